@@ -1,0 +1,128 @@
+// Package backend is the waist of Plumb: anything that can run a program. An
+// error from a backend is a fault of the harness; what the subject did wrong
+// is part of the Outcome.
+package backend
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"plumb/op"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// Info says what a backend is.
+type Info struct {
+	Name     string            `json:"name"`    // "native", "torch"
+	Version  string            `json:"version"` // of the subject, such as "1.13.1"
+	Devices  []string          `json:"devices"`
+	Modes    []string          `json:"modes"` // "eager", "graph", …
+	Features map[string]string `json:"features,omitempty"`
+}
+
+// Job is one program to run.
+type Job struct {
+	Program *program.Program
+	// Inputs are the materialised inputs, in order. A backend must not change
+	// the caller's tensors even when the program works in place.
+	Inputs []*tensor.Tensor
+	// State holds the initial parameters and buffers of each module, by the
+	// name of the constructing call, as the reference reported them. Nil for
+	// the reference itself, which makes its own from the program's seed.
+	State map[string]State
+}
+
+// State is a module's parameters and buffers under PyTorch's names, in
+// PyTorch's order.
+type State []Named
+
+// Named is a tensor with its name in a module's state.
+type Named struct {
+	Name   string
+	Tensor *tensor.Tensor
+}
+
+// Status says how a run ended.
+type Status string
+
+// The ways in which a run ends.
+const (
+	OK          Status = "ok"
+	Raised      Status = "raised" // an exception: a rejection, seen from the program
+	Crashed     Status = "crash"
+	TimedOut    Status = "timeout"
+	OutOfMemory Status = "oom"
+	Unsupported Status = "unsupported" // the backend does not know a name or a dtype
+)
+
+// Outcome is what a backend did with a program.
+type Outcome struct {
+	Status Status
+	// Class and Message describe the exception, or why the status is not OK;
+	// Call is the index of the call that raised, len(Calls) for the backward pass.
+	Class   string
+	Message string
+	Call    int
+	// Values holds one value per finished call.
+	Values []Value
+	// Initial holds each module's state before the first call that used it,
+	// Final after the last call, by the name of the constructing call.
+	Initial, Final map[string]State
+	// Grads holds the gradient of every input that requires one, by name; nil
+	// where none arrived. ParamGrads likewise, by module and parameter.
+	Grads      map[string]*tensor.Tensor
+	ParamGrads map[string]State
+	Elapsed    time.Duration
+}
+
+// Value is the result of a call: exactly one of a tensor, a tuple, or a plain
+// Python value (nil, bool, int64, float64, complex128, string); a module's
+// constructor gives Module.
+type Value struct {
+	Tensor       *tensor.Tensor
+	RequiresGrad bool // of Tensor
+	IsTuple      bool
+	Tuple        []Value
+	Module       bool
+	Plain        any
+}
+
+// Backend runs programs. Run is called from one goroutine at a time.
+type Backend interface {
+	Info() Info
+	Run(ctx context.Context, job *Job) (*Outcome, error)
+	Close() error
+}
+
+// Batcher is a Backend that runs several jobs in one exchange.
+type Batcher interface {
+	Backend
+	RunBatch(ctx context.Context, jobs []*Job) ([]*Outcome, error)
+}
+
+// Signatures tells the parameters of a public name; nil when it is unknown.
+type Signatures interface {
+	Signatures(name string) ([]*op.Sig, error)
+}
+
+// Fault is a failure of the harness, not of the subject: a backend that
+// cannot be started, or that breaks the protocol.
+type Fault struct {
+	Backend string
+	Err     error
+	Fix     string // the command that repairs it, when there is one
+}
+
+// Error returns the failure and its fix.
+func (f *Fault) Error() string {
+	s := fmt.Sprintf("%s: %v", f.Backend, f.Err)
+	if f.Fix != "" {
+		s += "\n  fix: " + f.Fix
+	}
+	return s
+}
+
+// Unwrap returns the cause.
+func (f *Fault) Unwrap() error { return f.Err }

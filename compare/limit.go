@@ -1,0 +1,170 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"plumb/op"
+	"plumb/tensor"
+)
+
+// Explicit is the class of a limit that a test or the command line gave.
+const Explicit op.Class = "explicit"
+
+// Limit is how far an element may be from the expected one: an element passes
+// when
+//
+//	|got − want| ≤ ATol + RTol·|want|   or   units in the last place ≤ ULP
+//
+// The zero tolerances ask for equal values. A negative or NaN tolerance counts
+// as zero.
+type Limit struct {
+	Class  op.Class `json:"class"`
+	RTol   Number   `json:"rtol"`
+	ATol   Number   `json:"atol"`
+	ULP    Number   `json:"ulp,omitempty"`
+	Reason string   `json:"reason"` // where the numbers come from
+}
+
+// String states the rule in words.
+func (l Limit) String() string {
+	if l.RTol == 0 && l.ATol == 0 && l.ULP == 0 {
+		return "equal values"
+	}
+	var parts []string
+	if l.RTol != 0 || l.ATol != 0 {
+		parts = append(parts, fmt.Sprintf("|got - want| <= %s + %s * |want|", short(l.ATol), short(l.RTol)))
+	}
+	if l.ULP != 0 {
+		parts = append(parts, fmt.Sprintf("%s ULP", short(l.ULP)))
+	}
+	return strings.Join(parts, " or ")
+}
+
+// short prints the shortest decimal that reads back as n.
+func short(n Number) string { return strconv.FormatFloat(float64(n), 'g', -1, 64) }
+
+// defaults are the tolerances of torch.testing.assert_close, by dtype.
+var defaults = map[tensor.DType][2]Number{
+	tensor.F16:  {1e-3, 1e-5},
+	tensor.BF16: {1.6e-2, 1e-5},
+	tensor.F32:  {1.3e-6, 1e-5},
+	tensor.F64:  {1e-7, 1e-7},
+	tensor.C64:  {1.3e-6, 1e-5},
+	tensor.C128: {1e-7, 1e-7},
+}
+
+// Default returns PyTorch's own tolerance for a dtype, that of
+// torch.testing.assert_close; integers and bool compare exactly.
+func Default(d tensor.DType) Limit {
+	t, ok := defaults[d]
+	if !ok {
+		return Exactly(d.String() + " compares exactly")
+	}
+	return Limit{RTol: t[0], ATol: t[1], Reason: "torch.testing.assert_close's default for " + d.String()}
+}
+
+// Exactly returns the limit that asks for equal values.
+func Exactly(reason string) Limit { return Limit{Class: op.Exact, Reason: reason} }
+
+// Basis is what decides the limit of one comparison.
+type Basis struct {
+	DType tensor.DType
+	// Tols are the numerics of the operators that answer to the call's target;
+	// none when the operator is unknown.
+	Tols []op.Tol
+	// Same says that every input of the call has the same bits on both sides.
+	Same bool
+	// RTol and ATol are explicit tolerances; one that is nil is the default's.
+	RTol, ATol *float64
+}
+
+// LimitFor returns the limit by the first of these rules that applies:
+//
+//  1. Integers and bool are exact.
+//  2. An explicit tolerance holds as it was given.
+//  3. An operator of the exact class is exact when its inputs are the same
+//     bits on both sides; otherwise the difference may be inherited.
+//  4. Everything else has PyTorch's default of its dtype.
+func LimitFor(b Basis) Limit {
+	l := Default(b.DType)
+	if !b.DType.IsDifferentiable() {
+		return l
+	}
+	if b.RTol != nil || b.ATol != nil {
+		return explicit(l, b.RTol, b.ATol)
+	}
+	l.Class = classOf(b.Tols)
+	switch {
+	case l.Class != op.Exact:
+	case b.Same:
+		return Exactly(b.Tols[0].Reason)
+	default:
+		l.Reason += ": the operator is exact, but its inputs differ already"
+	}
+	return l
+}
+
+func explicit(l Limit, rtol, atol *float64) Limit {
+	l.Class = Explicit
+	switch {
+	case rtol != nil && atol != nil:
+		l.Reason = "given explicitly"
+	case rtol != nil:
+		l.Reason = "rtol given explicitly, atol " + l.Reason
+	default:
+		l.Reason = "atol given explicitly, rtol " + l.Reason
+	}
+	if rtol != nil {
+		l.RTol = Number(*rtol)
+	}
+	if atol != nil {
+		l.ATol = Number(*atol)
+	}
+	return l
+}
+
+// classOf returns the most permissive class; "" when nothing is known.
+func classOf(tols []op.Tol) op.Class {
+	rank := map[op.Class]int{op.Exact: 0, op.Pointwise: 1, op.Accumulating: 2}
+	if len(tols) == 0 {
+		return ""
+	}
+	c := op.Exact
+	for _, t := range tols {
+		if rank[t.Class] > rank[c] {
+			c = t.Class
+		}
+	}
+	return c
+}
+
+// rule is a Limit in the form that loops use.
+type rule struct{ rtol, atol, ulp float64 }
+
+func (l Limit) rule() rule { return rule{clean(l.RTol), clean(l.ATol), clean(l.ULP)} }
+
+// clean brings a tolerance into [0, MaxFloat64], so that 0·rtol is never NaN.
+func clean(n Number) float64 {
+	if !(n > 0) {
+		return 0
+	}
+	return math.Min(float64(n), math.MaxFloat64)
+}
+
+// ratio returns observed error ÷ limit; an element passes when it is at most 1.
+func (r rule) ratio(err, magnitude, ulp float64) float64 {
+	if err == 0 {
+		return 0
+	}
+	ratio := math.Inf(1)
+	if !math.IsInf(err, 1) {
+		ratio = err / (r.atol + float64(r.rtol*magnitude))
+	}
+	if r.ulp > 0 {
+		ratio = min(ratio, ulp/r.ulp)
+	}
+	return ratio
+}

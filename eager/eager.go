@@ -1,0 +1,111 @@
+// Package eager applies the operators of a table at once and keeps a tape of
+// what needs a gradient.
+package eager
+
+import (
+	"fmt"
+
+	"plumb/autograd"
+	"plumb/op"
+	"plumb/tensor"
+)
+
+// Var is a tensor that takes part in differentiation.
+type Var struct {
+	*tensor.Tensor
+	requiresGrad bool
+}
+
+// RequiresGrad reports whether a gradient of the variable is wanted, because
+// it is such a leaf or depends on one.
+func (v *Var) RequiresGrad() bool { return v.requiresGrad }
+
+// Session applies operators of one table. It is for one goroutine.
+type Session struct {
+	table  *op.Table
+	tape   []autograd.Node
+	paused bool
+}
+
+// New returns a session without a tape entry.
+func New(table *op.Table) *Session { return &Session{table: table} }
+
+// Leaf returns a variable of the tensor; requiresGrad asks for its gradient.
+func (s *Session) Leaf(t *tensor.Tensor, requiresGrad bool) *Var { return &Var{t, requiresGrad} }
+
+// Builder returns a Builder that computes at once.
+func (s *Session) Builder() op.Builder { return op.Builder{Applier: s} }
+
+// Apply computes an operator by id. Tensors among the arguments are *Var or
+// *tensor.Tensor; the results are *Var.
+func (s *Session) Apply(id string, args []any, kwargs []op.Kwarg) ([]op.Value, error) {
+	call, err := s.table.ResolveID(id, args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	return s.Execute(call)
+}
+
+// Call computes an operator by public name.
+func (s *Session) Call(name string, args []any, kwargs []op.Kwarg) ([]op.Value, error) {
+	call, err := s.table.Resolve(name, args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	return s.Execute(call)
+}
+
+// Execute computes a bound call and records it when a gradient is wanted.
+func (s *Session) Execute(call *op.Call) ([]op.Value, error) {
+	record := false
+	plain := op.Call{Def: call.Def, Args: call.Args.MapValues(func(v op.Value) op.Value {
+		if x, ok := v.(*Var); ok {
+			record = record || x.requiresGrad
+			return x.Tensor
+		}
+		return v
+	})}
+	ts, err := plain.Execute()
+	if err != nil {
+		return nil, err
+	}
+	record = record && !s.paused && !call.Def.Traits.Has(op.NoGrad)
+	out := make([]op.Value, len(ts))
+	for i, t := range ts {
+		out[i] = &Var{t, record && t.DType().IsDifferentiable()}
+	}
+	if record {
+		s.tape = append(s.tape, autograd.Node{Call: call, Out: out})
+	}
+	return out, nil
+}
+
+// RequiresGrad reports whether v is a variable that wants a gradient.
+func RequiresGrad(v op.Value) bool {
+	x, ok := v.(*Var)
+	return ok && x.requiresGrad
+}
+
+// Backward returns the gradients of the values, weighted by their cotangents,
+// with respect to every variable that they depend on. With create, the
+// gradients are recorded and can be differentiated again.
+func (s *Session) Backward(values, cotangents []op.Value, create bool) (autograd.Cotangents, error) {
+	paused := s.paused
+	defer func() { s.paused = paused }()
+	s.paused = !create
+	b := s.Builder()
+	cot := autograd.Cotangents{}
+	for i, v := range values {
+		if !RequiresGrad(v) {
+			return nil, op.RuntimeError("element %d of tensors does not require grad and does not have a grad_fn", i)
+		}
+		if err := cot.Seed(b, v, cotangents[i]); err != nil {
+			return nil, err
+		}
+	}
+	tape := s.tape
+	if err := autograd.Walk(b, tape, cot, RequiresGrad); err != nil {
+		return nil, fmt.Errorf("backward: %w", err)
+	}
+	return cot, nil
+}

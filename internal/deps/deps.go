@@ -1,0 +1,32 @@
+// Package deps holds the import lattice of the module: which package may
+// import which. Its test keeps the code to it.
+package deps
+
+// Lattice lists, for each package, the packages of this module that it may
+// import. A package that is not listed may not exist.
+const Lattice = `
+tensor:
+choice:
+safetensors:      tensor
+op:               tensor choice
+kernel:           tensor
+ops:              tensor op kernel
+program:          tensor choice op
+autograd:         op program
+eager:            tensor op autograd
+nn:               tensor op
+gen:              tensor choice op program
+backend:          tensor op program
+backend/native:   tensor op program autograd eager nn backend
+backend/worker:   tensor op program backend
+backend/recorded: tensor program backend safetensors
+script:           tensor choice op program gen backend
+compare:          tensor op
+verdict:          tensor op program backend compare
+campaign:         tensor choice op program backend script compare verdict
+report:           verdict
+suites:
+baselines:
+internal/deps:
+cmd/plumb:        tensor choice op ops nn program backend backend/native backend/worker backend/recorded script compare verdict campaign report suites baselines kernel
+`

@@ -1,0 +1,310 @@
+package op
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"plumb/tensor"
+)
+
+// Error is a rejection: the operator was called with something it does not
+// accept. Class is the Python exception that PyTorch raises for it.
+type Error struct {
+	Class string // "TypeError", "RuntimeError", "IndexError", "ValueError", …
+	Op    string
+	Msg   string
+}
+
+// Error returns "op: message".
+func (e *Error) Error() string {
+	if e.Op == "" {
+		return e.Msg
+	}
+	return e.Op + ": " + e.Msg
+}
+
+// TypeError returns a rejection of class TypeError.
+func TypeError(format string, args ...any) *Error {
+	return &Error{Class: "TypeError", Msg: fmt.Sprintf(format, args...)}
+}
+
+// RuntimeError returns a rejection of class RuntimeError.
+func RuntimeError(format string, args ...any) *Error {
+	return &Error{Class: "RuntimeError", Msg: fmt.Sprintf(format, args...)}
+}
+
+// IndexError returns a rejection of class IndexError.
+func IndexError(format string, args ...any) *Error {
+	return &Error{Class: "IndexError", Msg: fmt.Sprintf(format, args...)}
+}
+
+// ValueError returns a rejection of class ValueError.
+func ValueError(format string, args ...any) *Error {
+	return &Error{Class: "ValueError", Msg: fmt.Sprintf(format, args...)}
+}
+
+// Value is a tensor as operators see it while arguments are checked, results
+// inferred and gradients written. *tensor.Tensor is one.
+type Value interface {
+	DType() tensor.DType
+	Shape() []int
+	Strides() []int
+}
+
+// Device names where a tensor lives, such as "cpu".
+type Device string
+
+// Kwarg is one argument given by keyword.
+type Kwarg struct {
+	Name  string
+	Value any
+}
+
+// Kw makes a keyword argument for Builder.Apply.
+func Kw(name string, value any) Kwarg { return Kwarg{name, value} }
+
+// numpyNames are the names that PyTorch's argument parser accepts beside its own.
+var numpyNames = map[string]string{"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other", "self": "input"}
+
+// Bind matches positional and keyword arguments with the parameters and
+// brings each value into its normal form:
+//
+//	Tensor Value · Tensor[] []Value · Scalar Scalar · int int · int[] []int
+//	float float64 · float[] []float64 · bool bool · str string · None nil
+//
+// An int[N] parameter accepts one int and repeats it. When method is set,
+// args[0] is the receiver, and a single int[] parameter after it takes all
+// the remaining positional arguments (x.permute(0, 2, 1)). The error is a TypeError.
+func (s *Sig) Bind(args []any, kwargs []Kwarg, method bool) (Args, error) {
+	if method && len(args) > 2 && len(s.Params) >= 2 && s.Params[1].Type.List && s.Params[1].Type.N == 0 && s.positional() == 2 {
+		args = []any{args[0], slices.Clone(args[1:])}
+	}
+	if n := s.positional(); len(args) > n {
+		return Args{}, TypeError("%s takes %d positional arguments but %d were given", s.Name, n, len(args))
+	}
+	vals := make([]any, len(s.Params))
+	given := make([]bool, len(s.Params))
+	set := func(i int, v any) error {
+		p := &s.Params[i]
+		if given[i] {
+			return TypeError("%s: got multiple values for argument '%s'", s.Name, p.Name)
+		}
+		given[i] = true
+		n, err := normalise(p.Type, v)
+		if err != nil {
+			return TypeError("%s: argument '%s' %v", s.Name, p.Name, err)
+		}
+		vals[i] = n
+		return nil
+	}
+	for i, v := range args {
+		if err := set(i, v); err != nil {
+			return Args{}, err
+		}
+	}
+	for _, kw := range kwargs {
+		i := s.Index(kw.Name)
+		if i < 0 {
+			i = s.Index(numpyNames[kw.Name])
+		}
+		if i < 0 {
+			return Args{}, TypeError("%s got an unexpected keyword argument '%s'; it takes %s", s.Name, kw.Name, s.paramList())
+		}
+		if err := set(i, kw.Value); err != nil {
+			return Args{}, err
+		}
+	}
+	for i, p := range s.Params {
+		switch {
+		case given[i]:
+		case p.HasDefault:
+			vals[i] = p.Default
+		default:
+			return Args{}, TypeError("%s missing required argument: '%s' (%s)", s.Name, p.Name, p.Type)
+		}
+	}
+	return Args{s, vals}, nil
+}
+
+func (s *Sig) positional() int {
+	n := slices.IndexFunc(s.Params, func(p Param) bool { return p.KwOnly })
+	if n < 0 {
+		return len(s.Params)
+	}
+	return n
+}
+
+func (s *Sig) paramList() string {
+	var names []string
+	for _, p := range s.Params {
+		names = append(names, p.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// normalise converts v to the normal form of type t.
+func normalise(t Type, v any) (any, error) {
+	if v == nil {
+		if t.Optional {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("must be %s, not None", t)
+	}
+	if t.List {
+		return normaliseList(t, v)
+	}
+	switch t.Kind {
+	case KTensor:
+		if x, ok := v.(Value); ok {
+			return x, nil
+		}
+	case KScalar:
+		switch x := v.(type) {
+		case Scalar:
+			return x, nil
+		case int:
+			return ScalarOf(int64(x)), nil
+		case bool, int64, float64, complex128:
+			return ScalarOf(x), nil
+		}
+	case KInt:
+		switch x := v.(type) {
+		case int:
+			return x, nil
+		case int64:
+			return int(x), nil
+		}
+	case KFloat:
+		switch x := v.(type) {
+		case float64:
+			return x, nil
+		case int64:
+			return float64(x), nil
+		case int:
+			return float64(x), nil
+		}
+	case KBool:
+		if x, ok := v.(bool); ok {
+			return x, nil
+		}
+	case KStr:
+		if x, ok := v.(string); ok {
+			return x, nil
+		}
+	case KDType:
+		if x, ok := v.(tensor.DType); ok {
+			return x, nil
+		}
+	case KDevice:
+		switch x := v.(type) {
+		case Device:
+			return x, nil
+		case string:
+			return Device(x), nil
+		}
+	case KFormat:
+		if x, ok := v.(tensor.MemoryFormat); ok {
+			return x, nil
+		}
+	}
+	return nil, fmt.Errorf("must be %s, not %s", t, TypeName(v))
+}
+
+func normaliseList(t Type, v any) (any, error) {
+	elem := Type{Kind: t.Kind}
+	switch x := v.(type) {
+	case []Value:
+		if t.Kind == KTensor {
+			return x, nil
+		}
+	case []int:
+		if t.Kind == KInt {
+			return repeat(t, x)
+		}
+	case []float64:
+		if t.Kind == KFloat {
+			return repeat(t, x)
+		}
+	case []any:
+		switch t.Kind {
+		case KTensor:
+			return listOf[Value](t, elem, x)
+		case KInt:
+			return listOf[int](t, elem, x)
+		case KFloat:
+			return listOf[float64](t, elem, x)
+		}
+	default:
+		one, err := normalise(elem, v)
+		if err != nil || t.N == 0 {
+			return nil, fmt.Errorf("must be %s, not %s", t, TypeName(v))
+		}
+		switch one := one.(type) {
+		case int:
+			return slices.Repeat([]int{one}, t.N), nil
+		case float64:
+			return slices.Repeat([]float64{one}, t.N), nil
+		}
+	}
+	return nil, fmt.Errorf("must be %s, not %s", t, TypeName(v))
+}
+
+func listOf[T any](t, elem Type, xs []any) (any, error) {
+	out := make([]T, len(xs))
+	for i, x := range xs {
+		v, err := normalise(elem, x)
+		if err != nil {
+			return nil, fmt.Errorf("must be %s, but element %d is %s", t, i, TypeName(x))
+		}
+		out[i] = v.(T)
+	}
+	return repeat(t, out)
+}
+
+// repeat stretches a list of one element to the fixed length. Other lengths
+// pass: what they mean is each operator's own check.
+func repeat[T any](t Type, xs []T) (any, error) {
+	if t.N > 1 && len(xs) == 1 {
+		return slices.Repeat(xs, t.N), nil
+	}
+	return xs, nil
+}
+
+// TypeName returns the Python name of a value's type, for messages.
+func TypeName(v any) string {
+	switch x := v.(type) {
+	case nil:
+		return "None"
+	case bool:
+		return "bool"
+	case int, int64:
+		return "int"
+	case float64:
+		return "float"
+	case complex128:
+		return "complex"
+	case string:
+		return "str"
+	case Device:
+		return "device"
+	case tensor.DType:
+		return "torch.dtype"
+	case tensor.MemoryFormat:
+		return "torch.memory_format"
+	case Value:
+		return "Tensor"
+	case []Value:
+		return "list of Tensor"
+	case []any:
+		if len(x) > 0 {
+			return "list of " + TypeName(x[0])
+		}
+		return "list"
+	case []int:
+		return "list of int"
+	case []float64:
+		return "list of float"
+	}
+	return fmt.Sprintf("%T", v)
+}

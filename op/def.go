@@ -1,0 +1,180 @@
+// Package op says what an operator is: one Def literal with its signatures,
+// names, inference, kernels, gradient and numerics, and a Table of them. It
+// holds no operator itself.
+package op
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"plumb/tensor"
+)
+
+// Meta describes a result before it is computed. Nil Strides mean contiguous.
+type Meta struct {
+	DType   tensor.DType
+	Shape   []int
+	Strides []int
+}
+
+// Trait is a set of properties that hold for every legal call.
+type Trait uint32
+
+// The traits. Each is checked by a test over the whole table.
+const (
+	NoGrad      Trait = 1 << iota // the results are never differentiable
+	View                          // the result shares its input's storage when strides allow
+	Commutative                   // f(a, b) = f(b, a)
+	Idempotent                    // f(f(x)) = f(x)
+	Involution                    // f(f(x)) = x
+)
+
+// Has reports whether all of want are in t.
+func (t Trait) Has(want Trait) bool { return t&want == want }
+
+// Def is one operator.
+type Def struct {
+	// Sig is the functional signature in PyTorch's schema notation; the name
+	// before the parenthesis, such as "max.dim", is the operator's id.
+	Sig string
+	// More are further signatures, tried in order after Sig; their parameters
+	// are a subset of Sig's by name, and a Tensor may be a Scalar in one of them.
+	More []string
+	// Names are the public names it answers to: "torch.relu",
+	// "torch.nn.functional.relu", "Tensor.relu", "operator.add". Several
+	// operators may share a name: the first whose signature accepts the call wins.
+	Names []string
+	// Doc is one sentence and the formula.
+	Doc    string
+	Traits Trait
+	// Check returns a rejection for arguments that the signature cannot exclude.
+	Check func(a Args) error
+	// Infer returns the results' dtypes and shapes, or a rejection.
+	Infer func(a Args) ([]Meta, error)
+	// View computes the result of a View operator.
+	View func(a Args) (*tensor.Tensor, error)
+	// Kernels are the candidates that compute the results of any other operator.
+	Kernels []Kernel
+	// Grad writes the gradient; nil only with NoGrad.
+	Grad func(g *Grad)
+	// Sample draws the arguments of one legal call.
+	Sample func(s *Sampler) []any
+	// Exact computes one element in float64, for elementwise operators, from
+	// the elements of the tensor arguments in order.
+	Exact func(x ...float64) float64
+	// Tol is the numerics class with its reason.
+	Tol Tol
+
+	sigs []*Sig // parsed Sig and More
+}
+
+// ID returns the operator's id, the name in its signature.
+func (d *Def) ID() string { return d.sigs[0].Name }
+
+// Sigs returns the parsed signatures in the order in which they are tried.
+func (d *Def) Sigs() []*Sig { return d.sigs }
+
+// Class is a numerics class: which rule limits the distance between results.
+type Class string
+
+// The numerics classes; docs/numerics.md states their rules.
+const (
+	Exact        Class = "exact"        // equal bits up to NaN payload and the sign of zero
+	Pointwise    Class = "pointwise"    // a few units in the last place per element
+	Accumulating Class = "accumulating" // grows with the number of summed terms
+)
+
+// Tol is an operator's numerics class. ULP is the limit of a pointwise
+// operator in units in the last place of the result; Reason names its source.
+// Terms returns how many terms one result element of an accumulating operator sums.
+type Tol struct {
+	Class  Class
+	ULP    float64
+	Terms  func(a Args) int
+	Reason string
+}
+
+// Kernel is a candidate implementation. The first of the highest priority
+// whose predicate holds runs.
+type Kernel struct {
+	Name     string
+	When     Pred
+	Priority int
+	// Scratch returns the bytes of temporary memory that Run wants; nil means none.
+	Scratch func(a Args) int
+	Run     func(c *Run) error
+}
+
+// Run is one execution of a kernel: its arguments, whose tensors are
+// *tensor.Tensor, its results, allocated as Infer said with unspecified
+// contents, and its temporary memory.
+type Run struct {
+	Args
+	Out     []*tensor.Tensor
+	Scratch []byte
+}
+
+// Pred is a predicate over the arguments that can say what it asks for.
+type Pred struct {
+	Text  string
+	Holds func(a Args) bool
+}
+
+// DTypeIn holds when the named tensor argument has one of the dtypes.
+func DTypeIn(arg string, ds ...tensor.DType) Pred {
+	var names []string
+	for _, d := range ds {
+		names = append(names, d.String())
+	}
+	return Pred{
+		Text:  fmt.Sprintf("dtype of %s in {%s}", arg, strings.Join(names, ", ")),
+		Holds: func(a Args) bool { return a.Value(arg) != nil && slices.Contains(ds, a.Value(arg).DType()) },
+	}
+}
+
+// And holds when all of the predicates hold.
+func And(preds ...Pred) Pred {
+	var texts []string
+	for _, p := range preds {
+		texts = append(texts, p.Text)
+	}
+	return Pred{
+		Text: strings.Join(texts, " and "),
+		Holds: func(a Args) bool {
+			return !slices.ContainsFunc(preds, func(p Pred) bool { return !p.Holds(a) })
+		},
+	}
+}
+
+// Kernel returns the kernel that computes the call, or an error that lists
+// every candidate with the predicate that failed. Its class is that of
+// PyTorch's '"op" not implemented for' error.
+func (d *Def) Kernel(a Args) (*Kernel, error) {
+	var best *Kernel
+	var failed []string
+	for i := range d.Kernels {
+		k := &d.Kernels[i]
+		if k.When.Holds != nil && !k.When.Holds(a) {
+			failed = append(failed, fmt.Sprintf("%s needs %s", k.Name, k.When.Text))
+			continue
+		}
+		if best == nil || k.Priority > best.Priority {
+			best = k
+		}
+	}
+	if best == nil {
+		err := RuntimeError("no kernel for %s: %s", describe(a), strings.Join(failed, "; "))
+		err.Op = d.ID()
+		return nil, err
+	}
+	return best, nil
+}
+
+func describe(a Args) string {
+	var parts []string
+	for _, v := range a.AllValues() {
+		parts = append(parts, v.DType().String()+tensor.ShapeString(v.Shape()))
+	}
+	return "(" + strings.Join(parts, ", ") + ")"
+}

@@ -1,0 +1,49 @@
+package op
+
+import (
+	"fmt"
+
+	"plumb/tensor"
+)
+
+// Execute computes a call whose tensor arguments are *tensor.Tensor: it
+// checks, infers, allocates, chooses a kernel and runs it. The error is a
+// rejection (*Error) or says that the operator itself is broken.
+func (c *Call) Execute() (out []*tensor.Tensor, err error) {
+	defer c.named(&err)
+	if c.Def.View != nil {
+		if c.Def.Check != nil {
+			if err := c.Def.Check(c.Args); err != nil {
+				return nil, err
+			}
+		}
+		t, err := c.Def.View(c.Args)
+		return []*tensor.Tensor{t}, err
+	}
+	metas, err := c.Infer()
+	if err != nil {
+		return nil, err
+	}
+	k, err := c.Def.Kernel(c.Args)
+	if err != nil {
+		return nil, err
+	}
+	run := &Run{Args: c.Args, Out: make([]*tensor.Tensor, len(metas))}
+	for i, m := range metas {
+		if err := tensor.CheckShape(m.DType, m.Shape); err != nil {
+			return nil, RuntimeError("%v", err)
+		}
+		if m.Strides == nil {
+			run.Out[i] = tensor.New(m.DType, m.Shape...)
+		} else {
+			run.Out[i] = tensor.NewStrided(m.DType, m.Shape, m.Strides)
+		}
+	}
+	if k.Scratch != nil {
+		run.Scratch = make([]byte, k.Scratch(c.Args))
+	}
+	if err := k.Run(run); err != nil {
+		return nil, fmt.Errorf("kernel %s: %w", k.Name, err)
+	}
+	return run.Out, nil
+}

@@ -1,0 +1,159 @@
+package op
+
+import (
+	"plumb/tensor"
+)
+
+// Applier applies operators by id to values: at once, or by recording them.
+type Applier interface {
+	Apply(id string, args []any, kwargs []Kwarg) ([]Value, error)
+}
+
+// Builder is how gradients and modules are written: operators by name over an
+// Applier. The first error ends the rule that runs on it; Catch returns it.
+type Builder struct{ Applier }
+
+type buildError struct{ err error }
+
+// Catch runs f and returns the error that ended it on a Builder.
+func Catch(f func()) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case buildError:
+			err = r.err
+		default:
+			panic(r)
+		}
+	}()
+	f()
+	return nil
+}
+
+// Fail ends the rule that runs on a Builder with an error.
+func Fail(err error) { panic(buildError{err}) }
+
+// All applies an operator and returns all of its results. Kwarg arguments
+// (see Kw) are passed by keyword.
+func (b Builder) All(id string, args ...any) []Value {
+	var pos []any
+	var kws []Kwarg
+	for _, a := range args {
+		if kw, ok := a.(Kwarg); ok {
+			kws = append(kws, kw)
+		} else {
+			pos = append(pos, a)
+		}
+	}
+	out, err := b.Apply(id, pos, kws)
+	if err != nil {
+		Fail(err)
+	}
+	return out
+}
+
+// Op applies an operator and returns its first result.
+func (b Builder) Op(id string, args ...any) Value { return b.All(id, args...)[0] }
+
+// Add returns x + y.
+func (b Builder) Add(x, y any) Value { return b.Op("add", x, y) }
+
+// Sub returns x - y.
+func (b Builder) Sub(x, y any) Value { return b.Op("sub", x, y) }
+
+// Mul returns x * y.
+func (b Builder) Mul(x, y any) Value { return b.Op("mul", x, y) }
+
+// Div returns x / y.
+func (b Builder) Div(x, y any) Value { return b.Op("div", x, y) }
+
+// Neg returns -x.
+func (b Builder) Neg(x any) Value { return b.Op("neg", x) }
+
+// Cast returns x in dtype d; x itself when it has it.
+func (b Builder) Cast(x Value, d tensor.DType) Value {
+	if x.DType() == d {
+		return x
+	}
+	return b.Op("to", x, d)
+}
+
+// Reshape returns x in another shape of as many elements.
+func (b Builder) Reshape(x Value, shape []int) Value { return b.Op("reshape", x, shape) }
+
+// Expand returns x broadcast to shape.
+func (b Builder) Expand(x Value, shape []int) Value { return b.Op("expand", x, shape) }
+
+// SumTo undoes a broadcast: it sums g over the dimensions along which shape
+// was repeated to become g's shape.
+func (b Builder) SumTo(g Value, shape []int) Value {
+	lead := len(g.Shape()) - len(shape)
+	var dims []int
+	for i, n := range g.Shape() {
+		if i < lead || shape[i-lead] == 1 && n != 1 {
+			dims = append(dims, i)
+		}
+	}
+	if len(dims) == 0 {
+		return g
+	}
+	return b.Reshape(b.Op("sum", g, Kw("dim", dims)), shape)
+}
+
+// Grad is what a gradient rule sees: the call that is differentiated, its
+// results, the gradients of those (the cotangents), and a Builder to write on.
+type Grad struct {
+	Builder
+	Args
+	Out   []Value // the results of the call
+	Cot   []Value // dL/dOut; nil where no gradient arrives
+	need  func(Value) bool
+	grads map[Value]Value
+}
+
+// NewGrad prepares the rule of one call. Need reports which inputs want a gradient.
+func NewGrad(b Builder, a Args, out, cot []Value, need func(Value) bool) *Grad {
+	return &Grad{Builder: b, Args: a, Out: out, Cot: cot, need: need, grads: map[Value]Value{}}
+}
+
+// G returns the cotangent of result 0; nil when none arrives.
+func (g *Grad) G() Value { return g.Cot[0] }
+
+// Needs reports whether the named tensor argument wants a gradient.
+func (g *Grad) Needs(name string) bool {
+	v := g.Value(name)
+	return v != nil && g.need(v)
+}
+
+// NeedsValue reports whether an element of a Tensor[] argument wants a gradient.
+func (g *Grad) NeedsValue(v Value) bool { return g.need(v) }
+
+// To sets the gradient of the named tensor argument when it wants one: f
+// builds it. What f returns is summed over broadcast dimensions and cast to
+// the argument's dtype and shape; a complex gradient of a real argument keeps
+// its real part. A nil result means no gradient.
+func (g *Grad) To(name string, f func() Value) {
+	if g.Needs(name) {
+		g.ToValue(g.Value(name), f)
+	}
+}
+
+// ToValue is To for a value, such as an element of a Tensor[] argument.
+// Gradients of a value that occurs twice among the arguments add up.
+func (g *Grad) ToValue(v Value, f func() Value) {
+	if !g.need(v) {
+		return
+	}
+	d := f()
+	if d == nil {
+		return
+	}
+	d = g.SumTo(g.Cast(d, v.DType()), v.Shape())
+	if prev := g.grads[v]; prev != nil {
+		d = g.Add(prev, d)
+	}
+	g.grads[v] = d
+}
+
+// Result returns the gradient that the rule set for an input; nil if none.
+func (g *Grad) Result(v Value) Value { return g.grads[v] }

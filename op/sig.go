@@ -1,0 +1,279 @@
+package op
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"plumb/tensor"
+)
+
+// Kind is the base type of a parameter.
+type Kind uint8
+
+// The base types of PyTorch's schema notation that Plumb knows.
+const (
+	KTensor Kind = iota
+	KScalar
+	KInt
+	KFloat
+	KBool
+	KStr
+	KDType
+	KDevice
+	KFormat
+	KGenerator
+)
+
+var kindNames = [...]string{
+	KTensor: "Tensor", KScalar: "Scalar", KInt: "int", KFloat: "float", KBool: "bool", KStr: "str",
+	KDType: "dtype", KDevice: "device", KFormat: "MemoryFormat", KGenerator: "Generator",
+}
+
+// String returns the schema's name of the kind.
+func (k Kind) String() string { return kindNames[k] }
+
+// Type is a parameter type: a kind, whether it is a list of it, the list's
+// length when fixed, and whether None is allowed.
+type Type struct {
+	Kind     Kind
+	List     bool
+	N        int // of int[N]; 0 when the length is free
+	Optional bool
+}
+
+// String returns the schema notation, such as "int[2]?".
+func (t Type) String() string {
+	s := t.Kind.String()
+	if t.List {
+		s += "["
+		if t.N > 0 {
+			s += strconv.Itoa(t.N)
+		}
+		s += "]"
+	}
+	if t.Optional {
+		s += "?"
+	}
+	return s
+}
+
+// Param is one parameter of a signature.
+type Param struct {
+	Name       string
+	Type       Type
+	Default    any // valid when HasDefault; normalised as Bind does
+	HasDefault bool
+	KwOnly     bool
+}
+
+// Sig is a parsed signature.
+type Sig struct {
+	Name    string // as written before the parenthesis, such as "max.dim"
+	Params  []Param
+	Results []string // names of the results; one unnamed result is ""
+	text    string
+}
+
+// String returns the signature as it was written.
+func (s *Sig) String() string { return s.text }
+
+// Index returns the position of the named parameter, or -1.
+func (s *Sig) Index(name string) int {
+	for i := range s.Params {
+		if s.Params[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// ParseSig reads a signature in PyTorch's schema notation:
+//
+//	leaky_relu(Tensor input, float negative_slope=0.01, *, bool flag=False) -> Tensor
+//	max.dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
+//
+// A signature without "->" (a module's constructor) has no results.
+func ParseSig(text string) (*Sig, error) {
+	fail := func(format string, args ...any) (*Sig, error) {
+		return nil, fmt.Errorf("signature %q: %s", text, fmt.Sprintf(format, args...))
+	}
+	name, rest, ok := strings.Cut(text, "(")
+	if !ok {
+		return fail("no parameter list")
+	}
+	end := closing(rest)
+	if end < 0 {
+		return fail("parentheses do not match")
+	}
+	s := &Sig{Name: strings.TrimSpace(name), text: text}
+	kwOnly := false
+	for _, field := range splitTop(rest[:end]) {
+		if field == "*" {
+			kwOnly = true
+			continue
+		}
+		p, err := parseParam(field)
+		if err != nil {
+			return fail("%v", err)
+		}
+		p.KwOnly = kwOnly
+		if s.Index(p.Name) >= 0 {
+			return fail("parameter %s appears twice", p.Name)
+		}
+		s.Params = append(s.Params, p)
+	}
+	after := strings.TrimSpace(rest[end+1:])
+	if after == "" {
+		return s, nil
+	}
+	results, ok := strings.CutPrefix(after, "->")
+	if !ok {
+		return fail("unexpected %q after the parameters", after)
+	}
+	results = strings.TrimSpace(results)
+	if strings.HasPrefix(results, "(") {
+		results = strings.TrimSuffix(results[1:], ")")
+	}
+	for _, r := range splitTop(results) {
+		typ, name, _ := strings.Cut(r, " ")
+		if t, err := parseType(typ); err != nil || t.Kind != KTensor {
+			return fail("result %q is not a tensor", r)
+		}
+		s.Results = append(s.Results, name)
+	}
+	return s, nil
+}
+
+// MustParseSig is ParseSig for literals; it panics on an error.
+func MustParseSig(text string) *Sig {
+	s, err := ParseSig(text)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// closing returns the index of the parenthesis that closes s's start.
+func closing(s string) int {
+	depth := 1
+	for i, c := range s {
+		switch c {
+		case '(', '[':
+			depth++
+		case ')', ']':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+func splitTop(s string) []string {
+	var parts []string
+	depth, start := 0, 0
+	for i, c := range s {
+		switch c {
+		case '(', '[':
+			depth++
+		case ')', ']':
+			depth--
+		case ',':
+			if depth == 0 {
+				parts = append(parts, strings.TrimSpace(s[start:i]))
+				start = i + 1
+			}
+		}
+	}
+	if last := strings.TrimSpace(s[start:]); last != "" {
+		parts = append(parts, last)
+	}
+	return parts
+}
+
+func parseType(s string) (Type, error) {
+	var t Type
+	base := s
+	if strings.HasSuffix(base, "?") {
+		t.Optional, base = true, strings.TrimSuffix(base, "?")
+	}
+	if open := strings.IndexByte(base, '['); open >= 0 && strings.HasSuffix(base, "]") {
+		t.List = true
+		if n := base[open+1 : len(base)-1]; n != "" {
+			v, err := strconv.Atoi(n)
+			if err != nil || v < 1 {
+				return t, fmt.Errorf("bad list length in type %q", s)
+			}
+			t.N = v
+		}
+		base = base[:open]
+	}
+	for k, name := range kindNames {
+		if name == base {
+			t.Kind = Kind(k)
+			return t, nil
+		}
+	}
+	return t, fmt.Errorf("unknown type %q", s)
+}
+
+func parseParam(field string) (Param, error) {
+	typ, rest, ok := strings.Cut(field, " ")
+	if !ok {
+		return Param{}, fmt.Errorf("parameter %q has no name", field)
+	}
+	t, err := parseType(typ)
+	if err != nil {
+		return Param{}, err
+	}
+	name, def, has := strings.Cut(strings.TrimSpace(rest), "=")
+	p := Param{Name: strings.TrimSpace(name), Type: t}
+	if !has {
+		return p, nil
+	}
+	raw, err := parseDefault(strings.TrimSpace(def))
+	if err != nil {
+		return p, fmt.Errorf("default of %s: %w", p.Name, err)
+	}
+	if p.Default, err = normalise(t, raw); err != nil {
+		return p, fmt.Errorf("default of %s: %w", p.Name, err)
+	}
+	p.HasDefault = true
+	return p, nil
+}
+
+func parseDefault(s string) (any, error) {
+	switch s {
+	case "None":
+		return nil, nil
+	case "True":
+		return true, nil
+	case "False":
+		return false, nil
+	}
+	if strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]") {
+		list := []any{}
+		for _, e := range splitTop(s[1 : len(s)-1]) {
+			v, err := parseDefault(e)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, v)
+		}
+		return list, nil
+	}
+	if q := strings.Trim(s, `'"`); len(q) == len(s)-2 {
+		return q, nil
+	}
+	if f, err := tensor.ParseMemoryFormat(s); err == nil {
+		return f, nil
+	}
+	if i, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return i, nil
+	}
+	if f, err := strconv.ParseFloat(s, 64); err == nil {
+		return f, nil
+	}
+	return nil, fmt.Errorf("cannot read %q", s)
+}

@@ -1,0 +1,179 @@
+package op
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// Table is a set of operators, found by id or by public name.
+type Table struct {
+	defs   []*Def
+	byID   map[string]*Def
+	byName map[string][]*Def
+}
+
+// NewTable returns a table of the operators, checked for consistency.
+func NewTable(defs ...*Def) (*Table, error) {
+	t := &Table{byID: map[string]*Def{}, byName: map[string][]*Def{}}
+	for _, d := range defs {
+		if err := d.init(); err != nil {
+			return nil, err
+		}
+		if t.byID[d.ID()] != nil {
+			return nil, fmt.Errorf("operator %s is defined twice", d.ID())
+		}
+		t.defs = append(t.defs, d)
+		t.byID[d.ID()] = d
+		for _, n := range d.Names {
+			t.byName[n] = append(t.byName[n], d)
+		}
+	}
+	return t, nil
+}
+
+// init parses the signatures and checks that the literal is complete.
+func (d *Def) init() error {
+	d.sigs = nil
+	for _, text := range append([]string{d.Sig}, d.More...) {
+		s, err := ParseSig(text)
+		if err != nil {
+			return err
+		}
+		d.sigs = append(d.sigs, s)
+	}
+	main := d.sigs[0]
+	for _, s := range d.sigs[1:] {
+		for _, p := range s.Params {
+			if main.Index(p.Name) < 0 {
+				return fmt.Errorf("operator %s: signature %q has a parameter %s that %q lacks", d.ID(), s, p.Name, main)
+			}
+		}
+	}
+	switch {
+	case d.Infer == nil && d.View == nil:
+		return fmt.Errorf("operator %s has no Infer", d.ID())
+	case d.View == nil && len(d.Kernels) == 0:
+		return fmt.Errorf("operator %s has no kernel", d.ID())
+	case d.Grad == nil && !d.Traits.Has(NoGrad):
+		return fmt.Errorf("operator %s has no gradient and is not NoGrad", d.ID())
+	case d.Tol.Class == "" || d.Tol.Reason == "":
+		return fmt.Errorf("operator %s has no numerics class with a reason", d.ID())
+	}
+	return nil
+}
+
+// Defs returns the operators in the order of the table.
+func (t *Table) Defs() []*Def { return t.defs }
+
+// Def returns the operator of an id, or nil.
+func (t *Table) Def(id string) *Def { return t.byID[id] }
+
+// Lookup returns the operators that answer to a public name.
+func (t *Table) Lookup(name string) []*Def { return t.byName[name] }
+
+// Names returns every public name, sorted.
+func (t *Table) Names() []string {
+	names := make([]string, 0, len(t.byName))
+	for n := range t.byName {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// ErrUnknown says that a table does not know a name.
+var ErrUnknown = errors.New("unknown operator")
+
+// Call is an operator with bound arguments.
+type Call struct {
+	Def  *Def
+	Args Args
+}
+
+// Resolve binds a call of a public name ("Tensor.x" binds args[0] as the
+// receiver). Signatures are tried in order; when none accepts the arguments,
+// the error is that of the only one, or lists them all.
+func (t *Table) Resolve(name string, args []any, kwargs []Kwarg) (*Call, error) {
+	defs := t.byName[name]
+	if len(defs) == 0 {
+		return nil, fmt.Errorf("%w %s", ErrUnknown, name)
+	}
+	return resolve(name, defs, args, kwargs)
+}
+
+// ResolveID binds a call of an operator by id.
+func (t *Table) ResolveID(id string, args []any, kwargs []Kwarg) (*Call, error) {
+	d := t.byID[id]
+	if d == nil {
+		return nil, fmt.Errorf("%w %s", ErrUnknown, id)
+	}
+	return resolve(id, []*Def{d}, args, kwargs)
+}
+
+func resolve(name string, defs []*Def, args []any, kwargs []Kwarg) (*Call, error) {
+	method := strings.HasPrefix(name, "Tensor.")
+	var errs []error
+	var tried []string
+	for _, d := range defs {
+		for _, s := range d.sigs {
+			a, err := s.Bind(args, kwargs, method)
+			if err == nil {
+				return &Call{d, d.widen(a)}, nil
+			}
+			errs, tried = append(errs, err), append(tried, "  "+s.String())
+		}
+	}
+	if len(errs) == 1 {
+		return nil, errs[0]
+	}
+	return nil, TypeError("%s: no signature accepts the arguments (%s); it has\n%s", name, argTypes(args, kwargs), strings.Join(tried, "\n"))
+}
+
+func argTypes(args []any, kwargs []Kwarg) string {
+	var parts []string
+	for _, a := range args {
+		parts = append(parts, TypeName(a))
+	}
+	for _, kw := range kwargs {
+		parts = append(parts, kw.Name+"="+TypeName(kw.Value))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// widen brings arguments of any signature into the order of the main one.
+func (d *Def) widen(a Args) Args {
+	main := d.sigs[0]
+	if a.Sig == main {
+		return a
+	}
+	vals := make([]any, len(main.Params))
+	for i, p := range main.Params {
+		if j := a.Sig.Index(p.Name); j >= 0 {
+			vals[i] = a.Vals[j]
+		} else {
+			vals[i] = p.Default
+		}
+	}
+	return Args{main, vals}
+}
+
+// Infer checks the call and returns what its results will be.
+func (c *Call) Infer() (metas []Meta, err error) {
+	defer c.named(&err)
+	if c.Def.Check != nil {
+		if err := c.Def.Check(c.Args); err != nil {
+			return nil, err
+		}
+	}
+	return c.Def.Infer(c.Args)
+}
+
+// named puts the operator's id into a rejection that lacks one.
+func (c *Call) named(err *error) {
+	var e *Error
+	if errors.As(*err, &e) && e.Op == "" {
+		e.Op = c.Def.ID()
+	}
+}

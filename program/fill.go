@@ -1,0 +1,129 @@
+package program
+
+import (
+	"math"
+
+	"plumb/choice"
+	"plumb/tensor"
+)
+
+// Materialize returns the tensor that the input describes.
+func (in *Input) Materialize() *tensor.Tensor {
+	strides := in.Strides
+	if strides == nil {
+		strides = tensor.ContiguousStrides(in.Shape)
+	}
+	t := tensor.NewStrided(in.DType, in.Shape, strides)
+	in.Fill.Into(t)
+	return t
+}
+
+// Into sets the elements of t, in row-major order of its shape.
+func (f *Fill) Into(t *tensor.Tensor) {
+	switch f.Dist {
+	case Literal:
+		t.CopyFrom(f.Data)
+	case Integer:
+		f.integers(t)
+	default:
+		f.uniform(t)
+	}
+}
+
+// Cotangent returns the first n elements of f's stream in float64; ones for a
+// zero Dist. A cotangent of another dtype holds them rounded.
+func (f *Fill) Cotangent(n int) []float64 {
+	out := make([]float64, n)
+	if f.Dist == "" {
+		for i := range out {
+			out[i] = 1
+		}
+		return out
+	}
+	f.stream(n, func(i int, v float64) { out[i] = v })
+	return out
+}
+
+// stream calls emit with the real elements 0 to n-1. A Philox block serves two
+// elements; the low bits of an element's word decide about kinks.
+func (f *Fill) stream(n int, emit func(i int, v float64)) {
+	rng := choice.NewPhilox(f.Key)
+	again := f.value(func() uint64 { w, _ := rng.Pair(1 << 62); return w }())
+	for i := 0; i < n; i += 2 {
+		a, b := rng.Pair(uint64(i / 2))
+		emit(i, f.element(a, again))
+		if i+1 < n {
+			emit(i+1, f.element(b, again))
+		}
+	}
+}
+
+func (f *Fill) value(word uint64) float64 {
+	v := f.Lo + float64(word>>11)*0x1p-53*(f.Hi-f.Lo)
+	if v >= f.Hi && f.Hi > f.Lo {
+		v = f.Lo
+	}
+	return v
+}
+
+func (f *Fill) element(word uint64, again float64) float64 {
+	if f.Kinks && word&0x7 == 0 {
+		v := [4]float64{0, 1, -1, again}[word>>3&3]
+		if v >= f.Lo && v <= f.Hi {
+			return v
+		}
+	}
+	return f.value(word)
+}
+
+func (f *Fill) uniform(t *tensor.Tensor) {
+	n := t.Len()
+	switch {
+	case t.DType().IsComplex():
+		f.stream(2*n, pairs(t))
+	case t.DType() == tensor.F32 && t.IsContiguous():
+		out := tensor.Data[float32](t)
+		f.stream(n, func(i int, v float64) { out[i] = f.inside32(float32(v)) })
+	default:
+		f.stream(n, func(i int, v float64) { t.Set(i, complex(v, 0)) })
+	}
+}
+
+// inside32 keeps a value that rounding carried up to Hi inside [Lo, Hi).
+func (f *Fill) inside32(v float32) float32 {
+	if hi := float32(f.Hi); v == hi && f.Lo < f.Hi && !f.Kinks {
+		return math.Nextafter32(hi, float32(f.Lo))
+	}
+	return v
+}
+
+// pairs sets complex element i from the reals 2i and 2i+1.
+func pairs(t *tensor.Tensor) func(int, float64) {
+	var re float64
+	return func(i int, v float64) {
+		if i%2 == 0 {
+			re = v
+			return
+		}
+		t.Set(i/2, complex(re, v))
+	}
+}
+
+func (f *Fill) integers(t *tensor.Tensor) {
+	rng := choice.NewPhilox(f.Key)
+	n := t.Len()
+	for i := 0; i < n; i += 2 {
+		a, b := rng.Pair(uint64(i / 2))
+		t.SetInt(i, f.integer(a))
+		if i+1 < n {
+			t.SetInt(i+1, f.integer(b))
+		}
+	}
+}
+
+func (f *Fill) integer(word uint64) int64 {
+	if f.Hi <= f.Lo {
+		return int64(f.Lo)
+	}
+	return int64(f.Lo + math.Floor(float64(word>>11)*0x1p-53*(f.Hi-f.Lo)))
+}

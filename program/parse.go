@@ -1,0 +1,667 @@
+package program
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"plumb/tensor"
+)
+
+// Limits on a program's text.
+const (
+	maxText  = 64 << 20
+	maxDepth = 64
+)
+
+// IsProgram reports whether text is meant to be a program rather than a test file.
+func IsProgram(text string) bool { return strings.HasPrefix(text, "# plumb program ") }
+
+// Parse reads the text form. The error is a *SyntaxError with the position.
+func Parse(file, text string) (*Program, error) {
+	if len(text) > maxText {
+		return nil, &SyntaxError{file, 1, 1, "program is too long"}
+	}
+	if IsProgram(text) && !strings.HasPrefix(text, Header+"\n") {
+		line, _, _ := strings.Cut(text, "\n")
+		return nil, &SyntaxError{file, 1, 1, fmt.Sprintf("%q was written by a newer Plumb; this one reads %q", line, Header)}
+	}
+	r := &reader{p: &Program{}, kinds: map[string]bool{}}
+	for i, line := range strings.Split(text, "\n") {
+		if err := r.line(line); err != nil {
+			err.File, err.Line = file, i+1
+			return nil, err
+		}
+	}
+	return r.p, nil
+}
+
+// reader builds a program line by line; kinds says of each defined name
+// whether it is a module.
+type reader struct {
+	p     *Program
+	kinds map[string]bool
+	toks  []token
+	at    int
+	depth int
+}
+
+func (r *reader) line(text string) (err *SyntaxError) {
+	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+	if word == "import" || word == "from" {
+		return nil
+	}
+	toks, lexErr := lex(text)
+	if lexErr != nil {
+		return lexErr.(*SyntaxError)
+	}
+	if len(toks) == 1 {
+		return nil
+	}
+	r.toks, r.at, r.depth = toks, 0, 0
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case *SyntaxError:
+			err = e
+		default:
+			panic(e)
+		}
+	}()
+	r.statement()
+	return nil
+}
+
+func (r *reader) fail(col int, format string, args ...any) {
+	panic(&SyntaxError{Col: col, Msg: fmt.Sprintf(format, args...)})
+}
+
+func (r *reader) peek() token { return r.toks[r.at] }
+
+func (r *reader) next() token {
+	t := r.toks[r.at]
+	if t.kind != tEnd {
+		r.at++
+	}
+	return t
+}
+
+func (r *reader) is(punct string) bool {
+	t := r.peek()
+	return t.kind == tPunct && t.text == punct
+}
+
+func (r *reader) accept(punct string) bool {
+	if r.is(punct) {
+		r.at++
+		return true
+	}
+	return false
+}
+
+func (r *reader) expect(punct string) {
+	if !r.accept(punct) {
+		r.fail(r.peek().col, "expected %q, found %q", punct, r.peek().text)
+	}
+}
+
+// node is a parsed expression: a value, or a call or attribute that is still
+// to be given a meaning.
+type node struct {
+	col    int
+	value  any    // an argument value, when op is ""
+	op     string // "call", "attr", "index", an infix operator, "neg"
+	name   string // dotted name of a call's function, or the attribute
+	recv   *node
+	args   []node
+	kwargs []namedNode
+}
+
+type namedNode struct {
+	name string
+	node
+}
+
+func (r *reader) statement() {
+	name := r.next()
+	if name.kind != tName {
+		r.fail(name.col, "expected a name, found %q", name.text)
+	}
+	if r.accept("=") {
+		r.define(name, r.expr())
+	} else {
+		r.at--
+		r.effect(r.expr())
+	}
+	if t := r.peek(); t.kind != tEnd {
+		r.fail(t.col, "unexpected %q", t.text)
+	}
+}
+
+// define gives the assigned expression its meaning: an input or a call.
+func (r *reader) define(name token, n node) {
+	if _, dup := r.kinds[name.text]; dup || name.text == "torch" || name.text == "operator" {
+		r.fail(name.col, "%s is already defined", name.text)
+	}
+	if n.op == "call" && n.recv == nil && n.name == "tensor" {
+		r.p.Inputs = append(r.p.Inputs, r.input(name.text, n))
+		r.kinds[name.text] = false
+		return
+	}
+	c := r.call(n)
+	c.Result = name.text
+	r.kinds[name.text] = IsModule(c.Target)
+	r.p.Calls = append(r.p.Calls, c)
+}
+
+func (r *reader) effect(n node) {
+	switch {
+	case n.op == "call" && n.recv == nil && n.name == "case":
+		r.caseLine(n)
+	case n.op == "call" && n.recv != nil && n.name == "backward":
+		r.p.Backward = append(r.p.Backward, r.backward(n))
+	default:
+		r.fail(n.col, "expected an assignment, case(…) or VALUE.backward(…)")
+	}
+}
+
+func (r *reader) caseLine(n node) {
+	if len(n.args) != 1 {
+		r.fail(n.col, "case takes the test's name")
+	}
+	r.p.Name = r.str(n.args[0])
+	for _, kw := range n.kwargs {
+		switch kw.name {
+		case "seed":
+			r.p.Seed = r.uint(kw.node)
+		case "rtol":
+			v := r.float(kw.node)
+			r.p.RTol = &v
+		case "atol":
+			v := r.float(kw.node)
+			r.p.ATol = &v
+		default:
+			r.fail(kw.col, "case has no argument %s; it takes seed, rtol, atol", kw.name)
+		}
+	}
+}
+
+func (r *reader) input(name string, n node) Input {
+	if len(n.args) != 3 {
+		r.fail(n.col, "tensor takes a shape, a dtype and a fill")
+	}
+	in := Input{Name: name, Shape: r.ints(n.args[0])}
+	d, ok := n.args[1].value.(tensor.DType)
+	if !ok {
+		r.fail(n.args[1].col, "expected a dtype such as torch.float32")
+	}
+	in.DType = d
+	if err := tensor.CheckShape(d, in.Shape); err != nil {
+		r.fail(n.args[0].col, "%v", err)
+	}
+	for _, kw := range n.kwargs {
+		switch kw.name {
+		case "strides":
+			in.Strides = r.strides(kw.node, in.Shape)
+		case "requires_grad":
+			in.RequiresGrad = r.bool(kw.node)
+		default:
+			r.fail(kw.col, "tensor has no argument %s; it takes strides, requires_grad", kw.name)
+		}
+	}
+	if list, ok := n.args[2].value.(List); ok {
+		in.Fill = Fill{Dist: Literal, Data: r.literal(n.args[2].col, in, list)}
+	} else {
+		in.Fill = r.fill(n.args[2])
+	}
+	return in
+}
+
+func (r *reader) strides(n node, shape []int) []int {
+	strides := r.ints(n)
+	if len(strides) != len(shape) {
+		r.fail(n.col, "%d strides for %d dimensions", len(strides), len(shape))
+	}
+	if slices.ContainsFunc(strides, func(s int) bool { return s < 0 || s > tensor.MaxElements }) {
+		r.fail(n.col, "strides must be between 0 and %d", tensor.MaxElements)
+	}
+	return strides
+}
+
+func (r *reader) literal(col int, in Input, list List) *tensor.Tensor {
+	if tensor.NumElements(in.Shape) != len(list) {
+		r.fail(col, "%d elements for shape %s", len(list), tensor.ShapeString(in.Shape))
+	}
+	t := tensor.New(in.DType, in.Shape...)
+	for i, v := range list {
+		switch v := v.(type) {
+		case int64:
+			t.SetInt(i, v)
+		case bool:
+			if v {
+				t.SetInt(i, 1)
+			}
+		case float64:
+			t.Set(i, complex(v, 0))
+		case complex128:
+			t.Set(i, v)
+		default:
+			r.fail(col, "element %d is not a number", i)
+		}
+	}
+	return t
+}
+
+func (r *reader) fill(n node) Fill {
+	if n.op != "call" || n.recv != nil || n.name != string(Uniform) && n.name != string(Integer) || len(n.args) != 2 {
+		r.fail(n.col, "expected uniform(lo, hi, key=…), integer(lo, hi, key=…) or a list of elements")
+	}
+	f := Fill{Dist: Dist(n.name), Lo: r.float(n.args[0]), Hi: r.float(n.args[1])}
+	for _, kw := range n.kwargs {
+		switch kw.name {
+		case "key":
+			f.Key = r.uint(kw.node)
+		case "kinks":
+			f.Kinks = r.bool(kw.node)
+		default:
+			r.fail(kw.col, "%s has no argument %s; it takes key, kinks", n.name, kw.name)
+		}
+	}
+	return f
+}
+
+func (r *reader) backward(n node) Backward {
+	ref, ok := n.recv.value.(Ref)
+	if !ok {
+		r.fail(n.col, "backward needs a named value")
+	}
+	w := Backward{Value: ref}
+	if len(n.args) > 1 {
+		r.fail(n.col, "backward takes at most a cotangent")
+	}
+	if len(n.args) == 1 {
+		w.Cotangent = r.fill(n.args[0])
+	}
+	for _, kw := range n.kwargs {
+		if kw.name != "auto" {
+			r.fail(kw.col, "backward has no argument %s; it takes auto", kw.name)
+		}
+		w.Auto = r.bool(kw.node)
+	}
+	return w
+}
+
+// call gives an expression its meaning as a call.
+func (r *reader) call(n node) Call {
+	switch n.op {
+	case "call":
+		c := Call{Target: n.name, Args: r.values(n.args)}
+		for _, kw := range n.kwargs {
+			c.Kwargs = append(c.Kwargs, Kwarg{kw.name, r.value(kw.node)})
+		}
+		if n.recv != nil {
+			c.Target = r.method(n)
+			c.Args = append([]any{r.value(*n.recv)}, c.Args...)
+		}
+		return c
+	case "attr":
+		return Call{Target: "getattr", Args: []any{r.value(*n.recv), n.name}}
+	case "index":
+		return Call{Target: "operator.getitem", Args: []any{r.value(*n.recv), r.value(n.args[0])}}
+	case "":
+		r.fail(n.col, "expected a call")
+	}
+	return Call{Target: n.op, Args: r.values(n.args)}
+}
+
+func (r *reader) method(n node) string {
+	ref, ok := n.recv.value.(Ref)
+	if !ok {
+		r.fail(n.col, "a method needs a named receiver")
+	}
+	if n.name == "" {
+		return "Module.__call__"
+	}
+	if r.kinds[string(ref)] {
+		return "Module." + n.name
+	}
+	return "Tensor." + n.name
+}
+
+func (r *reader) values(ns []node) []any {
+	var vs []any
+	for _, n := range ns {
+		vs = append(vs, r.value(n))
+	}
+	return vs
+}
+
+// value returns the argument that an expression is.
+func (r *reader) value(n node) any {
+	if n.op != "" {
+		r.fail(n.col, "give this expression a name first: arguments are names and literals")
+	}
+	return n.value
+}
+
+func (r *reader) str(n node) string {
+	s, ok := n.value.(string)
+	if !ok {
+		r.fail(n.col, "expected a string")
+	}
+	return s
+}
+
+func (r *reader) bool(n node) bool {
+	b, ok := n.value.(bool)
+	if !ok {
+		r.fail(n.col, "expected True or False")
+	}
+	return b
+}
+
+func (r *reader) float(n node) float64 {
+	switch v := n.value.(type) {
+	case float64:
+		return v
+	case int64:
+		return float64(v)
+	}
+	r.fail(n.col, "expected a number")
+	return 0
+}
+
+func (r *reader) uint(n node) uint64 {
+	switch v := n.value.(type) {
+	case int64:
+		if v >= 0 {
+			return uint64(v)
+		}
+	case uint64:
+		return v
+	}
+	r.fail(n.col, "expected an integer between 0 and 2**64-1")
+	return 0
+}
+
+func (r *reader) ints(n node) []int {
+	t, ok := n.value.(Tuple)
+	if !ok {
+		r.fail(n.col, "expected a tuple of integers")
+	}
+	out := make([]int, len(t))
+	for i, e := range t {
+		v, ok := e.(int64)
+		if !ok {
+			r.fail(n.col, "expected a tuple of integers")
+		}
+		out[i] = int(v)
+	}
+	return out
+}
+
+func (r *reader) expr() node {
+	if r.depth++; r.depth > maxDepth {
+		r.fail(r.peek().col, "expression is nested too deeply")
+	}
+	defer func() { r.depth-- }()
+	left := r.operand()
+	if target, ok := infixTarget[r.peek().text]; ok && r.peek().kind == tPunct {
+		r.at++
+		return node{col: left.col, op: target, args: []node{left, r.operand()}}
+	}
+	return left
+}
+
+func (r *reader) operand() node {
+	t := r.peek()
+	if r.accept("-") {
+		n := r.postfix()
+		switch v := n.value.(type) {
+		case int64:
+			return node{col: t.col, value: -v}
+		case uint64:
+			if v == 1<<63 {
+				return node{col: t.col, value: int64(math.MinInt64)}
+			}
+		case float64:
+			return node{col: t.col, value: -v}
+		case Ref:
+			return node{col: t.col, op: "operator.neg", args: []node{n}}
+		}
+		r.fail(t.col, "cannot negate this")
+	}
+	if r.accept("~") {
+		return node{col: t.col, op: "operator.invert", args: []node{r.postfix()}}
+	}
+	return r.postfix()
+}
+
+func (r *reader) postfix() node {
+	n := r.atom()
+	for {
+		switch {
+		case r.is(".") && n.op == "":
+			r.at++
+			name := r.next()
+			if name.kind != tName {
+				r.fail(name.col, "expected a name after the dot")
+			}
+			recv := n
+			if r.is("(") {
+				n = r.arguments(node{col: name.col, op: "call", name: name.text, recv: &recv})
+			} else {
+				n = node{col: name.col, op: "attr", name: name.text, recv: &recv}
+			}
+		case r.is("(") && n.op == "":
+			recv := n
+			n = r.arguments(node{col: n.col, op: "call", recv: &recv})
+		case r.is("[") && n.op == "":
+			recv := n
+			n = node{col: n.col, op: "index", recv: &recv, args: []node{r.index()}}
+		default:
+			return n
+		}
+	}
+}
+
+func (r *reader) atom() node {
+	t := r.next()
+	switch t.kind {
+	case tName:
+		return r.name(t)
+	case tInt:
+		if v, err := strconv.ParseInt(t.text, 10, 64); err == nil {
+			return node{col: t.col, value: v}
+		}
+		v, err := strconv.ParseUint(t.text, 10, 64)
+		if err != nil {
+			r.fail(t.col, "integer %s is out of range", t.text)
+		}
+		return node{col: t.col, value: v}
+	case tFloat:
+		v, err := strconv.ParseFloat(t.text, 64)
+		if err != nil {
+			r.fail(t.col, "number %s is out of range", t.text)
+		}
+		return node{col: t.col, value: v}
+	case tString:
+		return node{col: t.col, value: t.text}
+	}
+	switch {
+	case t.kind == tPunct && t.text == "(":
+		return node{col: t.col, value: r.tuple()}
+	case t.kind == tPunct && t.text == "[":
+		vs, _ := r.sequence("]")
+		return node{col: t.col, value: List(vs)}
+	case t.kind == tPunct && t.text == "...":
+		return node{col: t.col, value: Ellipsis{}}
+	}
+	r.fail(t.col, "unexpected %q", t.text)
+	return node{}
+}
+
+func (r *reader) tuple() any {
+	vs, comma := r.sequence(")")
+	if len(vs) == 1 && !comma {
+		return vs[0]
+	}
+	return Tuple(vs)
+}
+
+// sequence reads values up to the closing bracket; comma reports a trailing one.
+func (r *reader) sequence(end string) (vs []any, comma bool) {
+	for !r.accept(end) {
+		vs = append(vs, r.value(r.expr()))
+		comma = r.accept(",")
+		if !comma && !r.is(end) {
+			r.fail(r.peek().col, "expected %q or \",\", found %q", end, r.peek().text)
+		}
+	}
+	return vs, comma
+}
+
+func (r *reader) index() node {
+	r.expect("[")
+	col := r.peek().col
+	var parts []any
+	comma := false
+	for !r.accept("]") {
+		parts = append(parts, r.indexPart())
+		comma = r.accept(",")
+		if !comma && !r.is("]") {
+			r.fail(r.peek().col, "expected \"]\" or \",\", found %q", r.peek().text)
+		}
+	}
+	if len(parts) == 1 && !comma {
+		return node{col: col, value: parts[0]}
+	}
+	if len(parts) == 0 {
+		r.fail(col, "empty index")
+	}
+	return node{col: col, value: Tuple(parts)}
+}
+
+func (r *reader) indexPart() any {
+	var part [3]any
+	colons := 0
+	for {
+		switch {
+		case r.accept(":"):
+			if colons++; colons > 2 {
+				r.fail(r.peek().col, "too many colons in a slice")
+			}
+		case r.is(",") || r.is("]"):
+			if colons == 0 {
+				return part[0]
+			}
+			return Slice{part[0], part[1], part[2]}
+		default:
+			part[colons] = r.value(r.expr())
+			if !r.is(":") && !r.is(",") && !r.is("]") {
+				r.fail(r.peek().col, "unexpected %q in an index", r.peek().text)
+			}
+		}
+	}
+}
+
+func (r *reader) arguments(n node) node {
+	r.expect("(")
+	for !r.accept(")") {
+		t := r.peek()
+		if t.kind == tName && r.toks[r.at+1].kind == tPunct && r.toks[r.at+1].text == "=" {
+			r.at += 2
+			n.kwargs = append(n.kwargs, namedNode{t.text, r.expr()})
+		} else {
+			n.args = append(n.args, r.expr())
+		}
+		if !r.accept(",") && !r.is(")") {
+			r.fail(r.peek().col, "expected \")\" or \",\", found %q", r.peek().text)
+		}
+	}
+	return n
+}
+
+// name reads what begins with a name: a constant, a defined value, or a dotted
+// public name with its arguments.
+func (r *reader) name(t token) node {
+	switch t.text {
+	case "None":
+		return node{col: t.col}
+	case "True", "False":
+		return node{col: t.col, value: t.text == "True"}
+	}
+	if _, ok := r.kinds[t.text]; ok {
+		return node{col: t.col, value: Ref(t.text)}
+	}
+	dotted := t.text
+	for r.is(".") {
+		r.at++
+		part := r.next()
+		if part.kind != tName {
+			r.fail(part.col, "expected a name after the dot")
+		}
+		dotted += "." + part.text
+	}
+	if r.is("(") {
+		return r.function(r.arguments(node{col: t.col, op: "call", name: dotted}))
+	}
+	if strings.HasPrefix(dotted, "torch.") {
+		if d, err := tensor.ParseDType(dotted); err == nil {
+			return node{col: t.col, value: d}
+		}
+		if f, err := tensor.ParseMemoryFormat(dotted); err == nil {
+			return node{col: t.col, value: f}
+		}
+	}
+	r.fail(t.col, "%s is not defined", dotted)
+	return node{}
+}
+
+// function evaluates the calls that are literals: float("inf"), complex(…), slice(…).
+func (r *reader) function(n node) node {
+	switch n.name {
+	case "float":
+		if len(n.args) == 1 {
+			if v, err := strconv.ParseFloat(r.str(n.args[0]), 64); err == nil {
+				return node{col: n.col, value: v}
+			}
+		}
+		r.fail(n.col, `expected float("nan"), float("inf") or float("-inf")`)
+	case "complex":
+		if len(n.args) == 2 {
+			return node{col: n.col, value: complex(r.float(n.args[0]), r.float(n.args[1]))}
+		}
+		r.fail(n.col, "complex takes two numbers")
+	case "slice":
+		if len(n.args) == 3 {
+			v := r.values(n.args)
+			return node{col: n.col, value: Slice{v[0], v[1], v[2]}}
+		}
+		r.fail(n.col, "slice takes start, stop and step")
+	case "tensor", "case", "uniform", "integer", "getattr":
+		return n
+	}
+	if !strings.HasPrefix(n.name, "torch.") && !strings.HasPrefix(n.name, "operator.") && !strings.HasPrefix(n.name, OwnPrefix) {
+		r.fail(n.col, "%s is not defined", n.name)
+	}
+	return n
+}
+
+// IsModule reports whether a call of the target results in a module: a
+// constructor under torch.nn, or a method that returns its module.
+func IsModule(target string) bool {
+	switch target {
+	case "torch.nn.Parameter":
+		return false
+	case "Module.train", "Module.eval", "Module.to", "Module.double", "Module.float", "Module.half", "Module.requires_grad_":
+		return true
+	}
+	if !strings.HasPrefix(target, "torch.nn.") {
+		return false
+	}
+	last := target[strings.LastIndexByte(target, '.')+1:]
+	return last != "" && last[0] >= 'A' && last[0] <= 'Z'
+}

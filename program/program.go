@@ -1,0 +1,155 @@
+// Package program is the intermediate form between a test and the backends: a
+// straight-line tensor program of described inputs, calls by public name with
+// concrete arguments, and what to differentiate. A program has a text form,
+// which is a legal PyTorch-style script, and an identity, the hash of it.
+package program
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"plumb/tensor"
+)
+
+// Program is one straight-line tensor program. Every input and every call
+// defines one name; names are used only after they are defined.
+type Program struct {
+	Name     string // of the test that drew it
+	Seed     uint64 // for what the reference draws itself: initial parameters, dropout
+	Inputs   []Input
+	Calls    []Call
+	Backward []Backward
+	// RTol and ATol are the test's explicit tolerance; both nil when the
+	// operators' numerics classes decide.
+	RTol, ATol *float64
+}
+
+// Input describes a tensor: its elements follow from Fill, in row-major order
+// of Shape whatever the strides.
+type Input struct {
+	Name         string
+	DType        tensor.DType
+	Shape        []int
+	Strides      []int // in elements; nil for contiguous
+	Fill         Fill
+	RequiresGrad bool
+}
+
+// Dist is a distribution of elements.
+type Dist string
+
+// The distributions of inputs.
+const (
+	Uniform Dist = "uniform" // reals in [Lo, Hi); complex: both parts
+	Integer Dist = "integer" // integers in [Lo, Hi), in any dtype
+	Literal Dist = "literal" // the elements of Data
+)
+
+// Fill says what the elements of an input are.
+type Fill struct {
+	Dist   Dist
+	Lo, Hi float64
+	// Key selects the Philox stream; element i depends on Key and i alone.
+	Key uint64
+	// Kinks replaces an eighth of the elements by 0, 1, -1 and a value that
+	// recurs, as far as they lie in [Lo, Hi]: kinks and ties hide there.
+	Kinks bool
+	Data  *tensor.Tensor // of Literal; contiguous, same dtype and shape
+}
+
+// Call applies a target to arguments. Target is a public name:
+//
+//	"torch.relu", "torch.nn.functional.conv2d"   a function
+//	"torch.nn.Conv2d"                            a module's constructor
+//	"Tensor.sum"                                 a method; Args[0] is the receiver
+//	"Module.__call__", "Module.train"            a module's call and methods; Args[0] is the module
+//	"operator.add", "operator.getitem"           a Python operator
+//	"getattr"                                    an attribute; Args[1] is its name
+type Call struct {
+	Result string
+	Target string
+	Args   []any
+	Kwargs []Kwarg
+}
+
+// Kwarg is one argument by keyword.
+type Kwarg struct {
+	Name  string
+	Value any
+}
+
+// Arguments are nil, bool, int64, float64, complex128, string, tensor.DType,
+// tensor.MemoryFormat and these:
+type (
+	// Ref names an input or the result of an earlier call.
+	Ref string
+	// List is a Python list.
+	List []any
+	// Tuple is a Python tuple.
+	Tuple []any
+	// Slice is a Python slice; nil parts are left out.
+	Slice struct{ Start, Stop, Step any }
+	// Ellipsis is Python's "...".
+	Ellipsis struct{}
+)
+
+// Backward asks for the gradients of one value. All of a program's Backward
+// entries are differentiated together, after the last call; gradients add up.
+type Backward struct {
+	Value Ref
+	// Cotangent describes dL/dValue, in the shape and dtype of Value; a zero
+	// Dist means ones.
+	Cotangent Fill
+	// Auto skips a value that does not require a gradient on the reference,
+	// where PyTorch would raise.
+	Auto bool
+}
+
+// ID returns the identity of the program: the first 16 hexadecimal digits of
+// the SHA-256 of its canonical text.
+func (p *Program) ID() string {
+	sum := sha256.Sum256([]byte(p.String()))
+	return hex.EncodeToString(sum[:8])
+}
+
+// Refs calls f for every name that the argument v refers to.
+func Refs(v any, f func(Ref)) {
+	switch v := v.(type) {
+	case Ref:
+		f(v)
+	case List:
+		for _, e := range v {
+			Refs(e, f)
+		}
+	case Tuple:
+		for _, e := range v {
+			Refs(e, f)
+		}
+	case Slice:
+		Refs(v.Start, f)
+		Refs(v.Stop, f)
+		Refs(v.Step, f)
+	}
+}
+
+// MapRefs returns the argument v with every name replaced by f of it.
+func MapRefs(v any, f func(Ref) any) any {
+	each := func(vs []any) []any {
+		out := make([]any, len(vs))
+		for i, e := range vs {
+			out[i] = MapRefs(e, f)
+		}
+		return out
+	}
+	switch v := v.(type) {
+	case Ref:
+		return f(v)
+	case List:
+		return List(each(v))
+	case Tuple:
+		return Tuple(each(v))
+	case Slice:
+		return Slice{MapRefs(v.Start, f), MapRefs(v.Stop, f), MapRefs(v.Step, f)}
+	}
+	return v
+}

@@ -1,0 +1,145 @@
+package program
+
+import (
+	"fmt"
+
+	"plumb/op"
+	"plumb/tensor"
+)
+
+// Symbol is a value of a program that is being recorded: its name and what is
+// inferred of it.
+type Symbol struct {
+	Ref  Ref
+	meta op.Meta
+}
+
+// DType returns the inferred element type.
+func (s *Symbol) DType() tensor.DType { return s.meta.DType }
+
+// Shape returns the inferred shape.
+func (s *Symbol) Shape() []int { return s.meta.Shape }
+
+// Strides returns the inferred strides.
+func (s *Symbol) Strides() []int {
+	if s.meta.Strides != nil {
+		return s.meta.Strides
+	}
+	return tensor.ContiguousStrides(s.meta.Shape)
+}
+
+// OwnPrefix marks targets that name an operator of the table by its id, such
+// as "plumb.max.dim", rather than by a public name.
+const OwnPrefix = "plumb."
+
+// Recorder is an op.Applier that appends the calls to a program instead of
+// computing them.
+type Recorder struct {
+	Program *Program
+	table   *op.Table
+	prefix  string
+}
+
+// NewRecorder returns a recorder whose results are named prefix0, prefix1, …
+func NewRecorder(p *Program, table *op.Table, prefix string) *Recorder {
+	return &Recorder{p, table, prefix}
+}
+
+// Symbol returns the symbol of an input of the program.
+func (in *Input) Symbol() *Symbol {
+	return &Symbol{Ref(in.Name), op.Meta{DType: in.DType, Shape: in.Shape, Strides: in.Strides}}
+}
+
+// Apply records an operator by id.
+func (r *Recorder) Apply(id string, args []any, kwargs []op.Kwarg) ([]op.Value, error) {
+	call, err := r.table.ResolveID(id, args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	c := Call{Result: fmt.Sprintf("%s%d", r.prefix, len(r.Program.Calls)), Target: OwnPrefix + id}
+	for _, a := range args {
+		c.Args = append(c.Args, fromOp(a))
+	}
+	for _, kw := range kwargs {
+		c.Kwargs = append(c.Kwargs, Kwarg{kw.Name, fromOp(kw.Value)})
+	}
+	return r.Record(c, call)
+}
+
+// Record appends a call whose bound form is known, and names its results: a
+// tuple's elements are named by further calls of operator.getitem.
+func (r *Recorder) Record(c Call, bound *op.Call) ([]op.Value, error) {
+	metas, err := bound.Infer()
+	if err != nil {
+		return nil, err
+	}
+	r.Program.Calls = append(r.Program.Calls, c)
+	if len(metas) == 1 {
+		return []op.Value{&Symbol{Ref(c.Result), metas[0]}}, nil
+	}
+	var out []op.Value
+	for i, m := range metas {
+		name := fmt.Sprintf("%s_%d", c.Result, i)
+		r.Program.Calls = append(r.Program.Calls, Call{Result: name, Target: "operator.getitem", Args: []any{Ref(c.Result), int64(i)}})
+		out = append(out, &Symbol{Ref(name), m})
+	}
+	return out, nil
+}
+
+// fromOp turns an operator's argument into a program's.
+func fromOp(v any) any {
+	switch v := v.(type) {
+	case *Symbol:
+		return v.Ref
+	case int:
+		return int64(v)
+	case op.Scalar:
+		return v.Any()
+	case op.Device:
+		return string(v)
+	case []int:
+		t := make(Tuple, len(v))
+		for i, e := range v {
+			t[i] = int64(e)
+		}
+		return t
+	case []float64:
+		t := make(Tuple, len(v))
+		for i, e := range v {
+			t[i] = e
+		}
+		return t
+	case []op.Value:
+		l := make(List, len(v))
+		for i, e := range v {
+			l[i] = fromOp(e)
+		}
+		return l
+	}
+	return v
+}
+
+// ToOp turns a program's argument into an operator's; value looks names up.
+func ToOp(v any, value func(Ref) (any, error)) (any, error) {
+	switch v := v.(type) {
+	case Ref:
+		return value(v)
+	case List:
+		return listToOp(v, value)
+	case Tuple:
+		return listToOp(v, value)
+	}
+	return v, nil
+}
+
+func listToOp(vs []any, value func(Ref) (any, error)) (any, error) {
+	out := make([]any, len(vs))
+	for i, e := range vs {
+		x, err := ToOp(e, value)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = x
+	}
+	return out, nil
+}
