@@ -4,4 +4,12 @@ go 1.26.0
 
 require golang.org/x/sys v0.49.0
 
-require go.starlark.net v0.0.0-20260908191801-89a6a09411d5 // indirect
+require (
+	github.com/google/go-cmp v0.7.0 // indirect
+	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	github.com/klauspost/compress v1.20.3 // indirect
+	github.com/spf13/cobra v1.10.2 // indirect
+	github.com/spf13/pflag v1.0.9 // indirect
+	go.starlark.net v0.0.0-20260908191801-89a6a09411d5 // indirect
+	golang.org/x/term v0.47.0 // indirect
+)

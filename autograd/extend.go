@@ -69,23 +69,11 @@ func (e *extender) call(c *program.Call) error {
 			return nil
 		}
 	}
-	var args []any
-	for _, a := range c.Args {
-		v, err := program.ToOp(a, e.lookup)
-		if err != nil {
-			return err
-		}
-		args = append(args, v)
+	args, kwargs, err := c.OpArgs(e.lookup)
+	if err != nil {
+		return err
 	}
-	var kwargs []op.Kwarg
-	for _, kw := range c.Kwargs {
-		v, err := program.ToOp(kw.Value, e.lookup)
-		if err != nil {
-			return err
-		}
-		kwargs = append(kwargs, op.Kw(kw.Name, v))
-	}
-	bound, err := e.table.Resolve(c.Target, args, kwargs)
+	bound, err := program.Resolve(e.table, c.Target, args, kwargs)
 	if err != nil {
 		return err
 	}

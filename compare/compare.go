@@ -51,13 +51,11 @@ type Options struct {
 	Layout     bool // compare strides
 	NaNDiffers bool // a NaN matches nothing, not even a NaN
 	SignedZero bool // -0 and +0 differ
-	// Brief leaves MeanAbs, MaxULP, Bias, RMSE, Cosine and Hist at zero, for
-	// speed; the judgement is the same.
-	Brief bool
 }
 
 // Diff is what a comparison found. Errors are |got − want| in float64; the
-// statistics cover the elements that are finite on both sides.
+// statistics cover the elements that are finite on both sides; RMSE is infinite
+// and Cosine NaN where a square exceeds float64.
 type Diff struct {
 	OK      bool   `json:"ok"`
 	Rule    Rule   `json:"rule,omitempty"` // the first that is broken

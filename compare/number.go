@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // Number is a float64 whose JSON form also has "inf", "-inf" and "nan".
@@ -46,4 +47,6 @@ func (n *Number) UnmarshalJSON(b []byte) error {
 }
 
 // String prints n with three significant digits.
-func (n Number) String() string { return strconv.FormatFloat(float64(n), 'g', 3, 64) }
+func (n Number) String() string {
+	return strings.TrimPrefix(strings.ToLower(strconv.FormatFloat(float64(n), 'g', 3, 64)), "+")
+}

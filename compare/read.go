@@ -2,6 +2,7 @@ package compare
 
 import (
 	"math"
+	"sync"
 
 	"plumb/tensor"
 )
@@ -15,7 +16,11 @@ const blockLen = 256
 type block struct {
 	start, n  int // row-major position of the first element; elements
 	want, got side
+	// errs are got − want and ratios error ÷ limit, where fast measures.
+	errs, ratios [blockLen]float64
 }
+
+var blocks = sync.Pool{New: func() any { return new(block) }}
 
 // side is one tensor's part of a block. Vals are the elements as float64,
 // exact for all but 64-bit integers. Ords are their places on the grid of the
@@ -40,7 +45,9 @@ func walk(want, got *tensor.Tensor, m *meter) {
 	last := len(shape) - 1
 	index := make([]int, last)
 	w, g := want.Offset(), got.Offset()
-	b := new(block)
+	b := blocks.Get().(*block)
+	defer blocks.Put(b)
+	b.start, b.n = 0, 0
 	for {
 		for done := 0; done < shape[last]; {
 			n := min(shape[last]-done, blockLen-b.n)

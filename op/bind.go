@@ -77,7 +77,7 @@ var numpyNames = map[string]string{"axis": "dim", "keepdims": "keepdim", "x": "i
 // args[0] is the receiver, and a single int[] parameter after it takes all
 // the remaining positional arguments (x.permute(0, 2, 1)). The error is a TypeError.
 func (s *Sig) Bind(args []any, kwargs []Kwarg, method bool) (Args, error) {
-	if method && len(args) > 2 && len(s.Params) >= 2 && s.Params[1].Type.List && s.Params[1].Type.N == 0 && s.positional() == 2 {
+	if method && len(args) > 1 && isInt(args[1]) && len(s.Params) >= 2 && s.Params[1].Type.List && s.Params[1].Type.N == 0 && s.positional() == 2 {
 		args = []any{args[0], slices.Clone(args[1:])}
 	}
 	if n := s.positional(); len(args) > n {
@@ -125,6 +125,14 @@ func (s *Sig) Bind(args []any, kwargs []Kwarg, method bool) (Args, error) {
 		}
 	}
 	return Args{s, vals}, nil
+}
+
+func isInt(v any) bool {
+	switch v.(type) {
+	case int, int64:
+		return true
+	}
+	return false
 }
 
 func (s *Sig) positional() int {

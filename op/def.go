@@ -54,6 +54,8 @@ type Def struct {
 	Infer func(a Args) ([]Meta, error)
 	// View computes the result of a View operator.
 	View func(a Args) (*tensor.Tensor, error)
+	// Mutates names the tensor arguments that kernels update in place.
+	Mutates []string
 	// Kernels are the candidates that compute the results of any other operator.
 	Kernels []Kernel
 	// Grad writes the gradient; nil only with NoGrad.

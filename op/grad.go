@@ -148,7 +148,7 @@ func (g *Grad) ToValue(v Value, f func() Value) {
 	if d == nil {
 		return
 	}
-	d = g.SumTo(g.Cast(d, v.DType()), v.Shape())
+	d = g.Cast(g.SumTo(d, v.Shape()), v.DType())
 	if prev := g.grads[v]; prev != nil {
 		d = g.Add(prev, d)
 	}

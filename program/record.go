@@ -2,6 +2,7 @@ package program
 
 import (
 	"fmt"
+	"strings"
 
 	"plumb/op"
 	"plumb/tensor"
@@ -142,4 +143,32 @@ func listToOp(vs []any, value func(Ref) (any, error)) (any, error) {
 		out[i] = x
 	}
 	return out, nil
+}
+
+// Resolve binds a call of a program to an operator of the table, by public
+// name or, behind OwnPrefix, by id.
+func Resolve(table *op.Table, target string, args []any, kwargs []op.Kwarg) (*op.Call, error) {
+	if id, own := strings.CutPrefix(target, OwnPrefix); own {
+		return table.ResolveID(id, args, kwargs)
+	}
+	return table.Resolve(target, args, kwargs)
+}
+
+// OpArgs turns a call's arguments into an operator's; value looks names up.
+func (c *Call) OpArgs(value func(Ref) (any, error)) (args []any, kwargs []op.Kwarg, err error) {
+	for _, a := range c.Args {
+		v, err := ToOp(a, value)
+		if err != nil {
+			return nil, nil, err
+		}
+		args = append(args, v)
+	}
+	for _, kw := range c.Kwargs {
+		v, err := ToOp(kw.Value, value)
+		if err != nil {
+			return nil, nil, err
+		}
+		kwargs = append(kwargs, op.Kw(kw.Name, v))
+	}
+	return args, kwargs, nil
 }

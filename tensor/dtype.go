@@ -143,6 +143,9 @@ func PromoteWrapped(dim, zeroDim, wrapped DType) DType {
 		if hi == Invalid || lo == Invalid {
 			return Promote(hi, lo)
 		}
+		if hi.IsFloat() && lo.IsComplex() {
+			return Promote(hi, C64)
+		}
 		if lo.kind() > hi.kind() {
 			return Promote(hi, lo)
 		}

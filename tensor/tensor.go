@@ -264,7 +264,7 @@ func store(d DType, b []byte, i int, v complex128) {
 	p := unsafe.Pointer(&b[i*d.Size()])
 	switch d {
 	case Bool:
-		*(*bool)(p) = v != 0
+		*(*bool)(p) = real(v) != 0
 	case U8:
 		*(*uint8)(p) = uint8(int64(real(v)))
 	case I8:

@@ -24,7 +24,7 @@ script:           tensor choice op program gen backend
 compare:          tensor op
 verdict:          tensor op program backend compare
 campaign:         tensor choice op program backend script compare verdict
-report:           verdict
+report:           compare verdict
 suites:
 baselines:
 internal/deps:

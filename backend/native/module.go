@@ -1,0 +1,165 @@
+package native
+
+import (
+	"fmt"
+	"math"
+
+	"plumb/autograd"
+	"plumb/backend"
+	"plumb/choice"
+	"plumb/eager"
+	"plumb/nn"
+	"plumb/op"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// construct makes a module, gives it its initial state and reports that.
+func (r *run) construct(c *program.Call) (*value, error) {
+	def := r.Backend.modules.Lookup(c.Target)
+	if def == nil {
+		return nil, fmt.Errorf("%w %s", op.ErrUnknown, c.Target)
+	}
+	args, kwargs, err := c.OpArgs(r.lookupModule)
+	if err != nil {
+		return nil, err
+	}
+	m, err := def.New(args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	if def.Container {
+		return &value{module: m}, nil
+	}
+	if err := r.loadState(c.Result, m); err != nil {
+		return nil, err
+	}
+	r.modules = append(r.modules, moduleRun{c.Result, m})
+	r.out.Initial = withState(r.out.Initial, c.Result, stateOf(m))
+	return &value{module: m}, nil
+}
+
+// lookupModule is lookup for constructors of containers, which take modules.
+func (r *run) lookupModule(ref program.Ref) (any, error) {
+	if m := r.env[ref].module; m != nil {
+		return m, nil
+	}
+	return r.lookup(ref)
+}
+
+// loadState sets a module's state: the reference's where the job brings it,
+// else one that follows from the program's seed.
+func (r *run) loadState(name string, m *nn.Module) error {
+	given := map[string]*tensor.Tensor{}
+	for _, n := range r.job.State[name] {
+		given[n.Name] = n.Tensor
+	}
+	for _, s := range m.State() {
+		t := given[s.Name]
+		switch {
+		case t != nil:
+			t = t.Clone()
+		case s.Fill != nil:
+			t = m.Value(s.Name).(*tensor.Tensor)
+		default:
+			t = r.initial(name, s)
+		}
+		if err := m.Load(s.Name, r.session.Leaf(t, s.Kind == nn.Param)); err != nil {
+			return op.RuntimeError("%v", err)
+		}
+	}
+	return nil
+}
+
+// initial draws a parameter from U[-1/√n, 1/√n), n the elements per output,
+// as PyTorch's default initialisation does up to the random stream.
+func (r *run) initial(module string, s nn.Slot) *tensor.Tensor {
+	fan := 1
+	for _, n := range s.Shape[min(1, len(s.Shape)):] {
+		fan *= max(n, 1)
+	}
+	bound := 1 / math.Sqrt(float64(fan))
+	in := program.Input{DType: s.DType, Shape: s.Shape, Fill: program.Fill{
+		Dist: program.Uniform, Lo: -bound, Hi: bound, Key: choice.DeriveName(r.job.Program.Seed, module+"."+s.Name),
+	}}
+	return in.Materialize()
+}
+
+func stateOf(m *nn.Module) backend.State {
+	var st backend.State
+	for _, s := range m.State() {
+		st = append(st, backend.Named{Name: s.Name, Tensor: gradOf(m.Value(s.Name)).Clone()})
+	}
+	return st
+}
+
+func withState(all map[string]backend.State, name string, st backend.State) map[string]backend.State {
+	if all == nil {
+		all = map[string]backend.State{}
+	}
+	all[name] = st
+	return all
+}
+
+// moduleCall runs a method of a module; "__call__" is its forward.
+func (r *run) moduleCall(method string, c *program.Call) (*value, error) {
+	recv := r.env[c.Args[0].(program.Ref)]
+	if recv.module == nil {
+		return nil, op.TypeError("the receiver of %s is not a module", method)
+	}
+	rest := program.Call{Args: c.Args[1:], Kwargs: c.Kwargs}
+	args, kwargs, err := rest.OpArgs(r.lookup)
+	if err != nil {
+		return nil, err
+	}
+	switch method {
+	case "__call__", "forward":
+		out, err := recv.module.Call(r.session.Builder(), args, kwargs)
+		if err != nil {
+			return nil, err
+		}
+		return wrapModule(out), nil
+	case "train":
+		bound, err := trainSig.Bind(args, kwargs, false)
+		if err != nil {
+			return nil, err
+		}
+		recv.module.Train(bound.Bool("mode"))
+		return recv, nil
+	case "eval":
+		recv.module.Train(false)
+		return recv, nil
+	}
+	return nil, fmt.Errorf("%w: Module.%s", errUnsupported, method)
+}
+
+var trainSig = op.MustParseSig("train(bool mode=True)")
+
+func wrapModule(out []op.Value) *value {
+	vs := make([]*value, len(out))
+	for i, o := range out {
+		vs[i] = &value{tensor: o.(*eager.Var)}
+	}
+	if len(vs) == 1 {
+		return vs[0]
+	}
+	return &value{tuple: vs}
+}
+
+func (r *run) finalState() {
+	for _, m := range r.modules {
+		r.out.Final = withState(r.out.Final, m.name, stateOf(m.module))
+	}
+}
+
+func (r *run) paramGrads(grads autograd.Cotangents) {
+	for _, m := range r.modules {
+		var st backend.State
+		for _, s := range m.module.State() {
+			if g := gradOf(grads[m.module.Value(s.Name)]); s.Kind == nn.Param && g != nil {
+				st = append(st, backend.Named{Name: s.Name, Tensor: g})
+			}
+		}
+		r.out.ParamGrads = withState(r.out.ParamGrads, m.name, st)
+	}
+}

@@ -1,0 +1,308 @@
+// Package native is the backend of Plumb's own operators.
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"plumb/backend"
+	"plumb/eager"
+	"plumb/nn"
+	"plumb/op"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// Backend runs programs eagerly on the operators of a table and the modules of another.
+type Backend struct {
+	table   *op.Table
+	modules *nn.Table
+}
+
+// New returns a backend.
+func New(table *op.Table, modules *nn.Table) *Backend { return &Backend{table, modules} }
+
+// Info returns the backend's name and modes.
+func (*Backend) Info() backend.Info {
+	return backend.Info{Name: "native", Version: "eager", Devices: []string{"cpu"}, Modes: []string{"eager"}}
+}
+
+// Close does nothing.
+func (*Backend) Close() error { return nil }
+
+// Run runs the program. A panic of an operator is the outcome Crashed.
+func (b *Backend) Run(ctx context.Context, job *backend.Job) (out *backend.Outcome, err error) {
+	start := time.Now()
+	r := &run{Backend: b, job: job, session: eager.New(b.table), env: map[program.Ref]*value{}, out: &backend.Outcome{Status: backend.OK}}
+	defer func() {
+		if p := recover(); p != nil {
+			r.out.Status, r.out.Class, r.out.Message = backend.Crashed, "panic", fmt.Sprintf("%v\n%s", p, debug.Stack())
+		}
+		r.out.Elapsed = time.Since(start)
+		out = r.out
+	}()
+	r.program(ctx)
+	return r.out, nil
+}
+
+// run is the execution of one job.
+type run struct {
+	*Backend
+	job     *backend.Job
+	session *eager.Session
+	env     map[program.Ref]*value
+	leaves  []*eager.Var
+	modules []moduleRun
+	out     *backend.Outcome
+}
+
+type moduleRun struct {
+	name   string
+	module *nn.Module
+}
+
+// value is what a name stands for: one of a tensor, a tuple, a module and a
+// plain Python value.
+type value struct {
+	tensor *eager.Var
+	tuple  []*value
+	names  []string // of a named tuple's elements
+	module *nn.Module
+	plain  any
+}
+
+func (r *run) program(ctx context.Context) {
+	p := r.job.Program
+	for i := range p.Inputs {
+		v := r.session.Leaf(r.job.Inputs[i], p.Inputs[i].RequiresGrad)
+		r.leaves = append(r.leaves, v)
+		r.env[program.Ref(p.Inputs[i].Name)] = &value{tensor: v}
+	}
+	for i := range p.Calls {
+		if err := ctx.Err(); err != nil {
+			r.out.Status, r.out.Message, r.out.Call = backend.TimedOut, err.Error(), i
+			return
+		}
+		v, err := r.call(&p.Calls[i])
+		if err != nil {
+			r.raise(i, err)
+			return
+		}
+		r.env[program.Ref(p.Calls[i].Result)] = v
+		r.out.Values = append(r.out.Values, v.outcome())
+	}
+	r.finalState()
+	if err := r.backward(); err != nil {
+		r.raise(len(p.Calls), err)
+	}
+}
+
+// raise records how a call failed: a rejection, or something unsupported.
+func (r *run) raise(call int, err error) {
+	r.out.Call, r.out.Message = call, err.Error()
+	var e *op.Error
+	switch {
+	case errors.As(err, &e):
+		r.out.Status, r.out.Class = backend.Raised, e.Class
+	case errors.Is(err, op.ErrUnknown) || errors.Is(err, nn.ErrUnsupported) || errors.Is(err, errUnsupported):
+		r.out.Status = backend.Unsupported
+	default:
+		r.out.Status, r.out.Class = backend.Crashed, "error"
+	}
+}
+
+var errUnsupported = errors.New("not supported by native")
+
+func (r *run) call(c *program.Call) (*value, error) {
+	switch kind, name, _ := strings.Cut(c.Target, "."); {
+	case kind == "Module":
+		return r.moduleCall(name, c)
+	case program.IsModule(c.Target):
+		return r.construct(c)
+	case c.Target == "operator.getitem" || c.Target == "getattr":
+		if v, err := r.structure(c); v != nil || err != nil {
+			return v, err
+		}
+	}
+	args, kwargs, err := c.OpArgs(r.lookup)
+	if err != nil {
+		return nil, err
+	}
+	call, err := program.Resolve(r.table, c.Target, args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	out, err := r.session.Execute(call)
+	if err != nil {
+		return nil, err
+	}
+	return wrap(call, out), nil
+}
+
+// lookup returns what a name stands for as an operator's argument.
+func (r *run) lookup(ref program.Ref) (any, error) {
+	v := r.env[ref]
+	switch {
+	case v.tensor != nil:
+		return v.tensor, nil
+	case v.tuple != nil:
+		list := make([]any, len(v.tuple))
+		for i, e := range v.tuple {
+			if e.tensor != nil {
+				list[i] = e.tensor
+			} else {
+				list[i] = e.plain
+			}
+		}
+		return list, nil
+	case v.module != nil:
+		return nil, fmt.Errorf("%w: the module %s as an argument", errUnsupported, ref)
+	}
+	return v.plain, nil
+}
+
+func wrap(call *op.Call, out []op.Value) *value {
+	results := call.Def.Sigs()[0].Results
+	if len(results) == 1 {
+		return &value{tensor: out[0].(*eager.Var)}
+	}
+	t := &value{names: results}
+	for _, o := range out {
+		t.tuple = append(t.tuple, &value{tensor: o.(*eager.Var)})
+	}
+	return t
+}
+
+// structure takes elements of tuples and attributes apart; nil leaves the call
+// to the table.
+func (r *run) structure(c *program.Call) (*value, error) {
+	ref, ok := c.Args[0].(program.Ref)
+	if !ok || len(c.Args) != 2 {
+		return nil, nil
+	}
+	v := r.env[ref]
+	if i, ok := c.Args[1].(int64); ok && v.tuple != nil && c.Target == "operator.getitem" {
+		if i < 0 {
+			i += int64(len(v.tuple))
+		}
+		if i < 0 || i >= int64(len(v.tuple)) {
+			return nil, op.IndexError("tuple index out of range")
+		}
+		return v.tuple[i], nil
+	}
+	if c.Target != "getattr" {
+		return nil, nil
+	}
+	name, _ := c.Args[1].(string)
+	for i, n := range v.names {
+		if n == name {
+			return v.tuple[i], nil
+		}
+	}
+	if v.tensor != nil {
+		switch name {
+		case "shape":
+			return intTuple(v.tensor.Shape()), nil
+		case "ndim":
+			return &value{plain: int64(v.tensor.Dim())}, nil
+		case "requires_grad":
+			return &value{plain: v.tensor.RequiresGrad()}, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: attribute %s", errUnsupported, name)
+}
+
+func intTuple(xs []int) *value {
+	v := &value{tuple: []*value{}}
+	for _, x := range xs {
+		v.tuple = append(v.tuple, &value{plain: int64(x)})
+	}
+	return v
+}
+
+func (v *value) outcome() backend.Value {
+	switch {
+	case v.tensor != nil:
+		return backend.Value{Tensor: v.tensor.Tensor, RequiresGrad: v.tensor.RequiresGrad()}
+	case v.tuple != nil:
+		out := backend.Value{IsTuple: true}
+		for _, e := range v.tuple {
+			out.Tuple = append(out.Tuple, e.outcome())
+		}
+		return out
+	case v.module != nil:
+		return backend.Value{Module: true}
+	}
+	return backend.Value{Plain: v.plain}
+}
+
+// backward differentiates the program's Backward entries together.
+func (r *run) backward() error {
+	p := r.job.Program
+	var values, cotangents []op.Value
+	for _, w := range p.Backward {
+		for _, v := range r.env[w.Value].tensors() {
+			if w.Auto && !v.RequiresGrad() {
+				continue
+			}
+			values, cotangents = append(values, v), append(cotangents, cotangent(&w.Cotangent, v.Tensor))
+		}
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	grads, err := r.session.Backward(values, cotangents, false)
+	if err != nil {
+		return err
+	}
+	r.out.Grads = map[string]*tensor.Tensor{}
+	for i, leaf := range r.leaves {
+		if leaf.RequiresGrad() {
+			r.out.Grads[p.Inputs[i].Name] = gradOf(grads[leaf])
+		}
+	}
+	r.paramGrads(grads)
+	return nil
+}
+
+func gradOf(v op.Value) *tensor.Tensor {
+	switch v := v.(type) {
+	case *eager.Var:
+		return v.Tensor
+	case *tensor.Tensor:
+		return v
+	}
+	return nil
+}
+
+func (v *value) tensors() []*eager.Var {
+	if v.tensor != nil {
+		return []*eager.Var{v.tensor}
+	}
+	var out []*eager.Var
+	for _, e := range v.tuple {
+		out = append(out, e.tensors()...)
+	}
+	return out
+}
+
+// cotangent returns the start of the fill's stream in the shape and dtype of v.
+func cotangent(f *program.Fill, v *tensor.Tensor) *tensor.Tensor {
+	t := tensor.New(v.DType(), v.Shape()...)
+	n := t.Len()
+	if v.DType().IsComplex() {
+		s := f.Cotangent(2 * n)
+		for i := range n {
+			t.Set(i, complex(s[2*i], s[2*i+1]))
+		}
+		return t
+	}
+	for i, x := range f.Cotangent(n) {
+		t.Set(i, complex(x, 0))
+	}
+	return t
+}

@@ -1,0 +1,400 @@
+package worker
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"unsafe"
+
+	"plumb/backend"
+	"plumb/op"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// encoder writes requests: tensors into shared memory, everything else as JSON
+// after the four bytes of the frame's length.
+type encoder struct {
+	buf []byte
+	mem *memory
+	job *backend.Job
+}
+
+// frame returns the last request with its length in front.
+func (e *encoder) frame() []byte {
+	binary.LittleEndian.PutUint32(e.buf, uint32(len(e.buf)-4))
+	return e.buf
+}
+
+// request encodes the jobs that todo lists. lengths holds, for each job, how
+// many elements of its cotangents to send.
+func (e *encoder) request(mem *memory, jobs []*backend.Job, todo, lengths []int) error {
+	e.mem = mem
+	mem.top = align
+	e.buf = append(e.buf[:0], `....{"cases":[`...)
+	for n, i := range todo {
+		e.comma(n)
+		e.job = jobs[i]
+		if err := e.program(lengths[i]); err != nil {
+			return fmt.Errorf("program %s: %w", jobs[i].Program.Name, err)
+		}
+	}
+	e.raw(`],"size":`)
+	e.int(len(mem.bytes))
+	e.raw(`,"out":`)
+	e.int(mem.top)
+	e.raw(`}`)
+	return nil
+}
+
+func signatureRequest(name string) []byte {
+	e := encoder{buf: []byte(`....{"signatures":`)}
+	e.string(name)
+	e.raw("}")
+	return e.frame()
+}
+
+func (e *encoder) raw(s string) { e.buf = append(e.buf, s...) }
+func (e *encoder) int(n int)    { e.buf = strconv.AppendInt(e.buf, int64(n), 10) }
+
+func (e *encoder) comma(n int) {
+	if n > 0 {
+		e.buf = append(e.buf, ',')
+	}
+}
+
+func (e *encoder) program(length int) error {
+	p := e.job.Program
+	e.raw(`{"seed":`)
+	e.int(int(p.Seed &^ (1 << 63)))
+	if err := e.inputs(); err != nil {
+		return err
+	}
+	e.raw(`],"calls":[`)
+	for i := range p.Calls {
+		e.comma(i)
+		if err := e.call(&p.Calls[i]); err != nil {
+			return fmt.Errorf("call %s: %w", p.Calls[i].Target, err)
+		}
+	}
+	e.raw(`]`)
+	if err := e.state(); err != nil {
+		return err
+	}
+	if len(p.Backward) > 0 {
+		if err := e.backward(length); err != nil {
+			return err
+		}
+	}
+	e.raw(`}`)
+	return nil
+}
+
+func (e *encoder) inputs() error {
+	p := e.job.Program
+	if len(e.job.Inputs) != len(p.Inputs) {
+		return fmt.Errorf("%d tensors for %d inputs", len(e.job.Inputs), len(p.Inputs))
+	}
+	e.raw(`,"inputs":[`)
+	for i, t := range e.job.Inputs {
+		e.comma(i)
+		if err := e.tensor(t); err != nil {
+			return err
+		}
+		if p.Inputs[i].RequiresGrad {
+			e.raw(`,true]`)
+		} else {
+			e.raw(`,false]`)
+		}
+	}
+	return nil
+}
+
+// tensor appends an entry without its closing bracket.
+func (e *encoder) tensor(t *tensor.Tensor) error {
+	for _, s := range t.Strides() {
+		if s < 0 {
+			t = t.Clone()
+			break
+		}
+	}
+	bytes := elements(t)
+	room, at, err := e.mem.reserve(len(bytes))
+	if err != nil {
+		return fmt.Errorf("shared memory for %s: %w", t, err)
+	}
+	copy(room, bytes)
+	e.raw(`["`)
+	e.raw(t.DType().String())
+	e.raw(`",`)
+	e.int(at)
+	e.raw(`,`)
+	e.ints(t.Shape())
+	if t.IsContiguous() {
+		e.raw(`,null`)
+		return nil
+	}
+	e.raw(`,`)
+	e.ints(t.Strides())
+	return nil
+}
+
+// elements returns the bytes of t's storage from its first element to its last.
+func elements(t *tensor.Tensor) []byte {
+	size := t.DType().Size()
+	n := tensor.Extent(t.Shape(), t.Strides())
+	if n == 0 {
+		return nil
+	}
+	return t.Storage()[t.Offset()*size : (t.Offset()+n)*size]
+}
+
+func (e *encoder) ints(ns []int) {
+	e.raw(`[`)
+	for i, n := range ns {
+		e.comma(i)
+		e.int(n)
+	}
+	e.raw(`]`)
+}
+
+func (e *encoder) call(c *program.Call) error {
+	e.raw(`[`)
+	e.string(c.Target)
+	e.raw(`,`)
+	if err := e.list(c.Args); err != nil {
+		return err
+	}
+	if len(c.Kwargs) > 0 {
+		e.raw(`,{`)
+		for i, kw := range c.Kwargs {
+			e.comma(i)
+			e.string(kw.Name)
+			e.raw(`:`)
+			if err := e.arg(kw.Value); err != nil {
+				return err
+			}
+		}
+		e.raw(`}`)
+	}
+	e.raw(`]`)
+	return nil
+}
+
+func (e *encoder) list(args []any) error {
+	e.raw(`[`)
+	for i, a := range args {
+		e.comma(i)
+		if err := e.arg(a); err != nil {
+			return err
+		}
+	}
+	e.raw(`]`)
+	return nil
+}
+
+func (e *encoder) arg(v any) error {
+	switch v := v.(type) {
+	case nil:
+		e.raw(`null`)
+	case bool:
+		e.buf = strconv.AppendBool(e.buf, v)
+	case int:
+		e.int(v)
+	case int64:
+		e.buf = strconv.AppendInt(e.buf, v, 10)
+	case float64:
+		e.float(v)
+	case complex128:
+		e.tagged("c", floatText(real(v)), floatText(imag(v)))
+	case string:
+		e.string(v)
+	case tensor.DType:
+		e.tagged("d", v.String())
+	case tensor.MemoryFormat:
+		e.tagged("m", v.String())
+	case op.Device:
+		e.tagged("v", string(v))
+	case program.Ref:
+		i, err := e.index(v)
+		if err != nil {
+			return err
+		}
+		e.raw(`["r",`)
+		e.int(i)
+		e.raw(`]`)
+	case program.List:
+		return e.sequence(`["l",`, v)
+	case program.Tuple:
+		return e.sequence(`["u",`, v)
+	case program.Slice:
+		return e.slice(v)
+	case program.Ellipsis:
+		e.raw(`["e"]`)
+	default:
+		return fmt.Errorf("argument of type %T", v)
+	}
+	return nil
+}
+
+func (e *encoder) sequence(open string, vs []any) error {
+	e.raw(open)
+	if err := e.list(vs); err != nil {
+		return err
+	}
+	e.raw(`]`)
+	return nil
+}
+
+func (e *encoder) slice(s program.Slice) error {
+	e.raw(`["s"`)
+	for _, part := range [3]any{s.Start, s.Stop, s.Step} {
+		e.raw(`,`)
+		if err := e.arg(part); err != nil {
+			return err
+		}
+	}
+	e.raw(`]`)
+	return nil
+}
+
+func (e *encoder) tagged(parts ...string) {
+	for i, s := range parts {
+		if i == 0 {
+			e.raw(`[`)
+		} else {
+			e.raw(`,`)
+		}
+		e.string(s)
+	}
+	e.raw(`]`)
+}
+
+// index returns the position of a name among inputs and calls.
+func (e *encoder) index(ref program.Ref) (int, error) {
+	p := e.job.Program
+	for i := range p.Calls {
+		if p.Calls[i].Result == string(ref) {
+			return len(p.Inputs) + i, nil
+		}
+	}
+	for i := range p.Inputs {
+		if p.Inputs[i].Name == string(ref) {
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf("undefined name %s", ref)
+}
+
+func floatText(f float64) string {
+	switch {
+	case math.IsNaN(f):
+		return "nan"
+	case math.IsInf(f, 1):
+		return "inf"
+	case math.IsInf(f, -1):
+		return "-inf"
+	}
+	return strconv.FormatFloat(f, 'g', -1, 64)
+}
+
+// float appends a number that reads back as a float.
+func (e *encoder) float(f float64) {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		e.tagged("f", floatText(f))
+		return
+	}
+	start := len(e.buf)
+	e.buf = strconv.AppendFloat(e.buf, f, 'g', -1, 64)
+	for _, c := range e.buf[start:] {
+		if c == '.' || c == 'e' {
+			return
+		}
+	}
+	e.raw(`.0`)
+}
+
+func (e *encoder) string(s string) {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			quoted, _ := json.Marshal(s)
+			e.buf = append(e.buf, quoted...)
+			return
+		}
+	}
+	e.raw(`"`)
+	e.raw(s)
+	e.raw(`"`)
+}
+
+func (e *encoder) state() error {
+	if e.job.State == nil {
+		return nil
+	}
+	e.raw(`,"state":{`)
+	n := 0
+	for i, c := range e.job.Program.Calls {
+		state, ok := e.job.State[c.Result]
+		if !ok {
+			continue
+		}
+		e.comma(n)
+		n++
+		e.raw(`"`)
+		e.int(i)
+		e.raw(`":{`)
+		for j, named := range state {
+			e.comma(j)
+			e.string(named.Name)
+			e.raw(`:`)
+			if err := e.tensor(named.Tensor); err != nil {
+				return err
+			}
+			e.raw(`]`)
+		}
+		e.raw(`}`)
+	}
+	e.raw(`}`)
+	return nil
+}
+
+func (e *encoder) backward(length int) error {
+	e.raw(`,"backward":[`)
+	for i, b := range e.job.Program.Backward {
+		e.comma(i)
+		index, err := e.index(b.Value)
+		if err != nil {
+			return err
+		}
+		e.raw(`[`)
+		e.int(index)
+		if err := e.cotangent(&b.Cotangent, length); err != nil {
+			return err
+		}
+		e.raw(`,`)
+		e.buf = strconv.AppendBool(e.buf, b.Auto)
+		e.raw(`]`)
+	}
+	e.raw(`]`)
+	return nil
+}
+
+func (e *encoder) cotangent(f *program.Fill, n int) error {
+	if f.Dist == "" {
+		e.raw(`,null,0`)
+		return nil
+	}
+	room, at, err := e.mem.reserve(8 * n)
+	if err != nil {
+		return fmt.Errorf("shared memory for a cotangent: %w", err)
+	}
+	stream := f.Cotangent(n)
+	copy(room, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(stream))), 8*n))
+	e.raw(`,`)
+	e.int(at)
+	e.raw(`,`)
+	e.int(n)
+	return nil
+}

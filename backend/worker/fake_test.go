@@ -1,0 +1,279 @@
+//go:build unix
+
+package worker
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"plumb/backend"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// TestMain is also the fake worker: a worker in another language than Python.
+func TestMain(m *testing.M) {
+	if hello := os.Getenv("PLUMB_FAKE_WORKER"); hello != "" {
+		fakeWorker(hello)
+	}
+	code := m.Run()
+	if opened != nil {
+		opened.Close()
+	}
+	os.Exit(code)
+}
+
+const fakeHello = `plumb-worker 1 {"name":"fake","version":"0","devices":["cpu"],"modes":["eager"],"cpu":0.5,"unknown":{}}`
+
+func fakeWorker(hello string) {
+	requests, replies := bufio.NewReader(os.NewFile(3, "requests")), os.NewFile(4, "replies")
+	mem, err := unix.Mmap(5, 0, startMemory, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("a print of the subject")
+	fmt.Fprintln(replies, hello)
+	for {
+		var size [4]byte
+		if _, err := io.ReadFull(requests, size[:]); err != nil {
+			os.Exit(0)
+		}
+		frame := make([]byte, binary.LittleEndian.Uint32(size[:]))
+		io.ReadFull(requests, frame)
+		reply := fakeReply(frame, mem, replies)
+		replies.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(reply))))
+		replies.WriteString(reply)
+	}
+}
+
+type fakeCase struct {
+	Inputs []json.RawMessage
+	Calls  [][]json.RawMessage
+}
+
+func fakeReply(frame []byte, mem []byte, replies *os.File) string {
+	var request struct {
+		Cases      []fakeCase
+		Signatures string
+	}
+	if err := json.Unmarshal(frame, &request); err != nil {
+		os.Exit(70)
+	}
+	if request.Signatures != "" {
+		return `{"signatures":["` + request.Signatures + `(Tensor input) -> Tensor","nonsense"]}`
+	}
+	var cases []string
+	for i, c := range request.Cases {
+		binary.NativeEndian.PutUint32(mem, uint32(i+1))
+		binary.NativeEndian.PutUint32(mem[4:], 0)
+		cases = append(cases, fakeOutcome(c, mem, replies))
+	}
+	return `{"cpu":1.5,"size":1,"new":[{}],"cases":[` + strings.Join(cases, ",") + `]}`
+}
+
+// fakeOutcome does what the target of the case's only call says; any other
+// target is the value to answer with.
+func fakeOutcome(c fakeCase, mem []byte, replies *os.File) string {
+	value := "null"
+	switch target := string(c.Calls[0][0]); target {
+	case `"first"`: // the first input
+		value = strings.Replace(string(c.Inputs[0]), `[`, `["t",`, 1)
+	case `"kill"`:
+		fmt.Fprintln(os.Stderr, "about to die")
+		unix.Kill(os.Getpid(), unix.SIGKILL)
+		time.Sleep(time.Hour)
+	case `"exit"`:
+		os.Exit(3)
+	case `"fault"`:
+		fmt.Fprintln(os.Stderr, "broken worker")
+		os.Exit(70)
+	case `"hang"`:
+		time.Sleep(time.Hour)
+	case `"garbage"`:
+		io.WriteString(replies, "hello world, this is no frame")
+		time.Sleep(time.Hour)
+	case `"notjson"`:
+		io.WriteString(replies, "\x03\x00\x00\x00{{{")
+		time.Sleep(time.Hour)
+	case `"die once"`:
+		clear(mem[:8])
+		if mem[len(mem)-1] == 0 {
+			mem[len(mem)-1] = 1
+			os.Exit(1)
+		}
+	default:
+		json.Unmarshal(c.Calls[0][0], &value)
+	}
+	return `{"status":"ok","x":[1,{"a":"]"}],"values":[` + value + `],"elapsed":5}`
+}
+
+func fake(t *testing.T, config Config) *Worker {
+	t.Helper()
+	config.Command = []string{os.Args[0]}
+	if config.Env == nil {
+		config.Env = []string{"PLUMB_FAKE_WORKER=" + fakeHello}
+	}
+	w, err := Open(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return w
+}
+
+func fakeJob(target string) *backend.Job {
+	return new(builder).in("x", f32([]int{2}, 1, 2), false).call("y", target).job()
+}
+
+func TestFakeRoundTrip(t *testing.T) {
+	w := fake(t, Config{})
+	if w.Info().Name != "fake" {
+		t.Errorf("info %+v", w.Info())
+	}
+	for _, dtype := range tensor.DTypes {
+		x := tensor.NewStrided(dtype, []int{3, 2}, []int{1, 4})
+		for i := range 6 {
+			x.Set(i, complex(float64(i), 0))
+		}
+		out := runOK(t, w, new(builder).in("x", x, false).call("y", "first"))
+		same(t, dtype.String(), out.Values[0].Tensor, x)
+		if out.Elapsed != 5 {
+			t.Errorf("elapsed %d", out.Elapsed)
+		}
+	}
+	if got := w.CPUTime(); got != 1500*time.Millisecond {
+		t.Errorf("processor time %s", got)
+	}
+	sigs, err := w.Signatures("f")
+	if err != nil || len(sigs) != 1 || sigs[0].Params[0].Name != "input" {
+		t.Errorf("signatures %v, %v", sigs, err)
+	}
+}
+
+func TestLosses(t *testing.T) {
+	for _, test := range []struct {
+		target  string
+		status  backend.Status
+		class   string
+		message string
+	}{
+		{"kill", backend.Crashed, "SIGKILL", "about to die"},
+		{"exit", backend.Crashed, "exit status 3", "in exit"},
+		{"hang", backend.TimedOut, "", "no answer within 300ms in hang"},
+		{"garbage", backend.Crashed, "garbage", "garbage on the pipe"},
+		{"notjson", backend.Crashed, "garbage", "garbage on the pipe"},
+		{"die once", backend.OK, "", ""},
+	} {
+		t.Run(test.target, func(t *testing.T) {
+			t.Parallel()
+			w := fake(t, Config{CaseTimeout: 300 * time.Millisecond})
+			outs, err := w.RunBatch(t.Context(), []*backend.Job{fakeJob("first"), fakeJob(test.target), fakeJob("1"), fakeJob("2")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range []backend.Status{backend.OK, test.status, backend.OK, backend.OK} {
+				if outs[i] == nil || outs[i].Status != want {
+					t.Fatalf("case %d: %+v, want %s", i, outs[i], want)
+				}
+			}
+			same(t, "first", outs[0].Values[0].Tensor, f32([]int{2}, 1, 2))
+			if outs[2].Values[0].Plain != int64(1) || outs[3].Values[0].Plain != int64(2) {
+				t.Errorf("order: %v, %v", outs[2].Values, outs[3].Values)
+			}
+			if out := outs[1]; out.Class != test.class || !strings.Contains(out.Message, test.message) || out.Call != 0 {
+				t.Errorf("%+v", out)
+			}
+		})
+	}
+}
+
+// A worker that dies before it begins a case says nothing about the case.
+func TestIdleDeath(t *testing.T) {
+	w := fake(t, Config{})
+	if out, err := w.Run(t.Context(), fakeJob("die once")); err != nil || out.Status != backend.OK {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
+
+// What no subject can do by itself is the worker's own failure.
+func TestBreaches(t *testing.T) {
+	for target, message := range map[string]string{
+		"fault": "broken worker",
+		`["t","float32",16777216,[1],null,false]`:               "exceeds its storage",
+		`["t","float32",-4,[1],null,false]`:                     "outside the shared memory",
+		`["t","float32",64,[4611686018427387904,4],null,false]`: "too large",
+		`["t","float32",64,[1099511627776],[0],false]`:          "too large",
+		`["t","float32",64,[2],[-1],false]`:                     "negative strides",
+		`["t","float32",65,[1],null,false]`:                     "not aligned",
+		`["t","quint8",64,[1],null,false]`:                      "unknown dtype",
+		`["t","float32"]`:                                       "expected",
+		`["z"]`:                                                 "tag",
+		`1,2`:                                                   "more values than calls",
+		`{}`:                                                    "unexpected",
+		strings.Repeat(`["u",[`, 50) + strings.Repeat(`]]`, 50): "nested",
+		`["u",[` + strings.Repeat(hugeTensor+",", 8) + `null]]`: "times the shared memory",
+	} {
+		w := fake(t, Config{Env: []string{"PLUMB_FAKE_WORKER=" + fakeHello}})
+		_, err := w.Run(t.Context(), fakeJob(target))
+		var fault *backend.Fault
+		if !errors.As(err, &fault) || !strings.Contains(err.Error(), message) {
+			t.Errorf("%.60s: error %v, want one with %q", target, err, message)
+		}
+		if out, err := w.Run(t.Context(), fakeJob("7")); err != nil || out.Values[0].Plain != int64(7) {
+			t.Errorf("%.60s: afterwards %v, %v", target, out, err)
+		}
+		w.Close()
+	}
+}
+
+const hugeTensor = `["t","uint8",64,[16000000],null,false]`
+
+func TestCancel(t *testing.T) {
+	w := fake(t, Config{})
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := w.Run(ctx, fakeJob("hang")); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+	if out, err := w.Run(t.Context(), fakeJob("7")); err != nil || out.Values[0].Plain != int64(7) {
+		t.Errorf("afterwards %v, %v", out, err)
+	}
+}
+
+func TestBadStart(t *testing.T) {
+	for name, test := range map[string]struct {
+		config  Config
+		message string
+	}{
+		"no such program": {Config{Command: []string{"/no/such/worker"}}, "/no/such/worker"},
+		"ends at once":    {Config{Command: []string{"sh", "-c", "echo broken library >&2; exit 1"}}, "broken library"},
+		"greets wrongly":  {Config{Command: []string{"sh", "-c", "echo hello >&4; sleep 9"}}, "greeted with"},
+		"newer protocol":  {Config{Command: []string{"sh", "-c", "echo 'plumb-worker 2 {}' >&4; sleep 9"}}, "version 2"},
+		"never greets":    {Config{Command: []string{"sleep", "60"}, StartTimeout: 50 * time.Millisecond}, "not ready within 50ms"},
+	} {
+		_, err := Open(t.Context(), test.config)
+		var fault *backend.Fault
+		if !errors.As(err, &fault) || !strings.Contains(err.Error(), test.message) {
+			t.Errorf("%s: error %v, want one with %q", name, err, test.message)
+		}
+	}
+}
+
+func TestUndefinedName(t *testing.T) {
+	w := fake(t, Config{})
+	_, err := w.Run(t.Context(), new(builder).call("y", "first", program.Ref("z")).job())
+	if err == nil || !strings.Contains(err.Error(), "call first: undefined name z") {
+		t.Errorf("error %v", err)
+	}
+}

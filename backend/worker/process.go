@@ -1,0 +1,404 @@
+//go:build unix
+
+package worker
+
+import (
+	"context"
+	"embed"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"plumb/backend"
+)
+
+//go:embed py/*.py
+var sources embed.FS
+
+// exitFault is the exit status of a worker that failed by its own fault.
+const exitFault = 70
+
+const maxFrame = 64 << 20
+
+// process is one life of the worker.
+type process struct {
+	cmd      *exec.Cmd
+	requests *os.File // written with blocking calls
+	replies  *os.File // read with blocking calls
+	tail     tail     // of stdout and stderr
+	buf      []byte
+	sources  string // the directory of the Python sources
+
+	mu     sync.Mutex
+	exited bool
+	done   chan struct{}
+}
+
+// start makes sure that a process runs.
+func (w *Worker) start(ctx context.Context) error {
+	if w.proc != nil {
+		select {
+		case <-w.proc.done:
+			w.drop(false)
+		default:
+			return nil
+		}
+	}
+	p, err := w.launch()
+	if err != nil {
+		return w.startFault(err)
+	}
+	w.proc = p
+	timeout, cancel := context.WithTimeout(ctx, w.config.StartTimeout)
+	defer cancel()
+	stop := context.AfterFunc(timeout, p.kill)
+	line, err := p.readLine()
+	stop()
+	os.RemoveAll(p.sources)
+	if err == nil {
+		err = w.greet(line)
+	}
+	if err == nil {
+		return nil
+	}
+	tail := w.drop(true)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if timeout.Err() != nil {
+		err = fmt.Errorf("not ready within %s", w.config.StartTimeout)
+	}
+	return w.startFault(fmt.Errorf("%w\n%s", err, tail))
+}
+
+func (w *Worker) startFault(err error) error {
+	what := strings.Join(w.config.Command, " ")
+	if what == "" {
+		what = w.config.Python
+	}
+	return &backend.Fault{Backend: w.info.Name, Err: fmt.Errorf("cannot start %s: %w", what, err)}
+}
+
+func (w *Worker) launch() (*process, error) {
+	p := &process{done: make(chan struct{}), buf: make([]byte, 1<<16)}
+	command := w.config.Command
+	if len(command) == 0 {
+		script, err := p.extract()
+		if err != nil {
+			return nil, err
+		}
+		command = []string{w.config.Python, "-B", "-X", "faulthandler", script}
+	}
+	p.cmd = exec.Command(command[0], command[1:]...)
+	p.cmd.Env = append(os.Environ(), w.settings()...)
+	p.cmd.Stdout = &p.tail
+	p.cmd.Stderr = &p.tail
+	p.cmd.WaitDelay = 2 * time.Second
+	p.cmd.SysProcAttr = processAttributes()
+	if err := p.connect(w.mem.file); err != nil {
+		os.RemoveAll(p.sources)
+		return nil, err
+	}
+	return p, nil
+}
+
+// extract writes the Python sources, which are needed until the greeting, and
+// returns the path of the main one.
+func (p *process) extract() (string, error) {
+	dir, err := os.MkdirTemp("", "plumb-worker-")
+	if err != nil {
+		return "", err
+	}
+	p.sources = dir
+	return filepath.Join(dir, "py", "plumb_worker.py"), os.CopyFS(dir, sources)
+}
+
+func (w *Worker) settings() []string {
+	threads := strconv.Itoa(w.config.Threads)
+	return append([]string{
+		"PLUMB_WORKER_DEVICE=" + w.config.Device,
+		"PLUMB_WORKER_THREADS=" + threads,
+		"PLUMB_WORKER_MEMORY=" + strconv.FormatInt(w.config.MemoryLimit, 10),
+		"OMP_NUM_THREADS=" + threads,
+		"OPENBLAS_NUM_THREADS=" + threads,
+		"MKL_NUM_THREADS=" + threads,
+		"MALLOC_MMAP_MAX_=0",
+		"MALLOC_TRIM_THRESHOLD_=-1",
+	}, w.config.Env...)
+}
+
+// connect starts the command with its three descriptors.
+func (p *process) connect(memory *os.File) error {
+	theirRequests, requests, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer theirRequests.Close()
+	replies, theirReplies, err := os.Pipe()
+	if err != nil {
+		requests.Close()
+		return err
+	}
+	defer theirReplies.Close()
+	for _, f := range []*os.File{theirRequests, requests, replies, theirReplies} {
+		if err := unix.SetNonblock(int(f.Fd()), false); err != nil {
+			return err
+		}
+	}
+	p.requests, p.replies = requests, replies
+	p.cmd.ExtraFiles = []*os.File{theirRequests, theirReplies, memory}
+	started := make(chan error)
+	go p.live(started)
+	if err := <-started; err != nil {
+		p.close()
+		return err
+	}
+	return nil
+}
+
+// live starts the command and waits for its end on one thread: the kernel
+// kills the worker when the thread that started it ends.
+func (p *process) live(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err := p.cmd.Start()
+	started <- err
+	if err != nil {
+		return
+	}
+	p.cmd.Wait()
+	p.mu.Lock()
+	p.exited = true
+	p.mu.Unlock()
+	close(p.done)
+}
+
+func (p *process) close() {
+	p.requests.Close()
+	p.replies.Close()
+}
+
+// kill ends the worker and what it has started.
+func (p *process) kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.exited {
+		unix.Kill(-p.cmd.Process.Pid, unix.SIGKILL)
+	}
+}
+
+// drop forgets the process, after it has ended, and returns the end of what
+// it printed.
+func (w *Worker) drop(kill bool) string {
+	p := w.proc
+	w.proc = nil
+	if kill {
+		p.kill()
+	}
+	<-p.done
+	p.close()
+	state := p.cmd.ProcessState
+	w.cpuMu.Lock()
+	w.cpu += state.UserTime() + state.SystemTime()
+	w.now = 0
+	w.cpuMu.Unlock()
+	return p.tail.String()
+}
+
+// greet reads the handshake.
+func (w *Worker) greet(line string) error {
+	rest, ok := strings.CutPrefix(line, "plumb-worker ")
+	if !ok {
+		return fmt.Errorf("it greeted with %q instead of \"plumb-worker 1 {…}\"", clip(line))
+	}
+	version, hello, _ := strings.Cut(rest, " ")
+	if version != "1" {
+		return fmt.Errorf("it speaks version %s of the worker protocol, this Plumb version 1", clip(version))
+	}
+	var h struct {
+		backend.Info
+		CPU float64 `json:"cpu"`
+	}
+	if err := json.Unmarshal([]byte(hello), &h); err != nil {
+		return fmt.Errorf("its greeting: %w", err)
+	}
+	if h.Name == "" {
+		return errors.New("its greeting has no name")
+	}
+	w.info = h.Info
+	w.setCPU(seconds(h.CPU))
+	return nil
+}
+
+func clip(s string) string { return s[:min(len(s), 80)] }
+
+// roundTrip sends a frame and returns the payload of the answer, valid until
+// the next one; or how the worker was lost.
+func (w *Worker) roundTrip(ctx context.Context, frame []byte) ([]byte, *loss, error) {
+	p := w.proc
+	var timedOut atomic.Bool
+	timer := time.AfterFunc(w.config.CaseTimeout, func() {
+		timedOut.Store(true)
+		p.kill()
+	})
+	stop := context.AfterFunc(ctx, p.kill)
+	err := p.write(frame)
+	var reply []byte
+	if err == nil {
+		reply, err = p.readFrame()
+	}
+	stop()
+	timer.Stop()
+	if err == nil {
+		return reply, nil, nil
+	}
+	lost, err := w.bury(err, timedOut.Load())
+	if ctx.Err() != nil {
+		return nil, nil, ctx.Err()
+	}
+	return nil, lost, err
+}
+
+// bury says why the process that failed with err did.
+func (w *Worker) bury(err error, timedOut bool) (*loss, error) {
+	p := w.proc
+	garbage := errors.Is(err, errGarbage)
+	if !garbage {
+		select { // let it report its own end
+		case <-p.done:
+		case <-time.After(2 * time.Second):
+		}
+	}
+	tail := w.drop(true)
+	class := ending(p.cmd.ProcessState)
+	switch {
+	case timedOut:
+		lost := w.lost("", fmt.Sprintf("no answer within %s", w.config.CaseTimeout), tail)
+		lost.timedOut = true
+		return lost, nil
+	case garbage:
+		return w.lost("garbage", err.Error(), tail), nil
+	case p.cmd.ProcessState.ExitCode() == exitFault:
+		return nil, w.fault(fmt.Errorf("the worker failed\n%s", tail))
+	}
+	return w.lost(class, "ended by "+class, tail), nil
+}
+
+// ending names the signal or the exit status.
+func ending(state *os.ProcessState) string {
+	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return unix.SignalName(ws.Signal())
+	}
+	return state.String()
+}
+
+func (p *process) write(b []byte) error {
+	fd := int(p.requests.Fd())
+	for len(b) > 0 {
+		n, err := unix.Write(fd, b)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+func (p *process) read(b []byte) (int, error) {
+	fd := int(p.replies.Fd())
+	for {
+		n, err := unix.Read(fd, b)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return 0, err
+		case n == 0:
+			return 0, io.ErrUnexpectedEOF
+		}
+		return n, nil
+	}
+}
+
+func (p *process) readFrame() ([]byte, error) {
+	have := 0
+	want := 4
+	for have < want {
+		n, err := p.read(p.buf[have:])
+		if err != nil {
+			return nil, err
+		}
+		if have += n; have < 4 || want > 4 {
+			continue
+		}
+		size := binary.LittleEndian.Uint32(p.buf)
+		if size > maxFrame {
+			return nil, fmt.Errorf("%w: a frame of %d bytes", errGarbage, size)
+		}
+		if want = 4 + int(size); want > len(p.buf) {
+			p.buf = append(p.buf, make([]byte, want-len(p.buf))...)
+		}
+	}
+	if have > want {
+		return nil, fmt.Errorf("%w: %d bytes after the frame", errGarbage, have-want)
+	}
+	return p.buf[4:want], nil
+}
+
+func (p *process) readLine() (string, error) {
+	have := 0
+	for have < len(p.buf) {
+		n, err := p.read(p.buf[have:])
+		if err != nil {
+			return "", fmt.Errorf("it ended before its greeting (%w)", err)
+		}
+		have += n
+		if line, rest, ok := strings.Cut(string(p.buf[:have]), "\n"); ok && rest == "" {
+			return line, nil
+		}
+	}
+	return "", fmt.Errorf("%w instead of a greeting", errGarbage)
+}
+
+// tail keeps the last 4 KiB that were written to it.
+type tail struct {
+	mu    sync.Mutex
+	bytes []byte
+}
+
+const tailSize = 4 << 10
+
+// Write never fails.
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.bytes = append(t.bytes, b...)
+	if extra := len(t.bytes) - tailSize; extra > 0 {
+		t.bytes = append(t.bytes[:0], t.bytes[extra:]...)
+	}
+	return len(b), nil
+}
+
+// String returns what is kept, as valid UTF-8.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(strings.ToValidUTF8(string(t.bytes), "?"))
+}

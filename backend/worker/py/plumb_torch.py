@@ -1,0 +1,448 @@
+"""The subject: PyTorch runs the cases of a request, forward and backward."""
+
+import ctypes
+import gc
+import operator
+import os
+import sys
+import warnings
+from time import perf_counter_ns as now
+
+import plumb_signatures
+import torch
+from torch.autograd import backward as differentiate
+from torch.nn import Module, Parameter
+
+Tensor = torch.Tensor
+strided = torch.strided
+frombuffer = torch.frombuffer
+memmove = ctypes.memmove
+seed_default = torch.default_generator.manual_seed
+
+DEVICE = torch.device(os.environ.get("PLUMB_WORKER_DEVICE") or "cpu")
+ON_CPU = DEVICE.type == "cpu"
+
+NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16",
+         "float32", "float64", "complex64", "complex128")
+DTYPES = {name: getattr(torch, name) for name in NAMES}
+NAME_OF = {dtype: name for name, dtype in DTYPES.items()}
+FORMATS = {name: getattr(torch, name) for name in ("contiguous_format", "channels_last", "preserve_format")}
+
+INT64 = range(-1 << 63, 1 << 63)
+MESSAGE = 8000  # characters kept of an exception's message
+
+
+def hello():
+    torch.set_num_threads(int(os.environ.get("PLUMB_WORKER_THREADS") or 1))
+    warnings.simplefilter("ignore")
+    gc.collect()
+    gc.freeze()
+    features = {
+        "python": sys.version.split()[0],
+        "threads": str(torch.get_num_threads()),
+        "blas": blas(),
+        "numpy": getattr(sys.modules.get("numpy"), "__version__", ""),
+        "executable": sys.executable,
+    }
+    capability = getattr(getattr(torch.backends, "cpu", None), "get_cpu_capability", None)
+    if capability:
+        features["cpu"] = capability()
+    return {
+        "name": "torch",
+        "version": torch.__version__,
+        "devices": [str(DEVICE)],
+        "modes": ["eager"],
+        "features": {name: value for name, value in features.items() if value},
+    }
+
+
+def blas():
+    """Returns the paths of the loaded BLAS libraries, "" when unknown."""
+    try:
+        with open("/proc/self/maps") as maps:
+            paths = {line.split(None, 5)[5].strip() for line in maps if "/" in line}
+    except OSError:
+        return ""
+    names = ("libblas", "libopenblas", "libcblas", "libmkl_rt", "libmkl_core", "libblis")
+    return ":".join(sorted(p for p in paths if os.path.basename(p).startswith(names)))
+
+
+# Targets: what a public name stands for.
+
+# Modules whose public names a program may call. Reading files, running code
+# and settings that outlive a case are in none of them, or in DENIED.
+MODULES = {
+    "torch", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.nn.utils.rnn",
+    "torch.nn.utils.parametrizations", "torch.linalg", "torch.fft", "torch.special", "torch.sparse",
+    "torch.signal", "torch.signal.windows", "torch.Tensor", "torch.ops", "torch.ops.aten", "operator",
+}
+DENIED = {
+    "torch.load", "torch.save", "torch.compile", "torch.from_file", "torch.import_ir_module",
+    "torch.use_deterministic_algorithms", "torch.init_num_threads", "torch.wait", "torch.fork",
+    "Tensor.data_ptr", "Tensor.set_", "Tensor.storage", "Tensor.untyped_storage", "Tensor.share_memory_",
+    "Tensor.register_hook", "Tensor.apply_", "Tensor.map_", "Tensor.map2_", "Tensor.numpy",
+    "operator.attrgetter", "operator.methodcaller", "operator.itemgetter", "operator.call",
+    "Module.apply", "Module.save", "Module.register_module", "Module.register_forward_hook",
+}
+TYPES = {"Tensor", "Size", "Generator", "device"}  # the classes of torch itself that a program may call
+OPERATORS = {"__%s__" % name.strip("_") for name in dir(operator)}
+
+
+class Unknown(Exception):
+    """A name, or a kind of argument, that this subject does not have."""
+
+
+class Breach(BaseException):
+    """The host sent what the protocol does not have."""
+
+
+def resolve(target):
+    root, _, name = target.partition(".")
+    if target == "getattr":
+        return attribute
+    if target in DENIED:
+        raise Unknown("%s is not open to programs" % target)
+    if root == "Tensor":
+        return member(Tensor, name, target)
+    if root == "Module":
+        return module_method(name, target)
+    owner, _, last = target.rpartition(".")
+    if owner not in MODULES and not owner.startswith("torch.ops.aten."):
+        raise Unknown("no callable %s" % target)
+    if last.startswith(("_", "set_")):
+        raise Unknown("%s is not open to programs" % target)
+    if owner == "torch.Tensor":
+        return resolve("Tensor." + last)
+    found = {"torch": torch, "operator": operator}[root]
+    for part in target.split(".")[1:]:
+        found = member(found, part, target)
+    return found
+
+
+def member(owner, name, target):
+    if name.startswith("_") and not (owner is Tensor and name in OPERATORS):
+        raise Unknown("%s is not open to programs" % target)
+    found = getattr(owner, name, None)
+    if not callable(found) and owner is Tensor:
+        raise Unknown("no method %s" % target)
+    if found is None:
+        raise Unknown("no callable %s" % target)
+    if owner is torch and isinstance(found, type) and name not in TYPES:
+        raise Unknown("%s is not open to programs" % target)
+    return found
+
+
+def module_method(name, target):
+    if name.startswith("_") and name != "__call__":
+        raise Unknown("%s is not open to programs" % target)
+
+    def call(module, *args, **kwargs):
+        if not isinstance(module, Module):
+            raise TypeError("%s: expected a Module, got %s" % (target, type(module).__name__))
+        return getattr(module, name)(*args, **kwargs)
+
+    return call
+
+
+def attribute(value, name, *default):
+    if name.startswith("_") or "Tensor." + name in DENIED:
+        raise Unknown("attribute %s is not open to programs" % name)
+    try:
+        return getattr(value, name, *default)
+    except AttributeError as e:
+        raise Unknown(str(e)) from None
+
+
+class Targets(dict):
+    def __missing__(self, target):
+        found = self[target] = resolve(target)
+        return found
+
+
+targets = Targets()
+
+
+# Arguments.
+
+def decode(a, env):
+    if type(a) is not list:
+        return a
+    tag = a[0]
+    if tag == "r":
+        return env[a[1]]
+    if tag == "u":
+        return tuple([decode(e, env) for e in a[1]])
+    if tag == "l":
+        return [decode(e, env) for e in a[1]]
+    if tag == "d":
+        return dtype_of(a[1])
+    if tag == "s":
+        return slice(decode(a[1], env), decode(a[2], env), decode(a[3], env))
+    if tag == "e":
+        return Ellipsis
+    if tag == "f":
+        return float(a[1])
+    if tag == "c":
+        return complex(float(a[1]), float(a[2]))
+    if tag == "m":
+        return FORMATS[a[1]]
+    if tag == "v":
+        return torch.device(a[1])
+    raise Breach("unknown argument tag %r" % (tag,))
+
+
+def dtype_of(name):
+    dtype = DTYPES.get(name)
+    if dtype is None:
+        raise Unknown("no dtype %s" % name)
+    return dtype
+
+
+def view(memory, dtype, offset, shape, strides):
+    """Returns a tensor over shared memory that is nobody's view."""
+    n = 1
+    if strides is None:
+        strides, step = [], 1
+        for d in reversed(shape):
+            strides.append(step)
+            n *= d
+            step *= d or 1
+        strides.reverse()
+    else:
+        for d, s in zip(shape, strides):
+            n = n + (d - 1) * s if d else 0
+            if not n:
+                break
+    if not n:
+        return torch.empty_strided(shape, strides, dtype=dtype)
+    return frombuffer(memory.bytes, dtype=dtype, count=n, offset=offset).as_strided_(shape, strides)
+
+
+def load(memory, entry):
+    name, offset, shape, strides = entry[:4]
+    t = view(memory, dtype_of(name), offset, shape, strides)
+    return t if ON_CPU else t.to(DEVICE)
+
+
+# Values.
+
+def encode(memory, v):
+    kind = type(v)
+    if kind is Tensor or kind is Parameter:
+        return store(memory, v)
+    if v is None or kind is bool or kind is str:
+        return v
+    if kind is int:
+        return v if v in INT64 else str(v)
+    if kind is float:
+        return v if v - v == 0 else ["f", repr(v)]
+    if isinstance(v, (tuple, list)):
+        return ["u", [encode(memory, e) for e in v]]
+    if isinstance(v, Tensor):
+        return store(memory, v)
+    if isinstance(v, Module):
+        return ["m"]
+    if kind is complex:
+        return ["c", encode(memory, v.real), encode(memory, v.imag)]
+    if kind is torch.dtype or kind is torch.device or kind is torch.layout or kind is torch.memory_format:
+        return str(v)
+    return ["x", "%s.%s" % (kind.__module__, kind.__qualname__)]
+
+
+def store(memory, t):
+    """Copies t with the gaps of its strides into shared memory."""
+    name = NAME_OF.get(t.dtype)
+    if name is None or t.layout is not strided or not t.is_cpu or t.is_neg() or t.is_conj():
+        kind = "torch.Tensor(%s, %s, %s, %s)" % (list(t.shape), t.dtype, t.layout, t.device.type)
+        if name is None or t.layout is not strided or t.is_meta:
+            return ["x", kind]
+        grad = t.requires_grad
+        t = t.detach().cpu().resolve_conj().resolve_neg().requires_grad_(grad)
+    strides = None
+    n = t.numel()
+    if not t.is_contiguous():
+        strides = t.stride()
+        if n:
+            n = 1
+            for d, s in zip(t.shape, strides):
+                n += (d - 1) * s
+    offset = memory.top
+    if n:
+        start = t.data_ptr()
+        if not start:
+            return ["x", "torch.Tensor(%s, %s) without storage" % (list(t.shape), t.dtype)]
+        n *= t.element_size()
+        offset = memory.reserve(n)
+        memmove(memory.base + offset, start, n)
+    return ["t", name, offset, t.shape, strides, t.requires_grad]
+
+
+def store_state(memory, named):
+    state = []
+    for name, t in named:
+        if t is None:
+            state.append((name, None))
+        elif isinstance(t, Tensor) and not torch.nn.parameter.is_lazy(t):
+            state.append((name, store(memory, t)))
+    return state
+
+
+# Cases.
+
+class Run:
+    """One case while it runs; `reply` grows with it."""
+
+    def __init__(self, memory, case):
+        self.memory = memory
+        self.case = case
+        self.values = []
+        self.modules = {}  # by the index of the constructing call
+        self.call = 0
+        self.elapsed = 0
+        self.reply = {"status": "ok", "values": self.values}
+
+    def inputs(self):
+        memory = self.memory
+        env = []
+        for entry in self.case["inputs"]:
+            x = load(memory, entry)
+            if entry[4]:
+                x.requires_grad_()
+            env.append(x)
+        self.env = env
+        self.leaves = [x for x, entry in zip(env, self.case["inputs"]) if entry[4]]
+
+    def forward(self):
+        memory, env, mark = self.memory, self.env, self.memory.mark
+        state = self.case.get("state")
+        for i, call in enumerate(self.case["calls"]):
+            self.call = i
+            mark[1] = i
+            f = targets[call[0]]
+            args = [decode(a, env) for a in call[1]]
+            kwargs = {name: decode(a, env) for name, a in call[2].items()} if len(call) > 2 else {}
+            t = now()
+            v = f(*args, **kwargs)
+            self.elapsed += now() - t
+            env.append(v)
+            if isinstance(v, Module) and isinstance(f, type):
+                self.constructed(i, v, state)
+            self.values.append(encode(memory, v))
+            mark = memory.mark
+
+    def constructed(self, i, module, state):
+        if not ON_CPU:
+            module.to(DEVICE)
+        if state and str(i) in state:
+            module.load_state_dict({name: load(self.memory, t) for name, t in state[str(i)].items()}, strict=True)
+        self.modules[i] = module
+        entry = {"call": i, "initial": store_state(self.memory, module.state_dict().items())}
+        self.reply.setdefault("modules", []).append(entry)
+
+    def finals(self):
+        for entry in self.reply.get("modules", ()):
+            module = self.modules[entry["call"]]
+            entry["final"] = store_state(self.memory, module.state_dict().items())
+
+    def backward(self):
+        """Differentiates; returns how long a cotangent stream must be, 0 when all were."""
+        self.call = len(self.case["calls"])
+        self.memory.mark[1] = self.call
+        values, cotangents, need = [], [], 0
+        for index, offset, length, auto in self.case["backward"]:
+            v = self.env[index]
+            if not isinstance(v, Tensor):
+                if auto:
+                    continue
+                raise TypeError("backward of a value that is not a tensor but %s" % type(v).__name__)
+            if auto and not v.requires_grad:
+                continue
+            values.append(v)
+            n = v.numel() * (2 if v.is_complex() else 1)
+            if offset is None:
+                cotangents.append(torch.ones_like(v))
+            elif n > length:
+                need = max(need, n)
+            else:
+                cotangents.append(cotangent(self.memory, v, offset, n))
+        if need:
+            return need
+        if values:
+            t = now()
+            differentiate(values, cotangents)
+            self.elapsed += now() - t
+        return 0
+
+    def gradients(self):
+        memory = self.memory
+        self.reply["grads"] = [None if x.grad is None else store(memory, x.grad) for x in self.leaves]
+        for entry in self.reply.get("modules", ()):
+            named = self.modules[entry["call"]].named_parameters()
+            entry["grads"] = store_state(memory, ((name, p.grad) for name, p in named if not torch.nn.parameter.is_lazy(p)))
+
+    def run(self):
+        self.inputs()
+        self.forward()
+        self.finals()
+        if self.case.get("backward"):
+            need = self.backward()
+            if need:
+                return {"status": "need", "need": need}
+            self.gradients()
+        return self.reply
+
+    def failed(self, e):
+        reply = self.reply
+        reply["status"] = status(e)
+        reply["class"] = type(e).__name__
+        reply["message"] = str(e)[:MESSAGE]
+        reply["call"] = self.call
+        return reply
+
+
+def cotangent(memory, v, offset, n):
+    if not n:
+        return torch.zeros_like(v)
+    c = frombuffer(memory.bytes, dtype=torch.float64, count=n, offset=offset)
+    if v.is_complex():
+        c = torch.view_as_complex(c.view(-1, 2))
+    return c.to(dtype=v.dtype, device=v.device, copy=True).view(v.shape)
+
+
+def status(e):
+    if isinstance(e, Unknown):
+        return "unsupported"
+    if isinstance(e, MemoryError) or type(e).__name__ == "OutOfMemoryError":
+        return "oom"
+    if isinstance(e, RuntimeError):
+        text = str(e)
+        if "DefaultCPUAllocator" in text and "memory" in text or "out of memory" in text:
+            return "oom"
+    return "raised"
+
+
+def run(memory, cases):
+    replies = []
+    mark = memory.mark
+    for i, case in enumerate(cases):
+        mark[1] = 0
+        mark[0] = i + 1
+        seed_default(case["seed"])
+        if not ON_CPU:
+            torch.manual_seed(case["seed"])
+        one = Run(memory, case)
+        try:
+            reply = one.run()
+        except Exception as e:
+            reply = one.failed(e)
+        reply["elapsed"] = one.elapsed
+        replies.append(reply)
+        mark = memory.mark
+    return replies
+
+
+def signatures(name):
+    try:
+        return plumb_signatures.of(name, resolve(name))
+    except Unknown:
+        return None

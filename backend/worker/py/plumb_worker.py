@@ -1,0 +1,143 @@
+"""A Plumb worker: runs programs for the host at the other end of two pipes.
+
+This file knows the protocol of docs/worker-protocol.md: handshake, frames and
+shared memory. What a program means is the subject's business (plumb_torch.py).
+"""
+
+import ctypes
+import json
+import mmap
+import os
+import struct
+import sys
+import time
+
+REQUESTS, REPLIES, MEMORY = 3, 4, 5
+FAULT = 70
+ALIGN = 64
+
+
+class Memory:
+    """The region that worker and host both map.
+
+    Bytes 0 to 7 say which case (from 1) and which call is running; the host
+    fills the rest from below, results follow from `top` on.
+    """
+
+    def __init__(self):
+        self.map(os.fstat(MEMORY).st_size)
+        self.top = ALIGN
+
+    def map(self, size):
+        self.bytes = mmap.mmap(MEMORY, size)
+        self.size = size
+        self.base = ctypes.addressof(ctypes.c_char.from_buffer(self.bytes))
+        self.mark = memoryview(self.bytes)[:8].cast("I")
+
+    def reserve(self, n):
+        """Returns the offset of n fresh bytes; the region grows when needed."""
+        at = self.top
+        end = at + n
+        if end > self.size:
+            self.grow(end)
+        self.top = (end + ALIGN - 1) & -ALIGN
+        return at
+
+    def grow(self, end):
+        size = max(2 * self.size, (end + 0xFFFFF) & ~0xFFFFF)
+        try:
+            os.ftruncate(MEMORY, size)
+        except (OSError, OverflowError) as e:
+            raise MemoryError("shared memory of %d bytes: %s" % (size, e)) from None
+        self.follow(size)
+
+    def follow(self, size):
+        """Maps the region again when the host or grow has enlarged it to size."""
+        if size <= self.size:
+            return
+        try:
+            self.map(size)
+        except (OSError, ValueError, OverflowError) as e:
+            raise MemoryError("shared memory of %d bytes: %s" % (size, e)) from None
+
+
+def read_frame():
+    """Returns the payload of the next request, or None at the end."""
+    data = os.read(REQUESTS, 1 << 16)
+    while len(data) < 4:
+        more = os.read(REQUESTS, 1 << 16)
+        if not more:
+            return None
+        data += more
+    (n,) = struct.unpack_from("<I", data)
+    parts, have = [data[4:]], len(data) - 4
+    while have < n:
+        more = os.read(REQUESTS, min(n - have, 1 << 20))
+        if not more:
+            return None
+        parts.append(more)
+        have += len(more)
+    return b"".join(parts)
+
+
+def write_frame(text):
+    payload = text.encode("ascii")
+    write_all(struct.pack("<I", len(payload)) + payload)
+
+
+def write_all(data):
+    done = os.write(REPLIES, data)
+    while done < len(data):
+        done += os.write(REPLIES, data[done:])
+
+
+def limit_memory():
+    limit = int(os.environ.get("PLUMB_WORKER_MEMORY", "0"))
+    if limit:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def answer(subject, memory, request):
+    if "signatures" in request:
+        return {"signatures": subject.signatures(request["signatures"])}
+    memory.top = request["out"]
+    try:
+        memory.follow(request["size"])
+        cases = subject.run(memory, request["cases"])
+    except MemoryError as e:
+        cases = [{"status": "oom", "class": "MemoryError", "message": str(e)} for _ in request["cases"]]
+    return {"size": memory.size, "cpu": time.process_time(), "cases": cases}
+
+
+def main():
+    for fd in (REQUESTS, REPLIES, MEMORY):
+        os.set_inheritable(fd, False)
+    limit_memory()
+    import plumb_torch as subject
+
+    encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
+    hello = subject.hello()
+    hello["cpu"] = time.process_time()
+    write_all(b"plumb-worker 1 " + encode(hello).encode("ascii") + b"\n")
+    memory = Memory()
+    while True:
+        frame = read_frame()
+        if frame is None:
+            return
+        write_frame(encode(answer(subject, memory, json.loads(frame))))
+
+
+if __name__ == "__main__":
+    code = 0
+    try:
+        main()
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+        code = FAULT
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # without torch's slow teardown

@@ -1,0 +1,328 @@
+// Package worker runs programs in a child process that speaks the protocol of
+// docs/worker-protocol.md: by default Plumb's own Python worker, which hosts
+// PyTorch. Tensors travel in shared memory; the process is restarted when it
+// dies, and what killed it is an Outcome.
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"plumb/backend"
+	"plumb/op"
+	"plumb/program"
+)
+
+// Config says which worker to run and within which limits.
+type Config struct {
+	// Python is the interpreter that has torch; empty for the one that
+	// FindPython("") returns.
+	Python string
+	// Command, when set, is another worker to run instead of Plumb's Python
+	// worker: a program and its arguments.
+	Command []string
+	// Env is added to the environment of the worker, as "name=value".
+	Env []string
+	// Device is where tensors live, such as "cpu", the default.
+	Device string
+	// Threads is the number of threads of the subject; 1 by default.
+	Threads int
+	// MemoryLimit bounds the worker's address space in bytes; 0 does not.
+	MemoryLimit int64
+	// CaseTimeout bounds the run of one case; a minute by default.
+	CaseTimeout time.Duration
+	// StartTimeout bounds the start of the process; two minutes by default.
+	StartTimeout time.Duration
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Device == "" {
+		c.Device = "cpu"
+	}
+	if c.Threads == 0 {
+		c.Threads = 1
+	}
+	if c.CaseTimeout == 0 {
+		c.CaseTimeout = time.Minute
+	}
+	if c.StartTimeout == 0 {
+		c.StartTimeout = 2 * time.Minute
+	}
+	if c.Python == "" && len(c.Command) == 0 {
+		path, _, err := FindPython("")
+		if err != nil {
+			return c, err
+		}
+		c.Python = path
+	}
+	return c, nil
+}
+
+// Worker is a backend in a child process.
+type Worker struct {
+	config Config
+	info   backend.Info
+	mem    *memory
+	proc   *process // nil until the next run restarts it
+	encode encoder
+	reach  map[string]int // by program name, the longest cotangent that was needed
+	sigs   map[string][]*op.Sig
+
+	cpuMu sync.Mutex
+	cpu   time.Duration // of the processes that have ended
+	now   time.Duration // of the running one
+}
+
+var (
+	_ backend.Batcher    = (*Worker)(nil)
+	_ backend.Signatures = (*Worker)(nil)
+)
+
+// Open starts a worker and returns when it is ready. The error is a
+// *backend.Fault, with the command that repairs it when there is one.
+func Open(ctx context.Context, config Config) (*Worker, error) {
+	config, err := config.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	mem, err := newMemory()
+	if err != nil {
+		return nil, &backend.Fault{Backend: "worker", Err: fmt.Errorf("shared memory: %w", err)}
+	}
+	w := &Worker{config: config, mem: mem, reach: map[string]int{}, sigs: map[string][]*op.Sig{}}
+	w.info.Name = "worker"
+	if err := w.start(ctx); err != nil {
+		mem.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// Info describes the subject as its handshake did.
+func (w *Worker) Info() backend.Info {
+	info := w.info
+	info.Features = maps.Clone(info.Features)
+	return info
+}
+
+// Close ends the process.
+func (w *Worker) Close() error {
+	if w.proc != nil {
+		w.drop(true)
+	}
+	w.mem.close()
+	return nil
+}
+
+// CPUTime returns the processor time that the worker's processes have used, as
+// of their last answer; starting and importing the framework are part of it.
+func (w *Worker) CPUTime() time.Duration {
+	w.cpuMu.Lock()
+	defer w.cpuMu.Unlock()
+	return w.cpu + w.now
+}
+
+func (w *Worker) setCPU(now time.Duration) {
+	w.cpuMu.Lock()
+	w.now = now
+	w.cpuMu.Unlock()
+}
+
+// Run runs one program.
+func (w *Worker) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
+	outs, err := w.RunBatch(ctx, []*backend.Job{job})
+	if err != nil {
+		return nil, err
+	}
+	return outs[0], nil
+}
+
+// RunBatch runs the jobs in one exchange. When the worker does not survive
+// it, every job is run again by itself, so that the outcome of each is its own.
+func (w *Worker) RunBatch(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
+	outs := make([]*backend.Outcome, len(jobs))
+	if err := w.run(ctx, jobs, outs); err != nil {
+		return nil, err
+	}
+	return outs, nil
+}
+
+func (w *Worker) run(ctx context.Context, jobs []*backend.Job, outs []*backend.Outcome) error {
+	lost, err := w.attempt(ctx, jobs, outs)
+	if lost != nil && !lost.begun && !lost.timedOut {
+		lost, err = w.attempt(ctx, jobs, outs) // it had died before: the jobs are not to blame
+	}
+	if err != nil || lost == nil {
+		return err
+	}
+	if len(jobs) == 1 {
+		outs[0] = lost.outcome(jobs[0].Program)
+		return nil
+	}
+	for i := range jobs {
+		if err := w.run(ctx, jobs[i:i+1], outs[i:i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attempt sets outs, asking again for jobs whose cotangents were too short. It
+// returns how the worker was lost when it was.
+func (w *Worker) attempt(ctx context.Context, jobs []*backend.Job, outs []*backend.Outcome) (*loss, error) {
+	lengths := make([]int, len(jobs))
+	todo := make([]int, len(jobs))
+	for i, job := range jobs {
+		todo[i] = i
+		lengths[i] = w.cotangentLength(job)
+	}
+	for range 2 {
+		lost, err := w.exchange(ctx, jobs, todo, lengths, outs)
+		if lost != nil || err != nil {
+			return lost, err
+		}
+		again := todo[:0]
+		for _, i := range todo {
+			if outs[i] == nil {
+				name := jobs[i].Program.Name
+				w.reach[name] = max(w.reach[name], min(lengths[i], maxReach))
+				again = append(again, i)
+			}
+		}
+		if todo = again; len(todo) == 0 {
+			return nil, nil
+		}
+	}
+	return nil, w.fault(fmt.Errorf("asked twice for a longer cotangent"))
+}
+
+// minCotangent is the least length of a stream that is sent, maxReach the most
+// that is remembered of what a test needed.
+const (
+	minCotangent = 256
+	maxReach     = 1 << 16
+)
+
+// cotangentLength guesses how many elements the differentiated values have.
+func (w *Worker) cotangentLength(job *backend.Job) int {
+	n := max(minCotangent, w.reach[job.Program.Name])
+	for _, t := range job.Inputs {
+		size := t.Len()
+		if t.DType().IsComplex() {
+			size *= 2
+		}
+		n = max(n, size)
+	}
+	return n
+}
+
+// exchange sends the jobs that todo lists and sets their outs; a job that
+// needs longer cotangents keeps a nil outcome and gets its length.
+func (w *Worker) exchange(ctx context.Context, jobs []*backend.Job, todo, lengths []int, outs []*backend.Outcome) (*loss, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := w.start(ctx); err != nil {
+		return nil, err
+	}
+	if err := w.encode.request(w.mem, jobs, todo, lengths); err != nil {
+		return nil, w.fault(err)
+	}
+	w.mem.clearMark()
+	reply, lost, err := w.roundTrip(ctx, w.encode.frame())
+	if lost != nil || err != nil {
+		return lost, err
+	}
+	d := replyDecoder{mem: w.mem, jobs: jobs, todo: todo, lengths: lengths, outs: outs}
+	if err := d.decode(reply); err != nil {
+		return w.refuse(err)
+	}
+	w.setCPU(d.cpu)
+	w.mem.trim()
+	return nil, nil
+}
+
+// refuse ends a worker whose reply cannot be read. Bytes that are not JSON are
+// the subject's doing, anything else is a breach of the protocol.
+func (w *Worker) refuse(err error) (*loss, error) {
+	tail := w.drop(true)
+	if !errors.Is(err, errGarbage) {
+		return nil, w.fault(err)
+	}
+	return w.lost("garbage", err.Error(), tail), nil
+}
+
+// Signatures asks the worker for the parameters of a public name; nil when it
+// does not tell. Answers are kept.
+func (w *Worker) Signatures(name string) ([]*op.Sig, error) {
+	if sigs, ok := w.sigs[name]; ok {
+		return sigs, nil
+	}
+	ctx := context.Background()
+	if err := w.start(ctx); err != nil {
+		return nil, err
+	}
+	reply, lost, err := w.roundTrip(ctx, signatureRequest(name))
+	if err != nil {
+		return nil, err
+	}
+	if lost != nil {
+		return nil, w.fault(fmt.Errorf("signature of %s: %s", name, lost.message))
+	}
+	texts, err := decodeSignatures(reply)
+	if err != nil {
+		w.drop(true)
+		return nil, w.fault(err)
+	}
+	var sigs []*op.Sig
+	for _, text := range texts {
+		if sig, err := op.ParseSig(text); err == nil {
+			sigs = append(sigs, sig)
+		}
+	}
+	w.sigs[name] = sigs
+	return sigs, nil
+}
+
+func (w *Worker) fault(err error) error { return &backend.Fault{Backend: w.info.Name, Err: err} }
+
+// loss says how a worker was lost in an exchange.
+type loss struct {
+	begun    bool // it had begun to run a case
+	timedOut bool
+	call     int // that was running
+	class    string
+	message  string
+}
+
+func (w *Worker) lost(class, message, tail string) *loss {
+	_, call, begun := w.mem.mark()
+	if tail != "" {
+		message += "\n" + tail
+	}
+	return &loss{begun: begun, call: call, class: class, message: message}
+}
+
+// outcome blames the one program that was running.
+func (l *loss) outcome(p *program.Program) *backend.Outcome {
+	call := min(l.call, len(p.Calls))
+	where := "the backward pass"
+	if call < len(p.Calls) {
+		where = p.Calls[call].Target
+	}
+	out := &backend.Outcome{Status: backend.Crashed, Class: l.class, Call: call}
+	if l.timedOut {
+		out.Status = backend.TimedOut
+	}
+	head, rest, more := strings.Cut(l.message, "\n")
+	out.Message = head + " in " + where
+	if more {
+		out.Message += "\n" + rest
+	}
+	return out
+}

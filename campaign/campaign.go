@@ -1,0 +1,318 @@
+// Package campaign is the driver: it plans the cases of a set of tests, runs
+// them on the reference and the candidates in parallel lanes, and hands on one
+// record per case and candidate, in an order that does not depend on the lanes.
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"plumb/backend"
+	"plumb/program"
+	"plumb/verdict"
+)
+
+// Observer answers what a test asks while it is drawn: the value that the
+// reference computes for a name of the program so far.
+type Observer interface {
+	Observe(p *program.Program, ref program.Ref) (backend.Value, error)
+}
+
+// Test is a source of cases.
+type Test struct {
+	Name string
+	// N is how many cases to judge. When Fixed, they are the programs 0 to
+	// N-1; otherwise draws that the reference rejects are replaced by further
+	// ones, up to RejectFactor·N.
+	N     int
+	Fixed bool
+	// Draw returns the program of an index. It is called from several
+	// goroutines, and its result depends on the index alone.
+	Draw func(index int, o Observer) (*program.Program, error)
+}
+
+// RejectFactor times N is the number of rejections after which a test is given up.
+const RejectFactor = 20
+
+// Opener starts one more instance of a backend.
+type Opener func() (backend.Backend, error)
+
+// Config says what to run.
+type Config struct {
+	Tests      []Test
+	Reference  Opener
+	Candidates []Candidate
+	// Jobs is the number of lanes; each has its own backends.
+	Jobs int
+	// Batch is the largest number of cases in one exchange with a backend.
+	Batch int
+	// Judge turns two outcomes into a verdict.
+	Judge func(p *program.Program, ref, cand *backend.Outcome) *verdict.Verdict
+	// OnRecord receives every record, test by test and case by case, from one
+	// goroutine at a time.
+	OnRecord func(*verdict.Record)
+	// OnEnd is called after a test's last record.
+	OnEnd func(*verdict.End)
+}
+
+// Candidate is a backend to judge.
+type Candidate struct {
+	Name string
+	Open Opener
+}
+
+// StuckError says that the reference rejected every draw, or nearly so.
+type StuckError struct {
+	Test     string
+	Rejected int
+	Accepted int
+	Message  string // the reference's most frequent message
+	Times    int
+}
+
+// Error describes the failure with the reference's most frequent message.
+func (e *StuckError) Error() string {
+	return fmt.Sprintf("%s: the reference rejected %d draws and accepted %d; %d times with: %s",
+		e.Test, e.Rejected, e.Accepted, e.Times, e.Message)
+}
+
+// Run judges every test's cases. The error is a fault of the harness or the
+// context's; mistakes in a test are reported through OnEnd.
+func Run(ctx context.Context, cfg Config) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s := newSchedule(cfg)
+	var lanes sync.WaitGroup
+	for range max(cfg.Jobs, 1) {
+		lanes.Go(func() {
+			if err := runLane(ctx, &cfg, s); err != nil {
+				cancel(err)
+				s.stop()
+			}
+		})
+	}
+	stopOnCancel := context.AfterFunc(ctx, s.stop)
+	lanes.Wait()
+	stopOnCancel()
+	return context.Cause(ctx)
+}
+
+// lane runs batches: the reference works on the next batch while the
+// candidates and the judgement are at the one before.
+type lane struct {
+	cfg   *Config
+	ref   backend.Backend
+	cands []backend.Backend
+}
+
+func runLane(ctx context.Context, cfg *Config, s *schedule) (err error) {
+	l := &lane{cfg: cfg}
+	defer func() { err = errors.Join(err, l.close()) }()
+	if l.ref, err = cfg.Reference(); err != nil {
+		return err
+	}
+	for _, c := range cfg.Candidates {
+		b, err := c.Open()
+		if err != nil {
+			return err
+		}
+		l.cands = append(l.cands, b)
+	}
+	referred := make(chan *batch, 1)
+	judged := make(chan error, 1)
+	go func() {
+		judged <- l.judgeAll(ctx, s, referred)
+	}()
+	err = l.referAll(ctx, s, referred)
+	close(referred)
+	return errors.Join(err, <-judged)
+}
+
+func (l *lane) close() error {
+	var errs []error
+	for _, b := range append([]backend.Backend{l.ref}, l.cands...) {
+		if b != nil {
+			errs = append(errs, b.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// batch is a run of consecutive cases of one test.
+type batch struct {
+	test  *testState
+	first int
+	cases []caseRun
+}
+
+type caseRun struct {
+	program *program.Program
+	job     *backend.Job
+	ref     *backend.Outcome
+	records []*verdict.Record
+	err     error // of the draw
+}
+
+func (l *lane) referAll(ctx context.Context, s *schedule, out chan<- *batch) error {
+	for {
+		b := s.next()
+		if b == nil {
+			return nil
+		}
+		l.draw(b)
+		jobs := b.jobs()
+		outcomes, err := runBatch(ctx, l.ref, jobs)
+		if err != nil {
+			s.stop()
+			return err
+		}
+		i := 0
+		for j := range b.cases {
+			if b.cases[j].job != nil {
+				b.cases[j].ref = outcomes[i]
+				i++
+			}
+		}
+		out <- b
+	}
+}
+
+func (l *lane) draw(b *batch) {
+	for i := range b.cases {
+		c := &b.cases[i]
+		c.program, c.err = b.test.Draw(b.first+i, l)
+		if c.err == nil {
+			if err := c.program.Check(); err != nil {
+				c.err = fmt.Errorf("%s: case %d is not a valid program: %w", b.test.Name, b.first+i, err)
+			}
+		}
+		if c.err != nil {
+			continue
+		}
+		c.job = &backend.Job{Program: c.program}
+		for j := range c.program.Inputs {
+			c.job.Inputs = append(c.job.Inputs, c.program.Inputs[j].Materialize())
+		}
+	}
+}
+
+// Observe runs the program so far on the reference.
+func (l *lane) Observe(p *program.Program, ref program.Ref) (backend.Value, error) {
+	job := &backend.Job{Program: p}
+	for j := range p.Inputs {
+		in := &p.Inputs[j]
+		t := in.Materialize()
+		if in.Name == string(ref) {
+			return backend.Value{Tensor: t, RequiresGrad: in.RequiresGrad}, nil
+		}
+		job.Inputs = append(job.Inputs, t)
+	}
+	out, err := l.ref.Run(context.Background(), job)
+	if err != nil {
+		return backend.Value{}, err
+	}
+	if out.Status != backend.OK {
+		return backend.Value{}, &Rejection{out}
+	}
+	for i, c := range p.Calls {
+		if c.Result == string(ref) {
+			return out.Values[i], nil
+		}
+	}
+	return backend.Value{}, fmt.Errorf("%s is not a value of the program", ref)
+}
+
+// Rejection is the error of an observation that the reference rejected; the
+// draw that meets it counts as rejected.
+type Rejection struct{ Outcome *backend.Outcome }
+
+// Error returns the reference's exception.
+func (r *Rejection) Error() string { return r.Outcome.Class + ": " + r.Outcome.Message }
+
+func (b *batch) jobs() []*backend.Job {
+	var jobs []*backend.Job
+	for i := range b.cases {
+		if j := b.cases[i].job; j != nil {
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs
+}
+
+func (l *lane) judgeAll(ctx context.Context, s *schedule, in <-chan *batch) (err error) {
+	for b := range in {
+		if err == nil {
+			err = l.judge(ctx, b)
+		}
+		if err != nil {
+			s.stop()
+			continue
+		}
+		s.done(b)
+	}
+	return err
+}
+
+func (l *lane) judge(ctx context.Context, b *batch) error {
+	for ci, cand := range l.cands {
+		jobs := b.jobs()
+		for _, c := range b.cases {
+			if c.job != nil {
+				c.job.State = c.ref.Initial
+			}
+		}
+		outcomes, err := runBatch(ctx, cand, jobs)
+		if err != nil {
+			return err
+		}
+		i := 0
+		for j := range b.cases {
+			c := &b.cases[j]
+			if c.job == nil {
+				continue
+			}
+			c.records = append(c.records, &verdict.Record{
+				Test: b.test.Name, Index: b.first + j, Candidate: l.cfg.Candidates[ci].Name, Program: c.program,
+				Verdict: l.cfg.Judge(c.program, c.ref, outcomes[i]), Reference: c.ref, Outcome: outcomes[i],
+			})
+			i++
+		}
+	}
+	return nil
+}
+
+func runBatch(ctx context.Context, b backend.Backend, jobs []*backend.Job) ([]*backend.Outcome, error) {
+	if batcher, ok := b.(backend.Batcher); ok && len(jobs) > 0 {
+		return batcher.RunBatch(ctx, jobs)
+	}
+	outcomes := make([]*backend.Outcome, len(jobs))
+	for i, j := range jobs {
+		var err error
+		if outcomes[i], err = b.Run(ctx, j); err != nil {
+			return nil, err
+		}
+	}
+	return outcomes, nil
+}
+
+// rejected reports whether the case is to be replaced by another draw: the
+// reference raised, and so did every candidate.
+func (c *caseRun) rejected() bool {
+	var r *Rejection
+	if errors.As(c.err, &r) {
+		return true
+	}
+	return c.err == nil && len(c.records) > 0 && !slices.ContainsFunc(c.records, func(r *verdict.Record) bool { return r.Verdict.Word != verdict.Rejected })
+}
+
+// reason returns the reference's message for a rejected case.
+func (c *caseRun) reason() string {
+	var r *Rejection
+	if errors.As(c.err, &r) {
+		return r.Error()
+	}
+	return c.ref.Class + ": " + c.ref.Message
+}

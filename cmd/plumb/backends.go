@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"plumb/backend"
+	"plumb/backend/native"
+	"plumb/backend/recorded"
+	"plumb/backend/worker"
+	"plumb/baselines"
+	"plumb/campaign"
+	"plumb/nn"
+	"plumb/op"
+	"plumb/ops"
+)
+
+// backends opens backends by the names that --reference and --candidate take.
+type backends struct {
+	python  string
+	timeout time.Duration
+
+	mu    sync.Mutex
+	found map[string]string // resolved Python by the name asked for
+	spent time.Duration     // CPU time of closed workers after their start
+}
+
+const backendHelp = `"torch" (found through --python, $PLUMB_PYTHON, python3, /usr/bin/python3), "torch:PYTHON", "native", or "recorded:FILE"`
+
+// opener returns how to start instances of a backend, after checking that it
+// can be started.
+func (b *backends) opener(ctx context.Context, spec string) (campaign.Opener, error) {
+	kind, arg, _ := strings.Cut(spec, ":")
+	switch kind {
+	case "native":
+		if arg != "" && arg != "eager" {
+			return nil, usage(fmt.Errorf("native has no mode %q; it has eager", arg))
+		}
+		return func() (backend.Backend, error) { return native.New(ops.Table(), nn.Modules()), nil }, nil
+	case "torch":
+		if arg == "" {
+			arg = b.python
+		}
+		path, err := b.findPython(arg)
+		if err != nil {
+			return nil, err
+		}
+		return func() (backend.Backend, error) { return b.openWorker(ctx, path) }, nil
+	case "recorded":
+		base, err := readBaseline(arg)
+		if err != nil {
+			return nil, usage(err)
+		}
+		return func() (backend.Backend, error) { return base, nil }, nil
+	}
+	return nil, usage(fmt.Errorf("unknown backend %q: want %s", spec, backendHelp))
+}
+
+func (b *backends) findPython(asked string) (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if path, ok := b.found[asked]; ok {
+		return path, nil
+	}
+	path, _, err := worker.FindPython(asked)
+	if err != nil {
+		return "", err
+	}
+	if b.found == nil {
+		b.found = map[string]string{}
+	}
+	b.found[asked] = path
+	return path, nil
+}
+
+// meteredWorker adds its CPU time to the total when it is closed.
+type meteredWorker struct {
+	*worker.Worker
+	owner *backends
+	start time.Duration
+}
+
+func (b *backends) openWorker(ctx context.Context, python string) (backend.Backend, error) {
+	w, err := worker.Open(ctx, worker.Config{Python: python, CaseTimeout: b.timeout})
+	if err != nil {
+		return nil, err
+	}
+	return &meteredWorker{w, b, w.CPUTime()}, nil
+}
+
+// Close closes the worker.
+func (m *meteredWorker) Close() error {
+	m.owner.mu.Lock()
+	m.owner.spent += m.CPUTime() - m.start
+	m.owner.mu.Unlock()
+	return m.Worker.Close()
+}
+
+// readBaseline reads a baseline file, or the embedded one for "".
+func readBaseline(path string) (*recorded.Baseline, error) {
+	if path == "" {
+		return recorded.Read(baselines.Default())
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	base, err := recorded.Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return base, nil
+}
+
+// signatures tells a target's parameters: the table's, the modules', then the
+// reference's own.
+type signatures struct {
+	open campaign.Opener // nil when the reference cannot be asked
+
+	mu     sync.Mutex
+	source backend.Signatures
+	err    error
+	known  map[string][]*op.Sig
+}
+
+// Signatures returns the overloads of a public name; nil when nobody knows it.
+func (s *signatures) Signatures(name string) ([]*op.Sig, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sigs, ok := s.known[name]; ok {
+		return sigs, nil
+	}
+	sigs, err := s.find(name)
+	if err == nil {
+		if s.known == nil {
+			s.known = map[string][]*op.Sig{}
+		}
+		s.known[name] = sigs
+	}
+	return sigs, err
+}
+
+func (s *signatures) find(name string) ([]*op.Sig, error) {
+	var sigs []*op.Sig
+	for _, d := range ops.Table().Lookup(name) {
+		sigs = append(sigs, d.Sigs()...)
+	}
+	if sigs != nil {
+		return sigs, nil
+	}
+	if d := nn.Modules().Lookup(name); d != nil {
+		return d.Sigs(), nil
+	}
+	if s.open == nil || s.err != nil {
+		return nil, s.err
+	}
+	if s.source == nil {
+		b, err := s.open()
+		if err != nil {
+			s.err = err
+			return nil, err
+		}
+		source, ok := b.(backend.Signatures)
+		if !ok {
+			s.open = nil
+			return nil, nil
+		}
+		s.source = source
+	}
+	return s.source.Signatures(name)
+}
+
+// Close ends the reference that was opened for questions.
+func (s *signatures) Close() {
+	if b, ok := s.source.(backend.Backend); ok {
+		_ = b.Close()
+	}
+}
+
+// tolerances returns the numerics of the operators that answer to a target.
+func tolerances(target string) []op.Tol {
+	defs := ops.Table().Lookup(target)
+	tols := make([]op.Tol, len(defs))
+	for i, d := range defs {
+		tols[i] = d.Tol
+	}
+	return tols
+}

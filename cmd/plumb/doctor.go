@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"time"
+
+	"maps"
+
+	"github.com/spf13/cobra"
+
+	"plumb/backend"
+	"plumb/backend/native"
+	"plumb/backend/worker"
+	"plumb/nn"
+	"plumb/ops"
+)
+
+// checkup is what doctor says of one backend.
+type checkup struct {
+	Backend string            `json:"backend"`
+	OK      bool              `json:"ok"`
+	Version string            `json:"version,omitempty"`
+	Devices []string          `json:"devices,omitempty"`
+	Details map[string]string `json:"details,omitempty"`
+	Problem string            `json:"problem,omitempty"`
+	Fix     string            `json:"fix,omitempty"`
+}
+
+func newDoctor() *cobra.Command {
+	var python string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say which backends are here, and how to install what is missing",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			checks := []checkup{checkNative(), checkBaseline(), checkTorch(cmd.Context(), python)}
+			if asJSON {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(checks)
+			}
+			printCheckups(cmd.OutOrStdout(), checks)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&python, "python", "", "the Python that has torch")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print an array with one object per backend")
+	return cmd
+}
+
+func checkNative() checkup {
+	info := native.New(ops.Table(), nn.Modules()).Info()
+	public, _ := selectOps(nil)
+	return checkup{Backend: "native", OK: true, Version: info.Version, Devices: info.Devices, Details: map[string]string{
+		"operators": fmt.Sprint(len(public)), "go": runtime.Version(), "cpu": runtime.GOARCH,
+	}}
+}
+
+func checkBaseline() checkup {
+	c := checkup{Backend: "recorded"}
+	base, err := readBaseline("")
+	if err != nil {
+		c.Problem = err.Error()
+		return c
+	}
+	info := base.Info()
+	c.OK, c.Version, c.Devices = true, info.Version, info.Devices
+	c.Details = map[string]string{"cases": fmt.Sprint(len(base.Cases()))}
+	return c
+}
+
+func checkTorch(ctx context.Context, python string) checkup {
+	c := checkup{Backend: "torch"}
+	fail := func(err error) checkup {
+		c.Problem = err.Error()
+		var f *backend.Fault
+		if errors.As(err, &f) {
+			c.Problem, c.Fix = f.Err.Error(), f.Fix
+		}
+		return c
+	}
+	path, _, err := worker.FindPython(python)
+	if err != nil {
+		return fail(err)
+	}
+	start := time.Now()
+	w, err := worker.Open(ctx, worker.Config{Python: path})
+	if err != nil {
+		return fail(err)
+	}
+	defer w.Close()
+	info := w.Info()
+	c.OK, c.Version, c.Devices, c.Details = true, info.Version, info.Devices, maps.Clone(info.Features)
+	if c.Details == nil {
+		c.Details = map[string]string{}
+	}
+	c.Details["python"] = path
+	c.Details["start"] = time.Since(start).Round(time.Millisecond).String()
+	return c
+}
+
+func printCheckups(w io.Writer, checks []checkup) {
+	for _, c := range checks {
+		if !c.OK {
+			fmt.Fprintf(w, "%-9s missing: %s\n", c.Backend, c.Problem)
+			if c.Fix != "" {
+				fmt.Fprintf(w, "%-9s fix: %s\n", "", c.Fix)
+			}
+			continue
+		}
+		fmt.Fprintf(w, "%-9s %s on %v\n", c.Backend, c.Version, c.Devices)
+		for _, k := range slices.Sorted(maps.Keys(c.Details)) {
+			fmt.Fprintf(w, "%-9s   %s: %s\n", "", k, c.Details[k])
+		}
+	}
+	if missing := slices.ContainsFunc(checks, func(c checkup) bool { return !c.OK }); !missing {
+		fmt.Fprintln(w, "next: plumb run")
+	}
+}

@@ -1,0 +1,87 @@
+// Command plumb judges operators: it draws random programs from PyTorch-style
+// tests, runs them on a reference and on candidates, and compares every tensor
+// and gradient.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"plumb/backend"
+)
+
+// The exit codes.
+const (
+	exitAligned  = 0
+	exitFindings = 1
+	exitUsage    = 2
+	exitFault    = 3
+)
+
+func main() { os.Exit(Main()) }
+
+// Main runs the command line and returns its exit code.
+func Main() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := newRoot().ExecuteContext(ctx)
+	var e *exitError
+	switch {
+	case err == nil:
+		return exitAligned
+	case errors.As(err, &e):
+		if e.err != nil {
+			fmt.Fprintln(os.Stderr, "plumb:", e.err)
+		}
+		return e.code
+	}
+	fmt.Fprintln(os.Stderr, "plumb:", err)
+	return exitUsage
+}
+
+// exitError ends the command with a code; a nil err prints nothing.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string { return fmt.Sprintf("exit code %d: %v", e.code, e.err) }
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "plumb",
+		Short: "Tell whether operators compute what PyTorch's compute",
+		Long: `Plumb draws random tensor programs from PyTorch-style tests, runs them on a
+reference (PyTorch) and on candidates (first: Plumb's own operators), forward
+and backward, and compares every tensor.
+
+  plumb run                      the shipped suites, fresh random cases
+  plumb run my_test.py -n 100    your own tests
+  plumb doctor                   what is installed here, and what is missing
+
+Exit codes: 0 aligned, 1 findings, 2 a mistake in a command or a test, 3 a fault.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.AddCommand(newRun(), newOps(), newDoctor(), newBench())
+	return root
+}
+
+// usage wraps a mistake of the caller's.
+func usage(err error) error { return &exitError{exitUsage, err} }
+
+// harness wraps an error of a backend: what is missing on this machine is for
+// the user to mend, the rest is a fault.
+func harness(err error) error {
+	var f *backend.Fault
+	if errors.As(err, &f) && f.Fix != "" {
+		return &exitError{exitUsage, err}
+	}
+	return &exitError{exitFault, err}
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"plumb/op"
+	"plumb/ops"
+)
+
+func newOps() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "ops [NAME…]",
+		Short: "List Plumb's own operators",
+		Long:  "List Plumb's own operators: signature, public names, numerics class, whether a gradient exists.",
+		Example: `  plumb ops
+  plumb ops conv2d torch.max
+  plumb ops --json | jq -r '.[].id'`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			defs, err := selectOps(names)
+			if err != nil {
+				return usage(err)
+			}
+			if asJSON {
+				return opsJSON(cmd.OutOrStdout(), defs)
+			}
+			return opsText(cmd.OutOrStdout(), defs)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print an array with one object per operator")
+	return cmd
+}
+
+// selectOps returns the operators that answer to the names, by id or public
+// name; all public ones for none.
+func selectOps(names []string) ([]*op.Def, error) {
+	table := ops.Table()
+	var defs []*op.Def
+	if len(names) == 0 {
+		for _, d := range table.Defs() {
+			if len(d.Names) > 0 {
+				defs = append(defs, d)
+			}
+		}
+		return defs, nil
+	}
+	for _, n := range names {
+		found := table.Lookup(n)
+		if len(found) == 0 {
+			found = table.Lookup("torch." + n)
+		}
+		if d := table.Def(n); d != nil && !slices.Contains(found, d) {
+			found = append(found, d)
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("no operator is called %s; plumb ops lists them", n)
+		}
+		defs = append(defs, found...)
+	}
+	return defs, nil
+}
+
+type opJSON struct {
+	ID         string   `json:"id"`
+	Signatures []string `json:"signatures"`
+	Names      []string `json:"names"`
+	Doc        string   `json:"doc"`
+	Gradient   bool     `json:"gradient"`
+	Class      op.Class `json:"class"`
+	ULP        float64  `json:"ulp,omitempty"`
+	Reason     string   `json:"reason"`
+}
+
+func opsJSON(w io.Writer, defs []*op.Def) error {
+	out := []opJSON{}
+	for _, d := range defs {
+		out = append(out, opJSON{
+			ID: d.ID(), Signatures: append([]string{d.Sig}, d.More...), Names: append([]string{}, d.Names...), Doc: d.Doc,
+			Gradient: !d.Traits.Has(op.NoGrad), Class: d.Tol.Class, ULP: d.Tol.ULP, Reason: d.Tol.Reason,
+		})
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(out)
+}
+
+func opsText(w io.Writer, defs []*op.Def) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "OPERATOR\tGRADIENT\tCLASS\tSIGNATURE")
+	for _, d := range defs {
+		grad := "yes"
+		if d.Traits.Has(op.NoGrad) {
+			grad = "-"
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", d.ID(), grad, d.Tol.Class, d.Sig)
+	}
+	return tw.Flush()
+}

@@ -1,0 +1,345 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"plumb/backend"
+	"plumb/backend/recorded"
+	"plumb/campaign"
+	"plumb/choice"
+	"plumb/program"
+	"plumb/report"
+	"plumb/script"
+	"plumb/suites"
+	"plumb/verdict"
+)
+
+// runFlags are what plumb run is told.
+type runFlags struct {
+	reference  string
+	candidates []string
+	python     string
+	n          int
+	seed       uint64
+	filter     string
+	rtol, atol float64
+	jobs       int
+	verbose    bool
+	json       bool
+	record     string
+	timeout    time.Duration
+	device     string
+}
+
+func newRun() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run [FILE…]",
+		Short: "Draw random cases from tests, run them on reference and candidates, compare",
+		Long: `Run draws random programs from PyTorch-style tests, runs each on the reference
+and on the candidates, forward and backward, and compares every tensor.
+
+A FILE is a test file (see suites/), or the text of one program, as printed for
+a finding. Without files the shipped suites run; on a machine without PyTorch
+the recorded baseline stands in for the reference.`,
+		Example: `  plumb run                                   the shipped suites
+  plumb run my_test.py -n 200 --seed 7        200 cases a test, the same every time
+  plumb run --filter conv --candidate native  tests whose name contains conv
+  plumb run finding.py                        one saved program again
+  plumb run --json | tail -1                  the summary, for machines`,
+		RunE: func(cmd *cobra.Command, files []string) error {
+			if !cmd.Flags().Changed("seed") {
+				f.seed = rand.Uint64() >> 32
+			}
+			r := &runner{runFlags: f, flags: cmd, files: files, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr()}
+			return r.run(cmd.Context())
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.reference, "reference", "torch", "the backend that is believed: "+backendHelp)
+	fl.StringSliceVar(&f.candidates, "candidate", []string{"native"}, "the backends that are judged, likewise; may be repeated")
+	fl.StringVar(&f.python, "python", "", "the Python that has torch")
+	fl.IntVarP(&f.n, "number", "n", 0, "cases per test (default: the test's own, 20 unless it says otherwise)")
+	fl.Uint64Var(&f.seed, "seed", 0, "the seed of all cases (default: a new one, printed at the end)")
+	fl.StringVar(&f.filter, "filter", "", "run the tests whose name contains this")
+	fl.Float64Var(&f.rtol, "rtol", 0, "relative tolerance in place of the numerics classes; needs --atol")
+	fl.Float64Var(&f.atol, "atol", 0, "absolute tolerance in place of the numerics classes; needs --rtol")
+	fl.IntVarP(&f.jobs, "jobs", "j", runtime.NumCPU(), "lanes that run cases at the same time")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "a line per case")
+	fl.BoolVar(&f.json, "json", false, "one JSON object per case and line, the summary last")
+	fl.StringVar(&f.record, "record", "", "write the reference's outcomes to this baseline file")
+	fl.DurationVar(&f.timeout, "timeout", time.Minute, "time limit of one case")
+	fl.StringVar(&f.device, "device", "cpu", "the device that random_device() gives")
+	cmd.MarkFlagsRequiredTogether("rtol", "atol")
+	return cmd
+}
+
+// runner is one execution of plumb run.
+type runner struct {
+	runFlags
+	flags    *cobra.Command
+	files    []string
+	out, err io.Writer
+
+	backends backends
+	sigs     *signatures
+	summary  *report.Summary
+	sink     report.Sink
+	cases    []recorded.Case
+}
+
+func (r *runner) run(ctx context.Context) error {
+	start := time.Now()
+	r.backends.python, r.backends.timeout = r.python, r.timeout
+	cfg, err := r.config(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.sigs.Close()
+	r.summary = report.NewSummary()
+	r.summary.Reference, r.summary.Candidates = r.reference, r.candidates
+	r.summary.Seed, r.summary.Tests = r.seed, len(cfg.Tests)
+	r.sink = r.newSink()
+	if err := campaign.Run(ctx, *cfg); err != nil {
+		return harness(err)
+	}
+	r.summary.Elapsed = time.Since(start)
+	r.sink.Summary(r.summary)
+	if r.record != "" {
+		if err := r.writeBaseline(ctx, cfg); err != nil {
+			return &exitError{exitFault, err}
+		}
+	}
+	return r.exit()
+}
+
+func (r *runner) exit() error {
+	switch {
+	case len(r.summary.Errors) > 0 && r.json:
+		return &exitError{exitUsage, nil}
+	case len(r.summary.Errors) > 0:
+		return usage(fmt.Errorf("%d tests could not be judged", len(r.summary.Errors)))
+	case r.summary.Findings() > 0:
+		return &exitError{exitFindings, nil}
+	case r.summary.Cases() == 0:
+		return usage(errors.New("no case was run"))
+	}
+	return nil
+}
+
+func (r *runner) newSink() report.Sink {
+	if r.json {
+		return report.NewJSON(r.out)
+	}
+	f, ok := r.out.(*os.File)
+	tty := ok && term.IsTerminal(int(f.Fd()))
+	return &report.Console{W: r.out, Color: tty && os.Getenv("NO_COLOR") == "", Live: tty, Verbose: r.verbose}
+}
+
+func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
+	if r.n < 0 {
+		return nil, usage(fmt.Errorf("-n %d: the number of cases cannot be negative", r.n))
+	}
+	cfg := &campaign.Config{Jobs: r.jobs, Batch: 32, OnRecord: r.onRecord, OnEnd: r.onEnd}
+	policy := verdict.Policy{Tols: tolerances}
+	if r.flags.Flags().Changed("rtol") {
+		policy.RTol, policy.ATol = &r.rtol, &r.atol
+	}
+	cfg.Judge = func(p *program.Program, ref, cand *backend.Outcome) *verdict.Verdict {
+		return verdict.Judge(p, ref, cand, policy)
+	}
+	if err := r.openBackends(ctx, cfg); err != nil {
+		return nil, err
+	}
+	r.sigs = &signatures{}
+	if strings.HasPrefix(r.reference, "torch") {
+		r.sigs.open = cfg.Reference
+	}
+	tests, err := r.tests()
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tests {
+		if strings.Contains(t.Name, r.filter) {
+			cfg.Tests = append(cfg.Tests, t)
+		}
+	}
+	if len(cfg.Tests) == 0 {
+		return nil, usage(fmt.Errorf("no test's name contains %q", r.filter))
+	}
+	return cfg, nil
+}
+
+// openBackends resolves the backends. Without PyTorch, and when the reference
+// was not chosen, the shipped baseline takes its place.
+func (r *runner) openBackends(ctx context.Context, cfg *campaign.Config) error {
+	var err error
+	cfg.Reference, err = r.backends.opener(ctx, r.reference)
+	var missing *backend.Fault
+	if errors.As(err, &missing) && len(r.files) == 0 && !r.flags.Flags().Changed("reference") && r.python == "" {
+		r.reference = "recorded:"
+		fmt.Fprintf(r.err, "plumb: no PyTorch here, so the recorded baseline is the reference; for fresh random cases: %s\n", missing.Fix)
+		cfg.Reference, err = r.backends.opener(ctx, r.reference)
+	}
+	if err != nil {
+		return harness(err)
+	}
+	for _, spec := range r.candidates {
+		open, err := r.backends.opener(ctx, spec)
+		if err != nil {
+			return harness(err)
+		}
+		cfg.Candidates = append(cfg.Candidates, campaign.Candidate{Name: spec, Open: open})
+	}
+	return nil
+}
+
+// tests returns what the files hold, or the shipped tests.
+func (r *runner) tests() ([]campaign.Test, error) {
+	if path, ok := strings.CutPrefix(r.reference, "recorded:"); ok && len(r.files) == 0 {
+		base, err := readBaseline(path)
+		if err != nil {
+			return nil, usage(err)
+		}
+		return recordedTests(base), nil
+	}
+	var out []campaign.Test
+	if len(r.files) == 0 {
+		for _, f := range suites.Files() {
+			ts, err := r.fileTests(f.Name, f.Source)
+			if err != nil {
+				return nil, usage(err)
+			}
+			out = append(out, ts...)
+		}
+		return out, nil
+	}
+	for _, name := range r.files {
+		src, err := os.ReadFile(name)
+		if err != nil {
+			return nil, usage(err)
+		}
+		ts, err := r.fileTests(filepath.ToSlash(name), src)
+		if err != nil {
+			return nil, usage(err)
+		}
+		out = append(out, ts...)
+	}
+	return out, nil
+}
+
+func (r *runner) fileTests(name string, src []byte) ([]campaign.Test, error) {
+	if program.IsProgram(string(src)) {
+		p, err := program.Parse(name, string(src))
+		if err != nil {
+			return nil, err
+		}
+		if err := p.Check(); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return []campaign.Test{fixed(name, []*program.Program{p})}, nil
+	}
+	file, err := script.Load(name, src)
+	if err != nil {
+		return nil, err
+	}
+	var out []campaign.Test
+	for _, t := range file.Tests() {
+		out = append(out, r.scriptTest(t))
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s has no test: write one as\n\n  @autotest()\n  def test_relu():\n      x = random_tensor(ndim=2)\n      return torch.relu(x)\n", name)
+	}
+	return out, nil
+}
+
+// scriptTest draws a test's cases. The key of a case comes from the seed, the
+// test's name without its folder, and the index.
+func (r *runner) scriptTest(t *script.Test) campaign.Test {
+	_, inFile, _ := strings.Cut(t.Name, "::")
+	name := filepath.Base(t.File) + "::" + inFile
+	key := choice.DeriveName(r.seed, name)
+	n := t.Options.N
+	if r.n > 0 {
+		n = r.n
+	}
+	return campaign.Test{Name: t.Name, N: n, Draw: func(i int, o campaign.Observer) (*program.Program, error) {
+		p, err := t.Draw(choice.New(choice.Derive(key, uint64(i))), script.Env{Signatures: r.sigs, Observer: o, Devices: []string{r.device}})
+		if err == nil {
+			p.Name = name
+		}
+		return p, err
+	}}
+}
+
+func fixed(name string, programs []*program.Program) campaign.Test {
+	return campaign.Test{Name: name, N: len(programs), Fixed: true, Draw: func(i int, _ campaign.Observer) (*program.Program, error) {
+		return programs[i], nil
+	}}
+}
+
+func recordedTests(base *recorded.Baseline) []campaign.Test {
+	var out []campaign.Test
+	programs := map[string][]*program.Program{}
+	var names []string
+	for _, c := range base.Cases() {
+		if programs[c.Test] == nil {
+			names = append(names, c.Test)
+		}
+		programs[c.Test] = append(programs[c.Test], c.Program)
+	}
+	for _, n := range names {
+		out = append(out, fixed(n, programs[n]))
+	}
+	return out
+}
+
+func (r *runner) onRecord(rec *verdict.Record) {
+	r.summary.Add(rec)
+	r.sink.Record(rec)
+	if r.record != "" && rec.Candidate == r.candidates[0] && rec.Verdict.Word != verdict.Rejected && rec.Reference.Status == backend.OK {
+		r.cases = append(r.cases, recorded.Case{Test: rec.Test, Program: rec.Program, Outcome: rec.Reference})
+	}
+}
+
+func (r *runner) onEnd(e *verdict.End) {
+	if e.Err != nil {
+		r.summary.Errors = append(r.summary.Errors, e.Err)
+	}
+	r.sink.End(e)
+}
+
+// writeBaseline writes what was recorded beside the target and renames it, so
+// that a whole file is never replaced by half of one.
+func (r *runner) writeBaseline(ctx context.Context, cfg *campaign.Config) error {
+	ref, err := cfg.Reference()
+	if err != nil {
+		return err
+	}
+	defer ref.Close()
+	tmp, err := os.CreateTemp(filepath.Dir(r.record), ".plumb-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	if err := recorded.Write(tmp, ref.Info(), r.cases); err != nil {
+		tmp.Close()
+		return err
+	}
+	if err := errors.Join(tmp.Chmod(0o644), tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), r.record)
+}

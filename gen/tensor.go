@@ -1,0 +1,228 @@
+package gen
+
+import (
+	"fmt"
+	"math"
+
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// Tensor describes a drawn input tensor.
+type Tensor struct {
+	DType        tensor.DType
+	Shape        []int
+	Fill         program.Fill
+	RequiresGrad bool
+}
+
+// TensorSpec says what a random tensor is like. Fields are values or
+// generators; nil fields have the defaults of RandomTensor.
+type TensorSpec struct {
+	NDim         any
+	Dims         [5]any
+	Low, High    any
+	DType        tensor.DType
+	RequiresGrad any
+}
+
+// MaxBytes bounds the size of a drawn tensor.
+const MaxBytes = 256 << 20
+
+// kinkWeights gives a quarter of the drawn float tensors Fill.Kinks; the first
+// alternative, without, is the simpler one.
+var kinkWeights = []float64{3, 1}
+
+// The kids of a random tensor.
+const (
+	kidNDim = iota
+	kidDim0
+	kidLow          = kidDim0 + 5
+	kidHigh         = kidLow + 1
+	kidRequiresGrad = kidHigh + 1
+)
+
+type randomTensor struct{ dtype tensor.DType }
+
+func (randomTensor) name() string { return "random_tensor" }
+
+// RandomTensor draws a tensor of NDim dimensions, 1 to 5 unless given. Dims[0]
+// is 1 unless given, as in AutoTest; any other dimension is 1 to 7. Elements
+// are uniform in [Low, High): by default floats in [-1, 1), integers in
+// [-10, 11), both parts of a complex in [-10, 10). The zero DType is float32.
+// A gradient is required unless RequiresGrad says otherwise or the dtype is
+// not differentiable. A quarter of the float tensors hold exact zeros,
+// repeated values and ±1, as far as these lie in [Low, High].
+func RandomTensor(s TensorSpec) *Node {
+	if s.DType == tensor.Invalid {
+		s.DType = tensor.F32
+	}
+	kids := []*Node{orElse(s.NDim, func() *Node { return Random(1, 6) })}
+	for i, d := range s.Dims {
+		if i == 0 {
+			kids = append(kids, orElse(d, func() *Node { return Constant(1) }))
+		} else {
+			kids = append(kids, orElse(d, randomDim))
+		}
+	}
+	kids = append(kids, orElse(s.Low, nil), orElse(s.High, nil), orElse(s.RequiresGrad, func() *Node { return Constant(true) }))
+	return newNode(randomTensor{s.DType}, kids...)
+}
+
+func randomDim() *Node { return Random(1, 8) }
+
+func orElse(v any, def func() *Node) *Node {
+	if v != nil {
+		return pack(v)
+	}
+	if def == nil {
+		return Constant(nil)
+	}
+	return def()
+}
+
+func (r randomTensor) draw(c *Case, n *Node) (any, error) {
+	dtype := r.dtype
+	if c.Complex && dtype == tensor.F32 {
+		dtype = tensor.C64
+	}
+	shape, err := r.shape(c, n)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkSize(dtype, shape); err != nil {
+		return nil, err
+	}
+	fill, err := r.fill(c, n, dtype)
+	if err != nil {
+		return nil, err
+	}
+	n.kids[kidRequiresGrad].To(c, Bool)
+	grad, err := n.kids[kidRequiresGrad].Value(c)
+	if err != nil {
+		return nil, err
+	}
+	want, ok := grad.(bool)
+	if !ok {
+		return nil, fmt.Errorf("random_tensor: argument 'requires_grad' must be bool, not %s", describe(grad))
+	}
+	return &Tensor{dtype, shape, fill, want && dtype.IsDifferentiable()}, nil
+}
+
+func (randomTensor) shape(c *Case, n *Node) ([]int, error) {
+	ndim, err := dimension(c, n.kids[kidNDim], "ndim")
+	if err != nil {
+		return nil, err
+	}
+	if ndim > 64 {
+		return nil, fmt.Errorf("random_tensor: argument 'ndim' must be at most 64, not %d", ndim)
+	}
+	shape := make([]int, ndim)
+	for i := range shape {
+		kid := randomDim()
+		if i < 5 {
+			kid = n.kids[kidDim0+i]
+		}
+		if shape[i], err = dimension(c, kid, fmt.Sprintf("dim%d", i)); err != nil {
+			return nil, err
+		}
+	}
+	return shape, nil
+}
+
+func dimension(c *Case, n *Node, arg string) (int, error) {
+	n.To(c, Int)
+	v, err := n.Value(c)
+	if err != nil {
+		return 0, err
+	}
+	d, ok := v.(int64)
+	switch {
+	case !ok:
+		return 0, fmt.Errorf("random_tensor: argument '%s' must be int, not %s", arg, describe(v))
+	case d < 0 || d > math.MaxInt32:
+		return 0, fmt.Errorf("random_tensor: argument '%s' must not be negative or above %d, but is %d", arg, math.MaxInt32, d)
+	}
+	return int(d), nil
+}
+
+func checkSize(d tensor.DType, shape []int) error {
+	bytes := float64(d.Size())
+	for _, s := range shape {
+		bytes *= float64(s)
+	}
+	if bytes > MaxBytes {
+		return fmt.Errorf("random_tensor: shape %s of %s is above %d MiB", tensor.ShapeString(shape), d, MaxBytes>>20)
+	}
+	return nil
+}
+
+func (r randomTensor) fill(c *Case, n *Node, d tensor.DType) (program.Fill, error) {
+	lo, hi, dist, typ := ranges(d)
+	for _, b := range []struct {
+		kid  int
+		name string
+		into *float64
+	}{{kidLow, "low", &lo}, {kidHigh, "high", &hi}} {
+		v, err := n.kids[b.kid].Value(c)
+		if err == nil && v == nil {
+			continue
+		}
+		if *b.into, err = real64(c, n.kids[b.kid], typ, "random_tensor", b.name); err != nil {
+			return program.Fill{}, err
+		}
+	}
+	if dist == program.Integer && !(lo < hi) {
+		return program.Fill{}, fmt.Errorf("random_tensor: there is no %s in [low=%v, high=%v)", d, lo, hi)
+	}
+	f := program.Fill{Dist: dist, Lo: lo, Hi: hi, Key: c.Key()}
+	f.Kinks = d.IsFloat() && c.Weighted(kinkWeights) == 1
+	return f, nil
+}
+
+// ranges returns the default distribution of a dtype.
+func ranges(d tensor.DType) (lo, hi float64, dist program.Dist, t Type) {
+	switch {
+	case d.IsComplex():
+		return -10, 10, program.Uniform, Float
+	case d.IsFloat():
+		return -1, 1, program.Uniform, Float
+	case d == tensor.Bool:
+		return 0, 2, program.Integer, Int
+	case d == tensor.U8:
+		return 0, 11, program.Integer, Int
+	}
+	return -10, 11, program.Integer, Int
+}
+
+// dtypeGroups are AutoTest's groups of dtypes.
+var dtypeGroups = map[string][]tensor.DType{
+	"bool":       {tensor.Bool},
+	"float":      {tensor.F32, tensor.F64},
+	"half":       {tensor.F16},
+	"bfloat16":   {tensor.BF16},
+	"complex":    {tensor.C64, tensor.C128},
+	"signed":     {tensor.I8, tensor.I32, tensor.I64},
+	"int":        {tensor.I8, tensor.I32, tensor.I64},
+	"unsigned":   {tensor.U8},
+	"image":      {tensor.U8, tensor.F32},
+	"index":      {tensor.I32, tensor.I64},
+	"arithmetic": {tensor.F32, tensor.F64, tensor.I8, tensor.I32, tensor.I64},
+	"pod":        {tensor.F32, tensor.F64, tensor.I8, tensor.I32, tensor.I64, tensor.U8, tensor.Bool},
+	"all":        {tensor.F32, tensor.F64, tensor.I8, tensor.I32, tensor.I64, tensor.U8, tensor.Bool, tensor.F16, tensor.BF16},
+}
+
+// RandomDType draws one dtype of the groups, uniformly over all their members.
+func RandomDType(groups ...string) (*Node, error) {
+	var members []any
+	for _, g := range groups {
+		ds, ok := dtypeGroups[g]
+		if !ok {
+			return nil, fmt.Errorf("random_dtype: unknown group %q; there are all, arithmetic, bfloat16, bool, complex, float, half, image, index, int, pod, signed, unsigned", g)
+		}
+		for _, d := range ds {
+			members = append(members, d)
+		}
+	}
+	return OneOf(nil, members...)
+}

@@ -1,0 +1,290 @@
+package kernel
+
+import "plumb/tensor"
+
+// Window is how a 2-d window slides over an image; each pair is (height, width).
+// Padding is the number of rows above and of columns left of the image; below and right of it there are as many as the output needs.
+type Window struct {
+	Kernel, Stride, Padding, Dilation [2]int
+}
+
+// start returns the image coordinate at which tap k of output position o lies along axis a.
+func (w *Window) start(a, o, k int) int {
+	return o*w.Stride[a] - w.Padding[a] + k*w.Dilation[a]
+}
+
+// span returns the output positions [lo, hi) out of n whose tap k lies inside an image of the given size along axis a.
+func (w *Window) span(a, k, size, n int) (lo, hi int) {
+	first := w.start(a, 0, k)
+	if first < 0 {
+		lo = ceilDiv(-first, w.Stride[a])
+	}
+	if first < size {
+		hi = ceilDiv(size-first, w.Stride[a])
+	}
+	hi = min(hi, n)
+	return min(lo, hi), hi
+}
+
+// Conv is the geometry of a 2-d convolution between an image X of Groups·XC channels and a map Y of Groups·YC channels.
+// Weights have the shape [Groups·YC, XC, kernel height, kernel width].
+type Conv struct {
+	N, Groups, XC, YC int
+	X, Y              [2]int // heights and widths
+	Window
+}
+
+// patch returns the weights of one output channel.
+func (c *Conv) patch() int { return c.XC * c.taps() }
+
+func (c *Conv) taps() int { return c.Kernel[0] * c.Kernel[1] }
+
+func (c *Conv) positions() int { return c.Y[0] * c.Y[1] }
+
+// pointwise reports whether every output position reads one image position, in order.
+func (c *Conv) pointwise() bool {
+	return c.taps() == 1 && c.Stride == [2]int{1, 1} && c.Padding == [2]int{} && c.X == c.Y
+}
+
+// Volume is a strided view of a batch of images: element (n, c, h, w) is Data[n·Strides[0]+c·Strides[1]+h·Strides[2]+w·Strides[3]].
+type Volume[T any] struct {
+	Data    []T
+	Strides [4]int
+}
+
+// VolumeOf returns the view of a tensor of shape [n, c, h, w].
+func VolumeOf[T tensor.Elem](t *tensor.Tensor) Volume[T] {
+	return Volume[T]{tensor.Data[T](t), [4]int(t.Strides())}
+}
+
+// Planar reports whether the positions of a channel, of images of width w, lie at equal steps.
+func (v *Volume[T]) Planar(w int) bool { return v.Strides[2] == w*v.Strides[3] }
+
+func (v *Volume[T]) at(n, c int) []T { return v.Data[n*v.Strides[0]+c*v.Strides[1]:] }
+
+// ConvForward sets y, contiguous, to the convolution of x with w plus bias, which may be nil.
+func ConvForward[T gemmElement](c *Conv, x Volume[T], w, bias, y []T) {
+	p := c.positions()
+	if c.N*c.Groups*c.YC*p == 0 {
+		return
+	}
+	spread(y, bias, c.N, c.Groups*c.YC, p)
+	if c.patch() == 0 {
+		return
+	}
+	spans := c.spans()
+	Parallel(c.N*c.Groups, 1, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			n, g := i/c.Groups, i%c.Groups
+			a := Mat[T]{w[g*c.YC*c.patch():], c.patch(), 1}
+			out := Mat[T]{y[i*c.YC*p:], p, 1}
+			data := x.at(n, g*c.XC)
+			if c.pointwise() && x.Planar(c.X[1]) {
+				GemmAny(c.YC, p, c.XC, a, Mat[T]{data, x.Strides[1], x.Strides[3]}, out, true)
+			} else {
+				GemmPack(c.YC, p, c.patch(), a, &patchRows[T]{c, data, x.Strides, spans}, out, true)
+			}
+		}
+	})
+}
+
+// spread sets every position of channel c to bias[c], or to zero.
+func spread[T gemmElement](y, bias []T, n, channels, positions int) {
+	if bias == nil {
+		clear(y)
+		return
+	}
+	for i := range n * channels {
+		fillRun(y[i*positions:][:positions], bias[i%channels])
+	}
+}
+
+func fillRun[T any](s []T, v T) {
+	for i := range s {
+		s[i] = v
+	}
+}
+
+// spans returns, for each kernel column, the output columns that read inside the image.
+func (c *Conv) spans() [][2]int {
+	spans := make([][2]int, c.Kernel[1])
+	for k := range spans {
+		lo, hi := c.span(1, k, c.X[1], c.Y[1])
+		spans[k] = [2]int{lo, hi}
+	}
+	return spans
+}
+
+// patchRows is the matrix of patches of one image and group: a row per weight of a filter, a column per output position.
+type patchRows[T gemmElement] struct {
+	*Conv
+	data    []T // of the group's first channel
+	strides [4]int
+	spans   [][2]int
+}
+
+// Row implements BPacker.
+func (b *patchRows[T]) Row(dst []T, p, j int) {
+	kw := b.Kernel[1]
+	channel := b.data[p/b.taps()*b.strides[1]:]
+	ki, kj := p/kw%b.Kernel[0], p%kw
+	width := b.Y[1]
+	for o, from := j/width, j%width; len(dst) > 0; o, from = o+1, 0 {
+		n := min(width-from, len(dst))
+		h := b.start(0, o, ki)
+		if h < 0 || h >= b.X[0] {
+			clear(dst[:n])
+		} else {
+			b.line(dst[:n], channel[h*b.strides[2]:], kj, from)
+		}
+		dst = dst[n:]
+	}
+}
+
+// line writes what output columns from, from+1, … of one output row read of an image row.
+func (b *patchRows[T]) line(dst, row []T, kj, from int) {
+	lo := min(max(b.spans[kj][0]-from, 0), len(dst))
+	hi := max(min(b.spans[kj][1]-from, len(dst)), lo)
+	clear(dst[:lo])
+	clear(dst[hi:])
+	if lo == hi {
+		return
+	}
+	at, step := b.start(1, from+lo, kj)*b.strides[3], b.Stride[1]*b.strides[3]
+	if step == 1 {
+		copy(dst[lo:hi], row[at:])
+		return
+	}
+	for i := lo; i < hi; i++ {
+		dst[i] = row[at]
+		at += step
+	}
+}
+
+// scatterBlock is about how many products ConvInput computes before it adds them to the image.
+const scatterBlock = 1 << 17
+
+// ConvInput sets x, contiguous, to the transposed convolution of y with w plus bias, which may be nil.
+// It is the gradient of ConvForward with respect to the image, given that of its result in y.
+// The positions of a channel of y lie at equal steps, as Volume.Planar reports.
+func ConvInput[T gemmElement](c *Conv, y Volume[T], w, bias, x []T) {
+	image, p := c.X[0]*c.X[1], c.positions()
+	if c.N*c.Groups*c.XC*image == 0 {
+		return
+	}
+	spread(x, bias, c.N, c.Groups*c.XC, image)
+	if c.YC*p*c.taps() == 0 {
+		return
+	}
+	block := min(max(scatterBlock/(p*c.taps()), 1), c.XC)
+	blocks := ceilDiv(c.XC, block)
+	spans := c.spans()
+	Parallel(c.N*c.Groups*blocks, 1, func(lo, hi int) {
+		var cols []T
+		if !c.pointwise() {
+			cols = make([]T, block*c.taps()*p)
+		}
+		for i := lo; i < hi; i++ {
+			n, g, first := i/blocks/c.Groups, i/blocks%c.Groups, i%blocks*block
+			channels := min(block, c.XC-first)
+			a := Mat[T]{w[g*c.YC*c.patch()+first*c.taps():], 1, c.patch()}
+			b := Mat[T]{y.at(n, g*c.YC), y.Strides[1], y.Strides[3]}
+			out := x[((n*c.Groups+g)*c.XC+first)*image:][:channels*image]
+			if c.pointwise() {
+				GemmAny(channels, p, c.YC, a, b, Mat[T]{out, p, 1}, true)
+				continue
+			}
+			GemmAny(channels*c.taps(), p, c.YC, a, b, Mat[T]{cols, p, 1}, false)
+			for r := range channels * c.taps() {
+				scatter(c, out[r/c.taps()*image:][:image], cols[r*p:][:p], r%c.taps(), spans)
+			}
+		}
+	})
+}
+
+// scatter adds what the output positions received through one tap to the image positions that they read.
+func scatter[T gemmElement](c *Conv, image, cols []T, tap int, spans [][2]int) {
+	ki, kj := tap/c.Kernel[1], tap%c.Kernel[1]
+	lo, hi := spans[kj][0], spans[kj][1]
+	if lo == hi {
+		return
+	}
+	at, step := c.start(1, lo, kj), c.Stride[1]
+	for o := range c.Y[0] {
+		h := c.start(0, o, ki)
+		if h < 0 || h >= c.X[0] {
+			continue
+		}
+		row := image[h*c.X[1]+at : (h+1)*c.X[1]]
+		for i, v := range cols[o*c.Y[1]+lo : o*c.Y[1]+hi] {
+			row[i*step] += v
+		}
+	}
+}
+
+// ConvWeight sets w to the gradient of ConvForward with respect to its weights, given that of its result in y, which is contiguous.
+func ConvWeight[T gemmElement](c *Conv, x Volume[T], y, w []T) {
+	p := c.positions()
+	if c.Groups*c.YC*c.patch() == 0 {
+		return
+	}
+	if c.N*p == 0 {
+		clear(w)
+		return
+	}
+	if c.N > 1 {
+		y = channelsFirst(y, c.N, c.Groups*c.YC, p)
+	}
+	for g := range c.Groups {
+		a := Mat[T]{y[g*c.YC*c.N*p:], c.N * p, 1}
+		b := &patchColumns[T]{c, x.Data[g*c.XC*x.Strides[1]:], x.Strides}
+		GemmPack(c.YC, c.patch(), c.N*p, a, b, Mat[T]{w[g*c.YC*c.patch():], c.patch(), 1}, false)
+	}
+}
+
+// channelsFirst returns y, of shape [n, channels, p], in the order [channels, n, p].
+func channelsFirst[T any](y []T, n, channels, p int) []T {
+	out := make([]T, len(y))
+	for i := range n {
+		for c := range channels {
+			copy(out[(c*n+i)*p:][:p], y[(i*channels+c)*p:])
+		}
+	}
+	return out
+}
+
+// patchColumns is the transpose of patchRows for a whole batch: a row per image and output position, a column per weight of a filter.
+type patchColumns[T gemmElement] struct {
+	*Conv
+	data    []T // of the group's first channel
+	strides [4]int
+}
+
+// Row implements BPacker.
+func (b *patchColumns[T]) Row(dst []T, p, j int) {
+	at := p % b.positions()
+	image := b.data[p/b.positions()*b.strides[0]:]
+	top, left := b.start(0, at/b.Y[1], 0), b.start(1, at%b.Y[1], 0)
+	kw := b.Kernel[1]
+	for from := j % kw; len(dst) > 0; from = 0 {
+		n := min(kw-from, len(dst))
+		h := top + j/kw%b.Kernel[0]*b.Dilation[0]
+		if h < 0 || h >= b.X[0] {
+			clear(dst[:n])
+		} else {
+			b.line(dst[:n], image[j/b.taps()*b.strides[1]+h*b.strides[2]:], left+from*b.Dilation[1])
+		}
+		dst, j = dst[n:], j+n
+	}
+}
+
+// line writes the taps of one kernel row, the first at image column w.
+func (b *patchColumns[T]) line(dst, row []T, w int) {
+	for i := range dst {
+		dst[i] = 0
+		if w >= 0 && w < b.X[1] {
+			dst[i] = row[w*b.strides[3]]
+		}
+		w += b.Dilation[1]
+	}
+}

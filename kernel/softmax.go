@@ -1,0 +1,172 @@
+package kernel
+
+import (
+	"math"
+	"unsafe"
+)
+
+// Softmax sets y to the softmax of x, or to its logarithm, over the middle one of the dimensions [outer, n, inner].
+// The maximum is subtracted first; differences, exponentials and sums are in float64.
+func Softmax[T float32 | float64](outer, n, inner int, x, y []T, logarithm bool) {
+	size := n * inner
+	if size == 0 {
+		return
+	}
+	finish := normalise[T]
+	if logarithm {
+		finish = subtractLog[T]
+	}
+	Parallel(outer, ceilDiv(1<<12, size), func(lo, hi int) {
+		top, sum := make([]T, inner), make([]float64, inner)
+		for i := lo; i < hi; i++ {
+			from, to := x[i*size:][:size], y[i*size:][:size]
+			columnMax(from, top)
+			columnExp(from, to, top, sum)
+			finish(from, to, top, sum)
+		}
+	})
+}
+
+// columnMax sets top to the maximum of each column of x; a NaN is the maximum.
+func columnMax[T float32 | float64](x, top []T) {
+	copy(top, x)
+	if len(top) == 1 {
+		top[0] = rowMax(x)
+		return
+	}
+	for i := len(top); i < len(x); i += len(top) {
+		row := x[i:][:len(top)]
+		for j, v := range row {
+			if v > top[j] || v != v {
+				top[j] = v
+			}
+		}
+	}
+}
+
+func rowMax[T float32 | float64](x []T) T {
+	top := x[0]
+	for _, v := range x {
+		if v > top || v != v {
+			top = v
+		}
+	}
+	return top
+}
+
+// columnExp sets y to the exponentials of x minus its columns' maxima, and sum to their sums.
+func columnExp[T float32 | float64](x, y, top []T, sum []float64) {
+	if len(top) == 1 {
+		sum[0] = rowExp(x, y, float64(top[0]))
+		return
+	}
+	clear(sum)
+	for i := 0; i < len(x); i += len(top) {
+		row, out := x[i:][:len(top)], y[i:][:len(top)]
+		for j, v := range row {
+			e := expFor(v, float64(v)-float64(top[j]))
+			sum[j] += e
+			out[j] = T(e)
+		}
+	}
+}
+
+func rowExp[T float32 | float64](x, y []T, top float64) (sum float64) {
+	y = y[:len(x)]
+	for i, v := range x {
+		e := expFor(v, float64(v)-top)
+		sum += e
+		y[i] = T(e)
+	}
+	return sum
+}
+
+// expFor returns e^x as precisely as results of the type of like need.
+func expFor[T float32 | float64](like T, x float64) float64 {
+	if unsafe.Sizeof(like) == 4 {
+		return expClamped(x)
+	}
+	return math.Exp(x)
+}
+
+// normalise divides the exponentials in y by their columns' sums.
+func normalise[T float32 | float64](_, y, top []T, sum []float64) {
+	if len(top) == 1 {
+		inverse := 1 / sum[0]
+		for i, v := range y {
+			y[i] = T(float64(v) * inverse)
+		}
+		return
+	}
+	for i := 0; i < len(y); i += len(top) {
+		out := y[i:][:len(sum)]
+		for j, v := range out {
+			out[j] = T(float64(v) / sum[j])
+		}
+	}
+}
+
+// subtractLog sets y to x minus its columns' maxima minus the logarithms of the sums.
+func subtractLog[T float32 | float64](x, y, top []T, sum []float64) {
+	for j, s := range sum {
+		sum[j] = math.Log(s)
+	}
+	for i := 0; i < len(x); i += len(top) {
+		row, out := x[i:][:len(top)], y[i:][:len(top)]
+		for j, v := range row {
+			out[j] = T(float64(v) - float64(top[j]) - sum[j])
+		}
+	}
+}
+
+// SoftmaxBackward sets gx to the gradient of softmax, or of its logarithm, from its result y and the gradient gy of that:
+// y·(gy − Σ gy·y), or gy − exp(y)·Σ gy, with sums over the middle one of the dimensions [outer, n, inner].
+func SoftmaxBackward[T float32 | float64](outer, n, inner int, gy, y, gx []T, logarithm bool) {
+	size := n * inner
+	if size == 0 {
+		return
+	}
+	Parallel(outer, ceilDiv(1<<12, size), func(lo, hi int) {
+		sum := make([]float64, inner)
+		for i := lo; i < hi; i++ {
+			g, r, out := gy[i*size:][:size], y[i*size:][:size], gx[i*size:][:size]
+			if logarithm {
+				logSoftmaxGrad(g, r, out, sum)
+			} else {
+				softmaxGrad(g, r, out, sum)
+			}
+		}
+	})
+}
+
+func softmaxGrad[T float32 | float64](g, y, gx []T, sum []float64) {
+	clear(sum)
+	for i := 0; i < len(g); i += len(sum) {
+		a, b := g[i:][:len(sum)], y[i:][:len(sum)]
+		for j := range sum {
+			sum[j] += float64(a[j]) * float64(b[j])
+		}
+	}
+	for i := 0; i < len(g); i += len(sum) {
+		a, b, out := g[i:][:len(sum)], y[i:][:len(sum)], gx[i:][:len(sum)]
+		for j, s := range sum {
+			out[j] = T(float64(b[j]) * (float64(a[j]) - s))
+		}
+	}
+}
+
+func logSoftmaxGrad[T float32 | float64](g, y, gx []T, sum []float64) {
+	clear(sum)
+	for i := 0; i < len(g); i += len(sum) {
+		a := g[i:][:len(sum)]
+		for j := range sum {
+			sum[j] += float64(a[j])
+		}
+	}
+	for i := 0; i < len(g); i += len(sum) {
+		a, b, out := g[i:][:len(sum)], y[i:][:len(sum)], gx[i:][:len(sum)]
+		for j, s := range sum {
+			out[j] = T(float64(a[j]) - expFor(b[j], float64(b[j]))*s)
+		}
+	}
+}

@@ -1,0 +1,291 @@
+// Package nn holds modules: a constructor with PyTorch's parameters, the
+// parameters and buffers that it makes, and a forward rule written on a
+// Builder. It knows neither how operators run nor where tensors live.
+package nn
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"plumb/op"
+	"plumb/tensor"
+)
+
+// ErrUnsupported is wrapped by errors that say that an argument, legal in
+// PyTorch, is not implemented.
+var ErrUnsupported = errors.New("unsupported")
+
+// Kind tells parameters from buffers.
+type Kind string
+
+// The kinds of state. A Param is trained; a Buffer is part of the state only.
+const (
+	Param  Kind = "parameter"
+	Buffer Kind = "buffer"
+)
+
+// Slot describes one entry of a module's state.
+type Slot struct {
+	Name  string // as in PyTorch's state_dict
+	Kind  Kind
+	DType tensor.DType
+	Shape []int
+	// Fill is the initial value of every element; nil for a random one, which
+	// has to be loaded.
+	Fill *float64
+}
+
+// Def is one kind of module.
+type Def struct {
+	// Names are the public names: "torch.nn.Conv2d".
+	Names []string
+	// Sig is the constructor in schema notation; More are further ones, as in op.Def.
+	Sig  string
+	More []string
+	// Doc is one sentence.
+	Doc string
+	// Container modules are made from modules instead of Sig's arguments.
+	Container bool
+	// Check returns the constructor's rejections.
+	Check func(a op.Args) error
+	// State lists the parameters and buffers in the order of PyTorch's state_dict.
+	State func(a op.Args) []Slot
+	// ForwardSig is the signature of a call; nothing means "forward(Tensor input)".
+	ForwardSig string
+	// Forward computes the results of a call. Errors end it through op.Fail.
+	Forward func(b op.Builder, m *Module, a op.Args) []op.Value
+
+	sigs    []*op.Sig
+	forward *op.Sig
+}
+
+// Module is a constructed module with its state.
+type Module struct {
+	Def      *Def
+	Args     op.Args // of the constructor
+	Training bool
+	Children []*Module
+
+	slots  []Slot
+	values map[string]op.Value
+}
+
+// Name returns the first public name.
+func (d *Def) Name() string { return d.Names[0] }
+
+// Sigs returns the constructor's signatures in the order in which they are tried.
+func (d *Def) Sigs() []*op.Sig { return d.sigs }
+
+func (d *Def) init() error {
+	if d.ForwardSig == "" {
+		d.ForwardSig = "forward(Tensor input)"
+	}
+	var err error
+	if d.forward, err = op.ParseSig(d.ForwardSig); err != nil {
+		return err
+	}
+	d.sigs = nil
+	for _, text := range append([]string{d.Sig}, d.More...) {
+		s, err := op.ParseSig(text)
+		if err != nil {
+			return err
+		}
+		d.sigs = append(d.sigs, s)
+	}
+	return nil
+}
+
+// New constructs a module in training mode. Values that have a constant
+// initial value are set; others are to be loaded. The error is a rejection
+// (*op.Error).
+func (d *Def) New(args []any, kwargs []op.Kwarg) (m *Module, err error) {
+	defer func() { named(&err, d.Name()) }()
+	if d.Container {
+		return d.contain(args, kwargs)
+	}
+	a, err := d.bind(args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	if d.Check != nil {
+		if err := d.Check(a); err != nil {
+			return nil, err
+		}
+	}
+	m = &Module{Def: d, Args: a, Training: true, values: map[string]op.Value{}}
+	if d.State != nil {
+		m.slots = d.State(a)
+	}
+	for _, s := range m.slots {
+		if err := s.check(); err != nil {
+			return nil, err
+		}
+		if s.Fill != nil {
+			m.values[s.Name] = s.constant()
+		}
+	}
+	return m, nil
+}
+
+// named puts a module's name into a rejection that lacks one.
+func named(err *error, name string) {
+	var e *op.Error
+	if errors.As(*err, &e) && e.Op == "" {
+		e.Op = name
+	}
+}
+
+func (d *Def) bind(args []any, kwargs []op.Kwarg) (op.Args, error) {
+	var first error
+	for _, s := range d.sigs {
+		a, err := s.Bind(args, kwargs, false)
+		if err == nil {
+			return d.widen(a), nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return op.Args{}, first
+}
+
+// widen brings arguments of any signature into the order of the main one.
+func (d *Def) widen(a op.Args) op.Args {
+	main := d.sigs[0]
+	vals := make([]any, len(main.Params))
+	for i, p := range main.Params {
+		vals[i] = p.Default
+		if j := a.Sig.Index(p.Name); j >= 0 {
+			vals[i] = a.Vals[j]
+		}
+	}
+	return op.Args{Sig: main, Vals: vals}
+}
+
+func (d *Def) contain(args []any, kwargs []op.Kwarg) (*Module, error) {
+	if len(kwargs) > 0 {
+		return nil, op.TypeError("got an unexpected keyword argument '%s'", kwargs[0].Name)
+	}
+	m := &Module{Def: d, Args: op.Args{Sig: d.sigs[0]}, Training: true, values: map[string]op.Value{}}
+	for _, a := range args {
+		c, ok := a.(*Module)
+		if !ok {
+			return nil, op.TypeError("%s is not a Module subclass", op.TypeName(a))
+		}
+		m.Children = append(m.Children, c)
+	}
+	return m, nil
+}
+
+// check rejects what no tensor can be.
+func (s *Slot) check() error {
+	if slices.ContainsFunc(s.Shape, func(n int) bool { return n < 0 }) {
+		return op.RuntimeError("%s has a negative dimension: %s", s.Name, tensor.ShapeString(s.Shape))
+	}
+	if err := tensor.CheckShape(s.DType, s.Shape); err != nil {
+		return op.RuntimeError("%s: %v", s.Name, err)
+	}
+	if s.Kind == Param && !s.DType.IsDifferentiable() {
+		return op.RuntimeError("%s of dtype %s cannot require gradients", s.Name, s.DType)
+	}
+	return nil
+}
+
+func (s *Slot) constant() *tensor.Tensor {
+	t := tensor.New(s.DType, s.Shape...)
+	if *s.Fill != 0 {
+		for i := range t.Len() {
+			t.Set(i, complex(*s.Fill, 0))
+		}
+	}
+	return t
+}
+
+// State lists the entries of the module and its children, those under "0.",
+// "1." and so on.
+func (m *Module) State() []Slot {
+	all := slices.Clone(m.slots)
+	for i, c := range m.Children {
+		for _, s := range c.State() {
+			s.Name = strconv.Itoa(i) + "." + s.Name
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// owner returns the module that has the named entry, and its name there.
+func (m *Module) owner(name string) (*Module, *Slot) {
+	for i := range m.slots {
+		if m.slots[i].Name == name {
+			return m, &m.slots[i]
+		}
+	}
+	for i, c := range m.Children {
+		prefix := strconv.Itoa(i) + "."
+		if len(name) > len(prefix) && name[:len(prefix)] == prefix {
+			return c.owner(name[len(prefix):])
+		}
+	}
+	return nil, nil
+}
+
+// Load sets the named parameter or buffer, which must have its dtype and shape.
+func (m *Module) Load(name string, v op.Value) error {
+	o, s := m.owner(name)
+	if s == nil {
+		return fmt.Errorf("%s has no state %q", m.Def.Name(), name)
+	}
+	if v.DType() != s.DType || !slices.Equal(v.Shape(), s.Shape) {
+		return fmt.Errorf("state %q of %s is %s%s, not %s%s", name, m.Def.Name(), s.DType, tensor.ShapeString(s.Shape), v.DType(), tensor.ShapeString(v.Shape()))
+	}
+	o.values[s.Name] = v
+	return nil
+}
+
+// Value returns the named parameter or buffer; nil when it is not loaded.
+func (m *Module) Value(name string) op.Value {
+	o, s := m.owner(name)
+	if s == nil {
+		return nil
+	}
+	return o.values[s.Name]
+}
+
+// Train sets the training mode of the module and its children.
+func (m *Module) Train(mode bool) {
+	m.Training = mode
+	for _, c := range m.Children {
+		c.Train(mode)
+	}
+}
+
+// Call computes the module's results. Buffers that training changes are
+// replaced by new values. The error is a rejection (*op.Error), wraps
+// ErrUnsupported, or says which entry of the state is not loaded.
+func (m *Module) Call(b op.Builder, args []any, kwargs []op.Kwarg) (out []op.Value, err error) {
+	defer func() { named(&err, m.Def.Name()) }()
+	for _, s := range m.slots {
+		if m.values[s.Name] == nil {
+			return nil, fmt.Errorf("state %q of %s is not loaded", s.Name, m.Def.Name())
+		}
+	}
+	a, err := m.Def.forward.Bind(args, kwargs, false)
+	if err != nil {
+		return nil, err
+	}
+	if failed := op.Catch(func() { out = m.Def.Forward(b, m, a) }); failed != nil {
+		return nil, failed
+	}
+	return out, nil
+}
+
+// param returns an entry as an operator's optional argument: nil when the module lacks it.
+func (m *Module) param(name string) any {
+	if v := m.values[name]; v != nil {
+		return v
+	}
+	return nil
+}

@@ -1,0 +1,298 @@
+package nn
+
+import (
+	"fmt"
+	"slices"
+
+	"plumb/op"
+	"plumb/tensor"
+)
+
+// All returns the definitions of this package.
+func All() []*Def {
+	return []*Def{
+		pointwise("ReLU", "(bool inplace=False)", "Applies relu.", func(b op.Builder, x op.Value, a op.Args) op.Value { return b.Op("relu", x) }),
+		pointwise("LeakyReLU", "(float negative_slope=0.01, bool inplace=False)", "Applies leaky_relu.", func(b op.Builder, x op.Value, a op.Args) op.Value {
+			return b.Op("leaky_relu", x, a.Float("negative_slope"))
+		}),
+		pointwise("GELU", "(str approximate='none')", "Applies gelu.", func(b op.Builder, x op.Value, a op.Args) op.Value {
+			return b.Op("gelu", x, op.Kw("approximate", a.Str("approximate")))
+		}),
+		pointwise("Sigmoid", "()", "Applies sigmoid.", func(b op.Builder, x op.Value, a op.Args) op.Value { return b.Op("sigmoid", x) }),
+		pointwise("Tanh", "()", "Applies tanh.", func(b op.Builder, x op.Value, a op.Args) op.Value { return b.Op("tanh", x) }),
+		pointwise("Softmax", "(int? dim=None)", "Applies softmax along dim.", func(b op.Builder, x op.Value, a op.Args) op.Value {
+			return b.Op("softmax.functional", x, a.Any("dim"))
+		}),
+		pointwise("LogSoftmax", "(int? dim=None)", "Applies log_softmax along dim.", func(b op.Builder, x op.Value, a op.Args) op.Value {
+			return b.Op("log_softmax.functional", x, a.Any("dim"))
+		}),
+		pointwise("Flatten", "(int start_dim=1, int end_dim=-1)", "Flattens a range of dimensions into one.", func(b op.Builder, x op.Value, a op.Args) op.Value {
+			return b.Op("flatten", x, a.Int("start_dim"), a.Int("end_dim"))
+		}),
+		pointwise("Identity", "()", "Returns its input.", func(b op.Builder, x op.Value, a op.Args) op.Value { return x }),
+		{
+			Names: []string{"torch.nn.Linear", "torch.nn.modules.linear.Linear"},
+			Sig:   "Linear(int in_features, int out_features, bool? bias=True, device? device=None, dtype? dtype=None)",
+			Doc:   "Applies an affine map to the last dimension: input·weightᵀ + bias.",
+			State: func(a op.Args) []Slot {
+				return weights(a, []int{a.Int("out_features"), a.Int("in_features")}, a.Int("out_features"))
+			},
+			Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
+				return one(b.Op("linear", a.Value("input"), m.param("weight"), m.param("bias")))
+			},
+		},
+		{
+			Names: []string{"torch.nn.Conv2d"},
+			Sig:   "Conv2d(int in_channels, int out_channels, int[2] kernel_size, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1, bool? bias=True, str padding_mode='zeros', device? device=None, dtype? dtype=None)",
+			More: []string{
+				"Conv2d(int in_channels, int out_channels, int[2] kernel_size, int[2] stride=1, str padding='valid', int[2] dilation=1, int groups=1, bool? bias=True, str padding_mode='zeros', device? device=None, dtype? dtype=None)",
+			},
+			Doc:   "Applies conv2d.",
+			Check: checkConv2d,
+			State: func(a op.Args) []Slot {
+				shape := append([]int{a.Int("out_channels"), a.Int("in_channels") / a.Int("groups")}, a.Ints("kernel_size")...)
+				return weights(a, shape, a.Int("out_channels"))
+			},
+			Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
+				if mode := m.Args.Str("padding_mode"); mode != "zeros" {
+					op.Fail(unsupported(m, "padding_mode", mode))
+				}
+				c := m.Args
+				return one(b.Op("conv2d", a.Value("input"), m.param("weight"), m.param("bias"), c.Ints("stride"), c.Any("padding"), c.Ints("dilation"), c.Int("groups")))
+			},
+		},
+		{
+			Names: []string{"torch.nn.ConvTranspose2d"},
+			Sig:   "ConvTranspose2d(int in_channels, int out_channels, int[2] kernel_size, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, bool? bias=True, int[2] dilation=1, str padding_mode='zeros', device? device=None, dtype? dtype=None)",
+			Doc:   "Applies conv_transpose2d; output_size of a call takes the place of output_padding.",
+			Check: checkConvTranspose2d,
+			State: func(a op.Args) []Slot {
+				shape := append([]int{a.Int("in_channels"), a.Int("out_channels") / a.Int("groups")}, a.Ints("kernel_size")...)
+				return weights(a, shape, a.Int("out_channels"))
+			},
+			ForwardSig: "forward(Tensor input, int[]? output_size=None)",
+			Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
+				extra, err := outputPadding(m.Args, a)
+				if err != nil {
+					op.Fail(err)
+				}
+				c := m.Args
+				return one(b.Op("conv_transpose2d", a.Value("input"), m.param("weight"), m.param("bias"), c.Ints("stride"), c.Ints("padding"), extra, c.Int("groups"), c.Ints("dilation")))
+			},
+		},
+		{
+			Names: []string{"torch.nn.MaxPool2d"},
+			Sig:   "MaxPool2d(int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[2] dilation=1, bool return_indices=False, bool ceil_mode=False)",
+			Doc:   "Applies max_pool2d.",
+			Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
+				id, c := "max_pool2d", m.Args
+				if c.Bool("return_indices") {
+					id = "max_pool2d_with_indices"
+				}
+				return b.All(id, a.Value("input"), c.Ints("kernel_size"), c.Any("stride"), c.Ints("padding"), c.Ints("dilation"), c.Bool("ceil_mode"))
+			},
+		},
+		batchNorm("BatchNorm1d", 2, 3),
+		batchNorm("BatchNorm2d", 4, 4),
+		{
+			Names: []string{"torch.nn.LayerNorm"},
+			Sig:   "LayerNorm(int[] normalized_shape, float eps=1e-05, bool elementwise_affine=True, device? device=None, dtype? dtype=None)",
+			More:  []string{"LayerNorm(int normalized_shape, float eps=1e-05, bool elementwise_affine=True, device? device=None, dtype? dtype=None)"},
+			Doc:   "Applies layer_norm over the last dimensions.",
+			State: func(a op.Args) []Slot {
+				if !a.Bool("elementwise_affine") {
+					return nil
+				}
+				return affine(a, normalizedShape(a))
+			},
+			Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
+				return one(b.Op("layer_norm", a.Value("input"), normalizedShape(m.Args), m.param("weight"), m.param("bias"), m.Args.Float("eps")))
+			},
+		},
+		{
+			Names:     []string{"torch.nn.Sequential"},
+			Sig:       "Sequential()",
+			Doc:       "Applies modules one after the other.",
+			Container: true,
+			Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
+				out := one(a.Value("input"))
+				for _, c := range m.Children {
+					next, err := c.Call(b, []any{out[0]}, nil)
+					if err != nil {
+						op.Fail(err)
+					}
+					out = next
+				}
+				return out
+			},
+		},
+	}
+}
+
+// pointwise is a module without state that applies one operator.
+func pointwise(name, params, doc string, apply func(b op.Builder, x op.Value, a op.Args) op.Value) *Def {
+	return &Def{
+		Names: []string{"torch.nn." + name},
+		Sig:   name + params,
+		Doc:   doc,
+		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
+			if m.Args.Sig.Index("inplace") >= 0 && m.Args.Bool("inplace") {
+				op.Fail(unsupported(m, "inplace", true))
+			}
+			return one(apply(b, a.Value("input"), m.Args))
+		},
+	}
+}
+
+func unsupported(m *Module, arg string, v any) error {
+	return fmt.Errorf("%s: argument %s=%v is %w", m.Def.Name(), arg, v, ErrUnsupported)
+}
+
+// stateType is the dtype that the dtype argument asks for.
+func stateType(a op.Args) tensor.DType {
+	if a.Has("dtype") {
+		return a.DType("dtype")
+	}
+	return tensor.F32
+}
+
+// weights are a weight and, unless the bias argument is false, a bias.
+func weights(a op.Args, shape []int, out int) []Slot {
+	s := []Slot{{Name: "weight", Kind: Param, DType: stateType(a), Shape: shape}}
+	if a.Bool("bias") {
+		s = append(s, Slot{Name: "bias", Kind: Param, DType: stateType(a), Shape: []int{out}})
+	}
+	return s
+}
+
+// affine are the weight and the bias of a normalisation.
+func affine(a op.Args, shape []int) []Slot {
+	return []Slot{
+		{Name: "weight", Kind: Param, DType: stateType(a), Shape: shape, Fill: new(1.0)},
+		{Name: "bias", Kind: Param, DType: stateType(a), Shape: shape, Fill: new(0.0)},
+	}
+}
+
+func normalizedShape(a op.Args) []int {
+	if n, ok := a.Any("normalized_shape").(int); ok {
+		return []int{n}
+	}
+	return a.Ints("normalized_shape")
+}
+
+func checkGroups(a op.Args) error {
+	groups := a.Int("groups")
+	if groups < 1 {
+		return op.ValueError("groups must be a positive integer, but is %d", groups)
+	}
+	for _, name := range []string{"in_channels", "out_channels"} {
+		if a.Int(name)%groups != 0 {
+			return op.ValueError("%s=%d must be divisible by groups=%d", name, a.Int(name), groups)
+		}
+	}
+	return nil
+}
+
+var paddingModes = []string{"zeros", "reflect", "replicate", "circular"}
+
+func checkConv2d(a op.Args) error {
+	if err := checkGroups(a); err != nil {
+		return err
+	}
+	if text, ok := a.Any("padding").(string); ok {
+		switch {
+		case text != "same" && text != "valid":
+			return op.ValueError("padding must be 'same', 'valid' or integers, but is '%s'", text)
+		case text == "same" && slices.ContainsFunc(a.Ints("stride"), func(s int) bool { return s != 1 }):
+			return op.ValueError("padding='same' is not supported for strided convolutions")
+		}
+	}
+	if mode := a.Str("padding_mode"); !slices.Contains(paddingModes, mode) {
+		return op.ValueError("padding_mode must be one of %v, but is '%s'", paddingModes, mode)
+	}
+	return nil
+}
+
+func checkConvTranspose2d(a op.Args) error {
+	if mode := a.Str("padding_mode"); mode != "zeros" {
+		return op.ValueError("padding_mode must be 'zeros', but is '%s'", mode)
+	}
+	return checkGroups(a)
+}
+
+// outputPadding returns the output_padding that gives the output_size of a
+// call, or the constructor's without one.
+func outputPadding(c, a op.Args) ([]int, error) {
+	if !a.Has("output_size") {
+		return c.Ints("output_padding"), nil
+	}
+	in, want := a.Value("input").Shape(), a.Ints("output_size")
+	if len(want) == len(in) && len(in) > 2 {
+		want = want[len(in)-2:]
+	}
+	if len(want) != 2 || len(in) < 3 {
+		return nil, op.ValueError("output_size must have 2 or %d elements, but has %d", len(in), len(a.Ints("output_size")))
+	}
+	stride, pad, kernel, dilation := c.Ints("stride"), c.Ints("padding"), c.Ints("kernel_size"), c.Ints("dilation")
+	extra := make([]int, 2)
+	for i, n := range in[len(in)-2:] {
+		low := (n-1)*stride[i] - 2*pad[i] + dilation[i]*(kernel[i]-1) + 1
+		if want[i] < low || want[i] > low+stride[i]-1 {
+			return nil, op.ValueError("output_size %v asks for %d, but valid sizes range from %d to %d", want, want[i], low, low+stride[i]-1)
+		}
+		extra[i] = want[i] - low
+	}
+	return extra, nil
+}
+
+// batchNorm is batch normalisation of inputs with lo to hi dimensions.
+func batchNorm(name string, lo, hi int) *Def {
+	return &Def{
+		Names: []string{"torch.nn." + name},
+		Sig:   name + "(int num_features, float eps=1e-05, float? momentum=0.1, bool affine=True, bool track_running_stats=True, device? device=None, dtype? dtype=None)",
+		Doc:   "Applies batch_norm per channel, and keeps running statistics in training; without momentum they are averages over all batches.",
+		State: batchNormState,
+		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
+			if n := len(a.Value("input").Shape()); n < lo || n > hi {
+				op.Fail(op.ValueError("expected an input of %d to %d dimensions, but got %d", lo, hi, n))
+			}
+			return one(batchNormForward(b, m, a.Value("input")))
+		},
+	}
+}
+
+func batchNormState(a op.Args) []Slot {
+	shape := []int{a.Int("num_features")}
+	var s []Slot
+	if a.Bool("affine") {
+		s = affine(a, shape)
+	}
+	if a.Bool("track_running_stats") {
+		s = append(s,
+			Slot{Name: "running_mean", Kind: Buffer, DType: stateType(a), Shape: shape, Fill: new(0.0)},
+			Slot{Name: "running_var", Kind: Buffer, DType: stateType(a), Shape: shape, Fill: new(1.0)},
+			Slot{Name: "num_batches_tracked", Kind: Buffer, DType: tensor.I64, Shape: []int{}, Fill: new(0.0)},
+		)
+	}
+	return s
+}
+
+// batchNormForward checks the running statistics against the input through
+// the operator's own rules, and updates them by values, not in place.
+func batchNormForward(b op.Builder, m *Module, x op.Value) op.Value {
+	mean, variance := m.param("running_mean"), m.param("running_var")
+	tracked := mean != nil
+	train := m.Training || !tracked
+	if !train || !tracked {
+		return b.Op("batch_norm", x, mean, variance, m.param("weight"), m.param("bias"), train, 0.0, m.Args.Float("eps"))
+	}
+	features := m.Args.Int("num_features")
+	if s := x.Shape(); s[1] != features && tensor.NumElements(s) > 0 {
+		op.Fail(op.RuntimeError("running_mean should contain %d elements, not %d", s[1], features))
+	}
+	out := b.Op("batch_norm", x, nil, nil, m.param("weight"), m.param("bias"), true, 0.0, m.Args.Float("eps"))
+	batches := b.Add(m.values["num_batches_tracked"], 1)
+	updated := b.All("batch_norm.update", x, mean, variance, batches, m.Args.Any("momentum"))
+	m.values["num_batches_tracked"], m.values["running_mean"], m.values["running_var"] = batches, updated[0], updated[1]
+	return out
+}

@@ -1,0 +1,608 @@
+package ops
+
+import (
+	"math"
+	"math/cmplx"
+	"slices"
+	"strings"
+
+	"plumb/kernel"
+	"plumb/op"
+	"plumb/tensor"
+)
+
+var binaryOps = slices.Concat([]*op.Def{
+	{
+		Sig: "add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor",
+		More: []string{
+			"add(Tensor input, Scalar other, *, Scalar alpha=1) -> Tensor",
+			"add(Scalar input, Tensor other, *, Scalar alpha=1) -> Tensor",
+		},
+		Names:   append(both("add"), "operator.add"),
+		Doc:     "Sum: input + alpha·other.",
+		Traits:  op.Commutative,
+		Check:   checkAlpha,
+		Infer:   zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
+		Kernels: addKernels(1),
+		Grad:    func(g *op.Grad) { addGrad(g, 1) },
+		Sample:  sampleTwo(-2, 2),
+		Exact:   func(x ...float64) float64 { return x[0] + x[1] },
+		Tol:     ulpTol(1, "one rounding: "+openCL),
+	},
+	{
+		Sig: "sub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor",
+		More: []string{
+			"sub(Tensor input, Scalar other, *, Scalar alpha=1) -> Tensor",
+			"sub(Scalar input, Tensor other, *, Scalar alpha=1) -> Tensor",
+		},
+		Names:   append(both("sub", "subtract"), "operator.sub"),
+		Doc:     "Difference: input - alpha·other.",
+		Check:   firstError(rejectBoolSub, checkAlpha),
+		Infer:   zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
+		Kernels: addKernels(-1),
+		Grad:    func(g *op.Grad) { addGrad(g, -1) },
+		Sample:  sampleTwo(-2, 2),
+		Exact:   func(x ...float64) float64 { return x[0] - x[1] },
+		Tol:     ulpTol(1, "one rounding: "+openCL),
+	},
+	{
+		Sig:    "mul(Tensor input, Tensor other) -> Tensor",
+		More:   scalarForms("mul"),
+		Names:  append(both("mul", "multiply"), "operator.mul"),
+		Doc:    "Product of the elements: input·other.",
+		Traits: op.Commutative,
+		Infer:  zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
+		Kernels: []op.Kernel{
+			binaryKernel("integer", integralSet, kernel.Mul[int64]),
+			binaryKernel("float32", float32Set, kernel.Mul[float32]),
+			binaryKernel("float64", float64Set, kernel.Mul[float64]),
+			binaryKernel("complex", complexTypes, kernel.Mul[complex128]),
+		},
+		Grad: func(g *op.Grad) {
+			g.To("input", func() op.Value { return g.Mul(g.G(), conjArg(g, "other")) })
+			g.To("other", func() op.Value { return g.Mul(g.G(), conjArg(g, "input")) })
+		},
+		Sample: sampleTwo(-2, 2),
+		Exact:  func(x ...float64) float64 { return x[0] * x[1] },
+		Tol:    ulpTol(1, "one rounding: "+openCL),
+	},
+	{
+		Sig: "div(Tensor input, Tensor other, *, str? rounding_mode=None) -> Tensor",
+		More: []string{
+			"div(Tensor input, Scalar other, *, str? rounding_mode=None) -> Tensor",
+			"div(Scalar input, Tensor other, *, str? rounding_mode=None) -> Tensor",
+		},
+		Names: append(both("div", "divide", "true_divide"), "operator.truediv"),
+		Doc:   "Quotient of the elements: input / other; rounding_mode 'trunc' rounds it towards zero, 'floor' down. Without one, integers give float32.",
+		Check: checkRounding,
+		Infer: zipped(divType, divType, "input", "other"),
+		Kernels: []op.Kernel{
+			divKernel("float32", slices.Concat(float32Set, integralSet), "", kernel.Div[float32]),
+			divKernel("float64", float64Set, "", kernel.Div[float64]),
+			divKernel("complex", complexTypes, "", kernel.DivComplex),
+			divKernel("trunc float32", float32Set, "trunc", kernel.DivTrunc[float32]),
+			divKernel("trunc float64", float64Set, "trunc", kernel.DivTrunc[float64]),
+			divKernel("trunc integer", integerTypes, "trunc", kernel.DivTruncInt),
+			divKernel("floor float32", float32Set, "floor", kernel.DivFloor[float32]),
+			divKernel("floor float64", float64Set, "floor", kernel.DivFloor[float64]),
+			divKernel("floor integer", integerTypes, "floor", kernel.DivFloorInt),
+		},
+		Grad: divGrad,
+		Sample: func(s *op.Sampler) []any {
+			a, b := twoShapes(s)
+			return []any{s.Tensor(-2, 2, a...), s.Tensor(0.5, 2, b...)}
+		},
+		Exact: func(x ...float64) float64 { return x[0] / x[1] },
+		Tol:   ulpTol(2.5, "division: "+openCL),
+	},
+	{
+		Sig:   "pow(Tensor input, Tensor exponent) -> Tensor",
+		More:  []string{"pow(Tensor input, Scalar exponent) -> Tensor", "pow(Scalar input, Tensor exponent) -> Tensor"},
+		Names: append(both("pow"), "operator.pow"),
+		Doc:   "Power of the elements: input^exponent.",
+		Check: checkPow,
+		Infer: inferPow,
+		Kernels: []op.Kernel{
+			powKernel("integer", integralSet, nil, kernel.PowInt),
+			powKernel("float32", float32Set, kernel.PowConst[float32], kernel.Pow[float32]),
+			powKernel("float64", float64Set, kernel.PowConst[float64], kernel.Pow[float64]),
+			powKernel("complex", complexTypes, kernel.PowConstComplex, kernel.PowComplex),
+		},
+		Grad: powGrad,
+		Sample: func(s *op.Sampler) []any {
+			a, b := twoShapes(s)
+			switch s.Index(3) {
+			case 0:
+				return []any{s.Tensor(0.5, 2, a...), s.Tensor(-2, 2, b...)}
+			case 1:
+				return []any{s.Tensor(0.5, 2, a...), s.Float(-3, 3)}
+			}
+			return []any{s.Float(0.5, 3), s.Tensor(-2, 2, a...)}
+		},
+		Exact: func(x ...float64) float64 { return math.Pow(x[0], x[1]) },
+		Tol:   ulpTol(16, "pow: "+openCL),
+	},
+	maximumDef("maximum(Tensor input, Tensor other) -> Tensor", both("maximum")...),
+	maximumDef("max.other(Tensor input, Tensor other) -> Tensor", both("max")...),
+	{
+		Sig: "where(Tensor condition, Tensor input, Tensor other) -> Tensor",
+		More: []string{
+			"where(Tensor condition, Tensor input, Scalar other) -> Tensor",
+			"where(Tensor condition, Scalar input, Tensor other) -> Tensor",
+			"where(Tensor condition, Scalar input, Scalar other) -> Tensor",
+		},
+		Names:   []string{"torch.where"},
+		Doc:     "Selects by a bool tensor: input where condition holds, other elsewhere.",
+		Check:   checkWhere,
+		Infer:   inferWhere,
+		Kernels: whereKernels,
+		Grad:    whereGrad,
+		Sample: func(s *op.Sampler) []any {
+			a, b := twoShapes(s)
+			return []any{sampleMask(s, a), s.Tensor(-2, 2, b...), s.Tensor(-2, 2, a...)}
+		},
+		Tol: exactTol("copies its inputs"),
+	},
+	{
+		Sig:     "where.self(Tensor input, Tensor condition, Tensor other) -> Tensor",
+		Names:   []string{"Tensor.where"},
+		Doc:     "Selects by a bool tensor: input where condition holds, other elsewhere.",
+		Check:   checkWhere,
+		Infer:   inferWhere,
+		Kernels: whereKernels,
+		Grad:    whereGrad,
+		Sample: func(s *op.Sampler) []any {
+			a, b := twoShapes(s)
+			return []any{s.Tensor(-2, 2, b...), sampleMask(s, a), s.Tensor(-2, 2, a...)}
+		},
+		Tol: exactTol("copies its inputs"),
+	},
+}, comparisons)
+
+var comparisons = withReversed(
+	equality("eq", "input = other", kernel.Eq[int64], kernel.Eq[float32], kernel.Eq[float64], kernel.Eq[complex128], "eq"),
+	equality("ne", "input ≠ other", kernel.Ne[int64], kernel.Ne[float32], kernel.Ne[float64], kernel.Ne[complex128], "ne", "not_equal"),
+	order("gt", "input > other", kernel.Gt[int64], kernel.Gt[float32], kernel.Gt[float64], "gt", "greater"),
+	order("ge", "input ≥ other", kernel.Ge[int64], kernel.Ge[float32], kernel.Ge[float64], "ge", "greater_equal"),
+	order("lt", "input < other", kernel.Lt[int64], kernel.Lt[float32], kernel.Lt[float64], "lt", "less"),
+	order("le", "input ≤ other", kernel.Le[int64], kernel.Le[float32], kernel.Le[float64], "le", "less_equal"),
+)
+
+// compare is the block function of a comparison.
+type compare[T kernel.Lane] = func(dst []uint8, a, b []T)
+
+func order(id, formula string, i64 compare[int64], f32 compare[float32], f64 compare[float64], names ...string) *op.Def {
+	return &op.Def{
+		Sig:    id + "(Tensor input, Tensor other) -> Tensor",
+		More:   []string{id + "(Tensor input, Scalar other) -> Tensor"},
+		Names:  append(both(names...), "operator."+id),
+		Doc:    "Compares real elements: " + formula + ".",
+		Traits: op.NoGrad,
+		Check:  rejectComplex("input", "other"),
+		Infer:  zipped(func(op.Args) tensor.DType { return tensor.Bool }, promoted("input", "other"), "input", "other"),
+		Kernels: []op.Kernel{
+			compareKernel("integer", integralSet, i64),
+			compareKernel("float32", float32Set, f32),
+			compareKernel("float64", float64Set, f64),
+		},
+		Sample: sampleTwo(-2, 2),
+		Tol:    exactTol("a comparison"),
+	}
+}
+
+func equality(id, formula string, i64 compare[int64], f32 compare[float32], f64 compare[float64], c128 compare[complex128], names ...string) *op.Def {
+	d := order(id, formula, i64, f32, f64, names...)
+	d.Doc = "Compares elements: " + formula + "."
+	d.Traits |= op.Commutative
+	d.Check = nil
+	d.Kernels = append(d.Kernels, compareKernel("complex", complexTypes, c128))
+	return d
+}
+
+// withReversed adds to each comparison the form with a Scalar before the
+// tensor, which only Python's operators accept.
+func withReversed(defs ...*op.Def) []*op.Def {
+	all := slices.Clone(defs)
+	for _, d := range defs {
+		id, _, _ := strings.Cut(d.Sig, "(")
+		r := *d
+		r.Sig, r.More = id+".reversed(Scalar input, Tensor other) -> Tensor", nil
+		r.Names = []string{"operator." + id}
+		r.Traits = op.NoGrad
+		r.Sample = func(s *op.Sampler) []any { return []any{s.Float(-2, 2), s.Tensor(-2, 2, s.Shape(0, 4)...)} }
+		all = append(all, &r)
+	}
+	return all
+}
+
+func compareKernel[T kernel.Lane](name string, ds []tensor.DType, f compare[T]) op.Kernel {
+	return zipKernel(name, ds, "input", "other", promoted("input", "other"), fixed(f))
+}
+
+func binaryKernel[T kernel.Lane](name string, ds []tensor.DType, f func(dst, a, b []T)) op.Kernel {
+	return zipKernel(name, ds, "input", "other", promoted("input", "other"), fixed(f))
+}
+
+// scalarForms are the signatures of a binary operator with a Scalar on either side.
+func scalarForms(id string) []string {
+	return []string{
+		id + "(Tensor input, Scalar other) -> Tensor",
+		id + "(Scalar input, Tensor other) -> Tensor",
+	}
+}
+
+// addKernels compute input + sign·alpha·other.
+func addKernels(sign float64) []op.Kernel {
+	alpha := func(a op.Args) complex128 { return complex(sign, 0) * number(a, "alpha").Complex() }
+	to := promoted("input", "other")
+	return []op.Kernel{
+		zipKernel("integer", integralSet, "input", "other", to, func(a op.Args) func(dst, a, b []int64) {
+			return scaled(alpha(a), kernel.AddScaled(int64(sign)*number(a, "alpha").Int()))
+		}),
+		zipKernel("float32", []tensor.DType{tensor.F32}, "input", "other", to, func(a op.Args) func(dst, a, b []float32) {
+			return scaled(alpha(a), kernel.AddScaled32(float32(real(alpha(a)))))
+		}),
+		zipKernel("half", halfTypes, "input", "other", to, func(a op.Args) func(dst, a, b []float32) {
+			return scaled(alpha(a), kernel.AddScaledHalf(float32(real(alpha(a))), roundHalf(to(a))))
+		}),
+		zipKernel("float64", float64Set, "input", "other", to, func(a op.Args) func(dst, a, b []float64) {
+			return scaled(alpha(a), kernel.AddScaled64(real(alpha(a))))
+		}),
+		zipKernel("complex", complexTypes, "input", "other", to, func(a op.Args) func(dst, a, b []complex128) {
+			return scaled(alpha(a), kernel.AddScaled(alpha(a)))
+		}),
+	}
+}
+
+// scaled returns the plain sum or difference where alpha is 1 or -1.
+func scaled[T float32 | float64 | int64 | complex128](alpha complex128, general func(dst, a, b []T)) func(dst, a, b []T) {
+	switch alpha {
+	case 1:
+		return kernel.Add[T]
+	case -1:
+		return kernel.Sub[T]
+	}
+	return general
+}
+
+func addGrad(g *op.Grad, sign int64) {
+	g.To("input", func() op.Value { return g.G() })
+	g.To("other", func() op.Value {
+		d := g.G()
+		if alpha := number(g.Args, "alpha"); alpha.Complex() != 1 {
+			d = g.Mul(d, cmplxConj(alpha))
+		}
+		if sign < 0 {
+			d = g.Neg(d)
+		}
+		return d
+	})
+}
+
+func cmplxConj(s op.Scalar) op.Scalar {
+	if c, ok := s.Any().(complex128); ok {
+		return op.ScalarOf(cmplx.Conj(c))
+	}
+	return s
+}
+
+// conjArg returns the conjugate of a tensor or Scalar argument.
+func conjArg(g *op.Grad, name string) any {
+	if v := g.Value(name); v != nil {
+		return conj(g, v)
+	}
+	return cmplxConj(number(g.Args, name))
+}
+
+// checkAlpha is PyTorch's alpha_check.
+func checkAlpha(a op.Args) error {
+	alpha, d := number(a, "alpha"), a.Promoted("input", "other")
+	switch k := alpha.DType(); {
+	case k == tensor.Bool && d != tensor.Bool:
+		return op.RuntimeError("Boolean alpha only supported for Boolean results, not %s", d)
+	case k.IsFloat() && !d.IsDifferentiable():
+		return op.RuntimeError("For integral input tensors, argument alpha must not be a floating point number")
+	case k.IsComplex() && !d.IsComplex():
+		return op.RuntimeError("For non-complex input tensors, argument alpha must not be a complex number")
+	}
+	return fits(alpha, d)
+}
+
+func rejectBoolSub(a op.Args) error {
+	for _, name := range []string{"input", "other"} {
+		v := a.Value(name)
+		if v != nil && v.DType() == tensor.Bool || v == nil && number(a, name).DType() == tensor.Bool {
+			return op.RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported: argument '%s'", name)
+		}
+	}
+	return nil
+}
+
+// rejectComplex rejects tensors and Scalars that promote to a complex dtype.
+func rejectComplex(names ...string) func(op.Args) error {
+	return func(a op.Args) error {
+		if d := a.Promoted(names...); d.IsComplex() {
+			return op.RuntimeError("not implemented for %s", d)
+		}
+		return nil
+	}
+}
+
+func divType(a op.Args) tensor.DType {
+	d := a.Promoted("input", "other")
+	if a.Has("rounding_mode") {
+		return d
+	}
+	return floatResult(d)
+}
+
+func checkRounding(a op.Args) error {
+	if !a.Has("rounding_mode") {
+		return nil
+	}
+	if m := a.Str("rounding_mode"); m != "trunc" && m != "floor" {
+		return op.RuntimeError("div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'", m)
+	}
+	if d := a.Promoted("input", "other"); d == tensor.Bool || d.IsComplex() {
+		return op.RuntimeError("rounding_mode is not implemented for %s", d)
+	}
+	return nil
+}
+
+func divKernel[T kernel.Lane](name string, ds []tensor.DType, mode string, f func(dst, a, b []T)) op.Kernel {
+	k := zipKernel(name, ds, "input", "other", divType, fixed(f))
+	k.When = op.And(k.When, op.Pred{
+		Text:  "rounding_mode '" + mode + "'",
+		Holds: func(a op.Args) bool { return a.Str("rounding_mode") == mode },
+	})
+	if _, integer := any(f).(func(dst, a, b []int64)); integer {
+		k.Run = guardZero(k.Run)
+	}
+	return k
+}
+
+// guardZero rejects an integer division in which an element is divided by zero.
+func guardZero(run func(*op.Run) error) func(*op.Run) error {
+	return func(c *op.Run) error {
+		if c.Out[0].Len() > 0 && kernel.AnyZero(operand(c.Args, "other", divType(c.Args))) {
+			return op.RuntimeError("ZeroDivisionError: argument 'other' has a zero")
+		}
+		return run(c)
+	}
+}
+
+func divGrad(g *op.Grad) {
+	if g.Has("rounding_mode") {
+		g.To("input", func() op.Value { return zeros(g, g.G()) })
+		g.To("other", func() op.Value { return zeros(g, g.G()) })
+		return
+	}
+	g.To("input", func() op.Value { return g.Div(g.G(), conjArg(g, "other")) })
+	g.To("other", func() op.Value {
+		other := g.Value("other")
+		return g.Mul(g.Neg(g.G()), conj(g, g.Div(g.Div(g.Any("input"), other), other)))
+	})
+}
+
+// inferPow gives a contiguous result for a Scalar base, as PyTorch does.
+func inferPow(a op.Args) ([]op.Meta, error) {
+	to := promoted("input", "exponent")
+	metas, err := zipped(to, to, "input", "exponent")(a)
+	if err == nil && a.Value("input") == nil {
+		metas[0].Strides = nil
+	}
+	return metas, err
+}
+
+func checkPow(a op.Args) error {
+	d := a.Promoted("input", "exponent")
+	if a.Value("exponent") == nil {
+		if e := number(a, "exponent"); !d.IsDifferentiable() && e.Float() < 0 {
+			return op.RuntimeError("Integers to negative integer powers are not allowed: exponent %v", e.Any())
+		}
+		if err := fits(number(a, "exponent"), d); err != nil {
+			return err
+		}
+	}
+	if d == tensor.Bool {
+		return op.RuntimeError("not implemented for bool")
+	}
+	return nil
+}
+
+// powKernel uses constant for Scalar exponents that it knows, and general otherwise.
+func powKernel[T kernel.Lane](name string, ds []tensor.DType, constant func(float64) func(dst, a []T), general func(dst, a, b []T)) op.Kernel {
+	k := zipKernel(name, ds, "input", "exponent", promoted("input", "exponent"), fixed(general))
+	zip := k.Run
+	k.Run = func(c *op.Run) error {
+		if f := constantPower(c.Args, constant); f != nil {
+			kernel.Map1(c.Out[0], c.Tensor("input"), f)
+			return nil
+		}
+		return zip(c)
+	}
+	return k
+}
+
+func constantPower[T any](a op.Args, constant func(float64) func(dst, a []T)) func(dst, a []T) {
+	if constant == nil || a.Value("exponent") != nil {
+		return nil
+	}
+	e := number(a, "exponent")
+	if imag(e.Complex()) != 0 {
+		return nil
+	}
+	return constant(e.Float())
+}
+
+func powGrad(g *op.Grad) {
+	input, exponent := g.Any("input"), g.Any("exponent")
+	g.To("input", func() op.Value {
+		if g.Value("exponent") == nil {
+			return powGradBase(g)
+		}
+		slope := g.Mul(exponent, g.Op("pow", input, g.Sub(exponent, 1)))
+		return g.Op("where", g.Op("eq", exponent, 0), 0.0, g.Mul(g.G(), conj(g, slope)))
+	})
+	g.To("exponent", func() op.Value { return powGradExponent(g) })
+}
+
+// powGradBase is g·conj(n·x^(n-1)) for a Scalar n, and 0 for n = 0.
+func powGradBase(g *op.Grad) op.Value {
+	n := number(g.Args, "exponent")
+	if n.Complex() == 0 {
+		return zeros(g, g.G())
+	}
+	slope := g.Mul(g.Op("pow", g.Any("input"), minusOne(n)), n)
+	return g.Mul(g.G(), conj(g, slope))
+}
+
+func minusOne(s op.Scalar) op.Scalar {
+	switch v := s.Any().(type) {
+	case bool:
+		return op.ScalarOf(s.Int() - 1)
+	case int64:
+		return op.ScalarOf(v - 1)
+	case float64:
+		return op.ScalarOf(v - 1)
+	}
+	return op.ScalarOf(s.Complex() - 1)
+}
+
+// powGradExponent is g·conj(y·log(x)), and 0 where x = 0 and the exponent is not negative.
+func powGradExponent(g *op.Grad) op.Value {
+	input := g.Value("input")
+	if input == nil {
+		base := number(g.Args, "input")
+		d := g.Mul(g.G(), conj(g, g.Mul(g.Out[0], logScalar(base))))
+		if base.Complex() != 0 {
+			return d
+		}
+		return g.Op("where", notNegative(g), 0.0, d)
+	}
+	d := g.Mul(g.G(), conj(g, g.Mul(g.Out[0], g.Op("log", input))))
+	return g.Op("where", g.Mul(g.Op("eq", input, 0), notNegative(g)), 0.0, d)
+}
+
+// notNegative says where the exponent is real and at least 0.
+func notNegative(g *op.Grad) op.Value {
+	e := g.Value("exponent")
+	if !e.DType().IsComplex() {
+		return g.Op("ge", e, 0)
+	}
+	re := g.Cast(e, e.DType().Real())
+	return g.Mul(g.Op("eq", e, re), g.Op("ge", re, 0))
+}
+
+func logScalar(s op.Scalar) op.Scalar {
+	if c, ok := s.Any().(complex128); ok {
+		return op.ScalarOf(cmplx.Log(c))
+	}
+	return op.ScalarOf(math.Log(s.Float()))
+}
+
+func maximumDef(sig string, names ...string) *op.Def {
+	return &op.Def{
+		Sig:    sig,
+		Names:  names,
+		Doc:    "Larger of two real elements; NaN if either is NaN. Its gradient goes in halves to equal elements.",
+		Traits: op.Commutative,
+		Check:  rejectComplex("input", "other"),
+		Infer:  zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
+		Kernels: []op.Kernel{
+			binaryKernel("integer", integralSet, kernel.Maximum[int64]),
+			binaryKernel("float32", float32Set, kernel.Maximum[float32]),
+			binaryKernel("float64", float64Set, kernel.Maximum[float64]),
+		},
+		Grad: func(g *op.Grad) {
+			x, y := g.Value("input"), g.Value("other")
+			half := func(loses op.Value) op.Value {
+				d := g.Op("where", g.Op("eq", x, y), g.Div(g.G(), 2), g.G())
+				return g.Op("where", loses, 0.0, d)
+			}
+			g.To("input", func() op.Value { return half(g.Op("lt", x, y)) })
+			g.To("other", func() op.Value { return half(g.Op("gt", x, y)) })
+		},
+		Sample: func(s *op.Sampler) []any {
+			a, _ := twoShapes(s)
+			both := s.Distinct(append([]int{2}, a...)...)
+			return []any{both.Select(0, 0), both.Select(0, 1)}
+		},
+		Exact: func(x ...float64) float64 { return max(x[0], x[1]) },
+		Tol:   exactTol("one of its inputs"),
+	}
+}
+
+func checkWhere(a op.Args) error {
+	if d := a.Value("condition").DType(); d != tensor.Bool && d != tensor.U8 {
+		return op.RuntimeError("where expected argument 'condition' to be a boolean tensor, but got %s", d)
+	}
+	for _, name := range []string{"input", "other"} {
+		if a.Value(name) == nil {
+			if err := fits(a.Scalar(name), a.Promoted("input", "other")); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// inferWhere lets condition, input and other decide the memory order, in that order.
+func inferWhere(a op.Args) ([]op.Meta, error) {
+	d := a.Promoted("input", "other")
+	vs := append([]op.Value{a.Value("condition")}, convertedTo(d, valuesOf(a, []string{"input", "other"}))...)
+	shape, err := broadcastShape(vs...)
+	if err != nil {
+		return nil, err
+	}
+	return one(d, shape, iteratorStrides(shape, vs...)), nil
+}
+
+var whereKernels = []op.Kernel{
+	whereKernel[int64]("integer", integralSet),
+	whereKernel[float32]("float32", float32Set),
+	whereKernel[float64]("float64", float64Set),
+	whereKernel[complex128]("complex", complexTypes),
+}
+
+func whereKernel[T float32 | float64 | int64 | complex128](name string, ds []tensor.DType) op.Kernel {
+	return op.Kernel{Name: name, When: resultIn(ds, "input", "other"), Run: func(c *op.Run) error {
+		d := c.Promoted("input", "other")
+		kernel.Map3(c.Out[0], c.Tensor("condition"), operand(c.Args, "input", d), operand(c.Args, "other", d), kernel.Where[T])
+		return nil
+	}}
+}
+
+func whereGrad(g *op.Grad) {
+	c := g.Value("condition")
+	g.To("input", func() op.Value { return g.Op("where", c, g.G(), 0.0) })
+	g.To("other", func() op.Value { return g.Op("where", c, 0.0, g.G()) })
+}
+
+// twoShapes draws two shapes that broadcast with each other.
+func twoShapes(s *op.Sampler) (a, b []int) {
+	a = s.Shape(0, 4)
+	b = slices.Clone(a)
+	if len(b) > 0 && s.Bool() {
+		b[s.Index(len(b))] = 1
+	}
+	if len(b) > 0 && s.Bool() {
+		b = b[1:]
+	}
+	return a, b
+}
+
+func sampleTwo(lo, hi float64) func(s *op.Sampler) []any {
+	return func(s *op.Sampler) []any {
+		a, b := twoShapes(s)
+		return []any{s.Tensor(lo, hi, a...), s.Tensor(lo, hi, b...)}
+	}
+}
+
+func sampleMask(s *op.Sampler, shape []int) *tensor.Tensor {
+	t := tensor.New(tensor.Bool, shape...)
+	for i := range t.Len() {
+		t.SetInt(i, int64(s.Index(2)))
+	}
+	return t
+}

@@ -1,0 +1,725 @@
+package ops
+
+import (
+	"slices"
+
+	"plumb/kernel"
+	"plumb/op"
+	"plumb/tensor"
+)
+
+var normOps = []*op.Def{
+	softmaxDef("softmax", "(Tensor input, int? dim, dtype? dtype=None) -> Tensor", []string{"torch.softmax", "Tensor.softmax"}, false),
+	softmaxDef("softmax.functional", "(Tensor input, int? dim=None, int _stacklevel=3, dtype? dtype=None) -> Tensor", []string{"torch.nn.functional.softmax"}, false),
+	softmaxDef("log_softmax", "(Tensor input, int? dim, dtype? dtype=None) -> Tensor", []string{"torch.log_softmax", "Tensor.log_softmax"}, true),
+	softmaxDef("log_softmax.functional", "(Tensor input, int? dim=None, int _stacklevel=3, dtype? dtype=None) -> Tensor", []string{"torch.nn.functional.log_softmax"}, true),
+	{
+		Sig:     "softmax.backward(Tensor grad, Tensor output, int dim) -> Tensor",
+		Doc:     "Gradient of softmax from its result y: y·(grad − Σ grad·y).",
+		Infer:   inferLike("grad"),
+		Kernels: floatKernels("grad", softmaxBackwardRun[float32](false), softmaxBackwardRun[float64](false)),
+		Grad: func(g *op.Grad) {
+			c, y, dim := g.Value("grad"), g.Value("output"), g.Int("dim")
+			g.To("grad", func() op.Value { return g.Op("softmax.backward", g.G(), y, dim) })
+			g.To("output", func() op.Value {
+				direct := g.Mul(g.G(), g.Sub(c, sumOver(g, g.Mul(c, y), dim)))
+				return g.Sub(direct, g.Mul(c, sumOver(g, g.Mul(g.G(), y), dim)))
+			})
+		},
+		Sample: sampleSoftmaxBackward,
+		Tol:    accumulating(softmaxTerms("grad"), "each element sums one product per entry of the dimension"),
+	},
+	{
+		Sig:     "log_softmax.backward(Tensor grad, Tensor output, int dim) -> Tensor",
+		Doc:     "Gradient of log_softmax from its result y: grad − exp(y)·Σ grad.",
+		Infer:   inferLike("grad"),
+		Kernels: floatKernels("grad", softmaxBackwardRun[float32](true), softmaxBackwardRun[float64](true)),
+		Grad: func(g *op.Grad) {
+			c, y, dim := g.Value("grad"), g.Value("output"), g.Int("dim")
+			weighted := g.Mul(g.G(), g.Op("exp", y))
+			g.To("grad", func() op.Value { return g.Sub(g.G(), sumOver(g, weighted, dim)) })
+			g.To("output", func() op.Value { return g.Neg(g.Mul(weighted, sumOver(g, c, dim))) })
+		},
+		Sample: sampleSoftmaxBackward,
+		Tol:    accumulating(softmaxTerms("grad"), "each element sums one gradient per entry of the dimension"),
+	},
+	{
+		Sig:     "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor",
+		Names:   []string{"torch.nn.functional.layer_norm", "torch.layer_norm"},
+		Doc:     "Normalises over the last dimensions: out = (input − mean)/√(var + eps)·weight + bias, var the biased variance.",
+		Check:   checkLayerNorm,
+		Infer:   inferLike("input"),
+		Kernels: floatKernels("input", layerNormRun[float32], layerNormRun[float64]),
+		Grad: func(g *op.Grad) {
+			x := g.Value("input")
+			cot := g.Cast(g.G(), x.DType())
+			d := g.All("layer_norm.backward", cot, x, g.Ints("normalized_shape"), g.Any("weight"), g.Float("eps"))
+			for i, name := range []string{"input", "weight", "bias"} {
+				g.To(name, func() op.Value { return d[i] })
+			}
+		},
+		Sample: sampleLayerNorm,
+		Tol:    accumulating(func(a op.Args) int { return tensor.NumElements(a.Ints("normalized_shape")) }, "mean and variance sum one term per normalised element"),
+	},
+	{
+		Sig: "layer_norm.backward(Tensor grad, Tensor input, int[] normalized_shape, Tensor? weight, float eps) -> (Tensor input, Tensor weight, Tensor bias)",
+		Doc: "Gradients of layer_norm with respect to input, weight and bias.",
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			x, n := a.Value("input"), a.Ints("normalized_shape")
+			return []op.Meta{{DType: x.DType(), Shape: x.Shape()}, {DType: x.DType(), Shape: n}, {DType: x.DType(), Shape: n}}, nil
+		},
+		Kernels: floatKernels("input", layerNormBackwardRun[float32], layerNormBackwardRun[float64]),
+		Grad:    layerNormSecond,
+		Sample: func(s *op.Sampler) []any {
+			args := sampleLayerNorm(s)
+			x := args[0].(*tensor.Tensor)
+			return []any{s.Tensor(-2, 2, x.Shape()...), x, args[1], args[2], args[4]}
+		},
+		Tol: accumulating(func(a op.Args) int { return tensor.NumElements(a.Value("input").Shape()) }, "sums over the normalised elements, and over the rows"),
+	},
+	{
+		Sig:     "batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, float eps=1e-05) -> Tensor",
+		Names:   []string{"torch.nn.functional.batch_norm"},
+		Doc:     "Normalises each channel, dimension 1: out = (input − mean)/√(var + eps)·weight + bias, with the batch's mean and biased variance in training, else the running ones; training updates those given: running = (1 − momentum)·running + momentum·batch, with the unbiased variance.",
+		Mutates: []string{"running_mean", "running_var"},
+		Check:   checkBatchNorm,
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			x := a.Value("input")
+			return one(x.DType(), x.Shape(), suggestedStrides(x, x.Shape())), nil
+		},
+		Kernels: batchNormKernels,
+		Grad:    batchNormGrad,
+		Sample:  sampleBatchNorm,
+		Tol:     accumulating(channelTerms, "mean and variance sum one term per element of the channel"),
+	},
+	{
+		Sig: "batch_norm.backward(Tensor grad, Tensor input, Tensor? weight, float eps) -> (Tensor input, Tensor weight, Tensor bias)",
+		Doc: "Gradients of batch_norm in training with respect to input, weight and bias.",
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			x, d := a.Value("input"), a.Value("input").DType()
+			if w := a.Value("weight"); w != nil {
+				d = w.DType()
+			}
+			c := x.Shape()[1:2]
+			return []op.Meta{{DType: x.DType(), Shape: x.Shape()}, {DType: d, Shape: c}, {DType: d, Shape: c}}, nil
+		},
+		Kernels: floatKernels("input", batchNormBackwardRun[float32], batchNormBackwardRun[float64]),
+		Grad:    batchNormSecond,
+		Sample: func(s *op.Sampler) []any {
+			x, w := sampleChannels(s)
+			return []any{s.Tensor(-2, 2, x.Shape()...), x, w, s.Float(1e-5, 0.1)}
+		},
+		Tol: accumulating(channelTerms, "sums over the elements of the channel"),
+	},
+	{
+		Sig: "batch_norm.moments(Tensor input, float eps) -> (Tensor mean, Tensor scale)",
+		Doc: "Mean and 1/√(var + eps) of each channel, dimension 1 of 3, which stay with size 1.",
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			x := a.Value("input")
+			m := op.Meta{DType: x.DType(), Shape: []int{1, x.Shape()[1], 1}}
+			return []op.Meta{m, m}, nil
+		},
+		Kernels: floatKernels("input", momentsRun[float32], momentsRun[float64]),
+		Grad:    momentsGrad,
+		Sample: func(s *op.Sampler) []any {
+			return []any{s.Tensor(-2, 2, int(s.Int(1, 4)), int(s.Int(1, 4)), int(s.Int(2, 5))), s.Float(1e-5, 0.1)}
+		},
+		Tol: accumulating(channelTerms, "mean and variance sum one term per element of the channel"),
+	},
+	{
+		Sig:    "batch_norm.update(Tensor input, Tensor running_mean, Tensor running_var, Tensor? batches, float? momentum) -> (Tensor running_mean, Tensor running_var)",
+		Doc:    "The running statistics after a batch in training: (1 − momentum)·running + momentum·batch, with the unbiased variance; without momentum it is 1/batches, so that they are averages.",
+		Traits: op.NoGrad,
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			m, v := a.Value("running_mean"), a.Value("running_var")
+			return []op.Meta{{DType: m.DType(), Shape: m.Shape()}, {DType: v.DType(), Shape: v.Shape()}}, nil
+		},
+		Kernels: floatKernels("input", updateRun[float32], updateRun[float64]),
+		Sample: func(s *op.Sampler) []any {
+			x, _ := sampleChannels(s)
+			c := x.Shape()[1]
+			return []any{x, s.Tensor(-1, 1, c), s.Tensor(0.1, 1, c), nil, s.Float(0, 1)}
+		},
+		Tol: accumulating(channelTerms, "mean and variance sum one term per element of the channel"),
+	},
+}
+
+// inferLike infers one contiguous result of the dtype and shape of the named tensor.
+func inferLike(name string) func(op.Args) ([]op.Meta, error) {
+	return func(a op.Args) ([]op.Meta, error) {
+		v := a.Value(name)
+		return one(v.DType(), v.Shape(), nil), nil
+	}
+}
+
+// softmaxDef is softmax or log_softmax under one of its two signatures.
+func softmaxDef(id, params string, names []string, logarithm bool) *op.Def {
+	doc := "Exponentials that sum to 1 along a dimension: exp(input)/Σ exp(input)."
+	backward := "softmax.backward"
+	if logarithm {
+		doc = "Logarithm of softmax along a dimension: input − log Σ exp(input)."
+		backward = "log_softmax.backward"
+	}
+	return &op.Def{
+		Sig:   id + params,
+		Names: names,
+		Doc:   doc,
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			if _, err := softmaxDim(a); err != nil {
+				return nil, err
+			}
+			return one(softmaxType(a), a.Value("input").Shape(), nil), nil
+		},
+		Kernels: []op.Kernel{
+			{Name: "float32", When: softmaxResult(tensor.F32, tensor.BF16), Run: softmaxRun[float32](logarithm)},
+			{Name: "float64", When: softmaxResult(tensor.F64), Run: softmaxRun[float64](logarithm)},
+		},
+		Grad: func(g *op.Grad) {
+			dim, err := softmaxDim(g.Args)
+			if err != nil {
+				op.Fail(err)
+			}
+			g.To("input", func() op.Value { return g.Op(backward, g.Cast(g.G(), g.Out[0].DType()), g.Out[0], dim) })
+		},
+		Sample: func(s *op.Sampler) []any {
+			x := s.Tensor(-2, 2, s.Shape(0, 3)...)
+			n := int64(max(x.Dim(), 1))
+			return []any{x, int(s.Int(-n, n))}
+		},
+		Tol: accumulating(softmaxTerms("input"), "each element sums one exponential per entry of the dimension"),
+	}
+}
+
+// softmaxDim returns the dimension, which the functional form may choose.
+func softmaxDim(a op.Args) (int, error) {
+	n := len(a.Value("input").Shape())
+	switch {
+	case a.Has("dim"):
+		return wrapDim(a.Int("dim"), n)
+	case a.Sig.Index("_stacklevel") < 0:
+		return 0, op.RuntimeError("argument 'dim' must be int, not None")
+	case n == 0 || n == 1 || n == 3:
+		return 0, nil
+	}
+	return 1, nil
+}
+
+func softmaxType(a op.Args) tensor.DType {
+	if a.Has("dtype") {
+		return a.DType("dtype")
+	}
+	return a.Value("input").DType()
+}
+
+func softmaxResult(ds ...tensor.DType) op.Pred {
+	return op.Pred{
+		Text:  "result dtype in {" + typeNames(ds) + "}",
+		Holds: func(a op.Args) bool { return slices.Contains(ds, softmaxType(a)) },
+	}
+}
+
+// softmaxTerms counts the entries of the dimension of the named tensor.
+func softmaxTerms(name string) func(a op.Args) int {
+	return func(a op.Args) int {
+		s := a.Value(name).Shape()
+		if d, err := wrapDim(a.Int("dim"), len(s)); err == nil && len(s) > 0 {
+			return s[d]
+		}
+		return 1
+	}
+}
+
+// around splits a shape at a dimension: the sizes outside, of and inside it.
+func around(shape []int, dim int) (outer, n, inner int) {
+	if len(shape) == 0 {
+		return 1, 1, 1
+	}
+	return tensor.NumElements(shape[:dim]), shape[dim], tensor.NumElements(shape[dim+1:])
+}
+
+func softmaxRun[T float32 | float64](logarithm bool) func(c *op.Run) error {
+	return func(c *op.Run) error {
+		dim, err := softmaxDim(c.Args)
+		if err != nil {
+			return err
+		}
+		x, out := c.Tensor("input"), c.Out[0]
+		outer, n, inner := around(x.Shape(), dim)
+		if x.DType() != out.DType() {
+			x = x.Convert(out.DType())
+		}
+		work := out
+		if w := workType(out.DType()); w != out.DType() {
+			x, work = x.Convert(w), tensor.New(w, out.Shape()...)
+		}
+		kernel.Softmax(outer, n, inner, contiguousData[T](x), tensor.Data[T](work), logarithm)
+		if work != out {
+			out.CopyFrom(work)
+		}
+		return nil
+	}
+}
+
+func softmaxBackwardRun[T float32 | float64](logarithm bool) func(c *op.Run) error {
+	return func(c *op.Run) error {
+		g := c.Tensor("grad")
+		outer, n, inner := around(g.Shape(), c.Int("dim"))
+		kernel.SoftmaxBackward(outer, n, inner, contiguousData[T](g), contiguousData[T](c.Tensor("output")), tensor.Data[T](c.Out[0]), logarithm)
+		return nil
+	}
+}
+
+func sampleSoftmaxBackward(s *op.Sampler) []any {
+	shape := s.Shape(1, 3)
+	return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape...), s.Index(len(shape))}
+}
+
+func checkLayerNorm(a op.Args) error {
+	x, n := a.Value("input"), a.Ints("normalized_shape")
+	lead := len(x.Shape()) - len(n)
+	if len(n) == 0 || lead < 0 || !slices.Equal(x.Shape()[lead:], n) {
+		return op.RuntimeError("normalized_shape=%s must be the last dimensions, at least one, of the input's size %s", tensor.ShapeString(n), tensor.ShapeString(x.Shape()))
+	}
+	for _, name := range []string{"weight", "bias"} {
+		v := a.Value(name)
+		switch {
+		case v == nil:
+		case !slices.Equal(v.Shape(), n):
+			return op.RuntimeError("expected %s to be of the shape %s of normalized_shape, but got %s", name, tensor.ShapeString(n), tensor.ShapeString(v.Shape()))
+		case v.DType() != x.DType():
+			return op.RuntimeError("expected %s to have the dtype %s of input, but got %s", name, x.DType(), v.DType())
+		}
+	}
+	return nil
+}
+
+// rowGroups are the rows that layer_norm normalises.
+func rowGroups(a op.Args) kernel.Groups {
+	n := a.Ints("normalized_shape")
+	x := a.Value("input").Shape()
+	return kernel.Groups{Outer: 1, Count: tensor.NumElements(x[:len(x)-len(n)]), Inner: tensor.NumElements(n)}
+}
+
+// channelGroups are the channels that batch_norm normalises.
+func channelGroups(x op.Value) kernel.Groups {
+	s := x.Shape()
+	return kernel.Groups{Outer: s[0], Count: s[1], Inner: tensor.NumElements(s[2:])}
+}
+
+func channelTerms(a op.Args) int { return channelSize(a.Value("input").Shape()) }
+
+// statistics returns the mean and 1/√(var + eps) of each group.
+func statistics[T float32 | float64](d kernel.Groups, x []T, eps float64) (mean, scale []float64) {
+	mean, scale = make([]float64, d.Count), make([]float64, d.Count)
+	kernel.Moments(d, x, mean, scale)
+	kernel.InverseDeviation(scale, eps)
+	return mean, scale
+}
+
+func affineOf[T float32 | float64](c *op.Run) kernel.Affine[T] {
+	return kernel.Affine[T]{Weight: contiguousData[T](c.Tensor("weight")), Bias: contiguousData[T](c.Tensor("bias"))}
+}
+
+func layerNormRun[T float32 | float64](c *op.Run) error {
+	d, x := rowGroups(c.Args), contiguousData[T](c.Tensor("input"))
+	mean, scale := statistics(d, x, c.Float("eps"))
+	kernel.NormaliseRows(d, x, mean, scale, affineOf[T](c), tensor.Data[T](c.Out[0]))
+	return nil
+}
+
+func layerNormBackwardRun[T float32 | float64](c *op.Run) error {
+	d, x, gy := rowGroups(c.Args), contiguousData[T](c.Tensor("input")), contiguousData[T](c.Tensor("grad"))
+	mean, scale := statistics(d, x, c.Float("eps"))
+	kernel.RowGrads(d, gy, x, mean, scale, contiguousData[T](c.Tensor("weight")), tensor.Data[T](c.Out[0]))
+	sumG, sumGX := make([]float64, d.Inner), make([]float64, d.Inner)
+	kernel.RowSums(d, gy, x, mean, scale, sumG, sumGX)
+	store(c.Out[1], sumGX)
+	store(c.Out[2], sumG)
+	return nil
+}
+
+// store rounds the values into a tensor.
+func store(out *tensor.Tensor, values []float64) {
+	out.CopyFrom(tensor.Of(tensor.F64, out.Shape(), values))
+}
+
+func sampleLayerNorm(s *op.Sampler) []any {
+	x := s.Tensor(-2, 2, append(s.Shape(0, 2), int(s.Int(2, 6)))...)
+	n := x.Shape()[s.Index(x.Dim()):]
+	var weight, bias any
+	if s.Bool() {
+		weight = s.Tensor(-2, 2, n...)
+	}
+	if s.Bool() {
+		bias = s.Tensor(-2, 2, n...)
+	}
+	return []any{x, n, weight, bias, s.Float(1e-5, 0.1)}
+}
+
+// checkBatchNorm follows PyTorch in the order of its rules, which decides the
+// class of a rejection, and in what it does not look at when there are no elements.
+func checkBatchNorm(a op.Args) error {
+	x := a.Value("input")
+	s := x.Shape()
+	switch {
+	case a.Bool("training") && len(s) == 0:
+		return op.IndexError("expected an input of at least 2 dimensions, but got size []")
+	case a.Bool("training") && channelSize(s) == 1:
+		return op.ValueError("expected more than 1 value per channel when training, got input size %s", tensor.ShapeString(s))
+	case tensor.NumElements(s) == 0:
+		return checkFirstValues(a)
+	}
+	for _, name := range []string{"running_mean", "running_var"} {
+		if !a.Has(name) && !a.Bool("training") {
+			return op.RuntimeError("%s must be defined in evaluation mode", name)
+		}
+		if v := a.Value(name); v != nil && len(v.Shape()) != 1 {
+			return op.RuntimeError("%s must have 1 dimension, but has size %s", name, tensor.ShapeString(v.Shape()))
+		}
+	}
+	for _, name := range []string{"running_mean", "running_var", "weight", "bias"} {
+		if err := checkChannelValues(x, name, a.Value(name)); err != nil {
+			return err
+		}
+	}
+	if len(s) < 2 {
+		return op.IndexError("expected an input of at least 2 dimensions, but got size %s", tensor.ShapeString(s))
+	}
+	return nil
+}
+
+// channelSize is the number of elements of one channel, dimension 1 if there is one.
+func channelSize(shape []int) int { return shape[0] * tensor.NumElements(shape[min(2, len(shape)):]) }
+
+// checkFirstValues rejects an affine parameter without a first element.
+func checkFirstValues(a op.Args) error {
+	for _, name := range []string{"weight", "bias"} {
+		if v := a.Value(name); v != nil && (len(v.Shape()) == 0 || v.Shape()[0] == 0) {
+			return op.IndexError("%s must have a first element, but has size %s", name, tensor.ShapeString(v.Shape()))
+		}
+	}
+	return nil
+}
+
+// checkChannelValues checks one of the tensors with a value per channel. Those
+// of a bfloat16 input may be float32.
+func checkChannelValues(x op.Value, name string, v op.Value) error {
+	channels := 0
+	if len(x.Shape()) > 1 {
+		channels = x.Shape()[1]
+	}
+	switch {
+	case v == nil:
+	case tensor.NumElements(v.Shape()) != channels:
+		return op.RuntimeError("%s should contain %d elements, not %d", name, channels, tensor.NumElements(v.Shape()))
+	case v.DType() != x.DType() && !(x.DType() == tensor.BF16 && v.DType() == tensor.F32):
+		return op.RuntimeError("expected %s to have the dtype %s of input, but got %s", name, x.DType(), v.DType())
+	}
+	return nil
+}
+
+var batchNormKernels = []op.Kernel{
+	{Name: "float32", When: op.DTypeIn("input", tensor.F32), Run: batchNormRun[float32]},
+	{Name: "float64", When: op.DTypeIn("input", tensor.F64), Run: batchNormRun[float64]},
+	{Name: "bfloat16", When: op.DTypeIn("input", tensor.BF16), Run: batchNormHalf},
+	{Name: "no elements", When: emptyInput, Priority: 1, Run: zeroResults},
+}
+
+var emptyInput = op.Pred{
+	Text:  "input without elements",
+	Holds: func(a op.Args) bool { return tensor.NumElements(a.Value("input").Shape()) == 0 },
+}
+
+// batchNormHalf runs in float32 and rounds the running statistics back.
+func batchNormHalf(c *op.Run) error {
+	mean, variance := c.Tensor("running_mean"), c.Tensor("running_var")
+	return inFloat32(func(w *op.Run) error {
+		if err := batchNormRun[float32](w); err != nil {
+			return err
+		}
+		if mean != nil && c.Bool("training") {
+			mean.CopyFrom(w.Tensor("running_mean"))
+		}
+		if variance != nil && c.Bool("training") {
+			variance.CopyFrom(w.Tensor("running_var"))
+		}
+		return nil
+	})(c)
+}
+
+func batchNormRun[T float32 | float64](c *op.Run) error {
+	d, x := channelGroups(c.Tensor("input")), contiguousData[T](c.Tensor("input"))
+	var mean, scale []float64
+	if c.Bool("training") {
+		mean, scale = make([]float64, d.Count), make([]float64, d.Count)
+		kernel.Moments(d, x, mean, scale)
+		blend(c.Tensor("running_mean"), c.Tensor("running_mean"), mean, c.Float("momentum"))
+		blend(c.Tensor("running_var"), c.Tensor("running_var"), unbiased(d, scale), c.Float("momentum"))
+	} else {
+		mean, scale = floats(c.Tensor("running_mean")), floats(c.Tensor("running_var"))
+	}
+	kernel.InverseDeviation(scale, c.Float("eps"))
+	writeTo(c.Out[0], func(y []T) { kernel.NormaliseGroups(d, x, mean, scale, affineOf[T](c), y) })
+	return nil
+}
+
+// unbiased returns the variances as estimates: times n/(n−1).
+func unbiased(d kernel.Groups, variance []float64) []float64 {
+	n := float64(d.Outer * d.Inner)
+	out := make([]float64, len(variance))
+	for i, v := range variance {
+		out[i] = v * n / (n - 1)
+	}
+	return out
+}
+
+// blend sets out, unless nil, to (1 − momentum)·old + momentum·batch.
+func blend(out, old *tensor.Tensor, batch []float64, momentum float64) {
+	if out == nil {
+		return
+	}
+	values := floats(old)
+	for i, v := range values {
+		values[i] = (1-momentum)*v + momentum*batch[i]
+	}
+	store(out, values)
+}
+
+func floats(t *tensor.Tensor) []float64 {
+	return tensor.Data[float64](t.Convert(tensor.F64))[:t.Len()]
+}
+
+func updateRun[T float32 | float64](c *op.Run) error {
+	d, x := channelGroups(c.Tensor("input")), contiguousData[T](c.Tensor("input"))
+	mean, variance := make([]float64, d.Count), make([]float64, d.Count)
+	kernel.Moments(d, x, mean, variance)
+	momentum := c.Float("momentum")
+	if !c.Has("momentum") {
+		momentum = 1 / c.Tensor("batches").Float(0)
+	}
+	if len(x) == 0 {
+		c.Out[0].CopyFrom(c.Tensor("running_mean"))
+		c.Out[1].CopyFrom(c.Tensor("running_var"))
+		return nil
+	}
+	blend(c.Out[0], c.Tensor("running_mean"), mean, momentum)
+	blend(c.Out[1], c.Tensor("running_var"), unbiased(d, variance), momentum)
+	return nil
+}
+
+func batchNormBackwardRun[T float32 | float64](c *op.Run) error {
+	d, x, gy := channelGroups(c.Tensor("input")), contiguousData[T](c.Tensor("input")), contiguousData[T](c.Tensor("grad"))
+	mean, scale := statistics(d, x, c.Float("eps"))
+	sumG, sumGX := make([]float64, d.Count), make([]float64, d.Count)
+	kernel.GroupGrads(d, gy, x, mean, scale, contiguousData[T](c.Tensor("weight")), tensor.Data[T](c.Out[0])[:len(x)], sumG, sumGX)
+	store(c.Out[1], sumGX)
+	store(c.Out[2], sumG)
+	return nil
+}
+
+func momentsRun[T float32 | float64](c *op.Run) error {
+	mean, scale := statistics(channelGroups(c.Tensor("input")), contiguousData[T](c.Tensor("input")), c.Float("eps"))
+	store(c.Out[0], mean)
+	store(c.Out[1], scale)
+	return nil
+}
+
+func batchNormGrad(g *op.Grad) {
+	x := g.Value("input")
+	if tensor.NumElements(x.Shape()) == 0 {
+		for _, name := range []string{"input", "weight", "bias"} {
+			g.To(name, func() op.Value { return zeros(g, g.Value(name)) })
+		}
+		return
+	}
+	cot := g.Cast(g.G(), x.DType())
+	if g.Bool("training") {
+		d := g.All("batch_norm.backward", cot, x, g.Any("weight"), g.Float("eps"))
+		g.To("input", func() op.Value { return d[0] })
+		g.To("weight", func() op.Value { return g.Reshape(d[1], g.Value("weight").Shape()) })
+		g.To("bias", func() op.Value { return g.Reshape(d[2], g.Value("bias").Shape()) })
+		return
+	}
+	batchNormEvalGrad(g, x, cot)
+}
+
+// batchNormEvalGrad is the gradient where mean and variance are given.
+func batchNormEvalGrad(g *op.Grad, x, cot op.Value) {
+	channel := make([]int, len(x.Shape()))
+	for i := range channel {
+		channel[i] = 1
+	}
+	channel[1] = x.Shape()[1]
+	others := slices.DeleteFunc(allDims(len(channel)), func(d int) bool { return d == 1 })
+	scale := g.Div(1.0, g.Op("sqrt", g.Add(wide(g, g.Value("running_var")), g.Float("eps"))))
+	g.To("input", func() op.Value {
+		factor := scale
+		if w := g.Value("weight"); w != nil {
+			factor = g.Mul(scale, g.Reshape(wide(g, w), scale.Shape()))
+		}
+		return g.Mul(wide(g, cot), g.Reshape(factor, channel))
+	})
+	g.To("weight", func() op.Value {
+		centred := g.Sub(wide(g, x), g.Reshape(wide(g, g.Value("running_mean")), channel))
+		d := g.Mul(g.Op("sum", g.Mul(wide(g, cot), centred), op.Kw("dim", others)), scale)
+		return g.Reshape(d, g.Value("weight").Shape())
+	})
+	g.To("bias", func() op.Value {
+		return g.Reshape(g.Op("sum", wide(g, cot), op.Kw("dim", others)), g.Value("bias").Shape())
+	})
+}
+
+// groups3 returns v, grouped as d says, in 3 dimensions.
+func groups3(g *op.Grad, v op.Value, d kernel.Groups) op.Value {
+	return g.Reshape(v, []int{d.Outer, d.Count, d.Inner})
+}
+
+// projection is the linear map J of a normalisation's gradient at x: with the
+// mean μ and s = 1/√(var + eps) of each group of n elements and
+// x̂ = (x − μ)·s, J·v = s·(v − mean(v) − x̂·mean(x̂·v)). It is symmetric, and
+// the derivative of x̂.
+type projection struct {
+	*op.Grad
+	x, normal, scale op.Value
+	n, eps           float64
+}
+
+func projectionAt(g *op.Grad, x op.Value, d kernel.Groups, eps float64) *projection {
+	m := g.All("batch_norm.moments", x, eps)
+	return &projection{g, x, g.Mul(g.Sub(x, m[0]), m[1]), m[1], float64(d.Outer * d.Inner), eps}
+}
+
+func (p *projection) apply(v op.Value) op.Value {
+	return p.All("batch_norm.backward", v, p.x, nil, p.eps)[0]
+}
+
+func (p *projection) sum(v op.Value) op.Value { return sumOver(p.Grad, v, 0, 2) }
+
+// derivative returns the gradient of v·(J·u) with respect to x:
+// −s·x̂·(v·Ju)/n − s·(mean(u·x̂)·Jv + mean(v·x̂)·Ju).
+func (p *projection) derivative(u, v op.Value) op.Value {
+	ju, jv := p.apply(u), p.apply(v)
+	first := p.Mul(p.normal, p.Div(p.sum(p.Mul(v, ju)), p.n))
+	second := p.Mul(jv, p.Div(p.sum(p.Mul(u, p.normal)), p.n))
+	third := p.Mul(ju, p.Div(p.sum(p.Mul(v, p.normal)), p.n))
+	return p.Neg(p.Mul(p.scale, p.Add(first, p.Add(second, third))))
+}
+
+// normSecond is the gradient of layer_norm.backward and batch_norm.backward.
+// Groups has the normalised elements of one group at one middle index; param
+// is the shape, in 3 dimensions, of the weight, and others are the
+// dimensions along which the weight repeats.
+func normSecond(g *op.Grad, d kernel.Groups, param, others []int) {
+	x := g.Value("input")
+	p := projectionAt(g, groups3(g, x, d), d, g.Float("eps"))
+	c, u := groups3(g, g.Value("grad"), d), groups3(g, g.Value("grad"), d)
+	weight := g.Value("weight")
+	if weight != nil {
+		weight = g.Cast(g.Reshape(weight, param), x.DType())
+		u = g.Mul(c, weight)
+	}
+	var v, toWeight, toBias op.Value
+	if g.Cot[0] != nil {
+		v = groups3(g, g.Cot[0], d)
+	}
+	if g.Cot[1] != nil {
+		toWeight = g.Cast(g.Reshape(g.Cot[1], param), x.DType())
+	}
+	if g.Cot[2] != nil {
+		toBias = g.Cast(g.Reshape(g.Cot[2], param), x.DType())
+	}
+	g.To("grad", func() op.Value {
+		var terms []op.Value
+		if v != nil {
+			jv := p.apply(v)
+			if weight != nil {
+				jv = g.Mul(jv, weight)
+			}
+			terms = append(terms, jv)
+		}
+		if toWeight != nil {
+			terms = append(terms, g.Mul(p.normal, toWeight))
+		}
+		if toBias != nil {
+			terms = append(terms, g.Expand(toBias, p.x.Shape()))
+		}
+		return g.Reshape(addAll(g, terms), x.Shape())
+	})
+	g.To("input", func() op.Value {
+		var terms []op.Value
+		if v != nil {
+			terms = append(terms, p.derivative(u, v))
+		}
+		if toWeight != nil {
+			terms = append(terms, p.apply(g.Mul(c, toWeight)))
+		}
+		if len(terms) == 0 {
+			return nil
+		}
+		return g.Reshape(addAll(g, terms), x.Shape())
+	})
+	g.To("weight", func() op.Value {
+		if v == nil {
+			return nil
+		}
+		return g.Reshape(sumOver(g, g.Mul(c, p.apply(v)), others...), g.Value("weight").Shape())
+	})
+}
+
+// addAll sums the terms, at least one.
+func addAll(g *op.Grad, terms []op.Value) op.Value {
+	sum := terms[0]
+	for _, t := range terms[1:] {
+		sum = g.Add(sum, t)
+	}
+	return sum
+}
+
+func layerNormSecond(g *op.Grad) {
+	d := rowGroups(g.Args)
+	normSecond(g, d, []int{1, 1, d.Inner}, []int{0, 1})
+}
+
+func batchNormSecond(g *op.Grad) {
+	d := channelGroups(g.Value("input"))
+	normSecond(g, d, []int{1, d.Count, 1}, []int{0, 2})
+}
+
+// momentsGrad uses ∂mean/∂x = 1/n and ∂s/∂x = −s²·x̂/n.
+func momentsGrad(g *op.Grad) {
+	x := g.Value("input")
+	n := float64(x.Shape()[0] * x.Shape()[2])
+	g.To("input", func() op.Value {
+		var terms []op.Value
+		if g.Cot[0] != nil {
+			terms = append(terms, g.Expand(g.Div(g.Cot[0], n), x.Shape()))
+		}
+		if g.Cot[1] != nil {
+			mean, s := g.Out[0], g.Out[1]
+			slope := g.Mul(g.Cot[1], g.Mul(s, g.Mul(s, s)))
+			terms = append(terms, g.Neg(g.Mul(g.Sub(x, mean), g.Div(slope, n))))
+		}
+		return addAll(g, terms)
+	})
+}
+
+func sampleChannels(s *op.Sampler) (x, weight *tensor.Tensor) {
+	shape := append([]int{int(s.Int(2, 5)), int(s.Int(1, 4))}, s.Shape(0, 2)...)
+	return s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape[1])
+}
+
+func sampleBatchNorm(s *op.Sampler) []any {
+	x, w := sampleChannels(s)
+	c := x.Shape()[1]
+	args := []any{x, nil, nil, nil, nil, true, s.Float(0, 1), s.Float(1e-5, 0.1)}
+	if s.Bool() {
+		args[1], args[2], args[5] = s.Tensor(-1, 1, c), s.Tensor(0.1, 2, c), false
+	}
+	if s.Bool() {
+		args[3] = w
+	}
+	if s.Bool() {
+		args[4] = s.Tensor(-2, 2, c)
+	}
+	return args
+}

@@ -1,0 +1,24 @@
+// Package ops is the table of Plumb's own operators: one literal per operator,
+// by family. Everything else about an operator follows from its literal.
+package ops
+
+import (
+	"slices"
+	"sync"
+
+	"plumb/op"
+)
+
+// All returns the operators of every family.
+func All() []*op.Def {
+	return slices.Concat(unaryOps, binaryOps, reduceOps, shapeOps, contractOps, convOps, poolOps, normOps)
+}
+
+// Table returns the table of All.
+var Table = sync.OnceValue(func() *op.Table {
+	t, err := op.NewTable(All()...)
+	if err != nil {
+		panic(err)
+	}
+	return t
+})

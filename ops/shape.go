@@ -1,0 +1,970 @@
+package ops
+
+import (
+	"errors"
+	"slices"
+
+	"plumb/kernel"
+	"plumb/op"
+	"plumb/tensor"
+)
+
+var shapeOps = slices.Concat([]*op.Def{
+	viewOp(&op.Def{
+		Sig:   "flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor",
+		Names: both("flatten"),
+		Doc:   "Merges the dimensions start_dim to end_dim into one.",
+		Grad:  reshapeGrad,
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(1, 4)
+			from := s.Index(len(shape))
+			return []any{s.Tensor(-2, 2, shape...), from, from + s.Index(len(shape)-from)}
+		},
+	}, reshaped(flattenedShape)),
+	viewOp(&op.Def{
+		Sig:    "reshape(Tensor input, int[] shape) -> Tensor",
+		Names:  both("reshape"),
+		Doc:    "The same elements in another shape, in which one -1 is inferred.",
+		Grad:   reshapeGrad,
+		Sample: sampleReshape,
+	}, reshaped(func(a op.Args) ([]int, error) { return inferShape(a, a.Ints("shape")) })),
+	viewOp(&op.Def{
+		Sig:    "view(Tensor input, int[] size) -> Tensor",
+		Names:  []string{"Tensor.view"},
+		Doc:    "The same storage in another shape, in which one -1 is inferred.",
+		Grad:   reshapeGrad,
+		Sample: sampleReshape,
+	}, viewLayout),
+	viewOp(&op.Def{
+		Sig:   "transpose(Tensor input, int dim0, int dim1) -> Tensor",
+		Names: both("transpose", "swapaxes", "swapdims"),
+		Doc:   "Exchanges two dimensions.",
+		Grad: func(g *op.Grad) {
+			g.To("input", func() op.Value { return g.Op("transpose", g.G(), g.Int("dim0"), g.Int("dim1")) })
+		},
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(1, 4)
+			n := int64(len(shape))
+			return []any{s.Tensor(-2, 2, shape...), s.Int(-n, n), s.Int(-n, n)}
+		},
+	}, func(a op.Args) (layout, error) { return transposed(a.Value("input"), a.Int("dim0"), a.Int("dim1")) }),
+	viewOp(&op.Def{
+		Sig:   "t(Tensor input) -> Tensor",
+		Names: both("t"),
+		Doc:   "Transposes a matrix; fewer dimensions stay as they are.",
+		Check: func(a op.Args) error {
+			if n := len(a.Value("input").Shape()); n > 2 {
+				return op.RuntimeError("t() expects argument 'input' to have at most 2 dimensions, but it has %d", n)
+			}
+			return nil
+		},
+		Traits: op.Involution,
+		Grad:   func(g *op.Grad) { g.To("input", func() op.Value { return g.Op("t", g.G()) }) },
+		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 2)...)} },
+	}, func(a op.Args) (layout, error) {
+		v := a.Value("input")
+		return transposed(v, 0, max(len(v.Shape())-1, 0))
+	}),
+	viewOp(&op.Def{
+		Sig:   "permute(Tensor input, int[] dims) -> Tensor",
+		Names: both("permute"),
+		Doc:   "Reorders the dimensions: dimension i of the result is dimension dims[i] of the input.",
+		Grad: func(g *op.Grad) {
+			g.To("input", func() op.Value {
+				dims, err := permutation(g.Args)
+				if err != nil {
+					op.Fail(err)
+				}
+				inverse := make([]int, len(dims))
+				for i, d := range dims {
+					inverse[d] = i
+				}
+				return g.Op("permute", g.G(), inverse)
+			})
+		},
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(1, 4)
+			dims := allDims(len(shape))
+			for i := range dims {
+				j := i + s.Index(len(dims)-i)
+				dims[i], dims[j] = dims[j], dims[i]
+			}
+			return []any{s.Tensor(-2, 2, shape...), dims}
+		},
+	}, permuted),
+	viewOp(&op.Def{
+		Sig:   "expand(Tensor input, int[] size) -> Tensor",
+		Names: []string{"Tensor.expand", "torch.broadcast_to", "Tensor.broadcast_to"},
+		Doc:   "Repeats dimensions of size 1, and new leading ones, without a copy; -1 keeps a size.",
+		Grad:  func(g *op.Grad) { g.To("input", func() op.Value { return g.G() }) },
+		Sample: func(s *op.Sampler) []any {
+			size := s.Shape(1, 4)
+			shape := slices.Clone(size)
+			shape[s.Index(len(shape))] = 1
+			return []any{s.Tensor(-2, 2, shape...), append([]int{2}, size...)}
+		},
+	}, expanded),
+	viewOp(&op.Def{
+		Sig:   "unsqueeze(Tensor input, int dim) -> Tensor",
+		Names: both("unsqueeze"),
+		Doc:   "Inserts a dimension of size 1 at dim.",
+		Grad:  reshapeGrad,
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(0, 3)
+			return []any{s.Tensor(-2, 2, shape...), s.Index(len(shape) + 1)}
+		},
+	}, unsqueezed),
+	viewOp(&op.Def{
+		Sig:   "squeeze(Tensor input, int? dim=None) -> Tensor",
+		Names: both("squeeze"),
+		Doc:   "Removes dimension dim if its size is 1; every such dimension by default.",
+		Grad:  reshapeGrad,
+		Sample: func(s *op.Sampler) []any {
+			return []any{s.Tensor(-2, 2, append(s.Shape(0, 3), 1)...), -1}
+		},
+	}, squeezed),
+	viewOp(&op.Def{
+		Sig:   "narrow(Tensor input, int dim, int start, int length) -> Tensor",
+		Names: both("narrow"),
+		Doc:   "The length entries of dimension dim from start on.",
+		Grad: func(g *op.Grad) {
+			g.To("input", func() op.Value {
+				x := g.Value("input")
+				d, start, n, err := narrowRange(g.Args)
+				if err != nil {
+					op.Fail(err)
+				}
+				return g.Op("slice_scatter", zeros(g, x), g.G(), d, start, start+n)
+			})
+		},
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(1, 4)
+			d := s.Index(len(shape))
+			start := s.Index(shape[d])
+			return []any{s.Tensor(-2, 2, shape...), d, start, s.Index(shape[d] - start + 1)}
+		},
+	}, narrowed),
+	viewOp(&op.Def{
+		Sig:    "contiguous(Tensor input, *, MemoryFormat memory_format=contiguous_format) -> Tensor",
+		Names:  []string{"Tensor.contiguous"},
+		Doc:    "The same tensor in the given memory order; itself if it has that already.",
+		Traits: op.Idempotent,
+		Grad:   func(g *op.Grad) { g.To("input", func() op.Value { return g.G() }) },
+		Sample: sampleUnary(-2, 2),
+	}, contiguous),
+	{
+		Sig:     "clone(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor",
+		Names:   both("clone"),
+		Doc:     "A copy, in the memory order of the input unless memory_format says otherwise.",
+		Traits:  op.Idempotent,
+		Infer:   inferClone,
+		Kernels: []op.Kernel{copyKernel},
+		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return g.G() }) },
+		Sample:  sampleUnary(-2, 2),
+		Tol:     exactTol("a copy"),
+	},
+	castOp(&op.Def{
+		Sig: "to(Tensor input, device? device=None, dtype? dtype=None, bool non_blocking=False, bool copy=False, *, Tensor? other=None) -> Tensor",
+		More: []string{
+			"to(Tensor input, dtype dtype, bool non_blocking=False, bool copy=False) -> Tensor",
+			"to(Tensor input, Tensor other, bool non_blocking=False, bool copy=False) -> Tensor",
+		},
+		Names: []string{"Tensor.to"},
+		Doc:   "Converts the elements to a dtype: floats round to nearest even, and truncate towards integers; bool asks whether they are non-zero; complex to real drops the imaginary part. The input itself if it has the dtype.",
+		Check: checkDevice,
+		Sample: func(s *op.Sampler) []any {
+			return []any{s.Tensor(-2, 2, s.Shape(0, 4)...), s.DType}
+		},
+	}, targetType, func(a op.Args) bool { return a.Bool("copy") }),
+	{
+		Sig:     "zeros_like(Tensor input, *, dtype? dtype=None) -> Tensor",
+		Names:   []string{"torch.zeros_like"},
+		Doc:     "Zeros of the shape, dtype and memory order of the input.",
+		Traits:  op.NoGrad | op.Idempotent,
+		Infer:   elementwise(targetType, "input"),
+		Kernels: []op.Kernel{{Name: "zeros", Run: fillZero}},
+		Sample:  sampleUnary(-2, 2),
+		Exact:   func(...float64) float64 { return 0 },
+		Tol:     exactTol("zeros"),
+	},
+	{
+		Sig:   "cat(Tensor[] tensors, int dim=0) -> Tensor",
+		Names: []string{"torch.cat", "torch.concat", "torch.concatenate"},
+		Doc:   "Joins tensors along dim; 1-d tensors without elements are skipped.",
+		Check: checkCat,
+		Infer: inferCat,
+		Kernels: []op.Kernel{{Name: "copy", Run: func(c *op.Run) error {
+			parts := slices.DeleteFunc(c.Tensors("tensors"), func(t *tensor.Tensor) bool { return skipped(t) })
+			if len(parts) > 0 {
+				kernel.Cat(c.Out[0], parts, catDim(c.Args))
+			}
+			return nil
+		}}},
+		Grad: catGrad,
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(1, 4)
+			d := s.Index(len(shape))
+			var parts []any
+			for range 1 + s.Index(3) {
+				part := slices.Clone(shape)
+				part[d] = 1 + s.Index(4)
+				parts = append(parts, s.Tensor(-2, 2, part...))
+			}
+			return []any{parts, d}
+		},
+		Tol: exactTol("copies its inputs"),
+	},
+	{
+		Sig:   "slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
+		Names: both("slice_scatter"),
+		Doc:   "A copy of input in which the entries start, start+step, … below end of dimension dim come from src.",
+		Check: checkSlice,
+		Infer: sliceScatterMeta,
+		Kernels: []op.Kernel{{Name: "copy", Run: func(c *op.Run) error {
+			s := sliceOf(c.Args)
+			c.Out[0].CopyFrom(c.Tensor("input"))
+			c.Out[0].Narrow(s.dim, s.start, s.n, s.step).CopyFrom(c.Tensor("src"))
+			return nil
+		}}},
+		Grad: func(g *op.Grad) {
+			s := sliceOf(g.Args)
+			g.To("input", func() op.Value {
+				return g.Op("slice_scatter", g.G(), zeros(g, g.Value("src")), s.dim, s.start, s.end, s.step)
+			})
+			g.To("src", func() op.Value { return g.Op("slice", g.G(), s.dim, s.start, s.end, s.step) })
+		},
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(1, 4)
+			d := s.Index(len(shape))
+			start := s.Index(shape[d])
+			part := slices.Clone(shape)
+			part[d] = (shape[d] - start + 1) / 2
+			return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, part...), d, start, shape[d], 2}
+		},
+		Tol: exactTol("copies its inputs"),
+	},
+	viewOp(&op.Def{
+		Sig:   "slice(Tensor input, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
+		Doc:   "The entries start, start+step, … below end of dimension dim: input[start:end:step] there.",
+		Check: checkSlice,
+		Grad: func(g *op.Grad) {
+			g.To("input", func() op.Value {
+				s := sliceOf(g.Args)
+				return g.Op("slice_scatter", zeros(g, g.Value("input")), g.G(), s.dim, s.start, s.end, s.step)
+			})
+		},
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(1, 4)
+			d := s.Index(len(shape))
+			return []any{s.Tensor(-2, 2, shape...), d, s.Index(shape[d]), -1 + int(s.Int(0, 7)), 1 + s.Index(3)}
+		},
+	}, sliced),
+	{
+		Sig:   "gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+		Names: both("gather"),
+		Doc:   "Picks along dim: for dim 1 of three, out[i,j,k] = input[i,index[i,j,k],k].",
+		Check: checkIndex("input"),
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			return one(a.Value("input").DType(), a.Value("index").Shape(), nil), nil
+		},
+		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
+			return badIndex(kernel.Gather(c.Out[0], c.Tensor("input"), c.Tensor("index"), dimOf(c.Args)))
+		}}},
+		Grad: func(g *op.Grad) {
+			g.To("input", func() op.Value {
+				return g.Op("scatter_add", zeros(g, g.Value("input")), dimOf(g.Args), g.Value("index"), g.G())
+			})
+		},
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(1, 4)
+			d := s.Index(len(shape))
+			return []any{s.Tensor(-2, 2, shape...), d, sampleIndex(s, shape, shape[d])}
+		},
+		Tol: exactTol("copies its inputs"),
+	},
+	{
+		Sig:   "scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor",
+		More:  []string{"scatter(Tensor input, int dim, Tensor index, Scalar src) -> Tensor"},
+		Names: both("scatter"),
+		Doc:   "A copy of input with elements replaced along dim: for dim 1 of three, out[i,index[i,j,k],k] = src[i,j,k].",
+		Check: checkScatter,
+		Infer: inferScatter,
+		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
+			out := c.Out[0]
+			out.CopyFrom(c.Tensor("input"))
+			return badIndex(kernel.Scatter(out, scatterSource(c.Args), c.Tensor("index"), dimOf(c.Args)))
+		}}},
+		Grad: func(g *op.Grad) {
+			g.To("input", func() op.Value { return g.Op("scatter", g.G(), dimOf(g.Args), g.Value("index"), 0.0) })
+			g.To("src", func() op.Value { return gathered(g) })
+		},
+		Sample: sampleScatter,
+		Tol:    exactTol("copies its inputs"),
+	},
+	{
+		Sig:     "scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor",
+		Names:   both("scatter_add"),
+		Doc:     "A copy of input with elements added along dim: for dim 1 of three, out[i,index[i,j,k],k] += src[i,j,k].",
+		Check:   checkScatter,
+		Infer:   inferScatter,
+		Kernels: []op.Kernel{{Name: "index", Run: runScatterAdd}},
+		Grad: func(g *op.Grad) {
+			g.To("input", func() op.Value { return g.G() })
+			g.To("src", func() op.Value { return gathered(g) })
+		},
+		Sample: sampleScatter,
+		Tol: op.Tol{
+			Class: op.Accumulating, Terms: func(a op.Args) int { return 1 + tensor.NumElements(a.Value("index").Shape()) },
+			Reason: "a sum of at most as many elements as index has",
+		},
+	},
+}, casts)
+
+// casts are the methods that convert to a fixed dtype.
+var casts = []*op.Def{
+	cast("bool", tensor.Bool), cast("byte", tensor.U8), cast("char", tensor.I8), cast("short", tensor.I16),
+	cast("int", tensor.I32), cast("long", tensor.I64), cast("half", tensor.F16), cast("bfloat16", tensor.BF16),
+	cast("float", tensor.F32), cast("double", tensor.F64), cast("cfloat", tensor.C64), cast("cdouble", tensor.C128),
+}
+
+func cast(name string, d tensor.DType) *op.Def {
+	def := castOp(&op.Def{
+		Sig:    name + "(Tensor input) -> Tensor",
+		Names:  []string{"Tensor." + name},
+		Doc:    "Converts the elements to " + d.String() + ", as Tensor.to does.",
+		Traits: op.Idempotent,
+		Sample: sampleUnary(-2, 2),
+	}, func(op.Args) tensor.DType { return d }, func(op.Args) bool { return false })
+	if !d.IsDifferentiable() {
+		def.Traits |= op.NoGrad
+		def.Grad = nil
+	}
+	return def
+}
+
+// castOp completes the definition of a conversion, which returns its input
+// where that has the dtype already and no copy is asked for.
+func castOp(d *op.Def, dtype func(op.Args) tensor.DType, copies func(op.Args) bool) *op.Def {
+	d.Traits |= op.View
+	d.Tol = exactTol("a conversion, rounded once")
+	d.Grad = func(g *op.Grad) { g.To("input", func() op.Value { return g.G() }) }
+	same := func(a op.Args) bool { return a.Value("input").DType() == dtype(a) && !copies(a) }
+	d.Infer = func(a op.Args) ([]op.Meta, error) {
+		v := a.Value("input")
+		strides := v.Strides()
+		if !same(a) {
+			strides = denseStrides(v)
+		}
+		return one(dtype(a), v.Shape(), strides), nil
+	}
+	d.View = func(a op.Args) (*tensor.Tensor, error) {
+		t := a.Tensor("input")
+		if same(a) {
+			return t, nil
+		}
+		out := tensor.NewStrided(dtype(a), t.Shape(), denseStrides(t))
+		out.CopyFrom(t)
+		return out, nil
+	}
+	return d
+}
+
+var copyKernel = op.Kernel{Name: "copy", Run: func(c *op.Run) error {
+	c.Out[0].CopyFrom(c.Tensor("input"))
+	return nil
+}}
+
+func fillZero(c *op.Run) error {
+	out := c.Out[0]
+	zero, err := tensor.New(out.DType()).Expand(out.Shape()...)
+	if err != nil {
+		return err
+	}
+	out.CopyFrom(zero)
+	return nil
+}
+
+// layout is how a view lies in its input's storage. Offset counts from the
+// input's first element. Copied says that the strides do not allow a view, so
+// that the result is a contiguous copy.
+type layout struct {
+	shape, strides []int
+	offset         int
+	copied         bool
+}
+
+// viewOp completes the definition of a View operator by its layout.
+func viewOp(d *op.Def, rule func(op.Args) (layout, error)) *op.Def {
+	d.Traits |= op.View
+	d.Tol = exactTol("a view of its input")
+	d.Infer = func(a op.Args) ([]op.Meta, error) {
+		l, err := rule(a)
+		if err != nil {
+			return nil, err
+		}
+		return one(a.Value("input").DType(), l.shape, l.strides), nil
+	}
+	d.View = func(a op.Args) (*tensor.Tensor, error) {
+		l, err := rule(a)
+		if err != nil {
+			return nil, err
+		}
+		t := a.Tensor("input")
+		if l.copied {
+			return copied(t, l), nil
+		}
+		return t.AsStrided(l.shape, l.strides, t.Offset()+l.offset)
+	}
+	return d
+}
+
+// copied returns t's elements in row-major order under another layout.
+func copied(t *tensor.Tensor, l layout) *tensor.Tensor {
+	if slices.Equal(t.Shape(), l.shape) {
+		u := tensor.NewStrided(t.DType(), l.shape, l.strides)
+		u.CopyFrom(t)
+		return u
+	}
+	return t.Reshape(l.shape...)
+}
+
+func reshaped(shape func(op.Args) ([]int, error)) func(op.Args) (layout, error) {
+	return func(a op.Args) (layout, error) {
+		to, err := shape(a)
+		if err != nil {
+			return layout{}, err
+		}
+		v := a.Value("input")
+		strides, ok := tensor.ViewStrides(v.Shape(), v.Strides(), to)
+		if !ok {
+			strides = tensor.ContiguousStrides(to)
+		}
+		return layout{shape: to, strides: strides, copied: !ok}, nil
+	}
+}
+
+func viewLayout(a op.Args) (layout, error) {
+	l, err := reshaped(func(a op.Args) ([]int, error) { return inferShape(a, a.Ints("size")) })(a)
+	if err == nil && l.copied {
+		err = op.RuntimeError("view size is not compatible with input tensor's size and stride: use .reshape(...) instead")
+	}
+	return l, err
+}
+
+// inferShape replaces the -1 in a shape that the input's elements are to take.
+func inferShape(a op.Args, want []int) ([]int, error) {
+	n := tensor.NumElements(a.Value("input").Shape())
+	shape, known, hole := slices.Clone(want), 1, -1
+	for i, d := range want {
+		switch {
+		case d >= 0:
+			known *= d
+		case d < -1:
+			return nil, op.RuntimeError("invalid shape dimension %d", d)
+		case hole >= 0:
+			return nil, op.RuntimeError("only one dimension can be inferred")
+		default:
+			hole = i
+		}
+	}
+	switch {
+	case hole < 0 && known == n:
+	case hole >= 0 && known > 0 && n%known == 0:
+		shape[hole] = n / known
+	case hole >= 0 && known == 0 && n == 0:
+		return nil, op.RuntimeError("cannot reshape tensor of 0 elements into shape %s because the unspecified dimension size -1 can be any value and is ambiguous", tensor.ShapeString(want))
+	default:
+		return nil, op.RuntimeError("shape '%s' is invalid for input of size %d", tensor.ShapeString(want), n)
+	}
+	return shape, nil
+}
+
+func flattenedShape(a op.Args) ([]int, error) {
+	shape := a.Value("input").Shape()
+	from, err := wrapDim(a.Int("start_dim"), len(shape))
+	if err != nil {
+		return nil, err
+	}
+	to, err := wrapDim(a.Int("end_dim"), len(shape))
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case from > to:
+		return nil, op.RuntimeError("flatten() has invalid args: start_dim %d cannot come after end_dim %d", from, to)
+	case len(shape) == 0:
+		return []int{1}, nil
+	}
+	merged := tensor.NumElements(shape[from : to+1])
+	return slices.Concat(shape[:from], []int{merged}, shape[to+1:]), nil
+}
+
+func reshapeGrad(g *op.Grad) {
+	g.To("input", func() op.Value { return g.Reshape(g.G(), g.Value("input").Shape()) })
+}
+
+func sampleReshape(s *op.Sampler) []any {
+	shape := s.Shape(1, 4)
+	n := tensor.NumElements(shape)
+	if s.Bool() {
+		return []any{s.Tensor(-2, 2, shape...), []int{-1, shape[len(shape)-1]}}
+	}
+	return []any{s.Tensor(-2, 2, shape...), []int{n, 1}}
+}
+
+func transposed(v op.Value, dim0, dim1 int) (layout, error) {
+	n := len(v.Shape())
+	a, err := wrapDim(dim0, n)
+	if err != nil {
+		return layout{}, err
+	}
+	b, err := wrapDim(dim1, n)
+	if err != nil {
+		return layout{}, err
+	}
+	l := layout{shape: slices.Clone(v.Shape()), strides: slices.Clone(v.Strides())}
+	if n > 0 {
+		l.shape[a], l.shape[b] = l.shape[b], l.shape[a]
+		l.strides[a], l.strides[b] = l.strides[b], l.strides[a]
+	}
+	return l, nil
+}
+
+// permutation returns the wrapped dims of a permute.
+func permutation(a op.Args) ([]int, error) {
+	dims, n := a.Ints("dims"), len(a.Value("input").Shape())
+	if len(dims) != n {
+		return nil, op.RuntimeError("permute: argument 'dims' names %d dimensions but the input has %d", len(dims), n)
+	}
+	out := make([]int, n)
+	for i, d := range dims {
+		w, err := wrapDim(d, n)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(out[:i], w) {
+			return nil, op.RuntimeError("permute(): duplicate dims are not allowed: %s", tensor.ShapeString(dims))
+		}
+		out[i] = w
+	}
+	return out, nil
+}
+
+func permuted(a op.Args) (layout, error) {
+	dims, err := permutation(a)
+	if err != nil {
+		return layout{}, err
+	}
+	v := a.Value("input")
+	var l layout
+	for _, d := range dims {
+		l.shape, l.strides = append(l.shape, v.Shape()[d]), append(l.strides, v.Strides()[d])
+	}
+	return l, nil
+}
+
+// expanded is PyTorch's infer_expand_geometry.
+func expanded(a op.Args) (layout, error) {
+	v, size := a.Value("input"), a.Ints("size")
+	lead := len(size) - len(v.Shape())
+	if lead < 0 {
+		return layout{}, op.RuntimeError("expand: the number of sizes provided (%d) must be greater or equal to the number of dimensions in the tensor (%d)", len(size), len(v.Shape()))
+	}
+	l := layout{shape: slices.Clone(size), strides: make([]int, len(size))}
+	for i := len(size) - 1; i >= 0; i-- {
+		have := 1
+		switch {
+		case i >= lead:
+			have, l.strides[i] = v.Shape()[i-lead], v.Strides()[i-lead]
+		case i+1 < len(size):
+			l.strides[i] = l.shape[i+1] * l.strides[i+1]
+		}
+		switch {
+		case size[i] == -1 && i >= lead:
+			l.shape[i] = have
+		case size[i] < 0 || size[i] != have && have != 1:
+			return layout{}, op.RuntimeError("The expanded size of the tensor (%d) must match the existing size (%d) at non-singleton dimension %d", size[i], have, i)
+		case size[i] != have:
+			l.strides[i] = 0
+		}
+	}
+	return l, nil
+}
+
+func unsqueezed(a op.Args) (layout, error) {
+	v := a.Value("input")
+	d, err := wrapDim(a.Int("dim"), len(v.Shape())+1)
+	if err != nil {
+		return layout{}, err
+	}
+	step := 1
+	if d < len(v.Shape()) {
+		step = v.Shape()[d] * v.Strides()[d]
+	}
+	return layout{shape: slices.Insert(slices.Clone(v.Shape()), d, 1), strides: slices.Insert(slices.Clone(v.Strides()), d, step)}, nil
+}
+
+func squeezed(a op.Args) (layout, error) {
+	v := a.Value("input")
+	drop := -1
+	if a.Has("dim") {
+		d, err := wrapDim(a.Int("dim"), len(v.Shape()))
+		if err != nil {
+			return layout{}, err
+		}
+		drop = d
+	}
+	l := layout{shape: []int{}, strides: []int{}}
+	for i, n := range v.Shape() {
+		if n != 1 || drop >= 0 && i != drop {
+			l.shape, l.strides = append(l.shape, n), append(l.strides, v.Strides()[i])
+		}
+	}
+	return l, nil
+}
+
+// narrowRange returns the wrapped dimension and the checked range of a narrow.
+func narrowRange(a op.Args) (dim, start, n int, err error) {
+	shape := a.Value("input").Shape()
+	if len(shape) == 0 {
+		return 0, 0, 0, op.RuntimeError("narrow() cannot be applied to a 0-dim tensor")
+	}
+	if dim, err = wrapDim(a.Int("dim"), len(shape)); err != nil {
+		return
+	}
+	start, n = a.Int("start"), a.Int("length")
+	if start != shape[dim] {
+		if start, err = wrapDim(start, shape[dim]); err != nil {
+			return
+		}
+	}
+	if n < 0 || start+n > shape[dim] {
+		err = op.RuntimeError("start (%d) + length (%d) exceeds dimension size (%d)", start, n, shape[dim])
+	}
+	return
+}
+
+func narrowed(a op.Args) (layout, error) {
+	d, start, n, err := narrowRange(a)
+	if err != nil {
+		return layout{}, err
+	}
+	return cut(a.Value("input"), d, start, n, 1), nil
+}
+
+// cut is the layout of n entries of a dimension, step apart.
+func cut(v op.Value, d, start, n, step int) layout {
+	l := layout{shape: slices.Clone(v.Shape()), strides: slices.Clone(v.Strides()), offset: start * v.Strides()[d]}
+	l.shape[d] = n
+	l.strides[d] *= step
+	return l
+}
+
+// slicing is a Python slice of one dimension, brought into range.
+type slicing struct{ dim, start, end, n, step int }
+
+func checkSlice(a op.Args) error {
+	shape := a.Value("input").Shape()
+	if len(shape) == 0 {
+		return op.RuntimeError("slice() cannot be applied to a 0-dim tensor")
+	}
+	if a.Int("step") <= 0 {
+		return op.RuntimeError("slice step must be positive, not %d", a.Int("step"))
+	}
+	_, err := wrapDim(a.Int("dim"), len(shape))
+	return err
+}
+
+// sliceOf clips start and end as Python does.
+func sliceOf(a op.Args) slicing {
+	shape := a.Value("input").Shape()
+	d, _ := wrapDim(a.Int("dim"), len(shape))
+	size := shape[d]
+	clip := func(name string, v int) int {
+		if a.Has(name) {
+			v = a.Int(name)
+		}
+		if v < 0 {
+			v += size
+		}
+		return min(max(v, 0), size)
+	}
+	s := slicing{dim: d, start: clip("start", 0), step: a.Int("step")}
+	s.end = max(clip("end", size), s.start)
+	s.n = (s.end - s.start + s.step - 1) / s.step
+	return s
+}
+
+func sliced(a op.Args) (layout, error) {
+	s := sliceOf(a)
+	return cut(a.Value("input"), s.dim, s.start, s.n, s.step), nil
+}
+
+func sliceScatterMeta(a op.Args) ([]op.Meta, error) {
+	s, v := sliceOf(a), a.Value("input")
+	want := slices.Clone(v.Shape())
+	want[s.dim] = s.n
+	if !slices.Equal(want, a.Value("src").Shape()) {
+		return nil, op.RuntimeError("expected argument 'src' to have the slice's size %s but got %s", tensor.ShapeString(want), tensor.ShapeString(a.Value("src").Shape()))
+	}
+	return one(v.DType(), v.Shape(), iteratorStrides(v.Shape(), v)), nil
+}
+
+// contiguous keeps the input where it has the memory order already.
+func contiguous(a op.Args) (layout, error) {
+	v, f := a.Value("input"), a.Any("memory_format").(tensor.MemoryFormat)
+	switch {
+	case f == tensor.Preserve:
+		return layout{}, op.RuntimeError("preserve memory format is unsupported by the contiguous operator")
+	case f == tensor.ChannelsLast && len(v.Shape()) != 4:
+		return layout{}, op.RuntimeError("required rank 4 tensor to use channels_last format")
+	case f.Matches(v.Shape(), v.Strides()):
+		return layout{shape: v.Shape(), strides: v.Strides()}, nil
+	}
+	return layout{shape: v.Shape(), strides: f.Strides(v.Shape()), copied: true}, nil
+}
+
+func inferClone(a op.Args) ([]op.Meta, error) {
+	v := a.Value("input")
+	f, given := a.Any("memory_format").(tensor.MemoryFormat)
+	switch {
+	case !given || f == tensor.Preserve:
+		return one(v.DType(), v.Shape(), iteratorStrides(v.Shape(), v)), nil
+	case f == tensor.ChannelsLast && len(v.Shape()) != 4:
+		return nil, op.RuntimeError("required rank 4 tensor to use channels_last format")
+	}
+	return one(v.DType(), v.Shape(), f.Strides(v.Shape())), nil
+}
+
+// targetType is the dtype argument, or that of the argument other, or the input's.
+func targetType(a op.Args) tensor.DType {
+	if a.Has("dtype") {
+		return a.DType("dtype")
+	}
+	if a.Sig.Index("other") >= 0 && a.Has("other") {
+		return a.Value("other").DType()
+	}
+	return a.Value("input").DType()
+}
+
+func checkDevice(a op.Args) error {
+	if d, ok := a.Any("device").(op.Device); ok && d != "cpu" {
+		return op.RuntimeError("device '%s' is not available: argument 'device' must be 'cpu'", d)
+	}
+	return nil
+}
+
+// skipped reports whether cat passes over a tensor, as PyTorch does for
+// 1-d tensors without elements.
+func skipped(v op.Value) bool { return len(v.Shape()) == 1 && v.Shape()[0] == 0 }
+
+// catParts returns the tensors that are not skipped; the first one when all are.
+func catParts(a op.Args) []op.Value {
+	vs := a.Values("tensors")
+	parts := slices.DeleteFunc(slices.Clone(vs), skipped)
+	if len(parts) == 0 {
+		return vs[:1]
+	}
+	return parts
+}
+
+// catDim returns the wrapped dimension; 0 when every tensor is skipped.
+func catDim(a op.Args) int {
+	first := catParts(a)[0]
+	if skipped(first) {
+		return 0
+	}
+	d, _ := wrapDim(a.Int("dim"), len(first.Shape()))
+	return d
+}
+
+func checkCat(a op.Args) error {
+	vs := a.Values("tensors")
+	if len(vs) == 0 {
+		return op.RuntimeError("torch.cat(): expected argument 'tensors' to be a non-empty list of Tensors")
+	}
+	for i, v := range vs {
+		if len(v.Shape()) == 0 {
+			return op.RuntimeError("zero-dimensional tensor (at position %d) cannot be concatenated", i)
+		}
+	}
+	first := catParts(a)[0]
+	if skipped(first) {
+		return nil
+	}
+	_, err := wrapDim(a.Int("dim"), len(first.Shape()))
+	return err
+}
+
+func inferCat(a op.Args) ([]op.Meta, error) {
+	parts, d := catParts(a), catDim(a)
+	shape := slices.Clone(parts[0].Shape())
+	for i, v := range parts[1:] {
+		if len(v.Shape()) != len(shape) {
+			return nil, op.RuntimeError("Tensors must have same number of dimensions: got %d and %d", len(shape), len(v.Shape()))
+		}
+		for j, n := range v.Shape() {
+			if j != d && n != shape[j] {
+				return nil, op.RuntimeError("Sizes of tensors must match except in dimension %d. Expected size %d but got size %d for tensor number %d in the list", d, shape[j], n, i+1)
+			}
+		}
+		shape[d] += v.Shape()[d]
+	}
+	return one(catType(a), shape, catStrides(a, shape)), nil
+}
+
+func catType(a op.Args) tensor.DType {
+	var dim, zeroDim tensor.DType
+	for _, v := range a.Values("tensors") {
+		if len(v.Shape()) == 0 {
+			zeroDim = tensor.Promote(zeroDim, v.DType())
+		} else {
+			dim = tensor.Promote(dim, v.DType())
+		}
+	}
+	return tensor.PromoteWrapped(dim, zeroDim, tensor.Invalid)
+}
+
+// catStrides is channels-last when every tensor is, else contiguous.
+func catStrides(a op.Args, shape []int) []int {
+	for _, v := range a.Values("tensors") {
+		if len(v.Shape()) != 4 || tensor.Contiguous.Matches(v.Shape(), v.Strides()) || !tensor.ChannelsLast.Matches(v.Shape(), v.Strides()) {
+			return nil
+		}
+	}
+	return tensor.ChannelsLast.Strides(shape)
+}
+
+func catGrad(g *op.Grad) {
+	d, at := catDim(g.Args), 0
+	for _, v := range g.Values("tensors") {
+		if skipped(v) {
+			g.ToValue(v, func() op.Value { return zeros(g, v) })
+			continue
+		}
+		n := v.Shape()[d]
+		from := at
+		g.ToValue(v, func() op.Value { return g.Op("narrow", g.G(), d, from, n) })
+		at += n
+	}
+}
+
+func dimOf(a op.Args) int {
+	d, _ := wrapDim(a.Int("dim"), len(a.Value("input").Shape()))
+	return d
+}
+
+// checkIndex checks the index tensor of a gather or scatter on the input.
+func checkIndex(target string) func(op.Args) error {
+	return func(a op.Args) error {
+		v, index := a.Value(target), a.Value("index")
+		d, err := wrapDim(a.Int("dim"), len(v.Shape()))
+		if err != nil {
+			return err
+		}
+		if index.DType() != tensor.I64 {
+			return op.RuntimeError("expected argument 'index' to have dtype int64, not %s", index.DType())
+		}
+		return indexWithin(v, index, d, true)
+	}
+}
+
+// indexWithin rejects an index with another number of dimensions than v, or
+// with a dimension larger than v's, dim excepted when free is set.
+func indexWithin(v, index op.Value, dim int, free bool) error {
+	if tensor.NumElements(index.Shape()) == 0 {
+		return nil
+	}
+	if max(len(v.Shape()), 1) != max(len(index.Shape()), 1) {
+		return op.RuntimeError("argument 'index' must have as many dimensions as the tensor it indexes: %s and %s", tensor.ShapeString(index.Shape()), tensor.ShapeString(v.Shape()))
+	}
+	for i, n := range index.Shape() {
+		if (i != dim || !free) && i < len(v.Shape()) && n > v.Shape()[i] {
+			return op.RuntimeError("argument 'index' of shape %s exceeds %s in dimension %d", tensor.ShapeString(index.Shape()), tensor.ShapeString(v.Shape()), i)
+		}
+	}
+	return nil
+}
+
+func checkScatter(a op.Args) error {
+	if err := checkIndex("input")(a); err != nil {
+		return err
+	}
+	src := a.Value("src")
+	if src == nil {
+		return fits(a.Scalar("src"), a.Value("input").DType())
+	}
+	if src.DType() != a.Value("input").DType() {
+		return op.RuntimeError("expected argument 'src' to have the dtype of 'input', %s, not %s", a.Value("input").DType(), src.DType())
+	}
+	return indexWithin(src, a.Value("index"), dimOf(a), false)
+}
+
+func inferScatter(a op.Args) ([]op.Meta, error) {
+	return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
+}
+
+// scatterSource is the src argument, a Scalar repeated to the index's shape.
+func scatterSource(a op.Args) *tensor.Tensor {
+	if t := a.Tensor("src"); t != nil {
+		return t
+	}
+	t, err := scalarTensor(a.Scalar("src"), a.Value("input").DType()).Expand(a.Value("index").Shape()...)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// runScatterAdd sums half types in float32.
+func runScatterAdd(c *op.Run) error {
+	out, src := c.Out[0], c.Tensor("src")
+	sum := out
+	if slices.Contains(halfTypes, out.DType()) {
+		sum, src = tensor.New(tensor.F32, out.Shape()...), src.Convert(tensor.F32)
+	}
+	sum.CopyFrom(c.Tensor("input"))
+	err := kernel.ScatterAdd(sum, src, c.Tensor("index"), dimOf(c.Args))
+	if sum != out {
+		out.CopyFrom(sum)
+	}
+	return badIndex(err)
+}
+
+func badIndex(err error) error {
+	var bad *kernel.BadIndex
+	if errors.As(err, &bad) {
+		return op.RuntimeError("argument 'index': %v", bad)
+	}
+	return err
+}
+
+// gathered is the gradient of a scatter's src, which PyTorch defines for a src
+// of the index's shape.
+func gathered(g *op.Grad) op.Value {
+	return g.Op("gather", g.G(), dimOf(g.Args), g.Value("index"))
+}
+
+func sampleIndex(s *op.Sampler, shape []int, n int) *tensor.Tensor {
+	t := tensor.New(tensor.I64, shape...)
+	for i := range t.Len() {
+		t.SetInt(i, int64(s.Index(n)))
+	}
+	return t
+}
+
+// sampleScatter draws an index without repeats along dim, so that the result
+// does not depend on the order of writes.
+func sampleScatter(s *op.Sampler) []any {
+	shape := s.Shape(1, 4)
+	d := s.Index(len(shape))
+	index := tensor.New(tensor.I64, shape...)
+	shift := s.Index(shape[d])
+	for i := range shape[d] {
+		entry := index.Select(d, i)
+		for j := range entry.Len() {
+			entry.SetInt(j, int64((i+shift)%shape[d]))
+		}
+	}
+	return []any{s.Tensor(-2, 2, shape...), d, index, s.Tensor(-2, 2, shape...)}
+}

@@ -1,0 +1,143 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"plumb/verdict"
+)
+
+// Console writes a log for people: a line per test, findings in full with the
+// program that shows them, and a summary.
+type Console struct {
+	W       io.Writer
+	Color   bool
+	Verbose bool // a line per case
+	// Live rewrites a progress line in place; it needs a terminal.
+	Live bool
+	// MaxFindings bounds the findings printed in full per test; 0 means 1.
+	MaxFindings int
+
+	test    *Summary
+	name    string
+	printed int
+	drawn   time.Time
+}
+
+// Record counts the record and prints it when it is a finding.
+func (c *Console) Record(r *verdict.Record) {
+	if c.test == nil || c.name != r.Test {
+		c.test, c.name, c.printed = NewSummary(), r.Test, 0
+	}
+	c.test.Add(r)
+	switch {
+	case isFinding(r.Verdict.Word):
+		c.finding(r)
+	case c.Verbose:
+		c.clear()
+		fmt.Fprintf(c.W, "  %s  case %d  %s  %s\n", c.paint(r.Verdict.Word), r.Index, r.Program.ID(), detail(r))
+	}
+	c.progress()
+}
+
+func detail(r *verdict.Record) string {
+	v := r.Verdict
+	if v.Word == verdict.Aligned {
+		return fmt.Sprintf("%d tensors, worst %.2g of the limit", v.Compared, float64(v.Worst))
+	}
+	return firstLine(v.Reason)
+}
+
+func (c *Console) finding(r *verdict.Record) {
+	limit := max(c.MaxFindings, 1)
+	if c.printed++; c.printed > limit {
+		return
+	}
+	c.clear()
+	fmt.Fprintf(c.W, "\n%s %s, case %d (%s), candidate %s\n", c.paint(r.Verdict.Word), r.Test, r.Index, r.Program.ID(), r.Candidate)
+	fmt.Fprintln(c.W, indent(r.Verdict.Text()))
+	fmt.Fprintf(c.W, "\n%s\n", r.Program)
+}
+
+// End prints the test's line.
+func (c *Console) End(e *verdict.End) {
+	c.clear()
+	if e.Err != nil {
+		fmt.Fprintf(c.W, "%s %s\n", c.color("31", "ERROR"), e.Err)
+		return
+	}
+	s := c.test
+	if s == nil || c.name != e.Test {
+		s = NewSummary()
+	}
+	line := fmt.Sprintf("%-60s %s", e.Test, s.counts())
+	if s.Worst > 0 {
+		line += fmt.Sprintf(", worst %.2g of the limit", s.Worst)
+	}
+	fmt.Fprintln(c.W, line)
+	if more := c.printed - max(c.MaxFindings, 1); more > 0 && c.name == e.Test {
+		fmt.Fprintf(c.W, "  (%d more findings of this test not shown; -v shows every case)\n", more)
+	}
+}
+
+// Summary prints the counts and the seed.
+func (c *Console) Summary(s *Summary) {
+	c.clear()
+	fmt.Fprintln(c.W)
+	if s.Worst > 0 {
+		fmt.Fprintf(c.W, "nearest to its limit: %.2g at %s\n", s.Worst, s.WorstAt)
+	}
+	line := s.counts()
+	if n := len(s.Errors); n > 0 {
+		line += fmt.Sprintf(", %d tests in error", n)
+	}
+	code := "32"
+	if s.Findings() > 0 || len(s.Errors) > 0 {
+		code = "31"
+	}
+	fmt.Fprintf(c.W, "%s\n", c.color(code, fmt.Sprintf("== %s in %.1fs (%d tests, %s against %s, seed %d) ==",
+		line, s.Elapsed.Seconds(), s.Tests, strings.Join(s.Candidates, ", "), s.Reference, s.Seed)))
+}
+
+// progress rewrites the live line, at most ten times a second.
+func (c *Console) progress() {
+	if !c.Live || time.Since(c.drawn) < 100*time.Millisecond {
+		return
+	}
+	c.drawn = time.Now()
+	fmt.Fprintf(c.W, "\r\x1b[K%s  %s", c.name, c.test.counts())
+}
+
+func (c *Console) clear() {
+	if c.Live {
+		fmt.Fprint(c.W, "\r\x1b[K")
+	}
+}
+
+func (c *Console) paint(w verdict.Word) string {
+	switch {
+	case isFinding(w):
+		return c.color("31", string(w))
+	case w == verdict.Aligned:
+		return c.color("32", string(w))
+	}
+	return c.color("33", string(w))
+}
+
+func (c *Console) color(code, s string) string {
+	if !c.Color {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+func indent(s string) string {
+	return "  " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  ")
+}

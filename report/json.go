@@ -1,0 +1,67 @@
+package report
+
+import (
+	"encoding/json"
+	"io"
+
+	"plumb/compare"
+	"plumb/verdict"
+)
+
+// JSON writes one object per line: one for each record, {"error":…} for each
+// test that could not be judged, and {"summary":…} at the end.
+type JSON struct{ enc *json.Encoder }
+
+// NewJSON returns a sink that writes to w.
+func NewJSON(w io.Writer) *JSON {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return &JSON{enc}
+}
+
+type jsonRecord struct {
+	Test      string         `json:"test"`
+	Case      int            `json:"case"`
+	ID        string         `json:"id"`
+	Candidate string         `json:"candidate"`
+	Verdict   verdict.Word   `json:"verdict"`
+	Kind      verdict.Kind   `json:"kind,omitempty"`
+	Reason    string         `json:"reason,omitempty"`
+	Compared  int            `json:"compared"` // tensors and numbers
+	Worst     compare.Number `json:"worst"`    // observed error ÷ limit
+	// Finding and Program are the whole verdict and the program of a finding.
+	Finding *verdict.Verdict `json:"finding,omitempty"`
+	Program string           `json:"program,omitempty"`
+}
+
+// Record writes the record's line.
+func (j *JSON) Record(r *verdict.Record) {
+	v := r.Verdict
+	out := jsonRecord{Test: r.Test, Case: r.Index, ID: r.Program.ID(), Candidate: r.Candidate,
+		Verdict: v.Word, Kind: v.Kind, Reason: v.Reason, Compared: v.Compared, Worst: v.Worst}
+	if isFinding(v.Word) {
+		out.Finding, out.Program = v, r.Program.String()
+	}
+	_ = j.enc.Encode(out)
+}
+
+// End writes a line when the test could not be judged.
+func (j *JSON) End(e *verdict.End) {
+	if e.Err != nil {
+		_ = j.enc.Encode(map[string]any{"test": e.Test, "error": e.Err.Error()})
+	}
+}
+
+// Summary writes the last line. Cases is the sum of all verdicts, rejected
+// draws included.
+func (j *JSON) Summary(s *Summary) {
+	sum := map[string]any{
+		"cases": s.Cases(), "tests": s.Tests, "seed": s.Seed, "errors": len(s.Errors),
+		"compared": s.Compared, "worst": s.Worst, "seconds": s.Elapsed.Seconds(),
+		"reference": s.Reference, "candidates": s.Candidates,
+	}
+	for _, w := range order {
+		sum[string(w)] = s.Words[w]
+	}
+	_ = j.enc.Encode(map[string]any{"summary": sum})
+}

@@ -1,0 +1,95 @@
+// Package report turns the records of a run into what people and machines
+// read: a console log, JSON lines.
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"plumb/verdict"
+)
+
+// Sink receives the records of a run in order.
+type Sink interface {
+	Record(r *verdict.Record)
+	End(e *verdict.End)
+	Summary(s *Summary)
+}
+
+// Summary counts the verdicts of a run.
+type Summary struct {
+	Reference  string
+	Candidates []string
+	Seed       uint64
+	Tests      int
+	Words      map[verdict.Word]int
+	Errors     []error // mistakes in tests, rejected draws without end
+	Elapsed    time.Duration
+	Worst      float64 // largest observed error ÷ limit of an aligned case
+	WorstAt    string
+	Compared   int // tensors
+}
+
+// NewSummary returns an empty summary.
+func NewSummary() *Summary { return &Summary{Words: map[verdict.Word]int{}} }
+
+// Add counts a record.
+func (s *Summary) Add(r *verdict.Record) {
+	v := r.Verdict
+	s.Words[v.Word]++
+	s.Compared += v.Compared
+	if worst := float64(v.Worst); v.Word == verdict.Aligned && worst > s.Worst && v.WorstAt != nil {
+		s.Worst, s.WorstAt = worst, fmt.Sprintf("%s case %d, %s %s", r.Test, r.Index, v.WorstAt.Part, v.WorstAt.Name)
+	}
+}
+
+// Cases returns the number of records.
+func (s *Summary) Cases() int {
+	n := 0
+	for _, c := range s.Words {
+		n += c
+	}
+	return n
+}
+
+// Findings returns the number of records whose verdict speaks against a candidate.
+func (s *Summary) Findings() int {
+	n := 0
+	for w, c := range s.Words {
+		if isFinding(w) {
+			n += c
+		}
+	}
+	return n
+}
+
+func isFinding(w verdict.Word) bool {
+	switch w {
+	case verdict.Misaligned, verdict.Crash, verdict.Timeout, verdict.OOM, verdict.Fault:
+		return true
+	}
+	return false
+}
+
+// counts prints the verdicts, most wanted first: "740 aligned, 2 misaligned".
+func (s *Summary) counts() string {
+	words := slices.SortedFunc(maps.Keys(s.Words), func(a, b verdict.Word) int {
+		return slices.Index(order, a) - slices.Index(order, b)
+	})
+	var parts []string
+	for _, w := range words {
+		parts = append(parts, fmt.Sprintf("%d %s", s.Words[w], w))
+	}
+	if len(parts) == 0 {
+		return "no cases"
+	}
+	return strings.Join(parts, ", ")
+}
+
+var order = []verdict.Word{
+	verdict.Misaligned, verdict.Crash, verdict.Timeout, verdict.OOM, verdict.Fault, verdict.Unstable,
+	verdict.Aligned, verdict.Known, verdict.Fixed, verdict.Unsupported, verdict.Rejected,
+}

@@ -1,0 +1,273 @@
+package script
+
+import (
+	"fmt"
+	"strings"
+
+	"go.starlark.net/starlark"
+)
+
+// loadKey is the thread-local name of the loader.
+const loadKey = "plumb.load"
+
+// loader collects the tests while a module body runs.
+type loader struct {
+	file    *File
+	pending []starlark.Value // decorators
+	classes map[string]*class
+	class   *class
+	skip    string // of the class
+}
+
+// class is a test class.
+type class struct {
+	name    string
+	isTest  bool
+	skip    string
+	members map[string]*starlark.Function
+}
+
+func (c *class) String() string        { return c.name }
+func (c *class) Type() string          { return "class" }
+func (c *class) Freeze()               {}
+func (c *class) Truth() starlark.Bool  { return true }
+func (c *class) Hash() (uint32, error) { return hashString(c.name) }
+
+// autotest is what @autotest(…) gives.
+type autotest struct{ options Options }
+
+func (*autotest) String() string        { return "autotest" }
+func (*autotest) Type() string          { return "decorator" }
+func (*autotest) Freeze()               {}
+func (*autotest) Truth() starlark.Bool  { return true }
+func (*autotest) Hash() (uint32, error) { return 0, nil }
+
+// ignored is a decorator without effect, or one that skips.
+type ignored struct {
+	name string
+	skip string
+}
+
+func (i ignored) String() string        { return i.name }
+func (i ignored) Type() string          { return "decorator" }
+func (i ignored) Freeze()               {}
+func (i ignored) Truth() starlark.Bool  { return true }
+func (i ignored) Hash() (uint32, error) { return hashString(i.name) }
+
+// testCase is the first argument of a test: the class's functions.
+type testCase struct{ class *class }
+
+func (t testCase) String() string        { return "test_case" }
+func (t testCase) Type() string          { return "TestCase" }
+func (t testCase) Freeze()               {}
+func (t testCase) Truth() starlark.Bool  { return true }
+func (t testCase) Hash() (uint32, error) { return 0, nil }
+func (t testCase) AttrNames() []string   { return nil }
+
+// Attr returns a function of the class, bound to the test case.
+func (t testCase) Attr(name string) (starlark.Value, error) {
+	if t.class != nil {
+		if fn, ok := t.class.members[name]; ok {
+			return starlark.NewBuiltin(name, func(th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+				return starlark.Call(th, fn, append(starlark.Tuple{t}, args...), kwargs)
+			}), nil
+		}
+	}
+	if strings.HasPrefix(name, "assert") {
+		return nil, fmt.Errorf("%s is not supported in test files: every tensor is compared without it", name)
+	}
+	return nil, fmt.Errorf("the test case has no attribute %s", name)
+}
+
+func loaderOf(t *starlark.Thread) (*loader, error) {
+	if l, ok := t.Local(loadKey).(*loader); ok {
+		return l, nil
+	}
+	return nil, fmt.Errorf("this is only possible at the top of a file")
+}
+
+func (l *loader) note(t *starlark.Thread, format string, args ...any) {
+	p := l.file.out.source(l.file.top(t))
+	l.file.Notes = append(l.file.Notes, Note{int(p.line), fmt.Sprintf(format, args...)})
+}
+
+func decorate(t *starlark.Thread, l *loader, args starlark.Tuple) (starlark.Value, error) {
+	if len(args) != 1 {
+		return nil, fmt.Errorf("want one decorator")
+	}
+	v := args[0]
+	switch d := v.(type) {
+	case *autotest:
+	case *starlark.Builtin:
+		if d.Name() != "autotest" {
+			return nil, fmt.Errorf("@%s is not a decorator", d.Name())
+		}
+		v = &autotest{options}
+	case ignored:
+		if d.skip == "" {
+			l.note(t, "@%s has no effect", d.name)
+		}
+	case foreign:
+		name, err := callForeign(d, nil)
+		if err != nil {
+			return nil, err
+		}
+		return decorate(t, l, starlark.Tuple{name})
+	default:
+		return nil, fmt.Errorf("%s is not a decorator that test files know", v)
+	}
+	l.pending = append(l.pending, v)
+	return starlark.None, nil
+}
+
+// beginClass is the condition of the if statement that a class became.
+func beginClass(_ *starlark.Thread, l *loader, args starlark.Tuple) (starlark.Value, error) {
+	if l.class != nil {
+		return nil, fmt.Errorf("a class inside a class is not supported in test files")
+	}
+	name := string(args[0].(starlark.String))
+	c := &class{name: name, isTest: strings.HasPrefix(name, "Test"), members: map[string]*starlark.Function{}}
+	for _, base := range args[1:] {
+		switch b := base.(type) {
+		case foreign:
+			if !strings.HasSuffix(string(b), ".TestCase") && b != "TestCase" {
+				return nil, b.unavailable()
+			}
+			c.isTest = true
+		case *class:
+			c.isTest = c.isTest || b.isTest
+			for k, v := range b.members {
+				c.members[k] = v
+			}
+		case *pyType:
+		default:
+			return nil, fmt.Errorf("class %s: only test classes, class %s(unittest.TestCase), are supported in test files", name, name)
+		}
+	}
+	if !c.isTest {
+		return nil, fmt.Errorf("class %s: only test classes, class %s(unittest.TestCase), are supported in test files", name, name)
+	}
+	for _, d := range l.pending {
+		switch d := d.(type) {
+		case ignored:
+			c.skip = d.skip
+		case *autotest:
+			return nil, fmt.Errorf("@autotest belongs to a test function, not to class %s", name)
+		}
+	}
+	l.pending, l.class = nil, c
+	l.classes[name] = c
+	return starlark.True, nil
+}
+
+func endClass(_ *starlark.Thread, l *loader, _ starlark.Tuple) (starlark.Value, error) {
+	l.class = nil
+	return starlark.None, nil
+}
+
+// define registers a function that was just defined.
+func define(t *starlark.Thread, l *loader, args starlark.Tuple) (starlark.Value, error) {
+	fn, ok := args[0].(*starlark.Function)
+	if !ok {
+		return starlark.None, nil
+	}
+	decorators := l.pending
+	l.pending = nil
+	if l.class != nil {
+		l.class.members[fn.Name()] = fn
+	}
+	var auto *autotest
+	skip := ""
+	for _, d := range decorators {
+		switch d := d.(type) {
+		case *autotest:
+			auto = d
+		case ignored:
+			if d.skip != "" {
+				skip = d.skip
+			}
+		}
+	}
+	if !strings.HasPrefix(fn.Name(), "test") {
+		return starlark.None, nil
+	}
+	if auto == nil {
+		l.note(t, "%s has no @autotest and is not run", fn.Name())
+		return starlark.None, nil
+	}
+	return starlark.None, l.add(fn, auto.options, skip)
+}
+
+func (l *loader) add(fn *starlark.Function, o Options, skip string) error {
+	if required(fn) > 1 || l.class != nil && fn.NumParams() == 0 {
+		return fmt.Errorf("%s must have one parameter, the test case, not %d", fn.Name(), fn.NumParams())
+	}
+	f := l.file
+	test := &Test{Name: f.Name + "::" + fn.Name(), File: f.Name, Line: int(fn.Position().Line), Options: o, Skip: skip, file: f, fn: fn, class: l.class}
+	if l.class != nil {
+		test.Name = f.Name + "::" + l.class.name + "::" + fn.Name()
+		if test.Skip == "" {
+			test.Skip = l.class.skip
+		}
+	}
+	for _, other := range f.tests {
+		if other.Name == test.Name {
+			return fmt.Errorf("%s is defined twice; the first is at line %d", fn.Name(), other.Line)
+		}
+	}
+	f.tests = append(f.tests, test)
+	return nil
+}
+
+// required counts the parameters without default.
+func required(fn *starlark.Function) int {
+	n := 0
+	for i := range fn.NumParams() {
+		if fn.ParamDefault(i) == nil {
+			n++
+		}
+	}
+	if fn.HasVarargs() {
+		n--
+	}
+	if fn.HasKwargs() {
+		n--
+	}
+	return n
+}
+
+// callForeign gives the decorators of unittest their meaning.
+func callForeign(f foreign, args starlark.Tuple) (starlark.Value, error) {
+	name := string(f)
+	if name == "os.getenv" || name == "os.environ.get" {
+		return starlark.None, nil
+	}
+	dir, last := name, name
+	if i := strings.LastIndexByte(name, '.'); i >= 0 {
+		dir, last = name[:i], name[i+1:]
+	}
+	if dir != "unittest" && !strings.HasSuffix(dir, ".unittest") {
+		return nil, f.unavailable()
+	}
+	switch {
+	case last == "skip":
+		return ignored{name, reason(args, 0)}, nil
+	case last == "skipIf", last == "skipUnless":
+		if len(args) > 0 && bool(args[0].Truth()) == (last == "skipIf") {
+			return ignored{name, reason(args, 1)}, nil
+		}
+		return ignored{name, ""}, nil
+	case strings.HasPrefix(last, "skip_unless_") && last != "skip_unless_1n1d":
+		return ignored{name, "it needs several devices: " + last}, nil
+	}
+	return ignored{name, ""}, nil
+}
+
+func reason(args starlark.Tuple, i int) string {
+	if i < len(args) {
+		if s, ok := starlark.AsString(args[i]); ok && s != "" {
+			return s
+		}
+	}
+	return "skipped"
+}

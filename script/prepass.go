@@ -1,0 +1,617 @@
+package script
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The names by which rewritten source calls the engine.
+const (
+	fnImport   = "__import__"
+	fnFrom     = "__from__"
+	fnDecorate = "__decorate__"
+	fnClass    = "__class__"
+	fnEndClass = "__endclass__"
+	fnDef      = "__def__"
+	fnRaise    = "__raise__"
+	fnAssert   = "__assert__"
+	fnTruth    = "__truth__"
+	fnSlice    = "__slice__"
+	fnIs       = "__is__"
+	fnIsNot    = "__isnot__"
+)
+
+// prepass turns what Starlark's grammar lacks into what it has: imports,
+// decorators and classes become calls; is, ** and @ become marked operators;
+// f-strings, adjacent strings, annotations, x[a:b, c], "..." and imaginary
+// numbers become expressions. Line numbers stay.
+func prepass(src string) (*rewritten, *scanError) {
+	toks, err := scan(src)
+	if err != nil {
+		return nil, err
+	}
+	p := &prepasser{src: src, toks: toks}
+	if strings.HasPrefix(src, "\ufeff") {
+		p.replace(0, len("\ufeff"), "")
+		toks[0].start, toks[0].text = len("\ufeff"), strings.TrimPrefix(toks[0].text, "\ufeff")
+		if toks[0].text == "" {
+			p.toks = toks[1:]
+		}
+	}
+	for at := 0; at < len(p.toks) && p.toks[at].kind != tokEOF; {
+		end := at
+		for p.toks[end].kind != tokNewline {
+			end++
+		}
+		if err := p.logicalLine(p.toks[at:end]); err != nil {
+			return nil, err
+		}
+		at = end + 1
+	}
+	return apply(src, p.edits), nil
+}
+
+type prepasser struct {
+	src   string
+	toks  []token
+	edits []edit
+}
+
+func (p *prepasser) replace(start, end int, text string) {
+	p.edits = append(p.edits, edit{start: start, end: end, text: text})
+}
+
+func (p *prepasser) insert(at int, text string) { p.replace(at, at, text) }
+
+func fail(t token, format string, args ...any) *scanError {
+	return &scanError{t.start, fmt.Sprintf(format, args...)}
+}
+
+// logicalLine splits a line into its statements: the header of a compound
+// statement, and what ";" separates.
+func (p *prepasser) logicalLine(toks []token) *scanError {
+	if len(toks) == 0 {
+		return nil
+	}
+	if isCompound(toks[0]) {
+		colon := headerColon(toks)
+		if colon < 0 {
+			return p.statement(toks)
+		}
+		if err := p.statement(toks[:colon+1]); err != nil {
+			return err
+		}
+		toks = toks[colon+1:]
+	}
+	for len(toks) > 0 {
+		end := topLevel(toks, ";")
+		if end < 0 {
+			end = len(toks)
+		}
+		if err := p.statement(toks[:end]); err != nil {
+			return err
+		}
+		toks = toks[min(end+1, len(toks)):]
+	}
+	return nil
+}
+
+func isCompound(t token) bool {
+	switch t.text {
+	case "if", "elif", "else", "for", "while", "def", "class", "with", "try", "except", "finally", "async":
+		return t.kind == tokName
+	}
+	return false
+}
+
+// headerColon finds the colon that ends a compound statement's header.
+func headerColon(toks []token) int {
+	depth, lambdas := 0, 0
+	for i, t := range toks {
+		switch {
+		case t.is("(") || t.is("[") || t.is("{"):
+			depth++
+		case t.is(")") || t.is("]") || t.is("}"):
+			depth--
+		case t.is("lambda") && depth == 0:
+			lambdas++
+		case t.is(":") && depth == 0:
+			if lambdas == 0 {
+				return i
+			}
+			lambdas--
+		}
+	}
+	return -1
+}
+
+// topLevel finds a token outside brackets.
+func topLevel(toks []token, text string) int {
+	depth := 0
+	for i, t := range toks {
+		switch {
+		case t.is("(") || t.is("[") || t.is("{"):
+			depth++
+		case t.is(")") || t.is("]") || t.is("}"):
+			depth--
+		case depth == 0 && t.is(text):
+			return i
+		}
+	}
+	return -1
+}
+
+// unsupported says what to do about the statements that test files lack.
+var unsupported = map[string]string{
+	"with": "with is not supported in test files", "try": "try is not supported in test files",
+	"except": "except is not supported in test files", "finally": "finally is not supported in test files",
+	"global": "global is not supported in test files", "nonlocal": "nonlocal is not supported in test files",
+	"del": "del is not supported in test files", "async": "async is not supported in test files",
+	"yield": "yield is not supported in test files", "await": "await is not supported in test files",
+	"load": "load is not supported in test files: write import",
+}
+
+func (p *prepasser) statement(toks []token) *scanError {
+	if len(toks) == 0 {
+		return nil
+	}
+	first := toks[0]
+	if first.kind == tokName {
+		if msg, bad := unsupported[first.text]; bad && !(first.text == "load" && len(toks) > 1 && !toks[1].is("(")) {
+			return fail(first, "%s", msg)
+		}
+	}
+	switch {
+	case first.is("import"):
+		return p.importStmt(toks)
+	case first.is("from"):
+		return p.fromStmt(toks)
+	case first.is("@"):
+		p.wrap(toks, fnDecorate+"(")
+		return p.expressions(toks[1:])
+	case first.is("class"):
+		return p.classStmt(toks)
+	case first.is("raise"):
+		return p.raiseStmt(toks)
+	case first.is("assert"):
+		p.wrap(toks, fnAssert+"(")
+		return p.expressions(toks[1:])
+	case first.is("def"):
+		p.blankAnnotations(toks)
+	case first.kind == tokName && len(toks) > 2 && toks[1].is(":") && !isCompound(first) && !keywords[first.text]:
+		p.blankVariable(toks)
+	}
+	return p.expressions(toks)
+}
+
+// wrap puts a call around a statement, in the place of its first token.
+func (p *prepasser) wrap(toks []token, open string) {
+	p.replace(toks[0].start, toks[0].end, open)
+	p.insert(toks[len(toks)-1].end, ")")
+}
+
+func (p *prepasser) raiseStmt(toks []token) *scanError {
+	p.wrap(toks, fnRaise+"(")
+	if i := topLevel(toks, "from"); i > 0 {
+		p.replace(toks[i].start, toks[i].end, ",")
+	}
+	return p.expressions(toks[1:])
+}
+
+// dottedName reads a dotted name and returns the number of its tokens.
+func dottedName(toks []token) (string, int) {
+	var b strings.Builder
+	n := 0
+	for n < len(toks) && (toks[n].is(".") || toks[n].is("...") || toks[n].kind == tokName && !toks[n].is("import") && !toks[n].is("as")) {
+		b.WriteString(toks[n].text)
+		n++
+	}
+	return b.String(), n
+}
+
+// importStmt turns "import a.b as c, d" into "c = __import__("a.b"); …".
+func (p *prepasser) importStmt(toks []token) *scanError {
+	var out []string
+	rest := toks[1:]
+	for {
+		module, n := dottedName(rest)
+		if module == "" || strings.HasPrefix(module, ".") {
+			return fail(toks[0], "import needs the name of a module")
+		}
+		rest = rest[n:]
+		if len(rest) >= 2 && rest[0].is("as") && rest[1].kind == tokName {
+			out = append(out, fmt.Sprintf("%s = %s(%q)", rest[1].text, fnImport, module))
+			rest = rest[2:]
+		} else {
+			root, _, _ := strings.Cut(module, ".")
+			out = append(out, fmt.Sprintf("%s = %s(%q)", root, fnImport, root))
+		}
+		if len(rest) == 0 {
+			break
+		}
+		if !rest[0].is(",") {
+			return fail(rest[0], "unexpected %q in import", rest[0].text)
+		}
+		rest = rest[1:]
+	}
+	p.replace(toks[0].start, toks[len(toks)-1].end, strings.Join(out, "; "))
+	return nil
+}
+
+// fromStmt turns "from m import (a as b, c)" into "b = __from__("m", "a"); …".
+func (p *prepasser) fromStmt(toks []token) *scanError {
+	module, n := dottedName(toks[1:])
+	rest := toks[1+n:]
+	if module == "" || len(rest) < 2 || !rest[0].is("import") {
+		return fail(toks[0], "want from MODULE import NAME")
+	}
+	rest = slices.DeleteFunc(slices.Clone(rest[1:]), func(t token) bool { return t.is("(") || t.is(")") })
+	var out []string
+	for len(rest) > 0 {
+		name := rest[0]
+		if name.kind != tokName && !name.is("*") {
+			return fail(name, "unexpected %q in import", name.text)
+		}
+		rest = rest[1:]
+		bind := name.text
+		if len(rest) >= 2 && rest[0].is("as") && rest[1].kind == tokName {
+			bind, rest = rest[1].text, rest[2:]
+		}
+		if len(rest) > 0 && !rest[0].is(",") {
+			return fail(rest[0], "unexpected %q in import", rest[0].text)
+		}
+		rest = rest[min(1, len(rest)):]
+		switch {
+		case name.is("*"):
+			out = append(out, fmt.Sprintf("%s(%q, \"*\")", fnFrom, module))
+		case module == "__future__":
+			out = append(out, "pass")
+		default:
+			out = append(out, fmt.Sprintf("%s = %s(%q, %q)", bind, fnFrom, module, name.text))
+		}
+	}
+	p.replace(toks[0].start, toks[len(toks)-1].end, strings.Join(out, "; "))
+	return nil
+}
+
+// classStmt turns "class T(Base):" into "if __class__("T", Base):".
+func (p *prepasser) classStmt(toks []token) *scanError {
+	last := toks[len(toks)-1]
+	if len(toks) < 3 || toks[1].kind != tokName || !last.is(":") {
+		return fail(toks[0], "want class NAME(BASE):")
+	}
+	open := fmt.Sprintf("if %s(%q", fnClass, toks[1].text)
+	if toks[2].is("(") {
+		if !toks[3].is(")") {
+			open += ", "
+		}
+		p.replace(toks[0].start, toks[2].end, open)
+		return p.expressions(toks[3:])
+	}
+	p.replace(toks[0].start, toks[1].end, open+")")
+	return nil
+}
+
+// blankAnnotations removes the annotations of a def's parameters and result.
+func (p *prepasser) blankAnnotations(toks []token) {
+	depth := 0
+	for i := 0; i < len(toks)-1; i++ {
+		t := toks[i]
+		switch {
+		case t.is("(") || t.is("[") || t.is("{"):
+			depth++
+		case t.is(")") || t.is("]") || t.is("}"):
+			depth--
+		case t.is("->") && depth == 0:
+			p.replace(t.start, toks[len(toks)-2].end, "")
+			return
+		case t.is(":") && depth == 1 && isParameter(toks[:i]):
+			end := annotationEnd(toks[i:])
+			p.replace(t.start, toks[i+end-1].end, "")
+			i += end - 1
+		}
+	}
+}
+
+// isParameter reports whether the last token is a parameter's name.
+func isParameter(before []token) bool {
+	n := len(before)
+	return n >= 2 && before[n-1].kind == tokName && (before[n-2].is("(") || before[n-2].is(",") || before[n-2].is("*") || before[n-2].is("**"))
+}
+
+// annotationEnd returns the number of tokens from the colon up to the comma,
+// "=" or bracket that ends the annotation.
+func annotationEnd(toks []token) int {
+	depth := 0
+	for i, t := range toks {
+		switch {
+		case depth == 0 && (t.is(",") || t.is("=") || t.is(")")):
+			return i
+		case t.is("(") || t.is("[") || t.is("{"):
+			depth++
+		case t.is(")") || t.is("]") || t.is("}"):
+			depth--
+		}
+	}
+	return len(toks)
+}
+
+// blankVariable removes the annotation of "x: int = 3".
+func (p *prepasser) blankVariable(toks []token) {
+	eq := topLevel(toks, "=")
+	if eq < 0 {
+		p.replace(toks[0].start, toks[len(toks)-1].end, "pass")
+		return
+	}
+	p.replace(toks[1].start, toks[eq-1].end, "")
+}
+
+// expressions rewrites the tokens of a statement one by one.
+func (p *prepasser) expressions(toks []token) *scanError {
+	for i := 0; i < len(toks); i++ {
+		t := toks[i]
+		switch t.kind {
+		case tokString:
+			n, err := p.strings(toks[i:])
+			if err != nil {
+				return err
+			}
+			i += n - 1
+		case tokNumber:
+			p.number(t)
+		case tokName:
+			switch t.text {
+			case "is":
+				i += p.identity(toks[i:])
+			case "yield", "await":
+				return fail(t, "%s", unsupported[t.text])
+			}
+		case tokOp:
+			if err := p.operator(toks, i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// identity replaces "is" by "==" and "is not" by "!=", marked. It returns the
+// number of further tokens used.
+func (p *prepasser) identity(toks []token) int {
+	t, text, used := toks[0], "==", 0
+	if len(toks) > 1 && toks[1].is("not") {
+		t.end, text, used = toks[1].end, "!=", 1
+	}
+	p.edits = append(p.edits, edit{t.start, t.end, text, markIs})
+	return used
+}
+
+func (p *prepasser) operator(toks []token, i int) *scanError {
+	t := toks[i]
+	switch t.text {
+	case "**":
+		if i > 0 && endsOperand(toks[i-1]) {
+			p.edits = append(p.edits, edit{t.start, t.end, "//", markPow})
+		}
+	case "**=":
+		p.edits = append(p.edits, edit{t.start, t.end, "//=", markPow})
+	case "@":
+		p.edits = append(p.edits, edit{t.start, t.end, "*", markMatmul})
+	case "@=":
+		p.edits = append(p.edits, edit{t.start, t.end, "*=", markMatmul})
+	case "...":
+		p.replace(t.start, t.end, "Ellipsis")
+	case ":=":
+		return fail(t, ":= is not supported in test files")
+	case "[":
+		if i > 0 && endsOperand(toks[i-1]) {
+			p.subscript(toks[i+1:])
+		}
+	}
+	return nil
+}
+
+// keywords are the names that do not end an operand.
+var keywords = map[string]bool{
+	"and": true, "or": true, "not": true, "in": true, "is": true, "if": true, "else": true, "elif": true, "for": true,
+	"while": true, "lambda": true, "return": true, "def": true, "class": true, "import": true, "from": true, "as": true,
+	"raise": true, "assert": true, "pass": true, "break": true, "continue": true,
+}
+
+func endsOperand(t token) bool {
+	switch t.kind {
+	case tokNumber, tokString:
+		return true
+	case tokName:
+		return !keywords[t.text]
+	}
+	return t.is(")") || t.is("]") || t.is("}")
+}
+
+// subscript turns the slices of x[a:b, c] into slice(a, b); the tokens start
+// after the bracket. x[a:b] alone is left as it is.
+func (p *prepasser) subscript(toks []token) {
+	items, colons := splitSubscript(toks)
+	if len(items) < 2 || colons == 0 {
+		return
+	}
+	for _, item := range items {
+		p.sliceItem(item)
+	}
+}
+
+// splitSubscript returns the comma-separated items up to the closing bracket
+// and the number of colons outside inner brackets.
+func splitSubscript(toks []token) (items [][]token, colons int) {
+	depth, start := 0, 0
+	for i, t := range toks {
+		switch {
+		case depth == 0 && t.is("]"):
+			return append(items, toks[start:i]), colons
+		case t.is("(") || t.is("[") || t.is("{"):
+			depth++
+		case t.is(")") || t.is("]") || t.is("}"):
+			depth--
+		case depth == 0 && t.is("lambda"):
+			return nil, 0
+		case depth == 0 && t.is(":"):
+			colons++
+		case depth == 0 && t.is(","):
+			items = append(items, toks[start:i])
+			start = i + 1
+		}
+	}
+	return nil, 0
+}
+
+func (p *prepasser) sliceItem(item []token) {
+	if topLevel(item, ":") < 0 {
+		return
+	}
+	p.insert(item[0].start, "slice(")
+	empty, parts := true, 1
+	depth := 0
+	for _, t := range item {
+		switch {
+		case t.is("(") || t.is("[") || t.is("{"):
+			depth++
+		case t.is(")") || t.is("]") || t.is("}"):
+			depth--
+		}
+		if depth != 0 || !t.is(":") {
+			empty = false
+			continue
+		}
+		text := ","
+		if empty {
+			text = "None,"
+		}
+		p.replace(t.start, t.end, text)
+		empty = true
+		parts++
+	}
+	closing := ")"
+	if empty {
+		closing = "None)"
+	}
+	p.insert(item[len(item)-1].end, closing)
+}
+
+func (p *prepasser) number(t token) {
+	text := strings.ReplaceAll(t.text, "_", "")
+	if strings.HasSuffix(strings.ToLower(text), "j") {
+		text = "complex(0, " + text[:len(text)-1] + ")"
+	}
+	if text != t.text {
+		p.replace(t.start, t.end, text)
+	}
+}
+
+// strings rewrites a run of adjacent strings into one sum and returns their number.
+func (p *prepasser) strings(toks []token) (int, *scanError) {
+	n := 1
+	for n < len(toks) && toks[n].kind == tokString {
+		n++
+	}
+	if n > 1 {
+		p.insert(toks[0].start, "(")
+	}
+	for i, t := range toks[:n] {
+		if i > 0 {
+			p.insert(t.start, "+ ")
+		}
+		if err := p.stringLiteral(t); err != nil {
+			return 0, err
+		}
+	}
+	if n > 1 {
+		p.insert(toks[n-1].end, ")")
+	}
+	return n, nil
+}
+
+func (p *prepasser) stringLiteral(t token) *scanError {
+	open := strings.IndexAny(t.text, `"'`)
+	prefix := strings.ToLower(t.text[:open])
+	switch {
+	case strings.Contains(prefix, "f"):
+		return p.fstring(t, open)
+	case prefix == "u":
+		p.replace(t.start, t.start+1, "")
+	}
+	return nil
+}
+
+// fstring turns f"a{x}" into ("a%s" % (x,)).
+func (p *prepasser) fstring(t token, open int) *scanError {
+	body := t.text[open:]
+	width := 1
+	if len(body) >= 6 && strings.HasPrefix(body, strings.Repeat(body[:1], 3)) {
+		width = 3
+	}
+	inner := body[width : len(body)-width]
+	var text, args strings.Builder
+	for i := 0; i < len(inner); {
+		switch c := inner[i]; {
+		case strings.HasPrefix(inner[i:], "{{") || strings.HasPrefix(inner[i:], "}}"):
+			text.WriteByte(c)
+			i += 2
+		case c == '%':
+			text.WriteString("%%")
+			i++
+		case c == '{':
+			expr, conv, n := replacementField(inner[i+1:])
+			if n < 0 {
+				return fail(t, "only {expression}, {expression!r} and {expression!s} are supported in f-strings")
+			}
+			sub, err := prepass(expr)
+			if err != nil || strings.Contains(sub.text, "\n") || len(sub.marks) > 0 {
+				return fail(t, "the expression %s is not supported in an f-string", strconv.Quote(expr))
+			}
+			text.WriteString("%" + conv)
+			args.WriteString("(" + sub.text + "),")
+			i += 1 + n
+		case c == '}':
+			return fail(t, "a single } in an f-string")
+		default:
+			text.WriteByte(c)
+			i++
+		}
+	}
+	prefix := strings.NewReplacer("f", "", "F", "").Replace(t.text[:open])
+	quote := body[:width]
+	out := "(" + prefix + quote + text.String() + quote
+	if args.Len() > 0 {
+		out += " % (" + args.String() + ")"
+	} else {
+		out += " % ()"
+	}
+	p.replace(t.start, t.end, strings.ReplaceAll(out, "\n", `\n`)+")")
+	return nil
+}
+
+// replacementField reads "expr}" or "expr!r}" and returns the number of bytes
+// used, the brace included; -1 for what is not supported.
+func replacementField(s string) (expr, conv string, n int) {
+	depth := 0
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '(' || c == '[':
+			depth++
+		case c == ')' || c == ']':
+			depth--
+		case c == '{' || c == '\n' || c == '\\' || c == '\'' || c == '"':
+			return "", "", -1
+		case depth > 0:
+		case c == '}':
+			return s[:i], "s", i + 1
+		case c == '!' && i+2 < len(s) && s[i+2] == '}' && (s[i+1] == 'r' || s[i+1] == 's'):
+			return s[:i], s[i+1 : i+2], i + 3
+		case c == ':':
+			return "", "", -1
+		}
+	}
+	return "", "", -1
+}

@@ -1,0 +1,428 @@
+package script
+
+import (
+	"fmt"
+
+	"go.starlark.net/syntax"
+)
+
+// rewriter changes a parsed file so that operators, truth and slices reach the
+// engine, and so that functions and classes report themselves.
+type rewriter struct {
+	marks map[point]mark
+	// hints are the names of the variables to which calls are assigned, by the
+	// position that the call has at run time.
+	hints map[point]string
+	// calls are the call expressions by that position, for error messages.
+	calls map[point]*syntax.CallExpr
+	depth int // of functions
+	err   *syntax.Error
+}
+
+func at(p syntax.Position) point { return point{p.Line, p.Col} }
+
+func (r *rewriter) fail(p syntax.Position, format string, args ...any) {
+	if r.err == nil {
+		r.err = &syntax.Error{Pos: p, Msg: fmt.Sprintf(format, args...)}
+	}
+}
+
+func (r *rewriter) stmts(list []syntax.Stmt) []syntax.Stmt {
+	out := make([]syntax.Stmt, 0, len(list))
+	pending := false
+	for _, s := range list {
+		decorator := isCallOf(s, fnDecorate)
+		if pending && !decorator && !isDefinition(s) {
+			r.fail(syntax.Start(s), "a decorator must be followed by a function or a class")
+		}
+		if decorator && r.depth > 0 {
+			r.fail(syntax.Start(s), "a decorator inside a function is not supported in test files")
+		}
+		pending = decorator
+		r.stmt(s)
+		out = append(out, s)
+		if def, ok := s.(*syntax.DefStmt); ok && r.depth == 0 {
+			out = append(out, &syntax.ExprStmt{X: call(fnDef, def.Def, ident(def.Name.Name, def.Name.NamePos))})
+		}
+	}
+	if pending {
+		r.fail(syntax.Start(list[len(list)-1]), "a decorator must be followed by a function or a class")
+	}
+	return out
+}
+
+func isCallOf(s syntax.Stmt, fn string) bool {
+	e, ok := s.(*syntax.ExprStmt)
+	return ok && isCall(e.X, fn)
+}
+
+func isCall(e syntax.Expr, fn string) bool {
+	c, ok := e.(*syntax.CallExpr)
+	if !ok {
+		return false
+	}
+	id, ok := c.Fn.(*syntax.Ident)
+	return ok && id.Name == fn
+}
+
+func isDefinition(s syntax.Stmt) bool {
+	if _, ok := s.(*syntax.DefStmt); ok {
+		return true
+	}
+	i, ok := s.(*syntax.IfStmt)
+	return ok && isCall(i.Cond, fnClass)
+}
+
+func ident(name string, p syntax.Position) *syntax.Ident {
+	return &syntax.Ident{Name: name, NamePos: p}
+}
+
+func call(fn string, p syntax.Position, args ...syntax.Expr) *syntax.CallExpr {
+	return &syntax.CallExpr{Fn: ident(fn, p), Lparen: p, Args: args, Rparen: p}
+}
+
+func (r *rewriter) stmt(s syntax.Stmt) {
+	switch s := s.(type) {
+	case *syntax.AssignStmt:
+		r.assign(s)
+	case *syntax.DefStmt:
+		r.params(s.Params)
+		r.depth++
+		s.Body = r.stmts(s.Body)
+		r.depth--
+	case *syntax.ExprStmt:
+		s.X = r.expr(s.X)
+	case *syntax.ForStmt:
+		s.X = r.expr(s.X)
+		s.Body = r.stmts(s.Body)
+	case *syntax.WhileStmt:
+		s.Cond = r.truth(s.Cond)
+		s.Body = r.stmts(s.Body)
+	case *syntax.IfStmt:
+		r.ifStmt(s)
+	case *syntax.ReturnStmt:
+		if s.Result != nil {
+			s.Result = r.expr(s.Result)
+		}
+	case *syntax.LoadStmt:
+		r.fail(s.Load, "load is not supported in test files: write import")
+	}
+}
+
+func (r *rewriter) ifStmt(s *syntax.IfStmt) {
+	if isCall(s.Cond, fnClass) {
+		if r.depth > 0 {
+			r.fail(s.If, "a class inside a function is not supported in test files")
+		}
+		s.Cond = r.expr(s.Cond)
+		s.True = append(r.stmts(s.True), &syntax.ExprStmt{X: call(fnEndClass, s.If)})
+		return
+	}
+	s.Cond = r.truth(s.Cond)
+	s.True = r.stmts(s.True)
+	s.False = r.stmts(s.False)
+}
+
+func (r *rewriter) assign(s *syntax.AssignStmt) {
+	s.RHS = r.expr(s.RHS)
+	if id, ok := s.LHS.(*syntax.Ident); ok && s.Op == syntax.EQ {
+		r.hint(s.RHS, id.Name)
+	}
+	if s.Op == syntax.EQ {
+		s.LHS = r.target(s.LHS)
+		return
+	}
+	op, known := augmented[s.Op]
+	if !known {
+		return
+	}
+	switch r.marks[at(s.OpPos)] {
+	case markPow:
+		op = "ipow"
+	case markMatmul:
+		op = "imatmul"
+	}
+	value := call("__"+op+"__", s.OpPos, r.expr(copyTarget(s.LHS)), s.RHS)
+	if id, ok := s.LHS.(*syntax.Ident); ok {
+		r.hints[at(s.OpPos)] = id.Name
+	}
+	s.LHS = r.target(s.LHS)
+	s.Op, s.RHS = syntax.EQ, value
+}
+
+// copyTarget copies the nodes of an assignment's target that are rewritten or
+// resolved, so that it can be read as well.
+func copyTarget(e syntax.Expr) syntax.Expr {
+	switch e := e.(type) {
+	case *syntax.Ident:
+		return ident(e.Name, e.NamePos)
+	case *syntax.ParenExpr:
+		return copyTarget(e.X)
+	case *syntax.DotExpr:
+		d := *e
+		d.X = copyTarget(e.X)
+		return &d
+	case *syntax.IndexExpr:
+		d := *e
+		d.X, d.Y = copyTarget(e.X), copyTarget(e.Y)
+		return &d
+	case *syntax.Literal:
+		d := *e
+		return &d
+	case *syntax.UnaryExpr:
+		d := *e
+		d.X = copyTarget(e.X)
+		return &d
+	}
+	return e
+}
+
+func (r *rewriter) target(e syntax.Expr) syntax.Expr {
+	switch e := e.(type) {
+	case *syntax.IndexExpr:
+		e.X, e.Y = r.expr(e.X), r.expr(e.Y)
+	case *syntax.SliceExpr:
+		x := r.expr(e.X)
+		return &syntax.IndexExpr{X: x, Lbrack: e.Lbrack, Rbrack: e.Rbrack, Y: call("slice", e.Lbrack, r.bounds(e)...)}
+	case *syntax.DotExpr:
+		e.X = r.expr(e.X)
+	case *syntax.TupleExpr:
+		for i := range e.List {
+			e.List[i] = r.target(e.List[i])
+		}
+	case *syntax.ListExpr:
+		for i := range e.List {
+			e.List[i] = r.target(e.List[i])
+		}
+	case *syntax.ParenExpr:
+		e.X = r.target(e.X)
+	}
+	return e
+}
+
+// hint records that the result of e goes to a variable; the tensor below a
+// x.to(device) is hinted as well, since that call may be left out.
+func (r *rewriter) hint(e syntax.Expr, name string) {
+	switch e := e.(type) {
+	case *syntax.ParenExpr:
+		r.hint(e.X, name)
+	case *syntax.IndexExpr:
+		r.hints[at(e.Lbrack)] = name
+	case *syntax.CallExpr:
+		r.hints[at(e.Lparen)] = name
+		if dot, ok := e.Fn.(*syntax.DotExpr); ok && dot.Name.Name == "to" {
+			r.hint(dot.X, name)
+		}
+	}
+}
+
+func (r *rewriter) params(params []syntax.Expr) {
+	for _, p := range params {
+		if b, ok := p.(*syntax.BinaryExpr); ok && b.Op == syntax.EQ {
+			b.Y = r.expr(b.Y)
+		}
+	}
+}
+
+// binaryNames are the engine's names of the operators.
+var binaryNames = map[syntax.Token]string{
+	syntax.PLUS: "add", syntax.MINUS: "sub", syntax.STAR: "mul", syntax.SLASH: "truediv", syntax.SLASHSLASH: "floordiv",
+	syntax.PERCENT: "mod", syntax.AMP: "and", syntax.PIPE: "or", syntax.CIRCUMFLEX: "xor", syntax.LTLT: "lshift", syntax.GTGT: "rshift",
+	syntax.EQL: "eq", syntax.NEQ: "ne", syntax.LT: "lt", syntax.LE: "le", syntax.GT: "gt", syntax.GE: "ge",
+}
+
+var augmented = map[syntax.Token]string{
+	syntax.PLUS_EQ: "iadd", syntax.MINUS_EQ: "isub", syntax.STAR_EQ: "imul", syntax.SLASH_EQ: "itruediv", syntax.SLASHSLASH_EQ: "ifloordiv",
+	syntax.PERCENT_EQ: "imod", syntax.AMP_EQ: "iand", syntax.PIPE_EQ: "ior", syntax.CIRCUMFLEX_EQ: "ixor", syntax.LTLT_EQ: "ilshift", syntax.GTGT_EQ: "irshift",
+}
+
+var unaryNames = map[syntax.Token]string{syntax.MINUS: "neg", syntax.PLUS: "pos", syntax.TILDE: "invert"}
+
+func (r *rewriter) expr(e syntax.Expr) syntax.Expr {
+	switch e := e.(type) {
+	case *syntax.BinaryExpr:
+		return r.binary(e)
+	case *syntax.CallExpr:
+		return r.callExpr(e)
+	case *syntax.Comprehension:
+		return r.comprehension(e)
+	case *syntax.CondExpr:
+		e.True, e.Cond, e.False = r.expr(e.True), r.truth(e.Cond), r.expr(e.False)
+	case *syntax.DictEntry:
+		e.Key, e.Value = r.expr(e.Key), r.expr(e.Value)
+	case *syntax.DictExpr:
+		r.list(e.List)
+	case *syntax.DotExpr:
+		e.X = r.expr(e.X)
+	case *syntax.IndexExpr:
+		e.X, e.Y = r.expr(e.X), r.expr(e.Y)
+	case *syntax.LambdaExpr:
+		r.params(e.Params)
+		e.Body = r.expr(e.Body)
+	case *syntax.ListExpr:
+		r.list(e.List)
+	case *syntax.ParenExpr:
+		e.X = r.expr(e.X)
+	case *syntax.SliceExpr:
+		x := r.expr(e.X)
+		return call(fnSlice, e.Lbrack, append([]syntax.Expr{x}, r.bounds(e)...)...)
+	case *syntax.TupleExpr:
+		r.list(e.List)
+	case *syntax.UnaryExpr:
+		return r.unary(e)
+	}
+	return e
+}
+
+func (r *rewriter) list(es []syntax.Expr) {
+	for i := range es {
+		es[i] = r.expr(es[i])
+	}
+}
+
+func (r *rewriter) bounds(e *syntax.SliceExpr) []syntax.Expr {
+	out := make([]syntax.Expr, 3)
+	for i, b := range []syntax.Expr{e.Lo, e.Hi, e.Step} {
+		if b == nil {
+			out[i] = ident("None", e.Lbrack)
+		} else {
+			out[i] = r.expr(b)
+		}
+	}
+	return out
+}
+
+func (r *rewriter) callExpr(e *syntax.CallExpr) syntax.Expr {
+	e.Fn = r.expr(e.Fn)
+	r.calls[at(e.Lparen)] = e
+	for i, a := range e.Args {
+		switch a := a.(type) {
+		case *syntax.BinaryExpr:
+			if a.Op == syntax.EQ {
+				a.Y = r.expr(a.Y)
+				continue
+			}
+			e.Args[i] = r.expr(a)
+		case *syntax.UnaryExpr:
+			if a.Op == syntax.STAR || a.Op == syntax.STARSTAR {
+				a.X = r.expr(a.X)
+				continue
+			}
+			e.Args[i] = r.expr(a)
+		default:
+			e.Args[i] = r.expr(a)
+		}
+	}
+	return e
+}
+
+func (r *rewriter) comprehension(e *syntax.Comprehension) syntax.Expr {
+	for _, c := range e.Clauses {
+		switch c := c.(type) {
+		case *syntax.ForClause:
+			c.X = r.expr(c.X)
+		case *syntax.IfClause:
+			c.Cond = r.truth(c.Cond)
+		}
+	}
+	e.Body = r.expr(e.Body)
+	return e
+}
+
+func (r *rewriter) unary(e *syntax.UnaryExpr) syntax.Expr {
+	if e.X == nil {
+		return e
+	}
+	if e.Op == syntax.NOT {
+		e.X = r.truth(e.X)
+		return e
+	}
+	name, ok := unaryNames[e.Op]
+	if _, literal := e.X.(*syntax.Literal); literal || !ok {
+		return e
+	}
+	return call("__"+name+"__", e.OpPos, r.expr(e.X))
+}
+
+// truth makes the truth of a tensor observable.
+func (r *rewriter) truth(e syntax.Expr) syntax.Expr {
+	x := r.expr(e)
+	switch x.(type) {
+	case *syntax.Literal:
+		return x
+	}
+	p := syntax.Start(e)
+	if c, ok := x.(*syntax.CallExpr); ok {
+		p = c.Lparen
+	}
+	return call(fnTruth, p, x)
+}
+
+func (r *rewriter) binary(e *syntax.BinaryExpr) syntax.Expr {
+	switch e.Op {
+	case syntax.AND, syntax.OR:
+		e.X, e.Y = r.truth(e.X), r.expr(e.Y)
+		return e
+	case syntax.STAR, syntax.SLASH, syntax.SLASHSLASH, syntax.PERCENT:
+		return r.product(e)
+	case syntax.EQL, syntax.NEQ:
+		if r.marks[at(e.OpPos)] == markIs {
+			fn := fnIs
+			if e.Op == syntax.NEQ {
+				fn = fnIsNot
+			}
+			return call(fn, e.OpPos, r.expr(e.X), r.expr(e.Y))
+		}
+	}
+	name, ok := binaryNames[e.Op]
+	if !ok {
+		e.X, e.Y = r.expr(e.X), r.expr(e.Y)
+		return e
+	}
+	return call("__"+name+"__", e.OpPos, r.expr(e.X), r.expr(e.Y))
+}
+
+// product regroups a chain of multiplicative operators: a power, which was
+// parsed as one of them, binds tighter, to the right, and above a sign on its
+// left.
+func (r *rewriter) product(e *syntax.BinaryExpr) syntax.Expr {
+	var operands []syntax.Expr
+	var ops []*syntax.BinaryExpr
+	for {
+		ops = append(ops, e)
+		operands = append(operands, e.Y)
+		left, ok := e.X.(*syntax.BinaryExpr)
+		if !ok || left.Op != syntax.STAR && left.Op != syntax.SLASH && left.Op != syntax.SLASHSLASH && left.Op != syntax.PERCENT {
+			operands = append(operands, e.X)
+			break
+		}
+		e = left
+	}
+	// operands and ops are from right to left
+	for i := 0; i < len(ops); {
+		if r.marks[at(ops[i].OpPos)] != markPow {
+			i++
+			continue
+		}
+		operands[i+1] = power(operands[i+1], operands[i], ops[i].OpPos)
+		operands = append(operands[:i], operands[i+1:]...)
+		ops = append(ops[:i], ops[i+1:]...)
+	}
+	out := r.expr(operands[len(operands)-1])
+	for i := len(ops) - 1; i >= 0; i-- {
+		name := binaryNames[ops[i].Op]
+		if r.marks[at(ops[i].OpPos)] == markMatmul {
+			name = "matmul"
+		}
+		out = call("__"+name+"__", ops[i].OpPos, out, r.expr(operands[i]))
+	}
+	return out
+}
+
+func power(x, y syntax.Expr, p syntax.Position) syntax.Expr {
+	if u, ok := x.(*syntax.UnaryExpr); ok && u.Op != syntax.NOT {
+		u.X = power(u.X, y, p)
+		return u
+	}
+	return call("__pow__", p, x, y)
+}

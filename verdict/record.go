@@ -1,0 +1,26 @@
+package verdict
+
+import (
+	"plumb/backend"
+	"plumb/program"
+)
+
+// Record is one judged case.
+type Record struct {
+	Test      string
+	Index     int
+	Candidate string
+	Program   *program.Program
+	Verdict   *Verdict
+	Reference *backend.Outcome
+	Outcome   *backend.Outcome // the candidate's
+}
+
+// End says how a test ended. Err is set when its file is wrong or when the
+// reference rejected too many draws.
+type End struct {
+	Test     string
+	Judged   int
+	Rejected int
+	Err      error
+}

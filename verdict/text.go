@@ -1,0 +1,149 @@
+package verdict
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"plumb/backend"
+	"plumb/compare"
+	"plumb/tensor"
+)
+
+// String names the place, such as "call 2, value y[0]" or "gradient of x".
+func (w *Where) String() string {
+	switch w.Part {
+	case Grad, ParamGrad:
+		return "gradient of " + w.Name
+	case Param:
+		return "parameter " + w.Name + " after the last call"
+	case State:
+		return "buffer " + w.Name + " after the last call"
+	}
+	if w.Name == "" {
+		return "backward pass"
+	}
+	s := fmt.Sprintf("call %d, value %s", w.Call, w.Name)
+	for _, i := range w.Path {
+		s += fmt.Sprintf("[%d]", i)
+	}
+	return s
+}
+
+func (d *Difference) reason() string {
+	s := d.Where.String() + ": " + d.Diff.Message
+	if d.Where.Part == Grad || d.Where.Part == ParamGrad {
+		s = "the values agree; " + s
+	}
+	return s
+}
+
+// Text reports the verdict to a person, in lines that end with a newline. Equal
+// verdicts give equal text.
+func (v *Verdict) Text() string {
+	var b strings.Builder
+	fmt.Fprint(&b, v.Word)
+	if v.Kind != "" {
+		fmt.Fprintf(&b, " (%s)", v.Kind)
+	}
+	if reason := v.headline(); reason != "" {
+		fmt.Fprintf(&b, ": %s", reason)
+	}
+	b.WriteByte('\n')
+	if len(v.Differences) > 0 {
+		v.Differences[0].text(&b)
+	}
+	v.Reference.text(&b, "reference")
+	v.Candidate.text(&b, "candidate")
+	v.others(&b)
+	return b.String()
+}
+
+func (v *Verdict) headline() string {
+	if v.Word != Aligned {
+		return v.Reason
+	}
+	s := plural(v.Compared, "comparison")
+	if v.WorstAt != nil && v.Worst > 0 {
+		s += fmt.Sprintf(", worst error %s x the limit (%s of %s)", v.Worst, v.WorstAt.Part, v.WorstAt.Name)
+	}
+	return s
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func (d *Difference) text(b *strings.Builder) {
+	if d.Where.Line != "" {
+		fmt.Fprintf(b, "  %s\n", d.Where.Line)
+	}
+	for _, line := range d.Where.Users {
+		fmt.Fprintf(b, "  used by %s\n", line)
+	}
+	if d.Diff.Rule == compare.Distance {
+		fmt.Fprintf(b, "  limit       %s\n", d.Limit)
+		fmt.Fprintf(b, "  because     %s\n", d.Limit.Reason)
+		fmt.Fprintf(b, "  error       max abs %s, max rel %s, max ULP %d, mean abs %s, bias %s, cosine %.6g\n",
+			d.Diff.MaxAbs, d.Diff.MaxRel, uint64(d.Diff.MaxULP), d.Diff.MeanAbs, d.Diff.Bias, float64(d.Diff.Cosine))
+		fmt.Fprintf(b, "  would pass  %s\n", d.Diff.LeastLimit(d.Limit))
+	}
+	if len(d.Around) > 0 {
+		b.WriteByte('\n')
+		d.excerpt(b)
+		b.WriteByte('\n')
+	}
+}
+
+func (d *Difference) excerpt(b *strings.Builder) {
+	w := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(w, "  index\twant\tgot\terror / limit")
+	for _, s := range d.Around {
+		mark := ""
+		if s.Ratio > 1 {
+			mark = "  <"
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s%s\n", tensor.ShapeString(s.Index), s.Want, s.Got, s.Ratio, mark)
+	}
+	w.Flush()
+}
+
+func (s *Side) text(b *strings.Builder, name string) {
+	if s == nil {
+		return
+	}
+	fmt.Fprintf(b, "  %-9s   %s", name, s.Status)
+	switch {
+	case s.Status != backend.Raised:
+	case s.Line != "":
+		fmt.Fprintf(b, " in %q", s.Line)
+	default:
+		b.WriteString(" in the backward pass")
+	}
+	if s.Class != "" || s.Message != "" {
+		text := strings.TrimPrefix(s.Class+": "+s.Message, ": ")
+		fmt.Fprintf(b, "\n              %s", strings.ReplaceAll(text, "\n", "\n              "))
+	}
+	b.WriteByte('\n')
+}
+
+// maxOthers is how many later differences are listed.
+const maxOthers = 5
+
+func (v *Verdict) others(b *strings.Builder) {
+	if len(v.Differences) < 2 {
+		return
+	}
+	rest := v.Differences[1:]
+	fmt.Fprintf(b, "  also %s:\n", plural(len(rest), "later difference"))
+	for i, d := range rest {
+		if i == maxOthers {
+			fmt.Fprintf(b, "    and %d more\n", len(rest)-i)
+			return
+		}
+		fmt.Fprintf(b, "    %s: %s\n", &d.Where, d.Diff.Message)
+	}
+}

@@ -1,0 +1,204 @@
+// Package verdict judges what two backends did with one program.
+//
+// # Rules
+//
+// Judge applies these rules in order:
+//
+//  1. A side that does not support the program makes it unsupported; a side
+//     that crashed, timed out or ran out of memory gives its word to the
+//     verdict. The reference is looked at first, and the reason says which
+//     side it was.
+//  2. The results of the calls that both sides finished are compared in
+//     program order, each by the rules of package compare, with its structure
+//     before (tuples and their lengths, modules, plain Python values by type)
+//     and requires_grad after. The first call that differs is the verdict's.
+//  3. An exception on one side only is a misalignment. Exceptions on both
+//     sides make the program rejected, unless rule 2 found a difference.
+//  4. The modules' state after the last call, the gradients of the inputs and
+//     those of the parameters are compared, in this order.
+//
+// A limit is the operator's own only where a difference cannot be inherited:
+// see compare.LimitFor. Gradients and state have the default of their dtype.
+package verdict
+
+import (
+	"plumb/backend"
+	"plumb/compare"
+	"plumb/op"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// Word is the judgement.
+type Word string
+
+// The words. Judge gives the first seven; Known, Fixed and Unstable are for
+// those who compare a verdict with earlier ones.
+const (
+	Aligned     Word = "aligned"
+	Misaligned  Word = "misaligned"
+	Rejected    Word = "rejected" // both sides raised
+	Unsupported Word = "unsupported"
+	Crash       Word = "crash"
+	Timeout     Word = "timeout"
+	OOM         Word = "oom"
+	Fault       Word = "fault" // the harness failed, not the subject
+	Known       Word = "known"
+	Fixed       Word = "fixed"
+	Unstable    Word = "unstable" // the reference disagrees with itself
+)
+
+// Words lists every word.
+var Words = []Word{Aligned, Misaligned, Rejected, Unsupported, Crash, Timeout, OOM, Fault, Known, Fixed, Unstable}
+
+// Kind says what is misaligned: the part that was compared when its elements
+// differ, otherwise the rule of package compare that is broken ("shape",
+// "dtype", "structure", "layout"), or one of the kinds below.
+type Kind string
+
+// The kinds beyond parts and rules.
+const (
+	Exception    Kind = "exception"
+	RequiresGrad Kind = "requires_grad"
+)
+
+// Part is a part of an outcome.
+type Part string
+
+// The parts.
+const (
+	Value     Part = "value"      // of a call
+	Param     Part = "param"      // a module's parameter
+	State     Part = "state"      // a module's buffer
+	Grad      Part = "grad"       // of an input
+	ParamGrad Part = "param_grad" // of a module's parameter
+)
+
+// Where is the place of a comparison in a program.
+type Where struct {
+	Part Part `json:"part"`
+	// Call is the index of the call; the number of calls for what follows the
+	// last one: state and gradients.
+	Call   int    `json:"call"`
+	Line   string `json:"line,omitempty"`   // the text of the call
+	Target string `json:"target,omitempty"` // its public name; a module's call has the module's
+	// Name is the result, the input, or module and tensor as in "m.weight".
+	Name string `json:"name"`
+	Path []int  `json:"path,omitempty"` // position within a tuple
+	// Users are the lines of the calls that read the input or module.
+	Users []string `json:"users,omitempty"`
+}
+
+// Difference is a comparison that failed.
+type Difference struct {
+	Where Where         `json:"where"`
+	Kind  Kind          `json:"kind"`
+	Limit compare.Limit `json:"limit"`
+	Diff  compare.Diff  `json:"diff"`
+	// Around are the elements around the worst one; of the first difference only.
+	Around []compare.Sample `json:"around,omitempty"`
+}
+
+// Margin says how near its limit one passed or failed comparison came.
+type Margin struct {
+	Part   Part           `json:"part"`
+	Call   int            `json:"call"`
+	Name   string         `json:"name"`
+	Target string         `json:"target,omitempty"`
+	DType  string         `json:"dtype"`
+	Class  op.Class       `json:"class,omitempty"`
+	Ratio  compare.Number `json:"ratio"` // observed error ÷ limit
+}
+
+// Side says how a backend's run ended.
+type Side struct {
+	Status  backend.Status `json:"status"`
+	Class   string         `json:"class,omitempty"`
+	Message string         `json:"message,omitempty"`
+	// Call raised; the number of calls for the backward pass. It says nothing
+	// with another status.
+	Call int    `json:"call"`
+	Line string `json:"line,omitempty"` // the text of the call that raised
+}
+
+// Verdict is one judgement with its reason.
+type Verdict struct {
+	Word   Word   `json:"word"`
+	Kind   Kind   `json:"kind,omitempty"`
+	Reason string `json:"reason,omitempty"` // one sentence
+	Where  *Where `json:"where,omitempty"`  // of the first difference
+	// Reference and Candidate are set when a side did not end well.
+	Reference   *Side          `json:"reference,omitempty"`
+	Candidate   *Side          `json:"candidate,omitempty"`
+	Differences []Difference   `json:"differences,omitempty"` // in program order
+	Compared    int            `json:"compared"`              // tensors and numbers
+	Worst       compare.Number `json:"worst"`                 // the largest ratio of all comparisons
+	WorstAt     *Margin        `json:"worst_at,omitempty"`
+	Margins     []Margin       `json:"margins,omitempty"` // of every comparison, in order
+}
+
+// Policy is what the judge goes by.
+type Policy struct {
+	// Tols returns the numerics of the operators that answer to a public name;
+	// none when it is unknown. Nil knows no operator.
+	Tols func(target string) []op.Tol
+	// RTol and ATol, where set, replace the program's own.
+	RTol, ATol *float64
+	Compare    compare.Options
+	// IgnoreRequiresGrad is for sides that do not report it.
+	IgnoreRequiresGrad bool
+}
+
+// Judge compares a candidate's outcome with the reference's by the rules of
+// the package. It does not change them.
+func Judge(p *program.Program, ref, cand *backend.Outcome, policy Policy) *Verdict {
+	j := newJudge(p, ref, cand, policy)
+	if j.status(); j.v.Word != "" {
+		return j.v
+	}
+	j.calls()
+	j.exceptions()
+	if ref.Status == backend.OK && cand.Status == backend.OK {
+		j.final()
+		j.grads()
+		j.paramGrads()
+	}
+	return j.conclude()
+}
+
+// around is how many neighbours of the worst element are kept to either side.
+const around = 3
+
+// record notes one comparison of two tensors and whether their bits agree.
+func (j *judge) record(w Where, want, got *tensor.Tensor, limit compare.Limit) {
+	o := j.policy.Compare
+	d := compare.Tensors(want, got, limit, o)
+	j.v.Compared++
+	m := Margin{w.Part, w.Call, w.Name, w.Target, "", limit.Class, d.WorstRatio}
+	if want != nil {
+		m.DType = want.DType().String()
+	}
+	j.v.Margins = append(j.v.Margins, m)
+	if j.v.WorstAt == nil || d.WorstRatio > j.v.Worst {
+		j.v.Worst, j.v.WorstAt = d.WorstRatio, &m
+	}
+	if d.OK {
+		return
+	}
+	kind := Kind(d.Rule)
+	diff := Difference{Where: w, Limit: limit, Diff: d}
+	if d.Rule == compare.NonFinite || d.Rule == compare.Distance {
+		kind = Kind(w.Part)
+		if len(j.v.Differences) == 0 {
+			diff.Around = compare.Around(want, got, d.Worst, around, limit, o)
+		}
+	}
+	diff.Kind = kind
+	j.v.Differences = append(j.v.Differences, diff)
+}
+
+// differ notes a difference that is none of two tensors.
+func (j *judge) differ(w Where, kind Kind, message string) {
+	d := compare.Diff{Rule: compare.Rule(kind), Message: message}
+	j.v.Differences = append(j.v.Differences, Difference{Where: w, Kind: kind, Diff: d})
+}
