@@ -67,7 +67,7 @@ type Diff struct {
 	// the reported rule, Worst that of the largest error ÷ limit; nil for none.
 	First []int  `json:"first"`
 	Worst []int  `json:"worst"`
-	Want  string `json:"want,omitempty"` // the element at Worst
+	Want  string `json:"want,omitempty"` // the element at Worst, where a rule is broken
 	Got   string `json:"got,omitempty"`
 
 	// WorstRatio is the largest observed error ÷ limit: above 1 an element

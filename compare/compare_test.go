@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -209,6 +212,26 @@ func TestLimitFor(t *testing.T) {
 				t.Errorf("got %+v", l)
 			}
 		})
+	}
+}
+
+// TestDocumentedDefaults looks the default tolerances up in docs/numerics.md.
+func TestDocumentedDefaults(t *testing.T) {
+	page, err := os.ReadFile("../docs/numerics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d, tolerance := range defaults {
+		row := regexp.MustCompile(`(?m)^\|.*\b` + d.String() + `\b.*\| (\S+) \| (\S+) \|$`).FindStringSubmatch(string(page))
+		if row == nil {
+			t.Errorf("no row for %s", d)
+			continue
+		}
+		for i, text := range row[1:] {
+			if v, err := strconv.ParseFloat(text, 64); err != nil || Number(v) != tolerance[i] {
+				t.Errorf("%s: the page says %s, the code %s", d, text, short(tolerance[i]))
+			}
+		}
 	}
 }
 

@@ -313,26 +313,25 @@ func (m *meter) diff(want, got *tensor.Tensor, total int) Diff {
 	}
 	if worst >= 0 {
 		d.Worst = unravel(worst, want.Shape())
-		d.Want, d.Got = Element(want, worst), Element(got, worst)
 	}
-	d.Message = m.message(&d)
+	if !d.OK {
+		d.Want, d.Got = Element(want, worst), Element(got, worst)
+		d.Message = m.message(&d)
+	}
 	return d
 }
 
 func (m *meter) message(d *Diff) string {
 	share := fmt.Sprintf("%d of %d elements", d.Mismatches, d.Total)
 	at := tensor.ShapeString(d.Worst)
-	switch d.Rule {
-	case NonFinite:
+	if d.Rule == NonFinite {
 		return fmt.Sprintf("%s differ; at %s got %s, want %s", share, at, d.Got, d.Want)
-	case Distance:
-		far := fmt.Sprintf("is %s x the limit", d.WorstRatio)
-		if math.IsInf(m.worst, 1) && !math.IsInf(m.worstErr, 1) {
-			far = "where none is allowed"
-		}
-		return fmt.Sprintf("%s differ; worst at %s: got %s, want %s, error %s %s", share, at, d.Got, d.Want, Number(m.worstErr), far)
 	}
-	return ""
+	far := fmt.Sprintf("is %s x the limit", d.WorstRatio)
+	if math.IsInf(m.worst, 1) && !math.IsInf(m.worstErr, 1) {
+		far = "where none is allowed"
+	}
+	return fmt.Sprintf("%s differ; worst at %s: got %s, want %s, error %s %s", share, at, d.Got, d.Want, Number(m.worstErr), far)
 }
 
 func (m *meter) bias() Number {

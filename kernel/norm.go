@@ -96,38 +96,45 @@ func (a *Affine[T]) at(i int) (weight, bias float64) {
 	return weight, bias
 }
 
-// NormaliseGroups sets y to (x − mean)·scale·weight + bias, all of them one per group.
+// NormaliseGroups sets y to x·factor + offset with factor = scale·weight and offset = bias − mean·factor, all of them one per group.
+// Means, scales, factors and offsets are rounded to T, as in PyTorch's CPU kernels: where a group's elements are nearly equal, that rounding is most of the result.
 func NormaliseGroups[T float32 | float64](d Groups, x []T, mean, scale []float64, affine Affine[T], y []T) {
 	Parallel(d.Count, d.grain(), func(lo, hi int) {
 		for c := lo; c < hi; c++ {
 			weight, bias := affine.at(c)
+			factor := rounded[T](rounded[T](scale[c]) * weight)
+			offset := rounded[T](bias - rounded[T](mean[c])*factor)
 			for o := range d.Outer {
-				standardise(groupRun(d, x, o, c), mean[c], scale[c]*weight, bias, groupRun(d, y, o, c))
+				scaleShift(groupRun(d, x, o, c), factor, offset, groupRun(d, y, o, c))
 			}
 		}
 	})
 }
 
-func standardise[T float32 | float64](x []T, mean, scale, bias float64, y []T) {
+func rounded[T float32 | float64](v float64) float64 { return float64(T(v)) }
+
+func scaleShift[T float32 | float64](x []T, factor, offset float64, y []T) {
 	y = y[:len(x)]
 	for i, v := range x {
-		y[i] = T((float64(v)-mean)*scale + bias)
+		y[i] = T(float64(v)*factor + offset)
 	}
 }
 
-// NormaliseRows sets y to (x − mean)·scale·weight + bias for d.Outer = 1, mean and scale one per group, weight and bias one per inner index.
+// NormaliseRows sets y to (x·scale − mean·scale)·weight + bias for d.Outer = 1, mean and scale one per group, weight and bias one per inner index.
+// It rounds in between as NormaliseGroups does.
 func NormaliseRows[T float32 | float64](d Groups, x []T, mean, scale []float64, affine Affine[T], y []T) {
-	if !affine.present() {
-		NormaliseGroups(d, x, mean, scale, affine, y)
-		return
-	}
 	weight, bias := widen(affine.Weight, d.Inner, 1), widen(affine.Bias, d.Inner, 0)
 	Parallel(d.Count, d.grain(), func(lo, hi int) {
 		for c := lo; c < hi; c++ {
 			out := groupRun(d, y, 0, c)
-			m, s := mean[c], scale[c]
+			factor := rounded[T](scale[c])
+			offset := rounded[T](-factor * rounded[T](mean[c]))
+			if !affine.present() {
+				scaleShift(groupRun(d, x, 0, c), factor, offset, out)
+				continue
+			}
 			for i, v := range groupRun(d, x, 0, c) {
-				out[i] = T((float64(v)-m)*s*weight[i] + bias[i])
+				out[i] = T(rounded[T](float64(v)*factor+offset)*weight[i] + bias[i])
 			}
 		}
 	})

@@ -87,6 +87,9 @@ func (p *plan) step(k int) int { return p.steps[k][len(p.shape)-1] }
 // at returns the place in operand k of the element at linear position pos.
 func (p *plan) at(k, pos int) int {
 	at := 0
+	if p.total == 0 {
+		return at
+	}
 	for d := len(p.shape) - 1; d >= 0; d-- {
 		n := p.shape[d]
 		at += pos % n * p.steps[k][d]

@@ -94,12 +94,13 @@ func DivComplex(dst, a, b []complex128) {
 	}
 }
 
-// divComplex gives NaN for a zero divisor, as PyTorch's vectorised division does.
+// divComplex is a·conj(b) / |b|² with b scaled by its larger part, as in
+// PyTorch's vectorised division: a zero or infinite divisor gives NaN.
 func divComplex(a, b complex128) complex128 {
-	if b == 0 {
-		return cmplx.NaN()
-	}
-	return a / b
+	scale := max(math.Abs(real(b)), math.Abs(imag(b)))
+	c, d := real(b)/scale, imag(b)/scale
+	norm := (c*c + d*d) * scale
+	return complex((real(a)*c+imag(a)*d)/norm, (imag(a)*c-real(a)*d)/norm)
 }
 
 // DivTrunc sets dst to a / b rounded towards zero.

@@ -60,6 +60,9 @@ type Def struct {
 	Kernels []Kernel
 	// Grad writes the gradient; nil only with NoGrad.
 	Grad func(g *Grad)
+	// Fixed names the tensor arguments that have no gradient by definition,
+	// such as running statistics.
+	Fixed []string
 	// Sample draws the arguments of one legal call.
 	Sample func(s *Sampler) []any
 	// Exact computes one element in float64, for elementwise operators, from

@@ -101,7 +101,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		Names: append(both("pow"), "operator.pow"),
 		Doc:   "Power of the elements: input^exponent.",
 		Check: checkPow,
-		Infer: inferPow,
+		Infer: zipped(promoted("input", "exponent"), promoted("input", "exponent"), "input", "exponent"),
 		Kernels: []op.Kernel{
 			powKernel("integer", integralSet, nil, kernel.PowInt),
 			powKernel("float32", float32Set, kernel.PowConst[float32], kernel.Pow[float32]),
@@ -382,16 +382,6 @@ func divGrad(g *op.Grad) {
 		other := g.Value("other")
 		return g.Mul(g.Neg(g.G()), conj(g, g.Div(g.Div(g.Any("input"), other), other)))
 	})
-}
-
-// inferPow gives a contiguous result for a Scalar base, as PyTorch does.
-func inferPow(a op.Args) ([]op.Meta, error) {
-	to := promoted("input", "exponent")
-	metas, err := zipped(to, to, "input", "exponent")(a)
-	if err == nil && a.Value("input") == nil {
-		metas[0].Strides = nil
-	}
-	return metas, err
 }
 
 func checkPow(a op.Args) error {

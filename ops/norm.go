@@ -82,6 +82,7 @@ var normOps = []*op.Def{
 		Names:   []string{"torch.nn.functional.batch_norm"},
 		Doc:     "Normalises each channel, dimension 1: out = (input − mean)/√(var + eps)·weight + bias, with the batch's mean and biased variance in training, else the running ones; training updates those given: running = (1 − momentum)·running + momentum·batch, with the unbiased variance.",
 		Mutates: []string{"running_mean", "running_var"},
+		Fixed:   []string{"running_mean", "running_var"},
 		Check:   checkBatchNorm,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			x := a.Value("input")
@@ -173,11 +174,16 @@ func softmaxDef(id, params string, names []string, logarithm bool) *op.Def {
 		Kernels: []op.Kernel{
 			{Name: "float32", When: softmaxResult(tensor.F32, tensor.BF16), Run: softmaxRun[float32](logarithm)},
 			{Name: "float64", When: softmaxResult(tensor.F64), Run: softmaxRun[float64](logarithm)},
+			{Name: "no elements", When: emptyInput, Priority: 1, Run: zeroResults},
 		},
 		Grad: func(g *op.Grad) {
 			dim, err := softmaxDim(g.Args)
 			if err != nil {
 				op.Fail(err)
+			}
+			if tensor.NumElements(g.Out[0].Shape()) == 0 {
+				g.To("input", func() op.Value { return zeros(g, g.Value("input")) })
+				return
 			}
 			g.To("input", func() op.Value { return g.Op(backward, g.Cast(g.G(), g.Out[0].DType()), g.Out[0], dim) })
 		},

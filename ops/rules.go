@@ -185,7 +185,7 @@ func promoted(names ...string) func(op.Args) tensor.DType {
 // computed elementwise from vs: those of PyTorch's TensorIterator
 // (reorder_dimensions and allocate_or_resize_outputs). Nil means contiguous.
 func iteratorStrides(shape []int, vs ...op.Value) []int {
-	if !slices.ContainsFunc(vs, func(v op.Value) bool { return !tensor.Contiguous.Matches(v.Shape(), v.Strides()) }) {
+	if !slices.ContainsFunc(vs, func(v op.Value) bool { return !ordinary(shape, v) }) {
 		return nil
 	}
 	if same := sharedStrides(shape, vs); same != nil {
@@ -202,6 +202,15 @@ func iteratorStrides(shape []int, vs ...op.Value) []int {
 		step *= max(shape[d], 1)
 	}
 	return out
+}
+
+// ordinary reports whether v is contiguous; if it is broadcast to the shape,
+// in the strides of its dimensions of size 1 too.
+func ordinary(shape []int, v op.Value) bool {
+	if slices.Equal(shape, v.Shape()) {
+		return tensor.Contiguous.Matches(v.Shape(), v.Strides())
+	}
+	return slices.Equal(v.Strides(), tensor.ContiguousStrides(v.Shape()))
 }
 
 // sharedStrides returns the strides that all values of the shape have, when

@@ -303,16 +303,13 @@ func (c *pending) drawAll() error {
 	if c.method {
 		receiver = 1
 	}
-	places := make([]int, len(c.args))
-	if sig != nil {
-		place(sig, len(c.args), c.method, places)
-	}
 	for i, a := range c.args {
-		var p *op.Param
-		if sig != nil {
-			p = &sig.Params[places[i]]
+		p := c.positional(sig, i)
+		what := fmt.Sprintf("argument %d", i+1-receiver)
+		if p != nil {
+			what = "argument '" + p.Name + "'"
 		}
-		v, err := c.fill(a, p, fmt.Sprintf("argument %d", i+1-receiver))
+		v, err := c.fill(a, p, what)
 		if err != nil {
 			return &argumentError{i - receiver, "", err.Error()}
 		}
@@ -332,6 +329,20 @@ func (c *pending) drawAll() error {
 		}
 	}
 	c.kwargs = kept
+	return nil
+}
+
+// positional returns the parameter of a positional argument: of the chosen
+// signature, else of the first that has it.
+func (c *pending) positional(sig *op.Sig, i int) *op.Param {
+	if sig != nil {
+		return positionalParam(sig, i, len(c.args), c.method)
+	}
+	for _, s := range c.sigs {
+		if p := positionalParam(s, i, len(c.args), c.method); p != nil {
+			return p
+		}
+	}
 	return nil
 }
 

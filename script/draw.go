@@ -78,7 +78,7 @@ func (t *Test) Draw(src *choice.Source, env Env) (*program.Program, error) {
 	if t.Options.IncludeComplex {
 		d.gen.Complex = src.Bool()
 	}
-	plain := len(src.Record())
+	before := len(src.Record())
 	d.thread = &starlark.Thread{Name: t.Name, Print: func(*starlark.Thread, string) {}}
 	d.thread.SetLocal(drawKey, d)
 	d.thread.SetMaxExecutionSteps(maxSteps)
@@ -88,19 +88,29 @@ func (t *Test) Draw(src *choice.Source, env Env) (*program.Program, error) {
 	}
 	result, err := starlark.Call(d.thread, t.fn, args, nil)
 	if err == nil && d.fault == nil {
-		err = d.finish(result)
+		if err = d.idle(len(src.Record()) - before); err == nil {
+			err = d.finish(result)
+		}
 	}
-	switch {
-	case d.fault != nil:
+	if d.fault != nil {
 		return nil, d.fault
-	case err != nil:
+	}
+	if err != nil {
 		return nil, t.file.located(err)
-	case len(d.prog.Calls) == 0:
-		return nil, t.error("%s draws nothing: it makes no call of torch", t.Name)
-	case len(d.prog.Inputs) == 0 && len(src.Record()) == plain:
-		return nil, t.error("%s draws nothing: it uses no random value", t.Name)
 	}
 	return d.prog, nil
+}
+
+// idle returns an error when the test made no call or drew nothing.
+func (d *draw) idle(decisions int) error {
+	at := point{int32(d.test.Line), 1}
+	switch {
+	case len(d.prog.Calls) == 0:
+		return &positioned{at, fmt.Errorf("%s draws nothing: it makes no call of torch", d.test.Name)}
+	case decisions == 0:
+		return &positioned{at, fmt.Errorf("%s draws nothing: it uses no random value", d.test.Name)}
+	}
+	return nil
 }
 
 // fail ends the draw where no error can be returned.
@@ -204,7 +214,7 @@ func (d *draw) input(t *gen.Tensor) *symbol {
 
 // record appends a call.
 func (d *draw) record(c program.Call) *symbol {
-	base := "y"
+	base := "v"
 	if program.IsModule(c.Target) {
 		base = "m"
 	}
@@ -252,7 +262,7 @@ func (d *draw) observe(ref program.Ref) (backend.Value, error) {
 		return backend.Value{}, d.fault
 	}
 	p := *d.prog
-	p.Inputs, p.Calls = slices.Clip(p.Inputs), slices.Clip(p.Calls)
+	p.Inputs, p.Calls, p.Backward = slices.Clip(p.Inputs), slices.Clip(p.Calls), nil
 	v, err := d.env.Observer.Observe(&p, ref)
 	if err != nil {
 		d.fault = err

@@ -359,13 +359,14 @@ func makeAutotest(_ *starlark.Thread, a arguments) (starlark.Value, error) {
 			*into = &f
 		}
 	}
-	return &autotest{o}, a.switches(&o, map[string]*bool{
+	err := a.switches(map[string]*bool{
 		"check_graph": &o.CheckGraph, "check_allclose": &o.CheckAllClose, "check_dtype": &o.CheckDType,
 		"check_grad_use_random_data": &o.RandomGrad, "include_complex": &o.IncludeComplex,
 	})
+	return &autotest{o}, err
 }
 
-func (a arguments) switches(o *Options, into map[string]*bool) error {
+func (a arguments) switches(into map[string]*bool) error {
 	for _, param := range a.params {
 		field, ok := into[param]
 		if !ok || a.get(param) == nil {

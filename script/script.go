@@ -12,6 +12,7 @@ package script
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
@@ -126,10 +127,6 @@ func (f *File) errorAt(p point, msg string) *Error {
 	return &Error{File: f.Name, Line: int(p.line), Col: int(p.col), Msg: msg, Source: sourceLine(f.src, int(p.line))}
 }
 
-func (t *Test) error(format string, args ...any) *Error {
-	return t.file.errorAt(point{int32(t.Line), 1}, fmt.Sprintf(format, args...))
-}
-
 // located turns an error of any stage into an *Error in the original source.
 func (f *File) located(err error) error {
 	var p point
@@ -149,6 +146,7 @@ func (f *File) located(err error) error {
 		p = f.innermost(evalErr.CallStack)
 	}
 	p = f.argument(p, err)
+	msg = strings.Replace(msg, "Starlark computation cancelled: too many steps", fmt.Sprintf("this takes more than %d steps; a test must end by itself", maxSteps), 1)
 	if p.line == 0 {
 		return &Error{File: f.Name, Msg: msg}
 	}

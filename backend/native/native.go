@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,8 +78,15 @@ type value struct {
 
 func (r *run) program(ctx context.Context) {
 	p := r.job.Program
+	mutates := slices.ContainsFunc(p.Calls, func(c program.Call) bool {
+		return slices.ContainsFunc(r.table.Lookup(c.Target), func(d *op.Def) bool { return len(d.Mutates) > 0 })
+	})
 	for i := range p.Inputs {
-		v := r.session.Leaf(r.job.Inputs[i], p.Inputs[i].RequiresGrad)
+		t := r.job.Inputs[i]
+		if mutates {
+			t = copyOf(t)
+		}
+		v := r.session.Leaf(t, p.Inputs[i].RequiresGrad)
 		r.leaves = append(r.leaves, v)
 		r.env[program.Ref(p.Inputs[i].Name)] = &value{tensor: v}
 	}
@@ -99,6 +107,13 @@ func (r *run) program(ctx context.Context) {
 	if err := r.backward(); err != nil {
 		r.raise(len(p.Calls), err)
 	}
+}
+
+// copyOf returns a copy with the same strides.
+func copyOf(t *tensor.Tensor) *tensor.Tensor {
+	u := tensor.NewStrided(t.DType(), t.Shape(), t.Strides())
+	u.CopyFrom(t)
+	return u
 }
 
 // raise records how a call failed: a rejection, or something unsupported.
@@ -294,7 +309,7 @@ func (v *value) tensors() []*eager.Var {
 func cotangent(f *program.Fill, v *tensor.Tensor) *tensor.Tensor {
 	t := tensor.New(v.DType(), v.Shape()...)
 	n := t.Len()
-	if v.DType().IsComplex() {
+	if v.DType().IsComplex() && f.Dist != "" {
 		s := f.Cotangent(2 * n)
 		for i := range n {
 			t.Set(i, complex(s[2*i], s[2*i+1]))

@@ -42,7 +42,7 @@ func (e *encoder) request(mem *memory, jobs []*backend.Job, todo, lengths []int)
 		}
 	}
 	e.raw(`],"size":`)
-	e.int(len(mem.bytes))
+	e.int(max(mem.top, startMemory))
 	e.raw(`,"out":`)
 	e.int(mem.top)
 	e.raw(`}`)

@@ -527,6 +527,21 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
+func TestSignatureOverloads(t *testing.T) {
+	sigs, err := torch(t).Signatures("torch.nn.Conv2d")
+	if err != nil || len(sigs) != 2 {
+		t.Fatalf("%v, %v", sigs, err)
+	}
+	for i, padding := range []any{int64(1), "same"} {
+		args := []any{int64(1), int64(2), int64(3), int64(1), padding}
+		for j, sig := range sigs {
+			if _, err := sig.Bind(args, nil, false); (err == nil) != (i == j) {
+				t.Errorf("padding=%v with %s: %v", padding, sig, err)
+			}
+		}
+	}
+}
+
 func TestMemoryLimit(t *testing.T) {
 	torch(t)
 	w, err := Open(t.Context(), Config{MemoryLimit: 6 << 30})

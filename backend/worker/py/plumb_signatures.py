@@ -32,8 +32,7 @@ def of(target, f):
     if target.startswith("Tensor."):
         return schemas(name)
     if isinstance(f, type) and issubclass(f, torch.nn.Module):
-        text = from_source(name, f.__init__, dimensions(name), method=True)
-        return text and [text]
+        return from_source(name, f.__init__, dimensions(name), method=True)
     if target.startswith("torch.") and callable(f):
         return of_function(name, f)
     return None
@@ -43,9 +42,9 @@ def of_function(name, f):
     if getattr(f, "__name__", "") == "fn":  # boolean_dispatch: the form with one result
         f = getattr(torch.nn.functional, "_" + name, f)
     if inspect.isfunction(f):
-        text = from_source(name, f, dimensions(name), method=False)
-        if text:
-            return [text]
+        texts = from_source(name, f, dimensions(name), method=False)
+        if texts:
+            return texts
     return schemas(getattr(f, "__name__", name)) or schemas(name)
 
 
@@ -58,6 +57,7 @@ def dimensions(name):
 
 
 def from_source(name, f, n, method):
+    """Returns the signature, and one with words where sizes may be words, such as padding="same"."""
     try:
         node = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(f)))).body[0]
     except (OSError, TypeError, SyntaxError):
@@ -68,20 +68,26 @@ def from_source(name, f, n, method):
     plain = (args.posonlyargs + args.args)[1 if method else 0:]
     missing = len(args.posonlyargs + args.args) - len(args.defaults)
     defaults = ([None] * missing + list(args.defaults))[1 if method else 0:]
-    parts = [parameter(a, d, n) for a, d in zip(plain, defaults)]
-    if args.kwonlyargs:
-        parts.append("*")
-        parts += [parameter(a, d, n) for a, d in zip(args.kwonlyargs, args.kw_defaults)]
-    if None in parts:
-        return None
-    text = "%s(%s)" % (name, ", ".join(p for p in parts if p))
-    return text if method else text + " -> Tensor"
+    keyword = list(zip(args.kwonlyargs, args.kw_defaults))
+    texts = []
+    for words in (False, True):
+        parts = [parameter(a, d, n, words) for a, d in zip(plain, defaults)]
+        if keyword:
+            parts.append("*")
+            parts += [parameter(a, d, n, words) for a, d in keyword]
+        if None in parts:
+            return None
+        text = "%s(%s)" % (name, ", ".join(p for p in parts if p))
+        texts.append(text if method else text + " -> Tensor")
+    return texts[:1] if texts[0] == texts[1] else texts
 
 
-def parameter(arg, default, n):
+def parameter(arg, default, n, words):
     """Returns "type name=default", "" to leave it out, None when it has no notation."""
     if arg.arg.startswith("_") and default is not None:
         return ""
+    if words and arg.annotation is not None and re.fullmatch(r"Union\[str, .*\]|str \| .*", ast.unparse(arg.annotation)):
+        return "str " + arg.arg
     value = None if default is None else default_of(default)
     kind = kind_of(arg, default, n)
     if kind is None or default is not None and value is None:
@@ -137,14 +143,14 @@ def annotated(node, n):
 
 
 def kind_text(text, n):
-    text = text.strip("'\" ")
+    text = re.sub(r"\b(list|tuple)\[", lambda m: m.group(0).capitalize(), text.strip("'\" "))
     if text in KINDS:
         return KINDS[text]
     sized = re.fullmatch(r"_(size|ratio)_(any|[1-6])_(opt_)?t", text)
     if sized:
         base = "int" if sized.group(1) == "size" else "float"
         return "%s[%s]" % (base, (n or "1") if sized.group(2) == "any" else sized.group(2))
-    listed = re.fullmatch(r"(?:List|Sequence|list|Tuple|tuple|BroadcastingList([1-6]))\[(int|float)(?:, \.\.\.)?\]", text)
+    listed = re.fullmatch(r"(?:List|Sequence|Tuple|BroadcastingList([1-6]))\[(int|float)(?:, \.\.\.)?\]", text)
     if listed:
         return "%s[%s]" % (listed.group(2), listed.group(1) or "")
     optional = re.fullmatch(r"Optional\[(.*)\]", text)

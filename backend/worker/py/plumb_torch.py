@@ -12,6 +12,7 @@ import plumb_signatures
 import torch
 from torch.autograd import backward as differentiate
 from torch.nn import Module, Parameter
+from torch.nn.parameter import is_lazy
 
 Tensor = torch.Tensor
 strided = torch.strided
@@ -280,9 +281,10 @@ def store(memory, t):
 def store_state(memory, named):
     state = []
     for name, t in named:
+        kind = type(t)
         if t is None:
             state.append((name, None))
-        elif isinstance(t, Tensor) and not torch.nn.parameter.is_lazy(t):
+        elif kind is Parameter or kind is Tensor or isinstance(t, Tensor) and not is_lazy(t):
             state.append((name, store(memory, t)))
     return state
 
@@ -336,13 +338,13 @@ class Run:
         if state and str(i) in state:
             module.load_state_dict({name: load(self.memory, t) for name, t in state[str(i)].items()}, strict=True)
         self.modules[i] = module
-        entry = {"call": i, "initial": store_state(self.memory, module.state_dict().items())}
+        entry = {"call": i, "initial": store_state(self.memory, module.state_dict(keep_vars=True).items())}
         self.reply.setdefault("modules", []).append(entry)
 
     def finals(self):
         for entry in self.reply.get("modules", ()):
             module = self.modules[entry["call"]]
-            entry["final"] = store_state(self.memory, module.state_dict().items())
+            entry["final"] = store_state(self.memory, module.state_dict(keep_vars=True).items())
 
     def backward(self):
         """Differentiates; returns how long a cotangent stream must be, 0 when all were."""
@@ -378,7 +380,7 @@ class Run:
         self.reply["grads"] = [None if x.grad is None else store(memory, x.grad) for x in self.leaves]
         for entry in self.reply.get("modules", ()):
             named = self.modules[entry["call"]].named_parameters()
-            entry["grads"] = store_state(memory, ((name, p.grad) for name, p in named if not torch.nn.parameter.is_lazy(p)))
+            entry["grads"] = store_state(memory, ((name, p.grad) for name, p in named if not is_lazy(p)))
 
     def run(self):
         self.inputs()

@@ -15,6 +15,7 @@ import time
 REQUESTS, REPLIES, MEMORY = 3, 4, 5
 FAULT = 70
 ALIGN = 64
+KEEP = 64 << 20  # a mapping beyond this is not kept for smaller requests
 
 
 class Memory:
@@ -46,14 +47,15 @@ class Memory:
     def grow(self, end):
         size = max(2 * self.size, (end + 0xFFFFF) & ~0xFFFFF)
         try:
-            os.ftruncate(MEMORY, size)
+            if os.fstat(MEMORY).st_size < size:
+                os.ftruncate(MEMORY, size)
         except (OSError, OverflowError) as e:
             raise MemoryError("shared memory of %d bytes: %s" % (size, e)) from None
         self.follow(size)
 
     def follow(self, size):
-        """Maps the region again when the host or grow has enlarged it to size."""
-        if size <= self.size:
+        """Maps the region's first bytes again when that many are not, or far more are."""
+        if size <= self.size <= max(KEEP, 2 * size):
             return
         try:
             self.map(size)

@@ -41,7 +41,7 @@ def test_conv_transpose2d():
 
 @autotest()
 def test_layer_norm():
-    n = random(2, 8)
+    n = random(5, 9).to(int)
     m = torch.nn.LayerNorm(n)
     return m(random_tensor(ndim=3, dim2=n))
 

@@ -1,0 +1,324 @@
+package ops_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"plumb/choice"
+	"plumb/kernel"
+	"plumb/op"
+	"plumb/ops"
+	"plumb/tensor"
+)
+
+// sample draws a call of d's Sample.
+func sample(t *testing.T, d *op.Def, key uint64, dtype tensor.DType) *op.Call {
+	t.Helper()
+	var pos []any
+	var kws []op.Kwarg
+	for _, a := range d.Sample(&op.Sampler{Source: choice.New(key), DType: dtype}) {
+		if kw, ok := a.(op.Kwarg); ok {
+			kws = append(kws, kw)
+		} else {
+			pos = append(pos, a)
+		}
+	}
+	call, err := ops.Table().ResolveID(d.ID(), pos, kws)
+	if err != nil {
+		t.Fatalf("sample %d: %v", key, err)
+	}
+	return call
+}
+
+// everySample runs f on a few sampled calls of every operator of the table.
+func everySample(t *testing.T, f func(t *testing.T, call *op.Call)) {
+	for _, d := range ops.Table().Defs() {
+		if d.Sample == nil {
+			continue
+		}
+		t.Run(d.ID(), func(t *testing.T) {
+			for key := range uint64(24) {
+				f(t, sample(t, d, key, []tensor.DType{tensor.F64, tensor.F32}[key%2]))
+			}
+		})
+	}
+}
+
+// with returns the call with every tensor replaced by f of it.
+func with(call *op.Call, f func(*tensor.Tensor) *tensor.Tensor) *op.Call {
+	return &op.Call{Def: call.Def, Args: call.Args.MapValues(func(v op.Value) op.Value { return f(v.(*tensor.Tensor)) })}
+}
+
+// execute runs a call on copies of its tensors, as kernels may update some in place.
+func execute(t *testing.T, call *op.Call) []*tensor.Tensor {
+	t.Helper()
+	out, err := with(call, sameLayout).Execute()
+	if err != nil {
+		t.Fatalf("%s: %v", call.Def.ID(), err)
+	}
+	return out
+}
+
+func sameLayout(x *tensor.Tensor) *tensor.Tensor {
+	u, err := tensor.FromBytes(x.DType(), x.Shape(), x.Strides(), x.Offset(), slices.Clone(x.Storage()))
+	if err != nil {
+		panic(err)
+	}
+	return u
+}
+
+func tensorsOf(call *op.Call) []*tensor.Tensor {
+	var ts []*tensor.Tensor
+	for _, v := range call.Args.AllValues() {
+		ts = append(ts, v.(*tensor.Tensor))
+	}
+	return ts
+}
+
+func TestInferSaysWhatExecuteReturns(t *testing.T) {
+	layouts := []func(*tensor.Tensor) *tensor.Tensor{sameLayout, spaced, reversedOrder}
+	everySample(t, func(t *testing.T, call *op.Call) {
+		for i, layout := range layouts {
+			c := with(call, layout)
+			metas, err := c.Infer()
+			out, runErr := with(c, sameLayout).Execute()
+			if (err == nil) != (runErr == nil) {
+				t.Fatalf("layout %d: Infer says %v, Execute %v", i, err, runErr)
+			}
+			for j, m := range metas {
+				want := m.Strides
+				if want == nil {
+					want = tensor.ContiguousStrides(m.Shape)
+				}
+				if out[j].DType() != m.DType || !slices.Equal(out[j].Shape(), m.Shape) || !slices.Equal(out[j].Strides(), want) {
+					t.Errorf("layout %d, result %d is %s with strides %v, inferred %s%v with strides %v",
+						i, j, out[j], out[j].Strides(), m.DType, m.Shape, want)
+				}
+			}
+		}
+	})
+}
+
+// spaced lays x out with gaps between the elements.
+func spaced(x *tensor.Tensor) *tensor.Tensor {
+	shape := slices.Clone(x.Shape())
+	for i := range shape {
+		shape[i] *= 2
+	}
+	u := tensor.New(x.DType(), shape...)
+	for i, n := range x.Shape() {
+		u = u.Narrow(i, 0, n, 2)
+	}
+	u.CopyFrom(x)
+	return u
+}
+
+// reversedOrder lays x out with the first dimension innermost.
+func reversedOrder(x *tensor.Tensor) *tensor.Tensor {
+	shape := slices.Clone(x.Shape())
+	slices.Reverse(shape)
+	strides := tensor.ContiguousStrides(shape)
+	slices.Reverse(strides)
+	u := tensor.NewStrided(x.DType(), x.Shape(), strides)
+	u.CopyFrom(x)
+	return u
+}
+
+func TestLayoutDoesNotChangeValues(t *testing.T) {
+	everySample(t, func(t *testing.T, call *op.Call) {
+		want := execute(t, call)
+		for i, layout := range []func(*tensor.Tensor) *tensor.Tensor{spaced, reversedOrder} {
+			got, err := with(call, layout).Execute()
+			if err != nil {
+				if call.Def.ID() != "view" {
+					t.Fatalf("layout %d: %v", i, err)
+				}
+				continue
+			}
+			for j := range want {
+				if !close(call, got[j], want[j]) {
+					t.Errorf("layout %d, result %d differs: %v", i, j, tensorsOf(call))
+				}
+			}
+		}
+	})
+}
+
+// close reports equal bits, or for sums a difference that another order of
+// additions explains.
+func close(call *op.Call, got, want *tensor.Tensor) bool {
+	if call.Def.Tol.Class != op.Accumulating {
+		return got.SameBits(want)
+	}
+	if !slices.Equal(got.Shape(), want.Shape()) || got.DType() != want.DType() {
+		return false
+	}
+	scale, off := 1.0, 0.0
+	for i := range want.Len() {
+		scale = max(scale, math.Abs(want.Float(i)))
+		off = max(off, math.Abs(want.Float(i)-got.Float(i)))
+	}
+	return off <= 64*epsilon(want.DType())*scale
+}
+
+func epsilon(d tensor.DType) float64 {
+	if d == tensor.F32 {
+		return 0x1p-23
+	}
+	return 0x1p-52
+}
+
+func TestExactAgrees(t *testing.T) {
+	everySample(t, func(t *testing.T, call *op.Call) {
+		if call.Def.Exact == nil || !onlyTensors(call) {
+			return
+		}
+		out := execute(t, call)[0]
+		ins := broadcast(t, tensorsOf(call), out.Shape())
+		x := make([]float64, len(ins))
+		for i := range out.Len() {
+			for j, in := range ins {
+				x[j] = in.Float(i)
+			}
+			want := call.Def.Exact(x...)
+			if d := ulpDistance(out.DType(), out.Float(i), want); d > max(call.Def.Tol.ULP, 1) {
+				t.Fatalf("f(%v) = %v, exactly %v: %.1f ULP", x, out.Float(i), want, d)
+			}
+		}
+	})
+}
+
+// onlyTensors reports whether every attribute has its default.
+func onlyTensors(call *op.Call) bool {
+	for i, p := range call.Def.Sigs()[0].Params {
+		switch v := call.Args.Vals[i].(type) {
+		case op.Value, nil:
+		default:
+			if !p.HasDefault || p.Default != v {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func broadcast(t *testing.T, ts []*tensor.Tensor, shape []int) []*tensor.Tensor {
+	out := make([]*tensor.Tensor, len(ts))
+	for i, x := range ts {
+		y, err := x.Expand(shape...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[i] = y
+	}
+	return out
+}
+
+func ulpDistance(d tensor.DType, got, want float64) float64 {
+	if got == want || math.IsNaN(got) && math.IsNaN(want) {
+		return 0
+	}
+	ulp := math.Exp2(math.Floor(math.Log2(math.Abs(want)))) * epsilon(d)
+	return math.Abs(got-want) / ulp
+}
+
+func TestCommutative(t *testing.T) {
+	everySample(t, func(t *testing.T, call *op.Call) {
+		if !call.Def.Traits.Has(op.Commutative) {
+			return
+		}
+		swapped := op.Args{Sig: call.Args.Sig, Vals: slices.Clone(call.Args.Vals)}
+		swapped.Vals[0], swapped.Vals[1] = swapped.Vals[1], swapped.Vals[0]
+		if a, b := execute(t, call)[0], execute(t, &op.Call{Def: call.Def, Args: swapped})[0]; !a.SameBits(b) {
+			t.Errorf("f(a, b) ≠ f(b, a) for %v", tensorsOf(call))
+		}
+	})
+}
+
+func TestIdempotentAndInvolution(t *testing.T) {
+	everySample(t, func(t *testing.T, call *op.Call) {
+		idempotent := call.Def.Traits.Has(op.Idempotent)
+		if !idempotent && !call.Def.Traits.Has(op.Involution) {
+			return
+		}
+		once := execute(t, call)[0]
+		again := op.Args{Sig: call.Args.Sig, Vals: slices.Clone(call.Args.Vals)}
+		again.Vals[0] = once
+		want := tensorsOf(call)[0]
+		if idempotent {
+			want = once
+		}
+		if twice := execute(t, &op.Call{Def: call.Def, Args: again})[0]; !twice.SameBits(want) {
+			t.Errorf("applied twice to %v", tensorsOf(call))
+		}
+	})
+}
+
+func TestViewsShareStorage(t *testing.T) {
+	everySample(t, func(t *testing.T, call *op.Call) {
+		if !call.Def.Traits.Has(op.View) {
+			return
+		}
+		out, err := call.Execute()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if in := tensorsOf(call)[0]; out[0].Len() > 0 && out[0].DType() == in.DType() && !out[0].SharesStorage(in) {
+			t.Errorf("the result for %s is a copy", in)
+		}
+	})
+}
+
+func TestNoGradHasNoGradient(t *testing.T) {
+	for _, d := range ops.Table().Defs() {
+		if d.Traits.Has(op.NoGrad) != (d.Grad == nil) {
+			t.Errorf("%s: NoGrad is %v but Grad is nil: %v", d.ID(), d.Traits.Has(op.NoGrad), d.Grad == nil)
+		}
+	}
+}
+
+func TestThreadsDoNotChangeBits(t *testing.T) {
+	defer kernel.SetThreads(0)
+	big := func(shape ...int) *tensor.Tensor {
+		s := &op.Sampler{Source: choice.New(7), DType: tensor.F32}
+		return s.Tensor(0.5, 2, shape...)
+	}
+	wide, tall := big(3, 70000), big(30000, 9)
+	calls := map[string][]any{
+		"sum": {wide}, "mean": {tall, 0}, "max": {wide}, "max.dim": {tall, 0}, "softmax": {wide, 1},
+		"add": {wide, wide.Narrow(0, 0, 1, 1)}, "where": {mustCall(t, "gt", tall, 1.0), tall, 0.0},
+		"matmul": {big(150, 200), big(200, 150)}, "cat": {[]any{wide, wide}},
+	}
+	for _, d := range ops.Table().Defs() {
+		if d.Exact != nil && len(d.Sigs()[0].Params) == 1 {
+			calls[d.ID()] = []any{tall}
+		}
+	}
+	for id, args := range calls {
+		t.Run(id, func(t *testing.T) {
+			kernel.SetThreads(1)
+			want := mustCall(t, id, args...)
+			for _, n := range []int{2, 3, 7} {
+				kernel.SetThreads(n)
+				if !mustCall(t, id, args...).SameBits(want) {
+					t.Errorf("%d threads give other bits", n)
+				}
+			}
+		})
+	}
+}
+
+// mustCall returns the first result of an operator, by id.
+func mustCall(t *testing.T, id string, args ...any) *tensor.Tensor {
+	t.Helper()
+	call, err := ops.Table().ResolveID(id, args, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := call.Execute()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out[0]
+}
