@@ -69,13 +69,13 @@ type StuckError struct {
 	Test     string
 	Rejected int
 	Accepted int
-	Message  string // the reference's most frequent message
+	Message  string // the reference's most frequent message, with the target that raised it
 	Times    int
 }
 
 // Error describes the failure with the reference's most frequent message.
 func (e *StuckError) Error() string {
-	return fmt.Sprintf("%s: the reference rejected %d draws and accepted %d; %d times with: %s",
+	return fmt.Sprintf("%s: the reference rejected %d draws and accepted %d; %d times with %s",
 		e.Test, e.Rejected, e.Accepted, e.Times, e.Message)
 }
 
@@ -157,7 +157,7 @@ type caseRun struct {
 }
 
 func (l *lane) referAll(ctx context.Context, s *schedule, out chan<- *batch) error {
-	for {
+	for ctx.Err() == nil {
 		b := s.next()
 		if b == nil {
 			return nil
@@ -178,12 +178,16 @@ func (l *lane) referAll(ctx context.Context, s *schedule, out chan<- *batch) err
 		}
 		out <- b
 	}
+	return nil
 }
 
 func (l *lane) draw(b *batch) {
 	for i := range b.cases {
 		c := &b.cases[i]
 		c.program, c.err = b.test.Draw(b.first+i, l)
+		if cut := (*CutShort)(nil); errors.As(c.err, &cut) {
+			c.program, c.err = cut.Program, nil
+		}
 		if c.err == nil {
 			if err := c.program.Check(); err != nil {
 				c.err = fmt.Errorf("%s: case %d is not a valid program: %w", b.test.Name, b.first+i, err)
@@ -215,7 +219,7 @@ func (l *lane) Observe(p *program.Program, ref program.Ref) (backend.Value, erro
 		return backend.Value{}, err
 	}
 	if out.Status != backend.OK {
-		return backend.Value{}, &Rejection{out}
+		return backend.Value{}, &CutShort{p, out}
 	}
 	for i, c := range p.Calls {
 		if c.Result == string(ref) {
@@ -225,12 +229,16 @@ func (l *lane) Observe(p *program.Program, ref program.Ref) (backend.Value, erro
 	return backend.Value{}, fmt.Errorf("%s is not a value of the program", ref)
 }
 
-// Rejection is the error of an observation that the reference rejected; the
-// draw that meets it counts as rejected.
-type Rejection struct{ Outcome *backend.Outcome }
+// CutShort is the error of an observation that the reference failed. The draw
+// ends there, and the program so far is its case: the reference fails it
+// again, and the candidates have to fail it likewise.
+type CutShort struct {
+	Program *program.Program
+	Outcome *backend.Outcome
+}
 
-// Error returns the reference's exception.
-func (r *Rejection) Error() string { return r.Outcome.Class + ": " + r.Outcome.Message }
+// Error returns what the reference said.
+func (c *CutShort) Error() string { return c.Outcome.Class + ": " + c.Outcome.Message }
 
 func (b *batch) jobs() []*backend.Job {
 	var jobs []*backend.Job
@@ -301,18 +309,14 @@ func runBatch(ctx context.Context, b backend.Backend, jobs []*backend.Job) ([]*b
 // rejected reports whether the case is to be replaced by another draw: the
 // reference raised, and so did every candidate.
 func (c *caseRun) rejected() bool {
-	var r *Rejection
-	if errors.As(c.err, &r) {
-		return true
-	}
 	return c.err == nil && len(c.records) > 0 && !slices.ContainsFunc(c.records, func(r *verdict.Record) bool { return r.Verdict.Word != verdict.Rejected })
 }
 
-// reason returns the reference's message for a rejected case.
+// reason says where and why the reference rejected the case.
 func (c *caseRun) reason() string {
-	var r *Rejection
-	if errors.As(c.err, &r) {
-		return r.Error()
+	where := "the backward pass"
+	if c.ref.Call < len(c.program.Calls) {
+		where = c.program.Calls[c.ref.Call].Target
 	}
-	return c.ref.Class + ": " + c.ref.Message
+	return fmt.Sprintf("%s: %s: %s", where, c.ref.Class, c.ref.Message)
 }

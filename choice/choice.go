@@ -88,7 +88,7 @@ func (s *Source) Int(lo, hi int64) int64 {
 // Float draws a float64 in [lo, hi); lo when the range is empty.
 func (s *Source) Float(lo, hi float64) float64 {
 	u := float64(s.bits()) * 0x1p-53
-	fresh := lo + u*(hi-lo)
+	fresh := lo + float64(u*(hi-lo))
 	if fresh >= hi {
 		fresh = lo
 	}

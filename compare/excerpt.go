@@ -38,8 +38,11 @@ func Around(want, got *tensor.Tensor, index []int, n int, limit Limit, o Options
 func sampleAt(want, got *tensor.Tensor, index []int, limit Limit, o Options) Sample {
 	for d, i := range index {
 		want, got = want.Narrow(d, i, 1, 1), got.Narrow(d, i, 1, 1)
+		if limit.Magnitude != nil {
+			limit.Magnitude = limit.Magnitude.Narrow(d, i, 1, 1)
+		}
 	}
-	return Sample{index, Element(want, 0), Element(got, 0), Tensors(want, got, limit, o).WorstRatio}
+	return Sample{index, Element(want, 0), Element(got, 0), Judge(want, got, limit, o).WorstRatio}
 }
 
 // LeastLimit says which tolerances would just pass where a distance broke the

@@ -18,6 +18,10 @@ const Explicit op.Class = "explicit"
 //
 //	|got − want| ≤ ATol + RTol·|want|   or   units in the last place ≤ ULP
 //
+// or, where Magnitude is set and the tolerances are not, when
+//
+//	|got − want| ≤ Units·Unit·Magnitude   of that element.
+//
 // The zero tolerances ask for equal values. A negative or NaN tolerance counts
 // as zero.
 type Limit struct {
@@ -25,11 +29,18 @@ type Limit struct {
 	RTol   Number   `json:"rtol"`
 	ATol   Number   `json:"atol"`
 	ULP    Number   `json:"ulp,omitempty"`
-	Reason string   `json:"reason"` // where the numbers come from
+	Units  Number   `json:"units,omitempty"` // roundings on both sides
+	Unit   Number   `json:"unit,omitempty"`  // roundoff of the dtype
+	Reason string   `json:"reason"`          // where the numbers come from
+
+	Magnitude *tensor.Tensor `json:"-"` // Σ|terms| by element, in float64
 }
 
 // String states the rule in words.
 func (l Limit) String() string {
+	if l.Magnitude != nil {
+		return fmt.Sprintf("|got - want| <= %.3g * %.3g * Σ|terms|", float64(l.Units), float64(l.Unit))
+	}
 	if l.RTol == 0 && l.ATol == 0 && l.ULP == 0 {
 		return "equal values"
 	}
@@ -77,6 +88,8 @@ type Basis struct {
 	Tols []op.Tol
 	// Same says that every input of the call has the same bits on both sides.
 	Same bool
+	// Bound is the rounding-error bound of the result; nil when there is none.
+	Bound *Bound
 	// RTol and ATol are explicit tolerances; one that is nil is the default's.
 	RTol, ATol *float64
 }
@@ -87,7 +100,11 @@ type Basis struct {
 //  2. An explicit tolerance holds as it was given.
 //  3. An operator of the exact class is exact when its inputs are the same
 //     bits on both sides; otherwise the difference may be inherited.
-//  4. Everything else has PyTorch's default of its dtype.
+//  4. A result with a rounding-error bound may differ by the errors of both
+//     sides: 2·Units·u·Σ|terms|; not at all when its sums are exact.
+//  5. An operator of the pointwise class has its ULP limit when its inputs are
+//     the same bits on both sides.
+//  6. Everything else has PyTorch's default of its dtype.
 func LimitFor(b Basis) Limit {
 	l := Default(b.DType)
 	if !b.DType.IsDifferentiable() {
@@ -98,11 +115,33 @@ func LimitFor(b Basis) Limit {
 	}
 	l.Class = classOf(b.Tols)
 	switch {
-	case l.Class != op.Exact:
-	case b.Same:
+	case l.Class == op.Exact && b.Same:
 		return Exactly(b.Tols[0].Reason)
-	default:
+	case b.Bound != nil:
+		bounded := b.Bound.accumulating(b.DType)
+		if bounded.Class == "" {
+			bounded.Class = op.Accumulating
+		}
+		return bounded
+	case l.Class == op.Pointwise && b.Same:
+		return pointwise(b.Tols, b.DType)
+	case l.Class == op.Exact:
 		l.Reason += ": the operator is exact, but its inputs differ already"
+	}
+	return l
+}
+
+// pointwise returns the largest ULP limit among the operators. A half dtype is
+// computed in float32 and rounded once: two units there cover both sides.
+func pointwise(tols []op.Tol, d tensor.DType) Limit {
+	l := Limit{Class: op.Pointwise}
+	for _, t := range tols {
+		if Number(t.ULP) >= l.ULP {
+			l.ULP, l.Reason = Number(t.ULP), t.Reason
+		}
+	}
+	if Roundoff(d) > 0x1p-12 {
+		l.ULP = min(l.ULP, 2)
 	}
 	return l
 }

@@ -6,7 +6,8 @@ import (
 )
 
 // The float32 functions compute in float64 and round once: the error is below
-// 0.51 ULP of float32.
+// 0.51 ULP of float32. Conversions have loops of their own, because a
+// conversion waits for the register that it overwrites.
 
 const (
 	log2e = 1 / math.Ln2
@@ -18,7 +19,11 @@ func expFast(x float64) float64 {
 	shifted := x*log2e + magic
 	n := shifted - magic
 	t := x - n*math.Ln2
-	p := 1 + t*(1+t*(1.0/2+t*(1.0/6+t*(1.0/24+t*(1.0/120+t*(1.0/720+t*(1.0/5040+t*(1.0/40320))))))))
+	t2 := t * t
+	t4 := t2 * t2
+	low := 1 + t + t2*(1.0/2+t*(1.0/6))
+	high := 1.0/24 + t*(1.0/120) + t2*(1.0/720+t*(1.0/5040))
+	p := low + t4*(high+t4*(1.0/40320))
 	return math.Float64frombits(math.Float64bits(p) + math.Float64bits(shifted)<<52)
 }
 
@@ -34,29 +39,65 @@ func expClamped(x float64) float64 {
 	return expFast(x)
 }
 
-// Exp32 sets dst to e^a.
-func Exp32(dst, a []float32) {
-	a = a[:len(dst)]
-	for i := range dst {
-		dst[i] = float32(expClamped(float64(a[i])))
+// viaFloat64 makes a float32 block function of a float64 one.
+func viaFloat64(f func(x []float64)) func(dst, a []float32) {
+	return func(dst, a []float32) {
+		var buf [256]float64
+		for len(dst) > 0 {
+			x := buf[:min(len(dst), len(buf))]
+			for i, v := range a[:len(x)] {
+				x[i] = float64(v)
+			}
+			f(x)
+			for i, v := range x {
+				dst[i] = float32(v)
+			}
+			dst, a = dst[len(x):], a[len(x):]
+		}
 	}
 }
 
-// Sigmoid32 sets dst to 1 / (1 + e^-a).
-func Sigmoid32(dst, a []float32) {
-	a = a[:len(dst)]
-	for i := range dst {
-		dst[i] = float32(1 / (1 + expClamped(-float64(a[i]))))
-	}
-}
-
-// Tanh32 sets dst to the hyperbolic tangent of a.
-func Tanh32(dst, a []float32) {
-	a = a[:len(dst)]
-	for i := range dst {
-		dst[i] = float32(tanhFast(float64(a[i])))
-	}
-}
+// Block functions in float32.
+var (
+	// Exp32 sets dst to e^a.
+	Exp32 = viaFloat64(func(x []float64) {
+		for i, v := range x {
+			x[i] = expClamped(v)
+		}
+	})
+	// Sigmoid32 sets dst to 1 / (1 + e^-a).
+	Sigmoid32 = viaFloat64(func(x []float64) {
+		for i, v := range x {
+			x[i] = 1 / (1 + expClamped(-v))
+		}
+	})
+	// Tanh32 sets dst to the hyperbolic tangent of a.
+	Tanh32 = viaFloat64(func(x []float64) {
+		for i, v := range x {
+			x[i] = tanhFast(v)
+		}
+	})
+	// Erf32 sets dst to the error function of a.
+	Erf32 = viaFloat64(func(x []float64) {
+		for i, v := range x {
+			x[i] = math.Erf(v)
+		}
+	})
+	// Log32 sets dst to the natural logarithm of a.
+	Log32 = viaFloat64(func(x []float64) {
+		for i, v := range x {
+			x[i] = math.Log(v)
+		}
+	})
+	// Gelu32 sets dst to a·Φ(a), where Φ is the standard normal distribution function.
+	Gelu32 = viaFloat64(func(x []float64) { Gelu64(x, x) })
+	// GeluTanh32 sets dst to a·(1 + tanh(√(2/π)·(a + 0.044715·a³)))/2.
+	GeluTanh32 = viaFloat64(func(x []float64) {
+		for i, v := range x {
+			x[i] = v / (1 + expClamped(-2*geluInner(v)))
+		}
+	})
+)
 
 func tanhFast(x float64) float64 {
 	if math.Abs(x) < 0.25 {
@@ -66,40 +107,15 @@ func tanhFast(x float64) float64 {
 	return 1 - 2/(expClamped(2*x)+1)
 }
 
-// Erf32 sets dst to the error function of a.
-func Erf32(dst, a []float32) {
+// Gelu64 sets dst to a·Φ(a), where Φ is the standard normal distribution function.
+func Gelu64(dst, a []float64) {
 	a = a[:len(dst)]
 	for i := range dst {
-		dst[i] = float32(math.Erf(float64(a[i])))
-	}
-}
-
-// Log32 sets dst to the natural logarithm of a.
-func Log32(dst, a []float32) {
-	a = a[:len(dst)]
-	for i := range dst {
-		dst[i] = float32(math.Log(float64(a[i])))
-	}
-}
-
-// Gelu sets dst to a·Φ(a), where Φ is the standard normal distribution function.
-func Gelu[T float32 | float64](dst, a []T) {
-	a = a[:len(dst)]
-	for i := range dst {
-		dst[i] = T(geluErf(float64(a[i])))
+		dst[i] = geluErf(a[i])
 	}
 }
 
 func geluErf(x float64) float64 { return 0.5 * x * math.Erfc(-x/math.Sqrt2) }
-
-// GeluTanh32 sets dst to a·(1 + tanh(√(2/π)·(a + 0.044715·a³)))/2.
-func GeluTanh32(dst, a []float32) {
-	a = a[:len(dst)]
-	for i := range dst {
-		x := float64(a[i])
-		dst[i] = float32(x / (1 + expClamped(-2*geluInner(x))))
-	}
-}
 
 // GeluTanh64 is GeluTanh32 in float64.
 func GeluTanh64(dst, a []float64) {

@@ -70,10 +70,11 @@ func deviation[T float32 | float64](x []T, mean float64) float64 {
 	return (s[0] + s[1]) + (s[2] + s[3])
 }
 
-// InverseDeviation sets each variance to 1/√(variance+eps).
-func InverseDeviation(variance []float64, eps float64) {
+// InverseDeviation sets each variance to 1/√(variance+eps), every step of it rounded to T.
+func InverseDeviation[T float32 | float64](variance []float64, eps float64) {
 	for i, v := range variance {
-		variance[i] = 1 / math.Sqrt(v+eps)
+		root := T(math.Sqrt(float64(T(v) + T(eps))))
+		variance[i] = float64(1 / root)
 	}
 }
 
@@ -227,7 +228,7 @@ func RowGrads[T float32 | float64](d Groups, gy, x []T, mean, scale []float64, w
 	})
 }
 
-// RowSums sets sumG and sumGX to the sums over the groups, for each inner index, of gy and of gy·(x − mean)·scale, for d.Outer = 1.
+// RowSums sets sumG and sumGX to the sums over the groups, for each inner index, of gy and of gy·(x − mean)·scale, for d.Outer = 1; it rounds as NormaliseRows does.
 func RowSums[T float32 | float64](d Groups, gy, x []T, mean, scale []float64, sumG, sumGX []float64) {
 	clear(sumG)
 	clear(sumGX)
@@ -235,10 +236,11 @@ func RowSums[T float32 | float64](d Groups, gy, x []T, mean, scale []float64, su
 		s, sx := sumG[lo:hi], sumGX[lo:hi]
 		for c := range d.Count {
 			g, in := groupRun(d, gy, 0, c)[lo:hi], groupRun(d, x, 0, c)[lo:hi]
-			m, k := mean[c], scale[c]
+			factor := rounded[T](scale[c])
+			offset := rounded[T](-factor * rounded[T](mean[c]))
 			for i, v := range g {
 				s[i] += float64(v)
-				sx[i] += float64(v) * (float64(in[i]) - m) * k
+				sx[i] += float64(v) * (float64(in[i])*factor + offset)
 			}
 		}
 	})

@@ -27,7 +27,7 @@ func Softmax[T float32 | float64](outer, n, inner int, x, y []T, logarithm bool)
 	})
 }
 
-// columnMax sets top to the maximum of each column of x; a NaN is the maximum.
+// columnMax sets top to the maximum of each column of x. NaN elements matter only first: any NaN makes its column's sum of exponentials one.
 func columnMax[T float32 | float64](x, top []T) {
 	copy(top, x)
 	if len(top) == 1 {
@@ -37,7 +37,7 @@ func columnMax[T float32 | float64](x, top []T) {
 	for i := len(top); i < len(x); i += len(top) {
 		row := x[i:][:len(top)]
 		for j, v := range row {
-			if v > top[j] || v != v {
+			if v > top[j] {
 				top[j] = v
 			}
 		}
@@ -47,7 +47,7 @@ func columnMax[T float32 | float64](x, top []T) {
 func rowMax[T float32 | float64](x []T) T {
 	top := x[0]
 	for _, v := range x {
-		if v > top || v != v {
+		if v > top {
 			top = v
 		}
 	}

@@ -52,6 +52,8 @@ var convCases = []Conv{
 	{N: 2, Groups: 1, XC: 2, YC: 2, X: [2]int{2, 3}, Window: Window{[2]int{2, 2}, [2]int{1, 2}, [2]int{4, 5}, [2]int{3, 1}}},
 	{N: 1, Groups: 3, XC: 9, YC: 5, X: [2]int{20, 17}, Window: Window{[2]int{5, 3}, [2]int{1, 1}, [2]int{2, 2}, [2]int{1, 3}}},
 	{N: 1, Groups: 1, XC: 40, YC: 3, X: [2]int{40, 40}, Window: Window{[2]int{3, 3}, [2]int{1, 2}, [2]int{1, 1}, [2]int{1, 1}}},
+	{N: 1, Groups: 1, XC: 2, YC: 3, X: [2]int{4, 5}, Window: Window{[2]int{1, 1}, [2]int{2, 1}, [2]int{0, 1}, [2]int{1, 1}}},
+	{N: 1, Groups: 1, XC: 3, YC: 2, X: [2]int{160, 160}, Window: Window{[2]int{2, 2}, [2]int{1, 1}, [2]int{1, 0}, [2]int{1, 1}}}, // several blocks of channels
 	{N: 0, Groups: 1, XC: 2, YC: 2, X: [2]int{3, 3}, Window: Window{[2]int{2, 2}, [2]int{1, 1}, [2]int{}, [2]int{1, 1}}},
 }
 

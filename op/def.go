@@ -70,6 +70,10 @@ type Def struct {
 	Exact func(x ...float64) float64
 	// Tol is the numerics class with its reason.
 	Tol Tol
+	// Magnitude names the operator of the same arguments which, given absolute
+	// values, results in Σ|terms| of each result element; "" when the results
+	// are no sums of products. Rounding-error bounds follow from it.
+	Magnitude string
 
 	sigs []*Sig // parsed Sig and More
 }

@@ -54,6 +54,8 @@ var rejections = []struct {
 	{"torch.conv_transpose2d", []any{f32(2, 4, 0, 8), f32(4, 6, 3, 3)}, "RuntimeError"},
 	{"torch.max_pool2d", []any{f32(2, 3, 7, 8), 0}, "RuntimeError"},
 	{"torch.max_pool2d", []any{f32(2, 3, 7, 8), 3, 2, 2}, "RuntimeError"},
+	{"torch.max_pool2d", []any{f32(2, 3, 7, 8), []any{3, 4}, 2, []any{2, 0}}, "RuntimeError"},
+	{"torch.max_pool2d", []any{f32(2, 3, 7, 8), []any{4, 3}, 2, []any{0, 2}}, "RuntimeError"},
 	{"torch.max_pool2d", []any{f32(2, 3, 7, 8), 9}, "RuntimeError"},
 	{"torch.max_pool2d", []any{f32(2, 0, 7, 8), 2}, "RuntimeError"},
 	{"torch.max_pool2d", []any{ones(tensor.I64, 2, 3, 7, 8), 2}, "RuntimeError"},

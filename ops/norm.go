@@ -314,11 +314,17 @@ func channelGroups(x op.Value) kernel.Groups {
 
 func channelTerms(a op.Args) int { return channelSize(a.Value("input").Shape()) }
 
+// moments returns the mean and the variance of each group.
+func moments[T float32 | float64](d kernel.Groups, x []T) (mean, variance []float64) {
+	mean, variance = make([]float64, d.Count), make([]float64, d.Count)
+	kernel.Moments(d, x, mean, variance)
+	return mean, variance
+}
+
 // statistics returns the mean and 1/√(var + eps) of each group.
 func statistics[T float32 | float64](d kernel.Groups, x []T, eps float64) (mean, scale []float64) {
-	mean, scale = make([]float64, d.Count), make([]float64, d.Count)
-	kernel.Moments(d, x, mean, scale)
-	kernel.InverseDeviation(scale, eps)
+	mean, scale = moments(d, x)
+	kernel.InverseDeviation[float64](scale, eps)
 	return mean, scale
 }
 
@@ -328,14 +334,16 @@ func affineOf[T float32 | float64](c *op.Run) kernel.Affine[T] {
 
 func layerNormRun[T float32 | float64](c *op.Run) error {
 	d, x := rowGroups(c.Args), contiguousData[T](c.Tensor("input"))
-	mean, scale := statistics(d, x, c.Float("eps"))
+	mean, scale := moments(d, x)
+	kernel.InverseDeviation[T](scale, c.Float("eps")) // as PyTorch, which has float64 here in batch_norm alone
 	kernel.NormaliseRows(d, x, mean, scale, affineOf[T](c), tensor.Data[T](c.Out[0]))
 	return nil
 }
 
 func layerNormBackwardRun[T float32 | float64](c *op.Run) error {
 	d, x, gy := rowGroups(c.Args), contiguousData[T](c.Tensor("input")), contiguousData[T](c.Tensor("grad"))
-	mean, scale := statistics(d, x, c.Float("eps"))
+	mean, scale := moments(d, x)
+	kernel.InverseDeviation[T](scale, c.Float("eps"))
 	kernel.RowGrads(d, gy, x, mean, scale, contiguousData[T](c.Tensor("weight")), tensor.Data[T](c.Out[0]))
 	sumG, sumGX := make([]float64, d.Inner), make([]float64, d.Inner)
 	kernel.RowSums(d, gy, x, mean, scale, sumG, sumGX)
@@ -457,14 +465,13 @@ func batchNormRun[T float32 | float64](c *op.Run) error {
 	d, x := channelGroups(c.Tensor("input")), contiguousData[T](c.Tensor("input"))
 	var mean, scale []float64
 	if c.Bool("training") {
-		mean, scale = make([]float64, d.Count), make([]float64, d.Count)
-		kernel.Moments(d, x, mean, scale)
+		mean, scale = moments(d, x)
 		blend(c.Tensor("running_mean"), c.Tensor("running_mean"), mean, c.Float("momentum"))
 		blend(c.Tensor("running_var"), c.Tensor("running_var"), unbiased(d, scale), c.Float("momentum"))
 	} else {
 		mean, scale = floats(c.Tensor("running_mean")), floats(c.Tensor("running_var"))
 	}
-	kernel.InverseDeviation(scale, c.Float("eps"))
+	kernel.InverseDeviation[float64](scale, c.Float("eps"))
 	writeTo(c.Out[0], func(y []T) { kernel.NormaliseGroups(d, x, mean, scale, affineOf[T](c), y) })
 	return nil
 }
@@ -497,8 +504,7 @@ func floats(t *tensor.Tensor) []float64 {
 
 func updateRun[T float32 | float64](c *op.Run) error {
 	d, x := channelGroups(c.Tensor("input")), contiguousData[T](c.Tensor("input"))
-	mean, variance := make([]float64, d.Count), make([]float64, d.Count)
-	kernel.Moments(d, x, mean, variance)
+	mean, variance := moments(d, x)
 	momentum := c.Float("momentum")
 	if !c.Has("momentum") {
 		momentum = 1 / c.Tensor("batches").Float(0)

@@ -229,8 +229,8 @@ var unaryOps = []*op.Def{
 			if a.Str("approximate") == "tanh" {
 				return unary{f32: kernel.GeluTanh32, f64: kernel.GeluTanh64}
 			}
-			return unary{f32: kernel.Gelu[float32], f64: kernel.Gelu[float64]}
-		}, unary{f32: kernel.Gelu[float32], f64: kernel.Gelu[float64]}),
+			return unary{f32: kernel.Gelu32, f64: kernel.Gelu64}
+		}, unary{f32: kernel.Gelu32, f64: kernel.Gelu64}),
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value {
 				x := wide(g, g.Value("input"))

@@ -41,6 +41,14 @@ func (f *Fill) Cotangent(n int) []float64 {
 		return out
 	}
 	f.stream(n, func(i int, v float64) { out[i] = v })
+	if f.Round == tensor.Invalid {
+		return out
+	}
+	rounded := tensor.New(f.Round.Real(), 1)
+	for i, v := range out {
+		rounded.Set(0, complex(v, 0))
+		out[i] = rounded.Float(0)
+	}
 	return out
 }
 
@@ -59,7 +67,7 @@ func (f *Fill) stream(n int, emit func(i int, v float64)) {
 }
 
 func (f *Fill) value(word uint64) float64 {
-	v := f.Lo + float64(word>>11)*0x1p-53*(f.Hi-f.Lo)
+	v := f.Lo + float64(float64(word>>11)*0x1p-53*(f.Hi-f.Lo))
 	if v >= f.Hi && f.Hi > f.Lo {
 		v = f.Lo
 	}

@@ -176,6 +176,8 @@ func (r *reader) caseLine(n node) {
 		switch kw.name {
 		case "seed":
 			r.p.Seed = r.uint(kw.node)
+		case "dtype":
+			r.p.DType = r.dtype(kw.node)
 		case "rtol":
 			v := r.float(kw.node)
 			r.p.RTol = &v
@@ -183,7 +185,7 @@ func (r *reader) caseLine(n node) {
 			v := r.float(kw.node)
 			r.p.ATol = &v
 		default:
-			r.fail(kw.col, "case has no argument %s; it takes seed, rtol, atol", kw.name)
+			r.fail(kw.col, "case has no argument %s; it takes seed, dtype, rtol, atol", kw.name)
 		}
 	}
 }
@@ -193,12 +195,8 @@ func (r *reader) input(name string, n node) Input {
 		r.fail(n.col, "tensor takes a shape, a dtype and a fill")
 	}
 	in := Input{Name: name, Shape: r.ints(n.args[0])}
-	d, ok := n.args[1].value.(tensor.DType)
-	if !ok {
-		r.fail(n.args[1].col, "expected a dtype such as torch.float32")
-	}
-	in.DType = d
-	if err := tensor.CheckShape(d, in.Shape); err != nil {
+	in.DType = r.dtype(n.args[1])
+	if err := tensor.CheckShape(in.DType, in.Shape); err != nil {
 		r.fail(n.args[0].col, "%v", err)
 	}
 	for _, kw := range n.kwargs {
@@ -265,8 +263,10 @@ func (r *reader) fill(n node) Fill {
 			f.Key = r.uint(kw.node)
 		case "kinks":
 			f.Kinks = r.bool(kw.node)
+		case "round":
+			f.Round = r.dtype(kw.node)
 		default:
-			r.fail(kw.col, "%s has no argument %s; it takes key, kinks", n.name, kw.name)
+			r.fail(kw.col, "%s has no argument %s; it takes key, kinks, round", n.name, kw.name)
 		}
 	}
 	return f
@@ -352,6 +352,14 @@ func (r *reader) str(n node) string {
 		r.fail(n.col, "expected a string")
 	}
 	return s
+}
+
+func (r *reader) dtype(n node) tensor.DType {
+	d, ok := n.value.(tensor.DType)
+	if !ok {
+		r.fail(n.col, "expected a dtype such as torch.float32")
+	}
+	return d
 }
 
 func (r *reader) bool(n node) bool {

@@ -14,8 +14,11 @@ import (
 // Program is one straight-line tensor program. Every input and every call
 // defines one name; names are used only after they are defined.
 type Program struct {
-	Name     string // of the test that drew it
-	Seed     uint64 // for what the reference draws itself: initial parameters, dropout
+	Name string // of the test that drew it
+	Seed uint64 // for what the reference draws itself: initial parameters, dropout
+	// DType is the dtype in which modules make their parameters; Invalid means
+	// PyTorch's default, float32.
+	DType    tensor.DType
 	Inputs   []Input
 	Calls    []Call
 	Backward []Backward
@@ -54,6 +57,9 @@ type Fill struct {
 	// Kinks replaces an eighth of the elements by 0, 1, -1 and a value that
 	// recurs, as far as they lie in [Lo, Hi]: kinks and ties hide there.
 	Kinks bool
+	// Round, of a cotangent, rounds the stream's elements to a dtype first;
+	// Invalid does not.
+	Round tensor.DType
 	Data  *tensor.Tensor // of Literal; contiguous, same dtype and shape
 }
 

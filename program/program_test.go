@@ -13,7 +13,7 @@ func f(v float64) *float64 { return &v }
 
 func example() *Program {
 	return &Program{
-		Name: "suites/conv.py::test_x", Seed: 1<<63 + 5, RTol: f(1e-4), ATol: f(0),
+		Name: "suites/conv.py::test_x", Seed: 1<<63 + 5, DType: tensor.F64, RTol: f(1e-4), ATol: f(0),
 		Inputs: []Input{
 			{Name: "x0", DType: tensor.F32, Shape: []int{2, 3}, Strides: []int{1, 2}, Fill: Fill{Dist: Uniform, Lo: -1, Hi: 1, Key: math.MaxUint64, Kinks: true}, RequiresGrad: true},
 			{Name: "x1", DType: tensor.I64, Shape: []int{}, Fill: Fill{Dist: Integer, Lo: -10, Hi: 11, Key: 7}},
@@ -40,7 +40,7 @@ func example() *Program {
 			{Result: "m1", Target: "torch.nn.Parameter", Args: []any{Ref("x0")}},
 			{Result: "y13", Target: "Tensor.sum", Args: []any{Ref("m1")}},
 		},
-		Backward: []Backward{{Value: "y6", Cotangent: Fill{Dist: Uniform, Hi: 1, Key: 3}}, {Value: "y8", Auto: true}, {Value: "y1"}},
+		Backward: []Backward{{Value: "y6", Cotangent: Fill{Dist: Uniform, Hi: 1, Key: 3, Round: tensor.F16}}, {Value: "y8", Auto: true}, {Value: "y1"}},
 	}
 }
 
@@ -80,7 +80,7 @@ func TestParseErrors(t *testing.T) {
 		{"x = tensor((2,), torch.float32)", "p.py:1:5: tensor takes a shape, a dtype and a fill"},
 		{"x = tensor((-2,), torch.float32, uniform(0, 1))", "p.py:1:12: shape [-2] has a negative dimension"},
 		{"x = tensor((2,), torch.float32, [1.0])", "p.py:1:33: 1 elements for shape [2]"},
-		{"x = tensor((2,), torch.float32, uniform(0, 1, kez=3))", "p.py:1:51: uniform has no argument kez; it takes key, kinks"},
+		{"x = tensor((2,), torch.float32, uniform(0, 1, kez=3))", "p.py:1:51: uniform has no argument kez; it takes key, kinks, round"},
 		{"x = os.system()", "p.py:1:5: os.system is not defined"},
 		{"y = torch.relu(torch.abs(1))", "p.py:1:16: give this expression a name first: arguments are names and literals"},
 		{"y = torch.relu(1", `p.py:1:17: expected ")" or ",", found "end of line"`},

@@ -44,6 +44,9 @@ func (p *Program) String() string {
 	var b strings.Builder
 	b.WriteString(preamble)
 	fmt.Fprintf(&b, "case(%s, seed=%d", strconv.Quote(p.Name), p.Seed)
+	if p.DType != tensor.Invalid {
+		fmt.Fprintf(&b, ", dtype=torch.%s", p.DType)
+	}
 	if p.RTol != nil {
 		fmt.Fprintf(&b, ", rtol=%s", formatFloat(*p.RTol))
 	}
@@ -88,6 +91,9 @@ func (f *Fill) String() string {
 	s := fmt.Sprintf("%s(%s, %s, key=%d", f.Dist, formatFloat(f.Lo), formatFloat(f.Hi), f.Key)
 	if f.Kinks {
 		s += ", kinks=True"
+	}
+	if f.Round != tensor.Invalid {
+		s += ", round=torch." + f.Round.String()
 	}
 	return s + ")"
 }

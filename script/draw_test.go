@@ -122,7 +122,7 @@ def test_conv():
     x = random_tensor(ndim=4, dim1=channels, dim2=random(8, 10), dim3=8, requires_grad=False)
     return m(x)
 `)
-	p, err := test.Draw(choice.New(4), Env{Signatures: toySigs})
+	p, err := test.Draw(choice.New(11), Env{Signatures: toySigs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,8 +131,8 @@ import operator, torch
 from plumb import case, integer, tensor, uniform
 
 case("t.py::test_conv", seed=SEED, rtol=0.001, atol=0.01)
-x = tensor((1, 4, 8, 8), torch.float32, uniform(-1.0, 1.0, key=KEY))
-m = torch.nn.Conv2d(in_channels=4, out_channels=12, kernel_size=(1, 2), padding=0)
+x = tensor((1, 4, 8, 8), torch.float32, uniform(-1.0, 1.0, key=KEY, kinks=True))
+m = torch.nn.Conv2d(in_channels=4, out_channels=1, kernel_size=(1, 2), stride=1, padding=2)
 m2 = m.train(True)
 y = m(x)
 y.backward(uniform(0.0, 1.0, key=KEY))

@@ -480,7 +480,7 @@ func toComplex(_ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) 
 		}
 		parts[i] = c
 	}
-	return complexNumber(parts[0] + parts[1]*1i), nil
+	return complexNumber(parts[0] + complex(-imag(parts[1]), real(parts[1]))), nil
 }
 
 func boundedRange(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {

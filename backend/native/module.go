@@ -3,6 +3,7 @@ package native
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"plumb/autograd"
 	"plumb/backend"
@@ -24,7 +25,7 @@ func (r *run) construct(c *program.Call) (*value, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := def.New(args, kwargs)
+	m, err := def.New(args, r.withDType(def, kwargs))
 	if err != nil {
 		return nil, err
 	}
@@ -37,6 +38,15 @@ func (r *run) construct(c *program.Call) (*value, error) {
 	r.modules = append(r.modules, moduleRun{c.Result, m})
 	r.out.Initial = withState(r.out.Initial, c.Result, stateOf(m))
 	return &value{module: m}, nil
+}
+
+// withDType adds the program's default dtype to a constructor's arguments.
+func (r *run) withDType(def *nn.Def, kwargs []op.Kwarg) []op.Kwarg {
+	d := r.job.Program.DType
+	if d == tensor.Invalid || def.Sigs()[0].Index("dtype") < 0 || slices.ContainsFunc(kwargs, func(k op.Kwarg) bool { return k.Name == "dtype" }) {
+		return kwargs
+	}
+	return append(slices.Clone(kwargs), op.Kw("dtype", d))
 }
 
 // lookupModule is lookup for constructors of containers, which take modules.

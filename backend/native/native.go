@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"plumb/autograd"
 	"plumb/backend"
 	"plumb/eager"
 	"plumb/nn"
@@ -36,9 +37,13 @@ func (*Backend) Info() backend.Info {
 func (*Backend) Close() error { return nil }
 
 // Run runs the program. A panic of an operator is the outcome Crashed.
-func (b *Backend) Run(ctx context.Context, job *backend.Job) (out *backend.Outcome, err error) {
+func (b *Backend) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
+	return b.run(ctx, job, eager.New(b.table)), nil
+}
+
+func (b *Backend) run(ctx context.Context, job *backend.Job, s session) (out *backend.Outcome) {
 	start := time.Now()
-	r := &run{Backend: b, job: job, session: eager.New(b.table), env: map[program.Ref]*value{}, out: &backend.Outcome{Status: backend.OK}}
+	r := &run{Backend: b, job: job, session: s, env: map[program.Ref]*value{}, out: &backend.Outcome{Status: backend.OK}}
 	defer func() {
 		if p := recover(); p != nil {
 			r.out.Status, r.out.Class, r.out.Message = backend.Crashed, "panic", fmt.Sprintf("%v\n%s", p, debug.Stack())
@@ -47,18 +52,27 @@ func (b *Backend) Run(ctx context.Context, job *backend.Job) (out *backend.Outco
 		out = r.out
 	}()
 	r.program(ctx)
-	return r.out, nil
+	return r.out
 }
 
 // run is the execution of one job.
 type run struct {
 	*Backend
 	job     *backend.Job
-	session *eager.Session
+	session session
 	env     map[program.Ref]*value
 	leaves  []*eager.Var
 	modules []moduleRun
 	out     *backend.Outcome
+}
+
+// session is how a run applies operators: eager.Session, or one that computes
+// something else along the same calls.
+type session interface {
+	Leaf(t *tensor.Tensor, requiresGrad bool) *eager.Var
+	Execute(call *op.Call) ([]op.Value, error)
+	Builder() op.Builder
+	Backward(values, cotangents []op.Value, create bool) (autograd.Cotangents, error)
 }
 
 type moduleRun struct {

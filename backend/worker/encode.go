@@ -69,6 +69,10 @@ func (e *encoder) program(length int) error {
 	p := e.job.Program
 	e.raw(`{"seed":`)
 	e.int(int(p.Seed &^ (1 << 63)))
+	if p.DType != tensor.Invalid {
+		e.raw(`,"dtype":`)
+		e.string(p.DType.String())
+	}
 	if err := e.inputs(); err != nil {
 		return err
 	}

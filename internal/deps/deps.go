@@ -17,7 +17,7 @@ eager:            tensor op autograd
 nn:               tensor op
 gen:              tensor choice op program
 backend:          tensor op program
-backend/native:   tensor op program autograd eager nn backend
+backend/native:   tensor choice op program autograd eager nn backend compare
 backend/worker:   tensor op program backend
 backend/recorded: tensor program backend safetensors
 script:           tensor choice op program gen backend

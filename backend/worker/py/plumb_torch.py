@@ -291,6 +291,16 @@ def store_state(memory, named):
 
 # Cases.
 
+def in_dtype(name, constructor, args, kwargs):
+    """Constructs a module whose parameters have the named dtype."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(getattr(torch, name))
+    try:
+        return constructor(*args, **kwargs)
+    finally:
+        torch.set_default_dtype(before)
+
+
 class Run:
     """One case while it runs; `reply` grows with it."""
 
@@ -317,6 +327,7 @@ class Run:
     def forward(self):
         memory, env, mark = self.memory, self.env, self.memory.mark
         state = self.case.get("state")
+        dtype = self.case.get("dtype")
         for i, call in enumerate(self.case["calls"]):
             self.call = i
             mark[1] = i
@@ -324,7 +335,10 @@ class Run:
             args = [decode(a, env) for a in call[1]]
             kwargs = {name: decode(a, env) for name, a in call[2].items()} if len(call) > 2 else {}
             t = now()
-            v = f(*args, **kwargs)
+            if dtype is not None and isinstance(f, type):
+                v = in_dtype(dtype, f, args, kwargs)
+            else:
+                v = f(*args, **kwargs)
             self.elapsed += now() - t
             env.append(v)
             if isinstance(v, Module) and isinstance(f, type):

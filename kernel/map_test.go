@@ -1,0 +1,274 @@
+package kernel
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"plumb/tensor"
+)
+
+// arranged returns a tensor of the shape whose elements are small integers, in
+// one of several layouts: contiguous, permuted, with gaps, or expanded.
+func arranged(rng *rand.Rand, d tensor.DType, shape []int) *tensor.Tensor {
+	big := slices.Clone(shape)
+	step := 1 + rng.IntN(2)
+	expand := rng.IntN(4) == 0
+	for i := range big {
+		big[i] *= step
+		if expand && rng.IntN(2) == 0 {
+			big[i] = 1
+		}
+	}
+	order := rng.Perm(len(shape))
+	inverse := make([]int, len(shape))
+	stored := make([]int, len(shape))
+	for i, o := range order {
+		stored[i], inverse[o] = big[o], i
+	}
+	t := tensor.New(d, stored...)
+	for i := range t.Len() {
+		t.Set(i, complex(float64(rng.IntN(9)-4), 0))
+	}
+	t = t.Permute(inverse...)
+	for i, n := range shape {
+		if t.Shape()[i] == n*step {
+			t = t.Narrow(i, 0, n, step)
+		}
+	}
+	t, err := t.Expand(shape...)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+func randomShape(rng *rand.Rand) []int {
+	shape := make([]int, rng.IntN(5))
+	for i := range shape {
+		shape[i] = 1 + rng.IntN(4)
+	}
+	if len(shape) > 0 && rng.IntN(3) == 0 {
+		shape[rng.IntN(len(shape))] = []int{0, 70, 1100}[rng.IntN(3)]
+	}
+	return shape
+}
+
+func TestMap2EqualsElementLoop(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	types := []tensor.DType{tensor.I8, tensor.I64, tensor.F16, tensor.BF16, tensor.F32}
+	for range 1000 {
+		shape := randomShape(rng)
+		a := arranged(rng, types[rng.IntN(len(types))], shape)
+		b := arranged(rng, types[rng.IntN(len(types))], shape)
+		out := arranged(rng, types[2+rng.IntN(3)], shape)
+		if !hasOwnPlaces(out) {
+			continue
+		}
+		Map2(out, a, b, Sub[float32])
+		for i := range out.Len() {
+			if want := a.Float(i) - b.Float(i); out.Float(i) != want {
+				t.Fatalf("%s%v = %s%v - %s%v: element %d is %v, want %v", out, out.Strides(), a, a.Strides(), b, b.Strides(), i, out.Float(i), want)
+			}
+		}
+	}
+}
+
+// hasOwnPlaces reports whether no two elements share a place.
+func hasOwnPlaces(t *tensor.Tensor) bool {
+	for i, n := range t.Shape() {
+		if n > 1 && t.Strides()[i] == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func TestIntegersWrapAround(t *testing.T) {
+	a := tensor.Of(tensor.I8, []int{2}, []int8{127, -128})
+	out := tensor.New(tensor.I8, 2)
+	Map2(out, a, a, Add[int64])
+	if out.Int(0) != -2 || out.Int(1) != 0 {
+		t.Errorf("127+127, -128-128 = %d, %d in int8", out.Int(0), out.Int(1))
+	}
+}
+
+func TestFoldsEqualElementLoop(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 800 {
+		shape := randomShape(rng)
+		in := arranged(rng, []tensor.DType{tensor.F32, tensor.BF16, tensor.I32}[rng.IntN(3)], shape)
+		var dims, kept []int
+		for i, n := range shape {
+			if rng.IntN(2) == 0 {
+				dims = append(dims, i)
+			} else {
+				kept = append(kept, n)
+			}
+		}
+		checkFold(t, in, dims, kept)
+	}
+}
+
+func checkFold(t *testing.T, in *tensor.Tensor, dims, kept []int) {
+	t.Helper()
+	sums, largest := tensor.New(tensor.F64, kept...), tensor.New(tensor.F64, kept...)
+	for i := range largest.Len() {
+		largest.Set(i, complex(math.Inf(-1), 0))
+	}
+	for i := range in.Len() {
+		at := outputOf(in.Shape(), dims, i)
+		sums.Set(at, sums.At(at)+in.At(i))
+		largest.Set(at, complex(max(largest.Float(at), in.Float(i)), 0))
+	}
+	got := tensor.New(tensor.F64, kept...)
+	Sum[float64](got, in, dims, 1.0)
+	if !got.SameBits(sums) {
+		t.Fatalf("Sum of %s%v over %v", in, in.Strides(), dims)
+	}
+	if in.Len() == 0 {
+		return
+	}
+	Max[float64](got, nil, in, dims)
+	if !got.SameBits(largest) {
+		t.Fatalf("Max of %s%v over %v", in, in.Strides(), dims)
+	}
+}
+
+// outputOf returns the row-major output that element i of a tensor belongs to.
+func outputOf(shape, dims []int, i int) int {
+	at, step := 0, 1
+	for d := len(shape) - 1; d >= 0; d-- {
+		k := i % shape[d]
+		i /= shape[d]
+		if !slices.Contains(dims, d) {
+			at += k * step
+			step *= shape[d]
+		}
+	}
+	return at
+}
+
+func TestMaxIndexIsTheFirst(t *testing.T) {
+	nan := math.NaN()
+	rows := [][]float64{{1, 3, 3, 2}, {nan, 5, nan, 0}, {0, nan, 9, nan}, {-1, -1, -1, -1}}
+	want := []int64{1, 0, 1, 0}
+	in := tensor.New(tensor.F32, 4, 4)
+	for i, row := range rows {
+		for j, v := range row {
+			in.Set(4*i+j, complex(v, 0))
+		}
+	}
+	columns := tensor.New(tensor.F32, 4, 64)
+	for i := range 64 {
+		columns.Narrow(1, i, 1, 1).CopyFrom(in.Narrow(0, i%4, 1, 1).Transpose(0, 1))
+	}
+	values, indices := tensor.New(tensor.F32, 4), tensor.New(tensor.I64, 4)
+	Max[float32](values, indices, in, []int{1})
+	wideValues, wide := tensor.New(tensor.F32, 64), tensor.New(tensor.I64, 64)
+	Max[float32](wideValues, wide, columns, []int{0})
+	for i := range 64 {
+		if indices.Int(i%4) != want[i%4] || wide.Int(i) != want[i%4] {
+			t.Errorf("row %d: index %d, as a column %d, want %d", i%4, indices.Int(i%4), wide.Int(i), want[i%4])
+		}
+	}
+}
+
+func TestLongSumsAreAccurate(t *testing.T) {
+	const n = 3 << 20
+	in := tensor.New(tensor.F32, n, 1)
+	data := tensor.Data[float32](in)
+	for i := range data {
+		data[i] = 0.1
+	}
+	for _, shape := range [][]int{{n, 1}, {n / 8, 8}} {
+		v, _ := in.View(shape...)
+		out := tensor.New(tensor.F32, shape[1])
+		Sum[float32](out, v, []int{0}, 1.0)
+		if want := float32(float64(float32(0.1)) * float64(shape[0])); float32(out.Float(0)) != want {
+			t.Errorf("sum over %v is %v, want %v", shape, out.Float(0), want)
+		}
+	}
+}
+
+func TestFloat32FunctionsRoundOnce(t *testing.T) {
+	cases := []struct {
+		name  string
+		block func(dst, a []float32)
+		exact func(float64) float64
+		ulp   float64
+	}{
+		{"exp", Exp32, math.Exp, 0.51},
+		{"sigmoid", Sigmoid32, Sigmoid64, 0.51},
+		{"tanh", Tanh32, math.Tanh, 0.51},
+		{"erf", Erf32, math.Erf, 0.51},
+		{"log", Log32, math.Log, 0.51},
+		{"gelu tanh", GeluTanh32, func(x float64) float64 { return 0.5 * x * (1 + math.Tanh(geluInner(x))) }, 1},
+		{"gelu", Gelu32, geluErf, 0.51},
+	}
+	rng := rand.New(rand.NewPCG(5, 6))
+	in := []float32{0, 1, -1, 1e-30, -1e-30, 88.7, 104, -104, -87.4, 1e30, -1e30, 700, -700, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN())}
+	for range 50000 {
+		in = append(in, float32(rng.NormFloat64()*math.Exp(rng.Float64()*8-5)))
+	}
+	out := make([]float32, len(in))
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			c.block(out, in)
+			for i, x := range in {
+				want := c.exact(float64(x))
+				if c.name == "gelu tanh" && x < -2 {
+					continue // 1 + tanh cancels in the formula that checks
+				}
+				if !within(float64(out[i]), want, c.ulp) {
+					t.Fatalf("f(%v) = %v, want %v", x, out[i], want)
+				}
+			}
+		})
+	}
+}
+
+// within reports whether a float32 result is at most ulp units in the last place off.
+func within(got, want, ulp float64) bool {
+	if math.IsNaN(want) || math.IsInf(float64(float32(want)), 0) {
+		return math.IsNaN(got) == math.IsNaN(want) && (math.IsNaN(got) || got == float64(float32(want)))
+	}
+	_, exp := math.Frexp(want)
+	unit := math.Ldexp(1, max(exp-24, -149))
+	return math.Abs(got-want) <= ulp*unit
+}
+
+func TestScatterAndGatherAreInverse(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	for range 300 {
+		shape := []int{1 + rng.IntN(4), 1 + rng.IntN(5), 1 + rng.IntN(4)}
+		dim := rng.IntN(3)
+		src, index := arranged(rng, tensor.F16, shape), tensor.New(tensor.I64, shape...)
+		shift := rng.IntN(shape[dim])
+		for i := range shape[dim] {
+			entry := index.Select(dim, i)
+			for j := range entry.Len() {
+				entry.SetInt(j, int64((i+shift)%shape[dim]))
+			}
+		}
+		scattered, back := tensor.New(tensor.F16, shape...), tensor.New(tensor.F16, shape...)
+		if err := Scatter(scattered, src, index, dim); err != nil {
+			t.Fatal(err)
+		}
+		if err := Gather(back, scattered, index, dim); err != nil {
+			t.Fatal(err)
+		}
+		if !back.SameBits(src) {
+			t.Fatalf("shape %v, dim %d, shift %d", shape, dim, shift)
+		}
+	}
+}
+
+func TestBadIndexIsAnError(t *testing.T) {
+	in, index := tensor.New(tensor.F32, 3), tensor.Of(tensor.I64, []int{2}, []int64{0, 3})
+	err := Gather(tensor.New(tensor.F32, 2), in, index, 0)
+	if bad, ok := err.(*BadIndex); !ok || *bad != (BadIndex{3, 0, 3}) {
+		t.Errorf("got %v", err)
+	}
+}
