@@ -49,14 +49,26 @@ type Config struct {
 	Jobs int
 	// Batch is the largest number of cases in one exchange with a backend.
 	Batch int
-	// Judge turns two outcomes into a verdict.
-	Judge func(p *program.Program, ref, cand *backend.Outcome) *verdict.Verdict
+	// Judge turns two outcomes into a verdict, with an oracle where one was asked.
+	Judge func(job *backend.Job, ref, cand *backend.Outcome, o *verdict.Oracle) *verdict.Verdict
+	// Oracle says when the reference is asked for the truth in float64.
+	Oracle OracleMode
 	// OnRecord receives every record, test by test and case by case, from one
 	// goroutine at a time.
 	OnRecord func(*verdict.Record)
 	// OnEnd is called after a test's last record.
 	OnEnd func(*verdict.End)
 }
+
+// OracleMode says when an oracle is asked.
+type OracleMode string
+
+// The modes. OnMismatch asks where a verdict is misaligned by distance.
+const (
+	OracleOff  OracleMode = "off"
+	OnMismatch OracleMode = "on-mismatch"
+	Always     OracleMode = "always"
+)
 
 // Candidate is a backend to judge.
 type Candidate struct {
@@ -104,6 +116,7 @@ func Run(ctx context.Context, cfg Config) error {
 // candidates and the judgement are at the one before.
 type lane struct {
 	cfg   *Config
+	refMu sync.Mutex // the oracle asks while the next batch is drawn
 	ref   backend.Backend
 	cands []backend.Backend
 }
@@ -164,7 +177,7 @@ func (l *lane) referAll(ctx context.Context, s *schedule, out chan<- *batch) err
 		}
 		l.draw(b)
 		jobs := b.jobs()
-		outcomes, err := runBatch(ctx, l.ref, jobs)
+		outcomes, err := l.ask(ctx, jobs)
 		if err != nil {
 			s.stop()
 			return err
@@ -214,10 +227,11 @@ func (l *lane) Observe(p *program.Program, ref program.Ref) (backend.Value, erro
 		}
 		job.Inputs = append(job.Inputs, t)
 	}
-	out, err := l.ref.Run(context.Background(), job)
+	outcomes, err := l.ask(context.Background(), []*backend.Job{job})
 	if err != nil {
 		return backend.Value{}, err
 	}
+	out := outcomes[0]
 	if out.Status != backend.OK {
 		return backend.Value{}, &CutShort{p, out}
 	}
@@ -282,14 +296,41 @@ func (l *lane) judge(ctx context.Context, b *batch) error {
 			if c.job == nil {
 				continue
 			}
+			v, err := l.verdict(ctx, c.job, c.ref, outcomes[i])
+			if err != nil {
+				return err
+			}
 			c.records = append(c.records, &verdict.Record{
 				Test: b.test.Name, Index: b.first + j, Candidate: l.cfg.Candidates[ci].Name, Program: c.program,
-				Verdict: l.cfg.Judge(c.program, c.ref, outcomes[i]), Reference: c.ref, Outcome: outcomes[i],
+				Verdict: v, Reference: c.ref, Outcome: outcomes[i],
 			})
 			i++
 		}
 	}
 	return nil
+}
+
+// ask runs jobs on the reference.
+func (l *lane) ask(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
+	l.refMu.Lock()
+	defer l.refMu.Unlock()
+	return runBatch(ctx, l.ref, jobs)
+}
+
+// verdict judges one case, with the oracle's help where the mode asks for it.
+func (l *lane) verdict(ctx context.Context, job *backend.Job, ref, cand *backend.Outcome) (*verdict.Verdict, error) {
+	mode := l.cfg.Oracle
+	v := &verdict.Verdict{}
+	if mode != Always {
+		if v = l.cfg.Judge(job, ref, cand, nil); mode != OnMismatch || !v.Arguable() {
+			return v, nil
+		}
+	}
+	outcomes, err := l.ask(ctx, verdict.Questions(job, ref.Initial))
+	if err != nil {
+		return nil, err
+	}
+	return l.cfg.Judge(job, ref, cand, verdict.Answers(ref, outcomes)), nil
 }
 
 func runBatch(ctx context.Context, b backend.Backend, jobs []*backend.Job) ([]*backend.Outcome, error) {

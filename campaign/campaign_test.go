@@ -32,7 +32,7 @@ func raised(msg string) *backend.Outcome {
 }
 
 // judge tells aligned from rejected, which is all that the driver looks at.
-func judge(p *program.Program, ref, cand *backend.Outcome) *verdict.Verdict {
+func judge(_ *backend.Job, ref, cand *backend.Outcome, _ *verdict.Oracle) *verdict.Verdict {
 	if ref.Status == backend.Raised && cand.Status == backend.Raised {
 		return &verdict.Verdict{Word: verdict.Rejected}
 	}

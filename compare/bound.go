@@ -103,6 +103,20 @@ func (l *Limit) at(i int, magnitude float64, d tensor.DType) float64 {
 	return float64(l.Units)*float64(l.Unit)*l.Magnitude.Float(i) + smallest(d)
 }
 
+// Over returns a function that reports whether element i is beyond the limit.
+func Over(want, got *tensor.Tensor, limit Limit) func(i int) bool {
+	r, d := limit.rule(), want.DType()
+	return func(i int) bool {
+		w, g := want.At(i), got.At(i)
+		if w == g {
+			return false
+		}
+		err := math.Hypot(real(g)-real(w), imag(g)-imag(w))
+		size := math.Hypot(real(w), imag(w))
+		return !(err <= limit.at(i, size, d)) && !(r.ulp > 0 && err <= r.ulp*Spacing(size, d))
+	}
+}
+
 // Judge compares as Tensors does, under any limit, also one that differs from
 // element to element.
 func Judge(want, got *tensor.Tensor, limit Limit, o Options) Diff {
@@ -146,4 +160,15 @@ func coordinates(i int, shape []int) []int {
 		i /= shape[d]
 	}
 	return out
+}
+
+// Spacing returns the distance from a magnitude to the next larger number of
+// the dtype's grid.
+func Spacing(magnitude float64, d tensor.DType) float64 {
+	u := Roundoff(d)
+	if magnitude < smallest(d) || math.IsNaN(magnitude) {
+		return 2 * u * smallest(d)
+	}
+	_, e := math.Frexp(magnitude)
+	return math.Ldexp(2*u, e-1)
 }

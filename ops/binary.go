@@ -13,7 +13,8 @@ import (
 
 var binaryOps = slices.Concat([]*op.Def{
 	{
-		Sig: "add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor",
+		Sig:       "add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor",
+		Magnitude: "add",
 		More: []string{
 			"add(Tensor input, Scalar other, *, Scalar alpha=1) -> Tensor",
 			"add(Scalar input, Tensor other, *, Scalar alpha=1) -> Tensor",
@@ -30,7 +31,8 @@ var binaryOps = slices.Concat([]*op.Def{
 		Tol:     ulpTol(1, "one rounding: "+openCL),
 	},
 	{
-		Sig: "sub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor",
+		Sig:       "sub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor",
+		Magnitude: "add",
 		More: []string{
 			"sub(Tensor input, Scalar other, *, Scalar alpha=1) -> Tensor",
 			"sub(Scalar input, Tensor other, *, Scalar alpha=1) -> Tensor",
@@ -46,12 +48,13 @@ var binaryOps = slices.Concat([]*op.Def{
 		Tol:     ulpTol(1, "one rounding: "+openCL),
 	},
 	{
-		Sig:    "mul(Tensor input, Tensor other) -> Tensor",
-		More:   scalarForms("mul"),
-		Names:  append(both("mul", "multiply"), "operator.mul"),
-		Doc:    "Product of the elements: input·other.",
-		Traits: op.Commutative,
-		Infer:  zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
+		Sig:       "mul(Tensor input, Tensor other) -> Tensor",
+		Magnitude: "mul",
+		More:      scalarForms("mul"),
+		Names:     append(both("mul", "multiply"), "operator.mul"),
+		Doc:       "Product of the elements: input·other.",
+		Traits:    op.Commutative,
+		Infer:     zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
 		Kernels: []op.Kernel{
 			binaryKernel("integer", integralSet, kernel.Mul[int64]),
 			binaryKernel("float32", float32Set, kernel.Mul[float32]),
@@ -67,7 +70,8 @@ var binaryOps = slices.Concat([]*op.Def{
 		Tol:    ulpTol(1, "one rounding: "+openCL),
 	},
 	{
-		Sig: "div(Tensor input, Tensor other, *, str? rounding_mode=None) -> Tensor",
+		Sig:       "div(Tensor input, Tensor other, *, str? rounding_mode=None) -> Tensor",
+		Magnitude: "div",
 		More: []string{
 			"div(Tensor input, Scalar other, *, str? rounding_mode=None) -> Tensor",
 			"div(Scalar input, Tensor other, *, str? rounding_mode=None) -> Tensor",
@@ -125,7 +129,8 @@ var binaryOps = slices.Concat([]*op.Def{
 	maximumDef("maximum(Tensor input, Tensor other) -> Tensor", both("maximum")...),
 	maximumDef("max.other(Tensor input, Tensor other) -> Tensor", both("max")...),
 	{
-		Sig: "where(Tensor condition, Tensor input, Tensor other) -> Tensor",
+		Sig:       "where(Tensor condition, Tensor input, Tensor other) -> Tensor",
+		Magnitude: "where",
 		More: []string{
 			"where(Tensor condition, Tensor input, Scalar other) -> Tensor",
 			"where(Tensor condition, Scalar input, Tensor other) -> Tensor",
@@ -464,7 +469,7 @@ func powGradExponent(g *op.Grad) op.Value {
 	input := g.Value("input")
 	if input == nil {
 		base := number(g.Args, "input")
-		d := g.Mul(g.G(), conj(g, g.Mul(g.Out[0], logScalar(base))))
+		d := g.Mul(g.G(), conj(g, g.Mul(g.Out[0], logScalar(base, g.Out[0].DType().IsComplex()))))
 		if base.Complex() != 0 {
 			return d
 		}
@@ -484,9 +489,9 @@ func notNegative(g *op.Grad) op.Value {
 	return g.Mul(g.Op("eq", e, re), g.Op("ge", re, 0))
 }
 
-func logScalar(s op.Scalar) op.Scalar {
-	if c, ok := s.Any().(complex128); ok {
-		return op.ScalarOf(cmplx.Log(c))
+func logScalar(s op.Scalar, complexly bool) op.Scalar {
+	if complexly {
+		return op.ScalarOf(cmplx.Log(s.Complex()))
 	}
 	return op.ScalarOf(math.Log(s.Float()))
 }

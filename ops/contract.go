@@ -10,9 +10,10 @@ import (
 
 var contractOps = []*op.Def{
 	{
-		Sig:   "matmul(Tensor input, Tensor other) -> Tensor",
-		Names: []string{"torch.matmul", "Tensor.matmul", "operator.matmul"},
-		Doc:   "Matrix product: out[…, i, j] = Σₖ input[…, i, k]·other[…, k, j]; vectors count as one row or column, leading dimensions broadcast.",
+		Sig:       "matmul(Tensor input, Tensor other) -> Tensor",
+		Magnitude: "matmul",
+		Names:     []string{"torch.matmul", "Tensor.matmul", "operator.matmul"},
+		Doc:       "Matrix product: out[…, i, j] = Σₖ input[…, i, k]·other[…, k, j]; vectors count as one row or column, leading dimensions broadcast.",
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			p, err := matmulOf(a.Value("input"), a.Value("other"))
 			if err != nil {
@@ -26,9 +27,10 @@ var contractOps = []*op.Def{
 		Tol:     accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "each element sums one product per inner index"),
 	},
 	{
-		Sig:   "mm(Tensor input, Tensor mat2) -> Tensor",
-		Names: []string{"torch.mm", "Tensor.mm"},
-		Doc:   "Matrix product of two matrices: out[i, j] = Σₖ input[i, k]·mat2[k, j].",
+		Sig:       "mm(Tensor input, Tensor mat2) -> Tensor",
+		Magnitude: "mm",
+		Names:     []string{"torch.mm", "Tensor.mm"},
+		Doc:       "Matrix product of two matrices: out[i, j] = Σₖ input[i, k]·mat2[k, j].",
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return ranked(a, 2)
 		},
@@ -41,9 +43,10 @@ var contractOps = []*op.Def{
 		Tol: accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "each element sums one product per inner index"),
 	},
 	{
-		Sig:   "bmm(Tensor input, Tensor mat2) -> Tensor",
-		Names: []string{"torch.bmm", "Tensor.bmm"},
-		Doc:   "Matrix products of two batches: out[b, i, j] = Σₖ input[b, i, k]·mat2[b, k, j].",
+		Sig:       "bmm(Tensor input, Tensor mat2) -> Tensor",
+		Magnitude: "bmm",
+		Names:     []string{"torch.bmm", "Tensor.bmm"},
+		Doc:       "Matrix products of two batches: out[b, i, j] = Σₖ input[b, i, k]·mat2[b, k, j].",
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return ranked(a, 3)
 		},
@@ -56,9 +59,10 @@ var contractOps = []*op.Def{
 		Tol: accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "each element sums one product per inner index"),
 	},
 	{
-		Sig:   "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
-		Names: []string{"torch.nn.functional.linear"},
-		Doc:   "Affine map of the last dimension: out[…, j] = Σₖ input[…, k]·weight[j, k] + bias[j].",
+		Sig:       "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+		Magnitude: "linear",
+		Names:     []string{"torch.nn.functional.linear"},
+		Doc:       "Affine map of the last dimension: out[…, j] = Σₖ input[…, k]·weight[j, k] + bias[j].",
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			l, err := linearOf(a)
 			if err == nil && a.Has("bias") {

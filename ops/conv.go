@@ -10,10 +10,11 @@ import (
 
 var convOps = []*op.Def{
 	{
-		Sig:   "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor",
-		More:  []string{"conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding='valid', int[2] dilation=1, int groups=1) -> Tensor"},
-		Names: []string{"torch.nn.functional.conv2d", "torch.conv2d"},
-		Doc:   "Cross-correlation in 2 dimensions: out[n, o, y, x] = bias[o] + Σ weight[o, c, i, j]·input[n, c, y·stride − padding + i·dilation, x·stride − padding + j·dilation], c over the channels of o's group.",
+		Sig:       "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor",
+		Magnitude: "conv2d",
+		More:      []string{"conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding='valid', int[2] dilation=1, int groups=1) -> Tensor"},
+		Names:     []string{"torch.nn.functional.conv2d", "torch.conv2d"},
+		Doc:       "Cross-correlation in 2 dimensions: out[n, o, y, x] = bias[o] + Σ weight[o, c, i, j]·input[n, c, y·stride − padding + i·dilation, x·stride − padding + j·dilation], c over the channels of o's group.",
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			p, err := conv2dOf(a)
 			if err != nil {
@@ -31,9 +32,10 @@ var convOps = []*op.Def{
 		Tol:    accumulating(func(a op.Args) int { return filterSize(a) + 1 }, "each element sums one product per weight of its filter and the bias"),
 	},
 	{
-		Sig:   "conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor",
-		Names: []string{"torch.nn.functional.conv_transpose2d", "torch.conv_transpose2d"},
-		Doc:   "Transposed convolution in 2 dimensions, the gradient of conv2d with respect to its input: input[n, c, y, x]·weight[c, o, i, j] is added to out[n, o, y·stride − padding + i·dilation, x·stride − padding + j·dilation].",
+		Sig:       "conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor",
+		Magnitude: "conv_transpose2d",
+		Names:     []string{"torch.nn.functional.conv_transpose2d", "torch.conv_transpose2d"},
+		Doc:       "Transposed convolution in 2 dimensions, the gradient of conv2d with respect to its input: input[n, c, y, x]·weight[c, o, i, j] is added to out[n, o, y·stride − padding + i·dilation, x·stride − padding + j·dilation].",
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			p, err := convTranspose2dOf(a)
 			if err != nil {
@@ -53,10 +55,11 @@ var convOps = []*op.Def{
 		}, "each element sums at most one product per input channel of its group and kernel position, and the bias"),
 	},
 	{
-		Sig:     "conv2d.map(Tensor image, Tensor weight, int[2] size, int[2] stride, int[2] padding, int[2] dilation, int groups) -> Tensor",
-		Doc:     "conv2d of a batch without bias to a map of a given size; outside the image there are zeros.",
-		Infer:   inferBilinear("image", func(p *plane, image, weight op.Value) []int { return p.shape(image, 0, weight.Shape()[0]) }),
-		Kernels: bilinearKernels("image", mapRun[float32], mapRun[float64], mapRun[complex64], mapRun[complex128]),
+		Sig:       "conv2d.map(Tensor image, Tensor weight, int[2] size, int[2] stride, int[2] padding, int[2] dilation, int groups) -> Tensor",
+		Magnitude: "conv2d.map",
+		Doc:       "conv2d of a batch without bias to a map of a given size; outside the image there are zeros.",
+		Infer:     inferBilinear("image", func(p *plane, image, weight op.Value) []int { return p.shape(image, 0, weight.Shape()[0]) }),
+		Kernels:   bilinearKernels("image", mapRun[float32], mapRun[float64], mapRun[complex64], mapRun[complex128]),
 		Grad: func(g *op.Grad) {
 			p := planeOf(g.Args)
 			image, weight := g.Value("image"), g.Value("weight")
@@ -67,10 +70,11 @@ var convOps = []*op.Def{
 		Tol:    accumulating(func(a op.Args) int { return patchSize(a.Value("weight")) }, "each element sums one product per weight of its filter"),
 	},
 	{
-		Sig:     "conv2d.image(Tensor map, Tensor weight, int[2] size, int[2] stride, int[2] padding, int[2] dilation, int groups) -> Tensor",
-		Doc:     "Gradient of conv2d.map with respect to an image of a given size.",
-		Infer:   inferBilinear("map", func(p *plane, m, weight op.Value) []int { return p.shape(m, 0, p.Groups*weight.Shape()[1]) }),
-		Kernels: bilinearKernels("map", imageRun[float32], imageRun[float64], imageRun[complex64], imageRun[complex128]),
+		Sig:       "conv2d.image(Tensor map, Tensor weight, int[2] size, int[2] stride, int[2] padding, int[2] dilation, int groups) -> Tensor",
+		Magnitude: "conv2d.image",
+		Doc:       "Gradient of conv2d.map with respect to an image of a given size.",
+		Infer:     inferBilinear("map", func(p *plane, m, weight op.Value) []int { return p.shape(m, 0, p.Groups*weight.Shape()[1]) }),
+		Kernels:   bilinearKernels("map", imageRun[float32], imageRun[float64], imageRun[complex64], imageRun[complex128]),
 		Grad: func(g *op.Grad) {
 			p := planeOf(g.Args)
 			m, weight := g.Value("map"), g.Value("weight")
@@ -83,10 +87,11 @@ var convOps = []*op.Def{
 		}, "each element sums at most one product per weight"),
 	},
 	{
-		Sig:     "conv2d.weight(Tensor image, Tensor map, int[2] size, int[2] stride, int[2] padding, int[2] dilation, int groups) -> Tensor",
-		Doc:     "Gradient of conv2d.map with respect to weights with kernels of a given size.",
-		Infer:   inferBilinear("image", func(p *plane, image, m op.Value) []int { return p.shape(m, 1, image.Shape()[1]/p.Groups) }),
-		Kernels: bilinearKernels("image", weightRun[float32], weightRun[float64], weightRun[complex64], weightRun[complex128]),
+		Sig:       "conv2d.weight(Tensor image, Tensor map, int[2] size, int[2] stride, int[2] padding, int[2] dilation, int groups) -> Tensor",
+		Magnitude: "conv2d.weight",
+		Doc:       "Gradient of conv2d.map with respect to weights with kernels of a given size.",
+		Infer:     inferBilinear("image", func(p *plane, image, m op.Value) []int { return p.shape(m, 1, image.Shape()[1]/p.Groups) }),
+		Kernels:   bilinearKernels("image", weightRun[float32], weightRun[float64], weightRun[complex64], weightRun[complex128]),
 		Grad: func(g *op.Grad) {
 			p := planeOf(g.Args)
 			image, m := g.Value("image"), g.Value("map")

@@ -15,15 +15,7 @@ import (
 // sample draws a call of d's Sample.
 func sample(t *testing.T, d *op.Def, key uint64, dtype tensor.DType) *op.Call {
 	t.Helper()
-	var pos []any
-	var kws []op.Kwarg
-	for _, a := range d.Sample(&op.Sampler{Source: choice.New(key), DType: dtype}) {
-		if kw, ok := a.(op.Kwarg); ok {
-			kws = append(kws, kw)
-		} else {
-			pos = append(pos, a)
-		}
-	}
+	pos, kws := split(d.Sample(&op.Sampler{Source: choice.New(key), DType: dtype}))
 	call, err := ops.Table().ResolveID(d.ID(), pos, kws)
 	if err != nil {
 		t.Fatalf("sample %d: %v", key, err)
@@ -287,7 +279,7 @@ func TestThreadsDoNotChangeBits(t *testing.T) {
 	wide, tall := big(3, 70000), big(30000, 9)
 	calls := map[string][]any{
 		"sum": {wide}, "mean": {tall, 0}, "max": {wide}, "max.dim": {tall, 0}, "softmax": {wide, 1},
-		"add": {wide, wide.Narrow(0, 0, 1, 1)}, "where": {mustCall(t, "gt", tall, 1.0), tall, 0.0},
+		"add": {wide, wide.Narrow(0, 0, 1, 1)}, "where": {call(t, "gt", []any{tall, 1.0}), tall, 0.0},
 		"matmul": {big(150, 200), big(200, 150)}, "cat": {[]any{wide, wide}},
 	}
 	for _, d := range ops.Table().Defs() {
@@ -298,27 +290,13 @@ func TestThreadsDoNotChangeBits(t *testing.T) {
 	for id, args := range calls {
 		t.Run(id, func(t *testing.T) {
 			kernel.SetThreads(1)
-			want := mustCall(t, id, args...)
+			want := call(t, id, args)
 			for _, n := range []int{2, 3, 7} {
 				kernel.SetThreads(n)
-				if !mustCall(t, id, args...).SameBits(want) {
+				if !call(t, id, args).SameBits(want) {
 					t.Errorf("%d threads give other bits", n)
 				}
 			}
 		})
 	}
-}
-
-// mustCall returns the first result of an operator, by id.
-func mustCall(t *testing.T, id string, args ...any) *tensor.Tensor {
-	t.Helper()
-	call, err := ops.Table().ResolveID(id, args, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := call.Execute()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out[0]
 }

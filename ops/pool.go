@@ -63,8 +63,9 @@ var poolOps = []*op.Def{
 		Tol:    exactTol("each element is a copy of an input element, or its position"),
 	},
 	{
-		Sig: "max_pool2d.scatter(Tensor grad, Tensor indices, int[2] size) -> Tensor",
-		Doc: "Gradient of max_pool2d: adds each element of grad to the position of its plane, of the given size, that indices names.",
+		Sig:       "max_pool2d.scatter(Tensor grad, Tensor indices, int[2] size) -> Tensor",
+		Magnitude: "max_pool2d.scatter",
+		Doc:       "Gradient of max_pool2d: adds each element of grad to the position of its plane, of the given size, that indices names.",
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(a.Value("grad").DType(), planesOf(a.Value("grad"), a.Ints("size")), nil), nil
 		},
@@ -82,8 +83,9 @@ var poolOps = []*op.Def{
 		}, "an element sums the gradients of the windows that it wins"),
 	},
 	{
-		Sig: "max_pool2d.gather(Tensor input, Tensor indices) -> Tensor",
-		Doc: "The elements of each plane of input that indices names.",
+		Sig:       "max_pool2d.gather(Tensor input, Tensor indices) -> Tensor",
+		Magnitude: "max_pool2d.gather",
+		Doc:       "The elements of each plane of input that indices names.",
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(a.Value("input").DType(), a.Value("indices").Shape(), nil), nil
 		},

@@ -10,11 +10,12 @@ import (
 
 var reduceOps = []*op.Def{
 	{
-		Sig:   "sum(Tensor input, int[1]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
-		More:  []string{"sum(Tensor input, *, dtype? dtype=None) -> Tensor"},
-		Names: both("sum"),
-		Doc:   "Sum over the dimensions dim, all of them by default. Integers and bool give int64 unless dtype says otherwise.",
-		Infer: inferReduced(sumType),
+		Sig:       "sum(Tensor input, int[1]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
+		Magnitude: "sum",
+		More:      []string{"sum(Tensor input, *, dtype? dtype=None) -> Tensor"},
+		Names:     both("sum"),
+		Doc:       "Sum over the dimensions dim, all of them by default. Integers and bool give int64 unless dtype says otherwise.",
+		Infer:     inferReduced(sumType),
 		Kernels: []op.Kernel{
 			sumKernel("integer", integralSet, func(out, in *tensor.Tensor, dims []int, _ int) {
 				kernel.Sum[int64, int64](out, in, dims, 1)
@@ -34,12 +35,13 @@ var reduceOps = []*op.Def{
 		Tol:    op.Tol{Class: op.Accumulating, Terms: reducedTerms, Reason: "a sum of Terms elements"},
 	},
 	{
-		Sig:   "mean(Tensor input, int[1]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
-		More:  []string{"mean(Tensor input, *, dtype? dtype=None) -> Tensor"},
-		Names: both("mean"),
-		Doc:   "Mean over the dimensions dim, all of them by default: the sum divided by the number of elements.",
-		Check: checkMean,
-		Infer: inferReduced(meanType),
+		Sig:       "mean(Tensor input, int[1]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
+		Magnitude: "mean",
+		More:      []string{"mean(Tensor input, *, dtype? dtype=None) -> Tensor"},
+		Names:     both("mean"),
+		Doc:       "Mean over the dimensions dim, all of them by default: the sum divided by the number of elements.",
+		Check:     checkMean,
+		Infer:     inferReduced(meanType),
 		Kernels: []op.Kernel{
 			sumKernel("float32", float32Set, func(out, in *tensor.Tensor, dims []int, n int) {
 				kernel.Sum[float32](out, in, dims, float64(n))

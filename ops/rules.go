@@ -18,7 +18,6 @@ var (
 	halfTypes    = []tensor.DType{tensor.F16, tensor.BF16}
 	float32Set   = append([]tensor.DType{tensor.F32}, halfTypes...) // computed in float32
 	float64Set   = []tensor.DType{tensor.F64}
-	floatTypes   = append([]tensor.DType{tensor.F64}, float32Set...)
 	complexTypes = []tensor.DType{tensor.C64, tensor.C128}
 )
 
@@ -147,8 +146,12 @@ func convertedTo(d tensor.DType, vs []op.Value) []op.Value {
 	return out
 }
 
-// denseStrides returns the strides of a copy of v in its memory order.
+// denseStrides returns the strides of a copy of v in its memory order
+// (preserve_format): v's own when it has no gaps.
 func denseStrides(v op.Value) []int {
+	if isDense(v.Shape(), v.Strides()) {
+		return slices.Clone(v.Strides())
+	}
 	if s := iteratorStrides(v.Shape(), v); s != nil {
 		return s
 	}
@@ -409,7 +412,8 @@ func fits(s op.Scalar, d tensor.DType) error {
 	bad := false
 	switch d {
 	case tensor.U8:
-		bad = v < -255 || v > 255
+		_, float := s.Any().(float64)
+		bad = v < -255 || v > 255 || float && v < 0
 	case tensor.I8, tensor.I16, tensor.I32:
 		limit := float64(int64(1) << (8*d.Size() - 1))
 		bad = v < -limit || v >= limit

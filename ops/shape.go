@@ -11,10 +11,11 @@ import (
 
 var shapeOps = slices.Concat([]*op.Def{
 	viewOp(&op.Def{
-		Sig:   "flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor",
-		Names: both("flatten"),
-		Doc:   "Merges the dimensions start_dim to end_dim into one.",
-		Grad:  reshapeGrad,
+		Sig:       "flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor",
+		Magnitude: "flatten",
+		Names:     both("flatten"),
+		Doc:       "Merges the dimensions start_dim to end_dim into one.",
+		Grad:      reshapeGrad,
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(1, 4)
 			from := s.Index(len(shape))
@@ -22,23 +23,26 @@ var shapeOps = slices.Concat([]*op.Def{
 		},
 	}, reshaped(flattenedShape)),
 	viewOp(&op.Def{
-		Sig:    "reshape(Tensor input, int[] shape) -> Tensor",
-		Names:  both("reshape"),
-		Doc:    "The same elements in another shape, in which one -1 is inferred.",
-		Grad:   reshapeGrad,
-		Sample: sampleReshape,
+		Sig:       "reshape(Tensor input, int[] shape) -> Tensor",
+		Magnitude: "reshape",
+		Names:     both("reshape"),
+		Doc:       "The same elements in another shape, in which one -1 is inferred.",
+		Grad:      reshapeGrad,
+		Sample:    sampleReshape,
 	}, reshaped(func(a op.Args) ([]int, error) { return inferShape(a, a.Ints("shape")) })),
 	viewOp(&op.Def{
-		Sig:    "view(Tensor input, int[] size) -> Tensor",
-		Names:  []string{"Tensor.view"},
-		Doc:    "The same storage in another shape, in which one -1 is inferred.",
-		Grad:   reshapeGrad,
-		Sample: sampleReshape,
+		Sig:       "view(Tensor input, int[] size) -> Tensor",
+		Magnitude: "view",
+		Names:     []string{"Tensor.view"},
+		Doc:       "The same storage in another shape, in which one -1 is inferred.",
+		Grad:      reshapeGrad,
+		Sample:    sampleReshape,
 	}, viewLayout),
 	viewOp(&op.Def{
-		Sig:   "transpose(Tensor input, int dim0, int dim1) -> Tensor",
-		Names: both("transpose", "swapaxes", "swapdims"),
-		Doc:   "Exchanges two dimensions.",
+		Sig:       "transpose(Tensor input, int dim0, int dim1) -> Tensor",
+		Magnitude: "transpose",
+		Names:     both("transpose", "swapaxes", "swapdims"),
+		Doc:       "Exchanges two dimensions.",
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value { return g.Op("transpose", g.G(), g.Int("dim0"), g.Int("dim1")) })
 		},
@@ -49,9 +53,10 @@ var shapeOps = slices.Concat([]*op.Def{
 		},
 	}, func(a op.Args) (layout, error) { return transposed(a.Value("input"), a.Int("dim0"), a.Int("dim1")) }),
 	viewOp(&op.Def{
-		Sig:   "t(Tensor input) -> Tensor",
-		Names: both("t"),
-		Doc:   "Transposes a matrix; fewer dimensions stay as they are.",
+		Sig:       "t(Tensor input) -> Tensor",
+		Magnitude: "t",
+		Names:     both("t"),
+		Doc:       "Transposes a matrix; fewer dimensions stay as they are.",
 		Check: func(a op.Args) error {
 			if n := len(a.Value("input").Shape()); n > 2 {
 				return op.RuntimeError("t() expects argument 'input' to have at most 2 dimensions, but it has %d", n)
@@ -66,9 +71,10 @@ var shapeOps = slices.Concat([]*op.Def{
 		return transposed(v, 0, max(len(v.Shape())-1, 0))
 	}),
 	viewOp(&op.Def{
-		Sig:   "permute(Tensor input, int[] dims) -> Tensor",
-		Names: both("permute"),
-		Doc:   "Reorders the dimensions: dimension i of the result is dimension dims[i] of the input.",
+		Sig:       "permute(Tensor input, int[] dims) -> Tensor",
+		Magnitude: "permute",
+		Names:     both("permute"),
+		Doc:       "Reorders the dimensions: dimension i of the result is dimension dims[i] of the input.",
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value {
 				dims, err := permutation(g.Args)
@@ -93,10 +99,11 @@ var shapeOps = slices.Concat([]*op.Def{
 		},
 	}, permuted),
 	viewOp(&op.Def{
-		Sig:   "expand(Tensor input, int[] size) -> Tensor",
-		Names: []string{"Tensor.expand", "torch.broadcast_to", "Tensor.broadcast_to"},
-		Doc:   "Repeats dimensions of size 1, and new leading ones, without a copy; -1 keeps a size.",
-		Grad:  func(g *op.Grad) { g.To("input", func() op.Value { return g.G() }) },
+		Sig:       "expand(Tensor input, int[] size) -> Tensor",
+		Magnitude: "expand",
+		Names:     []string{"Tensor.expand", "torch.broadcast_to", "Tensor.broadcast_to"},
+		Doc:       "Repeats dimensions of size 1, and new leading ones, without a copy; -1 keeps a size.",
+		Grad:      func(g *op.Grad) { g.To("input", func() op.Value { return g.G() }) },
 		Sample: func(s *op.Sampler) []any {
 			size := s.Shape(1, 4)
 			shape := slices.Clone(size)
@@ -105,28 +112,31 @@ var shapeOps = slices.Concat([]*op.Def{
 		},
 	}, expanded),
 	viewOp(&op.Def{
-		Sig:   "unsqueeze(Tensor input, int dim) -> Tensor",
-		Names: both("unsqueeze"),
-		Doc:   "Inserts a dimension of size 1 at dim.",
-		Grad:  reshapeGrad,
+		Sig:       "unsqueeze(Tensor input, int dim) -> Tensor",
+		Magnitude: "unsqueeze",
+		Names:     both("unsqueeze"),
+		Doc:       "Inserts a dimension of size 1 at dim.",
+		Grad:      reshapeGrad,
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(0, 3)
 			return []any{s.Tensor(-2, 2, shape...), s.Index(len(shape) + 1)}
 		},
 	}, unsqueezed),
 	viewOp(&op.Def{
-		Sig:   "squeeze(Tensor input, int? dim=None) -> Tensor",
-		Names: both("squeeze"),
-		Doc:   "Removes dimension dim if its size is 1; every such dimension by default.",
-		Grad:  reshapeGrad,
+		Sig:       "squeeze(Tensor input, int? dim=None) -> Tensor",
+		Magnitude: "squeeze",
+		Names:     both("squeeze"),
+		Doc:       "Removes dimension dim if its size is 1; every such dimension by default.",
+		Grad:      reshapeGrad,
 		Sample: func(s *op.Sampler) []any {
 			return []any{s.Tensor(-2, 2, append(s.Shape(0, 3), 1)...), -1}
 		},
 	}, squeezed),
 	viewOp(&op.Def{
-		Sig:   "narrow(Tensor input, int dim, int start, int length) -> Tensor",
-		Names: both("narrow"),
-		Doc:   "The length entries of dimension dim from start on.",
+		Sig:       "narrow(Tensor input, int dim, int start, int length) -> Tensor",
+		Magnitude: "narrow",
+		Names:     both("narrow"),
+		Doc:       "The length entries of dimension dim from start on.",
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value {
 				x := g.Value("input")
@@ -145,26 +155,29 @@ var shapeOps = slices.Concat([]*op.Def{
 		},
 	}, narrowed),
 	viewOp(&op.Def{
-		Sig:    "contiguous(Tensor input, *, MemoryFormat memory_format=contiguous_format) -> Tensor",
-		Names:  []string{"Tensor.contiguous"},
-		Doc:    "The same tensor in the given memory order; itself if it has that already.",
-		Traits: op.Idempotent,
-		Grad:   func(g *op.Grad) { g.To("input", func() op.Value { return g.G() }) },
-		Sample: sampleUnary(-2, 2),
+		Sig:       "contiguous(Tensor input, *, MemoryFormat memory_format=contiguous_format) -> Tensor",
+		Magnitude: "contiguous",
+		Names:     []string{"Tensor.contiguous"},
+		Doc:       "The same tensor in the given memory order; itself if it has that already.",
+		Traits:    op.Idempotent,
+		Grad:      func(g *op.Grad) { g.To("input", func() op.Value { return g.G() }) },
+		Sample:    sampleUnary(-2, 2),
 	}, contiguous),
 	{
-		Sig:     "clone(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor",
-		Names:   both("clone"),
-		Doc:     "A copy, in the memory order of the input unless memory_format says otherwise.",
-		Traits:  op.Idempotent,
-		Infer:   inferClone,
-		Kernels: []op.Kernel{copyKernel},
-		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return g.G() }) },
-		Sample:  sampleUnary(-2, 2),
-		Tol:     exactTol("a copy"),
+		Sig:       "clone(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor",
+		Magnitude: "clone",
+		Names:     both("clone"),
+		Doc:       "A copy, in the memory order of the input unless memory_format says otherwise.",
+		Traits:    op.Idempotent,
+		Infer:     inferClone,
+		Kernels:   []op.Kernel{copyKernel},
+		Grad:      func(g *op.Grad) { g.To("input", func() op.Value { return g.G() }) },
+		Sample:    sampleUnary(-2, 2),
+		Tol:       exactTol("a copy"),
 	},
 	castOp(&op.Def{
-		Sig: "to(Tensor input, device? device=None, dtype? dtype=None, bool non_blocking=False, bool copy=False, *, Tensor? other=None) -> Tensor",
+		Sig:       "to(Tensor input, device? device=None, dtype? dtype=None, bool non_blocking=False, bool copy=False, *, Tensor? other=None) -> Tensor",
+		Magnitude: "to",
 		More: []string{
 			"to(Tensor input, dtype dtype, bool non_blocking=False, bool copy=False) -> Tensor",
 			"to(Tensor input, Tensor other, bool non_blocking=False, bool copy=False) -> Tensor",
@@ -177,22 +190,27 @@ var shapeOps = slices.Concat([]*op.Def{
 		},
 	}, targetType, func(a op.Args) bool { return a.Bool("copy") }),
 	{
-		Sig:     "zeros_like(Tensor input, *, dtype? dtype=None) -> Tensor",
-		Names:   []string{"torch.zeros_like"},
-		Doc:     "Zeros of the shape, dtype and memory order of the input.",
-		Traits:  op.NoGrad | op.Idempotent,
-		Infer:   elementwise(targetType, "input"),
+		Sig:       "zeros_like(Tensor input, *, dtype? dtype=None) -> Tensor",
+		Magnitude: "zeros_like",
+		Names:     []string{"torch.zeros_like"},
+		Doc:       "Zeros of the shape, dtype and memory order of the input.",
+		Traits:    op.NoGrad | op.Idempotent,
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			v := a.Value("input")
+			return one(targetType(a), v.Shape(), denseStrides(v)), nil
+		},
 		Kernels: []op.Kernel{{Name: "zeros", Run: fillZero}},
 		Sample:  sampleUnary(-2, 2),
 		Exact:   func(...float64) float64 { return 0 },
 		Tol:     exactTol("zeros"),
 	},
 	{
-		Sig:   "cat(Tensor[] tensors, int dim=0) -> Tensor",
-		Names: []string{"torch.cat", "torch.concat", "torch.concatenate"},
-		Doc:   "Joins tensors along dim; 1-d tensors without elements are skipped.",
-		Check: checkCat,
-		Infer: inferCat,
+		Sig:       "cat(Tensor[] tensors, int dim=0) -> Tensor",
+		Magnitude: "cat",
+		Names:     []string{"torch.cat", "torch.concat", "torch.concatenate"},
+		Doc:       "Joins tensors along dim; 1-d tensors without elements are skipped.",
+		Check:     checkCat,
+		Infer:     inferCat,
 		Kernels: []op.Kernel{{Name: "copy", Run: func(c *op.Run) error {
 			parts := slices.DeleteFunc(c.Tensors("tensors"), func(t *tensor.Tensor) bool { return skipped(t) })
 			if len(parts) > 0 {
@@ -215,11 +233,12 @@ var shapeOps = slices.Concat([]*op.Def{
 		Tol: exactTol("copies its inputs"),
 	},
 	{
-		Sig:   "slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
-		Names: both("slice_scatter"),
-		Doc:   "A copy of input in which the entries start, start+step, … below end of dimension dim come from src.",
-		Check: checkSlice,
-		Infer: sliceScatterMeta,
+		Sig:       "slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
+		Magnitude: "slice_scatter",
+		Names:     both("slice_scatter"),
+		Doc:       "A copy of input in which the entries start, start+step, … below end of dimension dim come from src.",
+		Check:     checkSlice,
+		Infer:     sliceScatterMeta,
 		Kernels: []op.Kernel{{Name: "copy", Run: func(c *op.Run) error {
 			s := sliceOf(c.Args)
 			c.Out[0].CopyFrom(c.Tensor("input"))
@@ -244,9 +263,10 @@ var shapeOps = slices.Concat([]*op.Def{
 		Tol: exactTol("copies its inputs"),
 	},
 	viewOp(&op.Def{
-		Sig:   "slice(Tensor input, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
-		Doc:   "The entries start, start+step, … below end of dimension dim: input[start:end:step] there.",
-		Check: checkSlice,
+		Sig:       "slice(Tensor input, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
+		Magnitude: "slice",
+		Doc:       "The entries start, start+step, … below end of dimension dim: input[start:end:step] there.",
+		Check:     checkSlice,
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value {
 				s := sliceOf(g.Args)
@@ -260,10 +280,11 @@ var shapeOps = slices.Concat([]*op.Def{
 		},
 	}, sliced),
 	{
-		Sig:   "gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
-		Names: both("gather"),
-		Doc:   "Picks along dim: for dim 1 of three, out[i,j,k] = input[i,index[i,j,k],k].",
-		Check: checkIndex("input"),
+		Sig:       "gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+		Magnitude: "gather",
+		Names:     both("gather"),
+		Doc:       "Picks along dim: for dim 1 of three, out[i,j,k] = input[i,index[i,j,k],k].",
+		Check:     checkIndex("input"),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(a.Value("input").DType(), a.Value("index").Shape(), nil), nil
 		},
@@ -283,12 +304,13 @@ var shapeOps = slices.Concat([]*op.Def{
 		Tol: exactTol("copies its inputs"),
 	},
 	{
-		Sig:   "scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor",
-		More:  []string{"scatter(Tensor input, int dim, Tensor index, Scalar src) -> Tensor"},
-		Names: both("scatter"),
-		Doc:   "A copy of input with elements replaced along dim: for dim 1 of three, out[i,index[i,j,k],k] = src[i,j,k].",
-		Check: checkScatter,
-		Infer: inferScatter,
+		Sig:       "scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor",
+		Magnitude: "scatter",
+		More:      []string{"scatter(Tensor input, int dim, Tensor index, Scalar src) -> Tensor"},
+		Names:     both("scatter"),
+		Doc:       "A copy of input with elements replaced along dim: for dim 1 of three, out[i,index[i,j,k],k] = src[i,j,k].",
+		Check:     checkScatter,
+		Infer:     inferScatter,
 		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
 			out := c.Out[0]
 			out.CopyFrom(c.Tensor("input"))
@@ -302,12 +324,13 @@ var shapeOps = slices.Concat([]*op.Def{
 		Tol:    exactTol("copies its inputs"),
 	},
 	{
-		Sig:     "scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor",
-		Names:   both("scatter_add"),
-		Doc:     "A copy of input with elements added along dim: for dim 1 of three, out[i,index[i,j,k],k] += src[i,j,k].",
-		Check:   checkScatter,
-		Infer:   inferScatter,
-		Kernels: []op.Kernel{{Name: "index", Run: runScatterAdd}},
+		Sig:       "scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor",
+		Magnitude: "scatter_add",
+		Names:     both("scatter_add"),
+		Doc:       "A copy of input with elements added along dim: for dim 1 of three, out[i,index[i,j,k],k] += src[i,j,k].",
+		Check:     checkScatter,
+		Infer:     inferScatter,
+		Kernels:   []op.Kernel{{Name: "index", Run: runScatterAdd}},
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value { return g.G() })
 			g.To("src", func() op.Value { return gathered(g) })
@@ -729,7 +752,7 @@ func inferClone(a op.Args) ([]op.Meta, error) {
 	f, given := a.Any("memory_format").(tensor.MemoryFormat)
 	switch {
 	case !given || f == tensor.Preserve:
-		return one(v.DType(), v.Shape(), iteratorStrides(v.Shape(), v)), nil
+		return one(v.DType(), v.Shape(), denseStrides(v)), nil
 	case f == tensor.ChannelsLast && len(v.Shape()) != 4:
 		return nil, op.RuntimeError("required rank 4 tensor to use channels_last format")
 	}

@@ -10,17 +10,15 @@ import (
 	"plumb/tensor"
 )
 
-const (
-	openCL      = "OpenCL C 3.0 §7.4 full profile"
-	roundedOnce = "computed exactly or in wider precision, rounded once"
-)
+const openCL = "OpenCL C 3.0 §7.4 full profile"
 
 var unaryOps = []*op.Def{
 	{
-		Sig:    "neg(Tensor input) -> Tensor",
-		Names:  append(both("neg", "negative"), "operator.neg"),
-		Doc:    "Negates each element: -x.",
-		Traits: op.Involution,
+		Sig:       "neg(Tensor input) -> Tensor",
+		Magnitude: "clone",
+		Names:     append(both("neg", "negative"), "operator.neg"),
+		Doc:       "Negates each element: -x.",
+		Traits:    op.Involution,
 		Check: func(a op.Args) error {
 			if a.Value("input").DType() == tensor.Bool {
 				return op.RuntimeError("Negation, the `-` operator, on a bool tensor is not supported")
@@ -80,16 +78,17 @@ var unaryOps = []*op.Def{
 		Tol:     ulpTol(4, "exact for reals; hypot 4 ULP for complex: "+openCL),
 	},
 	{
-		Sig:     "conj(Tensor input) -> Tensor",
-		Names:   both("conj"),
-		Doc:     "Complex conjugate of each element; a real element itself.",
-		Traits:  op.Involution,
-		Infer:   sameAs("input"),
-		Kernels: unary{kernel.Copy[float32], kernel.Copy[float64], kernel.Copy[int64], kernel.EachComplex(cmplx.Conj)}.kernels(),
-		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return g.Op("conj", g.G()) }) },
-		Sample:  sampleUnary(-2, 2),
-		Exact:   func(x ...float64) float64 { return x[0] },
-		Tol:     exactTol("a change of sign"),
+		Sig:       "conj(Tensor input) -> Tensor",
+		Magnitude: "clone",
+		Names:     both("conj"),
+		Doc:       "Complex conjugate of each element; a real element itself.",
+		Traits:    op.Involution,
+		Infer:     sameAs("input"),
+		Kernels:   unary{kernel.Copy[float32], kernel.Copy[float64], kernel.Copy[int64], kernel.EachComplex(cmplx.Conj)}.kernels(),
+		Grad:      func(g *op.Grad) { g.To("input", func() op.Value { return g.Op("conj", g.G()) }) },
+		Sample:    sampleUnary(-2, 2),
+		Exact:     func(x ...float64) float64 { return x[0] },
+		Tol:       exactTol("a change of sign"),
 	},
 	{
 		Sig:     "exp(Tensor input) -> Tensor",

@@ -110,7 +110,10 @@ func (d *draw) integer(v starlark.Value) (int, error) {
 }
 
 func (d *draw) getattr(s *symbol, name string) (*symbol, error) {
-	out := d.record(program.Call{Target: "getattr", Args: []any{s.ref, name}})
+	out, err := d.record(program.Call{Target: "getattr", Args: []any{s.ref, name}})
+	if err != nil {
+		return nil, err
+	}
 	if s.kind != kindUnknown {
 		out.kind = kindTensor
 	}
@@ -149,7 +152,10 @@ func (d *draw) call(target string, recv *symbol, args starlark.Tuple, kwargs []s
 	if recv != nil && c.elided() {
 		return recv, nil
 	}
-	out := d.record(program.Call{Target: target, Args: c.args, Kwargs: c.kwargs})
+	out, err := d.record(program.Call{Target: target, Args: c.args, Kwargs: c.kwargs})
+	if err != nil {
+		return nil, err
+	}
 	c.classify(out, recv)
 	return out, nil
 }

@@ -58,7 +58,7 @@ type draw struct {
 	gen     *gen.Case
 	thread  *starlark.Thread
 	prog    *program.Program
-	used    []string // names
+	names   map[string]int // of each base: how many names it has
 	inputs  map[*gen.Tensor]*symbol
 	symbols map[program.Ref]*symbol
 	seen    map[program.Ref]backend.Value
@@ -71,8 +71,8 @@ type draw struct {
 func (t *Test) Draw(src *choice.Source, env Env) (*program.Program, error) {
 	d := &draw{
 		test: t, env: env, gen: gen.NewCase(src, env.Devices...),
-		prog:   &program.Program{Name: t.Name, RTol: t.Options.RTol, ATol: t.Options.ATol},
-		inputs: map[*gen.Tensor]*symbol{}, symbols: map[program.Ref]*symbol{}, seen: map[program.Ref]backend.Value{},
+		prog:  &program.Program{Name: t.Name, RTol: t.Options.RTol, ATol: t.Options.ATol},
+		names: map[string]int{}, inputs: map[*gen.Tensor]*symbol{}, symbols: map[program.Ref]*symbol{}, seen: map[program.Ref]backend.Value{},
 	}
 	d.prog.Seed = src.Key()
 	if t.Options.IncludeComplex {
@@ -188,12 +188,17 @@ func (d *draw) name(base string) string {
 	if hint, ok := d.test.file.hints[d.test.file.top(d.thread)]; ok && !reserved[hint] && isASCII(hint) {
 		base = hint
 	}
-	name := base
-	for i := 2; slices.Contains(d.used, name); i++ {
-		name = base + strconv.Itoa(i)
+	for {
+		d.names[base]++
+		name := base
+		if n := d.names[base]; n > 1 {
+			name += strconv.Itoa(n)
+		}
+		if name == base || d.names[name] == 0 {
+			d.names[name] = max(d.names[name], 1)
+			return name
+		}
 	}
-	d.used = append(d.used, name)
-	return name
 }
 
 func isASCII(s string) bool {
@@ -212,8 +217,14 @@ func (d *draw) input(t *gen.Tensor) *symbol {
 	return s
 }
 
+// maxCalls bounds the calls of one program.
+const maxCalls = 10000
+
 // record appends a call.
-func (d *draw) record(c program.Call) *symbol {
+func (d *draw) record(c program.Call) (*symbol, error) {
+	if len(d.prog.Calls) == maxCalls {
+		return nil, fmt.Errorf("the test makes more than %d calls", maxCalls)
+	}
 	base := "v"
 	if program.IsModule(c.Target) {
 		base = "m"
@@ -228,7 +239,7 @@ func (d *draw) record(c program.Call) *symbol {
 	}
 	s := &symbol{d: d, ref: program.Ref(c.Result)}
 	d.symbols[s.ref] = s
-	return s
+	return s, nil
 }
 
 // changes reports whether a call may change its arguments.

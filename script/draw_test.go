@@ -19,80 +19,76 @@ func TestDrawnCalls(t *testing.T) {
 	for name, c := range map[string]struct{ src, want string }{
 		"function, method, operator": {
 			"x = random_tensor(ndim=2)\ny = torch.relu(x).sum(dim=1, keepdim=True)\nreturn 2 - y",
-			"y2 = torch.relu(x)\ny = y2.sum(dim=1, keepdim=True)\ny3 = 2 - y\nbackward y3"},
+			"v = torch.relu(x)\ny = v.sum(dim=1, keepdim=True)\nv2 = 2 - y\nbackward v2"},
 		"names of variables are kept": {
 			"left = random_tensor()\nright = torch.relu(left)\nleft = left + right\nreturn left",
 			"right = torch.relu(left)\nleft2 = left + right\nbackward left2"},
 		"names that the text needs are not": {
 			"tensor = random_tensor()\nuniform = tensor.relu()\nreturn uniform",
-			"y = x.relu()\nbackward y"},
+			"v = x.relu()\nbackward v"},
 		"module": {
 			"k = constant(3)\nm = torch.nn.Linear(k, 4, bias=False)\nm.train(random().to(bool) | True)\nm.to('cpu')\ny = m(random_tensor(ndim=2, dim1=k))\nreturn y",
 			"m = torch.nn.Linear(3, 4, bias=False)\nm2 = m.train(True)\ny = m(x)\nbackward y"},
 		"eval gives the module itself": {
 			"m = torch.nn.Linear(2, 2).eval()\nreturn m(random_tensor()), m.weight.sum(), m.bias",
-			"m = torch.nn.Linear(2, 2)\nm2 = m.eval()\ny = m(x)\ny2 = m.weight\ny3 = y2.sum()\ny4 = m.bias\nbackward y\nbackward y3\nbackward y4"},
+			"m = torch.nn.Linear(2, 2)\nm2 = m.eval()\nv = m(x)\nv2 = m.weight\nv3 = v2.sum()\nv4 = m.bias\nbackward v\nbackward v3\nbackward v4"},
 		"nothing is left out": {
 			"x = random_tensor()\nreturn torch.nn.functional.leaky_relu(x, negative_slope=nothing(), inplace=constant(False))",
-			"y = torch.nn.functional.leaky_relu(x, inplace=False)\nbackward y"},
+			"v = torch.nn.functional.leaky_relu(x, inplace=False)\nbackward v"},
 		"moves to the default device are left out": {
 			"device = random_device()\nx = random_tensor().to(device)\ny = x.to(device='cpu').cpu().to(torch.device('cpu'))\nreturn y.to(torch.float64)",
-			"y = x.to(torch.float64)"},
+			"v = x.to(torch.float64)"},
 		"lists of tensors": {
 			"x = random_tensor(ndim=1)\ny = random_tensor(ndim=1)\nreturn torch.cat([x, y], dim=constant(0))",
-			"y2 = torch.cat([x, y], dim=0)\nbackward y2"},
+			"v = torch.cat([x, y], dim=0)\nbackward v"},
 		"a tuple known by its signature": {
 			"x = random_tensor(ndim=2)\nv, i = torch.max(x, 1)\nm = x.max(dim=0)\nreturn m.values + v, x.max(0)[-1], m.values",
-			"y = torch.max(x, 1)\ny2 = y[0]\ny3 = y[1]\nm = x.max(dim=0)\ny4 = m[0]\ny5 = y4 + y2\ny6 = x.max(0)\ny7 = y6[1]\nbackward y5\nbackward y7\nbackward y4"},
+			"v = torch.max(x, 1)\nv2 = v[0]\nv3 = v[1]\nm = x.max(dim=0)\nv4 = m[0]\nv5 = v4 + v2\nv6 = x.max(0)\nv7 = v6[1]\nbackward v5\nbackward v7\nbackward v4"},
 		"a returned tuple is differentiated element by element": {
 			"return torch.max(random_tensor(ndim=2), dim=0)",
-			"y = torch.max(x, dim=0)\ny2 = y[0]\ny3 = y[1]\nbackward y2\nbackward y3"},
+			"v = torch.max(x, dim=0)\nv2 = v[0]\nv3 = v[1]\nbackward v2\nbackward v3"},
 		"overloads by type": {
 			"x = random_tensor()\nreturn torch.max(x), torch.max(x, x), torch.add(x, 2), torch.add(x, x, alpha=2)",
-			"y = torch.max(x)\ny2 = torch.max(x, x)\ny3 = torch.add(x, 2)\ny4 = torch.add(x, x, alpha=2)\nbackward y\nbackward y2\nbackward y3\nbackward y4"},
+			"v = torch.max(x)\nv2 = torch.max(x, x)\nv3 = torch.add(x, 2)\nv4 = torch.add(x, x, alpha=2)\nbackward v\nbackward v2\nbackward v3\nbackward v4"},
 		"indices": {
 			"x = random_tensor(ndim=3, dim0=4)\nreturn x[0], x[1:3], x[:, 1], x[..., None, ::2], x[-1:, :, 0:2], x[random(1, 2).to(int):]",
-			"y = x[0]\ny2 = x[1:3]\ny3 = x[:, 1]\ny4 = x[..., None, ::2]\ny5 = x[-1:, :, 0:2]\ny6 = x[1:]\n" +
-				"backward y\nbackward y2\nbackward y3\nbackward y4\nbackward y5\nbackward y6"},
+			"v = x[0]\nv2 = x[1:3]\nv3 = x[:, 1]\nv4 = x[..., None, ::2]\nv5 = x[-1:, :, 0:2]\nv6 = x[1:]\nbackward v\nbackward v2\nbackward v3\nbackward v4\nbackward v5\nbackward v6"},
 		"operators": {
 			"x = random_tensor(ndim=1)\ny = (x > 0) == (1 <= x)\nreturn -x ** 2 @ x, ~y, x // 2 % 3, x | y, +x, abs(x), pow(x, 2), sum([x, x])",
-			"y2 = x > 0\ny3 = 1 <= x\ny = y2 == y3\ny4 = x ** 2\ny5 = -y4\ny6 = y5 @ x\ny7 = ~y\ny8 = x // 2\ny9 = y8 % 3\ny10 = x | y\ny11 = operator.pos(x)\n" +
-				"y12 = operator.abs(x)\ny13 = x ** 2\ny14 = 0 + x\ny15 = y14 + x\n" +
-				"backward y6\nbackward y7\nbackward y9\nbackward y10\nbackward y11\nbackward y12\nbackward y13\nbackward y15"},
+			"v = x > 0\nv2 = 1 <= x\ny = v == v2\nv3 = x ** 2\nv4 = -v3\nv5 = v4 @ x\nv6 = ~y\nv7 = x // 2\nv8 = v7 % 3\nv9 = x | y\nv10 = operator.pos(x)\nv11 = operator.abs(x)\nv12 = x ** 2\nv13 = 0 + x\nv14 = v13 + x\nbackward v5\nbackward v6\nbackward v8\nbackward v9\nbackward v10\nbackward v11\nbackward v12\nbackward v14"},
 		"assignment in place": {
 			"x = random_tensor()\ny = torch.relu(x)\ny += x\ny **= 2\ny[0] = 1\ny[1:2] *= 3\nreturn y",
-			"y = torch.relu(x)\ny2 = operator.iadd(y, x)\ny3 = operator.ipow(y2, 2)\ny4 = operator.setitem(y3, 0, 1)\n" +
-				"y5 = y3[1:2]\ny6 = operator.imul(y5, 3)\ny7 = operator.setitem(y3, slice(1, 2, None), y6)\nbackward y3"},
+			"y = torch.relu(x)\ny2 = operator.iadd(y, x)\ny3 = operator.ipow(y2, 2)\nv = operator.setitem(y3, 0, 1)\nv2 = y3[1:2]\nv3 = operator.imul(v2, 3)\nv4 = operator.setitem(y3, slice(1, 2, None), v3)\nbackward y3"},
 		"attributes of a tensor": {
 			"x = random_tensor(ndim=2)\nreturn x.T @ x, x.T.relu()",
-			"y = x.T\ny2 = y @ x\ny3 = x.T\ny4 = y3.relu()\nbackward y2\nbackward y4"},
+			"v = x.T\nv2 = v @ x\nv3 = x.T\nv4 = v3.relu()\nbackward v2\nbackward v4"},
 		"one attribute is one value": {
 			"x = random_tensor()\ny = x.mT\nreturn y + y",
-			"y = x.mT\ny2 = x.mT\ny3 = y + y2\nbackward y3"},
+			"v = x.mT\nv2 = x.mT\nv3 = v + v2\nbackward v3"},
 		"a method's list may be spread": {
 			"x = random_tensor(ndim=3)\nreturn x.permute(2, 0, 1), x.permute((0, 1, 2))",
-			"y = x.permute(2, 0, 1)\ny2 = x.permute((0, 1, 2))\nbackward y\nbackward y2"},
+			"v = x.permute(2, 0, 1)\nv2 = x.permute((0, 1, 2))\nbackward v\nbackward v2"},
 		"dtypes and formats": {
 			"x = random_tensor()\nreturn torch.zeros_like(x, dtype=torch.half), torch.zeros_like(x, dtype=int)",
-			"y = torch.zeros_like(x, dtype=torch.float16)\ny2 = torch.zeros_like(x, dtype=torch.int64)\nbackward y\nbackward y2"},
+			"v = torch.zeros_like(x, dtype=torch.float16)\nv2 = torch.zeros_like(x, dtype=torch.int64)\nbackward v\nbackward v2"},
 		"oneof is callable": {
 			"return oneof(torch.relu)(random_tensor())",
-			"y = torch.relu(x)\nbackward y"},
+			"v = torch.relu(x)\nbackward v"},
 		"a tensor in oneof": {
 			"x = random_tensor()\nreturn torch.relu(oneof(x, x))",
-			"y = torch.relu(x)\nbackward y"},
+			"v = torch.relu(x)\nbackward v"},
 		"shapes of inputs are known": {
 			"x = random_tensor(ndim=2, dim0=3, dim1=4)\nif x.shape == (3, 4) and x.size(-1) == 4 and x.dim() == 2 and len(x) == 3 and x.numel() == 12 and x.dtype == torch.float32 and x.requires_grad:\n    return x.relu()\nreturn x",
-			"y = x.relu()\nbackward y"},
+			"v = x.relu()\nbackward v"},
 		"is": {
 			"x = random_tensor()\nif x is not None and (x is x) and not (None is x) and None is None:\n    return x.relu()",
-			"y = x.relu()\nbackward y"},
+			"v = x.relu()\nbackward v"},
 		"complex numbers": {
 			"x = random_tensor()\nreturn torch.add(x, 2j + 1)",
-			"y = torch.add(x, complex(1.0, 2.0))\nbackward y"},
+			"v = torch.add(x, complex(1.0, 2.0))\nbackward v"},
 		"helpers, comprehensions, defaults": {
 			"def double(v, times=2):\n    return [v * k for k in range(times) if k > 0]\nx = random_tensor()\nreturn double(x)[0], [torch.relu(y) for y in double(x, times=3)][1]",
-			"y = x * 1\ny2 = x * 1\ny3 = x * 2\ny4 = torch.relu(y2)\ny5 = torch.relu(y3)\nbackward y\nbackward y5"},
+			"v = x * 1\nv2 = x * 1\nv3 = x * 2\nv4 = torch.relu(v2)\nv5 = torch.relu(v3)\nbackward v\nbackward v5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := Env{Observer: &watcher{answer: plain(nil)}}
@@ -134,8 +130,8 @@ case("t.py::test_conv", seed=SEED, rtol=0.001, atol=0.01)
 x = tensor((1, 4, 8, 8), torch.float32, uniform(-1.0, 1.0, key=KEY, kinks=True))
 m = torch.nn.Conv2d(in_channels=4, out_channels=1, kernel_size=(1, 2), stride=1, padding=2)
 m2 = m.train(True)
-y = m(x)
-y.backward(uniform(0.0, 1.0, key=KEY))
+v = m(x)
+v.backward(uniform(0.0, 1.0, key=KEY))
 `
 	got := p.String()
 	for _, number := range append([]uint64{p.Seed}, p.Inputs[0].Fill.Key, p.Backward[0].Cotangent.Key) {
@@ -195,37 +191,37 @@ func TestObservationAsksTheReferenceOnce(t *testing.T) {
 		want   string
 	}{
 		"shape": {"y = torch.odd(random_tensor())\nif y.shape[0] == 5 and y.ndim == 2 and y.size(1) == 2 and y.dtype == torch.float32:\n    return y.relu()", ofShape(5, 2), "y",
-			"y = torch.odd(x)\ny2 = y.relu()\nbackward y2"},
-		"if": {"y = torch.odd(random_tensor())\nif y.all():\n    return y.relu()", plain(true), "y2",
-			"y = torch.odd(x)\ny2 = y.all()\ny3 = y.relu()\nbackward y3"},
-		"if not": {"y = torch.odd(random_tensor())\nif not y.all():\n    return y.relu()", plain(true), "y2",
-			"y = torch.odd(x)\ny2 = y.all()"},
+			"y = torch.odd(x)\nv = y.relu()\nbackward v"},
+		"if": {"y = torch.odd(random_tensor())\nif y.all():\n    return y.relu()", plain(true), "v",
+			"y = torch.odd(x)\nv = y.all()\nv2 = y.relu()\nbackward v2"},
+		"if not": {"y = torch.odd(random_tensor())\nif not y.all():\n    return y.relu()", plain(true), "v",
+			"y = torch.odd(x)\nv = y.all()"},
 		"item": {"y = torch.odd(random_tensor())\nn = int(y) + y.item()\nreturn random_tensor().relu() * n", plain(int64(2)), "y",
-			"y = torch.odd(x)\ny2 = x2.relu()\ny3 = y2 * 4\nbackward y3"},
-		"conditional expression": {"y = torch.odd(random_tensor())\nreturn torch.relu(random_tensor()) if y > 0 else None", plain(false), "y2",
-			"y = torch.odd(x)\ny2 = y > 0"},
+			"y = torch.odd(x)\nv = x2.relu()\nv2 = v * 4\nbackward v2"},
+		"conditional expression": {"y = torch.odd(random_tensor())\nreturn torch.relu(random_tensor()) if y > 0 else None", plain(false), "v",
+			"y = torch.odd(x)\nv = y > 0"},
 		"unpacking": {"a, b = torch.odd(random_tensor())\nreturn a.relu() + b.relu()",
 			func(*program.Program, program.Ref) (backend.Value, error) {
 				return backend.Value{IsTuple: true, Tuple: make([]backend.Value, 2)}, nil
-			}, "y",
-			"y = torch.odd(x)\ny2 = y[0]\ny3 = y[1]\ny4 = y2.relu()\ny5 = y3.relu()\ny6 = y4 + y5\nbackward y6"},
+			}, "v",
+			"v = torch.odd(x)\nv2 = v[0]\nv3 = v[1]\nv4 = v2.relu()\nv5 = v3.relu()\nv6 = v4 + v5\nbackward v6"},
 		"returned value of unknown kind": {"return torch.odd(random_tensor())",
 			func(_ *program.Program, ref program.Ref) (backend.Value, error) {
 				one := backend.Value{Tensor: tensor.New(tensor.F32)}
 				return backend.Value{IsTuple: true, Tuple: []backend.Value{one, {}}}, nil
-			}, "y y3",
-			"y = torch.odd(x)\ny2 = y[0]\ny3 = y[1]\nbackward y2"},
+			}, "v v3",
+			"v = torch.odd(x)\nv2 = v[0]\nv3 = v[1]\nbackward v2"},
 		"after a change in place": {"y = torch.odd(random_tensor())\na = y.shape\ny.relu_()\nb = y.shape\nreturn y.relu()", ofShape(1), "y y",
-			"y = torch.odd(x)\ny2 = y.relu_()\ny3 = y.relu()\nbackward y3"},
-		"iteration": {"for row in torch.odd(random_tensor()):\n    row.relu()", ofShape(2, 3), "y",
-			"y = torch.odd(x)\ny2 = y[0]\ny3 = y[1]\ny4 = y2.relu()\ny5 = y3.relu()"},
+			"y = torch.odd(x)\nv = y.relu_()\nv2 = y.relu()\nbackward v2"},
+		"iteration": {"for row in torch.odd(random_tensor()):\n    row.relu()", ofShape(2, 3), "v",
+			"v = torch.odd(x)\nv2 = v[0]\nv3 = v[1]\nv4 = v2.relu()\nv5 = v3.relu()"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &watcher{answer: func(p *program.Program, ref program.Ref) (backend.Value, error) {
 				if err := p.Check(); err != nil || len(p.Backward) > 0 {
 					t.Errorf("asked with a bad program: %v\n%s", err, p)
 				}
-				if ref == "y3" && name == "returned value of unknown kind" {
+				if ref == "v3" && name == "returned value of unknown kind" {
 					return backend.Value{Plain: int64(3)}, nil
 				}
 				return c.answer(p, ref)

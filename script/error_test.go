@@ -60,7 +60,7 @@ func TestMistakesNamePositionAndCause(t *testing.T) {
 		"f-string":                      {body("x = 3\nreturn f'{x:3d}'"), `t.py:4:12: only {expression}, {expression!r} and {expression!s} are supported in f-strings`},
 		"attribute":                     {body("x = random_tensor()\nx.grad = 3\nreturn x.relu()"), `t.py:4:6: assigning to the attribute x.grad is not supported in test files`},
 		"assertEqual":                   {"import unittest\nclass TestX(unittest.TestCase):\n    @autotest()\n    def test_x(test_case):\n        test_case.assertEqual(1, 2)\n", `t.py:5:18: assertEqual is not supported in test files: every tensor is compared without it`},
-		"backward":                      {body("x = random_tensor()\ny = torch.relu(x)\ny.sum().backward()"), `t.py:5:5: y2.backward(): return the value instead; auto_backward says what is differentiated`},
+		"backward":                      {body("x = random_tensor()\ny = torch.relu(x)\ny.sum().backward()"), `t.py:5:5: v.backward(): return the value instead; auto_backward says what is differentiated`},
 		"raise":                         {body("x = random_tensor()\nraise ValueError('no')"), `t.py:4:5: the test raises ValueError: no`},
 		"assert":                        {body("x = random_tensor(ndim=2)\nassert x.ndim == 3, 'three'"), `t.py:4:5: the test's assertion failed: three`},
 		"generator truth":               {body("k = random_bool()\nif k:\n    pass"), `t.py:4:8: a generator has no truth value; use .value()`},

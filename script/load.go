@@ -14,9 +14,7 @@ const loadKey = "plumb.load"
 type loader struct {
 	file    *File
 	pending []starlark.Value // decorators
-	classes map[string]*class
 	class   *class
-	skip    string // of the class
 }
 
 // class is a test class.
@@ -156,13 +154,14 @@ func beginClass(_ *starlark.Thread, l *loader, args starlark.Tuple) (starlark.Va
 		}
 	}
 	l.pending, l.class = nil, c
-	l.classes[name] = c
 	return starlark.True, nil
 }
 
+// endClass returns the class for its name to be bound to.
 func endClass(_ *starlark.Thread, l *loader, _ starlark.Tuple) (starlark.Value, error) {
+	c := l.class
 	l.class = nil
-	return starlark.None, nil
+	return c, nil
 }
 
 // define registers a function that was just defined.

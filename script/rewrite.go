@@ -28,7 +28,7 @@ func (r *rewriter) fail(p syntax.Position, format string, args ...any) {
 }
 
 func (r *rewriter) stmts(list []syntax.Stmt) []syntax.Stmt {
-	out := make([]syntax.Stmt, 0, len(list))
+	var out []syntax.Stmt
 	pending := false
 	for _, s := range list {
 		decorator := isCallOf(s, fnDecorate)
@@ -115,7 +115,8 @@ func (r *rewriter) ifStmt(s *syntax.IfStmt) {
 			r.fail(s.If, "a class inside a function is not supported in test files")
 		}
 		s.Cond = r.expr(s.Cond)
-		s.True = append(r.stmts(s.True), &syntax.ExprStmt{X: call(fnEndClass, s.If)})
+		name := s.Cond.(*syntax.CallExpr).Args[0].(*syntax.Literal).Value.(string)
+		s.True = append(r.stmts(s.True), &syntax.AssignStmt{OpPos: s.If, Op: syntax.EQ, LHS: ident(name, s.If), RHS: call(fnEndClass, s.If)})
 		return
 	}
 	s.Cond = r.truth(s.Cond)

@@ -100,7 +100,7 @@ func Load(filename string, src []byte) (*File, error) {
 	if err != nil {
 		return nil, f.located(err)
 	}
-	l := &loader{file: f, classes: map[string]*class{}}
+	l := &loader{file: f}
 	thread := &starlark.Thread{Name: filename, Print: func(*starlark.Thread, string) {}}
 	thread.SetLocal(loadKey, l)
 	thread.SetMaxExecutionSteps(maxSteps)

@@ -24,6 +24,7 @@ type judge struct {
 	same    map[string]bool         // names whose value has the same bits on both sides
 	dtypes  map[string]tensor.DType // of inputs and tensor results, as the reference has them
 	modules map[string]string       // constructor's target by module name
+	bounds  *compare.Bounds
 }
 
 func newJudge(p *program.Program, ref, cand *backend.Outcome, policy Policy) *judge {
@@ -204,7 +205,7 @@ func (j *judge) value(w Where, want, got *backend.Value, basis compare.Basis, wi
 	switch {
 	case want.Tensor != nil:
 		basis.DType = want.Tensor.DType()
-		j.record(w, want.Tensor, got.Tensor, compare.LimitFor(basis))
+		j.record(w, want.Tensor, got.Tensor, basis)
 		j.requiresGrad(w, want, got)
 	case want.IsTuple:
 		for i := range want.Tuple {
@@ -264,15 +265,15 @@ func (j *judge) plain(w Where, want, got any, basis compare.Basis, wide tensor.D
 		if wide.IsFloat() {
 			basis.DType = wide
 		}
-		j.record(w, tensor.Scalar(tensor.F64, complex(want, 0)), tensor.Scalar(tensor.F64, complex(got.(float64), 0)), compare.LimitFor(basis))
+		j.record(w, tensor.Scalar(tensor.F64, complex(want, 0)), tensor.Scalar(tensor.F64, complex(got.(float64), 0)), basis)
 	case complex128:
 		basis.DType = tensor.C128
 		if wide.IsComplex() {
 			basis.DType = wide
 		}
-		j.record(w, tensor.Scalar(tensor.C128, want), tensor.Scalar(tensor.C128, got.(complex128)), compare.LimitFor(basis))
+		j.record(w, tensor.Scalar(tensor.C128, want), tensor.Scalar(tensor.C128, got.(complex128)), basis)
 	case int64:
-		j.record(w, integer(want), integer(got.(int64)), compare.Default(tensor.I64))
+		j.record(w, integer(want), integer(got.(int64)), compare.Basis{DType: tensor.I64})
 	default:
 		j.v.Compared++
 		if !reflect.DeepEqual(want, got) {
@@ -402,7 +403,7 @@ func (j *judge) optional(w Where, want, got *tensor.Tensor) {
 	if want != nil {
 		basis.DType = want.DType()
 	}
-	j.record(w, want, got, compare.LimitFor(basis))
+	j.record(w, want, got, basis)
 }
 
 // users returns the lines of the calls that read a name.

@@ -22,6 +22,8 @@
 package verdict
 
 import (
+	"strings"
+
 	"plumb/backend"
 	"plumb/compare"
 	"plumb/op"
@@ -95,6 +97,8 @@ type Difference struct {
 	Kind  Kind          `json:"kind"`
 	Limit compare.Limit `json:"limit"`
 	Diff  compare.Diff  `json:"diff"`
+	// Truth says where both sides stand to the oracle; nil when it was not asked.
+	Truth *Truth `json:"truth,omitempty"`
 	// Around are the elements around the worst one; of the first difference only.
 	Around []compare.Sample `json:"around,omitempty"`
 }
@@ -135,6 +139,9 @@ type Verdict struct {
 	Worst       compare.Number `json:"worst"`                 // the largest ratio of all comparisons
 	WorstAt     *Margin        `json:"worst_at,omitempty"`
 	Margins     []Margin       `json:"margins,omitempty"` // of every comparison, in order
+	// Settled are the comparisons over their limit that the oracle decided in
+	// the candidate's favour.
+	Settled []Truth `json:"settled,omitempty"`
 }
 
 // Policy is what the judge goes by.
@@ -142,6 +149,10 @@ type Policy struct {
 	// Tols returns the numerics of the operators that answer to a public name;
 	// none when it is unknown. Nil knows no operator.
 	Tols func(target string) []op.Tol
+	// Bounds returns the rounding-error bounds of the program; nil has none.
+	Bounds func() *compare.Bounds
+	// Oracle decides about differences beyond their limit; nil leaves them.
+	Oracle *Oracle
 	// RTol and ATol, where set, replace the program's own.
 	RTol, ATol *float64
 	Compare    compare.Options
@@ -170,10 +181,19 @@ func Judge(p *program.Program, ref, cand *backend.Outcome, policy Policy) *Verdi
 const around = 3
 
 // record notes one comparison of two tensors and whether their bits agree.
-func (j *judge) record(w Where, want, got *tensor.Tensor, limit compare.Limit) {
+func (j *judge) record(w Where, want, got *tensor.Tensor, basis compare.Basis) {
 	o := j.policy.Compare
-	d := compare.Tensors(want, got, limit, o)
+	limit := j.limit(w, want, got, &basis)
+	d := compare.Judge(want, got, limit, o)
 	j.v.Compared++
+	var truth *Truth
+	if d.Rule == compare.Distance && j.policy.Oracle != nil {
+		truth = j.policy.Oracle.settle(w, want, got, limit)
+		if truth != nil && truth.Ratio <= 1 {
+			d.OK, d.WorstRatio, limit.Class = true, truth.Ratio, Relative
+			j.v.Settled = append(j.v.Settled, *truth)
+		}
+	}
 	m := Margin{w.Part, w.Call, w.Name, w.Target, "", limit.Class, d.WorstRatio}
 	if want != nil {
 		m.DType = want.DType().String()
@@ -186,7 +206,7 @@ func (j *judge) record(w Where, want, got *tensor.Tensor, limit compare.Limit) {
 		return
 	}
 	kind := Kind(d.Rule)
-	diff := Difference{Where: w, Limit: limit, Diff: d}
+	diff := Difference{Where: w, Limit: limit, Diff: d, Truth: truth}
 	if d.Rule == compare.NonFinite || d.Rule == compare.Distance {
 		kind = Kind(w.Part)
 		if len(j.v.Differences) == 0 {
@@ -195,6 +215,39 @@ func (j *judge) record(w Where, want, got *tensor.Tensor, limit compare.Limit) {
 	}
 	diff.Kind = kind
 	j.v.Differences = append(j.v.Differences, diff)
+}
+
+// limit returns the limit of one comparison. The rounding-error bounds of the
+// program are asked for only where some bit differs.
+func (j *judge) limit(w Where, want, got *tensor.Tensor, basis *compare.Basis) compare.Limit {
+	if j.policy.Bounds != nil && want != nil && got != nil && want.DType().IsDifferentiable() && !want.SameBits(got) {
+		if j.bounds == nil {
+			j.bounds = j.policy.Bounds()
+		}
+		if b := pickBound(j.bounds, w); b.Holds(want) {
+			basis.Bound = b
+		}
+	}
+	return compare.LimitFor(*basis)
+}
+
+// pickBound returns the bound of a place; nil when there is none.
+func pickBound(b *compare.Bounds, w Where) *compare.Bound {
+	if b == nil {
+		return nil
+	}
+	switch w.Part {
+	case Value:
+		if w.Call < len(b.Values) && len(w.Path) == 0 {
+			return b.Values[w.Call]
+		}
+	case Grad:
+		return b.Grads[w.Name]
+	case ParamGrad:
+		module, name, _ := strings.Cut(w.Name, ".")
+		return b.ParamGrads[module][name]
+	}
+	return nil
 }
 
 // differ notes a difference that is none of two tensors.

@@ -104,6 +104,9 @@ func (s *magnitudes) Execute(call *op.Call) ([]op.Value, error) {
 // replaced by their absolute values.
 func (s *magnitudes) absolute(call *op.Call) (*op.Call, error) {
 	def := s.table.Def(call.Def.Magnitude)
+	if call.Def.ID() == "div" && call.Args.Value("other") != nil {
+		return nil, fmt.Errorf("%w: a quotient of tensors", errNoBound)
+	}
 	if def == nil {
 		return nil, fmt.Errorf("%w: %s names the magnitude %s", errNoBound, call.Def.ID(), call.Def.Magnitude)
 	}

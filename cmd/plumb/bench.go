@@ -30,7 +30,7 @@ func newBench() *cobra.Command {
 }
 
 func newBenchCases() *cobra.Command {
-	f := runFlags{reference: "torch", candidates: []string{"native"}, seed: 1, timeout: time.Minute, device: "cpu"}
+	f := runFlags{reference: "torch", candidates: []string{"native"}, seed: 1, timeout: time.Minute, device: "cpu", oracle: string(campaign.OnMismatch)}
 	var rounds int
 	var asJSON bool
 	cmd := &cobra.Command{

@@ -16,9 +16,13 @@ import (
 	"golang.org/x/term"
 
 	"plumb/backend"
+	"plumb/backend/native"
 	"plumb/backend/recorded"
 	"plumb/campaign"
 	"plumb/choice"
+	"plumb/compare"
+	"plumb/nn"
+	"plumb/ops"
 	"plumb/program"
 	"plumb/report"
 	"plumb/script"
@@ -41,6 +45,7 @@ type runFlags struct {
 	record     string
 	timeout    time.Duration
 	device     string
+	oracle     string
 }
 
 func newRun() *cobra.Command {
@@ -82,6 +87,7 @@ the recorded baseline stands in for the reference.`,
 	fl.StringVar(&f.record, "record", "", "write the reference's outcomes to this baseline file")
 	fl.DurationVar(&f.timeout, "timeout", time.Minute, "time limit of one case")
 	fl.StringVar(&f.device, "device", "cpu", "the device that random_device() gives")
+	fl.StringVar(&f.oracle, "oracle", string(campaign.OnMismatch), "when the reference is asked for the truth in float64: off, on-mismatch or always")
 	cmd.MarkFlagsRequiredTogether("rtol", "atol")
 	return cmd
 }
@@ -149,6 +155,11 @@ func (r *runner) newSink() report.Sink {
 }
 
 func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
+	switch campaign.OracleMode(r.oracle) {
+	case campaign.OracleOff, campaign.OnMismatch, campaign.Always:
+	default:
+		return nil, usage(fmt.Errorf("--oracle %s: want off, on-mismatch or always", r.oracle))
+	}
 	if r.n < 0 {
 		return nil, usage(fmt.Errorf("-n %d: the number of cases cannot be negative", r.n))
 	}
@@ -157,8 +168,13 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 	if r.flags.Flags().Changed("rtol") {
 		policy.RTol, policy.ATol = &r.rtol, &r.atol
 	}
-	cfg.Judge = func(p *program.Program, ref, cand *backend.Outcome) *verdict.Verdict {
-		return verdict.Judge(p, ref, cand, policy)
+	cfg.Oracle = campaign.OracleMode(r.oracle)
+	own := native.New(ops.Table(), nn.Modules())
+	cfg.Judge = func(job *backend.Job, ref, cand *backend.Outcome, o *verdict.Oracle) *verdict.Verdict {
+		policy := policy
+		policy.Oracle = o
+		policy.Bounds = func() *compare.Bounds { return own.Bounds(job) }
+		return verdict.Judge(job.Program, ref, cand, policy)
 	}
 	if err := r.openBackends(ctx, cfg); err != nil {
 		return nil, err

@@ -1,0 +1,252 @@
+package verdict
+
+import (
+	"math"
+	"strings"
+
+	"plumb/backend"
+	"plumb/choice"
+	"plumb/compare"
+	"plumb/op"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// Relative is the class of a limit that follows from the reference's own
+// distance from the truth.
+const Relative op.Class = "relative"
+
+// Oracle holds what decides who is right: the reference's outcome in float64
+// on the same inputs, and on inputs nearby.
+type Oracle struct {
+	Reference *backend.Outcome // what is judged against
+	Truth     *backend.Outcome // the widened program on the same inputs
+	Near      []Nearby
+}
+
+// Nearby is the reference at inputs that differ by at most one unit in the
+// last place: as the program says, and widened.
+type Nearby struct{ Reference, Truth *backend.Outcome }
+
+// Truth says how far both sides are from the truth at one place.
+type Truth struct {
+	Where     Where          `json:"where"`
+	Reference compare.Number `json:"reference"` // largest |reference − truth|
+	Candidate compare.Number `json:"candidate"` // largest |candidate − truth|
+	// Ratio is the largest |candidate − truth| ÷ what is allowed; at most 1
+	// decides in the candidate's favour.
+	Ratio compare.Number `json:"ratio"`
+	// At is where Ratio is taken; Exact the truth there.
+	At    []int  `json:"at,omitempty"`
+	Exact string `json:"exact"`
+	Near  int    `json:"near"` // how many nearby inputs the reference was run on
+}
+
+// NearInputs is how many nearby inputs an oracle is asked about.
+const NearInputs = 15
+
+// errorFactor is how many times the reference's own largest error, over the
+// nearby inputs, a candidate's error may be.
+const errorFactor = 4
+
+// settle decides about the tensors of one place, which differ by more than the
+// limit; nil when the oracle knows no better than the reference.
+//
+// An element within the limit stands. Any other passes when its distance from
+// the truth is within the operator's own limit, where that applies, so that an
+// error of the reference is not held against the candidate; or within
+// errorFactor times the largest error that the reference makes at this element
+// on this input and on NearInputs others.
+func (o *Oracle) settle(w Where, want, got *tensor.Tensor, limit compare.Limit) *Truth {
+	exact := pick(o.Truth, w)
+	if exact == nil || exact.Len() != want.Len() || exact.DType() == want.DType() || limit.Class == compare.Explicit {
+		return nil
+	}
+	t := &Truth{Where: w, Near: len(o.Near)}
+	over := compare.Over(want, got, limit)
+	for i := range want.Len() {
+		e := exact.At(i)
+		ref, cand := distance(want.At(i), e), distance(got.At(i), e)
+		t.Reference = max(t.Reference, compare.Number(ref))
+		t.Candidate = max(t.Candidate, compare.Number(cand))
+		if !over(i) {
+			continue
+		}
+		allowed := max(o.allowed(w, i, want, e), ownLimit(limit, i, e, want.DType()))
+		if r := compare.Number(quotient(cand, allowed)); r > t.Ratio || t.At == nil {
+			t.Ratio, t.At, t.Exact = r, coordinates(i, want.Shape()), compare.Element(exact, i)
+		}
+	}
+	return t
+}
+
+func distance(a, b complex128) float64 {
+	if a == b {
+		return 0
+	}
+	d := math.Hypot(real(a)-real(b), imag(a)-imag(b))
+	if math.IsNaN(d) {
+		return math.Inf(1)
+	}
+	return d
+}
+
+func quotient(err, allowed float64) float64 {
+	if err == 0 {
+		return 0
+	}
+	return err / allowed
+}
+
+// ownLimit returns half of a two-sided bound, or the ULP limit in absolute terms.
+func ownLimit(l compare.Limit, i int, exact complex128, d tensor.DType) float64 {
+	size := math.Hypot(real(exact), imag(exact))
+	if l.Magnitude != nil {
+		return float64(l.Units)/2*float64(l.Unit)*l.Magnitude.Float(i) + compare.Spacing(size, d)
+	}
+	return float64(l.ULP) * compare.Spacing(size, d)
+}
+
+// allowed returns errorFactor times the reference's largest error at element
+// i, and at least one unit in the last place.
+func (o *Oracle) allowed(w Where, i int, want *tensor.Tensor, exact complex128) float64 {
+	worst := distance(want.At(i), exact)
+	for _, n := range o.Near {
+		ref, truth := pick(n.Reference, w), pick(n.Truth, w)
+		if ref == nil || truth == nil || ref.Len() != want.Len() || truth.Len() != want.Len() {
+			continue
+		}
+		worst = max(worst, distance(ref.At(i), truth.At(i)), distance(truth.At(i), exact))
+	}
+	return errorFactor*worst + compare.Spacing(math.Hypot(real(exact), imag(exact)), want.DType())
+}
+
+func coordinates(i int, shape []int) []int {
+	out := make([]int, len(shape))
+	for d := len(shape) - 1; d >= 0; d-- {
+		out[d] = i % shape[d]
+		i /= shape[d]
+	}
+	return out
+}
+
+// pick returns the tensor of a place in an outcome; nil when it has none.
+func pick(o *backend.Outcome, w Where) *tensor.Tensor {
+	if o == nil {
+		return nil
+	}
+	switch w.Part {
+	case Value:
+		if w.Call >= len(o.Values) {
+			return nil
+		}
+		v := o.Values[w.Call]
+		for _, i := range w.Path {
+			if i >= len(v.Tuple) {
+				return nil
+			}
+			v = v.Tuple[i]
+		}
+		return v.Tensor
+	case Grad:
+		return o.Grads[w.Name]
+	}
+	module, name, _ := strings.Cut(w.Name, ".")
+	if w.Part == ParamGrad {
+		return find(o.ParamGrads[module], name)
+	}
+	return find(o.Final[module], name)
+}
+
+// Arguable reports whether an oracle could change the verdict: everything that
+// is misaligned is a matter of distance.
+func (v *Verdict) Arguable() bool {
+	if v.Word != Misaligned {
+		return false
+	}
+	for _, d := range v.Differences {
+		if d.Diff.Rule == compare.Distance {
+			return true
+		}
+	}
+	return false
+}
+
+// Questions returns the jobs whose outcomes, from the reference, make an
+// oracle: the truth first, then narrow and wide ones in turn.
+func Questions(job *backend.Job, initial map[string]backend.State) []*backend.Job {
+	wide := program.Widen(job.Program)
+	jobs := []*backend.Job{{Program: wide, Inputs: widenAll(job.Inputs), State: widenState(initial)}}
+	for k := range uint64(NearInputs) {
+		inputs := make([]*tensor.Tensor, len(job.Inputs))
+		for i, t := range job.Inputs {
+			inputs[i] = nudge(t, k)
+		}
+		state := map[string]backend.State{}
+		for name, st := range initial {
+			for _, n := range st {
+				state[name] = append(state[name], backend.Named{Name: n.Name, Tensor: nudge(n.Tensor, k)})
+			}
+		}
+		jobs = append(jobs,
+			&backend.Job{Program: job.Program, Inputs: inputs, State: state},
+			&backend.Job{Program: wide, Inputs: widenAll(inputs), State: widenState(state)})
+	}
+	return jobs
+}
+
+// Answers makes the oracle from the outcomes of Questions.
+func Answers(ref *backend.Outcome, outcomes []*backend.Outcome) *Oracle {
+	o := &Oracle{Reference: ref, Truth: outcomes[0]}
+	for i := 1; i+1 < len(outcomes); i += 2 {
+		o.Near = append(o.Near, Nearby{outcomes[i], outcomes[i+1]})
+	}
+	return o
+}
+
+func widenAll(ts []*tensor.Tensor) []*tensor.Tensor {
+	out := make([]*tensor.Tensor, len(ts))
+	for i, t := range ts {
+		out[i] = widen(t)
+	}
+	return out
+}
+
+func widen(t *tensor.Tensor) *tensor.Tensor {
+	u := tensor.NewStrided(program.Wide(t.DType()), t.Shape(), t.Strides())
+	u.CopyFrom(t)
+	return u
+}
+
+func widenState(all map[string]backend.State) map[string]backend.State {
+	out := map[string]backend.State{}
+	for name, st := range all {
+		for _, n := range st {
+			out[name] = append(out[name], backend.Named{Name: n.Name, Tensor: widen(n.Tensor)})
+		}
+	}
+	return out
+}
+
+// nudge moves each element to one of its neighbours or leaves it. Equal values
+// move alike, so that ties stay ties; integers, zeros among them, stay, so
+// that kinks do.
+func nudge(t *tensor.Tensor, k uint64) *tensor.Tensor {
+	u := tensor.NewStrided(t.DType(), t.Shape(), t.Strides())
+	u.CopyFrom(t)
+	if !t.DType().IsDifferentiable() {
+		return u
+	}
+	move := func(v float64) float64 {
+		if v == math.Trunc(v) || math.IsNaN(v) {
+			return v
+		}
+		step := compare.Spacing(math.Abs(v), t.DType())
+		return v + step*float64(int64(choice.Derive(math.Float64bits(v), k)%3)-1)
+	}
+	for i := range t.Len() {
+		v := t.At(i)
+		u.Set(i, complex(move(real(v)), move(imag(v))))
+	}
+	return u
+}
