@@ -14,8 +14,11 @@ type Bound struct {
 	// Magnitude is Σ|terms| of each element, in float64, contiguous.
 	Magnitude *tensor.Tensor
 	// Units counts the roundings on the way to a result. K additions of one sum
-	// count as min(K, 6√K): Higham and Mary, "A New Approach to Probabilistic
-	// Rounding Error Analysis", SIAM J. Sci. Comput. 41 (2019), with λ = 6.
+	// count as min(K, 2√K): rounding errors uniform in ±u make the error of a
+	// sequential sum of K terms of one sign, which is the worst case, a random
+	// walk of standard deviation √K/3·u·Σ|terms|, so 2√K is six of them. The
+	// growth by √K is that of Higham and Mary, "A New Approach to Probabilistic
+	// Rounding Error Analysis", SIAM J. Sci. Comput. 41 (2019).
 	Units float64
 	// Integral says that every term is an integer: the sums are exact in any
 	// order as long as Magnitude stays below 1/u.

@@ -40,6 +40,10 @@ func (f *Fill) Cotangent(n int) []float64 {
 		}
 		return out
 	}
+	if f.Dist == Integer {
+		f.eachInteger(n, func(i int, v int64) { out[i] = float64(v) })
+		return out
+	}
 	f.stream(n, func(i int, v float64) { out[i] = v })
 	if f.Round == tensor.Invalid {
 		return out
@@ -118,13 +122,17 @@ func pairs(t *tensor.Tensor) func(int, float64) {
 }
 
 func (f *Fill) integers(t *tensor.Tensor) {
+	f.eachInteger(t.Len(), t.SetInt)
+}
+
+// eachInteger calls emit with the integer elements 0 to n-1.
+func (f *Fill) eachInteger(n int, emit func(i int, v int64)) {
 	rng := choice.NewPhilox(f.Key)
-	n := t.Len()
 	for i := 0; i < n; i += 2 {
 		a, b := rng.Pair(uint64(i / 2))
-		t.SetInt(i, f.integer(a))
+		emit(i, f.integer(a))
 		if i+1 < n {
-			t.SetInt(i+1, f.integer(b))
+			emit(i+1, f.integer(b))
 		}
 	}
 }

@@ -56,7 +56,8 @@ const errorFactor = 4
 // the truth is within the operator's own limit, where that applies, so that an
 // error of the reference is not held against the candidate; or within
 // errorFactor times the largest error that the reference makes at this element
-// on this input and on NearInputs others.
+// on this input and on NearInputs others. An exact limit leaves a candidate
+// only the truth itself.
 func (o *Oracle) settle(w Where, want, got *tensor.Tensor, limit compare.Limit) *Truth {
 	exact := pick(o.Truth, w)
 	if exact == nil || exact.Len() != want.Len() || exact.DType() == want.DType() || limit.Class == compare.Explicit {
@@ -72,7 +73,10 @@ func (o *Oracle) settle(w Where, want, got *tensor.Tensor, limit compare.Limit) 
 		if !over(i) {
 			continue
 		}
-		allowed := max(o.allowed(w, i, want, e), ownLimit(limit, i, e, want.DType()))
+		allowed := 0.0
+		if limit.Class != op.Exact {
+			allowed = max(o.allowed(w, i, want, e), ownLimit(limit, i, e, want.DType()))
+		}
 		if r := compare.Number(quotient(cand, allowed)); r > t.Ratio || t.At == nil {
 			t.Ratio, t.At, t.Exact = r, coordinates(i, want.Shape()), compare.Element(exact, i)
 		}
@@ -158,11 +162,11 @@ func pick(o *backend.Outcome, w Where) *tensor.Tensor {
 	return find(o.Final[module], name)
 }
 
-// Arguable reports whether an oracle could change the verdict: everything that
-// is misaligned is a matter of distance.
+// Arguable reports whether an oracle could change the verdict: a difference is
+// a matter of distance, or errors lean to one side.
 func (v *Verdict) Arguable() bool {
 	if v.Word != Misaligned {
-		return false
+		return v.suspect
 	}
 	for _, d := range v.Differences {
 		if d.Diff.Rule == compare.Distance {

@@ -296,8 +296,9 @@ const (
 	attempts = 5
 )
 
-// acceptsOff reports whether the middle element may be off by 10 limits. The
-// limit is found by asking: observed error ÷ limit grows with the error.
+// acceptsOff reports whether the middle element may be off by 10 limits, or by
+// the least step where that is more. The limit is found by asking: observed
+// error ÷ limit grows with the error.
 func (t *trial) acceptsOff(want *tensor.Tensor) bool {
 	i := want.Len() / 2
 	if want.DType() == tensor.Bool {
@@ -308,23 +309,27 @@ func (t *trial) acceptsOff(want *tensor.Tensor) bool {
 	if !finite(want.At(i)) {
 		return false
 	}
-	by := 1.0
+	least := 1.0
 	if want.DType().IsDifferentiable() {
-		by = max(math.Abs(real(want.At(i)))/64, 1.0/(1<<14))
+		least = compare.Spacing(math.Abs(real(want.At(i))), want.DType())
 	}
-	var v *Verdict
+	by := max(math.Abs(real(want.At(i)))/64, least)
+	word := Misaligned
 	for range attempts {
-		v = t.judge(asLaidOut(off(want, i, by), t.r.want))
+		v := t.judge(asLaidOut(off(want, i, by), t.r.want))
+		word = v.Word
 		switch ratio := float64(v.Worst); {
-		case ratio >= offBy && ratio <= 2*offBy, math.IsInf(ratio, 0), math.IsNaN(ratio):
-			return v.Word == Aligned
+		case word == Aligned && ratio >= offBy:
+			return true
+		case word != Aligned && (ratio <= 2*offBy || by <= least || math.IsInf(ratio, 0)):
+			return false
 		case ratio == 0:
 			by *= 1 << 20
 		default:
-			by *= 1.01 * offBy / ratio
+			by = max(by*1.01*offBy/ratio, least)
 		}
 	}
-	return v.Word == Aligned
+	return word == Aligned
 }
 
 func off(want *tensor.Tensor, i int, by float64) *tensor.Tensor {

@@ -23,4 +23,5 @@ type End struct {
 	Judged   int
 	Rejected int
 	Err      error
+	Weak     *Weak // what the sampled cases accept; nil for nothing
 }

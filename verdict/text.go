@@ -89,12 +89,27 @@ func (d *Difference) text(b *strings.Builder) {
 		fmt.Fprintf(b, "  because     %s\n", d.Limit.Reason)
 		fmt.Fprintf(b, "  error       max abs %s, max rel %s, max ULP %d, mean abs %s, bias %s, cosine %.6g\n",
 			d.Diff.MaxAbs, d.Diff.MaxRel, uint64(d.Diff.MaxULP), d.Diff.MeanAbs, d.Diff.Bias, float64(d.Diff.Cosine))
-		fmt.Fprintf(b, "  would pass  %s\n", d.Diff.LeastLimit(d.Limit))
+		if d.Limit.Magnitude == nil {
+			fmt.Fprintf(b, "  would pass  %s\n", d.Diff.LeastLimit(d.Limit))
+		}
+		d.Truth.text(b)
 	}
 	if len(d.Around) > 0 {
 		b.WriteByte('\n')
 		d.excerpt(b)
 		b.WriteByte('\n')
+	}
+}
+
+// text says who is right.
+func (t *Truth) text(b *strings.Builder) {
+	if t == nil {
+		return
+	}
+	fmt.Fprintf(b, "  truth       the candidate is off by up to %s, the reference by %s (the reference in float64, here and on %s)\n",
+		t.Candidate, t.Reference, plural(t.Near, "nearby input"))
+	if t.At != nil {
+		fmt.Fprintf(b, "              at %s the exact value is %s; the candidate is %s x as far from it as is allowed\n", tensor.ShapeString(t.At), t.Exact, t.Ratio)
 	}
 }
 

@@ -142,6 +142,8 @@ type Verdict struct {
 	// Settled are the comparisons over their limit that the oracle decided in
 	// the candidate's favour.
 	Settled []Truth `json:"settled,omitempty"`
+
+	suspect bool // a bias, unless an oracle says otherwise
 }
 
 // Policy is what the judge goes by.
@@ -184,9 +186,13 @@ const around = 3
 func (j *judge) record(w Where, want, got *tensor.Tensor, basis compare.Basis) {
 	o := j.policy.Compare
 	limit := j.limit(w, want, got, &basis)
+	o.SignedZero = o.SignedZero || basis.Same && (limit.Class == op.Exact || limit.Class == op.Pointwise)
 	d := compare.Judge(want, got, limit, o)
 	j.v.Compared++
 	var truth *Truth
+	if d.OK && limit.Class == op.Pointwise && oneSided(&d) {
+		j.bias(w, want, got, &d)
+	}
 	if d.Rule == compare.Distance && j.policy.Oracle != nil {
 		truth = j.policy.Oracle.settle(w, want, got, limit)
 		if truth != nil && truth.Ratio <= 1 {

@@ -148,7 +148,7 @@ func (s *magnitudes) grow(call *op.Call) growth {
 		if tol.Terms != nil {
 			k = float64(max(tol.Terms(call.Args), 1))
 		}
-		g.units += min(k, 6*math.Sqrt(k)) + 1
+		g.units += min(k, 2*math.Sqrt(k)) + 1
 		g.integral = g.integral && !strings.HasPrefix(call.Def.ID(), "mean")
 	}
 	return g
@@ -193,7 +193,7 @@ func (s *magnitudes) bound(t *tensor.Tensor) *compare.Bound {
 	if t == nil || !ok {
 		return nil
 	}
-	return &compare.Bound{Magnitude: t, Units: g.units, Integral: g.integral}
+	return &compare.Bound{Magnitude: t.Contiguous(), Units: g.units, Integral: g.integral}
 }
 
 func (s *magnitudes) collect(p *program.Program, out *backend.Outcome) *compare.Bounds {
