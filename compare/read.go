@@ -2,25 +2,33 @@ package compare
 
 import (
 	"math"
-	"sync"
+	"unsafe"
 
 	"plumb/tensor"
 )
 
-// blockLen is how many elements are measured at a time; the buffers of a block
-// stay in the first-level cache.
-const blockLen = 256
+const (
+	// chunkLen is how many elements are gathered and judged at a time: both
+	// sides with what is measured stay in the first-level cache. The sums of a
+	// comparison are those of its chunks, in order.
+	chunkLen = 2048
+	// blockLen is how many of them are decoded at a time.
+	blockLen = 256
+)
 
-// block holds consecutive elements, in row-major order, of both tensors; a
-// complex element fills two places.
+// chunk holds consecutive elements, in row-major order, of both tensors.
+type chunk struct {
+	start, n  int    // row-major position of the first element; elements
+	want, got []byte // contiguous
+}
+
+// block holds the elements of a part of a chunk; a complex element fills two places.
 type block struct {
-	start, n  int // row-major position of the first element; elements
+	start, n  int
 	want, got side
 	// errs are got − want and ratios error ÷ limit, where fast measures.
 	errs, ratios [blockLen]float64
 }
-
-var blocks = sync.Pool{New: func() any { return new(block) }}
 
 // side is one tensor's part of a block. Vals are the elements as float64,
 // exact for all but 64-bit integers. Ords are their places on the grid of the
@@ -30,58 +38,76 @@ type side struct {
 	ords [2 * blockLen]int64
 }
 
-// reader copies n elements, step apart from position at on, to place k of a side.
-type reader func(s *side, k, at, step, n int)
+// buffers hold what a comparison needs beside its tensors.
+type buffers struct {
+	want, got [2 * chunkLen]uint64 // gathered elements
+	simd      simdBuffers
+	block     block
+	dims      [4][8]int
+}
 
-// walk feeds both tensors to m, block by block in row-major order. The tensors
-// have one shape with at least one element.
+// walk feeds both tensors to m, chunk by chunk in row-major order, until m has
+// seen enough. The tensors have one shape with at least one element.
 func walk(want, got *tensor.Tensor, m *meter) {
-	wide := 1
-	if want.DType().IsComplex() {
-		wide = 2
+	d := &m.buf.dims
+	shape, ws, gs := merge(d[0][:0], d[1][:0], d[2][:0], want.Shape(), want.Strides(), got.Strides())
+	w, g := operand{want.Storage(), want.DType().Size(), want.Offset()}, operand{got.Storage(), got.DType().Size(), got.Offset()}
+	if len(shape) == 1 && (shape[0] == 1 || ws[0] == 1 && gs[0] == 1) {
+		direct(&w, &g, shape[0], m)
+		return
 	}
-	readWant, readGot := newReader(want), newReader(got)
-	shape, ws, gs := merge(want.Shape(), want.Strides(), got.Strides())
 	last := len(shape) - 1
-	index := make([]int, last)
-	w, g := want.Offset(), got.Offset()
-	b := blocks.Get().(*block)
-	defer blocks.Put(b)
-	b.start, b.n = 0, 0
+	index := append(d[3][:0], shape[:last]...)
+	clear(index)
+	c := chunk{want: bytesOf(m.buf.want[:])[:chunkLen*w.size], got: bytesOf(m.buf.got[:])[:chunkLen*g.size]}
 	for {
 		for done := 0; done < shape[last]; {
-			n := min(shape[last]-done, blockLen-b.n)
-			readWant(&b.want, b.n*wide, w+done*ws[last], ws[last], n)
-			readGot(&b.got, b.n*wide, g+done*gs[last], gs[last], n)
+			n := min(shape[last]-done, chunkLen-c.n)
+			w.gather(c.want[c.n*w.size:], done*ws[last], ws[last], n)
+			g.gather(c.got[c.n*g.size:], done*gs[last], gs[last], n)
 			done += n
-			if b.n += n; b.n == blockLen {
-				m.block(b)
-				b.start += b.n
-				b.n = 0
+			if c.n += n; c.n == chunkLen {
+				if !m.chunk(c) {
+					return
+				}
+				c.start, c.n = c.start+chunkLen, 0
 			}
 		}
 		i := last - 1
 		for ; i >= 0; i-- {
 			index[i]++
-			w += ws[i]
-			g += gs[i]
+			w.at += ws[i]
+			g.at += gs[i]
 			if index[i] < shape[i] {
 				break
 			}
 			index[i] = 0
-			w -= shape[i] * ws[i]
-			g -= shape[i] * gs[i]
+			w.at -= shape[i] * ws[i]
+			g.at -= shape[i] * gs[i]
 		}
 		if i < 0 {
 			break
 		}
 	}
-	m.block(b)
+	if c.n > 0 {
+		m.chunk(chunk{c.start, c.n, c.want[:c.n*w.size], c.got[:c.n*g.size]})
+	}
 }
 
-// merge drops dimensions of size 1 and joins neighbours that both tensors
-// step through evenly. The result has at least one dimension.
-func merge(shape, a, b []int) (s, sa, sb []int) {
+// direct feeds contiguous tensors to m.
+func direct(w, g *operand, total int, m *meter) {
+	for start := 0; start < total; start += chunkLen {
+		n := min(chunkLen, total-start)
+		if !m.chunk(chunk{start, n, w.bytes[(w.at+start)*w.size:][:n*w.size], g.bytes[(g.at+start)*g.size:][:n*g.size]}) {
+			return
+		}
+	}
+}
+
+// merge appends to s, sa and sb a shape and strides without the dimensions of
+// size 1, and with those neighbours joined that both tensors step through
+// evenly. The result has at least one dimension.
+func merge(s, sa, sb, shape, a, b []int) (_, _, _ []int) {
 	for i, n := range shape {
 		k := len(s) - 1
 		switch {
@@ -93,104 +119,97 @@ func merge(shape, a, b []int) (s, sa, sb []int) {
 		}
 	}
 	if len(s) == 0 {
-		return []int{1}, []int{1}, []int{1}
+		return append(s, 1), append(sa, 1), append(sb, 1)
 	}
 	return s, sa, sb
 }
 
-func newReader(t *tensor.Tensor) reader {
-	switch t.DType() {
-	case tensor.Bool, tensor.U8:
-		return read(t, func(x uint8) (float64, int64) { return float64(x), int64(x) })
-	case tensor.I8:
-		return read(t, func(x int8) (float64, int64) { return float64(x), int64(x) })
-	case tensor.I16:
-		return read(t, func(x int16) (float64, int64) { return float64(x), int64(x) })
-	case tensor.I32:
-		return read(t, func(x int32) (float64, int64) { return float64(x), int64(x) })
-	case tensor.I64:
-		return read(t, func(x int64) (float64, int64) { return float64(x), x })
-	case tensor.F16:
-		return read(t, func(x tensor.Float16) (float64, int64) { return float64(x.Float32()), ord16(uint16(x)) })
-	case tensor.BF16:
-		return read(t, func(x tensor.BFloat16) (float64, int64) { return float64(x.Float32()), ord16(uint16(x)) })
-	case tensor.F32:
-		return readF32(t)
-	case tensor.F64:
-		return readF64(t)
-	case tensor.C64:
-		return readComplex(t, func(x complex64) (re, im float64, reOrd, imOrd int64) {
-			return float64(real(x)), float64(imag(x)), ord32(real(x)), ord32(imag(x))
-		})
+// operand is a tensor that is being read.
+type operand struct {
+	bytes []byte // the storage
+	size  int    // of an element
+	at    int    // position of the first element of the current row
+}
+
+// gather copies n elements, step apart from position from of the row.
+func (o *operand) gather(to []byte, from, step, n int) {
+	from += o.at
+	if step == 1 {
+		copy(to, o.bytes[from*o.size:][:n*o.size])
+		return
+	}
+	switch o.size {
+	case 1:
+		gather[uint8](to, o.bytes, from, step, n)
+	case 2:
+		gather[uint16](to, o.bytes, from, step, n)
+	case 4:
+		gather[int32](to, o.bytes, from, step, n)
+	case 8:
+		gather[int64](to, o.bytes, from, step, n)
 	default:
-		return readComplex(t, func(x complex128) (re, im float64, reOrd, imOrd int64) {
-			return real(x), imag(x), ord64(real(x)), ord64(imag(x))
-		})
+		gather[complex128](to, o.bytes, from, step, n)
 	}
 }
 
-// storage returns all elements of t's storage, so that strides may be negative.
-func storage[T tensor.Elem](t *tensor.Tensor) []T {
-	n := len(t.Storage()) / t.DType().Size()
-	all, err := t.AsStrided([]int{n}, []int{1}, 0)
-	if err != nil {
-		panic(err)
-	}
-	return tensor.Data[T](all)
-}
-
-func read[T tensor.Elem](t *tensor.Tensor, f func(T) (float64, int64)) reader {
-	data := storage[T](t)
-	return func(s *side, k, at, step, n int) {
-		vals, ords := s.vals[k:k+n], s.ords[k:k+n]
-		for i := range vals {
-			vals[i], ords[i] = f(data[at])
-			at += step
-		}
+func gather[T tensor.Elem](to, bytes []byte, from, step, n int) {
+	dst, src := view[T](to), view[T](bytes)
+	for i := range dst[:n] {
+		dst[i] = src[from]
+		from += step
 	}
 }
 
-func readF32(t *tensor.Tensor) reader {
-	data := storage[float32](t)
-	return func(s *side, k, at, step, n int) {
-		vals, ords := s.vals[k:k+n], s.ords[k:k+n]
-		if step == 1 {
-			for i, x := range data[at : at+n] {
-				vals[i], ords[i] = float64(x), ord32(x)
-			}
-			return
+// view returns bytes, which are aligned for T, as elements.
+func view[T tensor.Elem](bytes []byte) []T {
+	var zero T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(bytes))), len(bytes)/int(unsafe.Sizeof(zero)))
+}
+
+// bytesOf returns the bytes of words.
+func bytesOf(words []uint64) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words))
+}
+
+// decoders fill a side with the elements of a dtype.
+var decoders = [...]func(s *side, bytes []byte){
+	tensor.Bool: integers[uint8],
+	tensor.U8:   integers[uint8],
+	tensor.I8:   integers[int8],
+	tensor.I16:  integers[int16],
+	tensor.I32:  integers[int32],
+	tensor.I64:  integers[int64],
+	tensor.F16: func(s *side, bytes []byte) {
+		for i, x := range view[tensor.Float16](bytes) {
+			s.vals[i], s.ords[i] = float64(x.Float32()), ord16(uint16(x))
 		}
-		for i := range vals {
-			vals[i], ords[i] = float64(data[at]), ord32(data[at])
-			at += step
+	},
+	tensor.BF16: func(s *side, bytes []byte) {
+		for i, x := range view[tensor.BFloat16](bytes) {
+			s.vals[i], s.ords[i] = float64(x.Float32()), ord16(uint16(x))
 		}
+	},
+	tensor.F32:  float32s,
+	tensor.F64:  float64s,
+	tensor.C64:  float32s,
+	tensor.C128: float64s,
+}
+
+func integers[T uint8 | int8 | int16 | int32 | int64](s *side, bytes []byte) {
+	for i, x := range view[T](bytes) {
+		s.vals[i], s.ords[i] = float64(x), int64(x)
 	}
 }
 
-func readF64(t *tensor.Tensor) reader {
-	data := storage[float64](t)
-	return func(s *side, k, at, step, n int) {
-		vals, ords := s.vals[k:k+n], s.ords[k:k+n]
-		if step == 1 {
-			for i, x := range data[at : at+n] {
-				vals[i], ords[i] = x, ord64(x)
-			}
-			return
-		}
-		for i := range vals {
-			vals[i], ords[i] = data[at], ord64(data[at])
-			at += step
-		}
+func float32s(s *side, bytes []byte) {
+	for i, x := range view[float32](bytes) {
+		s.vals[i], s.ords[i] = float64(x), ord32(x)
 	}
 }
 
-func readComplex[T tensor.Elem](t *tensor.Tensor, f func(T) (re, im float64, reOrd, imOrd int64)) reader {
-	data := storage[T](t)
-	return func(s *side, k, at, step, n int) {
-		for i := k; i < k+2*n; i += 2 {
-			s.vals[i], s.vals[i+1], s.ords[i], s.ords[i+1] = f(data[at])
-			at += step
-		}
+func float64s(s *side, bytes []byte) {
+	for i, x := range view[float64](bytes) {
+		s.vals[i], s.ords[i] = x, ord64(x)
 	}
 }
 

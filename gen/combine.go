@@ -222,12 +222,12 @@ func computeComplex(op byte, a, b complex128) complex128 {
 	case '-':
 		return a - b
 	}
-	return multiply(a, b)
+	return Product(a, b)
 }
 
-// multiply returns a·b without fused operations, so that every machine draws
+// Product returns a·b without fused operations, so that every machine draws
 // the same program.
-func multiply(a, b complex128) complex128 {
+func Product(a, b complex128) complex128 {
 	re := float64(real(a)*real(b)) - float64(imag(a)*imag(b))
 	im := float64(real(a)*imag(b)) + float64(imag(a)*real(b))
 	return complex(re, im)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"plumb/choice"
+	"plumb/tensor"
 )
 
 // Node is a generator. It is not changed by drawing, so that one generator may
@@ -38,6 +39,12 @@ type Case struct {
 	Devices []string
 	// Complex makes random tensors of dtype float complex.
 	Complex bool
+	// Float is the dtype of random tensors that would be float32; Invalid
+	// leaves them.
+	Float tensor.DType
+	// Integers makes the elements of random float tensors small integers: sums
+	// of their products are exact in any order.
+	Integers bool
 
 	values map[*Node]any
 	types  map[*Node]Type

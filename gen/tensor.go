@@ -83,8 +83,11 @@ func orElse(v any, def func() *Node) *Node {
 
 func (r randomTensor) draw(c *Case, n *Node) (any, error) {
 	dtype := r.dtype
-	if c.Complex && dtype == tensor.F32 {
-		dtype = tensor.C64
+	if dtype == tensor.F32 && c.Float != tensor.Invalid {
+		dtype = c.Float
+	}
+	if c.Complex && dtype.IsFloat() {
+		dtype = tensor.Promote(dtype, tensor.C64)
 	}
 	shape, err := r.shape(c, n)
 	if err != nil {
@@ -177,7 +180,23 @@ func (r randomTensor) fill(c *Case, n *Node, d tensor.DType) (program.Fill, erro
 	}
 	f := program.Fill{Dist: dist, Lo: lo, Hi: hi, Key: c.Key()}
 	f.Kinks = d.IsFloat() && c.Weighted(kinkWeights) == 1
+	if c.Integers && d.IsFloat() {
+		return whole(f), nil
+	}
 	return f, nil
+}
+
+// whole turns a distribution of floats into one of the integers in its range,
+// those of [-3, 4) for the default range; one without an integer stays.
+func whole(f program.Fill) program.Fill {
+	lo, hi := math.Ceil(f.Lo), math.Ceil(f.Hi)
+	if f.Lo == -1 && f.Hi == 1 {
+		lo, hi = -3, 4
+	}
+	if !(lo < hi) || hi-lo > 1<<10 {
+		return f
+	}
+	return program.Fill{Dist: program.Integer, Lo: lo, Hi: hi, Key: f.Key}
 }
 
 // ranges returns the default distribution of a dtype.

@@ -10,17 +10,23 @@ import (
 	"plumb/verdict"
 )
 
-// Table sums up margins by operator, dtype, part and class. Its size depends on
-// the number of such groups, not on that of the margins.
+// Table sums up margins by operator, dtype and part. Its size depends on the
+// number of such groups, not on that of the margins.
 type Table struct {
-	groups map[group]*hist
+	groups map[group]*tally
 	count  int
 }
 
 type group struct {
 	op, dtype string
 	part      verdict.Part
-	class     op.Class
+}
+
+type tally struct {
+	hist
+	// The classes of the comparisons with an error and of those without. Where
+	// all bits agree, the judge need not know the class that would have held.
+	erring, clean []op.Class
 }
 
 // Mark judges the limit of a row.
@@ -47,9 +53,11 @@ const (
 // Row is the summary of one group. The quantiles are exact or up to 3 % too
 // large, never too small.
 type Row struct {
-	Op    string         `json:"op"`
-	DType string         `json:"dtype"`
-	Part  verdict.Part   `json:"part"`
+	Op    string       `json:"op"`
+	DType string       `json:"dtype"`
+	Part  verdict.Part `json:"part"`
+	// Class is the class of the comparisons that showed an error; "mixed" for
+	// several. Without errors it is the one that the comparisons name.
 	Class op.Class       `json:"class"`
 	Count int            `json:"count"`
 	P50   compare.Number `json:"p50"` // of observed error ÷ limit
@@ -63,21 +71,48 @@ type Row struct {
 
 // Add counts a margin. The error says that a file has more groups than any run.
 func (t *Table) Add(m *Margin) error {
-	g := group{m.Op, m.DType, m.Part, m.Class}
+	g := group{m.Op, m.DType, m.Part}
 	h := t.groups[g]
 	if h == nil {
 		if len(t.groups) == maxGroups {
 			return fmt.Errorf("more than %d kinds of comparisons", maxGroups)
 		}
 		if t.groups == nil {
-			t.groups = map[group]*hist{}
+			t.groups = map[group]*tally{}
 		}
-		h = &hist{}
+		h = &tally{}
 		t.groups[g] = h
 	}
 	h.add(float64(m.Ratio))
+	if classes := h.classes(m.Ratio > 0); len(*classes) < maxClasses && !slices.Contains(*classes, m.Class) {
+		*classes = append(*classes, m.Class)
+	}
 	t.count++
 	return nil
+}
+
+// maxClasses is how many classes of a group are told apart.
+const maxClasses = 8
+
+// Mixed stands for several classes.
+const Mixed op.Class = "mixed"
+
+func (t *tally) classes(erring bool) *[]op.Class {
+	if erring {
+		return &t.erring
+	}
+	return &t.clean
+}
+
+func (t *tally) class() op.Class {
+	classes := t.erring
+	if len(classes) == 0 {
+		classes = t.clean
+	}
+	if len(classes) > 1 {
+		return Mixed
+	}
+	return classes[0]
 }
 
 // Count returns the number of margins added.
@@ -89,7 +124,7 @@ func (t *Table) Rows() []Row {
 	rows := make([]Row, 0, len(t.groups))
 	for g, h := range t.groups {
 		r := Row{
-			Op: g.op, DType: g.dtype, Part: g.part, Class: g.class, Count: h.count, Over: h.over,
+			Op: g.op, DType: g.dtype, Part: g.part, Class: h.class(), Count: h.count, Over: h.over,
 			P50: compare.Number(h.quantile(0.5)), P99: compare.Number(h.quantile(0.99)), Max: compare.Number(h.max),
 		}
 		r.Mark = r.mark()
@@ -97,7 +132,7 @@ func (t *Table) Rows() []Row {
 	}
 	slices.SortFunc(rows, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(a.Mark.rank(), b.Mark.rank()), cmp.Compare(a.Op, b.Op), cmp.Compare(a.DType, b.DType),
-			cmp.Compare(a.Part, b.Part), cmp.Compare(a.Class, b.Class))
+			cmp.Compare(a.Part, b.Part))
 	})
 	return rows
 }

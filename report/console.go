@@ -1,8 +1,10 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -32,12 +34,12 @@ func (c *Console) Record(r *verdict.Record) {
 		c.test, c.name, c.printed = NewSummary(), r.Test, 0
 	}
 	c.test.Add(r)
-	switch {
-	case isFinding(r.Verdict.Word):
-		c.finding(r)
-	case c.Verbose:
+	if c.Verbose {
 		c.clear()
 		fmt.Fprintf(c.W, "  %s  case %d  %s  %s\n", c.paint(r.Verdict.Word), r.Index, r.Program.ID(), detail(r))
+	}
+	if isFinding(r.Verdict.Word) {
+		c.finding(r)
 	}
 	c.progress()
 }
@@ -51,8 +53,7 @@ func detail(r *verdict.Record) string {
 }
 
 func (c *Console) finding(r *verdict.Record) {
-	limit := max(c.MaxFindings, 1)
-	if c.printed++; c.printed > limit {
+	if c.printed++; c.printed > c.limit() {
 		return
 	}
 	c.clear()
@@ -61,11 +62,19 @@ func (c *Console) finding(r *verdict.Record) {
 	fmt.Fprintf(c.W, "\n%s\n", r.Program)
 }
 
+// limit is how many findings of a test are printed in full.
+func (c *Console) limit() int {
+	if c.Verbose {
+		return math.MaxInt
+	}
+	return max(c.MaxFindings, 1)
+}
+
 // End prints the test's line.
 func (c *Console) End(e *verdict.End) {
 	c.clear()
 	if e.Err != nil {
-		fmt.Fprintf(c.W, "%s %s\n", c.color("31", "ERROR"), e.Err)
+		fmt.Fprintf(c.W, "%s %s\n", c.color("31", "ERROR"), ErrorText(e.Err))
 		return
 	}
 	s := c.test
@@ -77,8 +86,14 @@ func (c *Console) End(e *verdict.End) {
 		line += fmt.Sprintf(", worst %.2g of the limit", s.Worst)
 	}
 	fmt.Fprintln(c.W, line)
-	if more := c.printed - max(c.MaxFindings, 1); more > 0 && c.name == e.Test {
-		fmt.Fprintf(c.W, "  (%d more findings of this test not shown; -v shows every case)\n", more)
+	if e.Weak != nil {
+		fmt.Fprintf(c.W, "  %s\n", c.color("33", e.Weak.String()))
+	}
+	if s.Words[verdict.Unsupported] > 0 {
+		fmt.Fprintf(c.W, "  %s\n", firstLine(s.Beyond))
+	}
+	if more := c.printed - c.limit(); more > 0 && c.name == e.Test {
+		fmt.Fprintf(c.W, "  (%s of this test not shown; -v shows every one)\n", plural(more, "more finding"))
 	}
 }
 
@@ -91,14 +106,17 @@ func (c *Console) Summary(s *Summary) {
 	}
 	line := s.counts()
 	if n := len(s.Errors); n > 0 {
-		line += fmt.Sprintf(", %d tests in error", n)
+		line += fmt.Sprintf(", %s in error", plural(n, "test"))
+	}
+	if s.Weak > 0 {
+		line += fmt.Sprintf(", %s weak", plural(s.Weak, "test"))
 	}
 	code := "32"
 	if s.Findings() > 0 || len(s.Errors) > 0 {
 		code = "31"
 	}
-	fmt.Fprintf(c.W, "%s\n", c.color(code, fmt.Sprintf("== %s in %.1fs (%d tests, %s against %s, seed %d) ==",
-		line, s.Elapsed.Seconds(), s.Tests, strings.Join(s.Candidates, ", "), s.Reference, s.Seed)))
+	fmt.Fprintf(c.W, "%s\n", c.color(code, fmt.Sprintf("== %s in %.1fs (%s, %s against %s, seed %d) ==",
+		line, s.Elapsed.Seconds(), plural(s.Tests, "test"), strings.Join(s.Candidates, ", "), s.Reference, s.Seed)))
 }
 
 // progress rewrites the live line, at most ten times a second.
@@ -131,6 +149,25 @@ func (c *Console) color(code, s string) string {
 		return s
 	}
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+// ErrorText returns the message of an error, and of one with a place in a file
+// the source line below it.
+func ErrorText(err error) string {
+	var placed interface{ Excerpt() string }
+	if errors.As(err, &placed) {
+		if excerpt := placed.Excerpt(); excerpt != "" {
+			return err.Error() + "\n" + excerpt
+		}
+	}
+	return err.Error()
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 func firstLine(s string) string {

@@ -9,7 +9,8 @@ import (
 )
 
 // JSON writes one object per line: one for each record, {"error":…} for each
-// test that could not be judged, and {"summary":…} at the end.
+// test that could not be judged, {"weak":…} for each test whose cases accept a
+// fake of what they expect, and {"summary":…} at the end.
 type JSON struct{ enc *json.Encoder }
 
 // NewJSON returns a sink that writes to w.
@@ -45,10 +46,16 @@ func (j *JSON) Record(r *verdict.Record) {
 	_ = j.enc.Encode(out)
 }
 
-// End writes a line when the test could not be judged.
+// End writes a line when the test could not be judged, and one when it is weak.
 func (j *JSON) End(e *verdict.End) {
 	if e.Err != nil {
 		_ = j.enc.Encode(map[string]any{"test": e.Test, "error": e.Err.Error()})
+	}
+	if e.Weak != nil {
+		_ = j.enc.Encode(struct {
+			Test string `json:"test"`
+			*verdict.Weak
+		}{e.Test, e.Weak})
 	}
 }
 
@@ -56,7 +63,7 @@ func (j *JSON) End(e *verdict.End) {
 // draws included.
 func (j *JSON) Summary(s *Summary) {
 	sum := map[string]any{
-		"cases": s.Cases(), "tests": s.Tests, "seed": s.Seed, "errors": len(s.Errors),
+		"cases": s.Cases(), "tests": s.Tests, "seed": s.Seed, "errors": len(s.Errors), "weak": s.Weak,
 		"compared": s.Compared, "worst": s.Worst, "seconds": s.Elapsed.Seconds(),
 		"reference": s.Reference, "candidates": s.Candidates,
 	}

@@ -30,7 +30,9 @@ type Summary struct {
 	Elapsed    time.Duration
 	Worst      float64 // largest observed error ÷ limit of an aligned case
 	WorstAt    string
-	Compared   int // tensors
+	Compared   int    // tensors
+	Weak       int    // tests whose sampled cases accept a fake
+	Beyond     string // why the first unsupported case is so
 }
 
 // NewSummary returns an empty summary.
@@ -41,6 +43,9 @@ func (s *Summary) Add(r *verdict.Record) {
 	v := r.Verdict
 	s.Words[v.Word]++
 	s.Compared += v.Compared
+	if v.Word == verdict.Unsupported && s.Beyond == "" {
+		s.Beyond = v.Reason
+	}
 	if worst := float64(v.Worst); v.Word == verdict.Aligned && worst > s.Worst && v.WorstAt != nil {
 		s.Worst, s.WorstAt = worst, fmt.Sprintf("%s case %d, %s %s", r.Test, r.Index, v.WorstAt.Part, v.WorstAt.Name)
 	}

@@ -36,7 +36,16 @@ type Env struct {
 	Observer Observer
 	// Devices are those of the run; the first is the default. Empty means "cpu".
 	Devices []string
+	// Float is the dtype of random float tensors and of modules' parameters;
+	// Invalid means float32.
+	Float tensor.DType
+	// Integers draws an eighth of the cases with small integers for the
+	// elements of random float tensors and of cotangents.
+	Integers bool
 }
+
+// integerWeights gives an eighth of the cases integer elements.
+var integerWeights = []float64{7, 1}
 
 func lookup(s backend.Signatures, name string) ([]*op.Sig, error) {
 	if s == nil {
@@ -75,6 +84,10 @@ func (t *Test) Draw(src *choice.Source, env Env) (*program.Program, error) {
 		names: map[string]int{}, inputs: map[*gen.Tensor]*symbol{}, symbols: map[program.Ref]*symbol{}, seen: map[program.Ref]backend.Value{},
 	}
 	d.prog.Seed = src.Key()
+	d.prog.DType, d.gen.Float = env.Float, env.Float
+	if env.Integers {
+		d.gen.Integers = src.Weighted(integerWeights) == 1
+	}
 	if t.Options.IncludeComplex {
 		d.gen.Complex = src.Bool()
 	}
@@ -171,6 +184,9 @@ func (d *draw) differentiate(v starlark.Value) error {
 		b := program.Backward{Value: s.ref, Auto: d.test.Options.AutoBackward == AutoBackward}
 		if d.test.Options.RandomGrad {
 			b.Cotangent = program.Fill{Dist: program.Uniform, Lo: 0, Hi: 1, Key: d.gen.Key()}
+			if d.gen.Integers {
+				b.Cotangent.Dist, b.Cotangent.Lo, b.Cotangent.Hi = program.Integer, 1, 4
+			}
 		}
 		d.prog.Backward = append(d.prog.Backward, b)
 	}

@@ -68,6 +68,8 @@ func TestMistakesNamePositionAndCause(t *testing.T) {
 		"plain operands":                {body("return 'a' + 1"), `t.py:3:16: unknown binary op: string + int`},
 		"dict argument":                 {body("return torch.relu({'a': 1})"), `t.py:3:23: torch.relu: a dict cannot be passed to an operator`},
 		"function argument":             {body("return torch.relu(torch.relu)"), `t.py:3:23: torch.relu: torch.relu is a function; call it to get a value`},
+		"reserved name":                 {"x = __slice__()\n", `t.py:1:5: the name __slice__ is reserved`},
+		"no end of calls":               {body("x = random_tensor()\nfor i in range(20000):\n    x = x + 1"), `t.py:5:15: the test makes more than 10000 calls`},
 		"endless loop":                  {body("while True:\n    pass"), `t.py:3:11: this takes more than 1048576 steps; a test must end by itself`},
 		"too many elements":             {body("x = [0] * 100000000"), `t.py:3:13: the result of * is too large`},
 		"too long range":                {body("x = list(range(1000000000))"), `t.py:3:14: range of more than 1048576 elements`},

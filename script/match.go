@@ -116,9 +116,6 @@ func (c *pending) accepts(t op.Type, v any, m mode) bool {
 	case program.Slice, program.Ellipsis:
 		return false
 	}
-	if t.List && t.N == 0 && m == strict {
-		return false
-	}
 	return acceptsPlain(t.Kind, v, m)
 }
 

@@ -255,7 +255,7 @@ func (o operator) complex(a, b complex128) (starlark.Value, error) {
 	case syntax.MINUS:
 		return complexNumber(a - b), nil
 	case syntax.STAR:
-		return complexNumber(a * b), nil
+		return complexNumber(gen.Product(a, b)), nil
 	case syntax.SLASH:
 		if b == 0 {
 			return nil, fmt.Errorf("complex division by zero")

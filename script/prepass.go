@@ -57,7 +57,11 @@ type prepasser struct {
 	src   string
 	toks  []token
 	edits []edit
+	elifs int
 }
+
+// maxElifs bounds a chain that later passes follow by recursion.
+const maxElifs = 1000
 
 func (p *prepasser) replace(start, end int, text string) {
 	p.edits = append(p.edits, edit{start: start, end: end, text: text})
@@ -178,6 +182,10 @@ func (p *prepasser) statement(toks []token) *scanError {
 	case first.is("assert"):
 		p.wrap(toks, fnAssert+"(")
 		return p.expressions(toks[1:])
+	case first.is("elif"):
+		if p.elifs++; p.elifs > maxElifs {
+			return fail(first, "the file has more than %d elifs", maxElifs)
+		}
 	case first.is("def"):
 		p.blankAnnotations(toks)
 	case first.kind == tokName && len(toks) > 2 && toks[1].is(":") && !isCompound(first) && !keywords[first.text]:
@@ -367,6 +375,10 @@ func (p *prepasser) expressions(toks []token) *scanError {
 				i += p.identity(toks[i:])
 			case "yield", "await":
 				return fail(t, "%s", unsupported[t.text])
+			default:
+				if isReserved(t.text) {
+					return fail(t, "the name %s is reserved", t.text)
+				}
 			}
 		case tokOp:
 			if err := p.operator(toks, i); err != nil {
@@ -375,6 +387,11 @@ func (p *prepasser) expressions(toks []token) *scanError {
 		}
 	}
 	return nil
+}
+
+// isReserved reports whether a name may be one by which the engine is called.
+func isReserved(name string) bool {
+	return len(name) > 4 && strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__") && name != "__name__"
 }
 
 // identity replaces "is" by "==" and "is not" by "!=", marked. It returns the

@@ -135,7 +135,7 @@ func (s *scanner) token() *scanError {
 			return err
 		}
 	}
-	if s.run++; kind == tokNumber || kind == tokString || kind == tokName && !isOperatorWord(s.src[start:s.at]) {
+	if s.run++; endsRun(kind, s.src[start:s.at]) {
 		s.run = 0
 	}
 	if s.run > maxOperators {
@@ -145,12 +145,18 @@ func (s *scanner) token() *scanError {
 	return nil
 }
 
-func isOperatorWord(w string) bool {
-	switch w {
-	case "not", "lambda", "if", "else", "and", "or", "in", "is", "for":
-		return true
+// endsRun reports whether a token ends a run of operators.
+func endsRun(kind tokenKind, text string) bool {
+	switch kind {
+	case tokOp:
+		return strings.ContainsAny(text, "()[]{},;")
+	case tokName:
+		switch text {
+		case "not", "lambda", "if", "else", "and", "or", "in", "is", "for":
+			return false
+		}
 	}
-	return false
+	return true
 }
 
 func (s *scanner) number() {

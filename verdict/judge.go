@@ -61,6 +61,10 @@ func (j *judge) status() {
 			*s.side = j.side(s.o)
 		}
 	}
+	if lacksKernel(j.ref) {
+		j.v.Word, j.v.Reason = Unsupported, "the reference has no kernel for this: "+j.ref.Message
+		return
+	}
 	for _, s := range sides {
 		if e, ok := endings[s.o.Status]; ok {
 			j.v.Word, j.v.Reason = e.word, fmt.Sprintf("the %s %s", s.name, e.verb)
@@ -78,6 +82,13 @@ func (j *judge) side(o *backend.Outcome) *Side {
 		s.Line = j.line(o.Call)
 	}
 	return s
+}
+
+// lacksKernel reports whether PyTorch raised what it raises for a legal call
+// whose dtype it has no kernel for: there is nothing to align with.
+func lacksKernel(o *backend.Outcome) bool {
+	return o.Status == backend.Raised && (o.Class == "RuntimeError" || o.Class == "NotImplementedError") &&
+		strings.Contains(o.Message, "\" not implemented for '")
 }
 
 var endings = map[backend.Status]struct {

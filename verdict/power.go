@@ -20,7 +20,17 @@ type Weakness struct {
 	Equal bool `json:"equal,omitempty"`
 }
 
-const zeros = "zeros"
+// The fakes; fakeNames has them in the order in which they are tried.
+const (
+	zeros      = "zeros"
+	constants  = "constant"
+	shifts     = "shifted along dim"
+	transposes = "transposed"
+	oneOff     = "one element off"
+	flips      = "sign flipped"
+)
+
+var fakeNames = []string{zeros, constants, shifts, transposes, oneOff, flips}
 
 // Power reports what a case would have let pass: it replaces one expected
 // result of ref at a time by each of these fakes, and has judge say what it
@@ -181,21 +191,21 @@ func (t *trial) run() {
 	want := t.r.want.Contiguous()
 	t.degenerate(zeros, tensor.New(want.DType(), want.Shape()...))
 	if want.Len() > 1 {
-		t.degenerate("constant", constant(want))
+		t.degenerate(constants, constant(want))
 	}
 	for d, n := range want.Shape() {
 		if n > 1 {
-			t.rearranged(fmt.Sprintf("shifted along dim %d", d), shifted(want, d))
+			t.rearranged(fmt.Sprintf("%s %d", shifts, d), shifted(want, d))
 		}
 	}
 	if n := want.Dim(); n > 1 && want.Shape()[n-1] == want.Shape()[n-2] {
-		t.rearranged("transposed", want.Transpose(n-2, n-1).Clone())
+		t.rearranged(transposes, want.Transpose(n-2, n-1).Clone())
 	}
 	if want.Len() > 0 && t.acceptsOff(want) {
-		t.accept("one element off", false)
+		t.accept(oneOff, false)
 	}
 	if t.r.where.Part != Value && want.DType().IsDifferentiable() {
-		t.rearranged("sign flipped", negated(want))
+		t.rearranged(flips, negated(want))
 	}
 }
 

@@ -88,8 +88,8 @@ func (s *Survey) accepted() []Accepted {
 			out = append(out, t.Accepted)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Accepted) int {
-		return cmp.Or(cmp.Compare(rank(a.Part), rank(b.Part)), cmp.Compare(a.place(), b.place()))
+	slices.SortFunc(out, func(a, b Accepted) int {
+		return cmp.Or(cmp.Compare(rank(a.Part), rank(b.Part)), cmp.Compare(a.place(), b.place()), cmp.Compare(a.order(), b.order()), cmp.Compare(a.Fake, b.Fake))
 	})
 	return out
 }
@@ -135,6 +135,11 @@ func (a *Accepted) place() string {
 		return "gradient of " + s
 	}
 	return s
+}
+
+// order is that of Power.
+func (a *Accepted) order() int {
+	return slices.IndexFunc(fakeNames, func(name string) bool { return strings.HasPrefix(a.Fake, name) })
 }
 
 func (a *Accepted) key() string { return a.Fake + "\x00" + string(a.Part) + "\x00" + a.place() }

@@ -135,27 +135,34 @@ func (s *signatures) Signatures(name string) ([]*op.Sig, error) {
 	if sigs, ok := s.known[name]; ok {
 		return sigs, nil
 	}
-	sigs, err := s.find(name)
-	if err == nil {
-		if s.known == nil {
-			s.known = map[string][]*op.Sig{}
+	sigs := ours(name)
+	if sigs == nil {
+		var err error
+		if sigs, err = s.ask(name); err != nil {
+			return nil, err
 		}
-		s.known[name] = sigs
 	}
-	return sigs, err
+	if s.known == nil {
+		s.known = map[string][]*op.Sig{}
+	}
+	s.known[name] = sigs
+	return sigs, nil
 }
 
-func (s *signatures) find(name string) ([]*op.Sig, error) {
+// ours returns the overloads that the table or the modules have.
+func ours(name string) []*op.Sig {
 	var sigs []*op.Sig
 	for _, d := range ops.Table().Lookup(name) {
 		sigs = append(sigs, d.Sigs()...)
 	}
-	if sigs != nil {
-		return sigs, nil
+	if d := nn.Modules().Lookup(name); sigs == nil && d != nil {
+		return d.Sigs()
 	}
-	if d := nn.Modules().Lookup(name); d != nil {
-		return d.Sigs(), nil
-	}
+	return sigs
+}
+
+// ask returns the reference's overloads; it remembers its answers itself.
+func (s *signatures) ask(name string) ([]*op.Sig, error) {
 	if s.open == nil || s.err != nil {
 		return nil, s.err
 	}
@@ -168,11 +175,31 @@ func (s *signatures) find(name string) ([]*op.Sig, error) {
 		source, ok := b.(backend.Signatures)
 		if !ok {
 			s.open = nil
-			return nil, nil
+			return nil, b.Close()
 		}
 		s.source = source
 	}
 	return s.source.Signatures(name)
+}
+
+// Reference returns what tells the reference's own signatures only; nil when
+// it cannot be asked.
+func (s *signatures) Reference() backend.Signatures {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open == nil {
+		return nil
+	}
+	return referenceSignatures{s}
+}
+
+type referenceSignatures struct{ *signatures }
+
+// Signatures returns the reference's overloads of a public name.
+func (r referenceSignatures) Signatures(name string) ([]*op.Sig, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ask(name)
 }
 
 // Close ends the reference that was opened for questions.

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"plumb/backend"
+	"plumb/report"
 )
 
 // The exit codes.
@@ -30,18 +31,18 @@ func main() { os.Exit(Main()) }
 func Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := newRoot().ExecuteContext(ctx)
+	cmd, err := newRoot().ExecuteContextC(ctx)
 	var e *exitError
 	switch {
 	case err == nil:
 		return exitAligned
 	case errors.As(err, &e):
 		if e.err != nil {
-			fmt.Fprintln(os.Stderr, "plumb:", e.err)
+			fmt.Fprintln(os.Stderr, "plumb:", report.ErrorText(e.err))
 		}
 		return e.code
 	}
-	fmt.Fprintln(os.Stderr, "plumb:", err)
+	fmt.Fprintf(os.Stderr, "plumb: %v\n  see: %s --help\n", err, cmd.CommandPath())
 	return exitUsage
 }
 
@@ -69,7 +70,7 @@ Exit codes: 0 aligned, 1 findings, 2 a mistake in a command or a test, 3 a fault
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(), newOps(), newDoctor(), newBench())
+	root.AddCommand(newRun(), newOps(), newMargins(), newDoctor(), newBench())
 	return root
 }
 

@@ -19,14 +19,12 @@ import (
 	"plumb/backend/native"
 	"plumb/backend/recorded"
 	"plumb/campaign"
-	"plumb/choice"
 	"plumb/compare"
 	"plumb/nn"
 	"plumb/ops"
-	"plumb/program"
 	"plumb/report"
 	"plumb/script"
-	"plumb/suites"
+	"plumb/tensor"
 	"plumb/verdict"
 )
 
@@ -46,6 +44,9 @@ type runFlags struct {
 	timeout    time.Duration
 	device     string
 	oracle     string
+	dtypes     []string
+	margins    string
+	power      int
 }
 
 func newRun() *cobra.Command {
@@ -72,6 +73,12 @@ the recorded baseline stands in for the reference.`,
 			return r.run(cmd.Context())
 		},
 	}
+	f.register(cmd)
+	return cmd
+}
+
+// register defines the flags and sets their defaults.
+func (f *runFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.reference, "reference", "torch", "the backend that is believed: "+backendHelp)
 	fl.StringSliceVar(&f.candidates, "candidate", []string{"native"}, "the backends that are judged, likewise; may be repeated")
@@ -87,9 +94,11 @@ the recorded baseline stands in for the reference.`,
 	fl.StringVar(&f.record, "record", "", "write the reference's outcomes to this baseline file")
 	fl.DurationVar(&f.timeout, "timeout", time.Minute, "time limit of one case")
 	fl.StringVar(&f.device, "device", "cpu", "the device that random_device() gives")
+	fl.StringSliceVar(&f.dtypes, "dtype", nil, "run every test with this dtype for random float tensors and modules; may be repeated (default float32)")
 	fl.StringVar(&f.oracle, "oracle", string(campaign.OnMismatch), "when the reference is asked for the truth in float64: off, on-mismatch or always")
+	fl.StringVar(&f.margins, "margins", "", `keep the observed error ÷ limit of every comparison in this file; "none" keeps none (default: the user's cache, for plumb margins)`)
+	fl.IntVar(&f.power, "power", 3, "cases per test that are judged again with fakes for what is expected; 0 for none")
 	cmd.MarkFlagsRequiredTogether("rtol", "atol")
-	return cmd
 }
 
 // runner is one execution of plumb run.
@@ -104,6 +113,13 @@ type runner struct {
 	summary  *report.Summary
 	sink     report.Sink
 	cases    []recorded.Case
+	policy   verdict.Policy
+	floats   []tensor.DType
+	gauges   gauges
+
+	skipped int                     // tests that say that they are not to be run
+	defined map[string]*script.Test // by name
+	beyond  []*verdict.Record       // cases of the running test that the reference does not support
 }
 
 func (r *runner) run(ctx context.Context) error {
@@ -118,11 +134,21 @@ func (r *runner) run(ctx context.Context) error {
 	r.summary.Reference, r.summary.Candidates = r.reference, r.candidates
 	r.summary.Seed, r.summary.Tests = r.seed, len(cfg.Tests)
 	r.sink = r.newSink()
-	if err := campaign.Run(ctx, *cfg); err != nil {
+	if err := r.openMargins(); err != nil {
+		return err
+	}
+	defer r.closeMargins()
+	err = campaign.Run(ctx, *cfg)
+	r.summary.Elapsed = time.Since(start)
+	if err == nil || r.summary.Cases() > 0 {
+		r.sink.Summary(r.summary)
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return &exitError{exitFault, errors.New("interrupted")}
+	case err != nil:
 		return harness(err)
 	}
-	r.summary.Elapsed = time.Since(start)
-	r.sink.Summary(r.summary)
 	if r.record != "" {
 		if err := r.writeBaseline(ctx, cfg); err != nil {
 			return &exitError{exitFault, err}
@@ -133,13 +159,11 @@ func (r *runner) run(ctx context.Context) error {
 
 func (r *runner) exit() error {
 	switch {
-	case len(r.summary.Errors) > 0 && r.json:
-		return &exitError{exitUsage, nil}
 	case len(r.summary.Errors) > 0:
-		return usage(fmt.Errorf("%d tests could not be judged", len(r.summary.Errors)))
+		return &exitError{exitUsage, nil}
 	case r.summary.Findings() > 0:
 		return &exitError{exitFindings, nil}
-	case r.summary.Cases() == 0:
+	case r.summary.Cases() == 0 && r.skipped == 0:
 		return usage(errors.New("no case was run"))
 	}
 	return nil
@@ -154,20 +178,43 @@ func (r *runner) newSink() report.Sink {
 	return &report.Console{W: r.out, Color: tty && os.Getenv("NO_COLOR") == "", Live: tty, Verbose: r.verbose}
 }
 
-func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
-	switch campaign.OracleMode(r.oracle) {
+// check returns the mistakes in the flags that cobra cannot see.
+func (f *runFlags) check() error {
+	switch campaign.OracleMode(f.oracle) {
 	case campaign.OracleOff, campaign.OnMismatch, campaign.Always:
 	default:
-		return nil, usage(fmt.Errorf("--oracle %s: want off, on-mismatch or always", r.oracle))
+		return fmt.Errorf("--oracle %s: want off, on-mismatch or always", f.oracle)
 	}
-	if r.n < 0 {
-		return nil, usage(fmt.Errorf("-n %d: the number of cases cannot be negative", r.n))
+	switch {
+	case f.n < 0:
+		return fmt.Errorf("-n %d: the number of cases cannot be negative", f.n)
+	case f.power < 0:
+		return fmt.Errorf("--power %d: the number of cases cannot be negative", f.power)
+	case f.jobs < 1:
+		return fmt.Errorf("--jobs %d: want at least one lane", f.jobs)
+	case f.timeout <= 0:
+		return fmt.Errorf("--timeout %v: want a positive duration such as 30s", f.timeout)
+	case !(f.rtol >= 0):
+		return fmt.Errorf("--rtol %v: want a number that is not negative", f.rtol)
+	case !(f.atol >= 0):
+		return fmt.Errorf("--atol %v: want a number that is not negative", f.atol)
+	}
+	return nil
+}
+
+func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
+	if err := r.check(); err != nil {
+		return nil, usage(err)
+	}
+	if err := r.parseDTypes(); err != nil {
+		return nil, usage(err)
 	}
 	cfg := &campaign.Config{Jobs: r.jobs, Batch: 32, OnRecord: r.onRecord, OnEnd: r.onEnd}
 	policy := verdict.Policy{Tols: tolerances}
 	if r.flags.Flags().Changed("rtol") {
 		policy.RTol, policy.ATol = &r.rtol, &r.atol
 	}
+	r.policy = policy
 	cfg.Oracle = campaign.OracleMode(r.oracle)
 	own := native.New(ops.Table(), nn.Modules())
 	cfg.Judge = func(job *backend.Job, ref, cand *backend.Outcome, o *verdict.Oracle) *verdict.Verdict {
@@ -192,7 +239,7 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 			cfg.Tests = append(cfg.Tests, t)
 		}
 	}
-	if len(cfg.Tests) == 0 {
+	if len(cfg.Tests) == 0 && r.skipped == 0 {
 		return nil, usage(fmt.Errorf("no test's name contains %q", r.filter))
 	}
 	return cfg, nil
@@ -205,8 +252,8 @@ func (r *runner) openBackends(ctx context.Context, cfg *campaign.Config) error {
 	cfg.Reference, err = r.backends.opener(ctx, r.reference)
 	var missing *backend.Fault
 	if errors.As(err, &missing) && len(r.files) == 0 && !r.flags.Flags().Changed("reference") && r.python == "" {
-		r.reference = "recorded:"
-		fmt.Fprintf(r.err, "plumb: no PyTorch here, so the recorded baseline is the reference; for fresh random cases: %s\n", missing.Fix)
+		r.reference = "recorded"
+		fmt.Fprintf(r.err, "plumb: %v: the recorded baseline is the reference; for fresh random cases: %s\n", missing.Err, missing.Fix)
 		cfg.Reference, err = r.backends.opener(ctx, r.reference)
 	}
 	if err != nil {
@@ -222,108 +269,12 @@ func (r *runner) openBackends(ctx context.Context, cfg *campaign.Config) error {
 	return nil
 }
 
-// tests returns what the files hold, or the shipped tests.
-func (r *runner) tests() ([]campaign.Test, error) {
-	if path, ok := strings.CutPrefix(r.reference, "recorded:"); ok && len(r.files) == 0 {
-		base, err := readBaseline(path)
-		if err != nil {
-			return nil, usage(err)
-		}
-		return recordedTests(base), nil
-	}
-	var out []campaign.Test
-	if len(r.files) == 0 {
-		for _, f := range suites.Files() {
-			ts, err := r.fileTests(f.Name, f.Source)
-			if err != nil {
-				return nil, usage(err)
-			}
-			out = append(out, ts...)
-		}
-		return out, nil
-	}
-	for _, name := range r.files {
-		src, err := os.ReadFile(name)
-		if err != nil {
-			return nil, usage(err)
-		}
-		ts, err := r.fileTests(filepath.ToSlash(name), src)
-		if err != nil {
-			return nil, usage(err)
-		}
-		out = append(out, ts...)
-	}
-	return out, nil
-}
-
-func (r *runner) fileTests(name string, src []byte) ([]campaign.Test, error) {
-	if program.IsProgram(string(src)) {
-		p, err := program.Parse(name, string(src))
-		if err != nil {
-			return nil, err
-		}
-		if err := p.Check(); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		return []campaign.Test{fixed(name, []*program.Program{p})}, nil
-	}
-	file, err := script.Load(name, src)
-	if err != nil {
-		return nil, err
-	}
-	var out []campaign.Test
-	for _, t := range file.Tests() {
-		out = append(out, r.scriptTest(t))
-	}
-	if len(out) == 0 {
-		return nil, fmt.Errorf("%s has no test: write one as\n\n  @autotest()\n  def test_relu():\n      x = random_tensor(ndim=2)\n      return torch.relu(x)\n", name)
-	}
-	return out, nil
-}
-
-// scriptTest draws a test's cases. The key of a case comes from the seed, the
-// test's name without its folder, and the index.
-func (r *runner) scriptTest(t *script.Test) campaign.Test {
-	_, inFile, _ := strings.Cut(t.Name, "::")
-	name := filepath.Base(t.File) + "::" + inFile
-	key := choice.DeriveName(r.seed, name)
-	n := t.Options.N
-	if r.n > 0 {
-		n = r.n
-	}
-	return campaign.Test{Name: t.Name, N: n, Draw: func(i int, o campaign.Observer) (*program.Program, error) {
-		p, err := t.Draw(choice.New(choice.Derive(key, uint64(i))), script.Env{Signatures: r.sigs, Observer: o, Devices: []string{r.device}})
-		if err == nil {
-			p.Name = name
-		}
-		return p, err
-	}}
-}
-
-func fixed(name string, programs []*program.Program) campaign.Test {
-	return campaign.Test{Name: name, N: len(programs), Fixed: true, Draw: func(i int, _ campaign.Observer) (*program.Program, error) {
-		return programs[i], nil
-	}}
-}
-
-func recordedTests(base *recorded.Baseline) []campaign.Test {
-	var out []campaign.Test
-	programs := map[string][]*program.Program{}
-	var names []string
-	for _, c := range base.Cases() {
-		if programs[c.Test] == nil {
-			names = append(names, c.Test)
-		}
-		programs[c.Test] = append(programs[c.Test], c.Program)
-	}
-	for _, n := range names {
-		out = append(out, fixed(n, programs[n]))
-	}
-	return out
-}
-
 func (r *runner) onRecord(rec *verdict.Record) {
 	r.summary.Add(rec)
+	r.gauge(rec)
+	if rec.Reference.Status == backend.Unsupported {
+		r.beyond = append(r.beyond, rec)
+	}
 	r.sink.Record(rec)
 	if r.record != "" && rec.Candidate == r.candidates[0] && rec.Verdict.Word != verdict.Rejected && rec.Reference.Status == backend.OK {
 		r.cases = append(r.cases, recorded.Case{Test: rec.Test, Program: rec.Program, Outcome: rec.Reference})
@@ -331,9 +282,11 @@ func (r *runner) onRecord(rec *verdict.Record) {
 }
 
 func (r *runner) onEnd(e *verdict.End) {
+	r.explain(e)
 	if e.Err != nil {
 		r.summary.Errors = append(r.summary.Errors, e.Err)
 	}
+	r.weigh(e)
 	r.sink.End(e)
 }
 
@@ -358,4 +311,19 @@ func (r *runner) writeBaseline(ctx context.Context, cfg *campaign.Config) error 
 		return err
 	}
 	return os.Rename(tmp.Name(), r.record)
+}
+
+// parseDTypes reads --dtype.
+func (r *runner) parseDTypes() error {
+	for _, name := range r.dtypes {
+		d, err := tensor.ParseDType(name)
+		if err != nil || !d.IsFloat() {
+			return fmt.Errorf("--dtype %s: want float16, bfloat16, float32 or float64", name)
+		}
+		r.floats = append(r.floats, d)
+	}
+	if r.floats == nil {
+		r.floats = []tensor.DType{tensor.Invalid}
+	}
+	return nil
 }

@@ -23,10 +23,11 @@ backend/recorded: tensor program backend safetensors
 script:           tensor choice op program gen backend
 compare:          tensor op
 verdict:          tensor op program backend compare
+margins:          op program compare verdict
 campaign:         tensor choice op program backend script compare verdict
 report:           compare verdict
 suites:
 baselines:
 internal/deps:
-cmd/plumb:        tensor choice op ops nn program backend backend/native backend/worker backend/recorded script compare verdict campaign report suites baselines kernel
+cmd/plumb:        tensor choice op ops nn program backend backend/native backend/worker backend/recorded script compare verdict campaign margins report suites baselines kernel
 `

@@ -11,7 +11,7 @@ import (
 
 func sums64() {
 	const name = "sums64"
-	TEXT(name, NOSPLIT, "func(w, g *float64, n int, in *[2]float64, ratios *float64, out *[7]float64)")
+	TEXT(name, NOSPLIT, "func(want, got *float64, n int, in *[2]float64, ratios *float64, out *[7]float64)")
 	Pragma("noescape")
 	Doc(name+" sums over n elements, a multiple of 4, and divides their errors by the tolerances;",
 		"element i adds to lane i mod 4. The lanes fold as (0+2)+(1+3).")
@@ -65,10 +65,10 @@ func addProduct(x, y, t, sum VecVirtual) {
 }
 
 func steps64(name string, ulp bool) {
-	signature := "func(w, g *float64, n int, out *[6]uint64)"
+	signature := "func(want, got *float64, n int, out *[6]uint64)"
 	doc := " counts signs of errors and finds the largest distance in ULP of n elements, a multiple of 4."
 	if ulp {
-		signature = "func(w, g *float64, n int, ulp float64, ratios *float64, out *[6]uint64)"
+		signature = "func(want, got *float64, n int, ulp float64, ratios *float64, out *[6]uint64)"
 		doc = " does as steps64, and lowers each ratio to distance ÷ ulp."
 	}
 	TEXT(name, NOSPLIT, signature)
@@ -180,7 +180,7 @@ func count64() {
 
 func within64() {
 	const name = "within64"
-	TEXT(name, NOSPLIT, "func(w, g *float64, n int, in *[2]float64, same uint64) bool")
+	TEXT(name, NOSPLIT, "func(want, got *float64, n int, in *[2]float64, same uint64) bool")
 	Pragma("noescape")
 	Doc(name+" reports whether each of n elements, a multiple of 4, is sure to pass:",
 		"is within the tolerances, or, where same is all ones, has the expected bits.")

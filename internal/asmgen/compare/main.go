@@ -97,7 +97,7 @@ func zeros(n int) []VecVirtual {
 
 // sides loads the pointers to both operands and the number of elements.
 func sides() (w, g, n Register) {
-	return Load(Param("w"), GP64()), Load(Param("g"), GP64()), Load(Param("n"), GP64())
+	return Load(Param("want"), GP64()), Load(Param("got"), GP64()), Load(Param("n"), GP64())
 }
 
 // loop runs the body once for every so many of n elements.
@@ -136,7 +136,7 @@ func fold32(add op3, x VecVirtual) VecVirtual {
 
 func sums32() {
 	const name = "sums32"
-	TEXT(name, NOSPLIT, "func(w, g *float32, n int, out *[7]float64)")
+	TEXT(name, NOSPLIT, "func(want, got *float32, n int, out *[7]float64)")
 	Pragma("noescape")
 	Doc(name+" sums over n elements, a multiple of 8; element i adds to lane i mod 8.",
 		"The lanes fold as ((0+4)+(2+6)) + ((1+5)+(3+7)).")
@@ -202,21 +202,18 @@ func nearest(r VecVirtual) VecVirtual {
 // rate holds the registers of rates32.
 type rate struct {
 	w, g, ratios, in                             Register
-	rtol, atol, rel                              VecVirtual
+	atol                                         VecVirtual
 	worst, hit, tiny, edge, steps, above, beyond VecVirtual
 }
 
 func rates32(name string, ulp bool) {
-	TEXT(name, NOSPLIT, "func(w, g *float32, n int, in *[12]uint32, ratios *float32, bins *int8, out *[7]uint32)")
+	TEXT(name, NOSPLIT, "func(want, got *float32, n int, in *[12]uint32, ratios *float32, bins *int8, out *[7]uint32)")
 	Pragma("noescape")
 	Doc(name + " rates n elements, a multiple of 32: see rateOut.")
 	w, g, n := sides()
 	k := rate{w: w, g: g, in: Load(Param("in"), GP64()), ratios: Load(Param("ratios"), GP64())}
 	bins := Load(Param("bins"), GP64())
-	for i, c := range []*VecVirtual{&k.rtol, &k.atol, &k.rel} {
-		*c = YMM()
-		VBROADCASTSS(Mem{Base: k.in, Disp: 4 * i}, *c)
-	}
+	k.atol = k.constant(4)
 	for _, acc := range []*VecVirtual{&k.worst, &k.hit, &k.steps, &k.above, &k.beyond} {
 		*acc = zero()
 	}
@@ -249,6 +246,13 @@ func rates32(name string, ulp bool) {
 	RET()
 }
 
+// constant returns the number at an offset of the input in every lane.
+func (k *rate) constant(at int) VecVirtual {
+	x := YMM()
+	VBROADCASTSS(Mem{Base: k.in, Disp: at}, x)
+	return x
+}
+
 // eight rates the i-th eight elements and returns their bins less 2.
 func (k *rate) eight(i int, ulp bool) VecVirtual {
 	w, g, mw := YMM(), YMM(), YMM()
@@ -261,8 +265,7 @@ func (k *rate) eight(i int, ulp bool) VecVirtual {
 	steps := k.distance(w, g, mw)
 
 	k.relative(e, mw)
-	r := YMM()
-	VMOVAPS(k.rtol, r)
+	r := k.constant(0)
 	VFMADD213PS(k.atol, mw, r)
 	VDIVPS(r, e, r)
 	if !ulp {
@@ -298,8 +301,8 @@ func (k *rate) distance(w, g, mw VecVirtual) VecVirtual {
 // relative notes errors above the given relative one, and the smallest
 // magnitude other than 0. A magnitude of 0 turns into a NaN, above nothing.
 func (k *rate) relative(e, mw VecVirtual) {
-	t := YMM()
-	VMULPS(k.rel, mw, t)
+	t := k.constant(8)
+	VMULPS(t, mw, t)
 	VPADDD(ones(), t, t)
 	VCMPPS(Imm(greater), t, e, t)
 	VORPS(t, k.hit, k.hit)
@@ -323,10 +326,9 @@ func (k *rate) bin(r VecVirtual) VecVirtual {
 // exact, and the lesser of both ratios.
 func (k *rate) binULP(r, steps VecVirtual, i int) (bins, least VecVirtual) {
 	VPMINUD(all32("abs32", abs32), steps, steps)
-	u, scale := YMM(), YMM()
+	u := YMM()
 	VCVTDQ2PS(steps, u)
-	VBROADCASTSS(Mem{Base: k.in, Disp: 12}, scale)
-	VMULPS(scale, u, u)
+	VMULPS(k.constant(12), u, u)
 	least = YMM()
 	VMINPS(u, r, least)
 	VMAXPS(least, k.worst, k.worst)
@@ -367,7 +369,7 @@ func count() {
 
 // within32 tells whether every element passes beyond doubt.
 func within32(name string, ulp bool) {
-	TEXT(name, NOSPLIT, "func(w, g *float32, n int, in *[4]uint32) bool")
+	TEXT(name, NOSPLIT, "func(want, got *float32, n int, in *[4]uint32) bool")
 	Pragma("noescape")
 	Doc(name + " reports whether each of n elements, a multiple of 32, is sure to pass: see withinIn.")
 	w, g, n := sides()

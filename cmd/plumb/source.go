@@ -1,0 +1,183 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"plumb/backend/recorded"
+	"plumb/campaign"
+	"plumb/choice"
+	"plumb/program"
+	"plumb/script"
+	"plumb/suites"
+	"plumb/tensor"
+	"plumb/verdict"
+)
+
+// tests returns what the files hold, or the shipped tests.
+func (r *runner) tests() ([]campaign.Test, error) {
+	if kind, path, _ := strings.Cut(r.reference, ":"); kind == "recorded" && len(r.files) == 0 {
+		base, err := readBaseline(path)
+		if err != nil {
+			return nil, usage(err)
+		}
+		return r.recordedTests(base), nil
+	}
+	var out []campaign.Test
+	if len(r.files) == 0 {
+		for _, f := range suites.Files() {
+			ts, err := r.fileTests(f.Name, f.Source)
+			if err != nil {
+				return nil, usage(err)
+			}
+			out = append(out, ts...)
+		}
+		return out, nil
+	}
+	for _, name := range r.files {
+		src, err := os.ReadFile(name)
+		if err != nil {
+			return nil, usage(err)
+		}
+		ts, err := r.fileTests(filepath.ToSlash(name), src)
+		if err != nil {
+			return nil, usage(err)
+		}
+		out = append(out, ts...)
+	}
+	return out, nil
+}
+
+func (r *runner) fileTests(name string, src []byte) ([]campaign.Test, error) {
+	if err := checkText(name, src); err != nil {
+		return nil, err
+	}
+	if program.IsProgram(string(src)) {
+		p, err := program.Parse(name, string(src))
+		if err != nil {
+			return nil, err
+		}
+		if err := p.Check(); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return []campaign.Test{fixed(name, []*program.Program{p})}, nil
+	}
+	file, err := script.Load(name, src)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range file.Notes {
+		fmt.Fprintf(r.err, "plumb: %s:%d: %s\n", name, n.Line, n.Text)
+	}
+	if len(file.Tests()) == 0 {
+		return nil, fmt.Errorf("%s has no test: write one as\n\n  @autotest()\n  def test_relu():\n      x = random_tensor(ndim=2)\n      return torch.relu(x)\n", name)
+	}
+	var out []campaign.Test
+	for _, t := range file.Tests() {
+		switch {
+		case t.Skip == "":
+			for _, d := range r.floats {
+				out = append(out, r.scriptTest(t, d))
+			}
+		case strings.Contains(t.Name, r.filter):
+			r.skipped++
+			fmt.Fprintf(r.err, "plumb: %s:%d: %s is skipped: %s\n", name, t.Line, t.Name, t.Skip)
+		}
+	}
+	return out, nil
+}
+
+// checkText returns an error with the position of what is not text.
+func checkText(name string, src []byte) error {
+	line, col := 1, 1
+	for len(src) > 0 {
+		c, size := utf8.DecodeRune(src)
+		switch {
+		case c == 0 || c == utf8.RuneError && size == 1:
+			return fmt.Errorf("%s:%d:%d: this is not text; a test file is Python source in UTF-8", name, line, col)
+		case c == '\n':
+			line, col = line+1, 1
+		default:
+			col++
+		}
+		src = src[size:]
+	}
+	return nil
+}
+
+// scriptTest draws a test's cases. The key of a case comes from the seed, the
+// test's name without its folder, and the index. Float is the dtype of float
+// tensors; Invalid means float32.
+func (r *runner) scriptTest(t *script.Test, float tensor.DType) campaign.Test {
+	_, inFile, _ := strings.Cut(t.Name, "::")
+	full, name := t.Name, filepath.Base(t.File)+"::"+inFile
+	if float != tensor.Invalid {
+		full, name = full+"["+float.String()+"]", name+"["+float.String()+"]"
+	}
+	key := choice.DeriveName(r.seed, name)
+	n := t.Options.N
+	if r.n > 0 {
+		n = r.n
+	}
+	if r.defined == nil {
+		r.defined = map[string]*script.Test{}
+	}
+	r.defined[full] = t
+	return campaign.Test{Name: full, N: n, Draw: func(i int, o campaign.Observer) (*program.Program, error) {
+		env := script.Env{Signatures: r.sigs, Reference: r.sigs.Reference(), Observer: o, Devices: []string{r.device}, Float: float, Integers: true}
+		p, err := t.Draw(choice.New(choice.Derive(key, uint64(i))), env)
+		if cut := (*campaign.CutShort)(nil); errors.As(err, &cut) {
+			p = cut.Program
+		}
+		if p != nil {
+			p.Name = name
+		}
+		return p, err
+	}}
+}
+
+func fixed(name string, programs []*program.Program) campaign.Test {
+	return campaign.Test{Name: name, N: len(programs), Fixed: true, Draw: func(i int, _ campaign.Observer) (*program.Program, error) {
+		return programs[i], nil
+	}}
+}
+
+// recordedTests returns the tests of a baseline, of each the first -n cases.
+func (r *runner) recordedTests(base *recorded.Baseline) []campaign.Test {
+	var out []campaign.Test
+	programs := map[string][]*program.Program{}
+	var names []string
+	for _, c := range base.Cases() {
+		if programs[c.Test] == nil {
+			names = append(names, c.Test)
+		}
+		if r.n == 0 || len(programs[c.Test]) < r.n {
+			programs[c.Test] = append(programs[c.Test], c.Program)
+		}
+	}
+	for _, n := range names {
+		out = append(out, fixed(n, programs[n]))
+	}
+	return out
+}
+
+// explain puts the place of the test before what its end says of the
+// reference, and makes an error of a test whose every case is beyond it.
+func (r *runner) explain(e *verdict.End) {
+	beyond := r.beyond
+	r.beyond = nil
+	var stuck *campaign.StuckError
+	switch {
+	case e.Err == nil && e.Judged > 0 && len(beyond) == e.Judged*len(r.candidates):
+		e.Err = fmt.Errorf("%s: the reference supports none of the %d cases: %s", e.Test, e.Judged, beyond[0].Reference.Message)
+	case !errors.As(e.Err, &stuck):
+		return
+	}
+	if t := r.defined[e.Test]; t != nil {
+		e.Err = fmt.Errorf("%s:%d:1: %w", t.File, t.Line, e.Err)
+	}
+}

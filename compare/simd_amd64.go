@@ -1,0 +1,421 @@
+package compare
+
+import (
+	"math"
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+
+	"plumb/tensor"
+)
+
+// useSIMD is changed by tests only.
+var useSIMD = cpu.X86.HasAVX2 && cpu.X86.HasFMA
+
+const (
+	// padTo is what the passes take a multiple of.
+	padTo = 32
+	// slack is more than the relative error of an estimated ratio, 5·2⁻²⁴.
+	slack = 0x1p-20
+	// nearEdge is how far an estimate may be above the start of the window
+	// around an edge, in float32 steps: see edgeSlack in internal/asmgen/compare.
+	nearEdge = 16
+	// tiny is the magnitude below which estimates are not trusted.
+	tiny = 0x1p-80
+)
+
+// simdBuffers hold a padded chunk and what the passes leave about its elements.
+type simdBuffers struct {
+	w, g   [chunkLen]uint64
+	ratios [chunkLen]uint64
+	bins   [chunkLen]int8
+	rate   rate32
+}
+
+// rate32 is what rates32 and ratesULP32 are given, and what they find.
+type rate32 struct {
+	in struct {
+		rtol, atol float32
+		rel        float32 // a relative error
+		scale      float32 // 1 ÷ ULP limit
+		// edges are the fewest steps that are above Decades[1:] times the limit.
+		edges [8]int32
+	}
+	out struct {
+		worst  float32 // the largest estimate
+		rel    uint32  // not 0 when a relative error may be above in.rel
+		least  uint32  // bits of the smallest magnitude of want but 0, less 1
+		edge   uint32  // steps from the start of the window of an edge; least
+		maxULP uint32
+		above  uint32
+		below  uint32
+	}
+	bins [8]uint64 // elements of Hist[2:]
+}
+
+// total is what sums32 and sums64 find.
+type total struct {
+	sums
+	maxAbs, maxRel float64 // maxRel by sums64 only
+}
+
+func (m *meter) simd(c chunk) bool {
+	if !useSIMD {
+		return false
+	}
+	switch m.dtype {
+	case tensor.F32:
+		return m.estimable() && m.simd32(c)
+	case tensor.F64:
+		return m.simd64(c)
+	}
+	return false
+}
+
+// padded returns a side of a chunk as whole vectors, in place or in buf.
+func padded[T tensor.Elem](bytes []byte, buf *[chunkLen]uint64) []T {
+	v := view[T](bytes)
+	if len(v)%padTo == 0 {
+		return v
+	}
+	p := view[T](bytesOf(buf[:]))[:(len(v)+padTo-1)&^(padTo-1)]
+	clear(p[copy(p, v):])
+	return p
+}
+
+// zeroed tells what patchInto set to zero.
+type zeroed struct {
+	special, differ int
+	first           int // place of the first that differs; -1 for none
+}
+
+// patchInto returns the sides with the elements that rule 5 decides zeroed, in
+// the buffers if there are any.
+func patchInto[T float32 | float64](m *meter, w, g []T) (pw, pg []T, z zeroed) {
+	z.first = -1
+	b := &m.buf.simd
+	pw, pg = view[T](bytesOf(b.w[:]))[:len(w)], view[T](bytesOf(b.g[:]))[:len(g)]
+	copy(pw, w)
+	copy(pg, g)
+	for i, x := range pw {
+		y := pg[i]
+		if x-x == 0 && y-y == 0 && (x != 0 || y != 0 || !m.opts.SignedZero) {
+			continue
+		}
+		special, same := m.special(float64(x), float64(y))
+		if !special && same {
+			continue
+		}
+		z.special++
+		if !same {
+			z.differ++
+			if z.first < 0 {
+				z.first = i
+			}
+		}
+		pw[i], pg[i] = 0, 0
+	}
+	return pw, pg, z
+}
+
+// add counts the sums of a chunk, and reports whether an element has an error.
+func (m *meter) addTotal(c chunk, t *total, z zeroed) bool {
+	m.finite += c.n - z.special
+	m.sums.add(t.sums)
+	m.maxAbs = max(m.maxAbs, t.maxAbs)
+	if z.differ > 0 && m.firstNonFinite < 0 {
+		m.firstNonFinite = c.start + z.first
+	}
+	m.nonFinite += z.differ
+	m.hist[0] -= z.differ
+	m.hist[len(m.hist)-1] += z.differ
+	if t.err == 0 {
+		m.hist[0] += c.n
+	}
+	return t.err != 0
+}
+
+// needsPatch reports whether rule 5 may decide some elements of a chunk.
+func (m *meter) needsPatch(t *total) bool {
+	return m.opts.SignedZero || !(t.ww+t.gg <= math.MaxFloat64)
+}
+
+func (m *meter) simd64(c chunk) bool {
+	b := &m.buf.simd
+	w, g := padded[float64](c.want, &b.w), padded[float64](c.got, &b.g)
+	ratios := (*[chunkLen]float64)(unsafe.Pointer(&b.ratios))
+	in := [2]float64{m.rule.rtol, m.rule.atol}
+	var t total
+	sums64(&w[0], &g[0], len(w), &in, &ratios[0], (*[7]float64)(unsafe.Pointer(&t)))
+	z := zeroed{first: -1}
+	if m.needsPatch(&t) {
+		if w, g, z = patchInto(m, w, g); z.special > 0 {
+			sums64(&w[0], &g[0], len(w), &in, &ratios[0], (*[7]float64)(unsafe.Pointer(&t)))
+		}
+	}
+	if t.maxAbs > math.MaxFloat64 {
+		return false
+	}
+	if !m.addTotal(c, &t, z) {
+		return true
+	}
+	m.maxRel = max(m.maxRel, t.maxRel)
+	m.steps64(w, g, &ratios[0])
+	m.count64(c, ratios[:len(w)], w, g)
+	return true
+}
+
+// steps64 counts distances in ULP, and lowers the ratios to theirs.
+func (m *meter) steps64(w, g []float64, ratios *float64) {
+	var out [6]uint64 // four lanes of the largest distance, errors above 0, below 0
+	if m.rule.ulp == 0 {
+		steps64(&w[0], &g[0], len(w), &out)
+	} else {
+		stepsULP64(&w[0], &g[0], len(w), m.rule.ulp, ratios, &out)
+	}
+	m.maxULP = max(m.maxULP, out[0], out[1], out[2], out[3])
+	m.above += int(out[4])
+	m.below += int(out[5])
+}
+
+func (m *meter) count64(c chunk, ratios, w, g []float64) {
+	var out struct {
+		above [len(Decades)]uint64 // elements above each of Decades
+		worst float64
+	}
+	count64(&ratios[0], len(ratios), (*[10]uint64)(unsafe.Pointer(&out)))
+	more := uint64(c.n)
+	for i, above := range out.above {
+		m.hist[i] += int(more - above)
+		more = above
+	}
+	m.hist[len(m.hist)-1] += int(more)
+	far := int(out.above[5])
+	if far > 0 && m.firstFar < 0 {
+		m.firstFar = c.start + firstAbove(ratios, 1)
+	}
+	m.far += far
+	if out.worst > m.worst || math.IsInf(out.worst, 1) {
+		for i, r := range ratios {
+			if r == out.worst {
+				m.worstOf(c.start+i, r, math.Abs(g[i]-w[i]))
+			}
+		}
+	}
+}
+
+func firstAbove(ratios []float64, limit float64) int {
+	i := 0
+	for ratios[i] <= limit {
+		i++
+	}
+	return i
+}
+
+// estimable reports whether ratios to the limit can be estimated in float32.
+func (m *meter) estimable() bool {
+	if !m.prepared {
+		m.prepared, m.close = true, m.prepare()
+	}
+	return m.close
+}
+
+// prepare sets what rates32 is given.
+func (m *meter) prepare() bool {
+	in, r := &m.buf.simd.rate.in, &m.rule
+	within := func(x, lo, hi float64) bool { return x == 0 || x >= lo && x <= hi }
+	if !within(r.rtol, 0x1p-40, 0x1p40) || !within(r.atol, 0x1p-100, 0x1p100) || !within(r.ulp, 0x1p-20, 0x1p20) {
+		return false
+	}
+	in.rtol, in.atol, in.scale = float32(r.rtol), float32(r.atol), float32(1/r.ulp)
+	for i := range in.edges {
+		in.edges[i] = fewest(Decades[i+1], r.ulp)
+	}
+	return true
+}
+
+// fewest returns the fewest steps whose ratio to the limit is above an edge.
+func fewest(edge, limit float64) int32 {
+	n := int32(edge * limit)
+	for n > 1 && float64(n-1)/limit > edge {
+		n--
+	}
+	for n < 1 || float64(n)/limit <= edge {
+		n++
+	}
+	return n
+}
+
+func (m *meter) simd32(c chunk) bool {
+	b := &m.buf.simd
+	w, g := padded[float32](c.want, &b.w), padded[float32](c.got, &b.g)
+	var t total
+	sums32(&w[0], &g[0], len(w), (*[7]float64)(unsafe.Pointer(&t)))
+	z := zeroed{first: -1}
+	if m.needsPatch(&t) {
+		w, g, z = patchInto(m, w, g)
+		sums32(&w[0], &g[0], len(w), (*[7]float64)(unsafe.Pointer(&t)))
+	}
+	if t.maxAbs > math.MaxFloat32 {
+		return false
+	}
+	if m.addTotal(c, &t, z) {
+		m.rate32(c, w, g, &t)
+	}
+	return true
+}
+
+// rate32 measures the errors of a chunk that has some.
+func (m *meter) rate32(c chunk, w, g []float32, t *total) {
+	b := &m.buf.simd
+	k := &b.rate
+	k.in.rel = float32(min(m.maxRel*(1-slack), 0x1p100))
+	ratios := view[float32](bytesOf(b.ratios[:]))[:len(w)]
+	run := rates32
+	if m.rule.ulp > 0 {
+		run = ratesULP32
+	}
+	run(&w[0], &g[0], len(w), (*[12]uint32)(unsafe.Pointer(&k.in)), &ratios[0], &b.bins[0], (*[7]uint32)(unsafe.Pointer(&k.out)))
+	w, g, ratios = w[:c.n], g[:c.n], ratios[:c.n]
+	m.above += int(k.out.above)
+	m.below += int(k.out.below)
+	m.maxULP = max(m.maxULP, uint64(k.out.maxULP))
+
+	doubt := k.out.least < math.Float32bits(tiny)-1
+	if doubt || k.out.rel != 0 || m.maxRel == 0 {
+		m.relative32(w, g)
+	}
+	far := 0
+	if doubt || k.out.edge <= nearEdge {
+		far = m.countExactly32(w, g)
+	} else {
+		far = m.count32(c, len(w)+padding(c.n))
+	}
+	if far > 0 && m.firstFar < 0 {
+		m.firstFar = c.start + m.firstFar32(w, g)
+	}
+	m.far += far
+	m.worst32(c, w, g, ratios, t, doubt)
+}
+
+func padding(n int) int { return -n & (padTo - 1) }
+
+// count32 counts the bins and returns how many ratios are above 1.
+func (m *meter) count32(c chunk, n int) (far int) {
+	b := &m.buf.simd
+	k := &b.rate
+	count(&b.bins[0], n, &k.bins)
+	zero := n - int(k.out.above) - int(k.out.below)
+	least := n - zero
+	for i, count := range k.bins {
+		m.hist[i+2] += int(count)
+		least -= int(count)
+		if i+2 > 5 {
+			far += int(count)
+		}
+	}
+	m.hist[0] += zero - padding(c.n)
+	m.hist[1] += least
+	return far
+}
+
+// ratio32 returns the error of an element and its error ÷ limit.
+func (m *meter) ratio32(x, y float32) (err, ratio float64) {
+	err = math.Abs(float64(y) - float64(x))
+	ulp := 0.0
+	if m.rule.ulp > 0 {
+		ulp = float64(steps(ord32(x), ord32(y)))
+	}
+	return err, m.rule.ratio(err, math.Abs(float64(x)), ulp)
+}
+
+// countExactly32 does what count32 does, without estimates.
+func (m *meter) countExactly32(w, g []float32) (far int) {
+	for i, x := range w {
+		_, r := m.ratio32(x, g[i])
+		m.hist[bin(r)]++
+		if r > 1 {
+			far++
+		}
+	}
+	return far
+}
+
+func (m *meter) firstFar32(w, g []float32) int {
+	for i, x := range w {
+		if _, r := m.ratio32(x, g[i]); r > 1 {
+			return i
+		}
+	}
+	return -1
+}
+
+func (m *meter) relative32(w, g []float32) {
+	most := m.maxRel
+	for i, x := range w {
+		mag := math.Abs(float64(x))
+		e := math.Abs(float64(g[i]) - float64(x))
+		if e >= float64(most*mag)*(1-0x1p-50) && mag > 0 {
+			most = max(most, e/mag)
+		}
+	}
+	m.maxRel = most
+}
+
+// worst32 looks for a larger ratio where the estimates leave room for one.
+func (m *meter) worst32(c chunk, w, g, ratios []float32, t *total, doubt bool) {
+	k := &m.buf.simd.rate
+	least := float32(m.worst * (1 - slack))
+	switch {
+	case doubt || m.worst < 0x1p-100 || m.rule.ulp > 0 && k.out.maxULP >= 1<<31:
+		least = 0
+	case m.rule.rtol == 0 && m.rule.ulp == 0:
+		if t.maxAbs <= m.worstErr {
+			return
+		}
+	case k.out.worst < least:
+		return
+	case m.rule.ulp > 0 && float64(k.out.maxULP)/m.rule.ulp <= m.worst:
+		return
+	}
+	for i, r := range ratios {
+		if r >= least {
+			err, ratio := m.ratio32(w[i], g[i])
+			m.worstOf(c.start+i, ratio, err)
+		}
+	}
+}
+
+// within reports whether every element of a chunk is sure to pass.
+func (m *meter) within(c chunk) bool {
+	if !useSIMD || m.opts.SignedZero {
+		return false
+	}
+	same := ^uint64(0)
+	if m.opts.NaNDiffers {
+		same = 0
+	}
+	b := &m.buf.simd
+	switch m.dtype {
+	case tensor.F32:
+		w, g := padded[float32](c.want, &b.w), padded[float32](c.got, &b.g)
+		in := [4]uint32{math.Float32bits(below(m.rule.rtol)), math.Float32bits(below(m.rule.atol)), uint32(same), uint32(min(m.rule.ulp, math.MaxInt32))}
+		if m.rule.ulp > 0 {
+			return withinULP32(&w[0], &g[0], len(w), &in)
+		}
+		return within32(&w[0], &g[0], len(w), &in)
+	case tensor.F64:
+		w, g := padded[float64](c.want, &b.w), padded[float64](c.got, &b.g)
+		return within64(&w[0], &g[0], len(w), &[2]float64{m.rule.rtol, m.rule.atol}, same)
+	}
+	return false
+}
+
+// below returns a float32 that is less than a tolerance by more than the
+// relative error of an estimated limit.
+func below(x float64) float32 {
+	if x < 0x1p-100 {
+		return 0
+	}
+	return float32(min(x, math.MaxFloat32) * (1 - slack))
+}

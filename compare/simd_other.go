@@ -1,0 +1,9 @@
+//go:build !amd64
+
+package compare
+
+type simdBuffers struct{}
+
+func (m *meter) simd(chunk) bool { return false }
+
+func (m *meter) within(chunk) bool { return false }

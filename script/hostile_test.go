@@ -1,0 +1,52 @@
+package script
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestHostileSourceIsRefusedOrLoaded: sources that are deep or long in one way
+// each neither exhaust the stack nor take long.
+func TestHostileSourceIsRefusedOrLoaded(t *testing.T) {
+	const n = 1 << 20
+	for name, src := range map[string]string{
+		"brackets":       strings.Repeat("(", n),
+		"minus":          "x = " + strings.Repeat("-", n) + "1",
+		"not":            "x = " + strings.Repeat("not ", n/4) + "1",
+		"lambda":         "x = " + strings.Repeat("lambda:", n/8) + "1",
+		"plus":           "x = 1" + strings.Repeat("+1", n/3),
+		"power":          "x = 1" + strings.Repeat("**1", n/4),
+		"conditional":    "x = " + strings.Repeat("1 if 1 else ", n/13) + "1",
+		"dots":           "x = torch" + strings.Repeat(".a", n/3),
+		"calls":          "def f(): pass\nx = f" + strings.Repeat("()", n/3),
+		"indices":        "x = 1" + strings.Repeat("[0]", n/4),
+		"unmatched":      "x = a" + strings.Repeat("[a)", n/4),
+		"elif":           "if 0: pass\n" + strings.Repeat("elif 0: pass\n", n/14),
+		"statements":     strings.Repeat("x=1\n", n/5),
+		"semicolons":     strings.Repeat("x=1;", n/5),
+		"decorators":     strings.Repeat("@autotest()\n", n/13),
+		"strings":        "x = " + strings.Repeat("'' ", n/4),
+		"f-string":       "x = f'" + strings.Repeat("{1}", n/4) + "'",
+		"import":         "import a" + strings.Repeat(", a", n/4),
+		"list":           "x = [" + strings.Repeat("[], ", n/5) + "]",
+		"zeros":          strings.Repeat("\x00", n),
+		"open string":    "x = '''" + strings.Repeat("a\n", n/3),
+		"nested blocks":  nestedBlocks(90),
+		"deep recursion": "def f(n): return f(n + 1)\nf(0)",
+		"too large":      strings.Repeat("#", n+1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := Load("t.py", []byte(src)); err != nil && len(err.Error()) > 300 {
+				t.Errorf("the message has %d bytes", len(err.Error()))
+			}
+		})
+	}
+}
+
+func nestedBlocks(n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(strings.Repeat(" ", i) + "if 1:\n")
+	}
+	return b.String() + strings.Repeat(" ", n) + "pass\n"
+}
