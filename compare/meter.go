@@ -133,10 +133,10 @@ func (m *meter) fast(b *block) {
 		}
 		s := &m.lanes[i&lane]
 		s.err += e
-		s.err2 += float64(d * d)
-		s.ww += float64(x * x)
-		s.gg += float64(y * y)
-		s.wg += float64(x * y)
+		s.err2 = math.FMA(d, d, s.err2)
+		s.ww = math.FMA(x, x, s.ww)
+		s.gg = math.FMA(y, y, s.gg)
+		s.wg = math.FMA(x, y, s.wg)
 		maxAbs = max(maxAbs, e)
 		if e >= float64(maxRel*mag)*(1-0x1p-50) && mag > 0 {
 			maxRel = max(maxRel, e/mag)

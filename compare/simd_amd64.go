@@ -10,7 +10,7 @@ import (
 )
 
 // useSIMD is changed by tests only.
-var useSIMD = cpu.X86.HasAVX2 && cpu.X86.HasFMA
+var useSIMD = cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasPOPCNT
 
 const (
 	// padTo is what the passes take a multiple of.
@@ -22,6 +22,8 @@ const (
 	nearEdge = 16
 	// tiny is the magnitude below which estimates are not trusted.
 	tiny = 0x1p-80
+	// mostPlain is the largest ratio that rates32 puts into its bin.
+	mostPlain = 3000
 )
 
 // simdBuffers hold a padded chunk and what the passes leave about its elements.
@@ -32,23 +34,24 @@ type simdBuffers struct {
 	rate   rate32
 }
 
-// rate32 is what rates32 and ratesULP32 are given, and what they find.
+// rate32 is what rates32, ratesWide32 and ratesULP32 are given, and what they
+// find.
 type rate32 struct {
 	in struct {
 		rtol, atol float32
-		rel        float32 // a relative error
+		inverse    float32 // 1 ÷ a relative error
 		scale      float32 // 1 ÷ ULP limit
 		// edges are the fewest steps that are above Decades[1:] times the limit.
 		edges [8]int32
 	}
 	out struct {
-		worst  float32 // the largest estimate
-		rel    uint32  // not 0 when a relative error may be above in.rel
-		least  uint32  // bits of the smallest magnitude of want but 0, less 1
-		edge   uint32  // steps from the start of the window of an edge; least
-		maxULP uint32
-		above  uint32
-		below  uint32
+		worst    float32 // the largest estimate
+		relative float32 // above 0 when a relative error may be above 1 ÷ in.inverse
+		edge     uint32  // steps from the start of the window of an edge; least
+		maxULP   uint32
+		above    uint32
+		below    uint32
+		least    uint32 // bits of the smallest magnitude of want but 0, less 1
 	}
 	bins [8]uint64 // elements of Hist[2:]
 }
@@ -228,11 +231,17 @@ func (m *meter) prepare() bool {
 		return false
 	}
 	in.rtol, in.atol, in.scale = float32(r.rtol), float32(r.atol), float32(1/r.ulp)
+	if r.exact() {
+		in.atol = 1 // any: the ratios are not used
+	}
 	for i := range in.edges {
 		in.edges[i] = fewest(Decades[i+1], r.ulp)
 	}
 	return true
 }
+
+// exact reports whether equal values are asked.
+func (r *rule) exact() bool { return r.rtol == 0 && r.atol == 0 && r.ulp == 0 }
 
 // fewest returns the fewest steps whose ratio to the limit is above an edge.
 func fewest(edge, limit float64) int32 {
@@ -269,26 +278,38 @@ func (m *meter) simd32(c chunk) bool {
 func (m *meter) rate32(c chunk, w, g []float32, t *total) {
 	b := &m.buf.simd
 	k := &b.rate
-	k.in.rel = float32(min(m.maxRel*(1-slack), 0x1p100))
+	k.in.inverse = float32(max(0x1p-126, min((1+slack)/m.maxRel, 0x1p100)))
 	ratios := view[float32](bytesOf(b.ratios[:]))[:len(w)]
-	run := rates32
-	if m.rule.ulp > 0 {
-		run = ratesULP32
+	in, out := (*[12]uint32)(unsafe.Pointer(&k.in)), (*[7]uint32)(unsafe.Pointer(&k.out))
+	exact := m.rule.exact()
+	plain := t.maxAbs < 2 && (exact || m.rule.atol >= 0x1p-100 && m.worst < mostPlain)
+	switch {
+	case m.rule.ulp > 0:
+		ratesULP32(&w[0], &g[0], len(w), in, &ratios[0], &b.bins[0], out)
+	case plain:
+		rates32(&w[0], &g[0], len(w), in, &ratios[0], &b.bins[0], out)
 	}
-	run(&w[0], &g[0], len(w), (*[12]uint32)(unsafe.Pointer(&k.in)), &ratios[0], &b.bins[0], (*[7]uint32)(unsafe.Pointer(&k.out)))
+	if m.rule.ulp == 0 && (!plain || k.out.worst > mostPlain && !exact) {
+		ratesWide32(&w[0], &g[0], len(w), in, &ratios[0], &b.bins[0], out)
+	}
 	w, g, ratios = w[:c.n], g[:c.n], ratios[:c.n]
 	m.above += int(k.out.above)
 	m.below += int(k.out.below)
 	m.maxULP = max(m.maxULP, uint64(k.out.maxULP))
 
-	doubt := k.out.least < math.Float32bits(tiny)-1
-	if doubt || k.out.rel != 0 || m.maxRel == 0 {
+	doubt := !exact && k.out.least < math.Float32bits(tiny)-1
+	if doubt || k.out.relative > 0 || m.maxRel == 0 {
 		m.relative32(w, g)
 	}
 	far := 0
-	if doubt || k.out.edge <= nearEdge {
+	switch {
+	case exact:
+		far = int(k.out.above + k.out.below)
+		m.hist[0] += c.n - far
+		m.hist[len(m.hist)-1] += far
+	case doubt || k.out.edge <= nearEdge:
 		far = m.countExactly32(w, g)
-	} else {
+	default:
 		far = m.count32(c, len(w)+padding(c.n))
 	}
 	if far > 0 && m.firstFar < 0 {
@@ -367,12 +388,13 @@ func (m *meter) worst32(c chunk, w, g, ratios []float32, t *total, doubt bool) {
 	k := &m.buf.simd.rate
 	least := float32(m.worst * (1 - slack))
 	switch {
-	case doubt || m.worst < 0x1p-100 || m.rule.ulp > 0 && k.out.maxULP >= 1<<31:
-		least = 0
 	case m.rule.rtol == 0 && m.rule.ulp == 0:
 		if t.maxAbs <= m.worstErr {
 			return
 		}
+		least = 0
+	case doubt || m.worst < 0x1p-100 || m.rule.ulp > 0 && k.out.maxULP >= 1<<31:
+		least = 0
 	case k.out.worst < least:
 		return
 	case m.rule.ulp > 0 && float64(k.out.maxULP)/m.rule.ulp <= m.worst:

@@ -27,8 +27,7 @@ sums32_loop:
 	VFMADD231PD  Y11, Y11, Y4
 	VFMADD231PD  Y12, Y12, Y6
 	VFMADD231PD  Y11, Y12, Y8
-	VMULPD       Y13, Y13, Y11
-	VADDPD       Y11, Y2, Y2
+	VFMADD231PD  Y13, Y13, Y2
 	VANDPD       abs64<>+0(SB), Y13, Y13
 	VADDPD       Y13, Y0, Y0
 	VMAXPD       Y13, Y10, Y10
@@ -38,8 +37,7 @@ sums32_loop:
 	VFMADD231PD  Y11, Y11, Y5
 	VFMADD231PD  Y12, Y12, Y7
 	VFMADD231PD  Y11, Y12, Y9
-	VMULPD       Y13, Y13, Y11
-	VADDPD       Y11, Y3, Y3
+	VFMADD231PD  Y13, Y13, Y3
 	VANDPD       abs64<>+0(SB), Y13, Y13
 	VADDPD       Y13, Y1, Y1
 	VMAXPD       Y13, Y10, Y10
@@ -93,7 +91,7 @@ DATA abs64<>+24(SB)/8, $0x7fffffffffffffff
 GLOBL abs64<>(SB), RODATA|NOPTR, $32
 
 // func rates32(want *float32, got *float32, n int, in *[12]uint32, ratios *float32, bins *int8, out *[7]uint32)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+, POPCNT
 TEXT ·rates32(SB), NOSPLIT, $0-56
 	MOVQ         want+0(FP), AX
 	MOVQ         got+8(FP), CX
@@ -105,168 +103,152 @@ TEXT ·rates32(SB), NOSPLIT, $0-56
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VPCMPEQD     Y6, Y6, Y6
-	VPCMPEQD     Y7, Y7, Y7
+	VPCMPEQD     Y4, Y4, Y4
+	VPSLLD       $0x1f, Y4, Y5
+	VXORPS       Y6, Y6, Y6
+	XORQ         R8, R8
 
 rates32_loop:
-	VMOVUPS      (AX), Y8
-	VMOVUPS      (CX), Y9
-	VPAND        abs32<>+0(SB), Y8, Y10
-	VSUBPS       Y8, Y9, Y11
+	VMOVUPS      (AX), Y7
+	VMOVUPS      (CX), Y8
+	VPAND        abs32<>+0(SB), Y7, Y9
+	VSUBPS       Y7, Y8, Y10
+	VANDPS       abs32<>+0(SB), Y10, Y10
+	VPSIGND      Y7, Y9, Y7
+	VPAND        abs32<>+0(SB), Y8, Y11
+	VPSIGND      Y8, Y11, Y8
+	VPSUBD       Y7, Y8, Y8
+	VPMAXSD      Y8, Y2, Y2
+	VPMINSD      Y8, Y6, Y6
+	VMOVMSKPS    Y8, R9
+	POPCNTL      R9, R9
+	ADDQ         R9, R8
+	VPCMPGTD     zero<>+0(SB), Y8, Y8
+	VPSUBD       Y8, Y3, Y3
+	VBROADCASTSS (BX), Y7
+	VFMADD213PS  Y0, Y9, Y7
+	VDIVPS       Y7, Y10, Y7
+	VPADDD       ones<>+0(SB), Y9, Y9
+	VBROADCASTSS 8(BX), Y8
+	VFMSUB213PS  Y9, Y10, Y8
+	VMAXPS       Y5, Y8, Y5
+	VMAXPS       Y7, Y1, Y1
+	VMOVUPS      Y7, (SI)
+	VPSRLD       $0x10, Y7, Y8
+	VPSUBUSW     half_base<>+0(SB), Y8, Y8
+	VPMULHUW     half_mul<>+0(SB), Y8, Y8
+	VPERMD       edges32<>+0(SB), Y8, Y9
+	VPSUBD       Y9, Y7, Y9
+	VPMINUD      Y9, Y4, Y4
+	VPSRAD       $0x1f, Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VMOVUPS      32(AX), Y7
+	VMOVUPS      32(CX), Y9
+	VPAND        abs32<>+0(SB), Y7, Y10
+	VSUBPS       Y7, Y9, Y11
 	VANDPS       abs32<>+0(SB), Y11, Y11
-	VPSIGND      Y8, Y10, Y8
+	VPSIGND      Y7, Y10, Y7
 	VPAND        abs32<>+0(SB), Y9, Y12
 	VPSIGND      Y9, Y12, Y9
-	VPCMPGTD     Y8, Y9, Y12
-	VPSUBD       Y12, Y4, Y4
-	VPCMPGTD     Y9, Y8, Y12
-	VPSUBD       Y12, Y5, Y5
-	VPMAXSD      Y8, Y9, Y12
-	VPMINSD      Y8, Y9, Y8
-	VPSUBD       Y8, Y12, Y8
-	VPMAXUD      Y8, Y3, Y3
-	VBROADCASTSS 8(BX), Y8
-	VMULPS       Y8, Y10, Y8
-	VPADDD       ones<>+0(SB), Y8, Y8
-	VCMPPS       $0x1e, Y8, Y11, Y8
-	VORPS        Y8, Y2, Y2
-	VPADDD       ones<>+0(SB), Y10, Y8
-	VPMINUD      Y8, Y6, Y6
-	VBROADCASTSS (BX), Y8
-	VFMADD213PS  Y0, Y10, Y8
-	VDIVPS       Y8, Y11, Y8
-	VMAXPS       zero<>+0(SB), Y8, Y8
-	VMAXPS       Y8, Y1, Y1
-	VMOVUPS      Y8, (SI)
-	VPSRLD       $0x10, Y8, Y9
+	VPSUBD       Y7, Y9, Y9
+	VPMAXSD      Y9, Y2, Y2
+	VPMINSD      Y9, Y6, Y6
+	VMOVMSKPS    Y9, R9
+	POPCNTL      R9, R9
+	ADDQ         R9, R8
+	VPCMPGTD     zero<>+0(SB), Y9, Y9
+	VPSUBD       Y9, Y3, Y3
+	VBROADCASTSS (BX), Y7
+	VFMADD213PS  Y0, Y10, Y7
+	VDIVPS       Y7, Y11, Y7
+	VPADDD       ones<>+0(SB), Y10, Y10
+	VBROADCASTSS 8(BX), Y9
+	VFMSUB213PS  Y10, Y11, Y9
+	VMAXPS       Y5, Y9, Y5
+	VMAXPS       Y7, Y1, Y1
+	VMOVUPS      Y7, 32(SI)
+	VPSRLD       $0x10, Y7, Y9
 	VPSUBUSW     half_base<>+0(SB), Y9, Y9
-	VPMINUW      half_top<>+0(SB), Y9, Y9
 	VPMULHUW     half_mul<>+0(SB), Y9, Y9
 	VPERMD       edges32<>+0(SB), Y9, Y10
-	VPSUBD       Y10, Y8, Y10
-	VPMINUD      Y10, Y7, Y7
+	VPSUBD       Y10, Y7, Y10
+	VPMINUD      Y10, Y4, Y4
 	VPSRAD       $0x1f, Y10, Y10
 	VPADDD       Y10, Y9, Y9
-	VMOVUPS      32(AX), Y8
-	VMOVUPS      32(CX), Y10
-	VPAND        abs32<>+0(SB), Y8, Y11
-	VSUBPS       Y8, Y10, Y12
+	VPACKSSDW    Y9, Y8, Y8
+	VMOVUPS      64(AX), Y7
+	VMOVUPS      64(CX), Y9
+	VPAND        abs32<>+0(SB), Y7, Y10
+	VSUBPS       Y7, Y9, Y11
+	VANDPS       abs32<>+0(SB), Y11, Y11
+	VPSIGND      Y7, Y10, Y7
+	VPAND        abs32<>+0(SB), Y9, Y12
+	VPSIGND      Y9, Y12, Y9
+	VPSUBD       Y7, Y9, Y9
+	VPMAXSD      Y9, Y2, Y2
+	VPMINSD      Y9, Y6, Y6
+	VMOVMSKPS    Y9, R9
+	POPCNTL      R9, R9
+	ADDQ         R9, R8
+	VPCMPGTD     zero<>+0(SB), Y9, Y9
+	VPSUBD       Y9, Y3, Y3
+	VBROADCASTSS (BX), Y7
+	VFMADD213PS  Y0, Y10, Y7
+	VDIVPS       Y7, Y11, Y7
+	VPADDD       ones<>+0(SB), Y10, Y10
+	VBROADCASTSS 8(BX), Y9
+	VFMSUB213PS  Y10, Y11, Y9
+	VMAXPS       Y5, Y9, Y5
+	VMAXPS       Y7, Y1, Y1
+	VMOVUPS      Y7, 64(SI)
+	VPSRLD       $0x10, Y7, Y9
+	VPSUBUSW     half_base<>+0(SB), Y9, Y9
+	VPMULHUW     half_mul<>+0(SB), Y9, Y9
+	VPERMD       edges32<>+0(SB), Y9, Y10
+	VPSUBD       Y10, Y7, Y10
+	VPMINUD      Y10, Y4, Y4
+	VPSRAD       $0x1f, Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVUPS      96(AX), Y7
+	VMOVUPS      96(CX), Y10
+	VPAND        abs32<>+0(SB), Y7, Y11
+	VSUBPS       Y7, Y10, Y12
 	VANDPS       abs32<>+0(SB), Y12, Y12
-	VPSIGND      Y8, Y11, Y8
+	VPSIGND      Y7, Y11, Y7
 	VPAND        abs32<>+0(SB), Y10, Y13
 	VPSIGND      Y10, Y13, Y10
-	VPCMPGTD     Y8, Y10, Y13
-	VPSUBD       Y13, Y4, Y4
-	VPCMPGTD     Y10, Y8, Y13
-	VPSUBD       Y13, Y5, Y5
-	VPMAXSD      Y8, Y10, Y13
-	VPMINSD      Y8, Y10, Y8
-	VPSUBD       Y8, Y13, Y8
-	VPMAXUD      Y8, Y3, Y3
-	VBROADCASTSS 8(BX), Y8
-	VMULPS       Y8, Y11, Y8
-	VPADDD       ones<>+0(SB), Y8, Y8
-	VCMPPS       $0x1e, Y8, Y12, Y8
-	VORPS        Y8, Y2, Y2
-	VPADDD       ones<>+0(SB), Y11, Y8
-	VPMINUD      Y8, Y6, Y6
-	VBROADCASTSS (BX), Y8
-	VFMADD213PS  Y0, Y11, Y8
-	VDIVPS       Y8, Y12, Y8
-	VMAXPS       zero<>+0(SB), Y8, Y8
-	VMAXPS       Y8, Y1, Y1
-	VMOVUPS      Y8, 32(SI)
-	VPSRLD       $0x10, Y8, Y10
+	VPSUBD       Y7, Y10, Y10
+	VPMAXSD      Y10, Y2, Y2
+	VPMINSD      Y10, Y6, Y6
+	VMOVMSKPS    Y10, R9
+	POPCNTL      R9, R9
+	ADDQ         R9, R8
+	VPCMPGTD     zero<>+0(SB), Y10, Y10
+	VPSUBD       Y10, Y3, Y3
+	VBROADCASTSS (BX), Y7
+	VFMADD213PS  Y0, Y11, Y7
+	VDIVPS       Y7, Y12, Y7
+	VPADDD       ones<>+0(SB), Y11, Y11
+	VBROADCASTSS 8(BX), Y10
+	VFMSUB213PS  Y11, Y12, Y10
+	VMAXPS       Y5, Y10, Y5
+	VMAXPS       Y7, Y1, Y1
+	VMOVUPS      Y7, 96(SI)
+	VPSRLD       $0x10, Y7, Y10
 	VPSUBUSW     half_base<>+0(SB), Y10, Y10
-	VPMINUW      half_top<>+0(SB), Y10, Y10
 	VPMULHUW     half_mul<>+0(SB), Y10, Y10
 	VPERMD       edges32<>+0(SB), Y10, Y11
-	VPSUBD       Y11, Y8, Y11
-	VPMINUD      Y11, Y7, Y7
+	VPSUBD       Y11, Y7, Y11
+	VPMINUD      Y11, Y4, Y4
 	VPSRAD       $0x1f, Y11, Y11
 	VPADDD       Y11, Y10, Y10
 	VPACKSSDW    Y10, Y9, Y9
-	VMOVUPS      64(AX), Y8
-	VMOVUPS      64(CX), Y10
-	VPAND        abs32<>+0(SB), Y8, Y11
-	VSUBPS       Y8, Y10, Y12
-	VANDPS       abs32<>+0(SB), Y12, Y12
-	VPSIGND      Y8, Y11, Y8
-	VPAND        abs32<>+0(SB), Y10, Y13
-	VPSIGND      Y10, Y13, Y10
-	VPCMPGTD     Y8, Y10, Y13
-	VPSUBD       Y13, Y4, Y4
-	VPCMPGTD     Y10, Y8, Y13
-	VPSUBD       Y13, Y5, Y5
-	VPMAXSD      Y8, Y10, Y13
-	VPMINSD      Y8, Y10, Y8
-	VPSUBD       Y8, Y13, Y8
-	VPMAXUD      Y8, Y3, Y3
-	VBROADCASTSS 8(BX), Y8
-	VMULPS       Y8, Y11, Y8
-	VPADDD       ones<>+0(SB), Y8, Y8
-	VCMPPS       $0x1e, Y8, Y12, Y8
-	VORPS        Y8, Y2, Y2
-	VPADDD       ones<>+0(SB), Y11, Y8
-	VPMINUD      Y8, Y6, Y6
-	VBROADCASTSS (BX), Y8
-	VFMADD213PS  Y0, Y11, Y8
-	VDIVPS       Y8, Y12, Y8
-	VMAXPS       zero<>+0(SB), Y8, Y8
-	VMAXPS       Y8, Y1, Y1
-	VMOVUPS      Y8, 64(SI)
-	VPSRLD       $0x10, Y8, Y10
-	VPSUBUSW     half_base<>+0(SB), Y10, Y10
-	VPMINUW      half_top<>+0(SB), Y10, Y10
-	VPMULHUW     half_mul<>+0(SB), Y10, Y10
-	VPERMD       edges32<>+0(SB), Y10, Y11
-	VPSUBD       Y11, Y8, Y11
-	VPMINUD      Y11, Y7, Y7
-	VPSRAD       $0x1f, Y11, Y11
-	VPADDD       Y11, Y10, Y10
-	VMOVUPS      96(AX), Y8
-	VMOVUPS      96(CX), Y11
-	VPAND        abs32<>+0(SB), Y8, Y12
-	VSUBPS       Y8, Y11, Y13
-	VANDPS       abs32<>+0(SB), Y13, Y13
-	VPSIGND      Y8, Y12, Y8
-	VPAND        abs32<>+0(SB), Y11, Y14
-	VPSIGND      Y11, Y14, Y11
-	VPCMPGTD     Y8, Y11, Y14
-	VPSUBD       Y14, Y4, Y4
-	VPCMPGTD     Y11, Y8, Y14
-	VPSUBD       Y14, Y5, Y5
-	VPMAXSD      Y8, Y11, Y14
-	VPMINSD      Y8, Y11, Y8
-	VPSUBD       Y8, Y14, Y8
-	VPMAXUD      Y8, Y3, Y3
-	VBROADCASTSS 8(BX), Y8
-	VMULPS       Y8, Y12, Y8
-	VPADDD       ones<>+0(SB), Y8, Y8
-	VCMPPS       $0x1e, Y8, Y13, Y8
-	VORPS        Y8, Y2, Y2
-	VPADDD       ones<>+0(SB), Y12, Y8
-	VPMINUD      Y8, Y6, Y6
-	VBROADCASTSS (BX), Y8
-	VFMADD213PS  Y0, Y12, Y8
-	VDIVPS       Y8, Y13, Y8
-	VMAXPS       zero<>+0(SB), Y8, Y8
-	VMAXPS       Y8, Y1, Y1
-	VMOVUPS      Y8, 96(SI)
-	VPSRLD       $0x10, Y8, Y11
-	VPSUBUSW     half_base<>+0(SB), Y11, Y11
-	VPMINUW      half_top<>+0(SB), Y11, Y11
-	VPMULHUW     half_mul<>+0(SB), Y11, Y11
-	VPERMD       edges32<>+0(SB), Y11, Y12
-	VPSUBD       Y12, Y8, Y12
-	VPMINUD      Y12, Y7, Y7
-	VPSRAD       $0x1f, Y12, Y12
-	VPADDD       Y12, Y11, Y11
-	VPACKSSDW    Y11, Y10, Y10
-	VPACKSSWB    Y10, Y9, Y9
-	VMOVDQU      Y9, (DI)
+	PREFETCHT1   8192(AX)
+	PREFETCHT1   8192(CX)
+	PREFETCHT1   8256(AX)
+	PREFETCHT1   8256(CX)
+	VPACKSSWB    Y9, Y8, Y8
+	VMOVDQU      Y8, (DI)
 	ADDQ         $0x00000020, DI
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000080, CX
@@ -280,49 +262,40 @@ rates32_loop:
 	VMAXPS       X1, X0, X0
 	VPSHUFD      $0xb1, X0, X1
 	VMAXPS       X1, X0, X0
-	VEXTRACTF128 $0x01, Y2, X1
-	VPOR         X1, X2, X1
-	VPSHUFD      $0x4e, X1, X2
-	VPOR         X2, X1, X1
-	VPSHUFD      $0xb1, X1, X2
-	VPOR         X2, X1, X1
-	VEXTRACTF128 $0x01, Y6, X2
-	VPMINUD      X2, X6, X2
-	VPSHUFD      $0x4e, X2, X6
-	VPMINUD      X6, X2, X2
-	VPSHUFD      $0xb1, X2, X6
-	VPMINUD      X6, X2, X2
-	VEXTRACTF128 $0x01, Y7, X6
-	VPMINUD      X6, X7, X6
-	VPSHUFD      $0x4e, X6, X7
-	VPMINUD      X7, X6, X6
-	VPSHUFD      $0xb1, X6, X7
-	VPMINUD      X7, X6, X6
-	VEXTRACTF128 $0x01, Y3, X7
-	VPMAXUD      X7, X3, X3
-	VPSHUFD      $0x4e, X3, X7
-	VPMAXUD      X7, X3, X3
-	VPSHUFD      $0xb1, X3, X7
-	VPMAXUD      X7, X3, X3
-	VEXTRACTF128 $0x01, Y4, X7
-	VPADDD       X7, X4, X4
-	VPSHUFD      $0x4e, X4, X7
-	VPADDD       X7, X4, X4
-	VPSHUFD      $0xb1, X4, X7
-	VPADDD       X7, X4, X4
-	VEXTRACTF128 $0x01, Y5, X7
-	VPADDD       X7, X5, X5
-	VPSHUFD      $0x4e, X5, X7
-	VPADDD       X7, X5, X5
-	VPSHUFD      $0xb1, X5, X7
-	VPADDD       X7, X5, X5
 	VMOVSS       X0, (AX)
-	VMOVSS       X1, 4(AX)
-	VMOVSS       X2, 8(AX)
-	VMOVSS       X6, 12(AX)
-	VMOVSS       X3, 16(AX)
-	VMOVSS       X4, 20(AX)
-	VMOVSS       X5, 24(AX)
+	VEXTRACTF128 $0x01, Y5, X0
+	VMAXPS       X0, X5, X0
+	VPSHUFD      $0x4e, X0, X1
+	VMAXPS       X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VMAXPS       X1, X0, X0
+	VMOVSS       X0, 4(AX)
+	VEXTRACTF128 $0x01, Y4, X0
+	VPMINUD      X0, X4, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPMINUD      X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPMINUD      X1, X0, X0
+	VMOVSS       X0, 8(AX)
+	VXORPS       Y0, Y0, Y0
+	VPSUBD       Y6, Y0, Y6
+	VPMAXSD      Y6, Y2, Y2
+	MOVL         R8, 20(AX)
+	MOVL         $-1, 24(AX)
+	VEXTRACTF128 $0x01, Y2, X0
+	VPMAXUD      X0, X2, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPMAXUD      X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPMAXUD      X1, X0, X0
+	VMOVSS       X0, 12(AX)
+	VEXTRACTF128 $0x01, Y3, X0
+	VPADDD       X0, X3, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPADDD       X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPADDD       X1, X0, X0
+	VMOVSS       X0, 16(AX)
 	VZEROUPPER
 	RET
 
@@ -336,16 +309,6 @@ DATA abs32<>+24(SB)/4, $0x7fffffff
 DATA abs32<>+28(SB)/4, $0x7fffffff
 GLOBL abs32<>(SB), RODATA|NOPTR, $32
 
-DATA ones<>+0(SB)/4, $0xffffffff
-DATA ones<>+4(SB)/4, $0xffffffff
-DATA ones<>+8(SB)/4, $0xffffffff
-DATA ones<>+12(SB)/4, $0xffffffff
-DATA ones<>+16(SB)/4, $0xffffffff
-DATA ones<>+20(SB)/4, $0xffffffff
-DATA ones<>+24(SB)/4, $0xffffffff
-DATA ones<>+28(SB)/4, $0xffffffff
-GLOBL ones<>(SB), RODATA|NOPTR, $32
-
 DATA zero<>+0(SB)/4, $0x00000000
 DATA zero<>+4(SB)/4, $0x00000000
 DATA zero<>+8(SB)/4, $0x00000000
@@ -356,6 +319,16 @@ DATA zero<>+24(SB)/4, $0x00000000
 DATA zero<>+28(SB)/4, $0x00000000
 GLOBL zero<>(SB), RODATA|NOPTR, $32
 
+DATA ones<>+0(SB)/4, $0xffffffff
+DATA ones<>+4(SB)/4, $0xffffffff
+DATA ones<>+8(SB)/4, $0xffffffff
+DATA ones<>+12(SB)/4, $0xffffffff
+DATA ones<>+16(SB)/4, $0xffffffff
+DATA ones<>+20(SB)/4, $0xffffffff
+DATA ones<>+24(SB)/4, $0xffffffff
+DATA ones<>+28(SB)/4, $0xffffffff
+GLOBL ones<>(SB), RODATA|NOPTR, $32
+
 DATA half_base<>+0(SB)/4, $0x000037fc
 DATA half_base<>+4(SB)/4, $0x000037fc
 DATA half_base<>+8(SB)/4, $0x000037fc
@@ -365,16 +338,6 @@ DATA half_base<>+20(SB)/4, $0x000037fc
 DATA half_base<>+24(SB)/4, $0x000037fc
 DATA half_base<>+28(SB)/4, $0x000037fc
 GLOBL half_base<>(SB), RODATA|NOPTR, $32
-
-DATA half_top<>+0(SB)/4, $0x00000d4c
-DATA half_top<>+4(SB)/4, $0x00000d4c
-DATA half_top<>+8(SB)/4, $0x00000d4c
-DATA half_top<>+12(SB)/4, $0x00000d4c
-DATA half_top<>+16(SB)/4, $0x00000d4c
-DATA half_top<>+20(SB)/4, $0x00000d4c
-DATA half_top<>+24(SB)/4, $0x00000d4c
-DATA half_top<>+28(SB)/4, $0x00000d4c
-GLOBL half_top<>(SB), RODATA|NOPTR, $32
 
 DATA half_mul<>+0(SB)/4, $0x0000009a
 DATA half_mul<>+4(SB)/4, $0x0000009a
@@ -396,8 +359,248 @@ DATA edges32<>+24(SB)/4, $0x42c7fff8
 DATA edges32<>+28(SB)/4, $0x4479fff8
 GLOBL edges32<>(SB), RODATA|NOPTR, $32
 
+// func ratesWide32(want *float32, got *float32, n int, in *[12]uint32, ratios *float32, bins *int8, out *[7]uint32)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·ratesWide32(SB), NOSPLIT, $0-56
+	MOVQ         want+0(FP), AX
+	MOVQ         got+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVQ         in+24(FP), BX
+	MOVQ         ratios+32(FP), SI
+	MOVQ         bins+40(FP), DI
+	VBROADCASTSS 4(BX), Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VPCMPEQD     Y4, Y4, Y4
+	VPSLLD       $0x1f, Y4, Y5
+	VXORPS       Y6, Y6, Y6
+	VPCMPEQD     Y7, Y7, Y7
+
+ratesWide32_loop:
+	VMOVUPS      (AX), Y8
+	VMOVUPS      (CX), Y9
+	VPAND        abs32<>+0(SB), Y8, Y10
+	VSUBPS       Y8, Y9, Y11
+	VANDPS       abs32<>+0(SB), Y11, Y11
+	VPSIGND      Y8, Y10, Y8
+	VPAND        abs32<>+0(SB), Y9, Y12
+	VPSIGND      Y9, Y12, Y9
+	VPCMPGTD     Y8, Y9, Y12
+	VPSUBD       Y12, Y3, Y3
+	VPCMPGTD     Y9, Y8, Y12
+	VPSUBD       Y12, Y6, Y6
+	VPMAXSD      Y8, Y9, Y12
+	VPMINSD      Y8, Y9, Y8
+	VPSUBD       Y8, Y12, Y8
+	VPMAXUD      Y8, Y2, Y2
+	VBROADCASTSS (BX), Y8
+	VFMADD213PS  Y0, Y10, Y8
+	VDIVPS       Y8, Y11, Y8
+	VPADDD       ones<>+0(SB), Y10, Y10
+	VPMINUD      Y10, Y7, Y7
+	VBROADCASTSS 8(BX), Y9
+	VFMSUB213PS  Y10, Y11, Y9
+	VMAXPS       Y5, Y9, Y5
+	VMAXPS       zero<>+0(SB), Y8, Y8
+	VMAXPS       Y8, Y1, Y1
+	VMOVUPS      Y8, (SI)
+	VPSRLD       $0x10, Y8, Y9
+	VPSUBUSW     half_base<>+0(SB), Y9, Y9
+	VPMINUW      half_top<>+0(SB), Y9, Y9
+	VPMULHUW     half_mul<>+0(SB), Y9, Y9
+	VPERMD       edges32<>+0(SB), Y9, Y10
+	VPSUBD       Y10, Y8, Y10
+	VPMINUD      Y10, Y4, Y4
+	VPSRAD       $0x1f, Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVUPS      32(AX), Y8
+	VMOVUPS      32(CX), Y10
+	VPAND        abs32<>+0(SB), Y8, Y11
+	VSUBPS       Y8, Y10, Y12
+	VANDPS       abs32<>+0(SB), Y12, Y12
+	VPSIGND      Y8, Y11, Y8
+	VPAND        abs32<>+0(SB), Y10, Y13
+	VPSIGND      Y10, Y13, Y10
+	VPCMPGTD     Y8, Y10, Y13
+	VPSUBD       Y13, Y3, Y3
+	VPCMPGTD     Y10, Y8, Y13
+	VPSUBD       Y13, Y6, Y6
+	VPMAXSD      Y8, Y10, Y13
+	VPMINSD      Y8, Y10, Y8
+	VPSUBD       Y8, Y13, Y8
+	VPMAXUD      Y8, Y2, Y2
+	VBROADCASTSS (BX), Y8
+	VFMADD213PS  Y0, Y11, Y8
+	VDIVPS       Y8, Y12, Y8
+	VPADDD       ones<>+0(SB), Y11, Y11
+	VPMINUD      Y11, Y7, Y7
+	VBROADCASTSS 8(BX), Y10
+	VFMSUB213PS  Y11, Y12, Y10
+	VMAXPS       Y5, Y10, Y5
+	VMAXPS       zero<>+0(SB), Y8, Y8
+	VMAXPS       Y8, Y1, Y1
+	VMOVUPS      Y8, 32(SI)
+	VPSRLD       $0x10, Y8, Y10
+	VPSUBUSW     half_base<>+0(SB), Y10, Y10
+	VPMINUW      half_top<>+0(SB), Y10, Y10
+	VPMULHUW     half_mul<>+0(SB), Y10, Y10
+	VPERMD       edges32<>+0(SB), Y10, Y11
+	VPSUBD       Y11, Y8, Y11
+	VPMINUD      Y11, Y4, Y4
+	VPSRAD       $0x1f, Y11, Y11
+	VPADDD       Y11, Y10, Y10
+	VPACKSSDW    Y10, Y9, Y9
+	VMOVUPS      64(AX), Y8
+	VMOVUPS      64(CX), Y10
+	VPAND        abs32<>+0(SB), Y8, Y11
+	VSUBPS       Y8, Y10, Y12
+	VANDPS       abs32<>+0(SB), Y12, Y12
+	VPSIGND      Y8, Y11, Y8
+	VPAND        abs32<>+0(SB), Y10, Y13
+	VPSIGND      Y10, Y13, Y10
+	VPCMPGTD     Y8, Y10, Y13
+	VPSUBD       Y13, Y3, Y3
+	VPCMPGTD     Y10, Y8, Y13
+	VPSUBD       Y13, Y6, Y6
+	VPMAXSD      Y8, Y10, Y13
+	VPMINSD      Y8, Y10, Y8
+	VPSUBD       Y8, Y13, Y8
+	VPMAXUD      Y8, Y2, Y2
+	VBROADCASTSS (BX), Y8
+	VFMADD213PS  Y0, Y11, Y8
+	VDIVPS       Y8, Y12, Y8
+	VPADDD       ones<>+0(SB), Y11, Y11
+	VPMINUD      Y11, Y7, Y7
+	VBROADCASTSS 8(BX), Y10
+	VFMSUB213PS  Y11, Y12, Y10
+	VMAXPS       Y5, Y10, Y5
+	VMAXPS       zero<>+0(SB), Y8, Y8
+	VMAXPS       Y8, Y1, Y1
+	VMOVUPS      Y8, 64(SI)
+	VPSRLD       $0x10, Y8, Y10
+	VPSUBUSW     half_base<>+0(SB), Y10, Y10
+	VPMINUW      half_top<>+0(SB), Y10, Y10
+	VPMULHUW     half_mul<>+0(SB), Y10, Y10
+	VPERMD       edges32<>+0(SB), Y10, Y11
+	VPSUBD       Y11, Y8, Y11
+	VPMINUD      Y11, Y4, Y4
+	VPSRAD       $0x1f, Y11, Y11
+	VPADDD       Y11, Y10, Y10
+	VMOVUPS      96(AX), Y8
+	VMOVUPS      96(CX), Y11
+	VPAND        abs32<>+0(SB), Y8, Y12
+	VSUBPS       Y8, Y11, Y13
+	VANDPS       abs32<>+0(SB), Y13, Y13
+	VPSIGND      Y8, Y12, Y8
+	VPAND        abs32<>+0(SB), Y11, Y14
+	VPSIGND      Y11, Y14, Y11
+	VPCMPGTD     Y8, Y11, Y14
+	VPSUBD       Y14, Y3, Y3
+	VPCMPGTD     Y11, Y8, Y14
+	VPSUBD       Y14, Y6, Y6
+	VPMAXSD      Y8, Y11, Y14
+	VPMINSD      Y8, Y11, Y8
+	VPSUBD       Y8, Y14, Y8
+	VPMAXUD      Y8, Y2, Y2
+	VBROADCASTSS (BX), Y8
+	VFMADD213PS  Y0, Y12, Y8
+	VDIVPS       Y8, Y13, Y8
+	VPADDD       ones<>+0(SB), Y12, Y12
+	VPMINUD      Y12, Y7, Y7
+	VBROADCASTSS 8(BX), Y11
+	VFMSUB213PS  Y12, Y13, Y11
+	VMAXPS       Y5, Y11, Y5
+	VMAXPS       zero<>+0(SB), Y8, Y8
+	VMAXPS       Y8, Y1, Y1
+	VMOVUPS      Y8, 96(SI)
+	VPSRLD       $0x10, Y8, Y11
+	VPSUBUSW     half_base<>+0(SB), Y11, Y11
+	VPMINUW      half_top<>+0(SB), Y11, Y11
+	VPMULHUW     half_mul<>+0(SB), Y11, Y11
+	VPERMD       edges32<>+0(SB), Y11, Y12
+	VPSUBD       Y12, Y8, Y12
+	VPMINUD      Y12, Y4, Y4
+	VPSRAD       $0x1f, Y12, Y12
+	VPADDD       Y12, Y11, Y11
+	VPACKSSDW    Y11, Y10, Y10
+	PREFETCHT1   8192(AX)
+	PREFETCHT1   8192(CX)
+	PREFETCHT1   8256(AX)
+	PREFETCHT1   8256(CX)
+	VPACKSSWB    Y10, Y9, Y9
+	VMOVDQU      Y9, (DI)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, SI
+	SUBQ         $0x00000020, DX
+	JNZ          ratesWide32_loop
+	MOVQ         out+48(FP), AX
+	VEXTRACTF128 $0x01, Y1, X0
+	VMAXPS       X0, X1, X0
+	VPSHUFD      $0x4e, X0, X1
+	VMAXPS       X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VMAXPS       X1, X0, X0
+	VMOVSS       X0, (AX)
+	VEXTRACTF128 $0x01, Y5, X0
+	VMAXPS       X0, X5, X0
+	VPSHUFD      $0x4e, X0, X1
+	VMAXPS       X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VMAXPS       X1, X0, X0
+	VMOVSS       X0, 4(AX)
+	VEXTRACTF128 $0x01, Y4, X0
+	VPMINUD      X0, X4, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPMINUD      X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPMINUD      X1, X0, X0
+	VMOVSS       X0, 8(AX)
+	VEXTRACTF128 $0x01, Y6, X0
+	VPADDD       X0, X6, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPADDD       X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPADDD       X1, X0, X0
+	VMOVSS       X0, 20(AX)
+	VEXTRACTF128 $0x01, Y7, X0
+	VPMINUD      X0, X7, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPMINUD      X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPMINUD      X1, X0, X0
+	VMOVSS       X0, 24(AX)
+	VEXTRACTF128 $0x01, Y2, X0
+	VPMAXUD      X0, X2, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPMAXUD      X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPMAXUD      X1, X0, X0
+	VMOVSS       X0, 12(AX)
+	VEXTRACTF128 $0x01, Y3, X0
+	VPADDD       X0, X3, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPADDD       X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPADDD       X1, X0, X0
+	VMOVSS       X0, 16(AX)
+	VZEROUPPER
+	RET
+
+DATA half_top<>+0(SB)/4, $0x00000d4c
+DATA half_top<>+4(SB)/4, $0x00000d4c
+DATA half_top<>+8(SB)/4, $0x00000d4c
+DATA half_top<>+12(SB)/4, $0x00000d4c
+DATA half_top<>+16(SB)/4, $0x00000d4c
+DATA half_top<>+20(SB)/4, $0x00000d4c
+DATA half_top<>+24(SB)/4, $0x00000d4c
+DATA half_top<>+28(SB)/4, $0x00000d4c
+GLOBL half_top<>(SB), RODATA|NOPTR, $32
+
 // func ratesULP32(want *float32, got *float32, n int, in *[12]uint32, ratios *float32, bins *int8, out *[7]uint32)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·ratesULP32(SB), NOSPLIT, $0-56
 	MOVQ         want+0(FP), AX
 	MOVQ         got+8(FP), CX
@@ -409,9 +612,9 @@ TEXT ·ratesULP32(SB), NOSPLIT, $0-56
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VPCMPEQD     Y6, Y6, Y6
+	VPCMPEQD     Y4, Y4, Y4
+	VPSLLD       $0x1f, Y4, Y5
+	VXORPS       Y6, Y6, Y6
 	VPCMPEQD     Y7, Y7, Y7
 
 ratesULP32_loop:
@@ -424,23 +627,21 @@ ratesULP32_loop:
 	VPAND        abs32<>+0(SB), Y9, Y12
 	VPSIGND      Y9, Y12, Y9
 	VPCMPGTD     Y8, Y9, Y12
-	VPSUBD       Y12, Y4, Y4
+	VPSUBD       Y12, Y3, Y3
 	VPCMPGTD     Y9, Y8, Y12
-	VPSUBD       Y12, Y5, Y5
+	VPSUBD       Y12, Y6, Y6
 	VPMAXSD      Y8, Y9, Y12
 	VPMINSD      Y8, Y9, Y8
 	VPSUBD       Y8, Y12, Y8
-	VPMAXUD      Y8, Y3, Y3
-	VBROADCASTSS 8(BX), Y9
-	VMULPS       Y9, Y10, Y9
-	VPADDD       ones<>+0(SB), Y9, Y9
-	VCMPPS       $0x1e, Y9, Y11, Y9
-	VORPS        Y9, Y2, Y2
-	VPADDD       ones<>+0(SB), Y10, Y9
-	VPMINUD      Y9, Y6, Y6
+	VPMAXUD      Y8, Y2, Y2
 	VBROADCASTSS (BX), Y9
 	VFMADD213PS  Y0, Y10, Y9
 	VDIVPS       Y9, Y11, Y9
+	VPADDD       ones<>+0(SB), Y10, Y10
+	VPMINUD      Y10, Y7, Y7
+	VBROADCASTSS 8(BX), Y12
+	VFMSUB213PS  Y10, Y11, Y12
+	VMAXPS       Y5, Y12, Y5
 	VPMINUD      abs32<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y10
 	VBROADCASTSS 12(BX), Y11
@@ -462,7 +663,7 @@ ratesULP32_loop:
 	VPMULHUW     half_mul<>+0(SB), Y8, Y8
 	VPERMD       edges32<>+0(SB), Y8, Y10
 	VPSUBD       Y10, Y9, Y10
-	VPMINUD      Y10, Y7, Y7
+	VPMINUD      Y10, Y4, Y4
 	VPSRAD       $0x1f, Y10, Y10
 	VPADDD       Y10, Y8, Y8
 	VPMINSD      Y11, Y8, Y8
@@ -475,23 +676,21 @@ ratesULP32_loop:
 	VPAND        abs32<>+0(SB), Y10, Y13
 	VPSIGND      Y10, Y13, Y10
 	VPCMPGTD     Y9, Y10, Y13
-	VPSUBD       Y13, Y4, Y4
+	VPSUBD       Y13, Y3, Y3
 	VPCMPGTD     Y10, Y9, Y13
-	VPSUBD       Y13, Y5, Y5
+	VPSUBD       Y13, Y6, Y6
 	VPMAXSD      Y9, Y10, Y13
 	VPMINSD      Y9, Y10, Y9
 	VPSUBD       Y9, Y13, Y9
-	VPMAXUD      Y9, Y3, Y3
-	VBROADCASTSS 8(BX), Y10
-	VMULPS       Y10, Y11, Y10
-	VPADDD       ones<>+0(SB), Y10, Y10
-	VCMPPS       $0x1e, Y10, Y12, Y10
-	VORPS        Y10, Y2, Y2
-	VPADDD       ones<>+0(SB), Y11, Y10
-	VPMINUD      Y10, Y6, Y6
+	VPMAXUD      Y9, Y2, Y2
 	VBROADCASTSS (BX), Y10
 	VFMADD213PS  Y0, Y11, Y10
 	VDIVPS       Y10, Y12, Y10
+	VPADDD       ones<>+0(SB), Y11, Y11
+	VPMINUD      Y11, Y7, Y7
+	VBROADCASTSS 8(BX), Y13
+	VFMSUB213PS  Y11, Y12, Y13
+	VMAXPS       Y5, Y13, Y5
 	VPMINUD      abs32<>+0(SB), Y9, Y9
 	VCVTDQ2PS    Y9, Y11
 	VBROADCASTSS 12(BX), Y12
@@ -513,7 +712,7 @@ ratesULP32_loop:
 	VPMULHUW     half_mul<>+0(SB), Y9, Y9
 	VPERMD       edges32<>+0(SB), Y9, Y11
 	VPSUBD       Y11, Y10, Y11
-	VPMINUD      Y11, Y7, Y7
+	VPMINUD      Y11, Y4, Y4
 	VPSRAD       $0x1f, Y11, Y11
 	VPADDD       Y11, Y9, Y9
 	VPMINSD      Y12, Y9, Y9
@@ -527,23 +726,21 @@ ratesULP32_loop:
 	VPAND        abs32<>+0(SB), Y10, Y13
 	VPSIGND      Y10, Y13, Y10
 	VPCMPGTD     Y9, Y10, Y13
-	VPSUBD       Y13, Y4, Y4
+	VPSUBD       Y13, Y3, Y3
 	VPCMPGTD     Y10, Y9, Y13
-	VPSUBD       Y13, Y5, Y5
+	VPSUBD       Y13, Y6, Y6
 	VPMAXSD      Y9, Y10, Y13
 	VPMINSD      Y9, Y10, Y9
 	VPSUBD       Y9, Y13, Y9
-	VPMAXUD      Y9, Y3, Y3
-	VBROADCASTSS 8(BX), Y10
-	VMULPS       Y10, Y11, Y10
-	VPADDD       ones<>+0(SB), Y10, Y10
-	VCMPPS       $0x1e, Y10, Y12, Y10
-	VORPS        Y10, Y2, Y2
-	VPADDD       ones<>+0(SB), Y11, Y10
-	VPMINUD      Y10, Y6, Y6
+	VPMAXUD      Y9, Y2, Y2
 	VBROADCASTSS (BX), Y10
 	VFMADD213PS  Y0, Y11, Y10
 	VDIVPS       Y10, Y12, Y10
+	VPADDD       ones<>+0(SB), Y11, Y11
+	VPMINUD      Y11, Y7, Y7
+	VBROADCASTSS 8(BX), Y13
+	VFMSUB213PS  Y11, Y12, Y13
+	VMAXPS       Y5, Y13, Y5
 	VPMINUD      abs32<>+0(SB), Y9, Y9
 	VCVTDQ2PS    Y9, Y11
 	VBROADCASTSS 12(BX), Y12
@@ -565,7 +762,7 @@ ratesULP32_loop:
 	VPMULHUW     half_mul<>+0(SB), Y9, Y9
 	VPERMD       edges32<>+0(SB), Y9, Y11
 	VPSUBD       Y11, Y10, Y11
-	VPMINUD      Y11, Y7, Y7
+	VPMINUD      Y11, Y4, Y4
 	VPSRAD       $0x1f, Y11, Y11
 	VPADDD       Y11, Y9, Y9
 	VPMINSD      Y12, Y9, Y9
@@ -578,23 +775,21 @@ ratesULP32_loop:
 	VPAND        abs32<>+0(SB), Y11, Y14
 	VPSIGND      Y11, Y14, Y11
 	VPCMPGTD     Y10, Y11, Y14
-	VPSUBD       Y14, Y4, Y4
+	VPSUBD       Y14, Y3, Y3
 	VPCMPGTD     Y11, Y10, Y14
-	VPSUBD       Y14, Y5, Y5
+	VPSUBD       Y14, Y6, Y6
 	VPMAXSD      Y10, Y11, Y14
 	VPMINSD      Y10, Y11, Y10
 	VPSUBD       Y10, Y14, Y10
-	VPMAXUD      Y10, Y3, Y3
-	VBROADCASTSS 8(BX), Y11
-	VMULPS       Y11, Y12, Y11
-	VPADDD       ones<>+0(SB), Y11, Y11
-	VCMPPS       $0x1e, Y11, Y13, Y11
-	VORPS        Y11, Y2, Y2
-	VPADDD       ones<>+0(SB), Y12, Y11
-	VPMINUD      Y11, Y6, Y6
+	VPMAXUD      Y10, Y2, Y2
 	VBROADCASTSS (BX), Y11
 	VFMADD213PS  Y0, Y12, Y11
 	VDIVPS       Y11, Y13, Y11
+	VPADDD       ones<>+0(SB), Y12, Y12
+	VPMINUD      Y12, Y7, Y7
+	VBROADCASTSS 8(BX), Y14
+	VFMSUB213PS  Y12, Y13, Y14
+	VMAXPS       Y5, Y14, Y5
 	VPMINUD      abs32<>+0(SB), Y10, Y10
 	VCVTDQ2PS    Y10, Y12
 	VBROADCASTSS 12(BX), Y13
@@ -616,11 +811,15 @@ ratesULP32_loop:
 	VPMULHUW     half_mul<>+0(SB), Y10, Y10
 	VPERMD       edges32<>+0(SB), Y10, Y12
 	VPSUBD       Y12, Y11, Y12
-	VPMINUD      Y12, Y7, Y7
+	VPMINUD      Y12, Y4, Y4
 	VPSRAD       $0x1f, Y12, Y12
 	VPADDD       Y12, Y10, Y10
 	VPMINSD      Y13, Y10, Y10
 	VPACKSSDW    Y10, Y9, Y9
+	PREFETCHT1   8192(AX)
+	PREFETCHT1   8192(CX)
+	PREFETCHT1   8256(AX)
+	PREFETCHT1   8256(CX)
 	VPACKSSWB    Y9, Y8, Y8
 	VMOVDQU      Y8, (DI)
 	ADDQ         $0x00000020, DI
@@ -636,49 +835,49 @@ ratesULP32_loop:
 	VMAXPS       X1, X0, X0
 	VPSHUFD      $0xb1, X0, X1
 	VMAXPS       X1, X0, X0
-	VEXTRACTF128 $0x01, Y2, X1
-	VPOR         X1, X2, X1
-	VPSHUFD      $0x4e, X1, X2
-	VPOR         X2, X1, X1
-	VPSHUFD      $0xb1, X1, X2
-	VPOR         X2, X1, X1
-	VEXTRACTF128 $0x01, Y6, X2
-	VPMINUD      X2, X6, X2
-	VPSHUFD      $0x4e, X2, X6
-	VPMINUD      X6, X2, X2
-	VPSHUFD      $0xb1, X2, X6
-	VPMINUD      X6, X2, X2
-	VEXTRACTF128 $0x01, Y7, X6
-	VPMINUD      X6, X7, X6
-	VPSHUFD      $0x4e, X6, X7
-	VPMINUD      X7, X6, X6
-	VPSHUFD      $0xb1, X6, X7
-	VPMINUD      X7, X6, X6
-	VEXTRACTF128 $0x01, Y3, X7
-	VPMAXUD      X7, X3, X3
-	VPSHUFD      $0x4e, X3, X7
-	VPMAXUD      X7, X3, X3
-	VPSHUFD      $0xb1, X3, X7
-	VPMAXUD      X7, X3, X3
-	VEXTRACTF128 $0x01, Y4, X7
-	VPADDD       X7, X4, X4
-	VPSHUFD      $0x4e, X4, X7
-	VPADDD       X7, X4, X4
-	VPSHUFD      $0xb1, X4, X7
-	VPADDD       X7, X4, X4
-	VEXTRACTF128 $0x01, Y5, X7
-	VPADDD       X7, X5, X5
-	VPSHUFD      $0x4e, X5, X7
-	VPADDD       X7, X5, X5
-	VPSHUFD      $0xb1, X5, X7
-	VPADDD       X7, X5, X5
 	VMOVSS       X0, (AX)
-	VMOVSS       X1, 4(AX)
-	VMOVSS       X2, 8(AX)
-	VMOVSS       X6, 12(AX)
-	VMOVSS       X3, 16(AX)
-	VMOVSS       X4, 20(AX)
-	VMOVSS       X5, 24(AX)
+	VEXTRACTF128 $0x01, Y5, X0
+	VMAXPS       X0, X5, X0
+	VPSHUFD      $0x4e, X0, X1
+	VMAXPS       X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VMAXPS       X1, X0, X0
+	VMOVSS       X0, 4(AX)
+	VEXTRACTF128 $0x01, Y4, X0
+	VPMINUD      X0, X4, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPMINUD      X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPMINUD      X1, X0, X0
+	VMOVSS       X0, 8(AX)
+	VEXTRACTF128 $0x01, Y6, X0
+	VPADDD       X0, X6, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPADDD       X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPADDD       X1, X0, X0
+	VMOVSS       X0, 20(AX)
+	VEXTRACTF128 $0x01, Y7, X0
+	VPMINUD      X0, X7, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPMINUD      X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPMINUD      X1, X0, X0
+	VMOVSS       X0, 24(AX)
+	VEXTRACTF128 $0x01, Y2, X0
+	VPMAXUD      X0, X2, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPMAXUD      X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPMAXUD      X1, X0, X0
+	VMOVSS       X0, 12(AX)
+	VEXTRACTF128 $0x01, Y3, X0
+	VPADDD       X0, X3, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPADDD       X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPADDD       X1, X0, X0
+	VMOVSS       X0, 16(AX)
 	VZEROUPPER
 	RET
 
@@ -1025,7 +1224,7 @@ DATA inf32<>+28(SB)/4, $0x7f800000
 GLOBL inf32<>(SB), RODATA|NOPTR, $32
 
 // func sums64(want *float64, got *float64, n int, in *[2]float64, ratios *float64, out *[7]float64)
-// Requires: AVX
+// Requires: AVX, FMA3
 TEXT ·sums64(SB), NOSPLIT, $0-48
 	MOVQ         want+0(FP), AX
 	MOVQ         got+8(FP), CX
@@ -1047,14 +1246,10 @@ sums64_loop:
 	VMOVUPD      (CX), Y10
 	VSUBPD       Y9, Y10, Y11
 	VANDPD       abs64<>+0(SB), Y11, Y11
-	VMULPD       Y11, Y11, Y12
-	VADDPD       Y12, Y3, Y3
-	VMULPD       Y9, Y9, Y12
-	VADDPD       Y12, Y4, Y4
-	VMULPD       Y10, Y10, Y12
-	VADDPD       Y12, Y5, Y5
-	VMULPD       Y9, Y10, Y12
-	VADDPD       Y12, Y6, Y6
+	VFMADD231PD  Y11, Y11, Y3
+	VFMADD231PD  Y9, Y9, Y4
+	VFMADD231PD  Y10, Y10, Y5
+	VFMADD231PD  Y9, Y10, Y6
 	VADDPD       Y11, Y2, Y2
 	VMAXPD       Y11, Y7, Y7
 	VANDPD       abs64<>+0(SB), Y9, Y9

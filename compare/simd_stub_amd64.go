@@ -8,12 +8,17 @@ package compare
 //go:noescape
 func sums32(want *float32, got *float32, n int, out *[7]float64)
 
-// rates32 rates n elements, a multiple of 32: see rateOut.
+// rates32 rates n elements, a multiple of 32: see rate32.
 //
 //go:noescape
 func rates32(want *float32, got *float32, n int, in *[12]uint32, ratios *float32, bins *int8, out *[7]uint32)
 
-// ratesULP32 rates n elements, a multiple of 32: see rateOut.
+// ratesWide32 rates n elements, a multiple of 32: see rate32.
+//
+//go:noescape
+func ratesWide32(want *float32, got *float32, n int, in *[12]uint32, ratios *float32, bins *int8, out *[7]uint32)
+
+// ratesULP32 rates n elements, a multiple of 32: see rate32.
 //
 //go:noescape
 func ratesULP32(want *float32, got *float32, n int, in *[12]uint32, ratios *float32, bins *int8, out *[7]uint32)

@@ -1,7 +1,9 @@
 package margins
 
 import (
+	"fmt"
 	"math"
+	"strconv"
 
 	"plumb/compare"
 	"plumb/op"
@@ -80,6 +82,8 @@ func roundUp(v float64) float64 {
 	if v == 0 || math.IsInf(v, 0) {
 		return v
 	}
-	unit := math.Pow(10, math.Floor(math.Log10(v))-1)
-	return math.Ceil(v/unit*(1-1e-12)) * unit
+	exponent := math.Floor(math.Log10(v)) - 1
+	digits := math.Ceil(v / math.Pow(10, exponent) * (1 - 1e-12))
+	up, _ := strconv.ParseFloat(fmt.Sprintf("%ge%g", digits, exponent), 64)
+	return up
 }

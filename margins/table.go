@@ -34,6 +34,8 @@ type Mark string
 
 // The marks, in the order in which rows are shown.
 const (
+	// Over: a comparison exceeded the limit.
+	Over Mark = "over"
 	// Thin: 99 % of the comparisons do not keep within half of the limit, or
 	// one came nearer than 0.8 of it. A bad day's rounding may exceed it.
 	Thin Mark = "thin"
@@ -118,8 +120,8 @@ func (t *tally) class() op.Class {
 // Count returns the number of margins added.
 func (t *Table) Count() int { return t.count }
 
-// Rows returns the summaries: thin margins first, then wide limits, then the
-// rest, each by operator, dtype and part.
+// Rows returns the summaries: those over the limit first, then thin margins,
+// wide limits and the rest, each by operator, dtype and part.
 func (t *Table) Rows() []Row {
 	rows := make([]Row, 0, len(t.groups))
 	for g, h := range t.groups {
@@ -139,6 +141,8 @@ func (t *Table) Rows() []Row {
 
 func (r *Row) mark() Mark {
 	switch {
+	case r.Over > 0:
+		return Over
 	case r.P99 > thin99 || r.Max > thinMax:
 		return Thin
 	case r.Max < wideMax && r.Count >= enough && r.Class != op.Exact:
@@ -147,4 +151,4 @@ func (r *Row) mark() Mark {
 	return None
 }
 
-func (m Mark) rank() int { return slices.Index([]Mark{Thin, Wide, None}, m) }
+func (m Mark) rank() int { return slices.Index([]Mark{Over, Thin, Wide, None}, m) }

@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"plumb/op"
 )
@@ -15,55 +18,82 @@ func Print(w io.Writer, rows []Row) error {
 	if len(rows) > 0 && rows[0].Advice != nil {
 		return printAdvice(w, rows)
 	}
-	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tab, "operator\tdtype\tpart\tclass\tcount\t50 %\t99 %\tmax\tmark")
+	lines := []string{"operator\tdtype\tpart\tclass\tcount\t50 %\t99 %\tmax\tmark"}
 	for _, r := range rows {
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n",
-			orDash(r.Op), orDash(r.DType), r.Part, className(r.Class), r.Count, r.P50, r.P99, r.Max, r.remark())
+		lines = append(lines, fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s",
+			cell(r.Op), cell(r.DType), cell(string(r.Part)), className(r.Class), r.Count, r.P50, r.P99, r.Max, r.remark()))
 	}
-	if err := tab.Flush(); err != nil {
+	if err := columns(w, lines); err != nil {
 		return err
 	}
-	comparisons, marks := count(rows)
+	s := count(rows)
 	_, err := fmt.Fprintf(w, `
 %d comparisons; 50 %%, 99 %%, max: of observed error ÷ limit
+%d over: a comparison exceeded the limit
 %d thin: 99 %% above %g or max above %g
-%d wide: max below %g in %d comparisons or more
-`, comparisons, marks[Thin], thin99, thinMax, marks[Wide], wideMax, enough)
+%d wide: max below %g in %d comparisons or more; %d of them without any error
+`, s.comparisons, s.over, s.thin, thin99, thinMax, s.wide, wideMax, enough, s.errorless)
 	return err
 }
 
 func printAdvice(w io.Writer, rows []Row) error {
-	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tab, "operator\tdtype\tpart\tclass\tcount\tmax\tproposal")
+	lines := []string{"operator\tdtype\tpart\tclass\tcount\tmax\tproposal"}
 	for _, r := range rows {
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n",
-			orDash(r.Op), orDash(r.DType), r.Part, className(r.Class), r.Count, r.Max, r.proposal())
+		lines = append(lines, fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%s\t%s",
+			cell(r.Op), cell(r.DType), cell(string(r.Part)), className(r.Class), r.Count, r.Max, r.proposal()))
 	}
-	if err := tab.Flush(); err != nil {
+	if err := columns(w, lines); err != nil {
 		return err
 	}
-	comparisons, _ := count(rows)
 	_, err := fmt.Fprintf(w, `
 %d comparisons; max: the largest observed error ÷ limit
 a proposal is %g times the largest observed error; nothing is changed
 of n comparisons without a larger error, 3/n bounds the share of those with one at 95 %% confidence
-`, comparisons, rows[0].Advice.Safety)
+`, count(rows).comparisons, rows[0].Advice.Safety)
 	return err
 }
 
-func count(rows []Row) (comparisons int, marks map[Mark]int) {
-	marks = map[Mark]int{}
-	for _, r := range rows {
-		comparisons += r.Count
-		marks[r.Mark]++
+// columns aligns the cells of lines, and leaves no space at their ends.
+func columns(w io.Writer, lines []string) error {
+	var b strings.Builder
+	tab := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, line := range lines {
+		fmt.Fprintln(tab, line)
 	}
-	return comparisons, marks
+	if err := tab.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(b.String()) {
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type counts struct{ comparisons, over, thin, wide, errorless int }
+
+func count(rows []Row) (c counts) {
+	for _, r := range rows {
+		c.comparisons += r.Count
+		switch r.Mark {
+		case Over:
+			c.over++
+		case Thin:
+			c.thin++
+		case Wide:
+			c.wide++
+			if r.Max == 0 {
+				c.errorless++
+			}
+		}
+	}
+	return c
 }
 
 func (r *Row) remark() string {
 	if r.Over > 0 {
-		return fmt.Sprintf("%s, %d over the limit", r.Mark, r.Over)
+		return fmt.Sprintf("%d %s", r.Over, r.Mark)
 	}
 	return string(r.Mark)
 }
@@ -92,12 +122,16 @@ func className(c op.Class) string {
 	if c == "" {
 		return "default"
 	}
-	return string(c)
+	return cell(string(c))
 }
 
-func orDash(s string) string {
-	if s == "" {
+// cell keeps a table a table, whatever a file calls an operator.
+func cell(s string) string {
+	switch {
+	case s == "":
 		return "-"
+	case strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return strconv.QuoteToASCII(s)
 	}
 	return s
 }

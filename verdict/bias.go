@@ -27,7 +27,7 @@ func oneSided(d *compare.Diff) bool {
 // reference does.
 func (j *judge) bias(w Where, want, got *tensor.Tensor, d *compare.Diff) {
 	if j.policy.Oracle == nil {
-		j.v.suspect = true
+		j.v.Suspect = true
 		return
 	}
 	exact := pick(j.policy.Oracle.Truth, w)

@@ -143,14 +143,11 @@ func (j *judge) calls() {
 }
 
 func (j *judge) call(i int, c *program.Call, want, got *backend.Value) {
-	target := c.Target
+	target := j.target(c)
 	sameInputs, wide := true, tensor.Invalid
 	eachArg(c, func(r program.Ref) {
 		sameInputs = sameInputs && j.same[string(r)]
 		wide = tensor.Promote(wide, j.dtypes[string(r)])
-		if strings.HasPrefix(c.Target, "Module.") && j.modules[string(r)] != "" {
-			target = j.modules[string(r)]
-		}
 	})
 	if program.IsModule(c.Target) {
 		j.modules[c.Result] = target
@@ -170,6 +167,22 @@ func (j *judge) call(i int, c *program.Call, want, got *backend.Value) {
 	if !same && inPlace(c) {
 		clear(j.same)
 	}
+}
+
+// target returns the public name of what a call computes: for a module's call
+// that of its constructor.
+func (j *judge) target(c *program.Call) string {
+	if r, ok := first(c).(program.Ref); ok && strings.HasPrefix(c.Target, "Module.") && j.modules[string(r)] != "" {
+		return j.modules[string(r)]
+	}
+	return c.Target
+}
+
+func first(c *program.Call) any {
+	if len(c.Args) == 0 {
+		return nil
+	}
+	return c.Args[0]
 }
 
 func eachArg(c *program.Call, f func(program.Ref)) {
@@ -343,7 +356,7 @@ func (j *judge) raised(o *backend.Outcome, who, other string) {
 	w := Where{Part: Value, Call: o.Call, Line: j.line(o.Call)}
 	if o.Call < len(j.p.Calls) {
 		c := &j.p.Calls[o.Call]
-		w.Target, w.Name = c.Target, c.Result
+		w.Target, w.Name = j.target(c), c.Result
 	}
 	j.differ(w, Exception, fmt.Sprintf("the %s raised %s, the %s did not", who, exception(o), other))
 }
@@ -445,6 +458,9 @@ func (j *judge) conclude() *Verdict {
 		}
 	default:
 		v.Word = Aligned
+	}
+	if f := j.known(); f != nil {
+		v.Word, v.Reason = Known, fmt.Sprintf("%s (%s); %s", f.Reason, f.Reference, v.Reason)
 	}
 	return v
 }

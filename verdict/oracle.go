@@ -24,8 +24,8 @@ type Oracle struct {
 	Near      []Nearby
 }
 
-// Nearby is the reference at inputs that differ by at most one unit in the
-// last place: as the program says, and widened.
+// Nearby is the reference at inputs that differ a little (see nudge): as the
+// program says, and widened.
 type Nearby struct{ Reference, Truth *backend.Outcome }
 
 // Truth says how far both sides are from the truth at one place.
@@ -46,8 +46,15 @@ type Truth struct {
 const NearInputs = 15
 
 // errorFactor is how many times the reference's own largest error, over the
-// nearby inputs, a candidate's error may be.
-const errorFactor = 4
+// nearby inputs, a candidate's error may be. In the half dtypes results lie on
+// a coarse grid, so that the errors of a few inputs are no fair sample; the
+// factor there is the one that torch._dynamo.utils.same has for few elements.
+func errorFactor(d tensor.DType) float64 {
+	if isHalf(d) {
+		return 8
+	}
+	return 4
+}
 
 // settle decides about the tensors of one place, which differ by more than the
 // limit; nil when the oracle knows no better than the reference.
@@ -65,6 +72,7 @@ func (o *Oracle) settle(w Where, want, got *tensor.Tensor, limit compare.Limit) 
 	}
 	t := &Truth{Where: w, Near: len(o.Near)}
 	over := compare.Over(want, got, limit)
+	own := o.ownErrors(w, want)
 	for i := range want.Len() {
 		e := exact.At(i)
 		ref, cand := distance(want.At(i), e), distance(got.At(i), e)
@@ -75,7 +83,7 @@ func (o *Oracle) settle(w Where, want, got *tensor.Tensor, limit compare.Limit) 
 		}
 		allowed := 0.0
 		if limit.Class != op.Exact {
-			allowed = max(o.allowed(w, i, want, e), ownLimit(limit, i, e, want.DType()))
+			allowed = max(relativeLimit(own[i], e, want.DType()), ownLimit(limit, i, e, want.DType()))
 		}
 		if r := compare.Number(quotient(cand, allowed)); r > t.Ratio || t.At == nil {
 			t.Ratio, t.At, t.Exact = r, coordinates(i, want.Shape()), compare.Element(exact, i)
@@ -111,19 +119,44 @@ func ownLimit(l compare.Limit, i int, exact complex128, d tensor.DType) float64 
 	return float64(l.ULP) * compare.Spacing(size, d)
 }
 
-// allowed returns errorFactor times the reference's largest error at element
-// i, and at least one unit in the last place.
-func (o *Oracle) allowed(w Where, i int, want *tensor.Tensor, exact complex128) float64 {
-	worst := distance(want.At(i), exact)
-	for _, n := range o.Near {
-		ref, truth := pick(n.Reference, w), pick(n.Truth, w)
-		if ref == nil || truth == nil || ref.Len() != want.Len() || truth.Len() != want.Len() {
-			continue
-		}
-		worst = max(worst, distance(ref.At(i), truth.At(i)), distance(truth.At(i), exact))
-	}
-	return errorFactor*worst + compare.Spacing(math.Hypot(real(exact), imag(exact)), want.DType())
+// relativeLimit returns errorFactor times the reference's own error, and at
+// least one unit in the last place.
+func relativeLimit(own float64, exact complex128, d tensor.DType) float64 {
+	return errorFactor(d)*own + compare.Spacing(math.Hypot(real(exact), imag(exact)), d)
 }
+
+// ownErrors returns, for each element, the reference's largest error over the
+// input and the nearby ones. In a half dtype a result can come out exact on all
+// of them by its coarse rounding alone, so the root mean square over the tensor
+// is the least that counts.
+func (o *Oracle) ownErrors(w Where, want *tensor.Tensor) []float64 {
+	worst := make([]float64, want.Len())
+	add := func(ref, truth *tensor.Tensor) {
+		if ref == nil || truth == nil || ref.Len() != len(worst) || truth.Len() != len(worst) {
+			return
+		}
+		for i := range worst {
+			worst[i] = max(worst[i], distance(ref.At(i), truth.At(i)))
+		}
+	}
+	add(want, pick(o.Truth, w))
+	for _, n := range o.Near {
+		add(pick(n.Reference, w), pick(n.Truth, w))
+	}
+	if isHalf(want.DType()) {
+		sum := 0.0
+		for _, e := range worst {
+			sum += e * e
+		}
+		rms := math.Sqrt(sum / float64(max(len(worst), 1)))
+		for i, e := range worst {
+			worst[i] = max(e, rms)
+		}
+	}
+	return worst
+}
+
+func isHalf(d tensor.DType) bool { return d == tensor.F16 || d == tensor.BF16 }
 
 func coordinates(i int, shape []int) []int {
 	out := make([]int, len(shape))
@@ -166,7 +199,7 @@ func pick(o *backend.Outcome, w Where) *tensor.Tensor {
 // a matter of distance, or errors lean to one side.
 func (v *Verdict) Arguable() bool {
 	if v.Word != Misaligned {
-		return v.suspect
+		return v.Suspect
 	}
 	for _, d := range v.Differences {
 		if d.Diff.Rule == compare.Distance {
@@ -232,21 +265,28 @@ func widenState(all map[string]backend.State) map[string]backend.State {
 	return out
 }
 
-// nudge moves each element to one of its neighbours or leaves it. Equal values
-// move alike, so that ties stay ties; integers, zeros among them, stay, so
-// that kinks do.
+// nudge moves each element by up to 2^k units in the last place (2^(k/4) in a
+// half dtype): the small steps keep what cancels nearly, the large ones sample
+// the roundings on the way. Equal values move alike, so that ties stay ties, and
+// zeros stay. The reference is compared with the truth on the same nudged
+// input, so a kink that is crossed is crossed by both.
 func nudge(t *tensor.Tensor, k uint64) *tensor.Tensor {
 	u := tensor.NewStrided(t.DType(), t.Shape(), t.Strides())
 	u.CopyFrom(t)
 	if !t.DType().IsDifferentiable() {
 		return u
 	}
+	reach := k
+	if isHalf(t.DType()) {
+		reach = k / 4
+	}
 	move := func(v float64) float64 {
-		if v == math.Trunc(v) || math.IsNaN(v) {
+		if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 			return v
 		}
 		step := compare.Spacing(math.Abs(v), t.DType())
-		return v + step*float64(int64(choice.Derive(math.Float64bits(v), k)%3)-1)
+		part := float64(choice.Derive(math.Float64bits(v), k)>>11)*0x1p-52 - 1
+		return v + step*math.Round(part*float64(uint64(1)<<reach))
 	}
 	for i := range t.Len() {
 		v := t.At(i)

@@ -323,18 +323,16 @@ func (t *trial) acceptsOff(want *tensor.Tensor) bool {
 	if want.DType().IsDifferentiable() {
 		least = compare.Spacing(math.Abs(real(want.At(i))), want.DType())
 	}
-	by := max(math.Abs(real(want.At(i)))/64, least)
+	by := max(math.Abs(real(want.At(i)))/64, 1.0/(1<<14), least)
 	word := Misaligned
 	for range attempts {
 		v := t.judge(asLaidOut(off(want, i, by), t.r.want))
 		word = v.Word
 		switch ratio := float64(v.Worst); {
-		case word == Aligned && ratio >= offBy:
+		case word == Aligned && (ratio >= offBy || ratio == 0):
 			return true
 		case word != Aligned && (ratio <= 2*offBy || by <= least || math.IsInf(ratio, 0)):
 			return false
-		case ratio == 0:
-			by *= 1 << 20
 		default:
 			by = max(by*1.01*offBy/ratio, least)
 		}

@@ -143,7 +143,8 @@ type Verdict struct {
 	// the candidate's favour.
 	Settled []Truth `json:"settled,omitempty"`
 
-	suspect bool // a bias, unless an oracle says otherwise
+	// Suspect asks for an oracle: errors within the limit all lean to one side.
+	Suspect bool `json:"suspect,omitempty"`
 }
 
 // Policy is what the judge goes by.
@@ -158,6 +159,10 @@ type Policy struct {
 	// RTol and ATol, where set, replace the program's own.
 	RTol, ATol *float64
 	Compare    compare.Options
+	// Reference is the reference's name and version, such as "torch 1.13.1";
+	// Faults are what is known to be wrong with references.
+	Reference string
+	Faults    []KnownFault
 	// IgnoreRequiresGrad is for sides that do not report it.
 	IgnoreRequiresGrad bool
 }

@@ -95,7 +95,7 @@ var cases = []struct {
 	kind   Kind
 	where  string
 }{
-	{name: "aligned", change: func(_, c *backend.Outcome) { c.Values[7].Tensor.Set(5, 6.00001) }, word: Aligned},
+	{name: "aligned", change: func(_, c *backend.Outcome) { c.Values[7].Tensor.Set(5, 6.000001) }, word: Aligned},
 	{name: "value", change: func(_, c *backend.Outcome) { c.Values[1].Tensor.Set(4, 5.01) }, word: Misaligned, kind: "value", where: "call 1, value h"},
 	{name: "nan", change: func(_, c *backend.Outcome) { c.Values[7].Tensor.Set(2, complex(math.NaN(), 0)) }, word: Misaligned, kind: "value", where: "call 7, value u"},
 	{name: "first_of_several", change: func(_, c *backend.Outcome) {

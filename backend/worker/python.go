@@ -17,10 +17,11 @@ var (
 )
 
 // probe prints torch's version without importing it. The current directory
-// must not stand in for the installed package.
+// must stand in neither for torch nor for what the probe itself imports.
 const probe = `
-import importlib.util, os, re, sys
+import sys
 sys.path = [p for p in sys.path if p]
+import importlib.util, os, re
 spec = importlib.util.find_spec("torch")
 if spec is None or not spec.origin:
     sys.exit(3)

@@ -24,9 +24,11 @@ type backends struct {
 	python  string
 	timeout time.Duration
 
-	mu    sync.Mutex
-	found map[string]string // resolved Python by the name asked for
-	spent time.Duration     // CPU time of closed workers after their start
+	mu      sync.Mutex
+	found   map[string]string // resolved Python by the name asked for
+	version map[string]string // of its torch
+	is      map[string]string // name and version by backend, such as "torch 1.13.1"
+	spent   time.Duration     // CPU time of closed workers after their start
 }
 
 const backendHelp = `"torch" (found through --python, $PLUMB_PYTHON, python3, /usr/bin/python3), "torch:PYTHON", "native", or "recorded:FILE"`
@@ -35,6 +37,9 @@ const backendHelp = `"torch" (found through --python, $PLUMB_PYTHON, python3, /u
 // can be started.
 func (b *backends) opener(ctx context.Context, spec string) (campaign.Opener, error) {
 	kind, arg, _ := strings.Cut(spec, ":")
+	if b.is == nil {
+		b.found, b.version, b.is = map[string]string{}, map[string]string{}, map[string]string{}
+	}
 	switch kind {
 	case "native":
 		if arg != "" && arg != "eager" {
@@ -45,36 +50,31 @@ func (b *backends) opener(ctx context.Context, spec string) (campaign.Opener, er
 		if arg == "" {
 			arg = b.python
 		}
-		path, err := b.findPython(arg)
+		path, version, err := b.findPython(arg)
 		if err != nil {
 			return nil, err
 		}
+		b.is[spec] = "torch " + version
 		return func() (backend.Backend, error) { return b.openWorker(ctx, path) }, nil
 	case "recorded":
 		base, err := readBaseline(arg)
 		if err != nil {
 			return nil, usage(err)
 		}
+		b.is[spec] = base.Reference().Name + " " + base.Reference().Version
 		return func() (backend.Backend, error) { return base, nil }, nil
 	}
 	return nil, usage(fmt.Errorf("unknown backend %q: want %s", spec, backendHelp))
 }
 
-func (b *backends) findPython(asked string) (string, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (b *backends) findPython(asked string) (path, version string, err error) {
 	if path, ok := b.found[asked]; ok {
-		return path, nil
+		return path, b.version[asked], nil
 	}
-	path, _, err := worker.FindPython(asked)
-	if err != nil {
-		return "", err
+	if path, version, err = worker.FindPython(asked); err == nil {
+		b.found[asked], b.version[asked] = path, version
 	}
-	if b.found == nil {
-		b.found = map[string]string{}
-	}
-	b.found[asked] = path
-	return path, nil
+	return path, version, err
 }
 
 // meteredWorker adds its CPU time to the total when it is closed.

@@ -80,7 +80,11 @@ func usage(err error) error { return &exitError{exitUsage, err} }
 // harness wraps an error of a backend: what is missing on this machine is for
 // the user to mend, the rest is a fault.
 func harness(err error) error {
+	var e *exitError
 	var f *backend.Fault
+	if errors.As(err, &e) {
+		return err
+	}
 	if errors.As(err, &f) && f.Fix != "" {
 		return &exitError{exitUsage, err}
 	}

@@ -23,6 +23,7 @@ import (
 type gauges struct {
 	margins *margins.Writer // nil for none
 	survey  verdict.Survey  // of the test whose records come in
+	last    int             // index of the case that was sampled last
 }
 
 // openMargins starts the file that --margins names. That the default one
@@ -63,12 +64,16 @@ func (r *runner) warnMargins(err error) {
 
 // gauge takes a record's margins and, of the first cases of a test, the power.
 func (r *runner) gauge(rec *verdict.Record) {
-	if w := r.gauges.margins; w != nil {
-		w.Add(rec)
+	g := &r.gauges
+	if g.margins != nil {
+		g.margins.Add(rec)
 	}
-	if r.power > r.gauges.survey.Len() && rec.Candidate == r.candidates[0] && rec.Verdict.Word == verdict.Aligned {
-		r.gauges.survey.Add(rec.Index, verdict.Power(rec.Program, rec.Reference, r.powerJudge(rec)))
+	sampled := g.survey.Len()
+	if sampled == r.power || sampled > 0 && g.last == rec.Index || rec.Reference.Status != backend.OK {
+		return
 	}
+	g.survey.Add(rec.Index, verdict.Power(rec.Program, rec.Reference, r.powerJudge(rec)))
+	g.last = rec.Index
 }
 
 // weigh gives a test's end what its sampled cases accept.

@@ -210,10 +210,14 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 		return nil, usage(err)
 	}
 	cfg := &campaign.Config{Jobs: r.jobs, Batch: 32, OnRecord: r.onRecord, OnEnd: r.onEnd}
-	policy := verdict.Policy{Tols: tolerances}
+	policy := verdict.Policy{Tols: tolerances, Faults: knownFaults}
 	if r.flags.Flags().Changed("rtol") {
 		policy.RTol, policy.ATol = &r.rtol, &r.atol
 	}
+	if err := r.openBackends(ctx, cfg); err != nil {
+		return nil, err
+	}
+	policy.Reference = r.backends.is[r.reference]
 	r.policy = policy
 	cfg.Oracle = campaign.OracleMode(r.oracle)
 	own := native.New(ops.Table(), nn.Modules())
@@ -222,9 +226,6 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 		policy.Oracle = o
 		policy.Bounds = func() *compare.Bounds { return own.Bounds(job) }
 		return verdict.Judge(job.Program, ref, cand, policy)
-	}
-	if err := r.openBackends(ctx, cfg); err != nil {
-		return nil, err
 	}
 	r.sigs = &signatures{}
 	if strings.HasPrefix(r.reference, "torch") {

@@ -27,10 +27,10 @@ func sums64() {
 		VMOVUPD(Mem{Base: g}, y)
 		VSUBPD(x, y, e)
 		VANDPD(mask64(), e, e)
-		addProduct(e, e, t, sum[1])
-		addProduct(x, x, t, sum[2])
-		addProduct(y, y, t, sum[3])
-		addProduct(x, y, t, sum[4])
+		VFMADD231PD(e, e, sum[1])
+		VFMADD231PD(x, x, sum[2])
+		VFMADD231PD(y, y, sum[3])
+		VFMADD231PD(x, y, sum[4])
 		VADDPD(e, sum[0], sum[0])
 		VMAXPD(e, sum[5], sum[5])
 		VANDPD(mask64(), x, x)
@@ -57,11 +57,6 @@ func sums64() {
 	}
 	VZEROUPPER()
 	RET()
-}
-
-func addProduct(x, y, t, sum VecVirtual) {
-	VMULPD(x, y, t)
-	VADDPD(t, sum, sum)
 }
 
 func steps64(name string, ulp bool) {

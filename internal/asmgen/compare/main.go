@@ -17,9 +17,11 @@ const (
 	// edgeSlack is how many float32 steps a ratio may be from an edge of the
 	// histogram and still be called ambiguous.
 	edgeSlack = 8
-	greater   = 0x1e // ordered, quiet
-	less      = 0x11 // ordered, quiet
-	unequal   = 0x04 // or unordered
+	// ahead is how far to read ahead, in bytes: a chunk of float32.
+	ahead   = 8192
+	greater = 0x1e // ordered, quiet
+	less    = 0x11 // ordered, quiet
+	unequal = 0x04 // or unordered
 )
 
 // decades are compare.Decades above 0.
@@ -27,8 +29,9 @@ var decades = [8]float64{1e-4, 1e-3, 1e-2, 0.1, 1, 10, 100, 1000}
 
 func main() {
 	sums32()
-	rates32("rates32", false)
-	rates32("ratesULP32", true)
+	rates32("rates32", plain)
+	rates32("ratesWide32", wide)
+	rates32("ratesULP32", ulp)
 	count()
 	within32("within32", false)
 	within32("withinULP32", true)
@@ -152,8 +155,7 @@ func sums32() {
 			VFMADD231PD(x, x, sum[half+4])
 			VFMADD231PD(y, y, sum[half+6])
 			VFMADD231PD(x, y, sum[half+8])
-			VMULPD(d, d, x)
-			VADDPD(x, sum[half+2], sum[half+2])
+			VFMADD231PD(d, d, sum[half+2])
 			VANDPD(mask64(), d, d)
 			VADDPD(d, sum[half], sum[half])
 			VMAXPD(d, most, most)
@@ -189,44 +191,47 @@ func edges32() Mem {
 	})
 }
 
-// nearest returns the index of the edge nearest to each ratio.
-func nearest(r VecVirtual) VecVirtual {
-	j := YMM()
-	VPSRLD(Imm(16), r, j)
-	VPSUBUSW(all32("half_base", halfBase), j, j)
-	VPMINUW(all32("half_top", halfTop), j, j)
-	VPMULHUW(all32("half_mul", halfMul), j, j)
-	return j
-}
+// Three passes rate elements. The plain one is for absolute tolerances that
+// outweigh an underflow, differences below 2 and ratios below 3000; the others
+// are for all.
+type variant int
 
-// rate holds the registers of rates32.
+const (
+	plain variant = iota
+	wide
+	ulp // with a limit in ULP, too
+)
+
+// rate holds the registers of a pass. Beyond is a count in the plain pass.
 type rate struct {
-	w, g, ratios, in                             Register
-	atol                                         VecVirtual
-	worst, hit, tiny, edge, steps, above, beyond VecVirtual
+	variant
+	w, g, ratios, in                   Register
+	atol                               VecVirtual
+	worst, relative, edge, most, above VecVirtual
+	tiny, below                        VecVirtual // but plain
+	least                              VecVirtual // plain only
+	negative                           Register   // plain only
 }
 
-func rates32(name string, ulp bool) {
+func rates32(name string, v variant) {
 	TEXT(name, NOSPLIT, "func(want, got *float32, n int, in *[12]uint32, ratios *float32, bins *int8, out *[7]uint32)")
 	Pragma("noescape")
-	Doc(name + " rates n elements, a multiple of 32: see rateOut.")
+	Doc(name + " rates n elements, a multiple of 32: see rate32.")
 	w, g, n := sides()
-	k := rate{w: w, g: g, in: Load(Param("in"), GP64()), ratios: Load(Param("ratios"), GP64())}
+	k := rate{variant: v, w: w, g: g, in: Load(Param("in"), GP64()), ratios: Load(Param("ratios"), GP64())}
 	bins := Load(Param("bins"), GP64())
-	k.atol = k.constant(4)
-	for _, acc := range []*VecVirtual{&k.worst, &k.hit, &k.steps, &k.above, &k.beyond} {
-		*acc = zero()
-	}
-	k.tiny, k.edge = YMM(), YMM()
-	VPCMPEQD(k.tiny, k.tiny, k.tiny)
-	VPCMPEQD(k.edge, k.edge, k.edge)
+	k.start()
 	loop(name+"_loop", n, 32, func() {
 		var pair [2]VecVirtual
 		for i := range 2 {
-			a := k.eight(2*i, ulp)
-			b := k.eight(2*i+1, ulp)
+			a := k.eight(2 * i)
+			b := k.eight(2*i + 1)
 			VPACKSSDW(b, a, a)
 			pair[i] = a
+		}
+		for line := range 2 {
+			PREFETCHT1(Mem{Base: w, Disp: ahead + 64*line})
+			PREFETCHT1(Mem{Base: g, Disp: ahead + 64*line})
 		}
 		VPACKSSWB(pair[1], pair[0], pair[0])
 		VMOVDQU(pair[0], Mem{Base: bins})
@@ -235,15 +240,43 @@ func rates32(name string, ulp bool) {
 			ADDQ(U32(128), p)
 		}
 	})
-	out := Load(Param("out"), GP64())
-	for i, x := range []VecVirtual{
-		fold32(VMAXPS, k.worst), fold32(three(VPOR), k.hit), fold32(VPMINUD, k.tiny), fold32(VPMINUD, k.edge),
-		fold32(VPMAXUD, k.steps), fold32(VPADDD, k.above), fold32(VPADDD, k.beyond),
-	} {
-		VMOVSS(x, Mem{Base: out, Disp: 4 * i})
-	}
+	k.finish(Load(Param("out"), GP64()))
 	VZEROUPPER()
 	RET()
+}
+
+func (k *rate) start() {
+	k.atol = k.constant(4)
+	k.worst, k.most, k.above = zero(), zero(), zero()
+	k.edge, k.relative = YMM(), YMM()
+	VPCMPEQD(k.edge, k.edge, k.edge)
+	VPSLLD(Imm(31), k.edge, k.relative) // -0
+	if k.variant == plain {
+		k.least, k.negative = zero(), GP64()
+		XORQ(k.negative, k.negative)
+		return
+	}
+	k.below, k.tiny = zero(), YMM()
+	VPCMPEQD(k.tiny, k.tiny, k.tiny)
+}
+
+func (k *rate) finish(out Register) {
+	at := func(i int) Mem { return Mem{Base: out, Disp: 4 * i} }
+	VMOVSS(fold32(VMAXPS, k.worst), at(0))
+	VMOVSS(fold32(VMAXPS, k.relative), at(1))
+	VMOVSS(fold32(VPMINUD, k.edge), at(2))
+	if k.variant == plain {
+		nought := zero()
+		VPSUBD(k.least, nought, k.least)
+		VPMAXSD(k.least, k.most, k.most)
+		MOVL(k.negative.(GPVirtual).As32(), at(5))
+		MOVL(I32(-1), at(6))
+	} else {
+		VMOVSS(fold32(VPADDD, k.below), at(5))
+		VMOVSS(fold32(VPMINUD, k.tiny), at(6))
+	}
+	VMOVSS(fold32(VPMAXUD, k.most), at(3))
+	VMOVSS(fold32(VPADDD, k.above), at(4))
 }
 
 // constant returns the number at an offset of the input in every lane.
@@ -254,7 +287,7 @@ func (k *rate) constant(at int) VecVirtual {
 }
 
 // eight rates the i-th eight elements and returns their bins less 2.
-func (k *rate) eight(i int, ulp bool) VecVirtual {
+func (k *rate) eight(i int) VecVirtual {
 	w, g, mw := YMM(), YMM(), YMM()
 	VMOVUPS(Mem{Base: k.w, Disp: vector * i}, w)
 	VMOVUPS(Mem{Base: k.g, Disp: vector * i}, g)
@@ -262,57 +295,87 @@ func (k *rate) eight(i int, ulp bool) VecVirtual {
 	e := YMM()
 	VSUBPS(w, g, e)
 	VANDPS(mask32(), e, e)
-	steps := k.distance(w, g, mw)
-
-	k.relative(e, mw)
-	r := k.constant(0)
-	VFMADD213PS(k.atol, mw, r)
-	VDIVPS(r, e, r)
-	if !ulp {
-		VMAXPS(all32("zero", 0), r, r) // 0 ÷ 0 is 0
-		VMAXPS(r, k.worst, k.worst)
-		VMOVUPS(r, Mem{Base: k.ratios, Disp: vector * i})
-		return k.bin(r)
-	}
-	byULP, least := k.binULP(r, steps, i)
-	b := k.bin(least)
-	VPMINSD(byULP, b, b)
-	return b
-}
-
-// distance counts signs of errors and returns the distances in ULP.
-func (k *rate) distance(w, g, mw VecVirtual) VecVirtual {
 	VPSIGND(w, mw, w)
 	mg := YMM()
 	VPAND(mask32(), g, mg)
 	VPSIGND(g, mg, g)
-	sign := YMM()
-	VPCMPGTD(w, g, sign)
-	VPSUBD(sign, k.above, k.above)
-	VPCMPGTD(g, w, sign)
-	VPSUBD(sign, k.beyond, k.beyond)
-	VPMAXSD(w, g, mg)
-	VPMINSD(w, g, w)
-	VPSUBD(w, mg, w)
-	VPMAXUD(w, k.steps, k.steps)
-	return w
+	if k.variant == plain {
+		k.difference(w, g)
+	} else {
+		k.distance(w, g, mg)
+	}
+
+	r := k.constant(0)
+	VFMADD213PS(k.atol, mw, r)
+	VDIVPS(r, e, r)
+	k.relativeTo(e, mw)
+	if k.variant == ulp {
+		byULP, least := k.binULP(r, w, i)
+		b := k.bin(least)
+		VPMINSD(byULP, b, b)
+		return b
+	}
+	if k.variant == wide {
+		VMAXPS(all32("zero", 0), r, r) // 0 ÷ 0 is 0
+	}
+	VMAXPS(r, k.worst, k.worst)
+	VMOVUPS(r, Mem{Base: k.ratios, Disp: vector * i})
+	return k.bin(r)
 }
 
-// relative notes errors above the given relative one, and the smallest
-// magnitude other than 0. A magnitude of 0 turns into a NaN, above nothing.
-func (k *rate) relative(e, mw VecVirtual) {
+// difference counts signs of errors, and finds the largest distance of places
+// that are less than 2^31 apart.
+func (k *rate) difference(w, g VecVirtual) {
+	VPSUBD(w, g, g)
+	VPMAXSD(g, k.most, k.most)
+	VPMINSD(g, k.least, k.least)
+	bits := GP32()
+	VMOVMSKPS(g, bits)
+	POPCNTL(bits, bits)
+	ADDQ(bits.As64(), k.negative)
+	VPCMPGTD(all32("zero", 0), g, g)
+	VPSUBD(g, k.above, k.above)
+}
+
+// distance counts signs of errors, and leaves the distances in w.
+func (k *rate) distance(w, g, t VecVirtual) {
+	VPCMPGTD(w, g, t)
+	VPSUBD(t, k.above, k.above)
+	VPCMPGTD(g, w, t)
+	VPSUBD(t, k.below, k.below)
+	VPMAXSD(w, g, t)
+	VPMINSD(w, g, w)
+	VPSUBD(w, t, w)
+	VPMAXUD(w, k.most, k.most)
+}
+
+// relativeTo keeps the largest e·in.inverse − mw, and the smallest magnitude mw
+// other than 0. A magnitude of 0 turns into a NaN, which is no maximum.
+func (k *rate) relativeTo(e, mw VecVirtual) {
+	VPADDD(ones(), mw, mw)
+	if k.variant != plain {
+		VPMINUD(mw, k.tiny, k.tiny)
+	}
 	t := k.constant(8)
-	VMULPS(t, mw, t)
-	VPADDD(ones(), t, t)
-	VCMPPS(Imm(greater), t, e, t)
-	VORPS(t, k.hit, k.hit)
-	VPADDD(ones(), mw, t)
-	VPMINUD(t, k.tiny, k.tiny)
+	VFMSUB213PS(mw, e, t)
+	VMAXPS(k.relative, t, k.relative)
+}
+
+// nearest returns the index of the edge nearest to each ratio.
+func (k *rate) nearest(r VecVirtual) VecVirtual {
+	j := YMM()
+	VPSRLD(Imm(16), r, j)
+	VPSUBUSW(all32("half_base", halfBase), j, j)
+	if k.variant != plain {
+		VPMINUW(all32("half_top", halfTop), j, j)
+	}
+	VPMULHUW(all32("half_mul", halfMul), j, j)
+	return j
 }
 
 // bin returns the bins less 2 of ratios, and notes those close to an edge.
 func (k *rate) bin(r VecVirtual) VecVirtual {
-	j := nearest(r)
+	j := k.nearest(r)
 	t := YMM()
 	VPERMD(edges32(), j, t)
 	VPSUBD(t, r, t)
@@ -333,7 +396,7 @@ func (k *rate) binULP(r, steps VecVirtual, i int) (bins, least VecVirtual) {
 	VMINPS(u, r, least)
 	VMAXPS(least, k.worst, k.worst)
 	VMOVUPS(least, Mem{Base: k.ratios, Disp: vector * i})
-	bins = nearest(u)
+	bins = k.nearest(u)
 	VPERMD(Mem{Base: k.in, Disp: 16}, bins, u)
 	VPSUBD(u, steps, u)
 	VPSRAD(Imm(31), u, u)

@@ -1,0 +1,59 @@
+package verdict
+
+import (
+	"strings"
+
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// KnownFault is a fault of the reference that has been proved: where it shows,
+// a misalignment is not held against the candidate.
+type KnownFault struct {
+	Reference string       // name and version prefix, such as "torch 1.13"
+	Target    string       // of the call that goes wrong: a suffix of the public name, such as "conv_transpose2d"
+	DType     tensor.DType // that takes part in the call; Invalid for any
+	Kinds     []Kind       // of misalignment
+	Reason    string
+	Proof     string // how to see it
+}
+
+// known returns the fault that explains the verdict; nil when none does. It
+// must lie in the call that diverges first.
+func (j *judge) known() *KnownFault {
+	w := j.v.Where
+	if j.v.Word != Misaligned || w == nil {
+		return nil
+	}
+	for i := range j.policy.Faults {
+		f := &j.policy.Faults[i]
+		if strings.HasPrefix(j.policy.Reference, f.Reference) && f.explains(j, w) {
+			return f
+		}
+	}
+	return nil
+}
+
+func (f *KnownFault) explains(j *judge, w *Where) bool {
+	fits := false
+	for _, k := range f.Kinds {
+		fits = fits || k == j.v.Kind
+	}
+	if !fits || !hasSuffixName(w.Target, f.Target) {
+		return false
+	}
+	if f.DType == tensor.Invalid || j.p.DType == f.DType || w.Call >= len(j.p.Calls) {
+		return f.DType == tensor.Invalid || j.p.DType == f.DType
+	}
+	takesPart := false
+	eachArg(&j.p.Calls[w.Call], func(r program.Ref) { takesPart = takesPart || j.dtypes[string(r)] == f.DType })
+	return takesPart
+}
+
+// hasSuffixName reports whether a public name ends in the operator's, as a
+// function or as a module: "torch.nn.ConvTranspose2d" is "conv_transpose2d".
+func hasSuffixName(target, name string) bool {
+	last := target[strings.LastIndexByte(target, '.')+1:]
+	plain := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
+	return plain(last) == plain(name)
+}
