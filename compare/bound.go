@@ -133,7 +133,7 @@ func Judge(want, got *tensor.Tensor, limit Limit, o Options) Diff {
 	d.Hist, d.WorstRatio, d.First, d.Worst, d.Want, d.Got = Hist{}, 0, nil, nil, "", ""
 	for i := range want.Len() {
 		w, g := want.At(i), got.At(i)
-		if w == g || w != w {
+		if w == g || math.IsNaN(real(w)) || math.IsNaN(imag(w)) {
 			continue
 		}
 		ratio := math.Hypot(real(g)-real(w), imag(g)-imag(w)) / limit.at(i, 0, want.DType())

@@ -75,7 +75,7 @@ func nearSums(d *Diff) cmp.Option {
 var simdLimits = []Limit{
 	Default(tensor.F32), Default(tensor.F64), Exactly(""), {RTol: 1e-6}, {ATol: 1e-6}, {ATol: 0x1p-20}, {RTol: 0.5, ATol: 1},
 	{ULP: 1}, {ULP: 3}, {ULP: 10}, {ULP: 0.7}, {ULP: 1000}, {ULP: 1e6}, {ULP: 1e9}, {RTol: 1e-6, ULP: 4}, {RTol: 1e-7, ATol: 1e-8, ULP: 2}, {ATol: 1e-6, ULP: 5},
-	{RTol: inf, ATol: inf}, {RTol: 1e-30}, {ATol: 1e-40}, {RTol: 1e-9, ATol: 1e-310}, {RTol: 1e12}, {ATol: 1e20}, {RTol: 1e-3, ATol: 0x1p-99},
+	{RTol: inf, ATol: inf}, {RTol: 1e-30}, {ATol: 1e-40}, {RTol: 1e-9, ATol: 1e-310}, {RTol: 1e12}, {ATol: 1e20}, {RTol: 0.3}, {RTol: 1e-6, ATol: 1e30}, {RTol: 1e-3, ATol: 0x1p-99},
 }
 
 // patterns fill a pair of elements; every one aims at something that an
@@ -93,6 +93,23 @@ var patterns = []struct {
 		d := Decades[r.below(len(Decades))] * (l.atol + l.rtol*math.Abs(w))
 		d *= 1 + float64(r.below(33)-16)*0x1p-25
 		return w, w + r.sign()*d
+	}},
+	{"edges of small numbers", func(r *rng, l rule, i int) (float64, float64) {
+		w := math.Ldexp(r.unit(), -70-r.below(75))
+		d := Decades[r.below(len(Decades))] * (l.atol + l.rtol*math.Abs(w))
+		return w, w + r.sign()*d
+	}},
+	{"one at the limit", func(r *rng, l rule, i int) (float64, float64) {
+		w := r.unit()
+		if r.below(100) == 0 {
+			return w, w + r.sign()*(l.atol+l.rtol*math.Abs(w))*(1+float64(r.below(5)-3)*0x1p-25)
+		}
+		return w, w
+	}},
+	{"near ties", func(r *rng, l rule, i int) (float64, float64) {
+		k := float64(1 + r.below(40))
+		w := k * (1 + float64(r.below(3))*0x1p-23)
+		return w, w + k*0x1p-18
 	}},
 	{"edge of zero", func(r *rng, l rule, i int) (float64, float64) {
 		d := Decades[r.below(len(Decades))] * l.atol
@@ -130,7 +147,7 @@ var patterns = []struct {
 		return w, []float64{w * (1 + 0x1p-22), -w, 0, 1}[r.below(4)]
 	}},
 	{"specials", func(r *rng, l rule, i int) (float64, float64) {
-		list := []float64{0, math.Copysign(0, -1), 1, -1, nan, math.Inf(1), math.Inf(-1), math.MaxFloat32, 0x1p-149, math.MaxFloat64}
+		list := []float64{0, math.Copysign(0, -1), 1, -1, nan, math.Inf(1), math.Inf(-1), math.MaxFloat32, 0x1p-149, math.MaxFloat64, -math.MaxFloat64}
 		return list[r.below(len(list))], list[r.below(len(list))]
 	}},
 	{"few specials", func(r *rng, l rule, i int) (float64, float64) {
@@ -163,8 +180,8 @@ func TestEnginesAgree(t *testing.T) {
 		for p, pattern := range patterns {
 			t.Run(d.String()+"/"+pattern.name, func(t *testing.T) {
 				r := &rng{p: choice.NewPhilox(uint64(p)<<8 | uint64(d))}
-				for range 80 {
-					l, o := simdLimits[r.below(len(simdLimits))], options[r.below(len(options))]
+				for k := range 3 * len(simdLimits) {
+					l, o := simdLimits[k%len(simdLimits)], options[r.below(len(options))]
 					n := []int{r.below(71), r.below(71), 2*chunkLen - 2 + r.below(5), chunkLen + r.below(500), 3*chunkLen + r.below(2000)}[r.below(5)]
 					want, got := tensor.New(d, n+8), tensor.New(d, n+8)
 					want, got = want.Narrow(0, r.below(9), n, 1), got.Narrow(0, r.below(9), n, 1)

@@ -170,13 +170,13 @@ func (p bits) tan(x ball) ball {
 }
 
 // atan returns arctan(x) = y + arctan((x·cos y - sin y)/(cos y + x·sin y))
-// with an estimate y; beyond 1 by that of 1/x.
+// with an estimate y; from 2 on by that of 1/x.
 func (p bits) atan(x ball) ball {
 	if x.zero() {
 		return x
 	}
 	q := p + guard
-	if x.size() > 0 {
+	if x.size() > 1 {
 		y := q.atan(q.quo(integer(1), x))
 		half := pi.ball(q + guard).scale(-1)
 		if x.sign() < 0 {
@@ -184,7 +184,7 @@ func (p bits) atan(x ball) ball {
 		}
 		return q.sub(half, y)
 	}
-	q += bits(-x.size())
+	q += bits(max(0, -x.size()))
 	mid := exactly(x.mid)
 	y := number(math.Atan(x.float()))
 	if y.zero() {

@@ -99,7 +99,7 @@ func (a arith) name() string {
 	return map[byte]string{'+': "add", '-': "sub", '*': "mul", '_': "neg"}[a.op]
 }
 
-// Add, Sub, Mul and Neg compute with generators and plain numbers, lazily. A
+// Add is a + b of generators and plain numbers, computed when it is drawn. A
 // drawn tuple is computed element by element.
 func Add(a, b any) *Node { return newNode(arith{'+'}, pack(a), pack(b)) }
 

@@ -5,12 +5,8 @@ import (
 	"plumb/tensor"
 )
 
-// accumulateTypes are the dtypes of products, windows and normalisations:
-// those of PyTorch's CPU kernels, which lack float16 in 1.13.
-var accumulateTypes = []tensor.DType{tensor.F32, tensor.F64, tensor.BF16}
-
-// floatKernels are the kernels of an operator for the dtypes of
-// accumulateTypes that the named argument has. Its tensors arrive contiguous,
+// floatKernels are the kernels of a product, window or normalisation for the
+// dtypes that PyTorch's CPU kernels have, which lack float16 in 1.13. The tensors arrive contiguous,
 // in float32 in place of bfloat16; results are rounded once and laid out as
 // Infer said.
 func floatKernels(arg string, run32, run64 func(c *op.Run) error) []op.Kernel {

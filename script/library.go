@@ -400,7 +400,7 @@ var pyTypes = func() map[string]*pyType {
 		}},
 		"List": {name: "List", of: func(ts []gen.Type) (gen.Type, error) {
 			if len(ts) != 1 {
-				return gen.Type{}, fmt.Errorf("List takes one type")
+				return gen.Type{}, fmt.Errorf("typing.List takes one type")
 			}
 			return gen.List(ts[0]), nil
 		}},

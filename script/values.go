@@ -58,13 +58,6 @@ var torchConstants = func() map[string]starlark.Value {
 	return m
 }()
 
-// isModuleClass reports whether calling the name makes a module.
-func isModuleClass(name string) bool {
-	rest, ok := strings.CutPrefix(name, "torch.nn.")
-	last := rest[strings.LastIndexByte(rest, '.')+1:]
-	return ok && !strings.HasPrefix(rest, "functional.") && last != "Parameter" && last != "" && last[0] >= 'A' && last[0] <= 'Z'
-}
-
 // dtype is an element type such as torch.float32.
 type dtype tensor.DType
 

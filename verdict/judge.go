@@ -68,7 +68,7 @@ func (j *judge) status() {
 	for _, s := range sides {
 		if e, ok := endings[s.o.Status]; ok {
 			j.v.Word, j.v.Reason = e.word, fmt.Sprintf("the %s %s", s.name, e.verb)
-			if text := exception(s.o); text != "" {
+			if text, _, _ := strings.Cut(exception(s.o), "\n"); text != "" {
 				j.v.Reason += ": " + text
 			}
 			return

@@ -225,11 +225,31 @@ func Questions(job *backend.Job, initial map[string]backend.State) []*backend.Jo
 				state[name] = append(state[name], backend.Named{Name: n.Name, Tensor: nudge(n.Tensor, k)})
 			}
 		}
+		near := job.Program
+		if k%2 == 1 {
+			near = otherCotangents(near, k)
+		}
 		jobs = append(jobs,
-			&backend.Job{Program: job.Program, Inputs: inputs, State: state},
-			&backend.Job{Program: wide, Inputs: widenAll(inputs), State: widenState(state)})
+			&backend.Job{Program: near, Inputs: inputs, State: state},
+			&backend.Job{Program: program.Widen(near), Inputs: widenAll(inputs), State: widenState(state)})
 	}
 	return jobs
+}
+
+// otherCotangents returns the program with other cotangents of the same size:
+// constant ones can make the rounding errors of a gradient cancel.
+func otherCotangents(p *program.Program, k uint64) *program.Program {
+	q := *p
+	q.Backward = nil
+	for _, b := range p.Backward {
+		f := &b.Cotangent
+		if f.Dist == "" {
+			f.Lo, f.Hi = 0.5, 1.5
+		}
+		f.Dist, f.Key = program.Uniform, choice.Derive(f.Key, k)
+		q.Backward = append(q.Backward, b)
+	}
+	return &q
 }
 
 // Answers makes the oracle from the outcomes of Questions.

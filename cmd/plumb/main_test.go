@@ -40,7 +40,7 @@ var findTorch = sync.OnceValues(func() (string, error) {
 })
 
 // needTorch returns the Python that has torch, and skips the test without one.
-func needTorch(t *testing.T) string {
+func needTorch(t testing.TB) string {
 	path, err := findTorch()
 	if err != nil {
 		t.Skipf("needs PyTorch: %s", firstLine(err))

@@ -291,6 +291,9 @@ func play(t testing.TB, table *op.Table, files []string, flags ...string) (*watc
 			t.Fatal(err)
 		}
 	}
+	if r.reference == "torch" {
+		r.python = needTorch(t)
+	}
 	r.backends.python, r.backends.timeout = r.python, r.timeout
 	cfg, err := r.config(t.Context())
 	if err != nil {
@@ -298,7 +301,7 @@ func play(t testing.TB, table *op.Table, files []string, flags ...string) (*watc
 	}
 	t.Cleanup(r.sigs.Close)
 	if r.reference == "torch" {
-		cfg.Reference, cfg.Jobs = openTorch(t), 1
+		cfg.Reference, cfg.Jobs = openTorch(), 1
 	}
 	if table != nil {
 		cfg.Candidates = []campaign.Candidate{{Name: "native", Open: func() (backend.Backend, error) {
@@ -320,14 +323,14 @@ func (lasting) Close() error { return nil }
 // torch is the worker of all tests that play.
 var torch *worker.Worker
 
-func openTorch(t testing.TB) campaign.Opener {
+func openTorch() campaign.Opener {
 	return func() (backend.Backend, error) {
 		if torch == nil {
 			path, err := findTorch()
 			if err != nil {
 				return nil, err
 			}
-			if torch, err = worker.Open(t.Context(), worker.Config{Python: path, CaseTimeout: time.Minute}); err != nil {
+			if torch, err = worker.Open(context.Background(), worker.Config{Python: path, CaseTimeout: time.Minute}); err != nil {
 				return nil, err
 			}
 		}

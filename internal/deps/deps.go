@@ -11,6 +11,7 @@ safetensors:      tensor
 op:               tensor choice
 kernel:           tensor
 ops:              tensor op kernel
+exact:            tensor
 program:          tensor choice op
 autograd:         op program
 eager:            tensor op autograd
@@ -22,7 +23,7 @@ backend/worker:   tensor op program backend
 backend/recorded: tensor program backend safetensors
 script:           tensor choice op program gen backend
 compare:          tensor op
-verdict:          tensor op program backend compare
+verdict:          tensor choice op program backend compare
 margins:          op program compare verdict
 campaign:         tensor choice op program backend script compare verdict
 report:           compare verdict

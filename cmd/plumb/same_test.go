@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"plumb/backend"
+	"plumb/campaign"
+	"plumb/suites"
+	"plumb/verdict"
+)
+
+// drawn is a reference that computes nothing: with it a run is its draws alone.
+type drawn struct{}
+
+func (drawn) Info() backend.Info { return backend.Info{Name: "drawn"} }
+func (drawn) Close() error       { return nil }
+
+func (drawn) Run(_ context.Context, job *backend.Job) (*backend.Outcome, error) {
+	h := sha256.New()
+	fmt.Fprint(h, job.Program)
+	for _, in := range job.Inputs {
+		fmt.Fprintln(h, in, in.Strides())
+		h.Write(in.Bytes())
+	}
+	return &backend.Outcome{Status: backend.OK, Message: fmt.Sprintf("%x", h.Sum(nil))}, nil
+}
+
+// draws returns a hash of the program and the input bits of every case of the
+// tests, by test and index.
+func draws(t *testing.T, seed uint64, jobs, batch int, files []suites.File) map[string]string {
+	r := &runner{flags: &cobra.Command{}, out: io.Discard, err: io.Discard, sigs: &signatures{}}
+	r.register(r.flags)
+	r.seed = seed
+	if err := r.parseDTypes(); err != nil {
+		t.Fatal(err)
+	}
+	open := func() (backend.Backend, error) { return drawn{}, nil }
+	hashes := map[string]string{}
+	cfg := campaign.Config{
+		Reference: open, Candidates: []campaign.Candidate{{Name: "drawn", Open: open}}, Jobs: jobs, Batch: batch,
+		Judge: func(*backend.Job, *backend.Outcome, *backend.Outcome, *verdict.Oracle) *verdict.Verdict {
+			return &verdict.Verdict{Word: verdict.Aligned}
+		},
+		OnRecord: func(r *verdict.Record) { hashes[fmt.Sprint(r.Test, " ", r.Index)] = r.Reference.Message },
+		OnEnd: func(e *verdict.End) {
+			if e.Err != nil {
+				t.Error(e.Err)
+			}
+		},
+	}
+	for _, f := range files {
+		tests, err := r.fileTests(f.Name, f.Source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Tests = append(cfg.Tests, tests...)
+	}
+	if err := campaign.Run(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	return hashes
+}
+
+// TestSameSeedSameBits: programs and input bits follow from the seed, the test
+// and the index alone, not from lanes, batches or the order of the files.
+func TestSameSeedSameBits(t *testing.T) {
+	reversed := suites.Files()
+	slices.Reverse(reversed)
+	before := map[string]string{}
+	for seed := uint64(1); seed <= 5; seed++ {
+		want := draws(t, seed, 1, 32, suites.Files())
+		if len(want) < 2000 {
+			t.Fatalf("%d cases of the shipped suites, want at least 2000", len(want))
+		}
+		for _, c := range []struct {
+			jobs, batch int
+			files       []suites.File
+		}{{2, 32, suites.Files()}, {8, 5, suites.Files()}, {1, 32, reversed}, {8, 1, reversed}} {
+			if got := draws(t, seed, c.jobs, c.batch, c.files); !maps.Equal(got, want) {
+				t.Errorf("seed %d: %d lanes, batches of %d, first %s: other draws than one by one", seed, c.jobs, c.batch, c.files[0].Name)
+			}
+		}
+		same := 0
+		for k, v := range want {
+			if before[k] == v {
+				same++
+			}
+		}
+		if same > 0 {
+			t.Errorf("seed %d draws %d cases that the seed before drew", seed, same)
+		}
+		before = want
+	}
+}
+
+// TestSeedsMeanTheSameEverywhere pins the bits of one small file: they are part
+// of what a seed promises across machines and versions.
+func TestSeedsMeanTheSameEverywhere(t *testing.T) {
+	file := suites.File{Name: "folder/pinned.py", Source: []byte(`
+@autotest(n=8)
+def test_pinned():
+    k = random(1, 5)
+    x = random_tensor(ndim=3, dim0=k, dim1=random(1, 9), low=random(-3.5, 0.25).to(float), high=7)
+    y = random_tensor(ndim=2, dim0=k, dtype=oneof(torch.int64, torch.float64, torch.float16, torch.uint8))
+    return torch.add(x, 2 * random(0.5, 1.5).to(float)), torch.relu(y)
+`)}
+	h := sha256.New()
+	hashes := draws(t, 42, 2, 3, []suites.File{file})
+	for _, k := range slices.Sorted(maps.Keys(hashes)) {
+		fmt.Fprintln(h, hashes[k])
+	}
+	const want = "5116608577845c78"
+	if got := fmt.Sprintf("%x", h.Sum(nil)[:8]); got != want || len(hashes) != 8 {
+		t.Errorf("%d cases hash to %s, want 8 and %s", len(hashes), got, want)
+	}
+}
