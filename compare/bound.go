@@ -106,6 +106,18 @@ func (l *Limit) at(i int, magnitude float64, d tensor.DType) float64 {
 	return float64(l.Units)*float64(l.Unit)*l.Magnitude.Float(i) + smallest(d)
 }
 
+// At returns Σ|terms| of the element at an index; 0 without a Magnitude.
+func (l *Limit) At(index []int) float64 {
+	if l.Magnitude == nil {
+		return 0
+	}
+	m := l.Magnitude
+	for d, i := range index {
+		m = m.Narrow(d, i, 1, 1)
+	}
+	return m.Float(0)
+}
+
 // Over returns a function that reports whether element i is beyond the limit.
 func Over(want, got *tensor.Tensor, limit Limit) func(i int) bool {
 	r, d := limit.rule(), want.DType()

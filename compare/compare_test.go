@@ -181,6 +181,54 @@ func TestHistogramEdges(t *testing.T) {
 	}
 }
 
+func bound(magnitude float64, integral bool) *Bound {
+	return &Bound{Magnitude: tensor.Float64s(tensor.F64, []int{1}, magnitude), Units: 7, Integral: integral}
+}
+
+// TestBoundedJudge: the limit is that of each element, 2·Units·u·Σ|terms|.
+func TestBoundedJudge(t *testing.T) {
+	b := &Bound{Magnitude: tensor.Float64s(tensor.F64, []int{3}, 1, 1000, 0), Units: 2}
+	limit := LimitFor(Basis{DType: tensor.F32, Bound: b})
+	want := tensor.Float64s(tensor.F32, []int{3}, 1, 1, 0)
+	for _, c := range []struct {
+		got   []float64
+		ok    bool
+		first int
+	}{
+		{[]float64{1, 1, 0}, true, 0},
+		{[]float64{1 + 0x1p-22, 1, 0}, true, 0},
+		{[]float64{1 + 0x1p-21, 1, 0}, false, 0},
+		{[]float64{1, 1 + 0x1p-13, 0}, true, 0},
+		{[]float64{1, 1 + 0x1p-11, 0}, false, 1},
+		{[]float64{1, 1, 1e-30}, false, 2},
+		{[]float64{1, math.NaN(), 0}, false, 1},
+	} {
+		d := Judge(want, tensor.Float64s(tensor.F32, []int{3}, c.got...), limit, Options{})
+		if d.OK != c.ok || !c.ok && (len(d.First) != 1 || d.First[0] != c.first) {
+			t.Errorf("%v: %+v", c.got, d)
+		}
+	}
+	if b.Holds(tensor.Float64s(tensor.F32, []int{3}, 1, 1, 0.5)) {
+		t.Error("a value above its Σ|terms| fits the bound")
+	}
+	if !b.Holds(want) {
+		t.Error("values within Σ|terms| do not fit the bound")
+	}
+}
+
+// TestSpacing compares with the neighbours on the grid.
+func TestSpacing(t *testing.T) {
+	for _, v := range []float32{1, 1.5, 2, 3e-39, 1e-45, 0x1p-126, 3.4e38, 1 - 0x1p-24} {
+		next := float64(math.Nextafter32(v, math.MaxFloat32)) - float64(v)
+		if got := Spacing(float64(v), tensor.F32); got != next {
+			t.Errorf("spacing at %v is %v, want %v", v, got, next)
+		}
+	}
+	if Spacing(1, tensor.BF16) != 0x1p-7 || Spacing(1, tensor.F16) != 0x1p-10 || Spacing(1, tensor.F64) != 0x1p-52 {
+		t.Error("spacing at 1")
+	}
+}
+
 func TestLimitFor(t *testing.T) {
 	exact := op.Tol{Class: op.Exact, Reason: "copies"}
 	point := op.Tol{Class: op.Pointwise, ULP: 3, Reason: "exp"}
@@ -199,7 +247,12 @@ func TestLimitFor(t *testing.T) {
 		{"exact", Basis{DType: tensor.F32, Tols: []op.Tol{exact}, Same: true}, op.Exact, 0, 0, "copies"},
 		{"exact on other inputs", Basis{DType: tensor.F32, Tols: []op.Tol{exact}}, op.Exact, 1.3e-6, 1e-5, "inputs differ"},
 		{"the loosest overload", Basis{DType: tensor.F64, Tols: []op.Tol{exact, sum, point}, Same: true}, op.Accumulating, 1e-7, 1e-7, "float64"},
-		{"pointwise", Basis{DType: tensor.F16, Tols: []op.Tol{point}, Same: true}, op.Pointwise, 1e-3, 1e-5, "float16"},
+		{"pointwise", Basis{DType: tensor.F32, Tols: []op.Tol{point}, Same: true}, op.Pointwise, 0, 0, "exp"},
+		{"pointwise on other inputs", Basis{DType: tensor.F16, Tols: []op.Tol{point}}, op.Pointwise, 1e-3, 1e-5, "float16"},
+		{"bounded", Basis{DType: tensor.F32, Tols: []op.Tol{sum}, Bound: bound(0.5, false)}, op.Accumulating, 0, 0, "7 roundings"},
+		{"bounded integers", Basis{DType: tensor.F32, Tols: []op.Tol{sum}, Bound: bound(5, true)}, op.Exact, 0, 0, "every term is an integer"},
+		{"integers beyond exactness", Basis{DType: tensor.F32, Tols: []op.Tol{sum}, Bound: bound(1<<25, true)}, op.Accumulating, 0, 0, "7 roundings"},
+		{"explicit before bounded", Basis{DType: tensor.F32, Bound: bound(5, true), RTol: v(1), ATol: v(1)}, Explicit, 1, 1, "given"},
 		{"bfloat16", Basis{DType: tensor.BF16}, "", 1.6e-2, 1e-5, "bfloat16"},
 		{"explicit", Basis{DType: tensor.F32, Tols: []op.Tol{exact}, Same: true, RTol: v(0.5), ATol: v(0)}, Explicit, 0.5, 0, "given explicitly"},
 		{"explicit rtol", Basis{DType: tensor.C64, RTol: v(0.5)}, Explicit, 0.5, 1e-5, "rtol given explicitly, atol torch"},
@@ -309,11 +362,34 @@ func scan(s, format string, args ...any) bool {
 	return err == nil && n == len(args)
 }
 
+func TestHeatMap(t *testing.T) {
+	want := tensor.New(tensor.F64, 2, 3, 60)
+	got := want.Clone()
+	for i, v := range []float64{0, 0.05, 1, 5, 50} {
+		got.Set(3*60+50+i, complex(v, 0))
+	}
+	lines := HeatMap(want, got, []int{1, 0, 53}, Limit{ATol: 1}, Options{})
+	plain := strings.Repeat("·", 48)
+	if len(lines) != 3 || lines[0] != strings.Repeat("·", 39)+"-+#X"+strings.Repeat("·", 5) || lines[1] != plain {
+		t.Errorf("%q", lines)
+	}
+	if m := HeatMap(want.Select(1, 0), got.Select(1, 0), []int{1, 53}, Limit{}, Options{}); len(m) != 2 {
+		t.Errorf("two rows: %q", m)
+	}
+	if m := HeatMap(tensor.New(tensor.F64, 5), tensor.New(tensor.F64, 5), []int{1}, Limit{}, Options{}); m != nil {
+		t.Errorf("a vector has a map: %q", m)
+	}
+}
+
 func TestAround(t *testing.T) {
 	want := tensor.Float64s(tensor.F64, []int{2, 3}, 1, 2, 3, 4, 5, 6)
 	got := tensor.Float64s(tensor.F64, []int{2, 3}, 1, 2, 3, 4, 5.5, 6)
 	list := Around(want, got.Transpose(0, 1).Clone().Transpose(0, 1), []int{1, 1}, 1, Limit{ATol: 0.25}, Options{})
-	exp := []Sample{{[]int{1, 0}, "4", "4", 0}, {[]int{1, 1}, "5", "5.5", 2}, {[]int{1, 2}, "6", "6", 0}}
+	exp := []Sample{
+		{Index: []int{1, 0}, Want: "4", Got: "4"},
+		{Index: []int{1, 1}, Want: "5", Got: "5.5", Ratio: 2},
+		{Index: []int{1, 2}, Want: "6", Got: "6"},
+	}
 	if diff := cmp.Diff(exp, list); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

@@ -16,6 +16,8 @@ type Sample struct {
 	Want  string `json:"want"`
 	Got   string `json:"got"`
 	Ratio Number `json:"ratio"` // error ÷ limit
+	// Truth is the exact value, where an oracle told it.
+	Truth string `json:"truth,omitempty"`
 }
 
 // Around returns the element at an index of the tensors with up to n
@@ -42,7 +44,7 @@ func sampleAt(want, got *tensor.Tensor, index []int, limit Limit, o Options) Sam
 			limit.Magnitude = limit.Magnitude.Narrow(d, i, 1, 1)
 		}
 	}
-	return Sample{index, Element(want, 0), Element(got, 0), Judge(want, got, limit, o).WorstRatio}
+	return Sample{Index: index, Want: Element(want, 0), Got: Element(got, 0), Ratio: Judge(want, got, limit, o).WorstRatio}
 }
 
 // LeastLimit says which tolerances would just pass where a distance broke the
@@ -72,4 +74,54 @@ func ceil(x float64) string {
 		s = strconv.FormatFloat(v+step, 'g', 3, 64)
 	}
 	return s
+}
+
+// The extent of a heat map.
+const (
+	mapRows    = 16
+	mapColumns = 48
+)
+
+// HeatMap draws the part of the tensors' last two dimensions that lies around
+// an index, a character for each element by its error ÷ limit: "·" none, "-"
+// below a tenth, "+" within the limit, "#" beyond, "X" ten times beyond. It is
+// nil for tensors of fewer than two rows or columns.
+func HeatMap(want, got *tensor.Tensor, index []int, limit Limit, o Options) []string {
+	rank := len(index)
+	if rank < 2 || want.Shape()[rank-2] < 2 || want.Shape()[rank-1] < 2 {
+		return nil
+	}
+	top, rows := window(index[rank-2], want.Shape()[rank-2], mapRows)
+	left, columns := window(index[rank-1], want.Shape()[rank-1], mapColumns)
+	at := slices.Clone(index)
+	var lines []string
+	for r := range rows {
+		line := make([]rune, columns)
+		for c := range columns {
+			at[rank-2], at[rank-1] = top+r, left+c
+			line[c] = heat(sampleAt(want, got, at, limit, o).Ratio)
+		}
+		lines = append(lines, string(line))
+	}
+	return lines
+}
+
+// window returns the start and length of at most n of size entries around i.
+func window(i, size, n int) (start, length int) {
+	length = min(size, n)
+	return min(max(i-length/2, 0), size-length), length
+}
+
+func heat(ratio Number) rune {
+	switch {
+	case ratio == 0:
+		return '·'
+	case ratio < 0.1:
+		return '-'
+	case ratio <= 1:
+		return '+'
+	case ratio <= 10:
+		return '#'
+	}
+	return 'X'
 }

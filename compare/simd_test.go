@@ -113,7 +113,7 @@ var patterns = []struct {
 	}},
 	{"edge of zero", func(r *rng, l rule, i int) (float64, float64) {
 		d := Decades[r.below(len(Decades))] * l.atol
-		return 0, r.sign() * d * (1 + float64(r.below(9)-4)*0x1p-24)
+		return 0, r.sign() * d * (1 + math.Ldexp(float64(r.below(9)-4), -18-r.below(7)))
 	}},
 	{"steps", func(r *rng, l rule, i int) (float64, float64) {
 		w := float32(r.unit())

@@ -40,6 +40,19 @@ type Truth struct {
 	At    []int  `json:"at,omitempty"`
 	Exact string `json:"exact"`
 	Near  int    `json:"near"` // how many nearby inputs the reference was run on
+
+	values *tensor.Tensor
+}
+
+// fill tells the truth of each sample.
+func (t *Truth) fill(samples []compare.Sample) {
+	for i := range samples {
+		v := t.values
+		for d, k := range samples[i].Index {
+			v = v.Narrow(d, k, 1, 1)
+		}
+		samples[i].Truth = compare.Element(v, 0)
+	}
 }
 
 // NearInputs is how many nearby inputs an oracle is asked about.
@@ -70,7 +83,7 @@ func (o *Oracle) settle(w Where, want, got *tensor.Tensor, limit compare.Limit) 
 	if exact == nil || exact.Len() != want.Len() || exact.DType() == want.DType() || limit.Class == compare.Explicit {
 		return nil
 	}
-	t := &Truth{Where: w, Near: len(o.Near)}
+	t := &Truth{Where: w, Near: len(o.Near), values: exact}
 	over := compare.Over(want, got, limit)
 	own := o.ownErrors(w, want)
 	for i := range want.Len() {

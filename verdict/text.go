@@ -87,6 +87,9 @@ func (d *Difference) text(b *strings.Builder) {
 	if d.Diff.Rule == compare.Distance {
 		fmt.Fprintf(b, "  limit       %s\n", d.Limit)
 		fmt.Fprintf(b, "  because     %s\n", d.Limit.Reason)
+		if d.Limit.Magnitude != nil {
+			fmt.Fprintf(b, "              Σ|terms| is %.4g at the worst element\n", float64(d.Terms))
+		}
 		fmt.Fprintf(b, "  error       max abs %s, max rel %s, max ULP %d, mean abs %s, bias %s, cosine %.6g\n",
 			d.Diff.MaxAbs, d.Diff.MaxRel, uint64(d.Diff.MaxULP), d.Diff.MeanAbs, d.Diff.Bias, float64(d.Diff.Cosine))
 		if d.Limit.Magnitude == nil {
@@ -115,15 +118,29 @@ func (t *Truth) text(b *strings.Builder) {
 
 func (d *Difference) excerpt(b *strings.Builder) {
 	w := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(w, "  index\twant\tgot\terror / limit")
+	told := len(d.Around) > 0 && d.Around[0].Truth != ""
+	head := "  index\twant\tgot\t"
+	if told {
+		head += "truth\t"
+	}
+	fmt.Fprintln(w, head+"error / limit")
 	for _, s := range d.Around {
-		mark := ""
+		mark, truth := "", ""
 		if s.Ratio > 1 {
 			mark = "  <"
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s%s\n", tensor.ShapeString(s.Index), s.Want, s.Got, s.Ratio, mark)
+		if told {
+			truth = s.Truth + "\t"
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s%s%s\n", tensor.ShapeString(s.Index), s.Want, s.Got, truth, s.Ratio, mark)
 	}
 	w.Flush()
+	if d.Map != nil {
+		b.WriteString("\n  error / limit by place: · none, - below a tenth, + within, # beyond, X ten times beyond\n")
+		for _, line := range d.Map {
+			fmt.Fprintf(b, "    %s\n", line)
+		}
+	}
 }
 
 func (s *Side) text(b *strings.Builder, name string) {

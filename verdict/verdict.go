@@ -101,6 +101,11 @@ type Difference struct {
 	Truth *Truth `json:"truth,omitempty"`
 	// Around are the elements around the worst one; of the first difference only.
 	Around []compare.Sample `json:"around,omitempty"`
+	// Map draws error ÷ limit over the last two dimensions around the worst
+	// element; of the first difference only. See compare.HeatMap.
+	Map []string `json:"map,omitempty"`
+	// Terms is Σ|terms| of the worst element, where the limit is made of it.
+	Terms compare.Number `json:"terms,omitempty"`
 }
 
 // Margin says how near its limit one passed or failed comparison came.
@@ -222,6 +227,13 @@ func (j *judge) record(w Where, want, got *tensor.Tensor, basis compare.Basis) {
 		kind = Kind(w.Part)
 		if len(j.v.Differences) == 0 {
 			diff.Around = compare.Around(want, got, d.Worst, around, limit, o)
+			diff.Map = compare.HeatMap(want, got, d.Worst, limit, o)
+			if truth != nil {
+				truth.fill(diff.Around)
+			}
+			if limit.Magnitude != nil {
+				diff.Terms = compare.Number(limit.At(d.Worst))
+			}
 		}
 	}
 	diff.Kind = kind
