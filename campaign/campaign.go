@@ -264,12 +264,14 @@ func (b *batch) jobs() []*backend.Job {
 	return jobs
 }
 
+// judgeAll judges what the reference has run. A batch during which the run was
+// cancelled is dropped: its time-outs say nothing of the subject.
 func (l *lane) judgeAll(ctx context.Context, s *schedule, in <-chan *batch) (err error) {
 	for b := range in {
 		if err == nil {
 			err = l.judge(ctx, b)
 		}
-		if err != nil {
+		if err != nil || ctx.Err() != nil {
 			s.stop()
 			continue
 		}
@@ -330,7 +332,9 @@ func (l *lane) verdict(ctx context.Context, job *backend.Job, ref, cand *backend
 	if err != nil {
 		return nil, err
 	}
-	return l.cfg.Judge(job, ref, cand, verdict.Answers(ref, outcomes)), nil
+	o := verdict.Answers(ref, outcomes)
+	o.All = mode == Always
+	return l.cfg.Judge(job, ref, cand, o), nil
 }
 
 func runBatch(ctx context.Context, b backend.Backend, jobs []*backend.Job) ([]*backend.Outcome, error) {

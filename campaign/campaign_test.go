@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"plumb/backend"
 	"plumb/program"
@@ -153,7 +154,58 @@ func TestCancelEndsTheRun(t *testing.T) {
 			}
 		}, OnEnd: func(*verdict.End) {},
 	})
-	if !errors.Is(err, context.Canceled) || n > 100 {
+	if bound := 20 + (runAhead+2)*2*4; !errors.Is(err, context.Canceled) || n > bound {
+		t.Errorf("error %v after %d records, want at most %d", err, n, bound)
+	}
+}
+
+// TestASlowCaseHoldsBackTheOthers: what waits for it is bounded.
+func TestASlowCaseHoldsBackTheOthers(t *testing.T) {
+	var closed atomic.Int32
+	var ran atomic.Int64
+	waiting := int64(0)
+	run := func(p *program.Program) *backend.Outcome {
+		if p.Seed == 0 && p.Name == "slow" {
+			time.Sleep(50 * time.Millisecond)
+			waiting = max(waiting, ran.Load())
+		}
+		ran.Add(1)
+		return &backend.Outcome{Status: backend.OK}
+	}
+	open := func() (backend.Backend, error) { return &fake{run: run, closed: &closed}, nil }
+	records := 0
+	err := Run(t.Context(), Config{
+		Tests: []Test{draws("slow", 1), draws("x", 5000), draws("y", 5000)}, Reference: open, Candidates: []Candidate{{"a", open}}, Jobs: 2, Batch: 4, Judge: judge,
+		OnRecord: func(*verdict.Record) { records++ }, OnEnd: func(*verdict.End) {},
+	})
+	if bound := int64(2 * (runAhead + 2) * 2 * 4); err != nil || records != 10001 || waiting > bound {
+		t.Errorf("error %v, %d records, %d runs while one was slow, want at most %d", err, records, waiting, bound)
+	}
+}
+
+func TestCancelledCasesAreNotJudged(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var closed atomic.Int32
+	run := func(p *program.Program) *backend.Outcome {
+		if p.Seed == 9 {
+			cancel()
+		}
+		if ctx.Err() != nil {
+			return &backend.Outcome{Status: backend.TimedOut}
+		}
+		return &backend.Outcome{Status: backend.OK}
+	}
+	open := func() (backend.Backend, error) { return &fake{run: run, closed: &closed}, nil }
+	n := 0
+	err := Run(ctx, Config{
+		Tests: []Test{draws("x", 100)}, Reference: open, Candidates: []Candidate{{"a", open}}, Jobs: 2, Batch: 4, Judge: judge,
+		OnRecord: func(r *verdict.Record) {
+			if n++; r.Reference.Status != backend.OK || r.Outcome.Status != backend.OK {
+				t.Errorf("case %d was cancelled and is judged", r.Index)
+			}
+		}, OnEnd: func(*verdict.End) {},
+	})
+	if !errors.Is(err, context.Canceled) || n > 9 {
 		t.Errorf("error %v after %d records", err, n)
 	}
 }

@@ -17,6 +17,7 @@ type schedule struct {
 	cfg     *Config
 	tests   []*testState
 	emitted int // tests whose records have all been handed on
+	ahead   int // cases handed out whose records have not been handed on
 	stopped bool
 }
 
@@ -54,15 +55,27 @@ func (s *schedule) next() *batch {
 			return nil
 		}
 		for _, t := range s.tests[s.emitted:] {
-			if n := min(t.want(), max(s.cfg.Batch, 1)); n > 0 {
+			if n := min(t.want(), max(s.cfg.Batch, 1)); n > 0 && s.admits(t) {
 				b := &batch{test: t, first: t.next, cases: make([]caseRun, n)}
 				t.next += n
 				t.flight += n
+				s.ahead += n
 				return b
 			}
 		}
 		s.changed.Wait()
 	}
+}
+
+// runAhead times a lane's batch is how many cases may wait, with all their
+// tensors, for a slow one before them.
+const runAhead = 16
+
+// admits reports whether a batch of the test may begin. At the bound only the
+// next test goes on, and only when it waits for nothing else.
+func (s *schedule) admits(t *testState) bool {
+	bound := runAhead * max(s.cfg.Jobs, 1) * max(s.cfg.Batch, 1)
+	return s.ahead < bound || t == s.tests[s.emitted] && t.flight == 0
 }
 
 // want returns how many more cases are to be handed out.
@@ -113,7 +126,7 @@ func (s *schedule) done(b *batch) {
 func (s *schedule) flush() {
 	for s.emitted < len(s.tests) {
 		t := s.tests[s.emitted]
-		t.handOn(s.cfg)
+		s.ahead -= t.handOn(s.cfg)
 		if t.flight > 0 || t.want() > 0 {
 			return
 		}
@@ -123,11 +136,14 @@ func (s *schedule) flush() {
 	}
 }
 
-func (t *testState) handOn(cfg *Config) {
+// handOn hands on the test's records that are next in order, and returns of
+// how many cases.
+func (t *testState) handOn(cfg *Config) int {
+	first := t.position
 	for {
 		b := t.back[t.position]
 		if b == nil {
-			return
+			return t.position - first
 		}
 		delete(t.back, t.position)
 		t.position += len(b.cases)

@@ -22,28 +22,37 @@ func pair(n int) (a, b *tensor.Tensor) {
 	return a, b
 }
 
-// BenchmarkTensors reports GB/s over two 64 MiB float32 buffers, both counted,
-// beside a plain read of as many bytes.
+// BenchmarkTensors reports GB/s over two 64 MiB tensors, both counted, beside a
+// plain read of as many bytes.
 func BenchmarkTensors(b *testing.B) {
 	want, got := pair(16 << 20)
+	want64, got64 := want.Narrow(0, 0, 8<<20, 1).Convert(tensor.F64), got.Narrow(0, 0, 8<<20, 1).Convert(tensor.F64)
 	def := Default(tensor.F32)
+	steps := Limit{Class: op.Pointwise, RTol: 1e-9, ULP: 8}
 	cases := []struct {
-		name  string
-		got   *tensor.Tensor
-		limit Limit
+		name      string
+		want, got *tensor.Tensor
+		limit     Limit
 	}{
-		{"close", got, def},
-		{"close-ulp", got, Limit{Class: op.Pointwise, RTol: 1e-9, ULP: 8}},
-		{"exact", got, Exactly("")},
-		{"identical", want.Clone(), def},
-		{"transposed", got.Reshape(4096, 4096).Transpose(0, 1), def},
+		{"close", want, got, def},
+		{"close-ulp", want, got, steps},
+		{"exact", want, got, Exactly("")},
+		{"identical", want, want.Clone(), def},
+		{"transposed", want.Reshape(4096, 4096), got.Reshape(4096, 4096).Transpose(0, 1), def},
+		{"float64", want64, got64, def},
+		{"float64-ulp", want64, got64, steps},
 	}
 	for _, c := range cases {
 		b.Run(c.name, func(b *testing.B) {
-			w := want.Reshape(c.got.Shape()...)
 			b.SetBytes(2 * 64 << 20)
 			for b.Loop() {
-				Tensors(w, c.got, c.limit, Options{})
+				Tensors(c.want, c.got, c.limit, Options{})
+			}
+		})
+		b.Run(c.name+"-rules-alone", func(b *testing.B) {
+			b.SetBytes(2 * 64 << 20)
+			for b.Loop() {
+				Passes(c.want, c.got, c.limit, Options{})
 			}
 		})
 	}

@@ -117,6 +117,9 @@ func (c *Console) Summary(s *Summary) {
 	}
 	fmt.Fprintf(c.W, "%s\n", c.color(code, fmt.Sprintf("== %s in %.1fs (%s, %s against %s, seed %d) ==",
 		line, s.Elapsed.Seconds(), plural(s.Tests, "test"), strings.Join(s.Candidates, ", "), s.Reference, s.Seed)))
+	if s.Findings() > 0 {
+		fmt.Fprintln(c.W, "next: save a program above as finding.py, and see it fail again: plumb run finding.py")
+	}
 }
 
 // progress rewrites the live line, at most ten times a second.

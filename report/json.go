@@ -30,6 +30,8 @@ type jsonRecord struct {
 	Reason    string         `json:"reason,omitempty"`
 	Compared  int            `json:"compared"` // tensors and numbers
 	Worst     compare.Number `json:"worst"`    // observed error ÷ limit
+	// Truths are the distances of both sides from the truth (--oracle always).
+	Truths []verdict.Truth `json:"truths,omitempty"`
 	// Finding and Program are the whole verdict and the program of a finding.
 	Finding *verdict.Verdict `json:"finding,omitempty"`
 	Program string           `json:"program,omitempty"`
@@ -39,7 +41,7 @@ type jsonRecord struct {
 func (j *JSON) Record(r *verdict.Record) {
 	v := r.Verdict
 	out := jsonRecord{Test: r.Test, Case: r.Index, ID: r.Program.ID(), Candidate: r.Candidate,
-		Verdict: v.Word, Kind: v.Kind, Reason: v.Reason, Compared: v.Compared, Worst: v.Worst}
+		Verdict: v.Word, Kind: v.Kind, Reason: v.Reason, Compared: v.Compared, Worst: v.Worst, Truths: v.Truths}
 	if isFinding(v.Word) {
 		out.Finding, out.Program = v, r.Program.String()
 	}

@@ -22,6 +22,9 @@ type Oracle struct {
 	Reference *backend.Outcome // what is judged against
 	Truth     *backend.Outcome // the widened program on the same inputs
 	Near      []Nearby
+	// All asks for the distances of every comparison, not only of those that
+	// break a limit.
+	All bool
 }
 
 // Nearby is the reference at inputs that differ a little (see nudge): as the

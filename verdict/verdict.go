@@ -22,6 +22,7 @@
 package verdict
 
 import (
+	"slices"
 	"strings"
 
 	"plumb/backend"
@@ -148,6 +149,9 @@ type Verdict struct {
 	// the candidate's favour.
 	Settled []Truth `json:"settled,omitempty"`
 
+	// Truths are the distances of both sides from the truth, of every
+	// comparison, where the oracle was asked for all.
+	Truths []Truth `json:"truths,omitempty"`
 	// Suspect asks for an oracle: errors within the limit all lean to one side.
 	Suspect bool `json:"suspect,omitempty"`
 }
@@ -200,6 +204,11 @@ func (j *judge) record(w Where, want, got *tensor.Tensor, basis compare.Basis) {
 	d := compare.Judge(want, got, limit, o)
 	j.v.Compared++
 	var truth *Truth
+	if j.policy.Oracle != nil && j.policy.Oracle.All && want != nil && got != nil && slices.Equal(want.Shape(), got.Shape()) {
+		if t := j.policy.Oracle.settle(w, want, got, limit); t != nil {
+			j.v.Truths = append(j.v.Truths, *t)
+		}
+	}
 	if d.OK && limit.Class == op.Pointwise && oneSided(&d) {
 		j.bias(w, want, got, &d)
 	}

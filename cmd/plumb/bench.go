@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -25,7 +24,7 @@ func newBench() *cobra.Command {
 		Use:   "bench",
 		Short: "Measure Plumb: cases per CPU-second, kernels beside PyTorch's",
 	}
-	cmd.AddCommand(newBenchCases(), newBenchKernels())
+	cmd.AddCommand(newBenchCases(), newBenchKernels(), newBenchCompare())
 	return cmd
 }
 
@@ -134,15 +133,6 @@ type nullSink struct{}
 func (nullSink) Record(*verdict.Record)  {}
 func (nullSink) End(*verdict.End)        {}
 func (nullSink) Summary(*report.Summary) {}
-
-// cpuTime returns the CPU time of this process.
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
 
 func (b *caseBench) print(w io.Writer, asJSON bool) error {
 	if asJSON {

@@ -74,7 +74,7 @@ func (r *runner) fileTests(name string, src []byte) ([]campaign.Test, error) {
 		fmt.Fprintf(r.err, "plumb: %s:%d: %s\n", name, n.Line, n.Text)
 	}
 	if len(file.Tests()) == 0 {
-		return nil, fmt.Errorf("%s has no test: write one as\n\n  @autotest()\n  def test_relu():\n      x = random_tensor(ndim=2)\n      return torch.relu(x)\n", name)
+		return nil, fmt.Errorf("%s has no test: write one as\n\n  @autotest()\n  def test_relu():\n      x = random_tensor(ndim=2)\n      return torch.relu(x)", name)
 	}
 	var out []campaign.Test
 	for _, t := range file.Tests() {

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 
@@ -32,7 +33,8 @@ func main() {
 	rates32("rates32", plain)
 	rates32("ratesWide32", wide)
 	rates32("ratesULP32", ulp)
-	count()
+	count("count8", 8)
+	count("count4", 4)
 	within32("within32", false)
 	within32("withinULP32", true)
 	sums64()
@@ -404,13 +406,13 @@ func (k *rate) binULP(r, steps VecVirtual, i int) (bins, least VecVirtual) {
 	return bins, r
 }
 
-func count() {
-	const name = "count"
+// count counts small bytes, the first of the given number of values.
+func count(name string, values int) {
 	TEXT(name, NOSPLIT, "func(bins *int8, n int, out *[8]uint64)")
 	Pragma("noescape")
-	Doc(name + " counts each of 0 to 7 among n bytes, a multiple of 32 below 8192.")
+	Doc(fmt.Sprintf("%s counts each of 0 to %d among n bytes, a multiple of 32 below 8192.", name, values-1))
 	bins, n := Load(Param("bins"), GP64()), Load(Param("n"), GP64())
-	counts := zeros(8)
+	counts := zeros(values)
 	loop(name+"_loop", n, 32, func() {
 		x := YMM()
 		VMOVDQU(Mem{Base: bins}, x)
