@@ -7,6 +7,7 @@ import (
 
 	"plumb/backend"
 	"plumb/op"
+	"plumb/ops"
 	"plumb/program"
 	"plumb/tensor"
 	"plumb/verdict"
@@ -119,5 +120,29 @@ func TestKnownFaults(t *testing.T) {
 		if c.got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, c.got, c.want)
 		}
+	}
+}
+
+// TestScalarTruthInFloat64: where there is no wider reference, a scalar
+// function is computed exactly.
+func TestScalarTruthInFloat64(t *testing.T) {
+	data := tensor.Float64s(tensor.F64, []int{2}, 0.3, -0.7)
+	p := &program.Program{
+		Inputs: []program.Input{{Name: "x0", DType: tensor.F64, Shape: []int{2}, Fill: program.Fill{Dist: program.Literal, Data: data}}},
+		Calls:  []program.Call{{Result: "y", Target: "torch.tanh", Args: []any{program.Ref("x0")}}},
+	}
+	right := tensor.Float64s(tensor.F64, []int{2}, 0.2913126124515909, -0.6043677771171636)
+	wrong := right.Clone()
+	wrong.Set(1, complex(right.Float(1)*(1+40*0x1p-52), 0))
+	outcome := func(y *tensor.Tensor) *backend.Outcome {
+		return &backend.Outcome{Status: backend.OK, Values: []backend.Value{{Tensor: y}}}
+	}
+	policy := verdict.Policy{Table: ops.Table(), Tols: func(string) []op.Tol { return []op.Tol{ops.Table().Def("tanh").Tol} }}
+	if v := verdict.Judge(p, outcome(wrong), outcome(right), policy); v.Word != verdict.Aligned || len(v.Settled) != 1 {
+		t.Errorf("the reference is 40 ULP off, the candidate right: %s", v.Text())
+	}
+	v := verdict.Judge(p, outcome(right), outcome(wrong), policy)
+	if v.Word != verdict.Misaligned || !strings.Contains(v.Text(), "(correctly rounded)") {
+		t.Errorf("the candidate is 40 ULP off: %s", v.Text())
 	}
 }

@@ -109,8 +109,11 @@ func (t *Truth) text(b *strings.Builder) {
 	if t == nil {
 		return
 	}
-	fmt.Fprintf(b, "  truth       the candidate is off by up to %s, the reference by %s (the reference in float64, here and on %s)\n",
-		t.Candidate, t.Reference, plural(t.Near, "nearby input"))
+	source := "correctly rounded"
+	if t.Near > 0 {
+		source = "the reference in float64, here and on " + plural(t.Near, "nearby input")
+	}
+	fmt.Fprintf(b, "  truth       the candidate is off by up to %s, the reference by %s (%s)\n", t.Candidate, t.Reference, source)
 	if t.At != nil {
 		fmt.Fprintf(b, "              at %s the exact value is %s; the candidate is %s x as far from it as is allowed\n", tensor.ShapeString(t.At), t.Exact, t.Ratio)
 	}

@@ -161,6 +161,8 @@ type Policy struct {
 	// Tols returns the numerics of the operators that answer to a public name;
 	// none when it is unknown. Nil knows no operator.
 	Tols func(target string) []op.Tol
+	// Table, where set, lets a scalar function's result be computed exactly.
+	Table *op.Table
 	// Bounds returns the rounding-error bounds of the program; nil has none.
 	Bounds func() *compare.Bounds
 	// Oracle decides about differences beyond their limit; nil leaves them.
@@ -205,15 +207,19 @@ func (j *judge) record(w Where, want, got *tensor.Tensor, basis compare.Basis) {
 	j.v.Compared++
 	var truth *Truth
 	if j.policy.Oracle != nil && j.policy.Oracle.All && want != nil && got != nil && slices.Equal(want.Shape(), got.Shape()) {
-		if t := j.policy.Oracle.settle(w, want, got, limit); t != nil {
+		if t := j.policy.Oracle.settle(w, want, got, limit, nil); t != nil {
 			j.v.Truths = append(j.v.Truths, *t)
 		}
 	}
 	if d.OK && limit.Class == op.Pointwise && oneSided(&d) {
 		j.bias(w, want, got, &d)
 	}
-	if d.Rule == compare.Distance && j.policy.Oracle != nil {
-		truth = j.policy.Oracle.settle(w, want, got, limit)
+	if d.Rule == compare.Distance {
+		var scalar *tensor.Tensor
+		if basis.Same {
+			scalar = j.scalarTruth(w, want)
+		}
+		truth = j.policy.Oracle.settle(w, want, got, limit, scalar)
 		if truth != nil && truth.Ratio <= 1 {
 			d.OK, d.WorstRatio, limit.Class = true, truth.Ratio, Relative
 			j.v.Settled = append(j.v.Settled, *truth)

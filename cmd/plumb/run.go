@@ -219,7 +219,9 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 	}
 	policy.Reference = r.backends.is[r.reference]
 	r.policy = policy
-	cfg.Oracle = campaign.OracleMode(r.oracle)
+	if cfg.Oracle = campaign.OracleMode(r.oracle); cfg.Oracle != campaign.OracleOff {
+		policy.Table = ops.Table()
+	}
 	own := native.New(ops.Table(), nn.Modules())
 	cfg.Judge = func(job *backend.Job, ref, cand *backend.Outcome, o *verdict.Oracle) *verdict.Verdict {
 		policy := policy

@@ -23,7 +23,7 @@ backend/worker:   tensor op program backend
 backend/recorded: tensor program backend safetensors
 script:           tensor choice op program gen backend
 compare:          tensor op
-verdict:          tensor choice op program backend compare
+verdict:          tensor choice op program exact backend compare
 margins:          op program compare verdict
 campaign:         tensor choice op program backend script compare verdict
 report:           compare verdict

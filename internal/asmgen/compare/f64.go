@@ -22,6 +22,8 @@ func sums64() {
 	VBROADCASTSD(Mem{Base: in, Disp: 8}, atol)
 	sum := zeros(7)
 	loop(name+"_loop", n, 4, func() {
+		PREFETCHT1(Mem{Base: w, Disp: 2 * ahead})
+		PREFETCHT1(Mem{Base: g, Disp: 2 * ahead})
 		x, y, e, t := YMM(), YMM(), YMM(), YMM()
 		VMOVUPD(Mem{Base: w}, x)
 		VMOVUPD(Mem{Base: g}, y)
