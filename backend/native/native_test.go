@@ -1,0 +1,161 @@
+package native
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"plumb/backend"
+	"plumb/nn"
+	"plumb/op"
+	"plumb/ops"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// text parses a program without its header.
+func text(t *testing.T, lines string) *program.Program {
+	t.Helper()
+	p, err := program.Parse("p.py", lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Check(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func jobOf(p *program.Program) *backend.Job {
+	j := &backend.Job{Program: p}
+	for i := range p.Inputs {
+		j.Inputs = append(j.Inputs, p.Inputs[i].Materialize())
+	}
+	return j
+}
+
+func outcomeOf(t *testing.T, table *op.Table, j *backend.Job) *backend.Outcome {
+	t.Helper()
+	out, err := New(table, nn.Modules()).Run(context.Background(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestHowRunsEnd(t *testing.T) {
+	x := "x = tensor((2, 3), torch.float32, uniform(-1, 1, key=1), requires_grad=True)\n"
+	for _, c := range []struct {
+		lines   string
+		status  backend.Status
+		class   string
+		message string
+		call    int
+	}{
+		{"y = torch.relu(x)", backend.OK, "", "", 0},
+		{"y = torch.nosuch(x)", backend.Unsupported, "", "unknown operator torch.nosuch", 0},
+		{"m = torch.nn.NoSuch(3)", backend.Unsupported, "", "unknown operator torch.nn.NoSuch", 0},
+		{"y = torch.relu(x)\nz = torch.reshape(y, (4,))", backend.Raised, "RuntimeError", "reshape", 1},
+		{"y = torch.sum(x, dim=5)", backend.Raised, "IndexError", "sum", 0},
+		{"y = torch.relu(x, 1, 2)", backend.Raised, "TypeError", "relu", 0},
+		{"y = torch.max(x, dim=1)\nz = y[2]", backend.Raised, "IndexError", "tuple index out of range", 1},
+		{"y = torch.max(x, dim=1)\nz = y.indices\nz.backward()", backend.Raised, "RuntimeError", "does not require grad", 2},
+	} {
+		out := outcomeOf(t, ops.Table(), jobOf(text(t, x+c.lines)))
+		if out.Status != c.status || out.Class != c.class || !strings.Contains(out.Message, c.message) || out.Call != c.call {
+			t.Errorf("%s: %s %s %q in call %d", c.lines, out.Status, out.Class, out.Message, out.Call)
+		}
+	}
+}
+
+func TestPanicIsACrash(t *testing.T) {
+	broken := *ops.Table().Def("relu")
+	broken.Kernels = []op.Kernel{{Name: "broken", Run: func(*op.Run) error { panic("index out of range") }}}
+	table, err := op.NewTable(&broken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := outcomeOf(t, table, jobOf(text(t, "x = tensor((2,), torch.float32, uniform(0, 1, key=1))\ny = torch.relu(x)")))
+	if out.Status != backend.Crashed || !strings.Contains(out.Message, "index out of range") {
+		t.Errorf("%s %s", out.Status, out.Message)
+	}
+}
+
+// TestModuleState: initial values are those of the job, results and gradients
+// follow from them, and buffers are reported after the last call.
+func TestModuleState(t *testing.T) {
+	p := text(t, "x = tensor((2, 2), torch.float32, [1.0, 2.0, 3.0, 4.0], requires_grad=True)\n"+
+		"m = torch.nn.Linear(2, 1)\nb = torch.nn.BatchNorm1d(2)\nn = b(x)\ny = m(x)\ny.backward()")
+	j := jobOf(p)
+	weight, bias := tensor.Float64s(tensor.F32, []int{1, 2}, 10, 100), tensor.Float64s(tensor.F32, []int{1}, 0.5)
+	j.State = map[string]backend.State{"m": {{Name: "weight", Tensor: weight}, {Name: "bias", Tensor: bias}}}
+	out := outcomeOf(t, ops.Table(), j)
+	if out.Status != backend.OK {
+		t.Fatal(out.Message)
+	}
+	check := func(what string, got *tensor.Tensor, want ...float64) {
+		t.Helper()
+		if got == nil || got.Len() != len(want) {
+			t.Fatalf("%s is %v", what, got)
+		}
+		for i, w := range want {
+			if got.Float(i) != w {
+				t.Errorf("%s[%d] is %v, want %v", what, i, got.Float(i), w)
+			}
+		}
+	}
+	check("y", out.Values[3].Tensor, 210.5, 430.5)
+	check("gradient of x", out.Grads["x"], 10, 100, 10, 100)
+	check("gradient of the weight", out.ParamGrads["m"][0].Tensor, 4, 6)
+	check("gradient of the bias", out.ParamGrads["m"][1].Tensor, 2)
+	check("initial weight", out.Initial["m"][0].Tensor, 10, 100)
+	for _, n := range out.Final["b"] {
+		if n.Name == "running_mean" {
+			check("running mean", n.Tensor, float64(float32(2)*float32(0.1)), float64(float32(3)*float32(0.1)))
+		}
+	}
+	out = outcomeOf(t, ops.Table(), jobOf(p))
+	if s := out.Initial["m"]; len(s) != 2 || s[0].Tensor.SameBits(tensor.New(tensor.F32, 1, 2)) {
+		t.Errorf("without given state the parameters are %v", s)
+	}
+}
+
+// TestInputsAreNotChanged: batch_norm updates running statistics in place.
+func TestInputsAreNotChanged(t *testing.T) {
+	j := jobOf(text(t, "x = tensor((4, 2), torch.float32, uniform(-1, 1, key=1))\n"+
+		"mean = tensor((2,), torch.float32, [0.0, 0.0])\nvar = tensor((2,), torch.float32, [1.0, 1.0])\n"+
+		"y = torch.nn.functional.batch_norm(x, mean, var, training=True)\nz = torch.add(mean, 0)"))
+	out := outcomeOf(t, ops.Table(), j)
+	if out.Status != backend.OK {
+		t.Fatal(out.Message)
+	}
+	if j.Inputs[1].Float(0) != 0 {
+		t.Error("the caller's tensor was changed")
+	}
+	if out.Values[1].Tensor.Float(0) == 0 {
+		t.Error("the update is not seen by the next call")
+	}
+}
+
+// TestBounds: Σ|terms| of a product and of its gradients, and where bounds end.
+func TestBounds(t *testing.T) {
+	j := jobOf(text(t, "x = tensor((1, 2), torch.float32, [1.0, -2.0], requires_grad=True)\n"+
+		"w = tensor((2, 1), torch.float32, [-3.0, 4.0], requires_grad=True)\n"+
+		"y = torch.matmul(x, w)\nz = torch.sub(y, 5)\ne = torch.exp(z)\nz.backward()"))
+	b := New(ops.Table(), nn.Modules()).Bounds(j)
+	if got := b.Values[0]; got == nil || got.Magnitude.Float(0) != 11 || !got.Integral {
+		t.Errorf("product: %+v", got)
+	}
+	if got := b.Values[1]; got == nil || got.Magnitude.Float(0) != 16 || got.Units <= b.Values[0].Units {
+		t.Errorf("difference: %+v", got)
+	}
+	if b.Values[2] != nil {
+		t.Errorf("exp has a bound: %+v", b.Values[2])
+	}
+	j = jobOf(text(t, "x = tensor((1, 2), torch.float32, [1.0, -2.0], requires_grad=True)\n"+
+		"w = tensor((2, 1), torch.float32, [-3.0, 4.0], requires_grad=True)\ny = torch.matmul(x, w)\ny.backward()"))
+	b = New(ops.Table(), nn.Modules()).Bounds(j)
+	if got := b.Grads["x"]; got == nil || got.Magnitude.Float(0) != 3 || got.Magnitude.Float(1) != 4 {
+		t.Errorf("gradient of x: %+v", got)
+	}
+}
