@@ -11,7 +11,7 @@ import (
 
 // All returns the operators of every family.
 func All() []*op.Def {
-	return slices.Concat(unaryOps, binaryOps, reduceOps, shapeOps, contractOps, convOps, poolOps, normOps)
+	return slices.Concat(unaryOps, mathOps, activationOps, predicateOps, binaryOps, reduceOps, shapeOps, contractOps, convOps, poolOps, normOps)
 }
 
 // Table returns the table of All.

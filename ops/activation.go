@@ -1,0 +1,560 @@
+package ops
+
+import (
+	"math"
+	"slices"
+
+	"plumb/kernel"
+	"plumb/op"
+	"plumb/tensor"
+)
+
+// PyTorch's constants of selu, from Klambauer et al., "Self-Normalizing Neural
+// Networks" (2017).
+const (
+	seluAlpha = 1.6732632423543772848170429916717
+	seluScale = 1.0507009873554804934193349852946
+)
+
+var activationOps = []*op.Def{
+	{
+		Sig:     "clamp(Tensor input, Scalar? min=None, Scalar? max=None) -> Tensor",
+		Names:   both("clamp", "clip"),
+		Doc:     "Limits each element: min(max(x, min), max). The gradient is 1 at the bounds.",
+		Check:   firstError(needsBound, checkBounds("min", "max")),
+		Infer:   elementwise(promoted("input", "min", "max"), "input"),
+		Kernels: clampKernels("min", "max"),
+		Grad:    func(g *op.Grad) { clampGrad(g, "min", "max") },
+		Sample: func(s *op.Sampler) []any {
+			x := awayFrom(s, -2, 2, -0.5, 1)
+			switch s.Index(3) {
+			case 0:
+				return []any{x, -0.5}
+			case 1:
+				return []any{x, op.Kw("max", 1.0)}
+			}
+			return []any{x, -0.5, 1.0}
+		},
+		Tol: exactTol("the input or a bound"),
+	},
+	oneBound("clamp_min", "min", "Raises each element to a lower bound: max(x, min)."),
+	oneBound("clamp_max", "max", "Lowers each element to an upper bound: min(x, max)."),
+	{
+		Sig:    "relu6(Tensor input, bool inplace=False) -> Tensor",
+		Names:  []string{"torch.nn.functional.relu6"},
+		Doc:    "Limits each element to [0, 6]: min(max(x, 0), 6). The gradient is 0 at the bounds.",
+		Traits: op.Idempotent,
+		Check:  firstError(rejectInplace, rejectTypes("input", append(complexTypes, tensor.Bool)...)),
+		Infer:  sameAs("input"),
+		Kernels: unary{
+			f32: kernel.Clamp[float32](0, 6), f64: kernel.Clamp[float64](0, 6), i64: kernel.Clamp[int64](0, 6),
+		}.kernels(),
+		Grad: func(g *op.Grad) {
+			g.To("input", func() op.Value { return between(g, g.G(), op.ScalarOf(0.0), op.ScalarOf(6.0)) })
+		},
+		Sample: func(s *op.Sampler) []any { return []any{awayFrom(s, -3, 9, 0, 6)} },
+		Exact:  func(x ...float64) float64 { return min(max(x[0], 0), 6) },
+		Tol:    exactTol("the input or a bound"),
+	},
+	{
+		Sig:    "hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0, bool inplace=False) -> Tensor",
+		More:   []string{"hardtanh(Tensor input, Scalar min_val=-1.0, Scalar max_val=1.0, bool inplace=False) -> Tensor"},
+		Names:  []string{"torch.nn.functional.hardtanh"},
+		Doc:    "Limits each element to [min_val, max_val]: min(max(x, min_val), max_val). The gradient is 0 at the bounds.",
+		Traits: op.Idempotent,
+		Check:  firstError(rejectInplace, rejectTypes("input", append(complexTypes, tensor.Bool)...), realNumbers("min_val", "max_val"), unsignedLimits),
+		Infer:  sameAs("input"),
+		Kernels: parametric(func(a op.Args) unary {
+			lo, hi := parameter(a, "min_val"), parameter(a, "max_val")
+			return unary{f32: kernel.Clamp(float32(lo), float32(hi)), f64: kernel.Clamp(lo, hi), i64: kernel.Clamp(int64(lo), int64(hi))}
+		}, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64], i64: kernel.Relu[int64]}),
+		Grad: func(g *op.Grad) {
+			g.To("input", func() op.Value {
+				return between(g, g.G(), number(g.Args, "min_val"), number(g.Args, "max_val"))
+			})
+		},
+		Sample: func(s *op.Sampler) []any {
+			if s.Bool() {
+				return []any{awayFrom(s, -2, 2, -1, 1)}
+			}
+			return []any{awayFrom(s, -2, 2, -0.5, 1.25), -0.5, 1.25}
+		},
+		Exact: func(x ...float64) float64 { return min(max(x[0], -1), 1) },
+		Tol:   exactTol("the input or a bound"),
+	},
+	activation("silu", "Sigmoid linear unit: x / (1 + e^-x).", op.Def{
+		Check:   firstError(rejectInplace, rejectTypes("input", integralSet...)),
+		Kernels: through(kernel.Silu, kernel.SiluComplex),
+		Grad:    slope(siluSlope),
+		Sample:  sampleUnary(-3, 3),
+		Exact:   exactly(kernel.Silu),
+		Tol:     ulpTol(6, "exp 3 ULP, then an addition and a division of 2.5: "+openCL),
+	}),
+	activation("mish", "Self-regularised unit: x·tanh(log(1 + e^x)).", op.Def{
+		Kernels: through(kernel.Mish, nil),
+		Grad:    slope(mishSlope),
+		Sample:  sampleUnary(-3, 3),
+		Exact:   exactly(kernel.Mish),
+		Tol:     ulpTol(11, "exp 3 ULP, log1p 2, tanh 5 and a multiplication: "+openCL),
+	}),
+	activation("hardswish", "Hard swish: x·min(max(x + 3, 0), 6) / 6. Its gradient is -1/2 at -3 and 1 at 3.", op.Def{
+		Kernels: through(kernel.Hardswish, nil),
+		Grad:    slope(hardswishSlope),
+		Sample:  func(s *op.Sampler) []any { return []any{awayFrom(s, -5, 5, -3, 3)} },
+		Exact:   exactly(kernel.Hardswish),
+		Tol:     ulpTol(4, "an addition, a multiplication and a division of 2.5: "+openCL),
+	}),
+	activation("hardsigmoid", "Hard sigmoid: min(max(x + 3, 0), 6) / 6. Its gradient is 0 at -3 and 3.", op.Def{
+		Kernels: through(kernel.Hardsigmoid, nil),
+		Grad: func(g *op.Grad) {
+			g.To("input", func() op.Value {
+				x := g.Value("input")
+				inside := g.Op("where", g.Op("lt", x, 3), g.Op("gt", x, -3), false)
+				return g.Op("where", inside, g.Div(g.G(), 6), 0.0)
+			})
+		},
+		Sample: func(s *op.Sampler) []any { return []any{awayFrom(s, -5, 5, -3, 3)} },
+		Exact:  exactly(kernel.Hardsigmoid),
+		Tol:    ulpTol(3, "an addition and a division of 2.5: "+openCL),
+	}),
+	{
+		Sig:   "elu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor",
+		More:  []string{"elu(Tensor input, Scalar alpha, bool inplace=False) -> Tensor"},
+		Names: []string{"torch.nn.functional.elu"},
+		Doc:   "Exponential linear unit: x for x > 0, alpha·(e^x - 1) elsewhere, and so its gradient.",
+		Check: firstError(rejectInplace, floatsOnly, realNumbers("alpha")),
+		Infer: sameAs("input"),
+		Kernels: parametric(func(a op.Args) unary {
+			return realFunc(kernel.Elu(number(a, "alpha").Float(), 1, 1))
+		}, realFunc(math.Exp)),
+		Grad:   func(g *op.Grad) { eluGrad(g, number(g.Args, "alpha").Float(), 1, 1) },
+		Sample: sampleAlpha(-1, 2),
+		Exact:  exactly(kernel.Elu(1, 1, 1)),
+		Tol:    ulpTol(4, "expm1 3 ULP and a multiplication: "+openCL),
+	},
+	{
+		Sig:   "celu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor",
+		More:  []string{"celu(Tensor input, Scalar alpha, bool inplace=False) -> Tensor"},
+		Names: []string{"torch.celu", "torch.nn.functional.celu"},
+		Doc:   "Continuously differentiable exponential linear unit: x for x > 0, alpha·(e^(x/alpha) - 1) elsewhere.",
+		Check: firstError(rejectInplace, floatsOnly, realNumbers("alpha"), alphaNotZero),
+		Infer: sameAs("input"),
+		Kernels: parametric(func(a op.Args) unary {
+			alpha := number(a, "alpha").Float()
+			return realFunc(kernel.Elu(alpha, 1, 1/alpha))
+		}, realFunc(math.Exp)),
+		Grad: func(g *op.Grad) {
+			alpha := number(g.Args, "alpha").Float()
+			eluGrad(g, alpha, 1, 1/alpha)
+		},
+		Sample: sampleAlpha(0.5, 2),
+		Exact:  exactly(kernel.Elu(1, 1, 1)),
+		Tol:    ulpTol(7, "a division of 2.5, expm1 3 ULP and a multiplication: "+openCL),
+	},
+	{
+		Sig:     "selu(Tensor input, bool inplace=False) -> Tensor",
+		Names:   []string{"torch.selu", "torch.nn.functional.selu"},
+		Doc:     "Scaled exponential linear unit: s·x for x > 0, s·a·(e^x - 1) elsewhere, with s = 1.0507… and a = 1.6732….",
+		Check:   firstError(rejectInplace, floatsOnly),
+		Infer:   sameAs("input"),
+		Kernels: through(kernel.Elu(seluAlpha*seluScale, seluScale, 1), nil),
+		Grad:    func(g *op.Grad) { eluGrad(g, seluAlpha*seluScale, seluScale, 1) },
+		Sample:  func(s *op.Sampler) []any { return []any{awayFrom(s, -3, 3, 0)} },
+		Exact:   exactly(kernel.Elu(seluAlpha*seluScale, seluScale, 1)),
+		Tol:     ulpTol(5, "expm1 3 ULP and two multiplications: "+openCL),
+	},
+	{
+		Sig:   "softplus(Tensor input, float beta=1.0, float threshold=20.0) -> Tensor",
+		More:  []string{"softplus(Tensor input, Scalar beta=1, Scalar threshold=20) -> Tensor"},
+		Names: []string{"torch.nn.functional.softplus"},
+		Doc:   "Smooth rectifier: log(1 + e^(beta·x)) / beta, and x where beta·x > threshold.",
+		Check: firstError(floatsOnly, realNumbers("beta", "threshold")),
+		Infer: sameAs("input"),
+		Kernels: parametric(func(a op.Args) unary {
+			beta, threshold := number(a, "beta").Float(), number(a, "threshold").Float()
+			return unary{f32: kernel.Each32(kernel.Softplus32(beta, threshold)), f64: kernel.Each64(kernel.Softplus64(beta, threshold))}
+		}, realFunc(math.Exp)),
+		Grad: func(g *op.Grad) {
+			g.To("input", func() op.Value {
+				c, x := wide(g, g.G()), g.Mul(wide(g, g.Value("input")), number(g.Args, "beta"))
+				return g.Op("where", g.Op("gt", x, number(g.Args, "threshold")), c, g.Mul(c, g.Op("sigmoid", x)))
+			})
+		},
+		Sample: func(s *op.Sampler) []any {
+			if s.Bool() {
+				return []any{s.Tensor(-4, 4, s.Shape(0, 4)...)}
+			}
+			return []any{awayFrom(s, -2, 2, 0.5), 2.0, 1.0}
+		},
+		Exact: exactly(kernel.Softplus64(1, 20)),
+		Tol:   ulpTol(8, "a multiplication, exp 3 ULP, log1p 2 and a division of 2.5: "+openCL),
+	},
+	{
+		Sig:     "logsigmoid(Tensor input) -> Tensor",
+		Names:   []string{"torch.nn.functional.logsigmoid"},
+		Doc:     "Logarithm of the logistic function: log(1 / (1 + e^-x)).",
+		Check:   floatsOnly,
+		Infer:   sameAs("input"),
+		Kernels: through(kernel.Logsigmoid, nil),
+		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("sigmoid", g.Neg(x)) }),
+		Sample:  sampleUnary(-3, 3),
+		Exact:   exactly(kernel.Logsigmoid),
+		Tol:     ulpTol(6, "exp 3 ULP, log1p 2 and a subtraction: "+openCL),
+	},
+	{
+		Sig:     "softsign(Tensor input) -> Tensor",
+		Names:   []string{"torch.nn.functional.softsign"},
+		Doc:     "Soft sign: x / (1 + |x|). Integers give float32.",
+		Check:   rejectTypes("input", tensor.Bool),
+		Infer:   floatAs("input"),
+		Kernels: through(kernel.Softsign, kernel.SoftsignComplex),
+		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return softsignGrad(g) }) },
+		Sample:  sampleDistinct,
+		Exact:   exactly(kernel.Softsign),
+		Tol:     ulpTol(3, "an addition and a division of 2.5: "+openCL),
+	},
+	{
+		Sig:     "tanhshrink(Tensor input) -> Tensor",
+		Names:   []string{"torch.nn.functional.tanhshrink"},
+		Doc:     "Shrinkage by the hyperbolic tangent: x - tanh x. Integers give float32.",
+		Check:   rejectTypes("input", tensor.Bool),
+		Infer:   floatAs("input"),
+		Kernels: through(kernel.Tanhshrink, kernel.TanhshrinkComplex),
+		Grad: slope(func(g *op.Grad, x op.Value) op.Value {
+			t := g.Op("tanh", x)
+			return g.Mul(t, t)
+		}),
+		Sample: sampleUnary(-3, 3),
+		Exact:  exactly(kernel.Tanhshrink),
+		Tol: op.Tol{
+			Class: op.Accumulating, Terms: func(op.Args) int { return 2 },
+			Reason: "the terms of x - tanh x cancel near 0",
+		},
+	},
+	shrink("softshrink", "Soft shrinkage: x - lambd for x > lambd, x + lambd for x < -lambd, 0 elsewhere.", op.Def{
+		Names: []string{"torch.nn.functional.softshrink"},
+		Check: firstError(floatsOnly, realNumbers("lambd"), lambdNotNegative),
+		Kernels: parametric(func(a op.Args) unary {
+			lambda := number(a, "lambd").Float()
+			return unary{f32: kernel.Softshrink(float32(lambda)), f64: kernel.Softshrink(lambda)}
+		}, realFunc(math.Exp)),
+		Exact: func(x ...float64) float64 { return x[0] - min(max(x[0], -0.5), 0.5) },
+		Tol:   ulpTol(1, "one rounding: "+openCL),
+	}),
+	shrink("hardshrink", "Hard shrinkage: 0 for -lambd ≤ x ≤ lambd, x elsewhere.", op.Def{
+		Names:  append(both("hardshrink"), "torch.nn.functional.hardshrink"),
+		Traits: op.Idempotent,
+		Check:  firstError(floatsOnly, realNumbers("lambd")),
+		Kernels: parametric(func(a op.Args) unary {
+			lambda := parameter(a, "lambd")
+			return unary{f32: kernel.Hardshrink(float32(lambda)), f64: kernel.Hardshrink(lambda)}
+		}, realFunc(math.Exp)),
+		Exact: func(x ...float64) float64 {
+			if math.Abs(x[0]) <= 0.5 {
+				return 0
+			}
+			return x[0]
+		},
+		Tol: exactTol("the input or zero"),
+	}),
+	{
+		Sig:   "threshold(Tensor input, float threshold, float value, bool inplace=False) -> Tensor",
+		More:  []string{"threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) -> Tensor"},
+		Names: []string{"torch.threshold", "torch.nn.functional.threshold"},
+		Doc:   "Replaces small elements: value for x ≤ threshold, x elsewhere. The gradient is 0 at the threshold.",
+		Check: firstError(rejectInplace, rejectTypes("input", append(complexTypes, tensor.Bool)...), realNumbers("threshold", "value")),
+		Infer: sameAs("input"),
+		Kernels: parametric(func(a op.Args) unary {
+			limit, value := parameter(a, "threshold"), parameter(a, "value")
+			return unary{
+				f32: kernel.Threshold(float32(limit), float32(value)), f64: kernel.Threshold(limit, value),
+				i64: kernel.Threshold(int64(limit), int64(value)),
+			}
+		}, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64], i64: kernel.Relu[int64]}),
+		Grad: func(g *op.Grad) {
+			g.To("input", func() op.Value {
+				return g.Op("where", g.Op("le", g.Value("input"), number(g.Args, "threshold")), 0.0, g.G())
+			})
+		},
+		Sample: func(s *op.Sampler) []any { return []any{awayFrom(s, -2, 2, 0.5), 0.5, s.Float(-3, 3)} },
+		Tol:    exactTol("the input or the value"),
+	},
+}
+
+// activation completes a function of torch.nn.functional without parameters.
+// It takes floats unless its check says otherwise.
+func activation(id, doc string, d op.Def) *op.Def {
+	d.Sig = id + "(Tensor input, bool inplace=False) -> Tensor"
+	d.Names = []string{"torch.nn.functional." + id}
+	d.Doc = doc
+	d.Infer = sameAs("input")
+	if d.Check == nil {
+		d.Check = firstError(rejectInplace, floatsOnly)
+	}
+	return &d
+}
+
+// shrink completes a shrinkage by lambd, whose gradient is 0 within the bounds.
+func shrink(id, doc string, d op.Def) *op.Def {
+	d.Sig = id + "(Tensor input, float lambd=0.5) -> Tensor"
+	d.More = []string{id + "(Tensor input, Scalar lambd) -> Tensor"}
+	d.Doc = doc
+	d.Infer = sameAs("input")
+	d.Grad = func(g *op.Grad) {
+		g.To("input", func() op.Value {
+			x, lambda := g.Value("input"), parameter(g.Args, "lambd")
+			low := g.Op("where", g.Op("ge", x, -lambda), 0.0, g.G())
+			return g.Op("where", g.Op("le", x, lambda), low, g.G())
+		})
+	}
+	d.Sample = func(s *op.Sampler) []any {
+		if s.Bool() {
+			return []any{awayFrom(s, -2, 2, -0.5, 0.5)}
+		}
+		return []any{awayFrom(s, -2, 2, -0.25, 0.25), 0.25}
+	}
+	return &d
+}
+
+// oneBound is a clamp with one bound, which must be given.
+func oneBound(id, bound, doc string) *op.Def {
+	return &op.Def{
+		Sig:     id + "(Tensor input, Scalar " + bound + ") -> Tensor",
+		Names:   both(id),
+		Doc:     doc + " The gradient is 1 at the bound.",
+		Traits:  op.Idempotent,
+		Check:   checkBounds(bound),
+		Infer:   elementwise(promoted("input", bound), "input"),
+		Kernels: clampKernels(bound),
+		Grad:    func(g *op.Grad) { clampGrad(g, bound) },
+		Sample:  func(s *op.Sampler) []any { return []any{awayFrom(s, -2, 2, 0.5), 0.5} },
+		Tol:     exactTol("the input or a bound"),
+	}
+}
+
+func needsBound(a op.Args) error {
+	if !a.Has("min") && !a.Has("max") {
+		return op.RuntimeError("At least one of 'min' or 'max' must not be None")
+	}
+	return nil
+}
+
+// checkBounds rejects results and bounds that clamp has no kernel for.
+func checkBounds(bounds ...string) func(op.Args) error {
+	return func(a op.Args) error {
+		d := a.Promoted(append([]string{"input"}, bounds...)...)
+		if d.IsComplex() || d == tensor.Bool {
+			return op.RuntimeError("not implemented for %s", d)
+		}
+		for _, b := range bounds {
+			if a.Has(b) {
+				if err := fits(a.Scalar(b), d); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// clampKernels compute in the dtype to which the input and the bounds promote.
+func clampKernels(bounds ...string) []op.Kernel {
+	return []op.Kernel{
+		clampKernel("integer", integralSet, bounds, func(lo, hi op.Scalar) func(dst, a []int64) {
+			low, high := int64(math.MinInt64), int64(math.MaxInt64)
+			if lo.Any() != nil {
+				low = lo.Int()
+			}
+			if hi.Any() != nil {
+				high = hi.Int()
+			}
+			return kernel.Clamp(low, high)
+		}),
+		clampKernel("float32", float32Set, bounds, func(lo, hi op.Scalar) func(dst, a []float32) {
+			low, high := floatBounds(lo, hi)
+			return kernel.Clamp(float32(low), float32(high))
+		}),
+		clampKernel("float64", float64Set, bounds, func(lo, hi op.Scalar) func(dst, a []float64) {
+			return kernel.Clamp(floatBounds(lo, hi))
+		}),
+	}
+}
+
+func clampKernel[T kernel.Lane](name string, ds []tensor.DType, bounds []string, f func(lo, hi op.Scalar) func(dst, a []T)) op.Kernel {
+	names := append([]string{"input"}, bounds...)
+	return op.Kernel{Name: name, When: resultIn(ds, names...), Run: func(c *op.Run) error {
+		d := c.Promoted(names...)
+		kernel.Map1(c.Out[0], operand(c.Args, "input", d), f(bound(c.Args, bounds, "min", d), bound(c.Args, bounds, "max", d)))
+		return nil
+	}}
+}
+
+// bound returns a bound as dtype d holds it; the zero Scalar when there is none.
+func bound(a op.Args, bounds []string, name string, d tensor.DType) op.Scalar {
+	if !slices.Contains(bounds, name) || !a.Has(name) {
+		return op.Scalar{}
+	}
+	t := scalarTensor(a.Scalar(name), d)
+	if d.IsInt() {
+		return op.ScalarOf(t.Int(0))
+	}
+	return op.ScalarOf(t.Float(0))
+}
+
+func floatBounds(lo, hi op.Scalar) (low, high float64) {
+	low, high = math.Inf(-1), math.Inf(1)
+	if lo.Any() != nil {
+		low = lo.Float()
+	}
+	if hi.Any() != nil {
+		high = hi.Float()
+	}
+	return low, high
+}
+
+// clampGrad passes the gradient where x is within the bounds; not for NaN.
+func clampGrad(g *op.Grad, bounds ...string) {
+	g.To("input", func() op.Value {
+		d := g.G()
+		for _, b := range bounds {
+			if !g.Has(b) {
+				continue
+			}
+			compare := "ge"
+			if b == "max" {
+				compare = "le"
+			}
+			d = g.Op("where", g.Op(compare, g.Value("input"), g.Scalar(b)), d, 0.0)
+		}
+		return d
+	})
+}
+
+// between passes c where the input is within the open interval, and where it is NaN.
+func between(g *op.Grad, c op.Value, lo, hi op.Scalar) op.Value {
+	x := g.Value("input")
+	return g.Op("where", g.Op("le", x, lo), 0.0, g.Op("where", g.Op("ge", x, hi), 0.0, c))
+}
+
+// siluSlope is s·(1 + x·(1 - s)) with s = 1 / (1 + e^-x).
+func siluSlope(g *op.Grad, x op.Value) op.Value {
+	if x.DType().IsComplex() {
+		op.Fail(op.RuntimeError("silu does not support automatic differentiation for outputs with complex dtype"))
+	}
+	s := g.Op("sigmoid", x)
+	return g.Mul(s, g.Add(g.Mul(x, g.Sub(1, s)), 1))
+}
+
+// mishSlope is t + x·(1 - t²)·s with t = tanh(log(1 + e^x)), s = 1 / (1 + e^-x).
+func mishSlope(g *op.Grad, x op.Value) op.Value {
+	t := g.Op("tanh", g.Op("softplus", x))
+	return g.Add(t, g.Mul(g.Mul(x, g.Sub(1, g.Mul(t, t))), g.Op("sigmoid", x)))
+}
+
+// hardswishSlope is x/3 + 1/2 within (-3, 3) and constant elsewhere. PyTorch
+// 1.13.1 gives -1/2 at -3; at 3 its vectorised loop gives 1, the rest of it 3/2.
+func hardswishSlope(g *op.Grad, x op.Value) op.Value {
+	inside := g.Op("lt", g.Op("abs", x), 3)
+	left := g.Op("where", g.Op("eq", x, -3), -0.5, 0.0)
+	return g.Op("where", inside, g.Add(g.Div(x, 3), 0.5), g.Op("where", g.Op("le", x, -3), left, 1.0))
+}
+
+// eluGrad is negative·inner·e^(inner·x) for x ≤ 0 and positive elsewhere. The
+// exponential is taken of what it is needed for, so that the others cannot overflow.
+func eluGrad(g *op.Grad, negative, positive, inner float64) {
+	g.To("input", func() op.Value {
+		x, c := wide(g, g.Value("input")), wide(g, g.G())
+		small := g.Op("le", x, 0)
+		e := g.Op("exp", g.Mul(g.Op("where", small, x, 0.0), inner))
+		return g.Op("where", small, g.Mul(g.Mul(c, e), negative*inner), g.Mul(c, positive))
+	})
+}
+
+// softsignGrad is that of x / (1 + |x|) as a quotient: c/a - Re(c·conj(y))/a · sgn x
+// with a = 1 + |x|.
+func softsignGrad(g *op.Grad) op.Value {
+	x, y, c := wide(g, g.Value("input")), wide(g, g.Out[0]), wide(g, g.G())
+	a := g.Add(g.Op("abs", x), 1)
+	along := g.Cast(g.Mul(c, conj(g, y)), x.DType().Real())
+	return g.Sub(g.Div(c, a), g.Mul(g.Div(along, a), g.Op("sgn", x)))
+}
+
+// realFunc are the lanes of a real function, computed in float64.
+func realFunc(f func(float64) float64) unary {
+	return unary{f32: kernel.Each32(f), f64: kernel.Each64(f)}
+}
+
+// parameter returns a number as PyTorch's kernels hold it: rounded to the
+// input's dtype.
+func parameter(a op.Args, name string) float64 {
+	s, d := number(a, name), a.Value("input").DType()
+	if d.IsInt() {
+		return float64(s.Int())
+	}
+	return scalarTensor(s, d).Float(0)
+}
+
+func floatsOnly(a op.Args) error {
+	return rejectTypes("input", slices.Concat(integralSet, complexTypes)...)(a)
+}
+
+// realNumbers rejects parameters that PyTorch refuses to convert to the input's dtype.
+func realNumbers(names ...string) func(op.Args) error {
+	return func(a op.Args) error {
+		for _, n := range names {
+			s := number(a, n)
+			if s.DType().IsComplex() {
+				return op.RuntimeError("argument '%s' must be real, not %v", n, s.Any())
+			}
+			if err := fits(s, a.Value("input").DType()); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func unsignedLimits(a op.Args) error {
+	if a.Value("input").DType() == tensor.U8 && (number(a, "min_val").Int() < 0 || number(a, "max_val").Int() < 0) {
+		return op.RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+	}
+	return nil
+}
+
+func alphaNotZero(a op.Args) error {
+	if number(a, "alpha").Float() == 0 {
+		return op.RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+	}
+	return nil
+}
+
+func lambdNotNegative(a op.Args) error {
+	if v := number(a, "lambd").Float(); v < 0 {
+		return op.RuntimeError("lambda must be greater or equal to 0, but found to be %v", v)
+	}
+	return nil
+}
+
+// sampleAlpha draws an input away from 0 and, half the time, an alpha.
+func sampleAlpha(lo, hi float64) func(s *op.Sampler) []any {
+	return func(s *op.Sampler) []any {
+		args := []any{awayFrom(s, -3, 3, 0)}
+		if s.Bool() {
+			args = append(args, s.Float(lo, hi))
+		}
+		return args
+	}
+}
+
+// awayFrom draws a tensor of elements in [lo, hi) none of which is near a kink.
+func awayFrom(s *op.Sampler, lo, hi float64, kinks ...float64) *tensor.Tensor {
+	t := s.Tensor(lo, hi, s.Shape(0, 4)...)
+	for i := range t.Len() {
+		for _, k := range kinks {
+			if math.Abs(t.Float(i)-k) < 0.05 {
+				t.Set(i, complex(k+0.1, 0))
+			}
+		}
+	}
+	return t
+}
