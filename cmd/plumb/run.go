@@ -272,6 +272,8 @@ func (r *runner) openBackends(ctx context.Context, cfg *campaign.Config) error {
 	return nil
 }
 
+// onRecord counts a record and hands it on. A case that took the oracle to
+// settle is not recorded: a baseline has no oracle.
 func (r *runner) onRecord(rec *verdict.Record) {
 	r.summary.Add(rec)
 	r.gauge(rec)
@@ -279,7 +281,7 @@ func (r *runner) onRecord(rec *verdict.Record) {
 		r.beyond = append(r.beyond, rec)
 	}
 	r.sink.Record(rec)
-	if r.record != "" && rec.Candidate == r.candidates[0] && rec.Verdict.Word != verdict.Rejected && rec.Reference.Status == backend.OK {
+	if r.record != "" && rec.Candidate == r.candidates[0] && len(rec.Verdict.Settled) == 0 && rec.Verdict.Word != verdict.Rejected && rec.Reference.Status == backend.OK {
 		r.cases = append(r.cases, recorded.Case{Test: rec.Test, Program: rec.Program, Outcome: rec.Reference})
 	}
 }
