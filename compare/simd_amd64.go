@@ -2,6 +2,7 @@ package compare
 
 import (
 	"math"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/cpu"
@@ -22,8 +23,11 @@ const (
 	nearEdge = 16
 	// tiny is the magnitude below which estimates are not trusted.
 	tiny = 0x1p-80
-	// mostPlain is the largest ratio that rates32 puts into its bin.
-	mostPlain = 3000
+	// sterbenz is a distance in ULP within which one number is at most twice the
+	// other, so that their difference is exact (Sterbenz's lemma).
+	sterbenz = 1 << 22
+	// mostError is below the least error between numbers that are 2³¹ ULP apart.
+	mostError = 2
 )
 
 // simdBuffers hold a padded chunk and what the passes leave about its elements.
@@ -38,20 +42,23 @@ type simdBuffers struct {
 // find.
 type rate32 struct {
 	in struct {
-		rtol, atol float32
-		inverse    float32 // 1 ÷ a relative error
-		scale      float32 // 1 ÷ ULP limit
+		rtol    float32
+		inverse float32 // 1 ÷ a relative error
+		scale   float32 // 1 ÷ ULP limit
+		_       float32
 		// edges are the fewest steps that are above Decades[1:] times the limit.
 		edges [8]int32
+		atol  [8]float32 // all alike
 	}
 	out struct {
-		worst    float32 // the largest estimate
-		relative float32 // above 0 when a relative error may be above 1 ÷ in.inverse
-		edge     uint32  // steps from the start of the window of an edge; least
+		worst    float32  // the largest estimate
+		relative float32  // above 0 when a relative error may be above 1 ÷ in.inverse
+		edge     [4]uint8 // the least of them: steps from the start of the window of an edge
 		maxULP   uint32
 		above    uint32
 		below    uint32
-		least    uint32 // bits of the smallest magnitude of want but 0, less 1
+		least    uint32  // bits of the smallest magnitude of want but 0, less 1
+		maxAbs   float32 // of errors in float32
 	}
 	bins [8]uint64 // elements of Hist[2:]
 }
@@ -121,8 +128,8 @@ func patchInto[T float32 | float64](m *meter, w, g []T) (pw, pg []T, z zeroed) {
 	return pw, pg, z
 }
 
-// add counts the sums of a chunk, and reports whether an element has an error.
-func (m *meter) addTotal(c chunk, t *total, z zeroed) bool {
+// addTotal counts the sums of a chunk and what patchInto found.
+func (m *meter) addTotal(c chunk, t *total, z zeroed) {
 	m.finite += c.n - z.special
 	m.sums.add(t.sums)
 	m.maxAbs = max(m.maxAbs, t.maxAbs)
@@ -132,15 +139,6 @@ func (m *meter) addTotal(c chunk, t *total, z zeroed) bool {
 	m.nonFinite += z.differ
 	m.hist[0] -= z.differ
 	m.hist[len(m.hist)-1] += z.differ
-	if t.err == 0 {
-		m.hist[0] += c.n
-	}
-	return t.err != 0
-}
-
-// needsPatch reports whether rule 5 may decide some elements of a chunk.
-func (m *meter) needsPatch(t *total) bool {
-	return m.opts.SignedZero || !(t.ww+t.gg <= math.MaxFloat64)
 }
 
 func (m *meter) simd64(c chunk) bool {
@@ -151,7 +149,7 @@ func (m *meter) simd64(c chunk) bool {
 	var t total
 	sums64(&w[0], &g[0], len(w), &in, &ratios[0], (*[7]float64)(unsafe.Pointer(&t)))
 	z := zeroed{first: -1}
-	if m.needsPatch(&t) {
+	if m.opts.SignedZero || !(t.ww+t.gg <= math.MaxFloat64) {
 		if w, g, z = patchInto(m, w, g); z.special > 0 {
 			sums64(&w[0], &g[0], len(w), &in, &ratios[0], (*[7]float64)(unsafe.Pointer(&t)))
 		}
@@ -159,7 +157,9 @@ func (m *meter) simd64(c chunk) bool {
 	if t.maxAbs > math.MaxFloat64 {
 		return false
 	}
-	if !m.addTotal(c, &t, z) {
+	m.addTotal(c, &t, z)
+	if t.err == 0 {
+		m.hist[0] += c.n
 		return true
 	}
 	m.maxRel = max(m.maxRel, t.maxRel)
@@ -230,9 +230,12 @@ func (m *meter) prepare() bool {
 	if !within(r.rtol, 0x1p-40, 0x1p40) || !within(r.atol, 0x1p-100, 0x1p100) || !within(r.ulp, 0x1p-20, 0x1p20) {
 		return false
 	}
-	in.rtol, in.atol, in.scale = float32(r.rtol), float32(r.atol), float32(1/r.ulp)
-	if r.exact() {
-		in.atol = 1 // any: the ratios are not used
+	in.rtol, in.scale = float32(r.rtol), float32(1/r.ulp)
+	for i := range in.atol {
+		in.atol[i] = float32(r.atol)
+		if r.exact() {
+			in.atol[i] = 1 // any: the ratios are not used
+		}
 	}
 	for i := range in.edges {
 		in.edges[i] = fewest(Decades[i+1], r.ulp)
@@ -261,44 +264,59 @@ func (m *meter) simd32(c chunk) bool {
 	var t total
 	sums32(&w[0], &g[0], len(w), (*[7]float64)(unsafe.Pointer(&t)))
 	z := zeroed{first: -1}
-	if m.needsPatch(&t) {
+	if m.opts.SignedZero || !(t.ww+t.gg <= math.MaxFloat64) {
 		w, g, z = patchInto(m, w, g)
 		sums32(&w[0], &g[0], len(w), (*[7]float64)(unsafe.Pointer(&t)))
+	}
+	if t.err == 0 {
+		m.addTotal(c, &t, z)
+		m.hist[0] += c.n
+		return true
+	}
+	m.estimate(w, g)
+	t.maxAbs = float64(b.rate.out.maxAbs)
+	if b.rate.out.maxULP > sterbenz {
+		sumsMost32(&w[0], &g[0], len(w), (*[7]float64)(unsafe.Pointer(&t)))
 	}
 	if t.maxAbs > math.MaxFloat32 {
 		return false
 	}
-	if m.addTotal(c, &t, z) {
-		m.rate32(c, w, g, &t)
-	}
+	m.addTotal(c, &t, z)
+	m.rate32(c, w, g, &t)
 	return true
 }
 
-// rate32 measures the errors of a chunk that has some.
-func (m *meter) rate32(c chunk, w, g []float32, t *total) {
+// estimate finds the ratios of a chunk, and what rate32.out holds.
+func (m *meter) estimate(w, g []float32) {
 	b := &m.buf.simd
 	k := &b.rate
 	k.in.inverse = float32(max(0x1p-126, min((1+slack)/m.maxRel, 0x1p100)))
-	ratios := view[float32](bytesOf(b.ratios[:]))[:len(w)]
-	in, out := (*[12]uint32)(unsafe.Pointer(&k.in)), (*[7]uint32)(unsafe.Pointer(&k.out))
+	in, out := (*[20]uint32)(unsafe.Pointer(&k.in)), (*[8]uint32)(unsafe.Pointer(&k.out))
+	ratios := (*float32)(unsafe.Pointer(&b.ratios))
+	if m.rule.ulp > 0 {
+		ratesULP32(&w[0], &g[0], len(w), in, ratios, &b.bins[0], out)
+		return
+	}
+	if m.maxAbs < mostError && (m.rule.exact() || m.rule.atol >= 0x1p-100) {
+		if rates32(&w[0], &g[0], len(w), in, ratios, out); k.out.maxAbs < mostError {
+			return
+		}
+	}
+	ratesWide32(&w[0], &g[0], len(w), in, ratios, out)
+}
+
+// rate32 measures the errors of a chunk that has some and is estimated.
+func (m *meter) rate32(c chunk, w, g []float32, t *total) {
+	k := &m.buf.simd.rate
 	exact := m.rule.exact()
-	plain := t.maxAbs < 2 && (exact || m.rule.atol >= 0x1p-100 && m.worst < mostPlain)
-	switch {
-	case m.rule.ulp > 0:
-		ratesULP32(&w[0], &g[0], len(w), in, &ratios[0], &b.bins[0], out)
-	case plain:
-		rates32(&w[0], &g[0], len(w), in, &ratios[0], &b.bins[0], out)
-	}
-	if m.rule.ulp == 0 && (!plain || k.out.worst > mostPlain && !exact) {
-		ratesWide32(&w[0], &g[0], len(w), in, &ratios[0], &b.bins[0], out)
-	}
+	ratios := view[float32](bytesOf(m.buf.simd.ratios[:]))
 	w, g, ratios = w[:c.n], g[:c.n], ratios[:c.n]
 	m.above += int(k.out.above)
 	m.below += int(k.out.below)
 	m.maxULP = max(m.maxULP, uint64(k.out.maxULP))
 
 	doubt := !exact && k.out.least < math.Float32bits(tiny)-1
-	if doubt || k.out.relative > 0 || m.maxRel == 0 {
+	if doubt || k.out.relative > 0 {
 		m.relative32(w, g)
 	}
 	far := 0
@@ -307,10 +325,10 @@ func (m *meter) rate32(c chunk, w, g []float32, t *total) {
 		far = int(k.out.above + k.out.below)
 		m.hist[0] += c.n - far
 		m.hist[len(m.hist)-1] += far
-	case doubt || k.out.edge <= nearEdge:
+	case doubt || m.bins32(&ratios[0], &g[0], c.n+padding(c.n)):
 		far = m.countExactly32(w, g)
 	default:
-		far = m.count32(c, len(w)+padding(c.n))
+		far = m.count32(c)
 	}
 	if far > 0 && m.firstFar < 0 {
 		m.firstFar = c.start + m.firstFar32(w, g)
@@ -321,13 +339,26 @@ func (m *meter) rate32(c chunk, w, g []float32, t *total) {
 
 func padding(n int) int { return -n & (padTo - 1) }
 
-// count32 counts the bins and returns how many ratios are above 1.
-func (m *meter) count32(c chunk, n int) (far int) {
-	b := &m.buf.simd
-	k := &b.rate
-	count(&b.bins[0], n, &k.bins)
-	zero := n - int(k.out.above) - int(k.out.below)
-	least := n - zero
+// bins32 counts n ratios, and reports whether some are too close to an edge.
+func (m *meter) bins32(ratios, g *float32, n int) bool {
+	k := &m.buf.simd.rate
+	switch {
+	case m.rule.ulp > 0:
+		count(&m.buf.simd.bins[0], n, &k.bins)
+	case k.out.worst <= 1:
+		k.bins = [8]uint64{}
+		histogramLow32(ratios, n, g, &k.bins, &k.out.edge)
+	default:
+		histogram32(ratios, n, g, &k.bins, &k.out.edge)
+	}
+	return slices.Min(k.out.edge[:]) <= nearEdge
+}
+
+// count32 adds the bins and returns how many ratios are above 1.
+func (m *meter) count32(c chunk) (far int) {
+	k := &m.buf.simd.rate
+	erring := int(k.out.above) + int(k.out.below)
+	least := erring
 	for i, count := range k.bins {
 		m.hist[i+2] += int(count)
 		least -= int(count)
@@ -335,7 +366,7 @@ func (m *meter) count32(c chunk, n int) (far int) {
 			far += int(count)
 		}
 	}
-	m.hist[0] += zero - padding(c.n)
+	m.hist[0] += c.n - erring
 	m.hist[1] += least
 	return far
 }
@@ -383,27 +414,42 @@ func (m *meter) relative32(w, g []float32) {
 	m.maxRel = most
 }
 
-// worst32 looks for a larger ratio where the estimates leave room for one.
+// worst32 looks for a larger ratio where the estimates leave room for one,
+// among the elements whose estimate is close to the largest.
 func (m *meter) worst32(c chunk, w, g, ratios []float32, t *total, doubt bool) {
 	k := &m.buf.simd.rate
-	least := float32(m.worst * (1 - slack))
+	least := float32(0)
 	switch {
-	case m.rule.rtol == 0 && m.rule.ulp == 0:
-		if t.maxAbs <= m.worstErr {
-			return
-		}
-		least = 0
-	case doubt || m.worst < 0x1p-100 || m.rule.ulp > 0 && k.out.maxULP >= 1<<31:
-		least = 0
-	case k.out.worst < least:
+	case m.rule.rtol == 0 && m.rule.ulp == 0 && t.maxAbs <= m.worstErr:
 		return
+	case m.rule.exact():
+		m.worstError32(c, w, g)
+		return
+	case doubt || m.rule.ulp > 0 && k.out.maxULP >= 1<<31:
 	case m.rule.ulp > 0 && float64(k.out.maxULP)/m.rule.ulp <= m.worst:
 		return
+	default:
+		most := max(float64(k.out.worst), m.worst)
+		if most >= 0x1p-100 {
+			least = float32(most * (1 - slack))
+		}
+		if k.out.worst < least {
+			return
+		}
 	}
 	for i, r := range ratios {
 		if r >= least {
 			err, ratio := m.ratio32(w[i], g[i])
 			m.worstOf(c.start+i, ratio, err)
+		}
+	}
+}
+
+// worstError32 looks for a larger error where equal values are asked.
+func (m *meter) worstError32(c chunk, w, g []float32) {
+	for i, x := range w {
+		if err := math.Abs(float64(g[i]) - float64(x)); err > m.worstErr {
+			m.worstOf(c.start+i, math.Inf(1), err)
 		}
 	}
 }

@@ -21,6 +21,87 @@ TEXT ·sums32(SB), NOSPLIT, $0-32
 	VXORPS Y10, Y10, Y10
 
 sums32_loop:
+	VCVTPS2PD    (AX), Y10
+	VCVTPS2PD    (CX), Y11
+	VSUBPD       Y10, Y11, Y12
+	VFMADD231PD  Y10, Y10, Y4
+	VFMADD231PD  Y11, Y11, Y6
+	VFMADD231PD  Y10, Y11, Y8
+	VFMADD231PD  Y12, Y12, Y2
+	VANDPD       abs64<>+0(SB), Y12, Y12
+	VADDPD       Y12, Y0, Y0
+	VCVTPS2PD    16(AX), Y10
+	VCVTPS2PD    16(CX), Y11
+	VSUBPD       Y10, Y11, Y12
+	VFMADD231PD  Y10, Y10, Y5
+	VFMADD231PD  Y11, Y11, Y7
+	VFMADD231PD  Y10, Y11, Y9
+	VFMADD231PD  Y12, Y12, Y3
+	VANDPD       abs64<>+0(SB), Y12, Y12
+	VADDPD       Y12, Y1, Y1
+	ADDQ         $0x00000020, AX
+	ADDQ         $0x00000020, CX
+	SUBQ         $0x00000008, DX
+	JNZ          sums32_loop
+	MOVQ         out+24(FP), AX
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VPSHUFD      $0x4e, X0, X1
+	VADDPD       X1, X0, X0
+	VMOVSD       X0, (AX)
+	VADDPD       Y3, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPD       X0, X2, X0
+	VPSHUFD      $0x4e, X0, X1
+	VADDPD       X1, X0, X0
+	VMOVSD       X0, 8(AX)
+	VADDPD       Y5, Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPD       X0, X4, X0
+	VPSHUFD      $0x4e, X0, X1
+	VADDPD       X1, X0, X0
+	VMOVSD       X0, 16(AX)
+	VADDPD       Y7, Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPD       X0, X6, X0
+	VPSHUFD      $0x4e, X0, X1
+	VADDPD       X1, X0, X0
+	VMOVSD       X0, 24(AX)
+	VADDPD       Y9, Y8, Y8
+	VEXTRACTF128 $0x01, Y8, X0
+	VADDPD       X0, X8, X0
+	VPSHUFD      $0x4e, X0, X1
+	VADDPD       X1, X0, X0
+	VMOVSD       X0, 32(AX)
+	VZEROUPPER
+	RET
+
+DATA abs64<>+0(SB)/8, $0x7fffffffffffffff
+DATA abs64<>+8(SB)/8, $0x7fffffffffffffff
+DATA abs64<>+16(SB)/8, $0x7fffffffffffffff
+DATA abs64<>+24(SB)/8, $0x7fffffffffffffff
+GLOBL abs64<>(SB), RODATA|NOPTR, $32
+
+// func sumsMost32(want *float32, got *float32, n int, out *[7]float64)
+// Requires: AVX, FMA3
+TEXT ·sumsMost32(SB), NOSPLIT, $0-32
+	MOVQ   want+0(FP), AX
+	MOVQ   got+8(FP), CX
+	MOVQ   n+16(FP), DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+
+sumsMost32_loop:
 	VCVTPS2PD    (AX), Y11
 	VCVTPS2PD    (CX), Y12
 	VSUBPD       Y11, Y12, Y13
@@ -44,7 +125,7 @@ sums32_loop:
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x00000020, CX
 	SUBQ         $0x00000008, DX
-	JNZ          sums32_loop
+	JNZ          sumsMost32_loop
 	MOVQ         out+24(FP), AX
 	VADDPD       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
@@ -84,218 +165,372 @@ sums32_loop:
 	VZEROUPPER
 	RET
 
-DATA abs64<>+0(SB)/8, $0x7fffffffffffffff
-DATA abs64<>+8(SB)/8, $0x7fffffffffffffff
-DATA abs64<>+16(SB)/8, $0x7fffffffffffffff
-DATA abs64<>+24(SB)/8, $0x7fffffffffffffff
-GLOBL abs64<>(SB), RODATA|NOPTR, $32
-
-// func rates32(want *float32, got *float32, n int, in *[12]uint32, ratios *float32, bins *int8, out *[7]uint32)
+// func rates32(want *float32, got *float32, n int, in *[20]uint32, ratios *float32, out *[8]uint32)
 // Requires: AVX, AVX2, FMA3, MMX+, POPCNT
-TEXT ·rates32(SB), NOSPLIT, $0-56
+TEXT ·rates32(SB), NOSPLIT, $0-48
 	MOVQ         want+0(FP), AX
 	MOVQ         got+8(FP), CX
 	MOVQ         n+16(FP), DX
 	MOVQ         in+24(FP), BX
 	MOVQ         ratios+32(FP), SI
-	MOVQ         bins+40(FP), DI
-	VBROADCASTSS 4(BX), Y0
+	VXORPS       Y0, Y0, Y0
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VPCMPEQD     Y4, Y4, Y4
-	VPSLLD       $0x1f, Y4, Y5
-	VXORPS       Y6, Y6, Y6
+	VPCMPEQD     Y3, Y3, Y3
+	VPSRLD       $0x01, Y3, Y4
+	VBROADCASTSS (BX), Y5
+	VBROADCASTSS 4(BX), Y6
+	VXORPS       Y7, Y7, Y7
+	XORQ         DI, DI
 	XORQ         R8, R8
+	VPSLLD       $0x1f, Y3, Y3
 
 rates32_loop:
-	VMOVUPS      (AX), Y7
-	VMOVUPS      (CX), Y8
-	VPAND        abs32<>+0(SB), Y7, Y9
-	VSUBPS       Y7, Y8, Y10
-	VANDPS       abs32<>+0(SB), Y10, Y10
-	VPSIGND      Y7, Y9, Y7
-	VPAND        abs32<>+0(SB), Y8, Y11
+	VMOVUPS      (AX), Y8
+	VMOVUPS      (CX), Y9
+	VPAND        Y4, Y8, Y10
+	VSUBPS       Y8, Y9, Y12
+	VANDPS       Y4, Y12, Y12
+	VPMAXUD      Y12, Y2, Y2
+	VPSIGND      Y8, Y10, Y8
+	VPAND        Y4, Y9, Y11
+	VPSIGND      Y9, Y11, Y9
+	VPSUBD       Y8, Y9, Y9
+	VPMAXSD      Y9, Y1, Y1
+	VPMINSD      Y9, Y7, Y7
+	VMOVAPS      Y5, Y8
+	VFMADD213PS  48(BX), Y10, Y8
+	VDIVPS       Y8, Y12, Y8
+	VPADDD       ones<>+0(SB), Y10, Y10
+	VFMSUB231PS  Y6, Y12, Y10
+	VMAXPS       Y3, Y10, Y3
+	VMAXPS       Y8, Y0, Y0
+	VMOVUPS      Y8, (SI)
+	VMOVUPS      32(AX), Y8
+	VMOVUPS      32(CX), Y10
+	VPAND        Y4, Y8, Y11
+	VSUBPS       Y8, Y10, Y13
+	VANDPS       Y4, Y13, Y13
+	VPMAXUD      Y13, Y2, Y2
 	VPSIGND      Y8, Y11, Y8
-	VPSUBD       Y7, Y8, Y8
-	VPMAXSD      Y8, Y2, Y2
-	VPMINSD      Y8, Y6, Y6
-	VMOVMSKPS    Y8, R9
-	POPCNTL      R9, R9
-	ADDQ         R9, R8
-	VPCMPGTD     zero<>+0(SB), Y8, Y8
-	VPSUBD       Y8, Y3, Y3
-	VBROADCASTSS (BX), Y7
-	VFMADD213PS  Y0, Y9, Y7
-	VDIVPS       Y7, Y10, Y7
-	VPADDD       ones<>+0(SB), Y9, Y9
-	VBROADCASTSS 8(BX), Y8
-	VFMSUB213PS  Y9, Y10, Y8
-	VMAXPS       Y5, Y8, Y5
-	VMAXPS       Y7, Y1, Y1
-	VMOVUPS      Y7, (SI)
-	VPSRLD       $0x10, Y7, Y8
-	VPSUBUSW     half_base<>+0(SB), Y8, Y8
-	VPMULHUW     half_mul<>+0(SB), Y8, Y8
-	VPERMD       edges32<>+0(SB), Y8, Y9
-	VPSUBD       Y9, Y7, Y9
-	VPMINUD      Y9, Y4, Y4
-	VPSRAD       $0x1f, Y9, Y9
-	VPADDD       Y9, Y8, Y8
-	VMOVUPS      32(AX), Y7
-	VMOVUPS      32(CX), Y9
-	VPAND        abs32<>+0(SB), Y7, Y10
-	VSUBPS       Y7, Y9, Y11
-	VANDPS       abs32<>+0(SB), Y11, Y11
-	VPSIGND      Y7, Y10, Y7
-	VPAND        abs32<>+0(SB), Y9, Y12
-	VPSIGND      Y9, Y12, Y9
-	VPSUBD       Y7, Y9, Y9
-	VPMAXSD      Y9, Y2, Y2
-	VPMINSD      Y9, Y6, Y6
-	VMOVMSKPS    Y9, R9
-	POPCNTL      R9, R9
-	ADDQ         R9, R8
-	VPCMPGTD     zero<>+0(SB), Y9, Y9
-	VPSUBD       Y9, Y3, Y3
-	VBROADCASTSS (BX), Y7
-	VFMADD213PS  Y0, Y10, Y7
-	VDIVPS       Y7, Y11, Y7
-	VPADDD       ones<>+0(SB), Y10, Y10
-	VBROADCASTSS 8(BX), Y9
-	VFMSUB213PS  Y10, Y11, Y9
-	VMAXPS       Y5, Y9, Y5
-	VMAXPS       Y7, Y1, Y1
-	VMOVUPS      Y7, 32(SI)
-	VPSRLD       $0x10, Y7, Y9
-	VPSUBUSW     half_base<>+0(SB), Y9, Y9
-	VPMULHUW     half_mul<>+0(SB), Y9, Y9
-	VPERMD       edges32<>+0(SB), Y9, Y10
-	VPSUBD       Y10, Y7, Y10
-	VPMINUD      Y10, Y4, Y4
-	VPSRAD       $0x1f, Y10, Y10
-	VPADDD       Y10, Y9, Y9
-	VPACKSSDW    Y9, Y8, Y8
-	VMOVUPS      64(AX), Y7
-	VMOVUPS      64(CX), Y9
-	VPAND        abs32<>+0(SB), Y7, Y10
-	VSUBPS       Y7, Y9, Y11
-	VANDPS       abs32<>+0(SB), Y11, Y11
-	VPSIGND      Y7, Y10, Y7
-	VPAND        abs32<>+0(SB), Y9, Y12
-	VPSIGND      Y9, Y12, Y9
-	VPSUBD       Y7, Y9, Y9
-	VPMAXSD      Y9, Y2, Y2
-	VPMINSD      Y9, Y6, Y6
-	VMOVMSKPS    Y9, R9
-	POPCNTL      R9, R9
-	ADDQ         R9, R8
-	VPCMPGTD     zero<>+0(SB), Y9, Y9
-	VPSUBD       Y9, Y3, Y3
-	VBROADCASTSS (BX), Y7
-	VFMADD213PS  Y0, Y10, Y7
-	VDIVPS       Y7, Y11, Y7
-	VPADDD       ones<>+0(SB), Y10, Y10
-	VBROADCASTSS 8(BX), Y9
-	VFMSUB213PS  Y10, Y11, Y9
-	VMAXPS       Y5, Y9, Y5
-	VMAXPS       Y7, Y1, Y1
-	VMOVUPS      Y7, 64(SI)
-	VPSRLD       $0x10, Y7, Y9
-	VPSUBUSW     half_base<>+0(SB), Y9, Y9
-	VPMULHUW     half_mul<>+0(SB), Y9, Y9
-	VPERMD       edges32<>+0(SB), Y9, Y10
-	VPSUBD       Y10, Y7, Y10
-	VPMINUD      Y10, Y4, Y4
-	VPSRAD       $0x1f, Y10, Y10
-	VPADDD       Y10, Y9, Y9
-	VMOVUPS      96(AX), Y7
-	VMOVUPS      96(CX), Y10
-	VPAND        abs32<>+0(SB), Y7, Y11
-	VSUBPS       Y7, Y10, Y12
-	VANDPS       abs32<>+0(SB), Y12, Y12
-	VPSIGND      Y7, Y11, Y7
-	VPAND        abs32<>+0(SB), Y10, Y13
-	VPSIGND      Y10, Y13, Y10
-	VPSUBD       Y7, Y10, Y10
-	VPMAXSD      Y10, Y2, Y2
-	VPMINSD      Y10, Y6, Y6
-	VMOVMSKPS    Y10, R9
-	POPCNTL      R9, R9
-	ADDQ         R9, R8
-	VPCMPGTD     zero<>+0(SB), Y10, Y10
-	VPSUBD       Y10, Y3, Y3
-	VBROADCASTSS (BX), Y7
-	VFMADD213PS  Y0, Y11, Y7
-	VDIVPS       Y7, Y12, Y7
+	VPAND        Y4, Y10, Y12
+	VPSIGND      Y10, Y12, Y10
+	VPSUBD       Y8, Y10, Y10
+	VPMAXSD      Y10, Y1, Y1
+	VPMINSD      Y10, Y7, Y7
+	VMOVAPS      Y5, Y8
+	VFMADD213PS  48(BX), Y11, Y8
+	VDIVPS       Y8, Y13, Y8
 	VPADDD       ones<>+0(SB), Y11, Y11
-	VBROADCASTSS 8(BX), Y10
-	VFMSUB213PS  Y11, Y12, Y10
-	VMAXPS       Y5, Y10, Y5
-	VMAXPS       Y7, Y1, Y1
-	VMOVUPS      Y7, 96(SI)
-	VPSRLD       $0x10, Y7, Y10
-	VPSUBUSW     half_base<>+0(SB), Y10, Y10
-	VPMULHUW     half_mul<>+0(SB), Y10, Y10
-	VPERMD       edges32<>+0(SB), Y10, Y11
-	VPSUBD       Y11, Y7, Y11
-	VPMINUD      Y11, Y4, Y4
-	VPSRAD       $0x1f, Y11, Y11
-	VPADDD       Y11, Y10, Y10
+	VFMSUB231PS  Y6, Y13, Y11
+	VMAXPS       Y3, Y11, Y3
+	VMAXPS       Y8, Y0, Y0
+	VMOVUPS      Y8, 32(SI)
 	VPACKSSDW    Y10, Y9, Y9
+	VMOVUPS      64(AX), Y8
+	VMOVUPS      64(CX), Y10
+	VPAND        Y4, Y8, Y11
+	VSUBPS       Y8, Y10, Y13
+	VANDPS       Y4, Y13, Y13
+	VPMAXUD      Y13, Y2, Y2
+	VPSIGND      Y8, Y11, Y8
+	VPAND        Y4, Y10, Y12
+	VPSIGND      Y10, Y12, Y10
+	VPSUBD       Y8, Y10, Y10
+	VPMAXSD      Y10, Y1, Y1
+	VPMINSD      Y10, Y7, Y7
+	VMOVAPS      Y5, Y8
+	VFMADD213PS  48(BX), Y11, Y8
+	VDIVPS       Y8, Y13, Y8
+	VPADDD       ones<>+0(SB), Y11, Y11
+	VFMSUB231PS  Y6, Y13, Y11
+	VMAXPS       Y3, Y11, Y3
+	VMAXPS       Y8, Y0, Y0
+	VMOVUPS      Y8, 64(SI)
+	VMOVUPS      96(AX), Y8
+	VMOVUPS      96(CX), Y11
+	VPAND        Y4, Y8, Y12
+	VSUBPS       Y8, Y11, Y14
+	VANDPS       Y4, Y14, Y14
+	VPMAXUD      Y14, Y2, Y2
+	VPSIGND      Y8, Y12, Y8
+	VPAND        Y4, Y11, Y13
+	VPSIGND      Y11, Y13, Y11
+	VPSUBD       Y8, Y11, Y11
+	VPMAXSD      Y11, Y1, Y1
+	VPMINSD      Y11, Y7, Y7
+	VMOVAPS      Y5, Y8
+	VFMADD213PS  48(BX), Y12, Y8
+	VDIVPS       Y8, Y14, Y8
+	VPADDD       ones<>+0(SB), Y12, Y12
+	VFMSUB231PS  Y6, Y14, Y12
+	VMAXPS       Y3, Y12, Y3
+	VMAXPS       Y8, Y0, Y0
+	VMOVUPS      Y8, 96(SI)
+	VPACKSSDW    Y11, Y10, Y10
+	VPACKSSWB    Y10, Y9, Y9
+	VPMOVMSKB    Y9, R9
+	POPCNTL      R9, R9
+	ADDQ         R9, R8
+	VPCMPEQB     zero<>+0(SB), Y9, Y9
+	VPMOVMSKB    Y9, R9
+	POPCNTL      R9, R9
+	ADDQ         R9, DI
 	PREFETCHT1   8192(AX)
-	PREFETCHT1   8192(CX)
 	PREFETCHT1   8256(AX)
-	PREFETCHT1   8256(CX)
-	VPACKSSWB    Y9, Y8, Y8
-	VMOVDQU      Y8, (DI)
-	ADDQ         $0x00000020, DI
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000080, CX
 	ADDQ         $0x00000080, SI
 	SUBQ         $0x00000020, DX
 	JNZ          rates32_loop
-	MOVQ         out+48(FP), AX
-	VEXTRACTF128 $0x01, Y1, X0
-	VMAXPS       X0, X1, X0
-	VPSHUFD      $0x4e, X0, X1
-	VMAXPS       X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VMAXPS       X1, X0, X0
+	MOVQ         out+40(FP), AX
+	VEXTRACTF128 $0x01, Y0, X4
+	VMAXPS       X4, X0, X0
+	VPSHUFD      $0x4e, X0, X4
+	VMAXPS       X4, X0, X0
+	VPSHUFD      $0xb1, X0, X4
+	VMAXPS       X4, X0, X0
 	VMOVSS       X0, (AX)
-	VEXTRACTF128 $0x01, Y5, X0
-	VMAXPS       X0, X5, X0
-	VPSHUFD      $0x4e, X0, X1
-	VMAXPS       X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VMAXPS       X1, X0, X0
+	VEXTRACTF128 $0x01, Y3, X0
+	VMAXPS       X0, X3, X0
+	VPSHUFD      $0x4e, X0, X3
+	VMAXPS       X3, X0, X0
+	VPSHUFD      $0xb1, X0, X3
+	VMAXPS       X3, X0, X0
 	VMOVSS       X0, 4(AX)
-	VEXTRACTF128 $0x01, Y4, X0
-	VPMINUD      X0, X4, X0
-	VPSHUFD      $0x4e, X0, X1
-	VPMINUD      X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VPMINUD      X1, X0, X0
-	VMOVSS       X0, 8(AX)
 	VXORPS       Y0, Y0, Y0
-	VPSUBD       Y6, Y0, Y6
-	VPMAXSD      Y6, Y2, Y2
+	VPSUBD       Y7, Y0, Y7
+	VPMAXSD      Y7, Y1, Y1
+	MOVQ         n+16(FP), CX
+	SUBQ         DI, CX
+	SUBQ         R8, CX
+	MOVL         CX, 16(AX)
 	MOVL         R8, 20(AX)
 	MOVL         $-1, 24(AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	VPMAXUD      X0, X1, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPMAXUD      X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPMAXUD      X1, X0, X0
+	VMOVSS       X0, 12(AX)
 	VEXTRACTF128 $0x01, Y2, X0
 	VPMAXUD      X0, X2, X0
 	VPSHUFD      $0x4e, X0, X1
 	VPMAXUD      X1, X0, X0
 	VPSHUFD      $0xb1, X0, X1
 	VPMAXUD      X1, X0, X0
-	VMOVSS       X0, 12(AX)
+	VMOVSS       X0, 28(AX)
+	VZEROUPPER
+	RET
+
+DATA ones<>+0(SB)/4, $0xffffffff
+DATA ones<>+4(SB)/4, $0xffffffff
+DATA ones<>+8(SB)/4, $0xffffffff
+DATA ones<>+12(SB)/4, $0xffffffff
+DATA ones<>+16(SB)/4, $0xffffffff
+DATA ones<>+20(SB)/4, $0xffffffff
+DATA ones<>+24(SB)/4, $0xffffffff
+DATA ones<>+28(SB)/4, $0xffffffff
+GLOBL ones<>(SB), RODATA|NOPTR, $32
+
+DATA zero<>+0(SB)/4, $0x00000000
+DATA zero<>+4(SB)/4, $0x00000000
+DATA zero<>+8(SB)/4, $0x00000000
+DATA zero<>+12(SB)/4, $0x00000000
+DATA zero<>+16(SB)/4, $0x00000000
+DATA zero<>+20(SB)/4, $0x00000000
+DATA zero<>+24(SB)/4, $0x00000000
+DATA zero<>+28(SB)/4, $0x00000000
+GLOBL zero<>(SB), RODATA|NOPTR, $32
+
+// func ratesWide32(want *float32, got *float32, n int, in *[20]uint32, ratios *float32, out *[8]uint32)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·ratesWide32(SB), NOSPLIT, $0-48
+	MOVQ     want+0(FP), AX
+	MOVQ     got+8(FP), CX
+	MOVQ     n+16(FP), DX
+	MOVQ     in+24(FP), BX
+	MOVQ     ratios+32(FP), SI
+	VXORPS   Y0, Y0, Y0
+	VXORPS   Y1, Y1, Y1
+	VXORPS   Y2, Y2, Y2
+	VPCMPEQD Y3, Y3, Y3
+	VXORPS   Y4, Y4, Y4
+	VXORPS   Y5, Y5, Y5
+	VMOVDQA  Y3, Y6
+	VPSLLD   $0x1f, Y3, Y3
+
+ratesWide32_loop:
+	VMOVUPS      (AX), Y7
+	VMOVUPS      (CX), Y8
+	VPAND        abs32<>+0(SB), Y7, Y9
+	VSUBPS       Y7, Y8, Y11
+	VANDPS       abs32<>+0(SB), Y11, Y11
+	VPMAXUD      Y11, Y2, Y2
+	VPSIGND      Y7, Y9, Y7
+	VPAND        abs32<>+0(SB), Y8, Y10
+	VPSIGND      Y8, Y10, Y8
+	VPCMPGTD     Y7, Y8, Y10
+	VPSUBD       Y10, Y4, Y4
+	VPCMPGTD     Y8, Y7, Y10
+	VPSUBD       Y10, Y5, Y5
+	VPMAXSD      Y7, Y8, Y10
+	VPMINSD      Y7, Y8, Y7
+	VPSUBD       Y7, Y10, Y7
+	VPMAXUD      Y7, Y1, Y1
+	VBROADCASTSS (BX), Y7
+	VFMADD213PS  48(BX), Y9, Y7
+	VDIVPS       Y7, Y11, Y7
+	VPADDD       ones<>+0(SB), Y9, Y9
+	VPMINUD      Y9, Y6, Y6
+	VBROADCASTSS 4(BX), Y8
+	VFMSUB213PS  Y9, Y11, Y8
+	VMAXPS       Y3, Y8, Y3
+	VMAXPS       zero<>+0(SB), Y7, Y7
+	VMAXPS       Y7, Y0, Y0
+	VMOVUPS      Y7, (SI)
+	VMOVUPS      32(AX), Y7
+	VMOVUPS      32(CX), Y8
+	VPAND        abs32<>+0(SB), Y7, Y9
+	VSUBPS       Y7, Y8, Y11
+	VANDPS       abs32<>+0(SB), Y11, Y11
+	VPMAXUD      Y11, Y2, Y2
+	VPSIGND      Y7, Y9, Y7
+	VPAND        abs32<>+0(SB), Y8, Y10
+	VPSIGND      Y8, Y10, Y8
+	VPCMPGTD     Y7, Y8, Y10
+	VPSUBD       Y10, Y4, Y4
+	VPCMPGTD     Y8, Y7, Y10
+	VPSUBD       Y10, Y5, Y5
+	VPMAXSD      Y7, Y8, Y10
+	VPMINSD      Y7, Y8, Y7
+	VPSUBD       Y7, Y10, Y7
+	VPMAXUD      Y7, Y1, Y1
+	VBROADCASTSS (BX), Y7
+	VFMADD213PS  48(BX), Y9, Y7
+	VDIVPS       Y7, Y11, Y7
+	VPADDD       ones<>+0(SB), Y9, Y9
+	VPMINUD      Y9, Y6, Y6
+	VBROADCASTSS 4(BX), Y8
+	VFMSUB213PS  Y9, Y11, Y8
+	VMAXPS       Y3, Y8, Y3
+	VMAXPS       zero<>+0(SB), Y7, Y7
+	VMAXPS       Y7, Y0, Y0
+	VMOVUPS      Y7, 32(SI)
+	VMOVUPS      64(AX), Y7
+	VMOVUPS      64(CX), Y8
+	VPAND        abs32<>+0(SB), Y7, Y9
+	VSUBPS       Y7, Y8, Y11
+	VANDPS       abs32<>+0(SB), Y11, Y11
+	VPMAXUD      Y11, Y2, Y2
+	VPSIGND      Y7, Y9, Y7
+	VPAND        abs32<>+0(SB), Y8, Y10
+	VPSIGND      Y8, Y10, Y8
+	VPCMPGTD     Y7, Y8, Y10
+	VPSUBD       Y10, Y4, Y4
+	VPCMPGTD     Y8, Y7, Y10
+	VPSUBD       Y10, Y5, Y5
+	VPMAXSD      Y7, Y8, Y10
+	VPMINSD      Y7, Y8, Y7
+	VPSUBD       Y7, Y10, Y7
+	VPMAXUD      Y7, Y1, Y1
+	VBROADCASTSS (BX), Y7
+	VFMADD213PS  48(BX), Y9, Y7
+	VDIVPS       Y7, Y11, Y7
+	VPADDD       ones<>+0(SB), Y9, Y9
+	VPMINUD      Y9, Y6, Y6
+	VBROADCASTSS 4(BX), Y8
+	VFMSUB213PS  Y9, Y11, Y8
+	VMAXPS       Y3, Y8, Y3
+	VMAXPS       zero<>+0(SB), Y7, Y7
+	VMAXPS       Y7, Y0, Y0
+	VMOVUPS      Y7, 64(SI)
+	VMOVUPS      96(AX), Y7
+	VMOVUPS      96(CX), Y8
+	VPAND        abs32<>+0(SB), Y7, Y9
+	VSUBPS       Y7, Y8, Y11
+	VANDPS       abs32<>+0(SB), Y11, Y11
+	VPMAXUD      Y11, Y2, Y2
+	VPSIGND      Y7, Y9, Y7
+	VPAND        abs32<>+0(SB), Y8, Y10
+	VPSIGND      Y8, Y10, Y8
+	VPCMPGTD     Y7, Y8, Y10
+	VPSUBD       Y10, Y4, Y4
+	VPCMPGTD     Y8, Y7, Y10
+	VPSUBD       Y10, Y5, Y5
+	VPMAXSD      Y7, Y8, Y10
+	VPMINSD      Y7, Y8, Y7
+	VPSUBD       Y7, Y10, Y7
+	VPMAXUD      Y7, Y1, Y1
+	VBROADCASTSS (BX), Y7
+	VFMADD213PS  48(BX), Y9, Y7
+	VDIVPS       Y7, Y11, Y7
+	VPADDD       ones<>+0(SB), Y9, Y9
+	VPMINUD      Y9, Y6, Y6
+	VBROADCASTSS 4(BX), Y8
+	VFMSUB213PS  Y9, Y11, Y8
+	VMAXPS       Y3, Y8, Y3
+	VMAXPS       zero<>+0(SB), Y7, Y7
+	VMAXPS       Y7, Y0, Y0
+	VMOVUPS      Y7, 96(SI)
+	PREFETCHT1   8192(AX)
+	PREFETCHT1   8256(AX)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, SI
+	SUBQ         $0x00000020, DX
+	JNZ          ratesWide32_loop
+	MOVQ         out+40(FP), AX
+	VEXTRACTF128 $0x01, Y0, X7
+	VMAXPS       X7, X0, X0
+	VPSHUFD      $0x4e, X0, X7
+	VMAXPS       X7, X0, X0
+	VPSHUFD      $0xb1, X0, X7
+	VMAXPS       X7, X0, X0
+	VMOVSS       X0, (AX)
 	VEXTRACTF128 $0x01, Y3, X0
-	VPADDD       X0, X3, X0
-	VPSHUFD      $0x4e, X0, X1
-	VPADDD       X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VPADDD       X1, X0, X0
+	VMAXPS       X0, X3, X0
+	VPSHUFD      $0x4e, X0, X3
+	VMAXPS       X3, X0, X0
+	VPSHUFD      $0xb1, X0, X3
+	VMAXPS       X3, X0, X0
+	VMOVSS       X0, 4(AX)
+	VEXTRACTF128 $0x01, Y4, X0
+	VPADDD       X0, X4, X0
+	VPSHUFD      $0x4e, X0, X3
+	VPADDD       X3, X0, X0
+	VPSHUFD      $0xb1, X0, X3
+	VPADDD       X3, X0, X0
 	VMOVSS       X0, 16(AX)
+	VEXTRACTF128 $0x01, Y5, X0
+	VPADDD       X0, X5, X0
+	VPSHUFD      $0x4e, X0, X3
+	VPADDD       X3, X0, X0
+	VPSHUFD      $0xb1, X0, X3
+	VPADDD       X3, X0, X0
+	VMOVSS       X0, 20(AX)
+	VEXTRACTF128 $0x01, Y6, X0
+	VPMINUD      X0, X6, X0
+	VPSHUFD      $0x4e, X0, X3
+	VPMINUD      X3, X0, X0
+	VPSHUFD      $0xb1, X0, X3
+	VPMINUD      X3, X0, X0
+	VMOVSS       X0, 24(AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	VPMAXUD      X0, X1, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPMAXUD      X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPMAXUD      X1, X0, X0
+	VMOVSS       X0, 12(AX)
+	VEXTRACTF128 $0x01, Y2, X0
+	VPMAXUD      X0, X2, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPMAXUD      X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPMAXUD      X1, X0, X0
+	VMOVSS       X0, 28(AX)
 	VZEROUPPER
 	RET
 
@@ -309,25 +544,312 @@ DATA abs32<>+24(SB)/4, $0x7fffffff
 DATA abs32<>+28(SB)/4, $0x7fffffff
 GLOBL abs32<>(SB), RODATA|NOPTR, $32
 
-DATA zero<>+0(SB)/4, $0x00000000
-DATA zero<>+4(SB)/4, $0x00000000
-DATA zero<>+8(SB)/4, $0x00000000
-DATA zero<>+12(SB)/4, $0x00000000
-DATA zero<>+16(SB)/4, $0x00000000
-DATA zero<>+20(SB)/4, $0x00000000
-DATA zero<>+24(SB)/4, $0x00000000
-DATA zero<>+28(SB)/4, $0x00000000
-GLOBL zero<>(SB), RODATA|NOPTR, $32
+// func ratesULP32(want *float32, got *float32, n int, in *[20]uint32, ratios *float32, bins *int8, out *[8]uint32)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·ratesULP32(SB), NOSPLIT, $32-56
+	MOVQ     want+0(FP), AX
+	MOVQ     got+8(FP), CX
+	MOVQ     n+16(FP), DX
+	MOVQ     in+24(FP), BX
+	MOVQ     ratios+32(FP), SI
+	MOVQ     bins+40(FP), DI
+	VXORPS   Y0, Y0, Y0
+	VXORPS   Y1, Y1, Y1
+	VXORPS   Y2, Y2, Y2
+	VPCMPEQD Y3, Y3, Y3
+	VXORPS   Y4, Y4, Y4
+	VXORPS   Y5, Y5, Y5
+	VMOVDQA  Y3, Y6
+	VMOVDQU  Y3, (SP)
+	VPSLLD   $0x1f, Y3, Y3
 
-DATA ones<>+0(SB)/4, $0xffffffff
-DATA ones<>+4(SB)/4, $0xffffffff
-DATA ones<>+8(SB)/4, $0xffffffff
-DATA ones<>+12(SB)/4, $0xffffffff
-DATA ones<>+16(SB)/4, $0xffffffff
-DATA ones<>+20(SB)/4, $0xffffffff
-DATA ones<>+24(SB)/4, $0xffffffff
-DATA ones<>+28(SB)/4, $0xffffffff
-GLOBL ones<>(SB), RODATA|NOPTR, $32
+ratesULP32_loop:
+	VMOVUPS      (AX), Y7
+	VMOVUPS      (CX), Y8
+	VPAND        abs32<>+0(SB), Y7, Y9
+	VSUBPS       Y7, Y8, Y11
+	VANDPS       abs32<>+0(SB), Y11, Y11
+	VPMAXUD      Y11, Y2, Y2
+	VPSIGND      Y7, Y9, Y7
+	VPAND        abs32<>+0(SB), Y8, Y10
+	VPSIGND      Y8, Y10, Y8
+	VPCMPGTD     Y7, Y8, Y10
+	VPSUBD       Y10, Y4, Y4
+	VPCMPGTD     Y8, Y7, Y10
+	VPSUBD       Y10, Y5, Y5
+	VPMAXSD      Y7, Y8, Y10
+	VPMINSD      Y7, Y8, Y7
+	VPSUBD       Y7, Y10, Y7
+	VPMAXUD      Y7, Y1, Y1
+	VBROADCASTSS (BX), Y8
+	VFMADD213PS  48(BX), Y9, Y8
+	VDIVPS       Y8, Y11, Y8
+	VPADDD       ones<>+0(SB), Y9, Y9
+	VPMINUD      Y9, Y6, Y6
+	VBROADCASTSS 4(BX), Y10
+	VFMSUB213PS  Y9, Y11, Y10
+	VMAXPS       Y3, Y10, Y3
+	VPMINUD      abs32<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y9
+	VBROADCASTSS 8(BX), Y10
+	VMULPS       Y10, Y9, Y9
+	VMINPS       Y9, Y8, Y10
+	VMAXPS       Y10, Y0, Y0
+	VMOVUPS      Y10, (SI)
+	VPSRLD       $0x10, Y9, Y11
+	VPSUBUSW     half_base<>+0(SB), Y11, Y11
+	VPMINUW      half_top<>+0(SB), Y11, Y11
+	VPMULHUW     half_mul<>+0(SB), Y11, Y11
+	VPERMD       16(BX), Y11, Y9
+	VPSUBD       Y9, Y7, Y9
+	VPCMPGTD     ones<>+0(SB), Y9, Y9
+	VPSUBD       Y9, Y11, Y11
+	VPSRLD       $0x10, Y8, Y7
+	VPSUBUSW     half_base<>+0(SB), Y7, Y7
+	VPMINUW      half_top<>+0(SB), Y7, Y7
+	VPMULHUW     half_mul<>+0(SB), Y7, Y7
+	VPERMD       edges32<>+0(SB), Y7, Y9
+	VPSUBD       Y9, Y8, Y9
+	VPACKSSDW    Y9, Y9, Y10
+	VPACKSSWB    Y10, Y10, Y10
+	VPMINUB      (SP), Y10, Y10
+	VMOVDQU      Y10, (SP)
+	VPCMPGTD     ones<>+0(SB), Y9, Y9
+	VPSUBD       Y9, Y7, Y7
+	VPMINSD      Y11, Y7, Y7
+	VMOVUPS      32(AX), Y8
+	VMOVUPS      32(CX), Y9
+	VPAND        abs32<>+0(SB), Y8, Y10
+	VSUBPS       Y8, Y9, Y12
+	VANDPS       abs32<>+0(SB), Y12, Y12
+	VPMAXUD      Y12, Y2, Y2
+	VPSIGND      Y8, Y10, Y8
+	VPAND        abs32<>+0(SB), Y9, Y11
+	VPSIGND      Y9, Y11, Y9
+	VPCMPGTD     Y8, Y9, Y11
+	VPSUBD       Y11, Y4, Y4
+	VPCMPGTD     Y9, Y8, Y11
+	VPSUBD       Y11, Y5, Y5
+	VPMAXSD      Y8, Y9, Y11
+	VPMINSD      Y8, Y9, Y8
+	VPSUBD       Y8, Y11, Y8
+	VPMAXUD      Y8, Y1, Y1
+	VBROADCASTSS (BX), Y9
+	VFMADD213PS  48(BX), Y10, Y9
+	VDIVPS       Y9, Y12, Y9
+	VPADDD       ones<>+0(SB), Y10, Y10
+	VPMINUD      Y10, Y6, Y6
+	VBROADCASTSS 4(BX), Y11
+	VFMSUB213PS  Y10, Y12, Y11
+	VMAXPS       Y3, Y11, Y3
+	VPMINUD      abs32<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y10
+	VBROADCASTSS 8(BX), Y11
+	VMULPS       Y11, Y10, Y10
+	VMINPS       Y10, Y9, Y11
+	VMAXPS       Y11, Y0, Y0
+	VMOVUPS      Y11, 32(SI)
+	VPSRLD       $0x10, Y10, Y12
+	VPSUBUSW     half_base<>+0(SB), Y12, Y12
+	VPMINUW      half_top<>+0(SB), Y12, Y12
+	VPMULHUW     half_mul<>+0(SB), Y12, Y12
+	VPERMD       16(BX), Y12, Y10
+	VPSUBD       Y10, Y8, Y10
+	VPCMPGTD     ones<>+0(SB), Y10, Y10
+	VPSUBD       Y10, Y12, Y12
+	VPSRLD       $0x10, Y9, Y8
+	VPSUBUSW     half_base<>+0(SB), Y8, Y8
+	VPMINUW      half_top<>+0(SB), Y8, Y8
+	VPMULHUW     half_mul<>+0(SB), Y8, Y8
+	VPERMD       edges32<>+0(SB), Y8, Y10
+	VPSUBD       Y10, Y9, Y10
+	VPACKSSDW    Y10, Y10, Y11
+	VPACKSSWB    Y11, Y11, Y11
+	VPMINUB      (SP), Y11, Y11
+	VMOVDQU      Y11, (SP)
+	VPCMPGTD     ones<>+0(SB), Y10, Y10
+	VPSUBD       Y10, Y8, Y8
+	VPMINSD      Y12, Y8, Y8
+	VPACKSSDW    Y8, Y7, Y7
+	VMOVUPS      64(AX), Y8
+	VMOVUPS      64(CX), Y9
+	VPAND        abs32<>+0(SB), Y8, Y10
+	VSUBPS       Y8, Y9, Y12
+	VANDPS       abs32<>+0(SB), Y12, Y12
+	VPMAXUD      Y12, Y2, Y2
+	VPSIGND      Y8, Y10, Y8
+	VPAND        abs32<>+0(SB), Y9, Y11
+	VPSIGND      Y9, Y11, Y9
+	VPCMPGTD     Y8, Y9, Y11
+	VPSUBD       Y11, Y4, Y4
+	VPCMPGTD     Y9, Y8, Y11
+	VPSUBD       Y11, Y5, Y5
+	VPMAXSD      Y8, Y9, Y11
+	VPMINSD      Y8, Y9, Y8
+	VPSUBD       Y8, Y11, Y8
+	VPMAXUD      Y8, Y1, Y1
+	VBROADCASTSS (BX), Y9
+	VFMADD213PS  48(BX), Y10, Y9
+	VDIVPS       Y9, Y12, Y9
+	VPADDD       ones<>+0(SB), Y10, Y10
+	VPMINUD      Y10, Y6, Y6
+	VBROADCASTSS 4(BX), Y11
+	VFMSUB213PS  Y10, Y12, Y11
+	VMAXPS       Y3, Y11, Y3
+	VPMINUD      abs32<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y10
+	VBROADCASTSS 8(BX), Y11
+	VMULPS       Y11, Y10, Y10
+	VMINPS       Y10, Y9, Y11
+	VMAXPS       Y11, Y0, Y0
+	VMOVUPS      Y11, 64(SI)
+	VPSRLD       $0x10, Y10, Y12
+	VPSUBUSW     half_base<>+0(SB), Y12, Y12
+	VPMINUW      half_top<>+0(SB), Y12, Y12
+	VPMULHUW     half_mul<>+0(SB), Y12, Y12
+	VPERMD       16(BX), Y12, Y10
+	VPSUBD       Y10, Y8, Y10
+	VPCMPGTD     ones<>+0(SB), Y10, Y10
+	VPSUBD       Y10, Y12, Y12
+	VPSRLD       $0x10, Y9, Y8
+	VPSUBUSW     half_base<>+0(SB), Y8, Y8
+	VPMINUW      half_top<>+0(SB), Y8, Y8
+	VPMULHUW     half_mul<>+0(SB), Y8, Y8
+	VPERMD       edges32<>+0(SB), Y8, Y10
+	VPSUBD       Y10, Y9, Y10
+	VPACKSSDW    Y10, Y10, Y11
+	VPACKSSWB    Y11, Y11, Y11
+	VPMINUB      (SP), Y11, Y11
+	VMOVDQU      Y11, (SP)
+	VPCMPGTD     ones<>+0(SB), Y10, Y10
+	VPSUBD       Y10, Y8, Y8
+	VPMINSD      Y12, Y8, Y8
+	VMOVUPS      96(AX), Y9
+	VMOVUPS      96(CX), Y10
+	VPAND        abs32<>+0(SB), Y9, Y11
+	VSUBPS       Y9, Y10, Y13
+	VANDPS       abs32<>+0(SB), Y13, Y13
+	VPMAXUD      Y13, Y2, Y2
+	VPSIGND      Y9, Y11, Y9
+	VPAND        abs32<>+0(SB), Y10, Y12
+	VPSIGND      Y10, Y12, Y10
+	VPCMPGTD     Y9, Y10, Y12
+	VPSUBD       Y12, Y4, Y4
+	VPCMPGTD     Y10, Y9, Y12
+	VPSUBD       Y12, Y5, Y5
+	VPMAXSD      Y9, Y10, Y12
+	VPMINSD      Y9, Y10, Y9
+	VPSUBD       Y9, Y12, Y9
+	VPMAXUD      Y9, Y1, Y1
+	VBROADCASTSS (BX), Y10
+	VFMADD213PS  48(BX), Y11, Y10
+	VDIVPS       Y10, Y13, Y10
+	VPADDD       ones<>+0(SB), Y11, Y11
+	VPMINUD      Y11, Y6, Y6
+	VBROADCASTSS 4(BX), Y12
+	VFMSUB213PS  Y11, Y13, Y12
+	VMAXPS       Y3, Y12, Y3
+	VPMINUD      abs32<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y11
+	VBROADCASTSS 8(BX), Y12
+	VMULPS       Y12, Y11, Y11
+	VMINPS       Y11, Y10, Y12
+	VMAXPS       Y12, Y0, Y0
+	VMOVUPS      Y12, 96(SI)
+	VPSRLD       $0x10, Y11, Y13
+	VPSUBUSW     half_base<>+0(SB), Y13, Y13
+	VPMINUW      half_top<>+0(SB), Y13, Y13
+	VPMULHUW     half_mul<>+0(SB), Y13, Y13
+	VPERMD       16(BX), Y13, Y11
+	VPSUBD       Y11, Y9, Y11
+	VPCMPGTD     ones<>+0(SB), Y11, Y11
+	VPSUBD       Y11, Y13, Y13
+	VPSRLD       $0x10, Y10, Y9
+	VPSUBUSW     half_base<>+0(SB), Y9, Y9
+	VPMINUW      half_top<>+0(SB), Y9, Y9
+	VPMULHUW     half_mul<>+0(SB), Y9, Y9
+	VPERMD       edges32<>+0(SB), Y9, Y11
+	VPSUBD       Y11, Y10, Y11
+	VPACKSSDW    Y11, Y11, Y12
+	VPACKSSWB    Y12, Y12, Y12
+	VPMINUB      (SP), Y12, Y12
+	VMOVDQU      Y12, (SP)
+	VPCMPGTD     ones<>+0(SB), Y11, Y11
+	VPSUBD       Y11, Y9, Y9
+	VPMINSD      Y13, Y9, Y9
+	VPACKSSDW    Y9, Y8, Y8
+	VPACKSSWB    Y8, Y7, Y7
+	PREFETCHT1   8192(AX)
+	PREFETCHT1   8192(CX)
+	PREFETCHT1   8256(AX)
+	PREFETCHT1   8256(CX)
+	VMOVDQU      Y7, (DI)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, SI
+	SUBQ         $0x00000020, DX
+	JNZ          ratesULP32_loop
+	MOVQ         out+48(FP), AX
+	VEXTRACTF128 $0x01, Y0, X7
+	VMAXPS       X7, X0, X0
+	VPSHUFD      $0x4e, X0, X7
+	VMAXPS       X7, X0, X0
+	VPSHUFD      $0xb1, X0, X7
+	VMAXPS       X7, X0, X0
+	VMOVSS       X0, (AX)
+	VEXTRACTF128 $0x01, Y3, X0
+	VMAXPS       X0, X3, X0
+	VPSHUFD      $0x4e, X0, X3
+	VMAXPS       X3, X0, X0
+	VPSHUFD      $0xb1, X0, X3
+	VMAXPS       X3, X0, X0
+	VMOVSS       X0, 4(AX)
+	VMOVDQU      (SP), Y0
+	VEXTRACTF128 $0x01, Y0, X3
+	VPMINUB      X3, X0, X0
+	VPSHUFD      $0x4e, X0, X3
+	VPMINUB      X3, X0, X0
+	VPSHUFD      $0xb1, X0, X3
+	VPMINUB      X3, X0, X0
+	VMOVSS       X0, 8(AX)
+	VEXTRACTF128 $0x01, Y4, X0
+	VPADDD       X0, X4, X0
+	VPSHUFD      $0x4e, X0, X3
+	VPADDD       X3, X0, X0
+	VPSHUFD      $0xb1, X0, X3
+	VPADDD       X3, X0, X0
+	VMOVSS       X0, 16(AX)
+	VEXTRACTF128 $0x01, Y5, X0
+	VPADDD       X0, X5, X0
+	VPSHUFD      $0x4e, X0, X3
+	VPADDD       X3, X0, X0
+	VPSHUFD      $0xb1, X0, X3
+	VPADDD       X3, X0, X0
+	VMOVSS       X0, 20(AX)
+	VEXTRACTF128 $0x01, Y6, X0
+	VPMINUD      X0, X6, X0
+	VPSHUFD      $0x4e, X0, X3
+	VPMINUD      X3, X0, X0
+	VPSHUFD      $0xb1, X0, X3
+	VPMINUD      X3, X0, X0
+	VMOVSS       X0, 24(AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	VPMAXUD      X0, X1, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPMAXUD      X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPMAXUD      X1, X0, X0
+	VMOVSS       X0, 12(AX)
+	VEXTRACTF128 $0x01, Y2, X0
+	VPMAXUD      X0, X2, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPMAXUD      X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPMAXUD      X1, X0, X0
+	VMOVSS       X0, 28(AX)
+	VZEROUPPER
+	RET
 
 DATA half_base<>+0(SB)/4, $0x000037fc
 DATA half_base<>+4(SB)/4, $0x000037fc
@@ -338,6 +860,16 @@ DATA half_base<>+20(SB)/4, $0x000037fc
 DATA half_base<>+24(SB)/4, $0x000037fc
 DATA half_base<>+28(SB)/4, $0x000037fc
 GLOBL half_base<>(SB), RODATA|NOPTR, $32
+
+DATA half_top<>+0(SB)/4, $0x00000d4c
+DATA half_top<>+4(SB)/4, $0x00000d4c
+DATA half_top<>+8(SB)/4, $0x00000d4c
+DATA half_top<>+12(SB)/4, $0x00000d4c
+DATA half_top<>+16(SB)/4, $0x00000d4c
+DATA half_top<>+20(SB)/4, $0x00000d4c
+DATA half_top<>+24(SB)/4, $0x00000d4c
+DATA half_top<>+28(SB)/4, $0x00000d4c
+GLOBL half_top<>(SB), RODATA|NOPTR, $32
 
 DATA half_mul<>+0(SB)/4, $0x0000009a
 DATA half_mul<>+4(SB)/4, $0x0000009a
@@ -359,525 +891,289 @@ DATA edges32<>+24(SB)/4, $0x42c7fff8
 DATA edges32<>+28(SB)/4, $0x4479fff8
 GLOBL edges32<>(SB), RODATA|NOPTR, $32
 
-// func ratesWide32(want *float32, got *float32, n int, in *[12]uint32, ratios *float32, bins *int8, out *[7]uint32)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·ratesWide32(SB), NOSPLIT, $0-56
-	MOVQ         want+0(FP), AX
-	MOVQ         got+8(FP), CX
-	MOVQ         n+16(FP), DX
-	MOVQ         in+24(FP), BX
-	MOVQ         ratios+32(FP), SI
-	MOVQ         bins+40(FP), DI
-	VBROADCASTSS 4(BX), Y0
-	VXORPS       Y1, Y1, Y1
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VPCMPEQD     Y4, Y4, Y4
-	VPSLLD       $0x1f, Y4, Y5
-	VXORPS       Y6, Y6, Y6
-	VPCMPEQD     Y7, Y7, Y7
+// func histogram32(ratios *float32, n int, next *float32, out *[8]uint64, edge *[4]uint8)
+// Requires: AVX, AVX2, MMX+
+TEXT ·histogram32(SB), NOSPLIT, $0-40
+	MOVQ    ratios+0(FP), AX
+	MOVQ    n+8(FP), CX
+	MOVQ    next+16(FP), DX
+	VMOVDQU half_base<>+0(SB), Y0
+	VMOVDQU half_mul<>+0(SB), Y0
+	VMOVDQU edges32<>+0(SB), Y0
+	VMOVDQU ones<>+0(SB), Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
 
-ratesWide32_loop:
-	VMOVUPS      (AX), Y8
-	VMOVUPS      (CX), Y9
-	VPAND        abs32<>+0(SB), Y8, Y10
-	VSUBPS       Y8, Y9, Y11
-	VANDPS       abs32<>+0(SB), Y11, Y11
-	VPSIGND      Y8, Y10, Y8
-	VPAND        abs32<>+0(SB), Y9, Y12
-	VPSIGND      Y9, Y12, Y9
-	VPCMPGTD     Y8, Y9, Y12
-	VPSUBD       Y12, Y3, Y3
-	VPCMPGTD     Y9, Y8, Y12
-	VPSUBD       Y12, Y6, Y6
-	VPMAXSD      Y8, Y9, Y12
-	VPMINSD      Y8, Y9, Y8
-	VPSUBD       Y8, Y12, Y8
-	VPMAXUD      Y8, Y2, Y2
-	VBROADCASTSS (BX), Y8
-	VFMADD213PS  Y0, Y10, Y8
-	VDIVPS       Y8, Y11, Y8
-	VPADDD       ones<>+0(SB), Y10, Y10
-	VPMINUD      Y10, Y7, Y7
-	VBROADCASTSS 8(BX), Y9
-	VFMSUB213PS  Y10, Y11, Y9
-	VMAXPS       Y5, Y9, Y5
-	VMAXPS       zero<>+0(SB), Y8, Y8
-	VMAXPS       Y8, Y1, Y1
-	VMOVUPS      Y8, (SI)
-	VPSRLD       $0x10, Y8, Y9
-	VPSUBUSW     half_base<>+0(SB), Y9, Y9
-	VPMINUW      half_top<>+0(SB), Y9, Y9
-	VPMULHUW     half_mul<>+0(SB), Y9, Y9
-	VPERMD       edges32<>+0(SB), Y9, Y10
-	VPSUBD       Y10, Y8, Y10
-	VPMINUD      Y10, Y4, Y4
-	VPSRAD       $0x1f, Y10, Y10
-	VPADDD       Y10, Y9, Y9
-	VMOVUPS      32(AX), Y8
-	VMOVUPS      32(CX), Y10
-	VPAND        abs32<>+0(SB), Y8, Y11
-	VSUBPS       Y8, Y10, Y12
-	VANDPS       abs32<>+0(SB), Y12, Y12
-	VPSIGND      Y8, Y11, Y8
-	VPAND        abs32<>+0(SB), Y10, Y13
-	VPSIGND      Y10, Y13, Y10
-	VPCMPGTD     Y8, Y10, Y13
-	VPSUBD       Y13, Y3, Y3
-	VPCMPGTD     Y10, Y8, Y13
-	VPSUBD       Y13, Y6, Y6
-	VPMAXSD      Y8, Y10, Y13
-	VPMINSD      Y8, Y10, Y8
-	VPSUBD       Y8, Y13, Y8
-	VPMAXUD      Y8, Y2, Y2
-	VBROADCASTSS (BX), Y8
-	VFMADD213PS  Y0, Y11, Y8
-	VDIVPS       Y8, Y12, Y8
-	VPADDD       ones<>+0(SB), Y11, Y11
-	VPMINUD      Y11, Y7, Y7
-	VBROADCASTSS 8(BX), Y10
-	VFMSUB213PS  Y11, Y12, Y10
-	VMAXPS       Y5, Y10, Y5
-	VMAXPS       zero<>+0(SB), Y8, Y8
-	VMAXPS       Y8, Y1, Y1
-	VMOVUPS      Y8, 32(SI)
-	VPSRLD       $0x10, Y8, Y10
+histogram32_loop:
+	VMOVDQU      (AX), Y9
+	VPSRLD       $0x10, Y9, Y10
 	VPSUBUSW     half_base<>+0(SB), Y10, Y10
 	VPMINUW      half_top<>+0(SB), Y10, Y10
 	VPMULHUW     half_mul<>+0(SB), Y10, Y10
 	VPERMD       edges32<>+0(SB), Y10, Y11
-	VPSUBD       Y11, Y8, Y11
-	VPMINUD      Y11, Y4, Y4
-	VPSRAD       $0x1f, Y11, Y11
-	VPADDD       Y11, Y10, Y10
-	VPACKSSDW    Y10, Y9, Y9
-	VMOVUPS      64(AX), Y8
-	VMOVUPS      64(CX), Y10
-	VPAND        abs32<>+0(SB), Y8, Y11
-	VSUBPS       Y8, Y10, Y12
-	VANDPS       abs32<>+0(SB), Y12, Y12
-	VPSIGND      Y8, Y11, Y8
-	VPAND        abs32<>+0(SB), Y10, Y13
-	VPSIGND      Y10, Y13, Y10
-	VPCMPGTD     Y8, Y10, Y13
-	VPSUBD       Y13, Y3, Y3
-	VPCMPGTD     Y10, Y8, Y13
-	VPSUBD       Y13, Y6, Y6
-	VPMAXSD      Y8, Y10, Y13
-	VPMINSD      Y8, Y10, Y8
-	VPSUBD       Y8, Y13, Y8
-	VPMAXUD      Y8, Y2, Y2
-	VBROADCASTSS (BX), Y8
-	VFMADD213PS  Y0, Y11, Y8
-	VDIVPS       Y8, Y12, Y8
-	VPADDD       ones<>+0(SB), Y11, Y11
-	VPMINUD      Y11, Y7, Y7
-	VBROADCASTSS 8(BX), Y10
-	VFMSUB213PS  Y11, Y12, Y10
-	VMAXPS       Y5, Y10, Y5
-	VMAXPS       zero<>+0(SB), Y8, Y8
-	VMAXPS       Y8, Y1, Y1
-	VMOVUPS      Y8, 64(SI)
-	VPSRLD       $0x10, Y8, Y10
-	VPSUBUSW     half_base<>+0(SB), Y10, Y10
-	VPMINUW      half_top<>+0(SB), Y10, Y10
-	VPMULHUW     half_mul<>+0(SB), Y10, Y10
-	VPERMD       edges32<>+0(SB), Y10, Y11
-	VPSUBD       Y11, Y8, Y11
-	VPMINUD      Y11, Y4, Y4
-	VPSRAD       $0x1f, Y11, Y11
-	VPADDD       Y11, Y10, Y10
-	VMOVUPS      96(AX), Y8
-	VMOVUPS      96(CX), Y11
-	VPAND        abs32<>+0(SB), Y8, Y12
-	VSUBPS       Y8, Y11, Y13
-	VANDPS       abs32<>+0(SB), Y13, Y13
-	VPSIGND      Y8, Y12, Y8
-	VPAND        abs32<>+0(SB), Y11, Y14
-	VPSIGND      Y11, Y14, Y11
-	VPCMPGTD     Y8, Y11, Y14
-	VPSUBD       Y14, Y3, Y3
-	VPCMPGTD     Y11, Y8, Y14
-	VPSUBD       Y14, Y6, Y6
-	VPMAXSD      Y8, Y11, Y14
-	VPMINSD      Y8, Y11, Y8
-	VPSUBD       Y8, Y14, Y8
-	VPMAXUD      Y8, Y2, Y2
-	VBROADCASTSS (BX), Y8
-	VFMADD213PS  Y0, Y12, Y8
-	VDIVPS       Y8, Y13, Y8
-	VPADDD       ones<>+0(SB), Y12, Y12
-	VPMINUD      Y12, Y7, Y7
-	VBROADCASTSS 8(BX), Y11
-	VFMSUB213PS  Y12, Y13, Y11
-	VMAXPS       Y5, Y11, Y5
-	VMAXPS       zero<>+0(SB), Y8, Y8
-	VMAXPS       Y8, Y1, Y1
-	VMOVUPS      Y8, 96(SI)
-	VPSRLD       $0x10, Y8, Y11
-	VPSUBUSW     half_base<>+0(SB), Y11, Y11
-	VPMINUW      half_top<>+0(SB), Y11, Y11
-	VPMULHUW     half_mul<>+0(SB), Y11, Y11
-	VPERMD       edges32<>+0(SB), Y11, Y12
-	VPSUBD       Y12, Y8, Y12
-	VPMINUD      Y12, Y4, Y4
-	VPSRAD       $0x1f, Y12, Y12
-	VPADDD       Y12, Y11, Y11
-	VPACKSSDW    Y11, Y10, Y10
-	PREFETCHT1   8192(AX)
-	PREFETCHT1   8192(CX)
-	PREFETCHT1   8256(AX)
-	PREFETCHT1   8256(CX)
-	VPACKSSWB    Y10, Y9, Y9
-	VMOVDQU      Y9, (DI)
-	ADDQ         $0x00000020, DI
+	VPSUBD       Y11, Y9, Y11
+	VMOVDQU      32(AX), Y9
+	VPSRLD       $0x10, Y9, Y12
+	VPSUBUSW     half_base<>+0(SB), Y12, Y12
+	VPMINUW      half_top<>+0(SB), Y12, Y12
+	VPMULHUW     half_mul<>+0(SB), Y12, Y12
+	VPERMD       edges32<>+0(SB), Y12, Y13
+	VPSUBD       Y13, Y9, Y13
+	VPACKSSDW    Y12, Y10, Y10
+	VPACKSSDW    Y13, Y11, Y11
+	VMOVDQU      64(AX), Y9
+	VPSRLD       $0x10, Y9, Y12
+	VPSUBUSW     half_base<>+0(SB), Y12, Y12
+	VPMINUW      half_top<>+0(SB), Y12, Y12
+	VPMULHUW     half_mul<>+0(SB), Y12, Y12
+	VPERMD       edges32<>+0(SB), Y12, Y13
+	VPSUBD       Y13, Y9, Y13
+	VMOVDQU      96(AX), Y9
+	VPSRLD       $0x10, Y9, Y14
+	VPSUBUSW     half_base<>+0(SB), Y14, Y14
+	VPMINUW      half_top<>+0(SB), Y14, Y14
+	VPMULHUW     half_mul<>+0(SB), Y14, Y14
+	VPERMD       edges32<>+0(SB), Y14, Y15
+	VPSUBD       Y15, Y9, Y15
+	VPACKSSDW    Y14, Y12, Y12
+	VPACKSSDW    Y15, Y13, Y13
+	VPACKSSWB    Y12, Y10, Y10
+	VPACKSSWB    Y13, Y11, Y11
+	VPMINUB      Y11, Y0, Y0
+	VPCMPGTB     ones<>+0(SB), Y11, Y11
+	VPSUBB       Y11, Y10, Y10
+	VPCMPEQB     byte1<>+0(SB), Y10, Y9
+	VPSUBB       Y9, Y1, Y1
+	VPCMPEQB     byte2<>+0(SB), Y10, Y9
+	VPSUBB       Y9, Y2, Y2
+	VPCMPEQB     byte3<>+0(SB), Y10, Y9
+	VPSUBB       Y9, Y3, Y3
+	VPCMPEQB     byte4<>+0(SB), Y10, Y9
+	VPSUBB       Y9, Y4, Y4
+	VPCMPEQB     byte5<>+0(SB), Y10, Y9
+	VPSUBB       Y9, Y5, Y5
+	VPCMPEQB     byte6<>+0(SB), Y10, Y9
+	VPSUBB       Y9, Y6, Y6
+	VPCMPEQB     byte7<>+0(SB), Y10, Y9
+	VPSUBB       Y9, Y7, Y7
+	VPCMPEQB     byte8<>+0(SB), Y10, Y9
+	VPSUBB       Y9, Y8, Y8
+	PREFETCHT1   8192(DX)
+	PREFETCHT1   8256(DX)
+	ADDQ         $0x00000080, DX
 	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000080, SI
-	SUBQ         $0x00000020, DX
-	JNZ          ratesWide32_loop
-	MOVQ         out+48(FP), AX
-	VEXTRACTF128 $0x01, Y1, X0
-	VMAXPS       X0, X1, X0
+	SUBQ         $0x00000020, CX
+	JNZ          histogram32_loop
+	MOVQ         out+24(FP), AX
+	VPSADBW      zero<>+0(SB), Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X9
+	VPADDQ       X9, X1, X1
+	VPSHUFD      $0x4e, X1, X9
+	VPADDQ       X9, X1, X1
+	VMOVQ        X1, (AX)
+	VPSADBW      zero<>+0(SB), Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X1
+	VPADDQ       X1, X2, X1
+	VPSHUFD      $0x4e, X1, X2
+	VPADDQ       X2, X1, X1
+	VMOVQ        X1, 8(AX)
+	VPSADBW      zero<>+0(SB), Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X1
+	VPADDQ       X1, X3, X1
+	VPSHUFD      $0x4e, X1, X2
+	VPADDQ       X2, X1, X1
+	VMOVQ        X1, 16(AX)
+	VPSADBW      zero<>+0(SB), Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X1
+	VPADDQ       X1, X4, X1
+	VPSHUFD      $0x4e, X1, X2
+	VPADDQ       X2, X1, X1
+	VMOVQ        X1, 24(AX)
+	VPSADBW      zero<>+0(SB), Y5, Y5
+	VEXTRACTF128 $0x01, Y5, X1
+	VPADDQ       X1, X5, X1
+	VPSHUFD      $0x4e, X1, X2
+	VPADDQ       X2, X1, X1
+	VMOVQ        X1, 32(AX)
+	VPSADBW      zero<>+0(SB), Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X1
+	VPADDQ       X1, X6, X1
+	VPSHUFD      $0x4e, X1, X2
+	VPADDQ       X2, X1, X1
+	VMOVQ        X1, 40(AX)
+	VPSADBW      zero<>+0(SB), Y7, Y7
+	VEXTRACTF128 $0x01, Y7, X1
+	VPADDQ       X1, X7, X1
+	VPSHUFD      $0x4e, X1, X2
+	VPADDQ       X2, X1, X1
+	VMOVQ        X1, 48(AX)
+	VPSADBW      zero<>+0(SB), Y8, Y8
+	VEXTRACTF128 $0x01, Y8, X1
+	VPADDQ       X1, X8, X1
+	VPSHUFD      $0x4e, X1, X2
+	VPADDQ       X2, X1, X1
+	VMOVQ        X1, 56(AX)
+	VEXTRACTF128 $0x01, Y0, X1
+	VPMINUB      X1, X0, X0
 	VPSHUFD      $0x4e, X0, X1
-	VMAXPS       X1, X0, X0
+	VPMINUB      X1, X0, X0
 	VPSHUFD      $0xb1, X0, X1
-	VMAXPS       X1, X0, X0
+	VPMINUB      X1, X0, X0
+	MOVQ         edge+32(FP), AX
 	VMOVSS       X0, (AX)
-	VEXTRACTF128 $0x01, Y5, X0
-	VMAXPS       X0, X5, X0
-	VPSHUFD      $0x4e, X0, X1
-	VMAXPS       X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VMAXPS       X1, X0, X0
-	VMOVSS       X0, 4(AX)
-	VEXTRACTF128 $0x01, Y4, X0
-	VPMINUD      X0, X4, X0
-	VPSHUFD      $0x4e, X0, X1
-	VPMINUD      X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VPMINUD      X1, X0, X0
-	VMOVSS       X0, 8(AX)
-	VEXTRACTF128 $0x01, Y6, X0
-	VPADDD       X0, X6, X0
-	VPSHUFD      $0x4e, X0, X1
-	VPADDD       X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VPADDD       X1, X0, X0
-	VMOVSS       X0, 20(AX)
-	VEXTRACTF128 $0x01, Y7, X0
-	VPMINUD      X0, X7, X0
-	VPSHUFD      $0x4e, X0, X1
-	VPMINUD      X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VPMINUD      X1, X0, X0
-	VMOVSS       X0, 24(AX)
-	VEXTRACTF128 $0x01, Y2, X0
-	VPMAXUD      X0, X2, X0
-	VPSHUFD      $0x4e, X0, X1
-	VPMAXUD      X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VPMAXUD      X1, X0, X0
-	VMOVSS       X0, 12(AX)
-	VEXTRACTF128 $0x01, Y3, X0
-	VPADDD       X0, X3, X0
-	VPSHUFD      $0x4e, X0, X1
-	VPADDD       X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VPADDD       X1, X0, X0
-	VMOVSS       X0, 16(AX)
 	VZEROUPPER
 	RET
 
-DATA half_top<>+0(SB)/4, $0x00000d4c
-DATA half_top<>+4(SB)/4, $0x00000d4c
-DATA half_top<>+8(SB)/4, $0x00000d4c
-DATA half_top<>+12(SB)/4, $0x00000d4c
-DATA half_top<>+16(SB)/4, $0x00000d4c
-DATA half_top<>+20(SB)/4, $0x00000d4c
-DATA half_top<>+24(SB)/4, $0x00000d4c
-DATA half_top<>+28(SB)/4, $0x00000d4c
-GLOBL half_top<>(SB), RODATA|NOPTR, $32
+DATA byte1<>+0(SB)/8, $0x0101010101010101
+DATA byte1<>+8(SB)/8, $0x0101010101010101
+DATA byte1<>+16(SB)/8, $0x0101010101010101
+DATA byte1<>+24(SB)/8, $0x0101010101010101
+GLOBL byte1<>(SB), RODATA|NOPTR, $32
 
-// func ratesULP32(want *float32, got *float32, n int, in *[12]uint32, ratios *float32, bins *int8, out *[7]uint32)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·ratesULP32(SB), NOSPLIT, $0-56
-	MOVQ         want+0(FP), AX
-	MOVQ         got+8(FP), CX
-	MOVQ         n+16(FP), DX
-	MOVQ         in+24(FP), BX
-	MOVQ         ratios+32(FP), SI
-	MOVQ         bins+40(FP), DI
-	VBROADCASTSS 4(BX), Y0
-	VXORPS       Y1, Y1, Y1
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VPCMPEQD     Y4, Y4, Y4
-	VPSLLD       $0x1f, Y4, Y5
-	VXORPS       Y6, Y6, Y6
-	VPCMPEQD     Y7, Y7, Y7
+DATA byte2<>+0(SB)/8, $0x0202020202020202
+DATA byte2<>+8(SB)/8, $0x0202020202020202
+DATA byte2<>+16(SB)/8, $0x0202020202020202
+DATA byte2<>+24(SB)/8, $0x0202020202020202
+GLOBL byte2<>(SB), RODATA|NOPTR, $32
 
-ratesULP32_loop:
-	VMOVUPS      (AX), Y8
-	VMOVUPS      (CX), Y9
-	VPAND        abs32<>+0(SB), Y8, Y10
-	VSUBPS       Y8, Y9, Y11
-	VANDPS       abs32<>+0(SB), Y11, Y11
-	VPSIGND      Y8, Y10, Y8
-	VPAND        abs32<>+0(SB), Y9, Y12
-	VPSIGND      Y9, Y12, Y9
-	VPCMPGTD     Y8, Y9, Y12
-	VPSUBD       Y12, Y3, Y3
-	VPCMPGTD     Y9, Y8, Y12
-	VPSUBD       Y12, Y6, Y6
-	VPMAXSD      Y8, Y9, Y12
-	VPMINSD      Y8, Y9, Y8
-	VPSUBD       Y8, Y12, Y8
-	VPMAXUD      Y8, Y2, Y2
-	VBROADCASTSS (BX), Y9
-	VFMADD213PS  Y0, Y10, Y9
-	VDIVPS       Y9, Y11, Y9
-	VPADDD       ones<>+0(SB), Y10, Y10
-	VPMINUD      Y10, Y7, Y7
-	VBROADCASTSS 8(BX), Y12
-	VFMSUB213PS  Y10, Y11, Y12
-	VMAXPS       Y5, Y12, Y5
-	VPMINUD      abs32<>+0(SB), Y8, Y8
-	VCVTDQ2PS    Y8, Y10
-	VBROADCASTSS 12(BX), Y11
-	VMULPS       Y11, Y10, Y10
-	VMINPS       Y10, Y9, Y11
-	VMAXPS       Y11, Y1, Y1
-	VMOVUPS      Y11, (SI)
-	VPSRLD       $0x10, Y10, Y11
-	VPSUBUSW     half_base<>+0(SB), Y11, Y11
-	VPMINUW      half_top<>+0(SB), Y11, Y11
-	VPMULHUW     half_mul<>+0(SB), Y11, Y11
-	VPERMD       16(BX), Y11, Y10
+DATA byte3<>+0(SB)/8, $0x0303030303030303
+DATA byte3<>+8(SB)/8, $0x0303030303030303
+DATA byte3<>+16(SB)/8, $0x0303030303030303
+DATA byte3<>+24(SB)/8, $0x0303030303030303
+GLOBL byte3<>(SB), RODATA|NOPTR, $32
+
+DATA byte4<>+0(SB)/8, $0x0404040404040404
+DATA byte4<>+8(SB)/8, $0x0404040404040404
+DATA byte4<>+16(SB)/8, $0x0404040404040404
+DATA byte4<>+24(SB)/8, $0x0404040404040404
+GLOBL byte4<>(SB), RODATA|NOPTR, $32
+
+DATA byte5<>+0(SB)/8, $0x0505050505050505
+DATA byte5<>+8(SB)/8, $0x0505050505050505
+DATA byte5<>+16(SB)/8, $0x0505050505050505
+DATA byte5<>+24(SB)/8, $0x0505050505050505
+GLOBL byte5<>(SB), RODATA|NOPTR, $32
+
+DATA byte6<>+0(SB)/8, $0x0606060606060606
+DATA byte6<>+8(SB)/8, $0x0606060606060606
+DATA byte6<>+16(SB)/8, $0x0606060606060606
+DATA byte6<>+24(SB)/8, $0x0606060606060606
+GLOBL byte6<>(SB), RODATA|NOPTR, $32
+
+DATA byte7<>+0(SB)/8, $0x0707070707070707
+DATA byte7<>+8(SB)/8, $0x0707070707070707
+DATA byte7<>+16(SB)/8, $0x0707070707070707
+DATA byte7<>+24(SB)/8, $0x0707070707070707
+GLOBL byte7<>(SB), RODATA|NOPTR, $32
+
+DATA byte8<>+0(SB)/8, $0x0808080808080808
+DATA byte8<>+8(SB)/8, $0x0808080808080808
+DATA byte8<>+16(SB)/8, $0x0808080808080808
+DATA byte8<>+24(SB)/8, $0x0808080808080808
+GLOBL byte8<>(SB), RODATA|NOPTR, $32
+
+// func histogramLow32(ratios *float32, n int, next *float32, out *[8]uint64, edge *[4]uint8)
+// Requires: AVX, AVX2, MMX+
+TEXT ·histogramLow32(SB), NOSPLIT, $0-40
+	MOVQ    ratios+0(FP), AX
+	MOVQ    n+8(FP), CX
+	MOVQ    next+16(FP), DX
+	VMOVDQU half_base<>+0(SB), Y0
+	VMOVDQU half_mul<>+0(SB), Y1
+	VMOVDQU edges32<>+0(SB), Y2
+	VMOVDQU ones<>+0(SB), Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+
+histogramLow32_loop:
+	VMOVDQU      (AX), Y8
+	VPSRLD       $0x10, Y8, Y9
+	VPSUBUSW     Y0, Y9, Y9
+	VPMULHUW     Y1, Y9, Y9
+	VPERMD       Y2, Y9, Y10
 	VPSUBD       Y10, Y8, Y10
-	VPSRAD       $0x1f, Y10, Y10
-	VPADDD       Y10, Y11, Y11
-	VPSRLD       $0x10, Y9, Y8
-	VPSUBUSW     half_base<>+0(SB), Y8, Y8
-	VPMINUW      half_top<>+0(SB), Y8, Y8
-	VPMULHUW     half_mul<>+0(SB), Y8, Y8
-	VPERMD       edges32<>+0(SB), Y8, Y10
-	VPSUBD       Y10, Y9, Y10
-	VPMINUD      Y10, Y4, Y4
-	VPSRAD       $0x1f, Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VPMINSD      Y11, Y8, Y8
-	VMOVUPS      32(AX), Y9
-	VMOVUPS      32(CX), Y10
-	VPAND        abs32<>+0(SB), Y9, Y11
-	VSUBPS       Y9, Y10, Y12
-	VANDPS       abs32<>+0(SB), Y12, Y12
-	VPSIGND      Y9, Y11, Y9
-	VPAND        abs32<>+0(SB), Y10, Y13
-	VPSIGND      Y10, Y13, Y10
-	VPCMPGTD     Y9, Y10, Y13
-	VPSUBD       Y13, Y3, Y3
-	VPCMPGTD     Y10, Y9, Y13
-	VPSUBD       Y13, Y6, Y6
-	VPMAXSD      Y9, Y10, Y13
-	VPMINSD      Y9, Y10, Y9
-	VPSUBD       Y9, Y13, Y9
-	VPMAXUD      Y9, Y2, Y2
-	VBROADCASTSS (BX), Y10
-	VFMADD213PS  Y0, Y11, Y10
-	VDIVPS       Y10, Y12, Y10
-	VPADDD       ones<>+0(SB), Y11, Y11
-	VPMINUD      Y11, Y7, Y7
-	VBROADCASTSS 8(BX), Y13
-	VFMSUB213PS  Y11, Y12, Y13
-	VMAXPS       Y5, Y13, Y5
-	VPMINUD      abs32<>+0(SB), Y9, Y9
-	VCVTDQ2PS    Y9, Y11
-	VBROADCASTSS 12(BX), Y12
-	VMULPS       Y12, Y11, Y11
-	VMINPS       Y11, Y10, Y12
-	VMAXPS       Y12, Y1, Y1
-	VMOVUPS      Y12, 32(SI)
-	VPSRLD       $0x10, Y11, Y12
-	VPSUBUSW     half_base<>+0(SB), Y12, Y12
-	VPMINUW      half_top<>+0(SB), Y12, Y12
-	VPMULHUW     half_mul<>+0(SB), Y12, Y12
-	VPERMD       16(BX), Y12, Y11
-	VPSUBD       Y11, Y9, Y11
-	VPSRAD       $0x1f, Y11, Y11
-	VPADDD       Y11, Y12, Y12
-	VPSRLD       $0x10, Y10, Y9
-	VPSUBUSW     half_base<>+0(SB), Y9, Y9
-	VPMINUW      half_top<>+0(SB), Y9, Y9
-	VPMULHUW     half_mul<>+0(SB), Y9, Y9
-	VPERMD       edges32<>+0(SB), Y9, Y11
-	VPSUBD       Y11, Y10, Y11
-	VPMINUD      Y11, Y4, Y4
-	VPSRAD       $0x1f, Y11, Y11
-	VPADDD       Y11, Y9, Y9
-	VPMINSD      Y12, Y9, Y9
-	VPACKSSDW    Y9, Y8, Y8
-	VMOVUPS      64(AX), Y9
-	VMOVUPS      64(CX), Y10
-	VPAND        abs32<>+0(SB), Y9, Y11
-	VSUBPS       Y9, Y10, Y12
-	VANDPS       abs32<>+0(SB), Y12, Y12
-	VPSIGND      Y9, Y11, Y9
-	VPAND        abs32<>+0(SB), Y10, Y13
-	VPSIGND      Y10, Y13, Y10
-	VPCMPGTD     Y9, Y10, Y13
-	VPSUBD       Y13, Y3, Y3
-	VPCMPGTD     Y10, Y9, Y13
-	VPSUBD       Y13, Y6, Y6
-	VPMAXSD      Y9, Y10, Y13
-	VPMINSD      Y9, Y10, Y9
-	VPSUBD       Y9, Y13, Y9
-	VPMAXUD      Y9, Y2, Y2
-	VBROADCASTSS (BX), Y10
-	VFMADD213PS  Y0, Y11, Y10
-	VDIVPS       Y10, Y12, Y10
-	VPADDD       ones<>+0(SB), Y11, Y11
-	VPMINUD      Y11, Y7, Y7
-	VBROADCASTSS 8(BX), Y13
-	VFMSUB213PS  Y11, Y12, Y13
-	VMAXPS       Y5, Y13, Y5
-	VPMINUD      abs32<>+0(SB), Y9, Y9
-	VCVTDQ2PS    Y9, Y11
-	VBROADCASTSS 12(BX), Y12
-	VMULPS       Y12, Y11, Y11
-	VMINPS       Y11, Y10, Y12
-	VMAXPS       Y12, Y1, Y1
-	VMOVUPS      Y12, 64(SI)
-	VPSRLD       $0x10, Y11, Y12
-	VPSUBUSW     half_base<>+0(SB), Y12, Y12
-	VPMINUW      half_top<>+0(SB), Y12, Y12
-	VPMULHUW     half_mul<>+0(SB), Y12, Y12
-	VPERMD       16(BX), Y12, Y11
-	VPSUBD       Y11, Y9, Y11
-	VPSRAD       $0x1f, Y11, Y11
-	VPADDD       Y11, Y12, Y12
-	VPSRLD       $0x10, Y10, Y9
-	VPSUBUSW     half_base<>+0(SB), Y9, Y9
-	VPMINUW      half_top<>+0(SB), Y9, Y9
-	VPMULHUW     half_mul<>+0(SB), Y9, Y9
-	VPERMD       edges32<>+0(SB), Y9, Y11
-	VPSUBD       Y11, Y10, Y11
-	VPMINUD      Y11, Y4, Y4
-	VPSRAD       $0x1f, Y11, Y11
-	VPADDD       Y11, Y9, Y9
-	VPMINSD      Y12, Y9, Y9
-	VMOVUPS      96(AX), Y10
-	VMOVUPS      96(CX), Y11
-	VPAND        abs32<>+0(SB), Y10, Y12
-	VSUBPS       Y10, Y11, Y13
-	VANDPS       abs32<>+0(SB), Y13, Y13
-	VPSIGND      Y10, Y12, Y10
-	VPAND        abs32<>+0(SB), Y11, Y14
-	VPSIGND      Y11, Y14, Y11
-	VPCMPGTD     Y10, Y11, Y14
-	VPSUBD       Y14, Y3, Y3
-	VPCMPGTD     Y11, Y10, Y14
-	VPSUBD       Y14, Y6, Y6
-	VPMAXSD      Y10, Y11, Y14
-	VPMINSD      Y10, Y11, Y10
-	VPSUBD       Y10, Y14, Y10
-	VPMAXUD      Y10, Y2, Y2
-	VBROADCASTSS (BX), Y11
-	VFMADD213PS  Y0, Y12, Y11
-	VDIVPS       Y11, Y13, Y11
-	VPADDD       ones<>+0(SB), Y12, Y12
-	VPMINUD      Y12, Y7, Y7
-	VBROADCASTSS 8(BX), Y14
-	VFMSUB213PS  Y12, Y13, Y14
-	VMAXPS       Y5, Y14, Y5
-	VPMINUD      abs32<>+0(SB), Y10, Y10
-	VCVTDQ2PS    Y10, Y12
-	VBROADCASTSS 12(BX), Y13
-	VMULPS       Y13, Y12, Y12
-	VMINPS       Y12, Y11, Y13
-	VMAXPS       Y13, Y1, Y1
-	VMOVUPS      Y13, 96(SI)
-	VPSRLD       $0x10, Y12, Y13
-	VPSUBUSW     half_base<>+0(SB), Y13, Y13
-	VPMINUW      half_top<>+0(SB), Y13, Y13
-	VPMULHUW     half_mul<>+0(SB), Y13, Y13
-	VPERMD       16(BX), Y13, Y12
-	VPSUBD       Y12, Y10, Y12
-	VPSRAD       $0x1f, Y12, Y12
-	VPADDD       Y12, Y13, Y13
-	VPSRLD       $0x10, Y11, Y10
-	VPSUBUSW     half_base<>+0(SB), Y10, Y10
-	VPMINUW      half_top<>+0(SB), Y10, Y10
-	VPMULHUW     half_mul<>+0(SB), Y10, Y10
-	VPERMD       edges32<>+0(SB), Y10, Y12
-	VPSUBD       Y12, Y11, Y12
-	VPMINUD      Y12, Y4, Y4
-	VPSRAD       $0x1f, Y12, Y12
-	VPADDD       Y12, Y10, Y10
-	VPMINSD      Y13, Y10, Y10
-	VPACKSSDW    Y10, Y9, Y9
-	PREFETCHT1   8192(AX)
-	PREFETCHT1   8192(CX)
-	PREFETCHT1   8256(AX)
-	PREFETCHT1   8256(CX)
-	VPACKSSWB    Y9, Y8, Y8
-	VMOVDQU      Y8, (DI)
-	ADDQ         $0x00000020, DI
+	VMOVDQU      32(AX), Y8
+	VPSRLD       $0x10, Y8, Y11
+	VPSUBUSW     Y0, Y11, Y11
+	VPMULHUW     Y1, Y11, Y11
+	VPERMD       Y2, Y11, Y12
+	VPSUBD       Y12, Y8, Y12
+	VPACKSSDW    Y11, Y9, Y9
+	VPACKSSDW    Y12, Y10, Y10
+	VMOVDQU      64(AX), Y8
+	VPSRLD       $0x10, Y8, Y11
+	VPSUBUSW     Y0, Y11, Y11
+	VPMULHUW     Y1, Y11, Y11
+	VPERMD       Y2, Y11, Y12
+	VPSUBD       Y12, Y8, Y12
+	VMOVDQU      96(AX), Y8
+	VPSRLD       $0x10, Y8, Y13
+	VPSUBUSW     Y0, Y13, Y13
+	VPMULHUW     Y1, Y13, Y13
+	VPERMD       Y2, Y13, Y14
+	VPSUBD       Y14, Y8, Y14
+	VPACKSSDW    Y13, Y11, Y11
+	VPACKSSDW    Y14, Y12, Y12
+	VPACKSSWB    Y11, Y9, Y9
+	VPACKSSWB    Y12, Y10, Y10
+	VPMINUB      Y10, Y3, Y3
+	VPCMPGTB     ones<>+0(SB), Y10, Y10
+	VPSUBB       Y10, Y9, Y9
+	VPCMPEQB     byte1<>+0(SB), Y9, Y8
+	VPSUBB       Y8, Y4, Y4
+	VPCMPEQB     byte2<>+0(SB), Y9, Y8
+	VPSUBB       Y8, Y5, Y5
+	VPCMPEQB     byte3<>+0(SB), Y9, Y8
+	VPSUBB       Y8, Y6, Y6
+	VPCMPEQB     byte4<>+0(SB), Y9, Y8
+	VPSUBB       Y8, Y7, Y7
+	PREFETCHT1   8192(DX)
+	PREFETCHT1   8256(DX)
+	ADDQ         $0x00000080, DX
 	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000080, SI
-	SUBQ         $0x00000020, DX
-	JNZ          ratesULP32_loop
-	MOVQ         out+48(FP), AX
-	VEXTRACTF128 $0x01, Y1, X0
-	VMAXPS       X0, X1, X0
-	VPSHUFD      $0x4e, X0, X1
-	VMAXPS       X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VMAXPS       X1, X0, X0
-	VMOVSS       X0, (AX)
-	VEXTRACTF128 $0x01, Y5, X0
-	VMAXPS       X0, X5, X0
-	VPSHUFD      $0x4e, X0, X1
-	VMAXPS       X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VMAXPS       X1, X0, X0
-	VMOVSS       X0, 4(AX)
+	SUBQ         $0x00000020, CX
+	JNZ          histogramLow32_loop
+	MOVQ         out+24(FP), AX
+	VPSADBW      zero<>+0(SB), Y4, Y4
 	VEXTRACTF128 $0x01, Y4, X0
-	VPMINUD      X0, X4, X0
+	VPADDQ       X0, X4, X0
 	VPSHUFD      $0x4e, X0, X1
-	VPMINUD      X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VPMINUD      X1, X0, X0
-	VMOVSS       X0, 8(AX)
+	VPADDQ       X1, X0, X0
+	VMOVQ        X0, (AX)
+	VPSADBW      zero<>+0(SB), Y5, Y5
+	VEXTRACTF128 $0x01, Y5, X0
+	VPADDQ       X0, X5, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPADDQ       X1, X0, X0
+	VMOVQ        X0, 8(AX)
+	VPSADBW      zero<>+0(SB), Y6, Y6
 	VEXTRACTF128 $0x01, Y6, X0
-	VPADDD       X0, X6, X0
+	VPADDQ       X0, X6, X0
 	VPSHUFD      $0x4e, X0, X1
-	VPADDD       X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VPADDD       X1, X0, X0
-	VMOVSS       X0, 20(AX)
+	VPADDQ       X1, X0, X0
+	VMOVQ        X0, 16(AX)
+	VPSADBW      zero<>+0(SB), Y7, Y7
 	VEXTRACTF128 $0x01, Y7, X0
-	VPMINUD      X0, X7, X0
+	VPADDQ       X0, X7, X0
 	VPSHUFD      $0x4e, X0, X1
-	VPMINUD      X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VPMINUD      X1, X0, X0
-	VMOVSS       X0, 24(AX)
-	VEXTRACTF128 $0x01, Y2, X0
-	VPMAXUD      X0, X2, X0
-	VPSHUFD      $0x4e, X0, X1
-	VPMAXUD      X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VPMAXUD      X1, X0, X0
-	VMOVSS       X0, 12(AX)
+	VPADDQ       X1, X0, X0
+	VMOVQ        X0, 24(AX)
 	VEXTRACTF128 $0x01, Y3, X0
-	VPADDD       X0, X3, X0
+	VPMINUB      X0, X3, X0
 	VPSHUFD      $0x4e, X0, X1
-	VPADDD       X1, X0, X0
+	VPMINUB      X1, X0, X0
 	VPSHUFD      $0xb1, X0, X1
-	VPADDD       X1, X0, X0
-	VMOVSS       X0, 16(AX)
+	VPMINUB      X1, X0, X0
+	MOVQ         edge+32(FP), AX
+	VMOVSS       X0, (AX)
 	VZEROUPPER
 	RET
 
@@ -897,21 +1193,21 @@ TEXT ·count(SB), NOSPLIT, $0-24
 
 count_loop:
 	VMOVDQU      (AX), Y8
-	VPCMPEQB     byte0<>+0(SB), Y8, Y9
-	VPSUBB       Y9, Y0, Y0
 	VPCMPEQB     byte1<>+0(SB), Y8, Y9
-	VPSUBB       Y9, Y1, Y1
+	VPSUBB       Y9, Y0, Y0
 	VPCMPEQB     byte2<>+0(SB), Y8, Y9
-	VPSUBB       Y9, Y2, Y2
+	VPSUBB       Y9, Y1, Y1
 	VPCMPEQB     byte3<>+0(SB), Y8, Y9
-	VPSUBB       Y9, Y3, Y3
+	VPSUBB       Y9, Y2, Y2
 	VPCMPEQB     byte4<>+0(SB), Y8, Y9
-	VPSUBB       Y9, Y4, Y4
+	VPSUBB       Y9, Y3, Y3
 	VPCMPEQB     byte5<>+0(SB), Y8, Y9
-	VPSUBB       Y9, Y5, Y5
+	VPSUBB       Y9, Y4, Y4
 	VPCMPEQB     byte6<>+0(SB), Y8, Y9
+	VPSUBB       Y9, Y5, Y5
+	VPCMPEQB     byte7<>+0(SB), Y8, Y9
 	VPSUBB       Y9, Y6, Y6
-	VPCMPEQB     byte7<>+0(SB), Y8, Y8
+	VPCMPEQB     byte8<>+0(SB), Y8, Y8
 	VPSUBB       Y8, Y7, Y7
 	ADDQ         $0x00000020, AX
 	SUBQ         $0x00000020, CX
@@ -967,54 +1263,6 @@ count_loop:
 	VMOVQ        X0, 56(AX)
 	VZEROUPPER
 	RET
-
-DATA byte0<>+0(SB)/8, $0x0000000000000000
-DATA byte0<>+8(SB)/8, $0x0000000000000000
-DATA byte0<>+16(SB)/8, $0x0000000000000000
-DATA byte0<>+24(SB)/8, $0x0000000000000000
-GLOBL byte0<>(SB), RODATA|NOPTR, $32
-
-DATA byte1<>+0(SB)/8, $0x0101010101010101
-DATA byte1<>+8(SB)/8, $0x0101010101010101
-DATA byte1<>+16(SB)/8, $0x0101010101010101
-DATA byte1<>+24(SB)/8, $0x0101010101010101
-GLOBL byte1<>(SB), RODATA|NOPTR, $32
-
-DATA byte2<>+0(SB)/8, $0x0202020202020202
-DATA byte2<>+8(SB)/8, $0x0202020202020202
-DATA byte2<>+16(SB)/8, $0x0202020202020202
-DATA byte2<>+24(SB)/8, $0x0202020202020202
-GLOBL byte2<>(SB), RODATA|NOPTR, $32
-
-DATA byte3<>+0(SB)/8, $0x0303030303030303
-DATA byte3<>+8(SB)/8, $0x0303030303030303
-DATA byte3<>+16(SB)/8, $0x0303030303030303
-DATA byte3<>+24(SB)/8, $0x0303030303030303
-GLOBL byte3<>(SB), RODATA|NOPTR, $32
-
-DATA byte4<>+0(SB)/8, $0x0404040404040404
-DATA byte4<>+8(SB)/8, $0x0404040404040404
-DATA byte4<>+16(SB)/8, $0x0404040404040404
-DATA byte4<>+24(SB)/8, $0x0404040404040404
-GLOBL byte4<>(SB), RODATA|NOPTR, $32
-
-DATA byte5<>+0(SB)/8, $0x0505050505050505
-DATA byte5<>+8(SB)/8, $0x0505050505050505
-DATA byte5<>+16(SB)/8, $0x0505050505050505
-DATA byte5<>+24(SB)/8, $0x0505050505050505
-GLOBL byte5<>(SB), RODATA|NOPTR, $32
-
-DATA byte6<>+0(SB)/8, $0x0606060606060606
-DATA byte6<>+8(SB)/8, $0x0606060606060606
-DATA byte6<>+16(SB)/8, $0x0606060606060606
-DATA byte6<>+24(SB)/8, $0x0606060606060606
-GLOBL byte6<>(SB), RODATA|NOPTR, $32
-
-DATA byte7<>+0(SB)/8, $0x0707070707070707
-DATA byte7<>+8(SB)/8, $0x0707070707070707
-DATA byte7<>+16(SB)/8, $0x0707070707070707
-DATA byte7<>+24(SB)/8, $0x0707070707070707
-GLOBL byte7<>(SB), RODATA|NOPTR, $32
 
 // func within32(want *float32, got *float32, n int, in *[4]uint32) bool
 // Requires: AVX, AVX2, FMA3
@@ -1224,7 +1472,7 @@ DATA inf32<>+28(SB)/4, $0x7f800000
 GLOBL inf32<>(SB), RODATA|NOPTR, $32
 
 // func sums64(want *float64, got *float64, n int, in *[2]float64, ratios *float64, out *[7]float64)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·sums64(SB), NOSPLIT, $0-48
 	MOVQ         want+0(FP), AX
 	MOVQ         got+8(FP), CX
@@ -1242,6 +1490,8 @@ TEXT ·sums64(SB), NOSPLIT, $0-48
 	VXORPS       Y8, Y8, Y8
 
 sums64_loop:
+	PREFETCHT1   16384(AX)
+	PREFETCHT1   16384(CX)
 	VMOVUPD      (AX), Y9
 	VMOVUPD      (CX), Y10
 	VSUBPD       Y9, Y10, Y11

@@ -8,22 +8,40 @@ package compare
 //go:noescape
 func sums32(want *float32, got *float32, n int, out *[7]float64)
 
+// sumsMost32 sums over n elements, a multiple of 8; element i adds to lane i mod 8.
+// The lanes fold as ((0+4)+(2+6)) + ((1+5)+(3+7)).
+//
+//go:noescape
+func sumsMost32(want *float32, got *float32, n int, out *[7]float64)
+
 // rates32 rates n elements, a multiple of 32: see rate32.
 //
 //go:noescape
-func rates32(want *float32, got *float32, n int, in *[12]uint32, ratios *float32, bins *int8, out *[7]uint32)
+func rates32(want *float32, got *float32, n int, in *[20]uint32, ratios *float32, out *[8]uint32)
 
 // ratesWide32 rates n elements, a multiple of 32: see rate32.
 //
 //go:noescape
-func ratesWide32(want *float32, got *float32, n int, in *[12]uint32, ratios *float32, bins *int8, out *[7]uint32)
+func ratesWide32(want *float32, got *float32, n int, in *[20]uint32, ratios *float32, out *[8]uint32)
 
 // ratesULP32 rates n elements, a multiple of 32: see rate32.
 //
 //go:noescape
-func ratesULP32(want *float32, got *float32, n int, in *[12]uint32, ratios *float32, bins *int8, out *[7]uint32)
+func ratesULP32(want *float32, got *float32, n int, in *[20]uint32, ratios *float32, bins *int8, out *[8]uint32)
 
-// count counts each of 0 to 7 among n bytes, a multiple of 32 below 8192.
+// histogram32 counts n ratios, a multiple of 32 below 8192, in Hist[2:10]; none is above those.
+// The least of edge is how many steps the start of the window of an edge is below a ratio.
+//
+//go:noescape
+func histogram32(ratios *float32, n int, next *float32, out *[8]uint64, edge *[4]uint8)
+
+// histogramLow32 counts n ratios, a multiple of 32 below 8192, in Hist[2:6]; none is above those.
+// The least of edge is how many steps the start of the window of an edge is below a ratio.
+//
+//go:noescape
+func histogramLow32(ratios *float32, n int, next *float32, out *[8]uint64, edge *[4]uint8)
+
+// count counts each of 1 to 8 among n bytes, a multiple of 32 below 8192.
 //
 //go:noescape
 func count(bins *int8, n int, out *[8]uint64)

@@ -114,7 +114,7 @@ func (p bits) oddSeries(x ball, sign int) ball {
 	if sign < 0 {
 		square = square.neg()
 	}
-	for n := 3; power.size() > x.size()-int(p); n += 2 {
+	for n := 3; !power.zero() && power.size() > x.size()-int(p); n += 2 {
 		power = p.mul(power, square)
 		total = p.add(total, p.quo(power, integer(n)))
 	}

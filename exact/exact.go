@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 
 	"plumb/tensor"
 )
@@ -33,6 +34,16 @@ const (
 	firstBits = 128
 	lastBits  = 1 << 16
 )
+
+// With returns f with its last arguments fixed, such as attributes.
+func (f Func) With(last ...float64) Func {
+	g := f
+	g.Arity -= len(last)
+	g.special = func(x []float64) (float64, bool) { return f.special(slices.Concat(x, last)) }
+	fixed := balls(last)
+	g.eval = func(p bits, x []ball) ball { return f.eval(p, slices.Concat(x, fixed)) }
+	return g
+}
 
 // Round returns f of the arguments rounded to the nearest number of dtype d,
 // ties to even, subnormal numbers, overflow and underflow included. The
@@ -81,8 +92,8 @@ func (f Func) ULP(d tensor.DType, got float64, args ...float64) float64 {
 	f.refine(args, func(p bits, b ball) bool {
 		result = form.distance(got, b)
 		unit := form.ulp(b.mid)
-		settled := unit == form.ulp(b.low()) && unit == form.ulp(b.high()) || p >= 4096
-		return b.exact() || form.isBeyond(b) || settled && b.err < unit-32
+		clear := result < 0x1p-32 || p >= 4096 || unit == form.ulp(b.low()) && unit == form.ulp(b.high())
+		return b.exact() || form.isBeyond(b) || clear && b.err < unit-32
 	})
 	return result
 }
@@ -97,16 +108,21 @@ func (f Func) known(args []float64) (float64, bool) {
 
 // refine evaluates at growing precision until done.
 func (f Func) refine(args []float64, done func(p bits, b ball) bool) {
-	x := make([]ball, len(args))
-	for i, a := range args {
-		x[i] = number(a)
-	}
+	x := balls(args)
 	for p := bits(firstBits); p <= lastBits; p *= 2 {
 		if b := f.eval(p, x); !b.lost() && done(p, b) {
 			return
 		}
 	}
 	panic(fmt.Sprintf("exact: %s%v is not settled by %d bits", f.name, args, lastBits))
+}
+
+func balls(xs []float64) []ball {
+	bs := make([]ball, len(xs))
+	for i, x := range xs {
+		bs[i] = number(x)
+	}
+	return bs
 }
 
 // low and high are the ends of the ball.

@@ -29,12 +29,14 @@ const (
 var decades = [8]float64{1e-4, 1e-3, 1e-2, 0.1, 1, 10, 100, 1000}
 
 func main() {
-	sums32()
+	sums32("sums32", false)
+	sums32("sumsMost32", true)
 	rates32("rates32", plain)
 	rates32("ratesWide32", wide)
 	rates32("ratesULP32", ulp)
-	count("count8", 8)
-	count("count4", 4)
+	histogram32("histogram32", 8)
+	histogram32("histogramLow32", 4)
+	count()
 	within32("within32", false)
 	within32("withinULP32", true)
 	sums64()
@@ -139,15 +141,15 @@ func fold32(add op3, x VecVirtual) VecVirtual {
 	return lo
 }
 
-func sums32() {
-	const name = "sums32"
+// sums32 leaves what fits the registers; with most, the largest |e| as well,
+// which costs a tenth more.
+func sums32(name string, withMost bool) {
 	TEXT(name, NOSPLIT, "func(want, got *float32, n int, out *[7]float64)")
 	Pragma("noescape")
 	Doc(name+" sums over n elements, a multiple of 8; element i adds to lane i mod 8.",
 		"The lanes fold as ((0+4)+(2+6)) + ((1+5)+(3+7)).")
 	w, g, n := sides()
-	sum := zeros(10)
-	most := zero()
+	sum, most := zeros(10), zero()
 	loop(name+"_loop", n, 8, func() {
 		for half := range 2 {
 			x, y, d := YMM(), YMM(), YMM()
@@ -160,19 +162,28 @@ func sums32() {
 			VFMADD231PD(d, d, sum[half+2])
 			VANDPD(mask64(), d, d)
 			VADDPD(d, sum[half], sum[half])
-			VMAXPD(d, most, most)
+			if withMost {
+				VMAXPD(d, most, most)
+			}
 		}
 		ADDQ(U32(32), w)
 		ADDQ(U32(32), g)
 	})
 	out := Load(Param("out"), GP64())
-	for i := range 5 {
+	foldSums(sum, out)
+	if withMost {
+		VMOVSD(fold(VMAXPD, most), Mem{Base: out, Disp: 40})
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// foldSums folds pairs of vectors into numbers.
+func foldSums(sum []VecVirtual, out Register) {
+	for i := range len(sum) / 2 {
 		VADDPD(sum[2*i+1], sum[2*i], sum[2*i])
 		VMOVSD(fold(VADDPD, sum[2*i]), Mem{Base: out, Disp: 8 * i})
 	}
-	VMOVSD(fold(VMAXPD, most), Mem{Base: out, Disp: 40})
-	VZEROUPPER()
-	RET()
 }
 
 // The logarithm of a ratio is estimated from the upper half of its float32
@@ -194,8 +205,7 @@ func edges32() Mem {
 }
 
 // Three passes rate elements. The plain one is for absolute tolerances that
-// outweigh an underflow, differences below 2 and ratios below 3000; the others
-// are for all.
+// outweigh an underflow and differences below 2; the others are for all.
 type variant int
 
 const (
@@ -204,40 +214,46 @@ const (
 	ulp // with a limit in ULP, too
 )
 
-// rate holds the registers of a pass. Beyond is a count in the plain pass.
+// rate holds the registers of a pass.
 type rate struct {
 	variant
-	w, g, ratios, in                   Register
-	atol                               VecVirtual
-	worst, relative, edge, most, above VecVirtual
-	tiny, below                        VecVirtual // but plain
-	least                              VecVirtual // plain only
-	negative                           Register   // plain only
+	w, g, ratios, in      Register
+	atol, edge            Mem
+	worst, relative, most VecVirtual
+	largest               VecVirtual
+	tiny, above, below    VecVirtual // but plain
+	least, mask           VecVirtual // plain only
+	rtol, inverse         VecVirtual // plain only
+	equal, negative       Register   // plain only
 }
 
 func rates32(name string, v variant) {
-	TEXT(name, NOSPLIT, "func(want, got *float32, n int, in *[12]uint32, ratios *float32, bins *int8, out *[7]uint32)")
+	signature := "func(want, got *float32, n int, in *[20]uint32, ratios *float32, out *[8]uint32)"
+	if v == ulp {
+		signature = "func(want, got *float32, n int, in *[20]uint32, ratios *float32, bins *int8, out *[8]uint32)"
+	}
+	TEXT(name, NOSPLIT, signature)
 	Pragma("noescape")
 	Doc(name + " rates n elements, a multiple of 32: see rate32.")
 	w, g, n := sides()
 	k := rate{variant: v, w: w, g: g, in: Load(Param("in"), GP64()), ratios: Load(Param("ratios"), GP64())}
-	bins := Load(Param("bins"), GP64())
+	var bins Register
+	if v == ulp {
+		bins = Load(Param("bins"), GP64())
+	}
 	k.start()
 	loop(name+"_loop", n, 32, func() {
-		var pair [2]VecVirtual
-		for i := range 2 {
-			a := k.eight(2 * i)
-			b := k.eight(2*i + 1)
-			VPACKSSDW(b, a, a)
-			pair[i] = a
-		}
+		b := k.group()
 		for line := range 2 {
 			PREFETCHT1(Mem{Base: w, Disp: ahead + 64*line})
-			PREFETCHT1(Mem{Base: g, Disp: ahead + 64*line})
+			if v == ulp {
+				PREFETCHT1(Mem{Base: g, Disp: ahead + 64*line})
+			}
 		}
-		VPACKSSWB(pair[1], pair[0], pair[0])
-		VMOVDQU(pair[0], Mem{Base: bins})
-		ADDQ(U32(32), bins)
+		if v == ulp {
+			VMOVDQU(b, Mem{Base: bins})
+			ADDQ(U32(32), bins)
+		}
 		for _, p := range []Register{w, g, k.ratios} {
 			ADDQ(U32(128), p)
 		}
@@ -248,37 +264,86 @@ func rates32(name string, v variant) {
 }
 
 func (k *rate) start() {
-	k.atol = k.constant(4)
-	k.worst, k.most, k.above = zero(), zero(), zero()
-	k.edge, k.relative = YMM(), YMM()
-	VPCMPEQD(k.edge, k.edge, k.edge)
-	VPSLLD(Imm(31), k.edge, k.relative) // -0
+	k.atol = Mem{Base: k.in, Disp: 48}
+	k.worst, k.most, k.largest, k.relative = zero(), zero(), zero(), YMM()
+	VPCMPEQD(k.relative, k.relative, k.relative)
 	if k.variant == plain {
-		k.least, k.negative = zero(), GP64()
+		k.mask = YMM()
+		VPSRLD(Imm(1), k.relative, k.mask)
+		k.rtol, k.inverse = k.constant(0), k.constant(4)
+		k.least, k.equal, k.negative = zero(), GP64(), GP64()
+		XORQ(k.equal, k.equal)
 		XORQ(k.negative, k.negative)
-		return
+	} else {
+		k.above, k.below, k.tiny = zero(), zero(), YMM()
+		VMOVDQA(k.relative, k.tiny)
 	}
-	k.below, k.tiny = zero(), YMM()
-	VPCMPEQD(k.tiny, k.tiny, k.tiny)
+	if k.variant == ulp {
+		k.edge = AllocLocal(vector)
+		VMOVDQU(k.relative, k.edge)
+	}
+	VPSLLD(Imm(31), k.relative, k.relative) // -0
 }
 
 func (k *rate) finish(out Register) {
 	at := func(i int) Mem { return Mem{Base: out, Disp: 4 * i} }
 	VMOVSS(fold32(VMAXPS, k.worst), at(0))
 	VMOVSS(fold32(VMAXPS, k.relative), at(1))
-	VMOVSS(fold32(VPMINUD, k.edge), at(2))
+	if k.variant == ulp {
+		edge := YMM()
+		VMOVDQU(k.edge, edge)
+		VMOVSS(fold32(VPMINUB, edge), at(2))
+	}
 	if k.variant == plain {
 		nought := zero()
 		VPSUBD(k.least, nought, k.least)
 		VPMAXSD(k.least, k.most, k.most)
+		above := Load(Param("n"), GP64())
+		SUBQ(k.equal, above)
+		SUBQ(k.negative, above)
+		MOVL(above.(GPVirtual).As32(), at(4))
 		MOVL(k.negative.(GPVirtual).As32(), at(5))
 		MOVL(I32(-1), at(6))
 	} else {
+		VMOVSS(fold32(VPADDD, k.above), at(4))
 		VMOVSS(fold32(VPADDD, k.below), at(5))
 		VMOVSS(fold32(VPMINUD, k.tiny), at(6))
 	}
 	VMOVSS(fold32(VPMAXUD, k.most), at(3))
-	VMOVSS(fold32(VPADDD, k.above), at(4))
+	VMOVSS(fold32(VPMAXUD, k.largest), at(7))
+}
+
+// group rates 32 elements; with a limit in ULP it returns their bins less 1.
+func (k *rate) group() VecVirtual {
+	var half [2]VecVirtual
+	for i := range half {
+		a, b := k.eight(2*i), k.eight(2*i+1)
+		if a != nil {
+			VPACKSSDW(b, a, a)
+			half[i] = a
+		}
+	}
+	if k.variant == wide {
+		return nil
+	}
+	VPACKSSWB(half[1], half[0], half[0])
+	if k.variant == plain {
+		k.signs(half[0])
+	}
+	return half[0]
+}
+
+// signs counts bytes below 0 and equal to 0.
+func (k *rate) signs(steps VecVirtual) {
+	bits := GP32()
+	VPMOVMSKB(steps, bits)
+	POPCNTL(bits, bits)
+	ADDQ(bits.As64(), k.negative)
+	VPCMPEQB(all32("zero", 0), steps, steps)
+	bits = GP32()
+	VPMOVMSKB(steps, bits)
+	POPCNTL(bits, bits)
+	ADDQ(bits.As64(), k.equal)
 }
 
 // constant returns the number at an offset of the input in every lane.
@@ -288,55 +353,53 @@ func (k *rate) constant(at int) VecVirtual {
 	return x
 }
 
-// eight rates the i-th eight elements and returns their bins less 2.
+// eight rates the i-th eight elements. It returns their differences in steps
+// in the plain pass, and their bins with a limit in ULP.
 func (k *rate) eight(i int) VecVirtual {
-	w, g, mw := YMM(), YMM(), YMM()
+	w, g, mw, mg, e := YMM(), YMM(), YMM(), YMM(), YMM()
+	mask := Op(k.mask)
+	if k.variant != plain {
+		mask = mask32()
+	}
 	VMOVUPS(Mem{Base: k.w, Disp: vector * i}, w)
 	VMOVUPS(Mem{Base: k.g, Disp: vector * i}, g)
-	VPAND(mask32(), w, mw)
-	e := YMM()
+	VPAND(mask, w, mw)
 	VSUBPS(w, g, e)
-	VANDPS(mask32(), e, e)
+	VANDPS(mask, e, e)
+	VPMAXUD(e, k.largest, k.largest)
 	VPSIGND(w, mw, w)
-	mg := YMM()
-	VPAND(mask32(), g, mg)
+	VPAND(mask, g, mg)
 	VPSIGND(g, mg, g)
 	if k.variant == plain {
-		k.difference(w, g)
+		VPSUBD(w, g, g)
+		VPMAXSD(g, k.most, k.most)
+		VPMINSD(g, k.least, k.least)
 	} else {
 		k.distance(w, g, mg)
 	}
 
-	r := k.constant(0)
+	var r VecVirtual
+	if k.variant == plain {
+		r = YMM()
+		VMOVAPS(k.rtol, r)
+	} else {
+		r = k.constant(0)
+	}
 	VFMADD213PS(k.atol, mw, r)
 	VDIVPS(r, e, r)
 	k.relativeTo(e, mw)
 	if k.variant == ulp {
-		byULP, least := k.binULP(r, w, i)
-		b := k.bin(least)
-		VPMINSD(byULP, b, b)
-		return b
+		return k.binULP(r, w, i)
 	}
 	if k.variant == wide {
 		VMAXPS(all32("zero", 0), r, r) // 0 ÷ 0 is 0
 	}
 	VMAXPS(r, k.worst, k.worst)
 	VMOVUPS(r, Mem{Base: k.ratios, Disp: vector * i})
-	return k.bin(r)
-}
-
-// difference counts signs of errors, and finds the largest distance of places
-// that are less than 2^31 apart.
-func (k *rate) difference(w, g VecVirtual) {
-	VPSUBD(w, g, g)
-	VPMAXSD(g, k.most, k.most)
-	VPMINSD(g, k.least, k.least)
-	bits := GP32()
-	VMOVMSKPS(g, bits)
-	POPCNTL(bits, bits)
-	ADDQ(bits.As64(), k.negative)
-	VPCMPGTD(all32("zero", 0), g, g)
-	VPSUBD(g, k.above, k.above)
+	if k.variant == wide {
+		return nil
+	}
+	return g
 }
 
 // distance counts signs of errors, and leaves the distances in w.
@@ -354,80 +417,153 @@ func (k *rate) distance(w, g, t VecVirtual) {
 // relativeTo keeps the largest e·in.inverse − mw, and the smallest magnitude mw
 // other than 0. A magnitude of 0 turns into a NaN, which is no maximum.
 func (k *rate) relativeTo(e, mw VecVirtual) {
-	VPADDD(ones(), mw, mw)
-	if k.variant != plain {
-		VPMINUD(mw, k.tiny, k.tiny)
+	if k.variant == plain {
+		VPADDD(ones(), mw, mw)
+		VFMSUB231PS(k.inverse, e, mw)
+		VMAXPS(k.relative, mw, k.relative)
+		return
 	}
-	t := k.constant(8)
+	VPADDD(ones(), mw, mw)
+	VPMINUD(mw, k.tiny, k.tiny)
+	t := k.constant(4)
 	VFMSUB213PS(mw, e, t)
 	VMAXPS(k.relative, t, k.relative)
 }
 
-// nearest returns the index of the edge nearest to each ratio.
-func (k *rate) nearest(r VecVirtual) VecVirtual {
-	j := YMM()
-	VPSRLD(Imm(16), r, j)
-	VPSUBUSW(all32("half_base", halfBase), j, j)
-	if k.variant != plain {
-		VPMINUW(all32("half_top", halfTop), j, j)
-	}
-	VPMULHUW(all32("half_mul", halfMul), j, j)
-	return j
-}
-
-// bin returns the bins less 2 of ratios, and notes those close to an edge.
-func (k *rate) bin(r VecVirtual) VecVirtual {
-	j := k.nearest(r)
-	t := YMM()
-	VPERMD(edges32(), j, t)
-	VPSUBD(t, r, t)
-	VPMINUD(t, k.edge, k.edge)
-	VPSRAD(Imm(31), t, t)
-	VPADDD(t, j, j)
-	return j
-}
-
-// binULP returns the bins less 2 of the distances by the ULP limit, which are
-// exact, and the lesser of both ratios.
-func (k *rate) binULP(r, steps VecVirtual, i int) (bins, least VecVirtual) {
+// binULP returns the lesser of the bins, less 1, by the tolerances, which may be
+// close to an edge, and by the ULP limit, which are exact.
+func (k *rate) binULP(r, steps VecVirtual, i int) VecVirtual {
 	VPMINUD(all32("abs32", abs32), steps, steps)
-	u := YMM()
+	u, least := YMM(), YMM()
 	VCVTDQ2PS(steps, u)
-	VMULPS(k.constant(12), u, u)
-	least = YMM()
+	VMULPS(k.constant(8), u, u)
 	VMINPS(u, r, least)
 	VMAXPS(least, k.worst, k.worst)
 	VMOVUPS(least, Mem{Base: k.ratios, Disp: vector * i})
-	bins = k.nearest(u)
-	VPERMD(Mem{Base: k.in, Disp: 16}, bins, u)
+
+	byULP := constants().nearest(u)
+	VPERMD(Mem{Base: k.in, Disp: 16}, byULP, u)
 	VPSUBD(u, steps, u)
-	VPSRAD(Imm(31), u, u)
-	VPADDD(u, bins, bins)
-	return bins, r
+	above(u, byULP)
+
+	bin := constants().nearest(r)
+	VPERMD(edges32(), bin, u)
+	VPSUBD(u, r, u)
+	VPACKSSDW(u, u, least)
+	VPACKSSWB(least, least, least)
+	VPMINUB(k.edge, least, least)
+	VMOVDQU(least, k.edge)
+	above(u, bin)
+	VPMINSD(byULP, bin, bin)
+	return bin
 }
 
-// count counts small bytes, the first of the given number of values.
-func count(name string, values int) {
-	TEXT(name, NOSPLIT, "func(bins *int8, n int, out *[8]uint64)")
+// above adds 1 to the bins where t is not negative.
+func above(t, bin VecVirtual) {
+	VPCMPGTD(ones(), t, t)
+	VPSUBD(t, bin, bin)
+}
+
+// estimate holds the constants of nearest; top is nil where no ratio is above
+// all edges.
+type estimate struct{ base, top, mul Op }
+
+func constants() estimate {
+	return estimate{all32("half_base", halfBase), all32("half_top", halfTop), all32("half_mul", halfMul)}
+}
+
+// nearest returns the index of the edge nearest to each ratio.
+func (c estimate) nearest(r VecVirtual) VecVirtual {
+	j := YMM()
+	VPSRLD(Imm(16), r, j)
+	VPSUBUSW(c.base, j, j)
+	if c.top != nil {
+		VPMINUW(c.top, j, j)
+	}
+	VPMULHUW(c.mul, j, j)
+	return j
+}
+
+func register(m Mem) VecVirtual {
+	x := YMM()
+	VMOVDQU(m, x)
+	return x
+}
+
+// histogram32 counts ratios in the first bins above the lowest.
+func histogram32(name string, bins int) {
+	TEXT(name, NOSPLIT, "func(ratios *float32, n int, next *float32, out *[8]uint64, edge *[4]uint8)")
 	Pragma("noescape")
-	Doc(fmt.Sprintf("%s counts each of 0 to %d among n bytes, a multiple of 32 below 8192.", name, values-1))
-	bins, n := Load(Param("bins"), GP64()), Load(Param("n"), GP64())
-	counts := zeros(values)
+	Doc(fmt.Sprintf("%s counts n ratios, a multiple of 32 below 8192, in Hist[2:%d]; none is above those.", name, 2+bins),
+		"The least of edge is how many steps the start of the window of an edge is below a ratio.")
+	ratios, n, next := Load(Param("ratios"), GP64()), Load(Param("n"), GP64()), Load(Param("next"), GP64())
+	c := estimate{base: register(all32("half_base", halfBase)), mul: register(all32("half_mul", halfMul))}
+	edges, edge := Op(register(edges32())), register(ones())
+	if bins == len(decades) {
+		c = constants()
+		edges = edges32()
+	}
+	counts := zeros(bins)
 	loop(name+"_loop", n, 32, func() {
-		x := YMM()
-		VMOVDQU(Mem{Base: bins}, x)
-		for v, c := range counts {
-			eq := YMM()
-			VPCMPEQB(all64("byte"+strconv.Itoa(v), uint64(v)*0x0101010101010101), x, eq)
-			VPSUBB(eq, c, c)
+		var index, beyond [4]VecVirtual
+		for i := range index {
+			r := register(Mem{Base: ratios, Disp: vector * i})
+			index[i] = c.nearest(r)
+			beyond[i] = YMM()
+			VPERMD(edges, index[i], beyond[i])
+			VPSUBD(beyond[i], r, beyond[i])
+			if i%2 == 1 {
+				VPACKSSDW(index[i], index[i-1], index[i-1])
+				VPACKSSDW(beyond[i], beyond[i-1], beyond[i-1])
+			}
 		}
-		ADDQ(U32(32), bins)
+		VPACKSSWB(index[2], index[0], index[0])
+		VPACKSSWB(beyond[2], beyond[0], beyond[0])
+		VPMINUB(beyond[0], edge, edge)
+		VPCMPGTB(ones(), beyond[0], beyond[0])
+		VPSUBB(beyond[0], index[0], index[0])
+		countBytes(index[0], counts)
+		PREFETCHT1(Mem{Base: next, Disp: ahead})
+		PREFETCHT1(Mem{Base: next, Disp: ahead + 64})
+		ADDQ(U32(128), next)
+		ADDQ(U32(128), ratios)
 	})
-	out := Load(Param("out"), GP64())
+	finishCounts(counts, Load(Param("out"), GP64()))
+	VMOVSS(fold32(VPMINUB, edge), Mem{Base: Load(Param("edge"), GP64())})
+	VZEROUPPER()
+	RET()
+}
+
+// countBytes counts bytes equal to 1, 2, ….
+func countBytes(x VecVirtual, counts []VecVirtual) {
+	for i, c := range counts {
+		eq := YMM()
+		VPCMPEQB(all64("byte"+strconv.Itoa(i+1), uint64(i+1)*0x0101010101010101), x, eq)
+		VPSUBB(eq, c, c)
+	}
+}
+
+func finishCounts(counts []VecVirtual, out Register) {
 	for v, c := range counts {
 		VPSADBW(all32("zero", 0), c, c)
 		VMOVQ(fold(VPADDQ, c), Mem{Base: out, Disp: 8 * v})
 	}
+}
+
+func count() {
+	const name = "count"
+	TEXT(name, NOSPLIT, "func(bins *int8, n int, out *[8]uint64)")
+	Pragma("noescape")
+	Doc(name + " counts each of 1 to 8 among n bytes, a multiple of 32 below 8192.")
+	bins, n := Load(Param("bins"), GP64()), Load(Param("n"), GP64())
+	counts := zeros(8)
+	loop(name+"_loop", n, 32, func() {
+		x := YMM()
+		VMOVDQU(Mem{Base: bins}, x)
+		countBytes(x, counts)
+		ADDQ(U32(32), bins)
+	})
+	finishCounts(counts, Load(Param("out"), GP64()))
 	VZEROUPPER()
 	RET()
 }
