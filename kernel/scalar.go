@@ -41,14 +41,17 @@ func Log2(x float64) float64 {
 	return math.Log2(x)
 }
 
-// Log10 returns the decimal logarithm of x. Subnormal numbers are scaled by
-// 2^54, for math.Log does not know them on every machine.
-func Log10(x float64) float64 {
+// Log returns the natural logarithm of x. Subnormal numbers are scaled by 2^54,
+// for math.Log takes them for normal ones on amd64.
+func Log(x float64) float64 {
 	if x > 0 && x < 0x1p-1022 {
-		return (math.Log(x*0x1p54) - 54*math.Ln2) * (1 / math.Ln10)
+		return math.Log(x*0x1p54) - 54*math.Ln2
 	}
-	return math.Log(x) * (1 / math.Ln10)
+	return math.Log(x)
 }
+
+// Log10 returns the decimal logarithm of x.
+func Log10(x float64) float64 { return Log(x) * (1 / math.Ln10) }
 
 // Reciprocal sets dst to 1 / a.
 func Reciprocal[T float](dst, a []T) {

@@ -106,12 +106,12 @@ var unaryOps = []*op.Def{
 		Names:   both("log"),
 		Doc:     "Natural logarithm of each element. Integers give float32.",
 		Infer:   floatAs("input"),
-		Kernels: unary{f32: kernel.Log32, f64: kernel.Each64(math.Log), c128: kernel.EachComplex(kernel.LogComplex)}.kernels(),
+		Kernels: unary{f32: kernel.Log32, f64: kernel.Each64(kernel.Log), c128: kernel.EachComplex(kernel.LogComplex)}.kernels(),
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value { return g.Div(g.G(), conj(g, g.Value("input"))) })
 		},
 		Sample: sampleUnary(0.5, 3),
-		Exact:  func(x ...float64) float64 { return math.Log(x[0]) },
+		Exact:  func(x ...float64) float64 { return kernel.Log(x[0]) },
 		Tol:    ulpTol(3, "log: "+openCL),
 	},
 	{

@@ -1,10 +1,6 @@
 package program
 
-import (
-	"strings"
-
-	"plumb/tensor"
-)
+import "plumb/tensor"
 
 // Wide returns the dtype of d's kind with the most precision.
 func Wide(d tensor.DType) tensor.DType {
@@ -41,6 +37,9 @@ func Widen(p *Program) *Program {
 		in.DType = Wide(in.DType)
 		w.Inputs[i] = in
 	}
+	if narrow == tensor.Invalid {
+		narrow = tensor.F32
+	}
 	w.Calls = make([]Call, len(p.Calls))
 	for i, c := range p.Calls {
 		w.Calls[i] = widenCall(c)
@@ -74,8 +73,5 @@ func widenCall(c Call) Call {
 		kwargs[i] = Kwarg{kw.Name, wide(kw.Value)}
 	}
 	c.Args, c.Kwargs = args, kwargs
-	if strings.HasPrefix(c.Target, OwnPrefix) {
-		c.Target = strings.NewReplacer("plumb.half", "plumb.double", "plumb.bfloat16", "plumb.double").Replace(c.Target)
-	}
 	return c
 }
