@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// Made by: go run ./cmd/plumb run --seed 1 -n 4 --record baselines/torch.safetensors.zst
+// Made by: go run ./cmd/plumb run --seed 2 -n 8 --record baselines/torch.safetensors.zst
 //
 //go:embed torch.safetensors.zst
 var torch []byte
