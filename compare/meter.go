@@ -284,7 +284,7 @@ func (m *meter) integers(b *block) {
 func (m *meter) complexes(b *block) {
 	for i := range b.n {
 		w, g := b.want.vals[2*i:2*i+2], b.got.vals[2*i:2*i+2]
-		special, same := m.specials(w, g)
+		special, same := m.specials(b, i)
 		if special == 2 || !same {
 			m.nonFiniteAt(b.start+i, same)
 			continue
@@ -299,14 +299,14 @@ func (m *meter) complexes(b *block) {
 // specials judges the components of a complex number by rule 5: how many are
 // special, and whether all agree. It sets those that are to zero, so that the
 // other one is judged by its distance.
-func (m *meter) specials(w, g []float64) (special int, same bool) {
+func (m *meter) specials(b *block, at int) (special int, same bool) {
 	same = true
-	for i := range w {
-		s, ok := m.special(w[i], g[i])
+	for i := 2 * at; i < 2*at+2; i++ {
+		s, ok := m.special(b.want.vals[i], b.got.vals[i])
 		same = same && ok
 		if s {
 			special++
-			w[i], g[i] = 0, 0
+			b.want.vals[i], b.got.vals[i], b.want.ords[i], b.got.ords[i] = 0, 0, 0, 0
 		}
 	}
 	return special, same

@@ -263,6 +263,7 @@ func TestExpandedViews(t *testing.T) {
 func FuzzTensors(f *testing.F) {
 	f.Add([]byte{8, 2, 3, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8}, 1e-3, 1e-5, 4.0)
 	f.Add([]byte{12, 3, 0, 1, 1, 0, 255, 255, 255, 127, 255, 127, 0, 128}, 0.0, math.Inf(1), -1.0)
+	f.Add([]byte("\"00\x00\x00\x000\x7f\xbc\xff0"), -1507.98, 100.0, -642510.0)
 	f.Fuzz(func(t *testing.T, data []byte, rtol, atol, ulp float64) {
 		if len(data) < 6 {
 			return

@@ -5,10 +5,11 @@ package compare
 // sides. They change nothing that is measured but the count of elements without
 // error.
 //
-// Whatever is reported is exactly what fast finds: counts, positions, maxima
-// and sums, bit for bit. For float64 every ratio is computed as fast computes
-// it. For float32 ratios are estimated in float32, to a few units; an estimate
-// that is close to an edge of the histogram, or to the largest ratio so far, is
-// followed by the exact computation.
+// Whatever is reported is what fast finds without SIMD: counts, positions,
+// maxima and sums, bit for bit, so results do not depend on the processor. For
+// float64 every ratio is computed as fast computes it. For float32 ratios are
+// estimated in float32, to a few units; an estimate that is close to an edge of
+// the histogram, or to the largest ratio so far, is followed by the exact
+// computation.
 
 //go:generate go run -C ../internal/asmgen ./compare -out ../../compare/simd_amd64.s -stubs ../../compare/simd_stub_amd64.go -pkg compare

@@ -23,6 +23,8 @@ const (
 	nearEdge = 16
 	// tiny is the magnitude below which estimates are not trusted.
 	tiny = 0x1p-80
+	// huge is the limit above which estimates are not trusted.
+	huge = 0x1p127
 	// sterbenz is a distance in ULP within which one number is at most twice the
 	// other, so that their difference is exact (Sterbenz's lemma).
 	sterbenz = 1 << 22
@@ -315,7 +317,7 @@ func (m *meter) rate32(c chunk, w, g []float32, t *total) {
 	m.below += int(k.out.below)
 	m.maxULP = max(m.maxULP, uint64(k.out.maxULP))
 
-	doubt := !exact && k.out.least < math.Float32bits(tiny)-1
+	doubt := !exact && (k.out.least < math.Float32bits(tiny)-1 || m.rule.rtol*math.Sqrt(t.ww) > huge)
 	if doubt || k.out.relative > 0 {
 		m.relative32(w, g)
 	}

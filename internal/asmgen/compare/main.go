@@ -118,8 +118,6 @@ func loop(name string, n Register, elements int, body func()) {
 // op3 is an instruction of two sources.
 type op3 func(...Op)
 
-func three(f func(a, b, c Op)) op3 { return func(ops ...Op) { f(ops[0], ops[1], ops[2]) } }
-
 // fold reduces the four 64-bit lanes of x to its lowest: (0+2)+(1+3).
 func fold(add op3, x VecVirtual) VecVirtual {
 	hi := XMM()
@@ -141,8 +139,7 @@ func fold32(add op3, x VecVirtual) VecVirtual {
 	return lo
 }
 
-// sums32 leaves what fits the registers; with most, the largest |e| as well,
-// which costs a tenth more.
+// sums32 with most finds the largest |e| as well, which costs a tenth more.
 func sums32(name string, withMost bool) {
 	TEXT(name, NOSPLIT, "func(want, got *float32, n int, out *[7]float64)")
 	Pragma("noescape")
