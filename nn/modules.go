@@ -1,6 +1,7 @@
 package nn
 
 import (
+
 	"fmt"
 	"slices"
 
@@ -10,7 +11,11 @@ import (
 
 // All returns the definitions of this package.
 func All() []*Def {
-	return append([]*Def{
+	return slices.Concat(basics(), activations, paddingModules, windowModules, groupNormModules, dropoutModules, lossModules, recurrentModules, attentionModules)
+}
+
+func basics() []*Def {
+	return []*Def{
 		pointwise("ReLU", "(bool inplace=False)", "Applies relu.", func(b op.Builder, x op.Value, a op.Args) op.Value { return b.Op("relu", x) }),
 		pointwise("LeakyReLU", "(float negative_slope=0.01, bool inplace=False)", "Applies leaky_relu.", func(b op.Builder, x op.Value, a op.Args) op.Value {
 			return b.Op("leaky_relu", x, a.Float("negative_slope"))
@@ -126,7 +131,7 @@ func All() []*Def {
 				return out
 			},
 		},
-	}, activations...)
+	}
 }
 
 // pointwise is a module without state that applies one operator.

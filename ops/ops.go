@@ -11,7 +11,16 @@ import (
 
 // All returns the operators of every family.
 func All() []*op.Def {
-	return slices.Concat(unaryOps, mathOps, activationOps, predicateOps, binaryOps, reduceOps, shapeOps, contractOps, convOps, poolOps, normOps)
+	return slices.Concat(
+		unaryOps, mathOps, activationOps, predicateOps,
+		binaryOps, arithOps, logicOps, ternaryOps,
+		reduceOps, statOps, scanOps,
+		shapeOps, layoutOps, createOps, randomOps,
+		indexOps, sortOps,
+		contractOps, linalgOps, einsumOps, attentionOps, recurrentOps,
+		convOps, poolOps, windowOps, visionOps,
+		normOps, groupNormOps, lossOps,
+	)
 }
 
 // Table returns the table of All.

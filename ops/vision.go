@@ -1,0 +1,5 @@
+package ops
+
+import "plumb/op"
+
+var visionOps []*op.Def
