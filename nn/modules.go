@@ -1,7 +1,6 @@
 package nn
 
 import (
-
 	"fmt"
 	"slices"
 
