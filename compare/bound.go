@@ -185,29 +185,74 @@ func Judge(want, got *tensor.Tensor, limit Limit, o Options) Diff {
 		return d
 	}
 	d.Hist, d.WorstRatio, d.First, d.Worst, d.Want, d.Got = Hist{}, 0, nil, nil, "", ""
-	for i := range want.Len() {
-		w, g := want.At(i), got.At(i)
-		if w == g || math.IsNaN(real(w)) || math.IsNaN(imag(w)) {
-			continue
-		}
-		ratio := math.Hypot(real(g)-real(w), imag(g)-imag(w)) / limit.at(i, 0, want.DType())
-		if ratio > 1 {
-			d.Mismatches++
-			if d.First == nil {
-				d.First = coordinates(i, want.Shape())
-			}
-		}
-		if Number(ratio) > d.WorstRatio {
-			d.WorstRatio, d.Worst = Number(ratio), coordinates(i, want.Shape())
-			d.Want, d.Got = Element(want, i), Element(got, i)
-		}
+	s := limit.scan(want, got)
+	d.Mismatches, d.WorstRatio = s.beyond, Number(s.ratio)
+	if s.worst >= 0 {
+		d.Worst = coordinates(s.worst, want.Shape())
+		d.Want, d.Got = Element(want, s.worst), Element(got, s.worst)
 	}
 	if d.Mismatches > 0 {
+		d.First = coordinates(s.first, want.Shape())
 		d.OK, d.Rule = false, Distance
 		d.Message = fmt.Sprintf("%d of %d elements differ; worst at %s: got %s, want %s, error is %.3g x the limit",
 			d.Mismatches, d.Total, tensor.ShapeString(d.Worst), d.Got, d.Want, float64(d.WorstRatio))
 	}
 	return d
+}
+
+// scanned is what a pass under a limit that differs from element to element finds.
+type scanned struct {
+	beyond, first int
+	worst         int // -1 while every error is 0
+	ratio         float64
+}
+
+func (l *Limit) scan(want, got *tensor.Tensor) scanned {
+	s := scanned{worst: -1}
+	switch d := want.DType(); {
+	case d == tensor.F32 && l.dense(want, got):
+		scanReals(&s, l, tensor.Data[float32](want)[:want.Len()], tensor.Data[float32](got), smallest(d))
+	case d == tensor.F64 && l.dense(want, got):
+		scanReals(&s, l, tensor.Data[float64](want)[:want.Len()], tensor.Data[float64](got), smallest(d))
+	default:
+		for i := range want.Len() {
+			if w, g := want.At(i), got.At(i); w != g && finite(w) {
+				s.add(i, distance(w, g)/l.at(i, 0, d))
+			}
+		}
+	}
+	return s
+}
+
+func (l *Limit) dense(want, got *tensor.Tensor) bool {
+	return want.IsContiguous() && got.IsContiguous() && l.Error.IsContiguous()
+}
+
+func scanReals[T float32 | float64](s *scanned, l *Limit, want, got []T, small float64) {
+	errs, twice := tensor.Data[float64](l.Error), 2*float64(l.Unit)
+	for i, w := range want {
+		g := got[i]
+		if w == g || w-w != 0 {
+			continue
+		}
+		s.add(i, math.Abs(float64(g)-float64(w))/(float64(twice*errs[i])+small))
+	}
+}
+
+// add notes an element's error ÷ limit; one that is no number is beyond.
+func (s *scanned) add(i int, ratio float64) {
+	if math.IsNaN(ratio) {
+		ratio = math.Inf(1)
+	}
+	if ratio > 1 {
+		if s.beyond == 0 {
+			s.first = i
+		}
+		s.beyond++
+	}
+	if ratio > s.ratio {
+		s.ratio, s.worst = ratio, i
+	}
 }
 
 func coordinates(i int, shape []int) []int {

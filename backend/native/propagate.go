@@ -221,7 +221,11 @@ func (s *errorSession) roundings(call *op.Call) float64 {
 		if tol.Terms != nil {
 			k = float64(max(tol.Terms(call.Args), 1))
 		}
-		k = min(k, 2*math.Sqrt(k)) + 1
+		k = min(k, 2*math.Sqrt(k))
+		if s.half() {
+			k *= 0x1p-24 / s.unit
+		}
+		k++
 	}
 	for _, v := range call.Args.AllValues() {
 		if v.DType().IsComplex() {
@@ -231,9 +235,12 @@ func (s *errorSession) roundings(call *op.Call) float64 {
 	return k
 }
 
-// ulp returns the pointwise limit; half dtypes are computed in float32 and rounded once.
+// half reports whether the program computes in a half dtype, whose sums and
+// functions are computed in float32 and rounded once.
+func (s *errorSession) half() bool { return s.unit > 0x1p-12 }
+
 func (s *errorSession) ulp(call *op.Call) float64 {
-	if s.unit > 0x1p-12 {
+	if s.half() {
 		return min(call.Def.Tol.ULP, 2)
 	}
 	return call.Def.Tol.ULP
