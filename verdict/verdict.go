@@ -177,6 +177,8 @@ type Policy struct {
 	// Faults are what is known to be wrong with references.
 	Reference string
 	Faults    []KnownFault
+	// SameException asks that what both sides raise has the same class.
+	SameException bool
 	// IgnoreRequiresGrad is for sides that do not report it.
 	IgnoreRequiresGrad bool
 }
