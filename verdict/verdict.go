@@ -230,6 +230,12 @@ func (j *judge) record(w Where, want, got *tensor.Tensor, basis compare.Basis) {
 			j.v.Settled = append(j.v.Settled, *truth)
 		}
 	}
+	if d.Rule == compare.NonFinite && basis.Same {
+		if t := j.exactly(w, want, got, limit, o); t != nil {
+			d.OK, d.WorstRatio, limit.Class = true, t.Ratio, Relative
+			j.v.Settled = append(j.v.Settled, *t)
+		}
+	}
 	m := Margin{w.Part, w.Call, w.Name, w.Target, "", limit.Class, d.WorstRatio}
 	if want != nil {
 		m.DType = want.DType().String()
