@@ -107,6 +107,8 @@ type Tol struct {
 	ULP    float64
 	Terms  func(a Args) int
 	Reason string
+	// AnyZero says that a zero result may have either sign.
+	AnyZero bool
 }
 
 // Kernel is a candidate implementation. The first of the highest priority

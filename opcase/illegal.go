@@ -94,9 +94,9 @@ func (c *call) unknown() bool {
 	return true
 }
 
-// strangers are values of types that an argument may not have. A string in
-// place of an integer is the name of a dimension to PyTorch, a feature of its own.
-var strangers = []any{1.5, int64(2), true, "sum", program.List{"a"}, tensor.F32}
+// strangers are values of types that an argument may not have. Strings are
+// none of them: PyTorch takes them for names of dimensions.
+var strangers = []any{1.5, int64(2), true, program.List{"a"}, tensor.F32}
 
 func (c *call) retype() bool {
 	at := c.pick(func(any) bool { return true })
@@ -105,7 +105,7 @@ func (c *call) retype() bool {
 	}
 	n := len(strangers)
 	if isInts(*at) {
-		n -= 3
+		n -= 2
 	}
 	*at = strangers[c.src.Index(n)]
 	return true

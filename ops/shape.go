@@ -689,7 +689,7 @@ type slicing struct{ dim, start, end, n, step int }
 func checkSlice(a op.Args) error {
 	shape := a.Value("input").Shape()
 	if len(shape) == 0 {
-		return op.RuntimeError("slice() cannot be applied to a 0-dim tensor")
+		return op.IndexError("slice() cannot be applied to a 0-dim tensor")
 	}
 	if a.Int("step") <= 0 {
 		return op.RuntimeError("slice step must be positive, not %d", a.Int("step"))
