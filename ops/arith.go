@@ -61,7 +61,12 @@ var arithOps = []*op.Def{
 		Infer: zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
 		Kernels: zip{f32: kernel.Zip[float32](kernel.Remainder), f64: kernel.Zip[float64](kernel.Remainder), i64: kernel.ZipInt(kernel.RemainderInt)}.
 			dividing(promoted("input", "other")),
-		Grad:   func(g *op.Grad) { modGrad(g, "floor") },
+		Grad: func(g *op.Grad) {
+			if g.Value("input") == nil {
+				noDerivative("remainder of a number", "other")(g)
+			}
+			modGrad(g, "floor")
+		},
 		Sample: sampleQuotients,
 		Exact:  func(x ...float64) float64 { return kernel.Remainder(x[0], x[1]) },
 		Tol:    ulpTol(1, "fmod is exact, and one addition follows"),
