@@ -198,27 +198,24 @@ func NanToNum[T float](nan, posinf, neginf T) func(dst, a []T) {
 	}
 }
 
-// Scale makes dst = k·a with one rounding.
-func Scale(k float64) func(x float64) float64 { return func(x float64) float64 { return k * x } }
-
-// RoundDecimals returns the rounding to a number of decimals, ties to even:
-// x scaled by a power of ten in T, as PyTorch computes it.
-func RoundDecimals[T float](decimals int) func(dst, a []T) {
-	ten := T(math.Pow10(max(decimals, -decimals)))
+// RoundDecimals makes dst = a rounded to a number of decimals, ties to even:
+// a is scaled by a power of ten, every step rounded by step, as PyTorch does.
+func RoundDecimals[T float](decimals int, step func(T) T) func(dst, a []T) {
+	ten := step(T(math.Pow10(max(decimals, -decimals))))
 	return func(dst, a []T) {
 		a = a[:len(dst)]
 		for i := range dst {
 			if decimals < 0 {
-				dst[i] = T(math.RoundToEven(float64(a[i]/ten))) * ten
+				dst[i] = step(T(math.RoundToEven(float64(step(a[i]/ten))))) * ten
 			} else {
-				dst[i] = T(math.RoundToEven(float64(a[i]*ten))) / ten
+				dst[i] = step(T(math.RoundToEven(float64(step(a[i]*ten))))) / ten
 			}
 		}
 	}
 }
 
 // Addcmul makes dst = a + value·b·c.
-func Addcmul[T number](value T) func(dst, a, b, c []T) {
+func Addcmul[T int64 | complex128](value T) func(dst, a, b, c []T) {
 	return func(dst, a, b, c []T) {
 		a, b, c = a[:len(dst)], b[:len(dst)], c[:len(dst)]
 		for i := range dst {
@@ -227,12 +224,22 @@ func Addcmul[T number](value T) func(dst, a, b, c []T) {
 	}
 }
 
-// Addcdiv makes dst = a + value·b/c.
-func Addcdiv[T float](value T) func(dst, a, b, c []T) {
+// AddcmulFloat is Addcmul with the sum and one product rounded once.
+func AddcmulFloat[T float](value float64) func(dst, a, b, c []T) {
 	return func(dst, a, b, c []T) {
 		a, b, c = a[:len(dst)], b[:len(dst)], c[:len(dst)]
 		for i := range dst {
-			dst[i] = a[i] + value*b[i]/c[i]
+			dst[i] = T(math.FMA(value*float64(b[i]), float64(c[i]), float64(a[i])))
+		}
+	}
+}
+
+// Addcdiv makes dst = a + value·b/c.
+func Addcdiv[T float](value float64) func(dst, a, b, c []T) {
+	return func(dst, a, b, c []T) {
+		a, b, c = a[:len(dst)], b[:len(dst)], c[:len(dst)]
+		for i := range dst {
+			dst[i] = T(float64(a[i]) + value*float64(b[i])/float64(c[i]))
 		}
 	}
 }
@@ -247,17 +254,21 @@ func AddcdivComplex(value complex128) func(dst, a, b, c []complex128) {
 	}
 }
 
-// Lerp sets dst to a + c·(b - a), counted from the nearer end.
+// Lerp sets dst to a + c·(b - a).
 func Lerp[T float](dst, a, b, c []T) {
 	a, b, c = a[:len(dst)], b[:len(dst)], c[:len(dst)]
 	for i := range dst {
-		d, w := b[i]-a[i], c[i]
-		if w > -0.5 && w < 0.5 {
-			dst[i] = a[i] + w*d
-		} else {
-			dst[i] = b[i] - d*(1-w)
-		}
+		dst[i] = T(Between(float64(a[i]), float64(b[i]), float64(c[i])))
 	}
+}
+
+// Between returns a + w·(b - a), counted from the nearer end.
+func Between(a, b, w float64) float64 {
+	d := b - a
+	if w > -0.5 && w < 0.5 {
+		return a + w*d
+	}
+	return b - d*(1-w)
 }
 
 // LerpComplex is Lerp; a weight below 1/2 in modulus counts from a.

@@ -9,7 +9,7 @@ import (
 	"plumb/tensor"
 )
 
-var arithOps = []*op.Def{
+var arithOps = slices.Concat([]*op.Def{
 	minimumDef("minimum(Tensor input, Tensor other) -> Tensor", both("minimum")...),
 	minimumDef("min.other(Tensor input, Tensor other) -> Tensor", both("min")...),
 	{
@@ -290,7 +290,7 @@ var arithOps = []*op.Def{
 		Sample:  sampleIntegers,
 		Tol:     exactTol("integers"),
 	},
-}
+}, specialOps)
 
 // boolAndComplex are the dtypes that divisions with a remainder lack.
 var boolAndComplex = append([]tensor.DType{tensor.Bool}, complexTypes...)

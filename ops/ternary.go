@@ -54,8 +54,8 @@ var ternaryOps = []*op.Def{
 		Infer:     zipped(promoted(threeNames...), promoted(threeNames...), threeNames...),
 		Kernels: []op.Kernel{
 			factorKernel("integer", integerTypes, func(v op.Scalar) func(dst, a, b, c []int64) { return kernel.Addcmul(v.Int()) }),
-			factorKernel("float32", float32Set, func(v op.Scalar) func(dst, a, b, c []float32) { return kernel.Addcmul(float32(v.Float())) }),
-			factorKernel("float64", float64Set, func(v op.Scalar) func(dst, a, b, c []float64) { return kernel.Addcmul(v.Float()) }),
+			factorKernel("float32", float32Set, func(v op.Scalar) func(dst, a, b, c []float32) { return kernel.AddcmulFloat[float32](v.Float()) }),
+			factorKernel("float64", float64Set, func(v op.Scalar) func(dst, a, b, c []float64) { return kernel.AddcmulFloat[float64](v.Float()) }),
 			factorKernel("complex", complexTypes, func(v op.Scalar) func(dst, a, b, c []complex128) { return kernel.Addcmul(v.Complex()) }),
 		},
 		Grad: func(g *op.Grad) {
@@ -80,8 +80,8 @@ var ternaryOps = []*op.Def{
 		Check: firstError(rejectIntegerQuotient, rejectPromoted(integralSet, threeNames...), checkFactor),
 		Infer: zipped(promoted(threeNames...), promoted(threeNames...), threeNames...),
 		Kernels: []op.Kernel{
-			factorKernel("float32", float32Set, func(v op.Scalar) func(dst, a, b, c []float32) { return kernel.Addcdiv(float32(v.Float())) }),
-			factorKernel("float64", float64Set, func(v op.Scalar) func(dst, a, b, c []float64) { return kernel.Addcdiv(v.Float()) }),
+			factorKernel("float32", float32Set, func(v op.Scalar) func(dst, a, b, c []float32) { return kernel.Addcdiv[float32](v.Float()) }),
+			factorKernel("float64", float64Set, func(v op.Scalar) func(dst, a, b, c []float64) { return kernel.Addcdiv[float64](v.Float()) }),
 			factorKernel("complex", complexTypes, func(v op.Scalar) func(dst, a, b, c []complex128) {
 				return kernel.AddcdivComplex(v.Complex())
 			}),
@@ -130,7 +130,7 @@ var ternaryOps = []*op.Def{
 			}
 			return args
 		},
-		Exact: func(x ...float64) float64 { return x[0] + x[2]*(x[1]-x[0]) },
+		Exact: func(x ...float64) float64 { return kernel.Between(x[0], x[1], x[2]) },
 		Tol: op.Tol{
 			Class: op.Accumulating, Terms: func(op.Args) int { return 3 },
 			Reason: "a difference, a product and a sum, which may cancel",
