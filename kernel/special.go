@@ -5,13 +5,57 @@ import (
 	"math/cmplx"
 )
 
-// Lgamma returns log|Γ(x)|.
+// Lgamma returns log|Γ(x)|. math.Lgamma is off by hundreds of units in the
+// last place near its zeros.
 func Lgamma(x float64) float64 {
-	if math.IsInf(x, 0) {
+	switch {
+	case math.IsInf(x, 0) || x <= 0 && x == math.Floor(x):
 		return math.Inf(1)
+	case x > 0:
+		return lgammaPositive(x)
 	}
-	y, _ := math.Lgamma(x)
-	return y
+	r := math.Abs(math.Sin(math.Pi * (x - math.Round(x))))
+	return math.Log(math.Pi/(r*-x)) - lgammaPositive(-x)
+}
+
+// lgammaPositive brings x near 2 by Γ(x+1) = x·Γ(x), or takes Stirling's series.
+func lgammaPositive(x float64) float64 {
+	switch {
+	case x >= 10:
+		z := 1 / (x * x)
+		p := polynomial(z, 1.0/12, -1.0/360, 1.0/1260, -1.0/1680, 1.0/1188, -691.0/360360, 1.0/156)
+		return (x-0.5)*(math.Log(x)-1) + (0.5*(logTwoPi-1) + p/x)
+	case x < 0.5:
+		return lgammaNearTwo(x) - math.Log1p(x) - math.Log(x)
+	case x < 1.5:
+		return lgammaNearTwo(x-1) - math.Log1p(x-1)
+	case x <= 2.5:
+		return lgammaNearTwo(x - 2)
+	}
+	product := 1.0
+	for x > 2.5 {
+		x--
+		product *= x
+	}
+	return math.Log(product) + lgammaNearTwo(x-2)
+}
+
+const logTwoPi = 1.8378770664093454835606594728112353
+
+// lgammaNearTwo returns log Γ(2 + z) for |z| ≤ 1/2.
+func lgammaNearTwo(z float64) float64 { return z * polynomial(z, lgammaTerms[:]...) }
+
+// lgammaTerms are 1 - γ, then (-1)^k·(ζ(k) - 1)/k for k = 2, 3, …: the Taylor
+// series of log Γ at 2.
+var lgammaTerms = [...]float64{
+	0.42278433509846713, 0.3224670334241132, -0.0673523010531981, 0.020580808427784546, -0.007385551028673986,
+	0.0028905103307415234, -0.001192753911703261, 0.0005096695247430425, -0.00022315475845357939,
+	9.945751278180853e-05, -4.492623673813314e-05, 2.050721277567069e-05, -9.439488275268397e-06,
+	4.374866789907488e-06, -2.039215753801366e-06, 9.55141213040742e-07, -4.492469198764566e-07,
+	2.1207184805554665e-07, -1.0043224823968099e-07, 4.7698101693639804e-08, -2.2711094608943164e-08,
+	1.0838659214896955e-08, -5.183475041970047e-09, 2.4836745438024785e-09, -1.1921401405860912e-09,
+	5.731367241678862e-10, -2.7595228851242334e-10, 1.330476437424449e-10, -6.4229645638381e-11,
+	3.1044247747322276e-11,
 }
 
 // Digamma returns the logarithmic derivative of Γ: -∞ at 0, ∞ at -0, NaN at
