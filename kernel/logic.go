@@ -129,6 +129,8 @@ func (c Closeness) CloseComplex(dst []uint8, a, b []complex128) {
 		x, y := a[i], b[i]
 		off := math.Hypot(real(x-y), imag(x-y))
 		within := !exact && off <= c.Abs+c.Rel*math.Hypot(real(y), imag(y)) && !math.IsInf(off, 0)
-		dst[i] = truth(x == y || within || c.EqualNaN && x != x && y != y)
+		dst[i] = truth(x == y || within || c.EqualNaN && partNaN(x) && partNaN(y))
 	}
 }
+
+func partNaN(z complex128) bool { return math.IsNaN(real(z)) || math.IsNaN(imag(z)) }

@@ -224,7 +224,7 @@ var arithOps = slices.Concat([]*op.Def{
 		More:  []string{"float_power(Tensor input, Scalar exponent) -> Tensor", "float_power(Scalar input, Tensor exponent) -> Tensor"},
 		Names: both("float_power"),
 		Doc:   "Power of the elements in float64, or complex128 for complex elements: input^exponent.",
-		Infer: zipped(floatPowerType, floatPowerType, "input", "exponent"),
+		Infer: powMeta(floatPowerType),
 		Kernels: []op.Kernel{
 			floatPowerKernel("real", slices.Concat(integralSet, float32Set, float64Set), kernel.PowConst[float64], kernel.Pow[float64]),
 			floatPowerKernel("complex", complexTypes, kernel.PowConstComplex, kernel.PowComplex),

@@ -105,7 +105,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		Names: append(both("pow"), "operator.pow"),
 		Doc:   "Power of the elements: input^exponent.",
 		Check: checkPow,
-		Infer: zipped(promoted("input", "exponent"), promoted("input", "exponent"), "input", "exponent"),
+		Infer: powMeta(promoted("input", "exponent")),
 		Kernels: []op.Kernel{
 			powKernel("integer", integralSet, nil, kernel.PowInt),
 			powKernel("float32", float32Set, kernel.PowConst[float32], kernel.Pow[float32]),
@@ -387,6 +387,16 @@ func divGrad(g *op.Grad) {
 		other := g.Value("other")
 		return g.Mul(g.Neg(g.G()), conj(g, g.Div(g.Div(g.Any("input"), other), other)))
 	})
+}
+
+// powMeta is elementwise, but a power of a Scalar is contiguous, as in PyTorch.
+func powMeta(d func(op.Args) tensor.DType) func(op.Args) ([]op.Meta, error) {
+	return func(a op.Args) ([]op.Meta, error) {
+		if a.Value("input") == nil {
+			return one(d(a), a.Value("exponent").Shape(), nil), nil
+		}
+		return zipped(d, d, "input", "exponent")(a)
+	}
 }
 
 func checkPow(a op.Args) error {

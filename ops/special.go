@@ -102,8 +102,8 @@ var specialOps = []*op.Def{
 		Infer:   floatAs("input"),
 		Kernels: through(kernel.Sinc, kernel.SincComplex),
 		Grad:    slope(sincSlope),
-		Sample: sampleUnary(-2.5, 2.5),
-		Exact:  exactly(kernel.Sinc),
+		Sample:  sampleUnary(-2.5, 2.5),
+		Exact:   exactly(kernel.Sinc),
 		Tol: op.Tol{
 			Class: op.Accumulating, Terms: func(op.Args) int { return 2 },
 			Reason: "πx is rounded before the sine, which loses digits near integers",
@@ -408,7 +408,7 @@ func largest(d tensor.DType) float64 {
 func powered(a op.Args) op.Args {
 	a.Vals = slices.Clone(a.Vals)
 	other := a.Value("other")
-	a.Vals[1] = power{dense{other, denseStrides(other)}, floatResult(other.DType())}
+	a.Vals[1] = power{dense{other, tensor.ContiguousStrides(other.Shape())}, floatResult(other.DType())}
 	return a
 }
 
