@@ -2,6 +2,7 @@ package ops
 
 import (
 	"math"
+	"math/cmplx"
 	"slices"
 
 	"plumb/kernel"
@@ -205,9 +206,8 @@ var specialOps = []*op.Def{
 			ldexpKernel("float64", float64Set, kernel.Mul[float64]),
 			ldexpKernel("complex", complexTypes, kernel.Mul[complex128]),
 		},
-		Check: rejectTypes("other", complexTypes...),
 		Grad: func(g *op.Grad) {
-			p := g.Op("pow", 2.0, g.Value("other"))
+			p := conj(g, g.Op("pow", 2.0, g.Value("other")))
 			g.To("input", func() op.Value { return g.Mul(g.G(), p) })
 			g.To("other", func() op.Value {
 				return g.Mul(g.Mul(g.G(), conjArg(g, "input")), g.Mul(p, math.Ln2))
@@ -428,9 +428,12 @@ func ldexpKernel[T kernel.Lane](name string, ds []tensor.DType, mul func(dst, a,
 	return op.Kernel{Name: name, When: when, Run: func(c *op.Run) error {
 		other := c.Tensor("other")
 		p := tensor.New(floatResult(other.DType()), other.Shape()...)
-		if p.DType() == tensor.F64 {
+		switch d := p.DType(); {
+		case d.IsComplex():
+			kernel.Map1(p, other, kernel.EachComplex(func(z complex128) complex128 { return cmplx.Pow(2, z) }))
+		case d == tensor.F64:
 			kernel.Map1(p, other, kernel.Each64(math.Exp2))
-		} else {
+		default:
 			kernel.Map1(p, other, kernel.Each32(math.Exp2))
 		}
 		kernel.Map2(c.Out[0], c.Tensor("input"), p, mul)

@@ -140,7 +140,7 @@ var ternaryOps = []*op.Def{
 		Sig:     "clamp.Tensor(Tensor input, Tensor? min=None, Tensor? max=None) -> Tensor",
 		Names:   both("clamp", "clip"),
 		Doc:     "Limits each element by tensors: min(max(x, min), max); NaN if any is NaN. The gradient is x's at the bounds.",
-		Check:   firstError(needsBound, rejectPromoted(boolAndComplex, "input", "min", "max")),
+		Check:   firstError(needsBound, rejectComplex("input", "min", "max"), rejectBoolBounds),
 		Infer:   zipped(promoted("input", "min", "max"), promoted("input", "min", "max"), "input", "min", "max"),
 		Kernels: clampToKernels("min", "max"),
 		Grad:    func(g *op.Grad) { clampToGrad(g, "min", "max") },
@@ -301,7 +301,7 @@ func boundTensor(id, bound, doc string) *op.Def {
 		Sig:     id + ".Tensor(Tensor input, Tensor " + bound + ") -> Tensor",
 		Names:   both(id),
 		Doc:     doc + " The gradient is x's at the bound.",
-		Check:   rejectPromoted(boolAndComplex, "input", bound),
+		Check:   rejectComplex("input", bound),
 		Infer:   zipped(promoted("input", bound), promoted("input", bound), "input", bound),
 		Kernels: clampToKernels(bound),
 		Grad:    func(g *op.Grad) { clampToGrad(g, bound) },
@@ -310,9 +310,18 @@ func boundTensor(id, bound, doc string) *op.Def {
 	}
 }
 
+// rejectBoolBounds rejects bools between two bounds: PyTorch has the larger and
+// the smaller of two bools, but no kernel for both bounds at once.
+func rejectBoolBounds(a op.Args) error {
+	if a.Has("min") && a.Has("max") && a.Promoted("input", "min", "max") == tensor.Bool {
+		return op.RuntimeError("not implemented for bool")
+	}
+	return nil
+}
+
 func clampToKernels(bounds ...string) []op.Kernel {
 	return []op.Kernel{
-		clampToKernel("integer", integerTypes, bounds, kernel.Maximum[int64], kernel.Minimum[int64], kernel.ClampTo[int64]),
+		clampToKernel("integer", integralSet, bounds, kernel.Maximum[int64], kernel.Minimum[int64], kernel.ClampTo[int64]),
 		clampToKernel("float32", float32Set, bounds, kernel.Maximum[float32], kernel.Minimum[float32], kernel.ClampTo[float32]),
 		clampToKernel("float64", float64Set, bounds, kernel.Maximum[float64], kernel.Minimum[float64], kernel.ClampTo[float64]),
 	}

@@ -173,3 +173,9 @@ def test_entr_negative():
 @autotest()
 def test_ndtr():
     return torch.special.ndtr(tensor_of(-3, 3)), torch.special.ndtr(tensor_of(0, 9))
+
+
+@autotest()
+def test_ldexp_complex():
+    z = random_tensor(ndim=1, dim0=random(1, 6), low=-2, high=2, dtype=torch.complex64)
+    return torch.ldexp(z, z.abs()), torch.ldexp(random_tensor(ndim=0, low=0.5, high=2), z)
