@@ -72,6 +72,7 @@ type Sig struct {
 	Name    string // as written before the parenthesis, such as "max.dim"
 	Params  []Param
 	Results []string // names of the results; one unnamed result is ""
+	Plain   bool     // the result is a Python bool or number, computed as a 0-d tensor
 	text    string
 }
 
@@ -92,6 +93,7 @@ func (s *Sig) Index(name string) int {
 //
 //	leaky_relu(Tensor input, float negative_slope=0.01, *, bool flag=False) -> Tensor
 //	max.dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
+//	equal(Tensor input, Tensor other) -> bool
 //
 // A signature without "->" (a module's constructor) has no results.
 func ParseSig(text string) (*Sig, error) {
@@ -137,9 +139,11 @@ func ParseSig(text string) (*Sig, error) {
 	}
 	for _, r := range splitTop(results) {
 		typ, name, _ := strings.Cut(r, " ")
-		if t, err := parseType(typ); err != nil || t.Kind != KTensor {
-			return fail("result %q is not a tensor", r)
+		t, err := parseType(typ)
+		if err != nil || t.Kind > KBool {
+			return fail("result %q is not a tensor, bool or number", r)
 		}
+		s.Plain = t.Kind != KTensor
 		s.Results = append(s.Results, name)
 	}
 	return s, nil

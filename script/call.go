@@ -198,6 +198,8 @@ func (c *pending) classify(out, recv *symbol) {
 	switch {
 	case slices.Contains(c.kwargs, program.Kwarg{Name: "return_indices", Value: false}):
 		out.kind = kindTensor
+	case sig != nil && sig.Plain:
+		out.kind = kindPlain
 	case sig != nil && len(sig.Results) > 0:
 		out.setResults(sig.Results)
 	}

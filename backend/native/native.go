@@ -196,6 +196,13 @@ func (r *run) lookup(ref program.Ref) (any, error) {
 
 func wrap(call *op.Call, out []op.Value) *value {
 	results := call.Def.Sigs()[0].Results
+	if call.Def.Sigs()[0].Plain {
+		v, err := out[0].(*eager.Var).Item()
+		if err != nil {
+			panic(fmt.Sprintf("native: %s: %v", call.Def.ID(), err))
+		}
+		return &value{plain: v}
+	}
 	if len(results) == 1 {
 		return &value{tensor: out[0].(*eager.Var)}
 	}
