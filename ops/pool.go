@@ -218,38 +218,52 @@ func adaptivePools(n int) []*op.Def {
 			return p.terms()
 		}, "a mean of the elements of a box"),
 	}
-	largest := &op.Def{
-		Sig:     top + size + ", bool return_indices=False) -> (Tensor output, Tensor indices)",
+	scatter := func(g *op.Grad, indices op.Value) op.Value {
+		if indices == nil {
+			indices = g.All(top+".indices", g.Value("input"), g.Ints("output_size"))[1]
+		}
+		return poolScatter(g, g.G(), indices, g.Value("input"), n)
+	}
+	sample := func(s *op.Sampler) []any {
+		a := sampleAdaptive(s, n)
+		return []any{s.Distinct(a[0].(*tensor.Tensor).Shape()...), a[1]}
+	}
+	maxima := &op.Def{
+		Sig:     top + size + ") -> Tensor",
 		Names:   []string{"torch.nn.functional." + top},
-		Doc:     "Maxima, and with return_indices their positions in the image, over boxes " + adaptDoc,
-		Infer:   inferAdaptive(n, 2),
+		Doc:     "Maxima over boxes " + adaptDoc,
+		Infer:   inferAdaptive(n, 1),
 		Kernels: windowKernels("input", adaptiveMaxRun[float32], adaptiveMaxRun[float64]),
+		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return scatter(g, nil) }) },
+		Sample:  sample,
+		Tol:     exactTol("each element is a copy of an input element"),
+	}
+	found := &op.Def{
+		Sig:     top + ".indices" + size + ", bool return_indices=True) -> (Tensor output, Tensor indices)",
+		Names:   []string{"torch.nn.functional." + top},
+		Doc:     "Maxima and their positions in the image, without return_indices the maxima alone, over boxes " + adaptDoc,
+		Infer:   inferAdaptive(n, 2),
+		Kernels: maxima.Kernels,
 		Grad: func(g *op.Grad) {
 			if g.G() == nil {
 				return
 			}
 			g.To("input", func() op.Value {
-				var indices op.Value
-				if len(g.Out) == 2 {
-					indices = g.Out[1]
-				} else {
-					indices = g.All(top, g.Value("input"), g.Ints("output_size"), true)[1]
+				if len(g.Out) == 1 {
+					return scatter(g, nil)
 				}
-				return poolScatter(g, g.G(), indices, g.Value("input"), n)
+				return scatter(g, g.Out[1])
 			})
 		},
-		Sample: func(s *op.Sampler) []any {
-			a := sampleAdaptive(s, n)
-			return []any{s.Distinct(a[0].(*tensor.Tensor).Shape()...), a[1], s.Bool()}
-		},
-		Tol: exactTol("each element is a copy of an input element, or its position"),
+		Sample: sample,
+		Tol:    exactTol("each element is a copy of an input element, or its position"),
 	}
-	defs := []*op.Def{mean, largest}
+	defs := []*op.Def{mean, maxima, found}
 	if n == 1 {
 		mean.Names = append(mean.Names, "torch."+avg)
-		pair := *largest
-		pair.Sig = "adaptive_max_pool1d.pair(Tensor input, int[1] output_size, bool return_indices=True) -> (Tensor output, Tensor indices)"
-		pair.Names = []string{"torch.adaptive_max_pool1d"}
+		pair := *found
+		pair.Sig = top + ".pair" + size + ") -> (Tensor output, Tensor indices)"
+		pair.Names = []string{"torch." + top}
 		defs = append(defs, &pair)
 	}
 	return defs
@@ -639,7 +653,7 @@ func inferAdaptive(n, results int) func(op.Args) ([]op.Meta, error) {
 			return nil, err
 		}
 		count := results
-		if results == 2 && !a.Bool("return_indices") {
+		if a.Sig.Index("return_indices") >= 0 && !a.Bool("return_indices") {
 			count = 1
 		}
 		return pooled(a.Value("input"), p.result, n, count), nil

@@ -196,7 +196,7 @@ func (r *run) lookup(ref program.Ref) (any, error) {
 
 func wrap(call *op.Call, out []op.Value) *value {
 	results := call.Def.Sigs()[0].Results
-	if len(results) == 1 {
+	if len(results) == 1 || len(out) == 1 && len(results) == 2 { // return_indices=False
 		return &value{tensor: out[0].(*eager.Var)}
 	}
 	t := &value{names: results}
