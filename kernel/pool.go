@@ -298,3 +298,20 @@ func GatherPlanes[T float32 | float64](planes int, x []T, index []int64, y []T) 
 		}
 	})
 }
+
+// PlacePlanes sets each element of its plane of x, zero before, that index names to the element of v.
+// It returns the first index outside the plane, if there is one.
+func PlacePlanes[T any](planes int, v []T, index []int64, x []T) (bad int64, ok bool) {
+	nv, nx := len(v)/max(planes, 1), len(x)/max(planes, 1)
+	clear(x)
+	for i := range planes {
+		plane := x[i*nx:][:nx]
+		for j, k := range index[i*nv:][:nv] {
+			if uint64(k) >= uint64(nx) {
+				return k, false
+			}
+			plane[k] = v[i*nv+j]
+		}
+	}
+	return 0, true
+}

@@ -102,6 +102,9 @@ type Tol struct {
 	ULP    float64
 	Terms  func(a Args) int
 	Reason string
+	// Fractional says that terms are divided or have fractional weights, so
+	// that sums of integers are no integers.
+	Fractional bool
 }
 
 // Kernel is a candidate implementation. The first of the highest priority

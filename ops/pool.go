@@ -148,7 +148,7 @@ func avgPools(n int) []*op.Def {
 			})
 		},
 		Sample: func(s *op.Sampler) []any { return sampleAvgPool(s, n) },
-		Tol:    accumulating(kernelTerms, "a mean of the elements of a window"),
+		Tol:    weighted(kernelTerms, "a mean of the elements of a window"),
 	}
 	if n == 1 {
 		d.Names = append(d.Names, "torch."+id)
@@ -186,7 +186,7 @@ var poolSpread = &op.Def{
 		}
 		return append([]any{s.Tensor(-2, 2, p.result...), x[len(x)-n:]}, sig.Vals[1:]...)
 	},
-	Tol: accumulating(kernelTerms, "an element sums its share of every window that it is in"),
+	Tol: weighted(kernelTerms, "an element sums its share of every window that it is in"),
 }
 
 // adaptivePools are the adaptive poolings over n dimensions.
@@ -210,7 +210,7 @@ func adaptivePools(n int) []*op.Def {
 			})
 		},
 		Sample: func(s *op.Sampler) []any { return sampleAdaptive(s, n) },
-		Tol: accumulating(func(a op.Args) int {
+		Tol: weighted(func(a op.Args) int {
 			p, err := adaptiveOf(a, n)
 			if err != nil {
 				return 1
@@ -289,7 +289,7 @@ var adaptiveSpread = &op.Def{
 		n := 1 + s.Index(3)
 		return []any{s.Tensor(-2, 2, s.Dims(n+1)...), s.Dims(n)}
 	},
-	Tol: accumulating(func(a op.Args) int {
+	Tol: weighted(func(a op.Args) int {
 		n := len(a.Ints("size"))
 		s := a.Value("grad").Shape()
 		terms := 1
@@ -468,6 +468,13 @@ func looksChannelsLast(shape, strides []int) bool {
 		}
 	}
 	return true
+}
+
+// weighted is the class of results that sum terms with fractional weights.
+func weighted(terms func(a op.Args) int, reason string) op.Tol {
+	t := accumulating(terms, reason)
+	t.Fractional = true
+	return t
 }
 
 // windowKernels are kernels in float32, also for half precision, and float64.

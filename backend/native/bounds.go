@@ -149,7 +149,7 @@ func (s *magnitudes) grow(call *op.Call) growth {
 			k = float64(max(tol.Terms(call.Args), 1))
 		}
 		g.units += min(k, 2*math.Sqrt(k)) + 1
-		g.integral = g.integral && !strings.HasPrefix(call.Def.ID(), "mean")
+		g.integral = g.integral && !tol.Fractional && !strings.HasPrefix(call.Def.ID(), "mean")
 	}
 	return g
 }
