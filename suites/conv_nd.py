@@ -70,3 +70,30 @@ def test_conv_transpose3d():
     return torch.conv_transpose3d(
         x, weight, stride=stride, padding=random(0, 2), output_padding=random(0, stride).to(int), groups=groups, dilation=random(1, 3)
     )
+
+
+@autotest()
+def test_unfold():
+    x = random_tensor(ndim=4, dim0=random(1, 4), dim1=random(1, 4), dim2=random(7, 10), dim3=random(7, 10))
+    return F.unfold(x, random(1, 4), dilation=random(1, 3) | nothing(), padding=random(0, 3) | nothing(), stride=random(1, 4) | nothing())
+
+
+@autotest()
+def test_unfold_uneven():
+    x = random_tensor(ndim=3, dim0=random(1, 4), dim1=random(5, 9), dim2=random(5, 9))
+    return F.unfold(x, (2, random(1, 4)), (random(1, 3), 1), (0, random(0, 2)), (1, random(1, 3)))
+
+
+@autotest()
+def test_fold():
+    kernel, rows, columns = random(1, 4).to(int), random(1, 5).to(int), random(1, 5).to(int)
+    x = random_tensor(ndim=3, dim0=random(1, 4), dim1=random(1, 4).to(int) * kernel * kernel, dim2=rows * columns)
+    return F.fold(x, (rows + kernel - 1, columns + kernel - 1), kernel)
+
+
+@autotest()
+def test_fold_unfold():
+    size = random(6, 10).to(int)
+    x = random_tensor(ndim=4, dim0=random(1, 3), dim1=random(1, 4), dim2=size, dim3=size)
+    y = F.unfold(x, (3, 2), dilation=(1, 2), padding=(1, 0), stride=(2, 1))
+    return F.fold(y, (size, size), (3, 2), dilation=(1, 2), padding=(1, 0), stride=(2, 1))
