@@ -97,3 +97,48 @@ def test_fold_unfold():
     x = random_tensor(ndim=4, dim0=random(1, 3), dim1=random(1, 4), dim2=size, dim3=size)
     y = F.unfold(x, (3, 2), dilation=(1, 2), padding=(1, 0), stride=(2, 1))
     return F.fold(y, (size, size), (3, 2), dilation=(1, 2), padding=(1, 0), stride=(2, 1))
+
+
+@autotest()
+def test_conv1d_module():
+    groups = random(1, 3).to(int)
+    channels = groups * random(1, 4)
+    m = torch.nn.Conv1d(
+        in_channels=channels,
+        out_channels=groups * random(1, 4),
+        kernel_size=random(1, 4),
+        stride=random(1, 4) | nothing(),
+        padding=random(0, 3) | nothing(),
+        dilation=random(1, 3) | nothing(),
+        groups=groups,
+        bias=random_bool() | nothing(),
+    )
+    return m(random_tensor(ndim=3, dim0=random(1, 4), dim1=channels, dim2=random(7, 12)))
+
+
+@autotest()
+def test_conv3d_module():
+    channels = random(1, 4)
+    m = torch.nn.Conv3d(channels, random(1, 4), random(1, 4), padding=oneof("same", "valid") | nothing(), bias=random_bool())
+    return m(random_tensor(ndim=5, dim0=random(1, 3), dim1=channels, dim2=random(4, 6), dim3=random(4, 6), dim4=random(4, 6)))
+
+
+@autotest()
+def test_conv_transpose1d_module():
+    channels = random(1, 4)
+    m = torch.nn.ConvTranspose1d(channels, random(1, 4), random(1, 4), stride=random(1, 4), padding=random(0, 2), bias=random_bool())
+    return m(random_tensor(ndim=3, dim0=random(1, 4), dim1=channels, dim2=random(4, 8)))
+
+
+@autotest()
+def test_conv_transpose3d_module():
+    channels = random(1, 4)
+    m = torch.nn.ConvTranspose3d(channels, random(1, 4), 2, stride=2)
+    return m(random_tensor(ndim=5, dim0=random(1, 3), dim1=channels, dim2=random(2, 4), dim3=random(2, 4), dim4=random(2, 4)))
+
+
+@autotest()
+def test_fold_modules():
+    x = random_tensor(ndim=4, dim0=random(1, 3), dim1=random(1, 4), dim2=6, dim3=8)
+    apart, together = torch.nn.Unfold(kernel_size=2, stride=2), torch.nn.Fold(output_size=(6, 8), kernel_size=2, stride=2)
+    return together(apart(x))

@@ -165,3 +165,29 @@ def test_adaptive_max_pool3d():
 def test_adaptive_max_pool_indices():
     y = F.adaptive_max_pool2d(image(), random(1, 9), return_indices=True)[0]
     return y, F.adaptive_max_pool3d(volume(), (random(1, 7), random(1, 7), None), return_indices=True)[0]
+
+
+@autotest()
+def test_max_pool_modules():
+    m = torch.nn.MaxPool1d(random(2, 5), stride=random(1, 4) | nothing(), padding=random(0, 2) | nothing(), ceil_mode=random_bool() | nothing())
+    n = torch.nn.MaxPool3d(random(2, 4), dilation=random(1, 3) | nothing())
+    return m(line()), n(volume())
+
+
+@autotest()
+def test_avg_pool_modules():
+    m = torch.nn.AvgPool1d(random(2, 5), padding=random(0, 2) | nothing(), count_include_pad=random_bool() | nothing())
+    n = torch.nn.AvgPool2d(random(2, 5), stride=random(1, 4) | nothing(), divisor_override=random(1, 5) | nothing())
+    return m(line()), n(image()), torch.nn.AvgPool3d((2, 1, 3))(volume())
+
+
+@autotest()
+def test_adaptive_pool_modules():
+    a, b, c = torch.nn.AdaptiveAvgPool1d(random(1, 9)), torch.nn.AdaptiveAvgPool2d((random(1, 9), None)), torch.nn.AdaptiveAvgPool3d(random(1, 6))
+    return a(line()), b(image()), c(volume())
+
+
+@autotest()
+def test_adaptive_max_pool_modules():
+    a, b, c = torch.nn.AdaptiveMaxPool1d(random(1, 9)), torch.nn.AdaptiveMaxPool2d((None, random(1, 9))), torch.nn.AdaptiveMaxPool3d(random(1, 6))
+    return a(line()), b(image()), c(volume())
