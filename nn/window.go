@@ -11,7 +11,7 @@ var windowModules = slices.Concat(
 	[]*Def{convModule(1), convModule(2), convModule(3), convTransposeModule(1), convTransposeModule(2), convTransposeModule(3)},
 	poolModules(1), poolModules(2), poolModules(3),
 	[]*Def{
-		maxPoolModule(1), maxPoolModule(2), maxPoolModule(3),
+		maxPoolModule(1), maxPoolModule(2), maxPoolModule(3), lpPoolModule(1), lpPoolModule(2),
 		pointwise("Unfold", "(int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1)", "Applies unfold.", func(b op.Builder, x op.Value, a op.Args) op.Value {
 			return b.Op("im2col", x, a.Ints("kernel_size"), a.Ints("dilation"), a.Ints("padding"), a.Ints("stride"))
 		}),
@@ -145,6 +145,14 @@ func poolModules(n int) []*Def {
 			},
 		},
 	}
+}
+
+// lpPoolModule is lp_pool over n dimensions.
+func lpPoolModule(n int) *Def {
+	params := fmt.Sprintf("(float norm_type, int[%[1]d] kernel_size, int[%[1]d]? stride=None, bool ceil_mode=False)", n)
+	return pointwise(fmt.Sprintf("LPPool%dd", n), params, "Applies lp_pool.", func(b op.Builder, x op.Value, a op.Args) op.Value {
+		return b.Op(fmt.Sprintf("lp_pool%dd", n), x, a.Float("norm_type"), a.Ints("kernel_size"), a.Any("stride"), a.Bool("ceil_mode"))
+	})
 }
 
 // upsampleModule applies interpolate with the arguments after scale_factor that rest gives.

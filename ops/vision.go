@@ -59,7 +59,7 @@ var resampleOps = []*op.Def{
 			r := sampleResampling(s)
 			return []any{s.Tensor(-2, 2, append(s.Dims(2), r.out...)...), r.in, r.mode, r.align, r.antialias, r.scaleArg()}
 		},
-		Tol: weighted(func(a op.Args) int { return spreadOf(a).spreadTerms() }, "an element sums its share of every element that it is read for"),
+		Tol: weighted(func(a op.Args) int { return 2 * spreadOf(a).spreadTerms() }, "an element sums its share of every element that it is read for; PyTorch rounds each weight and each sum"),
 	},
 }
 

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"plumb/kernel"
@@ -9,7 +10,7 @@ import (
 	"plumb/tensor"
 )
 
-var windowOps = slices.Concat(patchOps, shuffleOps, []*op.Def{maxUnpool(1), maxUnpool(2), maxUnpool(3)})
+var windowOps = slices.Concat(patchOps, shuffleOps, []*op.Def{maxUnpool(1), maxUnpool(2), maxUnpool(3), lpPool(1), lpPool(2)})
 
 const unfoldSig = "im2col(Tensor input, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1) -> Tensor"
 
@@ -190,6 +191,82 @@ func maxUnpool(n int) *op.Def {
 		Sample: func(s *op.Sampler) []any { return sampleUnpool(s, n) },
 		Tol:    exactTol("each element is a copy of an input element, or zero"),
 	}
+}
+
+// lpPool is lp_pool over n dimensions.
+func lpPool(n int) *op.Def {
+	id := fmt.Sprintf("lp_pool%dd", n)
+	of := func(a op.Args) (*poolPlan, error) { return lpPoolOf(a, n) }
+	return &op.Def{
+		Sig:   fmt.Sprintf("%[1]s(Tensor input, float norm_type, int[%[2]d] kernel_size, int[%[2]d]? stride=None, bool ceil_mode=False) -> Tensor", id, n),
+		Names: []string{"torch.nn.functional." + id},
+		Doc:   "Power mean of each window times its size: (k·mean of input^p)^(1/p), p the norm_type and k the elements of kernel_size; its gradient is zero where the sum is.",
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			p, err := of(a)
+			if err != nil {
+				return nil, err
+			}
+			return p.results(a.Value("input"), 1), nil
+		},
+		Kernels: windowKernels("input", lpPoolRun[float32](of), lpPoolRun[float64](of)),
+		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return lpPoolGrad(g, n) }) },
+		Sample: func(s *op.Sampler) []any {
+			a := samplePool(s, n)
+			x := a[0].(*tensor.Tensor).Shape()
+			return []any{s.Tensor(0.5, 2, x...), []float64{1, 2, 3, 1.5}[s.Index(4)], a[1], a[2], a[5]}
+		},
+		Tol: weighted(func(a op.Args) int { return 8 + 4*kernelTerms(a) }, "a sum of powers and its root, which PyTorch rounds at every step"),
+	}
+}
+
+// lpPoolOf checks an lp_pool as PyTorch checks the avg_pool that it is made of.
+func lpPoolOf(a op.Args, n int) (*poolPlan, error) {
+	return poolOf(padless(a, n), "input", n, slices.Repeat([]int{1}, n), nil)
+}
+
+// padless returns the arguments with a padding of zero.
+func padless(a op.Args, n int) op.Args {
+	sig := *a.Sig
+	sig.Params = append(slices.Clone(sig.Params), op.Param{Name: "padding"}, op.Param{Name: "count_include_pad"})
+	return op.Args{Sig: &sig, Vals: append(slices.Clone(a.Vals), make([]int, n), true)}
+}
+
+func lpPoolRun[T float32 | float64](of func(op.Args) (*poolPlan, error)) func(c *op.Run) error {
+	return func(c *op.Run) error {
+		p, err := of(c.Args)
+		if err != nil {
+			return err
+		}
+		x, norm := slices.Clone(contiguousData[T](c.Tensor("input"))), c.Float("norm_type")
+		powers(x, x, norm)
+		m := meanOf[T](&p.Pool, padless(c.Args, p.dims))
+		planes, size := tensor.NumElements(p.result[:len(p.result)-p.dims]), T(kernelTerms(c.Args))
+		writeTo(c.Out[0], func(y []T) {
+			kernel.Apply(m, planes, x, y)
+			for i := range y {
+				y[i] *= size
+			}
+			powers(y, y, 1/norm)
+		})
+		return nil
+	}
+}
+
+func powers[T float32 | float64](dst, x []T, p float64) {
+	for i, v := range x {
+		dst[i] = T(math.Pow(float64(v), p))
+	}
+}
+
+func lpPoolGrad(g *op.Grad, n int) op.Value {
+	x, p := wide(g, g.Value("input")), g.Float("norm_type")
+	window, stride, ceil, size := g.Ints("kernel_size"), g.Any("stride"), g.Bool("ceil_mode"), kernelTerms(g.Args)
+	sum := g.Mul(g.Op(fmt.Sprintf("avg_pool%dd", n), g.Op("pow", x, p), window, stride, 0, ceil), size)
+	slope := g.Mul(g.Op("pow", sum, 1/p-1), float64(size)/p)
+	share := g.Op("where", g.Op("ne", sum, 0), g.Mul(wide(g, g.G()), slope), zeros(g, sum))
+	s := x.Shape()
+	back := g.Op("avg_pool.spread", share, s[len(s)-n:], window, stride, make([]int, n), ceil, true, nil)
+	return g.Mul(back, g.Mul(g.Op("pow", x, p-1), p))
 }
 
 func patchKernels(run32, run64, run64c, run128c func(c *op.Run) error) []op.Kernel {

@@ -191,3 +191,21 @@ def test_adaptive_pool_modules():
 def test_adaptive_max_pool_modules():
     a, b, c = torch.nn.AdaptiveMaxPool1d(random(1, 9)), torch.nn.AdaptiveMaxPool2d((None, random(1, 9))), torch.nn.AdaptiveMaxPool3d(random(1, 6))
     return a(line()), b(image()), c(volume())
+
+
+@autotest()
+def test_lp_pool1d():
+    x = random_tensor(ndim=3, dim0=random(1, 4), dim1=random(1, 4), dim2=random(6, 12), low=0.3, high=2)
+    return F.lp_pool1d(x, oneof(1, 2, 3, 1.5), random(1, 5).to(int), stride=random(1, 4) | nothing(), ceil_mode=random_bool() | nothing())
+
+
+@autotest()
+def test_lp_pool2d():
+    x = random_tensor(ndim=4, dim0=random(1, 4), dim1=random(1, 4), dim2=random(5, 9), dim3=random(5, 9), low=0.3, high=2)
+    return F.lp_pool2d(x, oneof(1, 2, 2.5), (random(1, 4), 3), stride=random(1, 4) | nothing(), ceil_mode=random_bool() | nothing())
+
+
+@autotest()
+def test_lp_pool_modules():
+    x = random_tensor(ndim=3, dim0=random(1, 4), dim1=random(4, 9), dim2=random(4, 9), low=0.3, high=2)
+    return torch.nn.LPPool1d(2, 3)(x), torch.nn.LPPool2d(oneof(2, 3), 2, stride=2)(x)
