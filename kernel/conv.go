@@ -2,10 +2,10 @@ package kernel
 
 import "plumb/tensor"
 
-// Window is how a 2-d window slides over an image; each pair is (height, width).
-// Padding is the number of rows above and of columns left of the image; below and right of it there are as many as the output needs.
+// Window is how a window slides over an image; each triple is (depth, height, width), with unit windows along dimensions that an image lacks.
+// Padding is the number of positions before the image; after it there are as many as the output needs.
 type Window struct {
-	Kernel, Stride, Padding, Dilation [2]int
+	Kernel, Stride, Padding, Dilation [3]int
 }
 
 // start returns the image coordinate at which tap k of output position o lies along axis a.
@@ -26,39 +26,48 @@ func (w *Window) span(a, k, size, n int) (lo, hi int) {
 	return min(lo, hi), hi
 }
 
-// Conv is the geometry of a 2-d convolution between an image X of Groups·XC channels and a map Y of Groups·YC channels.
-// Weights have the shape [Groups·YC, XC, kernel height, kernel width].
+// Conv is the geometry of a convolution between an image X of Groups·XC channels and a map Y of Groups·YC channels.
+// Weights have the shape [Groups·YC, XC, kernel depth, kernel height, kernel width].
 type Conv struct {
 	N, Groups, XC, YC int
-	X, Y              [2]int // heights and widths
+	X, Y              [3]int // depths, heights and widths
 	Window
 }
 
 // patch returns the weights of one output channel.
 func (c *Conv) patch() int { return c.XC * c.taps() }
 
-func (c *Conv) taps() int { return c.Kernel[0] * c.Kernel[1] }
+func (c *Conv) taps() int { return volume(c.Kernel) }
 
-func (c *Conv) positions() int { return c.Y[0] * c.Y[1] }
+func (c *Conv) positions() int { return volume(c.Y) }
+
+func volume(size [3]int) int { return size[0] * size[1] * size[2] }
 
 // pointwise reports whether every output position reads one image position, in order.
 func (c *Conv) pointwise() bool {
-	return c.taps() == 1 && c.Stride == [2]int{1, 1} && c.Padding == [2]int{} && c.X == c.Y
+	return c.taps() == 1 && c.Stride == [3]int{1, 1, 1} && c.Padding == [3]int{} && c.X == c.Y
 }
 
-// Volume is a strided view of a batch of images: element (n, c, h, w) is Data[n·Strides[0]+c·Strides[1]+h·Strides[2]+w·Strides[3]].
+// Volume is a strided view of a batch of images: element (n, c, d, h, w) is Data[n·Strides[0]+c·Strides[1]+d·Strides[2]+h·Strides[3]+w·Strides[4]].
 type Volume[T any] struct {
 	Data    []T
-	Strides [4]int
+	Strides [5]int
 }
 
-// VolumeOf returns the view of a tensor of shape [n, c, h, w].
+// VolumeOf returns the view of a tensor of shape [n, c, d, h, w], of which d and h may be absent.
 func VolumeOf[T tensor.Elem](t *tensor.Tensor) Volume[T] {
-	return Volume[T]{tensor.Data[T](t), [4]int(t.Strides())}
+	v := Volume[T]{Data: tensor.Data[T](t)}
+	from := t.Strides()
+	copy(v.Strides[:2], from)
+	copy(v.Strides[7-len(from):], from[2:])
+	return v
 }
 
-// Planar reports whether the positions of a channel, of images of width w, lie at equal steps.
-func (v *Volume[T]) Planar(w int) bool { return v.Strides[2] == w*v.Strides[3] }
+// Planar reports whether the positions of a channel, of images of the given size, lie at equal steps.
+func (v *Volume[T]) Planar(size [3]int) bool {
+	s := v.Strides
+	return (size[1] == 1 || s[3] == size[2]*s[4]) && (size[0] == 1 || s[2] == size[1]*size[2]*s[4])
+}
 
 func (v *Volume[T]) at(n, c int) []T { return v.Data[n*v.Strides[0]+c*v.Strides[1]:] }
 
@@ -79,8 +88,8 @@ func ConvForward[T gemmElement](c *Conv, x Volume[T], w, bias, y []T) {
 			a := Mat[T]{w[g*c.YC*c.patch():], c.patch(), 1}
 			out := Mat[T]{y[i*c.YC*p:], p, 1}
 			data := x.at(n, g*c.XC)
-			if c.pointwise() && x.Planar(c.X[1]) {
-				GemmAny(c.YC, p, c.XC, a, Mat[T]{data, x.Strides[1], x.Strides[3]}, out, true)
+			if c.pointwise() && x.Planar(c.X) {
+				GemmAny(c.YC, p, c.XC, a, Mat[T]{data, x.Strides[1], x.Strides[4]}, out, true)
 			} else {
 				GemmPack(c.YC, p, c.patch(), a, &patchRows[T]{c, data, x.Strides, spans}, out, true)
 			}
@@ -107,9 +116,9 @@ func fillRun[T any](s []T, v T) {
 
 // spans returns, for each kernel column, the output columns that read inside the image.
 func (c *Conv) spans() [][2]int {
-	spans := make([][2]int, c.Kernel[1])
+	spans := make([][2]int, c.Kernel[2])
 	for k := range spans {
-		lo, hi := c.span(1, k, c.X[1], c.Y[1])
+		lo, hi := c.span(2, k, c.X[2], c.Y[2])
 		spans[k] = [2]int{lo, hi}
 	}
 	return spans
@@ -119,27 +128,34 @@ func (c *Conv) spans() [][2]int {
 type patchRows[T gemmElement] struct {
 	*Conv
 	data    []T // of the group's first channel
-	strides [4]int
+	strides [5]int
 	spans   [][2]int
 }
 
 // Row implements BPacker.
 func (b *patchRows[T]) Row(dst []T, p, j int) {
-	kw := b.Kernel[1]
 	channel := b.data[p/b.taps()*b.strides[1]:]
-	ki, kj := p/kw%b.Kernel[0], p%kw
-	width := b.Y[1]
+	kd, ki, kj := b.tap(p % b.taps())
+	width := b.Y[2]
 	for o, from := j/width, j%width; len(dst) > 0; o, from = o+1, 0 {
 		n := min(width-from, len(dst))
-		h := b.start(0, o, ki)
-		if h < 0 || h >= b.X[0] {
+		d, h := b.start(0, o/b.Y[1], kd), b.start(1, o%b.Y[1], ki)
+		if b.outside(d, h) {
 			clear(dst[:n])
 		} else {
-			b.line(dst[:n], channel[h*b.strides[2]:], kj, from)
+			b.line(dst[:n], channel[d*b.strides[2]+h*b.strides[3]:], kj, from)
 		}
 		dst = dst[n:]
 	}
 }
+
+// tap returns the depth, height and width of a tap counted in row-major order.
+func (w *Window) tap(i int) (d, h, x int) {
+	return i / (w.Kernel[1] * w.Kernel[2]), i / w.Kernel[2] % w.Kernel[1], i % w.Kernel[2]
+}
+
+// outside reports whether no row of the image lies at depth d and height h.
+func (c *Conv) outside(d, h int) bool { return d < 0 || d >= c.X[0] || h < 0 || h >= c.X[1] }
 
 // line writes what output columns from, from+1, … of one output row read of an image row.
 func (b *patchRows[T]) line(dst, row []T, kj, from int) {
@@ -150,7 +166,7 @@ func (b *patchRows[T]) line(dst, row []T, kj, from int) {
 	if lo == hi {
 		return
 	}
-	at, step := b.start(1, from+lo, kj)*b.strides[3], b.Stride[1]*b.strides[3]
+	at, step := b.start(2, from+lo, kj)*b.strides[4], b.Stride[2]*b.strides[4]
 	if step == 1 {
 		copy(dst[lo:hi], row[at:])
 		return
@@ -168,7 +184,7 @@ const scatterBlock = 1 << 17
 // It is the gradient of ConvForward with respect to the image, given that of its result in y.
 // The positions of a channel of y lie at equal steps, as Volume.Planar reports.
 func ConvInput[T gemmElement](c *Conv, y Volume[T], w, bias, x []T) {
-	image, p := c.X[0]*c.X[1], c.positions()
+	image, p := volume(c.X), c.positions()
 	if c.N*c.Groups*c.XC*image == 0 {
 		return
 	}
@@ -188,7 +204,7 @@ func ConvInput[T gemmElement](c *Conv, y Volume[T], w, bias, x []T) {
 			n, g, first := i/blocks/c.Groups, i/blocks%c.Groups, i%blocks*block
 			channels := min(block, c.XC-first)
 			a := Mat[T]{w[g*c.YC*c.patch()+first*c.taps():], 1, c.patch()}
-			b := Mat[T]{y.at(n, g*c.YC), y.Strides[1], y.Strides[3]}
+			b := Mat[T]{y.at(n, g*c.YC), y.Strides[1], y.Strides[4]}
 			out := x[((n*c.Groups+g)*c.XC+first)*image:][:channels*image]
 			if c.pointwise() {
 				GemmAny(channels, p, c.YC, a, b, Mat[T]{out, p, 1}, true)
@@ -204,19 +220,19 @@ func ConvInput[T gemmElement](c *Conv, y Volume[T], w, bias, x []T) {
 
 // scatter adds what the output positions received through one tap to the image positions that they read.
 func scatter[T gemmElement](c *Conv, image, cols []T, tap int, spans [][2]int) {
-	ki, kj := tap/c.Kernel[1], tap%c.Kernel[1]
+	kd, ki, kj := c.tap(tap)
 	lo, hi := spans[kj][0], spans[kj][1]
 	if lo == hi {
 		return
 	}
-	at, step := c.start(1, lo, kj), c.Stride[1]
-	for o := range c.Y[0] {
-		h := c.start(0, o, ki)
-		if h < 0 || h >= c.X[0] {
+	at, step := c.start(2, lo, kj), c.Stride[2]
+	for o := range c.Y[0] * c.Y[1] {
+		d, h := c.start(0, o/c.Y[1], kd), c.start(1, o%c.Y[1], ki)
+		if c.outside(d, h) {
 			continue
 		}
-		row := image[h*c.X[1]+at : (h+1)*c.X[1]]
-		for i, v := range cols[o*c.Y[1]+lo : o*c.Y[1]+hi] {
+		row := image[(d*c.X[1]+h)*c.X[2]+at : (d*c.X[1]+h+1)*c.X[2]]
+		for i, v := range cols[o*c.Y[2]+lo : o*c.Y[2]+hi] {
 			row[i*step] += v
 		}
 	}
@@ -242,6 +258,30 @@ func ConvWeight[T gemmElement](c *Conv, x Volume[T], y, w []T) {
 	}
 }
 
+// Unfold sets y, of shape [n, groups·channels·taps, positions], to the image elements that every tap of every window reads, zero outside the image.
+func Unfold[T gemmElement](c *Conv, x Volume[T], y []T) {
+	p, rows, spans := c.positions(), c.Groups*c.patch(), c.spans()
+	Parallel(c.N*rows, ceilDiv(1<<13, max(p, 1)), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			b := patchRows[T]{c, x.Data[i/rows*x.Strides[0]:], x.Strides, spans}
+			b.Row(y[i*p:][:p], i%rows, 0)
+		}
+	})
+}
+
+// Fold sets x, contiguous, to the sums of what Unfold would read of it: the elements of y, contiguous.
+func Fold[T gemmElement](c *Conv, y, x []T) {
+	p, image, taps, spans := c.positions(), volume(c.X), c.taps(), c.spans()
+	Parallel(c.N*c.Groups*c.XC, ceilDiv(1<<13, max(p*taps, 1)), func(lo, hi int) {
+		clear(x[lo*image : hi*image])
+		for i := lo; i < hi; i++ {
+			for tap := range taps {
+				scatter(c, x[i*image:][:image], y[(i*taps+tap)*p:][:p], tap, spans)
+			}
+		}
+	})
+}
+
 // channelsFirst returns y, of shape [n, channels, p], in the order [channels, n, p].
 func channelsFirst[T any](y []T, n, channels, p int) []T {
 	out := make([]T, len(y))
@@ -257,22 +297,22 @@ func channelsFirst[T any](y []T, n, channels, p int) []T {
 type patchColumns[T gemmElement] struct {
 	*Conv
 	data    []T // of the group's first channel
-	strides [4]int
+	strides [5]int
 }
 
 // Row implements BPacker.
 func (b *patchColumns[T]) Row(dst []T, p, j int) {
 	at := p % b.positions()
 	image := b.data[p/b.positions()*b.strides[0]:]
-	top, left := b.start(0, at/b.Y[1], 0), b.start(1, at%b.Y[1], 0)
-	kw := b.Kernel[1]
-	for from := j % kw; len(dst) > 0; from = 0 {
-		n := min(kw-from, len(dst))
-		h := top + j/kw%b.Kernel[0]*b.Dilation[0]
-		if h < 0 || h >= b.X[0] {
+	front, top, left := b.start(0, at/(b.Y[1]*b.Y[2]), 0), b.start(1, at/b.Y[2]%b.Y[1], 0), b.start(2, at%b.Y[2], 0)
+	for len(dst) > 0 {
+		kd, ki, from := b.tap(j % b.taps())
+		n := min(b.Kernel[2]-from, len(dst))
+		d, h := front+kd*b.Dilation[0], top+ki*b.Dilation[1]
+		if b.outside(d, h) {
 			clear(dst[:n])
 		} else {
-			b.line(dst[:n], image[j/b.taps()*b.strides[1]+h*b.strides[2]:], left+from*b.Dilation[1])
+			b.line(dst[:n], image[j/b.taps()*b.strides[1]+d*b.strides[2]+h*b.strides[3]:], left+from*b.Dilation[2])
 		}
 		dst, j = dst[n:], j+n
 	}
@@ -282,9 +322,9 @@ func (b *patchColumns[T]) Row(dst []T, p, j int) {
 func (b *patchColumns[T]) line(dst, row []T, w int) {
 	for i := range dst {
 		dst[i] = 0
-		if w >= 0 && w < b.X[1] {
-			dst[i] = row[w*b.strides[3]]
+		if w >= 0 && w < b.X[2] {
+			dst[i] = row[w*b.strides[4]]
 		}
-		w += b.Dilation[1]
+		w += b.Dilation[2]
 	}
 }

@@ -2,9 +2,42 @@ package kernel
 
 import "math"
 
-// Pool is the geometry of a pooling over planes of X to planes of Y, both (height, width).
+// Axis is what output positions along one dimension read: position o reads Count[o] image positions, Step apart, from First[o] on.
+type Axis struct {
+	First, Count []int
+	Step         int
+}
+
+// Boxes is what each position of planes of Y reads of planes of X, both (depth, height, width).
+type Boxes struct {
+	X, Y [3]int
+	Axes [3]Axis
+}
+
+// at returns the first element that output position o of row-major order reads, and its row of each axis.
+func (b *Boxes) at(o int) (base int, of [3]int) {
+	of = [3]int{o / (b.Y[1] * b.Y[2]), o / b.Y[2] % b.Y[1], o % b.Y[2]}
+	for a, i := range of {
+		base = base*b.X[a] + b.Axes[a].First[i]
+	}
+	return base, of
+}
+
+func (b *Boxes) count(of [3]int) (n [3]int) {
+	for a, i := range of {
+		n[a] = b.Axes[a].Count[i]
+	}
+	return n
+}
+
+// steps returns how far apart neighbours along each axis lie in a plane.
+func (b *Boxes) steps() [3]int {
+	return [3]int{b.Axes[0].Step * b.X[1] * b.X[2], b.Axes[1].Step * b.X[2], b.Axes[2].Step}
+}
+
+// Pool is the geometry of a pooling over planes of X to planes of Y, both (depth, height, width).
 type Pool struct {
-	X, Y [2]int
+	X, Y [3]int
 	Window
 }
 
@@ -20,18 +53,32 @@ func (p *Pool) inside(a, o int) (lo, hi int) {
 	return lo, hi
 }
 
-// MaxPool sets y to the maximum of each window of the planes of x, and index, unless nil, to its position h·width+w in the plane.
+// Boxes returns what the windows read inside the image.
+func (p *Pool) Boxes() *Boxes {
+	b := &Boxes{X: p.X, Y: p.Y}
+	for a := range b.Axes {
+		axis := Axis{make([]int, p.Y[a]), make([]int, p.Y[a]), p.Dilation[a]}
+		for o := range p.Y[a] {
+			lo, hi := p.inside(a, o)
+			axis.First[o], axis.Count[o] = p.start(a, o, lo), max(hi-lo, 0)
+		}
+		b.Axes[a] = axis
+	}
+	return b
+}
+
+// MaxPool sets y to the maximum of each window of the planes of x, and index, unless nil, to its position (d·height+h)·width+w in the plane.
 // The first of equal maxima counts, and the last NaN counts above all numbers, as in PyTorch.
 // A window all of whose taps miss the image has the maximum −∞, at a position that may lie outside the plane.
 func MaxPool[T float32 | float64](p *Pool, planes int, x, y []T, index []int64) {
-	nx, ny := p.X[0]*p.X[1], p.Y[0]*p.Y[1]
-	Parallel(planes, ceilDiv(1<<13, nx), func(lo, hi int) {
+	if index != nil {
+		MaxBoxes(p.Boxes(), planes, x, y, index)
+		return
+	}
+	nx, ny := volume(p.X), volume(p.Y)
+	Parallel(planes, ceilDiv(1<<13, max(nx, 1)), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			if index == nil {
-				maxValues(p, x[i*nx:][:nx], y[i*ny:][:ny])
-			} else {
-				maxPlane(p, x[i*nx:][:nx], y[i*ny:][:ny], index[i*ny:][:ny])
-			}
+			maxValues(p, x[i*nx:][:nx], y[i*ny:][:ny])
 		}
 	})
 }
@@ -39,57 +86,182 @@ func MaxPool[T float32 | float64](p *Pool, planes int, x, y []T, index []int64) 
 // maxValues computes a plane without positions: for each tap, a row at a time.
 func maxValues[T float32 | float64](p *Pool, x, y []T) {
 	fillRun(y, T(math.Inf(-1)))
-	for j := range p.Kernel[1] {
-		left, right := p.span(1, j, p.X[1], p.Y[1])
+	for j := range p.Kernel[2] {
+		left, right := p.span(2, j, p.X[2], p.Y[2])
 		if left == right {
 			continue
 		}
-		from, step := p.start(1, left, j), p.Stride[1]
-		for oh := range p.Y[0] {
-			lo, hi := p.inside(0, oh)
-			out := y[oh*p.Y[1]+left : oh*p.Y[1]+right]
-			for i := lo; i < hi; i++ {
-				row := x[p.start(0, oh, i)*p.X[1]+from : (p.start(0, oh, i)+1)*p.X[1]]
-				for k, v := range out {
-					out[k] = max(v, row[k*step])
+		for o := range p.Y[0] * p.Y[1] {
+			maxRows(p, x, y[o*p.Y[2]+left:o*p.Y[2]+right], o, p.start(2, left, j))
+		}
+	}
+}
+
+// maxRows takes the maximum of a part of output row o and of one tap, at image column from, of every image row that it reads.
+func maxRows[T float32 | float64](p *Pool, x, out []T, o, from int) {
+	step := p.Stride[2]
+	front, back := p.inside(0, o/p.Y[1])
+	lo, hi := p.inside(1, o%p.Y[1])
+	for d := front; d < back; d++ {
+		for i := lo; i < hi; i++ {
+			at := p.start(0, o/p.Y[1], d)*p.X[1] + p.start(1, o%p.Y[1], i)
+			row := x[at*p.X[2]+from : (at+1)*p.X[2]]
+			for k, v := range out {
+				out[k] = max(v, row[k*step])
+			}
+		}
+	}
+}
+
+// MaxBoxes is MaxPool, with positions, over any boxes.
+func MaxBoxes[T float32 | float64](b *Boxes, planes int, x, y []T, index []int64) {
+	nx, ny := volume(b.X), volume(b.Y)
+	steps := b.steps()
+	Parallel(planes, ceilDiv(1<<12, max(nx, 1)), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			plane := x[i*nx:][:nx]
+			for o := range ny {
+				base, of := b.at(o)
+				best, top := base, T(math.Inf(-1))
+				if n := b.count(of); volume(n) > 0 {
+					best = maxBox(plane, base, n, steps)
+					top = plane[best]
+				}
+				y[i*ny+o], index[i*ny+o] = top, int64(best)
+			}
+		}
+	})
+}
+
+// maxBox returns where the maximum is among the elements of a box of x from base on.
+func maxBox[T float32 | float64](x []T, base int, n, steps [3]int) int {
+	best, top := base, x[base]
+	for d := range n[0] {
+		for h := range n[1] {
+			at := base + d*steps[0] + h*steps[1]
+			for range n[2] {
+				if v := x[at]; v > top || v != v {
+					best, top = at, v
+				}
+				at += steps[2]
+			}
+		}
+	}
+	return best
+}
+
+// Blend is a separable linear map: output position (d, h, w) is the sum of what its box reads, each element times its three weights, over Div[0][d]·Div[1][h]·Div[2][w].
+// The weights of output position o along axis a are Weight[a][o]; a nil Weight[a] means ones, a nil Div[a] too.
+type Blend[T any] struct {
+	*Boxes
+	Weight [3][][]T
+	Div    [3][]T
+}
+
+type blended interface {
+	float32 | float64 | int64 | uint8
+}
+
+func (m *Blend[T]) weights(of [3]int) (w [3][]T) {
+	for a, o := range of {
+		if m.Weight[a] != nil {
+			w[a] = m.Weight[a][o]
+		}
+	}
+	return w
+}
+
+func divisor[T blended](m *Blend[T], of [3]int) T {
+	d := T(1)
+	for a, o := range of {
+		if m.Div[a] != nil {
+			d *= m.Div[a][o]
+		}
+	}
+	return d
+}
+
+func weightAt[T blended](w []T, i int) T {
+	if w == nil {
+		return 1
+	}
+	return w[i]
+}
+
+// Apply sets planes of y to the map of planes of x.
+func Apply[T blended](m *Blend[T], planes int, x, y []T) {
+	nx, ny := volume(m.X), volume(m.Y)
+	steps := m.steps()
+	Parallel(planes, ceilDiv(1<<12, max(nx, ny, 1)), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			plane := x[i*nx:][:nx]
+			for o := range ny {
+				base, of := m.at(o)
+				y[i*ny+o] = 0
+				if n := m.count(of); volume(n) > 0 {
+					y[i*ny+o] = blendBox(plane, base, n, steps, m.weights(of)) / divisor(m, of)
 				}
 			}
 		}
-	}
+	})
 }
 
-// maxPlane computes a plane with positions.
-func maxPlane[T float32 | float64](p *Pool, x, y []T, index []int64) {
-	for oh := range p.Y[0] {
-		lo, hi := p.inside(0, oh)
-		for ow := range p.Y[1] {
-			left, right := p.inside(1, ow)
-			base := p.start(0, oh, lo)*p.X[1] + p.start(1, ow, left)
-			best, top := base, T(math.Inf(-1))
-			if lo < hi && left < right {
-				best = maxWindow(x, base, p.Dilation[0]*p.X[1], hi-lo, p.Dilation[1], right-left)
-				top = x[best]
-			}
-			y[oh*p.Y[1]+ow] = top
-			index[oh*p.Y[1]+ow] = int64(best)
+func blendBox[T blended](x []T, base int, n, steps [3]int, w [3][]T) T {
+	var sum T
+	for d := range n[0] {
+		for h := range n[1] {
+			row := blendRow(x, base+d*steps[0]+h*steps[1], n[2], steps[2], w[2])
+			sum += row * weightAt(w[0], d) * weightAt(w[1], h)
 		}
 	}
+	return sum
 }
 
-// maxWindow returns where the maximum is among rows×cols elements of x from base on.
-func maxWindow[T float32 | float64](x []T, base, down, rows, across, cols int) int {
-	best, top := base, x[base]
-	for range rows {
-		at := base
-		for range cols {
-			if v := x[at]; v > top || v != v {
-				best, top = at, v
-			}
-			at += across
+func blendRow[T blended](x []T, at, n, step int, w []T) T {
+	var sum T
+	if w == nil {
+		for range n {
+			sum += x[at]
+			at += step
 		}
-		base += down
+		return sum
 	}
-	return best
+	for _, k := range w[:n] {
+		sum += k * x[at]
+		at += step
+	}
+	return sum
+}
+
+// ApplyTransposed sets planes of x to the transposed map of planes of y.
+func ApplyTransposed[T blended](m *Blend[T], planes int, y, x []T) {
+	nx, ny := volume(m.X), volume(m.Y)
+	steps := m.steps()
+	Parallel(planes, ceilDiv(1<<12, max(nx, ny, 1)), func(lo, hi int) {
+		clear(x[lo*nx : hi*nx])
+		for i := lo; i < hi; i++ {
+			plane := x[i*nx:][:nx]
+			for o, g := range y[i*ny:][:ny] {
+				base, of := m.at(o)
+				if n := m.count(of); volume(n) > 0 {
+					spreadBox(plane, g/divisor(m, of), base, n, steps, m.weights(of))
+				}
+			}
+		}
+	})
+}
+
+func spreadBox[T blended](x []T, g T, base int, n, steps [3]int, w [3][]T) {
+	for d := range n[0] {
+		for h := range n[1] {
+			at := base + d*steps[0] + h*steps[1]
+			v := g * weightAt(w[0], d) * weightAt(w[1], h)
+			for k := range n[2] {
+				x[at] += v * weightAt(w[2], k)
+				at += steps[2]
+			}
+		}
+	}
 }
 
 // ScatterPlanes adds each element of g to the element of its plane of x, set to zero before, that index names.
@@ -125,4 +297,21 @@ func GatherPlanes[T float32 | float64](planes int, x []T, index []int64, y []T) 
 			}
 		}
 	})
+}
+
+// PlacePlanes sets each element of its plane of x, zero before, that index names to the element of v.
+// It returns the first index outside the plane, if there is one.
+func PlacePlanes[T any](planes int, v []T, index []int64, x []T) (bad int64, ok bool) {
+	nv, nx := len(v)/max(planes, 1), len(x)/max(planes, 1)
+	clear(x)
+	for i := range planes {
+		plane := x[i*nx:][:nx]
+		for j, k := range index[i*nv:][:nv] {
+			if uint64(k) >= uint64(nx) {
+				return k, false
+			}
+			plane[k] = v[i*nv+j]
+		}
+	}
+	return 0, true
 }

@@ -44,22 +44,24 @@ func near[T float32 | float64](t *testing.T, what string, got []T, want []float6
 }
 
 var convCases = []Conv{
-	{N: 1, Groups: 1, XC: 1, YC: 1, X: [2]int{1, 1}, Window: Window{[2]int{1, 1}, [2]int{1, 1}, [2]int{}, [2]int{1, 1}}},
-	{N: 2, Groups: 1, XC: 3, YC: 4, X: [2]int{5, 6}, Window: Window{[2]int{3, 2}, [2]int{1, 1}, [2]int{1, 0}, [2]int{1, 1}}},
-	{N: 2, Groups: 1, XC: 5, YC: 7, X: [2]int{4, 9}, Window: Window{[2]int{1, 1}, [2]int{1, 1}, [2]int{}, [2]int{1, 1}}},
-	{N: 1, Groups: 2, XC: 2, YC: 3, X: [2]int{7, 8}, Window: Window{[2]int{3, 3}, [2]int{2, 3}, [2]int{2, 1}, [2]int{1, 2}}},
-	{N: 3, Groups: 4, XC: 1, YC: 1, X: [2]int{6, 6}, Window: Window{[2]int{2, 4}, [2]int{3, 1}, [2]int{0, 3}, [2]int{2, 1}}},
-	{N: 2, Groups: 1, XC: 2, YC: 2, X: [2]int{2, 3}, Window: Window{[2]int{2, 2}, [2]int{1, 2}, [2]int{4, 5}, [2]int{3, 1}}},
-	{N: 1, Groups: 3, XC: 9, YC: 5, X: [2]int{20, 17}, Window: Window{[2]int{5, 3}, [2]int{1, 1}, [2]int{2, 2}, [2]int{1, 3}}},
-	{N: 1, Groups: 1, XC: 40, YC: 3, X: [2]int{40, 40}, Window: Window{[2]int{3, 3}, [2]int{1, 2}, [2]int{1, 1}, [2]int{1, 1}}},
-	{N: 1, Groups: 1, XC: 2, YC: 3, X: [2]int{4, 5}, Window: Window{[2]int{1, 1}, [2]int{2, 1}, [2]int{0, 1}, [2]int{1, 1}}},
-	{N: 1, Groups: 1, XC: 3, YC: 2, X: [2]int{160, 160}, Window: Window{[2]int{2, 2}, [2]int{1, 1}, [2]int{1, 0}, [2]int{1, 1}}}, // several blocks of channels
-	{N: 0, Groups: 1, XC: 2, YC: 2, X: [2]int{3, 3}, Window: Window{[2]int{2, 2}, [2]int{1, 1}, [2]int{}, [2]int{1, 1}}},
+	{N: 1, Groups: 1, XC: 1, YC: 1, X: [3]int{1, 1, 1}, Window: Window{[3]int{1, 1, 1}, [3]int{1, 1, 1}, [3]int{0, 0, 0}, [3]int{1, 1, 1}}},
+	{N: 2, Groups: 1, XC: 3, YC: 4, X: [3]int{1, 5, 6}, Window: Window{[3]int{1, 3, 2}, [3]int{1, 1, 1}, [3]int{0, 1, 0}, [3]int{1, 1, 1}}},
+	{N: 2, Groups: 1, XC: 5, YC: 7, X: [3]int{1, 4, 9}, Window: Window{[3]int{1, 1, 1}, [3]int{1, 1, 1}, [3]int{0, 0, 0}, [3]int{1, 1, 1}}},
+	{N: 1, Groups: 2, XC: 2, YC: 3, X: [3]int{1, 7, 8}, Window: Window{[3]int{1, 3, 3}, [3]int{1, 2, 3}, [3]int{0, 2, 1}, [3]int{1, 1, 2}}},
+	{N: 3, Groups: 4, XC: 1, YC: 1, X: [3]int{1, 6, 6}, Window: Window{[3]int{1, 2, 4}, [3]int{1, 3, 1}, [3]int{0, 0, 3}, [3]int{1, 2, 1}}},
+	{N: 2, Groups: 1, XC: 2, YC: 2, X: [3]int{1, 2, 3}, Window: Window{[3]int{1, 2, 2}, [3]int{1, 1, 2}, [3]int{0, 4, 5}, [3]int{1, 3, 1}}},
+	{N: 1, Groups: 3, XC: 9, YC: 5, X: [3]int{1, 20, 17}, Window: Window{[3]int{1, 5, 3}, [3]int{1, 1, 1}, [3]int{0, 2, 2}, [3]int{1, 1, 3}}},
+	{N: 1, Groups: 1, XC: 40, YC: 3, X: [3]int{1, 40, 40}, Window: Window{[3]int{1, 3, 3}, [3]int{1, 1, 2}, [3]int{0, 1, 1}, [3]int{1, 1, 1}}},
+	{N: 1, Groups: 1, XC: 2, YC: 3, X: [3]int{1, 4, 5}, Window: Window{[3]int{1, 1, 1}, [3]int{1, 2, 1}, [3]int{0, 0, 1}, [3]int{1, 1, 1}}},
+	{N: 1, Groups: 1, XC: 3, YC: 2, X: [3]int{1, 160, 160}, Window: Window{[3]int{1, 2, 2}, [3]int{1, 1, 1}, [3]int{0, 1, 0}, [3]int{1, 1, 1}}}, // several blocks of channels
+	{N: 2, Groups: 2, XC: 2, YC: 3, X: [3]int{4, 5, 6}, Window: Window{[3]int{2, 3, 2}, [3]int{2, 1, 2}, [3]int{1, 0, 1}, [3]int{1, 2, 1}}},
+	{N: 2, Groups: 1, XC: 3, YC: 2, X: [3]int{3, 4, 5}, Window: Window{[3]int{1, 1, 1}, [3]int{1, 1, 1}, [3]int{}, [3]int{1, 1, 1}}},
+	{N: 0, Groups: 1, XC: 2, YC: 2, X: [3]int{1, 3, 3}, Window: Window{[3]int{1, 2, 2}, [3]int{1, 1, 1}, [3]int{0, 0, 0}, [3]int{1, 1, 1}}},
 }
 
 func (c *Conv) fitted() *Conv {
 	fit := *c
-	for i := range 2 {
+	for i := range 3 {
 		fit.Y[i] = (c.X[i]+2*c.Padding[i]-c.Dilation[i]*(c.Kernel[i]-1)-1)/c.Stride[i] + 1
 	}
 	return &fit
@@ -73,15 +75,15 @@ func (c *Conv) name() string {
 func (c *Conv) each(f func(x, y, w int)) {
 	for n := range c.N {
 		for o := range c.Groups * c.YC {
-			for i := range c.Y[0] * c.Y[1] {
+			for i := range c.positions() {
 				for p := range c.patch() {
-					h := c.start(0, i/c.Y[1], p/c.Kernel[1]%c.Kernel[0])
-					w := c.start(1, i%c.Y[1], p%c.Kernel[1])
-					if h < 0 || h >= c.X[0] || w < 0 || w >= c.X[1] {
+					kd, kh, kw := c.tap(p % c.taps())
+					d, h, w := c.start(0, i/(c.Y[1]*c.Y[2]), kd), c.start(1, i/c.Y[2]%c.Y[1], kh), c.start(2, i%c.Y[2], kw)
+					if c.outside(d, h) || w < 0 || w >= c.X[2] {
 						continue
 					}
 					channel := n*c.Groups*c.XC + o/c.YC*c.XC + p/c.taps()
-					f((channel*c.X[0]+h)*c.X[1]+w, (n*c.Groups*c.YC+o)*c.positions()+i, o*c.patch()+p)
+					f(((channel*c.X[0]+d)*c.X[1]+h)*c.X[2]+w, (n*c.Groups*c.YC+o)*c.positions()+i, o*c.patch()+p)
 				}
 			}
 		}
@@ -99,7 +101,7 @@ func TestConvolutionsSumTheirProducts(t *testing.T) {
 }
 
 func testConv[T float32 | float64](t *testing.T, c *Conv) {
-	xs, ys, ws := c.N*c.Groups*c.XC*c.X[0]*c.X[1], c.N*c.Groups*c.YC*c.positions(), c.Groups*c.YC*c.patch()
+	xs, ys, ws := c.N*c.Groups*c.XC*volume(c.X), c.N*c.Groups*c.YC*c.positions(), c.Groups*c.YC*c.patch()
 	x, y, w := narrowed[T](floatsFor(xs)), narrowed[T](floatsFor(ys)), narrowed[T](floatsFor(ws))
 	bias, biasX := narrowed[T](floatsFor(c.Groups*c.YC)), narrowed[T](floatsFor(c.Groups*c.XC))
 	wantX, wantY, wantW := make([]float64, xs), make([]float64, ys), make([]float64, ws)
@@ -107,7 +109,7 @@ func testConv[T float32 | float64](t *testing.T, c *Conv) {
 		wantY[i] = float64(bias[i/c.positions()%len(bias)])
 	}
 	for i := range wantX {
-		wantX[i] = float64(biasX[i/(c.X[0]*c.X[1])%len(biasX)])
+		wantX[i] = float64(biasX[i/volume(c.X)%len(biasX)])
 	}
 	c.each(func(i, j, k int) {
 		wantY[j] += float64(x[i]) * float64(w[k])
@@ -117,7 +119,7 @@ func testConv[T float32 | float64](t *testing.T, c *Conv) {
 	terms := c.patch() + c.YC*c.taps() + c.N*c.positions()
 	gotX, gotY, gotW := make([]T, xs), make([]T, ys), make([]T, ws)
 	for _, last := range []bool{false, true} {
-		vx, vy := volume(x, c.Groups*c.XC, c.X, last), volume(y, c.Groups*c.YC, c.Y, last)
+		vx, vy := volumeView(x, c.Groups*c.XC, c.X, last), volumeView(y, c.Groups*c.YC, c.Y, last)
 		ConvForward(c, vx, w, bias, gotY)
 		near(t, "map", gotY, wantY, terms)
 		ConvInput(c, vy, w, biasX, gotX)
@@ -127,34 +129,34 @@ func testConv[T float32 | float64](t *testing.T, c *Conv) {
 	}
 }
 
-// volume views contiguous images, or a copy of them with the channels last.
-func volume[T any](data []T, channels int, size [2]int, last bool) Volume[T] {
-	plane := size[0] * size[1]
+// volumeView views contiguous images, or a copy of them with the channels last.
+func volumeView[T any](data []T, channels int, size [3]int, last bool) Volume[T] {
+	plane := volume(size)
 	if !last {
-		return Volume[T]{data, [4]int{channels * plane, plane, size[1], 1}}
+		return Volume[T]{data, [5]int{channels * plane, plane, size[1] * size[2], size[2], 1}}
 	}
 	moved := make([]T, len(data))
 	for i, v := range data {
 		image, channel, at := i/plane/channels, i/plane%channels, i%plane
 		moved[(image*plane+at)*channels+channel] = v
 	}
-	return Volume[T]{moved, [4]int{channels * plane, 1, size[1] * channels, channels}}
+	return Volume[T]{moved, [5]int{channels * plane, 1, size[1] * size[2] * channels, size[2] * channels, channels}}
 }
 
 func TestConvolutionBitsDoNotDependOnThreads(t *testing.T) {
 	defer SetThreads(0)
 	c := convCases[6].fitted()
 	c.N = 4
-	x := narrowed[float32](floatsFor(c.N * c.Groups * c.XC * c.X[0] * c.X[1]))
+	x := narrowed[float32](floatsFor(c.N * c.Groups * c.XC * volume(c.X)))
 	y := narrowed[float32](floatsFor(c.N * c.Groups * c.YC * c.positions()))
 	w := narrowed[float32](floatsFor(c.Groups * c.YC * c.patch()))
 	var first [3][]float32
 	for _, threads := range []int{1, 2, 5} {
 		SetThreads(threads)
 		got := [3][]float32{make([]float32, len(x)), make([]float32, len(y)), make([]float32, len(w))}
-		ConvInput(c, volume(y, c.Groups*c.YC, c.Y, false), w, nil, got[0])
-		ConvForward(c, volume(x, c.Groups*c.XC, c.X, false), w, nil, got[1])
-		ConvWeight(c, volume(x, c.Groups*c.XC, c.X, false), y, got[2])
+		ConvInput(c, volumeView(y, c.Groups*c.YC, c.Y, false), w, nil, got[0])
+		ConvForward(c, volumeView(x, c.Groups*c.XC, c.X, false), w, nil, got[1])
+		ConvWeight(c, volumeView(x, c.Groups*c.XC, c.X, false), y, got[2])
 		if threads == 1 {
 			first = got
 		}
@@ -167,18 +169,19 @@ func TestConvolutionBitsDoNotDependOnThreads(t *testing.T) {
 }
 
 var poolCases = []Pool{
-	{X: [2]int{4, 6}, Y: [2]int{2, 3}, Window: Window{[2]int{2, 2}, [2]int{2, 2}, [2]int{}, [2]int{1, 1}}},
-	{X: [2]int{5, 5}, Y: [2]int{3, 3}, Window: Window{[2]int{3, 3}, [2]int{2, 2}, [2]int{1, 1}, [2]int{1, 1}}},
-	{X: [2]int{7, 9}, Y: [2]int{3, 7}, Window: Window{[2]int{3, 2}, [2]int{1, 1}, [2]int{0, 0}, [2]int{2, 2}}},
-	{X: [2]int{5, 4}, Y: [2]int{3, 2}, Window: Window{[2]int{2, 3}, [2]int{2, 3}, [2]int{0, 1}, [2]int{1, 1}}}, // a last, partial window
-	{X: [2]int{4, 1}, Y: [2]int{1, 1}, Window: Window{[2]int{2, 1}, [2]int{1, 1}, [2]int{1, 0}, [2]int{5, 1}}}, // a window outside
+	{X: [3]int{1, 4, 6}, Y: [3]int{1, 2, 3}, Window: Window{[3]int{1, 2, 2}, [3]int{1, 2, 2}, [3]int{0, 0, 0}, [3]int{1, 1, 1}}},
+	{X: [3]int{1, 5, 5}, Y: [3]int{1, 3, 3}, Window: Window{[3]int{1, 3, 3}, [3]int{1, 2, 2}, [3]int{0, 1, 1}, [3]int{1, 1, 1}}},
+	{X: [3]int{1, 7, 9}, Y: [3]int{1, 3, 7}, Window: Window{[3]int{1, 3, 2}, [3]int{1, 1, 1}, [3]int{0, 0, 0}, [3]int{1, 2, 2}}},
+	{X: [3]int{1, 5, 4}, Y: [3]int{1, 3, 2}, Window: Window{[3]int{1, 2, 3}, [3]int{1, 2, 3}, [3]int{0, 0, 1}, [3]int{1, 1, 1}}}, // a last, partial window
+	{X: [3]int{5, 4, 6}, Y: [3]int{3, 2, 5}, Window: Window{[3]int{3, 2, 3}, [3]int{2, 2, 1}, [3]int{1, 0, 1}, [3]int{1, 2, 1}}},
+	{X: [3]int{1, 4, 1}, Y: [3]int{1, 1, 1}, Window: Window{[3]int{1, 2, 1}, [3]int{1, 1, 1}, [3]int{0, 1, 0}, [3]int{1, 5, 1}}}, // a window outside
 }
 
 func TestMaxPoolTakesTheFirstMaximum(t *testing.T) {
 	for i := range poolCases {
 		p := &poolCases[i]
 		const planes = 3
-		x := floatsFor(planes * p.X[0] * p.X[1])
+		x := floatsFor(planes * volume(p.X))
 		for j := range x {
 			x[j] = math.Round(2 * x[j]) // ties
 		}
@@ -199,17 +202,19 @@ func TestMaxPoolTakesTheFirstMaximum(t *testing.T) {
 func same(a, b float64) bool { return a == b || a != a && b != b }
 
 func naivePool(p *Pool, planes int, x []float64) (want []float64, at []int64) {
-	nx, ny := p.X[0]*p.X[1], p.Y[0]*p.Y[1]
+	nx, ny := volume(p.X), volume(p.Y)
 	for i := range planes * ny {
 		best, top := int64(0), math.Inf(-1)
-		for k := range p.Kernel[0] * p.Kernel[1] {
-			h := p.start(0, i%ny/p.Y[1], k/p.Kernel[1])
-			w := p.start(1, i%ny%p.Y[1], k%p.Kernel[1])
-			if h < 0 || h >= p.X[0] || w < 0 || w >= p.X[1] {
+		for k := range volume(p.Kernel) {
+			kd, kh, kw := p.tap(k)
+			o := i % ny
+			d, h, w := p.start(0, o/(p.Y[1]*p.Y[2]), kd), p.start(1, o/p.Y[2]%p.Y[1], kh), p.start(2, o%p.Y[2], kw)
+			if d < 0 || d >= p.X[0] || h < 0 || h >= p.X[1] || w < 0 || w >= p.X[2] {
 				continue
 			}
-			if v := x[i/ny*nx+h*p.X[1]+w]; v > top || v != v {
-				best, top = int64(h*p.X[1]+w), v
+			at := (d*p.X[1]+h)*p.X[2] + w
+			if v := x[i/ny*nx+at]; v > top || v != v {
+				best, top = int64(at), v
 			}
 		}
 		want, at = append(want, top), append(at, best)

@@ -45,57 +45,6 @@ func basics() []*Def {
 				return one(b.Op("linear", a.Value("input"), m.param("weight"), m.param("bias")))
 			},
 		},
-		{
-			Names: []string{"torch.nn.Conv2d"},
-			Sig:   "Conv2d(int in_channels, int out_channels, int[2] kernel_size, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1, bool? bias=True, str padding_mode='zeros', device? device=None, dtype? dtype=None)",
-			More: []string{
-				"Conv2d(int in_channels, int out_channels, int[2] kernel_size, int[2] stride=1, str padding='valid', int[2] dilation=1, int groups=1, bool? bias=True, str padding_mode='zeros', device? device=None, dtype? dtype=None)",
-			},
-			Doc:   "Applies conv2d.",
-			Check: checkConv2d,
-			State: func(a op.Args) []Slot {
-				shape := append([]int{a.Int("out_channels"), a.Int("in_channels") / a.Int("groups")}, a.Ints("kernel_size")...)
-				return weights(a, shape, a.Int("out_channels"))
-			},
-			Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
-				if mode := m.Args.Str("padding_mode"); mode != "zeros" {
-					op.Fail(unsupported(m, "padding_mode", mode))
-				}
-				c := m.Args
-				return one(b.Op("conv2d", a.Value("input"), m.param("weight"), m.param("bias"), c.Ints("stride"), c.Any("padding"), c.Ints("dilation"), c.Int("groups")))
-			},
-		},
-		{
-			Names: []string{"torch.nn.ConvTranspose2d"},
-			Sig:   "ConvTranspose2d(int in_channels, int out_channels, int[2] kernel_size, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, bool? bias=True, int[2] dilation=1, str padding_mode='zeros', device? device=None, dtype? dtype=None)",
-			Doc:   "Applies conv_transpose2d; output_size of a call takes the place of output_padding.",
-			Check: checkConvTranspose2d,
-			State: func(a op.Args) []Slot {
-				shape := append([]int{a.Int("in_channels"), a.Int("out_channels") / a.Int("groups")}, a.Ints("kernel_size")...)
-				return weights(a, shape, a.Int("out_channels"))
-			},
-			ForwardSig: "forward(Tensor input, int[]? output_size=None)",
-			Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
-				extra, err := outputPadding(m.Args, a)
-				if err != nil {
-					op.Fail(err)
-				}
-				c := m.Args
-				return one(b.Op("conv_transpose2d", a.Value("input"), m.param("weight"), m.param("bias"), c.Ints("stride"), c.Ints("padding"), extra, c.Int("groups"), c.Ints("dilation")))
-			},
-		},
-		{
-			Names: []string{"torch.nn.MaxPool2d"},
-			Sig:   "MaxPool2d(int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[2] dilation=1, bool return_indices=False, bool ceil_mode=False)",
-			Doc:   "Applies max_pool2d.",
-			Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
-				id, c := "max_pool2d", m.Args
-				if c.Bool("return_indices") {
-					id = "max_pool2d_with_indices"
-				}
-				return b.All(id, a.Value("input"), c.Ints("kernel_size"), c.Any("stride"), c.Ints("padding"), c.Ints("dilation"), c.Bool("ceil_mode"))
-			},
-		},
 		batchNorm("BatchNorm1d", 2, 3),
 		batchNorm("BatchNorm2d", 4, 4),
 		{
@@ -199,7 +148,7 @@ func checkGroups(a op.Args) error {
 
 var paddingModes = []string{"zeros", "reflect", "replicate", "circular"}
 
-func checkConv2d(a op.Args) error {
+func checkConv(a op.Args) error {
 	if err := checkGroups(a); err != nil {
 		return err
 	}
@@ -217,7 +166,7 @@ func checkConv2d(a op.Args) error {
 	return nil
 }
 
-func checkConvTranspose2d(a op.Args) error {
+func checkConvTranspose(a op.Args) error {
 	if mode := a.Str("padding_mode"); mode != "zeros" {
 		return op.ValueError("padding_mode must be 'zeros', but is '%s'", mode)
 	}
@@ -231,15 +180,16 @@ func outputPadding(c, a op.Args) ([]int, error) {
 		return c.Ints("output_padding"), nil
 	}
 	in, want := a.Value("input").Shape(), a.Ints("output_size")
-	if len(want) == len(in) && len(in) > 2 {
-		want = want[len(in)-2:]
-	}
-	if len(want) != 2 || len(in) < 3 {
-		return nil, op.ValueError("output_size must have 2 or %d elements, but has %d", len(in), len(a.Ints("output_size")))
-	}
 	stride, pad, kernel, dilation := c.Ints("stride"), c.Ints("padding"), c.Ints("kernel_size"), c.Ints("dilation")
-	extra := make([]int, 2)
-	for i, n := range in[len(in)-2:] {
+	n := len(stride)
+	if len(want) == len(in) && len(in) > n {
+		want = want[len(in)-n:]
+	}
+	if len(want) != n || len(in) <= n {
+		return nil, op.ValueError("output_size must have %d or %d elements, but has %d", n, len(in), len(a.Ints("output_size")))
+	}
+	extra := make([]int, n)
+	for i, n := range in[len(in)-n:] {
 		low := (n-1)*stride[i] - 2*pad[i] + dilation[i]*(kernel[i]-1) + 1
 		if want[i] < low || want[i] > low+stride[i]-1 {
 			return nil, op.ValueError("output_size %v asks for %d, but valid sizes range from %d to %d", want, want[i], low, low+stride[i]-1)

@@ -1,3 +1,169 @@
 package nn
 
-var windowModules []*Def
+import (
+	"fmt"
+	"slices"
+
+	"plumb/op"
+)
+
+var windowModules = slices.Concat(
+	[]*Def{convModule(1), convModule(2), convModule(3), convTransposeModule(1), convTransposeModule(2), convTransposeModule(3)},
+	poolModules(1), poolModules(2), poolModules(3),
+	[]*Def{
+		maxPoolModule(1), maxPoolModule(2), maxPoolModule(3), lpPoolModule(1), lpPoolModule(2),
+		pointwise("Unfold", "(int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1)", "Applies unfold.", func(b op.Builder, x op.Value, a op.Args) op.Value {
+			return b.Op("im2col", x, a.Ints("kernel_size"), a.Ints("dilation"), a.Ints("padding"), a.Ints("stride"))
+		}),
+		pointwise("Fold", "(int[2] output_size, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1)", "Applies fold.", func(b op.Builder, x op.Value, a op.Args) op.Value {
+			return b.Op("col2im", x, a.Ints("output_size"), a.Ints("kernel_size"), a.Ints("dilation"), a.Ints("padding"), a.Ints("stride"))
+		}),
+		pointwise("PixelShuffle", "(int upscale_factor)", "Applies pixel_shuffle.", func(b op.Builder, x op.Value, a op.Args) op.Value {
+			return b.Op("pixel_shuffle", x, a.Int("upscale_factor"))
+		}),
+		pointwise("PixelUnshuffle", "(int downscale_factor)", "Applies pixel_unshuffle.", func(b op.Builder, x op.Value, a op.Args) op.Value {
+			return b.Op("pixel_unshuffle", x, a.Int("downscale_factor"))
+		}),
+		pointwise("ChannelShuffle", "(int groups)", "Applies channel_shuffle.", func(b op.Builder, x op.Value, a op.Args) op.Value {
+			return b.Op("channel_shuffle", x, a.Int("groups"))
+		}),
+		upsampleModule("Upsample", ", str mode='nearest', bool? align_corners=None, bool? recompute_scale_factor=None", func(a op.Args) []any {
+			return []any{a.Str("mode"), a.Any("align_corners"), a.Any("recompute_scale_factor")}
+		}),
+		upsampleModule("UpsamplingNearest2d", "", func(op.Args) []any { return []any{"nearest"} }),
+		upsampleModule("UpsamplingBilinear2d", "", func(op.Args) []any { return []any{"bilinear", true} }),
+	},
+)
+
+// convModule is the convolution over n dimensions.
+func convModule(n int) *Def {
+	id := fmt.Sprintf("conv%dd", n)
+	sig := func(padding string) string {
+		return fmt.Sprintf("Conv%[1]dd(int in_channels, int out_channels, int[%[1]d] kernel_size, int[%[1]d] stride=1, %[2]s, int[%[1]d] dilation=1, int groups=1, bool? bias=True, str padding_mode='zeros', device? device=None, dtype? dtype=None)", n, padding)
+	}
+	return &Def{
+		Names: []string{fmt.Sprintf("torch.nn.Conv%dd", n)},
+		Sig:   sig(fmt.Sprintf("int[%d] padding=0", n)),
+		More:  []string{sig("str padding='valid'")},
+		Doc:   "Applies " + id + ".",
+		Check: checkConv,
+		State: func(a op.Args) []Slot {
+			shape := append([]int{a.Int("out_channels"), a.Int("in_channels") / a.Int("groups")}, a.Ints("kernel_size")...)
+			return weights(a, shape, a.Int("out_channels"))
+		},
+		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
+			if mode := m.Args.Str("padding_mode"); mode != "zeros" {
+				op.Fail(unsupported(m, "padding_mode", mode))
+			}
+			c := m.Args
+			return one(b.Op(id, a.Value("input"), m.param("weight"), m.param("bias"), c.Ints("stride"), c.Any("padding"), c.Ints("dilation"), c.Int("groups")))
+		},
+	}
+}
+
+// convTransposeModule is the transposed convolution over n dimensions.
+func convTransposeModule(n int) *Def {
+	id := fmt.Sprintf("conv_transpose%dd", n)
+	return &Def{
+		Names: []string{fmt.Sprintf("torch.nn.ConvTranspose%dd", n)},
+		Sig:   fmt.Sprintf("ConvTranspose%[1]dd(int in_channels, int out_channels, int[%[1]d] kernel_size, int[%[1]d] stride=1, int[%[1]d] padding=0, int[%[1]d] output_padding=0, int groups=1, bool? bias=True, int[%[1]d] dilation=1, str padding_mode='zeros', device? device=None, dtype? dtype=None)", n),
+		Doc:   "Applies " + id + "; output_size of a call takes the place of output_padding.",
+		Check: checkConvTranspose,
+		State: func(a op.Args) []Slot {
+			shape := append([]int{a.Int("in_channels"), a.Int("out_channels") / a.Int("groups")}, a.Ints("kernel_size")...)
+			return weights(a, shape, a.Int("out_channels"))
+		},
+		ForwardSig: "forward(Tensor input, int[]? output_size=None)",
+		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
+			extra, err := outputPadding(m.Args, a)
+			if err != nil {
+				op.Fail(err)
+			}
+			c := m.Args
+			return one(b.Op(id, a.Value("input"), m.param("weight"), m.param("bias"), c.Ints("stride"), c.Ints("padding"), extra, c.Int("groups"), c.Ints("dilation")))
+		},
+	}
+}
+
+// maxPoolModule is max_pool over n dimensions.
+func maxPoolModule(n int) *Def {
+	return &Def{
+		Names: []string{fmt.Sprintf("torch.nn.MaxPool%dd", n)},
+		Sig:   fmt.Sprintf("MaxPool%[1]dd(int[%[1]d] kernel_size, int[%[1]d]? stride=None, int[%[1]d] padding=0, int[%[1]d] dilation=1, bool return_indices=False, bool ceil_mode=False)", n),
+		Doc:   "Applies max_pool.",
+		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
+			id, c := fmt.Sprintf("max_pool%dd", n), m.Args
+			if c.Bool("return_indices") {
+				id += "_with_indices"
+			}
+			return b.All(id, a.Value("input"), c.Ints("kernel_size"), c.Any("stride"), c.Ints("padding"), c.Ints("dilation"), c.Bool("ceil_mode"))
+		},
+	}
+}
+
+// poolModules are the other poolings over n dimensions.
+func poolModules(n int) []*Def {
+	size := fmt.Sprintf("(int?[%d] output_size", n)
+	if n == 1 {
+		size = "(int[1] output_size"
+	}
+	avg := fmt.Sprintf("(int[%[1]d] kernel_size, int[%[1]d]? stride=None, int[%[1]d] padding=0, bool ceil_mode=False, bool count_include_pad=True", n)
+	if n > 1 {
+		avg += ", int? divisor_override=None"
+	}
+	return []*Def{
+		pointwise(fmt.Sprintf("AvgPool%dd", n), avg+")", "Applies avg_pool.", func(b op.Builder, x op.Value, a op.Args) op.Value {
+			args := []any{x, a.Ints("kernel_size"), a.Any("stride"), a.Ints("padding"), a.Bool("ceil_mode"), a.Bool("count_include_pad")}
+			if n > 1 {
+				args = append(args, a.Any("divisor_override"))
+			}
+			return b.Op(fmt.Sprintf("avg_pool%dd", n), args...)
+		}),
+		pointwise(fmt.Sprintf("AdaptiveAvgPool%dd", n), size+")", "Applies adaptive_avg_pool.", func(b op.Builder, x op.Value, a op.Args) op.Value {
+			return b.Op(fmt.Sprintf("adaptive_avg_pool%dd", n), x, a.Ints("output_size"))
+		}),
+		{
+			Names: []string{fmt.Sprintf("torch.nn.AdaptiveMaxPool%dd", n)},
+			Sig:   fmt.Sprintf("AdaptiveMaxPool%dd", n) + size + ", bool return_indices=False)",
+			Doc:   "Applies adaptive_max_pool.",
+			Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
+				id := fmt.Sprintf("adaptive_max_pool%dd", n)
+				if m.Args.Bool("return_indices") {
+					id += ".indices"
+				}
+				return b.All(id, a.Value("input"), m.Args.Ints("output_size"))
+			},
+		},
+		{
+			Names:      []string{fmt.Sprintf("torch.nn.MaxUnpool%dd", n)},
+			Sig:        fmt.Sprintf("MaxUnpool%[1]dd(int[%[1]d] kernel_size, int[%[1]d]? stride=None, int[%[1]d] padding=0)", n),
+			Doc:        "Applies max_unpool.",
+			ForwardSig: "forward(Tensor input, Tensor indices, int[]? output_size=None)",
+			Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
+				c := m.Args
+				return one(b.Op(fmt.Sprintf("max_unpool%dd", n), a.Value("input"), a.Value("indices"), c.Ints("kernel_size"), c.Any("stride"), c.Ints("padding"), a.Any("output_size")))
+			},
+		},
+	}
+}
+
+// lpPoolModule is lp_pool over n dimensions.
+func lpPoolModule(n int) *Def {
+	params := fmt.Sprintf("(float norm_type, int[%[1]d] kernel_size, int[%[1]d]? stride=None, bool ceil_mode=False)", n)
+	return pointwise(fmt.Sprintf("LPPool%dd", n), params, "Applies lp_pool.", func(b op.Builder, x op.Value, a op.Args) op.Value {
+		return b.Op(fmt.Sprintf("lp_pool%dd", n), x, a.Float("norm_type"), a.Ints("kernel_size"), a.Any("stride"), a.Bool("ceil_mode"))
+	})
+}
+
+// upsampleModule applies interpolate with the arguments after scale_factor that rest gives.
+func upsampleModule(name, params string, rest func(a op.Args) []any) *Def {
+	sig := func(size, scale string) string {
+		return fmt.Sprintf("%s(%s? size=None, %s? scale_factor=None%s)", name, size, scale, params)
+	}
+	d := pointwise(name, "", "Applies interpolate.", func(b op.Builder, x op.Value, a op.Args) op.Value {
+		return b.Op("interpolate", append([]any{x, a.Any("size"), a.Any("scale_factor")}, rest(a)...)...)
+	})
+	d.Sig = sig("int[]", "float[]")
+	d.More = []string{sig("int", "float"), sig("int[]", "float"), sig("int", "float[]")}
+	return d
+}

@@ -239,7 +239,7 @@ func normaliseList(t Type, v any) (any, error) {
 		case KTensor:
 			return listOf[Value](t, elem, x)
 		case KInt:
-			return listOf[int](t, elem, x)
+			return listOf[int](t, elem, filled(t, x))
 		case KFloat:
 			return listOf[float64](t, elem, x)
 		}
@@ -256,6 +256,20 @@ func normaliseList(t Type, v any) (any, error) {
 		}
 	}
 	return nil, fmt.Errorf("must be %s, not %s", t, TypeName(v))
+}
+
+// filled replaces None where a list may have it.
+func filled(t Type, xs []any) []any {
+	if !t.Holes {
+		return xs
+	}
+	xs = slices.Clone(xs)
+	for i, x := range xs {
+		if x == nil {
+			xs[i] = NoInt
+		}
+	}
+	return xs
 }
 
 func listOf[T any](t, elem Type, xs []any) (any, error) {

@@ -109,6 +109,9 @@ type Tol struct {
 	Reason string
 	// AnyZero says that a zero result may have either sign.
 	AnyZero bool
+	// Fractional says that terms are divided or have fractional weights, so
+	// that sums of integers are no integers.
+	Fractional bool
 }
 
 // Kernel is a candidate implementation. The first of the highest priority

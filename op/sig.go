@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -40,11 +41,18 @@ type Type struct {
 	List     bool
 	N        int // of int[N]; 0 when the length is free
 	Optional bool
+	Holes    bool // int?[N]: elements may be None, which reads as NoInt
 }
+
+// NoInt stands for None in an int?[] argument.
+const NoInt = math.MinInt
 
 // String returns the schema notation, such as "int[2]?".
 func (t Type) String() string {
 	s := t.Kind.String()
+	if t.Holes {
+		s += "?"
+	}
 	if t.List {
 		s += "["
 		if t.N > 0 {
@@ -212,6 +220,9 @@ func parseType(s string) (Type, error) {
 			t.N = v
 		}
 		base = base[:open]
+		if base == "int?" {
+			t.Holes, base = true, "int"
+		}
 	}
 	for k, name := range kindNames {
 		if name == base {

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"fmt"
 	"slices"
 
 	"plumb/kernel"
@@ -8,36 +9,31 @@ import (
 	"plumb/tensor"
 )
 
-const maxPoolDoc = "Maximum of each window: out[n, c, y, x] = max over i, j of input[n, c, y·stride − padding + i·dilation, x·stride − padding + j·dilation], padded with −∞; the first of equal maxima counts, NaN propagates."
+const (
+	maxPoolDoc = "Maximum of each window: out[…, y, x] = max over i, j of input[…, y·stride − padding + i·dilation, x·stride − padding + j·dilation], padded with −∞; the first of equal maxima counts, NaN propagates."
+	avgPoolDoc = "Mean of each window: out[…, y, x] = Σ over i, j of input[…, y·stride − padding + i, x·stride − padding + j], padded with zeros, over divisor_override or the number of summed elements; with count_include_pad those of the padding count too."
+	adaptDoc   = "for a result of the given size: along each dimension position o of m takes positions ⌊o·n/m⌋ to ⌈(o+1)·n/m⌉ − 1 of n; None keeps a size."
+)
 
-var poolOps = []*op.Def{
-	{
-		Sig:   "max_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor",
-		Names: []string{"torch.nn.functional.max_pool2d", "torch.max_pool2d"},
-		Doc:   maxPoolDoc,
+var poolOps = slices.Concat(maxPools(1), maxPools(2), maxPools(3), poolIndexing, avgPools(1), avgPools(2), avgPools(3), adaptivePools(1), adaptivePools(2), adaptivePools(3), []*op.Def{poolSpread, adaptiveSpread})
+
+// maxPools are the forms of max_pool over n dimensions, without and with positions.
+func maxPools(n int) []*op.Def {
+	plain, found := fmt.Sprintf("max_pool%dd", n), fmt.Sprintf("max_pool%dd_with_indices", n)
+	params := fmt.Sprintf("(Tensor input, int[%[1]d] kernel_size, int[%[1]d]? stride=None, int[%[1]d] padding=0, int[%[1]d] dilation=1, bool ceil_mode=False", n)
+	run := windowKernels("input", maxPoolRun[float32], maxPoolRun[float64])
+	scatter := func(g *op.Grad, indices op.Value) op.Value {
+		if indices == nil {
+			indices = g.All(found, g.Value("input"), g.Ints("kernel_size"), g.Any("stride"), g.Ints("padding"), g.Ints("dilation"), g.Bool("ceil_mode"))[1]
+		}
+		return poolScatter(g, g.G(), indices, g.Value("input"), n)
+	}
+	indexed := &op.Def{
+		Sig:   found + params + ", bool return_indices=True) -> (Tensor output, Tensor indices)",
+		Names: []string{"torch.nn.functional." + plain},
+		Doc:   maxPoolDoc + " Indices are positions in the image; without return_indices there is one result.",
 		Infer: func(a op.Args) ([]op.Meta, error) {
-			p, err := poolOf(a)
-			if err != nil {
-				return nil, err
-			}
-			return p.results(a.Value("input"), 1), nil
-		},
-		Kernels: floatKernels("input", maxPoolRun[float32], maxPoolRun[float64]),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				found := g.All("max_pool2d_with_indices", g.Value("input"), g.Ints("kernel_size"), g.Any("stride"), g.Ints("padding"), g.Ints("dilation"), g.Bool("ceil_mode"))
-				return poolScatter(g, g.G(), found[1], g.Value("input"))
-			})
-		},
-		Sample: samplePool,
-		Tol:    exactTol("each element is a copy of an input element"),
-	},
-	{
-		Sig:   "max_pool2d_with_indices(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[2] dilation=1, bool ceil_mode=False, bool return_indices=True) -> (Tensor output, Tensor indices)",
-		Names: []string{"torch.nn.functional.max_pool2d"},
-		Doc:   maxPoolDoc + " Indices are positions in the plane; without return_indices there is one result.",
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			p, err := poolOf(a)
+			p, err := maxPoolOf(a)
 			if err != nil {
 				return nil, err
 			}
@@ -46,32 +42,54 @@ var poolOps = []*op.Def{
 			}
 			return p.results(a.Value("input"), 2), nil
 		},
-		Kernels: floatKernels("input", maxPoolRun[float32], maxPoolRun[float64]),
+		Kernels: run,
 		Grad: func(g *op.Grad) {
 			if g.G() == nil {
 				return
 			}
 			g.To("input", func() op.Value {
 				if len(g.Out) == 1 {
-					found := g.All("max_pool2d_with_indices", g.Value("input"), g.Ints("kernel_size"), g.Any("stride"), g.Ints("padding"), g.Ints("dilation"), g.Bool("ceil_mode"))
-					return poolScatter(g, g.G(), found[1], g.Value("input"))
+					return scatter(g, nil)
 				}
-				return poolScatter(g, g.G(), g.Out[1], g.Value("input"))
+				return scatter(g, g.Out[1])
 			})
 		},
-		Sample: samplePool,
+		Sample: func(s *op.Sampler) []any { return samplePool(s, n) },
 		Tol:    exactTol("each element is a copy of an input element, or its position"),
-	},
+	}
+	if n == 1 {
+		indexed.Names = append(indexed.Names, "torch."+found)
+	}
+	return []*op.Def{{
+		Sig:   plain + params + ") -> Tensor",
+		Names: []string{"torch.nn.functional." + plain, "torch." + plain},
+		Doc:   maxPoolDoc,
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			p, err := maxPoolOf(a)
+			if err != nil {
+				return nil, err
+			}
+			return p.results(a.Value("input"), 1), nil
+		},
+		Kernels: run,
+		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return scatter(g, nil) }) },
+		Sample:  func(s *op.Sampler) []any { return samplePool(s, n) },
+		Tol:     exactTol("each element is a copy of an input element"),
+	}, indexed}
+}
+
+// poolIndexing moves elements between planes and the windows that won them.
+var poolIndexing = []*op.Def{
 	{
-		Sig:       "max_pool2d.scatter(Tensor grad, Tensor indices, int[2] size) -> Tensor",
-		Magnitude: "max_pool2d.scatter",
-		Doc:       "Gradient of max_pool2d: adds each element of grad to the position of its plane, of the given size, that indices names.",
+		Sig:       "max_pool.scatter(Tensor grad, Tensor indices, int[] size) -> Tensor",
+		Magnitude: "max_pool.scatter",
+		Doc:       "Gradient of max_pool: adds each element of grad to the position of its plane, of the given size, that indices names.",
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(a.Value("grad").DType(), planesOf(a.Value("grad"), a.Ints("size")), nil), nil
 		},
-		Kernels: floatKernels("grad", scatterRun[float32], scatterRun[float64]),
+		Kernels: windowKernels("grad", scatterRun[float32], scatterRun[float64]),
 		Grad: func(g *op.Grad) {
-			g.To("grad", func() op.Value { return g.Op("max_pool2d.gather", g.G(), g.Value("indices")) })
+			g.To("grad", func() op.Value { return g.Op("max_pool.gather", g.G(), g.Value("indices"), len(g.Ints("size"))) })
 		},
 		Sample: func(s *op.Sampler) []any {
 			grad, indices, plane := sampleIndices(s)
@@ -79,82 +97,330 @@ var poolOps = []*op.Def{
 		},
 		Tol: accumulating(func(a op.Args) int {
 			s := a.Value("grad").Shape()
-			return s[len(s)-1] * s[len(s)-2]
+			return tensor.NumElements(s[len(s)-len(a.Ints("size")):])
 		}, "an element sums the gradients of the windows that it wins"),
 	},
 	{
-		Sig:       "max_pool2d.gather(Tensor input, Tensor indices) -> Tensor",
-		Magnitude: "max_pool2d.gather",
-		Doc:       "The elements of each plane of input that indices names.",
+		Sig:       "max_pool.gather(Tensor input, Tensor indices, int dims) -> Tensor",
+		Magnitude: "max_pool.gather",
+		Doc:       "The elements of each plane of input, its last dims dimensions, that indices names.",
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(a.Value("input").DType(), a.Value("indices").Shape(), nil), nil
 		},
-		Kernels: floatKernels("input", gatherRun[float32], gatherRun[float64]),
+		Kernels: windowKernels("input", gatherRun[float32], gatherRun[float64]),
 		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value { return poolScatter(g, g.G(), g.Value("indices"), g.Value("input")) })
+			g.To("input", func() op.Value {
+				return poolScatter(g, g.G(), g.Value("indices"), g.Value("input"), g.Int("dims"))
+			})
 		},
 		Sample: func(s *op.Sampler) []any {
 			_, indices, plane := sampleIndices(s)
-			return []any{plane, indices}
+			return []any{plane, indices, 2}
 		},
 		Tol: exactTol("each element is a copy of an input element"),
 	},
 }
 
+// avgPools is avg_pool over n dimensions.
+func avgPools(n int) []*op.Def {
+	id := fmt.Sprintf("avg_pool%dd", n)
+	sig := fmt.Sprintf("%[1]s(Tensor input, int[%[2]d] kernel_size, int[%[2]d]? stride=None, int[%[2]d] padding=0, bool ceil_mode=False, bool count_include_pad=True", id, n)
+	if n > 1 {
+		sig += ", int? divisor_override=None"
+	}
+	d := &op.Def{
+		Sig:       sig + ") -> Tensor",
+		Magnitude: id,
+		Names:     []string{"torch.nn.functional." + id},
+		Doc:       avgPoolDoc,
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			p, err := avgPoolOf(a, "input", n, nil)
+			if err != nil {
+				return nil, err
+			}
+			return p.results(a.Value("input"), 1), nil
+		},
+		Kernels: append(windowKernels("input", avgPoolRun[float32], avgPoolRun[float64]), op.Kernel{Name: "int64", When: op.DTypeIn("input", tensor.I64), Run: avgPoolRun[int64]}),
+		Grad: func(g *op.Grad) {
+			g.To("input", func() op.Value {
+				x := g.Value("input").Shape()
+				return g.Op("avg_pool.spread", g.G(), x[len(x)-n:], g.Ints("kernel_size"), g.Any("stride"), g.Ints("padding"), g.Bool("ceil_mode"), g.Bool("count_include_pad"), divisorOf(g.Args))
+			})
+		},
+		Sample: func(s *op.Sampler) []any { return sampleAvgPool(s, n) },
+		Tol:    weighted(kernelTerms, "a mean of the elements of a window"),
+	}
+	if n == 1 {
+		d.Names = append(d.Names, "torch."+id)
+	}
+	return []*op.Def{d}
+}
+
+// poolSpread is the transposed map of avg_pool over any number of dimensions.
+var poolSpread = &op.Def{
+	Sig:       "avg_pool.spread(Tensor grad, int[] size, int[] kernel_size, int[]? stride, int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
+	Magnitude: "avg_pool.spread",
+	Doc:       "Gradient of avg_pool for images of the given size: each element of grad over its divisor is added to the elements of its window.",
+	Infer: func(a op.Args) ([]op.Meta, error) {
+		return one(a.Value("grad").DType(), planesOf(a.Value("grad"), a.Ints("size")), nil), nil
+	},
+	Kernels: windowKernels("grad", avgSpreadRun[float32], avgSpreadRun[float64]),
+	Grad: func(g *op.Grad) {
+		g.To("grad", func() op.Value {
+			args := []any{g.G(), g.Ints("kernel_size"), g.Any("stride"), g.Ints("padding"), g.Bool("ceil_mode"), g.Bool("count_include_pad")}
+			n := len(g.Ints("size"))
+			if n > 1 {
+				args = append(args, g.Any("divisor_override"))
+			}
+			return g.Op(fmt.Sprintf("avg_pool%dd", n), args...)
+		})
+	},
+	Sample: func(s *op.Sampler) []any {
+		n := 1 + s.Index(3)
+		a := sampleAvgPool(s, n)
+		x := a[0].(*tensor.Tensor).Shape()
+		sig := op.Args{Sig: op.MustParseSig("avg_pool(Tensor input, int[] kernel_size, int[]? stride, int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override)"), Vals: append(a, nil)[:7]}
+		p, err := avgPoolOf(sig, "input", n, nil)
+		if err != nil {
+			panic(err)
+		}
+		return append([]any{s.Tensor(-2, 2, p.result...), x[len(x)-n:]}, sig.Vals[1:]...)
+	},
+	Tol: weighted(kernelTerms, "an element sums its share of every window that it is in"),
+}
+
+// adaptivePools are the adaptive poolings over n dimensions.
+func adaptivePools(n int) []*op.Def {
+	avg, top := fmt.Sprintf("adaptive_avg_pool%dd", n), fmt.Sprintf("adaptive_max_pool%dd", n)
+	size := fmt.Sprintf("(Tensor input, int?[%d] output_size", n)
+	if n == 1 {
+		size = "(Tensor input, int[1] output_size"
+	}
+	mean := &op.Def{
+		Sig:       avg + size + ") -> Tensor",
+		Magnitude: avg,
+		Names:     []string{"torch.nn.functional." + avg},
+		Doc:       "Means over boxes " + adaptDoc,
+		Infer:     inferAdaptive(n, 1),
+		Kernels:   windowKernels("input", adaptiveAvgRun[float32], adaptiveAvgRun[float64]),
+		Grad: func(g *op.Grad) {
+			g.To("input", func() op.Value {
+				x := g.Value("input").Shape()
+				return g.Op("adaptive_avg_pool.spread", g.G(), x[len(x)-n:])
+			})
+		},
+		Sample: func(s *op.Sampler) []any { return sampleAdaptive(s, n) },
+		Tol: weighted(func(a op.Args) int {
+			p, err := adaptiveOf(a, n)
+			if err != nil {
+				return 1
+			}
+			return p.terms()
+		}, "a mean of the elements of a box"),
+	}
+	scatter := func(g *op.Grad, indices op.Value) op.Value {
+		if indices == nil {
+			indices = g.All(top+".indices", g.Value("input"), g.Ints("output_size"))[1]
+		}
+		return poolScatter(g, g.G(), indices, g.Value("input"), n)
+	}
+	sample := func(s *op.Sampler) []any {
+		a := sampleAdaptive(s, n)
+		return []any{s.Distinct(a[0].(*tensor.Tensor).Shape()...), a[1]}
+	}
+	maxima := &op.Def{
+		Sig:     top + size + ") -> Tensor",
+		Names:   []string{"torch.nn.functional." + top},
+		Doc:     "Maxima over boxes " + adaptDoc,
+		Infer:   inferAdaptive(n, 1),
+		Kernels: windowKernels("input", adaptiveMaxRun[float32], adaptiveMaxRun[float64]),
+		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return scatter(g, nil) }) },
+		Sample:  sample,
+		Tol:     exactTol("each element is a copy of an input element"),
+	}
+	found := &op.Def{
+		Sig:     top + ".indices" + size + ", bool return_indices=True) -> (Tensor output, Tensor indices)",
+		Names:   []string{"torch.nn.functional." + top},
+		Doc:     "Maxima and their positions in the image, without return_indices the maxima alone, over boxes " + adaptDoc,
+		Infer:   inferAdaptive(n, 2),
+		Kernels: maxima.Kernels,
+		Grad: func(g *op.Grad) {
+			if g.G() == nil {
+				return
+			}
+			g.To("input", func() op.Value {
+				if len(g.Out) == 1 {
+					return scatter(g, nil)
+				}
+				return scatter(g, g.Out[1])
+			})
+		},
+		Sample: sample,
+		Tol:    exactTol("each element is a copy of an input element, or its position"),
+	}
+	defs := []*op.Def{mean, maxima, found}
+	if n == 1 {
+		mean.Names = append(mean.Names, "torch."+avg)
+		pair := *found
+		pair.Sig = top + ".pair" + size + ") -> (Tensor output, Tensor indices)"
+		pair.Names = []string{"torch." + top}
+		defs = append(defs, &pair)
+	}
+	return defs
+}
+
+// adaptiveSpread is the transposed map of adaptive_avg_pool over any number of dimensions.
+var adaptiveSpread = &op.Def{
+	Sig:       "adaptive_avg_pool.spread(Tensor grad, int[] size) -> Tensor",
+	Magnitude: "adaptive_avg_pool.spread",
+	Doc:       "Gradient of adaptive_avg_pool for images of the given size: each element of grad over the size of its box is added to the elements of the box.",
+	Infer: func(a op.Args) ([]op.Meta, error) {
+		return one(a.Value("grad").DType(), planesOf(a.Value("grad"), a.Ints("size")), nil), nil
+	},
+	Kernels: windowKernels("grad", adaptiveSpreadRun[float32], adaptiveSpreadRun[float64]),
+	Grad: func(g *op.Grad) {
+		g.To("grad", func() op.Value {
+			n := len(g.Ints("size"))
+			s := g.Value("grad").Shape()
+			return g.Op(fmt.Sprintf("adaptive_avg_pool%dd", n), g.G(), s[len(s)-n:])
+		})
+	},
+	Sample: func(s *op.Sampler) []any {
+		n := 1 + s.Index(3)
+		return []any{s.Tensor(-2, 2, s.Dims(n+1)...), s.Dims(n)}
+	},
+	Tol: weighted(func(a op.Args) int {
+		n := len(a.Ints("size"))
+		s := a.Value("grad").Shape()
+		terms := 1
+		for i, out := range s[len(s)-n:] {
+			terms *= out/max(a.Ints("size")[i], 1) + 2
+		}
+		return terms
+	}, "an element sums its share of every box that it is in"),
+}
+
 // poolPlan is a checked pooling: its geometry and the shape of its results.
 type poolPlan struct {
 	kernel.Pool
+	dims   int // that are pooled
 	result []int
 }
 
 func (p *poolPlan) results(x op.Value, n int) []op.Meta {
-	strides := suggestedStrides(x, p.result)
-	return []op.Meta{{DType: x.DType(), Shape: p.result, Strides: strides}, {DType: tensor.I64, Shape: p.result, Strides: strides}}[:n]
+	return pooled(x, p.result, p.dims, n)
 }
 
-func poolOf(a op.Args) (*poolPlan, error) {
-	x := a.Value("input").Shape()
-	if n := len(x); n != 3 && n != 4 || tensor.NumElements(x[n-3:]) == 0 {
-		return nil, op.RuntimeError("expected 3D or 4D (batch mode) input, only its batch may be empty, but got size %s", tensor.ShapeString(x))
+func pooled(x op.Value, result []int, dims, n int) []op.Meta {
+	var strides []int
+	switch dims {
+	case 1:
+		strides = lineStrides(x, result)
+	case 2:
+		strides = suggestedStrides(x, result)
 	}
-	v, err := pairs(a, "kernel_size", "padding", "dilation")
+	return []op.Meta{{DType: x.DType(), Shape: result, Strides: strides}, {DType: tensor.I64, Shape: result, Strides: strides}}[:n]
+}
+
+// lineStrides are those of a result that PyTorch computes as an image of height 1.
+func lineStrides(x op.Value, result []int) []int {
+	s, t := x.Shape(), x.Strides()
+	if len(s) != 3 {
+		return nil
+	}
+	shape, strides := []int{s[0], s[1], 1, s[2]}, []int{t[0], t[1], s[2] * t[2], t[2]}
+	if !looksChannelsLast(shape, strides) {
+		return nil
+	}
+	out := tensor.ChannelsLast.Strides([]int{result[0], result[1], 1, result[2]})
+	return []int{out[0], out[1], out[3]}
+}
+
+// lifted puts unit dimensions before v, so that there are three.
+func lifted(v []int, unit int) [3]int {
+	out := [3]int{unit, unit, unit}
+	copy(out[3-len(v):], v)
+	return out
+}
+
+// tuple reads an int[n] argument.
+func tuple(a op.Args, name string, n int) ([]int, error) {
+	v := a.Ints(name)
+	if len(v) != n {
+		return nil, op.RuntimeError("expected %s to be a single integer value or a list of %d values, but got %s=%s", name, n, name, tensor.ShapeString(v))
+	}
+	return v, nil
+}
+
+// maxPoolOf checks a max_pool.
+func maxPoolOf(a op.Args) (*poolPlan, error) {
+	n := a.Sig.Params[a.Sig.Index("kernel_size")].Type.N
+	dilation, err := tuple(a, "dilation", n)
 	if err != nil {
 		return nil, err
 	}
-	p := &poolPlan{}
-	p.Kernel, p.Padding, p.Dilation, p.Stride = v[0], v[1], v[2], v[0]
-	if len(a.Ints("stride")) > 0 {
-		if v, err = pairs(a, "stride"); err != nil {
-			return nil, err
-		}
-		p.Stride = v[0]
+	return poolOf(a, "input", n, dilation, nil)
+}
+
+// poolOf checks a pooling of the last n dimensions; size stands for those of
+// the argument x when it is not nil.
+func poolOf(a op.Args, x string, n int, dilation, size []int) (*poolPlan, error) {
+	shape := a.Value(x).Shape()
+	if d := len(shape); d != n+1 && d != n+2 || size == nil && tensor.NumElements(shape[d-n-1:]) == 0 {
+		return nil, op.RuntimeError("expected %dD or %dD (batch mode) %s, only its batch may be empty, but got size %s", n+1, n+2, x, tensor.ShapeString(shape))
 	}
-	p.X = [2]int(x[len(x)-2:])
-	if err := checkWindow(&p.Window); err != nil {
+	if size == nil {
+		size = shape[len(shape)-n:]
+	}
+	p := &poolPlan{dims: n}
+	p.X, p.Dilation, p.Y = lifted(size, 1), lifted(dilation, 1), [3]int{1, 1, 1}
+	if err := readWindow(a, n, &p.Window); err != nil {
 		return nil, err
 	}
-	for i := range 2 {
+	for i := 3 - n; i < 3; i++ {
 		p.Y[i] = pooledSize(p.X[i], p.Kernel[i], p.Stride[i], p.Padding[i], p.Dilation[i], a.Bool("ceil_mode"))
 	}
-	if min(p.Y[0], p.Y[1]) < 1 {
-		return nil, op.RuntimeError("given input size %s, the calculated output size %v is too small", tensor.ShapeString(x), p.Y)
+	if slices.Min(p.Y[:]) < 1 {
+		return nil, op.RuntimeError("given input size %s, the calculated output size %v is too small", tensor.ShapeString(shape), p.Y[3-n:])
 	}
-	p.result = append(slices.Clone(x[:len(x)-2]), p.Y[0], p.Y[1])
+	p.result = append(slices.Clone(shape[:len(shape)-n]), p.Y[3-n:]...)
 	return p, nil
+}
+
+// readWindow reads and checks kernel_size, stride and padding; w has the dilation.
+func readWindow(a op.Args, n int, w *kernel.Window) error {
+	size, err := tuple(a, "kernel_size", n)
+	if err != nil {
+		return err
+	}
+	stride := size
+	if len(a.Ints("stride")) > 0 {
+		if stride, err = tuple(a, "stride", n); err != nil {
+			return err
+		}
+	}
+	padding, err := tuple(a, "padding", n)
+	if err != nil {
+		return err
+	}
+	w.Kernel, w.Stride, w.Padding = lifted(size, 1), lifted(stride, 1), lifted(padding, 0)
+	return checkWindow(w)
 }
 
 func checkWindow(w *kernel.Window) error {
 	for _, c := range []struct {
 		low  int
 		name string
-		pair [2]int
+		v    [3]int
 	}{{1, "kernel_size", w.Kernel}, {1, "stride", w.Stride}, {0, "padding", w.Padding}, {1, "dilation", w.Dilation}} {
-		if err := checkAtLeast(c.low, c.name, c.pair); err != nil {
+		if err := checkAtLeast(c.low, c.name, c.v[:]); err != nil {
 			return err
 		}
 	}
-	if w.Padding[0] > w.Kernel[0]/2 || w.Padding[1] > w.Kernel[1]/2 {
-		return op.RuntimeError("padding must be at most half of kernel_size, but they are %v and %v", w.Padding, w.Kernel)
+	for i := range 3 {
+		if w.Padding[i] > w.Kernel[i]/2 {
+			return op.RuntimeError("padding must be at most half of kernel_size, but they are %v and %v", w.Padding, w.Kernel)
+		}
 	}
 	return nil
 }
@@ -204,13 +470,25 @@ func looksChannelsLast(shape, strides []int) bool {
 	return true
 }
 
+// weighted is the class of results that sum terms with fractional weights.
+func weighted(terms func(a op.Args) int, reason string) op.Tol {
+	t := accumulating(terms, reason)
+	t.Fractional = true
+	return t
+}
+
+// windowKernels are kernels in float32, also for half precision, and float64.
+func windowKernels(arg string, run32, run64 func(c *op.Run) error) []op.Kernel {
+	return append(floatKernels(arg, run32, run64), op.Kernel{Name: "float16", When: op.DTypeIn(arg, tensor.F16), Run: inFloat32(run32)})
+}
+
 func maxPoolRun[T float32 | float64](c *op.Run) error {
-	p, err := poolOf(c.Args)
+	p, err := maxPoolOf(c.Args)
 	if err != nil {
 		return err
 	}
 	x := contiguousData[T](c.Tensor("input"))
-	planes := tensor.NumElements(p.result[:len(p.result)-2])
+	planes := tensor.NumElements(p.result[:len(p.result)-p.dims])
 	writeTo(c.Out[0], func(y []T) {
 		if len(c.Out) == 1 {
 			kernel.MaxPool(&p.Pool, planes, x, y, nil)
@@ -224,38 +502,246 @@ func maxPoolRun[T float32 | float64](c *op.Run) error {
 // planesOf is v's shape with planes of another size.
 func planesOf(v op.Value, size []int) []int {
 	s := v.Shape()
-	return append(slices.Clone(s[:len(s)-2]), size...)
+	return append(slices.Clone(s[:len(s)-len(size)]), size...)
 }
 
-func poolScatter(g *op.Grad, cot, indices, like op.Value) op.Value {
+// poolScatter sends cot to the positions that indices names in the last n dimensions of like.
+func poolScatter(g *op.Grad, cot, indices, like op.Value, n int) op.Value {
 	s := like.Shape()
-	return g.Op("max_pool2d.scatter", cot, indices, s[len(s)-2:])
+	return g.Op("max_pool.scatter", cot, indices, s[len(s)-n:])
 }
 
 func scatterRun[T float32 | float64](c *op.Run) error {
 	s := c.Out[0].Shape()
-	kernel.ScatterPlanes(tensor.NumElements(s[:len(s)-2]), contiguousData[T](c.Tensor("grad")), contiguousData[int64](c.Tensor("indices")), tensor.Data[T](c.Out[0])[:c.Out[0].Len()])
+	planes := tensor.NumElements(s[:len(s)-len(c.Ints("size"))])
+	kernel.ScatterPlanes(planes, contiguousData[T](c.Tensor("grad")), contiguousData[int64](c.Tensor("indices")), tensor.Data[T](c.Out[0])[:c.Out[0].Len()])
 	return nil
 }
 
 func gatherRun[T float32 | float64](c *op.Run) error {
 	s := c.Out[0].Shape()
-	kernel.GatherPlanes(tensor.NumElements(s[:len(s)-2]), contiguousData[T](c.Tensor("input")), contiguousData[int64](c.Tensor("indices")), tensor.Data[T](c.Out[0])[:c.Out[0].Len()])
+	planes := tensor.NumElements(s[:len(s)-c.Int("dims")])
+	kernel.GatherPlanes(planes, contiguousData[T](c.Tensor("input")), contiguousData[int64](c.Tensor("indices")), tensor.Data[T](c.Out[0])[:c.Out[0].Len()])
 	return nil
 }
 
-func samplePool(s *op.Sampler) []any {
-	var size, window, stride, pad, dilation [2]int
-	for i := range 2 {
+// divisorOf is the divisor_override argument, which avg_pool1d lacks.
+func divisorOf(a op.Args) any {
+	if a.Sig.Index("divisor_override") < 0 {
+		return nil
+	}
+	return a.Any("divisor_override")
+}
+
+// kernelTerms is the number of elements of a window.
+func kernelTerms(a op.Args) int { return tensor.NumElements(a.Ints("kernel_size")) }
+
+// avgPoolOf checks an avg_pool of the last n dimensions, as poolOf does.
+func avgPoolOf(a op.Args, x string, n int, size []int) (*poolPlan, error) {
+	p, err := poolOf(a, x, n, slices.Repeat([]int{1}, n), size)
+	if err != nil {
+		return nil, err
+	}
+	if d, ok := divisorOf(a).(int); ok && d == 0 {
+		return nil, op.RuntimeError("divisor_override must not be zero")
+	}
+	return p, nil
+}
+
+// meanOf is the map that averages what the windows read.
+func meanOf[T float32 | float64 | int64](p *kernel.Pool, a op.Args) *kernel.Blend[T] {
+	m := &kernel.Blend[T]{Boxes: p.Boxes()}
+	if d, ok := divisorOf(a).(int); ok {
+		m.Div[2] = slices.Repeat([]T{T(d)}, p.Y[2])
+		return m
+	}
+	for i := range m.Div {
+		m.Div[i] = make([]T, p.Y[i])
+		for o := range m.Div[i] {
+			m.Div[i][o] = T(m.Axes[i].Count[o])
+			if a.Bool("count_include_pad") {
+				first := o*p.Stride[i] - p.Padding[i]
+				m.Div[i][o] = T(min(first+p.Kernel[i], p.X[i]+p.Padding[i]) - first)
+			}
+		}
+	}
+	return m
+}
+
+func avgPoolRun[T float32 | float64 | int64](c *op.Run) error {
+	p, err := avgPoolOf(c.Args, "input", c.Sig.Params[c.Sig.Index("kernel_size")].Type.N, nil)
+	if err != nil {
+		return err
+	}
+	applyBlend(c.Out[0], c.Tensor("input"), meanOf[T](&p.Pool, c.Args), p.dims)
+	return nil
+}
+
+func avgSpreadRun[T float32 | float64](c *op.Run) error {
+	p, err := avgPoolOf(c.Args, "grad", len(c.Ints("size")), c.Ints("size"))
+	if err != nil {
+		return err
+	}
+	spreadBlend(c.Out[0], c.Tensor("grad"), meanOf[T](&p.Pool, c.Args), p.dims)
+	return nil
+}
+
+// applyBlend computes a map of the last n dimensions.
+func applyBlend[T float32 | float64 | int64 | uint8](out, x *tensor.Tensor, m *kernel.Blend[T], n int) {
+	data, planes := contiguousData[T](x), tensor.NumElements(out.Shape()[:out.Dim()-n])
+	writeTo(out, func(y []T) { kernel.Apply(m, planes, data, y) })
+}
+
+// spreadBlend computes a transposed map of the last n dimensions.
+func spreadBlend[T float32 | float64](out, grad *tensor.Tensor, m *kernel.Blend[T], n int) {
+	data, planes := contiguousData[T](grad), tensor.NumElements(out.Shape()[:out.Dim()-n])
+	writeTo(out, func(x []T) { kernel.ApplyTransposed(m, planes, data, x) })
+}
+
+// adaptivePlan is a checked adaptive pooling.
+type adaptivePlan struct {
+	kernel.Boxes
+	result []int
+}
+
+// terms is the number of elements of the largest box.
+func (p *adaptivePlan) terms() int {
+	n := 1
+	for _, axis := range p.Axes {
+		if len(axis.Count) > 0 {
+			n *= slices.Max(axis.Count)
+		}
+	}
+	return n
+}
+
+func adaptiveOf(a op.Args, n int) (*adaptivePlan, error) {
+	x := a.Value("input").Shape()
+	if d := len(x); d != n+1 && d != n+2 || tensor.NumElements(x[d-n:]) == 0 {
+		return nil, op.RuntimeError("expected %dD or %dD (batch mode) input with elements, but got size %s", n+1, n+2, tensor.ShapeString(x))
+	}
+	v, err := tuple(a, "output_size", n)
+	if err != nil {
+		return nil, err
+	}
+	size := slices.Clone(v)
+	for i := range size {
+		if size[i] == op.NoInt {
+			size[i] = x[len(x)-n+i]
+		}
+	}
+	if err := checkAtLeast(0, "output_size", size); err != nil {
+		return nil, err
+	}
+	p := &adaptivePlan{Boxes: *adaptiveBoxes(x[len(x)-n:], size)}
+	p.result = append(slices.Clone(x[:len(x)-n]), size...)
+	return p, nil
+}
+
+// adaptiveBoxes divides images of size in into overlapping boxes, one for each position of size out.
+func adaptiveBoxes(in, out []int) *kernel.Boxes {
+	b := &kernel.Boxes{X: lifted(in, 1), Y: lifted(out, 1)}
+	for i := range b.Axes {
+		n, m := b.X[i], b.Y[i]
+		axis := kernel.Axis{First: make([]int, m), Count: make([]int, m), Step: 1}
+		for o := range m {
+			axis.First[o] = o * n / m
+			axis.Count[o] = ((o+1)*n+m-1)/m - axis.First[o]
+		}
+		b.Axes[i] = axis
+	}
+	return b
+}
+
+func inferAdaptive(n, results int) func(op.Args) ([]op.Meta, error) {
+	return func(a op.Args) ([]op.Meta, error) {
+		p, err := adaptiveOf(a, n)
+		if err != nil {
+			return nil, err
+		}
+		count := results
+		if a.Sig.Index("return_indices") >= 0 && !a.Bool("return_indices") {
+			count = 1
+		}
+		return pooled(a.Value("input"), p.result, n, count), nil
+	}
+}
+
+// boxMean is the map that averages over boxes.
+func boxMean[T float32 | float64](b *kernel.Boxes) *kernel.Blend[T] {
+	m := &kernel.Blend[T]{Boxes: b}
+	for i := range m.Div {
+		for _, n := range b.Axes[i].Count {
+			m.Div[i] = append(m.Div[i], T(n))
+		}
+	}
+	return m
+}
+
+func adaptiveAvgRun[T float32 | float64](c *op.Run) error {
+	n := c.Sig.Params[c.Sig.Index("output_size")].Type.N
+	p, err := adaptiveOf(c.Args, n)
+	if err != nil {
+		return err
+	}
+	applyBlend(c.Out[0], c.Tensor("input"), boxMean[T](&p.Boxes), n)
+	return nil
+}
+
+func adaptiveSpreadRun[T float32 | float64](c *op.Run) error {
+	size, grad := c.Ints("size"), c.Tensor("grad")
+	s := grad.Shape()
+	spreadBlend(c.Out[0], grad, boxMean[T](adaptiveBoxes(size, s[len(s)-len(size):])), len(size))
+	return nil
+}
+
+func adaptiveMaxRun[T float32 | float64](c *op.Run) error {
+	n := c.Sig.Params[c.Sig.Index("output_size")].Type.N
+	p, err := adaptiveOf(c.Args, n)
+	if err != nil {
+		return err
+	}
+	x := contiguousData[T](c.Tensor("input"))
+	planes := tensor.NumElements(p.result[:len(p.result)-n])
+	writeTo(c.Out[0], func(y []T) {
+		if len(c.Out) == 1 {
+			kernel.MaxBoxes(&p.Boxes, planes, x, y, make([]int64, len(y)))
+			return
+		}
+		writeTo(c.Out[1], func(index []int64) { kernel.MaxBoxes(&p.Boxes, planes, x, y, index) })
+	})
+	return nil
+}
+
+func samplePool(s *op.Sampler, n int) []any {
+	size, window, stride, pad, dilation := make([]int, n), make([]int, n), make([]int, n), make([]int, n), make([]int, n)
+	for i := range n {
 		window[i], stride[i], dilation[i] = int(s.Int(1, 4)), int(s.Int(1, 4)), int(s.Int(1, 3))
 		pad[i] = int(s.Int(0, int64(window[i]/2+1)))
 		size[i] = dilation[i]*(window[i]-1) + int(s.Int(1, 5))
 	}
-	x := append(s.Dims(2), size[:]...)
+	x := append(s.Dims(2), size...)
 	if s.Bool() {
 		x = x[1:]
 	}
-	return []any{s.Distinct(x...), window[:], stride[:], pad[:], dilation[:], s.Bool()}
+	return []any{s.Distinct(x...), window, stride, pad, dilation, s.Bool()}
+}
+
+func sampleAvgPool(s *op.Sampler, n int) []any {
+	a := samplePool(s, n)
+	args := []any{s.Tensor(-2, 2, a[0].(*tensor.Tensor).Shape()...), a[1], a[2], a[3], a[5], s.Bool()}
+	if n > 1 && s.Bool() {
+		args = append(args, int(s.Int(1, 6)))
+	}
+	return args
+}
+
+func sampleAdaptive(s *op.Sampler, n int) []any {
+	x := s.Dims(n + 2)
+	if s.Bool() {
+		x = x[1:]
+	}
+	return []any{s.Tensor(-2, 2, x...), s.Dims(n)}
 }
 
 // sampleIndices draws planes, positions in them, and gradients for those.

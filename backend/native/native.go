@@ -203,7 +203,7 @@ func wrap(call *op.Call, out []op.Value) *value {
 		}
 		return &value{plain: v}
 	}
-	if len(results) == 1 {
+	if len(results) == 1 || len(out) == 1 && len(results) == 2 { // return_indices=False
 		return &value{tensor: out[0].(*eager.Var)}
 	}
 	t := &value{names: results}

@@ -159,7 +159,7 @@ func (s *errorSession) products(call *op.Call, inexact, whole bool) []*state {
 	}
 	count := s.roundings(call)
 	summed := func(i int) *state { return &state{terms: terms[i], count: count} }
-	if !inexact && whole && !strings.HasPrefix(call.Def.ID(), "mean") && call.Def.ID() != "div" && below(terms, 1/s.unit) {
+	if !inexact && whole && !call.Def.Tol.Fractional && !strings.HasPrefix(call.Def.ID(), "mean") && call.Def.ID() != "div" && below(terms, 1/s.unit) {
 		return each(len(terms), func(i int) *state { st := summed(i); st.integral = true; return st })
 	}
 	moved := terms
