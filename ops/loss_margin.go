@@ -1,0 +1,6 @@
+package ops
+
+import "plumb/op"
+
+// Losses with a margin.
+var marginLosses = []*op.Def{}
