@@ -29,6 +29,20 @@ var pointLosses = []*op.Def{
 		return b.Op("abs", b.Sub(x, t))
 	})),
 	pointLoss("smooth_l1_loss", ", "+lossTail+", float beta=1.0", "Squared error below beta, absolute error above: d²/(2·beta) where d = |input − target| < beta, else d − beta/2.", smoothL1, "beta"),
+	composed(&op.Def{
+		Sig: "smooth_l1_loss.zero(Tensor input, Tensor target) -> Tensor",
+		Doc: "|input − target|, with −1 for the gradient of either where they are equal.",
+		Grad: func(g *op.Grad) {
+			x, t := g.Value("input"), g.Value("target")
+			g.To("input", func() op.Value { return g.Op("where", g.Op("gt", x, t), g.G(), g.Neg(g.G())) })
+			g.To("target", func() op.Value { return g.Op("where", g.Op("gt", t, x), g.G(), g.Neg(g.G())) })
+		},
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(0, 3)
+			return []any{s.Distinct(shape...), s.Tensor(-0.02, 0.02, shape...)}
+		},
+		Tol: lossTol,
+	}, func(b op.Builder, a op.Args) op.Value { return b.Op("abs", b.Sub(a.Value("input"), a.Value("target"))) }),
 	pointLoss("huber_loss", ", str reduction='mean', float delta=1.0", "Huber's loss: d²/2 where d = |input − target| ≤ delta, else delta·(d − delta/2).", huber, "delta"),
 	composed(&op.Def{
 		Sig:    "binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, " + lossTail + ") -> Tensor",
@@ -302,10 +316,10 @@ func checkThreshold(name string, attributes []string) func(op.Args) error {
 
 func smoothL1(b op.Builder, x, t op.Value, a op.Args) op.Value {
 	beta := a.Float("beta")
-	d := b.Op("abs", b.Sub(x, t))
 	if beta == 0 {
-		return d
+		return b.Op("smooth_l1_loss.zero", x, t)
 	}
+	d := b.Op("abs", b.Sub(x, t))
 	return b.Op("where", b.Op("lt", d, beta), b.Div(b.Mul(b.Mul(d, d), 0.5), beta), b.Sub(d, 0.5*beta))
 }
 
