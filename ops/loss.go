@@ -174,7 +174,7 @@ var pointLosses = []*op.Def{
 			if err := rejectNegative(c.Tensor("var")); err != nil {
 				return err
 			}
-			return reducing(gaussian).run(c)
+			return reducing(gaussian).wide().run(c)
 		}}},
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(1, 3)
