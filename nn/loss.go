@@ -23,6 +23,22 @@ var lossModules = []*Def{
 		takes("input", "target", "var"),
 	loss("NLLLoss", "Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean'", "nll_loss"),
 	loss("CrossEntropyLoss", "Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean', float label_smoothing=0.0", "cross_entropy"),
+	loss("HingeEmbeddingLoss", "float margin=1.0, "+reductionParams, "hinge_embedding_loss"),
+	loss("MarginRankingLoss", "float margin=0.0, "+reductionParams, "margin_ranking_loss").takes("input1", "input2", "target"),
+	loss("CosineEmbeddingLoss", "float margin=0.0, "+reductionParams, "cosine_embedding_loss").takes("input1", "input2", "target"),
+	loss("TripletMarginLoss", "float margin=1.0, float p=2.0, float eps=1e-06, bool swap=False, "+reductionParams, "triplet_margin_loss").
+		takes("anchor", "positive", "negative"),
+	loss("MultiLabelSoftMarginLoss", "Tensor? weight=None, "+reductionParams, "multilabel_soft_margin_loss"),
+	loss("MultiMarginLoss", "int p=1, float margin=1.0, Tensor? weight=None, "+reductionParams, "multi_margin_loss").refuses(func(a op.Args) error {
+		switch p, w := a.Int("p"), a.Value("weight"); {
+		case p != 1 && p != 2:
+			return op.ValueError("argument 'p' must be 1 or 2, but is %d", p)
+		case w != nil && len(w.Shape()) != 1:
+			return &op.Error{Class: "AssertionError", Msg: "argument 'weight' must have 1 dimension"}
+		}
+		return nil
+	}),
+	loss("MultiLabelMarginLoss", reductionParams, "multilabel_margin_loss"),
 }
 
 // weightNames are the constructor's tensors, which PyTorch keeps as buffers.
@@ -57,6 +73,12 @@ func (d *Def) takes(names ...string) *Def {
 		d.ForwardSig += "Tensor " + n
 	}
 	d.ForwardSig += ")"
+	return d
+}
+
+// refuses sets the check of the constructor.
+func (d *Def) refuses(check func(op.Args) error) *Def {
+	d.Check = check
 	return d
 }
 

@@ -300,3 +300,130 @@ def test_cross_entropy_module():
     m = torch.nn.CrossEntropyLoss(weight=constant(w) | nothing(), ignore_index=-1, label_smoothing=random(0.0, 0.5) | nothing(), reduction=oneof("none", "mean", "sum") | nothing())
     m.train(random())
     return m(x, t)
+
+
+@autotest()
+def test_hinge_embedding_loss():
+    a = random(1, 6)
+    x = random_tensor(ndim=2, dim0=3, dim1=a, low=-2, high=2)
+    return torch.nn.functional.hinge_embedding_loss(x, signs(a), margin=random(0.1, 2.0).to(float) | nothing(), reduction=oneof("none", "mean", "sum"))
+
+
+@autotest()
+def test_hinge_embedding_loss_module():
+    a = random(1, 6)
+    x = random_tensor(ndim=1, dim0=a, low=-2, high=2)
+    m = torch.nn.HingeEmbeddingLoss(margin=random(0.1, 2.0) | nothing(), reduction=oneof("none", "mean", "sum") | nothing())
+    return m(x, signs(a))
+
+
+@autotest()
+def test_margin_ranking_loss():
+    a = random(1, 6)
+    x = random_tensor(ndim=1, dim0=a, low=-2, high=2)
+    y = random_tensor(ndim=1, dim0=a, low=-2, high=2)
+    return torch.nn.functional.margin_ranking_loss(x, y, signs(a), margin=random(0.1, 2.0).to(float) | nothing(), reduction=oneof("none", "mean", "sum"))
+
+
+@autotest()
+def test_margin_ranking_loss_module():
+    a = random(1, 6)
+    x = random_tensor(ndim=1, dim0=a, low=-2, high=2)
+    y = random_tensor(ndim=1, dim0=a, low=-2, high=2)
+    m = torch.nn.MarginRankingLoss(margin=random(0.1, 2.0) | nothing(), reduction=oneof("none", "mean", "sum") | nothing())
+    return m(x, y, signs(a))
+
+
+@autotest()
+def test_cosine_embedding_loss():
+    a, b = random(1, 6), random(2, 6)
+    x = random_tensor(ndim=2, dim0=a, dim1=b, low=0.1, high=2)
+    y = random_tensor(ndim=2, dim0=a, dim1=b, low=0.1, high=2)
+    return torch.nn.functional.cosine_embedding_loss(x, y, signs(a), margin=random(-1.0, 0.5).to(float) | nothing(), reduction=oneof("none", "mean", "sum"))
+
+
+@autotest()
+def test_cosine_embedding_loss_module():
+    a, b = random(1, 6), random(2, 6)
+    x = random_tensor(ndim=2, dim0=a, dim1=b, low=0.1, high=2)
+    y = random_tensor(ndim=2, dim0=a, dim1=b, low=0.1, high=2)
+    m = torch.nn.CosineEmbeddingLoss(margin=random(-1.0, 0.5) | nothing(), reduction=oneof("none", "mean", "sum") | nothing())
+    return m(x, y, signs(a))
+
+
+@autotest()
+def test_triplet_margin_loss():
+    a, b = random(1, 6), random(2, 6)
+    x = random_tensor(ndim=2, dim0=a, dim1=b, low=-2, high=2)
+    y = random_tensor(ndim=2, dim0=a, dim1=b, low=-2, high=2)
+    z = random_tensor(ndim=2, dim0=a, dim1=b, low=-2, high=2)
+    return torch.nn.functional.triplet_margin_loss(
+        x, y, z, margin=random(0.1, 3.0).to(float) | nothing(), p=oneof(1.0, 2.0, 3.0) | nothing(), eps=random(0.001, 0.1).to(float), swap=random_bool() | nothing(), reduction=oneof("none", "mean", "sum")
+    )
+
+
+@autotest()
+def test_triplet_margin_loss_module():
+    b = random(2, 6)
+    x = random_tensor(ndim=3, dim0=2, dim1=3, dim2=b, low=-2, high=2)
+    y = random_tensor(ndim=3, dim0=2, dim1=3, dim2=b, low=-2, high=2)
+    z = random_tensor(ndim=3, dim0=2, dim1=3, dim2=b, low=-2, high=2)
+    m = torch.nn.TripletMarginLoss(margin=random(0.1, 3.0) | nothing(), eps=0.01, swap=random_bool() | nothing(), reduction=oneof("none", "mean", "sum") | nothing())
+    return m(x, y, z)
+
+
+@autotest()
+def test_multilabel_soft_margin_loss():
+    a, b = random(1, 6), random(1, 6)
+    x = random_tensor(ndim=2, dim0=a, dim1=b, low=-3, high=3)
+    t = random_tensor(ndim=2, dim0=a, dim1=b, low=0, high=1)
+    w = random_tensor(ndim=1, dim0=b, low=0.1, high=2)
+    return torch.nn.functional.multilabel_soft_margin_loss(x, t, weight=constant(w) | nothing(), reduction=oneof("none", "mean", "sum"))
+
+
+@autotest()
+def test_multilabel_soft_margin_loss_module():
+    a, b = random(1, 6), random(1, 6)
+    x = random_tensor(ndim=2, dim0=a, dim1=b, low=-3, high=3)
+    t = random_tensor(ndim=2, dim0=a, dim1=b, low=0, high=1)
+    w = random_tensor(ndim=1, dim0=b, low=0.1, high=2, requires_grad=False)
+    m = torch.nn.MultiLabelSoftMarginLoss(weight=constant(w) | nothing(), reduction=oneof("none", "mean", "sum") | nothing())
+    return m(x, t)
+
+
+@autotest()
+def test_multi_margin_loss():
+    n, c = random(1, 6), random(1, 6).to(int)
+    x = random_tensor(ndim=2, dim0=n, dim1=c, low=-3, high=3)
+    t = random_tensor(ndim=1, dim0=n, low=0, high=c, dtype=int, requires_grad=False)
+    w = random_tensor(ndim=1, dim0=c, low=0.1, high=2, requires_grad=False)
+    return torch.nn.functional.multi_margin_loss(
+        x, t, p=oneof(1, 2) | nothing(), margin=random(0.1, 2.0).to(float) | nothing(), weight=constant(w) | nothing(), reduction=oneof("none", "mean", "sum")
+    )
+
+
+@autotest()
+def test_multi_margin_loss_module():
+    n, c = random(1, 6), random(2, 6).to(int)
+    x = random_tensor(ndim=2, dim0=n, dim1=c, low=-3, high=3)
+    t = random_tensor(ndim=1, dim0=n, low=0, high=c, dtype=int, requires_grad=False)
+    w = random_tensor(ndim=1, dim0=c, low=0.1, high=2, requires_grad=False)
+    m = torch.nn.MultiMarginLoss(p=oneof(1, 2) | nothing(), margin=random(0.1, 2.0) | nothing(), weight=constant(w) | nothing(), reduction=oneof("none", "mean", "sum") | nothing())
+    return m(x, t)
+
+
+@autotest()
+def test_multilabel_margin_loss():
+    n, c = random(1, 6), random(1, 6).to(int)
+    x = random_tensor(ndim=2, dim0=n, dim1=c, low=-3, high=3)
+    t = random_tensor(ndim=2, dim0=n, dim1=c, low=-1, high=c, dtype=int, requires_grad=False)
+    return torch.nn.functional.multilabel_margin_loss(x, t, reduction=oneof("none", "mean", "sum"))
+
+
+@autotest()
+def test_multilabel_margin_loss_module():
+    c = random(1, 6).to(int)
+    x = random_tensor(ndim=1, dim0=c, low=-3, high=3)
+    t = random_tensor(ndim=1, dim0=c, low=-1, high=c, dtype=int, requires_grad=False)
+    m = torch.nn.MultiLabelMarginLoss(reduction=oneof("none", "mean", "sum") | nothing())
+    return m(x, t)
