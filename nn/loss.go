@@ -23,6 +23,8 @@ var lossModules = []*Def{
 		takes("input", "target", "var"),
 	loss("NLLLoss", "Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean'", "nll_loss"),
 	loss("CrossEntropyLoss", "Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean', float label_smoothing=0.0", "cross_entropy"),
+	loss("CTCLoss", "int blank=0, str reduction='mean', bool zero_infinity=False", "ctc_loss").
+		takes("log_probs", "targets", "input_lengths", "target_lengths"),
 	loss("HingeEmbeddingLoss", "float margin=1.0, "+reductionParams, "hinge_embedding_loss"),
 	loss("MarginRankingLoss", "float margin=0.0, "+reductionParams, "margin_ranking_loss").takes("input1", "input2", "target"),
 	loss("CosineEmbeddingLoss", "float margin=0.0, "+reductionParams, "cosine_embedding_loss").takes("input1", "input2", "target"),

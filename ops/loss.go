@@ -8,7 +8,7 @@ import (
 	"plumb/tensor"
 )
 
-var lossOps = slices.Concat(pointLosses, classLosses, marginLosses)
+var lossOps = slices.Concat(pointLosses, classLosses, marginLosses, ctcLosses)
 
 // lossTail are the parameters that most losses end with; size_average and
 // reduce are the older way to say reduction.

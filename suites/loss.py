@@ -427,3 +427,42 @@ def test_multilabel_margin_loss_module():
     t = random_tensor(ndim=1, dim0=c, low=-1, high=c, dtype=int, requires_grad=False)
     m = torch.nn.MultiLabelMarginLoss(reduction=oneof("none", "mean", "sum") | nothing())
     return m(x, t)
+
+
+@autotest()
+def test_ctc_loss():
+    n, c, t = random(1, 4), random(3, 6).to(int), random(6, 9).to(int)
+    x = random_tensor(ndim=3, dim0=t, dim1=n, dim2=c, low=-3, high=3)
+    targets = random_tensor(ndim=2, dim0=n, dim1=3, low=1, high=c, dtype=int, requires_grad=False)
+    times = random_tensor(ndim=1, dim0=n, low=5, high=t, dtype=int, requires_grad=False)
+    counts = random_tensor(ndim=1, dim0=n, low=0, high=4, dtype=int, requires_grad=False)
+    p = torch.nn.functional.log_softmax(x, 2)
+    return torch.nn.functional.ctc_loss(p, targets, times, counts, reduction=oneof("none", "mean", "sum"), zero_infinity=random_bool() | nothing())
+
+
+@autotest()
+def test_ctc_loss_raw():
+    # as the documentation does it: the gradient of the log-probabilities themselves
+    c = random(3, 6).to(int)
+    x = random_tensor(ndim=3, dim0=8, dim1=2, dim2=c, low=-3, high=-1)
+    targets = random_tensor(ndim=1, dim0=5, low=0, high=c.to(int) - 1, dtype=int, requires_grad=False)
+    return torch.nn.functional.ctc_loss(x, targets, (8, 7), (3, 2), blank=c.to(int) - 1, reduction=oneof("none", "mean", "sum"))
+
+
+@autotest()
+def test_ctc_loss_impossible():
+    # three labels in two steps: an infinite loss, and 0 in its place
+    x = random_tensor(ndim=3, dim0=6, dim1=2, dim2=4, low=-3, high=-1)
+    targets = random_tensor(ndim=2, dim0=2, dim1=3, low=1, high=4, dtype=int, requires_grad=False)
+    return torch.nn.functional.ctc_loss(x, targets, (6, 2), (3, 3), reduction=oneof("none", "mean", "sum"), zero_infinity=True)
+
+
+@autotest()
+def test_ctc_loss_module():
+    n, c = random(1, 4), random(3, 6).to(int)
+    x = random_tensor(ndim=3, dim0=8, dim1=n, dim2=c, low=-3, high=3)
+    targets = random_tensor(ndim=2, dim0=n, dim1=3, low=1, high=c, dtype=int, requires_grad=False)
+    times = random_tensor(ndim=1, dim0=n, low=6, high=9, dtype=int, requires_grad=False)
+    counts = random_tensor(ndim=1, dim0=n, low=1, high=4, dtype=int, requires_grad=False)
+    m = torch.nn.CTCLoss(blank=0, reduction=oneof("none", "mean", "sum") | nothing(), zero_infinity=random_bool() | nothing())
+    return m(torch.nn.functional.log_softmax(x, 2), targets, times, counts)
