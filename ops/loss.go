@@ -130,12 +130,15 @@ var pointLosses = []*op.Def{
 		if p := a.Value("pos_weight"); p != nil {
 			entropy = b.Mul(b.Add(b.Mul(b.Sub(p, 1), t), 1), entropy)
 		}
-		return b.Sub(linear, entropy)
+		if a.Has("pos_weight") {
+			return b.Sub(linear, entropy)
+		}
+		return b.Cast(b.Sub(linear, entropy), t.DType())
 	}),
 	composed(&op.Def{
 		Sig:   "kl_div(Tensor input, Tensor target, " + lossTail + ", bool log_target=False) -> Tensor",
 		Names: []string{"torch.nn.functional.kl_div"},
-		Doc:   "Kullback-Leibler divergence of log-probabilities: target·(log(target) − input), 0 where target ≤ 0; exp(target)·(target − input) with log_target. The reduction 'batchmean' divides the sum by the size of dimension 0.",
+		Doc:   "Kullback-Leibler divergence of log-probabilities: target·(log(target) − input), 0 where target is 0; exp(target)·(target − input) with log_target. The reduction 'batchmean' divides the sum by the size of dimension 0.",
 		Check: firstError(checkDivergence, rejectTypes("input", slices.Concat(integralSet, complexTypes)...), rejectTypes("target", slices.Concat(integralSet, complexTypes)...)),
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(1, 3)
@@ -158,7 +161,7 @@ var pointLosses = []*op.Def{
 		Sig:   "poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, bool? size_average=None, float eps=1e-08, bool? reduce=None, str reduction='mean') -> Tensor",
 		Names: []string{"torch.nn.functional.poisson_nll_loss"},
 		Doc:   "Negative log-likelihood of a Poisson distribution: exp(input) − target·input, or input − target·log(input + eps) without log_input; full adds Stirling's approximation target·log(target) − target + log(2π·target)/2 where target > 1.",
-		Check: firstError(strictReduction, rejectTypes("target", tensor.Bool)),
+		Check: strictReduction,
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(0, 3)
 			return []any{s.Tensor(0.5, 2, shape...), s.Tensor(1.5, 4, shape...), s.Bool(), s.Bool(), op.Kw("reduction", lossReductions[s.Index(3)])}
@@ -211,12 +214,13 @@ func pointLoss(name, tail, doc string, f func(b op.Builder, x, t op.Value, a op.
 		Sig:    name + "(Tensor input, Tensor target" + tail + ") -> Tensor",
 		Names:  []string{"torch.nn.functional." + name},
 		Doc:    doc,
-		Check:  firstError(checkReduction, lossTypes, checkThreshold(name, attributes)),
+		Check:  firstError(checkReduction, lossTypes, checkThreshold(name, attributes), keepsType(name)),
 		Sample: sampleLoss(attributes...),
 		Tol:    lossTol,
 	}, reducing(func(b op.Builder, a op.Args) op.Value {
 		x, t := expandedPair(b, a)
-		return f(b, x, t, a)
+		d := a.Promoted("input", "target")
+		return f(b, b.Cast(x, d), b.Cast(t, d), a)
 	}))
 }
 
@@ -314,6 +318,16 @@ func checkThreshold(name string, attributes []string) func(op.Args) error {
 	}
 }
 
+// keepsType rejects what huber_loss, whose result has the input's dtype, cannot convert to it.
+func keepsType(name string) func(op.Args) error {
+	return func(a op.Args) error {
+		if d := a.Value("input").DType(); name == "huber_loss" && !d.IsDifferentiable() {
+			return op.RuntimeError("the result type %s cannot be cast to the dtype %s of argument 'input'", a.Promoted("input", "target"), d)
+		}
+		return nil
+	}
+}
+
 func smoothL1(b op.Builder, x, t op.Value, a op.Args) op.Value {
 	beta := a.Float("beta")
 	if beta == 0 {
@@ -326,7 +340,8 @@ func smoothL1(b op.Builder, x, t op.Value, a op.Args) op.Value {
 func huber(b op.Builder, x, t op.Value, a op.Args) op.Value {
 	delta := a.Float("delta")
 	d := b.Op("abs", b.Sub(x, t))
-	return b.Op("where", b.Op("le", d, delta), b.Mul(b.Mul(d, d), 0.5), b.Mul(b.Sub(d, 0.5*delta), delta))
+	loss := b.Op("where", b.Op("le", d, delta), b.Mul(b.Mul(d, d), 0.5), b.Mul(b.Sub(d, 0.5*delta), delta))
+	return b.Cast(loss, a.Value("input").DType())
 }
 
 // cappedLog is a logarithm of at least −100.
@@ -407,9 +422,8 @@ func divergence(b op.Builder, a op.Args) op.Value {
 	if a.Bool("log_target") {
 		loss = b.Mul(b.Op("exp", t), b.Sub(t, x))
 	} else {
-		positive := b.Op("gt", t, 0)
-		loss = b.Mul(t, b.Sub(b.Op("log", t), x))
-		loss = b.Op("where", positive, loss, 0.0)
+		entropy := b.Op("where", b.Op("eq", t, 0), 0.0, b.Mul(t, b.Op("log", t)))
+		loss = b.Sub(entropy, b.Mul(t, x))
 	}
 	batch := a.Str("reduction") == "batchmean"
 	if how := legacyReduction(a); how != "" || !batch {

@@ -159,7 +159,7 @@ func (p *picked) mean(b op.Builder, loss op.Value) op.Value {
 func nllLoss(b op.Builder, a op.Args) op.Value {
 	x := a.Value("input")
 	if tensor.NumElements(x.Shape()) == 0 && tensor.NumElements(a.Value("target").Shape()) == 0 {
-		return reduceLoss(b, b.Cast(b.Op("zeros_like", a.Value("target")), x.DType()), must(reductionOf(a)))
+		return reduceLoss(b, b.Op("sum", x, op.Kw("dim", classDim(x))), must(reductionOf(a)))
 	}
 	p := pickClasses(b, a)
 	loss := p.lossOf(b, x)

@@ -22,7 +22,7 @@ var marginLosses = []*op.Def{
 		Tol: lossTol,
 	}, reducing(func(b op.Builder, a op.Args) op.Value {
 		x, t := a.Value("input"), a.Value("target")
-		apart := b.Op("where", b.Op("ne", t, 1), b.Op("clamp_min", b.Sub(a.Float("margin"), x), 0), b.Op("zeros_like", x))
+		apart := b.Op("where", b.Op("ne", t, 1), b.Op("clamp_min", b.Cast(b.Sub(a.Float("margin"), x), x.DType()), 0), b.Op("zeros_like", x))
 		alike := b.Op("where", b.Op("ne", t, -1), x, b.Op("zeros_like", x))
 		return b.Add(apart, alike)
 	})),
@@ -35,8 +35,7 @@ var marginLosses = []*op.Def{
 			x := s.Distinct(s.Shape(0, 3)...)
 			return []any{x, s.Tensor(-0.02, 0.02, x.Shape()...), sampleSigns(s, x.Shape()...), 0.375, op.Kw("reduction", lossReductions[s.Index(3)])}
 		},
-		Fixed: []string{"target"},
-		Tol:   lossTol,
+		Tol: lossTol,
 	}, reducing(func(b op.Builder, a op.Args) op.Value {
 		apart := b.Mul(b.Neg(a.Value("target")), b.Sub(a.Value("input1"), a.Value("input2")))
 		return b.Op("clamp_min", b.Add(apart, a.Float("margin")), 0)
@@ -51,8 +50,7 @@ var marginLosses = []*op.Def{
 			args := []any{s.Tensor(0.1, 2, shape...), s.Tensor(0.1, 2, shape...), sampleSigns(s, shape[:len(shape)-1]...)}
 			return append(args, -0.25, op.Kw("reduction", lossReductions[s.Index(3)]))
 		},
-		Fixed: []string{"target"},
-		Tol:   lossTol,
+		Tol: lossTol,
 	}, reducing(cosineLoss)),
 	composed(&op.Def{
 		Sig:   "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, " + lossTail + ") -> Tensor",
@@ -235,7 +233,7 @@ func pairDistance(b op.Builder, a op.Args, x, y string) op.Value {
 	switch p := a.Float("p"); {
 	case p == 2:
 		return b.Op("sqrt", b.Op("sum", b.Mul(d, d), dim))
-	case p == 1:
+	case p == 1 || math.IsInf(p, 0) && tensor.NumElements(d.Shape()) == 0:
 		return b.Op("sum", b.Op("abs", d), dim)
 	case p == 0:
 		return b.Cast(b.Op("sum", b.Op("ne", d, 0), dim), d.DType())
