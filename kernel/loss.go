@@ -55,7 +55,7 @@ func (c *CTC[T]) Loss() (loss float64, alpha []float64) {
 	last := alpha[(c.Time-1)*n:]
 	total := last[n-1]
 	if n > 1 {
-		total = logAddExp(total, last[n-2])
+		total = ctcLogAdd(total, last[n-2])
 	}
 	return -total, alpha
 }
@@ -64,10 +64,10 @@ func (c *CTC[T]) Loss() (loss float64, alpha []float64) {
 func arriving(before []float64, states []int, s int) float64 {
 	sum := before[s]
 	if s > 0 {
-		sum = logAddExp(sum, before[s-1])
+		sum = ctcLogAdd(sum, before[s-1])
 	}
 	if s > 1 && states[s] != states[s-2] {
-		sum = logAddExp(sum, before[s-2])
+		sum = ctcLogAdd(sum, before[s-2])
 	}
 	return sum
 }
@@ -90,7 +90,7 @@ func (c *CTC[T]) Grad(g float64, grad []T) {
 			through[i] = math.Inf(-1)
 		}
 		for s, class := range states {
-			through[class] = logAddExp(through[class], alpha[t*n+s]+beta[s])
+			through[class] = ctcLogAdd(through[class], alpha[t*n+s]+beta[s])
 		}
 		out := grad[(t*c.Batch+c.Sample)*c.Classes:][:c.Classes]
 		for i, p := range row {
@@ -110,10 +110,10 @@ func (c *CTC[T]) leaving(beta, after []float64, states []int, row []T, last bool
 		case !last:
 			sum = after[s]
 			if s+1 < n {
-				sum = logAddExp(sum, after[s+1])
+				sum = ctcLogAdd(sum, after[s+1])
 			}
 			if s+2 < n && states[s] != states[s+2] {
-				sum = logAddExp(sum, after[s+2])
+				sum = ctcLogAdd(sum, after[s+2])
 			}
 		case s >= n-2:
 			sum = 0
@@ -122,8 +122,8 @@ func (c *CTC[T]) leaving(beta, after []float64, states []int, row []T, last bool
 	}
 }
 
-// logAddExp returns log(e^a + e^b).
-func logAddExp(a, b float64) float64 {
+// ctcLogAdd returns log(e^a + e^b).
+func ctcLogAdd(a, b float64) float64 {
 	if a < b {
 		a, b = b, a
 	}

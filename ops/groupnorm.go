@@ -39,7 +39,7 @@ var groupNormOps = []*op.Def{
 	}, func(b op.Builder, a op.Args) op.Value {
 		x, eps := a.Value("input"), a.Float("eps")
 		if !a.Has("eps") {
-			eps = epsilonOf(x.DType())
+			eps = finfoEps(x.DType())
 		}
 		return b.Op("rms_norm.scaled", x, a.Ints("normalized_shape"), a.Any("weight"), eps)
 	}),
@@ -426,8 +426,8 @@ func checkTrailing(a op.Args) error {
 	return nil
 }
 
-// epsilonOf is torch.finfo(d).eps.
-func epsilonOf(d tensor.DType) float64 {
+// finfoEps is torch.finfo(d).eps.
+func finfoEps(d tensor.DType) float64 {
 	switch d {
 	case tensor.F16:
 		return 0x1p-10

@@ -48,7 +48,7 @@ var pointLosses = []*op.Def{
 		Sig:    "binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, " + lossTail + ") -> Tensor",
 		Names:  []string{"torch.nn.functional.binary_cross_entropy"},
 		Doc:    "Cross entropy of probabilities of two classes: −weight·(target·log(input) + (1 − target)·log(1 − input)), logarithms at least −100.",
-		Check:  firstError(checkReduction, sameSizes, sameFloats("target", "weight")),
+		Check:  firstError(checkLossReduction, sameSizes, sameFloats("target", "weight")),
 		Sample: sampleBinary(0.1, 0.9, "weight"),
 		Tol:    lossTol,
 	}, reducing(func(b op.Builder, a op.Args) op.Value {
@@ -85,7 +85,7 @@ var pointLosses = []*op.Def{
 		Sig:    "binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, " + lossTail + ", Tensor? pos_weight=None) -> Tensor",
 		Names:  []string{"torch.nn.functional.binary_cross_entropy_with_logits"},
 		Doc:    "Cross entropy of two classes from logits: −weight·(pos_weight·target·log σ(input) + (1 − target)·log(1 − σ(input))).",
-		Check:  firstError(checkReduction, sameSizes, logitsCheck),
+		Check:  firstError(checkLossReduction, sameSizes, logitsCheck),
 		Sample: sampleBinary(-3, 3, "weight", "pos_weight"),
 		Tol:    lossTol,
 	}, reducing(func(b op.Builder, a op.Args) op.Value {
@@ -150,7 +150,7 @@ var pointLosses = []*op.Def{
 		Sig:    "soft_margin_loss(Tensor input, Tensor target, " + lossTail + ") -> Tensor",
 		Names:  []string{"torch.nn.functional.soft_margin_loss"},
 		Doc:    "Logistic loss of two classes: log(1 + exp(−target·input)).",
-		Check:  firstError(checkReduction, lossTypes, fitsInput),
+		Check:  firstError(checkLossReduction, lossTypes, fitsInput),
 		Sample: sampleLoss(),
 		Tol:    lossTol,
 	}, reducing(func(b op.Builder, a op.Args) op.Value {
@@ -177,7 +177,7 @@ var pointLosses = []*op.Def{
 			if err := rejectNegative(c.Tensor("var")); err != nil {
 				return err
 			}
-			return reducing(gaussian).wide().run(c)
+			return reducing(gaussianLoss).wide().run(c)
 		}}},
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(1, 3)
@@ -188,7 +188,7 @@ var pointLosses = []*op.Def{
 			return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape...), s.Tensor(0.5, 2, v...), s.Bool(), 1e-6, lossReductions[s.Index(3)]}
 		},
 		Tol: lossTol,
-	}, reducing(gaussian)),
+	}, reducing(gaussianLoss)),
 	composed(&op.Def{
 		Sig:    "gaussian_nll_loss.floor(Tensor var, float eps) -> Tensor",
 		Doc:    "max(var, eps) with the gradient of var.",
@@ -214,7 +214,7 @@ func pointLoss(name, tail, doc string, f func(b op.Builder, x, t op.Value, a op.
 		Sig:    name + "(Tensor input, Tensor target" + tail + ") -> Tensor",
 		Names:  []string{"torch.nn.functional." + name},
 		Doc:    doc,
-		Check:  firstError(checkReduction, lossTypes, checkThreshold(name, attributes), keepsType(name)),
+		Check:  firstError(checkLossReduction, lossTypes, checkThreshold(name, attributes), keepsType(name)),
 		Sample: sampleLoss(attributes...),
 		Tol:    lossTol,
 	}, reducing(func(b op.Builder, a op.Args) op.Value {
@@ -227,10 +227,7 @@ func pointLoss(name, tail, doc string, f func(b op.Builder, x, t op.Value, a op.
 // reducing is the rule f followed by the reduction that the arguments ask for.
 func reducing(f rule) rule {
 	return func(b op.Builder, a op.Args) op.Value {
-		how, err := reductionOf(a)
-		if err != nil {
-			op.Fail(err)
-		}
+		how := chosenReduction(a)
 		return reduceLoss(b, f(b, a), how)
 	}
 }
@@ -274,12 +271,12 @@ func legacyReduction(a op.Args) string {
 	return "mean"
 }
 
-func checkReduction(a op.Args) error {
+func checkLossReduction(a op.Args) error {
 	_, err := reductionOf(a)
 	return err
 }
 
-// strictReduction is checkReduction for losses that do not know the old name of "mean".
+// strictReduction is checkLossReduction for losses that do not know the old name of "mean".
 func strictReduction(a op.Args) error {
 	if legacyReduction(a) == "" && !slices.Contains(lossReductions, a.Str("reduction")) {
 		return op.ValueError("%s is not valid for argument 'reduction'", a.Str("reduction"))
@@ -413,7 +410,7 @@ func checkDivergence(a op.Args) error {
 	if a.Str("reduction") == "batchmean" {
 		return nil
 	}
-	return checkReduction(a)
+	return checkLossReduction(a)
 }
 
 func divergence(b op.Builder, a op.Args) op.Value {
@@ -491,7 +488,7 @@ func rejectNegative(v *tensor.Tensor) error {
 	return nil
 }
 
-func gaussian(b op.Builder, a op.Args) op.Value {
+func gaussianLoss(b op.Builder, a op.Args) op.Value {
 	shape, err := varianceOf(a)
 	if err != nil {
 		op.Fail(err)

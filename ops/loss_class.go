@@ -13,7 +13,7 @@ var classLosses = []*op.Def{
 		Sig:   "nll_loss(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean') -> Tensor",
 		Names: []string{"torch.nn.functional.nll_loss"},
 		Doc:   "Negative log-likelihood of the class target in dimension 1 (0 of 1): −weight[target]·input[target], 0 where target is ignore_index. The mean is weighted.",
-		Check: firstError(checkReduction, checkClasses),
+		Check: firstError(checkLossReduction, checkClasses),
 		Sample: func(s *op.Sampler) []any {
 			x, target, weight := sampleClasses(s)
 			return []any{x, target, weight, op.Kw("ignore_index", 0), op.Kw("reduction", lossReductions[s.Index(3)])}
@@ -38,7 +38,7 @@ var classLosses = []*op.Def{
 		Sig:   "cross_entropy(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean', float label_smoothing=0.0) -> Tensor",
 		Names: []string{"torch.nn.functional.cross_entropy"},
 		Doc:   "Cross entropy of softmax over the classes, dimension 1 (0 of 1), against the class target or, for a floating target of the input's shape, its probabilities; label_smoothing mixes those with the uniform distribution.",
-		Check: firstError(checkReduction, checkCrossEntropy),
+		Check: firstError(checkLossReduction, checkCrossEntropy),
 		Sample: func(s *op.Sampler) []any {
 			x, target, weight := sampleClasses(s)
 			smoothing := op.Kw("label_smoothing", []float64{0, 0.25}[s.Index(2)])
@@ -159,18 +159,19 @@ func (p *picked) mean(b op.Builder, loss op.Value) op.Value {
 func nllLoss(b op.Builder, a op.Args) op.Value {
 	x := a.Value("input")
 	if tensor.NumElements(x.Shape()) == 0 && tensor.NumElements(a.Value("target").Shape()) == 0 {
-		return reduceLoss(b, b.Op("sum", x, op.Kw("dim", classDim(x))), must(reductionOf(a)))
+		return reduceLoss(b, b.Op("sum", x, op.Kw("dim", classDim(x))), chosenReduction(a))
 	}
 	p := pickClasses(b, a)
 	loss := p.lossOf(b, x)
-	if how := must(reductionOf(a)); how != "mean" {
+	if how := chosenReduction(a); how != "mean" {
 		return reduceLoss(b, loss, how)
 	}
 	return p.mean(b, loss)
 }
 
-// must ends the rule on a Builder with the error, if any.
-func must(how string, err error) string {
+// chosenReduction is reductionOf where a rule runs.
+func chosenReduction(a op.Args) string {
+	how, err := reductionOf(a)
 	if err != nil {
 		op.Fail(err)
 	}
@@ -216,7 +217,7 @@ func smoothLoss(b op.Builder, a op.Args, logs op.Value) op.Value {
 	p := pickClasses(b, a)
 	loss := b.Neg(b.Op("sum", logs, op.Kw("dim", classDim(a.Value("input")))))
 	loss = b.Op("where", p.ignored, 0.0, loss)
-	if how := must(reductionOf(a)); how != "mean" {
+	if how := chosenReduction(a); how != "mean" {
 		return reduceLoss(b, loss, how)
 	}
 	return p.mean(b, loss)
@@ -234,7 +235,7 @@ func probabilityLoss(b op.Builder, a op.Args, logs op.Value) op.Value {
 	if a.Has("weight") {
 		terms = b.Mul(terms, classWeights(b, a))
 	}
-	switch must(reductionOf(a)) {
+	switch chosenReduction(a) {
 	case "mean":
 		return b.Neg(b.Div(b.Op("sum", terms), float64(tensor.NumElements(x.Shape()))/classes))
 	case "sum":

@@ -14,7 +14,7 @@ var marginLosses = []*op.Def{
 		Sig:   "hinge_embedding_loss(Tensor input, Tensor target, float margin=1.0, " + lossTail + ") -> Tensor",
 		Names: []string{"torch.nn.functional.hinge_embedding_loss"},
 		Doc:   "Distances of pairs that are alike, target 1, or not, −1: input where target is 1, max(0, margin − input) where it is −1, the sum of both elsewhere.",
-		Check: checkReduction,
+		Check: checkLossReduction,
 		Sample: func(s *op.Sampler) []any {
 			x := s.Distinct(s.Shape(0, 3)...)
 			return []any{x, sampleSigns(s, x.Shape()...), 0.375, op.Kw("reduction", lossReductions[s.Index(3)])}
@@ -30,7 +30,7 @@ var marginLosses = []*op.Def{
 		Sig:   "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, " + lossTail + ") -> Tensor",
 		Names: []string{"torch.nn.functional.margin_ranking_loss"},
 		Doc:   "Ranking of pairs, input1 first for target 1 and input2 for −1: max(0, −target·(input1 − input2) + margin).",
-		Check: firstError(checkReduction, sameDims("input1", "input2", "target")),
+		Check: firstError(checkLossReduction, sameDims("input1", "input2", "target")),
 		Sample: func(s *op.Sampler) []any {
 			x := s.Distinct(s.Shape(0, 3)...)
 			return []any{x, s.Tensor(-0.02, 0.02, x.Shape()...), sampleSigns(s, x.Shape()...), 0.375, op.Kw("reduction", lossReductions[s.Index(3)])}
@@ -44,7 +44,7 @@ var marginLosses = []*op.Def{
 		Sig:   "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, " + lossTail + ") -> Tensor",
 		Names: []string{"torch.nn.functional.cosine_embedding_loss"},
 		Doc:   "Cosine similarity cos of the rows of two matrices, or of two vectors: 1 − cos for target 1, max(0, cos − margin) for −1, else 0.",
-		Check: firstError(checkReduction, checkCosine),
+		Check: firstError(checkLossReduction, checkCosineLoss),
 		Sample: func(s *op.Sampler) []any {
 			shape := append(s.Shape(0, 1), int(s.Int(2, 6)))
 			args := []any{s.Tensor(0.1, 2, shape...), s.Tensor(0.1, 2, shape...), sampleSigns(s, shape[:len(shape)-1]...)}
@@ -56,7 +56,7 @@ var marginLosses = []*op.Def{
 		Sig:   "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, " + lossTail + ") -> Tensor",
 		Names: []string{"torch.nn.functional.triplet_margin_loss"},
 		Doc:   "max(0, d(anchor, positive) − d(anchor, negative) + margin), d the p-norm of the difference plus eps over the last dimension; swap takes d(positive, negative) where it is the smaller negative distance.",
-		Check: firstError(checkReduction, sameDims("anchor", "positive", "negative")),
+		Check: firstError(checkLossReduction, sameDims("anchor", "positive", "negative")),
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(1, 3)
 			p := []float64{1, 2, 3}[s.Index(3)]
@@ -99,7 +99,7 @@ var marginLosses = []*op.Def{
 		Sig:   "multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, " + lossTail + ") -> Tensor",
 		Names: []string{"torch.nn.functional.multi_margin_loss"},
 		Doc:   "Hinge of each class against the class target: Σ weight[target]·max(0, margin − input[target] + input[i])^p over the classes i ≠ target, divided by their number.",
-		Check: firstError(checkReduction, checkMultiMargin),
+		Check: firstError(checkLossReduction, checkMultiMargin),
 		Sample: func(s *op.Sampler) []any {
 			n, classes := int(s.Int(1, 4)), int(s.Int(2, 6))
 			target := tensor.New(tensor.I64, n)
@@ -138,7 +138,7 @@ var marginLosses = []*op.Def{
 		Sig:   "multilabel_margin_loss(Tensor input, Tensor target, " + lossTail + ") -> Tensor",
 		Names: []string{"torch.nn.functional.multilabel_margin_loss"},
 		Doc:   "Hinge of each class that is no label against each label: Σ max(0, 1 − input[label] + input[i]) over the number of classes. The labels of a row are target's entries before the first −1.",
-		Check: firstError(checkReduction, checkLabels),
+		Check: firstError(checkLossReduction, checkLabels),
 		Sample: func(s *op.Sampler) []any {
 			x := s.Distinct(int(s.Int(1, 4)), int(s.Int(2, 6)))
 			return []any{x, sampleLabels(s, x.Shape()), op.Kw("reduction", lossReductions[s.Index(3)])}
@@ -198,7 +198,7 @@ func sameDims(names ...string) func(op.Args) error {
 	}
 }
 
-func checkCosine(a op.Args) error {
+func checkCosineLoss(a op.Args) error {
 	n := len(a.Value("target").Shape())
 	if n > 1 {
 		return op.RuntimeError("argument 'target' must have 0 or 1 dimensions, but has %d", n)
