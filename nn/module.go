@@ -35,6 +35,8 @@ type Slot struct {
 	// Fill is the initial value of every element; nil for a random one, which
 	// has to be loaded.
 	Fill *float64
+	// Given is the initial value where an argument of the constructor is it.
+	Given op.Value
 }
 
 // Def is one kind of module.
@@ -122,7 +124,10 @@ func (d *Def) New(args []any, kwargs []op.Kwarg) (m *Module, err error) {
 		if err := s.check(); err != nil {
 			return nil, err
 		}
-		if s.Fill != nil {
+		switch {
+		case s.Given != nil:
+			m.values[s.Name] = s.Given
+		case s.Fill != nil:
 			m.values[s.Name] = s.constant()
 		}
 	}

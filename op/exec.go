@@ -1,6 +1,7 @@
 package op
 
 import (
+	"errors"
 	"fmt"
 
 	"plumb/tensor"
@@ -43,6 +44,10 @@ func (c *Call) Execute() (out []*tensor.Tensor, err error) {
 		run.Scratch = make([]byte, k.Scratch(c.Args))
 	}
 	if err := k.Run(run); err != nil {
+		var rejection *Error
+		if errors.As(err, &rejection) {
+			return nil, err
+		}
 		return nil, fmt.Errorf("kernel %s: %w", k.Name, err)
 	}
 	return run.Out, nil

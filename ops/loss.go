@@ -1,5 +1,529 @@
 package ops
 
-import "plumb/op"
+import (
+	"math"
+	"slices"
 
-var lossOps []*op.Def
+	"plumb/op"
+	"plumb/tensor"
+)
+
+var lossOps = slices.Concat(pointLosses, classLosses, marginLosses, ctcLosses)
+
+// lossTail are the parameters that most losses end with; size_average and
+// reduce are the older way to say reduction.
+const lossTail = "bool? size_average=None, bool? reduce=None, str reduction='mean'"
+
+// Losses of pairs of elements.
+var pointLosses = []*op.Def{
+	pointLoss("mse_loss", ", "+lossTail, "Mean squared error: (input − target)².",
+		func(b op.Builder, x, t op.Value, a op.Args) op.Value { return b.Op("square", b.Sub(x, t)) }),
+	composed(&op.Def{
+		Sig:    "l1_loss(Tensor input, Tensor target, " + lossTail + ") -> Tensor",
+		Names:  []string{"torch.nn.functional.l1_loss"},
+		Doc:    "Mean absolute error: |input − target|.",
+		Sample: sampleLoss(),
+		Tol:    lossTol,
+	}, reducing(func(b op.Builder, a op.Args) op.Value {
+		x, t := expandedPair(b, a)
+		return b.Op("abs", b.Sub(x, t))
+	})),
+	pointLoss("smooth_l1_loss", ", "+lossTail+", float beta=1.0", "Squared error below beta, absolute error above: d²/(2·beta) where d = |input − target| < beta, else d − beta/2.", smoothL1, "beta"),
+	composed(&op.Def{
+		Sig: "smooth_l1_loss.zero(Tensor input, Tensor target) -> Tensor",
+		Doc: "|input − target|, with −1 for the gradient of either where they are equal.",
+		Grad: func(g *op.Grad) {
+			x, t := g.Value("input"), g.Value("target")
+			g.To("input", func() op.Value { return g.Op("where", g.Op("gt", x, t), g.G(), g.Neg(g.G())) })
+			g.To("target", func() op.Value { return g.Op("where", g.Op("gt", t, x), g.G(), g.Neg(g.G())) })
+		},
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(0, 3)
+			return []any{s.Distinct(shape...), s.Tensor(-0.02, 0.02, shape...)}
+		},
+		Tol: lossTol,
+	}, func(b op.Builder, a op.Args) op.Value { return b.Op("abs", b.Sub(a.Value("input"), a.Value("target"))) }),
+	pointLoss("huber_loss", ", str reduction='mean', float delta=1.0", "Huber's loss: d²/2 where d = |input − target| ≤ delta, else delta·(d − delta/2).", huber, "delta"),
+	composed(&op.Def{
+		Sig:    "binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, " + lossTail + ") -> Tensor",
+		Names:  []string{"torch.nn.functional.binary_cross_entropy"},
+		Doc:    "Cross entropy of probabilities of two classes: −weight·(target·log(input) + (1 − target)·log(1 − input)), logarithms at least −100.",
+		Check:  firstError(checkLossReduction, sameSizes, sameFloats("target", "weight")),
+		Sample: sampleBinary(0.1, 0.9, "weight"),
+		Tol:    lossTol,
+	}, reducing(func(b op.Builder, a op.Args) op.Value {
+		loss := b.Op("binary_cross_entropy.elements", a.Value("input"), a.Value("target"))
+		if w := a.Value("weight"); w != nil {
+			return b.Mul(loss, w)
+		}
+		return loss
+	})),
+	composed(&op.Def{
+		Sig:   "binary_cross_entropy.elements(Tensor input, Tensor target) -> Tensor",
+		Doc:   "The elements of binary_cross_entropy. In the gradient, input·(1 − input) is at least 1e-12.",
+		Check: rejectOutside01,
+		Grad: func(g *op.Grad) {
+			x, t := g.Value("input"), g.Value("target")
+			g.To("input", func() op.Value {
+				slope := g.Op("clamp_min", g.Mul(g.Sub(1, x), x), 1e-12)
+				return g.Div(g.Mul(g.G(), g.Sub(x, t)), slope)
+			})
+			g.To("target", func() op.Value {
+				return g.Mul(g.G(), g.Sub(cappedLog(g.Builder, "log1p", g.Neg(x)), cappedLog(g.Builder, "log", x)))
+			})
+		},
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(0, 3)
+			return []any{s.Tensor(0.1, 0.9, shape...), s.Tensor(0, 1, shape...)}
+		},
+		Tol: lossTol,
+	}, func(b op.Builder, a op.Args) op.Value {
+		x, t := a.Value("input"), a.Value("target")
+		return b.Sub(b.Mul(b.Sub(t, 1), cappedLog(b, "log1p", b.Neg(x))), b.Mul(t, cappedLog(b, "log", x)))
+	}),
+	composed(&op.Def{
+		Sig:    "binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, " + lossTail + ", Tensor? pos_weight=None) -> Tensor",
+		Names:  []string{"torch.nn.functional.binary_cross_entropy_with_logits"},
+		Doc:    "Cross entropy of two classes from logits: −weight·(pos_weight·target·log σ(input) + (1 − target)·log(1 − σ(input))).",
+		Check:  firstError(checkLossReduction, sameSizes, logitsCheck),
+		Sample: sampleBinary(-3, 3, "weight", "pos_weight"),
+		Tol:    lossTol,
+	}, reducing(func(b op.Builder, a op.Args) op.Value {
+		loss := b.Op("binary_cross_entropy_with_logits.elements", a.Value("input"), a.Value("target"), a.Any("pos_weight"))
+		if w := a.Value("weight"); w != nil {
+			return b.Mul(loss, w)
+		}
+		return loss
+	})),
+	composed(&op.Def{
+		Sig: "binary_cross_entropy_with_logits.elements(Tensor input, Tensor target, Tensor? pos_weight=None) -> Tensor",
+		Doc: "The elements of binary_cross_entropy_with_logits: (1 − target)·input + (1 + (pos_weight − 1)·target)·log(1 + e^−input).",
+		Grad: func(g *op.Grad) {
+			x, t, p := g.Value("input"), g.Value("target"), g.Value("pos_weight")
+			g.To("input", func() op.Value {
+				if p == nil {
+					return g.Mul(g.G(), g.Sub(g.Op("sigmoid", x), t))
+				}
+				pt := g.Mul(p, t)
+				return g.Mul(g.G(), g.Sub(g.Mul(g.Sub(g.Add(pt, 1), t), g.Op("sigmoid", x)), pt))
+			})
+			g.To("target", func() op.Value {
+				if p == nil {
+					return g.Neg(g.Mul(g.G(), x))
+				}
+				return g.Mul(g.G(), g.Sub(g.Op("logsigmoid", g.Neg(x)), g.Mul(p, g.Op("logsigmoid", x))))
+			})
+			g.To("pos_weight", func() op.Value { return g.Neg(g.Mul(g.G(), g.Mul(t, g.Op("logsigmoid", x)))) })
+		},
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(1, 3)
+			args := []any{s.Tensor(-3, 3, shape...), s.Tensor(0, 1, shape...)}
+			if s.Bool() {
+				args = append(args, s.Tensor(0.5, 2, shape[len(shape)-1]))
+			}
+			return args
+		},
+		Tol: lossTol,
+	}, func(b op.Builder, a op.Args) op.Value {
+		x, t := a.Value("input"), a.Value("target")
+		linear, entropy := b.Mul(b.Sub(1, t), x), b.Op("logsigmoid", x)
+		if p := a.Value("pos_weight"); p != nil {
+			entropy = b.Mul(b.Add(b.Mul(b.Sub(p, 1), t), 1), entropy)
+		}
+		if a.Has("pos_weight") {
+			return b.Sub(linear, entropy)
+		}
+		return b.Cast(b.Sub(linear, entropy), t.DType())
+	}),
+	composed(&op.Def{
+		Sig:   "kl_div(Tensor input, Tensor target, " + lossTail + ", bool log_target=False) -> Tensor",
+		Names: []string{"torch.nn.functional.kl_div"},
+		Doc:   "Kullback-Leibler divergence of log-probabilities: target·(log(target) − input), 0 where target is 0; exp(target)·(target − input) with log_target. The reduction 'batchmean' divides the sum by the size of dimension 0.",
+		Check: firstError(checkDivergence, rejectTypes("input", slices.Concat(integralSet, complexTypes)...), rejectTypes("target", slices.Concat(integralSet, complexTypes)...)),
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(1, 3)
+			return []any{s.Tensor(-3, 0, shape...), s.Tensor(0.1, 1, shape...), op.Kw("log_target", s.Bool()), op.Kw("reduction", []string{"none", "mean", "sum", "batchmean"}[s.Index(4)])}
+		},
+		Tol: lossTol,
+	}, divergence),
+	composed(&op.Def{
+		Sig:    "soft_margin_loss(Tensor input, Tensor target, " + lossTail + ") -> Tensor",
+		Names:  []string{"torch.nn.functional.soft_margin_loss"},
+		Doc:    "Logistic loss of two classes: log(1 + exp(−target·input)).",
+		Check:  firstError(checkLossReduction, lossTypes, fitsInput),
+		Sample: sampleLoss(),
+		Tol:    lossTol,
+	}, reducing(func(b op.Builder, a op.Args) op.Value {
+		x, t := a.Value("input"), a.Value("target")
+		return b.Cast(b.Neg(b.Op("logsigmoid", b.Mul(b.Cast(t, x.DType()), x))), x.DType())
+	})),
+	composed(&op.Def{
+		Sig:   "poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, bool? size_average=None, float eps=1e-08, bool? reduce=None, str reduction='mean') -> Tensor",
+		Names: []string{"torch.nn.functional.poisson_nll_loss"},
+		Doc:   "Negative log-likelihood of a Poisson distribution: exp(input) − target·input, or input − target·log(input + eps) without log_input; full adds Stirling's approximation target·log(target) − target + log(2π·target)/2 where target > 1.",
+		Check: strictReduction,
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(0, 3)
+			return []any{s.Tensor(0.5, 2, shape...), s.Tensor(1.5, 4, shape...), s.Bool(), s.Bool(), op.Kw("reduction", lossReductions[s.Index(3)])}
+		},
+		Tol: lossTol,
+	}, reducing(poisson)),
+	composed(&op.Def{
+		Sig:   "gaussian_nll_loss(Tensor input, Tensor target, Tensor var, bool full=False, float eps=1e-06, str reduction='mean') -> Tensor",
+		Names: []string{"torch.nn.functional.gaussian_nll_loss"},
+		Doc:   "Negative log-likelihood of normal distributions: (log(var) + (input − target)²/var)/2 with var at least eps, which the gradient does not see; full adds log(2π)/2.",
+		Check: firstError(checkVariance, strictReduction),
+		Kernels: []op.Kernel{{Name: "composition", Run: func(c *op.Run) error {
+			if err := rejectNegative(c.Tensor("var")); err != nil {
+				return err
+			}
+			return reducing(gaussianLoss).wide().run(c)
+		}}},
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(1, 3)
+			v := slices.Clone(shape)
+			if s.Bool() {
+				v = v[:len(v)-1]
+			}
+			return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape...), s.Tensor(0.5, 2, v...), s.Bool(), 1e-6, lossReductions[s.Index(3)]}
+		},
+		Tol: lossTol,
+	}, reducing(gaussianLoss)),
+	composed(&op.Def{
+		Sig:    "gaussian_nll_loss.floor(Tensor var, float eps) -> Tensor",
+		Doc:    "max(var, eps) with the gradient of var.",
+		Grad:   func(g *op.Grad) { g.To("var", g.G) },
+		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(0.5, 2, s.Shape(0, 3)...), 0.25} },
+		Tol:    exactTol("the input or a bound"),
+	}, func(b op.Builder, a op.Args) op.Value { return b.Op("clamp_min", a.Value("var"), a.Float("eps")) }),
+}
+
+var lossReductions = []string{"none", "mean", "sum"}
+
+var lossTol = accumulating(func(a op.Args) int {
+	n := 4
+	for _, v := range a.AllValues() {
+		n = max(n, tensor.NumElements(v.Shape()))
+	}
+	return n
+}, "a mean or sum of elements, each a few roundings")
+
+// pointLoss is a loss of two tensors of floating dtype that are broadcast to each other.
+func pointLoss(name, tail, doc string, f func(b op.Builder, x, t op.Value, a op.Args) op.Value, attributes ...string) *op.Def {
+	return composed(&op.Def{
+		Sig:    name + "(Tensor input, Tensor target" + tail + ") -> Tensor",
+		Names:  []string{"torch.nn.functional." + name},
+		Doc:    doc,
+		Check:  firstError(checkLossReduction, lossTypes, checkThreshold(name, attributes), keepsType(name)),
+		Sample: sampleLoss(attributes...),
+		Tol:    lossTol,
+	}, reducing(func(b op.Builder, a op.Args) op.Value {
+		x, t := expandedPair(b, a)
+		d := a.Promoted("input", "target")
+		return f(b, b.Cast(x, d), b.Cast(t, d), a)
+	}))
+}
+
+// reducing is the rule f followed by the reduction that the arguments ask for.
+func reducing(f rule) rule {
+	return func(b op.Builder, a op.Args) op.Value {
+		how := chosenReduction(a)
+		return reduceLoss(b, f(b, a), how)
+	}
+}
+
+func reduceLoss(b op.Builder, loss op.Value, how string) op.Value {
+	switch how {
+	case "mean":
+		return b.Op("mean", loss)
+	case "sum":
+		return b.Op("sum", loss)
+	}
+	return loss
+}
+
+// reductionOf returns "none", "mean" or "sum". The older arguments
+// size_average and reduce go before reduction.
+func reductionOf(a op.Args) (string, error) {
+	if how := legacyReduction(a); how != "" {
+		return how, nil
+	}
+	switch r := a.Str("reduction"); r {
+	case "none", "mean", "sum":
+		return r, nil
+	case "elementwise_mean":
+		return "mean", nil
+	default:
+		return "", op.ValueError("%s is not a valid value for argument 'reduction'", r)
+	}
+}
+
+func legacyReduction(a op.Args) string {
+	if a.Sig.Index("size_average") < 0 || !a.Has("size_average") && !a.Has("reduce") {
+		return ""
+	}
+	switch {
+	case a.Has("reduce") && !a.Bool("reduce"):
+		return "none"
+	case a.Has("size_average") && !a.Bool("size_average"):
+		return "sum"
+	}
+	return "mean"
+}
+
+func checkLossReduction(a op.Args) error {
+	_, err := reductionOf(a)
+	return err
+}
+
+// strictReduction is checkLossReduction for losses that do not know the old name of "mean".
+func strictReduction(a op.Args) error {
+	if legacyReduction(a) == "" && !slices.Contains(lossReductions, a.Str("reduction")) {
+		return op.ValueError("%s is not valid for argument 'reduction'", a.Str("reduction"))
+	}
+	return nil
+}
+
+// lossTypes wants a real floating dtype.
+func lossTypes(a op.Args) error {
+	if d := a.Promoted("input", "target"); !d.IsDifferentiable() || d.IsComplex() {
+		return op.RuntimeError("not implemented for arguments 'input' and 'target' of result type %s", d)
+	}
+	return nil
+}
+
+func expandedPair(b op.Builder, a op.Args) (x, t op.Value) {
+	x, t = a.Value("input"), a.Value("target")
+	shape, err := broadcastShape(x, t)
+	if err != nil {
+		op.Fail(err)
+	}
+	return b.Expand(x, shape), b.Expand(t, shape)
+}
+
+func checkThreshold(name string, attributes []string) func(op.Args) error {
+	return func(a op.Args) error {
+		for _, n := range attributes {
+			switch v := a.Float(n); {
+			case v < 0:
+				return op.RuntimeError("%s does not support negative values for %s", name, n)
+			case v == 0 && n == "delta":
+				return op.RuntimeError("%s does not support non-positive values for %s", name, n)
+			}
+		}
+		return nil
+	}
+}
+
+// keepsType rejects what huber_loss, whose result has the input's dtype, cannot convert to it.
+func keepsType(name string) func(op.Args) error {
+	return func(a op.Args) error {
+		if d := a.Value("input").DType(); name == "huber_loss" && !d.IsDifferentiable() {
+			return op.RuntimeError("the result type %s cannot be cast to the dtype %s of argument 'input'", a.Promoted("input", "target"), d)
+		}
+		return nil
+	}
+}
+
+func smoothL1(b op.Builder, x, t op.Value, a op.Args) op.Value {
+	beta := a.Float("beta")
+	if beta == 0 {
+		return b.Op("smooth_l1_loss.zero", x, t)
+	}
+	d := b.Op("abs", b.Sub(x, t))
+	return b.Op("where", b.Op("lt", d, beta), b.Div(b.Mul(b.Mul(d, d), 0.5), beta), b.Sub(d, 0.5*beta))
+}
+
+func huber(b op.Builder, x, t op.Value, a op.Args) op.Value {
+	delta := a.Float("delta")
+	d := b.Op("abs", b.Sub(x, t))
+	loss := b.Op("where", b.Op("le", d, delta), b.Mul(b.Mul(d, d), 0.5), b.Mul(b.Sub(d, 0.5*delta), delta))
+	return b.Cast(loss, a.Value("input").DType())
+}
+
+// cappedLog is a logarithm of at least −100.
+func cappedLog(b op.Builder, id string, x op.Value) op.Value {
+	return b.Op("clamp_min", b.Op(id, x), -100.0)
+}
+
+func sameSizes(a op.Args) error {
+	if x, t := a.Value("input").Shape(), a.Value("target").Shape(); !slices.Equal(x, t) {
+		return op.ValueError("the size %s of target must be the size %s of input", tensor.ShapeString(t), tensor.ShapeString(x))
+	}
+	return nil
+}
+
+// sameFloats wants the named tensors in the floating dtype of input.
+func sameFloats(names ...string) func(op.Args) error {
+	return func(a op.Args) error {
+		d := a.Value("input").DType()
+		if !d.IsDifferentiable() || d.IsComplex() {
+			return op.RuntimeError("not implemented for argument 'input' of dtype %s", d)
+		}
+		for _, n := range names {
+			if v := a.Value(n); v != nil && v.DType() != d {
+				return op.RuntimeError("expected argument '%s' of dtype %s, but found %s", n, d, v.DType())
+			}
+		}
+		return nil
+	}
+}
+
+func logitsCheck(a op.Args) error {
+	for _, n := range []string{"input", "target"} {
+		if d := a.Value(n).DType(); !d.IsDifferentiable() || d.IsComplex() {
+			return op.RuntimeError("argument '%s' must be of a real floating dtype, but is %s", n, d)
+		}
+	}
+	return nil
+}
+
+// fitsInput rejects a target that would make the result larger than the input.
+func fitsInput(a op.Args) error {
+	x, t := a.Value("input"), a.Value("target")
+	shape, err := broadcastShape(x, t)
+	switch {
+	case err != nil:
+		return err
+	case !slices.Equal(shape, x.Shape()):
+		return op.RuntimeError("the shape %s of input does not match the broadcast shape %s with target", tensor.ShapeString(x.Shape()), tensor.ShapeString(shape))
+	case !x.DType().IsDifferentiable():
+		return op.RuntimeError("argument 'input' must be of a floating dtype, but is %s", x.DType())
+	}
+	return nil
+}
+
+func rejectOutside01(a op.Args) error {
+	x, ok := a.Value("input").(*tensor.Tensor)
+	if !ok {
+		return nil
+	}
+	for i := range x.Len() {
+		if v := x.Float(i); !(v >= 0 && v <= 1) {
+			return op.RuntimeError("all elements of argument 'input' should be between 0 and 1, but one is %v", v)
+		}
+	}
+	return nil
+}
+
+func checkDivergence(a op.Args) error {
+	if a.Str("reduction") == "batchmean" {
+		return nil
+	}
+	return checkLossReduction(a)
+}
+
+func divergence(b op.Builder, a op.Args) op.Value {
+	x, t := a.Value("input"), a.Value("target")
+	var loss op.Value
+	if a.Bool("log_target") {
+		loss = b.Mul(b.Op("exp", t), b.Sub(t, x))
+	} else {
+		entropy := b.Op("where", b.Op("eq", t, 0), 0.0, b.Mul(t, b.Op("log", t)))
+		loss = b.Sub(entropy, b.Mul(t, x))
+	}
+	batch := a.Str("reduction") == "batchmean"
+	if how := legacyReduction(a); how != "" || !batch {
+		if how == "" {
+			how, _ = reductionOf(a)
+		}
+		loss = reduceLoss(b, loss, how)
+	} else {
+		loss = b.Op("sum", loss)
+	}
+	if batch && len(x.Shape()) > 0 {
+		return b.Div(loss, x.Shape()[0])
+	}
+	return loss
+}
+
+func poisson(b op.Builder, a op.Args) op.Value {
+	x, t := a.Value("input"), a.Value("target")
+	var loss op.Value
+	if a.Bool("log_input") {
+		loss = b.Sub(b.Op("exp", x), b.Mul(t, x))
+	} else {
+		loss = b.Sub(x, b.Mul(t, b.Op("log", b.Add(x, a.Float("eps")))))
+	}
+	if !a.Bool("full") {
+		return loss
+	}
+	half := b.Mul(b.Op("log", b.Mul(t, 2*math.Pi)), 0.5)
+	stirling := b.Add(b.Sub(b.Mul(t, b.Op("log", t)), t), half)
+	return b.Add(loss, b.Op("where", b.Op("le", t, 1), 0.0, stirling))
+}
+
+// varianceOf returns the shape of var beside input: var may lack the last
+// dimension, or have it with size 1.
+func varianceOf(a op.Args) ([]int, error) {
+	x, v := a.Value("input").Shape(), a.Value("var").Shape()
+	last := len(x) - 1
+	switch {
+	case slices.Equal(x, v):
+		return v, nil
+	case last >= 0 && slices.Equal(x[:last], v):
+		return append(slices.Clone(v), 1), nil
+	case last >= 0 && len(v) == len(x) && slices.Equal(x[:last], v[:last]) && v[last] == 1:
+		return v, nil
+	}
+	return nil, op.ValueError("argument 'var' is of incorrect size %s beside input of size %s", tensor.ShapeString(v), tensor.ShapeString(x))
+}
+
+func checkVariance(a op.Args) error {
+	if _, err := varianceOf(a); err != nil {
+		return err
+	}
+	if d := a.Value("var").DType(); !d.IsDifferentiable() || d.IsComplex() {
+		return op.RuntimeError("argument 'var' must be of a real floating dtype, but is %s", d)
+	}
+	return nil
+}
+
+func rejectNegative(v *tensor.Tensor) error {
+	for i := range v.Len() {
+		if v.Float(i) < 0 {
+			return op.ValueError("argument 'var' has the negative entry %v", v.Float(i))
+		}
+	}
+	return nil
+}
+
+func gaussianLoss(b op.Builder, a op.Args) op.Value {
+	shape, err := varianceOf(a)
+	if err != nil {
+		op.Fail(err)
+	}
+	x, t, v, eps := a.Value("input"), a.Value("target"), b.Reshape(a.Value("var"), shape), a.Float("eps")
+	v = b.Op("gaussian_nll_loss.floor", v, eps)
+	loss := b.Mul(b.Add(b.Op("log", v), b.Div(b.Op("square", b.Sub(x, t)), v)), 0.5)
+	if a.Bool("full") {
+		loss = b.Add(loss, 0.5*math.Log(2*math.Pi))
+	}
+	return loss
+}
+
+// sampleLoss draws a pair whose elements are apart, and a reduction.
+func sampleLoss(attributes ...string) func(s *op.Sampler) []any {
+	return func(s *op.Sampler) []any {
+		shape := s.Shape(0, 3)
+		t := shape[s.Index(len(shape)+1):]
+		args := []any{s.Distinct(shape...), s.Tensor(-0.02, 0.02, t...), op.Kw("reduction", lossReductions[s.Index(3)])}
+		for _, n := range attributes {
+			args = append(args, op.Kw(n, 0.375))
+		}
+		return args
+	}
+}
+
+func sampleBinary(lo, hi float64, weights ...string) func(s *op.Sampler) []any {
+	return func(s *op.Sampler) []any {
+		shape := s.Shape(1, 3)
+		args := []any{s.Tensor(lo, hi, shape...), s.Tensor(0, 1, shape...), op.Kw("reduction", lossReductions[s.Index(3)])}
+		for _, n := range weights {
+			if s.Bool() {
+				args = append(args, op.Kw(n, s.Tensor(0.5, 2, shape[len(shape)-1])))
+			}
+		}
+		return args
+	}
+}

@@ -69,8 +69,8 @@ func (r *run) loadState(name string, m *nn.Module) error {
 		switch {
 		case t != nil:
 			t = t.Clone()
-		case s.Fill != nil:
-			t = m.Value(s.Name).(*tensor.Tensor)
+		case s.Fill != nil || s.Given != nil:
+			t = gradOf(m.Value(s.Name))
 		default:
 			t = r.initial(name, s)
 		}

@@ -1,0 +1,214 @@
+package ops
+
+import (
+	"math"
+
+	"plumb/kernel"
+	"plumb/op"
+	"plumb/tensor"
+)
+
+// Connectionist temporal classification.
+var ctcLosses = []*op.Def{
+	composed(&op.Def{
+		Sig:    "ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, str reduction='mean', bool zero_infinity=False) -> Tensor",
+		More:   []string{"ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, str reduction='mean', bool zero_infinity=False) -> Tensor"},
+		Names:  []string{"torch.nn.functional.ctc_loss"},
+		Doc:    "Connectionist temporal classification: −log of the probability of all paths through log_probs [time, batch, classes] that give the targets, blanks and repetitions removed. The mean divides each loss by its number of targets; zero_infinity replaces infinite losses, and their gradients, by 0.",
+		Check:  firstError(checkLossReduction, checkCTC),
+		Sample: sampleCTC,
+		Tol:    lossTol,
+	}, func(b op.Builder, a op.Args) op.Value {
+		how := chosenReduction(a)
+		x := a.Value("log_probs")
+		alone := len(x.Shape()) == 2
+		if alone {
+			x = b.Op("unsqueeze", x, 1)
+		}
+		loss := b.Op("ctc_loss.samples", x, a.Value("targets"), a.Any("input_lengths"), a.Any("target_lengths"), a.Int("blank"), how == "mean", a.Bool("zero_infinity"))
+		if alone && how == "none" {
+			return b.Op("squeeze", loss, 0)
+		}
+		return reduceLoss(b, loss, how)
+	}),
+	{
+		Sig:  "ctc_loss.samples(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank, bool average, bool zero_infinity) -> Tensor",
+		More: []string{"ctc_loss.samples(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank, bool average, bool zero_infinity) -> Tensor"},
+		Doc:  "The losses of ctc_loss; average divides them by their numbers of targets. As PyTorch's, the gradient takes log_probs as normalised.",
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			x := a.Value("log_probs")
+			return one(x.DType(), x.Shape()[1:2], nil), nil
+		},
+		Kernels: []op.Kernel{
+			{Name: "float32", When: op.DTypeIn("log_probs", tensor.F32), Run: ctcRun[float32]},
+			{Name: "float64", When: op.DTypeIn("log_probs", tensor.F64), Run: ctcRun[float64]},
+		},
+		Grad: func(g *op.Grad) {
+			g.To("log_probs", func() op.Value {
+				return g.Op("ctc_loss.backward", g.G(), g.Value("log_probs"), g.Value("targets"), g.Any("input_lengths"), g.Any("target_lengths"), g.Int("blank"), g.Bool("average"), g.Bool("zero_infinity"))
+			})
+		},
+		Sample: func(s *op.Sampler) []any { return append(sampleCTC(s)[:4], 0, s.Bool(), s.Bool()) },
+		Tol:    lossTol,
+	},
+	{
+		Sig:    "ctc_loss.backward(Tensor grad, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank, bool average, bool zero_infinity) -> Tensor",
+		More:   []string{"ctc_loss.backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank, bool average, bool zero_infinity) -> Tensor"},
+		Doc:    "Gradient of ctc_loss.samples with respect to log_probs.",
+		Traits: op.NoGrad,
+		Infer:  inferLike("log_probs"),
+		Kernels: []op.Kernel{
+			{Name: "float32", When: op.DTypeIn("log_probs", tensor.F32), Run: ctcBackwardRun[float32]},
+			{Name: "float64", When: op.DTypeIn("log_probs", tensor.F64), Run: ctcBackwardRun[float64]},
+		},
+		Sample: func(s *op.Sampler) []any {
+			args := append(sampleCTC(s)[:4], 0, s.Bool(), s.Bool())
+			x := args[0].(*tensor.Tensor)
+			return append([]any{s.Tensor(-1, 1, x.Shape()[1]).Convert(x.DType())}, args...)
+		},
+		Tol: lossTol,
+	},
+}
+
+// lengthCount returns how many lengths an argument has, a tensor or a list.
+func lengthCount(a op.Args, name string) int {
+	if v := a.Value(name); v != nil {
+		return tensor.NumElements(v.Shape())
+	}
+	return len(a.Ints(name))
+}
+
+// lengthsOf returns the lengths of an argument in a kernel.
+func lengthsOf(a op.Args, name string) []int {
+	t := a.Tensor(name)
+	if t == nil {
+		return a.Ints(name)
+	}
+	out := make([]int, t.Len())
+	for i := range out {
+		out[i] = int(t.Int(i))
+	}
+	return out
+}
+
+func checkCTC(a op.Args) error {
+	x, t := a.Value("log_probs"), a.Value("targets")
+	s := x.Shape()
+	switch {
+	case len(s) != 2 && len(s) != 3:
+		return op.RuntimeError("argument 'log_probs' must have 2 or 3 dimensions, but has %d", len(s))
+	case x.DType() != tensor.F32 && x.DType() != tensor.F64:
+		return op.RuntimeError("not implemented for argument 'log_probs' of dtype %s", x.DType())
+	case t.DType() != tensor.I32 && t.DType() != tensor.I64:
+		return op.RuntimeError("argument 'targets' must be int32 or int64, but is %s", t.DType())
+	case len(t.Shape()) > 2:
+		return op.RuntimeError("argument 'targets' must have 1 or 2 dimensions, but has %d", len(t.Shape()))
+	case a.Int("blank") < 0 || a.Int("blank") >= s[len(s)-1]:
+		return op.RuntimeError("argument 'blank' must be one of %d classes, but is %d", s[len(s)-1], a.Int("blank"))
+	}
+	batch := 1
+	if len(s) == 3 {
+		batch = s[1]
+	}
+	for _, name := range []string{"input_lengths", "target_lengths"} {
+		if v := a.Value(name); v != nil && v.DType() != tensor.U8 && v.DType() != tensor.I32 && v.DType() != tensor.I64 {
+			return op.RuntimeError("argument '%s' must be integral, but is %s", name, v.DType())
+		}
+		if n := lengthCount(a, name); n != batch {
+			return op.RuntimeError("argument '%s' must have a length for each of %d samples, but has %d", name, batch, n)
+		}
+	}
+	return nil
+}
+
+// ctcSamples prepares every sample of the call.
+func ctcSamples[T float32 | float64](c *op.Run) ([]kernel.CTC[T], error) {
+	x, t := c.Tensor("log_probs"), c.Tensor("targets")
+	s, data := x.Shape(), contiguousData[T](x)
+	times, counts := lengthsOf(c.Args, "input_lengths"), lengthsOf(c.Args, "target_lengths")
+	out := make([]kernel.CTC[T], s[1])
+	offset := 0
+	for n := range out {
+		if t.Dim() == 2 {
+			offset = n * t.Shape()[1]
+		}
+		switch {
+		case times[n] < 0 || times[n] > s[0]:
+			return nil, op.RuntimeError("argument 'input_lengths' must be at most %d, but has %d", s[0], times[n])
+		case counts[n] < 0 || t.Dim() == 2 && counts[n] > t.Shape()[1] || offset+counts[n] > t.Len():
+			return nil, op.RuntimeError("argument 'target_lengths' has %d, which argument 'targets' of size %s lacks", counts[n], tensor.ShapeString(t.Shape()))
+		}
+		labels := make([]int, counts[n])
+		for i := range labels {
+			labels[i] = int(t.Int(offset + i))
+			if labels[i] < 0 || labels[i] >= s[2] {
+				return nil, op.RuntimeError("argument 'targets' has %d, which is none of %d classes", labels[i], s[2])
+			}
+		}
+		offset += counts[n]
+		out[n] = kernel.CTC[T]{LogProbs: data, Batch: s[1], Sample: n, Classes: s[2], Time: times[n], Blank: c.Int("blank"), Labels: labels}
+	}
+	if t.Dim() < 2 && offset != t.Len() {
+		return nil, op.RuntimeError("argument 'targets' must have the %d elements of target_lengths, but has %d", offset, t.Len())
+	}
+	return out, nil
+}
+
+// ctcShare is the factor of a sample's loss in the result.
+func ctcShare(a op.Args, labels []int) float64 {
+	if a.Bool("average") {
+		return 1 / float64(max(len(labels), 1))
+	}
+	return 1
+}
+
+func ctcRun[T float32 | float64](c *op.Run) error {
+	samples, err := ctcSamples[T](c)
+	if err != nil {
+		return err
+	}
+	out := tensor.Data[T](c.Out[0])
+	kernel.Parallel(len(samples), 1, func(lo, hi int) {
+		for n := lo; n < hi; n++ {
+			loss, _ := samples[n].Loss()
+			if c.Bool("zero_infinity") && math.IsInf(loss, 1) {
+				loss = 0
+			}
+			out[n] = T(loss * ctcShare(c.Args, samples[n].Labels))
+		}
+	})
+	return nil
+}
+
+func ctcBackwardRun[T float32 | float64](c *op.Run) error {
+	samples, err := ctcSamples[T](c)
+	if err != nil {
+		return err
+	}
+	clear(c.Out[0].Storage())
+	grad, out := c.Tensor("grad"), tensor.Data[T](c.Out[0])
+	kernel.Parallel(len(samples), 1, func(lo, hi int) {
+		for n := lo; n < hi; n++ {
+			if loss, _ := samples[n].Loss(); c.Bool("zero_infinity") && math.IsInf(loss, 1) {
+				continue
+			}
+			samples[n].Grad(grad.Float(n)*ctcShare(c.Args, samples[n].Labels), out)
+		}
+	})
+	return nil
+}
+
+// sampleCTC draws log_probs in float32: their gradient, which takes them as
+// normalised, is no difference quotient.
+func sampleCTC(s *op.Sampler) []any {
+	time, batch, classes := int(s.Int(4, 7)), int(s.Int(1, 4)), int(s.Int(2, 5))
+	x := s.Tensor(-3, -0.5, time, batch, classes).Convert(tensor.F32)
+	targets, times, counts := tensor.New(tensor.I64, batch, 2), tensor.New(tensor.I64, batch), tensor.New(tensor.I64, batch)
+	for n := range batch {
+		targets.SetInt(2*n, int64(1+s.Index(classes-1)))
+		targets.SetInt(2*n+1, int64(1+s.Index(classes-1)))
+		times.SetInt(n, int64(time-s.Index(2)))
+		counts.SetInt(n, s.Int(0, 3))
+	}
+	return []any{x, targets, times, counts, op.Kw("reduction", lossReductions[s.Index(3)]), op.Kw("zero_infinity", s.Bool())}
+}
