@@ -1,0 +1,200 @@
+"""Extremes, products, counts, moments, norms, distances and order statistics.
+
+A dimension is drawn below the number of dimensions, so that no case is out of
+range. Where PyTorch leaves open which of several equal elements an index
+names, the values alone are compared.
+"""
+import torch
+from plumb import *
+
+
+def tensor_of(low=-2, high=2):
+    return random_tensor(ndim=random(0, 5), dim0=random(1, 6), low=low, high=high)
+
+
+def integers():
+    return random_tensor(ndim=random(0, 4), dim0=random(1, 6), low=-4, high=4, dtype=int)
+
+
+@autotest()
+def test_amax():
+    return torch.amax(tensor_of()), tensor_of().amax()
+
+
+@autotest()
+def test_amax_dim():
+    ndim = random(1, 5)
+    x = random_tensor(ndim=ndim, dim0=random(1, 6))
+    return torch.amax(x, dim=random(-ndim, ndim).to(int), keepdim=random_bool() | nothing())
+
+
+@autotest()
+def test_amax_dims():
+    x = random_tensor(ndim=4, dim0=random(1, 6))
+    return x.amax(oneof((0, 1), (1, 3), (-1, 0), (0, 1, 2, 3)), random_bool())
+
+
+@autotest()
+def test_amin():
+    return torch.amin(tensor_of()), tensor_of().amin()
+
+
+@autotest()
+def test_amin_dims():
+    x = random_tensor(ndim=4, dim0=random(1, 6))
+    return torch.amin(x, dim=oneof((0, 1), (1, 3), (-1, 0), 2), keepdim=random_bool() | nothing())
+
+
+@autotest(auto_backward=False)
+def test_extreme_int():
+    x = integers()
+    return x.amax(), torch.amin(x), x.min(), torch.aminmax(x)
+
+
+@autotest()
+def test_min():
+    return torch.min(tensor_of())
+
+
+@autotest(auto_backward="auto")
+def test_min_dim():
+    ndim = random(1, 5)
+    x = random_tensor(ndim=ndim, dim0=random(1, 6))
+    return torch.min(x, dim=random(-ndim, ndim), keepdim=random_bool() | nothing())
+
+
+@autotest()
+def test_min_dim_values():
+    return random_tensor(ndim=3, dim0=random(1, 6)).min(oneof(0, 1, 2, -1)).values
+
+
+@autotest(auto_backward=False)
+def test_argmax():
+    ndim = random(1, 5)
+    x = random_tensor(ndim=ndim, dim0=random(1, 6), requires_grad=False)
+    return x.argmax(), torch.argmax(x, dim=random(-ndim, ndim), keepdim=random_bool() | nothing())
+
+
+@autotest(auto_backward=False)
+def test_argmin():
+    ndim = random(1, 5)
+    x = random_tensor(ndim=ndim, dim0=random(1, 6), requires_grad=False)
+    return torch.argmin(x), x.argmin(dim=random(-ndim, ndim), keepdim=random_bool() | nothing())
+
+
+@autotest(auto_backward=False)
+def test_arg_int():
+    x = random_tensor(ndim=3, dim0=random(1, 6), low=-9, high=9, dtype=int)
+    return x.argmax(1), x.argmin(-1, True), torch.argmax(x.transpose(0, 2))
+
+
+@autotest(auto_backward=False)
+def test_aminmax():
+    ndim = random(1, 5)
+    x = random_tensor(ndim=ndim, dim0=random(1, 6), dtype=torch.float32 | constant(torch.float64), requires_grad=False)
+    return torch.aminmax(x), x.aminmax(dim=random(-ndim, ndim), keepdim=random_bool() | nothing())
+
+
+@autotest()
+def test_prod():
+    # PyTorch 1.13 has no product of half types
+    return torch.prod(random_tensor(ndim=random(0, 4), dim0=random(1, 4), dtype=torch.float32 | constant(torch.float64)))
+
+
+@autotest()
+def test_prod_dim():
+    ndim = random(1, 5)
+    x = random_tensor(ndim=ndim, dim0=random(1, 6), dtype=torch.float32 | constant(torch.float64))
+    return x.prod(random(-ndim, ndim), keepdim=random_bool() | nothing())
+
+
+@autotest(auto_backward=False)
+def test_prod_int():
+    x = integers()
+    return x.prod(), torch.prod(x, dtype=oneof(torch.int32, torch.float32, torch.float64))
+
+
+@autotest(auto_backward=False)
+def test_all():
+    ndim = random(1, 5)
+    x = random_tensor(ndim=ndim, dim0=random(1, 4), low=-1, high=2, dtype=oneof(int, float, torch.bool, torch.uint8), requires_grad=False)
+    return torch.all(x), x.all(random(-ndim, ndim)), torch.all(x, dim=0, keepdim=random_bool())
+
+
+@autotest(auto_backward=False)
+def test_any():
+    ndim = random(1, 5)
+    x = random_tensor(ndim=ndim, dim0=random(1, 4), low=-1, high=2, dtype=oneof(int, float, torch.bool, torch.uint8), requires_grad=False)
+    return torch.any(x), x.any(random(-ndim, ndim)), torch.any(x, dim=0, keepdim=random_bool())
+
+
+@autotest(auto_backward=False)
+def test_count_nonzero():
+    x = random_tensor(ndim=3, dim0=random(1, 5), low=-2, high=3, dtype=oneof(int, float, torch.bool), requires_grad=False)
+    return torch.count_nonzero(x), x.count_nonzero(oneof(0, -1, (0, 2), (1,)))
+
+
+@autotest()
+def test_nansum():
+    ndim = random(1, 5)
+    x = random_tensor(ndim=ndim, dim0=random(1, 6), low=-2, high=2)
+    x = torch.where(x > 1, float("nan"), x)
+    return x.nansum(), torch.nansum(x, dim=random(-ndim, ndim).to(int), keepdim=random_bool() | nothing())
+
+
+@autotest()
+def test_nanmean():
+    ndim = random(1, 5)
+    x = random_tensor(ndim=ndim, dim0=random(1, 6), low=-2, high=2)
+    x = torch.where(x > 1, float("nan"), x)
+    return x.nanmean(), torch.nanmean(x, dim=random(-ndim, ndim).to(int), keepdim=random_bool() | nothing())
+
+
+@autotest()
+def test_var():
+    x = random_tensor(ndim=random(1, 5), dim0=random(2, 6))
+    return torch.var(x), x.var(unbiased=random_bool())
+
+
+@autotest()
+def test_var_dim():
+    x = random_tensor(ndim=3, dim0=random(2, 6), dim1=random(2, 6), dim2=random(2, 6))
+    return torch.var(x, oneof(0, -1, (0, 2), (1,)), unbiased=random_bool(), keepdim=random_bool() | nothing())
+
+
+@autotest()
+def test_var_correction():
+    x = random_tensor(ndim=2, dim0=random(4, 8), dim1=random(4, 8))
+    return torch.var(x, dim=oneof(0, 1, None), correction=random(0, 3).to(int), keepdim=random_bool() | nothing())
+
+
+@autotest()
+def test_std():
+    x = random_tensor(ndim=random(1, 5), dim0=random(2, 6))
+    return x.std(), torch.std(x, random_bool())
+
+
+@autotest()
+def test_std_dim():
+    x = random_tensor(ndim=3, dim0=random(2, 6), dim1=random(2, 6), dim2=random(2, 6))
+    return x.std(oneof(0, -1, (0, 2), (1,)), random_bool(), random_bool())
+
+
+@autotest()
+def test_std_correction():
+    x = random_tensor(ndim=2, dim0=random(4, 8), dim1=random(4, 8))
+    return x.std(dim=oneof(0, 1, (0, 1)), correction=random(0, 3).to(int))
+
+
+@autotest()
+def test_var_mean():
+    x = random_tensor(ndim=3, dim0=random(2, 6), dim1=random(2, 6), dim2=random(2, 6))
+    v, m = torch.var_mean(x, oneof(0, -1, (0, 2)), unbiased=random_bool())
+    return v, m
+
+
+@autotest()
+def test_std_mean():
+    x = random_tensor(ndim=3, dim0=random(2, 6), dim1=random(2, 6), dim2=random(2, 6))
+    s, m = torch.std_mean(x, dim=oneof(0, -1, (0, 2)), correction=random(0, 2).to(int), keepdim=random_bool())
+    return s, m
