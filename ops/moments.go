@@ -163,6 +163,28 @@ var countOps = []*op.Def{
 		Sample: sampleReduced,
 		Tol:    accumulating(statTerms, "a sum of Terms elements"),
 	},
+	{
+		Sig:   "logsumexp(Tensor input, int[1] dim, bool keepdim=False) -> Tensor",
+		Names: append(both("logsumexp"), "torch.special.logsumexp"),
+		Doc:   "Logarithm of the sum of exponentials over the dimensions dim: log Σ exp(input). Integers and bool give float32.",
+		Check: checkLogSumExp,
+		Infer: inferStat(func(a op.Args) tensor.DType { return floatResult(statInputType(a)) }),
+		Kernels: []op.Kernel{
+			rowKernel("float32", op.DTypeIn("input", slices.Concat(float32Set, integralSet)...), nil, fixed(kernel.LogSumExpRow[float32])),
+			rowKernel("float64", op.DTypeIn("input", tensor.F64), nil, fixed(kernel.LogSumExpRow[float64])),
+		},
+		Grad: func(g *op.Grad) {
+			g.To("input", func() op.Value {
+				share := g.Op("exp", g.Sub(wide(g, g.Value("input")), keptLike(g, wide(g, g.Out[0]))))
+				return g.Mul(keptLike(g, wide(g, g.G())), share)
+			})
+		},
+		Sample: func(s *op.Sampler) []any {
+			args := sampleStatDim(s)
+			return []any{args[0], []any{args[1]}, args[2]}
+		},
+		Tol: accumulating(statTerms, "a sum of Terms exponentials"),
+	},
 	composed(&op.Def{
 		Sig:    "nanmean(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
 		Names:  both("nanmean"),
@@ -175,6 +197,16 @@ var countOps = []*op.Def{
 		count := b.Op("sum", b.Op("logical_not", b.Op("isnan", x)), dim, keep)
 		return b.Div(b.Op("nansum", x, dim, keep, op.Kw("dtype", a.Any("dtype"))), count)
 	}),
+}
+
+func checkLogSumExp(a op.Args) error {
+	switch {
+	case statInputType(a).IsComplex():
+		return op.RuntimeError("argument 'input' must not be complex")
+	case len(a.Ints("dim")) == 0 && len(a.Value("input").Shape()) > 0:
+		return op.RuntimeError("argument 'dim' must name a dimension")
+	}
+	return nil
 }
 
 // truthOf is all or any.

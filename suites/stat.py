@@ -198,3 +198,118 @@ def test_std_mean():
     x = random_tensor(ndim=3, dim0=random(2, 6), dim1=random(2, 6), dim2=random(2, 6))
     s, m = torch.std_mean(x, dim=oneof(0, -1, (0, 2)), correction=random(0, 2).to(int), keepdim=random_bool())
     return s, m
+
+
+@autotest()
+def test_logsumexp():
+    x = random_tensor(ndim=3, dim0=random(1, 6), low=-9, high=9)
+    return torch.logsumexp(x, dim=oneof(0, 1, -1, (0, 2), (0, 1, 2)), keepdim=random_bool() | nothing())
+
+
+@autotest(auto_backward=False)
+def test_logsumexp_int():
+    return random_tensor(ndim=2, dim0=random(1, 6), low=-9, high=9, dtype=int).logsumexp(0)
+
+
+@autotest()
+def test_norm():
+    x = random_tensor(ndim=random(0, 4), dim0=random(1, 6))
+    return torch.norm(x), x.norm(), torch.norm(x, p=oneof(1, 2, 3, 0.5, 1.5, float("inf")))
+
+
+@autotest()
+def test_norm_dim():
+    ndim = random(1, 5)
+    x = random_tensor(ndim=ndim, dim0=random(1, 6))
+    p = oneof(0, 1, 2, 2.5, float("inf"), -float("inf"), "fro")
+    return torch.norm(x, p=p, dim=random(-ndim, ndim).to(int), keepdim=random_bool() | nothing())
+
+
+@autotest()
+def test_norm_dims():
+    x = random_tensor(ndim=4, dim0=random(1, 5))
+    return x.norm(oneof(1, 2, "fro", 3.0), oneof((0, 1), (1, 3), (-1, 0)), random_bool())
+
+
+@autotest()
+def test_norm_dtype():
+    x = random_tensor(ndim=2, dim0=random(1, 6), dtype=torch.float32)
+    return torch.norm(x, p=2, dim=1, dtype=torch.float64)
+
+
+@autotest()
+def test_norm_of_zero_rows():
+    x = random_tensor(ndim=2, dim0=random(1, 5), dim1=random(1, 5)) * 0
+    return x.norm(oneof(1, 2, 3, 1.5, float("inf")), 1)
+
+
+@autotest()
+def test_vector_norm():
+    x = random_tensor(ndim=3, dim0=random(1, 5))
+    ord = oneof(0, 0.5, 1, 2, 3.5, float("inf"), -float("inf"))
+    return torch.linalg.vector_norm(x), torch.linalg.vector_norm(x, ord, dim=oneof(0, -1, (0, 2), None), keepdim=random_bool())
+
+
+@autotest()
+def test_vector_norm_complex():
+    x = random_tensor(ndim=2, dim0=random(1, 5), dtype=torch.complex64)
+    return torch.linalg.vector_norm(x, oneof(1, 2, 3), dim=oneof(0, 1))
+
+
+@autotest()
+def test_linalg_norm():
+    x = random_tensor(ndim=2, dim0=random(1, 5))
+    return torch.linalg.norm(x), torch.linalg.norm(x, oneof(1, 2, 3.0, None), dim=oneof(0, -1)), torch.linalg.norm(x, "fro")
+
+
+@autotest()
+def test_normalize():
+    x = random_tensor(ndim=random(2, 5), dim0=random(1, 6))
+    return torch.nn.functional.normalize(x, p=oneof(1.0, 2.0, 3.0) | nothing(), dim=oneof(0, 1, -1) | nothing(), eps=constant(0.01) | nothing())
+
+
+@autotest()
+def test_cosine_similarity():
+    a, b = random(1, 6), random(2, 6)
+    x = random_tensor(ndim=2, dim0=a, dim1=b)
+    y = random_tensor(ndim=2, dim0=a | constant(1), dim1=b)
+    return torch.cosine_similarity(x, y, dim=1), torch.nn.functional.cosine_similarity(x, y, dim=0, eps=oneof(1e-8, 0.5))
+
+
+@autotest()
+def test_cosine_similarity_module():
+    a, b, c = random(1, 5), random(2, 5), random(1, 5)
+    m = torch.nn.CosineSimilarity(dim=oneof(1, 2, -1) | nothing(), eps=constant(1e-6) | nothing())
+    return m(random_tensor(ndim=3, dim0=a, dim1=b, dim2=c), random_tensor(ndim=3, dim0=a, dim1=b, dim2=c))
+
+
+@autotest()
+def test_pairwise_distance():
+    a, b = random(1, 6), random(1, 6)
+    x = random_tensor(ndim=2, dim0=a, dim1=b)
+    y = random_tensor(ndim=2, dim0=a | constant(1), dim1=b)
+    return torch.nn.functional.pairwise_distance(x, y, p=oneof(1.0, 2.0, 3.0) | nothing(), eps=constant(0.001) | nothing(), keepdim=random_bool())
+
+
+@autotest()
+def test_pairwise_distance_module():
+    a, b = random(1, 6), random(1, 6)
+    m = torch.nn.PairwiseDistance(p=oneof(1.0, 2.0, 3.0) | nothing(), keepdim=random_bool() | nothing())
+    return m(random_tensor(ndim=2, dim0=a, dim1=b), random_tensor(ndim=2, dim0=a, dim1=b))
+
+
+@autotest()
+def test_cdist():
+    a, m = random(1, 4), random(1, 6)
+    dtype = torch.float32 | constant(torch.float64)
+    x = random_tensor(ndim=3, dim0=a, dim1=random(1, 6), dim2=m, dtype=dtype)
+    y = random_tensor(ndim=3, dim0=a | constant(1), dim1=random(1, 6), dim2=m, dtype=dtype)
+    return torch.cdist(x, y, p=oneof(1.0, 2.0, 1.5, 3.0, 0.0) | nothing())
+
+
+@autotest()
+def test_cdist_infinity():
+    m = random(1, 6)
+    x = random_tensor(ndim=2, dim0=random(1, 6), dim1=m, dtype=torch.float64)
+    y = random_tensor(ndim=2, dim0=random(1, 6), dim1=m, dtype=torch.float64)
+    return torch.cdist(x, y, p=float("inf"), compute_mode="donot_use_mm_for_euclid_dist")
