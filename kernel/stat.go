@@ -302,40 +302,6 @@ func LogSumExpRow[T float32 | float64](row []T) T {
 	return T(top + math.Log(sum))
 }
 
-// MedianRow returns the lower median and the first index at which it occurs; a
-// NaN if there is one. Without elements it is NaN. Scratch is as long as the row.
-func MedianRow[T realLane](row, scratch []T) (T, int64) {
-	for i, v := range row {
-		if v != v {
-			return v, int64(i)
-		}
-	}
-	return lowerMedian(row, append(scratch[:0], row...))
-}
-
-// NanMedianRow is MedianRow without NaN elements, unless all are NaN.
-func NanMedianRow[T realLane](row, scratch []T) (T, int64) {
-	kept := scratch[:0]
-	for _, v := range row {
-		if v == v {
-			kept = append(kept, v)
-		}
-	}
-	if len(kept) == 0 {
-		return MedianRow(row, scratch)
-	}
-	return lowerMedian(row, kept)
-}
-
-func lowerMedian[T realLane](row, sorted []T) (T, int64) {
-	if len(sorted) == 0 {
-		return T(math.NaN()), 0
-	}
-	slices.Sort(sorted)
-	m := sorted[(len(sorted)-1)/2]
-	return m, int64(slices.Index(row, m))
-}
-
 // ModeRow returns the most frequent element, the smallest of several, and the
 // last index at which it occurs. Scratch is as long as the row, which has an element.
 func ModeRow[T realLane](row, scratch []T) (T, int64) {

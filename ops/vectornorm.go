@@ -202,13 +202,15 @@ func sampleVectorNorm(s *op.Sampler) []any {
 }
 
 // normGrad follows PyTorch where the norm has no derivative: it is 0 at the norm
-// 0 and at the elements 0, and none for p = 0.
+// 0 and at the elements 0, and for p = 0 none, or 0 in a distance.
 func normGrad(g *op.Grad) {
 	g.To("input", func() op.Value {
 		x, p := wide(g, g.Value("input")), g.Float("p")
 		switch {
-		case p == 0:
+		case p == 0 && g.Bool("share"):
 			return nil
+		case p == 0:
+			return zeros(g, x)
 		case tensor.NumElements(x.Shape()) == 0:
 			return zeros(g, x)
 		}
