@@ -3,15 +3,15 @@ package kernel
 import (
 	"math"
 	"math/bits"
+	"slices"
 
 	"plumb/tensor"
 )
 
 // Medians sets the contiguous values to the lower median of each row of in
-// along dims, and indices, unless nil, to a place where it occurs: the one
-// which C++'s std::nth_element of libstdc++ finds. A NaN is the median of its
-// row, the first one; without says to leave them out unless all are. Without
-// elements it is NaN.
+// along dims, and indices, unless nil, to the place from which a stable sort
+// takes it. A NaN is the median of its row, the first one; without says to
+// leave them out unless all are. Without elements it is NaN.
 func Medians[T realLane](values, indices, in *tensor.Tensor, dims []int, without bool) {
 	r := rowsOf[T](in, dims)
 	vs, is := make([]T, r.kept.total), make([]int64, r.kept.total)
@@ -39,42 +39,58 @@ func median[T realLane](row []T, order []int64, without bool) (T, int64) {
 			}
 		}
 	}
-	if first >= 0 && (!without || n == 0) {
+	if first >= 0 && !without {
 		return row[first], int64(first)
 	}
 	s := selection[T]{row, order}
-	s.nth((n - 1) / 2)
-	at := order[(n-1)/2]
+	k := max(n-1, 0) / 2
+	s.nth(k)
+	at := order[k]
 	return row[at], at
 }
 
-// selection orders places by the elements there, NaN last, step by step like
-// libstdc++, so that equal elements end up in the same order.
+// selection orders places by the elements there, NaN last, equal ones by
+// place. NaN are not ordered among themselves, so that where they end up
+// depends on the steps: those of libstdc++, with which PyTorch is built.
 type selection[T realLane] struct {
 	row   []T
 	order []int64
 }
 
-func (s *selection[T]) less(i, j int) bool { return s.below(s.order[i], s.order[j]) }
-
 func (s *selection[T]) below(i, j int64) bool {
 	a, b := s.row[i], s.row[j]
-	return a < b || a == a && b != b
+	return a < b || a == a && b != b || a == b && i < j
 }
+
+func (s *selection[T]) less(i, j int) bool { return s.below(s.order[i], s.order[j]) }
 
 func (s *selection[T]) swap(i, j int) { s.order[i], s.order[j] = s.order[j], s.order[i] }
 
 // nth brings to place k what a sort would.
 func (s *selection[T]) nth(k int) {
 	lo, hi := 0, len(s.order)
-	for depth := 2 * (bits.Len(uint(hi)) - 1); hi-lo > 3 && depth > 0; depth-- {
+	for depth := 2 * (bits.Len(uint(hi)) - 1); hi-lo > 3; depth-- {
+		if depth == 0 {
+			slices.SortFunc(s.order[lo:hi], s.compare)
+			return
+		}
 		if cut := s.partition(lo, hi); cut <= k {
 			lo = cut
 		} else {
 			hi = cut
 		}
 	}
-	s.insertionSort(lo, hi)
+	slices.SortStableFunc(s.order[lo:hi], s.compare)
+}
+
+func (s *selection[T]) compare(i, j int64) int {
+	switch {
+	case s.below(i, j):
+		return -1
+	case s.below(j, i):
+		return 1
+	}
+	return 0
 }
 
 // partition splits at the median of three elements, which it brings to lo.
@@ -97,6 +113,7 @@ func (s *selection[T]) partition(lo, hi int) int {
 	}
 }
 
+// pivot brings the median of three places to another.
 func (s *selection[T]) pivot(to, a, b, c int) {
 	switch {
 	case s.less(a, b) && s.less(b, c):
@@ -111,15 +128,5 @@ func (s *selection[T]) pivot(to, a, b, c int) {
 		s.swap(to, c)
 	default:
 		s.swap(to, b)
-	}
-}
-
-func (s *selection[T]) insertionSort(lo, hi int) {
-	for i := lo + 1; i < hi; i++ {
-		v, j := s.order[i], i
-		for ; j > lo && s.below(v, s.order[j-1]); j-- {
-			s.order[j] = s.order[j-1]
-		}
-		s.order[j] = v
 	}
 }

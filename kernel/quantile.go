@@ -8,7 +8,8 @@ import (
 )
 
 // Places says, for each row and each quantile, row by row, between which
-// elements it lies, the weight of the upper one, and the largest rank.
+// elements it lies, the weight of the upper one, and the range of the ranks, 0 where q
+// does not matter.
 type Places[T float32 | float64] struct {
 	Lower, Upper []int64
 	Weight, Span []T
@@ -24,19 +25,22 @@ func QuantilePlaces[T float32 | float64](out Places[T], in *tensor.Tensor, q []T
 		return func(i int) {
 			row := r.row(buf, i)
 			real := ascending(order, row)
-			last := T(len(row) - 1)
-			if without {
-				last = T(max(real-1, 0))
+			span, first := T(len(row)-1), 0.0
+			switch {
+			case without:
+				span = T(real - 1)
+			case real < len(row):
+				span, first = 0, float64(span)
 			}
 			for j, v := range q {
-				rank := float64(v * last)
-				if real < len(row) && !without {
-					rank = float64(last)
+				rank, span := first+float64(v*span), span
+				if rank < 0 {
+					rank, span = 0, 0
 				}
 				lo, hi, w := f(rank)
 				at := i*len(q) + j
 				out.Lower[at], out.Upper[at] = order[int(lo)], order[int(hi)]
-				out.Weight[at], out.Span[at] = T(w), last
+				out.Weight[at], out.Span[at] = T(w), span
 			}
 		}
 	})

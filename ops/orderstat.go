@@ -117,7 +117,7 @@ func medianDim(id, nan string, without bool) *op.Def {
 	return &op.Def{
 		Sig:     id + ".dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
 		Names:   both(id),
-		Doc:     "Medians along dim, the lower one of two, and an index of each; " + nan + ". The gradient goes to that index.",
+		Doc:     "Medians along dim, the lower one of two, and the index of each that a stable sort gives; " + nan + ". The gradient goes to that index.",
 		Check:   firstError(statNonEmpty(op.IndexError), rejectTypes("input", append(complexTypes, tensor.Bool)...)),
 		Infer:   inferStatPair(statInputType, statIndexType),
 		Kernels: medianKernels(without),
@@ -273,7 +273,7 @@ func sampleQuantile(s *op.Sampler) []any {
 var quantilePlaces = &op.Def{
 	Sig:  "quantile.places(Tensor input, Tensor q, str interpolation, bool without_nan) -> (Tensor lower, Tensor upper, Tensor weight, Tensor span)",
 	More: []string{"quantile.places(Tensor input, float q, str interpolation, bool without_nan) -> (Tensor lower, Tensor upper, Tensor weight, Tensor span)"},
-	Doc:  "For each row, the last dimension of input, and each quantile: the places of the two elements between which it lies, the weight of the upper one, and the number of elements less 1.",
+	Doc:  "For each row, the last dimension of input, and each quantile: the places of the two elements between which it lies, the weight of the upper one, and the range of the ranks: the number of elements less 1, or 0 where NaN decides.",
 	Infer: func(a op.Args) ([]op.Meta, error) {
 		x := a.Value("input")
 		shape := slices.Clone(x.Shape())
@@ -294,7 +294,8 @@ var quantilePlaces = &op.Def{
 				return nil
 			}
 			q := g.Value("q")
-			slope := g.SumTo(g.Mul(g.Cot[2], g.Out[3]), []int{tensor.NumElements(q.Shape())})
+			slope := g.Op("where", g.Op("eq", g.Out[3], 0), 0.0, g.Mul(g.Cot[2], g.Out[3]))
+			slope = g.SumTo(slope, []int{tensor.NumElements(q.Shape())})
 			return g.Reshape(slope, q.Shape())
 		})
 	},

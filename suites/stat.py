@@ -380,14 +380,14 @@ def test_quantile():
 
 @autotest()
 def test_quantiles():
-    x = random_tensor(ndim=3, dim0=random(1, 6), dtype=torch.float64)
+    x = random_tensor(ndim=3, dim0=random(1, 6), dim1=random(1, 3), dim2=1, dtype=torch.float64)
     q = random_tensor(ndim=1, dim0=random(1, 4), low=0, high=1, dtype=torch.float64)
     return x.quantile(q, oneof(0, 1, -1, None), random_bool()), torch.quantile(x, oneof(0.0, 0.5, 1.0))
 
 
 @autotest()
 def test_nanquantile():
-    x = random_tensor(ndim=2, dim0=random(2, 6), dim1=random(2, 6), dtype=torch.float64)
+    x = random_tensor(ndim=2, dim0=random(2, 5), dim1=random(2, 5), dtype=torch.float64)
     x = torch.where(x > 0.6, float("nan"), x)
     q = random_tensor(ndim=1, dim0=random(1, 4), low=0, high=1, dtype=torch.float64)
     return torch.nanquantile(x, q, oneof(0, 1, None)), x.nanquantile(random(0.0, 1.0), 1, True), x.quantile(0.4, 0)
@@ -426,3 +426,39 @@ def test_diff_edges():
 def test_diff_int():
     x = random_tensor(ndim=2, dim0=random(1, 6), low=-9, high=9, dtype=oneof(int, torch.bool))
     return torch.diff(x), x.diff(dim=0)
+
+
+@autotest()
+def test_prod_complex():
+    return random_tensor(ndim=2, dim0=random(1, 5), dtype=torch.complex128).prod(oneof(0, 1)).abs()
+
+
+@autotest()
+def test_moments_complex():
+    x = random_tensor(ndim=2, dim0=random(2, 5), dim1=random(2, 5), dtype=torch.complex128)
+    return x.var(), torch.std(x, 0), torch.var_mean(x, 1)[1].abs()
+
+
+@autotest(auto_backward=False)
+def test_reductions_without_elements():
+    x = random_tensor(ndim=3, dim0=random(0, 2), dim1=0, dim2=random(0, 3), requires_grad=False)
+    return x.prod(), x.prod(1), x.all(1), x.any(), x.count_nonzero(), x.var(), x.nansum(1), x.norm(), x.logsumexp(1), torch.linalg.vector_norm(x, 2, 1)
+
+
+@autotest(auto_backward=False)
+def test_extremes_without_elements():
+    x = random_tensor(ndim=2, dim0=0, dim1=random(0, 3), requires_grad=False)
+    return oneof(torch.amax, torch.argmin, torch.median, torch.mode)(x, oneof(0, 1))
+
+
+@autotest(auto_backward="auto")
+def test_reductions_of_scalar():
+    x = random_tensor(ndim=0)
+    return x.amax(), x.amin(0), x.min(0).values, x.argmax(), x.norm(), x.logsumexp(0), x.median(), x.mode().values, x.all(), x.std(unbiased=False)
+
+
+@autotest(auto_backward="auto")
+def test_reductions_of_channels_last():
+    x = random_tensor(ndim=4, dim0=2, dim1=random(2, 4), dim2=random(2, 4), dim3=random(2, 4)).to(memory_format=torch.channels_last)
+    d = oneof(0, 1, 2, 3)
+    return x.amax(d), x.std(d), x.norm(dim=d), x.logsumexp(d), x.argmin(d), x.min(d).values, x.cumsum(d), x.all(d)
