@@ -15,12 +15,16 @@ type rule func(b op.Builder, a op.Args) op.Value
 // and, unless there are kernels, a kernel follow from the rule. Half-precision
 // arguments are computed on in float32, and results rounded once.
 func composed(d *op.Def, f rule) *op.Def {
-	d.Infer = func(a op.Args) ([]op.Meta, error) {
-		v, err := f.apply(describer{}, a)
-		if err != nil {
-			return nil, err
-		}
-		return one(v.DType(), v.Shape(), v.Strides()), nil
+	if d.Infer == nil {
+		d.Infer = f.infer
+	}
+	return stepwise(d, f.wide())
+}
+
+// stepwise is composed with every step in the arguments' own dtypes.
+func stepwise(d *op.Def, f rule) *op.Def {
+	if d.Infer == nil {
+		d.Infer = f.infer
 	}
 	if d.Kernels == nil {
 		d.Kernels = []op.Kernel{{Name: "composition", Run: f.run}}
@@ -31,9 +35,17 @@ func composed(d *op.Def, f rule) *op.Def {
 	return d
 }
 
+func (f rule) infer(a op.Args) ([]op.Meta, error) {
+	v, err := f.apply(describer{}, a)
+	if err != nil {
+		return nil, err
+	}
+	return one(v.DType(), v.Shape(), v.Strides()), nil
+}
+
 // run is the kernel that follows the rule.
 func (f rule) run(c *op.Run) error {
-	v, err := f.wide().apply(executor{}, c.Args)
+	v, err := f.apply(executor{}, c.Args)
 	if err != nil {
 		return err
 	}
@@ -72,7 +84,7 @@ func (f rule) grad(g *op.Grad, fixed []string) {
 	for _, name := range fixed {
 		t.need[g.Value(name)] = false
 	}
-	out := f.wide()(op.Builder{Applier: t}, g.Args)
+	out := f(op.Builder{Applier: t}, g.Args)
 	cot := t.backward(g.Builder, out, g.Cast(g.G(), out.DType()))
 	seen := map[op.Value]bool{}
 	for _, v := range g.AllValues() {
