@@ -247,8 +247,8 @@ const (
 	momentAll      = "(Tensor input, bool unbiased=True)"
 )
 
-// momentDef is var or std, with or without the mean. Its signatures are tried
-// from the plainest on, as all are part of the last.
+// momentDef is var or std, with or without the mean. The first signature has
+// the parameters of all of them, unbiased by keyword only.
 func momentDef(id, doc string, root, mean bool) *op.Def {
 	result := " -> Tensor"
 	if mean {
