@@ -1,0 +1,360 @@
+package ops
+
+import (
+	"math"
+	"slices"
+
+	"plumb/kernel"
+	"plumb/op"
+	"plumb/tensor"
+)
+
+var vectorNormOps = []*op.Def{
+	{
+		Sig:   "norm.reduce(Tensor input, float p, int[]? dim=None, bool keepdim=False, bool share=True) -> Tensor",
+		Doc:   "Norm over the dimensions dim, all of them by default: (Σ|x|ᵖ)^(1/p), the largest or smallest |x| for an infinite p, the number of non-zeros for 0; 0 without elements. The gradient of an infinite norm is shared by the elements that make it, or goes to each of them whole.",
+		Infer: inferStat(func(a op.Args) tensor.DType { return realPart(statInputType(a)) }),
+		Kernels: []op.Kernel{
+			{Name: "no elements", When: emptyInput, Priority: 1, Run: zeroResults},
+			rowKernel("float32", op.DTypeIn("input", float32Set...), nil, func(a op.Args) func([]float32) float32 { return kernel.NormRow[float32](a.Float("p")) }),
+			rowKernel("float64", op.DTypeIn("input", tensor.F64), nil, func(a op.Args) func([]float64) float64 { return kernel.NormRow[float64](a.Float("p")) }),
+			rowKernel("complex", op.DTypeIn("input", complexTypes...), nil, func(a op.Args) func([]complex128) float64 { return kernel.ComplexNormRow(a.Float("p")) }),
+		},
+		Grad: normGrad,
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(1, 3)
+			x := s.Distinct(shape...)
+			p := []float64{0.5, 1, 1.5, 2, 3, math.Inf(1), math.Inf(-1)}[s.Index(7)]
+			return []any{x, p, []int{s.Index(len(shape))}, s.Bool()}
+		},
+		Tol: accumulating(statTerms, "a sum of Terms powers and its root"),
+	},
+	composed(&op.Def{
+		Sig:    "vector_norm(Tensor input, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
+		Names:  []string{"torch.linalg.vector_norm"},
+		Doc:    "Norm of order ord over the dimensions dim, all of them by default, computed in dtype.",
+		Check:  checkVectorNorm,
+		Sample: sampleVectorNorm,
+		Tol:    accumulating(statTerms, "a sum of Terms powers and its root"),
+	}, func(b op.Builder, a op.Args) op.Value {
+		return normOf(b, a, a.Scalar("ord").Float())
+	}),
+	composed(&op.Def{
+		Sig:   "linalg_norm(Tensor input, str ord, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
+		More:  []string{"linalg_norm(Tensor input, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor"},
+		Names: []string{"torch.linalg.norm"},
+		Doc:   "Norm of the vectors along dim, all of input by default; of order 2, or 'fro' over two dimensions, unless ord says otherwise. Other norms of matrices are not implemented.",
+		Check: checkLinalgNorm,
+		Sample: func(s *op.Sampler) []any {
+			args := sampleVectorNorm(s)
+			if len(args) == 1 {
+				return []any{args[0], nil}
+			}
+			return args
+		},
+		Tol: accumulating(statTerms, "a sum of Terms powers and its root"),
+	}, func(b op.Builder, a op.Args) op.Value { return normOf(b, a, orderOf(a.Any("ord"))) }),
+	plainNorm("norm", "*, ", "torch.norm", "torch.functional.norm"),
+	plainNorm("norm.method", "", "Tensor.norm"),
+	composed(&op.Def{
+		Sig:   "normalize(Tensor input, float p=2.0, int[1] dim=1, float eps=1e-12) -> Tensor",
+		Names: []string{"torch.nn.functional.normalize"},
+		Doc:   "Divides by the norm along dim: input/max(‖input‖ₚ, eps).",
+		Check: checkNormType,
+		Sample: func(s *op.Sampler) []any {
+			x := s.Distinct(s.Shape(2, 4)...)
+			return []any{x, []float64{1, 1.5, 2, 3}[s.Index(4)], []int{s.Index(x.Dim())}, 0.01}
+		},
+		Tol: accumulating(statTerms, "a sum of Terms powers and its root, and a quotient"),
+	}, func(b op.Builder, a op.Args) op.Value {
+		x := a.Value("input")
+		norm := b.Op("norm.reduce", x, a.Float("p"), a.Ints("dim"), true)
+		return b.Div(x, b.Expand(b.Op("clamp_min", norm, a.Float("eps")), x.Shape()))
+	}),
+}
+
+// plainNorm is torch.norm or Tensor.norm, which differ in what may be positional.
+func plainNorm(id, keyword string, names ...string) *op.Def {
+	rest := ", int[1]? dim=None, bool keepdim=False, " + keyword + "dtype? dtype=None) -> Tensor"
+	return composed(&op.Def{
+		Sig:   id + "(Tensor input, str? p='fro'" + rest,
+		More:  []string{id + "(Tensor input, Scalar p" + rest},
+		Names: names,
+		Doc:   "Norm of order p over the dimensions dim, all of them by default, of vectors even over two dimensions; 'fro' is the order 2. The nuclear norm is not implemented.",
+		Check: firstError(checkPlainNorm, checkNormType),
+		Sample: func(s *op.Sampler) []any {
+			x := s.Distinct(s.Shape(1, 3)...)
+			if s.Bool() {
+				return []any{x, "fro", []int{s.Index(x.Dim())}, s.Bool()}
+			}
+			return []any{x}
+		},
+		Tol: accumulating(statTerms, "a sum of Terms powers and its root"),
+	}, func(b op.Builder, a op.Args) op.Value { return normOf(b, a, orderOf(a.Any("p"))) })
+}
+
+// orderOf returns the number that an order is; 2 for None and 'fro'.
+func orderOf(v any) float64 {
+	if s, ok := v.(op.Scalar); ok {
+		return s.Float()
+	}
+	return 2
+}
+
+// normOf is norm.reduce over the call's dim, in its dtype.
+func normOf(b op.Builder, a op.Args, p float64) op.Value {
+	x := a.Value("input")
+	if a.Has("dtype") {
+		x = b.Cast(x, a.DType("dtype"))
+	}
+	return b.Op("norm.reduce", x, p, a.Any("dim"), a.Bool("keepdim"))
+}
+
+func checkNormType(a op.Args) error {
+	if d := statInputType(a); !d.IsDifferentiable() {
+		return op.RuntimeError("argument 'input' must be floating point or complex, not %s", d)
+	}
+	return nil
+}
+
+func checkVectorNorm(a op.Args) error {
+	if err := checkNormType(a); err != nil {
+		return err
+	}
+	p, shape := a.Scalar("ord").Float(), a.Value("input").Shape()
+	dims, err := statDims(a)
+	if err != nil {
+		return err
+	}
+	all := len(a.Ints("dim")) == 0
+	for _, d := range dims {
+		if (p < 0 || math.IsInf(p, 1)) && shape[d] == 0 && (!all || tensor.NumElements(shape) == 0) {
+			return op.RuntimeError("cannot compute the norm of ord=%v over dimension %d of argument 'input', which has no elements", p, d)
+		}
+	}
+	return checkNormDType(a)
+}
+
+func checkNormDType(a op.Args) error {
+	from, to := statInputType(a), a.DType("dtype")
+	switch {
+	case !a.Has("dtype"):
+	case from.IsComplex() != to.IsComplex() || !to.IsDifferentiable():
+		return op.RuntimeError("argument 'dtype' must be of the kind of input's dtype %s, but is %s", from, to)
+	case tensor.Promote(from, to) != to:
+		return op.RuntimeError("input's dtype %s cannot become the argument 'dtype' %s without narrowing", from, to)
+	}
+	return nil
+}
+
+func checkLinalgNorm(a op.Args) error {
+	n := len(a.Value("input").Shape())
+	dims := a.Ints("dim")
+	if s, ok := a.Any("ord").(string); ok {
+		switch {
+		case s != "fro":
+			return op.RuntimeError("ord=%q is not implemented", s)
+		case a.Has("dim") && len(dims) != 2 || !a.Has("dim") && n != 2:
+			return op.RuntimeError("ord='fro' needs two dimensions in argument 'dim', or of input")
+		}
+		return checkNormType(a)
+	}
+	if !a.Has("ord") {
+		return firstError(checkNormType, checkNormDType)(a)
+	}
+	switch {
+	case !a.Has("dim") && n != 1 && n != 2:
+		return op.RuntimeError("input must have 1 or 2 dimensions when 'ord' is given and 'dim' is not, but has %d", n)
+	case !a.Has("dim") && n == 2 || len(dims) == 2:
+		return op.RuntimeError("ord=%v is not implemented for matrices", a.Scalar("ord").Any())
+	}
+	return checkVectorNorm(a)
+}
+
+func checkPlainNorm(a op.Args) error {
+	switch p := a.Any("p").(type) {
+	case string:
+		switch {
+		case p == "nuc":
+			return op.RuntimeError("p='nuc' is not implemented")
+		case p != "fro":
+			return op.RuntimeError("argument 'p' must be a number, 'fro' or 'nuc', not %q", p)
+		case a.Has("dtype"):
+			return op.ValueError("argument 'dtype' is not supported with p='fro'")
+		case len(a.Ints("dim")) > 2:
+			return op.RuntimeError("argument 'dim' must name at most 2 dimensions with p='fro'")
+		}
+	case op.Scalar:
+		if p.DType().IsComplex() {
+			return op.RuntimeError("argument 'p' must be an integer or a float")
+		}
+	}
+	return nil
+}
+
+func sampleVectorNorm(s *op.Sampler) []any {
+	x := s.Distinct(s.Shape(1, 3)...)
+	if s.Bool() {
+		return []any{x}
+	}
+	ord := []float64{0.5, 1, 2, 3, math.Inf(1)}[s.Index(5)]
+	return []any{x, ord, []int{s.Index(x.Dim())}, s.Bool()}
+}
+
+// normGrad follows PyTorch where the norm has no derivative: it is 0 at the norm
+// 0 and at the elements 0, and for p = 0 none, or 0 in a distance.
+func normGrad(g *op.Grad) {
+	g.To("input", func() op.Value {
+		x, p := wide(g, g.Value("input")), g.Float("p")
+		switch {
+		case p == 0 && g.Bool("share"):
+			return nil
+		case p == 0:
+			return zeros(g, x)
+		case tensor.NumElements(x.Shape()) == 0:
+			return zeros(g, x)
+		}
+		cot, norm := keptLike(g, wide(g, g.G())), keptLike(g, wide(g, g.Out[0]))
+		switch {
+		case p == 1:
+			return g.Mul(g.Op("sgn", x), cot)
+		case p == 2:
+			return g.Mul(x, whereNonZero(g, norm, g.Div(cot, norm)))
+		case math.IsInf(p, 0):
+			return infinityNormGrad(g, x, cot, norm)
+		case p < 1:
+			slopes := whereNonZero(g, x, g.Mul(g.Op("sgn", x), g.Op("pow", g.Op("abs", x), p-1)))
+			return g.Mul(slopes, g.Mul(cot, g.Op("pow", norm, 1-p)))
+		}
+		slopes := g.Mul(g.Op("sgn", x), g.Op("pow", g.Op("abs", x), p-1))
+		return g.Mul(slopes, whereNonZero(g, norm, g.Div(cot, g.Op("pow", norm, p-1))))
+	})
+}
+
+// whereNonZero is v, but 0 where x is 0.
+func whereNonZero(g *op.Grad, x, v op.Value) op.Value {
+	return g.Op("where", g.Op("eq", x, 0), 0.0, v)
+}
+
+func infinityNormGrad(g *op.Grad, x, cot, norm op.Value) op.Value {
+	nan := g.Mul(g.Op("isnan", x), g.Op("isnan", norm))
+	mask := g.Cast(g.Add(g.Op("eq", g.Op("abs", x), norm), nan), norm.DType())
+	if g.Bool("share") {
+		cot = g.Div(cot, statSum(g, mask))
+	}
+	return g.Mul(g.Mul(g.Op("sgn", x), mask), cot)
+}
+
+var distanceOps = []*op.Def{
+	{
+		Sig:    "cosine_similarity.floor(Tensor input, float eps) -> Tensor",
+		Doc:    "Elements, but eps for those below it; its gradient passes both unchanged.",
+		Infer:  inferLike("input"),
+		Grad:   func(g *op.Grad) { g.To("input", func() op.Value { return g.G() }) },
+		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(1, 2, s.Shape(0, 3)...), 0.5} },
+		Tol:    exactTol("one of its inputs"),
+		Kernels: []op.Kernel{{Name: "clamp_min", Run: func(c *op.Run) error {
+			v, err := executor{}.Apply("clamp_min", []any{c.Tensor("input"), c.Float("eps")}, nil)
+			if err == nil {
+				c.Out[0].CopyFrom(v[0].(*tensor.Tensor))
+			}
+			return err
+		}}},
+	},
+	composed(&op.Def{
+		Sig:   "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
+		Names: []string{"torch.cosine_similarity", "torch.nn.functional.cosine_similarity"},
+		Doc:   "Cosine of the angle between vectors along dim: Σ x1·x2 / (max(‖x1‖, eps)·max(‖x2‖, eps)).",
+		Check: checkCosine,
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Dims(2 + s.Index(2))
+			return []any{s.Distinct(shape...), s.Distinct(shape...), s.Index(len(shape)), s.Float(1e-8, 1e-4)}
+		},
+		Tol: accumulating(distanceTerms, "sums of Terms products and their quotient"),
+	}, func(b op.Builder, a op.Args) op.Value {
+		d := a.Promoted("x1", "x2")
+		x, y := b.Cast(a.Value("x1"), d), b.Cast(a.Value("x2"), d)
+		shape, err := broadcastShape(x, y)
+		if err != nil {
+			op.Fail(err)
+		}
+		unit := func(v op.Value) op.Value {
+			v = b.Expand(v, shape)
+			return b.Div(v, b.Op("cosine_similarity.floor", b.Op("norm.reduce", v, 2.0, []int{a.Int("dim")}, true), a.Float("eps")))
+		}
+		return b.Op("sum", b.Mul(unit(x), unit(y)), op.Kw("dim", []int{a.Int("dim")}))
+	}),
+	composed(&op.Def{
+		Sig:   "pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor",
+		Names: []string{"torch.pairwise_distance", "torch.nn.functional.pairwise_distance"},
+		Doc:   "Norm of the differences along the last dimension: ‖x1 − x2 + eps‖ₚ.",
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Dims(1 + s.Index(3))
+			pair := s.Distinct(append([]int{2}, shape...)...)
+			return []any{pair.Select(0, 0), pair.Select(0, 1), []float64{1, 1.5, 2, 3}[s.Index(4)], s.Float(1e-6, 1e-3), s.Bool()}
+		},
+		Tol: accumulating(distanceTerms, "a sum of Terms powers and its root"),
+	}, func(b op.Builder, a op.Args) op.Value {
+		v := b.Add(b.Sub(a.Value("x1"), a.Value("x2")), a.Float("eps"))
+		return b.Op("norm.reduce", v, a.Float("p"), []int{-1}, a.Bool("keepdim"))
+	}),
+	composed(&op.Def{
+		Sig:    "cdist(Tensor x1, Tensor x2, float p=2.0, str? compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor",
+		Names:  []string{"torch.cdist", "torch.functional.cdist"},
+		Doc:    "Distances of order p between all pairs of rows of two batches of matrices: out[…,i,j] = ‖x1[…,i,:] − x2[…,j,:]‖ₚ.",
+		Check:  checkCdist,
+		Sample: sampleCdist,
+		Tol:    accumulating(distanceTerms, "a sum of Terms powers and its root"),
+	}, func(b op.Builder, a op.Args) op.Value {
+		x, y := a.Value("x1"), a.Value("x2")
+		v := b.Sub(b.Op("unsqueeze", x, -2), b.Op("unsqueeze", y, -3))
+		return b.Op("norm.reduce", v, a.Float("p"), []int{-1}, false, false)
+	}),
+}
+
+// distanceTerms is the length of the vectors of which distances are taken.
+func distanceTerms(a op.Args) int {
+	shape, err := broadcastShape(a.Value("x1"))
+	if err != nil || len(shape) == 0 {
+		return 1
+	}
+	if a.Sig.Index("dim") >= 0 {
+		if d, err := wrapDim(a.Int("dim"), len(shape)); err == nil {
+			return shape[d]
+		}
+	}
+	return shape[len(shape)-1]
+}
+
+func checkCosine(a op.Args) error {
+	if d := a.Promoted("x1", "x2"); !d.IsDifferentiable() || d.IsComplex() {
+		return op.RuntimeError("arguments 'x1' and 'x2' must have a floating point common dtype, not %s", d)
+	}
+	return nil
+}
+
+func checkCdist(a op.Args) error {
+	x, y := a.Value("x1"), a.Value("x2")
+	modes := []string{"use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"}
+	switch {
+	case a.Has("compute_mode") && !slices.Contains(modes, a.Str("compute_mode")):
+		return op.ValueError("%s is not a valid value for argument 'compute_mode'", a.Str("compute_mode"))
+	case len(x.Shape()) < 2 || len(y.Shape()) < 2:
+		return op.RuntimeError("arguments 'x1' and 'x2' must have at least 2 dimensions")
+	case sizeOf(x, 1) != sizeOf(y, 1):
+		return op.RuntimeError("arguments 'x1' and 'x2' must have the same number of columns, not %d and %d", sizeOf(x, 1), sizeOf(y, 1))
+	case x.DType() != y.DType() || !x.DType().IsDifferentiable() || x.DType().IsComplex():
+		return op.RuntimeError("arguments 'x1' and 'x2' must have the same floating point dtype, not %s and %s", x.DType(), y.DType())
+	case a.Float("p") < 0:
+		return op.RuntimeError("argument 'p' must not be negative, but is %v", a.Float("p"))
+	}
+	return nil
+}
+
+func sampleCdist(s *op.Sampler) []any {
+	batch, m := s.Shape(0, 1), int(s.Int(1, 5))
+	n, k := int(s.Int(1, 5)), int(s.Int(1, 5))
+	both := s.Distinct(append(slices.Clone(batch), n+k, m)...)
+	d := len(batch)
+	return []any{both.Narrow(d, 0, n, 1), both.Narrow(d, n, k, 1), []float64{0.5, 1, 1.5, 2, 3, math.Inf(1)}[s.Index(6)]}
+}
