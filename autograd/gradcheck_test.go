@@ -327,6 +327,8 @@ func asProgram(d *op.Def, key uint64) (*program.Program, []*tensor.Tensor) {
 				list[i] = int64(a[i])
 			}
 			return list
+		case op.Index:
+			return program.FromOp(a)
 		}
 		return a
 	}

@@ -11,7 +11,7 @@ var getitemOps = []*op.Def{
 	{
 		Sig:     "getitem(Tensor input, Index index) -> Tensor",
 		Names:   []string{"operator.getitem", "Tensor.__getitem__"},
-		Doc:     "input[index]: ints select, slices cut, None inserts a dimension, an ellipsis stands for the dimensions left; tensors and lists go to the operator index.",
+		Doc:     "input[index]: ints select, slices cut, None inserts a dimension, an ellipsis stands for the dimensions left; tensors go to the operator index.",
 		Compose: getitem,
 		Sample:  sampleGetitem,
 		Tol:     exactTol("a view of its input"),
@@ -30,8 +30,9 @@ func getitem(b op.Builder, a op.Args) []op.Value {
 	if used > rank {
 		op.Fail(op.IndexError("too many indices for tensor of dimension %d", rank))
 	}
-	var tensors op.Index
-	dim, advanced := 0, false
+	var dims []int
+	var tensors []op.Value
+	dim := 0
 	for _, e := range index {
 		switch e := e.(type) {
 		case int64:
@@ -45,21 +46,19 @@ func getitem(b op.Builder, a op.Args) []op.Value {
 		case nil:
 			x = b.Op("unsqueeze", x, dim)
 		case op.Ellipsis:
-			tensors = append(tensors, make(op.Index, rank-used)...)
 			dim += rank - used
 			continue
-		case bool:
-			op.Fail(fmt.Errorf("%w: getitem with a bool", op.ErrUnknown))
-		default:
-			tensors, advanced = append(tensors, e), true
+		case op.Value:
+			dims, tensors = append(dims, dim), append(tensors, e)
 			dim += consumed(e)
 			continue
+		default:
+			op.Fail(fmt.Errorf("%w: getitem with a %s", op.ErrUnknown, op.TypeName(e)))
 		}
-		tensors = append(tensors, nil)
 		dim++
 	}
-	if advanced {
-		return vals(b.Op("index", x, tensors))
+	if len(tensors) > 0 {
+		return vals(b.Op("index", x, dims, tensors))
 	}
 	return vals(x)
 }

@@ -226,6 +226,21 @@ var viewOps = []*op.Def{
 	},
 }
 
+// broadcastTo has expand's semantics but always takes a list as a function.
+var broadcastTo = &op.Def{
+	Sig:   "broadcast_to(Tensor input, int[] size) -> Tensor",
+	Names: both("broadcast_to"),
+	Doc:   "Applies expand.",
+	Compose: func(b op.Builder, a op.Args) []op.Value {
+		return vals(b.Expand(a.Value("input"), a.Ints("size")))
+	},
+	Sample: func(s *op.Sampler) []any {
+		shape := s.Shape(1, 3)
+		return []any{s.Tensor(-2, 2, shape...), append([]int{2}, shape...)}
+	},
+	Tol: exactTol("a view of its input"),
+}
+
 // vals is the result list of a composition.
 func vals(vs ...op.Value) []op.Value { return vs }
 

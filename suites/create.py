@@ -1,0 +1,97 @@
+"""Tensors from numbers, and complex numbers apart and together."""
+import torch
+from plumb import *
+
+
+@autotest()
+def test_zeros_and_ones():
+    n = random(0, 4).to(int)
+    d = oneof(torch.float32, torch.float64, torch.int64, torch.bool, torch.bfloat16, torch.complex64, torch.uint8)
+    return torch.zeros(n, 3), torch.ones((2, n), dtype=d), torch.zeros(n), torch.ones(2, device="cpu"), torch.zeros(())
+
+
+@autotest()
+def test_created_in_arithmetic():
+    x = random_tensor(ndim=2, dim0=2, dim1=3)
+    return x * torch.ones(3) + torch.arange(3) - torch.eye(2, 3)
+
+
+@autotest()
+def test_full():
+    n = random(0, 4).to(int)
+    return torch.full((2, n), oneof(1.5, 2, True)), torch.full((n,), 3, dtype=oneof(torch.float64, torch.int32, torch.bool))
+
+
+@autotest()
+def test_like():
+    x = random_tensor(ndim=3, dim0=random(1, 5), dim1=random(1, 5), dim2=random(1, 5), dtype=oneof(float, int, complex))
+    y = x.transpose(0, 2)
+    return torch.ones_like(y), torch.zeros_like(x, dtype=torch.int64), torch.full_like(y, 3), torch.ones_like(x, dtype=torch.float64, device="cpu")
+
+
+@autotest()
+def test_like_formats():
+    x = random_tensor(ndim=4, dim0=2, dim1=3, dim2=2, dim3=2).contiguous(memory_format=torch.channels_last)
+    return torch.ones_like(x), torch.zeros_like(x, memory_format=torch.contiguous_format), torch.full_like(x, 1.5)
+
+
+@autotest()
+def test_new():
+    x = random_tensor(ndim=1, dim0=2, dtype=oneof(float, int, torch.float64))
+    n = random(0, 4).to(int)
+    return x.new_zeros(n, 2), x.new_ones((2, n)), x.new_full((n,), 2.5), x.new_ones(2, dtype=torch.int8), x.new_zeros(())
+
+
+@autotest()
+def test_arange():
+    a, b = random(-5, 5).to(int), random(1, 8).to(int)
+    return torch.arange(b), torch.arange(a, a + b), torch.arange(a, a + b, random(1, 4).to(int)), torch.arange(a + b, a, -1)
+
+
+@autotest()
+def test_arange_float():
+    a, s = random(-5, 5).to(int), oneof(0.25, 0.5, 1.5)
+    return torch.arange(2.5), torch.arange(a, a + 3.25, s), torch.arange(0, 5, dtype=oneof(torch.float64, torch.int32, torch.uint8, torch.bfloat16))
+
+
+@autotest()
+def test_arange_illegal():
+    return torch.arange(random(-3, 3).to(int), random(-3, 3).to(int), random(-2, 3).to(int))
+
+
+@autotest()
+def test_eye():
+    n, m = random(0, 5).to(int), random(0, 5).to(int)
+    return torch.eye(n), torch.eye(n, m), torch.eye(n, m=m, dtype=oneof(torch.int64, torch.bool, torch.float64))
+
+
+@autotest()
+def test_triangle_indices():
+    n, m, k = random(0, 5).to(int), random(0, 5).to(int), random(-3, 4).to(int)
+    return torch.tril_indices(n, m, k), torch.triu_indices(n, m, offset=k, dtype=oneof(torch.int32, torch.int64))
+
+
+@autotest()
+def test_scalar_tensor():
+    return torch.scalar_tensor(random(-3, 3).to(float)), torch.scalar_tensor(2, dtype=torch.int64)
+
+
+@autotest()
+def test_complex():
+    d = oneof(torch.float32, torch.float64)
+    x = random_tensor(ndim=2, dim0=random(1, 5), dim1=random(1, 5), dtype=d)
+    y = random_tensor(ndim=2, dim0=1, dim1=1, dtype=d)
+    return torch.complex(x, y), torch.complex(x.t(), x.t())
+
+
+@autotest()
+def test_polar():
+    d = oneof(torch.float32, torch.float64)
+    x = random_tensor(ndim=2, dim0=2, dim1=random(1, 5), low=0.1, dtype=d)
+    return torch.polar(x, x * 3)
+
+
+@autotest()
+def test_parts():
+    x = random_tensor(ndim=2, dim0=random(1, 5), dim1=random(1, 5), dtype=oneof(torch.complex64, torch.complex128))
+    return torch.real(x), torch.imag(x), x.real * 2, x.imag, torch.view_as_real(x), torch.view_as_complex(torch.view_as_real(x)) * 2
