@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"fmt"
 	"slices"
 
 	"plumb/op"
@@ -118,10 +119,15 @@ func realOf(d tensor.DType) tensor.DType {
 	return d
 }
 
+// errComplexHalf says that the result would be complex32.
+var errComplexHalf = fmt.Errorf("%w: dtype complex32", op.ErrUnknown)
+
 func checkParts(x, y string) func(op.Args) error {
 	return func(a op.Args) error {
 		d := a.Value(x).DType()
 		switch {
+		case d == tensor.F16:
+			return errComplexHalf
 		case d != tensor.F32 && d != tensor.F64:
 			return op.RuntimeError("Expected arguments '%s' and '%s' to be Float or Double tensors but got %s", x, y, d)
 		case a.Value(y).DType() != d:
@@ -211,6 +217,8 @@ func checkPairs(a op.Args) error {
 	v := a.Value("input")
 	n := len(v.Shape()) - 1
 	switch d := v.DType(); {
+	case d == tensor.F16:
+		return errComplexHalf
 	case d != tensor.F32 && d != tensor.F64:
 		return op.RuntimeError("view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: %s", d)
 	case n < 0:

@@ -86,6 +86,38 @@ var createOps = slices.Concat([]*op.Def{
 		}
 		return nil
 	}),
+	created(&op.Def{
+		Sig:   "linspace(Scalar start, Scalar end, int steps, " + makeOptions + ") -> Tensor",
+		Names: []string{"torch.linspace"},
+		Doc:   "steps numbers from start to end at equal distances.",
+		Infer: inferSteps,
+		Tol:   stepsTol,
+		Sample: func(s *op.Sampler) []any {
+			return []any{float64(s.Int(-4, 5)), float64(s.Int(-4, 5)), s.Index(8), op.Kw("dtype", s.DType)}
+		},
+	}, func(c *op.Run) error {
+		line := steps(c.Args)
+		for i := range c.Out[0].Len() {
+			setNumber(c.Out[0], i, line(i))
+		}
+		return nil
+	}),
+	created(&op.Def{
+		Sig:   "logspace(Scalar start, Scalar end, int steps, float base=10.0, " + makeOptions + ") -> Tensor",
+		Names: []string{"torch.logspace"},
+		Doc:   "base to the power of steps numbers from start to end at equal distances.",
+		Infer: inferSteps,
+		Tol:   ulpTol(64, "the exponent is rounded, which base^x magnifies by |x·ln base|"),
+		Sample: func(s *op.Sampler) []any {
+			return []any{float64(s.Int(-3, 3)), float64(s.Int(-3, 3)), s.Index(8), []float64{2, 10}[s.Index(2)]}
+		},
+	}, func(c *op.Run) error {
+		line, base := steps(c.Args), c.Float("base")
+		for i := range c.Out[0].Len() {
+			setNumber(c.Out[0], i, math.Pow(base, line(i)))
+		}
+		return nil
+	}),
 	triangle("tril_indices", func(i, j, offset int) bool { return j-i <= offset }),
 	triangle("triu_indices", func(i, j, offset int) bool { return j-i >= offset }),
 }, complexOps)
@@ -94,7 +126,9 @@ var createOps = slices.Concat([]*op.Def{
 // finds its result filled with zeros.
 func created(d *op.Def, run func(c *op.Run) error) *op.Def {
 	d.Traits |= op.NoGrad
-	d.Tol = exactTol("numbers, rounded once")
+	if d.Tol.Class == "" {
+		d.Tol = exactTol("numbers, rounded once")
+	}
 	if d.Check == nil {
 		d.Check = checkOptions
 	}
@@ -263,6 +297,46 @@ func runArange(c *op.Run) error {
 		}
 	}
 	return nil
+}
+
+var stepsTol = op.Tol{
+	Class: op.Accumulating, Terms: func(op.Args) int { return 3 },
+	Reason: "start + i·step: two roundings and that of step",
+}
+
+func inferSteps(a op.Args) ([]op.Meta, error) {
+	d := chosen(a, tensor.F32)
+	switch {
+	case a.Int("steps") < 0:
+		return nil, op.RuntimeError("number of steps must be non-negative: argument 'steps' is %d", a.Int("steps"))
+	case d == tensor.Bool:
+		return nil, op.RuntimeError("not implemented for argument 'dtype' %s", d)
+	}
+	if d.IsComplex() {
+		return nil, fmt.Errorf("%w: complex steps", op.ErrUnknown)
+	}
+	return one(d, []int{a.Int("steps")}, nil), nil
+}
+
+// steps returns the numbers of a linspace, counted from the nearer end.
+func steps(a op.Args) func(i int) float64 {
+	lo, hi, n := a.Scalar("start").Float(), a.Scalar("end").Float(), a.Int("steps")
+	by := (hi - lo) / float64(max(n-1, 1))
+	return func(i int) float64 {
+		if i < n/2 || n == 1 {
+			return lo + by*float64(i)
+		}
+		return hi - by*float64(n-1-i)
+	}
+}
+
+// setNumber truncates for integer dtypes.
+func setNumber(t *tensor.Tensor, i int, v float64) {
+	if t.DType().IsInt() {
+		t.SetInt(i, int64(v))
+		return
+	}
+	t.Set(i, complex(v, 0))
 }
 
 // triangle lists the places of a triangle of a matrix.

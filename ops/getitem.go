@@ -53,7 +53,7 @@ func getitem(b op.Builder, a op.Args) []op.Value {
 			dim += consumed(e)
 			continue
 		default:
-			op.Fail(fmt.Errorf("%w: getitem with a %s", op.ErrUnknown, op.TypeName(e)))
+			op.Fail(unsupportedIndex(e))
 		}
 		dim++
 	}
@@ -61,6 +61,10 @@ func getitem(b op.Builder, a op.Args) []op.Value {
 		return vals(b.Op("index", x, dims, tensors))
 	}
 	return vals(x)
+}
+
+func unsupportedIndex(e any) error {
+	return fmt.Errorf("%w: an index with a %s", op.ErrUnknown, op.TypeName(e))
 }
 
 // consumed returns how many dimensions an entry of an index speaks of.

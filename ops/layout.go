@@ -8,7 +8,7 @@ import (
 	"plumb/tensor"
 )
 
-var layoutOps = slices.Concat(getitemOps, viewOps, splitOps, joinOps, orderOps, padOps)
+var layoutOps = slices.Concat(getitemOps, setitemOps, viewOps, splitOps, joinOps, orderOps, padOps)
 
 // viewOps are views that shape.go does not have.
 var viewOps = []*op.Def{
@@ -104,6 +104,13 @@ var viewOps = []*op.Def{
 		Grad:      reshapeGrad,
 		Sample:    sampleUnary(-2, 2),
 	}, reshaped(func(a op.Args) ([]int, error) { return []int{tensor.NumElements(a.Value("input").Shape())}, nil })),
+	transposition("T", "Reverses the order of the dimensions.", func(n int) []int {
+		dims := allDims(n)
+		slices.Reverse(dims)
+		return dims
+	}, "Tensor.T"),
+	transposition("mT", "Exchanges the last two dimensions.", lastTwo, "Tensor.mT"),
+	adjointView("H", "Tensor.H"), adjointView("mH", "Tensor.mH", "torch.adjoint", "Tensor.adjoint"),
 	like("view_as", "view", "Tensor.view_as"),
 	like("reshape_as", "reshape", "Tensor.reshape_as"),
 	like("expand_as", "expand", "Tensor.expand_as"),
@@ -250,6 +257,57 @@ func must[T any](v T, err error) T {
 		op.Fail(err)
 	}
 	return v
+}
+
+// transposition is an attribute that permutes the dimensions.
+func transposition(name, doc string, order func(n int) []int, names ...string) *op.Def {
+	return &op.Def{
+		Sig:    name + "(Tensor input) -> Tensor",
+		Names:  names,
+		Doc:    doc,
+		Traits: op.Involution,
+		Compose: func(b op.Builder, a op.Args) []op.Value {
+			x := a.Value("input")
+			return vals(b.Op("permute", x, order(len(x.Shape()))))
+		},
+		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(2, 4)...)} },
+		Tol:    exactTol("a view of its input"),
+	}
+}
+
+func lastTwo(n int) []int {
+	if n < 2 {
+		op.Fail(op.RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got %d-D tensor.", n))
+	}
+	dims := allDims(n)
+	dims[n-1], dims[n-2] = n-2, n-1
+	return dims
+}
+
+// adjointView exchanges the last two dimensions and conjugates.
+func adjointView(name string, names ...string) *op.Def {
+	return &op.Def{
+		Sig:    name + "(Tensor input) -> Tensor",
+		Names:  names,
+		Doc:    "Exchanges the last two dimensions and conjugates complex numbers.",
+		Traits: op.Involution,
+		Compose: func(b op.Builder, a op.Args) []op.Value {
+			x := a.Value("input")
+			n := len(x.Shape())
+			if n < 2 && name != "H" || n != 2 && n != 0 && name == "H" {
+				op.Fail(op.RuntimeError("tensor.%s is only supported on matrices, got %d-D tensor.", name, n))
+			}
+			if n == 2 || n > 2 {
+				x = b.Op("transpose", x, -2, -1)
+			}
+			if x.DType().IsComplex() {
+				x = b.Op("conj", x)
+			}
+			return vals(x)
+		},
+		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Dims(2)...)} },
+		Tol:    exactTol("a view of its input"),
+	}
 }
 
 // like is an operator that brings its input to the shape of another tensor.

@@ -212,8 +212,12 @@ func listToOp(vs []any, value func(Ref) (any, error)) (any, error) {
 }
 
 // Resolve binds a call of a program to an operator of the table, by public
-// name or, behind OwnPrefix, by id.
+// name or, behind OwnPrefix, by id; an attribute such as x.T is an operator
+// "Tensor.T" too.
 func Resolve(table *op.Table, target string, args []any, kwargs []op.Kwarg) (*op.Call, error) {
+	if target == "getattr" && len(args) == 2 {
+		return table.Resolve(fmt.Sprintf("Tensor.%v", args[1]), args[:1], nil)
+	}
 	if id, own := strings.CutPrefix(target, OwnPrefix); own {
 		return table.ResolveID(id, args, kwargs)
 	}
@@ -223,7 +227,7 @@ func Resolve(table *op.Table, target string, args []any, kwargs []op.Kwarg) (*op
 // indexes reports whether the second argument is an index.
 func (c *Call) indexes() bool {
 	switch c.Target {
-	case "operator.getitem", "operator.setitem", OwnPrefix + "getitem":
+	case "operator.getitem", "operator.setitem", OwnPrefix + "getitem", OwnPrefix + "setitem":
 		return true
 	}
 	return false

@@ -3,7 +3,7 @@ import torch
 from plumb import *
 
 
-@autotest()
+@autotest(auto_backward=False)
 def test_zeros_and_ones():
     n = random(0, 4).to(int)
     d = oneof(torch.float32, torch.float64, torch.int64, torch.bool, torch.bfloat16, torch.complex64, torch.uint8)
@@ -16,62 +16,74 @@ def test_created_in_arithmetic():
     return x * torch.ones(3) + torch.arange(3) - torch.eye(2, 3)
 
 
-@autotest()
+@autotest(auto_backward=False)
 def test_full():
     n = random(0, 4).to(int)
     return torch.full((2, n), oneof(1.5, 2, True)), torch.full((n,), 3, dtype=oneof(torch.float64, torch.int32, torch.bool))
 
 
-@autotest()
+@autotest(auto_backward=False)
 def test_like():
     x = random_tensor(ndim=3, dim0=random(1, 5), dim1=random(1, 5), dim2=random(1, 5), dtype=oneof(float, int, complex))
     y = x.transpose(0, 2)
     return torch.ones_like(y), torch.zeros_like(x, dtype=torch.int64), torch.full_like(y, 3), torch.ones_like(x, dtype=torch.float64, device="cpu")
 
 
-@autotest()
+@autotest(auto_backward=False)
 def test_like_formats():
     x = random_tensor(ndim=4, dim0=2, dim1=3, dim2=2, dim3=2).contiguous(memory_format=torch.channels_last)
     return torch.ones_like(x), torch.zeros_like(x, memory_format=torch.contiguous_format), torch.full_like(x, 1.5)
 
 
-@autotest()
+@autotest(auto_backward=False)
 def test_new():
     x = random_tensor(ndim=1, dim0=2, dtype=oneof(float, int, torch.float64))
     n = random(0, 4).to(int)
     return x.new_zeros(n, 2), x.new_ones((2, n)), x.new_full((n,), 2.5), x.new_ones(2, dtype=torch.int8), x.new_zeros(())
 
 
-@autotest()
+@autotest(auto_backward=False)
 def test_arange():
     a, b = random(-5, 5).to(int), random(1, 8).to(int)
     return torch.arange(b), torch.arange(a, a + b), torch.arange(a, a + b, random(1, 4).to(int)), torch.arange(a + b, a, -1)
 
 
-@autotest()
+@autotest(auto_backward=False)
 def test_arange_float():
     a, s = random(-5, 5).to(int), oneof(0.25, 0.5, 1.5)
     return torch.arange(2.5), torch.arange(a, a + 3.25, s), torch.arange(0, 5, dtype=oneof(torch.float64, torch.int32, torch.uint8, torch.bfloat16))
 
 
-@autotest()
+@autotest(auto_backward=False)
 def test_arange_illegal():
     return torch.arange(random(-3, 3).to(int), random(-3, 3).to(int), random(-2, 3).to(int))
 
 
-@autotest()
+@autotest(auto_backward=False)
+def test_linspace():
+    a, b = random(-5, 5).to(float), random(-5, 5).to(float)
+    return torch.linspace(a, b, random(0, 12).to(int)), torch.linspace(0, 4, steps=5, dtype=oneof(torch.float64, torch.int64))
+
+
+@autotest(auto_backward=False)
+def test_logspace():
+    a, b = random(-3, 3).to(float), random(-3, 3).to(float)
+    return torch.logspace(a, b, random(0, 12).to(int)), torch.logspace(0, 4, steps=5, base=2.0, dtype=torch.float64)
+
+
+@autotest(auto_backward=False)
 def test_eye():
     n, m = random(0, 5).to(int), random(0, 5).to(int)
     return torch.eye(n), torch.eye(n, m), torch.eye(n, m=m, dtype=oneof(torch.int64, torch.bool, torch.float64))
 
 
-@autotest()
+@autotest(auto_backward=False)
 def test_triangle_indices():
     n, m, k = random(0, 5).to(int), random(0, 5).to(int), random(-3, 4).to(int)
     return torch.tril_indices(n, m, k), torch.triu_indices(n, m, offset=k, dtype=oneof(torch.int32, torch.int64))
 
 
-@autotest()
+@autotest(auto_backward=False)
 def test_scalar_tensor():
     return torch.scalar_tensor(random(-3, 3).to(float)), torch.scalar_tensor(2, dtype=torch.int64)
 

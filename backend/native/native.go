@@ -245,6 +245,9 @@ func (r *run) structure(c *program.Call) (*value, error) {
 			return &value{plain: v.tensor.RequiresGrad()}, nil
 		}
 	}
+	if v.tensor != nil && r.table.Lookup("Tensor."+name) != nil {
+		return nil, nil
+	}
 	return nil, fmt.Errorf("%w: attribute %s", errUnsupported, name)
 }
 
