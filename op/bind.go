@@ -71,6 +71,7 @@ var numpyNames = map[string]string{"axis": "dim", "keepdims": "keepdim", "x": "i
 // brings each value into its normal form:
 //
 //	Tensor Value · Tensor[] []Value · Scalar Scalar · int int · int[] []int
+//	Index Index · Data Scalar and nested []any
 //	float float64 · float[] []float64 · bool bool · str string · None nil
 //
 // An int[N] parameter accepts one int and repeats it. When method is set,
@@ -233,6 +234,8 @@ func normalise(t Type, v any) (any, error) {
 		case string:
 			return Device(x), nil
 		}
+	case KData:
+		return data(v)
 	case KIndex:
 		return indexOf(v), nil
 	case KFormat:
@@ -301,6 +304,23 @@ func repeat[T any](t Type, xs []T) (any, error) {
 		return slices.Repeat(xs, t.N), nil
 	}
 	return xs, nil
+}
+
+// data returns numbers and nested lists of them as Scalar and []any.
+func data(v any) (any, error) {
+	list, ok := v.([]any)
+	if !ok {
+		return normalise(Type{Kind: KScalar}, v)
+	}
+	out := make([]any, len(list))
+	for i, e := range list {
+		x, err := data(e)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = x
+	}
+	return out, nil
 }
 
 // TypeName returns the Python name of a value's type, for messages.

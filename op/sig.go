@@ -24,11 +24,12 @@ const (
 	KFormat
 	KGenerator
 	KIndex
+	KData
 )
 
 var kindNames = [...]string{
 	KTensor: "Tensor", KScalar: "Scalar", KInt: "int", KFloat: "float", KBool: "bool", KStr: "str",
-	KDType: "dtype", KDevice: "device", KFormat: "MemoryFormat", KGenerator: "Generator", KIndex: "Index",
+	KDType: "dtype", KDevice: "device", KFormat: "MemoryFormat", KGenerator: "Generator", KIndex: "Index", KData: "Data",
 }
 
 // String returns the schema's name of the kind.

@@ -41,6 +41,21 @@ var createOps = slices.Concat([]*op.Def{
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, 1), s.Shape(0, 4), s.Int(-5, 6)} },
 	}, fillValue),
 	created(&op.Def{
+		Sig:   "tensor(Data data, " + makeOptions + ") -> Tensor",
+		Names: []string{"torch.tensor"},
+		Doc:   "A tensor of a number or of nested lists of numbers: bool, int64, float32 or complex64 by their kind unless dtype says otherwise.",
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			d, shape, err := shapeOfList(a.Any("data"))
+			return one(chosen(a, d), shape, nil), err
+		},
+		Sample: func(s *op.Sampler) []any {
+			return []any{[]any{[]any{1.5, s.Int(-5, 6)}, []any{-2.25, true}}}
+		},
+	}, func(c *op.Run) error {
+		at := 0
+		return fillList(c.Out[0], c.Any("data"), &at)
+	}),
+	created(&op.Def{
 		Sig:   "scalar_tensor(Scalar s, " + makeOptions + ") -> Tensor",
 		Names: []string{"torch.scalar_tensor"},
 		Doc:   "A 0-d tensor of the number.",
@@ -121,6 +136,63 @@ var createOps = slices.Concat([]*op.Def{
 	triangle("tril_indices", func(i, j, offset int) bool { return j-i <= offset }),
 	triangle("triu_indices", func(i, j, offset int) bool { return j-i >= offset }),
 }, complexOps)
+
+// shapeOfList returns the dtype and shape of nested lists of numbers.
+func shapeOfList(v any) (tensor.DType, []int, error) {
+	list, ok := v.([]any)
+	if !ok {
+		return numberKind(v), []int{}, nil
+	}
+	d, shape := tensor.Invalid, []int{}
+	for i, e := range list {
+		_, nested := e.([]any)
+		kind, inner, err := shapeOfList(e)
+		switch {
+		case err != nil:
+			return d, nil, err
+		case i == 0:
+			shape = inner
+		case len(inner) < len(shape) && !nested:
+			return d, nil, op.TypeError("not a sequence: element %d of argument 'data'", i)
+		case !slices.Equal(inner, shape):
+			return d, nil, op.ValueError("expected sequences of one length: element %d of argument 'data' has shape %s, not %s", i, tensor.ShapeString(inner), tensor.ShapeString(shape))
+		}
+		d = tensor.Promote(d, kind)
+	}
+	if tensor.NumElements(shape)*len(list) == 0 {
+		d = tensor.F32
+	}
+	return d, append([]int{len(list)}, shape...), nil
+}
+
+func numberKind(v any) tensor.DType {
+	if s, ok := v.(op.Scalar); ok {
+		return s.DType()
+	}
+	return op.ScalarOf(v).DType()
+}
+
+func fillList(out *tensor.Tensor, v any, at *int) error {
+	if list, ok := v.([]any); ok {
+		for _, e := range list {
+			if err := fillList(out, e, at); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	s := v.(op.Scalar)
+	if d := out.DType(); d.IsInt() {
+		if err := fits(s, d); err != nil {
+			return err
+		}
+		out.SetInt(*at, s.Int())
+	} else {
+		out.Set(*at, s.Complex())
+	}
+	*at++
+	return nil
+}
 
 // created completes the definition of an operator that makes a tensor; run
 // finds its result filled with zeros.

@@ -11,7 +11,7 @@ var getitemOps = []*op.Def{
 	{
 		Sig:     "getitem(Tensor input, Index index) -> Tensor",
 		Names:   []string{"operator.getitem", "Tensor.__getitem__"},
-		Doc:     "input[index]: ints select, slices cut, None inserts a dimension, an ellipsis stands for the dimensions left; tensors go to the operator index.",
+		Doc:     "input[index]: ints select, slices cut, None inserts a dimension, an ellipsis stands for the dimensions left; tensors and lists go to the operator index.",
 		Compose: getitem,
 		Sample:  sampleGetitem,
 		Tol:     exactTol("a view of its input"),
@@ -48,6 +48,11 @@ func getitem(b op.Builder, a op.Args) []op.Value {
 		case op.Ellipsis:
 			dim += rank - used
 			continue
+		case []any:
+			list := b.Op("tensor", e)
+			dims, tensors = append(dims, dim), append(tensors, list)
+			dim += consumed(list)
+			continue
 		case op.Value:
 			dims, tensors = append(dims, dim), append(tensors, e)
 			dim += consumed(e)
@@ -72,6 +77,10 @@ func consumed(e any) int {
 	switch e := e.(type) {
 	case nil, bool, op.Ellipsis:
 		return 0
+	case []any:
+		if kind, shape, err := shapeOfList(e); err == nil && kind == tensor.Bool {
+			return len(shape)
+		}
 	case op.Value:
 		if e.DType() == tensor.Bool || e.DType() == tensor.U8 {
 			return len(e.Shape())

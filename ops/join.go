@@ -125,6 +125,26 @@ var joinOps = []*op.Def{
 		Tol: exactTol("copies its inputs"),
 	},
 	{
+		Sig:     "combinations(Tensor input, int r=2, bool with_replacement=False) -> Tensor",
+		Names:   []string{"torch.combinations"},
+		Doc:     "All combinations of r elements of a vector in order, as the rows of a matrix.",
+		Compose: combinations,
+		Sample: func(s *op.Sampler) []any {
+			return []any{s.Tensor(-2, 2, s.Dims(1)...), s.Index(4), s.Bool()}
+		},
+		Tol: exactTol("copies its input"),
+	},
+	{
+		Sig:     "vander(Tensor x, int? N=None, bool increasing=False) -> Tensor",
+		Names:   []string{"torch.vander"},
+		Doc:     "The matrix of the powers 0 to N-1 of a vector's elements, the highest first unless increasing.",
+		Compose: vander,
+		Sample: func(s *op.Sampler) []any {
+			return []any{s.Tensor(-2, 2, s.Dims(1)...), s.Index(5), s.Bool()}
+		},
+		Tol: ulpTol(8, "repeated products, in any order"),
+	},
+	{
 		Sig:   "diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
 		Names: both("diag_embed"),
 		Doc:   "Zeros with the input's last dimension on the diagonals of the matrices in dimensions dim1 and dim2 of the result.",
@@ -289,6 +309,75 @@ func blockDiag(b op.Builder, a op.Args) []op.Value {
 		left += n
 	}
 	return vals(b.Op("cat", blocks, 0))
+}
+
+func combinations(b op.Builder, a op.Args) []op.Value {
+	x, r := a.Value("input"), a.Int("r")
+	if len(x.Shape()) != 1 {
+		op.Fail(op.RuntimeError("Expect a 1D vector, but got shape %s", tensor.ShapeString(x.Shape())))
+	}
+	if r < 0 {
+		op.Fail(op.RuntimeError("Expect a non-negative number, but got %d", r))
+	}
+	if r == 0 {
+		return vals(b.Op("new_zeros", x, []int{0}))
+	}
+	picks := chosenOf(x.Shape()[0], r, a.Bool("with_replacement"), 0)
+	rows := []int{len(picks) / r, r}
+	if len(picks) == 0 {
+		return vals(b.Reshape(b.Op("narrow", x, 0, 0, 0), rows))
+	}
+	return vals(b.Reshape(b.Op("gather", x, 0, b.Op("tensor", picks)), rows))
+}
+
+// chosenOf lists every choice of r of the numbers from to n-1, one after the other.
+func chosenOf(n, r int, again bool, from int) []any {
+	if r == 1 {
+		var out []any
+		for i := from; i < n; i++ {
+			out = append(out, int64(i))
+		}
+		return out
+	}
+	var out []any
+	for i := from; i < n; i++ {
+		next := i + 1
+		if again {
+			next = i
+		}
+		for rest := range slices.Chunk(chosenOf(n, r-1, again, next), r-1) {
+			out = append(append(out, int64(i)), rest...)
+		}
+	}
+	return out
+}
+
+func vander(b op.Builder, a op.Args) []op.Value {
+	x := a.Value("x")
+	if len(x.Shape()) != 1 {
+		op.Fail(op.RuntimeError("x must be a one-dimensional tensor."))
+	}
+	n := x.Shape()[0]
+	if a.Has("N") {
+		n = a.Int("N")
+	}
+	if n < 0 {
+		op.Fail(op.RuntimeError("N must be non-negative."))
+	}
+	if x.DType().IsInt() || x.DType() == tensor.Bool {
+		x = b.Cast(x, tensor.I64)
+	}
+	if n == 0 {
+		return vals(b.Op("new_zeros", x, []int{x.Shape()[0], 0}))
+	}
+	columns := []op.Value{b.Op("ones_like", x)}
+	for len(columns) < n {
+		columns = append(columns, b.Mul(columns[len(columns)-1], x))
+	}
+	if !a.Bool("increasing") {
+		slices.Reverse(columns)
+	}
+	return vals(b.Op("stack", columns, 1))
 }
 
 // embeddedShape returns the shape of a diag_embed and its wrapped dimensions.

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"fmt"
 	"slices"
 
 	"plumb/kernel"
@@ -87,8 +88,9 @@ var orderOps = []*op.Def{
 	},
 	{
 		Sig:     "repeat_interleave(Tensor input, int repeats, int? dim=None, *, int? output_size=None) -> Tensor",
+		More:    []string{"repeat_interleave(Tensor input, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor"},
 		Names:   both("repeat_interleave"),
-		Doc:     "Every entry of a dimension repeats times in a row; without dim, of the flattened tensor.",
+		Doc:     "Every entry of a dimension repeats times in a row, where a tensor tells the times of each entry; without dim, of the flattened tensor.",
 		Compose: func(b op.Builder, a op.Args) []op.Value { return vals(interleaved(b, a)) },
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(1, 3)
@@ -256,6 +258,9 @@ func sampleRepeat(s *op.Sampler) []any {
 }
 
 func interleaved(b op.Builder, a op.Args) op.Value {
+	if a.Value("repeats") != nil {
+		return interleavedBy(b, a)
+	}
 	x, n := a.Value("input"), a.Int("repeats")
 	if n < 0 {
 		op.Fail(op.RuntimeError("repeats can not be negative"))
@@ -277,4 +282,55 @@ func interleaved(b op.Builder, a op.Args) op.Value {
 	merged := slices.Clone(shape)
 	merged[d] *= n
 	return b.Op("clone", b.Reshape(b.Expand(b.Op("unsqueeze", x, d+1), wide), merged), op.Kw("memory_format", tensor.Contiguous))
+}
+
+// interleavedBy reads how often each entry is repeated, which the result's
+// shape depends on.
+func interleavedBy(b op.Builder, a op.Args) op.Value {
+	x, d := a.Value("input"), 0
+	if a.Has("dim") {
+		d = must(wrapDim(a.Int("dim"), len(x.Shape())))
+	} else {
+		x = b.Op("flatten", x)
+	}
+	if len(x.Shape()) == 0 {
+		x = b.Reshape(x, []int{1})
+	}
+	picks := repeatedEntries(a.Value("repeats"), x.Shape()[d])
+	if size := a.Any("output_size"); size != nil && size != len(picks) {
+		op.Fail(op.RuntimeError("allocated size does not match required size"))
+	}
+	shape, single := slices.Clone(x.Shape()), slices.Repeat([]int{1}, len(x.Shape()))
+	shape[d], single[d] = len(picks), len(picks)
+	if len(picks) == 0 {
+		return b.Op("clone", b.Op("narrow", x, d, 0, 0), op.Kw("memory_format", tensor.Contiguous))
+	}
+	return b.Op("gather", x, d, b.Expand(b.Reshape(b.Op("tensor", picks), single), shape))
+}
+
+// repeatedEntries lists the entries 0 to n-1, each as often as repeats tells.
+func repeatedEntries(repeats op.Value, n int) []any {
+	counts, known := repeats.(interface {
+		Len() int
+		Int(i int) int64
+	})
+	switch d := repeats.DType(); {
+	case !known:
+		op.Fail(fmt.Errorf("%w: the elements of argument 'repeats' of repeat_interleave are not known", op.ErrUnknown))
+	case len(repeats.Shape()) > 1:
+		op.Fail(op.RuntimeError("repeats must be 0-dim or 1-dim tensor"))
+	case d != tensor.I64 && d != tensor.I32:
+		op.Fail(op.RuntimeError("repeat_interleave is not implemented for argument 'repeats' of dtype %s", d))
+	case counts.Len() != 1 && counts.Len() != n:
+		op.Fail(op.RuntimeError("repeats must have the same size as input along dim"))
+	}
+	var picks []any
+	for i := range n {
+		k := counts.Int(i % counts.Len())
+		if k < 0 {
+			op.Fail(op.RuntimeError("repeats can not be negative"))
+		}
+		picks = append(picks, slices.Repeat([]any{int64(i)}, int(k))...)
+	}
+	return picks
 }

@@ -198,7 +198,9 @@ func (c *pending) classify(out, recv *symbol) {
 	switch {
 	case slices.Contains(c.kwargs, program.Kwarg{Name: "return_indices", Value: false}):
 		out.kind = kindTensor
-	case sig != nil && len(sig.Results) > 0 && !sig.Many:
+	case sig != nil && sig.Many:
+		out.list = true
+	case sig != nil && len(sig.Results) > 0:
 		out.setResults(sig.Results)
 	}
 }
@@ -216,7 +218,7 @@ func (c *pending) tupled() bool {
 // known reports whether an operand is no element of an unknown value.
 func (c *pending) known(v any) bool {
 	r, ok := v.(program.Ref)
-	return !ok || c.target != "operator.getitem" || c.d.kindOf(r) == kindTensor
+	return !ok || c.target != "operator.getitem" || c.d.kindOf(r) == kindTensor || c.d.symbols[r].list
 }
 
 func (s *symbol) setResults(names []string) {

@@ -98,7 +98,7 @@ func (c *pending) fits(s *op.Sig, places []int, m mode) bool {
 
 // accepts reports whether an argument fits a parameter's type.
 func (c *pending) accepts(t op.Type, v any, m mode) bool {
-	if t.Kind == op.KGenerator {
+	if t.Kind == op.KGenerator || t.Kind == op.KIndex || t.Kind == op.KData {
 		return true
 	}
 	switch v := v.(type) {

@@ -17,6 +17,25 @@ def test_created_in_arithmetic():
 
 
 @autotest(auto_backward=False)
+def test_tensor():
+    a = random(-5, 5).to(int)
+    return torch.tensor(oneof(1.5, 2, True)), torch.tensor([[a, 2], [3, 4]]), torch.tensor([1, a, 2.5]), torch.tensor([]), torch.tensor((a, 3), dtype=oneof(torch.float64, torch.int8, torch.bool))
+
+
+@autotest()
+def test_tensor_as_operand():
+    x = random_tensor(ndim=2, dim0=2, dim1=2)
+    return x * torch.tensor([[1.0, 2.0], [3.0, 4.0]]) + torch.tensor(2)
+
+
+@autotest(auto_backward=False)
+def test_vander():
+    # PyTorch 1.13 cannot differentiate its own: it changes what the backward pass needs
+    x = random_tensor(ndim=1, dim0=random(1, 5))
+    return torch.vander(x), torch.vander(x, random(0, 5).to(int), increasing=random().to(bool)) * 2
+
+
+@autotest(auto_backward=False)
 def test_full():
     n = random(0, 4).to(int)
     return torch.full((2, n), oneof(1.5, 2, True)), torch.full((n,), 3, dtype=oneof(torch.float64, torch.int32, torch.bool))

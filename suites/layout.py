@@ -43,52 +43,48 @@ def test_select():
 @autotest()
 def test_split():
     x = random_tensor(ndim=2, dim0=random(1, 6), dim1=random(1, 6))
-    return torch.split(x, random(1, 4).to(int), dim=random(-2, 2).to(int)), x.split(split_size=2)
+    parts = torch.split(x, random(1, 4).to(int), dim=random(-2, 2).to(int))
+    return parts[0], torch.exp(parts[-1]), torch.cat(x.split(split_size=2))
 
 
 @autotest()
 def test_split_sizes():
     n, k = random(0, 4).to(int), random(0, 4).to(int)
     x = random_tensor(ndim=2, dim0=n + k, dim1=random(1, 4))
-    a, b = torch.split(x, [n, k])
-    return x.split((n, k), 0), a * 2, b
+    parts = torch.split(x, [n, k])
+    return x.split((n, k), 0)[1], parts[0] * 2, parts[1]
 
 
 @autotest()
 def test_split_with_sizes():
     x = random_tensor(ndim=2, dim0=4, dim1=random(1, 4))
-    return torch.split_with_sizes(x, [1, 3]), x.split_with_sizes([2, random(1, 3).to(int)], dim=0)
-
-
-@autotest()
-def test_split_loop():
-    x = random_tensor(ndim=2, dim0=random(1, 6), dim1=random(1, 4))
-    return torch.cat([y * y for y in x.split(2)], dim=0)
+    return torch.split_with_sizes(x, [1, 3])[1], x.split_with_sizes([2, random(1, 3).to(int)], dim=0)[0]
 
 
 @autotest()
 def test_chunk():
     x = random_tensor(ndim=2, dim0=random(1, 7), dim1=random(1, 7))
-    return torch.chunk(x, random(1, 5).to(int), dim=random(-2, 2).to(int)), x.chunk(2)
+    parts = torch.chunk(x, random(1, 5).to(int), dim=random(-2, 2).to(int))
+    return parts[0] * 2, parts[-1], x.chunk(2)[0]
 
 
 @autotest()
 def test_unbind():
     x = random_tensor(ndim=3, dim0=random(1, 4), dim1=random(1, 4), dim2=random(1, 4))
-    return torch.unbind(x, dim=random(-3, 3).to(int)), x.unbind(1)[0]
+    return torch.unbind(x, dim=random(-3, 3).to(int))[-1], x.unbind(1)[0], torch.stack(x.unbind())
 
 
 @autotest()
 def test_tensor_split():
     x = random_tensor(ndim=2, dim0=random(1, 7), dim1=random(1, 7))
     d = random(-2, 2).to(int)
-    return torch.tensor_split(x, random(1, 4).to(int), dim=d), x.tensor_split((1, random(-2, 4).to(int)), d)
+    return torch.tensor_split(x, random(1, 4).to(int), dim=d)[0], x.tensor_split((1, random(-2, 4).to(int)), d)[1]
 
 
 @autotest()
 def test_axis_splits():
     x = random_tensor(ndim=3, dim0=4, dim1=6, dim2=2)
-    return torch.hsplit(x, oneof(2, 3, (1, 4))), x.vsplit(oneof(2, 3, (1,))), torch.dsplit(x, oneof(1, 2, (1,)))
+    return torch.hsplit(x, oneof(2, 3, (1, 4)))[1], x.vsplit(oneof(2, 4, (1,)))[0], torch.dsplit(x, oneof(1, 2, (1,)))[-1]
 
 
 @autotest()
@@ -116,21 +112,22 @@ def test_stacks_of_vectors():
 @autotest()
 def test_atleast():
     x = random_tensor(ndim=random(0, 4), dim0=random(1, 4))
-    return torch.atleast_1d(x), torch.atleast_2d(x), torch.atleast_3d(x), torch.atleast_2d(x, x), torch.atleast_3d([x])
+    return torch.atleast_1d(x), torch.atleast_2d(x), torch.atleast_3d(x), torch.atleast_2d(x, x)[0], torch.atleast_3d([x])[0]
 
 
 @autotest()
 def test_meshgrid():
     x, y = random_tensor(ndim=1, dim0=random(1, 5)), random_tensor(ndim=1, dim0=random(1, 5))
     z = random_tensor(ndim=0)
-    return torch.meshgrid(x, y, indexing=oneof("ij", "xy")), torch.meshgrid([x, z, y])
+    grid = torch.meshgrid(x, y, indexing=oneof("ij", "xy"))
+    return grid[0], grid[1] * 2, torch.meshgrid([x, z, y])[2]
 
 
 @autotest()
 def test_broadcast():
     a, b = random(1, 5).to(int), random(1, 5).to(int)
     x, y = random_tensor(ndim=2, dim0=a, dim1=1), random_tensor(ndim=1, dim0=b)
-    return torch.broadcast_tensors(x, y), torch.broadcast_to(x, (2, a, b)), x.broadcast_to(a, b), x.expand_as(x * y)
+    return torch.broadcast_tensors(x, y)[0], torch.broadcast_to(x, (2, a, b)), x.broadcast_to(a, b), x.expand_as(x * y)
 
 
 @autotest()
@@ -143,6 +140,19 @@ def test_block_diag():
 def test_cartesian_prod():
     x, y = random_tensor(ndim=1, dim0=random(1, 5)), random_tensor(ndim=1, dim0=random(1, 5))
     return torch.cartesian_prod(x, y), torch.cartesian_prod(x, y, x), torch.cartesian_prod(x)
+
+
+@autotest()
+def test_combinations():
+    x = random_tensor(ndim=1, dim0=random(0, 6))
+    return torch.combinations(x), torch.combinations(x, random(0, 4).to(int), with_replacement=random().to(bool))
+
+
+@autotest()
+def test_repeat_interleave_tensor():
+    x = random_tensor(ndim=2, dim0=3, dim1=random(1, 5))
+    n = torch.tensor([random(0, 3).to(int), 2, random(0, 3).to(int)])
+    return torch.repeat_interleave(x, n, dim=0), x.repeat_interleave(torch.tensor([2]))
 
 
 @autotest()
@@ -260,4 +270,4 @@ def test_movement_of_complex():
 @autotest()
 def test_zero_size():
     x = random_tensor(ndim=2, dim0=random(0, 2), dim1=3)
-    return x.flip(0), x.roll(1, 0), x.chunk(2), x[:0], torch.vstack([x, x]), x.repeat(2, 0), x.unbind(0), x.diag_embed()
+    return x.flip(0), x.roll(1, 0), x.chunk(2, 1)[0], x[:0], torch.vstack([x, x]), x.repeat(2, 0), x.unbind(1)[0], x.diag_embed()
