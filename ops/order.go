@@ -189,6 +189,9 @@ func checkRoll(a op.Args) error {
 	case len(shifts) != len(dims):
 		return op.RuntimeError("shifts and dimensions must align. shifts: %d, dims:%d", len(shifts), len(dims))
 	}
+	if len(a.Value("input").Shape()) == 0 {
+		return op.IndexError("Dimension specified as %d but tensor has no dimensions", dims[0])
+	}
 	for _, d := range dims {
 		if _, err := wrapDim(d, len(a.Value("input").Shape())); err != nil {
 			return err
@@ -267,12 +270,9 @@ func interleaved(b op.Builder, a op.Args) op.Value {
 	}
 	d := 0
 	if a.Has("dim") {
-		d = must(wrapDim(a.Int("dim"), len(x.Shape())))
+		d = must(entryDim(a))
 	} else {
 		x = b.Op("flatten", x)
-	}
-	if len(x.Shape()) == 0 {
-		x = b.Reshape(x, []int{1})
 	}
 	shape := x.Shape()
 	if size := a.Any("output_size"); size != nil && size != n*shape[d] {
@@ -289,12 +289,9 @@ func interleaved(b op.Builder, a op.Args) op.Value {
 func interleavedBy(b op.Builder, a op.Args) op.Value {
 	x, d := a.Value("input"), 0
 	if a.Has("dim") {
-		d = must(wrapDim(a.Int("dim"), len(x.Shape())))
+		d = must(entryDim(a))
 	} else {
 		x = b.Op("flatten", x)
-	}
-	if len(x.Shape()) == 0 {
-		x = b.Reshape(x, []int{1})
 	}
 	picks := repeatedEntries(a.Value("repeats"), x.Shape()[d])
 	if size := a.Any("output_size"); size != nil && size != len(picks) {
@@ -333,4 +330,13 @@ func repeatedEntries(repeats op.Value, n int) []any {
 		picks = append(picks, slices.Repeat([]any{int64(i)}, int(k))...)
 	}
 	return picks
+}
+
+// entryDim returns the wrapped dim of a tensor that has dimensions.
+func entryDim(a op.Args) (int, error) {
+	n := len(a.Value("input").Shape())
+	if n == 0 {
+		return 0, op.IndexError("Dimension specified as %d but tensor has no dimensions", a.Int("dim"))
+	}
+	return wrapDim(a.Int("dim"), n)
 }

@@ -126,3 +126,9 @@ def test_polar():
 def test_parts():
     x = random_tensor(ndim=2, dim0=random(1, 5), dim1=random(1, 5), dtype=oneof(torch.complex64, torch.complex128))
     return torch.real(x), torch.imag(x), x.real * 2, x.imag, torch.view_as_real(x), torch.view_as_complex(torch.view_as_real(x)) * 2
+
+
+@autotest(auto_backward=False)
+def test_created_kwargs():
+    n = random(0, 4).to(int)
+    return torch.zeros(size=(n, 3)), torch.zeros(size=(2, 3)), torch.full(size=(2,), fill_value=2.0), torch.eye(n=3), torch.arange(start=0, end=5, step=2), torch.arange(end=5), torch.linspace(start=0, end=1, steps=3), torch.ones([2, 3]), torch.tensor(data=[1, 2]), torch.zeros(2, 3, dtype=torch.int32, device=torch.device("cpu"))

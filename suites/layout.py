@@ -271,3 +271,70 @@ def test_movement_of_complex():
 def test_zero_size():
     x = random_tensor(ndim=2, dim0=random(0, 2), dim1=3)
     return x.flip(0), x.roll(1, 0), x.chunk(2, 1)[0], x[:0], torch.vstack([x, x]), x.repeat(2, 0), x.unbind(1)[0], x.diag_embed()
+
+
+@autotest()
+def test_layout_0d():
+    x = random_tensor(ndim=0)
+    return x.flip(()), x.roll(1), x.repeat(2), x.repeat(()), x.tile(()), x.tile(2), x.repeat_interleave(2), x.ravel()
+
+
+@autotest()
+def test_views_0d():
+    x = random_tensor(ndim=0)
+    return x.unfold(0, 1, 1), x.movedim(0, 0), x.as_strided((), ()), x[...], x[None], x[None, ..., None], x.contiguous(), x.broadcast_to(2, 3), torch.stack([x, x]), x.H
+
+
+@autotest()
+def test_layout_channels_last():
+    x = random_tensor(ndim=4, dim0=2, dim1=3, dim2=2, dim3=3).contiguous(memory_format=torch.channels_last)
+    return x.roll(1, 1), x.repeat(1, 1, 2, 1), x.unfold(1, 2, 1), x.diagonal(0, 1, 2), torch.stack([x, x]), torch.hstack([x, x]), x.rot90(1, (1, 2)), x.repeat_interleave(2, 1), x.unflatten(1, (3, 1)), x.ravel()
+
+
+@autotest()
+def test_layout_transposed():
+    x = random_tensor(ndim=4, dim0=2, dim1=3, dim2=2, dim3=3).transpose(1, 3)
+    return torch.nn.functional.pad(x, (1, 1)), torch.nn.functional.pad(x, (0, -1)), torch.nn.functional.pad(x, (1, 0, 1, 0), mode="circular"), x.flip(1), x.diag_embed(), torch.select_scatter(x, x[0], 0, 1), x.as_strided((2, 2), (1, 2)), torch.block_diag(x[0, 0], x[1, 1]), x.mT, x.tile(2)
+
+
+@autotest()
+def test_layout_empty():
+    x = random_tensor(ndim=3, dim0=random(0, 2), dim1=2, dim2=3)
+    return x.flip(0), x.roll(1), x.rot90(), x.repeat(2, 1, 1), x.repeat_interleave(2), x.unfold(1, 2, 1), x.diagonal(), torch.nn.functional.pad(x, (1, 1, 0, 0, 1, 0)), torch.nn.functional.pad(x, (1, 1), mode="circular")
+
+
+@autotest()
+def test_views_empty():
+    x = random_tensor(ndim=2, dim0=2, dim1=random(0, 2))
+    return x[:, :0], x.unflatten(0, (2, 1)), x.movedim(0, 1), torch.stack([x, x], 1), torch.cartesian_prod(x[0], x[1]), torch.meshgrid(x[0], x[1])[0], torch.block_diag(x, x), x.diag_embed(), x.tensor_split(2)[1], x.split(1)[0]
+
+
+@autotest()
+def test_layout_keywords():
+    x = random_tensor(ndim=2, dim0=4, dim1=4)
+    return torch.roll(input=x, shifts=1, dims=0), torch.flip(input=x, dims=[0]), torch.stack(tensors=[x], dim=0), torch.split(tensor=x, split_size_or_sections=2)[0], torch.diagonal(x, offset=1, dim1=0, dim2=1), torch.chunk(input=x, chunks=2)[0], torch.movedim(x, source=0, destination=1), torch.tile(input=x, dims=(2, 2)), x.unfold(dimension=0, size=2, step=1), torch.rot90(x, k=1, dims=[0, 1])
+
+
+@autotest()
+def test_layout_errors():
+    x = random_tensor(ndim=2, dim0=2, dim1=3)
+    k = random(0, 9).to(int).value()
+    if k == 0:
+        return x.select(2, 0)
+    if k == 1:
+        return x.unfold(0, 5, 1)
+    if k == 2:
+        return x.movedim((0, 1), (1, 1))
+    if k == 3:
+        return x.unflatten(1, (2, 2))
+    if k == 4:
+        return x.as_strided((9, 9), (1, 1))
+    if k == 5:
+        return torch.stack([x, x.t()])
+    if k == 6:
+        return x.repeat(2)
+    if k == 7:
+        return x.diagonal(0, 1, 1)
+    if k == 8:
+        return x[0, 0].repeat_interleave(2, 0) + x[0, 0].roll(1, 0)
+    return x * 1
