@@ -318,7 +318,7 @@ def test_layout_keywords():
 @autotest()
 def test_layout_errors():
     x = random_tensor(ndim=2, dim0=2, dim1=3)
-    k = random(0, 9).to(int).value()
+    k = random(0, 12).to(int).value()
     if k == 0:
         return x.select(2, 0)
     if k == 1:
