@@ -111,6 +111,9 @@ func TestGradients(t *testing.T) {
 			if d.Sample == nil {
 				t.Fatal("a differentiable operator has no Sample")
 			}
+			if !slices.ContainsFunc(d.Sigs()[0].Params, func(p op.Param) bool { return p.Type.Kind == op.KTensor && !slices.Contains(d.Fixed, p.Name) }) {
+				t.Skip("PyTorch has no derivative either")
+			}
 			checked := 0
 			for key := range uint64(12) {
 				checked += checkFirst(t, d, key)

@@ -37,7 +37,7 @@ func TestParseSig(t *testing.T) {
 		{"relu(Tensor x, int x) -> Tensor", "appears twice"},
 		{"relu(int x=1.5) -> Tensor", "default of x"},
 		{"relu(int[0] x) -> Tensor", "list length"},
-		{"relu(Tensor x) -> int", "is not a tensor"},
+		{"relu(Tensor x) -> str", "is not a tensor"},
 	} {
 		if _, err := ParseSig(c.text); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", c.text, err, c.want)

@@ -75,6 +75,7 @@ type Sig struct {
 	Params  []Param
 	Results []string // names of the results; one unnamed result is ""
 	Many    bool     // the result is a list of tensors, as long as the arguments say
+	Plain   bool     // the result is a Python bool or number, computed as a 0-d tensor
 	text    string
 }
 
@@ -96,6 +97,7 @@ func (s *Sig) Index(name string) int {
 //	leaky_relu(Tensor input, float negative_slope=0.01, *, bool flag=False) -> Tensor
 //	max.dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
 //	unbind(Tensor input, int dim=0) -> Tensor[]
+//	equal(Tensor input, Tensor other) -> bool
 //
 // A signature without "->" (a module's constructor) has no results.
 func ParseSig(text string) (*Sig, error) {
@@ -142,9 +144,10 @@ func ParseSig(text string) (*Sig, error) {
 	for _, r := range splitTop(results) {
 		typ, name, _ := strings.Cut(r, " ")
 		t, err := parseType(typ)
-		if err != nil || t.Kind != KTensor {
-			return fail("result %q is not a tensor", r)
+		if err != nil || t.Kind > KBool {
+			return fail("result %q is not a tensor, bool or number", r)
 		}
+		s.Plain = t.Kind != KTensor
 		s.Many = s.Many || t.List
 		s.Results = append(s.Results, name)
 	}

@@ -24,7 +24,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		Traits:  op.Commutative,
 		Check:   checkAlpha,
 		Infer:   zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
-		Kernels: addKernels(1),
+		Kernels: addKernels(1, "input", "other"),
 		Grad:    func(g *op.Grad) { addGrad(g, 1) },
 		Sample:  sampleTwo(-2, 2),
 		Exact:   func(x ...float64) float64 { return x[0] + x[1] },
@@ -41,7 +41,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		Doc:     "Difference: input - alpha·other.",
 		Check:   firstError(rejectBoolSub, checkAlpha),
 		Infer:   zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
-		Kernels: addKernels(-1),
+		Kernels: addKernels(-1, "input", "other"),
 		Grad:    func(g *op.Grad) { addGrad(g, -1) },
 		Sample:  sampleTwo(-2, 2),
 		Exact:   func(x ...float64) float64 { return x[0] - x[1] },
@@ -105,7 +105,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		Names: append(both("pow"), "operator.pow"),
 		Doc:   "Power of the elements: input^exponent.",
 		Check: checkPow,
-		Infer: zipped(promoted("input", "exponent"), promoted("input", "exponent"), "input", "exponent"),
+		Infer: powMeta(promoted("input", "exponent")),
 		Kernels: []op.Kernel{
 			powKernel("integer", integralSet, nil, kernel.PowInt),
 			powKernel("float32", float32Set, kernel.PowConst[float32], kernel.Pow[float32]),
@@ -236,24 +236,24 @@ func scalarForms(id string) []string {
 	}
 }
 
-// addKernels compute input + sign·alpha·other.
-func addKernels(sign float64) []op.Kernel {
+// addKernels compute x + sign·alpha·y.
+func addKernels(sign float64, x, y string) []op.Kernel {
 	alpha := func(a op.Args) complex128 { return complex(sign, 0) * number(a, "alpha").Complex() }
 	to := promoted("input", "other")
 	return []op.Kernel{
-		zipKernel("integer", integralSet, "input", "other", to, func(a op.Args) func(dst, a, b []int64) {
+		zipKernel("integer", integralSet, x, y, to, func(a op.Args) func(dst, a, b []int64) {
 			return scaled(alpha(a), kernel.AddScaled(int64(sign)*number(a, "alpha").Int()))
 		}),
-		zipKernel("float32", []tensor.DType{tensor.F32}, "input", "other", to, func(a op.Args) func(dst, a, b []float32) {
+		zipKernel("float32", []tensor.DType{tensor.F32}, x, y, to, func(a op.Args) func(dst, a, b []float32) {
 			return scaled(alpha(a), kernel.AddScaled32(float32(real(alpha(a)))))
 		}),
-		zipKernel("half", halfTypes, "input", "other", to, func(a op.Args) func(dst, a, b []float32) {
+		zipKernel("half", halfTypes, x, y, to, func(a op.Args) func(dst, a, b []float32) {
 			return scaled(alpha(a), kernel.AddScaledHalf(float32(real(alpha(a))), roundHalf(to(a))))
 		}),
-		zipKernel("float64", float64Set, "input", "other", to, func(a op.Args) func(dst, a, b []float64) {
+		zipKernel("float64", float64Set, x, y, to, func(a op.Args) func(dst, a, b []float64) {
 			return scaled(alpha(a), kernel.AddScaled64(real(alpha(a))))
 		}),
-		zipKernel("complex", complexTypes, "input", "other", to, func(a op.Args) func(dst, a, b []complex128) {
+		zipKernel("complex", complexTypes, x, y, to, func(a op.Args) func(dst, a, b []complex128) {
 			return scaled(alpha(a), kernel.AddScaled(alpha(a)))
 		}),
 	}
@@ -361,15 +361,15 @@ func divKernel[T kernel.Lane](name string, ds []tensor.DType, mode string, f fun
 		Holds: func(a op.Args) bool { return a.Str("rounding_mode") == mode },
 	})
 	if _, integer := any(f).(func(dst, a, b []int64)); integer {
-		k.Run = guardZero(k.Run)
+		k.Run = guardZero(divType, k.Run)
 	}
 	return k
 }
 
 // guardZero rejects an integer division in which an element is divided by zero.
-func guardZero(run func(*op.Run) error) func(*op.Run) error {
+func guardZero(to func(op.Args) tensor.DType, run func(*op.Run) error) func(*op.Run) error {
 	return func(c *op.Run) error {
-		if c.Out[0].Len() > 0 && kernel.AnyZero(operand(c.Args, "other", divType(c.Args))) {
+		if c.Out[0].Len() > 0 && kernel.AnyZero(operand(c.Args, "other", to(c.Args))) {
 			return op.RuntimeError("ZeroDivisionError: argument 'other' has a zero")
 		}
 		return run(c)
@@ -387,6 +387,16 @@ func divGrad(g *op.Grad) {
 		other := g.Value("other")
 		return g.Mul(g.Neg(g.G()), conj(g, g.Div(g.Div(g.Any("input"), other), other)))
 	})
+}
+
+// powMeta is elementwise, but a power of a Scalar is contiguous, as in PyTorch.
+func powMeta(d func(op.Args) tensor.DType) func(op.Args) ([]op.Meta, error) {
+	return func(a op.Args) ([]op.Meta, error) {
+		if a.Value("input") == nil {
+			return one(d(a), a.Value("exponent").Shape(), nil), nil
+		}
+		return zipped(d, d, "input", "exponent")(a)
+	}
 }
 
 func checkPow(a op.Args) error {
@@ -431,15 +441,18 @@ func constantPower[T any](a op.Args, constant func(float64) func(dst, a []T)) fu
 }
 
 func powGrad(g *op.Grad) {
-	input, exponent := g.Any("input"), g.Any("exponent")
-	g.To("input", func() op.Value {
-		if g.Value("exponent") == nil {
-			return powGradBase(g)
-		}
-		slope := g.Mul(exponent, g.Op("pow", input, g.Sub(exponent, 1)))
-		return g.Op("where", g.Op("eq", exponent, 0), 0.0, g.Mul(g.G(), conj(g, slope)))
-	})
+	g.To("input", func() op.Value { return powGradInput(g) })
 	g.To("exponent", func() op.Value { return powGradExponent(g) })
+}
+
+// powGradInput is g·conj(y·x^(y-1)), and 0 where the exponent is 0.
+func powGradInput(g *op.Grad) op.Value {
+	exponent := g.Value("exponent")
+	if exponent == nil {
+		return powGradBase(g)
+	}
+	slope := g.Mul(exponent, g.Op("pow", g.Any("input"), g.Sub(exponent, 1)))
+	return g.Op("where", g.Op("eq", exponent, 0), 0.0, g.Mul(g.G(), conj(g, slope)))
 }
 
 // powGradBase is g·conj(n·x^(n-1)) for a Scalar n, and 0 for n = 0.
@@ -524,7 +537,7 @@ func maximumDef(sig string, names ...string) *op.Def {
 			return []any{both.Select(0, 0), both.Select(0, 1)}
 		},
 		Exact: func(x ...float64) float64 { return max(x[0], x[1]) },
-		Tol:   exactTol("one of its inputs"),
+		Tol:   selectTol("one of its inputs"),
 	}
 }
 

@@ -60,11 +60,12 @@ var reduceOps = []*op.Def{
 		Tol:    op.Tol{Class: op.Accumulating, Terms: reducedTerms, Reason: "a sum of Terms elements, divided"},
 	},
 	{
-		Sig:   "max(Tensor input) -> Tensor",
-		Names: both("max"),
-		Doc:   "Largest element; NaN if there is one. Its gradient is spread evenly over all elements that equal it.",
-		Check: firstError(rejectTypes("input", complexTypes...), rejectEmpty),
-		Infer: func(a op.Args) ([]op.Meta, error) { return one(a.Value("input").DType(), []int{}, nil), nil },
+		Sig:       "max(Tensor input) -> Tensor",
+		Magnitude: "max",
+		Names:     both("max"),
+		Doc:       "Largest element; NaN if there is one. Its gradient is spread evenly over all elements that equal it.",
+		Check:     firstError(rejectTypes("input", complexTypes...), rejectEmpty),
+		Infer:     func(a op.Args) ([]op.Meta, error) { return one(a.Value("input").DType(), []int{}, nil), nil },
 		Kernels: []op.Kernel{
 			maxAllKernel[int64]("integer", integralSet),
 			maxAllKernel[float32]("float32", float32Set),
@@ -72,14 +73,15 @@ var reduceOps = []*op.Def{
 		},
 		Grad:   func(g *op.Grad) { g.To("input", func() op.Value { return spreadEvenly(g) }) },
 		Sample: func(s *op.Sampler) []any { return []any{s.Distinct(s.Shape(0, 4)...)} },
-		Tol:    exactTol("one of its inputs"),
+		Tol:    selectTol("one of its inputs"),
 	},
 	{
-		Sig:   "max.dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-		Names: both("max"),
-		Doc:   "Largest elements along dim and the first index of each; a NaN is larger than everything. The gradient goes to that index.",
-		Check: checkMaxDim,
-		Infer: inferMaxDim,
+		Sig:       "max.dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+		Magnitude: "max.dim",
+		Names:     both("max"),
+		Doc:       "Largest elements along dim and the first index of each; a NaN is larger than everything. The gradient goes to that index.",
+		Check:     checkMaxDim,
+		Infer:     inferMaxDim,
 		Kernels: []op.Kernel{
 			maxDimKernel[int64]("integer", integralSet),
 			maxDimKernel[float32]("float32", float32Set),
@@ -91,7 +93,7 @@ var reduceOps = []*op.Def{
 			n := int64(len(shape))
 			return []any{s.Distinct(shape...), s.Int(-n, n), s.Bool()}
 		},
-		Tol: exactTol("one of its inputs"),
+		Tol: selectTol("one of its inputs"),
 	},
 }
 

@@ -1,5 +1,378 @@
 package ops
 
-import "plumb/op"
+import (
+	"math"
+	"slices"
 
-var ternaryOps []*op.Def
+	"plumb/kernel"
+	"plumb/op"
+	"plumb/tensor"
+)
+
+var ternaryOps = []*op.Def{
+	{
+		Sig:       "masked_fill(Tensor input, Tensor mask, Tensor value) -> Tensor",
+		More:      []string{"masked_fill(Tensor input, Tensor mask, Scalar value) -> Tensor"},
+		Magnitude: "masked_fill",
+		Names:     both("masked_fill"),
+		Doc:       "Replaces the elements where a bool mask holds by one value, a number or a 0-d tensor.",
+		Check:     checkMaskedFill,
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			shape, err := broadcastShape(a.Value("input"), a.Value("mask"))
+			if err != nil {
+				return nil, err
+			}
+			return one(a.Value("input").DType(), shape, nil), nil
+		},
+		Kernels: []op.Kernel{
+			maskedFillKernel[int64]("integer", integralSet),
+			maskedFillKernel[float32]("float32", float32Set),
+			maskedFillKernel[float64]("float64", float64Set),
+			maskedFillKernel[complex128]("complex", complexTypes),
+		},
+		Grad: func(g *op.Grad) {
+			mask := g.Value("mask")
+			g.To("input", func() op.Value { return g.Op("where", mask, 0.0, g.G()) })
+			g.To("value", func() op.Value { return g.Op("sum", g.Op("where", mask, g.G(), 0.0)) })
+		},
+		Sample: func(s *op.Sampler) []any {
+			a, b := twoShapes(s)
+			args := []any{s.Tensor(-2, 2, a...), sampleMask(s, b), s.Float(-3, 3)}
+			if s.Bool() {
+				args[2] = s.Tensor(-2, 2)
+			}
+			return args
+		},
+		Tol: exactTol("copies its inputs"),
+	},
+	{
+		Sig:       "addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+		Magnitude: "addcmul",
+		Names:     both("addcmul"),
+		Doc:       "Adds a product: input + value·tensor1·tensor2.",
+		Check:     firstError(rejectPromoted([]tensor.DType{tensor.Bool}, threeNames...), checkFactor),
+		Infer:     zipped(promoted(threeNames...), promoted(threeNames...), threeNames...),
+		Kernels: []op.Kernel{
+			factorKernel("integer", integerTypes, func(v op.Scalar) func(dst, a, b, c []int64) { return kernel.Addcmul(v.Int()) }),
+			factorKernel("float32", float32Set, func(v op.Scalar) func(dst, a, b, c []float32) { return kernel.AddcmulFloat[float32](v.Float()) }),
+			factorKernel("float64", float64Set, func(v op.Scalar) func(dst, a, b, c []float64) { return kernel.AddcmulFloat[float64](v.Float()) }),
+			factorKernel("complex", complexTypes, func(v op.Scalar) func(dst, a, b, c []complex128) { return kernel.Addcmul(v.Complex()) }),
+		},
+		Grad: func(g *op.Grad) {
+			value := number(g.Args, "value")
+			times := func(other string) func() op.Value {
+				return func() op.Value {
+					return g.Mul(wide(g, g.G()), conj(g, g.Mul(wide(g, g.Value(other)), value)))
+				}
+			}
+			g.To("input", g.G)
+			g.To("tensor1", times("tensor2"))
+			g.To("tensor2", times("tensor1"))
+		},
+		Sample: sampleFactor(-2, 2),
+		Exact:  func(x ...float64) float64 { return math.FMA(x[1], x[2], x[0]) },
+		Tol:    twoTermTol,
+	},
+	{
+		Sig:   "addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+		Names: both("addcdiv"),
+		Doc:   "Adds a quotient: input + value·tensor1/tensor2.",
+		Check: firstError(rejectIntegerQuotient, rejectPromoted(integralSet, threeNames...), checkFactor),
+		Infer: zipped(promoted(threeNames...), promoted(threeNames...), threeNames...),
+		Kernels: []op.Kernel{
+			factorKernel("float32", float32Set, func(v op.Scalar) func(dst, a, b, c []float32) { return kernel.Addcdiv[float32](v.Float()) }),
+			factorKernel("float64", float64Set, func(v op.Scalar) func(dst, a, b, c []float64) { return kernel.Addcdiv[float64](v.Float()) }),
+			factorKernel("complex", complexTypes, func(v op.Scalar) func(dst, a, b, c []complex128) {
+				return kernel.AddcdivComplex(v.Complex())
+			}),
+		},
+		Grad: func(g *op.Grad) {
+			value, y := number(g.Args, "value"), wide(g, g.Value("tensor2"))
+			g.To("input", g.G)
+			g.To("tensor1", func() op.Value { return g.Mul(wide(g, g.G()), conj(g, g.Div(value, y))) })
+			g.To("tensor2", func() op.Value {
+				slope := g.Div(g.Mul(wide(g, g.Value("tensor1")), value), g.Mul(y, y))
+				return g.Mul(g.Neg(wide(g, g.G())), conj(g, slope))
+			})
+		},
+		Sample: sampleFactor(0.5, 2),
+		Exact:  func(x ...float64) float64 { return x[0] + x[1]/x[2] },
+		Tol:    twoTermTol,
+	},
+	{
+		Sig:   "lerp(Tensor input, Tensor end, Tensor weight) -> Tensor",
+		More:  []string{"lerp(Tensor input, Tensor end, Scalar weight) -> Tensor"},
+		Names: both("lerp"),
+		Doc:   "Linear interpolation: input + weight·(end - input).",
+		Check: checkLerp,
+		Infer: elementwise(func(a op.Args) tensor.DType { return a.Value("input").DType() }, "input", "end", "weight"),
+		Kernels: []op.Kernel{
+			lerpKernel("float32", float32Set, kernel.Lerp[float32]),
+			lerpKernel("float64", float64Set, kernel.Lerp[float64]),
+			lerpKernel("complex", complexTypes, kernel.LerpComplex),
+		},
+		Grad: func(g *op.Grad) {
+			w := g.Any("weight")
+			if v := g.Value("weight"); v != nil {
+				w = wide(g, v)
+			}
+			g.To("input", func() op.Value { return g.Mul(wide(g, g.G()), conjOf(g, oneMinus(g, w))) })
+			g.To("end", func() op.Value { return g.Mul(wide(g, g.G()), conjOf(g, w)) })
+			g.To("weight", func() op.Value {
+				return g.Mul(wide(g, g.G()), conj(g, g.Sub(wide(g, g.Value("end")), wide(g, g.Value("input")))))
+			})
+		},
+		Sample: func(s *op.Sampler) []any {
+			a, b := twoShapes(s)
+			args := []any{s.Tensor(-2, 2, a...), s.Tensor(-2, 2, b...), s.Float(-1, 2)}
+			if s.Bool() {
+				args[2] = s.Tensor(-1, 2, b...)
+			}
+			return args
+		},
+		Exact: func(x ...float64) float64 { return kernel.Between(x[0], x[1], x[2]) },
+		Tol: op.Tol{
+			Class: op.Accumulating, Terms: func(op.Args) int { return 3 },
+			Reason: "a difference, a product and a sum, which may cancel",
+		},
+	},
+	{
+		Sig:     "clamp.Tensor(Tensor input, Tensor? min=None, Tensor? max=None) -> Tensor",
+		Names:   both("clamp", "clip"),
+		Doc:     "Limits each element by tensors: min(max(x, min), max); NaN if any is NaN. The gradient is x's at the bounds.",
+		Check:   firstError(needsBound, rejectComplex("input", "min", "max"), rejectBoolBounds),
+		Infer:   zipped(promoted("input", "min", "max"), promoted("input", "min", "max"), "input", "min", "max"),
+		Kernels: clampToKernels("min", "max"),
+		Grad:    func(g *op.Grad) { clampToGrad(g, "min", "max") },
+		Sample: func(s *op.Sampler) []any {
+			a, _ := twoShapes(s)
+			three := s.Distinct(append([]int{3}, a...)...)
+			x, lo, hi := three.Select(0, 0), three.Select(0, 1), three.Select(0, 2)
+			switch s.Index(3) {
+			case 0:
+				return []any{x, lo}
+			case 1:
+				return []any{x, op.Kw("max", hi)}
+			}
+			return []any{x, lo, hi}
+		},
+		Tol: exactTol("the input or a bound"),
+	},
+	boundTensor("clamp_min", "min", "Raises each element to a lower bound: max(x, min)."),
+	boundTensor("clamp_max", "max", "Lowers each element to an upper bound: min(x, max)."),
+}
+
+var threeNames = []string{"input", "tensor1", "tensor2"}
+
+var twoTermTol = op.Tol{
+	Class: op.Accumulating, Terms: func(op.Args) int { return 2 },
+	Reason: "an element and a product or quotient, which may cancel",
+}
+
+func checkMaskedFill(a op.Args) error {
+	if d := a.Value("mask").DType(); d != tensor.Bool && d != tensor.U8 {
+		return op.RuntimeError("masked_fill only supports boolean masks, but argument 'mask' has dtype %s", d)
+	}
+	if v := a.Value("value"); v != nil {
+		if n := len(v.Shape()); n != 0 {
+			return op.RuntimeError("argument 'value' must be a number or a 0-d tensor, but has %d dimensions", n)
+		}
+		return nil
+	}
+	return fillable(a.Scalar("value"), a.Value("input").DType())
+}
+
+// fillable rejects a number that a tensor of dtype d cannot be filled with.
+func fillable(v op.Scalar, d tensor.DType) error {
+	if imag(v.Complex()) != 0 && !d.IsComplex() {
+		return op.RuntimeError("argument 'value' cannot be converted to %s without overflow", d)
+	}
+	return fits(v, d)
+}
+
+func maskedFillKernel[T float32 | float64 | int64 | complex128](name string, ds []tensor.DType) op.Kernel {
+	return op.Kernel{Name: name, When: op.DTypeIn("input", ds...), Run: func(c *op.Run) error {
+		v := c.Scalar("value")
+		if t := c.Tensor("value"); t != nil {
+			item, err := t.Item()
+			if err != nil {
+				return err
+			}
+			v = op.ScalarOf(item)
+		}
+		d := c.Tensor("input").DType()
+		if err := fillable(v, d); err != nil {
+			return err
+		}
+		kernel.Map3(c.Out[0], c.Tensor("mask"), scalarTensor(v, d), c.Tensor("input"), kernel.Where[T])
+		return nil
+	}}
+}
+
+// checkFactor rejects a value that PyTorch cannot bring to the result's dtype.
+func checkFactor(a op.Args) error {
+	return fillable(number(a, "value"), a.Promoted(threeNames...))
+}
+
+func rejectIntegerQuotient(a op.Args) error {
+	x, y := a.Value("tensor1").DType(), a.Value("tensor2").DType()
+	if !x.IsDifferentiable() && !y.IsDifferentiable() {
+		return op.RuntimeError("a quotient of integers is not supported: arguments 'tensor1' and 'tensor2' are %s and %s", x, y)
+	}
+	return nil
+}
+
+func factorKernel[T kernel.Lane](name string, ds []tensor.DType, f func(value op.Scalar) func(dst, a, b, c []T)) op.Kernel {
+	return op.Kernel{Name: name, When: resultIn(ds, threeNames...), Run: func(c *op.Run) error {
+		d := c.Promoted(threeNames...)
+		kernel.MapTernary(c.Out[0], operand(c.Args, "input", d), operand(c.Args, "tensor1", d), operand(c.Args, "tensor2", d), f(number(c.Args, "value")))
+		return nil
+	}}
+}
+
+func sampleFactor(lo, hi float64) func(s *op.Sampler) []any {
+	return func(s *op.Sampler) []any {
+		a, b := twoShapes(s)
+		args := []any{s.Tensor(-2, 2, b...), s.Tensor(-2, 2, a...), s.Tensor(lo, hi, b...)}
+		if s.Bool() {
+			args = append(args, op.Kw("value", s.Float(-2, 2)))
+		}
+		return args
+	}
+}
+
+func checkLerp(a op.Args) error {
+	d := a.Value("input").DType()
+	for _, name := range []string{"end", "weight"} {
+		if v := a.Value(name); v != nil && v.DType() != d {
+			return op.RuntimeError("argument '%s' must have input's dtype %s, not %s", name, d, v.DType())
+		}
+	}
+	if !d.IsDifferentiable() {
+		return op.RuntimeError("not implemented for %s", d)
+	}
+	if a.Value("weight") == nil {
+		return fillable(a.Scalar("weight"), d)
+	}
+	return nil
+}
+
+func lerpKernel[T kernel.Lane](name string, ds []tensor.DType, f func(dst, a, b, c []T)) op.Kernel {
+	return op.Kernel{Name: name, When: op.DTypeIn("input", ds...), Run: func(c *op.Run) error {
+		kernel.MapTernary(c.Out[0], c.Tensor("input"), c.Tensor("end"), weightOf(c.Args), f)
+		return nil
+	}}
+}
+
+// weightOf returns the weight; a number in float32 for the half types, which
+// PyTorch does not round to them.
+func weightOf(a op.Args) *tensor.Tensor {
+	d := a.Tensor("input").DType()
+	if slices.Contains(halfTypes, d) {
+		d = tensor.F32
+	}
+	if t := a.Tensor("weight"); t != nil {
+		return t
+	}
+	return scalarTensor(a.Scalar("weight"), d)
+}
+
+// oneMinus returns 1 - w for a tensor or a Scalar.
+func oneMinus(g *op.Grad, w any) any {
+	if s, ok := w.(op.Scalar); ok {
+		if s.DType().IsComplex() {
+			return op.ScalarOf(1 - s.Complex())
+		}
+		return op.ScalarOf(1 - s.Float())
+	}
+	return g.Sub(1, w)
+}
+
+func conjOf(g *op.Grad, w any) any {
+	if s, ok := w.(op.Scalar); ok {
+		return cmplxConj(s)
+	}
+	return conj(g, w.(op.Value))
+}
+
+// boundTensor is a clamp with one bound, a tensor.
+func boundTensor(id, bound, doc string) *op.Def {
+	return &op.Def{
+		Sig:     id + ".Tensor(Tensor input, Tensor " + bound + ") -> Tensor",
+		Names:   both(id),
+		Doc:     doc + " The gradient is x's at the bound.",
+		Check:   rejectComplex("input", bound),
+		Infer:   zipped(promoted("input", bound), promoted("input", bound), "input", bound),
+		Kernels: clampToKernels(bound),
+		Grad:    func(g *op.Grad) { clampToGrad(g, bound) },
+		Sample:  sampleApart,
+		Tol:     exactTol("the input or a bound"),
+	}
+}
+
+// rejectBoolBounds rejects bools between two bounds: PyTorch has the larger and
+// the smaller of two bools, but no kernel for both bounds at once.
+func rejectBoolBounds(a op.Args) error {
+	if a.Has("min") && a.Has("max") && a.Promoted("input", "min", "max") == tensor.Bool {
+		return op.RuntimeError("not implemented for bool")
+	}
+	return nil
+}
+
+func clampToKernels(bounds ...string) []op.Kernel {
+	return []op.Kernel{
+		clampToKernel("integer", integralSet, bounds, kernel.Maximum[int64], kernel.Minimum[int64], kernel.ClampTo[int64]),
+		clampToKernel("float32", float32Set, bounds, kernel.Maximum[float32], kernel.Minimum[float32], kernel.ClampTo[float32]),
+		clampToKernel("float64", float64Set, bounds, kernel.Maximum[float64], kernel.Minimum[float64], kernel.ClampTo[float64]),
+	}
+}
+
+func clampToKernel[T kernel.Lane](name string, ds []tensor.DType, bounds []string, raise, lower func(dst, a, b []T), both func(dst, a, lo, hi []T)) op.Kernel {
+	names := append([]string{"input"}, bounds...)
+	has := func(a op.Args, bound string) bool { return slices.Contains(bounds, bound) && a.Has(bound) }
+	return op.Kernel{Name: name, When: resultIn(ds, names...), Run: func(c *op.Run) error {
+		d := c.Promoted(names...)
+		x := operand(c.Args, "input", d)
+		switch lo, hi := has(c.Args, "min"), has(c.Args, "max"); {
+		case lo && hi:
+			kernel.MapTernary(c.Out[0], x, operand(c.Args, "min", d), operand(c.Args, "max", d), both)
+		case lo:
+			kernel.Map2(c.Out[0], x, operand(c.Args, "min", d), raise)
+		default:
+			kernel.Map2(c.Out[0], x, operand(c.Args, "max", d), lower)
+		}
+		return nil
+	}}
+}
+
+// clampToGrad passes the gradient to x within the bounds, and to the bound
+// that x violates; max wins over min.
+func clampToGrad(g *op.Grad, bounds ...string) {
+	x := g.Value("input")
+	var lo, hi op.Value
+	if slices.Contains(bounds, "min") {
+		lo = g.Value("min")
+	}
+	if slices.Contains(bounds, "max") {
+		hi = g.Value("max")
+	}
+	only := func(where string, a, b, d op.Value) op.Value {
+		if a == nil || b == nil {
+			return d
+		}
+		return g.Op("where", g.Op(where, a, b), d, 0.0)
+	}
+	g.To("input", func() op.Value { return only("ge", x, lo, only("le", x, hi, g.G())) })
+	if lo != nil {
+		g.To("min", func() op.Value { return only("lt", lo, hi, only("lt", x, lo, g.G())) })
+	}
+	if hi != nil {
+		g.To("max", func() op.Value {
+			over := g.Op("gt", x, hi)
+			if lo != nil {
+				over = g.Op("logical_or", over, g.Op("lt", hi, lo))
+			}
+			return g.Op("where", over, g.G(), 0.0)
+		})
+	}
+}

@@ -200,6 +200,8 @@ func (c *pending) classify(out, recv *symbol) {
 		out.kind = kindTensor
 	case sig != nil && sig.Many:
 		out.list = true
+	case sig != nil && sig.Plain:
+		out.kind = kindPlain
 	case sig != nil && len(sig.Results) > 0:
 		out.setResults(sig.Results)
 	}

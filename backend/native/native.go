@@ -196,6 +196,13 @@ func (r *run) lookup(ref program.Ref) (any, error) {
 
 func wrap(call *op.Call, out []op.Value) *value {
 	sig := call.Def.Sigs()[0]
+	if sig.Plain {
+		v, err := out[0].(*eager.Var).Item()
+		if err != nil {
+			panic(fmt.Sprintf("native: %s: %v", call.Def.ID(), err))
+		}
+		return &value{plain: v}
+	}
 	if len(sig.Results) == 1 && !sig.Many {
 		return &value{tensor: out[0].(*eager.Var)}
 	}
