@@ -57,9 +57,12 @@ type Def struct {
 	View func(a Args) (*tensor.Tensor, error)
 	// Mutates names the tensor arguments that kernels update in place.
 	Mutates []string
+	// Compose writes the operator on others, when it is a composition: what it
+	// infers, its results and its gradient follow from theirs.
+	Compose func(b Builder, a Args) []Value
 	// Kernels are the candidates that compute the results of any other operator.
 	Kernels []Kernel
-	// Grad writes the gradient; nil only with NoGrad.
+	// Grad writes the gradient; nil only with NoGrad or Compose.
 	Grad func(g *Grad)
 	// Fixed names the tensor arguments that have no gradient by definition,
 	// such as running statistics.
@@ -81,6 +84,7 @@ type Def struct {
 
 	sigs    []*Sig          // parsed Sig and More
 	aliases map[string]*Sig // Sig with the parameter names of a public name
+	table   *Table
 }
 
 // ID returns the operator's id, the name in its signature.

@@ -24,11 +24,13 @@ const (
 	KDevice
 	KFormat
 	KGenerator
+	KIndex
+	KData
 )
 
 var kindNames = [...]string{
 	KTensor: "Tensor", KScalar: "Scalar", KInt: "int", KFloat: "float", KBool: "bool", KStr: "str",
-	KDType: "dtype", KDevice: "device", KFormat: "MemoryFormat", KGenerator: "Generator",
+	KDType: "dtype", KDevice: "device", KFormat: "MemoryFormat", KGenerator: "Generator", KIndex: "Index", KData: "Data",
 }
 
 // String returns the schema's name of the kind.
@@ -80,6 +82,7 @@ type Sig struct {
 	Name    string // as written before the parenthesis, such as "max.dim"
 	Params  []Param
 	Results []string // names of the results; one unnamed result is ""
+	Many    bool     // the result is a list of tensors, as long as the arguments say
 	Plain   bool     // the result is a Python bool or number, computed as a 0-d tensor
 	text    string
 }
@@ -101,6 +104,7 @@ func (s *Sig) Index(name string) int {
 //
 //	leaky_relu(Tensor input, float negative_slope=0.01, *, bool flag=False) -> Tensor
 //	max.dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
+//	unbind(Tensor input, int dim=0) -> Tensor[]
 //	equal(Tensor input, Tensor other) -> bool
 //
 // A signature without "->" (a module's constructor) has no results.
@@ -152,6 +156,7 @@ func ParseSig(text string) (*Sig, error) {
 			return fail("result %q is not a tensor, bool or number", r)
 		}
 		s.Plain = t.Kind != KTensor
+		s.Many = s.Many || t.List
 		s.Results = append(s.Results, name)
 	}
 	return s, nil

@@ -1,5 +1,456 @@
 package ops
 
-import "plumb/op"
+import (
+	"fmt"
+	"math"
+	"slices"
 
-var createOps []*op.Def
+	"plumb/op"
+	"plumb/tensor"
+)
+
+const (
+	makeOptions = "*, dtype? dtype=None, device? device=None, bool requires_grad=False"
+	likeOptions = "*, dtype? dtype=None, device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None"
+)
+
+// createOps make tensors from numbers.
+var createOps = slices.Concat([]*op.Def{
+	filled("zeros", 0), filled("ones", 1),
+	filledLike("zeros_like", 0), filledLike("ones_like", 1),
+	filledNew("new_zeros", 0), filledNew("new_ones", 1),
+	created(&op.Def{
+		Sig:    "full(int[] size, Scalar fill_value, " + makeOptions + ") -> Tensor",
+		Names:  []string{"torch.full"},
+		Doc:    "A tensor whose elements are all fill_value, of its dtype unless dtype says otherwise.",
+		Infer:  sized(func(a op.Args) tensor.DType { return a.Scalar("fill_value").DType() }),
+		Sample: func(s *op.Sampler) []any { return []any{s.Shape(0, 4), s.Int(-5, 6), op.Kw("dtype", s.DType)} },
+	}, fillValue),
+	created(&op.Def{
+		Sig:    "full_like(Tensor input, Scalar fill_value, " + likeOptions + ") -> Tensor",
+		Names:  []string{"torch.full_like"},
+		Doc:    "A tensor like the input whose elements are all fill_value.",
+		Infer:  alike,
+		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...), s.Int(-5, 6)} },
+	}, fillValue),
+	created(&op.Def{
+		Sig:    "new_full(Tensor input, int[] size, Scalar fill_value, " + makeOptions + ") -> Tensor",
+		Names:  []string{"Tensor.new_full"},
+		Doc:    "A tensor of the input's dtype and the given size whose elements are all fill_value.",
+		Infer:  sized(func(a op.Args) tensor.DType { return a.Value("input").DType() }),
+		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, 1), s.Shape(0, 4), s.Int(-5, 6)} },
+	}, fillValue),
+	created(&op.Def{
+		Sig:   "tensor(Data data, " + makeOptions + ") -> Tensor",
+		Names: []string{"torch.tensor"},
+		Doc:   "A tensor of a number or of nested lists of numbers: bool, int64, float32 or complex64 by their kind unless dtype says otherwise.",
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			d, shape, err := shapeOfList(a.Any("data"))
+			return one(chosen(a, d), shape, nil), err
+		},
+		Sample: func(s *op.Sampler) []any {
+			return []any{[]any{[]any{1.5, s.Int(-5, 6)}, []any{-2.25, true}}}
+		},
+	}, func(c *op.Run) error {
+		at := 0
+		return fillList(c.Out[0], c.Any("data"), &at)
+	}),
+	created(&op.Def{
+		Sig:   "scalar_tensor(Scalar s, " + makeOptions + ") -> Tensor",
+		Names: []string{"torch.scalar_tensor"},
+		Doc:   "A 0-d tensor of the number.",
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			return one(chosen(a, tensor.F32), []int{}, nil), fits(a.Scalar("s"), chosen(a, tensor.F32))
+		},
+		Sample: func(s *op.Sampler) []any { return []any{s.Int(-5, 6)} },
+	}, func(c *op.Run) error { return fillWith(c, c.Scalar("s")) }),
+	created(&op.Def{
+		Sig:   "arange(Scalar start, Scalar end, Scalar step=1, " + makeOptions + ") -> Tensor",
+		More:  []string{"arange(Scalar end, " + makeOptions + ") -> Tensor"},
+		Names: []string{"torch.arange"},
+		Doc:   "start, start + step, … below end; int64 when all three are integers.",
+		Infer: inferArange,
+		Sample: func(s *op.Sampler) []any {
+			step := float64(1+s.Index(4)) * 0.25
+			start := float64(s.Index(5))
+			return []any{start, start + 3.5*step, step, op.Kw("dtype", s.DType)}
+		},
+	}, runArange),
+	created(&op.Def{
+		Sig:   "eye(int n, int? m=None, " + makeOptions + ") -> Tensor",
+		Names: []string{"torch.eye"},
+		Doc:   "An n by m matrix, m = n by default, with ones on the main diagonal and zeros elsewhere.",
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			n, m := a.Int("n"), a.Int("n")
+			if n < 0 {
+				return nil, op.RuntimeError("n must be greater or equal to 0, got %d", n)
+			}
+			if a.Has("m") {
+				m = a.Int("m")
+			}
+			if m < 0 {
+				return nil, op.RuntimeError("m must be greater or equal to 0, got %d", m)
+			}
+			return one(chosen(a, tensor.F32), []int{n, m}, nil), nil
+		},
+		Sample: func(s *op.Sampler) []any { return []any{s.Index(5), s.Index(5), op.Kw("dtype", s.DType)} },
+	}, func(c *op.Run) error {
+		out := c.Out[0]
+		for i := range min(out.Shape()[0], out.Shape()[1]) {
+			out.Set(i*out.Shape()[1]+i, 1)
+		}
+		return nil
+	}),
+	created(&op.Def{
+		Sig:   "linspace(Scalar start, Scalar end, int steps, " + makeOptions + ") -> Tensor",
+		Names: []string{"torch.linspace"},
+		Doc:   "steps numbers from start to end at equal distances.",
+		Infer: inferSteps,
+		Tol:   stepsTol,
+		Sample: func(s *op.Sampler) []any {
+			return []any{float64(s.Int(-4, 5)), float64(s.Int(-4, 5)), s.Index(8), op.Kw("dtype", s.DType)}
+		},
+	}, func(c *op.Run) error {
+		line := steps(c.Args)
+		for i := range c.Out[0].Len() {
+			setNumber(c.Out[0], i, line(i))
+		}
+		return nil
+	}),
+	created(&op.Def{
+		Sig:   "logspace(Scalar start, Scalar end, int steps, float base=10.0, " + makeOptions + ") -> Tensor",
+		Names: []string{"torch.logspace"},
+		Doc:   "base to the power of steps numbers from start to end at equal distances.",
+		Infer: inferSteps,
+		Tol:   ulpTol(64, "the exponent is rounded, which base^x magnifies by |x·ln base|"),
+		Sample: func(s *op.Sampler) []any {
+			return []any{float64(s.Int(-3, 3)), float64(s.Int(-3, 3)), s.Index(8), []float64{2, 10}[s.Index(2)]}
+		},
+	}, func(c *op.Run) error {
+		line, base := steps(c.Args), c.Float("base")
+		for i := range c.Out[0].Len() {
+			setNumber(c.Out[0], i, math.Pow(base, line(i)))
+		}
+		return nil
+	}),
+	triangle("tril_indices", func(i, j, offset int) bool { return j-i <= offset }),
+	triangle("triu_indices", func(i, j, offset int) bool { return j-i >= offset }),
+}, complexOps)
+
+// shapeOfList returns the dtype and shape of nested lists of numbers.
+func shapeOfList(v any) (tensor.DType, []int, error) {
+	list, ok := v.([]any)
+	if !ok {
+		return numberKind(v), []int{}, nil
+	}
+	d, shape := tensor.Invalid, []int{}
+	for i, e := range list {
+		_, nested := e.([]any)
+		kind, inner, err := shapeOfList(e)
+		switch {
+		case err != nil:
+			return d, nil, err
+		case i == 0:
+			shape = inner
+		case len(inner) < len(shape) && !nested:
+			return d, nil, op.TypeError("not a sequence: element %d of argument 'data'", i)
+		case !slices.Equal(inner, shape):
+			return d, nil, op.ValueError("expected sequences of one length: element %d of argument 'data' has shape %s, not %s", i, tensor.ShapeString(inner), tensor.ShapeString(shape))
+		}
+		d = tensor.Promote(d, kind)
+	}
+	if tensor.NumElements(shape)*len(list) == 0 {
+		d = tensor.F32
+	}
+	return d, append([]int{len(list)}, shape...), nil
+}
+
+func numberKind(v any) tensor.DType {
+	if s, ok := v.(op.Scalar); ok {
+		return s.DType()
+	}
+	return op.ScalarOf(v).DType()
+}
+
+func fillList(out *tensor.Tensor, v any, at *int) error {
+	if list, ok := v.([]any); ok {
+		for _, e := range list {
+			if err := fillList(out, e, at); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	s := v.(op.Scalar)
+	if d := out.DType(); d.IsInt() {
+		if err := fits(s, d); err != nil {
+			return err
+		}
+		out.SetInt(*at, s.Int())
+	} else {
+		out.Set(*at, s.Complex())
+	}
+	*at++
+	return nil
+}
+
+// created completes the definition of an operator that makes a tensor; run
+// finds its result filled with zeros.
+func created(d *op.Def, run func(c *op.Run) error) *op.Def {
+	d.Traits |= op.NoGrad
+	if d.Tol.Class == "" {
+		d.Tol = exactTol("numbers, rounded once")
+	}
+	if d.Check == nil {
+		d.Check = checkOptions
+	}
+	d.Kernels = []op.Kernel{{Name: "fill", Run: func(c *op.Run) error {
+		if err := fillZero(c); err != nil {
+			return err
+		}
+		return run(c)
+	}}}
+	return d
+}
+
+func checkOptions(a op.Args) error {
+	if a.Bool("requires_grad") {
+		return fmt.Errorf("%w: requires_grad of a new tensor", op.ErrUnknown)
+	}
+	return checkDevice(a)
+}
+
+// chosen is the argument dtype, or else the given one.
+func chosen(a op.Args, otherwise tensor.DType) tensor.DType {
+	if a.Has("dtype") {
+		return a.DType("dtype")
+	}
+	return otherwise
+}
+
+// sized infers a tensor of the argument size.
+func sized(otherwise func(op.Args) tensor.DType) func(op.Args) ([]op.Meta, error) {
+	return func(a op.Args) ([]op.Meta, error) {
+		size := a.Ints("size")
+		for _, n := range size {
+			if n < 0 {
+				return nil, op.RuntimeError("Trying to create tensor with negative dimension %d: argument 'size' is %s", n, tensor.ShapeString(size))
+			}
+		}
+		d := chosen(a, otherwise(a))
+		if a.Sig.Index("fill_value") >= 0 && d != tensor.Bool {
+			if err := fits(a.Scalar("fill_value"), d); err != nil {
+				return nil, err
+			}
+		}
+		return one(d, size, nil), nil
+	}
+}
+
+// alike infers a tensor like the input.
+func alike(a op.Args) ([]op.Meta, error) {
+	v := a.Value("input")
+	d := chosen(a, v.DType())
+	if a.Sig.Index("fill_value") >= 0 {
+		if err := fits(a.Scalar("fill_value"), d); err != nil {
+			return nil, err
+		}
+	}
+	metas, err := inferClone(a)
+	if err == nil {
+		metas[0].DType = d
+	}
+	return metas, err
+}
+
+func fillWith(c *op.Run, v op.Scalar) error {
+	out := c.Out[0]
+	value, err := scalarTensor(v, out.DType()).Expand(out.Shape()...)
+	if err != nil {
+		return err
+	}
+	out.CopyFrom(value)
+	return nil
+}
+
+func fillValue(c *op.Run) error { return fillWith(c, c.Scalar("fill_value")) }
+
+func fillOf(v int64) func(c *op.Run) error {
+	return func(c *op.Run) error { return fillWith(c, op.ScalarOf(v)) }
+}
+
+func filled(name string, v int64) *op.Def {
+	return created(&op.Def{
+		Sig:    name + "(int[] size, " + makeOptions + ") -> Tensor",
+		Names:  []string{"torch." + name},
+		Doc:    fmt.Sprintf("A tensor whose elements are all %d, float32 unless dtype says otherwise.", v),
+		Infer:  sized(func(op.Args) tensor.DType { return tensor.F32 }),
+		Sample: func(s *op.Sampler) []any { return []any{s.Shape(0, 4), op.Kw("dtype", s.DType)} },
+	}, fillOf(v))
+}
+
+func filledLike(name string, v int64) *op.Def {
+	d := created(&op.Def{
+		Sig:    name + "(Tensor input, " + likeOptions + ") -> Tensor",
+		Names:  []string{"torch." + name},
+		Doc:    fmt.Sprintf("A tensor of the shape, dtype and memory order of the input whose elements are all %d.", v),
+		Infer:  alike,
+		Traits: op.Idempotent,
+		Sample: sampleUnary(-2, 2),
+		Exact:  func(...float64) float64 { return float64(v) },
+	}, fillOf(v))
+	if v == 0 {
+		d.Magnitude = name
+	}
+	return d
+}
+
+func filledNew(name string, v int64) *op.Def {
+	d := created(&op.Def{
+		Sig:    name + "(Tensor input, int[] size, " + makeOptions + ") -> Tensor",
+		Names:  []string{"Tensor." + name},
+		Doc:    fmt.Sprintf("A tensor of the input's dtype and the given size whose elements are all %d.", v),
+		Infer:  sized(func(a op.Args) tensor.DType { return a.Value("input").DType() }),
+		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, 1), s.Shape(0, 4)} },
+	}, fillOf(v))
+	if v == 0 {
+		d.Magnitude = name
+	}
+	return d
+}
+
+// progression is the start, end and step of an arange.
+func progression(a op.Args) (start, end, step op.Scalar) {
+	start = op.ScalarOf(int64(0))
+	if a.Has("start") {
+		start = a.Scalar("start")
+	}
+	return start, a.Scalar("end"), a.Scalar("step")
+}
+
+func inferArange(a op.Args) ([]op.Meta, error) {
+	start, end, step := progression(a)
+	d := tensor.I64
+	for _, s := range []op.Scalar{start, end, step} {
+		if _, float := s.Any().(float64); float {
+			d = tensor.F32
+		}
+	}
+	d = chosen(a, d)
+	lo, hi, by := start.Float(), end.Float(), step.Float()
+	if d == tensor.I64 {
+		lo, hi, by = float64(start.Int()), float64(end.Int()), float64(step.Int())
+	}
+	switch {
+	case d == tensor.Bool || d.IsComplex():
+		return nil, op.RuntimeError("\"arange\" not implemented for argument 'dtype' %s", d)
+	case by == 0 || d.IsInt() && step.Int() == 0:
+		return nil, op.RuntimeError("argument 'step' must be nonzero")
+	case math.IsInf(lo, 0) || math.IsInf(hi, 0) || math.IsNaN(lo) || math.IsNaN(hi):
+		return nil, op.RuntimeError("unsupported range: %v -> %v", lo, hi)
+	case by > 0 && hi < lo || by < 0 && hi > lo:
+		return nil, op.RuntimeError("upper bound and larger bound inconsistent with step sign: %v to %v by %v", lo, hi, by)
+	}
+	n := math.Ceil((hi - lo) / by)
+	if n > 1<<40 {
+		return nil, op.RuntimeError("arange: %v elements are too many", n)
+	}
+	return one(d, []int{int(n)}, nil), nil
+}
+
+func runArange(c *op.Run) error {
+	start, _, step := progression(c.Args)
+	out := c.Out[0]
+	for i := range out.Len() {
+		if out.DType().IsInt() {
+			out.SetInt(i, start.Int()+int64(i)*step.Int())
+		} else {
+			out.Set(i, complex(start.Float()+float64(i)*step.Float(), 0))
+		}
+	}
+	return nil
+}
+
+var stepsTol = op.Tol{
+	Class: op.Accumulating, Terms: func(op.Args) int { return 3 },
+	Reason: "start + i·step: two roundings and that of step",
+}
+
+func inferSteps(a op.Args) ([]op.Meta, error) {
+	d := chosen(a, tensor.F32)
+	switch {
+	case a.Int("steps") < 0:
+		return nil, op.RuntimeError("number of steps must be non-negative: argument 'steps' is %d", a.Int("steps"))
+	case d == tensor.Bool:
+		return nil, op.RuntimeError("not implemented for argument 'dtype' %s", d)
+	}
+	if d.IsComplex() {
+		return nil, fmt.Errorf("%w: complex steps", op.ErrUnknown)
+	}
+	return one(d, []int{a.Int("steps")}, nil), nil
+}
+
+// steps returns the numbers of a linspace, counted from the nearer end.
+func steps(a op.Args) func(i int) float64 {
+	lo, hi, n := a.Scalar("start").Float(), a.Scalar("end").Float(), a.Int("steps")
+	by := (hi - lo) / float64(max(n-1, 1))
+	return func(i int) float64 {
+		if i < n/2 || n == 1 {
+			return lo + by*float64(i)
+		}
+		return hi - by*float64(n-1-i)
+	}
+}
+
+// setNumber truncates for integer dtypes.
+func setNumber(t *tensor.Tensor, i int, v float64) {
+	if t.DType().IsInt() {
+		t.SetInt(i, int64(v))
+		return
+	}
+	t.Set(i, complex(v, 0))
+}
+
+// triangle lists the places of a triangle of a matrix.
+func triangle(name string, in func(i, j, offset int) bool) *op.Def {
+	each := func(a op.Args, f func(i, j int)) {
+		for i := range a.Int("row") {
+			for j := range a.Int("col") {
+				if in(i, j, a.Int("offset")) {
+					f(i, j)
+				}
+			}
+		}
+	}
+	d := created(&op.Def{
+		Sig:   name + "(int row, int col, int offset=0, *, dtype? dtype=None, device? device=None) -> Tensor",
+		Names: []string{"torch." + name},
+		Doc:   "The row and column numbers, as two rows, of the entries of a triangle of a row by col matrix, in row-major order.",
+		Check: checkDevice,
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			d := chosen(a, tensor.I64)
+			switch {
+			case a.Int("row") < 0:
+				return nil, op.RuntimeError("row must be non-negative, got %d", a.Int("row"))
+			case a.Int("col") < 0:
+				return nil, op.RuntimeError("col must be non-negative, got %d", a.Int("col"))
+			case d != tensor.I64 && d != tensor.I32:
+				return nil, op.RuntimeError("\"%s\" not implemented for argument 'dtype' %s", name, d)
+			}
+			n := 0
+			each(a, func(int, int) { n++ })
+			return one(d, []int{2, n}, nil), nil
+		},
+		Sample: func(s *op.Sampler) []any { return []any{s.Index(5), s.Index(5), s.Int(-3, 4)} },
+	}, func(c *op.Run) error {
+		out, k := c.Out[0], 0
+		n := out.Shape()[1]
+		each(c.Args, func(i, j int) {
+			out.SetInt(k, int64(i))
+			out.SetInt(n+k, int64(j))
+			k++
+		})
+		return nil
+	})
+	return d
+}

@@ -119,11 +119,14 @@ func reversedOrder(x *tensor.Tensor) *tensor.Tensor {
 
 func TestLayoutDoesNotChangeValues(t *testing.T) {
 	everySample(t, func(t *testing.T, call *op.Call) {
+		if call.Def.ID() == "as_strided" {
+			return // it reads the storage whatever the layout
+		}
 		want := execute(t, call)
 		for i, layout := range []func(*tensor.Tensor) *tensor.Tensor{spaced, reversedOrder} {
 			got, err := with(call, layout).Execute()
 			if err != nil {
-				if call.Def.ID() != "view" {
+				if call.Def.ID() != "view" && call.Def.ID() != "view_as_complex" {
 					t.Fatalf("layout %d: %v", i, err)
 				}
 				continue
@@ -264,7 +267,7 @@ func TestViewsShareStorage(t *testing.T) {
 
 func TestNoGradHasNoGradient(t *testing.T) {
 	for _, d := range ops.Table().Defs() {
-		if d.Traits.Has(op.NoGrad) != (d.Grad == nil) {
+		if d.Compose == nil && d.Traits.Has(op.NoGrad) != (d.Grad == nil) {
 			t.Errorf("%s: NoGrad is %v but Grad is nil: %v", d.ID(), d.Traits.Has(op.NoGrad), d.Grad == nil)
 		}
 	}

@@ -101,7 +101,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	viewOp(&op.Def{
 		Sig:       "expand(Tensor input, int[] size) -> Tensor",
 		Magnitude: "expand",
-		Names:     []string{"Tensor.expand", "torch.broadcast_to", "Tensor.broadcast_to"},
+		Names:     []string{"Tensor.expand"},
 		Doc:       "Repeats dimensions of size 1, and new leading ones, without a copy; -1 keeps a size.",
 		Grad:      func(g *op.Grad) { g.To("input", func() op.Value { return g.G() }) },
 		Sample: func(s *op.Sampler) []any {
@@ -111,6 +111,7 @@ var shapeOps = slices.Concat([]*op.Def{
 			return []any{s.Tensor(-2, 2, shape...), append([]int{2}, size...)}
 		},
 	}, expanded),
+	broadcastTo,
 	viewOp(&op.Def{
 		Sig:       "unsqueeze(Tensor input, int dim) -> Tensor",
 		Magnitude: "unsqueeze",
@@ -189,21 +190,6 @@ var shapeOps = slices.Concat([]*op.Def{
 			return []any{s.Tensor(-2, 2, s.Shape(0, 4)...), s.DType}
 		},
 	}, targetType, func(a op.Args) bool { return a.Bool("copy") }),
-	{
-		Sig:       "zeros_like(Tensor input, *, dtype? dtype=None) -> Tensor",
-		Magnitude: "zeros_like",
-		Names:     []string{"torch.zeros_like"},
-		Doc:       "Zeros of the shape, dtype and memory order of the input.",
-		Traits:    op.NoGrad | op.Idempotent,
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			v := a.Value("input")
-			return one(targetType(a), v.Shape(), denseStrides(v)), nil
-		},
-		Kernels: []op.Kernel{{Name: "zeros", Run: fillZero}},
-		Sample:  sampleUnary(-2, 2),
-		Exact:   func(...float64) float64 { return 0 },
-		Tol:     exactTol("zeros"),
-	},
 	{
 		Sig:       "cat(Tensor[] tensors, int dim=0) -> Tensor",
 		Magnitude: "cat",

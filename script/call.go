@@ -198,6 +198,8 @@ func (c *pending) classify(out, recv *symbol) {
 	switch {
 	case slices.Contains(c.kwargs, program.Kwarg{Name: "return_indices", Value: false}):
 		out.kind = kindTensor
+	case sig != nil && sig.Many:
+		out.list = true
 	case sig != nil && sig.Plain:
 		out.kind = kindPlain
 	case sig != nil && len(sig.Results) > 0:
@@ -218,7 +220,7 @@ func (c *pending) tupled() bool {
 // known reports whether an operand is no element of an unknown value.
 func (c *pending) known(v any) bool {
 	r, ok := v.(program.Ref)
-	return !ok || c.target != "operator.getitem" || c.d.kindOf(r) == kindTensor
+	return !ok || c.target != "operator.getitem" || c.d.kindOf(r) == kindTensor || c.d.symbols[r].list
 }
 
 func (s *symbol) setResults(names []string) {

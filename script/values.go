@@ -242,6 +242,7 @@ type symbol struct {
 	// names are those of a tuple's results; elems its elements, once used.
 	names  []string
 	elems  []starlark.Value
+	list   bool // a list of tensors whose length is not known yet
 	tupled bool // of a module: a call may give a tuple
 }
 

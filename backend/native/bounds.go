@@ -89,6 +89,9 @@ func (s *errorSession) Apply(id string, args []any, kwargs []op.Kwarg) ([]op.Val
 
 // Execute computes the call and the errors of its results.
 func (s *errorSession) Execute(call *op.Call) ([]op.Value, error) {
+	if call.Def.Compose != nil {
+		return call.Parts(s.Builder())
+	}
 	out, err := eager.New(s.table).Execute(call)
 	if err != nil {
 		return nil, err

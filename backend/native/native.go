@@ -195,18 +195,21 @@ func (r *run) lookup(ref program.Ref) (any, error) {
 }
 
 func wrap(call *op.Call, out []op.Value) *value {
-	results := call.Def.Sigs()[0].Results
-	if call.Def.Sigs()[0].Plain {
+	sig := call.Def.Sigs()[0]
+	if sig.Plain {
 		v, err := out[0].(*eager.Var).Item()
 		if err != nil {
 			panic(fmt.Sprintf("native: %s: %v", call.Def.ID(), err))
 		}
 		return &value{plain: v}
 	}
-	if len(results) == 1 || len(out) == 1 && len(results) == 2 { // return_indices=False
+	if !sig.Many && (len(sig.Results) == 1 || len(out) == 1 && len(sig.Results) == 2) { // return_indices=False
 		return &value{tensor: out[0].(*eager.Var)}
 	}
-	t := &value{names: results}
+	t := &value{tuple: []*value{}}
+	if !sig.Many {
+		t.names = sig.Results
+	}
 	for _, o := range out {
 		t.tuple = append(t.tuple, &value{tensor: o.(*eager.Var)})
 	}
@@ -248,6 +251,9 @@ func (r *run) structure(c *program.Call) (*value, error) {
 		case "requires_grad":
 			return &value{plain: v.tensor.RequiresGrad()}, nil
 		}
+	}
+	if v.tensor != nil && r.table.Lookup("Tensor."+name) != nil {
+		return nil, nil
 	}
 	return nil, fmt.Errorf("%w: attribute %s", errUnsupported, name)
 }
