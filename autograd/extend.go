@@ -20,14 +20,14 @@ type Extended struct {
 func Extend(p *program.Program, table *op.Table) (*Extended, error) {
 	e := &extender{
 		out:   &program.Program{Name: p.Name, Seed: p.Seed, RTol: p.RTol, ATol: p.ATol, Inputs: append([]program.Input(nil), p.Inputs...)},
-		env:   map[program.Ref][]op.Value{},
+		env:   map[program.Ref]named{},
 		needs: map[op.Value]bool{},
 		table: table,
 	}
 	for i := range p.Inputs {
 		in := &p.Inputs[i]
 		s := in.Symbol()
-		e.env[s.Ref] = []op.Value{s}
+		e.env[s.Ref] = named{values: []op.Value{s}}
 		e.needs[s] = in.RequiresGrad
 	}
 	for i := range p.Calls {
@@ -44,28 +44,38 @@ func Extend(p *program.Program, table *op.Table) (*Extended, error) {
 
 type extender struct {
 	out   *program.Program
-	env   map[program.Ref][]op.Value
+	env   map[program.Ref]named
 	needs map[op.Value]bool
 	tape  []Node
 	table *op.Table
 }
 
+// named is what a name stands for: a tensor, or a tuple of them.
+type named struct {
+	values []op.Value
+	tuple  bool
+}
+
 func (e *extender) lookup(r program.Ref) (any, error) {
-	vs := e.env[r]
-	if len(vs) != 1 {
+	v := e.env[r]
+	switch {
+	case v.tuple:
+		return anys(v.values), nil
+	case len(v.values) != 1:
 		return nil, fmt.Errorf("%s is not a tensor", r)
 	}
-	return vs[0], nil
+	return v.values[0], nil
 }
 
 func (e *extender) call(c *program.Call) error {
 	if c.Target == "operator.getitem" {
-		if r, ok := c.Args[0].(program.Ref); ok && len(e.env[r]) > 1 {
+		if r, ok := c.Args[0].(program.Ref); ok && e.env[r].tuple {
 			i, ok := c.Args[1].(int64)
-			if !ok || i < 0 || int(i) >= len(e.env[r]) {
+			vs := e.env[r].values
+			if !ok || i < 0 || int(i) >= len(vs) {
 				return fmt.Errorf("%s has no element %v", r, c.Args[1])
 			}
-			e.env[program.Ref(c.Result)] = e.env[r][i : i+1]
+			e.env[program.Ref(c.Result)] = named{values: vs[i : i+1]}
 			return nil
 		}
 	}
@@ -77,21 +87,68 @@ func (e *extender) call(c *program.Call) error {
 	if err != nil {
 		return err
 	}
-	out, err := program.NewRecorder(e.out, e.table, "").Record(e.rename(*c), bound)
-	if err != nil {
-		return err
+	out, err := e.apply(c, bound)
+	sig := bound.Def.Sigs()[0]
+	e.env[program.Ref(c.Result)] = named{out, len(sig.Results) > 1}
+	return err
+}
+
+// apply records a call; a composition as its parts.
+func (e *extender) apply(c *program.Call, bound *op.Call) ([]op.Value, error) {
+	if bound.Def.Compose != nil {
+		return bound.Parts(op.Builder{Applier: &parts{e, program.NewRecorder(e.out, e.table, c.Result+"_part")}})
 	}
-	e.env[program.Ref(c.Result)] = out
-	e.record(bound, out)
-	return nil
+	out, err := program.NewRecorder(e.out, e.table, "").Record(e.rename(*c), bound)
+	if err == nil {
+		e.record(bound, out)
+	}
+	return out, err
+}
+
+// parts records the parts of a composition, in the program and on the tape.
+type parts struct {
+	*extender
+	recorder *program.Recorder
+}
+
+// Apply records a part by id.
+func (p *parts) Apply(id string, args []any, kwargs []op.Kwarg) ([]op.Value, error) {
+	bound, err := p.table.ResolveID(id, args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	if bound.Def.Compose != nil {
+		return bound.Parts(op.Builder{Applier: p})
+	}
+	out, err := p.recorder.Apply(id, args, kwargs)
+	if err == nil {
+		p.record(bound, out)
+	}
+	return out, err
+}
+
+func anys(vs []op.Value) []any {
+	out := make([]any, len(vs))
+	for i, v := range vs {
+		out[i] = v
+	}
+	return out
 }
 
 // rename replaces names of the original program by those under which the
 // values were recorded.
 func (e *extender) rename(c program.Call) program.Call {
 	recorded := func(r program.Ref) any {
-		if vs := e.env[r]; len(vs) == 1 {
-			return vs[0].(*program.Symbol).Ref
+		v := e.env[r]
+		switch {
+		case v.tuple:
+			list := make(program.List, len(v.values))
+			for i, s := range v.values {
+				list[i] = s.(*program.Symbol).Ref
+			}
+			return list
+		case len(v.values) == 1:
+			return v.values[0].(*program.Symbol).Ref
 		}
 		return r
 	}
@@ -125,21 +182,16 @@ func (e *extender) backward(p *program.Program) (map[string]program.Ref, error) 
 	b := op.Builder{Applier: program.NewRecorder(e.out, e.table, "g")}
 	cot := Cotangents{}
 	for i, w := range p.Backward {
-		v, err := e.lookup(w.Value)
-		if err != nil {
-			return nil, err
+		if len(e.env[w.Value].values) == 0 {
+			return nil, fmt.Errorf("%s is not a tensor", w.Value)
 		}
-		s := v.(*program.Symbol)
-		if w.Auto && !e.needs[s] {
-			continue
-		}
-		in := program.Input{Name: fmt.Sprintf("cotangent%d", i), DType: s.DType(), Shape: s.Shape(), Fill: w.Cotangent}
-		if in.Fill.Dist == "" {
-			in.Fill = program.Fill{Dist: program.Integer, Lo: 1, Hi: 1}
-		}
-		e.out.Inputs = append(e.out.Inputs, in)
-		if err := cot.Seed(b, s, in.Symbol()); err != nil {
-			return nil, err
+		for j, v := range e.env[w.Value].values {
+			if w.Auto && !e.needs[v] {
+				continue
+			}
+			if err := cot.Seed(b, v, e.cotangent(fmt.Sprintf("cotangent%d_%d", i, j), v, w.Cotangent)); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if err := Walk(b, e.tape, cot, func(v op.Value) bool { return e.needs[v] }); err != nil {
@@ -148,9 +200,19 @@ func (e *extender) backward(p *program.Program) (map[string]program.Ref, error) 
 	grads := map[string]program.Ref{}
 	for i := range p.Inputs {
 		in := &p.Inputs[i]
-		if g := cot[e.env[program.Ref(in.Name)][0]]; g != nil && in.RequiresGrad {
+		if g := cot[e.env[program.Ref(in.Name)].values[0]]; g != nil && in.RequiresGrad {
 			grads[in.Name] = g.(*program.Symbol).Ref
 		}
 	}
 	return grads, nil
+}
+
+// cotangent adds an input of v's shape to the program.
+func (e *extender) cotangent(name string, v op.Value, fill program.Fill) op.Value {
+	in := program.Input{Name: name, DType: v.DType(), Shape: v.Shape(), Fill: fill}
+	if in.Fill.Dist == "" {
+		in.Fill = program.Fill{Dist: program.Integer, Lo: 1, Hi: 1}
+	}
+	e.out.Inputs = append(e.out.Inputs, in)
+	return in.Symbol()
 }

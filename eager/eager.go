@@ -57,6 +57,9 @@ func (s *Session) Call(name string, args []any, kwargs []op.Kwarg) ([]op.Value, 
 
 // Execute computes a bound call and records it when a gradient is wanted.
 func (s *Session) Execute(call *op.Call) ([]op.Value, error) {
+	if call.Def.Compose != nil {
+		return call.Parts(s.Builder())
+	}
 	record := false
 	plain := op.Call{Def: call.Def, Args: call.Args.MapValues(func(v op.Value) op.Value {
 		if x, ok := v.(*Var); ok {

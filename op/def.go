@@ -56,9 +56,12 @@ type Def struct {
 	View func(a Args) (*tensor.Tensor, error)
 	// Mutates names the tensor arguments that kernels update in place.
 	Mutates []string
+	// Compose writes the operator on others, when it is a composition: what it
+	// infers, its results and its gradient follow from theirs.
+	Compose func(b Builder, a Args) []Value
 	// Kernels are the candidates that compute the results of any other operator.
 	Kernels []Kernel
-	// Grad writes the gradient; nil only with NoGrad.
+	// Grad writes the gradient; nil only with NoGrad or Compose.
 	Grad func(g *Grad)
 	// Fixed names the tensor arguments that have no gradient by definition,
 	// such as running statistics.
@@ -75,7 +78,8 @@ type Def struct {
 	// are no sums of products. Rounding-error bounds follow from it.
 	Magnitude string
 
-	sigs []*Sig // parsed Sig and More
+	sigs  []*Sig // parsed Sig and More
+	table *Table
 }
 
 // ID returns the operator's id, the name in its signature.

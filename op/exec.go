@@ -11,6 +11,9 @@ import (
 // rejection (*Error) or says that the operator itself is broken.
 func (c *Call) Execute() (out []*tensor.Tensor, err error) {
 	defer c.named(&err)
+	if c.Def.Compose != nil {
+		return c.executeParts()
+	}
 	if c.Def.View != nil {
 		if c.Def.Check != nil {
 			if err := c.Def.Check(c.Args); err != nil {

@@ -21,6 +21,7 @@ func NewTable(defs ...*Def) (*Table, error) {
 		if err := d.init(); err != nil {
 			return nil, err
 		}
+		d.table = t
 		if t.byID[d.ID()] != nil {
 			return nil, fmt.Errorf("operator %s is defined twice", d.ID())
 		}
@@ -52,11 +53,14 @@ func (d *Def) init() error {
 		}
 	}
 	switch {
+	case d.Compose != nil:
 	case d.Infer == nil && d.View == nil:
 		return fmt.Errorf("operator %s has no Infer", d.ID())
 	case d.View == nil && len(d.Kernels) == 0:
 		return fmt.Errorf("operator %s has no kernel", d.ID())
-	case d.Grad == nil && !d.Traits.Has(NoGrad):
+	}
+	switch {
+	case d.Grad == nil && d.Compose == nil && !d.Traits.Has(NoGrad):
 		return fmt.Errorf("operator %s has no gradient and is not NoGrad", d.ID())
 	case d.Tol.Class == "" || d.Tol.Reason == "":
 		return fmt.Errorf("operator %s has no numerics class with a reason", d.ID())
@@ -162,6 +166,9 @@ func (d *Def) widen(a Args) Args {
 // Infer checks the call and returns what its results will be.
 func (c *Call) Infer() (metas []Meta, err error) {
 	defer c.named(&err)
+	if c.Def.Compose != nil {
+		return c.inferParts()
+	}
 	if c.Def.Check != nil {
 		if err := c.Def.Check(c.Args); err != nil {
 			return nil, err

@@ -75,6 +75,9 @@ func (s *magnitudes) Apply(id string, args []any, kwargs []op.Kwarg) ([]op.Value
 
 // Execute applies the call's magnitude operator to the magnitudes.
 func (s *magnitudes) Execute(call *op.Call) ([]op.Value, error) {
+	if call.Def.Compose != nil {
+		return call.Parts(s.Builder())
+	}
 	grow := s.grow(call)
 	if call.Def.Magnitude == "" {
 		return nil, fmt.Errorf("%w: %s", errNoBound, call.Def.ID())

@@ -1,0 +1,79 @@
+package op
+
+import "plumb/tensor"
+
+// described is a value of which only the layout is known.
+type described struct{ meta Meta }
+
+// DType returns the element type.
+func (d *described) DType() tensor.DType { return d.meta.DType }
+
+// Shape returns the shape.
+func (d *described) Shape() []int { return d.meta.Shape }
+
+// Strides returns the strides.
+func (d *described) Strides() []int {
+	if d.meta.Strides != nil {
+		return d.meta.Strides
+	}
+	return tensor.ContiguousStrides(d.meta.Shape)
+}
+
+// applier applies the parts of a composition by a function of the bound call.
+type applier struct {
+	table *Table
+	apply func(*Call) ([]Value, error)
+}
+
+// Apply resolves a part and applies it; compositions are taken apart further.
+func (p applier) Apply(id string, args []any, kwargs []Kwarg) ([]Value, error) {
+	call, err := p.table.ResolveID(id, args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	return p.apply(call)
+}
+
+// Parts writes a composition on a Builder, after its Check.
+func (c *Call) Parts(b Builder) (out []Value, err error) {
+	defer c.named(&err)
+	if c.Def.Check != nil {
+		if err := c.Def.Check(c.Args); err != nil {
+			return nil, err
+		}
+	}
+	err = Catch(func() { out = c.Def.Compose(b, c.Args) })
+	return out, err
+}
+
+func (c *Call) inferParts() ([]Meta, error) {
+	out, err := c.Parts(Builder{applier{c.Def.table, func(part *Call) ([]Value, error) {
+		metas, err := part.Infer()
+		vs := make([]Value, len(metas))
+		for i, m := range metas {
+			vs[i] = &described{m}
+		}
+		return vs, err
+	}}})
+	metas := make([]Meta, len(out))
+	for i, v := range out {
+		metas[i] = Meta{v.DType(), v.Shape(), v.Strides()}
+	}
+	return metas, err
+}
+
+func (c *Call) executeParts() ([]*tensor.Tensor, error) {
+	out, err := c.Parts(Builder{applier{c.Def.table, func(part *Call) ([]Value, error) {
+		ts, err := part.Execute()
+		vs := make([]Value, len(ts))
+		for i, t := range ts {
+			vs[i] = t
+		}
+		return vs, err
+	}}})
+	ts := make([]*tensor.Tensor, len(out))
+	for i, v := range out {
+		ts[i] = v.(*tensor.Tensor)
+	}
+	return ts, err
+}
