@@ -218,10 +218,11 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 		return nil, err
 	}
 	policy.Reference = r.backends.is[r.reference]
-	r.policy = policy
 	if cfg.Oracle = campaign.OracleMode(r.oracle); cfg.Oracle != campaign.OracleOff {
 		policy.Table = ops.Table()
+		policy.Answers = r.reference != "recorded"
 	}
+	r.policy = policy
 	own := native.New(ops.Table(), nn.Modules())
 	cfg.Judge = func(job *backend.Job, ref, cand *backend.Outcome, o *verdict.Oracle) *verdict.Verdict {
 		policy := policy
