@@ -89,7 +89,7 @@ func (e *extender) call(c *program.Call) error {
 	}
 	out, err := e.apply(c, bound)
 	sig := bound.Def.Sigs()[0]
-	e.env[program.Ref(c.Result)] = named{out, len(sig.Results) > 1}
+	e.env[program.Ref(c.Result)] = named{out, sig.Many || len(sig.Results) > 1}
 	return err
 }
 

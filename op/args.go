@@ -123,6 +123,8 @@ func (a Args) AllValues() []Value {
 			out = append(out, v)
 		case []Value:
 			out = append(out, v...)
+		case Index:
+			out = append(out, v.values()...)
 		}
 	}
 	return out
@@ -141,6 +143,8 @@ func (a Args) MapValues(f func(Value) Value) Args {
 				list[j] = f(v[j])
 			}
 			vals[i] = list
+		case Index:
+			vals[i] = v.mapValues(f)
 		default:
 			vals[i] = v
 		}

@@ -74,12 +74,12 @@ var numpyNames = map[string]string{"axis": "dim", "keepdims": "keepdim", "x": "i
 //	float float64 · float[] []float64 · bool bool · str string · None nil
 //
 // An int[N] parameter accepts one int and repeats it. When method is set,
-// args[0] is the receiver, and a single int[] parameter after it takes all
-// the remaining positional arguments (x.permute(0, 2, 1)). The error is a TypeError.
+// args[0] is the receiver. A list that is the only positional parameter, or
+// the only one after the receiver, takes all the positional arguments
+// (x.permute(0, 2, 1), torch.zeros(2, 3), torch.meshgrid(x, y)). The error is
+// a TypeError.
 func (s *Sig) Bind(args []any, kwargs []Kwarg, method bool) (Args, error) {
-	if method && len(args) > 1 && isInt(args[1]) && len(s.Params) >= 2 && s.Params[1].Type.List && s.Params[1].Type.N == 0 && s.positional() == 2 {
-		args = []any{args[0], slices.Clone(args[1:])}
-	}
+	args = s.gather(args, method)
 	if n := s.positional(); len(args) > n {
 		return Args{}, TypeError("%s takes %d positional arguments but %d were given", s.Name, n, len(args))
 	}
@@ -127,9 +127,31 @@ func (s *Sig) Bind(args []any, kwargs []Kwarg, method bool) (Args, error) {
 	return Args{s, vals}, nil
 }
 
-func isInt(v any) bool {
+// Spread returns the position of the list parameter that takes all the
+// positional arguments from there on; -1 when there is none.
+func (s *Sig) Spread(method bool) int {
+	at := 0
+	if method {
+		at = 1
+	}
+	if s.positional() != at+1 || !s.Params[at].Type.List || s.Params[at].Type.N != 0 {
+		return -1
+	}
+	return at
+}
+
+func (s *Sig) gather(args []any, method bool) []any {
+	at := s.Spread(method)
+	if at < 0 || at >= len(args) || !isElement(args[at]) {
+		return args
+	}
+	return append(slices.Clone(args[:at]), slices.Clone(args[at:]))
+}
+
+// isElement reports whether v can be an element of a list argument.
+func isElement(v any) bool {
 	switch v.(type) {
-	case int, int64:
+	case int, int64, Value:
 		return true
 	}
 	return false
@@ -153,7 +175,7 @@ func (s *Sig) paramList() string {
 
 // normalise converts v to the normal form of type t.
 func normalise(t Type, v any) (any, error) {
-	if v == nil {
+	if v == nil && t.Kind != KIndex {
 		if t.Optional {
 			return nil, nil
 		}
@@ -211,6 +233,8 @@ func normalise(t Type, v any) (any, error) {
 		case string:
 			return Device(x), nil
 		}
+	case KIndex:
+		return indexOf(v), nil
 	case KFormat:
 		if x, ok := v.(tensor.MemoryFormat); ok {
 			return x, nil

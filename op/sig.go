@@ -23,11 +23,12 @@ const (
 	KDevice
 	KFormat
 	KGenerator
+	KIndex
 )
 
 var kindNames = [...]string{
 	KTensor: "Tensor", KScalar: "Scalar", KInt: "int", KFloat: "float", KBool: "bool", KStr: "str",
-	KDType: "dtype", KDevice: "device", KFormat: "MemoryFormat", KGenerator: "Generator",
+	KDType: "dtype", KDevice: "device", KFormat: "MemoryFormat", KGenerator: "Generator", KIndex: "Index",
 }
 
 // String returns the schema's name of the kind.
@@ -72,6 +73,7 @@ type Sig struct {
 	Name    string // as written before the parenthesis, such as "max.dim"
 	Params  []Param
 	Results []string // names of the results; one unnamed result is ""
+	Many    bool     // the result is a list of tensors, as long as the arguments say
 	text    string
 }
 
@@ -92,6 +94,7 @@ func (s *Sig) Index(name string) int {
 //
 //	leaky_relu(Tensor input, float negative_slope=0.01, *, bool flag=False) -> Tensor
 //	max.dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
+//	unbind(Tensor input, int dim=0) -> Tensor[]
 //
 // A signature without "->" (a module's constructor) has no results.
 func ParseSig(text string) (*Sig, error) {
@@ -137,9 +140,11 @@ func ParseSig(text string) (*Sig, error) {
 	}
 	for _, r := range splitTop(results) {
 		typ, name, _ := strings.Cut(r, " ")
-		if t, err := parseType(typ); err != nil || t.Kind != KTensor {
+		t, err := parseType(typ)
+		if err != nil || t.Kind != KTensor {
 			return fail("result %q is not a tensor", r)
 		}
+		s.Many = s.Many || t.List
 		s.Results = append(s.Results, name)
 	}
 	return s, nil

@@ -57,12 +57,15 @@ func (r *Recorder) Apply(id string, args []any, kwargs []op.Kwarg) ([]op.Value, 
 	if err != nil {
 		return nil, err
 	}
+	if call.Def.Compose != nil {
+		return call.Parts(op.Builder{Applier: r})
+	}
 	c := Call{Result: fmt.Sprintf("%s%d", r.prefix, len(r.Program.Calls)), Target: OwnPrefix + id}
 	for _, a := range args {
-		c.Args = append(c.Args, fromOp(a))
+		c.Args = append(c.Args, FromOp(a))
 	}
 	for _, kw := range kwargs {
-		c.Kwargs = append(c.Kwargs, Kwarg{kw.Name, fromOp(kw.Value)})
+		c.Kwargs = append(c.Kwargs, Kwarg{kw.Name, FromOp(kw.Value)})
 	}
 	return r.Record(c, call)
 }
@@ -75,7 +78,7 @@ func (r *Recorder) Record(c Call, bound *op.Call) ([]op.Value, error) {
 		return nil, err
 	}
 	r.Program.Calls = append(r.Program.Calls, c)
-	if len(metas) == 1 {
+	if len(metas) == 1 && !bound.Def.Sigs()[0].Many {
 		return []op.Value{&Symbol{Ref(c.Result), metas[0]}}, nil
 	}
 	var out []op.Value
@@ -87,8 +90,8 @@ func (r *Recorder) Record(c Call, bound *op.Call) ([]op.Value, error) {
 	return out, nil
 }
 
-// fromOp turns an operator's argument into a program's.
-func fromOp(v any) any {
+// FromOp turns an operator's argument into a program's.
+func FromOp(v any) any {
 	switch v := v.(type) {
 	case *Symbol:
 		return v.Ref
@@ -110,14 +113,37 @@ func fromOp(v any) any {
 			t[i] = e
 		}
 		return t
+	case []any:
+		return listFromOp(v)
+	case op.Index:
+		return Tuple(listFromOp(v))
+	case op.Slice:
+		return Slice{partFromOp(v.Start), partFromOp(v.Stop), partFromOp(v.Step)}
+	case op.Ellipsis:
+		return Ellipsis{}
 	case []op.Value:
 		l := make(List, len(v))
 		for i, e := range v {
-			l[i] = fromOp(e)
+			l[i] = FromOp(e)
 		}
 		return l
 	}
 	return v
+}
+
+func listFromOp(vs []any) List {
+	l := make(List, len(vs))
+	for i, e := range vs {
+		l[i] = FromOp(e)
+	}
+	return l
+}
+
+func partFromOp(n *int) any {
+	if n == nil {
+		return nil
+	}
+	return int64(*n)
 }
 
 // ToOp turns a program's argument into an operator's; value looks names up.
@@ -129,8 +155,48 @@ func ToOp(v any, value func(Ref) (any, error)) (any, error) {
 		return listToOp(v, value)
 	case Tuple:
 		return listToOp(v, value)
+	case Slice:
+		return sliceToOp(v, value)
+	case Ellipsis:
+		return op.Ellipsis{}, nil
 	}
 	return v, nil
+}
+
+// indexToOp is ToOp for what stands between the brackets of x[…], where a
+// tuple means several indices and a list one.
+func indexToOp(v any, value func(Ref) (any, error)) (any, error) {
+	t, ok := v.(Tuple)
+	if !ok {
+		t = Tuple{v}
+	}
+	list, err := listToOp(t, value)
+	if err != nil {
+		return nil, err
+	}
+	return op.Index(list.([]any)), nil
+}
+
+func sliceToOp(s Slice, value func(Ref) (any, error)) (any, error) {
+	var out op.Slice
+	for _, part := range []struct {
+		from any
+		to   **int
+	}{{s.Start, &out.Start}, {s.Stop, &out.Stop}, {s.Step, &out.Step}} {
+		v, err := ToOp(part.from, value)
+		if err != nil {
+			return nil, err
+		}
+		switch v := v.(type) {
+		case nil:
+		case int64:
+			n := int(v)
+			*part.to = &n
+		default:
+			return nil, op.TypeError("slice indices must be integers or None or have an __index__ method, not %s", op.TypeName(v))
+		}
+	}
+	return out, nil
 }
 
 func listToOp(vs []any, value func(Ref) (any, error)) (any, error) {
@@ -154,10 +220,23 @@ func Resolve(table *op.Table, target string, args []any, kwargs []op.Kwarg) (*op
 	return table.Resolve(target, args, kwargs)
 }
 
+// indexes reports whether the second argument is an index.
+func (c *Call) indexes() bool {
+	switch c.Target {
+	case "operator.getitem", "operator.setitem", OwnPrefix + "getitem":
+		return true
+	}
+	return false
+}
+
 // OpArgs turns a call's arguments into an operator's; value looks names up.
 func (c *Call) OpArgs(value func(Ref) (any, error)) (args []any, kwargs []op.Kwarg, err error) {
-	for _, a := range c.Args {
-		v, err := ToOp(a, value)
+	for i, a := range c.Args {
+		to := ToOp
+		if i == 1 && c.indexes() {
+			to = indexToOp
+		}
+		v, err := to(a, value)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -198,7 +198,7 @@ func (c *pending) classify(out, recv *symbol) {
 	switch {
 	case slices.Contains(c.kwargs, program.Kwarg{Name: "return_indices", Value: false}):
 		out.kind = kindTensor
-	case sig != nil && len(sig.Results) > 0:
+	case sig != nil && len(sig.Results) > 0 && !sig.Many:
 		out.setResults(sig.Results)
 	}
 }

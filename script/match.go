@@ -46,16 +46,16 @@ func (c *pending) match(m mode) *op.Sig {
 	return nil
 }
 
-// place finds the parameter of each positional argument. A method's only
-// list parameter takes all its arguments: x.permute(0, 2, 1).
+// place finds the parameter of each positional argument. An only list
+// parameter takes all the arguments: x.permute(0, 2, 1).
 func place(s *op.Sig, n int, method bool, places []int) bool {
 	positional := slices.IndexFunc(s.Params, func(p op.Param) bool { return p.KwOnly })
 	if positional < 0 {
 		positional = len(s.Params)
 	}
-	if method && n > 2 && positional == 2 && s.Params[1].Type.List && s.Params[1].Type.N == 0 {
+	if at := s.Spread(method); spreads(at, n) {
 		for i := range places {
-			places[i] = min(i, 1)
+			places[i] = min(i, at)
 		}
 		return true
 	}
@@ -65,13 +65,16 @@ func place(s *op.Sig, n int, method bool, places []int) bool {
 	return n <= positional
 }
 
+func spreads(at, n int) bool { return at >= 0 && n > at+1 }
+
 func (c *pending) fits(s *op.Sig, places []int, m mode) bool {
 	var given uint64
-	spread := len(places) > 2 && places[2] == 1
+	at := s.Spread(c.method)
+	spread := spreads(at, len(places))
 	for i, p := range places {
 		given |= 1 << p
 		t := s.Params[p].Type
-		if spread && p == 1 {
+		if spread && p == at {
 			t = op.Type{Kind: t.Kind}
 		}
 		if !c.accepts(t, c.args[i], m) {
@@ -241,7 +244,7 @@ func positionalParam(s *op.Sig, i, n int, method bool) *op.Param {
 		return nil
 	}
 	p := s.Params[places[i]]
-	if n > 2 && places[2] == 1 {
+	if at := s.Spread(method); spreads(at, n) && places[i] == at {
 		p.Type = op.Type{Kind: p.Type.Kind}
 	}
 	return &p

@@ -195,11 +195,14 @@ func (r *run) lookup(ref program.Ref) (any, error) {
 }
 
 func wrap(call *op.Call, out []op.Value) *value {
-	results := call.Def.Sigs()[0].Results
-	if len(results) == 1 {
+	sig := call.Def.Sigs()[0]
+	if len(sig.Results) == 1 && !sig.Many {
 		return &value{tensor: out[0].(*eager.Var)}
 	}
-	t := &value{names: results}
+	t := &value{tuple: []*value{}}
+	if !sig.Many {
+		t.names = sig.Results
+	}
 	for _, o := range out {
 		t.tuple = append(t.tuple, &value{tensor: o.(*eager.Var)})
 	}

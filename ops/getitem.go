@@ -1,0 +1,132 @@
+package ops
+
+import (
+	"fmt"
+
+	"plumb/op"
+	"plumb/tensor"
+)
+
+var getitemOps = []*op.Def{
+	{
+		Sig:     "getitem(Tensor input, Index index) -> Tensor",
+		Names:   []string{"operator.getitem", "Tensor.__getitem__"},
+		Doc:     "input[index]: ints select, slices cut, None inserts a dimension, an ellipsis stands for the dimensions left; tensors and lists go to the operator index.",
+		Compose: getitem,
+		Sample:  sampleGetitem,
+		Tol:     exactTol("a view of its input"),
+	},
+}
+
+// getitem applies the parts of the index from left to right, then the tensors
+// among them together.
+func getitem(b op.Builder, a op.Args) []op.Value {
+	x, index := a.Value("input"), a.Any("index").(op.Index)
+	used := 0
+	for _, e := range index {
+		used += consumed(e)
+	}
+	rank := len(x.Shape())
+	if used > rank {
+		op.Fail(op.IndexError("too many indices for tensor of dimension %d", rank))
+	}
+	var tensors op.Index
+	dim, advanced := 0, false
+	for _, e := range index {
+		switch e := e.(type) {
+		case int64:
+			x = selectItem(b, x, dim, int(e))
+			continue
+		case int:
+			x = selectItem(b, x, dim, e)
+			continue
+		case op.Slice:
+			x = sliceItem(b, x, dim, e)
+		case nil:
+			x = b.Op("unsqueeze", x, dim)
+		case op.Ellipsis:
+			tensors = append(tensors, make(op.Index, rank-used)...)
+			dim += rank - used
+			continue
+		case bool:
+			op.Fail(fmt.Errorf("%w: getitem with a bool", op.ErrUnknown))
+		default:
+			tensors, advanced = append(tensors, e), true
+			dim += consumed(e)
+			continue
+		}
+		tensors = append(tensors, nil)
+		dim++
+	}
+	if advanced {
+		return vals(b.Op("index", x, tensors))
+	}
+	return vals(x)
+}
+
+// consumed returns how many dimensions an entry of an index speaks of.
+func consumed(e any) int {
+	switch e := e.(type) {
+	case nil, bool, op.Ellipsis:
+		return 0
+	case op.Value:
+		if e.DType() == tensor.Bool || e.DType() == tensor.U8 {
+			return len(e.Shape())
+		}
+	}
+	return 1
+}
+
+func selectItem(b op.Builder, x op.Value, dim, i int) op.Value {
+	if n := x.Shape()[dim]; i < -n || i >= n {
+		op.Fail(op.IndexError("index %d is out of bounds for dimension %d with size %d", i, dim, n))
+	}
+	return b.Op("select", x, dim, i)
+}
+
+func sliceItem(b op.Builder, x op.Value, dim int, s op.Slice) op.Value {
+	step := 1
+	if s.Step != nil {
+		step = *s.Step
+	}
+	if step <= 0 {
+		op.Fail(op.ValueError("step must be greater than zero"))
+	}
+	if s.Start == nil && s.Stop == nil && step == 1 {
+		return x
+	}
+	return b.Op("slice", x, dim, sliceEnd(s.Start), sliceEnd(s.Stop), step)
+}
+
+func sliceEnd(n *int) any {
+	if n == nil {
+		return nil
+	}
+	return *n
+}
+
+func sampleGetitem(s *op.Sampler) []any {
+	shape := s.Shape(1, 4)
+	index := op.Index{}
+	for i, n := range shape {
+		switch s.Index(5) {
+		case 0:
+			index = append(index, s.Int(-int64(n), int64(n)))
+		case 1:
+			index = append(index, nil, op.Slice{})
+		case 2:
+			start, step := s.Index(n), 1+s.Index(2)
+			index = append(index, op.Slice{Start: &start, Step: &step})
+		case 3:
+			stop := int(s.Int(-1, int64(n)+1))
+			index = append(index, op.Slice{Stop: &stop})
+		case 4:
+			index = append(index, op.Ellipsis{})
+			if i+1 < len(shape) {
+				index = append(index, s.Index(shape[len(shape)-1]))
+			}
+			return []any{s.Tensor(-2, 2, shape...), index}
+		}
+	}
+	return []any{s.Tensor(-2, 2, shape...), index}
+}

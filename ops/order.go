@@ -1,0 +1,280 @@
+package ops
+
+import (
+	"slices"
+
+	"plumb/kernel"
+	"plumb/op"
+	"plumb/tensor"
+)
+
+// orderOps reverse, rotate and repeat the entries of dimensions.
+var orderOps = []*op.Def{
+	{
+		Sig:       "flip(Tensor input, int[] dims) -> Tensor",
+		Magnitude: "flip",
+		Names:     both("flip"),
+		Doc:       "Reverses the order of the entries of the dimensions.",
+		Traits:    op.Involution,
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			v := a.Value("input")
+			_, err := flippedDims(a)
+			return one(v.DType(), v.Shape(), denseStrides(v)), err
+		},
+		Kernels: []op.Kernel{{Name: "copy", Run: runFlip}},
+		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return g.Op("flip", g.G(), g.Ints("dims")) }) },
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(0, 4)
+			dims := slices.DeleteFunc(allDims(len(shape)), func(int) bool { return s.Bool() })
+			return []any{s.Tensor(-2, 2, shape...), dims}
+		},
+		Tol: exactTol("a copy"),
+	},
+	flips("fliplr", 2, 1), flips("flipud", 1, 0),
+	{
+		Sig:     "rot90(Tensor input, int k=1, int[] dims=[0, 1]) -> Tensor",
+		Names:   both("rot90"),
+		Doc:     "Rotates by k quarter turns in the plane of two dimensions, from the first towards the second.",
+		Check:   checkRot90,
+		Compose: rot90,
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(2, 4)
+			d := s.Index(len(shape))
+			return []any{s.Tensor(-2, 2, shape...), s.Int(-5, 6), []int{d, (d+1)%len(shape) - len(shape)}}
+		},
+		Tol: exactTol("a copy"),
+	},
+	{
+		Sig:     "roll(Tensor input, int[1] shifts, int[1] dims=[]) -> Tensor",
+		Names:   both("roll"),
+		Doc:     "Moves the entries of each of the dims on by its shift; what leaves at the end enters at the start. Without dims, of the flattened tensor.",
+		Check:   checkRoll,
+		Compose: func(b op.Builder, a op.Args) []op.Value { return vals(roll(b, a)) },
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(1, 4)
+			if s.Bool() {
+				return []any{s.Tensor(-2, 2, shape...), []int{int(s.Int(-7, 8))}}
+			}
+			d := s.Index(len(shape))
+			return []any{s.Tensor(-2, 2, shape...), []int{int(s.Int(-7, 8)), 2}, []int{d, -1}}
+		},
+		Tol: exactTol("copies its input"),
+	},
+	{
+		Sig:   "repeat(Tensor input, int[] repeats) -> Tensor",
+		Names: []string{"Tensor.repeat"},
+		Doc:   "Copies of the tensor beside each other, repeats[i] times along dimension i; new dimensions lead.",
+		Check: checkRepeat,
+		Compose: func(b op.Builder, a op.Args) []op.Value {
+			return vals(repeated(b, a.Value("input"), a.Ints("repeats")))
+		},
+		Sample: sampleRepeat,
+		Tol:    exactTol("copies its input"),
+	},
+	{
+		Sig:   "tile(Tensor input, int[] dims) -> Tensor",
+		Names: both("tile"),
+		Doc:   "Copies of the tensor beside each other, dims[i] times along dimension i; missing leading counts are 1.",
+		Compose: func(b op.Builder, a op.Args) []op.Value {
+			x, n := a.Value("input"), a.Ints("dims")
+			if k := len(x.Shape()) - len(n); k > 0 {
+				n = append(slices.Repeat([]int{1}, k), n...)
+			}
+			return vals(b.Op("repeat", x, n))
+		},
+		Sample: sampleRepeat,
+		Tol:    exactTol("copies its input"),
+	},
+	{
+		Sig:     "repeat_interleave(Tensor input, int repeats, int? dim=None, *, int? output_size=None) -> Tensor",
+		Names:   both("repeat_interleave"),
+		Doc:     "Every entry of a dimension repeats times in a row; without dim, of the flattened tensor.",
+		Compose: func(b op.Builder, a op.Args) []op.Value { return vals(interleaved(b, a)) },
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(1, 3)
+			if s.Bool() {
+				return []any{s.Tensor(-2, 2, shape...), 1 + s.Index(3)}
+			}
+			return []any{s.Tensor(-2, 2, shape...), s.Index(4), s.Index(len(shape))}
+		},
+		Tol: exactTol("copies its input"),
+	},
+}
+
+// flips is a flip of one dimension of a tensor that has least dimensions.
+func flips(name string, least, dim int) *op.Def {
+	return &op.Def{
+		Sig:    name + "(Tensor input) -> Tensor",
+		Names:  both(name),
+		Doc:    "Reverses the order of the entries of a dimension, as flip does.",
+		Traits: op.Involution,
+		Compose: func(b op.Builder, a op.Args) []op.Value {
+			x := a.Value("input")
+			if len(x.Shape()) < least {
+				op.Fail(op.RuntimeError("Input must be >= %d-d.", least))
+			}
+			return vals(b.Op("flip", x, []int{dim}))
+		},
+		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(least, 4)...)} },
+		Tol:    exactTol("a copy"),
+	}
+}
+
+func flippedDims(a op.Args) ([]int, error) {
+	if len(a.Ints("dims")) == 0 {
+		return nil, nil
+	}
+	return wrapDims(a.Ints("dims"), len(a.Value("input").Shape()))
+}
+
+func runFlip(c *op.Run) error {
+	out, in := c.Out[0], c.Tensor("input")
+	if out.Dim() == 0 {
+		out.CopyFrom(in)
+		return nil
+	}
+	dims, _ := flippedDims(c.Args)
+	maps := make([][]int, out.Dim())
+	for d, n := range out.Shape() {
+		maps[d] = allDims(n)
+		if slices.Contains(dims, d) {
+			slices.Reverse(maps[d])
+		}
+	}
+	kernel.Remap(out, in, maps)
+	return nil
+}
+
+func checkRot90(a op.Args) error {
+	dims, n := a.Ints("dims"), len(a.Value("input").Shape())
+	if len(dims) != 2 {
+		return op.RuntimeError("expected total rotation dims == 2, but got dims = %d", len(dims))
+	}
+	if n < 2 {
+		return op.RuntimeError("expected total dims >= 2, but got total dims = %d", n)
+	}
+	if diff := dims[0] - dims[1]; diff == 0 || diff == n || diff == -n {
+		return op.RuntimeError("expected rotation dims to be different, but got dim0 = %d and dim1 = %d", dims[0], dims[1])
+	}
+	for i, d := range dims {
+		if d >= n || d < -n {
+			return op.RuntimeError("Rotation dim%d out of range, dim%d = %d", i, i, d)
+		}
+	}
+	return nil
+}
+
+func rot90(b op.Builder, a op.Args) []op.Value {
+	x, dims := a.Value("input"), a.Ints("dims")
+	switch ((a.Int("k") % 4) + 4) % 4 {
+	case 1:
+		return vals(b.Op("transpose", b.Op("flip", x, dims[1:]), dims[0], dims[1]))
+	case 2:
+		return vals(b.Op("flip", x, dims))
+	case 3:
+		return vals(b.Op("transpose", b.Op("flip", x, dims[:1]), dims[0], dims[1]))
+	}
+	return vals(b.Op("clone", x, op.Kw("memory_format", tensor.Contiguous)))
+}
+
+func checkRoll(a op.Args) error {
+	shifts, dims := a.Ints("shifts"), a.Ints("dims")
+	switch {
+	case len(shifts) == 0:
+		return op.RuntimeError("`shifts` required")
+	case len(dims) == 0 && len(shifts) == 1:
+		return nil
+	case len(shifts) != len(dims):
+		return op.RuntimeError("shifts and dimensions must align. shifts: %d, dims:%d", len(shifts), len(dims))
+	}
+	for _, d := range dims {
+		if _, err := wrapDim(d, len(a.Value("input").Shape())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func roll(b op.Builder, a op.Args) op.Value {
+	x := a.Value("input")
+	shifts, dims := a.Ints("shifts"), a.Ints("dims")
+	if len(dims) == 0 {
+		flat := b.Reshape(b.Op("contiguous", x), []int{tensor.NumElements(x.Shape())})
+		return b.Reshape(rolled(b, flat, shifts[0], 0), x.Shape())
+	}
+	for i, d := range dims {
+		x = rolled(b, x, shifts[i], d)
+	}
+	return x
+}
+
+func rolled(b op.Builder, x op.Value, shift, dim int) op.Value {
+	if tensor.NumElements(x.Shape()) == 0 || len(x.Shape()) == 0 {
+		return b.Op("clone", x)
+	}
+	d := must(wrapDim(dim, len(x.Shape())))
+	n := x.Shape()[d]
+	start := ((n-shift)%n + n) % n
+	return b.Op("cat", vals(b.Op("narrow", x, d, start, n-start), b.Op("narrow", x, d, 0, start)), d)
+}
+
+func checkRepeat(a op.Args) error {
+	repeats := a.Ints("repeats")
+	if len(repeats) < len(a.Value("input").Shape()) {
+		return op.RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+	}
+	for _, n := range repeats {
+		if n < 0 {
+			return op.RuntimeError("Trying to create tensor with negative dimension %d", n)
+		}
+	}
+	return nil
+}
+
+// repeated gives every dimension one of repeats before it, expands those and
+// merges them.
+func repeated(b op.Builder, x op.Value, repeats []int) op.Value {
+	shape := append(slices.Repeat([]int{1}, len(repeats)-len(x.Shape())), x.Shape()...)
+	var single, wide, merged []int
+	for i, n := range shape {
+		single, wide = append(single, 1, n), append(wide, repeats[i], n)
+		merged = append(merged, repeats[i]*n)
+	}
+	if len(shape) == 0 {
+		return b.Op("clone", x)
+	}
+	return b.Op("clone", b.Reshape(b.Expand(b.Reshape(x, single), wide), merged), op.Kw("memory_format", tensor.Contiguous))
+}
+
+func sampleRepeat(s *op.Sampler) []any {
+	shape := s.Shape(0, 3)
+	n := []int{2}
+	for range shape {
+		n = append(n, 1+s.Index(3))
+	}
+	return []any{s.Tensor(-2, 2, shape...), n[s.Index(2):]}
+}
+
+func interleaved(b op.Builder, a op.Args) op.Value {
+	x, n := a.Value("input"), a.Int("repeats")
+	if n < 0 {
+		op.Fail(op.RuntimeError("repeats can not be negative"))
+	}
+	d := 0
+	if a.Has("dim") {
+		d = must(wrapDim(a.Int("dim"), len(x.Shape())))
+	} else {
+		x = b.Op("flatten", x)
+	}
+	if len(x.Shape()) == 0 {
+		x = b.Reshape(x, []int{1})
+	}
+	shape := x.Shape()
+	if size := a.Any("output_size"); size != nil && size != n*shape[d] {
+		op.Fail(op.RuntimeError("allocated size does not match required size"))
+	}
+	wide := slices.Insert(slices.Clone(shape), d+1, n)
+	merged := slices.Clone(shape)
+	merged[d] *= n
+	return b.Op("clone", b.Reshape(b.Expand(b.Op("unsqueeze", x, d+1), wide), merged), op.Kw("memory_format", tensor.Contiguous))
+}
