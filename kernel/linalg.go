@@ -101,6 +101,15 @@ func (lu *LU[T]) Zero() int {
 	return -1
 }
 
+// Replace puts v in the place of every pivot of zero.
+func (lu *LU[T]) Replace(v T) {
+	for k := range lu.N {
+		if lu.Pivot(k) == 0 {
+			lu.data[k*lu.N+k] = v
+		}
+	}
+}
+
 // Det returns the determinant.
 func (lu *LU[T]) Det() T {
 	d := lu.Sign

@@ -249,14 +249,9 @@ func (e *einsum) align(b op.Builder, v op.Value, labels []int) op.Value {
 
 // einsumDiagonal replaces dimensions i < j of equal size by their diagonal, at i.
 func einsumDiagonal(b op.Builder, v op.Value, i, j int) op.Value {
-	n := v.Shape()[i]
-	rest := slices.DeleteFunc(allDims(len(v.Shape())), func(d int) bool { return d == i || d == j })
-	v = b.Op("permute", v, append(slices.Clone(rest), i, j))
-	lead := v.Shape()[:len(rest)]
-	v = b.Reshape(v, append(slices.Clone(lead), n*n))
-	v = b.Op("slice", v, -1, 0, n*n, n+1)
-	perm := slices.Insert(allDims(len(rest)), i, len(rest))
-	return b.Op("permute", v, perm)
+	v = b.Op("diagonal", v, 0, i, j)
+	last := len(v.Shape()) - 1
+	return b.Op("permute", v, slices.Insert(allDims(last), i, last))
 }
 
 // contract multiplies two aligned operands and sums over what no later one has.

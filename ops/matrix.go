@@ -109,6 +109,35 @@ var chainedProducts = []*op.Def{
 var matrixFunctions = []*op.Def{
 	inverseOp("inverse(Tensor input) -> Tensor", both("inverse"), "input"),
 	inverseOp("linalg_inv(Tensor A) -> Tensor", []string{"torch.linalg.inv"}, "A"),
+	{
+		Sig:   "inverse.near(Tensor input) -> (Tensor det, Tensor inverse)",
+		Doc:   "Determinant and inverse of square matrices, in whose elimination the machine epsilon stands for a pivot of zero.",
+		Check: firstError(square("input"), floating("input")),
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			v := a.Value("input")
+			return append(one(v.DType(), batchOf(v), nil), op.Meta{DType: v.DType(), Shape: v.Shape()}), nil
+		},
+		Kernels: factorKernels("input", inverseNearRun[float64](tensor.F64), inverseNearRun[complex128](tensor.C128)),
+		Grad: func(g *op.Grad) {
+			g.To("input", func() op.Value {
+				h := adjoint(g, g.Out[1])
+				var d op.Value
+				if g.Cot[0] != nil {
+					d = g.Mul(asMatrices(g, g.Mul(g.Cot[0], conj(g, g.Out[0]))), h)
+				}
+				if g.Cot[1] == nil {
+					return d
+				}
+				e := g.Op("matmul", h, g.Op("matmul", g.Cot[1], h))
+				if d == nil {
+					return g.Neg(e)
+				}
+				return g.Sub(d, e)
+			})
+		},
+		Sample: func(s *op.Sampler) []any { return []any{wellConditioned(s)} },
+		Tol:    matrixTol("input"),
+	},
 	detOp("det(Tensor input) -> Tensor", both("det"), "input"),
 	detOp("linalg_det(Tensor A) -> Tensor", []string{"torch.linalg.det"}, "A"),
 	slogdetOp("slogdet(Tensor input) -> (Tensor sign, Tensor logabsdet)", both("slogdet"), "input"),
@@ -457,6 +486,25 @@ func inverseRun[T kernel.Field](arg string, d tensor.DType) func(c *op.Run) erro
 	}
 }
 
+func inverseNearRun[T kernel.Field](d tensor.DType) func(c *op.Run) error {
+	return func(c *op.Run) error {
+		det, inverse := tensor.New(d, c.Out[0].Shape()...), tensor.New(d, c.Out[1].Shape()...)
+		dets, data := tensor.Data[T](det), tensor.Data[T](inverse)
+		eps := T(0x1p-52)
+		if slices.Contains([]tensor.DType{tensor.F32, tensor.C64}, c.Out[0].DType()) {
+			eps = 0x1p-23
+		}
+		factors(c, "input", d, func(i int, lu *kernel.LU[T]) {
+			lu.Replace(eps)
+			dets[i] = lu.Det()
+			lu.Inverse(data[i*lu.N*lu.N:][:lu.N*lu.N])
+		})
+		c.Out[0].CopyFrom(det)
+		c.Out[1].CopyFrom(inverse)
+		return nil
+	}
+}
+
 func detOp(sig string, names []string, arg string) *op.Def {
 	return &op.Def{
 		Sig:   sig,
@@ -469,8 +517,8 @@ func detOp(sig string, names []string, arg string) *op.Def {
 		Kernels: factorKernels(arg, detRun[float64](arg, tensor.F64), detRun[complex128](arg, tensor.C128)),
 		Grad: func(g *op.Grad) {
 			g.To(arg, func() op.Value {
-				weight := g.Mul(g.G(), conj(g, g.Out[0]))
-				return g.Mul(asMatrices(g, weight), adjoint(g, g.Op("inverse", g.Value(arg))))
+				near := g.All("inverse.near", g.Value(arg))
+				return g.Mul(asMatrices(g, g.Mul(g.G(), conj(g, near[0]))), adjoint(g, near[1]))
 			})
 		},
 		Sample: func(s *op.Sampler) []any { return []any{wellConditioned(s)} },

@@ -8,7 +8,7 @@ def test_einsum_product():
     i, j, k = random(1, 6), random(1, 8), random(1, 6)
     x = random_tensor(ndim=2, dim0=i, dim1=j)
     y = random_tensor(ndim=2, dim0=j, dim1=k)
-    return torch.einsum("ij,jk->ik", [x, y]), torch.einsum("ij, jk -> ki", [x, y]), torch.einsum("ij,jk", [x, y])
+    return torch.einsum("ij,jk->ik", [x, y]), torch.einsum("ij, jk -> ki", x, y), torch.einsum("ij,jk", x, y)
 
 
 @autotest()
