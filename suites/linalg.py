@@ -46,11 +46,11 @@ def test_dot():
 
 
 @autotest()
-def test_dot_complex():
+def test_inner_complex():
     n = random(1, 20)
     x = random_tensor(ndim=1, dim0=n, dtype=torch.complex64)
     y = random_tensor(ndim=1, dim0=n, dtype=torch.complex64)
-    return torch.dot(x, y), torch.vdot(x, y)
+    return torch.inner(x, y), torch.outer(x, y)
 
 
 @autotest()
