@@ -1,10 +1,11 @@
 package kernel
 
-// ScaleAdd sets dst to alpha·dst + beta·in; a nil in counts as zero.
+// ScaleAdd sets dst to alpha·dst + beta·in; a nil in counts as positive zero,
+// to which a BLAS adds its products.
 func ScaleAdd[T gemmElement](dst []T, alpha T, in []T, beta T) {
 	if in == nil {
 		for i := range dst {
-			dst[i] *= alpha
+			dst[i] = alpha*dst[i] + 0
 		}
 		return
 	}

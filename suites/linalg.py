@@ -86,7 +86,7 @@ def test_addmm():
 @autotest()
 def test_addmm_method():
     m, k, n = random(1, 6), random(1, 10), random(1, 6)
-    return matrix(m, n).addmm(matrix(m, k), matrix(k, n), beta=random(0, 3).to(int), alpha=random(0, 3).to(int))
+    return matrix(m, n).addmm(matrix(m, k), matrix(k, n), beta=random(0, 3).to(int), alpha=random(1, 3).to(int))
 
 
 @autotest()
