@@ -56,6 +56,9 @@ type Def struct {
 	State func(a op.Args) []Slot
 	// ForwardSig is the signature of a call; nothing means "forward(Tensor input)".
 	ForwardSig string
+	// Paired says that the results after the first are one tuple, as in
+	// LSTM's (output, (h, c)).
+	Paired bool
 	// Forward computes the results of a call. Errors end it through op.Fail.
 	Forward func(b op.Builder, m *Module, a op.Args) []op.Value
 

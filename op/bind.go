@@ -129,10 +129,11 @@ func (s *Sig) Bind(args []any, kwargs []Kwarg, method bool) (Args, error) {
 }
 
 // Spread returns the position of the list parameter that takes all the
-// positional arguments from there on; -1 when there is none.
+// positional arguments from there on, after the receiver or a str; -1 when
+// there is none.
 func (s *Sig) Spread(method bool) int {
 	at := 0
-	if method {
+	if method || len(s.Params) > 1 && s.Params[0].Type.Kind == KStr {
 		at = 1
 	}
 	if s.positional() != at+1 || !s.Params[at].Type.List || s.Params[at].Type.N != 0 {

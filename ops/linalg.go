@@ -1,5 +1,421 @@
 package ops
 
-import "plumb/op"
+import (
+	"slices"
 
-var linalgOps []*op.Def
+	"plumb/kernel"
+	"plumb/op"
+	"plumb/tensor"
+)
+
+var linalgOps = slices.Concat(vectorProducts, addedProducts, chainedProducts, matrixFunctions)
+
+var vectorProducts = []*op.Def{
+	{
+		Sig:   "mv(Tensor input, Tensor vec) -> Tensor",
+		Names: both("mv"),
+		Doc:   "Product of a matrix and a vector: out[i] = Σₖ input[i, k]·vec[k].",
+		Check: dimensions("input", 2, "vec", 1),
+		Compose: func(b op.Builder, a op.Args) []op.Value {
+			return []op.Value{b.Op("matmul", a.Value("input"), a.Value("vec"))}
+		},
+		Sample: func(s *op.Sampler) []any {
+			d := s.Dims(2)
+			return []any{s.Tensor(-2, 2, d[0], d[1]), s.Tensor(-2, 2, d[1])}
+		},
+		Tol: innerTol("input"),
+	},
+	{
+		Sig:   "dot(Tensor input, Tensor tensor) -> Tensor",
+		Names: both("dot"),
+		Doc:   "Sum of the products of two vectors: Σₖ inputₖ·tensorₖ.",
+		Check: dimensions("input", 1, "tensor", 1),
+		Compose: func(b op.Builder, a op.Args) []op.Value {
+			return []op.Value{b.Op("matmul", a.Value("input"), a.Value("tensor"))}
+		},
+		Sample: sampleVectors,
+		Tol:    innerTol("input"),
+	},
+	{
+		Sig:   "vdot(Tensor input, Tensor other) -> Tensor",
+		Names: both("vdot"),
+		Doc:   "Sum of the products of a vector's conjugate and another vector: Σₖ conj(inputₖ)·otherₖ.",
+		Check: dimensions("input", 1, "other", 1),
+		Compose: func(b op.Builder, a op.Args) []op.Value {
+			return []op.Value{b.Op("matmul", conjugate(b, a.Value("input")), a.Value("other"))}
+		},
+		Sample: sampleVectors,
+		Tol:    innerTol("input"),
+	},
+	{
+		Sig:     "inner(Tensor input, Tensor other) -> Tensor",
+		Names:   both("inner"),
+		Doc:     "Products summed over the last dimension of both: out[…, …′] = Σₖ input[…, k]·other[…′, k]; a number multiplies.",
+		Check:   checkInner,
+		Compose: composeInner,
+		Sample: func(s *op.Sampler) []any {
+			k := int(s.Int(1, 6))
+			return []any{s.Tensor(-2, 2, append(s.Shape(0, 2), k)...), s.Tensor(-2, 2, append(s.Shape(0, 2), k)...)}
+		},
+		Tol: innerTol("input"),
+	},
+	{
+		Sig:   "outer(Tensor input, Tensor vec2) -> Tensor",
+		Names: both("outer", "ger"),
+		Doc:   "All products of two vectors: out[i, j] = input[i]·vec2[j].",
+		Check: dimensions("input", 1, "vec2", 1),
+		Compose: func(b op.Builder, a op.Args) []op.Value {
+			return []op.Value{b.Mul(b.Reshape(a.Value("input"), []int{-1, 1}), a.Value("vec2"))}
+		},
+		Sample: func(s *op.Sampler) []any {
+			d := s.Dims(2)
+			return []any{s.Tensor(-2, 2, d[0]), s.Tensor(-2, 2, d[1])}
+		},
+		Tol: accumulating(func(op.Args) int { return 1 }, "each element is one product"),
+	},
+	{
+		Sig:   "tensordot(Tensor a, Tensor b, int dims=2) -> Tensor",
+		Names: []string{"torch.tensordot", "torch.functional.tensordot"},
+		Doc:   "Products summed over the last dims dimensions of a and the first of b.",
+		Check: func(a op.Args) error {
+			_, _, err := contractedDims(a)
+			return err
+		},
+		Compose: composeTensordot,
+		Sample:  sampleTensordot,
+		Tol: accumulating(func(a op.Args) int {
+			dims, _, err := contractedDims(a)
+			n := 1
+			for _, d := range dims {
+				n *= a.Value("a").Shape()[d]
+			}
+			if err != nil {
+				return 1
+			}
+			return n
+		}, "each element sums one product per contracted index"),
+	},
+}
+
+var addedProducts = []*op.Def{
+	addedProduct("addmm", "mat1", "mat2", 2, 2, "out = beta·input + alpha·(mat1 @ mat2)."),
+	addedProduct("addmv", "mat", "vec", 2, 1, "out = beta·input + alpha·(mat @ vec)."),
+	addedProduct("addbmm", "batch1", "batch2", 3, 3, "out = beta·input + alpha·Σᵢ batch1[i] @ batch2[i]."),
+	addedProduct("baddbmm", "batch1", "batch2", 3, 3, "out[i] = beta·input[i] + alpha·(batch1[i] @ batch2[i])."),
+}
+
+// innerTol is the class of sums over the last dimension of the named tensor.
+func innerTol(name string) op.Tol {
+	return accumulating(func(a op.Args) int { return sizeOf(a.Value(name), 1) }, "each element sums one product per inner index")
+}
+
+// dimensions rejects named tensors that do not have the given numbers of dimensions.
+func dimensions(x string, nx int, y string, ny int) func(op.Args) error {
+	return func(a op.Args) error {
+		if gx, gy := len(a.Value(x).Shape()), len(a.Value(y).Shape()); gx != nx || gy != ny {
+			return op.RuntimeError("%s and %s must have %d and %d dimensions, but have %d and %d", x, y, nx, ny, gx, gy)
+		}
+		return nil
+	}
+}
+
+func sampleVectors(s *op.Sampler) []any {
+	n := int(s.Int(1, 9))
+	return []any{s.Tensor(-2, 2, n), s.Tensor(-2, 2, n)}
+}
+
+func conjugate(b op.Builder, v op.Value) op.Value {
+	if !v.DType().IsComplex() {
+		return v
+	}
+	return b.Op("conj", v)
+}
+
+func checkInner(a op.Args) error {
+	x, y := a.Value("input").Shape(), a.Value("other").Shape()
+	if len(x) > 0 && len(y) > 0 && x[len(x)-1] != y[len(y)-1] {
+		return op.RuntimeError("the last dimensions of input and other must match, but the shapes are %s and %s", tensor.ShapeString(x), tensor.ShapeString(y))
+	}
+	return nil
+}
+
+func composeInner(b op.Builder, a op.Args) []op.Value {
+	x, y := a.Value("input"), a.Value("other")
+	nx, ny := len(x.Shape()), len(y.Shape())
+	if nx == 0 || ny == 0 {
+		return []op.Value{b.Mul(x, y)}
+	}
+	return []op.Value{contracted(b, x, y, []int{nx - 1}, []int{ny - 1})}
+}
+
+// contractedDims returns the dimensions of a and b that tensordot sums over.
+func contractedDims(a op.Args) (dx, dy []int, err error) {
+	x, y, n := a.Value("a").Shape(), a.Value("b").Shape(), a.Int("dims")
+	if n < 0 {
+		return nil, nil, op.RuntimeError("dims must not be negative, but is %d", n)
+	}
+	for i := range n {
+		d, err := wrapDim(i-n, len(x))
+		if err != nil {
+			return nil, nil, err
+		}
+		e, err := wrapDim(i, len(y))
+		if err != nil {
+			return nil, nil, err
+		}
+		dx, dy = append(dx, d), append(dy, e)
+	}
+	for i, d := range dx {
+		if len(x) == 0 || len(y) == 0 {
+			return nil, nil, op.RuntimeError("dims is %d, but a and b have %d and %d dimensions", n, len(x), len(y))
+		}
+		if nx, ny := x[d], y[dy[i]]; nx != ny && nx != 1 && ny != 1 {
+			return nil, nil, op.RuntimeError("dimension %d of a has size %d, but dimension %d of b has size %d", d, nx, dy[i], ny)
+		}
+	}
+	return dx, dy, nil
+}
+
+func composeTensordot(b op.Builder, a op.Args) []op.Value {
+	dx, dy, err := contractedDims(a)
+	if err != nil {
+		op.Fail(err)
+	}
+	return []op.Value{contracted(b, a.Value("a"), a.Value("b"), dx, dy)}
+}
+
+// contracted sums products over the dimensions dx of x and dy of y, as one
+// product of matrices. A dimension of size 1 meets the sum over the other.
+func contracted(b op.Builder, x, y op.Value, dx, dy []int) op.Value {
+	inner := 1
+	for i := range dx {
+		switch nx, ny := x.Shape()[dx[i]], y.Shape()[dy[i]]; {
+		case ny == 1:
+			x = sumKept(b, x, dx[i:i+1])
+		case nx == 1:
+			y = sumKept(b, y, dy[i:i+1])
+		default:
+			inner *= nx
+		}
+	}
+	fx, fy := otherDims(x, dx), otherDims(y, dy)
+	out := []int{}
+	rows, columns := 1, 1
+	for _, d := range fx {
+		out = append(out, x.Shape()[d])
+		rows *= x.Shape()[d]
+	}
+	for _, d := range fy {
+		out = append(out, y.Shape()[d])
+		columns *= y.Shape()[d]
+	}
+	left := b.Reshape(b.Op("permute", x, append(fx, dx...)), []int{rows, inner})
+	right := b.Reshape(b.Op("permute", y, append(slices.Clone(dy), fy...)), []int{inner, columns})
+	return b.Reshape(b.Op("mm", left, right), out)
+}
+
+func otherDims(v op.Value, dims []int) []int {
+	return slices.DeleteFunc(allDims(len(v.Shape())), func(d int) bool { return slices.Contains(dims, d) })
+}
+
+func sampleTensordot(s *op.Sampler) []any {
+	shared := s.Shape(0, 2)
+	x, y := slices.Concat(s.Shape(0, 2), shared), slices.Concat(shared, s.Shape(0, 2))
+	if n := len(shared); n > 0 && s.Index(3) == 2 {
+		y[s.Index(n)] = 1
+	}
+	return []any{s.Tensor(-2, 2, x...), s.Tensor(-2, 2, y...), len(shared)}
+}
+
+// addedProduct is an operator that adds a product of matrices to its input.
+func addedProduct(id, x, y string, nx, ny int, formula string) *op.Def {
+	p := &addProduct{id, x, y}
+	return &op.Def{
+		Sig:       id + "(Tensor input, Tensor " + x + ", Tensor " + y + ", *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+		Names:     both(id),
+		Doc:       "A product of matrices added to the input: " + formula + " With beta 0 the input is ignored.",
+		Magnitude: id,
+		Check:     firstError(dimensions(x, nx, y, ny), p.check),
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			out, err := p.outShape(a)
+			if err != nil {
+				return nil, err
+			}
+			return one(a.Value(x).DType(), out, nil), nil
+		},
+		Kernels: p.kernels(),
+		Grad:    p.grad,
+		Sample:  p.sample,
+		Tol:     accumulating(func(a op.Args) int { return p.terms(a) + 1 }, "each element sums one product per inner index and the input"),
+	}
+}
+
+// addProduct names the operands of a product that is added to the input.
+type addProduct struct{ id, x, y string }
+
+// stacked reports whether the product sums over the batch.
+func (p *addProduct) stacked() bool { return p.id == "addbmm" }
+
+func (p *addProduct) terms(a op.Args) int {
+	n := sizeOf(a.Value(p.x), 1)
+	if p.stacked() {
+		n *= a.Value(p.x).Shape()[0]
+	}
+	return n
+}
+
+// check rejects what PyTorch does: addmm and addbmm want an input of the same
+// dtype, the others convert it.
+func (p *addProduct) check(a op.Args) error {
+	x, y, in := a.Value(p.x), a.Value(p.y), a.Value("input")
+	if x.DType() != y.DType() {
+		return op.RuntimeError("%s and %s must have the same dtype, but have %s and %s", p.x, p.y, x.DType(), y.DType())
+	}
+	if (p.id == "addmm" || p.stacked()) && in.DType() != x.DType() {
+		return op.RuntimeError("input must have the dtype %s of %s, but has %s", x.DType(), p.x, in.DType())
+	}
+	if len(x.Shape()) == 3 && x.Shape()[0] != y.Shape()[0] {
+		return op.RuntimeError("%s and %s must have the same batch size, but have %d and %d", p.x, p.y, x.Shape()[0], y.Shape()[0])
+	}
+	for _, name := range []string{"beta", "alpha"} {
+		if imag(a.Scalar(name).Complex()) != 0 && !x.DType().IsComplex() {
+			return op.RuntimeError("%s is complex, but %s has dtype %s", name, p.x, x.DType())
+		}
+		if err := fits(a.Scalar(name), x.DType()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *addProduct) outShape(a op.Args) ([]int, error) {
+	x, y := a.Value(p.x).Shape(), a.Value(p.y).Shape()
+	if x[len(x)-1] != columnShape(y)[max(len(y)-2, 0)] {
+		return nil, op.RuntimeError("%s %s and %s %s cannot be multiplied: their inner sizes differ", p.x, tensor.ShapeString(x), p.y, tensor.ShapeString(y))
+	}
+	out := slices.Clone(x[:len(x)-1])
+	if len(y) > 1 {
+		out = append(out, y[len(y)-1])
+	}
+	if p.stacked() {
+		out = out[1:]
+	}
+	if in := a.Value("input").Shape(); !broadcastsTo(in, out) || p.id == "addmv" && len(in) > 1 {
+		return nil, op.RuntimeError("input of shape %s does not expand to the product's shape %s", tensor.ShapeString(in), tensor.ShapeString(out))
+	}
+	return out, nil
+}
+
+func (p *addProduct) kernels() []op.Kernel {
+	empty := op.Pred{Text: "no products to sum", Holds: func(a op.Args) bool {
+		out, err := p.outShape(a)
+		return err == nil && (p.terms(a) == 0 || tensor.NumElements(out) == 0)
+	}}
+	others := slices.Concat(integerTypes, complexTypes)
+	return append(floatKernels(p.x, addProductRun[float32](p), addProductRun[float64](p)),
+		op.Kernel{Name: "integer and complex", When: op.DTypeIn(p.x, others...), Run: p.runElements},
+		op.Kernel{Name: "no products", When: op.And(empty, op.DTypeIn(p.x, tensor.F16)), Run: inFloat32(addProductRun[float32](p))},
+	)
+}
+
+func (p *addProduct) runElements(c *op.Run) error {
+	return byElement(c, p.x, elementRuns{
+		addProductRun[uint8](p), addProductRun[int8](p), addProductRun[int16](p), addProductRun[int32](p), addProductRun[int64](p),
+		addProductRun[complex64](p), addProductRun[complex128](p),
+	})
+}
+
+func addProductRun[T gemmType](p *addProduct) func(c *op.Run) error {
+	return func(c *op.Run) error {
+		out := c.Out[0]
+		dst := tensor.Data[T](out)[:out.Len()]
+		alpha, beta := scalarElement[T](c.Scalar("alpha"), out.DType()), scalarElement[T](c.Scalar("beta"), out.DType())
+		clear(dst)
+		if p.terms(c.Args) > 0 && len(dst) > 0 && (alpha != 0 || p.id != "addmv") {
+			x, y := p.operands(c)
+			matmulInto[T](x, y, out)
+		}
+		var in []T
+		if beta != 0 {
+			spread, err := c.Tensor("input").Convert(out.DType()).Expand(out.Shape()...)
+			if err != nil {
+				return err
+			}
+			in = contiguousData[T](spread)
+		}
+		kernel.ScaleAdd(dst, alpha, in, beta)
+		return nil
+	}
+}
+
+// operands returns the factors of one product of matrices, or of a batch of them.
+func (p *addProduct) operands(c *op.Run) (x, y *tensor.Tensor) {
+	x, y = c.Tensor(p.x), c.Tensor(p.y)
+	if !p.stacked() {
+		return x, y
+	}
+	xs, ys := x.Shape(), y.Shape()
+	return x.Permute(1, 0, 2).Reshape(xs[1], xs[0]*xs[2]), y.Reshape(ys[0]*ys[1], ys[2])
+}
+
+func scalarElement[T gemmType](s op.Scalar, d tensor.DType) T {
+	return tensor.Data[T](scalarTensor(s, d))[0]
+}
+
+func (p *addProduct) grad(g *op.Grad) {
+	x, y := g.Value(p.x), g.Value(p.y)
+	g.To("input", func() op.Value { return timesConj(g, g.G(), g.Scalar("beta")) })
+	cot := g.G()
+	if p.stacked() {
+		cot = g.Expand(cot, append([]int{x.Shape()[0]}, cot.Shape()...))
+	}
+	vector := len(y.Shape()) == 1
+	if vector {
+		cot, y = g.Op("unsqueeze", cot, 1), g.Op("unsqueeze", y, 1)
+	}
+	g.To(p.x, func() op.Value {
+		return timesConj(g, g.Op("matmul", cot, adjoint(g, y)), g.Scalar("alpha"))
+	})
+	g.To(p.y, func() op.Value {
+		d := g.Op("matmul", adjoint(g, x), cot)
+		if vector {
+			d = g.Op("squeeze", d, 1)
+		}
+		return timesConj(g, d, g.Scalar("alpha"))
+	})
+}
+
+// timesConj multiplies a gradient by the conjugate of a number.
+func timesConj(g *op.Grad, v op.Value, s op.Scalar) op.Value {
+	c := s.Complex()
+	switch {
+	case c == 1:
+		return v
+	case imag(c) != 0:
+		return g.Mul(v, complex(real(c), -imag(c)))
+	}
+	return g.Mul(v, s)
+}
+
+func (p *addProduct) sample(s *op.Sampler) []any {
+	b, m, k, n := int(s.Int(1, 4)), int(s.Int(1, 5)), int(s.Int(1, 5)), int(s.Int(1, 5))
+	x, y, out := []int{m, k}, []int{k, n}, []int{m, n}
+	switch p.id {
+	case "addmv":
+		y, out = y[:1], out[:1]
+	case "addbmm":
+		x, y = []int{b, m, k}, []int{b, k, n}
+	case "baddbmm":
+		x, y, out = []int{b, m, k}, []int{b, k, n}, []int{b, m, n}
+	}
+	args := []any{s.Tensor(-2, 2, partOf(s, out)...), s.Tensor(-2, 2, x...), s.Tensor(-2, 2, y...)}
+	for _, name := range []string{"beta", "alpha"} {
+		switch s.Index(4) {
+		case 1:
+			args = append(args, op.Kw(name, s.Int(0, 3)))
+		case 2:
+			args = append(args, op.Kw(name, s.Float(-2, 2)))
+		}
+	}
+	return args
+}

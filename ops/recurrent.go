@@ -1,5 +1,131 @@
 package ops
 
-import "plumb/op"
+import (
+	"plumb/op"
+	"plumb/tensor"
+)
 
-var recurrentOps []*op.Def
+const cellParams = ", Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> "
+
+var recurrentOps = []*op.Def{
+	simpleCell("rnn_tanh_cell", "tanh"),
+	simpleCell("rnn_relu_cell", "relu"),
+	{
+		Sig:   "gru_cell(Tensor input, Tensor hx" + cellParams + "Tensor",
+		Names: []string{"torch.gru_cell"},
+		Doc:   "One step of a gated recurrent unit: h' = (1−z)·n + z·h, with r, z = σ(W·x + b + W'·h + b') and n = tanh(W·x + b + r·(W'·h + b')).",
+		Check: checkCell,
+		Compose: func(b op.Builder, a op.Args) []op.Value {
+			h := a.Value("hx")
+			x, y := b.All("chunk", cellInput(b, a), 3, 1), b.All("chunk", cellHidden(b, a, h), 3, 1)
+			reset := b.Op("sigmoid", b.Add(y[0], x[0]))
+			update := b.Op("sigmoid", b.Add(y[1], x[1]))
+			fresh := b.Op("tanh", b.Add(x[2], b.Mul(y[2], reset)))
+			return []op.Value{b.Add(b.Mul(b.Sub(h, fresh), update), fresh)}
+		},
+		Sample: func(s *op.Sampler) []any { return sampleCell(s, 3) },
+		Tol:    cellTol,
+	},
+	lstmCell("lstm_cell", []string{"torch.lstm_cell"}, false),
+	lstmCell("lstm_cell.projected", nil, true),
+}
+
+// lstmCell is one step of an LSTM, whose hidden state may be smaller than its
+// cell state when it is projected.
+func lstmCell(id string, names []string, projected bool) *op.Def {
+	return &op.Def{
+		Sig:   id + "(Tensor input, Tensor[] hx" + cellParams + "(Tensor hidden, Tensor cell)",
+		Names: names,
+		Doc:   "One step of a long short-term memory: c' = f·c + i·g and h' = o·tanh(c'), with i, f, o = σ(W·x + b + W'·h + b') and g = tanh of such a sum.",
+		Check: func(a op.Args) error {
+			if n := len(a.Values("hx")); n != 2 {
+				return op.RuntimeError("hx must have two elements, but has %d", n)
+			}
+			if projected {
+				return nil
+			}
+			return checkCell(a)
+		},
+		Compose: composeLSTM,
+		Sample: func(s *op.Sampler) []any {
+			args := sampleCell(s, 4)
+			args[1] = []any{args[1], s.Tensor(-2, 2, args[1].(*tensor.Tensor).Shape()...)}
+			return args
+		},
+		Tol: cellTol,
+	}
+}
+
+func composeLSTM(b op.Builder, a op.Args) []op.Value {
+	h, c := a.Values("hx")[0], a.Values("hx")[1]
+	gates := b.All("chunk", b.Add(cellHidden(b, a, h), cellInput(b, a)), 4, 1)
+	in, forget, out := b.Op("sigmoid", gates[0]), b.Op("sigmoid", gates[1]), b.Op("sigmoid", gates[3])
+	c = b.Add(b.Mul(forget, c), b.Mul(in, b.Op("tanh", gates[2])))
+	return []op.Value{b.Mul(out, b.Op("tanh", c)), c}
+}
+
+var cellTol = accumulating(func(a op.Args) int {
+	return sizeOf(a.Value("w_ih"), 1) + sizeOf(a.Value("w_hh"), 1) + 2
+}, "each gate sums one product per input and hidden feature and two biases")
+
+func simpleCell(id, function string) *op.Def {
+	return &op.Def{
+		Sig:   id + "(Tensor input, Tensor hx" + cellParams + "Tensor",
+		Names: []string{"torch." + id},
+		Doc:   "One step of an Elman network: h' = " + function + "(W·x + b + W'·h + b').",
+		Check: checkCell,
+		Compose: func(b op.Builder, a op.Args) []op.Value {
+			return []op.Value{b.Op(function, b.Add(cellHidden(b, a, a.Value("hx")), cellInput(b, a)))}
+		},
+		Sample: func(s *op.Sampler) []any { return sampleCell(s, 1) },
+		Tol:    cellTol,
+	}
+}
+
+func cellInput(b op.Builder, a op.Args) op.Value {
+	return b.Op("linear", a.Value("input"), a.Value("w_ih"), a.Any("b_ih"))
+}
+
+func cellHidden(b op.Builder, a op.Args, h op.Value) op.Value {
+	return b.Op("linear", h, a.Value("w_hh"), a.Any("b_hh"))
+}
+
+// checkCell rejects an input and hidden states that do not fit the weights.
+func checkCell(a op.Args) error {
+	x, wi, wh := a.Value("input").Shape(), a.Value("w_ih").Shape(), a.Value("w_hh").Shape()
+	hidden := a.Values("hx")
+	if h := a.Value("hx"); h != nil {
+		hidden = []op.Value{h}
+	}
+	if len(x) < 2 {
+		return op.IndexError("input must have 2 dimensions, but has %d", len(x))
+	}
+	if len(wi) != 2 || len(wh) != 2 {
+		return op.RuntimeError("w_ih and w_hh must be matrices, but have shapes %s and %s", tensor.ShapeString(wi), tensor.ShapeString(wh))
+	}
+	if x[1] != wi[1] {
+		return op.RuntimeError("input has %d features, but w_ih expects %d", x[1], wi[1])
+	}
+	for _, v := range hidden {
+		h := v.Shape()
+		if len(h) < 2 {
+			return op.IndexError("hx must have 2 dimensions, but has %d", len(h))
+		}
+		if h[0] != x[0] || h[1] != wh[1] {
+			return op.RuntimeError("hx of shape %s does not fit a batch of %d and a w_hh that expects %d features", tensor.ShapeString(h), x[0], wh[1])
+		}
+	}
+	return nil
+}
+
+func sampleCell(s *op.Sampler, gates int) []any {
+	d := s.Dims(3)
+	args := []any{
+		s.Tensor(-2, 2, d[0], d[1]), s.Tensor(-2, 2, d[0], d[2]),
+		s.Tensor(-1, 1, gates*d[2], d[1]), s.Tensor(-1, 1, gates*d[2], d[2]),
+	}
+	if s.Bool() {
+		args = append(args, s.Tensor(-1, 1, gates*d[2]), s.Tensor(-1, 1, gates*d[2]))
+	}
+	return args
+}

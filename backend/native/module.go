@@ -128,7 +128,7 @@ func (r *run) moduleCall(method string, c *program.Call) (*value, error) {
 		if err != nil {
 			return nil, err
 		}
-		return wrapModule(out), nil
+		return wrapModule(out, recv.module.Def.Paired), nil
 	case "train":
 		bound, err := trainSig.Bind(args, kwargs, false)
 		if err != nil {
@@ -145,10 +145,18 @@ func (r *run) moduleCall(method string, c *program.Call) (*value, error) {
 
 var trainSig = op.MustParseSig("train(bool mode=True)")
 
-func wrapModule(out []op.Value) *value {
+// wrapModule makes a module's results a value; paired puts those after the
+// first into a tuple of their own.
+func wrapModule(out []op.Value, paired bool) *value {
+	if paired {
+		return &value{tuple: []*value{wrapModule(out[:1], false), wrapModule(out[1:], false)}}
+	}
 	vs := make([]*value, len(out))
 	for i, o := range out {
-		vs[i] = &value{tensor: o.(*eager.Var)}
+		vs[i] = &value{}
+		if o != nil {
+			vs[i].tensor = o.(*eager.Var)
+		}
 	}
 	if len(vs) == 1 {
 		return vs[0]

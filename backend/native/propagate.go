@@ -180,7 +180,9 @@ func (s *errorSession) products(call *op.Call, inexact, whole bool) []*state {
 		st.err = tensor.New(tensor.F64, terms[i].Shape()...)
 		e, m, t := tensor.Data[float64](st.err), tensor.Data[float64](moved[i]), tensor.Data[float64](terms[i])
 		for j := range e {
-			e[j] = max(m[j]-t[j], 0)/step + count*t[j]
+			if !math.IsInf(t[j], 1) { // an infinite term leaves nothing to round
+				e[j] = max(m[j]-t[j], 0)/step + count*t[j]
+			}
 		}
 		return st
 	})
