@@ -10,7 +10,7 @@ import (
 
 // All returns the definitions of this package.
 func All() []*Def {
-	return slices.Concat(basics(), activations, paddingModules, windowModules, groupNormModules, dropoutModules, lossModules, recurrentModules, attentionModules)
+	return slices.Concat(basics(), activations, paddingModules, windowModules, groupNormModules, dropoutModules, lossModules, recurrentModules, attentionModules, embeddingModules)
 }
 
 func basics() []*Def {
