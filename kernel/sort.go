@@ -83,7 +83,7 @@ func Compare[T cmp.Ordered](a, b T) int {
 
 // Search sets out to the place in each sorted line of seq, its last dimension,
 // at which to insert the value of the same line: before equal entries, or with
-// right after them. A seq of one dimension serves all values. Sorter, nil or of
+// right after them; NaN goes to the end. A seq of one dimension serves all values. Sorter, nil or of
 // seq's shape, gives the order that sorts seq. Out is a contiguous int64 tensor
 // of the shape of values.
 func Search[T float32 | float64 | int64](out, seq, values, sorter *tensor.Tensor, right bool) {
@@ -106,8 +106,7 @@ func Search[T float32 | float64 | int64](out, seq, values, sorter *tensor.Tensor
 			if order != nil {
 				at = base + int(order[at])
 			}
-			c := Compare(s[at], v)
-			return c > 0 || c == 0 && !right
+			return s[at] > v || s[at] == v && !right
 		}))
 	}
 }
@@ -153,4 +152,17 @@ func UniqueRows[T float32 | float64 | int64](x *tensor.Tensor, rows int, sorted 
 		g.Counts[len(g.First)-1]++
 	}
 	return g
+}
+
+// IsIn sets out, a contiguous bool tensor, to whether each element of x is one
+// of test, or with invert whether it is not. NaN is no element of anything.
+func IsIn[T float32 | float64 | int64](out, x, test *tensor.Tensor, invert bool) {
+	set := map[T]bool{}
+	for _, v := range lanesOf[T](test) {
+		set[v] = true
+	}
+	dst := tensor.Data[uint8](out)
+	for i, v := range lanesOf[T](x) {
+		dst[i] = truth(set[v] != invert)
+	}
 }

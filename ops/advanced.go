@@ -154,6 +154,8 @@ func checkAdvanced(a op.Args) error {
 		switch {
 		case v.DType() != tensor.I64 && !isMask(v):
 			return op.IndexError("tensors used as indices must be long, byte or bool tensors, but argument 'indices' has one of %s", v.DType())
+		case taken(v) == 0:
+			return notUnderstood("index", "indices with a 0-d mask")
 		case dims[i]+taken(v) > len(x.Shape()):
 			return op.IndexError("too many indices for a tensor of dimension %d: argument 'indices'", len(x.Shape()))
 		case isMask(v) && !slices.Equal(v.Shape(), x.Shape()[dims[i]:dims[i]+taken(v)]):
