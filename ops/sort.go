@@ -581,7 +581,8 @@ func uniqueMetas(a op.Args, x *tensor.Tensor, groups int) []op.Meta {
 	if a.Has("dim") {
 		d := dimOf(a)
 		shape := slices.Clone(x.Shape())
-		shape[0], shape[d] = groups, shape[0]
+		shape[d] = groups
+		shape[0], shape[d] = shape[d], shape[0]
 		strides := tensor.ContiguousStrides(shape)
 		shape[0], shape[d] = shape[d], shape[0]
 		strides[0], strides[d] = strides[d], strides[0]
