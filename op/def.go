@@ -75,6 +75,9 @@ type Def struct {
 	// values, results in Σ|terms| of each result element; "" when the results
 	// are no sums of products. Rounding-error bounds follow from it.
 	Magnitude string
+	// Formula writes the results in other operators, for those that are neither
+	// elementwise nor sums of products: their rounding-error bounds are the formula's.
+	Formula func(b Builder, a Args) []Value
 
 	sigs []*Sig // parsed Sig and More
 }

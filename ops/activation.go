@@ -220,6 +220,7 @@ var activationOps = []*op.Def{
 		Check:   rejectTypes("input", tensor.Bool),
 		Infer:   floatAs("input"),
 		Kernels: through(kernel.Tanhshrink, kernel.TanhshrinkComplex),
+		Formula: tanhshrinkFormula,
 		Grad: slope(func(g *op.Grad, x op.Value) op.Value {
 			t := g.Op("tanh", x)
 			return g.Mul(t, t)

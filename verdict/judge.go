@@ -349,7 +349,19 @@ func (j *judge) exceptions() {
 		j.raised(j.ref, "reference", "candidate")
 	case candRaised && !refRaised:
 		j.raised(j.cand, "candidate", "reference")
+	case refRaised && j.policy.SameException && exceptionClass(j.ref) != exceptionClass(j.cand):
+		j.raised(j.cand, "candidate", "reference")
+		d := &j.v.Differences[len(j.v.Differences)-1]
+		d.Diff.Message = fmt.Sprintf("the candidate raised %s, the reference %s", exception(j.cand), exception(j.ref))
 	}
+}
+
+// exceptionClass returns the class that a caller would catch.
+func exceptionClass(o *backend.Outcome) string {
+	if o.Class == "NotImplementedError" {
+		return "RuntimeError" // its subclass
+	}
+	return o.Class
 }
 
 func (j *judge) raised(o *backend.Outcome, who, other string) {

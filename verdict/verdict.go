@@ -105,8 +105,8 @@ type Difference struct {
 	// Map draws error ÷ limit over the last two dimensions around the worst
 	// element; of the first difference only. See compare.HeatMap.
 	Map []string `json:"map,omitempty"`
-	// Terms is Σ|terms| of the worst element, where the limit is made of it.
-	Terms compare.Number `json:"terms,omitempty"`
+	// Explained says how the limit of the worst element came about.
+	Explained string `json:"explained,omitempty"`
 }
 
 // Margin says how near its limit one passed or failed comparison came.
@@ -165,6 +165,9 @@ type Policy struct {
 	Table *op.Table
 	// Bounds returns the rounding-error bounds of the program; nil has none.
 	Bounds func() *compare.Bounds
+	// Answers says that an oracle can be asked about differences. Where none
+	// can, bounds that rest on how functions are written are not used.
+	Answers bool
 	// Oracle decides about differences beyond their limit; nil leaves them.
 	Oracle *Oracle
 	// RTol and ATol, where set, replace the program's own.
@@ -174,6 +177,8 @@ type Policy struct {
 	// Faults are what is known to be wrong with references.
 	Reference string
 	Faults    []KnownFault
+	// SameException asks that what both sides raise has the same class.
+	SameException bool
 	// IgnoreRequiresGrad is for sides that do not report it.
 	IgnoreRequiresGrad bool
 }
@@ -246,9 +251,7 @@ func (j *judge) record(w Where, want, got *tensor.Tensor, basis compare.Basis) {
 			if truth != nil {
 				truth.fill(diff.Around)
 			}
-			if limit.Magnitude != nil {
-				diff.Terms = compare.Number(limit.At(d.Worst))
-			}
+			diff.Explained = limit.Explain(d.Worst)
 		}
 	}
 	diff.Kind = kind
@@ -262,7 +265,7 @@ func (j *judge) limit(w Where, want, got *tensor.Tensor, basis *compare.Basis) c
 		if j.bounds == nil {
 			j.bounds = j.policy.Bounds()
 		}
-		if b := pickBound(j.bounds, w); b.Holds(want) {
+		if b := pickBound(j.bounds, w); b != nil && (j.policy.Answers || !b.Functions) && b.Holds(want) {
 			basis.Bound = b
 		}
 	}

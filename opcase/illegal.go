@@ -1,0 +1,225 @@
+package opcase
+
+import (
+	"fmt"
+
+	"plumb/choice"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// rules are the ways to break a legal call. Each returns false where the call
+// has nothing to break in its way. What comes out may still be legal: then
+// both sides have to compute the same.
+var rules = []struct {
+	name  string
+	apply func(*call) bool
+}{
+	{"an argument is missing", (*call).drop},
+	{"an argument too many", (*call).surplus},
+	{"an unknown keyword", (*call).unknown},
+	{"an argument of another type", (*call).retype},
+	{"a number out of range", (*call).outOfRange},
+	{"a dimension of another size", (*call).resize},
+	{"a dimension too many", (*call).deepen},
+	{"a dimension too few", (*call).flatten},
+	{"a tensor of another dtype", (*call).recast},
+	{"a tensor without elements", (*call).empty},
+}
+
+// Rules returns how many ways there are to break a call.
+func Rules() int { return len(rules) }
+
+// Illegal draws a legal call and breaks one rule of it, the first from the
+// one of the index on that applies. Nothing is differentiated.
+func (d Drawer) Illegal(src *choice.Source, dt tensor.DType, rule int) (*program.Program, error) {
+	c, err := d.sample(src, dt)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rules {
+		if rules[(rule+i)%len(rules)].apply(c) {
+			break
+		}
+	}
+	for i := range c.Inputs {
+		c.Inputs[i].RequiresGrad = false
+	}
+	c.Calls = []program.Call{{Result: "y", Target: c.target, Args: c.pos, Kwargs: c.kws}}
+	return c.Program, c.Check()
+}
+
+// fixed returns how many leading arguments the target cannot do without to be
+// written at all.
+func (c *call) fixed() int {
+	if len(c.target) > 7 && c.target[:7] == "Tensor." {
+		return 1
+	}
+	return 0
+}
+
+// pick draws one of the arguments that accept holds for; nil for none.
+func (c *call) pick(accept func(any) bool) *any {
+	var found []*any
+	for i := c.fixed(); i < len(c.pos); i++ {
+		if accept(c.pos[i]) {
+			found = append(found, &c.pos[i])
+		}
+	}
+	for i := range c.kws {
+		if accept(c.kws[i].Value) {
+			found = append(found, &c.kws[i].Value)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return found[c.src.Index(len(found))]
+}
+
+func (c *call) drop() bool {
+	if len(c.pos) <= c.fixed() {
+		return false
+	}
+	c.pos = c.pos[:len(c.pos)-1]
+	return true
+}
+
+func (c *call) surplus() bool {
+	n := 12
+	for range n {
+		c.pos = append(c.pos, int64(1))
+	}
+	return true
+}
+
+func (c *call) unknown() bool {
+	if len(c.target) > 9 && c.target[:9] == "operator." {
+		return false
+	}
+	c.kws = append(c.kws, program.Kwarg{Name: "surprise", Value: int64(1)})
+	return true
+}
+
+// strangers are values of types that an argument may not have.
+var strangers = []any{"sum", 1.5, int64(2), nil, true, program.List{"a"}, tensor.F32}
+
+func (c *call) retype() bool {
+	at := c.pick(func(any) bool { return true })
+	if at == nil {
+		return false
+	}
+	*at = strangers[c.src.Index(len(strangers))]
+	return true
+}
+
+// extremes are integers that hardly any dimension, size or index may have.
+var extremes = []int64{-1, 0, 7, -7, 13, -13}
+
+func (c *call) outOfRange() bool {
+	at := c.pick(func(v any) bool {
+		switch v := v.(type) {
+		case int64:
+			return true
+		case program.Tuple:
+			return len(v) > 0 && isInt(v[0])
+		case program.List:
+			return len(v) > 0 && isInt(v[0])
+		}
+		return false
+	})
+	if at == nil {
+		return false
+	}
+	n := extremes[c.src.Index(len(extremes))]
+	switch v := (*at).(type) {
+	case program.Tuple:
+		*at = replaced(v, c.src.Index(len(v)), n)
+	case program.List:
+		*at = program.List(replaced(program.Tuple(v), c.src.Index(len(v)), n))
+	default:
+		*at = n
+	}
+	return true
+}
+
+func isInt(v any) bool { _, ok := v.(int64); return ok }
+
+func replaced(t program.Tuple, i int, v any) program.Tuple {
+	u := append(program.Tuple{}, t...)
+	u[i] = v
+	return u
+}
+
+// reshape gives one input another shape, its elements repeated as needed.
+func (c *call) reshape(f func(shape []int) []int) bool {
+	if len(c.Inputs) == 0 {
+		return false
+	}
+	in := &c.Inputs[c.src.Index(len(c.Inputs))]
+	shape := f(append([]int{}, in.Shape...))
+	if shape == nil {
+		return false
+	}
+	old := in.Fill.Data
+	data := tensor.New(in.DType, shape...)
+	for i := range data.Len() {
+		if old.Len() > 0 {
+			data.Set(i, old.At(i%old.Len()))
+		}
+	}
+	in.Shape, in.Fill.Data = shape, data
+	return true
+}
+
+func (c *call) resize() bool {
+	return c.reshape(func(shape []int) []int {
+		if len(shape) == 0 {
+			return nil
+		}
+		shape[c.src.Index(len(shape))]++
+		return shape
+	})
+}
+
+func (c *call) deepen() bool {
+	return c.reshape(func(shape []int) []int { return append([]int{1 + c.src.Index(2)}, shape...) })
+}
+
+func (c *call) flatten() bool {
+	return c.reshape(func(shape []int) []int {
+		if len(shape) == 0 {
+			return nil
+		}
+		return shape[1:]
+	})
+}
+
+func (c *call) empty() bool {
+	return c.reshape(func(shape []int) []int {
+		if len(shape) == 0 {
+			return nil
+		}
+		shape[c.src.Index(len(shape))] = 0
+		return shape
+	})
+}
+
+// otherDTypes are those that an input may be given in place of its own.
+var otherDTypes = []tensor.DType{tensor.Bool, tensor.U8, tensor.I32, tensor.I64, tensor.F16, tensor.BF16, tensor.F32, tensor.F64, tensor.C64}
+
+func (c *call) recast() bool {
+	if len(c.Inputs) == 0 {
+		return false
+	}
+	in := &c.Inputs[c.src.Index(len(c.Inputs))]
+	d := otherDTypes[c.src.Index(len(otherDTypes))]
+	if d == in.DType {
+		return false
+	}
+	in.Fill.Data, in.DType = in.Fill.Data.Convert(d), d
+	return true
+}
+
+// Rule returns the name of the rule of an index.
+func Rule(i int) string { return fmt.Sprint(rules[i%len(rules)].name) }
