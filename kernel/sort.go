@@ -14,11 +14,9 @@ const sortGrain = 256 // lines per goroutine at least
 // value, and writes the first entries, as many as the results have, to values
 // and their places to indices, an int64 tensor; values may be nil.
 func Sort[T float32 | float64 | int64](values, indices, in *tensor.Tensor, dim int, descending bool) {
-	if indices.Dim() == 0 {
-		indices, in = unsqueezed(indices), unsqueezed(in)
-		if values != nil {
-			values = unsqueezed(values)
-		}
+	indices, in = unsqueezed(indices), unsqueezed(in)
+	if values != nil {
+		values = unsqueezed(values)
 	}
 	into := values
 	if values == nil {

@@ -235,6 +235,11 @@ func checkTakeAlong(a op.Args) error {
 		return op.RuntimeError("expected argument 'indices' to have dtype int64, not %s", index.DType())
 	}
 	if !a.Has("dim") {
+		for _, v := range []op.Value{x, index} {
+			if _, ok := tensor.ViewStrides(v.Shape(), v.Strides(), []int{tensor.NumElements(v.Shape())}); !ok {
+				return op.RuntimeError("view size is not compatible with the strides of arguments 'input' and 'indices'")
+			}
+		}
 		return nil
 	}
 	if len(x.Shape()) != len(index.Shape()) {

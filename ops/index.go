@@ -120,7 +120,7 @@ var alongOps = []*op.Def{
 			d := s.Index(len(shape))
 			args := []any{s.Tensor(-2, 2, shape...), d, signedIndex(s, shape[d], s.Index(4)), 3.0}
 			if s.Bool() {
-				args[3] = s.Tensor(-2, 2)
+				args[2], args[3] = sampleIndex(s, []int{2}, shape[d]), s.Tensor(-2, 2) // PyTorch's gradient of value takes no negative index
 			}
 			return args
 		},
@@ -162,19 +162,14 @@ var alongOps = []*op.Def{
 	},
 	{
 		Sig:     "scatter.reduce(Tensor input, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
-		More:    []string{"scatter(Tensor input, int dim, Tensor index, Scalar src, *, str reduce) -> Tensor"},
 		Names:   both("scatter"),
 		Doc:     "A copy of input with elements of src added or multiplied into it along dim.",
 		Traits:  op.NoGrad,
 		Check:   firstError(checkReduction("add", "multiply"), checkScatter),
 		Infer:   inferScatter,
-		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error { return reduceElements(c, scatterReduction(c.Args), true, scatterSource(c.Args)) }}},
+		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error { return reduceElements(c, scatterReduction(c.Args), true, c.Tensor("src")) }}},
 		Sample: func(s *op.Sampler) []any {
-			args := sampleScatter(s)
-			if s.Bool() {
-				args[3] = s.Int(-3, 4)
-			}
-			return append(args, op.Kw("reduce", []string{"add", "multiply"}[s.Index(2)]))
+			return append(sampleScatter(s), op.Kw("reduce", []string{"add", "multiply"}[s.Index(2)]))
 		},
 		Tol: accumulating(func(a op.Args) int { return 1 + tensor.NumElements(a.Value("index").Shape()) }, "combines at most as many elements as index has"),
 	},
@@ -189,7 +184,7 @@ var alongOps = []*op.Def{
 			if g.Has("reduce") {
 				op.Fail(op.RuntimeError("the derivative for 'scatter' with argument 'reduce' is not implemented"))
 			}
-			g.To("input", func() op.Value { return g.Op("scatter", g.G(), dimOf(g.Args), g.Value("index"), 0.0) })
+			g.To("input", func() op.Value { return g.Op("scatter.value", g.G(), dimOf(g.Args), g.Value("index"), 0.0) })
 		},
 		Sample: func(s *op.Sampler) []any {
 			args := sampleScatter(s)
@@ -279,9 +274,14 @@ func checkIndexCopy(a op.Args) error {
 	if err := checkVector(a, tensor.I64); err != nil {
 		return err
 	}
-	x, src := len(a.Value("input").Shape()), len(a.Value("source").Shape())
-	if x != src && x > 0 && src > 0 {
-		return op.IndexError("when 'source' and 'input' are not scalars, their dimensionality must match: %d and %d", src, x)
+	x, src, d := a.Value("input").Shape(), a.Value("source").Shape(), dimOf(a)
+	if len(x) > 0 && len(src) > 0 {
+		if len(x) != len(src) {
+			return op.IndexError("when 'source' and 'input' are not scalars, their dimensionality must match: %d and %d", len(src), len(x))
+		}
+		if !slices.Equal(reducedShape(x, []int{d}, false), reducedShape(src, []int{d}, false)) {
+			return op.RuntimeError("argument 'source' of shape %s must have the sizes of 'input', %s, in all dimensions but %d", tensor.ShapeString(src), tensor.ShapeString(x), d)
+		}
 	}
 	return checkSource(a, op.IndexError)
 }
@@ -321,7 +321,7 @@ func checkReduction(names ...string) func(op.Args) error {
 			return op.RuntimeError("argument 'reduce' must be one of %v, but is '%s'", names, r)
 		}
 		switch d := a.Value("input").DType(); {
-		case d.IsComplex() && (r == "amax" || r == "amin"), d == tensor.Bool && r == "mean":
+		case d.IsComplex() && r != "add" && r != "multiply", d == tensor.Bool && r == "mean":
 			return op.RuntimeError("reduce='%s' is not implemented for argument 'input' of dtype %s", r, d)
 		}
 		return nil
@@ -494,6 +494,9 @@ func reduceInto(c *op.Run, r kernel.Reduction, self bool, choose func(*tensor.Te
 	}
 	if r == meanReduction {
 		s.Combine(src, kernel.ReduceSum)
+		if d := c.Out[0].DType(); d.IsInt() {
+			sum = sum.Convert(d).Convert(tensor.I64) // PyTorch's sums wrap around before they are divided
+		}
 		if err := divideByCounts(sum, self, choose); err != nil {
 			return err
 		}
@@ -576,7 +579,7 @@ var scatterWriter = reductionWriter{
 	},
 	gather: func(g *op.Grad, v op.Value) op.Value { return g.Op("gather", v, dimOf(g.Args), g.Value("index")) },
 	zeroed: func(g *op.Grad, v op.Value) op.Value {
-		return g.Op("scatter", v, dimOf(g.Args), g.Value("index"), 0.0)
+		return g.Op("scatter.value", v, dimOf(g.Args), g.Value("index"), 0.0)
 	},
 }
 
@@ -701,7 +704,7 @@ func distinctPair(s *op.Sampler, args []any, i int) []any {
 // sampleReduction draws one of the names that s.DType has.
 func sampleReduction(s *op.Sampler, names ...string) string {
 	names = slices.DeleteFunc(slices.Clone(names), func(r string) bool {
-		return s.DType.IsComplex() && (r == "amax" || r == "amin") || s.DType == tensor.Bool && r == "mean"
+		return s.DType == tensor.Bool && r == "mean"
 	})
 	return names[s.Index(len(names))]
 }
