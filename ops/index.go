@@ -293,6 +293,8 @@ func checkIndexFill(a op.Args) error {
 		return op.IndexError("expected dtype int64 for argument 'index', but got %s", index.DType())
 	case len(index.Shape()) > 1:
 		return op.RuntimeError("argument 'index' has to be a vector or scalar")
+	case value != nil && value.DType().IsComplex() && !a.Value("input").DType().IsComplex():
+		return op.RuntimeError("argument 'value' of dtype %s cannot be converted to %s", value.DType(), a.Value("input").DType())
 	case value != nil && len(value.Shape()) > 0:
 		return op.RuntimeError("argument 'value' must be 0-dimensional, but has %d dimensions", len(value.Shape()))
 	}

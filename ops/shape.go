@@ -901,7 +901,7 @@ func indexWithin(v, index op.Value, dim int, free bool) error {
 		return op.RuntimeError("argument 'index' must have as many dimensions as the tensor it indexes: %s and %s", tensor.ShapeString(index.Shape()), tensor.ShapeString(v.Shape()))
 	}
 	for i, n := range index.Shape() {
-		if (i != dim || !free) && i < len(v.Shape()) && n > v.Shape()[i] {
+		if (i != dim || !free) && n > sizeAlong(v, i) {
 			return op.RuntimeError("argument 'index' of shape %s exceeds %s in dimension %d", tensor.ShapeString(index.Shape()), tensor.ShapeString(v.Shape()), i)
 		}
 	}

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"math"
 	"slices"
 
 	"plumb/kernel"
@@ -21,7 +22,7 @@ var orderOps = []*op.Def{
 		Kernels: sortKernels(sortRun),
 		Grad:    orderGrad,
 		Sample: func(s *op.Sampler) []any {
-			x := s.Distinct(s.Shape(0, 4)...)
+			x := sampleRanked(s, s.Shape(0, 3)...)
 			n := int64(max(x.Dim(), 1))
 			return []any{x, s.Int(-n, n), s.Bool()}
 		},
@@ -36,7 +37,7 @@ var orderOps = []*op.Def{
 		Kernels: sortKernels(sortRun),
 		Grad:    orderGrad,
 		Sample: func(s *op.Sampler) []any {
-			x := s.Distinct(s.Shape(0, 4)...)
+			x := sampleRanked(s, s.Shape(0, 3)...)
 			n := int64(max(x.Dim(), 1))
 			return []any{x, op.Kw("stable", s.Bool()), op.Kw("dim", s.Int(-n, n)), op.Kw("descending", s.Bool())}
 		},
@@ -51,7 +52,7 @@ var orderOps = []*op.Def{
 		Infer:   inferArgsort,
 		Kernels: sortKernels(sortRun),
 		Sample: func(s *op.Sampler) []any {
-			x := s.Distinct(s.Shape(0, 4)...)
+			x := sampleRanked(s, s.Shape(0, 3)...)
 			n := int64(max(x.Dim(), 1))
 			return []any{x, s.Int(-n, n), s.Bool()}
 		},
@@ -66,7 +67,7 @@ var orderOps = []*op.Def{
 		Infer:   inferArgsort,
 		Kernels: sortKernels(sortRun),
 		Sample: func(s *op.Sampler) []any {
-			x := s.Distinct(s.Shape(0, 4)...)
+			x := sampleRanked(s, s.Shape(0, 3)...)
 			n := int64(max(x.Dim(), 1))
 			return []any{x, op.Kw("stable", true), op.Kw("dim", s.Int(-n, n)), op.Kw("descending", s.Bool())}
 		},
@@ -95,7 +96,7 @@ var orderOps = []*op.Def{
 				return g.Op("scatter", zeros(g, x), 0, g.Op("argsort", x, 0), g.G())
 			})
 		},
-		Sample: func(s *op.Sampler) []any { return []any{s.Distinct(s.Shape(0, 4)...)} },
+		Sample: func(s *op.Sampler) []any { return []any{sampleRanked(s, s.Shape(0, 3)...)} },
 		Tol:    exactTol("its inputs in another order"),
 	},
 	{
@@ -117,13 +118,17 @@ var orderOps = []*op.Def{
 		}),
 		Grad: orderGrad,
 		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(0, 4)
+			shape := s.Shape(0, 3)
 			n := max(len(shape), 1)
 			d, size := s.Index(n), 1
 			if len(shape) > 0 {
 				size = shape[d]
 			}
-			return []any{s.Distinct(shape...), s.Index(size) + 1, d - s.Index(2)*n, s.Bool(), s.Bool()}
+			k, sorted := s.Index(size)+1, s.Bool()
+			if !sorted {
+				k = 1 // of more, PyTorch's order is unspecified
+			}
+			return []any{sampleRanked(s, shape...), k, d - s.Index(2)*n, s.Bool(), sorted}
 		},
 		Tol: exactTol("elements of its input"),
 	},
@@ -150,12 +155,30 @@ var orderOps = []*op.Def{
 			})
 		},
 		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 4)
+			shape := s.Shape(1, 3)
 			d := s.Index(len(shape))
-			return []any{s.Distinct(shape...), s.Index(shape[d]) + 1, d - s.Index(2)*len(shape), s.Bool()}
+			return []any{sampleRanked(s, shape...), s.Index(shape[d]) + 1, d - s.Index(2)*len(shape), s.Bool()}
 		},
 		Tol: exactTol("elements of its input"),
 	},
+}
+
+// sampleRanked draws a tensor whose elements all differ, in integers too.
+func sampleRanked(s *op.Sampler, shape ...int) *tensor.Tensor {
+	if s.DType.IsFloat() {
+		return s.Distinct(shape...)
+	}
+	wide := *s
+	wide.DType = tensor.F64
+	x := wide.Distinct(shape...)
+	for i := range x.Len() {
+		v := math.Round(x.Float(i) * 20)
+		if s.DType == tensor.U8 {
+			v += 64
+		}
+		x.Set(i, complex(v, 0))
+	}
+	return x.Convert(s.DType)
 }
 
 // sortFunc sorts lines, as kernel.Sort does in one lane type.
@@ -285,11 +308,7 @@ var searchOps = []*op.Def{
 			return searchArgs{seq: c.Tensor("boundaries"), values: values, right: c.Bool("right")}
 		}),
 		Sample: func(s *op.Sampler) []any {
-			args := []any{s.Tensor(-2, 2, s.Shape(0, 3)...), sampleSorted(s, 1+s.Index(4)), op.Kw("right", s.Bool()), op.Kw("out_int32", s.Bool())}
-			if s.Index(4) == 0 {
-				args[0] = s.Int(-2, 3)
-			}
-			return args
+			return []any{s.Tensor(-2, 2, s.Shape(0, 3)...), sampleSorted(s, 1+s.Index(4)), op.Kw("right", s.Bool()), op.Kw("out_int32", s.Bool())}
 		},
 		Tol: exactTol("places in its input"),
 	},
@@ -437,9 +456,7 @@ func sampleSearch(s *op.Sampler) []any {
 	n := 1 + s.Index(4)
 	seq := sampleSorted(s, n)
 	args := []any{seq, s.Tensor(-2, 2, s.Shape(0, 3)...), op.Kw("right", s.Bool()), op.Kw("out_int32", s.Bool())}
-	switch s.Index(4) {
-	case 0:
-		args[1] = s.Float(-2, 2)
+	switch s.Index(3) {
 	case 1:
 		args[0], args[1] = seq.Reshape(1, n), s.Tensor(-2, 2, 1, 3)
 	case 2:
