@@ -165,7 +165,7 @@ func Over(want, got *tensor.Tensor, limit Limit) func(i int) bool {
 	r, d := limit.rule(), want.DType()
 	return func(i int) bool {
 		w, g := want.At(i), got.At(i)
-		if w == g {
+		if w == g || cmplx.IsNaN(w) && cmplx.IsNaN(g) {
 			return false
 		}
 		err := math.Hypot(real(g)-real(w), imag(g)-imag(w))

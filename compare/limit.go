@@ -130,13 +130,18 @@ func LimitFor(b Basis) Limit {
 }
 
 // pointwise returns the largest ULP limit among the operators. A half dtype is
-// computed in float32 and rounded once: two units there cover both sides.
+// computed in float32 and rounded once: two units there cover both sides. A
+// complex result may be off by as many units of its modulus: where one part
+// cancels, formulas differ in it.
 func pointwise(tols []op.Tol, d tensor.DType) Limit {
 	l := Limit{Class: op.Pointwise}
 	for _, t := range tols {
 		if Number(t.ULP) >= l.ULP {
 			l.ULP, l.Reason = Number(t.ULP), t.Reason
 		}
+	}
+	if d.IsComplex() {
+		return Limit{Class: op.Pointwise, RTol: 2 * l.ULP * Number(Roundoff(d)), Reason: l.Reason + ", of the modulus"}
 	}
 	if Roundoff(d) > 0x1p-12 {
 		l.ULP = min(l.ULP, 2)

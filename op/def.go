@@ -45,6 +45,7 @@ type Def struct {
 	// Names are the public names it answers to: "torch.relu",
 	// "torch.nn.functional.relu", "Tensor.relu", "operator.add". Several
 	// operators may share a name: the first whose signature accepts the call wins.
+	// One whose parameters have other names tells them: "torch.swapaxes(input, axis0, axis1)".
 	Names []string
 	// Doc is one sentence and the formula.
 	Doc    string
@@ -79,7 +80,8 @@ type Def struct {
 	// elementwise nor sums of products: their rounding-error bounds are the formula's.
 	Formula func(b Builder, a Args) []Value
 
-	sigs []*Sig // parsed Sig and More
+	sigs    []*Sig          // parsed Sig and More
+	aliases map[string]*Sig // Sig with the parameter names of a public name
 }
 
 // ID returns the operator's id, the name in its signature.
@@ -106,6 +108,8 @@ type Tol struct {
 	ULP    float64
 	Terms  func(a Args) int
 	Reason string
+	// AnyZero says that a zero result may have either sign.
+	AnyZero bool
 }
 
 // Kernel is a candidate implementation. The first of the highest priority

@@ -1,7 +1,7 @@
 package opcase
 
 import (
-	"fmt"
+	"strings"
 
 	"plumb/choice"
 	"plumb/program"
@@ -11,20 +11,9 @@ import (
 // rules are the ways to break a legal call. Each returns false where the call
 // has nothing to break in its way. What comes out may still be legal: then
 // both sides have to compute the same.
-var rules = []struct {
-	name  string
-	apply func(*call) bool
-}{
-	{"an argument is missing", (*call).drop},
-	{"an argument too many", (*call).surplus},
-	{"an unknown keyword", (*call).unknown},
-	{"an argument of another type", (*call).retype},
-	{"a number out of range", (*call).outOfRange},
-	{"a dimension of another size", (*call).resize},
-	{"a dimension too many", (*call).deepen},
-	{"a dimension too few", (*call).flatten},
-	{"a tensor of another dtype", (*call).recast},
-	{"a tensor without elements", (*call).empty},
+var rules = []func(*call) bool{
+	(*call).drop, (*call).surplus, (*call).unknown, (*call).retype, (*call).outOfRange,
+	(*call).resize, (*call).deepen, (*call).flatten, (*call).recast, (*call).empty,
 }
 
 // Rules returns how many ways there are to break a call.
@@ -38,7 +27,7 @@ func (d Drawer) Illegal(src *choice.Source, dt tensor.DType, rule int) (*program
 		return nil, err
 	}
 	for i := range rules {
-		if rules[(rule+i)%len(rules)].apply(c) {
+		if rules[(rule+i)%len(rules)](c) {
 			break
 		}
 	}
@@ -49,10 +38,10 @@ func (d Drawer) Illegal(src *choice.Source, dt tensor.DType, rule int) (*program
 	return c.Program, c.Check()
 }
 
-// fixed returns how many leading arguments the target cannot do without to be
-// written at all.
+// fixed returns how many leading arguments stay: without its tensor a call is
+// none of PyTorch's.
 func (c *call) fixed() int {
-	if len(c.target) > 7 && c.target[:7] == "Tensor." {
+	if _, ok := first(c.pos).(program.Ref); ok {
 		return 1
 	}
 	return 0
@@ -85,31 +74,40 @@ func (c *call) drop() bool {
 	return true
 }
 
+// surplus adds arguments, unless the last one takes any number of them.
 func (c *call) surplus() bool {
-	n := 12
-	for range n {
+	params := c.def.Sigs()[0].Params
+	if strings.HasPrefix(c.target, "Tensor.") && len(params) > 1 && params[1].Type.List {
+		return false
+	}
+	for range len(params) {
 		c.pos = append(c.pos, int64(1))
 	}
 	return true
 }
 
 func (c *call) unknown() bool {
-	if len(c.target) > 9 && c.target[:9] == "operator." {
+	if strings.HasPrefix(c.target, "operator.") {
 		return false
 	}
 	c.kws = append(c.kws, program.Kwarg{Name: "surprise", Value: int64(1)})
 	return true
 }
 
-// strangers are values of types that an argument may not have.
-var strangers = []any{"sum", 1.5, int64(2), nil, true, program.List{"a"}, tensor.F32}
+// strangers are values of types that an argument may not have. Strings are
+// none of them: PyTorch takes them for names of dimensions.
+var strangers = []any{1.5, int64(2), true, program.List{"a"}, tensor.F32}
 
 func (c *call) retype() bool {
 	at := c.pick(func(any) bool { return true })
-	if at == nil {
+	if at == nil || strings.HasPrefix(c.target, "operator.") {
 		return false
 	}
-	*at = strangers[c.src.Index(len(strangers))]
+	n := len(strangers)
+	if isInts(*at) {
+		n -= 2
+	}
+	*at = strangers[c.src.Index(n)]
 	return true
 }
 
@@ -117,17 +115,7 @@ func (c *call) retype() bool {
 var extremes = []int64{-1, 0, 7, -7, 13, -13}
 
 func (c *call) outOfRange() bool {
-	at := c.pick(func(v any) bool {
-		switch v := v.(type) {
-		case int64:
-			return true
-		case program.Tuple:
-			return len(v) > 0 && isInt(v[0])
-		case program.List:
-			return len(v) > 0 && isInt(v[0])
-		}
-		return false
-	})
+	at := c.pick(isInts)
 	if at == nil {
 		return false
 	}
@@ -143,7 +131,18 @@ func (c *call) outOfRange() bool {
 	return true
 }
 
-func isInt(v any) bool { _, ok := v.(int64); return ok }
+// isInts reports an integer or a list that begins with one.
+func isInts(v any) bool {
+	switch v := v.(type) {
+	case int64:
+		return true
+	case program.Tuple:
+		return len(v) > 0 && isInts(v[0])
+	case program.List:
+		return len(v) > 0 && isInts(v[0])
+	}
+	return false
+}
 
 func replaced(t program.Tuple, i int, v any) program.Tuple {
 	u := append(program.Tuple{}, t...)
@@ -220,6 +219,3 @@ func (c *call) recast() bool {
 	in.Fill.Data, in.DType = in.Fill.Data.Convert(d), d
 	return true
 }
-
-// Rule returns the name of the rule of an index.
-func Rule(i int) string { return fmt.Sprint(rules[i%len(rules)].name) }

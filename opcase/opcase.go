@@ -83,19 +83,28 @@ func (d Drawer) bind(src *choice.Source, dt tensor.DType) (*op.Call, error) {
 	return d.Table.ResolveID(d.Def.ID(), pos, kws)
 }
 
-// Legal draws a call that the operator takes, and asks for its gradients.
+// Legal draws a call that the operator takes, and asks for its gradients. A
+// layout that the call does not allow (a view of permuted memory) is drawn
+// again as a contiguous one.
 func (d Drawer) Legal(src *choice.Source, dt tensor.DType) (*program.Program, error) {
-	c, err := d.sample(src, dt)
-	if err != nil {
-		return nil, err
+	var err error
+	for try := range probes {
+		var c *call
+		if c, err = d.sample(src, dt); err != nil {
+			continue
+		}
+		if try == 0 {
+			c.layouts()
+		}
+		c.specials(dt)
+		if try < 2 {
+			c.keywords()
+		}
+		if err = d.record(c); err == nil {
+			return c.Program, c.Check()
+		}
 	}
-	c.layouts()
-	c.specials(dt)
-	c.keywords()
-	if err := d.record(c); err != nil {
-		return nil, err
-	}
-	return c.Program, c.Check()
+	return nil, err
 }
 
 // sample turns the literal's sample into inputs and arguments of one of the
@@ -121,7 +130,21 @@ func (d Drawer) sample(src *choice.Source, dt tensor.DType) (*call, error) {
 		return nil, fmt.Errorf("operator %s has no public name", d.Def.ID())
 	}
 	c.target = names[src.Index(len(names))]
+	c.rename()
 	return c, nil
+}
+
+// rename names the arguments as they are under the target.
+func (c *call) rename() {
+	own := c.def.Called(c.target)
+	for i, p := range c.params {
+		if at := c.def.Sigs()[0].Index(p); at >= 0 {
+			c.params[i] = own.Params[at].Name
+		}
+	}
+	for i := range c.kws {
+		c.kws[i].Name = c.params[len(c.pos)+i]
+	}
 }
 
 // usable returns the names under which the drawn arguments can be written: a
@@ -245,9 +268,9 @@ func (c *call) keywords() {
 	if strings.HasPrefix(c.target, "operator.") || !c.src.Bool() {
 		return
 	}
-	lo := 0
-	if strings.HasPrefix(c.target, "Tensor.") {
-		lo = 1
+	lo := 1
+	if _, ref := first(c.pos).(program.Ref); ref && !strings.HasPrefix(c.target, "Tensor.") {
+		lo = 0 // a number that comes first is called self or exponent, by the overload
 	}
 	if len(c.pos) <= lo {
 		return

@@ -524,7 +524,7 @@ func maximumDef(sig string, names ...string) *op.Def {
 			return []any{both.Select(0, 0), both.Select(0, 1)}
 		},
 		Exact: func(x ...float64) float64 { return max(x[0], x[1]) },
-		Tol:   exactTol("one of its inputs"),
+		Tol:   selectTol("one of its inputs"),
 	}
 }
 

@@ -373,6 +373,12 @@ func ulpTol(n float64, reason string) op.Tol {
 	return op.Tol{Class: op.Pointwise, ULP: n, Reason: reason}
 }
 
+// selectTol is exactTol for operators that choose among elements: of +0 and -0
+// they may choose either.
+func selectTol(reason string) op.Tol {
+	return op.Tol{Class: op.Exact, Reason: reason, AnyZero: true}
+}
+
 // both returns the names of a function of torch that is also a method.
 func both(names ...string) []string {
 	var out []string

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"slices"
 	"strings"
 
 	"plumb/program"
@@ -14,8 +15,10 @@ type KnownFault struct {
 	Target    string       // of the call that goes wrong: a suffix of the public name, such as "conv_transpose2d"
 	DType     tensor.DType // that takes part in the call; Invalid for any
 	Kinds     []Kind       // of misalignment
-	Reason    string
-	Proof     string // how to see it
+	// When narrows the programs in which it shows; nil does not.
+	When   func(*program.Program) bool
+	Reason string
+	Proof  string // how to see it
 }
 
 // known returns the fault that explains the verdict; nil when none does. It
@@ -39,7 +42,7 @@ func (f *KnownFault) explains(j *judge, w *Where) bool {
 	for _, k := range f.Kinds {
 		fits = fits || k == j.v.Kind
 	}
-	if !fits || !hasSuffixName(w.Target, f.Target) {
+	if !fits || !f.answers(j, w) || f.When != nil && !f.When(j.p) {
 		return false
 	}
 	if f.DType == tensor.Invalid || j.p.DType == f.DType || w.Call >= len(j.p.Calls) {
@@ -48,6 +51,15 @@ func (f *KnownFault) explains(j *judge, w *Where) bool {
 	takesPart := false
 	eachArg(&j.p.Calls[w.Call], func(r program.Ref) { takesPart = takesPart || j.dtypes[string(r)] == f.DType })
 	return takesPart
+}
+
+// answers reports whether the fault's operator is that of the place; a
+// gradient may come from any call of it.
+func (f *KnownFault) answers(j *judge, w *Where) bool {
+	if w.Target != "" || w.Part == Value {
+		return hasSuffixName(w.Target, f.Target)
+	}
+	return slices.ContainsFunc(j.p.Calls, func(c program.Call) bool { return hasSuffixName(c.Target, f.Target) })
 }
 
 // hasSuffixName reports whether a public name ends in the operator's, as a

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"math"
+	"math/cmplx"
 	"strings"
 
 	"plumb/backend"
@@ -120,7 +121,7 @@ func (o *Oracle) settle(w Where, want, got *tensor.Tensor, limit compare.Limit, 
 }
 
 func distance(a, b complex128) float64 {
-	if a == b {
+	if a == b || cmplx.IsNaN(a) && cmplx.IsNaN(b) {
 		return 0
 	}
 	d := math.Hypot(real(a)-real(b), imag(a)-imag(b))

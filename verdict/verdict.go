@@ -207,7 +207,7 @@ const around = 3
 func (j *judge) record(w Where, want, got *tensor.Tensor, basis compare.Basis) {
 	o := j.policy.Compare
 	limit := j.limit(w, want, got, &basis)
-	o.SignedZero = o.SignedZero || basis.Same && (limit.Class == op.Exact || limit.Class == op.Pointwise)
+	o.SignedZero = o.SignedZero || basis.Same && signsZero(limit.Class, want, basis.Tols)
 	d := compare.Judge(want, got, limit, o)
 	j.v.Compared++
 	var truth *Truth
@@ -228,6 +228,12 @@ func (j *judge) record(w Where, want, got *tensor.Tensor, basis compare.Basis) {
 		if truth != nil && truth.Ratio <= 1 {
 			d.OK, d.WorstRatio, limit.Class = true, truth.Ratio, Relative
 			j.v.Settled = append(j.v.Settled, *truth)
+		}
+	}
+	if d.Rule == compare.NonFinite && basis.Same {
+		if t := j.exactly(w, want, got, limit, o); t != nil {
+			d.OK, d.WorstRatio, limit.Class = true, t.Ratio, Relative
+			j.v.Settled = append(j.v.Settled, *t)
 		}
 	}
 	m := Margin{w.Part, w.Call, w.Name, w.Target, "", limit.Class, d.WorstRatio}
@@ -256,6 +262,15 @@ func (j *judge) record(w Where, want, got *tensor.Tensor, basis compare.Basis) {
 	}
 	diff.Kind = kind
 	j.v.Differences = append(j.v.Differences, diff)
+}
+
+// signsZero reports whether the sign of a zero result is defined. The parts of
+// a complex function are computed by several formulas, which differ in it.
+func signsZero(c op.Class, want *tensor.Tensor, tols []op.Tol) bool {
+	if slices.ContainsFunc(tols, func(t op.Tol) bool { return t.AnyZero }) {
+		return false
+	}
+	return c == op.Exact || c == op.Pointwise && want != nil && !want.DType().IsComplex()
 }
 
 // limit returns the limit of one comparison. The rounding-error bounds of the
