@@ -188,7 +188,7 @@ var alongOps = []*op.Def{
 		},
 		Sample: func(s *op.Sampler) []any {
 			args := sampleScatter(s)
-			return append(args[:3], s.Float(-2, 2))
+			return append(args[:3], s.Float(0, 2))
 		},
 		Tol: accumulating(func(a op.Args) int { return 1 + tensor.NumElements(a.Value("index").Shape()) }, "combines at most as many elements as index has"),
 	},
