@@ -10,7 +10,7 @@ import (
 
 // All returns the definitions of this package.
 func All() []*Def {
-	return slices.Concat(basics(), activations, distanceModules, paddingModules, windowModules, groupNormModules, dropoutModules, lossModules, recurrentModules, attentionModules, bilinearModules)
+	return slices.Concat(basics(), activations, distanceModules, paddingModules, windowModules, groupNormModules, dropoutModules, lossModules, recurrentModules, attentionModules, bilinearModules, embeddingModules)
 }
 
 func basics() []*Def {

@@ -28,6 +28,7 @@ const (
 	Commutative                   // f(a, b) = f(b, a)
 	Idempotent                    // f(f(x)) = f(x)
 	Involution                    // f(f(x)) = x
+	Dynamic                       // the results' shapes depend on elements, so that nothing can be inferred from shapes alone
 )
 
 // Has reports whether all of want are in t.

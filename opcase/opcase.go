@@ -286,6 +286,9 @@ func (c *call) keywords() {
 // record writes the call down and asks for the gradients of its results.
 func (d Drawer) record(c *call) error {
 	written := program.Call{Result: "y", Target: c.target, Args: c.pos, Kwargs: c.kws}
+	if d.Def.Traits.Has(op.Dynamic) {
+		return d.recordDynamic(c, written)
+	}
 	symbols := map[program.Ref]*program.Symbol{}
 	for i := range c.Inputs {
 		s := c.Inputs[i].Symbol()
@@ -305,12 +308,42 @@ func (d Drawer) record(c *call) error {
 	}
 	for _, v := range out {
 		if s, ok := v.(*program.Symbol); ok && v.DType().IsDifferentiable() && c.wantsGrad() {
-			c.Backward = append(c.Backward, program.Backward{
-				Value: s.Ref, Cotangent: program.Fill{Dist: program.Uniform, Lo: -1, Hi: 1, Key: c.src.Key()}, Auto: true,
-			})
+			c.backward(s.Ref)
 		}
 	}
 	return nil
+}
+
+// recordDynamic records a call whose results follow from the elements of its
+// inputs. Of several results none is differentiable.
+func (d Drawer) recordDynamic(c *call, written program.Call) error {
+	inputs := map[program.Ref]*tensor.Tensor{}
+	for i := range c.Inputs {
+		inputs[program.Ref(c.Inputs[i].Name)] = c.Inputs[i].Materialize()
+	}
+	args, kwargs, err := written.OpArgs(func(r program.Ref) (any, error) { return inputs[r], nil })
+	if err != nil {
+		return err
+	}
+	bound, err := program.Resolve(d.Table, c.target, args, kwargs)
+	if err != nil {
+		return err
+	}
+	metas, err := bound.Infer()
+	if err != nil {
+		return err
+	}
+	c.Calls = append(c.Calls, written)
+	if len(metas) == 1 && metas[0].DType.IsDifferentiable() && c.wantsGrad() {
+		c.backward("y")
+	}
+	return nil
+}
+
+func (c *call) backward(value program.Ref) {
+	c.Backward = append(c.Backward, program.Backward{
+		Value: value, Cotangent: program.Fill{Dist: program.Uniform, Lo: -1, Hi: 1, Key: c.src.Key()}, Auto: true,
+	})
 }
 
 func (c *call) wantsGrad() bool {

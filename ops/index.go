@@ -1,5 +1,712 @@
 package ops
 
-import "plumb/op"
+import (
+	"errors"
+	"fmt"
+	"slices"
 
-var indexOps []*op.Def
+	"plumb/kernel"
+	"plumb/op"
+	"plumb/tensor"
+)
+
+var indexOps = slices.Concat(embeddingOps, alongOps, advancedOps, flatIndexOps, maskOps, matrixOps)
+
+// alongOps choose entries of one dimension by an index vector.
+var alongOps = []*op.Def{
+	{
+		Sig:       "index_select(Tensor input, int dim, Tensor index) -> Tensor",
+		Magnitude: "index_select",
+		Names:     both("index_select"),
+		Doc:       "The entries index[0], index[1], … of dimension dim.",
+		Check:     checkSelect,
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			return one(a.Value("input").DType(), selectedShape(a), nil), nil
+		},
+		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
+			s, err := chosenEntries(c.Tensor("input"), dimOf(c.Args), c.Tensor("index"))
+			if err == nil {
+				s.Take(c.Out[0])
+			}
+			return err
+		}}},
+		Grad: func(g *op.Grad) {
+			x := g.Value("input")
+			g.To("input", func() op.Value { return g.Op("index_add", zeros(g, x), dimOf(g.Args), g.Value("index"), g.G()) })
+		},
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(1, 4)
+			d := s.Index(len(shape))
+			return []any{s.Tensor(-2, 2, shape...), d - s.Index(2)*len(shape), sampleIndex(s, []int{s.Index(5)}, shape[d])}
+		},
+		Tol: exactTol("copies its inputs"),
+	},
+	{
+		Sig:       "index_add(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
+		Magnitude: "index_add",
+		Names:     both("index_add"),
+		Doc:       "A copy of input with alpha times the entries of source added along dim: for dim 1 of three, out[i,index[j],k] += alpha·source[i,j,k].",
+		Check:     firstError(checkIndexAdd, checkEntryAlpha),
+		Infer:     inferScatter,
+		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
+			return reduceEntries(c, kernel.ReduceSum, true, c.Scalar("alpha"))
+		}}},
+		Grad: func(g *op.Grad) {
+			g.To("input", func() op.Value { return g.G() })
+			g.To("source", func() op.Value { return g.Mul(entries(g), g.Scalar("alpha").Any()) })
+		},
+		Sample: func(s *op.Sampler) []any {
+			args := sampleEntries(s, false)
+			if s.Bool() {
+				args = append(args, op.Kw("alpha", s.Int(-3, 4)))
+			}
+			return args
+		},
+		Tol: accumulating(entryTerms, "a sum of at most as many elements as index has"),
+	},
+	{
+		Sig:       "index_copy(Tensor input, int dim, Tensor index, Tensor source) -> Tensor",
+		Magnitude: "index_copy",
+		Names:     both("index_copy"),
+		Doc:       "A copy of input with entries of dim replaced: for dim 1 of three, out[i,index[j],k] = source[i,j,k].",
+		Check:     checkIndexCopy,
+		Infer:     inferScatter,
+		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
+			c.Out[0].CopyFrom(c.Tensor("input"))
+			s, err := chosenEntries(c.Out[0], dimOf(c.Args), c.Tensor("index"))
+			if err == nil {
+				s.Put(reshapedTo(c.Tensor("source"), s.View.Shape()))
+			}
+			return err
+		}}},
+		Grad: func(g *op.Grad) {
+			g.To("input", func() op.Value { return g.Op("index_fill", g.G(), dimOf(g.Args), g.Value("index"), 0.0) })
+			g.To("source", func() op.Value { return entries(g) })
+		},
+		Sample: func(s *op.Sampler) []any { return sampleEntries(s, true) },
+		Tol:    exactTol("copies its inputs"),
+	},
+	{
+		Sig:       "index_fill(Tensor input, int dim, Tensor index, Tensor value) -> Tensor",
+		Magnitude: "index_fill",
+		More:      []string{"index_fill(Tensor input, int dim, Tensor index, Scalar value) -> Tensor"},
+		Names:     both("index_fill"),
+		Doc:       "A copy of input with the entries index[0], index[1], … of dimension dim set to value.",
+		Check:     checkIndexFill,
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			v := a.Value("input")
+			return one(v.DType(), v.Shape(), denseStrides(v)), nil
+		},
+		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
+			out := c.Out[0]
+			out.CopyFrom(c.Tensor("input"))
+			index, err := wrappedIndex(c.Tensor("index"), sizeAlong(out, dimOf(c.Args)), dimOf(c.Args))
+			if err != nil {
+				return err
+			}
+			s, err := chosenEntries(out, dimOf(c.Args), index)
+			if err == nil {
+				s.Put(repeated(operand(c.Args, "value", out.DType()), s.View.Shape()))
+			}
+			return err
+		}}},
+		Grad: func(g *op.Grad) {
+			d, index := dimOf(g.Args), g.Value("index")
+			g.To("input", func() op.Value { return g.Op("index_fill", g.G(), d, index, 0.0) })
+			g.To("value", func() op.Value { return g.Op("sum", g.Sub(g.G(), g.Op("index_fill", g.G(), d, index, 0.0))) })
+		},
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(1, 4)
+			d := s.Index(len(shape))
+			args := []any{s.Tensor(-2, 2, shape...), d, signedIndex(s, shape[d], s.Index(4)), 3.0}
+			if s.Bool() {
+				args[2], args[3] = sampleIndex(s, []int{2}, shape[d]), s.Tensor(-2, 2) // PyTorch's gradient of value takes no negative index
+			}
+			return args
+		},
+		Tol: exactTol("copies its inputs"),
+	},
+	{
+		Sig:   "index_reduce(Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
+		Names: both("index_reduce"),
+		Doc:   "A copy of input with the entries of source reduced into it along dim by prod, mean, amax or amin; the entries of input that index names take part with include_self only.",
+		Check: firstError(checkIndexAdd, checkReduction("prod", "mean", "amax", "amin")),
+		Infer: inferScatter,
+		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
+			return reduceEntries(c, kernel.Reduction(c.Str("reduce")), c.Bool("include_self"), op.ScalarOf(int64(1)))
+		}}},
+		Grad: reductionGrad(indexWriter),
+		Sample: func(s *op.Sampler) []any {
+			args := sampleEntries(s, false)
+			return append(distinctPair(s, args, 3), sampleReduction(s, "prod", "mean", "amax", "amin"), op.Kw("include_self", s.Bool()))
+		},
+		Tol: accumulating(entryTerms, "combines at most as many elements as index has"),
+	},
+	{
+		Sig:   "scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
+		Names: both("scatter_reduce"),
+		Doc:   "A copy of input with the elements of src reduced into it along dim by sum, prod, mean, amax or amin, as scatter_add does for sum; the elements of input that index names take part with include_self only.",
+		Check: firstError(checkReduction("sum", "prod", "mean", "amax", "amin"), checkScatter),
+		Infer: inferScatter,
+		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
+			return reduceElements(c, kernel.Reduction(c.Str("reduce")), c.Bool("include_self"), c.Tensor("src"))
+		}}},
+		Grad: reductionGrad(scatterWriter),
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(1, 4)
+			d := s.Index(len(shape))
+			args := distinctPair(s, []any{s.Tensor(-2, 2, shape...), d, sampleIndex(s, shape, shape[d]), s.Tensor(-2, 2, shape...)}, 3)
+			return append(args, sampleReduction(s, "sum", "prod", "mean", "amax", "amin"), op.Kw("include_self", s.Bool()))
+		},
+		Tol: accumulating(func(a op.Args) int { return 1 + tensor.NumElements(a.Value("index").Shape()) }, "combines at most as many elements as index has"),
+	},
+	{
+		Sig:     "scatter.reduce(Tensor input, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+		Names:   both("scatter"),
+		Doc:     "A copy of input with elements of src added or multiplied into it along dim.",
+		Traits:  op.NoGrad,
+		Check:   firstError(checkReduction("add", "multiply"), checkScatter),
+		Infer:   inferScatter,
+		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error { return reduceElements(c, scatterReduction(c.Args), true, c.Tensor("src")) }}},
+		Sample: func(s *op.Sampler) []any {
+			return append(sampleScatter(s), op.Kw("reduce", []string{"add", "multiply"}[s.Index(2)]))
+		},
+		Tol: accumulating(func(a op.Args) int { return 1 + tensor.NumElements(a.Value("index").Shape()) }, "combines at most as many elements as index has"),
+	},
+	{
+		Sig:     "scatter.value(Tensor input, int dim, Tensor index, Scalar value, *, str? reduce=None) -> Tensor",
+		Names:   both("scatter"),
+		Doc:     "A copy of input with a number written, added or multiplied into it along dim.",
+		Check:   checkScatterValue,
+		Infer:   inferScatter,
+		Kernels: []op.Kernel{{Name: "index", Run: runScatterValue}},
+		Grad: func(g *op.Grad) {
+			if g.Has("reduce") {
+				op.Fail(op.RuntimeError("the derivative for 'scatter' with argument 'reduce' is not implemented"))
+			}
+			g.To("input", func() op.Value { return g.Op("scatter.value", g.G(), dimOf(g.Args), g.Value("index"), 0.0) })
+		},
+		Sample: func(s *op.Sampler) []any {
+			args := sampleScatter(s)
+			return append(args[:3], s.Float(0, 2))
+		},
+		Tol: accumulating(func(a op.Args) int { return 1 + tensor.NumElements(a.Value("index").Shape()) }, "combines at most as many elements as index has"),
+	},
+}
+
+// sizeAlong is the size of a dimension; that of a 0-d tensor is 1.
+func sizeAlong(v op.Value, d int) int {
+	if len(v.Shape()) == 0 {
+		return 1
+	}
+	return v.Shape()[d]
+}
+
+// indexFault gives an index out of range the class IndexError.
+func indexFault(err error) error {
+	var bad *kernel.BadIndex
+	if errors.As(err, &bad) {
+		return op.IndexError("argument 'index': %v", bad)
+	}
+	return err
+}
+
+func notUnderstood(name, param string) error {
+	return fmt.Errorf("%s: argument '%s' is not supported: %w", name, param, op.ErrUnknown)
+}
+
+// checkVector checks an index vector of one of the dtypes.
+func checkVector(a op.Args, ds ...tensor.DType) error {
+	index := a.Value("index")
+	if _, err := wrapDim(a.Int("dim"), len(a.Value("input").Shape())); err != nil {
+		return err
+	}
+	if n := len(index.Shape()); n > 1 {
+		return op.IndexError("argument 'index' is supposed to be a vector, but has %d dimensions", n)
+	}
+	if !slices.Contains(ds, index.DType()) {
+		return op.RuntimeError("expected dtype %s for argument 'index', but got %s", typeNames(ds), index.DType())
+	}
+	return nil
+}
+
+func checkSelect(a op.Args) error { return checkVector(a, tensor.I32, tensor.I64) }
+
+func selectedShape(a op.Args) []int {
+	shape := slices.Clone(a.Value("input").Shape())
+	if len(shape) > 0 {
+		shape[dimOf(a)] = tensor.NumElements(a.Value("index").Shape())
+	}
+	return shape
+}
+
+// checkSource checks the counts and the dtype of source.
+func checkSource(a op.Args, counts func(format string, args ...any) *op.Error) error {
+	x, src, n := a.Value("input"), a.Value("source"), tensor.NumElements(a.Value("index").Shape())
+	d := dimOf(a)
+	if src.DType() != x.DType() {
+		return op.RuntimeError("expected argument 'source' to have the dtype of 'input', %s, not %s", x.DType(), src.DType())
+	}
+	if len(src.Shape()) <= d && len(src.Shape()) > 0 || n != sizeAlong(src, d) {
+		return counts("the number of elements of argument 'index', %d, must be the size of 'source' in dimension %d", n, d)
+	}
+	if len(x.Shape()) == 0 || len(src.Shape()) == 0 {
+		return nil
+	}
+	want := slices.Clone(x.Shape())
+	want[d] = n
+	if !slices.Equal(want, src.Shape()) {
+		return op.RuntimeError("expected argument 'source' of shape %s, but got %s", tensor.ShapeString(want), tensor.ShapeString(src.Shape()))
+	}
+	return nil
+}
+
+func checkIndexAdd(a op.Args) error {
+	if err := checkVector(a, tensor.I32, tensor.I64); err != nil {
+		return err
+	}
+	return checkSource(a, op.RuntimeError)
+}
+
+func checkEntryAlpha(a op.Args) error { return fitsReal(a.Scalar("alpha"), a.Value("input").DType()) }
+
+func checkIndexCopy(a op.Args) error {
+	if err := checkVector(a, tensor.I64); err != nil {
+		return err
+	}
+	x, src, d := a.Value("input").Shape(), a.Value("source").Shape(), dimOf(a)
+	if len(x) > 0 && len(src) > 0 {
+		if len(x) != len(src) {
+			return op.IndexError("when 'source' and 'input' are not scalars, their dimensionality must match: %d and %d", len(src), len(x))
+		}
+		if !slices.Equal(reducedShape(x, []int{d}, false), reducedShape(src, []int{d}, false)) {
+			return op.RuntimeError("argument 'source' of shape %s must have the sizes of 'input', %s, in all dimensions but %d", tensor.ShapeString(src), tensor.ShapeString(x), d)
+		}
+	}
+	return checkSource(a, op.IndexError)
+}
+
+func checkIndexFill(a op.Args) error {
+	index, value := a.Value("index"), a.Value("value")
+	switch {
+	case index.DType() != tensor.I64:
+		return op.IndexError("expected dtype int64 for argument 'index', but got %s", index.DType())
+	case len(index.Shape()) > 1:
+		return op.RuntimeError("argument 'index' has to be a vector or scalar")
+	case value != nil && value.DType().IsComplex() && !a.Value("input").DType().IsComplex():
+		return op.RuntimeError("argument 'value' of dtype %s cannot be converted to %s", value.DType(), a.Value("input").DType())
+	case value != nil && len(value.Shape()) > 0:
+		return op.RuntimeError("argument 'value' must be 0-dimensional, but has %d dimensions", len(value.Shape()))
+	}
+	if _, err := wrapDim(a.Int("dim"), len(a.Value("input").Shape())); err != nil {
+		return err
+	}
+	if value != nil {
+		return nil
+	}
+	return fitsReal(a.Scalar("value"), a.Value("input").DType())
+}
+
+// fitsReal is fits that also rejects a complex number for a real tensor.
+func fitsReal(s op.Scalar, d tensor.DType) error {
+	if s.DType().IsComplex() && !d.IsComplex() {
+		return op.RuntimeError("value %v cannot be converted to type %s without overflow", s.Any(), d)
+	}
+	return fits(s, d)
+}
+
+// checkReduction checks that the argument reduce is one of the names.
+func checkReduction(names ...string) func(op.Args) error {
+	return func(a op.Args) error {
+		r := a.Str("reduce")
+		if !slices.Contains(names, r) {
+			return op.RuntimeError("argument 'reduce' must be one of %v, but is '%s'", names, r)
+		}
+		switch d := a.Value("input").DType(); {
+		case d.IsComplex() && r != "add" && r != "multiply", d == tensor.Bool && r == "mean":
+			return op.RuntimeError("reduce='%s' is not implemented for argument 'input' of dtype %s", r, d)
+		}
+		return nil
+	}
+}
+
+func checkScatterValue(a op.Args) error {
+	if a.Has("reduce") {
+		if err := checkReduction("add", "multiply")(a); err != nil {
+			return err
+		}
+	}
+	if err := checkIndex("input")(a); err != nil {
+		return err
+	}
+	return fitsReal(a.Scalar("value"), a.Value("input").DType())
+}
+
+// chosenEntries selects the entries of dimension d that a vector names.
+func chosenEntries(t *tensor.Tensor, d int, index *tensor.Tensor) (kernel.Selection, error) {
+	if t.Dim() == 0 {
+		t, _ = t.View(1)
+	}
+	n, size, step := index.Len(), t.Shape()[d], t.Strides()[d]
+	offsets := index.Convert(tensor.I64)
+	for i, v := range tensor.Data[int64](offsets)[:n] {
+		if v < 0 || v >= int64(size) {
+			return kernel.Selection{}, indexFault(&kernel.BadIndex{Index: int(v), Dim: d, Size: size})
+		}
+		offsets.SetInt(i, v*int64(step))
+	}
+	shape, strides := slices.Clone(t.Shape()), slices.Clone(t.Strides())
+	shape[d], strides[d] = n, 0
+	view, err := t.AsStrided(shape, strides, t.Offset())
+	if err != nil {
+		return kernel.Selection{}, err
+	}
+	along := make([]int, len(shape))
+	along[d] = 1
+	offsets, err = offsets.AsStrided(shape, along, 0)
+	return kernel.Selection{View: view, Offsets: offsets}, err
+}
+
+// chosenElements selects the elements along d that an index tensor names, as
+// gather does.
+func chosenElements(t *tensor.Tensor, d int, index *tensor.Tensor) (kernel.Selection, error) {
+	if t.Dim() == 0 {
+		t, _ = t.View(1)
+	}
+	if index.Dim() == 0 {
+		index, _ = index.View(1)
+	}
+	offsets, size, step := index.Clone(), t.Shape()[d], t.Strides()[d]
+	data := tensor.Data[int64](offsets)
+	for i, v := range data[:index.Len()] {
+		if v < 0 || v >= int64(size) {
+			return kernel.Selection{}, badIndex(&kernel.BadIndex{Index: int(v), Dim: d, Size: size})
+		}
+		data[i] = v * int64(step)
+	}
+	strides := slices.Clone(t.Strides())
+	strides[d] = 0
+	view, err := t.AsStrided(index.Shape(), strides, t.Offset())
+	return kernel.Selection{View: view, Offsets: offsets}, err
+}
+
+// wrappedIndex counts negative indices from the end.
+func wrappedIndex(index *tensor.Tensor, size, d int) (*tensor.Tensor, error) {
+	out := index.Clone()
+	data := tensor.Data[int64](out)
+	for i, v := range data[:out.Len()] {
+		if v < int64(-size) || v >= int64(size) {
+			return nil, indexFault(&kernel.BadIndex{Index: int(v), Dim: d, Size: size})
+		}
+		if v < 0 {
+			data[i] += int64(size)
+		}
+	}
+	return out, nil
+}
+
+// reshapedTo returns t in a shape that may have one dimension of size 1 more or less.
+func reshapedTo(t *tensor.Tensor, shape []int) *tensor.Tensor { return t.Reshape(shape...) }
+
+// repeated returns a 0-d tensor expanded to the shape.
+func repeated(t *tensor.Tensor, shape []int) *tensor.Tensor {
+	out, err := t.Expand(shape...)
+	if err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// combineType is the dtype in which elements of d are combined.
+func combineType(d tensor.DType) tensor.DType {
+	switch {
+	case d == tensor.Bool || d.IsInt():
+		return tensor.I64
+	case d.IsComplex():
+		return tensor.C128
+	}
+	return workType(d)
+}
+
+// reduceEntries runs index_add and index_reduce.
+func reduceEntries(c *op.Run, r kernel.Reduction, self bool, alpha op.Scalar) error {
+	return reduceInto(c, r, self, func(t *tensor.Tensor) (kernel.Selection, *tensor.Tensor, error) {
+		s, err := chosenEntries(t, dimOf(c.Args), c.Tensor("index"))
+		if err != nil {
+			return s, nil, err
+		}
+		src := reshapedTo(c.Tensor("source").Convert(t.DType()), s.View.Shape())
+		if k := alpha.Complex(); k != 1 {
+			scaled := tensor.New(t.DType(), src.Shape()...)
+			multiplied(scaled, src, scalarTensor(alpha, c.Out[0].DType()).Convert(t.DType()))
+			src = scaled
+		}
+		return s, src, nil
+	})
+}
+
+// multiplied sets out = a·b in the lanes of combineType.
+func multiplied(out, a, b *tensor.Tensor) {
+	switch out.DType() {
+	case tensor.F32:
+		kernel.Map2(out, a, b, kernel.Mul[float32])
+	case tensor.F64:
+		kernel.Map2(out, a, b, kernel.Mul[float64])
+	case tensor.I64:
+		kernel.Map2(out, a, b, kernel.Mul[int64])
+	case tensor.C128:
+		kernel.Map2(out, a, b, kernel.Mul[complex128])
+	}
+}
+
+// reduceElements runs scatter_reduce and scatter with a reduction.
+func reduceElements(c *op.Run, r kernel.Reduction, self bool, src *tensor.Tensor) error {
+	if c.Tensor("index").Len() == 0 {
+		c.Out[0].CopyFrom(c.Tensor("input"))
+		return nil
+	}
+	return reduceInto(c, r, self, func(t *tensor.Tensor) (kernel.Selection, *tensor.Tensor, error) {
+		s, err := chosenElements(t, dimOf(c.Args), c.Tensor("index"))
+		if err != nil {
+			return s, nil, err
+		}
+		if src.Dim() == 0 {
+			src, _ = src.View(1)
+		}
+		part, err := src.AsStrided(s.View.Shape(), src.Strides(), src.Offset())
+		if err != nil {
+			return s, nil, err
+		}
+		return s, part.Convert(t.DType()), nil
+	})
+}
+
+const meanReduction kernel.Reduction = "mean"
+
+// reduceInto combines what choose selects in a copy of the input, in a dtype
+// of more precision, and rounds once.
+func reduceInto(c *op.Run, r kernel.Reduction, self bool, choose func(*tensor.Tensor) (kernel.Selection, *tensor.Tensor, error)) error {
+	sum := c.Tensor("input").Convert(combineType(c.Out[0].DType()))
+	s, src, err := choose(sum)
+	if err != nil {
+		return err
+	}
+	if !self {
+		s.Put(repeated(r.Identity(sum.DType()), src.Shape()))
+	}
+	if r == meanReduction {
+		s.Combine(src, kernel.ReduceSum)
+		if d := c.Out[0].DType(); d.IsInt() {
+			sum = sum.Convert(d).Convert(tensor.I64) // PyTorch's sums wrap around before they are divided
+		}
+		if err := divideByCounts(sum, self, choose); err != nil {
+			return err
+		}
+	} else {
+		s.Combine(src, r)
+	}
+	c.Out[0].CopyFrom(sum)
+	return nil
+}
+
+// divideByCounts divides each element by how many were summed into it;
+// integers are rounded down.
+func divideByCounts(sum *tensor.Tensor, self bool, choose func(*tensor.Tensor) (kernel.Selection, *tensor.Tensor, error)) error {
+	counts := tensor.New(sum.DType(), sum.Shape()...)
+	unit := kernel.ReduceProd.Identity(sum.DType())
+	if self {
+		counts.CopyFrom(repeated(unit, sum.Shape()))
+	}
+	s, src, err := choose(counts)
+	if err != nil {
+		return err
+	}
+	s.Combine(repeated(unit, src.Shape()), kernel.ReduceSum)
+	for i := range sum.Len() {
+		switch n := counts.Float(i); {
+		case n <= 1:
+		case sum.DType() == tensor.I64:
+			k, v := int64(n), sum.Int(i)
+			q := v / k
+			if v%k < 0 {
+				q--
+			}
+			sum.SetInt(i, q)
+		default:
+			v := sum.At(i)
+			sum.Set(i, complex(real(v)/n, imag(v)/n))
+		}
+	}
+	return nil
+}
+
+func scatterReduction(a op.Args) kernel.Reduction {
+	if a.Str("reduce") == "add" {
+		return kernel.ReduceSum
+	}
+	return kernel.ReduceProd
+}
+
+func runScatterValue(c *op.Run) error {
+	src := repeated(scalarTensor(c.Scalar("value"), c.Out[0].DType()), c.Tensor("index").Shape())
+	if c.Has("reduce") {
+		return reduceElements(c, scatterReduction(c.Args), true, src)
+	}
+	c.Out[0].CopyFrom(c.Tensor("input"))
+	return badIndex(kernel.Scatter(c.Out[0], src, c.Tensor("index"), dimOf(c.Args)))
+}
+
+// entries gathers the cotangent's entries for source.
+func entries(g *op.Grad) op.Value {
+	return g.Reshape(g.Op("index_select", g.G(), dimOf(g.Args), g.Value("index")), g.Value("source").Shape())
+}
+
+func entryTerms(a op.Args) int { return 1 + tensor.NumElements(a.Value("index").Shape()) }
+
+// reductionWriter is how a reduction's gradient reaches the operators of its family.
+type reductionWriter struct {
+	source         string
+	reduce         func(g *op.Grad, self, src op.Value) op.Value // the same reduction of other values
+	add            func(g *op.Grad, to, src op.Value) op.Value
+	gather, zeroed func(g *op.Grad, v op.Value) op.Value // entries for source; v without the entries that index names
+}
+
+var scatterWriter = reductionWriter{
+	source: "src",
+	reduce: func(g *op.Grad, self, src op.Value) op.Value {
+		return g.Op("scatter_reduce", self, dimOf(g.Args), g.Value("index"), src, g.Str("reduce"), op.Kw("include_self", g.Bool("include_self")))
+	},
+	add: func(g *op.Grad, to, src op.Value) op.Value {
+		return g.Op("scatter_add", to, dimOf(g.Args), g.Value("index"), src)
+	},
+	gather: func(g *op.Grad, v op.Value) op.Value { return g.Op("gather", v, dimOf(g.Args), g.Value("index")) },
+	zeroed: func(g *op.Grad, v op.Value) op.Value {
+		return g.Op("scatter.value", v, dimOf(g.Args), g.Value("index"), 0.0)
+	},
+}
+
+var indexWriter = reductionWriter{
+	source: "source",
+	reduce: func(g *op.Grad, self, src op.Value) op.Value {
+		return g.Op("index_reduce", self, dimOf(g.Args), g.Value("index"), src, g.Str("reduce"), op.Kw("include_self", g.Bool("include_self")))
+	},
+	add: func(g *op.Grad, to, src op.Value) op.Value {
+		return g.Op("index_add", to, dimOf(g.Args), g.Value("index"), src)
+	},
+	gather: func(g *op.Grad, v op.Value) op.Value {
+		return g.Reshape(g.Op("index_select", v, dimOf(g.Args), g.Value("index")), g.Value("source").Shape())
+	},
+	zeroed: func(g *op.Grad, v op.Value) op.Value {
+		return g.Op("index_fill", v, dimOf(g.Args), g.Cast(g.Value("index"), tensor.I64), 0.0)
+	},
+}
+
+// reductionGrad follows PyTorch's scatter_reduce_backward: a product divides
+// by each factor, or is taken without it where it is the only zero; mean
+// divides by the counts; the extremes share the gradient evenly.
+func reductionGrad(w reductionWriter) func(g *op.Grad) {
+	return func(g *op.Grad) {
+		var self, src func() op.Value
+		switch g.Str("reduce") {
+		case "sum":
+			self, src = g.G, func() op.Value { return w.gather(g, g.G()) }
+		case "prod":
+			self, src = w.productGrads(g)
+		case "mean":
+			self, src = w.meanGrads(g)
+		default:
+			self, src = w.extremeGrads(g)
+		}
+		g.To("input", func() op.Value {
+			if g.Bool("include_self") {
+				return self()
+			}
+			return w.zeroed(g, self())
+		})
+		g.To(w.source, src)
+	}
+}
+
+func (w reductionWriter) productGrads(g *op.Grad) (self, src func() op.Value) {
+	x, s := g.Value("input"), g.Value(w.source)
+	self = func() op.Value {
+		masked := g.Op("where", g.Op("eq", x, 0.0), g.Add(zeros(g, x), 1.0), x)
+		return g.Div(g.Mul(g.G(), conj(g, w.reduce(g, masked, s))), conj(g, masked))
+	}
+	src = func() op.Value {
+		zero := g.Op("eq", s, 0.0)
+		count := w.gather(g, w.add(g, zeros(g, x), g.Cast(zero, x.DType())))
+		single := g.Op("where", zero, g.Op("eq", count, 1.0), zero)
+		without := w.reduce(g, x, g.Op("where", single, g.Add(zeros(g, s), 1.0), s))
+		direct := w.gather(g, g.Mul(g.G(), conj(g, without)))
+		divided := g.Div(w.gather(g, g.Mul(g.G(), conj(g, g.Out[0]))), conj(g, g.Op("where", zero, g.Add(zeros(g, s), 1.0), s)))
+		return g.Op("where", single, direct, divided)
+	}
+	return self, src
+}
+
+func (w reductionWriter) meanGrads(g *op.Grad) (self, src func() op.Value) {
+	counts := zeros(g, g.Value("input"))
+	if g.Bool("include_self") {
+		counts = g.Add(counts, 1.0)
+	}
+	counts = w.add(g, counts, g.Add(zeros(g, g.Value(w.source)), 1.0))
+	counts = g.Op("where", g.Op("eq", counts, 0.0), g.Add(counts, 1.0), counts)
+	self = func() op.Value { return g.Div(g.G(), counts) }
+	return self, func() op.Value { return w.gather(g, self()) }
+}
+
+func (w reductionWriter) extremeGrads(g *op.Grad) (self, src func() op.Value) {
+	x, s, y := g.Value("input"), g.Value(w.source), g.Out[0]
+	selfHits := g.Cast(g.Op("eq", x, y), x.DType())
+	srcHits := g.Cast(g.Op("eq", s, w.gather(g, y)), x.DType())
+	share := g.Div(g.G(), w.add(g, selfHits, srcHits))
+	return func() op.Value { return g.Mul(selfHits, share) }, func() op.Value { return g.Mul(srcHits, w.gather(g, share)) }
+}
+
+// sampleEntries draws input, dim, index and source; an index without repeats on demand.
+func sampleEntries(s *op.Sampler, once bool) []any {
+	shape := s.Shape(1, 4)
+	d := s.Index(len(shape))
+	n := s.Index(shape[d] + 1)
+	index := sampleIndex(s, []int{n}, shape[d])
+	if once {
+		shift := s.Index(shape[d])
+		for i := range n {
+			index.SetInt(i, int64((i+shift)%shape[d]))
+		}
+	}
+	part := slices.Clone(shape)
+	part[d] = n
+	return []any{s.Tensor(-2, 2, shape...), d, index, s.Tensor(-2, 2, part...)}
+}
+
+// signedIndex draws a vector of n indices into a dimension, counted from either end.
+func signedIndex(s *op.Sampler, size, n int) *tensor.Tensor {
+	t := tensor.New(tensor.I64, n)
+	for i := range n {
+		t.SetInt(i, s.Int(int64(-size), int64(size)))
+	}
+	return t
+}
+
+// distinctPair replaces argument 0 and that at i by tensors whose elements all
+// differ, so that an extreme stays where it is.
+func distinctPair(s *op.Sampler, args []any, i int) []any {
+	if !s.DType.IsFloat() {
+		return args
+	}
+	x, y := args[0].(*tensor.Tensor), args[i].(*tensor.Tensor)
+	all := s.Distinct(x.Len() + y.Len())
+	args[0] = all.Narrow(0, 0, x.Len(), 1).Clone().Reshape(x.Shape()...)
+	args[i] = all.Narrow(0, x.Len(), y.Len(), 1).Clone().Reshape(y.Shape()...)
+	return args
+}
+
+// sampleReduction draws one of the names that s.DType has.
+func sampleReduction(s *op.Sampler, names ...string) string {
+	names = slices.DeleteFunc(slices.Clone(names), func(r string) bool {
+		return s.DType == tensor.Bool && r == "mean"
+	})
+	return names[s.Index(len(names))]
+}

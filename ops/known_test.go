@@ -41,7 +41,7 @@ func TestKnownValues(t *testing.T) {
 		{"slice_scatter", []any{x, x.Narrow(1, 1, 1, 1), 1, 2, 3}, "float32[2, 3]", "-2 -1 -1 1 2 2"},
 		{"cat", []any{[]any{x, x.Narrow(1, 1, 1, 1)}, 1}, "float32[2, 4]", "-2 -1 0 -1 1 2 3 2"},
 		{"gather", []any{x, 1, index}, "float32[2, 2]", "0 -2 2 2"},
-		{"scatter", []any{x, 1, index, 9.0}, "float32[2, 3]", "9 -1 9 1 9 3"},
+		{"scatter.value", []any{x, 1, index, 9.0}, "float32[2, 3]", "9 -1 9 1 9 3"},
 		{"scatter_add", []any{x, 1, index, x}, "float32[2, 3]", "-3 -1 -2 1 5 3"},
 		{"sum", []any{x, 0}, "float32[3]", "-1 1 3"},
 		{"sum", []any{x, []int{-1}, true}, "float32[2, 1]", "-3 6"},

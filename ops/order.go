@@ -67,7 +67,7 @@ var orderOps = []*op.Def{
 		Doc:   "Copies of the tensor beside each other, repeats[i] times along dimension i; new dimensions lead.",
 		Check: checkRepeat,
 		Compose: func(b op.Builder, a op.Args) []op.Value {
-			return vals(repeated(b, a.Value("input"), a.Ints("repeats")))
+			return vals(repeatedAlong(b, a.Value("input"), a.Ints("repeats")))
 		},
 		Sample: sampleRepeat,
 		Tol:    exactTol("copies its input"),
@@ -238,7 +238,7 @@ func checkRepeat(a op.Args) error {
 
 // repeated gives every dimension one of repeats before it, expands those and
 // merges them.
-func repeated(b op.Builder, x op.Value, repeats []int) op.Value {
+func repeatedAlong(b op.Builder, x op.Value, repeats []int) op.Value {
 	shape := append(slices.Repeat([]int{1}, len(repeats)-len(x.Shape())), x.Shape()...)
 	var single, wide, merged []int
 	for i, n := range shape {

@@ -292,7 +292,6 @@ var shapeOps = slices.Concat([]*op.Def{
 	{
 		Sig:       "scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor",
 		Magnitude: "scatter",
-		More:      []string{"scatter(Tensor input, int dim, Tensor index, Scalar src) -> Tensor"},
 		Names:     both("scatter"),
 		Doc:       "A copy of input with elements replaced along dim: for dim 1 of three, out[i,index[i,j,k],k] = src[i,j,k].",
 		Check:     checkScatter,
@@ -300,10 +299,10 @@ var shapeOps = slices.Concat([]*op.Def{
 		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
 			out := c.Out[0]
 			out.CopyFrom(c.Tensor("input"))
-			return badIndex(kernel.Scatter(out, scatterSource(c.Args), c.Tensor("index"), dimOf(c.Args)))
+			return badIndex(kernel.Scatter(out, c.Tensor("src"), c.Tensor("index"), dimOf(c.Args)))
 		}}},
 		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value { return g.Op("scatter", g.G(), dimOf(g.Args), g.Value("index"), 0.0) })
+			g.To("input", func() op.Value { return g.Op("scatter.value", g.G(), dimOf(g.Args), g.Value("index"), 0.0) })
 			g.To("src", func() op.Value { return gathered(g) })
 		},
 		Sample: sampleScatter,
@@ -888,7 +887,7 @@ func indexWithin(v, index op.Value, dim int, free bool) error {
 		return op.RuntimeError("argument 'index' must have as many dimensions as the tensor it indexes: %s and %s", tensor.ShapeString(index.Shape()), tensor.ShapeString(v.Shape()))
 	}
 	for i, n := range index.Shape() {
-		if (i != dim || !free) && i < len(v.Shape()) && n > v.Shape()[i] {
+		if (i != dim || !free) && n > sizeAlong(v, i) {
 			return op.RuntimeError("argument 'index' of shape %s exceeds %s in dimension %d", tensor.ShapeString(index.Shape()), tensor.ShapeString(v.Shape()), i)
 		}
 	}
@@ -900,9 +899,6 @@ func checkScatter(a op.Args) error {
 		return err
 	}
 	src := a.Value("src")
-	if src == nil {
-		return fits(a.Scalar("src"), a.Value("input").DType())
-	}
 	if src.DType() != a.Value("input").DType() {
 		return op.RuntimeError("expected argument 'src' to have the dtype of 'input', %s, not %s", a.Value("input").DType(), src.DType())
 	}
@@ -911,18 +907,6 @@ func checkScatter(a op.Args) error {
 
 func inferScatter(a op.Args) ([]op.Meta, error) {
 	return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
-}
-
-// scatterSource is the src argument, a Scalar repeated to the index's shape.
-func scatterSource(a op.Args) *tensor.Tensor {
-	if t := a.Tensor("src"); t != nil {
-		return t
-	}
-	t, err := scalarTensor(a.Scalar("src"), a.Value("input").DType()).Expand(a.Value("index").Shape()...)
-	if err != nil {
-		panic(err)
-	}
-	return t
 }
 
 // runScatterAdd sums half types in float32.

@@ -1,5 +1,637 @@
 package ops
 
-import "plumb/op"
+import (
+	"math"
+	"slices"
 
-var sortOps []*op.Def
+	"plumb/kernel"
+	"plumb/op"
+	"plumb/tensor"
+)
+
+var sortOps = slices.Concat(sortingOps, searchOps, uniqueOps)
+
+// sortingOps order the entries of a dimension.
+var sortingOps = []*op.Def{
+	{
+		Sig:     "sort(Tensor input, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+		Names:   both("sort"),
+		Doc:     "Sorts along dim, NaN as the largest value; indices are the places in input. Equal elements keep their order.",
+		Check:   checkSort,
+		Infer:   inferSort,
+		Kernels: sortKernels(sortRun),
+		Grad:    orderGrad,
+		Sample: func(s *op.Sampler) []any {
+			x := sampleRanked(s, s.Shape(0, 3)...)
+			n := int64(max(x.Dim(), 1))
+			return []any{x, s.Int(-n, n), s.Bool()}
+		},
+		Tol: exactTol("its inputs in another order"),
+	},
+	{
+		Sig:     "sort.stable(Tensor input, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+		Names:   both("sort"),
+		Doc:     "Sorts along dim, NaN as the largest value; equal elements keep their order.",
+		Check:   checkSort,
+		Infer:   inferSort,
+		Kernels: sortKernels(sortRun),
+		Grad:    orderGrad,
+		Sample: func(s *op.Sampler) []any {
+			x := sampleRanked(s, s.Shape(0, 3)...)
+			n := int64(max(x.Dim(), 1))
+			return []any{x, op.Kw("stable", s.Bool()), op.Kw("dim", s.Int(-n, n)), op.Kw("descending", s.Bool())}
+		},
+		Tol: exactTol("its inputs in another order"),
+	},
+	{
+		Sig:     "argsort(Tensor input, int dim=-1, bool descending=False) -> Tensor",
+		Names:   both("argsort"),
+		Doc:     "The places of the elements along dim in sorted order. Equal elements keep their order.",
+		Traits:  op.NoGrad,
+		Check:   checkSort,
+		Infer:   inferArgsort,
+		Kernels: sortKernels(sortRun),
+		Sample: func(s *op.Sampler) []any {
+			x := sampleRanked(s, s.Shape(0, 3)...)
+			n := int64(max(x.Dim(), 1))
+			return []any{x, s.Int(-n, n), s.Bool()}
+		},
+		Tol: exactTol("places in its input"),
+	},
+	{
+		Sig:     "argsort.stable(Tensor input, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
+		Names:   both("argsort"),
+		Doc:     "The places of the elements along dim in sorted order; equal elements keep their order.",
+		Traits:  op.NoGrad,
+		Check:   checkSort,
+		Infer:   inferArgsort,
+		Kernels: sortKernels(sortRun),
+		Sample: func(s *op.Sampler) []any {
+			x := sampleRanked(s, s.Shape(0, 3)...)
+			n := int64(max(x.Dim(), 1))
+			return []any{x, op.Kw("stable", true), op.Kw("dim", s.Int(-n, n)), op.Kw("descending", s.Bool())}
+		},
+		Tol: exactTol("places in its input"),
+	},
+	{
+		Sig:   "msort(Tensor input) -> Tensor",
+		Names: both("msort"),
+		Doc:   "Sorts along the first dimension, NaN as the largest value.",
+		Check: func(a op.Args) error { return rejectTypes("input", complexTypes...)(a) },
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			v := a.Value("input")
+			return one(v.DType(), v.Shape(), denseStrides(v)), nil
+		},
+		Kernels: sortKernels(func(c *op.Run, run sortFunc) error {
+			out := c.Out[0]
+			run(out, tensor.New(tensor.I64, out.Shape()...), c.Tensor("input"), 0, false)
+			return nil
+		}),
+		Grad: func(g *op.Grad) {
+			x := g.Value("input")
+			g.To("input", func() op.Value {
+				if len(x.Shape()) == 0 {
+					return g.G()
+				}
+				return g.Op("scatter", zeros(g, x), 0, g.Op("argsort", x, 0), g.G())
+			})
+		},
+		Sample: func(s *op.Sampler) []any { return []any{sampleRanked(s, s.Shape(0, 3)...)} },
+		Tol:    exactTol("its inputs in another order"),
+	},
+	{
+		Sig:   "topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
+		Names: both("topk"),
+		Doc:   "The k largest elements along dim, or the smallest, in sorted order, and their places; of equal elements the first ones.",
+		Check: firstError(rejectTypes("input", append([]tensor.DType{tensor.Bool}, complexTypes...)...), checkTopK),
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			v := a.Value("input")
+			shape := slices.Clone(v.Shape())
+			if len(shape) > 0 {
+				shape[dimOf(a)] = a.Int("k")
+			}
+			return []op.Meta{{DType: v.DType(), Shape: shape}, {DType: tensor.I64, Shape: shape}}, nil
+		},
+		Kernels: sortKernels(func(c *op.Run, run sortFunc) error {
+			run(c.Out[0], c.Out[1], c.Tensor("input"), dimOf(c.Args), c.Bool("largest"))
+			return nil
+		}),
+		Grad: orderGrad,
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(0, 3)
+			n := max(len(shape), 1)
+			d, size := s.Index(n), 1
+			if len(shape) > 0 {
+				size = shape[d]
+			}
+			k, sorted := s.Index(size)+1, s.Bool()
+			if !sorted {
+				k = 1 // of more, PyTorch's order is unspecified
+			}
+			return []any{sampleRanked(s, shape...), k, d - s.Index(2)*n, s.Bool(), sorted}
+		},
+		Tol: exactTol("elements of its input"),
+	},
+	{
+		Sig:   "kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+		Names: both("kthvalue"),
+		Doc:   "The k-th smallest element along dim, counted from 1, and its place; NaN is the largest value.",
+		Check: firstError(rejectTypes("input", append([]tensor.DType{tensor.Bool}, complexTypes...)...), checkKth),
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			v := a.Value("input")
+			shape := reducedShape(v.Shape(), []int{dimOf(a)}, a.Bool("keepdim"))
+			return []op.Meta{{DType: v.DType(), Shape: shape}, {DType: tensor.I64, Shape: shape}}, nil
+		},
+		Kernels: sortKernels(runKth),
+		Grad: func(g *op.Grad) {
+			g.To("input", func() op.Value {
+				x := g.Value("input")
+				if len(x.Shape()) == 0 {
+					return g.G()
+				}
+				d := dimOf(g.Args)
+				kept := reducedShape(x.Shape(), []int{d}, true)
+				return g.Op("scatter", zeros(g, x), d, g.Reshape(g.Out[1], kept), g.Reshape(g.G(), kept))
+			})
+		},
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(1, 3)
+			d := s.Index(len(shape))
+			return []any{sampleRanked(s, shape...), s.Index(shape[d]) + 1, d - s.Index(2)*len(shape), s.Bool()}
+		},
+		Tol: exactTol("elements of its input"),
+	},
+}
+
+// sampleRanked draws a tensor whose elements all differ, in integers too.
+func sampleRanked(s *op.Sampler, shape ...int) *tensor.Tensor {
+	if s.DType.IsFloat() {
+		return s.Distinct(shape...)
+	}
+	wide := *s
+	wide.DType = tensor.F64
+	x := wide.Distinct(shape...)
+	for i := range x.Len() {
+		v := math.Round(x.Float(i) * 20)
+		if s.DType == tensor.U8 {
+			v += 64
+		}
+		x.Set(i, complex(v, 0))
+	}
+	return x.Convert(s.DType)
+}
+
+// sortFunc sorts lines, as kernel.Sort does in one lane type.
+type sortFunc func(values, indices, in *tensor.Tensor, dim int, descending bool)
+
+func sortKernels(run func(c *op.Run, f sortFunc) error) []op.Kernel {
+	with := func(name string, ds []tensor.DType, f sortFunc) op.Kernel {
+		return op.Kernel{Name: name, When: op.DTypeIn("input", ds...), Run: func(c *op.Run) error { return run(c, f) }}
+	}
+	return []op.Kernel{
+		with("integer", integralSet, kernel.Sort[int64]),
+		with("float32", float32Set, kernel.Sort[float32]),
+		with("float64", float64Set, kernel.Sort[float64]),
+	}
+}
+
+func sortRun(c *op.Run, run sortFunc) error {
+	values := c.Out[0]
+	if len(c.Out) == 1 {
+		values = nil
+	}
+	run(values, c.Out[len(c.Out)-1], c.Tensor("input"), dimOf(c.Args), c.Bool("descending"))
+	return nil
+}
+
+func checkSort(a op.Args) error {
+	if _, err := wrapDim(a.Int("dim"), len(a.Value("input").Shape())); err != nil {
+		return err
+	}
+	return rejectTypes("input", complexTypes...)(a)
+}
+
+func inferSort(a op.Args) ([]op.Meta, error) {
+	v := a.Value("input")
+	strides := denseStrides(v)
+	return []op.Meta{{DType: v.DType(), Shape: v.Shape(), Strides: strides}, {DType: tensor.I64, Shape: v.Shape(), Strides: strides}}, nil
+}
+
+func inferArgsort(a op.Args) ([]op.Meta, error) {
+	v := a.Value("input")
+	return one(tensor.I64, v.Shape(), denseStrides(v)), nil
+}
+
+func checkTopK(a op.Args) error {
+	v := a.Value("input")
+	d, err := wrapDim(a.Int("dim"), len(v.Shape()))
+	if err != nil {
+		return err
+	}
+	if k := a.Int("k"); k < 0 || k > sizeAlong(v, d) {
+		return op.RuntimeError("argument 'k' must be between 0 and the size %d of dimension %d, but is %d", sizeAlong(v, d), d, k)
+	}
+	return nil
+}
+
+func checkKth(a op.Args) error {
+	v := a.Value("input")
+	d, err := wrapDim(a.Int("dim"), len(v.Shape()))
+	if err != nil {
+		return err
+	}
+	n := sizeAlong(v, d)
+	if n == 0 {
+		return op.IndexError("expected dimension %d of argument 'input' to have non-zero size", d)
+	}
+	if k := a.Int("k"); k < 1 || k > n {
+		return op.RuntimeError("argument 'k' must be between 1 and the size %d of dimension %d, but is %d", n, d, k)
+	}
+	return nil
+}
+
+func runKth(c *op.Run, run sortFunc) error {
+	in := c.Tensor("input")
+	if in.Dim() == 0 {
+		in, _ = in.View(1)
+	}
+	d := dimOf(c.Args)
+	values, indices := tensor.New(in.DType(), in.Shape()...), tensor.New(tensor.I64, in.Shape()...)
+	run(values, indices, in, d, false)
+	k := c.Int("k") - 1
+	c.Out[0].CopyFrom(values.Narrow(d, k, 1, 1).Reshape(c.Out[0].Shape()...))
+	c.Out[1].CopyFrom(indices.Narrow(d, k, 1, 1).Reshape(c.Out[1].Shape()...))
+	return nil
+}
+
+// orderGrad sends each result's gradient to the place that it came from.
+func orderGrad(g *op.Grad) {
+	g.To("input", func() op.Value {
+		x := g.Value("input")
+		if len(x.Shape()) == 0 {
+			return g.G()
+		}
+		return g.Op("scatter", zeros(g, x), dimOf(g.Args), g.Out[1], g.G())
+	})
+}
+
+// searchOps look values up in others.
+var searchOps = []*op.Def{
+	{
+		Sig:    "searchsorted(Tensor sorted_sequence, Tensor input, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+		More:   []string{"searchsorted(Tensor sorted_sequence, Scalar input, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor"},
+		Names:  []string{"torch.searchsorted"},
+		Doc:    "The place in the sorted last dimension of sorted_sequence at which to insert each value: before equal entries, after them with right or side='right'. A sequence of one dimension serves all values; sorter is the order that sorts it.",
+		Traits: op.NoGrad,
+		Check:  checkSearch,
+		Infer:  inferSearch,
+		Kernels: searchKernels("sorted_sequence", func(c *op.Run, values *tensor.Tensor) searchArgs {
+			return searchArgs{seq: c.Tensor("sorted_sequence"), values: values, sorter: c.Tensor("sorter"), right: c.Bool("right") || c.Str("side") == "right"}
+		}),
+		Sample: sampleSearch,
+		Tol:    exactTol("places in its input"),
+	},
+	{
+		Sig:    "bucketize(Tensor input, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+		More:   []string{"bucketize(Scalar input, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor"},
+		Names:  []string{"torch.bucketize"},
+		Doc:    "The place in the sorted boundaries at which to insert each value: before equal ones, after them with right.",
+		Traits: op.NoGrad,
+		Check: func(a op.Args) error {
+			if n := len(a.Value("boundaries").Shape()); n != 1 {
+				return op.RuntimeError("argument 'boundaries' must have 1 dimension, but has %d", n)
+			}
+			return checkSearchTypes(a, "boundaries")
+		},
+		Infer: inferSearch,
+		Kernels: searchKernels("boundaries", func(c *op.Run, values *tensor.Tensor) searchArgs {
+			return searchArgs{seq: c.Tensor("boundaries"), values: values, right: c.Bool("right")}
+		}),
+		Sample: func(s *op.Sampler) []any {
+			return []any{s.Tensor(-2, 2, s.Shape(0, 3)...), sampleSorted(s, 1+s.Index(4)), op.Kw("right", s.Bool()), op.Kw("out_int32", s.Bool())}
+		},
+		Tol: exactTol("places in its input"),
+	},
+	{
+		Sig: "isin(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
+		More: []string{
+			"isin(Tensor elements, Scalar test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
+			"isin(Scalar elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
+		},
+		Names:  []string{"torch.isin"},
+		Doc:    "Whether each element is one of test_elements; with invert, whether it is not. NaN equals nothing.",
+		Traits: op.NoGrad,
+		Check: func(a op.Args) error {
+			for _, name := range []string{"elements", "test_elements"} {
+				if v := a.Value(name); v != nil {
+					if err := rejectTypes(name, tensor.Bool, tensor.BF16, tensor.C64, tensor.C128)(a); err != nil {
+						return err
+					}
+				} else if d := a.Scalar(name).DType(); d == tensor.Bool || d.IsComplex() {
+					return op.RuntimeError("not implemented for argument '%s' of type %s", name, op.TypeName(a.Scalar(name).Any()))
+				}
+			}
+			return nil
+		},
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			shape := []int{}
+			if v := a.Value("elements"); v != nil {
+				shape = v.Shape()
+			}
+			return one(tensor.Bool, shape, nil), nil
+		},
+		Kernels: []op.Kernel{
+			isinKernel("integer", integralSet, kernel.IsIn[int64]),
+			isinKernel("float32", float32Set, kernel.IsIn[float32]),
+			isinKernel("float64", float64Set, kernel.IsIn[float64]),
+		},
+		Sample: func(s *op.Sampler) []any {
+			x := s.Tensor(-2, 2, s.Shape(0, 3)...)
+			test := s.Tensor(-2, 2, 3)
+			test.Set(0, x.At(0))
+			return []any{x, test, op.Kw("invert", s.Bool()), op.Kw("assume_unique", false)}
+		},
+		Tol: exactTol("comparisons"),
+	},
+}
+
+// searchArgs are the arguments of a search in normal form.
+type searchArgs struct {
+	seq, values, sorter *tensor.Tensor
+	right               bool
+}
+
+func searchKernels(seq string, of func(c *op.Run, values *tensor.Tensor) searchArgs) []op.Kernel {
+	with := func(name string, ds []tensor.DType, search func(out, seq, values, sorter *tensor.Tensor, right bool)) op.Kernel {
+		return op.Kernel{Name: name, When: resultIn(ds, seq, "input"), Run: func(c *op.Run) error {
+			d := c.Promoted(seq, "input")
+			a := of(c, operand(c.Args, "input", d).Convert(d))
+			if a.sorter != nil {
+				if err := checkSorter(a.sorter, sizeOf(a.seq, 1)); err != nil {
+					return err
+				}
+			}
+			out := tensor.New(tensor.I64, c.Out[0].Shape()...)
+			search(out, a.seq.Convert(d), a.values, a.sorter, a.right)
+			c.Out[0].CopyFrom(out)
+			return nil
+		}}
+	}
+	return []op.Kernel{
+		with("integer", integerTypes, kernel.Search[int64]),
+		with("float32", float32Set, kernel.Search[float32]),
+		with("float64", float64Set, kernel.Search[float64]),
+	}
+}
+
+// checkSorter rejects places outside the sequence; PyTorch 1.13 reads what lies there.
+func checkSorter(sorter *tensor.Tensor, n int) error {
+	for _, v := range contiguousData[int64](sorter) {
+		if v < 0 || v >= int64(n) {
+			return op.RuntimeError("argument 'sorter' has %d, which is outside a sequence of %d entries", v, n)
+		}
+	}
+	return nil
+}
+
+func checkSearchTypes(a op.Args, seq string) error {
+	if d := a.Promoted(seq, "input"); d == tensor.Bool || d.IsComplex() {
+		return op.RuntimeError("not implemented for arguments '%s' and 'input' of dtype %s", seq, d)
+	}
+	return nil
+}
+
+func checkSearch(a op.Args) error {
+	seq, v := a.Value("sorted_sequence").Shape(), a.Value("input")
+	var values []int
+	if v != nil {
+		values = v.Shape()
+	}
+	switch n := len(seq); {
+	case a.Has("side") && a.Str("side") != "left" && a.Str("side") != "right":
+		return op.RuntimeError("argument 'side' must be 'left' or 'right', but is '%s'", a.Str("side"))
+	case a.Bool("right") && a.Str("side") == "left":
+		return op.RuntimeError("arguments 'side' and 'right' cannot be opposites: side='left' with right=True")
+	case n == 0:
+		return op.RuntimeError("argument 'sorted_sequence' must have at least one dimension")
+	case n != 1 && len(values) == 0:
+		return op.RuntimeError("argument 'input' can be a scalar only when 'sorted_sequence' has 1 dimension, but it has %d", n)
+	case n != 1 && (n != len(values) || !slices.Equal(seq[:n-1], values[:n-1])):
+		return op.RuntimeError("argument 'sorted_sequence' of shape %s must have 1 dimension or all but the last dimension of 'input', %s", tensor.ShapeString(seq), tensor.ShapeString(values))
+	}
+	if sorter := a.Value("sorter"); sorter != nil {
+		switch {
+		case !slices.Equal(sorter.Shape(), seq):
+			return op.RuntimeError("argument 'sorter' must have the shape %s of 'sorted_sequence', not %s", tensor.ShapeString(seq), tensor.ShapeString(sorter.Shape()))
+		case sorter.DType() != tensor.I64:
+			return op.RuntimeError("argument 'sorter' must have dtype int64, not %s", sorter.DType())
+		}
+	}
+	return checkSearchTypes(a, "sorted_sequence")
+}
+
+func inferSearch(a op.Args) ([]op.Meta, error) {
+	d, shape := tensor.I64, []int{}
+	if a.Bool("out_int32") {
+		d = tensor.I32
+	}
+	if v := a.Value("input"); v != nil {
+		shape = v.Shape()
+	}
+	return one(d, shape, nil), nil
+}
+
+// sampleSorted draws a sorted vector.
+func sampleSorted(s *op.Sampler, n int) *tensor.Tensor {
+	x := s.Tensor(-2, 2, n)
+	values := make([]float64, n)
+	for i := range values {
+		values[i] = x.Float(i)
+	}
+	slices.Sort(values)
+	return tensor.Float64s(s.DType, []int{n}, values...)
+}
+
+func sampleSearch(s *op.Sampler) []any {
+	n := 1 + s.Index(4)
+	seq := sampleSorted(s, n)
+	args := []any{seq, s.Tensor(-2, 2, s.Shape(0, 3)...), op.Kw("right", s.Bool()), op.Kw("out_int32", s.Bool())}
+	switch s.Index(3) {
+	case 1:
+		args[0], args[1] = seq.Reshape(1, n), s.Tensor(-2, 2, 1, 3)
+	case 2:
+		order := tensor.New(tensor.I64, n)
+		reversed := tensor.New(seq.DType(), n)
+		for i := range n {
+			order.SetInt(i, int64(n-1-i))
+			reversed.Set(n-1-i, seq.At(i))
+		}
+		args[0], args = reversed, append(args, op.Kw("sorter", order), op.Kw("side", []string{"left", "right"}[s.Index(2)]))
+		args[2] = op.Kw("right", false)
+	}
+	return args
+}
+
+func isinKernel(name string, ds []tensor.DType, f func(out, x, test *tensor.Tensor, invert bool)) op.Kernel {
+	return op.Kernel{Name: name, When: resultIn(ds, "elements", "test_elements"), Run: func(c *op.Run) error {
+		d := c.Promoted("elements", "test_elements")
+		f(c.Out[0], operand(c.Args, "elements", d).Convert(d), operand(c.Args, "test_elements", d).Convert(d), c.Bool("invert"))
+		return nil
+	}}
+}
+
+// uniqueOps group equal elements; how many groups there are depends on them.
+var uniqueOps = slices.Concat(
+	uniqueDefs("unique", ", bool sorted=True", true),
+	uniqueDefs("unique_consecutive", "", false),
+)
+
+// uniqueDefs are the operator with each choice of what it returns beside the
+// groups, for a signature has a fixed number of results.
+func uniqueDefs(name, sorted string, all bool) []*op.Def {
+	return []*op.Def{
+		uniqueDef(name+"(Tensor input"+sorted+", *, int? dim=None) -> Tensor", name, all),
+		uniqueDef(name+".both(Tensor input"+sorted+", *, bool return_inverse, bool return_counts, int? dim=None) -> (Tensor output, Tensor inverse_indices, Tensor counts)", name, all),
+		uniqueDef(name+".inverse(Tensor input"+sorted+", *, bool return_inverse, int? dim=None) -> (Tensor output, Tensor inverse_indices)", name, all),
+		uniqueDef(name+".counts(Tensor input"+sorted+", *, bool return_counts, int? dim=None) -> (Tensor output, Tensor counts)", name, all),
+	}
+}
+
+func uniqueDef(sig, name string, all bool) *op.Def {
+	doc := "The distinct elements in ascending order, or the distinct entries of dim in lexicographic order; where each element went, and how often each occurs."
+	if !all {
+		doc = "The elements, or the entries of dim, without those that equal their predecessor; where each element went, and how long each run is."
+	}
+	d := &op.Def{
+		Sig:    sig,
+		Names:  both(name),
+		Doc:    doc,
+		Traits: op.NoGrad | op.Dynamic,
+		Check:  checkUnique,
+		Tol:    exactTol("elements of its input and counts"),
+	}
+	d.Infer = func(a op.Args) ([]op.Meta, error) {
+		x, err := elementsOf(a.Value("input"), "input")
+		if err != nil {
+			return nil, err
+		}
+		g := groupsOf(a, x, all)
+		return uniqueMetas(a, x, len(g.First)), nil
+	}
+	d.Kernels = []op.Kernel{{Name: "groups", Run: func(c *op.Run) error { return runUnique(c, groupsOf(c.Args, c.Tensor("input"), all)) }}}
+	d.Sample = func(s *op.Sampler) []any {
+		args := []any{sampleIndex(s, s.Shape(1, 3), 3).Convert(realOr(s.DType))}
+		for _, p := range d.Sigs()[0].Params {
+			switch p.Name {
+			case "return_inverse", "return_counts":
+				args = append(args, op.Kw(p.Name, true))
+			case "dim":
+				if s.Bool() {
+					args = append(args, op.Kw("dim", -1))
+				}
+			}
+		}
+		return args
+	}
+	return d
+}
+
+// realOr is d, or its real dtype.
+func realOr(d tensor.DType) tensor.DType {
+	if d.IsComplex() {
+		return d.Real()
+	}
+	return d
+}
+
+func checkUnique(a op.Args) error {
+	x := a.Value("input")
+	for _, name := range []string{"return_inverse", "return_counts"} {
+		if a.Sig.Index(name) >= 0 && !a.Bool(name) {
+			return notUnderstood("unique", name+"=False")
+		}
+	}
+	if x.DType().IsComplex() {
+		return op.RuntimeError("not implemented for argument 'input' of dtype %s", x.DType())
+	}
+	if !a.Has("dim") {
+		return nil
+	}
+	if len(x.Shape()) == 0 {
+		return op.IndexError("dimension specified as argument 'dim' but the tensor has no dimensions")
+	}
+	d, err := wrapDim(a.Int("dim"), len(x.Shape()))
+	if err != nil {
+		return err
+	}
+	for i, n := range x.Shape() {
+		if n == 0 && i != d {
+			return op.RuntimeError("argument 'input' of shape %s has dimensions of size 0 that are not argument 'dim'", tensor.ShapeString(x.Shape()))
+		}
+	}
+	return nil
+}
+
+// rowsFirst returns the input with the entries to group along dimension 0.
+func rowsFirst(a op.Args, x *tensor.Tensor) *tensor.Tensor {
+	if !a.Has("dim") {
+		return x.Reshape(x.Len())
+	}
+	return x.Transpose(0, dimOf(a))
+}
+
+func groupsOf(a op.Args, x *tensor.Tensor, sorted bool) kernel.RowGroups {
+	x = rowsFirst(a, x)
+	n := x.Shape()[0]
+	switch d := x.DType(); {
+	case d == tensor.F64:
+		return kernel.UniqueRows[float64](x, n, sorted)
+	case d.IsFloat():
+		return kernel.UniqueRows[float32](x, n, sorted)
+	}
+	return kernel.UniqueRows[int64](x, n, sorted)
+}
+
+func uniqueMetas(a op.Args, x *tensor.Tensor, groups int) []op.Meta {
+	out := op.Meta{DType: x.DType(), Shape: []int{groups}}
+	inverse := op.Meta{DType: tensor.I64, Shape: x.Shape()}
+	if a.Has("dim") {
+		d := dimOf(a)
+		shape := slices.Clone(x.Shape())
+		shape[d] = groups
+		shape[0], shape[d] = shape[d], shape[0]
+		strides := tensor.ContiguousStrides(shape)
+		shape[0], shape[d] = shape[d], shape[0]
+		strides[0], strides[d] = strides[d], strides[0]
+		out = op.Meta{DType: x.DType(), Shape: shape, Strides: strides}
+		inverse.Shape = []int{x.Shape()[d]}
+	}
+	metas := []op.Meta{out}
+	if a.Sig.Index("return_inverse") >= 0 {
+		metas = append(metas, inverse)
+	}
+	if a.Sig.Index("return_counts") >= 0 {
+		metas = append(metas, op.Meta{DType: tensor.I64, Shape: []int{groups}})
+	}
+	return metas
+}
+
+func runUnique(c *op.Run, g kernel.RowGroups) error {
+	x, out := rowsFirst(c.Args, c.Tensor("input")), rowsFirst(c.Args, c.Out[0])
+	for i, from := range g.First {
+		out.Narrow(0, i, 1, 1).CopyFrom(x.Narrow(0, from, 1, 1))
+	}
+	at := 1
+	for _, part := range []struct {
+		name   string
+		places []int
+	}{{"return_inverse", g.Inverse}, {"return_counts", g.Counts}} {
+		if c.Sig.Index(part.name) >= 0 {
+			for i, v := range part.places {
+				c.Out[at].SetInt(i, int64(v))
+			}
+			at++
+		}
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package nn
+
+import (
+	"fmt"
+
+	"plumb/op"
+)
+
+var embeddingModules = []*Def{
+	{
+		Names: []string{"torch.nn.Embedding"},
+		Sig:   "Embedding(int num_embeddings, int embedding_dim, int? padding_idx=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False, Tensor? _weight=None, device? device=None, dtype? dtype=None)",
+		Doc:   "Applies embedding to a weight of num_embeddings rows.",
+		Check: checkPaddingIndex,
+		State: func(a op.Args) []Slot {
+			return []Slot{{Name: "weight", Kind: Param, DType: stateType(a), Shape: []int{a.Int("num_embeddings"), a.Int("embedding_dim")}}}
+		},
+		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
+			c := m.Args
+			return one(b.Op("embedding", a.Value("input"), m.param("weight"), c.Any("padding_idx"), c.Any("max_norm"), c.Float("norm_type"), c.Bool("scale_grad_by_freq"), c.Bool("sparse")))
+		},
+	},
+}
+
+func checkPaddingIndex(a op.Args) error {
+	if a.Has("_weight") {
+		return fmt.Errorf("argument _weight is %w", ErrUnsupported)
+	}
+	n := a.Int("num_embeddings")
+	if pad := a.Int("padding_idx"); a.Has("padding_idx") && (pad >= n || pad < -n) {
+		return &op.Error{Class: "AssertionError", Msg: "argument 'padding_idx' must be within num_embeddings"}
+	}
+	return nil
+}
