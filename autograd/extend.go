@@ -48,6 +48,7 @@ type extender struct {
 	needs map[op.Value]bool
 	tape  []Node
 	table *op.Table
+	keys  op.Keys
 }
 
 func (e *extender) lookup(r program.Ref) (any, error) {
@@ -76,6 +77,9 @@ func (e *extender) call(c *program.Call) error {
 	bound, err := program.Resolve(e.table, c.Target, args, kwargs)
 	if err != nil {
 		return err
+	}
+	if bound.Def.Traits.Has(op.Random) {
+		bound.Draw, _ = e.keys.Key(bound)
 	}
 	out, err := program.NewRecorder(e.out, e.table, "").Record(e.rename(*c), bound)
 	if err != nil {

@@ -25,10 +25,14 @@ type Session struct {
 	table  *op.Table
 	tape   []autograd.Node
 	paused bool
+	keys   op.Keys
 }
 
 // New returns a session without a tape entry.
 func New(table *op.Table) *Session { return &Session{table: table} }
+
+// Seed sets what the draws of random operators follow from.
+func (s *Session) Seed(seed uint64) { s.keys.Seed = seed }
 
 // Leaf returns a variable of the tensor; requiresGrad asks for its gradient.
 func (s *Session) Leaf(t *tensor.Tensor, requiresGrad bool) *Var { return &Var{t, requiresGrad} }
@@ -65,6 +69,11 @@ func (s *Session) Execute(call *op.Call) ([]op.Value, error) {
 		}
 		return v
 	})}
+	if call.Def.Traits.Has(op.Random) {
+		numbered := *call
+		numbered.Draw, numbered.Key = s.keys.Key(call)
+		call, plain.Key = &numbered, numbered.Key
+	}
 	ts, err := plain.Execute()
 	if err != nil {
 		return nil, err

@@ -90,6 +90,8 @@ var ErrUnknown = errors.New("unknown operator")
 type Call struct {
 	Def  *Def
 	Args Args
+	Draw int    // the number of a Random operator's call in its session
+	Key  uint64 // of its random stream
 }
 
 // Resolve binds a call of a public name ("Tensor.x" binds args[0] as the
@@ -120,7 +122,7 @@ func resolve(name string, defs []*Def, args []any, kwargs []Kwarg) (*Call, error
 		for _, s := range d.sigs {
 			a, err := s.Bind(args, kwargs, method)
 			if err == nil {
-				return &Call{d, d.widen(a)}, nil
+				return &Call{Def: d, Args: d.widen(a)}, nil
 			}
 			errs, tried = append(errs, err), append(tried, "  "+s.String())
 		}
