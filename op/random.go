@@ -12,6 +12,9 @@ type Law struct {
 	// Atoms says that the draws have few values, each of a probability of its
 	// own; otherwise they are reals, rounded to the result's dtype.
 	Atoms bool
+	// Two says that a draw has two values, the lower of which begins at 0 and
+	// the upper ends at 1.
+	Two bool
 	// Draws recovers from a result the independent draws behind it. Elements
 	// that do not tell theirs are left out, and those that are certain. The
 	// error names what is outside of the support.

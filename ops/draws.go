@@ -184,7 +184,7 @@ func wideElements(t *tensor.Tensor) []float64 {
 
 // binary is the law of 1 with a probability, else 0.
 func binary(p func(i int) float64) *op.Law {
-	return &op.Law{Support: "0 or 1", Atoms: true, Draws: func(out *tensor.Tensor) ([]op.Draw, error) {
+	return &op.Law{Support: "0 or 1", Atoms: true, Two: true, Draws: func(out *tensor.Tensor) ([]op.Draw, error) {
 		return eachDraw(out, func(i int, v float64) (below, upto float64, ok bool) {
 			switch q := p(i); {
 			case v == 0 && q < 1:

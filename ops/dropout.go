@@ -217,6 +217,7 @@ func (d dropout) law(a op.Args) *op.Law {
 	return &op.Law{
 		Support: fmt.Sprintf("each element dropped, or x·%.6g%+.6g", scale, kept),
 		Atoms:   true,
+		Two:     true,
 		Draws: func(out *tensor.Tensor) ([]op.Draw, error) {
 			seen := map[int]bool{}
 			var ds []op.Draw

@@ -25,6 +25,7 @@ type judge struct {
 	dtypes  map[string]tensor.DType // of inputs and tensor results, as the reference has them
 	modules map[string]string       // constructor's target by module name
 	bounds  *compare.Bounds
+	random  drawn
 }
 
 func newJudge(p *program.Program, ref, cand *backend.Outcome, policy Policy) *judge {
@@ -37,6 +38,10 @@ func newJudge(p *program.Program, ref, cand *backend.Outcome, policy Policy) *ju
 	}
 	if policy.ATol != nil {
 		j.atol = policy.ATol
+	}
+	j.random.names = map[string]bool{}
+	if policy.Draws != nil {
+		j.random.draws = policy.Draws()
 	}
 	for _, in := range p.Inputs {
 		j.same[in.Name] = true
@@ -154,7 +159,11 @@ func (j *judge) call(i int, c *program.Call, want, got *backend.Value) {
 	}
 	w := Where{Part: Value, Call: i, Line: j.line(i), Target: target, Name: c.Result}
 	basis := compare.Basis{Tols: j.tols(target), Same: sameInputs, RTol: j.rtol, ATol: j.atol}
-	j.value(w, want, got, basis, wide)
+	if j.random.meet(j.p, i) {
+		j.drawnValue(w, want, got, j.random.of(i))
+	} else {
+		j.value(w, want, got, basis, wide)
+	}
 
 	same := sameBits(want, got)
 	if want.Module {
@@ -385,7 +394,11 @@ func (j *judge) states(want, got map[string]backend.State, part func(module, nam
 				Part: part(module, name), Call: len(j.p.Calls), Name: module + "." + name,
 				Target: j.modules[module], Users: j.users(module),
 			}
-			j.optional(w, find(want[module], name), find(got[module], name))
+			random := j.random.names[module]
+			if w.Part == ParamGrad {
+				random = j.random.gradient(j.p, module)
+			}
+			j.optional(w, find(want[module], name), find(got[module], name), random)
 		}
 	}
 }
@@ -413,14 +426,19 @@ func (j *judge) grads() {
 	for _, in := range j.p.Inputs {
 		if in.RequiresGrad {
 			w := Where{Part: Grad, Call: len(j.p.Calls), Name: in.Name, Users: j.users(in.Name)}
-			j.optional(w, j.ref.Grads[in.Name], j.cand.Grads[in.Name])
+			j.optional(w, j.ref.Grads[in.Name], j.cand.Grads[in.Name], j.random.gradient(j.p, in.Name))
 		}
 	}
 }
 
-// optional compares two tensors of which either may be missing.
-func (j *judge) optional(w Where, want, got *tensor.Tensor) {
+// optional compares two tensors of which either may be missing; random ones
+// depend on draws.
+func (j *judge) optional(w Where, want, got *tensor.Tensor, random bool) {
 	if want == nil && got == nil {
+		return
+	}
+	if random {
+		j.drawnGrad(w, want, got)
 		return
 	}
 	basis := compare.Basis{RTol: j.rtol, ATol: j.atol}
