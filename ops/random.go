@@ -34,8 +34,12 @@ var noiseOps = []*op.Def{
 		},
 		Kernels: []op.Kernel{{Name: "noise", When: op.DTypeIn("input", floatTypes...), Run: func(c *op.Run) error {
 			x := c.Tensor("input")
+			if !c.Bool("training") {
+				meanSlope(c.Out[0], x, (c.Float("lower")+c.Float("upper"))/2)
+				return nil
+			}
 			slope := tensor.New(x.DType(), x.Shape()...)
-			rreluSlopes(c, slope)
+			kernel.Fill(slope, c.Random, 1, kernel.Between(c.Float("lower"), c.Float("upper")))
 			if x.DType() == tensor.F64 {
 				kernel.Map2(c.Out[0], x, slope, kernel.NoisyRelu[float64])
 			} else {
@@ -46,7 +50,10 @@ var noiseOps = []*op.Def{
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value {
 				x := g.Value("input")
-				slope := g.Op("rrelu_noise", x, g.Float("lower"), g.Float("upper"), g.Bool("training"), g.Draw)
+				slope := any((g.Float("lower") + g.Float("upper")) / 2)
+				if g.Bool("training") {
+					slope = g.Op("rrelu_noise", x, g.Float("lower"), g.Float("upper"), g.Draw)
+				}
 				return g.Op("where", g.Op("gt", x, 0), g.G(), g.Mul(g.G(), slope))
 			})
 		},
@@ -57,14 +64,14 @@ var noiseOps = []*op.Def{
 		Tol: drawn("a slope for each negative element"),
 	},
 	{
-		Sig:    "rrelu_noise(Tensor like, float lower, float upper, bool training, int draw) -> Tensor",
+		Sig:    "rrelu_noise(Tensor like, float lower, float upper, int draw) -> Tensor",
 		Doc:    "The slopes that the call of rrelu with a number has drawn.",
 		Traits: op.NoGrad | op.Random,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(a.Value("like").DType(), a.Value("like").Shape(), nil), nil
 		},
 		Kernels: []op.Kernel{{Name: "noise", Run: func(c *op.Run) error {
-			rreluSlopes(c, c.Out[0])
+			kernel.Fill(c.Out[0], c.Random, 1, kernel.Between(c.Float("lower"), c.Float("upper")))
 			return nil
 		}}},
 		Law: func(a op.Args) *op.Law { return nil },
@@ -72,12 +79,13 @@ var noiseOps = []*op.Def{
 	},
 }
 
-func rreluSlopes(c *op.Run, out *tensor.Tensor) {
-	lo, hi := c.Float("lower"), c.Float("upper")
-	if !c.Bool("training") {
-		lo, hi = (lo+hi)/2, (lo+hi)/2
+// meanSlope is rrelu in evaluation.
+func meanSlope(out, x *tensor.Tensor, slope float64) {
+	if x.DType() == tensor.F64 {
+		kernel.Map1(out, x, kernel.LeakyRelu(slope))
+		return
 	}
-	kernel.Fill(out, c.Random, 1, kernel.Between(lo, hi))
+	kernel.Map1(out, x, kernel.LeakyRelu(float32(slope)))
 }
 
 func rreluLaw(a op.Args) *op.Law {
