@@ -1,6 +1,8 @@
 package backend
 
 import (
+	"slices"
+
 	"plumb/op"
 	"plumb/program"
 	"plumb/tensor"
@@ -19,15 +21,16 @@ type Draw struct {
 }
 
 // Law returns the law of the draw where the program's values are those that
-// value tells; nil when its arguments are not all known.
+// value tells; nil when its arguments are not all known, or other than expected.
 func (d *Draw) Law(value func(program.Ref) *tensor.Tensor) *op.Law {
-	args := op.Args{Sig: d.Args.Sig, Vals: append([]any(nil), d.Args.Vals...)}
+	args := op.Args{Sig: d.Args.Sig, Vals: slices.Clone(d.Args.Vals)}
 	for i, r := range d.Refs {
-		if _, ok := args.Vals[i].(op.Value); !ok {
+		own, ok := args.Vals[i].(op.Value)
+		if !ok {
 			continue
 		}
 		t := value(r)
-		if t == nil {
+		if t == nil || t.DType() != own.DType() || !slices.Equal(t.Shape(), own.Shape()) {
 			return nil
 		}
 		args.Vals[i] = t

@@ -122,7 +122,7 @@ var discreteDraws = []*op.Def{
 			shape[len(shape)-1] = a.Int("num_samples")
 			return one(tensor.I64, shape, nil), nil
 		},
-		Kernels: []op.Kernel{{Name: "inversion", When: op.DTypeIn("input", tensor.F32, tensor.F64, tensor.BF16), Run: drawMultinomial}},
+		Kernels: []op.Kernel{{Name: "inversion", When: op.DTypeIn("input", floatTypes...), Run: drawMultinomial}},
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(1, 2)
 			return []any{s.Tensor(0.1, 1, shape...), int(s.Int(1, int64(shape[len(shape)-1])+1)), s.Bool()}
@@ -290,8 +290,8 @@ func checkMultinomial(a op.Args) error {
 	switch {
 	case rank != 1 && rank != 2:
 		return op.RuntimeError("argument 'input' must have 1 or 2 dimensions, but has shape %s", tensor.ShapeString(x.Shape()))
-	case !x.DType().IsFloat() || x.DType() == tensor.F16:
-		return op.RuntimeError("argument 'input' must be float32, float64 or bfloat16, but is %s", x.DType())
+	case !x.DType().IsFloat():
+		return op.RuntimeError("argument 'input' must have a floating dtype, but has %s", x.DType())
 	case n <= 0:
 		return op.RuntimeError("argument 'num_samples' must be positive, but is %d", n)
 	case !a.Bool("replacement") && n > x.Shape()[rank-1]:

@@ -117,7 +117,7 @@ func rreluLaw(a op.Args) *op.Law {
 					return nil, outside(i, out, fmt.Sprintf("%v", v))
 				case v < 0 && !(r >= lo-slack-4*u && r <= hi+slack+4*u):
 					return nil, outside(i, out, fmt.Sprintf("between %v and %v", v*lo, v*hi))
-				case v < 0 && slack < (hi-lo)/64:
+				case v < 0 && 4*u*max(math.Abs(lo), math.Abs(hi))+smallestOf(x.DType())/-v < (hi-lo)/8:
 					ds = append(ds, op.Draw{At: i, Below: unitInterval((r - u*r - lo) / (hi - lo)), Upto: unitInterval((r + u*r - lo) / (hi - lo))})
 				}
 			}

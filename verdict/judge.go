@@ -93,7 +93,7 @@ func (j *judge) side(o *backend.Outcome) *Side {
 // whose dtype it has no kernel for: there is nothing to align with.
 func lacksKernel(o *backend.Outcome) bool {
 	return o.Status == backend.Raised && (o.Class == "RuntimeError" || o.Class == "NotImplementedError") &&
-		strings.Contains(o.Message, "\" not implemented for '")
+		(strings.Contains(o.Message, "\" not implemented for '") || strings.Contains(o.Message, " is not implemented for half on CPU"))
 }
 
 var endings = map[backend.Status]struct {
