@@ -58,6 +58,8 @@ func (d *Def) init() error {
 		return fmt.Errorf("operator %s has no kernel", d.ID())
 	case d.Grad == nil && !d.Traits.Has(NoGrad):
 		return fmt.Errorf("operator %s has no gradient and is not NoGrad", d.ID())
+	case d.Traits.Has(Random) && len(d.Kernels) > 0 && d.Law == nil:
+		return fmt.Errorf("operator %s is Random and has no Law", d.ID())
 	case d.Tol.Class == "" || d.Tol.Reason == "":
 		return fmt.Errorf("operator %s has no numerics class with a reason", d.ID())
 	}

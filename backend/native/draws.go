@@ -19,14 +19,19 @@ func (b *Backend) Draws(job *backend.Job) [][]backend.Draw {
 	}
 	forward := *job.Program
 	forward.Backward = nil
-	s := &drawing{Session: eager.New(b.table), table: b.table}
+	s := eager.New(b.table)
 	r := &run{
 		Backend: b, session: s, env: map[program.Ref]*value{}, out: &backend.Outcome{Status: backend.OK},
 		job: &backend.Job{Program: &forward, Inputs: job.Inputs, State: job.State},
 	}
-	s.at = func() int { return len(r.out.Values) }
+	var notes []note
+	s.OnDraw(func(call *op.Call, out []op.Value) {
+		if call.Def.Law(call.Args.MapValues(tensorOf)) != nil {
+			notes = append(notes, note{len(r.out.Values), call, out})
+		}
+	})
 	r.guarded()
-	return s.collect(r)
+	return r.draws(notes)
 }
 
 // guarded runs the program; a panic ends it.
@@ -46,41 +51,11 @@ func (b *Backend) mayDraw(p *program.Program) bool {
 	})
 }
 
-// drawing is a session that notes the calls of random operators.
-type drawing struct {
-	*eager.Session
-	table *op.Table
-	at    func() int // the program's call that runs
-	notes []note
-}
-
+// note is one call of a random operator.
 type note struct {
-	at   int
+	at   int // the program's call that makes it
 	call *op.Call
 	out  []op.Value
-}
-
-func (s *drawing) Builder() op.Builder { return op.Builder{Applier: s} }
-
-// Apply applies an operator of a module's forward.
-func (s *drawing) Apply(id string, args []any, kwargs []op.Kwarg) ([]op.Value, error) {
-	call, err := s.table.ResolveID(id, args, kwargs)
-	if err != nil {
-		return nil, err
-	}
-	return s.Execute(call)
-}
-
-// Execute computes a call and notes it when it draws.
-func (s *drawing) Execute(call *op.Call) ([]op.Value, error) {
-	out, err := s.Session.Execute(call)
-	if err == nil && call.Def.Law != nil {
-		plain := call.Args.MapValues(tensorOf)
-		if call.Def.Law(plain) != nil {
-			s.notes = append(s.notes, note{s.at(), call, out})
-		}
-	}
-	return out, err
 }
 
 func tensorOf(v op.Value) op.Value {
@@ -90,8 +65,8 @@ func tensorOf(v op.Value) op.Value {
 	return v
 }
 
-// collect names the notes' tensors by the program's names.
-func (s *drawing) collect(r *run) [][]backend.Draw {
+// draws names the notes' tensors by the program's names.
+func (r *run) draws(notes []note) [][]backend.Draw {
 	names := map[op.Value]program.Ref{}
 	for name, v := range r.env {
 		if v.tensor != nil {
@@ -99,7 +74,7 @@ func (s *drawing) collect(r *run) [][]backend.Draw {
 		}
 	}
 	draws := make([][]backend.Draw, len(r.job.Program.Calls))
-	for _, n := range s.notes {
+	for _, n := range notes {
 		d := backend.Draw{Def: n.call.Def, Args: n.call.Args.MapValues(tensorOf)}
 		for _, v := range n.call.Args.Vals {
 			ref := program.Ref("")
@@ -114,5 +89,3 @@ func (s *drawing) collect(r *run) [][]backend.Draw {
 	}
 	return draws
 }
-
-var _ session = (*drawing)(nil)
