@@ -3,27 +3,37 @@ package compare
 import (
 	"fmt"
 	"math"
+	"math/cmplx"
+	"slices"
 
+	"plumb/op"
 	"plumb/tensor"
 )
 
 // Bound limits the rounding error of a tensor to first order: whatever the
-// order of the sums, |computed − exact| ≤ Units·u·Magnitude element by element,
-// u the unit roundoff of the dtype.
+// order of the sums, |computed − exact| ≤ u·Error element by element, u the unit
+// roundoff of the dtype. Tensors are contiguous and in float64 or complex128.
+//
+// K additions of one sum count as min(K, 2√K) roundings: rounding errors
+// uniform in ±u make the error of a sequential sum of K terms of one sign, which
+// is the worst case, a random walk of standard deviation √K/3·u·Σ|terms|, so
+// 2√K is six of them. The growth by √K is that of Higham and Mary, "A New
+// Approach to Probabilistic Rounding Error Analysis", SIAM J. Sci. Comput. 41 (2019).
 type Bound struct {
-	// Magnitude is Σ|terms| of each element, in float64, contiguous.
-	Magnitude *tensor.Tensor
-	// Units counts the roundings on the way to a result. K additions of one sum
-	// count as min(K, 2√K): rounding errors uniform in ±u make the error of a
-	// sequential sum of K terms of one sign, which is the worst case, a random
-	// walk of standard deviation √K/3·u·Σ|terms|, so 2√K is six of them. The
-	// growth by √K is that of Higham and Mary, "A New Approach to Probabilistic
-	// Rounding Error Analysis", SIAM J. Sci. Comput. 41 (2019).
-	Units float64
-	// Integral says that every term is an integer: the sums are exact in any
-	// order as long as Magnitude stays below 1/u.
-	Integral bool
+	Value *tensor.Tensor // the exact results
+	Error *tensor.Tensor // nil: nothing rounds, because all terms of all sums are integers below 1/u
+	// Terms is Σ|terms| and Count the roundings of one sum, where the tensor
+	// results from sums of products.
+	Terms *tensor.Tensor
+	Count float64
+	// Functions says that functions were applied on the way, which another
+	// implementation may write otherwise: 1 − (1 − t²) for t².
+	Functions bool
 }
+
+// otherFormula is how many times the error another way of writing a function
+// may have: ten bits, what is lost where terms cancel to a thousandth.
+const otherFormula = 1 << 10
 
 // Bounds holds the bounds of an outcome's tensors, those that have one.
 type Bounds struct {
@@ -46,21 +56,33 @@ func Roundoff(d tensor.DType) float64 {
 	return 0x1p-53
 }
 
-// Holds reports whether want can be what the bound is about: no element is
-// larger than its magnitude. Where one is, the bound says nothing.
+// Holds reports whether want can be what the bound is about: each element is
+// within the bound of the exact one. Where one is not, the bound says nothing.
 func (b *Bound) Holds(want *tensor.Tensor) bool {
-	if b == nil || b.Magnitude.Len() != want.Len() {
+	if b == nil || !slices.Equal(b.Value.Shape(), want.Shape()) {
 		return false
 	}
-	slack := 1 + 8*b.Units*Roundoff(want.DType()) + 1e-12
-	for i, m := range tensor.Data[float64](b.Magnitude)[:want.Len()] {
-		v := want.At(i)
-		if a := math.Hypot(real(v), imag(v)); !(a <= m*slack+smallest(want.DType())) {
+	u := Roundoff(want.DType())
+	for i := range want.Len() {
+		w, v := want.At(i), b.Value.At(i)
+		if w == v || !finite(w) {
+			continue
+		}
+		e := 0.0
+		if b.Error != nil {
+			e = b.Error.Float(i)
+		}
+		slack := 2*u*e + 2*u*math.Hypot(real(v), imag(v)) + smallest(want.DType())
+		if !(distance(w, v) <= slack) {
 			return false
 		}
 	}
 	return true
 }
+
+func finite(v complex128) bool { return !cmplx.IsNaN(v) && !cmplx.IsInf(v) }
+
+func distance(a, b complex128) float64 { return math.Hypot(real(a)-real(b), imag(a)-imag(b)) }
 
 // smallest returns the smallest normal number of a dtype, which underflow may cost.
 func smallest(d tensor.DType) float64 {
@@ -73,49 +95,69 @@ func smallest(d tensor.DType) float64 {
 	return 0x1p-126
 }
 
-// exact reports whether the bound leaves no room for any rounding.
-func (b *Bound) exact(d tensor.DType) bool {
-	if !b.Integral {
-		return false
-	}
-	for _, m := range tensor.Data[float64](b.Magnitude)[:b.Magnitude.Len()] {
-		if m > 1/Roundoff(d) {
-			return false
-		}
-	}
-	return true
-}
-
-// accumulating returns the limit 2·Units·u·Σ|terms|: both sides are within
-// half of it of the exact result.
-func (b *Bound) accumulating(d tensor.DType) Limit {
-	if b.exact(d) {
+// limit returns 2·u·Error: both sides are within half of it of the exact result.
+func (b *Bound) limit(d tensor.DType) Limit {
+	if b.Error == nil {
 		return Exactly("every term is an integer and Σ|terms| stays below 1/u, so sums are exact in any order")
 	}
+	if b.Functions && Roundoff(d) == 0x1p-53 {
+		return b.normwise(d)
+	}
+	l := Limit{Class: op.Accumulating, Unit: Number(Roundoff(d)), Error: b.Error, Terms: b.Terms, Count: Number(b.Count)}
+	l.Reason = fmt.Sprintf("E bounds the roundings on the way, in units of the roundoff of %s; either side has its own", d)
+	return l
+}
+
+// normwise returns the limit where no wider dtype can tell who is right:
+// 2·1024·u·(1 + max Error) for all elements.
+func (b *Bound) normwise(d tensor.DType) Limit {
+	most := 0.0
+	for _, e := range tensor.Data[float64](b.Error)[:b.Error.Len()] {
+		most = max(most, e)
+	}
+	if !(most < math.MaxFloat64) {
+		return Default(d)
+	}
 	return Limit{
-		Units: Number(2 * b.Units), Magnitude: b.Magnitude, Unit: Number(Roundoff(d)),
-		Reason: fmt.Sprintf("%.3g roundings on each side, times the unit roundoff of %s, times Σ|terms|", b.Units, d),
+		Class: op.Accumulating, ATol: Number(2 * otherFormula * Roundoff(d) * (1 + most)),
+		Reason: fmt.Sprintf("2·1024·u·(1 + E), u the roundoff of %s, E = %.3g the largest bound of the roundings on the way; no wider dtype can tell which formula is right", d, most),
 	}
 }
 
 // at returns what the limit allows at element i, given |want|.
 func (l *Limit) at(i int, magnitude float64, d tensor.DType) float64 {
-	if l.Magnitude == nil {
+	if l.Error == nil {
 		return clean(l.ATol) + float64(clean(l.RTol)*magnitude)
 	}
-	return float64(l.Units)*float64(l.Unit)*l.Magnitude.Float(i) + smallest(d)
+	return 2*float64(l.Unit)*l.Error.Float(i) + smallest(d)
 }
 
-// At returns Σ|terms| of the element at an index; 0 without a Magnitude.
-func (l *Limit) At(index []int) float64 {
-	if l.Magnitude == nil {
+// Own returns what one side alone may be off at element i, in absolute terms.
+func (l *Limit) Own(i int) float64 {
+	if l.Error == nil {
 		return 0
 	}
-	m := l.Magnitude
-	for d, i := range index {
-		m = m.Narrow(d, i, 1, 1)
+	return float64(l.Unit) * l.Error.Float(i)
+}
+
+// Explain says how the limit of the element at an index came about; "" where
+// its reason says all.
+func (l *Limit) Explain(index []int) string {
+	if l.Error == nil {
+		return ""
 	}
-	return m.Float(0)
+	s := fmt.Sprintf("E is %.4g", at(l.Error, index))
+	if l.Terms != nil {
+		s += fmt.Sprintf("; Σ|terms| of the sum is %.4g, K counts as %.3g roundings", at(l.Terms, index), float64(l.Count))
+	}
+	return s
+}
+
+func at(t *tensor.Tensor, index []int) float64 {
+	for d, i := range index {
+		t = t.Narrow(d, i, 1, 1)
+	}
+	return t.Float(0)
 }
 
 // Over returns a function that reports whether element i is beyond the limit.
@@ -135,7 +177,7 @@ func Over(want, got *tensor.Tensor, limit Limit) func(i int) bool {
 // Judge compares as Tensors does, under any limit, also one that differs from
 // element to element.
 func Judge(want, got *tensor.Tensor, limit Limit, o Options) Diff {
-	if limit.Magnitude == nil || want == nil || got == nil {
+	if limit.Error == nil || want == nil || got == nil {
 		return Tensors(want, got, limit, o)
 	}
 	d := Tensors(want, got, Limit{RTol: math.MaxFloat64, ATol: math.MaxFloat64}, o)
@@ -143,29 +185,74 @@ func Judge(want, got *tensor.Tensor, limit Limit, o Options) Diff {
 		return d
 	}
 	d.Hist, d.WorstRatio, d.First, d.Worst, d.Want, d.Got = Hist{}, 0, nil, nil, "", ""
-	for i := range want.Len() {
-		w, g := want.At(i), got.At(i)
-		if w == g || math.IsNaN(real(w)) || math.IsNaN(imag(w)) {
-			continue
-		}
-		ratio := math.Hypot(real(g)-real(w), imag(g)-imag(w)) / limit.at(i, 0, want.DType())
-		if ratio > 1 {
-			d.Mismatches++
-			if d.First == nil {
-				d.First = coordinates(i, want.Shape())
-			}
-		}
-		if Number(ratio) > d.WorstRatio {
-			d.WorstRatio, d.Worst = Number(ratio), coordinates(i, want.Shape())
-			d.Want, d.Got = Element(want, i), Element(got, i)
-		}
+	s := limit.scan(want, got)
+	d.Mismatches, d.WorstRatio = s.beyond, Number(s.ratio)
+	if s.worst >= 0 {
+		d.Worst = coordinates(s.worst, want.Shape())
+		d.Want, d.Got = Element(want, s.worst), Element(got, s.worst)
 	}
 	if d.Mismatches > 0 {
+		d.First = coordinates(s.first, want.Shape())
 		d.OK, d.Rule = false, Distance
 		d.Message = fmt.Sprintf("%d of %d elements differ; worst at %s: got %s, want %s, error is %.3g x the limit",
 			d.Mismatches, d.Total, tensor.ShapeString(d.Worst), d.Got, d.Want, float64(d.WorstRatio))
 	}
 	return d
+}
+
+// scanned is what a pass under a limit that differs from element to element finds.
+type scanned struct {
+	beyond, first int
+	worst         int // -1 while every error is 0
+	ratio         float64
+}
+
+func (l *Limit) scan(want, got *tensor.Tensor) scanned {
+	s := scanned{worst: -1}
+	switch d := want.DType(); {
+	case d == tensor.F32 && l.dense(want, got):
+		scanReals(&s, l, tensor.Data[float32](want)[:want.Len()], tensor.Data[float32](got), smallest(d))
+	case d == tensor.F64 && l.dense(want, got):
+		scanReals(&s, l, tensor.Data[float64](want)[:want.Len()], tensor.Data[float64](got), smallest(d))
+	default:
+		for i := range want.Len() {
+			if w, g := want.At(i), got.At(i); w != g && finite(w) {
+				s.add(i, distance(w, g)/l.at(i, 0, d))
+			}
+		}
+	}
+	return s
+}
+
+func (l *Limit) dense(want, got *tensor.Tensor) bool {
+	return want.IsContiguous() && got.IsContiguous() && l.Error.IsContiguous()
+}
+
+func scanReals[T float32 | float64](s *scanned, l *Limit, want, got []T, small float64) {
+	errs, twice := tensor.Data[float64](l.Error), 2*float64(l.Unit)
+	for i, w := range want {
+		g := got[i]
+		if w == g || w-w != 0 {
+			continue
+		}
+		s.add(i, math.Abs(float64(g)-float64(w))/(float64(twice*errs[i])+small))
+	}
+}
+
+// add notes an element's error ÷ limit; one that is no number is beyond.
+func (s *scanned) add(i int, ratio float64) {
+	if math.IsNaN(ratio) {
+		ratio = math.Inf(1)
+	}
+	if ratio > 1 {
+		if s.beyond == 0 {
+			s.first = i
+		}
+		s.beyond++
+	}
+	if ratio > s.ratio {
+		s.ratio, s.worst = ratio, i
+	}
 }
 
 func coordinates(i int, shape []int) []int {

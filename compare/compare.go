@@ -102,7 +102,7 @@ func Tensors(want, got *tensor.Tensor, limit Limit, o Options) Diff {
 // Passes reports whether Tensors finds no rule broken, in less time: it
 // measures nothing and stops at the first chunk that breaks one.
 func Passes(want, got *tensor.Tensor, limit Limit, o Options) bool {
-	if limit.Magnitude != nil {
+	if limit.Error != nil {
 		return Judge(want, got, limit, o).OK
 	}
 	if _, broken := metadata(want, got, o); broken || want == nil || want.Len() == 0 {

@@ -181,13 +181,17 @@ func TestHistogramEdges(t *testing.T) {
 	}
 }
 
-func bound(magnitude float64, integral bool) *Bound {
-	return &Bound{Magnitude: tensor.Float64s(tensor.F64, []int{1}, magnitude), Units: 7, Integral: integral}
+func bound(e float64) *Bound {
+	b := &Bound{Value: tensor.New(tensor.F64, 1), Terms: tensor.Float64s(tensor.F64, []int{1}, 1), Count: 7}
+	if e > 0 {
+		b.Error = tensor.Float64s(tensor.F64, []int{1}, e)
+	}
+	return b
 }
 
-// TestBoundedJudge: the limit is that of each element, 2·Units·u·Σ|terms|.
+// TestBoundedJudge: the limit is that of each element, 2·u·E.
 func TestBoundedJudge(t *testing.T) {
-	b := &Bound{Magnitude: tensor.Float64s(tensor.F64, []int{3}, 1, 1000, 0), Units: 2}
+	b := &Bound{Value: tensor.Float64s(tensor.F64, []int{3}, 1, 1, 0), Error: tensor.Float64s(tensor.F64, []int{3}, 2, 2000, 0)}
 	limit := LimitFor(Basis{DType: tensor.F32, Bound: b})
 	want := tensor.Float64s(tensor.F32, []int{3}, 1, 1, 0)
 	for _, c := range []struct {
@@ -209,10 +213,10 @@ func TestBoundedJudge(t *testing.T) {
 		}
 	}
 	if b.Holds(tensor.Float64s(tensor.F32, []int{3}, 1, 1, 0.5)) {
-		t.Error("a value above its Σ|terms| fits the bound")
+		t.Error("a value far from the exact one fits the bound")
 	}
 	if !b.Holds(want) {
-		t.Error("values within Σ|terms| do not fit the bound")
+		t.Error("the exact values do not fit the bound")
 	}
 }
 
@@ -249,10 +253,11 @@ func TestLimitFor(t *testing.T) {
 		{"the loosest overload", Basis{DType: tensor.F64, Tols: []op.Tol{exact, sum, point}, Same: true}, op.Accumulating, 1e-7, 1e-7, "float64"},
 		{"pointwise", Basis{DType: tensor.F32, Tols: []op.Tol{point}, Same: true}, op.Pointwise, 0, 0, "exp"},
 		{"pointwise on other inputs", Basis{DType: tensor.F16, Tols: []op.Tol{point}}, op.Pointwise, 1e-3, 1e-5, "float16"},
-		{"bounded", Basis{DType: tensor.F32, Tols: []op.Tol{sum}, Bound: bound(0.5, false)}, op.Accumulating, 0, 0, "7 roundings"},
-		{"bounded integers", Basis{DType: tensor.F32, Tols: []op.Tol{sum}, Bound: bound(5, true)}, op.Exact, 0, 0, "every term is an integer"},
-		{"integers beyond exactness", Basis{DType: tensor.F32, Tols: []op.Tol{sum}, Bound: bound(1<<25, true)}, op.Accumulating, 0, 0, "7 roundings"},
-		{"explicit before bounded", Basis{DType: tensor.F32, Bound: bound(5, true), RTol: v(1), ATol: v(1)}, Explicit, 1, 1, "given"},
+		{"bounded", Basis{DType: tensor.F32, Tols: []op.Tol{sum}, Bound: bound(3)}, op.Accumulating, 0, 0, "roundings"},
+		{"bounded integers", Basis{DType: tensor.F32, Tols: []op.Tol{sum}, Bound: bound(0)}, op.Exact, 0, 0, "every term is an integer"},
+		{"a sum of products of the pointwise class", Basis{DType: tensor.F32, Tols: []op.Tol{point}, Same: true, Bound: bound(3)}, op.Accumulating, 0, 0, "roundings"},
+		{"pointwise with a bound", Basis{DType: tensor.F32, Tols: []op.Tol{point}, Same: true, Bound: &Bound{Error: tensor.New(tensor.F64, 1)}}, op.Pointwise, 0, 0, "exp"},
+		{"explicit before bounded", Basis{DType: tensor.F32, Bound: bound(5), RTol: v(1), ATol: v(1)}, Explicit, 1, 1, "given"},
 		{"bfloat16", Basis{DType: tensor.BF16}, "", 1.6e-2, 1e-5, "bfloat16"},
 		{"explicit", Basis{DType: tensor.F32, Tols: []op.Tol{exact}, Same: true, RTol: v(0.5), ATol: v(0)}, Explicit, 0.5, 0, "given explicitly"},
 		{"explicit rtol", Basis{DType: tensor.C64, RTol: v(0.5)}, Explicit, 0.5, 1e-5, "rtol given explicitly, atol torch"},

@@ -40,8 +40,8 @@ func Around(want, got *tensor.Tensor, index []int, n int, limit Limit, o Options
 func sampleAt(want, got *tensor.Tensor, index []int, limit Limit, o Options) Sample {
 	for d, i := range index {
 		want, got = want.Narrow(d, i, 1, 1), got.Narrow(d, i, 1, 1)
-		if limit.Magnitude != nil {
-			limit.Magnitude = limit.Magnitude.Narrow(d, i, 1, 1)
+		if limit.Error != nil {
+			limit.Error = limit.Error.Narrow(d, i, 1, 1)
 		}
 	}
 	return Sample{Index: index, Want: Element(want, 0), Got: Element(got, 0), Ratio: Judge(want, got, limit, o).WorstRatio}

@@ -18,9 +18,9 @@ const Explicit op.Class = "explicit"
 //
 //	|got − want| ≤ ATol + RTol·|want|   or   units in the last place ≤ ULP
 //
-// or, where Magnitude is set and the tolerances are not, when
+// or, where Error is set and the tolerances are not, when
 //
-//	|got − want| ≤ Units·Unit·Magnitude   of that element.
+//	|got − want| ≤ 2·Unit·Error   of that element.
 //
 // The zero tolerances ask for equal values. A negative or NaN tolerance counts
 // as zero.
@@ -29,17 +29,18 @@ type Limit struct {
 	RTol   Number   `json:"rtol"`
 	ATol   Number   `json:"atol"`
 	ULP    Number   `json:"ulp,omitempty"`
-	Units  Number   `json:"units,omitempty"` // roundings on both sides
 	Unit   Number   `json:"unit,omitempty"`  // roundoff of the dtype
+	Count  Number   `json:"count,omitempty"` // roundings of one sum
 	Reason string   `json:"reason"`          // where the numbers come from
 
-	Magnitude *tensor.Tensor `json:"-"` // Σ|terms| by element, in float64
+	Error *tensor.Tensor `json:"-"` // by element, in float64, in units of Unit
+	Terms *tensor.Tensor `json:"-"` // Σ|terms| by element, of a sum of products
 }
 
 // String states the rule in words.
 func (l Limit) String() string {
-	if l.Magnitude != nil {
-		return fmt.Sprintf("|got - want| <= %.3g * %.3g * Σ|terms|", float64(l.Units), float64(l.Unit))
+	if l.Error != nil {
+		return fmt.Sprintf("|got - want| <= 2 * %.3g * E", float64(l.Unit))
 	}
 	if l.RTol == 0 && l.ATol == 0 && l.ULP == 0 {
 		return "equal values"
@@ -100,10 +101,11 @@ type Basis struct {
 //  2. An explicit tolerance holds as it was given.
 //  3. An operator of the exact class is exact when its inputs are the same
 //     bits on both sides; otherwise the difference may be inherited.
-//  4. A result with a rounding-error bound may differ by the errors of both
-//     sides: 2·Units·u·Σ|terms|; not at all when its sums are exact.
-//  5. An operator of the pointwise class has its ULP limit when its inputs are
-//     the same bits on both sides.
+//  4. An operator of the pointwise class that is no sum of products has its ULP
+//     limit when its inputs are the same bits on both sides.
+//  5. A result with a rounding-error bound may differ by the errors of both
+//     sides: 2·u·E; not at all when its sums are exact. Without a bound, rule 4
+//     holds for sums of products too.
 //  6. Everything else has PyTorch's default of its dtype.
 func LimitFor(b Basis) Limit {
 	l := Default(b.DType)
@@ -117,14 +119,10 @@ func LimitFor(b Basis) Limit {
 	switch {
 	case l.Class == op.Exact && b.Same:
 		return Exactly(b.Tols[0].Reason)
-	case b.Bound != nil:
-		bounded := b.Bound.accumulating(b.DType)
-		if bounded.Class == "" {
-			bounded.Class = op.Accumulating
-		}
-		return bounded
-	case l.Class == op.Pointwise && b.Same:
+	case l.Class == op.Pointwise && b.Same && (b.Bound == nil || b.Bound.Error != nil && b.Bound.Terms == nil):
 		return pointwise(b.Tols, b.DType)
+	case b.Bound != nil:
+		return b.Bound.limit(b.DType)
 	case l.Class == op.Exact:
 		l.Reason += ": the operator is exact, but its inputs differ already"
 	}
@@ -132,13 +130,18 @@ func LimitFor(b Basis) Limit {
 }
 
 // pointwise returns the largest ULP limit among the operators. A half dtype is
-// computed in float32 and rounded once: two units there cover both sides.
+// computed in float32 and rounded once: two units there cover both sides. A
+// complex result may be off by as many units of its modulus: where one part
+// cancels, formulas differ in it.
 func pointwise(tols []op.Tol, d tensor.DType) Limit {
 	l := Limit{Class: op.Pointwise}
 	for _, t := range tols {
 		if Number(t.ULP) >= l.ULP {
 			l.ULP, l.Reason = Number(t.ULP), t.Reason
 		}
+	}
+	if d.IsComplex() {
+		return Limit{Class: op.Pointwise, RTol: 2 * l.ULP * Number(Roundoff(d)), Reason: l.Reason + ", of the modulus"}
 	}
 	if Roundoff(d) > 0x1p-12 {
 		l.ULP = min(l.ULP, 2)

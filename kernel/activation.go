@@ -141,6 +141,23 @@ func Logsigmoid(x float64) float64 { return min(0, x) - math.Log1p(math.Exp(-mat
 // Softsign returns x / (1 + |x|).
 func Softsign(x float64) float64 { return x / (1 + math.Abs(x)) }
 
+// SoftsignWrapped returns x / (1 + |x|) for integers of so many bits, whose
+// sum overflows as theirs does.
+func SoftsignWrapped(bits uint, unsigned bool) func(dst []float32, a []int64) {
+	shift := 64 - bits
+	return func(dst []float32, a []int64) {
+		for i, x := range a {
+			sum := max(x, -x) + 1
+			if unsigned {
+				sum = int64(uint64(sum) << shift >> shift)
+			} else {
+				sum = sum << shift >> shift
+			}
+			dst[i] = float32(x) / float32(sum)
+		}
+	}
+}
+
 // SoftsignComplex returns z / (1 + |z|).
 func SoftsignComplex(z complex128) complex128 {
 	r := 1 + math.Hypot(real(z), imag(z))

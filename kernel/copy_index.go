@@ -77,10 +77,7 @@ func ScatterAdd(out, src, index *tensor.Tensor, dim int) error {
 // places returns, for every element of index in row-major order, where that
 // element is in plain and where the element that it names is in indexed.
 func places(index, plain, indexed *tensor.Tensor, dim int) (at, named []int, err error) {
-	if index.Dim() == 0 {
-		index = unsqueezed(index)
-		plain, indexed = unsqueezed(plain), unsqueezed(indexed)
-	}
+	index, plain, indexed = unsqueezed(index), unsqueezed(plain), unsqueezed(indexed)
 	n := index.Len()
 	at, named = make([]int, n), make([]int, n)
 	shape, data := index.Shape(), tensor.Data[int64](index)
@@ -101,7 +98,11 @@ func places(index, plain, indexed *tensor.Tensor, dim int) (at, named []int, err
 	return at, named, err
 }
 
+// unsqueezed gives a 0-d tensor one dimension.
 func unsqueezed(t *tensor.Tensor) *tensor.Tensor {
+	if t.Dim() > 0 {
+		return t
+	}
 	v, _ := t.View(1)
 	return v
 }

@@ -45,6 +45,7 @@ type Def struct {
 	// Names are the public names it answers to: "torch.relu",
 	// "torch.nn.functional.relu", "Tensor.relu", "operator.add". Several
 	// operators may share a name: the first whose signature accepts the call wins.
+	// One whose parameters have other names tells them: "torch.swapaxes(input, axis0, axis1)".
 	Names []string
 	// Doc is one sentence and the formula.
 	Doc    string
@@ -78,8 +79,12 @@ type Def struct {
 	// values, results in Σ|terms| of each result element; "" when the results
 	// are no sums of products. Rounding-error bounds follow from it.
 	Magnitude string
+	// Formula writes the results in other operators, for those that are neither
+	// elementwise nor sums of products: their rounding-error bounds are the formula's.
+	Formula func(b Builder, a Args) []Value
 
-	sigs []*Sig // parsed Sig and More
+	sigs    []*Sig          // parsed Sig and More
+	aliases map[string]*Sig // Sig with the parameter names of a public name
 }
 
 // ID returns the operator's id, the name in its signature.

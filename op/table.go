@@ -3,6 +3,7 @@ package op
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -26,8 +27,11 @@ func NewTable(defs ...*Def) (*Table, error) {
 		}
 		t.defs = append(t.defs, d)
 		t.byID[d.ID()] = d
-		for _, n := range d.Names {
-			t.byName[n] = append(t.byName[n], d)
+		for i, n := range d.Names {
+			if err := d.alias(i, n); err != nil {
+				return nil, err
+			}
+			t.byName[d.Names[i]] = append(t.byName[d.Names[i]], d)
 		}
 	}
 	return t, nil
@@ -64,6 +68,38 @@ func (d *Def) init() error {
 		return fmt.Errorf("operator %s has no numerics class with a reason", d.ID())
 	}
 	return nil
+}
+
+// alias takes the parameter names of a public name that has its own, as in
+// "torch.swapaxes(input, axis0, axis1)", out of it.
+func (d *Def) alias(i int, name string) error {
+	name, list, own := strings.Cut(strings.TrimSuffix(name, ")"), "(")
+	if !own {
+		return nil
+	}
+	params := strings.Split(list, ", ")
+	s := *d.sigs[0]
+	if len(params) != len(s.Params) {
+		return fmt.Errorf("operator %s: %s names %d parameters, the signature has %d", d.ID(), name, len(params), len(s.Params))
+	}
+	s.Params = slices.Clone(s.Params)
+	for j, p := range params {
+		s.Params[j].Name = p
+	}
+	if d.aliases == nil {
+		d.aliases = map[string]*Sig{}
+	}
+	d.Names[i], d.aliases[name] = name, &s
+	return nil
+}
+
+// Called returns the signature under a public name: Sig, its parameters named
+// as they are there.
+func (d *Def) Called(name string) *Sig {
+	if s := d.aliases[name]; s != nil {
+		return s
+	}
+	return d.sigs[0]
 }
 
 // Defs returns the operators in the order of the table.
@@ -122,8 +158,13 @@ func resolve(name string, defs []*Def, args []any, kwargs []Kwarg) (*Call, error
 	var tried []string
 	for _, d := range defs {
 		for _, s := range d.sigs {
-			a, err := s.Bind(args, kwargs, method)
+			called := s
+			if s == d.sigs[0] {
+				called = d.Called(name)
+			}
+			a, err := called.Bind(args, kwargs, method)
 			if err == nil {
+				a.Sig = s
 				return &Call{Def: d, Args: d.widen(a)}, nil
 			}
 			errs, tried = append(errs, err), append(tried, "  "+s.String())

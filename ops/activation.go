@@ -207,7 +207,7 @@ var activationOps = []*op.Def{
 		Doc:     "Soft sign: x / (1 + |x|). Integers give float32.",
 		Check:   rejectTypes("input", tensor.Bool),
 		Infer:   floatAs("input"),
-		Kernels: through(kernel.Softsign, kernel.SoftsignComplex),
+		Kernels: append(through(kernel.Softsign, kernel.SoftsignComplex), wrappingSoftsign),
 		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return softsignGrad(g) }) },
 		Sample:  sampleDistinct,
 		Exact:   exactly(kernel.Softsign),
@@ -220,6 +220,7 @@ var activationOps = []*op.Def{
 		Check:   rejectTypes("input", tensor.Bool),
 		Infer:   floatAs("input"),
 		Kernels: through(kernel.Tanhshrink, kernel.TanhshrinkComplex),
+		Formula: tanhshrinkFormula,
 		Grad: slope(func(g *op.Grad, x op.Value) op.Value {
 			t := g.Op("tanh", x)
 			return g.Mul(t, t)
@@ -340,6 +341,15 @@ func needsBound(a op.Args) error {
 }
 
 // checkBounds rejects results and bounds that clamp has no kernel for.
+// wrappingSoftsign computes 1 + |x| of integers in their own dtype, as PyTorch
+// does: it overflows there.
+var wrappingSoftsign = op.Kernel{Name: "integer", Priority: 1, When: op.DTypeIn("input", integerTypes...), Run: func(c *op.Run) error {
+	x := c.Tensor("input")
+	d := x.DType()
+	kernel.Map1(c.Out[0], x, kernel.SoftsignWrapped(uint(8*d.Size()), d == tensor.U8))
+	return nil
+}}
+
 func checkBounds(bounds ...string) func(op.Args) error {
 	return func(a op.Args) error {
 		d := a.Promoted(append([]string{"input"}, bounds...)...)

@@ -18,6 +18,7 @@ var normOps = []*op.Def{
 		Doc:     "Gradient of softmax from its result y: y·(grad − Σ grad·y).",
 		Infer:   inferLike("grad"),
 		Kernels: floatKernels("grad", softmaxBackwardRun[float32](false), softmaxBackwardRun[float64](false)),
+		Formula: softmaxBackwardFormula(false),
 		Grad: func(g *op.Grad) {
 			c, y, dim := g.Value("grad"), g.Value("output"), g.Int("dim")
 			g.To("grad", func() op.Value { return g.Op("softmax.backward", g.G(), y, dim) })
@@ -34,6 +35,7 @@ var normOps = []*op.Def{
 		Doc:     "Gradient of log_softmax from its result y: grad − exp(y)·Σ grad.",
 		Infer:   inferLike("grad"),
 		Kernels: floatKernels("grad", softmaxBackwardRun[float32](true), softmaxBackwardRun[float64](true)),
+		Formula: softmaxBackwardFormula(true),
 		Grad: func(g *op.Grad) {
 			c, y, dim := g.Value("grad"), g.Value("output"), g.Int("dim")
 			weighted := g.Mul(g.G(), g.Op("exp", y))
@@ -50,6 +52,7 @@ var normOps = []*op.Def{
 		Check:   checkLayerNorm,
 		Infer:   inferLike("input"),
 		Kernels: floatKernels("input", layerNormRun[float32], layerNormRun[float64]),
+		Formula: layerNormFormula,
 		Grad: func(g *op.Grad) {
 			x := g.Value("input")
 			cot := g.Cast(g.G(), x.DType())
@@ -69,6 +72,7 @@ var normOps = []*op.Def{
 			return []op.Meta{{DType: x.DType(), Shape: x.Shape()}, {DType: x.DType(), Shape: n}, {DType: x.DType(), Shape: n}}, nil
 		},
 		Kernels: floatKernels("input", layerNormBackwardRun[float32], layerNormBackwardRun[float64]),
+		Formula: func(b op.Builder, a op.Args) []op.Value { return rowNormal(b, a).backward(a) },
 		Grad:    layerNormSecond,
 		Sample: func(s *op.Sampler) []any {
 			args := sampleLayerNorm(s)
@@ -89,6 +93,7 @@ var normOps = []*op.Def{
 			return one(x.DType(), x.Shape(), suggestedStrides(x, x.Shape())), nil
 		},
 		Kernels: batchNormKernels,
+		Formula: batchNormFormula,
 		Grad:    batchNormGrad,
 		Sample:  sampleBatchNorm,
 		Tol:     accumulating(channelTerms, "mean and variance sum one term per element of the channel"),
@@ -105,6 +110,7 @@ var normOps = []*op.Def{
 			return []op.Meta{{DType: x.DType(), Shape: x.Shape()}, {DType: d, Shape: c}, {DType: d, Shape: c}}, nil
 		},
 		Kernels: floatKernels("input", batchNormBackwardRun[float32], batchNormBackwardRun[float64]),
+		Formula: func(b op.Builder, a op.Args) []op.Value { return channelNormal(b, a).backward(a) },
 		Grad:    batchNormSecond,
 		Sample: func(s *op.Sampler) []any {
 			x, w := sampleChannels(s)
@@ -121,6 +127,7 @@ var normOps = []*op.Def{
 			return []op.Meta{m, m}, nil
 		},
 		Kernels: floatKernels("input", momentsRun[float32], momentsRun[float64]),
+		Formula: momentsFormula,
 		Grad:    momentsGrad,
 		Sample: func(s *op.Sampler) []any {
 			return []any{s.Tensor(-2, 2, int(s.Int(1, 4)), int(s.Int(1, 4)), int(s.Int(2, 5))), s.Float(1e-5, 0.1)}
@@ -176,6 +183,7 @@ func softmaxDef(id, params string, names []string, logarithm bool) *op.Def {
 			{Name: "float64", When: softmaxResult(tensor.F64), Run: softmaxRun[float64](logarithm)},
 			{Name: "no elements", When: emptyInput, Priority: 1, Run: zeroResults},
 		},
+		Formula: softmaxFormula(logarithm),
 		Grad: func(g *op.Grad) {
 			dim, err := softmaxDim(g.Args)
 			if err != nil {

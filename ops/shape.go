@@ -41,7 +41,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	viewOp(&op.Def{
 		Sig:       "transpose(Tensor input, int dim0, int dim1) -> Tensor",
 		Magnitude: "transpose",
-		Names:     both("transpose", "swapaxes", "swapdims"),
+		Names:     append(both("transpose", "swapdims"), "torch.swapaxes(input, axis0, axis1)", "Tensor.swapaxes(input, axis0, axis1)"),
 		Doc:       "Exchanges two dimensions.",
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value { return g.Op("transpose", g.G(), g.Int("dim0"), g.Int("dim1")) })

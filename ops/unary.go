@@ -230,6 +230,7 @@ var unaryOps = []*op.Def{
 			}
 			return unary{f32: kernel.Gelu32, f64: kernel.Gelu64}
 		}, unary{f32: kernel.Gelu32, f64: kernel.Gelu64}),
+		Formula: geluFormula,
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value {
 				x := wide(g, g.Value("input"))

@@ -59,10 +59,10 @@ func (r *Recorder) Apply(id string, args []any, kwargs []op.Kwarg) ([]op.Value, 
 	}
 	c := Call{Result: fmt.Sprintf("%s%d", r.prefix, len(r.Program.Calls)), Target: OwnPrefix + id}
 	for _, a := range args {
-		c.Args = append(c.Args, fromOp(a))
+		c.Args = append(c.Args, FromOp(a))
 	}
 	for _, kw := range kwargs {
-		c.Kwargs = append(c.Kwargs, Kwarg{kw.Name, fromOp(kw.Value)})
+		c.Kwargs = append(c.Kwargs, Kwarg{kw.Name, FromOp(kw.Value)})
 	}
 	return r.Record(c, call)
 }
@@ -87,8 +87,8 @@ func (r *Recorder) Record(c Call, bound *op.Call) ([]op.Value, error) {
 	return out, nil
 }
 
-// fromOp turns an operator's argument into a program's.
-func fromOp(v any) any {
+// FromOp turns an operator's argument into a program's.
+func FromOp(v any) any {
 	switch v := v.(type) {
 	case *Symbol:
 		return v.Ref
@@ -110,10 +110,16 @@ func fromOp(v any) any {
 			t[i] = e
 		}
 		return t
+	case []any:
+		l := make(List, len(v))
+		for i, e := range v {
+			l[i] = FromOp(e)
+		}
+		return l
 	case []op.Value:
 		l := make(List, len(v))
 		for i, e := range v {
-			l[i] = fromOp(e)
+			l[i] = FromOp(e)
 		}
 		return l
 	}

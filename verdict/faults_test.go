@@ -78,6 +78,12 @@ func each(f func(v float64) float64) func(*tensor.Tensor) {
 // judges as plumb run does, the true operators in float64 being the oracle.
 func judgeNative(t *testing.T, p *program.Program, cand *native.Backend) *verdict.Verdict {
 	t.Helper()
+	return judgeBounded(t, p, cand, true)
+}
+
+// judgeBounded is judgeNative, with or without rounding-error bounds.
+func judgeBounded(t *testing.T, p *program.Program, cand *native.Backend, bounded bool) *verdict.Verdict {
+	t.Helper()
 	if err := p.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +112,10 @@ func judgeNative(t *testing.T, p *program.Program, cand *native.Backend) *verdic
 			}
 			return tols
 		},
-		Bounds: func() *compare.Bounds { return ref.Bounds(job) },
+	}
+	if bounded {
+		policy.Answers = true
+		policy.Bounds = func() *compare.Bounds { return ref.Bounds(job) }
 	}
 	v := verdict.Judge(p, want, got, policy)
 	if v.Arguable() {
@@ -139,6 +148,12 @@ func callOf(target string, inputs ...program.Input) *program.Program {
 		c.Args = append(c.Args, program.Ref(in.Name))
 	}
 	p.Calls = []program.Call{c}
+	return p
+}
+
+// with adds arguments to the only call.
+func with(p *program.Program, args ...any) *program.Program {
+	p.Calls[0].Args = append(p.Calls[0].Args, args...)
 	return p
 }
 
@@ -192,6 +207,12 @@ func TestPlantedNumericFaults(t *testing.T) {
 			func(uint64) *program.Program { return callOf("torch.neg", literal(1, 0)) }},
 		{"the sign of zero lost in a product", "mul", after(each(func(v float64) float64 { return v + 0 })),
 			func(uint64) *program.Program { return callOf("torch.mul", literal(-1, 0), literal(0, 2)) }},
+		{"softmax off by less than PyTorch's tolerance", "softmax", after(each(func(v float64) float64 { return v * (1 + 1e-5) })), func(k uint64) *program.Program {
+			return with(callOf("torch.softmax", uniform(k, -1, 1, 3, 8)), int64(1))
+		}},
+		{"layer_norm off by less than PyTorch's tolerance", "layer_norm", after(each(func(v float64) float64 { return v + 8e-6 })), func(k uint64) *program.Program {
+			return with(callOf("torch.nn.functional.layer_norm", uniform(k, -1, 1, 3, 8)), program.Tuple{int64(8)})
+		}},
 		{"a bias of half an ULP upward", "exp", upward, func(k uint64) *program.Program { return callOf("torch.exp", uniform(k, -1, 1, 400)) }},
 	} {
 		t.Run(f.name, func(t *testing.T) {

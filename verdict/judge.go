@@ -90,10 +90,16 @@ func (j *judge) side(o *backend.Outcome) *Side {
 }
 
 // lacksKernel reports whether PyTorch raised what it raises for a legal call
-// whose dtype it has no kernel for: there is nothing to align with.
+// whose dtype it has no kernel for, or whose gradient of a complex result it
+// lacks: there is nothing to align with.
 func lacksKernel(o *backend.Outcome) bool {
 	return o.Status == backend.Raised && (o.Class == "RuntimeError" || o.Class == "NotImplementedError") &&
-		(strings.Contains(o.Message, "\" not implemented for '") || strings.Contains(o.Message, " is not implemented for half on CPU"))
+		slices.ContainsFunc(lackings, func(text string) bool { return strings.Contains(o.Message, text) })
+}
+
+var lackings = []string{
+	"\" not implemented for '", " is not implemented for half on CPU",
+	"does not support automatic differentiation for outputs with complex dtype",
 }
 
 var endings = map[backend.Status]struct {
@@ -358,7 +364,19 @@ func (j *judge) exceptions() {
 		j.raised(j.ref, "reference", "candidate")
 	case candRaised && !refRaised:
 		j.raised(j.cand, "candidate", "reference")
+	case refRaised && j.policy.SameException && exceptionClass(j.ref) != exceptionClass(j.cand):
+		j.raised(j.cand, "candidate", "reference")
+		d := &j.v.Differences[len(j.v.Differences)-1]
+		d.Diff.Message = fmt.Sprintf("the candidate raised %s, the reference %s", exception(j.cand), exception(j.ref))
 	}
+}
+
+// exceptionClass returns the class that a caller would catch.
+func exceptionClass(o *backend.Outcome) string {
+	if o.Class == "NotImplementedError" {
+		return "RuntimeError" // its subclass
+	}
+	return o.Class
 }
 
 func (j *judge) raised(o *backend.Outcome, who, other string) {

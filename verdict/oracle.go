@@ -140,8 +140,8 @@ func quotient(err, allowed float64) float64 {
 // ownLimit returns half of a two-sided bound, or the ULP limit in absolute terms.
 func ownLimit(l compare.Limit, i int, exact complex128, d tensor.DType) float64 {
 	size := math.Hypot(real(exact), imag(exact))
-	if l.Magnitude != nil {
-		return float64(l.Units)/2*float64(l.Unit)*l.Magnitude.Float(i) + compare.Spacing(size, d)
+	if l.Error != nil {
+		return l.Own(i) + compare.Spacing(size, d)
 	}
 	return float64(l.ULP) * compare.Spacing(size, d)
 }

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"plumb/compare"
 	"plumb/exact"
 	"plumb/op"
 	"plumb/program"
@@ -39,6 +40,22 @@ func (j *judge) scalarTruth(w Where, want *tensor.Tensor) *tensor.Tensor {
 		truth.Set(i, complex(f.Round(tensor.F64, at...), 0))
 	}
 	return truth
+}
+
+// exactly compares the candidate with the correctly rounded result where the
+// sides disagree about what is infinite, NaN, or a zero of which sign: a
+// reference that overflows on the way is not held against the candidate. It
+// returns nil where the result is not known or the candidate is not right.
+func (j *judge) exactly(w Where, want, got *tensor.Tensor, limit compare.Limit, o compare.Options) *Truth {
+	exact := j.scalarTruth(w, want)
+	if exact == nil {
+		return nil
+	}
+	d := compare.Judge(exact.Convert(want.DType()), got, limit, o)
+	if !d.OK {
+		return nil
+	}
+	return &Truth{Where: w, Ratio: d.WorstRatio, values: exact}
 }
 
 // reference returns the tensor that a name has on the reference's side.

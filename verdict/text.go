@@ -90,12 +90,12 @@ func (d *Difference) text(b *strings.Builder) {
 	if d.Diff.Rule == compare.Distance {
 		fmt.Fprintf(b, "  limit       %s\n", d.Limit)
 		fmt.Fprintf(b, "  because     %s\n", d.Limit.Reason)
-		if d.Limit.Magnitude != nil {
-			fmt.Fprintf(b, "              Σ|terms| is %.4g at the worst element\n", float64(d.Terms))
+		if d.Explained != "" {
+			fmt.Fprintf(b, "              %s, at the worst element\n", d.Explained)
 		}
 		fmt.Fprintf(b, "  error       max abs %s, max rel %s, max ULP %d, mean abs %s, bias %s, cosine %.6g\n",
 			d.Diff.MaxAbs, d.Diff.MaxRel, uint64(d.Diff.MaxULP), d.Diff.MeanAbs, d.Diff.Bias, float64(d.Diff.Cosine))
-		if d.Limit.Magnitude == nil {
+		if d.Limit.Error == nil {
 			fmt.Fprintf(b, "  would pass  %s\n", d.Diff.LeastLimit(d.Limit))
 		}
 		d.Truth.text(b)

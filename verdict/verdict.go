@@ -105,8 +105,8 @@ type Difference struct {
 	// Map draws error ÷ limit over the last two dimensions around the worst
 	// element; of the first difference only. See compare.HeatMap.
 	Map []string `json:"map,omitempty"`
-	// Terms is Σ|terms| of the worst element, where the limit is made of it.
-	Terms compare.Number `json:"terms,omitempty"`
+	// Explained says how the limit of the worst element came about.
+	Explained string `json:"explained,omitempty"`
 }
 
 // Margin says how near its limit one passed or failed comparison came.
@@ -169,6 +169,9 @@ type Policy struct {
 	// Draws returns the calls of random operators by the program's calls; nil
 	// has none. What depends on them is not compared element by element.
 	Draws func() [][]backend.Draw
+	// Answers says that an oracle can be asked about differences. Where none
+	// can, bounds that rest on how functions are written are not used.
+	Answers bool
 	// Oracle decides about differences beyond their limit; nil leaves them.
 	Oracle *Oracle
 	// RTol and ATol, where set, replace the program's own.
@@ -178,6 +181,8 @@ type Policy struct {
 	// Faults are what is known to be wrong with references.
 	Reference string
 	Faults    []KnownFault
+	// SameException asks that what both sides raise has the same class.
+	SameException bool
 	// IgnoreRequiresGrad is for sides that do not report it.
 	IgnoreRequiresGrad bool
 }
@@ -229,6 +234,12 @@ func (j *judge) record(w Where, want, got *tensor.Tensor, basis compare.Basis) {
 			j.v.Settled = append(j.v.Settled, *truth)
 		}
 	}
+	if d.Rule == compare.NonFinite && basis.Same {
+		if t := j.exactly(w, want, got, limit, o); t != nil {
+			d.OK, d.WorstRatio, limit.Class = true, t.Ratio, Relative
+			j.v.Settled = append(j.v.Settled, *t)
+		}
+	}
 	m := Margin{w.Part, w.Call, w.Name, w.Target, "", limit.Class, d.WorstRatio}
 	if want != nil {
 		m.DType = want.DType().String()
@@ -250,9 +261,7 @@ func (j *judge) record(w Where, want, got *tensor.Tensor, basis compare.Basis) {
 			if truth != nil {
 				truth.fill(diff.Around)
 			}
-			if limit.Magnitude != nil {
-				diff.Terms = compare.Number(limit.At(d.Worst))
-			}
+			diff.Explained = limit.Explain(d.Worst)
 		}
 	}
 	diff.Kind = kind
@@ -266,7 +275,7 @@ func (j *judge) limit(w Where, want, got *tensor.Tensor, basis *compare.Basis) c
 		if j.bounds == nil {
 			j.bounds = j.policy.Bounds()
 		}
-		if b := pickBound(j.bounds, w); b.Holds(want) {
+		if b := pickBound(j.bounds, w); b != nil && (j.policy.Answers || !b.Functions) && b.Holds(want) {
 			basis.Bound = b
 		}
 	}

@@ -2,10 +2,7 @@ package native
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math"
-	"strings"
 
 	"plumb/autograd"
 	"plumb/backend"
@@ -16,56 +13,73 @@ import (
 	"plumb/tensor"
 )
 
-// Bounds runs the program on absolute values in float64 and returns bounds of
-// the rounding errors that any implementation makes which sums the same terms
-// in any order. Values that are no sums of products of the inputs, and what
-// depends on them, have no bound. State holds the initial state of modules.
+// Bounds runs the program in float64 and carries along with every value a
+// bound of the rounding error that an implementation may have made on the way
+// to it, whatever the order of its sums: a running error analysis (J. H.
+// Wilkinson; N. Higham, Accuracy and Stability of Numerical Algorithms, §3.3),
+// through gradients too. Values whose error cannot be told, and what depends
+// on them, have no bound. State holds the initial state of modules.
 func (b *Backend) Bounds(job *backend.Job) *compare.Bounds {
-	s := &magnitudes{table: b.table, units: map[*tensor.Tensor]growth{}}
-	abs := &backend.Job{Program: program.Widen(job.Program), State: map[string]backend.State{}}
+	s := &errorSession{table: b.table, states: map[*tensor.Tensor]*state{}, unit: roundoff(job)}
+	wide := &backend.Job{Program: program.Widen(job.Program), State: map[string]backend.State{}}
 	for _, t := range job.Inputs {
-		m := t
-		if t.DType().IsDifferentiable() {
-			m = magnitude(t)
-			s.units[m] = growth{integral: integral(t)}
-		}
-		abs.Inputs = append(abs.Inputs, m)
+		wide.Inputs = append(wide.Inputs, t.Convert(program.Wide(t.DType())))
 	}
 	for name, st := range job.State {
 		for _, n := range st {
-			if n.Tensor.DType().IsDifferentiable() {
-				n.Tensor = magnitude(n.Tensor)
-			}
-			abs.State[name] = append(abs.State[name], n)
+			n.Tensor = n.Tensor.Convert(program.Wide(n.Tensor.DType()))
+			wide.State[name] = append(wide.State[name], n)
 		}
 	}
-	out := b.run(context.Background(), abs, s)
-	return s.collect(job.Program, out)
+	return s.collect(job.Program, b.run(context.Background(), wide, s))
 }
 
-// growth is how the error of a value has grown.
-type growth struct {
-	units    float64
-	integral bool
+// roundoff returns the unit roundoff of the coarsest dtype that the job computes in.
+func roundoff(job *backend.Job) float64 {
+	u := 0.0
+	for _, t := range job.Inputs {
+		if t.DType().IsDifferentiable() {
+			u = max(u, compare.Roundoff(t.DType()))
+		}
+	}
+	for _, st := range job.State {
+		for _, n := range st {
+			if n.Tensor.DType().IsDifferentiable() {
+				u = max(u, compare.Roundoff(n.Tensor.DType()))
+			}
+		}
+	}
+	return u
 }
 
-// magnitudes is a session that computes Σ|terms| in place of values.
-type magnitudes struct {
-	table *op.Table
-	tape  []autograd.Node
-	units map[*tensor.Tensor]growth
+// state is what is known of a value's rounding error.
+type state struct {
+	err      *tensor.Tensor // by element, in units of the roundoff; nil: the value is exact
+	integral bool           // every element is an integer
+	unknown  bool
+	terms    *tensor.Tensor // Σ|terms| where the value is a sum of products
+	count    float64        // roundings of one sum
+	// functions says that functions were applied on the way.
+	functions bool
 }
 
-var errNoBound = errors.New("no sum of products")
+// errorSession is a session whose values carry error bounds.
+type errorSession struct {
+	table  *op.Table
+	tape   []autograd.Node
+	states map[*tensor.Tensor]*state
+	unit   float64
+	silent bool // inside a Formula: nothing is recorded for differentiation
+}
 
-func (s *magnitudes) Leaf(t *tensor.Tensor, requiresGrad bool) *eager.Var {
+func (s *errorSession) Leaf(t *tensor.Tensor, requiresGrad bool) *eager.Var {
 	return eager.New(s.table).Leaf(t, requiresGrad)
 }
 
-func (s *magnitudes) Builder() op.Builder { return op.Builder{Applier: s} }
+func (s *errorSession) Builder() op.Builder { return op.Builder{Applier: s} }
 
 // Apply applies an operator of a module's forward or of a gradient rule.
-func (s *magnitudes) Apply(id string, args []any, kwargs []op.Kwarg) ([]op.Value, error) {
+func (s *errorSession) Apply(id string, args []any, kwargs []op.Kwarg) ([]op.Value, error) {
 	call, err := s.table.ResolveID(id, args, kwargs)
 	if err != nil {
 		return nil, err
@@ -73,110 +87,61 @@ func (s *magnitudes) Apply(id string, args []any, kwargs []op.Kwarg) ([]op.Value
 	return s.Execute(call)
 }
 
-// Execute applies the call's magnitude operator to the magnitudes.
-func (s *magnitudes) Execute(call *op.Call) ([]op.Value, error) {
-	grow := s.grow(call)
-	if call.Def.Magnitude == "" {
-		return nil, fmt.Errorf("%w: %s", errNoBound, call.Def.ID())
-	}
-	abs, err := s.absolute(call)
+// Execute computes the call and the errors of its results.
+func (s *errorSession) Execute(call *op.Call) ([]op.Value, error) {
+	out, err := eager.New(s.table).Execute(call)
 	if err != nil {
 		return nil, err
 	}
-	session := eager.New(s.table)
-	out, err := session.Execute(abs)
-	if err != nil {
-		return nil, err
-	}
+	states := s.propagate(call, out)
 	record := false
-	for _, v := range out {
+	for i, v := range out {
 		x := v.(*eager.Var)
-		s.units[x.Tensor] = grow
+		s.states[x.Tensor] = states[i]
 		record = record || x.RequiresGrad()
 	}
-	if record {
-		s.tape = append(s.tape, autograd.Node{Call: abs, Out: out})
+	for _, name := range call.Def.Mutates {
+		if v := call.Args.Value(name); v != nil {
+			s.states[tensorOf(v)] = &state{unknown: true}
+		}
+	}
+	if record && !s.silent {
+		s.tape = append(s.tape, autograd.Node{Call: call, Out: out})
 	}
 	return out, nil
 }
 
-// absolute binds the magnitude operator to the call's arguments, numbers
-// replaced by their absolute values.
-func (s *magnitudes) absolute(call *op.Call) (*op.Call, error) {
-	def := s.table.Def(call.Def.Magnitude)
-	if call.Def.ID() == "div" && call.Args.Value("other") != nil {
-		return nil, fmt.Errorf("%w: a quotient of tensors", errNoBound)
-	}
-	if def == nil {
-		return nil, fmt.Errorf("%w: %s names the magnitude %s", errNoBound, call.Def.ID(), call.Def.Magnitude)
-	}
-	var kwargs []op.Kwarg
-	sig := def.Sigs()[0]
-	for i, p := range call.Args.Sig.Params {
-		v := call.Args.Vals[i]
-		if sc, ok := v.(op.Scalar); ok {
-			c := sc.Complex()
-			v = op.ScalarOf(math.Hypot(real(c), imag(c)))
-		}
-		if sig.Index(p.Name) >= 0 && v != nil {
-			kwargs = append(kwargs, op.Kw(p.Name, v))
-		}
-	}
-	return s.table.ResolveID(def.ID(), nil, kwargs)
-}
-
-// grow adds the call's roundings to those of its inputs.
-func (s *magnitudes) grow(call *op.Call) growth {
-	g := growth{integral: true}
-	for _, v := range call.Args.AllValues() {
-		if x, ok := v.(*eager.Var); ok && x.DType().IsDifferentiable() {
-			in := s.units[x.Tensor]
-			g.units += in.units
-			g.integral = g.integral && in.integral
-		}
-	}
-	for _, v := range call.Args.Vals {
-		if sc, ok := v.(op.Scalar); ok && sc.Float() != math.Trunc(sc.Float()) {
-			g.integral = false
-		}
-	}
-	switch tol := call.Def.Tol; tol.Class {
-	case op.Pointwise:
-		g.units += max(1, tol.ULP)
-	case op.Accumulating:
-		k := 1.0
-		if tol.Terms != nil {
-			k = float64(max(tol.Terms(call.Args), 1))
-		}
-		g.units += min(k, 2*math.Sqrt(k)) + 1
-		g.integral = g.integral && !strings.HasPrefix(call.Def.ID(), "mean")
-	}
-	return g
-}
-
-// Backward walks the tape of magnitudes.
-func (s *magnitudes) Backward(values, cotangents []op.Value, _ bool) (autograd.Cotangents, error) {
+// Backward walks the tape.
+func (s *errorSession) Backward(values, cotangents []op.Value, _ bool) (autograd.Cotangents, error) {
 	b := s.Builder()
 	cot := autograd.Cotangents{}
 	for i, v := range values {
-		c := s.Leaf(magnitude(cotangents[i].(*tensor.Tensor)), false)
-		s.units[c.Tensor] = growth{integral: integral(c.Tensor)}
-		if err := cot.Seed(b, v, c); err != nil {
+		if err := cot.Seed(b, v, s.Leaf(tensorOf(cotangents[i]), false)); err != nil {
 			return nil, err
 		}
 	}
+	silent := s.silent
+	defer func() { s.silent = silent }()
+	s.silent = true
 	return cot, autograd.Walk(b, s.tape, cot, eager.RequiresGrad)
 }
 
-// magnitude returns |t| in float64.
-func magnitude(t *tensor.Tensor) *tensor.Tensor {
-	m := tensor.New(tensor.F64, t.Shape()...)
-	data := tensor.Data[float64](m)
-	for i := range data {
-		v := t.At(i)
-		data[i] = math.Hypot(real(v), imag(v))
+func tensorOf(v op.Value) *tensor.Tensor {
+	if x, ok := v.(*eager.Var); ok {
+		return x.Tensor
 	}
-	return m
+	return v.(*tensor.Tensor)
+}
+
+// of returns the state of an argument; what no call resulted in is exact.
+func (s *errorSession) of(v op.Value) *state {
+	t := tensorOf(v)
+	st := s.states[t]
+	if st == nil {
+		st = &state{integral: integral(t)}
+		s.states[t] = st
+	}
+	return st
 }
 
 func integral(t *tensor.Tensor) bool {
@@ -188,15 +153,15 @@ func integral(t *tensor.Tensor) bool {
 	return true
 }
 
-func (s *magnitudes) bound(t *tensor.Tensor) *compare.Bound {
-	g, ok := s.units[t]
-	if t == nil || !ok {
+func (s *errorSession) bound(t *tensor.Tensor) *compare.Bound {
+	st := s.states[t]
+	if t == nil || st == nil || st.unknown {
 		return nil
 	}
-	return &compare.Bound{Magnitude: t.Contiguous(), Units: g.units, Integral: g.integral}
+	return &compare.Bound{Value: t, Error: st.err, Terms: st.terms, Count: st.count, Functions: st.functions}
 }
 
-func (s *magnitudes) collect(p *program.Program, out *backend.Outcome) *compare.Bounds {
+func (s *errorSession) collect(p *program.Program, out *backend.Outcome) *compare.Bounds {
 	b := &compare.Bounds{Values: make([]*compare.Bound, len(p.Calls)), Grads: map[string]*compare.Bound{}, ParamGrads: map[string]map[string]*compare.Bound{}}
 	for i, v := range out.Values {
 		if v.Tensor != nil {
@@ -218,4 +183,4 @@ func (s *magnitudes) collect(p *program.Program, out *backend.Outcome) *compare.
 	return b
 }
 
-var _ session = (*magnitudes)(nil)
+var _ session = (*errorSession)(nil)

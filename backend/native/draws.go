@@ -26,7 +26,7 @@ func (b *Backend) Draws(job *backend.Job) [][]backend.Draw {
 	}
 	var notes []note
 	s.OnDraw(func(call *op.Call, out []op.Value) {
-		if call.Def.Law(call.Args.MapValues(tensorOf)) != nil {
+		if call.Def.Law(call.Args.MapValues(plainOf)) != nil {
 			notes = append(notes, note{len(r.out.Values), call, out})
 		}
 	})
@@ -58,7 +58,7 @@ type note struct {
 	out  []op.Value
 }
 
-func tensorOf(v op.Value) op.Value {
+func plainOf(v op.Value) op.Value {
 	if x, ok := v.(*eager.Var); ok {
 		return x.Tensor
 	}
@@ -75,7 +75,7 @@ func (r *run) draws(notes []note) [][]backend.Draw {
 	}
 	draws := make([][]backend.Draw, len(r.job.Program.Calls))
 	for _, n := range notes {
-		d := backend.Draw{Def: n.call.Def, Args: n.call.Args.MapValues(tensorOf)}
+		d := backend.Draw{Def: n.call.Def, Args: n.call.Args.MapValues(plainOf)}
 		for _, v := range n.call.Args.Vals {
 			ref := program.Ref("")
 			if x, ok := v.(op.Value); ok {

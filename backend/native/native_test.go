@@ -2,10 +2,12 @@ package native
 
 import (
 	"context"
+	"math"
 	"strings"
 	"testing"
 
 	"plumb/backend"
+	"plumb/compare"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/ops"
@@ -137,25 +139,57 @@ func TestInputsAreNotChanged(t *testing.T) {
 	}
 }
 
-// TestBounds: Σ|terms| of a product and of its gradients, and where bounds end.
+// TestBounds: the error of a product and of its gradients is known, that of
+// exact integers is none, and it goes through functions and exact operators.
 func TestBounds(t *testing.T) {
-	j := jobOf(text(t, "x = tensor((1, 2), torch.float32, [1.0, -2.0], requires_grad=True)\n"+
-		"w = tensor((2, 1), torch.float32, [-3.0, 4.0], requires_grad=True)\n"+
-		"y = torch.matmul(x, w)\nz = torch.sub(y, 5)\ne = torch.exp(z)\nz.backward()"))
-	b := New(ops.Table(), nn.Modules()).Bounds(j)
-	if got := b.Values[0]; got == nil || got.Magnitude.Float(0) != 11 || !got.Integral {
-		t.Errorf("product: %+v", got)
+	const inputs = "x = tensor((1, 2), torch.float32, [1.5, -2.0], requires_grad=True)\n" +
+		"w = tensor((2, 1), torch.float32, [-3.0, 4.0], requires_grad=True)\ny = torch.matmul(x, w)\n"
+	boundsOf := func(calls string) *compare.Bounds {
+		return New(ops.Table(), nn.Modules()).Bounds(jobOf(text(t, inputs+calls)))
 	}
-	if got := b.Values[1]; got == nil || got.Magnitude.Float(0) != 16 || got.Units <= b.Values[0].Units {
-		t.Errorf("difference: %+v", got)
+	b := boundsOf("z = torch.sub(y, 5)\nq = torch.div(z, 10)\ne = torch.tanh(q)\nr = torch.relu(e)\nf = torch.round(z)\nm = torch.gt(y, -12.4)\nn = torch.gt(y, -12.5)\n")
+	product, difference := b.Values[0], b.Values[1]
+	if product == nil || product.Terms.Float(0) != 12.5 || product.Error.Float(0) != 3*12.5 {
+		t.Errorf("product: %+v", product)
 	}
-	if b.Values[2] != nil {
-		t.Errorf("exp has a bound: %+v", b.Values[2])
+	if got, want := difference.Error.Float(0), 3*12.5+17.5; math.Abs(got-want) > 1e-3 {
+		t.Errorf("difference: error %v, want that of the product and 17.5, %v", got, want)
 	}
-	j = jobOf(text(t, "x = tensor((1, 2), torch.float32, [1.0, -2.0], requires_grad=True)\n"+
-		"w = tensor((2, 1), torch.float32, [-3.0, 4.0], requires_grad=True)\ny = torch.matmul(x, w)\ny.backward()"))
-	b = New(ops.Table(), nn.Modules()).Bounds(j)
-	if got := b.Grads["x"]; got == nil || got.Magnitude.Float(0) != 3 || got.Magnitude.Float(1) != 4 {
-		t.Errorf("gradient of x: %+v", got)
+	quotient, tanh, relu := b.Values[2], b.Values[3], b.Values[4]
+	slope := 1 - math.Pow(math.Tanh(-1.75), 2)
+	if got, want := tanh.Error.Float(0), slope*quotient.Error.Float(0)+5*math.Tanh(1.75); math.Abs(got-want) > 1e-6*want {
+		t.Errorf("tanh: error %v, want %v", got, want)
+	}
+	if relu.Error.Float(0) != tanh.Error.Float(0) {
+		t.Errorf("relu: error %v, want that of its input, %v", relu.Error.Float(0), tanh.Error.Float(0))
+	}
+	for i, want := range map[int]bool{5: false, 6: true, 7: false} {
+		if got := b.Values[i] != nil; got != want {
+			t.Errorf("call %d has a bound: %t, want %t", i, got, want)
+		}
+	}
+	b = boundsOf("y.backward()")
+	if got := b.Grads["x"]; got == nil || got.Error != nil || got.Value.Float(0) != -3 {
+		t.Errorf("gradient of x, of integers: %+v", got)
+	}
+}
+
+// TestBoundsOfFormulas: softmax and layer_norm have bounds, and so have their
+// gradients.
+func TestBoundsOfFormulas(t *testing.T) {
+	for _, call := range []string{"torch.softmax(x, 1)", "torch.log_softmax(x, 1)", "torch.nn.functional.layer_norm(x, (4,))", "torch.nn.functional.batch_norm(x, None, None, training=True)", "torch.nn.functional.gelu(x)"} {
+		b := New(ops.Table(), nn.Modules()).Bounds(jobOf(text(t, "x = tensor((3, 4), torch.float32, uniform(-1, 1, key=1), requires_grad=True)\n"+
+			"y = "+call+"\ny.backward(uniform(-1, 1, key=2))")))
+		for name, bound := range map[string]*compare.Bound{"value": b.Values[0], "gradient": b.Grads["x"]} {
+			if bound == nil || bound.Error == nil {
+				t.Errorf("%s: the %s has no bound", call, name)
+				continue
+			}
+			for i := range bound.Error.Len() {
+				if e := bound.Error.Float(i); !(e > 0 && e < 2000) {
+					t.Errorf("%s: the %s of element %d has error %v", call, name, i, e)
+				}
+			}
+		}
 	}
 }

@@ -47,6 +47,7 @@ type runFlags struct {
 	dtypes     []string
 	margins    string
 	power      int
+	ops        string
 }
 
 func newRun() *cobra.Command {
@@ -64,6 +65,7 @@ the recorded baseline stands in for the reference.`,
   plumb run my_test.py -n 200 --seed 7        200 cases a test, the same every time
   plumb run --filter conv --candidate native  tests whose name contains conv
   plumb run finding.py                        one saved program again
+  plumb run --ops 'max*' -n 50                operators by name, without a test file
   plumb run --json | tail -1                  the summary, for machines`,
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if !cmd.Flags().Changed("seed") {
@@ -98,6 +100,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.oracle, "oracle", string(campaign.OnMismatch), "when the reference is asked for the truth in float64: off, on-mismatch or always")
 	fl.StringVar(&f.margins, "margins", "", `keep the observed error ÷ limit of every comparison in this file; "none" keeps none (default: the user's cache, for plumb margins)`)
 	fl.IntVar(&f.power, "power", 3, "cases per test that are judged again with fakes for what is expected; 0 for none")
+	fl.StringVar(&f.ops, "ops", "", "instead of test files, cases drawn from the literals of the operators whose name matches this glob, such as 'conv*': legal calls in every dtype, and calls that break a rule")
 	cmd.MarkFlagsRequiredTogether("rtol", "atol")
 }
 
@@ -210,7 +213,7 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 		return nil, usage(err)
 	}
 	cfg := &campaign.Config{Jobs: r.jobs, Batch: 32, OnRecord: r.onRecord, OnEnd: r.onEnd}
-	policy := verdict.Policy{Tols: tolerances, Faults: knownFaults}
+	policy := verdict.Policy{Tols: tolerances, Faults: knownFaults, SameException: r.ops != ""}
 	if r.flags.Flags().Changed("rtol") {
 		policy.RTol, policy.ATol = &r.rtol, &r.atol
 	}
@@ -218,10 +221,11 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 		return nil, err
 	}
 	policy.Reference = r.backends.is[r.reference]
-	r.policy = policy
 	if cfg.Oracle = campaign.OracleMode(r.oracle); cfg.Oracle != campaign.OracleOff {
 		policy.Table = ops.Table()
+		policy.Answers = r.reference != "recorded"
 	}
+	r.policy = policy
 	own := native.New(ops.Table(), nn.Modules())
 	cfg.Judge = func(job *backend.Job, ref, cand *backend.Outcome, o *verdict.Oracle) *verdict.Verdict {
 		policy := policy

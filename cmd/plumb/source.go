@@ -20,6 +20,16 @@ import (
 
 // tests returns what the files hold, or the shipped tests.
 func (r *runner) tests() ([]campaign.Test, error) {
+	if r.ops != "" {
+		ts, err := r.opTests(r.ops)
+		if err == nil && len(r.files) > 0 {
+			err = fmt.Errorf("--ops %s takes the place of test files; leave out %s", r.ops, r.files[0])
+		}
+		if err != nil {
+			return nil, usage(err)
+		}
+		return ts, nil
+	}
 	if kind, path, _ := strings.Cut(r.reference, ":"); kind == "recorded" && len(r.files) == 0 {
 		base, err := readBaseline(path)
 		if err != nil {

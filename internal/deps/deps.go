@@ -16,6 +16,7 @@ program:          tensor choice op
 autograd:         op program
 eager:            tensor op autograd
 nn:               tensor op
+opcase:           tensor choice op program
 gen:              tensor choice op program
 backend:          tensor op program
 backend/native:   tensor choice op program autograd eager nn backend compare
@@ -30,5 +31,5 @@ report:           compare verdict
 suites:
 baselines:
 internal/deps:
-cmd/plumb:        tensor choice op ops nn program backend backend/native backend/worker backend/recorded script compare verdict campaign margins report suites baselines kernel
+cmd/plumb:        tensor choice op opcase ops nn program backend backend/native backend/worker backend/recorded script compare verdict campaign margins report suites baselines kernel
 `

@@ -270,6 +270,8 @@ def store(memory, t):
     offset = memory.top
     if n:
         start = t.data_ptr()
+        if not start and hasattr(t, "_is_zerotensor") and t._is_zerotensor():
+            return store(memory, torch.zeros(t.shape, dtype=t.dtype).requires_grad_(t.requires_grad))
         if not start:
             return ["x", "torch.Tensor(%s, %s) without storage" % (list(t.shape), t.dtype)]
         n *= t.element_size()

@@ -1,0 +1,434 @@
+package native
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"plumb/eager"
+	"plumb/op"
+	"plumb/tensor"
+)
+
+// step is how far the operands of a sum of products are moved to see how far
+// the sum moves: small beside 1, large beside the roundoff of float64.
+const step = 0x1p-20
+
+// comparisons are the operators whose results may be exact on inexact inputs.
+var comparisons = []string{"eq", "ne", "gt", "ge", "lt", "le"}
+
+// propagate returns the states of a call's results.
+func (s *errorSession) propagate(call *op.Call, out []op.Value) []*state {
+	inexact, whole, unknown, functions := false, wholeScalars(call.Args), false, false
+	for _, v := range call.Args.AllValues() {
+		st := s.of(v)
+		inexact = inexact || st.err != nil
+		unknown = unknown || st.unknown
+		functions = functions || st.functions
+		whole = whole && (st.integral || !v.DType().IsDifferentiable())
+	}
+	var states []*state
+	if !unknown {
+		states = s.rule(call, out, inexact, whole)
+	}
+	if states == nil {
+		states = make([]*state, len(out))
+		for i := range states {
+			states[i] = &state{unknown: true}
+		}
+	}
+	for _, st := range states {
+		st.functions = st.functions || functions || call.Def.Magnitude == "" && call.Def.Tol.Class != op.Exact
+	}
+	return states
+}
+
+// rule applies the first rule that fits the operator; nil when none does.
+func (s *errorSession) rule(call *op.Call, out []op.Value, inexact, whole bool) []*state {
+	d := call.Def
+	exact := d.Tol.Class == op.Exact
+	switch {
+	case !inexact && (exact || !anyDifferentiable(out)):
+		return repeat(&state{integral: whole}, len(out))
+	case !anyDifferentiable(out):
+		return s.certain(call)
+	case d.Formula != nil:
+		return s.formula(call, out)
+	case d.Magnitude != "" && !quotient(call):
+		return s.products(call, inexact, whole)
+	case d.Tol.Class == op.Pointwise || d.Exact != nil && (exact || d.Tol.ULP > 0):
+		return s.elementwise(call, out, exact)
+	}
+	return nil
+}
+
+func repeat(st *state, n int) []*state {
+	return slices.Repeat([]*state{st}, n)
+}
+
+func anyDifferentiable(vs []op.Value) bool {
+	return slices.ContainsFunc(vs, func(v op.Value) bool { return v.DType().IsDifferentiable() })
+}
+
+// quotient reports a division of tensors, which is no sum of products.
+func quotient(call *op.Call) bool {
+	return call.Def.ID() == "div" && call.Args.Value("other") != nil
+}
+
+func wholeScalars(a op.Args) bool {
+	for _, v := range a.Vals {
+		if sc, ok := v.(op.Scalar); ok && sc.Float() != math.Trunc(sc.Float()) {
+			return false
+		}
+	}
+	return true
+}
+
+// certain tells whether a comparison comes out the same however its inexact
+// operands were rounded.
+func (s *errorSession) certain(call *op.Call) []*state {
+	name, _, _ := strings.Cut(call.Def.ID(), ".")
+	if !slices.Contains(comparisons, name) || len(call.Args.AllValues()) == 0 {
+		return nil
+	}
+	b := op.Builder{Applier: eager.New(s.table)}
+	ok := false
+	err := op.Catch(func() {
+		var side, slack [2]any
+		for i, n := range []string{"input", "other"} {
+			side[i], slack[i] = call.Args.Any(n), 0.0
+			if v := call.Args.Value(n); v != nil {
+				side[i] = tensorOf(v)
+				if e := s.of(v).err; e != nil {
+					slack[i] = e
+				}
+			}
+		}
+		distance := b.Op("abs", b.Op("sub", side[0], side[1]))
+		room := b.Mul(b.Add(b.Mul(b.Op("zeros_like", distance), 0.0), slack[0]), 4*s.unit)
+		room = b.Add(room, b.Mul(b.Add(b.Op("zeros_like", distance), slack[1]), 4*s.unit))
+		ok = everyAbove(tensorOf(distance), tensorOf(room))
+	})
+	if err != nil || !ok {
+		return nil
+	}
+	return []*state{{integral: true}}
+}
+
+func everyAbove(distance, room *tensor.Tensor) bool {
+	for i := range distance.Len() {
+		if r := real(room.At(i)); r != 0 && !(real(distance.At(i)) > r) {
+			return false
+		}
+	}
+	return true
+}
+
+// formula computes the results a second time by the operator's formula.
+func (s *errorSession) formula(call *op.Call, out []op.Value) []*state {
+	silent := s.silent
+	defer func() { s.silent = silent }()
+	s.silent = true
+	var states []*state
+	err := op.Catch(func() {
+		for _, v := range call.Def.Formula(s.Builder(), call.Args) {
+			states = append(states, s.of(v))
+		}
+	})
+	if err != nil || len(states) != len(out) {
+		return nil
+	}
+	for i, st := range states {
+		if st.err != nil && !slices.Equal(st.err.Shape(), out[i].Shape()) {
+			return nil
+		}
+	}
+	return states
+}
+
+// products bounds sums of products: the roundings of the sum, and what the
+// errors of its operands become in it.
+func (s *errorSession) products(call *op.Call, inexact, whole bool) []*state {
+	exact := call.Def.Tol.Class == op.Exact
+	if exact {
+		return s.moved(call)
+	}
+	terms, err := s.apply(call, func(v op.Value) *tensor.Tensor { return absolute(tensorOf(v)) })
+	if err != nil {
+		return nil
+	}
+	count := s.roundings(call)
+	summed := func(i int) *state { return &state{terms: terms[i], count: count} }
+	if !inexact && whole && !strings.HasPrefix(call.Def.ID(), "mean") && call.Def.ID() != "div" && below(terms, 1/s.unit) {
+		return each(len(terms), func(i int) *state { st := summed(i); st.integral = true; return st })
+	}
+	moved := terms
+	if inexact {
+		moved, err = s.apply(call, func(v op.Value) *tensor.Tensor {
+			x := absolute(tensorOf(v))
+			if e := s.of(v).err; e != nil {
+				addScaled(x, e, step)
+			}
+			return x
+		})
+		if err != nil {
+			return nil
+		}
+	}
+	return each(len(terms), func(i int) *state {
+		st := summed(i)
+		st.err = tensor.New(tensor.F64, terms[i].Shape()...)
+		e, m, t := tensor.Data[float64](st.err), tensor.Data[float64](moved[i]), tensor.Data[float64](terms[i])
+		for j := range e {
+			e[j] = max(m[j]-t[j], 0)/step + count*t[j]
+		}
+		return st
+	})
+}
+
+func each(n int, f func(i int) *state) []*state {
+	states := make([]*state, n)
+	for i := range states {
+		states[i] = f(i)
+	}
+	return states
+}
+
+// moved carries the errors along with elements that are moved, not computed.
+func (s *errorSession) moved(call *op.Call) []*state {
+	errs, err := s.apply(call, func(v op.Value) *tensor.Tensor {
+		if e := s.of(v).err; e != nil {
+			return e
+		}
+		return tensor.New(tensor.F64, v.Shape()...)
+	})
+	if err != nil {
+		return nil
+	}
+	return each(len(errs), func(i int) *state {
+		if errs[i].DType() != tensor.F64 {
+			return &state{unknown: true}
+		}
+		return &state{err: errs[i]}
+	})
+}
+
+// roundings counts those of one result element.
+func (s *errorSession) roundings(call *op.Call) float64 {
+	k := max(1, s.ulp(call))
+	if tol := call.Def.Tol; tol.Class == op.Accumulating {
+		k = 1
+		if tol.Terms != nil {
+			k = float64(max(tol.Terms(call.Args), 1))
+		}
+		k = min(k, 2*math.Sqrt(k))
+		if s.half() {
+			k *= 0x1p-24 / s.unit
+		}
+		k++
+	}
+	for _, v := range call.Args.AllValues() {
+		if v.DType().IsComplex() {
+			return 2 * k
+		}
+	}
+	return k
+}
+
+// half reports whether the program computes in a half dtype, whose sums and
+// functions are computed in float32 and rounded once.
+func (s *errorSession) half() bool { return s.unit > 0x1p-12 }
+
+func (s *errorSession) ulp(call *op.Call) float64 {
+	if s.half() {
+		return min(call.Def.Tol.ULP, 2)
+	}
+	return call.Def.Tol.ULP
+}
+
+// apply computes the call's magnitude operator on other tensors in place of
+// its floating-point ones, numbers replaced by their absolute values. The
+// results are contiguous.
+func (s *errorSession) apply(call *op.Call, of func(op.Value) *tensor.Tensor) ([]*tensor.Tensor, error) {
+	def := s.table.Def(call.Def.Magnitude)
+	replaced := call.Args.MapValues(func(v op.Value) op.Value {
+		if v.DType().IsDifferentiable() {
+			return of(v)
+		}
+		return tensorOf(v)
+	})
+	var kwargs []op.Kwarg
+	for i, p := range replaced.Sig.Params {
+		v := replaced.Vals[i]
+		if sc, ok := v.(op.Scalar); ok {
+			c := sc.Complex()
+			v = op.ScalarOf(math.Hypot(real(c), imag(c)))
+		}
+		if def.Sigs()[0].Index(p.Name) >= 0 && v != nil {
+			kwargs = append(kwargs, op.Kw(p.Name, v))
+		}
+	}
+	abs, err := s.table.ResolveID(def.ID(), nil, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	out, err := abs.Execute()
+	for i := range out {
+		out[i] = out[i].Contiguous()
+	}
+	return out, err
+}
+
+// elementwise bounds a function of elements: its own roundings, and the errors
+// of its operands times its derivatives there. An exact one moves an element
+// no farther than its operands moved.
+func (s *errorSession) elementwise(call *op.Call, out []op.Value, exact bool) []*state {
+	if len(out) != 1 {
+		return nil
+	}
+	y := tensorOf(out[0])
+	err := absolute(y)
+	e, k := tensor.Data[float64](err), s.roundings(call)
+	if exact {
+		k = 0
+	}
+	for i := range e {
+		e[i] *= k
+	}
+	if exact && !s.continuous(call) {
+		return nil
+	}
+	slopes, ok := s.slopes(call, y.Shape())
+	if !ok {
+		return nil
+	}
+	for _, sl := range slopes {
+		from := tensor.Data[float64](sl.err)
+		for i, d := range tensor.Data[float64](sl.slope) {
+			if exact {
+				d = 1
+			}
+			if from[i] != 0 {
+				e[i] += d * from[i]
+			}
+		}
+	}
+	return []*state{{err: err}}
+}
+
+// continuous reports whether the results move no farther than the operands
+// do when these move by their errors: whether no jump is that near.
+func (s *errorSession) continuous(call *op.Call) bool {
+	var sides [2]*tensor.Tensor
+	reach := 0.0
+	for i, sign := range []float64{-1, 1} {
+		args := call.Args.MapValues(func(v op.Value) op.Value {
+			e := s.of(v).err
+			if e == nil {
+				return tensorOf(v)
+			}
+			x := tensorOf(v).Clone()
+			for j := range x.Len() {
+				d := s.unit * e.Float(j)
+				reach = max(reach, d)
+				x.Set(j, x.At(j)+complex(sign*d, 0))
+			}
+			return x
+		})
+		out, err := (&op.Call{Def: call.Def, Args: args}).Execute()
+		if err != nil {
+			return false
+		}
+		sides[i] = out[0]
+	}
+	for i := range sides[0].Len() {
+		a, b := sides[0].At(i), sides[1].At(i)
+		if !(math.Hypot(real(a)-real(b), imag(a)-imag(b)) <= 4*reach+0x1p-50*math.Hypot(real(a), imag(a))) {
+			return false
+		}
+	}
+	return true
+}
+
+// slope is |∂f/∂x| beside the error of x, element by element of the result.
+type slope struct{ slope, err *tensor.Tensor }
+
+// slopes differentiates the call by its own gradient rule; it fails for
+// functions that jump.
+func (s *errorSession) slopes(call *op.Call, shape []int) ([]slope, bool) {
+	session := eager.New(s.table)
+	leaves := map[op.Value]*eager.Var{}
+	var errs []op.Value
+	args := call.Args.MapValues(func(v op.Value) op.Value {
+		if !v.DType().IsDifferentiable() || s.of(v).err == nil {
+			return tensorOf(v)
+		}
+		if leaves[v] == nil {
+			x, err := tensorOf(v).Expand(shape...)
+			if err != nil {
+				return tensorOf(v)
+			}
+			leaves[v] = session.Leaf(x.Contiguous(), true)
+			errs = append(errs, v)
+		}
+		return leaves[v]
+	})
+	if len(errs) == 0 {
+		return nil, true
+	}
+	out, err := session.Execute(&op.Call{Def: call.Def, Args: args})
+	if err != nil || !eager.RequiresGrad(out[0]) {
+		return nil, false
+	}
+	ones := tensor.New(out[0].DType(), shape...)
+	for i := range ones.Len() {
+		ones.Set(i, 1)
+	}
+	cot, err := session.Backward(out[:1], []op.Value{session.Leaf(ones, false)}, false)
+	if err != nil {
+		return nil, false
+	}
+	var list []slope
+	for _, v := range errs {
+		g, ok := cot[leaves[v]]
+		e, err := s.of(v).err.Expand(shape...)
+		if !ok || err != nil {
+			return nil, false
+		}
+		list = append(list, slope{absolute(tensorOf(g)), e.Contiguous()})
+	}
+	return list, true
+}
+
+// absolute returns |t| in float64, contiguous.
+func absolute(t *tensor.Tensor) *tensor.Tensor {
+	m := tensor.New(tensor.F64, t.Shape()...)
+	data := tensor.Data[float64](m)
+	if t.DType() == tensor.F64 && t.IsContiguous() {
+		for i, v := range tensor.Data[float64](t)[:len(data)] {
+			data[i] = math.Abs(v)
+		}
+		return m
+	}
+	for i := range data {
+		v := t.At(i)
+		data[i] = math.Hypot(real(v), imag(v))
+	}
+	return m
+}
+
+func addScaled(x, e *tensor.Tensor, by float64) {
+	data := tensor.Data[float64](x)
+	for i := range data {
+		data[i] += by * e.Float(i)
+	}
+}
+
+func below(ts []*tensor.Tensor, limit float64) bool {
+	for _, t := range ts {
+		if slices.ContainsFunc(tensor.Data[float64](t)[:t.Len()], func(m float64) bool { return !(m <= limit) }) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"plumb/campaign"
+	"plumb/choice"
+	"plumb/op"
+	"plumb/opcase"
+	"plumb/ops"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// opDTypes are the dtypes in which operators are drawn unless some are named.
+var opDTypes = []tensor.DType{
+	tensor.F32, tensor.F64, tensor.F16, tensor.BF16, tensor.C64, tensor.C128,
+	tensor.Bool, tensor.U8, tensor.I8, tensor.I16, tensor.I32, tensor.I64,
+}
+
+// opTests are the tests that follow from the literals of the operators whose
+// id or public name matches the pattern: one per operator and legal dtype, and
+// one of calls that break a rule.
+func (r *runner) opTests(pattern string) ([]campaign.Test, error) {
+	var out []campaign.Test
+	matched := false
+	for _, d := range ops.Table().Defs() {
+		ok, err := answersTo(d, pattern)
+		if err != nil {
+			return nil, fmt.Errorf("--ops %s: %w", pattern, err)
+		}
+		if !ok || len(d.Names) == 0 {
+			continue
+		}
+		matched = true
+		drawer := opcase.Drawer{Table: ops.Table(), Def: d}
+		among := opDTypes
+		if len(r.dtypes) > 0 {
+			among = r.floats
+		}
+		legal := drawer.DTypes(among...)
+		for _, dt := range legal {
+			out = append(out, r.opTest(d, dt.String(), 20, func(src *choice.Source, _ int) (*program.Program, error) { return drawer.Legal(src, dt) }))
+		}
+		if len(legal) > 0 {
+			dt := legal[0]
+			t := r.opTest(d, "illegal", 2*opcase.Rules(), func(src *choice.Source, i int) (*program.Program, error) { return drawer.Illegal(src, dt, i) })
+			t.Fixed = true
+			out = append(out, t)
+		}
+	}
+	if !matched {
+		return nil, fmt.Errorf("--ops %s: no operator's name matches; plumb ops lists them", pattern)
+	}
+	return out, nil
+}
+
+// answersTo reports whether the glob matches the operator's id or one of its
+// public names, with or without what is before the last dot.
+func answersTo(d *op.Def, pattern string) (bool, error) {
+	names := append([]string{d.ID()}, d.Names...)
+	for _, n := range names {
+		for _, s := range []string{n, n[strings.LastIndexByte(n, '.')+1:]} {
+			if ok, err := path.Match(pattern, s); ok || err != nil {
+				return ok, err
+			}
+		}
+	}
+	return false, nil
+}
+
+func (r *runner) opTest(d *op.Def, variant string, n int, draw func(*choice.Source, int) (*program.Program, error)) campaign.Test {
+	name := fmt.Sprintf("ops::%s[%s]", d.ID(), variant)
+	key := choice.DeriveName(r.seed, name)
+	if r.n > 0 {
+		n = r.n
+	}
+	return campaign.Test{Name: name, N: n, Draw: func(i int, _ campaign.Observer) (*program.Program, error) {
+		p, err := draw(choice.New(choice.Derive(key, uint64(i))), i)
+		if p != nil {
+			p.Name = name
+		}
+		return p, err
+	}}
+}
