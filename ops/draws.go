@@ -84,7 +84,14 @@ var discreteDraws = []*op.Def{
 		More:  []string{"randint_like(Tensor input, int high, *, dtype? dtype=None, device? device=None, MemoryFormat? memory_format=None) -> Tensor"},
 		Names: []string{"torch.randint_like"}, Check: checkRange, Kernels: integerKernels, Law: integerLaw,
 		Sample: func(s *op.Sampler) []any {
-			return []any{s.Tensor(-1, 1, s.Shape(0, 3)...), int(s.Int(-5, 1)), int(s.Int(1, 9))}
+			x, lo, hi := s.Tensor(-1, 1, s.Shape(0, 3)...), int(s.Int(-5, 1)), int(s.Int(1, 9))
+			if s.DType == tensor.U8 || s.DType == tensor.Bool {
+				lo = 0
+			}
+			if s.DType == tensor.Bool {
+				hi = min(hi, 2)
+			}
+			return []any{x, lo, hi}
 		},
 	}),
 	creation("randperm", "int n", "The integers 0 to n - 1 in random order.", op.Def{

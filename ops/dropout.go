@@ -100,7 +100,11 @@ func (d dropout) def() *op.Def {
 			if d.ranks != nil {
 				hi = slices.Max(d.ranks)
 			}
-			return []any{s.Distinct(s.Shape(lo, hi)...), s.Float(0, 1), s.Index(4) > 0}
+			p := s.Float(0, 1)
+			if !s.DType.IsDifferentiable() {
+				p = math.Round(p)
+			}
+			return []any{s.Distinct(s.Shape(lo, hi)...), p, s.Index(4) > 0}
 		},
 		Law: d.law,
 		Tol: drawn("0 or a multiple of the input at random"),

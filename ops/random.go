@@ -175,12 +175,21 @@ func sized(a op.Args) ([]op.Meta, error) {
 
 // resultKernel runs on results of one of the dtypes.
 func resultKernel(ds []tensor.DType, run func(c *op.Run) error) []op.Kernel {
-	return []op.Kernel{{Name: "draw", Run: func(c *op.Run) error {
-		if d := c.Out[0].DType(); !slices.Contains(ds, d) {
-			return op.RuntimeError("not implemented for a result of dtype %s", d)
-		}
-		return run(c)
+	return []op.Kernel{{Name: "draw", Run: run, When: op.Pred{
+		Text:  "dtype of the result in {" + typeNames(ds) + "}",
+		Holds: func(a op.Args) bool { return slices.Contains(ds, drawnType(a)) },
 	}}}
+}
+
+// drawnType is the dtype that the arguments give to what is drawn.
+func drawnType(a op.Args) tensor.DType {
+	if a.Sig.Index("dtype") >= 0 && a.Has("dtype") {
+		return a.DType("dtype")
+	}
+	if vs := a.AllValues(); len(vs) > 0 {
+		return vs[0].DType()
+	}
+	return tensor.F32
 }
 
 var (
