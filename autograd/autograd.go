@@ -50,6 +50,7 @@ func Walk(b op.Builder, tape []Node, cot Cotangents, need func(op.Value) bool) e
 		}
 		err := op.Catch(func() {
 			g := op.NewGrad(b, n.Call.Args, n.Out, gs, need)
+			g.Draw = n.Call.Draw
 			n.Call.Def.Grad(g)
 			seen := map[op.Value]bool{}
 			for _, in := range n.Call.Args.AllValues() {

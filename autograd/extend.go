@@ -48,6 +48,7 @@ type extender struct {
 	needs map[op.Value]bool
 	tape  []Node
 	table *op.Table
+	keys  op.Keys
 }
 
 // named is what a name stands for: a tensor, or a tuple of them.
@@ -98,11 +99,19 @@ func (e *extender) apply(c *program.Call, bound *op.Call) ([]op.Value, error) {
 	if bound.Def.Compose != nil {
 		return bound.Parts(op.Builder{Applier: &parts{e, program.NewRecorder(e.out, e.table, c.Result+"_part")}})
 	}
+	e.draw(bound)
 	out, err := program.NewRecorder(e.out, e.table, "").Record(e.rename(*c), bound)
 	if err == nil {
 		e.record(bound, out)
 	}
 	return out, err
+}
+
+// draw numbers a random call, so that its gradient can repeat it.
+func (e *extender) draw(bound *op.Call) {
+	if bound.Def.Traits.Has(op.Random) {
+		bound.Draw, _ = e.keys.Key(bound)
+	}
 }
 
 // parts records the parts of a composition, in the program and on the tape.
@@ -120,6 +129,7 @@ func (p *parts) Apply(id string, args []any, kwargs []op.Kwarg) ([]op.Value, err
 	if bound.Def.Compose != nil {
 		return bound.Parts(op.Builder{Applier: p})
 	}
+	p.draw(bound)
 	out, err := p.recorder.Apply(id, args, kwargs)
 	if err == nil {
 		p.record(bound, out)

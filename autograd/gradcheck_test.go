@@ -122,6 +122,9 @@ func TestGradients(t *testing.T) {
 				}
 			}
 			if checked == 0 {
+				if d.Traits.Has(op.Random) && len(d.Fixed) > 0 {
+					t.Skip("the gradient of a draw is 0 by definition, not the difference quotient")
+				}
 				if d.Infer == nil && d.Compose == nil || !rounds(d) {
 					t.Error("no gradient was checked")
 				}

@@ -140,6 +140,13 @@ func metadata(want, got *tensor.Tensor, o Options) (Diff, bool) {
 	return Diff{}, false
 }
 
+// Metadata applies rules 1 to 4 alone.
+func Metadata(want, got *tensor.Tensor, o Options) Diff {
+	d, broken := metadata(want, got, o)
+	d.OK = !broken
+	return d
+}
+
 func broken(r Rule, format string, args ...any) Diff {
 	return Diff{Rule: r, Message: fmt.Sprintf(format, args...), WorstRatio: inf}
 }

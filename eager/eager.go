@@ -25,10 +25,19 @@ type Session struct {
 	table  *op.Table
 	tape   []autograd.Node
 	paused bool
+	keys   op.Keys
+	drew   func(call *op.Call, out []op.Value)
 }
 
 // New returns a session without a tape entry.
 func New(table *op.Table) *Session { return &Session{table: table} }
+
+// Seed sets what the draws of random operators follow from.
+func (s *Session) Seed(seed uint64) { s.keys.Seed = seed }
+
+// OnDraw has f told of every call of a random operator, those within modules
+// and gradients too.
+func (s *Session) OnDraw(f func(call *op.Call, out []op.Value)) { s.drew = f }
 
 // Leaf returns a variable of the tensor; requiresGrad asks for its gradient.
 func (s *Session) Leaf(t *tensor.Tensor, requiresGrad bool) *Var { return &Var{t, requiresGrad} }
@@ -68,6 +77,11 @@ func (s *Session) Execute(call *op.Call) ([]op.Value, error) {
 		}
 		return v
 	})}
+	if call.Def.Traits.Has(op.Random) {
+		numbered := *call
+		numbered.Draw, numbered.Key = s.keys.Key(call)
+		call, plain.Key = &numbered, numbered.Key
+	}
 	ts, err := plain.Execute()
 	if err != nil {
 		return nil, err
@@ -79,6 +93,9 @@ func (s *Session) Execute(call *op.Call) ([]op.Value, error) {
 	}
 	if record {
 		s.tape = append(s.tape, autograd.Node{Call: call, Out: out})
+	}
+	if s.drew != nil && call.Def.Traits.Has(op.Random) {
+		s.drew(call, out)
 	}
 	return out, nil
 }

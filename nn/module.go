@@ -48,6 +48,8 @@ type Def struct {
 	More []string
 	// Doc is one sentence.
 	Doc string
+	// Random says that the forward may apply random operators.
+	Random bool
 	// Container modules are made from modules instead of Sig's arguments.
 	Container bool
 	// Check returns the constructor's rejections.

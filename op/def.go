@@ -29,6 +29,7 @@ const (
 	Idempotent                    // f(f(x)) = f(x)
 	Involution                    // f(f(x)) = x
 	Dynamic                       // the results' shapes depend on elements, so that nothing can be inferred from shapes alone
+	Random                        // the results are drawn: see Law
 )
 
 // Has reports whether all of want are in t.
@@ -75,6 +76,9 @@ type Def struct {
 	Exact func(x ...float64) float64
 	// Tol is the numerics class with its reason.
 	Tol Tol
+	// Law returns how the results of a Random operator are distributed; nil
+	// where they are certain, such as those of dropout in evaluation.
+	Law func(a Args) *Law
 	// Magnitude names the operator of the same arguments which, given absolute
 	// values, results in Σ|terms| of each result element; "" when the results
 	// are no sums of products. Rounding-error bounds follow from it.
@@ -102,6 +106,7 @@ const (
 	Exact        Class = "exact"        // equal bits up to NaN payload and the sign of zero
 	Pointwise    Class = "pointwise"    // a few units in the last place per element
 	Accumulating Class = "accumulating" // grows with the number of summed terms
+	Statistical  Class = "statistics"   // drawn: support and distribution are judged
 )
 
 // Tol is an operator's numerics class. ULP is the limit of a pointwise
@@ -132,11 +137,12 @@ type Kernel struct {
 
 // Run is one execution of a kernel: its arguments, whose tensors are
 // *tensor.Tensor, its results, allocated as Infer said with unspecified
-// contents, and its temporary memory.
+// contents, its temporary memory and the key of its random stream.
 type Run struct {
 	Args
 	Out     []*tensor.Tensor
 	Scratch []byte
+	Key     uint64 // of the random stream; see Random
 }
 
 // Pred is a predicate over the arguments that can say what it asks for.

@@ -32,7 +32,7 @@ func (c *Call) Execute() (out []*tensor.Tensor, err error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &Run{Args: c.Args, Out: make([]*tensor.Tensor, len(metas))}
+	run := &Run{Args: c.Args, Out: make([]*tensor.Tensor, len(metas)), Key: c.Key}
 	for i, m := range metas {
 		if err := tensor.CheckShape(m.DType, m.Shape); err != nil {
 			return nil, RuntimeError("%v", err)

@@ -107,6 +107,7 @@ type Grad struct {
 	Args
 	Out   []Value // the results of the call
 	Cot   []Value // dL/dOut; nil where no gradient arrives
+	Draw  int     // the call's, by which its draws are repeated
 	need  func(Value) bool
 	grads map[Value]Value
 }

@@ -66,6 +66,8 @@ func (d *Def) init() error {
 	switch {
 	case d.Grad == nil && d.Compose == nil && !d.Traits.Has(NoGrad):
 		return fmt.Errorf("operator %s has no gradient and is not NoGrad", d.ID())
+	case d.Traits.Has(Random) && len(d.Kernels) > 0 && d.Law == nil:
+		return fmt.Errorf("operator %s is Random and has no Law", d.ID())
 	case d.Tol.Class == "" || d.Tol.Reason == "":
 		return fmt.Errorf("operator %s has no numerics class with a reason", d.ID())
 	}
@@ -130,6 +132,8 @@ var ErrUnknown = errors.New("unknown operator")
 type Call struct {
 	Def  *Def
 	Args Args
+	Draw int    // the number of a Random operator's call in its session
+	Key  uint64 // of its random stream
 }
 
 // Resolve binds a call of a public name ("Tensor.x" binds args[0] as the
@@ -165,7 +169,7 @@ func resolve(name string, defs []*Def, args []any, kwargs []Kwarg) (*Call, error
 			a, err := called.Bind(args, kwargs, method)
 			if err == nil {
 				a.Sig = s
-				return &Call{d, d.widen(a)}, nil
+				return &Call{Def: d, Args: d.widen(a)}, nil
 			}
 			errs, tried = append(errs, err), append(tried, "  "+s.String())
 		}

@@ -1,5 +1,407 @@
 package ops
 
-import "plumb/op"
+import (
+	"fmt"
+	"math"
+	"slices"
 
-var randomOps []*op.Def
+	"plumb/kernel"
+	"plumb/op"
+	"plumb/tensor"
+)
+
+var floatTypes = slices.Concat(float32Set, float64Set)
+
+var randomOps = slices.Concat(dropoutOps, noiseOps, creationDraws, discreteDraws)
+
+var noiseOps = []*op.Def{
+	{
+		Sig:    "rrelu(Tensor input, float lower=0.125, float upper=0.3333333333333333, bool training=False, bool inplace=False) -> Tensor",
+		Names:  []string{"torch.nn.functional.rrelu", "torch.rrelu"},
+		Doc:    "Randomised leaky relu: x for x > 0, r·x elsewhere, r uniform in [lower, upper) and drawn for each element in training, (lower + upper)/2 in evaluation.",
+		Traits: op.Random,
+		Check: firstError(rejectInplace, rejectTypes("input", slices.Concat(integralSet, complexTypes)...), func(a op.Args) error {
+			if a.Bool("training") && a.Float("lower") > a.Float("upper") {
+				return op.RuntimeError("argument 'lower' should be less than or equal to 'upper', but %v > %v", a.Float("lower"), a.Float("upper"))
+			}
+			return nil
+		}),
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			if a.Bool("training") {
+				return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
+			}
+			return sameAs("input")(a)
+		},
+		Kernels: []op.Kernel{{Name: "noise", When: op.DTypeIn("input", floatTypes...), Run: func(c *op.Run) error {
+			x := c.Tensor("input")
+			if !c.Bool("training") {
+				meanSlope(c.Out[0], x, (c.Float("lower")+c.Float("upper"))/2)
+				return nil
+			}
+			slope := tensor.New(x.DType(), x.Shape()...)
+			kernel.Fill(slope, c.Random, 1, kernel.UniformIn(c.Float("lower"), c.Float("upper")))
+			if x.DType() == tensor.F64 {
+				kernel.Map2(c.Out[0], x, slope, kernel.NoisyRelu[float64])
+			} else {
+				kernel.Map2(c.Out[0], x, slope, kernel.NoisyRelu[float32])
+			}
+			return nil
+		}}},
+		Grad: func(g *op.Grad) {
+			g.To("input", func() op.Value {
+				x := g.Value("input")
+				slope := any((g.Float("lower") + g.Float("upper")) / 2)
+				if g.Bool("training") {
+					slope = g.Op("rrelu_noise", x, g.Float("lower"), g.Float("upper"), g.Draw)
+				}
+				return g.Op("where", g.Op("gt", x, 0), g.G(), g.Mul(g.G(), slope))
+			})
+		},
+		Sample: func(s *op.Sampler) []any {
+			return []any{s.Distinct(s.Shape(0, 4)...), 0.1, 0.4, s.Bool()}
+		},
+		Law: rreluLaw,
+		Tol: drawn("a slope for each negative element"),
+	},
+	{
+		Sig:    "rrelu_noise(Tensor like, float lower, float upper, int draw) -> Tensor",
+		Doc:    "The slopes that the call of rrelu with a number has drawn.",
+		Traits: op.NoGrad | op.Random,
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			return one(a.Value("like").DType(), a.Value("like").Shape(), nil), nil
+		},
+		Kernels: []op.Kernel{{Name: "noise", Run: func(c *op.Run) error {
+			kernel.Fill(c.Out[0], c.Random, 1, kernel.UniformIn(c.Float("lower"), c.Float("upper")))
+			return nil
+		}}},
+		Law: func(a op.Args) *op.Law { return nil },
+		Tol: drawn("repeats the draws of another call"),
+	},
+}
+
+// meanSlope is rrelu in evaluation.
+func meanSlope(out, x *tensor.Tensor, slope float64) {
+	if x.DType() == tensor.F64 {
+		kernel.Map1(out, x, kernel.LeakyRelu(slope))
+		return
+	}
+	kernel.Map1(out, x, kernel.LeakyRelu(float32(slope)))
+}
+
+func rreluLaw(a op.Args) *op.Law {
+	lo, hi := a.Float("lower"), a.Float("upper")
+	x := a.Tensor("input")
+	if !a.Bool("training") || lo == hi {
+		return nil
+	}
+	slope := func(out *tensor.Tensor, i int) float64 {
+		switch v := x.Float(i); {
+		case v > 0:
+			return 1
+		case v < 0:
+			return out.Float(i) / v
+		}
+		return math.NaN()
+	}
+	u := epsilonOf(x.DType())
+	return &op.Law{
+		Support: fmt.Sprintf("x, or x·r with r in [%v, %v]", lo, hi),
+		Draws: func(out *tensor.Tensor) ([]op.Draw, error) {
+			var ds []op.Draw
+			for i := range out.Len() {
+				v, r := x.Float(i), slope(out, i)
+				slack := 4*u*math.Abs(r) + smallestOf(x.DType())/math.Abs(v)
+				switch {
+				case math.IsNaN(r) || math.IsInf(v, 0):
+				case v > 0 && out.Float(i) != v:
+					return nil, outside(i, out, fmt.Sprintf("%v", v))
+				case v < 0 && !(r >= lo-slack-4*u && r <= hi+slack+4*u):
+					return nil, outside(i, out, fmt.Sprintf("between %v and %v", v*lo, v*hi))
+				case v < 0 && 4*u*max(math.Abs(lo), math.Abs(hi))+smallestOf(x.DType())/-v < (hi-lo)/8:
+					ds = append(ds, op.Draw{At: i, Below: unitInterval((r - u*r - lo) / (hi - lo)), Upto: unitInterval((r + u*r - lo) / (hi - lo))})
+				}
+			}
+			return ds, nil
+		},
+		Slopes: func(out *tensor.Tensor) []float64 { return each(out, func(i int) float64 { return slope(out, i) }) },
+	}
+}
+
+// creation completes a call that makes a tensor of numbers from nothing.
+func creation(id, params, doc string, d op.Def) *op.Def {
+	d.Sig = id + "(" + params + ", *, Generator? generator=None, dtype? dtype=None, device? device=None) -> Tensor"
+	d.Doc = doc
+	d.Traits = op.NoGrad | op.Random
+	if d.Infer == nil {
+		d.Infer = drawnSize
+	}
+	d.Tol = drawn("numbers from a random stream")
+	return &d
+}
+
+// like completes a call that makes numbers in the shape of a tensor.
+func drawnLike(id, params, doc string, d op.Def) *op.Def {
+	d.Sig = id + "(Tensor input" + params + ", *, dtype? dtype=None, device? device=None, MemoryFormat? memory_format=None) -> Tensor"
+	d.Doc = doc
+	d.Traits = op.NoGrad | op.Random
+	d.Infer = func(a op.Args) ([]op.Meta, error) {
+		x := a.Value("input")
+		dtype := x.DType()
+		if a.Has("dtype") {
+			dtype = a.DType("dtype")
+		}
+		strides := denseStrides(x)
+		if f, ok := a.Any("memory_format").(tensor.MemoryFormat); ok && f != tensor.Preserve {
+			strides = f.Strides(x.Shape())
+		}
+		return one(dtype, x.Shape(), strides), nil
+	}
+	d.Tol = drawn("numbers from a random stream")
+	return &d
+}
+
+func drawnSize(a op.Args) ([]op.Meta, error) {
+	for _, n := range a.Ints("size") {
+		if n < 0 {
+			return nil, op.RuntimeError("Trying to create tensor with negative dimension %d: %v", n, a.Ints("size"))
+		}
+	}
+	d := tensor.F32
+	if a.Has("dtype") {
+		d = a.DType("dtype")
+	}
+	return one(d, a.Ints("size"), nil), nil
+}
+
+// resultKernel runs on results of one of the dtypes.
+func resultKernel(ds []tensor.DType, run func(c *op.Run) error) []op.Kernel {
+	return []op.Kernel{{Name: "draw", Run: run, When: op.Pred{
+		Text:  "dtype of the result in {" + typeNames(ds) + "}",
+		Holds: func(a op.Args) bool { return slices.Contains(ds, drawnType(a)) },
+	}}}
+}
+
+// drawnType is the dtype that the arguments give to what is drawn.
+func drawnType(a op.Args) tensor.DType {
+	if a.Sig.Index("dtype") >= 0 && a.Has("dtype") {
+		return a.DType("dtype")
+	}
+	if vs := a.AllValues(); len(vs) > 0 {
+		return vs[0].DType()
+	}
+	return tensor.F32
+}
+
+var (
+	uniformKernels = resultKernel(floatTypes, func(c *op.Run) error {
+		kernel.Fill(c.Out[0], c.Random, 1, kernel.Uniform(digitsOf(c.Out[0].DType())))
+		return nil
+	})
+	normalKernels = resultKernel(floatTypes, func(c *op.Run) error {
+		kernel.Fill(c.Out[0], c.Random, 2, kernel.Normal)
+		return nil
+	})
+)
+
+var creationDraws = []*op.Def{
+	creation("rand", "int[] size", "Uniform numbers in [0, 1).", op.Def{
+		Names: []string{"torch.rand"}, Kernels: uniformKernels, Law: uniformLaw,
+		Sample: func(s *op.Sampler) []any { return []any{s.Shape(0, 3), op.Kw("dtype", s.DType)} },
+	}),
+	creation("randn", "int[] size", "Normal numbers of mean 0 and variance 1.", op.Def{
+		Names: []string{"torch.randn"}, Kernels: normalKernels, Law: standardNormal,
+		Sample: func(s *op.Sampler) []any { return []any{s.Shape(0, 3), op.Kw("dtype", s.DType)} },
+	}),
+	drawnLike("rand_like", "", "Uniform numbers in [0, 1) in the shape of the input.", op.Def{
+		Names: []string{"torch.rand_like"}, Kernels: uniformKernels, Law: uniformLaw,
+		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-1, 1, s.Shape(0, 3)...)} },
+	}),
+	drawnLike("randn_like", "", "Normal numbers of mean 0 and variance 1 in the shape of the input.", op.Def{
+		Names: []string{"torch.randn_like"}, Kernels: normalKernels, Law: standardNormal,
+		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-1, 1, s.Shape(0, 3)...)} },
+	}),
+	creation("normal.size", "float mean, float std, int[] size", "Normal numbers of a mean and a standard deviation.", op.Def{
+		Names: []string{"torch.normal"}, Check: checkStd, Law: normalLaw,
+		Kernels: resultKernel(floatTypes, drawNormal),
+		Sample:  func(s *op.Sampler) []any { return []any{s.Float(-2, 2), s.Float(0, 2), s.Shape(0, 3)} },
+	}),
+	normalOf("normal", "Tensor mean, Tensor std"),
+	normalOf("normal.mean", "Tensor mean, float std=1.0"),
+	normalOf("normal.std", "float mean, Tensor std"),
+}
+
+func uniformLaw(a op.Args) *op.Law {
+	return &op.Law{Support: "[0, 1)", Draws: func(out *tensor.Tensor) ([]op.Draw, error) {
+		u := epsilonOf(out.DType())
+		return eachDraw(out, func(i int, v float64) (below, upto float64, ok bool) {
+			return unitInterval(v - u*v), unitInterval(v + u*v), v >= 0 && v < 1
+		}, "a number in [0, 1)")
+	}}
+}
+
+func standardNormal(op.Args) *op.Law {
+	return gaussian(func(int) float64 { return 0 }, func(int) float64 { return 1 })
+}
+
+// normalLaw is that of the mean and std arguments, numbers or tensors.
+func normalLaw(a op.Args) *op.Law { return gaussian(parameters(a, "mean"), parameters(a, "std")) }
+
+// parameters returns the elements of a tensor argument, or a number for all.
+func parameters(a op.Args, name string) func(i int) float64 {
+	if t := a.Tensor(name); t != nil {
+		return spreadParameter(a, t).Float
+	}
+	v := a.Float(name)
+	return func(int) float64 { return v }
+}
+
+// spreadParameter broadcasts t to the common shape of mean and std.
+func spreadParameter(a op.Args, t *tensor.Tensor) *tensor.Tensor {
+	shape, err := broadcastShape(valuesOf(a, []string{"mean", "std"})...)
+	if err != nil {
+		return t
+	}
+	u, err := t.Expand(shape...)
+	if err != nil {
+		return t
+	}
+	return u
+}
+
+func gaussian(mean, std func(int) float64) *op.Law {
+	return &op.Law{Support: "real numbers", Draws: func(out *tensor.Tensor) ([]op.Draw, error) {
+		var ds []op.Draw
+		for i := range out.Len() {
+			m, s, v := mean(i), std(i), out.Float(i)
+			step := epsilonOf(out.DType())*math.Abs(v) + smallestOf(out.DType())
+			switch {
+			case math.IsNaN(m) || math.IsNaN(s) || math.IsInf(m, 0) || math.IsInf(s, 0) || s == 0 && v == m:
+			case math.IsNaN(v) || math.IsInf(v, 0) && out.DType() != tensor.F16 || s == 0 && math.Abs(v-m) > 4*step:
+				return nil, outside(i, out, fmt.Sprintf("a normal number of mean %v and deviation %v", m, s))
+			case s > 0:
+				ds = append(ds, op.Draw{At: i, Below: normalCDF((v - step - m) / s), Upto: normalCDF((v + step - m) / s)})
+			}
+		}
+		return ds, nil
+	}}
+}
+
+func normalCDF(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
+
+// normalOf is a form of normal that takes its parameters from tensors.
+func normalOf(id, params string) *op.Def {
+	return &op.Def{
+		Sig:    id + "(" + params + ", *, Generator? generator=None) -> Tensor",
+		Names:  []string{"torch.normal"},
+		Doc:    "Normal numbers, each of its own mean and standard deviation. They have no gradient: PyTorch's is 0.",
+		Traits: op.Random,
+		Fixed:  []string{"mean", "std"},
+		Check:  checkStd,
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			vs := valuesOf(a, []string{"mean", "std"})
+			shape, err := broadcastShape(vs...)
+			return one(vs[0].DType(), shape, nil), err
+		},
+		Kernels: resultKernel(floatTypes, drawNormal),
+		Grad: func(g *op.Grad) {
+			g.To("mean", func() op.Value { return zeros(g, g.Value("mean")) })
+			g.To("std", func() op.Value { return zeros(g, g.Value("std")) })
+		},
+		Sample: func(s *op.Sampler) []any {
+			switch x := s.Shape(0, 3); id {
+			case "normal":
+				return []any{s.Tensor(-1, 1, x...), s.Tensor(0, 2, x...)}
+			case "normal.mean":
+				return []any{s.Tensor(-1, 1, x...), s.Float(0, 2)}
+			default:
+				return []any{s.Float(-1, 1), s.Tensor(0, 2, x...)}
+			}
+		},
+		Law: normalLaw,
+		Tol: drawn("numbers from a random stream"),
+	}
+}
+
+func checkStd(a op.Args) error {
+	if v, ok := a.Any("std").(float64); ok && !(v >= 0) {
+		return op.RuntimeError("argument 'std' must not be negative, but is %v", v)
+	}
+	return nil
+}
+
+func drawNormal(c *op.Run) error {
+	if std := c.Tensor("std"); std != nil {
+		for i := range std.Len() {
+			if std.Float(i) < 0 {
+				return op.RuntimeError("argument 'std' must have no element below 0, but has %v", std.Float(i))
+			}
+		}
+	}
+	m, s := parameters(c.Args, "mean"), parameters(c.Args, "std")
+	kernel.Fill(c.Out[0], c.Random, 2, func(dst []float64, words []uint64, at int) {
+		kernel.Normal(dst, words, at)
+		for i := range dst {
+			dst[i] = m(at+i) + s(at+i)*dst[i]
+		}
+	})
+	return nil
+}
+
+// digitsOf is how many binary digits a uniform number of a dtype has.
+func digitsOf(d tensor.DType) int {
+	switch d {
+	case tensor.F16:
+		return 11
+	case tensor.BF16:
+		return 8
+	case tensor.F32:
+		return 24
+	}
+	return 53
+}
+
+// epsilonOf is half the distance from 1 to the next number.
+func epsilonOf(d tensor.DType) float64 { return math.Ldexp(1, -digitsOf(d)) }
+
+// smallestOf is the least number of full precision.
+func smallestOf(d tensor.DType) float64 {
+	switch d {
+	case tensor.F16:
+		return 0x1p-14
+	case tensor.F64:
+		return 0x1p-1022
+	}
+	return 0x1p-126
+}
+
+func unitInterval(u float64) float64 { return min(max(u, 0), 1) }
+
+func drawn(what string) op.Tol { return op.Tol{Class: op.Statistical, Reason: what} }
+
+func outside(i int, out *tensor.Tensor, want string) error {
+	return fmt.Errorf("element %d is %v, want %s", i, out.Float(i), want)
+}
+
+// each returns f of every element's position.
+func each(out *tensor.Tensor, f func(i int) float64) []float64 {
+	vs := make([]float64, out.Len())
+	for i := range vs {
+		vs[i] = f(i)
+	}
+	return vs
+}
+
+// eachDraw makes a draw of every element whose value is in the support.
+func eachDraw(out *tensor.Tensor, f func(i int, v float64) (below, upto float64, ok bool), support string) ([]op.Draw, error) {
+	ds := make([]op.Draw, 0, out.Len())
+	for i := range out.Len() {
+		below, upto, ok := f(i, out.Float(i))
+		if !ok {
+			return nil, outside(i, out, support)
+		}
+		if below > 0 || upto < 1 {
+			ds = append(ds, op.Draw{At: i, Below: below, Upto: upto})
+		}
+	}
+	return ds, nil
+}

@@ -104,6 +104,9 @@ func (c *Console) Summary(s *Summary) {
 	if s.Worst > 0 {
 		fmt.Fprintf(c.W, "nearest to its limit: %.2g at %s\n", s.Worst, s.WorstAt)
 	}
+	if s.Drawn > 0 {
+		fmt.Fprintf(c.W, "judged by statistics: %d of %s\n", s.Drawn, plural(s.Compared, "comparison"))
+	}
 	line := s.counts()
 	if n := len(s.Errors); n > 0 {
 		line += fmt.Sprintf(", %s in error", plural(n, "test"))

@@ -66,7 +66,7 @@ func (j *JSON) End(e *verdict.End) {
 func (j *JSON) Summary(s *Summary) {
 	sum := map[string]any{
 		"cases": s.Cases(), "tests": s.Tests, "seed": s.Seed, "errors": len(s.Errors), "weak": s.Weak,
-		"compared": s.Compared, "worst": s.Worst, "seconds": s.Elapsed.Seconds(),
+		"compared": s.Compared, "drawn": s.Drawn, "worst": s.Worst, "seconds": s.Elapsed.Seconds(),
 		"reference": s.Reference, "candidates": s.Candidates,
 	}
 	for _, w := range order {

@@ -31,6 +31,7 @@ type Summary struct {
 	Worst      float64 // largest observed error ÷ limit of an aligned case
 	WorstAt    string
 	Compared   int    // tensors
+	Drawn      int    // of these, the ones that depend on random draws
 	Weak       int    // tests whose sampled cases accept a fake
 	Beyond     string // why the first unsupported case is so
 }
@@ -43,6 +44,7 @@ func (s *Summary) Add(r *verdict.Record) {
 	v := r.Verdict
 	s.Words[v.Word]++
 	s.Compared += v.Compared
+	s.Drawn += v.Drawn
 	if v.Word == verdict.Unsupported && s.Beyond == "" {
 		s.Beyond = v.Reason
 	}

@@ -25,6 +25,7 @@ type judge struct {
 	dtypes  map[string]tensor.DType // of inputs and tensor results, as the reference has them
 	modules map[string]string       // constructor's target by module name
 	bounds  *compare.Bounds
+	random  drawn
 }
 
 func newJudge(p *program.Program, ref, cand *backend.Outcome, policy Policy) *judge {
@@ -37,6 +38,10 @@ func newJudge(p *program.Program, ref, cand *backend.Outcome, policy Policy) *ju
 	}
 	if policy.ATol != nil {
 		j.atol = policy.ATol
+	}
+	j.random.names = map[string]bool{}
+	if policy.Draws != nil {
+		j.random.draws = policy.Draws()
 	}
 	for _, in := range p.Inputs {
 		j.same[in.Name] = true
@@ -85,7 +90,7 @@ func (j *judge) side(o *backend.Outcome) *Side {
 }
 
 // lacking is what PyTorch says of what it has not.
-var lacking = []string{"\" not implemented for '", "_cpu not implemented for ", "does not support automatic differentiation for outputs with complex dtype"}
+var lacking = []string{"\" not implemented for '", "_cpu not implemented for ", " is not implemented for half on CPU", "does not support automatic differentiation for outputs with complex dtype"}
 
 // lacksKernel reports whether PyTorch raised what it raises for a legal call
 // whose dtype it has no kernel for, or whose gradient of a complex result it
@@ -403,7 +408,11 @@ func (j *judge) states(want, got map[string]backend.State, part func(module, nam
 				Part: part(module, name), Call: len(j.p.Calls), Name: module + "." + name,
 				Target: j.modules[module], Users: j.users(module),
 			}
-			j.optional(w, find(want[module], name), find(got[module], name))
+			random := j.random.names[module]
+			if w.Part == ParamGrad {
+				random = j.random.gradient(j.p, module)
+			}
+			j.optional(w, find(want[module], name), find(got[module], name), random)
 		}
 	}
 }
@@ -431,14 +440,19 @@ func (j *judge) grads() {
 	for _, in := range j.p.Inputs {
 		if in.RequiresGrad {
 			w := Where{Part: Grad, Call: len(j.p.Calls), Name: in.Name, Users: j.users(in.Name)}
-			j.optional(w, j.ref.Grads[in.Name], j.cand.Grads[in.Name])
+			j.optional(w, j.ref.Grads[in.Name], j.cand.Grads[in.Name], j.random.gradient(j.p, in.Name))
 		}
 	}
 }
 
-// optional compares two tensors of which either may be missing.
-func (j *judge) optional(w Where, want, got *tensor.Tensor) {
+// optional compares two tensors of which either may be missing; random ones
+// depend on draws.
+func (j *judge) optional(w Where, want, got *tensor.Tensor, random bool) {
 	if want == nil && got == nil {
+		return
+	}
+	if random {
+		j.drawnGrad(w, want, got)
 		return
 	}
 	basis := compare.Basis{RTol: j.rtol, ATol: j.atol}

@@ -7,6 +7,7 @@ import (
 
 	"plumb/backend"
 	"plumb/compare"
+	"plumb/op"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -47,6 +48,7 @@ var fakeNames = []string{zeros, constants, shifts, transposes, oneOff, flips}
 // there are none, and the gradients of inputs and parameters. A fake is
 // accepted when the verdict is Aligned. One that has the expected values proves
 // nothing against a limit; it is reported, as Equal, for zeros and constant.
+// What depends on random draws is not faked: its limit is about many elements.
 // Judge is called up to about ten times for each result; ref is not changed.
 // There is nothing to report when ref did not end well.
 func Power(p *program.Program, ref *backend.Outcome, judge func(p *program.Program, ref, cand *backend.Outcome) *Verdict) []Weakness {
@@ -54,10 +56,32 @@ func Power(p *program.Program, ref *backend.Outcome, judge func(p *program.Progr
 		return nil
 	}
 	var found []Weakness
+	random := drawnPlaces(judge(p, ref, ref))
 	for _, r := range results(p, ref) {
+		if random[place{r.where.Part, r.where.Call, r.where.Name}] {
+			continue
+		}
 		t := &trial{r: r, judge: func(fake *tensor.Tensor) *Verdict { return judge(p, ref, r.with(fake)) }}
 		t.run()
 		found = append(found, t.found...)
+	}
+	return found
+}
+
+// place identifies what is compared.
+type place struct {
+	part Part
+	call int
+	name string
+}
+
+// drawnPlaces returns what a verdict has judged by statistics.
+func drawnPlaces(v *Verdict) map[place]bool {
+	found := map[place]bool{}
+	for _, m := range v.Margins {
+		if m.Class == op.Statistical {
+			found[place{m.Part, m.Call, m.Name}] = true
+		}
 	}
 	return found
 }

@@ -113,6 +113,9 @@ func TestPowerReplacesOneResultAtATime(t *testing.T) {
 	seen := map[string]int{}
 	Power(p, ref, func(p *program.Program, ref, cand *backend.Outcome) *Verdict {
 		v := Judge(p, ref, cand, Policy{})
+		if cand == ref {
+			return v
+		}
 		if len(v.Differences) != 1 || v.Differences[0].Diff.Rule != compare.Distance {
 			t.Errorf("%s", v.Text())
 		}

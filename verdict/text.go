@@ -64,6 +64,9 @@ func (v *Verdict) headline() string {
 		return v.Reason
 	}
 	s := plural(v.Compared, "comparison")
+	if v.Drawn > 0 {
+		s += fmt.Sprintf(", %d of them of random draws", v.Drawn)
+	}
 	if v.WorstAt != nil && v.Worst > 0 {
 		s += fmt.Sprintf(", worst error %s x the limit (%s of %s)", v.Worst, v.WorstAt.Part, v.WorstAt.Name)
 	}

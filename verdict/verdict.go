@@ -142,6 +142,7 @@ type Verdict struct {
 	Candidate   *Side          `json:"candidate,omitempty"`
 	Differences []Difference   `json:"differences,omitempty"` // in program order
 	Compared    int            `json:"compared"`              // tensors and numbers
+	Drawn       int            `json:"drawn,omitempty"`       // of these, the ones that depend on random draws
 	Worst       compare.Number `json:"worst"`                 // the largest ratio of all comparisons
 	WorstAt     *Margin        `json:"worst_at,omitempty"`
 	Margins     []Margin       `json:"margins,omitempty"` // of every comparison, in order
@@ -165,6 +166,9 @@ type Policy struct {
 	Table *op.Table
 	// Bounds returns the rounding-error bounds of the program; nil has none.
 	Bounds func() *compare.Bounds
+	// Draws returns the calls of random operators by the program's calls; nil
+	// has none. What depends on them is not compared element by element.
+	Draws func() [][]backend.Draw
 	// Answers says that an oracle can be asked about differences. Where none
 	// can, bounds that rest on how functions are written are not used.
 	Answers bool

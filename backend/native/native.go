@@ -38,7 +38,9 @@ func (*Backend) Close() error { return nil }
 
 // Run runs the program. A panic of an operator is the outcome Crashed.
 func (b *Backend) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
-	return b.run(ctx, job, eager.New(b.table)), nil
+	s := eager.New(b.table)
+	s.Seed(job.Program.Seed)
+	return b.run(ctx, job, s), nil
 }
 
 func (b *Backend) run(ctx context.Context, job *backend.Job, s session) (out *backend.Outcome) {

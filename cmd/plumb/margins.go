@@ -88,13 +88,16 @@ func (r *runner) weigh(e *verdict.End) {
 // powerJudge judges fakes by the limits that the record was judged by.
 func (r *runner) powerJudge(rec *verdict.Record) func(p *program.Program, ref, cand *backend.Outcome) *verdict.Verdict {
 	policy := r.policy
-	policy.Bounds = sync.OnceValue(func() *compare.Bounds {
+	own := native.New(ops.Table(), nn.Modules())
+	job := sync.OnceValue(func() *backend.Job {
 		job := &backend.Job{Program: rec.Program, State: rec.Reference.Initial}
 		for i := range rec.Program.Inputs {
 			job.Inputs = append(job.Inputs, rec.Program.Inputs[i].Materialize())
 		}
-		return native.New(ops.Table(), nn.Modules()).Bounds(job)
+		return job
 	})
+	policy.Bounds = sync.OnceValue(func() *compare.Bounds { return own.Bounds(job()) })
+	policy.Draws = sync.OnceValue(func() [][]backend.Draw { return own.Draws(job()) })
 	return func(p *program.Program, ref, cand *backend.Outcome) *verdict.Verdict {
 		return verdict.Judge(p, ref, cand, policy)
 	}

@@ -231,6 +231,7 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 		policy := policy
 		policy.Oracle = o
 		policy.Bounds = func() *compare.Bounds { return own.Bounds(job) }
+		policy.Draws = func() [][]backend.Draw { return own.Draws(job) }
 		return verdict.Judge(job.Program, ref, cand, policy)
 	}
 	r.sigs = &signatures{}

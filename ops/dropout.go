@@ -1,0 +1,289 @@
+package ops
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"plumb/kernel"
+	"plumb/op"
+	"plumb/tensor"
+)
+
+var dropoutOps = []*op.Def{
+	dropout{id: "dropout", doc: "Drops elements with probability p and scales the others: x·m / (1 - p), m 0 or 1."}.def(),
+	dropout{id: "dropout1d", channels: true, ranks: []int{2, 3}, batched: 3,
+		doc: "Drops whole channels of (N, C, L) or (C, L) with probability p and scales the others by 1 / (1 - p)."}.def(),
+	dropout{id: "dropout2d", channels: true,
+		doc: "Drops whole channels of (N, C, …) with probability p and scales the others by 1 / (1 - p)."}.def(),
+	dropout{id: "dropout3d", channels: true, batched: 5,
+		doc: "Drops whole channels of (N, C, D, H, W), or of any other rank with the first dimension as channels, with probability p and scales the others by 1 / (1 - p)."}.def(),
+	dropout{id: "alpha_dropout", alpha: true,
+		doc: "Sets elements to selu's negative limit with probability p and keeps mean and variance: a·x·m + b(m), m 0 or 1."}.def(),
+	dropout{id: "feature_alpha_dropout", alpha: true, channels: true,
+		doc: "Is alpha_dropout of whole channels of (N, C, …)."}.def(),
+	{
+		Sig:    "dropout_mask(Tensor like, int[] shape, float p, float scale, int draw) -> Tensor",
+		Doc:    "What the call of a dropout with a number has multiplied its input by: scale with probability 1 - p, else 0.",
+		Traits: op.NoGrad | op.Random,
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			return one(a.Value("like").DType(), a.Ints("shape"), nil), nil
+		},
+		Kernels: []op.Kernel{{Name: "mask", Run: func(c *op.Run) error {
+			kernel.Fill(c.Out[0], c.Random, 1, kernel.Keep(c.Float("p"), c.Float("scale")))
+			return nil
+		}}},
+		Law: func(op.Args) *op.Law { return nil },
+		Tol: drawn("repeats the draws of another call"),
+	},
+}
+
+// dropout is one operator of the family.
+type dropout struct {
+	id, doc  string
+	channels bool  // drops whole channels
+	alpha    bool  // sets to selu's limit rather than to 0
+	ranks    []int // that the input may have; nil for all
+	batched  int   // the rank that has a batch dimension first; 0 for any
+}
+
+// alphaLimit is -selu(-∞), as PyTorch's alpha_dropout has it.
+const alphaLimit = 1.7580993408473766
+
+func (d dropout) def() *op.Def {
+	training := "True"
+	if d.alpha {
+		training = "False"
+	}
+	return &op.Def{
+		Sig:    fmt.Sprintf("%s(Tensor input, float p=0.5, bool training=%s, bool inplace=False) -> Tensor", d.id, training),
+		Names:  []string{"torch.nn.functional." + d.id},
+		Doc:    d.doc,
+		Traits: op.Random,
+		Check:  firstError(rejectInplace, d.check),
+		Infer:  d.infer,
+		Kernels: []op.Kernel{
+			{Name: "copy", Priority: 1, When: op.Pred{Text: "nothing to drop", Holds: passes}, Run: func(c *op.Run) error {
+				c.Out[0].CopyFrom(c.Tensor("input"))
+				return nil
+			}},
+			{Name: "zero", Priority: 1, When: op.Pred{Text: "all is dropped from integers", Holds: func(a op.Args) bool {
+				return a.Float("p") == 1 && !a.Value("input").DType().IsDifferentiable()
+			}}, Run: func(c *op.Run) error {
+				c.Out[0].CopyFrom(tensor.New(c.Out[0].DType(), c.Out[0].Shape()...))
+				return nil
+			}},
+			{Name: "float32", When: op.DTypeIn("input", float32Set...), Run: func(c *op.Run) error {
+				runDropout[float32](d, c)
+				return nil
+			}},
+			{Name: "float64", When: op.DTypeIn("input", tensor.F64), Run: func(c *op.Run) error {
+				runDropout[float64](d, c)
+				return nil
+			}},
+		},
+		Grad: func(g *op.Grad) {
+			g.To("input", func() op.Value {
+				x := g.Value("input")
+				if passes(g.Args) {
+					return g.G()
+				}
+				return g.Mul(g.G(), g.Op("dropout_mask", x, d.maskShape(x.Shape()), g.Float("p"), d.scale(g.Args), g.Draw))
+			})
+		},
+		Sample: func(s *op.Sampler) []any {
+			lo := 0
+			if d.channels {
+				lo = 2
+			}
+			hi := 4
+			if d.ranks != nil {
+				hi = slices.Max(d.ranks)
+			}
+			p := s.Float(0, 1)
+			if !s.DType.IsDifferentiable() {
+				p = math.Round(p)
+			}
+			return []any{s.Distinct(s.Shape(lo, hi)...), p, s.Index(4) > 0}
+		},
+		Law: d.law,
+		Tol: drawn("0 or a multiple of the input at random"),
+	}
+}
+
+// passes reports whether the input is the result.
+func passes(a op.Args) bool {
+	return a.Float("p") == 0 || !a.Bool("training") || tensor.NumElements(a.Value("input").Shape()) == 0
+}
+
+func (d dropout) check(a op.Args) error {
+	p, x := a.Float("p"), a.Value("input")
+	switch {
+	case p < 0 || p > 1:
+		return op.ValueError("argument 'p' has to be between 0 and 1, but is %v", p)
+	case !(p >= 0):
+		return op.RuntimeError("argument 'p' has to be between 0 and 1, but is %v", p)
+	case d.ranks != nil && !slices.Contains(d.ranks, len(x.Shape())):
+		return op.RuntimeError("argument 'input' must have a rank in %v, but has shape %s", d.ranks, tensor.ShapeString(x.Shape()))
+	case passes(a) || p == 1:
+		return nil
+	case d.channels && d.batched == 0 && len(x.Shape()) < 2:
+		return op.RuntimeError("argument 'input' must have at least 2 dimensions, but has shape %s", tensor.ShapeString(x.Shape()))
+	case !x.DType().IsDifferentiable():
+		return op.RuntimeError("argument 'input' of dtype %s cannot hold the results", x.DType())
+	}
+	return nil
+}
+
+func (d dropout) infer(a op.Args) ([]op.Meta, error) {
+	x := a.Value("input")
+	if passes(a) {
+		return one(x.DType(), x.Shape(), slices.Clone(x.Strides())), nil
+	}
+	vs := []op.Value{x}
+	if !d.channels && a.Float("p") < 1 {
+		vs = append(vs, dense{x, tensor.ContiguousStrides(x.Shape())})
+	}
+	return one(x.DType(), x.Shape(), iteratorStrides(x.Shape(), vs...)), nil
+}
+
+// maskShape is the shape of what is drawn.
+func (d dropout) maskShape(shape []int) []int {
+	if !d.channels {
+		return shape
+	}
+	keep := 2
+	if d.batched != 0 && d.batched != len(shape) {
+		keep = 1
+	}
+	mask := slices.Repeat([]int{1}, len(shape))
+	copy(mask[:min(keep, len(shape))], shape)
+	return mask
+}
+
+// scale is what a kept element is multiplied by.
+func (d dropout) scale(a op.Args) float64 {
+	p := a.Float("p")
+	switch {
+	case p == 1:
+		return 0
+	case d.alpha:
+		return 1 / math.Sqrt((alphaLimit*alphaLimit*p+1)*(1-p))
+	}
+	return 1 / (1 - p)
+}
+
+// shift is what is added to a dropped and to a kept element.
+func (d dropout) shift(a op.Args) (dropped, kept float64) {
+	if p := a.Float("p"); d.alpha && p < 1 {
+		scale := d.scale(a)
+		return alphaLimit * scale * (p - 1), alphaLimit * scale * p
+	}
+	return 0, 0
+}
+
+func runDropout[T float32 | float64](d dropout, c *op.Run) {
+	x, out := c.Tensor("input"), c.Out[0]
+	mask := tensor.New(x.DType(), d.maskShape(x.Shape())...)
+	kernel.Fill(mask, c.Random, 1, kernel.Keep(c.Float("p"), d.scale(c.Args)))
+	if !d.alpha {
+		kernel.Map2(out, x, mask, kernel.Scaled[T])
+		return
+	}
+	dropped, kept := d.shift(c.Args)
+	round := func(v T) T { return v }
+	if slices.Contains(halfTypes, x.DType()) {
+		half := roundHalf(x.DType())
+		round = func(v T) T { return T(half(float32(v))) }
+		dropped, kept = float64(half(float32(dropped))), float64(half(float32(kept)))
+	}
+	kernel.Map2(out, x, mask, kernel.ScaledAndShifted(T(dropped), T(kept), round))
+}
+
+// law compares each element with what it is when dropped and when kept. Of
+// whole channels, any element tells.
+func (d dropout) law(a op.Args) *op.Law {
+	p := a.Float("p")
+	if passes(a) || p == 1 {
+		return nil
+	}
+	x := a.Tensor("input")
+	scale := d.scale(a)
+	dropped, kept := d.shift(a)
+	tells := func(out *tensor.Tensor, i int) (isKept, told, legal bool) {
+		v, in := out.Float(i), x.Float(i)
+		no, yes := in*0+dropped, in*scale+kept
+		size := math.Abs(in*scale) + math.Abs(kept) + math.Abs(dropped)
+		isNo, isYes := nearby(v, no, size, x.DType()), nearby(v, yes, size, x.DType())
+		return isYes, isNo != isYes, isNo || isYes
+	}
+	mask := d.maskShape(x.Shape())
+	return &op.Law{
+		Support: fmt.Sprintf("each element dropped, or x·%.6g%+.6g", scale, kept),
+		Atoms:   true,
+		Two:     true,
+		Draws: func(out *tensor.Tensor) ([]op.Draw, error) {
+			seen := map[int]bool{}
+			var ds []op.Draw
+			for i := range out.Len() {
+				isKept, told, legal := tells(out, i)
+				if !legal {
+					return nil, outside(i, out, fmt.Sprintf("%v when dropped or %v when kept", x.Float(i)*0+dropped, x.Float(i)*scale+kept))
+				}
+				if !told {
+					continue
+				}
+				at := maskIndex(i, x.Shape(), mask)
+				was, known := seen[at]
+				if known && was != isKept {
+					return nil, fmt.Errorf("element %d is %v: a channel is dropped in part", i, out.Float(i))
+				}
+				if known {
+					continue
+				}
+				if d.channels {
+					seen[at] = isKept
+				}
+				draw := op.Draw{At: i, Below: 0, Upto: p}
+				if isKept {
+					draw.Below, draw.Upto = p, 1
+				}
+				ds = append(ds, draw)
+			}
+			return ds, nil
+		},
+		Slopes: func(out *tensor.Tensor) []float64 {
+			return each(out, func(i int) float64 {
+				isKept, told, _ := tells(out, i)
+				switch {
+				case !told:
+					return math.NaN()
+				case isKept:
+					return scale
+				}
+				return 0
+			})
+		},
+	}
+}
+
+// nearby reports whether v is want up to four roundings of numbers of a size.
+func nearby(v, want, size float64, d tensor.DType) bool {
+	if v == want || math.IsNaN(v) && math.IsNaN(want) {
+		return true
+	}
+	return math.Abs(v-want) <= 4*epsilonOf(d)*size+2*smallestOf(d)*epsilonOf(d)
+}
+
+// maskIndex returns the position in a mask that an element of the shape has.
+func maskIndex(i int, shape, mask []int) int {
+	at, step := 0, 1
+	for d := len(shape) - 1; d >= 0; d-- {
+		if mask[d] != 1 {
+			at += i % shape[d] * step
+		}
+		i /= shape[d]
+		step *= mask[d]
+	}
+	return at
+}
