@@ -26,7 +26,7 @@ func first(c *Call) (*function, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &function{value: func() (sum, error) {
+	f := &function{middle: total(out, weights), value: func() (sum, error) {
 		out, err := c.apply(c.session())
 		return total(out, weights), err
 	}}
@@ -67,7 +67,7 @@ func second(c *Call) (*function, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the gradient's gradient: %w", err)
 	}
-	f := &function{value: func() (sum, error) {
+	f := &function{middle: total(gs, weights), value: func() (sum, error) {
 		s := c.session()
 		out, err := c.apply(s)
 		if err != nil {

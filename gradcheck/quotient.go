@@ -13,6 +13,7 @@ import (
 type function struct {
 	leaves []leaf
 	value  func() (sum, error)
+	middle sum // the value where the leaves stand
 }
 
 // sum is Re Σ conj(w)·y.
@@ -103,10 +104,10 @@ func (f *function) quotient(l *leaf, e element) (quotient, error) {
 	x := l.part(e)
 	h := step * max(1, math.Abs(x))
 	at := [5]float64{x - h, x - h/2, x, x + h/2, x + h}
-	var y [5]float64
-	magnitude := 0.0
-	for i, x := range at {
-		s, err := f.at(l, e, x)
+	y := [5]float64{2: f.middle.total}
+	magnitude := f.middle.magnitude
+	for _, i := range []int{0, 1, 3, 4} {
+		s, err := f.at(l, e, at[i])
 		if err != nil {
 			return quotient{}, err
 		}

@@ -48,6 +48,7 @@ type runFlags struct {
 	margins    string
 	power      int
 	ops        string
+	gradcheck  bool
 }
 
 func newRun() *cobra.Command {
@@ -66,12 +67,16 @@ the recorded baseline stands in for the reference.`,
   plumb run --filter conv --candidate native  tests whose name contains conv
   plumb run finding.py                        one saved program again
   plumb run --ops 'max*' -n 50                operators by name, without a test file
+  plumb run --gradcheck --ops 'conv*'         their gradients against difference quotients
   plumb run --json | tail -1                  the summary, for machines`,
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if !cmd.Flags().Changed("seed") {
 				f.seed = rand.Uint64() >> 32
 			}
 			r := &runner{runFlags: f, flags: cmd, files: files, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr()}
+			if f.gradcheck {
+				return r.gradients(cmd.Context())
+			}
 			return r.run(cmd.Context())
 		},
 	}
@@ -101,6 +106,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.margins, "margins", "", `keep the observed error ÷ limit of every comparison in this file; "none" keeps none (default: the user's cache, for plumb margins)`)
 	fl.IntVar(&f.power, "power", 3, "cases per test that are judged again with fakes for what is expected; 0 for none")
 	fl.StringVar(&f.ops, "ops", "", "instead of test files, cases drawn from the literals of the operators whose name matches this glob, such as 'conv*': legal calls in every dtype, and calls that break a rule")
+	fl.BoolVar(&f.gradcheck, "gradcheck", false, "check the gradients of Plumb's own operators against difference quotients in float64, first and second order; -n is the number of calls of each (default 12); without --ops, all operators")
 	cmd.MarkFlagsRequiredTogether("rtol", "atol")
 }
 
