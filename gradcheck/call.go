@@ -19,6 +19,9 @@ type Call struct {
 	kws    []op.Kwarg
 	leaves []argument
 	seed   uint64 // of what the operator draws itself
+
+	arrange  func(*tensor.Tensor) (*tensor.Tensor, bool)
+	arranged bool
 }
 
 // argument is a tensor argument that is differentiated by.
@@ -31,11 +34,15 @@ type argument struct {
 // those of other dtypes, are not differentiated by. The error is the
 // operator's rejection.
 func Draw(table *op.Table, d *op.Def, dt tensor.DType, seed uint64, i int) (*Call, error) {
+	return draw(table, d, dt, seed, i, nil)
+}
+
+func draw(table *op.Table, d *op.Def, dt tensor.DType, seed uint64, i int, arrange func(*tensor.Tensor) (*tensor.Tensor, bool)) (*Call, error) {
 	if d.Sample == nil {
 		return nil, fmt.Errorf("operator %s is differentiable and has no Sample", d.ID())
 	}
 	key := choice.Derive(choice.DeriveName(seed, d.ID()), uint64(i))
-	c := &Call{table: table, def: d, seed: key}
+	c := &Call{table: table, def: d, seed: key, arrange: arrange}
 	params := d.Sigs()[0].Params
 	for i, a := range d.Sample(&op.Sampler{Source: choice.New(key), DType: dt}) {
 		if kw, ok := a.(op.Kwarg); ok {
@@ -53,6 +60,11 @@ func (c *Call) wrap(a any, param string) any {
 	switch a := a.(type) {
 	case *tensor.Tensor:
 		differentiable := (a.DType() == tensor.F64 || a.DType() == tensor.C128) && !slices.Contains(c.def.Fixed, param)
+		if differentiable && c.arrange != nil {
+			changed := false
+			a, changed = c.arrange(a)
+			c.arranged = c.arranged || changed
+		}
 		v := (*eager.Session)(nil).Leaf(a, differentiable)
 		if differentiable {
 			c.leaves = append(c.leaves, argument{param, v})

@@ -48,6 +48,13 @@ import (
 type Options struct {
 	Seed  uint64
 	Calls int // that are drawn per dtype; 0 means 12
+	// DTypes are those to draw in; none means float64 and complex128.
+	DTypes []tensor.DType
+	// Arrange, where set, gives a differentiable tensor another layout or
+	// shape, and reports whether it did. Calls in which no tensor changes are
+	// left out, those that the operator refuses then are no findings, and of
+	// the others the second order alone is checked, of up to 3.
+	Arrange func(*tensor.Tensor) (*tensor.Tensor, bool)
 }
 
 // Report is what the check of one operator found.
@@ -58,7 +65,7 @@ type Report struct {
 	// Orders are those of the first and of the second order.
 	Orders   [2]Order
 	DTypes   []tensor.DType // in which gradients were checked
-	Refused  error          // why some or all calls in complex numbers were not differentiated
+	Refused  error          // why some or all calls in complex numbers, or arranged, were not differentiated
 	Findings []Finding
 }
 
@@ -102,13 +109,16 @@ func Check(table *op.Table, d *op.Def, o Options) *Report {
 	if o.Calls == 0 {
 		o.Calls = 12
 	}
-	for _, dt := range []tensor.DType{tensor.F64, tensor.C128} {
-		c := &checker{Report: r, table: table, def: d, dtype: dt}
-		for i := range o.Calls {
+	if o.DTypes == nil {
+		o.DTypes = []tensor.DType{tensor.F64, tensor.C128}
+	}
+	for _, dt := range o.DTypes {
+		c := &checker{Report: r, table: table, def: d, dtype: dt, arrange: o.Arrange}
+		for i := 0; i < o.Calls && c.arranged < 3; i++ {
 			c.call(o.Seed, i)
 		}
 	}
-	if r.Orders[0] == (Order{}) && len(r.Findings) == 0 {
+	if r.Orders == [2]Order{} && len(r.Findings) == 0 {
 		r.None = "no drawn call has a difference quotient: its results, or its arguments, are rounded to another dtype"
 	}
 	return r
@@ -133,6 +143,9 @@ type checker struct {
 	dtype tensor.DType
 	draw  int
 	drawn *Call
+
+	arrange  func(*tensor.Tensor) (*tensor.Tensor, bool)
+	arranged int // calls that were
 }
 
 // orders prepare what is differentiated in the first and in the second order.
@@ -146,12 +159,18 @@ var orders = []struct {
 func (c *checker) call(seed uint64, i int) {
 	var err error
 	c.draw = i
-	if c.drawn, err = Draw(c.table, c.def, c.dtype, seed, i); err != nil {
+	if c.drawn, err = draw(c.table, c.def, c.dtype, seed, i, c.arrange); err != nil {
 		c.refuse(0, err)
 		return
 	}
+	if c.arrange != nil {
+		if !c.drawn.arranged {
+			return
+		}
+		c.arranged++
+	}
 	for order, o := range orders {
-		if i%o.every != 0 {
+		if skip := i%o.every != 0; skip && c.arrange == nil || order == 0 && c.arrange != nil {
 			continue
 		}
 		f, err := o.prepare(c.drawn)
@@ -170,7 +189,7 @@ func (c *checker) call(seed uint64, i int) {
 // takes complex numbers, and not every one that does differentiates them.
 func (c *checker) refuse(order int, err error) {
 	var rejection *op.Error
-	if c.dtype == tensor.C128 && errors.As(err, &rejection) {
+	if (c.dtype == tensor.C128 || c.arrange != nil) && errors.As(err, &rejection) {
 		c.Refused = err
 		return
 	}

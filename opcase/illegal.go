@@ -150,7 +150,7 @@ func replaced(t program.Tuple, i int, v any) program.Tuple {
 	return u
 }
 
-// reshape gives one input another shape, its elements repeated as needed.
+// reshape gives one input another shape.
 func (c *call) reshape(f func(shape []int) []int) bool {
 	if len(c.Inputs) == 0 {
 		return false
@@ -160,6 +160,12 @@ func (c *call) reshape(f func(shape []int) []int) bool {
 	if shape == nil {
 		return false
 	}
+	refit(in, shape)
+	return true
+}
+
+// refit gives an input another shape, its elements repeated as needed.
+func refit(in *program.Input, shape []int) {
 	old := in.Fill.Data
 	data := tensor.New(in.DType, shape...)
 	for i := range data.Len() {
@@ -168,7 +174,6 @@ func (c *call) reshape(f func(shape []int) []int) bool {
 		}
 	}
 	in.Shape, in.Fill.Data = shape, data
-	return true
 }
 
 func (c *call) resize() bool {

@@ -238,6 +238,21 @@ func gapped(shape []int, gap int) []int {
 	return strides
 }
 
+// Reversed returns the strides of a dense tensor whose dimensions lie in memory
+// in reversed order.
+func Reversed(shape []int) []int {
+	strides := make([]int, len(shape))
+	step := 1
+	for i, n := range shape {
+		strides[i] = step
+		step *= max(n, 1)
+	}
+	return strides
+}
+
+// Spaced returns the strides of every second element of a contiguous tensor.
+func Spaced(shape []int) []int { return gapped(shape, 2) }
+
 // special numbers stand at the edges of elementwise functions.
 var special = []float64{0, math.Copysign(0, -1), 1, -1, math.Inf(1), math.Inf(-1), math.NaN(), 0.5, -0.5, 1e-40, 65504, 3e38}
 

@@ -17,7 +17,7 @@ import (
 
 // ofComparisons are the flags of plumb run that say nothing about gradients
 // checked by difference quotients.
-var ofComparisons = []string{"reference", "candidate", "python", "rtol", "atol", "record", "timeout", "device", "oracle", "dtype", "margins", "power"}
+var ofComparisons = []string{"reference", "candidate", "python", "rtol", "atol", "record", "timeout", "device", "oracle", "dtype", "margins", "power", "coverage"}
 
 // gradients is plumb run --gradcheck: no backend takes part.
 func (r *runner) gradients(ctx context.Context) error {

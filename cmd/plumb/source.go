@@ -21,7 +21,11 @@ import (
 // tests returns what the files hold, or the shipped tests.
 func (r *runner) tests() ([]campaign.Test, error) {
 	if r.ops != "" {
-		ts, err := r.opTests(r.ops)
+		draw := r.opTests
+		if r.coverage != "" {
+			draw = r.coverTests
+		}
+		ts, err := draw(r.ops)
 		if err == nil && len(r.files) > 0 {
 			err = fmt.Errorf("--ops %s takes the place of test files; leave out %s", r.ops, r.files[0])
 		}

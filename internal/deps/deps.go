@@ -17,6 +17,7 @@ autograd:         op program
 eager:            tensor op autograd
 nn:               tensor op
 gradcheck:        tensor choice op program eager
+coverage:
 opcase:           tensor choice op program
 gen:              tensor choice op program
 backend:          tensor op program
@@ -32,5 +33,5 @@ report:           compare verdict
 suites:
 baselines:
 internal/deps:
-cmd/plumb:        tensor choice op opcase gradcheck ops nn program backend backend/native backend/worker backend/recorded script compare verdict campaign margins report suites baselines kernel
+cmd/plumb:        tensor choice op opcase gradcheck coverage ops nn program backend backend/native backend/worker backend/recorded script compare verdict campaign margins report suites baselines kernel
 `
