@@ -155,8 +155,14 @@ var orders = []struct {
 	every    int // so many calls one is looked at
 }{{first, 8, 1}, {second, 4, 4}}
 
-// call checks both orders of one drawn call.
+// call checks both orders of one drawn call. A panic is a finding: it is the
+// operator's, not the checker's.
 func (c *checker) call(seed uint64, i int) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.find(0, &Finding{Err: fmt.Errorf("the operator panicked: %v", p)})
+		}
+	}()
 	var err error
 	c.draw = i
 	if c.drawn, err = draw(c.table, c.def, c.dtype, seed, i, c.arrange); err != nil {

@@ -93,6 +93,9 @@ var planted = []struct {
 	{name: "a second order without the cotangent", op: "square", order: 2, message: "by the cotangent of result 0", plant: gradient(func(g *op.Grad) {
 		g.To("input", func() op.Value { return g.Op("frozen_product", g.G(), g.Mul(g.Value("input"), 2)) })
 	})},
+	{name: "a rule that panics", op: "sin", order: 1, message: "the operator panicked: no such thing", plant: gradient(func(g *op.Grad) {
+		panic("no such thing")
+	})},
 	{name: "a rule that fails", op: "sin", order: 1, message: "unknown operator cosine", plant: gradient(func(g *op.Grad) {
 		g.To("input", func() op.Value { return g.Op("cosine", g.Value("input")) })
 	})},

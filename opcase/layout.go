@@ -36,7 +36,7 @@ func (e *ImpossibleError) Error() string { return e.Reason }
 // the operator takes.
 const arrangements = 16
 
-// Arranged draws a call with an input of a dtype in a layout. Where Sample
+// Arranged draws a call, under the first public name, with an input of a dtype in a layout. Where Sample
 // gives none, the shapes that it gives are changed alike, and the dtype of its
 // floating tensors. The operator may refuse the call then, and nothing is
 // differentiated; a call that it takes is preferred. The error is an
@@ -45,7 +45,7 @@ func (d Drawer) Arranged(src *choice.Source, dt tensor.DType, l Layout) (*progra
 	var refused *call
 	var why error
 	for try := range arrangements {
-		c, err := d.sample(src, dt)
+		c, err := d.sample(src, dt, firstName)
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +64,7 @@ func (d Drawer) Arranged(src *choice.Source, dt tensor.DType, l Layout) (*progra
 	for i := range refused.Inputs {
 		refused.Inputs[i].RequiresGrad = false
 	}
-	refused.Calls = []program.Call{{Result: "y", Target: refused.target, Args: refused.pos, Kwargs: refused.kws}}
+	refused.Calls = []program.Call{refused.written()}
 	return refused.Program, refused.Check()
 }
 

@@ -277,7 +277,12 @@ func arrangement(l opcase.Layout) func(*tensor.Tensor) (*tensor.Tensor, bool) {
 	case opcase.Gapped:
 		return func(t *tensor.Tensor) (*tensor.Tensor, bool) { return strided(t, opcase.Spaced(t.Shape())) }
 	case opcase.ZeroDim:
-		return func(t *tensor.Tensor) (*tensor.Tensor, bool) { return tensor.Scalar(t.DType(), t.At(0)), true }
+		return func(t *tensor.Tensor) (*tensor.Tensor, bool) {
+			if t.Len() == 0 {
+				return t, false
+			}
+			return tensor.Scalar(t.DType(), t.At(0)), true
+		}
 	}
 	return func(t *tensor.Tensor) (*tensor.Tensor, bool) { return t, true }
 }
@@ -290,6 +295,9 @@ func deepened(arrange func(*tensor.Tensor) (*tensor.Tensor, bool)) func(*tensor.
 			shape = append([]int{2}, shape...)
 		}
 		u := tensor.New(t.DType(), shape...)
+		if t.Len() == 0 {
+			return t, false
+		}
 		for i := range u.Len() {
 			u.Set(i, t.At(i%t.Len()))
 		}

@@ -186,6 +186,8 @@ func (r *runner) explain(e *verdict.End) {
 	r.beyond = nil
 	var stuck *campaign.StuckError
 	switch {
+	case r.covering != nil: // the matrix says so
+		return
 	case e.Err == nil && e.Judged > 0 && len(beyond) == e.Judged*len(r.candidates):
 		e.Err = fmt.Errorf("%s: the reference supports none of the %d cases: %s", e.Test, e.Judged, beyond[0].Reference.Message)
 	case !errors.As(e.Err, &stuck):
