@@ -12,22 +12,21 @@ import (
 	"plumb/compare"
 	"plumb/gradcheck"
 	"plumb/op"
-	"plumb/ops"
 )
 
 // ofComparisons are the flags of plumb run that say nothing about gradients
 // checked by difference quotients.
 var ofComparisons = []string{"reference", "candidate", "python", "rtol", "atol", "record", "timeout", "device", "oracle", "dtype", "margins", "power", "coverage"}
 
-// gradients is plumb run --gradcheck: no backend takes part.
-func (r *runner) gradients(ctx context.Context) error {
-	defs, err := r.gradientOps(ops.Table())
+// gradients is plumb run --gradcheck of a table: no backend takes part.
+func (r *runner) gradients(ctx context.Context, table *op.Table) error {
+	defs, err := r.gradientOps(table)
 	if err != nil {
 		return usage(err)
 	}
 	g := &gradientLog{out: r.out, verbose: r.verbose, json: r.json}
 	options := gradcheck.Options{Seed: r.seed, Calls: r.n}
-	for report := range inOrder(ctx, r.jobs, defs, func(d *op.Def) *gradcheck.Report { return gradcheck.Check(ops.Table(), d, options) }) {
+	for report := range inOrder(ctx, r.jobs, defs, func(d *op.Def) *gradcheck.Report { return gradcheck.Check(table, d, options) }) {
 		g.add(report)
 	}
 	if ctx.Err() != nil {

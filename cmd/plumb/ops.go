@@ -28,6 +28,9 @@ func newOps() *cobra.Command {
 			if covered {
 				return opsCoverage(cmd.OutOrStdout(), names, reasons, asJSON)
 			}
+			if reasons {
+				return usage(errors.New("--reasons needs --coverage"))
+			}
 			defs, err := selectOps(names)
 			if err != nil {
 				return usage(err)
@@ -57,6 +60,9 @@ func opsCoverage(w io.Writer, args []string, reasons, asJSON bool) error {
 	m, err := readCoverage(args[0], defs)
 	if err != nil {
 		return usage(err)
+	}
+	if len(m.Ops) == 0 && len(args) > 1 {
+		return usage(fmt.Errorf("%s has none of these operators; plumb run --ops %s --coverage FILE compares them", args[0], args[1]))
 	}
 	if asJSON {
 		return m.Write(w)

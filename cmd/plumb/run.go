@@ -77,7 +77,7 @@ the recorded baseline stands in for the reference.`,
 			}
 			r := &runner{runFlags: f, flags: cmd, files: files, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr()}
 			if f.gradcheck {
-				return r.gradients(cmd.Context())
+				return r.gradients(cmd.Context(), ops.Table())
 			}
 			return r.run(cmd.Context())
 		},
