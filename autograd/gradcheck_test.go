@@ -48,7 +48,12 @@ var rounded = []string{"half", "bfloat16", "float", "cfloat", "ctc_loss", "ctc_l
 // the composition with log_softmax has it as its difference quotient.
 func TestGradientOfCTCLoss(t *testing.T) {
 	ctc := ops.Table().Def("ctc_loss")
-	table, err := op.NewTable(append(ops.All(), &op.Def{
+	var defs []*op.Def
+	for _, d := range ops.All() {
+		c := *d // a table makes its literals its own
+		defs = append(defs, &c)
+	}
+	table, err := op.NewTable(append(defs, &op.Def{
 		Sig: "normalised_ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, *, str reduction='mean', bool zero_infinity=False) -> Tensor",
 		Tol: op.Tol{Class: op.Accumulating, Reason: "test"},
 		Sample: func(s *op.Sampler) []any {
