@@ -1848,6 +1848,36 @@ projectWeightedAVX_done:
 	VZEROUPPER
 	RET
 
+// func addColumnsAVX(grad *float32, x *float32, n int, factor float64, offset float64, sums *float64, products *float64)
+// Requires: AVX, FMA3
+TEXT ·addColumnsAVX(SB), NOSPLIT, $0-56
+	MOVQ         grad+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+	VBROADCASTSD factor+24(FP), Y0
+	VBROADCASTSD offset+32(FP), Y1
+	MOVQ         sums+40(FP), SI
+	MOVQ         products+48(FP), DI
+	LEAQ         -3(DX), DX
+
+addColumnsAVX_loop:
+	CMPQ        BX, DX
+	JGE         addColumnsAVX_loop_end
+	VCVTPS2PD   (AX)(BX*4), Y2
+	VCVTPS2PD   (CX)(BX*4), Y3
+	VFMADD213PD Y1, Y0, Y3
+	VADDPD      (SI)(BX*8), Y2, Y4
+	VMOVUPD     Y4, (SI)(BX*8)
+	VFMADD213PD (DI)(BX*8), Y2, Y3
+	VMOVUPD     Y3, (DI)(BX*8)
+	ADDQ        $0x04, BX
+	JMP         addColumnsAVX_loop
+
+addColumnsAVX_loop_end:
+	VZEROUPPER
+	RET
+
 // func multiplyAddAVX(dst *float32, a *float32, n int, factor float32)
 // Requires: AVX, FMA3
 TEXT ·multiplyAddAVX(SB), NOSPLIT, $0-28

@@ -117,6 +117,11 @@ func projectAVX(dst *float32, grad *float32, x *float32, n int, mean float64, sc
 //go:noescape
 func projectWeightedAVX(dst *float32, grad *float32, x *float32, weight *float32, n int, mean float64, scale float64, meanG float64, slope float64)
 
+// addColumnsAVX adds g to sums and g·(x·factor + offset) to products, for n elements, a multiple of 4.
+//
+//go:noescape
+func addColumnsAVX(grad *float32, x *float32, n int, factor float64, offset float64, sums *float64, products *float64)
+
 // multiplyAddAVX adds a·factor to dst, rounded once.
 //
 //go:noescape

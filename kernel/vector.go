@@ -1,5 +1,7 @@
 package kernel
 
+import "math"
+
 //go:generate go run -C ../internal/asmgen ./pointwise -out ../../kernel/pointwise_amd64.s -stubs ../../kernel/pointwise_stub_amd64.go -pkg kernel
 
 // unaryPass and binaryPass work on n elements that lie side by side.
@@ -23,10 +25,20 @@ type vectorPasses struct {
 	gradSumsWeighted                             func(g, x, weight *float32, n int, mean float64, out *[2]float64)
 	project                                      func(dst, g, x *float32, n int, mean, scale, meanG, slope float64)
 	projectWeighted                              func(dst, g, x, weight *float32, n int, mean, scale, meanG, slope float64)
+	addColumns                                   func(g, x *float32, n int, factor, offset float64, sums, products *float64)
 	multiplyAdd                                  func(dst, a *float32, n int, factor float32)
 }
 
 var vectors = availablePasses()
+
+// vectorSum returns the sum of the elements that a pass takes, and the others.
+func vectorSum[T Lane](x []T) (sum float64, rest []T) {
+	if v, ok := any(x).([]float32); ok && vectors.sum != nil && len(v) >= 16 {
+		n := len(v) &^ 15
+		return vectors.sum(&v[0], n), x[n:]
+	}
+	return 0, x
+}
 
 func unaryBlock(pass unaryPass, portable func(dst, a []float32)) func(dst, a []float32) {
 	if pass == nil {
@@ -62,4 +74,22 @@ var (
 	Mul32 = binaryBlock(vectors.mul, Mul[float32])
 	// Div32 sets dst to a / b.
 	Div32 = binaryBlock(vectors.div, Div[float32])
+	// Pow32 sets dst to a raised to b.
+	Pow32 = pow32(vectors.pow)
 )
+
+func pow32(pass binaryPass) func(dst, a, b []float32) {
+	if pass == nil {
+		return Pow[float32]
+	}
+	block := binaryBlock(pass, nil)
+	return func(dst, a, b []float32) {
+		a, b = a[:len(dst)], b[:len(dst)]
+		block(dst, a, b)
+		for i, x := range a {
+			if !(x > 0 && x <= math.MaxFloat32) || b[i]-b[i] != 0 {
+				dst[i] = float32(math.Pow(float64(x), float64(b[i])))
+			}
+		}
+	}
+}

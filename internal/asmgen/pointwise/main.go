@@ -33,6 +33,7 @@ func main() {
 	gradientSums("gradSumsWeightedAVX", true)
 	projection("projectAVX", false)
 	projection("projectWeightedAVX", true)
+	columns()
 	multiplyAdd()
 	Generate()
 }

@@ -215,6 +215,22 @@ func projection(name string, weighted bool) {
 	finish()
 }
 
+func columns() {
+	p := begin("addColumnsAVX", "func(grad, x *float32, n int, factor, offset float64, sums, products *float64)",
+		[]string{"addColumnsAVX adds g to sums and g·(x·factor + offset) to products, for n elements, a multiple of 4."}, "grad", "x")
+	factor, offset := number("factor"), number("offset")
+	sums, products := Load(Param("sums"), GP64()), Load(Param("products"), GP64())
+	p.whole("_loop", 4, func() {
+		g, x, s := p.wide(0, 0), p.wide(1, 0), YMM()
+		VFMADD213PD(offset, factor, x)
+		VADDPD(Mem{Base: sums, Index: p.i, Scale: 8}, g, s)
+		VMOVUPD(s, Mem{Base: sums, Index: p.i, Scale: 8})
+		VFMADD213PD(Mem{Base: products, Index: p.i, Scale: 8}, g, x)
+		VMOVUPD(x, Mem{Base: products, Index: p.i, Scale: 8})
+	})
+	finish()
+}
+
 // multiplyAdd is what convolutions without a matrix product are made of.
 func multiplyAdd() {
 	p := begin("multiplyAddAVX", "func(dst, a *float32, n int, factor float32)", []string{"multiplyAddAVX adds a·factor to dst, rounded once."}, "dst", "a")
