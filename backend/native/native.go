@@ -345,8 +345,6 @@ func cotangent(f *program.Fill, v *tensor.Tensor) *tensor.Tensor {
 		}
 		return t
 	}
-	for i, x := range f.Cotangent(n) {
-		t.Set(i, complex(x, 0))
-	}
+	t.CopyFrom(tensor.Of(tensor.F64, v.Shape(), f.Cotangent(n)))
 	return t
 }

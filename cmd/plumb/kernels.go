@@ -264,10 +264,7 @@ func (b *kernelBench) part(ctx context.Context, threads int, ours, theirs backen
 		}
 		row := kernelRow{Name: c.name()}
 		var err error
-		if row.Native, err = b.time(ctx, ours, &c); err != nil {
-			return nil, err
-		}
-		if row.Torch, err = b.time(ctx, theirs, &c); err != nil {
+		if row.Native, row.Torch, err = b.time(ctx, ours, theirs, &c); err != nil {
 			return nil, err
 		}
 		row.Ratio = row.Native / row.Torch
@@ -281,24 +278,27 @@ func (b *kernelBench) part(ctx context.Context, threads int, ours, theirs backen
 	return p, nil
 }
 
-// time returns the median microseconds of one call.
-func (b *kernelBench) time(ctx context.Context, side backend.Backend, c *kernelCase) (float64, error) {
+// time returns the median microseconds of one call on either side. The sides
+// take turns, so that whatever else the machine does disturbs both.
+func (b *kernelBench) time(ctx context.Context, ours, theirs backend.Backend, c *kernelCase) (native, torch float64, err error) {
 	job := &backend.Job{Program: c.program()}
 	for i := range job.Program.Inputs {
 		job.Inputs = append(job.Inputs, job.Program.Inputs[i].Materialize())
 	}
-	var times []float64
+	var times [2][]float64
 	for range b.count + 1 {
-		out, err := side.Run(ctx, job)
-		if err != nil {
-			return 0, harness(err)
+		for i, side := range []backend.Backend{ours, theirs} {
+			out, err := side.Run(ctx, job)
+			if err != nil {
+				return 0, 0, harness(err)
+			}
+			if out.Status != backend.OK {
+				return 0, 0, &exitError{exitFault, fmt.Errorf("%s: %s %s: %s", side.Info().Name, c.name(), out.Status, out.Message)}
+			}
+			times[i] = append(times[i], float64(out.Elapsed.Nanoseconds())/1e3/repeats)
 		}
-		if out.Status != backend.OK {
-			return 0, &exitError{exitFault, fmt.Errorf("%s: %s %s: %s", side.Info().Name, c.name(), out.Status, out.Message)}
-		}
-		times = append(times, float64(out.Elapsed.Nanoseconds())/1e3/repeats)
 	}
-	return median(times[1:]), nil
+	return median(times[0][1:]), median(times[1][1:]), nil
 }
 
 func (b *kernelBench) print(w io.Writer, asJSON bool) error {
