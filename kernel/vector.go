@@ -88,7 +88,7 @@ func pow32(pass binaryPass) func(dst, a, b []float32) {
 		block(dst, a, b)
 		for i, x := range a {
 			if !(x > 0 && x <= math.MaxFloat32) || b[i]-b[i] != 0 {
-				dst[i] = float32(math.Pow(float64(x), float64(b[i])))
+				dst[i] = float32(Power(float64(x), float64(b[i])))
 			}
 		}
 	}
