@@ -345,6 +345,11 @@ func cotangent(f *program.Fill, v *tensor.Tensor) *tensor.Tensor {
 		}
 		return t
 	}
+	if f.Dist == "" {
+		ones, _ := tensor.Scalar(t.DType(), 1).Expand(t.Shape()...)
+		t.CopyFrom(ones)
+		return t
+	}
 	t.CopyFrom(tensor.Of(tensor.F64, v.Shape(), f.Cotangent(n)))
 	return t
 }
