@@ -16,6 +16,7 @@ program:          tensor choice op
 autograd:         op program
 eager:            tensor op autograd
 nn:               tensor op
+optim:            tensor op eager nn
 opcase:           tensor choice op program
 gen:              tensor choice op program
 backend:          tensor op program
