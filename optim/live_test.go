@@ -18,8 +18,9 @@ import (
 	"plumb/tensor"
 )
 
-// A trainCase trains two layers, linear(tanh(linear(x))) with the mean squared
-// error, with one optimizer. The second layer's group has options of its own.
+// A trainCase trains two layers, linear(sin(linear(x))), with the mean squared
+// error, with one optimizer. The sine is there because its derivative is no
+// difference, as that of tanh is. The second layer's group has options of its own.
 type trainCase struct {
 	name      string
 	dtype     tensor.DType
@@ -189,8 +190,8 @@ type trainer struct {
 	params []*optim.Param
 	opt    *optim.Optimizer
 	norms  []float64
-	// disturb changes the gradients before a step, and parameters and states
-	// after it; nil leaves them.
+	// disturb changes the gradients and rates before a step, and parameters and
+	// states after it; nil leaves them.
 	disturb func(t *tensor.Tensor, scale func(i int) float64)
 }
 
@@ -218,10 +219,11 @@ func (tr *trainer) train(t *testing.T) [][]float64 {
 		s := eager.New(ops.Table())
 		tr.gradients(t, s, i)
 		tr.clip(t, s.Builder())
-		before := tr.snapshot()
+		before, restore := tr.snapshot(), tr.disturbRates(i+1)
 		if err := tr.opt.Step(s.Builder()); err != nil {
 			t.Fatal(err)
 		}
+		restore()
 		tr.round(before)
 		steps = append(steps, tr.snapshot())
 	}
@@ -256,7 +258,7 @@ func (tr *trainer) gradients(t *testing.T, s *eager.Session, step int) {
 	var loss op.Value
 	err := op.Catch(func() {
 		x, y := fromValues(tr.dtype, inputs.Shape, inputs.Data), fromValues(tr.dtype, targets.Shape, targets.Data)
-		loss = b.Op("mse_loss", b.Op("linear", b.Op("tanh", b.Op("linear", x, v(0), v(1))), v(2), v(3)), y)
+		loss = b.Op("mse_loss", b.Op("linear", b.Op("sin", b.Op("linear", x, v(0), v(1))), v(2), v(3)), y)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -267,7 +269,9 @@ func (tr *trainer) gradients(t *testing.T, s *eager.Session, step int) {
 	}
 	for _, p := range tr.params {
 		p.Grad = cot[p.Value]
-		tr.disturbAll(tensorOf(p.Grad), func(int) float64 { return largest(tensorOf(p.Grad)) })
+		if tr.disturb != nil {
+			tr.disturb(tensorOf(p.Grad), func(int) float64 { return 2 * largest(tensorOf(p.Grad)) })
+		}
 	}
 }
 
@@ -300,9 +304,31 @@ func largest(t *tensor.Tensor) float64 {
 	return m
 }
 
-func (tr *trainer) disturbAll(t *tensor.Tensor, scale func(int) float64) {
-	if tr.disturb != nil {
-		tr.disturb(t, scale)
+// disturbRates disturbs the learning rates of a step, by the roundings of the
+// numbers with which Adam's are multiplied: 1 − β₂ᵗ and RAdam's ρ are
+// differences, and what is rounded before them, in float64 on both sides, counts
+// by as much more as the differences are smaller.
+func (tr *trainer) disturbRates(step int) (restore func()) {
+	var old []float64
+	for _, g := range tr.opt.Groups {
+		old = append(old, g.LR())
+	}
+	if betas := tr.opt.Groups[0].Floats("betas"); tr.disturb != nil && betas != nil {
+		bias := 1 - math.Pow(betas[1], float64(step))
+		times := 1 / bias
+		if tr.optimizer == "RAdam" {
+			times *= 2 / (1 - betas[1])
+		}
+		k := tensor.Float64s(tensor.F64, nil, 1)
+		tr.disturb(k, func(int) float64 { return times * 0x1p-53 / unit[tr.trainCase.dtype] })
+		for i, g := range tr.opt.Groups {
+			g.SetLR(old[i] * k.Float(0))
+		}
+	}
+	return func() {
+		for i, g := range tr.opt.Groups {
+			g.SetLR(old[i])
+		}
 	}
 }
 
