@@ -366,7 +366,7 @@ var unit = map[tensor.DType]float64{tensor.F64: 0x1p-53, tensor.F32: 0x1p-24, te
 
 const (
 	roundings = 8 // of one element in one update, at most: see ops/optim.go
-	runs      = 6
+	runs      = 4
 	spread    = 8 // limit ÷ largest deviation of the disturbed runs
 )
 

@@ -3,6 +3,7 @@ package optim_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -253,6 +254,8 @@ func TestCosineDecayFollowsOneFlow(t *testing.T) {
 }
 
 func TestSchedulesContinueFromTheirState(t *testing.T) {
+	defer func() { optim.Output = stdout }()
+	optim.Output = io.Discard
 	for _, c := range []struct {
 		name   string
 		kwargs []op.Kwarg
