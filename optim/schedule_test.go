@@ -208,7 +208,7 @@ func TestSchedulesAlignWithPyTorch(t *testing.T) {
 	for _, c := range scheduleCases {
 		r.Schedules[c.name] = c.request()
 	}
-	want, _ := reference(t, r)
+	want, live := reference(t, r)
 	for _, c := range scheduleCases {
 		t.Run(c.name, func(t *testing.T) {
 			ref := want.Schedules[c.name]
@@ -225,7 +225,7 @@ func TestSchedulesAlignWithPyTorch(t *testing.T) {
 					t.Fatalf("step %d, group %d: %v, PyTorch has %v", i/4, i%4/2, rates[i], v)
 				}
 			}
-			if text != ref.Text && strings.HasPrefix(want.Version, "1.") {
+			if text != ref.Text && (live || ref.Text != "") && strings.HasPrefix(want.Version, "1.") {
 				t.Errorf("it prints\n%s\nPyTorch\n%s", text, ref.Text)
 			}
 		})
