@@ -32,11 +32,11 @@ func (c *Call) Execute() (out []*tensor.Tensor, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.fits(metas, k); err != nil {
+		return nil, err
+	}
 	run := &Run{Args: c.Args, Out: make([]*tensor.Tensor, len(metas)), Key: c.Key}
 	for i, m := range metas {
-		if err := tensor.CheckShape(m.DType, m.Shape); err != nil {
-			return nil, RuntimeError("%v", err)
-		}
 		if m.Strides == nil {
 			run.Out[i] = tensor.New(m.DType, m.Shape...)
 		} else {
@@ -54,4 +54,32 @@ func (c *Call) Execute() (out []*tensor.Tensor, err error) {
 		return nil, fmt.Errorf("kernel %s: %w", k.Name, err)
 	}
 	return run.Out, nil
+}
+
+// maxBytes is the Limit of a call that has none.
+const maxBytes = 1 << 40
+
+// fits returns a rejection when the results and the kernel's temporary memory
+// exceed the call's Limit.
+func (c *Call) fits(metas []Meta, k *Kernel) error {
+	limit, total := c.Limit, 0
+	if limit == 0 {
+		limit = maxBytes
+	}
+	for _, m := range metas {
+		if err := tensor.CheckShape(m.DType, m.Shape); err != nil {
+			return RuntimeError("%v", err)
+		}
+		elements := tensor.NumElements(m.Shape)
+		if m.Strides != nil {
+			elements = tensor.Extent(m.Shape, m.Strides)
+		}
+		if total += elements * m.DType.Size(); total > limit {
+			return RuntimeError("can't allocate memory: the result of shape %s takes more than %d bytes", tensor.ShapeString(m.Shape), limit)
+		}
+	}
+	if k.Scratch != nil && k.Scratch(c.Args) > limit-total {
+		return RuntimeError("can't allocate memory: the computation takes more than %d bytes", limit)
+	}
+	return nil
 }

@@ -15,6 +15,7 @@ exact:            tensor
 program:          tensor choice op
 autograd:         op program
 eager:            tensor op autograd
+api:              tensor op autograd eager ops
 nn:               tensor op
 opcase:           tensor choice op program
 gen:              tensor choice op program
@@ -31,5 +32,6 @@ report:           compare verdict
 suites:
 baselines:
 internal/deps:
+internal/opgen:   tensor op opcase ops nn
 cmd/plumb:        tensor choice op opcase ops nn program backend backend/native backend/worker backend/recorded script compare verdict campaign margins report suites baselines kernel
 `
