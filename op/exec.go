@@ -15,6 +15,9 @@ func (c *Call) Execute() (out []*tensor.Tensor, err error) {
 	if c.Def.Compose != nil {
 		return c.executeParts()
 	}
+	if err := c.readable(); err != nil {
+		return nil, err
+	}
 	if c.Def.View != nil {
 		if c.Def.Check != nil {
 			if err := c.Def.Check(c.Args); err != nil {
@@ -59,13 +62,28 @@ func (c *Call) Execute() (out []*tensor.Tensor, err error) {
 // maxBytes is the Limit of a call that has none.
 const maxBytes = 1 << 40
 
+func (c *Call) limit() int {
+	if c.Limit == 0 {
+		return maxBytes
+	}
+	return c.Limit
+}
+
+// readable returns a rejection when a tensor argument, written out, would
+// exceed the call's Limit: an expanded one is larger than its memory.
+func (c *Call) readable() error {
+	for _, v := range c.Args.AllValues() {
+		if v != nil && tensor.NumElements(v.Shape()) > c.limit()/v.DType().Size() {
+			return RuntimeError("can't allocate memory: the argument of shape %s takes more than %d bytes", tensor.ShapeString(v.Shape()), c.limit())
+		}
+	}
+	return nil
+}
+
 // fits returns a rejection when the results and the kernel's temporary memory
 // exceed the call's Limit.
 func (c *Call) fits(metas []Meta, k *Kernel) error {
-	limit, total := c.Limit, 0
-	if limit == 0 {
-		limit = maxBytes
-	}
+	total := 0
 	for _, m := range metas {
 		if err := tensor.CheckShape(m.DType, m.Shape); err != nil {
 			return RuntimeError("%v", err)
@@ -74,12 +92,12 @@ func (c *Call) fits(metas []Meta, k *Kernel) error {
 		if m.Strides != nil {
 			elements = tensor.Extent(m.Shape, m.Strides)
 		}
-		if total += elements * m.DType.Size(); total > limit {
-			return RuntimeError("can't allocate memory: the result of shape %s takes more than %d bytes", tensor.ShapeString(m.Shape), limit)
+		if total += elements * m.DType.Size(); total > c.limit() {
+			return RuntimeError("can't allocate memory: the result of shape %s takes more than %d bytes", tensor.ShapeString(m.Shape), c.limit())
 		}
 	}
-	if k.Scratch != nil && k.Scratch(c.Args) > limit-total {
-		return RuntimeError("can't allocate memory: the computation takes more than %d bytes", limit)
+	if k.Scratch != nil && k.Scratch(c.Args) > c.limit()-total {
+		return RuntimeError("can't allocate memory: the computation takes more than %d bytes", c.limit())
 	}
 	return nil
 }
