@@ -431,17 +431,18 @@ func FuzzCalls(f *testing.F) {
 
 // TestRandomCalls is FuzzCalls with decisions that are the same every time.
 func TestRandomCalls(t *testing.T) {
-	accepted := 0
+	accepted, made := 0, 0
 	for i, f := range functions {
 		t.Run(f.id, func(t *testing.T) {
 			before := accepted
+			made += *calls
 			for n := range *calls {
 				accepted += try(t, f, []byte{byte(i), byte(i >> 8), byte(n), byte(n >> 8)})
 			}
 			t.Logf("%d of %d calls were accepted", accepted-before, 2**calls)
 		})
 	}
-	if accepted < *calls*len(functions)/4 {
-		t.Errorf("only %d calls were accepted: the draws reach no kernel", accepted)
+	if made > 1000 && accepted < made/2 {
+		t.Errorf("only %d of %d calls were accepted: the draws reach no kernel", accepted, 2*made)
 	}
 }

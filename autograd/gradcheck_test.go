@@ -1,16 +1,14 @@
 package autograd_test
 
 import (
-	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"testing"
 
 	"plumb/autograd"
 	"plumb/backend"
 	"plumb/backend/native"
-	"plumb/choice"
+	"plumb/check"
 	"plumb/eager"
 	"plumb/nn"
 	"plumb/op"
@@ -18,85 +16,6 @@ import (
 	"plumb/program"
 	"plumb/tensor"
 )
-
-// sample draws one call of d in float64 and wraps its differentiable tensors
-// as leaves that want gradients.
-func sample(d *op.Def, s *eager.Session, key uint64) (args []any, leaves []*eager.Var) {
-	src := &op.Sampler{Source: choice.New(key), DType: tensor.F64}
-	var wrap func(any, string) any
-	wrap = func(a any, name string) any {
-		switch a := a.(type) {
-		case *tensor.Tensor:
-			v := s.Leaf(a, a.DType().IsDifferentiable() && !slices.Contains(d.Fixed, name))
-			if v.RequiresGrad() {
-				leaves = append(leaves, v)
-			}
-			return v
-		case []any:
-			for i := range a {
-				a[i] = wrap(a[i], name)
-			}
-		case op.Kwarg:
-			return op.Kw(a.Name, wrap(a.Value, a.Name))
-		}
-		return a
-	}
-	for i, a := range d.Sample(src) {
-		args = append(args, wrap(a, d.Sigs()[0].Params[i].Name))
-	}
-	return args, leaves
-}
-
-func apply(s *eager.Session, d *op.Def, args []any) ([]op.Value, error) {
-	var pos []any
-	var kws []op.Kwarg
-	for _, a := range args {
-		if kw, ok := a.(op.Kwarg); ok {
-			kws = append(kws, kw)
-		} else {
-			pos = append(pos, a)
-		}
-	}
-	return s.Apply(d.ID(), pos, kws)
-}
-
-// weigh returns Σ wᵢ·yᵢ over the differentiable results, with fixed weights.
-func weigh(s *eager.Session, out []op.Value) (float64, []op.Value, []op.Value) {
-	total := 0.0
-	var values, weights []op.Value
-	for i, v := range out {
-		x := v.(*eager.Var)
-		if x.DType() != tensor.F64 {
-			continue // rounded or complex: no difference quotient
-		}
-		w := tensor.New(x.DType(), x.Shape()...)
-		fill := program.Fill{Dist: program.Uniform, Lo: 0.5, Hi: 1.5, Key: uint64(i)}
-		fill.Into(w)
-		for j := range w.Len() {
-			total += w.Float(j) * x.Float(j)
-		}
-		if x.RequiresGrad() {
-			values, weights = append(values, v), append(weights, s.Leaf(w, false))
-		}
-	}
-	return total, values, weights
-}
-
-// central returns the central difference quotient of f at leaf element i.
-func central(leaf *eager.Var, i int, f func() float64) float64 {
-	const h = 1e-5
-	x := leaf.At(i)
-	leaf.Set(i, x+complex(h, 0))
-	up := f()
-	leaf.Set(i, x-complex(h, 0))
-	down := f()
-	leaf.Set(i, x)
-	return (up - down) / (2 * h)
-}
-
-func close(got, want float64) bool {
-	return math.Abs(got-want) <= 1e-5+1e-4*math.Abs(want)
-}
 
 // TestGradients compares every gradient rule with difference quotients, first
 // and second order.
@@ -116,16 +35,23 @@ func TestGradients(t *testing.T) {
 			}
 			checked := 0
 			for key := range uint64(12) {
-				checked += checkFirst(t, d, key)
-				if key < 4 {
-					checkSecond(t, d, key)
+				n, err := check.FirstOrder(table, d, key)
+				if err != nil {
+					t.Error(err)
+				}
+				checked += n
+				if key >= 4 {
+					continue
+				}
+				if err := check.SecondOrder(table, d, key); err != nil {
+					t.Error(err)
 				}
 			}
 			if checked == 0 {
 				if d.Traits.Has(op.Random) && len(d.Fixed) > 0 {
 					t.Skip("the gradient of a draw is 0 by definition, not the difference quotient")
 				}
-				if d.Infer == nil && d.Compose == nil || !rounds(d) {
+				if d.Infer == nil && d.Compose == nil || !check.Rounds(table, d) {
 					t.Error("no gradient was checked")
 				}
 				t.Skip("every result is rounded to another dtype: no difference quotient")
@@ -133,130 +59,6 @@ func TestGradients(t *testing.T) {
 		})
 	}
 }
-
-// rounds reports whether d's first sample results in another dtype than float64.
-func rounds(d *op.Def) bool {
-	s := eager.New(ops.Table())
-	args, _ := sample(d, s, 0)
-	out, err := apply(s, d, args)
-	return err == nil && out[0].DType() != tensor.F64
-}
-
-func checkFirst(t *testing.T, d *op.Def, key uint64) (checked int) {
-	s := eager.New(ops.Table())
-	args, leaves := sample(d, s, key)
-	out, err := apply(s, d, args)
-	if err != nil {
-		t.Fatalf("sample %d: %v", key, err)
-	}
-	_, values, weights := weigh(s, out)
-	if len(values) == 0 {
-		return 0
-	}
-	grads, err := s.Backward(values, weights, false)
-	if err != nil {
-		t.Fatalf("sample %d: %v", key, err)
-	}
-	loss := func() float64 {
-		s := eager.New(ops.Table())
-		out, err := apply(s, d, args)
-		if err != nil {
-			t.Fatal(err)
-		}
-		total, _, _ := weigh(s, out)
-		return total
-	}
-	for li, leaf := range leaves {
-		g, _ := grads[leaf].(*eager.Var)
-		for i := range min(leaf.Len(), 8) {
-			i = i * 7 % leaf.Len()
-			want, got := central(leaf, i, loss), 0.0
-			if g != nil {
-				got = g.Float(i)
-			}
-			checked++
-			if !close(got, want) {
-				t.Errorf("sample %d, tensor %d (%v), element %d: gradient %v, difference quotient %v", key, li, leaf.Tensor, i, got, want)
-				return
-			}
-		}
-	}
-	return checked
-}
-
-// checkSecond differentiates Σ gᵢ², g the first gradients, and compares.
-func checkSecond(t *testing.T, d *op.Def, key uint64) {
-	build := func(s *eager.Session, args []any, leaves []*eager.Var) (op.Value, error) {
-		out, err := apply(s, d, args)
-		if err != nil {
-			return nil, err
-		}
-		_, values, weights := weigh(s, out)
-		if len(values) == 0 {
-			return nil, errNothing
-		}
-		grads, err := s.Backward(values, weights, true)
-		if err != nil {
-			return nil, err
-		}
-		b := s.Builder()
-		var total op.Value
-		err = op.Catch(func() {
-			for _, leaf := range leaves {
-				g := grads[leaf]
-				if g == nil || !eager.RequiresGrad(g) {
-					continue
-				}
-				sq := b.Op("sum", b.Mul(g, g))
-				if total == nil {
-					total = sq
-				} else {
-					total = b.Add(total, sq)
-				}
-			}
-		})
-		if total == nil {
-			return nil, errNothing
-		}
-		return total, err
-	}
-	s := eager.New(ops.Table())
-	args, leaves := sample(d, s, key)
-	total, err := build(s, args, leaves)
-	if errors.Is(err, errNothing) {
-		return
-	}
-	if err != nil {
-		t.Fatalf("sample %d, second order: %v", key, err)
-	}
-	grads, err := s.Backward([]op.Value{total}, []op.Value{tensor.Float64s(tensor.F64, nil, 1)}, false)
-	if err != nil {
-		t.Fatalf("sample %d, second order: %v", key, err)
-	}
-	loss := func() float64 {
-		v, err := build(eager.New(ops.Table()), args, leaves)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v.(*eager.Var).Float(0)
-	}
-	for li, leaf := range leaves {
-		if leaf.Len() == 0 {
-			continue
-		}
-		i := leaf.Len() / 2
-		want, got := central(leaf, i, loss), 0.0
-		if g, ok := grads[leaf].(*eager.Var); ok {
-			got = g.Float(i)
-		}
-		if math.Abs(got-want) > 1e-4+1e-3*math.Abs(want) {
-			t.Errorf("sample %d, tensor %d (%v), element %d: second-order gradient %v, difference quotient %v", key, li, leaf.Tensor, i, got, want)
-			return
-		}
-	}
-}
-
-var errNothing = errors.New("no gradient depends on the inputs")
 
 // TestGradientsArePrograms extends a program by its gradients, runs it on the
 // native backend, and expects the bits of the eager gradients.
@@ -308,7 +110,7 @@ func TestGradientsArePrograms(t *testing.T) {
 // asProgram writes one sampled call of d as a program with literal inputs.
 func asProgram(d *op.Def, key uint64) (*program.Program, []*tensor.Tensor) {
 	s := eager.New(ops.Table())
-	args, _ := sample(d, s, key)
+	args, _ := check.Sample(d, s, key)
 	p := &program.Program{Name: d.ID()}
 	var inputs []*tensor.Tensor
 	var arg func(any) any

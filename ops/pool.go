@@ -684,7 +684,9 @@ func adaptiveAvgRun[T float32 | float64](c *op.Run) error {
 	if err != nil {
 		return err
 	}
-	applyBlend(c.Out[0], c.Tensor("input"), boxMean[T](p.boxes()), n)
+	if c.Out[0].Len() > 0 {
+		applyBlend(c.Out[0], c.Tensor("input"), boxMean[T](p.boxes()), n)
+	}
 	return nil
 }
 
@@ -700,6 +702,9 @@ func adaptiveMaxRun[T float32 | float64](c *op.Run) error {
 	p, err := adaptiveOf(c.Args, n)
 	if err != nil {
 		return err
+	}
+	if c.Out[0].Len() == 0 {
+		return nil
 	}
 	x, boxes := contiguousData[T](c.Tensor("input")), p.boxes()
 	planes := tensor.NumElements(p.result[:len(p.result)-n])

@@ -492,7 +492,7 @@ func zipKernel[D, T kernel.Lane](name string, ds []tensor.DType, x, y string, to
 func fixed[F any](f F) func(op.Args) F { return func(op.Args) F { return f } }
 
 // maxParts is how many tensors a composition makes at most.
-const maxParts = 1 << 20
+const maxParts = 1 << 16
 
 // failBeyond ends a composition whose argument asks for more than maxParts tensors.
 func failBeyond(what string, n int) {

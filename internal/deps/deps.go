@@ -27,6 +27,7 @@ script:           tensor choice op program gen backend
 compare:          tensor op
 verdict:          tensor choice op program exact backend compare
 margins:          op program compare verdict
+check:            tensor choice op program eager opcase backend backend/native backend/worker nn campaign compare verdict
 campaign:         tensor choice op program backend script compare verdict
 report:           compare verdict
 suites:
