@@ -52,7 +52,7 @@ func (d Drawer) legal(dt tensor.DType) (ok bool) {
 		return false
 	}
 	for key := range uint64(probes) {
-		bound, err := d.bind(choice.New(choice.Derive(0, key)), dt)
+		bound, err := d.Bind(choice.New(choice.Derive(0, key)), dt)
 		if err != nil {
 			continue
 		}
@@ -69,8 +69,8 @@ func (d Drawer) legal(dt tensor.DType) (ok bool) {
 	return false
 }
 
-// bind binds a sampled call.
-func (d Drawer) bind(src *choice.Source, dt tensor.DType) (*op.Call, error) {
+// Bind draws the arguments of a legal call and binds them.
+func (d Drawer) Bind(src *choice.Source, dt tensor.DType) (*op.Call, error) {
 	var pos []any
 	var kws []op.Kwarg
 	for _, a := range d.Def.Sample(&op.Sampler{Source: src, DType: dt}) {
@@ -152,8 +152,12 @@ func (c *call) rename() {
 }
 
 // usable returns the names under which the drawn arguments can be written: a
-// method needs a tensor to be called on, a Python operator takes no keywords.
+// method needs a tensor to be called on, a Python operator takes no keywords. An
+// operator without a public name has its id.
 func (c *call) usable() []string {
+	if len(c.def.Names) == 0 {
+		return []string{program.OwnPrefix + c.def.ID()}
+	}
 	var names []string
 	for _, n := range c.def.Names {
 		_, ref := first(c.pos).(program.Ref)
