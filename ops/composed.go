@@ -29,6 +29,7 @@ func stepwise(d *op.Def, f rule) *op.Def {
 	if d.Kernels == nil {
 		d.Kernels = []op.Kernel{{Name: "composition", Run: f.run}}
 	}
+	d.Steps = func(b op.Builder, a op.Args) []op.Value { return vals(f(b, a)) }
 	if d.Grad == nil {
 		d.Grad = func(g *op.Grad) { f.grad(g, d.Fixed) }
 	}
