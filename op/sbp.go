@@ -214,20 +214,32 @@ func (s Sharding) Local(c *Call, results []Meta, ranks, rank int, held func(Valu
 }
 
 // Shardings returns the legal one-dimensional signatures of a call beside the
-// one in which everything is B, or the call's rejection.
+// one in which everything is B, or the call's rejection. Those that no two or
+// more ranks fit are left out.
 func (c *Call) Shardings() ([]Sharding, error) {
-	if _, err := c.Infer(); err != nil {
+	metas, err := c.Infer()
+	if err != nil {
 		return nil, err
 	}
+	var all []Sharding
 	switch d := c.Def; {
 	case d.SBP != nil:
-		return d.SBP(c.Args), nil
+		all = d.SBP(c.Args)
 	case d.Whole != "":
-		return nil, nil
 	case d.Compose != nil:
-		return c.derived(d.Compose), nil
-	case d.Steps != nil:
-		return c.derived(d.Steps), nil
+		all = c.derived(d.Compose)
+	case d.Formula != nil:
+		all = c.derived(d.Formula)
 	}
-	return nil, nil
+	return slices.DeleteFunc(all, func(s Sharding) bool { return s.leastRanks(c.Args, metas) == 0 }), nil
+}
+
+// leastRanks returns the least number of ranks above 1 that fit, or 0.
+func (s Sharding) leastRanks(a Args, results []Meta) int {
+	for _, ranks := range []int{2, 3, 5, 7} {
+		if s.Fits(a, results, ranks) {
+			return ranks
+		}
+	}
+	return 0
 }

@@ -49,7 +49,7 @@ func (c *Call) derived(write writer) []Sharding {
 		parts[i].shardings, _ = parts[i].call.Shardings()
 	}
 	var found []Sharding
-	for _, args := range c.Args.holdings() {
+	for _, args := range whole.Args.holdings(used(parts, out)) {
 		s := Sharding{Args: args}
 		matches := whole.follow(&s, parts, out)
 		if matches != nil && len(out) > 0 && whole.sameLocally(s, write, parts, matches, out) {
@@ -65,11 +65,11 @@ func layoutOf(v Value, shape []int) Value {
 
 // holdings returns the ways to hold the tensor arguments, one at least not B;
 // the elements of a list are held alike. Nil when there are too many.
-func (a Args) holdings() []map[string]SBP {
+func (a Args) holdings(used map[Value]bool) []map[string]SBP {
 	all := []map[string]SBP{{}}
 	for i, v := range a.Vals {
 		names, values := a.tensorsAt(i, v)
-		if len(values) == 0 {
+		if !slices.ContainsFunc(values, func(v Value) bool { return used[v] }) {
 			continue
 		}
 		var next []map[string]SBP
@@ -92,6 +92,20 @@ func (a Args) holdings() []map[string]SBP {
 		}
 	}
 	return all[1:]
+}
+
+// used returns the values that a part takes or the composition returns.
+func used(parts []part, out []Value) map[Value]bool {
+	taken := map[Value]bool{}
+	for _, p := range parts {
+		for _, v := range p.call.Args.AllValues() {
+			taken[v] = true
+		}
+	}
+	for _, v := range out {
+		taken[v] = true
+	}
+	return taken
 }
 
 func (a Args) tensorsAt(i int, v any) ([]string, []Value) {
@@ -163,24 +177,22 @@ func (p *part) match(held map[Value]SBP) (Sharding, bool) {
 // parts with the same arguments besides tensors, as it must where those are
 // computed from shapes.
 func (c *Call) sameLocally(s Sharding, write writer, parts []part, matches []Sharding, out []Value) bool {
-	for _, ranks := range []int{2, 3, 5} {
-		if !s.Fits(c.Args, metasOf(out), ranks) {
-			continue
-		}
-		local := s.Local(c, nil, ranks, 0, func(v Value, sbp SBP) Value { return layoutOf(v, sbp.LocalShape(v.Shape(), ranks, 0)) })
-		localParts, _, err := local.trace(write)
-		if err != nil || len(localParts) != len(parts) {
+	ranks := s.leastRanks(c.Args, metasOf(out))
+	if ranks == 0 {
+		return false
+	}
+	local := s.Local(c, nil, ranks, 0, func(v Value, sbp SBP) Value { return layoutOf(v, sbp.LocalShape(v.Shape(), ranks, 0)) })
+	localParts, _, err := local.trace(write)
+	if err != nil || len(localParts) != len(parts) {
+		return false
+	}
+	for i, p := range parts {
+		want := matches[i].Local(p.call, metasOf(p.out), ranks, 0, func(v Value, _ SBP) Value { return v })
+		if !sameBesideTensors(want, localParts[i].call) {
 			return false
 		}
-		for i, p := range parts {
-			want := matches[i].Local(p.call, metasOf(p.out), ranks, 0, func(v Value, _ SBP) Value { return v })
-			if !sameBesideTensors(want, localParts[i].call) {
-				return false
-			}
-		}
-		return true
 	}
-	return false
+	return true
 }
 
 func metasOf(vs []Value) []Meta {

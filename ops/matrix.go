@@ -37,6 +37,7 @@ var chainedProducts = []*op.Def{
 	{
 		Sig: "matrix_power.identity(Tensor input) -> Tensor",
 		Doc: "Identity matrices of the input's shape.",
+		SBP: planes(2, "input"),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
 		},
@@ -112,6 +113,7 @@ var matrixFunctions = []*op.Def{
 	{
 		Sig:   "inverse.near(Tensor input) -> (Tensor det, Tensor inverse)",
 		Doc:   "Determinant and inverse of square matrices, in whose elimination the machine epsilon stands for a pivot of zero.",
+		SBP:   planes(2, "input"),
 		Check: firstError(square("input"), floating("input")),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("input")
@@ -450,6 +452,7 @@ func inverseOp(sig string, names []string, arg string) *op.Def {
 		Sig:   sig,
 		Names: names,
 		Doc:   "Inverse of square matrices. A singular matrix is rejected.",
+		SBP:   planes(2, arg),
 		Check: firstError(square(arg), floating(arg)),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value(arg)
@@ -510,6 +513,7 @@ func detOp(sig string, names []string, arg string) *op.Def {
 		Sig:   sig,
 		Names: names,
 		Doc:   "Determinant of square matrices.",
+		SBP:   planes(2, arg),
 		Check: firstError(square(arg), floating(arg)),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(a.Value(arg).DType(), batchOf(a.Value(arg)), nil), nil
@@ -548,6 +552,7 @@ func slogdetOp(sig string, names []string, arg string) *op.Def {
 		Sig:   sig,
 		Names: names,
 		Doc:   "Sign of the determinant and logarithm of its absolute value, for real matrices.",
+		SBP:   planes(2, arg),
 		Check: firstError(square(arg), floating(arg)),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			m := one(a.Value(arg).DType(), batchOf(a.Value(arg)), nil)

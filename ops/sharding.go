@@ -14,7 +14,7 @@ type sharder = func(a op.Args) []op.Sharding
 
 // Reasons why nothing but Broadcast is legal.
 const (
-	createsAll   = "it has no tensor argument to split"
+	createsAll   = "it is made from its attributes, which hold the whole shape"
 	drawsAll     = "its random stream numbers the elements of the whole result"
 	dependsOnAll = "each result element depends on all elements in a way that is no sum"
 )
@@ -78,6 +78,9 @@ func pointwise(a op.Args) []op.Sharding {
 // dtypes, together to P: f(Σx, Σy) = Σf(x, y).
 func additive(names ...string) sharder {
 	return func(a op.Args) []op.Sharding {
+		if truncates(a) {
+			return nil
+		}
 		s := op.Sharding{Args: map[string]op.SBP{}, Results: []op.SBP{op.P}}
 		for _, n := range names {
 			v, tensor := a.Any(n).(op.Value)
@@ -91,6 +94,11 @@ func additive(names ...string) sharder {
 		}
 		return []op.Sharding{s}
 	}
+}
+
+// truncates reports whether a call asks for a dtype that loses fractions.
+func truncates(a op.Args) bool {
+	return a.Sig.Index("dtype") >= 0 && a.Has("dtype") && !a.DType("dtype").IsDifferentiable()
 }
 
 // linear takes P of each of the named arguments alone to P.
@@ -335,14 +343,14 @@ func nextAxis(shape []int, i int) int {
 func fromFirst(op.Args) int { return 0 }
 
 // repeatedAxes splits the axes of the input that an expansion does not repeat, and
-// adds those that it repeats not at all.
-func repeatedAxes(out func(a op.Args) []int, sizes string) sharder {
+// has no size for.
+func repeatedAxes(sizes string) sharder {
 	return anyOf(linear("input"), func(a op.Args) []op.Sharding {
-		in, shape := a.Value("input").Shape(), out(a)
+		in, shape := a.Value("input").Shape(), a.Ints(sizes)
 		var all []op.Sharding
 		for i, n := range in {
 			at := i + len(shape) - len(in)
-			if n == shape[at] {
+			if n == shape[at] || shape[at] == -1 {
 				s := splits(map[string]int{"input": i}, op.S(at))
 				s.Sizes = map[string]int{sizes: at}
 				all = append(all, s)
@@ -358,7 +366,7 @@ func repeatedAxes(out func(a op.Args) []int, sizes string) sharder {
 //
 // Axes of one letter are split together; where a result lacks the letter it is
 // P, for the operator sums over that axis. "." is an axis that is not split,
-// "*" any number of axes, aligned at their ends. An argument of size 1 along a
+// "*" any number of axes, aligned at their ends, "~" the same but not split. An argument of size 1 along a
 // split axis is B, as it is broadcast. Arguments that are added to the sum are
 // marked "+": with one, the operator has no P. Of the alternatives between
 // bars the first holds whose arguments have the call's numbers of dimensions.
@@ -377,6 +385,9 @@ func axes(text string) sharder {
 		return nil
 	}
 }
+
+// anyAxes removes what stands for any number of axes.
+var anyAxes = strings.NewReplacer("*", "", "~", "")
 
 type axisForm struct {
 	args    map[string]string
@@ -422,8 +433,8 @@ func (f axisForm) bind(a op.Args) (boundAxes, bool) {
 		if !ok {
 			continue
 		}
-		stars := len(v.Shape()) - len(strings.ReplaceAll(pattern, "*", ""))
-		if stars < 0 || stars > 0 && !strings.Contains(pattern, "*") {
+		stars := len(v.Shape()) - len(anyAxes.Replace(pattern))
+		if stars < 0 || stars > 0 && !strings.ContainsAny(pattern, "*~") {
 			return b, false
 		}
 		b.stars = max(b.stars, stars)
@@ -437,12 +448,15 @@ func (f axisForm) bind(a op.Args) (boundAxes, bool) {
 func spelled(pattern string, stars int) []string {
 	labels := []string{}
 	for _, c := range pattern {
-		if c != '*' {
+		switch c {
+		case '*':
+			for i := stars; i > 0; i-- {
+				labels = append(labels, fmt.Sprintf("*%d", i))
+			}
+		case '~':
+			labels = append(labels, slices.Repeat([]string{"."}, stars)...)
+		default:
 			labels = append(labels, string(c))
-			continue
-		}
-		for i := stars; i > 0; i-- {
-			labels = append(labels, fmt.Sprintf("*%d", i))
 		}
 	}
 	return labels
@@ -552,3 +566,174 @@ func multilinear(factors []string, added ...string) sharder {
 	}
 	return anyOf(rules...)
 }
+
+// bilinearConv splits the parts of a convolution: axes for the batch and the
+// channels, which the window's follow.
+func bilinearConv(text string) sharder {
+	return func(a op.Args) []op.Sharding {
+		if !ungrouped(a) {
+			text = strings.NewReplacer("ni", "n.", "no", "n.", "oi", "..").Replace(text)
+		}
+		window := strings.Repeat(".", len(a.Ints("stride")))
+		return axes(strings.ReplaceAll(strings.ReplaceAll(text, ",", window+","), " ->", window+" ->") + window)(a)
+	}
+}
+
+// embedded splits the row numbers, and the columns of the table. A split of
+// its rows would need the numbers masked.
+func embedded(index string) sharder {
+	return provided(func(a op.Args) bool { return a.Sig.Index("max_norm") < 0 || !a.Has("max_norm") },
+		anyOf(linear("weight"), axes(index+" *, weight .d -> *d")))
+}
+
+// selectedRows splits the index of a selection along dim.
+func selectedRows(index string) sharder {
+	return func(a op.Args) []op.Sharding {
+		if len(a.Value(index).Shape()) != 1 || len(a.Value("input").Shape()) == 0 {
+			return nil
+		}
+		return []op.Sharding{splits(map[string]int{index: 0}, op.S(dimOf(a)))}
+	}
+}
+
+// perChannel splits the channels of an input and of its statistics and
+// weights; the batch and the window too where free says that no statistics of
+// theirs are taken.
+func perChannel(form, whole string, free func(a op.Args) bool) sharder {
+	const rest = ", running_mean c, running_var c, weight c, bias c -> "
+	split, kept := axes("input "+form+rest+form), axes("input "+whole+rest+whole)
+	return func(a op.Args) []op.Sharding {
+		if free(a) {
+			return split(a)
+		}
+		return kept(a)
+	}
+}
+
+// besidesNormalised splits what a normalisation over the last dimensions leaves apart.
+func besidesNormalised(names ...string) sharder {
+	return func(a op.Args) []op.Sharding { return planes(len(a.Ints("normalized_shape")), names...)(a) }
+}
+
+// normalisedBackward has P for the gradients of weight and bias.
+func normalisedBackward(a op.Args) []op.Sharding {
+	all := besidesNormalised("grad", "input")(a)
+	for i := range all {
+		all[i].Results = append(all[i].Results, op.P, op.P)
+	}
+	return all
+}
+
+// softmaxed splits all axes but that of the softmax.
+func softmaxed(a op.Args) []op.Sharding {
+	d, _ := softmaxDim(a)
+	return besides(func(op.Args) []int { return []int{d} }, "input")(a)
+}
+
+// padded splits the axes that are not padded.
+func padded(a op.Args) []op.Sharding {
+	n, pad := len(a.Value("input").Shape()), a.Ints("pad")
+	var dims []int
+	for i := 0; i+1 < len(pad); i += 2 {
+		if pad[i] != 0 || pad[i+1] != 0 {
+			dims = append(dims, n-1-i/2)
+		}
+	}
+	return besides(func(op.Args) []int { return dims }, "input")(a)
+}
+
+// padsZeros reports whether a padding is linear.
+func padsZeros(a op.Args) bool {
+	return a.Str("mode") != "constant" || a.Scalar("value").Complex() == 0
+}
+
+// squeezedAxes splits axes other than dim. Without dim nothing is legal: a
+// piece may have size 1 where the whole has not, and lose the axis.
+func squeezedAxes(a op.Args) []op.Sharding {
+	if !a.Has("dim") {
+		return nil
+	}
+	places := viewed(squeezed)(a)
+	if d := dimOf(a); d < len(places) {
+		places[d] = -1
+	}
+	return mapped(func(op.Args) []int { return places })(a)
+}
+
+// converted is pointwise, and linear where the elements become floats.
+func converted(a op.Args) []op.Sharding {
+	to := a.DType("dtype")
+	if other := a.Value("other"); to == tensor.Invalid && other != nil {
+		to = other.DType()
+	}
+	all := axes("input * -> *")(a)
+	if to == tensor.Invalid || to.IsDifferentiable() {
+		all = append(all, linear("input")(a)...)
+	}
+	return all
+}
+
+// productAxes is the rule of x @ y added to an input that is broadcast to out.
+func productAxes(x, y, out string) sharder {
+	var forms []string
+	for i := range len(out) + 1 {
+		forms = append(forms, fmt.Sprintf("+input %s, %s, %s -> %s", out[i:], x, y, out))
+	}
+	return axes(strings.Join(forms, " | "))
+}
+
+// concatenated splits the axes along which tensors are not joined.
+func concatenated(a op.Args) []op.Sharding {
+	names, dim := a.ArgNames(), catDim(a)
+	partial := op.Sharding{Args: map[string]op.SBP{}, Results: []op.SBP{op.P}}
+	for i, v := range a.Values("tensors") {
+		partial.Args[names[i]] = op.P
+		if !v.DType().IsDifferentiable() {
+			partial.Args = nil
+			break
+		}
+	}
+	var all []op.Sharding
+	if partial.Args != nil {
+		all = append(all, partial)
+	}
+	for axis := range catParts(a)[0].Shape() {
+		axes := map[string]int{}
+		for i, v := range a.Values("tensors") {
+			if !skipped(v) {
+				axes[names[i]] = axis
+			}
+		}
+		if axis != dim {
+			all = append(all, splits(axes, op.S(axis)))
+		}
+	}
+	return all
+}
+
+// scatteredDiagonal splits the axes that are not the diagonal's; it is src's last.
+func scatteredDiagonal(a op.Args) []op.Sharding {
+	diagonal, at := dimsOf("dim1", "dim2")(a), 0
+	var all []op.Sharding
+	for axis := range a.Value("input").Shape() {
+		if !slices.Contains(diagonal, axis) {
+			all = append(all, splits(map[string]int{"input": axis, "src": at}, op.S(axis)))
+			at++
+		}
+	}
+	return all
+}
+
+// gridOfBatch splits the batch, whose size stands in the argument size.
+func gridOfBatch(op.Args) []op.Sharding {
+	s := splits(map[string]int{"theta": 0}, op.S(0))
+	s.Sizes = map[string]int{"size": 0}
+	return []op.Sharding{s}
+}
+
+// resampled splits batch and channels of images whose number of dimensions the
+// attributes do not tell.
+var resampled = anyOf(linear("input"), axes("input nc~ -> nc~"))
+
+// sampledGrid splits images by batch and channel, and grids by batch and position.
+var sampledGrid = anyOf(linear("input"), axes("input nc.., grid nhw. -> nchw | input nc..., grid ndhw. -> ncdhw"))

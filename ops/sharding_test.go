@@ -15,7 +15,7 @@ import (
 
 func TestEveryOperatorSaysHowItIsSharded(t *testing.T) {
 	for _, d := range ops.Table().Defs() {
-		stated := d.SBP != nil || (d.Compose != nil || d.Steps != nil) && d.Whole == ""
+		stated := d.SBP != nil || (d.Compose != nil || d.Formula != nil) && d.Whole == ""
 		if stated == (d.Whole != "") {
 			t.Errorf("%s: its literal needs either SBP or, in Whole, the reason why it has none", d.ID())
 		}
@@ -101,7 +101,7 @@ func checkSharding(call *op.Call, s op.Sharding, ranks int, key uint64) (ran boo
 		local := s.Local(call, metas, ranks, rank, func(v op.Value, sbp op.SBP) op.Value {
 			x := v.(*tensor.Tensor)
 			if sbp != op.P {
-				return sameLayout(sbp.Piece(x, ranks, rank))
+				return sbp.Piece(sameLayout(x), ranks, rank).Contiguous()
 			}
 			if summands[v] == nil {
 				summands[v] = split2(x, ranks, key)
