@@ -140,7 +140,7 @@ func (c *Call) follow(s *Sharding, parts []part, out []Value) []Sharding {
 	for i, v := range c.Args.AllValues() {
 		held[v] = s.Args[names[i]]
 	}
-	var matches []Sharding
+	matches := []Sharding{}
 	for _, p := range parts {
 		match, ok := p.match(held)
 		if !ok {
@@ -226,6 +226,8 @@ func besideTensors(v any) any {
 		return len(v)
 	case Index:
 		return len(v.values())
+	case float64, Scalar:
+		return fmt.Sprint(v) // NaN is the same as NaN here
 	}
 	return v
 }

@@ -148,6 +148,7 @@ var joinOps = []*op.Def{
 		Sig:   "diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
 		Names: both("diag_embed"),
 		Doc:   "Zeros with the input's last dimension on the diagonals of the matrices in dimensions dim1 and dim2 of the result.",
+		SBP:   anyOf(linear("input"), diagonalEmbedded),
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			shape, d1, d2, err := embeddedShape(a)
 			if err != nil {

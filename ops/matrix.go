@@ -57,6 +57,7 @@ var chainedProducts = []*op.Def{
 		Sig:     "multi_dot(Tensor[] tensors) -> Tensor",
 		Names:   []string{"torch.linalg.multi_dot"},
 		Doc:     "Product of matrices in the order of the fewest multiplications; the first and the last may be vectors.",
+		SBP:     chainProduct("tensors"),
 		Check:   checkChain,
 		Compose: composeMultiDot,
 		Sample:  func(s *op.Sampler) []any { return []any{sampleChain(s, 2)} },
@@ -66,6 +67,7 @@ var chainedProducts = []*op.Def{
 		Sig:   "chain_matmul(Tensor[] matrices) -> Tensor",
 		Names: []string{"torch.chain_matmul", "torch.functional.chain_matmul"},
 		Doc:   "Product of matrices in the order of the fewest multiplications.",
+		SBP:   chainProduct("matrices"),
 		Check: func(a op.Args) error {
 			for i, v := range a.Values("matrices") {
 				if n := len(v.Shape()); n != 2 {

@@ -737,3 +737,50 @@ var resampled = anyOf(linear("input"), axes("input nc~ -> nc~"))
 
 // sampledGrid splits images by batch and channel, and grids by batch and position.
 var sampledGrid = anyOf(linear("input"), axes("input nc.., grid nhw. -> nchw | input nc..., grid ndhw. -> ncdhw"))
+
+// chainProduct splits a chain of matrices by the rows of the first and the
+// columns of the last, and has P for what two neighbours sum over. The
+// product is linear in each.
+func chainProduct(list string) sharder {
+	return func(a op.Args) []op.Sharding {
+		vs, names := a.Values(list), a.ArgNames()
+		last := len(vs) - 1
+		rows, columns := len(vs[0].Shape()) == 2, len(vs[last].Shape()) == 2
+		var all []op.Sharding
+		if rows {
+			all = append(all, splits(map[string]int{names[0]: 0}, op.S(0)))
+		}
+		if columns {
+			out := 0
+			if rows {
+				out = 1
+			}
+			all = append(all, splits(map[string]int{names[last]: 1}, op.S(out)))
+		}
+		for i, name := range names {
+			all = append(all, op.Sharding{Args: map[string]op.SBP{name: op.P}, Results: []op.SBP{op.P}})
+			if i > 0 {
+				inner := len(vs[i-1].Shape()) - 1
+				all = append(all, splits(map[string]int{names[i-1]: inner, name: 0}, op.P))
+			}
+		}
+		return all
+	}
+}
+
+// diagonalEmbedded splits the axes of the input but its last, which becomes the diagonal.
+func diagonalEmbedded(a op.Args) []op.Sharding {
+	shape, d1, d2, err := embeddedShape(a)
+	if err != nil {
+		return nil
+	}
+	var all []op.Sharding
+	axis := 0
+	for at := range shape {
+		if at != d1 && at != d2 {
+			all = append(all, splits(map[string]int{"input": axis}, op.S(at)))
+			axis++
+		}
+	}
+	return all
+}
