@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -49,7 +50,7 @@ func (c *Call) derived(write writer) []Sharding {
 		parts[i].shardings, _ = parts[i].call.Shardings()
 	}
 	var found []Sharding
-	for _, args := range whole.Args.holdings(used(parts, out)) {
+	for _, args := range whole.Args.holdings(used(parts, out), c.Def.sigs[0].Many) {
 		s := Sharding{Args: args}
 		matches := whole.follow(&s, parts, out)
 		if matches != nil && len(out) > 0 && whole.sameLocally(s, write, parts, matches, out) {
@@ -63,35 +64,47 @@ func layoutOf(v Value, shape []int) Value {
 	return &described{Meta{DType: v.DType(), Shape: slices.Clone(shape)}}
 }
 
-// holdings returns the ways to hold the tensor arguments, one at least not B;
-// the elements of a list are held alike. Nil when there are too many.
-func (a Args) holdings(used map[Value]bool) []map[string]SBP {
+// holdings returns the ways to hold the tensor arguments that are used, one at
+// least not B. The elements of a list are held alike where that is asked or
+// there are too many ways.
+func (a Args) holdings(used map[Value]bool, alike bool) []map[string]SBP {
 	all := []map[string]SBP{{}}
 	for i, v := range a.Vals {
 		names, values := a.tensorsAt(i, v)
-		if !slices.ContainsFunc(values, func(v Value) bool { return used[v] }) {
-			continue
-		}
-		var next []map[string]SBP
-		for _, sbp := range waysToHold(values) {
-			for _, m := range all {
-				with := map[string]SBP{}
-				for k, s := range m {
-					with[k] = s
-				}
-				for _, n := range names {
-					if sbp != B {
-						with[n] = sbp
-					}
-				}
-				next = append(next, with)
+		for len(values) > 0 {
+			n := 1
+			if alike {
+				n = len(values)
 			}
+			if slices.ContainsFunc(values[:n], func(v Value) bool { return used[v] }) {
+				all = heldEach(all, names[:n], waysToHold(values[:n]))
+			}
+			names, values = names[n:], values[n:]
 		}
-		if all = next; len(all) > derivedLimit {
-			return nil
+		if len(all) > derivedLimit {
+			if alike {
+				return nil
+			}
+			return a.holdings(used, true)
 		}
 	}
 	return all[1:]
+}
+
+func heldEach(all []map[string]SBP, names []string, ways []SBP) []map[string]SBP {
+	var next []map[string]SBP
+	for _, sbp := range ways {
+		for _, m := range all {
+			with := maps.Clone(m)
+			for _, n := range names {
+				if sbp != B {
+					with[n] = sbp
+				}
+			}
+			next = append(next, with)
+		}
+	}
+	return next
 }
 
 // used returns the values that a part takes or the composition returns.

@@ -77,7 +77,7 @@ var flatIndexOps = []*op.Def{
 	},
 	{
 		Sig:       "take_along_dim(Tensor input, Tensor indices, int? dim=None) -> Tensor",
-		SBP:       anyOf(linear("input"), provided(func(a op.Args) bool { return a.Has("dim") }, alongOthers("input", "indices"))),
+		SBP:       anyOf(linear("input"), provided(func(a op.Args) bool { return a.Has("dim") }, alongOthers("input", "indices")), entriesOf("indices")),
 		Magnitude: "take_along_dim",
 		Names:     both("take_along_dim"),
 		Doc:       "Picks along dim as gather does, with input and indices broadcast in the other dimensions; in row-major order without dim.",

@@ -36,7 +36,7 @@ var gridOps = []*op.Def{
 	{
 		Sig: "affine_grid.theta(Tensor grad, bool align_corners) -> Tensor",
 		Doc: "Gradient of affine_grid with respect to theta.",
-		SBP: linear("grad"),
+		SBP: anyOf(linear("grad"), axes("grad n~ -> n~")),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("grad")
 			s := v.Shape()

@@ -123,7 +123,7 @@ func groupNorm(sig, name string, check func(op.Args) error) *op.Def {
 		Sig:   sig,
 		Names: []string{name},
 		Doc:   "Normalises each of num_groups groups of channels of each sample: (input − mean)/√(var + eps)·weight + bias, var the biased variance, weight and bias per channel.",
-		SBP:   axes("input n~ -> n~"),
+		SBP:   anyOf(axes("input n~ -> n~"), affinely),
 		Check: checkGroupNorm,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			x := a.Value("input")
@@ -269,7 +269,7 @@ func instanceNorm(sig, name string, check func(op.Args) error) *op.Def {
 		Sig:     sig,
 		Names:   []string{name},
 		Doc:     "Normalises each channel of each sample: (input − mean)/√(var + eps)·weight + bias, with the channel's own mean and biased variance or, without use_input_stats, the running ones. Those given are updated: running = (1 − momentum)·running + momentum·batch, with the unbiased variance, averaged over the batch.",
-		SBP:     perChannel("nc~", ".c~", func(a op.Args) bool { return !a.Bool("use_input_stats") || !a.Has("running_mean") }),
+		SBP:     anyOf(perChannel("nc~", ".c~", func(a op.Args) bool { return !a.Bool("use_input_stats") || !a.Has("running_mean") }), affinely),
 		Mutates: []string{"running_mean", "running_var"},
 		Fixed:   []string{"running_mean", "running_var"},
 		Check:   checkInstanceNorm,

@@ -44,7 +44,7 @@ var alongOps = []*op.Def{
 	},
 	{
 		Sig:       "index_add(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
-		SBP:       anyOf(additive("input", "source"), alongOthers("input", "source")),
+		SBP:       anyOf(additive("input", "source"), alongOthers("input", "source"), addedAlong("index", "source")),
 		Magnitude: "index_add",
 		Names:     both("index_add"),
 		Doc:       "A copy of input with alpha times the entries of source added along dim: for dim 1 of three, out[i,index[j],k] += alpha·source[i,j,k].",

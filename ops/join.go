@@ -62,6 +62,7 @@ var joinOps = []*op.Def{
 		Sig:     "meshgrid(Tensor[] tensors, *, str? indexing=None) -> Tensor[]",
 		Names:   []string{"torch.meshgrid"},
 		Doc:     "Expands vectors to a common grid: result i varies along dimension i; with indexing 'xy' the first two dimensions change places.",
+		SBP:     gridded,
 		Compose: meshgrid,
 		Sample: func(s *op.Sampler) []any {
 			return []any{[]any{s.Tensor(-2, 2, s.Shape(0, 1)...), s.Tensor(-2, 2, s.Dims(1)...)}, op.Kw("indexing", []string{"ij", "xy"}[s.Index(2)])}
@@ -72,6 +73,7 @@ var joinOps = []*op.Def{
 		Sig:   "broadcast_tensors(Tensor[] tensors) -> Tensor[]",
 		Names: []string{"torch.broadcast_tensors"},
 		Doc:   "Expands tensors to their common shape.",
+		SBP:   pointwise,
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			vs := a.Values("tensors")
 			shape := must(broadcastShape(vs...))

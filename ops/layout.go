@@ -117,9 +117,9 @@ var viewOps = []*op.Def{
 	}, "Tensor.T"),
 	transposition("mT", "Exchanges the last two dimensions.", lastTwo, "Tensor.mT"),
 	adjointView("H", "Tensor.H"), adjointView("mH", "Tensor.mH", "torch.adjoint", "Tensor.adjoint"),
-	like("view_as", "view", "Tensor.view_as"),
-	like("reshape_as", "reshape", "Tensor.reshape_as"),
-	like("expand_as", "expand", "Tensor.expand_as"),
+	like("view_as", "view", "Tensor.view_as", reshapedAs),
+	like("reshape_as", "reshape", "Tensor.reshape_as", reshapedAs),
+	like("expand_as", "expand", "Tensor.expand_as", linearly),
 	{
 		Sig:   "type_as(Tensor input, Tensor other) -> Tensor",
 		Names: []string{"Tensor.type_as"},
@@ -320,11 +320,12 @@ func adjointView(name string, names ...string) *op.Def {
 }
 
 // like is an operator that brings its input to the shape of another tensor.
-func like(name, id, public string) *op.Def {
+func like(name, id, public string, shardings sharder) *op.Def {
 	return &op.Def{
 		Sig:   name + "(Tensor input, Tensor other) -> Tensor",
 		Names: []string{public},
 		Doc:   "Applies " + id + " with other's shape.",
+		SBP:   shardings,
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			return vals(b.Op(id, a.Value("input"), a.Value("other").Shape()))
 		},

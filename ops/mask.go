@@ -34,7 +34,7 @@ var maskOps = []*op.Def{
 	},
 	{
 		Sig:       "masked_select(Tensor input, Tensor mask) -> Tensor",
-		Whole:     dependsOnAll,
+		SBP:       linear("input"),
 		Magnitude: "masked_select",
 		Names:     both("masked_select"),
 		Doc:       "The elements of input at which mask holds, in row-major order, both broadcast to one shape.",
@@ -71,7 +71,7 @@ var maskOps = []*op.Def{
 	},
 	{
 		Sig:       "masked_scatter(Tensor input, Tensor mask, Tensor source) -> Tensor",
-		Whole:     dependsOnAll,
+		SBP:       additive("input", "source"),
 		Magnitude: "masked_scatter",
 		Names:     both("masked_scatter"),
 		Doc:       "A copy of input, broadcast with mask, in which the elements at which mask holds are the first ones of source, both in row-major order.",

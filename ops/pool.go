@@ -84,7 +84,7 @@ func maxPools(n int) []*op.Def {
 var poolIndexing = []*op.Def{
 	{
 		Sig:       "max_pool.scatter(Tensor grad, Tensor indices, int[] size) -> Tensor",
-		SBP:       planesBy("size", "grad", "indices"),
+		SBP:       anyOf(linear("grad"), planesBy("size", "grad", "indices"), pooledSums),
 		Magnitude: "max_pool.scatter",
 		Doc:       "Gradient of max_pool: adds each element of grad to the position of its plane, of the given size, that indices names.",
 		Infer: func(a op.Args) ([]op.Meta, error) {
@@ -105,7 +105,7 @@ var poolIndexing = []*op.Def{
 	},
 	{
 		Sig:       "max_pool.gather(Tensor input, Tensor indices, int dims) -> Tensor",
-		SBP:       func(a op.Args) []op.Sharding { return planes(a.Int("dims"), "input", "indices")(a) },
+		SBP:       anyOf(linear("input"), func(a op.Args) []op.Sharding { return planes(a.Int("dims"), "input", "indices")(a) }, pooledEntries),
 		Magnitude: "max_pool.gather",
 		Doc:       "The elements of each plane of input, its last dims dimensions, that indices names.",
 		Infer: func(a op.Args) ([]op.Meta, error) {

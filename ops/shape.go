@@ -123,7 +123,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	broadcastTo,
 	viewOp(&op.Def{
 		Sig:       "unsqueeze(Tensor input, int dim) -> Tensor",
-		SBP:       mapped(viewed(unsqueezed)),
+		SBP:       mapped(unsqueezedPlaces),
 		Magnitude: "unsqueeze",
 		Names:     both("unsqueeze"),
 		Doc:       "Inserts a dimension of size 1 at dim.",
@@ -285,7 +285,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	}, sliced),
 	{
 		Sig:       "gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
-		SBP:       anyOf(linear("input"), alongOthers("input", "index")),
+		SBP:       anyOf(linear("input"), alongOthers("input", "index"), entriesOf("index")),
 		Magnitude: "gather",
 		Names:     both("gather"),
 		Doc:       "Picks along dim: for dim 1 of three, out[i,j,k] = input[i,index[i,j,k],k].",
@@ -330,7 +330,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	},
 	{
 		Sig:       "scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor",
-		SBP:       anyOf(additive("input", "src"), alongOthers("input", "index", "src")),
+		SBP:       anyOf(additive("input", "src"), alongOthers("input", "index", "src"), addedAlong("index", "src")),
 		Magnitude: "scatter_add",
 		Names:     both("scatter_add"),
 		Doc:       "A copy of input with elements added along dim: for dim 1 of three, out[i,index[i,j,k],k] += src[i,j,k].",
@@ -362,10 +362,11 @@ func cast(name string, d tensor.DType) *op.Def {
 		Names:  []string{"Tensor." + name},
 		Doc:    "Converts the elements to " + d.String() + ", as Tensor.to does.",
 		Traits: op.Idempotent,
-		SBP:    pointwise,
+		SBP:    linearly,
 		Sample: sampleUnary(-2, 2),
 	}, func(op.Args) tensor.DType { return d }, func(op.Args) bool { return false })
 	if !d.IsDifferentiable() {
+		def.SBP = pointwise
 		def.Traits |= op.NoGrad
 		def.Grad = nil
 	}

@@ -368,7 +368,7 @@ func repeatedAxes(sizes string) sharder {
 // P, for the operator sums over that axis. "." is an axis that is not split,
 // "*" any number of axes, aligned at their ends, "~" the same but not split. An argument of size 1 along a
 // split axis is B, as it is broadcast. Arguments that are added to the sum are
-// marked "+": with one, the operator has no P. Of the alternatives between
+// marked "+": they are P where it is. Of the alternatives between
 // bars the first holds whose arguments have the call's numbers of dimensions.
 // "hx[]" stands for each tensor of a list.
 func axes(text string) sharder {
@@ -486,22 +486,27 @@ func (f axisForm) along(b boundAxes, label string) (op.Sharding, bool) {
 		}
 	}
 	s := op.Sharding{Args: map[string]op.SBP{}}
-	absent := false
+	var added []int
 	for i, labels := range b.labels {
 		at := slices.Index(labels, label)
-		absent = absent || at < 0 && b.added[i]
+		if at < 0 && b.added[i] {
+			added = append(added, i)
+		}
 		if at >= 0 && b.shapes[i][at] == size {
 			s.Args[b.names[i]] = op.S(at)
 		}
 	}
+	summed := false
 	for _, r := range f.results {
 		if at := slices.Index(spelled(r, b.stars), label); at >= 0 {
 			s.Results = append(s.Results, op.S(at))
 		} else {
-			s.Results = append(s.Results, op.P)
-			if absent {
-				return s, false
-			}
+			s.Results, summed = append(s.Results, op.P), true
+		}
+	}
+	for _, i := range added {
+		if summed {
+			s.Args[b.names[i]] = op.P
 		}
 	}
 	return s, size > 1
@@ -783,4 +788,114 @@ func diagonalEmbedded(a op.Args) []op.Sharding {
 		}
 	}
 	return all
+}
+
+// unsqueezedPlaces moves the axes from dim on by one.
+func unsqueezedPlaces(a op.Args) []int {
+	places := allDims(len(a.Value("input").Shape()))
+	d, _ := wrapDim(a.Int("dim"), len(places)+1)
+	for axis := range places {
+		if axis >= d {
+			places[axis]++
+		}
+	}
+	return places
+}
+
+// reshapedAs is regrouped for a shape that is another tensor's, split like the result.
+func reshapedAs(a op.Args) []op.Sharding {
+	all := linear("input")(a)
+	for _, g := range groups(a.Value("input").Shape(), a.Value("other").Shape()) {
+		s := splits(map[string]int{"input": g.in, "other": g.out}, op.S(g.out))
+		s.Even = !g.alone
+		all = append(all, s)
+	}
+	return all
+}
+
+// entriesOf splits an index along dim, where each of its entries chooses one
+// of the whole input.
+func entriesOf(index string) sharder {
+	return provided(func(a op.Args) bool { return a.Has("dim") && len(a.Value("input").Shape()) > 0 },
+		func(a op.Args) []op.Sharding {
+			return []op.Sharding{splits(map[string]int{index: dimOf(a)}, op.S(dimOf(a)))}
+		})
+}
+
+// addedAlong adds to a partial sum what each rank has of the named arguments,
+// split along dim; an index of one dimension numbers it.
+func addedAlong(index, src string) sharder {
+	return provided(func(a op.Args) bool {
+		return len(a.Value("input").Shape()) > 0 && a.Value("input").DType().IsDifferentiable()
+	},
+		func(a op.Args) []op.Sharding {
+			at := min(dimOf(a), len(a.Value(index).Shape())-1)
+			if at < 0 || len(a.Value(src).Shape()) == 0 || a.Value(index).Shape()[at] != a.Value(src).Shape()[dimOf(a)] {
+				return nil
+			}
+			s := splits(map[string]int{index: at, src: dimOf(a)}, op.P)
+			s.Args["input"] = op.P
+			return []op.Sharding{s}
+		})
+}
+
+// affinely takes P of weight and bias, which are linear where there is a weight.
+var affinely = provided(func(a op.Args) bool { return a.Has("weight") }, additive("weight", "bias"))
+
+// evenly demands that the ranks divide the split axes of a rule.
+func evenly(r sharder) sharder {
+	return func(a op.Args) []op.Sharding {
+		all := r(a)
+		for i := range all {
+			all[i].Even = true
+		}
+		return all
+	}
+}
+
+// gridded splits the vectors of a meshgrid, each along its axis of all results.
+func gridded(a op.Args) []op.Sharding {
+	var all []op.Sharding
+	for i, name := range a.ArgNames() {
+		if v := a.Values("tensors")[i]; len(v.Shape()) == 0 {
+			continue
+		}
+		at := i
+		if a.Str("indexing") == "xy" && i < 2 && len(a.ArgNames()) > 1 {
+			at = 1 - i
+		}
+		all = append(all, splits(map[string]int{name: 0}, op.S(at)))
+	}
+	return all
+}
+
+// pooledEntries splits the window of a pooling's indices, each of which
+// chooses one entry of the whole plane.
+func pooledEntries(a op.Args) []op.Sharding {
+	var all []op.Sharding
+	n := len(a.Value("indices").Shape())
+	for _, axis := range lastDims("indices", a.Int("dims"))(a) {
+		if axis < n {
+			all = append(all, splits(map[string]int{"indices": axis}, op.S(axis)))
+		}
+	}
+	return all
+}
+
+// pooledSums has P for the window axes along which a plane's entries are summed.
+func pooledSums(a op.Args) []op.Sharding {
+	var all []op.Sharding
+	for _, axis := range lastDims("grad", len(a.Ints("size")))(a) {
+		all = append(all, splits(map[string]int{"grad": axis, "indices": axis}, op.P))
+	}
+	return all
+}
+
+// searched splits the values, and the sequences in which they are searched: a
+// place is the sum of the places in the parts of a sequence.
+func searched(a op.Args) []op.Sharding {
+	if a.Has("sorter") {
+		return axes("sorted_sequence ., sorter ., input * -> * | sorted_sequence *., sorter *., input *q -> *q")(a)
+	}
+	return axes("sorted_sequence s, input * -> * | sorted_sequence *s, input *q -> *q")(a)
 }

@@ -96,22 +96,23 @@ func checkSharding(call *op.Call, s op.Sharding, ranks int, key uint64) (ran boo
 		return false, err
 	}
 	summands := map[op.Value][]*tensor.Tensor{}
-	parts := make([][]*tensor.Tensor, ranks)
+	parts, locals := make([][]*tensor.Tensor, ranks), make([]*op.Call, ranks)
 	for rank := range ranks {
-		local := s.Local(call, metas, ranks, rank, func(v op.Value, sbp op.SBP) op.Value {
+		locals[rank] = s.Local(call, metas, ranks, rank, func(v op.Value, sbp op.SBP) op.Value {
 			x := v.(*tensor.Tensor)
 			if sbp != op.P {
-				return sbp.Piece(sameLayout(x), ranks, rank).Contiguous()
+				return sbp.Piece(x, ranks, rank).Clone()
 			}
 			if summands[v] == nil {
-				summands[v] = split2(x, ranks, key)
+				summands[v] = summandsOf(x, ranks, key+uint64(len(summands))<<8)
 			}
 			return summands[v][rank]
 		})
-		if parts[rank], err = local.Execute(); err != nil {
+		if parts[rank], err = locals[rank].Execute(); err != nil {
 			return true, fmt.Errorf("rank %d: %w", rank, err)
 		}
 	}
+	exact := call.Def.Tol.Class == op.Exact && !partial(s)
 	for i := range want {
 		var held []*tensor.Tensor
 		for _, p := range parts {
@@ -120,15 +121,31 @@ func checkSharding(call *op.Call, s op.Sharding, ranks int, key uint64) (ran boo
 			}
 			held = append(held, p[i])
 		}
-		got, err := s.Result(i).Gather(want[i].Shape(), held)
-		if err != nil {
-			return true, fmt.Errorf("result %d: %w", i, err)
-		}
-		if err := sameWithin(want[i], got, call.Def.Tol.Class == op.Exact && !partial(s)); err != nil {
+		if err := gathersTo(s.Result(i), want[i], held, exact); err != nil {
 			return true, fmt.Errorf("result %d: %w", i, err)
 		}
 	}
+	for _, name := range call.Def.Mutates {
+		if !call.Args.Has(name) {
+			continue
+		}
+		var held []*tensor.Tensor
+		for _, l := range locals {
+			held = append(held, l.Args.Tensor(name))
+		}
+		if err := gathersTo(s.Args[name], whole.Args.Tensor(name), held, exact); err != nil {
+			return true, fmt.Errorf("%s afterwards: %w", name, err)
+		}
+	}
 	return true, nil
+}
+
+func gathersTo(sbp op.SBP, want *tensor.Tensor, held []*tensor.Tensor, exact bool) error {
+	got, err := sbp.Gather(want.Shape(), held)
+	if err != nil {
+		return err
+	}
+	return sameWithin(want, got, exact)
 }
 
 func axesExist(s op.Sharding, a op.Args, results []op.Meta) bool {
@@ -159,8 +176,8 @@ func partial(s op.Sharding) bool {
 	return slices.Contains(s.Results, op.P)
 }
 
-// split2 returns random summands of x, one for each rank.
-func split2(x *tensor.Tensor, ranks int, key uint64) []*tensor.Tensor {
+// summandsOf returns random summands of x, one for each rank.
+func summandsOf(x *tensor.Tensor, ranks int, key uint64) []*tensor.Tensor {
 	s := &op.Sampler{Source: choice.New(key + 1), DType: x.DType()}
 	rest := x.Clone()
 	parts := []*tensor.Tensor{}
@@ -174,6 +191,11 @@ func split2(x *tensor.Tensor, ranks int, key uint64) []*tensor.Tensor {
 	return append(parts, rest)
 }
 
+// unitOf is the distance from 1 to the next number; 0 for exact types.
+var unitOf = map[tensor.DType]float64{
+	tensor.F64: 0x1p-52, tensor.C128: 0x1p-52, tensor.F32: 0x1p-23, tensor.C64: 0x1p-23, tensor.F16: 0x1p-10, tensor.BF16: 0x1p-7,
+}
+
 // sameWithin compares elements: equal, or within what reordered sums may differ by.
 func sameWithin(want, got *tensor.Tensor, exact bool) error {
 	if want.DType() != got.DType() {
@@ -185,11 +207,9 @@ func sameWithin(want, got *tensor.Tensor, exact bool) error {
 			scale = max(scale, m)
 		}
 	}
-	limit := 1e-11 * scale
-	if exact || !want.DType().IsDifferentiable() {
+	limit := 64 * scale * unitOf[want.DType()]
+	if exact {
 		limit = 0
-	} else if want.DType() == tensor.F32 || want.DType() == tensor.C64 {
-		limit = 1e-4 * scale
 	}
 	for i := range want.Len() {
 		w, g := want.At(i), got.At(i)

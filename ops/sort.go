@@ -290,7 +290,7 @@ var searchOps = []*op.Def{
 		Names:  []string{"torch.searchsorted"},
 		Doc:    "The place in the sorted last dimension of sorted_sequence at which to insert each value: before equal entries, after them with right or side='right'. A sequence of one dimension serves all values; sorter is the order that sorts it.",
 		Traits: op.NoGrad,
-		SBP:    axes("sorted_sequence ., sorter ., input * -> * | sorted_sequence *., sorter *., input *q -> *q"),
+		SBP:    searched,
 		Check:  checkSearch,
 		Infer:  inferSearch,
 		Kernels: searchKernels("sorted_sequence", func(c *op.Run, values *tensor.Tensor) searchArgs {
@@ -305,7 +305,7 @@ var searchOps = []*op.Def{
 		Names:  []string{"torch.bucketize"},
 		Doc:    "The place in the sorted boundaries at which to insert each value: before equal ones, after them with right.",
 		Traits: op.NoGrad,
-		SBP:    axes("input * -> *"),
+		SBP:    axes("input *, boundaries b -> *"),
 		Check: func(a op.Args) error {
 			if n := len(a.Value("boundaries").Shape()); n != 1 {
 				return op.RuntimeError("argument 'boundaries' must have 1 dimension, but has %d", n)

@@ -205,7 +205,7 @@ var specialOps = []*op.Def{
 		Sig:   "ldexp(Tensor input, Tensor other) -> Tensor",
 		Names: both("ldexp"),
 		Doc:   "Multiplies by a power of two: input·2^other, where the power is rounded to other's dtype; of integers to float32.",
-		SBP:   pointwise,
+		SBP:   linearly,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			p := powered(a)
 			return zipped(promoted("input", "other"), promoted("input", "other"), "input", "other")(p)

@@ -70,7 +70,7 @@ var patchOps = []*op.Def{
 var shuffleOps = []*op.Def{
 	{
 		Sig:       "pixel_shuffle(Tensor input, int upscale_factor) -> Tensor",
-		SBP:       anyOf(linear("input"), planes(3, "input")),
+		SBP:       anyOf(linear("input"), planes(3, "input"), evenly(axes("input ~c.. -> ~c.."))),
 		Magnitude: "pixel_shuffle",
 		Names:     []string{"torch.nn.functional.pixel_shuffle", "torch.pixel_shuffle"},
 		Doc:       "Makes r×r pixels of r² channels, r the upscale_factor: out[…, c, y·r + i, x·r + j] = input[…, (c·r + i)·r + j, y, x].",
@@ -100,7 +100,7 @@ var shuffleOps = []*op.Def{
 	},
 	{
 		Sig:       "pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor",
-		SBP:       anyOf(linear("input"), planes(3, "input")),
+		SBP:       anyOf(linear("input"), planes(3, "input"), evenly(axes("input ~c.. -> ~c.."))),
 		Magnitude: "pixel_unshuffle",
 		Names:     []string{"torch.nn.functional.pixel_unshuffle", "torch.pixel_unshuffle"},
 		Doc:       "Makes r² channels of r×r pixels, r the downscale_factor: out[…, (c·r + i)·r + j, y, x] = input[…, c, y·r + i, x·r + j].",
