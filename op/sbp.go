@@ -115,7 +115,7 @@ type Sharding struct {
 	// Results are the SBPs of the results; the last holds for all further ones.
 	Results []SBP
 	// Sizes names the int[] arguments that have the size of the split axis of
-	// result 0 at a position: there each rank has its own size.
+	// result 0 at a position: there each rank has its own size, or -1 as given.
 	Sizes map[string]int
 	// Even says that the ranks have to divide every split axis.
 	Even bool
@@ -207,7 +207,9 @@ func (s Sharding) Local(c *Call, results []Meta, ranks, rank int, held func(Valu
 	for name, at := range s.Sizes {
 		axis, _ := s.Results[0].Axis()
 		sizes := slices.Clone(c.Args.Ints(name))
-		_, sizes[at] = Balanced(results[0].Shape[axis], ranks, rank)
+		if sizes[at] != -1 {
+			_, sizes[at] = Balanced(results[0].Shape[axis], ranks, rank)
+		}
 		local.Vals[local.Sig.Index(name)] = sizes
 	}
 	return &Call{Def: c.Def, Args: local, Key: c.Key}

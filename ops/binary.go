@@ -135,7 +135,7 @@ var binaryOps = slices.Concat([]*op.Def{
 	maximumDef("max.other(Tensor input, Tensor other) -> Tensor", both("max")...),
 	{
 		Sig:       "where(Tensor condition, Tensor input, Tensor other) -> Tensor",
-		SBP:       anyOf(pointwise, additive("input", "other")),
+		SBP:       anyOf(pointwise, additive("input", "other"), zeroElse("input", "other"), zeroElse("other", "input")),
 		Magnitude: "where",
 		More: []string{
 			"where(Tensor condition, Tensor input, Scalar other) -> Tensor",
@@ -158,7 +158,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		Sig:     "where.self(Tensor input, Tensor condition, Tensor other) -> Tensor",
 		Names:   []string{"Tensor.where"},
 		Doc:     "Selects by a bool tensor: input where condition holds, other elsewhere.",
-		SBP:     anyOf(pointwise, additive("input", "other")),
+		SBP:     anyOf(pointwise, additive("input", "other"), zeroElse("input", "other"), zeroElse("other", "input")),
 		Check:   checkWhere,
 		Infer:   inferWhere,
 		Kernels: whereKernels,

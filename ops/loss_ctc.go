@@ -57,7 +57,7 @@ var ctcLosses = []*op.Def{
 		More:   []string{"ctc_loss.backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank, bool average, bool zero_infinity) -> Tensor"},
 		Doc:    "Gradient of ctc_loss.samples with respect to log_probs.",
 		Traits: op.NoGrad,
-		SBP:    axes("grad n, log_probs .n., targets n., input_lengths n, target_lengths n -> .n."),
+		SBP:    anyOf(linear("grad"), axes("grad n, log_probs .n., targets n., input_lengths n, target_lengths n -> .n.")),
 		Infer:  inferLike("log_probs"),
 		Kernels: []op.Kernel{
 			{Name: "float32", When: op.DTypeIn("log_probs", tensor.F32), Run: ctcBackwardRun[float32]},

@@ -93,6 +93,7 @@ var chainedProducts = []*op.Def{
 		Sig:     "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
 		Names:   []string{"torch.nn.functional.bilinear", "torch.bilinear"},
 		Doc:     "Bilinear form of the last dimensions: out[…, o] = Σᵢⱼ input1[…, i]·weight[o, i, j]·input2[…, j] + bias[o].",
+		SBP:     anyOf(axes("input1 *i, input2 *j, weight oij, +bias o -> *o"), multilinear([]string{"input1", "input2", "weight"}, "bias")),
 		Check:   checkBilinear,
 		Compose: composeBilinear,
 		Sample: func(s *op.Sampler) []any {

@@ -70,7 +70,7 @@ var normOps = []*op.Def{
 	{
 		Sig: "layer_norm.backward(Tensor grad, Tensor input, int[] normalized_shape, Tensor? weight, float eps) -> (Tensor input, Tensor weight, Tensor bias)",
 		Doc: "Gradients of layer_norm with respect to input, weight and bias.",
-		SBP: anyOf(linear("grad"), normalisedBackward),
+		SBP: anyOf(linear("grad"), normalisedBackward, gradientOfWeighted),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			x, n := a.Value("input"), a.Ints("normalized_shape")
 			return []op.Meta{{DType: x.DType(), Shape: x.Shape()}, {DType: x.DType(), Shape: n}, {DType: x.DType(), Shape: n}}, nil
@@ -106,7 +106,7 @@ var normOps = []*op.Def{
 	{
 		Sig: "batch_norm.backward(Tensor grad, Tensor input, Tensor? weight, float eps) -> (Tensor input, Tensor weight, Tensor bias)",
 		Doc: "Gradients of batch_norm in training with respect to input, weight and bias.",
-		SBP: anyOf(linear("grad"), axes("grad .c~, input .c~, weight c -> .c~, c, c")),
+		SBP: anyOf(linear("grad"), axes("grad .c~, input .c~, weight c -> .c~, c, c"), gradientOfWeighted),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			x, d := a.Value("input"), a.Value("input").DType()
 			if w := a.Value("weight"); w != nil {

@@ -16,7 +16,7 @@ type sharder = func(a op.Args) []op.Sharding
 const (
 	createsAll   = "it is made from its attributes, which hold the whole shape"
 	drawsAll     = "its random stream numbers the elements of the whole result"
-	dependsOnAll = "each result element depends on all elements in a way that is no sum"
+	dependsOnAll = "its results depend on all elements in a way that is no sum"
 )
 
 // anyOf has the signatures of all rules.
@@ -898,4 +898,21 @@ func searched(a op.Args) []op.Sharding {
 		return axes("sorted_sequence ., sorter ., input * -> * | sorted_sequence *., sorter *., input *q -> *q")(a)
 	}
 	return axes("sorted_sequence s, input * -> * | sorted_sequence *s, input *q -> *q")(a)
+}
+
+// zeroElse takes P of the named choice to P where the other choice is the number 0.
+func zeroElse(name, other string) sharder {
+	return provided(func(a op.Args) bool {
+		s, number := a.Any(other).(op.Scalar)
+		return number && s.Complex() == 0
+	}, linear(name))
+}
+
+// gradientOfWeighted has the gradient of the input linear in the weight, on
+// which those of weight and bias do not depend.
+func gradientOfWeighted(a op.Args) []op.Sharding {
+	if !a.Has("weight") {
+		return nil
+	}
+	return []op.Sharding{{Args: map[string]op.SBP{"weight": op.P}, Results: []op.SBP{op.P, op.B, op.B}}}
 }
