@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"plumb/choice"
 	"plumb/op"
 	"plumb/ops"
+	"plumb/tensor"
 )
 
 func newOps() *cobra.Command {
@@ -19,7 +22,7 @@ func newOps() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ops [NAME…]",
 		Short: "List Plumb's own operators",
-		Long:  "List Plumb's own operators: signature, public names, numerics class, whether a gradient exists.",
+		Long:  "List Plumb's own operators: signature, public names, numerics class, whether a gradient exists. For named ones also how ranks may share a sample call.",
 		Example: `  plumb ops
   plumb ops conv2d torch.max
   plumb ops --coverage cover.json softmax     what a run with --coverage compared
@@ -38,7 +41,10 @@ func newOps() *cobra.Command {
 			if asJSON {
 				return opsJSON(cmd.OutOrStdout(), defs)
 			}
-			return opsText(cmd.OutOrStdout(), defs)
+			if err := opsText(cmd.OutOrStdout(), defs); err != nil || len(names) == 0 {
+				return err
+			}
+			return shardingText(cmd.OutOrStdout(), defs)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print an array with one object per operator")
@@ -136,4 +142,71 @@ func opsText(w io.Writer, defs []*op.Def) error {
 		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", d.ID(), grad, d.Tol.Class, d.Sig)
 	}
 	return tw.Flush()
+}
+
+// shardingText writes the legal sharding signatures of a sample call of each operator.
+func shardingText(w io.Writer, defs []*op.Def) error {
+	for _, d := range defs {
+		if d.Whole != "" {
+			fmt.Fprintf(w, "\n%s is not sharded: %s\n", d.ID(), d.Whole)
+			continue
+		}
+		call, shardings, err := sampleSharded(d)
+		if err != nil {
+			return err
+		}
+		if call == nil {
+			continue
+		}
+		fmt.Fprintf(w, "\n%s(%s) is sharded as\n", d.ID(), strings.Join(tensorsOf(call.Args), ", "))
+		for _, s := range shardings {
+			fmt.Fprintf(w, "  %s\n", s)
+		}
+	}
+	return nil
+}
+
+// sampleSharded returns the one of a few sampled calls that can be sharded in
+// the most ways; nil when none can.
+func sampleSharded(d *op.Def) (best *op.Call, most []op.Sharding, err error) {
+	if d.Sample == nil {
+		return nil, nil, nil
+	}
+	for key := range uint64(16) {
+		call, err := sampleCall(d, key)
+		if err != nil {
+			return nil, nil, err
+		}
+		shardings, err := call.Shardings()
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(shardings) > len(most) {
+			best, most = call, shardings
+		}
+	}
+	return best, most, nil
+}
+
+func sampleCall(d *op.Def, key uint64) (*op.Call, error) {
+	var pos []any
+	var kws []op.Kwarg
+	for _, v := range d.Sample(&op.Sampler{Source: choice.New(key), DType: tensor.F32}) {
+		if kw, ok := v.(op.Kwarg); ok {
+			kws = append(kws, kw)
+		} else {
+			pos = append(pos, v)
+		}
+	}
+	return ops.Table().ResolveID(d.ID(), pos, kws)
+}
+
+// tensorsOf describes the tensor arguments: "input [2, 3]".
+func tensorsOf(a op.Args) []string {
+	var texts []string
+	names := a.ArgNames()
+	for i, v := range a.AllValues() {
+		texts = append(texts, names[i]+" "+tensor.ShapeString(v.Shape()))
+	}
+	return texts
 }
