@@ -307,6 +307,9 @@ func checkMoment(a op.Args) error {
 	if a.Has("unbiased") && a.Has("correction") {
 		return op.TypeError("arguments 'unbiased' and 'correction' exclude each other")
 	}
+	if a.Has("unbiased") && a.Bool("keepdim") && !a.Has("dim") {
+		return op.TypeError("arguments 'unbiased' and 'keepdim' want 'dim'")
+	}
 	return nil
 }
 

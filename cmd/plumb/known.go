@@ -10,7 +10,7 @@ import (
 )
 
 // knownFaults are faults of references that were proved.
-var knownFaults = slices.Concat(torchFaults, complexDot, inaccurate("asin", 113), inaccurate("arcsin", 113), inaccurate("atan", 1849), inaccurate("arctan", 1849))
+var knownFaults = slices.Concat(torchFaults, complexDot, laterDefaults, inaccurate("asin", 113), inaccurate("arcsin", 113), inaccurate("atan", 1849), inaccurate("arctan", 1849))
 
 var torchFaults = []verdict.KnownFault{{
 	Reference: "torch 1.13",
@@ -59,6 +59,29 @@ var torchFaults = []verdict.KnownFault{{
 	Proof:     "torch.ones(2).to(1.5) returns the tensor",
 }, {
 	Reference: "torch 1.13",
+	Target:    "nll_loss",
+	Kinds:     []verdict.Kind{verdict.Exception},
+	When:      func(p *program.Program) bool { return len(p.Backward) > 0 && p.Inputs[0].Strides != nil },
+	Reason:    "the gradient of nll_loss over 3 or more dimensions fails for an input of another memory order: it is allocated in the input's, and then has to be contiguous",
+	Proof: "x = torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last).requires_grad_(); " +
+		"torch.nn.functional.nll_loss(x, torch.zeros(2, 4, 5).long()).backward() raises RuntimeError: grad_input must be contiguous",
+}, {
+	Reference: "torch 1.13",
+	Target:    "group_norm",
+	Kinds:     []verdict.Kind{verdict.Exception},
+	When:      func(p *program.Program) bool { return len(p.Backward) > 0 },
+	Reason:    "the gradient fails with a bias and no weight",
+	Proof: "b = torch.zeros(4, requires_grad=True); torch.nn.functional.group_norm(torch.randn(2, 4), 2, None, b).sum().backward() " +
+		"raises RuntimeError: tensor does not have a device",
+}, {
+	Reference: "torch 1.13",
+	Target:    "norm",
+	Kinds:     []verdict.Kind{verdict.Exception},
+	When:      func(p *program.Program) bool { return hasBool(p.Calls[0]) },
+	Reason:    "an order that is True is refused by the kernel, where linalg.vector_norm takes it for 1",
+	Proof:     "torch.ones(2).norm(True) raises RuntimeError: norm_kernel_tensor_iterator_impl expects norm to be integer or float; torch.linalg.vector_norm(torch.ones(2), True) is 2",
+}, {
+	Reference: "torch 1.13",
 	Target:    "slice_scatter",
 	Kinds:     []verdict.Kind{verdict.Exception},
 	Reason:    "a src of another size than the slice is broadcast, which later versions refuse",
@@ -104,4 +127,30 @@ func each(targets []string, f func(string) verdict.KnownFault) []verdict.KnownFa
 // gappedVector reports a 1-d input whose elements are not neighbours.
 func gappedVector(in program.Input) bool {
 	return len(in.Shape) == 1 && in.Shape[0] > 1 && len(in.Strides) == 1 && in.Strides[0] != 1
+}
+
+// laterDefaults are calls that PyTorch 1.13 refuses and later versions take.
+var laterDefaults = each([]string{"var", "std", "var_mean", "std_mean"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch 1.13",
+		Target:    target,
+		Kinds:     []verdict.Kind{verdict.Exception},
+		When:      func(p *program.Program) bool { return lacksDim(p.Calls[0]) },
+		Reason:    "correction and keepdim are refused without dim, which has a default from PyTorch 2 on",
+		Proof:     "torch.var(torch.ones(3), correction=1) raises TypeError; PyTorch 2 declares var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False)",
+	}
+})
+
+// lacksDim reports a call with an argument by keyword, but no dim nor unbiased.
+func lacksDim(c program.Call) bool {
+	named := func(name string) bool {
+		return slices.ContainsFunc(c.Kwargs, func(k program.Kwarg) bool { return k.Name == name })
+	}
+	return len(c.Args) <= 1 && len(c.Kwargs) > 0 && !named("dim") && !named("axis") && !named("unbiased")
+}
+
+// hasBool reports an argument that is True or False where an order may stand.
+func hasBool(c program.Call) bool {
+	isBool := func(v any) bool { _, ok := v.(bool); return ok }
+	return len(c.Args) > 1 && isBool(c.Args[1]) || slices.ContainsFunc(c.Kwargs, func(k program.Kwarg) bool { return k.Name == "p" && isBool(k.Value) })
 }
