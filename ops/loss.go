@@ -154,13 +154,17 @@ var pointLosses = []*op.Def{
 		Choices: []string{"reduction"},
 		Names:   []string{"torch.nn.functional.soft_margin_loss"},
 		Doc:     "Logistic loss of two classes: log(1 + exp(−target·input)).",
-		Check:   firstError(checkLossReduction, lossTypes, fitsInput),
+		Check:   firstError(checkLossReduction, fitsInput),
 		Fixed:   []string{"target"},
 		Sample:  sampleLoss(),
 		Tol:     lossTol,
 	}, reducing(func(b op.Builder, a op.Args) op.Value {
 		x, t := a.Value("input"), a.Value("target")
-		return b.Cast(b.Neg(b.Op("logsigmoid", b.Mul(b.Cast(t, x.DType()), x))), x.DType())
+		z := b.Mul(b.Cast(t, x.DType()), x)
+		if z.DType().IsComplex() {
+			return b.Op("log", b.Add(b.Op("exp", b.Neg(z)), 1))
+		}
+		return b.Cast(b.Neg(b.Op("logsigmoid", z)), x.DType())
 	})),
 	composed(&op.Def{
 		Sig:   "poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, bool? size_average=None, float eps=1e-08, bool? reduce=None, str reduction='mean') -> Tensor",
@@ -216,12 +220,13 @@ var lossTol = accumulating(func(a op.Args) int {
 // pointLoss is a loss of two tensors of floating dtype that are broadcast to each other.
 func pointLoss(name, tail, doc string, f func(b op.Builder, x, t op.Value, a op.Args) op.Value, attributes ...string) *op.Def {
 	return composed(&op.Def{
-		Sig:    name + "(Tensor input, Tensor target" + tail + ") -> Tensor",
-		Names:  []string{"torch.nn.functional." + name},
-		Doc:    doc,
-		Check:  firstError(checkLossReduction, lossTypes, checkThreshold(name, attributes), keepsType(name)),
-		Sample: sampleLoss(attributes...),
-		Tol:    lossTol,
+		Sig:     name + "(Tensor input, Tensor target" + tail + ") -> Tensor",
+		Choices: []string{"reduction"},
+		Names:   []string{"torch.nn.functional." + name},
+		Doc:     doc,
+		Check:   firstError(checkLossReduction, lossTypes, checkThreshold(name, attributes), keepsType(name)),
+		Sample:  sampleLoss(attributes...),
+		Tol:     lossTol,
 	}, reducing(func(b op.Builder, a op.Args) op.Value {
 		x, t := expandedPair(b, a)
 		d := a.Promoted("input", "target")
@@ -417,6 +422,8 @@ func fitsInput(a op.Args) error {
 		return op.RuntimeError("the shape %s of input does not match the broadcast shape %s with target", tensor.ShapeString(x.Shape()), tensor.ShapeString(shape))
 	case !x.DType().IsDifferentiable():
 		return op.RuntimeError("argument 'input' must be of a floating dtype, but is %s", x.DType())
+	case t.DType().IsComplex() && !x.DType().IsComplex():
+		return op.RuntimeError("the result type %s cannot be cast to the dtype %s of argument 'input'", t.DType(), x.DType())
 	}
 	return nil
 }

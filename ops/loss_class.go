@@ -71,7 +71,7 @@ func checkClasses(a op.Args) error {
 		return op.RuntimeError("the size of argument 'target' must be that of input, %s, without the classes, but is %s", tensor.ShapeString(xs), tensor.ShapeString(ts))
 	case (n == 3 || n > 4) && tensor.NumElements(xs) == 0 && tensor.NumElements(ts) > 0:
 		return op.RuntimeError("size mismatch of input %s, without elements, and target %s", tensor.ShapeString(xs), tensor.ShapeString(ts))
-	case t.DType() != tensor.I64 && t.DType() != tensor.U8:
+	case t.DType() != tensor.I64 && (t.DType() != tensor.U8 || n > 2):
 		return op.RuntimeError("expected argument 'target' of dtype int64, but found %s", t.DType())
 	}
 	if err := sameFloats("weight")(a); err != nil {
@@ -94,6 +94,9 @@ func checkCrossEntropy(a op.Args) error {
 	case !slices.Equal(x.Shape(), t.Shape()):
 		if smoothing > 1 {
 			return op.RuntimeError("argument 'label_smoothing' must be between 0 and 1, but is %v", smoothing)
+		}
+		if t.DType() == tensor.U8 && smoothing > 0 && a.Has("weight") && chosenReduction(a) == "mean" {
+			return op.RuntimeError("expected argument 'target' of dtype int64 to choose from argument 'weight', but found %s", t.DType())
 		}
 		return checkClasses(a)
 	case !t.DType().IsDifferentiable() || t.DType().IsComplex():

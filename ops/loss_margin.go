@@ -244,6 +244,9 @@ func cosineLoss(b op.Builder, a op.Args) op.Value {
 func pairDistance(b op.Builder, a op.Args, x, y string) op.Value {
 	d := b.Add(b.Sub(a.Value(x), a.Value(y)), a.Float("eps"))
 	last := len(d.Shape()) - 1
+	if d.DType().IsComplex() {
+		d = b.Op("abs", d)
+	}
 	if last < 0 {
 		return b.Op("abs", d)
 	}

@@ -183,7 +183,8 @@ var countOps = []*op.Def{
 			args := sampleStatDim(s)
 			return []any{args[0], []any{args[1]}, args[2]}
 		},
-		Tol: accumulating(statTerms, "a sum of Terms exponentials"),
+		Formula: logSumExpFormula,
+		Tol:     accumulating(statTerms, "a sum of Terms exponentials"),
 	},
 	composed(&op.Def{
 		Sig:    "nanmean(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
@@ -296,7 +297,8 @@ func momentDef(id, doc string, root, mean bool) *op.Def {
 			}
 			return []any{x, []int{d}, op.Kw("unbiased", s.Bool()), op.Kw("keepdim", s.Bool())}
 		},
-		Tol: accumulating(statTerms, "mean and variance sum one term per element of the row"),
+		Formula: momentFormula(root, mean),
+		Tol:     accumulating(statTerms, "mean and variance sum one term per element of the row"),
 	}
 }
 

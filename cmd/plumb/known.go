@@ -1,16 +1,19 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
+	"plumb/op"
+	"plumb/ops"
 	"plumb/program"
 	"plumb/tensor"
 	"plumb/verdict"
 )
 
 // knownFaults are faults of references that were proved.
-var knownFaults = slices.Concat(torchFaults, complexDot, laterDefaults, inaccurate("asin", 113), inaccurate("arcsin", 113), inaccurate("atan", 1849), inaccurate("arctan", 1849))
+var knownFaults = slices.Concat(torchFaults, complexDot, laterDefaults, untyped, inaccurate("asin", 113), inaccurate("arcsin", 113), inaccurate("atan", 1849), inaccurate("arctan", 1849))
 
 var torchFaults = []verdict.KnownFault{{
 	Reference: "torch 1.13",
@@ -65,6 +68,14 @@ var torchFaults = []verdict.KnownFault{{
 	Reason:    "the gradient of nll_loss over 3 or more dimensions fails for an input of another memory order: it is allocated in the input's, and then has to be contiguous",
 	Proof: "x = torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last).requires_grad_(); " +
 		"torch.nn.functional.nll_loss(x, torch.zeros(2, 4, 5).long()).backward() raises RuntimeError: grad_input must be contiguous",
+}, {
+	Reference: "torch 1.13",
+	Target:    "multi_margin_loss",
+	Kinds:     []verdict.Kind{verdict.Exception, verdict.Kind(verdict.Value), verdict.Kind(verdict.Grad)},
+	When:      func(p *program.Program) bool { return len(p.Inputs) > 2 },
+	Reason:    "the kernel reads weight as if it were contiguous and had an element for every class",
+	Proof: "F = torch.nn.functional.multi_margin_loss; x = torch.rand(1, 3); t = torch.tensor([1]); w = torch.tensor([1., 9., 2., 9., 3., 9.]); " +
+		"F(x, t, weight=w[::2]) equals F(x, t, weight=torch.tensor([1., 9., 2.])), and F(x, t, weight=w[:0]) is accepted",
 }, {
 	Reference: "torch 1.13",
 	Target:    "group_norm",
@@ -140,6 +151,36 @@ var laterDefaults = each([]string{"var", "std", "var_mean", "std_mean"}, func(ta
 		Proof:     "torch.var(torch.ones(3), correction=1) raises TypeError; PyTorch 2 declares var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False)",
 	}
 })
+
+// untyped are functions of PyTorch that are written in Python and ask for no
+// types: whatever its arithmetic takes is computed on.
+var untyped = each([]string{"gaussian_nll_loss", "multilabel_soft_margin_loss"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch",
+		Target:    target,
+		Kinds:     []verdict.Kind{verdict.Exception},
+		When:      mistyped,
+		Reason:    "arguments of types that the documentation does not allow are used as they are",
+		Proof:     "torch.nn.functional.gaussian_nll_loss(x, x, x, full=['a']) and multilabel_soft_margin_loss(x, x, True) return tensors",
+	}
+})
+
+// mistyped reports a first call with an argument that is of none of the types
+// of its signature.
+func mistyped(p *program.Program) bool {
+	inputs := map[program.Ref]any{}
+	for i := range p.Inputs {
+		s := p.Inputs[i].Symbol()
+		inputs[s.Ref] = s
+	}
+	args, kwargs, err := p.Calls[0].OpArgs(func(r program.Ref) (any, error) { return inputs[r], nil })
+	if err != nil {
+		return false
+	}
+	_, err = program.Resolve(ops.Table(), p.Calls[0].Target, args, kwargs)
+	var e *op.Error
+	return errors.As(err, &e) && e.Class == "TypeError"
+}
 
 // lacksDim reports a call with an argument by keyword, but no dim nor unbiased.
 func lacksDim(c program.Call) bool {
