@@ -75,6 +75,9 @@ type Def struct {
 	// Fixed names the tensor arguments that have no gradient by definition,
 	// such as running statistics.
 	Fixed []string
+	// Choices names the arguments that PyTorch compares with the values they
+	// may have before it asks for their type: any other value is a ValueError.
+	Choices []string
 	// Sample draws the arguments of one legal call.
 	Sample func(s *Sampler) []any
 	// Exact computes one element in float64, for elementwise operators, from

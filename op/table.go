@@ -48,6 +48,13 @@ func (d *Def) init() error {
 		}
 		d.sigs = append(d.sigs, s)
 	}
+	for _, s := range d.sigs {
+		for _, n := range d.Choices {
+			if i := s.Index(n); i >= 0 {
+				s.Params[i].Choice = true
+			}
+		}
+	}
 	main := d.sigs[0]
 	for _, s := range d.sigs[1:] {
 		for _, p := range s.Params {

@@ -66,8 +66,14 @@ func (c *call) pick(accept func(any) bool) *any {
 	return found[c.src.Index(len(found))]
 }
 
+// syntax reports a target that Python calls for an expression, with as many
+// arguments as that has. A method of this kind answers NotImplemented to others.
+func (c *call) syntax() bool {
+	return strings.HasPrefix(c.target, "operator.") || strings.Contains(c.target, ".__")
+}
+
 func (c *call) drop() bool {
-	if len(c.pos) <= c.fixed() {
+	if len(c.pos) <= c.fixed() || c.syntax() {
 		return false
 	}
 	c.pos = c.pos[:len(c.pos)-1]
@@ -77,6 +83,9 @@ func (c *call) drop() bool {
 // surplus adds arguments, unless the last one takes any number of them.
 func (c *call) surplus() bool {
 	params := c.def.Sigs()[0].Params
+	if c.syntax() {
+		return false
+	}
 	if strings.HasPrefix(c.target, "Tensor.") && len(params) > 1 && params[1].Type.List {
 		return false
 	}
@@ -87,7 +96,7 @@ func (c *call) surplus() bool {
 }
 
 func (c *call) unknown() bool {
-	if strings.HasPrefix(c.target, "operator.") {
+	if c.syntax() {
 		return false
 	}
 	c.kws = append(c.kws, program.Kwarg{Name: "surprise", Value: int64(1)})
@@ -100,7 +109,7 @@ var strangers = []any{1.5, int64(2), true, program.List{"a"}, tensor.F32}
 
 func (c *call) retype() bool {
 	at := c.pick(func(any) bool { return true })
-	if at == nil || strings.HasPrefix(c.target, "operator.") {
+	if at == nil || c.syntax() {
 		return false
 	}
 	n := len(strangers)

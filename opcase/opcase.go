@@ -88,7 +88,7 @@ func (d Drawer) Bind(src *choice.Source, dt tensor.DType) (*op.Call, error) {
 // again as a contiguous one.
 func (d Drawer) Legal(src *choice.Source, dt tensor.DType) (*program.Program, error) {
 	var err error
-	for try := range probes {
+	for try := range 4 * probes {
 		var c *call
 		if c, err = d.sample(src, dt, anyName); err != nil {
 			continue

@@ -24,7 +24,7 @@ var arithOps = slices.Concat([]*op.Def{
 		Kernels: zip{f32: kernel.Fmax[float32], f64: kernel.Fmax[float64], i64: kernel.Fmax[int64]}.
 			kernels(promoted("input", "other")),
 		Exact: func(x ...float64) float64 { return max(x[0], x[1]) },
-		Tol:   exactTol("one of its inputs"),
+		Tol:   selectTol("one of its inputs"),
 	},
 	{
 		Sig:    "fmin(Tensor input, Tensor other) -> Tensor",
@@ -38,7 +38,7 @@ var arithOps = slices.Concat([]*op.Def{
 		Kernels: zip{f32: kernel.Fmin[float32], f64: kernel.Fmin[float64], i64: kernel.Fmin[int64]}.
 			kernels(promoted("input", "other")),
 		Exact: func(x ...float64) float64 { return min(x[0], x[1]) },
-		Tol:   exactTol("one of its inputs"),
+		Tol:   selectTol("one of its inputs"),
 	},
 	{
 		Sig:   "fmod(Tensor input, Tensor other) -> Tensor",

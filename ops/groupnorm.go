@@ -329,6 +329,9 @@ func checkInstanceNorm(a op.Args) error {
 		return nil
 	}
 	for _, name := range []string{"running_mean", "running_var", "weight", "bias"} {
+		if v := a.Value(name); v != nil && len(v.Shape()) > 1 {
+			return op.RuntimeError("argument '%s' must have 1 dimension, but has %d", name, len(v.Shape()))
+		}
 		if err := checkChannelValues(x, name, a.Value(name)); err != nil {
 			return err
 		}
@@ -470,6 +473,8 @@ func checkLocalResponse(a op.Args) error {
 	switch {
 	case len(s) < 3:
 		return op.ValueError("expected argument 'input' of 3 or more dimensions, but got %d", len(s))
+	case tensor.NumElements(s) > 0 && a.Int("size") < 0 && (1-a.Int("size"))/2 >= s[1]:
+		return op.IndexError("argument 'size' is %d, which cuts off more than %d channels", a.Int("size"), s[1])
 	case tensor.NumElements(s) > 0 && a.Int("size") < 1:
 		return op.RuntimeError("argument 'size' must be greater than zero, but is %d", a.Int("size"))
 	}
@@ -493,8 +498,17 @@ func localResponse(b op.Builder, a op.Args) op.Value {
 	for i := 1; i <= left+right; i++ {
 		window = b.Add(window, b.Op("narrow", padded, 1, i, x.Shape()[1]))
 	}
-	base := b.Add(b.Mul(b.Div(window, size), a.Float("alpha")), a.Float("k"))
+	mean := b.Op("div", window, size, op.Kw("rounding_mode", roundingOf(x.DType())))
+	base := b.Add(b.Mul(mean, a.Float("alpha")), a.Float("k"))
 	return b.Div(x, b.Op("pow", base, a.Float("beta")))
+}
+
+// roundingOf is how the mean of a window is rounded: integers stay integers.
+func roundingOf(d tensor.DType) any {
+	if d.IsInt() {
+		return "trunc"
+	}
+	return nil
 }
 
 func checkPrelu(a op.Args) error {

@@ -188,7 +188,8 @@ var countOps = []*op.Def{
 			args := sampleStatDim(s)
 			return []any{args[0], []any{args[1]}, args[2]}
 		},
-		Tol: accumulating(statTerms, "a sum of Terms exponentials"),
+		Formula: logSumExpFormula,
+		Tol:     accumulating(statTerms, "a sum of Terms exponentials"),
 	},
 	composed(&op.Def{
 		Sig:    "nanmean(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
@@ -303,7 +304,8 @@ func momentDef(id, doc string, root, mean bool) *op.Def {
 			}
 			return []any{x, []int{d}, op.Kw("unbiased", s.Bool()), op.Kw("keepdim", s.Bool())}
 		},
-		Tol: accumulating(statTerms, "mean and variance sum one term per element of the row"),
+		Formula: momentFormula(root, mean),
+		Tol:     accumulating(statTerms, "mean and variance sum one term per element of the row"),
 	}
 }
 
@@ -313,6 +315,9 @@ func checkMoment(a op.Args) error {
 	}
 	if a.Has("unbiased") && a.Has("correction") {
 		return op.TypeError("arguments 'unbiased' and 'correction' exclude each other")
+	}
+	if a.Has("unbiased") && a.Bool("keepdim") && !a.Has("dim") {
+		return op.TypeError("arguments 'unbiased' and 'keepdim' want 'dim'")
 	}
 	return nil
 }

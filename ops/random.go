@@ -329,6 +329,9 @@ func normalOf(id, params string) *op.Def {
 }
 
 func checkStd(a op.Args) error {
+	if v := a.Value("std"); v != nil && v.DType().IsComplex() {
+		return op.RuntimeError("argument 'std' must not be complex, but is %s", v.DType())
+	}
 	if v, ok := a.Any("std").(float64); ok && !(v >= 0) {
 		return op.RuntimeError("argument 'std' must not be negative, but is %v", v)
 	}

@@ -28,7 +28,8 @@ var vectorNormOps = []*op.Def{
 			p := []float64{0.5, 1, 1.5, 2, 3, math.Inf(1), math.Inf(-1)}[s.Index(7)]
 			return []any{x, p, []int{s.Index(len(shape))}, s.Bool()}
 		},
-		Tol: accumulating(statTerms, "a sum of Terms powers and its root"),
+		Formula: normFormula,
+		Tol:     accumulating(statTerms, "a sum of Terms powers and its root"),
 	},
 	composed(&op.Def{
 		Sig:    "vector_norm(Tensor input, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
