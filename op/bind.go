@@ -215,6 +215,11 @@ func normalise(t Type, v any) (any, error) {
 			return float64(x), nil
 		case int:
 			return float64(x), nil
+		case bool:
+			if x {
+				return 1.0, nil
+			}
+			return 0.0, nil
 		}
 	case KBool:
 		if x, ok := v.(bool); ok {

@@ -3,6 +3,7 @@ package ops
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"plumb/kernel"
 	"plumb/op"
@@ -366,6 +367,9 @@ func maxPoolOf(a op.Args) (*poolPlan, error) {
 // the argument x when it is not nil.
 func poolOf(a op.Args, x string, n int, dilation, size []int) (*poolPlan, error) {
 	shape := a.Value(x).Shape()
+	if n == 2 && len(shape) < 3 && a.Sig.Index("dilation") < 0 { // avg_pool2d reads its size from the end
+		return nil, op.IndexError("expected 3D or 4D (batch mode) %s, but got size %s", x, tensor.ShapeString(shape))
+	}
 	if d := len(shape); d != n+1 && d != n+2 || size == nil && tensor.NumElements(shape[d-n-1:]) == 0 {
 		return nil, op.RuntimeError("expected %dD or %dD (batch mode) %s, only its batch may be empty, but got size %s", n+1, n+2, x, tensor.ShapeString(shape))
 	}
@@ -616,8 +620,14 @@ func (p *adaptivePlan) terms() int {
 }
 
 func adaptiveOf(a op.Args, n int) (*adaptivePlan, error) {
-	x := a.Value("input").Shape()
-	if d := len(x); d != n+1 && d != n+2 || tensor.NumElements(x[d-n:]) == 0 {
+	x, full := a.Value("input").Shape(), n
+	if strings.HasPrefix(a.Sig.Name, "adaptive_max") || n == 3 {
+		full = len(x) - 1
+	}
+	if d, v := len(x), a.Ints("output_size"); n > 1 && d <= len(v) {
+		return nil, op.ValueError("expected input of more dimensions than output_size=%v has elements, but got size %s", v, tensor.ShapeString(x))
+	}
+	if d := len(x); d != n+1 && d != n+2 || tensor.NumElements(x[d-full:]) == 0 {
 		return nil, op.RuntimeError("expected %dD or %dD (batch mode) input with elements, but got size %s", n+1, n+2, tensor.ShapeString(x))
 	}
 	v, err := tuple(a, "output_size", n)

@@ -902,7 +902,11 @@ func checkScatter(a op.Args) error {
 	if src.DType() != a.Value("input").DType() {
 		return op.RuntimeError("expected argument 'src' to have the dtype of 'input', %s, not %s", a.Value("input").DType(), src.DType())
 	}
-	return indexWithin(src, a.Value("index"), dimOf(a), false)
+	d := dimOf(a)
+	if d >= max(len(src.Shape()), 1) && tensor.NumElements(a.Value("index").Shape()) > 0 {
+		return op.IndexError("dimension %d of argument 'index' is none of argument 'src' of shape %s", d, tensor.ShapeString(src.Shape()))
+	}
+	return indexWithin(src, a.Value("index"), d, false)
 }
 
 func inferScatter(a op.Args) ([]op.Meta, error) {

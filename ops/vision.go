@@ -21,7 +21,7 @@ var resampleOps = []*op.Def{
 			"interpolate(Tensor input, int[]? size, float? scale_factor, str mode='nearest', bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False) -> Tensor",
 			"interpolate(Tensor input, int? size, float[]? scale_factor, str mode='nearest', bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False) -> Tensor",
 		},
-		Names:   []string{"torch.nn.functional.interpolate", "torch.nn.functional.upsample"},
+		Names:   []string{"torch.nn.functional.interpolate", "torch.nn.functional.upsample(input, size, scale_factor, mode, align_corners)"},
 		Doc:     interpolateDoc,
 		Infer:   inferInterpolate(interpolateOf),
 		Kernels: resampleKernels(interpolateOf),
