@@ -100,6 +100,14 @@ var alongOps = []*op.Def{
 		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
 			out := c.Out[0]
 			out.CopyFrom(c.Tensor("input"))
+			if sizeAlong(out, dimOf(c.Args)) == 0 && c.Tensor("index").Len() > 0 {
+				return op.RuntimeError("argument 'index' names entries of dimension %d, which is empty", dimOf(c.Args))
+			}
+			if v := c.Tensor("value"); v != nil && v.DType().IsFloat() {
+				if err := fits(op.ScalarOf(v.Float(0)), out.DType()); err != nil {
+					return err
+				}
+			}
 			index, err := wrappedIndex(c.Tensor("index"), sizeAlong(out, dimOf(c.Args)), dimOf(c.Args))
 			if err != nil {
 				return err

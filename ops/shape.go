@@ -877,6 +877,16 @@ func checkIndex(target string) func(op.Args) error {
 	}
 }
 
+// exceeds reports whether a size is larger than its counterpart.
+func exceeds(sizes, limits []int) bool {
+	for i, n := range sizes {
+		if n > limits[i] {
+			return true
+		}
+	}
+	return false
+}
+
 // indexWithin rejects an index with another number of dimensions than v, or
 // with a dimension larger than v's, dim excepted when free is set.
 func indexWithin(v, index op.Value, dim int, free bool) error {
@@ -902,11 +912,11 @@ func checkScatter(a op.Args) error {
 	if src.DType() != a.Value("input").DType() {
 		return op.RuntimeError("expected argument 'src' to have the dtype of 'input', %s, not %s", a.Value("input").DType(), src.DType())
 	}
-	d := dimOf(a)
-	if d >= max(len(src.Shape()), 1) && tensor.NumElements(a.Value("index").Shape()) > 0 {
-		return op.IndexError("dimension %d of argument 'index' is none of argument 'src' of shape %s", d, tensor.ShapeString(src.Shape()))
+	index := a.Value("index").Shape()
+	if n := len(src.Shape()); n > 0 && n < len(index) && !slices.Contains(index, 0) && !exceeds(index[:n], src.Shape()) {
+		return op.IndexError("dimension %d of argument 'index' is none of argument 'src' of shape %s", n, tensor.ShapeString(src.Shape()))
 	}
-	return indexWithin(src, a.Value("index"), d, false)
+	return indexWithin(src, a.Value("index"), dimOf(a), false)
 }
 
 func inferScatter(a op.Args) ([]op.Meta, error) {

@@ -177,7 +177,7 @@ func (r *resampling) readSize(a op.Args, recompute bool) error {
 func (r *resampling) check(v op.Value) error {
 	x := v.Shape()
 	if r.mode == "area" {
-		if tensor.NumElements(r.in) == 0 {
+		if tensor.NumElements(r.in) == 0 || len(r.in) == 3 && x[1] == 0 {
 			return op.RuntimeError("expected input with elements, but got size %s", tensor.ShapeString(x))
 		}
 		return checkAtLeast(0, "size", r.out)

@@ -210,10 +210,17 @@ func lpPool(n int) *op.Def {
 			if err != nil {
 				return nil, err
 			}
-			return p.results(a.Value("input"), 1), nil
+			out := p.results(a.Value("input"), 1)
+			if !out[0].DType.IsDifferentiable() {
+				out[0].DType = tensor.F32
+			}
+			return out, nil
 		},
-		Kernels: windowKernels("input", lpPoolRun[float32](of), lpPoolRun[float64](of)),
-		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return lpPoolGrad(g, n) }) },
+		Kernels: append(windowKernels("input", lpPoolRun[float32](of), lpPoolRun[float64](of)), op.Kernel{
+			Name: "integers", Run: lpPoolRun[float32](of),
+			When: op.DTypeIn("input", tensor.Bool, tensor.U8, tensor.I8, tensor.I16, tensor.I32, tensor.I64),
+		}),
+		Grad: func(g *op.Grad) { g.To("input", func() op.Value { return lpPoolGrad(g, n) }) },
 		Sample: func(s *op.Sampler) []any {
 			a := samplePool(s, n)
 			x := a[0].(*tensor.Tensor).Shape()
@@ -248,7 +255,11 @@ func lpPoolRun[T float32 | float64](of func(op.Args) (*poolPlan, error)) func(c 
 		if err != nil {
 			return err
 		}
-		x, norm := slices.Clone(contiguousData[T](c.Tensor("input"))), c.Float("norm_type")
+		input, norm := c.Tensor("input"), c.Float("norm_type")
+		if !input.DType().IsDifferentiable() {
+			input = input.Convert(tensor.F32)
+		}
+		x := slices.Clone(contiguousData[T](input))
 		powers(x, x, norm)
 		m := meanOf[T](&p.Pool, padless(c.Args, p.dims))
 		planes, size := tensor.NumElements(p.result[:len(p.result)-p.dims]), T(tensor.NumElements(p.Kernel[:]))
@@ -503,6 +514,11 @@ func unpooledSize(a op.Args, x []int) ([]int, error) {
 	padding, err := tuple(a, "padding", n)
 	if err != nil {
 		return nil, err
+	}
+	if n == 3 {
+		if err := checkAtLeast(1, "stride", stride); err != nil {
+			return nil, err
+		}
 	}
 	size := make([]int, n)
 	for i := range n {

@@ -53,10 +53,10 @@ func (f *KnownFault) explains(j *judge, w *Where) bool {
 	return takesPart
 }
 
-// answers reports whether the fault's operator is that of the place; a
-// gradient may come from any call of it.
+// answers reports whether the fault's operator is that of the place; what the
+// backward pass gives or raises may come from any call of it.
 func (f *KnownFault) answers(j *judge, w *Where) bool {
-	if w.Target != "" || w.Part == Value {
+	if w.Target != "" || w.Part == Value && w.Call < len(j.p.Calls) {
 		return hasSuffixName(w.Target, f.Target)
 	}
 	return slices.ContainsFunc(j.p.Calls, func(c program.Call) bool { return hasSuffixName(c.Target, f.Target) })
