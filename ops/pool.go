@@ -30,9 +30,10 @@ func maxPools(n int) []*op.Def {
 		return poolScatter(g, g.G(), indices, g.Value("input"), n)
 	}
 	indexed := &op.Def{
-		Sig:   found + params + ", bool return_indices=True) -> (Tensor output, Tensor indices)",
-		Names: []string{"torch.nn.functional." + plain},
-		Doc:   maxPoolDoc + " Indices are positions in the image; without return_indices there is one result.",
+		Sig:       found + params + ", bool return_indices=True) -> (Tensor output, Tensor indices)",
+		Magnitude: found,
+		Names:     []string{"torch.nn.functional." + plain},
+		Doc:       maxPoolDoc + " Indices are positions in the image; without return_indices there is one result.",
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			p, err := maxPoolOf(a)
 			if err != nil {
@@ -62,9 +63,10 @@ func maxPools(n int) []*op.Def {
 		indexed.Names = append(indexed.Names, "torch."+found)
 	}
 	return []*op.Def{{
-		Sig:   plain + params + ") -> Tensor",
-		Names: []string{"torch.nn.functional." + plain, "torch." + plain},
-		Doc:   maxPoolDoc,
+		Sig:       plain + params + ") -> Tensor",
+		Magnitude: plain,
+		Names:     []string{"torch.nn.functional." + plain, "torch." + plain},
+		Doc:       maxPoolDoc,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			p, err := maxPoolOf(a)
 			if err != nil {
@@ -230,21 +232,23 @@ func adaptivePools(n int) []*op.Def {
 		return []any{s.Distinct(a[0].(*tensor.Tensor).Shape()...), a[1]}
 	}
 	maxima := &op.Def{
-		Sig:     top + size + ") -> Tensor",
-		Names:   []string{"torch.nn.functional." + top},
-		Doc:     "Maxima over boxes " + adaptDoc,
-		Infer:   inferAdaptive(n, 1),
-		Kernels: windowKernels("input", adaptiveMaxRun[float32], adaptiveMaxRun[float64]),
-		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return scatter(g, nil) }) },
-		Sample:  sample,
-		Tol:     exactTol("each element is a copy of an input element"),
+		Sig:       top + size + ") -> Tensor",
+		Magnitude: top,
+		Names:     []string{"torch.nn.functional." + top},
+		Doc:       "Maxima over boxes " + adaptDoc,
+		Infer:     inferAdaptive(n, 1),
+		Kernels:   windowKernels("input", adaptiveMaxRun[float32], adaptiveMaxRun[float64]),
+		Grad:      func(g *op.Grad) { g.To("input", func() op.Value { return scatter(g, nil) }) },
+		Sample:    sample,
+		Tol:       exactTol("each element is a copy of an input element"),
 	}
 	found := &op.Def{
-		Sig:     top + ".indices" + size + ", bool return_indices=True) -> (Tensor output, Tensor indices)",
-		Names:   []string{"torch.nn.functional." + top},
-		Doc:     "Maxima and their positions in the image, without return_indices the maxima alone, over boxes " + adaptDoc,
-		Infer:   inferAdaptive(n, 2),
-		Kernels: maxima.Kernels,
+		Sig:       top + ".indices" + size + ", bool return_indices=True) -> (Tensor output, Tensor indices)",
+		Magnitude: top + ".indices",
+		Names:     []string{"torch.nn.functional." + top},
+		Doc:       "Maxima and their positions in the image, without return_indices the maxima alone, over boxes " + adaptDoc,
+		Infer:     inferAdaptive(n, 2),
+		Kernels:   maxima.Kernels,
 		Grad: func(g *op.Grad) {
 			if g.G() == nil {
 				return
@@ -263,7 +267,8 @@ func adaptivePools(n int) []*op.Def {
 	if n == 1 {
 		mean.Names = append(mean.Names, "torch."+avg)
 		pair := *found
-		pair.Sig = top + ".pair" + size + ") -> (Tensor output, Tensor indices)"
+		pair.Magnitude = top + ".pair"
+		pair.Sig = pair.Magnitude + size + ") -> (Tensor output, Tensor indices)"
 		pair.Names = []string{"torch." + top}
 		defs = append(defs, &pair)
 	}
