@@ -304,6 +304,9 @@ func GatherPlanes[T float32 | float64](planes int, x []T, index []int64, y []T) 
 func PlacePlanes[T any](planes int, v []T, index []int64, x []T) (bad int64, ok bool) {
 	nv, nx := len(v)/max(planes, 1), len(x)/max(planes, 1)
 	clear(x)
+	if nx == 0 {
+		return 0, true
+	}
 	for i := range planes {
 		plane := x[i*nx:][:nx]
 		for j, k := range index[i*nv:][:nv] {

@@ -46,7 +46,8 @@ type Def struct {
 	// Names are the public names it answers to: "torch.relu",
 	// "torch.nn.functional.relu", "Tensor.relu", "operator.add". Several
 	// operators may share a name: the first whose signature accepts the call wins.
-	// One whose parameters have other names tells them: "torch.swapaxes(input, axis0, axis1)".
+	// One whose parameters have other names tells them: "torch.swapaxes(input, axis0, axis1)";
+	// those that it leaves out at the end it does not take.
 	Names []string
 	// Doc is one sentence and the formula.
 	Doc    string
@@ -96,8 +97,8 @@ type Def struct {
 	// elementwise nor sums of products: their rounding-error bounds are the formula's.
 	Formula func(b Builder, a Args) []Value
 
-	sigs    []*Sig          // parsed Sig and More
-	aliases map[string]*Sig // Sig with the parameter names of a public name
+	sigs    []*Sig            // parsed Sig and More
+	aliases map[string][]*Sig // the signatures with the parameter names of a public name
 	table   *Table
 }
 

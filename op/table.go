@@ -82,35 +82,54 @@ func (d *Def) init() error {
 }
 
 // alias takes the parameter names of a public name that has its own, as in
-// "torch.swapaxes(input, axis0, axis1)", out of it.
+// "torch.swapaxes(input, axis0, axis1)", out of it. The last parameters may be
+// left out, if they have defaults.
 func (d *Def) alias(i int, name string) error {
 	name, list, own := strings.Cut(strings.TrimSuffix(name, ")"), "(")
 	if !own {
 		return nil
 	}
 	params := strings.Split(list, ", ")
-	s := *d.sigs[0]
-	if len(params) != len(s.Params) {
-		return fmt.Errorf("operator %s: %s names %d parameters, the signature has %d", d.ID(), name, len(params), len(s.Params))
-	}
-	s.Params = slices.Clone(s.Params)
-	for j, p := range params {
-		s.Params[j].Name = p
+	main := d.sigs[0].Params
+	if len(params) > len(main) || len(params) < len(main) && !main[len(params)].HasDefault {
+		return fmt.Errorf("operator %s: %s names %d parameters, the signature has %d", d.ID(), name, len(params), len(main))
 	}
 	if d.aliases == nil {
-		d.aliases = map[string]*Sig{}
+		d.aliases = map[string][]*Sig{}
 	}
-	d.Names[i], d.aliases[name] = name, &s
+	d.Names[i], d.aliases[name] = name, nil
+	for _, s := range d.sigs {
+		d.aliases[name] = append(d.aliases[name], renamed(s, main, params))
+	}
 	return nil
+}
+
+// renamed returns a signature of which the parameters of main have other
+// names, up to the first that has none.
+func renamed(s *Sig, main []Param, names []string) *Sig {
+	r := *s
+	r.Params = nil
+	for _, p := range s.Params {
+		j := slices.IndexFunc(main, func(m Param) bool { return m.Name == p.Name })
+		if j >= len(names) {
+			break
+		}
+		p.Name = names[j]
+		r.Params = append(r.Params, p)
+	}
+	return &r
 }
 
 // Called returns the signature under a public name: Sig, its parameters named
 // as they are there.
-func (d *Def) Called(name string) *Sig {
-	if s := d.aliases[name]; s != nil {
-		return s
+func (d *Def) Called(name string) *Sig { return d.called(name)[0] }
+
+// called returns all signatures as they are under a public name.
+func (d *Def) called(name string) []*Sig {
+	if own := d.aliases[name]; own != nil {
+		return own
 	}
-	return d.sigs[0]
+	return d.sigs
 }
 
 // Defs returns the operators in the order of the table.
@@ -170,17 +189,16 @@ func resolve(name string, defs []*Def, args []any, kwargs []Kwarg) (*Call, error
 	var errs []error
 	var tried []string
 	for _, d := range defs {
-		for _, s := range d.sigs {
-			called := s
-			if s == d.sigs[0] {
-				called = d.Called(name)
-			}
+		for i, called := range d.called(name) {
 			a, err := called.Bind(args, kwargs, method)
 			if err == nil {
-				a.Sig = s
+				for _, p := range d.sigs[i].Params[len(a.Vals):] {
+					a.Vals = append(a.Vals, p.Default)
+				}
+				a.Sig = d.sigs[i]
 				return &Call{Def: d, Args: d.widen(a)}, nil
 			}
-			errs, tried = append(errs, err), append(tried, "  "+s.String())
+			errs, tried = append(errs, err), append(tried, "  "+called.String())
 		}
 	}
 	if len(errs) == 1 {

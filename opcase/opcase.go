@@ -47,6 +47,10 @@ func (d Drawer) DTypes(among ...tensor.DType) []tensor.DType {
 // probes is how many calls are tried before a dtype counts as illegal.
 const probes = 4
 
+// tries is how many calls are drawn before a test gives up: some arguments are
+// legal in few dtypes.
+const tries = 32
+
 func (d Drawer) legal(dt tensor.DType) (ok bool) {
 	if d.Def.Sample == nil {
 		return false
@@ -88,7 +92,7 @@ func (d Drawer) Bind(src *choice.Source, dt tensor.DType) (*op.Call, error) {
 // again as a contiguous one.
 func (d Drawer) Legal(src *choice.Source, dt tensor.DType) (*program.Program, error) {
 	var err error
-	for try := range 4 * probes {
+	for try := range tries {
 		var c *call
 		if c, err = d.sample(src, dt, anyName); err != nil {
 			continue
@@ -138,9 +142,13 @@ func (d Drawer) sample(src *choice.Source, dt tensor.DType, name func(*choice.So
 	return c, nil
 }
 
-// rename names the arguments as they are under the target.
+// rename names the arguments as they are under the target, without those that
+// it does not take.
 func (c *call) rename() {
 	own := c.def.Called(c.target)
+	if n := len(own.Params); n < len(c.pos) {
+		c.pos, c.params = c.pos[:n], slices.Delete(c.params, n, len(c.pos))
+	}
 	for i, p := range c.params {
 		if at := c.def.Sigs()[0].Index(p); at >= 0 {
 			c.params[i] = own.Params[at].Name

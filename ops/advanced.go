@@ -268,6 +268,13 @@ func lookedUp(a op.Args, t *tensor.Tensor) (kernel.Selection, error) {
 	if err != nil {
 		return kernel.Selection{}, err
 	}
+	if tensor.NumElements(x.of) > 0 {
+		for _, d := range x.dims {
+			if t.Shape()[d] == 0 {
+				return kernel.Selection{}, op.IndexError("argument 'indices' names entries of dimension %d, which is empty", d)
+			}
+		}
+	}
 	view, err := t.AsStrided(x.shape, x.keptStrides(t.Strides()), t.Offset())
 	if err != nil {
 		return kernel.Selection{}, err

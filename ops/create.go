@@ -396,6 +396,13 @@ func inferSteps(a op.Args) ([]op.Meta, error) {
 	case d == tensor.Bool:
 		return nil, op.RuntimeError("not implemented for argument 'dtype' %s", d)
 	}
+	if a.Sig.Name == "linspace" {
+		for _, name := range []string{"start", "end"}[:min(a.Int("steps"), 2)] {
+			if err := fits(a.Scalar(name), d); err != nil {
+				return nil, err
+			}
+		}
+	}
 	if d.IsComplex() {
 		return nil, fmt.Errorf("%w: complex steps", op.ErrUnknown)
 	}

@@ -68,8 +68,6 @@ func checkEmbedding(index string) func(op.Args) error {
 			return op.RuntimeError("argument 'weight' must be 2-D, but has %d dimensions", len(w.Shape()))
 		case rows.DType() != tensor.I64 && rows.DType() != tensor.I32:
 			return op.RuntimeError("expected argument '%s' to have dtype int64 or int32, not %s", index, rows.DType())
-		case w.DType().IsComplex():
-			return op.RuntimeError("embedding does not support automatic differentiation for argument 'weight' of dtype %s", w.DType())
 		}
 		return nil
 	}

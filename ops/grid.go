@@ -116,7 +116,11 @@ func affineShape(a op.Args) ([]int, error) {
 	if len(theta) != 3 || theta[1] != n || theta[2] != n+1 {
 		return nil, op.ValueError("expected theta of size [N, %d, %d] for size %v, but got %s", n, n+1, size, tensor.ShapeString(theta))
 	}
-	if slices.Min(size) < 1 {
+	unchecked := a.Bool("align_corners") && slices.Min(size[2:]) == 1 // PyTorch warns in place of checking
+	switch {
+	case unchecked && size[0] < 0:
+		return nil, op.RuntimeError("expected a positive size, but got %v", size)
+	case !unchecked && slices.Min(size) < 1:
 		return nil, op.ValueError("expected a positive size, but got %v", size)
 	}
 	if theta[0] != size[0] {

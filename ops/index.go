@@ -104,6 +104,14 @@ var alongOps = []*op.Def{
 		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
 			out := c.Out[0]
 			out.CopyFrom(c.Tensor("input"))
+			if sizeAlong(out, dimOf(c.Args)) == 0 && c.Tensor("index").Len() > 0 {
+				return op.RuntimeError("argument 'index' names entries of dimension %d, which is empty", dimOf(c.Args))
+			}
+			if v := c.Tensor("value"); v != nil && v.DType().IsFloat() {
+				if err := fits(op.ScalarOf(v.Float(0)), out.DType()); err != nil {
+					return err
+				}
+			}
 			index, err := wrappedIndex(c.Tensor("index"), sizeAlong(out, dimOf(c.Args)), dimOf(c.Args))
 			if err != nil {
 				return err
@@ -238,7 +246,12 @@ func checkVector(a op.Args, ds ...tensor.DType) error {
 	return nil
 }
 
-func checkSelect(a op.Args) error { return checkVector(a, tensor.I32, tensor.I64) }
+func checkSelect(a op.Args) error {
+	if len(a.Value("input").Shape()) == 0 && tensor.NumElements(a.Value("index").Shape()) == 0 {
+		return op.RuntimeError("argument 'index' must name an element of a scalar, but is empty")
+	}
+	return checkVector(a, tensor.I32, tensor.I64)
+}
 
 func selectedShape(a op.Args) []int {
 	shape := slices.Clone(a.Value("input").Shape())
@@ -254,6 +267,9 @@ func checkSource(a op.Args, counts func(format string, args ...any) *op.Error) e
 	d := dimOf(a)
 	if src.DType() != x.DType() {
 		return op.RuntimeError("expected argument 'source' to have the dtype of 'input', %s, not %s", x.DType(), src.DType())
+	}
+	if len(src.Shape()) == 0 && n != 1 {
+		return op.IndexError("argument 'index' must have one element where 'source' is a scalar, not %d", n)
 	}
 	if len(src.Shape()) <= d && len(src.Shape()) > 0 || n != sizeAlong(src, d) {
 		return counts("the number of elements of argument 'index', %d, must be the size of 'source' in dimension %d", n, d)
@@ -356,6 +372,9 @@ func chosenEntries(t *tensor.Tensor, d int, index *tensor.Tensor) (kernel.Select
 		t, _ = t.View(1)
 	}
 	n, size, step := index.Len(), t.Shape()[d], t.Strides()[d]
+	if size == 0 && n > 0 {
+		return kernel.Selection{}, op.RuntimeError("argument 'index' names %d entries of dimension %d, which is empty", n, d)
+	}
 	offsets := index.Convert(tensor.I64)
 	for i, v := range tensor.Data[int64](offsets)[:n] {
 		if v < 0 || v >= int64(size) {

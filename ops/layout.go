@@ -539,6 +539,9 @@ func unflattenedShape(a op.Args) ([]int, error) {
 	known, hole := 1, -1
 	for i, n := range sizes {
 		if n == -1 {
+			if hole >= 0 {
+				return nil, op.RuntimeError("unflatten: only one dimension can be inferred: argument 'sizes' is %s", tensor.ShapeString(sizes))
+			}
 			hole = i
 		} else {
 			known *= n

@@ -113,7 +113,11 @@ func innerTol(name string) op.Tol {
 func dimensions(x string, nx int, y string, ny int) func(op.Args) error {
 	return func(a op.Args) error {
 		if gx, gy := len(a.Value(x).Shape()), len(a.Value(y).Shape()); gx != nx || gy != ny {
-			return op.RuntimeError("%s and %s must have %d and %d dimensions, but have %d and %d", x, y, nx, ny, gx, gy)
+			refuse := op.RuntimeError
+			if nx == 3 && (gy < 3 || gx < 2) { // whose sizes are read before they are counted
+				refuse = op.IndexError
+			}
+			return refuse("%s and %s must have %d and %d dimensions, but have %d and %d", x, y, nx, ny, gx, gy)
 		}
 		return nil
 	}
@@ -305,7 +309,11 @@ func (p *addProduct) check(a op.Args) error {
 func (p *addProduct) outShape(a op.Args) ([]int, error) {
 	x, y := a.Value(p.x).Shape(), a.Value(p.y).Shape()
 	if x[len(x)-1] != columnShape(y)[max(len(y)-2, 0)] {
-		return nil, op.RuntimeError("%s %s and %s %s cannot be multiplied: their inner sizes differ", p.x, tensor.ShapeString(x), p.y, tensor.ShapeString(y))
+		refuse := op.RuntimeError
+		if p.id == "addmv" && len(a.Value("input").Shape()) == 0 {
+			refuse = op.IndexError
+		}
+		return nil, refuse("%s %s and %s %s cannot be multiplied: their inner sizes differ", p.x, tensor.ShapeString(x), p.y, tensor.ShapeString(y))
 	}
 	out := slices.Clone(x[:len(x)-1])
 	if len(y) > 1 {

@@ -158,12 +158,18 @@ func checkMirror(a op.Args) error {
 func inferPad(a op.Args) ([]op.Meta, error) {
 	x, pad := a.Value("input"), a.Ints("pad")
 	shape := slices.Clone(x.Shape())
-	cropped := true
+	cropped := !slices.ContainsFunc(pad, func(n int) bool { return n > 0 })
+	least := 0
+	if a.Str("mode") == "constant" && !cropped {
+		least = 1
+	}
 	for d := range shape {
 		low, high := edges(pad, d, len(shape))
-		cropped = cropped && low <= 0 && high <= 0
 		rest := shape[d] + low + high
-		if rest < 0 || shape[d]+min(low, 0)+min(high, 0) < 0 {
+		if cropped && shape[d]+low < 0 {
+			return nil, op.IndexError("argument 'pad' takes %d entries from dimension %d of size %d", -low, d, shape[d])
+		}
+		if 2*(len(shape)-d) <= len(pad) && rest < least || shape[d]+min(low, 0)+min(high, 0) < 0 {
 			return nil, op.RuntimeError("The input size %d, plus negative padding %d and %d, resulted in a negative output size, which is invalid: argument 'pad' at dimension %d", shape[d], low, high, d)
 		}
 		shape[d] = rest

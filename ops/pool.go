@@ -3,6 +3,7 @@ package ops
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"plumb/kernel"
 	"plumb/op"
@@ -29,10 +30,11 @@ func maxPools(n int) []*op.Def {
 		return poolScatter(g, g.G(), indices, g.Value("input"), n)
 	}
 	indexed := &op.Def{
-		Sig:   found + params + ", bool return_indices=True) -> (Tensor output, Tensor indices)",
-		Names: []string{"torch.nn.functional." + plain},
-		Doc:   maxPoolDoc + " Indices are positions in the image; without return_indices there is one result.",
-		SBP:   planes(n, "input"),
+		Sig:       found + params + ", bool return_indices=True) -> (Tensor output, Tensor indices)",
+		Magnitude: found,
+		Names:     []string{"torch.nn.functional." + plain},
+		Doc:       maxPoolDoc + " Indices are positions in the image; without return_indices there is one result.",
+		SBP:       planes(n, "input"),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			p, err := maxPoolOf(a)
 			if err != nil {
@@ -62,10 +64,11 @@ func maxPools(n int) []*op.Def {
 		indexed.Names = append(indexed.Names, "torch."+found)
 	}
 	return []*op.Def{{
-		Sig:   plain + params + ") -> Tensor",
-		Names: []string{"torch.nn.functional." + plain, "torch." + plain},
-		Doc:   maxPoolDoc,
-		SBP:   planes(n, "input"),
+		Sig:       plain + params + ") -> Tensor",
+		Magnitude: plain,
+		Names:     []string{"torch.nn.functional." + plain, "torch." + plain},
+		Doc:       maxPoolDoc,
+		SBP:       planes(n, "input"),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			p, err := maxPoolOf(a)
 			if err != nil {
@@ -236,23 +239,25 @@ func adaptivePools(n int) []*op.Def {
 		return []any{s.Distinct(a[0].(*tensor.Tensor).Shape()...), a[1]}
 	}
 	maxima := &op.Def{
-		Sig:     top + size + ") -> Tensor",
-		Names:   []string{"torch.nn.functional." + top},
-		Doc:     "Maxima over boxes " + adaptDoc,
-		SBP:     planes(n, "input"),
-		Infer:   inferAdaptive(n, 1),
-		Kernels: windowKernels("input", adaptiveMaxRun[float32], adaptiveMaxRun[float64]),
-		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return scatter(g, nil) }) },
-		Sample:  sample,
-		Tol:     exactTol("each element is a copy of an input element"),
+		Sig:       top + size + ") -> Tensor",
+		Magnitude: top,
+		Names:     []string{"torch.nn.functional." + top},
+		Doc:       "Maxima over boxes " + adaptDoc,
+		SBP:       planes(n, "input"),
+		Infer:     inferAdaptive(n, 1),
+		Kernels:   windowKernels("input", adaptiveMaxRun[float32], adaptiveMaxRun[float64]),
+		Grad:      func(g *op.Grad) { g.To("input", func() op.Value { return scatter(g, nil) }) },
+		Sample:    sample,
+		Tol:       exactTol("each element is a copy of an input element"),
 	}
 	found := &op.Def{
-		Sig:     top + ".indices" + size + ", bool return_indices=True) -> (Tensor output, Tensor indices)",
-		Names:   []string{"torch.nn.functional." + top},
-		Doc:     "Maxima and their positions in the image, without return_indices the maxima alone, over boxes " + adaptDoc,
-		SBP:     planes(n, "input"),
-		Infer:   inferAdaptive(n, 2),
-		Kernels: maxima.Kernels,
+		Sig:       top + ".indices" + size + ", bool return_indices=True) -> (Tensor output, Tensor indices)",
+		Magnitude: top + ".indices",
+		Names:     []string{"torch.nn.functional." + top},
+		Doc:       "Maxima and their positions in the image, without return_indices the maxima alone, over boxes " + adaptDoc,
+		SBP:       planes(n, "input"),
+		Infer:     inferAdaptive(n, 2),
+		Kernels:   maxima.Kernels,
 		Grad: func(g *op.Grad) {
 			if g.G() == nil {
 				return
@@ -271,7 +276,8 @@ func adaptivePools(n int) []*op.Def {
 	if n == 1 {
 		mean.Names = append(mean.Names, "torch."+avg)
 		pair := *found
-		pair.Sig = top + ".pair" + size + ") -> (Tensor output, Tensor indices)"
+		pair.Magnitude = top + ".pair"
+		pair.Sig = pair.Magnitude + size + ") -> (Tensor output, Tensor indices)"
 		pair.Names = []string{"torch." + top}
 		defs = append(defs, &pair)
 	}
@@ -376,6 +382,9 @@ func maxPoolOf(a op.Args) (*poolPlan, error) {
 // the argument x when it is not nil.
 func poolOf(a op.Args, x string, n int, dilation, size []int) (*poolPlan, error) {
 	shape := a.Value(x).Shape()
+	if n == 2 && len(shape) < 3 && a.Sig.Index("dilation") < 0 { // avg_pool2d reads its size from the end
+		return nil, op.IndexError("expected 3D or 4D (batch mode) %s, but got size %s", x, tensor.ShapeString(shape))
+	}
 	if d := len(shape); d != n+1 && d != n+2 || size == nil && tensor.NumElements(shape[d-n-1:]) == 0 {
 		return nil, op.RuntimeError("expected %dD or %dD (batch mode) %s, only its batch may be empty, but got size %s", n+1, n+2, x, tensor.ShapeString(shape))
 	}
@@ -628,8 +637,14 @@ func (p *adaptivePlan) terms() int {
 }
 
 func adaptiveOf(a op.Args, n int) (*adaptivePlan, error) {
-	x := a.Value("input").Shape()
-	if d := len(x); d != n+1 && d != n+2 || tensor.NumElements(x[d-n:]) == 0 {
+	x, full := a.Value("input").Shape(), n
+	if strings.HasPrefix(a.Sig.Name, "adaptive_max") || n == 3 {
+		full = len(x) - 1
+	}
+	if d, v := len(x), a.Ints("output_size"); n > 1 && d <= len(v) {
+		return nil, op.ValueError("expected input of more dimensions than output_size=%v has elements, but got size %s", v, tensor.ShapeString(x))
+	}
+	if d := len(x); d != n+1 && d != n+2 || tensor.NumElements(x[d-full:]) == 0 {
 		return nil, op.RuntimeError("expected %dD or %dD (batch mode) input with elements, but got size %s", n+1, n+2, tensor.ShapeString(x))
 	}
 	v, err := tuple(a, "output_size", n)

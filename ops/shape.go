@@ -900,6 +900,16 @@ func checkIndex(target string) func(op.Args) error {
 	}
 }
 
+// exceeds reports whether a size is larger than its counterpart.
+func exceeds(sizes, limits []int) bool {
+	for i, n := range sizes {
+		if n > limits[i] {
+			return true
+		}
+	}
+	return false
+}
+
 // indexWithin rejects an index with another number of dimensions than v, or
 // with a dimension larger than v's, dim excepted when free is set.
 func indexWithin(v, index op.Value, dim int, free bool) error {
@@ -924,6 +934,10 @@ func checkScatter(a op.Args) error {
 	src := a.Value("src")
 	if src.DType() != a.Value("input").DType() {
 		return op.RuntimeError("expected argument 'src' to have the dtype of 'input', %s, not %s", a.Value("input").DType(), src.DType())
+	}
+	index := a.Value("index").Shape()
+	if n := len(src.Shape()); n > 0 && n < len(index) && !slices.Contains(index, 0) && !exceeds(index[:n], src.Shape()) {
+		return op.IndexError("dimension %d of argument 'index' is none of argument 'src' of shape %s", n, tensor.ShapeString(src.Shape()))
 	}
 	return indexWithin(src, a.Value("index"), dimOf(a), false)
 }

@@ -21,7 +21,7 @@ var resampleOps = []*op.Def{
 			"interpolate(Tensor input, int[]? size, float? scale_factor, str mode='nearest', bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False) -> Tensor",
 			"interpolate(Tensor input, int? size, float[]? scale_factor, str mode='nearest', bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False) -> Tensor",
 		},
-		Names:   []string{"torch.nn.functional.interpolate", "torch.nn.functional.upsample"},
+		Names:   []string{"torch.nn.functional.interpolate", "torch.nn.functional.upsample(input, size, scale_factor, mode, align_corners)"},
 		Doc:     interpolateDoc,
 		SBP:     resampled,
 		Infer:   inferInterpolate(interpolateOf),
@@ -181,7 +181,7 @@ func (r *resampling) readSize(a op.Args, recompute bool) error {
 func (r *resampling) check(v op.Value) error {
 	x := v.Shape()
 	if r.mode == "area" {
-		if tensor.NumElements(r.in) == 0 {
+		if tensor.NumElements(r.in) == 0 || len(r.in) == 3 && x[1] == 0 {
 			return op.RuntimeError("expected input with elements, but got size %s", tensor.ShapeString(x))
 		}
 		return checkAtLeast(0, "size", r.out)

@@ -133,7 +133,7 @@ var shuffleOps = []*op.Def{
 		Sig:       "channel_shuffle(Tensor input, int groups) -> Tensor",
 		SBP:       anyOf(linear("input"), besides(func(op.Args) []int { return []int{1} }, "input")),
 		Magnitude: "channel_shuffle",
-		Names:     []string{"torch.nn.functional.channel_shuffle", "torch.channel_shuffle", "torch.nn.functional.native_channel_shuffle", "torch.native_channel_shuffle"},
+		Names:     []string{"torch.nn.functional.channel_shuffle", "torch.channel_shuffle"},
 		Doc:       "Interleaves groups of channels: out[n, i·groups + g] = input[n, g·k + i], of groups of k channels.",
 		Infer: inferShuffle(func(a op.Args, x []int) ([]int, error) {
 			groups := a.Int("groups")
@@ -203,8 +203,12 @@ func maxUnpool(n int) *op.Def {
 func lpPool(n int) *op.Def {
 	id := fmt.Sprintf("lp_pool%dd", n)
 	of := func(a op.Args) (*poolPlan, error) { return lpPoolOf(a, n) }
+	kernelType := "int[2]"
+	if n == 1 {
+		kernelType = "int"
+	}
 	return &op.Def{
-		Sig:   fmt.Sprintf("%[1]s(Tensor input, float norm_type, int[%[2]d] kernel_size, int[%[2]d]? stride=None, bool ceil_mode=False) -> Tensor", id, n),
+		Sig:   fmt.Sprintf("%[1]s(Tensor input, float norm_type, %[3]s kernel_size, int[%[2]d]? stride=None, bool ceil_mode=False) -> Tensor", id, n, kernelType),
 		Names: []string{"torch.nn.functional." + id},
 		Doc:   "Power mean of each window times its size: (k·mean of input^p)^(1/p), p the norm_type and k the elements of kernel_size; its gradient is zero where the sum is.",
 		SBP:   planes(n, "input"),
@@ -213,16 +217,26 @@ func lpPool(n int) *op.Def {
 			if err != nil {
 				return nil, err
 			}
-			return p.results(a.Value("input"), 1), nil
+			out := p.results(a.Value("input"), 1)
+			if !out[0].DType.IsDifferentiable() {
+				out[0].DType = tensor.F32
+			}
+			return out, nil
 		},
-		Kernels: windowKernels("input", lpPoolRun[float32](of), lpPoolRun[float64](of)),
-		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return lpPoolGrad(g, n) }) },
+		Kernels: append(windowKernels("input", lpPoolRun[float32](of), lpPoolRun[float64](of)), op.Kernel{
+			Name: "integers", Run: lpPoolRun[float32](of),
+			When: op.DTypeIn("input", tensor.Bool, tensor.U8, tensor.I8, tensor.I16, tensor.I32, tensor.I64),
+		}),
+		Grad: func(g *op.Grad) { g.To("input", func() op.Value { return lpPoolGrad(g, n) }) },
 		Sample: func(s *op.Sampler) []any {
 			a := samplePool(s, n)
 			x := a[0].(*tensor.Tensor).Shape()
+			if n == 1 {
+				a[1] = a[1].([]int)[0]
+			}
 			return []any{s.Tensor(0.5, 2, x...), []float64{1, 2, 3, 1.5}[s.Index(4)], a[1], a[2], a[5]}
 		},
-		Tol: weighted(func(a op.Args) int { return 8 + 4*kernelTerms(a) }, "a sum of powers and its root, which PyTorch rounds at every step"),
+		Tol: weighted(func(a op.Args) int { return 8 + 4*kernelTerms(padless(a, n)) }, "a sum of powers and its root, which PyTorch rounds at every step"),
 	}
 }
 
@@ -231,11 +245,15 @@ func lpPoolOf(a op.Args, n int) (*poolPlan, error) {
 	return poolOf(padless(a, n), "input", n, slices.Repeat([]int{1}, n), nil)
 }
 
-// padless returns the arguments with a padding of zero.
+// padless returns the arguments as avg_pool has them, with a padding of zero.
 func padless(a op.Args, n int) op.Args {
 	sig := *a.Sig
 	sig.Params = append(slices.Clone(sig.Params), op.Param{Name: "padding"}, op.Param{Name: "count_include_pad"})
-	return op.Args{Sig: &sig, Vals: append(slices.Clone(a.Vals), make([]int, n), true)}
+	vals := append(slices.Clone(a.Vals), make([]int, n), true)
+	if k, ok := a.Any("kernel_size").(int); ok {
+		vals[sig.Index("kernel_size")] = []int{k}
+	}
+	return op.Args{Sig: &sig, Vals: vals}
 }
 
 func lpPoolRun[T float32 | float64](of func(op.Args) (*poolPlan, error)) func(c *op.Run) error {
@@ -244,10 +262,14 @@ func lpPoolRun[T float32 | float64](of func(op.Args) (*poolPlan, error)) func(c 
 		if err != nil {
 			return err
 		}
-		x, norm := slices.Clone(contiguousData[T](c.Tensor("input"))), c.Float("norm_type")
+		input, norm := c.Tensor("input"), c.Float("norm_type")
+		if !input.DType().IsDifferentiable() {
+			input = input.Convert(tensor.F32)
+		}
+		x := slices.Clone(contiguousData[T](input))
 		powers(x, x, norm)
 		m := meanOf[T](&p.Pool, padless(c.Args, p.dims))
-		planes, size := tensor.NumElements(p.result[:len(p.result)-p.dims]), T(kernelTerms(c.Args))
+		planes, size := tensor.NumElements(p.result[:len(p.result)-p.dims]), T(tensor.NumElements(p.Kernel[:]))
 		writeTo(c.Out[0], func(y []T) {
 			kernel.Apply(m, planes, x, y)
 			for i := range y {
@@ -267,7 +289,8 @@ func powers[T float32 | float64](dst, x []T, p float64) {
 
 func lpPoolGrad(g *op.Grad, n int) op.Value {
 	x, p := wide(g, g.Value("input")), g.Float("norm_type")
-	window, stride, ceil, size := g.Ints("kernel_size"), g.Any("stride"), g.Bool("ceil_mode"), kernelTerms(g.Args)
+	window, stride, ceil := padless(g.Args, n).Ints("kernel_size"), g.Any("stride"), g.Bool("ceil_mode")
+	size := tensor.NumElements(window)
 	sum := g.Mul(g.Op(fmt.Sprintf("avg_pool%dd", n), g.Op("pow", x, p), window, stride, 0, ceil), size)
 	slope := g.Mul(g.Op("pow", sum, 1/p-1), float64(size)/p)
 	share := g.Op("where", g.Op("ne", sum, 0), g.Mul(wide(g, g.G()), slope), zeros(g, sum))
@@ -322,7 +345,10 @@ func patchWindow(a op.Args, size []int) (*patchPlan, error) {
 
 func unfoldOf(a op.Args) (*patchPlan, error) {
 	x := a.Value("input").Shape()
-	if n := len(x); n != 3 && n != 4 || tensor.NumElements(x[n-3:]) == 0 {
+	if len(x) < 3 {
+		return nil, op.IndexError("expected 3D or 4D (batch mode) input, but got size %s", tensor.ShapeString(x))
+	}
+	if n := len(x); n > 4 || tensor.NumElements(x[n-3:]) == 0 {
 		return nil, op.RuntimeError("expected 3D or 4D (batch mode) input, only its batch may be empty, but got size %s", tensor.ShapeString(x))
 	}
 	p, err := patchWindow(a, x[len(x)-2:])
@@ -498,6 +524,11 @@ func unpooledSize(a op.Args, x []int) ([]int, error) {
 	padding, err := tuple(a, "padding", n)
 	if err != nil {
 		return nil, err
+	}
+	if n == 3 {
+		if err := checkAtLeast(1, "stride", stride); err != nil {
+			return nil, err
+		}
 	}
 	size := make([]int, n)
 	for i := range n {

@@ -338,3 +338,8 @@ def test_layout_refused():
     if k == 8:
         return x[0, 0].repeat_interleave(2, 0) + x[0, 0].roll(1, 0)
     return x * 1
+
+
+@autotest()
+def test_identity():
+    return torch.nn.Identity()(random_tensor(ndim=random(0, 4)))

@@ -119,3 +119,60 @@ def test_shapes_chained():
     x = random_tensor(ndim=3, dim0=a, dim1=b, dim2=c)
     y = x.permute(2, 0, 1).reshape(c * a, b).transpose(0, 1)
     return torch.cat([y, y * y], dim=0).flatten()
+
+
+@autotest()
+def test_view():
+    a, b = random(1, 6).to(int), random(1, 6).to(int)
+    x = random_tensor(ndim=3, dim0=a, dim1=b, dim2=2)
+    return x.view(-1, b, 2), x.view(a, 2 * b), x.view((-1,))
+
+
+@autotest()
+def test_expand():
+    x = random_tensor(ndim=3, dim0=1, dim1=random(1, 6), dim2=1)
+    return x.expand(3, -1, 2), x.expand(2, 4, -1, random(1, 4))
+
+
+@autotest()
+def test_unsqueeze_squeeze():
+    x = random_tensor(ndim=3, dim0=random(1, 3), dim1=1, dim2=random(1, 3))
+    return torch.unsqueeze(x, oneof(0, 2, -1)), x.unsqueeze(-4), torch.squeeze(x), x.squeeze(oneof(0, 1, -1))
+
+
+@autotest()
+def test_narrow():
+    x = random_tensor(ndim=2, dim0=random(3, 7), dim1=random(3, 7))
+    return torch.narrow(x, 0, 1, random(0, 3)), x.narrow(-1, -2, 2)
+
+
+@autotest()
+def test_clone():
+    x = random_tensor(ndim=4, dim0=2, dim1=3)
+    return torch.clone(x), x.transpose(1, 2).clone(), x.clone(memory_format=torch.channels_last)
+
+
+@autotest()
+def test_slice_scatter():
+    x = random_tensor(ndim=2, dim0=6, dim1=random(1, 5))
+    y = random_tensor(ndim=2, dim0=2, dim1=x.shape[1])
+    return torch.slice_scatter(x, y, 0, 1, 3, 1), x.slice_scatter(y, start=0, end=6, step=3)
+
+
+@autotest(auto_backward=False)
+def test_casts_to_integers():
+    # from numbers that every one of the dtypes has
+    x = random_tensor(ndim=2, dim0=random(1, 5), low=0, high=100)
+    return x.bool(), x.byte(), x.char(), x.short(), x.int(), x.long()
+
+
+@autotest()
+def test_casts_to_floats():
+    x = random_tensor(ndim=2, dim0=random(1, 5))
+    return x.half(), x.bfloat16(), x.float(), x.double()
+
+
+@autotest()
+def test_casts_to_complex():
+    x = random_tensor(ndim=2, dim0=random(1, 5))
+    return x.cfloat(), x.cdouble()

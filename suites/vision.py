@@ -198,6 +198,14 @@ def test_channel_shuffle_module():
 
 
 @autotest()
+def test_unpool_modules():
+    line, volume = torch.nn.MaxUnpool1d(3, stride=2), torch.nn.MaxUnpool3d(2)
+    x = F.max_pool1d(random_tensor(ndim=2, dim0=random(1, 4), dim1=random(4, 9)), 3, 2, return_indices=True)
+    y = F.max_pool3d(random_tensor(ndim=4, dim0=random(1, 4), dim1=4, dim2=random(4, 7), dim3=4), 2, return_indices=True)
+    return line(x[0], x[1]), volume(y[0], y[1])
+
+
+@autotest()
 def test_unpool_module():
     pool, back = torch.nn.MaxPool2d(2, stride=2, return_indices=True), torch.nn.MaxUnpool2d(2, stride=2)
     found = pool(random_tensor(ndim=4, dim0=random(1, 4), dim1=random(1, 4), dim2=random(4, 9), dim3=random(4, 9)))

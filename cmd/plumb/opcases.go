@@ -60,14 +60,17 @@ func (r *runner) opTests(pattern string) ([]campaign.Test, error) {
 	return out, nil
 }
 
-// answersTo reports whether the glob matches the operator's id or one of its
-// public names, with or without what is before the last dot.
-func answersTo(d *op.Def, pattern string) (bool, error) {
+// answersTo reports whether one of the globs, separated by commas, matches the
+// operator's id or one of its public names, with or without what is before the
+// last dot.
+func answersTo(d *op.Def, patterns string) (bool, error) {
 	names := append([]string{d.ID()}, d.Names...)
 	for _, n := range names {
 		for _, s := range []string{n, n[strings.LastIndexByte(n, '.')+1:]} {
-			if ok, err := path.Match(pattern, s); ok || err != nil {
-				return ok, err
+			for pattern := range strings.SplitSeq(patterns, ",") {
+				if ok, err := path.Match(pattern, s); ok || err != nil {
+					return ok, err
+				}
 			}
 		}
 	}

@@ -107,7 +107,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.oracle, "oracle", string(campaign.OnMismatch), "when the reference is asked for the truth in float64: off, on-mismatch or always")
 	fl.StringVar(&f.margins, "margins", "", `keep the observed error ÷ limit of every comparison in this file; "none" keeps none (default: the user's cache, for plumb margins)`)
 	fl.IntVar(&f.power, "power", 3, "cases per test that are judged again with fakes for what is expected; 0 for none")
-	fl.StringVar(&f.ops, "ops", "", "instead of test files, cases drawn from the literals of the operators whose name matches this glob, such as 'conv*': legal calls in every dtype, and calls that break a rule")
+	fl.StringVar(&f.ops, "ops", "", "instead of test files, cases drawn from the literals of the operators whose name matches one of these globs, such as 'conv*,max*': legal calls in every dtype, and calls that break a rule")
 	fl.BoolVar(&f.gradcheck, "gradcheck", false, "check the gradients of Plumb's own operators against difference quotients in float64, first and second order; -n is the number of calls of each (default 12); without --ops, all operators")
 	fl.StringVar(&f.coverage, "coverage", "", "with --ops: a few cases (-n, default 2) of every dtype and layout, legal or not, instead; the matrix is written to this file, for plumb ops --coverage")
 	cmd.MarkFlagsRequiredTogether("rtol", "atol")

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"plumb/op"
+	"plumb/ops"
+	"plumb/program"
+	"plumb/tensor"
+	"plumb/verdict"
+)
+
+var (
+	raises = []verdict.Kind{verdict.Exception}
+	values = []verdict.Kind{verdict.Kind(verdict.Value)}
+	grads  = []verdict.Kind{verdict.Kind(verdict.Grad)}
+)
+
+// shapeFaults are the faults around shapes, indices, products and windows.
+var shapeFaults = slices.Concat(untypedShapes, equals, leniencies, scalarSorts, meanPools, unpools, nearestScales, []verdict.KnownFault{{
+	Reference: "torch 1.13",
+	Target:    "masked_select",
+	Kinds:     grads,
+	When:      func(p *program.Program) bool { return len(p.Inputs) > 0 && p.Inputs[0].Strides != nil },
+	Reason:    "the gradient of masked_select is laid out in the order of memory, not of elements",
+	Proof: "x = torch.arange(6.).reshape(3, 2).t().detach().requires_grad_(); m = torch.tensor([[True, False, True], [True, True, False]]); " +
+		"torch.masked_select(x, m).backward(torch.tensor([1., 2, 3, 4])) gives x.grad = [[1, 0, 4], [2, 3, 0]], of x.contiguous() [[1, 0, 2], [3, 4, 0]]",
+}, {
+	Reference: "torch 1.13",
+	Target:    "baddbmm",
+	Kinds:     values,
+	When:      func(p *program.Program) bool { return len(p.Calls) == 1 && keyword(p, "beta") == int64(0) },
+	Reason:    "with beta=0 the result is multiplied by 0 before it is written: NaN and infinities that happen to lie in fresh memory stay",
+	Proof: "after x = torch.full((3, 4, 4), float('nan')); del x, torch.baddbmm(torch.tensor(1.), a, b, beta=0) of finite a [3, 4, 3] and b [3, 3, 4] " +
+		"has NaN: 517 elements in 3000 calls in float32, 19466 in bfloat16",
+}, {
+	Reference: "torch 1.13",
+	Target:    "conv2d",
+	DType:     tensor.F64,
+	Kinds:     grads,
+	When: func(p *program.Program) bool {
+		return len(p.Inputs) > 1 && p.Inputs[0].Strides != nil && p.Inputs[1].Strides != nil
+	},
+	Reason: "the weight gradient of a grouped convolution in float64, input and weight in channels-last, takes the gradient of one group for that of another",
+	Proof: "x = torch.randn(4, 4, 4, dtype=torch.float64) with strides (1, 16, 4), w [2, 2, 2, 2] with strides (8, 1, 4, 2): the weight gradient of torch.nn.functional.conv2d(x, w, None, (1, 2), (2, 1), (1, 1), 2) " +
+		"is not that of x.contiguous() and w.contiguous(); with either of them contiguous, or without groups, it is",
+}, {
+	Reference: "torch 1.13",
+	Target:    "pixel_unshuffle",
+	Kinds:     []verdict.Kind{verdict.Kind("shape")},
+	When:      illegal,
+	Reason:    "an input without elements is returned in its own shape",
+	Proof:     "torch.nn.functional.pixel_unshuffle(torch.zeros(2, 2, 4, 0), 2).shape is [2, 2, 4, 0], not [2, 8, 2, 0]",
+}, {
+	Reference: "torch 1.13",
+	Target:    "addmv",
+	Kinds:     []verdict.Kind{verdict.Kind("shape")},
+	When:      illegal,
+	Reason:    "a matrix without rows gives a result of the shape of input",
+	Proof:     "torch.addmv(torch.zeros(1), torch.zeros(0, 1), torch.zeros(1)).shape is [1]; of torch.zeros(3, 4) and torch.zeros(()) it is [3]",
+}, {
+	Reference: "torch 1.13",
+	Target:    "linspace",
+	Kinds:     values,
+	When: func(p *program.Program) bool {
+		d, ok := keyword(p, "dtype").(tensor.DType)
+		return ok && !d.IsDifferentiable()
+	},
+	Reason: "integers are the truncation of end - step*i by one fused multiplication and addition, which falls short of whole numbers",
+	Proof:  "torch.linspace(-3., 1., 7, dtype=torch.int32)[3] is 0; the number is -1 exactly, and 1 - (4/6)*3 is -1 in float64",
+}})
+
+// untypedShapes are Python functions of PyTorch, and torch.tensor, which do not
+// check the types of their arguments as a signature does.
+var untypedShapes = each([]string{
+	"embedding", "max_unpool1d", "max_unpool2d", "max_unpool3d", "interpolate", "upsample", "grid_sample", "affine_grid", "lp_pool1d", "lp_pool2d", "tensor",
+}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch",
+		Target:    target,
+		Kinds:     raises,
+		When:      func(p *program.Program) bool { return illegal(p) && unbound(p) },
+		Reason:    "the function does not check the types of its arguments: whether it raises, and what, depends on how far it comes with them",
+		Proof: "torch.nn.functional.grid_sample(x, grid, True) raises ValueError: expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: 'True'; " +
+			"torch.nn.functional.max_unpool1d(x, i, True) takes the kernel size 1; torch.tensor(torch.float32) raises RuntimeError: Could not infer dtype of torch.dtype",
+	}
+})
+
+// equals are operators that name the position of one of equal elements, of
+// which the documentation says that any may be named.
+var equals = each([]string{"topk", "kthvalue"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch",
+		Target:    target,
+		Kinds:     values,
+		When:      func(p *program.Program) bool { return illegal(p) && hasEqual(p.Inputs[0].Fill.Data) },
+		Reason:    "which of equal elements is named is not defined",
+		Proof:     "torch.zeros(4, dtype=torch.int32).topk(4) names 2 first; the documentation of kthvalue says that the index of any of them is returned",
+	}
+})
+
+// leniencies are calls that PyTorch 1.13 accepts by oversight.
+var leniencies = []verdict.KnownFault{
+	lenient("index_add", "shapes of source are compared slice by slice, by broadcasting, and not at all for an empty index",
+		"torch.index_add(torch.zeros(2, 1, 3), 1, torch.tensor([0]), torch.ones(1, 1)) is accepted; PyTorch 2 raises RuntimeError: source tensor shape must match self tensor shape"),
+	lenient("index_reduce", "shapes of source are not compared for an empty index",
+		"torch.index_reduce(torch.zeros(1, 4), 0, torch.zeros(0, dtype=torch.int64), torch.zeros(0), 'amin') is accepted"),
+	lenient("conv1d", "the kernels outside of oneDNN convert a bias of another dtype",
+		"torch.nn.functional.conv1d(torch.ones(1, 2), torch.ones(1, 1, 1), torch.tensor([3])) is [[4., 4.]]; torch.ones(4, 2, 9) and torch.ones(3, 2, 3) refuse torch.tensor([3, 2, 1])"),
+	lenient("conv2d", "the kernels outside of oneDNN convert a bias of another dtype", "as of conv1d"),
+	lenient("conv3d", "the kernels outside of oneDNN convert a bias of another dtype", "as of conv1d"),
+	lenient("max_pool1d", "a kernel that is longer than the image by one gives a result without elements",
+		"torch.nn.functional.max_pool1d(torch.ones(4, 2, 1), 2) has shape [4, 2, 0]; with requires_grad it raises RuntimeError: Output size is too small"),
+	lenient("masked_scatter", "masks of any dtype are accepted, and their memory is read as booleans",
+		"torch.zeros(4).masked_scatter(torch.tensor([1., 0, 1, 0]), torch.arange(1., 9)) is all zeros; of torch.tensor([1, 0, 256, 0], dtype=torch.int32) the 256 does not count"),
+	lenient("index_select", "an empty index of a scalar gives a scalar of fresh memory",
+		"torch.index_select(torch.tensor(1.), -1, torch.zeros(0, dtype=torch.int64)) returns a number that is none of the input's"),
+}
+
+// scalarSorts sort nothing of one element, and so take any dtype of it.
+var scalarSorts = each([]string{"sort", "argsort", "msort", "topk", "kthvalue"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch",
+		Target:    target,
+		Kinds:     raises,
+		When: func(p *program.Program) bool {
+			return illegal(p) && len(p.Inputs) > 0 && p.Inputs[0].Fill.Data.Len() <= 1
+		},
+		Reason: "one element is returned as it is, whatever its dtype; more of them raise",
+		Proof:  "torch.tensor(1j).sort() is accepted, torch.tensor([1j, 2j]).sort() raises RuntimeError: \"sorting_kernel_method_name\" not implemented for 'ComplexFloat'",
+	}
+})
+
+// meanPools are computed by mean where the result is one element a plane.
+var meanPools = each([]string{"adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch",
+		Target:    target,
+		Kinds:     raises,
+		When:      func(p *program.Program) bool { return illegal(p) && allOnes(p) },
+		Reason:    "an output of one element is computed by mean, which also takes complex numbers, empty images and any number of dimensions",
+		Proof: "torch.nn.functional.adaptive_avg_pool1d(torch.zeros(2, 2, dtype=torch.complex64), n) is accepted for n = 1, and raises for n = 2 RuntimeError: \"adaptive_avg_pool2d\" not implemented for 'ComplexFloat'; " +
+			"of torch.zeros(2, 2, 2, 0) adaptive_avg_pool2d is NaN for (1, 1) and raises for (2, 2)",
+	}
+})
+
+// unpools are the gradients of max_unpool.
+var unpools = each([]string{"max_unpool2d", "max_unpool3d"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch 1.13",
+		Target:    target,
+		Kinds:     raises,
+		When: func(p *program.Program) bool {
+			return slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return in.Strides != nil })
+		},
+		Reason: "the gradient of max_unpool views the indices as planes, which their strides do not allow",
+		Proof: "indices = torch.zeros(2, 3, 2, dtype=torch.int64).permute(0, 2, 1): torch.nn.functional.max_unpool2d(x, indices, 1).sum().backward() raises " +
+			"RuntimeError: view size is not compatible with input tensor's size and stride; of indices.contiguous() it does not",
+	}
+})
+
+// nearestScales are upsample and interpolate in the mode nearest by a factor
+// that leaves or doubles a size though it is neither 1 nor 2.
+var nearestScales = each([]string{"interpolate", "upsample"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch 1.13",
+		Target:    target,
+		Kinds:     slices.Concat(values, grads),
+		When:      scaledOdd,
+		Reason: "the gradient, and the result in the memory format channels-last, ignore a scale_factor where it leaves or doubles a size: " +
+			"they do not agree with the result of contiguous images",
+		Proof: "x = torch.arange(3.).reshape(1, 1, 3, 1).repeat(1, 2, 1, 2).requires_grad_(): y = torch.nn.functional.interpolate(x, scale_factor=(1.25, 1.)) has y[0, 0, :, 0] = [0, 0, 1]; " +
+			"the gradient of y[0, 0, 2, 0] lies at [0, 0, 2, 0], and of x in channels-last the same is [0, 1, 2]",
+	}
+})
+
+// scaledOdd reports a scale factor that leaves or doubles a size, but is not 1 or 2.
+func scaledOdd(p *program.Program) bool {
+	scales, ok := argument(p, 2, "scale_factor").(program.Tuple)
+	shape := p.Inputs[0].Shape
+	if mode, _ := argument(p, 3, "mode").(string); !ok || mode != "nearest" || len(shape) != len(scales)+2 {
+		return false
+	}
+	for i, f := range scales {
+		f, _ := f.(float64)
+		if n := shape[i+2]; int(f*float64(n)) == n && f != 1 || int(f*float64(n)) == 2*n && f != 2 {
+			return true
+		}
+	}
+	return false
+}
+
+// allOnes reports a size argument of ones.
+func allOnes(p *program.Program) bool {
+	size, ok := argument(p, 1, "output_size").(program.Tuple)
+	return ok && !slices.ContainsFunc(size, func(v any) bool { return v != int64(1) })
+}
+
+// argument returns an argument of the first call; nil when it is not given.
+func argument(p *program.Program, at int, name string) any {
+	if args := p.Calls[0].Args; at < len(args) {
+		return args[at]
+	}
+	return keyword(p, name)
+}
+
+func lenient(target, reason, proof string) verdict.KnownFault {
+	return verdict.KnownFault{Reference: "torch 1.13", Target: target, Kinds: raises, When: illegal, Reason: reason, Proof: proof}
+}
+
+// illegal reports a call that was drawn to break a rule.
+func illegal(p *program.Program) bool { return strings.HasSuffix(p.Name, "[illegal]") }
+
+// unbound reports a call that no signature accepts.
+func unbound(p *program.Program) bool {
+	symbols := map[program.Ref]*program.Symbol{}
+	for i := range p.Inputs {
+		s := p.Inputs[i].Symbol()
+		symbols[s.Ref] = s
+	}
+	c := p.Calls[0]
+	args, kwargs, err := c.OpArgs(func(r program.Ref) (any, error) { return symbols[r], nil })
+	if err != nil {
+		return false
+	}
+	_, err = program.Resolve(ops.Table(), c.Target, args, kwargs)
+	var refused *op.Error
+	return errors.As(err, &refused)
+}
+
+// keyword returns a keyword argument of the first call; nil when it is not given.
+func keyword(p *program.Program, name string) any {
+	for _, kw := range p.Calls[0].Kwargs {
+		if kw.Name == name {
+			return kw.Value
+		}
+	}
+	return nil
+}
+
+// hasEqual reports whether a tensor has an element twice.
+func hasEqual(t *tensor.Tensor) bool {
+	seen := map[complex128]bool{}
+	for i := range t.Len() {
+		if v := t.At(i); seen[v] {
+			return true
+		} else {
+			seen[v] = true
+		}
+	}
+	return false
+}
