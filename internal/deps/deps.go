@@ -18,6 +18,7 @@ eager:            tensor op autograd
 nn:               tensor op
 gradcheck:        tensor choice op program eager
 coverage:
+optim:            tensor op eager nn
 opcase:           tensor choice op program
 gen:              tensor choice op program
 backend:          tensor op program
