@@ -89,3 +89,14 @@ func TestEveryLayoutIsReached(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryOperatorIsDrawn: compositions too, which have no kernel of their own.
+func TestEveryOperatorIsDrawn(t *testing.T) {
+	table := ops.Table()
+	for _, d := range table.Defs() {
+		drawer := opcase.Drawer{Table: table, Def: d}
+		if len(d.Names) > 0 && d.Sample != nil && len(drawer.DTypes(tensor.F32, tensor.C64, tensor.I64, tensor.Bool)) == 0 {
+			t.Errorf("%s is legal in no dtype", d.ID())
+		}
+	}
+}

@@ -66,7 +66,12 @@ func (d Drawer) legal(dt tensor.DType) (ok bool) {
 		if d.Def.View != nil {
 			return true
 		}
-		if _, err = d.Def.Kernel(bound.Args); err == nil {
+		if d.Def.Compose != nil {
+			_, err = bound.Execute()
+		} else {
+			_, err = d.Def.Kernel(bound.Args)
+		}
+		if err == nil {
 			return true
 		}
 	}
@@ -317,8 +322,14 @@ func (c *call) keywords() {
 // attributes are the methods that Python reads without a call.
 var attributes = []string{"Tensor.T", "Tensor.mT", "Tensor.H", "Tensor.mH", "Tensor.real", "Tensor.imag"}
 
+// variadic are the functions that take tensors one by one, not as a list.
+var variadic = []string{"broadcast_tensors", "block_diag", "cartesian_prod", "chain_matmul"}
+
 // written is the call as a program has it.
 func (c *call) written() program.Call {
+	if list, ok := first(c.pos).(program.List); ok && slices.Contains(variadic, c.target[strings.LastIndexByte(c.target, '.')+1:]) {
+		return program.Call{Result: "y", Target: c.target, Args: append(slices.Clone([]any(list)), c.pos[1:]...), Kwargs: c.kws}
+	}
 	if name, method := strings.CutPrefix(c.target, "Tensor."); method && len(c.pos) == 1 && slices.Contains(attributes, c.target) {
 		return program.Call{Result: "y", Target: "getattr", Args: []any{c.pos[0], name}}
 	}

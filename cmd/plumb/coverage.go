@@ -287,7 +287,8 @@ func arrangement(l opcase.Layout) func(*tensor.Tensor) (*tensor.Tensor, bool) {
 	return func(t *tensor.Tensor) (*tensor.Tensor, bool) { return t, true }
 }
 
-// deepened gives a tensor four dimensions first, its elements repeated.
+// deepened gives a tensor four dimensions first. Its elements are repeated,
+// smaller each time: equal ones are where deviations and norms have no slope.
 func deepened(arrange func(*tensor.Tensor) (*tensor.Tensor, bool)) func(*tensor.Tensor) (*tensor.Tensor, bool) {
 	return func(t *tensor.Tensor) (*tensor.Tensor, bool) {
 		shape := t.Shape()
@@ -299,7 +300,7 @@ func deepened(arrange func(*tensor.Tensor) (*tensor.Tensor, bool)) func(*tensor.
 			return t, false
 		}
 		for i := range u.Len() {
-			u.Set(i, t.At(i%t.Len()))
+			u.Set(i, t.At(i%t.Len())*complex(1-float64(i/t.Len())/64, 0))
 		}
 		return arrange(u)
 	}

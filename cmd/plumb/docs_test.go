@@ -40,12 +40,47 @@ func TestReadmeExampleRuns(t *testing.T) {
 	}
 }
 
+var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
+
+// TestOperatorChecksRun runs the commands of the page in its order; without
+// PyTorch, those that need no reference.
+func TestOperatorChecksRun(t *testing.T) {
+	blocks := shellBlock.FindAllStringSubmatch(document(t, "docs/operator-checks.md"), -1)
+	t.Chdir(t.TempDir())
+	seen := 0
+	for _, b := range blocks {
+		for line := range strings.Lines(b[1]) {
+			line = strings.TrimSpace(line)
+			if _, err := findTorch(); err != nil && !strings.Contains(line, "--gradcheck") {
+				continue
+			}
+			args, ok := strings.CutPrefix(strings.ReplaceAll(line, "'", ""), "plumb ")
+			if !ok {
+				t.Errorf("%q is no command of plumb", line)
+				continue
+			}
+			cmd := newRoot()
+			cmd.SetArgs(strings.Fields(args))
+			var out strings.Builder
+			cmd.SetOut(&out)
+			cmd.SetErr(&out)
+			if err := cmd.ExecuteContext(t.Context()); err != nil || out.Len() == 0 {
+				t.Errorf("%s: %v\n%s", line, err, out.String())
+			}
+			seen++
+		}
+	}
+	if seen < 2 {
+		t.Errorf("the page shows %d commands", seen)
+	}
+}
+
 var mention = regexp.MustCompile("(?m)(?:^|`)(?:go run \\./cmd/plumb|plumb)((?: +[^`#\n ]+)*)")
 
 // TestDocumentedCommandsExist parses every command line of the documents.
 func TestDocumentedCommandsExist(t *testing.T) {
 	seen := 0
-	for _, name := range []string{"README.md", "ARCHITECTURE.md"} {
+	for _, name := range []string{"README.md", "ARCHITECTURE.md", "docs/operator-checks.md"} {
 		for _, m := range mention.FindAllStringSubmatch(document(t, name), -1) {
 			args := strings.Fields(m[1])
 			cmd, rest, err := newRoot().Find(args)
