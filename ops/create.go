@@ -142,8 +142,8 @@ var createOps = slices.Concat([]*op.Def{
 		}
 		return nil
 	}),
-	triangle("tril_indices", func(i, j, offset int) bool { return j-i <= offset }),
-	triangle("triu_indices", func(i, j, offset int) bool { return j-i >= offset }),
+	triangle("tril_indices", false),
+	triangle("triu_indices", true),
 }, complexOps)
 
 // shapeOfList returns the dtype and shape of nested lists of numbers.
@@ -424,16 +424,7 @@ func setNumber(t *tensor.Tensor, i int, v float64) {
 }
 
 // triangle lists the places of a triangle of a matrix.
-func triangle(name string, in func(i, j, offset int) bool) *op.Def {
-	each := func(a op.Args, f func(i, j int)) {
-		for i := range a.Int("row") {
-			for j := range a.Int("col") {
-				if in(i, j, a.Int("offset")) {
-					f(i, j)
-				}
-			}
-		}
-	}
+func triangle(name string, upper bool) *op.Def {
 	d := created(&op.Def{
 		Sig:   name + "(int row, int col, int offset=0, *, dtype? dtype=None, device? device=None) -> Tensor",
 		Names: []string{"torch." + name},
@@ -450,20 +441,66 @@ func triangle(name string, in func(i, j, offset int) bool) *op.Def {
 			case d != tensor.I64 && d != tensor.I32:
 				return nil, op.RuntimeError("\"%s\" not implemented for argument 'dtype' %s", name, d)
 			}
-			n := 0
-			each(a, func(int, int) { n++ })
-			return one(d, []int{2, n}, nil), nil
+			n := cornerOf(a, upper).count()
+			if n > tensor.MaxElements {
+				return nil, op.RuntimeError("can't allocate memory: %v indices", n)
+			}
+			return one(d, []int{2, int(n)}, nil), nil
 		},
 		Sample: func(s *op.Sampler) []any { return []any{s.Index(5), s.Index(5), s.Int(-3, 4)} },
 	}, func(c *op.Run) error {
 		out, k := c.Out[0], 0
 		n := out.Shape()[1]
-		each(c.Args, func(i, j int) {
-			out.SetInt(k, int64(i))
-			out.SetInt(n+k, int64(j))
-			k++
-		})
+		t := cornerOf(c.Args, upper)
+		for i := t.first(); k < n; i++ {
+			lo, hi := t.columns(i)
+			for j := lo; j < hi; j++ {
+				out.SetInt(k, int64(i))
+				out.SetInt(n+k, int64(j))
+				k++
+			}
+		}
 		return nil
 	})
 	return d
+}
+
+// corner is a triangle of a rows by cols matrix: the entries with j-i ≤ offset,
+// or of an upper one j-i ≥ offset.
+type corner struct {
+	rows, cols, offset int
+	upper              bool
+}
+
+func cornerOf(a op.Args, upper bool) corner {
+	rows, cols := a.Int("row"), a.Int("col")
+	return corner{rows, cols, min(max(a.Int("offset"), -rows), cols), upper}
+}
+
+// columns returns the range of columns in row i.
+func (t corner) columns(i int) (lo, hi int) {
+	if t.upper {
+		return min(max(i+t.offset, 0), t.cols), t.cols
+	}
+	return 0, min(max(i+t.offset+1, 0), t.cols)
+}
+
+// first returns a row before which there are no entries.
+func (t corner) first() int {
+	if t.upper {
+		return 0
+	}
+	return max(-t.offset, 0)
+}
+
+// count returns the number of entries: in a lower triangle, rows of 1, 2, …
+// entries between empty and full ones. An upper one is a lower one turned round.
+func (t corner) count() float64 {
+	if t.upper {
+		return corner{t.rows, t.cols, t.cols - t.rows - t.offset, false}.count()
+	}
+	lo := min(max(-t.offset, 0), t.rows)
+	hi := min(max(t.cols-1-t.offset, lo), t.rows)
+	growing := float64(hi-lo) * (float64(lo+t.offset+1) + float64(hi+t.offset)) / 2
+	return growing + float64(t.rows-hi)*float64(t.cols)
 }

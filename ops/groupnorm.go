@@ -487,9 +487,10 @@ func localResponse(b op.Builder, a op.Args) op.Value {
 		shape[1] = n
 		return b.Op("zeros_like", b.Expand(b.Op("narrow", squares, 1, 0, 1), shape))
 	}
-	padded := b.Op("cat", []op.Value{padding(size / 2), squares, padding((size - 1) / 2)}, 1)
+	left, right := min(size/2, x.Shape()[1]), min((size-1)/2, x.Shape()[1])
+	padded := b.Op("cat", []op.Value{padding(left), squares, padding(right)}, 1)
 	window := b.Op("narrow", padded, 1, 0, x.Shape()[1])
-	for i := 1; i < size; i++ {
+	for i := 1; i <= left+right; i++ {
 		window = b.Add(window, b.Op("narrow", padded, 1, i, x.Shape()[1]))
 	}
 	base := b.Add(b.Mul(b.Div(window, size), a.Float("alpha")), a.Float("k"))

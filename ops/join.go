@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"math"
 	"slices"
 
 	"plumb/op"
@@ -325,6 +326,9 @@ func combinations(b op.Builder, a op.Args) []op.Value {
 	if r == 0 {
 		return vals(b.Op("new_zeros", x, []int{0}))
 	}
+	if n := float64(x.Shape()[0]); r > maxParts || math.Pow(n, float64(r))*float64(r) > maxPicks {
+		op.Fail(op.RuntimeError("can't allocate memory: %d of %v elements", r, n))
+	}
 	picks := chosenOf(x.Shape()[0], r, a.Bool("with_replacement"), 0)
 	rows := []int{len(picks) / r, r}
 	if len(picks) == 0 {
@@ -332,6 +336,9 @@ func combinations(b op.Builder, a op.Args) []op.Value {
 	}
 	return vals(b.Reshape(b.Op("gather", x, 0, b.Op("tensor", picks)), rows))
 }
+
+// maxPicks is how many numbers chosenOf goes through at most.
+const maxPicks = 1 << 26
 
 // chosenOf lists every choice of r of the numbers from to n-1, one after the other.
 func chosenOf(n, r int, again bool, from int) []any {
@@ -373,6 +380,7 @@ func vander(b op.Builder, a op.Args) []op.Value {
 	if n == 0 {
 		return vals(b.Op("new_zeros", x, []int{x.Shape()[0], 0}))
 	}
+	failBeyond("N", n)
 	columns := []op.Value{b.Op("ones_like", x)}
 	for len(columns) < n {
 		columns = append(columns, b.Mul(columns[len(columns)-1], x))

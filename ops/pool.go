@@ -610,14 +610,16 @@ func spreadBlend[T float32 | float64](out, grad *tensor.Tensor, m *kernel.Blend[
 
 // adaptivePlan is a checked adaptive pooling.
 type adaptivePlan struct {
-	kernel.Boxes
-	result []int
+	in, out []int // sizes of the images
+	result  []int
 }
+
+func (p *adaptivePlan) boxes() *kernel.Boxes { return adaptiveBoxes(p.in, p.out) }
 
 // terms is the number of elements of the largest box.
 func (p *adaptivePlan) terms() int {
 	n := 1
-	for _, axis := range p.Axes {
+	for _, axis := range p.boxes().Axes {
 		if len(axis.Count) > 0 {
 			n *= slices.Max(axis.Count)
 		}
@@ -643,9 +645,7 @@ func adaptiveOf(a op.Args, n int) (*adaptivePlan, error) {
 	if err := checkAtLeast(0, "output_size", size); err != nil {
 		return nil, err
 	}
-	p := &adaptivePlan{Boxes: *adaptiveBoxes(x[len(x)-n:], size)}
-	p.result = append(slices.Clone(x[:len(x)-n]), size...)
-	return p, nil
+	return &adaptivePlan{x[len(x)-n:], size, append(slices.Clone(x[:len(x)-n]), size...)}, nil
 }
 
 // adaptiveBoxes divides images of size in into overlapping boxes, one for each position of size out.
@@ -694,7 +694,9 @@ func adaptiveAvgRun[T float32 | float64](c *op.Run) error {
 	if err != nil {
 		return err
 	}
-	applyBlend(c.Out[0], c.Tensor("input"), boxMean[T](&p.Boxes), n)
+	if c.Out[0].Len() > 0 {
+		applyBlend(c.Out[0], c.Tensor("input"), boxMean[T](p.boxes()), n)
+	}
 	return nil
 }
 
@@ -711,14 +713,17 @@ func adaptiveMaxRun[T float32 | float64](c *op.Run) error {
 	if err != nil {
 		return err
 	}
-	x := contiguousData[T](c.Tensor("input"))
+	if c.Out[0].Len() == 0 {
+		return nil
+	}
+	x, boxes := contiguousData[T](c.Tensor("input")), p.boxes()
 	planes := tensor.NumElements(p.result[:len(p.result)-n])
 	writeTo(c.Out[0], func(y []T) {
 		if len(c.Out) == 1 {
-			kernel.MaxBoxes(&p.Boxes, planes, x, y, make([]int64, len(y)))
+			kernel.MaxBoxes(boxes, planes, x, y, make([]int64, len(y)))
 			return
 		}
-		writeTo(c.Out[1], func(index []int64) { kernel.MaxBoxes(&p.Boxes, planes, x, y, index) })
+		writeTo(c.Out[1], func(index []int64) { kernel.MaxBoxes(boxes, planes, x, y, index) })
 	})
 	return nil
 }

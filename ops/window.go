@@ -415,6 +415,9 @@ func checkChannelFactor(name string, r int, x []int) error {
 	if r < 1 {
 		return op.RuntimeError("%s must be positive, but is %d", name, r)
 	}
+	if r > 1<<24 {
+		return op.RuntimeError("%s is too large: %d", name, r)
+	}
 	return nil
 }
 
