@@ -223,22 +223,6 @@ func mapped(place func(a op.Args) []int) sharder {
 	})
 }
 
-// insteadOf is a map for operators that put n dimensions in dim's place.
-func insteadOf(dim func(a op.Args) int, n int) func(a op.Args) []int {
-	return func(a op.Args) []int {
-		places, d := allDims(len(a.Value("input").Shape())), dim(a)
-		for axis := range places {
-			switch {
-			case axis == d:
-				places[axis] = -1
-			case axis > d:
-				places[axis] += n - 1
-			}
-		}
-		return places
-	}
-}
-
 // viewed is a map for views whose rule keeps an axis: it is the axis of the
 // result that has its stride, found on strides of which none is a sum of others.
 func viewed(rule func(op.Args) (layout, error)) func(a op.Args) []int {
