@@ -225,7 +225,7 @@ func normalise(t Type, v any) (any, error) {
 			return x, nil
 		}
 	case KDType:
-		if x, ok := v.(tensor.DType); ok {
+		if x, ok := v.(tensor.DType); ok && x.Valid() {
 			return x, nil
 		}
 	case KDevice:
@@ -240,7 +240,7 @@ func normalise(t Type, v any) (any, error) {
 	case KIndex:
 		return indexOf(v), nil
 	case KFormat:
-		if x, ok := v.(tensor.MemoryFormat); ok {
+		if x, ok := v.(tensor.MemoryFormat); ok && x.Valid() {
 			return x, nil
 		}
 	}

@@ -132,8 +132,10 @@ var ErrUnknown = errors.New("unknown operator")
 type Call struct {
 	Def  *Def
 	Args Args
-	Draw int    // the number of a Random operator's call in its session
-	Key  uint64 // of its random stream
+	// Limit bounds the bytes of the results and of temporary memory; 0 stands for 2^40.
+	Limit int
+	Draw  int    // the number of a Random operator's call in its session
+	Key   uint64 // of its random stream
 }
 
 // Resolve binds a call of a public name ("Tensor.x" binds args[0] as the
