@@ -7,6 +7,7 @@ package optim
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"sync"
@@ -104,6 +105,8 @@ var All = sync.OnceValue(func() []*Def {
 type Optimizer struct {
 	Def    *Def
 	Groups []*Group
+	// Output is where verbose schedules print; nil means standard output.
+	Output io.Writer
 
 	defaults Group
 	state    map[*Param]State
@@ -214,6 +217,14 @@ func (d *Def) option(g *Group, kw op.Kwarg) error {
 
 func (o *Optimizer) has(p *Param) bool {
 	return slices.ContainsFunc(o.Groups, func(g *Group) bool { return slices.Contains(g.Params, p) })
+}
+
+func (o *Optimizer) printf(format string, args ...any) {
+	if o.Output == nil {
+		fmt.Printf(format, args...)
+		return
+	}
+	fmt.Fprintf(o.Output, format, args...)
 }
 
 // Step updates every parameter that has a gradient. When one update fails, no

@@ -1,7 +1,6 @@
 package optim
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -99,7 +98,7 @@ func (r *ReduceLROnPlateau) reduce() {
 		}
 		g.SetLR(lr)
 		if r.args.Bool("verbose") {
-			fmt.Fprintf(Output, "Epoch %05d: reducing learning rate of group %d to %.4e.\n", r.LastEpoch, i, lr)
+			r.o.printf("Epoch %05d: reducing learning rate of group %d to %.4e.\n", r.LastEpoch, i, lr)
 		}
 	}
 }

@@ -2,9 +2,7 @@ package optim
 
 import (
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"slices"
 	"sync"
 
@@ -18,9 +16,6 @@ type Schedule interface {
 	// LastLR returns the rates of the groups that the last Step set.
 	LastLR() []float64
 }
-
-// Output is where verbose schedules print.
-var Output io.Writer = os.Stdout
 
 // ScheduleDef is one kind of schedule.
 type ScheduleDef struct {
@@ -249,9 +244,9 @@ func (s *Scheduler) print(group int, lr, epoch float64, given bool) {
 	switch {
 	case !s.verbose:
 	case given:
-		fmt.Fprintf(Output, "Epoch %s: adjusting learning rate of group %d to %.4e.\n", epochText(epoch), group, lr)
+		s.o.printf("Epoch %s: adjusting learning rate of group %d to %.4e.\n", epochText(epoch), group, lr)
 	default:
-		fmt.Fprintf(Output, "Adjusting learning rate of group %d to %.4e.\n", group, lr)
+		s.o.printf("Adjusting learning rate of group %d to %.4e.\n", group, lr)
 	}
 }
 

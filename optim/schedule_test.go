@@ -166,9 +166,8 @@ func scheduled(t *testing.T, optimizer string) *optim.Optimizer {
 func (c scheduleCase) run(t *testing.T) (rates []float64, text string) {
 	t.Helper()
 	var out bytes.Buffer
-	defer func() { optim.Output = stdout }()
-	optim.Output = &out
 	o := scheduled(t, c.optimizer)
+	o.Output = &out
 	step, err := c.build(o)
 	if err != nil {
 		t.Fatal(err)
@@ -194,8 +193,6 @@ func (c scheduleCase) run(t *testing.T) (rates []float64, text string) {
 	}
 	return rates, out.String()
 }
-
-var stdout = optim.Output
 
 // rateLimit is by how much a rate may differ, as a part of the largest of its
 // schedule: PyTorch's rates follow from one another, so that what cos and pow
@@ -254,8 +251,6 @@ func TestCosineDecayFollowsOneFlow(t *testing.T) {
 }
 
 func TestSchedulesContinueFromTheirState(t *testing.T) {
-	defer func() { optim.Output = stdout }()
-	optim.Output = io.Discard
 	for _, c := range []struct {
 		name   string
 		kwargs []op.Kwarg
@@ -265,6 +260,7 @@ func TestSchedulesContinueFromTheirState(t *testing.T) {
 		{"OneCycleLR", kw("max_lr", 0.5, "total_steps", 40)},
 	} {
 		o, again := scheduled(t, "SGD"), scheduled(t, "SGD")
+		o.Output, again.Output = io.Discard, io.Discard
 		s, fresh := part(o, c.name, c.kwargs...), part(again, c.name, c.kwargs...)
 		for range 11 {
 			if err := s.Step(); err != nil {

@@ -38,5 +38,4 @@ baselines:
 internal/deps:
 cmd/plumb:        tensor choice op opcase gradcheck coverage ops nn program backend backend/native backend/worker backend/recorded script compare verdict campaign margins report suites baselines kernel
 internal/opgen:   tensor op opcase ops nn
-cmd/plumb:        tensor choice op opcase ops nn program backend backend/native backend/worker backend/recorded script compare verdict campaign margins report suites baselines kernel
 `
