@@ -163,35 +163,8 @@ func DivFloorInt(dst, a, b []int64) {
 func Pow[T float](dst, a, b []T) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = T(pow(float64(a[i]), float64(b[i])))
+		dst[i] = T(Power(float64(a[i]), float64(b[i])))
 	}
-}
-
-// pow is math.Pow with another way to a fractional power: e^(b·log a) has an
-// error that grows with the exponent of a.
-func pow(a, b float64) float64 {
-	whole, fraction := math.Modf(b)
-	if fraction == 0 || !(a > 0) || math.IsInf(a, 0) || math.IsNaN(b) {
-		return math.Pow(a, b)
-	}
-	power := math.Pow(a, whole)
-	if power < 0x1p-1022 || math.IsInf(power, 0) {
-		return math.Pow(a, b)
-	}
-	return power * root(a, fraction)
-}
-
-// root is a^b for |b| < 1: 2^(e·b) · m^b for a = m·2^e with m near 1.
-func root(a, b float64) float64 {
-	m, exp := math.Frexp(a)
-	if m < math.Sqrt2/2 {
-		m, exp = 2*m, exp-1
-	}
-	e := float64(exp)
-	product := e * b
-	k := math.Round(product)
-	rest := product - k + math.FMA(e, b, -product)
-	return math.Ldexp(math.Exp(rest*math.Ln2+b*math.Log(m)), int(k))
 }
 
 // PowInt sets dst to a raised to b with wrap-around. For a negative b only the

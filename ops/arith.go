@@ -240,7 +240,7 @@ var arithOps = slices.Concat([]*op.Def{
 			}
 			return []any{s.Float(0.5, 3), s.Tensor(-2, 2, a...)}
 		},
-		Exact: func(x ...float64) float64 { return math.Pow(x[0], x[1]) },
+		Exact: func(x ...float64) float64 { return kernel.Power(x[0], x[1]) },
 		Tol:   ulpTol(16, "pow: "+openCL),
 	},
 	{

@@ -57,7 +57,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		Infer:     zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
 		Kernels: []op.Kernel{
 			binaryKernel("integer", integralSet, kernel.Mul[int64]),
-			binaryKernel("float32", float32Set, kernel.Mul[float32]),
+			binaryKernel("float32", float32Set, kernel.Mul32),
 			binaryKernel("float64", float64Set, kernel.Mul[float64]),
 			binaryKernel("complex", complexTypes, kernel.Mul[complex128]),
 		},
@@ -81,7 +81,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		Check: checkRounding,
 		Infer: zipped(divType, divType, "input", "other"),
 		Kernels: []op.Kernel{
-			divKernel("float32", slices.Concat(float32Set, integralSet), "", kernel.Div[float32]),
+			divKernel("float32", slices.Concat(float32Set, integralSet), "", kernel.Div32),
 			divKernel("float64", float64Set, "", kernel.Div[float64]),
 			divKernel("complex", complexTypes, "", kernel.DivComplex),
 			divKernel("trunc float32", float32Set, "trunc", kernel.DivTrunc[float32]),
@@ -108,7 +108,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		Infer: powMeta(promoted("input", "exponent")),
 		Kernels: []op.Kernel{
 			powKernel("integer", integralSet, nil, kernel.PowInt),
-			powKernel("float32", float32Set, kernel.PowConst[float32], kernel.Pow[float32]),
+			powKernel("float32", float32Set, kernel.PowConst[float32], kernel.Pow32),
 			powKernel("float64", float64Set, kernel.PowConst[float64], kernel.Pow[float64]),
 			powKernel("complex", complexTypes, kernel.PowConstComplex, kernel.PowComplex),
 		},
@@ -123,7 +123,7 @@ var binaryOps = slices.Concat([]*op.Def{
 			}
 			return []any{s.Float(0.5, 3), s.Tensor(-2, 2, a...)}
 		},
-		Exact: func(x ...float64) float64 { return math.Pow(x[0], x[1]) },
+		Exact: func(x ...float64) float64 { return kernel.Power(x[0], x[1]) },
 		Tol:   ulpTol(16, "pow: "+openCL),
 	},
 	maximumDef("maximum(Tensor input, Tensor other) -> Tensor", both("maximum")...),
@@ -245,7 +245,13 @@ func addKernels(sign float64, x, y string) []op.Kernel {
 			return scaled(alpha(a), kernel.AddScaled(int64(sign)*number(a, "alpha").Int()))
 		}),
 		zipKernel("float32", []tensor.DType{tensor.F32}, x, y, to, func(a op.Args) func(dst, a, b []float32) {
-			return scaled(alpha(a), kernel.AddScaled32(float32(real(alpha(a)))))
+			switch alpha(a) {
+			case 1:
+				return kernel.Add32
+			case -1:
+				return kernel.Sub32
+			}
+			return kernel.AddScaled32(float32(real(alpha(a))))
 		}),
 		zipKernel("half", halfTypes, x, y, to, func(a op.Args) func(dst, a, b []float32) {
 			return scaled(alpha(a), kernel.AddScaledHalf(float32(real(alpha(a))), roundHalf(to(a))))
@@ -260,7 +266,7 @@ func addKernels(sign float64, x, y string) []op.Kernel {
 }
 
 // scaled returns the plain sum or difference where alpha is 1 or -1.
-func scaled[T float32 | float64 | int64 | complex128](alpha complex128, general func(dst, a, b []T)) func(dst, a, b []T) {
+func scaled[T float64 | float32 | int64 | complex128](alpha complex128, general func(dst, a, b []T)) func(dst, a, b []T) {
 	switch alpha {
 	case 1:
 		return kernel.Add[T]

@@ -95,10 +95,10 @@ var unaryOps = []*op.Def{
 		Names:   both("exp"),
 		Doc:     "Exponential of each element: e^x. Integers give float32.",
 		Infer:   floatAs("input"),
-		Kernels: unary{f32: kernel.Exp32, f64: kernel.Each64(math.Exp), c128: kernel.EachComplex(cmplx.Exp)}.kernels(),
+		Kernels: unary{f32: kernel.Exp32, f64: kernel.Each64(kernel.Exp), c128: kernel.EachComplex(cmplx.Exp)}.kernels(),
 		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return g.Mul(g.G(), conj(g, g.Out[0])) }) },
 		Sample:  sampleUnary(-2, 2),
-		Exact:   func(x ...float64) float64 { return math.Exp(x[0]) },
+		Exact:   func(x ...float64) float64 { return kernel.Exp(x[0]) },
 		Tol:     ulpTol(3, "exp: "+openCL),
 	},
 	{

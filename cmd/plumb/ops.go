@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -14,15 +15,22 @@ import (
 )
 
 func newOps() *cobra.Command {
-	var asJSON bool
+	var asJSON, covered, reasons bool
 	cmd := &cobra.Command{
 		Use:   "ops [NAME…]",
 		Short: "List Plumb's own operators",
 		Long:  "List Plumb's own operators: signature, public names, numerics class, whether a gradient exists.",
 		Example: `  plumb ops
   plumb ops conv2d torch.max
+  plumb ops --coverage cover.json softmax     what a run with --coverage compared
   plumb ops --json | jq -r '.[].id'`,
 		RunE: func(cmd *cobra.Command, names []string) error {
+			if covered {
+				return opsCoverage(cmd.OutOrStdout(), names, reasons, asJSON)
+			}
+			if reasons {
+				return usage(errors.New("--reasons needs --coverage"))
+			}
 			defs, err := selectOps(names)
 			if err != nil {
 				return usage(err)
@@ -34,7 +42,33 @@ func newOps() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print an array with one object per operator")
+	cmd.Flags().BoolVar(&covered, "coverage", false, "print the matrix operator × direction × dtype × layout; the first argument is the file that plumb run --coverage wrote")
+	cmd.Flags().BoolVar(&reasons, "reasons", false, "with --coverage: say of every cell that is not aligned why")
 	return cmd
+}
+
+// opsCoverage prints a coverage file; the arguments are its path and the
+// operators that are wanted.
+func opsCoverage(w io.Writer, args []string, reasons, asJSON bool) error {
+	if len(args) == 0 {
+		return usage(errors.New("plumb ops --coverage needs a file; plumb run --ops '*' --coverage FILE writes one"))
+	}
+	defs, err := selectOps(args[1:])
+	if err != nil {
+		return usage(err)
+	}
+	m, err := readCoverage(args[0], defs)
+	if err != nil {
+		return usage(err)
+	}
+	if len(m.Ops) == 0 && len(args) > 1 {
+		return usage(fmt.Errorf("%s has none of these operators; plumb run --ops %s --coverage FILE compares them", args[0], args[1]))
+	}
+	if asJSON {
+		return m.Write(w)
+	}
+	m.Text(w, reasons)
+	return nil
 }
 
 // selectOps returns the operators that answer to the names, by id or public

@@ -16,6 +16,9 @@ program:          tensor choice op
 autograd:         op program
 eager:            tensor op autograd
 nn:               tensor op
+gradcheck:        tensor choice op program eager
+coverage:
+optim:            tensor op eager nn
 opcase:           tensor choice op program
 gen:              tensor choice op program
 backend:          tensor op program
@@ -31,5 +34,5 @@ report:           compare verdict
 suites:
 baselines:
 internal/deps:
-cmd/plumb:        tensor choice op opcase ops nn program backend backend/native backend/worker backend/recorded script compare verdict campaign margins report suites baselines kernel
+cmd/plumb:        tensor choice op opcase gradcheck coverage ops nn program backend backend/native backend/worker backend/recorded script compare verdict campaign margins report suites baselines kernel
 `
