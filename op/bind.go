@@ -215,6 +215,8 @@ func normalise(t Type, v any) (any, error) {
 			return float64(x), nil
 		case int:
 			return float64(x), nil
+		case bool:
+			return ScalarOf(x).Float(), nil
 		}
 	case KBool:
 		if x, ok := v.(bool); ok {

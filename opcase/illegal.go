@@ -66,8 +66,12 @@ func (c *call) pick(accept func(any) bool) *any {
 	return found[c.src.Index(len(found))]
 }
 
+// dunder reports a method such as __and__: with other arguments than its own
+// it returns NotImplemented.
+func (c *call) dunder() bool { return strings.HasPrefix(c.target, "Tensor.__") }
+
 func (c *call) drop() bool {
-	if len(c.pos) <= c.fixed() {
+	if len(c.pos) <= c.fixed() || c.dunder() {
 		return false
 	}
 	c.pos = c.pos[:len(c.pos)-1]
@@ -77,7 +81,7 @@ func (c *call) drop() bool {
 // surplus adds arguments, unless the last one takes any number of them.
 func (c *call) surplus() bool {
 	params := c.def.Sigs()[0].Params
-	if strings.HasPrefix(c.target, "Tensor.") && len(params) > 1 && params[1].Type.List {
+	if c.dunder() || strings.HasPrefix(c.target, "Tensor.") && len(params) > 1 && params[1].Type.List {
 		return false
 	}
 	for range len(params) {
@@ -87,7 +91,7 @@ func (c *call) surplus() bool {
 }
 
 func (c *call) unknown() bool {
-	if strings.HasPrefix(c.target, "operator.") {
+	if strings.HasPrefix(c.target, "operator.") || c.dunder() {
 		return false
 	}
 	c.kws = append(c.kws, program.Kwarg{Name: "surprise", Value: int64(1)})

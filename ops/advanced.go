@@ -204,6 +204,16 @@ func lookupOf(a op.Args) (*lookup, error) {
 	return x, x.broadcast(a.Value("input").Shape())
 }
 
+// outside names an index of a tensor without elements.
+func (x *lookup) outside(shape []int) error {
+	for i, v := range x.indices {
+		if _, err := wrappedIndex(v.(*tensor.Tensor), shape[x.dims[i]], x.dims[i]); err != nil {
+			return err
+		}
+	}
+	return op.IndexError("index is out of bounds for a tensor of shape %s", tensor.ShapeString(shape))
+}
+
 func (x *lookup) broadcast(shape []int) error {
 	shapes := make([][]int, len(x.indices))
 	for i, v := range x.indices {
@@ -265,6 +275,9 @@ func lookedUp(a op.Args, t *tensor.Tensor) (kernel.Selection, error) {
 	x, err := lookupOf(a)
 	if err != nil {
 		return kernel.Selection{}, err
+	}
+	if t.Len() == 0 && tensor.NumElements(x.shape) > 0 {
+		return kernel.Selection{}, x.outside(t.Shape())
 	}
 	view, err := t.AsStrided(x.shape, x.keptStrides(t.Strides()), t.Offset())
 	if err != nil {

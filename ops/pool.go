@@ -619,6 +619,9 @@ func (p *adaptivePlan) terms() int {
 
 func adaptiveOf(a op.Args, n int) (*adaptivePlan, error) {
 	x := a.Value("input").Shape()
+	if n > 1 && len(x) <= n {
+		return nil, op.ValueError("Input dimension should be at least %d", n+1)
+	}
 	if d := len(x); d != n+1 && d != n+2 || tensor.NumElements(x[d-n:]) == 0 {
 		return nil, op.RuntimeError("expected %dD or %dD (batch mode) input with elements, but got size %s", n+1, n+2, tensor.ShapeString(x))
 	}
