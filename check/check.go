@@ -27,6 +27,7 @@ import (
 	"plumb/campaign"
 	"plumb/choice"
 	"plumb/compare"
+	"plumb/gradcheck"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/opcase"
@@ -67,21 +68,15 @@ func Operator(t *testing.T, table *op.Table, id string) {
 	}
 }
 
-// gradient checks the gradients of a few samples, of first and second order.
+// gradient compares the gradients of sampled calls with difference quotients,
+// to second order.
 func gradient(t *testing.T, table *op.Table, d *op.Def) {
-	checked := 0
-	for key := range uint64(12) {
-		n, err := FirstOrder(table, d, key)
-		if err == nil && key < 4 {
-			err = SecondOrder(table, d, key)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		checked += n
+	r := gradcheck.Check(table, d, gradcheck.Options{Seed: 1})
+	for i := range r.Findings {
+		t.Error(&r.Findings[i])
 	}
-	if checked == 0 && !Rounds(table, d) {
-		t.Error("no gradient was checked")
+	if r.None != "" {
+		t.Error(r.None)
 	}
 }
 

@@ -95,7 +95,7 @@ func (s *Session) Call(name string, args []any, kwargs []op.Kwarg) ([]op.Value, 
 
 // Execute computes a bound call and records it when a gradient is wanted.
 func (s *Session) Execute(call *op.Call) ([]op.Value, error) {
-	if call.Def.Compose != nil {
+	if call.Def.Compose != nil && !call.Def.Traits.Has(op.NoGrad) {
 		return call.Parts(s.Builder())
 	}
 	record := false

@@ -81,6 +81,10 @@ func ConvForward[T gemmElement](c *Conv, x Volume[T], w, bias, y []T) {
 	if c.patch() == 0 {
 		return
 	}
+	if v, ok := any(x).(Volume[float32]); ok && c.XC == 1 {
+		depthwise(c, v, any(w).([]float32), any(y).([]float32))
+		return
+	}
 	spans := c.spans()
 	Parallel(c.N*c.Groups, 1, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -95,6 +99,45 @@ func ConvForward[T gemmElement](c *Conv, x Volume[T], w, bias, y []T) {
 			}
 		}
 	})
+}
+
+// depthwise adds the convolution of single channels to y: per tap, a row at a time.
+func depthwise(c *Conv, x Volume[float32], w, y []float32) {
+	spans, channels, p := c.spans(), c.Groups*c.YC, c.positions()
+	Parallel(c.N*channels, ceilDiv(1<<14, p*c.taps()), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			ch := i % channels
+			plane, out, taps := x.at(i/channels, ch/c.YC), y[i*p:][:p], w[ch*c.taps():][:c.taps()]
+			for o := range c.Y[0] * c.Y[1] {
+				c.depthwiseRow(out[o*c.Y[2]:][:c.Y[2]], plane, taps, x.Strides, spans, o)
+			}
+		}
+	})
+}
+
+func (c *Conv) depthwiseRow(out, plane, taps []float32, strides [5]int, spans [][2]int, o int) {
+	step := c.Stride[2] * strides[4]
+	for i, k := range taps {
+		kd, ki, kj := c.tap(i)
+		d, h := c.start(0, o/c.Y[1], kd), c.start(1, o%c.Y[1], ki)
+		lo, hi := spans[kj][0], spans[kj][1]
+		if lo < hi && !c.outside(d, h) {
+			addScaledRun(out[lo:hi], plane[d*strides[2]+h*strides[3]+c.start(2, lo, kj)*strides[4]:], step, k)
+		}
+	}
+}
+
+// addScaledRun adds factor times every step-th element of x to y.
+func addScaledRun(y, x []float32, step int, factor float32) {
+	if step == 1 && vectors.multiplyAdd != nil {
+		vectors.multiplyAdd(&y[0], &x[:len(y)][0], len(y), factor)
+		return
+	}
+	at := 0
+	for i := range y {
+		y[i] = float32(float64(x[at])*float64(factor) + float64(y[i]))
+		at += step
+	}
 }
 
 // spread sets every position of channel c to bias[c], or to zero.

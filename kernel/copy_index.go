@@ -2,6 +2,8 @@ package kernel
 
 import (
 	"fmt"
+	"math"
+	"sync/atomic"
 
 	"plumb/tensor"
 )
@@ -20,12 +22,75 @@ func (e *BadIndex) Error() string {
 // dimensions. Index is int64 and has out's shape, which may be smaller than
 // in's in the other dimensions. The error is a *BadIndex.
 func Gather(out, in, index *tensor.Tensor, dim int) error {
-	to, from, err := places(index, out, in, dim)
-	if err != nil {
-		return err
+	index, out, in = unsqueezed(index), unsqueezed(out), unsqueezed(in)
+	size := in.Shape()[dim]
+	bad := -1
+	switch out.DType().Size() {
+	case 1:
+		bad = gatherAs[uint8](out, in, index, dim)
+	case 2:
+		bad = gatherAs[uint16](out, in, index, dim)
+	case 4:
+		bad = gatherAs[int32](out, in, index, dim)
+	case 8:
+		bad = gatherAs[int64](out, in, index, dim)
+	case 16:
+		bad = gatherAs[complex128](out, in, index, dim)
 	}
-	move(out, in, to, from)
+	if bad >= 0 {
+		return &BadIndex{int(index.Int(bad)), dim, size}
+	}
 	return nil
+}
+
+// gatherAs returns where in row-major order the first bad index is, or -1.
+func gatherAs[T tensor.Elem](out, in, index *tensor.Tensor, dim int) int {
+	p := mergedPlan(index.Shape(), index.Strides(), out.Strides(), withoutDim(in.Strides(), dim))
+	w := &gathering[T]{tensor.Data[T](out), tensor.Data[T](in), tensor.Data[int64](index), in.Shape()[dim], in.Strides()[dim]}
+	var first atomic.Int64
+	first.Store(math.MaxInt64)
+	Parallel(p.total, mapGrain, func(lo, hi int) {
+		for lo < hi {
+			n := min(hi-lo, p.run()-lo%p.run())
+			places, steps := [3]int{p.at(0, lo), p.at(1, lo), p.at(2, lo)}, [3]int{p.step(0), p.step(1), p.step(2)}
+			if i := w.run(places, steps, n); i >= 0 {
+				lower(&first, int64(lo+i))
+			}
+			lo += n
+		}
+	})
+	if at := first.Load(); at < math.MaxInt64 {
+		return int(at)
+	}
+	return -1
+}
+
+func lower(v *atomic.Int64, to int64) {
+	for old := v.Load(); to < old && !v.CompareAndSwap(old, to); old = v.Load() {
+	}
+}
+
+type gathering[T any] struct {
+	dst, src    []T
+	index       []int64
+	size, along int
+}
+
+// run gathers n elements; places and steps are of the index, of the result and
+// of the source. It returns the first whose index is bad, or -1.
+func (w *gathering[T]) run(places, steps [3]int, n int) int {
+	i, at, from := places[0], places[1], places[2]
+	bad := -1
+	for k := range n {
+		v := w.index[i]
+		if uint64(v) < uint64(w.size) {
+			w.dst[at] = w.src[from+int(v)*w.along]
+		} else if bad < 0 {
+			bad = k
+		}
+		i, at, from = i+steps[0], at+steps[1], from+steps[2]
+	}
+	return bad
 }
 
 // Scatter sets out[i,index[i,j,k],k] = src[i,j,k], here for dim 1 of three

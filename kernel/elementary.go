@@ -57,42 +57,52 @@ func viaFloat64(f func(x []float64)) func(dst, a []float32) {
 	}
 }
 
-// Block functions in float32.
+// Block functions in float32: the processor's own where there are some.
 var (
 	// Exp32 sets dst to e^a.
-	Exp32 = viaFloat64(func(x []float64) {
+	Exp32 = unaryBlock(vectors.exp, expPortable)
+	// Sigmoid32 sets dst to 1 / (1 + e^-a).
+	Sigmoid32 = unaryBlock(vectors.sigmoid, sigmoidPortable)
+	// Tanh32 sets dst to the hyperbolic tangent of a.
+	Tanh32 = unaryBlock(vectors.tanh, tanhPortable)
+	// Erf32 sets dst to the error function of a.
+	Erf32 = unaryBlock(vectors.erf, erfPortable)
+	// Log32 sets dst to the natural logarithm of a.
+	Log32 = unaryBlock(vectors.log, logPortable)
+	// Gelu32 sets dst to a·Φ(a), where Φ is the standard normal distribution function.
+	Gelu32 = unaryBlock(vectors.gelu, geluPortable)
+	// GeluTanh32 sets dst to a·(1 + tanh(√(2/π)·(a + 0.044715·a³)))/2.
+	GeluTanh32 = unaryBlock(vectors.geluTanh, geluTanhPortable)
+)
+
+var (
+	expPortable = viaFloat64(func(x []float64) {
 		for i, v := range x {
 			x[i] = expClamped(v)
 		}
 	})
-	// Sigmoid32 sets dst to 1 / (1 + e^-a).
-	Sigmoid32 = viaFloat64(func(x []float64) {
+	sigmoidPortable = viaFloat64(func(x []float64) {
 		for i, v := range x {
 			x[i] = 1 / (1 + expClamped(-v))
 		}
 	})
-	// Tanh32 sets dst to the hyperbolic tangent of a.
-	Tanh32 = viaFloat64(func(x []float64) {
+	tanhPortable = viaFloat64(func(x []float64) {
 		for i, v := range x {
 			x[i] = tanhFast(v)
 		}
 	})
-	// Erf32 sets dst to the error function of a.
-	Erf32 = viaFloat64(func(x []float64) {
+	erfPortable = viaFloat64(func(x []float64) {
 		for i, v := range x {
 			x[i] = math.Erf(v)
 		}
 	})
-	// Log32 sets dst to the natural logarithm of a.
-	Log32 = viaFloat64(func(x []float64) {
+	logPortable = viaFloat64(func(x []float64) {
 		for i, v := range x {
 			x[i] = math.Log(v)
 		}
 	})
-	// Gelu32 sets dst to a·Φ(a), where Φ is the standard normal distribution function.
-	Gelu32 = viaFloat64(func(x []float64) { Gelu64(x, x) })
-	// GeluTanh32 sets dst to a·(1 + tanh(√(2/π)·(a + 0.044715·a³)))/2.
-	GeluTanh32 = viaFloat64(func(x []float64) {
+	geluPortable     = viaFloat64(func(x []float64) { Gelu64(x, x) })
+	geluTanhPortable = viaFloat64(func(x []float64) {
 		for i, v := range x {
 			x[i] = v / (1 + expClamped(-2*geluInner(v)))
 		}

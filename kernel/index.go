@@ -113,17 +113,34 @@ func complexReduction(r Reduction) func(a, b complex128) complex128 {
 }
 
 func take[T tensor.Elem](s Selection, out *tensor.Tensor) {
-	dst, src := tensor.Data[T](out), tensor.Data[T](s.View)
-	s.pairs(out, func(at, from, n, step, fromStep int) {
-		if step == 1 && fromStep == 1 {
-			copy(dst[at:at+n], src[from:from+n])
+	dst, src, off := tensor.Data[T](out), tensor.Data[T](s.View), tensor.Data[int64](s.Offsets)
+	s.runs(out, func(p *plan, plain, selected, o int) {
+		if p.step(2) != 0 {
+			Parallel(p.run(), mapGrain, func(lo, hi int) {
+				takeRun(dst, src, off, [3]int{plain + lo*p.step(0), selected + lo*p.step(1), o + lo*p.step(2)}, [3]int{p.step(0), p.step(1), p.step(2)}, hi-lo)
+			})
 			return
 		}
-		for range n {
+		at, from := plain, selected+int(off[o])
+		if p.step(0) == 1 && p.step(1) == 1 {
+			copy(dst[at:at+p.run()], src[from:])
+			return
+		}
+		for range p.run() {
 			dst[at] = src[from]
-			at, from = at+step, from+fromStep
+			at, from = at+p.step(0), from+p.step(1)
 		}
 	})
+}
+
+// takeRun copies n elements; places and steps are of the result, of the
+// element with offset 0, and of the offset.
+func takeRun[T tensor.Elem](dst, src []T, off []int64, places, steps [3]int, n int) {
+	at, from, o := places[0], places[1], places[2]
+	for range n {
+		dst[at] = src[from+int(off[o])]
+		at, from, o = at+steps[0], from+steps[1], o+steps[2]
+	}
 }
 
 func put[T tensor.Elem](s Selection, t *tensor.Tensor) {
@@ -149,25 +166,32 @@ func combine[T tensor.Elem](s Selection, t *tensor.Tensor, f func(a, b T) T) {
 // pairs calls f, in row-major order, for the places in t and of the selected
 // elements, for runs of n elements at once where one offset serves them.
 func (s Selection) pairs(t *tensor.Tensor, f func(plain, selected, n, plainStep, selectedStep int)) {
+	off := tensor.Data[int64](s.Offsets)
+	s.runs(t, func(p *plan, plain, selected, o int) {
+		if p.step(2) == 0 {
+			f(plain, selected+int(off[o]), p.run(), p.step(0), p.step(1))
+			return
+		}
+		for i := range p.run() {
+			f(plain+i*p.step(0), selected+i*p.step(1)+int(off[o+i*p.step(2)]), 1, 1, 1)
+		}
+	})
+}
+
+// runs calls f, in row-major order, for each innermost run of t, with the
+// places of its first element in t, in the view and in the offsets.
+func (s Selection) runs(t *tensor.Tensor, f func(p *plan, plain, selected, o int)) {
 	p := mergedPlan(t.Shape(), t.Strides(), s.View.Strides(), s.Offsets.Strides())
 	if p.total == 0 {
 		return
 	}
-	off := tensor.Data[int64](s.Offsets)
-	last, run := len(p.shape)-1, p.run()
-	index := make([]int, last)
-	for range p.total / run {
+	index := make([]int, len(p.shape)-1)
+	for range p.total / p.run() {
 		plain, selected, o := 0, 0, 0
 		for d, i := range index {
 			plain, selected, o = plain+i*p.steps[0][d], selected+i*p.steps[1][d], o+i*p.steps[2][d]
 		}
-		if p.step(2) == 0 {
-			f(plain, selected+int(off[o]), run, p.step(0), p.step(1))
-		} else {
-			for i := range run {
-				f(plain+i*p.step(0), selected+i*p.step(1)+int(off[o+i*p.step(2)]), 1, 1, 1)
-			}
-		}
+		f(p, plain, selected, o)
 		advance(index, p.shape)
 	}
 }

@@ -41,6 +41,11 @@ func groupRun[T any](d Groups, x []T, o, c int) []T {
 }
 
 func sumOf[T float32 | float64](x []T) float64 {
+	first, x := vectorSum(x)
+	return first + sumOfRest(x)
+}
+
+func sumOfRest[T float32 | float64](x []T) float64 {
 	var s [4]float64
 	for ; len(x) >= 4; x = x[4:] {
 		s[0] += float64(x[0])
@@ -55,6 +60,15 @@ func sumOf[T float32 | float64](x []T) float64 {
 }
 
 func deviation[T float32 | float64](x []T, mean float64) float64 {
+	first := 0.0
+	if v, ok := any(x).([]float32); ok && vectors.squares != nil && len(v) >= 16 {
+		n := len(v) &^ 15
+		first, x = vectors.squares(&v[0], n, mean), x[n:]
+	}
+	return first + deviationOfRest(x, mean)
+}
+
+func deviationOfRest[T float32 | float64](x []T, mean float64) float64 {
 	var s [4]float64
 	for ; len(x) >= 4; x = x[4:] {
 		a, b, c, d := float64(x[0])-mean, float64(x[1])-mean, float64(x[2])-mean, float64(x[3])-mean
@@ -116,6 +130,10 @@ func rounded[T float32 | float64](v float64) float64 { return float64(T(v)) }
 
 func scaleShift[T float32 | float64](x []T, factor, offset float64, y []T) {
 	y = y[:len(x)]
+	if v, ok := any(x).([]float32); ok && vectors.affine != nil && len(v) > 0 {
+		vectors.affine(&any(y).([]float32)[0], &v[0], len(v), factor, offset)
+		return
+	}
 	for i, v := range x {
 		y[i] = T(float64(v)*factor + offset)
 	}
@@ -124,33 +142,44 @@ func scaleShift[T float32 | float64](x []T, factor, offset float64, y []T) {
 // NormaliseRows sets y to (x·scale − mean·scale)·weight + bias for d.Outer = 1, mean and scale one per group, weight and bias one per inner index.
 // It rounds in between as NormaliseGroups does.
 func NormaliseRows[T float32 | float64](d Groups, x []T, mean, scale []float64, affine Affine[T], y []T) {
-	weight, bias := widen(affine.Weight, d.Inner, 1), widen(affine.Bias, d.Inner, 0)
+	affine = affine.whole(d.Inner)
 	Parallel(d.Count, d.grain(), func(lo, hi int) {
 		for c := lo; c < hi; c++ {
-			out := groupRun(d, y, 0, c)
 			factor := rounded[T](scale[c])
 			offset := rounded[T](-factor * rounded[T](mean[c]))
-			if !affine.present() {
-				scaleShift(groupRun(d, x, 0, c), factor, offset, out)
-				continue
-			}
-			for i, v := range groupRun(d, x, 0, c) {
-				out[i] = T(rounded[T](float64(v)*factor+offset)*weight[i] + bias[i])
+			if affine.present() {
+				affineRow(groupRun(d, x, 0, c), factor, offset, affine, groupRun(d, y, 0, c))
+			} else {
+				scaleShift(groupRun(d, x, 0, c), factor, offset, groupRun(d, y, 0, c))
 			}
 		}
 	})
 }
 
-// widen returns n elements in float64, or n times the default for nil.
-func widen[T float32 | float64](x []T, n int, missing float64) []float64 {
-	out := make([]float64, n)
-	for i := range out {
-		out[i] = missing
+// whole gives both or neither of the parts, of n elements.
+func (a *Affine[T]) whole(n int) Affine[T] {
+	w := *a
+	if a.Weight == nil && a.Bias != nil {
+		w.Weight = make([]T, n)
+		fillRun(w.Weight, 1)
+	}
+	if a.Bias == nil && a.Weight != nil {
+		w.Bias = make([]T, n)
+	}
+	return w
+}
+
+// affineRow sets y to (x·factor + offset)·weight + bias.
+func affineRow[T float32 | float64](x []T, factor, offset float64, affine Affine[T], y []T) {
+	weight, bias := affine.Weight[:len(x)], affine.Bias[:len(x)]
+	y = y[:len(x)]
+	if v, ok := any(x).([]float32); ok && vectors.affineRow != nil && len(v) > 0 {
+		vectors.affineRow(&any(y).([]float32)[0], &v[0], &any(weight).([]float32)[0], &any(bias).([]float32)[0], len(v), float32(factor), float32(offset))
+		return
 	}
 	for i, v := range x {
-		out[i] = float64(v)
+		y[i] = T(rounded[T](float64(v)*factor+offset)*float64(weight[i]) + float64(bias[i]))
 	}
-	return out
 }
 
 // GroupGrads sets gx to the gradient of NormaliseGroups with mean and scale from x itself, and sumG and sumGX to the sums over each group of gy and of gy·x̂,
@@ -159,45 +188,65 @@ func GroupGrads[T float32 | float64](d Groups, gy, x []T, mean, scale []float64,
 	n := float64(d.size())
 	affine := Affine[T]{Weight: weight}
 	Parallel(d.Count, d.grain(), func(lo, hi int) {
+		pair := new([2]float64)
 		for c := lo; c < hi; c++ {
 			sumG[c], sumGX[c] = 0, 0
 			for o := range d.Outer {
-				s, sx := gradSums(groupRun(d, gy, o, c), groupRun(d, x, o, c), mean[c])
+				s, sx := gradSums(groupRun(d, gy, o, c), groupRun(d, x, o, c), nil, mean[c], pair)
 				sumG[c] += s
 				sumGX[c] += sx * scale[c]
 			}
 			w, _ := affine.at(c)
 			for o := range d.Outer {
-				project(groupRun(d, gy, o, c), groupRun(d, x, o, c), mean[c], scale[c]*w, sumG[c]/n, scale[c]*sumGX[c]/n, groupRun(d, gx, o, c))
+				project(groupRun(d, gy, o, c), groupRun(d, x, o, c), nil, mean[c], scale[c]*w, sumG[c]/n, scale[c]*sumGX[c]/n, groupRun(d, gx, o, c))
 			}
 		}
 	})
 }
 
-// gradSums returns Σ g and Σ g·(x − mean).
-func gradSums[T float32 | float64](g, x []T, mean float64) (s, sx float64) {
+// gradSums returns Σ g and Σ g·(x − mean), each g times its weight unless that is nil; pair is scratch.
+func gradSums[T float32 | float64](g, x, weight []T, mean float64, pair *[2]float64) (s, sx float64) {
 	x = x[:len(g)]
-	var t [2]float64
-	i := 0
-	for ; i+2 <= len(g); i += 2 {
-		a, b := float64(g[i]), float64(g[i+1])
+	if v, ok := any(g).([]float32); ok && vectors.gradSums != nil && len(v) >= 8 {
+		n := len(v) &^ 7
+		at := &any(x).([]float32)[0]
+		if weight == nil {
+			vectors.gradSums(&v[0], at, n, mean, pair)
+		} else {
+			vectors.gradSumsWeighted(&v[0], at, &any(weight[:len(v)]).([]float32)[0], n, mean, pair)
+			weight = weight[n:]
+		}
+		s, sx, g, x = pair[0], pair[1], g[n:], x[n:]
+	}
+	for i, v := range g {
+		a := float64(v)
+		if weight != nil {
+			a *= float64(weight[i])
+		}
 		s += a
-		t[0] += b
 		sx += a * (float64(x[i]) - mean)
-		t[1] += b * (float64(x[i+1]) - mean)
 	}
-	if i < len(g) {
-		s += float64(g[i])
-		sx += float64(g[i]) * (float64(x[i]) - mean)
-	}
-	return s + t[0], sx + t[1]
+	return s, sx
 }
 
-// project sets gx to scale·(g − meanG − (x − mean)·slope).
-func project[T float32 | float64](g, x []T, mean, scale, meanG, slope float64, gx []T) {
+// project sets gx to scale·(g − meanG − (x − mean)·slope), each g times its weight unless that is nil.
+func project[T float32 | float64](g, x, weight []T, mean, scale, meanG, slope float64, gx []T) {
 	x, gx = x[:len(g)], gx[:len(g)]
+	if v, ok := any(g).([]float32); ok && vectors.project != nil && len(v) > 0 {
+		to, at := &any(gx).([]float32)[0], &any(x).([]float32)[0]
+		if weight == nil {
+			vectors.project(to, &v[0], at, len(v), mean, scale, meanG, slope)
+		} else {
+			vectors.projectWeighted(to, &v[0], at, &any(weight[:len(v)]).([]float32)[0], len(v), mean, scale, meanG, slope)
+		}
+		return
+	}
 	for i, v := range g {
-		gx[i] = T(scale * (float64(v) - meanG - (float64(x[i])-mean)*slope))
+		a := float64(v)
+		if weight != nil {
+			a *= float64(weight[i])
+		}
+		gx[i] = T(scale * (a - meanG - (float64(x[i])-mean)*slope))
 	}
 }
 
@@ -208,22 +257,13 @@ func RowGrads[T float32 | float64](d Groups, gy, x []T, mean, scale []float64, w
 		GroupGrads(d, gy, x, mean, scale, nil, gx, unused[:d.Count], unused[d.Count:])
 		return
 	}
-	w := widen(weight, d.Inner, 1)
 	n := float64(d.Inner)
 	Parallel(d.Count, d.grain(), func(lo, hi int) {
+		pair := new([2]float64)
 		for c := lo; c < hi; c++ {
-			g, in, out := groupRun(d, gy, 0, c), groupRun(d, x, 0, c), groupRun(d, gx, 0, c)
-			m, k := mean[c], scale[c]
-			s, sx := 0.0, 0.0
-			for i, v := range g {
-				a := float64(v) * w[i]
-				s += a
-				sx += a * (float64(in[i]) - m)
-			}
-			s, sx = s/n, sx*k*k/n
-			for i, v := range g {
-				out[i] = T(k * (float64(v)*w[i] - s - (float64(in[i])-m)*sx))
-			}
+			g, in := groupRun(d, gy, 0, c), groupRun(d, x, 0, c)
+			s, sx := gradSums(g, in, weight, mean[c], pair)
+			project(g, in, weight, mean[c], scale[c], s/n, sx*scale[c]*scale[c]/n, groupRun(d, gx, 0, c))
 		}
 	})
 }
@@ -238,10 +278,21 @@ func RowSums[T float32 | float64](d Groups, gy, x []T, mean, scale []float64, su
 			g, in := groupRun(d, gy, 0, c)[lo:hi], groupRun(d, x, 0, c)[lo:hi]
 			factor := rounded[T](scale[c])
 			offset := rounded[T](-factor * rounded[T](mean[c]))
-			for i, v := range g {
-				s[i] += float64(v)
-				sx[i] += float64(v) * (float64(in[i])*factor + offset)
-			}
+			addColumns(g, in, factor, offset, s, sx)
 		}
 	})
+}
+
+// addColumns adds g to s and g·(x·factor + offset) to sx, element by element.
+func addColumns[T float32 | float64](g, x []T, factor, offset float64, s, sx []float64) {
+	x, s, sx = x[:len(g)], s[:len(g)], sx[:len(g)]
+	if v, ok := any(g).([]float32); ok && vectors.addColumns != nil && len(v) >= 4 {
+		n := len(v) &^ 3
+		vectors.addColumns(&v[0], &any(x).([]float32)[0], n, factor, offset, &s[0], &sx[0])
+		g, x, s, sx = g[n:], x[n:], s[n:], sx[n:]
+	}
+	for i, v := range g {
+		s[i] += float64(v)
+		sx[i] += float64(v) * (float64(x[i])*factor + offset)
+	}
 }

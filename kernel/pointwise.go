@@ -163,7 +163,7 @@ func DivFloorInt(dst, a, b []int64) {
 func Pow[T float](dst, a, b []T) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = T(math.Pow(float64(a[i]), float64(b[i])))
+		dst[i] = T(Power(float64(a[i]), float64(b[i])))
 	}
 }
 

@@ -172,6 +172,8 @@ func Sum[T realLane, A float64 | int64](out, in *tensor.Tensor, dims []int, divi
 }
 
 func sumRow[T realLane, A float64 | int64](acc A, x []T, _ int) A {
+	sum, x := vectorSum(x)
+	acc += A(sum)
 	for len(x) > 0 {
 		block := x[:min(len(x), 256)]
 		x = x[len(block):]

@@ -46,6 +46,10 @@ func columnMax[T float32 | float64](x, top []T) {
 
 func rowMax[T float32 | float64](x []T) T {
 	top := x[0]
+	if v, ok := any(x).([]float32); ok && vectors.max != nil && len(v) >= 16 {
+		n := len(v) &^ 15
+		top, x = T(vectors.max(&v[0], n)), x[n:]
+	}
 	for _, v := range x {
 		if v > top {
 			top = v
@@ -73,6 +77,11 @@ func columnExp[T float32 | float64](x, y, top []T, sum []float64) {
 
 func rowExp[T float32 | float64](x, y []T, top float64) (sum float64) {
 	y = y[:len(x)]
+	if v, ok := any(x).([]float32); ok && vectors.expSum != nil && len(v) >= 8 {
+		n := len(v) &^ 7
+		sum = vectors.expSum(&any(y).([]float32)[0], &v[0], n, top)
+		x, y = x[n:], y[n:]
+	}
 	for i, v := range x {
 		e := expFor(v, float64(v)-top)
 		sum += e
@@ -92,10 +101,7 @@ func expFor[T float32 | float64](like T, x float64) float64 {
 // normalise divides the exponentials in y by their columns' sums.
 func normalise[T float32 | float64](_, y, top []T, sum []float64) {
 	if len(top) == 1 {
-		inverse := 1 / sum[0]
-		for i, v := range y {
-			y[i] = T(float64(v) * inverse)
-		}
+		scaleShift(y, 1/sum[0], 0, y)
 		return
 	}
 	for i := 0; i < len(y); i += len(top) {
@@ -110,6 +116,10 @@ func normalise[T float32 | float64](_, y, top []T, sum []float64) {
 func subtractLog[T float32 | float64](x, y, top []T, sum []float64) {
 	for j, s := range sum {
 		sum[j] = math.Log(s)
+	}
+	if v, ok := any(x).([]float32); ok && len(top) == 1 && vectors.subtract != nil {
+		vectors.subtract(&any(y).([]float32)[0], &v[0], len(v), float64(top[0]), sum[0])
+		return
 	}
 	for i := 0; i < len(x); i += len(top) {
 		row, out := x[i:][:len(top)], y[i:][:len(top)]

@@ -51,6 +51,12 @@ type Def struct {
 	// Doc is one sentence and the formula.
 	Doc    string
 	Traits Trait
+	// SBP returns the legal sharding signatures of a call that is not rejected,
+	// beside the one in which everything is Broadcast. Without one they follow
+	// from Compose or Formula.
+	SBP func(a Args) []Sharding
+	// Whole says why an operator without SBP has no other signature.
+	Whole string
 	// Check returns a rejection for arguments that the signature cannot exclude.
 	Check func(a Args) error
 	// Infer returns the results' dtypes and shapes, or a rejection.

@@ -22,7 +22,7 @@ func Rules() int { return len(rules) }
 // Illegal draws a legal call and breaks one rule of it, the first from the
 // one of the index on that applies. Nothing is differentiated.
 func (d Drawer) Illegal(src *choice.Source, dt tensor.DType, rule int) (*program.Program, error) {
-	c, err := d.sample(src, dt)
+	c, err := d.sample(src, dt, anyName)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func (d Drawer) Illegal(src *choice.Source, dt tensor.DType, rule int) (*program
 	for i := range c.Inputs {
 		c.Inputs[i].RequiresGrad = false
 	}
-	c.Calls = []program.Call{{Result: "y", Target: c.target, Args: c.pos, Kwargs: c.kws}}
+	c.Calls = []program.Call{c.written()}
 	return c.Program, c.Check()
 }
 
@@ -154,7 +154,7 @@ func replaced(t program.Tuple, i int, v any) program.Tuple {
 	return u
 }
 
-// reshape gives one input another shape, its elements repeated as needed.
+// reshape gives one input another shape.
 func (c *call) reshape(f func(shape []int) []int) bool {
 	if len(c.Inputs) == 0 {
 		return false
@@ -164,6 +164,12 @@ func (c *call) reshape(f func(shape []int) []int) bool {
 	if shape == nil {
 		return false
 	}
+	refit(in, shape)
+	return true
+}
+
+// refit gives an input another shape, its elements repeated as needed.
+func refit(in *program.Input, shape []int) {
 	old := in.Fill.Data
 	data := tensor.New(in.DType, shape...)
 	for i := range data.Len() {
@@ -172,7 +178,6 @@ func (c *call) reshape(f func(shape []int) []int) bool {
 		}
 	}
 	in.Shape, in.Fill.Data = shape, data
-	return true
 }
 
 func (c *call) resize() bool {

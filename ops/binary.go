@@ -14,6 +14,7 @@ import (
 var binaryOps = slices.Concat([]*op.Def{
 	{
 		Sig:       "add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor",
+		SBP:       anyOf(pointwise, additive("input", "other")),
 		Magnitude: "add",
 		More: []string{
 			"add(Tensor input, Scalar other, *, Scalar alpha=1) -> Tensor",
@@ -32,6 +33,7 @@ var binaryOps = slices.Concat([]*op.Def{
 	},
 	{
 		Sig:       "sub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor",
+		SBP:       anyOf(pointwise, additive("input", "other")),
 		Magnitude: "add",
 		More: []string{
 			"sub(Tensor input, Scalar other, *, Scalar alpha=1) -> Tensor",
@@ -49,6 +51,7 @@ var binaryOps = slices.Concat([]*op.Def{
 	},
 	{
 		Sig:       "mul(Tensor input, Tensor other) -> Tensor",
+		SBP:       anyOf(pointwise, linear("input", "other")),
 		Magnitude: "mul",
 		More:      scalarForms("mul"),
 		Names:     append(both("mul", "multiply"), "operator.mul"),
@@ -57,7 +60,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		Infer:     zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
 		Kernels: []op.Kernel{
 			binaryKernel("integer", integralSet, kernel.Mul[int64]),
-			binaryKernel("float32", float32Set, kernel.Mul[float32]),
+			binaryKernel("float32", float32Set, kernel.Mul32),
 			binaryKernel("float64", float64Set, kernel.Mul[float64]),
 			binaryKernel("complex", complexTypes, kernel.Mul[complex128]),
 		},
@@ -71,6 +74,7 @@ var binaryOps = slices.Concat([]*op.Def{
 	},
 	{
 		Sig:       "div(Tensor input, Tensor other, *, str? rounding_mode=None) -> Tensor",
+		SBP:       anyOf(pointwise, provided(func(a op.Args) bool { return !a.Has("rounding_mode") }, linear("input"))),
 		Magnitude: "div",
 		More: []string{
 			"div(Tensor input, Scalar other, *, str? rounding_mode=None) -> Tensor",
@@ -81,7 +85,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		Check: checkRounding,
 		Infer: zipped(divType, divType, "input", "other"),
 		Kernels: []op.Kernel{
-			divKernel("float32", slices.Concat(float32Set, integralSet), "", kernel.Div[float32]),
+			divKernel("float32", slices.Concat(float32Set, integralSet), "", kernel.Div32),
 			divKernel("float64", float64Set, "", kernel.Div[float64]),
 			divKernel("complex", complexTypes, "", kernel.DivComplex),
 			divKernel("trunc float32", float32Set, "trunc", kernel.DivTrunc[float32]),
@@ -104,11 +108,12 @@ var binaryOps = slices.Concat([]*op.Def{
 		More:  []string{"pow(Tensor input, Scalar exponent) -> Tensor", "pow(Scalar input, Tensor exponent) -> Tensor"},
 		Names: append(both("pow"), "operator.pow"),
 		Doc:   "Power of the elements: input^exponent.",
+		SBP:   pointwise,
 		Check: checkPow,
 		Infer: powMeta(promoted("input", "exponent")),
 		Kernels: []op.Kernel{
 			powKernel("integer", integralSet, nil, kernel.PowInt),
-			powKernel("float32", float32Set, kernel.PowConst[float32], kernel.Pow[float32]),
+			powKernel("float32", float32Set, kernel.PowConst[float32], kernel.Pow32),
 			powKernel("float64", float64Set, kernel.PowConst[float64], kernel.Pow[float64]),
 			powKernel("complex", complexTypes, kernel.PowConstComplex, kernel.PowComplex),
 		},
@@ -123,13 +128,14 @@ var binaryOps = slices.Concat([]*op.Def{
 			}
 			return []any{s.Float(0.5, 3), s.Tensor(-2, 2, a...)}
 		},
-		Exact: func(x ...float64) float64 { return math.Pow(x[0], x[1]) },
+		Exact: func(x ...float64) float64 { return kernel.Power(x[0], x[1]) },
 		Tol:   ulpTol(16, "pow: "+openCL),
 	},
 	maximumDef("maximum(Tensor input, Tensor other) -> Tensor", both("maximum")...),
 	maximumDef("max.other(Tensor input, Tensor other) -> Tensor", both("max")...),
 	{
 		Sig:       "where(Tensor condition, Tensor input, Tensor other) -> Tensor",
+		SBP:       anyOf(pointwise, additive("input", "other"), zeroElse("input", "other"), zeroElse("other", "input")),
 		Magnitude: "where",
 		More: []string{
 			"where(Tensor condition, Tensor input, Scalar other) -> Tensor",
@@ -152,6 +158,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		Sig:     "where.self(Tensor input, Tensor condition, Tensor other) -> Tensor",
 		Names:   []string{"Tensor.where"},
 		Doc:     "Selects by a bool tensor: input where condition holds, other elsewhere.",
+		SBP:     anyOf(pointwise, additive("input", "other"), zeroElse("input", "other"), zeroElse("other", "input")),
 		Check:   checkWhere,
 		Infer:   inferWhere,
 		Kernels: whereKernels,
@@ -183,6 +190,7 @@ func order(id, formula string, i64 compare[int64], f32 compare[float32], f64 com
 		Names:  append(both(names...), "operator."+id),
 		Doc:    "Compares real elements: " + formula + ".",
 		Traits: op.NoGrad,
+		SBP:    pointwise,
 		Check:  rejectComplex("input", "other"),
 		Infer:  zipped(func(op.Args) tensor.DType { return tensor.Bool }, promoted("input", "other"), "input", "other"),
 		Kernels: []op.Kernel{
@@ -245,7 +253,13 @@ func addKernels(sign float64, x, y string) []op.Kernel {
 			return scaled(alpha(a), kernel.AddScaled(int64(sign)*number(a, "alpha").Int()))
 		}),
 		zipKernel("float32", []tensor.DType{tensor.F32}, x, y, to, func(a op.Args) func(dst, a, b []float32) {
-			return scaled(alpha(a), kernel.AddScaled32(float32(real(alpha(a)))))
+			switch alpha(a) {
+			case 1:
+				return kernel.Add32
+			case -1:
+				return kernel.Sub32
+			}
+			return kernel.AddScaled32(float32(real(alpha(a))))
 		}),
 		zipKernel("half", halfTypes, x, y, to, func(a op.Args) func(dst, a, b []float32) {
 			return scaled(alpha(a), kernel.AddScaledHalf(float32(real(alpha(a))), roundHalf(to(a))))
@@ -260,7 +274,7 @@ func addKernels(sign float64, x, y string) []op.Kernel {
 }
 
 // scaled returns the plain sum or difference where alpha is 1 or -1.
-func scaled[T float32 | float64 | int64 | complex128](alpha complex128, general func(dst, a, b []T)) func(dst, a, b []T) {
+func scaled[T float64 | float32 | int64 | complex128](alpha complex128, general func(dst, a, b []T)) func(dst, a, b []T) {
 	switch alpha {
 	case 1:
 		return kernel.Add[T]
@@ -515,6 +529,7 @@ func maximumDef(sig string, names ...string) *op.Def {
 		Names:  names,
 		Doc:    "Larger of two real elements; NaN if either is NaN. Its gradient goes in halves to equal elements.",
 		Traits: op.Commutative,
+		SBP:    pointwise,
 		Check:  rejectComplex("input", "other"),
 		Infer:  zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
 		Kernels: []op.Kernel{

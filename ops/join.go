@@ -63,6 +63,7 @@ var joinOps = []*op.Def{
 		Sig:     "meshgrid(Tensor[] tensors, *, str? indexing=None) -> Tensor[]",
 		Names:   []string{"torch.meshgrid"},
 		Doc:     "Expands vectors to a common grid: result i varies along dimension i; with indexing 'xy' the first two dimensions change places.",
+		SBP:     gridded,
 		Compose: meshgrid,
 		Sample: func(s *op.Sampler) []any {
 			return []any{[]any{s.Tensor(-2, 2, s.Shape(0, 1)...), s.Tensor(-2, 2, s.Dims(1)...)}, op.Kw("indexing", []string{"ij", "xy"}[s.Index(2)])}
@@ -73,6 +74,7 @@ var joinOps = []*op.Def{
 		Sig:   "broadcast_tensors(Tensor[] tensors) -> Tensor[]",
 		Names: []string{"torch.broadcast_tensors"},
 		Doc:   "Expands tensors to their common shape.",
+		SBP:   pointwise,
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			vs := a.Values("tensors")
 			shape := must(broadcastShape(vs...))
@@ -138,6 +140,7 @@ var joinOps = []*op.Def{
 	{
 		Sig:     "vander(Tensor x, int? N=None, bool increasing=False) -> Tensor",
 		Names:   []string{"torch.vander"},
+		Fixed:   []string{"x"}, // PyTorch overwrites what its gradient needs
 		Doc:     "The matrix of the powers 0 to N-1 of a vector's elements, the highest first unless increasing.",
 		Compose: vander,
 		Sample: func(s *op.Sampler) []any {
@@ -149,6 +152,7 @@ var joinOps = []*op.Def{
 		Sig:   "diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
 		Names: both("diag_embed"),
 		Doc:   "Zeros with the input's last dimension on the diagonals of the matrices in dimensions dim1 and dim2 of the result.",
+		SBP:   anyOf(linear("input"), diagonalEmbedded),
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			shape, d1, d2, err := embeddedShape(a)
 			if err != nil {

@@ -32,6 +32,7 @@ var pointLosses = []*op.Def{
 	composed(&op.Def{
 		Sig: "smooth_l1_loss.zero(Tensor input, Tensor target) -> Tensor",
 		Doc: "|input − target|, with −1 for the gradient of either where they are equal.",
+		SBP: pointwise,
 		Grad: func(g *op.Grad) {
 			x, t := g.Value("input"), g.Value("target")
 			g.To("input", func() op.Value { return g.Op("where", g.Op("gt", x, t), g.G(), g.Neg(g.G())) })
@@ -61,6 +62,7 @@ var pointLosses = []*op.Def{
 	composed(&op.Def{
 		Sig:   "binary_cross_entropy.elements(Tensor input, Tensor target) -> Tensor",
 		Doc:   "The elements of binary_cross_entropy. In the gradient, input·(1 − input) is at least 1e-12.",
+		SBP:   pointwise,
 		Check: rejectOutside01,
 		Grad: func(g *op.Grad) {
 			x, t := g.Value("input"), g.Value("target")
@@ -98,6 +100,7 @@ var pointLosses = []*op.Def{
 	composed(&op.Def{
 		Sig: "binary_cross_entropy_with_logits.elements(Tensor input, Tensor target, Tensor? pos_weight=None) -> Tensor",
 		Doc: "The elements of binary_cross_entropy_with_logits: (1 − target)·input + (1 + (pos_weight − 1)·target)·log(1 + e^−input).",
+		SBP: pointwise,
 		Grad: func(g *op.Grad) {
 			x, t, p := g.Value("input"), g.Value("target"), g.Value("pos_weight")
 			g.To("input", func() op.Value {
@@ -192,6 +195,7 @@ var pointLosses = []*op.Def{
 	composed(&op.Def{
 		Sig:    "gaussian_nll_loss.floor(Tensor var, float eps) -> Tensor",
 		Doc:    "max(var, eps) with the gradient of var.",
+		SBP:    pointwise,
 		Grad:   func(g *op.Grad) { g.To("var", g.G) },
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(0.5, 2, s.Shape(0, 3)...), 0.25} },
 		Tol:    exactTol("the input or a bound"),

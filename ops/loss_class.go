@@ -24,6 +24,7 @@ var classLosses = []*op.Def{
 		Sig:    "nll_loss.index(Tensor target, int classes, int ignore_index) -> Tensor",
 		Doc:    "The classes as indices, 0 for ignore_index. Others must be in range.",
 		Traits: op.NoGrad,
+		SBP:    axes("target * -> *"),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(tensor.I64, a.Value("target").Shape(), nil), nil
 		},

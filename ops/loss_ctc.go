@@ -35,6 +35,7 @@ var ctcLosses = []*op.Def{
 		Sig:  "ctc_loss.samples(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank, bool average, bool zero_infinity) -> Tensor",
 		More: []string{"ctc_loss.samples(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank, bool average, bool zero_infinity) -> Tensor"},
 		Doc:  "The losses of ctc_loss; average divides them by their numbers of targets. As PyTorch's, the gradient takes log_probs as normalised.",
+		SBP:  axes("log_probs .n., targets n., input_lengths n, target_lengths n -> n"),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			x := a.Value("log_probs")
 			return one(x.DType(), x.Shape()[1:2], nil), nil
@@ -56,6 +57,7 @@ var ctcLosses = []*op.Def{
 		More:   []string{"ctc_loss.backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank, bool average, bool zero_infinity) -> Tensor"},
 		Doc:    "Gradient of ctc_loss.samples with respect to log_probs.",
 		Traits: op.NoGrad,
+		SBP:    anyOf(linear("grad"), axes("grad n, log_probs .n., targets n., input_lengths n, target_lengths n -> .n.")),
 		Infer:  inferLike("log_probs"),
 		Kernels: []op.Kernel{
 			{Name: "float32", When: op.DTypeIn("log_probs", tensor.F32), Run: ctcBackwardRun[float32]},

@@ -118,6 +118,7 @@ var marginLosses = []*op.Def{
 		Sig:    "multi_margin_loss.index(Tensor target, int classes) -> Tensor",
 		Doc:    "The classes, which must be in range.",
 		Traits: op.NoGrad,
+		SBP:    axes("target * -> *"),
 		Infer:  inferLike("target"),
 		Kernels: []op.Kernel{{Name: "integer", Run: func(c *op.Run) error {
 			for i, t := 0, c.Tensor("target"); i < t.Len(); i++ {
@@ -149,6 +150,7 @@ var marginLosses = []*op.Def{
 		Sig:    "multilabel_margin_loss.labels(Tensor target) -> (Tensor index, Tensor label, Tensor other)",
 		Doc:    "The labels of each row as indices, 0 for none; which of them are labels; and which classes are none.",
 		Traits: op.NoGrad,
+		SBP:    planes(1, "target"),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			s := a.Value("target").Shape()
 			return []op.Meta{{DType: tensor.I64, Shape: s}, {DType: tensor.Bool, Shape: s}, {DType: tensor.Bool, Shape: s}}, nil

@@ -32,6 +32,7 @@ func maxPools(n int) []*op.Def {
 		Sig:   found + params + ", bool return_indices=True) -> (Tensor output, Tensor indices)",
 		Names: []string{"torch.nn.functional." + plain},
 		Doc:   maxPoolDoc + " Indices are positions in the image; without return_indices there is one result.",
+		SBP:   planes(n, "input"),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			p, err := maxPoolOf(a)
 			if err != nil {
@@ -64,6 +65,7 @@ func maxPools(n int) []*op.Def {
 		Sig:   plain + params + ") -> Tensor",
 		Names: []string{"torch.nn.functional." + plain, "torch." + plain},
 		Doc:   maxPoolDoc,
+		SBP:   planes(n, "input"),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			p, err := maxPoolOf(a)
 			if err != nil {
@@ -82,6 +84,7 @@ func maxPools(n int) []*op.Def {
 var poolIndexing = []*op.Def{
 	{
 		Sig:       "max_pool.scatter(Tensor grad, Tensor indices, int[] size) -> Tensor",
+		SBP:       anyOf(linear("grad"), planesBy("size", "grad", "indices"), pooledSums),
 		Magnitude: "max_pool.scatter",
 		Doc:       "Gradient of max_pool: adds each element of grad to the position of its plane, of the given size, that indices names.",
 		Infer: func(a op.Args) ([]op.Meta, error) {
@@ -102,6 +105,7 @@ var poolIndexing = []*op.Def{
 	},
 	{
 		Sig:       "max_pool.gather(Tensor input, Tensor indices, int dims) -> Tensor",
+		SBP:       anyOf(linear("input"), func(a op.Args) []op.Sharding { return planes(a.Int("dims"), "input", "indices")(a) }, pooledEntries),
 		Magnitude: "max_pool.gather",
 		Doc:       "The elements of each plane of input, its last dims dimensions, that indices names.",
 		Infer: func(a op.Args) ([]op.Meta, error) {
@@ -130,6 +134,7 @@ func avgPools(n int) []*op.Def {
 	}
 	d := &op.Def{
 		Sig:       sig + ") -> Tensor",
+		SBP:       anyOf(linear("input"), planes(n, "input")),
 		Magnitude: id,
 		Names:     []string{"torch.nn.functional." + id},
 		Doc:       avgPoolDoc,
@@ -159,6 +164,7 @@ func avgPools(n int) []*op.Def {
 // poolSpread is the transposed map of avg_pool over any number of dimensions.
 var poolSpread = &op.Def{
 	Sig:       "avg_pool.spread(Tensor grad, int[] size, int[] kernel_size, int[]? stride, int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
+	SBP:       anyOf(linear("grad"), planesBy("size", "grad")),
 	Magnitude: "avg_pool.spread",
 	Doc:       "Gradient of avg_pool for images of the given size: each element of grad over its divisor is added to the elements of its window.",
 	Infer: func(a op.Args) ([]op.Meta, error) {
@@ -198,6 +204,7 @@ func adaptivePools(n int) []*op.Def {
 	}
 	mean := &op.Def{
 		Sig:       avg + size + ") -> Tensor",
+		SBP:       anyOf(linear("input"), planes(n, "input")),
 		Magnitude: avg,
 		Names:     []string{"torch.nn.functional." + avg},
 		Doc:       "Means over boxes " + adaptDoc,
@@ -232,6 +239,7 @@ func adaptivePools(n int) []*op.Def {
 		Sig:     top + size + ") -> Tensor",
 		Names:   []string{"torch.nn.functional." + top},
 		Doc:     "Maxima over boxes " + adaptDoc,
+		SBP:     planes(n, "input"),
 		Infer:   inferAdaptive(n, 1),
 		Kernels: windowKernels("input", adaptiveMaxRun[float32], adaptiveMaxRun[float64]),
 		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return scatter(g, nil) }) },
@@ -242,6 +250,7 @@ func adaptivePools(n int) []*op.Def {
 		Sig:     top + ".indices" + size + ", bool return_indices=True) -> (Tensor output, Tensor indices)",
 		Names:   []string{"torch.nn.functional." + top},
 		Doc:     "Maxima and their positions in the image, without return_indices the maxima alone, over boxes " + adaptDoc,
+		SBP:     planes(n, "input"),
 		Infer:   inferAdaptive(n, 2),
 		Kernels: maxima.Kernels,
 		Grad: func(g *op.Grad) {
@@ -272,6 +281,7 @@ func adaptivePools(n int) []*op.Def {
 // adaptiveSpread is the transposed map of adaptive_avg_pool over any number of dimensions.
 var adaptiveSpread = &op.Def{
 	Sig:       "adaptive_avg_pool.spread(Tensor grad, int[] size) -> Tensor",
+	SBP:       anyOf(linear("grad"), planesBy("size", "grad")),
 	Magnitude: "adaptive_avg_pool.spread",
 	Doc:       "Gradient of adaptive_avg_pool for images of the given size: each element of grad over the size of its box is added to the elements of the box.",
 	Infer: func(a op.Args) ([]op.Meta, error) {

@@ -13,6 +13,7 @@ var vectorNormOps = []*op.Def{
 	{
 		Sig:   "norm.reduce(Tensor input, float p, int[]? dim=None, bool keepdim=False, bool share=True) -> Tensor",
 		Doc:   "Norm over the dimensions dim, all of them by default: (Σ|x|ᵖ)^(1/p), the largest or smallest |x| for an infinite p, the number of non-zeros for 0; 0 without elements. The gradient of an infinite norm is shared by the elements that make it, or goes to each of them whole.",
+		SBP:   reduced,
 		Infer: inferStat(func(a op.Args) tensor.DType { return realPart(statInputType(a)) }),
 		Kernels: []op.Kernel{
 			{Name: "no elements", When: emptyInput, Priority: 1, Run: zeroResults},
@@ -249,6 +250,7 @@ var distanceOps = []*op.Def{
 	{
 		Sig:    "cosine_similarity.floor(Tensor input, float eps) -> Tensor",
 		Doc:    "Elements, but eps for those below it; its gradient passes both unchanged.",
+		SBP:    pointwise,
 		Infer:  inferLike("input"),
 		Grad:   func(g *op.Grad) { g.To("input", func() op.Value { return g.G() }) },
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(1, 2, s.Shape(0, 3)...), 0.5} },
@@ -302,6 +304,7 @@ var distanceOps = []*op.Def{
 		Sig:    "cdist(Tensor x1, Tensor x2, float p=2.0, str? compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor",
 		Names:  []string{"torch.cdist", "torch.functional.cdist"},
 		Doc:    "Distances of order p between all pairs of rows of two batches of matrices: out[…,i,j] = ‖x1[…,i,:] − x2[…,j,:]‖ₚ.",
+		SBP:    axes("x1 *m., x2 *n. -> *mn"),
 		Check:  checkCdist,
 		Sample: sampleCdist,
 		Tol:    accumulating(distanceTerms, "a sum of Terms powers and its root"),

@@ -345,8 +345,11 @@ func cotangent(f *program.Fill, v *tensor.Tensor) *tensor.Tensor {
 		}
 		return t
 	}
-	for i, x := range f.Cotangent(n) {
-		t.Set(i, complex(x, 0))
+	if f.Dist == "" {
+		ones, _ := tensor.Scalar(t.DType(), 1).Expand(t.Shape()...)
+		t.CopyFrom(ones)
+		return t
 	}
+	t.CopyFrom(tensor.Of(tensor.F64, v.Shape(), f.Cotangent(n)))
 	return t
 }

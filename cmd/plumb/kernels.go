@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -14,7 +15,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"plumb/backend"
+	"plumb/backend/native"
+	"plumb/backend/worker"
 	"plumb/kernel"
+	"plumb/nn"
+	"plumb/ops"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -26,12 +31,12 @@ func newBenchKernels() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kernels",
 		Short: "Time of Plumb's operators divided by PyTorch's, per operator and size",
-		Long: `Kernels runs each operator several times on the same inputs, on PyTorch and on
-Plumb's own operators, one thread each, and prints the medians and their ratio.
-Below 1, Plumb is faster.`,
+		Long: `Kernels runs each operator of a fixed list several times on the same inputs, on
+PyTorch and on Plumb's own operators, with one thread each and then with one
+per core, and prints the medians and their ratio. Below 1, Plumb is faster.
+A row that ends in "backward" is the call and its gradients together.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			bs := &backends{python: python, timeout: time.Minute}
-			if err := b.run(cmd.Context(), bs); err != nil {
+			if err := b.run(cmd.Context(), python); err != nil {
 				return err
 			}
 			return b.print(cmd.OutOrStdout(), asJSON)
@@ -41,15 +46,25 @@ Below 1, Plumb is faster.`,
 	fl.StringVar(&python, "python", "", "the Python that has torch")
 	fl.IntVar(&b.count, "count", 7, "measurements per operator")
 	fl.StringVar(&b.filter, "filter", "", "only operators whose name contains this")
+	fl.BoolVar(&b.more, "more", false, "time a longer list: more operators, small sizes too")
+	fl.IntSliceVar(&b.threads, "threads", []int{1, 0}, "numbers of threads; 0 is one per core")
 	fl.BoolVar(&asJSON, "json", false, "print one object")
 	return cmd
 }
 
 type kernelBench struct {
-	count  int
-	filter string
-	Rows   []kernelRow `json:"kernels"`
-	Mean   float64     `json:"geometric_mean"`
+	count   int
+	filter  string
+	more    bool
+	threads []int
+	Parts   []kernelPart `json:"parts"`
+}
+
+// kernelPart holds what was measured with one number of threads.
+type kernelPart struct {
+	Threads int         `json:"threads"`
+	Rows    []kernelRow `json:"kernels"`
+	Mean    float64     `json:"geometric_mean"`
 }
 
 type kernelRow struct {
@@ -61,12 +76,15 @@ type kernelRow struct {
 
 // kernelCase is one call to time: shapes of the float32 inputs, then arguments.
 type kernelCase struct {
-	target string
-	shapes [][]int
-	args   []any
-	kwargs []program.Kwarg
-	list   bool // the tensors are one list argument
-	mask   bool // the first tensor is a bool mask
+	target   string
+	shapes   [][]int
+	args     []any
+	kwargs   []program.Kwarg
+	list     bool // the tensors are one list argument
+	mask     bool // the first tensor is a bool mask
+	index    int  // the last tensor holds indices below this
+	last     bool // the last tensor comes after args
+	backward bool
 }
 
 func kw(name string, v any) program.Kwarg { return program.Kwarg{Name: name, Value: v} }
@@ -74,11 +92,45 @@ func kw(name string, v any) program.Kwarg { return program.Kwarg{Name: name, Val
 var (
 	small  = []int{64, 64}
 	large  = []int{1024, 1024}
-	images = []int{8, 64, 28, 28}
+	images = []int{2, 64, 56, 56}
 )
 
-// kernelCases lists every operator at a small and a large size.
+// kernelCases is the fixed list by which the kernels are judged.
 func kernelCases() []kernelCase {
+	f := "torch.nn.functional."
+	million, pad := []int{1 << 20}, []program.Kwarg{kw("padding", int64(1))}
+	rows, length := []int{4096, 1024}, program.Tuple{int64(1024)}
+	training := []program.Kwarg{kw("training", true)}
+	cs := []kernelCase{
+		{target: "torch.add", shapes: [][]int{million, million}},
+		{target: "torch.mul", shapes: [][]int{million, million}},
+		{target: "torch.exp", shapes: [][]int{million}},
+		{target: "torch.tanh", shapes: [][]int{million}},
+		{target: f + "gelu", shapes: [][]int{million}},
+		{target: "torch.sum", shapes: [][]int{rows}},
+		{target: f + "softmax", shapes: [][]int{rows}, kwargs: []program.Kwarg{kw("dim", int64(-1))}},
+		{target: "torch.matmul", shapes: [][]int{{256, 256}, {256, 256}}},
+		{target: "torch.matmul", shapes: [][]int{large, large}},
+		{target: "torch.bmm", shapes: [][]int{{32, 128, 128}, {32, 128, 64}}},
+		{target: f + "conv2d", shapes: [][]int{images, {64, 64, 3, 3}}, kwargs: pad},
+		{target: f + "conv2d", shapes: [][]int{images, {64, 64, 1, 1}}},
+		{target: f + "conv2d", shapes: [][]int{images, {64, 1, 3, 3}}, kwargs: append(pad, kw("groups", int64(64)))},
+		{target: f + "conv_transpose2d", shapes: [][]int{images, {64, 64, 3, 3}}, kwargs: pad},
+		{target: f + "max_pool2d", shapes: [][]int{images}, args: []any{int64(2)}},
+		{target: "operator.getitem", shapes: [][]int{million, million}, index: 1 << 20},
+		{target: "torch.gather", shapes: [][]int{million, million}, args: []any{int64(0)}, index: 1 << 20, last: true},
+	}
+	for _, backward := range []bool{false, true} {
+		cs = append(cs,
+			kernelCase{target: f + "batch_norm", shapes: [][]int{images, {64}, {64}}, kwargs: training, backward: backward},
+			kernelCase{target: f + "layer_norm", shapes: [][]int{rows}, args: []any{length}, backward: backward},
+		)
+	}
+	return cs
+}
+
+// moreKernelCases lists many operators at a small and a large size.
+func moreKernelCases() []kernelCase {
 	var cs []kernelCase
 	unary := []string{"neg", "abs", "exp", "log", "sqrt", "tanh", "sigmoid", "relu"}
 	for _, shape := range [][]int{small, large} {
@@ -133,11 +185,25 @@ func (c *kernelCase) program() *program.Program {
 		p.Inputs = append(p.Inputs, in)
 		refs = append(refs, program.Ref(in.Name))
 	}
-	if c.list {
-		refs = []any{program.List(refs)}
+	if c.index > 0 {
+		in := &p.Inputs[len(p.Inputs)-1]
+		in.DType, in.Fill = tensor.I64, program.Fill{Dist: program.Integer, Lo: 0, Hi: float64(c.index)}
+	}
+	args := slices.Concat(refs, c.args)
+	switch {
+	case c.list:
+		args = append([]any{program.List(refs)}, c.args...)
+	case c.last:
+		last := len(refs) - 1
+		args = slices.Concat(refs[:last], c.args, refs[last:])
 	}
 	for i := range repeats {
-		p.Calls = append(p.Calls, program.Call{Result: fmt.Sprintf("y%d", i), Target: c.target, Args: append(slices.Clone(refs), c.args...), Kwargs: c.kwargs})
+		name := fmt.Sprintf("y%d", i)
+		p.Calls = append(p.Calls, program.Call{Result: name, Target: c.target, Args: args, Kwargs: c.kwargs})
+		if c.backward {
+			p.Inputs[0].RequiresGrad = true
+			p.Backward = append(p.Backward, program.Backward{Value: program.Ref(name)})
+		}
 	}
 	return p
 }
@@ -153,66 +219,86 @@ func (c *kernelCase) name() string {
 	for _, a := range c.args {
 		s += " " + program.FormatArg(a)
 	}
+	if c.backward {
+		s += " backward"
+	}
 	return s
 }
 
-func (b *kernelBench) run(ctx context.Context, bs *backends) error {
-	kernel.SetThreads(1)
+func (b *kernelBench) run(ctx context.Context, asked string) error {
+	python, _, err := worker.FindPython(asked)
+	if err != nil {
+		return harness(err)
+	}
 	defer kernel.SetThreads(0)
-	var sides [2]backend.Backend
-	for i, spec := range []string{"native", "torch"} {
-		open, err := bs.opener(ctx, spec)
+	for _, n := range b.threads {
+		if n < 1 {
+			n = runtime.GOMAXPROCS(0)
+		}
+		kernel.SetThreads(n)
+		torch, err := worker.Open(ctx, worker.Config{Python: python, CaseTimeout: time.Minute, Threads: n})
 		if err != nil {
 			return harness(err)
 		}
-		if sides[i], err = open(); err != nil {
-			return harness(err)
+		part, err := b.part(ctx, n, native.New(ops.Table(), nn.Modules()), torch)
+		if closed := torch.Close(); err == nil && closed != nil {
+			err = harness(closed)
 		}
-		defer sides[i].Close()
+		if err != nil {
+			return err
+		}
+		b.Parts = append(b.Parts, *part)
 	}
-	logs := 0.0
-	for _, c := range kernelCases() {
+	return nil
+}
+
+func (b *kernelBench) part(ctx context.Context, threads int, ours, theirs backend.Backend) (*kernelPart, error) {
+	cases := kernelCases()
+	if b.more {
+		cases = append(cases, moreKernelCases()...)
+	}
+	p, logs := &kernelPart{Threads: threads}, 0.0
+	for _, c := range cases {
 		if !strings.Contains(c.name(), b.filter) {
 			continue
 		}
 		row := kernelRow{Name: c.name()}
-		native, err := b.time(ctx, sides[0], &c)
-		if err != nil {
-			return err
+		var err error
+		if row.Native, row.Torch, err = b.time(ctx, ours, theirs, &c); err != nil {
+			return nil, err
 		}
-		torch, err := b.time(ctx, sides[1], &c)
-		if err != nil {
-			return err
-		}
-		row.Native, row.Torch, row.Ratio = native, torch, native/torch
+		row.Ratio = row.Native / row.Torch
 		logs += math.Log(row.Ratio)
-		b.Rows = append(b.Rows, row)
+		p.Rows = append(p.Rows, row)
 	}
-	if len(b.Rows) == 0 {
-		return usage(fmt.Errorf("no operator's name contains %q", b.filter))
+	if len(p.Rows) == 0 {
+		return nil, usage(fmt.Errorf("no operator's name contains %q", b.filter))
 	}
-	b.Mean = math.Exp(logs / float64(len(b.Rows)))
-	return nil
+	p.Mean = math.Exp(logs / float64(len(p.Rows)))
+	return p, nil
 }
 
-// time returns the median microseconds of one call.
-func (b *kernelBench) time(ctx context.Context, side backend.Backend, c *kernelCase) (float64, error) {
+// time returns the median microseconds of one call on either side. The sides
+// take turns, so that whatever else the machine does disturbs both.
+func (b *kernelBench) time(ctx context.Context, ours, theirs backend.Backend, c *kernelCase) (native, torch float64, err error) {
 	job := &backend.Job{Program: c.program()}
 	for i := range job.Program.Inputs {
 		job.Inputs = append(job.Inputs, job.Program.Inputs[i].Materialize())
 	}
-	var times []float64
+	var times [2][]float64
 	for range b.count + 1 {
-		out, err := side.Run(ctx, job)
-		if err != nil {
-			return 0, harness(err)
+		for i, side := range []backend.Backend{ours, theirs} {
+			out, err := side.Run(ctx, job)
+			if err != nil {
+				return 0, 0, harness(err)
+			}
+			if out.Status != backend.OK {
+				return 0, 0, &exitError{exitFault, fmt.Errorf("%s: %s %s: %s", side.Info().Name, c.name(), out.Status, out.Message)}
+			}
+			times[i] = append(times[i], float64(out.Elapsed.Nanoseconds())/1e3/repeats)
 		}
-		if out.Status != backend.OK {
-			return 0, &exitError{exitFault, fmt.Errorf("%s: %s %s: %s", side.Info().Name, c.name(), out.Status, out.Message)}
-		}
-		times = append(times, float64(out.Elapsed.Nanoseconds())/1e3/repeats)
 	}
-	return median(times[1:]), nil
+	return median(times[0][1:]), median(times[1][1:]), nil
 }
 
 func (b *kernelBench) print(w io.Writer, asJSON bool) error {
@@ -220,11 +306,13 @@ func (b *kernelBench) print(w io.Writer, asJSON bool) error {
 		return json.NewEncoder(w).Encode(b)
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "CALL\tNATIVE µs\tPYTORCH µs\tRATIO")
-	for _, r := range b.Rows {
-		fmt.Fprintf(tw, "%s\t%.1f\t%.1f\t%.2f\n", r.Name, r.Native, r.Torch, r.Ratio)
+	for _, p := range b.Parts {
+		fmt.Fprintf(tw, "CALL, threads %d\tNATIVE µs\tPYTORCH µs\tRATIO\n", p.Threads)
+		for _, r := range p.Rows {
+			fmt.Fprintf(tw, "%s\t%.1f\t%.1f\t%.2f\n", r.Name, r.Native, r.Torch, r.Ratio)
+		}
+		fmt.Fprintf(tw, "geometric mean\t\t\t%.2f\n", p.Mean)
 	}
-	fmt.Fprintf(tw, "geometric mean\t\t\t%.2f\n", b.Mean)
 	return tw.Flush()
 }
 

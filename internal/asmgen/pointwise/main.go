@@ -1,0 +1,185 @@
+// Command pointwise writes the AVX2 and FMA passes of package kernel over
+// float32 elements, one after the other in memory. Functions are computed in
+// float64 and rounded once, like the portable ones.
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+func main() {
+	arithmetic("addAVX", "sets dst to a + b", VADDPS)
+	arithmetic("subAVX", "sets dst to a - b", VSUBPS)
+	arithmetic("mulAVX", "sets dst to a·b", VMULPS)
+	arithmetic("divAVX", "sets dst to a / b", VDIVPS)
+	function("expAVX", "sets dst to e^a", func(x VecVirtual) VecVirtual { return exp(clamp(x, 700)) })
+	function("sigmoidAVX", "sets dst to 1 / (1 + e^-a)", sigmoid)
+	function("tanhAVX", "sets dst to the hyperbolic tangent of a", tanh)
+	function("erfAVX", "sets dst to the error function of a", erf)
+	function("geluAVX", "sets dst to a·Φ(a)", gelu)
+	function("geluTanhAVX", "sets dst to a / (1 + e^(-2u)), u = √(2/π)·(a + 0.044715·a³)", geluTanh)
+	function("logAVX", "sets dst to the natural logarithm of a", log)
+	power()
+	sum()
+	squares()
+	largest()
+	exponentials()
+	differences()
+	affine()
+	affineRow()
+	gradientSums("gradSumsAVX", false)
+	gradientSums("gradSumsWeightedAVX", true)
+	projection("projectAVX", false)
+	projection("projectWeightedAVX", true)
+	columns()
+	multiplyAdd()
+	Generate()
+}
+
+// pass is a loop over n elements at pointers that share one index.
+type pass struct {
+	name     string
+	pointers []Register
+	n, i     Register
+}
+
+func begin(name, signature string, doc []string, pointers ...string) *pass {
+	TEXT(name, NOSPLIT, signature)
+	Pragma("noescape")
+	Doc(doc...)
+	p := &pass{name: name}
+	for _, at := range pointers {
+		p.pointers = append(p.pointers, Load(Param(at), GP64()))
+	}
+	p.n = Load(Param("n"), GP64())
+	p.i = GP64()
+	XORQ(p.i, p.i)
+	return p
+}
+
+// at is elements offset, offset+1, … of the pass's step behind pointer k.
+func (p *pass) at(k, offset int) Mem {
+	return Mem{Base: p.pointers[k], Index: p.i, Scale: 4, Disp: 4 * offset}
+}
+
+// whole runs the body for every step elements as long as so many remain.
+func (p *pass) whole(label string, step int, body func()) {
+	end := GP64()
+	LEAQ(Mem{Base: p.n, Disp: 1 - step}, end)
+	Label(p.name + label)
+	CMPQ(p.i, end)
+	JGE(LabelRef(p.name + label + "_end"))
+	body()
+	ADDQ(Imm(uint64(step)), p.i)
+	JMP(LabelRef(p.name + label))
+	Label(p.name + label + "_end")
+}
+
+// rest runs the body once with a mask of the remaining elements, if any remain.
+func (p *pass) rest(mask VecVirtual, body func()) {
+	SUBQ(p.i, p.n)
+	JLE(LabelRef(p.name + "_done"))
+	table := NewDataAddr(masks().Symbol, 32)
+	base := GP64()
+	LEAQ(table, base)
+	NEGQ(p.n)
+	VMOVDQU(Mem{Base: base, Index: p.n, Scale: 4}, mask)
+	body()
+	Label(p.name + "_done")
+}
+
+func finish() {
+	VZEROUPPER()
+	RET()
+}
+
+// arithmetic works on eight elements at a time.
+func arithmetic(name, doc string, op func(...Op)) {
+	p := begin(name, "func(dst, a, b *float32, n int)", []string{name + " " + doc + "."}, "dst", "a", "b")
+	p.whole("_blocks", 32, func() {
+		for k := 0; k < 32; k += 8 {
+			x := YMM()
+			VMOVUPS(p.at(1, k), x)
+			op(p.at(2, k), x, x)
+			VMOVUPS(x, p.at(0, k))
+		}
+	})
+	p.whole("_single", 8, func() {
+		x := YMM()
+		VMOVUPS(p.at(1, 0), x)
+		op(p.at(2, 0), x, x)
+		VMOVUPS(x, p.at(0, 0))
+	})
+	mask := YMM()
+	p.rest(mask, func() {
+		x, y := YMM(), YMM()
+		VMASKMOVPS(p.at(1, 0), mask, x)
+		VMASKMOVPS(p.at(2, 0), mask, y)
+		op(y, x, x)
+		VMASKMOVPS(x, mask, p.at(0, 0))
+	})
+	finish()
+}
+
+// function works on four elements at a time, in float64.
+func function(name, doc string, f func(VecVirtual) VecVirtual) {
+	p := begin(name, "func(dst, a *float32, n int)", []string{name + " " + doc + "."}, "dst", "a")
+	p.each(func(get func(k int) VecVirtual) VecVirtual { return f(get(1)) })
+	finish()
+}
+
+// each sets the elements of pointer 0 to what the body makes of others, in
+// float64.
+func (p *pass) each(body func(get func(k int) VecVirtual) VecVirtual) {
+	round := func(x VecVirtual) VecVirtual {
+		y := XMM()
+		VCVTPD2PSY(x, y)
+		return y
+	}
+	p.whole("_loop", 4, func() {
+		VMOVUPS(round(body(func(k int) VecVirtual { return p.wide(k, 0) })), p.at(0, 0))
+	})
+	mask := XMM()
+	p.rest(mask, func() {
+		VMASKMOVPS(round(body(func(k int) VecVirtual {
+			x, y := XMM(), YMM()
+			VMASKMOVPS(p.at(k, 0), mask, x)
+			VCVTPS2PD(x, y)
+			return y
+		})), mask, p.at(0, 0))
+	})
+}
+
+// wide loads four elements as float64.
+func (p *pass) wide(k, offset int) VecVirtual {
+	x := YMM()
+	VCVTPS2PD(p.at(k, offset), x)
+	return x
+}
+
+// number loads a float64 parameter into all lanes.
+func number(name string) VecVirtual {
+	x := YMM()
+	VBROADCASTSD(addressOf(name), x)
+	return x
+}
+
+func addressOf(name string) Mem {
+	at, err := Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return at.Addr
+}
+
+func power() {
+	p := begin("powAVX", "func(dst, a, b *float32, n int)", []string{"powAVX sets dst to a raised to b, for positive finite a and finite b."}, "dst", "a", "b")
+	p.each(func(get func(k int) VecVirtual) VecVirtual {
+		x := logarithm(get(1))
+		VMULPD(get(2), x, x)
+		return exp(clamp(x, 700))
+	})
+	finish()
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// TestFresh regenerates the files of package kernel elsewhere and wants the bytes that are checked in.
+func TestFresh(t *testing.T) {
+	root := t.TempDir()
+	here, kernel := filepath.Join(root, "internal", "asmgen"), filepath.Join(root, "kernel")
+	for _, dir := range []string{here, kernel} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := filepath.Join(root, "pointwise")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	run := exec.Command(program, "-out", "../../kernel/pointwise_amd64.s", "-stubs", "../../kernel/pointwise_stub_amd64.go", "-pkg", "kernel")
+	run.Dir = here
+	if out, err := run.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, name := range []string{"pointwise_amd64.s", "pointwise_stub_amd64.go"} {
+		got, err := os.ReadFile(filepath.Join(kernel, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := os.ReadFile(filepath.Join("..", "..", "..", "kernel", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("kernel/%s is stale: run go generate ./kernel", name)
+		}
+	}
+}

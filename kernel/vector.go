@@ -1,0 +1,95 @@
+package kernel
+
+import "math"
+
+//go:generate go run -C ../internal/asmgen ./pointwise -out ../../kernel/pointwise_amd64.s -stubs ../../kernel/pointwise_stub_amd64.go -pkg kernel
+
+// unaryPass and binaryPass work on n elements that lie side by side.
+type (
+	unaryPass  func(dst, a *float32, n int)
+	binaryPass func(dst, a, b *float32, n int)
+)
+
+// vectorPasses are passes over float32 elements for the processor at hand; nil
+// where it has none. The bits of an element depend on neither its place nor n.
+type vectorPasses struct {
+	add, sub, mul, div, pow                      binaryPass
+	exp, sigmoid, tanh, erf, gelu, geluTanh, log unaryPass
+	sum                                          func(a *float32, n int) float64
+	squares                                      func(a *float32, n int, mean float64) float64
+	max                                          func(a *float32, n int) float32
+	expSum                                       func(dst, a *float32, n int, top float64) float64
+	subtract, affine                             func(dst, a *float32, n int, first, second float64)
+	affineRow                                    func(dst, a, weight, bias *float32, n int, factor, offset float32)
+	gradSums                                     func(g, x *float32, n int, mean float64, out *[2]float64)
+	gradSumsWeighted                             func(g, x, weight *float32, n int, mean float64, out *[2]float64)
+	project                                      func(dst, g, x *float32, n int, mean, scale, meanG, slope float64)
+	projectWeighted                              func(dst, g, x, weight *float32, n int, mean, scale, meanG, slope float64)
+	addColumns                                   func(g, x *float32, n int, factor, offset float64, sums, products *float64)
+	multiplyAdd                                  func(dst, a *float32, n int, factor float32)
+}
+
+var vectors = availablePasses()
+
+// vectorSum returns the sum of the elements that a pass takes, and the others.
+func vectorSum[T Lane](x []T) (sum float64, rest []T) {
+	if v, ok := any(x).([]float32); ok && vectors.sum != nil && len(v) >= 16 {
+		n := len(v) &^ 15
+		return vectors.sum(&v[0], n), x[n:]
+	}
+	return 0, x
+}
+
+func unaryBlock(pass unaryPass, portable func(dst, a []float32)) func(dst, a []float32) {
+	if pass == nil {
+		return portable
+	}
+	return func(dst, a []float32) {
+		if len(dst) > 0 {
+			a = a[:len(dst)]
+			pass(&dst[0], &a[0], len(dst))
+		}
+	}
+}
+
+func binaryBlock(pass binaryPass, portable func(dst, a, b []float32)) func(dst, a, b []float32) {
+	if pass == nil {
+		return portable
+	}
+	return func(dst, a, b []float32) {
+		if len(dst) > 0 {
+			a, b = a[:len(dst)], b[:len(dst)]
+			pass(&dst[0], &a[0], &b[0], len(dst))
+		}
+	}
+}
+
+// Block functions of float32.
+var (
+	// Add32 sets dst to a + b.
+	Add32 = binaryBlock(vectors.add, Add[float32])
+	// Sub32 sets dst to a - b.
+	Sub32 = binaryBlock(vectors.sub, Sub[float32])
+	// Mul32 sets dst to a·b.
+	Mul32 = binaryBlock(vectors.mul, Mul[float32])
+	// Div32 sets dst to a / b.
+	Div32 = binaryBlock(vectors.div, Div[float32])
+	// Pow32 sets dst to a raised to b.
+	Pow32 = pow32(vectors.pow)
+)
+
+func pow32(pass binaryPass) func(dst, a, b []float32) {
+	if pass == nil {
+		return Pow[float32]
+	}
+	block := binaryBlock(pass, nil)
+	return func(dst, a, b []float32) {
+		a, b = a[:len(dst)], b[:len(dst)]
+		block(dst, a, b)
+		for i, x := range a {
+			if !(x > 0 && x <= math.MaxFloat32) || b[i]-b[i] != 0 {
+				dst[i] = float32(Power(float64(x), float64(b[i])))
+			}
+		}
+	}
+}
