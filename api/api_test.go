@@ -38,7 +38,7 @@ func ExampleConv2D() {
 	_, err := api.Conv2D(x, w, api.Conv2DOptions{Groups: new(2)})
 	fmt.Println(class(err))
 	// Output:
-	// float32[1, 1, 2, 2] [1000 3200 7400 9865]
+	// float32[1, 1, 2, 2] [1000 3200 7040 9865]
 	// float32[1, 1, 3, 3]
 	// RuntimeError
 }

@@ -362,7 +362,7 @@ func (d *drawer) change(v any, depth int) any {
 
 // backward differentiates what wants a gradient.
 func backward(results []any) {
-	for _, r := range results {
+	for _, r := range results[:min(len(results), 4)] {
 		if t, ok := r.(*Tensor); ok && t != nil && t.RequiresGrad() {
 			_ = t.Backward(t.Detach())
 		}

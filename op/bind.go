@@ -225,10 +225,7 @@ func normalise(t Type, v any) (any, error) {
 		case int:
 			return float64(x), nil
 		case bool:
-			if x {
-				return 1.0, nil
-			}
-			return 0.0, nil
+			return ScalarOf(x).Float(), nil
 		}
 	case KBool:
 		if x, ok := v.(bool); ok {

@@ -60,6 +60,12 @@ func (d Drawer) legal(dt tensor.DType) (ok bool) {
 		if err != nil {
 			continue
 		}
+		if d.Def.Compose != nil {
+			if _, err = bound.Execute(); err == nil {
+				return true
+			}
+			continue
+		}
 		if _, err = bound.Infer(); err != nil {
 			continue
 		}

@@ -140,6 +140,7 @@ var joinOps = []*op.Def{
 	{
 		Sig:     "vander(Tensor x, int? N=None, bool increasing=False) -> Tensor",
 		Names:   []string{"torch.vander"},
+		Fixed:   []string{"x"}, // PyTorch overwrites what its gradient needs
 		Doc:     "The matrix of the powers 0 to N-1 of a vector's elements, the highest first unless increasing.",
 		Compose: vander,
 		Sample: func(s *op.Sampler) []any {
@@ -380,15 +381,13 @@ func vander(b op.Builder, a op.Args) []op.Value {
 	if n == 0 {
 		return vals(b.Op("new_zeros", x, []int{x.Shape()[0], 0}))
 	}
-	failBeyond("N", n)
-	columns := []op.Value{b.Op("ones_like", x)}
-	for len(columns) < n {
-		columns = append(columns, b.Mul(columns[len(columns)-1], x))
-	}
+	rows := x.Shape()[0]
+	factors := []op.Value{b.Op("new_ones", x, []int{rows, 1}), b.Expand(b.Reshape(x, []int{rows, 1}), []int{rows, n - 1})}
+	powers := b.Op("cumprod", b.Op("cat", factors, 1), 1)
 	if !a.Bool("increasing") {
-		slices.Reverse(columns)
+		powers = b.Op("flip", powers, []int{1})
 	}
-	return vals(b.Op("stack", columns, 1))
+	return vals(powers)
 }
 
 // embeddedShape returns the shape of a diag_embed and its wrapped dimensions.
