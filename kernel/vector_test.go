@@ -146,3 +146,13 @@ func TestPower(t *testing.T) {
 		}
 	}
 }
+
+// TestLargePowers takes arguments at which the logarithm needs all its parts.
+func TestLargePowers(t *testing.T) {
+	for _, c := range [][3]float64{{1.4, 2100.0, 7.393923012997723e+306}, {0.72, 2150.0, 1.8402097492734815e-307}, {1.37, -2300.0, 3.488956385e-315}, {0.7072, 1900.5, 1.1351413276459867e-286}} {
+		got := Power(c[0], c[1])
+		if got < math.Nextafter(c[2], 0) || got > math.Nextafter(c[2], math.Inf(1)) {
+			t.Errorf("%v to the power %v is %v, want %v", c[0], c[1], got, c[2])
+		}
+	}
+}
