@@ -70,7 +70,9 @@ func passUsers(n int, x, g, w, b []float32) map[string]func(out []float32) {
 		"shifted rows":           func(out []float32) { NormaliseRows(d, x, mean, scale, Affine[float32]{Bias: b}, out) },
 		"row gradients":          func(out []float32) { RowGrads(d, g, x, mean, scale, nil, out) },
 		"weighted row gradients": func(out []float32) { RowGrads(d, g, x, mean, scale, w, out) },
-		"group gradients":        func(out []float32) { GroupGrads(d, g, x, mean, scale, []float32{1.5, -0.5, 2}, out, unused[:3], unused[3:]) },
+		"group gradients": func(out []float32) {
+			GroupGrads(d, g, x, mean, scale, []float32{1.5, -0.5, 2}, out, unused[:3], unused[3:])
+		},
 		"row sums": func(out []float32) {
 			s, sx := make([]float64, n), make([]float64, n)
 			RowSums(d, g, x, mean, scale, s, sx)
