@@ -80,7 +80,7 @@ func largest() {
 	VMAXPS(hi, lo, lo)
 	VPERMILPS(Imm(0xb1), lo, hi)
 	VMAXPS(hi, lo, lo)
-	Store(lo.(Register), ReturnIndex(0))
+	Store(lo, ReturnIndex(0))
 	finish()
 }
 
