@@ -236,7 +236,7 @@ func (l *lane) Observe(p *program.Program, ref program.Ref) (backend.Value, erro
 		return backend.Value{}, &CutShort{p, out}
 	}
 	for i, c := range p.Calls {
-		if c.Result == string(ref) {
+		if c.Result == string(ref) && i < len(out.Values) {
 			return out.Values[i], nil
 		}
 	}

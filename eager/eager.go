@@ -1,9 +1,12 @@
-// Package eager applies the operators of a table at once and keeps a tape of
-// what needs a gradient.
+// Package eager applies the operators of a table at once. Each result that
+// needs a gradient remembers the application that made it, so that the
+// applications are forgotten with their results.
 package eager
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"plumb/autograd"
 	"plumb/op"
@@ -14,23 +17,47 @@ import (
 type Var struct {
 	*tensor.Tensor
 	requiresGrad bool
+	from         *application
+	// Grad is for a caller that accumulates gradients; a session leaves it alone.
+	Grad *Var
+}
+
+// application is one recorded call, the at-th of its session.
+type application struct {
+	autograd.Node
+	at int
 }
 
 // RequiresGrad reports whether a gradient of the variable is wanted, because
 // it is such a leaf or depends on one.
 func (v *Var) RequiresGrad() bool { return v.requiresGrad }
 
+// IsLeaf reports whether no recorded call made the variable.
+func (v *Var) IsLeaf() bool { return v.from == nil }
+
 // Session applies operators of one table. It is for one goroutine.
 type Session struct {
 	table  *op.Table
-	tape   []autograd.Node
+	count  int // of recorded calls
 	paused bool
+	limit  int
 	keys   op.Keys
 	drew   func(call *op.Call, out []op.Value)
 }
 
-// New returns a session without a tape entry.
+// New returns a session over the table.
 func New(table *op.Table) *Session { return &Session{table: table} }
+
+// Limit bounds the bytes that the results of one call and its temporary memory
+// may take; 0 leaves them to op.Call.
+func (s *Session) Limit(bytes int) { s.limit = bytes }
+
+// Pause stops recording while f runs: what it computes needs no gradient.
+func (s *Session) Pause(f func() error) error {
+	defer func(was bool) { s.paused = was }(s.paused)
+	s.paused = true
+	return f()
+}
 
 // Seed sets what the draws of random operators follow from.
 func (s *Session) Seed(seed uint64) { s.keys.Seed = seed }
@@ -40,7 +67,9 @@ func (s *Session) Seed(seed uint64) { s.keys.Seed = seed }
 func (s *Session) OnDraw(f func(call *op.Call, out []op.Value)) { s.drew = f }
 
 // Leaf returns a variable of the tensor; requiresGrad asks for its gradient.
-func (s *Session) Leaf(t *tensor.Tensor, requiresGrad bool) *Var { return &Var{t, requiresGrad} }
+func (s *Session) Leaf(t *tensor.Tensor, requiresGrad bool) *Var {
+	return &Var{Tensor: t, requiresGrad: requiresGrad}
+}
 
 // Builder returns a Builder that computes at once.
 func (s *Session) Builder() op.Builder { return op.Builder{Applier: s} }
@@ -66,11 +95,11 @@ func (s *Session) Call(name string, args []any, kwargs []op.Kwarg) ([]op.Value, 
 
 // Execute computes a bound call and records it when a gradient is wanted.
 func (s *Session) Execute(call *op.Call) ([]op.Value, error) {
-	if call.Def.Compose != nil {
+	if call.Def.Compose != nil && !call.Def.Traits.Has(op.NoGrad) {
 		return call.Parts(s.Builder())
 	}
 	record := false
-	plain := op.Call{Def: call.Def, Args: call.Args.MapValues(func(v op.Value) op.Value {
+	plain := op.Call{Def: call.Def, Limit: s.limit, Args: call.Args.MapValues(func(v op.Value) op.Value {
 		if x, ok := v.(*Var); ok {
 			record = record || x.requiresGrad
 			return x.Tensor
@@ -89,15 +118,45 @@ func (s *Session) Execute(call *op.Call) ([]op.Value, error) {
 	record = record && !s.paused && !call.Def.Traits.Has(op.NoGrad)
 	out := make([]op.Value, len(ts))
 	for i, t := range ts {
-		out[i] = &Var{t, record && t.DType().IsDifferentiable()}
+		out[i] = &Var{Tensor: t, requiresGrad: record && t.DType().IsDifferentiable()}
 	}
 	if record {
-		s.tape = append(s.tape, autograd.Node{Call: call, Out: out})
+		s.record(call, out)
 	}
 	if s.drew != nil && call.Def.Traits.Has(op.Random) {
 		s.drew(call, out)
 	}
 	return out, nil
+}
+
+func (s *Session) record(call *op.Call, out []op.Value) {
+	from := &application{autograd.Node{Call: call, Out: out}, s.count}
+	s.count++
+	for _, v := range out {
+		v.(*Var).from = from
+	}
+}
+
+// tape returns the applications that the values depend on, in their order.
+func tape(values []op.Value) []autograd.Node {
+	seen := map[*application]bool{}
+	var found []*application
+	for left := slices.Clone(values); len(left) > 0; {
+		v, ok := left[len(left)-1].(*Var)
+		left = left[:len(left)-1]
+		if !ok || v.from == nil || seen[v.from] {
+			continue
+		}
+		seen[v.from] = true
+		found = append(found, v.from)
+		left = append(left, v.from.Call.Args.AllValues()...)
+	}
+	slices.SortFunc(found, func(a, b *application) int { return cmp.Compare(a.at, b.at) })
+	nodes := make([]autograd.Node, len(found))
+	for i, a := range found {
+		nodes[i] = a.Node
+	}
+	return nodes
 }
 
 // RequiresGrad reports whether v is a variable that wants a gradient.
@@ -123,8 +182,7 @@ func (s *Session) Backward(values, cotangents []op.Value, create bool) (autograd
 			return nil, err
 		}
 	}
-	tape := s.tape
-	if err := autograd.Walk(b, tape, cot, RequiresGrad); err != nil {
+	if err := autograd.Walk(b, tape(values), cot, RequiresGrad); err != nil {
 		return nil, fmt.Errorf("backward: %w", err)
 	}
 	return cot, nil

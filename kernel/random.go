@@ -110,21 +110,47 @@ func Poisson(rate []float64) func(dst []float64, words []uint64, at int) {
 	}
 }
 
-// poisson adds exponential steps; a rate is taken in parts of 500, because
-// the product of as many uniform numbers is still a normal one.
+// poisson adds exponential steps, as long as e^-rate is a normal number.
 func poisson(rate float64, word uint64) float64 {
-	count := 0.0
-	for rate > 0 {
-		limit := math.Exp(-min(rate, 500))
-		rate -= 500
-		for product := 1.0; ; count++ {
-			word = mix(word)
-			if product *= Unit(word); product <= limit {
-				break
-			}
+	if rate > 500 {
+		return poissonOfMany(rate, word)
+	}
+	limit := math.Exp(-rate)
+	for count, product := 0.0, 1.0; ; count++ {
+		word = mix(word)
+		if product *= Unit(word); product <= limit {
+			return count
 		}
 	}
-	return count
+}
+
+// poissonOfMany is Hörmann's transformed rejection with squeeze (PTRS, 1993),
+// whose time does not grow with the rate.
+func poissonOfMany(rate float64, word uint64) float64 {
+	if math.IsInf(rate, 1) {
+		return rate
+	}
+	b := 0.931 + 2.53*math.Sqrt(rate)
+	a := -0.059 + 0.02483*b
+	scale := 1.1239 + 1.1328/(b-3.4)
+	for {
+		word = mix(word)
+		u := Unit(word) - 0.5
+		word = mix(word)
+		v := Unit(word)
+		edge := 0.5 - math.Abs(u)
+		k := math.Floor((2*a/edge+b)*u + rate + 0.43)
+		if edge >= 0.07 && v <= 0.9277-3.6224/(b-2) {
+			return k
+		}
+		if k < 0 || edge < 0.013 && v > edge {
+			continue
+		}
+		factorial, _ := math.Lgamma(k + 1)
+		if math.Log(v*scale/(a/(edge*edge)+b)) <= k*math.Log(rate)-rate-factorial {
+			return k
+		}
+	}
 }
 
 // mix is one step of SplitMix64.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"plumb/op"
 	"plumb/tensor"
@@ -75,6 +74,7 @@ type Module struct {
 	Training bool
 	Children []*Module
 
+	names  []string // of Children where they are not their indices
 	slots  []Slot
 	values map[string]op.Value
 }
@@ -174,21 +174,6 @@ func (d *Def) widen(a op.Args) op.Args {
 	return op.Args{Sig: main, Vals: vals}
 }
 
-func (d *Def) contain(args []any, kwargs []op.Kwarg) (*Module, error) {
-	if len(kwargs) > 0 {
-		return nil, op.TypeError("got an unexpected keyword argument '%s'", kwargs[0].Name)
-	}
-	m := &Module{Def: d, Args: op.Args{Sig: d.sigs[0]}, Training: true, values: map[string]op.Value{}}
-	for _, a := range args {
-		c, ok := a.(*Module)
-		if !ok {
-			return nil, op.TypeError("%s is not a Module subclass", op.TypeName(a))
-		}
-		m.Children = append(m.Children, c)
-	}
-	return m, nil
-}
-
 // check rejects what no tensor can be.
 func (s *Slot) check() error {
 	if slices.ContainsFunc(s.Shape, func(n int) bool { return n < 0 }) {
@@ -214,12 +199,12 @@ func (s *Slot) constant() *tensor.Tensor {
 }
 
 // State lists the entries of the module and its children, those under "0.",
-// "1." and so on.
+// "1." and so on, or the names that the children were given.
 func (m *Module) State() []Slot {
 	all := slices.Clone(m.slots)
 	for i, c := range m.Children {
 		for _, s := range c.State() {
-			s.Name = strconv.Itoa(i) + "." + s.Name
+			s.Name = m.childName(i) + "." + s.Name
 			all = append(all, s)
 		}
 	}
@@ -234,7 +219,7 @@ func (m *Module) owner(name string) (*Module, *Slot) {
 		}
 	}
 	for i, c := range m.Children {
-		prefix := strconv.Itoa(i) + "."
+		prefix := m.childName(i) + "."
 		if len(name) > len(prefix) && name[:len(prefix)] == prefix {
 			return c.owner(name[len(prefix):])
 		}

@@ -10,7 +10,7 @@ import (
 
 // All returns the definitions of this package.
 func All() []*Def {
-	return slices.Concat(basics(), activations, distanceModules, paddingModules, windowModules, groupNormModules, dropoutModules, lossModules, recurrentModules, attentionModules, bilinearModules, embeddingModules)
+	return slices.Concat(basics(), containers, activations, distanceModules, paddingModules, windowModules, groupNormModules, dropoutModules, lossModules, recurrentModules, attentionModules, bilinearModules, embeddingModules)
 }
 
 func basics() []*Def {
@@ -60,23 +60,6 @@ func basics() []*Def {
 			},
 			Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
 				return one(b.Op("layer_norm", a.Value("input"), normalizedShape(m.Args), m.param("weight"), m.param("bias"), m.Args.Float("eps")))
-			},
-		},
-		{
-			Names:     []string{"torch.nn.Sequential"},
-			Sig:       "Sequential()",
-			Doc:       "Applies modules one after the other.",
-			Container: true,
-			Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
-				out := one(a.Value("input"))
-				for _, c := range m.Children {
-					next, err := c.Call(b, []any{out[0]}, nil)
-					if err != nil {
-						op.Fail(err)
-					}
-					out = next
-				}
-				return out
 			},
 		},
 	}

@@ -102,6 +102,9 @@ func (a Args) Ints(name string) []int { v, _ := a.Any(name).([]int); return v }
 // Float returns a float argument; 0 for None.
 func (a Args) Float(name string) float64 { v, _ := a.Any(name).(float64); return v }
 
+// Floats returns a float[] argument; nil for None.
+func (a Args) Floats(name string) []float64 { v, _ := a.Any(name).([]float64); return v }
+
 // Bool returns a bool argument; false for None.
 func (a Args) Bool(name string) bool { v, _ := a.Any(name).(bool); return v }
 

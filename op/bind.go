@@ -94,7 +94,7 @@ func (s *Sig) Bind(args []any, kwargs []Kwarg, method bool) (Args, error) {
 		given[i] = true
 		n, err := normalise(p.Type, v)
 		if err != nil {
-			return TypeError("%s: argument '%s' %v", s.Name, p.Name, err)
+			return s.mismatch(p, err)
 		}
 		vals[i] = n
 		return nil
@@ -126,6 +126,15 @@ func (s *Sig) Bind(args []any, kwargs []Kwarg, method bool) (Args, error) {
 		}
 	}
 	return Args{s, vals}, nil
+}
+
+// mismatch rejects a value of a wrong type.
+func (s *Sig) mismatch(p *Param, err error) error {
+	e := TypeError("%s: argument '%s' %v", s.Name, p.Name, err)
+	if p.Choice {
+		e.Class = "ValueError"
+	}
+	return e
 }
 
 // Spread returns the position of the list parameter that takes all the
@@ -215,6 +224,11 @@ func normalise(t Type, v any) (any, error) {
 			return float64(x), nil
 		case int:
 			return float64(x), nil
+		case bool:
+			if x {
+				return 1.0, nil
+			}
+			return 0.0, nil
 		}
 	case KBool:
 		if x, ok := v.(bool); ok {
@@ -225,7 +239,7 @@ func normalise(t Type, v any) (any, error) {
 			return x, nil
 		}
 	case KDType:
-		if x, ok := v.(tensor.DType); ok {
+		if x, ok := v.(tensor.DType); ok && x.Valid() {
 			return x, nil
 		}
 	case KDevice:
@@ -240,7 +254,7 @@ func normalise(t Type, v any) (any, error) {
 	case KIndex:
 		return indexOf(v), nil
 	case KFormat:
-		if x, ok := v.(tensor.MemoryFormat); ok {
+		if x, ok := v.(tensor.MemoryFormat); ok && x.Valid() {
 			return x, nil
 		}
 	}

@@ -51,6 +51,12 @@ type Def struct {
 	// Doc is one sentence and the formula.
 	Doc    string
 	Traits Trait
+	// SBP returns the legal sharding signatures of a call that is not rejected,
+	// beside the one in which everything is Broadcast. Without one they follow
+	// from Compose or Formula.
+	SBP func(a Args) []Sharding
+	// Whole says why an operator without SBP has no other signature.
+	Whole string
 	// Check returns a rejection for arguments that the signature cannot exclude.
 	Check func(a Args) error
 	// Infer returns the results' dtypes and shapes, or a rejection.
@@ -69,6 +75,9 @@ type Def struct {
 	// Fixed names the tensor arguments that have no gradient by definition,
 	// such as running statistics.
 	Fixed []string
+	// Choices names the arguments that PyTorch compares with the values they
+	// may have before it asks for their type: any other value is a ValueError.
+	Choices []string
 	// Sample draws the arguments of one legal call.
 	Sample func(s *Sampler) []any
 	// Exact computes one element in float64, for elementwise operators, from

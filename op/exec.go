@@ -15,6 +15,9 @@ func (c *Call) Execute() (out []*tensor.Tensor, err error) {
 	if c.Def.Compose != nil {
 		return c.executeParts()
 	}
+	if err := c.readable(); err != nil {
+		return nil, err
+	}
 	if c.Def.View != nil {
 		if c.Def.Check != nil {
 			if err := c.Def.Check(c.Args); err != nil {
@@ -32,11 +35,11 @@ func (c *Call) Execute() (out []*tensor.Tensor, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.fits(metas, k); err != nil {
+		return nil, err
+	}
 	run := &Run{Args: c.Args, Out: make([]*tensor.Tensor, len(metas)), Key: c.Key}
 	for i, m := range metas {
-		if err := tensor.CheckShape(m.DType, m.Shape); err != nil {
-			return nil, RuntimeError("%v", err)
-		}
 		if m.Strides == nil {
 			run.Out[i] = tensor.New(m.DType, m.Shape...)
 		} else {
@@ -54,4 +57,47 @@ func (c *Call) Execute() (out []*tensor.Tensor, err error) {
 		return nil, fmt.Errorf("kernel %s: %w", k.Name, err)
 	}
 	return run.Out, nil
+}
+
+// maxBytes is the Limit of a call that has none.
+const maxBytes = 1 << 40
+
+func (c *Call) limit() int {
+	if c.Limit == 0 {
+		return maxBytes
+	}
+	return c.Limit
+}
+
+// readable returns a rejection when a tensor argument, written out, would
+// exceed the call's Limit: an expanded one is larger than its memory.
+func (c *Call) readable() error {
+	for _, v := range c.Args.AllValues() {
+		if v != nil && tensor.NumElements(v.Shape()) > c.limit()/v.DType().Size() {
+			return RuntimeError("can't allocate memory: the argument of shape %s takes more than %d bytes", tensor.ShapeString(v.Shape()), c.limit())
+		}
+	}
+	return nil
+}
+
+// fits returns a rejection when the results and the kernel's temporary memory
+// exceed the call's Limit.
+func (c *Call) fits(metas []Meta, k *Kernel) error {
+	total := 0
+	for _, m := range metas {
+		if err := tensor.CheckShape(m.DType, m.Shape); err != nil {
+			return RuntimeError("%v", err)
+		}
+		elements := tensor.NumElements(m.Shape)
+		if m.Strides != nil {
+			elements = tensor.Extent(m.Shape, m.Strides)
+		}
+		if total += elements * m.DType.Size(); total > c.limit() {
+			return RuntimeError("can't allocate memory: the result of shape %s takes more than %d bytes", tensor.ShapeString(m.Shape), c.limit())
+		}
+	}
+	if k.Scratch != nil && k.Scratch(c.Args) > c.limit()-total {
+		return RuntimeError("can't allocate memory: the computation takes more than %d bytes", c.limit())
+	}
+	return nil
 }

@@ -75,6 +75,7 @@ type Param struct {
 	Default    any // valid when HasDefault; normalised as Bind does
 	HasDefault bool
 	KwOnly     bool
+	Choice     bool // a value of another type is a ValueError: it is none of those to choose from
 }
 
 // Sig is a parsed signature.

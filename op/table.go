@@ -48,6 +48,13 @@ func (d *Def) init() error {
 		}
 		d.sigs = append(d.sigs, s)
 	}
+	for _, s := range d.sigs {
+		for _, n := range d.Choices {
+			if i := s.Index(n); i >= 0 {
+				s.Params[i].Choice = true
+			}
+		}
+	}
 	main := d.sigs[0]
 	for _, s := range d.sigs[1:] {
 		for _, p := range s.Params {
@@ -132,8 +139,10 @@ var ErrUnknown = errors.New("unknown operator")
 type Call struct {
 	Def  *Def
 	Args Args
-	Draw int    // the number of a Random operator's call in its session
-	Key  uint64 // of its random stream
+	// Limit bounds the bytes of the results and of temporary memory; 0 stands for 2^40.
+	Limit int
+	Draw  int    // the number of a Random operator's call in its session
+	Key   uint64 // of its random stream
 }
 
 // Resolve binds a call of a public name ("Tensor.x" binds args[0] as the

@@ -22,7 +22,7 @@ func Rules() int { return len(rules) }
 // Illegal draws a legal call and breaks one rule of it, the first from the
 // one of the index on that applies. Nothing is differentiated.
 func (d Drawer) Illegal(src *choice.Source, dt tensor.DType, rule int) (*program.Program, error) {
-	c, err := d.sample(src, dt)
+	c, err := d.sample(src, dt, anyName)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func (d Drawer) Illegal(src *choice.Source, dt tensor.DType, rule int) (*program
 	for i := range c.Inputs {
 		c.Inputs[i].RequiresGrad = false
 	}
-	c.Calls = []program.Call{{Result: "y", Target: c.target, Args: c.pos, Kwargs: c.kws}}
+	c.Calls = []program.Call{c.written()}
 	return c.Program, c.Check()
 }
 
@@ -66,8 +66,14 @@ func (c *call) pick(accept func(any) bool) *any {
 	return found[c.src.Index(len(found))]
 }
 
+// syntax reports a target that Python calls for an expression, with as many
+// arguments as that has. A method of this kind answers NotImplemented to others.
+func (c *call) syntax() bool {
+	return strings.HasPrefix(c.target, "operator.") || strings.Contains(c.target, ".__")
+}
+
 func (c *call) drop() bool {
-	if len(c.pos) <= c.fixed() {
+	if len(c.pos) <= c.fixed() || c.syntax() {
 		return false
 	}
 	c.pos = c.pos[:len(c.pos)-1]
@@ -77,6 +83,9 @@ func (c *call) drop() bool {
 // surplus adds arguments, unless the last one takes any number of them.
 func (c *call) surplus() bool {
 	params := c.def.Sigs()[0].Params
+	if c.syntax() {
+		return false
+	}
 	if strings.HasPrefix(c.target, "Tensor.") && len(params) > 1 && params[1].Type.List {
 		return false
 	}
@@ -87,7 +96,7 @@ func (c *call) surplus() bool {
 }
 
 func (c *call) unknown() bool {
-	if strings.HasPrefix(c.target, "operator.") {
+	if c.syntax() {
 		return false
 	}
 	c.kws = append(c.kws, program.Kwarg{Name: "surprise", Value: int64(1)})
@@ -100,7 +109,7 @@ var strangers = []any{1.5, int64(2), true, program.List{"a"}, tensor.F32}
 
 func (c *call) retype() bool {
 	at := c.pick(func(any) bool { return true })
-	if at == nil || strings.HasPrefix(c.target, "operator.") {
+	if at == nil || c.syntax() {
 		return false
 	}
 	n := len(strangers)
@@ -150,7 +159,7 @@ func replaced(t program.Tuple, i int, v any) program.Tuple {
 	return u
 }
 
-// reshape gives one input another shape, its elements repeated as needed.
+// reshape gives one input another shape.
 func (c *call) reshape(f func(shape []int) []int) bool {
 	if len(c.Inputs) == 0 {
 		return false
@@ -160,6 +169,12 @@ func (c *call) reshape(f func(shape []int) []int) bool {
 	if shape == nil {
 		return false
 	}
+	refit(in, shape)
+	return true
+}
+
+// refit gives an input another shape, its elements repeated as needed.
+func refit(in *program.Input, shape []int) {
 	old := in.Fill.Data
 	data := tensor.New(in.DType, shape...)
 	for i := range data.Len() {
@@ -168,7 +183,6 @@ func (c *call) reshape(f func(shape []int) []int) bool {
 		}
 	}
 	in.Shape, in.Fill.Data = shape, data
-	return true
 }
 
 func (c *call) resize() bool {

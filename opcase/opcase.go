@@ -52,7 +52,7 @@ func (d Drawer) legal(dt tensor.DType) (ok bool) {
 		return false
 	}
 	for key := range uint64(probes) {
-		bound, err := d.bind(choice.New(choice.Derive(0, key)), dt)
+		bound, err := d.Bind(choice.New(choice.Derive(0, key)), dt)
 		if err != nil {
 			continue
 		}
@@ -69,8 +69,8 @@ func (d Drawer) legal(dt tensor.DType) (ok bool) {
 	return false
 }
 
-// bind binds a sampled call.
-func (d Drawer) bind(src *choice.Source, dt tensor.DType) (*op.Call, error) {
+// Bind draws the arguments of a legal call and binds them.
+func (d Drawer) Bind(src *choice.Source, dt tensor.DType) (*op.Call, error) {
 	var pos []any
 	var kws []op.Kwarg
 	for _, a := range d.Def.Sample(&op.Sampler{Source: src, DType: dt}) {
@@ -88,9 +88,9 @@ func (d Drawer) bind(src *choice.Source, dt tensor.DType) (*op.Call, error) {
 // again as a contiguous one.
 func (d Drawer) Legal(src *choice.Source, dt tensor.DType) (*program.Program, error) {
 	var err error
-	for try := range probes {
+	for try := range 4 * probes {
 		var c *call
-		if c, err = d.sample(src, dt); err != nil {
+		if c, err = d.sample(src, dt, anyName); err != nil {
 			continue
 		}
 		if try == 0 {
@@ -107,9 +107,13 @@ func (d Drawer) Legal(src *choice.Source, dt tensor.DType) (*program.Program, er
 	return nil, err
 }
 
+// anyName draws one of an operator's public names; firstName takes the first.
+func anyName(src *choice.Source, names []string) string { return names[src.Index(len(names))] }
+func firstName(_ *choice.Source, names []string) string { return names[0] }
+
 // sample turns the literal's sample into inputs and arguments of one of the
 // public names.
-func (d Drawer) sample(src *choice.Source, dt tensor.DType) (*call, error) {
+func (d Drawer) sample(src *choice.Source, dt tensor.DType, name func(*choice.Source, []string) string) (*call, error) {
 	c := &call{Program: &program.Program{Seed: src.Key()}, src: src, def: d.Def}
 	args := d.Def.Sample(&op.Sampler{Source: src, DType: dt})
 	params := d.Def.Sigs()[0].Params
@@ -129,7 +133,7 @@ func (d Drawer) sample(src *choice.Source, dt tensor.DType) (*call, error) {
 	if len(names) == 0 {
 		return nil, fmt.Errorf("operator %s has no public name", d.Def.ID())
 	}
-	c.target = names[src.Index(len(names))]
+	c.target = name(src, names)
 	c.rename()
 	return c, nil
 }
@@ -148,8 +152,12 @@ func (c *call) rename() {
 }
 
 // usable returns the names under which the drawn arguments can be written: a
-// method needs a tensor to be called on, a Python operator takes no keywords.
+// method needs a tensor to be called on, a Python operator takes no keywords. An
+// operator without a public name has its id.
 func (c *call) usable() []string {
+	if len(c.def.Names) == 0 {
+		return []string{program.OwnPrefix + c.def.ID()}
+	}
 	var names []string
 	for _, n := range c.def.Names {
 		_, ref := first(c.pos).(program.Ref)
@@ -238,6 +246,21 @@ func gapped(shape []int, gap int) []int {
 	return strides
 }
 
+// Reversed returns the strides of a dense tensor whose dimensions lie in memory
+// in reversed order.
+func Reversed(shape []int) []int {
+	strides := make([]int, len(shape))
+	step := 1
+	for i, n := range shape {
+		strides[i] = step
+		step *= max(n, 1)
+	}
+	return strides
+}
+
+// Spaced returns the strides of every second element of a contiguous tensor.
+func Spaced(shape []int) []int { return gapped(shape, 2) }
+
 // special numbers stand at the edges of elementwise functions.
 var special = []float64{0, math.Copysign(0, -1), 1, -1, math.Inf(1), math.Inf(-1), math.NaN(), 0.5, -0.5, 1e-40, 65504, 3e38}
 
@@ -283,9 +306,20 @@ func (c *call) keywords() {
 	c.pos, c.kws = c.pos[:from], append(moved, c.kws...)
 }
 
+// attributes are the methods that Python reads without a call.
+var attributes = []string{"Tensor.T", "Tensor.mT", "Tensor.H", "Tensor.mH", "Tensor.real", "Tensor.imag"}
+
+// written is the call as a program has it.
+func (c *call) written() program.Call {
+	if name, method := strings.CutPrefix(c.target, "Tensor."); method && len(c.pos) == 1 && slices.Contains(attributes, c.target) {
+		return program.Call{Result: "y", Target: "getattr", Args: []any{c.pos[0], name}}
+	}
+	return program.Call{Result: "y", Target: c.target, Args: c.pos, Kwargs: c.kws}
+}
+
 // record writes the call down and asks for the gradients of its results.
 func (d Drawer) record(c *call) error {
-	written := program.Call{Result: "y", Target: c.target, Args: c.pos, Kwargs: c.kws}
+	written := c.written()
 	if d.Def.Traits.Has(op.Dynamic) {
 		return d.recordDynamic(c, written)
 	}
@@ -298,7 +332,7 @@ func (d Drawer) record(c *call) error {
 	if err != nil {
 		return err
 	}
-	bound, err := program.Resolve(d.Table, c.target, args, kwargs)
+	bound, err := program.Resolve(d.Table, written.Target, args, kwargs)
 	if err != nil {
 		return err
 	}
@@ -325,7 +359,7 @@ func (d Drawer) recordDynamic(c *call, written program.Call) error {
 	if err != nil {
 		return err
 	}
-	bound, err := program.Resolve(d.Table, c.target, args, kwargs)
+	bound, err := program.Resolve(d.Table, written.Target, args, kwargs)
 	if err != nil {
 		return err
 	}

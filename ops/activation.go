@@ -21,6 +21,7 @@ var activationOps = []*op.Def{
 		Sig:     "clamp(Tensor input, Scalar? min=None, Scalar? max=None) -> Tensor",
 		Names:   both("clamp", "clip"),
 		Doc:     "Limits each element: min(max(x, min), max). The gradient is 1 at the bounds.",
+		SBP:     pointwise,
 		Check:   firstError(needsBound, checkBounds("min", "max")),
 		Infer:   elementwise(promoted("input", "min", "max"), "input"),
 		Kernels: clampKernels("min", "max"),
@@ -44,6 +45,7 @@ var activationOps = []*op.Def{
 		Names:  []string{"torch.nn.functional.relu6"},
 		Doc:    "Limits each element to [0, 6]: min(max(x, 0), 6). The gradient is 0 at the bounds.",
 		Traits: op.Idempotent,
+		SBP:    pointwise,
 		Check:  firstError(rejectInplace, rejectTypes("input", append(complexTypes, tensor.Bool)...)),
 		Infer:  sameAs("input"),
 		Kernels: unary{
@@ -62,6 +64,7 @@ var activationOps = []*op.Def{
 		Names:  []string{"torch.nn.functional.hardtanh"},
 		Doc:    "Limits each element to [min_val, max_val]: min(max(x, min_val), max_val). The gradient is 0 at the bounds.",
 		Traits: op.Idempotent,
+		SBP:    pointwise,
 		Check:  firstError(rejectInplace, rejectTypes("input", append(complexTypes, tensor.Bool)...), realNumbers("min_val", "max_val"), unsignedLimits),
 		Infer:  sameAs("input"),
 		Kernels: parametric(func(a op.Args) unary {
@@ -122,6 +125,7 @@ var activationOps = []*op.Def{
 		More:  []string{"elu(Tensor input, Scalar alpha, bool inplace=False) -> Tensor"},
 		Names: []string{"torch.nn.functional.elu"},
 		Doc:   "Exponential linear unit: x for x > 0, alpha·(e^x - 1) elsewhere, and so its gradient.",
+		SBP:   pointwise,
 		Check: firstError(rejectInplace, floatsOnly, realNumbers("alpha")),
 		Infer: sameAs("input"),
 		Kernels: parametric(func(a op.Args) unary {
@@ -137,6 +141,7 @@ var activationOps = []*op.Def{
 		More:  []string{"celu(Tensor input, Scalar alpha, bool inplace=False) -> Tensor"},
 		Names: []string{"torch.celu", "torch.nn.functional.celu"},
 		Doc:   "Continuously differentiable exponential linear unit: x for x > 0, alpha·(e^(x/alpha) - 1) elsewhere.",
+		SBP:   pointwise,
 		Check: firstError(rejectInplace, floatsOnly, realNumbers("alpha"), alphaNotZero),
 		Infer: sameAs("input"),
 		Kernels: parametric(func(a op.Args) unary {
@@ -155,6 +160,7 @@ var activationOps = []*op.Def{
 		Sig:     "selu(Tensor input, bool inplace=False) -> Tensor",
 		Names:   []string{"torch.selu", "torch.nn.functional.selu"},
 		Doc:     "Scaled exponential linear unit: s·x for x > 0, s·a·(e^x - 1) elsewhere, with s = 1.0507… and a = 1.6732….",
+		SBP:     pointwise,
 		Check:   firstError(rejectInplace, floatsOnly),
 		Infer:   sameAs("input"),
 		Kernels: through(kernel.Elu(seluAlpha*seluScale, seluScale, 1), nil),
@@ -168,6 +174,7 @@ var activationOps = []*op.Def{
 		More:  []string{"softplus(Tensor input, Scalar beta=1, Scalar threshold=20) -> Tensor"},
 		Names: []string{"torch.nn.functional.softplus"},
 		Doc:   "Smooth rectifier: log(1 + e^(beta·x)) / beta, and x where beta·x > threshold.",
+		SBP:   pointwise,
 		Check: firstError(floatsOnly, realNumbers("beta", "threshold")),
 		Infer: sameAs("input"),
 		Kernels: parametric(func(a op.Args) unary {
@@ -193,6 +200,7 @@ var activationOps = []*op.Def{
 		Sig:     "logsigmoid(Tensor input) -> Tensor",
 		Names:   []string{"torch.nn.functional.logsigmoid"},
 		Doc:     "Logarithm of the logistic function: log(1 / (1 + e^-x)).",
+		SBP:     pointwise,
 		Check:   floatsOnly,
 		Infer:   sameAs("input"),
 		Kernels: through(kernel.Logsigmoid, nil),
@@ -205,6 +213,7 @@ var activationOps = []*op.Def{
 		Sig:     "softsign(Tensor input) -> Tensor",
 		Names:   []string{"torch.nn.functional.softsign"},
 		Doc:     "Soft sign: x / (1 + |x|). Integers give float32.",
+		SBP:     pointwise,
 		Check:   rejectTypes("input", tensor.Bool),
 		Infer:   floatAs("input"),
 		Kernels: append(through(kernel.Softsign, kernel.SoftsignComplex), wrappingSoftsign),
@@ -217,6 +226,7 @@ var activationOps = []*op.Def{
 		Sig:     "tanhshrink(Tensor input) -> Tensor",
 		Names:   []string{"torch.nn.functional.tanhshrink"},
 		Doc:     "Shrinkage by the hyperbolic tangent: x - tanh x. Integers give float32.",
+		SBP:     pointwise,
 		Check:   rejectTypes("input", tensor.Bool),
 		Infer:   floatAs("input"),
 		Kernels: through(kernel.Tanhshrink, kernel.TanhshrinkComplex),
@@ -263,6 +273,7 @@ var activationOps = []*op.Def{
 		More:  []string{"threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) -> Tensor"},
 		Names: []string{"torch.threshold", "torch.nn.functional.threshold"},
 		Doc:   "Replaces small elements: value for x ≤ threshold, x elsewhere. The gradient is 0 at the threshold.",
+		SBP:   pointwise,
 		Check: firstError(rejectInplace, rejectTypes("input", append(complexTypes, tensor.Bool)...), realNumbers("threshold", "value")),
 		Infer: sameAs("input"),
 		Kernels: parametric(func(a op.Args) unary {
@@ -288,6 +299,7 @@ func activation(id, doc string, d op.Def) *op.Def {
 	d.Sig = id + "(Tensor input, bool inplace=False) -> Tensor"
 	d.Names = []string{"torch.nn.functional." + id}
 	d.Doc = doc
+	d.SBP = pointwise
 	d.Infer = sameAs("input")
 	if d.Check == nil {
 		d.Check = firstError(rejectInplace, floatsOnly)
@@ -300,6 +312,7 @@ func shrink(id, doc string, d op.Def) *op.Def {
 	d.Sig = id + "(Tensor input, float lambd=0.5) -> Tensor"
 	d.More = []string{id + "(Tensor input, Scalar lambd) -> Tensor"}
 	d.Doc = doc
+	d.SBP = pointwise
 	d.Infer = sameAs("input")
 	d.Grad = func(g *op.Grad) {
 		g.To("input", func() op.Value {
@@ -324,6 +337,7 @@ func oneBound(id, bound, doc string) *op.Def {
 		Names:   both(id),
 		Doc:     doc + " The gradient is 1 at the bound.",
 		Traits:  op.Idempotent,
+		SBP:     pointwise,
 		Check:   checkBounds(bound),
 		Infer:   elementwise(promoted("input", bound), "input"),
 		Kernels: clampKernels(bound),

@@ -13,6 +13,7 @@ import (
 var advancedOps = []*op.Def{
 	{
 		Sig:       "index(Tensor input, int[] dims, Tensor[] indices) -> Tensor",
+		SBP:       linear("input"),
 		Magnitude: "index",
 		Doc:       "The elements that index tensors name, broadcast to one shape: indices[k] counts along dimension dims[k], from either end; a mask takes as many dimensions from there on as it has. Their shape stands in place of the dimensions when those are adjacent, else in front.",
 		Traits:    op.Dynamic,
@@ -56,6 +57,7 @@ func putDef(sig string, names ...string) *op.Def {
 	}
 	return &op.Def{
 		Sig:       sig,
+		SBP:       additive("input", "values"),
 		Magnitude: id,
 		Names:     names,
 		Doc:       "A copy of input in which the elements that index tensors name are values, or have values added to them with accumulate; values are broadcast to the shape of what the same indices read.",

@@ -24,6 +24,7 @@ var attentionOps = []*op.Def{
 	{
 		Sig: "attention.causal(Tensor scores, float value) -> Tensor",
 		Doc: "A copy in which value takes the place of the elements (…, i, j) with j > i.",
+		SBP: planes(2, "scores"),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("scores")
 			if len(v.Shape()) < 2 {

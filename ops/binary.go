@@ -14,6 +14,7 @@ import (
 var binaryOps = slices.Concat([]*op.Def{
 	{
 		Sig:       "add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor",
+		SBP:       anyOf(pointwise, additive("input", "other")),
 		Magnitude: "add",
 		More: []string{
 			"add(Tensor input, Scalar other, *, Scalar alpha=1) -> Tensor",
@@ -32,6 +33,7 @@ var binaryOps = slices.Concat([]*op.Def{
 	},
 	{
 		Sig:       "sub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor",
+		SBP:       anyOf(pointwise, additive("input", "other")),
 		Magnitude: "add",
 		More: []string{
 			"sub(Tensor input, Scalar other, *, Scalar alpha=1) -> Tensor",
@@ -49,6 +51,7 @@ var binaryOps = slices.Concat([]*op.Def{
 	},
 	{
 		Sig:       "mul(Tensor input, Tensor other) -> Tensor",
+		SBP:       anyOf(pointwise, linear("input", "other")),
 		Magnitude: "mul",
 		More:      scalarForms("mul"),
 		Names:     append(both("mul", "multiply"), "operator.mul"),
@@ -71,6 +74,7 @@ var binaryOps = slices.Concat([]*op.Def{
 	},
 	{
 		Sig:       "div(Tensor input, Tensor other, *, str? rounding_mode=None) -> Tensor",
+		SBP:       anyOf(pointwise, provided(func(a op.Args) bool { return !a.Has("rounding_mode") }, linear("input"))),
 		Magnitude: "div",
 		More: []string{
 			"div(Tensor input, Scalar other, *, str? rounding_mode=None) -> Tensor",
@@ -104,6 +108,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		More:  []string{"pow(Tensor input, Scalar exponent) -> Tensor", "pow(Scalar input, Tensor exponent) -> Tensor"},
 		Names: append(both("pow"), "operator.pow"),
 		Doc:   "Power of the elements: input^exponent.",
+		SBP:   pointwise,
 		Check: checkPow,
 		Infer: powMeta(promoted("input", "exponent")),
 		Kernels: []op.Kernel{
@@ -130,6 +135,7 @@ var binaryOps = slices.Concat([]*op.Def{
 	maximumDef("max.other(Tensor input, Tensor other) -> Tensor", both("max")...),
 	{
 		Sig:       "where(Tensor condition, Tensor input, Tensor other) -> Tensor",
+		SBP:       anyOf(pointwise, additive("input", "other"), zeroElse("input", "other"), zeroElse("other", "input")),
 		Magnitude: "where",
 		More: []string{
 			"where(Tensor condition, Tensor input, Scalar other) -> Tensor",
@@ -152,6 +158,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		Sig:     "where.self(Tensor input, Tensor condition, Tensor other) -> Tensor",
 		Names:   []string{"Tensor.where"},
 		Doc:     "Selects by a bool tensor: input where condition holds, other elsewhere.",
+		SBP:     anyOf(pointwise, additive("input", "other"), zeroElse("input", "other"), zeroElse("other", "input")),
 		Check:   checkWhere,
 		Infer:   inferWhere,
 		Kernels: whereKernels,
@@ -183,6 +190,7 @@ func order(id, formula string, i64 compare[int64], f32 compare[float32], f64 com
 		Names:  append(both(names...), "operator."+id),
 		Doc:    "Compares real elements: " + formula + ".",
 		Traits: op.NoGrad,
+		SBP:    pointwise,
 		Check:  rejectComplex("input", "other"),
 		Infer:  zipped(func(op.Args) tensor.DType { return tensor.Bool }, promoted("input", "other"), "input", "other"),
 		Kernels: []op.Kernel{
@@ -521,6 +529,7 @@ func maximumDef(sig string, names ...string) *op.Def {
 		Names:  names,
 		Doc:    "Larger of two real elements; NaN if either is NaN. Its gradient goes in halves to equal elements.",
 		Traits: op.Commutative,
+		SBP:    pointwise,
 		Check:  rejectComplex("input", "other"),
 		Infer:  zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
 		Kernels: []op.Kernel{

@@ -14,6 +14,7 @@ var complexOps = []*op.Def{
 		Sig:   "complex(Tensor real, Tensor imag) -> Tensor",
 		Names: []string{"torch.complex"},
 		Doc:   "real + i·imag.",
+		SBP:   anyOf(pointwise, additive("real", "imag")),
 		Check: checkParts("real", "imag"),
 		Infer: elementwise(func(a op.Args) tensor.DType { return complexOf(a.Value("real").DType()) }, "real", "imag"),
 		Kernels: []op.Kernel{{Name: "copy", Run: func(c *op.Run) error {
@@ -57,6 +58,7 @@ var complexOps = []*op.Def{
 		Names:  []string{"torch.view_as_real"},
 		Doc:    "A view of a complex tensor as pairs of reals, in a last dimension of size 2.",
 		Traits: op.View,
+		SBP:    linearly,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("input")
 			if !v.DType().IsComplex() {
@@ -81,6 +83,7 @@ var complexOps = []*op.Def{
 		Names:  []string{"torch.view_as_complex"},
 		Doc:    "A view of a tensor whose last dimension has size 2 as complex numbers.",
 		Traits: op.View,
+		SBP:    anyOf(linear("input"), planes(1, "input")),
 		Check:  checkPairs,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("input")
@@ -178,6 +181,7 @@ func partOp(name string, i int) *op.Def {
 		Names:  []string{"torch." + name, "Tensor." + name},
 		Doc:    "A view of the " + name + " parts of complex numbers.",
 		Traits: op.View,
+		SBP:    linearly,
 		Check:  check,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("input")

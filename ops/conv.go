@@ -19,6 +19,7 @@ func convolutions(n int) []*op.Def {
 	return []*op.Def{
 		{
 			Sig:       fmt.Sprintf("%[1]s(Tensor input, Tensor weight, Tensor? bias=None, int[%[2]d] stride=1, int[%[2]d] padding=0, int[%[2]d] dilation=1, int groups=1) -> Tensor", forward, n),
+			SBP:       convolved(n, "oi"),
 			Magnitude: forward,
 			More:      []string{fmt.Sprintf("%[1]s(Tensor input, Tensor weight, Tensor? bias=None, int[%[2]d] stride=1, str padding='valid', int[%[2]d] dilation=1, int groups=1) -> Tensor", forward, n)},
 			Names:     []string{"torch.nn.functional." + forward, "torch." + forward},
@@ -35,6 +36,7 @@ func convolutions(n int) []*op.Def {
 		},
 		{
 			Sig:       fmt.Sprintf("%[1]s(Tensor input, Tensor weight, Tensor? bias=None, int[%[2]d] stride=1, int[%[2]d] padding=0, int[%[2]d] output_padding=0, int groups=1, int[%[2]d] dilation=1) -> Tensor", transposed, n),
+			SBP:       convolved(n, "io"),
 			Magnitude: transposed,
 			Names:     []string{"torch.nn.functional." + transposed, "torch." + transposed},
 			Doc:       "Transposed convolution, the gradient of " + forward + " with respect to its input: input[b, c, …, y, x]·weight[c, o, …, i, j] is added to out[b, o, …, y·stride − padding + i·dilation, x·stride − padding + j·dilation].",
@@ -57,6 +59,7 @@ func convolutions(n int) []*op.Def {
 var bilinearOps = []*op.Def{
 	{
 		Sig:       "conv.map(Tensor image, Tensor weight, int[] size, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor",
+		SBP:       anyOf(bilinearConv("image ni, weight oi -> no"), linear("image", "weight")),
 		Magnitude: "conv.map",
 		Doc:       "Convolution of a batch without bias to a map of a given size; outside the image there are zeros.",
 		Infer:     inferBilinear("image", func(p *plane, image, weight op.Value) []int { return p.shape(image, 0, weight.Shape()[0]) }),
@@ -72,6 +75,7 @@ var bilinearOps = []*op.Def{
 	},
 	{
 		Sig:       "conv.image(Tensor map, Tensor weight, int[] size, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor",
+		SBP:       anyOf(bilinearConv("map no, weight oi -> ni"), linear("map", "weight")),
 		Magnitude: "conv.image",
 		Doc:       "Gradient of conv.map with respect to an image of a given size.",
 		Infer:     inferBilinear("map", func(p *plane, m, weight op.Value) []int { return p.shape(m, 0, p.Groups*weight.Shape()[1]) }),
@@ -89,6 +93,7 @@ var bilinearOps = []*op.Def{
 	},
 	{
 		Sig:       "conv.weight(Tensor image, Tensor map, int[] size, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor",
+		SBP:       anyOf(bilinearConv("image ni, map no -> oi"), linear("image", "map")),
 		Magnitude: "conv.weight",
 		Doc:       "Gradient of conv.map with respect to weights with kernels of a given size.",
 		Infer:     inferBilinear("image", func(p *plane, image, m op.Value) []int { return p.shape(m, 1, image.Shape()[1]/p.Groups) }),

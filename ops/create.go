@@ -23,6 +23,7 @@ var createOps = slices.Concat([]*op.Def{
 		Sig:    "full(int[] size, Scalar fill_value, " + makeOptions + ") -> Tensor",
 		Names:  []string{"torch.full"},
 		Doc:    "A tensor whose elements are all fill_value, of its dtype unless dtype says otherwise.",
+		Whole:  createsAll,
 		Infer:  sized(func(a op.Args) tensor.DType { return a.Scalar("fill_value").DType() }),
 		Sample: func(s *op.Sampler) []any { return []any{s.Shape(0, 4), s.Int(-5, 6), op.Kw("dtype", s.DType)} },
 	}, fillValue),
@@ -30,6 +31,7 @@ var createOps = slices.Concat([]*op.Def{
 		Sig:    "full_like(Tensor input, Scalar fill_value, " + likeOptions + ") -> Tensor",
 		Names:  []string{"torch.full_like"},
 		Doc:    "A tensor like the input whose elements are all fill_value.",
+		SBP:    pointwise,
 		Infer:  alike,
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...), s.Int(-5, 6)} },
 	}, fillValue),
@@ -37,6 +39,7 @@ var createOps = slices.Concat([]*op.Def{
 		Sig:    "new_full(Tensor input, int[] size, Scalar fill_value, " + makeOptions + ") -> Tensor",
 		Names:  []string{"Tensor.new_full"},
 		Doc:    "A tensor of the input's dtype and the given size whose elements are all fill_value.",
+		Whole:  createsAll,
 		Infer:  sized(func(a op.Args) tensor.DType { return a.Value("input").DType() }),
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, 1), s.Shape(0, 4), s.Int(-5, 6)} },
 	}, fillValue),
@@ -44,6 +47,7 @@ var createOps = slices.Concat([]*op.Def{
 		Sig:   "tensor(Data data, " + makeOptions + ") -> Tensor",
 		Names: []string{"torch.tensor"},
 		Doc:   "A tensor of a number or of nested lists of numbers: bool, int64, float32 or complex64 by their kind unless dtype says otherwise.",
+		Whole: createsAll,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			d, shape, err := shapeOfList(a.Any("data"))
 			return one(chosen(a, d), shape, nil), err
@@ -59,6 +63,7 @@ var createOps = slices.Concat([]*op.Def{
 		Sig:   "scalar_tensor(Scalar s, " + makeOptions + ") -> Tensor",
 		Names: []string{"torch.scalar_tensor"},
 		Doc:   "A 0-d tensor of the number.",
+		Whole: createsAll,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(chosen(a, tensor.F32), []int{}, nil), fits(a.Scalar("s"), chosen(a, tensor.F32))
 		},
@@ -69,6 +74,7 @@ var createOps = slices.Concat([]*op.Def{
 		More:  []string{"arange(Scalar end, " + makeOptions + ") -> Tensor"},
 		Names: []string{"torch.arange"},
 		Doc:   "start, start + step, … below end; int64 when all three are integers.",
+		Whole: createsAll,
 		Infer: inferArange,
 		Sample: func(s *op.Sampler) []any {
 			step := float64(1+s.Index(4)) * 0.25
@@ -80,6 +86,7 @@ var createOps = slices.Concat([]*op.Def{
 		Sig:   "eye(int n, int? m=None, " + makeOptions + ") -> Tensor",
 		Names: []string{"torch.eye"},
 		Doc:   "An n by m matrix, m = n by default, with ones on the main diagonal and zeros elsewhere.",
+		Whole: createsAll,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			n, m := a.Int("n"), a.Int("n")
 			if n < 0 {
@@ -105,6 +112,7 @@ var createOps = slices.Concat([]*op.Def{
 		Sig:   "linspace(Scalar start, Scalar end, int steps, " + makeOptions + ") -> Tensor",
 		Names: []string{"torch.linspace"},
 		Doc:   "steps numbers from start to end at equal distances.",
+		Whole: createsAll,
 		Infer: inferSteps,
 		Tol:   stepsTol,
 		Sample: func(s *op.Sampler) []any {
@@ -121,6 +129,7 @@ var createOps = slices.Concat([]*op.Def{
 		Sig:   "logspace(Scalar start, Scalar end, int steps, float base=10.0, " + makeOptions + ") -> Tensor",
 		Names: []string{"torch.logspace"},
 		Doc:   "base to the power of steps numbers from start to end at equal distances.",
+		Whole: createsAll,
 		Infer: inferSteps,
 		Tol:   ulpTol(64, "the exponent is rounded, which base^x magnifies by |x·ln base|"),
 		Sample: func(s *op.Sampler) []any {
@@ -133,8 +142,8 @@ var createOps = slices.Concat([]*op.Def{
 		}
 		return nil
 	}),
-	triangle("tril_indices", func(i, j, offset int) bool { return j-i <= offset }),
-	triangle("triu_indices", func(i, j, offset int) bool { return j-i >= offset }),
+	triangle("tril_indices", false),
+	triangle("triu_indices", true),
 }, complexOps)
 
 // shapeOfList returns the dtype and shape of nested lists of numbers.
@@ -284,6 +293,7 @@ func filled(name string, v int64) *op.Def {
 		Sig:    name + "(int[] size, " + makeOptions + ") -> Tensor",
 		Names:  []string{"torch." + name},
 		Doc:    fmt.Sprintf("A tensor whose elements are all %d, float32 unless dtype says otherwise.", v),
+		Whole:  createsAll,
 		Infer:  sized(func(op.Args) tensor.DType { return tensor.F32 }),
 		Sample: func(s *op.Sampler) []any { return []any{s.Shape(0, 4), op.Kw("dtype", s.DType)} },
 	}, fillOf(v))
@@ -294,6 +304,7 @@ func filledLike(name string, v int64) *op.Def {
 		Sig:    name + "(Tensor input, " + likeOptions + ") -> Tensor",
 		Names:  []string{"torch." + name},
 		Doc:    fmt.Sprintf("A tensor of the shape, dtype and memory order of the input whose elements are all %d.", v),
+		SBP:    pointwise,
 		Infer:  alike,
 		Traits: op.Idempotent,
 		Sample: sampleUnary(-2, 2),
@@ -310,6 +321,7 @@ func filledNew(name string, v int64) *op.Def {
 		Sig:    name + "(Tensor input, int[] size, " + makeOptions + ") -> Tensor",
 		Names:  []string{"Tensor." + name},
 		Doc:    fmt.Sprintf("A tensor of the input's dtype and the given size whose elements are all %d.", v),
+		Whole:  createsAll,
 		Infer:  sized(func(a op.Args) tensor.DType { return a.Value("input").DType() }),
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, 1), s.Shape(0, 4)} },
 	}, fillOf(v))
@@ -412,20 +424,12 @@ func setNumber(t *tensor.Tensor, i int, v float64) {
 }
 
 // triangle lists the places of a triangle of a matrix.
-func triangle(name string, in func(i, j, offset int) bool) *op.Def {
-	each := func(a op.Args, f func(i, j int)) {
-		for i := range a.Int("row") {
-			for j := range a.Int("col") {
-				if in(i, j, a.Int("offset")) {
-					f(i, j)
-				}
-			}
-		}
-	}
+func triangle(name string, upper bool) *op.Def {
 	d := created(&op.Def{
 		Sig:   name + "(int row, int col, int offset=0, *, dtype? dtype=None, device? device=None) -> Tensor",
 		Names: []string{"torch." + name},
 		Doc:   "The row and column numbers, as two rows, of the entries of a triangle of a row by col matrix, in row-major order.",
+		Whole: createsAll,
 		Check: checkDevice,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			d := chosen(a, tensor.I64)
@@ -437,20 +441,66 @@ func triangle(name string, in func(i, j, offset int) bool) *op.Def {
 			case d != tensor.I64 && d != tensor.I32:
 				return nil, op.RuntimeError("\"%s\" not implemented for argument 'dtype' %s", name, d)
 			}
-			n := 0
-			each(a, func(int, int) { n++ })
-			return one(d, []int{2, n}, nil), nil
+			n := cornerOf(a, upper).count()
+			if n > tensor.MaxElements {
+				return nil, op.RuntimeError("can't allocate memory: %v indices", n)
+			}
+			return one(d, []int{2, int(n)}, nil), nil
 		},
 		Sample: func(s *op.Sampler) []any { return []any{s.Index(5), s.Index(5), s.Int(-3, 4)} },
 	}, func(c *op.Run) error {
 		out, k := c.Out[0], 0
 		n := out.Shape()[1]
-		each(c.Args, func(i, j int) {
-			out.SetInt(k, int64(i))
-			out.SetInt(n+k, int64(j))
-			k++
-		})
+		t := cornerOf(c.Args, upper)
+		for i := t.first(); k < n; i++ {
+			lo, hi := t.columns(i)
+			for j := lo; j < hi; j++ {
+				out.SetInt(k, int64(i))
+				out.SetInt(n+k, int64(j))
+				k++
+			}
+		}
 		return nil
 	})
 	return d
+}
+
+// corner is a triangle of a rows by cols matrix: the entries with j-i ≤ offset,
+// or of an upper one j-i ≥ offset.
+type corner struct {
+	rows, cols, offset int
+	upper              bool
+}
+
+func cornerOf(a op.Args, upper bool) corner {
+	rows, cols := a.Int("row"), a.Int("col")
+	return corner{rows, cols, min(max(a.Int("offset"), -rows), cols), upper}
+}
+
+// columns returns the range of columns in row i.
+func (t corner) columns(i int) (lo, hi int) {
+	if t.upper {
+		return min(max(i+t.offset, 0), t.cols), t.cols
+	}
+	return 0, min(max(i+t.offset+1, 0), t.cols)
+}
+
+// first returns a row before which there are no entries.
+func (t corner) first() int {
+	if t.upper {
+		return 0
+	}
+	return max(-t.offset, 0)
+}
+
+// count returns the number of entries: in a lower triangle, rows of 1, 2, …
+// entries between empty and full ones. An upper one is a lower one turned round.
+func (t corner) count() float64 {
+	if t.upper {
+		return corner{t.rows, t.cols, t.cols - t.rows - t.offset, false}.count()
+	}
+	lo := min(max(-t.offset, 0), t.rows)
+	hi := min(max(t.cols-1-t.offset, lo), t.rows)
+	growing := float64(hi-lo) * (float64(lo+t.offset+1) + float64(hi+t.offset)) / 2
+	return growing + float64(t.rows-hi)*float64(t.cols)
 }

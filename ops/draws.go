@@ -16,6 +16,7 @@ var discreteDraws = []*op.Def{
 		Names:  both("bernoulli"),
 		Doc:    "1 with the probability that each element gives, else 0. The gradient is 0.",
 		Traits: op.Random,
+		Whole:  drawsAll,
 		Check:  rejectTypes("input", slices.Concat(integralSet, complexTypes)...),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
@@ -40,6 +41,7 @@ var discreteDraws = []*op.Def{
 		Names:  both("bernoulli"),
 		Doc:    "1 with probability p, else 0, in the shape and dtype of the input.",
 		Traits: op.NoGrad | op.Random,
+		Whole:  drawsAll,
 		Check: firstError(rejectTypes("input", complexTypes...), func(a op.Args) error {
 			if p := a.Float("p"); !(p >= 0 && p <= 1) {
 				return op.RuntimeError("argument 'p' must be in [0, 1], but is %v", p)
@@ -123,6 +125,7 @@ var discreteDraws = []*op.Def{
 		Names:  both("multinomial"),
 		Doc:    "Indices drawn with the probabilities that each row gives up to a factor, with or without replacement.",
 		Traits: op.NoGrad | op.Random,
+		Whole:  drawsAll,
 		Check:  checkMultinomial,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			shape := slices.Clone(a.Value("input").Shape())
@@ -142,6 +145,7 @@ var discreteDraws = []*op.Def{
 		Names:  []string{"torch.poisson"},
 		Doc:    "Poisson numbers, each of its own rate. The gradient is 0.",
 		Traits: op.Random,
+		Whole:  drawsAll,
 		Fixed:  []string{"input"},
 		Check:  rejectTypes("input", slices.Concat(integralSet, complexTypes)...),
 		Infer: func(a op.Args) ([]op.Meta, error) {

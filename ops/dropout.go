@@ -26,6 +26,7 @@ var dropoutOps = []*op.Def{
 		Sig:    "dropout_mask(Tensor like, int[] shape, float p, float scale, int draw) -> Tensor",
 		Doc:    "What the call of a dropout with a number has multiplied its input by: scale with probability 1 - p, else 0.",
 		Traits: op.NoGrad | op.Random,
+		Whole:  drawsAll,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(a.Value("like").DType(), a.Ints("shape"), nil), nil
 		},
@@ -60,6 +61,7 @@ func (d dropout) def() *op.Def {
 		Names:  []string{"torch.nn.functional." + d.id},
 		Doc:    d.doc,
 		Traits: op.Random,
+		Whole:  drawsAll,
 		Check:  firstError(rejectInplace, d.check),
 		Infer:  d.infer,
 		Kernels: []op.Kernel{

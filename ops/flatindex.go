@@ -12,6 +12,7 @@ import (
 var flatIndexOps = []*op.Def{
 	{
 		Sig:       "take(Tensor input, Tensor index) -> Tensor",
+		SBP:       anyOf(linear("input"), axes("index * -> *")),
 		Magnitude: "take",
 		Names:     both("take"),
 		Doc:       "The elements that index names in row-major order, from either end: out[i] = input.flatten()[index[i]].",
@@ -37,6 +38,7 @@ var flatIndexOps = []*op.Def{
 	},
 	{
 		Sig:       "put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+		SBP:       additive("input", "source"),
 		Magnitude: "put",
 		Names:     both("put"),
 		Doc:       "A copy of input in which the elements that index names in row-major order are those of source, or have them added with accumulate.",
@@ -75,6 +77,7 @@ var flatIndexOps = []*op.Def{
 	},
 	{
 		Sig:       "take_along_dim(Tensor input, Tensor indices, int? dim=None) -> Tensor",
+		SBP:       anyOf(linear("input"), provided(func(a op.Args) bool { return a.Has("dim") }, alongOthers("input", "indices")), entriesOf("indices")),
 		Magnitude: "take_along_dim",
 		Names:     both("take_along_dim"),
 		Doc:       "Picks along dim as gather does, with input and indices broadcast in the other dimensions; in row-major order without dim.",
@@ -130,6 +133,7 @@ var flatIndexOps = []*op.Def{
 		Names:  []string{"torch.nn.functional.one_hot"},
 		Doc:    "Rows of num_classes zeros with a 1 at the place that each element names; num_classes is one more than the largest by default.",
 		Traits: op.NoGrad | op.Dynamic,
+		SBP:    provided(func(a op.Args) bool { return a.Int("num_classes") >= 0 }, pointwise),
 		Check:  checkOneHot,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			n := a.Int("num_classes")

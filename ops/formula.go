@@ -5,6 +5,7 @@ import (
 
 	"plumb/kernel"
 	"plumb/op"
+	"plumb/tensor"
 )
 
 // The formulas of operators that are neither elementwise nor sums of products,
@@ -141,4 +142,77 @@ func geluFormula(b op.Builder, a op.Args) []op.Value {
 func tanhshrinkFormula(b op.Builder, a op.Args) []op.Value {
 	x := a.Value("input")
 	return []op.Value{b.Sub(x, b.Op("tanh", x))}
+}
+
+// reduction says which dimensions an operator reduces, the shape of its
+// results and how many elements each of them combines.
+type reduction struct {
+	dims   []int
+	shape  []int
+	length int
+}
+
+func reductionAt(a op.Args) reduction {
+	dims, err := statDims(a)
+	if err != nil {
+		op.Fail(err)
+	}
+	s := a.Value("input").Shape()
+	kept := a.Sig.Index("keepdim") >= 0 && a.Bool("keepdim")
+	r := reduction{dims: dims, shape: reducedShape(s, dims, kept), length: 1}
+	for _, d := range dims {
+		r.length *= s[d]
+	}
+	return r
+}
+
+// logSumExpFormula is m + log Σ exp(x − m), m the largest of a row.
+func logSumExpFormula(b op.Builder, a op.Args) []op.Value {
+	r, x := reductionAt(a), b.Cast(a.Value("input"), floatResult(statInputType(a)))
+	most := b.Op("amax", x, r.dims, true)
+	sum := b.Op("sum", b.Op("exp", b.Sub(x, most)), r.dims, true)
+	return []op.Value{b.Reshape(b.Add(b.Op("log", sum), most), r.shape)}
+}
+
+// momentFormula is Σ(x − mean)²/(n − correction) of reals, or its root.
+func momentFormula(root, mean bool) func(op.Builder, op.Args) []op.Value {
+	return func(b op.Builder, a op.Args) []op.Value {
+		r, x := reductionAt(a), a.Value("input")
+		if x.DType().IsComplex() {
+			op.Fail(op.RuntimeError("no formula for complex numbers"))
+		}
+		m := b.Op("mean", x, r.dims, true)
+		d := b.Sub(x, m)
+		y := b.Div(b.Op("sum", b.Mul(d, d), r.dims, true), max(0, float64(r.length)-momentCorrection(a)))
+		if root {
+			y = b.Op("sqrt", y)
+		}
+		out := []op.Value{b.Reshape(y, r.shape)}
+		if mean {
+			out = append(out, b.Reshape(m, r.shape))
+		}
+		return out
+	}
+}
+
+// normFormula is (Σ|x|ᵖ)^(1/p), or the largest or smallest |x|.
+func normFormula(b op.Builder, a op.Args) []op.Value {
+	r, p := reductionAt(a), a.Float("p")
+	x := b.Op("abs", a.Value("input"))
+	var y op.Value
+	switch {
+	case tensor.NumElements(x.Shape()) == 0 || p == 0:
+		op.Fail(op.RuntimeError("no formula for counts"))
+	case math.IsInf(p, 1):
+		y = b.Op("amax", x, r.dims, true)
+	case math.IsInf(p, -1):
+		y = b.Op("amin", x, r.dims, true)
+	case p == 1:
+		y = b.Op("sum", x, r.dims, true)
+	case p == 2:
+		y = b.Op("sqrt", b.Op("sum", b.Mul(x, x), r.dims, true))
+	default:
+		y = b.Op("pow", b.Op("sum", b.Op("pow", x, p), r.dims, true), 1/p)
+	}
+	return []op.Value{b.Reshape(y, r.shape)}
 }

@@ -14,6 +14,7 @@ var gridOps = []*op.Def{
 		Sig:   "affine_grid(Tensor theta, int[] size, bool? align_corners=None) -> Tensor",
 		Names: []string{"torch.nn.functional.affine_grid"},
 		Doc:   "Coordinates for grid_sample: out[n, …, i] = Σ theta[n, i, j]·p[j] for every position p = (x, y, [z,] 1) of an image of the given size [N, C, …] from −1 to 1, the ends of the image, or the centres of its outer elements with align_corners.",
+		SBP:   anyOf(linear("theta"), gridOfBatch),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			shape, err := affineShape(a)
 			if err != nil {
@@ -35,6 +36,7 @@ var gridOps = []*op.Def{
 	{
 		Sig: "affine_grid.theta(Tensor grad, bool align_corners) -> Tensor",
 		Doc: "Gradient of affine_grid with respect to theta.",
+		SBP: anyOf(linear("grad"), axes("grad n~ -> n~")),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("grad")
 			s := v.Shape()
@@ -61,6 +63,7 @@ var gridOps = []*op.Def{
 		Sig:     "grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', bool? align_corners=None) -> Tensor",
 		Names:   []string{"torch.nn.functional.grid_sample"},
 		Doc:     "Reads images at the coordinates grid[n, …, (x, y[, z])]: −1 and 1 are the ends of the image, or with align_corners the centres of its outer elements. Between elements the nearest, a linear or a cubic curve counts; outside the image zero, its border, or its reflection.",
+		SBP:     sampledGrid,
 		Infer:   inferGridSample,
 		Kernels: windowKernels("input", gridSampleRun[float32], gridSampleRun[float64]),
 		Grad:    gridSampleGrad,
@@ -70,6 +73,7 @@ var gridOps = []*op.Def{
 	{
 		Sig:     "grid_sample.read(Tensor input, Tensor grid, str mode, str padding_mode, bool align_corners, int[] order) -> Tensor",
 		Doc:     "grid_sample, differentiated order[i] times by coordinate i of every position.",
+		SBP:     sampledGrid,
 		Infer:   inferGridSample,
 		Kernels: windowKernels("input", gridSampleRun[float32], gridSampleRun[float64]),
 		Grad:    gridSampleGrad,
@@ -79,6 +83,7 @@ var gridOps = []*op.Def{
 	{
 		Sig: "grid_sample.spread(Tensor grad, Tensor grid, int[] size, str mode, str padding_mode, bool align_corners, int[] order) -> Tensor",
 		Doc: "Gradient of grid_sample.read with respect to images of the given size.",
+		SBP: anyOf(linear("grad"), axes("grad nchw, grid nhw. -> nc.. | grad ncdhw, grid ndhw. -> nc...")),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			s := a.Value("grad").Shape()
 			return one(a.Value("grad").DType(), append(slices.Clone(s[:2]), a.Ints("size")...), nil), nil

@@ -17,6 +17,7 @@ var groupNormOps = []*op.Def{
 		Sig:    "instance_norm.update(Tensor input, Tensor running_mean, Tensor running_var, float momentum) -> (Tensor running_mean, Tensor running_var)",
 		Doc:    "The running statistics after a batch: (1 − momentum)·running + momentum·batch, with the means over the batch of each sample's mean and unbiased variance.",
 		Traits: op.NoGrad,
+		SBP:    axes("input .c~, running_mean c, running_var c -> c"),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			m, v := a.Value("running_mean"), a.Value("running_var")
 			return []op.Meta{{DType: m.DType(), Shape: m.Shape()}, {DType: v.DType(), Shape: v.Shape()}}, nil
@@ -63,6 +64,7 @@ var groupNormOps = []*op.Def{
 		Sig:   "prelu(Tensor input, Tensor weight) -> Tensor",
 		Names: append(both("prelu"), "torch.nn.functional.prelu"),
 		Doc:   "Rectifier with a learned slope, one for all or one per channel, dimension 1: input where it is positive, else weight·input.",
+		SBP:   axes("input nc*, weight c -> nc* | input *, weight . -> * | input *, weight -> *"),
 		Check: checkPrelu,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			x := a.Value("input")
@@ -85,6 +87,7 @@ var groupNormOps = []*op.Def{
 		Sig:   "glu(Tensor input, int dim=-1) -> Tensor",
 		Names: []string{"torch.nn.functional.glu"},
 		Doc:   "Gated linear unit: the first half of a dimension times the logistic function of the second.",
+		SBP:   alongOthers("input"),
 		Check: firstError(floatsOnly, checkHalves),
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(1, 4)
@@ -120,6 +123,7 @@ func groupNorm(sig, name string, check func(op.Args) error) *op.Def {
 		Sig:   sig,
 		Names: []string{name},
 		Doc:   "Normalises each of num_groups groups of channels of each sample: (input − mean)/√(var + eps)·weight + bias, var the biased variance, weight and bias per channel.",
+		SBP:   anyOf(axes("input n~ -> n~"), affinely),
 		Check: checkGroupNorm,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			x := a.Value("input")
@@ -265,6 +269,7 @@ func instanceNorm(sig, name string, check func(op.Args) error) *op.Def {
 		Sig:     sig,
 		Names:   []string{name},
 		Doc:     "Normalises each channel of each sample: (input − mean)/√(var + eps)·weight + bias, with the channel's own mean and biased variance or, without use_input_stats, the running ones. Those given are updated: running = (1 − momentum)·running + momentum·batch, with the unbiased variance, averaged over the batch.",
+		SBP:     anyOf(perChannel("nc~", ".c~", func(a op.Args) bool { return !a.Bool("use_input_stats") || !a.Has("running_mean") }), affinely),
 		Mutates: []string{"running_mean", "running_var"},
 		Fixed:   []string{"running_mean", "running_var"},
 		Check:   checkInstanceNorm,
@@ -324,6 +329,9 @@ func checkInstanceNorm(a op.Args) error {
 		return nil
 	}
 	for _, name := range []string{"running_mean", "running_var", "weight", "bias"} {
+		if v := a.Value(name); v != nil && len(v.Shape()) > 1 {
+			return op.RuntimeError("argument '%s' must have 1 dimension, but has %d", name, len(v.Shape()))
+		}
 		if err := checkChannelValues(x, name, a.Value(name)); err != nil {
 			return err
 		}
@@ -465,6 +473,8 @@ func checkLocalResponse(a op.Args) error {
 	switch {
 	case len(s) < 3:
 		return op.ValueError("expected argument 'input' of 3 or more dimensions, but got %d", len(s))
+	case tensor.NumElements(s) > 0 && a.Int("size") < 0 && (1-a.Int("size"))/2 >= s[1]:
+		return op.IndexError("argument 'size' is %d, which cuts off more than %d channels", a.Int("size"), s[1])
 	case tensor.NumElements(s) > 0 && a.Int("size") < 1:
 		return op.RuntimeError("argument 'size' must be greater than zero, but is %d", a.Int("size"))
 	}
@@ -482,13 +492,23 @@ func localResponse(b op.Builder, a op.Args) op.Value {
 		shape[1] = n
 		return b.Op("zeros_like", b.Expand(b.Op("narrow", squares, 1, 0, 1), shape))
 	}
-	padded := b.Op("cat", []op.Value{padding(size / 2), squares, padding((size - 1) / 2)}, 1)
+	left, right := min(size/2, x.Shape()[1]), min((size-1)/2, x.Shape()[1])
+	padded := b.Op("cat", []op.Value{padding(left), squares, padding(right)}, 1)
 	window := b.Op("narrow", padded, 1, 0, x.Shape()[1])
-	for i := 1; i < size; i++ {
+	for i := 1; i <= left+right; i++ {
 		window = b.Add(window, b.Op("narrow", padded, 1, i, x.Shape()[1]))
 	}
-	base := b.Add(b.Mul(b.Div(window, size), a.Float("alpha")), a.Float("k"))
+	mean := b.Op("div", window, size, op.Kw("rounding_mode", roundingOf(x.DType())))
+	base := b.Add(b.Mul(mean, a.Float("alpha")), a.Float("k"))
 	return b.Div(x, b.Op("pow", base, a.Float("beta")))
+}
+
+// roundingOf is how the mean of a window is rounded: integers stay integers.
+func roundingOf(d tensor.DType) any {
+	if d.IsInt() {
+		return "trunc"
+	}
+	return nil
 }
 
 func checkPrelu(a op.Args) error {

@@ -16,6 +16,7 @@ var indexOps = slices.Concat(embeddingOps, alongOps, advancedOps, flatIndexOps, 
 var alongOps = []*op.Def{
 	{
 		Sig:       "index_select(Tensor input, int dim, Tensor index) -> Tensor",
+		SBP:       anyOf(linear("input"), alongOthers("input"), selectedRows("index")),
 		Magnitude: "index_select",
 		Names:     both("index_select"),
 		Doc:       "The entries index[0], index[1], … of dimension dim.",
@@ -43,6 +44,7 @@ var alongOps = []*op.Def{
 	},
 	{
 		Sig:       "index_add(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
+		SBP:       anyOf(additive("input", "source"), alongOthers("input", "source"), addedAlong("index", "source")),
 		Magnitude: "index_add",
 		Names:     both("index_add"),
 		Doc:       "A copy of input with alpha times the entries of source added along dim: for dim 1 of three, out[i,index[j],k] += alpha·source[i,j,k].",
@@ -66,6 +68,7 @@ var alongOps = []*op.Def{
 	},
 	{
 		Sig:       "index_copy(Tensor input, int dim, Tensor index, Tensor source) -> Tensor",
+		SBP:       anyOf(additive("input", "source"), alongOthers("input", "source")),
 		Magnitude: "index_copy",
 		Names:     both("index_copy"),
 		Doc:       "A copy of input with entries of dim replaced: for dim 1 of three, out[i,index[j],k] = source[i,j,k].",
@@ -88,6 +91,7 @@ var alongOps = []*op.Def{
 	},
 	{
 		Sig:       "index_fill(Tensor input, int dim, Tensor index, Tensor value) -> Tensor",
+		SBP:       anyOf(additive("input", "value"), alongOthers("input")),
 		Magnitude: "index_fill",
 		More:      []string{"index_fill(Tensor input, int dim, Tensor index, Scalar value) -> Tensor"},
 		Names:     both("index_fill"),
@@ -130,6 +134,7 @@ var alongOps = []*op.Def{
 		Sig:   "index_reduce(Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
 		Names: both("index_reduce"),
 		Doc:   "A copy of input with the entries of source reduced into it along dim by prod, mean, amax or amin; the entries of input that index names take part with include_self only.",
+		SBP:   alongOthers("input", "source"),
 		Check: firstError(checkIndexAdd, checkReduction("prod", "mean", "amax", "amin")),
 		Infer: inferScatter,
 		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
@@ -146,6 +151,7 @@ var alongOps = []*op.Def{
 		Sig:   "scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
 		Names: both("scatter_reduce"),
 		Doc:   "A copy of input with the elements of src reduced into it along dim by sum, prod, mean, amax or amin, as scatter_add does for sum; the elements of input that index names take part with include_self only.",
+		SBP:   alongOthers("input", "index", "src"),
 		Check: firstError(checkReduction("sum", "prod", "mean", "amax", "amin"), checkScatter),
 		Infer: inferScatter,
 		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
@@ -165,6 +171,7 @@ var alongOps = []*op.Def{
 		Names:   both("scatter"),
 		Doc:     "A copy of input with elements of src added or multiplied into it along dim.",
 		Traits:  op.NoGrad,
+		SBP:     alongOthers("input", "index", "src"),
 		Check:   firstError(checkReduction("add", "multiply"), checkScatter),
 		Infer:   inferScatter,
 		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error { return reduceElements(c, scatterReduction(c.Args), true, c.Tensor("src")) }}},
@@ -177,6 +184,7 @@ var alongOps = []*op.Def{
 		Sig:     "scatter.value(Tensor input, int dim, Tensor index, Scalar value, *, str? reduce=None) -> Tensor",
 		Names:   both("scatter"),
 		Doc:     "A copy of input with a number written, added or multiplied into it along dim.",
+		SBP:     alongOthers("input", "index"),
 		Check:   checkScatterValue,
 		Infer:   inferScatter,
 		Kernels: []op.Kernel{{Name: "index", Run: runScatterValue}},

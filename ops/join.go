@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"math"
 	"slices"
 
 	"plumb/op"
@@ -62,6 +63,7 @@ var joinOps = []*op.Def{
 		Sig:     "meshgrid(Tensor[] tensors, *, str? indexing=None) -> Tensor[]",
 		Names:   []string{"torch.meshgrid"},
 		Doc:     "Expands vectors to a common grid: result i varies along dimension i; with indexing 'xy' the first two dimensions change places.",
+		SBP:     gridded,
 		Compose: meshgrid,
 		Sample: func(s *op.Sampler) []any {
 			return []any{[]any{s.Tensor(-2, 2, s.Shape(0, 1)...), s.Tensor(-2, 2, s.Dims(1)...)}, op.Kw("indexing", []string{"ij", "xy"}[s.Index(2)])}
@@ -72,6 +74,7 @@ var joinOps = []*op.Def{
 		Sig:   "broadcast_tensors(Tensor[] tensors) -> Tensor[]",
 		Names: []string{"torch.broadcast_tensors"},
 		Doc:   "Expands tensors to their common shape.",
+		SBP:   pointwise,
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			vs := a.Values("tensors")
 			shape := must(broadcastShape(vs...))
@@ -148,6 +151,7 @@ var joinOps = []*op.Def{
 		Sig:   "diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
 		Names: both("diag_embed"),
 		Doc:   "Zeros with the input's last dimension on the diagonals of the matrices in dimensions dim1 and dim2 of the result.",
+		SBP:   anyOf(linear("input"), diagonalEmbedded),
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			shape, d1, d2, err := embeddedShape(a)
 			if err != nil {
@@ -322,6 +326,9 @@ func combinations(b op.Builder, a op.Args) []op.Value {
 	if r == 0 {
 		return vals(b.Op("new_zeros", x, []int{0}))
 	}
+	if n := float64(x.Shape()[0]); r > maxParts || math.Pow(n, float64(r))*float64(r) > maxPicks {
+		op.Fail(op.RuntimeError("can't allocate memory: %d of %v elements", r, n))
+	}
 	picks := chosenOf(x.Shape()[0], r, a.Bool("with_replacement"), 0)
 	rows := []int{len(picks) / r, r}
 	if len(picks) == 0 {
@@ -329,6 +336,9 @@ func combinations(b op.Builder, a op.Args) []op.Value {
 	}
 	return vals(b.Reshape(b.Op("gather", x, 0, b.Op("tensor", picks)), rows))
 }
+
+// maxPicks is how many numbers chosenOf goes through at most.
+const maxPicks = 1 << 26
 
 // chosenOf lists every choice of r of the numbers from to n-1, one after the other.
 func chosenOf(n, r int, again bool, from int) []any {
@@ -370,6 +380,7 @@ func vander(b op.Builder, a op.Args) []op.Value {
 	if n == 0 {
 		return vals(b.Op("new_zeros", x, []int{x.Shape()[0], 0}))
 	}
+	failBeyond("N", n)
 	columns := []op.Value{b.Op("ones_like", x)}
 	for len(columns) < n {
 		columns = append(columns, b.Mul(columns[len(columns)-1], x))

@@ -14,6 +14,7 @@ var layoutOps = slices.Concat(getitemOps, setitemOps, viewOps, splitOps, joinOps
 var viewOps = []*op.Def{
 	viewOp(&op.Def{
 		Sig:       "select(Tensor input, int dim, int index) -> Tensor",
+		SBP:       mapped(viewed(selected)),
 		Magnitude: "select",
 		Names:     both("select"),
 		Doc:       "Entry index of dimension dim, which the result lacks.",
@@ -35,6 +36,7 @@ var viewOps = []*op.Def{
 	}, selected),
 	viewOp(&op.Def{
 		Sig:       "diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+		SBP:       mapped(viewed(diagonal)),
 		Magnitude: "diagonal",
 		Names:     both("diagonal"),
 		Doc:       "The diagonal of the matrices in dimensions dim1 and dim2, offset entries above the main one, as the last dimension.",
@@ -47,6 +49,7 @@ var viewOps = []*op.Def{
 	}, diagonal),
 	viewOp(&op.Def{
 		Sig:       "unfold(Tensor input, int dimension, int size, int step) -> Tensor",
+		SBP:       mapped(viewed(unfolded)),
 		Magnitude: "unfold",
 		Names:     []string{"Tensor.unfold"},
 		Doc:       "Windows of size entries, step apart, of a dimension; a window's entries are the last dimension.",
@@ -63,6 +66,7 @@ var viewOps = []*op.Def{
 	}, unfolded),
 	viewOp(&op.Def{
 		Sig:       "movedim(Tensor input, int[] source, int[] destination) -> Tensor",
+		SBP:       mapped(viewed(moved)),
 		Magnitude: "movedim",
 		More:      []string{"movedim(Tensor input, int source, int destination) -> Tensor"},
 		Names:     both("movedim", "moveaxis"),
@@ -84,6 +88,7 @@ var viewOps = []*op.Def{
 	}, moved),
 	viewOp(&op.Def{
 		Sig:       "unflatten(Tensor input, int dim, int[] sizes) -> Tensor",
+		SBP:       regrouped(unflattenedShape, "sizes", dimOf),
 		Magnitude: "unflatten",
 		Names:     both("unflatten"),
 		Doc:       "Splits dimension dim into the given sizes, one of which may be -1.",
@@ -97,6 +102,7 @@ var viewOps = []*op.Def{
 	}, reshaped(unflattenedShape)),
 	viewOp(&op.Def{
 		Sig:       "ravel(Tensor input) -> Tensor",
+		SBP:       regrouped(func(a op.Args) ([]int, error) { return []int{tensor.NumElements(a.Value("input").Shape())}, nil }, "", nil),
 		Magnitude: "ravel",
 		Names:     both("ravel"),
 		Doc:       "The elements in row-major order, in one dimension.",
@@ -111,9 +117,9 @@ var viewOps = []*op.Def{
 	}, "Tensor.T"),
 	transposition("mT", "Exchanges the last two dimensions.", lastTwo, "Tensor.mT"),
 	adjointView("H", "Tensor.H"), adjointView("mH", "Tensor.mH", "torch.adjoint", "Tensor.adjoint"),
-	like("view_as", "view", "Tensor.view_as"),
-	like("reshape_as", "reshape", "Tensor.reshape_as"),
-	like("expand_as", "expand", "Tensor.expand_as"),
+	like("view_as", "view", "Tensor.view_as", reshapedAs),
+	like("reshape_as", "reshape", "Tensor.reshape_as", reshapedAs),
+	like("expand_as", "expand", "Tensor.expand_as", linearly),
 	{
 		Sig:   "type_as(Tensor input, Tensor other) -> Tensor",
 		Names: []string{"Tensor.type_as"},
@@ -129,6 +135,7 @@ var viewOps = []*op.Def{
 	},
 	{
 		Sig:       "diagonal_scatter(Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+		SBP:       anyOf(additive("input", "src"), scatteredDiagonal),
 		Magnitude: "diagonal_scatter",
 		Names:     both("diagonal_scatter"),
 		Doc:       "A copy of input in which a diagonal comes from src.",
@@ -188,6 +195,7 @@ var viewOps = []*op.Def{
 	},
 	viewOp(&op.Def{
 		Sig:       "as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None) -> Tensor",
+		Whole:     "it reads storage, which a piece lacks",
 		Magnitude: "as_strided",
 		Names:     both("as_strided"),
 		Doc:       "A view of the input's storage with the given shape, strides and offset; elements may occur more than once.",
@@ -209,6 +217,7 @@ var viewOps = []*op.Def{
 	{
 		Sig:   "as_strided.back(Tensor input, int[] shape, int[] stride) -> Tensor",
 		Doc:   "The adjoint of a view of a contiguous tensor of the shape with the given strides, followed by the offset: every element of input is added where the view reads.",
+		SBP:   linear("input"),
 		Infer: func(a op.Args) ([]op.Meta, error) { return one(a.Value("input").DType(), a.Ints("shape"), nil), nil },
 		Kernels: []op.Kernel{{Name: "sum", When: op.DTypeIn("input", slices.Concat(float32Set, float64Set, complexTypes)...), Run: func(c *op.Run) error {
 			n := len(c.Ints("stride")) - 1
@@ -311,11 +320,12 @@ func adjointView(name string, names ...string) *op.Def {
 }
 
 // like is an operator that brings its input to the shape of another tensor.
-func like(name, id, public string) *op.Def {
+func like(name, id, public string, shardings sharder) *op.Def {
 	return &op.Def{
 		Sig:   name + "(Tensor input, Tensor other) -> Tensor",
 		Names: []string{public},
 		Doc:   "Applies " + id + " with other's shape.",
+		SBP:   shardings,
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			return vals(b.Op(id, a.Value("input"), a.Value("other").Shape()))
 		},

@@ -234,6 +234,7 @@ func addedProduct(id, x, y string, nx, ny int, formula string) *op.Def {
 		Sig:       id + "(Tensor input, Tensor " + x + ", Tensor " + y + ", *, Scalar beta=1, Scalar alpha=1) -> Tensor",
 		Names:     both(id),
 		Doc:       "A product of matrices added to the input: " + formula + " With beta 0 the input is ignored.",
+		SBP:       p.shardings(),
 		Magnitude: id,
 		Check:     firstError(dimensions(x, nx, y, ny), p.check),
 		Infer: func(a op.Args) ([]op.Meta, error) {
@@ -252,6 +253,19 @@ func addedProduct(id, x, y string, nx, ny int, formula string) *op.Def {
 
 // addProduct names the operands of a product that is added to the input.
 type addProduct struct{ id, x, y string }
+
+func (p *addProduct) shardings() sharder {
+	x, y, out := "mk", "kn", "mn"
+	switch p.id {
+	case "addmv":
+		y, out = "k", "m"
+	case "addbmm":
+		x, y = "bmk", "bkn"
+	case "baddbmm":
+		x, y, out = "bmk", "bkn", "bmn"
+	}
+	return anyOf(productAxes(p.x+" "+x, p.y+" "+y, out), multilinear([]string{p.x, p.y}, "input"))
+}
 
 // stacked reports whether the product sums over the batch.
 func (p *addProduct) stacked() bool { return p.id == "addbmm" }

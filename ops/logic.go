@@ -25,6 +25,7 @@ var logicOps = slices.Concat([]*op.Def{
 		Names:   both("isclose"),
 		Doc:     "Whether |input - other| ≤ atol + rtol·|other|, or both are equal; with equal_nan, two NaN are close. Integers are compared in float32.",
 		Traits:  op.NoGrad,
+		SBP:     pointwise,
 		Check:   checkClose,
 		Infer:   zipped(boolResult, promoted("input", "other"), "input", "other"),
 		Kernels: closeKernels,
@@ -36,6 +37,7 @@ var logicOps = slices.Concat([]*op.Def{
 		Names:  both("allclose"),
 		Doc:    "Whether isclose holds for all elements, as a Python bool.",
 		Traits: op.NoGrad,
+		Whole:  dependsOnAll,
 		Check: func(a op.Args) error {
 			if err := checkClose(a); err != nil {
 				return err
@@ -53,6 +55,7 @@ var logicOps = slices.Concat([]*op.Def{
 		Names:  both("equal"),
 		Doc:    "Whether two tensors have one shape and equal elements, as a Python bool.",
 		Traits: op.NoGrad,
+		Whole:  dependsOnAll,
 		Infer:  truthValue,
 		Kernels: []op.Kernel{
 			{Name: "different shapes", When: differentShapes, Priority: 1, Run: zeroResults},
@@ -105,6 +108,7 @@ func logical(id, doc string, i64 compare[int64], f32 compare[float32], f64 compa
 		Names:  both(id),
 		Doc:    doc,
 		Traits: op.NoGrad | op.Commutative,
+		SBP:    pointwise,
 		Infer:  zipped(boolResult, promoted("input", "other"), "input", "other"),
 		Kernels: []op.Kernel{
 			compareKernel("integer", integralSet, i64),
@@ -127,6 +131,7 @@ func bitwise(id, doc string, f func(dst, a, b []int64), names ...string) *op.Def
 		Names:   append(both(id), names...),
 		Doc:     doc,
 		Traits:  op.NoGrad | op.Commutative,
+		SBP:     pointwise,
 		Check:   integralOnly,
 		Infer:   zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
 		Kernels: zip{i64: f}.kernels(promoted("input", "other")),
@@ -150,6 +155,7 @@ func shift(id, doc string, f func(width int64) func(dst, a, b []int64), names ..
 		Names:  append(both(id), names...),
 		Doc:    doc,
 		Traits: op.NoGrad,
+		SBP:    pointwise,
 		Check:  integersOnly("input", "other"),
 		Infer:  zipped(to, to, "input", "other"),
 		Kernels: []op.Kernel{
@@ -176,6 +182,7 @@ func complement(id string, refuse func(string, ...any) *op.Error, names ...strin
 		Names:  names,
 		Doc:    "Complement of the bits of each integer: -x - 1; of a bool, its opposite.",
 		Traits: op.NoGrad | op.Involution,
+		SBP:    pointwise,
 		Check: func(a op.Args) error {
 			if d := a.Value("input").DType(); !slices.Contains(integralSet, d) {
 				return refuse("argument 'input' must be of integers or bools, not %s", d)

@@ -19,11 +19,12 @@ var pointLosses = []*op.Def{
 	pointLoss("mse_loss", ", "+lossTail, "Mean squared error: (input − target)².",
 		func(b op.Builder, x, t op.Value, a op.Args) op.Value { return b.Op("square", b.Sub(x, t)) }),
 	composed(&op.Def{
-		Sig:    "l1_loss(Tensor input, Tensor target, " + lossTail + ") -> Tensor",
-		Names:  []string{"torch.nn.functional.l1_loss"},
-		Doc:    "Mean absolute error: |input − target|.",
-		Sample: sampleLoss(),
-		Tol:    lossTol,
+		Sig:     "l1_loss(Tensor input, Tensor target, " + lossTail + ") -> Tensor",
+		Choices: []string{"reduction"},
+		Names:   []string{"torch.nn.functional.l1_loss"},
+		Doc:     "Mean absolute error: |input − target|.",
+		Sample:  sampleLoss(),
+		Tol:     lossTol,
 	}, reducing(func(b op.Builder, a op.Args) op.Value {
 		x, t := expandedPair(b, a)
 		return b.Op("abs", b.Sub(x, t))
@@ -32,6 +33,7 @@ var pointLosses = []*op.Def{
 	composed(&op.Def{
 		Sig: "smooth_l1_loss.zero(Tensor input, Tensor target) -> Tensor",
 		Doc: "|input − target|, with −1 for the gradient of either where they are equal.",
+		SBP: pointwise,
 		Grad: func(g *op.Grad) {
 			x, t := g.Value("input"), g.Value("target")
 			g.To("input", func() op.Value { return g.Op("where", g.Op("gt", x, t), g.G(), g.Neg(g.G())) })
@@ -45,22 +47,25 @@ var pointLosses = []*op.Def{
 	}, func(b op.Builder, a op.Args) op.Value { return b.Op("abs", b.Sub(a.Value("input"), a.Value("target"))) }),
 	pointLoss("huber_loss", ", str reduction='mean', float delta=1.0", "Huber's loss: d²/2 where d = |input − target| ≤ delta, else delta·(d − delta/2).", huber, "delta"),
 	composed(&op.Def{
-		Sig:    "binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, " + lossTail + ") -> Tensor",
-		Names:  []string{"torch.nn.functional.binary_cross_entropy"},
-		Doc:    "Cross entropy of probabilities of two classes: −weight·(target·log(input) + (1 − target)·log(1 − input)), logarithms at least −100.",
-		Check:  firstError(checkLossReduction, sameSizes, sameFloats("target", "weight")),
-		Sample: sampleBinary(0.1, 0.9, "weight"),
-		Tol:    lossTol,
+		Sig:     "binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, " + lossTail + ") -> Tensor",
+		Choices: []string{"reduction"},
+		Names:   []string{"torch.nn.functional.binary_cross_entropy"},
+		Doc:     "Cross entropy of probabilities of two classes: −weight·(target·log(input) + (1 − target)·log(1 − input)), logarithms at least −100.",
+		Check:   firstError(checkLossReduction, sameSizes, sameFloats("target"), weightFits("weight")),
+		Fixed:   []string{"weight"},
+		Sample:  sampleBinary(0.1, 0.9, "weight"),
+		Tol:     lossTol,
 	}, reducing(func(b op.Builder, a op.Args) op.Value {
 		loss := b.Op("binary_cross_entropy.elements", a.Value("input"), a.Value("target"))
 		if w := a.Value("weight"); w != nil {
-			return b.Mul(loss, w)
+			return b.Cast(b.Mul(loss, w), loss.DType())
 		}
 		return loss
 	})),
 	composed(&op.Def{
 		Sig:   "binary_cross_entropy.elements(Tensor input, Tensor target) -> Tensor",
 		Doc:   "The elements of binary_cross_entropy. In the gradient, input·(1 − input) is at least 1e-12.",
+		SBP:   pointwise,
 		Check: rejectOutside01,
 		Grad: func(g *op.Grad) {
 			x, t := g.Value("input"), g.Value("target")
@@ -82,22 +87,25 @@ var pointLosses = []*op.Def{
 		return b.Sub(b.Mul(b.Sub(t, 1), cappedLog(b, "log1p", b.Neg(x))), b.Mul(t, cappedLog(b, "log", x)))
 	}),
 	composed(&op.Def{
-		Sig:    "binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, " + lossTail + ", Tensor? pos_weight=None) -> Tensor",
-		Names:  []string{"torch.nn.functional.binary_cross_entropy_with_logits"},
-		Doc:    "Cross entropy of two classes from logits: −weight·(pos_weight·target·log σ(input) + (1 − target)·log(1 − σ(input))).",
-		Check:  firstError(checkLossReduction, sameSizes, logitsCheck),
-		Sample: sampleBinary(-3, 3, "weight", "pos_weight"),
-		Tol:    lossTol,
+		Sig:     "binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, " + lossTail + ", Tensor? pos_weight=None) -> Tensor",
+		Choices: []string{"reduction"},
+		Names:   []string{"torch.nn.functional.binary_cross_entropy_with_logits"},
+		Doc:     "Cross entropy of two classes from logits: −weight·(pos_weight·target·log σ(input) + (1 − target)·log(1 − σ(input))).",
+		Check:   firstError(checkLossReduction, sameSizes, logitsCheck, weightFits("weight", "pos_weight")),
+		Fixed:   []string{"weight", "pos_weight"},
+		Sample:  sampleBinary(-3, 3, "weight", "pos_weight"),
+		Tol:     lossTol,
 	}, reducing(func(b op.Builder, a op.Args) op.Value {
 		loss := b.Op("binary_cross_entropy_with_logits.elements", a.Value("input"), a.Value("target"), a.Any("pos_weight"))
 		if w := a.Value("weight"); w != nil {
-			return b.Mul(loss, w)
+			return b.Cast(b.Mul(loss, w), loss.DType())
 		}
 		return loss
 	})),
 	composed(&op.Def{
 		Sig: "binary_cross_entropy_with_logits.elements(Tensor input, Tensor target, Tensor? pos_weight=None) -> Tensor",
 		Doc: "The elements of binary_cross_entropy_with_logits: (1 − target)·input + (1 + (pos_weight − 1)·target)·log(1 + e^−input).",
+		SBP: pointwise,
 		Grad: func(g *op.Grad) {
 			x, t, p := g.Value("input"), g.Value("target"), g.Value("pos_weight")
 			g.To("input", func() op.Value {
@@ -130,16 +138,14 @@ var pointLosses = []*op.Def{
 		if p := a.Value("pos_weight"); p != nil {
 			entropy = b.Mul(b.Add(b.Mul(b.Sub(p, 1), t), 1), entropy)
 		}
-		if a.Has("pos_weight") {
-			return b.Sub(linear, entropy)
-		}
 		return b.Cast(b.Sub(linear, entropy), t.DType())
 	}),
 	composed(&op.Def{
-		Sig:   "kl_div(Tensor input, Tensor target, " + lossTail + ", bool log_target=False) -> Tensor",
-		Names: []string{"torch.nn.functional.kl_div"},
-		Doc:   "Kullback-Leibler divergence of log-probabilities: target·(log(target) − input), 0 where target is 0; exp(target)·(target − input) with log_target. The reduction 'batchmean' divides the sum by the size of dimension 0.",
-		Check: firstError(checkDivergence, rejectTypes("input", slices.Concat(integralSet, complexTypes)...), rejectTypes("target", slices.Concat(integralSet, complexTypes)...)),
+		Sig:     "kl_div(Tensor input, Tensor target, " + lossTail + ", bool log_target=False) -> Tensor",
+		Choices: []string{"reduction"},
+		Names:   []string{"torch.nn.functional.kl_div"},
+		Doc:     "Kullback-Leibler divergence of log-probabilities: target·(log(target) − input), 0 where target is 0; exp(target)·(target − input) with log_target. The reduction 'batchmean' divides the sum by the size of dimension 0.",
+		Check:   firstError(checkDivergence, rejectTypes("input", slices.Concat(integralSet, complexTypes)...), rejectTypes("target", slices.Concat(integralSet, complexTypes)...)),
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(1, 3)
 			return []any{s.Tensor(-3, 0, shape...), s.Tensor(0.1, 1, shape...), op.Kw("log_target", s.Bool()), op.Kw("reduction", []string{"none", "mean", "sum", "batchmean"}[s.Index(4)])}
@@ -147,15 +153,21 @@ var pointLosses = []*op.Def{
 		Tol: lossTol,
 	}, divergence),
 	composed(&op.Def{
-		Sig:    "soft_margin_loss(Tensor input, Tensor target, " + lossTail + ") -> Tensor",
-		Names:  []string{"torch.nn.functional.soft_margin_loss"},
-		Doc:    "Logistic loss of two classes: log(1 + exp(−target·input)).",
-		Check:  firstError(checkLossReduction, lossTypes, fitsInput),
-		Sample: sampleLoss(),
-		Tol:    lossTol,
+		Sig:     "soft_margin_loss(Tensor input, Tensor target, " + lossTail + ") -> Tensor",
+		Choices: []string{"reduction"},
+		Names:   []string{"torch.nn.functional.soft_margin_loss"},
+		Doc:     "Logistic loss of two classes: log(1 + exp(−target·input)).",
+		Check:   firstError(checkLossReduction, fitsInput),
+		Fixed:   []string{"target"},
+		Sample:  sampleLoss(),
+		Tol:     lossTol,
 	}, reducing(func(b op.Builder, a op.Args) op.Value {
 		x, t := a.Value("input"), a.Value("target")
-		return b.Cast(b.Neg(b.Op("logsigmoid", b.Mul(b.Cast(t, x.DType()), x))), x.DType())
+		z := b.Mul(b.Cast(t, x.DType()), x)
+		if z.DType().IsComplex() {
+			return b.Op("log", b.Add(b.Op("exp", b.Neg(z)), 1))
+		}
+		return b.Cast(b.Neg(b.Op("logsigmoid", z)), x.DType())
 	})),
 	composed(&op.Def{
 		Sig:   "poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, bool? size_average=None, float eps=1e-08, bool? reduce=None, str reduction='mean') -> Tensor",
@@ -192,6 +204,7 @@ var pointLosses = []*op.Def{
 	composed(&op.Def{
 		Sig:    "gaussian_nll_loss.floor(Tensor var, float eps) -> Tensor",
 		Doc:    "max(var, eps) with the gradient of var.",
+		SBP:    pointwise,
 		Grad:   func(g *op.Grad) { g.To("var", g.G) },
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(0.5, 2, s.Shape(0, 3)...), 0.25} },
 		Tol:    exactTol("the input or a bound"),
@@ -211,12 +224,13 @@ var lossTol = accumulating(func(a op.Args) int {
 // pointLoss is a loss of two tensors of floating dtype that are broadcast to each other.
 func pointLoss(name, tail, doc string, f func(b op.Builder, x, t op.Value, a op.Args) op.Value, attributes ...string) *op.Def {
 	return composed(&op.Def{
-		Sig:    name + "(Tensor input, Tensor target" + tail + ") -> Tensor",
-		Names:  []string{"torch.nn.functional." + name},
-		Doc:    doc,
-		Check:  firstError(checkLossReduction, lossTypes, checkThreshold(name, attributes), keepsType(name)),
-		Sample: sampleLoss(attributes...),
-		Tol:    lossTol,
+		Sig:     name + "(Tensor input, Tensor target" + tail + ") -> Tensor",
+		Choices: []string{"reduction"},
+		Names:   []string{"torch.nn.functional." + name},
+		Doc:     doc,
+		Check:   firstError(checkLossReduction, lossTypes, checkThreshold(name, attributes), keepsType(name)),
+		Sample:  sampleLoss(attributes...),
+		Tol:     lossTol,
 	}, reducing(func(b op.Builder, a op.Args) op.Value {
 		x, t := expandedPair(b, a)
 		d := a.Promoted("input", "target")
@@ -369,6 +383,29 @@ func sameFloats(names ...string) func(op.Args) error {
 	}
 }
 
+// weightFits rejects named tensors that would make the result larger than the
+// input, or complex.
+func weightFits(names ...string) func(op.Args) error {
+	return func(a op.Args) error {
+		x := a.Value("input").Shape()
+		for _, n := range names {
+			w := a.Value(n)
+			if w == nil {
+				continue
+			}
+			if shape, err := broadcastShape(a.Value("input"), w); err != nil {
+				return err
+			} else if !slices.Equal(shape, x) {
+				return op.RuntimeError("the shape %s of input does not match its broadcast shape %s with argument '%s'", tensor.ShapeString(x), tensor.ShapeString(shape), n)
+			}
+			if w.DType().IsComplex() {
+				return op.RuntimeError("argument '%s' is complex", n)
+			}
+		}
+		return nil
+	}
+}
+
 func logitsCheck(a op.Args) error {
 	for _, n := range []string{"input", "target"} {
 		if d := a.Value(n).DType(); !d.IsDifferentiable() || d.IsComplex() {
@@ -389,6 +426,8 @@ func fitsInput(a op.Args) error {
 		return op.RuntimeError("the shape %s of input does not match the broadcast shape %s with target", tensor.ShapeString(x.Shape()), tensor.ShapeString(shape))
 	case !x.DType().IsDifferentiable():
 		return op.RuntimeError("argument 'input' must be of a floating dtype, but is %s", x.DType())
+	case t.DType().IsComplex() && !x.DType().IsComplex():
+		return op.RuntimeError("the result type %s cannot be cast to the dtype %s of argument 'input'", t.DType(), x.DType())
 	}
 	return nil
 }

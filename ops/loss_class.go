@@ -10,10 +10,12 @@ import (
 // Losses of scores against classes.
 var classLosses = []*op.Def{
 	composed(&op.Def{
-		Sig:   "nll_loss(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean') -> Tensor",
-		Names: []string{"torch.nn.functional.nll_loss"},
-		Doc:   "Negative log-likelihood of the class target in dimension 1 (0 of 1): −weight[target]·input[target], 0 where target is ignore_index. The mean is weighted.",
-		Check: firstError(checkLossReduction, checkClasses),
+		Sig:     "nll_loss(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean') -> Tensor",
+		Choices: []string{"reduction"},
+		Names:   []string{"torch.nn.functional.nll_loss"},
+		Doc:     "Negative log-likelihood of the class target in dimension 1 (0 of 1): −weight[target]·input[target], 0 where target is ignore_index. The mean is weighted.",
+		Check:   firstError(checkLossReduction, checkClasses),
+		Fixed:   []string{"weight"},
 		Sample: func(s *op.Sampler) []any {
 			x, target, weight := sampleClasses(s)
 			return []any{x, target, weight, op.Kw("ignore_index", 0), op.Kw("reduction", lossReductions[s.Index(3)])}
@@ -24,6 +26,7 @@ var classLosses = []*op.Def{
 		Sig:    "nll_loss.index(Tensor target, int classes, int ignore_index) -> Tensor",
 		Doc:    "The classes as indices, 0 for ignore_index. Others must be in range.",
 		Traits: op.NoGrad,
+		SBP:    axes("target * -> *"),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(tensor.I64, a.Value("target").Shape(), nil), nil
 		},
@@ -35,10 +38,11 @@ var classLosses = []*op.Def{
 		Tol: exactTol("a copy of its input"),
 	},
 	composed(&op.Def{
-		Sig:   "cross_entropy(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean', float label_smoothing=0.0) -> Tensor",
-		Names: []string{"torch.nn.functional.cross_entropy"},
-		Doc:   "Cross entropy of softmax over the classes, dimension 1 (0 of 1), against the class target or, for a floating target of the input's shape, its probabilities; label_smoothing mixes those with the uniform distribution.",
-		Check: firstError(checkLossReduction, checkCrossEntropy),
+		Sig:     "cross_entropy(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean', float label_smoothing=0.0) -> Tensor",
+		Choices: []string{"reduction"},
+		Names:   []string{"torch.nn.functional.cross_entropy"},
+		Doc:     "Cross entropy of softmax over the classes, dimension 1 (0 of 1), against the class target or, for a floating target of the input's shape, its probabilities; label_smoothing mixes those with the uniform distribution.",
+		Check:   firstError(checkLossReduction, checkCrossEntropy),
 		Sample: func(s *op.Sampler) []any {
 			x, target, weight := sampleClasses(s)
 			smoothing := op.Kw("label_smoothing", []float64{0, 0.25}[s.Index(2)])
@@ -66,7 +70,9 @@ func checkClasses(a op.Args) error {
 		return op.ValueError("the batch sizes of input %s and target %s must match", tensor.ShapeString(xs), tensor.ShapeString(ts))
 	case !slices.Equal(ts, slices.Delete(slices.Clone(xs), classDim(x), classDim(x)+1)):
 		return op.RuntimeError("the size of argument 'target' must be that of input, %s, without the classes, but is %s", tensor.ShapeString(xs), tensor.ShapeString(ts))
-	case t.DType() != tensor.I64 && t.DType() != tensor.U8:
+	case (n == 3 || n > 4) && tensor.NumElements(xs) == 0 && tensor.NumElements(ts) > 0:
+		return op.RuntimeError("size mismatch of input %s, without elements, and target %s", tensor.ShapeString(xs), tensor.ShapeString(ts))
+	case t.DType() != tensor.I64 && (t.DType() != tensor.U8 || n > 2):
 		return op.RuntimeError("expected argument 'target' of dtype int64, but found %s", t.DType())
 	}
 	if err := sameFloats("weight")(a); err != nil {
@@ -89,6 +95,9 @@ func checkCrossEntropy(a op.Args) error {
 	case !slices.Equal(x.Shape(), t.Shape()):
 		if smoothing > 1 {
 			return op.RuntimeError("argument 'label_smoothing' must be between 0 and 1, but is %v", smoothing)
+		}
+		if t.DType() == tensor.U8 && smoothing > 0 && a.Has("weight") && chosenReduction(a) == "mean" {
+			return op.RuntimeError("expected argument 'target' of dtype int64 to choose from argument 'weight', but found %s", t.DType())
 		}
 		return checkClasses(a)
 	case !t.DType().IsDifferentiable() || t.DType().IsComplex():

@@ -11,13 +11,14 @@ import (
 // Connectionist temporal classification.
 var ctcLosses = []*op.Def{
 	composed(&op.Def{
-		Sig:    "ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, str reduction='mean', bool zero_infinity=False) -> Tensor",
-		More:   []string{"ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, str reduction='mean', bool zero_infinity=False) -> Tensor"},
-		Names:  []string{"torch.nn.functional.ctc_loss"},
-		Doc:    "Connectionist temporal classification: −log of the probability of all paths through log_probs [time, batch, classes] that give the targets, blanks and repetitions removed. The mean divides each loss by its number of targets; zero_infinity replaces infinite losses, and their gradients, by 0.",
-		Check:  firstError(checkLossReduction, checkCTC),
-		Sample: sampleCTC,
-		Tol:    lossTol,
+		Sig:     "ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, str reduction='mean', bool zero_infinity=False) -> Tensor",
+		Choices: []string{"reduction"},
+		More:    []string{"ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, str reduction='mean', bool zero_infinity=False) -> Tensor"},
+		Names:   []string{"torch.nn.functional.ctc_loss"},
+		Doc:     "Connectionist temporal classification: −log of the probability of all paths through log_probs [time, batch, classes] that give the targets, blanks and repetitions removed. The mean divides each loss by its number of targets; zero_infinity replaces infinite losses, and their gradients, by 0.",
+		Check:   firstError(checkLossReduction, checkCTC),
+		Sample:  sampleCTC,
+		Tol:     lossTol,
 	}, func(b op.Builder, a op.Args) op.Value {
 		how := chosenReduction(a)
 		x := a.Value("log_probs")
@@ -35,6 +36,7 @@ var ctcLosses = []*op.Def{
 		Sig:  "ctc_loss.samples(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank, bool average, bool zero_infinity) -> Tensor",
 		More: []string{"ctc_loss.samples(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank, bool average, bool zero_infinity) -> Tensor"},
 		Doc:  "The losses of ctc_loss; average divides them by their numbers of targets. As PyTorch's, the gradient takes log_probs as normalised.",
+		SBP:  axes("log_probs .n., targets n., input_lengths n, target_lengths n -> n"),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			x := a.Value("log_probs")
 			return one(x.DType(), x.Shape()[1:2], nil), nil
@@ -56,6 +58,7 @@ var ctcLosses = []*op.Def{
 		More:   []string{"ctc_loss.backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank, bool average, bool zero_infinity) -> Tensor"},
 		Doc:    "Gradient of ctc_loss.samples with respect to log_probs.",
 		Traits: op.NoGrad,
+		SBP:    anyOf(linear("grad"), axes("grad n, log_probs .n., targets n., input_lengths n, target_lengths n -> .n.")),
 		Infer:  inferLike("log_probs"),
 		Kernels: []op.Kernel{
 			{Name: "float32", When: op.DTypeIn("log_probs", tensor.F32), Run: ctcBackwardRun[float32]},
@@ -99,8 +102,6 @@ func checkCTC(a op.Args) error {
 		return op.RuntimeError("argument 'log_probs' must have 2 or 3 dimensions, but has %d", len(s))
 	case x.DType() != tensor.F32 && x.DType() != tensor.F64:
 		return op.RuntimeError("not implemented for argument 'log_probs' of dtype %s", x.DType())
-	case t.DType() != tensor.I32 && t.DType() != tensor.I64:
-		return op.RuntimeError("argument 'targets' must be int32 or int64, but is %s", t.DType())
 	case len(t.Shape()) > 2:
 		return op.RuntimeError("argument 'targets' must have 1 or 2 dimensions, but has %d", len(t.Shape()))
 	case a.Int("blank") < 0 || a.Int("blank") >= s[len(s)-1]:
@@ -109,6 +110,9 @@ func checkCTC(a op.Args) error {
 	batch := 1
 	if len(s) == 3 {
 		batch = s[1]
+	}
+	if ts := t.Shape(); len(s) == 3 && len(ts) == 2 && ts[0] != batch {
+		return op.RuntimeError("argument 'targets' of size %s must have a row for each of %d samples", tensor.ShapeString(ts), batch)
 	}
 	for _, name := range []string{"input_lengths", "target_lengths"} {
 		if v := a.Value(name); v != nil && v.DType() != tensor.U8 && v.DType() != tensor.I32 && v.DType() != tensor.I64 {
@@ -150,6 +154,9 @@ func ctcSamples[T float32 | float64](c *op.Run) ([]kernel.CTC[T], error) {
 	}
 	if t.Dim() < 2 && offset != t.Len() {
 		return nil, op.RuntimeError("argument 'targets' must have the %d elements of target_lengths, but has %d", offset, t.Len())
+	}
+	if t.Dim() == 1 && offset != t.Len() {
+		return nil, op.RuntimeError("argument 'targets' has %d elements, the lengths want %d", t.Len(), offset)
 	}
 	return out, nil
 }

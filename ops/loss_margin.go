@@ -11,10 +11,11 @@ import (
 // Losses with a margin.
 var marginLosses = []*op.Def{
 	composed(&op.Def{
-		Sig:   "hinge_embedding_loss(Tensor input, Tensor target, float margin=1.0, " + lossTail + ") -> Tensor",
-		Names: []string{"torch.nn.functional.hinge_embedding_loss"},
-		Doc:   "Distances of pairs that are alike, target 1, or not, −1: input where target is 1, max(0, margin − input) where it is −1, the sum of both elsewhere.",
-		Check: checkLossReduction,
+		Sig:     "hinge_embedding_loss(Tensor input, Tensor target, float margin=1.0, " + lossTail + ") -> Tensor",
+		Choices: []string{"reduction"},
+		Names:   []string{"torch.nn.functional.hinge_embedding_loss"},
+		Doc:     "Distances of pairs that are alike, target 1, or not, −1: input where target is 1, max(0, margin − input) where it is −1, the sum of both elsewhere.",
+		Check:   firstError(checkLossReduction, rejectTypes("input", tensor.Bool)),
 		Sample: func(s *op.Sampler) []any {
 			x := s.Distinct(s.Shape(0, 3)...)
 			return []any{x, sampleSigns(s, x.Shape()...), 0.375, op.Kw("reduction", lossReductions[s.Index(3)])}
@@ -22,15 +23,16 @@ var marginLosses = []*op.Def{
 		Tol: lossTol,
 	}, reducing(func(b op.Builder, a op.Args) op.Value {
 		x, t := a.Value("input"), a.Value("target")
-		apart := b.Op("where", b.Op("ne", t, 1), b.Op("clamp_min", b.Cast(b.Sub(a.Float("margin"), x), x.DType()), 0), b.Op("zeros_like", x))
+		apart := b.Op("where", b.Op("ne", t, 1), b.Op("clamp_min", b.Sub(marginFor(a, x.DType()), x), 0), b.Op("zeros_like", x))
 		alike := b.Op("where", b.Op("ne", t, -1), x, b.Op("zeros_like", x))
 		return b.Add(apart, alike)
 	})),
 	composed(&op.Def{
-		Sig:   "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, " + lossTail + ") -> Tensor",
-		Names: []string{"torch.nn.functional.margin_ranking_loss"},
-		Doc:   "Ranking of pairs, input1 first for target 1 and input2 for −1: max(0, −target·(input1 − input2) + margin).",
-		Check: firstError(checkLossReduction, sameDims("input1", "input2", "target")),
+		Sig:     "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, " + lossTail + ") -> Tensor",
+		Choices: []string{"reduction"},
+		Names:   []string{"torch.nn.functional.margin_ranking_loss"},
+		Doc:     "Ranking of pairs, input1 first for target 1 and input2 for −1: max(0, −target·(input1 − input2) + margin).",
+		Check:   firstError(checkLossReduction, sameDims("input1", "input2", "target")),
 		Sample: func(s *op.Sampler) []any {
 			x := s.Distinct(s.Shape(0, 3)...)
 			return []any{x, s.Tensor(-0.02, 0.02, x.Shape()...), sampleSigns(s, x.Shape()...), 0.375, op.Kw("reduction", lossReductions[s.Index(3)])}
@@ -41,10 +43,11 @@ var marginLosses = []*op.Def{
 		return b.Op("clamp_min", b.Add(apart, a.Float("margin")), 0)
 	})),
 	composed(&op.Def{
-		Sig:   "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, " + lossTail + ") -> Tensor",
-		Names: []string{"torch.nn.functional.cosine_embedding_loss"},
-		Doc:   "Cosine similarity cos of the rows of two matrices, or of two vectors: 1 − cos for target 1, max(0, cos − margin) for −1, else 0.",
-		Check: firstError(checkLossReduction, checkCosineLoss),
+		Sig:     "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, " + lossTail + ") -> Tensor",
+		Choices: []string{"reduction"},
+		Names:   []string{"torch.nn.functional.cosine_embedding_loss"},
+		Doc:     "Cosine similarity cos of the rows of two matrices, or of two vectors: 1 − cos for target 1, max(0, cos − margin) for −1, else 0.",
+		Check:   firstError(checkLossReduction, checkCosineLoss),
 		Sample: func(s *op.Sampler) []any {
 			shape := append(s.Shape(0, 1), int(s.Int(2, 6)))
 			args := []any{s.Tensor(0.1, 2, shape...), s.Tensor(0.1, 2, shape...), sampleSigns(s, shape[:len(shape)-1]...)}
@@ -53,10 +56,11 @@ var marginLosses = []*op.Def{
 		Tol: lossTol,
 	}, reducing(cosineLoss)),
 	composed(&op.Def{
-		Sig:   "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, " + lossTail + ") -> Tensor",
-		Names: []string{"torch.nn.functional.triplet_margin_loss"},
-		Doc:   "max(0, d(anchor, positive) − d(anchor, negative) + margin), d the p-norm of the difference plus eps over the last dimension; swap takes d(positive, negative) where it is the smaller negative distance.",
-		Check: firstError(checkLossReduction, sameDims("anchor", "positive", "negative")),
+		Sig:     "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, " + lossTail + ") -> Tensor",
+		Choices: []string{"reduction"},
+		Names:   []string{"torch.nn.functional.triplet_margin_loss"},
+		Doc:     "max(0, d(anchor, positive) − d(anchor, negative) + margin), d the p-norm of the difference plus eps over the last dimension; swap takes d(positive, negative) where it is the smaller negative distance.",
+		Check:   firstError(checkLossReduction, sameDims("anchor", "positive", "negative")),
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(1, 3)
 			p := []float64{1, 2, 3}[s.Index(3)]
@@ -96,10 +100,12 @@ var marginLosses = []*op.Def{
 		return b.Div(b.Op("sum", loss, op.Kw("dim", last)), x.Shape()[last])
 	})),
 	composed(&op.Def{
-		Sig:   "multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, " + lossTail + ") -> Tensor",
-		Names: []string{"torch.nn.functional.multi_margin_loss"},
-		Doc:   "Hinge of each class against the class target: Σ weight[target]·max(0, margin − input[target] + input[i])^p over the classes i ≠ target, divided by their number.",
-		Check: firstError(checkLossReduction, checkMultiMargin),
+		Sig:     "multi_margin_loss(Tensor input, Tensor target, Scalar p=1, float margin=1.0, Tensor? weight=None, " + lossTail + ") -> Tensor",
+		Choices: []string{"p", "reduction"},
+		Names:   []string{"torch.nn.functional.multi_margin_loss"},
+		Doc:     "Hinge of each class against the class target: Σ weight[target]·max(0, margin − input[target] + input[i])^p over the classes i ≠ target, divided by their number.",
+		Check:   firstError(checkLossReduction, checkMultiMargin),
+		Fixed:   []string{"weight"},
 		Sample: func(s *op.Sampler) []any {
 			n, classes := int(s.Int(1, 4)), int(s.Int(2, 6))
 			target := tensor.New(tensor.I64, n)
@@ -118,6 +124,7 @@ var marginLosses = []*op.Def{
 		Sig:    "multi_margin_loss.index(Tensor target, int classes) -> Tensor",
 		Doc:    "The classes, which must be in range.",
 		Traits: op.NoGrad,
+		SBP:    axes("target * -> *"),
 		Infer:  inferLike("target"),
 		Kernels: []op.Kernel{{Name: "integer", Run: func(c *op.Run) error {
 			for i, t := 0, c.Tensor("target"); i < t.Len(); i++ {
@@ -135,10 +142,11 @@ var marginLosses = []*op.Def{
 		Tol: exactTol("a copy of its input"),
 	},
 	composed(&op.Def{
-		Sig:   "multilabel_margin_loss(Tensor input, Tensor target, " + lossTail + ") -> Tensor",
-		Names: []string{"torch.nn.functional.multilabel_margin_loss"},
-		Doc:   "Hinge of each class that is no label against each label: Σ max(0, 1 − input[label] + input[i]) over the number of classes. The labels of a row are target's entries before the first −1.",
-		Check: firstError(checkLossReduction, checkLabels),
+		Sig:     "multilabel_margin_loss(Tensor input, Tensor target, " + lossTail + ") -> Tensor",
+		Choices: []string{"reduction"},
+		Names:   []string{"torch.nn.functional.multilabel_margin_loss"},
+		Doc:     "Hinge of each class that is no label against each label: Σ max(0, 1 − input[label] + input[i]) over the number of classes. The labels of a row are target's entries before the first −1.",
+		Check:   firstError(checkLossReduction, checkLabels),
 		Sample: func(s *op.Sampler) []any {
 			x := s.Distinct(int(s.Int(1, 4)), int(s.Int(2, 6)))
 			return []any{x, sampleLabels(s, x.Shape()), op.Kw("reduction", lossReductions[s.Index(3)])}
@@ -149,6 +157,7 @@ var marginLosses = []*op.Def{
 		Sig:    "multilabel_margin_loss.labels(Tensor target) -> (Tensor index, Tensor label, Tensor other)",
 		Doc:    "The labels of each row as indices, 0 for none; which of them are labels; and which classes are none.",
 		Traits: op.NoGrad,
+		SBP:    planes(1, "target"),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			s := a.Value("target").Shape()
 			return []op.Meta{{DType: tensor.I64, Shape: s}, {DType: tensor.Bool, Shape: s}, {DType: tensor.Bool, Shape: s}}, nil
@@ -159,6 +168,14 @@ var marginLosses = []*op.Def{
 		},
 		Tol: exactTol("indices and truth values"),
 	},
+}
+
+// marginFor is the margin as a number of the dtype.
+func marginFor(a op.Args, d tensor.DType) any {
+	if d.IsInt() {
+		return int64(a.Float("margin"))
+	}
+	return a.Float("margin")
 }
 
 // sampleSigns draws a tensor of 1 and −1.
@@ -200,6 +217,9 @@ func sameDims(names ...string) func(op.Args) error {
 
 func checkCosineLoss(a op.Args) error {
 	n := len(a.Value("target").Shape())
+	if x, y := len(a.Value("input1").Shape()), len(a.Value("input2").Shape()); n == 1 && x == 2 && y < 2 {
+		return op.IndexError("argument 'input2' has no dimension 1")
+	}
 	if n > 1 {
 		return op.RuntimeError("argument 'target' must have 0 or 1 dimensions, but has %d", n)
 	}
@@ -226,6 +246,9 @@ func cosineLoss(b op.Builder, a op.Args) op.Value {
 func pairDistance(b op.Builder, a op.Args, x, y string) op.Value {
 	d := b.Add(b.Sub(a.Value(x), a.Value(y)), a.Float("eps"))
 	last := len(d.Shape()) - 1
+	if d.DType().IsComplex() {
+		d = b.Op("abs", d)
+	}
 	if last < 0 {
 		return b.Op("abs", d)
 	}
@@ -275,10 +298,10 @@ func checkScores(a op.Args) error {
 }
 
 func checkMultiMargin(a op.Args) error {
-	p, w := a.Int("p"), a.Value("weight")
+	p, w := a.Scalar("p").Float(), a.Value("weight")
 	switch {
 	case p != 1 && p != 2:
-		return op.ValueError("argument 'p' must be 1 or 2, but is %d", p)
+		return op.ValueError("argument 'p' must be 1 or 2, but is %v", p)
 	case w != nil && len(w.Shape()) != 1:
 		return op.ValueError("argument 'weight' must have 1 dimension, but has %d", len(w.Shape()))
 	}
@@ -300,7 +323,7 @@ func multiMargin(b op.Builder, a op.Args) op.Value {
 	x := b.Reshape(a.Value("input"), rows)
 	index := b.Reshape(b.Op("multi_margin_loss.index", a.Value("target"), rows[1]), []int{rows[0], 1})
 	hinge := b.Op("relu", b.Add(b.Sub(x, b.Op("gather", x, 1, index)), a.Float("margin")))
-	if a.Int("p") == 2 {
+	if a.Scalar("p").Float() == 2 {
 		hinge = b.Mul(hinge, hinge)
 	}
 	if w := a.Value("weight"); w != nil {

@@ -15,6 +15,7 @@ var maskOps = []*op.Def{
 		Names:  both("nonzero", "argwhere"),
 		Doc:    "The indices of the elements that are not zero, one row for each, in row-major order.",
 		Traits: op.NoGrad | op.Dynamic,
+		Whole:  dependsOnAll,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			t, err := elementsOf(a.Value("input"), "input")
 			if err != nil {
@@ -33,6 +34,7 @@ var maskOps = []*op.Def{
 	},
 	{
 		Sig:       "masked_select(Tensor input, Tensor mask) -> Tensor",
+		SBP:       linear("input"),
 		Magnitude: "masked_select",
 		Names:     both("masked_select"),
 		Doc:       "The elements of input at which mask holds, in row-major order, both broadcast to one shape.",
@@ -69,6 +71,7 @@ var maskOps = []*op.Def{
 	},
 	{
 		Sig:       "masked_scatter(Tensor input, Tensor mask, Tensor source) -> Tensor",
+		SBP:       additive("input", "source"),
 		Magnitude: "masked_scatter",
 		Names:     both("masked_scatter"),
 		Doc:       "A copy of input, broadcast with mask, in which the elements at which mask holds are the first ones of source, both in row-major order.",
@@ -107,6 +110,7 @@ var maskOps = []*op.Def{
 	},
 	{
 		Sig:       "masked_scatter.backward(Tensor grad, Tensor mask, int[] size) -> Tensor",
+		SBP:       linear("grad"),
 		Magnitude: "masked_scatter.backward",
 		Doc:       "Gradient of masked_scatter with respect to its source: the elements of grad at which mask holds, then zeros, in a tensor of the given size.",
 		Infer: func(a op.Args) ([]op.Meta, error) {
@@ -207,6 +211,7 @@ var matrixOps = []*op.Def{
 	triangleDef("triu", "above and on", true),
 	{
 		Sig:       "trace(Tensor input) -> Tensor",
+		SBP:       linear("input"),
 		Magnitude: "trace",
 		Names:     both("trace"),
 		Doc:       "Sum of the diagonal of a matrix; integers give int64.",
@@ -241,6 +246,7 @@ var matrixOps = []*op.Def{
 	},
 	{
 		Sig:       "diag(Tensor input, int diagonal=0) -> Tensor",
+		SBP:       linear("input"),
 		Magnitude: "diag",
 		Names:     both("diag"),
 		Doc:       "The diagonal of a matrix, diagonal steps above the main one; of a vector, the square matrix with that diagonal and zeros elsewhere.",
@@ -281,6 +287,7 @@ var matrixOps = []*op.Def{
 	},
 	{
 		Sig:       "diag.backward(Tensor grad, int[] size, int diagonal) -> Tensor",
+		SBP:       linear("grad"),
 		Magnitude: "diag.backward",
 		Doc:       "A matrix of zeros with the given diagonal.",
 		Infer: func(a op.Args) ([]op.Meta, error) {
@@ -306,6 +313,7 @@ var matrixOps = []*op.Def{
 func triangleDef(name, where string, upper bool) *op.Def {
 	return &op.Def{
 		Sig:       name + "(Tensor input, int diagonal=0) -> Tensor",
+		SBP:       anyOf(linear("input"), planes(2, "input")),
 		Magnitude: name,
 		Names:     both(name),
 		Doc:       "The elements of each matrix, the last two dimensions, that lie " + where + " a diagonal, that many steps above the main one; zeros elsewhere.",

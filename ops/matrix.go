@@ -37,6 +37,7 @@ var chainedProducts = []*op.Def{
 	{
 		Sig: "matrix_power.identity(Tensor input) -> Tensor",
 		Doc: "Identity matrices of the input's shape.",
+		SBP: planes(2, "input"),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
 		},
@@ -56,6 +57,7 @@ var chainedProducts = []*op.Def{
 		Sig:     "multi_dot(Tensor[] tensors) -> Tensor",
 		Names:   []string{"torch.linalg.multi_dot"},
 		Doc:     "Product of matrices in the order of the fewest multiplications; the first and the last may be vectors.",
+		SBP:     chainProduct("tensors"),
 		Check:   checkChain,
 		Compose: composeMultiDot,
 		Sample:  func(s *op.Sampler) []any { return []any{sampleChain(s, 2)} },
@@ -65,6 +67,7 @@ var chainedProducts = []*op.Def{
 		Sig:   "chain_matmul(Tensor[] matrices) -> Tensor",
 		Names: []string{"torch.chain_matmul", "torch.functional.chain_matmul"},
 		Doc:   "Product of matrices in the order of the fewest multiplications.",
+		SBP:   chainProduct("matrices"),
 		Check: func(a op.Args) error {
 			for i, v := range a.Values("matrices") {
 				if n := len(v.Shape()); n != 2 {
@@ -90,6 +93,7 @@ var chainedProducts = []*op.Def{
 		Sig:     "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
 		Names:   []string{"torch.nn.functional.bilinear", "torch.bilinear"},
 		Doc:     "Bilinear form of the last dimensions: out[…, o] = Σᵢⱼ input1[…, i]·weight[o, i, j]·input2[…, j] + bias[o].",
+		SBP:     anyOf(axes("input1 *i, input2 *j, weight oij, +bias o -> *o"), multilinear([]string{"input1", "input2", "weight"}, "bias")),
 		Check:   checkBilinear,
 		Compose: composeBilinear,
 		Sample: func(s *op.Sampler) []any {
@@ -112,6 +116,7 @@ var matrixFunctions = []*op.Def{
 	{
 		Sig:   "inverse.near(Tensor input) -> (Tensor det, Tensor inverse)",
 		Doc:   "Determinant and inverse of square matrices, in whose elimination the machine epsilon stands for a pivot of zero.",
+		SBP:   planes(2, "input"),
 		Check: firstError(square("input"), floating("input")),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("input")
@@ -450,6 +455,7 @@ func inverseOp(sig string, names []string, arg string) *op.Def {
 		Sig:   sig,
 		Names: names,
 		Doc:   "Inverse of square matrices. A singular matrix is rejected.",
+		SBP:   planes(2, arg),
 		Check: firstError(square(arg), floating(arg)),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value(arg)
@@ -510,6 +516,7 @@ func detOp(sig string, names []string, arg string) *op.Def {
 		Sig:   sig,
 		Names: names,
 		Doc:   "Determinant of square matrices.",
+		SBP:   planes(2, arg),
 		Check: firstError(square(arg), floating(arg)),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(a.Value(arg).DType(), batchOf(a.Value(arg)), nil), nil
@@ -548,6 +555,7 @@ func slogdetOp(sig string, names []string, arg string) *op.Def {
 		Sig:   sig,
 		Names: names,
 		Doc:   "Sign of the determinant and logarithm of its absolute value, for real matrices.",
+		SBP:   planes(2, arg),
 		Check: firstError(square(arg), floating(arg)),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			m := one(a.Value(arg).DType(), batchOf(a.Value(arg)), nil)

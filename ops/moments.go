@@ -15,6 +15,7 @@ var productOps = []*op.Def{
 		More:  []string{"prod(Tensor input, *, dtype? dtype=None) -> Tensor"},
 		Names: both("prod"),
 		Doc:   "Product along dim, of all elements by default. Integers and bool give int64 unless dtype says otherwise.",
+		SBP:   reduced,
 		Infer: inferStat(sumType),
 		Kernels: []op.Kernel{
 			rowKernel("integer", resultOf(sumType, integralSet...), sumType, fixed(kernel.ProductRow[int64])),
@@ -29,6 +30,7 @@ var productOps = []*op.Def{
 	{
 		Sig:   "prod.others(Tensor input) -> Tensor",
 		Doc:   "Each element of a matrix replaced by the product of the others in its row.",
+		SBP:   planes(1, "input"),
 		Infer: inferLike("input"),
 		Kernels: []op.Kernel{
 			scanKernel("float32", op.DTypeIn("input", float32Set...), nil, kernel.OtherProducts[float32]),
@@ -131,6 +133,7 @@ var countOps = []*op.Def{
 		Names:  both("count_nonzero"),
 		Doc:    "Number of elements along dim, of all by default, that are not 0.",
 		Traits: op.NoGrad,
+		SBP:    summing,
 		Infer:  inferStat(statIndexType),
 		Kernels: []op.Kernel{
 			rowKernel("integer", op.DTypeIn("input", integralSet...), nil, fixed(kernel.CountRow[int64])),
@@ -144,6 +147,7 @@ var countOps = []*op.Def{
 	{
 		Sig:       "nansum(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
 		Names:     both("nansum"),
+		SBP:       summing,
 		Magnitude: "nansum",
 		Doc:       "Sum over the dimensions dim, all of them by default, of the elements that are not NaN.",
 		Check:     rejectTypes("input", complexTypes...),
@@ -167,6 +171,7 @@ var countOps = []*op.Def{
 		Sig:   "logsumexp(Tensor input, int[1] dim, bool keepdim=False) -> Tensor",
 		Names: append(both("logsumexp"), "torch.special.logsumexp"),
 		Doc:   "Logarithm of the sum of exponentials over the dimensions dim: log Σ exp(input). Integers and bool give float32.",
+		SBP:   reduced,
 		Check: checkLogSumExp,
 		Infer: inferStat(func(a op.Args) tensor.DType { return floatResult(statInputType(a)) }),
 		Kernels: []op.Kernel{
@@ -183,7 +188,8 @@ var countOps = []*op.Def{
 			args := sampleStatDim(s)
 			return []any{args[0], []any{args[1]}, args[2]}
 		},
-		Tol: accumulating(statTerms, "a sum of Terms exponentials"),
+		Formula: logSumExpFormula,
+		Tol:     accumulating(statTerms, "a sum of Terms exponentials"),
 	},
 	composed(&op.Def{
 		Sig:    "nanmean(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
@@ -217,6 +223,7 @@ func truthOf(id, doc string, i64 func([]int64) uint8, f32 func([]float32) uint8,
 		Names:  both(id),
 		Doc:    doc + ". Bool; uint8 for uint8.",
 		Traits: op.NoGrad,
+		SBP:    reduced,
 		Infer: inferStat(func(a op.Args) tensor.DType {
 			if d := statInputType(a); d == tensor.U8 {
 				return d
@@ -263,6 +270,7 @@ func momentDef(id, doc string, root, mean bool) *op.Def {
 		More:  []string{id + momentUnbiased + result, id + momentAll + result},
 		Names: both(id),
 		Doc:   what + " over the dimensions dim, all of them by default " + doc + ": Σ|x − mean|²/max(0, n − correction), the correction being 1 unless unbiased is False.",
+		SBP:   reduced,
 		Check: checkMoment,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			metas, err := inferStatPair(func(a op.Args) tensor.DType { return realPart(statInputType(a)) }, statInputType)(a)
@@ -296,7 +304,8 @@ func momentDef(id, doc string, root, mean bool) *op.Def {
 			}
 			return []any{x, []int{d}, op.Kw("unbiased", s.Bool()), op.Kw("keepdim", s.Bool())}
 		},
-		Tol: accumulating(statTerms, "mean and variance sum one term per element of the row"),
+		Formula: momentFormula(root, mean),
+		Tol:     accumulating(statTerms, "mean and variance sum one term per element of the row"),
 	}
 }
 
@@ -306,6 +315,9 @@ func checkMoment(a op.Args) error {
 	}
 	if a.Has("unbiased") && a.Has("correction") {
 		return op.TypeError("arguments 'unbiased' and 'correction' exclude each other")
+	}
+	if a.Has("unbiased") && a.Bool("keepdim") && !a.Has("dim") {
+		return op.TypeError("arguments 'unbiased' and 'keepdim' want 'dim'")
 	}
 	return nil
 }

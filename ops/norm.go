@@ -16,6 +16,7 @@ var normOps = []*op.Def{
 	{
 		Sig:     "softmax.backward(Tensor grad, Tensor output, int dim) -> Tensor",
 		Doc:     "Gradient of softmax from its result y: y·(grad − Σ grad·y).",
+		SBP:     anyOf(linear("grad"), alongOthers("grad", "output")),
 		Infer:   inferLike("grad"),
 		Kernels: floatKernels("grad", softmaxBackwardRun[float32](false), softmaxBackwardRun[float64](false)),
 		Formula: softmaxBackwardFormula(false),
@@ -33,6 +34,7 @@ var normOps = []*op.Def{
 	{
 		Sig:     "log_softmax.backward(Tensor grad, Tensor output, int dim) -> Tensor",
 		Doc:     "Gradient of log_softmax from its result y: grad − exp(y)·Σ grad.",
+		SBP:     anyOf(linear("grad"), alongOthers("grad", "output")),
 		Infer:   inferLike("grad"),
 		Kernels: floatKernels("grad", softmaxBackwardRun[float32](true), softmaxBackwardRun[float64](true)),
 		Formula: softmaxBackwardFormula(true),
@@ -49,6 +51,7 @@ var normOps = []*op.Def{
 		Sig:     "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor",
 		Names:   []string{"torch.nn.functional.layer_norm", "torch.layer_norm"},
 		Doc:     "Normalises over the last dimensions: out = (input − mean)/√(var + eps)·weight + bias, var the biased variance.",
+		SBP:     anyOf(besidesNormalised("input"), affinely),
 		Check:   checkLayerNorm,
 		Infer:   inferLike("input"),
 		Kernels: floatKernels("input", layerNormRun[float32], layerNormRun[float64]),
@@ -67,6 +70,7 @@ var normOps = []*op.Def{
 	{
 		Sig: "layer_norm.backward(Tensor grad, Tensor input, int[] normalized_shape, Tensor? weight, float eps) -> (Tensor input, Tensor weight, Tensor bias)",
 		Doc: "Gradients of layer_norm with respect to input, weight and bias.",
+		SBP: anyOf(linear("grad"), normalisedBackward, gradientOfWeighted),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			x, n := a.Value("input"), a.Ints("normalized_shape")
 			return []op.Meta{{DType: x.DType(), Shape: x.Shape()}, {DType: x.DType(), Shape: n}, {DType: x.DType(), Shape: n}}, nil
@@ -85,6 +89,7 @@ var normOps = []*op.Def{
 		Sig:     "batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, float eps=1e-05) -> Tensor",
 		Names:   []string{"torch.nn.functional.batch_norm"},
 		Doc:     "Normalises each channel, dimension 1: out = (input − mean)/√(var + eps)·weight + bias, with the batch's mean and biased variance in training, else the running ones; training updates those given: running = (1 − momentum)·running + momentum·batch, with the unbiased variance.",
+		SBP:     anyOf(perChannel("nc*", ".c~", func(a op.Args) bool { return !a.Bool("training") }), affinely),
 		Mutates: []string{"running_mean", "running_var"},
 		Fixed:   []string{"running_mean", "running_var"},
 		Check:   checkBatchNorm,
@@ -101,6 +106,7 @@ var normOps = []*op.Def{
 	{
 		Sig: "batch_norm.backward(Tensor grad, Tensor input, Tensor? weight, float eps) -> (Tensor input, Tensor weight, Tensor bias)",
 		Doc: "Gradients of batch_norm in training with respect to input, weight and bias.",
+		SBP: anyOf(linear("grad"), axes("grad .c~, input .c~, weight c -> .c~, c, c"), gradientOfWeighted),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			x, d := a.Value("input"), a.Value("input").DType()
 			if w := a.Value("weight"); w != nil {
@@ -121,6 +127,7 @@ var normOps = []*op.Def{
 	{
 		Sig: "batch_norm.moments(Tensor input, float eps) -> (Tensor mean, Tensor scale)",
 		Doc: "Mean and 1/√(var + eps) of each channel, dimension 1 of 3, which stay with size 1.",
+		SBP: axes("input .c. -> .c."),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			x := a.Value("input")
 			m := op.Meta{DType: x.DType(), Shape: []int{1, x.Shape()[1], 1}}
@@ -138,6 +145,7 @@ var normOps = []*op.Def{
 		Sig:    "batch_norm.update(Tensor input, Tensor running_mean, Tensor running_var, Tensor? batches, float? momentum) -> (Tensor running_mean, Tensor running_var)",
 		Doc:    "The running statistics after a batch in training: (1 − momentum)·running + momentum·batch, with the unbiased variance; without momentum it is 1/batches, so that they are averages.",
 		Traits: op.NoGrad,
+		SBP:    axes("input .c~, running_mean c, running_var c -> c"),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			m, v := a.Value("running_mean"), a.Value("running_var")
 			return []op.Meta{{DType: m.DType(), Shape: m.Shape()}, {DType: v.DType(), Shape: v.Shape()}}, nil
@@ -172,6 +180,7 @@ func softmaxDef(id, params string, names []string, logarithm bool) *op.Def {
 		Sig:   id + params,
 		Names: names,
 		Doc:   doc,
+		SBP:   softmaxed,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			if _, err := softmaxDim(a); err != nil {
 				return nil, err

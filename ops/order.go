@@ -13,6 +13,7 @@ import (
 var orderOps = []*op.Def{
 	{
 		Sig:       "flip(Tensor input, int[] dims) -> Tensor",
+		SBP:       anyOf(linear("input"), besides(dimsOf("dims"), "input")),
 		Magnitude: "flip",
 		Names:     both("flip"),
 		Doc:       "Reverses the order of the entries of the dimensions.",

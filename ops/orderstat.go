@@ -18,6 +18,7 @@ var orderStatOps = []*op.Def{
 		Sig:     "mode(Tensor input, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
 		Names:   both("mode"),
 		Doc:     "Most frequent element along dim, the smallest of several, and the last index at which it occurs.",
+		SBP:     reduced,
 		Check:   firstError(statNonEmpty(op.IndexError), rejectTypes("input", complexTypes...)),
 		Infer:   inferStatPair(statInputType, statIndexType),
 		Kernels: pairKernels(kernel.ModeRow[int64], kernel.ModeRow[float32], kernel.ModeRow[float64]),
@@ -33,6 +34,7 @@ var orderStatOps = []*op.Def{
 		Names:  both("bincount"),
 		Doc:    "Counts how often each of the integers 0, 1, … occurs, or sums the weights at their places; at least minlength results. PyTorch, too, has no gradient of weights.",
 		Traits: op.NoGrad,
+		Whole:  "its length depends on all elements",
 		Check:  checkBincount,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			n, err := bins(a)
@@ -57,6 +59,7 @@ var orderStatOps = []*op.Def{
 		Names:  both("histc"),
 		Doc:    "Counts of the elements in equal intervals from min to max, the range of the elements when these are equal; the last interval has its end.",
 		Traits: op.NoGrad,
+		SBP:    provided(func(a op.Args) bool { return a.Scalar("min").Float() != a.Scalar("max").Float() }, summing),
 		Check:  checkHistc,
 		Infer:  func(a op.Args) ([]op.Meta, error) { return one(statInputType(a), []int{a.Int("bins")}, nil), nil },
 		Kernels: []op.Kernel{
@@ -97,6 +100,7 @@ func medianAll(id, nan string, without bool) *op.Def {
 		Sig:     id + "(Tensor input) -> Tensor",
 		Names:   both(id),
 		Doc:     "Median of all elements, the lower one of two; " + nan + ". Its gradient is spread evenly over all elements that equal it.",
+		Whole:   dependsOnAll,
 		Check:   firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...), rejectEmptyIntegers),
 		Infer:   inferStat(statInputType),
 		Kernels: medianKernels(without),
@@ -118,6 +122,7 @@ func medianDim(id, nan string, without bool) *op.Def {
 		Sig:     id + ".dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
 		Names:   both(id),
 		Doc:     "Medians along dim, the lower one of two, and the index of each that a stable sort gives; " + nan + ". The gradient goes to that index.",
+		SBP:     reduced,
 		Check:   firstError(statNonEmpty(op.IndexError), rejectTypes("input", append(complexTypes, tensor.Bool)...)),
 		Infer:   inferStatPair(statInputType, statIndexType),
 		Kernels: medianKernels(without),
@@ -274,6 +279,7 @@ var quantilePlaces = &op.Def{
 	Sig:  "quantile.places(Tensor input, Tensor q, str interpolation, bool without_nan) -> (Tensor lower, Tensor upper, Tensor weight, Tensor span)",
 	More: []string{"quantile.places(Tensor input, float q, str interpolation, bool without_nan) -> (Tensor lower, Tensor upper, Tensor weight, Tensor span)"},
 	Doc:  "For each row, the last dimension of input, and each quantile: the places of the two elements between which it lies, the weight of the upper one, and the range of the ranks: the number of elements less 1, or 0 where NaN decides.",
+	SBP:  axes("input *., q q -> *q | input *., q  -> *."),
 	Infer: func(a op.Args) ([]op.Meta, error) {
 		x := a.Value("input")
 		shape := slices.Clone(x.Shape())

@@ -12,6 +12,7 @@ import (
 var padOps = []*op.Def{
 	{
 		Sig:       "pad(Tensor input, int[] pad, str mode='constant', Scalar? value=None) -> Tensor",
+		SBP:       anyOf(provided(padsZeros, linear("input")), padded),
 		Magnitude: "pad",
 		Names:     []string{"torch.nn.functional.pad"},
 		Doc:       "Adds pad[0] entries before and pad[1] after the last dimension, pad[2] and pad[3] around the one before it, and so on; negative counts take entries away. The new entries are value, or by mode 'reflect' those mirrored at the edge, 'replicate' the edge, 'circular' those from the other end.",
@@ -45,6 +46,7 @@ var padOps = []*op.Def{
 	},
 	{
 		Sig:       "pad.back(Tensor input, int[] size, int[] pad, str mode) -> Tensor",
+		SBP:       linear("input"),
 		Magnitude: "pad.back",
 		Doc:       "The adjoint of a pad of a tensor of the size, by a mode other than 'constant': every entry is added where pad reads it.",
 		Infer:     func(a op.Args) ([]op.Meta, error) { return one(a.Value("input").DType(), a.Ints("size"), nil), nil },

@@ -32,6 +32,7 @@ func maxPools(n int) []*op.Def {
 		Sig:   found + params + ", bool return_indices=True) -> (Tensor output, Tensor indices)",
 		Names: []string{"torch.nn.functional." + plain},
 		Doc:   maxPoolDoc + " Indices are positions in the image; without return_indices there is one result.",
+		SBP:   planes(n, "input"),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			p, err := maxPoolOf(a)
 			if err != nil {
@@ -64,6 +65,7 @@ func maxPools(n int) []*op.Def {
 		Sig:   plain + params + ") -> Tensor",
 		Names: []string{"torch.nn.functional." + plain, "torch." + plain},
 		Doc:   maxPoolDoc,
+		SBP:   planes(n, "input"),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			p, err := maxPoolOf(a)
 			if err != nil {
@@ -82,6 +84,7 @@ func maxPools(n int) []*op.Def {
 var poolIndexing = []*op.Def{
 	{
 		Sig:       "max_pool.scatter(Tensor grad, Tensor indices, int[] size) -> Tensor",
+		SBP:       anyOf(linear("grad"), planesBy("size", "grad", "indices"), pooledSums),
 		Magnitude: "max_pool.scatter",
 		Doc:       "Gradient of max_pool: adds each element of grad to the position of its plane, of the given size, that indices names.",
 		Infer: func(a op.Args) ([]op.Meta, error) {
@@ -102,6 +105,7 @@ var poolIndexing = []*op.Def{
 	},
 	{
 		Sig:       "max_pool.gather(Tensor input, Tensor indices, int dims) -> Tensor",
+		SBP:       anyOf(linear("input"), func(a op.Args) []op.Sharding { return planes(a.Int("dims"), "input", "indices")(a) }, pooledEntries),
 		Magnitude: "max_pool.gather",
 		Doc:       "The elements of each plane of input, its last dims dimensions, that indices names.",
 		Infer: func(a op.Args) ([]op.Meta, error) {
@@ -130,6 +134,7 @@ func avgPools(n int) []*op.Def {
 	}
 	d := &op.Def{
 		Sig:       sig + ") -> Tensor",
+		SBP:       anyOf(linear("input"), planes(n, "input")),
 		Magnitude: id,
 		Names:     []string{"torch.nn.functional." + id},
 		Doc:       avgPoolDoc,
@@ -159,6 +164,7 @@ func avgPools(n int) []*op.Def {
 // poolSpread is the transposed map of avg_pool over any number of dimensions.
 var poolSpread = &op.Def{
 	Sig:       "avg_pool.spread(Tensor grad, int[] size, int[] kernel_size, int[]? stride, int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
+	SBP:       anyOf(linear("grad"), planesBy("size", "grad")),
 	Magnitude: "avg_pool.spread",
 	Doc:       "Gradient of avg_pool for images of the given size: each element of grad over its divisor is added to the elements of its window.",
 	Infer: func(a op.Args) ([]op.Meta, error) {
@@ -198,6 +204,7 @@ func adaptivePools(n int) []*op.Def {
 	}
 	mean := &op.Def{
 		Sig:       avg + size + ") -> Tensor",
+		SBP:       anyOf(linear("input"), planes(n, "input")),
 		Magnitude: avg,
 		Names:     []string{"torch.nn.functional." + avg},
 		Doc:       "Means over boxes " + adaptDoc,
@@ -232,6 +239,7 @@ func adaptivePools(n int) []*op.Def {
 		Sig:     top + size + ") -> Tensor",
 		Names:   []string{"torch.nn.functional." + top},
 		Doc:     "Maxima over boxes " + adaptDoc,
+		SBP:     planes(n, "input"),
 		Infer:   inferAdaptive(n, 1),
 		Kernels: windowKernels("input", adaptiveMaxRun[float32], adaptiveMaxRun[float64]),
 		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return scatter(g, nil) }) },
@@ -242,6 +250,7 @@ func adaptivePools(n int) []*op.Def {
 		Sig:     top + ".indices" + size + ", bool return_indices=True) -> (Tensor output, Tensor indices)",
 		Names:   []string{"torch.nn.functional." + top},
 		Doc:     "Maxima and their positions in the image, without return_indices the maxima alone, over boxes " + adaptDoc,
+		SBP:     planes(n, "input"),
 		Infer:   inferAdaptive(n, 2),
 		Kernels: maxima.Kernels,
 		Grad: func(g *op.Grad) {
@@ -272,6 +281,7 @@ func adaptivePools(n int) []*op.Def {
 // adaptiveSpread is the transposed map of adaptive_avg_pool over any number of dimensions.
 var adaptiveSpread = &op.Def{
 	Sig:       "adaptive_avg_pool.spread(Tensor grad, int[] size) -> Tensor",
+	SBP:       anyOf(linear("grad"), planesBy("size", "grad")),
 	Magnitude: "adaptive_avg_pool.spread",
 	Doc:       "Gradient of adaptive_avg_pool for images of the given size: each element of grad over the size of its box is added to the elements of the box.",
 	Infer: func(a op.Args) ([]op.Meta, error) {
@@ -600,14 +610,16 @@ func spreadBlend[T float32 | float64](out, grad *tensor.Tensor, m *kernel.Blend[
 
 // adaptivePlan is a checked adaptive pooling.
 type adaptivePlan struct {
-	kernel.Boxes
-	result []int
+	in, out []int // sizes of the images
+	result  []int
 }
+
+func (p *adaptivePlan) boxes() *kernel.Boxes { return adaptiveBoxes(p.in, p.out) }
 
 // terms is the number of elements of the largest box.
 func (p *adaptivePlan) terms() int {
 	n := 1
-	for _, axis := range p.Axes {
+	for _, axis := range p.boxes().Axes {
 		if len(axis.Count) > 0 {
 			n *= slices.Max(axis.Count)
 		}
@@ -633,9 +645,7 @@ func adaptiveOf(a op.Args, n int) (*adaptivePlan, error) {
 	if err := checkAtLeast(0, "output_size", size); err != nil {
 		return nil, err
 	}
-	p := &adaptivePlan{Boxes: *adaptiveBoxes(x[len(x)-n:], size)}
-	p.result = append(slices.Clone(x[:len(x)-n]), size...)
-	return p, nil
+	return &adaptivePlan{x[len(x)-n:], size, append(slices.Clone(x[:len(x)-n]), size...)}, nil
 }
 
 // adaptiveBoxes divides images of size in into overlapping boxes, one for each position of size out.
@@ -684,7 +694,9 @@ func adaptiveAvgRun[T float32 | float64](c *op.Run) error {
 	if err != nil {
 		return err
 	}
-	applyBlend(c.Out[0], c.Tensor("input"), boxMean[T](&p.Boxes), n)
+	if c.Out[0].Len() > 0 {
+		applyBlend(c.Out[0], c.Tensor("input"), boxMean[T](p.boxes()), n)
+	}
 	return nil
 }
 
@@ -701,14 +713,17 @@ func adaptiveMaxRun[T float32 | float64](c *op.Run) error {
 	if err != nil {
 		return err
 	}
-	x := contiguousData[T](c.Tensor("input"))
+	if c.Out[0].Len() == 0 {
+		return nil
+	}
+	x, boxes := contiguousData[T](c.Tensor("input")), p.boxes()
 	planes := tensor.NumElements(p.result[:len(p.result)-n])
 	writeTo(c.Out[0], func(y []T) {
 		if len(c.Out) == 1 {
-			kernel.MaxBoxes(&p.Boxes, planes, x, y, make([]int64, len(y)))
+			kernel.MaxBoxes(boxes, planes, x, y, make([]int64, len(y)))
 			return
 		}
-		writeTo(c.Out[1], func(index []int64) { kernel.MaxBoxes(&p.Boxes, planes, x, y, index) })
+		writeTo(c.Out[1], func(index []int64) { kernel.MaxBoxes(boxes, planes, x, y, index) })
 	})
 	return nil
 }

@@ -31,6 +31,7 @@ func predicate(id, doc string, x func(float64) bool, i func(int64) bool, z func(
 		Names:  both(id),
 		Doc:    doc,
 		Traits: op.NoGrad,
+		SBP:    pointwise,
 		Infer:  elementwise(func(op.Args) tensor.DType { return tensor.Bool }, "input"),
 		Kernels: []op.Kernel{
 			predicateKernel("integer", integralSet, i),

@@ -20,6 +20,7 @@ var noiseOps = []*op.Def{
 		Names:  []string{"torch.nn.functional.rrelu", "torch.rrelu"},
 		Doc:    "Randomised leaky relu: x for x > 0, r·x elsewhere, r uniform in [lower, upper) and drawn for each element in training, (lower + upper)/2 in evaluation.",
 		Traits: op.Random,
+		Whole:  drawsAll,
 		Check: firstError(rejectInplace, rejectTypes("input", slices.Concat(integralSet, complexTypes)...), func(a op.Args) error {
 			if a.Bool("training") && a.Float("lower") > a.Float("upper") {
 				return op.RuntimeError("argument 'lower' should be less than or equal to 'upper', but %v > %v", a.Float("lower"), a.Float("upper"))
@@ -67,6 +68,7 @@ var noiseOps = []*op.Def{
 		Sig:    "rrelu_noise(Tensor like, float lower, float upper, int draw) -> Tensor",
 		Doc:    "The slopes that the call of rrelu with a number has drawn.",
 		Traits: op.NoGrad | op.Random,
+		Whole:  drawsAll,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(a.Value("like").DType(), a.Value("like").Shape(), nil), nil
 		},
@@ -135,6 +137,7 @@ func creation(id, params, doc string, d op.Def) *op.Def {
 	if d.Infer == nil {
 		d.Infer = drawnSize
 	}
+	d.Whole = drawsAll
 	d.Tol = drawn("numbers from a random stream")
 	return &d
 }
@@ -144,6 +147,7 @@ func drawnLike(id, params, doc string, d op.Def) *op.Def {
 	d.Sig = id + "(Tensor input" + params + ", *, dtype? dtype=None, device? device=None, MemoryFormat? memory_format=None) -> Tensor"
 	d.Doc = doc
 	d.Traits = op.NoGrad | op.Random
+	d.Whole = drawsAll
 	d.Infer = func(a op.Args) ([]op.Meta, error) {
 		x := a.Value("input")
 		dtype := x.DType()
@@ -156,6 +160,7 @@ func drawnLike(id, params, doc string, d op.Def) *op.Def {
 		}
 		return one(dtype, x.Shape(), strides), nil
 	}
+	d.Whole = drawsAll
 	d.Tol = drawn("numbers from a random stream")
 	return &d
 }
@@ -295,6 +300,7 @@ func normalOf(id, params string) *op.Def {
 		Names:  []string{"torch.normal"},
 		Doc:    "Normal numbers, each of its own mean and standard deviation. They have no gradient: PyTorch's is 0.",
 		Traits: op.Random,
+		Whole:  drawsAll,
 		Fixed:  []string{"mean", "std"},
 		Check:  checkStd,
 		Infer: func(a op.Args) ([]op.Meta, error) {
@@ -323,6 +329,9 @@ func normalOf(id, params string) *op.Def {
 }
 
 func checkStd(a op.Args) error {
+	if v := a.Value("std"); v != nil && v.DType().IsComplex() {
+		return op.RuntimeError("argument 'std' must not be complex, but is %s", v.DType())
+	}
 	if v, ok := a.Any("std").(float64); ok && !(v >= 0) {
 		return op.RuntimeError("argument 'std' must not be negative, but is %v", v)
 	}

@@ -17,7 +17,7 @@ var recurrentOps = []*op.Def{
 		Check: checkCell,
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			h := a.Value("hx")
-			x, y := b.All("chunk", cellInput(b, a), 3, 1), b.All("chunk", cellHidden(b, a, h), 3, 1)
+			x, y := gates(b, cellInput(b, a), 3), gates(b, cellHidden(b, a, h), 3)
 			reset := b.Op("sigmoid", b.Add(y[0], x[0]))
 			update := b.Op("sigmoid", b.Add(y[1], x[1]))
 			fresh := b.Op("tanh", b.Add(x[2], b.Mul(y[2], reset)))
@@ -58,9 +58,9 @@ func lstmCell(id string, names []string, projected bool) *op.Def {
 
 func composeLSTM(b op.Builder, a op.Args) []op.Value {
 	h, c := a.Values("hx")[0], a.Values("hx")[1]
-	gates := b.All("chunk", b.Add(cellHidden(b, a, h), cellInput(b, a)), 4, 1)
-	in, forget, out := b.Op("sigmoid", gates[0]), b.Op("sigmoid", gates[1]), b.Op("sigmoid", gates[3])
-	c = b.Add(b.Mul(forget, c), b.Mul(in, b.Op("tanh", gates[2])))
+	parts := gates(b, b.Add(cellHidden(b, a, h), cellInput(b, a)), 4)
+	in, forget, out := b.Op("sigmoid", parts[0]), b.Op("sigmoid", parts[1]), b.Op("sigmoid", parts[3])
+	c = b.Add(b.Mul(forget, c), b.Mul(in, b.Op("tanh", parts[2])))
 	return []op.Value{b.Mul(out, b.Op("tanh", c)), c}
 }
 
@@ -88,6 +88,15 @@ func cellInput(b op.Builder, a op.Args) op.Value {
 
 func cellHidden(b op.Builder, a op.Args, h op.Value) op.Value {
 	return b.Op("linear", h, a.Value("w_hh"), a.Any("b_hh"))
+}
+
+// gates divides the features among n gates.
+func gates(b op.Builder, v op.Value, n int) []op.Value {
+	parts := b.All("chunk", v, n, 1)
+	if len(parts) != n {
+		op.Fail(op.RuntimeError("the weights have %d rows, which cannot be divided among %d gates", v.Shape()[1], n))
+	}
+	return parts
 }
 
 // checkCell rejects an input and hidden states that do not fit the weights.

@@ -11,6 +11,7 @@ import (
 var reduceOps = []*op.Def{
 	{
 		Sig:       "sum(Tensor input, int[1]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
+		SBP:       anyOf(linear("input"), summing),
 		Magnitude: "sum",
 		More:      []string{"sum(Tensor input, *, dtype? dtype=None) -> Tensor"},
 		Names:     both("sum"),
@@ -36,6 +37,7 @@ var reduceOps = []*op.Def{
 	},
 	{
 		Sig:       "mean(Tensor input, int[1]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
+		SBP:       anyOf(linear("input"), reduced),
 		Magnitude: "mean",
 		More:      []string{"mean(Tensor input, *, dtype? dtype=None) -> Tensor"},
 		Names:     both("mean"),
@@ -61,6 +63,7 @@ var reduceOps = []*op.Def{
 	},
 	{
 		Sig:       "max(Tensor input) -> Tensor",
+		Whole:     "the maximum of a split axis would be a partial maximum, which the vocabulary lacks",
 		Magnitude: "max",
 		Names:     both("max"),
 		Doc:       "Largest element; NaN if there is one. Its gradient is spread evenly over all elements that equal it.",
@@ -77,6 +80,7 @@ var reduceOps = []*op.Def{
 	},
 	{
 		Sig:       "max.dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+		SBP:       reduced,
 		Magnitude: "max.dim",
 		Names:     both("max"),
 		Doc:       "Largest elements along dim and the first index of each; a NaN is larger than everything. The gradient goes to that index.",

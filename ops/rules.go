@@ -490,3 +490,13 @@ func zipKernel[D, T kernel.Lane](name string, ds []tensor.DType, x, y string, to
 
 // fixed makes a block function that no attribute changes.
 func fixed[F any](f F) func(op.Args) F { return func(op.Args) F { return f } }
+
+// maxParts is how many tensors a composition makes at most.
+const maxParts = 1 << 16
+
+// failBeyond ends a composition whose argument asks for more than maxParts tensors.
+func failBeyond(what string, n int) {
+	if n > maxParts {
+		op.Fail(op.RuntimeError("can't allocate memory: %s is %d", what, n))
+	}
+}

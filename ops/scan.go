@@ -10,6 +10,7 @@ var scanOps = []*op.Def{
 	{
 		Sig:       "cumsum(Tensor input, int dim, *, dtype? dtype=None) -> Tensor",
 		Names:     both("cumsum"),
+		SBP:       anyOf(linear("input"), alongOthers("input")),
 		Magnitude: "cumsum",
 		Doc:       "Running sum along dim: out[i] = Σ input[0…i]. Integers and bool give int64 unless dtype says otherwise.",
 		Infer:     inferScan(sumType),
@@ -27,6 +28,7 @@ var scanOps = []*op.Def{
 	},
 	{
 		Sig:       "cumsum.backward(Tensor grad, int dim) -> Tensor",
+		SBP:       anyOf(linear("grad"), alongOthers("grad")),
 		Magnitude: "cumsum.backward",
 		Doc:       "Running sum along dim from its end: out[i] = Σ grad[i…].",
 		Infer:     inferLike("grad"),
@@ -45,6 +47,7 @@ var scanOps = []*op.Def{
 		Sig:   "cumprod(Tensor input, int dim, *, dtype? dtype=None) -> Tensor",
 		Names: both("cumprod"),
 		Doc:   "Running product along dim: out[i] = Π input[0…i]. Integers and bool give int64 unless dtype says otherwise.",
+		SBP:   alongOthers("input"),
 		Infer: inferScan(sumType),
 		Kernels: []op.Kernel{
 			scanKernel("integer", resultOf(sumType, integralSet...), sumType, kernel.CumProd[int64]),
@@ -64,6 +67,7 @@ var scanOps = []*op.Def{
 	{
 		Sig:   "cumprod.backward(Tensor grad, Tensor input, int dim) -> Tensor",
 		Doc:   "Gradient of cumprod: out[i] = Σ over k ≥ i of grad[k]·Π over j ≤ k, j ≠ i of input[j].",
+		SBP:   anyOf(linear("grad"), alongOthers("grad", "input")),
 		Infer: inferLike("input"),
 		Kernels: []op.Kernel{
 			backKernel("float32", float32Set, kernel.CumProdBack[float32]),
@@ -81,6 +85,7 @@ var scanOps = []*op.Def{
 		Sig:   "logcumsumexp(Tensor input, int dim) -> Tensor",
 		Names: both("logcumsumexp"),
 		Doc:   "Running log-sum-exp along dim: out[i] = log Σ exp(input[0…i]).",
+		SBP:   alongOthers("input"),
 		Check: rejectTypes("input", append(integralSet, complexTypes...)...),
 		Infer: inferScan(statInputType),
 		Kernels: []op.Kernel{
@@ -98,6 +103,7 @@ var scanOps = []*op.Def{
 	{
 		Sig:   "logcumsumexp.backward(Tensor grad, Tensor input, Tensor output, int dim) -> Tensor",
 		Doc:   "Gradient of logcumsumexp: out[i] = Σ over k ≥ i of grad[k]·exp(input[i] − output[k]).",
+		SBP:   anyOf(linear("grad"), alongOthers("grad", "input", "output")),
 		Infer: inferLike("input"),
 		Kernels: []op.Kernel{
 			logBackKernel[float32]("float32", float32Set),
@@ -119,6 +125,7 @@ func runningExtreme(id, which string, i64 func([]int64, []int64, []int64), f32 f
 		Sig:   id + "(Tensor input, int dim) -> (Tensor values, Tensor indices)",
 		Names: both(id),
 		Doc:   "Running " + which + " element along dim, NaN from the first one on, and the last index at which it has occurred.",
+		SBP:   alongOthers("input"),
 		Check: rejectTypes("input", complexTypes...),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("input")

@@ -12,6 +12,7 @@ import (
 var shapeOps = slices.Concat([]*op.Def{
 	viewOp(&op.Def{
 		Sig:       "flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor",
+		SBP:       regrouped(flattenedShape, "", nil),
 		Magnitude: "flatten",
 		Names:     both("flatten"),
 		Doc:       "Merges the dimensions start_dim to end_dim into one.",
@@ -24,6 +25,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	}, reshaped(flattenedShape)),
 	viewOp(&op.Def{
 		Sig:       "reshape(Tensor input, int[] shape) -> Tensor",
+		SBP:       regrouped(func(a op.Args) ([]int, error) { return inferShape(a, a.Ints("shape")) }, "shape", fromFirst),
 		Magnitude: "reshape",
 		Names:     both("reshape"),
 		Doc:       "The same elements in another shape, in which one -1 is inferred.",
@@ -32,6 +34,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	}, reshaped(func(a op.Args) ([]int, error) { return inferShape(a, a.Ints("shape")) })),
 	viewOp(&op.Def{
 		Sig:       "view(Tensor input, int[] size) -> Tensor",
+		SBP:       regrouped(func(a op.Args) ([]int, error) { return inferShape(a, a.Ints("size")) }, "size", fromFirst),
 		Magnitude: "view",
 		Names:     []string{"Tensor.view"},
 		Doc:       "The same storage in another shape, in which one -1 is inferred.",
@@ -40,6 +43,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	}, viewLayout),
 	viewOp(&op.Def{
 		Sig:       "transpose(Tensor input, int dim0, int dim1) -> Tensor",
+		SBP:       mapped(viewed(func(a op.Args) (layout, error) { return transposed(a.Value("input"), a.Int("dim0"), a.Int("dim1")) })),
 		Magnitude: "transpose",
 		Names:     append(both("transpose", "swapdims"), "torch.swapaxes(input, axis0, axis1)", "Tensor.swapaxes(input, axis0, axis1)"),
 		Doc:       "Exchanges two dimensions.",
@@ -53,7 +57,10 @@ var shapeOps = slices.Concat([]*op.Def{
 		},
 	}, func(a op.Args) (layout, error) { return transposed(a.Value("input"), a.Int("dim0"), a.Int("dim1")) }),
 	viewOp(&op.Def{
-		Sig:       "t(Tensor input) -> Tensor",
+		Sig: "t(Tensor input) -> Tensor",
+		SBP: mapped(viewed(func(a op.Args) (layout, error) {
+			return transposed(a.Value("input"), 0, max(len(a.Value("input").Shape())-1, 0))
+		})),
 		Magnitude: "t",
 		Names:     both("t"),
 		Doc:       "Transposes a matrix; fewer dimensions stay as they are.",
@@ -72,6 +79,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	}),
 	viewOp(&op.Def{
 		Sig:       "permute(Tensor input, int[] dims) -> Tensor",
+		SBP:       mapped(viewed(permuted)),
 		Magnitude: "permute",
 		Names:     both("permute"),
 		Doc:       "Reorders the dimensions: dimension i of the result is dimension dims[i] of the input.",
@@ -100,6 +108,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	}, permuted),
 	viewOp(&op.Def{
 		Sig:       "expand(Tensor input, int[] size) -> Tensor",
+		SBP:       repeatedAxes("size"),
 		Magnitude: "expand",
 		Names:     []string{"Tensor.expand"},
 		Doc:       "Repeats dimensions of size 1, and new leading ones, without a copy; -1 keeps a size.",
@@ -114,6 +123,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	broadcastTo,
 	viewOp(&op.Def{
 		Sig:       "unsqueeze(Tensor input, int dim) -> Tensor",
+		SBP:       mapped(unsqueezedPlaces),
 		Magnitude: "unsqueeze",
 		Names:     both("unsqueeze"),
 		Doc:       "Inserts a dimension of size 1 at dim.",
@@ -125,6 +135,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	}, unsqueezed),
 	viewOp(&op.Def{
 		Sig:       "squeeze(Tensor input, int? dim=None) -> Tensor",
+		SBP:       anyOf(linear("input"), squeezedAxes),
 		Magnitude: "squeeze",
 		Names:     both("squeeze"),
 		Doc:       "Removes dimension dim if its size is 1; every such dimension by default.",
@@ -135,6 +146,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	}, squeezed),
 	viewOp(&op.Def{
 		Sig:       "narrow(Tensor input, int dim, int start, int length) -> Tensor",
+		SBP:       anyOf(linear("input"), alongOthers("input")),
 		Magnitude: "narrow",
 		Names:     both("narrow"),
 		Doc:       "The length entries of dimension dim from start on.",
@@ -157,6 +169,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	}, narrowed),
 	viewOp(&op.Def{
 		Sig:       "contiguous(Tensor input, *, MemoryFormat memory_format=contiguous_format) -> Tensor",
+		SBP:       linearly,
 		Magnitude: "contiguous",
 		Names:     []string{"Tensor.contiguous"},
 		Doc:       "The same tensor in the given memory order; itself if it has that already.",
@@ -166,6 +179,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	}, contiguous),
 	{
 		Sig:       "clone(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor",
+		SBP:       linearly,
 		Magnitude: "clone",
 		Names:     both("clone"),
 		Doc:       "A copy, in the memory order of the input unless memory_format says otherwise.",
@@ -178,6 +192,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	},
 	castOp(&op.Def{
 		Sig:       "to(Tensor input, device? device=None, dtype? dtype=None, bool non_blocking=False, bool copy=False, *, Tensor? other=None) -> Tensor",
+		SBP:       converted,
 		Magnitude: "to",
 		More: []string{
 			"to(Tensor input, dtype dtype, bool non_blocking=False, bool copy=False) -> Tensor",
@@ -192,6 +207,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	}, targetType, func(a op.Args) bool { return a.Bool("copy") }),
 	{
 		Sig:       "cat(Tensor[] tensors, int dim=0) -> Tensor",
+		SBP:       concatenated,
 		Magnitude: "cat",
 		Names:     []string{"torch.cat", "torch.concat", "torch.concatenate"},
 		Doc:       "Joins tensors along dim; 1-d tensors without elements are skipped.",
@@ -220,6 +236,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	},
 	{
 		Sig:       "slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
+		SBP:       anyOf(additive("input", "src"), alongOthers("input", "src")),
 		Magnitude: "slice_scatter",
 		Names:     both("slice_scatter"),
 		Doc:       "A copy of input in which the entries start, start+step, … below end of dimension dim come from src.",
@@ -250,6 +267,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	},
 	viewOp(&op.Def{
 		Sig:       "slice(Tensor input, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
+		SBP:       anyOf(linear("input"), alongOthers("input")),
 		Magnitude: "slice",
 		Doc:       "The entries start, start+step, … below end of dimension dim: input[start:end:step] there.",
 		Check:     checkSlice,
@@ -267,6 +285,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	}, sliced),
 	{
 		Sig:       "gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+		SBP:       anyOf(linear("input"), alongOthers("input", "index"), entriesOf("index")),
 		Magnitude: "gather",
 		Names:     both("gather"),
 		Doc:       "Picks along dim: for dim 1 of three, out[i,j,k] = input[i,index[i,j,k],k].",
@@ -291,6 +310,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	},
 	{
 		Sig:       "scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor",
+		SBP:       anyOf(additive("input", "src"), alongOthers("input", "index", "src")),
 		Magnitude: "scatter",
 		Names:     both("scatter"),
 		Doc:       "A copy of input with elements replaced along dim: for dim 1 of three, out[i,index[i,j,k],k] = src[i,j,k].",
@@ -310,6 +330,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	},
 	{
 		Sig:       "scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor",
+		SBP:       anyOf(additive("input", "src"), alongOthers("input", "index", "src"), addedAlong("index", "src")),
 		Magnitude: "scatter_add",
 		Names:     both("scatter_add"),
 		Doc:       "A copy of input with elements added along dim: for dim 1 of three, out[i,index[i,j,k],k] += src[i,j,k].",
@@ -341,9 +362,11 @@ func cast(name string, d tensor.DType) *op.Def {
 		Names:  []string{"Tensor." + name},
 		Doc:    "Converts the elements to " + d.String() + ", as Tensor.to does.",
 		Traits: op.Idempotent,
+		SBP:    linearly,
 		Sample: sampleUnary(-2, 2),
 	}, func(op.Args) tensor.DType { return d }, func(op.Args) bool { return false })
 	if !d.IsDifferentiable() {
+		def.SBP = pointwise
 		def.Traits |= op.NoGrad
 		def.Grad = nil
 	}

@@ -17,6 +17,7 @@ var sortingOps = []*op.Def{
 		Sig:     "sort(Tensor input, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
 		Names:   both("sort"),
 		Doc:     "Sorts along dim, NaN as the largest value; indices are the places in input. Equal elements keep their order.",
+		SBP:     alongOthers("input"),
 		Check:   checkSort,
 		Infer:   inferSort,
 		Kernels: sortKernels(sortRun),
@@ -32,6 +33,7 @@ var sortingOps = []*op.Def{
 		Sig:     "sort.stable(Tensor input, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
 		Names:   both("sort"),
 		Doc:     "Sorts along dim, NaN as the largest value; equal elements keep their order.",
+		SBP:     alongOthers("input"),
 		Check:   checkSort,
 		Infer:   inferSort,
 		Kernels: sortKernels(sortRun),
@@ -48,6 +50,7 @@ var sortingOps = []*op.Def{
 		Names:   both("argsort"),
 		Doc:     "The places of the elements along dim in sorted order. Equal elements keep their order.",
 		Traits:  op.NoGrad,
+		SBP:     alongOthers("input"),
 		Check:   checkSort,
 		Infer:   inferArgsort,
 		Kernels: sortKernels(sortRun),
@@ -63,6 +66,7 @@ var sortingOps = []*op.Def{
 		Names:   both("argsort"),
 		Doc:     "The places of the elements along dim in sorted order; equal elements keep their order.",
 		Traits:  op.NoGrad,
+		SBP:     alongOthers("input"),
 		Check:   checkSort,
 		Infer:   inferArgsort,
 		Kernels: sortKernels(sortRun),
@@ -77,6 +81,7 @@ var sortingOps = []*op.Def{
 		Sig:   "msort(Tensor input) -> Tensor",
 		Names: both("msort"),
 		Doc:   "Sorts along the first dimension, NaN as the largest value.",
+		SBP:   besides(func(op.Args) []int { return []int{0} }, "input"),
 		Check: func(a op.Args) error { return rejectTypes("input", complexTypes...)(a) },
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("input")
@@ -103,6 +108,7 @@ var sortingOps = []*op.Def{
 		Sig:   "topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
 		Names: both("topk"),
 		Doc:   "The k largest elements along dim, or the smallest, in sorted order, and their places; of equal elements the first ones.",
+		SBP:   alongOthers("input"),
 		Check: firstError(rejectTypes("input", append([]tensor.DType{tensor.Bool}, complexTypes...)...), checkTopK),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("input")
@@ -136,6 +142,7 @@ var sortingOps = []*op.Def{
 		Sig:   "kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
 		Names: both("kthvalue"),
 		Doc:   "The k-th smallest element along dim, counted from 1, and its place; NaN is the largest value.",
+		SBP:   reduced,
 		Check: firstError(rejectTypes("input", append([]tensor.DType{tensor.Bool}, complexTypes...)...), checkKth),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("input")
@@ -283,6 +290,7 @@ var searchOps = []*op.Def{
 		Names:  []string{"torch.searchsorted"},
 		Doc:    "The place in the sorted last dimension of sorted_sequence at which to insert each value: before equal entries, after them with right or side='right'. A sequence of one dimension serves all values; sorter is the order that sorts it.",
 		Traits: op.NoGrad,
+		SBP:    searched,
 		Check:  checkSearch,
 		Infer:  inferSearch,
 		Kernels: searchKernels("sorted_sequence", func(c *op.Run, values *tensor.Tensor) searchArgs {
@@ -297,6 +305,7 @@ var searchOps = []*op.Def{
 		Names:  []string{"torch.bucketize"},
 		Doc:    "The place in the sorted boundaries at which to insert each value: before equal ones, after them with right.",
 		Traits: op.NoGrad,
+		SBP:    axes("input *, boundaries b -> *"),
 		Check: func(a op.Args) error {
 			if n := len(a.Value("boundaries").Shape()); n != 1 {
 				return op.RuntimeError("argument 'boundaries' must have 1 dimension, but has %d", n)
@@ -321,6 +330,7 @@ var searchOps = []*op.Def{
 		Names:  []string{"torch.isin"},
 		Doc:    "Whether each element is one of test_elements; with invert, whether it is not. NaN equals nothing.",
 		Traits: op.NoGrad,
+		SBP:    axes("elements * -> *"),
 		Check: func(a op.Args) error {
 			for _, name := range []string{"elements", "test_elements"} {
 				if v := a.Value(name); v != nil {
@@ -507,6 +517,7 @@ func uniqueDef(sig, name string, all bool) *op.Def {
 		Names:  both(name),
 		Doc:    doc,
 		Traits: op.NoGrad | op.Dynamic,
+		Whole:  dependsOnAll,
 		Check:  checkUnique,
 		Tol:    exactTol("elements of its input and counts"),
 	}

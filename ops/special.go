@@ -16,6 +16,7 @@ var specialOps = []*op.Def{
 		Sig:     "lgamma(Tensor input) -> Tensor",
 		Names:   append(both("lgamma"), "torch.special.gammaln"),
 		Doc:     "Logarithm of the absolute value of the gamma function: log|Γ(x)|. Integers give float32.",
+		SBP:     pointwise,
 		Check:   rejectTypes("input", complexTypes...),
 		Infer:   floatAs("input"),
 		Kernels: through(kernel.Lgamma, nil),
@@ -28,6 +29,7 @@ var specialOps = []*op.Def{
 		Sig:     "digamma(Tensor input) -> Tensor",
 		Names:   append(both("digamma"), "torch.special.digamma", "torch.special.psi"),
 		Doc:     "Logarithmic derivative of the gamma function: Γ'(x) / Γ(x). Integers give float32.",
+		SBP:     pointwise,
 		Check:   rejectTypes("input", complexTypes...),
 		Infer:   floatAs("input"),
 		Kernels: through(kernel.Digamma, nil),
@@ -43,6 +45,7 @@ var specialOps = []*op.Def{
 		More:    scalarForms("zeta"),
 		Names:   []string{"torch.special.zeta"},
 		Doc:     "Hurwitz's zeta function: Σ (k + other)^-input over k ≥ 0. PyTorch has the gradient of other only.",
+		SBP:     pointwise,
 		Check:   rejectComplex("input", "other"),
 		Infer:   zipped(floatPromoted, floatPromoted, "input", "other"),
 		Kernels: zip{f32: kernel.Zip[float32](kernel.Zeta), f64: kernel.Zip[float64](kernel.Zeta)}.kernels(floatPromoted),
@@ -67,6 +70,7 @@ var specialOps = []*op.Def{
 		Sig:     "erfinv(Tensor input) -> Tensor",
 		Names:   append(both("erfinv"), "torch.special.erfinv"),
 		Doc:     "Inverse of the error function: erf(erfinv x) = x. Integers give float32.",
+		SBP:     pointwise,
 		Check:   rejectTypes("input", complexTypes...),
 		Infer:   floatAs("input"),
 		Kernels: through(math.Erfinv, nil),
@@ -100,6 +104,7 @@ var specialOps = []*op.Def{
 		Sig:     "sinc(Tensor input) -> Tensor",
 		Names:   append(both("sinc"), "torch.special.sinc"),
 		Doc:     "Normalised sinc: sin πx / πx, and 1 for 0. Integers give float32.",
+		SBP:     pointwise,
 		Infer:   floatAs("input"),
 		Kernels: through(kernel.Sinc, kernel.SincComplex),
 		Grad:    slope(sincSlope),
@@ -114,6 +119,7 @@ var specialOps = []*op.Def{
 		Sig:   "logit(Tensor input, float? eps=None) -> Tensor",
 		Names: append(both("logit"), "torch.special.logit"),
 		Doc:   "Log-odds: log(x / (1 - x)), with x limited to [eps, 1 - eps] if eps is given. Integers give float32.",
+		SBP:   pointwise,
 		Check: rejectTypes("input", complexTypes...),
 		Infer: floatAs("input"),
 		Kernels: parametric(func(a op.Args) unary {
@@ -149,6 +155,7 @@ var specialOps = []*op.Def{
 		Sig:   "nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
 		Names: both("nan_to_num"),
 		Doc:   "Replaces NaN, ∞ and -∞, by default with 0 and the dtype's largest and smallest number.",
+		SBP:   pointwise,
 		Check: rejectTypes("input", complexTypes...),
 		Infer: sameAs("input"),
 		Kernels: parametric(func(a op.Args) unary {
@@ -177,6 +184,7 @@ var specialOps = []*op.Def{
 		Sig:   "round.decimals(Tensor input, *, int decimals) -> Tensor",
 		Names: append(both("round"), "torch.special.round"),
 		Doc:   "Rounds to a number of decimals, ties to even; a negative number rounds to powers of ten. Its gradient is 0.",
+		SBP:   pointwise,
 		Check: rejectTypes("input", slices.Concat(integralSet, complexTypes)...),
 		Infer: sameAs("input"),
 		Kernels: parametric(func(a op.Args) unary {
@@ -197,6 +205,7 @@ var specialOps = []*op.Def{
 		Sig:   "ldexp(Tensor input, Tensor other) -> Tensor",
 		Names: both("ldexp"),
 		Doc:   "Multiplies by a power of two: input·2^other, where the power is rounded to other's dtype; of integers to float32.",
+		SBP:   linearly,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			p := powered(a)
 			return zipped(promoted("input", "other"), promoted("input", "other"), "input", "other")(p)
@@ -221,6 +230,7 @@ var specialOps = []*op.Def{
 		Sig:     "entr(Tensor input) -> Tensor",
 		Names:   []string{"torch.special.entr"},
 		Doc:     "Entropy of each element: -x·log x, 0 for 0 and -∞ below. Integers give float32.",
+		SBP:     pointwise,
 		Check:   rejectTypes("input", complexTypes...),
 		Infer:   floatAs("input"),
 		Kernels: through(kernel.Entr, nil),
@@ -233,6 +243,7 @@ var specialOps = []*op.Def{
 		Sig:     "ndtr(Tensor input) -> Tensor",
 		Names:   []string{"torch.special.ndtr"},
 		Doc:     "Normal distribution function: Φ(x) = erfc(-x/√2) / 2. Integers give float32.",
+		SBP:     pointwise,
 		Check:   rejectTypes("input", complexTypes...),
 		Infer:   floatAs("input"),
 		Kernels: through(kernel.Ndtr, nil),
@@ -256,6 +267,7 @@ func polygammaDef(sig string, order func(n int, x any) []any, names ...string) *
 		Sig:   sig,
 		Names: names,
 		Doc:   "The n-th derivative of digamma. Integers give float32.",
+		SBP:   pointwise,
 		Check: firstError(rejectTypes("input", complexTypes...), func(a op.Args) error {
 			if n := a.Int("n"); n < 0 {
 				return op.RuntimeError("argument 'n' must not be negative, but got %d", n)
@@ -282,6 +294,7 @@ func bessel(id, doc string, f func(float64) float64, d func(g *op.Grad, x op.Val
 		Sig:     id + "(Tensor input) -> Tensor",
 		Names:   names,
 		Doc:     doc + " Integers give float32.",
+		SBP:     pointwise,
 		Check:   rejectTypes("input", complexTypes...),
 		Infer:   floatAs("input"),
 		Kernels: through(f, nil),
@@ -299,6 +312,7 @@ func scaling(id, doc string, k float64) *op.Def {
 		Sig:     id + "(Tensor input) -> Tensor",
 		Names:   both(id),
 		Doc:     doc + " Integers give float32.",
+		SBP:     linearly,
 		Check:   rejectTypes("input", complexTypes...),
 		Infer:   floatAs("input"),
 		Kernels: through(times, nil),

@@ -64,6 +64,7 @@ var splitOps = []*op.Def{
 			if k <= 0 {
 				op.Fail(op.RuntimeError("number of sections must be larger than 0, got %d", k))
 			}
+			failBeyond("number of sections", k)
 			return cutAt(b, x, d, sectionEnds(x.Shape()[d], k))
 		},
 		Sample: sampleSections,

@@ -13,6 +13,7 @@ var ternaryOps = []*op.Def{
 	{
 		Sig:       "masked_fill(Tensor input, Tensor mask, Tensor value) -> Tensor",
 		More:      []string{"masked_fill(Tensor input, Tensor mask, Scalar value) -> Tensor"},
+		SBP:       anyOf(pointwise, additive("input", "value")),
 		Magnitude: "masked_fill",
 		Names:     both("masked_fill"),
 		Doc:       "Replaces the elements where a bool mask holds by one value, a number or a 0-d tensor.",
@@ -47,6 +48,7 @@ var ternaryOps = []*op.Def{
 	},
 	{
 		Sig:       "addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+		SBP:       anyOf(pointwise, multilinear([]string{"tensor1", "tensor2"}, "input")),
 		Magnitude: "addcmul",
 		Names:     both("addcmul"),
 		Doc:       "Adds a product: input + value·tensor1·tensor2.",
@@ -77,6 +79,7 @@ var ternaryOps = []*op.Def{
 		Sig:   "addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
 		Names: both("addcdiv"),
 		Doc:   "Adds a quotient: input + value·tensor1/tensor2.",
+		SBP:   anyOf(pointwise, additive("input", "tensor1")),
 		Check: firstError(rejectIntegerQuotient, rejectPromoted(integralSet, threeNames...), checkFactor),
 		Infer: zipped(promoted(threeNames...), promoted(threeNames...), threeNames...),
 		Kernels: []op.Kernel{
@@ -104,6 +107,7 @@ var ternaryOps = []*op.Def{
 		More:  []string{"lerp(Tensor input, Tensor end, Scalar weight) -> Tensor"},
 		Names: both("lerp"),
 		Doc:   "Linear interpolation: input + weight·(end - input).",
+		SBP:   anyOf(pointwise, additive("input", "end")),
 		Check: checkLerp,
 		Infer: elementwise(func(a op.Args) tensor.DType { return a.Value("input").DType() }, "input", "end", "weight"),
 		Kernels: []op.Kernel{
@@ -140,6 +144,7 @@ var ternaryOps = []*op.Def{
 		Sig:     "clamp.Tensor(Tensor input, Tensor? min=None, Tensor? max=None) -> Tensor",
 		Names:   both("clamp", "clip"),
 		Doc:     "Limits each element by tensors: min(max(x, min), max); NaN if any is NaN. The gradient is x's at the bounds.",
+		SBP:     pointwise,
 		Check:   firstError(needsBound, rejectComplex("input", "min", "max"), rejectBoolBounds),
 		Infer:   zipped(promoted("input", "min", "max"), promoted("input", "min", "max"), "input", "min", "max"),
 		Kernels: clampToKernels("min", "max"),
@@ -301,6 +306,7 @@ func boundTensor(id, bound, doc string) *op.Def {
 		Sig:     id + ".Tensor(Tensor input, Tensor " + bound + ") -> Tensor",
 		Names:   both(id),
 		Doc:     doc + " The gradient is x's at the bound.",
+		SBP:     pointwise,
 		Check:   rejectComplex("input", bound),
 		Infer:   zipped(promoted("input", bound), promoted("input", bound), "input", bound),
 		Kernels: clampToKernels(bound),

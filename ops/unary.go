@@ -15,6 +15,7 @@ const openCL = "OpenCL C 3.0 §7.4 full profile"
 var unaryOps = []*op.Def{
 	{
 		Sig:       "neg(Tensor input) -> Tensor",
+		SBP:       linearly,
 		Magnitude: "clone",
 		Names:     append(both("neg", "negative"), "operator.neg"),
 		Doc:       "Negates each element: -x.",
@@ -37,6 +38,7 @@ var unaryOps = []*op.Def{
 		Names:  append(both("abs", "absolute"), "operator.abs"),
 		Doc:    "Absolute value of each element: |x|; the modulus of a complex number.",
 		Traits: op.Idempotent,
+		SBP:    pointwise,
 		Check:  rejectTypes("input", tensor.Bool),
 		Infer:  elementwise(func(a op.Args) tensor.DType { return a.Value("input").DType().Real() }, "input"),
 		Kernels: append(unary{f32: kernel.Abs32, f64: kernel.Abs64, i64: kernel.AbsInt}.kernels(), op.Kernel{
@@ -57,6 +59,7 @@ var unaryOps = []*op.Def{
 		Names:   both("sign"),
 		Doc:     "Sign of each real element: -1, 0 or 1; 0 for NaN.",
 		Traits:  op.Idempotent,
+		SBP:     pointwise,
 		Check:   rejectTypes("input", complexTypes...),
 		Infer:   sameAs("input"),
 		Kernels: unary{f32: kernel.Sign[float32], f64: kernel.Sign[float64], i64: kernel.Sign[int64]}.kernels(),
@@ -70,6 +73,7 @@ var unaryOps = []*op.Def{
 		Names:   both("sgn"),
 		Doc:     "Sign of each element: x / |x|, and 0 for 0.",
 		Traits:  op.Idempotent,
+		SBP:     pointwise,
 		Infer:   sameAs("input"),
 		Kernels: unary{kernel.Sign[float32], kernel.Sign[float64], kernel.Sign[int64], kernel.EachComplex(kernel.SignComplex)}.kernels(),
 		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return sgnGrad(g) }) },
@@ -79,6 +83,7 @@ var unaryOps = []*op.Def{
 	},
 	{
 		Sig:       "conj(Tensor input) -> Tensor",
+		SBP:       linearly,
 		Magnitude: "clone",
 		Names:     both("conj"),
 		Doc:       "Complex conjugate of each element; a real element itself.",
@@ -94,6 +99,7 @@ var unaryOps = []*op.Def{
 		Sig:     "exp(Tensor input) -> Tensor",
 		Names:   both("exp"),
 		Doc:     "Exponential of each element: e^x. Integers give float32.",
+		SBP:     pointwise,
 		Infer:   floatAs("input"),
 		Kernels: unary{f32: kernel.Exp32, f64: kernel.Each64(kernel.Exp), c128: kernel.EachComplex(cmplx.Exp)}.kernels(),
 		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return g.Mul(g.G(), conj(g, g.Out[0])) }) },
@@ -105,6 +111,7 @@ var unaryOps = []*op.Def{
 		Sig:     "log(Tensor input) -> Tensor",
 		Names:   both("log"),
 		Doc:     "Natural logarithm of each element. Integers give float32.",
+		SBP:     pointwise,
 		Infer:   floatAs("input"),
 		Kernels: unary{f32: kernel.Log32, f64: kernel.Each64(kernel.Log), c128: kernel.EachComplex(kernel.LogComplex)}.kernels(),
 		Grad: func(g *op.Grad) {
@@ -118,6 +125,7 @@ var unaryOps = []*op.Def{
 		Sig:     "sqrt(Tensor input) -> Tensor",
 		Names:   both("sqrt"),
 		Doc:     "Square root of each element. Integers give float32.",
+		SBP:     pointwise,
 		Infer:   floatAs("input"),
 		Kernels: unary{f32: kernel.Sqrt[float32], f64: kernel.Sqrt[float64], c128: kernel.EachComplex(cmplx.Sqrt)}.kernels(),
 		Grad: func(g *op.Grad) {
@@ -131,6 +139,7 @@ var unaryOps = []*op.Def{
 		Sig:     "tanh(Tensor input) -> Tensor",
 		Names:   append(both("tanh"), "torch.nn.functional.tanh"),
 		Doc:     "Hyperbolic tangent of each element. Integers give float32.",
+		SBP:     pointwise,
 		Infer:   floatAs("input"),
 		Kernels: unary{f32: kernel.Tanh32, f64: kernel.Each64(math.Tanh), c128: kernel.EachComplex(kernel.TanhComplex)}.kernels(),
 		Grad: func(g *op.Grad) {
@@ -147,6 +156,7 @@ var unaryOps = []*op.Def{
 		Sig:     "sigmoid(Tensor input) -> Tensor",
 		Names:   append(both("sigmoid"), "torch.nn.functional.sigmoid", "torch.special.expit"),
 		Doc:     "Logistic function of each element: 1 / (1 + e^-x). Integers give float32.",
+		SBP:     pointwise,
 		Infer:   floatAs("input"),
 		Kernels: unary{f32: kernel.Sigmoid32, f64: kernel.Each64(kernel.Sigmoid64), c128: kernel.EachComplex(kernel.SigmoidComplex)}.kernels(),
 		Grad: func(g *op.Grad) {
@@ -163,6 +173,7 @@ var unaryOps = []*op.Def{
 		Sig:     "erf(Tensor input) -> Tensor",
 		Names:   append(both("erf"), "torch.special.erf"),
 		Doc:     "Error function of each element: 2/√π ∫₀ˣ e^(-t²) dt. Integers give float32.",
+		SBP:     pointwise,
 		Check:   rejectTypes("input", complexTypes...),
 		Infer:   floatAs("input"),
 		Kernels: unary{f32: kernel.Erf32, f64: kernel.Each64(math.Erf)}.kernels(),
@@ -181,6 +192,7 @@ var unaryOps = []*op.Def{
 		Names:   append(both("relu"), "torch.nn.functional.relu"),
 		Doc:     "Rectified linear unit: max(x, 0). Its gradient at 0 is 0.",
 		Traits:  op.Idempotent,
+		SBP:     pointwise,
 		Check:   firstError(rejectInplace, rejectTypes("input", append(complexTypes, tensor.Bool)...)),
 		Infer:   sameAs("input"),
 		Kernels: unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64], i64: kernel.Relu[int64]}.kernels(),
@@ -198,6 +210,7 @@ var unaryOps = []*op.Def{
 		More:  []string{"leaky_relu(Tensor input, Scalar negative_slope, bool inplace=False) -> Tensor"},
 		Names: []string{"torch.nn.functional.leaky_relu"},
 		Doc:   "Leaky rectified linear unit: x for x > 0, negative_slope·x elsewhere, and so its gradient.",
+		SBP:   pointwise,
 		Check: firstError(rejectInplace, rejectTypes("input", slices.Concat(integralSet, complexTypes)...), realSlope),
 		Infer: sameAs("input"),
 		Kernels: parametric(func(a op.Args) unary {
@@ -222,6 +235,7 @@ var unaryOps = []*op.Def{
 		Sig:   "gelu(Tensor input, *, str approximate='none') -> Tensor",
 		Names: []string{"torch.nn.functional.gelu"},
 		Doc:   "Gaussian error linear unit: x·Φ(x) with the normal distribution function Φ; approximate='tanh' gives x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))/2.",
+		SBP:   pointwise,
 		Check: firstError(rejectTypes("input", slices.Concat(integralSet, complexTypes)...), knownApproximation),
 		Infer: sameAs("input"),
 		Kernels: parametric(func(a op.Args) unary {

@@ -13,6 +13,7 @@ var vectorNormOps = []*op.Def{
 	{
 		Sig:   "norm.reduce(Tensor input, float p, int[]? dim=None, bool keepdim=False, bool share=True) -> Tensor",
 		Doc:   "Norm over the dimensions dim, all of them by default: (Σ|x|ᵖ)^(1/p), the largest or smallest |x| for an infinite p, the number of non-zeros for 0; 0 without elements. The gradient of an infinite norm is shared by the elements that make it, or goes to each of them whole.",
+		SBP:   reduced,
 		Infer: inferStat(func(a op.Args) tensor.DType { return realPart(statInputType(a)) }),
 		Kernels: []op.Kernel{
 			{Name: "no elements", When: emptyInput, Priority: 1, Run: zeroResults},
@@ -27,7 +28,8 @@ var vectorNormOps = []*op.Def{
 			p := []float64{0.5, 1, 1.5, 2, 3, math.Inf(1), math.Inf(-1)}[s.Index(7)]
 			return []any{x, p, []int{s.Index(len(shape))}, s.Bool()}
 		},
-		Tol: accumulating(statTerms, "a sum of Terms powers and its root"),
+		Formula: normFormula,
+		Tol:     accumulating(statTerms, "a sum of Terms powers and its root"),
 	},
 	composed(&op.Def{
 		Sig:    "vector_norm(Tensor input, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
@@ -249,12 +251,13 @@ var distanceOps = []*op.Def{
 	{
 		Sig:    "cosine_similarity.floor(Tensor input, float eps) -> Tensor",
 		Doc:    "Elements, but eps for those below it; its gradient passes both unchanged.",
+		SBP:    pointwise,
 		Infer:  inferLike("input"),
 		Grad:   func(g *op.Grad) { g.To("input", func() op.Value { return g.G() }) },
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(1, 2, s.Shape(0, 3)...), 0.5} },
 		Tol:    exactTol("one of its inputs"),
 		Kernels: []op.Kernel{{Name: "clamp_min", Run: func(c *op.Run) error {
-			v, err := executor{}.Apply("clamp_min", []any{c.Tensor("input"), c.Float("eps")}, nil)
+			v, err := compositionTable().Executor().Apply("clamp_min", []any{c.Tensor("input"), c.Float("eps")}, nil)
 			if err == nil {
 				c.Out[0].CopyFrom(v[0].(*tensor.Tensor))
 			}
@@ -302,6 +305,7 @@ var distanceOps = []*op.Def{
 		Sig:    "cdist(Tensor x1, Tensor x2, float p=2.0, str? compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor",
 		Names:  []string{"torch.cdist", "torch.functional.cdist"},
 		Doc:    "Distances of order p between all pairs of rows of two batches of matrices: out[…,i,j] = ‖x1[…,i,:] − x2[…,j,:]‖ₚ.",
+		SBP:    axes("x1 *m., x2 *n. -> *mn"),
 		Check:  checkCdist,
 		Sample: sampleCdist,
 		Tol:    accumulating(distanceTerms, "a sum of Terms powers and its root"),

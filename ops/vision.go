@@ -23,6 +23,7 @@ var resampleOps = []*op.Def{
 		},
 		Names:   []string{"torch.nn.functional.interpolate", "torch.nn.functional.upsample"},
 		Doc:     interpolateDoc,
+		SBP:     resampled,
 		Infer:   inferInterpolate(interpolateOf),
 		Kernels: resampleKernels(interpolateOf),
 		Grad:    resampleGrad(interpolateOf),
@@ -34,6 +35,7 @@ var resampleOps = []*op.Def{
 	{
 		Sig:     "resample(Tensor input, int[] size, str mode, bool align_corners, bool antialias, float[]? scale) -> Tensor",
 		Doc:     "interpolate to a given size; scale, if there is one, relates positions in its place.",
+		SBP:     anyOf(linear("input"), planesBy("size", "input")),
 		Infer:   inferInterpolate(resampleOf),
 		Kernels: resampleKernels(resampleOf),
 		Grad:    resampleGrad(resampleOf),
@@ -46,6 +48,7 @@ var resampleOps = []*op.Def{
 	{
 		Sig: "resample.spread(Tensor grad, int[] size, str mode, bool align_corners, bool antialias, float[]? scale) -> Tensor",
 		Doc: "Gradient of resample for images of the given size.",
+		SBP: anyOf(linear("grad"), planesBy("size", "grad")),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(a.Value("grad").DType(), planesOf(a.Value("grad"), a.Ints("size")), nil), nil
 		},
@@ -101,6 +104,7 @@ func fixedUpsample(id, mode string, align any) *op.Def {
 		},
 		Names:   []string{"torch.nn.functional." + id},
 		Doc:     "interpolate in the mode " + mode + ".",
+		SBP:     resampled,
 		Infer:   inferInterpolate(of),
 		Kernels: resampleKernels(of),
 		Grad:    resampleGrad(of),

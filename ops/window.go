@@ -18,6 +18,7 @@ const unfoldSig = "im2col(Tensor input, int[2] kernel_size, int[2] dilation=1, i
 var patchOps = []*op.Def{
 	{
 		Sig:       unfoldSig,
+		SBP:       anyOf(linear("input"), axes("input n... -> n..")),
 		Magnitude: "im2col",
 		Names:     []string{"torch.nn.functional.unfold"},
 		Doc:       "Columns of the windows of an image, padded with zeros: out[n, (c·height + i)·width + j, y·columns + x] = input[n, c, y·stride − padding + i·dilation, x·stride − padding + j·dilation].",
@@ -43,6 +44,7 @@ var patchOps = []*op.Def{
 	},
 	{
 		Sig:       "col2im(Tensor input, int[2] output_size, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1) -> Tensor",
+		SBP:       anyOf(linear("input"), axes("input n.. -> n...")),
 		Magnitude: "col2im",
 		Names:     []string{"torch.nn.functional.fold"},
 		Doc:       "Sums columns of windows into images, the gradient of unfold: input[n, (c·height + i)·width + j, y·columns + x] is added to out[n, c, y·stride − padding + i·dilation, x·stride − padding + j·dilation].",
@@ -68,6 +70,7 @@ var patchOps = []*op.Def{
 var shuffleOps = []*op.Def{
 	{
 		Sig:       "pixel_shuffle(Tensor input, int upscale_factor) -> Tensor",
+		SBP:       anyOf(linear("input"), planes(3, "input"), evenly(axes("input ~c.. -> ~c.."))),
 		Magnitude: "pixel_shuffle",
 		Names:     []string{"torch.nn.functional.pixel_shuffle", "torch.pixel_shuffle"},
 		Doc:       "Makes r×r pixels of r² channels, r the upscale_factor: out[…, c, y·r + i, x·r + j] = input[…, (c·r + i)·r + j, y, x].",
@@ -97,6 +100,7 @@ var shuffleOps = []*op.Def{
 	},
 	{
 		Sig:       "pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor",
+		SBP:       anyOf(linear("input"), planes(3, "input"), evenly(axes("input ~c.. -> ~c.."))),
 		Magnitude: "pixel_unshuffle",
 		Names:     []string{"torch.nn.functional.pixel_unshuffle", "torch.pixel_unshuffle"},
 		Doc:       "Makes r² channels of r×r pixels, r the downscale_factor: out[…, (c·r + i)·r + j, y, x] = input[…, c, y·r + i, x·r + j].",
@@ -127,6 +131,7 @@ var shuffleOps = []*op.Def{
 	},
 	{
 		Sig:       "channel_shuffle(Tensor input, int groups) -> Tensor",
+		SBP:       anyOf(linear("input"), besides(func(op.Args) []int { return []int{1} }, "input")),
 		Magnitude: "channel_shuffle",
 		Names:     []string{"torch.nn.functional.channel_shuffle", "torch.channel_shuffle", "torch.nn.functional.native_channel_shuffle", "torch.native_channel_shuffle"},
 		Doc:       "Interleaves groups of channels: out[n, i·groups + g] = input[n, g·k + i], of groups of k channels.",
@@ -170,6 +175,7 @@ func maxUnpool(n int) *op.Def {
 	id := fmt.Sprintf("max_unpool%dd", n)
 	return &op.Def{
 		Sig:       fmt.Sprintf("%[1]s(Tensor input, Tensor indices, int[%[2]d] kernel_size, int[%[2]d]? stride=None, int[%[2]d] padding=0, int[]? output_size=None) -> Tensor", id, n),
+		SBP:       anyOf(linear("input"), planes(n, "input", "indices")),
 		Magnitude: id,
 		Names:     []string{"torch.nn.functional." + id},
 		Doc:       "Puts each element of input at the position of its plane that indices names, as max_pool gives them, and zero elsewhere; output_size chooses among the sizes that max_pool maps to the input's.",
@@ -201,6 +207,7 @@ func lpPool(n int) *op.Def {
 		Sig:   fmt.Sprintf("%[1]s(Tensor input, float norm_type, int[%[2]d] kernel_size, int[%[2]d]? stride=None, bool ceil_mode=False) -> Tensor", id, n),
 		Names: []string{"torch.nn.functional." + id},
 		Doc:   "Power mean of each window times its size: (k·mean of input^p)^(1/p), p the norm_type and k the elements of kernel_size; its gradient is zero where the sum is.",
+		SBP:   planes(n, "input"),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			p, err := of(a)
 			if err != nil {
@@ -407,6 +414,9 @@ func checkChannelFactor(name string, r int, x []int) error {
 	}
 	if r < 1 {
 		return op.RuntimeError("%s must be positive, but is %d", name, r)
+	}
+	if r > 1<<24 {
+		return op.RuntimeError("%s is too large: %d", name, r)
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ def test_arange_float():
 
 
 @autotest(auto_backward=False)
-def test_arange_illegal():
+def test_arange_refused():
     return torch.arange(random(-3, 3).to(int), random(-3, 3).to(int), random(-2, 3).to(int))
 
 

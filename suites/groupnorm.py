@@ -182,3 +182,11 @@ def test_softmax2d_module():
 def test_log_softmax_module():
     m = torch.nn.LogSoftmax(dim=random(-3, 3).to(int) | nothing())
     return m(random_tensor(ndim=3, dim0=random(1, 6)))
+
+
+@autotest()
+def test_instance_norm_torch():
+    c = random(1, 5)
+    x = random_tensor(ndim=3, dim0=random(1, 4), dim1=c, dim2=8)
+    w = random_tensor(ndim=1, dim0=c)
+    return torch.instance_norm(x, w, None, None, None, True, 0.1, 0.001, False)

@@ -29,7 +29,7 @@ def test_getitem_of_view():
 
 
 @autotest()
-def test_getitem_out_of_range():
+def test_getitem_refused():
     x = random_tensor(ndim=2, dim0=2, dim1=3)
     return x[random(-4, 4).to(int), random(-5, 5).to(int)]
 
@@ -316,7 +316,7 @@ def test_layout_keywords():
 
 
 @autotest()
-def test_layout_errors():
+def test_layout_refused():
     x = random_tensor(ndim=2, dim0=2, dim1=3)
     k = random(0, 12).to(int).value()
     if k == 0:

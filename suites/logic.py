@@ -123,3 +123,15 @@ def test_infinities():
 def test_isreal_complex():
     z = random_tensor(ndim=1, dim0=random(1, 6), dtype=torch.complex64)
     return torch.isreal(z), z.isreal(), torch.logical_and(z, z), torch.equal(z, z), torch.isclose(z, z)
+
+
+@autotest(auto_backward=False)
+def test_comparisons():
+    x, y = integers(-2, 3)
+    return torch.eq(x, y), x.ne(y), torch.ge(x, 1), x == y, x != 1, x >= y
+
+
+@autotest(auto_backward=False)
+def test_comparisons_reversed():
+    x, y = integers(-2, 3)
+    return 1 == x, 1 != x, 1 >= x, 1 <= y, 1 > y, 1 < y

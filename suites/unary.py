@@ -674,3 +674,31 @@ def test_predicates():
 def test_predicates_integers():
     x = integers()
     return torch.isnan(x), x.isinf(), x.isfinite(), x.signbit(), torch.logical_not(x)
+
+
+@autotest()
+def test_sign():
+    x = tensor_of(-6, 6)
+    return torch.sign(x), x.sgn()
+
+
+@autotest()
+def test_sgn_complex():
+    return torch.sgn(random_tensor(ndim=2, dim0=random(1, 6), low=-2, high=2, dtype=torch.complex64))
+
+
+@autotest()
+def test_conj():
+    return torch.conj(random_tensor(ndim=2, dim0=random(1, 6), low=-2, high=2, dtype=torch.complex64)) * 2
+
+
+@autotest()
+def test_erf():
+    return torch.erf(tensor_of(-3, 3))
+
+
+@autotest()
+def test_identity_module():
+    m = torch.nn.Identity()
+    m.train(random())
+    return m(tensor_of(-3, 3)) * 2

@@ -18,7 +18,7 @@ def volume():
 
 @autotest()
 def test_interpolate_line():
-    return F.interpolate(line(), size=random(1, 12), mode=oneof("nearest", "nearest-exact", "area", "linear"))
+    return F.interpolate(line(), size=random(1, 12).to(int), mode=oneof("nearest", "nearest-exact", "area", "linear"))
 
 
 @autotest()
@@ -44,7 +44,7 @@ def test_interpolate_nearest_scale():
 @autotest(auto_backward=False)
 def test_interpolate_bytes():
     x = random_tensor(ndim=4, dim0=random(1, 4), dim1=random(1, 4), dim2=random(1, 9), dim3=random(1, 9), low=0, high=255, dtype=int)
-    return F.interpolate(x.byte(), size=random(1, 12), mode=oneof("nearest", "nearest-exact"))
+    return F.interpolate(x.byte(), size=random(1, 12).to(int), mode=oneof("nearest", "nearest-exact"))
 
 
 @autotest()
@@ -72,7 +72,7 @@ def test_interpolate_bicubic_scale():
 
 @autotest()
 def test_interpolate_trilinear():
-    return F.interpolate(volume(), size=random(1, 8), mode="trilinear", align_corners=random_bool() | nothing())
+    return F.interpolate(volume(), size=random(1, 8).to(int), mode="trilinear", align_corners=random_bool() | nothing())
 
 
 @autotest()
@@ -88,7 +88,7 @@ def test_interpolate_area():
 @autotest()
 def test_interpolate_channels_last():
     x = image().contiguous(memory_format=torch.channels_last)
-    return F.interpolate(x, size=random(1, 12), mode=oneof("nearest", "nearest-exact", "area", "bilinear", "bicubic"))
+    return F.interpolate(x, size=random(1, 12).to(int), mode=oneof("nearest", "nearest-exact", "area", "bilinear", "bicubic"))
 
 
 @autotest()

@@ -54,6 +54,9 @@ func (d DType) String() string {
 	return dtypeInfo[d].name
 }
 
+// Valid reports whether d is one of DTypes.
+func (d DType) Valid() bool { return d > Invalid && d <= C128 }
+
 // Size returns the bytes of one element.
 func (d DType) Size() int { return dtypeInfo[d].size }
 

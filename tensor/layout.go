@@ -21,6 +21,9 @@ var formatNames = [...]string{"contiguous_format", "channels_last", "preserve_fo
 // String returns PyTorch's name, as in torch.NAME.
 func (f MemoryFormat) String() string { return formatNames[f] }
 
+// Valid reports whether f is one of the formats.
+func (f MemoryFormat) Valid() bool { return int(f) < len(formatNames) }
+
 // ParseMemoryFormat reads PyTorch's name of a memory format.
 func ParseMemoryFormat(s string) (MemoryFormat, error) {
 	i := slices.Index(formatNames[:], strings.TrimPrefix(s, "torch."))

@@ -90,7 +90,8 @@ func (j *judge) side(o *backend.Outcome) *Side {
 }
 
 // lacking is what PyTorch says of what it has not.
-var lacking = []string{"\" not implemented for '", "_cpu not implemented for ", " is not implemented for half on CPU", "does not support automatic differentiation for outputs with complex dtype"}
+var lacking = []string{"\" not implemented for '", "_cpu not implemented for ", " is not implemented for half on CPU", "does not support automatic differentiation for outputs with complex dtype",
+	"derivative for aten::", "is not differentiable with respect to argument '"}
 
 // lacksKernel reports whether PyTorch raised what it raises for a legal call
 // whose dtype it has no kernel for, or whose gradient of a complex result it
@@ -373,8 +374,11 @@ func (j *judge) exceptions() {
 
 // exceptionClass returns the class that a caller would catch.
 func exceptionClass(o *backend.Outcome) string {
-	if o.Class == "NotImplementedError" {
+	switch {
+	case o.Class == "NotImplementedError":
 		return "RuntimeError" // its subclass
+	case o.Class == "AttributeError" && strings.Contains(o.Message, "' object has no attribute '"):
+		return "TypeError" // what a function written in Python raises for an argument of a wrong type
 	}
 	return o.Class
 }

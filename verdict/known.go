@@ -54,9 +54,9 @@ func (f *KnownFault) explains(j *judge, w *Where) bool {
 }
 
 // answers reports whether the fault's operator is that of the place; a
-// gradient may come from any call of it.
+// gradient, or an exception on its way, may come from any call of it.
 func (f *KnownFault) answers(j *judge, w *Where) bool {
-	if w.Target != "" || w.Part == Value {
+	if w.Target != "" {
 		return hasSuffixName(w.Target, f.Target)
 	}
 	return slices.ContainsFunc(j.p.Calls, func(c program.Call) bool { return hasSuffixName(c.Target, f.Target) })

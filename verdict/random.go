@@ -158,8 +158,9 @@ func (j *judge) weighDraws(w Where, want *tensor.Tensor, fit compare.Fit) {
 	}
 }
 
-// distribution judges the candidate's draws: their support, then their law, as
-// far as the reference's own draws keep to it, then both sides as two samples.
+// distribution judges the candidate's draws: their support, then their law,
+// then both sides as two samples. The reference's draws are held to the law
+// too: where they break it, the literal states a wrong one.
 func (j *judge) distribution(w Where, draw *backend.Draw, want, got *tensor.Tensor) compare.Fit {
 	refLaw, law := draw.Law(values(j.p, j.ref)), draw.Law(values(j.p, j.cand))
 	if refLaw == nil || law == nil {
@@ -167,7 +168,12 @@ func (j *judge) distribution(w Where, draw *backend.Draw, want, got *tensor.Tens
 	}
 	refDraws, err := refLaw.Draws(want)
 	if err != nil {
-		return compare.Fit{}
+		j.unlike(w, compare.Support, "the reference itself: "+err.Error())
+		return compare.Fit{Ratio: compare.Number(math.Inf(1))}
+	}
+	if own := compare.Follows(refDraws, refLaw, want.Shape(), want.DType()); own.Ratio > 1 {
+		j.unlike(w, compare.Distribution, fmt.Sprintf("the reference itself breaks the law of the operator's literal: %s (%s)", own.Message, own.Test))
+		return own
 	}
 	draws, err := law.Draws(got)
 	if err != nil {
@@ -175,10 +181,8 @@ func (j *judge) distribution(w Where, draw *backend.Draw, want, got *tensor.Tens
 		return compare.Fit{Ratio: compare.Number(math.Inf(1))}
 	}
 	fit := compare.Alike(refDraws, draws, law, got.DType())
-	if compare.Follows(refDraws, refLaw, want.Shape(), want.DType()).Ratio <= 1 {
-		if f := compare.Follows(draws, law, got.Shape(), got.DType()); f.Ratio > fit.Ratio {
-			fit = f
-		}
+	if f := compare.Follows(draws, law, got.Shape(), got.DType()); f.Ratio > fit.Ratio {
+		fit = f
 	}
 	if fit.Ratio > 1 {
 		j.unlike(w, compare.Distribution, fmt.Sprintf("%s; a sample of it would do that less than once in %.0g comparisons (%s)", fit.Message, 1/compare.FalseAlarms, fit.Test))

@@ -20,6 +20,9 @@ var opDTypes = []tensor.DType{
 	tensor.Bool, tensor.U8, tensor.I8, tensor.I16, tensor.I32, tensor.I64,
 }
 
+// opPrefix begins the names of the tests that follow from literals.
+const opPrefix = "ops::"
+
 // opTests are the tests that follow from the literals of the operators whose
 // id or public name matches the pattern: one per operator and legal dtype, and
 // one of calls that break a rule.
@@ -72,7 +75,7 @@ func answersTo(d *op.Def, pattern string) (bool, error) {
 }
 
 func (r *runner) opTest(d *op.Def, variant string, n int, draw func(*choice.Source, int) (*program.Program, error)) campaign.Test {
-	name := fmt.Sprintf("ops::%s[%s]", d.ID(), variant)
+	name := fmt.Sprintf(opPrefix+"%s[%s]", d.ID(), variant)
 	key := choice.DeriveName(r.seed, name)
 	if r.n > 0 {
 		n = r.n

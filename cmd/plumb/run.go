@@ -48,6 +48,8 @@ type runFlags struct {
 	margins    string
 	power      int
 	ops        string
+	gradcheck  bool
+	coverage   string
 }
 
 func newRun() *cobra.Command {
@@ -66,12 +68,17 @@ the recorded baseline stands in for the reference.`,
   plumb run --filter conv --candidate native  tests whose name contains conv
   plumb run finding.py                        one saved program again
   plumb run --ops 'max*' -n 50                operators by name, without a test file
+  plumb run --gradcheck --ops 'conv*'         their gradients against difference quotients
+  plumb run --ops '*' --coverage cover.json   what is aligned, by dtype and layout
   plumb run --json | tail -1                  the summary, for machines`,
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if !cmd.Flags().Changed("seed") {
 				f.seed = rand.Uint64() >> 32
 			}
 			r := &runner{runFlags: f, flags: cmd, files: files, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr()}
+			if f.gradcheck {
+				return r.gradients(cmd.Context(), ops.Table())
+			}
 			return r.run(cmd.Context())
 		},
 	}
@@ -101,6 +108,8 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.margins, "margins", "", `keep the observed error ÷ limit of every comparison in this file; "none" keeps none (default: the user's cache, for plumb margins)`)
 	fl.IntVar(&f.power, "power", 3, "cases per test that are judged again with fakes for what is expected; 0 for none")
 	fl.StringVar(&f.ops, "ops", "", "instead of test files, cases drawn from the literals of the operators whose name matches this glob, such as 'conv*': legal calls in every dtype, and calls that break a rule")
+	fl.BoolVar(&f.gradcheck, "gradcheck", false, "check the gradients of Plumb's own operators against difference quotients in float64, first and second order; -n is the number of calls of each (default 12); without --ops, all operators")
+	fl.StringVar(&f.coverage, "coverage", "", "with --ops: a few cases (-n, default 2) of every dtype and layout, legal or not, instead; the matrix is written to this file, for plumb ops --coverage")
 	cmd.MarkFlagsRequiredTogether("rtol", "atol")
 }
 
@@ -119,6 +128,8 @@ type runner struct {
 	policy   verdict.Policy
 	floats   []tensor.DType
 	gauges   gauges
+
+	covering *covering // nil without --coverage
 
 	skipped int                     // tests that say that they are not to be run
 	defined map[string]*script.Test // by name
@@ -151,6 +162,11 @@ func (r *runner) run(ctx context.Context) error {
 		return &exitError{exitFault, errors.New("interrupted")}
 	case err != nil:
 		return harness(err)
+	}
+	if r.covering != nil {
+		if err := r.finish(ctx); err != nil {
+			return &exitError{exitFault, err}
+		}
 	}
 	if r.record != "" {
 		if err := r.writeBaseline(ctx, cfg); err != nil {
@@ -189,6 +205,8 @@ func (f *runFlags) check() error {
 		return fmt.Errorf("--oracle %s: want off, on-mismatch or always", f.oracle)
 	}
 	switch {
+	case f.coverage != "" && f.ops == "":
+		return fmt.Errorf("--coverage %s needs --ops, such as --ops '*'", f.coverage)
 	case f.n < 0:
 		return fmt.Errorf("-n %d: the number of cases cannot be negative", f.n)
 	case f.power < 0:
@@ -282,6 +300,9 @@ func (r *runner) openBackends(ctx context.Context, cfg *campaign.Config) error {
 func (r *runner) onRecord(rec *verdict.Record) {
 	r.summary.Add(rec)
 	r.gauge(rec)
+	if r.covering != nil && rec.Candidate == r.candidates[0] {
+		r.covering.record(rec)
+	}
 	if rec.Reference.Status == backend.Unsupported {
 		r.beyond = append(r.beyond, rec)
 	}

@@ -21,7 +21,11 @@ import (
 // tests returns what the files hold, or the shipped tests.
 func (r *runner) tests() ([]campaign.Test, error) {
 	if r.ops != "" {
-		ts, err := r.opTests(r.ops)
+		draw := r.opTests
+		if r.coverage != "" {
+			draw = r.coverTests
+		}
+		ts, err := draw(r.ops)
 		if err == nil && len(r.files) > 0 {
 			err = fmt.Errorf("--ops %s takes the place of test files; leave out %s", r.ops, r.files[0])
 		}
@@ -176,13 +180,16 @@ func (r *runner) recordedTests(base *recorded.Baseline) []campaign.Test {
 }
 
 // explain puts the place of the test before what its end says of the
-// reference, and makes an error of a test whose every case is beyond it.
+// reference, and makes an error of a test file's test whose every case is
+// beyond it. (The table may have operators that the reference lacks.)
 func (r *runner) explain(e *verdict.End) {
 	beyond := r.beyond
 	r.beyond = nil
 	var stuck *campaign.StuckError
 	switch {
-	case e.Err == nil && e.Judged > 0 && len(beyond) == e.Judged*len(r.candidates):
+	case r.covering != nil: // the matrix says so
+		return
+	case e.Err == nil && e.Judged > 0 && !strings.HasPrefix(e.Test, opPrefix) && len(beyond) == e.Judged*len(r.candidates):
 		e.Err = fmt.Errorf("%s: the reference supports none of the %d cases: %s", e.Test, e.Judged, beyond[0].Reference.Message)
 	case !errors.As(e.Err, &stuck):
 		return

@@ -10,12 +10,16 @@ choice:
 safetensors:      tensor
 op:               tensor choice
 kernel:           tensor
-ops:              tensor op kernel
+ops:              tensor op kernel autograd
 exact:            tensor
 program:          tensor choice op
 autograd:         op program
 eager:            tensor op autograd
+api:              tensor op autograd eager ops
 nn:               tensor op
+gradcheck:        tensor choice op program eager
+coverage:
+optim:            tensor op eager nn
 opcase:           tensor choice op program
 gen:              tensor choice op program
 backend:          tensor op program
@@ -26,10 +30,13 @@ script:           tensor choice op program gen backend
 compare:          tensor op
 verdict:          tensor choice op program exact backend compare
 margins:          op program compare verdict
+check:            tensor choice op program gradcheck opcase backend backend/native backend/worker nn campaign compare verdict
 campaign:         tensor choice op program backend script compare verdict
 report:           compare verdict
 suites:
 baselines:
 internal/deps:
+cmd/plumb:        tensor choice op opcase gradcheck coverage ops nn program backend backend/native backend/worker backend/recorded script compare verdict campaign margins report suites baselines kernel
+internal/opgen:   tensor op opcase ops nn
 cmd/plumb:        tensor choice op opcase ops nn program backend backend/native backend/worker backend/recorded script compare verdict campaign margins report suites baselines kernel
 `

@@ -1,0 +1,37 @@
+package docs_test
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"testing"
+
+	"plumb/backend/worker"
+)
+
+var shell = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
+
+// TestCommands runs the commands of a page, each block from the repository's root.
+func TestCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs other tests")
+	}
+	if _, _, err := worker.FindPython(""); err != nil {
+		t.Skip(err)
+	}
+	text, err := os.ReadFile("adding-an-operator.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := shell.FindAllSubmatch(text, -1)
+	if len(blocks) == 0 {
+		t.Fatal("the page has no commands")
+	}
+	for _, b := range blocks {
+		cmd := exec.Command("sh", "-e", "-c", string(b[1]))
+		cmd.Dir = ".."
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", b[1], err, out)
+		}
+	}
+}

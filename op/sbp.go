@@ -1,0 +1,247 @@
+package op
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"plumb/tensor"
+)
+
+// SBP says how one tensor lies on a row of ranks, in OneFlow's words. The
+// zero SBP is B.
+type SBP struct {
+	kind byte
+	axis int
+}
+
+// B is Broadcast: every rank holds the whole tensor. P is PartialSum: every
+// rank holds a summand of the whole shape.
+var (
+	B = SBP{}
+	P = SBP{kind: 'P'}
+)
+
+// S is Split: the ranks hold consecutive pieces along the axis, counted from 0.
+func S(axis int) SBP { return SBP{'S', axis} }
+
+// Axis returns the axis that is split, and whether one is.
+func (s SBP) Axis() (axis int, split bool) { return s.axis, s.kind == 'S' }
+
+// String returns OneFlow's notation: "S(0)", "B" or "P".
+func (s SBP) String() string {
+	switch s.kind {
+	case 'S':
+		return fmt.Sprintf("S(%d)", s.axis)
+	case 'P':
+		return "P"
+	}
+	return "B"
+}
+
+// Balanced returns which of n indices rank holds when ranks share them in
+// order: the first n%ranks of them get one more.
+func Balanced(n, ranks, rank int) (start, size int) {
+	quot, rem := n/ranks, n%ranks
+	start = quot*rank + min(rank, rem)
+	if rank < rem {
+		return start, quot + 1
+	}
+	return start, quot
+}
+
+// LocalShape returns the shape of what rank holds of a tensor of the shape.
+func (s SBP) LocalShape(shape []int, ranks, rank int) []int {
+	local := slices.Clone(shape)
+	if s.kind == 'S' {
+		_, local[s.axis] = Balanced(shape[s.axis], ranks, rank)
+	}
+	return local
+}
+
+// Piece returns what rank holds of t under S or B, sharing its storage.
+func (s SBP) Piece(t *tensor.Tensor, ranks, rank int) *tensor.Tensor {
+	if s.kind != 'S' {
+		return t
+	}
+	start, n := Balanced(t.Shape()[s.axis], ranks, rank)
+	return t.Narrow(s.axis, start, n, 1)
+}
+
+// Gather returns the tensor of which the ranks hold the parts: their
+// concatenation under S, their sum under P. Under B the parts have to be equal
+// in every bit. The error says how the parts fail to make up a tensor of the shape.
+func (s SBP) Gather(shape []int, parts []*tensor.Tensor) (*tensor.Tensor, error) {
+	for rank, p := range parts {
+		if want := s.LocalShape(shape, len(parts), rank); !slices.Equal(p.Shape(), want) {
+			return nil, fmt.Errorf("rank %d of %d holds shape %v of %v under %s, not %v", rank, len(parts), p.Shape(), shape, s, want)
+		}
+	}
+	if s.kind == 0 {
+		for rank, p := range parts[1:] {
+			if !p.SameBits(parts[0]) {
+				return nil, fmt.Errorf("ranks 0 and %d differ under B", rank+1)
+			}
+		}
+		return parts[0], nil
+	}
+	whole := tensor.New(parts[0].DType(), shape...)
+	for rank, p := range parts {
+		if s.kind == 'S' {
+			s.Piece(whole, len(parts), rank).CopyFrom(p)
+		} else {
+			accumulate(whole, p)
+		}
+	}
+	return whole, nil
+}
+
+func accumulate(sum, t *tensor.Tensor) {
+	for i := range sum.Len() {
+		if d := sum.DType(); d.IsInt() {
+			sum.SetInt(i, sum.Int(i)+t.Int(i))
+		} else {
+			sum.Set(i, sum.At(i)+t.At(i))
+		}
+	}
+}
+
+// Sharding is one legal signature of a call: every rank runs the operator on
+// what it holds of the arguments, and then holds its part of the results.
+type Sharding struct {
+	// Args are the SBPs of the tensor arguments by name, elements of a list as
+	// "tensors[1]". Those that are not named are B.
+	Args map[string]SBP
+	// Results are the SBPs of the results; the last holds for all further ones.
+	Results []SBP
+	// Sizes names the int[] arguments that have the size of the split axis of
+	// result 0 at a position: there each rank has its own size, or -1 as given.
+	Sizes map[string]int
+	// Even says that the ranks have to divide every split axis.
+	Even bool
+}
+
+// Result returns the SBP of result i.
+func (s Sharding) Result(i int) SBP { return s.Results[min(i, len(s.Results)-1)] }
+
+// String returns the arguments in the order of their names, an arrow and the
+// results: "input: S(0), weight: B -> S(0)" without those that are B.
+func (s Sharding) String() string {
+	text := ""
+	for _, name := range slices.Sorted(maps.Keys(s.Args)) {
+		if s.Args[name] != B {
+			text += fmt.Sprintf("%s: %s, ", name, s.Args[name])
+		}
+	}
+	if text != "" {
+		text = text[:len(text)-2] + " "
+	}
+	text += "->"
+	for i, r := range s.Results {
+		if i > 0 {
+			text += ","
+		}
+		text += " " + r.String()
+	}
+	if s.Even {
+		text += " (evenly)"
+	}
+	return text
+}
+
+// ArgNames returns the names by which a Sharding knows the tensors of
+// AllValues, in that order.
+func (a Args) ArgNames() []string {
+	var names []string
+	for i, v := range a.Vals {
+		name := a.Sig.Params[i].Name
+		switch v := v.(type) {
+		case Value:
+			names = append(names, name)
+		case []Value:
+			for j := range v {
+				names = append(names, fmt.Sprintf("%s[%d]", name, j))
+			}
+		case Index:
+			for j := range v.values() {
+				names = append(names, fmt.Sprintf("%s[%d]", name, j))
+			}
+		}
+	}
+	return names
+}
+
+// Fits reports whether that many ranks can share the call: as in OneFlow every
+// split axis, of the results too, has an index for each.
+func (s Sharding) Fits(a Args, results []Meta, ranks int) bool {
+	fits := func(sbp SBP, shape []int) bool {
+		n := ranks
+		if axis, split := sbp.Axis(); split {
+			n = shape[axis]
+		}
+		return n >= ranks && (!s.Even || n%ranks == 0)
+	}
+	names := a.ArgNames()
+	for i, v := range a.AllValues() {
+		if !fits(s.Args[names[i]], v.Shape()) {
+			return false
+		}
+	}
+	for i, m := range results {
+		if !fits(s.Result(i), m.Shape) {
+			return false
+		}
+	}
+	return true
+}
+
+// Local returns the call of one rank: held returns what it holds of the tensor
+// argument that has an SBP.
+func (s Sharding) Local(c *Call, results []Meta, ranks, rank int, held func(Value, SBP) Value) *Call {
+	names := c.Args.ArgNames()
+	next := -1
+	local := c.Args.MapValues(func(v Value) Value {
+		next++
+		return held(v, s.Args[names[next]])
+	})
+	for name, at := range s.Sizes {
+		axis, _ := s.Results[0].Axis()
+		sizes := slices.Clone(c.Args.Ints(name))
+		if sizes[at] != -1 {
+			_, sizes[at] = Balanced(results[0].Shape[axis], ranks, rank)
+		}
+		local.Vals[local.Sig.Index(name)] = sizes
+	}
+	return &Call{Def: c.Def, Args: local, Key: c.Key}
+}
+
+// Shardings returns the legal one-dimensional signatures of a call beside the
+// one in which everything is B, or the call's rejection. Those that no two or
+// more ranks fit are left out.
+func (c *Call) Shardings() ([]Sharding, error) {
+	metas, err := c.Infer()
+	if err != nil {
+		return nil, err
+	}
+	var all []Sharding
+	switch d := c.Def; {
+	case d.SBP != nil:
+		all = d.SBP(c.Args)
+	case d.Whole != "":
+	case d.Compose != nil:
+		all = c.derived(d.Compose)
+	case d.Formula != nil:
+		all = c.derived(d.Formula)
+	}
+	return slices.DeleteFunc(all, func(s Sharding) bool { return s.leastRanks(c.Args, metas) == 0 }), nil
+}
+
+// leastRanks returns the least number of ranks above 1 that fit, or 0.
+func (s Sharding) leastRanks(a Args, results []Meta) int {
+	for _, ranks := range []int{2, 3, 5, 7} {
+		if s.Fits(a, results, ranks) {
+			return ranks
+		}
+	}
+	return 0
+}
