@@ -105,6 +105,15 @@ func ConvForward[T gemmElement](c *Conv, x Volume[T], w, bias, y []T) {
 func depthwise(c *Conv, x Volume[float32], w, y []float32) {
 	spans, channels, p := c.spans(), c.Groups*c.YC, c.positions()
 	Parallel(c.N*channels, ceilDiv(1<<14, p*c.taps()), func(lo, hi int) {
+		if vectors.tapRow != nil && c.Stride[2] == 1 && x.Strides[4] == 1 {
+			f := c.newFrame()
+			for i := lo; i < hi; i++ {
+				ch := i % channels
+				f.fill(c, x.at(i/channels, ch/c.YC), x.Strides)
+				f.convolve(c, w[ch*c.taps():][:c.taps()], y[i*p:][:p])
+			}
+			return
+		}
 		for i := lo; i < hi; i++ {
 			ch := i % channels
 			plane, out, taps := x.at(i/channels, ch/c.YC), y[i*p:][:p], w[ch*c.taps():][:c.taps()]
@@ -113,6 +122,49 @@ func depthwise(c *Conv, x Volume[float32], w, y []float32) {
 			}
 		}
 	})
+}
+
+// frame is an image of one channel with zeros around it: what the windows read.
+type frame struct {
+	data    []float32
+	size    [3]int
+	offsets []int // of the taps
+}
+
+func (c *Conv) newFrame() *frame {
+	f := &frame{offsets: make([]int, c.taps())}
+	for a := range f.size {
+		f.size[a] = (c.Y[a]-1)*c.Stride[a] + (c.Kernel[a]-1)*c.Dilation[a] + 1
+	}
+	f.data = make([]float32, volume(f.size))
+	for i := range f.offsets {
+		kd, ki, kj := c.tap(i)
+		f.offsets[i] = (kd*c.Dilation[0]*f.size[1]+ki*c.Dilation[1])*f.size[2] + kj*c.Dilation[2]
+	}
+	return f
+}
+
+// fill copies an image whose columns lie side by side.
+func (f *frame) fill(c *Conv, plane []float32, strides [5]int) {
+	left := c.Padding[2]
+	n := min(c.X[2], f.size[2]-left)
+	if n <= 0 {
+		return
+	}
+	for i := range f.size[0] * f.size[1] {
+		d, h := i/f.size[1]-c.Padding[0], i%f.size[1]-c.Padding[1]
+		if !c.outside(d, h) {
+			copy(f.data[i*f.size[2]+left:][:n], plane[d*strides[2]+h*strides[3]:])
+		}
+	}
+}
+
+// convolve adds the convolution of the image to y.
+func (f *frame) convolve(c *Conv, taps, y []float32) {
+	for o := range c.Y[0] * c.Y[1] {
+		at := (o/c.Y[1]*c.Stride[0]*f.size[1] + o%c.Y[1]*c.Stride[1]) * f.size[2]
+		vectors.tapRow(&y[o*c.Y[2]], &f.data[at], c.Y[2], &taps[0], &f.offsets[0], len(taps))
+	}
 }
 
 func (c *Conv) depthwiseRow(out, plane, taps []float32, strides [5]int, spans [][2]int, o int) {
@@ -129,10 +181,6 @@ func (c *Conv) depthwiseRow(out, plane, taps []float32, strides [5]int, spans []
 
 // addScaledRun adds factor times every step-th element of x to y.
 func addScaledRun(y, x []float32, step int, factor float32) {
-	if step == 1 && vectors.multiplyAdd != nil {
-		vectors.multiplyAdd(&y[0], &x[:len(y)][0], len(y), factor)
-		return
-	}
 	at := 0
 	for i := range y {
 		y[i] = float32(float64(x[at])*float64(factor) + float64(y[i]))

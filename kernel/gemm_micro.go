@@ -12,8 +12,19 @@ func (t *tile[T]) put(i, j int, v T) {
 // merge puts the top left corner of a whole tile.
 func (t *tile[T]) merge(whole []T) {
 	for i := range t.rows {
-		for j, v := range whole[i*t.width:][:t.cols] {
-			t.put(i, j, v)
+		row := whole[i*t.width:][:t.cols]
+		switch {
+		case t.cs != 1:
+			for j, v := range row {
+				t.put(i, j, v)
+			}
+		case t.add:
+			to := t.c[i*t.rs:][:t.cols]
+			for j, v := range row {
+				to[j] += v
+			}
+		default:
+			copy(t.c[i*t.rs:], row)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func (e *engine[T]) packRows(s *scratch[T], rows BPacker[T], k, depth, j, nc int
 	for p := range depth {
 		rows.Row(s.row[:nc:nc], k+p, j)
 		for j := 0; j < nc; j += w {
-			copy(s.b[j*depth+p*w:][:w], s.row[j:])
+			copyPanelRow(s.b[j*depth+p*w:][:w], s.row[j:])
 		}
 	}
 }
@@ -52,7 +52,19 @@ func packPanel[T gemmElement](dst []T, w int, src []T, across, along, n int) {
 
 func copyRows[T gemmElement](dst []T, w int, src []T, along, n int) {
 	for p := range len(dst) / w {
-		copy(dst[p*w:][:n], src[p*along:])
+		copyPanelRow(dst[p*w:][:n], src[p*along:])
+	}
+}
+
+// copyPanelRow is copy, without its call for whole rows of panels.
+func copyPanelRow[T gemmElement](dst, src []T) {
+	switch len(dst) {
+	case 16:
+		*(*[16]T)(dst) = *(*[16]T)(src)
+	case 8:
+		*(*[8]T)(dst) = *(*[8]T)(src)
+	default:
+		copy(dst, src)
 	}
 }
 

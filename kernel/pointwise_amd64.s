@@ -1878,36 +1878,86 @@ addColumnsAVX_loop_end:
 	VZEROUPPER
 	RET
 
-// func multiplyAddAVX(dst *float32, a *float32, n int, factor float32)
+// func tapRowAVX(dst *float32, x *float32, n int, taps *float32, offsets *int, count int)
 // Requires: AVX, FMA3
-TEXT ·multiplyAddAVX(SB), NOSPLIT, $0-28
-	MOVQ         dst+0(FP), AX
-	MOVQ         a+8(FP), CX
-	MOVQ         n+16(FP), DX
-	XORQ         BX, BX
-	VBROADCASTSS factor+24(FP), Y0
-	LEAQ         -7(DX), SI
+TEXT ·tapRowAVX(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+	MOVQ taps+24(FP), SI
+	MOVQ offsets+32(FP), DI
+	MOVQ count+40(FP), R8
+	LEAQ -31(DX), R9
 
-multiplyAddAVX_loop:
-	CMPQ        BX, SI
-	JGE         multiplyAddAVX_loop_end
-	VMOVUPS     (AX)(BX*4), Y1
-	VFMADD231PS (CX)(BX*4), Y0, Y1
-	VMOVUPS     Y1, (AX)(BX*4)
-	ADDQ        $0x08, BX
-	JMP         multiplyAddAVX_loop
+tapRowAVX_4:
+	CMPQ    BX, R9
+	JGE     tapRowAVX_4_end
+	VMOVUPS (AX)(BX*4), Y0
+	VMOVUPS 32(AX)(BX*4), Y1
+	VMOVUPS 64(AX)(BX*4), Y2
+	VMOVUPS 96(AX)(BX*4), Y3
+	XORQ    R10, R10
 
-multiplyAddAVX_loop_end:
-	SUBQ        BX, DX
-	JLE         multiplyAddAVX_done
-	LEAQ        masks<>+32(SB), SI
-	NEGQ        DX
-	VMOVDQU     (SI)(DX*4), Y1
-	VMASKMOVPS  (AX)(BX*4), Y1, Y2
-	VMASKMOVPS  (CX)(BX*4), Y1, Y3
-	VFMADD231PS Y3, Y0, Y2
-	VMASKMOVPS  Y2, Y1, (AX)(BX*4)
+tapRowAVX_4_tap:
+	MOVQ         (DI)(R10*8), R11
+	LEAQ         (CX)(R11*4), R11
+	VBROADCASTSS (SI)(R10*4), Y4
+	VFMADD231PS  (R11)(BX*4), Y4, Y0
+	VFMADD231PS  32(R11)(BX*4), Y4, Y1
+	VFMADD231PS  64(R11)(BX*4), Y4, Y2
+	VFMADD231PS  96(R11)(BX*4), Y4, Y3
+	INCQ         R10
+	CMPQ         R10, R8
+	JL           tapRowAVX_4_tap
+	VMOVUPS      Y0, (AX)(BX*4)
+	VMOVUPS      Y1, 32(AX)(BX*4)
+	VMOVUPS      Y2, 64(AX)(BX*4)
+	VMOVUPS      Y3, 96(AX)(BX*4)
+	ADDQ         $0x20, BX
+	JMP          tapRowAVX_4
 
-multiplyAddAVX_done:
+tapRowAVX_4_end:
+	LEAQ -7(DX), R9
+
+tapRowAVX_1:
+	CMPQ    BX, R9
+	JGE     tapRowAVX_1_end
+	VMOVUPS (AX)(BX*4), Y0
+	XORQ    R10, R10
+
+tapRowAVX_1_tap:
+	MOVQ         (DI)(R10*8), R11
+	LEAQ         (CX)(R11*4), R11
+	VBROADCASTSS (SI)(R10*4), Y1
+	VFMADD231PS  (R11)(BX*4), Y1, Y0
+	INCQ         R10
+	CMPQ         R10, R8
+	JL           tapRowAVX_1_tap
+	VMOVUPS      Y0, (AX)(BX*4)
+	ADDQ         $0x08, BX
+	JMP          tapRowAVX_1
+
+tapRowAVX_1_end:
+	SUBQ       BX, DX
+	JLE        tapRowAVX_done
+	LEAQ       masks<>+32(SB), R9
+	NEGQ       DX
+	VMOVDQU    (R9)(DX*4), Y0
+	VMASKMOVPS (AX)(BX*4), Y0, Y1
+	XORQ       DX, DX
+
+tapRowAVX_rest_tap:
+	MOVQ         (DI)(DX*8), R9
+	LEAQ         (CX)(R9*4), R9
+	VBROADCASTSS (SI)(DX*4), Y2
+	VMASKMOVPS   (R9)(BX*4), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y1
+	INCQ         DX
+	CMPQ         DX, R8
+	JL           tapRowAVX_rest_tap
+	VMASKMOVPS   Y1, Y0, (AX)(BX*4)
+
+tapRowAVX_done:
 	VZEROUPPER
 	RET

@@ -122,7 +122,7 @@ func projectWeightedAVX(dst *float32, grad *float32, x *float32, weight *float32
 //go:noescape
 func addColumnsAVX(grad *float32, x *float32, n int, factor float64, offset float64, sums *float64, products *float64)
 
-// multiplyAddAVX adds a·factor to dst, rounded once.
+// tapRowAVX adds Σ taps[t]·x[offsets[t]+i] to dst[i], over count taps, at least one; each product and sum is rounded once.
 //
 //go:noescape
-func multiplyAddAVX(dst *float32, a *float32, n int, factor float32)
+func tapRowAVX(dst *float32, x *float32, n int, taps *float32, offsets *int, count int)

@@ -26,7 +26,7 @@ type vectorPasses struct {
 	project                                      func(dst, g, x *float32, n int, mean, scale, meanG, slope float64)
 	projectWeighted                              func(dst, g, x, weight *float32, n int, mean, scale, meanG, slope float64)
 	addColumns                                   func(g, x *float32, n int, factor, offset float64, sums, products *float64)
-	multiplyAdd                                  func(dst, a *float32, n int, factor float32)
+	tapRow                                       func(dst, x *float32, n int, taps *float32, offsets *int, count int)
 }
 
 var vectors = availablePasses()

@@ -10,6 +10,6 @@ func availablePasses() vectorPasses {
 		sum: sumAVX, squares: squaresAVX, max: maxAVX, expSum: expSumAVX, subtract: subtractAVX,
 		affine: affineAVX, affineRow: affineRowAVX,
 		gradSums: gradSumsAVX, gradSumsWeighted: gradSumsWeightedAVX,
-		project: projectAVX, projectWeighted: projectWeightedAVX, addColumns: addColumnsAVX, multiplyAdd: multiplyAddAVX,
+		project: projectAVX, projectWeighted: projectWeightedAVX, addColumns: addColumnsAVX, tapRow: tapRowAVX,
 	}
 }

@@ -70,7 +70,9 @@ func passUsers(n int, x, g, w, b []float32) map[string]func(out []float32) {
 		"shifted rows":           func(out []float32) { NormaliseRows(d, x, mean, scale, Affine[float32]{Bias: b}, out) },
 		"row gradients":          func(out []float32) { RowGrads(d, g, x, mean, scale, nil, out) },
 		"weighted row gradients": func(out []float32) { RowGrads(d, g, x, mean, scale, w, out) },
-		"group gradients":        func(out []float32) { GroupGrads(d, g, x, mean, scale, []float32{1.5, -0.5, 2}, out, unused[:3], unused[3:]) },
+		"group gradients": func(out []float32) {
+			GroupGrads(d, g, x, mean, scale, []float32{1.5, -0.5, 2}, out, unused[:3], unused[3:])
+		},
 		"row sums": func(out []float32) {
 			s, sx := make([]float64, n), make([]float64, n)
 			RowSums(d, g, x, mean, scale, s, sx)
@@ -82,7 +84,6 @@ func passUsers(n int, x, g, w, b []float32) map[string]func(out []float32) {
 		"mean":     each(func(row []float32) float64 { return sumOf(row) }),
 		"variance": each(func(row []float32) float64 { return deviation(row, 0.3) }),
 		"max":      each(func(row []float32) float64 { return float64(rowMax(row)) }),
-		"scaled":   func(out []float32) { copy(out, g); addScaledRun(out[:n], x, 1, 0.3) },
 	}
 }
 
@@ -145,4 +146,51 @@ func TestPower(t *testing.T) {
 			t.Errorf("%v to the power %v is %v, want %v", c[0], c[1], got, c[2])
 		}
 	}
+}
+
+// TestLargePowers takes arguments at which the logarithm needs all its parts.
+func TestLargePowers(t *testing.T) {
+	for _, c := range [][3]float64{{1.4, 2100.0, 7.393923012997723e+306}, {0.72, 2150.0, 1.8402097492734815e-307}, {1.37, -2300.0, 3.488956385e-315}, {0.7072, 1900.5, 1.1351413276459867e-286}} {
+		got := Power(c[0], c[1])
+		if got < math.Nextafter(c[2], 0) || got > math.Nextafter(c[2], math.Inf(1)) {
+			t.Errorf("%v to the power %v is %v, want %v", c[0], c[1], got, c[2])
+		}
+	}
+}
+
+// TestDepthwiseConvolution compares single channels with the matrix product in float64.
+func TestDepthwiseConvolution(t *testing.T) {
+	rng := rand.New(rand.NewPCG(15, 16))
+	for range 400 {
+		c := &Conv{N: 1 + rng.IntN(2), Groups: 1 + rng.IntN(3), XC: 1, YC: 1 + rng.IntN(2)}
+		for a := range 3 {
+			c.Kernel[a], c.Stride[a], c.Dilation[a], c.Padding[a] = 1+rng.IntN(3), 1+rng.IntN(2), 1+rng.IntN(2), rng.IntN(3)
+			reach := (c.Kernel[a]-1)*c.Dilation[a] + 1
+			c.X[a] = max(1, reach-2*c.Padding[a]) + rng.IntN(4+20*(a/2))
+			c.Y[a] = (c.X[a]+2*c.Padding[a]-reach)/c.Stride[a] + 1
+		}
+		across := 1 + rng.IntN(2)
+		image := volume(c.X) * across
+		strides := [5]int{c.Groups * image, image, c.X[1] * c.X[2] * across, c.X[2] * across, across}
+		x, w, b := numbers(rng, c.N*c.Groups*image), numbers(rng, c.Groups*c.YC*c.taps()), numbers(rng, c.Groups*c.YC)
+		got := make([]float32, c.N*c.Groups*c.YC*c.positions())
+		plain, want := make([]float32, len(got)), make([]float64, len(got))
+		ConvForward(c, Volume[float32]{x, strides}, w, b, got)
+		portably(func() { ConvForward(c, Volume[float32]{x, strides}, w, b, plain) })
+		ConvForward(c, Volume[float64]{doubled(x), strides}, doubled(w), doubled(b), want)
+		narrow := make([]float32, len(want))
+		for i, v := range want {
+			narrow[i] = float32(v)
+		}
+		agree(t, fmt.Sprintf("%+v", *c), got, narrow, 200)
+		agree(t, fmt.Sprintf("portably %+v", *c), plain, narrow, 200)
+	}
+}
+
+func doubled(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
 }

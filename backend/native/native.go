@@ -346,8 +346,9 @@ func cotangent(f *program.Fill, v *tensor.Tensor) *tensor.Tensor {
 		return t
 	}
 	if f.Dist == "" {
-		ones, _ := tensor.Scalar(t.DType(), 1).Expand(t.Shape()...)
-		t.CopyFrom(ones)
+		one, all := tensor.Scalar(t.DType(), 1).Bytes(), t.Storage()
+		for n := copy(all, one); n < len(all); n += copy(all[n:], all[:n]) {
+		}
 		return t
 	}
 	t.CopyFrom(tensor.Of(tensor.F64, v.Shape(), f.Cotangent(n)))

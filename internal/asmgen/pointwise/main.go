@@ -34,7 +34,7 @@ func main() {
 	projection("projectAVX", false)
 	projection("projectWeightedAVX", true)
 	columns()
-	multiplyAdd()
+	tapRow()
 	Generate()
 }
 

@@ -80,7 +80,7 @@ func largest() {
 	VMAXPS(hi, lo, lo)
 	VPERMILPS(Imm(0xb1), lo, hi)
 	VMAXPS(hi, lo, lo)
-	Store(lo.(Register), ReturnIndex(0))
+	Store(lo, ReturnIndex(0))
 	finish()
 }
 
@@ -231,24 +231,51 @@ func columns() {
 	finish()
 }
 
-// multiplyAdd is what convolutions without a matrix product are made of.
-func multiplyAdd() {
-	p := begin("multiplyAddAVX", "func(dst, a *float32, n int, factor float32)", []string{"multiplyAddAVX adds a·factor to dst, rounded once."}, "dst", "a")
-	factor := YMM()
-	VBROADCASTSS(addressOf("factor"), factor)
-	p.whole("_loop", 8, func() {
-		x := YMM()
-		VMOVUPS(p.at(0, 0), x)
-		VFMADD231PS(p.at(1, 0), factor, x)
-		VMOVUPS(x, p.at(0, 0))
-	})
+// tapRow is a row of a convolution of one channel.
+func tapRow() {
+	p := begin("tapRowAVX", "func(dst, x *float32, n int, taps *float32, offsets *int, count int)",
+		[]string{"tapRowAVX adds Σ taps[t]·x[offsets[t]+i] to dst[i], over count taps, at least one; each product and sum is rounded once."}, "dst", "x")
+	taps, offsets, count := Load(Param("taps"), GP64()), Load(Param("offsets"), GP64()), Load(Param("count"), GP64())
+	each := func(label string, add func(from, tap Register)) {
+		t, from, tap := GP64(), GP64(), YMM()
+		XORQ(t, t)
+		Label(p.name + label)
+		MOVQ(Mem{Base: offsets, Index: t, Scale: 8}, from)
+		LEAQ(Mem{Base: p.pointers[1], Index: from, Scale: 4}, from)
+		VBROADCASTSS(Mem{Base: taps, Index: t, Scale: 4}, tap)
+		add(from, tap)
+		INCQ(t)
+		CMPQ(t, count)
+		JL(LabelRef(p.name + label))
+	}
+	for _, vectors := range []int{4, 1} {
+		name := "_" + string(rune('0'+vectors))
+		p.whole(name, 8*vectors, func() {
+			sums := make([]VecVirtual, vectors)
+			for k := range sums {
+				sums[k] = YMM()
+				VMOVUPS(p.at(0, 8*k), sums[k])
+			}
+			each(name+"_tap", func(from, tap Register) {
+				for k, s := range sums {
+					VFMADD231PS(Mem{Base: from, Index: p.i, Scale: 4, Disp: 32 * k}, tap, s)
+				}
+			})
+			for k, s := range sums {
+				VMOVUPS(s, p.at(0, 8*k))
+			}
+		})
+	}
 	mask := YMM()
 	p.rest(mask, func() {
-		x, y := YMM(), YMM()
-		VMASKMOVPS(p.at(0, 0), mask, x)
-		VMASKMOVPS(p.at(1, 0), mask, y)
-		VFMADD231PS(y, factor, x)
-		VMASKMOVPS(x, mask, p.at(0, 0))
+		s := YMM()
+		VMASKMOVPS(p.at(0, 0), mask, s)
+		each("_rest_tap", func(from, tap Register) {
+			x := YMM()
+			VMASKMOVPS(Mem{Base: from, Index: p.i, Scale: 4}, mask, x)
+			VFMADD231PS(x, tap, s)
+		})
+		VMASKMOVPS(s, mask, p.at(0, 0))
 	})
 	finish()
 }
