@@ -46,15 +46,32 @@ func (c *Call) Parts(b Builder) (out []Value, err error) {
 	return out, err
 }
 
-func (c *Call) inferParts() ([]Meta, error) {
-	out, err := c.Parts(Builder{applier{c.Def.table, func(part *Call) ([]Value, error) {
+// Describer returns an applier that infers results without computing them.
+func (t *Table) Describer() Applier {
+	return applier{t, func(part *Call) ([]Value, error) {
 		metas, err := part.Infer()
 		vs := make([]Value, len(metas))
 		for i, m := range metas {
 			vs[i] = &described{m}
 		}
 		return vs, err
-	}}})
+	}}
+}
+
+// Executor returns an applier that computes on *tensor.Tensor values.
+func (t *Table) Executor() Applier {
+	return applier{t, func(part *Call) ([]Value, error) {
+		ts, err := part.Execute()
+		vs := make([]Value, len(ts))
+		for i, t := range ts {
+			vs[i] = t
+		}
+		return vs, err
+	}}
+}
+
+func (c *Call) inferParts() ([]Meta, error) {
+	out, err := c.Parts(Builder{c.Def.table.Describer()})
 	metas := make([]Meta, len(out))
 	for i, v := range out {
 		metas[i] = Meta{v.DType(), v.Shape(), v.Strides()}
@@ -63,14 +80,7 @@ func (c *Call) inferParts() ([]Meta, error) {
 }
 
 func (c *Call) executeParts() ([]*tensor.Tensor, error) {
-	out, err := c.Parts(Builder{applier{c.Def.table, func(part *Call) ([]Value, error) {
-		ts, err := part.Execute()
-		vs := make([]Value, len(ts))
-		for i, t := range ts {
-			vs[i] = t
-		}
-		return vs, err
-	}}})
+	out, err := c.Parts(Builder{c.Def.table.Executor()})
 	ts := make([]*tensor.Tensor, len(out))
 	for i, v := range out {
 		ts[i] = v.(*tensor.Tensor)

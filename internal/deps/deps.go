@@ -10,7 +10,7 @@ choice:
 safetensors:      tensor
 op:               tensor choice
 kernel:           tensor
-ops:              tensor op kernel
+ops:              tensor op kernel autograd
 exact:            tensor
 program:          tensor choice op
 autograd:         op program
