@@ -4,6 +4,7 @@ package eager
 
 import (
 	"fmt"
+	"slices"
 
 	"plumb/autograd"
 	"plumb/op"
@@ -14,7 +15,14 @@ import (
 type Var struct {
 	*tensor.Tensor
 	requiresGrad bool
+	version      *int // of the memory that the variable is part of; nil: nobody changes it
+	at           int  // *version when the variable was what the memory holds
 }
+
+// Track notes that v is what a memory holds as long as *version stays what it is.
+func (v *Var) Track(version *int) { v.version, v.at = version, *version }
+
+func (v *Var) stale() bool { return v.version != nil && *v.version != v.at }
 
 // RequiresGrad reports whether a gradient of the variable is wanted, because
 // it is such a leaf or depends on one.
@@ -22,11 +30,12 @@ func (v *Var) RequiresGrad() bool { return v.requiresGrad }
 
 // Session applies operators of one table. It is for one goroutine.
 type Session struct {
-	table  *op.Table
-	tape   []autograd.Node
-	paused bool
-	keys   op.Keys
-	drew   func(call *op.Call, out []op.Value)
+	table   *op.Table
+	tape    []autograd.Node
+	paused  bool
+	walking bool // Backward runs
+	keys    op.Keys
+	drew    func(call *op.Call, out []op.Value)
 }
 
 // New returns a session without a tape entry.
@@ -40,7 +49,9 @@ func (s *Session) Seed(seed uint64) { s.keys.Seed = seed }
 func (s *Session) OnDraw(f func(call *op.Call, out []op.Value)) { s.drew = f }
 
 // Leaf returns a variable of the tensor; requiresGrad asks for its gradient.
-func (s *Session) Leaf(t *tensor.Tensor, requiresGrad bool) *Var { return &Var{t, requiresGrad} }
+func (s *Session) Leaf(t *tensor.Tensor, requiresGrad bool) *Var {
+	return &Var{Tensor: t, requiresGrad: requiresGrad}
+}
 
 // Builder returns a Builder that computes at once.
 func (s *Session) Builder() op.Builder { return op.Builder{Applier: s} }
@@ -66,8 +77,16 @@ func (s *Session) Call(name string, args []any, kwargs []op.Kwarg) ([]op.Value, 
 
 // Execute computes a bound call and records it when a gradient is wanted.
 func (s *Session) Execute(call *op.Call) ([]op.Value, error) {
+	if call.InPlace {
+		return nil, fmt.Errorf("%w: %s in place outside of a program", op.ErrUnknown, call.Def.ID())
+	}
 	if call.Def.Compose != nil {
 		return call.Parts(s.Builder())
+	}
+	if s.walking {
+		if err := unchanged(call); err != nil {
+			return nil, err
+		}
 	}
 	record := false
 	plain := op.Call{Def: call.Def, Args: call.Args.MapValues(func(v op.Value) op.Value {
@@ -89,7 +108,7 @@ func (s *Session) Execute(call *op.Call) ([]op.Value, error) {
 	record = record && !s.paused && !call.Def.Traits.Has(op.NoGrad)
 	out := make([]op.Value, len(ts))
 	for i, t := range ts {
-		out[i] = &Var{t, record && t.DType().IsDifferentiable()}
+		out[i] = &Var{Tensor: t, requiresGrad: record && t.DType().IsDifferentiable()}
 	}
 	if record {
 		s.tape = append(s.tape, autograd.Node{Call: call, Out: out})
@@ -98,6 +117,23 @@ func (s *Session) Execute(call *op.Call) ([]op.Value, error) {
 		s.drew(call, out)
 	}
 	return out, nil
+}
+
+// describing are the operators that read nothing of their argument but what it is like.
+var describing = []string{"zeros_like", "ones_like", "full_like", "empty_like", "new_zeros", "new_ones", "new_full", "new_empty"}
+
+// unchanged rejects, within a gradient, arguments that were part of a memory
+// when they were used and have been changed there since.
+func unchanged(call *op.Call) error {
+	if slices.Contains(describing, call.Def.ID()) {
+		return nil
+	}
+	for _, v := range call.Args.AllValues() {
+		if x, ok := v.(*Var); ok && x.stale() {
+			return op.RuntimeError("one of the variables needed for gradient computation has been modified by an inplace operation: %s is at version %d; expected version %d instead", x, *x.version, x.at)
+		}
+	}
+	return nil
 }
 
 // RequiresGrad reports whether v is a variable that wants a gradient.
@@ -111,8 +147,8 @@ func RequiresGrad(v op.Value) bool {
 // gradients are recorded and can be differentiated again.
 func (s *Session) Backward(values, cotangents []op.Value, create bool) (autograd.Cotangents, error) {
 	paused := s.paused
-	defer func() { s.paused = paused }()
-	s.paused = !create
+	defer func() { s.paused, s.walking = paused, false }()
+	s.paused, s.walking = !create, true
 	b := s.Builder()
 	cot := autograd.Cotangents{}
 	for i, v := range values {

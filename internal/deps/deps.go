@@ -13,13 +13,14 @@ kernel:           tensor
 ops:              tensor op kernel autograd
 exact:            tensor
 program:          tensor choice op
-autograd:         op program
+inplace:          tensor op
+autograd:         tensor op program inplace
 eager:            tensor op autograd
 nn:               tensor op
 opcase:           tensor choice op program
 gen:              tensor choice op program
 backend:          tensor op program
-backend/native:   tensor choice op program autograd eager nn backend compare
+backend/native:   tensor choice op program autograd eager inplace nn backend compare
 backend/worker:   tensor op program backend
 backend/recorded: tensor program backend safetensors
 script:           tensor choice op program gen backend
