@@ -25,6 +25,8 @@ type Host interface {
 	Execute(call *op.Call) ([]op.Value, error)
 	// RequiresGrad reports whether a gradient of the value is wanted.
 	RequiresGrad(v op.Value) bool
+	// Same reports whether two values are one tensor.
+	Same(a, b op.Value) bool
 	// Shares reports whether a view shares the memory of the value it was made of.
 	Shares(view, of op.Value) bool
 	// Overlaps reports whether two values that share memory lie over another
@@ -179,9 +181,14 @@ func (s *Space) markMany(out []op.Value) {
 	}
 }
 
-// note remembers how a view was made.
+// note remembers how a view was made. What returns its argument itself, as
+// contiguous may, makes no new variable.
 func (s *Space) note(c *op.Call, view op.Value) {
 	for _, v := range c.Args.AllValues() {
+		if s.host.Same(view, v) {
+			s.hold(s.of(v), view)
+			return
+		}
 		if s.host.Shares(view, v) {
 			of := s.of(v)
 			x := &variable{memory: of.memory, steps: append(slices.Clip(of.steps), step{c, v})}
@@ -203,6 +210,9 @@ func (s *Space) change(c *op.Call) (op.Value, error) {
 	}
 	if c.Def.View != nil && !converts(c) {
 		return s.reshape(x, c)
+	}
+	if c.Def.ID() == "ldexp" && slices.ContainsFunc(c.Args.AllValues(), s.host.RequiresGrad) {
+		return nil, op.RuntimeError("functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.")
 	}
 	if err := s.apart(v, c); err != nil {
 		return nil, err
@@ -322,6 +332,9 @@ func (s *Space) result(v op.Value, c *op.Call) (out op.Value, err error) {
 			out = b.Op("clone", out)
 		}
 		out = b.Cast(out, v.DType())
+		if reason := refusal(c); reason != "" && s.host.RequiresGrad(out) {
+			out = b.Op("no_gradient", out, reason)
+		}
 		if s.host.RequiresGrad(v) && !s.host.RequiresGrad(out) {
 			out = s.connected(b, v, out, c)
 		}
@@ -350,33 +363,6 @@ func (s *Space) pureResult(b op.Builder, v op.Value, c *op.Call) op.Value {
 // taken reports whether a pure result may be something that a variable has.
 func (s *Space) taken(v, out op.Value) bool {
 	return out == v || s.variables[out] != nil || s.host.Shares(out, v)
-}
-
-// fits rejects a result that v cannot hold.
-func fits(v, out op.Value, c *op.Call) error {
-	if i := c.Args.Sig.Index("dtype"); i >= 0 && c.Args.Vals[i] != nil && c.Args.Vals[i] != v.DType() {
-		return op.RuntimeError("Bad in-place call: input tensor dtype %s and output tensor dtype %s should match", v.DType(), out.DType())
-	}
-	if !castable(out.DType(), v.DType()) {
-		return op.RuntimeError("result type %s can't be cast to the desired output type %s", out.DType(), v.DType())
-	}
-	if !slices.Equal(out.Shape(), v.Shape()) {
-		return op.RuntimeError("output with shape %s doesn't match the broadcast shape %s", tensor.ShapeString(v.Shape()), tensor.ShapeString(out.Shape()))
-	}
-	return nil
-}
-
-// castable is torch.can_cast: a result's kind of number may not be wider.
-func castable(from, to tensor.DType) bool {
-	switch {
-	case from.IsComplex():
-		return to.IsComplex()
-	case from.IsFloat():
-		return to.IsFloat() || to.IsComplex()
-	case from.IsInt():
-		return to != tensor.Bool
-	}
-	return true
 }
 
 // connected makes the result of an operator without gradient depend on what it

@@ -3,6 +3,8 @@ package op
 import (
 	"slices"
 	"strings"
+
+	"plumb/tensor"
 )
 
 // assigning are the Python operators that change their left operand, such as
@@ -16,7 +18,7 @@ func InPlace(name string) bool {
 	if strings.HasPrefix(name, "operator.") {
 		return last == "setitem" || slices.Contains(assigning, last)
 	}
-	return strings.HasSuffix(last, "_") && !strings.HasSuffix(last, "__")
+	return last == "__setitem__" || strings.HasSuffix(last, "_") && !strings.HasSuffix(last, "__")
 }
 
 // Assigning returns the name under which Python changes the left operand of an
@@ -47,4 +49,18 @@ func (c *Call) Pure() *Call {
 	pure := *c
 	pure.InPlace = false
 	return &pure
+}
+
+// Castable is torch.can_cast: whether a tensor of one dtype may hold results
+// of another. A result's kind of number may not be wider.
+func Castable(from, to tensor.DType) bool {
+	switch {
+	case from.IsComplex():
+		return to.IsComplex()
+	case from.IsFloat():
+		return to.IsFloat() || to.IsComplex()
+	case from.IsInt():
+		return to != tensor.Bool
+	}
+	return true
 }

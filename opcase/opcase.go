@@ -20,6 +20,8 @@ import (
 type Drawer struct {
 	Table *op.Table
 	Def   *op.Def
+	// InPlace draws calls by the names of in-place forms only, where there are any.
+	InPlace bool
 }
 
 // call is a call before it is written down.
@@ -62,6 +64,12 @@ func (d Drawer) legal(dt tensor.DType) (ok bool) {
 		if d.Def.View != nil {
 			return true
 		}
+		if d.Def.Compose != nil {
+			if _, err = bound.Execute(); err == nil {
+				return true
+			}
+			continue
+		}
 		if _, err = d.Def.Kernel(bound.Args); err == nil {
 			return true
 		}
@@ -90,7 +98,7 @@ func (d Drawer) Legal(src *choice.Source, dt tensor.DType) (*program.Program, er
 	var err error
 	for try := range probes {
 		var c *call
-		if c, err = d.sample(src, dt); err != nil {
+		if c, err = d.sample(src, dt, try < 2); err != nil {
 			continue
 		}
 		if try == 0 {
@@ -108,8 +116,9 @@ func (d Drawer) Legal(src *choice.Source, dt tensor.DType) (*program.Program, er
 }
 
 // sample turns the literal's sample into inputs and arguments of one of the
-// public names.
-func (d Drawer) sample(src *choice.Source, dt tensor.DType) (*call, error) {
+// public names; of those that change a tensor only where inPlace allows it or
+// there are no others.
+func (d Drawer) sample(src *choice.Source, dt tensor.DType, inPlace bool) (*call, error) {
 	c := &call{Program: &program.Program{Seed: src.Key()}, src: src, def: d.Def}
 	args := d.Def.Sample(&op.Sampler{Source: src, DType: dt})
 	params := d.Def.Sigs()[0].Params
@@ -126,6 +135,11 @@ func (d Drawer) sample(src *choice.Source, dt tensor.DType) (*call, error) {
 		c.params = append(c.params, params[i].Name)
 	}
 	names := c.usable()
+	if forms := slices.DeleteFunc(slices.Clone(names), isPure); d.InPlace && inPlace && len(forms) > 0 {
+		names = forms
+	} else if pureOnly := slices.DeleteFunc(slices.Clone(names), op.InPlace); !inPlace && len(pureOnly) > 0 {
+		names = pureOnly
+	}
 	if len(names) == 0 {
 		return nil, fmt.Errorf("operator %s has no public name", d.Def.ID())
 	}
@@ -133,6 +147,8 @@ func (d Drawer) sample(src *choice.Source, dt tensor.DType) (*call, error) {
 	c.rename()
 	return c, nil
 }
+
+func isPure(name string) bool { return !op.InPlace(name) }
 
 // rename names the arguments as they are under the target.
 func (c *call) rename() {
@@ -154,7 +170,7 @@ func (c *call) usable() []string {
 	for _, n := range c.def.Names {
 		_, ref := first(c.pos).(program.Ref)
 		switch {
-		case strings.HasPrefix(n, "Tensor.") && !ref:
+		case (strings.HasPrefix(n, "Tensor.") || op.InPlace(n)) && !ref:
 		case strings.HasPrefix(n, "operator.") && len(c.kws) > 0:
 		default:
 			names = append(names, n)
@@ -243,9 +259,10 @@ var special = []float64{0, math.Copysign(0, -1), 1, -1, math.Inf(1), math.Inf(-1
 
 // specials puts edge points into an elementwise operator's inputs, in a
 // quarter of the cases. They are not differentiated there: at a pole or a
-// kink every gradient is a convention.
+// kink every gradient is a convention; nor are they put into what an in-place
+// form changes, because what follows from a known fault there is told by no name.
 func (c *call) specials(dt tensor.DType) {
-	if c.def.Exact == nil || !dt.IsFloat() || c.src.Int(0, 4) != 0 {
+	if op.InPlace(c.target) || c.def.Exact == nil || !dt.IsFloat() || c.src.Int(0, 4) != 0 {
 		return
 	}
 	for i := range c.Inputs {
@@ -269,7 +286,7 @@ func (c *call) keywords() {
 		return
 	}
 	lo := 1
-	if _, ref := first(c.pos).(program.Ref); ref && !strings.HasPrefix(c.target, "Tensor.") {
+	if _, ref := first(c.pos).(program.Ref); ref && !strings.HasPrefix(c.target, "Tensor.") && !op.InPlace(c.target) {
 		lo = 0 // a number that comes first is called self or exponent, by the overload
 	}
 	if len(c.pos) <= lo {
@@ -302,6 +319,9 @@ func (d Drawer) record(c *call) error {
 	if err != nil {
 		return err
 	}
+	if bound.InPlace {
+		return c.recordInPlace(written, bound)
+	}
 	out, err := program.NewRecorder(c.Program, d.Table, "").Record(written, bound)
 	if err != nil {
 		return err
@@ -328,6 +348,9 @@ func (d Drawer) recordDynamic(c *call, written program.Call) error {
 	bound, err := program.Resolve(d.Table, c.target, args, kwargs)
 	if err != nil {
 		return err
+	}
+	if bound.InPlace {
+		return c.recordInPlace(written, bound)
 	}
 	metas, err := bound.Infer()
 	if err != nil {

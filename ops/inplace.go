@@ -120,16 +120,30 @@ var storeOps = []*op.Def{
 		Tol:    exactTol("zeros"),
 	},
 	viewOp(&op.Def{
+		Sig:       "alias(Tensor input) -> Tensor",
+		Magnitude: "alias",
+		Doc:       "The same tensor as another object.",
+		Grad:      func(g *op.Grad) { g.To("input", func() op.Value { return g.G() }) },
+		Sample:    func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
+	}, sameLayout),
+	viewOp(&op.Def{
+		Sig:  "no_gradient(Tensor input, str reason) -> Tensor",
+		Doc:  "The same tensor, which refuses to be differentiated.",
+		Grad: func(g *op.Grad) { g.To("input", func() op.Value { op.Fail(op.RuntimeError("%s", g.Str("reason"))); return nil }) },
+	}, sameLayout),
+	viewOp(&op.Def{
 		Sig:       "detach(Tensor input) -> Tensor",
 		Magnitude: "detach",
 		Names:     both("detach"),
 		Doc:       "A view of input that is not differentiated.",
 		Traits:    op.NoGrad,
 		Sample:    func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
-	}, func(a op.Args) (layout, error) {
-		v := a.Value("input")
-		return layout{shape: v.Shape(), strides: v.Strides()}, nil
-	}),
+	}, sameLayout),
+}
+
+func sameLayout(a op.Args) (layout, error) {
+	v := a.Value("input")
+	return layout{shape: v.Shape(), strides: v.Strides()}, nil
 }
 
 // replaced returns the elements of y; x, which they replace, has a gradient of zeros.

@@ -74,6 +74,9 @@ var _ inplace.Host = host{}
 // RequiresGrad reports whether a gradient of the value is wanted.
 func (host) RequiresGrad(v op.Value) bool { return eager.RequiresGrad(v) }
 
+// Same reports whether two variables have one tensor.
+func (host) Same(a, b op.Value) bool { return tensorOf(a) == tensorOf(b) }
+
 // Shares reports whether two values have one storage.
 func (host) Shares(a, b op.Value) bool { return tensorOf(a).SharesStorage(tensorOf(b)) }
 
