@@ -305,6 +305,9 @@ func (s *Space) apart(v op.Value, c *op.Call) error {
 
 // reshape makes a variable another view of its memory, as t_ does.
 func (s *Space) reshape(x *variable, c *op.Call) (op.Value, error) {
+	if c.Def.ID() == "as_strided" && s.host.RequiresGrad(x.value) {
+		return nil, fmt.Errorf("%w: as_strided_ that is differentiated", ErrUnsupported)
+	}
 	out, err := s.host.Execute(c.Pure())
 	if err != nil {
 		return nil, err

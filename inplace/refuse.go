@@ -16,6 +16,8 @@ func fits(v, out op.Value, c *op.Call) error {
 		return op.RuntimeError("Bad in-place call: input tensor dtype %s and output tensor dtype %s should match", v.DType(), out.DType())
 	case c.Def.ID() == "float_power" && out.DType() != v.DType():
 		return op.RuntimeError("the base given to float_power_ has dtype %s but the operation's result requires dtype %s", v.DType(), out.DType())
+	case c.Def.ID() == "abs" && v.DType().IsComplex():
+		return op.RuntimeError("In-place abs is not supported for complex tensors.")
 	case !op.Castable(out.DType(), v.DType()):
 		return op.RuntimeError("result type %s can't be cast to the desired output type %s", out.DType(), v.DType())
 	case c.Def.ID() == "addbmm" && !slices.Equal(out.Shape(), v.Shape()):
@@ -26,6 +28,9 @@ func fits(v, out op.Value, c *op.Call) error {
 	return nil
 }
 
+// Differentiable reports whether PyTorch differentiates a bound in-place call.
+func Differentiable(c *op.Call) bool { return c.Def.ID() != "ldexp" && refusal(c) == "" }
+
 // refusal is what PyTorch says when it is to differentiate an in-place call
 // that it has only a pure gradient for; "" where it has both.
 func refusal(c *op.Call) string {
@@ -34,7 +39,7 @@ func refusal(c *op.Call) string {
 		return "the derivative for 'inplace version of " + id + "' is not implemented."
 	case "leaky_relu":
 		return negative(c, "negative_slope", "leakyReLu")
-	case "elu", "celu":
+	case "elu", "elu_", "celu":
 		return negative(c, "alpha", "elu")
 	}
 	return ""

@@ -282,7 +282,7 @@ func (c *call) specials(dt tensor.DType) {
 
 // keywords passes the arguments from a drawn place on by keyword.
 func (c *call) keywords() {
-	if strings.HasPrefix(c.target, "operator.") || !c.src.Bool() {
+	if strings.HasPrefix(c.target, "operator.") || strings.HasSuffix(c.target, "item__") || !c.src.Bool() {
 		return
 	}
 	lo := 1

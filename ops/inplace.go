@@ -1,9 +1,11 @@
 package ops
 
 import (
+	"math"
 	"slices"
 	"strings"
 
+	"plumb/kernel"
 	"plumb/op"
 )
 
@@ -28,7 +30,7 @@ var (
 		exp2 expm1 feature_alpha_dropout feature_dropout fill fix floor frac gcd i0 index_put lcm ldexp log log10 log1p
 		log2 logit nan_to_num neg negative rad2deg reciprocal relu round rrelu rsqrt selu sigmoid sin sinc sinh sqrt
 		square tan tanh threshold trunc xlogy`)
-	inPlaceFunctionals = strings.Fields("celu elu hardtanh leaky_relu relu rrelu selu threshold")
+	inPlaceFunctionals = strings.Fields("celu hardtanh leaky_relu relu rrelu selu threshold")
 )
 
 // withInPlace gives the operators the names of their in-place forms.
@@ -68,11 +70,15 @@ func inPlaceName(name string) string {
 // in-place form.
 var storeOps = []*op.Def{
 	{
-		Sig:   "copy(Tensor input, Tensor src, bool non_blocking=False) -> Tensor",
+		Sig:   "copy(Tensor input, Tensor other, bool non_blocking=False) -> Tensor",
+		More:  []string{"copy(Tensor input, Scalar other, bool non_blocking=False) -> Tensor"},
 		Names: []string{"Tensor.copy_"},
-		Doc:   "The elements of src, broadcast to input's shape and converted to its dtype.",
+		Doc:   "The elements of other, broadcast to input's shape and converted to its dtype.",
 		Compose: func(b op.Builder, a op.Args) []op.Value {
-			x, src := a.Value("input"), a.Value("src")
+			x, src := a.Value("input"), a.Value("other")
+			if src == nil {
+				return vals(replaced(b, x, b.Op("full_like", x, a.Scalar("other"))))
+			}
 			return vals(replaced(b, x, b.Op("clone", b.Expand(b.Cast(src, x.DType()), x.Shape()))))
 		},
 		Sample: func(s *op.Sampler) []any {
@@ -119,6 +125,21 @@ var storeOps = []*op.Def{
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
 		Tol:    exactTol("zeros"),
 	},
+	{
+		Sig:     "elu_(Tensor input, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
+		Names:   []string{"torch.nn.functional.elu_"},
+		Doc:     "scale·x where x > 0, else scale·alpha·(exp(input_scale·x) - 1).",
+		Check:   firstError(floatsOnly, realNumbers("alpha", "scale", "input_scale")),
+		Infer:   sameAs("input"),
+		Kernels: parametric(func(a op.Args) unary { return realFunc(kernel.Elu(eluNumbers(a))) }, realFunc(math.Exp)),
+		Grad: func(g *op.Grad) {
+			alpha, scale, inputScale := eluNumbers(g.Args)
+			eluGrad(g, alpha, scale, inputScale)
+		},
+		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...), 0.5 + 0.25*float64(s.Index(5))} },
+		Exact:  exactly(kernel.Elu(1, 1, 1)),
+		Tol:    ulpTol(4, "expm1 3 ULP and a multiplication: "+openCL),
+	},
 	viewOp(&op.Def{
 		Sig:       "alias(Tensor input) -> Tensor",
 		Magnitude: "alias",
@@ -127,9 +148,11 @@ var storeOps = []*op.Def{
 		Sample:    func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
 	}, sameLayout),
 	viewOp(&op.Def{
-		Sig:  "no_gradient(Tensor input, str reason) -> Tensor",
-		Doc:  "The same tensor, which refuses to be differentiated.",
-		Grad: func(g *op.Grad) { g.To("input", func() op.Value { op.Fail(op.RuntimeError("%s", g.Str("reason"))); return nil }) },
+		Sig: "no_gradient(Tensor input, str reason) -> Tensor",
+		Doc: "The same tensor, which refuses to be differentiated.",
+		Grad: func(g *op.Grad) {
+			g.To("input", func() op.Value { op.Fail(op.RuntimeError("%s", g.Str("reason"))); return nil })
+		},
 	}, sameLayout),
 	viewOp(&op.Def{
 		Sig:       "detach(Tensor input) -> Tensor",
@@ -139,6 +162,10 @@ var storeOps = []*op.Def{
 		Traits:    op.NoGrad,
 		Sample:    func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
 	}, sameLayout),
+}
+
+func eluNumbers(a op.Args) (alpha, scale, inputScale float64) {
+	return number(a, "alpha").Float(), number(a, "scale").Float(), number(a, "input_scale").Float()
 }
 
 func sameLayout(a op.Args) (layout, error) {

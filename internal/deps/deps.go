@@ -17,7 +17,7 @@ inplace:          tensor op
 autograd:         tensor op program inplace
 eager:            tensor op autograd
 nn:               tensor op
-opcase:           tensor choice op program
+opcase:           tensor choice op program inplace
 gen:              tensor choice op program
 backend:          tensor op program
 backend/native:   tensor choice op program autograd eager inplace nn backend compare
