@@ -27,8 +27,8 @@ type Host interface {
 	RequiresGrad(v op.Value) bool
 	// Same reports whether two values are one tensor.
 	Same(a, b op.Value) bool
-	// Shares reports whether a view shares the memory of the value it was made of.
-	Shares(view, of op.Value) bool
+	// Shares reports whether the result of a call shares the memory of an argument.
+	Shares(c *op.Call, result, argument op.Value) bool
 	// Overlaps reports whether two values that share memory lie over another
 	// there without being the same part of it.
 	Overlaps(a, b op.Value) bool
@@ -185,11 +185,12 @@ func (s *Space) markMany(out []op.Value) {
 // contiguous may, makes no new variable.
 func (s *Space) note(c *op.Call, view op.Value) {
 	for _, v := range c.Args.AllValues() {
-		if s.host.Same(view, v) {
+		shares := s.host.Shares(c, view, v)
+		if s.host.Same(view, v) || shares && c.Def.ID() == "contiguous" {
 			s.hold(s.of(v), view)
 			return
 		}
-		if s.host.Shares(view, v) {
+		if shares {
 			of := s.of(v)
 			x := &variable{memory: of.memory, steps: append(slices.Clip(of.steps), step{c, v})}
 			s.hold(x, view)
@@ -331,7 +332,7 @@ func (s *Space) result(v op.Value, c *op.Call) (out op.Value, err error) {
 		if err := fits(v, out, c); err != nil {
 			op.Fail(err)
 		}
-		if s.taken(v, out) {
+		if s.taken(c, v, out) {
 			out = b.Op("clone", out)
 		}
 		out = b.Cast(out, v.DType())
@@ -364,8 +365,8 @@ func (s *Space) pureResult(b op.Builder, v op.Value, c *op.Call) op.Value {
 }
 
 // taken reports whether a pure result may be something that a variable has.
-func (s *Space) taken(v, out op.Value) bool {
-	return out == v || s.variables[out] != nil || s.host.Shares(out, v)
+func (s *Space) taken(c *op.Call, v, out op.Value) bool {
+	return out == v || s.variables[out] != nil || s.host.Shares(c, out, v)
 }
 
 // connected makes the result of an operator without gradient depend on what it

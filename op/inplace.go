@@ -22,10 +22,11 @@ func InPlace(name string) bool {
 }
 
 // Assigning returns the name under which Python changes the left operand of an
-// operator in place, such as operator.iadd of operator.add; "" for none.
+// operator in place, such as operator.iadd of operator.add, or, of
+// operator.matmul, only assigns its result; "" for none.
 func Assigning(name string) string {
 	base, ok := strings.CutPrefix(name, "operator.")
-	if base = strings.TrimSuffix(base, "_"); ok && slices.Contains(assigning, "i"+base) {
+	if base = strings.TrimSuffix(base, "_"); ok && (base == "matmul" || slices.Contains(assigning, "i"+base)) {
 		return "operator.i" + base
 	}
 	return ""

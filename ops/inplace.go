@@ -7,6 +7,7 @@ import (
 
 	"plumb/kernel"
 	"plumb/op"
+	"plumb/tensor"
 )
 
 // The names behind which PyTorch has an in-place form, NAME_, of an operator
@@ -126,7 +127,7 @@ var storeOps = []*op.Def{
 		Tol:    exactTol("zeros"),
 	},
 	{
-		Sig:     "elu_(Tensor input, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
+		Sig:     "elu.scaled(Tensor input, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
 		Names:   []string{"torch.nn.functional.elu_"},
 		Doc:     "scale·x where x > 0, else scale·alpha·(exp(input_scale·x) - 1).",
 		Check:   firstError(floatsOnly, realNumbers("alpha", "scale", "input_scale")),
@@ -136,9 +137,11 @@ var storeOps = []*op.Def{
 			alpha, scale, inputScale := eluNumbers(g.Args)
 			eluGrad(g, alpha, scale, inputScale)
 		},
-		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...), 0.5 + 0.25*float64(s.Index(5))} },
-		Exact:  exactly(kernel.Elu(1, 1, 1)),
-		Tol:    ulpTol(4, "expm1 3 ULP and a multiplication: "+openCL),
+		Sample: func(s *op.Sampler) []any {
+			return []any{s.Tensor(-2, 2, s.Shape(0, 4)...), 0.5 + 0.25*float64(s.Index(5))}
+		},
+		Exact: exactly(kernel.Elu(1, 1, 1)),
+		Tol:   ulpTol(4, "expm1 3 ULP and a multiplication: "+openCL),
 	},
 	viewOp(&op.Def{
 		Sig:       "alias(Tensor input) -> Tensor",
@@ -148,8 +151,9 @@ var storeOps = []*op.Def{
 		Sample:    func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
 	}, sameLayout),
 	viewOp(&op.Def{
-		Sig: "no_gradient(Tensor input, str reason) -> Tensor",
-		Doc: "The same tensor, which refuses to be differentiated.",
+		Sig:    "no_gradient(Tensor input, str reason) -> Tensor",
+		Doc:    "The same tensor, which refuses to be differentiated.",
+		Sample: func(*op.Sampler) []any { return []any{tensor.New(tensor.I64, 2), "it has none"} },
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value { op.Fail(op.RuntimeError("%s", g.Str("reason"))); return nil })
 		},

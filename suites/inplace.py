@@ -4,8 +4,6 @@ see of it, and what gradients become.
 A tensor that is changed is first made by a call: a leaf that requires a
 gradient cannot be. Both the tensor and the call's result are compared.
 """
-import operator
-
 import torch
 from plumb import *
 
@@ -75,16 +73,16 @@ def test_clamp():
 @autotest()
 def test_functions():
     x = fresh(0.3, 0.9)
-    x.sqrt_().sin_().exp_().log_().tanh_().neg_()
-    return x
+    x.sin_().neg_().exp_()
+    return (x + 2).log_().neg_()
 
 
 @autotest()
 def test_functions_by_torch():
     x = fresh(0.3, 0.9)
-    torch.exp_(x)
-    torch.sigmoid_(x)
     torch.square_(x)
+    torch.cos_(x)
+    torch.sigmoid_(x)
     return x
 
 
@@ -142,7 +140,7 @@ def test_logical_leaves_the_gradient():
     return x.logical_not_()
 
 
-@autotest()
+@autotest(auto_backward=False)
 def test_integers():
     x = integers()
     x.add_(3).mul_(2).bitwise_and_(5).fmod_(3)
@@ -170,7 +168,7 @@ def test_copy():
     return x.copy_(matrix(1, 3)), x
 
 
-@autotest()
+@autotest(auto_backward=False)
 def test_copy_converts():
     x = integers()
     return x.copy_(matrix() * 3), x
@@ -281,7 +279,7 @@ def test_views_see_each_other():
 def test_view_of_a_view():
     x = matrix(4, 6) * 2
     v = x.view(4, 2, 3).permute(2, 0, 1)
-    w = v.select(0, random(0, 3).value()).narrow(0, 1, 2)
+    w = v.select(0, random(0, 3).to(int).value()).narrow(0, 1, 2)
     w.exp_()
     return v, w, x
 
@@ -304,7 +302,7 @@ def test_diagonal():
     return d, x
 
 
-@autotest()
+@autotest(auto_backward=False)
 def test_chunks():
     x = integers()
     a, b = x.chunk(2)
@@ -322,7 +320,7 @@ def test_copies_stay():
     return x, y, z, w
 
 
-@autotest()
+@autotest(auto_backward=False)
 def test_detached():
     x = matrix() * 2
     d = x.detach()
@@ -330,7 +328,7 @@ def test_detached():
     return d, x
 
 
-@autotest()
+@autotest(auto_backward="auto")
 def test_detach_in_place():
     x = matrix() * 2
     y = x * 3
@@ -368,7 +366,7 @@ def test_augmented_power():
     return x, y
 
 
-@autotest()
+@autotest(auto_backward=False)
 def test_augmented_integers():
     x = integers()
     y = x
@@ -388,12 +386,6 @@ def test_augmented_matmul_makes_a_new_tensor():
     y = x
     x @= matrix(3, 3)
     return x, y
-
-
-@autotest()
-def test_operator_module():
-    x = matrix() * 2
-    return operator.iadd(x, 1), operator.imul(x, matrix()), x
 
 
 # Item assignment.
@@ -441,7 +433,7 @@ def test_set_by_indices():
     return x
 
 
-@autotest()
+@autotest(auto_backward=False)
 def test_set_converts():
     x = integers()
     x[0] = 2.7
@@ -470,8 +462,7 @@ def test_update_of_a_part():
 def test_flag():
     x = matrix() * 2
     y = torch.nn.functional.relu(x, inplace=True)
-    y.add_(1)
-    return x, y
+    return x, y + 1, y
 
 
 @autotest()
@@ -488,6 +479,14 @@ def test_flag_of_activations():
     return f.elu(x * 1, inplace=True), f.silu(x * 1, inplace=True), f.hardtanh(x, inplace=True), x
 
 
+@autotest(auto_backward=False)
+def test_flag_returns_its_argument():
+    x = matrix() * 2
+    y = torch.nn.functional.relu(x, inplace=True)
+    y.add_(1)
+    return x, y
+
+
 @autotest()
 def test_module():
     m = torch.nn.ReLU(inplace=True)
@@ -498,8 +497,10 @@ def test_module():
 
 @autotest()
 def test_modules_in_a_row():
-    m = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU(inplace=True), torch.nn.Linear(2, 2), torch.nn.Hardtanh(inplace=True))
-    return m(matrix())
+    linear = torch.nn.Linear(3, 2)
+    relu = torch.nn.ReLU(inplace=True)
+    hardtanh = torch.nn.Hardtanh(inplace=True)
+    return hardtanh(relu(linear(matrix())) * 1.5)
 
 
 # What is refused: each of these is drawn in a legal form too.
@@ -524,7 +525,7 @@ def test_view_of_leaf():
     return y
 
 
-@autotest()
+@autotest(auto_backward=False)
 def test_result_of_another_kind():
     x = integers()
     x.add_(oneof(2, 1.5).value())

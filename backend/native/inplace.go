@@ -78,7 +78,7 @@ func (host) RequiresGrad(v op.Value) bool { return eager.RequiresGrad(v) }
 func (host) Same(a, b op.Value) bool { return tensorOf(a) == tensorOf(b) }
 
 // Shares reports whether two values have one storage.
-func (host) Shares(a, b op.Value) bool { return tensorOf(a).SharesStorage(tensorOf(b)) }
+func (host) Shares(_ *op.Call, a, b op.Value) bool { return tensorOf(a).SharesStorage(tensorOf(b)) }
 
 // Overlaps follows PyTorch's get_overlap_status: only dense tensors are looked at.
 func (host) Overlaps(a, b op.Value) bool {
