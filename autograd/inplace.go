@@ -22,6 +22,7 @@ func changes(c program.Call, table *op.Table) bool {
 // refresh brings what a name stands for up to date.
 func (e *extender) refresh(r program.Ref) error {
 	v := e.env[r]
+	v.values = slices.Clone(v.values) // the tape has them too
 	for i := range v.values {
 		now, err := e.space.Current(v.values[i])
 		if err != nil {
@@ -29,6 +30,7 @@ func (e *extender) refresh(r program.Ref) error {
 		}
 		v.values[i] = now
 	}
+	e.env[r] = v
 	return nil
 }
 

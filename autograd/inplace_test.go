@@ -18,12 +18,12 @@ import (
 func TestInPlaceProgramsExtend(t *testing.T) {
 	for name, text := range map[string]string{
 		"method":   "y = x * 2\nz = y.mul_(x)\nw = z.sin()",
-		"view":     "y = x * 2\nv = y.t()\nu = v[1:].exp_()\nw = y * v.t()",
-		"item":     "y = x * 2\nu = operator.setitem(y, 0, x[1])\nw = y * y",
-		"copied":   "y = x * 2\nv = y.t().reshape(-1)\nu = v.zero_()\nw = y * x",
+		"view":     "y = x * 2\nv = y.t()\ns = v[1:]\nu = s.exp_()\nr = v.t()\nw = y * r",
+		"item":     "y = x * 2\nr = x[1]\nu = operator.setitem(y, 0, r)\nw = y * y",
+		"copied":   "y = x * 2\nr = y.t()\nv = r.reshape(-1)\nu = v.zero_()\nw = y * x",
 		"flag":     "y = x * 2\nu = torch.nn.functional.leaky_relu(y, 0.1, inplace=True)\nw = y * x",
 		"reshaped": "y = x * 2\nu = y.t_()\nw = y @ x",
-		"index":    "y = x * 2\nu = y.masked_fill_(x > 0, 1.5)\nw = y * x",
+		"index":    "y = x * 2\nm = x > 0\nu = y.masked_fill_(m, 1.5)\nw = y * x",
 	} {
 		t.Run(name, func(t *testing.T) { comparePure(t, text) })
 	}

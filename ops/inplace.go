@@ -26,7 +26,7 @@ var (
 		renorm round rsqrt scatter scatter_add scatter_reduce sgn sigmoid sign sin sinc sinh sqrt square squeeze sub
 		subtract swapaxes swapdims t tan tanh transpose tril triu true_divide trunc unsqueeze xlogy`)
 	inPlaceFunctions = strings.Fields(`
-		abs acos acosh addmv alpha_dropout arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh
+		abs acos acosh addmv alpha_dropout arccos arccosh arcsin arcsinh arctan arctanh as_strided asin asinh atan atanh
 		ceil celu clamp clamp_max clamp_min clip conj_physical cos cosh deg2rad detach dropout erf erfc exp
 		exp2 expm1 feature_alpha_dropout feature_dropout fill fix floor frac gcd i0 index_put lcm ldexp log log10 log1p
 		log2 logit nan_to_num neg negative rad2deg reciprocal relu round rrelu rsqrt selu sigmoid sin sinc sinh sqrt

@@ -14,7 +14,7 @@ var setitemOps = []*op.Def{
 		Sample: func(s *op.Sampler) []any {
 			args := sampleGetitem(s)
 			if s.Bool() {
-				return append(args, s.Index(3))
+				return append(args, 1.5)
 			}
 			return append(args, s.Tensor(-2, 2))
 		},
