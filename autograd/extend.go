@@ -2,7 +2,9 @@ package autograd
 
 import (
 	"fmt"
+	"slices"
 
+	"plumb/inplace"
 	"plumb/op"
 	"plumb/program"
 )
@@ -16,7 +18,7 @@ type Extended struct {
 
 // Extend returns p with its Backward entries written out as calls. The
 // cotangents become inputs. The program must use operators of the table only;
-// modules are not extended.
+// modules are not extended. In-place calls are written in pure operators.
 func Extend(p *program.Program, table *op.Table) (*Extended, error) {
 	e := &extender{
 		out:   &program.Program{Name: p.Name, Seed: p.Seed, RTol: p.RTol, ATol: p.ATol, Inputs: append([]program.Input(nil), p.Inputs...)},
@@ -24,12 +26,16 @@ func Extend(p *program.Program, table *op.Table) (*Extended, error) {
 		needs: map[op.Value]bool{},
 		table: table,
 	}
+	e.space = inplace.New(table, host{&parts{e, program.NewRecorder(e.out, table, "p")}})
 	for i := range p.Inputs {
 		in := &p.Inputs[i]
 		s := in.Symbol()
 		e.env[s.Ref] = named{values: []op.Value{s}}
 		e.needs[s] = in.RequiresGrad
+		e.leaves = append(e.leaves, s)
+		e.space.Leaf(s)
 	}
+	e.changes = slices.ContainsFunc(p.Calls, func(c program.Call) bool { return changes(c, table) })
 	for i := range p.Calls {
 		if err := e.call(&p.Calls[i]); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Calls[i].Result, err)
@@ -49,6 +55,10 @@ type extender struct {
 	tape  []Node
 	table *op.Table
 	keys  op.Keys
+	// space is used only where changes says that a call is in place.
+	space   *inplace.Space
+	changes bool
+	leaves  []op.Value
 }
 
 // named is what a name stands for: a tensor, or a tuple of them.
@@ -58,6 +68,9 @@ type named struct {
 }
 
 func (e *extender) lookup(r program.Ref) (any, error) {
+	if err := e.refresh(r); err != nil {
+		return nil, err
+	}
 	v := e.env[r]
 	switch {
 	case v.tuple:
@@ -88,7 +101,12 @@ func (e *extender) call(c *program.Call) error {
 	if err != nil {
 		return err
 	}
-	out, err := e.apply(c, bound)
+	var out []op.Value
+	if e.changes {
+		out, err = e.space.Execute(bound)
+	} else {
+		out, err = e.apply(c, bound)
+	}
 	sig := bound.Def.Sigs()[0]
 	e.env[program.Ref(c.Result)] = named{out, sig.Many || len(sig.Results) > 1}
 	return err
@@ -192,6 +210,9 @@ func (e *extender) backward(p *program.Program) (map[string]program.Ref, error) 
 	b := op.Builder{Applier: program.NewRecorder(e.out, e.table, "g")}
 	cot := Cotangents{}
 	for i, w := range p.Backward {
+		if err := e.refresh(w.Value); err != nil {
+			return nil, err
+		}
 		if len(e.env[w.Value].values) == 0 {
 			return nil, fmt.Errorf("%s is not a tensor", w.Value)
 		}
@@ -210,7 +231,7 @@ func (e *extender) backward(p *program.Program) (map[string]program.Ref, error) 
 	grads := map[string]program.Ref{}
 	for i := range p.Inputs {
 		in := &p.Inputs[i]
-		if g := cot[e.env[program.Ref(in.Name)].values[0]]; g != nil && in.RequiresGrad {
+		if g := cot[e.leaves[i]]; g != nil && in.RequiresGrad {
 			grads[in.Name] = g.(*program.Symbol).Ref
 		}
 	}

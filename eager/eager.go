@@ -19,7 +19,9 @@ type Var struct {
 	requiresGrad bool
 	from         *application
 	// Grad is for a caller that accumulates gradients; a session leaves it alone.
-	Grad *Var
+	Grad    *Var
+	version *int // of the memory that the variable is part of; nil: nobody changes it
+	at      int  // *version when the variable was what the memory holds
 }
 
 // application is one recorded call, the at-th of its session.
@@ -27,6 +29,11 @@ type application struct {
 	autograd.Node
 	at int
 }
+
+// Track notes that v is what a memory holds as long as *version stays what it is.
+func (v *Var) Track(version *int) { v.version, v.at = version, *version }
+
+func (v *Var) stale() bool { return v.version != nil && *v.version != v.at }
 
 // RequiresGrad reports whether a gradient of the variable is wanted, because
 // it is such a leaf or depends on one.
@@ -37,12 +44,13 @@ func (v *Var) IsLeaf() bool { return v.from == nil }
 
 // Session applies operators of one table. It is for one goroutine.
 type Session struct {
-	table  *op.Table
-	count  int // of recorded calls
-	paused bool
-	limit  int
-	keys   op.Keys
-	drew   func(call *op.Call, out []op.Value)
+	table   *op.Table
+	count   int // of recorded calls
+	paused  bool
+	walking bool // Backward runs
+	limit   int
+	keys    op.Keys
+	drew    func(call *op.Call, out []op.Value)
 }
 
 // New returns a session over the table.
@@ -95,8 +103,16 @@ func (s *Session) Call(name string, args []any, kwargs []op.Kwarg) ([]op.Value, 
 
 // Execute computes a bound call and records it when a gradient is wanted.
 func (s *Session) Execute(call *op.Call) ([]op.Value, error) {
+	if call.InPlace {
+		return nil, fmt.Errorf("%w: %s in place outside of a program", op.ErrUnknown, call.Def.ID())
+	}
 	if call.Def.Compose != nil && !call.Def.Traits.Has(op.NoGrad) {
 		return call.Parts(s.Builder())
+	}
+	if s.walking {
+		if err := unchanged(call); err != nil {
+			return nil, err
+		}
 	}
 	record := false
 	plain := op.Call{Def: call.Def, Limit: s.limit, Args: call.Args.MapValues(func(v op.Value) op.Value {
@@ -159,6 +175,23 @@ func tape(values []op.Value) []autograd.Node {
 	return nodes
 }
 
+// describing are the operators that read nothing of their argument but what it is like.
+var describing = []string{"zeros_like", "ones_like", "full_like", "empty_like", "new_zeros", "new_ones", "new_full", "new_empty"}
+
+// unchanged rejects, within a gradient, arguments that were part of a memory
+// when they were used and have been changed there since.
+func unchanged(call *op.Call) error {
+	if slices.Contains(describing, call.Def.ID()) {
+		return nil
+	}
+	for _, v := range call.Args.AllValues() {
+		if x, ok := v.(*Var); ok && x.stale() {
+			return op.RuntimeError("one of the variables needed for gradient computation has been modified by an inplace operation: %s is at version %d; expected version %d instead", x, *x.version, x.at)
+		}
+	}
+	return nil
+}
+
 // RequiresGrad reports whether v is a variable that wants a gradient.
 func RequiresGrad(v op.Value) bool {
 	x, ok := v.(*Var)
@@ -170,8 +203,8 @@ func RequiresGrad(v op.Value) bool {
 // gradients are recorded and can be differentiated again.
 func (s *Session) Backward(values, cotangents []op.Value, create bool) (autograd.Cotangents, error) {
 	paused := s.paused
-	defer func() { s.paused = paused }()
-	s.paused = !create
+	defer func() { s.paused, s.walking = paused, false }()
+	s.paused, s.walking = !create, true
 	b := s.Builder()
 	cot := autograd.Cotangents{}
 	for i, v := range values {

@@ -15,10 +15,7 @@ var dropoutModules = []*Def{
 		Doc:    "Applies rrelu; in evaluation with the mean slope.",
 		Random: true,
 		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
-			if m.Args.Bool("inplace") {
-				op.Fail(unsupported(m, "inplace", true))
-			}
-			return one(b.Op("rrelu", a.Value("input"), m.Args.Float("lower"), m.Args.Float("upper"), m.Training))
+			return one(b.Op("rrelu", a.Value("input"), m.Args.Float("lower"), m.Args.Float("upper"), m.Training, m.Args.Bool("inplace")))
 		},
 	},
 }
@@ -37,10 +34,7 @@ func dropoutModule(name, id string) *Def {
 			return nil
 		},
 		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
-			if m.Args.Bool("inplace") {
-				op.Fail(unsupported(m, "inplace", true))
-			}
-			return one(b.Op(id, a.Value("input"), m.Args.Float("p"), m.Training))
+			return one(b.Op(id, a.Value("input"), m.Args.Float("p"), m.Training, m.Args.Bool("inplace")))
 		},
 	}
 }

@@ -65,6 +65,14 @@ func basics() []*Def {
 	}
 }
 
+// inPlace applies operators by their argument inplace.
+type inPlace struct{ op.Applier }
+
+// Apply applies an operator in place.
+func (p inPlace) Apply(id string, args []any, kwargs []op.Kwarg) ([]op.Value, error) {
+	return p.Applier.Apply(id, args, append(kwargs, op.Kw("inplace", true)))
+}
+
 // pointwise is a module without state that applies one operator.
 func pointwise(name, params, doc string, apply func(b op.Builder, x op.Value, a op.Args) op.Value) *Def {
 	return &Def{
@@ -73,7 +81,7 @@ func pointwise(name, params, doc string, apply func(b op.Builder, x op.Value, a 
 		Doc:   doc,
 		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
 			if m.Args.Sig.Index("inplace") >= 0 && m.Args.Bool("inplace") {
-				op.Fail(unsupported(m, "inplace", true))
+				b = op.Builder{Applier: inPlace{b.Applier}}
 			}
 			return one(apply(b, a.Value("input"), m.Args))
 		},

@@ -162,6 +162,8 @@ type Call struct {
 	Limit int
 	Draw  int    // the number of a Random operator's call in its session
 	Key   uint64 // of its random stream
+	// InPlace says that the result is stored into the first tensor argument.
+	InPlace bool
 }
 
 // Resolve binds a call of a public name ("Tensor.x" binds args[0] as the
@@ -196,7 +198,9 @@ func resolve(name string, defs []*Def, args []any, kwargs []Kwarg) (*Call, error
 					a.Vals = append(a.Vals, p.Default)
 				}
 				a.Sig = d.sigs[i]
-				return &Call{Def: d, Args: d.widen(a)}, nil
+				c := &Call{Def: d, Args: d.widen(a)}
+				c.inPlace(name)
+				return c, nil
 			}
 			errs, tried = append(errs, err), append(tried, "  "+called.String())
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"plumb/choice"
+	"plumb/op"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -22,7 +23,7 @@ func Rules() int { return len(rules) }
 // Illegal draws a legal call and breaks one rule of it, the first from the
 // one of the index on that applies. Nothing is differentiated.
 func (d Drawer) Illegal(src *choice.Source, dt tensor.DType, rule int) (*program.Program, error) {
-	c, err := d.sample(src, dt, anyName)
+	c, err := d.sample(src, dt, d.anyName)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +35,12 @@ func (d Drawer) Illegal(src *choice.Source, dt tensor.DType, rule int) (*program
 	for i := range c.Inputs {
 		c.Inputs[i].RequiresGrad = false
 	}
-	c.Calls = []program.Call{c.written()}
+	written := c.written()
+	if _, ref := first(c.pos).(program.Ref); ref && op.InPlace(c.target) {
+		c.changing(written)
+	} else {
+		c.Calls = []program.Call{written}
+	}
 	return c.Program, c.Check()
 }
 

@@ -20,6 +20,8 @@ import (
 type Drawer struct {
 	Table *op.Table
 	Def   *op.Def
+	// InPlace draws calls by the names of in-place forms only, where there are any.
+	InPlace bool
 }
 
 // call is a call before it is written down.
@@ -105,7 +107,11 @@ func (d Drawer) Legal(src *choice.Source, dt tensor.DType) (*program.Program, er
 	var err error
 	for try := range tries {
 		var c *call
-		if c, err = d.sample(src, dt, anyName); err != nil {
+		name := d.anyName
+		if try >= 2 {
+			name = pureName
+		}
+		if c, err = d.sample(src, dt, name); err != nil {
 			continue
 		}
 		if try == 0 {
@@ -122,9 +128,32 @@ func (d Drawer) Legal(src *choice.Source, dt tensor.DType) (*program.Program, er
 	return nil, err
 }
 
-// anyName draws one of an operator's public names; firstName takes the first.
-func anyName(src *choice.Source, names []string) string { return names[src.Index(len(names))] }
-func firstName(_ *choice.Source, names []string) string { return names[0] }
+// anyName draws one of an operator's public names, of an in-place form where
+// the drawer asks for these.
+func (d Drawer) anyName(src *choice.Source, names []string) string {
+	if forms := slices.DeleteFunc(slices.Clone(names), isPure); d.InPlace && len(forms) > 0 {
+		names = forms
+	}
+	return names[src.Index(len(names))]
+}
+
+// pureName draws a name that changes no tensor, if there is one.
+func pureName(src *choice.Source, names []string) string {
+	names = pureOnes(names)
+	return names[src.Index(len(names))]
+}
+
+// firstName is the first name that changes no tensor, if there is one.
+func firstName(_ *choice.Source, names []string) string { return pureOnes(names)[0] }
+
+func pureOnes(names []string) []string {
+	if pure := slices.DeleteFunc(slices.Clone(names), op.InPlace); len(pure) > 0 {
+		return pure
+	}
+	return names
+}
+
+func isPure(name string) bool { return !op.InPlace(name) }
 
 // sample turns the literal's sample into inputs and arguments of one of the
 // public names.
@@ -181,7 +210,7 @@ func (c *call) usable() []string {
 	for _, n := range c.def.Names {
 		_, ref := first(c.pos).(program.Ref)
 		switch {
-		case strings.HasPrefix(n, "Tensor.") && !ref:
+		case (strings.HasPrefix(n, "Tensor.") || op.InPlace(n)) && !ref:
 		case strings.HasPrefix(n, "operator.") && len(c.kws) > 0:
 		default:
 			names = append(names, n)
@@ -285,9 +314,10 @@ var special = []float64{0, math.Copysign(0, -1), 1, -1, math.Inf(1), math.Inf(-1
 
 // specials puts edge points into an elementwise operator's inputs, in a
 // quarter of the cases. They are not differentiated there: at a pole or a
-// kink every gradient is a convention.
+// kink every gradient is a convention; nor are they put into what an in-place
+// form changes, because what follows from a known fault there is told by no name.
 func (c *call) specials(dt tensor.DType) {
-	if c.def.Exact == nil || !dt.IsFloat() || c.src.Int(0, 4) != 0 {
+	if op.InPlace(c.target) || c.def.Exact == nil || !dt.IsFloat() || c.src.Int(0, 4) != 0 {
 		return
 	}
 	for i := range c.Inputs {
@@ -307,11 +337,11 @@ func (c *call) specials(dt tensor.DType) {
 
 // keywords passes the arguments from a drawn place on by keyword.
 func (c *call) keywords() {
-	if strings.HasPrefix(c.target, "operator.") || !c.src.Bool() {
+	if strings.HasPrefix(c.target, "operator.") || strings.HasSuffix(c.target, "item__") || !c.src.Bool() {
 		return
 	}
 	lo := 1
-	if _, ref := first(c.pos).(program.Ref); ref && !strings.HasPrefix(c.target, "Tensor.") {
+	if _, ref := first(c.pos).(program.Ref); ref && !strings.HasPrefix(c.target, "Tensor.") && !op.InPlace(c.target) {
 		lo = 0 // a number that comes first is called self or exponent, by the overload
 	}
 	if len(c.pos) <= lo {
@@ -361,6 +391,9 @@ func (d Drawer) record(c *call) error {
 	if err != nil {
 		return err
 	}
+	if bound.InPlace {
+		return c.recordInPlace(written, bound)
+	}
 	out, err := program.NewRecorder(c.Program, d.Table, "").Record(written, bound)
 	if err != nil {
 		return err
@@ -387,6 +420,9 @@ func (d Drawer) recordDynamic(c *call, written program.Call) error {
 	bound, err := program.Resolve(d.Table, written.Target, args, kwargs)
 	if err != nil {
 		return err
+	}
+	if bound.InPlace {
+		return c.recordInPlace(written, bound)
 	}
 	metas, err := bound.Infer()
 	if err != nil {

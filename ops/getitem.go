@@ -62,8 +62,11 @@ func getitem(b op.Builder, a op.Args) []op.Value {
 		}
 		dim++
 	}
-	if len(tensors) > 0 {
+	switch {
+	case len(tensors) > 0:
 		return vals(b.Op("index", x, dims, tensors))
+	case x == a.Value("input"):
+		return vals(b.Op("alias", x))
 	}
 	return vals(x)
 }

@@ -11,7 +11,7 @@ import (
 
 // All returns the operators of every family.
 func All() []*op.Def {
-	return slices.Concat(
+	return withInPlace(slices.Concat(
 		unaryOps, mathOps, activationOps, predicateOps,
 		binaryOps, arithOps, logicOps, ternaryOps,
 		reduceOps, statOps, scanOps,
@@ -19,9 +19,9 @@ func All() []*op.Def {
 		indexOps, sortOps,
 		contractOps, linalgOps, einsumOps, attentionOps, recurrentOps,
 		convOps, poolOps, windowOps, visionOps,
-		normOps, groupNormOps, lossOps,
+		normOps, groupNormOps, lossOps, storeOps,
 		optimOps,
-	)
+	))
 }
 
 // Table returns the table of All.

@@ -8,7 +8,8 @@ var setitemOps = []*op.Def{
 	{
 		Sig:     "setitem(Tensor input, Index index, Tensor value) -> Tensor",
 		More:    []string{"setitem(Tensor input, Index index, Scalar value) -> Tensor"},
-		Doc:     "A copy of input after input[index] = value, for an index of ints, slices, None and an ellipsis.",
+		Names:   []string{"operator.setitem", "Tensor.__setitem__"},
+		Doc:     "A copy of input after input[index] = value.",
 		Compose: setitem,
 		Sample: func(s *op.Sampler) []any {
 			args := sampleGetitem(s)
@@ -25,14 +26,19 @@ var setitemOps = []*op.Def{
 // again around the value.
 func setitem(b op.Builder, a op.Args) []op.Value {
 	x := a.Value("input")
-	steps := viewSteps(x, a.Any("index").(op.Index))
+	places := placesOf(b, x, a.Any("index").(op.Index))
 	stack := []op.Value{x}
-	for _, s := range steps {
+	for _, s := range places.steps {
 		stack = append(stack, s.view(b, stack[len(stack)-1]))
 	}
-	part := assigned(b, a, stack[len(stack)-1])
-	for i := len(steps) - 1; i >= 0; i-- {
-		part = steps[i].restore(b, stack[i], part)
+	part := stack[len(places.steps)]
+	if len(places.tensors) > 0 {
+		part = b.Op("index.put", part, places.dims, places.tensors, assignedTo(b, a, part))
+	} else {
+		part = assigned(b, a, part)
+	}
+	for i := len(places.steps) - 1; i >= 0; i-- {
+		part = places.steps[i].restore(b, stack[i], part)
 	}
 	return vals(part)
 }
@@ -43,10 +49,28 @@ func assigned(b op.Builder, a op.Args, view op.Value) op.Value {
 	if v == nil {
 		return b.Op("full_like", view, a.Scalar("value"))
 	}
-	for len(v.Shape()) > len(view.Shape()) && v.Shape()[0] == 1 {
-		v = b.Op("select", v, 0, 0)
+	return b.Op("clone", b.Expand(b.Cast(withoutLead(b, v), view.DType()), view.Shape()))
+}
+
+// assignedTo is assigned for what index tensors replace: numbers are
+// converted, a tensor must have the dtype.
+func assignedTo(b op.Builder, a op.Args, view op.Value) op.Value {
+	if v := a.Value("value"); v != nil {
+		return withoutLead(b, v)
 	}
-	return b.Op("clone", b.Expand(b.Cast(v, view.DType()), view.Shape()))
+	return b.Op("tensor", a.Scalar("value").Any(), op.Kw("dtype", view.DType()))
+}
+
+// withoutLead drops the leading dimensions of size 1.
+func withoutLead(b op.Builder, v op.Value) op.Value {
+	lead := 0
+	for lead < len(v.Shape()) && v.Shape()[lead] == 1 {
+		lead++
+	}
+	if lead == 0 {
+		return v
+	}
+	return b.Reshape(v, v.Shape()[lead:])
 }
 
 // viewStep is one entry of an index: the view that it makes of a value, and
@@ -56,7 +80,15 @@ type viewStep struct {
 	restore func(b op.Builder, x, part op.Value) op.Value
 }
 
-func viewSteps(x op.Value, index op.Index) []viewStep {
+// places is an index taken apart: the views from left to right, and the
+// tensors that read the dimensions dims of what they leave.
+type places struct {
+	steps   []viewStep
+	dims    []int
+	tensors []op.Value
+}
+
+func placesOf(b op.Builder, x op.Value, index op.Index) places {
 	used := 0
 	for _, e := range index {
 		used += consumed(e)
@@ -65,27 +97,37 @@ func viewSteps(x op.Value, index op.Index) []viewStep {
 	if used > rank {
 		op.Fail(op.IndexError("too many indices for tensor of dimension %d", rank))
 	}
-	var steps []viewStep
+	var p places
 	dim := 0
 	for _, e := range index {
 		switch e := e.(type) {
 		case int64:
-			steps = append(steps, selectStep(dim, int(e)))
+			p.steps = append(p.steps, selectStep(dim, int(e)))
 		case int:
-			steps = append(steps, selectStep(dim, e))
+			p.steps = append(p.steps, selectStep(dim, e))
 		case op.Slice:
-			steps = append(steps, sliceStep(dim, e))
+			p.steps = append(p.steps, sliceStep(dim, e))
 			dim++
 		case nil:
-			steps = append(steps, newStep(dim))
+			p.steps = append(p.steps, newStep(dim))
 			dim++
 		case op.Ellipsis:
 			dim += rank - used
+		case []any:
+			dim += p.read(dim, b.Op("tensor", e))
+		case op.Value:
+			dim += p.read(dim, e)
 		default:
 			op.Fail(unsupportedIndex(e))
 		}
 	}
-	return steps
+	return p
+}
+
+// read notes an index tensor; it returns how many dimensions that takes.
+func (p *places) read(dim int, v op.Value) int {
+	p.dims, p.tensors = append(p.dims, dim), append(p.tensors, v)
+	return consumed(v)
 }
 
 func selectStep(dim, i int) viewStep {

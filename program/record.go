@@ -227,7 +227,7 @@ func Resolve(table *op.Table, target string, args []any, kwargs []op.Kwarg) (*op
 // indexes reports whether the second argument is an index.
 func (c *Call) indexes() bool {
 	switch c.Target {
-	case "operator.getitem", "operator.setitem", OwnPrefix + "getitem", OwnPrefix + "setitem":
+	case "operator.getitem", "operator.setitem", "Tensor.__getitem__", "Tensor.__setitem__", OwnPrefix + "getitem", OwnPrefix + "setitem":
 		return true
 	}
 	return false

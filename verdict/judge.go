@@ -212,7 +212,7 @@ func eachArg(c *program.Call, f func(program.Ref)) {
 
 // inPlace reports whether a call may change one of its arguments.
 func inPlace(c *program.Call) bool {
-	if strings.HasSuffix(c.Target, "_") && !strings.HasSuffix(c.Target, "__") {
+	if op.InPlace(c.Target) {
 		return true
 	}
 	return slices.ContainsFunc(c.Kwargs, func(kw program.Kwarg) bool {

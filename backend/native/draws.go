@@ -21,7 +21,7 @@ func (b *Backend) Draws(job *backend.Job) [][]backend.Draw {
 	forward.Backward = nil
 	s := eager.New(b.table)
 	r := &run{
-		Backend: b, session: s, env: map[program.Ref]*value{}, out: &backend.Outcome{Status: backend.OK},
+		Backend: b, session: plainSession{s}, env: map[program.Ref]*value{}, out: &backend.Outcome{Status: backend.OK},
 		job: &backend.Job{Program: &forward, Inputs: job.Inputs, State: job.State},
 	}
 	var notes []note

@@ -124,7 +124,7 @@ func (r *run) moduleCall(method string, c *program.Call) (*value, error) {
 	}
 	switch method {
 	case "__call__", "forward":
-		out, err := recv.module.Call(r.session.Builder(), args, kwargs)
+		out, err := recv.module.Call(r.builder(), args, kwargs)
 		if err != nil {
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 	"plumb/autograd"
 	"plumb/backend"
 	"plumb/eager"
+	"plumb/inplace"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/program"
@@ -40,7 +41,7 @@ func (*Backend) Close() error { return nil }
 func (b *Backend) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
 	s := eager.New(b.table)
 	s.Seed(job.Program.Seed)
-	return b.run(ctx, job, s), nil
+	return b.run(ctx, job, plainSession{s}), nil
 }
 
 func (b *Backend) run(ctx context.Context, job *backend.Job, s session) (out *backend.Outcome) {
@@ -62,6 +63,7 @@ type run struct {
 	*Backend
 	job     *backend.Job
 	session session
+	space   *inplace.Space // nil: no call of the program may change a tensor
 	env     map[program.Ref]*value
 	leaves  []*eager.Var
 	modules []moduleRun
@@ -75,6 +77,8 @@ type session interface {
 	Execute(call *op.Call) ([]op.Value, error)
 	Builder() op.Builder
 	Backward(values, cotangents []op.Value, create bool) (autograd.Cotangents, error)
+	// replace gives a variable other elements.
+	replace(v *eager.Var, t *tensor.Tensor)
 }
 
 type moduleRun struct {
@@ -97,6 +101,9 @@ func (r *run) program(ctx context.Context) {
 	mutates := slices.ContainsFunc(p.Calls, func(c program.Call) bool {
 		return slices.ContainsFunc(r.table.Lookup(c.Target), func(d *op.Def) bool { return len(d.Mutates) > 0 })
 	})
+	if r.changes() {
+		r.space = inplace.New(r.table, host{r.session})
+	}
 	for i := range p.Inputs {
 		t := r.job.Inputs[i]
 		if mutates {
@@ -104,6 +111,9 @@ func (r *run) program(ctx context.Context) {
 		}
 		v := r.session.Leaf(t, p.Inputs[i].RequiresGrad)
 		r.leaves = append(r.leaves, v)
+		if r.space != nil {
+			r.space.Leaf(v)
+		}
 		r.env[program.Ref(p.Inputs[i].Name)] = &value{tensor: v}
 	}
 	for i := range p.Calls {
@@ -117,6 +127,10 @@ func (r *run) program(ctx context.Context) {
 			return
 		}
 		r.env[program.Ref(p.Calls[i].Result)] = v
+		if err := r.refresh(v); err != nil {
+			r.raise(i, err)
+			return
+		}
 		r.out.Values = append(r.out.Values, v.outcome())
 	}
 	r.finalState()
@@ -139,7 +153,7 @@ func (r *run) raise(call int, err error) {
 	switch {
 	case errors.As(err, &e):
 		r.out.Status, r.out.Class = backend.Raised, e.Class
-	case errors.Is(err, op.ErrUnknown) || errors.Is(err, nn.ErrUnsupported) || errors.Is(err, errUnsupported):
+	case errors.Is(err, op.ErrUnknown) || errors.Is(err, inplace.ErrUnsupported) || errors.Is(err, nn.ErrUnsupported) || errors.Is(err, errUnsupported):
 		r.out.Status = backend.Unsupported
 	default:
 		r.out.Status, r.out.Class = backend.Crashed, "error"
@@ -167,9 +181,12 @@ func (r *run) call(c *program.Call) (*value, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := r.session.Execute(call)
+	out, err := r.execute(call)
 	if err != nil {
 		return nil, err
+	}
+	if call.Def.ID() == "setitem" && call.InPlace {
+		return &value{}, nil
 	}
 	return wrap(call, out), nil
 }
@@ -177,6 +194,9 @@ func (r *run) call(c *program.Call) (*value, error) {
 // lookup returns what a name stands for as an operator's argument.
 func (r *run) lookup(ref program.Ref) (any, error) {
 	v := r.env[ref]
+	if err := r.refresh(v); err != nil {
+		return nil, err
+	}
 	switch {
 	case v.tensor != nil:
 		return v.tensor, nil
@@ -226,6 +246,9 @@ func (r *run) structure(c *program.Call) (*value, error) {
 		return nil, nil
 	}
 	v := r.env[ref]
+	if err := r.refresh(v); err != nil {
+		return nil, err
+	}
 	if i, ok := c.Args[1].(int64); ok && v.tuple != nil && c.Target == "operator.getitem" {
 		if i < 0 {
 			i += int64(len(v.tuple))
@@ -289,6 +312,9 @@ func (r *run) backward() error {
 	p := r.job.Program
 	var values, cotangents []op.Value
 	for _, w := range p.Backward {
+		if err := r.refresh(r.env[w.Value]); err != nil {
+			return err
+		}
 		for _, v := range r.env[w.Value].tensors() {
 			if w.Auto && !v.RequiresGrad() {
 				continue

@@ -25,7 +25,8 @@ const opPrefix = "ops::"
 
 // opTests are the tests that follow from the literals of the operators whose
 // id or public name matches the pattern: one per operator and legal dtype, and
-// one of calls that break a rule.
+// one of calls that break a rule. A pattern of in-place forms, such as
+// "Tensor.*_", draws calls by such names only.
 func (r *runner) opTests(pattern string) ([]campaign.Test, error) {
 	var out []campaign.Test
 	matched := false
@@ -38,7 +39,7 @@ func (r *runner) opTests(pattern string) ([]campaign.Test, error) {
 			continue
 		}
 		matched = true
-		drawer := opcase.Drawer{Table: ops.Table(), Def: d}
+		drawer := opcase.Drawer{Table: ops.Table(), Def: d, InPlace: op.InPlace(pattern)}
 		among := opDTypes
 		if len(r.dtypes) > 0 {
 			among = r.floats

@@ -13,17 +13,18 @@ kernel:           tensor
 ops:              tensor op kernel autograd
 exact:            tensor
 program:          tensor choice op
-autograd:         op program
+inplace:          tensor op
+autograd:         tensor op program inplace
 eager:            tensor op autograd
 api:              tensor op autograd eager ops
 nn:               tensor op
 gradcheck:        tensor choice op program eager
 coverage:
 optim:            tensor op eager nn
-opcase:           tensor choice op program
+opcase:           tensor choice op program inplace
 gen:              tensor choice op program
 backend:          tensor op program
-backend/native:   tensor choice op program autograd eager nn backend compare
+backend/native:   tensor choice op program autograd eager inplace nn backend compare
 backend/worker:   tensor op program backend
 backend/recorded: tensor program backend safetensors
 script:           tensor choice op program gen backend

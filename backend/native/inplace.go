@@ -1,0 +1,131 @@
+package native
+
+import (
+	"slices"
+
+	"plumb/eager"
+	"plumb/inplace"
+	"plumb/op"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// changes reports whether a call of the program may change a tensor.
+func (r *run) changes() bool {
+	return slices.ContainsFunc(r.job.Program.Calls, func(c program.Call) bool {
+		return op.InPlace(c.Target) || hasTrue(c.Args, c.Kwargs) && r.takesInPlace(c.Target)
+	})
+}
+
+func hasTrue(args []any, kwargs []program.Kwarg) bool {
+	return slices.Contains(args, any(true)) || slices.ContainsFunc(kwargs, func(kw program.Kwarg) bool { return kw.Value == true })
+}
+
+// takesInPlace reports whether a target has an argument inplace.
+func (r *run) takesInPlace(target string) bool {
+	has := func(s *op.Sig) bool { return s.Index("inplace") >= 0 }
+	if m := r.Backend.modules.Lookup(target); m != nil {
+		return slices.ContainsFunc(m.Sigs(), has)
+	}
+	return slices.ContainsFunc(r.table.Lookup(target), func(d *op.Def) bool { return slices.ContainsFunc(d.Sigs(), has) })
+}
+
+// execute applies a call, in place where it says so.
+func (r *run) execute(call *op.Call) ([]op.Value, error) {
+	if r.space != nil {
+		return r.space.Execute(call)
+	}
+	return r.session.Execute(call)
+}
+
+// builder is what modules are written on.
+func (r *run) builder() op.Builder {
+	if r.space != nil {
+		return r.space.Builder()
+	}
+	return r.session.Builder()
+}
+
+// refresh brings the tensors that a name stands for up to date.
+func (r *run) refresh(v *value) error {
+	if r.space == nil {
+		return nil
+	}
+	if v.tensor != nil {
+		now, err := r.space.Current(v.tensor)
+		if err != nil {
+			return err
+		}
+		v.tensor = now.(*eager.Var)
+	}
+	for _, e := range v.tuple {
+		if err := r.refresh(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// host lets a space of variables work on a session.
+type host struct{ session }
+
+var _ inplace.Host = host{}
+
+// RequiresGrad reports whether a gradient of the value is wanted.
+func (host) RequiresGrad(v op.Value) bool { return eager.RequiresGrad(v) }
+
+// Same reports whether two variables have one tensor.
+func (host) Same(a, b op.Value) bool { return tensorOf(a) == tensorOf(b) }
+
+// Shares reports whether two values have one storage.
+func (host) Shares(_ *op.Call, a, b op.Value) bool { return tensorOf(a).SharesStorage(tensorOf(b)) }
+
+// Overlaps follows PyTorch's get_overlap_status: only dense tensors are looked at.
+func (host) Overlaps(a, b op.Value) bool {
+	x, y := tensorOf(a), tensorOf(b)
+	if x.Len() == 0 || y.Len() == 0 || !x.SharesStorage(y) || !dense(x) || !dense(y) {
+		return false
+	}
+	if x.Offset() == y.Offset() && x.Len() == y.Len() {
+		return !slices.Equal(x.Strides(), y.Strides())
+	}
+	return x.Offset() < y.Offset()+y.Len() && y.Offset() < x.Offset()+x.Len()
+}
+
+// dense reports whether the elements lie in some order without gaps.
+func dense(t *tensor.Tensor) bool {
+	return tensor.Extent(t.Shape(), t.Strides()) == t.Len() && !slices.Contains(t.Strides(), 0)
+}
+
+// Arrange lays a variable out anew.
+func (h host) Arrange(v op.Value, strides []int) {
+	x := v.(*eager.Var)
+	t := tensor.NewStrided(x.DType(), x.Shape(), strides)
+	t.CopyFrom(x.Tensor)
+	h.replace(x, t)
+}
+
+// Adopt gives a variable the elements of another.
+func (h host) Adopt(v, elements op.Value) bool {
+	h.replace(v.(*eager.Var), tensorOf(elements))
+	return true
+}
+
+// Track notes until when a variable is what its memory holds.
+func (host) Track(v op.Value, version *int) { v.(*eager.Var).Track(version) }
+
+// plainSession is the session that computes.
+type plainSession struct{ *eager.Session }
+
+func (plainSession) replace(v *eager.Var, t *tensor.Tensor) { v.Tensor = t }
+
+// replace takes the error bounds along when the elements are the same ones in
+// another layout; nothing is known of other elements.
+func (s *errorSession) replace(v *eager.Var, t *tensor.Tensor) {
+	st := s.of(v)
+	if other := s.states[t]; other != nil {
+		st = other
+	}
+	v.Tensor = t
+	s.states[t] = st
+}

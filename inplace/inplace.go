@@ -1,0 +1,450 @@
+// Package inplace gives a program's in-place calls their meaning while every
+// operator stays a pure function. A variable is what a name stands for. Some
+// variables share a memory: one is the whole of it, the others are views, each
+// remembered as the calls that made it. An in-place call computes its result
+// as a new value, puts that into the memory's whole, and leaves the memory's
+// other variables to be viewed again when they are next read. Gradients
+// follow, because the puts and views are operators like any other.
+package inplace
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"plumb/op"
+	"plumb/tensor"
+)
+
+// ErrUnsupported says that an in-place call is beyond this package.
+var ErrUnsupported = errors.New("in-place call is not supported")
+
+// Host applies pure operators and knows what only their values' maker can tell.
+type Host interface {
+	// Execute applies an operator that is not a composition.
+	Execute(call *op.Call) ([]op.Value, error)
+	// RequiresGrad reports whether a gradient of the value is wanted.
+	RequiresGrad(v op.Value) bool
+	// Same reports whether two values are one tensor.
+	Same(a, b op.Value) bool
+	// Shares reports whether the result of a call shares the memory of an argument.
+	Shares(c *op.Call, result, argument op.Value) bool
+	// Overlaps reports whether two values that share memory lie over another
+	// there without being the same part of it.
+	Overlaps(a, b op.Value) bool
+	// Arrange lays a value that nobody else has out with the strides.
+	Arrange(v op.Value, strides []int)
+	// Adopt gives a value that nobody else has the elements of another: its
+	// gradient stays. It returns false where that cannot be.
+	Adopt(v, elements op.Value) bool
+	// Track notes that v is what its memory holds as long as *version stays what it is.
+	Track(v op.Value, version *int)
+}
+
+// Space holds the variables of one program. It is an op.Applier.
+type Space struct {
+	host      Host
+	table     *op.Table
+	variables map[op.Value]*variable
+}
+
+// variable is what a name stands for.
+type variable struct {
+	memory *memory
+	steps  []step   // that make it from the whole
+	value  op.Value // as of version
+	at     int
+	multi  bool // one of several views that one call returned
+}
+
+// step is a view: the call, and which of its arguments is viewed.
+type step struct {
+	call *op.Call
+	of   op.Value
+}
+
+// memory is what variables share.
+type memory struct {
+	whole   op.Value
+	version int // how often it was changed
+	leaf    bool
+}
+
+// New returns a space without variables.
+func New(table *op.Table, host Host) *Space {
+	return &Space{host, table, map[op.Value]*variable{}}
+}
+
+// Leaf notes an input of the program.
+func (s *Space) Leaf(v op.Value) {
+	s.of(v).memory.leaf = s.host.RequiresGrad(v)
+}
+
+// of returns the variable that v is a value of.
+func (s *Space) of(v op.Value) *variable {
+	x := s.variables[v]
+	if x == nil {
+		x = &variable{memory: &memory{whole: v}}
+		s.hold(x, v)
+	}
+	return x
+}
+
+// hold notes that a variable's value is v now.
+func (s *Space) hold(x *variable, v op.Value) {
+	x.value, x.at = v, x.memory.version
+	s.variables[v] = x
+	s.host.Track(v, &x.memory.version)
+}
+
+// Current returns what the variable holds now that once held v.
+func (s *Space) Current(v op.Value) (op.Value, error) {
+	x := s.variables[v]
+	if x == nil {
+		return v, nil
+	}
+	return s.read(x)
+}
+
+func (s *Space) read(x *variable) (op.Value, error) {
+	if x.at == x.memory.version {
+		return x.value, nil
+	}
+	v, err := s.view(x.memory.whole, x.steps)
+	if err == nil {
+		s.hold(x, v)
+	}
+	return v, err
+}
+
+// view applies steps to a whole.
+func (s *Space) view(whole op.Value, steps []step) (op.Value, error) {
+	for _, st := range steps {
+		c := *st.call
+		c.Args = c.Args.MapValues(func(v op.Value) op.Value {
+			if v == st.of {
+				return whole
+			}
+			return v
+		})
+		out, err := s.host.Execute(&c)
+		if err != nil {
+			return nil, err
+		}
+		whole = out[0]
+	}
+	return whole, nil
+}
+
+// Builder returns a Builder on the space.
+func (s *Space) Builder() op.Builder { return op.Builder{Applier: s} }
+
+// Apply applies an operator by id.
+func (s *Space) Apply(id string, args []any, kwargs []op.Kwarg) ([]op.Value, error) {
+	call, err := s.table.ResolveID(id, args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	return s.Execute(call)
+}
+
+// Execute applies a bound call, in place where it says so. An in-place call
+// returns what its first tensor argument holds after it.
+func (s *Space) Execute(c *op.Call) ([]op.Value, error) {
+	switch {
+	case c.InPlace:
+		v, err := s.change(c)
+		var e *op.Error
+		if errors.As(err, &e) && e.Op == "" {
+			e.Op = c.Def.ID()
+		}
+		return []op.Value{v}, err
+	case c.Def.Compose != nil:
+		out, err := c.Parts(s.Builder())
+		if c.Def.Sigs()[0].Many {
+			s.markMany(out)
+		}
+		return out, err
+	}
+	out, err := s.host.Execute(c)
+	if err == nil && c.Def.View != nil {
+		s.note(c, out[0])
+	}
+	return out, err
+}
+
+func (s *Space) markMany(out []op.Value) {
+	for _, v := range out {
+		if x := s.variables[v]; x != nil && len(x.steps) > 0 {
+			x.multi = true
+		}
+	}
+}
+
+// note remembers how a view was made. What returns its argument itself, as
+// contiguous may, makes no new variable.
+func (s *Space) note(c *op.Call, view op.Value) {
+	for _, v := range c.Args.AllValues() {
+		shares := s.host.Shares(c, view, v)
+		if s.host.Same(view, v) || shares && c.Def.ID() == "contiguous" {
+			s.hold(s.of(v), view)
+			return
+		}
+		if shares {
+			of := s.of(v)
+			x := &variable{memory: of.memory, steps: append(slices.Clip(of.steps), step{c, v})}
+			s.hold(x, view)
+			return
+		}
+	}
+}
+
+// change applies an in-place call.
+func (s *Space) change(c *op.Call) (op.Value, error) {
+	v := c.Args.Vals[0].(op.Value)
+	if c.Def.ID() == "setitem" && basic(c.Args.Any("index").(op.Index)) {
+		return v, s.assign(c.Args)
+	}
+	x := s.of(v)
+	if err := s.writable(x, c); err != nil {
+		return nil, err
+	}
+	if c.Def.View != nil && !converts(c) {
+		return s.reshape(x, c)
+	}
+	if c.Def.ID() == "ldexp" && slices.ContainsFunc(c.Args.AllValues(), s.host.RequiresGrad) {
+		return nil, op.RuntimeError("functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.")
+	}
+	if err := s.apart(v, c); err != nil {
+		return nil, err
+	}
+	result, err := s.result(v, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.store(x, result); err != nil {
+		return nil, err
+	}
+	return s.read(x)
+}
+
+// converts reports whether a view operator makes another dtype: it is no view then.
+func converts(c *op.Call) bool { return c.Def.Sigs()[0].Index("dtype") >= 0 }
+
+// basic reports whether an index makes a view.
+func basic(index op.Index) bool {
+	return !slices.ContainsFunc(index, func(e any) bool {
+		switch e.(type) {
+		case op.Value, []any, bool:
+			return true
+		}
+		return false
+	})
+}
+
+// assign is x[index] = value for an index that makes a view.
+func (s *Space) assign(a op.Args) error {
+	return op.Catch(func() {
+		b := s.Builder()
+		view := b.Op("getitem", a.Value("input"), a.Any("index"))
+		var call *op.Call
+		var err error
+		if v := a.Value("value"); v == nil {
+			call, err = s.table.ResolveID("fill", []any{view, a.Scalar("value")}, nil)
+		} else {
+			for len(v.Shape()) > len(view.Shape()) && v.Shape()[0] == 1 {
+				v = b.Op("select", v, 0, 0)
+			}
+			call, err = s.table.ResolveID("copy", []any{view, v}, nil)
+		}
+		if err == nil {
+			call.InPlace = true
+			_, err = s.Execute(call)
+		}
+		if err != nil {
+			op.Fail(err)
+		}
+	})
+}
+
+// writable rejects what PyTorch does not let an in-place call change.
+func (s *Space) writable(x *variable, c *op.Call) error {
+	switch {
+	case x.memory.leaf && len(x.steps) == 0 && c.Def.ID() != "detach":
+		return op.RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+	case x.memory.leaf && s.host.RequiresGrad(x.value):
+		return op.RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+	case x.multi && s.host.RequiresGrad(x.value):
+		return op.RuntimeError("the output of a function that returns multiple views is a view and is being modified inplace. Such functions do not allow the output views to be modified inplace.")
+	case c.Def.ID() == "detach" && len(x.steps) > 0:
+		return op.RuntimeError("Can't detach views in-place. Use detach() instead.")
+	}
+	return nil
+}
+
+// unchecked are the operators that write into a tensor one element of which
+// has several indices.
+var unchecked = []string{"fill", "zero", "masked_fill", "index_fill", "index_put", "tril", "triu", "fill_diagonal", "setitem"}
+
+// apart rejects an overlap in memory of what is written with itself or what is read.
+func (s *Space) apart(v op.Value, c *op.Call) error {
+	for i, n := range v.Shape() {
+		if n > 1 && v.Strides()[i] == 0 && tensor.NumElements(v.Shape()) > 0 {
+			if slices.Contains(unchecked, c.Def.ID()) {
+				return fmt.Errorf("%w: %s_ on an expanded tensor", ErrUnsupported, c.Def.ID())
+			}
+			return op.RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please clone() the tensor before performing the operation.")
+		}
+	}
+	for _, other := range c.Args.AllValues() {
+		if s.variables[other] != nil && s.variables[other].memory == s.of(v).memory && s.host.Overlaps(v, other) {
+			return op.RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please clone() the tensor before performing the operation.")
+		}
+	}
+	return nil
+}
+
+// reshape makes a variable another view of its memory, as t_ does.
+func (s *Space) reshape(x *variable, c *op.Call) (op.Value, error) {
+	if c.Def.ID() == "as_strided" && s.host.RequiresGrad(x.value) {
+		return nil, fmt.Errorf("%w: as_strided_ that is differentiated", ErrUnsupported)
+	}
+	out, err := s.host.Execute(c.Pure())
+	if err != nil {
+		return nil, err
+	}
+	x.memory.version++
+	x.steps = append(slices.Clip(x.steps), step{c.Pure(), c.Args.Vals[0].(op.Value)})
+	s.hold(x, out[0])
+	return out[0], nil
+}
+
+// untracked are the operators that leave the gradient of the tensor that they
+// change as it was: PyTorch does not differentiate them at all.
+var untracked = []string{"logical_not", "logical_and", "logical_or", "logical_xor"}
+
+// result computes what an in-place call stores into v: a value of v's dtype,
+// shape and strides that no variable has.
+func (s *Space) result(v op.Value, c *op.Call) (out op.Value, err error) {
+	err = op.Catch(func() {
+		b := op.Builder{Applier: pure{s}}
+		out = s.pureResult(b, v, c)
+		if err := fits(v, out, c); err != nil {
+			op.Fail(err)
+		}
+		if s.taken(c, v, out) {
+			out = b.Op("clone", out)
+		}
+		out = b.Cast(out, v.DType())
+		if reason := refusal(c); reason != "" && s.host.RequiresGrad(out) {
+			out = b.Op("no_gradient", out, reason)
+		}
+		if s.host.RequiresGrad(v) && !s.host.RequiresGrad(out) {
+			out = s.connected(b, v, out, c)
+		}
+		if !slices.Equal(out.Strides(), v.Strides()) {
+			s.host.Arrange(out, v.Strides())
+		}
+	})
+	return out, err
+}
+
+// pureResult applies the operator. Where it is differentiated it works on a
+// copy of what it changes: PyTorch saves one too.
+func (s *Space) pureResult(b op.Builder, v op.Value, c *op.Call) op.Value {
+	call := c.Pure()
+	if slices.ContainsFunc(c.Args.AllValues(), s.host.RequiresGrad) {
+		call.Args.Vals = slices.Clone(call.Args.Vals)
+		call.Args.Vals[0] = b.Op("clone", v)
+	}
+	out, err := b.Applier.(pure).execute(call)
+	if err != nil {
+		op.Fail(err)
+	}
+	return out[0]
+}
+
+// taken reports whether a pure result may be something that a variable has.
+func (s *Space) taken(c *op.Call, v, out op.Value) bool {
+	return out == v || s.variables[out] != nil || s.host.Shares(c, out, v)
+}
+
+// connected makes the result of an operator without gradient depend on what it
+// replaces: a gradient of zeros arrives there.
+func (s *Space) connected(b op.Builder, v, out op.Value, c *op.Call) op.Value {
+	if slices.Contains(untracked, c.Def.ID()) {
+		return s.adopted(b, v, out)
+	}
+	return b.Op("where", b.Op("tensor", true), out, v)
+}
+
+// adopted returns the elements of out with the gradient of v.
+func (s *Space) adopted(b op.Builder, v, out op.Value) op.Value {
+	kept := b.Op("clone", v)
+	if !s.host.Adopt(kept, out) {
+		op.Fail(fmt.Errorf("%w: it hides a change from differentiation", ErrUnsupported))
+	}
+	return kept
+}
+
+// store makes a new value part of the variable's memory.
+func (s *Space) store(x *variable, result op.Value) error {
+	m := x.memory
+	whole := result
+	if len(x.steps) > 0 {
+		err := op.Catch(func() { whole = s.put(op.Builder{Applier: pure{s}}, x, result) })
+		if err != nil {
+			return err
+		}
+	}
+	m.whole = whole
+	m.version++
+	s.host.Track(whole, &m.version)
+	s.host.Track(result, &m.version)
+	return nil
+}
+
+// put returns the variable's memory with a new value at its place there: the
+// view's steps, taken from the positions of the whole, tell where that is.
+func (s *Space) put(b op.Builder, x *variable, result op.Value) op.Value {
+	m := x.memory
+	at := b.Reshape(b.Op("arange", tensor.NumElements(m.whole.Shape())), m.whole.Shape())
+	if !slices.Equal(at.Strides(), m.whole.Strides()) {
+		at = b.Op("clone", at)
+		s.host.Arrange(at, m.whole.Strides())
+	}
+	at, err := s.view(at, x.steps)
+	if err == nil && at.DType() != tensor.I64 {
+		err = fmt.Errorf("%w: a view in another dtype", ErrUnsupported)
+	}
+	if err != nil {
+		op.Fail(fmt.Errorf("%w: %v", ErrUnsupported, err))
+	}
+	whole := b.Op("put", m.whole, at, result)
+	if !slices.Equal(whole.Strides(), m.whole.Strides()) {
+		s.host.Arrange(whole, m.whole.Strides())
+	}
+	if s.host.RequiresGrad(m.whole) && !s.host.RequiresGrad(x.value) {
+		return s.adopted(b, m.whole, whole)
+	}
+	return whole
+}
+
+// pure applies operators to the host without noting views.
+type pure struct{ *Space }
+
+// Apply applies an operator by id.
+func (p pure) Apply(id string, args []any, kwargs []op.Kwarg) ([]op.Value, error) {
+	call, err := p.table.ResolveID(id, args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	return p.execute(call)
+}
+
+func (p pure) execute(c *op.Call) ([]op.Value, error) {
+	if c.Def.Compose != nil {
+		return c.Parts(op.Builder{Applier: p})
+	}
+	return p.host.Execute(c)
+}

@@ -1,0 +1,183 @@
+package ops
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"plumb/kernel"
+	"plumb/op"
+	"plumb/tensor"
+)
+
+// The names behind which PyTorch has an in-place form, NAME_, of an operator
+// that answers to NAME. Methods are the rule, functions the exception.
+// TestInPlaceNames compares them with PyTorch's.
+var (
+	inPlaceMethods = strings.Fields(`
+		abs absolute acos acosh add addbmm addcdiv addcmul addmm addmv addr arccos arccosh arcsin arcsinh arctan
+		arctan2 arctanh as_strided asin asinh atan atan2 atanh baddbmm bitwise_and bitwise_left_shift bitwise_not
+		bitwise_or bitwise_right_shift bitwise_xor ceil clamp clamp_max clamp_min clip conj_physical copysign cos
+		cosh cumprod cumsum deg2rad detach digamma div divide eq erf erfc erfinv exp exp2 expm1 fix
+		float_power floor floor_divide fmod frac gcd ge greater greater_equal gt heaviside hypot i0 igamma igammac
+		index_add index_copy index_fill index_put index_reduce lcm ldexp le lerp less less_equal lgamma log log10
+		log1p log2 logical_and logical_not logical_or logical_xor logit lt masked_fill masked_scatter mul multiply
+		mvlgamma nan_to_num ne neg negative nextafter not_equal polygamma pow put rad2deg reciprocal relu remainder
+		renorm round rsqrt scatter scatter_add scatter_reduce sgn sigmoid sign sin sinc sinh sqrt square squeeze sub
+		subtract swapaxes swapdims t tan tanh transpose tril triu true_divide trunc unsqueeze xlogy`)
+	inPlaceFunctions = strings.Fields(`
+		abs acos acosh addmv alpha_dropout arccos arccosh arcsin arcsinh arctan arctanh as_strided asin asinh atan atanh
+		ceil celu clamp clamp_max clamp_min clip conj_physical cos cosh deg2rad detach dropout erf erfc exp
+		exp2 expm1 feature_alpha_dropout feature_dropout fill fix floor frac gcd i0 index_put lcm ldexp log log10 log1p
+		log2 logit nan_to_num neg negative rad2deg reciprocal relu round rrelu rsqrt selu sigmoid sin sinc sinh sqrt
+		square tan tanh threshold trunc xlogy`)
+	inPlaceFunctionals = strings.Fields("celu hardtanh leaky_relu relu rrelu selu threshold")
+)
+
+// withInPlace gives the operators the names of their in-place forms.
+func withInPlace(defs []*op.Def) []*op.Def {
+	for _, d := range defs {
+		for _, n := range slices.Clone(d.Names) {
+			if form := inPlaceName(n); form != "" && !slices.Contains(d.Names, form) {
+				d.Names = append(d.Names, form)
+			}
+		}
+	}
+	return defs
+}
+
+// inPlaceName returns the in-place form of a public name, with the names that
+// its parameters have there; "" for none.
+func inPlaceName(name string) string {
+	if form := op.Assigning(name); form != "" {
+		return form
+	}
+	name, params, own := strings.Cut(name, "(")
+	if own {
+		params = "(" + params
+	}
+	at := strings.LastIndexByte(name, '.')
+	if at < 0 {
+		return ""
+	}
+	has := map[string][]string{"Tensor": inPlaceMethods, "torch": inPlaceFunctions, "torch.nn.functional": inPlaceFunctionals}[name[:at]]
+	if !slices.Contains(has, name[at+1:]) {
+		return ""
+	}
+	return name + "_" + params
+}
+
+// storeOps are the operators of which PyTorch has hardly more than the
+// in-place form.
+var storeOps = []*op.Def{
+	{
+		Sig:   "copy(Tensor input, Tensor other, bool non_blocking=False) -> Tensor",
+		More:  []string{"copy(Tensor input, Scalar other, bool non_blocking=False) -> Tensor"},
+		Names: []string{"Tensor.copy_"},
+		Doc:   "The elements of other, broadcast to input's shape and converted to its dtype.",
+		Compose: func(b op.Builder, a op.Args) []op.Value {
+			x, src := a.Value("input"), a.Value("other")
+			if src == nil {
+				return vals(replaced(b, x, b.Op("full_like", x, a.Scalar("other"))))
+			}
+			return vals(replaced(b, x, b.Op("clone", b.Expand(b.Cast(src, x.DType()), x.Shape()))))
+		},
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(0, 4)
+			return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape[s.Index(len(shape)+1):]...)}
+		},
+		Tol: exactTol("copies its input"),
+	},
+	{
+		Sig:   "fill(Tensor input, Tensor value) -> Tensor",
+		More:  []string{"fill(Tensor input, Scalar value) -> Tensor"},
+		Names: []string{"Tensor.fill_", "torch.fill", "torch.fill_"},
+		Doc:   "A tensor like input with one value everywhere.",
+		Check: func(a op.Args) error {
+			if v := a.Value("value"); v != nil && len(v.Shape()) > 0 {
+				return op.RuntimeError("fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.", len(v.Shape()))
+			}
+			return nil
+		},
+		Compose: func(b op.Builder, a op.Args) []op.Value {
+			x := a.Value("input")
+			if v := a.Value("value"); v != nil {
+				return vals(replaced(b, x, b.Op("clone", b.Expand(b.Cast(v, x.DType()), x.Shape()))))
+			}
+			return vals(replaced(b, x, b.Op("full_like", x, a.Scalar("value"))))
+		},
+		Sample: func(s *op.Sampler) []any {
+			x := s.Tensor(-2, 2, s.Shape(0, 4)...)
+			if s.Bool() {
+				return []any{x, s.Tensor(-2, 2)}
+			}
+			return []any{x, s.Index(3)}
+		},
+		Tol: exactTol("copies a number"),
+	},
+	{
+		Sig:   "zero(Tensor input) -> Tensor",
+		Names: []string{"Tensor.zero_", "torch.zero_"},
+		Doc:   "Zeros like input.",
+		Compose: func(b op.Builder, a op.Args) []op.Value {
+			x := a.Value("input")
+			return vals(replaced(b, x, b.Op("zeros_like", x)))
+		},
+		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
+		Tol:    exactTol("zeros"),
+	},
+	{
+		Sig:     "elu.scaled(Tensor input, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
+		Names:   []string{"torch.nn.functional.elu_"},
+		Doc:     "scale·x where x > 0, else scale·alpha·(exp(input_scale·x) - 1).",
+		Check:   firstError(floatsOnly, realNumbers("alpha", "scale", "input_scale")),
+		Infer:   sameAs("input"),
+		Kernels: parametric(func(a op.Args) unary { return realFunc(kernel.Elu(eluNumbers(a))) }, realFunc(math.Exp)),
+		Grad: func(g *op.Grad) {
+			alpha, scale, inputScale := eluNumbers(g.Args)
+			eluGrad(g, alpha, scale, inputScale)
+		},
+		Sample: func(s *op.Sampler) []any {
+			return []any{s.Tensor(-2, 2, s.Shape(0, 4)...), 0.5 + 0.25*float64(s.Index(5))}
+		},
+		Exact: exactly(kernel.Elu(1, 1, 1)),
+		Tol:   ulpTol(4, "expm1 3 ULP and a multiplication: "+openCL),
+	},
+	viewOp(&op.Def{
+		Sig:       "alias(Tensor input) -> Tensor",
+		Magnitude: "alias",
+		Doc:       "The same tensor as another object.",
+		Grad:      func(g *op.Grad) { g.To("input", func() op.Value { return g.G() }) },
+		Sample:    func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
+	}, sameLayout),
+	viewOp(&op.Def{
+		Sig:    "no_gradient(Tensor input, str reason) -> Tensor",
+		Doc:    "The same tensor, which refuses to be differentiated.",
+		Sample: func(*op.Sampler) []any { return []any{tensor.New(tensor.I64, 2), "it has none"} },
+		Grad: func(g *op.Grad) {
+			g.To("input", func() op.Value { op.Fail(op.RuntimeError("%s", g.Str("reason"))); return nil })
+		},
+	}, sameLayout),
+	viewOp(&op.Def{
+		Sig:       "detach(Tensor input) -> Tensor",
+		Magnitude: "detach",
+		Names:     both("detach"),
+		Doc:       "A view of input that is not differentiated.",
+		Traits:    op.NoGrad,
+		Sample:    func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
+	}, sameLayout),
+}
+
+func eluNumbers(a op.Args) (alpha, scale, inputScale float64) {
+	return number(a, "alpha").Float(), number(a, "scale").Float(), number(a, "input_scale").Float()
+}
+
+func sameLayout(a op.Args) (layout, error) {
+	v := a.Value("input")
+	return layout{shape: v.Shape(), strides: v.Strides()}, nil
+}
+
+// replaced returns the elements of y; x, which they replace, has a gradient of zeros.
+func replaced(b op.Builder, x, y op.Value) op.Value {
+	return b.Op("where", b.Op("tensor", true), y, x)
+}
