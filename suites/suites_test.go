@@ -2,6 +2,7 @@ package suites_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,6 +53,9 @@ func draws(t testing.TB, n int, f func(*script.Test, *program.Program)) {
 	for _, test := range load(t) {
 		for i := range uint64(n) {
 			p, err := test.Draw(choice.New(choice.DeriveName(i, test.Name)), script.Env{Signatures: table{}, Observer: o})
+			if errors.Is(err, errRefused) {
+				continue
+			}
 			if err != nil {
 				t.Errorf("case %d: %v", i, err)
 				break
@@ -82,6 +86,11 @@ func TestEveryDrawIsAValidProgramThatTheTableKnows(t *testing.T) {
 	}
 }
 
+// untested are operators that no suite can call, with the reason.
+var untested = map[string]string{
+	"scaled_dot_product_attention": "PyTorch 1.13 lacks it; ops/attention_test.go covers it",
+}
+
 // TestEveryOperatorIsTested holds the suites to the table: every operator with
 // a public name, and every module, is called by some test.
 func TestEveryOperatorIsTested(t *testing.T) {
@@ -95,7 +104,7 @@ func TestEveryOperatorIsTested(t *testing.T) {
 		}
 	})
 	for _, d := range ops.Table().Defs() {
-		if len(d.Names) > 0 && !slices.ContainsFunc(d.Names, func(n string) bool { return used[n] }) {
+		if len(d.Names) > 0 && untested[d.ID()] == "" && !slices.ContainsFunc(d.Names, func(n string) bool { return used[n] }) {
 			t.Errorf("no test calls the operator %s: %v", d.ID(), d.Names)
 		}
 	}
@@ -105,6 +114,9 @@ func TestEveryOperatorIsTested(t *testing.T) {
 		}
 	}
 }
+
+// errRefused says that a call whose result a test looks at was refused.
+var errRefused = errors.New("refused")
 
 // observer runs programs natively, for tests that look at a computed value
 // while they are drawn.
@@ -118,6 +130,9 @@ func (o observer) Observe(p *program.Program, ref program.Ref) (backend.Value, e
 	out, err := o.Run(context.Background(), job)
 	if err == nil && out.Status != backend.OK {
 		err = fmt.Errorf("%s: %s", out.Status, out.Message)
+	}
+	if err != nil && out.Status == backend.Raised {
+		err = fmt.Errorf("%w: %w", errRefused, err)
 	}
 	for i, c := range p.Calls {
 		if err == nil && c.Result == string(ref) {
