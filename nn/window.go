@@ -2,8 +2,8 @@ package nn
 
 import (
 	"fmt"
-	"strings"
 	"slices"
+	"strings"
 
 	"plumb/op"
 )
