@@ -3,6 +3,7 @@ package nn
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"plumb/op"
 )
@@ -150,8 +151,11 @@ func poolModules(n int) []*Def {
 // lpPoolModule is lp_pool over n dimensions.
 func lpPoolModule(n int) *Def {
 	params := fmt.Sprintf("(float norm_type, int[%[1]d] kernel_size, int[%[1]d]? stride=None, bool ceil_mode=False)", n)
+	if n == 1 { // whose kernel_size PyTorch takes as a number alone
+		params = strings.Replace(params, "int[1] kernel_size", "int kernel_size", 1)
+	}
 	return pointwise(fmt.Sprintf("LPPool%dd", n), params, "Applies lp_pool.", func(b op.Builder, x op.Value, a op.Args) op.Value {
-		return b.Op(fmt.Sprintf("lp_pool%dd", n), x, a.Float("norm_type"), a.Ints("kernel_size"), a.Any("stride"), a.Bool("ceil_mode"))
+		return b.Op(fmt.Sprintf("lp_pool%dd", n), x, a.Float("norm_type"), a.Any("kernel_size"), a.Any("stride"), a.Bool("ceil_mode"))
 	})
 }
 

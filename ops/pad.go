@@ -252,7 +252,8 @@ func samplePad(s *op.Sampler) []any {
 	if mode == "constant" {
 		shape := s.Shape(1, 4)
 		var pad []int
-		for range 1 + s.Index(len(shape)) {
+		for i := range 1 + s.Index(len(shape)) {
+			shape[len(shape)-1-i]++ // so that a negative edge leaves something
 			pad = append(pad, int(s.Int(0, 3)), int(s.Int(-1, 3)))
 		}
 		return []any{s.Tensor(-2, 2, shape...), pad, mode, float64(s.Index(3)) - 0.5}
