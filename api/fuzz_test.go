@@ -189,8 +189,8 @@ func (d *drawer) value(t reflect.Type) reflect.Value {
 		return d.options(t)
 	}
 	v := reflect.New(t).Elem()
-	if !d.once(20) {
-		v.Set(reflect.ValueOf(d.argument(t)))
+	if x := d.argument(t); x != nil && !d.once(20) {
+		v.Set(reflect.ValueOf(x))
 	}
 	return v
 }

@@ -158,16 +158,17 @@ func aligned(t *testing.T, drawer opcase.Drawer, dtypes []tensor.DType) {
 	}
 	table := drawer.Table
 	own := native.New(table, nn.Modules())
-	policy := verdict.Policy{Tols: tolerances(table), SameException: true}
+	policy := verdict.Policy{Tols: tolerances(table), SameException: true, Table: table, Answers: true}
 	counts := map[verdict.Word]int{}
 	cfg := campaign.Config{
-		Tests: tests(drawer, dtypes), Jobs: 1, Batch: 32, Oracle: campaign.OracleOff,
+		Tests: tests(drawer, dtypes), Jobs: 1, Batch: 32, Oracle: campaign.OnMismatch,
 		Reference: func() (backend.Backend, error) { return worker.Open(context.Background(), worker.Config{}) },
 		Candidates: []campaign.Candidate{{Name: "native", Open: func() (backend.Backend, error) {
 			return native.New(table, nn.Modules()), nil
 		}}},
-		Judge: func(job *backend.Job, ref, cand *backend.Outcome, _ *verdict.Oracle) *verdict.Verdict {
+		Judge: func(job *backend.Job, ref, cand *backend.Outcome, o *verdict.Oracle) *verdict.Verdict {
 			policy := policy
+			policy.Oracle = o
 			policy.Bounds = func() *compare.Bounds { return own.Bounds(job) }
 			policy.Draws = func() [][]backend.Draw { return own.Draws(job) }
 			return verdict.Judge(job.Program, ref, cand, policy)

@@ -93,6 +93,9 @@ func consumed(e any) int {
 }
 
 func selectItem(b op.Builder, x op.Value, dim, i int) op.Value {
+	if dim >= len(x.Shape()) {
+		op.Fail(op.IndexError("too many indices for tensor of dimension %d", len(x.Shape())))
+	}
 	if n := x.Shape()[dim]; i < -n || i >= n {
 		op.Fail(op.IndexError("index %d is out of bounds for dimension %d with size %d", i, dim, n))
 	}

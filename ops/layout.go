@@ -204,6 +204,9 @@ var viewOps = []*op.Def{
 			g.To("input", func() op.Value {
 				x := g.Value("input")
 				l := must(asStrided(g.Args))
+				if tensor.NumElements(l.shape) == 0 {
+					return zeros(g, x)
+				}
 				place := append(slices.Clone(l.strides), l.offset)
 				room := max(tensor.Extent(x.Shape(), x.Strides()), l.offset+tensor.Extent(l.shape, l.strides))
 				return g.Op("as_strided", g.Op("as_strided.back", g.G(), []int{room}, place), x.Shape(), x.Strides())

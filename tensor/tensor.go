@@ -57,6 +57,9 @@ func FromBytes(d DType, shape, strides []int, offset int, storage []byte) (*Tens
 	if len(strides) != len(shape) {
 		return nil, fmt.Errorf("%d strides for %d dimensions", len(strides), len(shape))
 	}
+	if offset < 0 || offset > MaxElements {
+		return nil, fmt.Errorf("offset %d is out of range", offset)
+	}
 	lo, hi := offset, offset
 	for i, s := range strides {
 		if s > MaxElements || s < -MaxElements {

@@ -192,7 +192,7 @@ func TestFromBytesIsBounded(t *testing.T) {
 		{[]int{2, 3}, []int{3, 1}, 0, true}, {[]int{2, 3}, []int{3, 1}, 3, false}, {[]int{6}, []int{-1}, 5, true},
 		{[]int{6}, []int{-1}, 4, false}, {[]int{1000}, []int{0}, 5, true}, {[]int{0}, []int{1 << 30}, 0, true},
 		{[]int{2}, []int{math.MaxInt}, 0, false}, {[]int{-1}, []int{1}, 0, false}, {[]int{1 << 40, 1 << 40}, []int{0, 0}, 0, false},
-		{[]int{2}, []int{1, 1}, 0, false}, {[]int{1}, []int{1}, -1, false},
+		{[]int{2}, []int{1, 1}, 0, false}, {[]int{1}, []int{1}, -1, false}, {nil, nil, math.MaxInt, false},
 	} {
 		if _, err := FromBytes(F32, c.shape, c.strides, c.offset, storage); (err == nil) != c.ok {
 			t.Errorf("shape %v, strides %v, offset %d: error %v", c.shape, c.strides, c.offset, err)
