@@ -383,6 +383,9 @@ func vander(b op.Builder, a op.Args) []op.Value {
 		return vals(b.Op("new_zeros", x, []int{x.Shape()[0], 0}))
 	}
 	rows := x.Shape()[0]
+	if n == 1 {
+		return vals(b.Op("new_ones", x, []int{rows, 1}))
+	}
 	factors := []op.Value{b.Op("new_ones", x, []int{rows, 1}), b.Expand(b.Reshape(x, []int{rows, 1}), []int{rows, n - 1})}
 	powers := b.Op("cumprod", b.Op("cat", factors, 1), 1)
 	if !a.Bool("increasing") {
