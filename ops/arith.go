@@ -120,7 +120,7 @@ var arithOps = slices.Concat([]*op.Def{
 		SBP:     pointwise,
 		Check:   rejectComplex("input", "other"),
 		Infer:   zipped(floatPromoted, floatPromoted, "input", "other"),
-		Kernels: zip{f32: kernel.Zip[float32](math.Atan2), f64: kernel.Zip[float64](math.Atan2)}.kernels(floatPromoted),
+		Kernels: zip{f32: kernel.Zip[float32](kernel.Atan2), f64: kernel.Zip[float64](kernel.Atan2)}.kernels(floatPromoted),
 		Grad: func(g *op.Grad) {
 			x, y := wide(g, g.Value("input")), wide(g, g.Value("other"))
 			over := func(d op.Value) op.Value {
@@ -130,7 +130,7 @@ var arithOps = slices.Concat([]*op.Def{
 			g.To("other", func() op.Value { return over(g.Neg(x)) })
 		},
 		Sample: sampleBothPositive,
-		Exact:  func(x ...float64) float64 { return math.Atan2(x[0], x[1]) },
+		Exact:  func(x ...float64) float64 { return kernel.Atan2(x[0], x[1]) },
 		Tol:    ulpTol(6, "atan2: "+openCL),
 	},
 	{
