@@ -284,6 +284,21 @@ var arithOps = slices.Concat([]*op.Def{
 		Tol:    exactTol("0, 1 or an input"),
 	},
 	{
+		Sig:   "nextafter(Tensor input, Tensor other) -> Tensor",
+		Names: both("nextafter"),
+		Doc:   "The next number after input towards other, in float32 and float64. PyTorch has no gradient of it.",
+		SBP:   pointwise,
+		Infer: zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
+		Kernels: []op.Kernel{
+			zipKernel("float32", []tensor.DType{tensor.F32}, "input", "other", promoted("input", "other"), fixed(kernel.NextAfter32)),
+			zipKernel("float64", float64Set, "input", "other", promoted("input", "other"), fixed(kernel.NextAfter64)),
+		},
+		Grad:   noDerivative("nextafter", "input", "other"),
+		Fixed:  []string{"input", "other"},
+		Sample: sampleTwo(-2, 2),
+		Tol:    exactTol("a neighbour of the input"),
+	},
+	{
 		Sig:     "gcd(Tensor input, Tensor other) -> Tensor",
 		Names:   both("gcd"),
 		Doc:     "Greatest common divisor of the elements of two integer tensors.",
