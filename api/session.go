@@ -295,13 +295,6 @@ func three(out []*Tensor, err error) (a, b, c *Tensor, _ error) {
 	return out[0], out[1], out[2], nil
 }
 
-func four(out []*Tensor, err error) (a, b, c, d *Tensor, _ error) {
-	if err := want(4, out, err); err != nil {
-		return nil, nil, nil, nil, err
-	}
-	return out[0], out[1], out[2], out[3], nil
-}
-
 // truth returns the result of an operator that answers yes or no.
 func truth(out []*Tensor, err error) (bool, error) {
 	v, err := number(out, err)

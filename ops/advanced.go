@@ -206,16 +206,6 @@ func lookupOf(a op.Args) (*lookup, error) {
 	return x, x.broadcast(a.Value("input").Shape())
 }
 
-// outside names an index of a tensor without elements.
-func (x *lookup) outside(shape []int) error {
-	for i, v := range x.indices {
-		if _, err := wrappedIndex(v.(*tensor.Tensor), shape[x.dims[i]], x.dims[i]); err != nil {
-			return err
-		}
-	}
-	return op.IndexError("index is out of bounds for a tensor of shape %s", tensor.ShapeString(shape))
-}
-
 func (x *lookup) broadcast(shape []int) error {
 	shapes := make([][]int, len(x.indices))
 	for i, v := range x.indices {
