@@ -347,6 +347,9 @@ func checkBilinear(a op.Args) error {
 	if len(w) != 3 || w[1] != x[last] || w[2] != y[last] {
 		return op.RuntimeError("weight of shape %s does not fit input1 with %d and input2 with %d features", tensor.ShapeString(w), x[last], y[last])
 	}
+	if a.Has("bias") && len(a.Value("bias").Shape()) == 0 {
+		return op.IndexError("bias must have the shape %s, but has no dimensions", tensor.ShapeString(w[:1]))
+	}
 	if a.Has("bias") && !slices.Equal(a.Value("bias").Shape(), w[:1]) {
 		return op.RuntimeError("bias must have the shape %s, but has %s", tensor.ShapeString(w[:1]), tensor.ShapeString(a.Value("bias").Shape()))
 	}
@@ -386,12 +389,12 @@ func crossProduct(sig string, names []string) *op.Def {
 
 func checkCross(a op.Args) error {
 	x, y := a.Value("input"), a.Value("other")
+	if len(x.Shape()) != len(y.Shape()) {
+		return op.RuntimeError("input and other must have the same number of dimensions, but have %d and %d", len(x.Shape()), len(y.Shape()))
+	}
 	dim, err := crossDim(a)
 	if err != nil {
 		return err
-	}
-	if len(x.Shape()) != len(y.Shape()) {
-		return op.RuntimeError("input and other must have the same number of dimensions, but have %d and %d", len(x.Shape()), len(y.Shape()))
 	}
 	if len(x.Shape()) == 0 || x.Shape()[dim] != 3 || y.Shape()[dim] != 3 {
 		return op.RuntimeError("input and other must have size 3 along dim %d, but have shapes %s and %s", dim, tensor.ShapeString(x.Shape()), tensor.ShapeString(y.Shape()))
