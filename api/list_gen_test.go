@@ -226,6 +226,7 @@ var functions = []function{
 	{"cfloat", Cfloat},
 	{"cdouble", Cdouble},
 	{"getitem", Getitem},
+	{"setitem", Setitem},
 	{"select", Select},
 	{"diagonal", Diagonal},
 	{"unfold", Unfold},
@@ -478,4 +479,8 @@ var functions = []function{
 	{"multi_margin_loss", MultiMarginLoss},
 	{"multilabel_margin_loss", MultilabelMarginLoss},
 	{"ctc_loss", CtcLoss},
+	{"copy", Copy},
+	{"fill", Fill},
+	{"zero", Zero},
+	{"detach", Detach},
 }

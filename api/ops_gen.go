@@ -3082,6 +3082,19 @@ func Getitem(input *Tensor, index Index) (*Tensor, error) {
 		given("index", index)))
 }
 
+// Setitem applies the operator setitem.
+//
+// A copy of input after input[index] = value.
+//
+//	setitem(Tensor input, Index index, Tensor value) -> Tensor
+//	setitem(Tensor input, Index index, Scalar value) -> Tensor
+func Setitem(input *Tensor, index Index, value Arg) (*Tensor, error) {
+	return one(apply(nil, "setitem",
+		given("input", input),
+		given("index", index),
+		given("value", value)))
+}
+
 // Select applies the operator select.
 //
 // Entry index of dimension dim, which the result lacks.
@@ -6608,8 +6621,8 @@ type LpPool1DOptions struct {
 //
 // Power mean of each window times its size: (k·mean of input^p)^(1/p), p the norm_type and k the elements of kernel_size; its gradient is zero where the sum is.
 //
-//	lp_pool1d(Tensor input, float norm_type, int[1] kernel_size, int[1]? stride=None, bool ceil_mode=False) -> Tensor
-func LpPool1D(input *Tensor, normType float64, kernelSize []int, options ...LpPool1DOptions) (*Tensor, error) {
+//	lp_pool1d(Tensor input, float norm_type, int kernel_size, int[1]? stride=None, bool ceil_mode=False) -> Tensor
+func LpPool1D(input *Tensor, normType float64, kernelSize int, options ...LpPool1DOptions) (*Tensor, error) {
 	set := last(options)
 	return one(apply(nil, "lp_pool1d",
 		given("input", input),
@@ -7479,7 +7492,7 @@ func MultilabelSoftMarginLoss(input *Tensor, target *Tensor, options ...Multilab
 
 // MultiMarginLossOptions are the arguments of MultiMarginLoss that may be left out.
 type MultiMarginLossOptions struct {
-	P           *int     // int, default 1
+	P           Scalar   // Scalar, default 1
 	Margin      *float64 // float, default 1
 	Weight      *Tensor  // Tensor, default None
 	SizeAverage *bool    // bool, default None
@@ -7491,7 +7504,7 @@ type MultiMarginLossOptions struct {
 //
 // Hinge of each class against the class target: Σ weight[target]·max(0, margin − input[target] + input[i])^p over the classes i ≠ target, divided by their number.
 //
-//	multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor
+//	multi_margin_loss(Tensor input, Tensor target, Scalar p=1, float margin=1.0, Tensor? weight=None, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor
 func MultiMarginLoss(input *Tensor, target *Tensor, options ...MultiMarginLossOptions) (*Tensor, error) {
 	set := last(options)
 	return one(apply(nil, "multi_margin_loss",
@@ -7550,4 +7563,55 @@ func CtcLoss(logProbs *Tensor, targets *Tensor, inputLengths Arg, targetLengths 
 		optional("blank", set.Blank),
 		optional("reduction", set.Reduction),
 		optional("zero_infinity", set.ZeroInfinity)))
+}
+
+// CopyOptions are the arguments of Copy that may be left out.
+type CopyOptions struct {
+	NonBlocking bool // bool, default False
+}
+
+// Copy applies the operator copy.
+//
+// The elements of other, broadcast to input's shape and converted to its dtype.
+//
+//	copy(Tensor input, Tensor other, bool non_blocking=False) -> Tensor
+//	copy(Tensor input, Scalar other, bool non_blocking=False) -> Tensor
+func Copy(input *Tensor, other Arg, options ...CopyOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "copy",
+		given("input", input),
+		given("other", other),
+		optional("non_blocking", set.NonBlocking)))
+}
+
+// Fill applies the operator fill.
+//
+// A tensor like input with one value everywhere.
+//
+//	fill(Tensor input, Tensor value) -> Tensor
+//	fill(Tensor input, Scalar value) -> Tensor
+func Fill(input *Tensor, value Arg) (*Tensor, error) {
+	return one(apply(nil, "fill",
+		given("input", input),
+		given("value", value)))
+}
+
+// Zero applies the operator zero.
+//
+// Zeros like input.
+//
+//	zero(Tensor input) -> Tensor
+func Zero(input *Tensor) (*Tensor, error) {
+	return one(apply(nil, "zero",
+		given("input", input)))
+}
+
+// Detach applies the operator detach.
+//
+// A view of input that is not differentiated.
+//
+//	detach(Tensor input) -> Tensor
+func Detach(input *Tensor) (*Tensor, error) {
+	return one(apply(nil, "detach",
+		given("input", input)))
 }

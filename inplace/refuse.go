@@ -43,7 +43,7 @@ func refusal(c *op.Call) string {
 		return "the derivative for 'inplace version of " + id + "' is not implemented."
 	case "leaky_relu":
 		return negative(c, "negative_slope", "leakyReLu")
-	case "elu", "elu.scaled", "celu":
+	case "elu", "celu":
 		return negative(c, "alpha", "elu")
 	}
 	return ""

@@ -106,6 +106,9 @@ func (s *Sig) Bind(args []any, kwargs []Kwarg, method bool) (Args, error) {
 	}
 	for _, kw := range kwargs {
 		i := s.Index(kw.Name)
+		if s.Unnamed {
+			i = -1
+		}
 		if i < 0 {
 			i = s.Index(numpyNames[kw.Name])
 		}

@@ -85,6 +85,7 @@ type Sig struct {
 	Results []string // names of the results; one unnamed result is ""
 	Many    bool     // the result is a list of tensors, as long as the arguments say
 	Plain   bool     // the result is a Python bool or number, computed as a 0-d tensor
+	Unnamed bool     // no argument may be given by keyword
 	text    string
 }
 

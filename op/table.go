@@ -91,6 +91,13 @@ func (d *Def) alias(i int, name string) error {
 	}
 	params := strings.Split(list, ", ")
 	main := d.sigs[0].Params
+	unnamed := list == "*"
+	if unnamed {
+		params = nil
+		for _, p := range main {
+			params = append(params, p.Name)
+		}
+	}
 	if len(params) > len(main) || len(params) < len(main) && !main[len(params)].HasDefault {
 		return fmt.Errorf("operator %s: %s names %d parameters, the signature has %d", d.ID(), name, len(params), len(main))
 	}
@@ -99,7 +106,9 @@ func (d *Def) alias(i int, name string) error {
 	}
 	d.Names[i], d.aliases[name] = name, nil
 	for _, s := range d.sigs {
-		d.aliases[name] = append(d.aliases[name], renamed(s, main, params))
+		own := renamed(s, main, params)
+		own.Unnamed = unnamed
+		d.aliases[name] = append(d.aliases[name], own)
 	}
 	return nil
 }

@@ -79,8 +79,8 @@ func (c *call) syntax() bool {
 }
 
 func (c *call) drop() bool {
-	if len(c.pos) <= c.fixed() || c.syntax() {
-		return false
+	if len(c.pos) <= c.fixed() || c.syntax() || c.def.Called(c.target).Spread(strings.HasPrefix(c.target, "Tensor.")) == len(c.pos)-1 {
+		return false // none of any number of arguments is no mistake
 	}
 	c.pos = c.pos[:len(c.pos)-1]
 	return true

@@ -344,7 +344,9 @@ func (c *call) keywords() {
 	if _, ref := first(c.pos).(program.Ref); ref && !strings.HasPrefix(c.target, "Tensor.") && !op.InPlace(c.target) {
 		lo = 0 // a number that comes first is called self or exponent, by the overload
 	}
-	if len(c.pos) <= lo {
+	sig := c.def.Called(c.target)
+	lo = max(lo, sig.Spread(strings.HasPrefix(c.target, "Tensor."))+1)
+	if len(c.pos) <= lo || sig.Unnamed {
 		return
 	}
 	from := int(c.src.Int(int64(lo), int64(len(c.pos)+1)))

@@ -1,11 +1,9 @@
 package ops
 
 import (
-	"math"
 	"slices"
 	"strings"
 
-	"plumb/kernel"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -126,33 +124,19 @@ var storeOps = []*op.Def{
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
 		Tol:    exactTol("zeros"),
 	},
-	{
-		Sig:     "elu.scaled(Tensor input, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
-		Names:   []string{"torch.nn.functional.elu_"},
-		Doc:     "scale·x where x > 0, else scale·alpha·(exp(input_scale·x) - 1).",
-		Check:   firstError(floatsOnly, realNumbers("alpha", "scale", "input_scale")),
-		Infer:   sameAs("input"),
-		Kernels: parametric(func(a op.Args) unary { return realFunc(kernel.Elu(eluNumbers(a))) }, realFunc(math.Exp)),
-		Grad: func(g *op.Grad) {
-			alpha, scale, inputScale := eluNumbers(g.Args)
-			eluGrad(g, alpha, scale, inputScale)
-		},
-		Sample: func(s *op.Sampler) []any {
-			return []any{s.Tensor(-2, 2, s.Shape(0, 4)...), 0.5 + 0.25*float64(s.Index(5))}
-		},
-		Exact: exactly(kernel.Elu(1, 1, 1)),
-		Tol:   ulpTol(4, "expm1 3 ULP and a multiplication: "+openCL),
-	},
 	viewOp(&op.Def{
 		Sig:       "alias(Tensor input) -> Tensor",
 		Magnitude: "alias",
+		SBP:       linearly,
 		Doc:       "The same tensor as another object.",
 		Grad:      func(g *op.Grad) { g.To("input", func() op.Value { return g.G() }) },
 		Sample:    func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
 	}, sameLayout),
 	viewOp(&op.Def{
 		Sig:    "no_gradient(Tensor input, str reason) -> Tensor",
+		SBP:    linearly,
 		Doc:    "The same tensor, which refuses to be differentiated.",
+		Fixed:  []string{"input"},
 		Sample: func(*op.Sampler) []any { return []any{tensor.New(tensor.I64, 2), "it has none"} },
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value { op.Fail(op.RuntimeError("%s", g.Str("reason"))); return nil })
@@ -161,15 +145,12 @@ var storeOps = []*op.Def{
 	viewOp(&op.Def{
 		Sig:       "detach(Tensor input) -> Tensor",
 		Magnitude: "detach",
+		SBP:       linearly,
 		Names:     both("detach"),
 		Doc:       "A view of input that is not differentiated.",
 		Traits:    op.NoGrad,
 		Sample:    func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
 	}, sameLayout),
-}
-
-func eluNumbers(a op.Args) (alpha, scale, inputScale float64) {
-	return number(a, "alpha").Float(), number(a, "scale").Float(), number(a, "input_scale").Float()
 }
 
 func sameLayout(a op.Args) (layout, error) {

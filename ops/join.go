@@ -141,6 +141,7 @@ var joinOps = []*op.Def{
 		Sig:     "vander(Tensor x, int? N=None, bool increasing=False) -> Tensor",
 		Names:   []string{"torch.vander"},
 		Fixed:   []string{"x"}, // PyTorch overwrites what its gradient needs
+		Whole:   "each column is a power of the one beside it, and the columns are counted",
 		Doc:     "The matrix of the powers 0 to N-1 of a vector's elements, the highest first unless increasing.",
 		Compose: vander,
 		Sample: func(s *op.Sampler) []any {
@@ -212,7 +213,7 @@ func stacker(name, atleast string, dim int, names ...string) *op.Def {
 func leastRank(name string, n int) *op.Def {
 	return &op.Def{
 		Sig:    name + "(Tensor input) -> Tensor",
-		Names:  []string{"torch." + name},
+		Names:  []string{"torch." + name + "(*)"},
 		Doc:    "A view with dimensions of size 1 added up to a least number of them.",
 		Traits: op.Idempotent,
 		Compose: func(b op.Builder, a op.Args) []op.Value {
@@ -237,7 +238,7 @@ func leastRank(name string, n int) *op.Def {
 func leastRanks(name string) *op.Def {
 	return &op.Def{
 		Sig:   name + ".list(Tensor[] tensors) -> Tensor[]",
-		Names: []string{"torch." + name},
+		Names: []string{"torch." + name + "(*)"},
 		Doc:   "Applies " + name + " to each tensor.",
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			out := []op.Value{}
@@ -382,6 +383,9 @@ func vander(b op.Builder, a op.Args) []op.Value {
 		return vals(b.Op("new_zeros", x, []int{x.Shape()[0], 0}))
 	}
 	rows := x.Shape()[0]
+	if n == 1 {
+		return vals(b.Op("new_ones", x, []int{rows, 1}))
+	}
 	factors := []op.Value{b.Op("new_ones", x, []int{rows, 1}), b.Expand(b.Reshape(x, []int{rows, 1}), []int{rows, n - 1})}
 	powers := b.Op("cumprod", b.Op("cat", factors, 1), 1)
 	if !a.Bool("increasing") {

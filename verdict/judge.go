@@ -90,7 +90,7 @@ func (j *judge) side(o *backend.Outcome) *Side {
 }
 
 // lacking is what PyTorch says of what it has not.
-var lacking = []string{"\" not implemented for '", "derivative for ", "_cpu not implemented for ", " is not implemented for half on CPU", "does not support automatic differentiation for outputs with complex dtype",
+var lacking = []string{"\" not implemented for '", "derivative for ", "_cpu not implemented for ", " is not implemented for half on CPU", "Low precision dtypes not supported", "does not support automatic differentiation for outputs with complex dtype",
 	"is not differentiable with respect to argument '"}
 
 // lacksKernel reports whether PyTorch raised what it raises for a legal call
