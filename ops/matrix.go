@@ -344,6 +344,9 @@ func checkBilinear(a op.Args) error {
 	if !slices.Equal(x[:last], y[:last]) {
 		return op.RuntimeError("input1 and input2 must have the same batch dimensions, but have shapes %s and %s", tensor.ShapeString(x), tensor.ShapeString(y))
 	}
+	if len(w) < 2 || len(w) == 2 && w[1] == x[last] {
+		return op.IndexError("weight must have 3 dimensions, but has %d", len(w))
+	}
 	if len(w) != 3 || w[1] != x[last] || w[2] != y[last] {
 		return op.RuntimeError("weight of shape %s does not fit input1 with %d and input2 with %d features", tensor.ShapeString(w), x[last], y[last])
 	}
