@@ -105,6 +105,7 @@ var functions = []function{
 	{"copysign", Copysign},
 	{"float_power", FloatPower},
 	{"heaviside", Heaviside},
+	{"nextafter", Nextafter},
 	{"gcd", Gcd},
 	{"lcm", Lcm},
 	{"lgamma", Lgamma},

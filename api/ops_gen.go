@@ -1257,6 +1257,17 @@ func Heaviside(input *Tensor, values *Tensor) (*Tensor, error) {
 		given("values", values)))
 }
 
+// Nextafter applies the operator nextafter.
+//
+// The next number after input towards other, in float32 and float64. PyTorch has no gradient of it.
+//
+//	nextafter(Tensor input, Tensor other) -> Tensor
+func Nextafter(input *Tensor, other *Tensor) (*Tensor, error) {
+	return one(apply(nil, "nextafter",
+		given("input", input),
+		given("other", other)))
+}
+
 // Gcd applies the operator gcd.
 //
 // Greatest common divisor of the elements of two integer tensors.

@@ -44,7 +44,7 @@ var attributes = map[string][][]float64{
 // compute with attributes in their lane dtype.
 func forms(id string, d tensor.DType) []form {
 	f, ok := exact.Lookup(id)
-	if !ok {
+	if !ok || id == "prelu" { // its slopes are one per channel; leaky_relu has the same loop
 		return nil
 	}
 	var fs []form
@@ -289,11 +289,22 @@ func all16(d tensor.DType) []float64 {
 	return xs
 }
 
+// inexact are pointwise operators whose function has no ball arithmetic; the
+// reference in float64 is their oracle.
+var inexact = map[string]string{
+	"lgamma": "kernel/special_test.go compares with mpmath", "digamma": "kernel/special_test.go compares with mpmath",
+	"zeta": "kernel/special_test.go compares with mpmath", "erfinv": "kernel/special_test.go compares with mpmath",
+	"i0": "kernel/special_test.go compares with mpmath", "i0e": "kernel/special_test.go compares with mpmath",
+	"i1": "kernel/special_test.go compares with mpmath", "i1e": "kernel/special_test.go compares with mpmath",
+	"rsub": "sub with its operands exchanged", "float_power": "pow in float64", "ldexp": "a product and a power of two",
+	"entr": "a product and log", "xlog1py": "a product and log1p",
+}
+
 // TestEveryPointwiseOperatorIsKnown keeps the table of functions in step with that of operators.
 func TestEveryPointwiseOperatorIsKnown(t *testing.T) {
 	for _, def := range ops.Table().Defs() {
 		if def.Tol.Class == op.Pointwise && def.Exact != nil {
-			if _, ok := exact.Lookup(def.ID()); !ok {
+			if _, ok := exact.Lookup(def.ID()); !ok && inexact[def.ID()] == "" {
 				t.Errorf("%s has no exact function", def.ID())
 			}
 		}

@@ -144,6 +144,22 @@ func Xlog1py(x, y float64) float64 {
 	return x * math.Log1p(y)
 }
 
+// NextAfter32 sets dst to the number beside a on the way to b.
+func NextAfter32(dst, a, b []float32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = math.Nextafter32(a[i], b[i])
+	}
+}
+
+// NextAfter64 is NextAfter32 in float64.
+func NextAfter64(dst, a, b []float64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = math.Nextafter(a[i], b[i])
+	}
+}
+
 // Heaviside sets dst to 1 where a > 0, to b where a = 0 and to 0 elsewhere,
 // for NaN too.
 func Heaviside[T realLane](dst, a, b []T) {

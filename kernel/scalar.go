@@ -15,6 +15,9 @@ func Each32(f func(float64) float64) func(dst, a []float32) {
 	})
 }
 
+// Atan2 returns the angle of (x, y), of y's sign also where y / x underflows.
+func Atan2(y, x float64) float64 { return math.Copysign(math.Atan2(y, x), y) }
+
 // Asin returns the arc sine of x. 1 - x² is factored, so that it keeps its
 // digits near 1.
 func Asin(x float64) float64 {

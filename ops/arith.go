@@ -120,7 +120,7 @@ var arithOps = slices.Concat([]*op.Def{
 		SBP:     pointwise,
 		Check:   rejectComplex("input", "other"),
 		Infer:   zipped(floatPromoted, floatPromoted, "input", "other"),
-		Kernels: zip{f32: kernel.Zip[float32](math.Atan2), f64: kernel.Zip[float64](math.Atan2)}.kernels(floatPromoted),
+		Kernels: zip{f32: kernel.Zip[float32](kernel.Atan2), f64: kernel.Zip[float64](kernel.Atan2)}.kernels(floatPromoted),
 		Grad: func(g *op.Grad) {
 			x, y := wide(g, g.Value("input")), wide(g, g.Value("other"))
 			over := func(d op.Value) op.Value {
@@ -130,7 +130,7 @@ var arithOps = slices.Concat([]*op.Def{
 			g.To("other", func() op.Value { return over(g.Neg(x)) })
 		},
 		Sample: sampleBothPositive,
-		Exact:  func(x ...float64) float64 { return math.Atan2(x[0], x[1]) },
+		Exact:  func(x ...float64) float64 { return kernel.Atan2(x[0], x[1]) },
 		Tol:    ulpTol(6, "atan2: "+openCL),
 	},
 	{
@@ -282,6 +282,21 @@ var arithOps = slices.Concat([]*op.Def{
 		Fixed:  []string{"input", "values"},
 		Sample: sampleTwo(-2, 2),
 		Tol:    exactTol("0, 1 or an input"),
+	},
+	{
+		Sig:   "nextafter(Tensor input, Tensor other) -> Tensor",
+		Names: both("nextafter"),
+		Doc:   "The next number after input towards other, in float32 and float64. PyTorch has no gradient of it.",
+		SBP:   pointwise,
+		Infer: zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
+		Kernels: []op.Kernel{
+			zipKernel("float32", []tensor.DType{tensor.F32}, "input", "other", promoted("input", "other"), fixed(kernel.NextAfter32)),
+			zipKernel("float64", float64Set, "input", "other", promoted("input", "other"), fixed(kernel.NextAfter64)),
+		},
+		Grad:   noDerivative("nextafter", "input", "other"),
+		Fixed:  []string{"input", "other"},
+		Sample: sampleTwo(-2, 2),
+		Tol:    exactTol("a neighbour of the input"),
 	},
 	{
 		Sig:     "gcd(Tensor input, Tensor other) -> Tensor",

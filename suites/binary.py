@@ -213,6 +213,12 @@ def test_heaviside():
 
 
 @autotest(auto_backward=False)
+def test_nextafter():
+    x, y = flat()
+    return torch.nextafter(x, y), y.nextafter(x)
+
+
+@autotest(auto_backward=False)
 def test_gcd():
     x, y = integers(-60, 60)
     return torch.gcd(x, y), x.gcd(y)

@@ -16,24 +16,21 @@ import (
 	"plumb/campaign"
 	"plumb/nn"
 	"plumb/ops"
-	"plumb/program"
 	"plumb/suites"
 	"plumb/verdict"
 )
 
-// drawn is a reference whose outcomes tell what was drawn. Values of modules
-// are native's, for tests that look at them while they are drawn.
+// drawn is a reference whose outcomes tell what was drawn. Values are native's,
+// for tests that look at them while they are drawn.
 type drawn struct{ *native.Backend }
 
 func (d drawn) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
 	values := make([]backend.Value, len(job.Program.Calls))
-	if slices.ContainsFunc(job.Program.Calls, func(c program.Call) bool { return c.Target == "Module.__call__" }) {
-		out, err := d.Backend.Run(ctx, job)
-		if err != nil {
-			return nil, err
-		}
-		copy(values, out.Values)
+	out, err := d.Backend.Run(ctx, job)
+	if err != nil {
+		return nil, err
 	}
+	copy(values, out.Values)
 	h := sha256.New()
 	fmt.Fprint(h, job.Program)
 	for _, in := range job.Inputs {
