@@ -5799,7 +5799,7 @@ func LinalgDet(A *Tensor) (*Tensor, error) {
 
 // Slogdet applies the operator slogdet.
 //
-// Sign of the determinant and logarithm of its absolute value, for real matrices.
+// Sign of the determinant, of complex matrices its direction, and the logarithm of its absolute value, which is real.
 //
 //	slogdet(Tensor input) -> (Tensor sign, Tensor logabsdet)
 func Slogdet(input *Tensor) (sign, logabsdet *Tensor, err error) {
@@ -5809,7 +5809,7 @@ func Slogdet(input *Tensor) (sign, logabsdet *Tensor, err error) {
 
 // LinalgSlogdet applies the operator linalg_slogdet.
 //
-// Sign of the determinant and logarithm of its absolute value, for real matrices.
+// Sign of the determinant, of complex matrices its direction, and the logarithm of its absolute value, which is real.
 //
 //	linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)
 func LinalgSlogdet(A *Tensor) (sign, logabsdet *Tensor, err error) {
@@ -5819,7 +5819,7 @@ func LinalgSlogdet(A *Tensor) (sign, logabsdet *Tensor, err error) {
 
 // Logdet applies the operator logdet.
 //
-// Logarithm of the determinant; NaN when that is negative.
+// Logarithm of the determinant; NaN when that is negative, complex for complex matrices.
 //
 //	logdet(Tensor input) -> Tensor
 func Logdet(input *Tensor) (*Tensor, error) {

@@ -8,11 +8,15 @@ import (
 	"plumb/tensor"
 )
 
+// structured are operators that compute their result in place, with no
+// conversion of it.
+var structured = []string{"addmv", "baddbmm"}
+
 // fits rejects a result that v cannot hold.
 func fits(v, out op.Value, c *op.Call) error {
 	i := c.Args.Sig.Index("dtype")
 	switch given := i >= 0 && c.Args.Vals[i] != nil; {
-	case given && c.Args.Vals[i] != v.DType():
+	case given && c.Args.Vals[i] != v.DType(), slices.Contains(structured, c.Def.ID()) && out.DType() != v.DType():
 		return op.RuntimeError("Bad in-place call: input tensor dtype %s and output tensor dtype %s should match", v.DType(), out.DType())
 	case c.Def.ID() == "float_power" && out.DType() != v.DType():
 		return op.RuntimeError("the base given to float_power_ has dtype %s but the operation's result requires dtype %s", v.DType(), out.DType())

@@ -184,7 +184,11 @@ var viewOps = []*op.Def{
 			if err != nil {
 				op.Fail(err)
 			}
-			return vals(b.Op("slice_scatter", a.Value("input"), b.Op("unsqueeze", a.Value("src"), d), d, i, i+1))
+			x, src := a.Value("input"), a.Value("src")
+			if entry := slices.Delete(slices.Clone(x.Shape()), d, d+1); !slices.Equal(src.Shape(), entry) {
+				op.Fail(op.RuntimeError("src must have the shape %s of an entry, but has %s", tensor.ShapeString(entry), tensor.ShapeString(src.Shape())))
+			}
+			return vals(b.Op("slice_scatter", x, b.Op("unsqueeze", src, d), d, i, i+1))
 		},
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(1, 4)

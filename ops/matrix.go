@@ -2,6 +2,7 @@ package ops
 
 import (
 	"math"
+	"math/cmplx"
 	"slices"
 
 	"plumb/kernel"
@@ -150,10 +151,13 @@ var matrixFunctions = []*op.Def{
 	{
 		Sig:   "logdet(Tensor input) -> Tensor",
 		Names: both("logdet"),
-		Doc:   "Logarithm of the determinant; NaN when that is negative.",
+		Doc:   "Logarithm of the determinant; NaN when that is negative, complex for complex matrices.",
 		Check: firstError(square("input"), floating("input")),
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			out := b.All("slogdet", a.Value("input"))
+			if out[0].DType().IsComplex() {
+				return []op.Value{b.Add(b.Op("log", out[0]), out[1])}
+			}
 			return []op.Value{b.Op("where", b.Op("eq", out[0], -1.0), math.NaN(), out[1])}
 		},
 		Sample: func(s *op.Sampler) []any {
@@ -340,8 +344,14 @@ func checkBilinear(a op.Args) error {
 	if !slices.Equal(x[:last], y[:last]) {
 		return op.RuntimeError("input1 and input2 must have the same batch dimensions, but have shapes %s and %s", tensor.ShapeString(x), tensor.ShapeString(y))
 	}
+	if len(w) < 2 || len(w) == 2 && w[1] == x[last] {
+		return op.IndexError("weight must have 3 dimensions, but has %d", len(w))
+	}
 	if len(w) != 3 || w[1] != x[last] || w[2] != y[last] {
 		return op.RuntimeError("weight of shape %s does not fit input1 with %d and input2 with %d features", tensor.ShapeString(w), x[last], y[last])
+	}
+	if a.Has("bias") && len(a.Value("bias").Shape()) == 0 {
+		return op.IndexError("bias must have the shape %s, but has no dimensions", tensor.ShapeString(w[:1]))
 	}
 	if a.Has("bias") && !slices.Equal(a.Value("bias").Shape(), w[:1]) {
 		return op.RuntimeError("bias must have the shape %s, but has %s", tensor.ShapeString(w[:1]), tensor.ShapeString(a.Value("bias").Shape()))
@@ -382,12 +392,12 @@ func crossProduct(sig string, names []string) *op.Def {
 
 func checkCross(a op.Args) error {
 	x, y := a.Value("input"), a.Value("other")
+	if len(x.Shape()) != len(y.Shape()) {
+		return op.RuntimeError("input and other must have the same number of dimensions, but have %d and %d", len(x.Shape()), len(y.Shape()))
+	}
 	dim, err := crossDim(a)
 	if err != nil {
 		return err
-	}
-	if len(x.Shape()) != len(y.Shape()) {
-		return op.RuntimeError("input and other must have the same number of dimensions, but have %d and %d", len(x.Shape()), len(y.Shape()))
 	}
 	if len(x.Shape()) == 0 || x.Shape()[dim] != 3 || y.Shape()[dim] != 3 {
 		return op.RuntimeError("input and other must have size 3 along dim %d, but have shapes %s and %s", dim, tensor.ShapeString(x.Shape()), tensor.ShapeString(y.Shape()))
@@ -554,24 +564,59 @@ func slogdetOp(sig string, names []string, arg string) *op.Def {
 	return &op.Def{
 		Sig:   sig,
 		Names: names,
-		Doc:   "Sign of the determinant and logarithm of its absolute value, for real matrices.",
+		Doc:   "Sign of the determinant, of complex matrices its direction, and the logarithm of its absolute value, which is real.",
 		SBP:   planes(2, arg),
 		Check: firstError(square(arg), floating(arg)),
 		Infer: func(a op.Args) ([]op.Meta, error) {
-			m := one(a.Value(arg).DType(), batchOf(a.Value(arg)), nil)
-			return append(m, m[0]), nil
+			v := a.Value(arg)
+			return append(one(v.DType(), batchOf(v), nil), one(v.DType().Real(), batchOf(v), nil)...), nil
 		},
-		Kernels: factorKernels(arg, slogdetRun(arg), nil),
+		Kernels: factorKernels(arg, slogdetRun(arg), complexSlogdetRun(arg)),
 		Grad: func(g *op.Grad) {
-			if g.Cot[1] == nil {
+			direction := g.Cot[0] != nil && g.Out[0].DType().IsComplex()
+			if !direction && g.Cot[1] == nil {
 				return
 			}
 			g.To(arg, func() op.Value {
-				return g.Mul(asMatrices(g, g.Cot[1]), adjoint(g, g.Op("inverse", g.Value(arg))))
+				cot := g.Cot[1]
+				switch {
+				case direction && cot == nil:
+					cot = turning(g, g.Cot[0], g.Out[0])
+				case direction:
+					cot = g.Add(turning(g, g.Cot[0], g.Out[0]), cot)
+				}
+				return g.Mul(asMatrices(g, cot), adjoint(g, g.Op("inverse", g.Value(arg))))
 			})
 		},
 		Sample: func(s *op.Sampler) []any { return []any{wellConditioned(s)} },
 		Tol:    matrixTol(arg),
+	}
+}
+
+// turning returns -i·imag(conj(cot)·sign), by which a cotangent of the sign, a
+// number on the unit circle, acts on the logarithm of the determinant.
+func turning(g *op.Grad, cot, sign op.Value) op.Value {
+	z := g.Mul(cot, conj(g, sign))
+	return g.Mul(g.Sub(z, conj(g, z)), 0.5)
+}
+
+func complexSlogdetRun(arg string) func(c *op.Run) error {
+	return func(c *op.Run) error {
+		factors(c, arg, tensor.C128, func(i int, lu *kernel.LU[complex128]) {
+			sign, log := lu.Sign, 0.0
+			for k := range lu.N {
+				size := cmplx.Abs(lu.Pivot(k))
+				log += math.Log(size)
+				if size == 0 {
+					sign = 0
+				} else {
+					sign *= lu.Pivot(k) / complex(size, 0)
+				}
+			}
+			c.Out[0].Set(i, sign)
+			c.Out[1].Set(i, complex(log, 0))
+		})
+		return nil
 	}
 }
 

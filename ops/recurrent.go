@@ -1,6 +1,8 @@
 package ops
 
 import (
+	"slices"
+
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -14,12 +16,12 @@ var recurrentOps = []*op.Def{
 		Sig:   "gru_cell(Tensor input, Tensor hx" + cellParams + "Tensor",
 		Names: []string{"torch.gru_cell"},
 		Doc:   "One step of a gated recurrent unit: h' = (1−z)·n + z·h, with r, z = σ(W·x + b + W'·h + b') and n = tanh(W·x + b + r·(W'·h + b')).",
-		Check: checkCell,
+		Check: firstError(checkCell, rejectTypes("input", integralSet...)),
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			h := a.Value("hx")
 			x, y := gates(b, cellInput(b, a), 3), gates(b, cellHidden(b, a, h), 3)
-			reset := b.Op("sigmoid", b.Add(y[0], x[0]))
-			update := b.Op("sigmoid", b.Add(y[1], x[1]))
+			reset := b.Op("sigmoid", addOnto(b, y[0], x[0]))
+			update := b.Op("sigmoid", addOnto(b, y[1], x[1]))
 			fresh := b.Op("tanh", b.Add(x[2], b.Mul(y[2], reset)))
 			return []op.Value{b.Add(b.Mul(b.Sub(h, fresh), update), fresh)}
 		},
@@ -44,7 +46,7 @@ func lstmCell(id string, names []string, projected bool) *op.Def {
 			if projected {
 				return nil
 			}
-			return checkCell(a)
+			return firstError(checkCell, rejectTypes("input", integralSet...))(a)
 		},
 		Compose: composeLSTM,
 		Sample: func(s *op.Sampler) []any {
@@ -58,7 +60,7 @@ func lstmCell(id string, names []string, projected bool) *op.Def {
 
 func composeLSTM(b op.Builder, a op.Args) []op.Value {
 	h, c := a.Values("hx")[0], a.Values("hx")[1]
-	parts := gates(b, b.Add(cellHidden(b, a, h), cellInput(b, a)), 4)
+	parts := gates(b, addOnto(b, cellHidden(b, a, h), cellInput(b, a)), 4)
 	in, forget, out := b.Op("sigmoid", parts[0]), b.Op("sigmoid", parts[1]), b.Op("sigmoid", parts[3])
 	c = b.Add(b.Mul(forget, c), b.Mul(in, b.Op("tanh", parts[2])))
 	return []op.Value{b.Mul(out, b.Op("tanh", c)), c}
@@ -75,7 +77,7 @@ func simpleCell(id, function string) *op.Def {
 		Doc:   "One step of an Elman network: h' = " + function + "(W·x + b + W'·h + b').",
 		Check: checkCell,
 		Compose: func(b op.Builder, a op.Args) []op.Value {
-			return []op.Value{b.Op(function, b.Add(cellHidden(b, a, a.Value("hx")), cellInput(b, a)))}
+			return []op.Value{b.Op(function, addOnto(b, cellHidden(b, a, a.Value("hx")), cellInput(b, a)))}
 		},
 		Sample: func(s *op.Sampler) []any { return sampleCell(s, 1) },
 		Tol:    cellTol,
@@ -90,6 +92,16 @@ func cellHidden(b op.Builder, a op.Args, h op.Value) op.Value {
 	return b.Op("linear", h, a.Value("w_hh"), a.Any("b_hh"))
 }
 
+// addOnto adds the input's part to the hidden one, which it must not widen:
+// PyTorch adds in place.
+func addOnto(b op.Builder, hidden, input op.Value) op.Value {
+	sum := b.Add(hidden, input)
+	if !slices.Equal(sum.Shape(), hidden.Shape()) {
+		op.Fail(op.RuntimeError("the products with w_ih have shape %s, which does not fit those with w_hh of shape %s", tensor.ShapeString(input.Shape()), tensor.ShapeString(hidden.Shape())))
+	}
+	return sum
+}
+
 // gates divides the features among n gates.
 func gates(b op.Builder, v op.Value, n int) []op.Value {
 	parts := b.All("chunk", v, n, 1)
@@ -100,29 +112,57 @@ func gates(b op.Builder, v op.Value, n int) []op.Value {
 }
 
 // checkCell rejects an input and hidden states that do not fit the weights.
+// What lacks a dimension is an IndexError where PyTorch asks for its size, and
+// it asks in this order.
 func checkCell(a op.Args) error {
-	x, wi, wh := a.Value("input").Shape(), a.Value("w_ih").Shape(), a.Value("w_hh").Shape()
-	hidden := a.Values("hx")
-	if h := a.Value("hx"); h != nil {
-		hidden = []op.Value{h}
+	x := a.Value("input").Shape()
+	features, err := columns(a, "w_ih")
+	if err != nil {
+		return err
 	}
 	if len(x) < 2 {
 		return op.IndexError("input must have 2 dimensions, but has %d", len(x))
 	}
-	if len(wi) != 2 || len(wh) != 2 {
-		return op.RuntimeError("w_ih and w_hh must be matrices, but have shapes %s and %s", tensor.ShapeString(wi), tensor.ShapeString(wh))
+	if x[1] != features {
+		return op.RuntimeError("input has %d features, but w_ih expects %d", x[1], features)
 	}
-	if x[1] != wi[1] {
-		return op.RuntimeError("input has %d features, but w_ih expects %d", x[1], wi[1])
+	if features, err = columns(a, "w_hh"); err != nil {
+		return err
 	}
-	for _, v := range hidden {
-		h := v.Shape()
-		if len(h) < 2 {
-			return op.IndexError("hx must have 2 dimensions, but has %d", len(h))
+	hidden := a.Values("hx")
+	if h := a.Value("hx"); h != nil {
+		hidden = []op.Value{h}
+	}
+	for _, h := range hidden {
+		if err := checkHidden(h.Shape(), x[0], features); err != nil {
+			return err
 		}
-		if h[0] != x[0] || h[1] != wh[1] {
-			return op.RuntimeError("hx of shape %s does not fit a batch of %d and a w_hh that expects %d features", tensor.ShapeString(h), x[0], wh[1])
+	}
+	for _, w := range []string{"w_ih", "w_hh"} {
+		if s := a.Value(w).Shape(); len(s) != 2 {
+			return op.RuntimeError("%s must be a matrix, but has shape %s", w, tensor.ShapeString(s))
 		}
+	}
+	return nil
+}
+
+// columns returns the size of dimension 1 of a weight.
+func columns(a op.Args, weight string) (int, error) {
+	s := a.Value(weight).Shape()
+	if len(s) < 2 {
+		return 0, op.IndexError("%s must be a matrix, but has shape %s", weight, tensor.ShapeString(s))
+	}
+	return s[1], nil
+}
+
+func checkHidden(h []int, batch, features int) error {
+	switch {
+	case len(h) == 0 || len(h) == 1 && h[0] == batch:
+		return op.IndexError("hx must have 2 dimensions, but has %d", len(h))
+	case h[0] != batch:
+		return op.RuntimeError("hx of shape %s does not fit a batch of %d", tensor.ShapeString(h), batch)
+	case h[1] != features:
+		return op.RuntimeError("hx has %d features, but w_hh expects %d", h[1], features)
 	}
 	return nil
 }

@@ -29,11 +29,10 @@ func (r *run) construct(c *program.Call) (*value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if def.Container {
-		return &value{module: m}, nil
-	}
-	if err := r.loadState(c.Result, m); err != nil {
-		return nil, err
+	if !def.Container { // whose modules have their state
+		if err := r.loadState(c.Result, m); err != nil {
+			return nil, err
+		}
 	}
 	r.modules = append(r.modules, moduleRun{c.Result, m})
 	r.out.Initial = withState(r.out.Initial, c.Result, stateOf(m))
@@ -170,13 +169,18 @@ func (r *run) finalState() {
 	}
 }
 
+// paramGrads reports the gradients of parameters, of one that a container
+// holds twice under its first name, as named_parameters does.
 func (r *run) paramGrads(grads autograd.Cotangents) {
 	for _, m := range r.modules {
 		var st backend.State
+		seen := map[op.Value]bool{}
 		for _, s := range m.module.State() {
-			if g := gradOf(grads[m.module.Value(s.Name)]); s.Kind == nn.Param && g != nil {
+			v := m.module.Value(s.Name)
+			if g := gradOf(grads[v]); s.Kind == nn.Param && g != nil && !seen[v] {
 				st = append(st, backend.Named{Name: s.Name, Tensor: g})
 			}
+			seen[v] = true
 		}
 		r.out.ParamGrads = withState(r.out.ParamGrads, m.name, st)
 	}

@@ -29,6 +29,16 @@ var shapeFaults = slices.Concat(untypedShapes, equals, leniencies, scalarSorts, 
 		"torch.masked_select(x, m).backward(torch.tensor([1., 2, 3, 4])) gives x.grad = [[1, 0, 4], [2, 3, 0]], of x.contiguous() [[1, 0, 2], [3, 4, 0]]",
 }, {
 	Reference: "torch 1.13",
+	Target:    "masked_scatter_",
+	Kinds:     values,
+	When: func(p *program.Program) bool {
+		return len(p.Inputs) > 0 && permuted(p.Inputs[0]) && slices.ContainsFunc(p.Calls, func(c program.Call) bool { return strings.HasSuffix(c.Target, ".masked_scatter_") })
+	},
+	Reason: "the elements of source are placed in the order of memory, not of elements",
+	Proof: "x = torch.zeros(3, 2).t(); x.masked_scatter_(torch.ones(2, 3, dtype=torch.bool), torch.arange(1., 7)) is [[1, 3, 5], [2, 4, 6]], " +
+		"of x.contiguous(), and of masked_scatter on x itself, [[1, 2, 3], [4, 5, 6]]",
+}, {
+	Reference: "torch 1.13",
 	Target:    "baddbmm",
 	Kinds:     values,
 	When:      func(p *program.Program) bool { return len(p.Calls) == 1 && keyword(p, "beta") == int64(0) },
@@ -238,6 +248,21 @@ func keyword(p *program.Program, name string) any {
 		}
 	}
 	return nil
+}
+
+// permuted reports an input whose memory is in another order than its elements.
+func permuted(in program.Input) bool {
+	last := -1
+	for i, n := range in.Shape {
+		if in.Strides == nil || n < 2 {
+			continue
+		}
+		if last >= 0 && in.Strides[i] > in.Strides[last] {
+			return true
+		}
+		last = i
+	}
+	return false
 }
 
 // hasEqual reports whether a tensor has an element twice.
