@@ -184,7 +184,11 @@ var viewOps = []*op.Def{
 			if err != nil {
 				op.Fail(err)
 			}
-			return vals(b.Op("slice_scatter", a.Value("input"), b.Op("unsqueeze", a.Value("src"), d), d, i, i+1))
+			x, src := a.Value("input").Shape(), a.Value("src")
+			if want := slices.Delete(slices.Clone(x), d, d+1); !slices.Equal(src.Shape(), want) {
+				op.Fail(op.RuntimeError("expected argument 'src' of the size %s of the slice, but got %s", tensor.ShapeString(want), tensor.ShapeString(src.Shape())))
+			}
+			return vals(b.Op("slice_scatter", a.Value("input"), b.Op("unsqueeze", src, d), d, i, i+1))
 		},
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(1, 4)

@@ -341,7 +341,7 @@ func checkBincount(a op.Args) error {
 		return op.RuntimeError("argument 'minlength' must not be negative, but is %d", a.Int("minlength"))
 	case len(x.Shape()) != 1:
 		return op.RuntimeError("argument 'input' must have 1 dimension, but has size %s", tensor.ShapeString(x.Shape()))
-	case w != nil && !slices.Equal(w.Shape(), x.Shape()):
+	case w != nil && x.Shape()[0] > 0 && !slices.Equal(w.Shape(), x.Shape()):
 		return op.RuntimeError("argument 'weights' must have the size %s of input, but has %s", tensor.ShapeString(x.Shape()), tensor.ShapeString(w.Shape()))
 	}
 	return nil
