@@ -236,13 +236,14 @@ func AddcmulFloat[T float](value float64) func(dst, a, b, c []T) {
 	}
 }
 
-// Addcdiv makes dst = a + value·b/c, each step rounded to T, as by PyTorch.
+// Addcdiv makes dst = a + value·b/c with value·b rounded to T, as by PyTorch,
+// and the rest in float64.
 func Addcdiv[T float](value float64) func(dst, a, b, c []T) {
 	v := T(value)
 	return func(dst, a, b, c []T) {
 		a, b, c = a[:len(dst)], b[:len(dst)], c[:len(dst)]
 		for i := range dst {
-			dst[i] = a[i] + T(v*b[i])/c[i]
+			dst[i] = T(float64(a[i]) + float64(T(v*b[i]))/float64(c[i]))
 		}
 	}
 }
