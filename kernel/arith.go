@@ -240,22 +240,26 @@ func Addcmul[T int64 | complex128](value T) func(dst, a, b, c []T) {
 	}
 }
 
-// AddcmulFloat is Addcmul with the sum and one product rounded once.
+// AddcmulFloat is Addcmul with value·b rounded to T, as by PyTorch, and the rest
+// rounded once.
 func AddcmulFloat[T float](value float64) func(dst, a, b, c []T) {
+	v := T(value)
 	return func(dst, a, b, c []T) {
 		a, b, c = a[:len(dst)], b[:len(dst)], c[:len(dst)]
 		for i := range dst {
-			dst[i] = T(math.FMA(value*float64(b[i]), float64(c[i]), float64(a[i])))
+			dst[i] = T(math.FMA(float64(T(v*b[i])), float64(c[i]), float64(a[i])))
 		}
 	}
 }
 
-// Addcdiv makes dst = a + value·b/c.
+// Addcdiv makes dst = a + value·b/c with value·b rounded to T, as by PyTorch,
+// and the rest in float64.
 func Addcdiv[T float](value float64) func(dst, a, b, c []T) {
+	v := T(value)
 	return func(dst, a, b, c []T) {
 		a, b, c = a[:len(dst)], b[:len(dst)], c[:len(dst)]
 		for i := range dst {
-			dst[i] = T(float64(a[i]) + value*float64(b[i])/float64(c[i]))
+			dst[i] = T(float64(a[i]) + float64(T(v*b[i]))/float64(c[i]))
 		}
 	}
 }
@@ -278,10 +282,10 @@ func Lerp[T float](dst, a, b, c []T) {
 	}
 }
 
-// Between returns a + w·(b - a), counted from the nearer end.
+// Between returns a + w·(b - a), counted from b for w ≥ ½.
 func Between(a, b, w float64) float64 {
 	d := b - a
-	if w > -0.5 && w < 0.5 {
+	if w < 0.5 {
 		return a + w*d
 	}
 	return b - d*(1-w)

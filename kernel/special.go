@@ -145,18 +145,18 @@ func Zeta(x, q float64) float64 {
 	switch {
 	case x == 1:
 		return math.Inf(1)
-	case !(x > 1) || math.IsNaN(q):
+	case x < 1 || math.IsNaN(q):
 		return math.NaN()
 	case q <= 0 && q == math.Floor(q):
 		return math.Inf(1)
-	case q <= 0 && x != math.Floor(x):
+	case math.IsNaN(x) || q <= 0 && x != math.Floor(x):
 		return math.NaN()
 	}
-	s := math.Pow(q, -x)
+	s := Power(q, -x)
 	a, b := q, 0.0
 	for i := 0; i < 9 || a <= 9; i++ {
 		a++
-		b = math.Pow(a, -x)
+		b = Power(a, -x)
 		s += b
 		if math.Abs(b) < epsilon64*math.Abs(s) {
 			return s

@@ -307,6 +307,8 @@ func checkMultinomial(a op.Args) error {
 		return op.RuntimeError("argument 'num_samples' must be positive, but is %d", n)
 	case !a.Bool("replacement") && n > x.Shape()[rank-1]:
 		return op.RuntimeError("argument 'num_samples' is %d, more than the %d categories, without replacement", n, x.Shape()[rank-1])
+	case x.Shape()[rank-1] == 0 && (rank == 1 || x.Shape()[0] > 0):
+		return op.RuntimeError("argument 'input' must have a positive sum in each row, but has no categories")
 	}
 	return nil
 }

@@ -188,7 +188,7 @@ func runDropout[T float32 | float64](d dropout, c *op.Run) {
 	x, out := c.Tensor("input"), c.Out[0]
 	mask := tensor.New(x.DType(), d.maskShape(x.Shape())...)
 	kernel.Fill(mask, c.Random, 1, kernel.Keep(c.Float("p"), d.scale(c.Args)))
-	if !d.alpha {
+	if !d.alpha || c.Float("p") == 1 {
 		kernel.Map2(out, x, mask, kernel.Scaled[T])
 		return
 	}

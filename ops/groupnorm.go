@@ -326,7 +326,12 @@ func checkInstanceNorm(a op.Args) error {
 		return op.RuntimeError("arguments 'running_mean' and 'running_var' must be defined when use_input_stats is false")
 	}
 	if tensor.NumElements(s) == 0 {
-		return nil
+		return checkNoInstances(a)
+	}
+	for _, name := range []string{"running_mean", "running_var"} {
+		if v := a.Value(name); v != nil && len(v.Shape()) == 0 {
+			return op.RuntimeError("argument '%s' must have 1 dimension, but has none", name)
+		}
 	}
 	for _, name := range []string{"running_mean", "running_var", "weight", "bias"} {
 		if v := a.Value(name); v != nil && len(v.Shape()) > 1 {
@@ -334,6 +339,33 @@ func checkInstanceNorm(a op.Args) error {
 		}
 		if err := checkChannelValues(x, name, a.Value(name)); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkNoInstances compares the sizes for an input without elements: PyTorch
+// repeats each vector for every sample, takes the first of weight's and bias's
+// elements, and views or sums the running statistics as samples by channels.
+func checkNoInstances(a op.Args) error {
+	x := a.Value("input").Shape()
+	for _, name := range []string{"weight", "bias", "running_mean", "running_var"} {
+		if v := a.Value(name); v != nil && len(v.Shape()) > 1 {
+			return op.RuntimeError("argument '%s' must have 1 dimension, but has %d", name, len(v.Shape()))
+		}
+	}
+	for _, name := range []string{"weight", "bias"} {
+		if v := a.Value(name); v != nil && tensor.NumElements(v.Shape())*x[0] == 0 {
+			return op.IndexError("argument '%s' has no elements for the %d samples", name, x[0])
+		}
+	}
+	for _, name := range []string{"running_mean", "running_var"} {
+		v := a.Value(name)
+		if v == nil {
+			continue
+		}
+		if spread := x[0] == 0 && x[1] == 1; len(v.Shape()) == 0 || v.Shape()[0] != x[1] && !spread {
+			return op.RuntimeError("argument '%s' must have an element for each of %d channels, but has size %s", name, x[1], tensor.ShapeString(v.Shape()))
 		}
 	}
 	return nil
@@ -473,7 +505,7 @@ func checkLocalResponse(a op.Args) error {
 	switch {
 	case len(s) < 3:
 		return op.ValueError("expected argument 'input' of 3 or more dimensions, but got %d", len(s))
-	case tensor.NumElements(s) > 0 && a.Int("size") < 0 && (1-a.Int("size"))/2 >= s[1]:
+	case tensor.NumElements(s) > 0 && a.Int("size") < 0 && (1-a.Int("size"))/2 > s[1]:
 		return op.IndexError("argument 'size' is %d, which cuts off more than %d channels", a.Int("size"), s[1])
 	case tensor.NumElements(s) > 0 && a.Int("size") < 1:
 		return op.RuntimeError("argument 'size' must be greater than zero, but is %d", a.Int("size"))

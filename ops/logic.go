@@ -208,7 +208,21 @@ func checkClose(a op.Args) error {
 			return op.RuntimeError("argument '%s' must be at least 0, but got %v", name, v)
 		}
 	}
-	return nil
+	return closeNaN(a)
+}
+
+// closeNaN rejects with equal_nan an other that enlarges the input: PyTorch
+// writes into the input's NaN what both have.
+func closeNaN(a op.Args) error {
+	x, y := a.Value("input"), a.Value("other")
+	if !a.Bool("equal_nan") || !x.DType().IsDifferentiable() {
+		return nil
+	}
+	shape, err := broadcastShape(x, y)
+	if err == nil && !slices.Equal(shape, x.Shape()) {
+		return op.RuntimeError("argument 'other' must not enlarge input's size %s with equal_nan, but has %s", tensor.ShapeString(x.Shape()), tensor.ShapeString(y.Shape()))
+	}
+	return err
 }
 
 func closeness(a op.Args) kernel.Closeness {

@@ -233,7 +233,7 @@ func pointLoss(name, tail, doc string, f func(b op.Builder, x, t op.Value, a op.
 		Tol:     lossTol,
 	}, reducing(func(b op.Builder, a op.Args) op.Value {
 		x, t := expandedPair(b, a)
-		d := a.Promoted("input", "target")
+		d := tensor.Promote(x.DType(), t.DType())
 		return f(b, b.Cast(x, d), b.Cast(t, d), a)
 	}))
 }

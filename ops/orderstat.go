@@ -341,7 +341,7 @@ func checkBincount(a op.Args) error {
 		return op.RuntimeError("argument 'minlength' must not be negative, but is %d", a.Int("minlength"))
 	case len(x.Shape()) != 1:
 		return op.RuntimeError("argument 'input' must have 1 dimension, but has size %s", tensor.ShapeString(x.Shape()))
-	case w != nil && !slices.Equal(w.Shape(), x.Shape()):
+	case w != nil && x.Shape()[0] > 0 && !slices.Equal(w.Shape(), x.Shape()):
 		return op.RuntimeError("argument 'weights' must have the size %s of input, but has %s", tensor.ShapeString(x.Shape()), tensor.ShapeString(w.Shape()))
 	}
 	return nil
@@ -370,7 +370,7 @@ func bins(a op.Args) (int, error) {
 func binType(a op.Args) tensor.DType {
 	w := a.Value("weights")
 	switch {
-	case w == nil || tensor.NumElements(w.Shape()) == 0:
+	case w == nil || tensor.NumElements(w.Shape()) == 0 || tensor.NumElements(a.Value("input").Shape()) == 0:
 		return tensor.I64
 	case w.DType() == tensor.F32:
 		return tensor.F32
@@ -382,7 +382,7 @@ func bincountRun(c *op.Run) error {
 	x, out := c.Tensor("input").Convert(tensor.I64), c.Out[0]
 	sums := make([]float64, out.Len())
 	places := contiguousData[int64](x)
-	if w := c.Tensor("weights"); w != nil {
+	if w := c.Tensor("weights"); w != nil && len(places) > 0 {
 		for i, v := range floats(w) {
 			sums[places[i]] += v
 		}

@@ -198,15 +198,47 @@ func drawnType(a op.Args) tensor.DType {
 }
 
 var (
-	uniformKernels = resultKernel(floatTypes, func(c *op.Run) error {
-		kernel.Fill(c.Out[0], c.Random, 1, kernel.Uniform(digitsOf(c.Out[0].DType())))
+	uniformKernels = resultKernel(inexactTypes, func(c *op.Run) error {
+		parts := realParts(c.Out[0])
+		kernel.Fill(parts, c.Random, 1, kernel.Uniform(digitsOf(parts.DType())))
 		return nil
 	})
-	normalKernels = resultKernel(floatTypes, func(c *op.Run) error {
-		kernel.Fill(c.Out[0], c.Random, 2, kernel.Normal)
+	normalKernels = resultKernel(inexactTypes, func(c *op.Run) error {
+		fillNormal(c, func(int) float64 { return 0 }, func(int) float64 { return partDeviation(c.Out[0].DType()) })
 		return nil
 	})
 )
+
+// inexactTypes are the dtypes of rand and randn. A complex number is drawn as
+// its two parts; in a normal one, of variance 1, each has the variance ½.
+var inexactTypes = slices.Concat(floatTypes, complexTypes)
+
+// realParts returns a complex tensor as pairs of reals, any other as it is.
+func realParts(t *tensor.Tensor) *tensor.Tensor {
+	if t.DType().IsComplex() {
+		return asReal(t)
+	}
+	return t
+}
+
+// partDeviation is the standard deviation of the parts of a number of
+// deviation 1.
+func partDeviation(d tensor.DType) float64 {
+	if d.IsComplex() {
+		return math.Sqrt2 / 2
+	}
+	return 1
+}
+
+// fillNormal draws the real parts of the result around mean, with deviation std.
+func fillNormal(c *op.Run, mean, std func(part int) float64) {
+	kernel.Fill(realParts(c.Out[0]), c.Random, 2, func(dst []float64, words []uint64, at int) {
+		kernel.Normal(dst, words, at)
+		for i := range dst {
+			dst[i] = mean(at+i) + std(at+i)*dst[i]
+		}
+	})
+}
 
 var creationDraws = []*op.Def{
 	creation("rand", "int[] size", "Uniform numbers in [0, 1).", op.Def{
@@ -227,7 +259,7 @@ var creationDraws = []*op.Def{
 	}),
 	creation("normal.size", "float mean, float std, int[] size", "Normal numbers of a mean and a standard deviation.", op.Def{
 		Names: []string{"torch.normal"}, Check: checkStd, Law: normalLaw,
-		Kernels: resultKernel(floatTypes, drawNormal),
+		Kernels: resultKernel(inexactTypes, drawNormal),
 		Sample:  func(s *op.Sampler) []any { return []any{s.Float(-2, 2), s.Float(0, 2), s.Shape(0, 3)} },
 	}),
 	normalOf("normal", "Tensor mean, Tensor std"),
@@ -237,19 +269,34 @@ var creationDraws = []*op.Def{
 
 func uniformLaw(a op.Args) *op.Law {
 	return &op.Law{Support: "[0, 1)", Draws: func(out *tensor.Tensor) ([]op.Draw, error) {
-		u := epsilonOf(out.DType())
+		u := epsilonOf(realParts(out).DType())
 		return eachDraw(out, func(i int, v float64) (below, upto float64, ok bool) {
 			return unitInterval(v - u*v), unitInterval(v + u*v), v >= 0 && v < 1
 		}, "a number in [0, 1)")
 	}}
 }
 
-func standardNormal(op.Args) *op.Law {
-	return gaussian(func(int) float64 { return 0 }, func(int) float64 { return 1 })
+func standardNormal(a op.Args) *op.Law {
+	return gaussian(func(int) float64 { return 0 }, func(int) float64 { return partDeviation(drawnType(a)) })
 }
 
 // normalLaw is that of the mean and std arguments, numbers or tensors.
-func normalLaw(a op.Args) *op.Law { return gaussian(parameters(a, "mean"), parameters(a, "std")) }
+func normalLaw(a op.Args) *op.Law { return gaussian(normalParameters(a)) }
+
+// normalParameters returns the mean and the standard deviation of each real
+// part of the result.
+func normalParameters(a op.Args) (mean, std func(part int) float64) {
+	mean, std = parameters(a, "mean"), parameters(a, "std")
+	d := drawnType(a)
+	if !d.IsComplex() {
+		return mean, std
+	}
+	if t := a.Tensor("mean"); t != nil {
+		mean = asReal(spreadParameter(a, t)).Float
+	}
+	whole, share := std, partDeviation(d)
+	return mean, func(part int) float64 { return whole(part/2) * share }
+}
 
 // parameters returns the elements of a tensor argument, or a number for all.
 func parameters(a op.Args, name string) func(i int) float64 {
@@ -276,6 +323,7 @@ func spreadParameter(a op.Args, t *tensor.Tensor) *tensor.Tensor {
 func gaussian(mean, std func(int) float64) *op.Law {
 	return &op.Law{Support: "real numbers", Draws: func(out *tensor.Tensor) ([]op.Draw, error) {
 		var ds []op.Draw
+		out, per := realParts(out), partsOf(out.DType())
 		for i := range out.Len() {
 			m, s, v := mean(i), std(i), out.Float(i)
 			step := epsilonOf(out.DType())*math.Abs(v) + smallestOf(out.DType())
@@ -284,11 +332,19 @@ func gaussian(mean, std func(int) float64) *op.Law {
 			case math.IsNaN(v) || math.IsInf(v, 0) && out.DType() != tensor.F16 || s == 0 && math.Abs(v-m) > 4*step:
 				return nil, outside(i, out, fmt.Sprintf("a normal number of mean %v and deviation %v", m, s))
 			case s > 0:
-				ds = append(ds, op.Draw{At: i, Below: normalCDF((v - step - m) / s), Upto: normalCDF((v + step - m) / s)})
+				ds = append(ds, op.Draw{At: i / per, Below: normalCDF((v - step - m) / s), Upto: normalCDF((v + step - m) / s)})
 			}
 		}
 		return ds, nil
 	}}
+}
+
+// partsOf is how many reals a number has.
+func partsOf(d tensor.DType) int {
+	if d.IsComplex() {
+		return 2
+	}
+	return 1
 }
 
 func normalCDF(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
@@ -308,7 +364,7 @@ func normalOf(id, params string) *op.Def {
 			shape, err := broadcastShape(vs...)
 			return one(vs[0].DType(), shape, nil), err
 		},
-		Kernels: resultKernel(floatTypes, drawNormal),
+		Kernels: resultKernel(inexactTypes, drawNormal),
 		Grad: func(g *op.Grad) {
 			g.To("mean", func() op.Value { return zeros(g, g.Value("mean")) })
 			g.To("std", func() op.Value { return zeros(g, g.Value("std")) })
@@ -346,13 +402,8 @@ func drawNormal(c *op.Run) error {
 			}
 		}
 	}
-	m, s := parameters(c.Args, "mean"), parameters(c.Args, "std")
-	kernel.Fill(c.Out[0], c.Random, 2, func(dst []float64, words []uint64, at int) {
-		kernel.Normal(dst, words, at)
-		for i := range dst {
-			dst[i] = m(at+i) + s(at+i)*dst[i]
-		}
-	})
+	mean, std := normalParameters(c.Args)
+	fillNormal(c, mean, std)
 	return nil
 }
 
@@ -402,6 +453,7 @@ func each(out *tensor.Tensor, f func(i int) float64) []float64 {
 
 // eachDraw makes a draw of every element whose value is in the support.
 func eachDraw(out *tensor.Tensor, f func(i int, v float64) (below, upto float64, ok bool), support string) ([]op.Draw, error) {
+	out, per := realParts(out), partsOf(out.DType())
 	ds := make([]op.Draw, 0, out.Len())
 	for i := range out.Len() {
 		below, upto, ok := f(i, out.Float(i))
@@ -409,7 +461,7 @@ func eachDraw(out *tensor.Tensor, f func(i int, v float64) (below, upto float64,
 			return nil, outside(i, out, support)
 		}
 		if below > 0 || upto < 1 {
-			ds = append(ds, op.Draw{At: i, Below: below, Upto: upto})
+			ds = append(ds, op.Draw{At: i / per, Below: below, Upto: upto})
 		}
 	}
 	return ds, nil

@@ -119,7 +119,7 @@ def test_baddbmm():
     c = random_tensor(ndim=3, dim0=b | constant(1), dim1=m, dim2=n)
     x = random_tensor(ndim=3, dim0=b, dim1=m, dim2=k)
     y = random_tensor(ndim=3, dim0=b, dim1=k, dim2=n)
-    return torch.baddbmm(c, x, y, beta=random(-2.0, 2.0) | nothing(), alpha=random(0.5, 2.0) | nothing()), c.baddbmm(x, y)
+    return torch.baddbmm(c, x, y, beta=random(0.5, 2.0).to(float) | nothing(), alpha=random(0.5, 2.0).to(float) | nothing()), c.baddbmm(x, y)
 
 
 @autotest(auto_backward=False)
