@@ -717,6 +717,9 @@ func adaptiveAvgRun[T float32 | float64](c *op.Run) error {
 
 func adaptiveSpreadRun[T float32 | float64](c *op.Run) error {
 	size, grad := c.Ints("size"), c.Tensor("grad")
+	if grad.Len() == 0 {
+		return zeroResults(c)
+	}
 	s := grad.Shape()
 	spreadBlend(c.Out[0], grad, boxMean[T](adaptiveBoxes(size, s[len(s)-len(size):])), len(size))
 	return nil
