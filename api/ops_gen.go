@@ -1259,7 +1259,7 @@ func Heaviside(input *Tensor, values *Tensor) (*Tensor, error) {
 
 // Nextafter applies the operator nextafter.
 //
-// The next number after input towards other, in float32 and float64. PyTorch has no gradient of it.
+// The next number after input towards other, on the dtype's own grid. PyTorch has no gradient of it.
 //
 //	nextafter(Tensor input, Tensor other) -> Tensor
 func Nextafter(input *Tensor, other *Tensor) (*Tensor, error) {

@@ -160,6 +160,31 @@ func NextAfter64(dst, a, b []float64) {
 	}
 }
 
+// NextAfterBF16 is NextAfter32 for numbers of bfloat16, on bfloat16's grid.
+func NextAfterBF16(dst, a, b []float32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	const step = 1 << 16 // the last bit of a bfloat16 in a float32
+	for i, x := range a {
+		y := b[i]
+		bits := math.Float32bits(x)
+		switch {
+		case x != x || y != y:
+			dst[i] = x + y
+			continue
+		case x == y:
+			dst[i] = y
+			continue
+		case x == 0:
+			bits = step | math.Float32bits(y)&(1<<31)
+		case (y > x) == (x > 0):
+			bits += step
+		default:
+			bits -= step
+		}
+		dst[i] = math.Float32frombits(bits)
+	}
+}
+
 // Heaviside sets dst to 1 where a > 0, to b where a = 0 and to 0 elsewhere,
 // for NaN too.
 func Heaviside[T realLane](dst, a, b []T) {

@@ -286,12 +286,13 @@ var arithOps = slices.Concat([]*op.Def{
 	{
 		Sig:   "nextafter(Tensor input, Tensor other) -> Tensor",
 		Names: both("nextafter"),
-		Doc:   "The next number after input towards other, in float32 and float64. PyTorch has no gradient of it.",
+		Doc:   "The next number after input towards other, on the dtype's own grid. PyTorch has no gradient of it.",
 		SBP:   pointwise,
 		Infer: zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
 		Kernels: []op.Kernel{
 			zipKernel("float32", []tensor.DType{tensor.F32}, "input", "other", promoted("input", "other"), fixed(kernel.NextAfter32)),
 			zipKernel("float64", float64Set, "input", "other", promoted("input", "other"), fixed(kernel.NextAfter64)),
+			zipKernel("bfloat16", []tensor.DType{tensor.BF16}, "input", "other", promoted("input", "other"), fixed(kernel.NextAfterBF16)),
 		},
 		Grad:   noDerivative("nextafter", "input", "other"),
 		Fixed:  []string{"input", "other"},
