@@ -426,7 +426,7 @@ func minimumDef(sig string, names ...string) *op.Def {
 		},
 		Sample: sampleApart,
 		Exact:  func(x ...float64) float64 { return min(x[0], x[1]) },
-		Tol:    exactTol("one of its inputs"),
+		Tol:    selectTol("one of its inputs"),
 	}
 }
 
