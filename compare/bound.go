@@ -193,7 +193,7 @@ func Judge(want, got *tensor.Tensor, limit Limit, o Options) Diff {
 	}
 	if d.Mismatches > 0 {
 		d.First = coordinates(s.first, want.Shape())
-		d.OK, d.Rule = false, Distance
+		d.OK, d.Rule, d.MeanRel = false, Distance, meanRel(want, got)
 		d.Message = fmt.Sprintf("%d of %d elements differ; worst at %s: got %s, want %s, error is %.3g x the limit",
 			d.Mismatches, d.Total, tensor.ShapeString(d.Worst), d.Got, d.Want, float64(d.WorstRatio))
 	}

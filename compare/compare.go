@@ -28,6 +28,7 @@ package compare
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 
 	"plumb/tensor"
@@ -77,10 +78,13 @@ type Diff struct {
 	MaxRel     Number `json:"max_rel"` // |got − want| ÷ |want|, where want is not 0
 	MaxULP     Number `json:"max_ulp"`
 	MeanAbs    Number `json:"mean_abs"`
-	RMSE       Number `json:"rmse"`   // √(mean of squared errors)
-	Bias       Number `json:"bias"`   // (errors above 0 − errors below 0) ÷ errors other than 0
-	Cosine     Number `json:"cosine"` // of the angle between want and got; 1 for two zero vectors
-	Hist       Hist   `json:"hist"`
+	// MeanRel is the mean of |got − want| ÷ |want| over the finite elements where
+	// want is not 0; measured only where rule 6 is broken.
+	MeanRel Number `json:"mean_rel,omitempty"`
+	RMSE    Number `json:"rmse"`   // √(mean of squared errors)
+	Bias    Number `json:"bias"`   // (errors above 0 − errors below 0) ÷ errors other than 0
+	Cosine  Number `json:"cosine"` // of the angle between want and got; 1 for two zero vectors
+	Hist    Hist   `json:"hist"`
 }
 
 // Tensors compares got with want by the rules of the package. It reads both in
@@ -96,7 +100,23 @@ func Tensors(want, got *tensor.Tensor, limit Limit, o Options) Diff {
 	m := newMeter(want.DType(), limit.rule(), o)
 	defer m.free()
 	walk(want, got, m)
-	return m.diff(want, got, total)
+	d := m.diff(want, got, total)
+	if d.Rule == Distance {
+		d.MeanRel = meanRel(want, got)
+	}
+	return d
+}
+
+func meanRel(want, got *tensor.Tensor) Number {
+	sum, n := 0.0, 0
+	for i := range want.Len() {
+		w, g := want.At(i), got.At(i)
+		if size := math.Hypot(real(w), imag(w)); size > 0 && finite(w) && finite(g) {
+			sum += distance(w, g) / size
+			n++
+		}
+	}
+	return Number(sum / float64(max(n, 1)))
 }
 
 // Passes reports whether Tensors finds no rule broken, in less time: it

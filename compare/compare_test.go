@@ -147,7 +147,7 @@ func TestStatistics(t *testing.T) {
 	exp := Diff{
 		Rule: Distance, Total: 6, Mismatches: 1, First: []int{1, 0}, Worst: []int{1, 0}, Want: "0", Got: "1",
 		WorstRatio: 8, MaxAbs: 2, MaxRel: 0.25, MaxULP: d.MaxULP,
-		MeanAbs: Number((0.5 + 0.25 + 1 + 2) / 5), RMSE: Number(math.Sqrt((0.25 + 0.0625 + 1 + 4) / 5)),
+		MeanAbs: Number((0.5 + 0.25 + 1 + 2) / 5), MeanRel: (0.25 + 0.0625 + 0.25) / 4, RMSE: Number(math.Sqrt((0.25 + 0.0625 + 1 + 4) / 5)),
 		Bias:    0, // two errors above zero, two below
 		Cosine:  Number((1 + 5 + 17 + 48) / math.Sqrt((1+4+16+64)*(1+6.25+18.0625+1+36))),
 		Hist:    Hist{0: 2, 5: 3, 6: 1},

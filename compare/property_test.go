@@ -144,7 +144,7 @@ func TestSymmetricWithoutRelativeTolerance(t *testing.T) {
 	draws(t, func(t *testing.T, r *rng, a, b *tensor.Tensor) {
 		for _, l := range []Limit{Exactly(""), {ATol: 1e-3}, {ULP: 3}, {ATol: 1e-5, ULP: 2}} {
 			x, y := Tensors(a, b, l, Options{}), Tensors(b, a, l, Options{})
-			x.Want, x.Got, x.Bias, x.MaxRel, x.Message = y.Want, y.Got, y.Bias, y.MaxRel, y.Message
+			x.Want, x.Got, x.Bias, x.MaxRel, x.MeanRel, x.Message = y.Want, y.Got, y.Bias, y.MaxRel, y.MeanRel, y.Message
 			x.Cosine, y.Cosine = 0, 0
 			if !cmp.Equal(x, y) {
 				t.Errorf("limit %v: -ab +ba\n%s", l, cmp.Diff(x, y))

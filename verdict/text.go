@@ -93,8 +93,8 @@ func (d *Difference) text(b *strings.Builder) {
 		if d.Explained != "" {
 			fmt.Fprintf(b, "              %s, at the worst element\n", d.Explained)
 		}
-		fmt.Fprintf(b, "  error       max abs %s, max rel %s, max ULP %d, mean abs %s, bias %s, cosine %.6g\n",
-			d.Diff.MaxAbs, d.Diff.MaxRel, uint64(d.Diff.MaxULP), d.Diff.MeanAbs, d.Diff.Bias, float64(d.Diff.Cosine))
+		fmt.Fprintf(b, "  error       max abs %s, max rel %s, max ULP %d, mean abs %s, mean rel %s, bias %s, cosine %.6g\n",
+			d.Diff.MaxAbs, d.Diff.MaxRel, uint64(d.Diff.MaxULP), d.Diff.MeanAbs, d.Diff.MeanRel, d.Diff.Bias, float64(d.Diff.Cosine))
 		if d.Limit.Error == nil {
 			fmt.Fprintf(b, "  would pass  %s\n", d.Diff.LeastLimit(d.Limit))
 		}
