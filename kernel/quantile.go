@@ -75,8 +75,11 @@ func Histogram[T float32 | float64](counts []float64, x []T, lo, hi T) {
 	n := T(len(counts))
 	for _, v := range x {
 		if v >= lo && v <= hi {
-			at := int((v - lo) * n / (hi - lo))
-			counts[min(at, len(counts)-1)]++
+			at := len(counts) - 1
+			if f := (v - lo) * n / (hi - lo); f < n { // not where a width overflows
+				at = int(f)
+			}
+			counts[at]++
 		}
 	}
 }

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"plumb/kernel"
@@ -123,8 +124,8 @@ type convPlan struct {
 }
 
 func checkAtLeast(low int, name string, v []int) error {
-	if slices.ContainsFunc(v, func(n int) bool { return n < low }) {
-		return op.RuntimeError("%s must be at least %d, but is %v", name, low, v)
+	if slices.ContainsFunc(v, func(n int) bool { return n < low || n > math.MaxInt32 }) {
+		return op.RuntimeError("%s must be at least %d and below 2^31, but is %v", name, low, v)
 	}
 	return nil
 }
