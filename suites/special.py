@@ -178,4 +178,4 @@ def test_ndtr():
 @autotest()
 def test_ldexp_complex():
     z = random_tensor(ndim=1, dim0=random(1, 6), low=-2, high=2, dtype=torch.complex64)
-    return torch.ldexp(z, z.abs()), torch.ldexp(random_tensor(ndim=0, low=0.5, high=2, dtype=torch.float32), z)
+    return torch.ldexp(z, z.abs()), torch.ldexp(random_tensor(ndim=0, low=0.5, high=2, dtype=torch.complex64), z)
