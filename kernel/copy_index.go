@@ -142,6 +142,9 @@ func ScatterAdd(out, src, index *tensor.Tensor, dim int) error {
 // places returns, for every element of index in row-major order, where that
 // element is in plain and where the element that it names is in indexed.
 func places(index, plain, indexed *tensor.Tensor, dim int) (at, named []int, err error) {
+	if index.Len() == 0 { // then the ranks may differ
+		return nil, nil, nil
+	}
 	index, plain, indexed = unsqueezed(index), unsqueezed(plain), unsqueezed(indexed)
 	n := index.Len()
 	at, named = make([]int, n), make([]int, n)

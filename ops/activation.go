@@ -46,7 +46,7 @@ var activationOps = []*op.Def{
 		Doc:    "Limits each element to [0, 6]: min(max(x, 0), 6). The gradient is 0 at the bounds.",
 		Traits: op.Idempotent,
 		SBP:    pointwise,
-		Check:  firstError(rejectInplace, rejectTypes("input", append(complexTypes, tensor.Bool)...)),
+		Check:  firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...)),
 		Infer:  sameAs("input"),
 		Kernels: unary{
 			f32: kernel.Clamp[float32](0, 6), f64: kernel.Clamp[float64](0, 6), i64: kernel.Clamp[int64](0, 6),
@@ -65,7 +65,7 @@ var activationOps = []*op.Def{
 		Doc:    "Limits each element to [min_val, max_val]: min(max(x, min_val), max_val). The gradient is 0 at the bounds.",
 		Traits: op.Idempotent,
 		SBP:    pointwise,
-		Check:  firstError(rejectInplace, rejectTypes("input", append(complexTypes, tensor.Bool)...), realNumbers("min_val", "max_val"), unsignedLimits),
+		Check:  firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...), realNumbers("min_val", "max_val"), unsignedLimits),
 		Infer:  sameAs("input"),
 		Kernels: parametric(func(a op.Args) unary {
 			lo, hi := parameter(a, "min_val"), parameter(a, "max_val")
@@ -86,7 +86,7 @@ var activationOps = []*op.Def{
 		Tol:   exactTol("the input or a bound"),
 	},
 	activation("silu", "Sigmoid linear unit: x / (1 + e^-x).", op.Def{
-		Check:   firstError(rejectInplace, rejectTypes("input", integralSet...)),
+		Check:   firstError(rejectTypes("input", integralSet...)),
 		Kernels: through(kernel.Silu, kernel.SiluComplex),
 		Grad:    slope(siluSlope),
 		Sample:  sampleUnary(-3, 3),
@@ -126,7 +126,7 @@ var activationOps = []*op.Def{
 		Names: []string{"torch.nn.functional.elu"},
 		Doc:   "Exponential linear unit: x for x > 0, alpha·(e^x - 1) elsewhere, and so its gradient.",
 		SBP:   pointwise,
-		Check: firstError(rejectInplace, floatsOnly, realNumbers("alpha")),
+		Check: firstError(floatsOnly, realNumbers("alpha")),
 		Infer: sameAs("input"),
 		Kernels: parametric(func(a op.Args) unary {
 			return realFunc(kernel.Elu(number(a, "alpha").Float(), 1, 1))
@@ -142,7 +142,7 @@ var activationOps = []*op.Def{
 		Names: []string{"torch.celu", "torch.nn.functional.celu"},
 		Doc:   "Continuously differentiable exponential linear unit: x for x > 0, alpha·(e^(x/alpha) - 1) elsewhere.",
 		SBP:   pointwise,
-		Check: firstError(rejectInplace, floatsOnly, realNumbers("alpha"), alphaNotZero),
+		Check: firstError(floatsOnly, realNumbers("alpha"), alphaNotZero),
 		Infer: sameAs("input"),
 		Kernels: parametric(func(a op.Args) unary {
 			alpha := number(a, "alpha").Float()
@@ -161,7 +161,7 @@ var activationOps = []*op.Def{
 		Names:   []string{"torch.selu", "torch.nn.functional.selu"},
 		Doc:     "Scaled exponential linear unit: s·x for x > 0, s·a·(e^x - 1) elsewhere, with s = 1.0507… and a = 1.6732….",
 		SBP:     pointwise,
-		Check:   firstError(rejectInplace, floatsOnly),
+		Check:   floatsOnly,
 		Infer:   sameAs("input"),
 		Kernels: through(kernel.Elu(seluAlpha*seluScale, seluScale, 1), nil),
 		Grad:    func(g *op.Grad) { eluGrad(g, seluAlpha*seluScale, seluScale, 1) },
@@ -274,7 +274,7 @@ var activationOps = []*op.Def{
 		Names: []string{"torch.threshold", "torch.nn.functional.threshold"},
 		Doc:   "Replaces small elements: value for x ≤ threshold, x elsewhere. The gradient is 0 at the threshold.",
 		SBP:   pointwise,
-		Check: firstError(rejectInplace, rejectTypes("input", append(complexTypes, tensor.Bool)...), realNumbers("threshold", "value")),
+		Check: firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...), realNumbers("threshold", "value")),
 		Infer: sameAs("input"),
 		Kernels: parametric(func(a op.Args) unary {
 			limit, value := parameter(a, "threshold"), parameter(a, "value")
@@ -302,7 +302,7 @@ func activation(id, doc string, d op.Def) *op.Def {
 	d.SBP = pointwise
 	d.Infer = sameAs("input")
 	if d.Check == nil {
-		d.Check = firstError(rejectInplace, floatsOnly)
+		d.Check = floatsOnly
 	}
 	return &d
 }

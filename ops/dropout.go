@@ -62,7 +62,7 @@ func (d dropout) def() *op.Def {
 		Doc:    d.doc,
 		Traits: op.Random,
 		Whole:  drawsAll,
-		Check:  firstError(rejectInplace, d.check),
+		Check:  firstError(d.check),
 		Infer:  d.infer,
 		Kernels: []op.Kernel{
 			{Name: "copy", Priority: 1, When: op.Pred{Text: "nothing to drop", Holds: passes}, Run: func(c *op.Run) error {

@@ -140,6 +140,35 @@ func TestLayoutDoesNotChangeValues(t *testing.T) {
 	})
 }
 
+// TestFormulasComputeTheirOperators: rounding-error bounds follow from the
+// formulas, so these have to compute what the kernels do.
+func TestFormulasComputeTheirOperators(t *testing.T) {
+	everySample(t, func(t *testing.T, call *op.Call) {
+		if call.Def.Formula == nil || call.Args.AllValues()[0].DType() != tensor.F64 {
+			return
+		}
+		want := execute(t, call)
+		var got []op.Value
+		if err := op.Catch(func() { got = call.Def.Formula(op.Builder{Applier: ops.Table().Executor()}, call.Args) }); err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != len(want) {
+			t.Fatalf("the formula has %d results, the operator %d", len(got), len(want))
+		}
+		for i, w := range want {
+			g := got[i].(*tensor.Tensor)
+			if !slices.Equal(g.Shape(), w.Shape()) {
+				t.Fatalf("result %d has the shape %v, by the formula %v", i, w.Shape(), g.Shape())
+			}
+			for j := range w.Len() {
+				if a, b := g.Float(j), w.Float(j); !(math.Abs(a-b) <= 1e-9*(1+math.Abs(b))) && !(math.IsNaN(a) && math.IsNaN(b)) && a != b {
+					t.Fatalf("result %d, element %d: %v, by the formula %v", i, j, b, a)
+				}
+			}
+		}
+	})
+}
+
 // close reports equal bits, or for sums a difference that another order of
 // additions explains.
 func close(call *op.Call, got, want *tensor.Tensor) bool {

@@ -21,7 +21,7 @@ var noiseOps = []*op.Def{
 		Doc:    "Randomised leaky relu: x for x > 0, r·x elsewhere, r uniform in [lower, upper) and drawn for each element in training, (lower + upper)/2 in evaluation.",
 		Traits: op.Random,
 		Whole:  drawsAll,
-		Check: firstError(rejectInplace, rejectTypes("input", slices.Concat(integralSet, complexTypes)...), func(a op.Args) error {
+		Check: firstError(rejectTypes("input", slices.Concat(integralSet, complexTypes)...), func(a op.Args) error {
 			if a.Bool("training") && a.Float("lower") > a.Float("upper") {
 				return op.RuntimeError("argument 'lower' should be less than or equal to 'upper', but %v > %v", a.Float("lower"), a.Float("upper"))
 			}

@@ -193,7 +193,7 @@ var unaryOps = []*op.Def{
 		Doc:     "Rectified linear unit: max(x, 0). Its gradient at 0 is 0.",
 		Traits:  op.Idempotent,
 		SBP:     pointwise,
-		Check:   firstError(rejectInplace, rejectTypes("input", append(complexTypes, tensor.Bool)...)),
+		Check:   firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...)),
 		Infer:   sameAs("input"),
 		Kernels: unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64], i64: kernel.Relu[int64]}.kernels(),
 		Grad: func(g *op.Grad) {
@@ -211,7 +211,7 @@ var unaryOps = []*op.Def{
 		Names: []string{"torch.nn.functional.leaky_relu"},
 		Doc:   "Leaky rectified linear unit: x for x > 0, negative_slope·x elsewhere, and so its gradient.",
 		SBP:   pointwise,
-		Check: firstError(rejectInplace, rejectTypes("input", slices.Concat(integralSet, complexTypes)...), realSlope),
+		Check: firstError(rejectTypes("input", slices.Concat(integralSet, complexTypes)...), realSlope),
 		Infer: sameAs("input"),
 		Kernels: parametric(func(a op.Args) unary {
 			slope := number(a, "negative_slope").Float()
@@ -314,13 +314,6 @@ func geluTanhSlope(g *op.Grad, x op.Value) op.Value {
 	left := g.Mul(g.Add(t, 1), 0.5)
 	right := g.Mul(g.Mul(g.Mul(x, 0.5), g.Sub(1, g.Mul(t, t))), du)
 	return g.Add(left, right)
-}
-
-func rejectInplace(a op.Args) error {
-	if a.Bool("inplace") {
-		return &op.Error{Class: "NotImplementedError", Msg: "inplace=True is not supported"}
-	}
-	return nil
 }
 
 func realSlope(a op.Args) error {
