@@ -85,7 +85,11 @@ type meteredWorker struct {
 }
 
 func (b *backends) openWorker(ctx context.Context, python string) (backend.Backend, error) {
-	w, err := worker.Open(ctx, worker.Config{Python: python, CaseTimeout: b.timeout})
+	return b.openThreads(ctx, python, 1)
+}
+
+func (b *backends) openThreads(ctx context.Context, python string, threads int) (backend.Backend, error) {
+	w, err := worker.Open(ctx, worker.Config{Python: python, CaseTimeout: b.timeout, Threads: threads})
 	if err != nil {
 		return nil, err
 	}
@@ -98,6 +102,25 @@ func (m *meteredWorker) Close() error {
 	m.owner.spent += m.CPUTime() - m.start
 	m.owner.mu.Unlock()
 	return m.Worker.Close()
+}
+
+// controlThreads is the number of threads of the reference's second instance.
+const controlThreads = 4
+
+// threaded starts a live reference with several threads; nil for others.
+func (b *backends) threaded(ctx context.Context, spec string) (backend.Backend, error) {
+	kind, asked, _ := strings.Cut(spec, ":")
+	if kind != "torch" {
+		return nil, nil
+	}
+	if asked == "" {
+		asked = b.python
+	}
+	path, _, err := b.findPython(asked)
+	if err != nil {
+		return nil, err
+	}
+	return b.openThreads(ctx, path, controlThreads)
 }
 
 // readBaseline reads a baseline file, or the embedded one for "".
