@@ -1,8 +1,8 @@
-// Package known holds the list of failures that people know of and accept for
+// Package knownlist holds the list of failures that people know of and accept for
 // a time: each with its scope, its reason, who answers for it and until when.
 // A failure inside a scope is known; another kind of failure at the same place
 // is not. An entry that has not failed for some runs is fixed, and should go.
-package known
+package knownlist
 
 import (
 	"bytes"
