@@ -27,9 +27,11 @@ backend:          tensor op program
 backend/native:   tensor choice op program autograd eager inplace nn backend compare
 backend/worker:   tensor op program backend
 backend/recorded: tensor program backend safetensors
+backend/named:    op nn backend backend/native backend/worker backend/recorded baselines
 script:           tensor choice op program gen backend
 compare:          tensor op
 verdict:          tensor choice op program exact backend compare
+known:            tensor op ops program verdict
 margins:          op program compare verdict
 check:            tensor choice op program gradcheck opcase backend backend/native backend/worker nn campaign compare verdict
 campaign:         tensor choice op program backend script compare verdict
@@ -37,6 +39,6 @@ report:           compare verdict
 suites:
 baselines:
 internal/deps:
-cmd/plumb:        tensor choice op opcase gradcheck coverage ops nn program backend backend/native backend/worker backend/recorded script compare verdict campaign margins report suites baselines kernel
+cmd/plumb:        tensor choice op opcase gradcheck coverage ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins report suites baselines kernel
 internal/opgen:   tensor op opcase ops nn
 `
