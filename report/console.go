@@ -38,7 +38,7 @@ func (c *Console) Record(r *verdict.Record) {
 		c.clear()
 		fmt.Fprintf(c.W, "  %s  case %d  %s  %s\n", c.paint(r.Verdict.Word), r.Index, r.Program.ID(), detail(r))
 	}
-	if isFinding(r.Verdict.Word) {
+	if r.Verdict.Word.Finding() {
 		c.finding(r)
 	}
 	c.progress()
@@ -81,7 +81,7 @@ func (c *Console) End(e *verdict.End) {
 	if s == nil || c.name != e.Test {
 		s = NewSummary()
 	}
-	line := fmt.Sprintf("%-60s %s", e.Test, s.counts())
+	line := fmt.Sprintf("%-60s %s", e.Test, s.Counts())
 	if s.Worst > 0 {
 		line += fmt.Sprintf(", worst %.2g of the limit", s.Worst)
 	}
@@ -107,7 +107,7 @@ func (c *Console) Summary(s *Summary) {
 	if s.Drawn > 0 {
 		fmt.Fprintf(c.W, "judged by statistics: %d of %s\n", s.Drawn, plural(s.Compared, "comparison"))
 	}
-	line := s.counts()
+	line := s.Counts()
 	if n := len(s.Errors); n > 0 {
 		line += fmt.Sprintf(", %s in error", plural(n, "test"))
 	}
@@ -131,7 +131,7 @@ func (c *Console) progress() {
 		return
 	}
 	c.drawn = time.Now()
-	fmt.Fprintf(c.W, "\r\x1b[K%s  %s", c.name, c.test.counts())
+	fmt.Fprintf(c.W, "\r\x1b[K%s  %s", c.name, c.test.Counts())
 }
 
 func (c *Console) clear() {
@@ -142,7 +142,7 @@ func (c *Console) clear() {
 
 func (c *Console) paint(w verdict.Word) string {
 	switch {
-	case isFinding(w):
+	case w.Finding():
 		return c.color("31", string(w))
 	case w == verdict.Aligned:
 		return c.color("32", string(w))

@@ -42,7 +42,7 @@ func (j *JSON) Record(r *verdict.Record) {
 	v := r.Verdict
 	out := jsonRecord{Test: r.Test, Case: r.Index, ID: r.Program.ID(), Candidate: r.Candidate,
 		Verdict: v.Word, Kind: v.Kind, Reason: v.Reason, Compared: v.Compared, Worst: v.Worst, Truths: v.Truths}
-	if isFinding(v.Word) {
+	if v.Word.Finding() {
 		out.Finding, out.Program = v, r.Program.String()
 	}
 	_ = j.enc.Encode(out)

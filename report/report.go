@@ -66,23 +66,15 @@ func (s *Summary) Cases() int {
 func (s *Summary) Findings() int {
 	n := 0
 	for w, c := range s.Words {
-		if isFinding(w) {
+		if w.Finding() {
 			n += c
 		}
 	}
 	return n
 }
 
-func isFinding(w verdict.Word) bool {
-	switch w {
-	case verdict.Misaligned, verdict.Crash, verdict.Timeout, verdict.OOM, verdict.Fault:
-		return true
-	}
-	return false
-}
-
-// counts prints the verdicts, most wanted first: "740 aligned, 2 misaligned".
-func (s *Summary) counts() string {
+// Counts prints the verdicts, most wanted first: "740 aligned, 2 misaligned".
+func (s *Summary) Counts() string {
 	words := slices.SortedFunc(maps.Keys(s.Words), func(a, b verdict.Word) int {
 		return slices.Index(order, a) - slices.Index(order, b)
 	})

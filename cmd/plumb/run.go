@@ -7,7 +7,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -169,7 +168,7 @@ func (r *runner) run(ctx context.Context) error {
 		}
 	}
 	if r.record != "" {
-		if err := r.writeBaseline(ctx, cfg); err != nil {
+		if err := r.writeBaseline(cfg); err != nil {
 			return &exitError{exitFault, err}
 		}
 	}
@@ -289,8 +288,7 @@ func (r *runner) openBackends(ctx context.Context, cfg *campaign.Config) error {
 	return nil
 }
 
-// onRecord counts a record and hands it on. A case that took the oracle to
-// settle is not recorded: a baseline has no oracle.
+// onRecord counts a record and hands it on.
 func (r *runner) onRecord(rec *verdict.Record) {
 	r.summary.Add(rec)
 	r.gauge(rec)
@@ -301,7 +299,7 @@ func (r *runner) onRecord(rec *verdict.Record) {
 		r.beyond = append(r.beyond, rec)
 	}
 	r.sink.Record(rec)
-	if r.record != "" && rec.Candidate == r.candidates[0] && len(rec.Verdict.Settled) == 0 && rec.Verdict.Word != verdict.Rejected && rec.Reference.Status == backend.OK {
+	if r.record != "" && rec.Candidate == r.candidates[0] && rec.Baseline() {
 		r.cases = append(r.cases, recorded.Case{Test: rec.Test, Program: rec.Program, Outcome: rec.Reference})
 	}
 }
@@ -315,27 +313,14 @@ func (r *runner) onEnd(e *verdict.End) {
 	r.sink.End(e)
 }
 
-// writeBaseline writes what was recorded beside the target and renames it, so
-// that a whole file is never replaced by half of one.
-func (r *runner) writeBaseline(ctx context.Context, cfg *campaign.Config) error {
+// writeBaseline writes what was recorded.
+func (r *runner) writeBaseline(cfg *campaign.Config) error {
 	ref, err := cfg.Reference()
 	if err != nil {
 		return err
 	}
 	defer ref.Close()
-	tmp, err := os.CreateTemp(filepath.Dir(r.record), ".plumb-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	if err := recorded.Write(tmp, ref.Info(), r.cases); err != nil {
-		tmp.Close()
-		return err
-	}
-	if err := errors.Join(tmp.Chmod(0o644), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), r.record)
+	return recorded.WriteFile(r.record, ref.Info(), r.cases)
 }
 
 // parseDTypes reads --dtype.

@@ -39,6 +39,7 @@ report:           compare verdict
 suites:
 baselines:
 internal/deps:
+internal/gotest:  op nn program backend backend/named backend/native backend/recorded campaign known report verdict
 cmd/plumb:        tensor choice op opcase gradcheck coverage ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins report suites baselines kernel
 internal/opgen:   tensor op opcase ops nn
 `
