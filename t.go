@@ -185,7 +185,7 @@ func (p *T) differentiate(auto bool, values []any) {
 	for _, x := range values {
 		ref, ok := p.argument(x).(program.Ref)
 		if !ok {
-			p.fail(fmt.Errorf("a %T has no gradient", x))
+			p.fail(fmt.Errorf("%T has no gradient", x))
 		}
 		v := p.values[ref]
 		switch v.known() {
