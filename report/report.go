@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"plumb/finding"
 	"plumb/verdict"
 )
 
@@ -16,6 +17,8 @@ import (
 type Sink interface {
 	Record(r *verdict.Record)
 	End(e *verdict.End)
+	// Findings receives the minimised findings after the last test.
+	Findings(fs []*finding.Finding)
 	Summary(s *Summary)
 }
 
@@ -66,7 +69,7 @@ func (s *Summary) Cases() int {
 func (s *Summary) Findings() int {
 	n := 0
 	for w, c := range s.Words {
-		if w.Finding() {
+		if w.IsFinding() {
 			n += c
 		}
 	}

@@ -54,8 +54,8 @@ const (
 // Words lists every word.
 var Words = []Word{Aligned, Misaligned, Rejected, Unsupported, Crash, Timeout, OOM, Fault, Known, Fixed, Unstable}
 
-// Finding reports whether the word speaks against a candidate.
-func (w Word) Finding() bool {
+// IsFinding reports whether the word speaks against the candidate.
+func (w Word) IsFinding() bool {
 	switch w {
 	case Misaligned, Crash, Timeout, OOM, Fault:
 		return true

@@ -35,12 +35,14 @@ known:            tensor op ops program verdict
 margins:          op program compare verdict
 check:            tensor choice op program gradcheck opcase backend backend/native nn campaign compare verdict internal/gotest
 campaign:         tensor choice op program backend script compare verdict
-report:           compare verdict
+shrink:           tensor choice op program backend compare verdict
+finding:          tensor program shrink verdict
+report:           compare verdict shrink finding
 suites:
 baselines:
 .:                tensor choice op ops gen program api backend campaign internal/gotest
 internal/deps:
 internal/gotest:  op nn program backend backend/named backend/native backend/recorded campaign known report verdict
-cmd/plumb:        tensor choice op opcase gradcheck coverage ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins report suites baselines kernel
+cmd/plumb:        tensor choice op opcase gradcheck coverage ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins shrink finding report suites baselines kernel
 internal/opgen:   tensor op opcase ops nn
 `

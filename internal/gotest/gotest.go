@@ -134,7 +134,7 @@ func recordedTests(path string, tests []campaign.Test) ([]campaign.Test, error) 
 // onRecord counts a record and keeps it where it is reported.
 func (r *run) onRecord(rec *verdict.Record) {
 	r.summary.Add(rec)
-	if rec.Verdict.Word.Finding() {
+	if rec.Verdict.Word.IsFinding() {
 		if len(r.findings) == 0 || testing.Verbose() {
 			r.findings = append(r.findings, rec)
 		} else {
