@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"plumb/backend"
+	"plumb/backend/named"
 	"plumb/campaign"
 	"plumb/choice"
 	"plumb/finding"
@@ -67,7 +68,7 @@ func subject(solo *campaign.Solo, cfg *campaign.Config, first *verdict.Record) s
 // with several. Where it disagrees with itself by the limits that the candidate
 // is held to, the finding's cases are not held against the candidate.
 func (r *runner) controls(ctx context.Context, solo *campaign.Solo, found []*finding.Finding) error {
-	threaded, err := r.backends.threaded(ctx, r.reference)
+	threaded, err := r.backends.Threaded(ctx, r.reference)
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func (r *runner) controls(ctx context.Context, solo *campaign.Solo, found []*fin
 		again = append(again, struct {
 			how   string
 			other backend.Backend
-		}{fmt.Sprintf("with one thread and with %d", controlThreads), threaded})
+		}{fmt.Sprintf("with one thread and with %d", named.ControlThreads), threaded})
 	}
 	for _, f := range found {
 		for _, a := range again {
