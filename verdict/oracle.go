@@ -218,10 +218,20 @@ func pick(o *backend.Outcome, w Where) *tensor.Tensor {
 		return v.Tensor
 	case Grad:
 		return o.Grads[w.Name]
+	case SecondGrad:
+		return o.SecondGrads[w.Name]
+	case Change:
+		if w.Call >= len(o.Changes) {
+			return nil
+		}
+		return find(o.Changes[w.Call], w.Name)
 	}
 	module, name, _ := strings.Cut(w.Name, ".")
-	if w.Part == ParamGrad {
+	switch w.Part {
+	case ParamGrad:
 		return find(o.ParamGrads[module], name)
+	case SecondParamGrad:
+		return find(o.SecondParamGrads[module], name)
 	}
 	return find(o.Final[module], name)
 }
