@@ -21,11 +21,13 @@ import (
 	"plumb/backend/recorded"
 	"plumb/campaign"
 	"plumb/compare"
+	"plumb/finding"
 	"plumb/nn"
 	"plumb/ops"
 	"plumb/program"
 	"plumb/report"
 	"plumb/script"
+	"plumb/shrink"
 	"plumb/tensor"
 	"plumb/verdict"
 )
@@ -52,6 +54,8 @@ type runFlags struct {
 	ops        string
 	gradcheck  bool
 	coverage   string
+	shrink     shrink.Budget
+	known      knownFlags
 
 	tolerance    string
 	maxTensor    string
@@ -116,6 +120,9 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.ops, "ops", "", "instead of test files, cases drawn from the literals of the operators whose name matches one of these globs, such as 'conv*,max*': legal calls in every dtype, and calls that break a rule")
 	fl.BoolVar(&f.gradcheck, "gradcheck", false, "check the gradients of Plumb's own operators against difference quotients in float64, first and second order; -n is the number of calls of each (default 12); without --ops, all operators")
 	fl.StringVar(&f.coverage, "coverage", "", "with --ops: a few cases (-n, default 2) of every dtype and layout, legal or not, instead; the matrix is written to this file, for plumb ops --coverage")
+	fl.IntVar(&f.shrink.Runs, "shrink-runs", shrink.DefaultBudget.Runs, "runs of the candidate that making one finding smaller may take; 0 leaves findings as they were drawn")
+	fl.DurationVar(&f.shrink.Time, "shrink-time", shrink.DefaultBudget.Time, "time that making one finding smaller may take")
+	f.known.register(fl)
 	fl.StringVar(&f.tolerance, "tolerance", "", "in place of the numerics classes and of the tests' own tolerances: autotest (rtol 1e-4, atol 1e-5), exact, or default (torch.testing.assert_close's, by dtype)")
 	fl.StringVar(&f.maxTensor, "max-tensor", "32MB", "the largest tensor that random_tensor draws")
 	fl.BoolVar(&f.noExceptions, "no-exceptions", false, "count an exception of one side alone as a rejection, not as a finding")
@@ -142,6 +149,9 @@ type runner struct {
 
 	covering *covering // nil without --coverage
 
+	collector finding.Collector
+	accepted  *accepted // nil without a known list
+
 	skipped int                     // tests that say that they are not to be run
 	defined map[string]*script.Test // by name
 	beyond  []*verdict.Record       // cases of the running test that the reference does not support
@@ -163,7 +173,16 @@ func (r *runner) run(ctx context.Context) error {
 		return err
 	}
 	defer r.closeMargins()
+	if r.accepted, err = r.known.open(r.err); err != nil {
+		return err
+	}
 	err = campaign.Run(ctx, *cfg)
+	if err == nil {
+		err = r.minimise(ctx, cfg)
+	}
+	if err == nil {
+		err = r.accepted.settle(r.summary)
+	}
 	r.summary.Elapsed = time.Since(start)
 	if err == nil || r.summary.Cases() > 0 {
 		r.sink.Summary(r.summary)
@@ -191,7 +210,7 @@ func (r *runner) exit() error {
 	switch {
 	case len(r.summary.Errors) > 0:
 		return &exitError{exitUsage, nil}
-	case r.summary.Findings() > 0:
+	case r.summary.Findings() > 0, r.known.strict && len(r.summary.Stale) > 0:
 		return &exitError{exitFindings, nil}
 	case r.summary.Cases() == 0 && r.skipped == 0:
 		return usage(errors.New("no case was run"))
@@ -205,7 +224,7 @@ func (r *runner) newSink() report.Sink {
 	}
 	f, ok := r.out.(*os.File)
 	tty := ok && term.IsTerminal(int(f.Fd()))
-	return &report.Console{W: r.out, Color: tty && os.Getenv("NO_COLOR") == "", Live: tty, Verbose: r.verbose}
+	return &report.Console{W: r.out, Color: tty && os.Getenv("NO_COLOR") == "", Live: tty, Verbose: r.verbose, Brief: r.shrink.Runs > 0}
 }
 
 // check returns the mistakes in the flags that cobra cannot see.
@@ -220,6 +239,10 @@ func (f *runFlags) check() error {
 		return fmt.Errorf("--coverage %s needs --ops, such as --ops '*'", f.coverage)
 	case f.n < 0:
 		return fmt.Errorf("-n %d: the number of cases cannot be negative", f.n)
+	case f.shrink.Runs < 0:
+		return fmt.Errorf("--shrink-runs %d: the number of runs cannot be negative", f.shrink.Runs)
+	case f.shrink.Time <= 0:
+		return fmt.Errorf("--shrink-time %v: want a positive duration such as 30s", f.shrink.Time)
 	case f.power < 0:
 		return fmt.Errorf("--power %d: the number of cases cannot be negative", f.power)
 	case f.jobs < 1:
@@ -312,8 +335,10 @@ func (r *runner) openBackends(ctx context.Context, cfg *campaign.Config) error {
 // onRecord counts a record and hands it on. A case that took the oracle to
 // settle is not recorded: a baseline has no oracle.
 func (r *runner) onRecord(rec *verdict.Record) {
+	r.accepted.excuse(rec)
 	r.summary.Add(rec)
 	r.gauge(rec)
+	r.collector.Record(rec, rec.Verdict.Word.IsFinding())
 	if r.covering != nil && rec.Candidate == r.candidates[0] {
 		r.covering.record(rec)
 	}
@@ -332,6 +357,7 @@ func (r *runner) onEnd(e *verdict.End) {
 		r.summary.Errors = append(r.summary.Errors, e.Err)
 	}
 	r.weigh(e)
+	r.collector.End()
 	r.sink.End(e)
 }
 
