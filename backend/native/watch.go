@@ -21,6 +21,9 @@ type mark struct {
 var sumSeed = maphash.MakeSeed()
 
 func sum(t *tensor.Tensor) uint64 {
+	if t.Len() == 0 {
+		return 0
+	}
 	size := t.DType().Size()
 	from := t.Offset() * size
 	return maphash.Bytes(sumSeed, t.Storage()[from:from+tensor.Extent(t.Shape(), t.Strides())*size])
