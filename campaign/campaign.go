@@ -374,11 +374,16 @@ func (c *caseRun) rejected() bool {
 	return c.err == nil && len(c.records) > 0 && !slices.ContainsFunc(c.records, func(r *verdict.Record) bool { return r.Verdict.Word != verdict.Rejected })
 }
 
-// reason says where and why the reference rejected the case.
+// reason says where and why the reference rejected the case, or the candidate
+// where it alone did.
 func (c *caseRun) reason() string {
-	where := "the backward pass"
-	if c.ref.Call < len(c.program.Calls) {
-		where = c.program.Calls[c.ref.Call].Target
+	o := c.ref
+	if o.Status == backend.OK {
+		o = c.records[0].Outcome
 	}
-	return fmt.Sprintf("%s: %s: %s", where, c.ref.Class, c.ref.Message)
+	where := "the backward pass"
+	if o.Call < len(c.program.Calls) {
+		where = c.program.Calls[o.Call].Target
+	}
+	return fmt.Sprintf("%s: %s: %s", where, o.Class, o.Message)
 }
