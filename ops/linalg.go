@@ -194,6 +194,9 @@ func contractedDims(a op.Args) (dx, dy []int, err error) {
 // namedDims reads the argument dims of tensordot: two lists, or a number of
 // the last dimensions of a and the first of b.
 func namedDims(dims any) (dx, dy []int, err error) {
+	if truth, ok := dims.(op.Scalar); ok && truth.DType() == tensor.Bool {
+		dims = int(truth.Int())
+	}
 	switch dims := dims.(type) {
 	case int:
 		if dims < 0 {
