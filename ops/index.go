@@ -10,7 +10,7 @@ import (
 	"plumb/tensor"
 )
 
-var indexOps = slices.Concat(embeddingOps, alongOps, advancedOps, flatIndexOps, maskOps, matrixOps)
+var indexOps = slices.Concat(embeddingOps, embeddingBagOps, alongOps, advancedOps, flatIndexOps, maskOps, matrixOps)
 
 // alongOps choose entries of one dimension by an index vector.
 var alongOps = []*op.Def{
