@@ -40,11 +40,7 @@ func (c *Call) Execute() (out []*tensor.Tensor, err error) {
 	}
 	run := &Run{Args: c.Args, Out: make([]*tensor.Tensor, len(metas)), Key: c.Key}
 	for i, m := range metas {
-		if m.Strides == nil {
-			run.Out[i] = tensor.New(m.DType, m.Shape...)
-		} else {
-			run.Out[i] = tensor.NewStrided(m.DType, m.Shape, m.Strides)
-		}
+		run.Out[i] = tensor.Unset(m.DType, m.Shape, m.Strides)
 	}
 	if k.Scratch != nil {
 		run.Scratch = make([]byte, k.Scratch(c.Args))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"unsafe"
 )
 
@@ -39,6 +40,33 @@ func New(d DType, shape ...int) *Tensor {
 // non-negative, over a storage just large enough.
 func NewStrided(d DType, shape, strides []int) *Tensor {
 	return &Tensor{dtype: d, shape: slices.Clone(shape), strides: slices.Clone(strides), storage: alloc(Extent(shape, strides) * d.Size())}
+}
+
+// Unset returns a tensor whose elements are unspecified, for a caller that
+// writes every one of them. Nil strides are contiguous ones; others must be
+// non-negative, and elements of the storage that they skip are zeros.
+func Unset(d DType, shape, strides []int) *Tensor {
+	if strides == nil {
+		strides = ContiguousStrides(shape)
+	}
+	n, get := Extent(shape, strides), alloc
+	if n == NumElements(shape) {
+		get = unset
+	}
+	return &Tensor{dtype: d, shape: slices.Clone(shape), strides: slices.Clone(strides), storage: get(n * d.Size())}
+}
+
+// unset returns n bytes that hold anything, aligned like those of alloc. A
+// builder's memory is the only one that the runtime does not clear; it pays
+// for objects of many pages, which are aligned to one.
+func unset(n int) []byte {
+	if n < 1<<16 {
+		return alloc(n)
+	}
+	var b strings.Builder
+	b.Grow(n)
+	b.WriteByte(0)
+	return unsafe.Slice(unsafe.StringData(b.String()), n)
 }
 
 // alloc returns n zero bytes aligned for every element type.
@@ -170,7 +198,7 @@ func (t *Tensor) Clone() *Tensor { return t.Convert(t.dtype) }
 
 // CloneAs returns a copy with the strides of format f.
 func (t *Tensor) CloneAs(f MemoryFormat) *Tensor {
-	u := NewStrided(t.dtype, t.shape, f.Strides(t.shape))
+	u := Unset(t.dtype, t.shape, f.Strides(t.shape))
 	u.CopyFrom(t)
 	return u
 }
@@ -189,7 +217,7 @@ func (t *Tensor) CopyFrom(src *Tensor) {
 // out of range); anything to Bool asks whether it is non-zero; complex to real
 // drops the imaginary part.
 func (t *Tensor) Convert(d DType) *Tensor {
-	u := New(d, t.shape...)
+	u := Unset(d, t.shape, nil)
 	copyConvert(u, t)
 	return u
 }
