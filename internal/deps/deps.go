@@ -31,12 +31,13 @@ script:           tensor choice op program gen backend
 compare:          tensor op
 verdict:          tensor choice op program exact backend compare
 margins:          op program compare verdict
+repro:            tensor choice program backend safetensors compare verdict
 check:            tensor choice op program gradcheck opcase backend backend/native backend/worker nn campaign compare verdict
 campaign:         tensor choice op program backend script compare verdict
 report:           compare verdict
 suites:
 baselines:
 internal/deps:
-cmd/plumb:        tensor choice op opcase gradcheck coverage ops nn program backend backend/native backend/worker backend/recorded script compare verdict campaign margins report suites baselines kernel
+cmd/plumb:        tensor choice op opcase gradcheck coverage ops nn program backend backend/native backend/worker backend/recorded script compare verdict campaign margins report suites baselines kernel repro
 internal/opgen:   tensor op opcase ops nn
 `
