@@ -31,7 +31,7 @@ script:           tensor choice op program gen backend
 compare:          tensor op
 verdict:          tensor choice op program exact backend compare
 margins:          op program compare verdict
-repro:            tensor choice program backend safetensors compare verdict
+repro:            tensor choice op program backend safetensors compare verdict
 check:            tensor choice op program gradcheck opcase backend backend/native backend/worker nn campaign compare verdict
 campaign:         tensor choice op program backend script compare verdict
 report:           compare verdict
