@@ -33,6 +33,7 @@ compare:          tensor op
 verdict:          tensor choice op program exact backend compare
 known:            tensor op ops program verdict
 margins:          op program compare verdict
+repro:            tensor choice op program backend safetensors compare verdict
 check:            tensor choice op program gradcheck opcase backend backend/native nn campaign compare verdict internal/gotest
 campaign:         tensor choice op program backend script compare verdict
 shrink:           tensor choice op program backend compare verdict
@@ -44,6 +45,6 @@ baselines:
 .:                tensor choice op ops gen program api backend campaign internal/gotest
 internal/deps:
 internal/gotest:  op nn program backend backend/named backend/native backend/recorded campaign known report verdict
-cmd/plumb:        tensor choice op opcase gradcheck coverage ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins shrink finding knownlist report suites baselines kernel
+cmd/plumb:        tensor choice op opcase gradcheck coverage ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins shrink finding knownlist repro report suites baselines kernel
 internal/opgen:   tensor op opcase ops nn
 `
