@@ -22,6 +22,7 @@ gradcheck:        tensor choice op program eager
 coverage:
 optim:            tensor op eager nn
 opcase:           tensor choice op program inplace
+internal/mutants: tensor op ops nn program
 gen:              tensor choice op program
 backend:          tensor op program
 backend/native:   tensor choice op program autograd eager inplace nn backend compare
