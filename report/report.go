@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"plumb/finding"
 	"plumb/verdict"
 )
 
@@ -16,6 +17,8 @@ import (
 type Sink interface {
 	Record(r *verdict.Record)
 	End(e *verdict.End)
+	// Findings receives the minimised findings after the last test.
+	Findings(fs []*finding.Finding)
 	Summary(s *Summary)
 }
 
@@ -66,19 +69,11 @@ func (s *Summary) Cases() int {
 func (s *Summary) Findings() int {
 	n := 0
 	for w, c := range s.Words {
-		if isFinding(w) {
+		if w.IsFinding() {
 			n += c
 		}
 	}
 	return n
-}
-
-func isFinding(w verdict.Word) bool {
-	switch w {
-	case verdict.Misaligned, verdict.Crash, verdict.Timeout, verdict.OOM, verdict.Fault:
-		return true
-	}
-	return false
 }
 
 // counts prints the verdicts, most wanted first: "740 aligned, 2 misaligned".

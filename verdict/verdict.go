@@ -54,6 +54,15 @@ const (
 // Words lists every word.
 var Words = []Word{Aligned, Misaligned, Rejected, Unsupported, Crash, Timeout, OOM, Fault, Known, Fixed, Unstable}
 
+// IsFinding reports whether the word speaks against the candidate.
+func (w Word) IsFinding() bool {
+	switch w {
+	case Misaligned, Crash, Timeout, OOM, Fault:
+		return true
+	}
+	return false
+}
+
 // Kind says what is misaligned: the part that was compared when its elements
 // differ, otherwise the rule of package compare that is broken ("shape",
 // "dtype", "structure", "layout"), or one of the kinds below.

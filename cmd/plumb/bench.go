@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"plumb/campaign"
+	"plumb/finding"
 	"plumb/report"
 	"plumb/verdict"
 )
@@ -130,9 +131,10 @@ func (b *caseBench) measure(ctx context.Context, r *runner, base *campaign.Confi
 
 type nullSink struct{}
 
-func (nullSink) Record(*verdict.Record)  {}
-func (nullSink) End(*verdict.End)        {}
-func (nullSink) Summary(*report.Summary) {}
+func (nullSink) Record(*verdict.Record)      {}
+func (nullSink) End(*verdict.End)            {}
+func (nullSink) Findings([]*finding.Finding) {}
+func (nullSink) Summary(*report.Summary)     {}
 
 func (b *caseBench) print(w io.Writer, asJSON bool) error {
 	if asJSON {

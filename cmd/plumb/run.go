@@ -20,10 +20,12 @@ import (
 	"plumb/backend/recorded"
 	"plumb/campaign"
 	"plumb/compare"
+	"plumb/finding"
 	"plumb/nn"
 	"plumb/ops"
 	"plumb/report"
 	"plumb/script"
+	"plumb/shrink"
 	"plumb/tensor"
 	"plumb/verdict"
 )
@@ -50,6 +52,7 @@ type runFlags struct {
 	ops        string
 	gradcheck  bool
 	coverage   string
+	shrink     shrink.Budget
 }
 
 func newRun() *cobra.Command {
@@ -110,6 +113,8 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.ops, "ops", "", "instead of test files, cases drawn from the literals of the operators whose name matches one of these globs, such as 'conv*,max*': legal calls in every dtype, and calls that break a rule")
 	fl.BoolVar(&f.gradcheck, "gradcheck", false, "check the gradients of Plumb's own operators against difference quotients in float64, first and second order; -n is the number of calls of each (default 12); without --ops, all operators")
 	fl.StringVar(&f.coverage, "coverage", "", "with --ops: a few cases (-n, default 2) of every dtype and layout, legal or not, instead; the matrix is written to this file, for plumb ops --coverage")
+	fl.IntVar(&f.shrink.Runs, "shrink-runs", shrink.DefaultBudget.Runs, "runs of the candidate that making one finding smaller may take; 0 leaves findings as they were drawn")
+	fl.DurationVar(&f.shrink.Time, "shrink-time", shrink.DefaultBudget.Time, "time that making one finding smaller may take")
 	cmd.MarkFlagsRequiredTogether("rtol", "atol")
 }
 
@@ -130,6 +135,8 @@ type runner struct {
 	gauges   gauges
 
 	covering *covering // nil without --coverage
+
+	collector finding.Collector
 
 	skipped int                     // tests that say that they are not to be run
 	defined map[string]*script.Test // by name
@@ -153,6 +160,9 @@ func (r *runner) run(ctx context.Context) error {
 	}
 	defer r.closeMargins()
 	err = campaign.Run(ctx, *cfg)
+	if err == nil {
+		err = r.minimise(ctx, cfg)
+	}
 	r.summary.Elapsed = time.Since(start)
 	if err == nil || r.summary.Cases() > 0 {
 		r.sink.Summary(r.summary)
@@ -194,7 +204,7 @@ func (r *runner) newSink() report.Sink {
 	}
 	f, ok := r.out.(*os.File)
 	tty := ok && term.IsTerminal(int(f.Fd()))
-	return &report.Console{W: r.out, Color: tty && os.Getenv("NO_COLOR") == "", Live: tty, Verbose: r.verbose}
+	return &report.Console{W: r.out, Color: tty && os.Getenv("NO_COLOR") == "", Live: tty, Verbose: r.verbose, Brief: r.shrink.Runs > 0}
 }
 
 // check returns the mistakes in the flags that cobra cannot see.
@@ -209,6 +219,10 @@ func (f *runFlags) check() error {
 		return fmt.Errorf("--coverage %s needs --ops, such as --ops '*'", f.coverage)
 	case f.n < 0:
 		return fmt.Errorf("-n %d: the number of cases cannot be negative", f.n)
+	case f.shrink.Runs < 0:
+		return fmt.Errorf("--shrink-runs %d: the number of runs cannot be negative", f.shrink.Runs)
+	case f.shrink.Time <= 0:
+		return fmt.Errorf("--shrink-time %v: want a positive duration such as 30s", f.shrink.Time)
 	case f.power < 0:
 		return fmt.Errorf("--power %d: the number of cases cannot be negative", f.power)
 	case f.jobs < 1:
@@ -300,6 +314,7 @@ func (r *runner) openBackends(ctx context.Context, cfg *campaign.Config) error {
 func (r *runner) onRecord(rec *verdict.Record) {
 	r.summary.Add(rec)
 	r.gauge(rec)
+	r.collector.Record(rec, rec.Verdict.Word.IsFinding())
 	if r.covering != nil && rec.Candidate == r.candidates[0] {
 		r.covering.record(rec)
 	}
@@ -318,6 +333,7 @@ func (r *runner) onEnd(e *verdict.End) {
 		r.summary.Errors = append(r.summary.Errors, e.Err)
 	}
 	r.weigh(e)
+	r.collector.End()
 	r.sink.End(e)
 }
 

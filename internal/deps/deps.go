@@ -34,10 +34,12 @@ verdict:          tensor choice op program exact backend compare
 margins:          op program compare verdict
 check:            tensor choice op program gradcheck opcase backend backend/native backend/worker nn campaign compare verdict
 campaign:         tensor choice op program backend script compare verdict
-report:           compare verdict
+shrink:           tensor choice op program backend compare verdict
+finding:          tensor program shrink verdict
+report:           compare verdict shrink finding
 suites:
 baselines:
 internal/deps:
-cmd/plumb:        tensor choice op opcase gradcheck coverage ops nn program backend backend/native backend/worker backend/recorded script compare verdict campaign margins report suites baselines kernel
+cmd/plumb:        tensor choice op opcase gradcheck coverage ops nn program backend backend/native backend/worker backend/recorded script compare verdict campaign margins shrink finding report suites baselines kernel
 internal/opgen:   tensor op opcase ops nn
 `
