@@ -40,6 +40,6 @@ report:           compare verdict shrink finding
 suites:
 baselines:
 internal/deps:
-cmd/plumb:        tensor choice op opcase gradcheck coverage ops nn program backend backend/native backend/worker backend/recorded script compare verdict campaign margins shrink finding report suites baselines kernel
+cmd/plumb:        tensor choice op opcase gradcheck coverage ops nn program backend backend/native backend/worker backend/recorded script compare verdict campaign margins shrink finding report suites baselines kernel internal/mutants
 internal/opgen:   tensor op opcase ops nn
 `
