@@ -22,6 +22,7 @@ gradcheck:        tensor choice op program eager
 coverage:
 optim:            tensor op eager nn
 opcase:           tensor choice op program inplace
+internal/mutants: tensor op ops nn program
 gen:              tensor choice op program
 backend:          tensor op program
 backend/native:   tensor choice op program autograd eager inplace nn backend compare
@@ -45,6 +46,6 @@ baselines:
 .:                tensor choice op ops gen program api backend campaign internal/gotest
 internal/deps:
 internal/gotest:  op nn program backend backend/named backend/native backend/recorded campaign known report verdict
-cmd/plumb:        tensor choice op opcase gradcheck coverage ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins shrink finding knownlist repro report suites baselines kernel
+cmd/plumb:        tensor choice op opcase gradcheck coverage ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins shrink finding knownlist repro report suites baselines kernel internal/mutants
 internal/opgen:   tensor op opcase ops nn
 `
