@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"plumb/backend"
@@ -11,6 +13,7 @@ import (
 	"plumb/choice"
 	"plumb/finding"
 	"plumb/program"
+	"plumb/repro"
 	"plumb/shrink"
 	"plumb/verdict"
 )
@@ -46,8 +49,54 @@ func (r *runner) minimise(ctx context.Context, cfg *campaign.Config) error {
 	if err := r.controls(ctx, solo, found); err != nil {
 		return err
 	}
+	for _, f := range found {
+		r.bundle(ctx, solo, f)
+	}
 	r.sink.Findings(found)
 	return nil
+}
+
+// bundle writes a finding's bundle and runs it in fresh processes. What keeps
+// it from being written is said, and the finding is reported without.
+func (r *runner) bundle(ctx context.Context, solo *campaign.Solo, f *finding.Finding) {
+	dir, err := findingsDir(r.findings)
+	if r.findings == "none" {
+		return
+	}
+	if err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	var b *repro.Bundle
+	if err == nil {
+		b, err = repro.Write(filepath.Join(dir, f.ID), r.finding(solo, f))
+	}
+	if err != nil {
+		fmt.Fprintf(r.err, "plumb: the bundle of %s: %v\n", f.ID, err)
+		return
+	}
+	f.Bundle = b.Dir
+	proof, err := b.Prove(ctx, repro.ProveOptions{})
+	switch {
+	case err != nil:
+		f.Proof = "unproved: " + err.Error()
+	case proof.Reason != "":
+		f.Proof = proof.String() + ": " + proof.Reason
+	default:
+		f.Proof = proof.String()
+	}
+}
+
+// finding is what a bundle is made of.
+func (r *runner) finding(solo *campaign.Solo, f *finding.Finding) *repro.Finding {
+	minimal, first := f.Result.Record, f.Groups[0].First
+	reference, candidate := solo.Infos(minimal.Candidate)
+	return &repro.Finding{
+		Program: minimal.Program, Job: campaign.Job(minimal.Program, minimal.Reference), Verdict: minimal.Verdict,
+		Reference: repro.Side{Spec: r.reference, Info: reference}, Candidate: repro.Side{Spec: minimal.Candidate, Info: candidate},
+		Expected: minimal.Reference, Got: minimal.Outcome, Seed: r.seed, Test: first.Test, Index: first.Index,
+		Choices: f.Result.Choices, Original: first.Program.String(), Count: f.Count(), Timeout: r.timeout,
+		Shrink: repro.Shrink{Runs: f.Result.Runs, Seconds: f.Result.Elapsed.Seconds()},
+	}
 }
 
 // subject is what a failing case of the run is tried on.

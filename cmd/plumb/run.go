@@ -56,6 +56,7 @@ type runFlags struct {
 	coverage   string
 	shrink     shrink.Budget
 	known      knownFlags
+	findings   string
 
 	tolerance    string
 	maxTensor    string
@@ -120,6 +121,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.ops, "ops", "", "instead of test files, cases drawn from the literals of the operators whose name matches one of these globs, such as 'conv*,max*': legal calls in every dtype, and calls that break a rule")
 	fl.BoolVar(&f.gradcheck, "gradcheck", false, "check the gradients of Plumb's own operators against difference quotients in float64, first and second order; -n is the number of calls of each (default 12); without --ops, all operators")
 	fl.StringVar(&f.coverage, "coverage", "", "with --ops: a few cases (-n, default 2) of every dtype and layout, legal or not, instead; the matrix is written to this file, for plumb ops --coverage")
+	fl.StringVar(&f.findings, "findings", "", `keep the bundle of each finding in this folder; "none" keeps none (default: in the user's cache, for plumb repro)`)
 	fl.IntVar(&f.shrink.Runs, "shrink-runs", shrink.DefaultBudget.Runs, "runs of the candidate that making one finding smaller may take; 0 leaves findings as they were drawn")
 	fl.DurationVar(&f.shrink.Time, "shrink-time", shrink.DefaultBudget.Time, "time that making one finding smaller may take")
 	f.known.register(fl)
