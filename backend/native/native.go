@@ -362,7 +362,7 @@ func (v *value) tensors() []*eager.Var {
 
 // cotangent returns the start of the fill's stream in the shape and dtype of v.
 func cotangent(f *program.Fill, v *tensor.Tensor) *tensor.Tensor {
-	t := tensor.New(v.DType(), v.Shape()...)
+	t := tensor.Unset(v.DType(), v.Shape(), nil)
 	n := t.Len()
 	if v.DType().IsComplex() && f.Dist != "" {
 		s := f.Cotangent(2 * n)
@@ -373,10 +373,19 @@ func cotangent(f *program.Fill, v *tensor.Tensor) *tensor.Tensor {
 	}
 	if f.Dist == "" {
 		one, all := tensor.Scalar(t.DType(), 1).Bytes(), t.Storage()
-		for n := copy(all, one); n < len(all); n += copy(all[n:], all[:n]) {
-		}
+		fillWith(all, one)
 		return t
 	}
 	t.CopyFrom(tensor.Of(tensor.F64, v.Shape(), f.Cotangent(n)))
 	return t
+}
+
+// fillWith fills all with repetitions of one. It copies from a start that stays
+// in the nearest cache.
+func fillWith(all, one []byte) {
+	const near = 1 << 14
+	n := copy(all, one)
+	for n < len(all) {
+		n += copy(all[n:], all[:min(n, near)])
+	}
 }
