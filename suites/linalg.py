@@ -261,3 +261,19 @@ def test_det_refused():
 @autotest()
 def test_cross_refused():
     return torch.cross(matrix(random(1, 4), random(1, 4)), matrix(random(1, 4), random(1, 4)), dim=oneof(0, 1, -1, 2))
+
+
+@autotest()
+def test_solve():
+    n = random(2, 6).to(int)  # PyTorch 1.13 cannot differentiate by a matrix of one element, with a vector
+    a = regular(n)
+    b = random_tensor(ndim=2, dim0=n, dim1=random(1, 4))
+    return torch.linalg.solve(a, b), torch.linalg.solve(a, b.t(), left=False), torch.linalg.solve(a, b[:, 0])
+
+
+@autotest()
+def test_cholesky():
+    n = random(1, 6).to(int)
+    m = random_tensor(ndim=2, dim0=n, dim1=n)
+    a = m @ m.t() + torch.eye(n)
+    return torch.linalg.cholesky(a, upper=random_bool()), torch.cholesky(a), a.cholesky(random_bool())
