@@ -157,6 +157,9 @@ func (c *Console) Summary(s *Summary) {
 	if s.Drawn > 0 {
 		fmt.Fprintf(c.W, "judged by statistics: %d of %s\n", s.Drawn, plural(s.Compared, "comparison"))
 	}
+	for _, line := range s.Stale {
+		fmt.Fprintln(c.W, c.color("33", line))
+	}
 	line := s.Counts()
 	if n := len(s.Errors); n > 0 {
 		line += fmt.Sprintf(", %s in error", plural(n, "test"))

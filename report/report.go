@@ -33,10 +33,12 @@ type Summary struct {
 	Elapsed    time.Duration
 	Worst      float64 // largest observed error ÷ limit of an aligned case
 	WorstAt    string
-	Compared   int    // tensors
-	Drawn      int    // of these, the ones that depend on random draws
-	Weak       int    // tests whose sampled cases accept a fake
-	Beyond     string // why the first unsupported case is so
+	Compared   int      // tensors
+	Drawn      int      // of these, the ones that depend on random draws
+	Weak       int      // tests whose sampled cases accept a fake
+	Beyond     string   // why the first unsupported case is so
+	Fixed      int      // entries of the known list that no longer fail
+	Stale      []string // a line for each of these, and for those that have expired
 }
 
 // NewSummary returns an empty summary.

@@ -64,7 +64,7 @@ func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend,
 			return nil, err
 		}
 		s.note(spec, "torch "+version)
-		return func() (backend.Backend, error) { return s.openWorker(ctx, path) }, nil
+		return func() (backend.Backend, error) { return s.openWorker(ctx, path, 1) }, nil
 	case "recorded":
 		base, err := Baseline(arg)
 		if err != nil {
@@ -125,8 +125,8 @@ type meteredWorker struct {
 	start time.Duration
 }
 
-func (s *Set) openWorker(ctx context.Context, python string) (backend.Backend, error) {
-	w, err := worker.Open(ctx, worker.Config{Python: python, CaseTimeout: s.Timeout})
+func (s *Set) openWorker(ctx context.Context, python string, threads int) (backend.Backend, error) {
+	w, err := worker.Open(ctx, worker.Config{Python: python, CaseTimeout: s.Timeout, Threads: threads})
 	if err != nil {
 		return nil, err
 	}
@@ -139,6 +139,22 @@ func (m *meteredWorker) Close() error {
 	m.owner.spent += m.CPUTime() - m.start
 	m.owner.mu.Unlock()
 	return m.Worker.Close()
+}
+
+// Threaded starts a live reference with several threads; nil for other names.
+func (s *Set) Threaded(ctx context.Context, spec string, threads int) (backend.Backend, error) {
+	kind, asked, _ := strings.Cut(spec, ":")
+	if kind != "torch" {
+		return nil, nil
+	}
+	if asked == "" {
+		asked = s.Python
+	}
+	path, _, err := s.findPython(asked)
+	if err != nil {
+		return nil, err
+	}
+	return s.openWorker(ctx, path, threads)
 }
 
 // Baseline reads a baseline file, or the embedded one for "".

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"plumb/backend"
 	"plumb/campaign"
 	"plumb/choice"
 	"plumb/finding"
@@ -41,10 +42,8 @@ func (r *runner) minimise(ctx context.Context, cfg *campaign.Config) error {
 		found = append(found, &finding.Finding{ID: result.Record.Program.ID(), Groups: []*finding.Group{g}, Result: result})
 	}
 	found = finding.Cluster(found)
-	for _, f := range found {
-		if err := r.control(ctx, solo, f); err != nil {
-			return err
-		}
+	if err := r.controls(ctx, solo, found); err != nil {
+		return err
 	}
 	r.sink.Findings(found)
 	return nil
@@ -64,17 +63,47 @@ func subject(solo *campaign.Solo, cfg *campaign.Config, first *verdict.Record) s
 	return s
 }
 
-// control runs the reference again. Where it disagrees with itself, the
-// finding's cases are not held against the candidate.
-func (r *runner) control(ctx context.Context, solo *campaign.Solo, f *finding.Finding) error {
-	v, err := solo.Again(ctx, f.Result.Record.Program)
-	if err != nil || !v.Word.IsFinding() {
+// controlThreads is the number of threads of the reference's second instance.
+const controlThreads = 4
+
+// controls run the reference again on the minimal programs, with one thread and
+// with several. Where it disagrees with itself by the limits that the candidate
+// is held to, the finding's cases are not held against the candidate.
+func (r *runner) controls(ctx context.Context, solo *campaign.Solo, found []*finding.Finding) error {
+	threaded, err := r.backends.Threaded(ctx, r.reference, controlThreads)
+	if err != nil {
 		return err
 	}
-	f.Unstable = "the reference, run twice, disagrees with itself: " + v.Reason
+	again := []struct {
+		how   string
+		other backend.Backend
+	}{{"run twice", nil}}
+	if threaded != nil {
+		defer threaded.Close()
+		again = append(again, struct {
+			how   string
+			other backend.Backend
+		}{fmt.Sprintf("with one thread and with %d", controlThreads), threaded})
+	}
+	for _, f := range found {
+		for _, a := range again {
+			v, err := solo.Again(ctx, f.Result.Record.Program, a.other)
+			if err != nil {
+				return err
+			}
+			if v.Word.IsFinding() && f.Unstable == "" {
+				f.Unstable = fmt.Sprintf("the reference, %s, disagrees with itself: %s", a.how, v.Reason)
+				r.acquit(f)
+			}
+		}
+	}
+	return nil
+}
+
+// acquit counts a finding's cases as unstable.
+func (r *runner) acquit(f *finding.Finding) {
 	for _, g := range f.Groups {
 		r.summary.Words[g.First.Verdict.Word] -= g.Count
 		r.summary.Words[verdict.Unstable] += g.Count
 	}
-	return nil
 }

@@ -19,8 +19,8 @@ import (
 	"plumb/backend/native"
 	"plumb/backend/recorded"
 	"plumb/campaign"
+	"plumb/faults"
 	"plumb/finding"
-	"plumb/known"
 	"plumb/nn"
 	"plumb/ops"
 	"plumb/report"
@@ -53,6 +53,7 @@ type runFlags struct {
 	gradcheck  bool
 	coverage   string
 	shrink     shrink.Budget
+	known      knownFlags
 }
 
 func newRun() *cobra.Command {
@@ -115,6 +116,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.coverage, "coverage", "", "with --ops: a few cases (-n, default 2) of every dtype and layout, legal or not, instead; the matrix is written to this file, for plumb ops --coverage")
 	fl.IntVar(&f.shrink.Runs, "shrink-runs", shrink.DefaultBudget.Runs, "runs of the candidate that making one finding smaller may take; 0 leaves findings as they were drawn")
 	fl.DurationVar(&f.shrink.Time, "shrink-time", shrink.DefaultBudget.Time, "time that making one finding smaller may take")
+	f.known.register(fl)
 	cmd.MarkFlagsRequiredTogether("rtol", "atol")
 }
 
@@ -137,6 +139,7 @@ type runner struct {
 	covering *covering // nil without --coverage
 
 	collector finding.Collector
+	accepted  *accepted // nil without a known list
 
 	skipped int                     // tests that say that they are not to be run
 	defined map[string]*script.Test // by name
@@ -158,9 +161,15 @@ func (r *runner) run(ctx context.Context) error {
 		return err
 	}
 	defer r.closeMargins()
+	if r.accepted, err = r.known.open(r.err); err != nil {
+		return err
+	}
 	err = campaign.Run(ctx, *cfg)
 	if err == nil {
 		err = r.minimise(ctx, cfg)
+	}
+	if err == nil {
+		err = r.accepted.settle(r.summary)
 	}
 	r.summary.Elapsed = time.Since(start)
 	if err == nil || r.summary.Cases() > 0 {
@@ -189,7 +198,7 @@ func (r *runner) exit() error {
 	switch {
 	case len(r.summary.Errors) > 0:
 		return &exitError{exitUsage, nil}
-	case r.summary.Findings() > 0:
+	case r.summary.Findings() > 0, r.known.strict && len(r.summary.Stale) > 0:
 		return &exitError{exitFindings, nil}
 	case r.summary.Cases() == 0 && r.skipped == 0:
 		return usage(errors.New("no case was run"))
@@ -245,7 +254,7 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 	}
 	r.backends.Table, r.backends.Python, r.backends.Timeout = ops.Table(), r.python, r.timeout
 	cfg := &campaign.Config{Jobs: r.jobs, Batch: 32, OnRecord: r.onRecord, OnEnd: r.onEnd}
-	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Faults: known.Faults, SameException: r.ops != ""}
+	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Faults: faults.Known, SameException: r.ops != ""}
 	if r.flags.Flags().Changed("rtol") {
 		policy.RTol, policy.ATol = &r.rtol, &r.atol
 	}
@@ -304,6 +313,7 @@ func (r *runner) openBackends(ctx context.Context, cfg *campaign.Config) error {
 
 // onRecord counts a record and hands it on.
 func (r *runner) onRecord(rec *verdict.Record) {
+	r.accepted.excuse(rec)
 	r.summary.Add(rec)
 	r.gauge(rec)
 	r.collector.Record(rec, rec.Verdict.Word.IsFinding())

@@ -31,18 +31,19 @@ backend/named:    op nn backend backend/native backend/worker backend/recorded b
 script:           tensor choice op program gen backend
 compare:          tensor op
 verdict:          tensor choice op program exact backend compare
-known:            tensor op ops program verdict
+faults:           tensor op ops program verdict
 margins:          op program compare verdict
 check:            tensor choice op program gradcheck opcase backend backend/native nn campaign compare verdict internal/gotest
 campaign:         tensor choice op program backend script compare verdict
 shrink:           tensor choice op program backend compare verdict
+known:            tensor program shrink verdict
 finding:          tensor program shrink verdict
 report:           compare verdict shrink finding
 suites:
 baselines:
 .:                tensor choice op ops gen program api backend campaign internal/gotest
 internal/deps:
-internal/gotest:  op nn program backend backend/named backend/native backend/recorded campaign known report verdict
-cmd/plumb:        tensor choice op opcase gradcheck coverage ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins shrink finding report suites baselines kernel
+internal/gotest:  op nn program backend backend/named backend/native backend/recorded campaign faults report verdict
+cmd/plumb:        tensor choice op opcase gradcheck coverage ops nn program backend backend/named backend/native backend/worker backend/recorded faults script compare verdict campaign margins shrink finding known report suites baselines kernel
 internal/opgen:   tensor op opcase ops nn
 `

@@ -1,4 +1,4 @@
-package known
+package faults
 
 import (
 	"errors"
