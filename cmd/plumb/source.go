@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -54,7 +53,7 @@ func (r *runner) tests() ([]campaign.Test, error) {
 		return out, nil
 	}
 	for _, name := range r.files {
-		src, err := os.ReadFile(name)
+		src, err := readSource(name)
 		if err != nil {
 			return nil, usage(err)
 		}
@@ -98,8 +97,9 @@ func (r *runner) fileTests(name string, src []byte) ([]campaign.Test, error) {
 			for _, d := range r.floats {
 				out = append(out, r.scriptTest(t, d))
 			}
-		case strings.Contains(t.Name, r.filter):
+		case r.wanted(t.Name):
 			r.skipped++
+			r.over = append(r.over, collected{Test: t.Name, File: t.File, Line: t.Line, Skip: t.Skip})
 			fmt.Fprintf(r.err, "plumb: %s:%d: %s is skipped: %s\n", name, t.Line, t.Name, t.Skip)
 		}
 	}
