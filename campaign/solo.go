@@ -48,6 +48,12 @@ func (s *Solo) Judge(ctx context.Context, candidate string, p *program.Program) 
 	return &verdict.Record{Candidate: candidate, Program: p, Verdict: v, Reference: ref, Outcome: got}, nil
 }
 
+// Infos tell what the reference and the named candidate are.
+func (s *Solo) Infos(candidate string) (reference, judged backend.Info) {
+	at := slices.IndexFunc(s.lane.cfg.Candidates, func(c Candidate) bool { return c.Name == candidate })
+	return s.lane.ref.Info(), s.lane.cands[at].Info()
+}
+
 // Again runs a program on the reference and then on another instance of it, nil
 // for the same one, and judges the second outcome against the first as a
 // candidate's: whether the reference stands still.

@@ -64,7 +64,7 @@ func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend,
 			return nil, err
 		}
 		s.note(spec, "torch "+version)
-		return func() (backend.Backend, error) { return s.openWorker(ctx, path, 1) }, nil
+		return func() (backend.Backend, error) { return s.openWorker(ctx, path) }, nil
 	case "recorded":
 		base, err := Baseline(arg)
 		if err != nil {
@@ -125,7 +125,11 @@ type meteredWorker struct {
 	start time.Duration
 }
 
-func (s *Set) openWorker(ctx context.Context, python string, threads int) (backend.Backend, error) {
+func (s *Set) openWorker(ctx context.Context, python string) (backend.Backend, error) {
+	return s.openThreads(ctx, python, 1)
+}
+
+func (s *Set) openThreads(ctx context.Context, python string, threads int) (backend.Backend, error) {
 	w, err := worker.Open(ctx, worker.Config{Python: python, CaseTimeout: s.Timeout, Threads: threads})
 	if err != nil {
 		return nil, err
@@ -141,8 +145,11 @@ func (m *meteredWorker) Close() error {
 	return m.Worker.Close()
 }
 
-// Threaded starts a live reference with several threads; nil for other names.
-func (s *Set) Threaded(ctx context.Context, spec string, threads int) (backend.Backend, error) {
+// ControlThreads is the number of threads of Threaded's instances.
+const ControlThreads = 4
+
+// Threaded starts a live reference with several threads; nil for others.
+func (s *Set) Threaded(ctx context.Context, spec string) (backend.Backend, error) {
 	kind, asked, _ := strings.Cut(spec, ":")
 	if kind != "torch" {
 		return nil, nil
@@ -154,7 +161,7 @@ func (s *Set) Threaded(ctx context.Context, spec string, threads int) (backend.B
 	if err != nil {
 		return nil, err
 	}
-	return s.openWorker(ctx, path, threads)
+	return s.openThreads(ctx, path, ControlThreads)
 }
 
 // Baseline reads a baseline file, or the embedded one for "".

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,10 +20,11 @@ import (
 	"plumb/backend/native"
 	"plumb/backend/recorded"
 	"plumb/campaign"
-	"plumb/faults"
 	"plumb/finding"
+	"plumb/known"
 	"plumb/nn"
 	"plumb/ops"
+	"plumb/program"
 	"plumb/report"
 	"plumb/script"
 	"plumb/shrink"
@@ -55,6 +57,11 @@ type runFlags struct {
 	shrink     shrink.Budget
 	known      knownFlags
 	pick       pickFlags
+	findings   string
+
+	tolerance    string
+	maxTensor    string
+	noExceptions bool
 }
 
 func newRun() *cobra.Command {
@@ -124,11 +131,16 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.ops, "ops", "", "instead of test files, cases drawn from the literals of the operators whose name matches one of these globs, such as 'conv*,max*': legal calls in every dtype, and calls that break a rule")
 	fl.BoolVar(&f.gradcheck, "gradcheck", false, "check the gradients of Plumb's own operators against difference quotients in float64, first and second order; -n is the number of calls of each (default 12); without --ops, all operators")
 	fl.StringVar(&f.coverage, "coverage", "", "with --ops: a few cases (-n, default 2) of every dtype and layout, legal or not, instead; the matrix is written to this file, for plumb ops --coverage")
+	fl.StringVar(&f.findings, "findings", "", `keep the bundle of each finding in this folder; "none" keeps none (default: in the user's cache, for plumb repro)`)
 	fl.IntVar(&f.shrink.Runs, "shrink-runs", shrink.DefaultBudget.Runs, "runs of the candidate that making one finding smaller may take; 0 leaves findings as they were drawn")
 	fl.DurationVar(&f.shrink.Time, "shrink-time", shrink.DefaultBudget.Time, "time that making one finding smaller may take")
 	f.known.register(fl)
 	f.pick.register(fl)
+	fl.StringVar(&f.tolerance, "tolerance", "", "in place of the numerics classes and of the tests' own tolerances: autotest (rtol 1e-4, atol 1e-5), exact, or default (torch.testing.assert_close's, by dtype)")
+	fl.StringVar(&f.maxTensor, "max-tensor", "32MB", "the largest tensor that random_tensor draws")
+	fl.BoolVar(&f.noExceptions, "no-exceptions", false, "count an exception of one side alone as a rejection, not as a finding")
 	cmd.MarkFlagsRequiredTogether("rtol", "atol")
+	cmd.MarkFlagsMutuallyExclusive("rtol", "tolerance")
 }
 
 // runner is one execution of plumb run.
@@ -145,6 +157,7 @@ type runner struct {
 	cases    []recorded.Case
 	policy   verdict.Policy
 	floats   []tensor.DType
+	maxBytes int // of a random tensor
 	gauges   gauges
 
 	covering *covering // nil without --coverage
@@ -270,11 +283,14 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 	if err := r.prepare(); err != nil {
 		return nil, usage(err)
 	}
+	if err := r.parseMaxTensor(); err != nil {
+		return nil, usage(err)
+	}
 	r.backends.Table, r.backends.Python, r.backends.Timeout = ops.Table(), r.python, r.timeout
 	cfg := &campaign.Config{Jobs: r.jobs, Batch: 32, OnRecord: r.onRecord, OnEnd: r.onEnd}
-	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Faults: faults.Known, SameException: r.ops != ""}
-	if r.flags.Flags().Changed("rtol") {
-		policy.RTol, policy.ATol = &r.rtol, &r.atol
+	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Faults: known.Faults, SameException: r.ops != ""}
+	if err := r.judgeBy(&policy); err != nil {
+		return nil, usage(err)
 	}
 	if err := r.openBackends(ctx, cfg); err != nil {
 		return nil, err
@@ -369,6 +385,54 @@ func (r *runner) writeBaseline(cfg *campaign.Config) error {
 	}
 	defer ref.Close()
 	return recorded.WriteFile(r.record, ref.Info(), r.cases)
+}
+
+// judgeBy puts what the flags say of tolerances and exceptions into the policy.
+func (r *runner) judgeBy(policy *verdict.Policy) error {
+	policy.NoExceptions = r.noExceptions
+	if r.flags.Flags().Changed("rtol") {
+		policy.RTol, policy.ATol = &r.rtol, &r.atol
+	}
+	rtol, atol := script.AutotestRTol, script.AutotestATol
+	switch r.tolerance {
+	case "":
+	case "autotest":
+		policy.RTol, policy.ATol = &rtol, &atol
+	case "exact":
+		rtol, atol = 0, 0
+		policy.RTol, policy.ATol = &rtol, &atol
+	case program.Default:
+		policy.Default = true
+	default:
+		return fmt.Errorf("--tolerance %s: want autotest, exact or default", r.tolerance)
+	}
+	return nil
+}
+
+// sizeUnits are those of --max-tensor; as in AutoTest a MB has 1024² bytes.
+var sizeUnits = []struct {
+	suffix string
+	bytes  int
+}{{"GB", 1 << 30}, {"MB", 1 << 20}, {"KB", 1 << 10}, {"B", 1}, {"", 1 << 20}}
+
+// parseMaxTensor reads --max-tensor: a number with a unit, megabytes without.
+func (r *runner) parseMaxTensor() error {
+	if r.maxTensor == "" {
+		return nil
+	}
+	for _, u := range sizeUnits {
+		digits, ok := strings.CutSuffix(strings.ToUpper(r.maxTensor), u.suffix)
+		if !ok {
+			continue
+		}
+		n, err := strconv.Atoi(digits)
+		if err != nil || n < 1 || n > program.MaxInputBytes/u.bytes {
+			break
+		}
+		r.maxBytes = n * u.bytes
+		return nil
+	}
+	return fmt.Errorf("--max-tensor %s: want a size such as 32MB, at most %dGB", r.maxTensor, program.MaxInputBytes>>30)
 }
 
 // parseDTypes reads --dtype.

@@ -15,7 +15,7 @@ import (
 	"plumb/backend/native"
 	"plumb/backend/recorded"
 	"plumb/campaign"
-	"plumb/faults"
+	"plumb/known"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/program"
@@ -58,7 +58,7 @@ func Run(t testing.TB, c Config) *report.Summary {
 	}
 	policy := verdict.Policy{
 		Tols: campaign.Tolerances(c.Table), Table: c.Table, Answers: !strings.HasPrefix(r.reference, "recorded"),
-		Reference: r.set.Is(r.reference), Faults: faults.Known, SameException: c.SameException,
+		Reference: r.set.Is(r.reference), Faults: known.Faults, SameException: c.SameException,
 	}
 	cfg.Judge = campaign.Judge(policy, native.New(c.Table, nn.Modules()))
 	err := campaign.Run(t.Context(), cfg)
