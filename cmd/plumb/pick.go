@@ -266,6 +266,9 @@ func (r *runner) campaign(ctx context.Context, cfg *campaign.Config) error {
 	defer enough(nil)
 	r.picked.enough = enough
 	err := campaign.Run(ctx, *cfg)
+	if r.picked.stopped {
+		r.collector.End()
+	}
 	if errors.Is(err, errEnough) {
 		return nil
 	}

@@ -74,8 +74,8 @@ and on the candidates, forward and backward, and compares every tensor.
 
 A FILE is a test file (see suites/), or the text of one program, as printed for
 a finding; FILE::CLASS::TEST, FILE::TEST or FILE::CLASS are tests of it, by the
-names that --collect-only lists. Without files the shipped suites run; on a machine without PyTorch
-the recorded baseline stands in for the reference.`,
+names that --collect-only lists. Without files the shipped suites run; on a
+machine without PyTorch the recorded baseline stands in for the reference.`,
 		Example: `  plumb run                                   the shipped suites
   plumb run my_test.py -n 200 --seed 7        200 cases a test, the same every time
   plumb run my_test.py::TestConv::test_1d     one test; also my_test.py::TestConv
