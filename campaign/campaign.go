@@ -225,6 +225,14 @@ func (l *lane) draw(b *batch) {
 	}
 }
 
+// Job returns what a candidate is asked to run: the program on its inputs, from
+// the state that the reference reported.
+func Job(p *program.Program, ref *backend.Outcome) *backend.Job {
+	job := newJob(p)
+	job.State = ref.Initial
+	return job
+}
+
 func newJob(p *program.Program) *backend.Job {
 	job := &backend.Job{Program: p}
 	for i := range p.Inputs {

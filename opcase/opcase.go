@@ -344,22 +344,8 @@ func (c *call) keywords() {
 	c.pos, c.kws = c.pos[:from], append(moved, c.kws...)
 }
 
-// attributes are the methods that Python reads without a call.
-var attributes = []string{"Tensor.T", "Tensor.mT", "Tensor.H", "Tensor.mH", "Tensor.real", "Tensor.imag"}
-
-// variadic are the functions that take tensors one by one, not as a list.
-var variadic = []string{"broadcast_tensors", "block_diag", "cartesian_prod", "chain_matmul"}
-
 // written is the call as a program has it.
-func (c *call) written() program.Call {
-	if list, ok := first(c.pos).(program.List); ok && slices.Contains(variadic, c.target[strings.LastIndexByte(c.target, '.')+1:]) {
-		return program.Call{Result: "y", Target: c.target, Args: append(slices.Clone([]any(list)), c.pos[1:]...), Kwargs: c.kws}
-	}
-	if name, method := strings.CutPrefix(c.target, "Tensor."); method && len(c.pos) == 1 && slices.Contains(attributes, c.target) {
-		return program.Call{Result: "y", Target: "getattr", Args: []any{c.pos[0], name}}
-	}
-	return program.Call{Result: "y", Target: c.target, Args: c.pos, Kwargs: c.kws}
-}
+func (c *call) written() program.Call { return program.Written("y", c.target, c.pos, c.kws) }
 
 // record writes the call down and asks for the gradients of its results.
 func (d Drawer) record(c *call) error {

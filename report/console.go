@@ -90,7 +90,7 @@ func (c *Console) End(e *verdict.End) {
 	if s == nil || c.name != e.Test {
 		s = NewSummary()
 	}
-	line := fmt.Sprintf("%-60s %s", e.Test, s.counts())
+	line := fmt.Sprintf("%-60s %s", e.Test, s.Counts())
 	if s.Worst > 0 {
 		line += fmt.Sprintf(", worst %.2g of the limit", s.Worst)
 	}
@@ -166,7 +166,7 @@ func (c *Console) Summary(s *Summary) {
 	if n := s.Words[verdict.Rejected]; n > 0 {
 		fmt.Fprintf(c.W, "rejected: %s\n", share(n, s.Cases(), "case"))
 	}
-	line := s.counts()
+	line := s.Counts()
 	if n := len(s.Errors); n > 0 {
 		line += fmt.Sprintf(", %s in error", plural(n, "test"))
 	}
@@ -193,7 +193,7 @@ func (c *Console) progress() {
 		return
 	}
 	c.drawn = time.Now()
-	fmt.Fprintf(c.W, "\r\x1b[K%s  %s", c.name, c.test.counts())
+	fmt.Fprintf(c.W, "\r\x1b[K%s  %s", c.name, c.test.Counts())
 }
 
 func (c *Console) clear() {

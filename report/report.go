@@ -83,8 +83,8 @@ func (s *Summary) Findings() int {
 	return n
 }
 
-// counts prints the verdicts, most wanted first: "740 aligned, 2 misaligned".
-func (s *Summary) counts() string {
+// Counts prints the verdicts, most wanted first: "740 aligned, 2 misaligned".
+func (s *Summary) Counts() string {
 	words := slices.SortedFunc(maps.Keys(s.Words), func(a, b verdict.Word) int {
 		return slices.Index(order, a) - slices.Index(order, b)
 	})

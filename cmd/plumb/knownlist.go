@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"plumb/known"
+	"plumb/knownlist"
 	"plumb/report"
 	"plumb/verdict"
 )
@@ -27,14 +27,14 @@ type knownFlags struct {
 
 func (f *knownFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.file, "known", "", `the list of accepted failures, see plumb known; "none" for none (default: `+defaultKnown+`, where it is there)`)
-	fl.IntVar(&f.clean, "known-clean", known.CleanRuns, "clean runs on end after which an accepted failure counts as fixed")
+	fl.IntVar(&f.clean, "known-clean", knownlist.CleanRuns, "clean runs on end after which an accepted failure counts as fixed")
 	fl.BoolVar(&f.strict, "strict", false, "fail when an accepted failure is fixed or has expired")
 }
 
 // accepted is a known list that is followed through a run; nil accepts nothing.
 type accepted struct {
-	watch   *known.Watch
-	history *known.History
+	watch   *knownlist.Watch
+	history *knownlist.History
 	clean   int
 }
 
@@ -53,24 +53,24 @@ func (f *knownFlags) open(log io.Writer) (*accepted, error) {
 	if err != nil {
 		return nil, usage(err)
 	}
-	place, err := known.DefaultHistory(path)
+	place, err := knownlist.DefaultHistory(path)
 	if err != nil {
 		return nil, err
 	}
-	h, err := known.OpenHistory(place)
+	h, err := knownlist.OpenHistory(place)
 	if err != nil {
 		fmt.Fprintf(log, "plumb: %v\n", err)
 	}
-	return &accepted{known.NewWatch(l, time.Now()), h, f.clean}, nil
+	return &accepted{knownlist.NewWatch(l, time.Now()), h, f.clean}, nil
 }
 
-func readKnown(path string) (*known.List, error) {
+func readKnown(path string) (*knownlist.List, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	l, err := known.Read(f)
+	l, err := knownlist.Read(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

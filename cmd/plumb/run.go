@@ -7,7 +7,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -17,11 +16,12 @@ import (
 	"golang.org/x/term"
 
 	"plumb/backend"
+	"plumb/backend/named"
 	"plumb/backend/native"
 	"plumb/backend/recorded"
 	"plumb/campaign"
-	"plumb/compare"
 	"plumb/finding"
+	"plumb/known"
 	"plumb/nn"
 	"plumb/ops"
 	"plumb/program"
@@ -56,6 +56,7 @@ type runFlags struct {
 	coverage   string
 	shrink     shrink.Budget
 	known      knownFlags
+	findings   string
 
 	tolerance    string
 	maxTensor    string
@@ -99,7 +100,7 @@ the recorded baseline stands in for the reference.`,
 // register defines the flags and sets their defaults.
 func (f *runFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.reference, "reference", "torch", "the backend that is believed: "+backendHelp)
+	fl.StringVar(&f.reference, "reference", "torch", "the backend that is believed: "+named.Help)
 	fl.StringSliceVar(&f.candidates, "candidate", []string{"native"}, "the backends that are judged, likewise; may be repeated")
 	fl.StringVar(&f.python, "python", "", "the Python that has torch")
 	fl.IntVarP(&f.n, "number", "n", 0, "cases per test (default: the test's own, 20 unless it says otherwise)")
@@ -120,6 +121,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.ops, "ops", "", "instead of test files, cases drawn from the literals of the operators whose name matches one of these globs, such as 'conv*,max*': legal calls in every dtype, and calls that break a rule")
 	fl.BoolVar(&f.gradcheck, "gradcheck", false, "check the gradients of Plumb's own operators against difference quotients in float64, first and second order; -n is the number of calls of each (default 12); without --ops, all operators")
 	fl.StringVar(&f.coverage, "coverage", "", "with --ops: a few cases (-n, default 2) of every dtype and layout, legal or not, instead; the matrix is written to this file, for plumb ops --coverage")
+	fl.StringVar(&f.findings, "findings", "", `keep the bundle of each finding in this folder; "none" keeps none (default: in the user's cache, for plumb repro)`)
 	fl.IntVar(&f.shrink.Runs, "shrink-runs", shrink.DefaultBudget.Runs, "runs of the candidate that making one finding smaller may take; 0 leaves findings as they were drawn")
 	fl.DurationVar(&f.shrink.Time, "shrink-time", shrink.DefaultBudget.Time, "time that making one finding smaller may take")
 	f.known.register(fl)
@@ -137,7 +139,7 @@ type runner struct {
 	files    []string
 	out, err io.Writer
 
-	backends backends
+	backends named.Set
 	sigs     *signatures
 	summary  *report.Summary
 	sink     report.Sink
@@ -159,7 +161,6 @@ type runner struct {
 
 func (r *runner) run(ctx context.Context) error {
 	start := time.Now()
-	r.backends.python, r.backends.timeout = r.python, r.timeout
 	cfg, err := r.config(ctx)
 	if err != nil {
 		return err
@@ -199,7 +200,7 @@ func (r *runner) run(ctx context.Context) error {
 		}
 	}
 	if r.record != "" {
-		if err := r.writeBaseline(ctx, cfg); err != nil {
+		if err := r.writeBaseline(cfg); err != nil {
 			return &exitError{exitFault, err}
 		}
 	}
@@ -267,28 +268,22 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 	if err := r.parseMaxTensor(); err != nil {
 		return nil, usage(err)
 	}
+	r.backends.Table, r.backends.Python, r.backends.Timeout = ops.Table(), r.python, r.timeout
 	cfg := &campaign.Config{Jobs: r.jobs, Batch: 32, OnRecord: r.onRecord, OnEnd: r.onEnd}
-	policy := verdict.Policy{Tols: tolerances, Faults: knownFaults, SameException: r.ops != ""}
+	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Faults: known.Faults, SameException: r.ops != ""}
 	if err := r.judgeBy(&policy); err != nil {
 		return nil, usage(err)
 	}
 	if err := r.openBackends(ctx, cfg); err != nil {
 		return nil, err
 	}
-	policy.Reference = r.backends.is[r.reference]
+	policy.Reference = r.backends.Is(r.reference)
 	if cfg.Oracle = campaign.OracleMode(r.oracle); cfg.Oracle != campaign.OracleOff {
 		policy.Table = ops.Table()
 		policy.Answers = r.reference != "recorded"
 	}
 	r.policy = policy
-	own := native.New(ops.Table(), nn.Modules())
-	cfg.Judge = func(job *backend.Job, ref, cand *backend.Outcome, o *verdict.Oracle) *verdict.Verdict {
-		policy := policy
-		policy.Oracle = o
-		policy.Bounds = func() *compare.Bounds { return own.Bounds(job) }
-		policy.Draws = func() [][]backend.Draw { return own.Draws(job) }
-		return verdict.Judge(job.Program, ref, cand, policy)
-	}
+	cfg.Judge = campaign.Judge(policy, native.New(ops.Table(), nn.Modules()))
 	r.sigs = &signatures{}
 	if strings.HasPrefix(r.reference, "torch") {
 		r.sigs.open = cfg.Reference
@@ -312,18 +307,18 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 // was not chosen, the shipped baseline takes its place.
 func (r *runner) openBackends(ctx context.Context, cfg *campaign.Config) error {
 	var err error
-	cfg.Reference, err = r.backends.opener(ctx, r.reference)
+	cfg.Reference, err = r.backends.Opener(ctx, r.reference)
 	var missing *backend.Fault
 	if errors.As(err, &missing) && len(r.files) == 0 && !r.flags.Flags().Changed("reference") && r.python == "" {
 		r.reference = "recorded"
 		fmt.Fprintf(r.err, "plumb: %v: the recorded baseline is the reference; for fresh random cases: %s\n", missing.Err, missing.Fix)
-		cfg.Reference, err = r.backends.opener(ctx, r.reference)
+		cfg.Reference, err = r.backends.Opener(ctx, r.reference)
 	}
 	if err != nil {
 		return harness(err)
 	}
 	for _, spec := range r.candidates {
-		open, err := r.backends.opener(ctx, spec)
+		open, err := r.backends.Opener(ctx, spec)
 		if err != nil {
 			return harness(err)
 		}
@@ -332,8 +327,7 @@ func (r *runner) openBackends(ctx context.Context, cfg *campaign.Config) error {
 	return nil
 }
 
-// onRecord counts a record and hands it on. A case that took the oracle to
-// settle is not recorded: a baseline has no oracle.
+// onRecord counts a record and hands it on.
 func (r *runner) onRecord(rec *verdict.Record) {
 	r.accepted.excuse(rec)
 	r.summary.Add(rec)
@@ -346,7 +340,7 @@ func (r *runner) onRecord(rec *verdict.Record) {
 		r.beyond = append(r.beyond, rec)
 	}
 	r.sink.Record(rec)
-	if r.record != "" && rec.Candidate == r.candidates[0] && len(rec.Verdict.Settled) == 0 && rec.Verdict.Word != verdict.Rejected && rec.Reference.Status == backend.OK {
+	if r.record != "" && rec.Candidate == r.candidates[0] && rec.Baseline() {
 		r.cases = append(r.cases, recorded.Case{Test: rec.Test, Program: rec.Program, Outcome: rec.Reference})
 	}
 }
@@ -361,27 +355,14 @@ func (r *runner) onEnd(e *verdict.End) {
 	r.sink.End(e)
 }
 
-// writeBaseline writes what was recorded beside the target and renames it, so
-// that a whole file is never replaced by half of one.
-func (r *runner) writeBaseline(ctx context.Context, cfg *campaign.Config) error {
+// writeBaseline writes what was recorded.
+func (r *runner) writeBaseline(cfg *campaign.Config) error {
 	ref, err := cfg.Reference()
 	if err != nil {
 		return err
 	}
 	defer ref.Close()
-	tmp, err := os.CreateTemp(filepath.Dir(r.record), ".plumb-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	if err := recorded.Write(tmp, ref.Info(), r.cases); err != nil {
-		tmp.Close()
-		return err
-	}
-	if err := errors.Join(tmp.Chmod(0o644), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), r.record)
+	return recorded.WriteFile(r.record, ref.Info(), r.cases)
 }
 
 // judgeBy puts what the flags say of tolerances and exceptions into the policy.

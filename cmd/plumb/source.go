@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"plumb/backend/named"
 	"plumb/backend/recorded"
 	"plumb/campaign"
 	"plumb/choice"
@@ -35,7 +36,7 @@ func (r *runner) tests() ([]campaign.Test, error) {
 		return ts, nil
 	}
 	if kind, path, _ := strings.Cut(r.reference, ":"); kind == "recorded" && len(r.files) == 0 {
-		base, err := readBaseline(path)
+		base, err := named.Baseline(path)
 		if err != nil {
 			return nil, usage(err)
 		}

@@ -73,7 +73,7 @@ def blas():
 # Modules whose public names a program may call. Reading files, running code
 # and settings that outlive a case are in none of them, or in DENIED.
 MODULES = {
-    "torch", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.nn.utils.rnn",
+    "torch", "torch.functional", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.nn.utils.rnn",
     "torch.nn.utils.parametrizations", "torch.linalg", "torch.fft", "torch.special", "torch.sparse",
     "torch.signal", "torch.signal.windows", "torch.Tensor", "torch.ops", "torch.ops.aten", "operator",
 }

@@ -1,4 +1,4 @@
-package known
+package knownlist
 
 import (
 	"crypto/sha256"
