@@ -80,12 +80,12 @@ func newBundle(f *Finding) (*Bundle, error) {
 		Choices: choice.Format(f.Choices), Original: f.Original, Sides: map[string]script{}, Files: map[string]string{},
 	}
 	b.files[programFile] = []byte(f.Program.String())
-	expected := outcomeTensors(f.Program, f.Expected)
+	expected := append(outcomeTensors(f.Program, f.Expected), p.tensors(f.Expected)...)
 	if p.Limit.Error != nil {
 		expected = append(expected, safetensors.Entry{Name: limitKey, Tensor: p.Limit.Error})
 	}
 	for name, entries := range map[string][]safetensors.Entry{
-		inputsFile: inputTensors(f), expectedFile: expected, gotFile: outcomeTensors(f.Program, f.Got),
+		inputsFile: inputTensors(f), expectedFile: expected, gotFile: append(outcomeTensors(f.Program, f.Got), p.tensors(f.Got)...),
 	} {
 		if b.files[name], err = encode(entries); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)

@@ -96,11 +96,11 @@ type goFile struct {
 }
 
 // expressible reports whether package api can say the program: no module, no
-// change in place, no Python value among the results.
+// change in place, no gradient of a gradient, no Python value among the results.
 func (g *goFile) expressible() bool {
 	p := g.f.Program
 	n := g.p.calls(len(p.Calls))
-	if g.p.Mode != byElements && g.p.Mode != byException || g.p.Classes {
+	if g.p.Mode != byElements && g.p.Mode != byException || g.p.Classes || g.p.twice() || g.p.Where.Part == verdict.Change {
 		return false
 	}
 	if g.p.differentiates(len(p.Calls)) && (len(p.Backward) > 1 || len(p.Backward) == 1 && cotangentOf(g.f, 0) == nil) {

@@ -8,6 +8,8 @@ import (
 
 	"plumb/backend"
 	"plumb/compare"
+	"plumb/program"
+	"plumb/safetensors"
 	"plumb/tensor"
 	"plumb/verdict"
 )
@@ -34,6 +36,8 @@ type place struct {
 	Options compare.Options `json:"options"`
 	// Classes asks that both sides raise the same class.
 	Classes bool `json:"classes,omitempty"`
+
+	program *program.Program
 }
 
 // Ending is how a side's run ended and what it had at the place.
@@ -62,7 +66,7 @@ func placeOf(f *Finding) (*place, error) {
 }
 
 func differing(f *Finding, d *verdict.Difference) *place {
-	p := &place{Mode: byElements, Where: &d.Where, Rule: d.Diff.Rule, Limit: d.Limit}
+	p := &place{Mode: byElements, Where: &d.Where, Rule: d.Diff.Rule, Limit: d.Limit, program: f.Program}
 	switch d.Kind {
 	case verdict.Exception:
 		p.Mode = byException
@@ -127,9 +131,16 @@ func (p *place) value(o *backend.Outcome) found {
 		return optional(o, named(o.ParamGrads[module], name))
 	case verdict.Param, verdict.State:
 		return optional(o, named(o.Final[module], name))
+	case verdict.SecondGrad:
+		return optional(o, o.SecondGrads[p.Where.Name])
+	case verdict.SecondParamGrad:
+		return optional(o, named(o.SecondParamGrads[module], name))
 	}
 	if p.Where.Call >= len(o.Values) {
 		return found{}
+	}
+	if p.Where.Part == verdict.Change {
+		return optional(o, verdict.Changed(p.program, o, p.Where.Call, p.Where.Name))
 	}
 	v := &o.Values[p.Where.Call]
 	for _, i := range p.Where.Path {
@@ -205,6 +216,10 @@ func (p *place) key() string {
 	switch p.Where.Part {
 	case verdict.Grad, verdict.ParamGrad:
 		return p.Where.Name + ".grad"
+	case verdict.SecondGrad, verdict.SecondParamGrad:
+		return p.Where.Name + ".grad2"
+	case verdict.Change:
+		return fmt.Sprintf("%s.after.%d", p.Where.Name, p.Where.Call)
 	case verdict.Param, verdict.State:
 		return p.Where.Name
 	}
@@ -226,13 +241,29 @@ func (p *place) calls(n int) int {
 	return p.Where.Call + 1
 }
 
+// twice reports whether the place is a gradient of the second order.
+func (p *place) twice() bool {
+	return p.Where != nil && (p.Where.Part == verdict.SecondGrad || p.Where.Part == verdict.SecondParamGrad)
+}
+
+// tensors returns what the place adds to those that a side gave.
+func (p *place) tensors(o *backend.Outcome) []safetensors.Entry {
+	if p.Where == nil || p.Where.Part != verdict.Change && !p.twice() {
+		return nil
+	}
+	if t := p.value(o).number; t != nil {
+		return []safetensors.Entry{{Name: p.key(), Tensor: t}}
+	}
+	return nil
+}
+
 // differentiates reports whether the backward pass comes before the place.
 func (p *place) differentiates(n int) bool {
 	if p.Where == nil {
 		return true
 	}
 	switch p.Where.Part {
-	case verdict.Grad, verdict.ParamGrad:
+	case verdict.Grad, verdict.ParamGrad, verdict.SecondGrad, verdict.SecondParamGrad:
 		return true
 	case verdict.Param, verdict.State:
 		return false

@@ -294,6 +294,9 @@ func (w *pythonFile) backward() []string {
 	if values == nil {
 		return nil
 	}
+	if w.p.twice() {
+		return w.twice(values, cotangents)
+	}
 	if len(values) == 1 {
 		return []string{fmt.Sprintf("%s.backward(%s)", values[0], cotangents[0])}
 	}
@@ -320,6 +323,38 @@ func (w *pythonFile) requiresGrad(name string) bool {
 		}
 	}
 	return true
+}
+
+// twice writes two backward passes: the gradients of the inputs, each times its
+// cotangent, are what the second one differentiates.
+func (w *pythonFile) twice(values, cotangents []string) []string {
+	p := w.f.Program
+	var leaves, seconds []string
+	for i := range p.Inputs {
+		in := &p.Inputs[i]
+		if !in.RequiresGrad {
+			continue
+		}
+		c := tensor.New(in.DType, in.Shape...)
+		for k, v := range p.SecondCotangent(i) {
+			if !in.DType.IsComplex() {
+				c.Set(k, complex(v, 0))
+			} else if k%2 == 0 {
+				c.Set(k/2, complex(v, 0))
+			} else {
+				c.Set(k/2, c.At(k/2)+complex(0, v))
+			}
+		}
+		leaves = append(leaves, in.Name)
+		seconds = append(seconds, fmt.Sprintf("torch.tensor(%s, dtype=torch.%s).reshape(%s)", python.nested(c, "     "), in.DType, ints(in.Shape)))
+	}
+	return []string{
+		"first = torch.autograd.grad([" + strings.Join(values, ", ") + "], [" + strings.Join(leaves, ", ") + "],",
+		"    [" + strings.Join(cotangents, ",\n     ") + "], create_graph=True, allow_unused=True)",
+		"second = [" + strings.Join(seconds, ",\n    ") + "]",
+		"pairs = [(g, c) for g, c in zip(first, second) if g is not None and g.requires_grad]",
+		"torch.autograd.backward([g for g, _ in pairs], [c for _, c in pairs])",
+	}
 }
 
 // place fills in what is compared.
@@ -366,9 +401,9 @@ func pythonText(e *Ending) string {
 func (w *pythonFile) result() string {
 	module, name, _ := strings.Cut(w.p.Where.Name, ".")
 	switch w.p.Where.Part {
-	case verdict.Grad:
+	case verdict.Grad, verdict.SecondGrad:
 		return w.p.Where.Name + ".grad"
-	case verdict.ParamGrad:
+	case verdict.ParamGrad, verdict.SecondParamGrad:
 		return fmt.Sprintf("%s.get_parameter(%q).grad", module, name)
 	case verdict.Param, verdict.State:
 		return fmt.Sprintf("%s.state_dict()[%q]", module, name)
