@@ -17,6 +17,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"plumb/backend/named"
+	"plumb/backend/worker"
+	"plumb/ops"
 	"plumb/repro"
 )
 
@@ -216,8 +219,8 @@ func (f *reproFlags) judge(cmd *cobra.Command, b *repro.Bundle) error {
 	if err != nil {
 		return usage(err)
 	}
-	r := backends{python: f.python, timeout: finding.Timeout}
-	open, err := r.opener(cmd.Context(), finding.Candidate.Spec)
+	set := named.Set{Table: ops.Table(), Python: f.python, Timeout: finding.Timeout}
+	open, err := set.Opener(cmd.Context(), finding.Candidate.Spec)
 	if err != nil {
 		return unable(err)
 	}
@@ -263,8 +266,7 @@ func (f *reproFlags) script(cmd *cobra.Command, b *repro.Bundle, name string) er
 			python = b.Python(f.as)
 		}
 		if _, err := exec.LookPath(python); python == "" || err != nil {
-			r := backends{}
-			path, _, err := r.findPython("")
+			path, _, err := worker.FindPython("")
 			if err != nil {
 				return unable(err)
 			}
