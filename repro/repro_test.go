@@ -503,6 +503,102 @@ func judges(t *testing.T, d *defect, b *repro.Bundle) {
 	}
 }
 
+// TestTheOtherSides: with the defect on the reference's side, PyTorch's file as
+// the candidate's fails and as the reference's passes; and the other way round.
+func TestTheOtherSides(t *testing.T) {
+	torch(t)
+	var paths []string
+	var want []int
+	add := func(t *testing.T, name string, f *repro.Finding, reference, candidate int) {
+		f.Candidate = f.Reference
+		f.Candidate.Spec = "torch:" + python
+		b, err := repro.Write(filepath.Join(folder, name), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if argv := repro.Candidate(b, "."); argv[0] != python || argv[1] != "repro_torch_candidate.py" {
+			t.Errorf("the candidate is run by %v", argv)
+		}
+		paths = append(paths, filepath.Join(b.Dir, "repro_torch.py"), filepath.Join(b.Dir, "repro_torch_candidate.py"))
+		want = append(want, reference, candidate)
+	}
+	for i := range defects {
+		d := &defects[i]
+		t.Run(d.name, func(t *testing.T) {
+			f := finding(t, d.text, planted(t, d.plant))
+			add(t, fmt.Sprint("there", i), f, 1, 0)
+			if d.word == verdict.Crash || d.name == "class of the exception" {
+				return
+			}
+			g := *f
+			g.Expected, g.Got = f.Got, f.Expected
+			believing := policy(f.Job)
+			believing.Table = nil
+			g.Verdict = verdict.Judge(f.Program, g.Expected, g.Got, believing)
+			add(t, fmt.Sprint("back", i), &g, 0, 1)
+		})
+	}
+	for i, r := range scripts(t, paths...) {
+		if r.Code != want[i] || strings.Contains(r.Output, "Traceback") {
+			text, _ := os.ReadFile(paths[i])
+			t.Errorf("%s: exit code %d, want %d\n%s\n%s", paths[i], r.Code, want[i], r.Output, text)
+		}
+	}
+}
+
+// TestWithoutPyTorch: a file says in one line that it cannot run, and ends with 2.
+func TestWithoutPyTorch(t *testing.T) {
+	if python == "" {
+		t.Skip("no Python here")
+	}
+	b := written(t)
+	code, out := execute(t, b.Dir, python, "-c", `
+import sys, runpy
+sys.modules["torch"] = None
+runpy.run_path("repro_torch.py", run_name="__main__")`)
+	if code != 2 || strings.Count(out, "\n") != 1 || !strings.Contains(out, "cannot run") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+}
+
+// TestAnotherPyTorch: a file whose functions PyTorch lacks ends with 2.
+func TestAnotherPyTorch(t *testing.T) {
+	torch(t)
+	f := toy(t)
+	f.Program.Calls[0].Target = "torch.no_such_function"
+	var paths []string
+	for _, kind := range []verdict.Kind{"value", verdict.Exception} {
+		g := *f
+		v := *f.Verdict
+		d := v.Differences[0]
+		d.Kind = kind
+		v.Differences = []verdict.Difference{d}
+		g.Verdict = &v
+		b, err := repro.Write(filepath.Join(t.TempDir(), "bundle"), &g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, filepath.Join(b.Dir, "repro_torch.py"))
+	}
+	for i, r := range scripts(t, paths...) {
+		if r.Code != 2 || !strings.Contains(r.Output, "cannot run") || strings.Contains(r.Output, "Traceback") {
+			t.Errorf("%d: exit code %d: %s", i, r.Code, r.Output)
+		}
+	}
+}
+
+// execute runs a command and returns its exit code and output.
+func execute(t testing.TB, dir string, argv ...string) (int, string) {
+	t.Helper()
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), string(out)
+}
+
 // source is the folder of Plumb's source.
 func source(t testing.TB) string {
 	t.Helper()
@@ -556,5 +652,3 @@ func TestGoTests(t *testing.T) {
 		})
 	}
 }
-
-var _ = fmt.Sprint

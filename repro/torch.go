@@ -36,7 +36,6 @@ type torchScript struct {
 	Limit                 string // an expression of w; "" for equal values
 	LimitText             string
 	ULP                   float64
-	Grid                  string // the dtype of equally many bits
 	Complex, Number       bool
 	SignedZero, NaN, Bias bool
 	Strides               string
@@ -399,9 +398,7 @@ func (w *pythonFile) elements(s *torchScript) {
 	d := want.DType()
 	s.Complex = d.IsComplex()
 	s.Limit = w.limit(d)
-	if s.ULP = float64(w.p.Limit.ULP); s.ULP > 0 {
-		s.Grid = map[int]string{2: "int16", 4: "int32", 8: "int64"}[d.Real().Size()]
-	}
+	s.ULP = float64(w.p.Limit.ULP)
 }
 
 // limit returns the expression of the largest error allowed; "" for none.
