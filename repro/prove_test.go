@@ -142,7 +142,9 @@ func TestPrefix(t *testing.T) {
 		t.Errorf("no cases: %v, %v", got, err)
 	}
 	broken := errors.New("broken")
-	if _, err := repro.Prefix(cases, func(p []*program.Program) (bool, error) { return len(p) == 100, map[bool]error{true: broken}[len(p) == 50] }); !errors.Is(err, broken) {
+	if _, err := repro.Prefix(cases, func(p []*program.Program) (bool, error) {
+		return len(p) == 100, map[bool]error{true: broken}[len(p) == 50]
+	}); !errors.Is(err, broken) {
 		t.Errorf("an error of a run: %v", err)
 	}
 }

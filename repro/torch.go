@@ -38,6 +38,7 @@ type torchScript struct {
 	ULP                   float64
 	Complex, Number       bool
 	SignedZero, NaN, Bias bool
+	Metadata              bool // no elements are compared
 	Strides               string
 	Finish                string // how the other side ended, for people
 	OtherRaised           string // the class of the other side's exception; ""
@@ -293,10 +294,43 @@ func (w *pythonFile) backward() []string {
 	if values == nil {
 		return nil
 	}
+	if w.p.twice() {
+		return w.twice(values, cotangents)
+	}
 	if len(values) == 1 {
 		return []string{fmt.Sprintf("%s.backward(%s)", values[0], cotangents[0])}
 	}
 	return []string{"torch.autograd.backward(", "    [" + strings.Join(values, ", ") + "],", "    [" + strings.Join(cotangents, ",\n     ") + "],", ")"}
+}
+
+// twice writes the gradients of the second order: the gradients of the inputs,
+// each times a cotangent, are differentiated together.
+func (w *pythonFile) twice(values, cotangents []string) []string {
+	p := w.f.Program
+	var leaves, seconds, modules []string
+	for i := range p.Inputs {
+		if in := &p.Inputs[i]; in.RequiresGrad {
+			leaves = append(leaves, in.Name)
+			seconds = append(seconds, w.tensor(secondCotangent(w.f, i), inputsFile, secondKey(in.Name), 17))
+		}
+	}
+	for i := range p.Calls {
+		if program.IsModule(p.Calls[i].Target) && strings.HasPrefix(p.Calls[i].Target, "torch.") {
+			modules = append(modules, p.Calls[i].Result)
+		}
+	}
+	lines := []string{"wanted = [" + strings.Join(leaves, ", ") + "]"}
+	if modules != nil {
+		lines = append(lines, "for module in ["+strings.Join(modules, ", ")+"]:",
+			"    wanted += [p for p in module.parameters() if p.requires_grad and all(p is not x for x in wanted)]")
+	}
+	return append(lines,
+		"grads = torch.autograd.grad(", "    ["+strings.Join(values, ", ")+"], wanted,", "    ["+strings.Join(cotangents, ",\n     ")+"],", "    create_graph=True, allow_unused=True)",
+		"cotangents = [", "    "+strings.Join(seconds, ",\n    "), "]",
+		"firsts = [(g, c) for g, c in zip(grads, cotangents) if g is not None and g.requires_grad]",
+		"seconds = torch.autograd.grad([g for g, _ in firsts], wanted, [c for _, c in firsts], allow_unused=True) if firsts else [None] * len(wanted)",
+		"second = {id(x): torch.zeros_like(x) if g is None else g for x, g in zip(wanted, seconds)}",
+	)
 }
 
 // requiresGrad reports whether a value wants a gradient on the reference, or
@@ -371,6 +405,10 @@ func (w *pythonFile) result() string {
 		return fmt.Sprintf("%s.get_parameter(%q).grad", module, name)
 	case verdict.Param, verdict.State:
 		return fmt.Sprintf("%s.state_dict()[%q]", module, name)
+	case verdict.SecondGrad:
+		return fmt.Sprintf("second[id(%s)]", w.p.Where.Name)
+	case verdict.SecondParamGrad:
+		return fmt.Sprintf("second[id(%s.get_parameter(%q))]", module, name)
 	}
 	s := w.p.Where.Name
 	for _, i := range w.p.Where.Path {
@@ -388,6 +426,7 @@ func (w *pythonFile) elements(s *torchScript) {
 		s.Recorded = w.tensor(other.number, w.stored, w.p.key(), 13)
 		s.Number = other.is != "a tensor"
 	}
+	s.Metadata = w.p.Metadata
 	s.SignedZero, s.NaN, s.Bias = w.p.Options.SignedZero, w.p.Options.NaNDiffers, w.p.Rule == verdict.Bias
 	if w.p.Options.Layout && other.number != nil {
 		s.Strides = ints(other.number.Strides())
