@@ -117,11 +117,11 @@ func (e *Entry) Expired(now time.Time) bool {
 
 // Matches reports whether a failing record is the entry's.
 func (e *Entry) Matches(r *verdict.Record) bool {
-	return e.covers(r) && e.Kind == kindOf(r.Verdict) && (e.Signature == "" || e.Signature == shrink.SignatureOf(r).String())
+	return e.covers(r) && e.Kind == KindOf(r.Verdict) && (e.Signature == "" || e.Signature == shrink.SignatureOf(r).String())
 }
 
-// kindOf returns the kind of a misalignment, or the word of another failure.
-func kindOf(v *verdict.Verdict) verdict.Kind {
+// KindOf returns the kind of a misalignment, or the word of another failure.
+func KindOf(v *verdict.Verdict) verdict.Kind {
 	if v.Kind != "" {
 		return v.Kind
 	}

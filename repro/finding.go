@@ -41,6 +41,7 @@ type Finding struct {
 	Original  string          // the program's text before it was made smaller; may be ""
 	Shrink    Shrink
 	Count     int           // cases that are this finding
+	Signature string        // how it fails, as shrink.Signature says it
 	Timeout   time.Duration // of one case; 0 means a minute
 }
 

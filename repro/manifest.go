@@ -24,6 +24,7 @@ type manifest struct {
 	Index     int               `json:"index"`
 	Seed      uint64            `json:"seed"`
 	Count     int               `json:"count"`
+	Signature string            `json:"signature,omitempty"`
 	Verdict   *verdict.Verdict  `json:"verdict"`
 	Place     *place            `json:"place"`
 	Reference Side              `json:"reference"`

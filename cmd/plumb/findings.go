@@ -94,7 +94,7 @@ func (r *runner) finding(solo *campaign.Solo, f *finding.Finding) *repro.Finding
 		Program: minimal.Program, Job: campaign.Job(minimal.Program, minimal.Reference), Verdict: minimal.Verdict,
 		Reference: repro.Side{Spec: r.reference, Info: reference}, Candidate: repro.Side{Spec: minimal.Candidate, Info: candidate},
 		Expected: minimal.Reference, Got: minimal.Outcome, Seed: r.seed, Test: first.Test, Index: first.Index,
-		Choices: f.Result.Choices, Original: first.Program.String(), Count: f.Count(), Timeout: r.timeout,
+		Choices: f.Result.Choices, Original: first.Program.String(), Count: f.Count(), Signature: f.Result.Signature.String(), Timeout: r.timeout,
 		Shrink: repro.Shrink{Runs: f.Result.Runs, Seconds: f.Result.Elapsed.Seconds()},
 	}
 }
