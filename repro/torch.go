@@ -39,6 +39,9 @@ type torchScript struct {
 	Complex, Number       bool
 	SignedZero, NaN, Bias bool
 	Metadata              bool // no elements are compared
+	Optional              bool // the value may be missing
+	Float                 bool
+	Differ                bool // the difference of two elements is a number
 	Strides               string
 	Finish                string // how the other side ended, for people
 	OtherRaised           string // the class of the other side's exception; ""
@@ -144,7 +147,9 @@ func (w *pythonFile) program() string {
 	p := w.f.Program
 	n := w.p.calls(len(p.Calls))
 	var lines []string
-	lines = append(lines, fmt.Sprintf("torch.manual_seed(%d)", p.Seed))
+	if draws(p) {
+		lines = append(lines, fmt.Sprintf("torch.manual_seed(%d)", p.Seed))
+	}
 	for i := range p.Inputs {
 		lines = append(lines, w.input(i))
 	}
@@ -153,6 +158,18 @@ func (w *pythonFile) program() string {
 		lines = append(lines, w.backward()...)
 	}
 	return "    " + strings.ReplaceAll(strings.Join(lines, "\n"), "\n", "\n    ")
+}
+
+// random are parts of the names of what draws.
+var random = []string{"rand", "drop", "bernoulli", "normal", "multinomial", "poisson", "exponential", "geometric", "cauchy", "uniform", "rrelu", "gumbel",
+	"fractional", "attention", "transformer", "init.", "torch.ops.", "generator", "rnn", "lstm", "gru", "shuffle"}
+
+// draws reports whether a program may draw random numbers.
+func draws(p *program.Program) bool {
+	return slices.ContainsFunc(p.Calls, func(c program.Call) bool {
+		text := strings.ToLower(c.String())
+		return slices.ContainsFunc(random, func(s string) bool { return strings.Contains(text, s) })
+	})
 }
 
 func (w *pythonFile) input(i int) string {
@@ -422,6 +439,7 @@ func (w *pythonFile) elements(s *torchScript) {
 	other := w.p.value(w.outcome)
 	want := w.p.value(w.f.Expected).number
 	s.Recorded = "None"
+	s.Optional = w.p.Where.Part != verdict.Value && w.p.Where.Part != verdict.Change
 	if other.number != nil {
 		s.Recorded = w.tensor(other.number, w.stored, w.p.key(), 13)
 		s.Number = other.is != "a tensor"
@@ -435,7 +453,7 @@ func (w *pythonFile) elements(s *torchScript) {
 		return
 	}
 	d := want.DType()
-	s.Complex = d.IsComplex()
+	s.Complex, s.Float, s.Differ = d.IsComplex(), d.IsFloat(), d != tensor.Bool
 	s.Limit = w.limit(d)
 	s.ULP = float64(w.p.Limit.ULP)
 }
