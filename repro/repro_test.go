@@ -121,7 +121,9 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	code := m.Run()
-	os.RemoveAll(folder)
+	if os.Getenv("PLUMB_TEST_KEEP") == "" {
+		os.RemoveAll(folder)
+	}
 	if shared != nil {
 		_ = shared.Close()
 	}

@@ -3,6 +3,7 @@ package repro
 import (
 	"bytes"
 	"fmt"
+	"go/token"
 	"regexp"
 	"slices"
 	"strconv"
@@ -33,6 +34,7 @@ type torchScript struct {
 	Recorded              string // what the other side had there
 	Stored                string // the file from which tensors are loaded; "" for none
 	Want, Got             string // which of here and recorded is which
+	Bound                 string // an expression of E, on which Limit depends
 	Limit                 string // an expression of w; "" for equal values
 	LimitText             string
 	ULP                   float64
@@ -90,12 +92,15 @@ func (w *pythonFile) text() ([]byte, error) {
 	if err := torchTemplate.Execute(&b, s); err != nil {
 		return nil, err
 	}
-	return b.Bytes(), nil
+	return append(bytes.TrimSpace(gaps.ReplaceAll(b.Bytes(), []byte("\n\n\n"))), '\n'), nil
 }
+
+// gaps are more blank lines than a Python file has.
+var gaps = regexp.MustCompile(`\n{4,}`)
 
 // imports lists the modules and constants that the file needs.
 func (s *torchScript) imports() {
-	text := s.Program + s.Recorded + s.Limit
+	text := s.Program + s.Recorded + s.Bound
 	for name, needed := range map[string]bool{
 		"sys": true, "os": s.Stored != "" || s.Mode == byEnding, "json": s.Stored != "", "struct": s.Stored != "",
 		"subprocess": s.Mode == byEnding, "operator": strings.Contains(text, "operator."),
@@ -256,14 +261,14 @@ func (w *pythonFile) call(c *program.Call, text string) []string {
 	case !program.IsModule(c.Target) || !strings.HasPrefix(c.Target, "torch."):
 		return []string{text}
 	}
+	if holdsModules(c, w.f.Program) {
+		return []string{text}
+	}
 	lines := []string{text}
 	if d := w.f.Program.DType; d != tensor.Invalid && d != tensor.F32 {
 		lines = []string{fmt.Sprintf("torch.set_default_dtype(torch.%s)", d), text, "torch.set_default_dtype(torch.float32)"}
 	}
-	if !holdsModules(c, w.f.Program) {
-		lines = append(lines, w.state(c.Result)...)
-	}
-	return lines
+	return append(lines, w.state(c.Result)...)
 }
 
 // holdsModules reports whether a module is made of others, which have their state.
@@ -385,7 +390,6 @@ func (w *pythonFile) place(s *torchScript) {
 	s.Classes = w.p.Classes
 	_, s.OtherBad = badEndings[end.Status]
 	if w.p.Where == nil || w.p.Mode == byException {
-		s.Result = "None"
 		return
 	}
 	s.Result = w.result()
@@ -419,19 +423,28 @@ func (w *pythonFile) result() string {
 	case verdict.Grad:
 		return w.p.Where.Name + ".grad"
 	case verdict.ParamGrad:
-		return fmt.Sprintf("%s.get_parameter(%q).grad", module, name)
+		return w.parameter() + ".grad"
 	case verdict.Param, verdict.State:
 		return fmt.Sprintf("%s.state_dict()[%q]", module, name)
 	case verdict.SecondGrad:
 		return fmt.Sprintf("second[id(%s)]", w.p.Where.Name)
 	case verdict.SecondParamGrad:
-		return fmt.Sprintf("second[id(%s.get_parameter(%q))]", module, name)
+		return fmt.Sprintf("second[id(%s)]", w.parameter())
 	}
 	s := w.p.Where.Name
 	for _, i := range w.p.Where.Path {
 		s += fmt.Sprintf("[%d]", i)
 	}
 	return s
+}
+
+// parameter returns the expression of the parameter at the place.
+func (w *pythonFile) parameter() string {
+	module, name, _ := strings.Cut(w.p.Where.Name, ".")
+	if token.IsIdentifier(name) && !strings.HasPrefix(name, "_") {
+		return module + "." + name
+	}
+	return fmt.Sprintf("%s.get_parameter(%q)", module, name)
 }
 
 // elements fills in the comparison of two tensors.
@@ -454,7 +467,9 @@ func (w *pythonFile) elements(s *torchScript) {
 	}
 	d := want.DType()
 	s.Complex, s.Float, s.Differ = d.IsComplex(), d.IsFloat(), d != tensor.Bool
-	s.Limit = w.limit(d)
+	if s.Limit = w.limit(d); w.p.Limit.Error != nil && s.Limit != "" {
+		s.Bound = w.tensor(w.p.Limit.Error, expectedFile, limitKey, 21)
+	}
 	s.ULP = float64(w.p.Limit.ULP)
 }
 
@@ -465,8 +480,7 @@ func (w *pythonFile) limit(d tensor.DType) string {
 	case !d.IsDifferentiable():
 		return ""
 	case l.Error != nil:
-		e := w.tensor(l.Error, expectedFile, limitKey, 0)
-		return fmt.Sprintf("2 * %s * %s + %s", short(l.Unit), e, short(smallest(d)))
+		return fmt.Sprintf("2 * %s * E + %s", short(l.Unit), short(smallest(d)))
 	case l.RTol == 0 && l.ATol == 0:
 		return ""
 	case l.RTol == 0:
