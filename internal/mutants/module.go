@@ -5,7 +5,6 @@ import (
 
 	"plumb/nn"
 	"plumb/op"
-	"plumb/tensor"
 )
 
 // mode makes a module's calls believe in another mode.
@@ -43,15 +42,11 @@ var moduleMutants = []Mutant{
 	{Name: "BatchNorm2d takes training for evaluation and back", In: "torch.nn.BatchNorm2d", Kind: State,
 		Module: mode(func(training bool) bool { return !training }), Minimal: Minimal{2, 2}},
 	{Name: "BatchNorm1d has no num_batches_tracked", In: "torch.nn.BatchNorm1d", Kind: State, Module: without("num_batches_tracked"), Minimal: Minimal{1, 0}},
-	{Name: "BatchNorm3d's running variance begins at 0", In: "torch.nn.BatchNorm3d", Kind: State, Minimal: Minimal{1, 0},
-		Module: slots(func(_ op.Args, s []nn.Slot) []nn.Slot {
-			for i := range s {
-				if s[i].Name == "running_var" {
-					s[i].Fill = new(0.0)
-				}
-			}
-			return s
-		})},
+	{Name: "BatchNorm3d keeps no running statistics", In: "torch.nn.BatchNorm3d", Kind: State, Minimal: Minimal{1, 0},
+		Module: func(d *nn.Def) {
+			state := d.State
+			d.State = func(a op.Args) []nn.Slot { return state(With(a, "track_running_stats", false)) }
+		}},
 	{Name: "BatchNorm2d ignores momentum", In: "torch.nn.BatchNorm2d", Kind: Wiring, Module: configured("momentum", to(0.1)), Minimal: Minimal{2, 2}},
 	{Name: "BatchNorm1d does not update its running mean", In: "torch.nn.BatchNorm1d", Kind: State, Minimal: Minimal{2, 2},
 		Module: forward(func(b op.Builder, m *nn.Module, a op.Args, call moduleCall) []op.Value {
@@ -76,11 +71,11 @@ var moduleMutants = []Mutant{
 			state := d.State
 			d.State = func(a op.Args) []nn.Slot { return state(With(a, "bias", true)) }
 		}},
-	{Name: "PReLU ignores init", In: "torch.nn.PReLU", Kind: State, Minimal: Minimal{1, 0},
-		Module: slots(func(_ op.Args, s []nn.Slot) []nn.Slot {
-			s[0].Fill = new(0.25)
-			return s
-		})},
+	{Name: "PReLU has one parameter for all channels", In: "torch.nn.PReLU", Kind: State, Minimal: Minimal{1, 0},
+		Module: func(d *nn.Def) {
+			state := d.State
+			d.State = func(a op.Args) []nn.Slot { return state(With(a, "num_parameters", 1)) }
+		}},
 	{Name: "Embedding forgets padding_idx", In: "torch.nn.Embedding", Kind: Wiring, Minimal: Minimal{2, 1},
 		Module: applies("embedding", func(_ *nn.Module, args []any) { args[2] = nil })},
 	{Name: "Conv2d takes stride for dilation", In: "torch.nn.Conv2d", Kind: Wiring, Module: applies("conv2d", swap(3, 5)), Minimal: Minimal{2, 2}},
@@ -140,12 +135,8 @@ var moduleMutants = []Mutant{
 			return nil
 		})},
 	{Name: "ReLU ignores inplace", In: "torch.nn.ReLU", Kind: Aliasing, Module: configured("inplace", to(false)), Minimal: Minimal{3, 1}},
-	{Name: "Identity returns float64 as float32", In: "torch.nn.Identity", Kind: Promotion, Minimal: Minimal{2, 1},
+	{Name: "Identity drops the gradient", In: "torch.nn.Identity", Kind: Gradient, Minimal: Minimal{2, 1},
 		Module: forward(func(b op.Builder, m *nn.Module, a op.Args, call moduleCall) []op.Value {
-			out := call(b, m, a)
-			if out[0].DType() == tensor.F64 {
-				out[0] = b.Op("to", out[0], tensor.F32)
-			}
-			return out
+			return []op.Value{b.Op("detach", call(b, m, a)[0])}
 		})},
 }
