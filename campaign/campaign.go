@@ -225,6 +225,14 @@ func (l *lane) draw(b *batch) {
 	}
 }
 
+// Job returns what a candidate is asked to run: the program on its inputs, from
+// the state that the reference reported.
+func Job(p *program.Program, ref *backend.Outcome) *backend.Job {
+	job := newJob(p)
+	job.State = ref.Initial
+	return job
+}
+
 func newJob(p *program.Program) *backend.Job {
 	job := &backend.Job{Program: p}
 	for i := range p.Inputs {
@@ -374,11 +382,16 @@ func (c *caseRun) rejected() bool {
 	return c.err == nil && len(c.records) > 0 && !slices.ContainsFunc(c.records, func(r *verdict.Record) bool { return r.Verdict.Word != verdict.Rejected })
 }
 
-// reason says where and why the reference rejected the case.
+// reason says where and why the reference rejected the case, or the candidate
+// where it alone did.
 func (c *caseRun) reason() string {
-	where := "the backward pass"
-	if c.ref.Call < len(c.program.Calls) {
-		where = c.program.Calls[c.ref.Call].Target
+	o := c.ref
+	if o.Status == backend.OK {
+		o = c.records[0].Outcome
 	}
-	return fmt.Sprintf("%s: %s: %s", where, c.ref.Class, c.ref.Message)
+	where := "the backward pass"
+	if o.Call < len(c.program.Calls) {
+		where = c.program.Calls[o.Call].Target
+	}
+	return fmt.Sprintf("%s: %s: %s", where, o.Class, o.Message)
 }

@@ -48,19 +48,30 @@ func (s *Solo) Judge(ctx context.Context, candidate string, p *program.Program) 
 	return &verdict.Record{Candidate: candidate, Program: p, Verdict: v, Reference: ref, Outcome: got}, nil
 }
 
-// Again runs a program on the reference twice and judges the second outcome
-// against the first: whether the reference stands still.
-func (s *Solo) Again(ctx context.Context, p *program.Program) (*verdict.Verdict, error) {
+// Infos tell what the reference and the named candidate are.
+func (s *Solo) Infos(candidate string) (reference, judged backend.Info) {
+	at := slices.IndexFunc(s.lane.cfg.Candidates, func(c Candidate) bool { return c.Name == candidate })
+	return s.lane.ref.Info(), s.lane.cands[at].Info()
+}
+
+// Again runs a program on the reference and then on another instance of it, nil
+// for the same one, and judges the second outcome against the first as a
+// candidate's: whether the reference stands still.
+func (s *Solo) Again(ctx context.Context, p *program.Program, other backend.Backend) (*verdict.Verdict, error) {
 	job := newJob(p)
 	first, err := s.one(ctx, s.lane.ref, job)
 	if err != nil {
 		return nil, err
 	}
-	second, err := s.one(ctx, s.lane.ref, job)
+	if other == nil {
+		other = s.lane.ref
+	}
+	job.State = first.Initial
+	second, err := s.one(ctx, other, job)
 	if err != nil {
 		return nil, err
 	}
-	return s.lane.cfg.Judge(job, first, second, nil), nil
+	return s.lane.verdict(ctx, job, first, second)
 }
 
 func (s *Solo) one(ctx context.Context, b backend.Backend, job *backend.Job) (*backend.Outcome, error) {

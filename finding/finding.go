@@ -6,7 +6,6 @@ package finding
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"plumb/program"
 	"plumb/shrink"
@@ -119,17 +118,12 @@ func (f *Finding) key() string {
 	var operators []string
 	for _, c := range f.Result.Record.Program.Calls {
 		if c.Target != "Module.__call__" {
-			operators = append(operators, operatorName(c.Target))
+			operators = append(operators, verdict.OperatorName(c.Target))
 		}
 	}
 	signature := f.Result.Signature
-	signature.Operator = operatorName(signature.Operator)
+	signature.Operator = verdict.OperatorName(signature.Operator)
 	return fmt.Sprint(f.Candidate(), signature, operators)
-}
-
-// operatorName makes torch.nn.ConvTranspose2d of conv_transpose2d.
-func operatorName(target string) string {
-	return strings.ToLower(strings.ReplaceAll(target[strings.LastIndexByte(target, '.')+1:], "_", ""))
 }
 
 // smaller reports whether f's program is the better one to show.

@@ -90,7 +90,7 @@ func (c *Console) End(e *verdict.End) {
 	if s == nil || c.name != e.Test {
 		s = NewSummary()
 	}
-	line := fmt.Sprintf("%-60s %s", e.Test, s.counts())
+	line := fmt.Sprintf("%-60s %s", e.Test, s.Counts())
 	if s.Worst > 0 {
 		line += fmt.Sprintf(", worst %.2g of the limit", s.Worst)
 	}
@@ -157,7 +157,10 @@ func (c *Console) Summary(s *Summary) {
 	if s.Drawn > 0 {
 		fmt.Fprintf(c.W, "judged by statistics: %d of %s\n", s.Drawn, plural(s.Compared, "comparison"))
 	}
-	line := s.counts()
+	for _, line := range s.Stale {
+		fmt.Fprintln(c.W, c.color("33", line))
+	}
+	line := s.Counts()
 	if n := len(s.Errors); n > 0 {
 		line += fmt.Sprintf(", %s in error", plural(n, "test"))
 	}
@@ -184,7 +187,7 @@ func (c *Console) progress() {
 		return
 	}
 	c.drawn = time.Now()
-	fmt.Fprintf(c.W, "\r\x1b[K%s  %s", c.name, c.test.counts())
+	fmt.Fprintf(c.W, "\r\x1b[K%s  %s", c.name, c.test.Counts())
 }
 
 func (c *Console) clear() {

@@ -103,5 +103,6 @@ func (j *JSON) Summary(s *Summary) {
 	for _, w := range order {
 		sum[string(w)] = s.Words[w]
 	}
+	sum[string(verdict.Fixed)] = s.Fixed
 	_ = j.enc.Encode(map[string]any{"summary": sum})
 }

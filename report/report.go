@@ -33,10 +33,12 @@ type Summary struct {
 	Elapsed    time.Duration
 	Worst      float64 // largest observed error ÷ limit of an aligned case
 	WorstAt    string
-	Compared   int    // tensors
-	Drawn      int    // of these, the ones that depend on random draws
-	Weak       int    // tests whose sampled cases accept a fake
-	Beyond     string // why the first unsupported case is so
+	Compared   int      // tensors
+	Drawn      int      // of these, the ones that depend on random draws
+	Weak       int      // tests whose sampled cases accept a fake
+	Beyond     string   // why the first unsupported case is so
+	Fixed      int      // entries of the known list that no longer fail
+	Stale      []string // a line for each of these, and for those that have expired
 }
 
 // NewSummary returns an empty summary.
@@ -76,8 +78,8 @@ func (s *Summary) Findings() int {
 	return n
 }
 
-// counts prints the verdicts, most wanted first: "740 aligned, 2 misaligned".
-func (s *Summary) counts() string {
+// Counts prints the verdicts, most wanted first: "740 aligned, 2 misaligned".
+func (s *Summary) Counts() string {
 	words := slices.SortedFunc(maps.Keys(s.Words), func(a, b verdict.Word) int {
 		return slices.Index(order, a) - slices.Index(order, b)
 	})

@@ -14,22 +14,22 @@ import (
 // and gradients.
 func (s *search) forwardOnly() bool {
 	w := s.result.Record.Verdict.Where
-	if w == nil || w.Part != verdict.Value {
+	if w == nil || w.Part != verdict.Value && w.Part != verdict.Change {
 		return false
 	}
 	whole := s.edit(func(p *program.Program) {
 		p.Calls = p.Calls[:min(w.Call+1, len(p.Calls))]
-		p.Backward = nil
+		p.Backward, p.Second = nil, program.Fill{}
 		for i := range p.Inputs {
 			p.Inputs[i].RequiresGrad = false
 		}
 	})
-	return whole || s.edit(func(p *program.Program) { p.Backward = nil })
+	return whole || s.edit(func(p *program.Program) { p.Backward, p.Second = nil, program.Fill{} })
 }
 
 // dropBackward removes each request for gradients.
 func (s *search) dropBackward() bool {
-	taken := false
+	taken := s.edit(func(p *program.Program) { p.Second = program.Fill{} })
 	for i := len(s.best().Backward) - 1; i >= 0; i-- {
 		taken = s.edit(func(p *program.Program) { p.Backward = slices.Delete(p.Backward, i, i+1) }) || taken
 	}

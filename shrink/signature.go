@@ -34,7 +34,7 @@ func SignatureOf(r *verdict.Record) Signature {
 	s := Signature{Word: v.Word, Kind: v.Kind, Reference: sideOf(v.Reference), Candidate: sideOf(v.Candidate)}
 	if v.Where != nil {
 		s.Operator = v.Where.Target[strings.LastIndexByte(v.Where.Target, '.')+1:]
-		if t := tensorAt(r.Reference, v.Where); t != nil {
+		if t := verdict.At(r.Reference, *v.Where); t != nil {
 			s.DTypes = dtypeClass(t.DType())
 		}
 	}
@@ -58,39 +58,6 @@ func sideOf(s *verdict.Side) string {
 		}
 		return r
 	}, line)
-}
-
-// tensorAt returns what the outcome has at a place; nil when it has no tensor.
-func tensorAt(o *backend.Outcome, w *verdict.Where) *tensor.Tensor {
-	switch w.Part {
-	case verdict.Grad:
-		return o.Grads[w.Name]
-	case verdict.Param, verdict.State:
-		return named(o.Final, w.Name)
-	case verdict.ParamGrad:
-		return named(o.ParamGrads, w.Name)
-	}
-	if w.Call >= len(o.Values) {
-		return nil
-	}
-	v := o.Values[w.Call]
-	for _, i := range w.Path {
-		if i >= len(v.Tuple) {
-			return nil
-		}
-		v = v.Tuple[i]
-	}
-	return v.Tensor
-}
-
-func named(states map[string]backend.State, name string) *tensor.Tensor {
-	module, entry, _ := strings.Cut(name, ".")
-	for _, n := range states[module] {
-		if n.Name == entry {
-			return n.Tensor
-		}
-	}
-	return nil
 }
 
 func dtypeClass(d tensor.DType) string {

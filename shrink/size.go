@@ -52,6 +52,9 @@ func sizeOf(p *program.Program) size {
 		}
 	}
 	s.descriptions += weightOfDType(p.DType)
+	if p.Second.Dist != "" {
+		s.backward++
+	}
 	for i := range p.Backward {
 		s.values += weightOfFill(&p.Backward[i].Cotangent, 1)
 	}
@@ -142,6 +145,9 @@ func weightOfFill(f *program.Fill, elements int) int {
 	w := 63 * elements
 	if f.Kinks {
 		w++
+	}
+	if f.Special != 0 {
+		w += 2
 	}
 	return w
 }

@@ -303,7 +303,6 @@ func play(t testing.TB, table *op.Table, files []string, flags ...string) (*watc
 	if r.reference == "torch" {
 		r.python = needTorch(t)
 	}
-	r.backends.python, r.backends.timeout = r.python, r.timeout
 	cfg, err := r.config(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"plumb/backend"
+	"plumb/backend/named"
 	"plumb/backend/native"
 	"plumb/campaign"
 	"plumb/internal/mutants"
@@ -59,7 +60,7 @@ Exit code 0 when at least 95% are found and nothing else is, 1 otherwise.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&s.reference, "reference", "torch", "the backend that is believed: "+backendHelp)
+	fl.StringVar(&s.reference, "reference", "torch", "the backend that is believed: "+named.Help)
 	fl.StringVar(&s.python, "python", "", "the Python that has torch")
 	fl.IntVarP(&s.n, "number", "n", 0, "cases per test (default: the test's own, 20 unless it says otherwise)")
 	fl.Uint64Var(&s.seed, "seed", 0, "the seed of all cases (default: a new one, printed at the end)")
@@ -113,7 +114,7 @@ func (s *selftest) run(ctx context.Context) error {
 	if s.timeout == 0 {
 		s.timeout = time.Minute
 	}
-	s.backends.python, s.backends.timeout = s.python, s.timeout
+	s.backends.Table, s.backends.Python, s.backends.Timeout = ops.Table(), s.python, s.timeout
 	for _, m := range s.subjects {
 		table, modules, err := m.Tables()
 		if err != nil {
