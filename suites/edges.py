@@ -114,6 +114,12 @@ def test_nothing_true():
     return torch.all(x), torch.any(x), x.all(1), x.std(), x.softmax(0), torch.cumsum(x, 1)
 
 
+@autotest()
+def test_norm_of_zeros():
+    x = random_tensor(ndim=random(0, 3), dim0=random(1, 5)) * 0
+    return torch.norm(x), x.norm(p=oneof(1, 3, 1.5))
+
+
 # Large and small numbers.
 
 @autotest()

@@ -186,16 +186,10 @@ func (j *judge) call(i int, c *program.Call, want, got *backend.Value) {
 	if want.Tensor != nil {
 		j.dtypes[c.Result] = want.Tensor.DType()
 	}
-	if !same && inPlace(c) || j.mutates(c) {
+	if !same && inPlace(c) {
 		clear(j.same)
 	}
 	j.changes(w, basis, random)
-}
-
-// mutates reports whether an operator of the call's name changes arguments
-// whatever its name, as batch_norm does its running statistics.
-func (j *judge) mutates(c *program.Call) bool {
-	return j.policy.Table != nil && slices.ContainsFunc(j.policy.Table.Lookup(c.Target), func(d *op.Def) bool { return len(d.Mutates) > 0 })
 }
 
 // byDefault reports whether PyTorch's default tolerances are asked for.
