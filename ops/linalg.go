@@ -171,7 +171,7 @@ func contractedDims(a op.Args) (dx, dy []int, err error) {
 	}
 	for i, d := range dx {
 		if len(x) == 0 || len(y) == 0 {
-			return nil, nil, op.RuntimeError("dims is %d, but a and b have %d and %d dimensions", n, len(x), len(y))
+			return nil, nil, op.IndexError("dims is %d, but a and b have %d and %d dimensions", n, len(x), len(y))
 		}
 		if nx, ny := x[d], y[dy[i]]; nx != ny && nx != 1 && ny != 1 {
 			return nil, nil, op.RuntimeError("dimension %d of a has size %d, but dimension %d of b has size %d", d, nx, dy[i], ny)
