@@ -1911,42 +1911,43 @@ addColumnsAVX_loop_end:
 	VZEROUPPER
 	RET
 
-// func tapRowAVX(dst *float32, x *float32, n int, taps *float32, offsets *int, count int)
+// func tapRowAVX(dst *float32, x *float32, n int, start float32, taps *float32, offsets *int, count int)
 // Requires: AVX, FMA3
-TEXT ·tapRowAVX(SB), NOSPLIT, $0-48
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
-	MOVQ taps+24(FP), SI
-	MOVQ offsets+32(FP), DI
-	MOVQ count+40(FP), R8
-	LEAQ -31(DX), R9
+TEXT ·tapRowAVX(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+	VBROADCASTSS start+24(FP), Y0
+	MOVQ         taps+32(FP), SI
+	MOVQ         offsets+40(FP), DI
+	MOVQ         count+48(FP), R8
+	LEAQ         -31(DX), R9
 
 tapRowAVX_4:
 	CMPQ    BX, R9
 	JGE     tapRowAVX_4_end
-	VMOVUPS (AX)(BX*4), Y0
-	VMOVUPS 32(AX)(BX*4), Y1
-	VMOVUPS 64(AX)(BX*4), Y2
-	VMOVUPS 96(AX)(BX*4), Y3
+	VMOVUPS Y0, Y1
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y3
+	VMOVUPS Y0, Y4
 	XORQ    R10, R10
 
 tapRowAVX_4_tap:
 	MOVQ         (DI)(R10*8), R11
 	LEAQ         (CX)(R11*4), R11
-	VBROADCASTSS (SI)(R10*4), Y4
-	VFMADD231PS  (R11)(BX*4), Y4, Y0
-	VFMADD231PS  32(R11)(BX*4), Y4, Y1
-	VFMADD231PS  64(R11)(BX*4), Y4, Y2
-	VFMADD231PS  96(R11)(BX*4), Y4, Y3
+	VBROADCASTSS (SI)(R10*4), Y5
+	VFMADD231PS  (R11)(BX*4), Y5, Y1
+	VFMADD231PS  32(R11)(BX*4), Y5, Y2
+	VFMADD231PS  64(R11)(BX*4), Y5, Y3
+	VFMADD231PS  96(R11)(BX*4), Y5, Y4
 	INCQ         R10
 	CMPQ         R10, R8
 	JL           tapRowAVX_4_tap
-	VMOVUPS      Y0, (AX)(BX*4)
-	VMOVUPS      Y1, 32(AX)(BX*4)
-	VMOVUPS      Y2, 64(AX)(BX*4)
-	VMOVUPS      Y3, 96(AX)(BX*4)
+	VMOVUPS      Y1, (AX)(BX*4)
+	VMOVUPS      Y2, 32(AX)(BX*4)
+	VMOVUPS      Y3, 64(AX)(BX*4)
+	VMOVUPS      Y4, 96(AX)(BX*4)
 	ADDQ         $0x20, BX
 	JMP          tapRowAVX_4
 
@@ -1956,40 +1957,40 @@ tapRowAVX_4_end:
 tapRowAVX_1:
 	CMPQ    BX, R9
 	JGE     tapRowAVX_1_end
-	VMOVUPS (AX)(BX*4), Y0
+	VMOVUPS Y0, Y1
 	XORQ    R10, R10
 
 tapRowAVX_1_tap:
 	MOVQ         (DI)(R10*8), R11
 	LEAQ         (CX)(R11*4), R11
-	VBROADCASTSS (SI)(R10*4), Y1
-	VFMADD231PS  (R11)(BX*4), Y1, Y0
+	VBROADCASTSS (SI)(R10*4), Y2
+	VFMADD231PS  (R11)(BX*4), Y2, Y1
 	INCQ         R10
 	CMPQ         R10, R8
 	JL           tapRowAVX_1_tap
-	VMOVUPS      Y0, (AX)(BX*4)
+	VMOVUPS      Y1, (AX)(BX*4)
 	ADDQ         $0x08, BX
 	JMP          tapRowAVX_1
 
 tapRowAVX_1_end:
-	SUBQ       BX, DX
-	JLE        tapRowAVX_done
-	LEAQ       masks<>+32(SB), R9
-	NEGQ       DX
-	VMOVDQU    (R9)(DX*4), Y0
-	VMASKMOVPS (AX)(BX*4), Y0, Y1
-	XORQ       DX, DX
+	SUBQ    BX, DX
+	JLE     tapRowAVX_done
+	LEAQ    masks<>+32(SB), R9
+	NEGQ    DX
+	VMOVDQU (R9)(DX*4), Y1
+	VMOVUPS Y0, Y0
+	XORQ    DX, DX
 
 tapRowAVX_rest_tap:
 	MOVQ         (DI)(DX*8), R9
 	LEAQ         (CX)(R9*4), R9
 	VBROADCASTSS (SI)(DX*4), Y2
-	VMASKMOVPS   (R9)(BX*4), Y0, Y3
-	VFMADD231PS  Y3, Y2, Y1
+	VMASKMOVPS   (R9)(BX*4), Y1, Y3
+	VFMADD231PS  Y3, Y2, Y0
 	INCQ         DX
 	CMPQ         DX, R8
 	JL           tapRowAVX_rest_tap
-	VMASKMOVPS   Y1, Y0, (AX)(BX*4)
+	VMASKMOVPS   Y0, Y1, (AX)(BX*4)
 
 tapRowAVX_done:
 	VZEROUPPER

@@ -122,7 +122,7 @@ func projectWeightedAVX(dst *float32, grad *float32, x *float32, weight *float32
 //go:noescape
 func addColumnsAVX(grad *float32, x *float32, n int, step int, factors *[4]float64, offsets *[4]float64, sums *float64, products *float64)
 
-// tapRowAVX adds Σ taps[t]·x[offsets[t]+i] to dst[i], over count taps, at least one; each product and sum is rounded once.
+// tapRowAVX sets dst[i] to start + Σ taps[t]·x[offsets[t]+i], over count taps, at least one; each product and sum is rounded once.
 //
 //go:noescape
-func tapRowAVX(dst *float32, x *float32, n int, taps *float32, offsets *int, count int)
+func tapRowAVX(dst *float32, x *float32, n int, start float32, taps *float32, offsets *int, count int)

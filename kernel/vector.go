@@ -26,7 +26,7 @@ type vectorPasses struct {
 	project                                      func(dst, g, x *float32, n int, mean, scale, meanG, slope float64)
 	projectWeighted                              func(dst, g, x, weight *float32, n int, mean, scale, meanG, slope float64)
 	addColumns                                   func(g, x *float32, n, step int, factors, offsets *[4]float64, sums, products *float64)
-	tapRow                                       func(dst, x *float32, n int, taps *float32, offsets *int, count int)
+	tapRow                                       func(dst, x *float32, n int, start float32, taps *float32, offsets *int, count int)
 }
 
 var vectors = availablePasses()
