@@ -304,6 +304,9 @@ func ConvInput[T gemmElement](c *Conv, y Volume[T], w, bias, x []T) {
 	if c.N*c.Groups*c.XC*image == 0 {
 		return
 	}
+	if v, ok := any(y).(Volume[float32]); ok && p > 0 && convInputDirect(c, v, any(w).([]float32), any(bias).([]float32), any(x).([]float32)) {
+		return
+	}
 	spread(x, bias, c.N, c.Groups*c.XC, image)
 	if c.YC*p*c.taps() == 0 {
 		return

@@ -21,8 +21,8 @@ type direct struct {
 	weights []float32
 }
 
-// convDirect is ConvForward where that pays; it reports whether it was.
-func convDirect(c *Conv, x Volume[float32], w, bias, y []float32) bool {
+// newDirect returns nil where another way is better.
+func newDirect(c *Conv, x Volume[float32]) *direct {
 	d := &direct{Conv: c, images: x, size: c.X}
 	framed := c.Padding != [3]int{} || !x.dense(c.X)
 	var need [3]int
@@ -36,15 +36,69 @@ func convDirect(c *Conv, x Volume[float32], w, bias, y []float32) bool {
 	d.columns = d.position(c.Y[0]-1, c.Y[1]-1, c.Y[2]-1) + 1
 	p := c.positions()
 	if rowsTile == nil || c.taps() == 1 || c.Stride != [3]int{1, 1, 1} || d.columns < directWidth || d.columns > p+p/4 || p*c.YC*c.patch() < 1<<16 {
-		return false
+		return nil
 	}
 	if framed {
 		d.frame()
 	}
 	d.place()
+	return d
+}
+
+// convolve is ConvForward.
+func (d *direct) convolve(w, bias, y []float32) {
 	d.pack(w)
 	d.run(bias, y)
-	return true
+}
+
+// convDirect is ConvForward where that pays; it reports whether it does.
+func convDirect(c *Conv, x Volume[float32], w, bias, y []float32) bool {
+	d := newDirect(c, x)
+	if d != nil {
+		d.convolve(w, bias, y)
+	}
+	return d != nil
+}
+
+// convInputDirect is ConvInput where that pays; it reports whether it does.
+func convInputDirect(c *Conv, y Volume[float32], w, bias, x []float32) bool {
+	m, ok := c.mirrored()
+	if !ok {
+		return false
+	}
+	d := newDirect(m, y)
+	if d != nil {
+		d.convolve(c.mirror(w), bias, x)
+	}
+	return d != nil
+}
+
+// mirrored returns the convolution that a transposed one with steps of 1 is.
+func (c *Conv) mirrored() (m *Conv, ok bool) {
+	m = &Conv{N: c.N, Groups: c.Groups, XC: c.YC, YC: c.XC, X: c.Y, Y: c.X, Window: c.Window}
+	for a := range m.Padding {
+		m.Padding[a] = c.Dilation[a]*(c.Kernel[a]-1) - c.Padding[a]
+		if m.Padding[a] < 0 || c.Stride[a] != 1 {
+			return nil, false
+		}
+	}
+	return m, true
+}
+
+// mirror returns the weights of the mirrored convolution.
+func (c *Conv) mirror(w []float32) []float32 {
+	taps := c.taps()
+	m := make([]float32, len(w))
+	for i := range c.Groups * c.YC {
+		g, out := i/c.YC, i%c.YC
+		for in := range c.XC {
+			from, to := w[(i*c.XC+in)*taps:][:taps], m[((g*c.XC+in)*c.YC+out)*taps:][:taps]
+			for k, v := range from {
+				to[taps-1-k] = v
+			}
+		}
+	}
+	return m
 }
 
 // dense reports whether the positions of a channel, of images of the given size, lie side by side.

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -46,6 +47,13 @@ func TestDirectConvolution(t *testing.T) {
 		ConvForward(c, Volume[float32]{x, strides}, w, b, got)
 		rowsTile = nil
 		ConvForward(c, Volume[float32]{x, strides}, w, b, want)
+		g, back, plain := numbers(rng, len(got)), make([]float32, c.N*c.Groups*c.XC*volume(c.X)), make([]float32, c.N*c.Groups*c.XC*volume(c.X))
+		p := c.positions()
+		of := Volume[float32]{g, [5]int{c.Groups * c.YC * p, p, c.Y[1] * c.Y[2], c.Y[2], 1}}
+		ConvInput(c, of, w, nil, plain)
+		rowsTile = tile
+		ConvInput(c, of, w, nil, back)
+		agree(t, fmt.Sprintf("input of %+v", *c), back, plain, 400)
 		for i := range want {
 			if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
 				t.Fatalf("%+v: element %d is %v, packed %v", *c, i, got[i], want[i])
