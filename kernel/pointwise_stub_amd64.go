@@ -22,6 +22,36 @@ func mulAVX(dst *float32, a *float32, b *float32, n int)
 //go:noescape
 func divAVX(dst *float32, a *float32, b *float32, n int)
 
+// maximumAVX sets dst to the larger of a and b, or to their NaN.
+//
+//go:noescape
+func maximumAVX(dst *float32, a *float32, b *float32, n int)
+
+// minimumAVX sets dst to the smaller of a and b, or to their NaN.
+//
+//go:noescape
+func minimumAVX(dst *float32, a *float32, b *float32, n int)
+
+// absAVX sets dst to |a|.
+//
+//go:noescape
+func absAVX(dst *float32, a *float32, n int)
+
+// negAVX sets dst to -a.
+//
+//go:noescape
+func negAVX(dst *float32, a *float32, n int)
+
+// sqrtAVX sets dst to the square root of a.
+//
+//go:noescape
+func sqrtAVX(dst *float32, a *float32, n int)
+
+// reluAVX sets dst to 0 where a < 0 and to a elsewhere.
+//
+//go:noescape
+func reluAVX(dst *float32, a *float32, n int)
+
 // expAVX sets dst to e^a.
 //
 //go:noescape
