@@ -128,18 +128,25 @@ type pending struct {
 	sigs   []*op.Sig
 	args   []any // program arguments; a *gen.Node is still to be drawn
 	kwargs []program.Kwarg
-	lazy   bool // some argument holds a *gen.Node
+	lazy   bool   // some argument holds a *gen.Node
+	global string // the type of an argument that only global mode takes
 }
 
 // call records a call: generators are typed by the parameters that they are
 // passed to and drawn, and keyword arguments that drew nothing are dropped.
 func (d *draw) call(target string, recv *symbol, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if err := global(target, kwargs); err != nil {
+		return nil, err
+	}
 	c := &pending{d: d, target: target, method: recv != nil}
 	if c.sigs, d.fault = lookup(d.env.Signatures, target); d.fault != nil {
 		return nil, d.fault
 	}
 	if err := c.arguments(recv, args, kwargs); err != nil {
 		return nil, err
+	}
+	if c.global != "" {
+		return nil, needsGlobal(target + " of a " + c.global)
 	}
 	if c.lazy {
 		if err := c.drawAll(); err != nil {
@@ -262,6 +269,9 @@ func (c *pending) arguments(recv *symbol, args starlark.Tuple, kwargs []starlark
 // argument converts a value; generators stay for later.
 func (c *pending) argument(v starlark.Value) (any, error) {
 	switch v := v.(type) {
+	case placement, sbp:
+		c.global = v.Type()
+		return nil, nil
 	case *generator:
 		c.lazy = true
 		return v.node, nil

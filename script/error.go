@@ -13,6 +13,19 @@ type Error struct {
 	Line, Col int // from 1; the column in characters; 0 when only the file is known
 	Msg       string
 	Source    string // the line
+	// Unsupported says that the file is Python that test files cannot run: a
+	// verdict on the test, not a mistake.
+	Unsupported bool
+}
+
+// lacksError is an error that makes an *Error Unsupported.
+type lacksError string
+
+func (u lacksError) Error() string { return string(u) }
+
+// needsGlobal says that something of a test belongs to global mode.
+func needsGlobal(what string) error {
+	return lacksError(what + " needs global mode, which Plumb does not have yet")
 }
 
 // Error returns "file:line:column: message".

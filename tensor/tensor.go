@@ -88,10 +88,27 @@ func FromBytes(d DType, shape, strides []int, offset int, storage []byte) (*Tens
 	if offset < 0 || offset > MaxElements {
 		return nil, fmt.Errorf("offset %d is out of range", offset)
 	}
-	lo, hi := offset, offset
+	if NumElements(shape) > 0 {
+		lo, hi, err := places(shape, strides, offset)
+		if err != nil {
+			return nil, err
+		}
+		if lo < 0 || hi >= len(storage)/d.Size() {
+			return nil, fmt.Errorf("%s tensor of shape %v, strides %v and offset %d exceeds its storage of %d bytes", d, shape, strides, offset, len(storage))
+		}
+	}
+	if len(storage) > 0 && uintptr(unsafe.Pointer(unsafe.SliceData(storage)))%uintptr(min(d.Size(), 8)) != 0 {
+		return nil, fmt.Errorf("storage is not aligned for %s", d)
+	}
+	return &Tensor{dtype: d, shape: slices.Clone(shape), strides: slices.Clone(strides), offset: offset, storage: storage}, nil
+}
+
+// places returns the first and the last place of the elements in a storage.
+func places(shape, strides []int, offset int) (lo, hi int, err error) {
+	lo, hi = offset, offset
 	for i, s := range strides {
 		if s > MaxElements || s < -MaxElements {
-			return nil, fmt.Errorf("stride %d is out of range", s)
+			return 0, 0, fmt.Errorf("stride %d is out of range", s)
 		}
 		if span := (shape[i] - 1) * s; span > 0 {
 			hi += span
@@ -99,16 +116,10 @@ func FromBytes(d DType, shape, strides []int, offset int, storage []byte) (*Tens
 			lo += span
 		}
 		if hi > MaxElements || lo < -MaxElements {
-			return nil, fmt.Errorf("strides %v of shape %v are out of range", strides, shape)
+			return 0, 0, fmt.Errorf("strides %v of shape %v are out of range", strides, shape)
 		}
 	}
-	if NumElements(shape) > 0 && (lo < 0 || (hi+1) > len(storage)/d.Size()) {
-		return nil, fmt.Errorf("%s tensor of shape %v, strides %v and offset %d exceeds its storage of %d bytes", d, shape, strides, offset, len(storage))
-	}
-	if len(storage) > 0 && uintptr(unsafe.Pointer(unsafe.SliceData(storage)))%uintptr(min(d.Size(), 8)) != 0 {
-		return nil, fmt.Errorf("storage is not aligned for %s", d)
-	}
-	return &Tensor{dtype: d, shape: slices.Clone(shape), strides: slices.Clone(strides), offset: offset, storage: storage}, nil
+	return lo, hi, nil
 }
 
 // Of returns a contiguous tensor that holds the given elements.

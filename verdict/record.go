@@ -16,6 +16,12 @@ type Record struct {
 	Outcome   *backend.Outcome // the candidate's
 }
 
+// Baseline reports whether the reference's outcome can stand for it later: one
+// that took an oracle to settle cannot, as a baseline has none.
+func (r *Record) Baseline() bool {
+	return len(r.Verdict.Settled) == 0 && r.Verdict.Word != Rejected && r.Reference.Status == backend.OK
+}
+
 // End says how a test ended. Err is set when its file is wrong or when the
 // reference rejected too many draws.
 type End struct {
@@ -24,4 +30,10 @@ type End struct {
 	Rejected int
 	Err      error
 	Weak     *Weak // what the sampled cases accept; nil for nothing
+	// Rejects says that most draws were rejected, though the test does not say
+	// that it is about rejections.
+	Rejects bool
 }
+
+// Mostly reports whether more draws of the test were rejected than judged.
+func (e *End) Mostly() bool { return e.Rejected > e.Judged }

@@ -171,7 +171,7 @@ func (r *run) finalState() {
 
 // paramGrads reports the gradients of parameters, of one that a container
 // holds twice under its first name, as named_parameters does.
-func (r *run) paramGrads(grads autograd.Cotangents) {
+func (r *run) paramGrads(grads autograd.Cotangents) (all map[string]backend.State) {
 	for _, m := range r.modules {
 		var st backend.State
 		seen := map[op.Value]bool{}
@@ -182,6 +182,7 @@ func (r *run) paramGrads(grads autograd.Cotangents) {
 			}
 			seen[v] = true
 		}
-		r.out.ParamGrads = withState(r.out.ParamGrads, m.name, st)
+		all = withState(all, m.name, st)
 	}
+	return all
 }

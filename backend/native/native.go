@@ -41,16 +41,17 @@ func (*Backend) Close() error { return nil }
 func (b *Backend) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
 	s := eager.New(b.table)
 	s.Seed(job.Program.Seed)
-	return b.run(ctx, job, plainSession{s}), nil
+	return b.run(ctx, job, plainSession{s}, &watch{map[program.Ref]mark{}, map[int]uint64{}}), nil
 }
 
-func (b *Backend) run(ctx context.Context, job *backend.Job, s session) (out *backend.Outcome) {
+func (b *Backend) run(ctx context.Context, job *backend.Job, s session, w *watch) (out *backend.Outcome) {
 	start := time.Now()
-	r := &run{Backend: b, job: job, session: s, env: map[program.Ref]*value{}, out: &backend.Outcome{Status: backend.OK}}
+	r := &run{Backend: b, job: job, session: s, watch: w, env: map[program.Ref]*value{}, out: &backend.Outcome{Status: backend.OK}}
 	defer func() {
 		if p := recover(); p != nil {
 			r.out.Status, r.out.Class, r.out.Message = backend.Crashed, "panic", fmt.Sprintf("%v\n%s", p, debug.Stack())
 		}
+		r.restore()
 		r.out.Elapsed = time.Since(start)
 		out = r.out
 	}()
@@ -63,6 +64,7 @@ type run struct {
 	*Backend
 	job     *backend.Job
 	session session
+	watch   *watch         // nil: nobody asks what calls change
 	space   *inplace.Space // nil: no call of the program may change a tensor
 	env     map[program.Ref]*value
 	leaves  []*eager.Var
@@ -115,6 +117,7 @@ func (r *run) program(ctx context.Context) {
 			r.space.Leaf(v)
 		}
 		r.env[program.Ref(p.Inputs[i].Name)] = &value{tensor: v}
+		r.mark(p.Inputs[i].Name)
 	}
 	for i := range p.Calls {
 		if err := ctx.Err(); err != nil {
@@ -131,7 +134,8 @@ func (r *run) program(ctx context.Context) {
 			r.raise(i, err)
 			return
 		}
-		r.out.Values = append(r.out.Values, v.outcome())
+		r.out.Values = append(r.out.Values, v.outcome(mutates && r.watch != nil))
+		r.observe(&p.Calls[i])
 	}
 	r.finalState()
 	if err := r.backward(); err != nil {
@@ -291,14 +295,18 @@ func intTuple(xs []int) *value {
 	return v
 }
 
-func (v *value) outcome() backend.Value {
+// outcome returns the value as it is now; copied, where later calls may write
+// into its elements.
+func (v *value) outcome(copied bool) backend.Value {
 	switch {
+	case v.tensor != nil && copied:
+		return backend.Value{Tensor: copyOf(v.tensor.Tensor), RequiresGrad: v.tensor.RequiresGrad()}
 	case v.tensor != nil:
 		return backend.Value{Tensor: v.tensor.Tensor, RequiresGrad: v.tensor.RequiresGrad()}
 	case v.tuple != nil:
 		out := backend.Value{IsTuple: true}
 		for _, e := range v.tuple {
-			out.Tuple = append(out.Tuple, e.outcome())
+			out.Tuple = append(out.Tuple, e.outcome(copied))
 		}
 		return out
 	case v.module != nil:
@@ -325,18 +333,45 @@ func (r *run) backward() error {
 	if len(values) == 0 {
 		return nil
 	}
-	grads, err := r.session.Backward(values, cotangents, false)
+	grads, err := r.session.Backward(values, cotangents, p.Second.Dist != "")
 	if err != nil {
 		return err
 	}
-	r.out.Grads = map[string]*tensor.Tensor{}
+	r.out.Grads, r.out.ParamGrads = r.inputGrads(grads), r.paramGrads(grads)
+	if p.Second.Dist != "" {
+		return r.second(grads)
+	}
+	return nil
+}
+
+// second differentiates the gradients of the inputs together.
+func (r *run) second(grads autograd.Cotangents) error {
+	var values, cotangents []op.Value
 	for i, leaf := range r.leaves {
-		if leaf.RequiresGrad() {
-			r.out.Grads[p.Inputs[i].Name] = gradOf(grads[leaf])
+		if g, ok := grads[leaf].(*eager.Var); ok && leaf.RequiresGrad() && g.RequiresGrad() {
+			values, cotangents = append(values, g), append(cotangents, shaped(r.job.Program.SecondCotangent(i), g.Tensor))
 		}
 	}
-	r.paramGrads(grads)
+	seconds := autograd.Cotangents{}
+	if len(values) > 0 {
+		var err error
+		if seconds, err = r.session.Backward(values, cotangents, false); err != nil {
+			return err
+		}
+	}
+	r.out.SecondGrads, r.out.SecondParamGrads = r.inputGrads(seconds), r.paramGrads(seconds)
 	return nil
+}
+
+// inputGrads returns the gradients of the inputs that require one.
+func (r *run) inputGrads(grads autograd.Cotangents) map[string]*tensor.Tensor {
+	out := map[string]*tensor.Tensor{}
+	for i, leaf := range r.leaves {
+		if leaf.RequiresGrad() {
+			out[r.job.Program.Inputs[i].Name] = gradOf(grads[leaf])
+		}
+	}
+	return out
 }
 
 func gradOf(v op.Value) *tensor.Tensor {
@@ -362,21 +397,29 @@ func (v *value) tensors() []*eager.Var {
 
 // cotangent returns the start of the fill's stream in the shape and dtype of v.
 func cotangent(f *program.Fill, v *tensor.Tensor) *tensor.Tensor {
-	t := tensor.Unset(v.DType(), v.Shape(), nil)
-	n := t.Len()
-	if v.DType().IsComplex() && f.Dist != "" {
-		s := f.Cotangent(2 * n)
-		for i := range n {
-			t.Set(i, complex(s[2*i], s[2*i+1]))
-		}
-		return t
-	}
 	if f.Dist == "" {
+		t := tensor.Unset(v.DType(), v.Shape(), nil)
 		one, all := tensor.Scalar(t.DType(), 1).Bytes(), t.Storage()
 		fillWith(all, one)
 		return t
 	}
-	t.CopyFrom(tensor.Of(tensor.F64, v.Shape(), f.Cotangent(n)))
+	n := v.Len()
+	if v.DType().IsComplex() {
+		n *= 2
+	}
+	return shaped(f.Cotangent(n), v)
+}
+
+// shaped gives a stream the shape and dtype of v; two numbers make a complex one.
+func shaped(s []float64, v *tensor.Tensor) *tensor.Tensor {
+	t := tensor.Unset(v.DType(), v.Shape(), nil)
+	if !v.DType().IsComplex() {
+		t.CopyFrom(tensor.Of(tensor.F64, v.Shape(), s))
+		return t
+	}
+	for i := range t.Len() {
+		t.Set(i, complex(s[2*i], s[2*i+1]))
+	}
 	return t
 }
 

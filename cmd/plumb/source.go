@@ -3,11 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
+	"plumb/backend/named"
 	"plumb/backend/recorded"
 	"plumb/campaign"
 	"plumb/choice"
@@ -35,7 +35,7 @@ func (r *runner) tests() ([]campaign.Test, error) {
 		return ts, nil
 	}
 	if kind, path, _ := strings.Cut(r.reference, ":"); kind == "recorded" && len(r.files) == 0 {
-		base, err := readBaseline(path)
+		base, err := named.Baseline(path)
 		if err != nil {
 			return nil, usage(err)
 		}
@@ -53,7 +53,7 @@ func (r *runner) tests() ([]campaign.Test, error) {
 		return out, nil
 	}
 	for _, name := range r.files {
-		src, err := os.ReadFile(name)
+		src, err := readSource(name)
 		if err != nil {
 			return nil, usage(err)
 		}
@@ -94,15 +94,25 @@ func (r *runner) fileTests(name string, src []byte) ([]campaign.Test, error) {
 	for _, t := range file.Tests() {
 		switch {
 		case t.Skip == "":
-			for _, d := range r.floats {
+			for _, d := range r.variants(t) {
 				out = append(out, r.scriptTest(t, d))
 			}
-		case strings.Contains(t.Name, r.filter):
+		case r.wanted(t.Name):
 			r.skipped++
+			r.over = append(r.over, collected{Test: t.Name, File: t.File, Line: t.Line, Skip: t.Skip})
 			fmt.Fprintf(r.err, "plumb: %s:%d: %s is skipped: %s\n", name, t.Line, t.Name, t.Skip)
 		}
 	}
 	return out, nil
+}
+
+// variants returns the dtypes of random float tensors with which a test runs:
+// those of the command line, else its own.
+func (r *runner) variants(t *script.Test) []tensor.DType {
+	if len(r.dtypes) == 0 && t.Options.DTypes != nil {
+		return t.Options.DTypes
+	}
+	return r.floats
 }
 
 // checkText returns an error with the position of what is not text.
@@ -132,26 +142,26 @@ func (r *runner) scriptTest(t *script.Test, float tensor.DType) campaign.Test {
 	if float != tensor.Invalid {
 		full, name = full+"["+float.String()+"]", name+"["+float.String()+"]"
 	}
-	key := choice.DeriveName(r.seed, name)
+	seed := r.seed
+	if t.Options.Seed != nil {
+		seed = *t.Options.Seed
+	}
+	key := choice.DeriveName(seed, name)
 	n := t.Options.N
 	if r.n > 0 {
-		n = r.n
+		n = r.n * max(t.Calls, 1)
 	}
 	if r.defined == nil {
 		r.defined = map[string]*script.Test{}
 	}
 	r.defined[full] = t
-	return campaign.Test{Name: full, N: n, Draw: func(i int, o campaign.Observer) (*program.Program, error) {
-		env := script.Env{Signatures: r.sigs, Reference: r.sigs.Reference(), Observer: o, Devices: []string{r.device}, Float: float, Integers: true}
-		p, err := t.Draw(choice.New(choice.Derive(key, uint64(i))), env)
-		if cut := (*campaign.CutShort)(nil); errors.As(err, &cut) {
-			p = cut.Program
+	return campaign.Drawn(full, name, n, key, func(src *choice.Source, i int, o campaign.Observer) (*program.Program, error) {
+		env := script.Env{
+			Signatures: r.sigs, Reference: r.sigs.Reference(), Observer: o, Devices: []string{r.device}, Index: i,
+			Float: float, Integers: true, MaxBytes: r.maxBytes,
 		}
-		if p != nil {
-			p.Name = name
-		}
-		return p, err
-	}}
+		return t.Draw(src, env)
+	})
 }
 
 func fixed(name string, programs []*program.Program) campaign.Test {

@@ -73,7 +73,7 @@ def blas():
 # Modules whose public names a program may call. Reading files, running code
 # and settings that outlive a case are in none of them, or in DENIED.
 MODULES = {
-    "torch", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.nn.utils.rnn",
+    "torch", "torch.functional", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.nn.utils.rnn",
     "torch.nn.utils.parametrizations", "torch.linalg", "torch.fft", "torch.special", "torch.sparse",
     "torch.signal", "torch.signal.windows", "torch.Tensor", "torch.ops", "torch.ops.aten", "operator",
 }
@@ -303,6 +303,15 @@ def in_dtype(name, constructor, args, kwargs):
         torch.set_default_dtype(before)
 
 
+# Functions that change arguments without counting it.
+SILENT = (torch.batch_norm, torch.instance_norm, torch.nn.functional.batch_norm, torch.nn.functional.instance_norm)
+
+
+def version(v):
+    """Returns how often a tensor was changed in place; None for other values."""
+    return v._version if isinstance(v, Tensor) else None
+
+
 class Run:
     """One case while it runs; `reply` grows with it."""
 
@@ -311,9 +320,11 @@ class Run:
         self.case = case
         self.values = []
         self.modules = {}  # by the index of the constructing call
+        self.changes = []
+        self.found = None  # gradients of the second order, by the tensor's id
         self.call = 0
         self.elapsed = 0
-        self.reply = {"status": "ok", "values": self.values}
+        self.reply = {"status": "ok", "values": self.values, "changes": self.changes}
 
     def inputs(self):
         memory = self.memory
@@ -324,6 +335,7 @@ class Run:
                 x.requires_grad_()
             env.append(x)
         self.env = env
+        self.versions = [version(x) for x in env]
         self.leaves = [x for x, entry in zip(env, self.case["inputs"]) if entry[4]]
 
     def forward(self):
@@ -336,17 +348,41 @@ class Run:
             f = targets[call[0]]
             args = [decode(a, env) for a in call[1]]
             kwargs = {name: decode(a, env) for name, a in call[2].items()} if len(call) > 2 else {}
+            kept = [(k, x.detach().clone()) for k, x in enumerate(env) if isinstance(x, Tensor)] if f in SILENT else ()
             t = now()
             if dtype is not None and isinstance(f, type):
                 v = in_dtype(dtype, f, args, kwargs)
             else:
                 v = f(*args, **kwargs)
             self.elapsed += now() - t
+            self.changed(i, call)
+            for k, x in kept:
+                if not torch.equal(x, env[k].detach()):
+                    self.changes.append((i, k, store(memory, env[k])))
             env.append(v)
+            self.versions.append(version(v))
             if isinstance(v, Module) and isinstance(f, type):
                 self.constructed(i, v, state)
             self.values.append(encode(memory, v))
             mark = memory.mark
+
+    def changed(self, i, call):
+        """Stores what call i changed among the values before it."""
+        if not (self.bumped(["u", call[1]]) or len(call) > 2 and self.bumped(["u", list(call[2].values())])):
+            return
+        for k, old in enumerate(self.versions):
+            new = version(self.env[k])
+            if new != old:
+                self.versions[k] = new
+                self.changes.append((i, k, store(self.memory, self.env[k])))
+
+    def bumped(self, a):
+        """Tells whether the version of a tensor among the arguments is another one."""
+        if type(a) is not list:
+            return False
+        if a[0] == "r":
+            return version(self.env[a[1]]) != self.versions[a[1]]
+        return (a[0] == "u" or a[0] == "l") and any([self.bumped(e) for e in a[1]])
 
     def constructed(self, i, module, state):
         if not ON_CPU:
@@ -387,9 +423,39 @@ class Run:
             return need
         if values:
             t = now()
-            differentiate(values, cotangents)
+            if "second" in self.case:
+                self.twice(values, cotangents)
+            else:
+                differentiate(values, cotangents)
             self.elapsed += now() - t
         return 0
+
+    def parameters(self):
+        """Returns the parameters of each module, in the order of the constructing calls."""
+        for entry in self.reply.get("modules", ()):
+            yield entry, [(name, p) for name, p in self.modules[entry["call"]].named_parameters() if not is_lazy(p)]
+
+    def twice(self, values, cotangents):
+        """Differentiates, and then the gradients of the inputs, each times its cotangent."""
+        wanted = list(self.leaves)
+        for _, named in self.parameters():
+            wanted += [p for _, p in named if p.requires_grad and all(p is not w for w in wanted)]
+        if not wanted:
+            differentiate(values, cotangents)
+            return
+        grads = torch.autograd.grad(values, wanted, cotangents, create_graph=True, allow_unused=True)
+        for x, g in zip(wanted, grads):
+            x.grad = None if g is None else g.detach()
+        firsts, seconds = [], []
+        for x, g, offset in zip(self.leaves, grads, self.case["second"]):
+            if g is not None and g.requires_grad:
+                firsts.append(g)
+                n = g.numel() * (2 if g.is_complex() else 1)
+                seconds.append(cotangent(self.memory, g, offset, n))
+        found = [None] * len(wanted)
+        if firsts:
+            found = torch.autograd.grad(firsts, wanted, seconds, allow_unused=True)
+        self.found = dict(zip(map(id, wanted), found))
 
     def gradients(self):
         memory = self.memory
@@ -397,6 +463,14 @@ class Run:
         for entry in self.reply.get("modules", ()):
             named = self.modules[entry["call"]].named_parameters()
             entry["grads"] = store_state(memory, ((name, p.grad) for name, p in named if not is_lazy(p)))
+        if self.found is not None:
+            self.reply["grads2"] = [self.second(x) for x in self.leaves]
+            for entry, named in self.parameters():
+                entry["grads2"] = [(name, self.second(p)) for name, p in named]
+
+    def second(self, x):
+        g = self.found.get(id(x))
+        return None if g is None else store(self.memory, g.detach())
 
     def run(self):
         self.inputs()
