@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"plumb/api"
@@ -84,14 +85,19 @@ func position() string {
 	}
 }
 
-// observe asks the reference for a value.
+// observe asks the reference for a value. What calls in place have changed is
+// looked at through a view that the case itself does not have.
 func (p *T) observe(ref program.Ref) backend.Value {
 	if v, ok := p.seen[ref]; ok {
 		return v
 	}
-	so := *p.prog
-	so.Inputs, so.Calls, so.Backward = so.Inputs[:len(so.Inputs):len(so.Inputs)], so.Calls[:len(so.Calls):len(so.Calls)], nil
-	v, err := p.observer.Observe(&so, ref)
+	so, asked := *p.prog, ref
+	so.Inputs, so.Calls, so.Backward = slices.Clip(so.Inputs), slices.Clip(so.Calls), nil
+	if v := p.values[ref]; p.changed && v.kind == aTensor {
+		asked = "view"
+		so.Calls = append(so.Calls, program.Call{Result: string(asked), Target: "Tensor.view_as", Args: []any{ref, ref}})
+	}
+	v, err := p.observer.Observe(&so, asked)
 	if err != nil {
 		panic(stop{err})
 	}
@@ -122,6 +128,7 @@ func (p *T) record(c program.Call) *Value {
 	}
 	c.Result = fmt.Sprintf("%s%d", base, len(p.prog.Calls)+1)
 	v := &Value{p: p, ref: program.Ref(c.Result)}
+	p.changed = p.changed || op.InPlace(c.Target)
 	v.infer(&c)
 	p.prog.Calls = append(p.prog.Calls, c)
 	p.values[v.ref] = v

@@ -68,3 +68,17 @@ func TestSecondOrder(t *testing.T) {
 		p.Return(p.Torch("sin", x).Mul(x))
 	}, plumb.SecondOrder())
 }
+
+func TestInPlace(t *testing.T) {
+	plumb.Check(t, func(p *plumb.T) {
+		x := p.Tensor(plumb.Dims(p.Int(1, 4), p.Int(5, 8)))
+		y := x.Mul(2)
+		y.SetIndex(1.5, plumb.All, plumb.Slice(1, nil, 2))
+		y.SetIndex(x.Index(0, 0), 0, 0)
+		y.Method("unsqueeze_", 0)
+		if got := y.Shape(); len(got) != 3 || got[0] != 1 {
+			p.Fatalf("the shape is %v after unsqueeze_", got)
+		}
+		p.Return(y)
+	})
+}
