@@ -15,6 +15,7 @@ import (
 	"plumb/gen"
 	"plumb/op"
 	"plumb/program"
+	"plumb/tensor"
 )
 
 // integerWeights gives an eighth of the cases small integers for elements, as
@@ -22,11 +23,15 @@ import (
 var integerWeights = []float64{7, 1}
 
 // draw runs f once and returns the program that it records.
-func (c *config) draw(name string, src *choice.Source, o campaign.Observer, f func(*T)) (*program.Program, error) {
+func (c *config) draw(name string, float tensor.DType, src *choice.Source, o campaign.Observer, f func(*T)) (*program.Program, error) {
 	p := &T{
 		gen: gen.NewCase(src), table: c.table, observer: o,
 		prog:   &program.Program{Name: name, Seed: src.Key(), RTol: c.rtol, ATol: c.atol},
 		values: map[program.Ref]*Value{}, seen: map[program.Ref]backend.Value{},
+	}
+	p.gen.Float = float
+	if float.IsFloat() {
+		p.prog.DType = float
 	}
 	p.gen.Integers = src.Weighted(integerWeights) == 1
 	if err := p.run(f); err != nil {

@@ -24,7 +24,7 @@ func TestModule(t *testing.T) {
 		m.Method("train", p.Bool())
 		x := p.Tensor(plumb.Dims(p.Int(2, 5), features))
 		p.Return(m.Call(x).Mul(2).Sub(x))
-	})
+	}, plumb.DTypes(tensor.F32, tensor.F64))
 }
 
 func TestTuplesAndValues(t *testing.T) {
