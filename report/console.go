@@ -102,6 +102,9 @@ func (c *Console) End(e *verdict.End) {
 	if e.Weak != nil {
 		fmt.Fprintf(c.W, "  %s\n", c.color("33", e.Weak.String()))
 	}
+	if e.Rejects {
+		fmt.Fprintf(c.W, "  %s\n", c.color("33", fmt.Sprintf("weak: %s are rejected by both sides; @autotest(refusals=True) says that they are meant to be", share(e.Rejected, e.Rejected+e.Judged, "draw"))))
+	}
 	if s.Words[verdict.Unsupported] > 0 {
 		fmt.Fprintf(c.W, "  %s\n", firstLine(s.Beyond))
 	}
@@ -163,6 +166,9 @@ func (c *Console) Summary(s *Summary) {
 	}
 	for _, line := range s.Stale {
 		fmt.Fprintln(c.W, c.color("33", line))
+	}
+	if n := s.Words[verdict.Rejected]; n > 0 {
+		fmt.Fprintf(c.W, "rejected: %s\n", share(n, s.Cases(), "case"))
 	}
 	line := s.Counts()
 	if n := len(s.Errors); n > 0 {
@@ -234,6 +240,11 @@ func plural(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// share prints a part of a whole: "3 of 12 draws (25%)".
+func share(n, of int, noun string) string {
+	return fmt.Sprintf("%d of %s (%.0f%%)", n, plural(of, noun), 100*float64(n)/float64(max(of, 1)))
 }
 
 func firstLine(s string) string {

@@ -41,7 +41,7 @@ func (*Backend) Close() error { return nil }
 func (b *Backend) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
 	s := eager.New(b.table)
 	s.Seed(job.Program.Seed)
-	return b.run(ctx, job, plainSession{s}, &watch{marks: map[program.Ref]mark{}}), nil
+	return b.run(ctx, job, plainSession{s}, &watch{map[program.Ref]mark{}, map[int]uint64{}}), nil
 }
 
 func (b *Backend) run(ctx context.Context, job *backend.Job, s session, w *watch) (out *backend.Outcome) {
@@ -51,6 +51,7 @@ func (b *Backend) run(ctx context.Context, job *backend.Job, s session, w *watch
 		if p := recover(); p != nil {
 			r.out.Status, r.out.Class, r.out.Message = backend.Crashed, "panic", fmt.Sprintf("%v\n%s", p, debug.Stack())
 		}
+		r.restore()
 		r.out.Elapsed = time.Since(start)
 		out = r.out
 	}()
