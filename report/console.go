@@ -18,6 +18,7 @@ type Console struct {
 	W       io.Writer
 	Color   bool
 	Verbose bool // a line per case
+	Quiet   bool // no line for a test without findings or remarks
 	// Live rewrites a progress line in place; it needs a terminal.
 	Live bool
 	// MaxFindings bounds the findings printed per test; 0 means 1.
@@ -89,6 +90,9 @@ func (c *Console) End(e *verdict.End) {
 	s := c.test
 	if s == nil || c.name != e.Test {
 		s = NewSummary()
+	}
+	if c.Quiet && e.Weak == nil && s.Findings() == 0 {
+		return
 	}
 	line := fmt.Sprintf("%-60s %s", e.Test, s.Counts())
 	if s.Worst > 0 {
@@ -177,8 +181,8 @@ func (c *Console) Summary(s *Summary) {
 	if s.Findings() > 0 || len(s.Errors) > 0 {
 		code = "31"
 	}
-	fmt.Fprintf(c.W, "%s\n", c.color(code, fmt.Sprintf("== %s in %.1fs (%s, %s against %s, seed %d) ==",
-		line, s.Elapsed.Seconds(), plural(s.Tests, "test"), strings.Join(s.Candidates, ", "), s.Reference, s.Seed)))
+	fmt.Fprintf(c.W, "%s, %s against %s, seed %d\n", plural(s.Tests, "test"), strings.Join(s.Candidates, ", "), s.Reference, s.Seed)
+	fmt.Fprintln(c.W, c.color(code, fmt.Sprintf("== %s in %.2fs ==", line, s.Elapsed.Seconds())))
 	switch {
 	case c.next != "":
 		fmt.Fprintln(c.W, "next: "+c.next)

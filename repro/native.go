@@ -49,7 +49,7 @@ type nativeScript struct {
 	Title, Reason, Origin string
 	Text                  []string // the program, for people
 	Direct                bool     // the calls of package api; else the bundle's program
-	Imports               []string
+	Standard, Imports     []string
 	Lines                 string // the body of the function run
 	Want, Limit, Options  string // Go expressions
 	Raises, Bias          bool   // the reference raised; errors that lean to one side are the difference
@@ -96,11 +96,11 @@ type goFile struct {
 }
 
 // expressible reports whether package api can say the program: no module, no
-// change in place, no gradient of a gradient, no Python value among the results.
+// change in place, no Python value among the results.
 func (g *goFile) expressible() bool {
 	p := g.f.Program
 	n := g.p.calls(len(p.Calls))
-	if g.p.Mode != byElements && g.p.Mode != byException || g.p.Classes || g.p.twice() || g.p.Where.Part == verdict.Change {
+	if g.p.Mode != byElements && g.p.Mode != byException || g.p.Classes || g.p.Metadata || g.p.twice() || g.p.Where.Part == verdict.Change {
 		return false
 	}
 	if g.p.differentiates(len(p.Calls)) && (len(p.Backward) > 1 || len(p.Backward) == 1 && cotangentOf(g.f, 0) == nil) {
@@ -191,7 +191,13 @@ func (g *goFile) fill(s *nativeScript) {
 		}
 	}
 	s.Grad = strings.Contains(s.Lines, "return grad(")
-	s.Imports = slices.Sorted(maps.Keys(g.modules))
+	for _, path := range slices.Sorted(maps.Keys(g.modules)) {
+		if strings.Contains(path, "/") {
+			s.Imports = append(s.Imports, path)
+		} else {
+			s.Standard = append(s.Standard, path)
+		}
+	}
 }
 
 // body writes the inputs, the first n calls, the backward pass and the result.
@@ -209,7 +215,7 @@ func (g *goFile) body(n int) string {
 		}
 	}
 	var b strings.Builder
-	if p.Seed != 0 {
+	if draws(p) {
 		fmt.Fprintf(&b, "s.Seed(%d)\n", p.Seed)
 	}
 	for i := range p.Inputs {

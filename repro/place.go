@@ -9,7 +9,6 @@ import (
 	"plumb/backend"
 	"plumb/compare"
 	"plumb/program"
-	"plumb/safetensors"
 	"plumb/tensor"
 	"plumb/verdict"
 )
@@ -36,6 +35,8 @@ type place struct {
 	Options compare.Options `json:"options"`
 	// Classes asks that both sides raise the same class.
 	Classes bool `json:"classes,omitempty"`
+	// Metadata compares no elements, only dtype and shape.
+	Metadata bool `json:"metadata,omitempty"`
 
 	program *program.Program
 }
@@ -60,13 +61,14 @@ func placeOf(f *Finding) (*place, error) {
 	case len(v.Differences) > 0:
 		return differing(f, &v.Differences[0]), nil
 	case v.Word == verdict.Crash || v.Word == verdict.Timeout || v.Word == verdict.OOM:
-		return &place{Mode: byEnding}, nil
+		return &place{Mode: byEnding, program: f.Program}, nil
 	}
 	return nil, fmt.Errorf("a verdict %q without a difference is no finding", v.Word)
 }
 
 func differing(f *Finding, d *verdict.Difference) *place {
 	p := &place{Mode: byElements, Where: &d.Where, Rule: d.Diff.Rule, Limit: d.Limit, program: f.Program}
+	p.Metadata = f.Program.Shapes || d.Limit.Reason == "" && (p.Rule == compare.DType || p.Rule == compare.Shape)
 	switch d.Kind {
 	case verdict.Exception:
 		p.Mode = byException
@@ -103,6 +105,9 @@ func (p *place) compare(want, got *tensor.Tensor) string {
 	if p.Limit.Error != nil && want != nil && !slices.Equal(p.Limit.Error.Shape(), want.Shape()) {
 		return fmt.Sprintf("want is %s, which is not what the limit was made for", want)
 	}
+	if p.Metadata {
+		return compare.Metadata(want, got, p.Options).Message
+	}
 	d := compare.Judge(want, got, p.Limit, p.Options)
 	if d.OK && p.Rule == verdict.Bias && d.Total-d.Hist[0] >= minBiased && math.Abs(float64(d.Bias)) == 1 {
 		return fmt.Sprintf("all %d errors lean to one side", d.Total-d.Hist[0])
@@ -135,12 +140,11 @@ func (p *place) value(o *backend.Outcome) found {
 		return optional(o, o.SecondGrads[p.Where.Name])
 	case verdict.SecondParamGrad:
 		return optional(o, named(o.SecondParamGrads[module], name))
+	case verdict.Change:
+		return optional(o, p.changed(o))
 	}
 	if p.Where.Call >= len(o.Values) {
 		return found{}
-	}
-	if p.Where.Part == verdict.Change {
-		return optional(o, verdict.Changed(p.program, o, p.Where.Call, p.Where.Name))
 	}
 	v := &o.Values[p.Where.Call]
 	for _, i := range p.Where.Path {
@@ -150,6 +154,19 @@ func (p *place) value(o *backend.Outcome) found {
 		v = &v.Tuple[i]
 	}
 	return foundIn(v)
+}
+
+// changed returns what a side has under the place's name right after its call.
+func (p *place) changed(o *backend.Outcome) *tensor.Tensor {
+	for i := min(p.Where.Call, len(o.Changes)-1); i >= 0; i-- {
+		if t := named(o.Changes[i], p.Where.Name); t != nil {
+			return t
+		}
+		if i < len(p.program.Calls) && p.program.Calls[i].Result == p.Where.Name {
+			break
+		}
+	}
+	return valueOf(p.program, o, p.Where.Name)
 }
 
 func optional(o *backend.Outcome, t *tensor.Tensor) found {
@@ -216,12 +233,12 @@ func (p *place) key() string {
 	switch p.Where.Part {
 	case verdict.Grad, verdict.ParamGrad:
 		return p.Where.Name + ".grad"
+	case verdict.Param, verdict.State:
+		return p.Where.Name
 	case verdict.SecondGrad, verdict.SecondParamGrad:
 		return p.Where.Name + ".grad2"
 	case verdict.Change:
 		return fmt.Sprintf("%s.after.%d", p.Where.Name, p.Where.Call)
-	case verdict.Param, verdict.State:
-		return p.Where.Name
 	}
 	return valueKey(p.Where.Name, p.Where.Path)
 }
@@ -233,28 +250,25 @@ func valueKey(name string, path []int) string {
 	return name
 }
 
+// twice reports whether gradients of the second order come before the place.
+func (p *place) twice() bool {
+	switch {
+	case p.program.Second.Dist == "":
+		return false
+	case p.Where == nil:
+		return true
+	case p.Where.Part == verdict.SecondGrad || p.Where.Part == verdict.SecondParamGrad:
+		return true
+	}
+	return p.Mode == byException && p.Where.Call >= len(p.program.Calls)
+}
+
 // calls returns how many calls it takes to get to the place, of n.
 func (p *place) calls(n int) int {
 	if p.Where == nil || p.Where.Call >= n {
 		return n
 	}
 	return p.Where.Call + 1
-}
-
-// twice reports whether the place is a gradient of the second order.
-func (p *place) twice() bool {
-	return p.Where != nil && (p.Where.Part == verdict.SecondGrad || p.Where.Part == verdict.SecondParamGrad)
-}
-
-// tensors returns what the place adds to those that a side gave.
-func (p *place) tensors(o *backend.Outcome) []safetensors.Entry {
-	if p.Where == nil || p.Where.Part != verdict.Change && !p.twice() {
-		return nil
-	}
-	if t := p.value(o).number; t != nil {
-		return []safetensors.Entry{{Name: p.key(), Tensor: t}}
-	}
-	return nil
 }
 
 // differentiates reports whether the backward pass comes before the place.

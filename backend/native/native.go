@@ -398,10 +398,9 @@ func (v *value) tensors() []*eager.Var {
 // cotangent returns the start of the fill's stream in the shape and dtype of v.
 func cotangent(f *program.Fill, v *tensor.Tensor) *tensor.Tensor {
 	if f.Dist == "" {
-		t := tensor.New(v.DType(), v.Shape()...)
+		t := tensor.Unset(v.DType(), v.Shape(), nil)
 		one, all := tensor.Scalar(t.DType(), 1).Bytes(), t.Storage()
-		for n := copy(all, one); n < len(all); n += copy(all[n:], all[:n]) {
-		}
+		fillWith(all, one)
 		return t
 	}
 	n := v.Len()
@@ -413,7 +412,7 @@ func cotangent(f *program.Fill, v *tensor.Tensor) *tensor.Tensor {
 
 // shaped gives a stream the shape and dtype of v; two numbers make a complex one.
 func shaped(s []float64, v *tensor.Tensor) *tensor.Tensor {
-	t := tensor.New(v.DType(), v.Shape()...)
+	t := tensor.Unset(v.DType(), v.Shape(), nil)
 	if !v.DType().IsComplex() {
 		t.CopyFrom(tensor.Of(tensor.F64, v.Shape(), s))
 		return t
@@ -422,4 +421,14 @@ func shaped(s []float64, v *tensor.Tensor) *tensor.Tensor {
 		t.Set(i, complex(s[2*i], s[2*i+1]))
 	}
 	return t
+}
+
+// fillWith fills all with repetitions of one. It copies from a start that stays
+// in the nearest cache.
+func fillWith(all, one []byte) {
+	const near = 1 << 14
+	n := copy(all, one)
+	for n < len(all) {
+		n += copy(all[n:], all[:min(n, near)])
+	}
 }

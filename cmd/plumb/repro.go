@@ -344,7 +344,7 @@ func (f *reproFlags) source() (string, error) {
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil || !strings.HasPrefix(string(text), "module plumb\n") {
-		return "", fmt.Errorf("Plumb's source is not in %s: say where with --plumb, or run: plumb repro --as plumb --run", dir)
+		return "", fmt.Errorf("the source of Plumb is not in %s: say where with --plumb, or run: plumb repro --as plumb --run", dir)
 	}
 	return filepath.Abs(dir)
 }
