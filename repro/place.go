@@ -166,7 +166,22 @@ func (p *place) changed(o *backend.Outcome) *tensor.Tensor {
 			break
 		}
 	}
-	return valueOf(p.program, o, p.Where.Name)
+	return original(p.program, o, p.Where.Name)
+}
+
+// original returns the tensor that a name stood for at first; nil when it was none.
+func original(p *program.Program, o *backend.Outcome, name string) *tensor.Tensor {
+	for i := range p.Inputs {
+		if p.Inputs[i].Name == name {
+			return p.Inputs[i].Materialize()
+		}
+	}
+	for i := range min(len(o.Values), len(p.Calls)) {
+		if p.Calls[i].Result == name {
+			return o.Values[i].Tensor
+		}
+	}
+	return nil
 }
 
 func optional(o *backend.Outcome, t *tensor.Tensor) found {

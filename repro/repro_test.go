@@ -362,6 +362,23 @@ y = x[0]
 z = y.add_(1.0)
 w = torch.neg(x)
 `, after("neg", first(plus1)), verdict.Misaligned, "value"},
+	{"shape changed in place", `
+x = tensor((4, 3), torch.float32, uniform(0.5, 1.0, key=3), requires_grad=True)
+u = x * 2
+y = u.t_()
+w = torch.tanh(u)
+u.backward(uniform(0.5, 1.0, key=4))
+w.backward(uniform(0.5, 1.0, key=9))
+`, doubled("tanh", "input"), verdict.Misaligned, "grad"},
+	{"detached in place", `
+x = tensor((4, 3), torch.float32, uniform(0.5, 1.0, key=3), requires_grad=True)
+u = x * 2
+w = torch.tanh(u)
+v = u.detach_()
+t = v.add_(1)
+t.backward(uniform(0.5, 1.0, key=4), auto=True)
+w.backward(uniform(0.5, 1.0, key=9), auto=True)
+`, doubled("tanh", "input"), verdict.Misaligned, "grad"},
 	{"index", `
 x = tensor((2, 3), torch.float32, [1.0, 2.0, -3.0, 4.0, 5.0, 6.0])
 i = tensor((2,), torch.int64, [1, 0])
