@@ -20,24 +20,24 @@ import (
 // test files have it: sums of their products are exact in any order.
 var integerWeights = []float64{7, 1}
 
-// drawer returns how the case of an index is drawn.
-func (c *config) drawer(name string, key uint64, f func(*T)) func(int, campaign.Observer) (*program.Program, error) {
-	return func(i int, o campaign.Observer) (*program.Program, error) {
-		src := choice.New(choice.Derive(key, uint64(i)))
-		p := &T{
-			gen: gen.NewCase(src), table: c.table, observer: o,
-			prog:   &program.Program{Name: name, Seed: src.Key(), RTol: c.rtol, ATol: c.atol},
-			values: map[program.Ref]*Value{}, seen: map[program.Ref]backend.Value{},
-		}
-		p.gen.Integers = src.Weighted(integerWeights) == 1
-		if err := p.run(f); err != nil {
-			return nil, err
-		}
-		if len(p.prog.Calls) == 0 {
-			return nil, fmt.Errorf("%s: the function records no call", name)
-		}
-		return p.prog, nil
+// draw runs f once and returns the program that it records.
+func (c *config) draw(name string, src *choice.Source, o campaign.Observer, f func(*T)) (*program.Program, error) {
+	p := &T{
+		gen: gen.NewCase(src), table: c.table, observer: o,
+		prog:   &program.Program{Name: name, Seed: src.Key(), RTol: c.rtol, ATol: c.atol},
+		values: map[program.Ref]*Value{}, seen: map[program.Ref]backend.Value{},
 	}
+	p.gen.Integers = src.Weighted(integerWeights) == 1
+	if err := p.run(f); err != nil {
+		return nil, err
+	}
+	if len(p.prog.Calls) == 0 {
+		return nil, fmt.Errorf("%s: the function records no call", name)
+	}
+	if c.second && len(p.prog.Backward) > 0 {
+		p.prog.Second = p.cotangent()
+	}
+	return p.prog, nil
 }
 
 // stop ends a draw; a nil err leaves what was recorded as its program.

@@ -44,6 +44,7 @@ import (
 	"plumb/internal/gotest"
 	"plumb/op"
 	"plumb/ops"
+	"plumb/program"
 )
 
 // Cases is how many cases a test draws, unless N or -plumb.n says otherwise.
@@ -56,6 +57,7 @@ type config struct {
 	n          int
 	table      *op.Table
 	rtol, atol *float64
+	second     bool
 	candidates []campaign.Candidate
 }
 
@@ -67,6 +69,10 @@ func N(n int) Option { return func(c *config) { c.n = n } }
 func Tolerance(rtol, atol float64) Option {
 	return func(c *config) { c.rtol, c.atol = &rtol, &atol }
 }
+
+// SecondOrder compares gradients of the second order too: the gradients of the
+// inputs, each times a random cotangent, are differentiated together.
+func SecondOrder() Option { return func(c *config) { c.second = true } }
 
 // Table sets the operators that native runs and that typed calls are recorded
 // by, such as op.NewTable(append(mine, ops.All()...)...): of two operators that
@@ -97,6 +103,8 @@ func Check(t testing.TB, f func(p *T), options ...Option) {
 	key := choice.DeriveName(seed, t.Name())
 	gotest.Run(t, gotest.Config{
 		Table: c.table, Seed: seed, Candidates: c.candidates,
-		Tests: []campaign.Test{{Name: t.Name(), N: gotest.Number(c.n), Draw: c.drawer(t.Name(), key, f)}},
+		Tests: []campaign.Test{campaign.Drawn(t.Name(), t.Name(), gotest.Number(c.n), key, func(src *choice.Source, _ int, o campaign.Observer) (*program.Program, error) {
+			return c.draw(t.Name(), src, o, f)
+		})},
 	})
 }

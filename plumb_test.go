@@ -53,3 +53,18 @@ func TestTyped(t *testing.T) {
 		p.Return(z, indices, parts[0], p.Dynamic(y).Method("sum"))
 	})
 }
+
+func TestLayoutsAndEdges(t *testing.T) {
+	plumb.Check(t, func(p *plumb.T) {
+		x := p.Tensor(plumb.NDim(4), plumb.Dim(0, p.Int(1, 4)), plumb.Layouts("contiguous", "non-contiguous", "channels_last"))
+		y := p.Tensor(plumb.NDim(1), plumb.Dim(0, p.Int(1, 9)), plumb.Special("zeros", "inf", "nan"), plumb.RequiresGrad(false))
+		p.Return(p.Torch("tanh", x).Add(p.Torch("relu", y).Method("nansum")))
+	})
+}
+
+func TestSecondOrder(t *testing.T) {
+	plumb.Check(t, func(p *plumb.T) {
+		x := p.Tensor(plumb.NDim(2), plumb.DType(tensor.F64))
+		p.Return(p.Torch("sin", x).Mul(x))
+	}, plumb.SecondOrder())
+}

@@ -1848,29 +1848,62 @@ projectWeightedAVX_done:
 	VZEROUPPER
 	RET
 
-// func addColumnsAVX(grad *float32, x *float32, n int, factor float64, offset float64, sums *float64, products *float64)
+// func addColumnsAVX(grad *float32, x *float32, n int, step int, factors *[4]float64, offsets *[4]float64, sums *float64, products *float64)
 // Requires: AVX, FMA3
-TEXT ·addColumnsAVX(SB), NOSPLIT, $0-56
+TEXT ·addColumnsAVX(SB), NOSPLIT, $0-64
 	MOVQ         grad+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
 	XORQ         BX, BX
-	VBROADCASTSD factor+24(FP), Y0
-	VBROADCASTSD offset+32(FP), Y1
-	MOVQ         sums+40(FP), SI
-	MOVQ         products+48(FP), DI
+	MOVQ         step+24(FP), SI
+	SHLQ         $0x02, SI
+	LEAQ         (AX)(SI*1), DI
+	LEAQ         (CX)(SI*1), R8
+	LEAQ         (DI)(SI*1), R9
+	LEAQ         (R8)(SI*1), R10
+	LEAQ         (R9)(SI*1), R11
+	LEAQ         (R10)(SI*1), SI
+	MOVQ         factors+32(FP), R12
+	VBROADCASTSD (R12), Y0
+	VBROADCASTSD 8(R12), Y1
+	VBROADCASTSD 16(R12), Y2
+	VBROADCASTSD 24(R12), Y3
+	MOVQ         offsets+40(FP), R12
+	VBROADCASTSD (R12), Y4
+	VBROADCASTSD 8(R12), Y5
+	VBROADCASTSD 16(R12), Y6
+	VBROADCASTSD 24(R12), Y7
+	MOVQ         sums+48(FP), R12
+	MOVQ         products+56(FP), R13
 	LEAQ         -3(DX), DX
 
 addColumnsAVX_loop:
 	CMPQ        BX, DX
 	JGE         addColumnsAVX_loop_end
-	VCVTPS2PD   (AX)(BX*4), Y2
-	VCVTPS2PD   (CX)(BX*4), Y3
-	VFMADD213PD Y1, Y0, Y3
-	VADDPD      (SI)(BX*8), Y2, Y4
-	VMOVUPD     Y4, (SI)(BX*8)
-	VFMADD213PD (DI)(BX*8), Y2, Y3
-	VMOVUPD     Y3, (DI)(BX*8)
+	VMOVUPD     (R12)(BX*8), Y8
+	VMOVUPD     (R13)(BX*8), Y9
+	VCVTPS2PD   (AX)(BX*4), Y10
+	VCVTPS2PD   (CX)(BX*4), Y11
+	VFMADD213PD Y4, Y0, Y11
+	VADDPD      Y10, Y8, Y8
+	VFMADD231PD Y10, Y11, Y9
+	VCVTPS2PD   (DI)(BX*4), Y10
+	VCVTPS2PD   (R8)(BX*4), Y11
+	VFMADD213PD Y5, Y1, Y11
+	VADDPD      Y10, Y8, Y8
+	VFMADD231PD Y10, Y11, Y9
+	VCVTPS2PD   (R9)(BX*4), Y10
+	VCVTPS2PD   (R10)(BX*4), Y11
+	VFMADD213PD Y6, Y2, Y11
+	VADDPD      Y10, Y8, Y8
+	VFMADD231PD Y10, Y11, Y9
+	VCVTPS2PD   (R11)(BX*4), Y10
+	VCVTPS2PD   (SI)(BX*4), Y11
+	VFMADD213PD Y7, Y3, Y11
+	VADDPD      Y10, Y8, Y8
+	VFMADD231PD Y10, Y11, Y9
+	VMOVUPD     Y8, (R12)(BX*8)
+	VMOVUPD     Y9, (R13)(BX*8)
 	ADDQ        $0x04, BX
 	JMP         addColumnsAVX_loop
 

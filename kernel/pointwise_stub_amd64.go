@@ -117,10 +117,10 @@ func projectAVX(dst *float32, grad *float32, x *float32, n int, mean float64, sc
 //go:noescape
 func projectWeightedAVX(dst *float32, grad *float32, x *float32, weight *float32, n int, mean float64, scale float64, meanG float64, slope float64)
 
-// addColumnsAVX adds g to sums and g·(x·factor + offset) to products, for n elements, a multiple of 4.
+// addColumnsAVX adds g to sums and g·(x·factor + offset) to products, over four rows that lie step elements apart, for n elements of each, a multiple of 4.
 //
 //go:noescape
-func addColumnsAVX(grad *float32, x *float32, n int, factor float64, offset float64, sums *float64, products *float64)
+func addColumnsAVX(grad *float32, x *float32, n int, step int, factors *[4]float64, offsets *[4]float64, sums *float64, products *float64)
 
 // tapRowAVX adds Σ taps[t]·x[offsets[t]+i] to dst[i], over count taps, at least one; each product and sum is rounded once.
 //

@@ -25,7 +25,7 @@ type vectorPasses struct {
 	gradSumsWeighted                             func(g, x, weight *float32, n int, mean float64, out *[2]float64)
 	project                                      func(dst, g, x *float32, n int, mean, scale, meanG, slope float64)
 	projectWeighted                              func(dst, g, x, weight *float32, n int, mean, scale, meanG, slope float64)
-	addColumns                                   func(g, x *float32, n int, factor, offset float64, sums, products *float64)
+	addColumns                                   func(g, x *float32, n, step int, factors, offsets *[4]float64, sums, products *float64)
 	tapRow                                       func(dst, x *float32, n int, taps *float32, offsets *int, count int)
 }
 

@@ -114,7 +114,7 @@ var torchFaults = []verdict.KnownFault{{
 
 // complexDot: the complex dot product of Debian's build is zero, whatever the
 // arguments, in every operator that uses it.
-var complexDot = each([]string{"matmul", "imatmul", "rmatmul", "dot", "vdot", "inner", "tensordot", "einsum"}, func(target string) verdict.KnownFault {
+var complexDot = each([]string{"matmul", "imatmul", "rmatmul", "dot", "vdot", "inner", "tensordot", "einsum", "vecdot"}, func(target string) verdict.KnownFault {
 	return verdict.KnownFault{
 		Reference: "torch 1.13",
 		Target:    target,

@@ -65,6 +65,13 @@ var shapeFaults = slices.Concat(untypedShapes, equals, leniencies, scalarSorts, 
 	Proof:     "torch.nn.functional.pixel_unshuffle(torch.zeros(2, 2, 4, 0), 2).shape is [2, 2, 4, 0], not [2, 8, 2, 0]",
 }, {
 	Reference: "torch 1.13",
+	Target:    "pad",
+	Kinds:     raises,
+	When:      wrapsNothing,
+	Reason:    "a circular pad of nothing, all entries being cropped, gives fresh memory",
+	Proof:     "torch.nn.functional.pad(torch.ones(1, 1, 2), (-3, 2), mode='circular') is a number that is none of the input's; (-1, 2) raises RuntimeError",
+}, {
+	Reference: "torch 1.13",
 	Target:    "addmv",
 	Kinds:     []verdict.Kind{verdict.Kind("shape")},
 	When:      illegal,
@@ -209,6 +216,24 @@ func scaledOdd(p *program.Program) bool {
 	for i, f := range scales {
 		f, _ := f.(float64)
 		if n := shape[i+2]; int(f*float64(n)) == n && f != 1 || int(f*float64(n)) == 2*n && f != 2 {
+			return true
+		}
+	}
+	return false
+}
+
+// wrapsNothing reports a circular pad that takes all entries of a dimension
+// and adds some.
+func wrapsNothing(p *program.Program) bool {
+	pad, ok := argument(p, 1, "pad").(program.Tuple)
+	shape := p.Inputs[0].Shape
+	if mode, _ := argument(p, 2, "mode").(string); !ok || mode != "circular" {
+		return false
+	}
+	for i := 0; i+1 < len(pad) && i/2 < len(shape); i += 2 {
+		low, _ := pad[i].(int64)
+		high, _ := pad[i+1].(int64)
+		if kept := int64(shape[len(shape)-1-i/2]) + min(low, 0) + min(high, 0); kept <= 0 && max(low, high) > 0 {
 			return true
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"plumb/tensor"
 )
 
-var linalgOps = slices.Concat(vectorProducts, addedProducts, chainedProducts, matrixFunctions)
+var linalgOps = slices.Concat(vectorProducts, addedProducts, chainedProducts, matrixFunctions, solveOps)
 
 var vectorProducts = []*op.Def{
 	{

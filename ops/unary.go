@@ -85,7 +85,7 @@ var unaryOps = []*op.Def{
 		Sig:       "conj(Tensor input) -> Tensor",
 		SBP:       linearly,
 		Magnitude: "clone",
-		Names:     both("conj"),
+		Names:     both("conj", "conj_physical"),
 		Doc:       "Complex conjugate of each element; a real element itself.",
 		Traits:    op.Involution,
 		Infer:     sameAs("input"),

@@ -26,6 +26,7 @@ func (b *Bundle) Judge(o *backend.Outcome) (Result, error) {
 		return Result{Unable: true, Text: "the candidate does not support this program: " + o.Message}, nil
 	}
 	p := b.m.Place
+	p.program = b.Program
 	now := Ending{Status: o.Status, Class: o.Class, Message: o.Message, Call: o.Call}
 	want := &b.m.Expected
 	switch _, bad := badEndings[o.Status]; {

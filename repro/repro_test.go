@@ -238,6 +238,28 @@ y = n(x)
 z = torch.tanh(y)
 z.backward(uniform(-1.0, 1.0, key=9))
 `, doubled("tanh", "input"), verdict.Misaligned, "param_grad"},
+	{"input that is written into", `
+x = tensor((2, 3), torch.float32, [1.0, 2.5, -3.1, 0.1, 5.0, 6.0])
+y = torch.tanh(x)
+`, after("tanh", func(c *op.Run) { c.Tensor("input").Set(1, 7) }), verdict.Misaligned, "change"},
+	{"change in place", `
+x = tensor((2, 3), torch.float32, [1.0, 2.5, -3.1, 0.1, 5.0, 6.0])
+v = x[0]
+y = operator.setitem(x, 0, 3.0)
+`, after("full_like", first(plus1)), verdict.Misaligned, "change"},
+	{"gradient of the second order", `
+case("t", seed=5, second=uniform(0.0, 1.0, key=12))
+x = tensor((2, 3), torch.float32, [1.0, 2.5, -3.1, 0.1, 5.0, 6.0], requires_grad=True)
+y = torch.tanh(x)
+y.backward(uniform(-1.0, 1.0, key=9), auto=True)
+`, func(defs map[string]*op.Def) {
+		defs["tanh"].Grad = func(g *op.Grad) {
+			g.To("input", func() op.Value {
+				y := g.Op("detach", g.Op("tanh", g.Value("input")))
+				return g.Mul(g.G(), g.Op("sub", 1, g.Mul(y, y)))
+			})
+		}
+	}, verdict.Misaligned, "grad2"},
 	{"buffer", `
 x = tensor((4, 3), torch.float32, uniform(0.0, 1.0, key=2))
 m = torch.nn.BatchNorm1d(3)

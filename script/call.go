@@ -128,7 +128,8 @@ type pending struct {
 	sigs   []*op.Sig
 	args   []any // program arguments; a *gen.Node is still to be drawn
 	kwargs []program.Kwarg
-	lazy   bool // some argument holds a *gen.Node
+	lazy   bool   // some argument holds a *gen.Node
+	global string // the type of an argument that only global mode takes
 }
 
 // call records a call: generators are typed by the parameters that they are
@@ -143,6 +144,9 @@ func (d *draw) call(target string, recv *symbol, args starlark.Tuple, kwargs []s
 	}
 	if err := c.arguments(recv, args, kwargs); err != nil {
 		return nil, err
+	}
+	if c.global != "" {
+		return nil, needsGlobal(target + " of a " + c.global)
 	}
 	if c.lazy {
 		if err := c.drawAll(); err != nil {
@@ -265,6 +269,9 @@ func (c *pending) arguments(recv *symbol, args starlark.Tuple, kwargs []starlark
 // argument converts a value; generators stay for later.
 func (c *pending) argument(v starlark.Value) (any, error) {
 	switch v := v.(type) {
+	case placement, sbp:
+		c.global = v.Type()
+		return nil, nil
 	case *generator:
 		c.lazy = true
 		return v.node, nil
@@ -492,8 +499,6 @@ func (d *draw) toProgram(v starlark.Value) (any, error) {
 		return s.ref, nil
 	case ellipsis:
 		return program.Ellipsis{}, nil
-	case placement, sbp:
-		return nil, needsGlobal("an argument that is a " + v.Type())
 	case missing:
 		return gen.Missing{}, nil
 	case *pyType:

@@ -31,7 +31,7 @@ func TestMistakesNamePositionAndCause(t *testing.T) {
 		"possibility":                   {body("return torch.relu(random_tensor(ndim=oneof(1, 2, 3, possibility=0.5)))"), `t.py:3:57: oneof: argument 'possibility' is one number, which needs two alternatives, not 3`},
 		"no call":                       {body("x = random_tensor()\nreturn x"), `t.py:2:1: t.py::test_it draws nothing: it makes no call of torch`},
 		"nothing drawn":                 {body("return torch.ones(3)"), `t.py:2:1: t.py::test_it draws nothing: it uses no random value`},
-		"autotest keyword":              {"@autotest(n=3, rtoll=1)\ndef test_x():\n    pass\n", `t.py:1:16: autotest: unknown keyword argument 'rtoll'; it takes n, auto_backward, rtol, atol, check_graph, check_allclose, check_dtype, check_grad_use_random_data, include_complex, seed, dtypes, layouts, order, tolerance, special, random`},
+		"autotest keyword":              {"@autotest(n=3, rtoll=1)\ndef test_x():\n    pass\n", `t.py:1:16: autotest: unknown keyword argument 'rtoll'; it takes n, auto_backward, rtol, atol, check_graph, check_allclose, check_dtype, check_grad_use_random_data, include_complex, seed, dtypes, layouts, order, tolerance, special, random, refusals`},
 		"autotest n":                    {"@autotest(n='3')\ndef test_x():\n    pass\n", `t.py:1:11: autotest: argument 'n' must be a positive int, not str`},
 		"autotest backward":             {"@autotest(auto_backward='always')\ndef test_x():\n    pass\n", `t.py:1:11: autotest: argument 'auto_backward' must be True, False or "auto", not str`},
 		"two parameters":                {"@autotest()\ndef test_x(a, b):\n    pass\n", `t.py:2:1: test_x must have one parameter, the test case, not 2`},

@@ -80,17 +80,15 @@ func loading(name string, f func(*starlark.Thread, *loader, starlark.Tuple) (sta
 
 // vocabulary is what "from plumb import *" gives.
 var vocabulary = map[string]starlark.Value{
-	"autotest":          declare("autotest", autotestParams, makeAutotest),
-	"globaltest":        starlark.NewBuiltin("globaltest", notADecorator),
-	"profile":           declare("profile", []string{"op"}, makeProfile),
-	"random":            declare("random", []string{"low", "high"}, func(_ *starlark.Thread, a arguments) (starlark.Value, error) { return a.bounds(gen.Random) }),
-	"random_or_nothing": declare("random_or_nothing", []string{"low", "high"}, func(_ *starlark.Thread, a arguments) (starlark.Value, error) { return a.bounds(gen.RandomOrNothing) }),
-	"random_bool":       declare("random_bool", nil, func(*starlark.Thread, arguments) (starlark.Value, error) { return &generator{gen.RandomBool()}, nil }),
-	"random_device":     declare("random_device", nil, func(*starlark.Thread, arguments) (starlark.Value, error) { return &generator{gen.RandomDevice()}, nil }),
-	"cpu_device":        declare("cpu_device", nil, func(*starlark.Thread, arguments) (starlark.Value, error) { return &generator{gen.Constant("cpu")}, nil }),
-	"gpu_device": declare("gpu_device", nil, func(*starlark.Thread, arguments) (starlark.Value, error) {
-		return &generator{gen.Constant("cuda")}, nil
-	}),
+	"autotest":              declare("autotest", autotestParams, makeAutotest),
+	"globaltest":            starlark.NewBuiltin("globaltest", notADecorator),
+	"profile":               declare("profile", []string{"op"}, makeProfile),
+	"random":                declare("random", []string{"low", "high"}, func(_ *starlark.Thread, a arguments) (starlark.Value, error) { return a.bounds(gen.Random) }),
+	"random_or_nothing":     declare("random_or_nothing", []string{"low", "high"}, func(_ *starlark.Thread, a arguments) (starlark.Value, error) { return a.bounds(gen.RandomOrNothing) }),
+	"random_bool":           declare("random_bool", nil, func(*starlark.Thread, arguments) (starlark.Value, error) { return &generator{gen.RandomBool()}, nil }),
+	"random_device":         declare("random_device", nil, func(*starlark.Thread, arguments) (starlark.Value, error) { return &generator{gen.RandomDevice()}, nil }),
+	"cpu_device":            declare("cpu_device", nil, func(*starlark.Thread, arguments) (starlark.Value, error) { return &generator{gen.Constant("cpu")}, nil }),
+	"gpu_device":            declare("gpu_device", nil, makeGPUDevice),
 	"nothing":               declare("nothing", nil, func(*starlark.Thread, arguments) (starlark.Value, error) { return &generator{gen.Nothing()}, nil }),
 	"constant":              declare("constant", []string{"x"}, makeConstant),
 	"oneof":                 starlark.NewBuiltin("oneof", makeOneOf),

@@ -93,6 +93,7 @@ type Options struct {
 	Special   program.Special // edge values in random tensors
 	Order     int             // of the gradients: 1 or 2
 	Tolerance string          // "autotest", "exact", "default" or empty
+	Refusals  bool            // most draws are meant to be refused
 	Draws     bool            // random results are compared by shape and dtype only
 }
 

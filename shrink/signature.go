@@ -31,7 +31,10 @@ type Signature struct {
 // SignatureOf returns the signature of a judged case.
 func SignatureOf(r *verdict.Record) Signature {
 	v := r.Verdict
-	s := Signature{Word: v.Word, Kind: v.Kind, Reference: sideOf(v.Reference), Candidate: sideOf(v.Candidate)}
+	s := Signature{Word: v.Word, Kind: v.Kind}
+	if v.Word != verdict.Misaligned || v.Kind == verdict.Exception { // else a side raised after they had differed
+		s.Reference, s.Candidate = sideOf(v.Reference), sideOf(v.Candidate)
+	}
 	if v.Where != nil {
 		s.Operator = v.Where.Target[strings.LastIndexByte(v.Where.Target, '.')+1:]
 		if t := verdict.At(r.Reference, *v.Where); t != nil {

@@ -209,7 +209,7 @@ def test_float_power_integers():
 @autotest(auto_backward=False)
 def test_heaviside():
     x, y = flat()
-    return torch.heaviside(x, y), x.heaviside(torch.trunc(y))
+    return torch.heaviside(x, y), x.heaviside(torch.trunc(y)), torch.heaviside(x * 0, y)
 
 
 @autotest(auto_backward=False)

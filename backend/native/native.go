@@ -41,7 +41,7 @@ func (*Backend) Close() error { return nil }
 func (b *Backend) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
 	s := eager.New(b.table)
 	s.Seed(job.Program.Seed)
-	return b.run(ctx, job, plainSession{s}, &watch{marks: map[program.Ref]mark{}}), nil
+	return b.run(ctx, job, plainSession{s}, &watch{map[program.Ref]mark{}, map[int]uint64{}}), nil
 }
 
 func (b *Backend) run(ctx context.Context, job *backend.Job, s session, w *watch) (out *backend.Outcome) {
@@ -51,6 +51,7 @@ func (b *Backend) run(ctx context.Context, job *backend.Job, s session, w *watch
 		if p := recover(); p != nil {
 			r.out.Status, r.out.Class, r.out.Message = backend.Crashed, "panic", fmt.Sprintf("%v\n%s", p, debug.Stack())
 		}
+		r.restore()
 		r.out.Elapsed = time.Since(start)
 		out = r.out
 	}()
@@ -397,10 +398,9 @@ func (v *value) tensors() []*eager.Var {
 // cotangent returns the start of the fill's stream in the shape and dtype of v.
 func cotangent(f *program.Fill, v *tensor.Tensor) *tensor.Tensor {
 	if f.Dist == "" {
-		t := tensor.New(v.DType(), v.Shape()...)
+		t := tensor.Unset(v.DType(), v.Shape(), nil)
 		one, all := tensor.Scalar(t.DType(), 1).Bytes(), t.Storage()
-		for n := copy(all, one); n < len(all); n += copy(all[n:], all[:n]) {
-		}
+		fillWith(all, one)
 		return t
 	}
 	n := v.Len()
@@ -412,7 +412,7 @@ func cotangent(f *program.Fill, v *tensor.Tensor) *tensor.Tensor {
 
 // shaped gives a stream the shape and dtype of v; two numbers make a complex one.
 func shaped(s []float64, v *tensor.Tensor) *tensor.Tensor {
-	t := tensor.New(v.DType(), v.Shape()...)
+	t := tensor.Unset(v.DType(), v.Shape(), nil)
 	if !v.DType().IsComplex() {
 		t.CopyFrom(tensor.Of(tensor.F64, v.Shape(), s))
 		return t
@@ -421,4 +421,14 @@ func shaped(s []float64, v *tensor.Tensor) *tensor.Tensor {
 		t.Set(i, complex(s[2*i], s[2*i+1]))
 	}
 	return t
+}
+
+// fillWith fills all with repetitions of one. It copies from a start that stays
+// in the nearest cache.
+func fillWith(all, one []byte) {
+	const near = 1 << 14
+	n := copy(all, one)
+	for n < len(all) {
+		n += copy(all[n:], all[:min(n, near)])
+	}
 }

@@ -22,7 +22,7 @@ var indexMutants = []Mutant{
 			return g.Op("index_copy", g.Op("zeros_like", g.Value("input")), g.Int("dim"), g.Value("index"), g.G())
 		})
 	})},
-	{Name: "scatter_add overwrites", In: "scatter_add", Kind: Stale, Op: instead("scatter", "input", "dim", "index", "src"), Minimal: Minimal{1, 1}},
+	{Name: "scatter_add overwrites", In: "scatter_add", Kind: Stale, Op: instead("scatter", "input", "dim", "index", "src"), Minimal: Minimal{1, 2}},
 	{Name: "scatter_reduce ignores include_self", In: "scatter_reduce", Kind: Attribute, Op: fixed("include_self", true), Minimal: Minimal{1, 1}},
 	{Name: "scatter.value multiplies as it adds", In: "scatter.value", Kind: Attribute, Minimal: Minimal{1, 1},
 		Op: seen("reduce", func(a op.Args) any {
@@ -41,7 +41,7 @@ var indexMutants = []Mutant{
 				t.SetInt(i, max(t.Int(i), 0))
 			}
 		})},
-	{Name: "put ignores accumulate", In: "put", Kind: Attribute, Op: fixed("accumulate", false), Minimal: Minimal{1, 1}},
+	{Name: "put ignores accumulate", In: "put", Kind: Attribute, Op: fixed("accumulate", false), Minimal: Minimal{1, 2}},
 	{Name: "embedding gives the row padding_idx a gradient", In: "embedding", Kind: Gradient, Minimal: Minimal{1, 1},
 		Op: seenBackward("padding_idx", func(op.Args) any { return nil })},
 	{Name: "embedding ignores scale_grad_by_freq", In: "embedding", Kind: Gradient, Minimal: Minimal{1, 2},
@@ -87,7 +87,7 @@ func turned(d *op.Def) {
 
 var orderMutants = []Mutant{
 	{Name: "sort ignores descending", In: "sort", Kind: Attribute, Op: fixed("descending", false), Minimal: Minimal{1, 2}},
-	{Name: "sort's gradient is gathered, not scattered", In: "sort", Kind: Gradient, Minimal: Minimal{1, 3}, Op: gradient(func(g *op.Grad, rule func(*op.Grad)) {
+	{Name: "sort's gradient is gathered, not scattered", In: "sort", Kind: Gradient, Minimal: Minimal{2, 3}, Op: gradient(func(g *op.Grad, rule func(*op.Grad)) {
 		if g.G() == nil || len(g.Out[1].Shape()) == 0 {
 			rule(g)
 			return
@@ -98,7 +98,7 @@ var orderMutants = []Mutant{
 	{Name: "a stable argsort is not stable", In: "argsort.stable", Kind: Ties, Op: turned, Minimal: Minimal{1, 2}},
 	{Name: "argsort ignores dim", In: "argsort", Kind: Axis, Op: fixed("dim", -1), Minimal: Minimal{1, 4}},
 	{Name: "topk ignores largest", In: "topk", Kind: Attribute, Op: fixed("largest", true), Minimal: Minimal{1, 2}},
-	{Name: "topk has no gradient", In: "topk", Kind: Gradient, Op: dropped("input"), Minimal: Minimal{1, 1}},
+	{Name: "topk has no gradient", In: "topk", Kind: Gradient, Op: dropped("input"), Minimal: Minimal{2, 1}},
 	{Name: "kthvalue counts from the largest", In: "kthvalue", Kind: Attribute, Minimal: Minimal{1, 2},
 		Op: seen("k", func(a op.Args) any {
 			s, k := a.Value("input").Shape(), a.Int("k")

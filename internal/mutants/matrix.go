@@ -89,8 +89,10 @@ var matrixMutants = []Mutant{
 	{Name: "trace's gradient covers the whole matrix", In: "trace", Kind: Gradient, Minimal: Minimal{1, 2}, Op: gradient(func(g *op.Grad, _ func(*op.Grad)) {
 		g.To("input", func() op.Value { return g.Expand(g.G(), g.Value("input").Shape()) })
 	})},
-	{Name: "attention ignores is_causal", In: "scaled_dot_product_attention", Kind: Attribute, Op: fixed("is_causal", false), Minimal: Minimal{1, 2}},
-	{Name: "attention ignores scale", In: "scaled_dot_product_attention", Kind: Attribute, Op: fixed("scale", nil), Minimal: Minimal{1, 2}},
+	{Name: "logdet takes the logarithm of |det|", In: "logdet", Kind: NonFinite, Minimal: Minimal{1, 1},
+		Op: parts(func(b op.Builder, a op.Args, _ func(op.Builder, op.Args) []op.Value) []op.Value {
+			return []op.Value{b.All("slogdet", a.Value("input"))[1]}
+		})},
 	{Name: "gru_cell updates with 1 - z", In: "gru_cell", Kind: Attribute, Minimal: Minimal{1, 3},
 		Op: parts(func(b op.Builder, a op.Args, compose func(op.Builder, op.Args) []op.Value) []op.Value {
 			for _, name := range []string{"w_ih", "w_hh", "b_ih", "b_hh"} {

@@ -54,13 +54,21 @@ type Mutant struct {
 	Minimal Minimal
 }
 
-// Minimal describes a program: how many calls it makes, the constructor of a
-// module among them, and how many elements its largest input has.
-type Minimal struct{ Calls, Elements int }
+// Minimal describes a program: how many calls it makes besides the constructors
+// of modules, and how many elements its largest input has.
+type Minimal struct {
+	Calls    int `json:"calls"`
+	Elements int `json:"elements"`
+}
 
 // Of describes a program.
 func Of(p *program.Program) Minimal {
-	m := Minimal{Calls: len(p.Calls)}
+	var m Minimal
+	for i := range p.Calls {
+		if !program.IsModule(p.Calls[i].Target) {
+			m.Calls++
+		}
+	}
 	for i := range p.Inputs {
 		m.Elements = max(m.Elements, tensor.NumElements(p.Inputs[i].Shape))
 	}

@@ -19,8 +19,8 @@ func TestEveryMutantHasTables(t *testing.T) {
 		switch {
 		case seen[m.Name]:
 			t.Errorf("%s: planted twice", m.Name)
-		case m.Kind == "" || m.Minimal.Calls == 0:
-			t.Errorf("%s: has no kind or no minimal program", m.Name)
+		case m.Kind == "":
+			t.Errorf("%s: has no kind", m.Name)
 		case (m.Op == nil) == (m.Module == nil):
 			t.Errorf("%s: wants one of Op and Module", m.Name)
 		}

@@ -62,7 +62,7 @@ var windowMutants = []Mutant{
 		Op: fixed("output_padding", []int{0, 0})},
 	{Name: "conv_transpose1d pads one less", In: "conv_transpose1d", Kind: Geometry, Op: seen("padding", shorter("padding")), Minimal: Minimal{1, 3}},
 	{Name: "conv_transpose3d ignores dilation", In: "conv_transpose3d", Kind: Geometry, Op: seen("dilation", onesFor("dilation")), Minimal: Minimal{1, 2}},
-	{Name: "max_pool2d ignores ceil_mode", In: "max_pool2d", Kind: Geometry, Op: fixed("ceil_mode", false), Minimal: Minimal{1, 2}},
+	{Name: "max_pool2d ignores ceil_mode", In: "max_pool2d", Kind: Geometry, Op: fixed("ceil_mode", false), Minimal: Minimal{1, 6}},
 	{Name: "max_pool2d pads with zeros", In: "max_pool2d", Kind: Geometry, Minimal: Minimal{1, 1},
 		Op: elements(func(c *op.Run, i int, v complex128) complex128 {
 			s, pad := c.Out[0].Shape(), c.Ints("padding")
@@ -72,8 +72,8 @@ var windowMutants = []Mutant{
 			}
 			return v
 		})},
-	{Name: "max_pool2d's gradient ignores dilation", In: "max_pool2d", Kind: Gradient, Op: seenBackward("dilation", onesFor("dilation")), Minimal: Minimal{1, 3}},
-	{Name: "max_pool1d makes its stride 1 by default", In: "max_pool1d", Kind: Geometry, Minimal: Minimal{1, 2},
+	{Name: "max_pool2d's gradient ignores dilation", In: "max_pool2d", Kind: Gradient, Op: seenBackward("dilation", onesFor("dilation")), Minimal: Minimal{1, 6}},
+	{Name: "max_pool1d makes its stride 1 by default", In: "max_pool1d", Kind: Geometry, Minimal: Minimal{1, 3},
 		Op: seen("stride", func(a op.Args) any {
 			if a.Has("stride") {
 				return a.Any("stride")
@@ -92,7 +92,7 @@ var windowMutants = []Mutant{
 		})},
 	{Name: "avg_pool2d ignores count_include_pad", In: "avg_pool2d", Kind: Geometry, Op: fixed("count_include_pad", true), Minimal: Minimal{1, 1}},
 	{Name: "avg_pool2d ignores divisor_override", In: "avg_pool2d", Kind: Attribute, Op: fixed("divisor_override", nil), Minimal: Minimal{1, 1}},
-	{Name: "avg_pool1d ignores ceil_mode", In: "avg_pool1d", Kind: Geometry, Op: fixed("ceil_mode", false), Minimal: Minimal{1, 2}},
+	{Name: "avg_pool1d ignores ceil_mode", In: "avg_pool1d", Kind: Geometry, Op: fixed("ceil_mode", false), Minimal: Minimal{1, 3}},
 	{Name: "the gradient of avg_pool counts the padding", In: "avg_pool.spread", Kind: Gradient, Op: seenForward("count_include_pad", func(op.Args) any { return true }), Minimal: Minimal{1, 1}},
 	{Name: "adaptive_avg_pool1d divides by its largest window", In: "adaptive_avg_pool1d", Kind: Geometry, Minimal: Minimal{1, 3},
 		Op: elements(func(c *op.Run, i int, v complex128) complex128 {
@@ -117,8 +117,8 @@ var windowMutants = []Mutant{
 		})},
 	{Name: "max_unpool2d ignores output_size", In: "max_unpool2d", Kind: Attribute, Op: fixed("output_size", nil), Minimal: Minimal{1, 1}},
 	{Name: "lp_pool2d ignores norm_type", In: "lp_pool2d", Kind: Attribute, Op: fixed("norm_type", 2.0), Minimal: Minimal{1, 2}},
-	{Name: "unfold ignores dilation", In: "im2col", Kind: Geometry, Op: seen("dilation", onesFor("dilation")), Minimal: Minimal{1, 3}},
-	{Name: "fold takes the stride of the height for the width", In: "col2im", Kind: Axis, Op: seen("stride", turnedRound("stride")), Minimal: Minimal{1, 2}},
+	{Name: "unfold ignores dilation", In: "im2col", Kind: Geometry, Op: seen("dilation", onesFor("dilation")), Minimal: Minimal{1, 9}},
+	{Name: "fold takes the stride of the height for the width", In: "col2im", Kind: Axis, Op: seen("stride", turnedRound("stride")), Minimal: Minimal{1, 4}},
 	{Name: "interpolate ignores align_corners", In: "interpolate", Kind: Geometry, Minimal: Minimal{1, 2},
 		Op: seen("align_corners", func(a op.Args) any {
 			if a.Has("align_corners") {

@@ -303,6 +303,10 @@ def in_dtype(name, constructor, args, kwargs):
         torch.set_default_dtype(before)
 
 
+# Functions that change arguments without counting it.
+SILENT = (torch.batch_norm, torch.instance_norm, torch.nn.functional.batch_norm, torch.nn.functional.instance_norm)
+
+
 def version(v):
     """Returns how often a tensor was changed in place; None for other values."""
     return v._version if isinstance(v, Tensor) else None
@@ -344,6 +348,7 @@ class Run:
             f = targets[call[0]]
             args = [decode(a, env) for a in call[1]]
             kwargs = {name: decode(a, env) for name, a in call[2].items()} if len(call) > 2 else {}
+            kept = [(k, x.detach().clone()) for k, x in enumerate(env) if isinstance(x, Tensor)] if f in SILENT else ()
             t = now()
             if dtype is not None and isinstance(f, type):
                 v = in_dtype(dtype, f, args, kwargs)
@@ -351,6 +356,9 @@ class Run:
                 v = f(*args, **kwargs)
             self.elapsed += now() - t
             self.changed(i, call)
+            for k, x in kept:
+                if not torch.equal(x, env[k].detach()):
+                    self.changes.append((i, k, store(memory, env[k])))
             env.append(v)
             self.versions.append(version(v))
             if isinstance(v, Module) and isinstance(f, type):
