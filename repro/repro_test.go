@@ -834,3 +834,24 @@ func changes(o *backend.Outcome) []*backend.Outcome {
 	states(o.Final, func(c *backend.Outcome) *map[string]backend.State { return &c.Final })
 	return out
 }
+
+// TestGoTestsSayTheCalls: a bundle's Go test is written in calls of package api
+// wherever that can say the program.
+func TestGoTestsSayTheCalls(t *testing.T) {
+	torch(t)
+	for i := range defects {
+		d := &defects[i]
+		t.Run(d.name, func(t *testing.T) {
+			text := string(bundle(t, d).File("repro_test.go"))
+			inTerms := strings.Contains(text, `"plumb/api"`)
+			switch d.name {
+			case "gradient of two", "buffer", "in place", "input that is written into", "change in place", "shape changed in place", "detached in place", "dtype", "shape", "bool value", "crash",
+				"second order", "second order of a parameter", "requires_grad", "class of the exception":
+			default:
+				if !inTerms {
+					t.Errorf("not in terms of api:\n%s", text)
+				}
+			}
+		})
+	}
+}
