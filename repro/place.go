@@ -158,30 +158,7 @@ func (p *place) value(o *backend.Outcome) found {
 
 // changed returns what a side has under the place's name right after its call.
 func (p *place) changed(o *backend.Outcome) *tensor.Tensor {
-	for i := min(p.Where.Call, len(o.Changes)-1); i >= 0; i-- {
-		if t := named(o.Changes[i], p.Where.Name); t != nil {
-			return t
-		}
-		if i < len(p.program.Calls) && p.program.Calls[i].Result == p.Where.Name {
-			break
-		}
-	}
-	return original(p.program, o, p.Where.Name)
-}
-
-// original returns the tensor that a name stood for at first; nil when it was none.
-func original(p *program.Program, o *backend.Outcome, name string) *tensor.Tensor {
-	for i := range p.Inputs {
-		if p.Inputs[i].Name == name {
-			return p.Inputs[i].Materialize()
-		}
-	}
-	for i := range min(len(o.Values), len(p.Calls)) {
-		if p.Calls[i].Result == name {
-			return o.Values[i].Tensor
-		}
-	}
-	return nil
+	return verdict.Changed(p.program, o, p.Where.Call, p.Where.Name)
 }
 
 func optional(o *backend.Outcome, t *tensor.Tensor) found {

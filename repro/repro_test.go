@@ -845,7 +845,7 @@ func TestGoTestsSayTheCalls(t *testing.T) {
 			text := string(bundle(t, d).File("repro_test.go"))
 			inTerms := strings.Contains(text, `"plumb/api"`)
 			switch d.name {
-			case "gradient of two", "buffer", "in place", "input that is written into", "change in place", "shape changed in place", "detached in place", "dtype", "shape", "bool value", "crash",
+			case "gradient of two", "buffer", "in place", "input that is written into", "change in place", "gradient of the second order", "shape changed in place", "detached in place", "dtype", "shape", "bool value", "crash",
 				"second order", "second order of a parameter", "requires_grad", "class of the exception":
 			default:
 				if !inTerms {
