@@ -80,6 +80,8 @@ func differing(f *Finding, d *verdict.Difference) *place {
 	}
 	want, got := p.value(f.Expected), p.value(f.Got)
 	switch {
+	case p.Rule == compare.Support || p.Rule == compare.Distribution || p.Rule == compare.Relation:
+		p.Mode = byBits
 	case want.is != got.is && p.Where.Part == verdict.Value:
 		p.Mode = byStructure
 	case want.number == nil && got.number == nil:
