@@ -42,6 +42,10 @@ type Env struct {
 	// Integers draws an eighth of the cases with small integers for the
 	// elements of random float tensors and of cotangents.
 	Integers bool
+	// Version is what torch.__version__ says; empty for a recent one.
+	Version string
+
+	trace func(what string, v starlark.Value) // told of what Python's random functions gave
 }
 
 // integerWeights gives an eighth of the cases integer elements.
@@ -71,7 +75,9 @@ type draw struct {
 	inputs  map[*gen.Tensor]*symbol
 	symbols map[program.Ref]*symbol
 	seen    map[program.Ref]backend.Value
-	fault   error // of the observer or the signatures; ends the draw
+	fault   error                     // of the observer or the signatures; ends the draw
+	fields  map[string]starlark.Value // of the test case
+	blocks  []*block                  // with statements around
 }
 
 // Draw runs the test once and returns the program that it recorded. The same
@@ -83,6 +89,7 @@ func (t *Test) Draw(src *choice.Source, env Env) (*program.Program, error) {
 		prog:  &program.Program{Name: t.Name, RTol: t.Options.RTol, ATol: t.Options.ATol},
 		names: map[string]int{}, inputs: map[*gen.Tensor]*symbol{}, symbols: map[program.Ref]*symbol{}, seen: map[program.Ref]backend.Value{},
 	}
+	d.fields = map[string]starlark.Value{}
 	d.prog.Seed = src.Key()
 	d.prog.DType, d.gen.Float = env.Float, env.Float
 	if env.Integers {
@@ -95,11 +102,7 @@ func (t *Test) Draw(src *choice.Source, env Env) (*program.Program, error) {
 	d.thread = &starlark.Thread{Name: t.Name, Print: func(*starlark.Thread, string) {}}
 	d.thread.SetLocal(drawKey, d)
 	d.thread.SetMaxExecutionSteps(maxSteps)
-	var args starlark.Tuple
-	if t.fn.NumParams() > 0 {
-		args = starlark.Tuple{testCase{t.class}}
-	}
-	result, err := starlark.Call(d.thread, t.fn, args, nil)
+	result, err := d.run()
 	if err == nil && d.fault == nil {
 		if err = d.idle(len(src.Record()) - before); err == nil {
 			err = d.finish(result)
@@ -112,6 +115,26 @@ func (t *Test) Draw(src *choice.Source, env Env) (*program.Program, error) {
 		return nil, t.file.located(err)
 	}
 	return d.prog, nil
+}
+
+// run calls setUp and the test.
+func (d *draw) run() (starlark.Value, error) {
+	t := d.test
+	if t.lacks != "" {
+		return nil, &lacking{t.lacks, point{int32(t.Line), 1}}
+	}
+	var args starlark.Tuple
+	if t.fn.NumParams() > 0 {
+		args = starlark.Tuple{testCase{t.class, d.fields}}
+	}
+	if t.class != nil {
+		if setUp, ok := t.class.members["setUp"]; ok && len(args) > 0 {
+			if _, err := starlark.Call(d.thread, setUp, args, nil); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return starlark.Call(d.thread, t.fn, args, nil)
 }
 
 // idle returns an error when the test made no call or drew nothing.
@@ -245,7 +268,7 @@ func (d *draw) record(c program.Call) (*symbol, error) {
 	if program.IsModule(c.Target) {
 		base = "m"
 	}
-	c.Result = d.name(base)
+	c.Result, c.Scopes = d.name(base), d.current()
 	d.prog.Calls = append(d.prog.Calls, c)
 	if changes(c) {
 		clear(d.seen)
@@ -462,7 +485,7 @@ func (s *symbol) property(name string) (starlark.Value, error) {
 		v, err := s.d.observe(s.ref)
 		return starlark.Bool(v.RequiresGrad), err
 	case "pytorch", "oneflow":
-		return nil, fmt.Errorf("%s.%s: a test runs on every framework at once and cannot reach into one", s.ref, name)
+		return s, nil
 	}
 	return nil, nil
 }

@@ -13,6 +13,9 @@ type Error struct {
 	Line, Col int // from 1; the column in characters; 0 when only the file is known
 	Msg       string
 	Source    string // the line
+	// Unsupported says that the file is Python that test files cannot run: a
+	// verdict on the test, not a mistake.
+	Unsupported bool
 }
 
 // Error returns "file:line:column: message".
@@ -36,6 +39,19 @@ func (e *Error) Excerpt() string {
 		}
 	}
 	return "  " + e.Source + "\n  " + string(pad) + "^"
+}
+
+// lacking is the error of a draw that needs something that test files do not
+// have; at, where it is known, is its place in the original source.
+type lacking struct {
+	msg string
+	at  point
+}
+
+func (l *lacking) Error() string { return l.msg }
+
+func lack(format string, args ...any) error {
+	return &lacking{msg: fmt.Sprintf(format, args...)}
 }
 
 // ErrNoObserver says that a test looks at a value that only the reference can
