@@ -53,15 +53,15 @@ func (p *Program) String() string {
 	if p.ATol != nil {
 		fmt.Fprintf(&b, ", atol=%s", formatFloat(*p.ATol))
 	}
+	if p.Raises {
+		b.WriteString(", raises=True")
+	}
 	b.WriteString(")\n")
 	for i := range p.Inputs {
 		b.WriteString(p.Inputs[i].String())
 		b.WriteByte('\n')
 	}
-	for i := range p.Calls {
-		b.WriteString(p.Calls[i].String())
-		b.WriteByte('\n')
-	}
+	p.writeCalls(&b)
 	for _, w := range p.Backward {
 		b.WriteString(w.String())
 		b.WriteByte('\n')

@@ -90,6 +90,13 @@ func shortened(v starlark.Value) string {
 }
 
 func isNone(v starlark.Value) bool {
+	if a, ok := v.(*attr); ok {
+		s, err := a.resolve()
+		if err != nil {
+			return false
+		}
+		v = s
+	}
 	if s, ok := v.(*symbol); ok {
 		if kind, err := s.known(); err != nil || kind != kindPlain {
 			return false

@@ -47,7 +47,7 @@ func TestMistakesNamePositionAndCause(t *testing.T) {
 		"yield":                         {body("x = yield 3"), `t.py:3:9: yield is not supported in test files`},
 		"walrus":                        {body("if (x := 3) > 2:\n    pass"), `t.py:3:11: := is not supported in test files`},
 		"chained comparison":            {body("return 1 < 2 < 'a'"), `t.py:3:12: '<' not supported between instances of 'int' and 'string'`},
-		"numpy":                         {"import numpy as np\n" + body("return torch.relu(np.ones(3))"), `t.py:4:23: torch.relu: an ndarray cannot be passed to an operator`},
+		"numpy":                         {"import numpy as np\n" + body("return torch.relu(np.ones(3))"), `t.py:4:23: torch.relu: a ndarray cannot be passed to an operator`},
 		"numpy call":                    {"import numpy as np\n" + body("x = np.polyfit(3)\nreturn torch.relu(x)"), `t.py:4:9: numpy.polyfit is not supported in test files`},
 		"oneflow":                       {"import oneflow as flow\n" + body("return flow.placement('cpu')"), `t.py:4:12: oneflow.placement is not supported: a test names no framework but torch, whose calls run on all of them`},
 		"stdlib random":                 {"import random\n" + body("return torch.relu(random.betavariate())"), `t.py:4:29: random.betavariate is not supported in test files`},

@@ -65,7 +65,7 @@ func (p path) onHost(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 	if ignoredPaths[p] {
 		return starlark.None, nil
 	}
-	if scopes[string(p)] {
+	if program.IsScope(string(p)) {
 		return newScope(t, string(p), args, kwargs)
 	}
 	switch p {
@@ -197,5 +197,3 @@ var floatLimits = map[tensor.DType][3]float64{
 	tensor.F16: {0x1p-10, 65504, 0x1p-14}, tensor.BF16: {0x1p-7, 0x1.fep127, 0x1p-126},
 	tensor.F32: {0x1p-23, math.MaxFloat32, 0x1p-126}, tensor.F64: {0x1p-52, math.MaxFloat64, 0x1p-1022},
 }
-
-var _ = program.Literal

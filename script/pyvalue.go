@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,6 +28,10 @@ func equal(x, y starlark.Value, depth int) (bool, error) {
 		return a == b, nil
 	}
 	x, y = number(x), number(y)
+	if a, ok := x.(version); ok {
+		b, ok := y.(version)
+		return ok && slices.Equal(a, b), nil
+	}
 	xs, xSeq := sequence(x)
 	ys, ySeq := sequence(y)
 	if xSeq && ySeq && x.Type() == y.Type() {
@@ -126,6 +131,11 @@ func sequence(v starlark.Value) ([]starlark.Value, bool) {
 // order compares plain values by <, <=, > or >=.
 func order(token syntax.Token, x, y starlark.Value, depth int) (bool, error) {
 	x, y = number(x), number(y)
+	a, isVersion := x.(version)
+	b, isVersion2 := y.(version)
+	if isVersion && isVersion2 {
+		return starlark.Compare(token, starlark.MakeInt(slices.Compare(a, b)), starlark.MakeInt(0))
+	}
 	xs, xSeq := sequence(x)
 	ys, ySeq := sequence(y)
 	if depth > maxDepth {

@@ -14,12 +14,6 @@ func init() {
 	}
 }
 
-// scopes are the context managers of torch that a program knows.
-var scopes = map[string]bool{
-	"torch.no_grad": true, "torch.enable_grad": true, "torch.set_grad_enabled": true, "torch.autograd.no_grad": true, "torch.autograd.enable_grad": true,
-	"torch.autocast": true, "torch.cpu.amp.autocast": true, "torch.cuda.amp.autocast": true, "torch.amp.autocast": true,
-}
-
 // context is what a with statement can enter.
 type context struct {
 	scope  *program.Scope // nil for what concerns the test alone

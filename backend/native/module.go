@@ -171,17 +171,22 @@ func (r *run) finalState() {
 
 // paramGrads reports the gradients of parameters, of one that a container
 // holds twice under its first name, as named_parameters does.
-func (r *run) paramGrads(grads autograd.Cotangents) {
+func (r *run) paramGrads(grads autograd.Cotangents) error {
 	for _, m := range r.modules {
 		var st backend.State
 		seen := map[op.Value]bool{}
 		for _, s := range m.module.State() {
 			v := m.module.Value(s.Name)
-			if g := gradOf(grads[v]); s.Kind == nn.Param && g != nil && !seen[v] {
+			g, err := r.leafGrad(v, grads)
+			if err != nil {
+				return err
+			}
+			if s.Kind == nn.Param && g != nil && !seen[v] {
 				st = append(st, backend.Named{Name: s.Name, Tensor: g})
 			}
 			seen[v] = true
 		}
 		r.out.ParamGrads = withState(r.out.ParamGrads, m.name, st)
 	}
+	return nil
 }

@@ -66,8 +66,11 @@ type run struct {
 	space   *inplace.Space // nil: no call of the program may change a tensor
 	env     map[program.Ref]*value
 	leaves  []*eager.Var
-	modules []moduleRun
-	out     *backend.Outcome
+	made    []made // leaves that calls made
+	// retained are the variables that keep their gradients though they are no leaves.
+	retained map[*eager.Var]bool
+	modules  []moduleRun
+	out      *backend.Outcome
 }
 
 // session is how a run applies operators: eager.Session, or one that computes
@@ -76,6 +79,8 @@ type session interface {
 	Leaf(t *tensor.Tensor, requiresGrad bool) *eager.Var
 	Execute(call *op.Call) ([]op.Value, error)
 	Builder() op.Builder
+	// Recording runs f with or without recording what its calls compute.
+	Recording(on bool, f func() error) error
 	Backward(values, cotangents []op.Value, create bool) (autograd.Cotangents, error)
 	// replace gives a variable other elements.
 	replace(v *eager.Var, t *tensor.Tensor)
@@ -121,7 +126,7 @@ func (r *run) program(ctx context.Context) {
 			r.out.Status, r.out.Message, r.out.Call = backend.TimedOut, err.Error(), i
 			return
 		}
-		v, err := r.call(&p.Calls[i])
+		v, err := r.scoped(&p.Calls[i])
 		if err != nil {
 			r.raise(i, err)
 			return
@@ -163,6 +168,9 @@ func (r *run) raise(call int, err error) {
 var errUnsupported = errors.New("not supported by native")
 
 func (r *run) call(c *program.Call) (*value, error) {
+	if f := leafCalls[c.Target]; f != nil {
+		return f(r, c)
+	}
 	switch kind, name, _ := strings.Cut(c.Target, "."); {
 	case kind == "Module":
 		return r.moduleCall(name, c)
@@ -277,6 +285,9 @@ func (r *run) structure(c *program.Call) (*value, error) {
 			return &value{plain: v.tensor.RequiresGrad()}, nil
 		}
 	}
+	if found, err := r.attribute(v, name); found != nil || err != nil {
+		return found, err
+	}
 	if v.tensor != nil && r.table.Lookup("Tensor."+name) != nil {
 		return nil, nil
 	}
@@ -322,21 +333,48 @@ func (r *run) backward() error {
 			values, cotangents = append(values, v), append(cotangents, cotangent(&w.Cotangent, v.Tensor))
 		}
 	}
-	if len(values) == 0 {
+	if len(values) == 0 && !p.Differentiates() {
 		return nil
 	}
-	grads, err := r.session.Backward(values, cotangents, false)
-	if err != nil {
-		return err
-	}
-	r.out.Grads = map[string]*tensor.Tensor{}
-	for i, leaf := range r.leaves {
-		if leaf.RequiresGrad() {
-			r.out.Grads[p.Inputs[i].Name] = gradOf(grads[leaf])
+	var grads autograd.Cotangents
+	if len(values) > 0 {
+		var err error
+		if grads, err = r.session.Backward(values, cotangents, false); err != nil {
+			return err
 		}
 	}
-	r.paramGrads(grads)
-	return nil
+	return r.gradients(grads)
+}
+
+// gradients reports the gradients of the inputs, of the leaves that calls made
+// and of the parameters.
+func (r *run) gradients(end autograd.Cotangents) error {
+	r.out.Grads = map[string]*tensor.Tensor{}
+	for i, leaf := range r.leaves {
+		if r.job.Program.Inputs[i].RequiresGrad {
+			g, err := r.leafGrad(leaf, end)
+			if err != nil {
+				return err
+			}
+			r.out.Grads[r.job.Program.Inputs[i].Name] = g
+		}
+	}
+	params := map[op.Value]bool{}
+	for _, m := range r.modules {
+		for _, s := range m.module.State() {
+			params[m.module.Value(s.Name)] = true
+		}
+	}
+	for _, m := range r.made {
+		g, err := r.leafGrad(m.leaf, end)
+		if err != nil {
+			return err
+		}
+		if g != nil && m.leaf.RequiresGrad() && !params[m.leaf] {
+			r.out.Grads[m.name] = g
+		}
+	}
+	return r.paramGrads(end)
 }
 
 func gradOf(v op.Value) *tensor.Tensor {

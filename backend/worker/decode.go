@@ -98,6 +98,8 @@ func (d *replyDecoder) oneCase(i int) {
 			d.modules(job, out)
 		case "grads":
 			d.grads(job, out)
+		case "made":
+			d.made(job, out)
 		default:
 			d.skip()
 		}
@@ -264,7 +266,9 @@ func (d *replyDecoder) ints() []int {
 func (d *replyDecoder) optionalTensor() *tensor.Tensor { return d.value(maxDepth - 1).Tensor }
 
 func (d *replyDecoder) grads(job *backend.Job, out *backend.Outcome) {
-	out.Grads = map[string]*tensor.Tensor{}
+	if out.Grads == nil {
+		out.Grads = map[string]*tensor.Tensor{}
+	}
 	next := 0
 	inputs := job.Program.Inputs
 	for ok := d.array(); ok; ok = d.more() {
@@ -277,6 +281,31 @@ func (d *replyDecoder) grads(job *backend.Job, out *backend.Outcome) {
 		}
 		out.Grads[inputs[next].Name] = d.optionalTensor()
 		next++
+	}
+}
+
+// made reads the gradients of leaves that are no inputs with one: pairs of a
+// position among inputs and calls, and a tensor.
+func (d *replyDecoder) made(job *backend.Job, out *backend.Outcome) {
+	if out.Grads == nil {
+		out.Grads = map[string]*tensor.Tensor{}
+	}
+	p := job.Program
+	for ok := d.array(); ok; ok = d.more() {
+		d.array()
+		i := d.int()
+		d.more()
+		t := d.optionalTensor()
+		d.rest()
+		switch {
+		case i < 0 || i >= len(p.Inputs)+len(p.Calls):
+			d.fail("gradient of value %d", i)
+			return
+		case i < len(p.Inputs):
+			out.Grads[p.Inputs[i].Name] = t
+		default:
+			out.Grads[p.Calls[i-len(p.Inputs)].Result] = t
+		}
 	}
 }
 
