@@ -68,7 +68,7 @@ func (t *Tensor) argument() any {
 	if t == nil {
 		return nil
 	}
-	return t.v
+	return t.Value()
 }
 
 func (x Scalar) argument() any { return x.Any() }

@@ -37,25 +37,39 @@ import (
 type Session struct {
 	eager *eager.Session
 	table *op.Table
+	rec   Recorder // in place of both
 }
 
 // NewSession returns a session over Plumb's own operators.
 func NewSession() *Session { return NewSessionOn(ops.Table()) }
 
 // NewSessionOn returns a session over a table that may have further operators.
-func NewSessionOn(table *op.Table) *Session { return &Session{eager.New(table), table} }
+func NewSessionOn(table *op.Table) *Session { return &Session{eager: eager.New(table), table: table} }
 
 // Seed sets what the draws of random operators follow from. Two sessions of
 // one seed draw the same.
-func (s *Session) Seed(seed uint64) { s.eager.Seed(seed) }
+func (s *Session) Seed(seed uint64) {
+	if s.rec == nil {
+		s.eager.Seed(seed)
+	}
+}
 
 // LimitMemory bounds the bytes that the results of one operator, with its
 // temporary memory, may take; beyond it the operator gives an error of class
 // RuntimeError. 0 removes the bound.
-func (s *Session) LimitMemory(bytes int) { s.eager.Limit(bytes) }
+func (s *Session) LimitMemory(bytes int) {
+	if s.rec == nil {
+		s.eager.Limit(bytes)
+	}
+}
 
 // NoGrad runs f without recording what gradients need, and returns its error.
-func (s *Session) NoGrad(f func() error) error { return s.eager.Pause(f) }
+func (s *Session) NoGrad(f func() error) error {
+	if s.rec != nil {
+		return errRecording
+	}
+	return s.eager.Pause(f)
+}
 
 // Call applies an operator by id or by public name. Arguments are positional;
 // op.Kw makes one by keyword. It is how operators are called that are not
@@ -76,6 +90,9 @@ func (s *Session) Call(name string, args ...any) ([]*Tensor, error) {
 // to each of wrt; nil where y does not depend on one. With create they can be
 // differentiated again. Unlike Backward it leaves Grad alone.
 func (s *Session) Gradients(y *Tensor, wrt []*Tensor, create bool) ([]*Tensor, error) {
+	if s.rec != nil {
+		return nil, errRecording
+	}
 	ones := tensor.New(y.DType(), y.Shape()...)
 	for i := range ones.Len() {
 		ones.Set(i, 1)
@@ -87,7 +104,7 @@ func (s *Session) Gradients(y *Tensor, wrt []*Tensor, create bool) ([]*Tensor, e
 	out := make([]*Tensor, len(wrt))
 	for i, x := range wrt {
 		if g, ok := cot[x.v].(*eager.Var); ok {
-			out[i] = &Tensor{g, s}
+			out[i] = &Tensor{v: g, s: s}
 		}
 	}
 	return out, nil
@@ -119,7 +136,7 @@ func (c *call) argument(v any) any {
 		if c.s != v.s && c.err == nil {
 			c.err = op.TypeError("%s: tensors of two sessions cannot take part in one call", c.name)
 		}
-		return v.v
+		return v.Value()
 	case []*Tensor:
 		list := make([]any, len(v))
 		for i, t := range v {
@@ -152,6 +169,9 @@ func (c *call) run() ([]*Tensor, error) {
 	if c.s == nil {
 		c.s = NewSession()
 	}
+	if c.s.rec != nil {
+		return c.record()
+	}
 	apply := c.s.eager.Call
 	if c.s.table.Def(c.name) != nil {
 		apply = c.s.eager.Apply
@@ -162,7 +182,7 @@ func (c *call) run() ([]*Tensor, error) {
 	}
 	ts := make([]*Tensor, len(out))
 	for i, v := range out {
-		ts[i] = &Tensor{v.(*eager.Var), c.s}
+		ts[i] = &Tensor{v: v.(*eager.Var), s: c.s}
 	}
 	return ts, nil
 }

@@ -12,6 +12,7 @@ import (
 // Tensor is a tensor of a session.
 type Tensor struct {
 	v *eager.Var
+	r op.Value // in place of v, of a session that records
 	s *Session
 }
 
@@ -64,10 +65,15 @@ func FromSlice[T Element](s *Session, elements []T, shape ...int) (*Tensor, erro
 }
 
 // Wrap returns a tensor of the session that shares the elements of t.
-func (s *Session) Wrap(t *tensor.Tensor) *Tensor { return &Tensor{s.eager.Leaf(t, false), s} }
+func (s *Session) Wrap(t *tensor.Tensor) *Tensor {
+	if s.rec != nil {
+		return s.Recorded(s.rec.Literal(t))
+	}
+	return &Tensor{v: s.eager.Leaf(t, false), s: s}
+}
 
 // Unwrap returns the tensor without its session. It shares the elements.
-func (t *Tensor) Unwrap() *tensor.Tensor { return t.v.Tensor }
+func (t *Tensor) Unwrap() *tensor.Tensor { return t.elements() }
 
 // Values returns a copy of the elements in row-major order. The error says
 // that T is not the type of t's elements.
@@ -75,20 +81,20 @@ func Values[T Element](t *Tensor) ([]T, error) {
 	if d := dtypeOf[T](); d != t.DType() {
 		return nil, op.TypeError("Values: the elements are %s, not %s", t.DType(), d)
 	}
-	c := t.v.Tensor.Contiguous()
+	c := t.elements().Contiguous()
 	return slices.Clone(tensor.Data[T](c)[:c.Len()]), nil
 }
 
 // Float64s returns the elements in row-major order as float64, whatever the
 // dtype; of a complex tensor, the real parts.
 func (t *Tensor) Float64s() []float64 {
-	c := t.v.Tensor.Convert(tensor.F64)
+	c := t.elements().Convert(tensor.F64)
 	return tensor.Data[float64](c)[:c.Len()]
 }
 
 // Item returns the one element. The error says that t has not exactly one.
 func (t *Tensor) Item() (Scalar, error) {
-	v, err := t.v.Item()
+	v, err := t.elements().Item()
 	if err != nil {
 		return Scalar{}, op.ValueError("%v", err)
 	}
@@ -96,27 +102,36 @@ func (t *Tensor) Item() (Scalar, error) {
 }
 
 // Shape returns a copy of the dimensions.
-func (t *Tensor) Shape() []int { return slices.Clone(t.v.Shape()) }
+func (t *Tensor) Shape() []int { return slices.Clone(t.Value().Shape()) }
 
 // Strides returns a copy of the strides, in elements.
-func (t *Tensor) Strides() []int { return slices.Clone(t.v.Strides()) }
+func (t *Tensor) Strides() []int { return slices.Clone(t.Value().Strides()) }
 
 // DType returns the element type.
-func (t *Tensor) DType() DType { return t.v.DType() }
+func (t *Tensor) DType() DType { return t.Value().DType() }
 
 // Len returns the number of elements.
-func (t *Tensor) Len() int { return t.v.Len() }
+func (t *Tensor) Len() int { return tensor.NumElements(t.Value().Shape()) }
 
 // String describes t by dtype and shape, such as "float32[2, 3]".
-func (t *Tensor) String() string { return t.v.Tensor.String() }
+func (t *Tensor) String() string { return t.DType().String() + tensor.ShapeString(t.Value().Shape()) }
 
 // RequiresGrad reports whether a gradient of t is wanted: t is a leaf of which
 // RequireGrad was asked, or was computed from one.
-func (t *Tensor) RequiresGrad() bool { return t.v.RequiresGrad() }
+func (t *Tensor) RequiresGrad() bool {
+	if t.r != nil {
+		_, requires := t.s.rec.Observe(t.r)
+		return requires
+	}
+	return t.v.RequiresGrad()
+}
 
 // RequireGrad asks for the gradient of t in what is computed from it from now
 // on. The error says that t's dtype has no gradients.
 func (t *Tensor) RequireGrad() error {
+	if t.r != nil {
+		return errRecording
+	}
 	if !t.DType().IsDifferentiable() {
 		return op.RuntimeError("only Tensors of floating point and complex dtype can require gradients, not %s", t.DType())
 	}
@@ -127,25 +142,37 @@ func (t *Tensor) RequireGrad() error {
 }
 
 // Detach returns a tensor of the same elements through which no gradient flows.
-func (t *Tensor) Detach() *Tensor { return t.s.Wrap(t.v.Tensor) }
+func (t *Tensor) Detach() *Tensor {
+	if t.r != nil {
+		return t.recordedDetach()
+	}
+	return t.s.Wrap(t.v.Tensor)
+}
 
 // Grad returns the gradient that calls of Backward have added up in t, a leaf;
 // nil when none arrived.
 func (t *Tensor) Grad() *Tensor {
-	if t.v.Grad == nil {
+	if t.r != nil || t.v.Grad == nil {
 		return nil
 	}
-	return &Tensor{t.v.Grad, t.s}
+	return &Tensor{v: t.v.Grad, s: t.s}
 }
 
 // ZeroGrad forgets the gradient.
-func (t *Tensor) ZeroGrad() { t.v.Grad = nil }
+func (t *Tensor) ZeroGrad() {
+	if t.r == nil {
+		t.v.Grad = nil
+	}
+}
 
 // Backward adds the gradients of t to every leaf that wants one and that t
 // depends on. The gradient of t itself is 1, or the one given, of t's shape and
 // dtype. It may be called again: what it needs lives as long as t. The error
 // says that t wants no gradient, or has several elements and no gradient given.
 func (t *Tensor) Backward(gradient ...*Tensor) error {
+	if t.r != nil {
+		return errRecording
+	}
 	seed, err := t.seed(gradient)
 	if err != nil {
 		return err

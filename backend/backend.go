@@ -74,7 +74,15 @@ type Outcome struct {
 	// where none arrived. ParamGrads likewise, by module and parameter.
 	Grads      map[string]*tensor.Tensor
 	ParamGrads map[string]State
-	Elapsed    time.Duration
+	// SecondGrads and SecondParamGrads are the gradients of the second order,
+	// where the program asks for them.
+	SecondGrads      map[string]*tensor.Tensor
+	SecondParamGrads map[string]State
+	// Changes holds, for each finished call, the inputs and earlier results that
+	// it changed, as they were right after it, by name; nil when the backend
+	// does not tell.
+	Changes [][]Named
+	Elapsed time.Duration
 }
 
 // Value is the result of a call: exactly one of a tensor, a tuple, or a plain

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"plumb/backend"
+	"plumb/choice"
 	"plumb/program"
 	"plumb/script"
 	"plumb/verdict"
@@ -33,6 +34,10 @@ type Test struct {
 	// Draw returns the program of an index. It is called from several
 	// goroutines, and its result depends on the index alone.
 	Draw func(index int, o Observer) (*program.Program, error)
+	// Redraw draws an index from an edited record of its decisions, and returns
+	// those that it took; with a nil record, as Draw does. Nil when no decisions
+	// make the programs.
+	Redraw func(index int, record []choice.Choice, o Observer) (*program.Program, []choice.Choice, error)
 }
 
 // RejectFactor times N is the number of rejections after which a test is given up.
@@ -125,15 +130,8 @@ type lane struct {
 func runLane(ctx context.Context, cfg *Config, s *schedule) (err error) {
 	l := &lane{cfg: cfg}
 	defer func() { err = errors.Join(err, l.close()) }()
-	if l.ref, err = cfg.Reference(); err != nil {
+	if err := l.open(); err != nil {
 		return err
-	}
-	for _, c := range cfg.Candidates {
-		b, err := c.Open()
-		if err != nil {
-			return err
-		}
-		l.cands = append(l.cands, b)
 	}
 	referred := make(chan *batch, 1)
 	judged := make(chan error, 1)
@@ -143,6 +141,20 @@ func runLane(ctx context.Context, cfg *Config, s *schedule) (err error) {
 	err = l.referAll(ctx, s, referred)
 	close(referred)
 	return errors.Join(err, <-judged)
+}
+
+func (l *lane) open() (err error) {
+	if l.ref, err = l.cfg.Reference(); err != nil {
+		return err
+	}
+	for _, c := range l.cfg.Candidates {
+		b, err := c.Open()
+		if err != nil {
+			return err
+		}
+		l.cands = append(l.cands, b)
+	}
+	return nil
 }
 
 func (l *lane) close() error {
@@ -210,11 +222,24 @@ func (l *lane) draw(b *batch) {
 		if c.err != nil {
 			continue
 		}
-		c.job = &backend.Job{Program: c.program}
-		for j := range c.program.Inputs {
-			c.job.Inputs = append(c.job.Inputs, c.program.Inputs[j].Materialize())
-		}
+		c.job = newJob(c.program)
 	}
+}
+
+// Job returns what a candidate is asked to run: the program on its inputs, from
+// the state that the reference reported.
+func Job(p *program.Program, ref *backend.Outcome) *backend.Job {
+	job := newJob(p)
+	job.State = ref.Initial
+	return job
+}
+
+func newJob(p *program.Program) *backend.Job {
+	job := &backend.Job{Program: p}
+	for i := range p.Inputs {
+		job.Inputs = append(job.Inputs, p.Inputs[i].Materialize())
+	}
+	return job
 }
 
 // Observe runs the program so far on the reference.
@@ -386,11 +411,16 @@ func (c *caseRun) rejected() bool {
 	return c.err == nil && len(c.records) > 0 && !slices.ContainsFunc(c.records, func(r *verdict.Record) bool { return r.Verdict.Word != verdict.Rejected })
 }
 
-// reason says where and why the reference rejected the case.
+// reason says where and why the reference rejected the case, or the candidate
+// where it alone did.
 func (c *caseRun) reason() string {
-	where := "the backward pass"
-	if c.ref.Call < len(c.program.Calls) {
-		where = c.program.Calls[c.ref.Call].Target
+	o := c.ref
+	if o.Status == backend.OK {
+		o = c.records[0].Outcome
 	}
-	return fmt.Sprintf("%s: %s: %s", where, c.ref.Class, c.ref.Message)
+	where := "the backward pass"
+	if o.Call < len(c.program.Calls) {
+		where = c.program.Calls[o.Call].Target
+	}
+	return fmt.Sprintf("%s: %s: %s", where, o.Class, o.Message)
 }

@@ -7,6 +7,9 @@
 //		check.Operator(t, table, "my_operator")
 //	}
 //
+// They follow from the literal alone; package plumb judges programs that a test
+// writes, and both take its flags.
+//
 // An operator with a public name is judged against PyTorch under that name:
 // legal calls in every dtype, in other layouts, by position and by keyword,
 // forward and backward, and calls that break a rule, which both sides have to
@@ -23,11 +26,11 @@ import (
 
 	"plumb/backend"
 	"plumb/backend/native"
-	"plumb/backend/worker"
 	"plumb/campaign"
 	"plumb/choice"
 	"plumb/compare"
 	"plumb/gradcheck"
+	"plumb/internal/gotest"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/opcase"
@@ -153,69 +156,20 @@ func execute(t *testing.T, drawer opcase.Drawer, dt tensor.DType, key uint64) (*
 
 // aligned judges the operator against PyTorch.
 func aligned(t *testing.T, drawer opcase.Drawer, dtypes []tensor.DType) {
-	if _, _, err := worker.FindPython(""); err != nil {
-		t.Skip(err)
-	}
-	table := drawer.Table
-	own := native.New(table, nn.Modules())
-	policy := verdict.Policy{Tols: tolerances(table), SameException: true, Table: table, Answers: true}
-	counts := map[verdict.Word]int{}
-	cfg := campaign.Config{
-		Tests: tests(drawer, dtypes), Jobs: 1, Batch: 32, Oracle: campaign.OnMismatch,
-		Reference: func() (backend.Backend, error) { return worker.Open(context.Background(), worker.Config{}) },
-		Candidates: []campaign.Candidate{{Name: "native", Open: func() (backend.Backend, error) {
-			return native.New(table, nn.Modules()), nil
-		}}},
-		Judge: func(job *backend.Job, ref, cand *backend.Outcome, o *verdict.Oracle) *verdict.Verdict {
-			policy := policy
-			policy.Oracle = o
-			policy.Bounds = func() *compare.Bounds { return own.Bounds(job) }
-			policy.Draws = func() [][]backend.Draw { return own.Draws(job) }
-			return verdict.Judge(job.Program, ref, cand, policy)
-		},
-		OnRecord: func(r *verdict.Record) {
-			counts[r.Verdict.Word]++
-			switch r.Verdict.Word {
-			case verdict.Aligned, verdict.Rejected:
-			case verdict.Unsupported:
-				t.Logf("%s: %s", r.Test, r.Verdict.Reason)
-			default:
-				t.Errorf("%s: %s\n%s", r.Test, r.Verdict.Text(), r.Program)
-			}
-		},
-		OnEnd: func(e *verdict.End) {
-			if e.Err != nil {
-				t.Error(e.Err)
-			}
-		},
-	}
-	if err := campaign.Run(context.Background(), cfg); err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%v", counts)
-	if counts[verdict.Aligned] == 0 || counts[verdict.Rejected] == 0 {
+	seed := gotest.SeedOr(0)
+	s := gotest.Run(t, gotest.Config{Table: drawer.Table, Seed: seed, SameException: true, Tests: tests(drawer, dtypes, seed)})
+	if !t.Failed() && (s.Words[verdict.Aligned] == 0 || s.Words[verdict.Rejected] == 0) {
 		t.Error("no legal or no illegal call was judged")
 	}
 }
 
-// tolerances looks the numerics classes of a public name up.
-func tolerances(table *op.Table) func(target string) []op.Tol {
-	return func(target string) []op.Tol {
-		var tols []op.Tol
-		for _, d := range table.Lookup(target) {
-			tols = append(tols, d.Tol)
-		}
-		return tols
-	}
-}
-
 // tests draws legal calls in every dtype, and illegal ones.
-func tests(drawer opcase.Drawer, dtypes []tensor.DType) []campaign.Test {
+func tests(drawer opcase.Drawer, dtypes []tensor.DType, seed uint64) []campaign.Test {
 	var all []campaign.Test
 	add := func(variant string, fixed bool, draw func(*choice.Source, int) (*program.Program, error)) {
 		name := fmt.Sprintf("%s[%s]", drawer.Def.ID(), variant)
-		all = append(all, campaign.Test{Name: name, N: Cases, Fixed: fixed, Draw: func(i int, _ campaign.Observer) (*program.Program, error) {
-			return draw(choice.New(choice.Derive(choice.DeriveName(0, name), uint64(i))), i)
+		all = append(all, campaign.Test{Name: name, N: gotest.Number(Cases), Fixed: fixed, Draw: func(i int, _ campaign.Observer) (*program.Program, error) {
+			return draw(choice.New(choice.Derive(choice.DeriveName(seed, name), uint64(i))), i)
 		}})
 	}
 	for _, dt := range dtypes {

@@ -40,6 +40,9 @@ type Bounds struct {
 	Values     []*Bound // by call
 	Grads      map[string]*Bound
 	ParamGrads map[string]map[string]*Bound // by module and parameter
+	// Of the gradients of the second order.
+	SecondGrads      map[string]*Bound
+	SecondParamGrads map[string]map[string]*Bound
 }
 
 // Roundoff returns the unit roundoff u of a floating or complex dtype: half

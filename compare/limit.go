@@ -93,12 +93,15 @@ type Basis struct {
 	Bound *Bound
 	// RTol and ATol are explicit tolerances; one that is nil is the default's.
 	RTol, ATol *float64
+	// Default asks for PyTorch's default of the dtype.
+	Default bool
 }
 
 // LimitFor returns the limit by the first of these rules that applies:
 //
 //  1. Integers and bool are exact.
-//  2. An explicit tolerance holds as it was given.
+//  2. An explicit tolerance holds as it was given, one that asks for PyTorch's
+//     default likewise.
 //  3. An operator of the exact class is exact when its inputs are the same
 //     bits on both sides; otherwise the difference may be inherited.
 //  4. An operator of the pointwise class that is no sum of products has its ULP
@@ -114,6 +117,9 @@ func LimitFor(b Basis) Limit {
 	}
 	if b.RTol != nil || b.ATol != nil {
 		return explicit(l, b.RTol, b.ATol)
+	}
+	if b.Default {
+		return l
 	}
 	l.Class = classOf(b.Tols)
 	switch {

@@ -11,7 +11,10 @@ import (
 
 var shell = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 
-// TestCommands runs the commands of a page, each block from the repository's root.
+// pages are the pages whose commands are run.
+var pages = []string{"adding-an-operator.md", "go-tests.md"}
+
+// TestCommands runs the commands of the pages, each block from the repository's root.
 func TestCommands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs other tests")
@@ -19,7 +22,13 @@ func TestCommands(t *testing.T) {
 	if _, _, err := worker.FindPython(""); err != nil {
 		t.Skip(err)
 	}
-	text, err := os.ReadFile("adding-an-operator.md")
+	for _, page := range pages {
+		t.Run(page, func(t *testing.T) { commands(t, page) })
+	}
+}
+
+func commands(t *testing.T, page string) {
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}

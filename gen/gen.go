@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"plumb/choice"
+	"plumb/program"
 	"plumb/tensor"
 )
 
@@ -45,6 +46,12 @@ type Case struct {
 	// Integers makes the elements of random float tensors small integers: sums
 	// of their products are exact in any order.
 	Integers bool
+	// Layouts are those of random tensors that name none; nil is contiguous.
+	Layouts []Layout
+	// Special are kinds of edge values for every random tensor.
+	Special program.Special
+	// MaxBytes bounds the size of a random tensor; 0 is the package's MaxBytes.
+	MaxBytes int
 
 	values map[*Node]any
 	types  map[*Node]Type

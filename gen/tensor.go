@@ -12,6 +12,7 @@ import (
 type Tensor struct {
 	DType        tensor.DType
 	Shape        []int
+	Strides      []int // nil for contiguous
 	Fill         program.Fill
 	RequiresGrad bool
 }
@@ -24,10 +25,15 @@ type TensorSpec struct {
 	Low, High    any
 	DType        tensor.DType
 	RequiresGrad any
+	// Layouts are those among which the tensor's is drawn; nil are the case's.
+	Layouts []Layout
+	// Special are kinds of edge values, beside the case's, to mix in.
+	Special program.Special
 }
 
-// MaxBytes bounds the size of a drawn tensor.
-const MaxBytes = 256 << 20
+// MaxBytes bounds the size of a drawn tensor unless the case says otherwise:
+// AutoTest's limit.
+const MaxBytes = 32 << 20
 
 // kinkWeights gives a quarter of the drawn float tensors Fill.Kinks; the first
 // alternative, without, is the simpler one.
@@ -42,7 +48,11 @@ const (
 	kidRequiresGrad = kidHigh + 1
 )
 
-type randomTensor struct{ dtype tensor.DType }
+type randomTensor struct {
+	dtype   tensor.DType
+	layouts []Layout
+	special program.Special
+}
 
 func (randomTensor) name() string { return "random_tensor" }
 
@@ -52,7 +62,8 @@ func (randomTensor) name() string { return "random_tensor" }
 // [-10, 11), both parts of a complex in [-10, 10). The zero DType is float32.
 // A gradient is required unless RequiresGrad says otherwise or the dtype is
 // not differentiable. A quarter of the float tensors hold exact zeros,
-// repeated values and ±1, as far as these lie in [Low, High].
+// repeated values and ±1, as far as these lie in [Low, High]. Of the edge
+// values asked for, a tensor has none, those of one kind, or those of all.
 func RandomTensor(s TensorSpec) *Node {
 	if s.DType == tensor.Invalid {
 		s.DType = tensor.F32
@@ -66,7 +77,7 @@ func RandomTensor(s TensorSpec) *Node {
 		}
 	}
 	kids = append(kids, orElse(s.Low, nil), orElse(s.High, nil), orElse(s.RequiresGrad, func() *Node { return Constant(true) }))
-	return newNode(randomTensor{s.DType}, kids...)
+	return newNode(randomTensor{s.DType, s.Layouts, s.Special}, kids...)
 }
 
 func randomDim() *Node { return Random(1, 8) }
@@ -93,7 +104,7 @@ func (r randomTensor) draw(c *Case, n *Node) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSize(dtype, shape); err != nil {
+	if err := c.checkSize(dtype, shape); err != nil {
 		return nil, err
 	}
 	fill, err := r.fill(c, n, dtype)
@@ -109,7 +120,12 @@ func (r randomTensor) draw(c *Case, n *Node) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("random_tensor: argument 'requires_grad' must be bool, not %s", describe(grad))
 	}
-	return &Tensor{dtype, shape, fill, want && dtype.IsDifferentiable()}, nil
+	layouts := r.layouts
+	if layouts == nil {
+		layouts = c.Layouts
+	}
+	strides := drawLayout(c, layouts, shape)
+	return &Tensor{dtype, shape, strides, fill, want && dtype.IsDifferentiable()}, nil
 }
 
 func (randomTensor) shape(c *Case, n *Node) ([]int, error) {
@@ -149,13 +165,17 @@ func dimension(c *Case, n *Node, arg string) (int, error) {
 	return int(d), nil
 }
 
-func checkSize(d tensor.DType, shape []int) error {
+func (c *Case) checkSize(d tensor.DType, shape []int) error {
 	bytes := float64(d.Size())
 	for _, s := range shape {
 		bytes *= float64(s)
 	}
-	if bytes > MaxBytes {
-		return fmt.Errorf("random_tensor: shape %s of %s is above %d MiB", tensor.ShapeString(shape), d, MaxBytes>>20)
+	limit := c.MaxBytes
+	if limit == 0 {
+		limit = MaxBytes
+	}
+	if bytes > float64(limit) {
+		return fmt.Errorf("random_tensor: shape %s of %s is above the limit of %d bytes; --max-tensor sets another", tensor.ShapeString(shape), d, limit)
 	}
 	return nil
 }
@@ -180,10 +200,26 @@ func (r randomTensor) fill(c *Case, n *Node, d tensor.DType) (program.Fill, erro
 	}
 	f := program.Fill{Dist: dist, Lo: lo, Hi: hi, Key: c.Key()}
 	f.Kinks = d.IsFloat() && c.Weighted(kinkWeights) == 1
-	if c.Integers && d.IsFloat() {
+	f.Special = drawSpecial(c, r.special|c.Special)
+	if c.Integers && d.IsFloat() && f.Special == 0 {
 		return whole(f), nil
 	}
 	return f, nil
+}
+
+// drawSpecial draws what a tensor has of the kinds of edge values: nothing, one
+// kind, or all.
+func drawSpecial(c *Case, s program.Special) program.Special {
+	kinds := s.Kinds()
+	switch len(kinds) {
+	case 0:
+		return 0
+	case 1:
+		kinds = []program.Special{0, s}
+	default:
+		kinds = append(append([]program.Special{0}, kinds...), s)
+	}
+	return kinds[c.Index(len(kinds))]
 }
 
 // whole turns a distribution of floats into one of the integers in its range,
@@ -216,6 +252,7 @@ func ranges(d tensor.DType) (lo, hi float64, dist program.Dist, t Type) {
 
 // dtypeGroups are AutoTest's groups of dtypes.
 var dtypeGroups = map[string][]tensor.DType{
+	"None":       {tensor.Invalid},
 	"bool":       {tensor.Bool},
 	"float":      {tensor.F32, tensor.F64},
 	"half":       {tensor.F16},
@@ -231,16 +268,21 @@ var dtypeGroups = map[string][]tensor.DType{
 	"all":        {tensor.F32, tensor.F64, tensor.I8, tensor.I32, tensor.I64, tensor.U8, tensor.Bool, tensor.F16, tensor.BF16},
 }
 
-// RandomDType draws one dtype of the groups, uniformly over all their members.
+// RandomDType draws one dtype of the groups, uniformly over all their members;
+// the group None has the member None.
 func RandomDType(groups ...string) (*Node, error) {
 	var members []any
 	for _, g := range groups {
 		ds, ok := dtypeGroups[g]
 		if !ok {
-			return nil, fmt.Errorf("random_dtype: unknown group %q; there are all, arithmetic, bfloat16, bool, complex, float, half, image, index, int, pod, signed, unsigned", g)
+			return nil, fmt.Errorf("random_dtype: unknown group %q; there are None, all, arithmetic, bfloat16, bool, complex, float, half, image, index, int, pod, signed, unsigned", g)
 		}
 		for _, d := range ds {
-			members = append(members, d)
+			if d == tensor.Invalid {
+				members = append(members, nil)
+			} else {
+				members = append(members, d)
+			}
 		}
 	}
 	return OneOf(nil, members...)

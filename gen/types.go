@@ -53,6 +53,19 @@ func List(t Type) Type { return Type{listType, []Type{t}} }
 // Size is Union[int, Tuple[int, …]] with n ints: PyTorch's _size_n_t.
 func Size(n int) Type { return sized(Int, n) }
 
+// OptionalSize is Union[int, None, Tuple[Union[int, None], …]] with n parts:
+// PyTorch's _size_n_opt_t.
+func OptionalSize(n int) Type {
+	part := Union(Int, None)
+	return Union(Int, None, Tuple(slices.Repeat([]Type{part}, n)...))
+}
+
+// AnySize is Union[int, Tuple[int, …]] with one to four ints: _size_any_t.
+func AnySize() Type { return Union(Int, List(Int)) }
+
+// AnyOptionalSize is AnySize with None for any int: _size_any_opt_t.
+func AnyOptionalSize() Type { return Union(Int, None, List(Union(Int, None))) }
+
 func sized(t Type, n int) Type { return Union(t, Tuple(slices.Repeat([]Type{t}, n)...)) }
 
 // TypeOf returns the type to draw for a parameter. A Scalar is an int or a

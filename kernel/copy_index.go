@@ -22,6 +22,9 @@ func (e *BadIndex) Error() string {
 // dimensions. Index is int64 and has out's shape, which may be smaller than
 // in's in the other dimensions. The error is a *BadIndex.
 func Gather(out, in, index *tensor.Tensor, dim int) error {
+	if index.Len() == 0 { // then the ranks may differ
+		return nil
+	}
 	index, out, in = unsqueezed(index), unsqueezed(out), unsqueezed(in)
 	size := in.Shape()[dim]
 	bad := -1

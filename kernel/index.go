@@ -254,3 +254,24 @@ func Triangle(out *tensor.Tensor, diagonal int, upper bool) {
 		clear(data[(out.Offset()+from)*size : (out.Offset()+to)*size])
 	}
 }
+
+// BagWinners sets out, of one row for each bag, to the number of the row of
+// rows, width columns each, that has the largest element of its bag in the
+// column; -1 for none. Row i belongs to the bag of[i] and takes part unless
+// padded. The first of equals wins, and so does a leading NaN.
+func BagWinners[T float32 | float64](out []int64, rows []T, of []int64, padded []bool, width int) {
+	for i := range out {
+		out[i] = -1
+	}
+	for i, bag := range of {
+		if padded[i] {
+			continue
+		}
+		best := out[int(bag)*width : (int(bag)+1)*width]
+		for j := range best {
+			if best[j] < 0 || rows[i*width+j] > rows[int(best[j])*width+j] {
+				best[j] = int64(i)
+			}
+		}
+	}
+}

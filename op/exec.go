@@ -40,11 +40,7 @@ func (c *Call) Execute() (out []*tensor.Tensor, err error) {
 	}
 	run := &Run{Args: c.Args, Out: make([]*tensor.Tensor, len(metas)), Key: c.Key}
 	for i, m := range metas {
-		if m.Strides == nil {
-			run.Out[i] = tensor.New(m.DType, m.Shape...)
-		} else {
-			run.Out[i] = tensor.NewStrided(m.DType, m.Shape, m.Strides)
-		}
+		run.Out[i] = tensor.Unset(m.DType, m.Shape, m.Strides)
 	}
 	if k.Scratch != nil {
 		run.Scratch = make([]byte, k.Scratch(c.Args))
@@ -73,7 +69,7 @@ func (c *Call) limit() int {
 // exceed the call's Limit: an expanded one is larger than its memory.
 func (c *Call) readable() error {
 	for _, v := range c.Args.AllValues() {
-		if v != nil && tensor.NumElements(v.Shape()) > c.limit()/v.DType().Size() {
+		if v != nil && !within(v.Shape(), c.limit()/v.DType().Size()) {
 			return RuntimeError("can't allocate memory: the argument of shape %s takes more than %d bytes", tensor.ShapeString(v.Shape()), c.limit())
 		}
 	}
@@ -88,16 +84,35 @@ func (c *Call) fits(metas []Meta, k *Kernel) error {
 		if err := tensor.CheckShape(m.DType, m.Shape); err != nil {
 			return RuntimeError("%v", err)
 		}
+		if !within(m.Shape, c.limit()) {
+			return c.tooLarge(m.Shape)
+		}
 		elements := tensor.NumElements(m.Shape)
 		if m.Strides != nil {
 			elements = tensor.Extent(m.Shape, m.Strides)
 		}
 		if total += elements * m.DType.Size(); total > c.limit() {
-			return RuntimeError("can't allocate memory: the result of shape %s takes more than %d bytes", tensor.ShapeString(m.Shape), c.limit())
+			return c.tooLarge(m.Shape)
 		}
 	}
 	if k.Scratch != nil && k.Scratch(c.Args) > c.limit()-total {
 		return RuntimeError("can't allocate memory: the computation takes more than %d bytes", c.limit())
 	}
 	return nil
+}
+
+func (c *Call) tooLarge(shape []int) error {
+	return RuntimeError("can't allocate memory: the result of shape %s takes more than %d bytes", tensor.ShapeString(shape), c.limit())
+}
+
+// within reports whether a shape has at most limit elements, where an empty
+// dimension counts as one: kernels may take time and memory by the others.
+func within(shape []int, limit int) bool {
+	room := limit
+	for _, n := range shape {
+		if room /= max(n, 1); room == 0 {
+			return false
+		}
+	}
+	return true
 }

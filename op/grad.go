@@ -132,7 +132,8 @@ func (g *Grad) NeedsValue(v Value) bool { return g.need(v) }
 // To sets the gradient of the named tensor argument when it wants one: f
 // builds it. What f returns is summed over broadcast dimensions and cast to
 // the argument's dtype and shape; a complex gradient of a real argument keeps
-// its real part. A nil result means no gradient.
+// its real part. One that the argument's shape does not broadcast to is a
+// RuntimeError, as in PyTorch. A nil result means no gradient.
 func (g *Grad) To(name string, f func() Value) {
 	if g.Needs(name) {
 		g.ToValue(g.Value(name), f)
@@ -149,11 +150,28 @@ func (g *Grad) ToValue(v Value, f func() Value) {
 	if d == nil {
 		return
 	}
+	if !repeats(d.Shape(), v.Shape()) {
+		Fail(RuntimeError("the gradient has the shape %s, which is not that of its input, %s", tensor.ShapeString(d.Shape()), tensor.ShapeString(v.Shape())))
+	}
 	d = g.Cast(g.SumTo(d, v.Shape()), v.DType())
 	if prev := g.grads[v]; prev != nil {
 		d = g.Add(prev, d)
 	}
 	g.grads[v] = d
+}
+
+// repeats reports whether shape broadcasts to the shape big.
+func repeats(big, shape []int) bool {
+	lead := len(big) - len(shape)
+	if lead < 0 {
+		return false
+	}
+	for i, n := range shape {
+		if n != 1 && n != big[lead+i] {
+			return false
+		}
+	}
+	return true
 }
 
 // Result returns the gradient that the rule set for an input; nil if none.

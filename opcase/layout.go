@@ -138,7 +138,7 @@ func (c *call) restride(l Layout) error {
 		case l == Permuted && n >= 2:
 			strides = permuted(in.Shape, c.src)
 		case l == Gapped && n >= 1:
-			strides = gapped(in.Shape, 2)
+			strides = tensor.SpacedStrides(in.Shape, 2)
 		}
 		if strides != nil && !tensor.Contiguous.Matches(in.Shape, strides) {
 			in.Strides, changed = strides, true

@@ -258,7 +258,7 @@ func (c *call) layouts() {
 		case c.src.Bool():
 			in.Strides = permuted(in.Shape, c.src)
 		default:
-			in.Strides = gapped(in.Shape, 2)
+			in.Strides = tensor.SpacedStrides(in.Shape, 2)
 		}
 	}
 }
@@ -269,45 +269,32 @@ var layoutWeights = []float64{1, 1}
 // permuted returns the strides of a dense tensor whose dimensions lie in
 // memory in a drawn order.
 func permuted(shape []int, src *choice.Source) []int {
-	strides := make([]int, len(shape))
 	left := make([]int, len(shape))
 	for i := range left {
 		left[i] = i
 	}
-	step := 1
+	var order []int
 	for len(left) > 0 {
 		k := src.Index(len(left))
-		d := left[k]
+		order = append(order, left[k])
 		left = slices.Delete(left, k, k+1)
-		strides[d] = step
-		step *= max(shape[d], 1)
 	}
-	return strides
-}
-
-// gapped returns contiguous strides times gap, as of every second element.
-func gapped(shape []int, gap int) []int {
-	strides := tensor.ContiguousStrides(shape)
-	for i := range strides {
-		strides[i] *= gap
-	}
-	return strides
+	slices.Reverse(order)
+	return tensor.PermutedStrides(shape, order)
 }
 
 // Reversed returns the strides of a dense tensor whose dimensions lie in memory
 // in reversed order.
 func Reversed(shape []int) []int {
-	strides := make([]int, len(shape))
-	step := 1
-	for i, n := range shape {
-		strides[i] = step
-		step *= max(n, 1)
+	order := make([]int, len(shape))
+	for i := range order {
+		order[i] = len(order) - 1 - i
 	}
-	return strides
+	return tensor.PermutedStrides(shape, order)
 }
 
 // Spaced returns the strides of every second element of a contiguous tensor.
-func Spaced(shape []int) []int { return gapped(shape, 2) }
+func Spaced(shape []int) []int { return tensor.SpacedStrides(shape, 2) }
 
 // special numbers stand at the edges of elementwise functions.
 var special = []float64{0, math.Copysign(0, -1), 1, -1, math.Inf(1), math.Inf(-1), math.NaN(), 0.5, -0.5, 1e-40, 65504, 3e38}
@@ -357,22 +344,8 @@ func (c *call) keywords() {
 	c.pos, c.kws = c.pos[:from], append(moved, c.kws...)
 }
 
-// attributes are the methods that Python reads without a call.
-var attributes = []string{"Tensor.T", "Tensor.mT", "Tensor.H", "Tensor.mH", "Tensor.real", "Tensor.imag"}
-
-// variadic are the functions that take tensors one by one, not as a list.
-var variadic = []string{"broadcast_tensors", "block_diag", "cartesian_prod", "chain_matmul"}
-
 // written is the call as a program has it.
-func (c *call) written() program.Call {
-	if list, ok := first(c.pos).(program.List); ok && slices.Contains(variadic, c.target[strings.LastIndexByte(c.target, '.')+1:]) {
-		return program.Call{Result: "y", Target: c.target, Args: append(slices.Clone([]any(list)), c.pos[1:]...), Kwargs: c.kws}
-	}
-	if name, method := strings.CutPrefix(c.target, "Tensor."); method && len(c.pos) == 1 && slices.Contains(attributes, c.target) {
-		return program.Call{Result: "y", Target: "getattr", Args: []any{c.pos[0], name}}
-	}
-	return program.Call{Result: "y", Target: c.target, Args: c.pos, Kwargs: c.kws}
-}
+func (c *call) written() program.Call { return program.Written("y", c.target, c.pos, c.kws) }
 
 // record writes the call down and asks for the gradients of its results.
 func (d Drawer) record(c *call) error {

@@ -507,7 +507,7 @@ func (t corner) count() float64 {
 		return corner{t.rows, t.cols, t.cols - t.rows - t.offset, false}.count()
 	}
 	lo := min(max(-t.offset, 0), t.rows)
-	hi := min(max(t.cols-1-t.offset, lo), t.rows)
+	hi := lo + min(max(t.cols-1-(lo+t.offset), 0), t.rows-lo)
 	growing := float64(hi-lo) * (float64(lo+t.offset+1) + float64(hi+t.offset)) / 2
 	return growing + float64(t.rows-hi)*float64(t.cols)
 }

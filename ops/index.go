@@ -10,7 +10,7 @@ import (
 	"plumb/tensor"
 )
 
-var indexOps = slices.Concat(embeddingOps, alongOps, advancedOps, flatIndexOps, maskOps, matrixOps)
+var indexOps = slices.Concat(embeddingOps, embeddingBagOps, alongOps, advancedOps, flatIndexOps, maskOps, matrixOps)
 
 // alongOps choose entries of one dimension by an index vector.
 var alongOps = []*op.Def{
@@ -268,13 +268,16 @@ func checkSource(a op.Args, counts func(format string, args ...any) *op.Error) e
 	if src.DType() != x.DType() {
 		return op.RuntimeError("expected argument 'source' to have the dtype of 'input', %s, not %s", x.DType(), src.DType())
 	}
+	if len(x.Shape()) == 0 && len(src.Shape()) > 1 {
+		return op.RuntimeError("argument 'source' must have at most one dimension where 'input' is a scalar, not %d", len(src.Shape()))
+	}
 	if len(src.Shape()) == 0 && n != 1 {
 		return op.IndexError("argument 'index' must have one element where 'source' is a scalar, not %d", n)
 	}
 	if len(src.Shape()) <= d && len(src.Shape()) > 0 || n != sizeAlong(src, d) {
 		return counts("the number of elements of argument 'index', %d, must be the size of 'source' in dimension %d", n, d)
 	}
-	if len(x.Shape()) == 0 || len(src.Shape()) == 0 {
+	if len(x.Shape()) == 0 || len(src.Shape()) == 0 && len(x.Shape()) == 1 {
 		return nil
 	}
 	want := slices.Clone(x.Shape())
@@ -288,6 +291,12 @@ func checkSource(a op.Args, counts func(format string, args ...any) *op.Error) e
 func checkIndexAdd(a op.Args) error {
 	if err := checkVector(a, tensor.I32, tensor.I64); err != nil {
 		return err
+	}
+	if d := dimOf(a); len(a.Value("source").Shape()) == 0 && len(a.Value("input").Shape()) > 1 {
+		if d == 0 {
+			return op.IndexError("argument 'source' has no dimension 0")
+		}
+		return op.RuntimeError("argument 'source' has no dimension %d", d)
 	}
 	return checkSource(a, op.RuntimeError)
 }

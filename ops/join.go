@@ -328,39 +328,53 @@ func combinations(b op.Builder, a op.Args) []op.Value {
 	if r == 0 {
 		return vals(b.Op("new_zeros", x, []int{0}))
 	}
-	if n := float64(x.Shape()[0]); r > maxParts || math.Pow(n, float64(r))*float64(r) > maxPicks {
+	n, again := x.Shape()[0], a.Bool("with_replacement")
+	failBeyond("r", r)
+	count := choices(n, r, again)
+	if math.Pow(float64(n), float64(r)) > tensor.MaxElements || count*float64(r) > maxPicks {
 		op.Fail(op.RuntimeError("can't allocate memory: %d of %v elements", r, n))
 	}
-	picks := chosenOf(x.Shape()[0], r, a.Bool("with_replacement"), 0)
-	rows := []int{len(picks) / r, r}
-	if len(picks) == 0 {
-		return vals(b.Reshape(b.Op("narrow", x, 0, 0, 0), rows))
+	if count == 0 {
+		return vals(b.Reshape(b.Op("narrow", x, 0, 0, 0), []int{0, r}))
 	}
-	return vals(b.Reshape(b.Op("gather", x, 0, b.Op("tensor", picks)), rows))
+	picks := b.Op("tensor", chosenOf(n, r, int(count), again))
+	return vals(b.Reshape(b.Op("gather", x, 0, picks), []int{int(count), r}))
 }
 
-// maxPicks is how many numbers chosenOf goes through at most.
-const maxPicks = 1 << 26
+// maxPicks is how many numbers chosenOf lists at most.
+const maxPicks = 1 << 24
 
-// chosenOf lists every choice of r of the numbers from to n-1, one after the other.
-func chosenOf(n, r int, again bool, from int) []any {
-	if r == 1 {
-		var out []any
-		for i := from; i < n; i++ {
-			out = append(out, int64(i))
-		}
-		return out
+// choices counts the choices of r of n numbers; it is exact up to maxPicks.
+func choices(n, r int, again bool) float64 {
+	if again && n > 0 {
+		n += r - 1
 	}
-	var out []any
-	for i := from; i < n; i++ {
-		next := i + 1
+	count := 1.0
+	for i := range r {
+		count *= float64(n-i) / float64(i+1)
+	}
+	return math.Round(count)
+}
+
+// chosenOf lists the choices of r of the numbers below n, one after the other.
+func chosenOf(n, r, count int, again bool) []any {
+	out, choice := make([]any, 0, count*r), make([]any, r)
+	var choose func(at, from int)
+	choose = func(at, from int) {
+		if at == r {
+			out = append(out, choice...)
+			return
+		}
+		last, step := n-(r-at), 1
 		if again {
-			next = i
+			last, step = n-1, 0
 		}
-		for rest := range slices.Chunk(chosenOf(n, r-1, again, next), r-1) {
-			out = append(append(out, int64(i)), rest...)
+		for i := from; i <= last; i++ {
+			choice[at] = int64(i)
+			choose(at+1, i+step)
 		}
 	}
+	choose(0, 0)
 	return out
 }
 

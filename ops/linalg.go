@@ -83,17 +83,15 @@ var vectorProducts = []*op.Def{
 		},
 		Compose: composeTensordot,
 		Sample:  sampleTensordot,
-		Tol: accumulating(func(a op.Args) int {
-			dims, _, err := contractedDims(a)
-			n := 1
-			for _, d := range dims {
-				n *= a.Value("a").Shape()[d]
-			}
-			if err != nil {
-				return 1
-			}
-			return n
-		}, "each element sums one product per contracted index"),
+		Tol:     contractedTol,
+	},
+	{
+		Sig:     "tensordot.dims(Tensor a, Tensor b, Data dims) -> Tensor",
+		Names:   []string{"torch.tensordot", "torch.functional.tensordot"},
+		Doc:     "Products summed over the dimensions of a and of b that two lists of the same length name.",
+		Compose: composeTensordot,
+		Sample:  sampleTensordotLists,
+		Tol:     contractedTol,
 	},
 }
 
@@ -152,30 +150,88 @@ func composeInner(b op.Builder, a op.Args) []op.Value {
 	return []op.Value{contracted(b, x, y, []int{nx - 1}, []int{ny - 1})}
 }
 
+// contractedTol is the class of sums over the dimensions that tensordot contracts.
+var contractedTol = accumulating(func(a op.Args) int {
+	dims, _, err := contractedDims(a)
+	n := 1
+	for _, d := range dims {
+		n *= a.Value("a").Shape()[d]
+	}
+	if err != nil {
+		return 1
+	}
+	return n
+}, "each element sums one product per contracted index")
+
 // contractedDims returns the dimensions of a and b that tensordot sums over.
 func contractedDims(a op.Args) (dx, dy []int, err error) {
-	x, y, n := a.Value("a").Shape(), a.Value("b").Shape(), a.Int("dims")
-	if n < 0 {
-		return nil, nil, op.RuntimeError("dims must not be negative, but is %d", n)
+	x, y := a.Value("a").Shape(), a.Value("b").Shape()
+	if dx, dy, err = namedDims(a.Any("dims")); err != nil {
+		return nil, nil, err
 	}
-	for i := range n {
-		d, err := wrapDim(i-n, len(x))
-		if err != nil {
+	for i := range dx {
+		if dx[i], err = wrapDim(dx[i], len(x)); err != nil {
 			return nil, nil, err
 		}
-		e, err := wrapDim(i, len(y))
-		if err != nil {
+		if dy[i], err = wrapDim(dy[i], len(y)); err != nil {
 			return nil, nil, err
 		}
-		dx, dy = append(dx, d), append(dy, e)
-	}
-	for i, d := range dx {
 		if len(x) == 0 || len(y) == 0 {
-			return nil, nil, op.RuntimeError("dims is %d, but a and b have %d and %d dimensions", n, len(x), len(y))
+			return nil, nil, op.RuntimeError("dims names %d dimensions, but a and b have %d and %d", len(dx), len(x), len(y))
 		}
-		if nx, ny := x[d], y[dy[i]]; nx != ny && nx != 1 && ny != 1 {
-			return nil, nil, op.RuntimeError("dimension %d of a has size %d, but dimension %d of b has size %d", d, nx, dy[i], ny)
+		if nx, ny := x[dx[i]], y[dy[i]]; nx != ny && nx != 1 && ny != 1 {
+			return nil, nil, op.RuntimeError("dimension %d of a has size %d, but dimension %d of b has size %d", dx[i], nx, dy[i], ny)
 		}
+	}
+	for i := range dx {
+		if slices.Contains(dx[:i], dx[i]) || slices.Contains(dy[:i], dy[i]) {
+			return nil, nil, op.RuntimeError("dims names a dimension more than once: %v and %v", dx, dy)
+		}
+	}
+	return dx, dy, nil
+}
+
+// namedDims reads the argument dims of tensordot: two lists, or a number of
+// the last dimensions of a and the first of b.
+func namedDims(dims any) (dx, dy []int, err error) {
+	if truth, ok := dims.(op.Scalar); ok && truth.DType() == tensor.Bool {
+		dims = int(truth.Int())
+	}
+	switch dims := dims.(type) {
+	case int:
+		if dims < 0 {
+			return nil, nil, op.RuntimeError("dims must not be negative, but is %d", dims)
+		}
+		for i := range dims {
+			dx, dy = append(dx, i-dims), append(dy, i)
+		}
+		return dx, dy, nil
+	case []any:
+		return listedDims(dims)
+	}
+	return nil, nil, op.RuntimeError("dims must be an int or two lists of ints")
+}
+
+func listedDims(lists []any) (dx, dy []int, err error) {
+	if len(lists) != 2 {
+		return nil, nil, op.ValueError("dims must be two lists of ints, but has %d elements", len(lists))
+	}
+	for i, named := range []*[]int{&dx, &dy} {
+		list, ok := lists[i].([]any)
+		if !ok {
+			return nil, nil, op.TypeError("dims must be two lists of ints, but element %d is none", i)
+		}
+		for _, e := range list {
+			s, _ := e.(op.Scalar)
+			d, ok := s.Any().(int64)
+			if !ok {
+				return nil, nil, op.TypeError("dims must be two lists of ints, but has %v", e)
+			}
+			*named = append(*named, int(d))
+		}
+	}
+	if len(dx) != len(dy) {
+		return nil, nil, op.RuntimeError("the lists of dims must have the same length, but have %d and %d", len(dx), len(dy))
 	}
 	return dx, dy, nil
 }
@@ -229,6 +285,23 @@ func sampleTensordot(s *op.Sampler) []any {
 		y[s.Index(n)] = 1
 	}
 	return []any{s.Tensor(-2, 2, x...), s.Tensor(-2, 2, y...), len(shared)}
+}
+
+// sampleTensordotLists moves the shared dimensions of two tensors about.
+func sampleTensordotLists(s *op.Sampler) []any {
+	args := sampleTensordot(s)
+	x, y, n := args[0].(*tensor.Tensor), args[1].(*tensor.Tensor), args[2].(int)
+	dx, dy := []any{}, []any{}
+	for i := range n {
+		dx, dy = append(dx, x.Dim()-n+i), append(dy, i)
+	}
+	if x.Dim() > 1 && s.Bool() {
+		x = x.Permute(append([]int{x.Dim() - 1}, allDims(x.Dim()-1)...)...).Contiguous()
+		for i, d := range dx {
+			dx[i] = (d.(int) + 1) % x.Dim()
+		}
+	}
+	return []any{x, y, []any{dx, dy}}
 }
 
 // addedProduct is an operator that adds a product of matrices to its input.

@@ -33,6 +33,28 @@ var maskOps = []*op.Def{
 		Tol:    exactTol("places in its input"),
 	},
 	{
+		Sig:     "nonzero.tuple(Tensor input, *, bool as_tuple) -> Tensor[]",
+		Names:   both("nonzero"),
+		Doc:     "The indices of the elements that are not zero, one vector for each dimension.",
+		Traits:  op.NoGrad | op.Dynamic,
+		Whole:   dependsOnAll,
+		Compose: composePlaces("input"),
+		Sample: func(s *op.Sampler) []any {
+			return []any{sampleIndex(s, s.Shape(0, 4), 2).Convert(s.DType), op.Kw("as_tuple", true)}
+		},
+		Tol: exactTol("places in its input"),
+	},
+	{
+		Sig:     "where.nonzero(Tensor condition) -> Tensor[]",
+		Names:   []string{"torch.where"},
+		Doc:     "The indices of the elements that are not zero, one vector for each dimension.",
+		Traits:  op.NoGrad | op.Dynamic,
+		Whole:   dependsOnAll,
+		Compose: composePlaces("condition"),
+		Sample:  func(s *op.Sampler) []any { return []any{sampleIndex(s, s.Shape(0, 4), 2).Convert(s.DType)} },
+		Tol:     exactTol("places in its input"),
+	},
+	{
 		Sig:       "masked_select(Tensor input, Tensor mask) -> Tensor",
 		SBP:       linear("input"),
 		Magnitude: "masked_select",
@@ -150,6 +172,21 @@ func checkMaskedSource(a op.Args) error {
 		return op.RuntimeError("expected argument 'source' to have the dtype of 'input', %s, not %s", d, v)
 	}
 	return nil
+}
+
+// composePlaces returns the columns of nonzero; a number counts as a vector of one element.
+func composePlaces(name string) func(op.Builder, op.Args) []op.Value {
+	return func(b op.Builder, a op.Args) []op.Value {
+		if a.Sig.Index("as_tuple") >= 0 && !a.Bool("as_tuple") {
+			op.Fail(notUnderstood("nonzero", "as_tuple=False"))
+		}
+		x := a.Value(name)
+		places := b.Op("nonzero", x)
+		if len(x.Shape()) == 0 {
+			return vals(b.Op("sum", places, op.Kw("dim", []int{1})))
+		}
+		return b.All("unbind", places, 1)
+	}
 }
 
 // broadcastMask returns the mask in the shape that it has with the input.

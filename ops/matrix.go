@@ -231,19 +231,20 @@ func composePower(b op.Builder, a op.Args) []op.Value {
 	case n == 1:
 		return []op.Value{b.Op("clone", x, op.Kw("memory_format", tensor.Contiguous))}
 	case n < 0:
-		x, n = b.Op("inverse", x), -n
+		x = b.Op("inverse", x)
 	}
-	if n == 3 {
+	left := uint(max(n, -n))
+	if left == 3 {
 		return []op.Value{b.Op("matmul", b.Op("matmul", x, x), x)}
 	}
 	var out op.Value
 	for {
-		if n%2 == 1 && out == nil {
+		if left%2 == 1 && out == nil {
 			out = x
-		} else if n%2 == 1 {
+		} else if left%2 == 1 {
 			out = b.Op("matmul", out, x)
 		}
-		if n /= 2; n == 0 {
+		if left /= 2; left == 0 {
 			return []op.Value{out}
 		}
 		x = b.Op("matmul", x, x)

@@ -332,3 +332,64 @@ func TestThreadsDoNotChangeBits(t *testing.T) {
 		})
 	}
 }
+
+// TestKernelsWriteEveryElement: a kernel's results are allocated with
+// unspecified contents, so that none of it may be left in them.
+func TestKernelsWriteEveryElement(t *testing.T) {
+	dtypes := []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16, tensor.I64, tensor.U8, tensor.Bool, tensor.C64, tensor.C128}
+	for _, d := range ops.Table().Defs() {
+		if d.Sample == nil || d.Compose != nil || d.View != nil {
+			continue
+		}
+		t.Run(d.ID(), func(t *testing.T) {
+			for key := range uint64(60) {
+				c := sample(t, d, key, dtypes[key%uint64(len(dtypes))])
+				for _, layout := range []func(*tensor.Tensor) *tensor.Tensor{sameLayout, reversedOrder} {
+					c := with(c, layout)
+					metas, err := c.Infer()
+					if err != nil {
+						continue
+					}
+					zero, garbage := runInto(t, c, metas, 0), runInto(t, c, metas, 0x3c)
+					for i := range zero {
+						if !zero[i].SameBits(garbage[i]) {
+							t.Fatalf("sample %d: result %d keeps what its memory held", key, i)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// runInto runs the call's kernel on results whose bytes are all fill; nil where none fits.
+func runInto(t *testing.T, c *op.Call, metas []op.Meta, fill byte) []*tensor.Tensor {
+	t.Helper()
+	c = with(c, sameLayout)
+	k, err := c.Def.Kernel(c.Args)
+	if err != nil {
+		return nil
+	}
+	run := &op.Run{Args: c.Args, Key: 5}
+	for _, m := range metas {
+		strides := m.Strides
+		if strides == nil {
+			strides = tensor.ContiguousStrides(m.Shape)
+		}
+		u := tensor.NewStrided(m.DType, m.Shape, strides)
+		for i := range u.Storage() {
+			u.Storage()[i] = fill
+		}
+		run.Out = append(run.Out, u)
+	}
+	if k.Scratch != nil {
+		run.Scratch = make([]byte, k.Scratch(c.Args))
+		for i := range run.Scratch {
+			run.Scratch[i] = fill
+		}
+	}
+	if k.Run(run) != nil {
+		return nil
+	}
+	return run.Out
+}

@@ -12,7 +12,7 @@ import (
 
 var floatTypes = slices.Concat(float32Set, float64Set)
 
-var randomOps = slices.Concat(dropoutOps, noiseOps, creationDraws, discreteDraws)
+var randomOps = slices.Concat(dropoutOps, noiseOps, creationDraws, discreteDraws, fillOps)
 
 var noiseOps = []*op.Def{
 	{
@@ -293,6 +293,8 @@ func normalParameters(a op.Args) (mean, std func(part int) float64) {
 	}
 	if t := a.Tensor("mean"); t != nil {
 		mean = asReal(spreadParameter(a, t)).Float
+	} else {
+		mean = func(part int) float64 { return a.Float("mean") * float64(1-part%2) }
 	}
 	whole, share := std, partDeviation(d)
 	return mean, func(part int) float64 { return whole(part/2) * share }

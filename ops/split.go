@@ -157,6 +157,7 @@ func chunk(b op.Builder, a op.Args) []op.Value {
 	}
 	n := x.Shape()[must(wrapDim(a.Int("dim"), len(x.Shape())))]
 	if n == 0 {
+		failBeyond("chunks", k)
 		return splitSizes(b, x, make([]int, k), a.Int("dim"))
 	}
 	return splitEqual(b, x, (n+k-1)/k, a.Int("dim"))

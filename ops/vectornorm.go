@@ -45,9 +45,12 @@ var vectorNormOps = []*op.Def{
 		Sig:   "linalg_norm(Tensor input, str ord, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
 		More:  []string{"linalg_norm(Tensor input, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor"},
 		Names: []string{"torch.linalg.norm"},
-		Doc:   "Norm of the vectors along dim, all of input by default; of order 2, or 'fro' over two dimensions, unless ord says otherwise. Other norms of matrices are not implemented.",
+		Doc:   "Norm of the vectors along dim, all of input by default, of order 2 unless ord says otherwise; over two dimensions a norm of matrices: 'fro', or the largest (1) or smallest (-1) sum of a column, of a row for ±inf. Those of singular values are not implemented.",
 		Check: checkLinalgNorm,
 		Sample: func(s *op.Sampler) []any {
+			if s.Index(3) == 2 {
+				return append(sampleMatrixNorm(s), s.Bool())
+			}
 			args := sampleVectorNorm(s)
 			if len(args) == 1 {
 				return []any{args[0], nil}
@@ -55,7 +58,21 @@ var vectorNormOps = []*op.Def{
 			return args
 		},
 		Tol: accumulating(statTerms, "a sum of Terms powers and its root"),
-	}, func(b op.Builder, a op.Args) op.Value { return normOf(b, a, orderOf(a.Any("ord"))) }),
+	}, func(b op.Builder, a op.Args) op.Value {
+		if isMatrixNorm(a) {
+			return matrixNorm(b, a)
+		}
+		return normOf(b, a, orderOf(a.Any("ord")))
+	}),
+	composed(&op.Def{
+		Sig:    "matrix_norm(Tensor input, str ord='fro', int[] dim=[-2, -1], bool keepdim=False, *, dtype? dtype=None) -> Tensor",
+		More:   []string{"matrix_norm(Tensor input, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, dtype? dtype=None) -> Tensor"},
+		Names:  []string{"torch.linalg.matrix_norm"},
+		Doc:    "Norm of the matrices over two dimensions: 'fro', or the largest (1) or smallest (-1) sum of a column, of a row for ±inf. Those of singular values are not implemented.",
+		Check:  checkMatrixNorm,
+		Sample: sampleMatrixNorm,
+		Tol:    accumulating(statTerms, "a sum of Terms powers and its root"),
+	}, matrixNorm),
 	plainNorm("norm", "*, ", "torch.norm", "torch.functional.norm"),
 	plainNorm("norm.method", "", "Tensor.norm"),
 	composed(&op.Def{
@@ -167,8 +184,10 @@ func checkLinalgNorm(a op.Args) error {
 	switch {
 	case !a.Has("dim") && n != 1 && n != 2:
 		return op.RuntimeError("input must have 1 or 2 dimensions when 'ord' is given and 'dim' is not, but has %d", n)
-	case !a.Has("dim") && n == 2 || len(dims) == 2:
-		return op.RuntimeError("ord=%v is not implemented for matrices", a.Scalar("ord").Any())
+	case a.Has("dim") && len(dims) != 1 && len(dims) != 2:
+		return op.RuntimeError("argument 'dim' must name 1 or 2 dimensions when 'ord' is given, but names %d", len(dims))
+	case isMatrixNorm(a):
+		return checkMatrixNorm(a)
 	}
 	return checkVectorNorm(a)
 }

@@ -22,7 +22,7 @@ func inFloat32(run func(c *op.Run) error) func(c *op.Run) error {
 	return func(c *op.Run) error {
 		wide := &op.Run{Args: c.MapValues(func(v op.Value) op.Value { return toFloat32(v.(*tensor.Tensor)) })}
 		for _, out := range c.Out {
-			wide.Out = append(wide.Out, tensor.New(workType(out.DType()), out.Shape()...))
+			wide.Out = append(wide.Out, tensor.Unset(workType(out.DType()), out.Shape(), nil))
 		}
 		if err := run(wide); err != nil {
 			return err
@@ -63,7 +63,7 @@ func writeTo[T tensor.Elem](out *tensor.Tensor, f func(data []T)) {
 		f(tensor.Data[T](out)[:out.Len()])
 		return
 	}
-	t := tensor.New(out.DType(), out.Shape()...)
+	t := tensor.Unset(out.DType(), out.Shape(), nil)
 	f(tensor.Data[T](t)[:t.Len()])
 	out.CopyFrom(t)
 }

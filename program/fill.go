@@ -41,10 +41,10 @@ func (f *Fill) Cotangent(n int) []float64 {
 		return out
 	}
 	if f.Dist == Integer {
-		f.eachInteger(n, func(i int, v int64) { out[i] = float64(v) })
+		f.eachInteger(n, nil, func(i int, v int64) { out[i] = float64(v) })
 		return out
 	}
-	f.stream(n, func(i int, v float64) { out[i] = v })
+	f.stream(n, nil, func(i int, v float64) { out[i] = v })
 	if f.Round == tensor.Invalid {
 		return out
 	}
@@ -57,17 +57,23 @@ func (f *Fill) Cotangent(n int) []float64 {
 }
 
 // stream calls emit with the real elements 0 to n-1. A Philox block serves two
-// elements; the low bits of an element's word decide about kinks.
-func (f *Fill) stream(n int, emit func(i int, v float64)) {
+// elements; the low bits of an element's word decide about edge values and kinks.
+func (f *Fill) stream(n int, edges []float64, emit func(i int, v float64)) {
 	rng := choice.NewPhilox(f.Key)
-	again := f.value(func() uint64 { w, _ := rng.Pair(1 << 62); return w }())
+	again := f.again(rng)
 	for i := 0; i < n; i += 2 {
 		a, b := rng.Pair(uint64(i / 2))
-		emit(i, f.element(a, again))
+		emit(i, f.element(a, again, edges))
 		if i+1 < n {
-			emit(i+1, f.element(b, again))
+			emit(i+1, f.element(b, again, edges))
 		}
 	}
+}
+
+// again returns the value that recurs.
+func (f *Fill) again(rng choice.Philox) float64 {
+	w, _ := rng.Pair(1 << 62)
+	return f.value(w)
 }
 
 func (f *Fill) value(word uint64) float64 {
@@ -78,7 +84,10 @@ func (f *Fill) value(word uint64) float64 {
 	return v
 }
 
-func (f *Fill) element(word uint64, again float64) float64 {
+func (f *Fill) element(word uint64, again float64, edges []float64) float64 {
+	if k, ok := strikes(word, len(edges)); ok {
+		return edges[k]
+	}
 	if f.Kinks && word&0x7 == 0 {
 		v := [4]float64{0, 1, -1, again}[word>>3&3]
 		if v >= f.Lo && v <= f.Hi {
@@ -90,20 +99,24 @@ func (f *Fill) element(word uint64, again float64) float64 {
 
 func (f *Fill) uniform(t *tensor.Tensor) {
 	n := t.Len()
+	var edges []float64
+	if f.Special != 0 && t.DType().IsDifferentiable() {
+		edges = f.Special.reals(t.DType(), f.again(choice.NewPhilox(f.Key)))
+	}
 	switch {
 	case t.DType().IsComplex():
-		f.stream(2*n, pairs(t))
+		f.stream(2*n, edges, pairs(t))
 	case t.DType() == tensor.F32 && t.IsContiguous():
 		out := tensor.Data[float32](t)
-		f.stream(n, func(i int, v float64) { out[i] = f.inside32(float32(v)) })
+		f.stream(n, edges, func(i int, v float64) { out[i] = f.inside32(float32(v)) })
 	default:
-		f.stream(n, func(i int, v float64) { t.Set(i, complex(v, 0)) })
+		f.stream(n, edges, func(i int, v float64) { t.Set(i, complex(v, 0)) })
 	}
 }
 
 // inside32 keeps a value that rounding carried up to Hi inside [Lo, Hi).
 func (f *Fill) inside32(v float32) float32 {
-	if hi := float32(f.Hi); v == hi && f.Lo < f.Hi && !f.Kinks {
+	if hi := float32(f.Hi); v == hi && f.Lo < f.Hi && !f.Kinks && f.Special == 0 {
 		return math.Nextafter32(hi, float32(f.Lo))
 	}
 	return v
@@ -122,19 +135,31 @@ func pairs(t *tensor.Tensor) func(int, float64) {
 }
 
 func (f *Fill) integers(t *tensor.Tensor) {
-	f.eachInteger(t.Len(), t.SetInt)
+	var edges []int64
+	if f.Special != 0 {
+		w, _ := choice.NewPhilox(f.Key).Pair(1 << 62)
+		edges = f.Special.integers(t.DType(), f.integer(w))
+	}
+	f.eachInteger(t.Len(), edges, t.SetInt)
 }
 
 // eachInteger calls emit with the integer elements 0 to n-1.
-func (f *Fill) eachInteger(n int, emit func(i int, v int64)) {
+func (f *Fill) eachInteger(n int, edges []int64, emit func(i int, v int64)) {
 	rng := choice.NewPhilox(f.Key)
 	for i := 0; i < n; i += 2 {
 		a, b := rng.Pair(uint64(i / 2))
-		emit(i, f.integer(a))
+		emit(i, f.edgeOrInteger(a, edges))
 		if i+1 < n {
-			emit(i+1, f.integer(b))
+			emit(i+1, f.edgeOrInteger(b, edges))
 		}
 	}
+}
+
+func (f *Fill) edgeOrInteger(word uint64, edges []int64) int64 {
+	if k, ok := strikes(word, len(edges)); ok {
+		return edges[k]
+	}
+	return f.integer(word)
 }
 
 func (f *Fill) integer(word uint64) int64 {

@@ -193,8 +193,16 @@ func (r *reader) caseLine(n node) {
 			r.p.ATol = &v
 		case "raises":
 			r.p.Raises = r.bool(kw.node)
+		case "tolerance":
+			r.p.Tolerance = r.word(kw.node, Default)
+		case "elements":
+			r.p.Shapes = !r.bool(kw.node)
+		case "random":
+			r.p.Draws = r.word(kw.node, "shape", "distribution") == "shape"
+		case "second":
+			r.p.Second = r.fill(kw.node)
 		default:
-			r.fail(kw.col, "case has no argument %s; it takes seed, dtype, rtol, atol, raises", kw.name)
+			r.fail(kw.col, "case has no argument %s; it takes seed, dtype, rtol, atol, tolerance, elements, random, second, raises", kw.name)
 		}
 	}
 }
@@ -272,10 +280,12 @@ func (r *reader) fill(n node) Fill {
 			f.Key = r.uint(kw.node)
 		case "kinks":
 			f.Kinks = r.bool(kw.node)
+		case "special":
+			f.Special = r.special(kw.node)
 		case "round":
 			f.Round = r.dtype(kw.node)
 		default:
-			r.fail(kw.col, "%s has no argument %s; it takes key, kinks, round", n.name, kw.name)
+			r.fail(kw.col, "%s has no argument %s; it takes key, kinks, special, round", n.name, kw.name)
 		}
 	}
 	return f
@@ -353,6 +363,36 @@ func (r *reader) value(n node) any {
 		r.fail(n.col, "give this expression a name first: arguments are names and literals")
 	}
 	return n.value
+}
+
+// word returns one of the given strings.
+func (r *reader) word(n node, words ...string) string {
+	s := r.str(n)
+	if !slices.Contains(words, s) {
+		r.fail(n.col, "%q is none of %s", s, strings.Join(words, ", "))
+	}
+	return s
+}
+
+// special reads a set of kinds of edge values: True or a list of names.
+func (r *reader) special(n node) Special {
+	names, ok := n.value.(List)
+	if !ok {
+		if r.bool(n) {
+			return AllSpecials
+		}
+		return 0
+	}
+	var s Special
+	for _, v := range names {
+		name, _ := v.(string)
+		kind, err := ParseSpecial(name)
+		if err != nil {
+			r.fail(n.col, "%v", err)
+		}
+		s |= kind
+	}
+	return s
 }
 
 func (r *reader) str(n node) string {

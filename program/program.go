@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
+	"plumb/choice"
 	"plumb/tensor"
 )
 
@@ -27,6 +28,34 @@ type Program struct {
 	RTol, ATol *float64
 	// Raises says that the test expects the program to be refused.
 	Raises bool
+	// Tolerance replaces the operators' numerics classes: Default gives every
+	// comparison PyTorch's default for its dtype. Empty replaces nothing.
+	Tolerance string
+	// Shapes compares no elements, only structure, dtype and shape.
+	Shapes bool
+	// Draws compares what depends on random draws by dtype and shape only,
+	// rather than by distribution.
+	Draws bool
+	// Second asks for gradients of the second order: the gradients of the
+	// inputs, each times a cotangent of SecondCotangent, are differentiated
+	// together. A zero Dist asks for none.
+	Second Fill
+}
+
+// Default is the Tolerance of torch.testing.assert_close.
+const Default = "default"
+
+// SecondCotangent returns the cotangent of the gradient of input i in float64,
+// two elements for each of a complex input, and rounded as Second says.
+func (p *Program) SecondCotangent(i int) []float64 {
+	in := &p.Inputs[i]
+	n := tensor.NumElements(in.Shape)
+	if in.DType.IsComplex() {
+		n *= 2
+	}
+	f := p.Second
+	f.Key = choice.Derive(f.Key, uint64(i))
+	return f.Cotangent(n)
 }
 
 // Input describes a tensor: its elements follow from Fill, in row-major order
@@ -59,6 +88,8 @@ type Fill struct {
 	// Kinks replaces an eighth of the elements by 0, 1, -1 and a value that
 	// recurs, as far as they lie in [Lo, Hi]: kinks and ties hide there.
 	Kinks bool
+	// Special replaces a quarter of the elements by edge values.
+	Special Special
 	// Round, of a cotangent, rounds the stream's elements to a dtype first;
 	// Invalid does not.
 	Round tensor.DType

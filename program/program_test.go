@@ -13,10 +13,12 @@ func f(v float64) *float64 { return &v }
 
 func example() *Program {
 	return &Program{
-		Name: "suites/conv.py::test_x", Seed: 1<<63 + 5, DType: tensor.F64, RTol: f(1e-4), ATol: f(0),
+		Name: "suites/conv.py::test_x", Seed: 1<<63 + 5, DType: tensor.F64, RTol: f(1e-4), ATol: f(0), Tolerance: Default, Shapes: true, Draws: true,
+		Second: Fill{Dist: Uniform, Hi: 1, Key: 9},
 		Inputs: []Input{
 			{Name: "x0", DType: tensor.F32, Shape: []int{2, 3}, Strides: []int{1, 2}, Fill: Fill{Dist: Uniform, Lo: -1, Hi: 1, Key: math.MaxUint64, Kinks: true}, RequiresGrad: true},
-			{Name: "x1", DType: tensor.I64, Shape: []int{}, Fill: Fill{Dist: Integer, Lo: -10, Hi: 11, Key: 7}},
+			{Name: "x1", DType: tensor.I64, Shape: []int{}, Fill: Fill{Dist: Integer, Lo: -10, Hi: 11, Key: 7, Special: AllSpecials}},
+			{Name: "x5", DType: tensor.F16, Shape: []int{9}, Fill: Fill{Dist: Uniform, Hi: 1, Key: 7, Special: Infs | Extremes}},
 			{Name: "x2", DType: tensor.BF16, Shape: []int{3}, Fill: Fill{Dist: Literal, Data: tensor.Float64s(tensor.BF16, []int{3}, 1, math.Inf(-1), 0.10009765625)}},
 			{Name: "x3", DType: tensor.Bool, Shape: []int{2}, Fill: Fill{Dist: Literal, Data: tensor.Float64s(tensor.Bool, []int{2}, 1, 0)}},
 			{Name: "x4", DType: tensor.C64, Shape: []int{1}, Fill: Fill{Dist: Literal, Data: tensor.Of(tensor.C64, []int{1}, []complex64{complex(0.1, -2)})}},
@@ -80,7 +82,7 @@ func TestParseErrors(t *testing.T) {
 		{"x = tensor((2,), torch.float32)", "p.py:1:5: tensor takes a shape, a dtype and a fill"},
 		{"x = tensor((-2,), torch.float32, uniform(0, 1))", "p.py:1:12: shape [-2] has a negative dimension"},
 		{"x = tensor((2,), torch.float32, [1.0])", "p.py:1:33: 1 elements for shape [2]"},
-		{"x = tensor((2,), torch.float32, uniform(0, 1, kez=3))", "p.py:1:51: uniform has no argument kez; it takes key, kinks, round"},
+		{"x = tensor((2,), torch.float32, uniform(0, 1, kez=3))", "p.py:1:51: uniform has no argument kez; it takes key, kinks, special, round"},
 		{"x = os.system()", "p.py:1:5: os.system is not defined"},
 		{"y = torch.relu(torch.abs(1))", "p.py:1:16: give this expression a name first: arguments are names and literals"},
 		{"y = torch.relu(1", `p.py:1:17: expected ")" or ",", found "end of line"`},

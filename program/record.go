@@ -15,6 +15,9 @@ type Symbol struct {
 	meta op.Meta
 }
 
+// NewSymbol returns a value of which the meta is known.
+func NewSymbol(ref Ref, meta op.Meta) *Symbol { return &Symbol{ref, meta} }
+
 // DType returns the inferred element type.
 func (s *Symbol) DType() tensor.DType { return s.meta.DType }
 

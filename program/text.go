@@ -53,9 +53,7 @@ func (p *Program) String() string {
 	if p.ATol != nil {
 		fmt.Fprintf(&b, ", atol=%s", formatFloat(*p.ATol))
 	}
-	if p.Raises {
-		b.WriteString(", raises=True")
-	}
+	b.WriteString(p.options())
 	b.WriteString(")\n")
 	for i := range p.Inputs {
 		b.WriteString(p.Inputs[i].String())
@@ -67,6 +65,27 @@ func (p *Program) String() string {
 		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+// options prints what few cases say of themselves.
+func (p *Program) options() string {
+	s := ""
+	if p.Tolerance != "" {
+		s += ", tolerance=" + strconv.Quote(p.Tolerance)
+	}
+	if p.Shapes {
+		s += ", elements=False"
+	}
+	if p.Draws {
+		s += `, random="shape"`
+	}
+	if p.Raises {
+		s += ", raises=True"
+	}
+	if p.Second.Dist != "" {
+		s += ", second=" + p.Second.String()
+	}
+	return s
 }
 
 // String returns the input's line of the program text.
@@ -91,6 +110,9 @@ func (f *Fill) String() string {
 	s := fmt.Sprintf("%s(%s, %s, key=%d", f.Dist, formatFloat(f.Lo), formatFloat(f.Hi), f.Key)
 	if f.Kinks {
 		s += ", kinks=True"
+	}
+	if f.Special != 0 {
+		s += ", special=" + f.Special.String()
 	}
 	if f.Round != tensor.Invalid {
 		s += ", round=torch." + f.Round.String()

@@ -40,6 +40,9 @@ func Widen(p *Program) *Program {
 	if narrow == tensor.Invalid {
 		narrow = tensor.F32
 	}
+	if w.Second.Dist != "" && w.Second.Round == tensor.Invalid {
+		w.Second.Round = narrow
+	}
 	w.Calls = make([]Call, len(p.Calls))
 	for i, c := range p.Calls {
 		w.Calls[i] = widenCall(c)

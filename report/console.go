@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"plumb/finding"
 	"plumb/verdict"
 )
 
@@ -19,8 +20,12 @@ type Console struct {
 	Verbose bool // a line per case
 	// Live rewrites a progress line in place; it needs a terminal.
 	Live bool
-	// MaxFindings bounds the findings printed in full per test; 0 means 1.
+	// MaxFindings bounds the findings printed per test; 0 means 1.
 	MaxFindings int
+	// Brief prints a line for a finding: Findings prints what it became.
+	Brief bool
+
+	next string // the command that comes next
 
 	test    *Summary
 	name    string
@@ -38,7 +43,7 @@ func (c *Console) Record(r *verdict.Record) {
 		c.clear()
 		fmt.Fprintf(c.W, "  %s  case %d  %s  %s\n", c.paint(r.Verdict.Word), r.Index, r.Program.ID(), detail(r))
 	}
-	if isFinding(r.Verdict.Word) {
+	if r.Verdict.Word.IsFinding() {
 		c.finding(r)
 	}
 	c.progress()
@@ -57,6 +62,10 @@ func (c *Console) finding(r *verdict.Record) {
 		return
 	}
 	c.clear()
+	if c.Brief {
+		fmt.Fprintf(c.W, "%s %s, case %d (%s), candidate %s\n  %s\n", c.paint(r.Verdict.Word), r.Test, r.Index, r.Program.ID(), r.Candidate, firstLine(r.Verdict.Reason))
+		return
+	}
 	fmt.Fprintf(c.W, "\n%s %s, case %d (%s), candidate %s\n", c.paint(r.Verdict.Word), r.Test, r.Index, r.Program.ID(), r.Candidate)
 	fmt.Fprintln(c.W, indent(r.Verdict.Text()))
 	fmt.Fprintf(c.W, "\n%s\n", r.Program)
@@ -81,7 +90,7 @@ func (c *Console) End(e *verdict.End) {
 	if s == nil || c.name != e.Test {
 		s = NewSummary()
 	}
-	line := fmt.Sprintf("%-60s %s", e.Test, s.counts())
+	line := fmt.Sprintf("%-60s %s", e.Test, s.Counts())
 	if s.Worst > 0 {
 		line += fmt.Sprintf(", worst %.2g of the limit", s.Worst)
 	}
@@ -97,6 +106,47 @@ func (c *Console) End(e *verdict.End) {
 	}
 }
 
+// Findings prints each finding with its minimal program.
+func (c *Console) Findings(fs []*finding.Finding) {
+	c.clear()
+	for i, f := range fs {
+		r := f.Result
+		word := c.paint(r.Record.Verdict.Word)
+		if f.Unstable != "" {
+			word = c.paint(verdict.Unstable)
+		}
+		fmt.Fprintf(c.W, "\n%s finding %d of %d, %s: %s\n", word, i+1, len(fs), f.ID, r.Signature)
+		fmt.Fprintf(c.W, "\n%s\n%s\n", r.Record.Program, indent(r.Record.Verdict.Text()))
+		for _, line := range findingNotes(f) {
+			fmt.Fprintf(c.W, "  %s\n", line)
+		}
+		if f.Bundle != "" && c.next == "" {
+			c.next = fmt.Sprintf("plumb repro %s --run", f.ID)
+		}
+	}
+}
+
+// findingNotes are the lines below a finding's program.
+func findingNotes(f *finding.Finding) []string {
+	r := f.Result
+	lines := []string{fmt.Sprintf("%-12s%s in %s, first %s case %d", "seen", plural(f.Count(), "case"), plural(len(f.Tests()), "test"), f.Groups[0].Test, f.Groups[0].First.Index)}
+	note := func(name, text string) {
+		if text != "" {
+			lines = append(lines, fmt.Sprintf("%-12s%s", name, text))
+		}
+	}
+	how := fmt.Sprintf("in %s of the candidate, %.1fs", plural(r.Runs, "run"), r.Elapsed.Seconds())
+	if !r.Minimal {
+		how += "; the budget ended the search (--shrink-runs, --shrink-time)"
+	}
+	note("unstable", f.Unstable)
+	note("common", f.Common)
+	note("minimised", how)
+	note("proof", f.Proof)
+	note("bundle", f.Bundle)
+	return lines
+}
+
 // Summary prints the counts and the seed.
 func (c *Console) Summary(s *Summary) {
 	c.clear()
@@ -107,7 +157,10 @@ func (c *Console) Summary(s *Summary) {
 	if s.Drawn > 0 {
 		fmt.Fprintf(c.W, "judged by statistics: %d of %s\n", s.Drawn, plural(s.Compared, "comparison"))
 	}
-	line := s.counts()
+	for _, line := range s.Stale {
+		fmt.Fprintln(c.W, c.color("33", line))
+	}
+	line := s.Counts()
 	if n := len(s.Errors); n > 0 {
 		line += fmt.Sprintf(", %s in error", plural(n, "test"))
 	}
@@ -120,7 +173,10 @@ func (c *Console) Summary(s *Summary) {
 	}
 	fmt.Fprintf(c.W, "%s\n", c.color(code, fmt.Sprintf("== %s in %.1fs (%s, %s against %s, seed %d) ==",
 		line, s.Elapsed.Seconds(), plural(s.Tests, "test"), strings.Join(s.Candidates, ", "), s.Reference, s.Seed)))
-	if s.Findings() > 0 {
+	switch {
+	case c.next != "":
+		fmt.Fprintln(c.W, "next: "+c.next)
+	case s.Findings() > 0:
 		fmt.Fprintln(c.W, "next: save a program above as finding.py, and see it fail again: plumb run finding.py")
 	}
 }
@@ -131,7 +187,7 @@ func (c *Console) progress() {
 		return
 	}
 	c.drawn = time.Now()
-	fmt.Fprintf(c.W, "\r\x1b[K%s  %s", c.name, c.test.counts())
+	fmt.Fprintf(c.W, "\r\x1b[K%s  %s", c.name, c.test.Counts())
 }
 
 func (c *Console) clear() {
@@ -142,7 +198,7 @@ func (c *Console) clear() {
 
 func (c *Console) paint(w verdict.Word) string {
 	switch {
-	case isFinding(w):
+	case w.IsFinding():
 		return c.color("31", string(w))
 	case w == verdict.Aligned:
 		return c.color("32", string(w))

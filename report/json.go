@@ -5,12 +5,15 @@ import (
 	"io"
 
 	"plumb/compare"
+	"plumb/finding"
+	"plumb/shrink"
 	"plumb/verdict"
 )
 
 // JSON writes one object per line: one for each record, {"error":…} for each
 // test that could not be judged, {"weak":…} for each test whose cases accept a
-// fake of what they expect, and {"summary":…} at the end.
+// fake of what they expect, {"minimal":…} for each finding, and {"summary":…}
+// at the end.
 type JSON struct{ enc *json.Encoder }
 
 // NewJSON returns a sink that writes to w.
@@ -42,7 +45,7 @@ func (j *JSON) Record(r *verdict.Record) {
 	v := r.Verdict
 	out := jsonRecord{Test: r.Test, Case: r.Index, ID: r.Program.ID(), Candidate: r.Candidate,
 		Verdict: v.Word, Kind: v.Kind, Reason: v.Reason, Compared: v.Compared, Worst: v.Worst, Truths: v.Truths}
-	if isFinding(v.Word) {
+	if v.Word.IsFinding() {
 		out.Finding, out.Program = v, r.Program.String()
 	}
 	_ = j.enc.Encode(out)
@@ -61,6 +64,34 @@ func (j *JSON) End(e *verdict.End) {
 	}
 }
 
+type jsonFinding struct {
+	ID        string           `json:"id"`
+	Candidate string           `json:"candidate"`
+	Signature shrink.Signature `json:"signature"`
+	Count     int              `json:"count"` // failing cases
+	Tests     []string         `json:"tests"`
+	Common    string           `json:"common,omitempty"`
+	Unstable  string           `json:"unstable,omitempty"`
+	Proof     string           `json:"proof,omitempty"`
+	Bundle    string           `json:"bundle,omitempty"`
+	Minimal   bool             `json:"minimal"` // nothing makes it smaller
+	Runs      int              `json:"runs"`    // of the candidate, to get there
+	Seconds   float64          `json:"seconds"`
+	Program   string           `json:"program"`
+	Verdict   *verdict.Verdict `json:"verdict"`
+}
+
+// Findings writes a line for each finding.
+func (j *JSON) Findings(fs []*finding.Finding) {
+	for _, f := range fs {
+		r := f.Result
+		_ = j.enc.Encode(map[string]any{"minimal": jsonFinding{
+			f.ID, f.Candidate(), r.Signature, f.Count(), f.Tests(), f.Common, f.Unstable, f.Proof, f.Bundle,
+			r.Minimal, r.Runs, r.Elapsed.Seconds(), r.Record.Program.String(), r.Record.Verdict,
+		}})
+	}
+}
+
 // Summary writes the last line. Cases is the sum of all verdicts, rejected
 // draws included.
 func (j *JSON) Summary(s *Summary) {
@@ -72,5 +103,6 @@ func (j *JSON) Summary(s *Summary) {
 	for _, w := range order {
 		sum[string(w)] = s.Words[w]
 	}
+	sum[string(verdict.Fixed)] = s.Fixed
 	_ = j.enc.Encode(map[string]any{"summary": sum})
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"plumb/finding"
 	"plumb/verdict"
 )
 
@@ -16,6 +17,8 @@ import (
 type Sink interface {
 	Record(r *verdict.Record)
 	End(e *verdict.End)
+	// Findings receives the minimised findings after the last test.
+	Findings(fs []*finding.Finding)
 	Summary(s *Summary)
 }
 
@@ -30,10 +33,12 @@ type Summary struct {
 	Elapsed    time.Duration
 	Worst      float64 // largest observed error ÷ limit of an aligned case
 	WorstAt    string
-	Compared   int    // tensors
-	Drawn      int    // of these, the ones that depend on random draws
-	Weak       int    // tests whose sampled cases accept a fake
-	Beyond     string // why the first unsupported case is so
+	Compared   int      // tensors
+	Drawn      int      // of these, the ones that depend on random draws
+	Weak       int      // tests whose sampled cases accept a fake
+	Beyond     string   // why the first unsupported case is so
+	Fixed      int      // entries of the known list that no longer fail
+	Stale      []string // a line for each of these, and for those that have expired
 }
 
 // NewSummary returns an empty summary.
@@ -66,23 +71,15 @@ func (s *Summary) Cases() int {
 func (s *Summary) Findings() int {
 	n := 0
 	for w, c := range s.Words {
-		if isFinding(w) {
+		if w.IsFinding() {
 			n += c
 		}
 	}
 	return n
 }
 
-func isFinding(w verdict.Word) bool {
-	switch w {
-	case verdict.Misaligned, verdict.Crash, verdict.Timeout, verdict.OOM, verdict.Fault:
-		return true
-	}
-	return false
-}
-
-// counts prints the verdicts, most wanted first: "740 aligned, 2 misaligned".
-func (s *Summary) counts() string {
+// Counts prints the verdicts, most wanted first: "740 aligned, 2 misaligned".
+func (s *Summary) Counts() string {
 	words := slices.SortedFunc(maps.Keys(s.Words), func(a, b verdict.Word) int {
 		return slices.Index(order, a) - slices.Index(order, b)
 	})

@@ -154,6 +154,9 @@ type pending struct {
 // call records a call: generators are typed by the parameters that they are
 // passed to and drawn, and keyword arguments that drew nothing are dropped.
 func (d *draw) call(target string, recv *symbol, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if err := global(target, kwargs); err != nil {
+		return nil, err
+	}
 	c := &pending{d: d, target: target, method: recv != nil}
 	if c.sigs, d.fault = lookup(d.env.Signatures, target); d.fault != nil {
 		return nil, d.fault
@@ -512,6 +515,8 @@ func (d *draw) toProgram(v starlark.Value) (any, error) {
 		return s.ref, nil
 	case ellipsis:
 		return program.Ellipsis{}, nil
+	case placement, sbp:
+		return nil, needsGlobal("an argument that is a " + v.Type())
 	case missing:
 		return gen.Missing{}, nil
 	case *pyType:

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -39,6 +40,11 @@ type Env struct {
 	// Float is the dtype of random float tensors and of modules' parameters;
 	// Invalid means float32.
 	Float tensor.DType
+	// Index is that of the case. A test that calls decorated functions takes
+	// the calls in turn.
+	Index int
+	// MaxBytes bounds the size of a random tensor; 0 is gen.MaxBytes.
+	MaxBytes int
 	// Integers draws an eighth of the cases with small integers for the
 	// elements of random float tensors and of cotangents.
 	Integers bool
@@ -75,6 +81,8 @@ type draw struct {
 	inputs  map[*gen.Tensor]*symbol
 	symbols map[program.Ref]*symbol
 	seen    map[program.Ref]backend.Value
+	options Options
+	turn    *turn                     // of a test whose cases are calls of others; nil once it runs one
 	fault   error                     // of the observer or the signatures; ends the draw
 	fields  map[string]starlark.Value // of the test case
 	blocks  []*block                  // with statements around
@@ -84,24 +92,15 @@ type draw struct {
 // decisions of src give the same program. A mistake in the test file is an
 // *Error; any other error is the observer's or of the signatures.
 func (t *Test) Draw(src *choice.Source, env Env) (*program.Program, error) {
-	d := &draw{
-		test: t, env: env, gen: gen.NewCase(src, env.Devices...),
-		prog:  &program.Program{Name: t.Name, RTol: t.Options.RTol, ATol: t.Options.ATol},
-		names: map[string]int{}, inputs: map[*gen.Tensor]*symbol{}, symbols: map[program.Ref]*symbol{}, seen: map[program.Ref]backend.Value{},
-	}
-	d.fields = map[string]starlark.Value{}
+	d := newDraw(t, src, env)
 	d.prog.Seed = src.Key()
-	d.prog.DType, d.gen.Float = env.Float, env.Float
 	if env.Integers {
 		d.gen.Integers = src.Weighted(integerWeights) == 1
 	}
-	if t.Options.IncludeComplex {
+	if d.options.IncludeComplex {
 		d.gen.Complex = src.Bool()
 	}
 	before := len(src.Record())
-	d.thread = &starlark.Thread{Name: t.Name, Print: func(*starlark.Thread, string) {}}
-	d.thread.SetLocal(drawKey, d)
-	d.thread.SetMaxExecutionSteps(maxSteps)
 	result, err := d.run()
 	if err == nil && d.fault == nil {
 		if err = d.idle(len(src.Record()) - before); err == nil {
@@ -117,24 +116,77 @@ func (t *Test) Draw(src *choice.Source, env Env) (*program.Program, error) {
 	return d.prog, nil
 }
 
-// run calls setUp and the test.
+func newDraw(t *Test, src *choice.Source, env Env) *draw {
+	d := &draw{
+		test: t, env: env, gen: gen.NewCase(src, env.Devices...), options: t.Options, prog: &program.Program{Name: t.Name},
+		names: map[string]int{}, inputs: map[*gen.Tensor]*symbol{}, symbols: map[program.Ref]*symbol{}, seen: map[program.Ref]backend.Value{}, fields: map[string]starlark.Value{},
+	}
+	d.gen.Float, d.gen.MaxBytes = env.Float, env.MaxBytes
+	if env.Float.IsFloat() {
+		d.prog.DType = env.Float
+	}
+	d.adopt()
+	d.thread = &starlark.Thread{Name: t.Name, Print: func(*starlark.Thread, string) {}}
+	d.thread.SetLocal(drawKey, d)
+	d.thread.SetMaxExecutionSteps(maxSteps)
+	return d
+}
+
+// adopt takes what the test's options say of its programs.
+func (d *draw) adopt() {
+	o := &d.options
+	d.prog.RTol, d.prog.ATol, d.prog.Tolerance = o.RTol, o.ATol, o.Tolerance
+	d.prog.Shapes, d.prog.Draws = !o.CheckAllClose, o.Draws
+	d.gen.Layouts, d.gen.Special = o.Layouts, o.Special
+}
+
+// run calls the test's function, or as far as the call whose turn it is.
 func (d *draw) run() (starlark.Value, error) {
 	t := d.test
+	if t.global {
+		return nil, &positioned{point{int32(t.Line), 1}, needsGlobal("@globaltest")}
+	}
 	if t.lacks != "" {
 		return nil, &lacking{t.lacks, point{int32(t.Line), 1}}
 	}
-	var args starlark.Tuple
-	if t.fn.NumParams() > 0 {
-		args = starlark.Tuple{testCase{t.class, d.fields}}
+	if err := d.setUp(); err != nil {
+		return nil, err
 	}
-	if t.class != nil {
-		if setUp, ok := t.class.members["setUp"]; ok && len(args) > 0 {
-			if _, err := starlark.Call(d.thread, setUp, args, nil); err != nil {
-				return nil, err
-			}
-		}
+	if !t.drives {
+		return starlark.Call(d.thread, t.fn, t.receiver(d.fields), nil)
 	}
-	return starlark.Call(d.thread, t.fn, args, nil)
+	turn := &turn{want: d.env.Index % max(t.Calls, 1)}
+	d.turn = turn
+	v, err := starlark.Call(d.thread, t.fn, t.receiver(d.fields), nil)
+	switch {
+	case turn.done && errors.Is(err, errTurn):
+		return turn.value, nil
+	case err == nil && !turn.done:
+		err = &positioned{point{int32(t.Line), 1}, fmt.Errorf("%s makes %d calls of other tests, but made %d when the file was loaded", t.Name, len(turn.made), t.Calls)}
+	}
+	return v, err
+}
+
+// setUp calls the class's own.
+func (d *draw) setUp() error {
+	t := d.test
+	if t.class == nil || t.fn.NumParams() == 0 {
+		return nil
+	}
+	fn, ok := t.class.members["setUp"]
+	if !ok {
+		return nil
+	}
+	_, err := starlark.Call(d.thread, fn, t.receiver(d.fields), nil)
+	return err
+}
+
+// receiver returns the arguments of the test's function.
+func (t *Test) receiver(fields map[string]starlark.Value) starlark.Tuple {
+	if t.fn.NumParams() == 0 {
+		return nil
+	}
+	return starlark.Tuple{testCase{t.class, fields}}
 }
 
 // idle returns an error when the test made no call or drew nothing.
@@ -158,7 +210,7 @@ func (d *draw) fail(err error) {
 
 // finish asks for the gradients of what the test returned.
 func (d *draw) finish(result starlark.Value) error {
-	if d.test.Options.AutoBackward == NoBackward {
+	if d.options.AutoBackward == NoBackward {
 		return nil
 	}
 	values := []starlark.Value{result}
@@ -173,7 +225,25 @@ func (d *draw) finish(result starlark.Value) error {
 			return &positioned{point{int32(d.test.Line), 1}, err}
 		}
 	}
+	if d.options.Order == 2 && len(d.prog.Backward) > 0 {
+		d.prog.Second = d.cotangent()
+	}
 	return nil
+}
+
+// cotangent draws the stream of a random cotangent.
+func (d *draw) cotangent() program.Fill {
+	f := program.Fill{Dist: program.Uniform, Lo: 0, Hi: 1, Key: d.gen.Key()}
+	if d.gen.Integers {
+		f.Dist, f.Lo, f.Hi = program.Integer, 1, 4
+	}
+	return f
+}
+
+// partial reports whether a result without gradient is to be left out: the
+// test says so, or it runs with a dtype that has no gradients.
+func (d *draw) partial() bool {
+	return d.options.AutoBackward == AutoBackward || d.env.Float != tensor.Invalid && !d.env.Float.IsDifferentiable()
 }
 
 func (d *draw) differentiate(v starlark.Value) error {
@@ -204,12 +274,9 @@ func (d *draw) differentiate(v starlark.Value) error {
 			}
 		}
 	case kindTensor:
-		b := program.Backward{Value: s.ref, Auto: d.test.Options.AutoBackward == AutoBackward}
-		if d.test.Options.RandomGrad {
-			b.Cotangent = program.Fill{Dist: program.Uniform, Lo: 0, Hi: 1, Key: d.gen.Key()}
-			if d.gen.Integers {
-				b.Cotangent.Dist, b.Cotangent.Lo, b.Cotangent.Hi = program.Integer, 1, 4
-			}
+		b := program.Backward{Value: s.ref, Auto: d.partial()}
+		if d.options.RandomGrad {
+			b.Cotangent = d.cotangent()
 		}
 		d.prog.Backward = append(d.prog.Backward, b)
 	}
@@ -250,7 +317,7 @@ func (d *draw) input(t *gen.Tensor) *symbol {
 		return s
 	}
 	name := d.name("x")
-	d.prog.Inputs = append(d.prog.Inputs, program.Input{Name: name, DType: t.DType, Shape: t.Shape, Fill: t.Fill, RequiresGrad: t.RequiresGrad})
+	d.prog.Inputs = append(d.prog.Inputs, program.Input{Name: name, DType: t.DType, Shape: t.Shape, Strides: t.Strides, Fill: t.Fill, RequiresGrad: t.RequiresGrad})
 	s := &symbol{d: d, ref: program.Ref(name), kind: kindTensor, input: t}
 	d.inputs[t], d.symbols[s.ref] = s, s
 	return s

@@ -79,7 +79,9 @@ func loading(name string, f func(*starlark.Thread, *loader, starlark.Tuple) (sta
 
 // vocabulary is what "from plumb import *" gives.
 var vocabulary = map[string]starlark.Value{
-	"autotest":          declare("autotest", []string{"n", "auto_backward", "rtol", "atol", "check_graph", "check_allclose", "check_dtype", "check_grad_use_random_data", "include_complex"}, makeAutotest),
+	"autotest":          declare("autotest", autotestParams, makeAutotest),
+	"globaltest":        starlark.NewBuiltin("globaltest", notADecorator),
+	"profile":           declare("profile", []string{"op"}, makeProfile),
 	"random":            declare("random", []string{"low", "high"}, func(_ *starlark.Thread, a arguments) (starlark.Value, error) { return a.bounds(gen.Random) }),
 	"random_or_nothing": declare("random_or_nothing", []string{"low", "high"}, func(_ *starlark.Thread, a arguments) (starlark.Value, error) { return a.bounds(gen.RandomOrNothing) }),
 	"random_bool":       declare("random_bool", nil, func(*starlark.Thread, arguments) (starlark.Value, error) { return &generator{gen.RandomBool()}, nil }),
@@ -88,11 +90,23 @@ var vocabulary = map[string]starlark.Value{
 	"gpu_device": declare("gpu_device", nil, func(*starlark.Thread, arguments) (starlark.Value, error) {
 		return &generator{gen.Constant("cuda")}, nil
 	}),
-	"nothing":       declare("nothing", nil, func(*starlark.Thread, arguments) (starlark.Value, error) { return &generator{gen.Nothing()}, nil }),
-	"constant":      declare("constant", []string{"x"}, makeConstant),
-	"oneof":         starlark.NewBuiltin("oneof", makeOneOf),
-	"random_dtype":  declare("random_dtype", []string{"groups"}, makeRandomDType),
-	"random_tensor": declare("random_tensor", []string{"ndim", "dim0", "dim1", "dim2", "dim3", "dim4", "low", "high", "dtype", "requires_grad", "pin_memory"}, makeRandomTensor),
+	"nothing":               declare("nothing", nil, func(*starlark.Thread, arguments) (starlark.Value, error) { return &generator{gen.Nothing()}, nil }),
+	"constant":              declare("constant", []string{"x"}, makeConstant),
+	"oneof":                 starlark.NewBuiltin("oneof", makeOneOf),
+	"random_dtype":          declare("random_dtype", []string{"groups"}, makeRandomDType),
+	"random_pytorch_dtype":  declare("random_pytorch_dtype", []string{"groups"}, makeRandomDType),
+	"random_tensor":         declare("random_tensor", tensorParams, makeRandomTensor),
+	"random_pytorch_tensor": declare("random_pytorch_tensor", tensorParams, lazyRandomTensor),
+	"choice_tensor":         declare("choice_tensor", choiceParams, makeChoiceTensor),
+	"choice_pytorch_tensor": declare("choice_pytorch_tensor", choiceParams, lazyChoiceTensor),
+	"all_placement":         placements("all_placement", true, true),
+	"all_cpu_placement":     placements("all_cpu_placement", true, false),
+	"all_cuda_placement":    placements("all_cuda_placement", false, true),
+	"random_placement":      randomPlacement("random_placement", true, true),
+	"random_cpu_placement":  randomPlacement("random_cpu_placement", true, false),
+	"random_gpu_placement":  randomPlacement("random_gpu_placement", false, true),
+	"all_sbp":               declare("all_sbp", sbpParams, makeAllSBP),
+	"random_sbp":            declare("random_sbp", sbpParams, makeRandomSBP),
 }
 
 // arguments are those of a function of the vocabulary, by parameter; nil when
@@ -267,34 +281,56 @@ func makeRandomDType(_ *starlark.Thread, a arguments) (starlark.Value, error) {
 	return &generator{n}, nil
 }
 
+var tensorParams = []string{"ndim", "dim0", "dim1", "dim2", "dim3", "dim4", "low", "high", "dtype", "requires_grad", "pin_memory", "special", "layout"}
+
 func makeRandomTensor(t *starlark.Thread, a arguments) (starlark.Value, error) {
-	d, err := drawOf(t, "random_tensor")
+	d, n, err := randomTensor(t, a)
 	if err != nil {
 		return nil, err
 	}
-	var spec gen.TensorSpec
-	for i, field := range []*any{&spec.NDim, &spec.Dims[0], &spec.Dims[1], &spec.Dims[2], &spec.Dims[3], &spec.Dims[4], &spec.Low, &spec.High} {
-		if *field, err = a.number(a.params[i]); err != nil {
-			return nil, err
-		}
-	}
-	if spec.DType, err = d.elementType(a); err != nil {
-		return nil, err
-	}
-	switch v := a.get("requires_grad").(type) {
-	case nil:
-	case starlark.Bool:
-		spec.RequiresGrad = bool(v)
-	case *generator:
-		spec.RequiresGrad = v.node
-	default:
-		return nil, a.wrong("requires_grad", "bool or a generator")
-	}
-	v, err := gen.RandomTensor(spec).Value(d.gen)
+	v, err := n.Value(d.gen)
 	if err != nil {
 		return nil, err
 	}
 	return d.fromProgram(v)
+}
+
+// lazyRandomTensor gives a generator: the tensor is drawn where it is used.
+func lazyRandomTensor(t *starlark.Thread, a arguments) (starlark.Value, error) {
+	_, n, err := randomTensor(t, a)
+	if err != nil {
+		return nil, err
+	}
+	return &generator{n}, nil
+}
+
+func randomTensor(t *starlark.Thread, a arguments) (*draw, *gen.Node, error) {
+	d, err := drawOf(t, a.fn)
+	if err != nil {
+		return nil, nil, err
+	}
+	var spec gen.TensorSpec
+	for i, field := range []*any{&spec.NDim, &spec.Dims[0], &spec.Dims[1], &spec.Dims[2], &spec.Dims[3], &spec.Dims[4], &spec.Low, &spec.High} {
+		if *field, err = a.number(a.params[i]); err != nil {
+			return nil, nil, err
+		}
+	}
+	if spec.DType, err = d.elementType(a); err != nil {
+		return nil, nil, err
+	}
+	if spec.RequiresGrad, err = a.flag("requires_grad"); err != nil {
+		return nil, nil, err
+	}
+	if _, err = a.flag("pin_memory"); err != nil {
+		return nil, nil, err
+	}
+	if spec.Special, err = a.special(); err != nil {
+		return nil, nil, err
+	}
+	if spec.Layouts, err = d.layouts(a, "layout"); err != nil {
+		return nil, nil, err
+	}
+	return d, gen.RandomTensor(spec), nil
 }
 
 // elementType reads random_tensor's dtype: float, int, complex or a dtype of torch.
@@ -325,44 +361,6 @@ func (d *draw) elementType(a arguments) (tensor.DType, error) {
 		}
 	}
 	return tensor.Invalid, a.wrong("dtype", "float, int, complex or a dtype such as torch.float64")
-}
-
-func makeAutotest(_ *starlark.Thread, a arguments) (starlark.Value, error) {
-	o := options
-	if v := a.get("n"); v != nil {
-		n, ok := v.(starlark.Int)
-		i, fits := n.Int64()
-		if !ok || !fits || i < 1 || i > 1<<30 {
-			return nil, a.wrong("n", "a positive int")
-		}
-		o.N = int(i)
-	}
-	switch v := a.get("auto_backward").(type) {
-	case nil:
-	case starlark.Bool:
-		if !v {
-			o.AutoBackward = NoBackward
-		}
-	default:
-		if v != starlark.String("auto") {
-			return nil, a.wrong("auto_backward", "True, False or \"auto\"")
-		}
-		o.AutoBackward = AutoBackward
-	}
-	for param, into := range map[string]**float64{"rtol": &o.RTol, "atol": &o.ATol} {
-		if v := a.get(param); v != nil {
-			f, ok := starlark.AsFloat(v)
-			if !ok || !(f >= 0) || math.IsInf(f, 0) {
-				return nil, a.wrong(param, "a number that is not negative")
-			}
-			*into = &f
-		}
-	}
-	err := a.switches(map[string]*bool{
-		"check_graph": &o.CheckGraph, "check_allclose": &o.CheckAllClose, "check_dtype": &o.CheckDType,
-		"check_grad_use_random_data": &o.RandomGrad, "include_complex": &o.IncludeComplex,
-	})
-	return &autotest{o}, err
 }
 
 func (a arguments) switches(into map[string]*bool) error {
@@ -406,9 +404,15 @@ var pyTypes = func() map[string]*pyType {
 			return gen.List(ts[0]), nil
 		}},
 	}
+	named := func(name string, t gen.Type) { m[name] = &pyType{name: name, typ: t} }
 	for n := 1; n <= 6; n++ {
-		m[fmt.Sprintf("_size_%d_t", n)] = &pyType{name: fmt.Sprintf("_size_%d_t", n), typ: gen.Size(n)}
+		named(fmt.Sprintf("_size_%d_t", n), gen.Size(n))
+		named(fmt.Sprintf("_size_%d_opt_t", n), gen.OptionalSize(n))
+		named(fmt.Sprintf("_size_%d_opt_t_not_none", n), gen.Size(n))
 	}
+	named("_size_any_t", gen.AnySize())
+	named("_size_any_opt_t", gen.AnyOptionalSize())
+	named("_size_any_opt_t_not_none", gen.AnySize())
 	return m
 }()
 

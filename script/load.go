@@ -16,6 +16,9 @@ type loader struct {
 	file    *File
 	pending []starlark.Value // decorators
 	class   *class
+	plain   []undecorated
+	wrapped map[string]bool // names of decorated functions outside of classes
+	shared  []*Test         // of decorated functions with parameters, for other tests to call
 }
 
 // class is a test class.
@@ -156,13 +159,15 @@ func decorate(t *starlark.Thread, l *loader, args starlark.Tuple) (starlark.Valu
 	}
 	v := args[0]
 	switch d := v.(type) {
-	case *autotest:
+	case *autotest, profiled:
 	case *starlark.Builtin:
 		switch d.Name() {
 		case "autotest":
 			v = &autotest{options}
 		case "staticmethod":
 			v = &static{}
+		case "globaltest":
+			v = globalMark{}
 		default:
 			v = lacked(fmt.Sprintf("the decorator %s is not supported in test files", d.Name()))
 		}
@@ -239,23 +244,38 @@ func endClass(_ *starlark.Thread, l *loader, _ starlark.Tuple) (starlark.Value, 
 	return c, nil
 }
 
-// define registers a function that was just defined.
+// globalMark is what @globaltest gives.
+type globalMark struct{}
+
+func (globalMark) String() string        { return "globaltest" }
+func (globalMark) Type() string          { return "decorator" }
+func (globalMark) Freeze()               {}
+func (globalMark) Truth() starlark.Bool  { return true }
+func (globalMark) Hash() (uint32, error) { return 0, nil }
+
+// define registers a function that was just defined, and returns what its name
+// is bound to.
 func define(t *starlark.Thread, l *loader, args starlark.Tuple) (starlark.Value, error) {
 	fn, ok := args[0].(*starlark.Function)
 	if !ok {
-		return starlark.None, nil
+		return args[0], nil
 	}
 	decorators := l.pending
 	l.pending = nil
 	if l.class != nil {
 		l.class.members[fn.Name()] = fn
 	}
-	var auto *autotest
+	wrapped := &decorated{fn: fn}
 	skip, lacks := "", ""
+	profile := false
 	for _, d := range decorators {
 		switch d := d.(type) {
 		case *autotest:
-			auto = d
+			wrapped.auto = d
+		case globalMark:
+			wrapped.global = true
+		case profiled:
+			profile = true
 		case ignored:
 			if d.skip != "" {
 				skip = d.skip
@@ -268,37 +288,59 @@ func define(t *starlark.Thread, l *loader, args starlark.Tuple) (starlark.Value,
 			lacks = string(d)
 		}
 	}
+	var out starlark.Value = fn
 	if l.class != nil && !l.class.isTest {
-		return starlark.None, nil
+		return out, nil
 	}
-	if !strings.HasPrefix(fn.Name(), "test") {
-		return starlark.None, nil
+	if l.class == nil && (wrapped.auto != nil || wrapped.global) {
+		out = wrapped
+		l.wrapped[fn.Name()] = true
 	}
-	if auto == nil {
-		l.note(t, "%s has no @autotest and is not run", fn.Name())
-		return starlark.None, nil
+	test := l.test(fn, wrapped, skip)
+	test.lacks = lacks
+	switch {
+	case profile:
+		test.Skip = skipProfile
+		return out, l.include(test)
+	case !isTest(fn.Name()) || l.class == nil && required(fn) > 1 && (wrapped.auto != nil || wrapped.global):
+		if isTest(fn.Name()) {
+			l.shared = append(l.shared, test)
+		}
+		return out, nil
+	case wrapped.auto == nil:
+		l.plain = append(l.plain, undecorated{fn, test, int(l.file.out.source(l.file.top(t)).line)})
+		return out, nil
 	}
-	return starlark.None, l.add(fn, auto.options, skip, lacks)
+	return out, l.include(test)
 }
 
-func (l *loader) add(fn *starlark.Function, o Options, skip, lacks string) error {
-	if required(fn) > 1 || l.class != nil && fn.NumParams() == 0 {
-		return fmt.Errorf("%s must have one parameter, the test case, not %d", fn.Name(), fn.NumParams())
-	}
+func (l *loader) test(fn *starlark.Function, d *decorated, skip string) *Test {
 	f := l.file
-	test := &Test{Name: f.Name + "::" + fn.Name(), File: f.Name, Line: int(fn.Position().Line), Options: o, Skip: skip, file: f, fn: fn, class: l.class, lacks: lacks}
+	test := &Test{
+		Name: f.Name + "::" + fn.Name(), File: f.Name, Line: int(fn.Position().Line), Options: d.options(), Skip: skip,
+		file: f, fn: fn, class: l.class, global: d.global,
+	}
 	if l.class != nil {
 		test.Name = f.Name + "::" + l.class.name + "::" + fn.Name()
 		if test.Skip == "" {
 			test.Skip = l.class.skip
 		}
 	}
-	for _, other := range f.tests {
+	return test
+}
+
+// include adds a test to the file's.
+func (l *loader) include(test *Test) error {
+	fn := test.fn
+	if required(fn) > 1 || test.class != nil && fn.NumParams() == 0 {
+		return fmt.Errorf("%s must have one parameter, the test case, not %d", fn.Name(), fn.NumParams())
+	}
+	for _, other := range l.file.tests {
 		if other.Name == test.Name {
 			return fmt.Errorf("%s is defined twice; the first is at line %d", fn.Name(), other.Line)
 		}
 	}
-	f.tests = append(f.tests, test)
+	l.file.tests = append(l.file.tests, test)
 	return nil
 }
 

@@ -62,7 +62,8 @@ func (r *rewriter) stmts(list []syntax.Stmt) []syntax.Stmt {
 		out = append(out, s)
 		out = append(out, r.member(s)...)
 		if def, ok := s.(*syntax.DefStmt); ok && r.depth == 0 {
-			out = append(out, &syntax.ExprStmt{X: call(fnDef, def.Def, ident(def.Name.Name, def.Name.NamePos))})
+			name := def.Name.Name
+			out = append(out, &syntax.AssignStmt{OpPos: def.Def, Op: syntax.EQ, LHS: ident(name, def.Name.NamePos), RHS: call(fnDef, def.Def, ident(name, def.Name.NamePos))})
 		}
 	}
 	if pending {

@@ -18,6 +18,10 @@ import (
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"plumb/gen"
+	"plumb/program"
+	"plumb/tensor"
 )
 
 // File is a loaded test file. It may be used by several goroutines.
@@ -29,6 +33,8 @@ type File struct {
 	hints map[point]string
 	calls map[point]*syntax.CallExpr
 	tests []*Test
+	// mentions are the names that the body of the function at a line mentions.
+	mentions map[int][]string
 }
 
 // Note says what of a file has no effect, such as an unknown decorator.
@@ -47,11 +53,17 @@ type Test struct {
 	Line    int // of its def
 	Options Options
 	Skip    string // why it is not to be run; empty otherwise
+	// Calls, where not 0, is how many calls the test makes of decorated
+	// functions: its cases are those.
+	Calls int
 
 	file  *File
 	fn    *starlark.Function
 	class *class
 	lacks string // what the test needs that test files do not have
+
+	global bool // it has @globaltest
+	drives bool // it calls decorated functions
 }
 
 // BackwardMode says which of a test's results are differentiated.
@@ -74,10 +86,20 @@ type Options struct {
 	CheckDType     bool
 	RandomGrad     bool // cotangents are random rather than ones
 	IncludeComplex bool // half of the cases have complex inputs
+
+	// What AutoTest has not:
+
+	Seed      *uint64         // of the test's cases, instead of the run's
+	DTypes    []tensor.DType  // of random float tensors: the test runs for each; nil for float32
+	Layouts   []gen.Layout    // of random tensors that name none; nil for contiguous
+	Special   program.Special // edge values in random tensors
+	Order     int             // of the gradients: 1 or 2
+	Tolerance string          // "autotest", "exact", "default" or empty
+	Draws     bool            // random results are compared by shape and dtype only
 }
 
 // options are the defaults of @autotest.
-var options = Options{N: 20, AutoBackward: FullBackward, CheckGraph: true, CheckAllClose: true, RandomGrad: true}
+var options = Options{N: 20, AutoBackward: FullBackward, CheckGraph: true, CheckAllClose: true, RandomGrad: true, Order: 1}
 
 // fileOptions are the parts of Python that Starlark leaves out by default.
 var fileOptions = &syntax.FileOptions{Set: true, While: true, TopLevelControl: true, GlobalReassign: true, Recursion: true}
@@ -103,7 +125,7 @@ func Load(filename string, src []byte) (*File, error) {
 	if err != nil {
 		return nil, f.located(err)
 	}
-	l := &loader{file: f}
+	l := &loader{file: f, wrapped: map[string]bool{}}
 	thread := &starlark.Thread{Name: filename, Print: func(*starlark.Thread, string) {}}
 	thread.SetLocal(loadKey, l)
 	thread.SetMaxExecutionSteps(maxSteps)
@@ -112,6 +134,9 @@ func Load(filename string, src []byte) (*File, error) {
 		return nil, f.located(err)
 	}
 	globals.Freeze()
+	if err := l.enlist(); err != nil {
+		return nil, f.located(err)
+	}
 	return f, nil
 }
 
@@ -148,11 +173,28 @@ func (n *names) all() starlark.StringDict {
 func (f *File) rewrite(tree *syntax.File) error {
 	r := &rewriter{marks: f.out.marks, hints: map[point]string{}, calls: map[point]*syntax.CallExpr{}}
 	tree.Stmts = r.stmts(tree.Stmts)
-	f.hints, f.calls = r.hints, r.calls
+	f.hints, f.calls, f.mentions = r.hints, r.calls, map[int][]string{}
+	syntax.Walk(tree, func(n syntax.Node) bool {
+		if def, ok := n.(*syntax.DefStmt); ok {
+			f.mentions[int(def.Def.Line)] = mentions(def)
+		}
+		return true
+	})
 	if r.err != nil {
 		return *r.err
 	}
 	return nil
+}
+
+func mentions(def *syntax.DefStmt) []string {
+	var names []string
+	syntax.Walk(def, func(n syntax.Node) bool {
+		if id, ok := n.(*syntax.Ident); ok {
+			names = append(names, id.Name)
+		}
+		return true
+	})
+	return names
 }
 
 // errorAt returns an error at a position of the original source.
@@ -187,12 +229,12 @@ func (f *File) located(err error) error {
 	}
 	p = f.argument(p, err)
 	msg = strings.Replace(msg, "Starlark computation cancelled: too many steps", fmt.Sprintf("this takes more than %d steps; a test must end by itself", maxSteps), 1)
-	if p.line == 0 {
-		return &Error{File: f.Name, Msg: msg}
+	out := &Error{File: f.Name, Msg: msg}
+	if p.line > 0 {
+		out = f.errorAt(f.out.source(p), msg)
 	}
-	e := f.errorAt(f.out.source(p), msg)
-	e.Unsupported = isLack
-	return e
+	out.Unsupported = isLack
+	return out
 }
 
 // innermost returns the position of the innermost frame in the file.

@@ -66,3 +66,41 @@ def test_embedding_module():
 def test_embedding_twice():
     m = torch.nn.Embedding(random(4, 9), random(1, 6))
     return m(rows()) * 2, m(rows())
+
+
+def bag_rows(n):
+    return random_tensor(ndim=1, dim0=n, low=0, high=3, dtype=int)
+
+
+@autotest()
+def test_embedding_bag():
+    n = random(1, 7).to(int)
+    return torch.nn.functional.embedding_bag(
+        bag_rows(n),
+        weight(),
+        torch.tensor(oneof([0], [0, 0, 1], [0, 1, 1])),
+        mode=oneof("sum", "mean", "max") | nothing(),
+        padding_idx=random(-4, 4).to(int) | nothing(),
+    )
+
+
+@autotest()
+def test_embedding_bag_of_rows():
+    x = random_tensor(ndim=2, dim0=random(1, 4), dim1=random(1, 4), low=0, high=3, dtype=int)
+    return torch.nn.functional.embedding_bag(x, weight(), mode=oneof("sum", "mean", "max"))
+
+
+@autotest()
+def test_embedding_bag_weighted():
+    n = random(2, 7).to(int)
+    return torch.nn.functional.embedding_bag(
+        bag_rows(n), weight(), torch.tensor([0, 2, n]), mode="sum", per_sample_weights=random_tensor(ndim=1, dim0=n), include_last_offset=random_bool()
+    )
+
+
+@autotest()
+def test_embedding_bag_module():
+    m = torch.nn.EmbeddingBag(random(4, 9), random(1, 6), mode=oneof("sum", "mean", "max") | nothing(), scale_grad_by_freq=False, padding_idx=random(0, 4).to(int) | nothing())
+    m.train(random())
+    n = random(1, 7).to(int)
+    return m(bag_rows(n), torch.tensor([0, 1]))

@@ -243,6 +243,14 @@ def test_nonzero():
     return torch.nonzero(torch.trunc(x)), (x > 0).nonzero(), torch.argwhere(torch.trunc(x))
 
 
+@autotest(auto_backward=False)
+def test_nonzero_as_tuple():
+    x = random_tensor(ndim=2, dim0=random(1, 5), dim1=random(1, 4), low=-2, high=2, requires_grad=False)
+    rows, columns = torch.where(x > 0)
+    i, j = torch.trunc(x).nonzero(as_tuple=True)
+    return rows, columns, x[i, j], torch.nonzero(x[0] > 0, as_tuple=True)[0]
+
+
 @autotest()
 def test_masked_select():
     a, b = random(1, 5).to(int), random(1, 5).to(int)

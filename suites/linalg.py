@@ -77,6 +77,14 @@ def test_tensordot():
 
 
 @autotest()
+def test_tensordot_lists():
+    a, b = random(1, 6), random(1, 6)
+    x = random_tensor(ndim=3, dim1=a, dim2=b)
+    y = random_tensor(ndim=4, dim1=b, dim3=a)
+    return torch.tensordot(x, y, ([1, 2], [3, 1])), torch.tensordot(x, y, dims=[[-1], [1]]), torch.tensordot(x, y, dims=([], []))
+
+
+@autotest()
 def test_addmm():
     m, k, n = random(1, 6), random(1, 10), random(1, 6)
     c = matrix(m | constant(1), n | constant(1))

@@ -239,3 +239,32 @@ def test_poisson():
 @autotest()
 def test_poisson_small():
     return torch.poisson(some(0, 3))
+
+
+@autotest()
+def test_uniform_in_place():
+    x = random_tensor(ndim=2, dim0=20, dim1=random(1, 30)) * 2
+    x.uniform_()
+    y = random_tensor(ndim=1, dim0=60) + 1
+    return x, y.uniform_(-2, random(0, 4).to(int))
+
+
+@autotest()
+def test_normal_in_place():
+    x = random_tensor(ndim=2, dim0=20, dim1=random(1, 30)) * 2
+    x[0].normal_(mean=3, std=0.5)
+    y = random_tensor(ndim=1, dim0=60) + 1
+    return x, y.normal_()
+
+
+@autotest(auto_backward=False)
+def test_exponential_and_geometric():
+    x = torch.zeros(random(1, 80).to(int))
+    return x.clone().exponential_(), x.exponential_(lambd=random(0.5, 2.0)), torch.zeros(50, dtype=torch.int64).geometric_(0.4), torch.zeros(40).log_normal_(0, 0.5), torch.zeros(40).cauchy_(1)
+
+
+@autotest(auto_backward=False)
+def test_bernoulli_and_random_in_place():
+    n = random(1, 80).to(int)
+    p = random_tensor(ndim=1, dim0=n, low=0, high=1, requires_grad=False)
+    return torch.zeros(n).bernoulli_(), torch.zeros(n, dtype=torch.int32).bernoulli_(0.3), torch.zeros(2, n).bernoulli_(p), torch.zeros(n).random_(), torch.zeros(n).random_(7), torch.zeros(n, dtype=torch.int64).random_(-3, 5)

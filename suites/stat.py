@@ -462,3 +462,10 @@ def test_reductions_of_channels_last():
     x = random_tensor(ndim=4, dim0=2, dim1=random(2, 4), dim2=random(2, 4), dim3=random(2, 4)).contiguous(memory_format=torch.channels_last)
     d = oneof(0, 1, 2, 3)
     return x.amax(d), x.std(d), x.norm(dim=d), x.logsumexp(d), x.argmin(d), x.min(d).values, x.cumsum(d), x.all(d)
+
+
+@autotest()
+def test_matrix_norm():
+    x = random_tensor(ndim=3, dim0=random(1, 5), dim1=random(1, 5), dim2=random(1, 5))
+    p = oneof(1, -1, float("inf"), float("-inf"), "fro")
+    return torch.linalg.norm(x[0], p), torch.linalg.norm(x, p, dim=(0, 2), keepdim=random_bool()), torch.linalg.matrix_norm(x, p), torch.linalg.matrix_norm(x, p, (1, 0), True)

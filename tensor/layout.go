@@ -40,7 +40,7 @@ func (f MemoryFormat) Strides(shape []int) []int {
 		return ContiguousStrides(shape)
 	}
 	order := append([]int{0}, dims(2, len(shape))...)
-	return stridesInOrder(shape, append(order, 1))
+	return PermutedStrides(shape, append(order, 1))
 }
 
 // Matches reports whether strides are those of format f, ignoring the strides
@@ -74,8 +74,9 @@ func dims(lo, hi int) []int {
 	return d
 }
 
-// stridesInOrder lays the dimensions out densely, order[0] outermost.
-func stridesInOrder(shape, order []int) []int {
+// PermutedStrides returns the strides of a dense tensor whose dimensions lie in
+// memory in the given order, order[0] outermost.
+func PermutedStrides(shape, order []int) []int {
 	strides := make([]int, len(shape))
 	step := 1
 	for i := len(order) - 1; i >= 0; i-- {
@@ -112,7 +113,17 @@ func DenseLike(shape, strides []int) []int {
 		}
 		return strides[b] - strides[a]
 	})
-	return stridesInOrder(shape, order)
+	return PermutedStrides(shape, order)
+}
+
+// SpacedStrides returns contiguous strides times gap, as of every gap-th
+// element of a contiguous tensor.
+func SpacedStrides(shape []int, gap int) []int {
+	strides := ContiguousStrides(shape)
+	for i := range strides {
+		strides[i] *= gap
+	}
+	return strides
 }
 
 // NumElements returns the product of the dimensions; 1 for none.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"unsafe"
 )
 
@@ -41,6 +42,33 @@ func NewStrided(d DType, shape, strides []int) *Tensor {
 	return &Tensor{dtype: d, shape: slices.Clone(shape), strides: slices.Clone(strides), storage: alloc(Extent(shape, strides) * d.Size())}
 }
 
+// Unset returns a tensor whose elements are unspecified, for a caller that
+// writes every one of them. Nil strides are contiguous ones; others must be
+// non-negative, and elements of the storage that they skip are zeros.
+func Unset(d DType, shape, strides []int) *Tensor {
+	if strides == nil {
+		strides = ContiguousStrides(shape)
+	}
+	n, get := Extent(shape, strides), alloc
+	if n == NumElements(shape) {
+		get = unset
+	}
+	return &Tensor{dtype: d, shape: slices.Clone(shape), strides: slices.Clone(strides), storage: get(n * d.Size())}
+}
+
+// unset returns n bytes that hold anything, aligned like those of alloc. A
+// builder's memory is the only one that the runtime does not clear; it pays
+// for objects of many pages, which are aligned to one.
+func unset(n int) []byte {
+	if n < 1<<16 {
+		return alloc(n)
+	}
+	var b strings.Builder
+	b.Grow(n)
+	b.WriteByte(0)
+	return unsafe.Slice(unsafe.StringData(b.String()), n)
+}
+
 // alloc returns n zero bytes aligned for every element type.
 func alloc(n int) []byte {
 	words := make([]complex128, (n+15)/16)
@@ -60,10 +88,27 @@ func FromBytes(d DType, shape, strides []int, offset int, storage []byte) (*Tens
 	if offset < 0 || offset > MaxElements {
 		return nil, fmt.Errorf("offset %d is out of range", offset)
 	}
-	lo, hi := offset, offset
+	if NumElements(shape) > 0 {
+		lo, hi, err := places(shape, strides, offset)
+		if err != nil {
+			return nil, err
+		}
+		if lo < 0 || hi >= len(storage)/d.Size() {
+			return nil, fmt.Errorf("%s tensor of shape %v, strides %v and offset %d exceeds its storage of %d bytes", d, shape, strides, offset, len(storage))
+		}
+	}
+	if len(storage) > 0 && uintptr(unsafe.Pointer(unsafe.SliceData(storage)))%uintptr(min(d.Size(), 8)) != 0 {
+		return nil, fmt.Errorf("storage is not aligned for %s", d)
+	}
+	return &Tensor{dtype: d, shape: slices.Clone(shape), strides: slices.Clone(strides), offset: offset, storage: storage}, nil
+}
+
+// places returns the first and the last place of the elements in a storage.
+func places(shape, strides []int, offset int) (lo, hi int, err error) {
+	lo, hi = offset, offset
 	for i, s := range strides {
 		if s > MaxElements || s < -MaxElements {
-			return nil, fmt.Errorf("stride %d is out of range", s)
+			return 0, 0, fmt.Errorf("stride %d is out of range", s)
 		}
 		if span := (shape[i] - 1) * s; span > 0 {
 			hi += span
@@ -71,16 +116,10 @@ func FromBytes(d DType, shape, strides []int, offset int, storage []byte) (*Tens
 			lo += span
 		}
 		if hi > MaxElements || lo < -MaxElements {
-			return nil, fmt.Errorf("strides %v of shape %v are out of range", strides, shape)
+			return 0, 0, fmt.Errorf("strides %v of shape %v are out of range", strides, shape)
 		}
 	}
-	if NumElements(shape) > 0 && (lo < 0 || (hi+1) > len(storage)/d.Size()) {
-		return nil, fmt.Errorf("%s tensor of shape %v, strides %v and offset %d exceeds its storage of %d bytes", d, shape, strides, offset, len(storage))
-	}
-	if len(storage) > 0 && uintptr(unsafe.Pointer(unsafe.SliceData(storage)))%uintptr(min(d.Size(), 8)) != 0 {
-		return nil, fmt.Errorf("storage is not aligned for %s", d)
-	}
-	return &Tensor{dtype: d, shape: slices.Clone(shape), strides: slices.Clone(strides), offset: offset, storage: storage}, nil
+	return lo, hi, nil
 }
 
 // Of returns a contiguous tensor that holds the given elements.
@@ -170,7 +209,7 @@ func (t *Tensor) Clone() *Tensor { return t.Convert(t.dtype) }
 
 // CloneAs returns a copy with the strides of format f.
 func (t *Tensor) CloneAs(f MemoryFormat) *Tensor {
-	u := NewStrided(t.dtype, t.shape, f.Strides(t.shape))
+	u := Unset(t.dtype, t.shape, f.Strides(t.shape))
 	u.CopyFrom(t)
 	return u
 }
@@ -189,7 +228,7 @@ func (t *Tensor) CopyFrom(src *Tensor) {
 // out of range); anything to Bool asks whether it is non-zero; complex to real
 // drops the imaginary part.
 func (t *Tensor) Convert(d DType) *Tensor {
-	u := New(d, t.shape...)
+	u := Unset(d, t.shape, nil)
 	copyConvert(u, t)
 	return u
 }

@@ -30,7 +30,7 @@ func (j *judge) bias(w Where, want, got *tensor.Tensor, d *compare.Diff) {
 		j.v.Suspect = true
 		return
 	}
-	exact := pick(j.policy.Oracle.Truth, w)
+	exact := At(j.policy.Oracle.Truth, w)
 	if exact == nil || exact.Len() != want.Len() || exact.DType() == want.DType() {
 		return
 	}

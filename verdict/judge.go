@@ -39,6 +39,9 @@ func newJudge(p *program.Program, ref, cand *backend.Outcome, policy Policy) *ju
 	if policy.ATol != nil {
 		j.atol = policy.ATol
 	}
+	if policy.Default {
+		j.rtol, j.atol = nil, nil
+	}
 	j.random.names = map[string]bool{}
 	if policy.Draws != nil {
 		j.random.draws = policy.Draws()
@@ -123,6 +126,8 @@ func (j *judge) malformed(o *backend.Outcome) string {
 		return fmt.Sprintf("blames call %d of %d", o.Call, n)
 	case len(o.Values) > n:
 		return fmt.Sprintf("has %d values for %d calls", len(o.Values), n)
+	case len(o.Changes) > n:
+		return fmt.Sprintf("tells the changes of %d calls of %d", len(o.Changes), n)
 	}
 	if _, ok := endings[o.Status]; !ok && o.Status != backend.OK && o.Status != backend.Raised {
 		return fmt.Sprintf("has the unknown status %q", o.Status)
@@ -163,9 +168,10 @@ func (j *judge) call(i int, c *program.Call, want, got *backend.Value) {
 		j.modules[c.Result] = target
 	}
 	w := Where{Part: Value, Call: i, Line: j.line(i), Target: target, Name: c.Result}
-	basis := compare.Basis{Tols: j.tols(target), Same: sameInputs, RTol: j.rtol, ATol: j.atol}
+	basis := compare.Basis{Tols: j.tols(target), Same: sameInputs, RTol: j.rtol, ATol: j.atol, Default: j.byDefault()}
+	random := j.random.meet(j.p, i)
 	switch {
-	case j.random.meet(j.p, i):
+	case random:
 		j.drawnValue(w, want, got, j.random.of(i))
 	case c.Target == "operator.getitem" && want.IsTuple && got.IsTuple: // a tuple in a tuple was compared there
 	default:
@@ -183,7 +189,11 @@ func (j *judge) call(i int, c *program.Call, want, got *backend.Value) {
 	if !same && inPlace(c) {
 		clear(j.same)
 	}
+	j.changes(w, basis, random)
 }
+
+// byDefault reports whether PyTorch's default tolerances are asked for.
+func (j *judge) byDefault() bool { return j.policy.Default || j.p.Tolerance == program.Default }
 
 // target returns the public name of what a call computes: for a module's call
 // that of its constructor.
@@ -316,7 +326,7 @@ func (j *judge) plain(w Where, want, got any, basis compare.Basis, wide tensor.D
 		j.record(w, integer(want), integer(got.(int64)), compare.Basis{DType: tensor.I64})
 	default:
 		j.v.Compared++
-		if !reflect.DeepEqual(want, got) {
+		if !j.p.Shapes && !reflect.DeepEqual(want, got) {
 			j.differ(w, Kind(Value), fmt.Sprintf("got %v, want %v", got, want))
 		}
 	}
@@ -361,6 +371,7 @@ func sameState(a, b backend.State) bool {
 func (j *judge) exceptions() {
 	refRaised, candRaised := j.ref.Status == backend.Raised, j.cand.Status == backend.Raised
 	switch {
+	case refRaised != candRaised && j.policy.NoExceptions:
 	case refRaised && !candRaised:
 		j.raised(j.ref, "reference", "candidate")
 	case candRaised && !refRaised:
@@ -406,6 +417,15 @@ func (j *judge) paramGrads() {
 	j.states(j.ref.ParamGrads, j.cand.ParamGrads, func(string, string) Part { return ParamGrad })
 }
 
+// second compares the gradients of the second order.
+func (j *judge) second() {
+	if j.p.Second.Dist == "" || j.ref.SecondGrads == nil {
+		return
+	}
+	j.inputGrads(SecondGrad, j.ref.SecondGrads, j.cand.SecondGrads)
+	j.states(j.ref.SecondParamGrads, j.cand.SecondParamGrads, func(string, string) Part { return SecondParamGrad })
+}
+
 // states compares the modules in program order, and the tensors of each in the
 // reference's order. A missing entry is one without a tensor.
 func (j *judge) states(want, got map[string]backend.State, part func(module, name string) Part) {
@@ -417,12 +437,25 @@ func (j *judge) states(want, got map[string]backend.State, part func(module, nam
 				Target: j.modules[module], Users: j.users(module),
 			}
 			random := j.random.names[module]
-			if w.Part == ParamGrad {
+			if w.Part == ParamGrad || w.Part == SecondParamGrad {
 				random = j.random.gradient(j.p, module)
 			}
-			j.optional(w, find(want[module], name), find(got[module], name), random)
+			a, b := find(want[module], name), find(got[module], name)
+			if w.Part == SecondParamGrad {
+				a, b = orZeros(a, b), orZeros(b, a)
+			}
+			j.optional(w, a, b, random)
 		}
 	}
+}
+
+// orZeros returns t, or zeros like other where there is none: a gradient of the
+// second order that does not exist is one that vanishes.
+func orZeros(t, other *tensor.Tensor) *tensor.Tensor {
+	if t != nil || other == nil {
+		return t
+	}
+	return tensor.New(other.DType(), other.Shape()...)
 }
 
 func names(a, b backend.State) []string {
@@ -444,26 +477,28 @@ func find(s backend.State, name string) *tensor.Tensor {
 	return nil
 }
 
-func (j *judge) grads() {
+func (j *judge) grads() { j.inputGrads(Grad, j.ref.Grads, j.cand.Grads) }
+
+func (j *judge) inputGrads(part Part, want, got map[string]*tensor.Tensor) {
 	for _, in := range j.p.Inputs {
-		if in.RequiresGrad || j.ref.Grads[in.Name] != nil {
-			j.grad(in.Name)
+		if in.RequiresGrad || want[in.Name] != nil {
+			w := Where{Part: part, Call: len(j.p.Calls), Name: in.Name, Users: j.users(in.Name)}
+			a, b := want[in.Name], got[in.Name]
+			if part == SecondGrad {
+				a, b = orZeros(a, b), orZeros(b, a)
+			}
+			j.optional(w, a, b, j.random.gradient(j.p, in.Name))
 		}
 	}
-	if !j.p.MakesLeaves() {
+	if !j.p.MakesLeaves() || part != Grad {
 		return
 	}
 	for _, c := range j.p.Calls {
-		if j.ref.Grads[c.Result] != nil || j.cand.Grads[c.Result] != nil {
-			j.grad(c.Result)
+		if want[c.Result] != nil || got[c.Result] != nil {
+			w := Where{Part: part, Call: len(j.p.Calls), Name: c.Result, Users: j.users(c.Result)}
+			j.optional(w, want[c.Result], got[c.Result], j.random.gradient(j.p, c.Result))
 		}
 	}
-}
-
-// grad compares the gradients of a leaf.
-func (j *judge) grad(name string) {
-	w := Where{Part: Grad, Call: len(j.p.Calls), Name: name, Users: j.users(name)}
-	j.optional(w, j.ref.Grads[name], j.cand.Grads[name], j.random.gradient(j.p, name))
 }
 
 // optional compares two tensors of which either may be missing; random ones
@@ -476,7 +511,7 @@ func (j *judge) optional(w Where, want, got *tensor.Tensor, random bool) {
 		j.drawnGrad(w, want, got)
 		return
 	}
-	basis := compare.Basis{RTol: j.rtol, ATol: j.atol}
+	basis := compare.Basis{RTol: j.rtol, ATol: j.atol, Default: j.byDefault()}
 	if want != nil {
 		basis.DType = want.DType()
 	}
@@ -504,6 +539,10 @@ func (j *judge) conclude() *Verdict {
 		d := &v.Differences[0]
 		v.Word, v.Kind, v.Where = Misaligned, d.Kind, &d.Where
 		v.Reason = d.reason()
+	case v.Reference == nil && v.Candidate != nil:
+		v.Word, v.Reason = Rejected, "only the candidate raised, which does not count here: "+exception(j.cand)
+	case v.Reference != nil && v.Candidate == nil:
+		v.Word, v.Reason = Rejected, "only the reference raised, which does not count here: "+exception(j.ref)
 	case v.Reference != nil && j.p.Raises:
 		v.Word, v.Compared = Aligned, v.Compared+1
 	case v.Reference != nil:

@@ -57,15 +57,17 @@ func (f *KnownFault) explains(j *judge, w *Where) bool {
 // gradient, or an exception on its way, may come from any call of it.
 func (f *KnownFault) answers(j *judge, w *Where) bool {
 	if w.Target != "" {
-		return hasSuffixName(w.Target, f.Target)
+		return sameOperator(w.Target, f.Target)
 	}
-	return slices.ContainsFunc(j.p.Calls, func(c program.Call) bool { return hasSuffixName(c.Target, f.Target) })
+	return slices.ContainsFunc(j.p.Calls, func(c program.Call) bool { return sameOperator(c.Target, f.Target) })
 }
 
-// hasSuffixName reports whether a public name ends in the operator's, as a
-// function or as a module: "torch.nn.ConvTranspose2d" is "conv_transpose2d".
-func hasSuffixName(target, name string) bool {
+// OperatorName is the name by which the forms of an operator are equal, as a
+// function, a method or a module: "convtranspose2d" for torch.nn.ConvTranspose2d
+// and torch.conv_transpose2d.
+func OperatorName(target string) string {
 	last := target[strings.LastIndexByte(target, '.')+1:]
-	plain := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
-	return plain(last) == plain(name)
+	return strings.ToLower(strings.ReplaceAll(last, "_", ""))
 }
+
+func sameOperator(target, name string) bool { return OperatorName(target) == OperatorName(name) }

@@ -88,7 +88,7 @@ func errorFactor(d tensor.DType) float64 {
 func (o *Oracle) settle(w Where, want, got *tensor.Tensor, limit compare.Limit, scalar *tensor.Tensor) *Truth {
 	exact := scalar
 	if exact == nil && o != nil {
-		if exact = pick(o.Truth, w); exact != nil && exact.DType() == want.DType() {
+		if exact = At(o.Truth, w); exact != nil && exact.DType() == want.DType() {
 			return nil
 		}
 	}
@@ -170,9 +170,9 @@ func (o *Oracle) ownErrors(w Where, want *tensor.Tensor) []float64 {
 			worst[i] = max(worst[i], distance(ref.At(i), truth.At(i)))
 		}
 	}
-	add(want, pick(o.Truth, w))
+	add(want, At(o.Truth, w))
 	for _, n := range o.Near {
-		add(pick(n.Reference, w), pick(n.Truth, w))
+		add(At(n.Reference, w), At(n.Truth, w))
 	}
 	if isHalf(want.DType()) {
 		sum := 0.0
@@ -198,8 +198,8 @@ func coordinates(i int, shape []int) []int {
 	return out
 }
 
-// pick returns the tensor of a place in an outcome; nil when it has none.
-func pick(o *backend.Outcome, w Where) *tensor.Tensor {
+// At returns the tensor of a place in an outcome; nil when it has none.
+func At(o *backend.Outcome, w Where) *tensor.Tensor {
 	if o == nil {
 		return nil
 	}
@@ -218,10 +218,20 @@ func pick(o *backend.Outcome, w Where) *tensor.Tensor {
 		return v.Tensor
 	case Grad:
 		return o.Grads[w.Name]
+	case SecondGrad:
+		return o.SecondGrads[w.Name]
+	case Change:
+		if w.Call >= len(o.Changes) {
+			return nil
+		}
+		return find(o.Changes[w.Call], w.Name)
 	}
 	module, name, _ := strings.Cut(w.Name, ".")
-	if w.Part == ParamGrad {
+	switch w.Part {
+	case ParamGrad:
 		return find(o.ParamGrads[module], name)
+	case SecondParamGrad:
+		return find(o.SecondParamGrads[module], name)
 	}
 	return find(o.Final[module], name)
 }

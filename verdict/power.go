@@ -50,9 +50,10 @@ var fakeNames = []string{zeros, constants, shifts, transposes, oneOff, flips}
 // nothing against a limit; it is reported, as Equal, for zeros and constant.
 // What depends on random draws is not faked: its limit is about many elements.
 // Judge is called up to about ten times for each result; ref is not changed.
-// There is nothing to report when ref did not end well.
+// There is nothing to report when ref did not end well, or when the program
+// asks for shapes only.
 func Power(p *program.Program, ref *backend.Outcome, judge func(p *program.Program, ref, cand *backend.Outcome) *Verdict) []Weakness {
-	if ref.Status != backend.OK {
+	if ref.Status != backend.OK || p.Shapes {
 		return nil
 	}
 	var found []Weakness

@@ -16,6 +16,12 @@ type Record struct {
 	Outcome   *backend.Outcome // the candidate's
 }
 
+// Baseline reports whether the reference's outcome can stand for it later: one
+// that took an oracle to settle cannot, as a baseline has none.
+func (r *Record) Baseline() bool {
+	return len(r.Verdict.Settled) == 0 && r.Verdict.Word != Rejected && r.Reference.Status == backend.OK
+}
+
 // End says how a test ended. Err is set when its file is wrong or when the
 // reference rejected too many draws.
 type End struct {

@@ -15,6 +15,10 @@ func (w *Where) String() string {
 	switch w.Part {
 	case Grad, ParamGrad:
 		return "gradient of " + w.Name
+	case SecondGrad, SecondParamGrad:
+		return "second-order gradient of " + w.Name
+	case Change:
+		return fmt.Sprintf("%s after call %d", w.Name, w.Call)
 	case Param:
 		return "parameter " + w.Name + " after the last call"
 	case State:
@@ -32,8 +36,11 @@ func (w *Where) String() string {
 
 func (d *Difference) reason() string {
 	s := d.Where.String() + ": " + d.Diff.Message
-	if d.Where.Part == Grad || d.Where.Part == ParamGrad {
+	switch d.Where.Part {
+	case Grad, ParamGrad:
 		s = "the values agree; " + s
+	case SecondGrad, SecondParamGrad:
+		s = "the values and their gradients agree; " + s
 	}
 	return s
 }

@@ -11,11 +11,16 @@
 //  2. The results of the calls that both sides finished are compared in
 //     program order, each by the rules of package compare, with its structure
 //     before (tuples and their lengths, modules, plain Python values by type)
-//     and requires_grad after. The first call that differs is the verdict's.
+//     and requires_grad after, and then what the call left in inputs and
+//     earlier results that it changed on either side. The first call that
+//     differs is the verdict's.
 //  3. An exception on one side only is a misalignment. Exceptions on both
 //     sides make the program rejected, unless rule 2 found a difference.
 //  4. The modules' state after the last call, the gradients of the inputs and
-//     those of the parameters are compared, in this order.
+//     those of the parameters, first of the first and then of the second order,
+//     are compared, in this order.
+//
+// A program that asks for shapes only has no elements compared.
 //
 // A limit is the operator's own only where a difference cannot be inherited:
 // see compare.LimitFor. Gradients and state have the default of their dtype.
@@ -54,6 +59,15 @@ const (
 // Words lists every word.
 var Words = []Word{Aligned, Misaligned, Rejected, Unsupported, Crash, Timeout, OOM, Fault, Known, Fixed, Unstable}
 
+// IsFinding reports whether the word speaks against the candidate.
+func (w Word) IsFinding() bool {
+	switch w {
+	case Misaligned, Crash, Timeout, OOM, Fault:
+		return true
+	}
+	return false
+}
+
 // Kind says what is misaligned: the part that was compared when its elements
 // differ, otherwise the rule of package compare that is broken ("shape",
 // "dtype", "structure", "layout"), or one of the kinds below.
@@ -75,6 +89,11 @@ const (
 	State     Part = "state"      // a module's buffer
 	Grad      Part = "grad"       // of an input
 	ParamGrad Part = "param_grad" // of a module's parameter
+	// Change is what a call left in an input or in an earlier result.
+	Change Part = "change"
+	// The gradients of the second order.
+	SecondGrad      Part = "grad2"
+	SecondParamGrad Part = "param_grad2"
 )
 
 // Where is the place of a comparison in a program.
@@ -176,7 +195,11 @@ type Policy struct {
 	Oracle *Oracle
 	// RTol and ATol, where set, replace the program's own.
 	RTol, ATol *float64
-	Compare    compare.Options
+	// Default gives every comparison PyTorch's default tolerance.
+	Default bool
+	// NoExceptions counts an exception of one side only as a rejection.
+	NoExceptions bool
+	Compare      compare.Options
 	// Reference is the reference's name and version, such as "torch 1.13.1";
 	// Faults are what is known to be wrong with references.
 	Reference string
@@ -200,6 +223,7 @@ func Judge(p *program.Program, ref, cand *backend.Outcome, policy Policy) *Verdi
 		j.final()
 		j.grads()
 		j.paramGrads()
+		j.second()
 	}
 	return j.conclude()
 }
@@ -209,6 +233,10 @@ const around = 3
 
 // record notes one comparison of two tensors and whether their bits agree.
 func (j *judge) record(w Where, want, got *tensor.Tensor, basis compare.Basis) {
+	if j.p.Shapes {
+		j.shapes(w, want, got)
+		return
+	}
 	o := j.policy.Compare
 	limit := j.limit(w, want, got, &basis)
 	o.SignedZero = o.SignedZero || basis.Same && signsZero(limit.Class, want, basis.Tols)
@@ -268,6 +296,16 @@ func (j *judge) record(w Where, want, got *tensor.Tensor, basis compare.Basis) {
 	j.v.Differences = append(j.v.Differences, diff)
 }
 
+// shapes compares what two tensors are, not what is in them.
+func (j *judge) shapes(w Where, want, got *tensor.Tensor) compare.Diff {
+	d := compare.Metadata(want, got, j.policy.Compare)
+	j.v.Compared++
+	if !d.OK {
+		j.v.Differences = append(j.v.Differences, Difference{Where: w, Kind: Kind(d.Rule), Diff: d})
+	}
+	return d
+}
+
 // signsZero reports whether the sign of a zero result is defined. That of a sum
 // depends on the order of its terms; the parts of a complex function are
 // computed by several formulas, which differ in it.
@@ -307,6 +345,11 @@ func pickBound(b *compare.Bounds, w Where) *compare.Bound {
 	case ParamGrad:
 		module, name, _ := strings.Cut(w.Name, ".")
 		return b.ParamGrads[module][name]
+	case SecondGrad:
+		return b.SecondGrads[w.Name]
+	case SecondParamGrad:
+		module, name, _ := strings.Cut(w.Name, ".")
+		return b.SecondParamGrads[module][name]
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func (b *Backend) Bounds(job *backend.Job) *compare.Bounds {
 			wide.State[name] = append(wide.State[name], n)
 		}
 	}
-	return s.collect(job.Program, b.run(context.Background(), wide, s))
+	return s.collect(job.Program, b.run(context.Background(), wide, s, nil))
 }
 
 // roundoff returns the unit roundoff of the coarsest dtype that the job computes in.
@@ -114,8 +114,8 @@ func (s *errorSession) Execute(call *op.Call) ([]op.Value, error) {
 	return out, nil
 }
 
-// Backward walks the tape.
-func (s *errorSession) Backward(values, cotangents []op.Value, _ bool) (autograd.Cotangents, error) {
+// Backward walks the tape; with create, what it computes is recorded on it.
+func (s *errorSession) Backward(values, cotangents []op.Value, create bool) (autograd.Cotangents, error) {
 	b := s.Builder()
 	cot := autograd.Cotangents{}
 	for i, v := range values {
@@ -125,7 +125,7 @@ func (s *errorSession) Backward(values, cotangents []op.Value, _ bool) (autograd
 	}
 	silent := s.silent
 	defer func() { s.silent = silent }()
-	s.silent = true
+	s.silent = silent || !create
 	return cot, autograd.Walk(b, s.tape, cot, eager.RequiresGrad)
 }
 
@@ -177,13 +177,24 @@ func (s *errorSession) collect(p *program.Program, out *backend.Outcome) *compar
 	for name, t := range out.Grads {
 		b.Grads[name] = s.bound(t)
 	}
-	for name, st := range out.ParamGrads {
-		b.ParamGrads[name] = map[string]*compare.Bound{}
+	b.ParamGrads = s.boundsOf(out.ParamGrads)
+	b.SecondGrads = map[string]*compare.Bound{}
+	for name, t := range out.SecondGrads {
+		b.SecondGrads[name] = s.bound(t)
+	}
+	b.SecondParamGrads = s.boundsOf(out.SecondParamGrads)
+	return b
+}
+
+func (s *errorSession) boundsOf(states map[string]backend.State) map[string]map[string]*compare.Bound {
+	out := map[string]map[string]*compare.Bound{}
+	for name, st := range states {
+		out[name] = map[string]*compare.Bound{}
 		for _, n := range st {
-			b.ParamGrads[name][n.Name] = s.bound(n.Tensor)
+			out[name][n.Name] = s.bound(n.Tensor)
 		}
 	}
-	return b
+	return out
 }
 
 var _ session = (*errorSession)(nil)

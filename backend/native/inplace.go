@@ -2,6 +2,7 @@ package native
 
 import (
 	"slices"
+	"strings"
 
 	"plumb/eager"
 	"plumb/inplace"
@@ -15,6 +16,12 @@ func (r *run) changes() bool {
 	return slices.ContainsFunc(r.job.Program.Calls, func(c program.Call) bool {
 		return op.InPlace(c.Target) || hasTrue(c.Args, c.Kwargs) && r.takesInPlace(c.Target)
 	})
+}
+
+// mayChange reports whether a call may change a tensor. That of a module may:
+// an inplace=True of its constructor, or of one inside it, is not looked for.
+func (r *run) mayChange(c *program.Call) bool {
+	return op.InPlace(c.Target) || strings.HasPrefix(c.Target, "Module.") || hasTrue(c.Args, c.Kwargs)
 }
 
 func hasTrue(args []any, kwargs []program.Kwarg) bool {

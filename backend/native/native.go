@@ -41,12 +41,12 @@ func (*Backend) Close() error { return nil }
 func (b *Backend) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
 	s := eager.New(b.table)
 	s.Seed(job.Program.Seed)
-	return b.run(ctx, job, plainSession{s}), nil
+	return b.run(ctx, job, plainSession{s}, &watch{marks: map[program.Ref]mark{}}), nil
 }
 
-func (b *Backend) run(ctx context.Context, job *backend.Job, s session) (out *backend.Outcome) {
+func (b *Backend) run(ctx context.Context, job *backend.Job, s session, w *watch) (out *backend.Outcome) {
 	start := time.Now()
-	r := &run{Backend: b, job: job, session: s, env: map[program.Ref]*value{}, out: &backend.Outcome{Status: backend.OK}}
+	r := &run{Backend: b, job: job, session: s, watch: w, env: map[program.Ref]*value{}, out: &backend.Outcome{Status: backend.OK}}
 	defer func() {
 		if p := recover(); p != nil {
 			r.out.Status, r.out.Class, r.out.Message = backend.Crashed, "panic", fmt.Sprintf("%v\n%s", p, debug.Stack())
@@ -63,6 +63,7 @@ type run struct {
 	*Backend
 	job     *backend.Job
 	session session
+	watch   *watch         // nil: nobody asks what calls change
 	space   *inplace.Space // nil: no call of the program may change a tensor
 	env     map[program.Ref]*value
 	leaves  []*eager.Var
@@ -120,6 +121,7 @@ func (r *run) program(ctx context.Context) {
 			r.space.Leaf(v)
 		}
 		r.env[program.Ref(p.Inputs[i].Name)] = &value{tensor: v}
+		r.mark(p.Inputs[i].Name)
 	}
 	for i := range p.Calls {
 		if err := ctx.Err(); err != nil {
@@ -136,7 +138,8 @@ func (r *run) program(ctx context.Context) {
 			r.raise(i, err)
 			return
 		}
-		r.out.Values = append(r.out.Values, v.outcome())
+		r.out.Values = append(r.out.Values, v.outcome(mutates && r.watch != nil))
+		r.observe(&p.Calls[i])
 	}
 	r.finalState()
 	if err := r.backward(); err != nil {
@@ -302,14 +305,18 @@ func intTuple(xs []int) *value {
 	return v
 }
 
-func (v *value) outcome() backend.Value {
+// outcome returns the value as it is now; copied, where later calls may write
+// into its elements.
+func (v *value) outcome(copied bool) backend.Value {
 	switch {
+	case v.tensor != nil && copied:
+		return backend.Value{Tensor: copyOf(v.tensor.Tensor), RequiresGrad: v.tensor.RequiresGrad()}
 	case v.tensor != nil:
 		return backend.Value{Tensor: v.tensor.Tensor, RequiresGrad: v.tensor.RequiresGrad()}
 	case v.tuple != nil:
 		out := backend.Value{IsTuple: true}
 		for _, e := range v.tuple {
-			out.Tuple = append(out.Tuple, e.outcome())
+			out.Tuple = append(out.Tuple, e.outcome(copied))
 		}
 		return out
 	case v.module != nil:
@@ -339,24 +346,28 @@ func (r *run) backward() error {
 	var grads autograd.Cotangents
 	if len(values) > 0 {
 		var err error
-		if grads, err = r.session.Backward(values, cotangents, false); err != nil {
+		if grads, err = r.session.Backward(values, cotangents, p.Second.Dist != ""); err != nil {
 			return err
 		}
 	}
-	return r.gradients(grads)
+	if err := r.gradients(grads); err != nil {
+		return err
+	}
+	if p.Second.Dist != "" {
+		return r.second(grads)
+	}
+	return nil
 }
 
 // gradients reports the gradients of the inputs, of the leaves that calls made
 // and of the parameters.
-func (r *run) gradients(end autograd.Cotangents) error {
+func (r *run) gradients(end autograd.Cotangents) (err error) {
 	r.out.Grads = map[string]*tensor.Tensor{}
 	for i, leaf := range r.leaves {
 		if r.job.Program.Inputs[i].RequiresGrad {
-			g, err := r.leafGrad(leaf, end)
-			if err != nil {
+			if r.out.Grads[r.job.Program.Inputs[i].Name], err = r.leafGrad(leaf, end); err != nil {
 				return err
 			}
-			r.out.Grads[r.job.Program.Inputs[i].Name] = g
 		}
 	}
 	params := map[op.Value]bool{}
@@ -374,7 +385,38 @@ func (r *run) gradients(end autograd.Cotangents) error {
 			r.out.Grads[m.name] = g
 		}
 	}
-	return r.paramGrads(end)
+	r.out.ParamGrads, err = r.paramGrads(end, true)
+	return err
+}
+
+// second differentiates the gradients of the inputs together.
+func (r *run) second(grads autograd.Cotangents) (err error) {
+	var values, cotangents []op.Value
+	for i, leaf := range r.leaves {
+		if g, ok := grads[leaf].(*eager.Var); ok && leaf.RequiresGrad() && g.RequiresGrad() {
+			values, cotangents = append(values, g), append(cotangents, shaped(r.job.Program.SecondCotangent(i), g.Tensor))
+		}
+	}
+	seconds := autograd.Cotangents{}
+	if len(values) > 0 {
+		if seconds, err = r.session.Backward(values, cotangents, false); err != nil {
+			return err
+		}
+	}
+	r.out.SecondGrads = r.inputGrads(seconds)
+	r.out.SecondParamGrads, err = r.paramGrads(seconds, false)
+	return err
+}
+
+// inputGrads returns the gradients of the inputs that require one.
+func (r *run) inputGrads(grads autograd.Cotangents) map[string]*tensor.Tensor {
+	out := map[string]*tensor.Tensor{}
+	for i, leaf := range r.leaves {
+		if leaf.RequiresGrad() {
+			out[r.job.Program.Inputs[i].Name] = gradOf(grads[leaf])
+		}
+	}
+	return out
 }
 
 func gradOf(v op.Value) *tensor.Tensor {
@@ -400,21 +442,29 @@ func (v *value) tensors() []*eager.Var {
 
 // cotangent returns the start of the fill's stream in the shape and dtype of v.
 func cotangent(f *program.Fill, v *tensor.Tensor) *tensor.Tensor {
-	t := tensor.New(v.DType(), v.Shape()...)
-	n := t.Len()
-	if v.DType().IsComplex() && f.Dist != "" {
-		s := f.Cotangent(2 * n)
-		for i := range n {
-			t.Set(i, complex(s[2*i], s[2*i+1]))
-		}
-		return t
-	}
 	if f.Dist == "" {
+		t := tensor.New(v.DType(), v.Shape()...)
 		one, all := tensor.Scalar(t.DType(), 1).Bytes(), t.Storage()
 		for n := copy(all, one); n < len(all); n += copy(all[n:], all[:n]) {
 		}
 		return t
 	}
-	t.CopyFrom(tensor.Of(tensor.F64, v.Shape(), f.Cotangent(n)))
+	n := v.Len()
+	if v.DType().IsComplex() {
+		n *= 2
+	}
+	return shaped(f.Cotangent(n), v)
+}
+
+// shaped gives a stream the shape and dtype of v; two numbers make a complex one.
+func shaped(s []float64, v *tensor.Tensor) *tensor.Tensor {
+	t := tensor.New(v.DType(), v.Shape()...)
+	if !v.DType().IsComplex() {
+		t.CopyFrom(tensor.Of(tensor.F64, v.Shape(), s))
+		return t
+	}
+	for i := range t.Len() {
+		t.Set(i, complex(s[2*i], s[2*i+1]))
+	}
 	return t
 }

@@ -15,6 +15,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -109,6 +111,24 @@ func Write(w io.Writer, info backend.Info, cases []Case) error {
 	}
 	err = safetensors.Write(z, tensors, map[string]string{metadataKey: string(text)})
 	return errors.Join(err, z.Close())
+}
+
+// WriteFile writes a baseline beside its path and renames it, so that a whole
+// file is never replaced by half of one.
+func WriteFile(path string, info backend.Info, cases []Case) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".plumb-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	if err := Write(tmp, info, cases); err != nil {
+		tmp.Close()
+		return err
+	}
+	if err := errors.Join(tmp.Chmod(0o644), tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
 }
 
 // Read reads a baseline. The error says what is wrong with a file that is

@@ -82,12 +82,15 @@ type decoder struct {
 
 func (d *decoder) outcome(j *outcomeJSON) (*backend.Outcome, error) {
 	o := &backend.Outcome{Status: j.Status, Class: j.Class, Message: j.Message, Call: j.Call}
-	var errs [5]error
+	var errs [8]error
 	o.Values, errs[0] = d.values(j.Values)
 	o.Initial, errs[1] = d.states(j.Initial)
 	o.Final, errs[2] = d.states(j.Final)
 	o.ParamGrads, errs[3] = d.states(j.ParamGrads)
 	o.Grads, errs[4] = d.grads(j.Grads)
+	o.SecondGrads, errs[5] = d.grads(j.SecondGrads)
+	o.SecondParamGrads, errs[6] = d.states(j.SecondParamGrads)
+	o.Changes, errs[7] = d.changes(j.Changes)
 	return o, errors.Join(errs[:]...)
 }
 
@@ -139,19 +142,45 @@ func (j *plainJSON) value() (any, error) {
 	return nil, nil
 }
 
+func (d *decoder) changes(js *map[int][]namedJSON) ([][]backend.Named, error) {
+	if js == nil {
+		return nil, nil
+	}
+	out := make([][]backend.Named, len(d.program.Calls))
+	for i, list := range *js {
+		if i < 0 || i >= len(out) {
+			return nil, fmt.Errorf("changes of call %d of %d", i, len(out))
+		}
+		changed, err := d.named(list)
+		if err != nil {
+			return nil, fmt.Errorf("after call %d: %w", i, err)
+		}
+		out[i] = changed
+	}
+	return out, nil
+}
+
+func (d *decoder) named(list []namedJSON) (backend.State, error) {
+	state := backend.State{}
+	for i := range list {
+		t, err := d.tensor(list[i].Tensor)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", list[i].Name, err)
+		}
+		state = append(state, backend.Named{Name: list[i].Name, Tensor: t})
+	}
+	return state, nil
+}
+
 func (d *decoder) states(js map[string][]namedJSON) (map[string]backend.State, error) {
 	if js == nil {
 		return nil, nil
 	}
 	out := map[string]backend.State{}
 	for module, list := range sorted(js) {
-		state := backend.State{}
-		for i := range list {
-			t, err := d.tensor(list[i].Tensor)
-			if err != nil {
-				return nil, fmt.Errorf("%s.%s: %w", module, list[i].Name, err)
-			}
-			state = append(state, backend.Named{Name: list[i].Name, Tensor: t})
+		state, err := d.named(list)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", module, err)
 		}
 		out[module] = state
 	}

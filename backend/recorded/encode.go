@@ -35,6 +35,11 @@ type (
 		Final      map[string][]namedJSON `json:"final,omitempty"`
 		Grads      map[string]*tensorJSON `json:"grads,omitempty"`
 		ParamGrads map[string][]namedJSON `json:"param_grads,omitempty"`
+
+		SecondGrads      map[string]*tensorJSON `json:"grads2,omitempty"`
+		SecondParamGrads map[string][]namedJSON `json:"param_grads2,omitempty"`
+		// Changes are by the call's index; nil when they are not known.
+		Changes *map[int][]namedJSON `json:"changes,omitempty"`
 	}
 	// valueJSON has one field, and Grad beside Tensor.
 	valueJSON struct {
@@ -114,18 +119,46 @@ func (e *encoder) outcome(c Case) (*outcomeJSON, error) {
 	out := &outcomeJSON{
 		Status: o.Status, Class: o.Class, Message: o.Message, Call: o.Call,
 		Initial: k.states(o.Initial), Final: k.states(o.Final), ParamGrads: k.states(o.ParamGrads),
+		SecondParamGrads: k.states(o.SecondParamGrads), Changes: k.changes(o.Changes),
 	}
 	var err error
 	if out.Values, err = k.values(o.Values); err != nil {
 		return nil, err
 	}
-	if o.Grads != nil {
-		out.Grads = map[string]*tensorJSON{}
-		for name, t := range sorted(o.Grads) {
-			out.Grads[name] = k.tensor(t)
+	out.Grads, out.SecondGrads = k.grads(o.Grads), k.grads(o.SecondGrads)
+	return out, nil
+}
+
+func (e *caseEncoder) grads(m map[string]*tensor.Tensor) map[string]*tensorJSON {
+	if m == nil {
+		return nil
+	}
+	out := map[string]*tensorJSON{}
+	for name, t := range sorted(m) {
+		out[name] = e.tensor(t)
+	}
+	return out
+}
+
+func (e *caseEncoder) changes(calls [][]backend.Named) *map[int][]namedJSON {
+	if calls == nil {
+		return nil
+	}
+	out := map[int][]namedJSON{}
+	for i, changed := range calls {
+		if len(changed) > 0 {
+			out[i] = e.named(changed)
 		}
 	}
-	return out, nil
+	return &out
+}
+
+func (e *caseEncoder) named(state []backend.Named) []namedJSON {
+	list := []namedJSON{}
+	for _, n := range state {
+		list = append(list, namedJSON{n.Name, e.tensor(n.Tensor)})
+	}
+	return list
 }
 
 func (e *caseEncoder) addInputs(p *program.Program) {
@@ -227,11 +260,7 @@ func (e *caseEncoder) states(m map[string]backend.State) map[string][]namedJSON 
 	}
 	out := map[string][]namedJSON{}
 	for module, state := range sorted(m) {
-		list := []namedJSON{}
-		for _, n := range state {
-			list = append(list, namedJSON{n.Name, e.tensor(n.Tensor)})
-		}
-		out[module] = list
+		out[module] = e.named(state)
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package worker
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -97,9 +98,16 @@ func (d *replyDecoder) oneCase(i int) {
 		case "modules":
 			d.modules(job, out)
 		case "grads":
-			d.grads(job, out)
+			if out.Grads == nil {
+				out.Grads = map[string]*tensor.Tensor{}
+			}
+			maps.Copy(out.Grads, d.grads(job))
 		case "made":
 			d.made(job, out)
+		case "grads2":
+			out.SecondGrads = d.grads(job)
+		case "changes":
+			d.changes(job, out)
 		default:
 			d.skip()
 		}
@@ -265,10 +273,8 @@ func (d *replyDecoder) ints() []int {
 // optionalTensor reads a tagged tensor; nil for null and for what is no dense tensor.
 func (d *replyDecoder) optionalTensor() *tensor.Tensor { return d.value(maxDepth - 1).Tensor }
 
-func (d *replyDecoder) grads(job *backend.Job, out *backend.Outcome) {
-	if out.Grads == nil {
-		out.Grads = map[string]*tensor.Tensor{}
-	}
+func (d *replyDecoder) grads(job *backend.Job) map[string]*tensor.Tensor {
+	grads := map[string]*tensor.Tensor{}
 	next := 0
 	inputs := job.Program.Inputs
 	for ok := d.array(); ok; ok = d.more() {
@@ -277,10 +283,40 @@ func (d *replyDecoder) grads(job *backend.Job, out *backend.Outcome) {
 		}
 		if next == len(inputs) {
 			d.fail("more gradients than inputs that require one")
+			return grads
+		}
+		grads[inputs[next].Name] = d.optionalTensor()
+		next++
+	}
+	return grads
+}
+
+// changes reads what calls changed: the index of the call, that of the value,
+// and the tensor, each.
+func (d *replyDecoder) changes(job *backend.Job, out *backend.Outcome) {
+	p := job.Program
+	out.Changes = make([][]backend.Named, len(p.Calls))
+	for ok := d.array(); ok; ok = d.more() {
+		d.array()
+		call := d.int()
+		d.more()
+		value := d.int()
+		d.more()
+		t := d.optionalTensor()
+		d.rest()
+		if call < 0 || call >= len(p.Calls) || value < 0 || value >= len(p.Inputs)+call {
+			d.fail("call %d changes value %d", call, value)
 			return
 		}
-		out.Grads[inputs[next].Name] = d.optionalTensor()
-		next++
+		name := ""
+		if value < len(p.Inputs) {
+			name = p.Inputs[value].Name
+		} else {
+			name = p.Calls[value-len(p.Inputs)].Result
+		}
+		if t != nil {
+			out.Changes[call] = append(out.Changes[call], backend.Named{Name: name, Tensor: t})
+		}
 	}
 }
 
@@ -312,8 +348,8 @@ func (d *replyDecoder) made(job *backend.Job, out *backend.Outcome) {
 func (d *replyDecoder) modules(job *backend.Job, out *backend.Outcome) {
 	for ok := d.array(); ok; ok = d.more() {
 		call := -1
-		var initial, final, grads backend.State
-		var hasFinal, hasGrads bool
+		var initial, final, grads, second backend.State
+		var hasFinal, hasGrads, hasSecond bool
 		for key, ok := d.object(); ok; key, ok = d.nextKey() {
 			switch key {
 			case "call":
@@ -324,6 +360,8 @@ func (d *replyDecoder) modules(job *backend.Job, out *backend.Outcome) {
 				final, hasFinal = d.state(), true
 			case "grads":
 				grads, hasGrads = d.state(), true
+			case "grads2":
+				second, hasSecond = d.state(), true
 			default:
 				d.skip()
 			}
@@ -339,6 +377,9 @@ func (d *replyDecoder) modules(job *backend.Job, out *backend.Outcome) {
 		}
 		if hasGrads {
 			put(&out.ParamGrads, name, grads)
+		}
+		if hasSecond {
+			put(&out.SecondParamGrads, name, second)
 		}
 	}
 }

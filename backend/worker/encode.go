@@ -97,6 +97,9 @@ func (e *encoder) program(length int) error {
 		if err := e.backward(length); err != nil {
 			return err
 		}
+		if err := e.second(); err != nil {
+			return err
+		}
 	}
 	e.raw(`}`)
 	return nil
@@ -408,17 +411,50 @@ func (e *encoder) backward(length int) error {
 	return nil
 }
 
+// second appends the offsets of the cotangents of the gradients of the inputs
+// that require one.
+func (e *encoder) second() error {
+	p := e.job.Program
+	if p.Second.Dist == "" {
+		return nil
+	}
+	e.raw(`,"second":[`)
+	n := 0
+	for i := range p.Inputs {
+		if !p.Inputs[i].RequiresGrad {
+			continue
+		}
+		at, err := e.float64s(p.SecondCotangent(i))
+		if err != nil {
+			return err
+		}
+		e.comma(n)
+		e.int(at)
+		n++
+	}
+	e.raw(`]`)
+	return nil
+}
+
+// float64s puts numbers into shared memory and returns their offset.
+func (e *encoder) float64s(stream []float64) (int, error) {
+	room, at, err := e.mem.reserve(8 * len(stream))
+	if err != nil {
+		return 0, fmt.Errorf("shared memory for a cotangent: %w", err)
+	}
+	copy(room, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(stream))), 8*len(stream)))
+	return at, nil
+}
+
 func (e *encoder) cotangent(f *program.Fill, n int) error {
 	if f.Dist == "" {
 		e.raw(`,null,0`)
 		return nil
 	}
-	room, at, err := e.mem.reserve(8 * n)
+	at, err := e.float64s(f.Cotangent(n))
 	if err != nil {
-		return fmt.Errorf("shared memory for a cotangent: %w", err)
+		return err
 	}
-	stream := f.Cotangent(n)
-	copy(room, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(stream))), 8*n))
 	e.raw(`,`)
 	e.int(at)
 	e.raw(`,`)

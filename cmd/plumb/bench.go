@@ -11,7 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"plumb/backend/named"
 	"plumb/campaign"
+	"plumb/finding"
 	"plumb/report"
 	"plumb/verdict"
 )
@@ -48,7 +50,7 @@ counted. The median of the rounds is shown.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.reference, "reference", f.reference, "the reference: "+backendHelp)
+	fl.StringVar(&f.reference, "reference", f.reference, "the reference: "+named.Help)
 	fl.StringVar(&f.python, "python", "", "the Python that has torch")
 	fl.IntVarP(&f.n, "number", "n", 200, "cases per test and round")
 	fl.IntVar(&rounds, "count", 5, "rounds")
@@ -77,7 +79,6 @@ type caseRow struct {
 
 func (b *caseBench) run(ctx context.Context) error {
 	r := &runner{runFlags: b.f, flags: b.flags, out: io.Discard, err: b.flags.ErrOrStderr()}
-	r.backends.python, r.backends.timeout = b.f.python, b.f.timeout
 	cfg, err := r.config(ctx)
 	if err != nil {
 		return err
@@ -114,7 +115,7 @@ func (b *caseBench) measure(ctx context.Context, r *runner, base *campaign.Confi
 	cfg := *base
 	cfg.Tests = []campaign.Test{t}
 	r.summary, r.sink = report.NewSummary(), nullSink{}
-	r.backends.spent = 0
+	r.backends.TakeSpent()
 	start := cpuTime()
 	if err := campaign.Run(ctx, cfg); err != nil {
 		return 0, 0, harness(err)
@@ -125,14 +126,15 @@ func (b *caseBench) measure(ctx context.Context, r *runner, base *campaign.Confi
 	if n := r.summary.Findings(); n > 0 {
 		return 0, 0, &exitError{exitFindings, fmt.Errorf("%s: %d findings; run plumb run first", t.Name, n)}
 	}
-	return r.summary.Cases(), cpuTime() - start + r.backends.spent, nil
+	return r.summary.Cases(), cpuTime() - start + r.backends.TakeSpent(), nil
 }
 
 type nullSink struct{}
 
-func (nullSink) Record(*verdict.Record)  {}
-func (nullSink) End(*verdict.End)        {}
-func (nullSink) Summary(*report.Summary) {}
+func (nullSink) Record(*verdict.Record)      {}
+func (nullSink) End(*verdict.End)            {}
+func (nullSink) Findings([]*finding.Finding) {}
+func (nullSink) Summary(*report.Summary)     {}
 
 func (b *caseBench) print(w io.Writer, asJSON bool) error {
 	if asJSON {

@@ -42,7 +42,7 @@ func (r *runner) coverTests(pattern string) ([]campaign.Test, error) {
 	if len(r.dtypes) > 0 {
 		return nil, fmt.Errorf("--coverage fills in every dtype: leave out --dtype")
 	}
-	m := &coverage.Matrix{Reference: r.backends.is[r.reference], Seed: r.seed, Cases: r.n}
+	m := &coverage.Matrix{Reference: r.backends.Is(r.reference), Seed: r.seed, Cases: r.n}
 	if m.Cases == 0 {
 		m.Cases = 2
 	}

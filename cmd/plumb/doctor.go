@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"plumb/backend"
+	"plumb/backend/named"
 	"plumb/backend/native"
 	"plumb/backend/worker"
 	"plumb/nn"
@@ -68,7 +69,7 @@ func checkNative() checkup {
 
 func checkBaseline() checkup {
 	c := checkup{Backend: "recorded"}
-	base, err := readBaseline("")
+	base, err := named.Baseline("")
 	if err != nil {
 		c.Problem = err.Error()
 		return c

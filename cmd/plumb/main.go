@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"plumb/backend"
+	"plumb/backend/named"
 	"plumb/report"
 )
 
@@ -70,7 +71,7 @@ Exit codes: 0 aligned, 1 findings, 2 a mistake in a command or a test, 3 a fault
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(), newOps(), newMargins(), newDoctor(), newBench())
+	root.AddCommand(newRun(), newOps(), newRepro(), newKnown(), newMargins(), newDoctor(), newSelftest(), newBench())
 	return root
 }
 
@@ -82,8 +83,12 @@ func usage(err error) error { return &exitError{exitUsage, err} }
 func harness(err error) error {
 	var e *exitError
 	var f *backend.Fault
-	if errors.As(err, &e) {
+	var name *named.Error
+	switch {
+	case errors.As(err, &e):
 		return err
+	case errors.As(err, &name):
+		return usage(err)
 	}
 	if errors.As(err, &f) && f.Fix != "" {
 		return &exitError{exitUsage, err}

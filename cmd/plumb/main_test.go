@@ -53,6 +53,13 @@ func firstLine(err error) string {
 	return line
 }
 
+// first sets FIRST to the name of the first entry of a folder.
+func first(ts *testscript.TestScript, _ bool, args []string) {
+	entries, err := os.ReadDir(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Setenv("FIRST", entries[0].Name())
+}
+
 // TestScripts runs the command line as testdata/script tells. The scripts with
 // [torch] run where PyTorch is; all others need Go alone.
 func TestScripts(t *testing.T) {
@@ -73,7 +80,7 @@ func TestScripts(t *testing.T) {
 			return err == nil, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "tally": tally, "same": same, "operators": operatorList,
+			"exits": exits, "tally": tally, "same": same, "operators": operatorList, "first": first,
 		},
 	})
 }

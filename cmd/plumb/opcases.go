@@ -84,11 +84,5 @@ func (r *runner) opTest(d *op.Def, variant string, n int, draw func(*choice.Sour
 	if r.n > 0 {
 		n = r.n
 	}
-	return campaign.Test{Name: name, N: n, Draw: func(i int, _ campaign.Observer) (*program.Program, error) {
-		p, err := draw(choice.New(choice.Derive(key, uint64(i))), i)
-		if p != nil {
-			p.Name = name
-		}
-		return p, err
-	}}
+	return keyedTest(name, name, n, key, func(src *choice.Source, i int, _ campaign.Observer) (*program.Program, error) { return draw(src, i) })
 }

@@ -16,6 +16,7 @@ import (
 	"plumb/backend/native"
 	"plumb/backend/worker"
 	"plumb/campaign"
+	"plumb/finding"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/ops"
@@ -255,6 +256,14 @@ type watcher struct {
 	report.Console
 	records []*verdict.Record
 	ends    []*verdict.End
+	run     *runner
+	cfg     *campaign.Config
+	minimal []*finding.Finding
+}
+
+func (w *watcher) Findings(fs []*finding.Finding) {
+	w.minimal = fs
+	w.Console.Findings(fs)
 }
 
 func (w *watcher) Record(r *verdict.Record) {
@@ -294,7 +303,6 @@ func play(t testing.TB, table *op.Table, files []string, flags ...string) (*watc
 	if r.reference == "torch" {
 		r.python = needTorch(t)
 	}
-	r.backends.python, r.backends.timeout = r.python, r.timeout
 	cfg, err := r.config(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -311,6 +319,7 @@ func play(t testing.TB, table *op.Table, files []string, flags ...string) (*watc
 	if err := campaign.Run(context.Background(), *cfg); err != nil {
 		t.Fatal(err)
 	}
+	w.run, w.cfg = r, cfg
 	return w, out.String()
 }
 

@@ -7,8 +7,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,14 +16,18 @@ import (
 	"golang.org/x/term"
 
 	"plumb/backend"
+	"plumb/backend/named"
 	"plumb/backend/native"
 	"plumb/backend/recorded"
 	"plumb/campaign"
-	"plumb/compare"
+	"plumb/finding"
+	"plumb/known"
 	"plumb/nn"
 	"plumb/ops"
+	"plumb/program"
 	"plumb/report"
 	"plumb/script"
+	"plumb/shrink"
 	"plumb/tensor"
 	"plumb/verdict"
 )
@@ -50,6 +54,13 @@ type runFlags struct {
 	ops        string
 	gradcheck  bool
 	coverage   string
+	shrink     shrink.Budget
+	known      knownFlags
+	findings   string
+
+	tolerance    string
+	maxTensor    string
+	noExceptions bool
 }
 
 func newRun() *cobra.Command {
@@ -89,7 +100,7 @@ the recorded baseline stands in for the reference.`,
 // register defines the flags and sets their defaults.
 func (f *runFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.reference, "reference", "torch", "the backend that is believed: "+backendHelp)
+	fl.StringVar(&f.reference, "reference", "torch", "the backend that is believed: "+named.Help)
 	fl.StringSliceVar(&f.candidates, "candidate", []string{"native"}, "the backends that are judged, likewise; may be repeated")
 	fl.StringVar(&f.python, "python", "", "the Python that has torch")
 	fl.IntVarP(&f.n, "number", "n", 0, "cases per test (default: the test's own, 20 unless it says otherwise)")
@@ -110,7 +121,15 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.ops, "ops", "", "instead of test files, cases drawn from the literals of the operators whose name matches one of these globs, such as 'conv*,max*': legal calls in every dtype, and calls that break a rule")
 	fl.BoolVar(&f.gradcheck, "gradcheck", false, "check the gradients of Plumb's own operators against difference quotients in float64, first and second order; -n is the number of calls of each (default 12); without --ops, all operators")
 	fl.StringVar(&f.coverage, "coverage", "", "with --ops: a few cases (-n, default 2) of every dtype and layout, legal or not, instead; the matrix is written to this file, for plumb ops --coverage")
+	fl.StringVar(&f.findings, "findings", "", `keep the bundle of each finding in this folder; "none" keeps none (default: in the user's cache, for plumb repro)`)
+	fl.IntVar(&f.shrink.Runs, "shrink-runs", shrink.DefaultBudget.Runs, "runs of the candidate that making one finding smaller may take; 0 leaves findings as they were drawn")
+	fl.DurationVar(&f.shrink.Time, "shrink-time", shrink.DefaultBudget.Time, "time that making one finding smaller may take")
+	f.known.register(fl)
+	fl.StringVar(&f.tolerance, "tolerance", "", "in place of the numerics classes and of the tests' own tolerances: autotest (rtol 1e-4, atol 1e-5), exact, or default (torch.testing.assert_close's, by dtype)")
+	fl.StringVar(&f.maxTensor, "max-tensor", "32MB", "the largest tensor that random_tensor draws")
+	fl.BoolVar(&f.noExceptions, "no-exceptions", false, "count an exception of one side alone as a rejection, not as a finding")
 	cmd.MarkFlagsRequiredTogether("rtol", "atol")
+	cmd.MarkFlagsMutuallyExclusive("rtol", "tolerance")
 }
 
 // runner is one execution of plumb run.
@@ -120,16 +139,20 @@ type runner struct {
 	files    []string
 	out, err io.Writer
 
-	backends backends
+	backends named.Set
 	sigs     *signatures
 	summary  *report.Summary
 	sink     report.Sink
 	cases    []recorded.Case
 	policy   verdict.Policy
 	floats   []tensor.DType
+	maxBytes int // of a random tensor
 	gauges   gauges
 
 	covering *covering // nil without --coverage
+
+	collector finding.Collector
+	accepted  *accepted // nil without a known list
 
 	skipped int                     // tests that say that they are not to be run
 	defined map[string]*script.Test // by name
@@ -138,7 +161,6 @@ type runner struct {
 
 func (r *runner) run(ctx context.Context) error {
 	start := time.Now()
-	r.backends.python, r.backends.timeout = r.python, r.timeout
 	cfg, err := r.config(ctx)
 	if err != nil {
 		return err
@@ -152,7 +174,16 @@ func (r *runner) run(ctx context.Context) error {
 		return err
 	}
 	defer r.closeMargins()
+	if r.accepted, err = r.known.open(r.err); err != nil {
+		return err
+	}
 	err = campaign.Run(ctx, *cfg)
+	if err == nil {
+		err = r.minimise(ctx, cfg)
+	}
+	if err == nil {
+		err = r.accepted.settle(r.summary)
+	}
 	r.summary.Elapsed = time.Since(start)
 	if err == nil || r.summary.Cases() > 0 {
 		r.sink.Summary(r.summary)
@@ -169,7 +200,7 @@ func (r *runner) run(ctx context.Context) error {
 		}
 	}
 	if r.record != "" {
-		if err := r.writeBaseline(ctx, cfg); err != nil {
+		if err := r.writeBaseline(cfg); err != nil {
 			return &exitError{exitFault, err}
 		}
 	}
@@ -180,7 +211,7 @@ func (r *runner) exit() error {
 	switch {
 	case len(r.summary.Errors) > 0:
 		return &exitError{exitUsage, nil}
-	case r.summary.Findings() > 0:
+	case r.summary.Findings() > 0, r.known.strict && len(r.summary.Stale) > 0:
 		return &exitError{exitFindings, nil}
 	case r.summary.Cases() == 0 && r.skipped == 0:
 		return usage(errors.New("no case was run"))
@@ -194,7 +225,7 @@ func (r *runner) newSink() report.Sink {
 	}
 	f, ok := r.out.(*os.File)
 	tty := ok && term.IsTerminal(int(f.Fd()))
-	return &report.Console{W: r.out, Color: tty && os.Getenv("NO_COLOR") == "", Live: tty, Verbose: r.verbose}
+	return &report.Console{W: r.out, Color: tty && os.Getenv("NO_COLOR") == "", Live: tty, Verbose: r.verbose, Brief: r.shrink.Runs > 0}
 }
 
 // check returns the mistakes in the flags that cobra cannot see.
@@ -209,6 +240,10 @@ func (f *runFlags) check() error {
 		return fmt.Errorf("--coverage %s needs --ops, such as --ops '*'", f.coverage)
 	case f.n < 0:
 		return fmt.Errorf("-n %d: the number of cases cannot be negative", f.n)
+	case f.shrink.Runs < 0:
+		return fmt.Errorf("--shrink-runs %d: the number of runs cannot be negative", f.shrink.Runs)
+	case f.shrink.Time <= 0:
+		return fmt.Errorf("--shrink-time %v: want a positive duration such as 30s", f.shrink.Time)
 	case f.power < 0:
 		return fmt.Errorf("--power %d: the number of cases cannot be negative", f.power)
 	case f.jobs < 1:
@@ -230,28 +265,25 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 	if err := r.parseDTypes(); err != nil {
 		return nil, usage(err)
 	}
+	if err := r.parseMaxTensor(); err != nil {
+		return nil, usage(err)
+	}
+	r.backends.Table, r.backends.Python, r.backends.Timeout = ops.Table(), r.python, r.timeout
 	cfg := &campaign.Config{Jobs: r.jobs, Batch: 32, OnRecord: r.onRecord, OnEnd: r.onEnd}
-	policy := verdict.Policy{Tols: tolerances, Faults: knownFaults, SameException: r.ops != ""}
-	if r.flags.Flags().Changed("rtol") {
-		policy.RTol, policy.ATol = &r.rtol, &r.atol
+	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Faults: known.Faults, SameException: r.ops != ""}
+	if err := r.judgeBy(&policy); err != nil {
+		return nil, usage(err)
 	}
 	if err := r.openBackends(ctx, cfg); err != nil {
 		return nil, err
 	}
-	policy.Reference = r.backends.is[r.reference]
+	policy.Reference = r.backends.Is(r.reference)
 	if cfg.Oracle = campaign.OracleMode(r.oracle); cfg.Oracle != campaign.OracleOff {
 		policy.Table = ops.Table()
 		policy.Answers = r.reference != "recorded"
 	}
 	r.policy = policy
-	own := native.New(ops.Table(), nn.Modules())
-	cfg.Judge = func(job *backend.Job, ref, cand *backend.Outcome, o *verdict.Oracle) *verdict.Verdict {
-		policy := policy
-		policy.Oracle = o
-		policy.Bounds = func() *compare.Bounds { return own.Bounds(job) }
-		policy.Draws = func() [][]backend.Draw { return own.Draws(job) }
-		return verdict.Judge(job.Program, ref, cand, policy)
-	}
+	cfg.Judge = campaign.Judge(policy, native.New(ops.Table(), nn.Modules()))
 	r.sigs = &signatures{}
 	if strings.HasPrefix(r.reference, "torch") {
 		r.sigs.open = cfg.Reference
@@ -275,18 +307,18 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 // was not chosen, the shipped baseline takes its place.
 func (r *runner) openBackends(ctx context.Context, cfg *campaign.Config) error {
 	var err error
-	cfg.Reference, err = r.backends.opener(ctx, r.reference)
+	cfg.Reference, err = r.backends.Opener(ctx, r.reference)
 	var missing *backend.Fault
 	if errors.As(err, &missing) && len(r.files) == 0 && !r.flags.Flags().Changed("reference") && r.python == "" {
 		r.reference = "recorded"
 		fmt.Fprintf(r.err, "plumb: %v: the recorded baseline is the reference; for fresh random cases: %s\n", missing.Err, missing.Fix)
-		cfg.Reference, err = r.backends.opener(ctx, r.reference)
+		cfg.Reference, err = r.backends.Opener(ctx, r.reference)
 	}
 	if err != nil {
 		return harness(err)
 	}
 	for _, spec := range r.candidates {
-		open, err := r.backends.opener(ctx, spec)
+		open, err := r.backends.Opener(ctx, spec)
 		if err != nil {
 			return harness(err)
 		}
@@ -295,11 +327,12 @@ func (r *runner) openBackends(ctx context.Context, cfg *campaign.Config) error {
 	return nil
 }
 
-// onRecord counts a record and hands it on. A case that took the oracle to
-// settle is not recorded: a baseline has no oracle.
+// onRecord counts a record and hands it on.
 func (r *runner) onRecord(rec *verdict.Record) {
+	r.accepted.excuse(rec)
 	r.summary.Add(rec)
 	r.gauge(rec)
+	r.collector.Record(rec, rec.Verdict.Word.IsFinding())
 	if r.covering != nil && rec.Candidate == r.candidates[0] {
 		r.covering.record(rec)
 	}
@@ -307,7 +340,7 @@ func (r *runner) onRecord(rec *verdict.Record) {
 		r.beyond = append(r.beyond, rec)
 	}
 	r.sink.Record(rec)
-	if r.record != "" && rec.Candidate == r.candidates[0] && len(rec.Verdict.Settled) == 0 && rec.Verdict.Word != verdict.Rejected && rec.Reference.Status == backend.OK {
+	if r.record != "" && rec.Candidate == r.candidates[0] && rec.Baseline() {
 		r.cases = append(r.cases, recorded.Case{Test: rec.Test, Program: rec.Program, Outcome: rec.Reference})
 	}
 }
@@ -318,30 +351,66 @@ func (r *runner) onEnd(e *verdict.End) {
 		r.summary.Errors = append(r.summary.Errors, e.Err)
 	}
 	r.weigh(e)
+	r.collector.End()
 	r.sink.End(e)
 }
 
-// writeBaseline writes what was recorded beside the target and renames it, so
-// that a whole file is never replaced by half of one.
-func (r *runner) writeBaseline(ctx context.Context, cfg *campaign.Config) error {
+// writeBaseline writes what was recorded.
+func (r *runner) writeBaseline(cfg *campaign.Config) error {
 	ref, err := cfg.Reference()
 	if err != nil {
 		return err
 	}
 	defer ref.Close()
-	tmp, err := os.CreateTemp(filepath.Dir(r.record), ".plumb-*")
-	if err != nil {
-		return err
+	return recorded.WriteFile(r.record, ref.Info(), r.cases)
+}
+
+// judgeBy puts what the flags say of tolerances and exceptions into the policy.
+func (r *runner) judgeBy(policy *verdict.Policy) error {
+	policy.NoExceptions = r.noExceptions
+	if r.flags.Flags().Changed("rtol") {
+		policy.RTol, policy.ATol = &r.rtol, &r.atol
 	}
-	defer os.Remove(tmp.Name())
-	if err := recorded.Write(tmp, ref.Info(), r.cases); err != nil {
-		tmp.Close()
-		return err
+	rtol, atol := script.AutotestRTol, script.AutotestATol
+	switch r.tolerance {
+	case "":
+	case "autotest":
+		policy.RTol, policy.ATol = &rtol, &atol
+	case "exact":
+		rtol, atol = 0, 0
+		policy.RTol, policy.ATol = &rtol, &atol
+	case program.Default:
+		policy.Default = true
+	default:
+		return fmt.Errorf("--tolerance %s: want autotest, exact or default", r.tolerance)
 	}
-	if err := errors.Join(tmp.Chmod(0o644), tmp.Close()); err != nil {
-		return err
+	return nil
+}
+
+// sizeUnits are those of --max-tensor; as in AutoTest a MB has 1024² bytes.
+var sizeUnits = []struct {
+	suffix string
+	bytes  int
+}{{"GB", 1 << 30}, {"MB", 1 << 20}, {"KB", 1 << 10}, {"B", 1}, {"", 1 << 20}}
+
+// parseMaxTensor reads --max-tensor: a number with a unit, megabytes without.
+func (r *runner) parseMaxTensor() error {
+	if r.maxTensor == "" {
+		return nil
 	}
-	return os.Rename(tmp.Name(), r.record)
+	for _, u := range sizeUnits {
+		digits, ok := strings.CutSuffix(strings.ToUpper(r.maxTensor), u.suffix)
+		if !ok {
+			continue
+		}
+		n, err := strconv.Atoi(digits)
+		if err != nil || n < 1 || n > program.MaxInputBytes/u.bytes {
+			break
+		}
+		r.maxBytes = n * u.bytes
+		return nil
+	}
+	return fmt.Errorf("--max-tensor %s: want a size such as 32MB, at most %dGB", r.maxTensor, program.MaxInputBytes>>30)
 }
 
 // parseDTypes reads --dtype.

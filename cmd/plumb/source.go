@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"plumb/backend/named"
 	"plumb/backend/recorded"
 	"plumb/campaign"
 	"plumb/choice"
@@ -35,7 +36,7 @@ func (r *runner) tests() ([]campaign.Test, error) {
 		return ts, nil
 	}
 	if kind, path, _ := strings.Cut(r.reference, ":"); kind == "recorded" && len(r.files) == 0 {
-		base, err := readBaseline(path)
+		base, err := named.Baseline(path)
 		if err != nil {
 			return nil, usage(err)
 		}
@@ -94,7 +95,7 @@ func (r *runner) fileTests(name string, src []byte) ([]campaign.Test, error) {
 	for _, t := range file.Tests() {
 		switch {
 		case t.Skip == "":
-			for _, d := range r.floats {
+			for _, d := range r.variants(t) {
 				out = append(out, r.scriptTest(t, d))
 			}
 		case strings.Contains(t.Name, r.filter):
@@ -103,6 +104,15 @@ func (r *runner) fileTests(name string, src []byte) ([]campaign.Test, error) {
 		}
 	}
 	return out, nil
+}
+
+// variants returns the dtypes of random float tensors with which a test runs:
+// those of the command line, else its own.
+func (r *runner) variants(t *script.Test) []tensor.DType {
+	if len(r.dtypes) == 0 && t.Options.DTypes != nil {
+		return t.Options.DTypes
+	}
+	return r.floats
 }
 
 // checkText returns an error with the position of what is not text.
@@ -132,18 +142,33 @@ func (r *runner) scriptTest(t *script.Test, float tensor.DType) campaign.Test {
 	if float != tensor.Invalid {
 		full, name = full+"["+float.String()+"]", name+"["+float.String()+"]"
 	}
-	key := choice.DeriveName(r.seed, name)
+	seed := r.seed
+	if t.Options.Seed != nil {
+		seed = *t.Options.Seed
+	}
+	key := choice.DeriveName(seed, name)
 	n := t.Options.N
 	if r.n > 0 {
-		n = r.n
+		n = r.n * max(t.Calls, 1)
 	}
 	if r.defined == nil {
 		r.defined = map[string]*script.Test{}
 	}
 	r.defined[full] = t
-	return campaign.Test{Name: full, N: n, Draw: func(i int, o campaign.Observer) (*program.Program, error) {
-		env := script.Env{Signatures: r.sigs, Reference: r.sigs.Reference(), Observer: o, Devices: []string{r.device}, Float: float, Integers: true}
-		p, err := t.Draw(choice.New(choice.Derive(key, uint64(i))), env)
+	return keyedTest(full, name, n, key, func(src *choice.Source, i int, o campaign.Observer) (*program.Program, error) {
+		env := script.Env{
+			Signatures: r.sigs, Reference: r.sigs.Reference(), Observer: o, Devices: []string{r.device}, Index: i,
+			Float: float, Integers: true, MaxBytes: r.maxBytes,
+		}
+		return t.Draw(src, env)
+	})
+}
+
+// keyedTest returns the test whose cases follow from a key and the index alone.
+// Its programs are called name.
+func keyedTest(test, name string, n int, key uint64, draw func(src *choice.Source, index int, o campaign.Observer) (*program.Program, error)) campaign.Test {
+	from := func(src *choice.Source, i int, o campaign.Observer) (*program.Program, error) {
+		p, err := draw(src, i, o)
 		if cut := (*campaign.CutShort)(nil); errors.As(err, &cut) {
 			p = cut.Program
 		}
@@ -151,7 +176,20 @@ func (r *runner) scriptTest(t *script.Test, float tensor.DType) campaign.Test {
 			p.Name = name
 		}
 		return p, err
-	}}
+	}
+	t := campaign.Test{Name: test, N: n}
+	t.Draw = func(i int, o campaign.Observer) (*program.Program, error) {
+		return from(choice.New(choice.Derive(key, uint64(i))), i, o)
+	}
+	t.Redraw = func(i int, record []choice.Choice, o campaign.Observer) (*program.Program, []choice.Choice, error) {
+		src := choice.Replay(choice.Derive(key, uint64(i)), record)
+		p, err := from(src, i, o)
+		if cut := (*campaign.CutShort)(nil); errors.As(err, &cut) {
+			err = nil
+		}
+		return p, src.Record(), err
+	}
+	return t
 }
 
 func fixed(name string, programs []*program.Program) campaign.Test {

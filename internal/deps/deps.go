@@ -22,21 +22,30 @@ gradcheck:        tensor choice op program eager
 coverage:
 optim:            tensor op eager nn
 opcase:           tensor choice op program inplace
+internal/mutants: tensor op ops nn program
 gen:              tensor choice op program
 backend:          tensor op program
 backend/native:   tensor choice op program autograd eager inplace nn backend compare
 backend/worker:   tensor op program backend
 backend/recorded: tensor program backend safetensors
+backend/named:    op nn backend backend/native backend/worker backend/recorded baselines
 script:           tensor choice op program gen backend
 compare:          tensor op
 verdict:          tensor choice op program exact backend compare
+known:            tensor op ops program verdict
 margins:          op program compare verdict
-check:            tensor choice op program gradcheck opcase backend backend/native backend/worker nn campaign compare verdict
+repro:            tensor choice op program backend safetensors compare verdict
+check:            tensor choice op program gradcheck opcase backend backend/native nn campaign compare verdict internal/gotest
 campaign:         tensor choice op program backend script compare verdict
-report:           compare verdict
+shrink:           tensor choice op program backend compare verdict
+knownlist:        tensor program shrink verdict
+finding:          tensor program shrink verdict
+report:           compare verdict shrink finding
 suites:
 baselines:
+.:                tensor choice op ops gen program api backend campaign internal/gotest
 internal/deps:
-cmd/plumb:        tensor choice op opcase gradcheck coverage ops nn program backend backend/native backend/worker backend/recorded script compare verdict campaign margins report suites baselines kernel
+internal/gotest:  op nn program backend backend/named backend/native backend/recorded campaign known report verdict
+cmd/plumb:        tensor choice op opcase gradcheck coverage ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins shrink finding knownlist repro report suites baselines kernel internal/mutants
 internal/opgen:   tensor op opcase ops nn
 `

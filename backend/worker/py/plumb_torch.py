@@ -74,7 +74,7 @@ def blas():
 # Modules whose public names a program may call. Reading files, running code
 # and settings that outlive a case are in none of them, or in DENIED.
 MODULES = {
-    "torch", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.nn.utils.rnn",
+    "torch", "torch.functional", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.nn.utils.rnn",
     "torch.nn.utils.parametrizations", "torch.linalg", "torch.fft", "torch.special", "torch.sparse",
     "torch.signal", "torch.signal.windows", "torch.autograd", "torch.nn.parameter", "torch.Tensor", "torch.ops", "torch.ops.aten", "operator",
 }
@@ -338,6 +338,11 @@ def in_dtype(name, constructor, args, kwargs):
         torch.set_default_dtype(before)
 
 
+def version(v):
+    """Returns how often a tensor was changed in place; None for other values."""
+    return v._version if isinstance(v, Tensor) else None
+
+
 class Run:
     """One case while it runs; `reply` grows with it."""
 
@@ -346,9 +351,11 @@ class Run:
         self.case = case
         self.values = []
         self.modules = {}  # by the index of the constructing call
+        self.changes = []
+        self.found = None  # gradients of the second order, by the tensor's id
         self.call = 0
         self.elapsed = 0
-        self.reply = {"status": "ok", "values": self.values}
+        self.reply = {"status": "ok", "values": self.values, "changes": self.changes}
 
     def inputs(self):
         memory = self.memory
@@ -359,6 +366,7 @@ class Run:
                 x.requires_grad_()
             env.append(x)
         self.env = env
+        self.versions = [version(x) for x in env]
         self.leaves = [x for x, entry in zip(env, self.case["inputs"]) if entry[4]]
 
     def forward(self):
@@ -380,7 +388,9 @@ class Run:
             else:
                 v = self.apply(dtype, f, args, kwargs)
             self.elapsed += now() - t
+            self.changed(i, call)
             env.append(v)
+            self.versions.append(version(v))
             if isinstance(v, Module) and isinstance(f, type):
                 self.constructed(i, v, state)
             self.values.append(encode(memory, v))
@@ -390,6 +400,23 @@ class Run:
         if dtype is not None and isinstance(f, type):
             return in_dtype(dtype, f, args, kwargs)
         return f(*args, **kwargs)
+    def changed(self, i, call):
+        """Stores what call i changed among the values before it."""
+        if not (self.bumped(["u", call[1]]) or len(call) > 2 and self.bumped(["u", list(call[2].values())])):
+            return
+        for k, old in enumerate(self.versions):
+            new = version(self.env[k])
+            if new != old:
+                self.versions[k] = new
+                self.changes.append((i, k, store(self.memory, self.env[k])))
+
+    def bumped(self, a):
+        """Tells whether the version of a tensor among the arguments is another one."""
+        if type(a) is not list:
+            return False
+        if a[0] == "r":
+            return version(self.env[a[1]]) != self.versions[a[1]]
+        return (a[0] == "u" or a[0] == "l") and any([self.bumped(e) for e in a[1]])
 
     def constructed(self, i, module, state):
         if not ON_CPU:
@@ -430,9 +457,39 @@ class Run:
             return need
         if values:
             t = now()
-            differentiate(values, cotangents)
+            if "second" in self.case:
+                self.twice(values, cotangents)
+            else:
+                differentiate(values, cotangents)
             self.elapsed += now() - t
         return 0
+
+    def parameters(self):
+        """Returns the parameters of each module, in the order of the constructing calls."""
+        for entry in self.reply.get("modules", ()):
+            yield entry, [(name, p) for name, p in self.modules[entry["call"]].named_parameters() if not is_lazy(p)]
+
+    def twice(self, values, cotangents):
+        """Differentiates, and then the gradients of the inputs, each times its cotangent."""
+        wanted = list(self.leaves)
+        for _, named in self.parameters():
+            wanted += [p for _, p in named if p.requires_grad and all(p is not w for w in wanted)]
+        if not wanted:
+            differentiate(values, cotangents)
+            return
+        grads = torch.autograd.grad(values, wanted, cotangents, create_graph=True, allow_unused=True)
+        for x, g in zip(wanted, grads):
+            x.grad = None if g is None else g.detach()
+        firsts, seconds = [], []
+        for x, g, offset in zip(self.leaves, grads, self.case["second"]):
+            if g is not None and g.requires_grad:
+                firsts.append(g)
+                n = g.numel() * (2 if g.is_complex() else 1)
+                seconds.append(cotangent(self.memory, g, offset, n))
+        found = [None] * len(wanted)
+        if firsts:
+            found = torch.autograd.grad(firsts, wanted, seconds, allow_unused=True)
+        self.found = dict(zip(map(id, wanted), found))
 
     def gradients(self):
         memory = self.memory
@@ -442,6 +499,14 @@ class Run:
             entry["grads"] = store_state(memory, ((name, p.grad) for name, p in named if not is_lazy(p)))
         if self.case.get("leaves"):
             self.reply["made"] = self.made()
+        if self.found is not None:
+            self.reply["grads2"] = [self.second(x) for x in self.leaves]
+            for entry, named in self.parameters():
+                entry["grads2"] = [(name, self.second(p)) for name, p in named]
+
+    def second(self, x):
+        g = self.found.get(id(x))
+        return None if g is None else store(self.memory, g.detach())
 
     def made(self):
         """Returns the gradients of the leaves that calls made, under their first name."""

@@ -1,4 +1,6 @@
-package main
+// Package known holds the faults of references that were proved: what Plumb is
+// not to be blamed for.
+package known
 
 import (
 	"errors"
@@ -14,8 +16,8 @@ import (
 	"plumb/verdict"
 )
 
-// knownFaults are faults of references that were proved.
-var knownFaults = slices.Concat(torchFaults, shapeFaults, viewed, complexDot, laterDefaults, complexTruths, lenientValues, zeroExtremes, trueOrders, untyped, unsignedZero, inaccurate("asin", 113), inaccurate("arcsin", 113), inaccurate("atan", 1849), inaccurate("arctan", 1849))
+// Faults are faults of references, each with its proof.
+var Faults = slices.Concat(torchFaults, shapeFaults, viewed, complexDot, laterDefaults, complexTruths, lenientValues, zeroExtremes, trueOrders, untyped, unsignedZero, inaccurate("asin", 113), inaccurate("arcsin", 113), inaccurate("atan", 1849), inaccurate("arctan", 1849))
 
 var torchFaults = []verdict.KnownFault{{
 	Reference: "torch 1.13",

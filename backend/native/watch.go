@@ -1,0 +1,98 @@
+package native
+
+import (
+	"hash/maphash"
+
+	"plumb/backend"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// watch tells what calls change: in place, as they may, or by writing into an
+// argument, as they may not.
+type watch struct{ marks map[program.Ref]mark }
+
+// mark is a tensor as it was when it was last looked at.
+type mark struct {
+	tensor *tensor.Tensor
+	sum    uint64 // of its bytes
+}
+
+var sumSeed = maphash.MakeSeed()
+
+func sum(t *tensor.Tensor) uint64 {
+	if t.Len() == 0 {
+		return 0
+	}
+	size := t.DType().Size()
+	from := t.Offset() * size
+	return maphash.Bytes(sumSeed, t.Storage()[from:from+tensor.Extent(t.Shape(), t.Strides())*size])
+}
+
+// mark remembers what a name stands for now.
+func (r *run) mark(name string) {
+	if r.watch == nil {
+		return
+	}
+	if v := r.env[program.Ref(name)]; v.tensor != nil {
+		r.watch.marks[program.Ref(name)] = mark{v.tensor.Tensor, sum(v.tensor.Tensor)}
+	}
+}
+
+// observe reports what a call that has just been run changed.
+func (r *run) observe(c *program.Call) {
+	if r.watch == nil {
+		return
+	}
+	var changed []backend.Named
+	if r.space != nil && r.mayChange(c) {
+		changed = r.renewed()
+	}
+	changed = append(changed, r.written(c)...)
+	r.out.Changes = append(r.out.Changes, changed)
+	r.mark(c.Result)
+}
+
+// renewed returns the names that stand for other elements than before, in the
+// order of the program.
+func (r *run) renewed() (changed []backend.Named) {
+	look := func(name string) {
+		ref := program.Ref(name)
+		old, ok := r.watch.marks[ref]
+		v := r.env[ref]
+		if !ok || r.refresh(v) != nil || v.tensor == nil || v.tensor.Tensor == old.tensor {
+			return
+		}
+		if !v.tensor.Tensor.SameBits(old.tensor) {
+			changed = append(changed, backend.Named{Name: name, Tensor: v.tensor.Tensor})
+		}
+		r.mark(name)
+	}
+	p := r.job.Program
+	for i := range p.Inputs {
+		look(p.Inputs[i].Name)
+	}
+	for i := range p.Calls[:len(r.out.Values)-1] {
+		look(p.Calls[i].Result)
+	}
+	return changed
+}
+
+// written returns the arguments into which the call wrote.
+func (r *run) written(c *program.Call) (changed []backend.Named) {
+	look := func(ref program.Ref) {
+		old, ok := r.watch.marks[ref]
+		if v := r.env[ref]; !ok || v.tensor == nil || v.tensor.Tensor != old.tensor || sum(old.tensor) == old.sum {
+			return
+		}
+		changed = append(changed, backend.Named{Name: string(ref), Tensor: copyOf(old.tensor)})
+		r.mark(string(ref))
+	}
+	for _, a := range c.Args {
+		program.Refs(a, look)
+	}
+	for _, kw := range c.Kwargs {
+		program.Refs(kw.Value, look)
+	}
+	return changed
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"plumb/knownlist"
+	"plumb/program"
+	"plumb/repro"
+	"plumb/verdict"
+)
+
+func newKnown() *cobra.Command {
+	var file, findings string
+	cmd := &cobra.Command{
+		Use:   "known",
+		Short: "List the failures that are accepted for a time, or accept one",
+		Long: `Known lists the entries of ` + defaultKnown + `: failures that plumb run does not count
+against the candidate until a day. An entry has a scope (operator, kind, dtype,
+layout, mode, candidate), a reason and an owner. Another kind of failure at the
+same place is a finding all the same. An entry that no longer fails is reported
+as fixed; plumb run --strict fails then.`,
+		Example: `  plumb known
+  plumb known add 3f5a9c1200b7d4e8 --reason "waits for the new kernel" --until 2027-01-31
+  plumb run --strict`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return listKnown(cmd.OutOrStdout(), file) },
+	}
+	cmd.PersistentFlags().StringVar(&file, "file", defaultKnown, "the list")
+	var e knownlist.Entry
+	add := &cobra.Command{
+		Use:   "add ID | FOLDER | ZIP",
+		Short: "Accept a finding until a day",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f := reproFlags{findings: findings}
+			b, err := f.open(args[0])
+			if err != nil {
+				return usage(err)
+			}
+			if err := describe(&e, b); err != nil {
+				return usage(err)
+			}
+			return addKnown(cmd.OutOrStdout(), file, e)
+		},
+	}
+	fl := add.Flags()
+	fl.StringVar(&findings, "findings", "", "the folder of findings (default: in the user's cache)")
+	fl.StringVar(&e.Reason, "reason", "", "why it is accepted")
+	fl.StringVar(&e.Until, "until", "", "the last day, as 2027-01-31")
+	fl.StringVar(&e.Owner, "owner", os.Getenv("USER"), "who answers for it")
+	fl.StringVar(&e.Link, "link", "", "where it is tracked")
+	fl.StringVar(&e.DType, "dtype", "", "narrow it to a dtype")
+	fl.StringVar(&e.Layout, "layout", "", "narrow it to a layout: non-contiguous, channels_last or expanded")
+	cmd.AddCommand(add)
+	return cmd
+}
+
+// describe fills an entry's scope from a bundle.
+func describe(e *knownlist.Entry, b *repro.Bundle) error {
+	f, err := b.Finding()
+	if err != nil {
+		return err
+	}
+	e.Kind, e.Signature = knownlist.KindOf(f.Verdict), f.Signature
+	e.Candidate, e.Mode, _ = strings.Cut(f.Candidate.Spec, ":")
+	e.Operator = blamed(f.Program, f.Verdict)
+	return nil
+}
+
+// blamed returns the operator of the call that differs, or of the last call
+// where none is blamed.
+func blamed(p *program.Program, v *verdict.Verdict) string {
+	target := ""
+	if v.Where != nil {
+		target = v.Where.Target
+	}
+	for i := len(p.Calls) - 1; i >= 0 && target == ""; i-- {
+		if p.Calls[i].Target != "Module.__call__" {
+			target = p.Calls[i].Target
+		}
+	}
+	return target[strings.LastIndexByte(target, '.')+1:]
+}
+
+func addKnown(out io.Writer, path string, e knownlist.Entry) error {
+	if err := e.Check(); err != nil {
+		return usage(fmt.Errorf("%w (--reason, --until and --owner say what has to be known of an accepted failure)", err))
+	}
+	l, err := readKnown(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		l, err = &knownlist.List{Version: knownlist.Version}, nil
+	}
+	if err != nil {
+		return usage(err)
+	}
+	l.Known = append(l.Known, e)
+	text, err := l.Bytes()
+	if err == nil {
+		err = whole(path, func(w io.Writer) error { _, err := w.Write(text); return err })
+	}
+	if err != nil {
+		return usage(err)
+	}
+	fmt.Fprintf(out, "%s: %s is accepted until %s\n", path, &e, e.Until)
+	return nil
+}
+
+func listKnown(out io.Writer, path string) error {
+	l, err := readKnown(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(out, "there is no %s: nothing is accepted\n", path)
+		return nil
+	}
+	if err != nil {
+		return usage(err)
+	}
+	for i := range l.Known {
+		e := &l.Known[i]
+		until := "until " + e.Until
+		if e.Expired(time.Now()) {
+			until = "expired on " + e.Until
+		}
+		fmt.Fprintf(out, "%s  %s  %s  %s\n", e, until, e.Owner, strings.TrimSpace(e.Reason+" "+e.Link))
+	}
+	return nil
+}

@@ -1,0 +1,366 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"plumb/backend"
+	"plumb/backend/named"
+	"plumb/backend/native"
+	"plumb/campaign"
+	"plumb/internal/mutants"
+	"plumb/nn"
+	"plumb/ops"
+	"plumb/program"
+	"plumb/shrink"
+	"plumb/verdict"
+)
+
+func newSelftest() *cobra.Command {
+	s := selftest{runner: runner{flags: &cobra.Command{}}}
+	s.register(s.flags)
+	var filter string
+	cmd := &cobra.Command{
+		Use:   "selftest",
+		Short: "Plant faults in Plumb's own operators and see which are found",
+		Long: `Selftest plants faults (mutants) in the table of operators and modules, one at
+a time, and runs the shipped suites on each, with the budgets of plumb run. It
+says which are found, makes what is found smaller, and compares that with the
+smallest program that a person would write. The table without a fault runs along
+and has to be found clean.
+
+Exit code 0 when at least 95% are found and nothing else is, 1 otherwise.`,
+		Example: `  plumb selftest                    every mutant against PyTorch, or the recorded baseline
+  plumb selftest --filter conv -v   those with conv in their name
+  plumb selftest --json | tail -1   the summary, for machines`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("seed") {
+				s.seed = rand.Uint64() >> 32
+			}
+			s.out, s.err = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			if cmd.Flags().Changed("reference") {
+				_ = s.flags.Flags().Set("reference", s.reference)
+			}
+			s.plant(filter)
+			if len(s.subjects) == 0 {
+				return usage(fmt.Errorf("no mutant's name contains %q", filter))
+			}
+			return s.run(cmd.Context())
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&s.reference, "reference", "torch", "the backend that is believed: "+named.Help)
+	fl.StringVar(&s.python, "python", "", "the Python that has torch")
+	fl.IntVarP(&s.n, "number", "n", 0, "cases per test (default: the test's own, 20 unless it says otherwise)")
+	fl.Uint64Var(&s.seed, "seed", 0, "the seed of all cases (default: a new one, printed at the end)")
+	fl.StringVar(&filter, "filter", "", "plant the mutants whose name, kind or operator contains this")
+	fl.IntVarP(&s.jobs, "jobs", "j", runtime.NumCPU(), "lanes that run cases at the same time")
+	fl.BoolVarP(&s.verbose, "verbose", "v", false, "a line for each mutant, with the small program that shows it")
+	fl.BoolVar(&s.json, "json", false, "one JSON object per mutant and line, the summary last")
+	fl.IntVar(&s.shrink.Runs, "shrink-runs", shrink.DefaultBudget.Runs, "runs of the candidate that making one finding smaller may take; 0 leaves findings as they were drawn")
+	fl.DurationVar(&s.shrink.Time, "shrink-time", shrink.DefaultBudget.Time, "time that making one finding smaller may take")
+	return cmd
+}
+
+// selftest runs mutants as candidates, each on the cases that touch what it
+// has changed.
+type selftest struct {
+	runner
+	subjects []*subjectRun
+	control  []*verdict.Record // findings of the table without a fault
+	cases    int
+	errors   []error
+
+	cfg     *campaign.Config
+	pending []*verdict.Record // cases of the running test
+	touched touchedNames
+	idle    chan backend.Backend // references for questions beyond the run, nil: not yet started
+}
+
+// subjectRun is a mutant and what came of it.
+type subjectRun struct {
+	mutants.Mutant
+	backend *native.Backend
+	found   *verdict.Record // nil: missed
+	test    campaign.Test   // that found it
+	runs    int             // of the candidate until then
+	elapsed time.Duration
+	small   *shrink.Result
+	err     error
+}
+
+func (s *selftest) plant(filter string) {
+	for _, m := range mutants.All() {
+		if strings.Contains(m.Name, filter) || strings.Contains(m.In, filter) || strings.Contains(string(m.Kind), filter) {
+			s.subjects = append(s.subjects, &subjectRun{Mutant: m})
+		}
+	}
+}
+
+// run is the whole command.
+func (s *selftest) run(ctx context.Context) error {
+	start := time.Now()
+	if s.timeout == 0 {
+		s.timeout = time.Minute
+	}
+	s.backends.Table, s.backends.Python, s.backends.Timeout = ops.Table(), s.python, s.timeout
+	for _, m := range s.subjects {
+		table, modules, err := m.Tables()
+		if err != nil {
+			return harness(err)
+		}
+		m.backend = native.New(table, modules)
+	}
+	if err := s.configure(ctx); err != nil {
+		return err
+	}
+	defer s.close()
+	if err := campaign.Run(ctx, *s.cfg); err != nil {
+		return harness(err)
+	}
+	s.each(s.found(), func(m *subjectRun) { m.err = cmp.Or(m.err, s.minimise(ctx, m)) })
+	return s.report(time.Since(start))
+}
+
+// configure sets up the run of the table without a fault, which also notes what
+// each case touches.
+func (s *selftest) configure(ctx context.Context) error {
+	cfg, err := s.config(ctx)
+	if err != nil {
+		return err
+	}
+	s.idle = make(chan backend.Backend, s.jobs)
+	for range s.jobs {
+		s.idle <- nil
+	}
+	s.touched.names = map[*program.Program]map[string]bool{}
+	cfg.Candidates = []campaign.Candidate{{Name: "native", Open: s.touched.open}}
+	cfg.OnRecord = func(r *verdict.Record) { s.pending = append(s.pending, r) }
+	cfg.OnEnd = func(e *verdict.End) { s.endTest(ctx, e) }
+	s.cfg = cfg
+	return nil
+}
+
+func (s *selftest) close() {
+	for range s.jobs {
+		if ref := <-s.idle; ref != nil {
+			_ = ref.Close()
+		}
+	}
+	s.sigs.Close()
+}
+
+// endTest runs the mutants that are not yet found on the cases of a test.
+func (s *selftest) endTest(ctx context.Context, e *verdict.End) {
+	records := s.pending
+	s.pending = nil
+	if e.Err != nil {
+		s.errors = append(s.errors, e.Err)
+	}
+	s.cases += len(records)
+	var touched []map[string]bool
+	for _, r := range records {
+		touched = append(touched, s.touched.take(r.Program))
+		if r.Verdict.Word.IsFinding() {
+			s.control = append(s.control, r)
+		}
+	}
+	var waiting []*subjectRun
+	for _, m := range s.subjects {
+		if m.found == nil && m.err == nil {
+			waiting = append(waiting, m)
+		}
+	}
+	at := slices.IndexFunc(s.cfg.Tests, func(t campaign.Test) bool { return t.Name == e.Test })
+	s.each(waiting, func(m *subjectRun) {
+		for i, r := range records {
+			if touched[i][m.In] && m.found == nil && m.err == nil && ctx.Err() == nil {
+				m.test = s.cfg.Tests[at]
+				m.err = s.try(ctx, m, r)
+			}
+		}
+	})
+}
+
+// each calls f for every one of ms, several at a time.
+func (s *selftest) each(ms []*subjectRun, f func(m *subjectRun)) {
+	next := make(chan *subjectRun)
+	var lanes sync.WaitGroup
+	for range s.jobs {
+		lanes.Go(func() {
+			for m := range next {
+				f(m)
+			}
+		})
+	}
+	for _, m := range ms {
+		next <- m
+	}
+	close(next)
+	lanes.Wait()
+}
+
+// try runs a mutant on a case. What differs from the true table in no bit need
+// not be judged; where the reference may be asked, it is.
+func (s *selftest) try(ctx context.Context, m *subjectRun, r *verdict.Record) error {
+	start := time.Now()
+	defer func() { m.elapsed += time.Since(start) }()
+	job := &backend.Job{Program: r.Program, State: r.Reference.Initial}
+	for i := range r.Program.Inputs {
+		job.Inputs = append(job.Inputs, r.Program.Inputs[i].Materialize())
+	}
+	m.runs++
+	out, err := m.backend.Run(ctx, job)
+	if err != nil || sameOutcome(out, r.Outcome) {
+		return err
+	}
+	for i := range job.Inputs { // a mutant may have written into them
+		job.Inputs[i] = r.Program.Inputs[i].Materialize()
+	}
+	v := s.cfg.Judge(job, r.Reference, out, nil)
+	found := &verdict.Record{Test: r.Test, Index: r.Index, Candidate: m.Name, Program: r.Program, Verdict: v, Reference: r.Reference, Outcome: out}
+	if v.Arguable() && s.reference != "recorded" {
+		err := s.alone(m, func(solo *campaign.Solo, _ *campaign.Config) error {
+			again, err := solo.Judge(ctx, m.Name, r.Program)
+			if err == nil {
+				found.Verdict, found.Reference, found.Outcome = again.Verdict, again.Reference, again.Outcome
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if found.Verdict.Word.IsFinding() {
+		m.found = found
+	}
+	return nil
+}
+
+// sameOutcome reports whether two outcomes are the same in all but their time.
+func sameOutcome(a, b *backend.Outcome) bool {
+	x, y := *a, *b
+	x.Elapsed, y.Elapsed = 0, 0
+	return reflect.DeepEqual(&x, &y)
+}
+
+// minimise makes a finding smaller.
+func (s *selftest) minimise(ctx context.Context, m *subjectRun) error {
+	if s.shrink.Runs == 0 {
+		return nil
+	}
+	return s.alone(m, func(solo *campaign.Solo, cfg *campaign.Config) error {
+		cfg.Tests = []campaign.Test{m.test}
+		start := m.found
+		if s.reference == "recorded" { // the table without a fault has to find it too
+			r, err := solo.Judge(ctx, m.Name, m.found.Program)
+			if err != nil || !r.Verdict.Word.IsFinding() {
+				return err
+			}
+			r.Test, r.Index, start = m.found.Test, m.found.Index, r
+		}
+		var err error
+		m.small, err = shrink.Shrink(ctx, start, subject(solo, cfg, start), s.shrink, nil)
+		return err
+	})
+}
+
+// alone calls f with what judges a mutant on any program. A baseline has no
+// answers for programs that it does not hold: the table without a fault takes
+// its place.
+func (s *selftest) alone(m *subjectRun, f func(solo *campaign.Solo, cfg *campaign.Config) error) error {
+	ref := <-s.idle
+	defer func() { s.idle <- ref }()
+	if ref == nil {
+		var err error
+		if ref, err = s.openReference(); err != nil {
+			return err
+		}
+	}
+	cfg := *s.cfg
+	cfg.Reference = func() (backend.Backend, error) { return keep(ref), nil }
+	cfg.Candidates = []campaign.Candidate{{Name: m.Name, Open: func() (backend.Backend, error) { return m.backend, nil }}}
+	solo, err := campaign.Open(&cfg)
+	if err != nil {
+		return err
+	}
+	return f(solo, &cfg)
+}
+
+func (s *selftest) openReference() (backend.Backend, error) {
+	if s.reference == "recorded" {
+		return native.New(ops.Table(), nn.Modules()), nil
+	}
+	return s.cfg.Reference()
+}
+
+// keep returns a backend that outlasts its Close.
+func keep(b backend.Backend) backend.Backend {
+	if batcher, ok := b.(backend.Batcher); ok {
+		return keptBatcher{batcher}
+	}
+	return kept{b}
+}
+
+type kept struct{ backend.Backend }
+
+// Close leaves the backend running.
+func (kept) Close() error { return nil }
+
+type keptBatcher struct{ backend.Batcher }
+
+// Close leaves the backend running.
+func (keptBatcher) Close() error { return nil }
+
+// touchedNames notes the operators and modules that each program touches.
+type touchedNames struct {
+	mu    sync.Mutex
+	names map[*program.Program]map[string]bool
+}
+
+// take returns what a program touched, and forgets it.
+func (t *touchedNames) take(p *program.Program) map[string]bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	names := t.names[p]
+	delete(t.names, p)
+	return names
+}
+
+func (t *touchedNames) open() (backend.Backend, error) {
+	w := &watchedBackend{to: t}
+	table, modules, err := mutants.Watched(func(name string) { w.names[name] = true })
+	if err != nil {
+		return nil, err
+	}
+	w.Backend = native.New(table, modules)
+	return w, nil
+}
+
+// watchedBackend is the table without a fault.
+type watchedBackend struct {
+	*native.Backend
+	to    *touchedNames
+	names map[string]bool // of the running program
+}
+
+// Run runs a program and notes what it touches.
+func (w *watchedBackend) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
+	w.names = map[string]bool{}
+	out, err := w.Backend.Run(ctx, job)
+	w.to.mu.Lock()
+	defer w.to.mu.Unlock()
+	w.to.names[job.Program] = w.names
+	return out, err
+}

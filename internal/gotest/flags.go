@@ -1,0 +1,53 @@
+package gotest
+
+import (
+	"flag"
+	"math/rand/v2"
+	"strings"
+	"sync"
+
+	"plumb/backend/named"
+)
+
+var (
+	seedFlag      = flag.Uint64("plumb.seed", 0, "the seed of all cases (default: a new one each time, printed with what fails)")
+	numberFlag    = flag.Int("plumb.n", 0, "cases per test (default: the test's own)")
+	referenceFlag = flag.String("plumb.reference", "torch", `the backend that is believed: `+help+`, or "none" to hold the candidate to itself`)
+	candidateFlag = flag.String("plumb.candidate", "native", "the backends that are judged, with commas between: "+help)
+	pythonFlag    = flag.String("plumb.python", "", "the Python that has torch")
+	recordFlag    = flag.String("plumb.record", "", "write the reference's outcomes to this file, for -plumb.reference=recorded:FILE")
+)
+
+var help = strings.ReplaceAll(named.Help, "--python", "-plumb.python")
+
+// given reports whether a flag is on the command line.
+func given(name string) (found bool) {
+	flag.Visit(func(f *flag.Flag) { found = found || f.Name == name })
+	return found
+}
+
+var fresh = sync.OnceValue(func() uint64 { return rand.Uint64() >> 32 })
+
+// Seed returns -plumb.seed, else one drawn for this process.
+func Seed() uint64 {
+	if given("plumb.seed") {
+		return *seedFlag
+	}
+	return fresh()
+}
+
+// SeedOr returns -plumb.seed, else the default.
+func SeedOr(def uint64) uint64 {
+	if given("plumb.seed") {
+		return *seedFlag
+	}
+	return def
+}
+
+// Number returns -plumb.n, else the default.
+func Number(def int) int {
+	if *numberFlag > 0 {
+		return *numberFlag
+	}
+	return def
+}

@@ -1,0 +1,219 @@
+// Package gotest judges cases under go test as plumb run does: it has the
+// flags, opens the reference, and reports findings as failures of the test.
+package gotest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"plumb/backend"
+	"plumb/backend/named"
+	"plumb/backend/native"
+	"plumb/backend/recorded"
+	"plumb/campaign"
+	"plumb/known"
+	"plumb/nn"
+	"plumb/op"
+	"plumb/program"
+	"plumb/report"
+	"plumb/verdict"
+)
+
+// Config says what to judge.
+type Config struct {
+	Table *op.Table
+	Tests []campaign.Test
+	Seed  uint64 // from which the tests draw; what fails prints it
+	// Candidates are judged; without any, those of -plumb.candidate.
+	Candidates []campaign.Candidate
+	// SameException asks that what both sides raise has the same class.
+	SameException bool
+}
+
+// run is one call of Run.
+type run struct {
+	Config
+	t         testing.TB
+	set       *named.Set
+	reference string // its name in flags
+	recording bool
+	summary   *report.Summary
+	findings  []*verdict.Record // the first, or all where the test is verbose
+	more      int
+	cases     []recorded.Case
+}
+
+// Run judges the cases and reports what is found to t. Without PyTorch it
+// skips the test, unless a reference was asked for.
+func Run(t testing.TB, c Config) *report.Summary {
+	t.Helper()
+	r := &run{Config: c, t: t, set: setOf(c.Table), reference: *referenceFlag, recording: *recordFlag != "", summary: report.NewSummary()}
+	cfg := campaign.Config{Tests: c.Tests, Jobs: 1, Batch: 32, Oracle: campaign.OnMismatch, OnRecord: r.onRecord, OnEnd: r.onEnd}
+	if err := r.open(&cfg); err != nil {
+		r.missing(err)
+	}
+	policy := verdict.Policy{
+		Tols: campaign.Tolerances(c.Table), Table: c.Table, Answers: !strings.HasPrefix(r.reference, "recorded"),
+		Reference: r.set.Is(r.reference), Faults: known.Faults, SameException: c.SameException,
+	}
+	cfg.Judge = campaign.Judge(policy, native.New(c.Table, nn.Modules()))
+	err := campaign.Run(t.Context(), cfg)
+	if err == nil && r.recording {
+		err = r.record(cfg.Reference)
+	}
+	r.conclude()
+	if err != nil {
+		t.Fatalf("plumb: %v", err)
+	}
+	return r.summary
+}
+
+// open resolves the backends by their names.
+func (r *run) open(cfg *campaign.Config) (err error) {
+	cfg.Candidates = r.Candidates
+	if cfg.Candidates == nil {
+		for name := range strings.SplitSeq(*candidateFlag, ",") {
+			open, err := r.opener(name)
+			if err != nil {
+				return err
+			}
+			cfg.Candidates = append(cfg.Candidates, campaign.Candidate{Name: name, Open: open})
+		}
+	}
+	if r.reference == "none" {
+		cfg.Reference = cfg.Candidates[0].Open
+		return nil
+	}
+	if cfg.Reference, err = r.opener(r.reference); err != nil {
+		return err
+	}
+	if path, ok := strings.CutPrefix(r.reference, "recorded:"); ok {
+		cfg.Tests, err = recordedTests(path, r.Tests)
+	}
+	return err
+}
+
+// missing ends the test where a backend cannot be opened.
+func (r *run) missing(err error) {
+	r.t.Helper()
+	var fault *backend.Fault
+	if errors.As(err, &fault) && !given("plumb.reference") && !given("plumb.candidate") && !given("plumb.python") {
+		r.t.Skipf("needs PyTorch as the reference: %v (fix: %s; or give -plumb.reference)", fault.Err, fault.Fix)
+	}
+	r.t.Fatalf("plumb: %v", err)
+}
+
+// recordedTests returns, of each test, the cases that a baseline has.
+func recordedTests(path string, tests []campaign.Test) ([]campaign.Test, error) {
+	base, err := named.Baseline(path)
+	if err != nil {
+		return nil, err
+	}
+	byTest := map[string][]*program.Program{}
+	for _, c := range base.Cases() {
+		byTest[c.Test] = append(byTest[c.Test], c.Program)
+	}
+	var out []campaign.Test
+	for _, t := range tests {
+		if programs := byTest[t.Name]; len(programs) > 0 {
+			out = append(out, campaign.Test{Name: t.Name, N: min(t.N, len(programs)), Fixed: true, Draw: func(i int, _ campaign.Observer) (*program.Program, error) {
+				return programs[i], nil
+			}})
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s has no case of this test; go test -plumb.record=%s records them, where PyTorch is", path, path)
+	}
+	return out, nil
+}
+
+// onRecord counts a record and keeps it where it is reported.
+func (r *run) onRecord(rec *verdict.Record) {
+	r.summary.Add(rec)
+	if rec.Verdict.Word.IsFinding() {
+		if len(r.findings) == 0 || testing.Verbose() {
+			r.findings = append(r.findings, rec)
+		} else {
+			r.more++
+		}
+	}
+	if r.recording && rec.Baseline() {
+		r.cases = append(r.cases, recorded.Case{Test: rec.Test, Program: rec.Program, Outcome: rec.Reference})
+	}
+}
+
+func (r *run) onEnd(e *verdict.End) {
+	if e.Err != nil {
+		r.summary.Errors = append(r.summary.Errors, e.Err)
+	}
+}
+
+// conclude reports what was found, on the goroutine of the test.
+func (r *run) conclude() {
+	r.t.Helper()
+	for _, rec := range r.findings {
+		r.t.Errorf("%s", r.failure(rec))
+	}
+	if r.more > 0 {
+		r.t.Errorf("%d more of %d cases fail; go test -v prints every one", r.more, r.summary.Cases())
+	}
+	for _, err := range r.summary.Errors {
+		r.t.Errorf("%s", report.ErrorText(err))
+	}
+	beyond, all := r.summary.Words[verdict.Unsupported], r.summary.Cases()-r.summary.Words[verdict.Rejected]
+	if beyond > 0 && beyond == all && !r.t.Failed() {
+		r.t.Skipf("nothing was compared: %s", r.summary.Beyond)
+	}
+	r.t.Logf("%s (seed %d), the worst at %.2g of its limit", r.summary.Counts(), r.Seed, r.summary.Worst)
+	if beyond > 0 {
+		r.t.Logf("unsupported: %s", r.summary.Beyond)
+	}
+}
+
+// failure says what is wrong with a case, shows its program and ends with the
+// command that draws it again.
+func (r *run) failure(rec *verdict.Record) string {
+	return fmt.Sprintf("%s, case %d (%s), candidate %s\n%s\n%s\nagain: %s",
+		rec.Test, rec.Index, rec.Program.ID(), rec.Candidate, rec.Verdict.Text(), rec.Program, r.again(rec.Index))
+}
+
+// again is the command that draws the case of an index again, after those
+// before it.
+func (r *run) again(index int) string {
+	cmd := fmt.Sprintf("go test -run '%s' -plumb.seed=%d -plumb.n=%d", pattern(r.t.Name()), r.Seed, index+1)
+	for _, name := range []string{"plumb.reference", "plumb.candidate", "plumb.python"} {
+		if given(name) {
+			cmd += fmt.Sprintf(" -%s=%s", name, value(name))
+		}
+	}
+	return cmd
+}
+
+var (
+	setsMu sync.Mutex
+	sets   = map[*op.Table]*named.Set{}
+)
+
+// setOf returns the backends of a table, which all its tests share.
+func setOf(table *op.Table) *named.Set {
+	setsMu.Lock()
+	defer setsMu.Unlock()
+	if sets[table] == nil {
+		sets[table] = &named.Set{Table: table, Python: *pythonFlag}
+	}
+	return sets[table]
+}
+
+// opener returns how to start a backend. Workers outlive a test: the next one
+// takes them over.
+func (r *run) opener(spec string) (campaign.Opener, error) {
+	open, err := r.set.Opener(context.Background(), spec)
+	if err != nil || !strings.HasPrefix(spec, "torch") {
+		return open, err
+	}
+	return func() (backend.Backend, error) { return workers.take(spec, open) }, nil
+}

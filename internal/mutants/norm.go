@@ -1,0 +1,116 @@
+package mutants
+
+import (
+	"math"
+
+	"plumb/op"
+	"plumb/tensor"
+)
+
+// outside adds eps to the deviation where it belongs to the variance, as far as
+// it can be told from the size of eps.
+func outside(a op.Args) any {
+	e := a.Float("eps")
+	return e * e
+}
+
+var normMutants = []Mutant{
+	{Name: "layer_norm adds eps to the deviation", In: "layer_norm", Kind: Rounding, Op: seen("eps", outside), Minimal: Minimal{1, 2}},
+	{Name: "layer_norm exchanges the gradients of weight and bias", In: "layer_norm", Kind: Gradient, Minimal: Minimal{1, 2}, Op: gradient(func(g *op.Grad, rule func(*op.Grad)) {
+		inner := op.NewGrad(g.Builder, g.Args, g.Out, g.Cot, g.NeedsValue)
+		rule(inner)
+		w, b := g.Value("weight"), g.Value("bias")
+		g.To("input", func() op.Value { return inner.Result(g.Value("input")) })
+		if w != nil && b != nil {
+			w, b = b, w
+		}
+		g.To("weight", func() op.Value { return inner.Result(w) })
+		g.To("bias", func() op.Value { return inner.Result(b) })
+	})},
+	{Name: "batch_norm adds eps to the deviation", In: "batch_norm", Kind: Rounding, Op: seen("eps", outside), Minimal: Minimal{1, 2}},
+	{Name: "batch_norm weighs the running statistics by 1 - momentum", In: "batch_norm", Kind: Attribute, Minimal: Minimal{2, 2},
+		Op: seenForward("momentum", func(a op.Args) any { return 1 - a.Float("momentum") })},
+	{Name: "batch_norm normalises by the batch in evaluation", In: "batch_norm", Kind: State, Op: seen("training", func(op.Args) any { return true }), Minimal: Minimal{1, 2}},
+	{Name: "batch_norm keeps the biased variance", In: "batch_norm.update", Kind: State, Minimal: Minimal{2, 2},
+		Op: after(func(c *op.Run) {
+			x := c.Tensor("input")
+			n := float64(x.Len() / max(x.Shape()[1], 1))
+			momentum := c.Float("momentum")
+			if n < 2 || !c.Has("momentum") {
+				return
+			}
+			for i := range c.Out[1].Len() {
+				was := c.Tensor("running_var").Float(i) * (1 - momentum)
+				batch := c.Out[1].Float(i) - was
+				c.Out[1].Set(i, complex(was+batch*(n-1)/n, 0))
+			}
+		})},
+	{Name: "batch_norm without momentum takes 0.1", In: "batch_norm.update", Kind: State, Minimal: Minimal{2, 2},
+		Op: seen("momentum", func(a op.Args) any {
+			if a.Has("momentum") {
+				return a.Float("momentum")
+			}
+			return 0.1
+		})},
+	{Name: "batch_norm reads channels-last images in memory order", In: "batch_norm", Kind: Layout, Op: unstrided("input", channelsLast), Minimal: Minimal{2, 4}},
+	{Name: "batch_norm's gradient lacks the mean", In: "batch_norm.backward", Kind: Gradient, Minimal: Minimal{1, 2},
+		Op: after(func(c *op.Run) {
+			d, grad, x := c.Out[0], c.Tensor("grad"), c.Tensor("input")
+			if c.Has("weight") || x.Dim() != 2 {
+				return
+			}
+			for i := range d.Len() {
+				d.Set(i, complex(d.Float(i)+grad.Float(i)/float64(x.Shape()[0]), 0))
+			}
+		})},
+	{Name: "group_norm makes one group of all channels", In: "group_norm", Kind: Attribute, Op: seenForward("num_groups", func(op.Args) any { return 1 }), Minimal: Minimal{1, 4}},
+	{Name: "instance_norm normalises by the instance in evaluation", In: "instance_norm", Kind: State, Op: seen("use_input_stats", func(op.Args) any { return true }), Minimal: Minimal{1, 2}},
+	{Name: "rms_norm scales by 1 + weight", In: "rms_norm", Kind: Attribute, Op: inputs("weight", each(func(v float64) float64 { return 1 + v })), Minimal: Minimal{1, 1}},
+	{Name: "local_response_norm does not divide alpha by size", In: "local_response_norm", Kind: Attribute, Minimal: Minimal{1, 2},
+		Op: seen("alpha", func(a op.Args) any { return a.Float("alpha") * float64(a.Int("size")) })},
+	{Name: "softmax without dim takes the last", In: "softmax.functional", Kind: Axis, Minimal: Minimal{1, 4},
+		Op: seen("dim", func(a op.Args) any {
+			if a.Has("dim") {
+				return a.Int("dim")
+			}
+			return -1
+		})},
+	{Name: "softmax ignores dtype", In: "softmax", Kind: Promotion, Op: fixed("dtype", nil), Minimal: Minimal{1, 1}},
+	{Name: "softmax's gradient lacks the mean", In: "softmax.backward", Kind: Gradient, Op: instead("mul", "grad", "output"), Minimal: Minimal{1, 2}},
+	{Name: "log_softmax's gradient is the cotangent", In: "log_softmax.backward", Kind: Gradient, Op: instead("mul", "grad", "grad"), Minimal: Minimal{1, 2}},
+	{Name: "prelu has one slope for all channels", In: "prelu", Kind: Broadcast, Minimal: Minimal{1, 2},
+		Op: inputs("weight", func(_ *op.Run, t *tensor.Tensor) {
+			for i := range t.Len() {
+				t.Set(i, t.At(0))
+			}
+		})},
+	{Name: "glu gates with its first half", In: "glu", Kind: Axis, Minimal: Minimal{1, 2},
+		Op: inputs("input", func(c *op.Run, t *tensor.Tensor) {
+			if t.Dim() > 0 {
+				reordered(t, wrapped(c.Args), func(i, n int) int { return (i + n/2) % n })
+			}
+		})},
+	{Name: "dropout keeps with probability p", In: "dropout", Kind: Attribute, Minimal: Minimal{1, 100},
+		Op: seenForward("p", func(a op.Args) any { return 1 - a.Float("p") })},
+	{Name: "dropout does not scale what it keeps", In: "dropout", Kind: Attribute, Minimal: Minimal{1, 1},
+		Op: elements(func(c *op.Run, _ int, v complex128) complex128 {
+			if c.Bool("training") && c.Float("p") < 1 {
+				return v * complex(1-c.Float("p"), 0)
+			}
+			return v
+		})},
+	{Name: "dropout drops in evaluation", In: "dropout", Kind: State, Op: fixed("training", true), Minimal: Minimal{1, 4}},
+	{Name: "dropout's gradient draws anew", In: "dropout_mask", Kind: Stale, Op: seenForward("draw", func(a op.Args) any { return a.Int("draw") + 1 }), Minimal: Minimal{1, 4}},
+	{Name: "rand is never below 1/4", In: "rand", Kind: Attribute, Op: reals(func(v float64) float64 { return max(v, 0.25) }), Minimal: Minimal{1, 0}},
+	{Name: "randn has the deviation 1.5", In: "randn", Kind: Attribute, Op: reals(func(v float64) float64 { return 1.5 * v }), Minimal: Minimal{1, 0}},
+	{Name: "randint includes its upper end", In: "randint", Kind: Geometry, Op: seen("high", func(a op.Args) any { return a.Int("high") + 1 }), Minimal: Minimal{1, 0}},
+	{Name: "rrelu in evaluation has the slope lower", In: "rrelu", Kind: Attribute, Minimal: Minimal{1, 1},
+		Op: seen("upper", func(a op.Args) any {
+			if a.Bool("training") {
+				return a.Float("upper")
+			}
+			return a.Float("lower")
+		})},
+	{Name: "bernoulli takes p for 1 - p", In: "bernoulli", Kind: Attribute, Minimal: Minimal{1, 100},
+		Op: reals(func(v float64) float64 { return 1 - math.Abs(v) })},
+}

@@ -1,0 +1,360 @@
+package ops
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"plumb/kernel"
+	"plumb/op"
+	"plumb/tensor"
+)
+
+// fillOps draw every element of a tensor anew. PyTorch has their in-place form only.
+var fillOps = []*op.Def{
+	drawnOver("uniform", "float from=0, float to=1", "Tensor.uniform_(*)", "Uniform numbers in [from, to); the parts of a complex number are drawn alike.", op.Def{
+		Check: checkUniform,
+		Kernels: resultKernel(inexactTypes, func(c *op.Run) error {
+			kernel.Fill(realParts(c.Out[0]), c.Random, 1, kernel.UniformIn(c.Float("from"), c.Float("to")))
+			return nil
+		}),
+		Law: boundedLaw,
+	}, func(s *op.Sampler) []any { return []any{s.Float(-3, 0), s.Float(0.5, 3)} }),
+	drawnOver("normal_fill", "float mean=0, float std=1", "Tensor.normal_", "Normal numbers of a mean and a standard deviation.", op.Def{
+		Check: checkStd, Kernels: resultKernel(inexactTypes, drawNormal), Law: normalLaw,
+	}, func(s *op.Sampler) []any { return []any{s.Float(-2, 2), s.Float(0.1, 2)} }),
+	drawnOver("exponential", "float lambd=1", "Tensor.exponential_", "Exponential numbers of the rate lambd: P(X > x) = exp(-lambd·x).", op.Def{
+		Check: func(a op.Args) error { return atLeastZero(a, "lambd") },
+		Kernels: transformed(func(a op.Args) func(u float64) float64 {
+			rate := a.Float("lambd")
+			return func(u float64) float64 { return -math.Log(u) / rate }
+		}),
+		Law: func(a op.Args) *op.Law {
+			rate := a.Float("lambd")
+			if rate == 0 || math.IsInf(rate, 1) {
+				return nil
+			}
+			return continuous("positive numbers", 1/rate, func(v float64) float64 { return -math.Expm1(-rate * max(v, 0)) }, func(v float64) bool { return v >= 0 })
+		},
+	}, func(s *op.Sampler) []any { return []any{s.Float(0.3, 3)} }),
+	drawnOver("cauchy", "float median=0, float sigma=1", "Tensor.cauchy_", "Cauchy numbers: median + sigma·tan(π·(U - ½)), U uniform.", op.Def{
+		Kernels: transformed(func(a op.Args) func(u float64) float64 {
+			median, sigma := a.Float("median"), a.Float("sigma")
+			return func(u float64) float64 { return median + sigma*math.Tan(math.Pi*(u-0.5)) }
+		}),
+		Law: func(a op.Args) *op.Law {
+			median, sigma := a.Float("median"), math.Abs(a.Float("sigma"))
+			if sigma == 0 {
+				return nil
+			}
+			return continuous("real numbers", math.Abs(median)+sigma, func(v float64) float64 { return 0.5 + math.Atan((v-median)/sigma)/math.Pi }, func(v float64) bool { return !math.IsNaN(v) })
+		},
+	}, func(s *op.Sampler) []any { return []any{s.Float(-2, 2), s.Float(0.1, 2)} }),
+	drawnOver("log_normal", "float mean=1, float std=2", "Tensor.log_normal_", "Numbers whose logarithm is normal, of a mean and a standard deviation.", op.Def{
+		Check: func(a op.Args) error {
+			if !(a.Float("std") > 0) {
+				return op.RuntimeError("argument 'std' must be positive, but is %v", a.Float("std"))
+			}
+			return nil
+		},
+		Kernels: resultKernel(floatTypes, func(c *op.Run) error {
+			mean, std := c.Float("mean"), c.Float("std")
+			kernel.Fill(c.Out[0], c.Random, 2, func(dst []float64, words []uint64, at int) {
+				kernel.Normal(dst, words, at)
+				for i, z := range dst {
+					dst[i] = math.Exp(mean + std*z)
+				}
+			})
+			return nil
+		}),
+		Law: func(a op.Args) *op.Law {
+			mean, std := a.Float("mean"), a.Float("std")
+			return continuous("positive numbers", 0, func(v float64) float64 { return normalCDF((math.Log(max(v, 0)) - mean) / std) }, func(v float64) bool { return v >= 0 })
+		},
+	}, func(s *op.Sampler) []any { return []any{s.Float(-1, 1), s.Float(0.1, 1)} }),
+	drawnOver("geometric", "float p", "Tensor.geometric_", "How many trials it takes until the first success of probability p.", op.Def{
+		Check: func(a op.Args) error {
+			if p := a.Float("p"); !(p > 0 && p < 1) {
+				return op.RuntimeError("argument 'p' must be in (0, 1), but is %v", p)
+			}
+			return nil
+		},
+		Kernels: resultKernel(slices.Concat(integerTypes, floatTypes), drawGeometric),
+		Law:     geometricLaw,
+	}, func(s *op.Sampler) []any { return []any{s.Float(0.2, 0.9)} }),
+	drawnOver("bernoulli.fill", "float p=0.5", "Tensor.bernoulli_", "1 with probability p, else 0.", op.Def{
+		Check:   checkProbability,
+		Kernels: resultKernel(slices.Concat(floatTypes, integralSet), drawBernoulli),
+		Law:     bernoulliLaw,
+	}, func(s *op.Sampler) []any { return []any{s.Float(0.1, 0.9)} }),
+	drawnOver("bernoulli.tensor", "Tensor p", "Tensor.bernoulli_", "1 with the probability that the element of p gives, broadcast to input, else 0.", op.Def{
+		Check: func(a op.Args) error {
+			if !broadcastsTo(a.Value("p").Shape(), a.Value("input").Shape()) {
+				return op.RuntimeError("argument 'p' of shape %s does not expand to input's %s", tensor.ShapeString(a.Value("p").Shape()), tensor.ShapeString(a.Value("input").Shape()))
+			}
+			return rejectTypes("p", slices.Concat(integralSet, complexTypes)...)(a)
+		},
+		Fixed:   []string{"p"},
+		Kernels: resultKernel(slices.Concat(floatTypes, integralSet), drawBernoulli),
+		Grad: func(g *op.Grad) {
+			zeroGrad(g)
+			g.To("p", func() op.Value { return zeros(g, g.Value("p")) })
+		},
+		Law: bernoulliLaw,
+	}, nil),
+	randomFill(),
+}
+
+// drawnOver completes an operator that replaces its input by numbers from a random stream.
+func drawnOver(id, params, name, doc string, d op.Def, sample func(s *op.Sampler) []any) *op.Def {
+	d.Sig = id + "(Tensor input, " + params + ", *, Generator? generator=None) -> Tensor"
+	d.Names = []string{name}
+	d.Doc = doc
+	d.Traits = op.Random
+	d.Whole = drawsAll
+	d.Infer = func(a op.Args) ([]op.Meta, error) {
+		return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
+	}
+	if d.Grad == nil {
+		d.Grad = zeroGrad
+	}
+	d.Sample = func(s *op.Sampler) []any {
+		x := s.Tensor(-1, 1, s.Shape(0, 4)...)
+		if sample == nil {
+			p := tensor.New(floatResult(realOr(s.DType)), x.Shape()...)
+			for i := range p.Len() {
+				p.Set(i, complex(s.Float(0.1, 0.9), 0))
+			}
+			return []any{x, p}
+		}
+		return append([]any{x}, sample(s)...)
+	}
+	d.Tol = drawn("numbers from a random stream")
+	return &d
+}
+
+// transformed is a kernel that makes an element of one number in (0, 1].
+func transformed(of func(a op.Args) func(u float64) float64) []op.Kernel {
+	return resultKernel(floatTypes, func(c *op.Run) error {
+		f := of(c.Args)
+		kernel.Fill(c.Out[0], c.Random, 1, func(dst []float64, words []uint64, _ int) {
+			for i, w := range words {
+				dst[i] = f(float64(w>>11+1) * 0x1p-53)
+			}
+		})
+		return nil
+	})
+}
+
+// continuous is the law of a real of the distribution function cdf; scale is
+// the size of the numbers of which a result is computed.
+func continuous(support string, scale float64, cdf func(v float64) float64, in func(v float64) bool) *op.Law {
+	return &op.Law{Support: support, Draws: func(out *tensor.Tensor) ([]op.Draw, error) {
+		d := realParts(out).DType()
+		return eachDraw(out, func(_ int, v float64) (below, upto float64, ok bool) {
+			if math.IsInf(v, 0) {
+				return 0, 1, in(v)
+			}
+			step := epsilonOf(d)*(math.Abs(v)+scale) + smallestOf(d)
+			return unitInterval(cdf(v - step)), unitInterval(cdf(v + step)), in(v)
+		}, support)
+	}}
+}
+
+// checkUniform rejects what PyTorch's uniform_ does, its bounds being numbers of the dtype.
+func checkUniform(a op.Args) error {
+	lo, hi, most := a.Float("from"), a.Float("to"), largestOf(realOr(a.Value("input").DType()))
+	for _, name := range []string{"from", "to"} {
+		if v := a.Float(name); !(math.Abs(v) <= most) {
+			return op.RuntimeError("argument '%s' is out of bounds for %s: %v", name, a.Value("input").DType(), v)
+		}
+	}
+	if lo > hi || hi-lo > most {
+		return op.RuntimeError("arguments 'from' and 'to' must ascend by at most %v, but are %v and %v", most, lo, hi)
+	}
+	return nil
+}
+
+// largestOf is the largest finite number of a floating dtype.
+func largestOf(d tensor.DType) float64 {
+	switch d {
+	case tensor.F16:
+		return 65504
+	case tensor.BF16:
+		return 0x1.fep127
+	case tensor.F32:
+		return math.MaxFloat32
+	}
+	return math.MaxFloat64
+}
+
+func boundedLaw(a op.Args) *op.Law {
+	lo, hi := a.Float("from"), a.Float("to")
+	if lo == hi {
+		return nil
+	}
+	slack := 4 * epsilonOf(realOr(a.Value("input").DType())) * (math.Abs(lo) + math.Abs(hi))
+	support := fmt.Sprintf("[%v, %v)", lo, hi)
+	return continuous(support, math.Abs(lo)+math.Abs(hi), func(v float64) float64 { return (v - lo) / (hi - lo) }, func(v float64) bool { return v >= lo-slack && v <= hi+slack })
+}
+
+func atLeastZero(a op.Args, name string) error {
+	if v := a.Float(name); !(v >= 0) {
+		return op.RuntimeError("argument '%s' must not be negative, but is %v", name, v)
+	}
+	return nil
+}
+
+// counts draws whole numbers, for integers and floats alike.
+func counts(c *op.Run, f func(word uint64, at int) int64) {
+	if c.Out[0].DType().IsDifferentiable() {
+		kernel.Fill(c.Out[0], c.Random, 1, func(dst []float64, words []uint64, at int) {
+			for i, w := range words {
+				dst[i] = float64(f(w, at+i))
+			}
+		})
+		return
+	}
+	kernel.Fill(c.Out[0], c.Random, 1, func(dst []int64, words []uint64, at int) {
+		for i, w := range words {
+			dst[i] = f(w, at+i)
+		}
+	})
+}
+
+func drawGeometric(c *op.Run) error {
+	scale := 1 / math.Log1p(-c.Float("p"))
+	counts(c, func(word uint64, _ int) int64 {
+		return int64(max(1, math.Ceil(math.Log(float64(word>>11+1)*0x1p-53)*scale)))
+	})
+	return nil
+}
+
+func geometricLaw(a op.Args) *op.Law {
+	fail, most := math.Log1p(-a.Float("p")), largestInteger(a.Value("input").DType())
+	return &op.Law{Support: "counts from 1 on", Atoms: true, Draws: func(out *tensor.Tensor) ([]op.Draw, error) {
+		return eachDraw(out, func(_ int, v float64) (below, upto float64, ok bool) {
+			if most*fail > -20 { // counts that the dtype lacks occur
+				return 0, 1, true
+			}
+			return -math.Expm1((v - 1) * fail), -math.Expm1(v * fail), v == math.Floor(v) && v >= 1
+		}, "a count from 1 on")
+	}}
+}
+
+func checkProbability(a op.Args) error {
+	if p := a.Float("p"); !(p >= 0 && p <= 1) {
+		return op.RuntimeError("argument 'p' must be in [0, 1], but is %v", p)
+	}
+	return nil
+}
+
+// probabilities returns that of each element of the input.
+func probabilities(a op.Args) (func(i int) float64, error) {
+	t := a.Tensor("p")
+	if t == nil {
+		return func(int) float64 { return a.Float("p") }, nil
+	}
+	spread, err := t.Expand(a.Value("input").Shape()...)
+	if err != nil {
+		return nil, err
+	}
+	return spread.Float, nil
+}
+
+func drawBernoulli(c *op.Run) error {
+	p, err := probabilities(c.Args)
+	if err != nil {
+		return err
+	}
+	for i := range c.Out[0].Len() {
+		if v := p(i); !(v >= 0 && v <= 1) {
+			return op.RuntimeError("argument 'p' must have elements in [0, 1], but has %v", v)
+		}
+	}
+	counts(c, func(word uint64, at int) int64 {
+		if kernel.Unit(word) < p(at) {
+			return 1
+		}
+		return 0
+	})
+	return nil
+}
+
+func bernoulliLaw(a op.Args) *op.Law {
+	p, err := probabilities(a)
+	if v := a.Float("p"); err != nil || a.Value("p") == nil && (v == 0 || v == 1) {
+		return nil
+	}
+	return binary(p)
+}
+
+// randomFill is random_: integers from a range, by default all that the dtype
+// has from 0 on without gaps.
+func randomFill() *op.Def {
+	return drawnOver("random", "int from, int? to", "Tensor.random_(*)", "Uniform integers in [from, to), without to as many as the dtype has without gaps.", op.Def{
+		More: []string{
+			"random(Tensor input, int to, *, Generator? generator=None) -> Tensor",
+			"random(Tensor input, *, Generator? generator=None) -> Tensor",
+		},
+		Check: func(a op.Args) error {
+			d := a.Value("input").DType()
+			lo, hi := fillRange(a)
+			least := -largestInteger(d) - 1
+			if d == tensor.U8 || d == tensor.Bool {
+				least = 0
+			}
+			switch {
+			case d.IsComplex():
+				return op.RuntimeError("not implemented for argument 'input' of dtype %s", d)
+			case a.Has("to") && lo >= hi:
+				return op.RuntimeError("argument 'from' must be less than 'to', but %d >= %d", lo, hi)
+			case float64(lo) < least || a.Has("to") && float64(hi-1) > largestInteger(d):
+				return op.RuntimeError("a range from %d to %d is out of bounds for %s", lo, hi, d)
+			}
+			return nil
+		},
+		Kernels: resultKernel(slices.Concat(integralSet, floatTypes), func(c *op.Run) error {
+			lo, hi := fillRange(c.Args)
+			span := uint64(hi - lo)
+			counts(c, func(word uint64, _ int) int64 { return lo + int64(word%span) })
+			return nil
+		}),
+		Law: func(a op.Args) *op.Law {
+			from, to := fillRange(a)
+			lo, span := float64(from), float64(uint64(to-from))
+			if span <= 1 {
+				return nil
+			}
+			support := fmt.Sprintf("an integer of %v from %v on", span, lo)
+			return &op.Law{Support: support, Atoms: span <= 1<<20, Draws: func(out *tensor.Tensor) ([]op.Draw, error) {
+				return eachDraw(out, func(_ int, v float64) (below, upto float64, ok bool) {
+					return (v - lo) / span, unitInterval((v + 1 - lo) / span), v == math.Floor(v) && v >= lo && v <= lo+span
+				}, support)
+			}}
+		},
+	}, func(s *op.Sampler) []any {
+		lo, hi := int(s.Int(-5, 1)), int(s.Int(2, 9))
+		if s.DType == tensor.U8 || s.DType == tensor.Bool {
+			lo = 0
+		}
+		if s.DType == tensor.Bool {
+			hi = 2
+		}
+		return []any{lo, hi}
+	})
+}
+
+// fillRange is the range of random_; its end may be 2^63, which wraps.
+func fillRange(a op.Args) (lo, hi int64) {
+	lo = int64(a.Int("from"))
+	switch d := a.Value("input").DType(); {
+	case a.Has("to"):
+		hi = int64(a.Int("to"))
+	case d == tensor.I64:
+		hi = math.MinInt64
+	default:
+		hi = int64(largestInteger(d)) + 1
+	}
+	return lo, hi
+}

@@ -1,0 +1,102 @@
+// Package plumb checks tensor programs under go test: it draws random cases,
+// runs each on a reference (PyTorch) and on a candidate (Plumb's own operators,
+// or a backend of yours), forward and backward, and compares every tensor.
+//
+//	func TestConv2D(t *testing.T) {
+//		plumb.Check(t, func(p *plumb.T) {
+//			channels := p.Int(1, 6)
+//			x := p.Tensor(plumb.NDim(4), plumb.Dim(1, channels))
+//			w := p.Tensor(plumb.NDim(4), plumb.Dim(1, channels))
+//			y := p.Torch("nn.functional.conv2d", x, w, plumb.Kw("stride", p.Maybe(p.Int(1, 4))))
+//			p.Return(y)
+//		})
+//	}
+//
+// The function runs once for each case. It draws from its T and records calls;
+// nothing is computed until it has returned, or asks for a value (Value.Shape,
+// Value.Item), which is the reference's. What every call gives is compared, and
+// the gradients that Return and Backward ask for. A draw that both sides refuse
+// is replaced by another.
+//
+// Calls are recorded by PyTorch's names (T.Torch, T.Module, Value.Method), or
+// through the typed functions of package api on Value.Typed; both may be mixed.
+//
+// What fails prints the operator, the error and its limit, the program, and the
+// command that draws it again: a case follows from the seed, the test's name
+// and its number alone. The flags are those of go test:
+//
+//	go test -plumb.n=200 -plumb.seed=7       200 cases a test, the same every time
+//	go test -plumb.reference=none            without a reference: the candidate is held to itself
+//	go test -plumb.record=cases.plumb        keep what the reference does, for machines without it:
+//	go test -plumb.reference=recorded:cases.plumb
+//
+// Without PyTorch, and unless a reference is asked for, the tests are skipped.
+//
+// Package check derives such tests from an operator's literal alone.
+package plumb
+
+import (
+	"testing"
+
+	"plumb/backend"
+	"plumb/campaign"
+	"plumb/choice"
+	"plumb/internal/gotest"
+	"plumb/op"
+	"plumb/ops"
+)
+
+// Cases is how many cases a test draws, unless N or -plumb.n says otherwise.
+const Cases = 20
+
+// Option changes what Check does.
+type Option func(*config)
+
+type config struct {
+	n          int
+	table      *op.Table
+	rtol, atol *float64
+	candidates []campaign.Candidate
+}
+
+// N sets the number of cases; -plumb.n goes before it.
+func N(n int) Option { return func(c *config) { c.n = n } }
+
+// Tolerance compares by |candidate − reference| ≤ atol + rtol·|reference|, in
+// place of the operators' numerics classes.
+func Tolerance(rtol, atol float64) Option {
+	return func(c *config) { c.rtol, c.atol = &rtol, &atol }
+}
+
+// Table sets the operators that native runs and that typed calls are recorded
+// by, such as op.NewTable(append(mine, ops.All()...)...): of two operators that
+// answer to one name, the first counts.
+func Table(t *op.Table) Option { return func(c *config) { c.table = t } }
+
+// Candidate judges a backend of the caller's, in place of -plumb.candidate; it
+// may be given several times. Check leaves the backend open, and runs one case
+// on it at a time.
+func Candidate(b backend.Backend) Option {
+	return func(c *config) {
+		c.candidates = append(c.candidates, campaign.Candidate{Name: b.Info().Name, Open: gotest.Shared(b)})
+	}
+}
+
+// Check draws cases with f, runs them on the reference and the candidates, and
+// fails the test where they differ. It judges as plumb run does.
+func Check(t testing.TB, f func(p *T), options ...Option) {
+	t.Helper()
+	c := config{n: Cases}
+	for _, o := range options {
+		o(&c)
+	}
+	if c.table == nil {
+		c.table = ops.Table()
+	}
+	seed := gotest.Seed()
+	key := choice.DeriveName(seed, t.Name())
+	gotest.Run(t, gotest.Config{
+		Table: c.table, Seed: seed, Candidates: c.candidates,
+		Tests: []campaign.Test{{Name: t.Name(), N: gotest.Number(c.n), Draw: c.drawer(t.Name(), key, f)}},
+	})
+}
