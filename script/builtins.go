@@ -37,6 +37,7 @@ func init() {
 		"bin": builtin("bin", inBase("#b")), "hex": builtin("hex", inBase("#x")), "oct": builtin("oct", inBase("#o")),
 		"open": notHere("open", "files are not open to test files"), "eval": notHere("eval", "eval is not supported in test files"), "exec": notHere("exec", "exec is not supported in test files"),
 		"input": notHere("input", "input is not supported in test files"), "globals": notHere("globals", "globals is not supported in test files"), "locals": notHere("locals", "locals is not supported in test files"), "vars": notHere("vars", "vars is not supported in test files"),
+		"staticmethod": notHere("staticmethod", "staticmethod is not supported as a function"), "classmethod": notHere("classmethod", "classmethod is not supported in test files"), "property": notHere("property", "property is not supported in test files"),
 		"issubclass": notHere("issubclass", "issubclass is not supported in test files"), "exit": notHere("exit", "exit is not supported in test files"),
 	}
 	for _, e := range []string{"ZeroDivisionError", "AttributeError", "OverflowError", "ImportError", "StopIteration", "ModuleNotFoundError", "UserWarning", "DeprecationWarning"} {
@@ -51,6 +52,7 @@ func init() {
 var pythonAttrs = map[string]bool{
 	"format": true, "zfill": true, "ljust": true, "rjust": true, "center": true, "sort": true, "reverse": true, "copy": true, "swapcase": true,
 	"real": true, "imag": true, "conjugate": true, "is_integer": true, "bit_length": true, "count": true, "index": true, "encode": true, "decode": true,
+	"item": true, "tolist": true, "all": true, "any": true, "astype": true, "dtype": true,
 	"__name__": true, "__class__": true, "__len__": true, "keys": true, "isnumeric": true, "isdecimal": true, "isidentifier": true, "casefold": true, "numerator": true, "union": true,
 }
 

@@ -463,7 +463,21 @@ func (c *pending) drawNode(n *gen.Node, p *op.Param, what string) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s: %w", c.target, what, err)
 	}
+	if c.d.env.trace != nil {
+		if _, err := c.d.traced(v); err != nil {
+			return nil, err
+		}
+	}
 	return c.d.drawn(v)
+}
+
+// traced is fromProgram, with word to the draw's trace.
+func (d *draw) traced(v any) (starlark.Value, error) {
+	out, err := d.fromProgram(v)
+	if err == nil && d.env.trace != nil {
+		d.env.trace("generator", out)
+	}
+	return out, err
 }
 
 // drawn converts what a generator gave into a program argument.

@@ -238,7 +238,7 @@ func (p *prepasser) unpack(toks []token) *scanError {
 		targets = append(targets, span{at, last})
 		at = last + 1
 		n := topLevel(toks[at:], "=")
-		if n < 0 {
+		if l := topLevel(toks[at:], "lambda"); n < 0 || l >= 0 && l < n {
 			break
 		}
 		last = at + n
@@ -262,7 +262,7 @@ func (p *prepasser) chainedAssignment(toks []token, targets []span, last int) *s
 	rest := ""
 	for _, t := range targets[1:] {
 		text := p.src[toks[t.from].start:toks[t.to-1].end]
-		if strings.ContainsAny(text, "*\n'\"") || strings.Contains(text, "...") {
+		if strings.ContainsAny(text, "*\n@") || strings.Contains(text, "...") || hasFString(toks[t.from:t.to]) || strings.Contains(text, ":") && strings.Contains(text, ",") {
 			return lacks(toks[t.from], "this target in a = b = c is not supported in test files")
 		}
 		rest += "; " + text + " = " + first
@@ -273,6 +273,12 @@ func (p *prepasser) chainedAssignment(toks []token, targets []span, last int) *s
 	}
 	p.put(toks[len(toks)-1].end, -1, rest)
 	return nil
+}
+
+func hasFString(toks []token) bool {
+	return slices.ContainsFunc(toks, func(t token) bool {
+		return t.kind == tokString && strings.ContainsAny(t.text[:strings.IndexAny(t.text, `"'`)], "fF")
+	})
 }
 
 func (p *prepasser) starTarget(toks []token, target span, eq, end token) *scanError {

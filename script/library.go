@@ -3,6 +3,7 @@ package script
 import (
 	"fmt"
 	"math"
+	"math/cmplx"
 	"slices"
 	"strings"
 
@@ -607,6 +608,12 @@ func absolute(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 			return v.d.call("operator.abs", nil, args, nil)
 		case *attr:
 			return v.s.d.call("operator.abs", nil, args, nil)
+		case complexNumber:
+			return starlark.Float(cmplx.Abs(complex128(v))), nil
+		case *array:
+			return v.abs().scalar(), nil
+		case starlark.Bool:
+			return number(v), nil
 		}
 	}
 	return starlark.Call(t, starlark.Universe["abs"], args, nil)

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"go.starlark.net/starlark"
+
+	"plumb/tensor"
 )
 
 // method makes a method of positional arguments.
@@ -25,6 +27,11 @@ func plainAttr(x starlark.Value, name string) (starlark.Value, error) {
 		return nameOf(x), nil
 	case "__len__":
 		return method(name, func(starlark.Tuple) (starlark.Value, error) { return length(nil, starlark.Tuple{x}) }), nil
+	}
+	if isNumber(x) {
+		if v, err := scalarAttr(x, name); v != nil || err != nil {
+			return v, err
+		}
 	}
 	switch x := x.(type) {
 	case starlark.String:
@@ -43,6 +50,21 @@ func plainAttr(x starlark.Value, name string) (starlark.Value, error) {
 		return floatAttr(float64(x), name), nil
 	case complexNumber:
 		return complexAttr(complex128(x), name), nil
+	}
+	return nil, nil
+}
+
+// scalarAttr are the attributes of numpy's scalars.
+func scalarAttr(x starlark.Value, name string) (starlark.Value, error) {
+	switch name {
+	case "item", "tolist":
+		return method(name, func(starlark.Tuple) (starlark.Value, error) { return x, nil }), nil
+	case "all", "any", "astype", "dtype":
+		a, err := toArray(nil, x, tensor.Invalid)
+		if err != nil {
+			return nil, err
+		}
+		return a.Attr(name)
 	}
 	return nil, nil
 }
@@ -222,8 +244,6 @@ func floatAttr(x float64, name string) starlark.Value {
 		return method(name, func(starlark.Tuple) (starlark.Value, error) { return starlark.Float(x), nil })
 	case "is_integer":
 		return method(name, func(starlark.Tuple) (starlark.Value, error) { return starlark.Bool(x == math.Trunc(x)), nil })
-	case "item":
-		return method(name, func(starlark.Tuple) (starlark.Value, error) { return starlark.Float(x), nil })
 	}
 	return nil
 }

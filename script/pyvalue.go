@@ -10,6 +10,8 @@ import (
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"plumb/tensor"
 )
 
 // maxDepth bounds the recursion into lists that may hold themselves.
@@ -26,6 +28,13 @@ func equal(x, y starlark.Value, depth int) (bool, error) {
 	}
 	if a, b, ok := complexes(x, y); ok {
 		return a == b, nil
+	}
+	if a, ok := y.(numpyType); ok {
+		x, y = a, x
+	}
+	if a, ok := x.(numpyType); ok {
+		d, err := numpyDType(y)
+		return err == nil && d == tensor.DType(a), nil
 	}
 	x, y = number(x), number(y)
 	if a, ok := x.(version); ok {
@@ -58,6 +67,9 @@ func equal(x, y starlark.Value, depth int) (bool, error) {
 	}
 	if xf, yf := pathOf(x), pathOf(y); xf != "" || yf != "" {
 		return xf == yf, nil
+	}
+	if isNaN(x) || isNaN(y) {
+		return false, nil
 	}
 	if isNumber(x) || comparable(x) {
 		return starlark.Equal(x, y)

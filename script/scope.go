@@ -14,26 +14,26 @@ func init() {
 	}
 }
 
-// context is what a with statement can enter.
-type context struct {
+// manager is what a with statement can enter.
+type manager struct {
 	scope  *program.Scope // nil for what concerns the test alone
 	raises bool           // the block must be refused by the reference
 }
 
-func (c *context) String() string {
+func (c *manager) String() string {
 	if c.scope != nil {
 		return c.scope.Target
 	}
 	return "context"
 }
-func (*context) Type() string          { return "context" }
-func (*context) Freeze()               {}
-func (*context) Truth() starlark.Bool  { return true }
-func (*context) Hash() (uint32, error) { return 0, nil }
+func (*manager) Type() string          { return "context" }
+func (*manager) Freeze()               {}
+func (*manager) Truth() starlark.Bool  { return true }
+func (*manager) Hash() (uint32, error) { return 0, nil }
 
 // block is a with statement that is being executed.
 type block struct {
-	contexts []*context
+	contexts []*manager
 	entered  []starlark.Value
 	first    int // call of the program inside the block
 }
@@ -52,7 +52,7 @@ func newScope(t *starlark.Thread, target string, args starlark.Tuple, kwargs []s
 			return nil, err
 		}
 	}
-	return &context{scope: &program.Scope{Target: target, Args: c.args, Kwargs: c.kwargs}}, nil
+	return &manager{scope: &program.Scope{Target: target, Args: c.args, Kwargs: c.kwargs}}, nil
 }
 
 // enter begins a with statement; its arguments are names and contexts in turn.
@@ -64,10 +64,10 @@ func enter(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	b := &block{first: len(d.prog.Calls)}
 	for i := 1; i < len(a); i += 2 {
 		switch c := a[i].(type) {
-		case *context:
+		case *manager:
 			if c.scope != nil { // each statement is a block of its own
 				s := *c.scope
-				c = &context{scope: &s}
+				c = &manager{scope: &s}
 			}
 			b.contexts, b.entered = append(b.contexts, c), append(b.entered, starlark.None)
 		case foreign:
@@ -149,11 +149,11 @@ func assertRaises(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, 
 		return nil, err
 	}
 	if len(args) < 2 {
-		return &context{raises: true}, nil
+		return &manager{raises: true}, nil
 	}
 	first := len(d.prog.Calls)
 	if _, ok := args[1].(starlark.Callable); !ok {
-		return &context{raises: true}, nil
+		return &manager{raises: true}, nil
 	}
 	if _, err := starlark.Call(t, args[1], args[2:], kwargs); err != nil {
 		return nil, err
@@ -163,5 +163,5 @@ func assertRaises(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, 
 
 // subTest is a context without effect.
 func subTest(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
-	return &context{}, nil
+	return &manager{}, nil
 }

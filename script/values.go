@@ -244,7 +244,7 @@ func (g *generator) draw(t *starlark.Thread, how func(*gen.Node, *gen.Case) (any
 	if err != nil {
 		return nil, err
 	}
-	return d.fromProgram(v)
+	return d.traced(v)
 }
 
 // CallInternal draws anew and calls what was drawn.
@@ -308,9 +308,15 @@ func (s *symbol) Attr(name string) (starlark.Value, error) {
 			}
 		}
 	}
+	if name == "pytorch" || name == "oneflow" {
+		return s, nil
+	}
 	if s.kind != kindModule {
 		if v, err := s.property(name); v != nil || err != nil {
 			return v, err
+		}
+		if name == "grad" { // of now: a later call of backward may change it
+			return s.d.getattr(s, name)
 		}
 	}
 	return &attr{s, name}, nil
