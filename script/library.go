@@ -759,7 +759,7 @@ func (l *library) Attr(name string) (starlark.Value, error) {
 		return v, nil
 	}
 	if l.lacks || standard[l.name] == l {
-		return notHere(name, fmt.Sprintf("%s.%s is not supported in test files", l.name, name)), nil
+		return foreign(l.name + "." + name), nil
 	}
 	return nil, fmt.Errorf("%s has no name %s", l.name, name)
 }

@@ -470,6 +470,9 @@ func (f foreign) unavailable() error {
 	case "oneflow", "flow":
 		return lack("%s is not supported: a test names no framework but torch, whose calls run on all of them", f)
 	}
+	if standard[root] != nil || strings.HasPrefix(string(f), "torch.nn.") {
+		return lack("%s is not supported in test files", f)
+	}
 	return lack("%s is not supported: %s is not available in test files, which are run without Python", f, root)
 }
 
