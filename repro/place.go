@@ -80,6 +80,8 @@ func differing(f *Finding, d *verdict.Difference) *place {
 	}
 	want, got := p.value(f.Expected), p.value(f.Got)
 	switch {
+	case p.Rule == compare.Support || p.Rule == compare.Distribution || p.Rule == compare.Relation:
+		p.Mode = byBits
 	case want.is != got.is && p.Where.Part == verdict.Value:
 		p.Mode = byStructure
 	case want.number == nil && got.number == nil:
@@ -158,15 +160,7 @@ func (p *place) value(o *backend.Outcome) found {
 
 // changed returns what a side has under the place's name right after its call.
 func (p *place) changed(o *backend.Outcome) *tensor.Tensor {
-	for i := min(p.Where.Call, len(o.Changes)-1); i >= 0; i-- {
-		if t := named(o.Changes[i], p.Where.Name); t != nil {
-			return t
-		}
-		if i < len(p.program.Calls) && p.program.Calls[i].Result == p.Where.Name {
-			break
-		}
-	}
-	return valueOf(p.program, o, p.Where.Name)
+	return verdict.Changed(p.program, o, p.Where.Call, p.Where.Name)
 }
 
 func optional(o *backend.Outcome, t *tensor.Tensor) found {

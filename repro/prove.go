@@ -87,7 +87,7 @@ func (b *Bundle) Prove(ctx context.Context, o ProveOptions) (Proof, error) {
 		r := run(ctx, o.Command(b, dir), o)
 		p.Runs++
 		switch {
-		case r.misaligned:
+		case r.misaligned || r.crashed && b.m.Place.Mode == byEnding:
 			p.Failed++
 			p.Output = r.output
 		case r.unable != "":
@@ -124,6 +124,9 @@ func Candidate(b *Bundle, dir string) []string {
 	if err != nil {
 		self = os.Args[0]
 	}
+	if strings.HasSuffix(filepath.Base(self), ".test") { // it would run its tests
+		self = "plumb"
+	}
 	return []string{self, "repro", dir, "--as", "plumb", "--run"}
 }
 
@@ -143,6 +146,7 @@ func orPython(path string) string {
 // ran is what one run showed.
 type ran struct {
 	misaligned bool
+	crashed    bool   // so that it could not say what it found
 	unable     string // why it could not tell
 	output     string
 }
@@ -165,6 +169,7 @@ func run(ctx context.Context, argv []string, o ProveOptions) ran {
 	case errors.As(err, &exit) && exit.ExitCode() == 1:
 		r.misaligned = true
 	case errors.As(err, &exit):
+		r.crashed = exit.ExitCode() < 0 || strings.Contains(r.output, "fatal error: ")
 		r.unable = fmt.Sprintf("%s ended with %v, which tells nothing", argv[0], exit.ProcessState)
 	default:
 		r.unable = err.Error()

@@ -12,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"plumb/backend"
 	"plumb/program"
 	"plumb/repro"
+	"plumb/verdict"
 )
 
 // TestMain's process stands in for a bundle's program: see prove.
@@ -66,6 +68,24 @@ func TestProve(t *testing.T) {
 		}
 		if act == "misaligned" && p.Output != "this is run 3" {
 			t.Errorf("the output is %q", p.Output)
+		}
+	}
+}
+
+// TestProveCrash: a process that dies without a word proves a crash, and
+// nothing else.
+func TestProveCrash(t *testing.T) {
+	f := toy(t)
+	f.Got = &backend.Outcome{Status: backend.Crashed, Message: "boom"}
+	f.Verdict = verdict.Judge(f.Program, f.Expected, f.Got, verdict.Policy{})
+	crash, err := repro.Write(filepath.Join(t.TempDir(), "bundle"), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dies := repro.ProveOptions{Command: func(*repro.Bundle, string) []string { return []string{"/bin/sh", "-c", "kill -SEGV $$"} }}
+	for b, want := range map[*repro.Bundle]repro.State{crash: repro.Reproduced, written(t): repro.Unproved} {
+		if p, err := b.Prove(t.Context(), dies); err != nil || p.State != want {
+			t.Errorf("%+v, %v; want %s", p, err, want)
 		}
 	}
 }

@@ -384,6 +384,23 @@ y = x[0]
 z = y.add_(1.0)
 w = torch.neg(x)
 `, after("neg", first(plus1)), verdict.Misaligned, "value"},
+	{"shape changed in place", `
+x = tensor((4, 3), torch.float32, uniform(0.5, 1.0, key=3), requires_grad=True)
+u = x * 2
+y = u.t_()
+w = torch.tanh(u)
+u.backward(uniform(0.5, 1.0, key=4))
+w.backward(uniform(0.5, 1.0, key=9))
+`, doubled("tanh", "input"), verdict.Misaligned, "grad"},
+	{"detached in place", `
+x = tensor((4, 3), torch.float32, uniform(0.5, 1.0, key=3), requires_grad=True)
+u = x * 2
+w = torch.tanh(u)
+v = u.detach_()
+t = v.add_(1)
+t.backward(uniform(0.5, 1.0, key=4), auto=True)
+w.backward(uniform(0.5, 1.0, key=9), auto=True)
+`, doubled("tanh", "input"), verdict.Misaligned, "grad"},
 	{"index", `
 x = tensor((2, 3), torch.float32, [1.0, 2.0, -3.0, 4.0, 5.0, 6.0])
 i = tensor((2,), torch.int64, [1, 0])
@@ -816,4 +833,25 @@ func changes(o *backend.Outcome) []*backend.Outcome {
 	states(o.SecondParamGrads, func(c *backend.Outcome) *map[string]backend.State { return &c.SecondParamGrads })
 	states(o.Final, func(c *backend.Outcome) *map[string]backend.State { return &c.Final })
 	return out
+}
+
+// TestGoTestsSayTheCalls: a bundle's Go test is written in calls of package api
+// wherever that can say the program.
+func TestGoTestsSayTheCalls(t *testing.T) {
+	torch(t)
+	for i := range defects {
+		d := &defects[i]
+		t.Run(d.name, func(t *testing.T) {
+			text := string(bundle(t, d).File("repro_test.go"))
+			inTerms := strings.Contains(text, `"plumb/api"`)
+			switch d.name {
+			case "gradient of two", "buffer", "in place", "input that is written into", "change in place", "gradient of the second order", "shape changed in place", "detached in place", "dtype", "shape", "bool value", "crash",
+				"second order", "second order of a parameter", "requires_grad", "class of the exception":
+			default:
+				if !inTerms {
+					t.Errorf("not in terms of api:\n%s", text)
+				}
+			}
+		})
+	}
 }

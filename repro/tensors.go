@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"plumb/backend"
+	"plumb/op"
 	"plumb/program"
 	"plumb/safetensors"
 	"plumb/tensor"
@@ -73,19 +74,41 @@ func cotangentOf(f *Finding, i int) *tensor.Tensor {
 	return nil
 }
 
-// valueOf returns the tensor that a name stands for; nil when it is none.
+// valueOf returns the tensor that a name stands for after the last call that a
+// side finished; nil when it is none.
 func valueOf(p *program.Program, o *backend.Outcome, name string) *tensor.Tensor {
+	v := latest(p, o, name)
+	if v == nil {
+		return nil
+	}
+	return v.Tensor
+}
+
+// latest returns what a name stands for after the last call that a side
+// finished; nil where it came not so far. A call in place returns its receiver,
+// whose shape and need of a gradient it may have changed.
+func latest(p *program.Program, o *backend.Outcome, name string) *backend.Value {
+	now := map[string]*backend.Value{}
+	same := map[string]string{} // the first name of what has several
+	first := func(name string) string {
+		if f, ok := same[name]; ok {
+			return f
+		}
+		return name
+	}
 	for i := range p.Inputs {
-		if p.Inputs[i].Name == name {
-			return p.Inputs[i].Materialize()
+		if in := &p.Inputs[i]; in.Name == name {
+			now[name] = &backend.Value{Tensor: in.Materialize(), RequiresGrad: in.RequiresGrad}
 		}
 	}
-	for i := range o.Values {
-		if i < len(p.Calls) && p.Calls[i].Result == name {
-			return o.Values[i].Tensor
+	for i := range min(len(o.Values), len(p.Calls)) {
+		c := &p.Calls[i]
+		if r, ok := firstRef(c); ok && op.InPlace(c.Target) && o.Values[i].Tensor != nil {
+			same[c.Result] = first(string(r))
 		}
+		now[first(c.Result)] = &o.Values[i]
 	}
-	return nil
+	return now[first(name)]
 }
 
 // cotangent returns the start of the fill's stream in the shape and dtype of v.

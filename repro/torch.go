@@ -358,20 +358,9 @@ func (w *pythonFile) twice(values, cotangents []string) []string {
 // requiresGrad reports whether a value wants a gradient on the reference, or
 // on the candidate where the reference did not come so far.
 func (w *pythonFile) requiresGrad(name string) bool {
-	p := w.f.Program
-	for i := range p.Inputs {
-		if p.Inputs[i].Name == name {
-			return p.Inputs[i].RequiresGrad
-		}
-	}
-	for i := range p.Calls {
-		if p.Calls[i].Result != name {
-			continue
-		}
-		for _, o := range []*backend.Outcome{w.f.Expected, w.f.Got} {
-			if i < len(o.Values) {
-				return o.Values[i].Tensor != nil && o.Values[i].RequiresGrad
-			}
+	for _, o := range []*backend.Outcome{w.f.Expected, w.f.Got} {
+		if v := latest(w.f.Program, o, name); v != nil {
+			return v.Tensor != nil && v.RequiresGrad
 		}
 	}
 	return true
