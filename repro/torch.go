@@ -66,7 +66,6 @@ type pythonFile struct {
 	isReference bool   // this side is it
 	stored      string // the other side's file of tensors
 	usesFile    bool
-	uses        map[string]bool
 }
 
 func (w *pythonFile) text() ([]byte, error) {
