@@ -306,6 +306,12 @@ func TestWithoutPyTorch(t *testing.T) {
 }
 
 func TestFlags(t *testing.T) {
+	if got := play(t, "TestX", []string{"plumb.reference=none", "plumb.n=-1"}, drawRelu); got.state != "fatal" || !strings.Contains(got.log.String(), "-plumb.n=-1") {
+		t.Errorf("-plumb.n=-1: %s %s", got.state, &got.log)
+	}
+	if err := flag.Set("plumb.n", "0"); err != nil {
+		t.Fatal(err)
+	}
 	for spec, want := range map[string]string{
 		"surprise":               `unknown backend "surprise"`,
 		"recorded:/no/such":      "no such file",

@@ -24,7 +24,7 @@ func TestModule(t *testing.T) {
 		m.Method("train", p.Bool())
 		x := p.Tensor(plumb.Dims(p.Int(2, 5), features))
 		p.Return(m.Call(x).Mul(2).Sub(x))
-	})
+	}, plumb.DTypes(tensor.F32, tensor.F64))
 }
 
 func TestTuplesAndValues(t *testing.T) {
@@ -67,4 +67,18 @@ func TestSecondOrder(t *testing.T) {
 		x := p.Tensor(plumb.NDim(2), plumb.DType(tensor.F64))
 		p.Return(p.Torch("sin", x).Mul(x))
 	}, plumb.SecondOrder())
+}
+
+func TestInPlace(t *testing.T) {
+	plumb.Check(t, func(p *plumb.T) {
+		x := p.Tensor(plumb.Dims(p.Int(1, 4), p.Int(5, 8)))
+		y := x.Mul(2)
+		y.SetIndex(1.5, plumb.All, plumb.Slice(1, nil, 2))
+		y.SetIndex(x.Index(0, 0), 0, 0)
+		y.Method("unsqueeze_", 0)
+		if got := y.Shape(); len(got) != 3 || got[0] != 1 {
+			p.Fatalf("the shape is %v after unsqueeze_", got)
+		}
+		p.Return(y)
+	})
 }

@@ -89,6 +89,13 @@ func passUsers(n int, x, g, w, b []float32) map[string]func(out []float32) {
 	}
 }
 
+var special = []float32{0, float32(math.Copysign(0, -1)), float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 1}
+
+// first makes a block function of two operands that reads one.
+func first(f func(dst, a []float32)) func(dst, a, b []float32) {
+	return func(dst, a, _ []float32) { f(dst, a) }
+}
+
 func TestArithmeticPassesGiveTheSameBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	cases := []struct {
@@ -96,16 +103,22 @@ func TestArithmeticPassesGiveTheSameBits(t *testing.T) {
 		block, portable func(dst, a, b []float32)
 	}{
 		{"add", Add32, Add[float32]}, {"sub", Sub32, Sub[float32]}, {"mul", Mul32, Mul[float32]}, {"div", Div32, Div[float32]},
+		{"maximum", Maximum32, Maximum[float32]}, {"minimum", Minimum32, Minimum[float32]},
+		{"abs", first(Abs32), first(abs32)}, {"neg", first(Neg32), first(Neg[float32])}, {"sqrt", first(Sqrt32), first(Sqrt[float32])}, {"relu", first(Relu32), first(Relu[float32])},
 	}
 	for n := range 80 {
 		a, b := numbers(rng, n), numbers(rng, n)
+		for i := range n / 4 {
+			a[rng.IntN(n)] = special[i%len(special)]
+			b[rng.IntN(n)] = special[rng.IntN(len(special))]
+		}
 		for _, c := range cases {
 			got, want := make([]float32, n+1), make([]float32, n+1)
 			got[n], want[n] = 7, 7
 			c.block(got[:n], a, b)
 			c.portable(want[:n], a, b)
 			for i := range want {
-				if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
+				if math.Float32bits(got[i]) != math.Float32bits(want[i]) && (got[i] == got[i] || want[i] == want[i]) {
 					t.Fatalf("%s of %d elements: element %d is %v, want %v", c.name, n, i, got[i], want[i])
 				}
 			}

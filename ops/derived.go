@@ -8,6 +8,8 @@ import (
 	"plumb/tensor"
 )
 
+const pairsRows = "it pairs every row with every other, along their whole length"
+
 // derivedOps are written in other operators.
 var derivedOps = slices.Concat(
 	trapezoids("trapezoid", "Scalar dx=1"), trapezoids("trapz", "float dx=1"), trapezoids("cumulative_trapezoid", "Scalar dx=1"),
@@ -16,6 +18,7 @@ var derivedOps = slices.Concat(
 			Sig:   "dist(Tensor input, Tensor other, Scalar p=2) -> Tensor",
 			Names: both("dist"),
 			Doc:   "Norm of order p of the difference: ‖input − other‖ₚ.",
+			Whole: dependsOnAll,
 			Check: func(a op.Args) error {
 				d, p := a.Promoted("input", "other"), a.Scalar("p").DType()
 				if !d.IsDifferentiable() || p == tensor.Bool || p.IsComplex() {
@@ -105,6 +108,7 @@ var derivedOps = slices.Concat(
 			Sig:   "sum_to_size(Tensor input, int[] size) -> Tensor",
 			Names: []string{"Tensor.sum_to_size"},
 			Doc:   "Sums over the dimensions along which a tensor of the size would be repeated to become input.",
+			SBP:   linear("input"),
 			Check: func(a op.Args) error {
 				if x := a.Value("input").Shape(); !broadcastsTo(a.Ints("size"), x) {
 					return op.RuntimeError("argument 'size' %v does not expand to input's shape %s", a.Ints("size"), tensor.ShapeString(x))
@@ -127,6 +131,7 @@ var derivedOps = slices.Concat(
 			Sig:   "pdist(Tensor input, float p=2) -> Tensor",
 			Names: []string{"torch.pdist", "torch.nn.functional.pdist"},
 			Doc:   "Distances of order p between all pairs of rows, row 0 with the later ones first.",
+			Whole: pairsRows,
 			Check: func(a op.Args) error {
 				x := a.Value("input")
 				switch {
@@ -154,6 +159,7 @@ var derivedOps = slices.Concat(
 			Sig:   "cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor",
 			Names: both("cov"),
 			Doc:   "Covariances of the rows, each a variable: (x − mean)·(x − mean)ᴴ/(n − correction). Weights are not implemented.",
+			Whole: pairsRows,
 			Check: checkCov,
 			Sample: func(s *op.Sampler) []any {
 				return []any{s.Tensor(-2, 2, append(s.Shape(0, 1), s.Index(4)+2)...), op.Kw("correction", s.Index(2))}
@@ -164,6 +170,7 @@ var derivedOps = slices.Concat(
 			Sig:    "corrcoef(Tensor input) -> Tensor",
 			Names:  both("corrcoef"),
 			Doc:    "Correlations of the rows, each a variable: covariances divided by both standard deviations, within [-1, 1].",
+			Whole:  pairsRows,
 			Check:  checkCov,
 			Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Index(4)+1, s.Index(4)+3)} },
 			Tol:    accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "sums of Terms products of differences from a mean, and a quotient"),

@@ -168,10 +168,9 @@ func sampleSolve(s *op.Sampler) []any {
 	case 0:
 		return []any{a, s.Tensor(-2, 2, a.Shape()[:a.Dim()-1]...)}
 	case 1:
-		return []any{a, s.Tensor(-2, 2, append(s.Shape(0, 1)[:0], int(s.Int(1, 4)), n)...), op.Kw("left", false)}
+		return []any{a, s.Tensor(-2, 2, append(batchOf(a), int(s.Int(1, 4)), n)...), op.Kw("left", false)}
 	}
-	b := append(slices.Clone(a.Shape()[:a.Dim()-2]), n, n+1)
-	return []any{a, s.Tensor(-2, 2, b...)}
+	return []any{a, s.Tensor(-2, 2, append(batchOf(a), n, n+1)...)}
 }
 
 func choleskyOp(id, params string, names []string) *op.Def {

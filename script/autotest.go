@@ -409,7 +409,8 @@ func (l *loader) called(t *Test) bool {
 func (t *Test) count() {
 	d := newDraw(t, choice.New(0), Env{})
 	d.turn = &turn{want: -1}
-	_, _ = starlark.Call(d.thread, t.fn, t.receiver(), nil)
+	_ = d.setUp()
+	_, _ = starlark.Call(d.thread, t.fn, t.receiver(d.fields), nil)
 	t.Calls = len(d.turn.made)
 	t.Options = options
 	t.Options.N = 1

@@ -34,7 +34,7 @@ def test_batch_norm1d_module():
 def test_batch_norm2d_twice():
     # the second call starts from the statistics that the first left
     channels = random(1, 4)
-    m = torch.nn.BatchNorm2d(channels)
+    m = torch.nn.BatchNorm2d(channels, momentum=random(0.0, 1.0) | nothing())
     x = random_tensor(ndim=4, dim0=random(2, 5), dim1=channels, dim2=random(2, 6), dim3=random(2, 6))
     y = m(x)
     m.eval()

@@ -68,8 +68,11 @@ type run struct {
 	space   *inplace.Space // nil: no call of the program may change a tensor
 	env     map[program.Ref]*value
 	leaves  []*eager.Var
-	modules []moduleRun
-	out     *backend.Outcome
+	made    []made // leaves that calls made
+	// retained are the variables that keep their gradients though they are no leaves.
+	retained map[*eager.Var]bool
+	modules  []moduleRun
+	out      *backend.Outcome
 }
 
 // session is how a run applies operators: eager.Session, or one that computes
@@ -78,6 +81,8 @@ type session interface {
 	Leaf(t *tensor.Tensor, requiresGrad bool) *eager.Var
 	Execute(call *op.Call) ([]op.Value, error)
 	Builder() op.Builder
+	// Recording runs f with or without recording what its calls compute.
+	Recording(on bool, f func() error) error
 	Backward(values, cotangents []op.Value, create bool) (autograd.Cotangents, error)
 	// replace gives a variable other elements.
 	replace(v *eager.Var, t *tensor.Tensor)
@@ -124,7 +129,7 @@ func (r *run) program(ctx context.Context) {
 			r.out.Status, r.out.Message, r.out.Call = backend.TimedOut, err.Error(), i
 			return
 		}
-		v, err := r.call(&p.Calls[i])
+		v, err := r.scoped(&p.Calls[i])
 		if err != nil {
 			r.raise(i, err)
 			return
@@ -167,6 +172,9 @@ func (r *run) raise(call int, err error) {
 var errUnsupported = errors.New("not supported by native")
 
 func (r *run) call(c *program.Call) (*value, error) {
+	if f := leafCalls[c.Target]; f != nil {
+		return f(r, c)
+	}
 	switch kind, name, _ := strings.Cut(c.Target, "."); {
 	case kind == "Module":
 		return r.moduleCall(name, c)
@@ -281,6 +289,9 @@ func (r *run) structure(c *program.Call) (*value, error) {
 			return &value{plain: v.tensor.RequiresGrad()}, nil
 		}
 	}
+	if found, err := r.attribute(v, name); found != nil || err != nil {
+		return found, err
+	}
 	if v.tensor != nil && r.table.Lookup("Tensor."+name) != nil {
 		return nil, nil
 	}
@@ -330,22 +341,57 @@ func (r *run) backward() error {
 			values, cotangents = append(values, v), append(cotangents, cotangent(&w.Cotangent, v.Tensor))
 		}
 	}
-	if len(values) == 0 {
+	if len(values) == 0 && !p.Differentiates() {
 		return nil
 	}
-	grads, err := r.session.Backward(values, cotangents, p.Second.Dist != "")
-	if err != nil {
+	var grads autograd.Cotangents
+	if len(values) > 0 {
+		var err error
+		if grads, err = r.session.Backward(values, cotangents, p.Second.Dist != ""); err != nil {
+			return err
+		}
+	}
+	if err := r.gradients(grads); err != nil {
 		return err
 	}
-	r.out.Grads, r.out.ParamGrads = r.inputGrads(grads), r.paramGrads(grads)
 	if p.Second.Dist != "" {
 		return r.second(grads)
 	}
 	return nil
 }
 
+// gradients reports the gradients of the inputs, of the leaves that calls made
+// and of the parameters.
+func (r *run) gradients(end autograd.Cotangents) (err error) {
+	r.out.Grads = map[string]*tensor.Tensor{}
+	for i, leaf := range r.leaves {
+		if r.job.Program.Inputs[i].RequiresGrad {
+			if r.out.Grads[r.job.Program.Inputs[i].Name], err = r.leafGrad(leaf, end); err != nil {
+				return err
+			}
+		}
+	}
+	params := map[op.Value]bool{}
+	for _, m := range r.modules {
+		for _, s := range m.module.State() {
+			params[m.module.Value(s.Name)] = true
+		}
+	}
+	for _, m := range r.made {
+		g, err := r.leafGrad(m.leaf, end)
+		if err != nil {
+			return err
+		}
+		if g != nil && m.leaf.RequiresGrad() && !params[m.leaf] {
+			r.out.Grads[m.name] = g
+		}
+	}
+	r.out.ParamGrads, err = r.paramGrads(end, true)
+	return err
+}
+
 // second differentiates the gradients of the inputs together.
-func (r *run) second(grads autograd.Cotangents) error {
+func (r *run) second(grads autograd.Cotangents) (err error) {
 	var values, cotangents []op.Value
 	for i, leaf := range r.leaves {
 		if g, ok := grads[leaf].(*eager.Var); ok && leaf.RequiresGrad() && g.RequiresGrad() {
@@ -354,13 +400,13 @@ func (r *run) second(grads autograd.Cotangents) error {
 	}
 	seconds := autograd.Cotangents{}
 	if len(values) > 0 {
-		var err error
 		if seconds, err = r.session.Backward(values, cotangents, false); err != nil {
 			return err
 		}
 	}
-	r.out.SecondGrads, r.out.SecondParamGrads = r.inputGrads(seconds), r.paramGrads(seconds)
-	return nil
+	r.out.SecondGrads = r.inputGrads(seconds)
+	r.out.SecondParamGrads, err = r.paramGrads(seconds, false)
+	return err
 }
 
 // inputGrads returns the gradients of the inputs that require one.

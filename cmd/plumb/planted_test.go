@@ -17,9 +17,9 @@ import (
 	"plumb/backend/worker"
 	"plumb/campaign"
 	"plumb/finding"
+	"plumb/internal/mutants"
 	"plumb/nn"
 	"plumb/op"
-	"plumb/ops"
 	"plumb/program"
 	"plumb/report"
 	"plumb/tensor"
@@ -43,7 +43,7 @@ var defects = []defect{
 		name:  "conv_transpose2d ignores output_padding",
 		tests: "test_conv_transpose2d",
 		plant: func(defs map[string]*op.Def) {
-			rewriteArgs(defs["conv_transpose2d"], func(a op.Args) op.Args { return with(a, "output_padding", []int{0, 0}) })
+			mutants.RewriteArgs(defs["conv_transpose2d"], func(a op.Args) op.Args { return mutants.With(a, "output_padding", []int{0, 0}) })
 		},
 		word: verdict.Misaligned, kind: "shape", baseline: true,
 	},
@@ -51,7 +51,7 @@ var defects = []defect{
 		name:  "the module ConvTranspose2d, likewise",
 		tests: "test_conv_transpose2d_output_padding",
 		plant: func(defs map[string]*op.Def) {
-			rewriteArgs(defs["conv_transpose2d"], func(a op.Args) op.Args { return with(a, "output_padding", []int{0, 0}) })
+			mutants.RewriteArgs(defs["conv_transpose2d"], func(a op.Args) op.Args { return mutants.With(a, "output_padding", []int{0, 0}) })
 		},
 		word: verdict.Misaligned, kind: "shape", baseline: true,
 	},
@@ -74,7 +74,7 @@ var defects = []defect{
 				}
 				return out, err
 			}
-			inner(d, func(c *op.Run, run func(*op.Run) error) error {
+			mutants.Around(d, func(c *op.Run, run func(*op.Run) error) error {
 				in := c.Tensor("input")
 				out := tensor.New(c.Out[0].DType(), in.Shape()...)
 				err := run(&op.Run{Args: c.Args, Out: []*tensor.Tensor{out}, Scratch: c.Scratch})
@@ -90,7 +90,7 @@ var defects = []defect{
 		name:  "softmax panics for some shapes",
 		tests: "test_softmax",
 		plant: func(defs map[string]*op.Def) {
-			inner(defs["softmax"], func(c *op.Run, run func(*op.Run) error) error {
+			mutants.Around(defs["softmax"], func(c *op.Run, run func(*op.Run) error) error {
 				if s := c.Tensor("input").Shape(); s[0] > 1 {
 					return fmt.Errorf("%d", s[len(s)]) // an index out of range
 				}
@@ -112,7 +112,7 @@ var defects = []defect{
 				}
 				return out, err
 			}
-			inner(d, func(c *op.Run, run func(*op.Run) error) error {
+			mutants.Around(d, func(c *op.Run, run func(*op.Run) error) error {
 				out := tensor.New(c.Tensor("input").DType(), c.Out[0].Shape()...)
 				err := run(&op.Run{Args: c.Args, Out: []*tensor.Tensor{out}, Scratch: c.Scratch})
 				c.Out[0].CopyFrom(out)
@@ -146,8 +146,8 @@ def test_softmax():
     return torch.softmax(random_tensor(ndim=2), dim=random(0, 5))
 `,
 		plant: func(defs map[string]*op.Def) {
-			rewriteArgs(defs["softmax"], func(a op.Args) op.Args {
-				return with(a, "dim", a.Int("dim")%max(len(a.Value("input").Shape()), 1))
+			mutants.RewriteArgs(defs["softmax"], func(a op.Args) op.Args {
+				return mutants.With(a, "dim", a.Int("dim")%max(len(a.Value("input").Shape()), 1))
 			})
 		},
 		word: verdict.Misaligned, kind: verdict.Exception,
@@ -160,7 +160,7 @@ def test_max():
     return torch.max(torch.log(random_tensor(ndim=2)))
 `,
 		plant: func(defs map[string]*op.Def) {
-			inner(defs["max"], func(c *op.Run, run func(*op.Run) error) error {
+			mutants.Around(defs["max"], func(c *op.Run, run func(*op.Run) error) error {
 				clean := *c
 				clean.Args = c.MapValues(func(v op.Value) op.Value {
 					t := v.(*tensor.Tensor)
@@ -193,58 +193,12 @@ func leakyAtZero(defs map[string]*op.Def) {
 	}
 }
 
-// with returns the arguments with one replaced.
-func with(a op.Args, name string, v any) op.Args {
-	vals := append([]any{}, a.Vals...)
-	vals[a.Sig.Index(name)] = v
-	return op.Args{Sig: a.Sig, Vals: vals}
-}
-
-// rewriteArgs makes an operator see other arguments than it is given.
-func rewriteArgs(d *op.Def, f func(op.Args) op.Args) {
-	check, infer, grad := d.Check, d.Infer, d.Grad
-	if check != nil {
-		d.Check = func(a op.Args) error { return check(f(a)) }
-	}
-	d.Infer = func(a op.Args) ([]op.Meta, error) { return infer(f(a)) }
-	d.Grad = func(g *op.Grad) {
-		g.Args = f(g.Args)
-		grad(g)
-	}
-	for i := range d.Kernels {
-		if holds := d.Kernels[i].When.Holds; holds != nil {
-			d.Kernels[i].When.Holds = func(a op.Args) bool { return holds(f(a)) }
-		}
-	}
-	inner(d, func(c *op.Run, run func(*op.Run) error) error {
-		changed := *c
-		changed.Args = f(c.Args)
-		return run(&changed)
-	})
-}
-
-// inner puts f around every kernel of an operator.
-func inner(d *op.Def, f func(c *op.Run, run func(*op.Run) error) error) {
-	for i := range d.Kernels {
-		run := d.Kernels[i].Run
-		d.Kernels[i].Run = func(c *op.Run) error { return f(c, run) }
-	}
-}
-
-// planted returns the table of all operators with a defect in it. Every literal
-// is a copy: a table makes its literals its own.
+// planted returns the table of all operators with a defect in it.
 func planted(t testing.TB, plant func(map[string]*op.Def)) *op.Table {
-	var defs []*op.Def
-	byID := map[string]*op.Def{}
-	for _, d := range ops.All() {
-		c := *d
-		c.Kernels = append([]op.Kernel{}, d.Kernels...)
-		id, _, _ := strings.Cut(d.Sig, "(")
-		byID[id] = &c
-		defs = append(defs, &c)
-	}
-	plant(byID)
-	table, err := op.NewTable(defs...)
+	table, _, err := mutants.Plant(func(defs map[string]*op.Def, _ map[string]*nn.Def) error {
+		plant(defs)
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,6 +94,9 @@ machine without PyTorch the recorded baseline stands in for the reference.`,
 				f.seed = rand.Uint64() >> 32
 			}
 			r := &runner{runFlags: f, flags: cmd, files: files, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr()}
+			if f.gradcheck && f.pick != (pickFlags{}) {
+				return usage(errors.New("--gradcheck checks the operators of --ops; it takes none of pytest's flags"))
+			}
 			if f.gradcheck {
 				return r.gradients(cmd.Context(), ops.Table())
 			}

@@ -76,8 +76,11 @@ func Run(t testing.TB, c Config) *report.Summary {
 	return r.summary
 }
 
-// open resolves the backends by their names.
+// open resolves the backends by their names, and says what is wrong with flags.
 func (r *run) open(cfg *campaign.Config) (err error) {
+	if *numberFlag < 0 || *shrinkFlag < 0 {
+		return fmt.Errorf("-plumb.n=%d -plumb.shrink=%d: neither can be negative", *numberFlag, *shrinkFlag)
+	}
 	cfg.Candidates = r.Candidates
 	if cfg.Candidates == nil {
 		for name := range strings.SplitSeq(*candidateFlag, ",") {

@@ -41,7 +41,7 @@ func swap(i, j int) func(*nn.Module, []any) {
 var moduleMutants = []Mutant{
 	{Name: "BatchNorm2d takes training for evaluation and back", In: "torch.nn.BatchNorm2d", Kind: State,
 		Module: mode(func(training bool) bool { return !training }), Minimal: Minimal{1, 2}},
-	{Name: "BatchNorm1d has no num_batches_tracked", In: "torch.nn.BatchNorm1d", Kind: State, Module: without("num_batches_tracked"), Minimal: Minimal{0, 0}},
+	{Name: "BatchNorm1d has no num_batches_tracked", In: "torch.nn.BatchNorm1d", Kind: State, Module: without("num_batches_tracked"), Minimal: Minimal{1, 2}},
 	{Name: "BatchNorm3d keeps no running statistics", In: "torch.nn.BatchNorm3d", Kind: State, Minimal: Minimal{0, 0},
 		Module: func(d *nn.Def) {
 			state := d.State
@@ -66,7 +66,7 @@ var moduleMutants = []Mutant{
 			state := d.State
 			d.State = func(a op.Args) []nn.Slot { return state(With(a, "elementwise_affine", true)) }
 		}},
-	{Name: "Linear ignores bias=False", In: "torch.nn.Linear", Kind: State, Minimal: Minimal{0, 0},
+	{Name: "Linear ignores bias=False", In: "torch.nn.Linear", Kind: State, Minimal: Minimal{1, 1},
 		Module: func(d *nn.Def) {
 			state := d.State
 			d.State = func(a op.Args) []nn.Slot { return state(With(a, "bias", true)) }
@@ -81,7 +81,7 @@ var moduleMutants = []Mutant{
 	{Name: "Conv2d takes stride for dilation", In: "torch.nn.Conv2d", Kind: Wiring, Module: applies("conv2d", swap(3, 5)), Minimal: Minimal{1, 2}},
 	{Name: "Conv1d ignores groups", In: "torch.nn.Conv1d", Kind: Wiring, Module: configured("groups", to(1)), Minimal: Minimal{1, 2}},
 	{Name: "ConvTranspose2d ignores output_size", In: "torch.nn.ConvTranspose2d", Kind: Wiring, Module: given("output_size", nil), Minimal: Minimal{1, 1}},
-	{Name: "MaxPool2d takes padding for dilation", In: "torch.nn.MaxPool2d", Kind: Wiring, Minimal: Minimal{1, 2},
+	{Name: "MaxPool2d takes padding for dilation", In: "torch.nn.MaxPool2d", Kind: Wiring, Minimal: Minimal{1, 6},
 		Module: forward(func(b op.Builder, m *nn.Module, a op.Args, call moduleCall) []op.Value {
 			changed := *m
 			changed.Args = With(m.Args, "dilation", repeated(1, 2))

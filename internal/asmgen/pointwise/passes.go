@@ -255,8 +255,10 @@ func fourOf(name string) (list [4]VecVirtual) {
 
 // tapRow is a row of a convolution of one channel.
 func tapRow() {
-	p := begin("tapRowAVX", "func(dst, x *float32, n int, taps *float32, offsets *int, count int)",
-		[]string{"tapRowAVX adds Σ taps[t]·x[offsets[t]+i] to dst[i], over count taps, at least one; each product and sum is rounded once."}, "dst", "x")
+	p := begin("tapRowAVX", "func(dst, x *float32, n int, start float32, taps *float32, offsets *int, count int)",
+		[]string{"tapRowAVX sets dst[i] to start + Σ taps[t]·x[offsets[t]+i], over count taps, at least one; each product and sum is rounded once."}, "dst", "x")
+	start := YMM()
+	VBROADCASTSS(addressOf("start"), start)
 	taps, offsets, count := Load(Param("taps"), GP64()), Load(Param("offsets"), GP64()), Load(Param("count"), GP64())
 	each := func(label string, add func(from, tap Register)) {
 		t, from, tap := GP64(), GP64(), YMM()
@@ -276,7 +278,7 @@ func tapRow() {
 			sums := make([]VecVirtual, vectors)
 			for k := range sums {
 				sums[k] = YMM()
-				VMOVUPS(p.at(0, 8*k), sums[k])
+				VMOVUPS(start, sums[k])
 			}
 			each(name+"_tap", func(from, tap Register) {
 				for k, s := range sums {
@@ -291,7 +293,7 @@ func tapRow() {
 	mask := YMM()
 	p.rest(mask, func() {
 		s := YMM()
-		VMASKMOVPS(p.at(0, 0), mask, s)
+		VMOVUPS(start, s)
 		each("_rest_tap", func(from, tap Register) {
 			x := YMM()
 			VMASKMOVPS(Mem{Base: from, Index: p.i, Scale: 4}, mask, x)
