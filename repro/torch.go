@@ -370,7 +370,7 @@ func (w *pythonFile) place(s *torchScript) {
 	end := w.p.ending(w.outcome)
 	s.Finish = clean(finish(&end))
 	if end.Status == backend.Raised {
-		s.OtherRaised = end.Class
+		s.OtherRaised = caught(&end)
 	}
 	if w.own.Status == backend.Raised {
 		s.OwnClass = w.own.Class
