@@ -376,15 +376,15 @@ func (j *judge) exceptions() {
 		j.raised(j.ref, "reference", "candidate")
 	case candRaised && !refRaised:
 		j.raised(j.cand, "candidate", "reference")
-	case refRaised && j.policy.SameException && exceptionClass(j.ref) != exceptionClass(j.cand):
+	case refRaised && j.policy.SameException && ExceptionClass(j.ref) != ExceptionClass(j.cand):
 		j.raised(j.cand, "candidate", "reference")
 		d := &j.v.Differences[len(j.v.Differences)-1]
 		d.Diff.Message = fmt.Sprintf("the candidate raised %s, the reference %s", exception(j.cand), exception(j.ref))
 	}
 }
 
-// exceptionClass returns the class that a caller would catch.
-func exceptionClass(o *backend.Outcome) string {
+// ExceptionClass returns the class by which a caller would catch what a side raised.
+func ExceptionClass(o *backend.Outcome) string {
 	switch {
 	case o.Class == "NotImplementedError":
 		return "RuntimeError" // its subclass

@@ -32,6 +32,7 @@ type reproFlags struct {
 	findings string
 	python   string
 	plumb    string // folder of Plumb's source
+	mutant   string // planted into native
 }
 
 func newRepro() *cobra.Command {
@@ -66,6 +67,8 @@ With --run the exit code is that of the program: 1 misaligned, 0 aligned,
 	fl.StringVar(&f.findings, "findings", "", "the folder of findings (default: in the user's cache)")
 	fl.StringVar(&f.python, "python", "", "the Python that has torch (default: the one that found it)")
 	fl.StringVar(&f.plumb, "plumb", "", "the folder of Plumb's source, for the Go test (default: where this program was built)")
+	fl.StringVar(&f.mutant, "mutant", "", "with --as plumb: the mutant that is planted in Plumb's own operators, for plumb selftest")
+	_ = fl.MarkHidden("mutant")
 	return cmd
 }
 
@@ -220,12 +223,7 @@ func (f *reproFlags) judge(cmd *cobra.Command, b *repro.Bundle) error {
 	if err != nil {
 		return usage(err)
 	}
-	set := named.Set{Table: ops.Table(), Python: f.python, Timeout: finding.Timeout}
-	open, err := set.Opener(cmd.Context(), finding.Candidate.Spec)
-	if err != nil {
-		return unable(err)
-	}
-	candidate, err := open()
+	candidate, err := f.candidate(cmd.Context(), finding)
 	if err != nil {
 		return unable(err)
 	}
@@ -246,6 +244,19 @@ func (f *reproFlags) judge(cmd *cobra.Command, b *repro.Bundle) error {
 		return &exitError{exitUsage, nil}
 	}
 	return nil
+}
+
+// candidate opens the finding's candidate.
+func (f *reproFlags) candidate(ctx context.Context, finding *repro.Finding) (backend.Backend, error) {
+	if f.mutant != "" {
+		return mutant(f.mutant)
+	}
+	set := named.Set{Table: ops.Table(), Python: f.python, Timeout: finding.Timeout}
+	open, err := set.Opener(ctx, finding.Candidate.Spec)
+	if err != nil {
+		return nil, err
+	}
+	return open()
 }
 
 // within runs the program for as long as a case may take; what does not heed
