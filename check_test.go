@@ -123,7 +123,7 @@ func TestFailure(t *testing.T) {
 		t.Fatalf("the planted operator passes: %s", &first.log)
 	}
 	text := first.log.String()
-	for _, want := range []string{"TestPlanted/relu (f), case ", "candidate native\n", "misaligned (value): call 0, value v1: ", "v1 = torch.relu(x1)\n", "limit ", "error       max abs 0.1", "x1 = tensor((", "v2.backward(", "more of 20 cases fail"} {
+	for _, want := range []string{"TestPlanted/relu (f), case ", "candidate native\n", "misaligned (value): call 0, value v1: ", "v1 = torch.relu(x1)\n", "limit ", "error       max abs 0.1", "\nx1 = tensor((4,), torch.float32, integer(0.0, 1.0, key=0))\nv1 = torch.relu(x1)\n\n", " of 20 cases; the program is the smallest that was found in "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the failure does not say %q:\n%s", want, text)
 		}
@@ -139,10 +139,25 @@ func TestFailure(t *testing.T) {
 	if other := play(t, "TestPlanted/relu (f)", []string{reference, "plumb.seed=8"}, drawRelu, own); id(other.log.String()) == id(text) {
 		t.Error("another seed draws the same program")
 	}
-	saved := text[strings.Index(text, program.Header):strings.Index(text, "\nagain: ")]
-	if p, err := program.Parse("saved", saved); err != nil || p.ID() != id(text) {
-		t.Errorf("the printed program does not read back: %v", err)
+	if a, b := printed(t, text), printed(t, second.log.String()); a.ID() != b.ID() {
+		t.Errorf("the smallest programs are\n%s\nand\n%s", a, b)
 	}
+	drawn := play(t, "TestPlanted/relu (f)", []string{reference, "plumb.seed=7", "plumb.n=20", "plumb.shrink=0"}, drawRelu, own)
+	if p := printed(t, drawn.log.String()); p.ID() != id(text) || len(p.Calls) != 2 {
+		t.Errorf("without making it smaller, the program printed is not %s:\n%s", id(text), p)
+	}
+}
+
+// printed is the program in what a test prints, read back.
+func printed(t *testing.T, text string) *program.Program {
+	t.Helper()
+	_, after, _ := strings.Cut(text, program.Header)
+	body, _, _ := strings.Cut(after, "\nseen: ")
+	p, err := program.Parse("printed", program.Header+body)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	return p
 }
 
 func id(text string) string {
@@ -195,6 +210,8 @@ func TestMistakes(t *testing.T) {
 		"weights":         {func(p *plumb.T) { p.Weighted([]float64{0.5, 1}, 1, 2) }, "must add up to 1"},
 		"no alternative":  {func(p *plumb.T) { p.OneOf() }, "needs at least one"},
 		"unknown group":   {func(p *plumb.T) { p.DType("real") }, `unknown group "real"`},
+		"layout":          {func(p *plumb.T) { p.Tensor(plumb.Layouts("round")) }, "is no layout"},
+		"special":         {func(p *plumb.T) { p.Tensor(plumb.Special("pi")) }, "is no kind of edge value"},
 		"dimension":       {func(p *plumb.T) { p.Tensor(plumb.Dim(7, 1)) }, "only the dimensions 0 to 4"},
 		"positional":      {func(p *plumb.T) { p.Torch("relu", p.Nothing()) }, "leaves out an argument by keyword"},
 		"order":           {func(p *plumb.T) { p.Torch("sum", plumb.Kw("dim", 0), p.Tensor()) }, "a positional argument follows"},
@@ -289,6 +306,12 @@ func TestWithoutPyTorch(t *testing.T) {
 }
 
 func TestFlags(t *testing.T) {
+	if got := play(t, "TestX", []string{"plumb.reference=none", "plumb.n=-1"}, drawRelu); got.state != "fatal" || !strings.Contains(got.log.String(), "-plumb.n=-1") {
+		t.Errorf("-plumb.n=-1: %s %s", got.state, &got.log)
+	}
+	if err := flag.Set("plumb.n", "0"); err != nil {
+		t.Fatal(err)
+	}
 	for spec, want := range map[string]string{
 		"surprise":               `unknown backend "surprise"`,
 		"recorded:/no/such":      "no such file",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"plumb/api"
@@ -14,30 +15,35 @@ import (
 	"plumb/gen"
 	"plumb/op"
 	"plumb/program"
+	"plumb/tensor"
 )
 
 // integerWeights gives an eighth of the cases small integers for elements, as
 // test files have it: sums of their products are exact in any order.
 var integerWeights = []float64{7, 1}
 
-// drawer returns how the case of an index is drawn.
-func (c *config) drawer(name string, key uint64, f func(*T)) func(int, campaign.Observer) (*program.Program, error) {
-	return func(i int, o campaign.Observer) (*program.Program, error) {
-		src := choice.New(choice.Derive(key, uint64(i)))
-		p := &T{
-			gen: gen.NewCase(src), table: c.table, observer: o,
-			prog:   &program.Program{Name: name, Seed: src.Key(), RTol: c.rtol, ATol: c.atol},
-			values: map[program.Ref]*Value{}, seen: map[program.Ref]backend.Value{},
-		}
-		p.gen.Integers = src.Weighted(integerWeights) == 1
-		if err := p.run(f); err != nil {
-			return nil, err
-		}
-		if len(p.prog.Calls) == 0 {
-			return nil, fmt.Errorf("%s: the function records no call", name)
-		}
-		return p.prog, nil
+// draw runs f once and returns the program that it records.
+func (c *config) draw(name string, float tensor.DType, src *choice.Source, o campaign.Observer, f func(*T)) (*program.Program, error) {
+	p := &T{
+		gen: gen.NewCase(src), table: c.table, observer: o,
+		prog:   &program.Program{Name: name, Seed: src.Key(), RTol: c.rtol, ATol: c.atol},
+		values: map[program.Ref]*Value{}, seen: map[program.Ref]backend.Value{},
 	}
+	p.gen.Float = float
+	if float.IsFloat() {
+		p.prog.DType = float
+	}
+	p.gen.Integers = src.Weighted(integerWeights) == 1
+	if err := p.run(f); err != nil {
+		return nil, err
+	}
+	if len(p.prog.Calls) == 0 {
+		return nil, fmt.Errorf("%s: the function records no call", name)
+	}
+	if c.second && len(p.prog.Backward) > 0 {
+		p.prog.Second = p.cotangent()
+	}
+	return p.prog, nil
 }
 
 // stop ends a draw; a nil err leaves what was recorded as its program.
@@ -84,14 +90,19 @@ func position() string {
 	}
 }
 
-// observe asks the reference for a value.
+// observe asks the reference for a value. What calls in place have changed is
+// looked at through a view that the case itself does not have.
 func (p *T) observe(ref program.Ref) backend.Value {
 	if v, ok := p.seen[ref]; ok {
 		return v
 	}
-	so := *p.prog
-	so.Inputs, so.Calls, so.Backward = so.Inputs[:len(so.Inputs):len(so.Inputs)], so.Calls[:len(so.Calls):len(so.Calls)], nil
-	v, err := p.observer.Observe(&so, ref)
+	so, asked := *p.prog, ref
+	so.Inputs, so.Calls, so.Backward = slices.Clip(so.Inputs), slices.Clip(so.Calls), nil
+	if v := p.values[ref]; p.changed && v.kind == aTensor {
+		asked = "view"
+		so.Calls = append(so.Calls, program.Call{Result: string(asked), Target: "Tensor.view_as", Args: []any{ref, ref}})
+	}
+	v, err := p.observer.Observe(&so, asked)
 	if err != nil {
 		panic(stop{err})
 	}
@@ -122,6 +133,7 @@ func (p *T) record(c program.Call) *Value {
 	}
 	c.Result = fmt.Sprintf("%s%d", base, len(p.prog.Calls)+1)
 	v := &Value{p: p, ref: program.Ref(c.Result)}
+	p.changed = p.changed || op.InPlace(c.Target)
 	v.infer(&c)
 	p.prog.Calls = append(p.prog.Calls, c)
 	p.values[v.ref] = v

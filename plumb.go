@@ -44,6 +44,8 @@ import (
 	"plumb/internal/gotest"
 	"plumb/op"
 	"plumb/ops"
+	"plumb/program"
+	"plumb/tensor"
 )
 
 // Cases is how many cases a test draws, unless N or -plumb.n says otherwise.
@@ -56,6 +58,8 @@ type config struct {
 	n          int
 	table      *op.Table
 	rtol, atol *float64
+	second     bool
+	floats     []tensor.DType
 	candidates []campaign.Candidate
 }
 
@@ -67,6 +71,16 @@ func N(n int) Option { return func(c *config) { c.n = n } }
 func Tolerance(rtol, atol float64) Option {
 	return func(c *config) { c.rtol, c.atol = &rtol, &atol }
 }
+
+// DTypes draws all cases once for each of the dtypes, which is that of random
+// tensors that would be float32 and of modules' parameters.
+func DTypes(dtypes ...tensor.DType) Option {
+	return func(c *config) { c.floats = append(c.floats, dtypes...) }
+}
+
+// SecondOrder compares gradients of the second order too: the gradients of the
+// inputs, each times a random cotangent, are differentiated together.
+func SecondOrder() Option { return func(c *config) { c.second = true } }
 
 // Table sets the operators that native runs and that typed calls are recorded
 // by, such as op.NewTable(append(mine, ops.All()...)...): of two operators that
@@ -94,9 +108,23 @@ func Check(t testing.TB, f func(p *T), options ...Option) {
 		c.table = ops.Table()
 	}
 	seed := gotest.Seed()
-	key := choice.DeriveName(seed, t.Name())
-	gotest.Run(t, gotest.Config{
-		Table: c.table, Seed: seed, Candidates: c.candidates,
-		Tests: []campaign.Test{{Name: t.Name(), N: gotest.Number(c.n), Draw: c.drawer(t.Name(), key, f)}},
+	gotest.Run(t, gotest.Config{Table: c.table, Seed: seed, Candidates: c.candidates, Tests: c.tests(t.Name(), seed, f)})
+}
+
+// tests returns the test of a name, one for each dtype where some are asked for.
+func (c *config) tests(name string, seed uint64, f func(*T)) []campaign.Test {
+	if c.floats == nil {
+		return []campaign.Test{c.test(name, seed, tensor.Invalid, f)}
+	}
+	var out []campaign.Test
+	for _, d := range c.floats {
+		out = append(out, c.test(name+"["+d.String()+"]", seed, d, f))
+	}
+	return out
+}
+
+func (c *config) test(name string, seed uint64, float tensor.DType, f func(*T)) campaign.Test {
+	return campaign.Drawn(name, name, gotest.Number(c.n), choice.DeriveName(seed, name), func(src *choice.Source, _ int, o campaign.Observer) (*program.Program, error) {
+		return c.draw(name, float, src, o, f)
 	})
 }

@@ -24,7 +24,7 @@ func TestModule(t *testing.T) {
 		m.Method("train", p.Bool())
 		x := p.Tensor(plumb.Dims(p.Int(2, 5), features))
 		p.Return(m.Call(x).Mul(2).Sub(x))
-	})
+	}, plumb.DTypes(tensor.F32, tensor.F64))
 }
 
 func TestTuplesAndValues(t *testing.T) {
@@ -51,5 +51,34 @@ func TestTyped(t *testing.T) {
 		z := plumb.Must(api.Add(api.Number(2), plumb.Must(api.Mul(values, plumb.Must(p.Session().Ones(values.Shape()))))))
 		parts := plumb.Must(api.Split(x, api.Number(2), api.SplitOptions{Dim: 1}))
 		p.Return(z, indices, parts[0], p.Dynamic(y).Method("sum"))
+	})
+}
+
+func TestLayoutsAndEdges(t *testing.T) {
+	plumb.Check(t, func(p *plumb.T) {
+		x := p.Tensor(plumb.NDim(4), plumb.Dim(0, p.Int(1, 4)), plumb.Layouts("contiguous", "non-contiguous", "channels_last"))
+		y := p.Tensor(plumb.NDim(1), plumb.Dim(0, p.Int(1, 9)), plumb.Special("zeros", "inf", "nan"), plumb.RequiresGrad(false))
+		p.Return(p.Torch("tanh", x).Add(p.Torch("relu", y).Method("nansum")))
+	})
+}
+
+func TestSecondOrder(t *testing.T) {
+	plumb.Check(t, func(p *plumb.T) {
+		x := p.Tensor(plumb.NDim(2), plumb.DType(tensor.F64))
+		p.Return(p.Torch("sin", x).Mul(x))
+	}, plumb.SecondOrder())
+}
+
+func TestInPlace(t *testing.T) {
+	plumb.Check(t, func(p *plumb.T) {
+		x := p.Tensor(plumb.Dims(p.Int(1, 4), p.Int(5, 8)))
+		y := x.Mul(2)
+		y.SetIndex(1.5, plumb.All, plumb.Slice(1, nil, 2))
+		y.SetIndex(x.Index(0, 0), 0, 0)
+		y.Method("unsqueeze_", 0)
+		if got := y.Shape(); len(got) != 3 || got[0] != 1 {
+			p.Fatalf("the shape is %v after unsqueeze_", got)
+		}
+		p.Return(y)
 	})
 }

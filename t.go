@@ -35,7 +35,7 @@ func (p *T) Draw(n *gen.Node) any {
 		p.fail(err)
 	}
 	if t, ok := v.(*gen.Tensor); ok {
-		return p.add(program.Input{DType: t.DType, Shape: t.Shape, Fill: t.Fill, RequiresGrad: t.RequiresGrad})
+		return p.add(program.Input{DType: t.DType, Shape: t.Shape, Strides: t.Strides, Fill: t.Fill, RequiresGrad: t.RequiresGrad})
 	}
 	return v
 }
@@ -153,6 +153,38 @@ func High(x float64) TensorOption {
 // unless the option says otherwise or the elements are integers or bools.
 func RequiresGrad(b bool) TensorOption {
 	return func(s *gen.TensorSpec) error { s.RequiresGrad = b; return nil }
+}
+
+// Layouts draws the tensor's layout among those named: "contiguous", "strided",
+// "transposed", "expanded", "channels_last", and "non-contiguous" for strided
+// and transposed. Unless it is given, tensors are contiguous.
+func Layouts(names ...string) TensorOption {
+	return func(s *gen.TensorSpec) error {
+		for _, n := range names {
+			ls, err := gen.ParseLayout(n)
+			if err != nil {
+				return fmt.Errorf("plumb.Layouts: %w", err)
+			}
+			s.Layouts = append(s.Layouts, ls...)
+		}
+		return nil
+	}
+}
+
+// Special mixes edge values among the elements: "zeros" (of both signs), "inf",
+// "nan", "subnormal", "ties", "extremes". A tensor has none of them, those of
+// one kind, or those of all.
+func Special(kinds ...string) TensorOption {
+	return func(s *gen.TensorSpec) error {
+		for _, k := range kinds {
+			kind, err := program.ParseSpecial(k)
+			if err != nil {
+				return fmt.Errorf("plumb.Special: %w", err)
+			}
+			s.Special |= kind
+		}
+		return nil
+	}
 }
 
 // Tensor draws a tensor. A quarter of those of floats hold zeros, ±1 and values

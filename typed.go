@@ -114,29 +114,66 @@ func (r recorder) Record(name string, args []any, kwargs []op.Kwarg) ([]op.Value
 }
 
 // named writes a call of an operator, given by id or by public name, as PyTorch
-// has it: required arguments by position, the others by keyword.
+// has it: required arguments by position, the others by keyword. Where a public
+// name means another operator without the arguments that are left out, these
+// are written too.
 func (p *T) named(name string, args []any, kwargs []op.Kwarg) (program.Call, error) {
 	d := p.table.Def(name)
 	if d == nil {
 		return p.plain(name, args, kwargs), nil
 	}
-	given := map[string]any{}
-	params := d.Sigs()[0].Params
-	for i, a := range args {
-		if i >= len(params) {
-			return program.Call{}, op.TypeError("%s takes %d arguments but %d were given", name, len(params), len(args))
+	given, err := arguments(d, args, kwargs)
+	if err != nil {
+		return program.Call{}, err
+	}
+	for _, all := range []map[string]any{given, withDefaults(d, given)} {
+		for _, n := range preferred(d, given) {
+			c, ok := written(d, n, all)
+			if !ok {
+				continue
+			}
+			if bound, err := p.bind(&c); err != nil || bound.Def == d {
+				return c, nil
+			}
 		}
-		given[params[i].Name] = program.FromOp(a)
+	}
+	return p.plain(program.OwnPrefix+name, args, kwargs), nil
+}
+
+// arguments returns the arguments of a call by the names of their parameters,
+// in the first signature that takes them, else in the main one.
+func arguments(d *op.Def, args []any, kwargs []op.Kwarg) (map[string]any, error) {
+	sig := d.Sigs()[0]
+	for _, s := range d.Sigs() {
+		if _, err := s.Bind(args, kwargs, false); err == nil {
+			sig = s
+			break
+		}
+	}
+	if len(args) > len(sig.Params) {
+		return nil, op.TypeError("%s takes %d arguments but %d were given", sig.Name, len(sig.Params), len(args))
+	}
+	given := map[string]any{}
+	for i, a := range args {
+		given[sig.Params[i].Name] = program.FromOp(a)
 	}
 	for _, kw := range kwargs {
 		given[kw.Name] = program.FromOp(kw.Value)
 	}
-	for _, n := range preferred(d, given) {
-		if c, ok := written(d, n, given); ok {
-			return c, nil
+	return given, nil
+}
+
+// withDefaults adds the defaults of the arguments that are left out.
+func withDefaults(d *op.Def, given map[string]any) map[string]any {
+	all := map[string]any{}
+	for _, p := range d.Sigs()[0].Params {
+		if v, ok := given[p.Name]; ok {
+			all[p.Name] = v
+		} else if p.HasDefault {
+			all[p.Name] = program.FromOp(p.Default)
 		}
 	}
-	return p.plain(program.OwnPrefix+name, args, kwargs), nil
+	return all
 }
 
 // plain writes a call with its arguments as they are.

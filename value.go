@@ -115,8 +115,8 @@ func (v *Value) Neg() *Value { return v.p.Operator("neg", v) }
 // Index records v[index, …].
 func (v *Value) Index(index ...any) *Value { return v.p.Operator("getitem", v, indices(index)) }
 
-// SetIndex records v[index] = x; of several indices, index is a []any.
-func (v *Value) SetIndex(index, x any) { v.p.Operator("setitem", v, index, x) }
+// SetIndex records v[index, …] = x.
+func (v *Value) SetIndex(x any, index ...any) { v.p.Operator("setitem", v, indices(index), x) }
 
 // indices are one index, or a tuple of several.
 func indices(index []any) any {

@@ -9,6 +9,7 @@ import (
 
 	"plumb/api"
 	"plumb/op"
+	"plumb/tensor"
 )
 
 // must returns the value of a call that has to succeed.
@@ -189,5 +190,59 @@ func TestSeed(t *testing.T) {
 	}
 	if !slices.Equal(draw(1), draw(1)) || slices.Equal(draw(1), draw(2)) {
 		t.Error("the seed does not determine the draws")
+	}
+}
+
+func TestModules(t *testing.T) {
+	s := api.NewSession()
+	s.DefaultDType(api.F64)
+	m := must(s.Module("torch.nn.Linear", 2, op.Kw("out_features", 1)))
+	x := must(api.FromSlice(s, []float64{1, 2}, 1, 2))
+	if _, err := m.Call(x); err == nil {
+		t.Error("a module without its parameters is called")
+	}
+	for name, v := range map[string]*tensor.Tensor{"weight": tensor.Float64s(api.F64, []int{1, 2}, 3, 4), "bias": tensor.Float64s(api.F64, []int{1}, 5)} {
+		if err := m.Load(name, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	both := must(s.Module("torch.nn.Sequential", m, must(s.Module("torch.nn.ReLU"))))
+	y := must(both.Call(x))
+	if got := y[0].Float64s(); !slices.Equal(got, []float64{16}) {
+		t.Errorf("3·1 + 4·2 + 5 is %v", got)
+	}
+	if err := y[0].Backward(); err != nil {
+		t.Fatal(err)
+	}
+	if g := both.Get("0.weight").Grad(); g == nil || !slices.Equal(g.Float64s(), []float64{1, 2}) {
+		t.Errorf("the weight's gradient is %v, want x", g)
+	}
+	if err := m.Load("weight", tensor.Float64s(api.F32, []int{1, 2}, 3, 4)); err == nil {
+		t.Error("a float32 parameter is loaded into a float64 module")
+	}
+	if _, err := s.Module("torch.nn.Linear", "two", 1); class(err) != "TypeError" {
+		t.Errorf("a word for a size: %v", err)
+	}
+	if _, err := s.Module("torch.nn.Nothing"); !errors.Is(err, op.ErrUnknown) {
+		t.Errorf("an unknown module: %v", err)
+	}
+	if _, err := api.NewSession().Module("torch.nn.Sequential", m); class(err) != "TypeError" {
+		t.Errorf("a module of another session: %v", err)
+	}
+
+	norm := must(s.Module("torch.nn.BatchNorm1d", 2))
+	two := must(api.FromSlice(s, []float64{1, 2, 3, 6}, 2, 2))
+	must(norm.Call(two))
+	if got := norm.Get("running_mean").Float64s(); !slices.Equal(got, []float64{0.2, 0.4}) {
+		t.Errorf("the running mean is %v, want a tenth of the mean", got)
+	}
+	norm.Train(false)
+	before := norm.Get("running_mean").Float64s()
+	must(norm.Call(two))
+	if got := norm.Get("running_mean").Float64s(); !slices.Equal(got, before) {
+		t.Errorf("the running mean changed to %v in evaluation", got)
+	}
+	if norm.Get("nothing") != nil {
+		t.Error("there is a parameter of any name")
 	}
 }

@@ -2280,13 +2280,37 @@ type LinalgNormOptions struct {
 
 // LinalgNorm applies the operator linalg_norm.
 //
-// Norm of the vectors along dim, all of input by default; of order 2, or 'fro' over two dimensions, unless ord says otherwise. Other norms of matrices are not implemented.
+// Norm of the vectors along dim, all of input by default, of order 2 unless ord says otherwise; over two dimensions a norm of matrices: 'fro', or the largest (1) or smallest (-1) sum of a column, of a row for ±inf. Those of singular values are not implemented.
 //
 //	linalg_norm(Tensor input, str ord, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
 //	linalg_norm(Tensor input, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
 func LinalgNorm(input *Tensor, options ...LinalgNormOptions) (*Tensor, error) {
 	set := last(options)
 	return one(apply(nil, "linalg_norm",
+		given("input", input),
+		optional("ord", set.Ord),
+		optional("dim", set.Dim),
+		optional("keepdim", set.Keepdim),
+		optional("dtype", set.Dtype)))
+}
+
+// MatrixNormOptions are the arguments of MatrixNorm that may be left out.
+type MatrixNormOptions struct {
+	Ord     Arg   // str or Scalar, default 'fro'
+	Dim     []int // int[], default [-2, -1]
+	Keepdim bool  // bool, default False
+	Dtype   DType // dtype, default None
+}
+
+// MatrixNorm applies the operator matrix_norm.
+//
+// Norm of the matrices over two dimensions: 'fro', or the largest (1) or smallest (-1) sum of a column, of a row for ±inf. Those of singular values are not implemented.
+//
+//	matrix_norm(Tensor input, str ord='fro', int[] dim=[-2, -1], bool keepdim=False, *, dtype? dtype=None) -> Tensor
+//	matrix_norm(Tensor input, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, dtype? dtype=None) -> Tensor
+func MatrixNorm(input *Tensor, options ...MatrixNormOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "matrix_norm",
 		given("input", input),
 		optional("ord", set.Ord),
 		optional("dim", set.Dim),
@@ -4741,6 +4765,159 @@ func Poisson(input *Tensor) (*Tensor, error) {
 		given("input", input)))
 }
 
+// UniformOptions are the arguments of Uniform that may be left out.
+type UniformOptions struct {
+	From float64  // float, default 0
+	To   *float64 // float, default 1
+}
+
+// Uniform applies the operator uniform.
+//
+// Uniform numbers in [from, to); the parts of a complex number are drawn alike.
+//
+//	uniform(Tensor input, float from=0, float to=1, *, Generator? generator=None) -> Tensor
+func Uniform(input *Tensor, options ...UniformOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "uniform",
+		given("input", input),
+		optional("from", set.From),
+		optional("to", set.To)))
+}
+
+// NormalFillOptions are the arguments of NormalFill that may be left out.
+type NormalFillOptions struct {
+	Mean float64  // float, default 0
+	Std  *float64 // float, default 1
+}
+
+// NormalFill applies the operator normal_fill.
+//
+// Normal numbers of a mean and a standard deviation.
+//
+//	normal_fill(Tensor input, float mean=0, float std=1, *, Generator? generator=None) -> Tensor
+func NormalFill(input *Tensor, options ...NormalFillOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "normal_fill",
+		given("input", input),
+		optional("mean", set.Mean),
+		optional("std", set.Std)))
+}
+
+// ExponentialOptions are the arguments of Exponential that may be left out.
+type ExponentialOptions struct {
+	Lambd *float64 // float, default 1
+}
+
+// Exponential applies the operator exponential.
+//
+// Exponential numbers of the rate lambd: P(X > x) = exp(-lambd·x).
+//
+//	exponential(Tensor input, float lambd=1, *, Generator? generator=None) -> Tensor
+func Exponential(input *Tensor, options ...ExponentialOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "exponential",
+		given("input", input),
+		optional("lambd", set.Lambd)))
+}
+
+// CauchyOptions are the arguments of Cauchy that may be left out.
+type CauchyOptions struct {
+	Median float64  // float, default 0
+	Sigma  *float64 // float, default 1
+}
+
+// Cauchy applies the operator cauchy.
+//
+// Cauchy numbers: median + sigma·tan(π·(U - ½)), U uniform.
+//
+//	cauchy(Tensor input, float median=0, float sigma=1, *, Generator? generator=None) -> Tensor
+func Cauchy(input *Tensor, options ...CauchyOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "cauchy",
+		given("input", input),
+		optional("median", set.Median),
+		optional("sigma", set.Sigma)))
+}
+
+// LogNormalOptions are the arguments of LogNormal that may be left out.
+type LogNormalOptions struct {
+	Mean *float64 // float, default 1
+	Std  *float64 // float, default 2
+}
+
+// LogNormal applies the operator log_normal.
+//
+// Numbers whose logarithm is normal, of a mean and a standard deviation.
+//
+//	log_normal(Tensor input, float mean=1, float std=2, *, Generator? generator=None) -> Tensor
+func LogNormal(input *Tensor, options ...LogNormalOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "log_normal",
+		given("input", input),
+		optional("mean", set.Mean),
+		optional("std", set.Std)))
+}
+
+// Geometric applies the operator geometric.
+//
+// How many trials it takes until the first success of probability p.
+//
+//	geometric(Tensor input, float p, *, Generator? generator=None) -> Tensor
+func Geometric(input *Tensor, p float64) (*Tensor, error) {
+	return one(apply(nil, "geometric",
+		given("input", input),
+		given("p", p)))
+}
+
+// BernoulliFillOptions are the arguments of BernoulliFill that may be left out.
+type BernoulliFillOptions struct {
+	P *float64 // float, default 0.5
+}
+
+// BernoulliFill applies the operator bernoulli.fill.
+//
+// 1 with probability p, else 0.
+//
+//	bernoulli.fill(Tensor input, float p=0.5, *, Generator? generator=None) -> Tensor
+func BernoulliFill(input *Tensor, options ...BernoulliFillOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "bernoulli.fill",
+		given("input", input),
+		optional("p", set.P)))
+}
+
+// BernoulliTensor applies the operator bernoulli.tensor.
+//
+// 1 with the probability that the element of p gives, broadcast to input, else 0.
+//
+//	bernoulli.tensor(Tensor input, Tensor p, *, Generator? generator=None) -> Tensor
+func BernoulliTensor(input *Tensor, p *Tensor) (*Tensor, error) {
+	return one(apply(nil, "bernoulli.tensor",
+		given("input", input),
+		given("p", p)))
+}
+
+// RandomOptions are the arguments of Random that may be left out.
+type RandomOptions struct {
+	From *int // int
+	To   *int // int
+}
+
+// Random applies the operator random.
+//
+// Uniform integers in [from, to), without to as many as the dtype has without gaps.
+//
+//	random(Tensor input, int from, int? to, *, Generator? generator=None) -> Tensor
+//	random(Tensor input, int to, *, Generator? generator=None) -> Tensor
+//	random(Tensor input, *, Generator? generator=None) -> Tensor
+func Random(input *Tensor, options ...RandomOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "random",
+		given("input", input),
+		optional("from", set.From),
+		optional("to", set.To)))
+}
+
 // EmbeddingOptions are the arguments of Embedding that may be left out.
 type EmbeddingOptions struct {
 	PaddingIdx      *int     // int, default None
@@ -4787,6 +4964,40 @@ func EmbeddingTorch(weight *Tensor, indices *Tensor, options ...EmbeddingTorchOp
 		optional("padding_idx", set.PaddingIdx),
 		optional("scale_grad_by_freq", set.ScaleGradByFreq),
 		optional("sparse", set.Sparse)))
+}
+
+// EmbeddingBagOptions are the arguments of EmbeddingBag that may be left out.
+type EmbeddingBagOptions struct {
+	Offsets           *Tensor  // Tensor, default None
+	MaxNorm           *float64 // float, default None
+	NormType          *float64 // float, default 2
+	ScaleGradByFreq   bool     // bool, default False
+	Mode              string   // str, default 'mean'
+	Sparse            bool     // bool, default False
+	PerSampleWeights  *Tensor  // Tensor, default None
+	IncludeLastOffset bool     // bool, default False
+	PaddingIdx        *int     // int, default None
+}
+
+// EmbeddingBag applies the operator embedding_bag.
+//
+// Sums, means or maxima over bags of the rows of weight that input numbers. A bag is a row of input, or begins where offsets says; with include_last_offset the last of these ends the last bag. Entries of padding_idx count as absent, and an empty bag is 0.
+//
+//	embedding_bag(Tensor input, Tensor weight, Tensor? offsets=None, float? max_norm=None, float norm_type=2, bool scale_grad_by_freq=False, str mode='mean', bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None) -> Tensor
+func EmbeddingBag(input *Tensor, weight *Tensor, options ...EmbeddingBagOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "embedding_bag",
+		given("input", input),
+		given("weight", weight),
+		optional("offsets", set.Offsets),
+		optional("max_norm", set.MaxNorm),
+		optional("norm_type", set.NormType),
+		optional("scale_grad_by_freq", set.ScaleGradByFreq),
+		optional("mode", set.Mode),
+		optional("sparse", set.Sparse),
+		optional("per_sample_weights", set.PerSampleWeights),
+		optional("include_last_offset", set.IncludeLastOffset),
+		optional("padding_idx", set.PaddingIdx)))
 }
 
 // IndexSelect applies the operator index_select.
@@ -5016,6 +5227,27 @@ func OneHot(input *Tensor, options ...OneHotOptions) (*Tensor, error) {
 func Nonzero(input *Tensor) (*Tensor, error) {
 	return one(apply(nil, "nonzero",
 		given("input", input)))
+}
+
+// NonzeroTuple applies the operator nonzero.tuple.
+//
+// The indices of the elements that are not zero, one vector for each dimension.
+//
+//	nonzero.tuple(Tensor input, *, bool as_tuple) -> Tensor[]
+func NonzeroTuple(input *Tensor, asTuple bool) ([]*Tensor, error) {
+	return apply(nil, "nonzero.tuple",
+		given("input", input),
+		given("as_tuple", asTuple))
+}
+
+// WhereNonzero applies the operator where.nonzero.
+//
+// The indices of the elements that are not zero, one vector for each dimension.
+//
+//	where.nonzero(Tensor condition) -> Tensor[]
+func WhereNonzero(condition *Tensor) ([]*Tensor, error) {
+	return apply(nil, "where.nonzero",
+		given("condition", condition))
 }
 
 // MaskedSelect applies the operator masked_select.
@@ -5576,6 +5808,18 @@ func Tensordot(a *Tensor, b *Tensor, options ...TensordotOptions) (*Tensor, erro
 		optional("dims", set.Dims)))
 }
 
+// TensordotDims applies the operator tensordot.dims.
+//
+// Products summed over the dimensions of a and of b that two lists of the same length name.
+//
+//	tensordot.dims(Tensor a, Tensor b, Data dims) -> Tensor
+func TensordotDims(a *Tensor, b *Tensor, dims any) (*Tensor, error) {
+	return one(apply(nil, "tensordot.dims",
+		given("a", a),
+		given("b", b),
+		given("dims", dims)))
+}
+
 // AddmmOptions are the arguments of Addmm that may be left out.
 type AddmmOptions struct {
 	Beta  Scalar // Scalar, default 1
@@ -5825,6 +6069,58 @@ func LinalgSlogdet(A *Tensor) (sign, logabsdet *Tensor, err error) {
 func Logdet(input *Tensor) (*Tensor, error) {
 	return one(apply(nil, "logdet",
 		given("input", input)))
+}
+
+// LinalgSolveOptions are the arguments of LinalgSolve that may be left out.
+type LinalgSolveOptions struct {
+	Left *bool // bool, default True
+}
+
+// LinalgSolve applies the operator linalg_solve.
+//
+// The solution X of A·X = B, or of X·A = B without left, for square matrices A; B holds matrices, or vectors if its shape is A's without the last dimension. A singular matrix is rejected.
+//
+//	linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor
+func LinalgSolve(A *Tensor, B *Tensor, options ...LinalgSolveOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "linalg_solve",
+		given("A", A),
+		given("B", B),
+		optional("left", set.Left)))
+}
+
+// CholeskyOptions are the arguments of Cholesky that may be left out.
+type CholeskyOptions struct {
+	Upper bool // bool, default False
+}
+
+// Cholesky applies the operator cholesky.
+//
+// The lower triangular L, of a positive diagonal, with L·Lᵀ = input, or with upper its transpose. The matrices must be symmetric, and real, for PyTorch's gradient of complex ones is that of no function; one that is not positive definite is rejected.
+//
+//	cholesky(Tensor input, bool upper=False) -> Tensor
+func Cholesky(input *Tensor, options ...CholeskyOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "cholesky",
+		given("input", input),
+		optional("upper", set.Upper)))
+}
+
+// LinalgCholeskyOptions are the arguments of LinalgCholesky that may be left out.
+type LinalgCholeskyOptions struct {
+	Upper bool // bool, default False
+}
+
+// LinalgCholesky applies the operator linalg_cholesky.
+//
+// The lower triangular L, of a positive diagonal, with L·Lᵀ = input, or with upper its transpose. The matrices must be symmetric, and real, for PyTorch's gradient of complex ones is that of no function; one that is not positive definite is rejected.
+//
+//	linalg_cholesky(Tensor input, *, bool upper=False) -> Tensor
+func LinalgCholesky(input *Tensor, options ...LinalgCholeskyOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "linalg_cholesky",
+		given("input", input),
+		optional("upper", set.Upper)))
 }
 
 // Einsum applies the operator einsum.
@@ -7624,5 +7920,280 @@ func Zero(input *Tensor) (*Tensor, error) {
 //	detach(Tensor input) -> Tensor
 func Detach(input *Tensor) (*Tensor, error) {
 	return one(apply(nil, "detach",
+		given("input", input)))
+}
+
+// TrapezoidOptions are the arguments of Trapezoid that may be left out.
+type TrapezoidOptions struct {
+	Dim *int // int, default -1
+}
+
+// Trapezoid applies the operator trapezoid.
+//
+// Integral of y along dim by the trapezoidal rule: Σ (yᵢ + yᵢ₊₁)/2·(xᵢ₊₁ − xᵢ).
+//
+//	trapezoid(Tensor y, Tensor x, *, int dim=-1) -> Tensor
+func Trapezoid(y *Tensor, x *Tensor, options ...TrapezoidOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "trapezoid",
+		given("y", y),
+		given("x", x),
+		optional("dim", set.Dim)))
+}
+
+// TrapezoidDxOptions are the arguments of TrapezoidDx that may be left out.
+type TrapezoidDxOptions struct {
+	Dx  Scalar // Scalar, default 1
+	Dim *int   // int, default -1
+}
+
+// TrapezoidDx applies the operator trapezoid.dx.
+//
+// Integral of y along dim by the trapezoidal rule: Σ (yᵢ + yᵢ₊₁)/2·dx.
+//
+//	trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor
+func TrapezoidDx(y *Tensor, options ...TrapezoidDxOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "trapezoid.dx",
+		given("y", y),
+		optional("dx", set.Dx),
+		optional("dim", set.Dim)))
+}
+
+// TrapzOptions are the arguments of Trapz that may be left out.
+type TrapzOptions struct {
+	Dim *int // int, default -1
+}
+
+// Trapz applies the operator trapz.
+//
+// Integral of y along dim by the trapezoidal rule: Σ (yᵢ + yᵢ₊₁)/2·(xᵢ₊₁ − xᵢ).
+//
+//	trapz(Tensor y, Tensor x, *, int dim=-1) -> Tensor
+func Trapz(y *Tensor, x *Tensor, options ...TrapzOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "trapz",
+		given("y", y),
+		given("x", x),
+		optional("dim", set.Dim)))
+}
+
+// TrapzDxOptions are the arguments of TrapzDx that may be left out.
+type TrapzDxOptions struct {
+	Dx  *float64 // float, default 1
+	Dim *int     // int, default -1
+}
+
+// TrapzDx applies the operator trapz.dx.
+//
+// Integral of y along dim by the trapezoidal rule: Σ (yᵢ + yᵢ₊₁)/2·dx.
+//
+//	trapz.dx(Tensor y, *, float dx=1, int dim=-1) -> Tensor
+func TrapzDx(y *Tensor, options ...TrapzDxOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "trapz.dx",
+		given("y", y),
+		optional("dx", set.Dx),
+		optional("dim", set.Dim)))
+}
+
+// CumulativeTrapezoidOptions are the arguments of CumulativeTrapezoid that may be left out.
+type CumulativeTrapezoidOptions struct {
+	Dim *int // int, default -1
+}
+
+// CumulativeTrapezoid applies the operator cumulative_trapezoid.
+//
+// Running integrals of y along dim by the trapezoidal rule: the partial sums of (yᵢ + yᵢ₊₁)/2·(xᵢ₊₁ − xᵢ).
+//
+//	cumulative_trapezoid(Tensor y, Tensor x, *, int dim=-1) -> Tensor
+func CumulativeTrapezoid(y *Tensor, x *Tensor, options ...CumulativeTrapezoidOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "cumulative_trapezoid",
+		given("y", y),
+		given("x", x),
+		optional("dim", set.Dim)))
+}
+
+// CumulativeTrapezoidDxOptions are the arguments of CumulativeTrapezoidDx that may be left out.
+type CumulativeTrapezoidDxOptions struct {
+	Dx  Scalar // Scalar, default 1
+	Dim *int   // int, default -1
+}
+
+// CumulativeTrapezoidDx applies the operator cumulative_trapezoid.dx.
+//
+// Running integrals of y along dim by the trapezoidal rule: the partial sums of (yᵢ + yᵢ₊₁)/2·dx.
+//
+//	cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor
+func CumulativeTrapezoidDx(y *Tensor, options ...CumulativeTrapezoidDxOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "cumulative_trapezoid.dx",
+		given("y", y),
+		optional("dx", set.Dx),
+		optional("dim", set.Dim)))
+}
+
+// DistOptions are the arguments of Dist that may be left out.
+type DistOptions struct {
+	P Scalar // Scalar, default 2
+}
+
+// Dist applies the operator dist.
+//
+// Norm of order p of the difference: ‖input − other‖ₚ.
+//
+//	dist(Tensor input, Tensor other, Scalar p=2) -> Tensor
+func Dist(input *Tensor, other *Tensor, options ...DistOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "dist",
+		given("input", input),
+		given("other", other),
+		optional("p", set.P)))
+}
+
+// DiagflatOptions are the arguments of Diagflat that may be left out.
+type DiagflatOptions struct {
+	Offset int // int, default 0
+}
+
+// Diagflat applies the operator diagflat.
+//
+// A matrix with the elements of input, in row-major order, on a diagonal.
+//
+//	diagflat(Tensor input, int offset=0) -> Tensor
+func Diagflat(input *Tensor, options ...DiagflatOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "diagflat",
+		given("input", input),
+		optional("offset", set.Offset)))
+}
+
+// AddrOptions are the arguments of Addr that may be left out.
+type AddrOptions struct {
+	Beta  Scalar // Scalar, default 1
+	Alpha Scalar // Scalar, default 1
+}
+
+// Addr applies the operator addr.
+//
+// All products of two vectors added to the input: out[i, j] = beta·input[i, j] + alpha·vec1[i]·vec2[j]. With beta 0 the input is ignored.
+//
+//	addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
+func Addr(input *Tensor, vec1 *Tensor, vec2 *Tensor, options ...AddrOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "addr",
+		given("input", input),
+		given("vec1", vec1),
+		given("vec2", vec2),
+		optional("beta", set.Beta),
+		optional("alpha", set.Alpha)))
+}
+
+// Positive applies the operator positive.
+//
+// The input itself.
+//
+//	positive(Tensor input) -> Tensor
+func Positive(input *Tensor) (*Tensor, error) {
+	return one(apply(nil, "positive",
+		given("input", input)))
+}
+
+// LinalgDiagonalOptions are the arguments of LinalgDiagonal that may be left out.
+type LinalgDiagonalOptions struct {
+	Offset int  // int, default 0
+	Dim1   *int // int, default -2
+	Dim2   *int // int, default -1
+}
+
+// LinalgDiagonal applies the operator linalg_diagonal.
+//
+// A view of the diagonals of the matrices over two dimensions.
+//
+//	linalg_diagonal(Tensor A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor
+func LinalgDiagonal(A *Tensor, options ...LinalgDiagonalOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "linalg_diagonal",
+		given("A", A),
+		optional("offset", set.Offset),
+		optional("dim1", set.Dim1),
+		optional("dim2", set.Dim2)))
+}
+
+// VecdotOptions are the arguments of Vecdot that may be left out.
+type VecdotOptions struct {
+	Dim *int // int, default -1
+}
+
+// Vecdot applies the operator vecdot.
+//
+// Sums of the products of vectors along dim, the first conjugated: Σ conj(x)·y.
+//
+//	vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor
+func Vecdot(x *Tensor, y *Tensor, options ...VecdotOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "vecdot",
+		given("x", x),
+		given("y", y),
+		optional("dim", set.Dim)))
+}
+
+// SumToSize applies the operator sum_to_size.
+//
+// Sums over the dimensions along which a tensor of the size would be repeated to become input.
+//
+//	sum_to_size(Tensor input, int[] size) -> Tensor
+func SumToSize(input *Tensor, size []int) (*Tensor, error) {
+	return one(apply(nil, "sum_to_size",
+		given("input", input),
+		given("size", size)))
+}
+
+// PdistOptions are the arguments of Pdist that may be left out.
+type PdistOptions struct {
+	P *float64 // float, default 2
+}
+
+// Pdist applies the operator pdist.
+//
+// Distances of order p between all pairs of rows, row 0 with the later ones first.
+//
+//	pdist(Tensor input, float p=2) -> Tensor
+func Pdist(input *Tensor, options ...PdistOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "pdist",
+		given("input", input),
+		optional("p", set.P)))
+}
+
+// CovOptions are the arguments of Cov that may be left out.
+type CovOptions struct {
+	Correction *int    // int, default 1
+	Fweights   *Tensor // Tensor, default None
+	Aweights   *Tensor // Tensor, default None
+}
+
+// Cov applies the operator cov.
+//
+// Covariances of the rows, each a variable: (x − mean)·(x − mean)ᴴ/(n − correction). Weights are not implemented.
+//
+//	cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor
+func Cov(input *Tensor, options ...CovOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "cov",
+		given("input", input),
+		optional("correction", set.Correction),
+		optional("fweights", set.Fweights),
+		optional("aweights", set.Aweights)))
+}
+
+// Corrcoef applies the operator corrcoef.
+//
+// Correlations of the rows, each a variable: covariances divided by both standard deviations, within [-1, 1].
+//
+//	corrcoef(Tensor input) -> Tensor
+func Corrcoef(input *Tensor) (*Tensor, error) {
+	return one(apply(nil, "corrcoef",
 		given("input", input)))
 }

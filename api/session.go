@@ -38,6 +38,7 @@ type Session struct {
 	eager *eager.Session
 	table *op.Table
 	rec   Recorder // in place of both
+	dtype DType    // of modules' parameters; Invalid for PyTorch's default
 }
 
 // NewSession returns a session over Plumb's own operators.
@@ -76,13 +77,7 @@ func (s *Session) NoGrad(f func() error) error {
 // Plumb's own.
 func (s *Session) Call(name string, args ...any) ([]*Tensor, error) {
 	c := call{name: name, s: s}
-	for _, a := range args {
-		if kw, ok := a.(op.Kwarg); ok {
-			c.kws = append(c.kws, op.Kw(kw.Name, c.argument(kw.Value)))
-		} else {
-			c.args = append(c.args, c.argument(a))
-		}
-	}
+	c.args, c.kws = c.split(args)
 	return c.run()
 }
 
@@ -147,6 +142,11 @@ func (c *call) argument(v any) any {
 		return c.arguments(v)
 	case Index:
 		return op.Index(c.arguments(v))
+	case *Module:
+		if c.s != v.s && c.err == nil {
+			c.err = op.TypeError("%s: modules of two sessions cannot take part in one call", c.name)
+		}
+		return v.m
 	case Arg:
 		return v.argument()
 	}

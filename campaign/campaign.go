@@ -13,6 +13,7 @@ import (
 	"plumb/backend"
 	"plumb/choice"
 	"plumb/program"
+	"plumb/script"
 	"plumb/verdict"
 )
 
@@ -306,6 +307,9 @@ func (l *lane) judgeAll(ctx context.Context, s *schedule, in <-chan *batch) (err
 }
 
 func (l *lane) judge(ctx context.Context, b *batch) error {
+	for i := range b.cases {
+		b.cases[i].lacking(l.cfg.Candidates, b, i)
+	}
 	for ci, cand := range l.cands {
 		jobs := b.jobs()
 		for _, c := range b.cases {
@@ -374,6 +378,31 @@ func runBatch(ctx context.Context, b backend.Backend, jobs []*backend.Job) ([]*b
 		}
 	}
 	return outcomes, nil
+}
+
+// unsupported returns the draw's error when it says that test files lack
+// something that the test uses; nil for others.
+func (c *caseRun) unsupported() *script.Error {
+	var e *script.Error
+	if errors.As(c.err, &e) && e.Unsupported {
+		return e
+	}
+	return nil
+}
+
+// lacking records the verdict on a draw that needs what test files lack.
+func (c *caseRun) lacking(candidates []Candidate, b *batch, i int) {
+	e := c.unsupported()
+	if e == nil {
+		return
+	}
+	out := &backend.Outcome{Status: backend.Unsupported, Message: e.Error()}
+	for _, cand := range candidates {
+		c.records = append(c.records, &verdict.Record{
+			Test: b.test.Name, Index: b.first + i, Candidate: cand.Name, Program: &program.Program{Name: b.test.Name},
+			Verdict: &verdict.Verdict{Word: verdict.Unsupported, Reason: e.Error()}, Reference: out, Outcome: out,
+		})
+	}
 }
 
 // rejected reports whether the case is to be replaced by another draw: the

@@ -31,6 +31,7 @@ type testState struct {
 	position int            // first index not yet handed on
 	reasons  map[string]int
 	ended    bool
+	lacks    bool // it needs what test files lack: its first such case is its last
 	err      error
 }
 
@@ -80,7 +81,7 @@ func (s *schedule) admits(t *testState) bool {
 
 // want returns how many more cases are to be handed out.
 func (t *testState) want() int {
-	if t.ended || t.err != nil {
+	if t.ended || t.lacks || t.err != nil {
 		return 0
 	}
 	if t.Fixed {
@@ -111,6 +112,8 @@ func (s *schedule) done(b *batch) {
 		switch {
 		case c.rejected():
 			t.rejected++
+		case c.unsupported() != nil:
+			t.lacks = true
 		case c.err == nil:
 			t.judged++
 		case t.err == nil:
@@ -149,9 +152,13 @@ func (t *testState) handOn(cfg *Config) int {
 		t.position += len(b.cases)
 		for i := range b.cases {
 			c := &b.cases[i]
+			if t.ended {
+				continue
+			}
 			if c.rejected() {
 				t.reasons[c.reason()]++
 			}
+			t.ended = c.unsupported() != nil
 			for _, r := range c.records {
 				cfg.OnRecord(r)
 			}
@@ -161,7 +168,7 @@ func (t *testState) handOn(cfg *Config) int {
 
 func (t *testState) end() *verdict.End {
 	e := &verdict.End{Test: t.Name, Judged: t.judged, Rejected: t.rejected, Err: t.err}
-	if e.Err == nil && !t.Fixed && t.judged < t.N {
+	if e.Err == nil && !t.Fixed && !t.lacks && t.judged < t.N {
 		messages := slices.Sorted(maps.Keys(t.reasons))
 		stuck := &StuckError{Test: t.Name, Rejected: t.rejected, Accepted: t.judged}
 		for _, m := range messages {

@@ -168,9 +168,11 @@ func tests(drawer opcase.Drawer, dtypes []tensor.DType, seed uint64) []campaign.
 	var all []campaign.Test
 	add := func(variant string, fixed bool, draw func(*choice.Source, int) (*program.Program, error)) {
 		name := fmt.Sprintf("%s[%s]", drawer.Def.ID(), variant)
-		all = append(all, campaign.Test{Name: name, N: gotest.Number(Cases), Fixed: fixed, Draw: func(i int, _ campaign.Observer) (*program.Program, error) {
-			return draw(choice.New(choice.Derive(choice.DeriveName(seed, name), uint64(i))), i)
-		}})
+		t := campaign.Drawn(name, name, gotest.Number(Cases), choice.DeriveName(seed, name), func(src *choice.Source, i int, _ campaign.Observer) (*program.Program, error) {
+			return draw(src, i)
+		})
+		t.Fixed = fixed
+		all = append(all, t)
 	}
 	for _, dt := range dtypes {
 		add(dt.String(), false, func(src *choice.Source, _ int) (*program.Program, error) { return drawer.Legal(src, dt) })

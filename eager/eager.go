@@ -39,6 +39,9 @@ func (v *Var) stale() bool { return v.version != nil && *v.version != v.at }
 // it is such a leaf or depends on one.
 func (v *Var) RequiresGrad() bool { return v.requiresGrad }
 
+// SetRequiresGrad says whether a gradient of a leaf is wanted from now on.
+func (v *Var) SetRequiresGrad(on bool) { v.requiresGrad = on }
+
 // IsLeaf reports whether no recorded call made the variable.
 func (v *Var) IsLeaf() bool { return v.from == nil }
 
@@ -64,6 +67,13 @@ func (s *Session) Limit(bytes int) { s.limit = bytes }
 func (s *Session) Pause(f func() error) error {
 	defer func(was bool) { s.paused = was }(s.paused)
 	s.paused = true
+	return f()
+}
+
+// Recording runs f with or without recording, whatever is the case around it.
+func (s *Session) Recording(on bool, f func() error) error {
+	defer func(was bool) { s.paused = was }(s.paused)
+	s.paused = !on
 	return f()
 }
 

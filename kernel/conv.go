@@ -77,12 +77,20 @@ func ConvForward[T gemmElement](c *Conv, x Volume[T], w, bias, y []T) {
 	if c.N*c.Groups*c.YC*p == 0 {
 		return
 	}
-	spread(y, bias, c.N, c.Groups*c.YC, p)
-	if c.patch() == 0 {
-		return
+	if v, ok := any(x).(Volume[float32]); ok {
+		weights, start, out := any(w).([]float32), any(bias).([]float32), any(y).([]float32)
+		if c.XC == 1 && c.taps() > 0 {
+			depthwise(c, v, weights, start, out)
+			return
+		}
+		if convDirect(c, v, weights, start, out) {
+			return
+		}
 	}
-	if v, ok := any(x).(Volume[float32]); ok && c.XC == 1 {
-		depthwise(c, v, any(w).([]float32), any(y).([]float32))
+	if bias != nil || c.patch() == 0 {
+		spread(y, bias, c.N, c.Groups*c.YC, p)
+	}
+	if c.patch() == 0 {
 		return
 	}
 	spans := c.spans()
@@ -93,16 +101,16 @@ func ConvForward[T gemmElement](c *Conv, x Volume[T], w, bias, y []T) {
 			out := Mat[T]{y[i*c.YC*p:], p, 1}
 			data := x.at(n, g*c.XC)
 			if c.pointwise() && x.Planar(c.X) {
-				GemmAny(c.YC, p, c.XC, a, Mat[T]{data, x.Strides[1], x.Strides[4]}, out, true)
+				GemmAny(c.YC, p, c.XC, a, Mat[T]{data, x.Strides[1], x.Strides[4]}, out, bias != nil)
 			} else {
-				GemmPack(c.YC, p, c.patch(), a, &patchRows[T]{c, data, x.Strides, spans}, out, true)
+				GemmPack(c.YC, p, c.patch(), a, &patchRows[T]{c, data, x.Strides, spans}, out, bias != nil)
 			}
 		}
 	})
 }
 
-// depthwise adds the convolution of single channels to y: per tap, a row at a time.
-func depthwise(c *Conv, x Volume[float32], w, y []float32) {
+// depthwise is ConvForward of single channels: per tap, a row at a time.
+func depthwise(c *Conv, x Volume[float32], w, bias, y []float32) {
 	spans, channels, p := c.spans(), c.Groups*c.YC, c.positions()
 	Parallel(c.N*channels, ceilDiv(1<<14, p*c.taps()), func(lo, hi int) {
 		if vectors.tapRow != nil && c.Stride[2] == 1 && x.Strides[4] == 1 {
@@ -110,13 +118,14 @@ func depthwise(c *Conv, x Volume[float32], w, y []float32) {
 			for i := lo; i < hi; i++ {
 				ch := i % channels
 				f.fill(c, x.at(i/channels, ch/c.YC), x.Strides)
-				f.convolve(c, w[ch*c.taps():][:c.taps()], y[i*p:][:p])
+				f.convolve(c, w[ch*c.taps():][:c.taps()], startOf(bias, ch), y[i*p:][:p])
 			}
 			return
 		}
 		for i := lo; i < hi; i++ {
 			ch := i % channels
 			plane, out, taps := x.at(i/channels, ch/c.YC), y[i*p:][:p], w[ch*c.taps():][:c.taps()]
+			fillRun(out, startOf(bias, ch))
 			for o := range c.Y[0] * c.Y[1] {
 				c.depthwiseRow(out[o*c.Y[2]:][:c.Y[2]], plane, taps, x.Strides, spans, o)
 			}
@@ -144,7 +153,7 @@ func (c *Conv) newFrame() *frame {
 	return f
 }
 
-// fill copies an image whose columns lie side by side.
+// fill copies an image.
 func (f *frame) fill(c *Conv, plane []float32, strides [5]int) {
 	left := c.Padding[2]
 	n := min(c.X[2], f.size[2]-left)
@@ -153,17 +162,33 @@ func (f *frame) fill(c *Conv, plane []float32, strides [5]int) {
 	}
 	for i := range f.size[0] * f.size[1] {
 		d, h := i/f.size[1]-c.Padding[0], i%f.size[1]-c.Padding[1]
-		if !c.outside(d, h) {
-			copy(f.data[i*f.size[2]+left:][:n], plane[d*strides[2]+h*strides[3]:])
+		if c.outside(d, h) {
+			continue
+		}
+		to, from := f.data[i*f.size[2]+left:][:n], plane[d*strides[2]+h*strides[3]:]
+		if strides[4] == 1 {
+			copy(to, from)
+			continue
+		}
+		for j := range to {
+			to[j] = from[j*strides[4]]
 		}
 	}
 }
 
-// convolve adds the convolution of the image to y.
-func (f *frame) convolve(c *Conv, taps, y []float32) {
+// startOf is what the sums of a channel start from.
+func startOf(bias []float32, channel int) float32 {
+	if bias == nil {
+		return 0
+	}
+	return bias[channel]
+}
+
+// convolve sets y to start plus the convolution of the image.
+func (f *frame) convolve(c *Conv, taps []float32, start float32, y []float32) {
 	for o := range c.Y[0] * c.Y[1] {
 		at := (o/c.Y[1]*c.Stride[0]*f.size[1] + o%c.Y[1]*c.Stride[1]) * f.size[2]
-		vectors.tapRow(&y[o*c.Y[2]], &f.data[at], c.Y[2], &taps[0], &f.offsets[0], len(taps))
+		vectors.tapRow(&y[o*c.Y[2]], &f.data[at], c.Y[2], start, &taps[0], &f.offsets[0], len(taps))
 	}
 }
 
@@ -277,6 +302,9 @@ const scatterBlock = 1 << 17
 func ConvInput[T gemmElement](c *Conv, y Volume[T], w, bias, x []T) {
 	image, p := volume(c.X), c.positions()
 	if c.N*c.Groups*c.XC*image == 0 {
+		return
+	}
+	if v, ok := any(y).(Volume[float32]); ok && p > 0 && convInputDirect(c, v, any(w).([]float32), any(bias).([]float32), any(x).([]float32)) {
 		return
 	}
 	spread(x, bias, c.N, c.Groups*c.XC, image)

@@ -18,6 +18,14 @@ func micro64() func(*tile[float64]) {
 	return realMicro[float64]
 }
 
+// rows32 is gemmRows32 where the processor has what it needs, else nil.
+func rows32() func(k int, a, b *float32, offsets *int, c *float32, ldc int, add bool) {
+	if hasFMA {
+		return gemmRows32
+	}
+	return nil
+}
+
 func fmaMicro32(t *tile[float32]) {
 	if t.rows == tileRows && t.cols == 16 && t.cs == 1 {
 		gemmTile32(t.k, &t.a[0], &t.b[0], &t.c[0], t.rs, t.add)

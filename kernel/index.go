@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"sync/atomic"
 
 	"plumb/tensor"
 )
@@ -11,6 +12,35 @@ import (
 // tensor of View's shape, usually an expanded one.
 type Selection struct {
 	View, Offsets *tensor.Tensor
+}
+
+// Offsets sets each element of sum, or adds to it, the offset in t's storage of
+// what the index at its place names along dimension dim; a negative index
+// counts from the end. The error is a *BadIndex.
+func Offsets(sum, index []int64, t *tensor.Tensor, dim int, add bool) error {
+	size, step := int64(t.Shape()[dim]), int64(t.Strides()[dim])
+	var bad atomic.Int64
+	bad.Store(int64(len(sum)))
+	Parallel(len(sum), mapGrain, func(lo, hi int) {
+		to := sum[lo:hi]
+		if !add {
+			clear(to)
+		}
+		for i, v := range index[lo:hi] {
+			if v < 0 {
+				v += size
+			}
+			if uint64(v) >= uint64(size) {
+				lower(&bad, int64(lo+i))
+				return
+			}
+			to[i] += v * step
+		}
+	})
+	if at := int(bad.Load()); at < len(sum) {
+		return &BadIndex{int(index[at]), dim, int(size)}
+	}
+	return nil
 }
 
 // Take sets out, of View's shape and dtype, to the selected elements.
@@ -137,6 +167,13 @@ func take[T tensor.Elem](s Selection, out *tensor.Tensor) {
 // element with offset 0, and of the offset.
 func takeRun[T tensor.Elem](dst, src []T, off []int64, places, steps [3]int, n int) {
 	at, from, o := places[0], places[1], places[2]
+	if steps == [3]int{1, 0, 1} {
+		to := dst[at:][:n]
+		for i, v := range off[o:][:n] {
+			to[i] = src[from+int(v)]
+		}
+		return
+	}
 	for range n {
 		dst[at] = src[from+int(off[o])]
 		at, from, o = at+steps[0], from+steps[1], o+steps[2]

@@ -1,5 +1,7 @@
 package kernel
 
+import "math"
+
 // ScaleAdd sets dst to alpha·dst + beta·in; a nil in counts as positive zero,
 // to which a BLAS adds its products.
 func ScaleAdd[T gemmElement](dst []T, alpha T, in []T, beta T) {
@@ -153,4 +155,35 @@ func (lu *LU[T]) substitute(x []T, m int) {
 			row[j] /= lu.data[i*n+i]
 		}
 	}
+}
+
+// Cholesky replaces the n×n matrix a, in row-major order, by the lower
+// triangular L of a positive diagonal with L·Lᵀ = (a + aᵀ)/2. It returns n, or
+// the first row whose leading minor is not positive.
+func Cholesky(n int, a []float64) int {
+	for i := range n {
+		for j := range i {
+			a[i*n+j], a[j*n+i] = (a[i*n+j]+a[j*n+i])/2, 0
+		}
+	}
+	for j := range n {
+		row := a[j*n : j*n+j]
+		d := a[j*n+j]
+		for _, v := range row {
+			d -= v * v
+		}
+		if !(d > 0) {
+			return j
+		}
+		root := math.Sqrt(d)
+		a[j*n+j] = root
+		for i := j + 1; i < n; i++ {
+			sum := a[i*n+j]
+			for k, v := range row {
+				sum -= a[i*n+k] * v
+			}
+			a[i*n+j] = sum / root
+		}
+	}
+	return n
 }

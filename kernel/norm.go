@@ -274,25 +274,31 @@ func RowSums[T float32 | float64](d Groups, gy, x []T, mean, scale []float64, su
 	clear(sumGX)
 	Parallel(d.Inner, max(16, ceilDiv(1<<12, max(d.Count, 1))), func(lo, hi int) {
 		s, sx := sumG[lo:hi], sumGX[lo:hi]
-		for c := range d.Count {
-			g, in := groupRun(d, gy, 0, c)[lo:hi], groupRun(d, x, 0, c)[lo:hi]
-			factor := rounded[T](scale[c])
-			offset := rounded[T](-factor * rounded[T](mean[c]))
-			addColumns(g, in, factor, offset, s, sx)
+		var factors, offsets [4]float64
+		for c := 0; c < d.Count; c += 4 {
+			rows := min(4, d.Count-c)
+			for r := range rows {
+				factors[r] = rounded[T](scale[c+r])
+				offsets[r] = rounded[T](-factors[r] * rounded[T](mean[c+r]))
+			}
+			addRows(gy[c*d.Inner+lo:], x[c*d.Inner+lo:], d.Inner, rows, &factors, &offsets, s, sx)
 		}
 	})
 }
 
-// addColumns adds g to s and g·(x·factor + offset) to sx, element by element.
-func addColumns[T float32 | float64](g, x []T, factor, offset float64, s, sx []float64) {
-	x, s, sx = x[:len(g)], s[:len(g)], sx[:len(g)]
-	if v, ok := any(g).([]float32); ok && vectors.addColumns != nil && len(v) >= 4 {
-		n := len(v) &^ 3
-		vectors.addColumns(&v[0], &any(x).([]float32)[0], n, factor, offset, &s[0], &sx[0])
-		g, x, s, sx = g[n:], x[n:], s[n:], sx[n:]
+// addRows adds g to s and g·(x·factor + offset) to sx, element by element, for up to four rows that lie step elements apart.
+func addRows[T float32 | float64](g, x []T, step, rows int, factors, offsets *[4]float64, s, sx []float64) {
+	done := 0
+	if v, ok := any(g).([]float32); ok && vectors.addColumns != nil && rows == 4 && len(s) >= 4 {
+		done = len(s) &^ 3
+		vectors.addColumns(&v[0], &any(x).([]float32)[0], done, step, factors, offsets, &s[0], &sx[0])
 	}
-	for i, v := range g {
-		s[i] += float64(v)
-		sx[i] += float64(v) * (float64(x[i])*factor + offset)
+	s, sx = s[done:], sx[done:]
+	for r := range rows {
+		a, b := g[r*step+done:][:len(s)], x[r*step+done:][:len(s)]
+		for i, v := range a {
+			s[i] += float64(v)
+			sx[i] += float64(v) * (float64(b[i])*factors[r] + offsets[r])
+		}
 	}
 }

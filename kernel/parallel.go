@@ -2,8 +2,8 @@ package kernel
 
 import (
 	"runtime"
-	"sync"
 	"sync/atomic"
+	"time"
 )
 
 var (
@@ -60,39 +60,110 @@ func borrow(want int) int {
 
 // share waits for the ranges, not for the helpers: one that starts late finds nothing to do.
 func share(n, step, extra int, f func(lo, hi int)) {
-	var (
-		next    atomic.Int64
-		failure atomic.Pointer[any]
-		ranges  sync.WaitGroup
-	)
-	run := func(lo int) {
-		defer ranges.Done()
-		defer func() {
-			if p := recover(); p != nil {
-				failure.CompareAndSwap(nil, &p)
-			}
-		}()
-		if failure.Load() == nil {
-			f(lo, min(lo+step, n))
-		}
-	}
-	work := func() {
-		for lo := int(next.Add(int64(step))) - step; lo < n; lo = int(next.Add(int64(step))) - step {
-			run(lo)
-		}
-	}
-	ranges.Add(ceilDiv(n, step))
+	l := &loop{f: f, n: n, step: step, done: make(chan struct{})}
+	l.left.Store(int64(ceilDiv(n, step)))
 	for range extra {
-		go func() {
-			defer helpers.Add(-1)
-			work()
-		}()
+		lend(l)
 	}
-	work()
-	ranges.Wait()
-	if p := failure.Load(); p != nil {
+	l.work()
+	if !awhile(func() bool { return l.left.Load() == 0 }) {
+		<-l.done
+	}
+	if p := l.failure.Load(); p != nil {
 		panic(*p)
 	}
+}
+
+// A loop is one call of Parallel: whoever works on it takes its next range.
+type loop struct {
+	f          func(lo, hi int)
+	n, step    int
+	next, left atomic.Int64
+	done       chan struct{} // closed when no range is left
+	failure    atomic.Pointer[any]
+}
+
+func (l *loop) work() {
+	step := int64(l.step)
+	for lo := l.next.Add(step) - step; lo < int64(l.n); lo = l.next.Add(step) - step {
+		l.run(int(lo))
+	}
+}
+
+func (l *loop) run(lo int) {
+	defer func() {
+		if p := recover(); p != nil {
+			l.failure.CompareAndSwap(nil, &p)
+		}
+		if l.left.Add(-1) == 0 {
+			close(l.done)
+		}
+	}()
+	if l.failure.Load() == nil {
+		l.f(lo, min(lo+l.step, l.n))
+	}
+}
+
+// patience is how long a helper looks out for another loop, and Parallel for the end of its own, before either sleeps.
+// Waking a thread took 70 µs where it was measured, as long as many a loop.
+const patience = 50 * time.Microsecond
+
+// A helper is a goroutine that works on one loop after another.
+type helper struct{ next atomic.Pointer[loop] }
+
+var (
+	idle    = make(chan *helper, 64) // helpers that look out for a loop, or did
+	retired = new(loop)              // the next of a helper that gave up
+)
+
+// lend has a helper work on the loop: one that is awake, or a new one.
+func lend(l *loop) {
+	for {
+		select {
+		case h := <-idle:
+			if h.next.CompareAndSwap(nil, l) {
+				return
+			}
+		default:
+			go new(helper).serve(l)
+			return
+		}
+	}
+}
+
+func (h *helper) serve(l *loop) {
+	for l != retired {
+		l.work()
+		h.next.Store(nil)
+		l = h.await()
+	}
+}
+
+// await gives the borrowed helper back and returns its next loop, or retired.
+func (h *helper) await() *loop {
+	select {
+	case idle <- h:
+		helpers.Add(-1)
+	default:
+		helpers.Add(-1)
+		return retired
+	}
+	if !awhile(func() bool { return h.next.Load() != nil }) {
+		h.next.CompareAndSwap(nil, retired)
+	}
+	return h.next.Load()
+}
+
+// awhile reports whether the condition comes to hold before patience ends.
+func awhile(holds func() bool) bool {
+	for start := time.Now(); time.Since(start) < patience; {
+		for range 100 {
+			if holds() {
+				return true
+			}
+		}
+	}
+	return holds()
 }
 
 func ceilDiv(n, d int) int {

@@ -309,8 +309,7 @@ func Neg[T number](dst, a []T) {
 	}
 }
 
-// Abs32 sets dst to |a|.
-func Abs32(dst, a []float32) {
+func abs32(dst, a []float32) {
 	a = a[:len(dst)]
 	for i := range dst {
 		dst[i] = math.Float32frombits(math.Float32bits(a[i]) &^ (1 << 31))

@@ -240,6 +240,370 @@ divAVX_done:
 	VZEROUPPER
 	RET
 
+// func maximumAVX(dst *float32, a *float32, b *float32, n int)
+// Requires: AVX
+TEXT ·maximumAVX(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	XORQ SI, SI
+	LEAQ -31(BX), DI
+
+maximumAVX_blocks:
+	CMPQ      SI, DI
+	JGE       maximumAVX_blocks_end
+	VMOVUPS   (CX)(SI*4), Y0
+	VMAXPS    (DX)(SI*4), Y0, Y1
+	VCMPPS    $0x03, Y0, Y0, Y2
+	VBLENDVPS Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, (AX)(SI*4)
+	VMOVUPS   32(CX)(SI*4), Y0
+	VMAXPS    32(DX)(SI*4), Y0, Y1
+	VCMPPS    $0x03, Y0, Y0, Y2
+	VBLENDVPS Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, 32(AX)(SI*4)
+	VMOVUPS   64(CX)(SI*4), Y0
+	VMAXPS    64(DX)(SI*4), Y0, Y1
+	VCMPPS    $0x03, Y0, Y0, Y2
+	VBLENDVPS Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, 64(AX)(SI*4)
+	VMOVUPS   96(CX)(SI*4), Y0
+	VMAXPS    96(DX)(SI*4), Y0, Y1
+	VCMPPS    $0x03, Y0, Y0, Y2
+	VBLENDVPS Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, 96(AX)(SI*4)
+	ADDQ      $0x20, SI
+	JMP       maximumAVX_blocks
+
+maximumAVX_blocks_end:
+	LEAQ -7(BX), DI
+
+maximumAVX_single:
+	CMPQ      SI, DI
+	JGE       maximumAVX_single_end
+	VMOVUPS   (CX)(SI*4), Y0
+	VMAXPS    (DX)(SI*4), Y0, Y1
+	VCMPPS    $0x03, Y0, Y0, Y2
+	VBLENDVPS Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, (AX)(SI*4)
+	ADDQ      $0x08, SI
+	JMP       maximumAVX_single
+
+maximumAVX_single_end:
+	SUBQ       SI, BX
+	JLE        maximumAVX_done
+	LEAQ       masks<>+32(SB), DI
+	NEGQ       BX
+	VMOVDQU    (DI)(BX*4), Y0
+	VMASKMOVPS (CX)(SI*4), Y0, Y1
+	VMASKMOVPS (DX)(SI*4), Y0, Y2
+	VMAXPS     Y2, Y1, Y2
+	VCMPPS     $0x03, Y1, Y1, Y3
+	VBLENDVPS  Y3, Y1, Y2, Y1
+	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+
+maximumAVX_done:
+	VZEROUPPER
+	RET
+
+// func minimumAVX(dst *float32, a *float32, b *float32, n int)
+// Requires: AVX
+TEXT ·minimumAVX(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	XORQ SI, SI
+	LEAQ -31(BX), DI
+
+minimumAVX_blocks:
+	CMPQ      SI, DI
+	JGE       minimumAVX_blocks_end
+	VMOVUPS   (CX)(SI*4), Y0
+	VMINPS    (DX)(SI*4), Y0, Y1
+	VCMPPS    $0x03, Y0, Y0, Y2
+	VBLENDVPS Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, (AX)(SI*4)
+	VMOVUPS   32(CX)(SI*4), Y0
+	VMINPS    32(DX)(SI*4), Y0, Y1
+	VCMPPS    $0x03, Y0, Y0, Y2
+	VBLENDVPS Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, 32(AX)(SI*4)
+	VMOVUPS   64(CX)(SI*4), Y0
+	VMINPS    64(DX)(SI*4), Y0, Y1
+	VCMPPS    $0x03, Y0, Y0, Y2
+	VBLENDVPS Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, 64(AX)(SI*4)
+	VMOVUPS   96(CX)(SI*4), Y0
+	VMINPS    96(DX)(SI*4), Y0, Y1
+	VCMPPS    $0x03, Y0, Y0, Y2
+	VBLENDVPS Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, 96(AX)(SI*4)
+	ADDQ      $0x20, SI
+	JMP       minimumAVX_blocks
+
+minimumAVX_blocks_end:
+	LEAQ -7(BX), DI
+
+minimumAVX_single:
+	CMPQ      SI, DI
+	JGE       minimumAVX_single_end
+	VMOVUPS   (CX)(SI*4), Y0
+	VMINPS    (DX)(SI*4), Y0, Y1
+	VCMPPS    $0x03, Y0, Y0, Y2
+	VBLENDVPS Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, (AX)(SI*4)
+	ADDQ      $0x08, SI
+	JMP       minimumAVX_single
+
+minimumAVX_single_end:
+	SUBQ       SI, BX
+	JLE        minimumAVX_done
+	LEAQ       masks<>+32(SB), DI
+	NEGQ       BX
+	VMOVDQU    (DI)(BX*4), Y0
+	VMASKMOVPS (CX)(SI*4), Y0, Y1
+	VMASKMOVPS (DX)(SI*4), Y0, Y2
+	VMINPS     Y2, Y1, Y2
+	VCMPPS     $0x03, Y1, Y1, Y3
+	VBLENDVPS  Y3, Y1, Y2, Y1
+	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+
+minimumAVX_done:
+	VZEROUPPER
+	RET
+
+// func absAVX(dst *float32, a *float32, n int)
+// Requires: AVX
+TEXT ·absAVX(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+	LEAQ -31(DX), SI
+
+absAVX_32:
+	CMPQ    BX, SI
+	JGE     absAVX_32_end
+	VMOVUPS (CX)(BX*4), Y0
+	VANDPS  lanes_7fffffff7fffffff<>+0(SB), Y0, Y0
+	VMOVUPS Y0, (AX)(BX*4)
+	VMOVUPS 32(CX)(BX*4), Y0
+	VANDPS  lanes_7fffffff7fffffff<>+0(SB), Y0, Y0
+	VMOVUPS Y0, 32(AX)(BX*4)
+	VMOVUPS 64(CX)(BX*4), Y0
+	VANDPS  lanes_7fffffff7fffffff<>+0(SB), Y0, Y0
+	VMOVUPS Y0, 64(AX)(BX*4)
+	VMOVUPS 96(CX)(BX*4), Y0
+	VANDPS  lanes_7fffffff7fffffff<>+0(SB), Y0, Y0
+	VMOVUPS Y0, 96(AX)(BX*4)
+	ADDQ    $0x20, BX
+	JMP     absAVX_32
+
+absAVX_32_end:
+	LEAQ -7(DX), SI
+
+absAVX_8:
+	CMPQ    BX, SI
+	JGE     absAVX_8_end
+	VMOVUPS (CX)(BX*4), Y0
+	VANDPS  lanes_7fffffff7fffffff<>+0(SB), Y0, Y0
+	VMOVUPS Y0, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	JMP     absAVX_8
+
+absAVX_8_end:
+	SUBQ       BX, DX
+	JLE        absAVX_done
+	LEAQ       masks<>+32(SB), SI
+	NEGQ       DX
+	VMOVDQU    (SI)(DX*4), Y0
+	VMASKMOVPS (CX)(BX*4), Y0, Y1
+	VANDPS     lanes_7fffffff7fffffff<>+0(SB), Y1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(BX*4)
+
+absAVX_done:
+	VZEROUPPER
+	RET
+
+DATA lanes_7fffffff7fffffff<>+0(SB)/8, $0x7fffffff7fffffff
+DATA lanes_7fffffff7fffffff<>+8(SB)/8, $0x7fffffff7fffffff
+DATA lanes_7fffffff7fffffff<>+16(SB)/8, $0x7fffffff7fffffff
+DATA lanes_7fffffff7fffffff<>+24(SB)/8, $0x7fffffff7fffffff
+GLOBL lanes_7fffffff7fffffff<>(SB), RODATA|NOPTR, $32
+
+// func negAVX(dst *float32, a *float32, n int)
+// Requires: AVX
+TEXT ·negAVX(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+	LEAQ -31(DX), SI
+
+negAVX_32:
+	CMPQ    BX, SI
+	JGE     negAVX_32_end
+	VMOVUPS (CX)(BX*4), Y0
+	VXORPS  lanes_8000000080000000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, (AX)(BX*4)
+	VMOVUPS 32(CX)(BX*4), Y0
+	VXORPS  lanes_8000000080000000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, 32(AX)(BX*4)
+	VMOVUPS 64(CX)(BX*4), Y0
+	VXORPS  lanes_8000000080000000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, 64(AX)(BX*4)
+	VMOVUPS 96(CX)(BX*4), Y0
+	VXORPS  lanes_8000000080000000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, 96(AX)(BX*4)
+	ADDQ    $0x20, BX
+	JMP     negAVX_32
+
+negAVX_32_end:
+	LEAQ -7(DX), SI
+
+negAVX_8:
+	CMPQ    BX, SI
+	JGE     negAVX_8_end
+	VMOVUPS (CX)(BX*4), Y0
+	VXORPS  lanes_8000000080000000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	JMP     negAVX_8
+
+negAVX_8_end:
+	SUBQ       BX, DX
+	JLE        negAVX_done
+	LEAQ       masks<>+32(SB), SI
+	NEGQ       DX
+	VMOVDQU    (SI)(DX*4), Y0
+	VMASKMOVPS (CX)(BX*4), Y0, Y1
+	VXORPS     lanes_8000000080000000<>+0(SB), Y1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(BX*4)
+
+negAVX_done:
+	VZEROUPPER
+	RET
+
+DATA lanes_8000000080000000<>+0(SB)/8, $0x8000000080000000
+DATA lanes_8000000080000000<>+8(SB)/8, $0x8000000080000000
+DATA lanes_8000000080000000<>+16(SB)/8, $0x8000000080000000
+DATA lanes_8000000080000000<>+24(SB)/8, $0x8000000080000000
+GLOBL lanes_8000000080000000<>(SB), RODATA|NOPTR, $32
+
+// func sqrtAVX(dst *float32, a *float32, n int)
+// Requires: AVX
+TEXT ·sqrtAVX(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+	LEAQ -31(DX), SI
+
+sqrtAVX_32:
+	CMPQ    BX, SI
+	JGE     sqrtAVX_32_end
+	VMOVUPS (CX)(BX*4), Y0
+	VSQRTPS Y0, Y0
+	VMOVUPS Y0, (AX)(BX*4)
+	VMOVUPS 32(CX)(BX*4), Y0
+	VSQRTPS Y0, Y0
+	VMOVUPS Y0, 32(AX)(BX*4)
+	VMOVUPS 64(CX)(BX*4), Y0
+	VSQRTPS Y0, Y0
+	VMOVUPS Y0, 64(AX)(BX*4)
+	VMOVUPS 96(CX)(BX*4), Y0
+	VSQRTPS Y0, Y0
+	VMOVUPS Y0, 96(AX)(BX*4)
+	ADDQ    $0x20, BX
+	JMP     sqrtAVX_32
+
+sqrtAVX_32_end:
+	LEAQ -7(DX), SI
+
+sqrtAVX_8:
+	CMPQ    BX, SI
+	JGE     sqrtAVX_8_end
+	VMOVUPS (CX)(BX*4), Y0
+	VSQRTPS Y0, Y0
+	VMOVUPS Y0, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	JMP     sqrtAVX_8
+
+sqrtAVX_8_end:
+	SUBQ       BX, DX
+	JLE        sqrtAVX_done
+	LEAQ       masks<>+32(SB), SI
+	NEGQ       DX
+	VMOVDQU    (SI)(DX*4), Y0
+	VMASKMOVPS (CX)(BX*4), Y0, Y1
+	VSQRTPS    Y1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(BX*4)
+
+sqrtAVX_done:
+	VZEROUPPER
+	RET
+
+// func reluAVX(dst *float32, a *float32, n int)
+// Requires: AVX
+TEXT ·reluAVX(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+	LEAQ -31(DX), SI
+
+reluAVX_32:
+	CMPQ    BX, SI
+	JGE     reluAVX_32_end
+	VMOVUPS (CX)(BX*4), Y0
+	VXORPS  Y1, Y1, Y1
+	VMAXPS  Y0, Y1, Y0
+	VMOVUPS Y0, (AX)(BX*4)
+	VMOVUPS 32(CX)(BX*4), Y0
+	VXORPS  Y1, Y1, Y1
+	VMAXPS  Y0, Y1, Y0
+	VMOVUPS Y0, 32(AX)(BX*4)
+	VMOVUPS 64(CX)(BX*4), Y0
+	VXORPS  Y1, Y1, Y1
+	VMAXPS  Y0, Y1, Y0
+	VMOVUPS Y0, 64(AX)(BX*4)
+	VMOVUPS 96(CX)(BX*4), Y0
+	VXORPS  Y1, Y1, Y1
+	VMAXPS  Y0, Y1, Y0
+	VMOVUPS Y0, 96(AX)(BX*4)
+	ADDQ    $0x20, BX
+	JMP     reluAVX_32
+
+reluAVX_32_end:
+	LEAQ -7(DX), SI
+
+reluAVX_8:
+	CMPQ    BX, SI
+	JGE     reluAVX_8_end
+	VMOVUPS (CX)(BX*4), Y0
+	VXORPS  Y1, Y1, Y1
+	VMAXPS  Y0, Y1, Y0
+	VMOVUPS Y0, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	JMP     reluAVX_8
+
+reluAVX_8_end:
+	SUBQ       BX, DX
+	JLE        reluAVX_done
+	LEAQ       masks<>+32(SB), SI
+	NEGQ       DX
+	VMOVDQU    (SI)(DX*4), Y0
+	VMASKMOVPS (CX)(BX*4), Y0, Y1
+	VXORPS     Y2, Y2, Y2
+	VMAXPS     Y1, Y2, Y1
+	VMASKMOVPS Y1, Y0, (AX)(BX*4)
+
+reluAVX_done:
+	VZEROUPPER
+	RET
+
 // func expAVX(dst *float32, a *float32, n int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·expAVX(SB), NOSPLIT, $0-24
@@ -1848,29 +2212,62 @@ projectWeightedAVX_done:
 	VZEROUPPER
 	RET
 
-// func addColumnsAVX(grad *float32, x *float32, n int, factor float64, offset float64, sums *float64, products *float64)
+// func addColumnsAVX(grad *float32, x *float32, n int, step int, factors *[4]float64, offsets *[4]float64, sums *float64, products *float64)
 // Requires: AVX, FMA3
-TEXT ·addColumnsAVX(SB), NOSPLIT, $0-56
+TEXT ·addColumnsAVX(SB), NOSPLIT, $0-64
 	MOVQ         grad+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
 	XORQ         BX, BX
-	VBROADCASTSD factor+24(FP), Y0
-	VBROADCASTSD offset+32(FP), Y1
-	MOVQ         sums+40(FP), SI
-	MOVQ         products+48(FP), DI
+	MOVQ         step+24(FP), SI
+	SHLQ         $0x02, SI
+	LEAQ         (AX)(SI*1), DI
+	LEAQ         (CX)(SI*1), R8
+	LEAQ         (DI)(SI*1), R9
+	LEAQ         (R8)(SI*1), R10
+	LEAQ         (R9)(SI*1), R11
+	LEAQ         (R10)(SI*1), SI
+	MOVQ         factors+32(FP), R12
+	VBROADCASTSD (R12), Y0
+	VBROADCASTSD 8(R12), Y1
+	VBROADCASTSD 16(R12), Y2
+	VBROADCASTSD 24(R12), Y3
+	MOVQ         offsets+40(FP), R12
+	VBROADCASTSD (R12), Y4
+	VBROADCASTSD 8(R12), Y5
+	VBROADCASTSD 16(R12), Y6
+	VBROADCASTSD 24(R12), Y7
+	MOVQ         sums+48(FP), R12
+	MOVQ         products+56(FP), R13
 	LEAQ         -3(DX), DX
 
 addColumnsAVX_loop:
 	CMPQ        BX, DX
 	JGE         addColumnsAVX_loop_end
-	VCVTPS2PD   (AX)(BX*4), Y2
-	VCVTPS2PD   (CX)(BX*4), Y3
-	VFMADD213PD Y1, Y0, Y3
-	VADDPD      (SI)(BX*8), Y2, Y4
-	VMOVUPD     Y4, (SI)(BX*8)
-	VFMADD213PD (DI)(BX*8), Y2, Y3
-	VMOVUPD     Y3, (DI)(BX*8)
+	VMOVUPD     (R12)(BX*8), Y8
+	VMOVUPD     (R13)(BX*8), Y9
+	VCVTPS2PD   (AX)(BX*4), Y10
+	VCVTPS2PD   (CX)(BX*4), Y11
+	VFMADD213PD Y4, Y0, Y11
+	VADDPD      Y10, Y8, Y8
+	VFMADD231PD Y10, Y11, Y9
+	VCVTPS2PD   (DI)(BX*4), Y10
+	VCVTPS2PD   (R8)(BX*4), Y11
+	VFMADD213PD Y5, Y1, Y11
+	VADDPD      Y10, Y8, Y8
+	VFMADD231PD Y10, Y11, Y9
+	VCVTPS2PD   (R9)(BX*4), Y10
+	VCVTPS2PD   (R10)(BX*4), Y11
+	VFMADD213PD Y6, Y2, Y11
+	VADDPD      Y10, Y8, Y8
+	VFMADD231PD Y10, Y11, Y9
+	VCVTPS2PD   (R11)(BX*4), Y10
+	VCVTPS2PD   (SI)(BX*4), Y11
+	VFMADD213PD Y7, Y3, Y11
+	VADDPD      Y10, Y8, Y8
+	VFMADD231PD Y10, Y11, Y9
+	VMOVUPD     Y8, (R12)(BX*8)
+	VMOVUPD     Y9, (R13)(BX*8)
 	ADDQ        $0x04, BX
 	JMP         addColumnsAVX_loop
 
@@ -1878,42 +2275,43 @@ addColumnsAVX_loop_end:
 	VZEROUPPER
 	RET
 
-// func tapRowAVX(dst *float32, x *float32, n int, taps *float32, offsets *int, count int)
+// func tapRowAVX(dst *float32, x *float32, n int, start float32, taps *float32, offsets *int, count int)
 // Requires: AVX, FMA3
-TEXT ·tapRowAVX(SB), NOSPLIT, $0-48
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
-	MOVQ taps+24(FP), SI
-	MOVQ offsets+32(FP), DI
-	MOVQ count+40(FP), R8
-	LEAQ -31(DX), R9
+TEXT ·tapRowAVX(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+	VBROADCASTSS start+24(FP), Y0
+	MOVQ         taps+32(FP), SI
+	MOVQ         offsets+40(FP), DI
+	MOVQ         count+48(FP), R8
+	LEAQ         -31(DX), R9
 
 tapRowAVX_4:
 	CMPQ    BX, R9
 	JGE     tapRowAVX_4_end
-	VMOVUPS (AX)(BX*4), Y0
-	VMOVUPS 32(AX)(BX*4), Y1
-	VMOVUPS 64(AX)(BX*4), Y2
-	VMOVUPS 96(AX)(BX*4), Y3
+	VMOVUPS Y0, Y1
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y3
+	VMOVUPS Y0, Y4
 	XORQ    R10, R10
 
 tapRowAVX_4_tap:
 	MOVQ         (DI)(R10*8), R11
 	LEAQ         (CX)(R11*4), R11
-	VBROADCASTSS (SI)(R10*4), Y4
-	VFMADD231PS  (R11)(BX*4), Y4, Y0
-	VFMADD231PS  32(R11)(BX*4), Y4, Y1
-	VFMADD231PS  64(R11)(BX*4), Y4, Y2
-	VFMADD231PS  96(R11)(BX*4), Y4, Y3
+	VBROADCASTSS (SI)(R10*4), Y5
+	VFMADD231PS  (R11)(BX*4), Y5, Y1
+	VFMADD231PS  32(R11)(BX*4), Y5, Y2
+	VFMADD231PS  64(R11)(BX*4), Y5, Y3
+	VFMADD231PS  96(R11)(BX*4), Y5, Y4
 	INCQ         R10
 	CMPQ         R10, R8
 	JL           tapRowAVX_4_tap
-	VMOVUPS      Y0, (AX)(BX*4)
-	VMOVUPS      Y1, 32(AX)(BX*4)
-	VMOVUPS      Y2, 64(AX)(BX*4)
-	VMOVUPS      Y3, 96(AX)(BX*4)
+	VMOVUPS      Y1, (AX)(BX*4)
+	VMOVUPS      Y2, 32(AX)(BX*4)
+	VMOVUPS      Y3, 64(AX)(BX*4)
+	VMOVUPS      Y4, 96(AX)(BX*4)
 	ADDQ         $0x20, BX
 	JMP          tapRowAVX_4
 
@@ -1923,40 +2321,40 @@ tapRowAVX_4_end:
 tapRowAVX_1:
 	CMPQ    BX, R9
 	JGE     tapRowAVX_1_end
-	VMOVUPS (AX)(BX*4), Y0
+	VMOVUPS Y0, Y1
 	XORQ    R10, R10
 
 tapRowAVX_1_tap:
 	MOVQ         (DI)(R10*8), R11
 	LEAQ         (CX)(R11*4), R11
-	VBROADCASTSS (SI)(R10*4), Y1
-	VFMADD231PS  (R11)(BX*4), Y1, Y0
+	VBROADCASTSS (SI)(R10*4), Y2
+	VFMADD231PS  (R11)(BX*4), Y2, Y1
 	INCQ         R10
 	CMPQ         R10, R8
 	JL           tapRowAVX_1_tap
-	VMOVUPS      Y0, (AX)(BX*4)
+	VMOVUPS      Y1, (AX)(BX*4)
 	ADDQ         $0x08, BX
 	JMP          tapRowAVX_1
 
 tapRowAVX_1_end:
-	SUBQ       BX, DX
-	JLE        tapRowAVX_done
-	LEAQ       masks<>+32(SB), R9
-	NEGQ       DX
-	VMOVDQU    (R9)(DX*4), Y0
-	VMASKMOVPS (AX)(BX*4), Y0, Y1
-	XORQ       DX, DX
+	SUBQ    BX, DX
+	JLE     tapRowAVX_done
+	LEAQ    masks<>+32(SB), R9
+	NEGQ    DX
+	VMOVDQU (R9)(DX*4), Y1
+	VMOVUPS Y0, Y0
+	XORQ    DX, DX
 
 tapRowAVX_rest_tap:
 	MOVQ         (DI)(DX*8), R9
 	LEAQ         (CX)(R9*4), R9
 	VBROADCASTSS (SI)(DX*4), Y2
-	VMASKMOVPS   (R9)(BX*4), Y0, Y3
-	VFMADD231PS  Y3, Y2, Y1
+	VMASKMOVPS   (R9)(BX*4), Y1, Y3
+	VFMADD231PS  Y3, Y2, Y0
 	INCQ         DX
 	CMPQ         DX, R8
 	JL           tapRowAVX_rest_tap
-	VMASKMOVPS   Y1, Y0, (AX)(BX*4)
+	VMASKMOVPS   Y0, Y1, (AX)(BX*4)
 
 tapRowAVX_done:
 	VZEROUPPER

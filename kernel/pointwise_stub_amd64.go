@@ -22,6 +22,36 @@ func mulAVX(dst *float32, a *float32, b *float32, n int)
 //go:noescape
 func divAVX(dst *float32, a *float32, b *float32, n int)
 
+// maximumAVX sets dst to the larger of a and b, or to their NaN.
+//
+//go:noescape
+func maximumAVX(dst *float32, a *float32, b *float32, n int)
+
+// minimumAVX sets dst to the smaller of a and b, or to their NaN.
+//
+//go:noescape
+func minimumAVX(dst *float32, a *float32, b *float32, n int)
+
+// absAVX sets dst to |a|.
+//
+//go:noescape
+func absAVX(dst *float32, a *float32, n int)
+
+// negAVX sets dst to -a.
+//
+//go:noescape
+func negAVX(dst *float32, a *float32, n int)
+
+// sqrtAVX sets dst to the square root of a.
+//
+//go:noescape
+func sqrtAVX(dst *float32, a *float32, n int)
+
+// reluAVX sets dst to 0 where a < 0 and to a elsewhere.
+//
+//go:noescape
+func reluAVX(dst *float32, a *float32, n int)
+
 // expAVX sets dst to e^a.
 //
 //go:noescape
@@ -117,12 +147,12 @@ func projectAVX(dst *float32, grad *float32, x *float32, n int, mean float64, sc
 //go:noescape
 func projectWeightedAVX(dst *float32, grad *float32, x *float32, weight *float32, n int, mean float64, scale float64, meanG float64, slope float64)
 
-// addColumnsAVX adds g to sums and g·(x·factor + offset) to products, for n elements, a multiple of 4.
+// addColumnsAVX adds g to sums and g·(x·factor + offset) to products, over four rows that lie step elements apart, for n elements of each, a multiple of 4.
 //
 //go:noescape
-func addColumnsAVX(grad *float32, x *float32, n int, factor float64, offset float64, sums *float64, products *float64)
+func addColumnsAVX(grad *float32, x *float32, n int, step int, factors *[4]float64, offsets *[4]float64, sums *float64, products *float64)
 
-// tapRowAVX adds Σ taps[t]·x[offsets[t]+i] to dst[i], over count taps, at least one; each product and sum is rounded once.
+// tapRowAVX sets dst[i] to start + Σ taps[t]·x[offsets[t]+i], over count taps, at least one; each product and sum is rounded once.
 //
 //go:noescape
-func tapRowAVX(dst *float32, x *float32, n int, taps *float32, offsets *int, count int)
+func tapRowAVX(dst *float32, x *float32, n int, start float32, taps *float32, offsets *int, count int)

@@ -13,7 +13,8 @@ type (
 // vectorPasses are passes over float32 elements for the processor at hand; nil
 // where it has none. The bits of an element depend on neither its place nor n.
 type vectorPasses struct {
-	add, sub, mul, div, pow                      binaryPass
+	add, sub, mul, div, pow, maximum, minimum    binaryPass
+	abs, neg, sqrt, relu                         unaryPass
 	exp, sigmoid, tanh, erf, gelu, geluTanh, log unaryPass
 	sum                                          func(a *float32, n int) float64
 	squares                                      func(a *float32, n int, mean float64) float64
@@ -25,8 +26,8 @@ type vectorPasses struct {
 	gradSumsWeighted                             func(g, x, weight *float32, n int, mean float64, out *[2]float64)
 	project                                      func(dst, g, x *float32, n int, mean, scale, meanG, slope float64)
 	projectWeighted                              func(dst, g, x, weight *float32, n int, mean, scale, meanG, slope float64)
-	addColumns                                   func(g, x *float32, n int, factor, offset float64, sums, products *float64)
-	tapRow                                       func(dst, x *float32, n int, taps *float32, offsets *int, count int)
+	addColumns                                   func(g, x *float32, n, step int, factors, offsets *[4]float64, sums, products *float64)
+	tapRow                                       func(dst, x *float32, n int, start float32, taps *float32, offsets *int, count int)
 }
 
 var vectors = availablePasses()
@@ -74,6 +75,18 @@ var (
 	Mul32 = binaryBlock(vectors.mul, Mul[float32])
 	// Div32 sets dst to a / b.
 	Div32 = binaryBlock(vectors.div, Div[float32])
+	// Maximum32 sets dst to the larger of a and b; a NaN wins.
+	Maximum32 = binaryBlock(vectors.maximum, Maximum[float32])
+	// Minimum32 sets dst to the smaller of a and b; a NaN wins.
+	Minimum32 = binaryBlock(vectors.minimum, Minimum[float32])
+	// Abs32 sets dst to |a|.
+	Abs32 = unaryBlock(vectors.abs, abs32)
+	// Neg32 sets dst to -a.
+	Neg32 = unaryBlock(vectors.neg, Neg[float32])
+	// Sqrt32 sets dst to the square root of a.
+	Sqrt32 = unaryBlock(vectors.sqrt, Sqrt[float32])
+	// Relu32 sets dst to max(a, 0).
+	Relu32 = unaryBlock(vectors.relu, Relu[float32])
 	// Pow32 sets dst to a raised to b.
 	Pow32 = pow32(vectors.pow)
 )

@@ -39,9 +39,9 @@ func TestPassesAgreeWithPortableLoops(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(9, 10))
 	for n := 1; n < 70; n++ {
-		x, g, w, b := numbers(rng, 3*n), numbers(rng, 3*n), numbers(rng, n), numbers(rng, n)
+		x, g, w, b := numbers(rng, testRows*n), numbers(rng, testRows*n), numbers(rng, n), numbers(rng, n)
 		for name, f := range passUsers(n, x, g, w, b) {
-			got, want := make([]float32, 3*n), make([]float32, 3*n)
+			got, want := make([]float32, testRows*n), make([]float32, testRows*n)
 			f(got)
 			portably(func() { f(want) })
 			agree(t, fmt.Sprintf("%s of rows of %d", name, n), got, want, 1)
@@ -49,21 +49,23 @@ func TestPassesAgreeWithPortableLoops(t *testing.T) {
 	}
 }
 
-// passUsers compute on three rows of n elements.
+const testRows = 6
+
+// passUsers compute on testRows rows of n elements.
 func passUsers(n int, x, g, w, b []float32) map[string]func(out []float32) {
-	d := Groups{Outer: 1, Count: 3, Inner: n}
-	mean, scale := []float64{0.5, -0.25, 0}, []float64{0.75, 1.5, 1}
-	unused := make([]float64, 6)
+	d := Groups{Outer: 1, Count: testRows, Inner: n}
+	mean, scale := []float64{0.5, -0.25, 0, 1, 2, -3}, []float64{0.75, 1.5, 1, 0.5, 0.25, 2}
+	unused := make([]float64, 2*testRows)
 	each := func(f func(row []float32) float64) func(out []float32) {
 		return func(out []float32) {
-			for i := range 3 {
+			for i := range testRows {
 				out[i] = float32(f(x[i*n:][:n]))
 			}
 		}
 	}
 	return map[string]func(out []float32){
-		"softmax":                func(out []float32) { Softmax(3, n, 1, x, out, false) },
-		"log softmax":            func(out []float32) { Softmax(3, n, 1, x, out, true) },
+		"softmax":                func(out []float32) { Softmax(testRows, n, 1, x, out, false) },
+		"log softmax":            func(out []float32) { Softmax(testRows, n, 1, x, out, true) },
 		"rows":                   func(out []float32) { NormaliseRows(d, x, mean, scale, Affine[float32]{}, out) },
 		"affine rows":            func(out []float32) { NormaliseRows(d, x, mean, scale, Affine[float32]{w, b}, out) },
 		"weighted rows":          func(out []float32) { NormaliseRows(d, x, mean, scale, Affine[float32]{Weight: w}, out) },
@@ -71,7 +73,7 @@ func passUsers(n int, x, g, w, b []float32) map[string]func(out []float32) {
 		"row gradients":          func(out []float32) { RowGrads(d, g, x, mean, scale, nil, out) },
 		"weighted row gradients": func(out []float32) { RowGrads(d, g, x, mean, scale, w, out) },
 		"group gradients": func(out []float32) {
-			GroupGrads(d, g, x, mean, scale, []float32{1.5, -0.5, 2}, out, unused[:3], unused[3:])
+			GroupGrads(d, g, x, mean, scale, []float32{1.5, -0.5, 2, 1, -1, 3}, out, unused[:testRows], unused[testRows:])
 		},
 		"row sums": func(out []float32) {
 			s, sx := make([]float64, n), make([]float64, n)
@@ -87,6 +89,13 @@ func passUsers(n int, x, g, w, b []float32) map[string]func(out []float32) {
 	}
 }
 
+var special = []float32{0, float32(math.Copysign(0, -1)), float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 1}
+
+// first makes a block function of two operands that reads one.
+func first(f func(dst, a []float32)) func(dst, a, b []float32) {
+	return func(dst, a, _ []float32) { f(dst, a) }
+}
+
 func TestArithmeticPassesGiveTheSameBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	cases := []struct {
@@ -94,16 +103,22 @@ func TestArithmeticPassesGiveTheSameBits(t *testing.T) {
 		block, portable func(dst, a, b []float32)
 	}{
 		{"add", Add32, Add[float32]}, {"sub", Sub32, Sub[float32]}, {"mul", Mul32, Mul[float32]}, {"div", Div32, Div[float32]},
+		{"maximum", Maximum32, Maximum[float32]}, {"minimum", Minimum32, Minimum[float32]},
+		{"abs", first(Abs32), first(abs32)}, {"neg", first(Neg32), first(Neg[float32])}, {"sqrt", first(Sqrt32), first(Sqrt[float32])}, {"relu", first(Relu32), first(Relu[float32])},
 	}
 	for n := range 80 {
 		a, b := numbers(rng, n), numbers(rng, n)
+		for i := range n / 4 {
+			a[rng.IntN(n)] = special[i%len(special)]
+			b[rng.IntN(n)] = special[rng.IntN(len(special))]
+		}
 		for _, c := range cases {
 			got, want := make([]float32, n+1), make([]float32, n+1)
 			got[n], want[n] = 7, 7
 			c.block(got[:n], a, b)
 			c.portable(want[:n], a, b)
 			for i := range want {
-				if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
+				if math.Float32bits(got[i]) != math.Float32bits(want[i]) && (got[i] == got[i] || want[i] == want[i]) {
 					t.Fatalf("%s of %d elements: element %d is %v, want %v", c.name, n, i, got[i], want[i])
 				}
 			}

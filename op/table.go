@@ -177,7 +177,7 @@ type Call struct {
 
 // Resolve binds a call of a public name ("Tensor.x" binds args[0] as the
 // receiver). Signatures are tried in order; when none accepts the arguments,
-// the error is that of the only one, or lists them all.
+// the error is that of the only one, that of a Choice, or lists them all.
 func (t *Table) Resolve(name string, args []any, kwargs []Kwarg) (*Call, error) {
 	defs := t.byName[name]
 	if len(defs) == 0 {
@@ -214,8 +214,10 @@ func resolve(name string, defs []*Def, args []any, kwargs []Kwarg) (*Call, error
 			errs, tried = append(errs, err), append(tried, "  "+called.String())
 		}
 	}
-	if len(errs) == 1 {
-		return nil, errs[0]
+	for _, err := range errs {
+		if e, ok := err.(*Error); len(errs) == 1 || ok && e.Class == "ValueError" {
+			return nil, err
+		}
 	}
 	return nil, TypeError("%s: no signature accepts the arguments (%s); it has\n%s", name, argTypes(args, kwargs), strings.Join(tried, "\n"))
 }

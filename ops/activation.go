@@ -65,7 +65,7 @@ var activationOps = []*op.Def{
 		Doc:    "Limits each element to [min_val, max_val]: min(max(x, min_val), max_val). The gradient is 0 at the bounds.",
 		Traits: op.Idempotent,
 		SBP:    pointwise,
-		Check:  firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...), realNumbers("min_val", "max_val"), unsignedLimits),
+		Check:  firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...), limitsFit),
 		Infer:  sameAs("input"),
 		Kernels: parametric(func(a op.Args) unary {
 			lo, hi := parameter(a, "min_val"), parameter(a, "max_val")
@@ -538,9 +538,24 @@ func realNumbers(names ...string) func(op.Args) error {
 	}
 }
 
-func unsignedLimits(a op.Args) error {
-	if a.Value("input").DType() == tensor.U8 && (number(a, "min_val").Int() < 0 || number(a, "max_val").Int() < 0) {
-		return op.RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+// limitsFit checks the limits of hardtanh, which for uint8 are truncated first.
+func limitsFit(a op.Args) error {
+	names := []string{"min_val", "max_val"}
+	d := a.Value("input").DType()
+	if d != tensor.U8 {
+		return realNumbers(names...)(a)
+	}
+	for _, n := range names {
+		k := number(a, n)
+		if k.DType().IsComplex() {
+			return op.RuntimeError("argument '%s' must be real, not %v", n, k.Any())
+		}
+		if k.Int() < 0 {
+			return op.RuntimeError("cannot do hardtanh on an unsigned type with a negative argument '%s'", n)
+		}
+		if err := fits(op.ScalarOf(k.Int()), d); err != nil {
+			return err
+		}
 	}
 	return nil
 }

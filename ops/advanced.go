@@ -279,23 +279,19 @@ func lookedUp(a op.Args, t *tensor.Tensor) (kernel.Selection, error) {
 	if err != nil {
 		return kernel.Selection{}, err
 	}
-	offsets := tensor.New(tensor.I64, x.of...)
+	offsets := tensor.Unset(tensor.I64, x.of, nil)
 	if view.Len() == 0 {
 		return kernel.Selection{View: view, Offsets: tensor.New(tensor.I64, x.shape...)}, nil
 	}
-	sum := tensor.Data[int64](offsets)
+	sum := tensor.Data[int64](offsets)[:offsets.Len()]
 	for i, v := range x.indices {
 		d := x.dims[i]
-		index, err := wrappedIndex(v.(*tensor.Tensor), t.Shape()[d], d)
+		all, err := v.(*tensor.Tensor).Expand(x.of...)
 		if err != nil {
 			return kernel.Selection{}, err
 		}
-		all, err := index.Expand(x.of...)
-		if err != nil {
-			return kernel.Selection{}, err
-		}
-		for j, p := range contiguousData[int64](all) {
-			sum[j] += p * int64(t.Strides()[d])
+		if err := kernel.Offsets(sum, contiguousData[int64](all), t, d, i > 0); err != nil {
+			return kernel.Selection{}, indexFault(err)
 		}
 	}
 	strides := make([]int, len(x.shape))

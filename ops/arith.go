@@ -413,7 +413,7 @@ func minimumDef(sig string, names ...string) *op.Def {
 		SBP:    pointwise,
 		Check:  rejectComplex("input", "other"),
 		Infer:  zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
-		Kernels: zip{f32: kernel.Minimum[float32], f64: kernel.Minimum[float64], i64: kernel.Minimum[int64]}.
+		Kernels: zip{f32: kernel.Minimum32, f64: kernel.Minimum[float64], i64: kernel.Minimum[int64]}.
 			kernels(promoted("input", "other")),
 		Grad: func(g *op.Grad) {
 			x, y := g.Value("input"), g.Value("other")

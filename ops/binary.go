@@ -246,7 +246,13 @@ func scalarForms(id string) []string {
 
 // addKernels compute x + sign·alpha·y.
 func addKernels(sign float64, x, y string) []op.Kernel {
-	alpha := func(a op.Args) complex128 { return complex(sign, 0) * number(a, "alpha").Complex() }
+	alpha := func(a op.Args) complex128 {
+		k := number(a, "alpha")
+		if i, ok := k.Any().(int64); ok {
+			return complex(sign*float64(i)+0, 0) // an int has no -0
+		}
+		return complex(sign, 0) * k.Complex()
+	}
 	to := promoted("input", "other")
 	return []op.Kernel{
 		zipKernel("integer", integralSet, x, y, to, func(a op.Args) func(dst, a, b []int64) {
@@ -534,7 +540,7 @@ func maximumDef(sig string, names ...string) *op.Def {
 		Infer:  zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
 		Kernels: []op.Kernel{
 			binaryKernel("integer", integralSet, kernel.Maximum[int64]),
-			binaryKernel("float32", float32Set, kernel.Maximum[float32]),
+			binaryKernel("float32", float32Set, kernel.Maximum32),
 			binaryKernel("float64", float64Set, kernel.Maximum[float64]),
 		},
 		Grad: func(g *op.Grad) {

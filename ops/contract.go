@@ -13,7 +13,7 @@ var contractOps = []*op.Def{
 		Sig:       "matmul(Tensor input, Tensor other) -> Tensor",
 		SBP:       anyOf(axes("input k, other k -> | input k, other *kn -> *n | input *mk, other k -> *m | input *mk, other *kn -> *mn"), linear("input", "other")),
 		Magnitude: "matmul",
-		Names:     []string{"torch.matmul", "Tensor.matmul", "operator.matmul"},
+		Names:     []string{"torch.matmul", "Tensor.matmul", "operator.matmul", "torch.linalg.matmul"},
 		Doc:       "Matrix product: out[…, i, j] = Σₖ input[…, i, k]·other[…, k, j]; vectors count as one row or column, leading dimensions broadcast.",
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			p, err := matmulOf(a.Value("input"), a.Value("other"))

@@ -116,12 +116,20 @@ var createOps = slices.Concat([]*op.Def{
 		Infer: inferSteps,
 		Tol:   stepsTol,
 		Sample: func(s *op.Sampler) []any {
-			return []any{float64(s.Int(-4, 5)), float64(s.Int(-4, 5)), s.Index(8), op.Kw("dtype", s.DType)}
+			var start, end any = float64(s.Int(-4, 5)), float64(s.Int(-4, 5))
+			if s.DType.IsComplex() {
+				end = complex(float64(s.Int(-4, 5)), float64(s.Int(-4, 5)))
+			}
+			return []any{start, end, s.Index(8), op.Kw("dtype", s.DType)}
 		},
 	}, func(c *op.Run) error {
-		line := steps(c.Args)
+		re, im := steps(c.Args)
 		for i := range c.Out[0].Len() {
-			setNumber(c.Out[0], i, line(i))
+			if c.Out[0].DType().IsComplex() {
+				c.Out[0].Set(i, complex(re(i), im(i)))
+			} else {
+				setNumber(c.Out[0], i, re(i))
+			}
 		}
 		return nil
 	}),
@@ -136,7 +144,8 @@ var createOps = slices.Concat([]*op.Def{
 			return []any{float64(s.Int(-3, 3)), float64(s.Int(-3, 3)), s.Index(8), []float64{2, 10}[s.Index(2)]}
 		},
 	}, func(c *op.Run) error {
-		line, base := steps(c.Args), c.Float("base")
+		line, _ := steps(c.Args)
+		base := c.Float("base")
 		for i := range c.Out[0].Len() {
 			setNumber(c.Out[0], i, math.Pow(base, line(i)))
 		}
@@ -403,15 +412,26 @@ func inferSteps(a op.Args) ([]op.Meta, error) {
 			}
 		}
 	}
-	if d.IsComplex() {
-		return nil, fmt.Errorf("%w: complex steps", op.ErrUnknown)
+	complexEnd := a.Scalar("start").DType().IsComplex() || a.Scalar("end").DType().IsComplex()
+	switch {
+	case complexEnd && a.Has("dtype") && !d.IsComplex():
+		return nil, op.RuntimeError("complex steps cannot be cast to argument 'dtype' %s", d)
+	case a.Sig.Name != "linspace" && (complexEnd || d.IsComplex()):
+		return nil, fmt.Errorf("%w: complex exponents", op.ErrUnknown)
+	case complexEnd && !a.Has("dtype"):
+		d = tensor.C64
 	}
 	return one(d, []int{a.Int("steps")}, nil), nil
 }
 
-// steps returns the numbers of a linspace, counted from the nearer end.
-func steps(a op.Args) func(i int) float64 {
-	lo, hi, n := a.Scalar("start").Float(), a.Scalar("end").Float(), a.Int("steps")
+// steps returns the numbers of a linspace, as their two parts.
+func steps(a op.Args) (re, im func(i int) float64) {
+	lo, hi, n := a.Scalar("start").Complex(), a.Scalar("end").Complex(), a.Int("steps")
+	return stepsBetween(real(lo), real(hi), n), stepsBetween(imag(lo), imag(hi), n)
+}
+
+// stepsBetween counts from the nearer end.
+func stepsBetween(lo, hi float64, n int) func(i int) float64 {
 	by := (hi - lo) / float64(max(n-1, 1))
 	return func(i int) float64 {
 		if i < n/2 || n == 1 {

@@ -12,9 +12,12 @@ const embeddingBagParams = "Tensor? offsets=None, float? max_norm=None, float no
 
 var embeddingBagOps = []*op.Def{
 	composed(&op.Def{
-		Sig:     "embedding_bag(Tensor input, Tensor weight, " + embeddingBagParams + ") -> Tensor",
-		Names:   []string{"torch.nn.functional.embedding_bag"},
-		Doc:     "Sums, means or maxima over bags of the rows of weight that input numbers. A bag is a row of input, or begins where offsets says; with include_last_offset the last of these ends the last bag. Entries of padding_idx count as absent, and an empty bag is 0.",
+		Sig:   "embedding_bag(Tensor input, Tensor weight, " + embeddingBagParams + ") -> Tensor",
+		Names: []string{"torch.nn.functional.embedding_bag"},
+		Doc:   "Sums, means or maxima over bags of the rows of weight that input numbers. A bag is a row of input, or begins where offsets says; with include_last_offset the last of these ends the last bag. Entries of padding_idx count as absent, and an empty bag is 0.",
+		SBP: func(op.Args) []op.Sharding { // the columns of weight are apart
+			return []op.Sharding{{Args: map[string]op.SBP{"weight": op.S(1)}, Results: []op.SBP{op.S(1)}}}
+		},
 		Check:   checkEmbeddingBag,
 		Choices: []string{"mode"},
 		Kernels: []op.Kernel{{Name: "composition", When: op.DTypeIn("weight", tensor.F16, tensor.F32, tensor.F64), Run: func(c *op.Run) error {

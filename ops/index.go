@@ -298,6 +298,10 @@ func checkIndexAdd(a op.Args) error {
 		}
 		return op.RuntimeError("argument 'source' has no dimension %d", d)
 	}
+	x, src, d := a.Value("input"), a.Value("source"), dimOf(a)
+	if n := tensor.NumElements(a.Value("index").Shape()); sizeAlong(x, d) == 0 && n > 0 && len(src.Shape()) > d && n == sizeAlong(src, d) {
+		return op.IndexError("argument 'index' names %d entries of dimension %d, which is empty", n, d)
+	}
 	return checkSource(a, op.RuntimeError)
 }
 

@@ -8,7 +8,7 @@ import (
 	"plumb/tensor"
 )
 
-var linalgOps = slices.Concat(vectorProducts, addedProducts, chainedProducts, matrixFunctions)
+var linalgOps = slices.Concat(vectorProducts, addedProducts, chainedProducts, matrixFunctions, solveOps)
 
 var vectorProducts = []*op.Def{
 	{
@@ -177,7 +177,7 @@ func contractedDims(a op.Args) (dx, dy []int, err error) {
 			return nil, nil, err
 		}
 		if len(x) == 0 || len(y) == 0 {
-			return nil, nil, op.RuntimeError("dims names %d dimensions, but a and b have %d and %d", len(dx), len(x), len(y))
+			return nil, nil, op.IndexError("dims names %d dimensions, but a and b have %d and %d", len(dx), len(x), len(y))
 		}
 		if nx, ny := x[dx[i]], y[dy[i]]; nx != ny && nx != 1 && ny != 1 {
 			return nil, nil, op.RuntimeError("dimension %d of a has size %d, but dimension %d of b has size %d", dx[i], nx, dy[i], ny)

@@ -217,7 +217,9 @@ func sameDims(names ...string) func(op.Args) error {
 
 func checkCosineLoss(a op.Args) error {
 	n := len(a.Value("target").Shape())
-	if x, y := len(a.Value("input1").Shape()), len(a.Value("input2").Shape()); n == 1 && x == 2 && y < 2 {
+	x, y := len(a.Value("input1").Shape()), len(a.Value("input2").Shape())
+	_, err := broadcastShape(a.Value("input1"), a.Value("input2"))
+	if n == 1 && x == 2 && y < 2 && err == nil {
 		return op.IndexError("argument 'input2' has no dimension 1")
 	}
 	if n > 1 {

@@ -9,9 +9,9 @@ import (
 )
 
 var normOps = []*op.Def{
-	softmaxDef("softmax", "(Tensor input, int? dim, dtype? dtype=None) -> Tensor", []string{"torch.softmax", "Tensor.softmax"}, false),
+	softmaxDef("softmax", "(Tensor input, int? dim, dtype? dtype=None) -> Tensor", []string{"torch.softmax", "Tensor.softmax", "torch.special.softmax"}, false),
 	softmaxDef("softmax.functional", "(Tensor input, int? dim=None, int _stacklevel=3, dtype? dtype=None) -> Tensor", []string{"torch.nn.functional.softmax"}, false),
-	softmaxDef("log_softmax", "(Tensor input, int? dim, dtype? dtype=None) -> Tensor", []string{"torch.log_softmax", "Tensor.log_softmax"}, true),
+	softmaxDef("log_softmax", "(Tensor input, int? dim, dtype? dtype=None) -> Tensor", []string{"torch.log_softmax", "Tensor.log_softmax", "torch.special.log_softmax"}, true),
 	softmaxDef("log_softmax.functional", "(Tensor input, int? dim=None, int _stacklevel=3, dtype? dtype=None) -> Tensor", []string{"torch.nn.functional.log_softmax"}, true),
 	{
 		Sig:     "softmax.backward(Tensor grad, Tensor output, int dim) -> Tensor",

@@ -20,7 +20,7 @@ func All() []*op.Def {
 		contractOps, linalgOps, einsumOps, attentionOps, recurrentOps,
 		convOps, poolOps, windowOps, visionOps,
 		normOps, groupNormOps, lossOps, storeOps,
-		optimOps,
+		optimOps, derivedOps,
 	))
 }
 

@@ -91,6 +91,8 @@ func checkPad(a op.Args) error {
 	switch {
 	case len(pad)%2 != 0:
 		return op.RuntimeError("Padding length must be divisible by 2: argument 'pad' has %d", len(pad))
+	case slices.ContainsFunc(pad, func(p int) bool { return p > tensor.MaxElements || p < -tensor.MaxElements }):
+		return op.RuntimeError("can't allocate memory: argument 'pad' is %v", pad)
 	case len(pad) > 2*n:
 		return op.RuntimeError("Padding length too large: argument 'pad' has %d for %d dimensions", len(pad), n)
 	case mode == "constant":
@@ -119,11 +121,11 @@ func checkCircular(shape, pad []int) error {
 	}
 	for d := 2; d < n; d++ {
 		low, high := edges(pad, d, n)
-		if low > shape[d] || high > shape[d] {
-			return op.RuntimeError("Padding value causes wrapping around more than once.")
-		}
 		if shape[d]+low+high < 0 {
 			return op.RuntimeError("Negative padding value is resulting in an empty dimension")
+		}
+		if kept := shape[d] + min(low, 0) + min(high, 0); low > max(kept, 0) || high > max(kept, 0) {
+			return op.RuntimeError("Padding value causes wrapping around more than once.")
 		}
 	}
 	return nil
@@ -163,16 +165,17 @@ func inferPad(a op.Args) ([]op.Meta, error) {
 	if a.Str("mode") == "constant" && !cropped {
 		least = 1
 	}
-	for d := range shape {
+	if a.Str("mode") == "constant" {
+		if err := checkCropped(shape, pad); err != nil {
+			return nil, err
+		}
+	}
+	for d, size := range shape {
 		low, high := edges(pad, d, len(shape))
-		rest := shape[d] + low + high
-		if cropped && shape[d]+low < 0 {
-			return nil, op.IndexError("argument 'pad' takes %d entries from dimension %d of size %d", -low, d, shape[d])
+		shape[d] = size + low + high
+		if 2*(len(shape)-d) <= len(pad) && shape[d] < least {
+			return nil, negativeSize(size, low, high, d)
 		}
-		if 2*(len(shape)-d) <= len(pad) && rest < least || shape[d]+min(low, 0)+min(high, 0) < 0 {
-			return nil, op.RuntimeError("The input size %d, plus negative padding %d and %d, resulted in a negative output size, which is invalid: argument 'pad' at dimension %d", shape[d], low, high, d)
-		}
-		shape[d] = rest
 	}
 	switch {
 	case a.Str("mode") != "constant":
@@ -183,6 +186,24 @@ func inferPad(a op.Args) ([]op.Meta, error) {
 		return one(x.DType(), shape, tensor.ChannelsLast.Strides(shape)), nil
 	}
 	return one(x.DType(), shape, nil), nil
+}
+
+// checkCropped checks that the dimensions have the entries that negative pads take.
+func checkCropped(shape, pad []int) error {
+	for d, size := range shape {
+		low, high := edges(pad, d, len(shape))
+		if size+low < 0 {
+			return op.IndexError("argument 'pad' takes %d entries from dimension %d of size %d", -low, d, size)
+		}
+		if size+min(low, 0)+min(high, 0) < 0 {
+			return negativeSize(size, low, high, d)
+		}
+	}
+	return nil
+}
+
+func negativeSize(size, low, high, d int) error {
+	return op.RuntimeError("The input size %d, plus negative padding %d and %d, resulted in a negative output size, which is invalid: argument 'pad' at dimension %d", size, low, high, d)
 }
 
 // resized is a value cut down to a shape.

@@ -22,7 +22,7 @@ var noiseOps = []*op.Def{
 		Traits: op.Random,
 		Whole:  drawsAll,
 		Check: firstError(rejectTypes("input", slices.Concat(integralSet, complexTypes)...), func(a op.Args) error {
-			if a.Bool("training") && a.Float("lower") > a.Float("upper") {
+			if a.Float("lower") > a.Float("upper") {
 				return op.RuntimeError("argument 'lower' should be less than or equal to 'upper', but %v > %v", a.Float("lower"), a.Float("upper"))
 			}
 			return nil

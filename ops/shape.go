@@ -141,7 +141,17 @@ var shapeOps = slices.Concat([]*op.Def{
 		Doc:       "Removes dimension dim if its size is 1; every such dimension by default.",
 		Grad:      reshapeGrad,
 		Sample: func(s *op.Sampler) []any {
-			return []any{s.Tensor(-2, 2, append(s.Shape(0, 3), 1)...), -1}
+			shape := s.Shape(0, 3)
+			d := s.Index(len(shape) + 1)
+			shape = slices.Insert(shape, d, 1)
+			x := s.Tensor(-2, 2, shape...)
+			switch s.Index(4) {
+			case 0:
+				return []any{x}
+			case 1:
+				return []any{x, s.Index(len(shape))}
+			}
+			return []any{x, d - s.Index(2)*len(shape)}
 		},
 	}, squeezed),
 	viewOp(&op.Def{

@@ -27,7 +27,7 @@ var unaryOps = []*op.Def{
 			return nil
 		},
 		Infer:   sameAs("input"),
-		Kernels: unary{kernel.Neg[float32], kernel.Neg[float64], kernel.Neg[int64], kernel.Neg[complex128]}.kernels(),
+		Kernels: unary{kernel.Neg32, kernel.Neg[float64], kernel.Neg[int64], kernel.Neg[complex128]}.kernels(),
 		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return g.Neg(g.G()) }) },
 		Sample:  sampleUnary(-2, 2),
 		Exact:   func(x ...float64) float64 { return -x[0] },
@@ -85,7 +85,7 @@ var unaryOps = []*op.Def{
 		Sig:       "conj(Tensor input) -> Tensor",
 		SBP:       linearly,
 		Magnitude: "clone",
-		Names:     both("conj"),
+		Names:     both("conj", "conj_physical"),
 		Doc:       "Complex conjugate of each element; a real element itself.",
 		Traits:    op.Involution,
 		Infer:     sameAs("input"),
@@ -127,7 +127,7 @@ var unaryOps = []*op.Def{
 		Doc:     "Square root of each element. Integers give float32.",
 		SBP:     pointwise,
 		Infer:   floatAs("input"),
-		Kernels: unary{f32: kernel.Sqrt[float32], f64: kernel.Sqrt[float64], c128: kernel.EachComplex(cmplx.Sqrt)}.kernels(),
+		Kernels: unary{f32: kernel.Sqrt32, f64: kernel.Sqrt[float64], c128: kernel.EachComplex(cmplx.Sqrt)}.kernels(),
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value { return g.Div(g.G(), g.Mul(conj(g, g.Out[0]), 2)) })
 		},
@@ -195,7 +195,7 @@ var unaryOps = []*op.Def{
 		SBP:     pointwise,
 		Check:   firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...)),
 		Infer:   sameAs("input"),
-		Kernels: unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64], i64: kernel.Relu[int64]}.kernels(),
+		Kernels: unary{f32: kernel.Relu32, f64: kernel.Relu[float64], i64: kernel.Relu[int64]}.kernels(),
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value {
 				return g.Op("where", g.Op("le", g.Out[0], 0), 0.0, g.G())

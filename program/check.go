@@ -34,6 +34,11 @@ func (p *Program) Check() error {
 	}
 	for i := range p.Calls {
 		c := &p.Calls[i]
+		for _, s := range c.Scopes {
+			if !IsScope(s.Target) {
+				return fmt.Errorf("%s: %s is no context", c.Result, s.Target)
+			}
+		}
 		if err := c.check(module); err != nil {
 			return fmt.Errorf("%s: %w", c.Result, err)
 		}

@@ -43,6 +43,7 @@ func Parse(file, text string) (*Program, error) {
 type reader struct {
 	p     *Program
 	kinds map[string]bool
+	open  []openScope
 	toks  []token
 	at    int
 	depth int
@@ -70,6 +71,12 @@ func (r *reader) line(text string) (err *SyntaxError) {
 			panic(e)
 		}
 	}()
+	indent := len(text) - len(strings.TrimLeft(text, " "))
+	r.leave(indent)
+	if t := r.peek(); t.kind == tName && t.text == "with" {
+		r.with(indent)
+		return nil
+	}
 	r.statement()
 	return nil
 }
@@ -151,7 +158,7 @@ func (r *reader) define(name token, n node) {
 		return
 	}
 	c := r.call(n)
-	c.Result = name.text
+	c.Result, c.Scopes = name.text, r.scopes()
 	r.kinds[name.text] = IsModule(c.Target)
 	r.p.Calls = append(r.p.Calls, c)
 }
@@ -184,6 +191,8 @@ func (r *reader) caseLine(n node) {
 		case "atol":
 			v := r.float(kw.node)
 			r.p.ATol = &v
+		case "raises":
+			r.p.Raises = r.bool(kw.node)
 		case "tolerance":
 			r.p.Tolerance = r.word(kw.node, Default)
 		case "elements":
@@ -193,7 +202,7 @@ func (r *reader) caseLine(n node) {
 		case "second":
 			r.p.Second = r.fill(kw.node)
 		default:
-			r.fail(kw.col, "case has no argument %s; it takes seed, dtype, rtol, atol, tolerance, elements, random, second", kw.name)
+			r.fail(kw.col, "case has no argument %s; it takes seed, dtype, rtol, atol, tolerance, elements, random, second, raises", kw.name)
 		}
 	}
 }
@@ -689,7 +698,7 @@ func (r *reader) function(n node) node {
 			return node{col: n.col, value: Slice{v[0], v[1], v[2]}}
 		}
 		r.fail(n.col, "slice takes start, stop and step")
-	case "tensor", "case", "uniform", "integer", "getattr":
+	case "tensor", "case", "uniform", "integer", "getattr", "setattr":
 		return n
 	}
 	if !strings.HasPrefix(n.name, "torch.") && !strings.HasPrefix(n.name, "operator.") && !strings.HasPrefix(n.name, OwnPrefix) {

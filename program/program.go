@@ -26,6 +26,8 @@ type Program struct {
 	// RTol and ATol are the test's explicit tolerance; both nil when the
 	// operators' numerics classes decide.
 	RTol, ATol *float64
+	// Raises says that the test expects the program to be refused.
+	Raises bool
 	// Tolerance replaces the operators' numerics classes: Default gives every
 	// comparison PyTorch's default for its dtype. Empty replaces nothing.
 	Tolerance string
@@ -104,6 +106,16 @@ type Fill struct {
 //	"getattr"                                    an attribute; Args[1] is its name
 type Call struct {
 	Result string
+	Target string
+	Args   []any
+	Kwargs []Kwarg
+	// Scopes are the with statements around the call, the outermost first.
+	// Calls of one statement share its pointer.
+	Scopes []*Scope
+}
+
+// Scope is a with statement: a context manager such as torch.no_grad().
+type Scope struct {
 	Target string
 	Args   []any
 	Kwargs []Kwarg

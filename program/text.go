@@ -59,10 +59,7 @@ func (p *Program) String() string {
 		b.WriteString(p.Inputs[i].String())
 		b.WriteByte('\n')
 	}
-	for i := range p.Calls {
-		b.WriteString(p.Calls[i].String())
-		b.WriteByte('\n')
-	}
+	p.writeCalls(&b)
 	for _, w := range p.Backward {
 		b.WriteString(w.String())
 		b.WriteByte('\n')
@@ -81,6 +78,9 @@ func (p *Program) options() string {
 	}
 	if p.Draws {
 		s += `, random="shape"`
+	}
+	if p.Raises {
+		s += ", raises=True"
 	}
 	if p.Second.Dist != "" {
 		s += ", second=" + p.Second.String()

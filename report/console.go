@@ -18,6 +18,7 @@ type Console struct {
 	W       io.Writer
 	Color   bool
 	Verbose bool // a line per case
+	Quiet   bool // no line for a test without findings or remarks
 	// Live rewrites a progress line in place; it needs a terminal.
 	Live bool
 	// MaxFindings bounds the findings printed per test; 0 means 1.
@@ -90,6 +91,9 @@ func (c *Console) End(e *verdict.End) {
 	if s == nil || c.name != e.Test {
 		s = NewSummary()
 	}
+	if c.Quiet && e.Weak == nil && s.Findings() == 0 {
+		return
+	}
 	line := fmt.Sprintf("%-60s %s", e.Test, s.Counts())
 	if s.Worst > 0 {
 		line += fmt.Sprintf(", worst %.2g of the limit", s.Worst)
@@ -97,6 +101,9 @@ func (c *Console) End(e *verdict.End) {
 	fmt.Fprintln(c.W, line)
 	if e.Weak != nil {
 		fmt.Fprintf(c.W, "  %s\n", c.color("33", e.Weak.String()))
+	}
+	if e.Rejects {
+		fmt.Fprintf(c.W, "  %s\n", c.color("33", fmt.Sprintf("weak: %s are rejected by both sides; @autotest(refusals=True) says that they are meant to be", share(e.Rejected, e.Rejected+e.Judged, "draw"))))
 	}
 	if s.Words[verdict.Unsupported] > 0 {
 		fmt.Fprintf(c.W, "  %s\n", firstLine(s.Beyond))
@@ -160,6 +167,9 @@ func (c *Console) Summary(s *Summary) {
 	for _, line := range s.Stale {
 		fmt.Fprintln(c.W, c.color("33", line))
 	}
+	if n := s.Words[verdict.Rejected]; n > 0 {
+		fmt.Fprintf(c.W, "rejected: %s\n", share(n, s.Cases(), "case"))
+	}
 	line := s.Counts()
 	if n := len(s.Errors); n > 0 {
 		line += fmt.Sprintf(", %s in error", plural(n, "test"))
@@ -171,8 +181,8 @@ func (c *Console) Summary(s *Summary) {
 	if s.Findings() > 0 || len(s.Errors) > 0 {
 		code = "31"
 	}
-	fmt.Fprintf(c.W, "%s\n", c.color(code, fmt.Sprintf("== %s in %.1fs (%s, %s against %s, seed %d) ==",
-		line, s.Elapsed.Seconds(), plural(s.Tests, "test"), strings.Join(s.Candidates, ", "), s.Reference, s.Seed)))
+	fmt.Fprintf(c.W, "%s, %s against %s, seed %d\n", plural(s.Tests, "test"), strings.Join(s.Candidates, ", "), s.Reference, s.Seed)
+	fmt.Fprintln(c.W, c.color(code, fmt.Sprintf("== %s in %.2fs ==", line, s.Elapsed.Seconds())))
 	switch {
 	case c.next != "":
 		fmt.Fprintln(c.W, "next: "+c.next)
@@ -230,6 +240,11 @@ func plural(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// share prints a part of a whole: "3 of 12 draws (25%)".
+func share(n, of int, noun string) string {
+	return fmt.Sprintf("%d of %s (%.0f%%)", n, plural(of, noun), 100*float64(n)/float64(max(of, 1)))
 }
 
 func firstLine(s string) string {

@@ -51,7 +51,8 @@ func (j *JSON) Record(r *verdict.Record) {
 	_ = j.enc.Encode(out)
 }
 
-// End writes a line when the test could not be judged, and one when it is weak.
+// End writes a line when the test could not be judged, one when it is weak, and
+// one when it mostly rejects.
 func (j *JSON) End(e *verdict.End) {
 	if e.Err != nil {
 		_ = j.enc.Encode(map[string]any{"test": e.Test, "error": e.Err.Error()})
@@ -61,6 +62,9 @@ func (j *JSON) End(e *verdict.End) {
 			Test string `json:"test"`
 			*verdict.Weak
 		}{e.Test, e.Weak})
+	}
+	if e.Rejects {
+		_ = j.enc.Encode(map[string]any{"test": e.Test, "mostly_rejected": e.Rejected, "judged": e.Judged})
 	}
 }
 
@@ -98,7 +102,7 @@ func (j *JSON) Summary(s *Summary) {
 	sum := map[string]any{
 		"cases": s.Cases(), "tests": s.Tests, "seed": s.Seed, "errors": len(s.Errors), "weak": s.Weak,
 		"compared": s.Compared, "drawn": s.Drawn, "worst": s.Worst, "seconds": s.Elapsed.Seconds(),
-		"reference": s.Reference, "candidates": s.Candidates,
+		"reference": s.Reference, "candidates": s.Candidates, "rejection_rate": s.RejectionRate(),
 	}
 	for _, w := range order {
 		sum[string(w)] = s.Words[w]

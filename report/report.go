@@ -35,7 +35,7 @@ type Summary struct {
 	WorstAt    string
 	Compared   int      // tensors
 	Drawn      int      // of these, the ones that depend on random draws
-	Weak       int      // tests whose sampled cases accept a fake
+	Weak       int      // tests whose sampled cases accept a fake, or that mostly reject
 	Beyond     string   // why the first unsupported case is so
 	Fixed      int      // entries of the known list that no longer fail
 	Stale      []string // a line for each of these, and for those that have expired
@@ -65,6 +65,11 @@ func (s *Summary) Cases() int {
 		n += c
 	}
 	return n
+}
+
+// RejectionRate returns the share of the cases that both sides refused.
+func (s *Summary) RejectionRate() float64 {
+	return float64(s.Words[verdict.Rejected]) / float64(max(s.Cases(), 1))
 }
 
 // Findings returns the number of records whose verdict speaks against a candidate.

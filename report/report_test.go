@@ -60,7 +60,7 @@ func play(s Sink) {
 	}
 	end(&verdict.End{Test: "act.py::test_tanh", Judged: 3})
 	send(record("act.py::test_new", 0, verdict.Verdict{Word: verdict.Unsupported, Reason: "the candidate does not support this program: unknown operator torch.new"}))
-	end(&verdict.End{Test: "act.py::test_new", Judged: 1})
+	end(&verdict.End{Test: "act.py::test_new", Judged: 1, Rejected: 3, Rejects: true})
 	end(&verdict.End{Test: "bad.py::test_bad", Err: placed{}})
 	end(&verdict.End{Test: "bad.py::test_stuck", Err: errors.New("bad.py:9:1: the reference rejected 60 draws")})
 	s.Summary(sum)

@@ -3,6 +3,7 @@ package repro
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,11 +68,11 @@ func newBundle(f *Finding) (*Bundle, error) {
 	if f.Verdict == nil || f.Expected == nil || f.Got == nil || f.Job == nil {
 		return nil, errors.New("a finding needs its verdict, its job and both outcomes")
 	}
+	f = complete(f)
 	p, err := placeOf(f)
 	if err != nil {
 		return nil, err
 	}
-	f = complete(f)
 	b := &Bundle{Program: f.Program, Verdict: brief(f.Verdict), files: map[string][]byte{}}
 	b.m = &manifest{
 		Format: Format, ID: f.Program.ID(), Test: f.Test, Index: f.Index, Seed: f.Seed, Count: f.Count, Signature: f.Signature,
@@ -80,12 +81,12 @@ func newBundle(f *Finding) (*Bundle, error) {
 		Choices: choice.Format(f.Choices), Original: f.Original, Sides: map[string]script{}, Files: map[string]string{},
 	}
 	b.files[programFile] = []byte(f.Program.String())
-	expected := outcomeTensors(f.Program, f.Expected)
+	expected := outcomeTensors(f.Program, f.Expected, p)
 	if p.Limit.Error != nil {
 		expected = append(expected, safetensors.Entry{Name: limitKey, Tensor: p.Limit.Error})
 	}
 	for name, entries := range map[string][]safetensors.Entry{
-		inputsFile: inputTensors(f), expectedFile: expected, gotFile: outcomeTensors(f.Program, f.Got),
+		inputsFile: inputTensors(f), expectedFile: expected, gotFile: outcomeTensors(f.Program, f.Got, p),
 	} {
 		if b.files[name], err = encode(entries); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -114,6 +115,28 @@ func complete(f *Finding) *Finding {
 		}
 	}
 	c.Job = &job
+	c.Expected, c.Got = secondOrZeros(f.Expected, f.Got), secondOrZeros(f.Got, f.Expected)
+	return &c
+}
+
+// secondOrZeros returns o with zeros for the gradients of the second order that
+// only the other side has: one that does not exist is one that vanishes.
+func secondOrZeros(o, other *backend.Outcome) *backend.Outcome {
+	c := *o
+	c.SecondGrads, c.SecondParamGrads = maps.Clone(o.SecondGrads), maps.Clone(o.SecondParamGrads)
+	for name, t := range other.SecondGrads {
+		if t != nil && c.SecondGrads != nil && c.SecondGrads[name] == nil {
+			c.SecondGrads[name] = tensor.New(t.DType(), t.Shape()...)
+		}
+	}
+	for module, state := range other.SecondParamGrads {
+		for _, n := range state {
+			if n.Tensor != nil && c.SecondParamGrads != nil && named(c.SecondParamGrads[module], n.Name) == nil {
+				zeros := backend.Named{Name: n.Name, Tensor: tensor.New(n.Tensor.DType(), n.Tensor.Shape()...)}
+				c.SecondParamGrads[module] = append(slices.Clip(c.SecondParamGrads[module]), zeros)
+			}
+		}
+	}
 	return &c
 }
 

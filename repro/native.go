@@ -49,7 +49,7 @@ type nativeScript struct {
 	Title, Reason, Origin string
 	Text                  []string // the program, for people
 	Direct                bool     // the calls of package api; else the bundle's program
-	Imports               []string
+	Standard, Imports     []string
 	Lines                 string // the body of the function run
 	Want, Limit, Options  string // Go expressions
 	Raises, Bias          bool   // the reference raised; errors that lean to one side are the difference
@@ -95,12 +95,12 @@ type goFile struct {
 	one     bool
 }
 
-// expressible reports whether package api can say the program: no module, no
-// change in place, no Python value among the results.
+// expressible reports whether package api can say the program: no change in
+// place, no Python value among the results.
 func (g *goFile) expressible() bool {
 	p := g.f.Program
 	n := g.p.calls(len(p.Calls))
-	if g.p.Mode != byElements && g.p.Mode != byException || g.p.Classes {
+	if g.p.Mode != byElements && g.p.Mode != byException || g.p.Classes || g.p.Metadata || g.p.twice() || g.p.Where.Part == verdict.Change {
 		return false
 	}
 	if g.p.differentiates(len(p.Calls)) && (len(p.Backward) > 1 || len(p.Backward) == 1 && cotangentOf(g.f, 0) == nil) {
@@ -110,18 +110,23 @@ func (g *goFile) expressible() bool {
 		c := &p.Calls[i]
 		v := g.result(i)
 		last := i == n-1 && g.p.Mode == byException
-		if !plainCall(c) || v == nil && !last || v != nil && !tensors(v) {
+		if !plainCall(c) || v == nil && !last || v != nil && !v.Module && !tensors(v) {
 			return false
 		}
 		if r, ok := firstRef(c); c.Target == "getattr" && (!ok || g.tuple(r)) {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(p.Calls[:n], func(c program.Call) bool { return program.IsModule(c.Target) })
+	return true
 }
 
 // plainCall reports whether a call is one of an operator that changes nothing.
 func plainCall(c *program.Call) bool {
+	switch c.Target {
+	case "Module.__call__", "Module.forward", "Module.train", "Module.eval":
+		_, ok := firstRef(c)
+		return ok
+	}
 	target := strings.HasPrefix(c.Target, "torch.") || strings.HasPrefix(c.Target, "Tensor.") || strings.HasPrefix(c.Target, "operator.") || c.Target == "getattr"
 	return target && !op.InPlace(c.Target) && !slices.Contains(c.Args, any(true)) && !slices.ContainsFunc(c.Kwargs, func(kw program.Kwarg) bool {
 		return kw.Name == "out" || kw.Name == "inplace"
@@ -191,7 +196,13 @@ func (g *goFile) fill(s *nativeScript) {
 		}
 	}
 	s.Grad = strings.Contains(s.Lines, "return grad(")
-	s.Imports = slices.Sorted(maps.Keys(g.modules))
+	for _, path := range slices.Sorted(maps.Keys(g.modules)) {
+		if strings.Contains(path, "/") {
+			s.Imports = append(s.Imports, path)
+		} else {
+			s.Standard = append(s.Standard, path)
+		}
+	}
 }
 
 // body writes the inputs, the first n calls, the backward pass and the result.
@@ -209,8 +220,11 @@ func (g *goFile) body(n int) string {
 		}
 	}
 	var b strings.Builder
-	if p.Seed != 0 {
+	if draws(p) {
 		fmt.Fprintf(&b, "s.Seed(%d)\n", p.Seed)
+	}
+	if p.DType != tensor.Invalid && p.DType != tensor.F32 {
+		fmt.Fprintf(&b, "s.DefaultDType(tensor.%s)\n", goDTypes[p.DType])
 	}
 	for i := range p.Inputs {
 		g.input(&b, i)
@@ -237,6 +251,13 @@ func (g *goFile) place() (name, expr string) {
 	switch {
 	case w.Part == verdict.Grad:
 		return w.Name, "grad(" + v + ")"
+	case w.Part != verdict.Value:
+		module, name, _ := strings.Cut(w.Name, ".")
+		get := fmt.Sprintf("%s.Get(%q)", ident(module), name)
+		if w.Part == verdict.ParamGrad {
+			return module, "grad(" + get + ")"
+		}
+		return module, get + ".Unwrap()"
 	case len(w.Path) > 0:
 		return w.Name, fmt.Sprintf("%s[%d].Unwrap()", v, w.Path[len(w.Path)-1])
 	}
@@ -286,6 +307,14 @@ func (g *goFile) call(b *strings.Builder, i int) {
 		}
 	}
 	target, args := c.Target, c.Args
+	switch {
+	case strings.HasPrefix(target, "Module."):
+		g.moduleCall(b, i)
+		return
+	case program.IsModule(target):
+		g.construct(b, i)
+		return
+	}
 	if target == "getattr" {
 		target, args = fmt.Sprintf("Tensor.%s", c.Args[1]), c.Args[:1]
 	}
@@ -297,18 +326,76 @@ func (g *goFile) call(b *strings.Builder, i int) {
 		}
 		parts = append(parts, g.arg(a))
 	}
+	g.results(b, i, "s.Call("+strings.Join(append(parts, g.kwargs(c)...), ", ")+")")
+}
+
+func (g *goFile) kwargs(c *program.Call) []string {
+	var parts []string
 	for _, kw := range c.Kwargs {
 		parts = append(parts, fmt.Sprintf("op.Kw(%q, %s)", kw.Name, g.arg(kw.Value)))
 	}
-	expr := "s.Call(" + strings.Join(parts, ", ") + ")"
-	if v := g.result(i); g.names[c.Result] && v != nil {
+	return parts
+}
+
+// results writes a call with its results, if a later line reads them.
+func (g *goFile) results(b *strings.Builder, i int, expr string) {
+	v := g.result(i)
+	if name := g.f.Program.Calls[i].Result; g.names[name] && v != nil {
 		if !v.IsTuple {
 			expr, g.one = "one("+expr+")", true
 		}
-		fmt.Fprintf(b, "%s, err := %s\nif err != nil {\nreturn nil, err\n}\n", ident(c.Result), expr)
+		assign(b, name, expr)
 		return
 	}
 	fmt.Fprintf(b, "if _, err := %s; err != nil {\nreturn nil, err\n}\n", expr)
+}
+
+func assign(b *strings.Builder, name, expr string) {
+	fmt.Fprintf(b, "%s, err := %s\nif err != nil {\nreturn nil, err\n}\n", ident(name), expr)
+}
+
+// construct writes a module's constructor, and its state after it.
+func (g *goFile) construct(b *strings.Builder, i int) {
+	c := &g.f.Program.Calls[i]
+	parts := append([]string{strconv.Quote(c.Target)}, g.args(c.Args)...)
+	expr := "s.Module(" + strings.Join(append(parts, g.kwargs(c)...), ", ") + ")"
+	state := g.f.Job.State[c.Result]
+	if holdsModules(c, g.f.Program) {
+		state = nil
+	}
+	if !g.names[c.Result] && len(state) == 0 {
+		fmt.Fprintf(b, "if _, err := %s; err != nil {\nreturn nil, err\n}\n", expr)
+		return
+	}
+	assign(b, c.Result, expr)
+	for _, n := range state {
+		if n.Tensor != nil {
+			fmt.Fprintf(b, "if err := %s.Load(%q, %s); err != nil {\nreturn nil, err\n}\n",
+				ident(c.Result), n.Name, g.tensor(n.Tensor, inputsFile, c.Result+"."+n.Name))
+		}
+	}
+}
+
+// moduleCall writes the call of a module or of a method of it.
+func (g *goFile) moduleCall(b *strings.Builder, i int) {
+	c := &g.f.Program.Calls[i]
+	module := g.arg(c.Args[0])
+	switch c.Target {
+	case "Module.train", "Module.eval":
+		mode := c.Target == "Module.train"
+		for _, a := range c.Args[1:] {
+			mode = mode && a == true
+		}
+		for _, kw := range c.Kwargs {
+			mode = mode && kw.Value == true
+		}
+		fmt.Fprintf(b, "%s.Train(%t)\n", module, mode)
+		if g.names[c.Result] {
+			fmt.Fprintf(b, "%s := %s\n", ident(c.Result), module)
+		}
+		return
+	}
+	g.results(b, i, module+".Call("+strings.Join(append(g.args(c.Args[1:]), g.kwargs(c)...), ", ")+")")
 }
 
 // element writes the k-th element of a tuple.
@@ -344,9 +431,9 @@ func (g *goFile) arg(v any) string {
 	case tensor.MemoryFormat:
 		return fmt.Sprintf("tensor.MemoryFormat(%d)", v)
 	case program.List:
-		return "[]any{" + g.args(v) + "}"
+		return "[]any{" + strings.Join(g.args(v), ", ") + "}"
 	case program.Tuple:
-		return "[]any{" + g.args(v) + "}"
+		return "[]any{" + strings.Join(g.args(v), ", ") + "}"
 	case program.Slice:
 		var parts []string
 		for name, x := range map[string]any{"Start": v.Start, "Stop": v.Stop, "Step": v.Step} {
@@ -362,17 +449,17 @@ func (g *goFile) arg(v any) string {
 	return fmt.Sprintf("%v", v)
 }
 
-func (g *goFile) args(vs []any) string {
+func (g *goFile) args(vs []any) []string {
 	var parts []string
 	for _, v := range vs {
 		parts = append(parts, g.arg(v))
 	}
-	return strings.Join(parts, ", ")
+	return parts
 }
 
 func (g *goFile) index(v any) string {
 	if t, ok := v.(program.Tuple); ok {
-		return "api.Index{" + g.args(t) + "}"
+		return "api.Index{" + strings.Join(g.args(t), ", ") + "}"
 	}
 	return "api.Index{" + g.arg(v) + "}"
 }

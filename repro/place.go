@@ -8,6 +8,7 @@ import (
 
 	"plumb/backend"
 	"plumb/compare"
+	"plumb/program"
 	"plumb/tensor"
 	"plumb/verdict"
 )
@@ -34,6 +35,10 @@ type place struct {
 	Options compare.Options `json:"options"`
 	// Classes asks that both sides raise the same class.
 	Classes bool `json:"classes,omitempty"`
+	// Metadata compares no elements, only dtype and shape.
+	Metadata bool `json:"metadata,omitempty"`
+
+	program *program.Program
 }
 
 // Ending is how a side's run ended and what it had at the place.
@@ -56,13 +61,14 @@ func placeOf(f *Finding) (*place, error) {
 	case len(v.Differences) > 0:
 		return differing(f, &v.Differences[0]), nil
 	case v.Word == verdict.Crash || v.Word == verdict.Timeout || v.Word == verdict.OOM:
-		return &place{Mode: byEnding}, nil
+		return &place{Mode: byEnding, program: f.Program}, nil
 	}
 	return nil, fmt.Errorf("a verdict %q without a difference is no finding", v.Word)
 }
 
 func differing(f *Finding, d *verdict.Difference) *place {
-	p := &place{Mode: byElements, Where: &d.Where, Rule: d.Diff.Rule, Limit: d.Limit}
+	p := &place{Mode: byElements, Where: &d.Where, Rule: d.Diff.Rule, Limit: d.Limit, program: f.Program}
+	p.Metadata = f.Program.Shapes || d.Limit.Reason == "" && (p.Rule == compare.DType || p.Rule == compare.Shape)
 	switch d.Kind {
 	case verdict.Exception:
 		p.Mode = byException
@@ -74,6 +80,8 @@ func differing(f *Finding, d *verdict.Difference) *place {
 	}
 	want, got := p.value(f.Expected), p.value(f.Got)
 	switch {
+	case p.Rule == compare.Support || p.Rule == compare.Distribution || p.Rule == compare.Relation:
+		p.Mode = byBits
 	case want.is != got.is && p.Where.Part == verdict.Value:
 		p.Mode = byStructure
 	case want.number == nil && got.number == nil:
@@ -98,6 +106,9 @@ func (p *place) reproduces(want, got *tensor.Tensor) bool {
 func (p *place) compare(want, got *tensor.Tensor) string {
 	if p.Limit.Error != nil && want != nil && !slices.Equal(p.Limit.Error.Shape(), want.Shape()) {
 		return fmt.Sprintf("want is %s, which is not what the limit was made for", want)
+	}
+	if p.Metadata {
+		return compare.Metadata(want, got, p.Options).Message
 	}
 	d := compare.Judge(want, got, p.Limit, p.Options)
 	if d.OK && p.Rule == verdict.Bias && d.Total-d.Hist[0] >= minBiased && math.Abs(float64(d.Bias)) == 1 {
@@ -127,6 +138,12 @@ func (p *place) value(o *backend.Outcome) found {
 		return optional(o, named(o.ParamGrads[module], name))
 	case verdict.Param, verdict.State:
 		return optional(o, named(o.Final[module], name))
+	case verdict.SecondGrad:
+		return optional(o, o.SecondGrads[p.Where.Name])
+	case verdict.SecondParamGrad:
+		return optional(o, named(o.SecondParamGrads[module], name))
+	case verdict.Change:
+		return optional(o, p.changed(o))
 	}
 	if p.Where.Call >= len(o.Values) {
 		return found{}
@@ -139,6 +156,11 @@ func (p *place) value(o *backend.Outcome) found {
 		v = &v.Tuple[i]
 	}
 	return foundIn(v)
+}
+
+// changed returns what a side has under the place's name right after its call.
+func (p *place) changed(o *backend.Outcome) *tensor.Tensor {
+	return verdict.Changed(p.program, o, p.Where.Call, p.Where.Name)
 }
 
 func optional(o *backend.Outcome, t *tensor.Tensor) found {
@@ -207,6 +229,10 @@ func (p *place) key() string {
 		return p.Where.Name + ".grad"
 	case verdict.Param, verdict.State:
 		return p.Where.Name
+	case verdict.SecondGrad, verdict.SecondParamGrad:
+		return p.Where.Name + ".grad2"
+	case verdict.Change:
+		return fmt.Sprintf("%s.after.%d", p.Where.Name, p.Where.Call)
 	}
 	return valueKey(p.Where.Name, p.Where.Path)
 }
@@ -216,6 +242,19 @@ func valueKey(name string, path []int) string {
 		name += fmt.Sprintf(".%d", i)
 	}
 	return name
+}
+
+// twice reports whether gradients of the second order come before the place.
+func (p *place) twice() bool {
+	switch {
+	case p.program.Second.Dist == "":
+		return false
+	case p.Where == nil:
+		return true
+	case p.Where.Part == verdict.SecondGrad || p.Where.Part == verdict.SecondParamGrad:
+		return true
+	}
+	return p.Mode == byException && p.Where.Call >= len(p.program.Calls)
 }
 
 // calls returns how many calls it takes to get to the place, of n.
@@ -232,7 +271,7 @@ func (p *place) differentiates(n int) bool {
 		return true
 	}
 	switch p.Where.Part {
-	case verdict.Grad, verdict.ParamGrad:
+	case verdict.Grad, verdict.ParamGrad, verdict.SecondGrad, verdict.SecondParamGrad:
 		return true
 	case verdict.Param, verdict.State:
 		return false

@@ -87,7 +87,7 @@ func (b *Bundle) Prove(ctx context.Context, o ProveOptions) (Proof, error) {
 		r := run(ctx, o.Command(b, dir), o)
 		p.Runs++
 		switch {
-		case r.misaligned:
+		case r.misaligned || r.crashed && b.m.Place.Mode == byEnding:
 			p.Failed++
 			p.Output = r.output
 		case r.unable != "":
@@ -143,6 +143,7 @@ func orPython(path string) string {
 // ran is what one run showed.
 type ran struct {
 	misaligned bool
+	crashed    bool   // so that it could not say what it found
 	unable     string // why it could not tell
 	output     string
 }
@@ -165,6 +166,7 @@ func run(ctx context.Context, argv []string, o ProveOptions) ran {
 	case errors.As(err, &exit) && exit.ExitCode() == 1:
 		r.misaligned = true
 	case errors.As(err, &exit):
+		r.crashed = exit.ExitCode() < 0 || strings.Contains(r.output, "fatal error: ")
 		r.unable = fmt.Sprintf("%s ended with %v, which tells nothing", argv[0], exit.ProcessState)
 	default:
 		r.unable = err.Error()

@@ -87,6 +87,7 @@ func read(dir fs.FS) (*Bundle, error) {
 	if b.Program, err = program.Parse(programFile, string(b.files[programFile])); err != nil {
 		return nil, err
 	}
+	m.Place.program = b.Program
 	return b, nil
 }
 

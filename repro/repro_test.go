@@ -4,17 +4,22 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"plumb/backend"
 	"plumb/backend/native"
+	"plumb/backend/recorded"
 	"plumb/backend/worker"
+	"plumb/baselines"
 	"plumb/compare"
 	"plumb/nn"
 	"plumb/op"
@@ -116,7 +121,9 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	code := m.Run()
-	os.RemoveAll(folder)
+	if os.Getenv("PLUMB_TEST_KEEP") == "" {
+		os.RemoveAll(folder)
+	}
 	if shared != nil {
 		_ = shared.Close()
 	}
@@ -231,6 +238,28 @@ y = n(x)
 z = torch.tanh(y)
 z.backward(uniform(-1.0, 1.0, key=9))
 `, doubled("tanh", "input"), verdict.Misaligned, "param_grad"},
+	{"input that is written into", `
+x = tensor((2, 3), torch.float32, [1.0, 2.5, -3.1, 0.1, 5.0, 6.0])
+y = torch.tanh(x)
+`, after("tanh", func(c *op.Run) { c.Tensor("input").Set(1, 7) }), verdict.Misaligned, "change"},
+	{"change in place", `
+x = tensor((2, 3), torch.float32, [1.0, 2.5, -3.1, 0.1, 5.0, 6.0])
+v = x[0]
+y = operator.setitem(x, 0, 3.0)
+`, after("full_like", first(plus1)), verdict.Misaligned, "change"},
+	{"gradient of the second order", `
+case("t", seed=5, second=uniform(0.0, 1.0, key=12))
+x = tensor((2, 3), torch.float32, [1.0, 2.5, -3.1, 0.1, 5.0, 6.0], requires_grad=True)
+y = torch.tanh(x)
+y.backward(uniform(-1.0, 1.0, key=9), auto=True)
+`, func(defs map[string]*op.Def) {
+		defs["tanh"].Grad = func(g *op.Grad) {
+			g.To("input", func() op.Value {
+				y := g.Op("detach", g.Op("tanh", g.Value("input")))
+				return g.Mul(g.G(), g.Op("sub", 1, g.Mul(y, y)))
+			})
+		}
+	}, verdict.Misaligned, "grad2"},
 	{"buffer", `
 x = tensor((4, 3), torch.float32, uniform(0.0, 1.0, key=2))
 m = torch.nn.BatchNorm1d(3)
@@ -355,6 +384,23 @@ y = x[0]
 z = y.add_(1.0)
 w = torch.neg(x)
 `, after("neg", first(plus1)), verdict.Misaligned, "value"},
+	{"shape changed in place", `
+x = tensor((4, 3), torch.float32, uniform(0.5, 1.0, key=3), requires_grad=True)
+u = x * 2
+y = u.t_()
+w = torch.tanh(u)
+u.backward(uniform(0.5, 1.0, key=4))
+w.backward(uniform(0.5, 1.0, key=9))
+`, doubled("tanh", "input"), verdict.Misaligned, "grad"},
+	{"detached in place", `
+x = tensor((4, 3), torch.float32, uniform(0.5, 1.0, key=3), requires_grad=True)
+u = x * 2
+w = torch.tanh(u)
+v = u.detach_()
+t = v.add_(1)
+t.backward(uniform(0.5, 1.0, key=4), auto=True)
+w.backward(uniform(0.5, 1.0, key=9), auto=True)
+`, doubled("tanh", "input"), verdict.Misaligned, "grad"},
 	{"index", `
 x = tensor((2, 3), torch.float32, [1.0, 2.0, -3.0, 4.0, 5.0, 6.0])
 i = tensor((2,), torch.int64, [1, 0])
@@ -371,6 +417,20 @@ z = torch.allclose(y, x)
 x = tensor((0, 3), torch.float32, [])
 y = torch.sum(x, 0)
 `, after("sum", first(plus1)), verdict.Misaligned, "value"},
+	{"second order", `
+case("t", seed=1, second=uniform(0.5, 1.0, key=11))
+x = tensor((3,), torch.float32, [0.5, 1.0, 2.0], requires_grad=True)
+y = torch.sin(x)
+y.backward(uniform(0.5, 1.0, key=9))
+`, doubled("cos", "input"), verdict.Misaligned, "grad2"},
+	{"second order of a parameter", `
+case("t", seed=1, second=uniform(0.5, 1.0, key=11))
+x = tensor((2, 3), torch.float32, uniform(0.5, 1.0, key=3), requires_grad=True)
+m = torch.nn.Linear(3, 2)
+u = m(x)
+y = torch.sin(u)
+y.backward(uniform(0.5, 1.0, key=9))
+`, doubled("cos", "input"), verdict.Misaligned, "grad2"},
 	{"requires_grad", `
 x = tensor((2,), torch.float32, [1.0, 2.0], requires_grad=True)
 y = torch.neg(x)
@@ -503,6 +563,102 @@ func judges(t *testing.T, d *defect, b *repro.Bundle) {
 	}
 }
 
+// TestTheOtherSides: with the defect on the reference's side, PyTorch's file as
+// the candidate's fails and as the reference's passes; and the other way round.
+func TestTheOtherSides(t *testing.T) {
+	torch(t)
+	var paths []string
+	var want []int
+	add := func(t *testing.T, name string, f *repro.Finding, reference, candidate int) {
+		f.Candidate = f.Reference
+		f.Candidate.Spec = "torch:" + python
+		b, err := repro.Write(filepath.Join(folder, name), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if argv := repro.Candidate(b, "."); argv[0] != python || argv[1] != "repro_torch_candidate.py" {
+			t.Errorf("the candidate is run by %v", argv)
+		}
+		paths = append(paths, filepath.Join(b.Dir, "repro_torch.py"), filepath.Join(b.Dir, "repro_torch_candidate.py"))
+		want = append(want, reference, candidate)
+	}
+	for i := range defects {
+		d := &defects[i]
+		t.Run(d.name, func(t *testing.T) {
+			f := finding(t, d.text, planted(t, d.plant))
+			add(t, fmt.Sprint("there", i), f, 1, 0)
+			if d.word == verdict.Crash || d.name == "class of the exception" {
+				return
+			}
+			g := *f
+			g.Expected, g.Got = f.Got, f.Expected
+			believing := policy(f.Job)
+			believing.Table = nil
+			g.Verdict = verdict.Judge(f.Program, g.Expected, g.Got, believing)
+			add(t, fmt.Sprint("back", i), &g, 0, 1)
+		})
+	}
+	for i, r := range scripts(t, paths...) {
+		if r.Code != want[i] || strings.Contains(r.Output, "Traceback") {
+			text, _ := os.ReadFile(paths[i])
+			t.Errorf("%s: exit code %d, want %d\n%s\n%s", paths[i], r.Code, want[i], r.Output, text)
+		}
+	}
+}
+
+// TestWithoutPyTorch: a file says in one line that it cannot run, and ends with 2.
+func TestWithoutPyTorch(t *testing.T) {
+	if python == "" {
+		t.Skip("no Python here")
+	}
+	b := written(t)
+	code, out := execute(t, b.Dir, python, "-c", `
+import sys, runpy
+sys.modules["torch"] = None
+runpy.run_path("repro_torch.py", run_name="__main__")`)
+	if code != 2 || strings.Count(out, "\n") != 1 || !strings.Contains(out, "cannot run") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+}
+
+// TestAnotherPyTorch: a file whose functions PyTorch lacks ends with 2.
+func TestAnotherPyTorch(t *testing.T) {
+	torch(t)
+	f := toy(t)
+	f.Program.Calls[0].Target = "torch.no_such_function"
+	var paths []string
+	for _, kind := range []verdict.Kind{"value", verdict.Exception} {
+		g := *f
+		v := *f.Verdict
+		d := v.Differences[0]
+		d.Kind = kind
+		v.Differences = []verdict.Difference{d}
+		g.Verdict = &v
+		b, err := repro.Write(filepath.Join(t.TempDir(), "bundle"), &g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, filepath.Join(b.Dir, "repro_torch.py"))
+	}
+	for i, r := range scripts(t, paths...) {
+		if r.Code != 2 || !strings.Contains(r.Output, "cannot run") || strings.Contains(r.Output, "Traceback") {
+			t.Errorf("%d: exit code %d: %s", i, r.Code, r.Output)
+		}
+	}
+}
+
+// execute runs a command and returns its exit code and output.
+func execute(t testing.TB, dir string, argv ...string) (int, string) {
+	t.Helper()
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), string(out)
+}
+
 // source is the folder of Plumb's source.
 func source(t testing.TB) string {
 	t.Helper()
@@ -557,4 +713,145 @@ func TestGoTests(t *testing.T) {
 	}
 }
 
-var _ = fmt.Sprint
+// TestOfTheBaseline: for every so many of the recorded cases, with one tensor
+// changed in what the candidate is said to have given, PyTorch's file as the
+// reference's fails and as the candidate's passes, which computes it again.
+func TestOfTheBaseline(t *testing.T) {
+	ref := torch(t)
+	base, err := recorded.Read(baselines.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	every := 400
+	if n, err := strconv.Atoi(os.Getenv("PLUMB_TEST_EVERY")); err == nil {
+		every = n
+	}
+	var paths []string
+	for i, c := range base.Cases() {
+		if i%every != 0 || c.Outcome.Status != backend.OK {
+			continue
+		}
+		job := &backend.Job{Program: c.Program}
+		for k := range c.Program.Inputs {
+			job.Inputs = append(job.Inputs, c.Program.Inputs[k].Materialize())
+		}
+		expected := run(t, ref, job)
+		for k, got := range changes(expected) {
+			f := &repro.Finding{
+				Program: c.Program, Job: job, Verdict: verdict.Judge(c.Program, expected, got, policy(job)), Expected: expected, Got: got,
+				Reference: repro.Side{Spec: "torch", Info: ref.Info()}, Candidate: repro.Side{Spec: "torch:" + python, Info: ref.Info()}, Test: c.Test,
+			}
+			if f.Verdict.Word != verdict.Misaligned {
+				continue // of a random draw, or a change that is not looked at
+			}
+			b, err := repro.Write(filepath.Join(folder, fmt.Sprint("base", i, "_", k)), f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for file := range b.Scripts() {
+				if strings.HasPrefix(file, "torch") {
+					paths = append(paths, filepath.Join(b.Dir, b.Scripts()[file]))
+				}
+			}
+		}
+	}
+	t.Logf("%d files", len(paths))
+	for i, r := range scripts(t, paths...) {
+		want := 1
+		if strings.HasSuffix(paths[i], "candidate.py") {
+			want = 0
+		}
+		if r.Code != want || strings.Contains(r.Output, "Traceback") {
+			text, _ := os.ReadFile(paths[i])
+			t.Errorf("%s: exit code %d, want %d\n%s\n%s", paths[i], r.Code, want, r.Output, text)
+		}
+	}
+}
+
+// changes returns outcomes that differ from o in one tensor each: the last
+// value, what a call changed, a gradient, a parameter's gradient, and state.
+func changes(o *backend.Outcome) []*backend.Outcome {
+	var out []*backend.Outcome
+	add := func(t *tensor.Tensor, set func(c *backend.Outcome, t *tensor.Tensor)) {
+		if t == nil || t.Len() == 0 {
+			return
+		}
+		u := tensor.NewStrided(t.DType(), t.Shape(), t.Strides())
+		u.CopyFrom(t)
+		i := t.Len() / 2
+		if v := 7 - 2*u.At(i); u.DType() != tensor.Bool && real(v) == real(v) {
+			u.Set(i, v)
+		} else if u.DType() == tensor.Bool {
+			u.SetInt(i, 1-u.Int(i))
+		} else {
+			u.Set(i, 1)
+		}
+		c := *o
+		set(&c, u)
+		out = append(out, &c)
+	}
+	for i := len(o.Values) - 1; i >= 0; i-- {
+		if v := &o.Values[i]; v.Tensor != nil {
+			add(v.Tensor, func(c *backend.Outcome, t *tensor.Tensor) {
+				c.Values = slices.Clone(o.Values)
+				c.Values[i].Tensor = t
+			})
+			break
+		}
+	}
+	for i, list := range o.Changes {
+		for k, n := range list {
+			add(n.Tensor, func(c *backend.Outcome, t *tensor.Tensor) {
+				c.Changes = slices.Clone(o.Changes)
+				c.Changes[i] = slices.Clone(list)
+				c.Changes[i][k].Tensor = t
+			})
+		}
+	}
+	grads := func(m map[string]*tensor.Tensor, in func(c *backend.Outcome) *map[string]*tensor.Tensor) {
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			add(m[name], func(c *backend.Outcome, t *tensor.Tensor) {
+				*in(c) = maps.Clone(m)
+				(*in(c))[name] = t
+			})
+		}
+	}
+	grads(o.Grads, func(c *backend.Outcome) *map[string]*tensor.Tensor { return &c.Grads })
+	grads(o.SecondGrads, func(c *backend.Outcome) *map[string]*tensor.Tensor { return &c.SecondGrads })
+	states := func(m map[string]backend.State, in func(c *backend.Outcome) *map[string]backend.State) {
+		for _, module := range slices.Sorted(maps.Keys(m)) {
+			for k, n := range m[module] {
+				add(n.Tensor, func(c *backend.Outcome, t *tensor.Tensor) {
+					*in(c) = maps.Clone(m)
+					(*in(c))[module] = slices.Clone(m[module])
+					(*in(c))[module][k].Tensor = t
+				})
+			}
+		}
+	}
+	states(o.ParamGrads, func(c *backend.Outcome) *map[string]backend.State { return &c.ParamGrads })
+	states(o.SecondParamGrads, func(c *backend.Outcome) *map[string]backend.State { return &c.SecondParamGrads })
+	states(o.Final, func(c *backend.Outcome) *map[string]backend.State { return &c.Final })
+	return out
+}
+
+// TestGoTestsSayTheCalls: a bundle's Go test is written in calls of package api
+// wherever that can say the program.
+func TestGoTestsSayTheCalls(t *testing.T) {
+	torch(t)
+	for i := range defects {
+		d := &defects[i]
+		t.Run(d.name, func(t *testing.T) {
+			text := string(bundle(t, d).File("repro_test.go"))
+			inTerms := strings.Contains(text, `"plumb/api"`)
+			switch d.name {
+			case "gradient of two", "buffer", "in place", "input that is written into", "change in place", "gradient of the second order", "shape changed in place", "detached in place", "dtype", "shape", "bool value", "crash",
+				"second order", "second order of a parameter", "requires_grad", "class of the exception":
+			default:
+				if !inTerms {
+					t.Errorf("not in terms of api:\n%s", text)
+				}
+			}
+		})
+	}
+}

@@ -7,9 +7,11 @@ import (
 	"slices"
 
 	"plumb/backend"
+	"plumb/op"
 	"plumb/program"
 	"plumb/safetensors"
 	"plumb/tensor"
+	"plumb/verdict"
 )
 
 // limitKey names the element-wise part of the limit in expected.safetensors.
@@ -30,12 +32,25 @@ func inputTensors(f *Finding) []safetensors.Entry {
 			out = append(out, safetensors.Entry{Name: cotangentKey(f.Program, i), Tensor: t})
 		}
 	}
+	for i := range f.Program.Inputs {
+		if in := &f.Program.Inputs[i]; f.Program.Second.Dist != "" && in.RequiresGrad {
+			out = append(out, safetensors.Entry{Name: secondKey(in.Name), Tensor: secondCotangent(f, i)})
+		}
+	}
 	return out
 }
 
 func cotangentKey(p *program.Program, i int) string {
 	return fmt.Sprintf("%s.cotangent.%d", p.Backward[i].Value, i)
 }
+
+// secondCotangent returns the cotangent of the gradient of an input.
+func secondCotangent(f *Finding, i int) *tensor.Tensor {
+	in := &f.Program.Inputs[i]
+	return filled(f.Program.SecondCotangent(i), tensor.New(in.DType, in.Shape...))
+}
+
+func secondKey(name string) string { return name + ".grad.cotangent" }
 
 func stateTensors(module string, s backend.State, suffix string) []safetensors.Entry {
 	var out []safetensors.Entry
@@ -59,53 +74,92 @@ func cotangentOf(f *Finding, i int) *tensor.Tensor {
 	return nil
 }
 
-// valueOf returns the tensor that a name stands for; nil when it is none.
+// valueOf returns the tensor that a name stands for after the last call that a
+// side finished; nil when it is none.
 func valueOf(p *program.Program, o *backend.Outcome, name string) *tensor.Tensor {
+	v := latest(p, o, name)
+	if v == nil {
+		return nil
+	}
+	return v.Tensor
+}
+
+// latest returns what a name stands for after the last call that a side
+// finished; nil where it came not so far. A call in place returns its receiver,
+// whose shape and need of a gradient it may have changed.
+func latest(p *program.Program, o *backend.Outcome, name string) *backend.Value {
+	now := map[string]*backend.Value{}
+	same := map[string]string{} // the first name of what has several
+	first := func(name string) string {
+		if f, ok := same[name]; ok {
+			return f
+		}
+		return name
+	}
 	for i := range p.Inputs {
-		if p.Inputs[i].Name == name {
-			return p.Inputs[i].Materialize()
+		if in := &p.Inputs[i]; in.Name == name {
+			now[name] = &backend.Value{Tensor: in.Materialize(), RequiresGrad: in.RequiresGrad}
 		}
 	}
-	for i := range o.Values {
-		if i < len(p.Calls) && p.Calls[i].Result == name {
-			return o.Values[i].Tensor
+	for i := range min(len(o.Values), len(p.Calls)) {
+		c := &p.Calls[i]
+		if r, ok := firstRef(c); ok && op.InPlace(c.Target) && o.Values[i].Tensor != nil {
+			same[c.Result] = first(string(r))
 		}
+		now[first(c.Result)] = &o.Values[i]
 	}
-	return nil
+	return now[first(name)]
 }
 
 // cotangent returns the start of the fill's stream in the shape and dtype of v.
 func cotangent(f *program.Fill, v *tensor.Tensor) *tensor.Tensor {
-	t := tensor.New(v.DType(), v.Shape()...)
-	if n := t.Len(); !v.DType().IsComplex() || f.Dist == "" {
-		for i, c := range f.Cotangent(n) {
-			t.Set(i, complex(c, 0))
-		}
-	} else {
-		s := f.Cotangent(2 * n)
-		for i := range n {
-			t.Set(i, complex(s[2*i], s[2*i+1]))
+	n := v.Len()
+	if v.DType().IsComplex() && f.Dist != "" {
+		n *= 2
+	}
+	return filled(f.Cotangent(n), tensor.New(v.DType(), v.Shape()...))
+}
+
+// filled sets the elements of t, those of a complex one from pairs where there
+// are pairs.
+func filled(values []float64, t *tensor.Tensor) *tensor.Tensor {
+	pairs := len(values) == 2*t.Len()
+	for i := range t.Len() {
+		if pairs {
+			t.Set(i, complex(values[2*i], values[2*i+1]))
+		} else {
+			t.Set(i, complex(values[i], 0))
 		}
 	}
 	return t
 }
 
-// outcomeTensors returns what a side gave.
-func outcomeTensors(p *program.Program, o *backend.Outcome) []safetensors.Entry {
+// outcomeTensors returns what a side gave, and what it has at the place.
+func outcomeTensors(prog *program.Program, o *backend.Outcome, p *place) []safetensors.Entry {
 	var out []safetensors.Entry
 	for i := range o.Values {
-		if i < len(p.Calls) {
-			out = valueTensors(out, p.Calls[i].Result, &o.Values[i])
+		if i < len(prog.Calls) {
+			out = valueTensors(out, prog.Calls[i].Result, &o.Values[i])
 		}
 	}
-	for i := range p.Calls {
-		name := p.Calls[i].Result
+	for i := range prog.Calls {
+		name := prog.Calls[i].Result
 		out = append(out, stateTensors(name, o.Final[name], "")...)
 		out = append(out, stateTensors(name, o.ParamGrads[name], ".grad")...)
+		out = append(out, stateTensors(name, o.SecondParamGrads[name], ".grad2")...)
 	}
-	for i := range p.Inputs {
-		if t := o.Grads[p.Inputs[i].Name]; t != nil {
-			out = append(out, safetensors.Entry{Name: p.Inputs[i].Name + ".grad", Tensor: t})
+	for i := range prog.Inputs {
+		name := prog.Inputs[i].Name
+		if t := o.Grads[name]; t != nil {
+			out = append(out, safetensors.Entry{Name: name + ".grad", Tensor: t})
+		}
+		if t := o.SecondGrads[name]; t != nil {
+			out = append(out, safetensors.Entry{Name: name + ".grad2", Tensor: t})
+		}
+	}
+	if p.Where != nil && p.Where.Part == verdict.Change {
+		if t := p.changed(o); t != nil {
+			out = append(out, safetensors.Entry{Name: p.key(), Tensor: t})
 		}
 	}
 	return out

@@ -3,6 +3,7 @@ package repro
 import (
 	"bytes"
 	"fmt"
+	"go/token"
 	"regexp"
 	"slices"
 	"strconv"
@@ -33,12 +34,16 @@ type torchScript struct {
 	Recorded              string // what the other side had there
 	Stored                string // the file from which tensors are loaded; "" for none
 	Want, Got             string // which of here and recorded is which
+	Bound                 string // an expression of E, on which Limit depends
 	Limit                 string // an expression of w; "" for equal values
 	LimitText             string
 	ULP                   float64
-	Grid                  string // the dtype of equally many bits
 	Complex, Number       bool
 	SignedZero, NaN, Bias bool
+	Metadata              bool // no elements are compared
+	Optional              bool // the value may be missing
+	Float                 bool
+	Differ                bool // the difference of two elements is a number
 	Strides               string
 	Finish                string // how the other side ended, for people
 	OtherRaised           string // the class of the other side's exception; ""
@@ -87,12 +92,15 @@ func (w *pythonFile) text() ([]byte, error) {
 	if err := torchTemplate.Execute(&b, s); err != nil {
 		return nil, err
 	}
-	return b.Bytes(), nil
+	return append(bytes.TrimSpace(gaps.ReplaceAll(b.Bytes(), []byte("\n\n\n"))), '\n'), nil
 }
+
+// gaps are more blank lines than a Python file has.
+var gaps = regexp.MustCompile(`\n{4,}`)
 
 // imports lists the modules and constants that the file needs.
 func (s *torchScript) imports() {
-	text := s.Program + s.Recorded + s.Limit
+	text := s.Program + s.Recorded + s.Bound
 	for name, needed := range map[string]bool{
 		"sys": true, "os": s.Stored != "" || s.Mode == byEnding, "json": s.Stored != "", "struct": s.Stored != "",
 		"subprocess": s.Mode == byEnding, "operator": strings.Contains(text, "operator."),
@@ -144,7 +152,9 @@ func (w *pythonFile) program() string {
 	p := w.f.Program
 	n := w.p.calls(len(p.Calls))
 	var lines []string
-	lines = append(lines, fmt.Sprintf("torch.manual_seed(%d)", p.Seed))
+	if draws(p) {
+		lines = append(lines, fmt.Sprintf("torch.manual_seed(%d)", p.Seed))
+	}
 	for i := range p.Inputs {
 		lines = append(lines, w.input(i))
 	}
@@ -153,6 +163,18 @@ func (w *pythonFile) program() string {
 		lines = append(lines, w.backward()...)
 	}
 	return "    " + strings.ReplaceAll(strings.Join(lines, "\n"), "\n", "\n    ")
+}
+
+// random are parts of the names of what draws.
+var random = []string{"rand", "drop", "bernoulli", "normal", "multinomial", "poisson", "exponential", "geometric", "cauchy", "uniform", "rrelu", "gumbel",
+	"fractional", "attention", "transformer", "init.", "torch.ops.", "generator", "rnn", "lstm", "gru", "shuffle"}
+
+// draws reports whether a program may draw random numbers.
+func draws(p *program.Program) bool {
+	return slices.ContainsFunc(p.Calls, func(c program.Call) bool {
+		text := strings.ToLower(c.String())
+		return slices.ContainsFunc(random, func(s string) bool { return strings.Contains(text, s) })
+	})
 }
 
 func (w *pythonFile) input(i int) string {
@@ -239,14 +261,14 @@ func (w *pythonFile) call(c *program.Call, text string) []string {
 	case !program.IsModule(c.Target) || !strings.HasPrefix(c.Target, "torch."):
 		return []string{text}
 	}
+	if holdsModules(c, w.f.Program) {
+		return []string{text}
+	}
 	lines := []string{text}
 	if d := w.f.Program.DType; d != tensor.Invalid && d != tensor.F32 {
 		lines = []string{fmt.Sprintf("torch.set_default_dtype(torch.%s)", d), text, "torch.set_default_dtype(torch.float32)"}
 	}
-	if !holdsModules(c, w.f.Program) {
-		lines = append(lines, w.state(c.Result)...)
-	}
-	return lines
+	return append(lines, w.state(c.Result)...)
 }
 
 // holdsModules reports whether a module is made of others, which have their state.
@@ -294,29 +316,51 @@ func (w *pythonFile) backward() []string {
 	if values == nil {
 		return nil
 	}
+	if w.p.twice() {
+		return w.twice(values, cotangents)
+	}
 	if len(values) == 1 {
 		return []string{fmt.Sprintf("%s.backward(%s)", values[0], cotangents[0])}
 	}
 	return []string{"torch.autograd.backward(", "    [" + strings.Join(values, ", ") + "],", "    [" + strings.Join(cotangents, ",\n     ") + "],", ")"}
 }
 
-// requiresGrad reports whether a value wants a gradient on the reference, or
-// on the candidate where the reference did not come so far.
-func (w *pythonFile) requiresGrad(name string) bool {
+// twice writes the gradients of the second order: the gradients of the inputs,
+// each times a cotangent, are differentiated together.
+func (w *pythonFile) twice(values, cotangents []string) []string {
 	p := w.f.Program
+	var leaves, seconds, modules []string
 	for i := range p.Inputs {
-		if p.Inputs[i].Name == name {
-			return p.Inputs[i].RequiresGrad
+		if in := &p.Inputs[i]; in.RequiresGrad {
+			leaves = append(leaves, in.Name)
+			seconds = append(seconds, w.tensor(secondCotangent(w.f, i), inputsFile, secondKey(in.Name), 17))
 		}
 	}
 	for i := range p.Calls {
-		if p.Calls[i].Result != name {
-			continue
+		if program.IsModule(p.Calls[i].Target) && strings.HasPrefix(p.Calls[i].Target, "torch.") {
+			modules = append(modules, p.Calls[i].Result)
 		}
-		for _, o := range []*backend.Outcome{w.f.Expected, w.f.Got} {
-			if i < len(o.Values) {
-				return o.Values[i].Tensor != nil && o.Values[i].RequiresGrad
-			}
+	}
+	lines := []string{"wanted = [" + strings.Join(leaves, ", ") + "]"}
+	if modules != nil {
+		lines = append(lines, "for module in ["+strings.Join(modules, ", ")+"]:",
+			"    wanted += [p for p in module.parameters() if p.requires_grad and all(p is not x for x in wanted)]")
+	}
+	return append(lines,
+		"grads = torch.autograd.grad(", "    ["+strings.Join(values, ", ")+"], wanted,", "    ["+strings.Join(cotangents, ",\n     ")+"],", "    create_graph=True, allow_unused=True)",
+		"cotangents = [", "    "+strings.Join(seconds, ",\n    "), "]",
+		"firsts = [(g, c) for g, c in zip(grads, cotangents) if g is not None and g.requires_grad]",
+		"seconds = torch.autograd.grad([g for g, _ in firsts], wanted, [c for _, c in firsts], allow_unused=True) if firsts else [None] * len(wanted)",
+		"second = {id(x): torch.zeros_like(x) if g is None else g for x, g in zip(wanted, seconds)}",
+	)
+}
+
+// requiresGrad reports whether a value wants a gradient on the reference, or
+// on the candidate where the reference did not come so far.
+func (w *pythonFile) requiresGrad(name string) bool {
+	for _, o := range []*backend.Outcome{w.f.Expected, w.f.Got} {
+		if v := latest(w.f.Program, o, name); v != nil {
+			return v.Tensor != nil && v.RequiresGrad
 		}
 	}
 	return true
@@ -335,7 +379,6 @@ func (w *pythonFile) place(s *torchScript) {
 	s.Classes = w.p.Classes
 	_, s.OtherBad = badEndings[end.Status]
 	if w.p.Where == nil || w.p.Mode == byException {
-		s.Result = "None"
 		return
 	}
 	s.Result = w.result()
@@ -369,9 +412,13 @@ func (w *pythonFile) result() string {
 	case verdict.Grad:
 		return w.p.Where.Name + ".grad"
 	case verdict.ParamGrad:
-		return fmt.Sprintf("%s.get_parameter(%q).grad", module, name)
+		return w.parameter() + ".grad"
 	case verdict.Param, verdict.State:
 		return fmt.Sprintf("%s.state_dict()[%q]", module, name)
+	case verdict.SecondGrad:
+		return fmt.Sprintf("second[id(%s)]", w.p.Where.Name)
+	case verdict.SecondParamGrad:
+		return fmt.Sprintf("second[id(%s)]", w.parameter())
 	}
 	s := w.p.Where.Name
 	for _, i := range w.p.Where.Path {
@@ -380,15 +427,26 @@ func (w *pythonFile) result() string {
 	return s
 }
 
+// parameter returns the expression of the parameter at the place.
+func (w *pythonFile) parameter() string {
+	module, name, _ := strings.Cut(w.p.Where.Name, ".")
+	if token.IsIdentifier(name) && !strings.HasPrefix(name, "_") {
+		return module + "." + name
+	}
+	return fmt.Sprintf("%s.get_parameter(%q)", module, name)
+}
+
 // elements fills in the comparison of two tensors.
 func (w *pythonFile) elements(s *torchScript) {
 	other := w.p.value(w.outcome)
 	want := w.p.value(w.f.Expected).number
 	s.Recorded = "None"
+	s.Optional = w.p.Where.Part != verdict.Value && w.p.Where.Part != verdict.Change
 	if other.number != nil {
 		s.Recorded = w.tensor(other.number, w.stored, w.p.key(), 13)
 		s.Number = other.is != "a tensor"
 	}
+	s.Metadata = w.p.Metadata
 	s.SignedZero, s.NaN, s.Bias = w.p.Options.SignedZero, w.p.Options.NaNDiffers, w.p.Rule == verdict.Bias
 	if w.p.Options.Layout && other.number != nil {
 		s.Strides = ints(other.number.Strides())
@@ -397,11 +455,11 @@ func (w *pythonFile) elements(s *torchScript) {
 		return
 	}
 	d := want.DType()
-	s.Complex = d.IsComplex()
-	s.Limit = w.limit(d)
-	if s.ULP = float64(w.p.Limit.ULP); s.ULP > 0 {
-		s.Grid = map[int]string{2: "int16", 4: "int32", 8: "int64"}[d.Real().Size()]
+	s.Complex, s.Float, s.Differ = d.IsComplex(), d.IsFloat(), d != tensor.Bool
+	if s.Limit = w.limit(d); w.p.Limit.Error != nil && s.Limit != "" {
+		s.Bound = w.tensor(w.p.Limit.Error, expectedFile, limitKey, 21)
 	}
+	s.ULP = float64(w.p.Limit.ULP)
 }
 
 // limit returns the expression of the largest error allowed; "" for none.
@@ -411,8 +469,7 @@ func (w *pythonFile) limit(d tensor.DType) string {
 	case !d.IsDifferentiable():
 		return ""
 	case l.Error != nil:
-		e := w.tensor(l.Error, expectedFile, limitKey, 0)
-		return fmt.Sprintf("2 * %s * %s + %s", short(l.Unit), e, short(smallest(d)))
+		return fmt.Sprintf("2 * %s * E + %s", short(l.Unit), short(smallest(d)))
 	case l.RTol == 0 && l.ATol == 0:
 		return ""
 	case l.RTol == 0:

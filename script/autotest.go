@@ -16,7 +16,7 @@ import (
 
 var autotestParams = []string{
 	"n", "auto_backward", "rtol", "atol", "check_graph", "check_allclose", "check_dtype", "check_grad_use_random_data", "include_complex",
-	"seed", "dtypes", "layouts", "order", "tolerance", "special", "random",
+	"seed", "dtypes", "layouts", "order", "tolerance", "special", "random", "refusals",
 }
 
 // The tolerance of AutoTest.
@@ -38,6 +38,7 @@ func makeAutotest(_ *starlark.Thread, a arguments) (starlark.Value, error) {
 	err := a.switches(map[string]*bool{
 		"check_graph": &o.CheckGraph, "check_allclose": &o.CheckAllClose, "check_dtype": &o.CheckDType,
 		"check_grad_use_random_data": &o.RandomGrad, "include_complex": &o.IncludeComplex,
+		"refusals": &o.Refusals,
 	})
 	return &autotest{o}, err
 }
@@ -408,7 +409,8 @@ func (l *loader) called(t *Test) bool {
 func (t *Test) count() {
 	d := newDraw(t, choice.New(0), Env{})
 	d.turn = &turn{want: -1}
-	_, _ = starlark.Call(d.thread, t.fn, t.receiver(), nil)
+	_ = d.setUp()
+	_, _ = starlark.Call(d.thread, t.fn, t.receiver(d.fields), nil)
 	t.Calls = len(d.turn.made)
 	t.Options = options
 	t.Options.N = 1

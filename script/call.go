@@ -15,14 +15,13 @@ import (
 
 // CallInternal records a call of a function or a module's class.
 func (p path) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if v, err := p.onHost(t, args, kwargs); v != nil || err != nil {
+		return v, err
+	}
 	d, err := drawOf(t, string(p))
-	switch {
-	case p == "torch.device" && len(args) == 1:
-		return args[0], nil
-	case p == "torch.Size" && len(args) == 1:
-		if it, ok := args[0].(starlark.Iterable); ok {
-			return starlark.Tuple(slices.Collect(starlark.Elements(it))), nil
-		}
+	if l, loads := t.Local(loadKey).(*loader); loads && err != nil {
+		l.note(t, "%s outside of a test is not supported", p)
+		return foreign(string(p) + "(…) outside of a test"), nil
 	}
 	if err != nil {
 		return nil, err
@@ -47,10 +46,6 @@ func (d *draw) method(s *symbol, name string, args starlark.Tuple, kwargs []star
 		if len(args) == 0 && d.device() == "cpu" {
 			return s, nil
 		}
-	case "backward":
-		return nil, fmt.Errorf("%s.backward(): return the value instead; auto_backward says what is differentiated", s.ref)
-	case "numpy":
-		return nil, fmt.Errorf("%s.numpy(): a test runs without numpy and cannot take a tensor out", s.ref)
 	}
 	return d.call("Tensor."+name, s, args, kwargs)
 }
@@ -68,7 +63,32 @@ func (s *symbol) observed(name string, args starlark.Tuple, kwargs []starlark.Tu
 		}
 		out, err := s.d.fromProgram(v)
 		return true, out, err
+	case "numpy", "tolist":
+		a, err := s.array()
+		if err != nil {
+			return true, nil, err
+		}
+		if name == "tolist" {
+			return true, a.list(), nil
+		}
+		return true, a, nil
 	case "size", "dim", "ndimension", "numel", "nelement":
+	case "is_contiguous", "stride", "is_floating_point", "is_complex", "element_size":
+		t, err := s.tensor()
+		if err != nil || t == nil {
+			return err != nil, nil, err
+		}
+		switch name {
+		case "stride":
+			return true, intTuple(t.Strides()), nil
+		case "is_contiguous":
+			return true, starlark.Bool(t.IsContiguous()), nil
+		case "is_floating_point":
+			return true, starlark.Bool(t.DType().IsFloat()), nil
+		case "is_complex":
+			return true, starlark.Bool(t.DType().IsComplex()), nil
+		}
+		return true, starlark.MakeInt(t.DType().Size()), nil
 	default:
 		return false, nil, nil
 	}
@@ -114,7 +134,7 @@ func (d *draw) getattr(s *symbol, name string) (*symbol, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.kind != kindUnknown {
+	if s.kind != kindUnknown && name != "grad" && name != "is_leaf" && name != "grad_fn" && name != "training" {
 		out.kind = kindTensor
 	}
 	return out, nil
@@ -128,7 +148,8 @@ type pending struct {
 	sigs   []*op.Sig
 	args   []any // program arguments; a *gen.Node is still to be drawn
 	kwargs []program.Kwarg
-	lazy   bool // some argument holds a *gen.Node
+	lazy   bool   // some argument holds a *gen.Node
+	global string // the type of an argument that only global mode takes
 }
 
 // call records a call: generators are typed by the parameters that they are
@@ -143,6 +164,9 @@ func (d *draw) call(target string, recv *symbol, args starlark.Tuple, kwargs []s
 	}
 	if err := c.arguments(recv, args, kwargs); err != nil {
 		return nil, err
+	}
+	if c.global != "" {
+		return nil, needsGlobal(target + " of a " + c.global)
 	}
 	if c.lazy {
 		if err := c.drawAll(); err != nil {
@@ -181,7 +205,10 @@ func (c *pending) elided() bool {
 func (c *pending) classify(out, recv *symbol) {
 	switch {
 	case program.IsModule(c.target):
-		out.kind, out.tupled = kindModule, c.tupled()
+		out.kind, out.tupled, out.made = kindModule, c.tupled(), c.target
+		if recv != nil {
+			out.made = recv.made
+		}
 		return
 	case strings.HasPrefix(c.target, "operator."):
 		if len(c.args) > 0 && c.known(c.args[0]) {
@@ -265,6 +292,9 @@ func (c *pending) arguments(recv *symbol, args starlark.Tuple, kwargs []starlark
 // argument converts a value; generators stay for later.
 func (c *pending) argument(v starlark.Value) (any, error) {
 	switch v := v.(type) {
+	case placement, sbp:
+		c.global = v.Type()
+		return nil, nil
 	case *generator:
 		c.lazy = true
 		return v.node, nil
@@ -440,7 +470,21 @@ func (c *pending) drawNode(n *gen.Node, p *op.Param, what string) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s: %w", c.target, what, err)
 	}
+	if c.d.env.trace != nil {
+		if _, err := c.d.traced(v); err != nil {
+			return nil, err
+		}
+	}
 	return c.d.drawn(v)
+}
+
+// traced is fromProgram, with word to the draw's trace.
+func (d *draw) traced(v any) (starlark.Value, error) {
+	out, err := d.fromProgram(v)
+	if err == nil && d.env.trace != nil {
+		d.env.trace("generator", out)
+	}
+	return out, err
 }
 
 // drawn converts what a generator gave into a program argument.
@@ -492,8 +536,6 @@ func (d *draw) toProgram(v starlark.Value) (any, error) {
 		return s.ref, nil
 	case ellipsis:
 		return program.Ellipsis{}, nil
-	case placement, sbp:
-		return nil, needsGlobal("an argument that is a " + v.Type())
 	case missing:
 		return gen.Missing{}, nil
 	case *pyType:

@@ -48,6 +48,10 @@ type Env struct {
 	// Integers draws an eighth of the cases with small integers for the
 	// elements of random float tensors and of cotangents.
 	Integers bool
+	// Version is what torch.__version__ says; empty for a recent one.
+	Version string
+
+	trace func(what string, v starlark.Value) // told of what Python's random functions gave
 }
 
 // integerWeights gives an eighth of the cases integer elements.
@@ -78,8 +82,10 @@ type draw struct {
 	symbols map[program.Ref]*symbol
 	seen    map[program.Ref]backend.Value
 	options Options
-	turn    *turn // of a test whose cases are calls of others; nil once it runs one
-	fault   error // of the observer or the signatures; ends the draw
+	turn    *turn                     // of a test whose cases are calls of others; nil once it runs one
+	fault   error                     // of the observer or the signatures; ends the draw
+	fields  map[string]starlark.Value // of the test case
+	blocks  []*block                  // with statements around
 }
 
 // Draw runs the test once and returns the program that it recorded. The same
@@ -113,7 +119,7 @@ func (t *Test) Draw(src *choice.Source, env Env) (*program.Program, error) {
 func newDraw(t *Test, src *choice.Source, env Env) *draw {
 	d := &draw{
 		test: t, env: env, gen: gen.NewCase(src, env.Devices...), options: t.Options, prog: &program.Program{Name: t.Name},
-		names: map[string]int{}, inputs: map[*gen.Tensor]*symbol{}, symbols: map[program.Ref]*symbol{}, seen: map[program.Ref]backend.Value{},
+		names: map[string]int{}, inputs: map[*gen.Tensor]*symbol{}, symbols: map[program.Ref]*symbol{}, seen: map[program.Ref]backend.Value{}, fields: map[string]starlark.Value{},
 	}
 	d.gen.Float, d.gen.MaxBytes = env.Float, env.MaxBytes
 	if env.Float.IsFloat() {
@@ -140,12 +146,18 @@ func (d *draw) run() (starlark.Value, error) {
 	if t.global {
 		return nil, &positioned{point{int32(t.Line), 1}, needsGlobal("@globaltest")}
 	}
+	if t.lacks != "" {
+		return nil, &lacking{t.lacks, point{int32(t.Line), 1}}
+	}
+	if err := d.setUp(); err != nil {
+		return nil, err
+	}
 	if !t.drives {
-		return starlark.Call(d.thread, t.fn, t.receiver(), nil)
+		return starlark.Call(d.thread, t.fn, t.receiver(d.fields), nil)
 	}
 	turn := &turn{want: d.env.Index % max(t.Calls, 1)}
 	d.turn = turn
-	v, err := starlark.Call(d.thread, t.fn, t.receiver(), nil)
+	v, err := starlark.Call(d.thread, t.fn, t.receiver(d.fields), nil)
 	switch {
 	case turn.done && errors.Is(err, errTurn):
 		return turn.value, nil
@@ -155,12 +167,26 @@ func (d *draw) run() (starlark.Value, error) {
 	return v, err
 }
 
+// setUp calls the class's own.
+func (d *draw) setUp() error {
+	t := d.test
+	if t.class == nil || t.fn.NumParams() == 0 {
+		return nil
+	}
+	fn, ok := t.class.members["setUp"]
+	if !ok {
+		return nil
+	}
+	_, err := starlark.Call(d.thread, fn, t.receiver(d.fields), nil)
+	return err
+}
+
 // receiver returns the arguments of the test's function.
-func (t *Test) receiver() starlark.Tuple {
+func (t *Test) receiver(fields map[string]starlark.Value) starlark.Tuple {
 	if t.fn.NumParams() == 0 {
 		return nil
 	}
-	return starlark.Tuple{testCase{t.class}}
+	return starlark.Tuple{testCase{t.class, fields}}
 }
 
 // idle returns an error when the test made no call or drew nothing.
@@ -309,7 +335,7 @@ func (d *draw) record(c program.Call) (*symbol, error) {
 	if program.IsModule(c.Target) {
 		base = "m"
 	}
-	c.Result = d.name(base)
+	c.Result, c.Scopes = d.name(base), d.current()
 	d.prog.Calls = append(d.prog.Calls, c)
 	if changes(c) {
 		clear(d.seen)
@@ -526,7 +552,7 @@ func (s *symbol) property(name string) (starlark.Value, error) {
 		v, err := s.d.observe(s.ref)
 		return starlark.Bool(v.RequiresGrad), err
 	case "pytorch", "oneflow":
-		return nil, fmt.Errorf("%s.%s: a test runs on every framework at once and cannot reach into one", s.ref, name)
+		return s, nil
 	}
 	return nil, nil
 }

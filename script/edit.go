@@ -1,6 +1,8 @@
 package script
 
 import (
+	"cmp"
+	"slices"
 	"sort"
 	"strings"
 	"unicode/utf8"
@@ -12,6 +14,9 @@ type edit struct {
 	start, end int
 	text       string
 	mark       mark
+	// rank orders the insertions at one place: what closes an expression, from
+	// the inside out, is negative; what opens one, from the outside in, positive.
+	rank int
 }
 
 // mark says what an operator stood for before it was replaced by one that
@@ -40,6 +45,7 @@ type rewritten struct {
 	text     string
 	marks    map[point]mark
 	segments map[int32][]segment // by line
+	opaque   bool                // something outside of every function was dropped
 }
 
 // source returns the position in the original text.
@@ -58,7 +64,7 @@ func (r *rewritten) source(p point) point {
 
 // apply carries out the edits, which must not overlap.
 func apply(src string, edits []edit) *rewritten {
-	sort.SliceStable(edits, func(i, j int) bool { return edits[i].start < edits[j].start })
+	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.rank, b.rank)) })
 	w := &editWriter{src: src, out: point{1, 1}, in: point{1, 1}}
 	w.marks, w.segments = map[point]mark{}, map[int32][]segment{}
 	for _, e := range edits {

@@ -18,14 +18,9 @@ type Error struct {
 	Unsupported bool
 }
 
-// lacksError is an error that makes an *Error Unsupported.
-type lacksError string
-
-func (u lacksError) Error() string { return string(u) }
-
 // needsGlobal says that something of a test belongs to global mode.
 func needsGlobal(what string) error {
-	return lacksError(what + " needs global mode, which Plumb does not have yet")
+	return lack("%s needs global mode, which Plumb does not have yet", what)
 }
 
 // Error returns "file:line:column: message".
@@ -49,6 +44,19 @@ func (e *Error) Excerpt() string {
 		}
 	}
 	return "  " + e.Source + "\n  " + string(pad) + "^"
+}
+
+// lacking is the error of a draw that needs something that test files do not
+// have; at, where it is known, is its place in the original source.
+type lacking struct {
+	msg string
+	at  point
+}
+
+func (l *lacking) Error() string { return l.msg }
+
+func lack(format string, args ...any) error {
+	return &lacking{msg: fmt.Sprintf(format, args...)}
 }
 
 // ErrNoObserver says that a test looks at a value that only the reference can

@@ -59,6 +59,16 @@ func global(target string, kwargs []starlark.Tuple) error {
 	return nil
 }
 
+// makeGPUDevice gives "cuda", which a run has to have.
+func makeGPUDevice(t *starlark.Thread, _ arguments) (starlark.Value, error) {
+	if d, ok := t.Local(drawKey).(*draw); ok && !slices.ContainsFunc(d.env.Devices, isCUDA) {
+		return nil, lacksError("gpu_device() needs a run with --device cuda")
+	}
+	return &generator{gen.Constant("cuda")}, nil
+}
+
+func isCUDA(device string) bool { return strings.HasPrefix(device, "cuda") }
+
 // placesOf lists the placements on the devices that a name speaks of; those
 // of the run among cpu and cuda, or the one that the name demands.
 func placesOf(t *starlark.Thread, cpu, cuda bool) []starlark.Value {

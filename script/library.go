@@ -3,10 +3,10 @@ package script
 import (
 	"fmt"
 	"math"
+	"math/cmplx"
 	"slices"
 	"strings"
 
-	starmath "go.starlark.net/lib/math"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
@@ -80,17 +80,15 @@ func loading(name string, f func(*starlark.Thread, *loader, starlark.Tuple) (sta
 
 // vocabulary is what "from plumb import *" gives.
 var vocabulary = map[string]starlark.Value{
-	"autotest":          declare("autotest", autotestParams, makeAutotest),
-	"globaltest":        starlark.NewBuiltin("globaltest", notADecorator),
-	"profile":           declare("profile", []string{"op"}, makeProfile),
-	"random":            declare("random", []string{"low", "high"}, func(_ *starlark.Thread, a arguments) (starlark.Value, error) { return a.bounds(gen.Random) }),
-	"random_or_nothing": declare("random_or_nothing", []string{"low", "high"}, func(_ *starlark.Thread, a arguments) (starlark.Value, error) { return a.bounds(gen.RandomOrNothing) }),
-	"random_bool":       declare("random_bool", nil, func(*starlark.Thread, arguments) (starlark.Value, error) { return &generator{gen.RandomBool()}, nil }),
-	"random_device":     declare("random_device", nil, func(*starlark.Thread, arguments) (starlark.Value, error) { return &generator{gen.RandomDevice()}, nil }),
-	"cpu_device":        declare("cpu_device", nil, func(*starlark.Thread, arguments) (starlark.Value, error) { return &generator{gen.Constant("cpu")}, nil }),
-	"gpu_device": declare("gpu_device", nil, func(*starlark.Thread, arguments) (starlark.Value, error) {
-		return &generator{gen.Constant("cuda")}, nil
-	}),
+	"autotest":              declare("autotest", autotestParams, makeAutotest),
+	"globaltest":            starlark.NewBuiltin("globaltest", notADecorator),
+	"profile":               declare("profile", []string{"op"}, makeProfile),
+	"random":                declare("random", []string{"low", "high"}, func(_ *starlark.Thread, a arguments) (starlark.Value, error) { return a.bounds(gen.Random) }),
+	"random_or_nothing":     declare("random_or_nothing", []string{"low", "high"}, func(_ *starlark.Thread, a arguments) (starlark.Value, error) { return a.bounds(gen.RandomOrNothing) }),
+	"random_bool":           declare("random_bool", nil, func(*starlark.Thread, arguments) (starlark.Value, error) { return &generator{gen.RandomBool()}, nil }),
+	"random_device":         declare("random_device", nil, func(*starlark.Thread, arguments) (starlark.Value, error) { return &generator{gen.RandomDevice()}, nil }),
+	"cpu_device":            declare("cpu_device", nil, func(*starlark.Thread, arguments) (starlark.Value, error) { return &generator{gen.Constant("cpu")}, nil }),
+	"gpu_device":            declare("gpu_device", nil, makeGPUDevice),
 	"nothing":               declare("nothing", nil, func(*starlark.Thread, arguments) (starlark.Value, error) { return &generator{gen.Nothing()}, nil }),
 	"constant":              declare("constant", []string{"x"}, makeConstant),
 	"oneof":                 starlark.NewBuiltin("oneof", makeOneOf),
@@ -391,8 +389,10 @@ var pyTypes = func() map[string]*pyType {
 		"bool":    {name: "bool", typ: gen.Bool, dtype: tensor.Bool, convert: toBool},
 		"complex": {name: "complex", typ: gen.Complex, dtype: tensor.C128, convert: toComplex},
 		"object":  {name: "object"},
-		"Union":   {name: "Union", of: func(ts []gen.Type) (gen.Type, error) { return gen.Union(ts...), nil }},
-		"Tuple":   {name: "Tuple", of: func(ts []gen.Type) (gen.Type, error) { return gen.Tuple(ts...), nil }},
+		"str":     {name: "str", convert: toStr}, "list": {name: "list", convert: toList}, "tuple": {name: "tuple", convert: toTuple}, "set": {name: "set", convert: toSet}, "frozenset": {name: "frozenset", convert: toSet},
+		"dict": {name: "dict", call: toDict}, "Any": {name: "Any"}, "Callable": {name: "Callable", of: anyType}, "Sequence": {name: "Sequence", of: anyType}, "Dict": {name: "Dict", of: anyType},
+		"Union": {name: "Union", of: func(ts []gen.Type) (gen.Type, error) { return gen.Union(ts...), nil }},
+		"Tuple": {name: "Tuple", of: func(ts []gen.Type) (gen.Type, error) { return gen.Tuple(ts...), nil }},
 		"Optional": {name: "Optional", of: func(ts []gen.Type) (gen.Type, error) {
 			return gen.Union(append(ts, gen.None)...), nil
 		}},
@@ -433,6 +433,8 @@ func plainOf(fn string, args starlark.Tuple) (starlark.Value, error) {
 			return nil, err
 		}
 		return plainOf(fn, starlark.Tuple{s})
+	case *array:
+		return v.item(nil)
 	case *generator:
 		return nil, fmt.Errorf("%s of a generator; use .to(%s), or .value() first", fn, fn)
 	case foreign:
@@ -441,12 +443,76 @@ func plainOf(fn string, args starlark.Tuple) (starlark.Value, error) {
 	return args[0], nil
 }
 
+func anyType([]gen.Type) (gen.Type, error) { return gen.Type{}, nil }
+
+func toStr(_ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+	if len(args) == 0 {
+		return starlark.String(""), nil
+	}
+	return one("str", args, str)
+}
+
+func toList(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+	if len(args) == 0 {
+		return starlark.NewList(nil), nil
+	}
+	return concat(t, args[:1])
+}
+
+func toTuple(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+	if len(args) == 0 {
+		return starlark.Tuple{}, nil
+	}
+	vs, err := iterate(t, args[0])
+	return starlark.Tuple(vs), err
+}
+
+func toSet(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+	out := starlark.NewSet(4)
+	if len(args) == 0 {
+		return out, nil
+	}
+	vs, err := iterate(t, args[0])
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range vs {
+		if err := out.Insert(v); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func toDict(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	for i, v := range args {
+		if _, ok := v.(*starlark.Dict); !ok {
+			vs, err := iterate(t, v)
+			if err != nil {
+				return nil, err
+			}
+			args = slices.Clone(args)
+			args[i] = starlark.NewList(vs)
+		}
+	}
+	return starlark.Call(t, starlark.Universe["dict"], args, kwargs)
+}
+
 func toInt(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+	if len(args) == 2 {
+		return starlark.Call(t, starlark.Universe["int"], args, nil)
+	}
+	if len(args) == 0 {
+		return starlark.MakeInt(0), nil
+	}
 	v, err := plainOf("int", args)
 	if err != nil {
 		return nil, err
 	}
-	return starlark.Call(t, starlark.Universe["int"], starlark.Tuple{v}, nil)
+	if s, ok := v.(starlark.String); ok {
+		v = starlark.String(strings.ReplaceAll(strings.TrimSpace(string(s)), "_", ""))
+	}
+	return starlark.Call(t, starlark.Universe["int"], starlark.Tuple{number(v)}, nil)
 }
 
 func toFloat(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
@@ -454,7 +520,10 @@ func toFloat(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return starlark.Call(t, starlark.Universe["float"], starlark.Tuple{v}, nil)
+	if s, ok := v.(starlark.String); ok {
+		v = starlark.String(strings.ReplaceAll(strings.TrimSpace(string(s)), "_", ""))
+	}
+	return starlark.Call(t, starlark.Universe["float"], starlark.Tuple{number(v)}, nil)
 }
 
 func toBool(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
@@ -537,6 +606,12 @@ func absolute(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 			return v.d.call("operator.abs", nil, args, nil)
 		case *attr:
 			return v.s.d.call("operator.abs", nil, args, nil)
+		case complexNumber:
+			return starlark.Float(cmplx.Abs(complex128(v))), nil
+		case *array:
+			return v.abs().scalar(), nil
+		case starlark.Bool:
+			return number(v), nil
 		}
 	}
 	return starlark.Call(t, starlark.Universe["abs"], args, nil)
@@ -600,14 +675,20 @@ func makeSlice(_ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) 
 // same is Python's "is".
 func same(x, y starlark.Value) bool {
 	switch x := x.(type) {
-	case starlark.NoneType, starlark.Bool, starlark.String, starlark.Int, starlark.Float, dtype, format, ellipsis:
+	case starlark.NoneType, starlark.Bool, starlark.String, starlark.Int, starlark.Float, dtype, format, ellipsis, path, numpyType:
+		if x.Type() != y.Type() {
+			return x == starlark.None && isNone(y)
+		}
 		eq, err := starlark.Compare(syntax.EQL, x, y)
 		return err == nil && eq
-	case starlark.Tuple:
+	case starlark.Tuple, version:
 		return false
 	}
-	if _, ok := y.(starlark.Tuple); ok {
+	switch y.(type) {
+	case starlark.Tuple, version:
 		return false
+	case starlark.NoneType:
+		return isNone(x)
 	}
 	return x == y
 }
@@ -660,7 +741,8 @@ func assert(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 // library is a module that test files import from, with its names.
 type library struct {
 	name  string
-	names map[string]starlark.Value
+	names starlark.StringDict
+	lacks bool // has names in Python that test files do not have
 }
 
 func (l *library) String() string        { return l.name }
@@ -673,6 +755,9 @@ func (l *library) AttrNames() []string   { return nil }
 func (l *library) Attr(name string) (starlark.Value, error) {
 	if v, ok := l.names[name]; ok {
 		return v, nil
+	}
+	if l.lacks || standard[l.name] == l {
+		return foreign(l.name + "." + name), nil
 	}
 	return nil, fmt.Errorf("%s has no name %s", l.name, name)
 }
@@ -687,15 +772,21 @@ func moduleOf(name string) starlark.Value {
 		for k, v := range vocabulary {
 			names[k] = v
 		}
-		return &library{name, names}
+		return &library{name: name, names: names}
 	case name == "typing" || name == "torch.nn.common_types":
 		names := map[string]starlark.Value{}
 		for k, v := range pyTypes {
 			names[k] = v
 		}
-		return &library{name, names}
-	case name == "math":
-		return starmath.Module
+		return &library{name: name, names: names}
+	case name == "oneflow" || strings.HasPrefix(name, "oneflow."):
+		if v := standard[name]; v != nil {
+			return v
+		}
+		return oneflow(strings.TrimPrefix(strings.TrimPrefix(name, "oneflow"), "."))
+	}
+	if v := standard[name]; v != nil {
+		return v
 	}
 	return foreign(name)
 }
@@ -709,6 +800,9 @@ func importName(_ *starlark.Thread, args starlark.Tuple) (starlark.Value, error)
 	m := moduleOf(module)
 	if name == "*" {
 		return starlark.None, nil
+	}
+	if v := standard[module+"."+name]; v != nil {
+		return v, nil
 	}
 	v, err := m.(starlark.HasAttrs).Attr(name)
 	if v == nil && err == nil {

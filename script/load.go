@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -26,6 +27,10 @@ type class struct {
 	isTest  bool
 	skip    string
 	members map[string]*starlark.Function
+	values  map[string]starlark.Value // what its body assigns
+	outer   *class
+	lacks   string // why it cannot be used
+	static  map[string]bool
 }
 
 func (c *class) String() string        { return c.name }
@@ -33,6 +38,28 @@ func (c *class) Type() string          { return "class" }
 func (c *class) Freeze()               {}
 func (c *class) Truth() starlark.Bool  { return true }
 func (c *class) Hash() (uint32, error) { return hashString(c.name) }
+
+func (c *class) Name() string        { return c.name }
+func (c *class) AttrNames() []string { return nil }
+
+// CallInternal is what only test classes' runners do.
+func (c *class) CallInternal(*starlark.Thread, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
+	if c.lacks != "" {
+		return nil, lack("%s", c.lacks)
+	}
+	return nil, lack("making an instance of %s is not supported in test files", c.name)
+}
+
+// Attr returns a function or value of the class.
+func (c *class) Attr(name string) (starlark.Value, error) {
+	if fn, ok := c.members[name]; ok {
+		return fn, nil
+	}
+	if v, ok := c.values[name]; ok {
+		return v, nil
+	}
+	return nil, lack("class %s has no attribute %s", c.name, name)
+}
 
 // autotest is what @autotest(…) gives.
 type autotest struct{ options Options }
@@ -56,7 +83,10 @@ func (i ignored) Truth() starlark.Bool  { return true }
 func (i ignored) Hash() (uint32, error) { return hashString(i.name) }
 
 // testCase is the first argument of a test: the class's functions.
-type testCase struct{ class *class }
+type testCase struct {
+	class  *class
+	fields map[string]starlark.Value
+}
 
 func (t testCase) String() string        { return "test_case" }
 func (t testCase) Type() string          { return "TestCase" }
@@ -65,19 +95,50 @@ func (t testCase) Truth() starlark.Bool  { return true }
 func (t testCase) Hash() (uint32, error) { return 0, nil }
 func (t testCase) AttrNames() []string   { return nil }
 
+// SetField is self.name = v.
+func (t testCase) SetField(name string, v starlark.Value) error {
+	if t.fields == nil {
+		return fmt.Errorf("self.%s can only be assigned inside a test", name)
+	}
+	t.fields[name] = v
+	return nil
+}
+
 // Attr returns a function of the class, bound to the test case.
 func (t testCase) Attr(name string) (starlark.Value, error) {
+	if v, ok := t.fields[name]; ok {
+		return v, nil
+	}
 	if t.class != nil {
 		if fn, ok := t.class.members[name]; ok {
+			if t.class.static[name] {
+				return fn, nil
+			}
 			return starlark.NewBuiltin(name, func(th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 				return starlark.Call(th, fn, append(starlark.Tuple{t}, args...), kwargs)
 			}), nil
 		}
+		if v, ok := t.class.values[name]; ok {
+			return v, nil
+		}
+	}
+	switch name {
+	case "assertRaises", "assertRaisesRegex":
+		return starlark.NewBuiltin(name, assertRaises), nil
+	case "subTest":
+		return starlark.NewBuiltin(name, subTest), nil
+	case "setUp", "tearDown", "setUpClass":
+		return ignoredCall(name), nil
+	case "__class__":
+		return t.class, nil
+	}
+	if v := assertion(name); v != nil {
+		return v, nil
 	}
 	if strings.HasPrefix(name, "assert") {
-		return nil, fmt.Errorf("%s is not supported in test files: every tensor is compared without it", name)
+		return nil, lack("%s is not supported in test files", name)
 	}
-	return nil, fmt.Errorf("the test case has no attribute %s", name)
+	return nil, lack("the test case has no attribute %s", name)
 }
 
 func loaderOf(t *starlark.Thread) (*loader, error) {
@@ -103,54 +164,66 @@ func decorate(t *starlark.Thread, l *loader, args starlark.Tuple) (starlark.Valu
 		switch d.Name() {
 		case "autotest":
 			v = &autotest{options}
+		case "staticmethod":
+			v = &static{}
 		case "globaltest":
 			v = globalMark{}
 		default:
-			return nil, fmt.Errorf("@%s is not a decorator", d.Name())
+			v = lacked(fmt.Sprintf("the decorator %s is not supported in test files", d.Name()))
 		}
 	case ignored:
 		if d.skip == "" {
 			l.note(t, "@%s has no effect", d.name)
 		}
 	case foreign:
-		name, err := callForeign(d, nil)
-		if err != nil {
-			return nil, err
+		if name, err := callForeign(d, nil); err == nil {
+			return decorate(t, l, starlark.Tuple{name})
 		}
-		return decorate(t, l, starlark.Tuple{name})
+		v = lacked(d.unavailable().Error())
+	case *static:
 	default:
-		return nil, fmt.Errorf("%s is not a decorator that test files know", v)
+		v = lacked(fmt.Sprintf("the decorator %s is not supported in test files", v))
 	}
 	l.pending = append(l.pending, v)
 	return starlark.None, nil
 }
 
+// static is the decorator staticmethod.
+type static struct{}
+
+func (*static) String() string        { return "staticmethod" }
+func (*static) Type() string          { return "decorator" }
+func (*static) Freeze()               {}
+func (*static) Truth() starlark.Bool  { return true }
+func (*static) Hash() (uint32, error) { return 0, nil }
+
+// lacked is a decorator that test files do not have, and why.
+type lacked string
+
+func (l lacked) String() string        { return string(l) }
+func (l lacked) Type() string          { return "decorator" }
+func (l lacked) Freeze()               {}
+func (l lacked) Truth() starlark.Bool  { return true }
+func (l lacked) Hash() (uint32, error) { return 0, nil }
+
 // beginClass is the condition of the if statement that a class became.
 func beginClass(_ *starlark.Thread, l *loader, args starlark.Tuple) (starlark.Value, error) {
-	if l.class != nil {
-		return nil, fmt.Errorf("a class inside a class is not supported in test files")
-	}
 	name := string(args[0].(starlark.String))
-	c := &class{name: name, isTest: strings.HasPrefix(name, "Test"), members: map[string]*starlark.Function{}}
+	c := &class{name: name, isTest: strings.HasPrefix(name, "Test"), members: map[string]*starlark.Function{}, values: map[string]starlark.Value{}, static: map[string]bool{}, outer: l.class}
 	for _, base := range args[1:] {
 		switch b := base.(type) {
 		case foreign:
-			if !strings.HasSuffix(string(b), ".TestCase") && b != "TestCase" {
-				return nil, b.unavailable()
-			}
-			c.isTest = true
+			c.isTest = c.isTest || strings.HasSuffix(string(b), ".TestCase") || b == "TestCase"
 		case *class:
 			c.isTest = c.isTest || b.isTest
-			for k, v := range b.members {
-				c.members[k] = v
-			}
-		case *pyType:
-		default:
-			return nil, fmt.Errorf("class %s: only test classes, class %s(unittest.TestCase), are supported in test files", name, name)
+			maps.Copy(c.members, b.members)
+			maps.Copy(c.values, b.values)
+			maps.Copy(c.static, b.static)
 		}
 	}
-	if !c.isTest {
-		return nil, fmt.Errorf("class %s: only test classes, class %s(unittest.TestCase), are supported in test files", name, name)
+	if !c.isTest || c.outer != nil {
+		c.isTest = false
+		c.lacks = fmt.Sprintf("class %s is not supported: only test classes, class %s(unittest.TestCase), are in test files", name, name)
 	}
 	for _, d := range l.pending {
 		switch d := d.(type) {
@@ -167,7 +240,7 @@ func beginClass(_ *starlark.Thread, l *loader, args starlark.Tuple) (starlark.Va
 // endClass returns the class for its name to be bound to.
 func endClass(_ *starlark.Thread, l *loader, _ starlark.Tuple) (starlark.Value, error) {
 	c := l.class
-	l.class = nil
+	l.class = c.outer
 	return c, nil
 }
 
@@ -193,7 +266,7 @@ func define(t *starlark.Thread, l *loader, args starlark.Tuple) (starlark.Value,
 		l.class.members[fn.Name()] = fn
 	}
 	wrapped := &decorated{fn: fn}
-	skip := ""
+	skip, lacks := "", ""
 	profile := false
 	for _, d := range decorators {
 		switch d := d.(type) {
@@ -207,14 +280,24 @@ func define(t *starlark.Thread, l *loader, args starlark.Tuple) (starlark.Value,
 			if d.skip != "" {
 				skip = d.skip
 			}
+		case *static:
+			if l.class != nil {
+				l.class.static[fn.Name()] = true
+			}
+		case lacked:
+			lacks = string(d)
 		}
 	}
 	var out starlark.Value = fn
+	if l.class != nil && !l.class.isTest {
+		return out, nil
+	}
 	if l.class == nil && (wrapped.auto != nil || wrapped.global) {
 		out = wrapped
 		l.wrapped[fn.Name()] = true
 	}
 	test := l.test(fn, wrapped, skip)
+	test.lacks = lacks
 	switch {
 	case profile:
 		test.Skip = skipProfile
@@ -281,9 +364,6 @@ func required(fn *starlark.Function) int {
 // callForeign gives the decorators of unittest their meaning.
 func callForeign(f foreign, args starlark.Tuple) (starlark.Value, error) {
 	name := string(f)
-	if name == "os.getenv" || name == "os.environ.get" {
-		return starlark.None, nil
-	}
 	dir, last := name, name
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {
 		dir, last = name[:i], name[i+1:]

@@ -56,8 +56,16 @@ func (o operator) call(t *starlark.Thread, x, y starlark.Value) (starlark.Value,
 		case *attr:
 			return v.s.d.call("operator."+o.name, nil, starlark.Tuple{x, y}, nil)
 		case foreign:
+			if _, loads := t.Local(loadKey).(*loader); loads {
+				return v, nil
+			}
 			return nil, v.unavailable()
 		}
+	}
+	_, xa := x.(*array)
+	_, ya := y.(*array)
+	if xa || ya {
+		return o.arrays(t, x, y)
 	}
 	_, xg := x.(*generator)
 	_, yg := y.(*generator)
@@ -121,9 +129,8 @@ func (o operator) plain(x, y starlark.Value) (starlark.Value, error) {
 	if a, b, ok := complexes(x, y); ok {
 		return o.complex(a, b)
 	}
-	if o.compare {
-		ok, err := comparePlain(o.token, x, y)
-		return starlark.Bool(ok), err
+	if v, err := o.calculate(x, y); v != nil || err != nil {
+		return v, err
 	}
 	x, y = number(x), number(y)
 	if o.token == syntax.STARSTAR {
@@ -143,15 +150,6 @@ func (o operator) plain(x, y starlark.Value) (starlark.Value, error) {
 		err = fmt.Errorf("unsupported operands for %s: %s and %s", o.token, x.Type(), y.Type())
 	}
 	return z, err
-}
-
-func comparePlain(token syntax.Token, x, y starlark.Value) (bool, error) {
-	_, xn := number(x).(starlark.Int)
-	_, yn := number(y).(starlark.Int)
-	if xn && yn {
-		x, y = number(x), number(y)
-	}
-	return starlark.Compare(token, x, y)
 }
 
 // number turns a bool into the int that Python computes with.
@@ -222,8 +220,13 @@ func pow(x, y starlark.Value) (starlark.Value, error) {
 	}
 	a, okA := starlark.AsFloat(x)
 	b, okB := starlark.AsFloat(y)
-	if !okA || !okB {
-		return nil, fmt.Errorf("unsupported operands for **: %s and %s", x.Type(), y.Type())
+	switch {
+	case !okA || !okB:
+		return nil, operands("**", x, y)
+	case a == 0 && b < 0:
+		return nil, fmt.Errorf("0.0 cannot be raised to a negative power")
+	case a < 0 && b != math.Trunc(b) && !math.IsInf(a, 0):
+		return complexNumber(cmplx.Pow(complex(a, 0), complex(b, 0))), nil
 	}
 	return starlark.Float(math.Pow(a, b)), nil
 }
@@ -289,6 +292,8 @@ func unary(name string, token syntax.Token, x starlark.Value) (starlark.Value, e
 		if name == "neg" {
 			return -x, nil
 		}
+	case *array:
+		return x.unary(name)
 	}
 	v, err := starlark.Unary(token, number(x))
 	if v == nil && err == nil {
@@ -312,7 +317,15 @@ func truth(t *starlark.Thread, v starlark.Value) (starlark.Value, error) {
 	case *generator:
 		return nil, fmt.Errorf("a generator has no truth value; use .value()")
 	case foreign:
+		if _, loads := t.Local(loadKey).(*loader); loads {
+			return starlark.False, nil
+		}
 		return nil, v.unavailable()
+	case *array:
+		if v.t.Len() != 1 {
+			return nil, fmt.Errorf("the truth value of an array with more than one element is ambiguous: use a.any() or a.all()")
+		}
+		return starlark.Bool(v.t.At(0) != 0), nil
 	}
 	return v, nil
 }
@@ -324,6 +337,9 @@ func getslice(x, lo, hi, step starlark.Value) (starlark.Value, error) {
 		v, _, err := x.Get(&slice{lo, hi, step})
 		return v, err
 	case *attr:
+		v, _, err := x.Get(&slice{lo, hi, step})
+		return v, err
+	case *array:
 		v, _, err := x.Get(&slice{lo, hi, step})
 		return v, err
 	case foreign:

@@ -21,6 +21,24 @@ const (
 	fnSlice    = "__slice__"
 	fnIs       = "__is__"
 	fnIsNot    = "__isnot__"
+
+	fnUnsupported = "__unsupported__"
+	fnDropped     = "__dropped__"
+	fnChain       = "__chain__"
+	fnConcat      = "__concat__"
+	fnMany        = "__many__"
+	fnMerge       = "__merge__"
+	fnUnpack      = "__unpack__"
+	fnFormat      = "__format__"
+	fnDelete      = "__delete__"
+	fnAttr        = "__attr__"
+	fnIn          = "__in__"
+	fnNotIn       = "__notin__"
+	fnMember      = "__member__"
+	fnWith        = "__with__"
+	fnEntered     = "__entered__"
+	fnLeave       = "__leave__"
+	nameUnbroken  = "__unbroken__"
 )
 
 // prepass turns what Starlark's grammar lacks into what it has: imports,
@@ -40,17 +58,23 @@ func prepass(src string) (*rewritten, *scanError) {
 			p.toks = toks[1:]
 		}
 	}
-	for at := 0; at < len(p.toks) && p.toks[at].kind != tokEOF; {
-		end := at
-		for p.toks[end].kind != tokNewline {
-			end++
-		}
-		if err := p.logicalLine(p.toks[at:end]); err != nil {
+	p.done = map[int]bool{}
+	p.split()
+	for i := 0; i < len(p.lines); {
+		p.line = i
+		err := p.logicalLine(p.lines[i].toks)
+		switch {
+		case err == nil:
+			i++
+		case err.lacks:
+			i = p.poison(i, err)
+		default:
 			return nil, err
 		}
-		at = end + 1
 	}
-	return apply(src, p.edits), nil
+	out := apply(src, p.edits)
+	out.opaque = p.opaque
+	return out, nil
 }
 
 type prepasser struct {
@@ -58,19 +82,27 @@ type prepasser struct {
 	toks  []token
 	edits []edit
 	elifs int
+	lines []logical
+	line  int
+	done  map[int]bool // tokens, by start, that need no further edit
+	// opaque says that something outside of every function was dropped.
+	opaque bool
 }
 
 // maxElifs bounds a chain that later passes follow by recursion.
 const maxElifs = 1000
 
 func (p *prepasser) replace(start, end int, text string) {
-	p.edits = append(p.edits, edit{start: start, end: end, text: text})
+	p.edits = append(p.edits, edit{start: start, end: end, text: text, rank: 100})
 }
 
-func (p *prepasser) insert(at int, text string) { p.replace(at, at, text) }
+// put inserts text; see edit.rank.
+func (p *prepasser) put(at, rank int, text string) {
+	p.edits = append(p.edits, edit{start: at, end: at, text: text, rank: rank})
+}
 
 func fail(t token, format string, args ...any) *scanError {
-	return &scanError{t.start, fmt.Sprintf(format, args...)}
+	return &scanError{t.start, fmt.Sprintf(format, args...), false}
 }
 
 // logicalLine splits a line into its statements: the header of a compound
@@ -147,14 +179,9 @@ func topLevel(toks []token, text string) int {
 	return -1
 }
 
-// unsupported says what to do about the statements that test files lack.
-var unsupported = map[string]string{
-	"with": "with is not supported in test files", "try": "try is not supported in test files",
-	"except": "except is not supported in test files", "finally": "finally is not supported in test files",
-	"global": "global is not supported in test files", "nonlocal": "nonlocal is not supported in test files",
-	"del": "del is not supported in test files", "async": "async is not supported in test files",
-	"yield": "yield is not supported in test files", "await": "await is not supported in test files",
-	"load": "load is not supported in test files: write import",
+// absent are the statements that test files lack.
+var absent = map[string]bool{
+	"try": true, "except": true, "finally": true, "global": true, "nonlocal": true, "async": true, "yield": true, "await": true, "match": false,
 }
 
 func (p *prepasser) statement(toks []token) *scanError {
@@ -162,42 +189,137 @@ func (p *prepasser) statement(toks []token) *scanError {
 		return nil
 	}
 	first := toks[0]
-	if first.kind == tokName {
-		if msg, bad := unsupported[first.text]; bad && !(first.text == "load" && len(toks) > 1 && !toks[1].is("(")) {
-			return fail(first, "%s", msg)
-		}
+	inside := len(p.lines) > 0 && p.lines[p.line].def >= 0
+	if first.kind == tokName && absent[first.text] && (inside || !p.attempt(toks)) {
+		return lacks(first, "%s is not supported in test files", first.text)
 	}
 	switch {
+	case first.kind == tokName && absent[first.text]:
+		return nil
 	case first.is("import"):
 		return p.importStmt(toks)
 	case first.is("from"):
 		return p.fromStmt(toks)
 	case first.is("@"):
+		if inside {
+			return lacks(first, "a decorator inside a function is not supported in test files")
+		}
 		p.wrap(toks, fnDecorate+"(")
 		return p.expressions(toks[1:])
 	case first.is("class"):
+		if inside {
+			return lacks(first, "a class inside a function is not supported in test files")
+		}
 		return p.classStmt(toks)
+	case first.is("with"):
+		if !inside {
+			return lacks(first, "with outside of a function is not supported in test files")
+		}
+		return p.withStmt(toks)
 	case first.is("raise"):
 		return p.raiseStmt(toks)
 	case first.is("assert"):
 		p.wrap(toks, fnAssert+"(")
 		return p.expressions(toks[1:])
+	case first.is("del"):
+		p.wrap(toks, fnDelete+"(")
+		return p.expressions(toks[1:])
 	case first.is("elif"):
 		if p.elifs++; p.elifs > maxElifs {
 			return fail(first, "the file has more than %d elifs", maxElifs)
 		}
+	case first.is("else"):
+		p.loopElse(toks)
 	case first.is("def"):
 		p.blankAnnotations(toks)
 	case first.kind == tokName && len(toks) > 2 && toks[1].is(":") && !isCompound(first) && !keywords[first.text]:
 		p.blankVariable(toks)
+	case !isCompound(first):
+		if err := p.unpack(toks); err != nil {
+			return err
+		}
 	}
 	return p.expressions(toks)
+}
+
+// attempt makes a try outside of every function an if: importing never fails here.
+func (p *prepasser) attempt(toks []token) bool {
+	last := toks[len(toks)-1]
+	if !last.is(":") {
+		return false
+	}
+	text := ""
+	switch toks[0].text {
+	case "try", "finally":
+		text = "if True:"
+	case "except":
+		text = "if False:"
+	default:
+		return false
+	}
+	p.replace(toks[0].start, last.end, text)
+	return true
+}
+
+// loopElse makes the else of a loop an if that the rewriter gives its condition.
+func (p *prepasser) loopElse(toks []token) {
+	indent := p.lines[p.line].indent
+	for i := p.line - 1; i >= 0; i-- {
+		switch l := p.lines[i]; {
+		case l.indent < indent:
+			return
+		case l.indent == indent && (l.toks[0].is("for") || l.toks[0].is("while")):
+			p.replace(toks[0].start, toks[0].end, "if "+nameUnbroken)
+			return
+		case l.indent == indent && (l.toks[0].is("try") || l.toks[0].is("except")):
+			p.replace(toks[0].start, toks[0].end, "if True")
+			return
+		case l.indent == indent:
+			return
+		}
+	}
+}
+
+// withStmt turns "with A as a, B:" into "if __with__("a", A, "", B):".
+func (p *prepasser) withStmt(toks []token) *scanError {
+	last := toks[len(toks)-1]
+	if len(toks) < 3 || !last.is(":") {
+		return fail(toks[0], "want with EXPRESSION:")
+	}
+	p.replace(toks[0].start, toks[0].end, "if "+fnWith+"(")
+	for rest := toks[1 : len(toks)-1]; len(rest) > 0; {
+		item := rest
+		if n := topLevel(rest, ","); n >= 0 {
+			item, rest = rest[:n], rest[n+1:]
+		} else {
+			rest = nil
+		}
+		if len(item) == 0 {
+			return fail(toks[0], "want with EXPRESSION:")
+		}
+		name := ""
+		if as := topLevel(item, "as"); as > 0 {
+			if as != len(item)-2 || item[as+1].kind != tokName {
+				return lacks(item[as], "with … as anything but a name is not supported in test files")
+			}
+			name = item[as+1].text
+			p.replace(item[as].start, item[as+1].end, "")
+			if err := p.expressions(item[:as]); err != nil {
+				return err
+			}
+		} else if err := p.expressions(item); err != nil {
+			return err
+		}
+		p.put(item[0].start, 0, quote(name)+", ")
+	}
+	p.put(last.start, -1, ")")
+	return nil
 }
 
 // wrap puts a call around a statement, in the place of its first token.
 func (p *prepasser) wrap(toks []token, open string) {
 	p.replace(toks[0].start, toks[0].end, open)
-	p.insert(toks[len(toks)-1].end, ")")
+	p.put(toks[len(toks)-1].end, -1, ")")
 }
 
 func (p *prepasser) raiseStmt(toks []token) *scanError {
@@ -273,6 +395,9 @@ func (p *prepasser) fromStmt(toks []token) *scanError {
 		rest = rest[min(1, len(rest)):]
 		switch {
 		case name.is("*"):
+			if !strings.Contains(module, "automated_test_util") && module != "plumb" && module != "torch.nn.common_types" && module != "typing" {
+				p.opaque = true
+			}
 			out = append(out, fmt.Sprintf("%s(%q, \"*\")", fnFrom, module))
 		case module == "__future__":
 			out = append(out, "pass")
@@ -356,10 +481,16 @@ func (p *prepasser) blankVariable(toks []token) {
 	p.replace(toks[1].start, toks[eq-1].end, "")
 }
 
-// expressions rewrites the tokens of a statement one by one.
+// expressions rewrites the tokens of a statement.
 func (p *prepasser) expressions(toks []token) *scanError {
+	if err := p.nest(toks); err != nil {
+		return err
+	}
 	for i := 0; i < len(toks); i++ {
 		t := toks[i]
+		if p.done[t.start] {
+			continue
+		}
 		switch t.kind {
 		case tokString:
 			n, err := p.strings(toks[i:])
@@ -373,10 +504,10 @@ func (p *prepasser) expressions(toks []token) *scanError {
 			switch t.text {
 			case "is":
 				i += p.identity(toks[i:])
-			case "yield", "await":
-				return fail(t, "%s", unsupported[t.text])
+			case "yield", "await", "load":
+				return lacks(t, "%s is not supported in test files", t.text)
 			default:
-				if isReserved(t.text) {
+				if isReserved(t.text) && !(i > 0 && toks[i-1].is(".")) {
 					return fail(t, "the name %s is reserved", t.text)
 				}
 			}
@@ -391,8 +522,11 @@ func (p *prepasser) expressions(toks []token) *scanError {
 
 // isReserved reports whether a name may be one by which the engine is called.
 func isReserved(name string) bool {
-	return len(name) > 4 && strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__") && name != "__name__"
+	return len(name) > 4 && strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__") && !dunder[name]
 }
+
+// dunder are names of Python that a test file may use or define.
+var dunder = map[string]bool{"__name__": true, "__file__": true, "__doc__": true, "__init__": true, "__call__": true, "__len__": true, "__getitem__": true, "__all__": true, "__version__": true}
 
 // identity replaces "is" by "==" and "is not" by "!=", marked. It returns the
 // number of further tokens used.
@@ -401,7 +535,7 @@ func (p *prepasser) identity(toks []token) int {
 	if len(toks) > 1 && toks[1].is("not") {
 		t.end, text, used = toks[1].end, "!=", 1
 	}
-	p.edits = append(p.edits, edit{t.start, t.end, text, markIs})
+	p.edits = append(p.edits, edit{t.start, t.end, text, markIs, 100})
 	return used
 }
 
@@ -410,18 +544,18 @@ func (p *prepasser) operator(toks []token, i int) *scanError {
 	switch t.text {
 	case "**":
 		if i > 0 && endsOperand(toks[i-1]) {
-			p.edits = append(p.edits, edit{t.start, t.end, "//", markPow})
+			p.edits = append(p.edits, edit{t.start, t.end, "//", markPow, 100})
 		}
 	case "**=":
-		p.edits = append(p.edits, edit{t.start, t.end, "//=", markPow})
+		p.edits = append(p.edits, edit{t.start, t.end, "//=", markPow, 100})
 	case "@":
-		p.edits = append(p.edits, edit{t.start, t.end, "*", markMatmul})
+		p.edits = append(p.edits, edit{t.start, t.end, "*", markMatmul, 100})
 	case "@=":
-		p.edits = append(p.edits, edit{t.start, t.end, "*=", markMatmul})
+		p.edits = append(p.edits, edit{t.start, t.end, "*=", markMatmul, 100})
 	case "...":
 		p.replace(t.start, t.end, "Ellipsis")
 	case ":=":
-		return fail(t, ":= is not supported in test files")
+		return lacks(t, ":= is not supported in test files")
 	case "[":
 		if i > 0 && endsOperand(toks[i-1]) {
 			p.subscript(toks[i+1:])
@@ -487,7 +621,7 @@ func (p *prepasser) sliceItem(item []token) {
 	if topLevel(item, ":") < 0 {
 		return
 	}
-	p.insert(item[0].start, "slice(")
+	p.put(item[0].start, 1, "slice(")
 	empty, parts := true, 1
 	depth := 0
 	for _, t := range item {
@@ -513,7 +647,7 @@ func (p *prepasser) sliceItem(item []token) {
 	if empty {
 		closing = "None)"
 	}
-	p.insert(item[len(item)-1].end, closing)
+	p.put(item[len(item)-1].end, -5, closing)
 }
 
 func (p *prepasser) number(t token) {
@@ -533,18 +667,18 @@ func (p *prepasser) strings(toks []token) (int, *scanError) {
 		n++
 	}
 	if n > 1 {
-		p.insert(toks[0].start, "(")
+		p.put(toks[0].start, 4, "(")
 	}
 	for i, t := range toks[:n] {
 		if i > 0 {
-			p.insert(t.start, "+ ")
+			p.put(t.start, 5, "+ ")
 		}
 		if err := p.stringLiteral(t); err != nil {
 			return 0, err
 		}
 	}
 	if n > 1 {
-		p.insert(toks[n-1].end, ")")
+		p.put(toks[n-1].end, -9, ")")
 	}
 	return n, nil
 }
@@ -557,8 +691,40 @@ func (p *prepasser) stringLiteral(t token) *scanError {
 		return p.fstring(t, open)
 	case prefix == "u":
 		p.replace(t.start, t.start+1, "")
+	case !strings.Contains(prefix, "r") && hasOddEscape(t.text):
+		p.replace(t.start, t.end, escaped(t.text))
 	}
 	return nil
+}
+
+// knownEscapes are what may follow a backslash in Starlark.
+const knownEscapes = "abfnrtvxuU01234567\\'\"\n\r"
+
+func hasOddEscape(s string) bool {
+	for i := 0; i+1 < len(s); i++ {
+		if s[i] == '\\' {
+			if i++; !strings.Contains(knownEscapes, s[i:i+1]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// escaped doubles the backslashes that Python keeps.
+func escaped(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		b.WriteByte(s[i])
+		if s[i] == '\\' && i+1 < len(s) {
+			i++
+			if !strings.Contains(knownEscapes, s[i:i+1]) {
+				b.WriteByte('\\')
+			}
+			b.WriteByte(s[i])
+		}
+	}
+	return b.String()
 }
 
 // fstring turns f"a{x}" into ("a%s" % (x,)).
@@ -579,16 +745,16 @@ func (p *prepasser) fstring(t token, open int) *scanError {
 			text.WriteString("%%")
 			i++
 		case c == '{':
-			expr, conv, n := replacementField(inner[i+1:])
+			field, n := replacementField(inner[i+1:])
 			if n < 0 {
-				return fail(t, "only {expression}, {expression!r} and {expression!s} are supported in f-strings")
+				return fail(t, "a { of the f-string has no }")
 			}
-			sub, err := prepass(expr)
-			if err != nil || strings.Contains(sub.text, "\n") || len(sub.marks) > 0 {
-				return fail(t, "the expression %s is not supported in an f-string", strconv.Quote(expr))
+			arg, err := field.argument()
+			if err != nil {
+				return lacks(t, "the expression %s is not supported in an f-string", strconv.Quote(field.expr))
 			}
-			text.WriteString("%" + conv)
-			args.WriteString("(" + sub.text + "),")
+			text.WriteString(strings.ReplaceAll(field.label, "%", "%%") + "%" + field.conv)
+			args.WriteString("(" + arg + "),")
 			i += 1 + n
 		case c == '}':
 			return fail(t, "a single } in an f-string")
@@ -609,26 +775,86 @@ func (p *prepasser) fstring(t token, open int) *scanError {
 	return nil
 }
 
-// replacementField reads "expr}" or "expr!r}" and returns the number of bytes
-// used, the brace included; -1 for what is not supported.
-func replacementField(s string) (expr, conv string, n int) {
+// field is a replacement field of an f-string.
+type field struct {
+	expr, conv, spec string
+	label            string // "x=" of {x=}
+}
+
+// argument returns the expression that is formatted.
+func (f field) argument() (string, *scanError) {
+	sub, err := prepass(f.expr)
+	if err == nil && (strings.Contains(sub.text, "\n") || len(sub.marks) > 0) {
+		err = &scanError{}
+	}
+	if err != nil || f.spec == "" {
+		if err != nil {
+			return "", err
+		}
+		return sub.text, nil
+	}
+	spec, err := prepass("f" + quote(f.spec))
+	if err != nil || len(spec.marks) > 0 {
+		return "", &scanError{}
+	}
+	return fnFormat + "((" + sub.text + "), " + spec.text + ")", nil
+}
+
+// replacementField reads "expr}", "expr!r}" or "expr:spec}" and returns the
+// number of bytes used, the brace included; -1 when there is no end.
+func replacementField(s string) (f field, n int) {
 	depth := 0
+	var quoted byte
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
-		case c == '(' || c == '[':
+		case quoted != 0:
+			if c == quoted {
+				quoted = 0
+			}
+		case c == '\'' || c == '"':
+			quoted = c
+		case c == '(' || c == '[' || c == '{':
 			depth++
-		case c == ')' || c == ']':
+		case c == ')' || c == ']' || c == '}' && depth > 0:
 			depth--
-		case c == '{' || c == '\n' || c == '\\' || c == '\'' || c == '"':
-			return "", "", -1
 		case depth > 0:
 		case c == '}':
-			return s[:i], "s", i + 1
-		case c == '!' && i+2 < len(s) && s[i+2] == '}' && (s[i+1] == 'r' || s[i+1] == 's'):
-			return s[:i], s[i+1 : i+2], i + 3
+			f.set(s[:i], "s")
+			return f, i + 1
+		case c == '!' && i+2 < len(s) && (s[i+2] == '}' || s[i+2] == ':') && (s[i+1] == 'r' || s[i+1] == 's'):
+			f.set(s[:i], s[i+1:i+2])
+			if s[i+2] == '}' {
+				return f, i + 3
+			}
+			return f.specified(s, i+3)
 		case c == ':':
-			return "", "", -1
+			f.set(s[:i], "s")
+			return f.specified(s, i+1)
 		}
 	}
-	return "", "", -1
+	return f, -1
+}
+
+func (f *field) set(expr, conv string) {
+	f.expr, f.conv = expr, conv
+	if name, ok := strings.CutSuffix(strings.TrimSpace(expr), "="); ok && !strings.HasSuffix(name, "=") && !strings.HasSuffix(name, "!") && !strings.HasSuffix(name, "<") && !strings.HasSuffix(name, ">") {
+		f.label, f.expr, f.conv = expr, name, "r"
+	}
+}
+
+func (f field) specified(s string, from int) (field, int) {
+	depth := 0
+	for i := from; i < len(s); i++ {
+		switch s[i] {
+		case '{':
+			depth++
+		case '}':
+			if depth == 0 {
+				f.spec = s[from:i]
+				return f, i + 1
+			}
+			depth--
+		}
+	}
+	return f, -1
 }

@@ -16,7 +16,15 @@ type rewriter struct {
 	// calls are the call expressions by that position, for error messages.
 	calls map[point]*syntax.CallExpr
 	depth int // of functions
-	err   *syntax.Error
+	class int // the depth at which a class's body stands, plus one; 0 for none
+	elses int // loops with an else so far
+	// withs counts the with statements around the code within its function;
+	// loopWiths those around the innermost loop. unbroken is the variable of
+	// that loop which its breaks set; empty for none.
+	withs, loopWiths int
+	unbroken         string
+	pendingElse      string // of the loop that comes next
+	err              *syntax.Error
 }
 
 func at(p syntax.Position) point { return point{p.Line, p.Col} }
@@ -30,7 +38,7 @@ func (r *rewriter) fail(p syntax.Position, format string, args ...any) {
 func (r *rewriter) stmts(list []syntax.Stmt) []syntax.Stmt {
 	var out []syntax.Stmt
 	pending := false
-	for _, s := range list {
+	for i, s := range list {
 		decorator := isCallOf(s, fnDecorate)
 		if pending && !decorator && !isDefinition(s) {
 			r.fail(syntax.Start(s), "a decorator must be followed by a function or a class")
@@ -39,8 +47,20 @@ func (r *rewriter) stmts(list []syntax.Stmt) []syntax.Stmt {
 			r.fail(syntax.Start(s), "a decorator inside a function is not supported in test files")
 		}
 		pending = decorator
+		switch s := s.(type) {
+		case *syntax.ReturnStmt:
+			r.returns(s)
+		case *syntax.BranchStmt:
+			out = append(out, r.branch(s)...)
+			continue
+		case *syntax.ForStmt, *syntax.WhileStmt:
+			if i+1 < len(list) && isUnbroken(list[i+1]) {
+				out = append(out, r.watched(s, list[i+1].(*syntax.IfStmt)))
+			}
+		}
 		r.stmt(s)
 		out = append(out, s)
+		out = append(out, r.member(s)...)
 		if def, ok := s.(*syntax.DefStmt); ok && r.depth == 0 {
 			name := def.Name.Name
 			out = append(out, &syntax.AssignStmt{OpPos: def.Def, Op: syntax.EQ, LHS: ident(name, def.Name.NamePos), RHS: call(fnDef, def.Def, ident(name, def.Name.NamePos))})
@@ -50,6 +70,81 @@ func (r *rewriter) stmts(list []syntax.Stmt) []syntax.Stmt {
 		r.fail(syntax.Start(list[len(list)-1]), "a decorator must be followed by a function or a class")
 	}
 	return out
+}
+
+// member tells the class about what its body assigns.
+func (r *rewriter) member(s syntax.Stmt) []syntax.Stmt {
+	a, ok := s.(*syntax.AssignStmt)
+	if !ok || r.class == 0 || r.depth > 0 {
+		return nil
+	}
+	id, ok := a.LHS.(*syntax.Ident)
+	if !ok {
+		return nil
+	}
+	name := &syntax.Literal{Token: syntax.STRING, TokenPos: id.NamePos, Raw: quote(id.Name), Value: id.Name}
+	return []syntax.Stmt{&syntax.ExprStmt{X: call(fnMember, id.NamePos, name, ident(id.Name, id.NamePos))}}
+}
+
+func isUnbroken(s syntax.Stmt) bool {
+	i, ok := s.(*syntax.IfStmt)
+	if !ok {
+		return false
+	}
+	id, ok := i.Cond.(*syntax.Ident)
+	return ok && id.Name == nameUnbroken
+}
+
+// watched gives a loop with an else the variable that says whether it ran to
+// its end, and returns the statement that sets it.
+func (r *rewriter) watched(loop syntax.Stmt, other *syntax.IfStmt) syntax.Stmt {
+	r.elses++
+	name := fmt.Sprintf("__unbroken%d__", r.elses)
+	p := syntax.Start(loop)
+	other.Cond = ident(name, other.If)
+	r.pendingElse = name
+	return set(name, "True", p)
+}
+
+func set(name, value string, p syntax.Position) *syntax.AssignStmt {
+	return &syntax.AssignStmt{OpPos: p, Op: syntax.EQ, LHS: ident(name, p), RHS: ident(value, p)}
+}
+
+// loop rewrites a loop's body.
+func (r *rewriter) loop(body []syntax.Stmt) []syntax.Stmt {
+	withs, unbroken := r.loopWiths, r.unbroken
+	r.loopWiths, r.unbroken, r.pendingElse = r.withs, r.pendingElse, ""
+	body = r.stmts(body)
+	r.loopWiths, r.unbroken = withs, unbroken
+	return body
+}
+
+// branch leaves the with statements inside a loop before a break or continue.
+func (r *rewriter) branch(s *syntax.BranchStmt) []syntax.Stmt {
+	var out []syntax.Stmt
+	if n := r.withs - r.loopWiths; n > 0 && s.Token != syntax.PASS {
+		out = append(out, &syntax.ExprStmt{X: call(fnLeave, s.TokenPos, number64(n, s.TokenPos))})
+	}
+	if s.Token == syntax.BREAK && r.unbroken != "" {
+		out = append(out, set(r.unbroken, "False", s.TokenPos))
+	}
+	return append(out, s)
+}
+
+// returns leaves the with statements of a function once its result is known.
+func (r *rewriter) returns(s *syntax.ReturnStmt) {
+	if r.withs == 0 {
+		return
+	}
+	args := []syntax.Expr{number64(r.withs, s.Return)}
+	if s.Result != nil {
+		args = append(args, s.Result)
+	}
+	s.Result = call(fnLeave, s.Return, args...)
+}
+
+func number64(n int, p syntax.Position) *syntax.Literal {
+	return &syntax.Literal{Token: syntax.INT, TokenPos: p, Raw: fmt.Sprint(n), Value: int64(n)}
 }
 
 func isCallOf(s syntax.Stmt, fn string) bool {
@@ -88,17 +183,25 @@ func (r *rewriter) stmt(s syntax.Stmt) {
 		r.assign(s)
 	case *syntax.DefStmt:
 		r.params(s.Params)
+		outer := *r
+		r.withs, r.loopWiths, r.unbroken, r.pendingElse = 0, 0, "", ""
 		r.depth++
 		s.Body = r.stmts(s.Body)
 		r.depth--
+		r.withs, r.loopWiths, r.unbroken, r.pendingElse = outer.withs, outer.loopWiths, outer.unbroken, outer.pendingElse
 	case *syntax.ExprStmt:
+		if isCall(s.X, fnDelete) {
+			s.X = r.deletes(s.X.(*syntax.CallExpr))
+			return
+		}
 		s.X = r.expr(s.X)
 	case *syntax.ForStmt:
-		s.X = r.expr(s.X)
-		s.Body = r.stmts(s.Body)
+		s.X = call(fnMany, syntax.Start(s.X), r.expr(s.X))
+		s.Vars = r.target(s.Vars)
+		s.Body = r.loop(s.Body)
 	case *syntax.WhileStmt:
 		s.Cond = r.truth(s.Cond)
-		s.Body = r.stmts(s.Body)
+		s.Body = r.loop(s.Body)
 	case *syntax.IfStmt:
 		r.ifStmt(s)
 	case *syntax.ReturnStmt:
@@ -112,17 +215,53 @@ func (r *rewriter) stmt(s syntax.Stmt) {
 
 func (r *rewriter) ifStmt(s *syntax.IfStmt) {
 	if isCall(s.Cond, fnClass) {
-		if r.depth > 0 {
-			r.fail(s.If, "a class inside a function is not supported in test files")
-		}
 		s.Cond = r.expr(s.Cond)
 		name := s.Cond.(*syntax.CallExpr).Args[0].(*syntax.Literal).Value.(string)
+		r.class++
+		defer func() { r.class-- }()
 		s.True = append(r.stmts(s.True), &syntax.AssignStmt{OpPos: s.If, Op: syntax.EQ, LHS: ident(name, s.If), RHS: call(fnEndClass, s.If)})
+		return
+	}
+	if isCall(s.Cond, fnWith) {
+		r.with(s)
 		return
 	}
 	s.Cond = r.truth(s.Cond)
 	s.True = r.stmts(s.True)
 	s.False = r.stmts(s.False)
+}
+
+// with binds what a with statement enters, and leaves it at the end.
+func (r *rewriter) with(s *syntax.IfStmt) {
+	c := s.Cond.(*syntax.CallExpr)
+	var out []syntax.Stmt
+	for i := 0; i+1 < len(c.Args); i += 2 {
+		if name := c.Args[i].(*syntax.Literal).Value.(string); name != "" {
+			out = append(out, &syntax.AssignStmt{OpPos: s.If, Op: syntax.EQ, LHS: ident(name, s.If), RHS: call(fnEntered, s.If, number64(i/2, s.If))})
+		}
+	}
+	s.Cond = r.expr(c)
+	r.withs++
+	out = append(out, r.stmts(s.True)...)
+	r.withs--
+	s.True = append(out, &syntax.ExprStmt{X: call(fnLeave, s.If, number64(1, s.If))})
+}
+
+// deletes turns "del x[k], y" into calls; a name stays as it is.
+func (r *rewriter) deletes(c *syntax.CallExpr) syntax.Expr {
+	var out []syntax.Expr
+	for _, a := range c.Args {
+		switch a := a.(type) {
+		case *syntax.Ident:
+		case *syntax.IndexExpr:
+			out = append(out, call(fnDelete, a.Lbrack, r.expr(a.X), r.expr(a.Y)))
+		case *syntax.SliceExpr:
+			out = append(out, call(fnDelete, a.Lbrack, append([]syntax.Expr{r.expr(a.X)}, call("slice", a.Lbrack, r.bounds(a)...))...))
+		default:
+			out = append(out, call(fnDelete, c.Lparen, r.expr(a)))
+		}
+	}
+	return &syntax.ListExpr{Lbrack: c.Lparen, List: out, Rbrack: c.Rparen}
 }
 
 func (r *rewriter) assign(s *syntax.AssignStmt) {
@@ -255,7 +394,7 @@ func (r *rewriter) expr(e syntax.Expr) syntax.Expr {
 	case *syntax.DictExpr:
 		r.list(e.List)
 	case *syntax.DotExpr:
-		e.X = r.expr(e.X)
+		return r.dot(e)
 	case *syntax.IndexExpr:
 		e.X, e.Y = r.expr(e.X), r.expr(e.Y)
 	case *syntax.LambdaExpr:
@@ -274,6 +413,17 @@ func (r *rewriter) expr(e syntax.Expr) syntax.Expr {
 		return r.unary(e)
 	}
 	return e
+}
+
+// dot leaves an attribute to Starlark unless it may be one that Starlark's
+// own types lack.
+func (r *rewriter) dot(e *syntax.DotExpr) syntax.Expr {
+	e.X = r.expr(e.X)
+	if !pythonAttrs[e.Name.Name] {
+		return e
+	}
+	name := &syntax.Literal{Token: syntax.STRING, TokenPos: e.Name.NamePos, Raw: quote(e.Name.Name), Value: e.Name.Name}
+	return call(fnAttr, e.Dot, e.X, name)
 }
 
 func (r *rewriter) list(es []syntax.Expr) {
@@ -297,6 +447,7 @@ func (r *rewriter) bounds(e *syntax.SliceExpr) []syntax.Expr {
 func (r *rewriter) callExpr(e *syntax.CallExpr) syntax.Expr {
 	e.Fn = r.expr(e.Fn)
 	r.calls[at(e.Lparen)] = e
+	e.Args = arranged(e.Args, e.Lparen)
 	for i, a := range e.Args {
 		switch a := a.(type) {
 		case *syntax.BinaryExpr:
@@ -318,11 +469,51 @@ func (r *rewriter) callExpr(e *syntax.CallExpr) syntax.Expr {
 	return e
 }
 
+// arranged puts arguments into the order that Starlark asks for: positional,
+// by keyword, *args, **kwargs; several stars become one.
+func arranged(args []syntax.Expr, p syntax.Position) []syntax.Expr {
+	var positional, named, stars, dicts []syntax.Expr
+	for _, a := range args {
+		u, unary := a.(*syntax.UnaryExpr)
+		b, binary := a.(*syntax.BinaryExpr)
+		switch {
+		case unary && u.Op == syntax.STAR:
+			stars = append(stars, call(fnMany, u.OpPos, u.X))
+		case unary && u.Op == syntax.STARSTAR:
+			dicts = append(dicts, u.X)
+		case binary && b.Op == syntax.EQ:
+			named = append(named, a)
+		case len(stars) > 0:
+			stars = append(stars, &syntax.ListExpr{List: []syntax.Expr{a}})
+		default:
+			positional = append(positional, a)
+		}
+	}
+	if len(stars) == 0 && len(dicts) < 2 {
+		return append(append(positional, named...), stared(dicts, syntax.STARSTAR, p, "")...)
+	}
+	out := append(positional, named...)
+	out = append(out, stared(stars, syntax.STAR, p, fnConcat)...)
+	return append(out, stared(dicts, syntax.STARSTAR, p, fnMerge)...)
+}
+
+// stared is the one starred argument of all xs.
+func stared(xs []syntax.Expr, op syntax.Token, p syntax.Position, join string) []syntax.Expr {
+	switch len(xs) {
+	case 0:
+		return nil
+	case 1:
+		return []syntax.Expr{&syntax.UnaryExpr{OpPos: p, Op: op, X: xs[0]}}
+	}
+	return []syntax.Expr{&syntax.UnaryExpr{OpPos: p, Op: op, X: call(join, p, xs...)}}
+}
+
 func (r *rewriter) comprehension(e *syntax.Comprehension) syntax.Expr {
 	for _, c := range e.Clauses {
 		switch c := c.(type) {
 		case *syntax.ForClause:
-			c.X = r.expr(c.X)
+			c.X = call(fnMany, syntax.Start(c.X), r.expr(c.X))
+			c.Vars = r.target(c.Vars)
 		case *syntax.IfClause:
 			c.Cond = r.truth(c.Cond)
 		}
@@ -375,6 +566,12 @@ func (r *rewriter) binary(e *syntax.BinaryExpr) syntax.Expr {
 			}
 			return call(fn, e.OpPos, r.expr(e.X), r.expr(e.Y))
 		}
+	}
+	switch e.Op {
+	case syntax.IN:
+		return call(fnIn, e.OpPos, r.expr(e.X), r.expr(e.Y))
+	case syntax.NOT_IN:
+		return call(fnNotIn, e.OpPos, r.expr(e.X), r.expr(e.Y))
 	}
 	name, ok := binaryNames[e.Op]
 	if !ok {

@@ -12,6 +12,7 @@ package script
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"go.starlark.net/resolve"
@@ -59,6 +60,7 @@ type Test struct {
 	file  *File
 	fn    *starlark.Function
 	class *class
+	lacks string // what the test needs that test files do not have
 
 	global bool // it has @globaltest
 	drives bool // it calls decorated functions
@@ -93,6 +95,7 @@ type Options struct {
 	Special   program.Special // edge values in random tensors
 	Order     int             // of the gradients: 1 or 2
 	Tolerance string          // "autotest", "exact", "default" or empty
+	Refusals  bool            // most draws are meant to be refused
 	Draws     bool            // random results are compared by shape and dtype only
 }
 
@@ -118,7 +121,8 @@ func Load(filename string, src []byte) (*File, error) {
 	if err := f.rewrite(tree); err != nil {
 		return nil, f.located(err)
 	}
-	program, err := starlark.FileProgram(tree, predeclared.Has)
+	names := &names{opaque: out.opaque, known: predeclared}
+	program, err := starlark.FileProgram(tree, names.has)
 	if err != nil {
 		return nil, f.located(err)
 	}
@@ -126,7 +130,7 @@ func Load(filename string, src []byte) (*File, error) {
 	thread := &starlark.Thread{Name: filename, Print: func(*starlark.Thread, string) {}}
 	thread.SetLocal(loadKey, l)
 	thread.SetMaxExecutionSteps(maxSteps)
-	globals, err := program.Init(thread, predeclared)
+	globals, err := program.Init(thread, names.all())
 	if err != nil {
 		return nil, f.located(err)
 	}
@@ -135,6 +139,36 @@ func Load(filename string, src []byte) (*File, error) {
 		return nil, f.located(err)
 	}
 	return f, nil
+}
+
+// names are those that a file may use without defining them. Where a part of
+// the file was dropped, any other name may have been defined there.
+type names struct {
+	opaque bool
+	known  starlark.StringDict
+	lost   []string
+}
+
+func (n *names) has(name string) bool {
+	if n.known.Has(name) {
+		return true
+	}
+	if !n.opaque || starlark.Universe.Has(name) {
+		return false
+	}
+	n.lost = append(n.lost, name)
+	return true
+}
+
+func (n *names) all() starlark.StringDict {
+	if len(n.lost) == 0 {
+		return n.known
+	}
+	all := maps.Clone(n.known)
+	for _, name := range n.lost {
+		all[name] = foreign(name)
+	}
+	return all
 }
 
 func (f *File) rewrite(tree *syntax.File) error {
@@ -187,14 +221,20 @@ func (f *File) located(err error) error {
 	case errors.As(err, &evalErr):
 		p = f.innermost(evalErr.CallStack)
 	}
+	var lack *lacking
+	isLack := errors.As(err, &lack)
+	if isLack && lack.at.line > 0 {
+		e := f.errorAt(lack.at, msg)
+		e.Unsupported = true
+		return e
+	}
 	p = f.argument(p, err)
 	msg = strings.Replace(msg, "Starlark computation cancelled: too many steps", fmt.Sprintf("this takes more than %d steps; a test must end by itself", maxSteps), 1)
 	out := &Error{File: f.Name, Msg: msg}
 	if p.line > 0 {
 		out = f.errorAt(f.out.source(p), msg)
 	}
-	var lacks lacksError
-	out.Unsupported = errors.As(err, &lacks)
+	out.Unsupported = isLack
 	return out
 }
 

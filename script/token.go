@@ -49,7 +49,7 @@ type scanner struct {
 // scan splits Python source into tokens.
 func scan(src string) ([]token, *scanError) {
 	if len(src) > maxSource {
-		return nil, &scanError{0, "the file is larger than 1 MiB"}
+		return nil, &scanError{0, "the file is larger than 1 MiB", false}
 	}
 	s := &scanner{src: src}
 	for s.at < len(src) {
@@ -64,8 +64,9 @@ func scan(src string) ([]token, *scanError) {
 
 // scanError is a message about a byte offset.
 type scanError struct {
-	at  int
-	msg string
+	at    int
+	msg   string
+	lacks bool // legal Python that test files cannot run
 }
 
 func (s *scanner) add(kind tokenKind, start int) {
@@ -108,7 +109,7 @@ func (s *scanner) skipComment() {
 func (s *scanner) token() *scanError {
 	start := s.at
 	if s.line++; s.line > maxLogical {
-		return &scanError{start, "a statement has too many parts"}
+		return &scanError{start, "a statement has too many parts", false}
 	}
 	kind := tokOp
 	switch c := s.src[s.at]; {
@@ -139,7 +140,7 @@ func (s *scanner) token() *scanError {
 		s.run = 0
 	}
 	if s.run > maxOperators {
-		return &scanError{start, "too many operators in a row"}
+		return &scanError{start, "too many operators in a row", false}
 	}
 	s.add(kind, start)
 	return nil
@@ -180,7 +181,7 @@ func (s *scanner) operator() *scanError {
 	switch s.src[s.at] {
 	case '(', '[', '{':
 		if s.depth++; s.depth > maxBrackets {
-			return &scanError{s.at, "brackets are nested too deep"}
+			return &scanError{s.at, "brackets are nested too deep", false}
 		}
 	case ')', ']', '}':
 		s.depth = max(0, s.depth-1)
@@ -204,12 +205,12 @@ func (s *scanner) quoted(start int) *scanError {
 		case s.src[s.at] == '\\':
 			s.at++
 		case s.src[s.at] == '\n' && len(quote) == 1:
-			return &scanError{start, "the string has no closing quote"}
+			return &scanError{start, "the string has no closing quote", false}
 		}
 		s.at++
 	}
 	s.at = len(s.src)
-	return &scanError{start, "the string has no closing quote"}
+	return &scanError{start, "the string has no closing quote", false}
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }

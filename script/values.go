@@ -29,6 +29,9 @@ func (p path) Hash() (uint32, error) { return hashString(string(p)) }
 func (p path) Name() string          { return string(p) }
 func (p path) AttrNames() []string   { return nil }
 func (p path) Attr(name string) (starlark.Value, error) {
+	if name == "pytorch" || name == "oneflow" {
+		return p, nil
+	}
 	if p == "torch" {
 		if v, ok := torchConstants[name]; ok {
 			return v, nil
@@ -66,6 +69,22 @@ func (d dtype) Type() string          { return "torch.dtype" }
 func (d dtype) Freeze()               {}
 func (d dtype) Truth() starlark.Bool  { return true }
 func (d dtype) Hash() (uint32, error) { return uint32(d), nil }
+func (d dtype) AttrNames() []string   { return nil }
+
+// Attr returns what a dtype tells of itself; it is the same on both sides.
+func (d dtype) Attr(name string) (starlark.Value, error) {
+	switch name {
+	case "pytorch", "oneflow":
+		return d, nil
+	case "is_floating_point":
+		return starlark.Bool(tensor.DType(d).IsFloat()), nil
+	case "is_complex":
+		return starlark.Bool(tensor.DType(d).IsComplex()), nil
+	case "itemsize":
+		return starlark.MakeInt(tensor.DType(d).Size()), nil
+	}
+	return nil, nil
+}
 
 // format is a memory format such as torch.channels_last.
 type format tensor.MemoryFormat
@@ -118,6 +137,7 @@ type pyType struct {
 	typ     gen.Type
 	dtype   tensor.DType
 	convert func(thread *starlark.Thread, args starlark.Tuple) (starlark.Value, error)
+	call    func(thread *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error)
 	of      func([]gen.Type) (gen.Type, error) // of a generic such as Tuple
 }
 
@@ -151,6 +171,9 @@ func (t *pyType) Get(k starlark.Value) (starlark.Value, bool, error) {
 
 // CallInternal converts a value, as int(x) does.
 func (t *pyType) CallInternal(thread *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if t.call != nil {
+		return t.call(thread, args, kwargs)
+	}
 	if t.convert == nil || len(kwargs) > 0 {
 		return nil, fmt.Errorf("%s cannot be called like this", t.name)
 	}
@@ -221,7 +244,7 @@ func (g *generator) draw(t *starlark.Thread, how func(*gen.Node, *gen.Case) (any
 	if err != nil {
 		return nil, err
 	}
-	return d.fromProgram(v)
+	return d.traced(v)
 }
 
 // CallInternal draws anew and calls what was drawn.
@@ -242,8 +265,9 @@ type symbol struct {
 	// names are those of a tuple's results; elems its elements, once used.
 	names  []string
 	elems  []starlark.Value
-	list   bool // a list of tensors whose length is not known yet
-	tupled bool // of a module: a call may give a tuple
+	list   bool   // a list of tensors whose length is not known yet
+	tupled bool   // of a module: a call may give a tuple
+	made   string // of a module: the class
 }
 
 type symbolKind uint8
@@ -284,9 +308,15 @@ func (s *symbol) Attr(name string) (starlark.Value, error) {
 			}
 		}
 	}
+	if name == "pytorch" || name == "oneflow" {
+		return s, nil
+	}
 	if s.kind != kindModule {
 		if v, err := s.property(name); v != nil || err != nil {
 			return v, err
+		}
+		if name == "grad" { // of now: a later call of backward may change it
+			return s.d.getattr(s, name)
 		}
 	}
 	return &attr{s, name}, nil
@@ -315,9 +345,10 @@ func (s *symbol) SetKey(k, v starlark.Value) error {
 	return err
 }
 
-// SetField is x.name = v, which is not supported.
-func (s *symbol) SetField(name string, _ starlark.Value) error {
-	return fmt.Errorf("assigning to the attribute %s.%s is not supported in test files", s.ref, name)
+// SetField is x.name = v.
+func (s *symbol) SetField(name string, v starlark.Value) error {
+	_, err := s.d.call("setattr", nil, starlark.Tuple{s, starlark.String(name), v}, nil)
+	return err
 }
 
 // element returns an element of a tuple, recorded once. It is a tensor when a
@@ -374,6 +405,24 @@ func (a *attr) Hash() (uint32, error) { return hashString(a.String()) }
 func (a *attr) Name() string          { return a.String() }
 func (a *attr) AttrNames() []string   { return nil }
 
+// SetField is x.name.other = v.
+func (a *attr) SetField(name string, v starlark.Value) error {
+	s, err := a.resolve()
+	if err != nil {
+		return err
+	}
+	return s.SetField(name, v)
+}
+
+// SetKey is x.name[k] = v.
+func (a *attr) SetKey(k, v starlark.Value) error {
+	s, err := a.resolve()
+	if err != nil {
+		return err
+	}
+	return s.SetKey(k, v)
+}
+
 // Attr is x.name.other.
 func (a *attr) Attr(name string) (starlark.Value, error) {
 	s, err := a.resolve()
@@ -408,7 +457,7 @@ type foreign string
 func (f foreign) String() string        { return string(f) }
 func (f foreign) Type() string          { return "module" }
 func (f foreign) Freeze()               {}
-func (f foreign) Truth() starlark.Bool  { return true }
+func (f foreign) Truth() starlark.Bool  { return false }
 func (f foreign) Hash() (uint32, error) { return hashString(string(f)) }
 func (f foreign) Name() string          { return string(f) }
 func (f foreign) AttrNames() []string   { return nil }
@@ -419,16 +468,33 @@ func (f foreign) unavailable() error {
 	root, _, _ := strings.Cut(string(f), ".")
 	switch root {
 	case "oneflow", "flow":
-		return fmt.Errorf("%s: a test names no framework but torch, whose calls run on all of them", f)
+		return lack("%s is not supported: a test names no framework but torch, whose calls run on all of them", f)
 	}
-	return fmt.Errorf("%s: the module %s is not available in test files, which are run without Python", f, root)
+	if standard[root] != nil || strings.HasPrefix(string(f), "torch.nn.") {
+		return lack("%s is not supported in test files", f)
+	}
+	return lack("%s is not supported: %s is not available in test files, which are run without Python", f, root)
 }
 
 // CallInternal gives the decorators of unittest their meaning; anything else
 // is an error.
 func (f foreign) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	return callForeign(f, args)
+	v, err := callForeign(f, args)
+	if l, loads := t.Local(loadKey).(*loader); err != nil && loads {
+		l.note(t, "%s has no effect", f)
+		return f + "()", nil
+	}
+	return v, err
 }
+
+// Get is f[k]: unknown while a file is loaded, not supported afterwards.
+func (f foreign) Get(starlark.Value) (starlark.Value, bool, error) { return f + "[…]", true, nil }
+
+// SetKey has no effect.
+func (f foreign) SetKey(_, _ starlark.Value) error { return nil }
+
+// SetField has no effect.
+func (f foreign) SetField(string, starlark.Value) error { return nil }
 
 var (
 	_ starlark.Callable    = path("")

@@ -525,14 +525,14 @@ def test_view_of_leaf():
     return y
 
 
-@autotest(auto_backward=False)
+@autotest(auto_backward=False, refusals=True)
 def test_result_of_another_kind_refused():
     x = integers()
     x.add_(oneof(2, 1.5).value())
     return x
 
 
-@autotest()
+@autotest(refusals=True)
 def test_shape_that_would_grow_refused():
     x = matrix(1, 3) * 2
     x.add_(matrix(oneof(1, 4).value(), 3))
@@ -547,7 +547,7 @@ def test_expanded():
     return y
 
 
-@autotest()
+@autotest(refusals=True)
 def test_overlap_refused():
     x = random_tensor(ndim=1, dim0=6) * 2
     x[1:].add_(x[:-1] if either() else x[1:])
@@ -562,7 +562,7 @@ def test_several_views():
     return x
 
 
-@autotest()
+@autotest(refusals=True)
 def test_saved_input_refused():
     x = matrix() * 2
     y = x.sin() if either() else x + 1
@@ -570,7 +570,7 @@ def test_saved_input_refused():
     return y
 
 
-@autotest()
+@autotest(refusals=True)
 def test_saved_result_refused():
     x = matrix() * 2
     y = x.exp_()
@@ -579,14 +579,14 @@ def test_saved_result_refused():
     return y
 
 
-@autotest()
+@autotest(refusals=True)
 def test_saved_factor_refused():
     x = matrix() * 2
     x.mul_(x if either() else x.clone())
     return x
 
 
-@autotest()
+@autotest(refusals=True)
 def test_saved_through_a_view_refused():
     x = matrix() * 2
     y = x[:1].cos() if either() else x[:1] * 3

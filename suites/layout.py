@@ -28,7 +28,7 @@ def test_getitem_of_view():
     return torch.exp(x.transpose(0, 1)[1:][:, 0])
 
 
-@autotest()
+@autotest(refusals=True)
 def test_getitem_refused():
     x = random_tensor(ndim=2, dim0=2, dim1=3)
     return x[random(-4, 4).to(int), random(-5, 5).to(int)]
@@ -315,7 +315,7 @@ def test_layout_keywords():
     return torch.roll(input=x, shifts=1, dims=0), torch.flip(input=x, dims=[0]), torch.stack(tensors=[x], dim=0), torch.split(tensor=x, split_size_or_sections=2)[0], torch.diagonal(x, offset=1, dim1=0, dim2=1), torch.chunk(input=x, chunks=2)[0], torch.movedim(x, source=0, destination=1), torch.tile(input=x, dims=(2, 2)), x.unfold(dimension=0, size=2, step=1), torch.rot90(x, k=1, dims=[0, 1])
 
 
-@autotest()
+@autotest(refusals=True)
 def test_layout_refused():
     x = random_tensor(ndim=2, dim0=2, dim1=3)
     k = random(0, 12).to(int).value()

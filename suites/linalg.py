@@ -241,23 +241,52 @@ def test_inverse_complex():
     return torch.linalg.inv(y), torch.linalg.det(y)
 
 
-@autotest()
+@autotest(refusals=True)
 def test_mm_refused():
     # sizes that often do not fit
     return matrix(random(1, 4), random(1, 4)).mm(matrix(random(1, 4), random(1, 4)))
 
 
-@autotest()
+@autotest(refusals=True)
 def test_addmm_refused():
     x, y = matrix(random(1, 3), random(1, 3)), matrix(random(1, 3), random(1, 3))
     return torch.addmm(random_tensor(ndim=random(1, 4)), x, y)
 
 
-@autotest(auto_backward=False)
+@autotest(auto_backward=False, refusals=True)
 def test_det_refused():
     return torch.det(random_tensor(ndim=random(1, 4), dim0=random(1, 4), dim1=random(1, 4)))
 
 
-@autotest()
+@autotest(refusals=True)
 def test_cross_refused():
     return torch.cross(matrix(random(1, 4), random(1, 4)), matrix(random(1, 4), random(1, 4)), dim=oneof(0, 1, -1, 2))
+
+
+@autotest()
+def test_solve():
+    n = random(2, 6).to(int)  # PyTorch 1.13 cannot differentiate by a matrix of one element, with a vector
+    a = regular(n)
+    b = random_tensor(ndim=2, dim0=n, dim1=random(1, 4))
+    return torch.linalg.solve(a, b), torch.linalg.solve(a, b.t(), left=False), torch.linalg.solve(a, b[:, 0])
+
+
+@autotest()
+def test_cholesky():
+    n = random(1, 6).to(int)
+    m = random_tensor(ndim=2, dim0=n, dim1=n)
+    a = m @ m.t() + torch.eye(n)
+    return torch.linalg.cholesky(a, upper=random_bool()), torch.cholesky(a), a.cholesky(random_bool())
+
+
+@autotest()
+def test_addr():
+    n, m = random(1, 5), random(1, 5)
+    x, v, w = matrix(n, m), random_tensor(ndim=1, dim0=n), random_tensor(ndim=1, dim0=m)
+    return torch.addr(x, v, w, beta=random(-2.0, 2.0) | nothing(), alpha=random(-2.0, 2.0) | nothing()), x.addr(v, w), torch.addr(x, v, w, beta=0)
+
+
+@autotest()
+def test_linalg_names():
+    x = random_tensor(ndim=3, dim0=2, dim1=3, dim2=3)
+    return torch.linalg.matmul(x, x), torch.linalg.diagonal(x, offset=oneof(-1, 0, 1)), torch.linalg.vecdot(x, x * 2, dim=oneof(0, -1)), torch.diagflat(x[0], random(-1, 2).to(int)), x.diagflat(), torch.positive(x) * 2, torch.special.softmax(x, 1), torch.special.log_softmax(x, -1), torch.conj_physical(x)

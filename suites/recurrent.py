@@ -167,7 +167,7 @@ def test_lstm_module_unbatched():
     return r[0], r[1][0], r[1][1]
 
 
-@autotest()
+@autotest(refusals=True)
 def test_rnn_module_refused():
     # an input or a state that often does not fit
     m = torch.nn.RNN(2, 3)

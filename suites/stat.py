@@ -445,7 +445,7 @@ def test_reductions_without_elements():
     return x.prod(), x.prod(1), x.all(1), x.any(), x.count_nonzero(), x.var(), x.nansum(1), x.norm(), x.logsumexp(1), torch.linalg.vector_norm(x, 2, 1)
 
 
-@autotest(auto_backward=False)
+@autotest(auto_backward=False, refusals=True)
 def test_extremes_refused():
     x = random_tensor(ndim=2, dim0=0, dim1=random(0, 3), requires_grad=False)
     return oneof(torch.amax, torch.argmin, torch.median, torch.mode)(x, oneof(0, 1))
@@ -469,3 +469,35 @@ def test_matrix_norm():
     x = random_tensor(ndim=3, dim0=random(1, 5), dim1=random(1, 5), dim2=random(1, 5))
     p = oneof(1, -1, float("inf"), float("-inf"), "fro")
     return torch.linalg.norm(x[0], p), torch.linalg.norm(x, p, dim=(0, 2), keepdim=random_bool()), torch.linalg.matrix_norm(x, p), torch.linalg.matrix_norm(x, p, (1, 0), True)
+
+
+@autotest()
+def test_trapezoid():
+    y = random_tensor(ndim=2, dim0=random(1, 5), dim1=4)
+    x = random_tensor(ndim=1, dim0=4)
+    return torch.trapezoid(y), torch.trapezoid(y, x), torch.trapz(y, dx=0.5, dim=0), torch.trapz(y, y), torch.cumulative_trapezoid(y, x), torch.cumulative_trapezoid(y, dx=random(1, 3).to(int), dim=oneof(0, 1))
+
+
+@autotest()
+def test_distances():
+    x = random_tensor(ndim=2, dim0=random(2, 5), dim1=random(1, 5))
+    p = oneof(1, 1.5, 2, 3)
+    return torch.dist(x, x[0] * 2 + 1, p), x.dist(x + 1), torch.pdist(x), torch.nn.functional.pdist(x, random(1.0, 3.0))
+
+
+@autotest()
+def test_covariance():
+    x = random_tensor(ndim=2, dim0=random(1, 5), dim1=random(3, 6))
+    return torch.cov(x), x.cov(correction=0), x[0].cov()
+
+
+@autotest()
+def test_correlation():
+    x = random_tensor(ndim=2, dim0=random(2, 5), dim1=random(4, 7))
+    return torch.corrcoef(x), x.corrcoef() * 2
+
+
+@autotest()
+def test_sum_to_size():
+    x = random_tensor(ndim=3, dim0=2, dim1=random(1, 4), dim2=3)
+    return x.sum_to_size(1, 3), x.sum_to_size((2, 1, 1)), x.sum_to_size(3)

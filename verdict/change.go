@@ -43,20 +43,23 @@ func (j *judge) change(w Where, want, got *tensor.Tensor, kept bool, basis compa
 
 // now returns what a side has under a name right after a call.
 func (j *judge) now(o *backend.Outcome, call int, name string) *tensor.Tensor {
-	for i := min(call, len(o.Changes)-1); i >= 0; i-- {
+	return Changed(j.p, o, call, name)
+}
+
+// Changed returns the tensor that a name of the program stood for right after a
+// call; nil when it stood for none, or the run did not come so far.
+func Changed(p *program.Program, o *backend.Outcome, call int, name string) *tensor.Tensor {
+	for i := min(call, len(o.Changes)-1); i >= 0 && p.Calls[i].Result != name; i-- {
 		if t := find(o.Changes[i], name); t != nil {
 			return t
 		}
-		if j.p.Calls[i].Result == name {
-			break
-		}
 	}
-	if i := slices.IndexFunc(j.p.Calls, func(c program.Call) bool { return c.Result == name }); i >= 0 && i < len(o.Values) {
+	if i := slices.IndexFunc(p.Calls, func(c program.Call) bool { return c.Result == name }); i >= 0 && i < len(o.Values) {
 		return o.Values[i].Tensor
 	}
-	for i := range j.p.Inputs {
-		if j.p.Inputs[i].Name == name {
-			return j.p.Inputs[i].Materialize()
+	for i := range p.Inputs {
+		if p.Inputs[i].Name == name {
+			return p.Inputs[i].Materialize()
 		}
 	}
 	return nil

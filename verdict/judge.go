@@ -481,13 +481,22 @@ func (j *judge) grads() { j.inputGrads(Grad, j.ref.Grads, j.cand.Grads) }
 
 func (j *judge) inputGrads(part Part, want, got map[string]*tensor.Tensor) {
 	for _, in := range j.p.Inputs {
-		if in.RequiresGrad {
+		if in.RequiresGrad || want[in.Name] != nil {
 			w := Where{Part: part, Call: len(j.p.Calls), Name: in.Name, Users: j.users(in.Name)}
 			a, b := want[in.Name], got[in.Name]
 			if part == SecondGrad {
 				a, b = orZeros(a, b), orZeros(b, a)
 			}
 			j.optional(w, a, b, j.random.gradient(j.p, in.Name))
+		}
+	}
+	if !j.p.MakesLeaves() || part != Grad {
+		return
+	}
+	for _, c := range j.p.Calls {
+		if want[c.Result] != nil || got[c.Result] != nil {
+			w := Where{Part: part, Call: len(j.p.Calls), Name: c.Result, Users: j.users(c.Result)}
+			j.optional(w, want[c.Result], got[c.Result], j.random.gradient(j.p, c.Result))
 		}
 	}
 }
@@ -534,6 +543,8 @@ func (j *judge) conclude() *Verdict {
 		v.Word, v.Reason = Rejected, "only the candidate raised, which does not count here: "+exception(j.cand)
 	case v.Reference != nil && v.Candidate == nil:
 		v.Word, v.Reason = Rejected, "only the reference raised, which does not count here: "+exception(j.ref)
+	case v.Reference != nil && j.p.Raises:
+		v.Word, v.Compared = Aligned, v.Compared+1
 	case v.Reference != nil:
 		v.Word, v.Reason = Rejected, "both sides raised"
 		if v.Reference.Call != v.Candidate.Call {

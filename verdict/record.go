@@ -30,4 +30,10 @@ type End struct {
 	Rejected int
 	Err      error
 	Weak     *Weak // what the sampled cases accept; nil for nothing
+	// Rejects says that most draws were rejected, though the test does not say
+	// that it is about rejections.
+	Rejects bool
 }
+
+// Mostly reports whether more draws of the test were rejected than judged.
+func (e *End) Mostly() bool { return e.Rejected > e.Judged }

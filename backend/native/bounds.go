@@ -198,3 +198,10 @@ func (s *errorSession) boundsOf(states map[string]backend.State) map[string]map[
 }
 
 var _ session = (*errorSession)(nil)
+
+// Recording runs f; without recording, what its calls compute has no gradient.
+func (s *errorSession) Recording(on bool, f func() error) error {
+	defer func(was bool) { s.silent = was }(s.silent)
+	s.silent = !on
+	return f()
+}

@@ -170,19 +170,26 @@ func (r *run) finalState() {
 }
 
 // paramGrads reports the gradients of parameters, of one that a container
-// holds twice under its first name, as named_parameters does.
-func (r *run) paramGrads(grads autograd.Cotangents) (all map[string]backend.State) {
+// holds twice under its first name, as named_parameters does; add counts in
+// what calls of backward left.
+func (r *run) paramGrads(grads autograd.Cotangents, add bool) (all map[string]backend.State, err error) {
 	for _, m := range r.modules {
 		var st backend.State
 		seen := map[op.Value]bool{}
 		for _, s := range m.module.State() {
 			v := m.module.Value(s.Name)
-			if g := gradOf(grads[v]); s.Kind == nn.Param && g != nil && !seen[v] {
+			g := gradOf(grads[v])
+			if add {
+				if g, err = r.leafGrad(v, grads); err != nil {
+					return nil, err
+				}
+			}
+			if s.Kind == nn.Param && g != nil && !seen[v] {
 				st = append(st, backend.Named{Name: s.Name, Tensor: g})
 			}
 			seen[v] = true
 		}
 		all = withState(all, m.name, st)
 	}
-	return all
+	return all, nil
 }

@@ -41,7 +41,7 @@ func (*Backend) Close() error { return nil }
 func (b *Backend) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
 	s := eager.New(b.table)
 	s.Seed(job.Program.Seed)
-	return b.run(ctx, job, plainSession{s}, &watch{marks: map[program.Ref]mark{}}), nil
+	return b.run(ctx, job, plainSession{s}, &watch{map[program.Ref]mark{}, map[int]uint64{}}), nil
 }
 
 func (b *Backend) run(ctx context.Context, job *backend.Job, s session, w *watch) (out *backend.Outcome) {
@@ -51,6 +51,7 @@ func (b *Backend) run(ctx context.Context, job *backend.Job, s session, w *watch
 		if p := recover(); p != nil {
 			r.out.Status, r.out.Class, r.out.Message = backend.Crashed, "panic", fmt.Sprintf("%v\n%s", p, debug.Stack())
 		}
+		r.restore()
 		r.out.Elapsed = time.Since(start)
 		out = r.out
 	}()
@@ -67,8 +68,11 @@ type run struct {
 	space   *inplace.Space // nil: no call of the program may change a tensor
 	env     map[program.Ref]*value
 	leaves  []*eager.Var
-	modules []moduleRun
-	out     *backend.Outcome
+	made    []made // leaves that calls made
+	// retained are the variables that keep their gradients though they are no leaves.
+	retained map[*eager.Var]bool
+	modules  []moduleRun
+	out      *backend.Outcome
 }
 
 // session is how a run applies operators: eager.Session, or one that computes
@@ -77,6 +81,8 @@ type session interface {
 	Leaf(t *tensor.Tensor, requiresGrad bool) *eager.Var
 	Execute(call *op.Call) ([]op.Value, error)
 	Builder() op.Builder
+	// Recording runs f with or without recording what its calls compute.
+	Recording(on bool, f func() error) error
 	Backward(values, cotangents []op.Value, create bool) (autograd.Cotangents, error)
 	// replace gives a variable other elements.
 	replace(v *eager.Var, t *tensor.Tensor)
@@ -123,7 +129,7 @@ func (r *run) program(ctx context.Context) {
 			r.out.Status, r.out.Message, r.out.Call = backend.TimedOut, err.Error(), i
 			return
 		}
-		v, err := r.call(&p.Calls[i])
+		v, err := r.scoped(&p.Calls[i])
 		if err != nil {
 			r.raise(i, err)
 			return
@@ -166,6 +172,9 @@ func (r *run) raise(call int, err error) {
 var errUnsupported = errors.New("not supported by native")
 
 func (r *run) call(c *program.Call) (*value, error) {
+	if f := leafCalls[c.Target]; f != nil {
+		return f(r, c)
+	}
 	switch kind, name, _ := strings.Cut(c.Target, "."); {
 	case kind == "Module":
 		return r.moduleCall(name, c)
@@ -280,6 +289,9 @@ func (r *run) structure(c *program.Call) (*value, error) {
 			return &value{plain: v.tensor.RequiresGrad()}, nil
 		}
 	}
+	if found, err := r.attribute(v, name); found != nil || err != nil {
+		return found, err
+	}
 	if v.tensor != nil && r.table.Lookup("Tensor."+name) != nil {
 		return nil, nil
 	}
@@ -329,22 +341,57 @@ func (r *run) backward() error {
 			values, cotangents = append(values, v), append(cotangents, cotangent(&w.Cotangent, v.Tensor))
 		}
 	}
-	if len(values) == 0 {
+	if len(values) == 0 && !p.Differentiates() {
 		return nil
 	}
-	grads, err := r.session.Backward(values, cotangents, p.Second.Dist != "")
-	if err != nil {
+	var grads autograd.Cotangents
+	if len(values) > 0 {
+		var err error
+		if grads, err = r.session.Backward(values, cotangents, p.Second.Dist != ""); err != nil {
+			return err
+		}
+	}
+	if err := r.gradients(grads); err != nil {
 		return err
 	}
-	r.out.Grads, r.out.ParamGrads = r.inputGrads(grads), r.paramGrads(grads)
 	if p.Second.Dist != "" {
 		return r.second(grads)
 	}
 	return nil
 }
 
+// gradients reports the gradients of the inputs, of the leaves that calls made
+// and of the parameters.
+func (r *run) gradients(end autograd.Cotangents) (err error) {
+	r.out.Grads = map[string]*tensor.Tensor{}
+	for i, leaf := range r.leaves {
+		if r.job.Program.Inputs[i].RequiresGrad {
+			if r.out.Grads[r.job.Program.Inputs[i].Name], err = r.leafGrad(leaf, end); err != nil {
+				return err
+			}
+		}
+	}
+	params := map[op.Value]bool{}
+	for _, m := range r.modules {
+		for _, s := range m.module.State() {
+			params[m.module.Value(s.Name)] = true
+		}
+	}
+	for _, m := range r.made {
+		g, err := r.leafGrad(m.leaf, end)
+		if err != nil {
+			return err
+		}
+		if g != nil && m.leaf.RequiresGrad() && !params[m.leaf] {
+			r.out.Grads[m.name] = g
+		}
+	}
+	r.out.ParamGrads, err = r.paramGrads(end, true)
+	return err
+}
+
 // second differentiates the gradients of the inputs together.
-func (r *run) second(grads autograd.Cotangents) error {
+func (r *run) second(grads autograd.Cotangents) (err error) {
 	var values, cotangents []op.Value
 	for i, leaf := range r.leaves {
 		if g, ok := grads[leaf].(*eager.Var); ok && leaf.RequiresGrad() && g.RequiresGrad() {
@@ -353,13 +400,13 @@ func (r *run) second(grads autograd.Cotangents) error {
 	}
 	seconds := autograd.Cotangents{}
 	if len(values) > 0 {
-		var err error
 		if seconds, err = r.session.Backward(values, cotangents, false); err != nil {
 			return err
 		}
 	}
-	r.out.SecondGrads, r.out.SecondParamGrads = r.inputGrads(seconds), r.paramGrads(seconds)
-	return nil
+	r.out.SecondGrads = r.inputGrads(seconds)
+	r.out.SecondParamGrads, err = r.paramGrads(seconds, false)
+	return err
 }
 
 // inputGrads returns the gradients of the inputs that require one.
@@ -397,10 +444,9 @@ func (v *value) tensors() []*eager.Var {
 // cotangent returns the start of the fill's stream in the shape and dtype of v.
 func cotangent(f *program.Fill, v *tensor.Tensor) *tensor.Tensor {
 	if f.Dist == "" {
-		t := tensor.New(v.DType(), v.Shape()...)
+		t := tensor.Unset(v.DType(), v.Shape(), nil)
 		one, all := tensor.Scalar(t.DType(), 1).Bytes(), t.Storage()
-		for n := copy(all, one); n < len(all); n += copy(all[n:], all[:n]) {
-		}
+		fillWith(all, one)
 		return t
 	}
 	n := v.Len()
@@ -412,7 +458,7 @@ func cotangent(f *program.Fill, v *tensor.Tensor) *tensor.Tensor {
 
 // shaped gives a stream the shape and dtype of v; two numbers make a complex one.
 func shaped(s []float64, v *tensor.Tensor) *tensor.Tensor {
-	t := tensor.New(v.DType(), v.Shape()...)
+	t := tensor.Unset(v.DType(), v.Shape(), nil)
 	if !v.DType().IsComplex() {
 		t.CopyFrom(tensor.Of(tensor.F64, v.Shape(), s))
 		return t
@@ -421,4 +467,14 @@ func shaped(s []float64, v *tensor.Tensor) *tensor.Tensor {
 		t.Set(i, complex(s[2*i], s[2*i+1]))
 	}
 	return t
+}
+
+// fillWith fills all with repetitions of one. It copies from a start that stays
+// in the nearest cache.
+func fillWith(all, one []byte) {
+	const near = 1 << 14
+	n := copy(all, one)
+	for n < len(all) {
+		n += copy(all[n:], all[:min(n, near)])
+	}
 }

@@ -10,7 +10,10 @@ import (
 
 // watch tells what calls change: in place, as they may, or by writing into an
 // argument, as they may not.
-type watch struct{ marks map[program.Ref]mark }
+type watch struct {
+	marks  map[program.Ref]mark
+	spoilt map[int]uint64 // inputs of the job that were written into, and their sums before
+}
 
 // mark is a tensor as it was when it was last looked at.
 type mark struct {
@@ -86,6 +89,7 @@ func (r *run) written(c *program.Call) (changed []backend.Named) {
 			return
 		}
 		changed = append(changed, backend.Named{Name: string(ref), Tensor: copyOf(old.tensor)})
+		r.spoil(old)
 		r.mark(string(ref))
 	}
 	for _, a := range c.Args {
@@ -95,4 +99,26 @@ func (r *run) written(c *program.Call) (changed []backend.Named) {
 		program.Refs(kw.Value, look)
 	}
 	return changed
+}
+
+// spoil notes that an input of the job, which is the caller's, was written into.
+func (r *run) spoil(old mark) {
+	for i, t := range r.job.Inputs {
+		if _, known := r.watch.spoilt[i]; t == old.tensor && !known {
+			r.watch.spoilt[i] = old.sum
+		}
+	}
+}
+
+// restore gives the caller's inputs the elements back that they had, as far as
+// the program tells them.
+func (r *run) restore() {
+	if r.watch == nil {
+		return
+	}
+	for i, before := range r.watch.spoilt {
+		if t := r.job.Program.Inputs[i].Materialize(); sum(t) == before {
+			r.job.Inputs[i].CopyFrom(t)
+		}
+	}
 }

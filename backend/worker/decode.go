@@ -3,6 +3,7 @@ package worker
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -97,7 +98,12 @@ func (d *replyDecoder) oneCase(i int) {
 		case "modules":
 			d.modules(job, out)
 		case "grads":
-			out.Grads = d.grads(job)
+			if out.Grads == nil {
+				out.Grads = map[string]*tensor.Tensor{}
+			}
+			maps.Copy(out.Grads, d.grads(job))
+		case "made":
+			d.made(job, out)
 		case "grads2":
 			out.SecondGrads = d.grads(job)
 		case "changes":
@@ -310,6 +316,31 @@ func (d *replyDecoder) changes(job *backend.Job, out *backend.Outcome) {
 		}
 		if t != nil {
 			out.Changes[call] = append(out.Changes[call], backend.Named{Name: name, Tensor: t})
+		}
+	}
+}
+
+// made reads the gradients of leaves that are no inputs with one: pairs of a
+// position among inputs and calls, and a tensor.
+func (d *replyDecoder) made(job *backend.Job, out *backend.Outcome) {
+	if out.Grads == nil {
+		out.Grads = map[string]*tensor.Tensor{}
+	}
+	p := job.Program
+	for ok := d.array(); ok; ok = d.more() {
+		d.array()
+		i := d.int()
+		d.more()
+		t := d.optionalTensor()
+		d.rest()
+		switch {
+		case i < 0 || i >= len(p.Inputs)+len(p.Calls):
+			d.fail("gradient of value %d", i)
+			return
+		case i < len(p.Inputs):
+			out.Grads[p.Inputs[i].Name] = t
+		default:
+			out.Grads[p.Calls[i-len(p.Inputs)].Result] = t
 		}
 	}
 }

@@ -73,6 +73,12 @@ func (e *encoder) program(length int) error {
 		e.raw(`,"dtype":`)
 		e.string(p.DType.String())
 	}
+	if p.Differentiates() {
+		e.raw(`,"grads":true`)
+	}
+	if p.MakesLeaves() {
+		e.raw(`,"leaves":true`)
+	}
 	if err := e.inputs(); err != nil {
 		return err
 	}
@@ -174,19 +180,36 @@ func (e *encoder) call(c *program.Call) error {
 	if err := e.list(c.Args); err != nil {
 		return err
 	}
-	if len(c.Kwargs) > 0 {
-		e.raw(`,{`)
-		for i, kw := range c.Kwargs {
+	if len(c.Kwargs) > 0 || len(c.Scopes) > 0 {
+		if err := e.kwargs(c.Kwargs); err != nil {
+			return err
+		}
+	}
+	if len(c.Scopes) > 0 {
+		e.raw(`,[`)
+		for i, s := range c.Scopes {
 			e.comma(i)
-			e.string(kw.Name)
-			e.raw(`:`)
-			if err := e.arg(kw.Value); err != nil {
+			if err := e.call(&program.Call{Target: s.Target, Args: s.Args, Kwargs: s.Kwargs}); err != nil {
 				return err
 			}
 		}
-		e.raw(`}`)
+		e.raw(`]`)
 	}
 	e.raw(`]`)
+	return nil
+}
+
+func (e *encoder) kwargs(kwargs []program.Kwarg) error {
+	e.raw(`,{`)
+	for i, kw := range kwargs {
+		e.comma(i)
+		e.string(kw.Name)
+		e.raw(`:`)
+		if err := e.arg(kw.Value); err != nil {
+			return err
+		}
+	}
+	e.raw(`}`)
 	return nil
 }
 

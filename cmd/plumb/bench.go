@@ -24,9 +24,9 @@ var benchCases []byte
 func newBench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure Plumb: cases per CPU-second, kernels beside PyTorch's",
+		Short: "Measure Plumb: cases per CPU-second, drawing, kernels beside PyTorch's",
 	}
-	cmd.AddCommand(newBenchCases(), newBenchKernels(), newBenchCompare())
+	cmd.AddCommand(newBenchCases(), newBenchDraw(), newBenchKernels(), newBenchCompare())
 	return cmd
 }
 

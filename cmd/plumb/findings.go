@@ -5,16 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
-	"plumb/backend"
 	"plumb/backend/named"
 	"plumb/campaign"
-	"plumb/choice"
 	"plumb/finding"
-	"plumb/program"
 	"plumb/repro"
-	"plumb/shrink"
 	"plumb/verdict"
 )
 
@@ -37,17 +32,23 @@ func (r *runner) minimise(ctx context.Context, cfg *campaign.Config) error {
 		return err
 	}
 	defer solo.Close()
-	var found []*finding.Finding
-	for _, g := range groups {
-		result, err := shrink.Shrink(ctx, g.First, subject(solo, cfg, g.First), r.shrink, nil)
-		if err != nil {
-			return err
-		}
-		found = append(found, &finding.Finding{ID: result.Record.Program.ID(), Groups: []*finding.Group{g}, Result: result})
-	}
-	found = finding.Cluster(found)
-	if err := r.controls(ctx, solo, found); err != nil {
+	var again []campaign.Instance
+	threaded, err := r.backends.Threaded(ctx, r.reference)
+	switch {
+	case err != nil:
 		return err
+	case threaded != nil:
+		defer threaded.Close()
+		again = append(again, campaign.Instance{How: fmt.Sprintf("with one thread and with %d", named.ControlThreads), Backend: threaded})
+	}
+	found, err := solo.Minimise(ctx, groups, r.shrink, again...)
+	if err != nil {
+		return err
+	}
+	for _, f := range found {
+		if f.Unstable != "" {
+			r.acquit(f)
+		}
 	}
 	for _, f := range found {
 		r.bundle(ctx, solo, f)
@@ -97,54 +98,6 @@ func (r *runner) finding(solo *campaign.Solo, f *finding.Finding) *repro.Finding
 		Choices: f.Result.Choices, Original: first.Program.String(), Count: f.Count(), Signature: f.Result.Signature.String(), Timeout: r.timeout,
 		Shrink: repro.Shrink{Runs: f.Result.Runs, Seconds: f.Result.Elapsed.Seconds()},
 	}
-}
-
-// subject is what a failing case of the run is tried on.
-func subject(solo *campaign.Solo, cfg *campaign.Config, first *verdict.Record) shrink.Subject {
-	s := shrink.Subject{Judge: func(ctx context.Context, p *program.Program) (*verdict.Record, error) {
-		return solo.Judge(ctx, first.Candidate, p)
-	}}
-	at := slices.IndexFunc(cfg.Tests, func(t campaign.Test) bool { return t.Name == first.Test })
-	if at >= 0 && cfg.Tests[at].Redraw != nil {
-		s.Redraw = func(record []choice.Choice) (*program.Program, []choice.Choice, error) {
-			return cfg.Tests[at].Redraw(first.Index, record, solo)
-		}
-	}
-	return s
-}
-
-// controls run the reference again on the minimal programs, with one thread and
-// with several. Where it disagrees with itself by the limits that the candidate
-// is held to, the finding's cases are not held against the candidate.
-func (r *runner) controls(ctx context.Context, solo *campaign.Solo, found []*finding.Finding) error {
-	threaded, err := r.backends.Threaded(ctx, r.reference)
-	if err != nil {
-		return err
-	}
-	again := []struct {
-		how   string
-		other backend.Backend
-	}{{"run twice", nil}}
-	if threaded != nil {
-		defer threaded.Close()
-		again = append(again, struct {
-			how   string
-			other backend.Backend
-		}{fmt.Sprintf("with one thread and with %d", named.ControlThreads), threaded})
-	}
-	for _, f := range found {
-		for _, a := range again {
-			v, err := solo.Again(ctx, f.Result.Record.Program, a.other)
-			if err != nil {
-				return err
-			}
-			if v.Word.IsFinding() && f.Unstable == "" {
-				f.Unstable = fmt.Sprintf("the reference, %s, disagrees with itself: %s", a.how, v.Reason)
-				r.acquit(f)
-			}
-		}
-	}
-	return nil
 }
 
 // acquit counts a finding's cases as unstable.

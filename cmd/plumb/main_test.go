@@ -14,6 +14,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"plumb/backend/named"
+	"plumb/backend/recorded"
 	"plumb/backend/worker"
 	"plumb/verdict"
 )
@@ -80,7 +82,7 @@ func TestScripts(t *testing.T) {
 			return err == nil, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "tally": tally, "same": same, "operators": operatorList, "first": first,
+			"exits": exits, "tally": tally, "same": same, "operators": operatorList, "first": first, "tamper": tamper, "spoil": spoil,
 		},
 	})
 }
@@ -169,6 +171,41 @@ func tally(ts *testscript.TestScript, neg bool, args []string) {
 		if got := fmt.Sprint(o.summary[word]); got != want {
 			ts.Fatalf("the summary's %s is %s, want %s", word, got, want)
 		}
+	}
+}
+
+// tamper is "tamper FILE TEST…": what the baseline has for the tests' calls
+// becomes wrong by one.
+func tamper(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: tamper FILE TEST…")
+	}
+	path := ts.MkAbs(args[0])
+	base, err := named.Baseline(path)
+	ts.Check(err)
+	cases := slices.Clone(base.Cases())
+	for i, c := range cases {
+		if slices.Contains(args[1:], c.Test) {
+			o := *c.Outcome
+			o.Values = slices.Clone(o.Values)
+			wrong := o.Values[0].Tensor.Clone()
+			wrong.Set(0, wrong.At(0)+1)
+			o.Values[0].Tensor = wrong
+			cases[i].Outcome = &o
+		}
+	}
+	ts.Check(recorded.WriteFile(path, base.Reference(), cases))
+}
+
+// spoil is "spoil DIR": the files of the folder in the user's cache become unreadable.
+func spoil(ts *testscript.TestScript, neg bool, args []string) {
+	files, err := filepath.Glob(ts.MkAbs(filepath.Join(".cache", "plumb", args[0], "*")))
+	ts.Check(err)
+	if neg || len(files) == 0 {
+		ts.Fatalf("no file in %s", args[0])
+	}
+	for _, f := range files {
+		ts.Check(os.WriteFile(f, []byte("spoiled"), 0o644))
 	}
 }
 

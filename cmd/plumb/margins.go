@@ -76,11 +76,14 @@ func (r *runner) gauge(rec *verdict.Record) {
 	g.last = rec.Index
 }
 
-// weigh gives a test's end what its sampled cases accept.
+// weigh gives a test's end what its sampled cases accept, and whether it mostly
+// rejects.
 func (r *runner) weigh(e *verdict.End) {
 	e.Weak = r.gauges.survey.Weak()
 	r.gauges.survey = verdict.Survey{}
-	if e.Weak != nil {
+	t := r.defined[e.Test]
+	e.Rejects = e.Err == nil && t != nil && !t.Options.Refusals && e.Mostly()
+	if e.Weak != nil || e.Rejects {
 		r.summary.Weak++
 	}
 }

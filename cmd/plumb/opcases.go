@@ -84,5 +84,5 @@ func (r *runner) opTest(d *op.Def, variant string, n int, draw func(*choice.Sour
 	if r.n > 0 {
 		n = r.n
 	}
-	return keyedTest(name, name, n, key, func(src *choice.Source, i int, _ campaign.Observer) (*program.Program, error) { return draw(src, i) })
+	return campaign.Drawn(name, name, n, key, func(src *choice.Source, i int, _ campaign.Observer) (*program.Program, error) { return draw(src, i) })
 }

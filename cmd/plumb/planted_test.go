@@ -254,6 +254,7 @@ func play(t testing.TB, table *op.Table, files []string, flags ...string) (*watc
 			t.Fatal(err)
 		}
 	}
+	r.findings = "none" // their proof would run this test binary
 	if r.reference == "torch" {
 		r.python = needTorch(t)
 	}
@@ -318,7 +319,7 @@ func references(f *defect) []string {
 // cases suffice with those, a defect is found, and its program, copied from the
 // log and saved, shows it again.
 func TestPlantedDefectsAreFoundAndShownAgain(t *testing.T) {
-	for _, f := range defects {
+	for _, f := range append(defects, stateDefects...) {
 		for _, ref := range references(&f) {
 			t.Run(f.name+"/"+ref, func(t *testing.T) {
 				table := planted(t, f.plant)
@@ -357,7 +358,7 @@ func TestPlantedDefectsAreFoundAndShownAgain(t *testing.T) {
 // TestTheTrueTableHasNoneOfThem is the other half: what finds the defects finds
 // nothing else.
 func TestTheTrueTableHasNoneOfThem(t *testing.T) {
-	for _, f := range defects {
+	for _, f := range append(defects, stateDefects...) {
 		var files []string
 		if f.file != "" {
 			files = []string{save(t, "planted.py", f.file)}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"plumb/backend"
 	"plumb/backend/named"
 	"plumb/backend/worker"
 	"plumb/ops"
@@ -229,9 +230,7 @@ func (f *reproFlags) judge(cmd *cobra.Command, b *repro.Bundle) error {
 		return unable(err)
 	}
 	defer candidate.Close()
-	ctx, cancel := context.WithTimeout(cmd.Context(), finding.Timeout)
-	defer cancel()
-	outcome, err := candidate.Run(ctx, finding.Job)
+	outcome, err := within(cmd.Context(), candidate, finding)
 	if err != nil {
 		return unable(err)
 	}
@@ -247,6 +246,29 @@ func (f *reproFlags) judge(cmd *cobra.Command, b *repro.Bundle) error {
 		return &exitError{exitUsage, nil}
 	}
 	return nil
+}
+
+// within runs the program for as long as a case may take; what does not heed
+// the end of its time is left running.
+func within(ctx context.Context, candidate backend.Backend, f *repro.Finding) (*backend.Outcome, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
+	defer cancel()
+	type result struct {
+		outcome *backend.Outcome
+		err     error
+	}
+	done := make(chan result, 1)
+	go func() {
+		o, err := candidate.Run(ctx, f.Job)
+		done <- result{o, err}
+	}()
+	const grace = time.Second
+	select {
+	case r := <-done:
+		return r.outcome, r.err
+	case <-time.After(f.Timeout + grace):
+		return &backend.Outcome{Status: backend.TimedOut, Message: fmt.Sprintf("no result after %v", f.Timeout)}, nil
+	}
 }
 
 // unable ends with 2: the environment cannot run the program.
@@ -265,12 +287,13 @@ func (f *reproFlags) script(cmd *cobra.Command, b *repro.Bundle, name string) er
 		if python == "" {
 			python = b.Python(f.as)
 		}
-		if _, err := exec.LookPath(python); python == "" || err != nil {
-			path, _, err := worker.FindPython("")
-			if err != nil {
+		if _, err := exec.LookPath(python); err != nil {
+			if f.python != "" {
 				return unable(err)
 			}
-			python = path
+			if python, _, err = worker.FindPython(""); err != nil {
+				return unable(err)
+			}
 		}
 		return execute(cmd, dir, nil, python, name)
 	})
@@ -344,7 +367,7 @@ func (f *reproFlags) source() (string, error) {
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil || !strings.HasPrefix(string(text), "module plumb\n") {
-		return "", fmt.Errorf("Plumb's source is not in %s: say where with --plumb, or run: plumb repro --as plumb --run", dir)
+		return "", fmt.Errorf("the source of Plumb is not in %s: say where with --plumb, or run: plumb repro --as plumb --run", dir)
 	}
 	return filepath.Abs(dir)
 }

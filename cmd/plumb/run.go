@@ -56,6 +56,7 @@ type runFlags struct {
 	coverage   string
 	shrink     shrink.Budget
 	known      knownFlags
+	pick       pickFlags
 	findings   string
 
 	tolerance    string
@@ -66,17 +67,23 @@ type runFlags struct {
 func newRun() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:   "run [FILE…]",
+		Use:   "run [FILE[::CLASS][::TEST]…]",
 		Short: "Draw random cases from tests, run them on reference and candidates, compare",
 		Long: `Run draws random programs from PyTorch-style tests, runs each on the reference
 and on the candidates, forward and backward, and compares every tensor.
 
 A FILE is a test file (see suites/), or the text of one program, as printed for
-a finding. Without files the shipped suites run; on a machine without PyTorch
-the recorded baseline stands in for the reference.`,
+a finding; FILE::CLASS::TEST, FILE::TEST or FILE::CLASS are tests of it, by the
+names that --collect-only lists. Without files the shipped suites run; on a
+machine without PyTorch the recorded baseline stands in for the reference.`,
 		Example: `  plumb run                                   the shipped suites
   plumb run my_test.py -n 200 --seed 7        200 cases a test, the same every time
-  plumb run --filter conv --candidate native  tests whose name contains conv
+  plumb run my_test.py::TestConv::test_1d     one test; also my_test.py::TestConv
+  plumb run -k 'conv and not transpose'       tests by name: and, or, not, ()
+  plumb run -k conv --collect-only -q         their names, without running them
+  plumb run -x                                end at the first finding
+  plumb run --lf                              what failed last time, with its seed
+  plumb run --durations 10 -q                 the counts and the slowest tests only
   plumb run finding.py                        one saved program again
   plumb run --ops 'max*' -n 50                operators by name, without a test file
   plumb run --gradcheck --ops 'conv*'         their gradients against difference quotients
@@ -87,8 +94,14 @@ the recorded baseline stands in for the reference.`,
 				f.seed = rand.Uint64() >> 32
 			}
 			r := &runner{runFlags: f, flags: cmd, files: files, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr()}
+			if f.gradcheck && f.pick != (pickFlags{}) {
+				return usage(errors.New("--gradcheck checks the operators of --ops; it takes none of pytest's flags"))
+			}
 			if f.gradcheck {
 				return r.gradients(cmd.Context(), ops.Table())
+			}
+			if f.pick.collectOnly {
+				return r.collect()
 			}
 			return r.run(cmd.Context())
 		},
@@ -125,6 +138,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fl.IntVar(&f.shrink.Runs, "shrink-runs", shrink.DefaultBudget.Runs, "runs of the candidate that making one finding smaller may take; 0 leaves findings as they were drawn")
 	fl.DurationVar(&f.shrink.Time, "shrink-time", shrink.DefaultBudget.Time, "time that making one finding smaller may take")
 	f.known.register(fl)
+	f.pick.register(fl)
 	fl.StringVar(&f.tolerance, "tolerance", "", "in place of the numerics classes and of the tests' own tolerances: autotest (rtol 1e-4, atol 1e-5), exact, or default (torch.testing.assert_close's, by dtype)")
 	fl.StringVar(&f.maxTensor, "max-tensor", "32MB", "the largest tensor that random_tensor draws")
 	fl.BoolVar(&f.noExceptions, "no-exceptions", false, "count an exception of one side alone as a rejection, not as a finding")
@@ -153,8 +167,10 @@ type runner struct {
 
 	collector finding.Collector
 	accepted  *accepted // nil without a known list
+	picked    picked
 
 	skipped int                     // tests that say that they are not to be run
+	over    []collected             // the same, by name
 	defined map[string]*script.Test // by name
 	beyond  []*verdict.Record       // cases of the running test that the reference does not support
 }
@@ -177,7 +193,8 @@ func (r *runner) run(ctx context.Context) error {
 	if r.accepted, err = r.known.open(r.err); err != nil {
 		return err
 	}
-	err = campaign.Run(ctx, *cfg)
+	err = r.campaign(ctx, cfg)
+	r.remember()
 	if err == nil {
 		err = r.minimise(ctx, cfg)
 	}
@@ -186,6 +203,7 @@ func (r *runner) run(ctx context.Context) error {
 	}
 	r.summary.Elapsed = time.Since(start)
 	if err == nil || r.summary.Cases() > 0 {
+		r.epilogue()
 		r.sink.Summary(r.summary)
 	}
 	switch {
@@ -225,7 +243,7 @@ func (r *runner) newSink() report.Sink {
 	}
 	f, ok := r.out.(*os.File)
 	tty := ok && term.IsTerminal(int(f.Fd()))
-	return &report.Console{W: r.out, Color: tty && os.Getenv("NO_COLOR") == "", Live: tty, Verbose: r.verbose, Brief: r.shrink.Runs > 0}
+	return &report.Console{W: r.out, Color: tty && os.Getenv("NO_COLOR") == "", Live: tty, Verbose: r.verbose, Quiet: r.pick.quiet, Brief: r.shrink.Runs > 0}
 }
 
 // check returns the mistakes in the flags that cobra cannot see.
@@ -265,6 +283,9 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 	if err := r.parseDTypes(); err != nil {
 		return nil, usage(err)
 	}
+	if err := r.prepare(); err != nil {
+		return nil, usage(err)
+	}
 	if err := r.parseMaxTensor(); err != nil {
 		return nil, usage(err)
 	}
@@ -292,13 +313,8 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range tests {
-		if strings.Contains(t.Name, r.filter) {
-			cfg.Tests = append(cfg.Tests, t)
-		}
-	}
-	if len(cfg.Tests) == 0 && r.skipped == 0 {
-		return nil, usage(fmt.Errorf("no test's name contains %q", r.filter))
+	if cfg.Tests, err = r.choose(tests); err != nil {
+		return nil, usage(err)
 	}
 	return cfg, nil
 }
@@ -329,6 +345,9 @@ func (r *runner) openBackends(ctx context.Context, cfg *campaign.Config) error {
 
 // onRecord counts a record and hands it on.
 func (r *runner) onRecord(rec *verdict.Record) {
+	if r.picked.stopped {
+		return
+	}
 	r.accepted.excuse(rec)
 	r.summary.Add(rec)
 	r.gauge(rec)
@@ -340,16 +359,22 @@ func (r *runner) onRecord(rec *verdict.Record) {
 		r.beyond = append(r.beyond, rec)
 	}
 	r.sink.Record(rec)
+	r.note(rec)
 	if r.record != "" && rec.Candidate == r.candidates[0] && rec.Baseline() {
 		r.cases = append(r.cases, recorded.Case{Test: rec.Test, Program: rec.Program, Outcome: rec.Reference})
 	}
 }
 
 func (r *runner) onEnd(e *verdict.End) {
+	if r.picked.stopped {
+		return
+	}
 	r.explain(e)
 	if e.Err != nil {
 		r.summary.Errors = append(r.summary.Errors, e.Err)
+		r.fail(e.Test)
 	}
+	r.picked.ended[e.Test] = true
 	r.weigh(e)
 	r.collector.End()
 	r.sink.End(e)

@@ -271,7 +271,7 @@ func (s *selftest) minimise(ctx context.Context, m *subjectRun) error {
 			r.Test, r.Index, start = m.found.Test, m.found.Index, r
 		}
 		var err error
-		m.small, err = shrink.Shrink(ctx, start, subject(solo, cfg, start), s.shrink, nil)
+		m.small, err = shrink.Shrink(ctx, start, solo.Subject(start), s.shrink, nil)
 		return err
 	})
 }

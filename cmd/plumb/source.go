@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -54,7 +53,7 @@ func (r *runner) tests() ([]campaign.Test, error) {
 		return out, nil
 	}
 	for _, name := range r.files {
-		src, err := os.ReadFile(name)
+		src, err := readSource(name)
 		if err != nil {
 			return nil, usage(err)
 		}
@@ -98,8 +97,9 @@ func (r *runner) fileTests(name string, src []byte) ([]campaign.Test, error) {
 			for _, d := range r.variants(t) {
 				out = append(out, r.scriptTest(t, d))
 			}
-		case strings.Contains(t.Name, r.filter):
+		case r.wanted(t.Name):
 			r.skipped++
+			r.over = append(r.over, collected{Test: t.Name, File: t.File, Line: t.Line, Skip: t.Skip})
 			fmt.Fprintf(r.err, "plumb: %s:%d: %s is skipped: %s\n", name, t.Line, t.Name, t.Skip)
 		}
 	}
@@ -155,41 +155,13 @@ func (r *runner) scriptTest(t *script.Test, float tensor.DType) campaign.Test {
 		r.defined = map[string]*script.Test{}
 	}
 	r.defined[full] = t
-	return keyedTest(full, name, n, key, func(src *choice.Source, i int, o campaign.Observer) (*program.Program, error) {
+	return campaign.Drawn(full, name, n, key, func(src *choice.Source, i int, o campaign.Observer) (*program.Program, error) {
 		env := script.Env{
 			Signatures: r.sigs, Reference: r.sigs.Reference(), Observer: o, Devices: []string{r.device}, Index: i,
 			Float: float, Integers: true, MaxBytes: r.maxBytes,
 		}
 		return t.Draw(src, env)
 	})
-}
-
-// keyedTest returns the test whose cases follow from a key and the index alone.
-// Its programs are called name.
-func keyedTest(test, name string, n int, key uint64, draw func(src *choice.Source, index int, o campaign.Observer) (*program.Program, error)) campaign.Test {
-	from := func(src *choice.Source, i int, o campaign.Observer) (*program.Program, error) {
-		p, err := draw(src, i, o)
-		if cut := (*campaign.CutShort)(nil); errors.As(err, &cut) {
-			p = cut.Program
-		}
-		if p != nil {
-			p.Name = name
-		}
-		return p, err
-	}
-	t := campaign.Test{Name: test, N: n}
-	t.Draw = func(i int, o campaign.Observer) (*program.Program, error) {
-		return from(choice.New(choice.Derive(key, uint64(i))), i, o)
-	}
-	t.Redraw = func(i int, record []choice.Choice, o campaign.Observer) (*program.Program, []choice.Choice, error) {
-		src := choice.Replay(choice.Derive(key, uint64(i)), record)
-		p, err := from(src, i, o)
-		if cut := (*campaign.CutShort)(nil); errors.As(err, &cut) {
-			err = nil
-		}
-		return p, src.Record(), err
-	}
-	return t
 }
 
 func fixed(name string, programs []*program.Program) campaign.Test {

@@ -16,7 +16,7 @@ program:          tensor choice op
 inplace:          tensor op
 autograd:         tensor op program inplace
 eager:            tensor op autograd
-api:              tensor op autograd eager ops
+api:              tensor op autograd eager ops nn
 nn:               tensor op
 gradcheck:        tensor choice op program eager
 coverage:
@@ -36,7 +36,7 @@ known:            tensor op ops program verdict
 margins:          op program compare verdict
 repro:            tensor choice op program backend safetensors compare verdict
 check:            tensor choice op program gradcheck opcase backend backend/native nn campaign compare verdict internal/gotest
-campaign:         tensor choice op program backend script compare verdict
+campaign:         tensor choice op program backend script compare verdict shrink finding
 shrink:           tensor choice op program backend compare verdict
 knownlist:        tensor program shrink verdict
 finding:          tensor program shrink verdict
@@ -45,7 +45,7 @@ suites:
 baselines:
 .:                tensor choice op ops gen program api backend campaign internal/gotest
 internal/deps:
-internal/gotest:  op nn program backend backend/named backend/native backend/recorded campaign known report verdict
+internal/gotest:  shrink finding op nn program backend backend/named backend/native backend/recorded campaign known report verdict
 cmd/plumb:        tensor choice op opcase gradcheck coverage ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins shrink finding knownlist repro report suites baselines kernel internal/mutants
 internal/opgen:   tensor op opcase ops nn
 `

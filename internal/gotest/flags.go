@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"plumb/backend/named"
+	"plumb/shrink"
 )
 
 var (
@@ -15,6 +16,7 @@ var (
 	referenceFlag = flag.String("plumb.reference", "torch", `the backend that is believed: `+help+`, or "none" to hold the candidate to itself`)
 	candidateFlag = flag.String("plumb.candidate", "native", "the backends that are judged, with commas between: "+help)
 	pythonFlag    = flag.String("plumb.python", "", "the Python that has torch")
+	shrinkFlag    = flag.Int("plumb.shrink", shrink.DefaultBudget.Runs, "runs of the candidate that making one failing case smaller may take; 0 leaves it as it was drawn")
 	recordFlag    = flag.String("plumb.record", "", "write the reference's outcomes to this file, for -plumb.reference=recorded:FILE")
 )
 

@@ -15,11 +15,13 @@ import (
 	"plumb/backend/native"
 	"plumb/backend/recorded"
 	"plumb/campaign"
+	"plumb/finding"
 	"plumb/known"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/program"
 	"plumb/report"
+	"plumb/shrink"
 	"plumb/verdict"
 )
 
@@ -42,8 +44,7 @@ type run struct {
 	reference string // its name in flags
 	recording bool
 	summary   *report.Summary
-	findings  []*verdict.Record // the first, or all where the test is verbose
-	more      int
+	collector finding.Collector
 	cases     []recorded.Case
 }
 
@@ -65,15 +66,21 @@ func Run(t testing.TB, c Config) *report.Summary {
 	if err == nil && r.recording {
 		err = r.record(cfg.Reference)
 	}
-	r.conclude()
+	r.collector.End()
+	found, fault := r.minimise(&cfg)
+	err = errors.Join(err, fault)
+	r.conclude(found)
 	if err != nil {
 		t.Fatalf("plumb: %v", err)
 	}
 	return r.summary
 }
 
-// open resolves the backends by their names.
+// open resolves the backends by their names, and says what is wrong with flags.
 func (r *run) open(cfg *campaign.Config) (err error) {
+	if *numberFlag < 0 || *shrinkFlag < 0 {
+		return fmt.Errorf("-plumb.n=%d -plumb.shrink=%d: neither can be negative", *numberFlag, *shrinkFlag)
+	}
 	cfg.Candidates = r.Candidates
 	if cfg.Candidates == nil {
 		for name := range strings.SplitSeq(*candidateFlag, ",") {
@@ -131,16 +138,10 @@ func recordedTests(path string, tests []campaign.Test) ([]campaign.Test, error) 
 	return out, nil
 }
 
-// onRecord counts a record and keeps it where it is reported.
+// onRecord counts a record and keeps what is reported.
 func (r *run) onRecord(rec *verdict.Record) {
 	r.summary.Add(rec)
-	if rec.Verdict.Word.IsFinding() {
-		if len(r.findings) == 0 || testing.Verbose() {
-			r.findings = append(r.findings, rec)
-		} else {
-			r.more++
-		}
-	}
+	r.collector.Record(rec, rec.Verdict.Word.IsFinding())
 	if r.recording && rec.Baseline() {
 		r.cases = append(r.cases, recorded.Case{Test: rec.Test, Program: rec.Program, Outcome: rec.Reference})
 	}
@@ -150,16 +151,49 @@ func (r *run) onEnd(e *verdict.End) {
 	if e.Err != nil {
 		r.summary.Errors = append(r.summary.Errors, e.Err)
 	}
+	r.collector.End()
+}
+
+// maxFindings bounds the kinds of failure that are minimised and printed.
+const maxFindings = 5
+
+// minimise makes one failing case of each kind smaller.
+func (r *run) minimise(cfg *campaign.Config) ([]*finding.Finding, error) {
+	groups := r.collector.Groups()
+	if len(groups) == 0 {
+		return nil, nil
+	}
+	solo, err := campaign.Open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer solo.Close()
+	var again []campaign.Instance
+	threaded, err := r.set.Threaded(context.Background(), r.reference)
+	switch {
+	case err != nil:
+		return nil, err
+	case threaded != nil:
+		defer threaded.Close()
+		again = append(again, campaign.Instance{How: fmt.Sprintf("with one thread and with %d", named.ControlThreads), Backend: threaded})
+	}
+	budget := shrink.Budget{Runs: *shrinkFlag, Time: shrink.DefaultBudget.Time}
+	return solo.Minimise(r.t.Context(), groups[:min(len(groups), maxFindings)], budget, again...)
 }
 
 // conclude reports what was found, on the goroutine of the test.
-func (r *run) conclude() {
+func (r *run) conclude(found []*finding.Finding) {
 	r.t.Helper()
-	for _, rec := range r.findings {
-		r.t.Errorf("%s", r.failure(rec))
+	for _, f := range found {
+		if f.Unstable != "" {
+			r.t.Logf("%s: %s\n%s", f.Groups[0].Test, f.Unstable, f.Result.Record.Program)
+			r.acquit(f)
+			continue
+		}
+		r.t.Errorf("%s", r.failure(f))
 	}
-	if r.more > 0 {
-		r.t.Errorf("%d more of %d cases fail; go test -v prints every one", r.more, r.summary.Cases())
+	if more := len(r.collector.Groups()) - maxFindings; more > 0 {
+		r.t.Errorf("%d more kinds of failure", more)
 	}
 	for _, err := range r.summary.Errors {
 		r.t.Errorf("%s", report.ErrorText(err))
@@ -174,11 +208,27 @@ func (r *run) conclude() {
 	}
 }
 
-// failure says what is wrong with a case, shows its program and ends with the
-// command that draws it again.
-func (r *run) failure(rec *verdict.Record) string {
-	return fmt.Sprintf("%s, case %d (%s), candidate %s\n%s\n%s\nagain: %s",
-		rec.Test, rec.Index, rec.Program.ID(), rec.Candidate, rec.Verdict.Text(), rec.Program, r.again(rec.Index))
+// acquit counts a finding's cases as unstable.
+func (r *run) acquit(f *finding.Finding) {
+	for _, g := range f.Groups {
+		r.summary.Words[g.First.Verdict.Word] -= g.Count
+		r.summary.Words[verdict.Unstable] += g.Count
+	}
+}
+
+// failure says what is wrong, shows the smallest program that fails likewise,
+// and ends with the command that draws the first case again.
+func (r *run) failure(f *finding.Finding) string {
+	first, small := f.Groups[0].First, f.Result.Record
+	text := fmt.Sprintf("%s, case %d (%s), candidate %s\n%s\n%s\n", first.Test, first.Index, first.Program.ID(), first.Candidate, small.Verdict.Text(), small.Program)
+	seen := fmt.Sprintf("%d of %d cases", f.Count(), r.summary.Cases())
+	if small != first {
+		seen += fmt.Sprintf("; the program is the smallest that was found in %d runs", f.Result.Runs)
+	}
+	if f.Common != "" {
+		seen += "; in common: " + f.Common
+	}
+	return text + "seen:  " + seen + "\nagain: " + r.again(first.Index)
 }
 
 // again is the command that draws the case of an index again, after those

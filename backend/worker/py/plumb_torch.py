@@ -1,5 +1,6 @@
 """The subject: PyTorch runs the cases of a request, forward and backward."""
 
+import contextlib
 import ctypes
 import gc
 import operator
@@ -75,7 +76,7 @@ def blas():
 MODULES = {
     "torch", "torch.functional", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.nn.utils.rnn",
     "torch.nn.utils.parametrizations", "torch.linalg", "torch.fft", "torch.special", "torch.sparse",
-    "torch.signal", "torch.signal.windows", "torch.Tensor", "torch.ops", "torch.ops.aten", "operator",
+    "torch.signal", "torch.signal.windows", "torch.autograd", "torch.nn.parameter", "torch.Tensor", "torch.ops", "torch.ops.aten", "operator",
 }
 DENIED = {
     "torch.load", "torch.save", "torch.compile", "torch.from_file", "torch.import_ir_module",
@@ -101,6 +102,8 @@ def resolve(target):
     root, _, name = target.partition(".")
     if target == "getattr":
         return attribute
+    if target == "setattr":
+        return assign
     if target in DENIED:
         raise Unknown("%s is not open to programs" % target)
     if root == "Tensor":
@@ -110,7 +113,7 @@ def resolve(target):
     owner, _, last = target.rpartition(".")
     if owner not in MODULES and not owner.startswith("torch.ops.aten."):
         raise Unknown("no callable %s" % target)
-    if last.startswith(("_", "set_")):
+    if last.startswith(("_", "set_")) or owner == "torch.autograd" and last not in ("grad", "backward"):
         raise Unknown("%s is not open to programs" % target)
     if owner == "torch.Tensor":
         return resolve("Tensor." + last)
@@ -152,6 +155,38 @@ def attribute(value, name, *default):
         return getattr(value, name, *default)
     except AttributeError as e:
         raise Unknown(str(e)) from None
+
+
+ASSIGNABLE = {"grad", "data", "requires_grad", "training"}
+
+
+def assign(value, name, new):
+    if isinstance(value, Module):
+        if name.startswith("_") or callable(getattr(type(value), name, None)):
+            raise Unknown("attribute %s cannot be assigned by programs" % name)
+    elif not isinstance(value, Tensor) or name not in ASSIGNABLE:
+        raise Unknown("attribute %s cannot be assigned by programs" % name)
+    setattr(value, name, new)
+
+
+CONTEXTS = {
+    "torch.no_grad", "torch.enable_grad", "torch.set_grad_enabled", "torch.autograd.no_grad", "torch.autograd.enable_grad",
+    "torch.autocast", "torch.cpu.amp.autocast", "torch.cuda.amp.autocast", "torch.amp.autocast",
+}
+
+
+def context(call, env):
+    """Returns the context manager that a scope of a call describes."""
+    if call[0] not in CONTEXTS:
+        raise Unknown("no context %s" % call[0])
+    found = torch
+    for part in call[0].split(".")[1:]:
+        found = getattr(found, part, None)
+    if found is None:
+        raise Unknown("no context %s" % call[0])
+    args = [decode(a, env) for a in call[1]]
+    kwargs = {name: decode(a, env) for name, a in call[2].items()} if len(call) > 2 else {}
+    return found(*args, **kwargs)
 
 
 class Targets(dict):
@@ -350,10 +385,13 @@ class Run:
             kwargs = {name: decode(a, env) for name, a in call[2].items()} if len(call) > 2 else {}
             kept = [(k, x.detach().clone()) for k, x in enumerate(env) if isinstance(x, Tensor)] if f in SILENT else ()
             t = now()
-            if dtype is not None and isinstance(f, type):
-                v = in_dtype(dtype, f, args, kwargs)
+            if len(call) > 3:
+                with contextlib.ExitStack() as stack:
+                    for scope in call[3]:
+                        stack.enter_context(context(scope, env))
+                    v = self.apply(dtype, f, args, kwargs)
             else:
-                v = f(*args, **kwargs)
+                v = self.apply(dtype, f, args, kwargs)
             self.elapsed += now() - t
             self.changed(i, call)
             for k, x in kept:
@@ -366,6 +404,10 @@ class Run:
             self.values.append(encode(memory, v))
             mark = memory.mark
 
+    def apply(self, dtype, f, args, kwargs):
+        if dtype is not None and isinstance(f, type):
+            return in_dtype(dtype, f, args, kwargs)
+        return f(*args, **kwargs)
     def changed(self, i, call):
         """Stores what call i changed among the values before it."""
         if not (self.bumped(["u", call[1]]) or len(call) > 2 and self.bumped(["u", list(call[2].values())])):
@@ -463,6 +505,8 @@ class Run:
         for entry in self.reply.get("modules", ()):
             named = self.modules[entry["call"]].named_parameters()
             entry["grads"] = store_state(memory, ((name, p.grad) for name, p in named if not is_lazy(p)))
+        if self.case.get("leaves"):
+            self.reply["made"] = self.made()
         if self.found is not None:
             self.reply["grads2"] = [self.second(x) for x in self.leaves]
             for entry, named in self.parameters():
@@ -472,6 +516,19 @@ class Run:
         g = self.found.get(id(x))
         return None if g is None else store(self.memory, g.detach())
 
+    def made(self):
+        """Returns the gradients of the leaves that calls made, under their first name."""
+        seen = {id(x) for x in self.leaves}
+        for module in self.modules.values():
+            seen.update(id(p) for p in module.parameters())
+        made = []
+        for i, v in enumerate(self.env):
+            if isinstance(v, Tensor) and v.is_leaf and v.requires_grad and id(v) not in seen:
+                seen.add(id(v))
+                if v.grad is not None:
+                    made.append((i, store(self.memory, v.grad)))
+        return made
+
     def run(self):
         self.inputs()
         self.forward()
@@ -480,6 +537,7 @@ class Run:
             need = self.backward()
             if need:
                 return {"status": "need", "need": need}
+        if self.case.get("grads"):
             self.gradients()
         return self.reply
 

@@ -25,6 +25,7 @@ type lane struct {
 func main() {
 	tile(lane{"gemmTile32", "float32", 4, VBROADCASTSS, VMOVUPS, VADDPS, VXORPS, VFMADD231PS})
 	tile(lane{"gemmTile64", "float64", 8, VBROADCASTSD, VMOVUPD, VADDPD, VXORPD, VFMADD231PD})
+	scattered(lane{"gemmRows32", "float32", 4, VBROADCASTSS, VMOVUPS, VADDPS, VXORPS, VFMADD231PS})
 	Generate()
 }
 
@@ -61,6 +62,34 @@ func tile(l lane) {
 	DECQ(k)
 	JNZ(LabelRef(l.name + "_single"))
 
+	l.store(sum)
+}
+
+// scattered is tile for rows of B that lie anywhere.
+func scattered(l lane) {
+	TEXT(l.name, NOSPLIT, "func(k int, a, b *"+l.typ+", offsets *int, c *"+l.typ+", ldc int, add bool)")
+	Pragma("noescape")
+	Doc(l.name + " is gemmTile32 with row p of B at b[offsets[p]]. It needs k > 0.")
+
+	k := Load(Param("k"), GP64())
+	a := Load(Param("a"), GP64())
+	b := Load(Param("b"), GP64())
+	offsets := Load(Param("offsets"), GP64())
+	sum := accumulators(l)
+
+	Label(l.name + "_single")
+	row := GP64()
+	MOVQ(Mem{Base: offsets}, row)
+	LEAQ(Mem{Base: b, Index: row, Scale: uint8(l.size)}, row)
+	l.step(a, row, 0, sum)
+	ADDQ(U32(rows*l.size), a)
+	ADDQ(Imm(8), offsets)
+	DECQ(k)
+	JNZ(LabelRef(l.name + "_single"))
+	l.store(sum)
+}
+
+func (l lane) store(sum [rows][2]VecVirtual) {
 	Label(l.name + "_store")
 	c := Load(Param("c"), GP64())
 	stride := Load(Param("ldc"), GP64())

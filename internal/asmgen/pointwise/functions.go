@@ -30,6 +30,7 @@ const (
 
 const (
 	equal     = 0x00
+	unordered = 0x03
 	less      = 0x11
 	notAtMost = 0x16 // or unordered
 	notBelow  = 0x15 // or unordered

@@ -4,6 +4,8 @@
 package main
 
 import (
+	"strconv"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -14,6 +16,16 @@ func main() {
 	arithmetic("subAVX", "sets dst to a - b", VSUBPS)
 	arithmetic("mulAVX", "sets dst to a·b", VMULPS)
 	arithmetic("divAVX", "sets dst to a / b", VDIVPS)
+	arithmetic("maximumAVX", "sets dst to the larger of a and b, or to their NaN", larger(VMAXPS))
+	arithmetic("minimumAVX", "sets dst to the smaller of a and b, or to their NaN", larger(VMINPS))
+	simple("absAVX", "sets dst to |a|", func(x VecVirtual) { VANDPS(bits64(^uint64(1<<63|1<<31)), x, x) })
+	simple("negAVX", "sets dst to -a", func(x VecVirtual) { VXORPS(bits64(1<<63|1<<31), x, x) })
+	simple("sqrtAVX", "sets dst to the square root of a", func(x VecVirtual) { VSQRTPS(x, x) })
+	simple("reluAVX", "sets dst to 0 where a < 0 and to a elsewhere", func(x VecVirtual) {
+		zero := YMM()
+		VXORPS(zero, zero, zero)
+		VMAXPS(x, zero, x)
+	})
 	function("expAVX", "sets dst to e^a", func(x VecVirtual) VecVirtual { return exp(clamp(x, 700)) })
 	function("sigmoidAVX", "sets dst to 1 / (1 + e^-a)", sigmoid)
 	function("tanhAVX", "sets dst to the hyperbolic tangent of a", tanh)
@@ -118,6 +130,41 @@ func arithmetic(name, doc string, op func(...Op)) {
 		VMASKMOVPS(p.at(1, 0), mask, x)
 		VMASKMOVPS(p.at(2, 0), mask, y)
 		op(y, x, x)
+		VMASKMOVPS(x, mask, p.at(0, 0))
+	})
+	finish()
+}
+
+// larger makes of VMAXPS or VMINPS, which return b where either is NaN, one
+// that returns a where that is NaN.
+func larger(pick func(...Op)) func(...Op) {
+	return func(ops ...Op) {
+		b, a := ops[0], ops[1].(VecVirtual)
+		picked, mask := YMM(), YMM()
+		pick(b, a, picked)
+		VCMPPS(Imm(unordered), a, a, mask)
+		VBLENDVPS(mask, a, picked, ops[2])
+	}
+}
+
+// simple writes a pass over float32 elements that changes a vector of 8 in place.
+func simple(name, doc string, change func(VecVirtual)) {
+	p := begin(name, "func(dst, a *float32, n int)", []string{name + " " + doc + "."}, "dst", "a")
+	for _, step := range []int{32, 8} {
+		p.whole("_"+strconv.Itoa(step), step, func() {
+			for k := 0; k < step; k += 8 {
+				x := YMM()
+				VMOVUPS(p.at(1, k), x)
+				change(x)
+				VMOVUPS(x, p.at(0, k))
+			}
+		})
+	}
+	mask := YMM()
+	p.rest(mask, func() {
+		x := YMM()
+		VMASKMOVPS(p.at(1, 0), mask, x)
+		change(x)
 		VMASKMOVPS(x, mask, p.at(0, 0))
 	})
 	finish()

@@ -216,25 +216,49 @@ func projection(name string, weighted bool) {
 }
 
 func columns() {
-	p := begin("addColumnsAVX", "func(grad, x *float32, n int, factor, offset float64, sums, products *float64)",
-		[]string{"addColumnsAVX adds g to sums and g·(x·factor + offset) to products, for n elements, a multiple of 4."}, "grad", "x")
-	factor, offset := number("factor"), number("offset")
+	p := begin("addColumnsAVX", "func(grad, x *float32, n, step int, factors, offsets *[4]float64, sums, products *float64)",
+		[]string{"addColumnsAVX adds g to sums and g·(x·factor + offset) to products, over four rows that lie step elements apart, for n elements of each, a multiple of 4."}, "grad", "x")
+	step := Load(Param("step"), GP64())
+	SHLQ(Imm(2), step)
+	for len(p.pointers) < 8 {
+		next := GP64()
+		LEAQ(Mem{Base: p.pointers[len(p.pointers)-2], Index: step, Scale: 1}, next)
+		p.pointers = append(p.pointers, next)
+	}
+	factors, offsets := fourOf("factors"), fourOf("offsets")
 	sums, products := Load(Param("sums"), GP64()), Load(Param("products"), GP64())
 	p.whole("_loop", 4, func() {
-		g, x, s := p.wide(0, 0), p.wide(1, 0), YMM()
-		VFMADD213PD(offset, factor, x)
-		VADDPD(Mem{Base: sums, Index: p.i, Scale: 8}, g, s)
+		s, sx := YMM(), YMM()
+		VMOVUPD(Mem{Base: sums, Index: p.i, Scale: 8}, s)
+		VMOVUPD(Mem{Base: products, Index: p.i, Scale: 8}, sx)
+		for r := range 4 {
+			g, x := p.wide(2*r, 0), p.wide(2*r+1, 0)
+			VFMADD213PD(offsets[r], factors[r], x)
+			VADDPD(g, s, s)
+			VFMADD231PD(g, x, sx)
+		}
 		VMOVUPD(s, Mem{Base: sums, Index: p.i, Scale: 8})
-		VFMADD213PD(Mem{Base: products, Index: p.i, Scale: 8}, g, x)
-		VMOVUPD(x, Mem{Base: products, Index: p.i, Scale: 8})
+		VMOVUPD(sx, Mem{Base: products, Index: p.i, Scale: 8})
 	})
 	finish()
 }
 
+// fourOf returns the numbers of the named array, each in all lanes.
+func fourOf(name string) (list [4]VecVirtual) {
+	at := Load(Param(name), GP64())
+	for i := range list {
+		list[i] = YMM()
+		VBROADCASTSD(Mem{Base: at, Disp: 8 * i}, list[i])
+	}
+	return list
+}
+
 // tapRow is a row of a convolution of one channel.
 func tapRow() {
-	p := begin("tapRowAVX", "func(dst, x *float32, n int, taps *float32, offsets *int, count int)",
-		[]string{"tapRowAVX adds Σ taps[t]·x[offsets[t]+i] to dst[i], over count taps, at least one; each product and sum is rounded once."}, "dst", "x")
+	p := begin("tapRowAVX", "func(dst, x *float32, n int, start float32, taps *float32, offsets *int, count int)",
+		[]string{"tapRowAVX sets dst[i] to start + Σ taps[t]·x[offsets[t]+i], over count taps, at least one; each product and sum is rounded once."}, "dst", "x")
+	start := YMM()
+	VBROADCASTSS(addressOf("start"), start)
 	taps, offsets, count := Load(Param("taps"), GP64()), Load(Param("offsets"), GP64()), Load(Param("count"), GP64())
 	each := func(label string, add func(from, tap Register)) {
 		t, from, tap := GP64(), GP64(), YMM()
@@ -254,7 +278,7 @@ func tapRow() {
 			sums := make([]VecVirtual, vectors)
 			for k := range sums {
 				sums[k] = YMM()
-				VMOVUPS(p.at(0, 8*k), sums[k])
+				VMOVUPS(start, sums[k])
 			}
 			each(name+"_tap", func(from, tap Register) {
 				for k, s := range sums {
@@ -269,7 +293,7 @@ func tapRow() {
 	mask := YMM()
 	p.rest(mask, func() {
 		s := YMM()
-		VMASKMOVPS(p.at(0, 0), mask, s)
+		VMOVUPS(start, s)
 		each("_rest_tap", func(from, tap Register) {
 			x := YMM()
 			VMASKMOVPS(Mem{Base: from, Index: p.i, Scale: 4}, mask, x)

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"slices"
+	"strings"
+)
+
+// near returns up to three of the names that are spelled like one, the nearest
+// first.
+func near(name string, among []string) []string {
+	type scored struct {
+		name string
+		far  int
+	}
+	short := func(s string) string {
+		return strings.TrimPrefix(strings.ToLower(s[strings.LastIndexByte(s, ':')+1:]), "test_")
+	}
+	want := short(name)
+	var found []scored
+	for _, n := range among {
+		far := distance(want, short(n))
+		if strings.Contains(short(n), want) {
+			far = 0
+		}
+		if far <= max(len(want)/3, 1) {
+			found = append(found, scored{n, far})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b scored) int { return a.far - b.far })
+	var out []string
+	for _, f := range found[:min(len(found), 3)] {
+		out = append(out, f.name)
+	}
+	return out
+}
+
+// distance is the number of bytes to insert, delete or replace.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,6 @@
+package plumb
+
+import "plumb/choice"
+
+// Source is where the case's decisions come from.
+func (p *T) Source() *choice.Source { return p.gen.Source }

@@ -1,0 +1,206 @@
+package kernel
+
+// rowsTile multiplies a packed panel by rows that lie anywhere; nil where the processor lacks it.
+var rowsTile = rows32()
+
+const (
+	directWidth   = 16  // columns of a tile
+	directColumns = 512 // columns that are computed before they move to the result
+)
+
+// direct is a convolution of several taps, with steps of 1, that multiplies images where they lie.
+// Images are framed by zeros, so that a tap reads the same offset from every position.
+// Positions are counted along the frames' rows, which are longer than the result's: columns in between are computed in vain.
+type direct struct {
+	*Conv
+	images  Volume[float32]
+	size    [3]int // of a framed image
+	columns int    // positions from the first to the last of the result
+	offsets []int  // of the rows of patches
+	depth   int    // rows of patches whose products are summed from zero
+	weights []float32
+}
+
+// newDirect returns nil where another way is better.
+func newDirect(c *Conv, x Volume[float32]) *direct {
+	d := &direct{Conv: c, images: x, size: c.X}
+	framed := c.Padding != [3]int{} || !x.dense(c.X)
+	var need [3]int
+	for a := range need {
+		need[a] = c.Y[a] + (c.Kernel[a]-1)*c.Dilation[a]
+		framed = framed || need[a] > c.X[a]
+	}
+	if framed {
+		d.size = need
+	}
+	d.columns = d.position(c.Y[0]-1, c.Y[1]-1, c.Y[2]-1) + 1
+	p := c.positions()
+	if rowsTile == nil || c.taps() == 1 || c.Stride != [3]int{1, 1, 1} || d.columns < directWidth || d.columns > p+p/4 || p*c.YC*c.patch() < 1<<16 {
+		return nil
+	}
+	if framed {
+		d.frame()
+	}
+	d.place()
+	return d
+}
+
+// convolve is ConvForward.
+func (d *direct) convolve(w, bias, y []float32) {
+	d.pack(w)
+	d.run(bias, y)
+}
+
+// convDirect is ConvForward where that pays; it reports whether it does.
+func convDirect(c *Conv, x Volume[float32], w, bias, y []float32) bool {
+	d := newDirect(c, x)
+	if d != nil {
+		d.convolve(w, bias, y)
+	}
+	return d != nil
+}
+
+// convInputDirect is ConvInput where that pays; it reports whether it does.
+func convInputDirect(c *Conv, y Volume[float32], w, bias, x []float32) bool {
+	m, ok := c.mirrored()
+	if !ok {
+		return false
+	}
+	d := newDirect(m, y)
+	if d != nil {
+		d.convolve(c.mirror(w), bias, x)
+	}
+	return d != nil
+}
+
+// mirrored returns the convolution that a transposed one with steps of 1 is.
+func (c *Conv) mirrored() (m *Conv, ok bool) {
+	m = &Conv{N: c.N, Groups: c.Groups, XC: c.YC, YC: c.XC, X: c.Y, Y: c.X, Window: c.Window}
+	for a := range m.Padding {
+		m.Padding[a] = c.Dilation[a]*(c.Kernel[a]-1) - c.Padding[a]
+		if m.Padding[a] < 0 || c.Stride[a] != 1 {
+			return nil, false
+		}
+	}
+	return m, true
+}
+
+// mirror returns the weights of the mirrored convolution.
+func (c *Conv) mirror(w []float32) []float32 {
+	taps := c.taps()
+	m := make([]float32, len(w))
+	for i := range c.Groups * c.YC {
+		g, out := i/c.YC, i%c.YC
+		for in := range c.XC {
+			from, to := w[(i*c.XC+in)*taps:][:taps], m[((g*c.XC+in)*c.YC+out)*taps:][:taps]
+			for k, v := range from {
+				to[taps-1-k] = v
+			}
+		}
+	}
+	return m
+}
+
+// dense reports whether the positions of a channel, of images of the given size, lie side by side.
+func (v *Volume[T]) dense(size [3]int) bool { return v.Strides[4] == 1 && v.Planar(size) }
+
+func (d *direct) position(depth, height, width int) int {
+	return (depth*d.size[1]+height)*d.size[2] + width
+}
+
+// frame copies the images into frames of zeros.
+func (d *direct) frame() {
+	plane, channels := volume(d.size), d.Groups*d.XC
+	data := make([]float32, d.N*channels*plane)
+	Parallel(d.N*channels, ceilDiv(mapGrain, plane), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			f := frame{data: data[i*plane:][:plane], size: d.size}
+			f.fill(d.Conv, d.images.at(i/channels, i%channels), d.images.Strides)
+		}
+	})
+	d.images = Volume[float32]{data, [5]int{channels * plane, plane, d.size[1] * d.size[2], d.size[2], 1}}
+}
+
+// place finds where the rows of patches begin.
+func (d *direct) place() {
+	d.offsets = make([]int, d.patch())
+	for i := range d.offsets {
+		kd, ki, kj := d.tap(i % d.taps())
+		d.offsets[i] = i/d.taps()*d.images.Strides[1] + d.position(kd*d.Dilation[0], ki*d.Dilation[1], kj*d.Dilation[2])
+	}
+}
+
+// rows is the number of output channels of a group in whole tiles.
+func (d *direct) rows() int { return ceilDiv(d.YC, tileRows) * tileRows }
+
+// pack lays the weights out as gemmRows32 reads them: by group, depth and tile.
+func (d *direct) pack(w []float32) {
+	k := d.patch()
+	d.depth = ceilDiv(k, ceilDiv(k, maxKC))
+	d.weights = make([]float32, d.Groups*d.rows()*k)
+	for g := range d.Groups {
+		for from := 0; from < k; from += d.depth {
+			n := min(d.depth, k-from)
+			for i := 0; i < d.YC; i += tileRows {
+				panel := d.weights[g*d.rows()*k+d.rows()*from+i*n:][:tileRows*n]
+				packPanel(panel, tileRows, w[(g*d.YC+i)*k+from:], k, 1, min(tileRows, d.YC-i))
+			}
+		}
+	}
+}
+
+func (d *direct) run(bias, y []float32) {
+	blocks := ceilDiv(d.columns, directColumns)
+	work := min(d.columns, directColumns) * d.YC * d.patch()
+	Parallel(d.N*d.Groups*blocks, ceilDiv(1<<18, work), func(lo, hi int) {
+		sums := make([]float32, d.rows()*directColumns)
+		for i := lo; i < hi; i++ {
+			image, first := i/blocks, i%blocks*directColumns
+			g, n := image%d.Groups, min(directColumns, d.columns-first)
+			for r := range d.YC {
+				fillRun(sums[r*directColumns:][:n], startOf(bias, g*d.YC+r))
+			}
+			d.multiply(d.images.at(image/d.Groups, g*d.XC), d.weights[g*d.rows()*d.patch():], sums, first, n)
+			d.move(y[image*d.YC*d.positions():], sums, first, n)
+		}
+	})
+}
+
+// multiply adds the products for columns first to first+n to the sums.
+func (d *direct) multiply(x, weights, sums []float32, first, n int) {
+	var edge [tileRows * directWidth]float32
+	for from := 0; from < d.patch(); from += d.depth {
+		k := min(d.depth, d.patch()-from)
+		for j := 0; j < n; j += directWidth {
+			at := min(first+j, d.columns-directWidth)
+			for i := 0; i < d.rows(); i += tileRows {
+				a, to := &weights[d.rows()*from+i*k], sums[i*directColumns+j:]
+				if at == first+j {
+					rowsTile(k, a, &x[at], &d.offsets[from], &to[0], directColumns, true)
+					continue
+				}
+				rowsTile(k, a, &x[at], &d.offsets[from], &edge[0], directWidth, false)
+				skip := first + j - at
+				for r := range tileRows {
+					for c, v := range edge[r*directWidth+skip : (r+1)*directWidth] {
+						to[r*directColumns+c] += v
+					}
+				}
+			}
+		}
+	}
+}
+
+// move copies the columns first to first+n that are positions of the result there.
+func (d *direct) move(y, sums []float32, first, n int) {
+	for o := range d.Y[0] * d.Y[1] {
+		start := d.position(o/d.Y[1], o%d.Y[1], 0)
+		lo, hi := max(start, first), min(start+d.Y[2], first+n)
+		if lo >= hi {
+			continue
+		}
+		for r := range d.YC {
+			copy(y[r*d.positions()+o*d.Y[2]+lo-start:], sums[r*directColumns+lo-first:r*directColumns+hi-first])
+		}
+	}
+}

@@ -1,0 +1,362 @@
+package ops
+
+import (
+	"slices"
+	"strings"
+
+	"plumb/op"
+	"plumb/tensor"
+)
+
+const pairsRows = "it pairs every row with every other, along their whole length"
+
+// derivedOps are written in other operators.
+var derivedOps = slices.Concat(
+	trapezoids("trapezoid", "Scalar dx=1"), trapezoids("trapz", "float dx=1"), trapezoids("cumulative_trapezoid", "Scalar dx=1"),
+	[]*op.Def{
+		composed(&op.Def{
+			Sig:   "dist(Tensor input, Tensor other, Scalar p=2) -> Tensor",
+			Names: both("dist"),
+			Doc:   "Norm of order p of the difference: ‖input − other‖ₚ.",
+			Whole: dependsOnAll,
+			Check: func(a op.Args) error {
+				d, p := a.Promoted("input", "other"), a.Scalar("p").DType()
+				if !d.IsDifferentiable() || p == tensor.Bool || p.IsComplex() {
+					return op.RuntimeError("arguments 'input' and 'other' must have a floating point or complex common dtype, not %s, and 'p' must be an int or a float, not %s", d, p)
+				}
+				return nil
+			},
+			Sample: func(s *op.Sampler) []any {
+				pair := s.Distinct(append([]int{2}, s.Shape(1, 3)...)...)
+				return []any{pair.Select(0, 0), pair.Select(0, 1), []float64{1, 1.5, 2, 3}[s.Index(4)]}
+			},
+			Tol: accumulating(func(a op.Args) int { return tensor.NumElements(a.Value("input").Shape()) }, "a sum of Terms powers and its root"),
+		}, func(b op.Builder, a op.Args) op.Value {
+			return b.Op("norm.reduce", b.Sub(a.Value("input"), a.Value("other")), a.Scalar("p").Float())
+		}),
+		{
+			Sig:   "diagflat(Tensor input, int offset=0) -> Tensor",
+			Names: both("diagflat"),
+			Doc:   "A matrix with the elements of input, in row-major order, on a diagonal.",
+			Compose: func(b op.Builder, a op.Args) []op.Value {
+				return vals(b.Op("diag", b.Reshape(a.Value("input"), []int{-1}), a.Int("offset")))
+			},
+			Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 2)...), s.Index(5) - 2} },
+			Tol:    exactTol("copies its input"),
+		},
+		composed(&op.Def{
+			Sig:   "addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+			Names: both("addr"),
+			Doc:   "All products of two vectors added to the input: out[i, j] = beta·input[i, j] + alpha·vec1[i]·vec2[j]. With beta 0 the input is ignored.",
+			Check: firstError(dimensions("vec1", 1, "vec2", 1), checkAddr),
+			Sample: func(s *op.Sampler) []any {
+				d := s.Dims(2)
+				args := []any{s.Tensor(-2, 2, partOf(s, d)...), s.Tensor(-2, 2, d[0]), s.Tensor(-2, 2, d[1])}
+				if s.Bool() && s.DType.IsDifferentiable() {
+					args = append(args, op.Kw("beta", s.Float(-2, 2)), op.Kw("alpha", s.Float(-2, 2)))
+				}
+				return args
+			},
+			Tol: accumulating(func(op.Args) int { return 2 }, "each element is a product and a summand"),
+		}, composeAddr),
+		{
+			Sig:   "positive(Tensor input) -> Tensor",
+			Names: both("positive"),
+			Doc:   "The input itself.",
+			Check: func(a op.Args) error {
+				if a.Value("input").DType() == tensor.Bool {
+					return op.RuntimeError("the `+` operator on a bool tensor is not supported: argument 'input'")
+				}
+				return nil
+			},
+			Compose: func(b op.Builder, a op.Args) []op.Value { return vals(a.Value("input")) },
+			Sample:  func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
+			Tol:     exactTol("its input"),
+		},
+		{
+			Sig:   "linalg_diagonal(Tensor A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
+			Names: []string{"torch.linalg.diagonal"},
+			Doc:   "A view of the diagonals of the matrices over two dimensions.",
+			Compose: func(b op.Builder, a op.Args) []op.Value {
+				return vals(b.Op("diagonal", a.Value("A"), a.Int("offset"), a.Int("dim1"), a.Int("dim2")))
+			},
+			Sample: func(s *op.Sampler) []any {
+				return []any{s.Tensor(-2, 2, s.Shape(2, 4)...), op.Kw("offset", s.Index(3)-1)}
+			},
+			Tol: exactTol("a view of its input"),
+		},
+		composed(&op.Def{
+			Sig:   "vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
+			Names: []string{"torch.linalg.vecdot"},
+			Doc:   "Sums of the products of vectors along dim, the first conjugated: Σ conj(x)·y.",
+			Check: func(a op.Args) error {
+				x, y := a.Value("x").DType(), a.Value("y").DType()
+				if !x.IsDifferentiable() || x != y {
+					return op.RuntimeError("arguments 'x' and 'y' must have the same floating point or complex dtype, not %s and %s", x, y)
+				}
+				return nil
+			},
+			Sample: func(s *op.Sampler) []any {
+				shape := s.Shape(1, 3)
+				return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape...), op.Kw("dim", s.Index(len(shape)))}
+			},
+			Tol: accumulating(func(a op.Args) int { return tensor.NumElements(a.Value("x").Shape()) }, "sums of Terms products"),
+		}, func(b op.Builder, a op.Args) op.Value {
+			return b.Op("sum", b.Mul(conjugate(b, a.Value("x")), a.Value("y")), []int{a.Int("dim")})
+		}),
+		{
+			Sig:   "sum_to_size(Tensor input, int[] size) -> Tensor",
+			Names: []string{"Tensor.sum_to_size"},
+			Doc:   "Sums over the dimensions along which a tensor of the size would be repeated to become input.",
+			SBP:   linear("input"),
+			Check: func(a op.Args) error {
+				if x := a.Value("input").Shape(); !broadcastsTo(a.Ints("size"), x) {
+					return op.RuntimeError("argument 'size' %v does not expand to input's shape %s", a.Ints("size"), tensor.ShapeString(x))
+				}
+				return nil
+			},
+			Compose: func(b op.Builder, a op.Args) []op.Value {
+				if len(a.Ints("size")) == 0 {
+					return vals(b.Op("sum", a.Value("input")))
+				}
+				return vals(b.SumTo(a.Value("input"), a.Ints("size")))
+			},
+			Sample: func(s *op.Sampler) []any {
+				x := s.Tensor(-2, 2, s.Shape(0, 4)...)
+				return []any{x, partOf(s, x.Shape())}
+			},
+			Tol: accumulating(func(a op.Args) int { return tensor.NumElements(a.Value("input").Shape()) }, "sums of Terms elements"),
+		},
+		composed(&op.Def{
+			Sig:   "pdist(Tensor input, float p=2) -> Tensor",
+			Names: []string{"torch.pdist", "torch.nn.functional.pdist"},
+			Doc:   "Distances of order p between all pairs of rows, row 0 with the later ones first.",
+			Whole: pairsRows,
+			Check: func(a op.Args) error {
+				x := a.Value("input")
+				switch {
+				case len(x.Shape()) != 2:
+					return op.RuntimeError("argument 'input' must have 2 dimensions, but has %d", len(x.Shape()))
+				case !x.DType().IsFloat():
+					return op.RuntimeError("argument 'input' must have a floating point dtype, not %s", x.DType())
+				case !(a.Float("p") >= 0):
+					return op.RuntimeError("argument 'p' must not be negative, but is %v", a.Float("p"))
+				}
+				return nil
+			},
+			Sample: func(s *op.Sampler) []any {
+				return []any{s.Distinct(s.Dims(2)...), []float64{1, 1.5, 2, 3}[s.Index(4)]}
+			},
+			Tol: accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "a sum of Terms powers and its root"),
+		}, func(b op.Builder, a op.Args) op.Value {
+			x := a.Value("input")
+			n := x.Shape()[0]
+			pairs := b.Op("triu_indices", n, n, 1)
+			row := func(i int) op.Value { return b.Op("index_select", x, 0, b.Op("select", pairs, 0, i)) }
+			return b.Op("norm.reduce", b.Sub(row(0), row(1)), a.Float("p"), []int{1}, false, false)
+		}),
+		stepwise(&op.Def{
+			Sig:   "cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor",
+			Names: both("cov"),
+			Doc:   "Covariances of the rows, each a variable: (x − mean)·(x − mean)ᴴ/(n − correction). Weights are not implemented.",
+			Whole: pairsRows,
+			Check: checkCov,
+			Sample: func(s *op.Sampler) []any {
+				return []any{s.Tensor(-2, 2, append(s.Shape(0, 1), s.Index(4)+2)...), op.Kw("correction", s.Index(2))}
+			},
+			Tol: accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "sums of Terms products of differences from a mean"),
+		}, covariance),
+		stepwise(&op.Def{
+			Sig:    "corrcoef(Tensor input) -> Tensor",
+			Names:  both("corrcoef"),
+			Doc:    "Correlations of the rows, each a variable: covariances divided by both standard deviations, within [-1, 1].",
+			Whole:  pairsRows,
+			Check:  checkCov,
+			Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Index(4)+1, s.Index(4)+3)} },
+			Tol:    accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "sums of Terms products of differences from a mean, and a quotient"),
+		}, correlation),
+	},
+)
+
+// trapezoids are an integral by the trapezoidal rule with places, and with distances.
+func trapezoids(id, dx string) []*op.Def {
+	doc := "Integral of y along dim by the trapezoidal rule: Σ (yᵢ + yᵢ₊₁)/2·"
+	if id == "cumulative_trapezoid" {
+		doc = "Running integrals of y along dim by the trapezoidal rule: the partial sums of (yᵢ + yᵢ₊₁)/2·"
+	}
+	with := func(sig, doc string, sample func(s *op.Sampler, y *tensor.Tensor, dim int) []any) *op.Def {
+		return composed(&op.Def{
+			Sig: sig, Names: []string{"torch." + id}, Doc: doc, Check: checkTrapezoid,
+			Sample: func(s *op.Sampler) []any {
+				y := s.Tensor(-2, 2, s.Shape(1, 3)...)
+				return sample(s, y, s.Index(y.Dim()))
+			},
+			Tol: op.Tol{
+				Class: op.Accumulating, Terms: func(a op.Args) int { return 2 * tensor.NumElements(a.Value("y").Shape()) }, Fractional: true,
+				Reason: "sums of Terms products",
+			},
+		}, trapezoid)
+	}
+	return []*op.Def{
+		with(id+"(Tensor y, Tensor x, *, int dim=-1) -> Tensor", doc+"(xᵢ₊₁ − xᵢ).", func(s *op.Sampler, y *tensor.Tensor, dim int) []any {
+			shape := y.Shape()
+			if s.Bool() {
+				shape = shape[dim : dim+1]
+			}
+			return []any{y, s.Tensor(-2, 2, shape...), op.Kw("dim", dim)}
+		}),
+		with(id+".dx(Tensor y, *, "+dx+", int dim=-1) -> Tensor", doc+"dx.", func(s *op.Sampler, y *tensor.Tensor, dim int) []any {
+			return []any{y, op.Kw("dx", s.Float(-2, 2)), op.Kw("dim", dim)}
+		}),
+	}
+}
+
+func checkTrapezoid(a op.Args) error {
+	y := a.Value("y")
+	d, err := wrapDim(a.Int("dim"), len(y.Shape()))
+	switch {
+	case err != nil:
+		return err
+	case len(y.Shape()) == 0:
+		return op.IndexError("argument 'y' has no dimensions, but 'dim' is %d", a.Int("dim"))
+	}
+	if a.Sig.Index("x") < 0 {
+		if dx := number(a, "dx").DType(); dx == tensor.Bool || dx.IsComplex() {
+			return op.RuntimeError("argument 'dx' must be a real number, not %s", dx)
+		}
+		return rejectTypes("y", tensor.Bool)(a)
+	}
+	x := a.Value("x")
+	if err := firstError(rejectTypes("y", tensor.Bool), rejectTypes("x", tensor.Bool))(a); err != nil {
+		return err
+	}
+	if len(x.Shape()) > len(y.Shape()) {
+		return notUnderstood("trapezoid", "x of more dimensions than y")
+	}
+	if len(x.Shape()) == 1 && (y.Shape()[d] > 0 || isRunning(a)) && x.Shape()[0] != y.Shape()[d] {
+		return op.RuntimeError("argument 'x' must have one element for each of the %d of y, but has %d", y.Shape()[d], x.Shape()[0])
+	}
+	return nil
+}
+
+func isRunning(a op.Args) bool { return strings.HasPrefix(a.Sig.Name, "cumulative_") }
+
+func trapezoid(b op.Builder, a op.Args) op.Value {
+	y, running := a.Value("y"), isRunning(a)
+	rank := len(y.Shape())
+	d := must(wrapDim(a.Int("dim"), rank))
+	n := y.Shape()[d]
+	part := func(v op.Value, from int) op.Value {
+		size := v.Shape()[d]
+		return b.Op("narrow", v, d, min(from, size), max(size-1, 0))
+	}
+	total := func(v op.Value) op.Value {
+		if running {
+			return b.Op("cumsum", v, d)
+		}
+		return b.Op("sum", v, []int{d})
+	}
+	if a.Sig.Index("x") < 0 && !running && n > 0 {
+		ends := b.Add(b.Op("select", y, d, 0), b.Op("select", y, d, n-1))
+		return b.Mul(b.Sub(b.Op("sum", y, []int{d}), b.Mul(ends, 0.5)), number(a, "dx").Float())
+	}
+	heights := b.Add(part(y, 0), part(y, 1))
+	if a.Sig.Index("x") < 0 {
+		return b.Mul(total(heights), number(a, "dx").Float()/2)
+	}
+	if n == 0 {
+		return total(y)
+	}
+	x := a.Value("x")
+	shape := slices.Repeat([]int{1}, rank)
+	if len(x.Shape()) == 1 {
+		shape[d] = n
+	} else {
+		copy(shape[rank-len(x.Shape()):], x.Shape())
+	}
+	x = b.Reshape(x, shape)
+	return b.Div(total(b.Mul(b.Sub(part(x, 1), part(x, 0)), heights)), 2.0)
+}
+
+func checkAddr(a op.Args) error {
+	x, v, w := a.Value("input"), a.Value("vec1"), a.Value("vec2")
+	d := a.Promoted("input", "vec1", "vec2")
+	if out := []int{v.Shape()[0], w.Shape()[0]}; !broadcastsTo(x.Shape(), out) {
+		return op.RuntimeError("argument 'input' of shape %s does not expand to %s", tensor.ShapeString(x.Shape()), tensor.ShapeString(out))
+	}
+	for _, name := range []string{"beta", "alpha"} {
+		switch s := a.Scalar(name); {
+		case s.DType().IsComplex() && !d.IsComplex(), s.DType().IsFloat() && !d.IsDifferentiable():
+			return op.RuntimeError("argument '%s' is %v, but the tensors have dtype %s", name, s.Any(), d)
+		case d != tensor.Bool && s.DType() == tensor.Bool:
+			return op.RuntimeError("argument '%s' must not be bool, for the tensors have dtype %s", name, d)
+		}
+	}
+	return nil
+}
+
+func composeAddr(b op.Builder, a op.Args) op.Value {
+	d := a.Promoted("input", "vec1", "vec2")
+	scaled := func(v op.Value, name string) op.Value {
+		if s := a.Scalar(name); s.Complex() != 1 {
+			return b.Mul(v, s)
+		}
+		return v
+	}
+	column := b.Reshape(b.Cast(a.Value("vec1"), d), []int{-1, 1})
+	out := scaled(b.Mul(column, b.Cast(a.Value("vec2"), d)), "alpha")
+	if a.Scalar("beta").Complex() != 0 {
+		out = b.Add(scaled(b.Cast(a.Value("input"), d), "beta"), out)
+	}
+	return b.Cast(out, d)
+}
+
+func checkCov(a op.Args) error {
+	x := a.Value("input")
+	for _, name := range []string{"fweights", "aweights"} {
+		if a.Sig.Index(name) >= 0 && a.Has(name) {
+			return notUnderstood("cov", name)
+		}
+	}
+	switch {
+	case len(x.Shape()) > 2:
+		return op.RuntimeError("argument 'input' must have at most 2 dimensions, but has %d", len(x.Shape()))
+	case x.DType() == tensor.Bool || x.DType() == tensor.F16:
+		return op.RuntimeError("not implemented for argument 'input' of dtype %s", x.DType())
+	}
+	return nil
+}
+
+func covariance(b op.Builder, a op.Args) op.Value {
+	x := a.Value("input")
+	rows, n := 1, tensor.NumElements(x.Shape())
+	if len(x.Shape()) == 2 {
+		rows, n = x.Shape()[0], x.Shape()[1]
+	}
+	correction := 1
+	if a.Sig.Index("correction") >= 0 {
+		correction = a.Int("correction")
+	}
+	v := b.Cast(b.Reshape(x, []int{rows, n}), floatResult(x.DType()))
+	v = b.Sub(v, b.Op("mean", v, []int{1}, true))
+	products := b.Op("mm", v, conjugate(b, b.Op("transpose", v, 0, 1)))
+	return b.Op("squeeze", b.Div(products, float64(max(n-correction, 0))))
+}
+
+func correlation(b op.Builder, a op.Args) op.Value {
+	c := covariance(b, a)
+	if len(c.Shape()) == 0 {
+		return b.Div(c, c)
+	}
+	spread := b.Op("diagonal", c)
+	if spread.DType().IsComplex() {
+		spread = b.Op("real", spread)
+	}
+	spread = b.Op("sqrt", spread)
+	n := c.Shape()[0]
+	c = b.Div(b.Div(c, b.Reshape(spread, []int{n, 1})), b.Reshape(spread, []int{1, n}))
+	if c.DType().IsComplex() {
+		return b.Op("complex", b.Op("clamp", b.Op("real", c), -1, 1), b.Op("clamp", b.Op("imag", c), -1, 1))
+	}
+	return b.Op("clamp", c, -1, 1)
+}

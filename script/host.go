@@ -1,0 +1,199 @@
+package script
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// oneflowOnly are the names of OneFlow that PyTorch has no counterpart of.
+var oneflowOnly = map[string]bool{
+	"unittest": true, "placement": true, "sbp": true, "env": true, "comm": true, "_oneflow_internal": true, "_C": true, "framework": true, "test_utils": true,
+	"boxing": true, "utils": true, "mock_torch": true, "one_embedding": true, "global_view": true, "cuda": false, "io": true, "remat": true, "asyncs": true, "autoprof": true,
+	"to_global": true, "to_local": true, "new_ones": true, "ParameterServer": true, "profiler": true, "distributed": true, "data": true, "graph": true, "hub": true,
+}
+
+// oneflow maps a name of OneFlow's to torch's: a test's calls run on every
+// framework. What has no counterpart stays foreign.
+func oneflow(name string) starlark.Value {
+	if name == "" {
+		return flow{}
+	}
+	first, _, _ := strings.Cut(name, ".")
+	if oneflowOnly[first] || name == "nn.Graph" || name == "nn.graph" {
+		return foreign("oneflow." + name)
+	}
+	if v, ok := torchConstants[name]; ok {
+		return v
+	}
+	return path("torch." + name)
+}
+
+// flow is the module oneflow.
+type flow struct{}
+
+func (flow) String() string        { return "oneflow" }
+func (flow) Type() string          { return "module" }
+func (flow) Freeze()               {}
+func (flow) Truth() starlark.Bool  { return true }
+func (flow) Hash() (uint32, error) { return hashString("oneflow") }
+func (flow) AttrNames() []string   { return nil }
+
+// Attr returns the counterpart of a name.
+func (flow) Attr(name string) (starlark.Value, error) { return oneflow(name), nil }
+
+// defaultVersion is torch.__version__ when nobody said another.
+const defaultVersion = "1.13.1"
+
+func init() {
+	torchConstants["__version__"] = starlark.String(defaultVersion)
+}
+
+// ignoredPaths are calls of torch without effect on a program.
+var ignoredPaths = map[path]bool{
+	"torch.manual_seed": true, "torch.cuda.manual_seed": true, "torch.cuda.manual_seed_all": true, "torch.set_printoptions": true, "torch.cuda.synchronize": true, "torch.seed": true,
+	"torch.cuda.empty_cache": true, "torch.set_num_threads": true,
+}
+
+// onHost answers calls of torch that compute nothing on a device; nil for the rest.
+func (p path) onHost(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if ignoredPaths[p] {
+		return starlark.None, nil
+	}
+	if program.IsScope(string(p)) {
+		return newScope(t, string(p), args, kwargs)
+	}
+	switch p {
+	case "torch.device":
+		return deviceOf(args)
+	case "torch.Size":
+		if len(args) == 0 {
+			return starlark.Tuple{}, nil
+		}
+		vs, err := iterate(t, args[0])
+		return starlark.Tuple(vs), err
+	case "torch.cuda.is_available", "torch.cuda.is_initialized":
+		d, _ := t.Local(drawKey).(*draw)
+		return starlark.Bool(d != nil && strings.HasPrefix(d.device(), "cuda")), nil
+	case "torch.cuda.device_count":
+		return starlark.MakeInt(0), nil
+	case "torch.is_tensor":
+		return isInstance(t, append(args[:len(args):len(args)], path("torch.Tensor")))
+	case "torch.get_default_dtype":
+		return dtype(tensor.F32), nil
+	case "torch.finfo", "torch.iinfo":
+		return limits(p, args)
+	case "torch.tensor", "torch.as_tensor", "torch.from_numpy", "torch.Tensor", "torch.FloatTensor", "torch.asarray":
+		return p.fromArray(t, args, kwargs)
+	case "torch.save", "torch.load", "torch.compile", "torch.set_default_dtype", "torch.set_default_tensor_type", "torch.set_default_device", "torch.use_deterministic_algorithms":
+		return nil, lack("%s is not supported in test files", p)
+	}
+	if strings.HasPrefix(string(p), "torch.jit.") || strings.HasPrefix(string(p), "torch.distributed.") || strings.HasPrefix(string(p), "torch.utils.") && !strings.HasPrefix(string(p), "torch.utils.dlpack") || strings.HasPrefix(string(p), "torch.optim.") {
+		return nil, lack("%s is not supported in test files", p)
+	}
+	return nil, nil
+}
+
+// deviceOf is torch.device: a string such as "cuda:1".
+func deviceOf(args starlark.Tuple) (starlark.Value, error) {
+	switch len(args) {
+	case 1:
+		return args[0], nil
+	case 2:
+		return starlark.String(str(args[0]) + ":" + str(args[1])), nil
+	}
+	return nil, fmt.Errorf("torch.device takes a type and an index")
+}
+
+// fromArray makes a numpy array a literal input; nil for other arguments.
+func (p path) fromArray(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if len(args) == 0 || !holdsArray(args[0], 0) {
+		return nil, nil
+	}
+	d, err := drawOf(t, string(p))
+	if err != nil {
+		return nil, err
+	}
+	given := arguments{string(p), []string{"data", "dtype", "device", "requires_grad"}, make([]starlark.Value, 4)}
+	if err := given.bind(args, kwargs); err != nil {
+		return nil, err
+	}
+	a, err := toArray(t, args[0], tensor.Invalid)
+	if err != nil {
+		return nil, err
+	}
+	into := a.t.DType()
+	if v, ok := given.get("dtype").(dtype); ok {
+		into = tensor.DType(v)
+	}
+	if p == "torch.Tensor" || p == "torch.FloatTensor" {
+		into = tensor.F32
+	}
+	s := d.literal(&array{a.t.Convert(into)})
+	if v := given.get("requires_grad"); v != nil && bool(v.Truth()) {
+		d.prog.Inputs[len(d.prog.Inputs)-1].RequiresGrad = true
+	}
+	return s, nil
+}
+
+// holdsArray reports whether a value is an array, or a list that holds one.
+func holdsArray(v starlark.Value, depth int) bool {
+	if _, ok := v.(*array); ok {
+		return true
+	}
+	vs, ok := sequence(v)
+	if !ok || depth > maxDepth {
+		return false
+	}
+	for _, e := range vs {
+		if holdsArray(e, depth+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// limits is finfo and iinfo.
+func limits(p path, args starlark.Tuple) (starlark.Value, error) {
+	d := dtype(tensor.F32)
+	if len(args) == 1 {
+		given, ok := args[0].(dtype)
+		if !ok {
+			return nil, fmt.Errorf("%s takes a dtype, not %s", p, args[0].Type())
+		}
+		d = given
+	}
+	names := starlark.StringDict{"dtype": starlark.String(tensor.DType(d).String()), "bits": starlark.MakeInt(8 * tensor.DType(d).Size())}
+	if p == "torch.iinfo" {
+		if !tensor.DType(d).IsInt() {
+			return nil, fmt.Errorf("torch.iinfo() requires an integer dtype, not %s", d)
+		}
+		lo, hi := int64(0), int64(math.MaxUint8)
+		if tensor.DType(d) != tensor.U8 {
+			hi = math.MaxInt64 >> (64 - 8*tensor.DType(d).Size())
+			lo = -hi - 1
+		}
+		names["min"], names["max"] = starlark.MakeInt64(lo), starlark.MakeInt64(hi)
+		return &library{name: string(p), names: names}, nil
+	}
+	f, ok := floatLimits[tensor.DType(d).Real()]
+	if !ok {
+		return nil, fmt.Errorf("torch.finfo() requires a floating point dtype, not %s", d)
+	}
+	for i, name := range []string{"eps", "max", "tiny"} {
+		names[name] = starlark.Float(f[i])
+	}
+	names["min"], names["smallest_normal"] = starlark.Float(-f[1]), starlark.Float(f[2])
+	return &library{name: string(p), names: names}, nil
+}
+
+// floatLimits are eps, the largest value and the smallest normal one.
+var floatLimits = map[tensor.DType][3]float64{
+	tensor.F16: {0x1p-10, 65504, 0x1p-14}, tensor.BF16: {0x1p-7, 0x1.fep127, 0x1p-126},
+	tensor.F32: {0x1p-23, math.MaxFloat32, 0x1p-126}, tensor.F64: {0x1p-52, math.MaxFloat64, 0x1p-1022},
+}

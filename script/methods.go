@@ -1,0 +1,261 @@
+package script
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.starlark.net/starlark"
+
+	"plumb/tensor"
+)
+
+// method makes a method of positional arguments.
+func method(name string, f func(starlark.Tuple) (starlark.Value, error)) starlark.Value {
+	return builtin(name, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return f(a) })
+}
+
+// plainAttr returns an attribute of a plain value that Starlark lacks.
+func plainAttr(x starlark.Value, name string) (starlark.Value, error) {
+	switch name {
+	case "__class__":
+		return typeCall(nil, starlark.Tuple{x})
+	case "__name__":
+		return nameOf(x), nil
+	case "__len__":
+		return method(name, func(starlark.Tuple) (starlark.Value, error) { return length(nil, starlark.Tuple{x}) }), nil
+	}
+	if isNumber(x) {
+		if v, err := scalarAttr(x, name); v != nil || err != nil {
+			return v, err
+		}
+	}
+	switch x := x.(type) {
+	case starlark.String:
+		return stringAttr(string(x), name), nil
+	case *starlark.List:
+		return listAttr(x, name), nil
+	case starlark.Tuple:
+		return sequenceAttr(x, name), nil
+	case *starlark.Dict:
+		if name == "copy" {
+			return method(name, func(starlark.Tuple) (starlark.Value, error) { return merge(nil, starlark.Tuple{x}) }), nil
+		}
+	case starlark.Int, starlark.Bool:
+		return intAttr(number(x).(starlark.Int), name), nil
+	case starlark.Float:
+		return floatAttr(float64(x), name), nil
+	case complexNumber:
+		return complexAttr(complex128(x), name), nil
+	}
+	return nil, nil
+}
+
+// scalarAttr are the attributes of numpy's scalars.
+func scalarAttr(x starlark.Value, name string) (starlark.Value, error) {
+	switch name {
+	case "item", "tolist":
+		return method(name, func(starlark.Tuple) (starlark.Value, error) { return x, nil }), nil
+	case "all", "any", "astype", "dtype":
+		a, err := toArray(nil, x, tensor.Invalid)
+		if err != nil {
+			return nil, err
+		}
+		return a.Attr(name)
+	}
+	return nil, nil
+}
+
+func nameOf(x starlark.Value) starlark.Value {
+	name := className(x)
+	if f, ok := x.(*starlark.Function); ok {
+		name = f.Name()
+	}
+	if name == "" {
+		return nil
+	}
+	return starlark.String(name[strings.LastIndexByte(name, '.')+1:])
+}
+
+func stringAttr(s, name string) starlark.Value {
+	switch name {
+	case "format":
+		return starlark.NewBuiltin(name, func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+			v, err := settledAll(args)
+			if err != nil {
+				return nil, err
+			}
+			out, err := formatted(s, v.(starlark.Tuple), kwargs)
+			return starlark.String(out), err
+		})
+	case "zfill":
+		return padding(name, s, func(_ rune) formatSpec { return formatSpec{fill: '0', align: '='} })
+	case "ljust":
+		return padding(name, s, func(c rune) formatSpec { return formatSpec{fill: c, align: '<'} })
+	case "rjust":
+		return padding(name, s, func(c rune) formatSpec { return formatSpec{fill: c, align: '>'} })
+	case "center":
+		return padding(name, s, func(c rune) formatSpec { return formatSpec{fill: c, align: '^'} })
+	case "casefold", "swapcase":
+		return method(name, func(starlark.Tuple) (starlark.Value, error) {
+			if name == "casefold" {
+				return starlark.String(strings.ToLower(s)), nil
+			}
+			return starlark.String(strings.Map(swapCase, s)), nil
+		})
+	case "isnumeric", "isdecimal":
+		return method(name, func(starlark.Tuple) (starlark.Value, error) {
+			return starlark.Bool(s != "" && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsDigit(r) }) < 0), nil
+		})
+	case "isidentifier":
+		return method(name, func(starlark.Tuple) (starlark.Value, error) {
+			return starlark.Bool(s != "" && isNameStart(s[0]) && strings.IndexFunc(s, func(r rune) bool { return r < utf8.RuneSelf && !isNamePart(byte(r)) }) < 0), nil
+		})
+	}
+	return nil
+}
+
+func swapCase(r rune) rune {
+	if unicode.IsUpper(r) {
+		return unicode.ToLower(r)
+	}
+	return unicode.ToUpper(r)
+}
+
+func padding(name, s string, spec func(fill rune) formatSpec) starlark.Value {
+	return method(name, func(a starlark.Tuple) (starlark.Value, error) {
+		if len(a) < 1 || len(a) > 2 {
+			return nil, fmt.Errorf("%s takes a width and a fill character", name)
+		}
+		width, err := starlark.AsInt32(a[0])
+		if err != nil || width > maxWidth {
+			return nil, fmt.Errorf("%s: a width of at most %d", name, maxWidth)
+		}
+		fill := ' '
+		if len(a) == 2 {
+			c, _ := starlark.AsString(a[1])
+			if utf8.RuneCountInString(c) != 1 {
+				return nil, fmt.Errorf("%s: the fill character must be exactly one character long", name)
+			}
+			fill, _ = utf8.DecodeRuneInString(c)
+		}
+		f := spec(fill)
+		f.width, f.precision = width, -1
+		sign := ""
+		body := s
+		if name == "zfill" && s != "" && (s[0] == '+' || s[0] == '-') {
+			sign, body = s[:1], s[1:]
+		}
+		if name == "center" && width > utf8.RuneCountInString(s) { // Python puts the odd one to the left when the width is odd
+			n := width - utf8.RuneCountInString(s)
+			left := n/2 + (n & width & 1)
+			return starlark.String(strings.Repeat(string(fill), left) + s + strings.Repeat(string(fill), n-left)), nil
+		}
+		return starlark.String(f.pad(sign, body, '<')), nil
+	})
+}
+
+func listAttr(l *starlark.List, name string) starlark.Value {
+	switch name {
+	case "sort":
+		return starlark.NewBuiltin(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+			a := arguments{"sort", []string{"key", "reverse"}, make([]starlark.Value, 2)}
+			if err := a.bind(nil, kwargs); err != nil || len(args) > 0 {
+				return nil, fmt.Errorf("sort takes key and reverse by keyword")
+			}
+			vs, _ := sequence(l)
+			vs, err := sortValues(t, vs, a.values[0], a.values[1])
+			if err != nil {
+				return nil, err
+			}
+			return starlark.None, replaceAll(l, vs)
+		})
+	case "reverse":
+		return method(name, func(starlark.Tuple) (starlark.Value, error) {
+			vs, _ := sequence(l)
+			slices.Reverse(vs)
+			return starlark.None, replaceAll(l, vs)
+		})
+	case "copy":
+		return method(name, func(starlark.Tuple) (starlark.Value, error) {
+			vs, _ := sequence(l)
+			return starlark.NewList(vs), nil
+		})
+	case "count":
+		return sequenceAttr(l, name)
+	}
+	return nil
+}
+
+// sequenceAttr are count and index, which Starlark's tuples lack.
+func sequenceAttr(x starlark.Value, name string) starlark.Value {
+	if name != "count" && name != "index" {
+		return nil
+	}
+	return builtin(name, func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+		if len(a) != 1 {
+			return nil, fmt.Errorf("%s takes one value, not %d", name, len(a))
+		}
+		vs, _ := sequence(x)
+		n := 0
+		for i, v := range vs {
+			eq, err := precedes(t, "eq", v, a[0])
+			if err != nil {
+				return nil, err
+			}
+			if eq && name == "index" {
+				return starlark.MakeInt(i), nil
+			}
+			if eq {
+				n++
+			}
+		}
+		if name == "index" {
+			return nil, fmt.Errorf("%s is not in the %s", repr(a[0], 0), x.Type())
+		}
+		return starlark.MakeInt(n), nil
+	})
+}
+
+func intAttr(x starlark.Int, name string) starlark.Value {
+	switch name {
+	case "real", "numerator":
+		return x
+	case "imag":
+		return starlark.MakeInt(0)
+	case "conjugate":
+		return method(name, func(starlark.Tuple) (starlark.Value, error) { return x, nil })
+	case "bit_length":
+		return method(name, func(starlark.Tuple) (starlark.Value, error) { return starlark.MakeInt(x.BigInt().BitLen()), nil })
+	}
+	return nil
+}
+
+func floatAttr(x float64, name string) starlark.Value {
+	switch name {
+	case "real":
+		return starlark.Float(x)
+	case "imag":
+		return starlark.Float(0)
+	case "conjugate":
+		return method(name, func(starlark.Tuple) (starlark.Value, error) { return starlark.Float(x), nil })
+	case "is_integer":
+		return method(name, func(starlark.Tuple) (starlark.Value, error) { return starlark.Bool(x == math.Trunc(x)), nil })
+	}
+	return nil
+}
+
+func complexAttr(x complex128, name string) starlark.Value {
+	switch name {
+	case "real":
+		return starlark.Float(real(x))
+	case "imag":
+		return starlark.Float(imag(x))
+	case "conjugate":
+		return method(name, func(starlark.Tuple) (starlark.Value, error) { return complexNumber(complex(real(x), -imag(x))), nil })
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package script
+
+import (
+	"fmt"
+
+	"go.starlark.net/starlark"
+
+	"plumb/program"
+)
+
+func init() {
+	for name, f := range map[string]func(*starlark.Thread, starlark.Tuple) (starlark.Value, error){fnWith: enter, fnEntered: entered, fnLeave: leave} {
+		predeclared[name] = builtin(name, f)
+	}
+}
+
+// manager is what a with statement can enter.
+type manager struct {
+	scope  *program.Scope // nil for what concerns the test alone
+	raises bool           // the block must be refused by the reference
+}
+
+func (c *manager) String() string {
+	if c.scope != nil {
+		return c.scope.Target
+	}
+	return "context"
+}
+func (*manager) Type() string          { return "context" }
+func (*manager) Freeze()               {}
+func (*manager) Truth() starlark.Bool  { return true }
+func (*manager) Hash() (uint32, error) { return 0, nil }
+
+// block is a with statement that is being executed.
+type block struct {
+	contexts []*manager
+	entered  []starlark.Value
+	first    int // call of the program inside the block
+}
+
+func newScope(t *starlark.Thread, target string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	d, err := drawOf(t, target)
+	if err != nil {
+		return nil, err
+	}
+	c := &pending{d: d, target: target}
+	if err := c.arguments(nil, args, kwargs); err != nil {
+		return nil, err
+	}
+	if c.lazy {
+		if err := c.drawAll(); err != nil {
+			return nil, err
+		}
+	}
+	return &manager{scope: &program.Scope{Target: target, Args: c.args, Kwargs: c.kwargs}}, nil
+}
+
+// enter begins a with statement; its arguments are names and contexts in turn.
+func enter(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	d, err := drawOf(t, "with")
+	if err != nil {
+		return nil, err
+	}
+	b := &block{first: len(d.prog.Calls)}
+	for i := 1; i < len(a); i += 2 {
+		switch c := a[i].(type) {
+		case *manager:
+			if c.scope != nil { // each statement is a block of its own
+				s := *c.scope
+				c = &manager{scope: &s}
+			}
+			b.contexts, b.entered = append(b.contexts, c), append(b.entered, starlark.None)
+		case foreign:
+			return nil, c.unavailable()
+		default:
+			return nil, lack("with %s is not supported in test files", article(a[i].Type()))
+		}
+	}
+	d.blocks = append(d.blocks, b)
+	return starlark.True, nil
+}
+
+func entered(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	d, err := drawOf(t, "with")
+	if err != nil {
+		return nil, err
+	}
+	i, _ := starlark.AsInt32(a[0])
+	return d.blocks[len(d.blocks)-1].entered[i], nil
+}
+
+// leave ends with statements: how many, and the value that a return gives.
+func leave(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	d, err := drawOf(t, "with")
+	if err != nil {
+		return nil, err
+	}
+	n, _ := starlark.AsInt32(a[0])
+	for range n {
+		b := d.blocks[len(d.blocks)-1]
+		d.blocks = d.blocks[:len(d.blocks)-1]
+		for _, c := range b.contexts {
+			if !c.raises {
+				continue
+			}
+			if err := d.refused(b.first); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(a) == 2 {
+		return a[1], nil
+	}
+	return starlark.None, nil
+}
+
+// current returns the scopes around a call.
+func (d *draw) current() []*program.Scope {
+	var out []*program.Scope
+	for _, b := range d.blocks {
+		for _, c := range b.contexts {
+			if c.scope != nil {
+				out = append(out, c.scope)
+			}
+		}
+	}
+	return out
+}
+
+// refused ends the draw with a program that both sides must refuse.
+func (d *draw) refused(first int) error {
+	if len(d.prog.Calls) == first {
+		return lack("assertRaises around what makes no call of torch is not supported in test files")
+	}
+	d.prog.Raises = true
+	last := d.prog.Calls[len(d.prog.Calls)-1].Result
+	delete(d.seen, program.Ref(last))
+	if _, err := d.observe(program.Ref(last)); err != nil {
+		return err
+	}
+	d.prog.Raises = false
+	return fmt.Errorf("the test's assertion failed on the reference: nothing was raised")
+}
+
+// assertRaises is a context, or a call with the function that must raise.
+func assertRaises(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	d, err := drawOf(t, "assertRaises")
+	if err != nil {
+		return nil, err
+	}
+	if len(args) < 2 {
+		return &manager{raises: true}, nil
+	}
+	first := len(d.prog.Calls)
+	if _, ok := args[1].(starlark.Callable); !ok {
+		return &manager{raises: true}, nil
+	}
+	if _, err := starlark.Call(t, args[1], args[2:], kwargs); err != nil {
+		return nil, err
+	}
+	return starlark.None, d.refused(first)
+}
+
+// subTest is a context without effect.
+func subTest(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
+	return &manager{}, nil
+}

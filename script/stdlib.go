@@ -1,0 +1,760 @@
+package script
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.starlark.net/starlark"
+)
+
+// standard are the modules of Python's library, and those around OneFlow's
+// tests, that test files may import.
+var standard map[string]starlark.Value
+
+func init() {
+	standard = map[string]starlark.Value{
+		"math": &library{name: "math", names: mathNames()}, "itertools": &library{name: "itertools", names: itertoolsNames()},
+		"collections": &library{name: "collections", names: starlark.StringDict{"OrderedDict": pyTypes["dict"], "namedtuple": builtin("namedtuple", namedTuple), "defaultdict": notHere("defaultdict", "collections.defaultdict is not supported in test files")}},
+		"functools":   &library{name: "functools", names: starlark.StringDict{"partial": starlark.NewBuiltin("partial", partial), "reduce": builtin("reduce", reduce)}},
+		"operator":    &library{name: "operator", names: operatorNames()},
+		"copy":        &library{name: "copy", names: starlark.StringDict{"copy": builtin("copy", shallowCopy), "deepcopy": builtin("deepcopy", deepCopy)}},
+		"os":          &library{name: "os", names: starlark.StringDict{"getenv": builtin("getenv", getenv), "environ": environment{}}},
+		"sys":         &library{name: "sys", names: starlark.StringDict{"version_info": starlark.Tuple{starlark.MakeInt(3), starlark.MakeInt(11), starlark.MakeInt(2)}, "platform": starlark.String("linux"), "maxsize": starlark.MakeInt64(math.MaxInt64)}},
+		"warnings":    &library{name: "warnings", names: starlark.StringDict{"filterwarnings": ignoredCall("filterwarnings"), "simplefilter": ignoredCall("simplefilter"), "warn": ignoredCall("warn")}},
+		"packaging":   &library{name: "packaging", names: starlark.StringDict{"version": versionLibrary}}, "packaging.version": versionLibrary,
+		"random": randomModule{}, "numpy": numpy, "numpy.random": numpyRandom, "numpy.testing": numpyTesting,
+	}
+	util := starlark.StringDict{
+		"GenArgList": builtin("GenArgList", genArgList), "GenArgDict": builtin("GenArgDict", genArgDict), "GenCartesianProduct": builtin("GenCartesianProduct", cartesianProduct),
+		"type_name_to_flow_type": typeNames(func(d dtype) starlark.Value { return d }), "type_name_to_np_type": typeNames(func(d dtype) starlark.Value { return numpyType(d) }),
+	}
+	standard["oneflow.test_utils.test_util"], standard["test_util"] = &library{name: "test_util", names: util}, &library{name: "test_util", names: util}
+}
+
+func typeNames(f func(dtype) starlark.Value) *starlark.Dict {
+	d := starlark.NewDict(8)
+	for alias, name := range map[string]string{"float16": "float16", "float32": "float32", "float": "float32", "float64": "float64", "double": "float64", "int8": "int8", "int32": "int32", "int64": "int64", "uint8": "uint8", "bool": "bool", "complex64": "complex64", "complex128": "complex128"} {
+		if err := d.SetKey(starlark.String(alias), f(torchConstants[name].(dtype))); err != nil {
+			panic(err) // a string is hashable
+		}
+	}
+	d.Freeze()
+	return d
+}
+
+// real makes a function of one float.
+func realFunc(name string, f func(float64) float64) *starlark.Builtin {
+	return builtin("math."+name, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+		xs, err := realArgs(name, a, 1)
+		if err != nil {
+			return nil, err
+		}
+		y := f(xs[0])
+		if math.IsNaN(y) && !math.IsNaN(xs[0]) {
+			return nil, fmt.Errorf("math domain error")
+		}
+		return starlark.Float(y), nil
+	})
+}
+
+func realFunc2(name string, f func(x, y float64) float64) *starlark.Builtin {
+	return builtin("math."+name, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+		xs, err := realArgs(name, a, 2)
+		if err != nil {
+			return nil, err
+		}
+		return starlark.Float(f(xs[0], xs[1])), nil
+	})
+}
+
+func realArgs(name string, a starlark.Tuple, n int) ([]float64, error) {
+	if len(a) != n {
+		return nil, fmt.Errorf("math.%s takes %d arguments, not %d", name, n, len(a))
+	}
+	out := make([]float64, n)
+	for i, v := range a {
+		v, err := settled(v)
+		if err != nil {
+			return nil, err
+		}
+		f, ok := starlark.AsFloat(number(v))
+		if !ok {
+			return nil, fmt.Errorf("math.%s: must be a real number, not %s", name, v.Type())
+		}
+		out[i] = f
+	}
+	return out, nil
+}
+
+func mathNames() starlark.StringDict {
+	m := starlark.StringDict{
+		"pi": starlark.Float(math.Pi), "e": starlark.Float(math.E), "tau": starlark.Float(2 * math.Pi), "inf": starlark.Float(math.Inf(1)), "nan": starlark.Float(math.NaN()),
+		"prod": builtin("math.prod", product), "log": builtin("math.log", logarithm), "isclose": starlark.NewBuiltin("math.isclose", isClose),
+		"gcd": builtin("math.gcd", bigFold(func(z, x *big.Int) *big.Int {
+			return new(big.Int).GCD(nil, nil, new(big.Int).Abs(z), new(big.Int).Abs(x))
+		})),
+		"factorial": builtin("math.factorial", factorial), "comb": builtin("math.comb", comb), "isqrt": builtin("math.isqrt", isqrt),
+	}
+	for name, f := range map[string]func(float64) float64{
+		"sqrt": math.Sqrt, "exp": math.Exp, "expm1": math.Expm1, "log2": math.Log2, "log10": math.Log10, "log1p": math.Log1p, "sin": math.Sin, "cos": math.Cos, "tan": math.Tan,
+		"asin": math.Asin, "acos": math.Acos, "atan": math.Atan, "sinh": math.Sinh, "cosh": math.Cosh, "tanh": math.Tanh, "fabs": math.Abs, "erf": math.Erf, "erfc": math.Erfc, "gamma": math.Gamma,
+		"degrees": func(x float64) float64 { return x * (180 / math.Pi) }, "radians": func(x float64) float64 { return x * (math.Pi / 180) },
+	} {
+		m[name] = realFunc(name, f)
+	}
+	for name, f := range map[string]func(x, y float64) float64{"pow": math.Pow, "atan2": math.Atan2, "hypot": math.Hypot, "fmod": math.Mod, "copysign": math.Copysign} {
+		m[name] = realFunc2(name, f)
+	}
+	for name, f := range map[string]func(float64) float64{"ceil": math.Ceil, "floor": math.Floor, "trunc": math.Trunc} {
+		m[name] = builtin("math."+name, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+			if len(a) == 1 {
+				if n, ok := number(a[0]).(starlark.Int); ok {
+					return n, nil
+				}
+			}
+			xs, err := realArgs(name, a, 1)
+			if err != nil {
+				return nil, err
+			}
+			return starlark.NumberToInt(starlark.Float(f(xs[0])))
+		})
+	}
+	for name, f := range map[string]func(float64) bool{
+		"isnan": math.IsNaN, "isinf": func(x float64) bool { return math.IsInf(x, 0) }, "isfinite": func(x float64) bool { return !math.IsInf(x, 0) && !math.IsNaN(x) },
+	} {
+		m[name] = builtin("math."+name, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+			xs, err := realArgs(name, a, 1)
+			return starlark.Bool(err == nil && f(xs[0])), err
+		})
+	}
+	return m
+}
+
+func product(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	if len(a) != 1 {
+		return nil, fmt.Errorf("math.prod takes one sequence, not %d", len(a))
+	}
+	vs, err := iterate(t, a[0])
+	if err != nil {
+		return nil, err
+	}
+	var out starlark.Value = starlark.MakeInt(1)
+	for _, v := range vs {
+		if out, err = operators["mul"].call(t, out, v); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func logarithm(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	xs, err := realArgs("log", a, max(1, min(len(a), 2)))
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range xs {
+		if x <= 0 {
+			return nil, fmt.Errorf("math domain error")
+		}
+	}
+	if len(xs) == 1 {
+		return starlark.Float(math.Log(xs[0])), nil
+	}
+	if xs[1] == 1 {
+		return nil, fmt.Errorf("division by zero")
+	}
+	return starlark.Float(math.Log(xs[0]) / math.Log(xs[1])), nil
+}
+
+func isClose(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	a := arguments{"isclose", []string{"a", "b", "rel_tol", "abs_tol"}, []starlark.Value{nil, nil, starlark.Float(1e-9), starlark.Float(0)}}
+	if err := a.rebind(args, kwargs); err != nil {
+		return nil, err
+	}
+	xs, err := realArgs("isclose", a.values, 4)
+	if err != nil {
+		return nil, err
+	}
+	x, y := xs[0], xs[1]
+	if x == y {
+		return starlark.True, nil
+	}
+	if math.IsInf(x, 0) || math.IsInf(y, 0) {
+		return starlark.False, nil
+	}
+	return starlark.Bool(math.Abs(x-y) <= max(xs[2]*max(math.Abs(x), math.Abs(y)), xs[3])), nil
+}
+
+// rebind is bind over defaults: what is not given keeps its value.
+func (a arguments) rebind(args starlark.Tuple, kwargs []starlark.Tuple) error {
+	given := arguments{a.fn, a.params, make([]starlark.Value, len(a.params))}
+	if err := given.bind(args, kwargs); err != nil {
+		return err
+	}
+	for i, v := range given.values {
+		if v != nil {
+			a.values[i] = v
+		} else if a.values[i] == nil {
+			return fmt.Errorf("%s needs the argument '%s'", a.fn, a.params[i])
+		}
+	}
+	return nil
+}
+
+func bigFold(f func(z, x *big.Int) *big.Int) func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) {
+	return func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+		z := new(big.Int)
+		for _, v := range a {
+			n, ok := number(v).(starlark.Int)
+			if !ok {
+				return nil, fmt.Errorf("'%s' object cannot be interpreted as an integer", v.Type())
+			}
+			z = f(z, n.BigInt())
+		}
+		return starlark.MakeBigInt(z), nil
+	}
+}
+
+// small returns arguments that are integers from 0 to a bound.
+func small(name string, a starlark.Tuple, n, bound int) ([]int64, error) {
+	if len(a) != n {
+		return nil, fmt.Errorf("%s takes %d integers, not %d", name, n, len(a))
+	}
+	out := make([]int64, n)
+	for i, v := range a {
+		x, err := starlark.AsInt32(number(v))
+		if err != nil || x < 0 || x > bound {
+			return nil, fmt.Errorf("%s: argument must be an integer from 0 to %d", name, bound)
+		}
+		out[i] = int64(x)
+	}
+	return out, nil
+}
+
+func factorial(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	n, err := small("math.factorial", a, 1, 500)
+	if err != nil {
+		return nil, err
+	}
+	return starlark.MakeBigInt(new(big.Int).MulRange(1, n[0])), nil
+}
+
+func comb(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	n, err := small("math.comb", a, 2, 2000)
+	if err != nil {
+		return nil, err
+	}
+	return starlark.MakeBigInt(new(big.Int).Binomial(n[0], n[1])), nil
+}
+
+func isqrt(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	if len(a) == 1 {
+		if n, ok := number(a[0]).(starlark.Int); ok && n.Sign() >= 0 {
+			return starlark.MakeBigInt(new(big.Int).Sqrt(n.BigInt())), nil
+		}
+	}
+	return nil, fmt.Errorf("isqrt() argument must be nonnegative")
+}
+
+func itertoolsNames() starlark.StringDict {
+	return starlark.StringDict{
+		"product": starlark.NewBuiltin("itertools.product", func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+			a := arguments{"product", []string{"repeat"}, []starlark.Value{starlark.MakeInt(1)}}
+			if err := a.rebind(nil, kwargs); err != nil {
+				return nil, err
+			}
+			repeat, err := starlark.AsInt32(a.values[0])
+			if err != nil || repeat < 0 || repeat > 1000 {
+				return nil, fmt.Errorf("product: repeat must be from 0 to 1000")
+			}
+			rows, err := cartesian(t, slices.Repeat([]starlark.Value(args), repeat))
+			return &iterator{rest: rows}, err
+		}),
+		"permutations": builtin("itertools.permutations", arrangements(true)), "combinations": builtin("itertools.combinations", arrangements(false)),
+		"chain": chainType{}, "repeat": builtin("itertools.repeat", repeated), "accumulate": builtin("itertools.accumulate", accumulate),
+	}
+}
+
+// cartesian returns the tuples of the product of sequences, the last running fastest.
+func cartesian(t *starlark.Thread, seqs []starlark.Value) ([]starlark.Value, error) {
+	rows := []starlark.Tuple{{}}
+	for _, s := range seqs {
+		vs, err := iterate(t, s)
+		if err != nil {
+			return nil, err
+		}
+		if len(vs) > 0 && len(rows) > maxElements/64/len(vs) {
+			return nil, fmt.Errorf("a product of too many elements")
+		}
+		next := make([]starlark.Tuple, 0, len(rows)*len(vs))
+		for _, r := range rows {
+			for _, v := range vs {
+				next = append(next, append(slices.Clip(r), v))
+			}
+		}
+		rows = next
+	}
+	out := make([]starlark.Value, len(rows))
+	for i, r := range rows {
+		out[i] = r
+	}
+	return out, nil
+}
+
+// arrangements makes permutations, and combinations without regard of order.
+func arrangements(ordered bool) func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) {
+	return func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+		if len(a) < 1 || len(a) > 2 || !ordered && len(a) != 2 {
+			return nil, fmt.Errorf("this takes a sequence and a length")
+		}
+		vs, err := iterate(t, a[0])
+		if err != nil {
+			return nil, err
+		}
+		n := len(vs)
+		if len(a) == 2 && a[1] != starlark.None {
+			if n, err = starlark.AsInt32(a[1]); err != nil || n < 0 {
+				return nil, fmt.Errorf("the length must be a number that is not negative")
+			}
+		}
+		var out []starlark.Value
+		if n <= len(vs) {
+			out, err = arrange(vs, n, ordered)
+		}
+		return &iterator{rest: out}, err
+	}
+}
+
+func arrange(vs []starlark.Value, n int, ordered bool) ([]starlark.Value, error) {
+	const most = maxElements / 64
+	var out []starlark.Value
+	picked := make([]int, 0, n)
+	used := make([]bool, len(vs))
+	visits := 0
+	var walk func(from int) bool
+	walk = func(from int) bool {
+		if visits++; visits > 4*most {
+			return false
+		}
+		if len(picked) == n {
+			row := make(starlark.Tuple, n)
+			for i, j := range picked {
+				row[i] = vs[j]
+			}
+			out = append(out, row)
+			return len(out) <= most
+		}
+		start := from
+		if ordered {
+			start = 0
+		}
+		for i := start; i < len(vs); i++ {
+			if used[i] {
+				continue
+			}
+			used[i], picked = true, append(picked, i)
+			ok := walk(i + 1)
+			used[i], picked = false, picked[:len(picked)-1]
+			if !ok {
+				return false
+			}
+		}
+		return true
+	}
+	if n > 1000 || !walk(0) {
+		return nil, fmt.Errorf("too many arrangements")
+	}
+	return out, nil
+}
+
+// chainType is itertools.chain, with its from_iterable.
+type chainType struct{}
+
+func (chainType) String() string        { return "itertools.chain" }
+func (chainType) Type() string          { return "function" }
+func (chainType) Freeze()               {}
+func (chainType) Truth() starlark.Bool  { return true }
+func (chainType) Hash() (uint32, error) { return 0, nil }
+func (chainType) Name() string          { return "chain" }
+func (chainType) AttrNames() []string   { return []string{"from_iterable"} }
+
+// CallInternal chains its arguments.
+func (chainType) CallInternal(t *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	return concat(t, args)
+}
+
+// Attr returns from_iterable.
+func (chainType) Attr(name string) (starlark.Value, error) {
+	if name != "from_iterable" {
+		return nil, nil
+	}
+	return builtin(name, func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+		if len(a) != 1 {
+			return nil, fmt.Errorf("from_iterable takes one sequence")
+		}
+		vs, err := iterate(t, a[0])
+		if err != nil {
+			return nil, err
+		}
+		return concat(t, vs)
+	}), nil
+}
+
+func repeated(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	if len(a) != 2 {
+		return nil, lack("itertools.repeat without a number of times is not supported in test files")
+	}
+	n, err := small("itertools.repeat", a[1:], 1, maxElements)
+	if err != nil {
+		return nil, err
+	}
+	return &iterator{rest: slices.Repeat([]starlark.Value{a[0]}, int(n[0]))}, nil
+}
+
+func accumulate(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	if len(a) < 1 || len(a) > 2 {
+		return nil, fmt.Errorf("accumulate takes a sequence and a function")
+	}
+	vs, err := iterate(t, a[0])
+	if err != nil {
+		return nil, err
+	}
+	out := slices.Clone(vs)
+	for i := 1; i < len(out); i++ {
+		if len(a) == 2 {
+			out[i], err = starlark.Call(t, a[1], starlark.Tuple{out[i-1], vs[i]}, nil)
+		} else {
+			out[i], err = operators["add"].call(t, out[i-1], vs[i])
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &iterator{rest: out}, nil
+}
+
+func partial(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if len(args) == 0 {
+		return nil, fmt.Errorf("partial needs a function")
+	}
+	fn, first, named := args[0], slices.Clip(args[1:]), slices.Clone(kwargs)
+	return starlark.NewBuiltin("partial", func(t *starlark.Thread, _ *starlark.Builtin, more starlark.Tuple, kws []starlark.Tuple) (starlark.Value, error) {
+		all := slices.DeleteFunc(slices.Clone(named), func(kw starlark.Tuple) bool {
+			return slices.ContainsFunc(kws, func(k starlark.Tuple) bool { return k[0] == kw[0] })
+		})
+		return starlark.Call(t, fn, append(slices.Clip(first), more...), append(all, kws...))
+	}), nil
+}
+
+func reduce(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	if len(a) < 2 || len(a) > 3 {
+		return nil, fmt.Errorf("reduce takes a function, a sequence and a start")
+	}
+	vs, err := iterate(t, a[1])
+	if err != nil {
+		return nil, err
+	}
+	if len(a) == 3 {
+		vs = append([]starlark.Value{a[2]}, vs...)
+	}
+	if len(vs) == 0 {
+		return nil, fmt.Errorf("reduce() of empty sequence with no initial value")
+	}
+	out := vs[0]
+	for _, v := range vs[1:] {
+		if out, err = starlark.Call(t, a[0], starlark.Tuple{out, v}, nil); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func operatorNames() starlark.StringDict {
+	m := starlark.StringDict{}
+	for _, o := range operators {
+		if o.inplace {
+			continue
+		}
+		m[o.name] = builtin("operator."+o.name, func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+			if len(a) != 2 {
+				return nil, fmt.Errorf("operator.%s takes two arguments, not %d", o.name, len(a))
+			}
+			return o.call(t, a[0], a[1])
+		})
+	}
+	for token, name := range unaryNames {
+		m[name] = builtin("operator."+name, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+			if len(a) != 1 {
+				return nil, fmt.Errorf("operator.%s takes one argument, not %d", name, len(a))
+			}
+			return unary(name, token, a[0])
+		})
+	}
+	return m
+}
+
+func shallowCopy(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	return copied(a, 1)
+}
+
+func deepCopy(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	return copied(a, maxDepth)
+}
+
+func copied(a starlark.Tuple, depth int) (starlark.Value, error) {
+	if len(a) != 1 {
+		return nil, fmt.Errorf("copy takes one value, not %d", len(a))
+	}
+	left := maxElements
+	return copyValue(a[0], depth, &left)
+}
+
+func copyValue(v starlark.Value, depth int, left *int) (starlark.Value, error) {
+	if depth == 0 {
+		return v, nil
+	}
+	switch v := v.(type) {
+	case *starlark.List, starlark.Tuple:
+		vs, _ := sequence(v)
+		if *left -= len(vs) + 1; *left < 0 {
+			return nil, fmt.Errorf("a copy of too many elements")
+		}
+		out := make([]starlark.Value, len(vs))
+		for i, e := range vs {
+			c, err := copyValue(e, depth-1, left)
+			if err != nil {
+				return nil, err
+			}
+			out[i] = c
+		}
+		if _, tuple := v.(starlark.Tuple); tuple {
+			return starlark.Tuple(out), nil
+		}
+		return starlark.NewList(out), nil
+	case *starlark.Dict:
+		out := starlark.NewDict(v.Len())
+		for _, item := range v.Items() {
+			c, err := copyValue(item[1], depth-1, left)
+			if err != nil {
+				return nil, err
+			}
+			if *left--; *left < 0 {
+				return nil, fmt.Errorf("a copy of too many elements")
+			}
+			if err := out.SetKey(item[0], c); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case *array:
+		return v.clone(), nil
+	case *symbol, *attr:
+		return nil, lack("a copy of %s is not supported in test files: write x.clone()", article(v.Type()))
+	}
+	return v, nil
+}
+
+func getenv(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	if len(a) == 2 {
+		return a[1], nil
+	}
+	return starlark.None, nil
+}
+
+// environment is os.environ: empty.
+type environment struct{}
+
+func (environment) String() string        { return "environ({})" }
+func (environment) Type() string          { return "environ" }
+func (environment) Freeze()               {}
+func (environment) Truth() starlark.Bool  { return false }
+func (environment) Hash() (uint32, error) { return 0, nil }
+func (environment) AttrNames() []string   { return []string{"get"} }
+
+// Attr returns get.
+func (environment) Attr(name string) (starlark.Value, error) {
+	if name == "get" {
+		return builtin("get", getenv), nil
+	}
+	return nil, nil
+}
+
+// Get finds nothing.
+func (environment) Get(starlark.Value) (starlark.Value, bool, error) { return nil, false, nil }
+
+// SetKey has no effect.
+func (environment) SetKey(_, _ starlark.Value) error { return nil }
+
+// record is an instance of a named tuple.
+type namedType struct {
+	name   string
+	fields []string
+}
+
+func (n *namedType) String() string        { return n.name }
+func (n *namedType) Type() string          { return "type" }
+func (n *namedType) Freeze()               {}
+func (n *namedType) Truth() starlark.Bool  { return true }
+func (n *namedType) Hash() (uint32, error) { return hashString(n.name) }
+func (n *namedType) Name() string          { return n.name }
+
+// CallInternal makes an instance.
+func (n *namedType) CallInternal(_ *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	a := arguments{n.name, n.fields, make([]starlark.Value, len(n.fields))}
+	if err := a.rebind(args, kwargs); err != nil {
+		return nil, err
+	}
+	return instance{n, a.values}, nil
+}
+
+type instance struct {
+	of     *namedType
+	values starlark.Tuple
+}
+
+func (i instance) String() string {
+	var parts []string
+	for j, f := range i.of.fields {
+		parts = append(parts, f+"="+repr(i.values[j], 0))
+	}
+	return i.of.name + "(" + strings.Join(parts, ", ") + ")"
+}
+func (i instance) Type() string               { return i.of.name }
+func (i instance) Freeze()                    { i.values.Freeze() }
+func (i instance) Truth() starlark.Bool       { return len(i.values) > 0 }
+func (i instance) Hash() (uint32, error)      { return i.values.Hash() }
+func (i instance) Len() int                   { return len(i.values) }
+func (i instance) Index(n int) starlark.Value { return i.values[n] }
+func (i instance) Iterate() starlark.Iterator { return i.values.Iterate() }
+func (i instance) AttrNames() []string        { return i.of.fields }
+func (i instance) Attr(s string) (starlark.Value, error) {
+	if n := slices.Index(i.of.fields, s); n >= 0 {
+		return i.values[n], nil
+	}
+	return nil, nil
+}
+
+func namedTuple(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	if len(a) != 2 {
+		return nil, fmt.Errorf("namedtuple takes a name and fields")
+	}
+	name, ok := starlark.AsString(a[0])
+	if !ok {
+		return nil, fmt.Errorf("namedtuple: the name must be a string")
+	}
+	n := &namedType{name: name}
+	if s, ok := starlark.AsString(a[1]); ok {
+		n.fields = strings.Fields(strings.ReplaceAll(s, ",", " "))
+		return n, nil
+	}
+	vs, err := iterate(t, a[1])
+	for _, v := range vs {
+		s, ok := starlark.AsString(v)
+		if !ok {
+			return nil, fmt.Errorf("namedtuple: fields must be strings")
+		}
+		n.fields = append(n.fields, s)
+	}
+	return n, err
+}
+
+// versionLibrary is packaging.version.
+var versionLibrary = &library{name: "packaging.version", names: starlark.StringDict{"parse": builtin("parse", parseVersion), "Version": builtin("Version", parseVersion)}}
+
+// version is a release such as 1.13.1; what follows the numbers is left out.
+type version []int
+
+func parseVersion(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	if len(a) != 1 {
+		return nil, fmt.Errorf("parse takes one version, not %d", len(a))
+	}
+	s, ok := starlark.AsString(a[0])
+	if !ok {
+		return nil, fmt.Errorf("a version is a string, not %s", a[0].Type())
+	}
+	s, _, _ = strings.Cut(s, "+")
+	var v version
+	for _, part := range strings.Split(s, ".") {
+		digits := part
+		if i := strings.IndexFunc(part, func(r rune) bool { return r < '0' || r > '9' }); i >= 0 {
+			digits = part[:i]
+		}
+		n, err := strconv.Atoi(digits)
+		if err != nil {
+			break
+		}
+		v = append(v, n)
+	}
+	for len(v) > 0 && v[len(v)-1] == 0 {
+		v = v[:len(v)-1]
+	}
+	return v, nil
+}
+
+func (v version) String() string {
+	parts := make([]string, len(v))
+	for i, n := range v {
+		parts[i] = strconv.Itoa(n)
+	}
+	return strings.Join(parts, ".")
+}
+func (v version) Type() string          { return "Version" }
+func (v version) Freeze()               {}
+func (v version) Truth() starlark.Bool  { return true }
+func (v version) Hash() (uint32, error) { return hashString(v.String()) }
+
+// genArgList is the cartesian product of a dict's lists, as lists.
+func genArgList(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	_, rows, err := argProduct(t, a)
+	return &iterator{rest: rows}, err
+}
+
+func genArgDict(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	keys, rows, err := argProduct(t, a)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]starlark.Value, len(rows))
+	for i, r := range rows {
+		d := starlark.NewDict(len(keys))
+		for j, k := range keys {
+			if err := d.SetKey(k, r.(starlark.Tuple)[j]); err != nil {
+				return nil, err
+			}
+		}
+		out[i] = d
+	}
+	return &iterator{rest: out}, nil
+}
+
+func argProduct(t *starlark.Thread, a starlark.Tuple) (keys, rows []starlark.Value, err error) {
+	if len(a) != 1 {
+		return nil, nil, fmt.Errorf("this takes one dict of lists")
+	}
+	d, ok := a[0].(*starlark.Dict)
+	if !ok {
+		return nil, nil, fmt.Errorf("this takes a dict of lists, not %s", a[0].Type())
+	}
+	var seqs []starlark.Value
+	for _, item := range d.Items() {
+		keys, seqs = append(keys, item[0]), append(seqs, item[1])
+	}
+	rows, err = cartesian(t, seqs)
+	return keys, rows, err
+}
+
+func cartesianProduct(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	if len(a) != 1 {
+		return nil, fmt.Errorf("this takes one sequence of sequences")
+	}
+	seqs, err := iterate(t, a[0])
+	if err != nil {
+		return nil, err
+	}
+	rows, err := cartesian(t, seqs)
+	return &iterator{rest: rows}, err
+}
