@@ -62,7 +62,7 @@ func global(target string, kwargs []starlark.Tuple) error {
 // makeGPUDevice gives "cuda", which a run has to have.
 func makeGPUDevice(t *starlark.Thread, _ arguments) (starlark.Value, error) {
 	if d, ok := t.Local(drawKey).(*draw); ok && !slices.ContainsFunc(d.env.Devices, isCUDA) {
-		return nil, lacksError("gpu_device() needs a run with --device cuda")
+		return nil, lack("gpu_device() needs a run with --device cuda")
 	}
 	return &generator{gen.Constant("cuda")}, nil
 }
