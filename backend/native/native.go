@@ -72,6 +72,7 @@ type run struct {
 	made    []made // leaves that calls made
 	// retained are the variables that keep their gradients though they are no leaves.
 	retained map[*eager.Var]bool
+	data     map[op.Value]bool // what x.data gave: a change of it goes unnoticed by x
 	modules  []moduleRun
 	out      *backend.Outcome
 }
@@ -193,6 +194,9 @@ func (r *run) call(c *program.Call) (*value, error) {
 	call, err := program.Resolve(r.table, c.Target, args, kwargs)
 	if err != nil {
 		return nil, err
+	}
+	if call.InPlace && r.data[call.Args.AllValues()[0]] {
+		return nil, fmt.Errorf("%w: changing x.data in place", errUnsupported)
 	}
 	out, err := r.execute(call)
 	if err != nil {
