@@ -132,7 +132,7 @@ type pass func(s *search) bool
 // cheap and dear are the passes over a program: the first take few runs and
 // remove much.
 var (
-	cheap = []pass{(*search).forwardOnly, (*search).dropDead, (*search).dropBackward, (*search).plainInputs, (*search).dropArguments}
+	cheap = []pass{(*search).forwardOnly, (*search).dropDead, (*search).dropBackward, (*search).plainInputs, (*search).outOfPlace, (*search).dropArguments}
 	dear  = []pass{(*search).cutCalls, (*search).dropAxes, (*search).shrinkSizes, (*search).simplifyArguments, (*search).simplifyValues}
 )
 

@@ -73,7 +73,8 @@ type selftestSummary struct {
 	Proved  int `json:"proved"`  // whose bundles failed in fresh processes
 	False   int `json:"false"`   // findings of the table without a fault
 
-	Cases         int     `json:"cases"` // drawn, and judged without a fault
+	Cases int `json:"cases"` // drawn, and judged without a fault
+	// Medians: of the candidate's runs and the seconds that it took.
 	FindRuns      float64 `json:"find_runs"`
 	FindSeconds   float64 `json:"find_seconds"`
 	ShrinkRuns    float64 `json:"shrink_runs"`
@@ -104,18 +105,13 @@ func (s *selftest) summarise(elapsed time.Duration) *selftestSummary {
 		}
 		shrinkRuns, shrinkSeconds = append(shrinkRuns, float64(m.small.Runs)), append(shrinkSeconds, m.small.Elapsed.Seconds())
 	}
-	sum.FindRuns, sum.FindSeconds = middle(runs), middle(seconds)
-	sum.ShrinkRuns, sum.ShrinkSeconds = middle(shrinkRuns), middle(shrinkSeconds)
-	return sum
-}
-
-// middle returns the middle one of the numbers; 0 of none.
-func middle(xs []float64) float64 {
-	if len(xs) == 0 {
-		return 0
+	if len(runs) > 0 {
+		sum.FindRuns, sum.FindSeconds = median(runs), median(seconds)
 	}
-	slices.Sort(xs)
-	return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
+	if len(shrinkRuns) > 0 {
+		sum.ShrinkRuns, sum.ShrinkSeconds = median(shrinkRuns), median(shrinkSeconds)
+	}
+	return sum
 }
 
 // found returns the mutants that were found.
