@@ -103,6 +103,9 @@ func (g *goFile) expressible() bool {
 	if g.p.Mode != byElements && g.p.Mode != byException || g.p.Classes || g.p.Metadata || g.p.twice() || g.p.Where.Part == verdict.Change {
 		return false
 	}
+	if strings.Contains(p.String(), "\n    ") { // a block of statements
+		return false
+	}
 	if g.p.differentiates(len(p.Calls)) && (len(p.Backward) > 1 || len(p.Backward) == 1 && cotangentOf(g.f, 0) == nil) {
 		return false
 	}
