@@ -249,7 +249,7 @@ func TestDrawsShrinkFirst(t *testing.T) {
 }
 
 // TestShrinkFocusesOnTheWorstElement: where one element in many shows a fault,
-// and not the first along any axis, that element is kept.
+// and not the first along any axis, that element is kept at once.
 func TestShrinkFocusesOnTheWorstElement(t *testing.T) {
 	p, err := program.Parse("case.py", preamble+"case(\"c\", seed=1)\nx = tensor((7, 11), torch.float32, uniform(0.0, 1.0, key=3))\ny = torch.log1p(x)\n")
 	if err != nil {
@@ -266,8 +266,11 @@ func TestShrinkFocusesOnTheWorstElement(t *testing.T) {
 		t.Fatalf("element %d is the first along an axis", most)
 	}
 	judgeMost := func(p *program.Program) *verdict.Record {
-		x := p.Inputs[0].Materialize()
 		r := judge(p, false)
+		if len(p.Inputs) == 0 {
+			return r
+		}
+		x := p.Inputs[0].Materialize()
 		r.Reference.Values[0].Tensor = x
 		for i := range x.Len() {
 			if x.Float(i) == values.Float(most) {
@@ -291,5 +294,8 @@ func TestShrinkFocusesOnTheWorstElement(t *testing.T) {
 	}
 	if got := result.Record.Program.Inputs[0].Materialize(); got.Len() != 1 || got.Float(0) != values.Float(most) {
 		t.Errorf("got\n%s", result.Record.Program)
+	}
+	if result.Runs > 20 {
+		t.Errorf("%d runs, want a few", result.Runs)
 	}
 }
