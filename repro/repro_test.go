@@ -688,7 +688,7 @@ func goTest(t testing.TB, b *repro.Bundle) (int, string) {
 // from what was recorded.
 func TestGoTests(t *testing.T) {
 	torch(t)
-	chosen := map[string]bool{"gradient": true, "strides": true, "in place": true}
+	chosen := map[string]bool{"parameter gradient": true, "in place": true}
 	for i := range defects {
 		d := &defects[i]
 		if !chosen[d.name] && os.Getenv("PLUMB_TEST_ALL") == "" {

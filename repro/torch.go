@@ -66,7 +66,6 @@ type pythonFile struct {
 	isReference bool   // this side is it
 	stored      string // the other side's file of tensors
 	usesFile    bool
-	uses        map[string]bool
 }
 
 func (w *pythonFile) text() ([]byte, error) {
@@ -371,7 +370,7 @@ func (w *pythonFile) place(s *torchScript) {
 	end := w.p.ending(w.outcome)
 	s.Finish = clean(finish(&end))
 	if end.Status == backend.Raised {
-		s.OtherRaised = end.Class
+		s.OtherRaised = caught(&end)
 	}
 	if w.own.Status == backend.Raised {
 		s.OwnClass = w.own.Class

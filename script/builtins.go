@@ -23,7 +23,8 @@ func init() {
 		fnUnsupported: builtin(fnUnsupported, unsupportedHere), fnDropped: loading(fnDropped, dropped), fnMember: loading(fnMember, member),
 		fnChain: builtin(fnChain, chain), fnConcat: builtin(fnConcat, concat), fnMany: builtin(fnMany, many), fnMerge: builtin(fnMerge, merge),
 		fnUnpack: builtin(fnUnpack, unpack), fnFormat: builtin(fnFormat, formatCall), fnDelete: builtin(fnDelete, deleteItem),
-		fnAttr: builtin(fnAttr, attrCall), fnIn: builtin(fnIn, contains), fnNotIn: builtin(fnNotIn, notContains),
+		fnDepth: starlark.NewBuiltin(fnDepth, checkDepth),
+		fnAttr:  builtin(fnAttr, attrCall), fnIn: builtin(fnIn, contains), fnNotIn: builtin(fnNotIn, notContains),
 		"any": builtin("any", anyTrue), "all": builtin("all", allTrue), "map": builtin("map", mapCall), "filter": builtin("filter", filterCall),
 		"min": starlark.NewBuiltin("min", extreme("lt")), "max": starlark.NewBuiltin("max", extreme("gt")),
 		"sorted": starlark.NewBuiltin("sorted", sorted), "reversed": builtin("reversed", reversed), "enumerate": starlark.NewBuiltin("enumerate", enumerate),
@@ -89,6 +90,17 @@ func member(_ *starlark.Thread, l *loader, a starlark.Tuple) (starlark.Value, er
 		l.class.values[string(a[0].(starlark.String))] = a[1]
 	}
 	return starlark.None, nil
+}
+
+// maxRecursion is Python's own limit.
+const maxRecursion = 1000
+
+// checkDepth begins every function.
+func checkDepth(t *starlark.Thread, _ *starlark.Builtin, _ starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	if t.CallStackDepth() > maxRecursion {
+		return nil, fmt.Errorf("maximum recursion depth exceeded")
+	}
+	return starlark.True, nil
 }
 
 // comparisons are the engine's names of the operators of a chain.

@@ -186,7 +186,7 @@ func (r *rewriter) stmt(s syntax.Stmt) {
 		outer := *r
 		r.withs, r.loopWiths, r.unbroken, r.pendingElse = 0, 0, "", ""
 		r.depth++
-		s.Body = r.stmts(s.Body)
+		s.Body = append([]syntax.Stmt{&syntax.ExprStmt{X: call(fnDepth, s.Def)}}, r.stmts(s.Body)...)
 		r.depth--
 		r.withs, r.loopWiths, r.unbroken, r.pendingElse = outer.withs, outer.loopWiths, outer.unbroken, outer.pendingElse
 	case *syntax.ExprStmt:
@@ -399,7 +399,7 @@ func (r *rewriter) expr(e syntax.Expr) syntax.Expr {
 		e.X, e.Y = r.expr(e.X), r.expr(e.Y)
 	case *syntax.LambdaExpr:
 		r.params(e.Params)
-		e.Body = r.expr(e.Body)
+		e.Body = &syntax.CondExpr{If: e.Lambda, Cond: call(fnDepth, e.Lambda), True: r.expr(e.Body), ElsePos: e.Lambda, False: ident("None", e.Lambda)}
 	case *syntax.ListExpr:
 		r.list(e.List)
 	case *syntax.ParenExpr:

@@ -77,6 +77,9 @@ func (r *runner) bundle(ctx context.Context, solo *campaign.Solo, f *finding.Fin
 	}
 	f.Bundle = b.Dir
 	proof, err := b.Prove(ctx, repro.ProveOptions{})
+	if err == nil {
+		err = b.SetProof(proof)
+	}
 	switch {
 	case err != nil:
 		f.Proof = "unproved: " + err.Error()
