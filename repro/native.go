@@ -113,7 +113,7 @@ func (g *goFile) expressible() bool {
 		c := &p.Calls[i]
 		v := g.result(i)
 		last := i == n-1 && g.p.Mode == byException
-		if !plainCall(c) || v == nil && !last || v != nil && !v.Module && !tensors(v) {
+		if len(c.Scopes) > 0 || aboutLeaves(c) || !plainCall(c) || v == nil && !last || v != nil && !v.Module && !tensors(v) {
 			return false
 		}
 		if r, ok := firstRef(c); c.Target == "getattr" && (!ok || g.tuple(r)) {
@@ -121,6 +121,18 @@ func (g *goFile) expressible() bool {
 		}
 	}
 	return true
+}
+
+// aboutLeaves reports whether a call takes gradients or makes leaves, which
+// package api says in other words.
+func aboutLeaves(c *program.Call) bool {
+	switch c.Target {
+	case "Tensor.backward", "Tensor.retain_grad", "torch.nn.Parameter", "torch.nn.parameter.Parameter", "setattr":
+		return true
+	case "getattr":
+		return len(c.Args) == 2 && (c.Args[1] == "grad" || c.Args[1] == "data" || c.Args[1] == "is_leaf")
+	}
+	return strings.HasPrefix(c.Target, "torch.autograd.")
 }
 
 // plainCall reports whether a call is one of an operator that changes nothing.

@@ -24,7 +24,7 @@ func init() {
 		fnChain: builtin(fnChain, chain), fnConcat: builtin(fnConcat, concat), fnMany: builtin(fnMany, many), fnMerge: builtin(fnMerge, merge),
 		fnUnpack: builtin(fnUnpack, unpack), fnFormat: builtin(fnFormat, formatCall), fnDelete: builtin(fnDelete, deleteItem),
 		fnDepth: starlark.NewBuiltin(fnDepth, checkDepth),
-		fnAttr: builtin(fnAttr, attrCall), fnIn: builtin(fnIn, contains), fnNotIn: builtin(fnNotIn, notContains),
+		fnAttr:  builtin(fnAttr, attrCall), fnIn: builtin(fnIn, contains), fnNotIn: builtin(fnNotIn, notContains),
 		"any": builtin("any", anyTrue), "all": builtin("all", allTrue), "map": builtin("map", mapCall), "filter": builtin("filter", filterCall),
 		"min": starlark.NewBuiltin("min", extreme("lt")), "max": starlark.NewBuiltin("max", extreme("gt")),
 		"sorted": starlark.NewBuiltin("sorted", sorted), "reversed": builtin("reversed", reversed), "enumerate": starlark.NewBuiltin("enumerate", enumerate),

@@ -508,7 +508,7 @@ func (a *array) reduce(name string, args arguments) (starlark.Value, error) {
 			return nil, err
 		}
 	}
-	var order, outer, kept []int
+	var order, kept []int
 	n := 1
 	for i, s := range a.t.Shape() {
 		reduced := all || slices.Contains(axes, i)
@@ -519,7 +519,7 @@ func (a *array) reduce(name string, args arguments) (starlark.Value, error) {
 				kept = append(kept, 1)
 			}
 		default:
-			order, outer, kept = append(order, i), append(outer, s), append(kept, s)
+			order, kept = append(order, i), append(kept, s)
 		}
 	}
 	for i := range a.t.Shape() {
@@ -1348,7 +1348,7 @@ func (a *array) Attr(name string) (starlark.Value, error) {
 		}), nil
 	}
 	f, ok := numpyFuncs[name]
-	if !ok || len(f.params) == 0 || arrayMethods[name] == false {
+	if !ok || len(f.params) == 0 || !arrayMethods[name] {
 		return nil, nil
 	}
 	bound := numpyFunc{f.params[1:], f.required - 1, func(t *starlark.Thread, args arguments) (starlark.Value, error) {

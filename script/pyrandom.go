@@ -120,8 +120,9 @@ func (a arguments) wholes(params ...string) ([]int64, error) {
 		if err != nil {
 			return nil, err
 		}
-		n, ok := number(v).(starlark.Int)
-		if out[i], ok = n.Int64(); !ok || out[i] > 1<<52 || out[i] < -1<<52 {
+		n, whole := number(v).(starlark.Int)
+		var fits bool
+		if out[i], fits = n.Int64(); !whole || !fits || out[i] > 1<<52 || out[i] < -1<<52 {
 			return nil, a.wrong(p, "an int of at most 52 bits")
 		}
 	}

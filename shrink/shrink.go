@@ -133,7 +133,7 @@ type pass func(s *search) bool
 // remove much.
 var (
 	cheap = []pass{(*search).forwardOnly, (*search).dropDead, (*search).dropBackward, (*search).plainInputs, (*search).outOfPlace, (*search).dropArguments}
-	dear  = []pass{(*search).cutCalls, (*search).dropAxes, (*search).shrinkSizes, (*search).simplifyArguments, (*search).simplifyValues}
+	dear  = []pass{(*search).cutCalls, (*search).focus, (*search).dropAxes, (*search).shrinkSizes, (*search).simplifyArguments, (*search).simplifyValues}
 )
 
 // passes runs the passes to a fixpoint, the cheap ones before each dear one. It

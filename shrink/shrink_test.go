@@ -10,6 +10,7 @@ import (
 
 	"plumb/backend"
 	"plumb/choice"
+	"plumb/compare"
 	"plumb/program"
 	"plumb/tensor"
 	"plumb/verdict"
@@ -244,5 +245,57 @@ func TestDrawsShrinkFirst(t *testing.T) {
 	again, _, err := redraw(h.result.Choices)
 	if err != nil || again.ID() != h.best().ID() {
 		t.Errorf("the decisions draw\n%snot\n%s", again, h.best())
+	}
+}
+
+// TestShrinkFocusesOnTheWorstElement: where one element in many shows a fault,
+// and not the first along any axis, that element is kept at once.
+func TestShrinkFocusesOnTheWorstElement(t *testing.T) {
+	p, err := program.Parse("case.py", preamble+"case(\"c\", seed=1)\nx = tensor((7, 11), torch.float32, uniform(0.0, 1.0, key=3))\ny = torch.log1p(x)\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := p.Inputs[0].Materialize()
+	most := 0
+	for i := range values.Len() {
+		if values.Float(i) > values.Float(most) {
+			most = i
+		}
+	}
+	if most < 11 || most%11 == 0 {
+		t.Fatalf("element %d is the first along an axis", most)
+	}
+	judgeMost := func(p *program.Program) *verdict.Record {
+		r := judge(p, false)
+		if len(p.Inputs) == 0 {
+			return r
+		}
+		x := p.Inputs[0].Materialize()
+		r.Reference.Values[0].Tensor = x
+		for i := range x.Len() {
+			if x.Float(i) == values.Float(most) {
+				r = judge(p, true)
+				r.Reference.Values[0].Tensor = x
+				worst := []int{}
+				if n := x.Dim(); n == 2 {
+					worst = []int{i / x.Shape()[1], i % x.Shape()[1]}
+				} else if n == 1 {
+					worst = []int{i}
+				}
+				r.Verdict.Differences = []verdict.Difference{{Where: *r.Verdict.Where, Diff: compare.Diff{Worst: worst}}}
+			}
+		}
+		return r
+	}
+	subject := Subject{Judge: func(_ context.Context, p *program.Program) (*verdict.Record, error) { return judgeMost(p), nil }}
+	result, err := Shrink(t.Context(), judgeMost(p), subject, DefaultBudget, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := result.Record.Program.Inputs[0].Materialize(); got.Len() != 1 || got.Float(0) != values.Float(most) {
+		t.Errorf("got\n%s", result.Record.Program)
+	}
+	if result.Runs > 20 {
+		t.Errorf("%d runs, want a few", result.Runs)
 	}
 }
