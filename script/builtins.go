@@ -189,6 +189,9 @@ func iterate(t *starlark.Thread, v starlark.Value) ([]starlark.Value, error) {
 
 // many is the list of what a value holds; a range stays one.
 func many(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	if len(a) != 1 {
+		return nil, fmt.Errorf("a star needs one value")
+	}
 	if a[0].Type() == "range" {
 		return a[0], nil
 	}

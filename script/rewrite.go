@@ -477,6 +477,8 @@ func arranged(args []syntax.Expr, p syntax.Position) []syntax.Expr {
 		u, unary := a.(*syntax.UnaryExpr)
 		b, binary := a.(*syntax.BinaryExpr)
 		switch {
+		case unary && u.X == nil:
+			positional = append(positional, a)
 		case unary && u.Op == syntax.STAR:
 			stars = append(stars, call(fnMany, u.OpPos, u.X))
 		case unary && u.Op == syntax.STARSTAR:
