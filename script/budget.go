@@ -11,7 +11,7 @@ import (
 const budgetKey = "plumb.bytes"
 
 // maxBytes bounds that: steps are counted, but one step may make a large value.
-const maxBytes = 256 << 20
+const maxBytes = 128 << 20
 
 // spend counts what a value takes; nil when there is no thread to count for.
 func spend(t *starlark.Thread, v starlark.Value) error {
