@@ -53,7 +53,7 @@ func init() {
 var pythonAttrs = map[string]bool{
 	"format": true, "zfill": true, "ljust": true, "rjust": true, "center": true, "sort": true, "reverse": true, "copy": true, "swapcase": true,
 	"real": true, "imag": true, "conjugate": true, "is_integer": true, "bit_length": true, "count": true, "index": true, "encode": true, "decode": true,
-	"item": true, "tolist": true, "all": true, "any": true, "astype": true, "dtype": true,
+	"join": true, "replace": true, "extend": true, "item": true, "tolist": true, "all": true, "any": true, "astype": true, "dtype": true,
 	"__name__": true, "__class__": true, "__len__": true, "keys": true, "isnumeric": true, "isdecimal": true, "isidentifier": true, "casefold": true, "numerator": true, "union": true,
 }
 
@@ -189,6 +189,9 @@ func iterate(t *starlark.Thread, v starlark.Value) ([]starlark.Value, error) {
 
 // many is the list of what a value holds; a range stays one.
 func many(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	if len(a) != 1 {
+		return nil, fmt.Errorf("a star needs one value")
+	}
 	if a[0].Type() == "range" {
 		return a[0], nil
 	}
@@ -196,7 +199,8 @@ func many(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return starlark.NewList(vs), nil
+	list := starlark.NewList(vs)
+	return list, spend(t, list)
 }
 
 func concat(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
@@ -210,7 +214,8 @@ func concat(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 			return nil, fmt.Errorf("a list of more than %d elements", maxElements)
 		}
 	}
-	return starlark.NewList(out), nil
+	list := starlark.NewList(out)
+	return list, spend(t, list)
 }
 
 func merge(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
@@ -246,7 +251,7 @@ func unpack(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	return starlark.Tuple(append(out, vs[len(vs)-after:]...)), nil
 }
 
-func formatCall(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+func formatCall(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	if len(a) < 1 || len(a) > 2 {
 		return nil, fmt.Errorf("format takes a value and a specification")
 	}
@@ -259,7 +264,10 @@ func formatCall(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 		return nil, err
 	}
 	s, err := formatValue(v, spec)
-	return starlark.String(s), err
+	if err != nil {
+		return nil, err
+	}
+	return starlark.String(s), spend(t, starlark.String(s))
 }
 
 // settled returns the plain value of what a test looks at.

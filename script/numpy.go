@@ -9,6 +9,7 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"plumb/gen"
 	"plumb/tensor"
 )
 
@@ -74,7 +75,11 @@ func (f numpyFunc) value(name string) *starlark.Builtin {
 				return nil, fmt.Errorf("%s needs the argument '%s'", name, f.params[i])
 			}
 		}
-		return f.f(t, a)
+		v, err := f.f(t, a)
+		if err != nil {
+			return nil, err
+		}
+		return v, spend(t, v)
 	})
 }
 
@@ -608,7 +613,7 @@ func reduceRow(name string, out *tensor.Tensor, i int, x *tensor.Tensor, from, n
 		sum := 0.0
 		for j := from; j < from+n; j++ {
 			r := cmplx.Abs(x.At(j) - mean)
-			sum += r * r
+			sum += float64(r * r)
 		}
 		v := sum / float64(max(n-ddof, 0))
 		if name == "std" {
@@ -627,7 +632,7 @@ func fold(name string, x *tensor.Tensor, from, n int) complex128 {
 		if name == "sum" {
 			acc += x.At(j)
 		} else {
-			acc *= x.At(j)
+			acc = gen.Product(acc, x.At(j))
 		}
 	}
 	return acc
@@ -1197,7 +1202,7 @@ func isNear(p, q complex128, rtol, atol float64, nan bool) bool {
 	case cmplx.IsInf(p) || cmplx.IsInf(q):
 		return false
 	}
-	return cmplx.Abs(p-q) <= atol+rtol*cmplx.Abs(q)
+	return cmplx.Abs(p-q) <= atol+float64(rtol*cmplx.Abs(q))
 }
 
 func closeArray(t *starlark.Thread, a arguments) (starlark.Value, error) {
