@@ -17,17 +17,21 @@ import (
 //     another one never meets;
 //   - sums with an infinite term, of inputs some of which are finite and so
 //     large that the other terms may overflow to the opposite infinity;
-//   - elements where the candidate has what float64 computes, so that it is the
-//     reference that overflowed on the way.
+//   - elements where the candidate has what the reference computes in float64,
+//     so that it is the reference that overflowed on the way.
 func (j *judge) decidable(w Where, want, got *tensor.Tensor) *tensor.Tensor {
 	b := pickBound(j.bounds, w)
-	if b == nil || b.Value.Len() != want.Len() || b.Terms != nil && b.Terms.Len() != want.Len() {
+	if b != nil && (b.Terms == nil || b.Terms.Len() != want.Len()) {
+		b = nil
+	}
+	truth := j.wide(w, want)
+	if b == nil && truth == nil {
 		return nil
 	}
 	var out *tensor.Tensor
 	huge := j.hugeInputs(largest(want.DType()))
 	for i := range want.Len() {
-		if !nonFinite(want.At(i)) && !nonFinite(got.At(i)) || !open(b, i, want.DType(), huge) && !exactHere(b, i, got) {
+		if !nonFinite(want.At(i)) && !nonFinite(got.At(i)) || !open(b, i, want.DType(), huge) && !exactly(truth, i, got) {
 			continue
 		}
 		if out == nil {
@@ -40,7 +44,7 @@ func (j *judge) decidable(w Where, want, got *tensor.Tensor) *tensor.Tensor {
 
 // open reports whether the order of a sum decides about an overflow.
 func open(b *compare.Bound, i int, d tensor.DType, huge bool) bool {
-	if b.Terms == nil {
+	if b == nil {
 		return false
 	}
 	terms := b.Terms.Float(i)
@@ -50,14 +54,22 @@ func open(b *compare.Bound, i int, d tensor.DType, huge bool) bool {
 	return terms >= largest(d)
 }
 
-// exactHere reports whether the candidate has what float64 computes, which is
-// another number in a narrower dtype only by its rounding.
-func exactHere(b *compare.Bound, i int, got *tensor.Tensor) bool {
-	if d := got.DType().Real(); d == tensor.F64 {
-		return false
+// wide returns what the reference computes in float64; nil where it was not
+// asked or has nothing wider.
+func (j *judge) wide(w Where, want *tensor.Tensor) *tensor.Tensor {
+	if j.policy.Oracle == nil {
+		return nil
 	}
-	exact, v := tensor.Scalar(got.DType(), b.Value.At(i)).At(0), got.At(i)
-	return exact == v && !nonFinite(v) || cmplx.IsInf(exact) && exact == v
+	t := At(j.policy.Oracle.Truth, w)
+	if t == nil || t.Len() != want.Len() || t.DType() == want.DType() {
+		return nil
+	}
+	return t
+}
+
+// exactly reports whether the candidate has the truth, rounded to its dtype.
+func exactly(truth *tensor.Tensor, i int, got *tensor.Tensor) bool {
+	return truth != nil && tensor.Scalar(got.DType(), truth.At(i)).At(0) == got.At(i)
 }
 
 func nonFinite(v complex128) bool { return cmplx.IsNaN(v) || cmplx.IsInf(v) }
