@@ -23,7 +23,7 @@ func TestAChangeIsSettledLikeTheResult(t *testing.T) {
 	}}}
 	outcome := func(v float64) *backend.Outcome {
 		y := tensor.Float64s(tensor.F64, nil, v)
-		return &backend.Outcome{Status: backend.OK, Values: []backend.Value{{Tensor: y}}, Changes: []backend.State{{{Name: "x", Tensor: y}}}}
+		return &backend.Outcome{Status: backend.OK, Values: []backend.Value{{Tensor: y}}, Changes: [][]backend.Named{{{Name: "x", Tensor: y}}}}
 	}
 	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Table: ops.Table()}
 	if v := verdict.Judge(p, outcome(off), outcome(math.Expm1(x)), policy); v.Word != verdict.Aligned {
