@@ -16,6 +16,7 @@ program:          tensor choice op
 inplace:          tensor op
 autograd:         tensor op program inplace
 eager:            tensor op autograd
+graph:            tensor choice op autograd nn
 api:              tensor op autograd eager ops nn
 nn:               tensor op
 gradcheck:        tensor choice op program eager
@@ -25,10 +26,10 @@ opcase:           tensor choice op program inplace
 internal/mutants: tensor op ops nn program
 gen:              tensor choice op program
 backend:          tensor op program
-backend/native:   tensor choice op program autograd eager inplace nn backend compare
+backend/native:   tensor choice op program autograd eager graph inplace nn backend compare
 backend/worker:   tensor op program backend
 backend/recorded: tensor program backend safetensors
-backend/named:    op nn backend backend/native backend/worker backend/recorded baselines
+backend/named:    op nn graph backend backend/native backend/worker backend/recorded baselines
 script:           tensor choice op program gen backend
 compare:          tensor op
 verdict:          tensor choice op program exact backend compare

@@ -1,0 +1,278 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"plumb/autograd"
+	"plumb/backend"
+	"plumb/eager"
+	"plumb/graph"
+	"plumb/op"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// GraphBackend runs each program as one static graph: it traces all of it, with
+// modules, changes in place and gradients, compiles and runs that.
+type GraphBackend struct {
+	*Backend
+	options graph.Options
+}
+
+// Graph returns a backend that runs graphs instead.
+func (b *Backend) Graph(o graph.Options) *GraphBackend { return &GraphBackend{b, o} }
+
+// Info returns the backend's name and modes.
+func (b *GraphBackend) Info() backend.Info { return info("graph") }
+
+// Run traces the program and runs the graph. What cannot be captured is
+// Unsupported, a panic Crashed. It does not tell what calls change.
+func (b *GraphBackend) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
+	start := time.Now()
+	t := b.trace(ctx, job)
+	t.run.out = t.finish(b.options)
+	t.run.out.Elapsed = time.Since(start)
+	return t.run.out, nil
+}
+
+// Trace returns the graph of a program before any pass. The error says what
+// cannot be captured.
+func (b *GraphBackend) Trace(ctx context.Context, job *backend.Job) (*graph.Code, error) {
+	t := b.trace(ctx, job)
+	if out := t.run.out; out.Status != backend.OK {
+		return nil, fmt.Errorf("call %d: %s: %s", out.Call, out.Status, out.Message)
+	}
+	code, _ := t.code()
+	return code, nil
+}
+
+func (b *GraphBackend) trace(ctx context.Context, job *backend.Job) *traceSession {
+	t := newTrace(b.table, job)
+	t.run = &run{Backend: b.Backend, job: job, session: t, copies: true, env: map[program.Ref]*value{}, out: &backend.Outcome{Status: backend.OK}}
+	t.run.outcome(ctx)
+	return t
+}
+
+// traceSession is a session whose variables have no elements: their tensors
+// are layouts, each of which stands for a value of a graph.
+type traceSession struct {
+	*eager.Session
+	run     *run
+	builder *graph.Builder
+	values  map[*tensor.Tensor]*graph.Value
+	fixed   map[*tensor.Tensor]*graph.Value // what kept returned
+	feeds   []*tensor.Tensor                // the elements of the graph's inputs
+}
+
+func newTrace(table *op.Table, job *backend.Job) *traceSession {
+	t := &traceSession{
+		Session: eager.New(table),
+		builder: graph.NewBuilder(table, job.Program.Name),
+		values:  map[*tensor.Tensor]*graph.Value{},
+		fixed:   map[*tensor.Tensor]*graph.Value{},
+	}
+	t.Seed(job.Program.Seed)
+	t.Compute(t.record)
+	return t
+}
+
+// Leaf makes a variable of a tensor. One that has elements becomes an input.
+func (t *traceSession) Leaf(x *tensor.Tensor, requiresGrad bool) *eager.Var {
+	return t.Session.Leaf(t.input(x), requiresGrad)
+}
+
+func (t *traceSession) input(x *tensor.Tensor) *tensor.Tensor {
+	if t.values[x] != nil {
+		return x
+	}
+	t.at()
+	v := t.builder.Input(fmt.Sprintf("x%d", len(t.feeds)), op.Meta{DType: x.DType(), Shape: x.Shape(), Strides: x.Strides()})
+	t.feeds = append(t.feeds, x)
+	t.values[v.Layout()] = v
+	return v.Layout()
+}
+
+// at tells the builder which call of the program is traced.
+func (t *traceSession) at() {
+	p, i := t.run.job.Program, len(t.run.out.Values)
+	place := "backward"
+	if i < len(p.Calls) {
+		place = fmt.Sprintf("%s = %s", p.Calls[i].Result, p.Calls[i].Target)
+	}
+	t.builder.At(i, place)
+}
+
+// record adds a call to the graph and returns the layouts of its results.
+func (t *traceSession) record(call *op.Call) ([]*tensor.Tensor, error) {
+	t.at()
+	c := *call
+	c.Args = call.Args.MapValues(func(v op.Value) op.Value {
+		if x, ok := v.(*tensor.Tensor); ok && t.valueOf(x) != nil {
+			return t.valueOf(x)
+		}
+		return v
+	})
+	out, err := t.builder.Record(&c)
+	if err != nil {
+		return nil, err
+	}
+	layouts := make([]*tensor.Tensor, len(out))
+	for i, o := range out {
+		v := o.(*graph.Value)
+		layouts[i] = v.Layout()
+		t.values[v.Layout()] = v
+	}
+	return layouts, nil
+}
+
+// valueOf returns the value that a layout stands for; nil for a tensor with elements.
+func (t *traceSession) valueOf(x *tensor.Tensor) *graph.Value {
+	if v := t.fixed[x]; v != nil {
+		return v
+	}
+	if v := t.values[x]; v != nil {
+		return t.builder.Latest(v)
+	}
+	return nil
+}
+
+// Backward feeds cotangents that have elements as inputs.
+func (t *traceSession) Backward(values, cotangents []op.Value, create bool) (autograd.Cotangents, error) {
+	fed := make([]op.Value, len(cotangents))
+	for i, c := range cotangents {
+		fed[i] = c
+		if x, ok := c.(*tensor.Tensor); ok {
+			fed[i] = t.input(x)
+		}
+	}
+	return t.Session.Backward(values, fed, create)
+}
+
+// replace gives a variable the elements of another layout, or its own in a new one.
+func (t *traceSession) replace(v *eager.Var, x *tensor.Tensor) {
+	if t.values[x] != nil {
+		v.Tensor = x
+		return
+	}
+	t.at()
+	arranged := t.builder.Arrange(t.valueOf(v.Tensor), x.Strides())
+	t.values[arranged.Layout()] = arranged
+	v.Tensor = arranged.Layout()
+}
+
+func (t *traceSession) kept(x *tensor.Tensor) *tensor.Tensor {
+	v := t.valueOf(x)
+	if v == nil {
+		return copyOf(x)
+	}
+	stand := *x
+	t.fixed[&stand] = v
+	return &stand
+}
+
+// code ends the graph with the tensors of the outcome as its outputs, and
+// returns the layouts of those.
+func (t *traceSession) code() (*graph.Code, []*tensor.Tensor) {
+	var outputs []*graph.Value
+	var layouts []*tensor.Tensor
+	mapTensors(t.run.out, func(x *tensor.Tensor) *tensor.Tensor {
+		if v := t.valueOf(x); v != nil {
+			outputs, layouts = append(outputs, v), append(layouts, x)
+		}
+		return x
+	})
+	return t.builder.Code(outputs...), layouts
+}
+
+// finish runs the graph and puts what it computed into the outcome. If a call
+// fails, the graph without passes tells what was computed until then.
+func (t *traceSession) finish(o graph.Options) (out *backend.Outcome) {
+	out = t.run.out
+	defer func() {
+		if p := recover(); p != nil {
+			*out = backend.Outcome{Status: backend.Crashed, Class: "panic", Message: fmt.Sprintf("%v\n%s", p, debug.Stack())}
+		}
+	}()
+	code, layouts := t.code()
+	ts, err := t.compute(code, o)
+	if err != nil {
+		plain, plainErr := t.compute(code, graph.Options{Without: []string{graph.All}})
+		if plainErr == nil {
+			return &backend.Outcome{Status: backend.Crashed, Class: "error", Message: err.Error()}
+		}
+		ts = plain
+		t.fail(plainErr)
+	}
+	if ts == nil {
+		ts = make([]*tensor.Tensor, len(layouts))
+	}
+	computed := map[*tensor.Tensor]*tensor.Tensor{}
+	for i, x := range layouts {
+		computed[x] = ts[i]
+	}
+	mapTensors(out, func(x *tensor.Tensor) *tensor.Tensor {
+		if t.valueOf(x) != nil {
+			return computed[x]
+		}
+		return x
+	})
+	return out
+}
+
+func (t *traceSession) compute(code *graph.Code, o graph.Options) ([]*tensor.Tensor, error) {
+	c, err := graph.Compile(code, o)
+	if err != nil {
+		return nil, err
+	}
+	return c.Run(t.run.job.Program.Seed, t.feeds)
+}
+
+// fail makes the outcome that of a program whose graph failed: it ends before
+// the call that did.
+func (t *traceSession) fail(err error) {
+	out, at := t.run.out, len(t.run.out.Values)
+	var failed *graph.Error
+	if errors.As(err, &failed) {
+		at = min(at, failed.Step)
+	}
+	ended := *out
+	*out = backend.Outcome{Status: backend.OK, Values: ended.Values[:at], Initial: ended.Initial}
+	if at == len(t.run.job.Program.Calls) {
+		out.Final = ended.Final
+	}
+	t.run.raise(at, err)
+}
+
+// mapTensors puts f of each tensor in its place in an outcome.
+func mapTensors(out *backend.Outcome, f func(*tensor.Tensor) *tensor.Tensor) {
+	for i := range out.Values {
+		mapValue(&out.Values[i], f)
+	}
+	for _, all := range []map[string]backend.State{out.Initial, out.Final, out.ParamGrads, out.SecondParamGrads} {
+		for _, st := range all {
+			for i := range st {
+				st[i].Tensor = f(st[i].Tensor)
+			}
+		}
+	}
+	for _, all := range []map[string]*tensor.Tensor{out.Grads, out.SecondGrads} {
+		for name, g := range all {
+			if g != nil {
+				all[name] = f(g)
+			}
+		}
+	}
+}
+
+func mapValue(v *backend.Value, f func(*tensor.Tensor) *tensor.Tensor) {
+	if v.Tensor != nil {
+		v.Tensor = f(v.Tensor)
+	}
+	for i := range v.Tuple {
+		mapValue(&v.Tuple[i], f)
+	}
+}
