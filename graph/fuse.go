@@ -116,6 +116,7 @@ func (f *fuser) emit(c *Code) int {
 func (f *fuser) fused(c *Code, u *unit, users map[*Value][]*Node) *Node {
 	last := u.nodes[len(u.nodes)-1]
 	g := &Node{Kind: Fused, body: u.nodes, Place: last.Place, Step: last.Step}
+	f.unit[g] = u
 	for _, n := range u.nodes {
 		for _, v := range n.Out {
 			outside := slices.ContainsFunc(users[v], func(m *Node) bool { return f.unit[m] != u })

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"plumb/autograd"
@@ -253,16 +255,16 @@ func mapTensors(out *backend.Outcome, f func(*tensor.Tensor) *tensor.Tensor) {
 		mapValue(&out.Values[i], f)
 	}
 	for _, all := range []map[string]backend.State{out.Initial, out.Final, out.ParamGrads, out.SecondParamGrads} {
-		for _, st := range all {
-			for i := range st {
-				st[i].Tensor = f(st[i].Tensor)
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			for i := range all[name] {
+				all[name][i].Tensor = f(all[name][i].Tensor)
 			}
 		}
 	}
 	for _, all := range []map[string]*tensor.Tensor{out.Grads, out.SecondGrads} {
-		for name, g := range all {
-			if g != nil {
-				all[name] = f(g)
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			if all[name] != nil {
+				all[name] = f(all[name])
 			}
 		}
 	}
