@@ -112,7 +112,7 @@ func (b *Builder) Execute(call *op.Call) ([]op.Value, error) {
 // Record is Execute for a call whose Draw is known.
 func (b *Builder) Record(call *op.Call) ([]op.Value, error) {
 	if call.Def.Compose != nil {
-		return call.Parts(b.Builder)
+		return b.parts(call)
 	}
 	if err := capturable(call); err != nil {
 		return nil, err
@@ -139,10 +139,25 @@ func (b *Builder) Record(call *op.Call) ([]op.Value, error) {
 	for i, v := range out {
 		vs[i] = v
 	}
-	if !call.Def.Traits.Has(op.NoGrad) {
+	if !call.Def.Traits.Has(op.NoGrad) && !b.identity(&c, out) {
 		b.tape = append(b.tape, autograd.Node{Call: call, Out: vs})
 	}
 	return vs, nil
+}
+
+// parts records a composition's parts; those of one without gradient have none.
+func (b *Builder) parts(call *op.Call) ([]op.Value, error) {
+	defer func(tape []autograd.Node) {
+		if call.Def.Traits.Has(op.NoGrad) {
+			b.tape = tape
+		}
+	}(b.tape)
+	return call.Parts(b.Builder)
+}
+
+// identity reports whether a call returns its argument itself.
+func (b *Builder) identity(c *op.Call, out []*Value) bool {
+	return c.Def.View != nil && slices.Contains(callArgs(c), out[0])
 }
 
 // Latest returns what a value has become by operators that change their
@@ -282,13 +297,17 @@ func capturable(c *op.Call) error {
 		reason = "it is in place"
 	case c.Def.Sigs()[0].Plain:
 		reason = "its result is a Python value that depends on elements"
-	case c.Def.Traits.Has(op.Dynamic) && !inferable(c):
+	case c.Def.Traits.Has(op.Dynamic) && !inferable(c), slices.Contains(guessing, c.Def.ID()):
 		reason = "the shape of its result depends on elements"
 	default:
 		return nil
 	}
 	return &CaptureError{Op: c.Def.ID(), Reason: reason}
 }
+
+// guessing are the operators that are not Dynamic, and yet infer a shape that
+// elements may enlarge.
+var guessing = []string{"bincount"}
 
 // inferable reports whether the shapes of a Dynamic call are known after all,
 // because its arguments say them.

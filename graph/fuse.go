@@ -15,8 +15,11 @@ const groupLimit = 32
 // and order in memory, into one node. It runs them block by block, so that
 // what passes between them stays in cache and, unless something else reads it,
 // is never stored as a whole. The arithmetic is the operators' own.
-func fuse(c *Code) (int, error) {
-	f := &fuser{unit: map[*Node]*unit{}}
+func fuse(c *Code) (int, error) { return fuseFrom(c, 2) }
+
+// fuseFrom is fuse for groups of at least so many calls.
+func fuseFrom(c *Code, least int) (int, error) {
+	f := &fuser{least: least, unit: map[*Node]*unit{}}
 	for _, n := range c.Nodes {
 		f.place(n)
 	}
@@ -31,7 +34,8 @@ type unit struct {
 }
 
 type fuser struct {
-	unit map[*Node]*unit // of each node
+	least int
+	unit  map[*Node]*unit // of each node
 }
 
 // place adds a node to the unit of one that it reads, or to one of its own.
@@ -99,7 +103,7 @@ func (f *fuser) emit(c *Code) int {
 				visit(f.unit[v.node])
 			}
 		}
-		if len(u.nodes) < 2 {
+		if len(u.nodes) < f.least || u.order == "" {
 			nodes = append(nodes, u.nodes...)
 			return
 		}

@@ -32,7 +32,7 @@ func (b *Backend) Graph(o graph.Options) *GraphBackend { return &GraphBackend{b,
 func (b *GraphBackend) Info() backend.Info { return info("graph") }
 
 // Run traces the program and runs the graph. What cannot be captured is
-// Unsupported, a panic Crashed. It does not tell what calls change.
+// Unsupported, a panic Crashed.
 func (b *GraphBackend) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
 	start := time.Now()
 	t := b.trace(ctx, job)
@@ -54,7 +54,7 @@ func (b *GraphBackend) Trace(ctx context.Context, job *backend.Job) (*graph.Code
 
 func (b *GraphBackend) trace(ctx context.Context, job *backend.Job) *traceSession {
 	t := newTrace(b.table, job)
-	t.run = &run{Backend: b.Backend, job: job, session: t, copies: true, env: map[program.Ref]*value{}, out: &backend.Outcome{Status: backend.OK}}
+	t.run = &run{Backend: b.Backend, job: job, session: t, traced: t, copies: true, env: map[program.Ref]*value{}, out: &backend.Outcome{Status: backend.OK}}
 	t.run.outcome(ctx)
 	return t
 }
@@ -68,6 +68,14 @@ type traceSession struct {
 	values  map[*tensor.Tensor]*graph.Value
 	fixed   map[*tensor.Tensor]*graph.Value // what kept returned
 	feeds   []*tensor.Tensor                // the elements of the graph's inputs
+	marks   map[program.Ref]*graph.Value    // what names stood for when they were last looked at
+	changes [][]change                      // by call
+}
+
+// change is a name that stands for another value since a call.
+type change struct {
+	name    string
+	was, is *graph.Value
 }
 
 func newTrace(table *op.Table, job *backend.Job) *traceSession {
@@ -76,6 +84,7 @@ func newTrace(table *op.Table, job *backend.Job) *traceSession {
 		builder: graph.NewBuilder(table, job.Program.Name),
 		values:  map[*tensor.Tensor]*graph.Value{},
 		fixed:   map[*tensor.Tensor]*graph.Value{},
+		marks:   map[program.Ref]*graph.Value{},
 	}
 	t.Seed(job.Program.Seed)
 	t.Compute(t.record)
@@ -96,6 +105,77 @@ func (t *traceSession) input(x *tensor.Tensor) *tensor.Tensor {
 	t.feeds = append(t.feeds, x)
 	t.values[v.Layout()] = v
 	return v.Layout()
+}
+
+// Builder returns a Builder on the session.
+func (t *traceSession) Builder() op.Builder { return op.Builder{Applier: t} }
+
+// Apply applies an operator by id.
+func (t *traceSession) Apply(id string, args []any, kwargs []op.Kwarg) ([]op.Value, error) {
+	call, err := t.run.table.ResolveID(id, args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	return t.Execute(call)
+}
+
+// Execute records a call. A composition that asks for elements, which layouts
+// would tell falsely, cannot be captured.
+func (t *traceSession) Execute(call *op.Call) ([]op.Value, error) {
+	if call.Def.Compose != nil && !call.InPlace {
+		described := *call
+		described.Args = call.Args.MapValues(func(v op.Value) op.Value {
+			if x, ok := v.(*eager.Var); ok && t.valueOf(x.Tensor) != nil {
+				return t.valueOf(x.Tensor)
+			}
+			return v
+		})
+		var rejection *op.Error
+		if _, err := described.Infer(); err != nil && !errors.As(err, &rejection) {
+			return nil, &graph.CaptureError{Op: call.Def.ID(), Reason: err.Error()}
+		}
+	}
+	return t.Session.Execute(call)
+}
+
+// mark remembers what a name stands for now.
+func (t *traceSession) mark(name string) {
+	if v := t.run.env[program.Ref(name)]; v.tensor != nil {
+		t.marks[program.Ref(name)] = t.valueOf(v.tensor.Tensor)
+	}
+}
+
+// observe notes which names may stand for other elements since a call that was
+// just traced.
+func (t *traceSession) observe(c *program.Call) {
+	var changed []change
+	look := func(ref program.Ref) {
+		old, v := t.marks[ref], t.run.env[ref]
+		if old == nil || t.run.refresh(v) != nil || v.tensor == nil {
+			return
+		}
+		if now := t.valueOf(v.tensor.Tensor); now != old {
+			changed = append(changed, change{name: string(ref), was: old, is: now})
+			t.marks[ref] = now
+		}
+	}
+	p := t.run.job.Program
+	if t.run.space != nil && t.run.mayChange(c) {
+		for i := range p.Inputs {
+			look(program.Ref(p.Inputs[i].Name))
+		}
+		for i := range p.Calls[:len(t.run.out.Values)-1] {
+			look(program.Ref(p.Calls[i].Result))
+		}
+	}
+	for _, a := range c.Args {
+		program.Refs(a, look)
+	}
+	for _, kw := range c.Kwargs {
+		program.Refs(kw.Value, look)
+	}
+	t.changes = append(t.changes, changed)
+	t.mark(c.Result)
 }
 
 // at tells the builder which call of the program is traced.
@@ -187,7 +267,29 @@ func (t *traceSession) code() (*graph.Code, []*tensor.Tensor) {
 		}
 		return x
 	})
+	for _, changed := range t.changes {
+		for _, c := range changed {
+			outputs, layouts = append(outputs, c.was, c.is), append(layouts, nil, nil)
+		}
+	}
 	return t.builder.Code(outputs...), layouts
+}
+
+// changed returns what the calls changed, of which ts holds the elements
+// before and after.
+func (t *traceSession) changed(ts []*tensor.Tensor) (all [][]backend.Named) {
+	for _, noted := range t.changes[:len(t.run.out.Values)] {
+		var changed []backend.Named
+		for _, c := range noted {
+			was, is := ts[0], ts[1]
+			ts = ts[2:]
+			if !is.SameBits(was) {
+				changed = append(changed, backend.Named{Name: c.name, Tensor: is})
+			}
+		}
+		all = append(all, changed)
+	}
+	return all
 }
 
 // finish runs the graph and puts what it computed into the outcome. If a call
@@ -209,13 +311,15 @@ func (t *traceSession) finish(o graph.Options) (out *backend.Outcome) {
 		ts = plain
 		t.fail(plainErr)
 	}
-	if ts == nil {
-		ts = make([]*tensor.Tensor, len(layouts))
-	}
 	computed := map[*tensor.Tensor]*tensor.Tensor{}
+	count := 0
 	for i, x := range layouts {
-		computed[x] = ts[i]
+		if x != nil {
+			computed[x] = ts[i]
+			count++
+		}
 	}
+	out.Changes = t.changed(ts[count:])
 	mapTensors(out, func(x *tensor.Tensor) *tensor.Tensor {
 		if t.valueOf(x) != nil {
 			return computed[x]

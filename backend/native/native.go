@@ -75,6 +75,7 @@ type run struct {
 	*Backend
 	job     *backend.Job
 	session session
+	traced  *traceSession  // the session, where it is one
 	watch   *watch         // nil: nobody asks what calls change
 	copies  bool           // of values that later calls may write into are wanted
 	space   *inplace.Space // nil: no call of the program may change a tensor
