@@ -177,6 +177,9 @@ func (b *Builder) record(c *op.Call) ([]*Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := c.Def.Kernel(laid(c.Args)); err != nil {
+		return nil, err
+	}
 	n := &Node{Kind: Apply, Call: c}
 	var layouts []*tensor.Tensor
 	for _, m := range metas {

@@ -47,6 +47,8 @@ type Options struct {
 	Passes []Pass
 	// Block is how many elements a fused loop takes at a time; 0 for a default.
 	Block int
+
+	tamper func(*plan, *Code)
 }
 
 // All, in Options.Without, stands for every pass and for Reuse.
@@ -94,7 +96,7 @@ func Compile(code *Code, o Options) (*Compiled, error) {
 		stages = append(stages, s)
 	}
 	o.show(2, "after the passes", c)
-	plan := planned(c, o.takes(Reuse))
+	plan := planned(c, o.takes(Reuse), o.tamper)
 	o.logf(1, "%s: memory %s\n", c.Name, plan.memory)
 	block := o.Block
 	if block == 0 {
@@ -155,4 +157,34 @@ func (o *Options) show(level int, when string, c *Code) {
 
 func indent(s string) string {
 	return "  " + strings.ReplaceAll(strings.TrimSuffix(s, "\n"), "\n", "\n  ") + "\n"
+}
+
+// Blame returns the name of the first pass, Reuse among them, with which
+// compiled code no longer gives what is wanted: right tells. It is "" where
+// all of them do, and "run" where the code fails without any pass.
+func Blame(code *Code, o Options, right func(*Compiled) bool) string {
+	passes := o.Passes
+	if passes == nil {
+		passes = Passes()
+	}
+	wrong := func(o Options) bool {
+		c, err := Compile(code, o)
+		return err != nil || !right(c)
+	}
+	for n := range len(passes) + 1 {
+		some := o
+		some.Passes = passes[:n]
+		some.Without = append(slices.Clone(o.Without), Reuse)
+		if !wrong(some) {
+			continue
+		}
+		if n == 0 {
+			return "run"
+		}
+		return passes[n-1].Name
+	}
+	if wrong(o) {
+		return Reuse
+	}
+	return ""
 }

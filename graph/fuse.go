@@ -19,7 +19,11 @@ func fuse(c *Code) (int, error) { return fuseFrom(c, 2) }
 
 // fuseFrom is fuse for groups of at least so many calls.
 func fuseFrom(c *Code, least int) (int, error) {
-	f := &fuser{least: least, unit: map[*Node]*unit{}}
+	return (&fuser{least: least, order: flatOrder, apart: (*fuser).detour}).run(c)
+}
+
+func (f *fuser) run(c *Code) (int, error) {
+	f.unit = map[*Node]*unit{}
 	for _, n := range c.Nodes {
 		f.place(n)
 	}
@@ -34,17 +38,19 @@ type unit struct {
 }
 
 type fuser struct {
-	least int
+	least int // calls of a group
+	order func(n *Node) string
+	apart func(f *fuser, u *unit, n *Node) bool
 	unit  map[*Node]*unit // of each node
 }
 
 // place adds a node to the unit of one that it reads, or to one of its own.
 func (f *fuser) place(n *Node) {
-	order := flatOrder(n)
+	order := f.order(n)
 	if order != "" {
 		for _, v := range n.Args() {
 			u := f.unit[v.node]
-			if u.order == order && len(u.nodes) < groupLimit && !f.detour(u, n) {
+			if u.order == order && len(u.nodes) < groupLimit && !f.apart(f, u, n) {
 				u.nodes = append(u.nodes, n)
 				f.unit[n] = u
 				return

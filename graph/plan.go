@@ -30,15 +30,22 @@ type plan struct {
 	last    map[*Value]int      // by root: the last node that reads it or a view of it
 	escapes map[*Value]bool
 	free    []int
+	// overwrites reports whether a node may put a result where an argument lies.
+	overwrites func(n *Node, u, v *Value) bool
 }
 
 // planned plans the memory of code; without reuse values are only released.
-func planned(c *Code, reuse bool) *plan {
+// Tamper, for tests, may spoil a plan once it knows how long values live.
+func planned(c *Code, reuse bool, tamper func(*plan, *Code)) *plan {
 	p := &plan{
+		overwrites: (*Node).overwrites,
 		release: make([][]int, len(c.Nodes)), slot: map[int]int{},
 		roots: map[*Value]*Value{}, views: map[*Value][]*Value{}, last: map[*Value]int{}, escapes: map[*Value]bool{},
 	}
 	p.lives(c)
+	if tamper != nil {
+		tamper(p, c)
+	}
 	live := 0
 	for i, n := range c.Nodes {
 		if n.Kind != Input && n.Kind != Constant {
@@ -106,7 +113,7 @@ func (p *plan) assign(n *Node, at int, v *Value) (inPlace bool) {
 	for _, u := range n.Args() {
 		r := p.roots[u]
 		slot, has := p.slot[r.id]
-		if has && r == u && p.last[r] == at && !p.taken(n, slot) && !p.seen(n, u) && n.overwrites(u, v) {
+		if has && r == u && p.last[r] == at && !p.taken(n, slot) && !p.seen(n, u) && p.overwrites(n, u, v) {
 			p.slot[v.id] = slot
 			p.memory.InPlace++
 			return true
