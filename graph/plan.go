@@ -43,7 +43,7 @@ func planned(c *Code, reuse bool, tamper func(*plan, *Code)) *plan {
 		roots: map[*Value]*Value{}, views: map[*Value][]*Value{}, last: map[*Value]int{}, escapes: map[*Value]bool{},
 	}
 	p.lives(c)
-	if tamper != nil {
+	if tamper != nil && reuse {
 		tamper(p, c)
 	}
 	live := 0

@@ -107,6 +107,17 @@ var steps = []step{
 	{1, func(b op.Builder, s *choice.Source, old func() op.Value) op.Value {
 		return b.Op("contiguous", old())
 	}},
+	{1, func(b op.Builder, s *choice.Source, old func() op.Value) op.Value {
+		return b.Op("clamp_min", b.Op("clamp_min", old(), op.ScalarOf(-1.0)), op.ScalarOf(0.5))
+	}},
+	{1, func(b op.Builder, s *choice.Source, old func() op.Value) op.Value {
+		x, y := old(), old()
+		return b.Op("maximum", b.Sub(x, y), b.Sub(y, x))
+	}},
+	{1, func(b op.Builder, s *choice.Source, old func() op.Value) op.Value {
+		x := old()
+		return b.Op("cat", []any{b.Mul(x, op.ScalarOf(0.0)), b.Mul(x, op.ScalarOf(math.Copysign(0, -1)))}, 0)
+	}},
 }
 
 // randomly applies n random steps, and returns some of what they made and the
