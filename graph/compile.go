@@ -51,7 +51,7 @@ type Options struct {
 	tamper func(*plan, *Code)
 }
 
-// All, in Options.Without, stands for every pass and for Reuse.
+// All stands for every pass and for Reuse in Options.Without.
 const All = "all"
 
 func (o *Options) takes(pass string) bool {

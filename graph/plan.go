@@ -39,7 +39,7 @@ type plan struct {
 func planned(c *Code, reuse bool, tamper func(*plan, *Code)) *plan {
 	p := &plan{
 		overwrites: (*Node).overwrites,
-		release: make([][]int, len(c.Nodes)), slot: map[int]int{},
+		release:    make([][]int, len(c.Nodes)), slot: map[int]int{},
 		roots: map[*Value]*Value{}, views: map[*Value][]*Value{}, last: map[*Value]int{}, escapes: map[*Value]bool{},
 	}
 	p.lives(c)

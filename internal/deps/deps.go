@@ -47,6 +47,6 @@ baselines:
 .:                tensor choice op ops gen program api backend campaign internal/gotest
 internal/deps:
 internal/gotest:  shrink finding op nn program backend backend/named backend/native backend/recorded campaign known report verdict
-cmd/plumb:        tensor choice op opcase gradcheck coverage ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins shrink finding knownlist repro report suites baselines kernel internal/mutants
+cmd/plumb:        tensor choice op opcase gradcheck coverage graph ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins shrink finding knownlist repro report suites baselines kernel internal/mutants
 internal/opgen:   tensor op opcase ops nn
 `
