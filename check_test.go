@@ -38,6 +38,7 @@ func (f *fake) Failed() bool { return f.failed }
 func (f *fake) Logf(format string, args ...any) {
 	fmt.Fprintf(&f.log, format+"\n", args...)
 }
+func (f *fake) Log(args ...any) { fmt.Fprintln(&f.log, args...) }
 func (f *fake) Errorf(format string, args ...any) {
 	f.failed = true
 	f.Logf(format, args...)
@@ -259,6 +260,12 @@ func TestRefusals(t *testing.T) {
 	})
 	if got.failed || !strings.Contains(got.log.String(), "2 aligned") {
 		t.Errorf("%s", &got.log)
+	}
+	most := play(t, "TestX", []string{"plumb.reference=native", "plumb.n=4"}, func(p *plumb.T) {
+		p.Torch("softmax", p.Tensor(plumb.NDim(1)), p.OneOf(0, 1, 2, 3, 4))
+	})
+	if !regexp.MustCompile(`weak: of TestX both sides refuse \d+ draws and take 4\n`).MatchString(most.log.String()) {
+		t.Errorf("a test that mostly refuses: %s", &most.log)
 	}
 	if !strings.Contains(play(t, "TestX", []string{"plumb.reference=native"}, func(p *plumb.T) {
 		_, err := p.Session().Gradients(p.Tensor().Typed(), nil, false)

@@ -13,7 +13,6 @@ import (
 	"plumb/backend"
 	"plumb/choice"
 	"plumb/program"
-	"plumb/script"
 	"plumb/verdict"
 )
 
@@ -380,11 +379,18 @@ func runBatch(ctx context.Context, b backend.Backend, jobs []*backend.Job) ([]*b
 	return outcomes, nil
 }
 
-// unsupported returns the draw's error when it says that test files lack
-// something that the test uses; nil for others.
-func (c *caseRun) unsupported() *script.Error {
-	var e *script.Error
-	if errors.As(c.err, &e) && e.Unsupported {
+// Lacking is an error of a draw that may say that the test uses something that
+// tests do not have: a verdict on the test, not a mistake.
+type Lacking interface {
+	error
+	Lacks() bool
+}
+
+// unsupported returns the draw's error when it says that tests lack something
+// that the test uses; nil for others.
+func (c *caseRun) unsupported() error {
+	var e Lacking
+	if errors.As(c.err, &e) && e.Lacks() {
 		return e
 	}
 	return nil

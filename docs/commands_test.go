@@ -12,7 +12,7 @@ import (
 var shell = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 
 // pages are the pages whose commands are run.
-var pages = []string{"adding-an-operator.md", "go-tests.md"}
+var pages = []string{"adding-an-operator.md", "go-tests.md", "selftest.md"}
 
 // TestCommands runs the commands of the pages, each block from the repository's root.
 func TestCommands(t *testing.T) {

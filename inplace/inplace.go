@@ -46,6 +46,7 @@ type Space struct {
 	host      Host
 	table     *op.Table
 	variables map[op.Value]*variable
+	quiet     bool // changes are not differentiated
 }
 
 // variable is what a name stands for.
@@ -72,8 +73,12 @@ type memory struct {
 
 // New returns a space without variables.
 func New(table *op.Table, host Host) *Space {
-	return &Space{host, table, map[op.Value]*variable{}}
+	return &Space{host: host, table: table, variables: map[op.Value]*variable{}}
 }
+
+// Recording says whether changes from now on are differentiated. Where they
+// are not, what requires a gradient keeps its history and takes other elements.
+func (s *Space) Recording(on bool) { s.quiet = !on }
 
 // Leaf notes an input of the program.
 func (s *Space) Leaf(v op.Value) {
@@ -270,6 +275,7 @@ func (s *Space) assign(a op.Args) error {
 // writable rejects what PyTorch does not let an in-place call change.
 func (s *Space) writable(x *variable, c *op.Call) error {
 	switch {
+	case s.quiet && c.Def.ID() != "detach":
 	case x.memory.leaf && len(x.steps) == 0 && c.Def.ID() != "detach":
 		return op.RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
 	case x.memory.leaf && s.host.RequiresGrad(x.value):
@@ -339,7 +345,7 @@ func (s *Space) result(v op.Value, c *op.Call) (out op.Value, err error) {
 		if reason := refusal(c); reason != "" && s.host.RequiresGrad(out) {
 			out = b.Op("no_gradient", out, reason)
 		}
-		if s.host.RequiresGrad(v) && !s.host.RequiresGrad(out) {
+		if s.host.RequiresGrad(v) && !s.host.RequiresGrad(out) && !s.quiet {
 			out = s.connected(b, v, out, c)
 		}
 		if !slices.Equal(out.Strides(), v.Strides()) {
@@ -396,6 +402,12 @@ func (s *Space) store(x *variable, result op.Value) error {
 		if err != nil {
 			return err
 		}
+	}
+	if s.quiet && s.host.RequiresGrad(m.whole) {
+		if !s.host.Adopt(m.whole, whole) {
+			return fmt.Errorf("%w: it changes what requires a gradient without one", ErrUnsupported)
+		}
+		whole = m.whole
 	}
 	m.whole = whole
 	m.version++

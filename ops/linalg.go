@@ -166,7 +166,7 @@ var contractedTol = accumulating(func(a op.Args) int {
 // contractedDims returns the dimensions of a and b that tensordot sums over.
 func contractedDims(a op.Args) (dx, dy []int, err error) {
 	x, y := a.Value("a").Shape(), a.Value("b").Shape()
-	if dx, dy, err = namedDims(a.Any("dims")); err != nil {
+	if dx, dy, err = namedDims(a.Any("dims"), max(len(x), len(y), 1)); err != nil {
 		return nil, nil, err
 	}
 	for i := range dx {
@@ -192,8 +192,8 @@ func contractedDims(a op.Args) (dx, dy []int, err error) {
 }
 
 // namedDims reads the argument dims of tensordot: two lists, or a number of
-// the last dimensions of a and the first of b.
-func namedDims(dims any) (dx, dy []int, err error) {
+// the last dimensions of a and the first of b, at most rank.
+func namedDims(dims any, rank int) (dx, dy []int, err error) {
 	if truth, ok := dims.(op.Scalar); ok && truth.DType() == tensor.Bool {
 		dims = int(truth.Int())
 	}
@@ -201,6 +201,9 @@ func namedDims(dims any) (dx, dy []int, err error) {
 	case int:
 		if dims < 0 {
 			return nil, nil, op.RuntimeError("dims must not be negative, but is %d", dims)
+		}
+		if dims > rank {
+			return nil, nil, op.IndexError("dims is %d, but neither a nor b has more than %d dimensions", dims, rank)
 		}
 		for i := range dims {
 			dx, dy = append(dx, i-dims), append(dy, i)

@@ -3,6 +3,7 @@ package repro
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -190,20 +191,23 @@ func (b *Bundle) write(dir string, writeFile func(string, []byte, os.FileMode) e
 	return replace(fresh, dir, filepath.Join(tmp, "old"))
 }
 
-// replace moves fresh to dir, and what was there to old, or back.
+// replace moves fresh to dir, and what was there to old, or back. Another
+// process may be doing the same.
 func replace(fresh, dir, old string) error {
-	err := os.Rename(dir, old)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	had := err == nil
-	if err := os.Rename(fresh, dir); err != nil {
-		if had {
-			err = errors.Join(err, os.Rename(old, dir))
+	var err error
+	for range 3 {
+		moved := os.Rename(dir, old)
+		if moved != nil && !errors.Is(moved, fs.ErrNotExist) {
+			return moved
 		}
-		return err
+		if err = os.Rename(fresh, dir); err == nil {
+			return nil
+		}
+		if moved == nil {
+			return errors.Join(err, os.Rename(old, dir))
+		}
 	}
-	return nil
+	return err
 }
 
 // ID returns the identity of the bundle's program.

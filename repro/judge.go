@@ -8,6 +8,7 @@ import (
 	"plumb/compare"
 	"plumb/safetensors"
 	"plumb/tensor"
+	"plumb/verdict"
 )
 
 // Result says what a run of the bundle's program on the candidate shows.
@@ -56,10 +57,14 @@ func (b *Bundle) judgeException(now *Ending) Result {
 	want := &b.m.Expected
 	text := fmt.Sprintf("the candidate %s; the reference %s", finish(now), finish(want))
 	raised, expected := now.Status == backend.Raised, want.Status == backend.Raised
-	if raised != expected || b.m.Place.Classes && now.Class != want.Class && now.Class == b.m.Got.Class {
+	if raised != expected || b.m.Place.Classes && caught(now) != caught(want) {
 		return misaligned("%s", text)
 	}
 	return aligned("%s", text)
+}
+
+func caught(e *Ending) string {
+	return verdict.ExceptionClass(&backend.Outcome{Class: e.Class, Message: e.Message})
 }
 
 func (b *Bundle) judgeValue(v found) (Result, error) {

@@ -103,6 +103,9 @@ func (g *goFile) expressible() bool {
 	if g.p.Mode != byElements && g.p.Mode != byException || g.p.Classes || g.p.Metadata || g.p.twice() || g.p.Where.Part == verdict.Change {
 		return false
 	}
+	if strings.Contains(p.String(), "\n    ") { // a block of statements
+		return false
+	}
 	if g.p.differentiates(len(p.Calls)) && (len(p.Backward) > 1 || len(p.Backward) == 1 && cotangentOf(g.f, 0) == nil) {
 		return false
 	}
@@ -110,7 +113,7 @@ func (g *goFile) expressible() bool {
 		c := &p.Calls[i]
 		v := g.result(i)
 		last := i == n-1 && g.p.Mode == byException
-		if !plainCall(c) || v == nil && !last || v != nil && !v.Module && !tensors(v) {
+		if len(c.Scopes) > 0 || aboutLeaves(c) || !plainCall(c) || v == nil && !last || v != nil && !v.Module && !tensors(v) {
 			return false
 		}
 		if r, ok := firstRef(c); c.Target == "getattr" && (!ok || g.tuple(r)) {
@@ -118,6 +121,18 @@ func (g *goFile) expressible() bool {
 		}
 	}
 	return true
+}
+
+// aboutLeaves reports whether a call takes gradients or makes leaves, which
+// package api says in other words.
+func aboutLeaves(c *program.Call) bool {
+	switch c.Target {
+	case "Tensor.backward", "Tensor.retain_grad", "torch.nn.Parameter", "torch.nn.parameter.Parameter", "setattr":
+		return true
+	case "getattr":
+		return len(c.Args) == 2 && (c.Args[1] == "grad" || c.Args[1] == "data" || c.Args[1] == "is_leaf")
+	}
+	return strings.HasPrefix(c.Target, "torch.autograd.")
 }
 
 // plainCall reports whether a call is one of an operator that changes nothing.
@@ -211,7 +226,7 @@ func (g *goFile) body(n int) string {
 	place, expr := g.place()
 	g.names[place] = true
 	for i := range n {
-		eachRef(&p.Calls[i], func(r program.Ref) { g.names[string(r)] = true })
+		p.Calls[i].EachRef(func(r program.Ref) { g.names[string(r)] = true })
 	}
 	differentiates := g.p.differentiates(len(p.Calls))
 	if differentiates {
@@ -262,15 +277,6 @@ func (g *goFile) place() (name, expr string) {
 		return w.Name, fmt.Sprintf("%s[%d].Unwrap()", v, w.Path[len(w.Path)-1])
 	}
 	return w.Name, v + ".Unwrap()"
-}
-
-func eachRef(c *program.Call, f func(program.Ref)) {
-	for _, a := range c.Args {
-		program.Refs(a, f)
-	}
-	for _, kw := range c.Kwargs {
-		program.Refs(kw.Value, f)
-	}
 }
 
 // taken are the names that a test uses itself.

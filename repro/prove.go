@@ -120,6 +120,12 @@ func Candidate(b *Bundle, dir string) []string {
 			return []string{orPython(s.Python), filepath.Join(dir, s.File)}
 		}
 	}
+	return Plumb(b, dir)
+}
+
+// Plumb returns the command that has this very program run the bundle in a
+// folder on the candidate.
+func Plumb(_ *Bundle, dir string) []string {
 	self, err := os.Executable()
 	if err != nil {
 		self = os.Args[0]

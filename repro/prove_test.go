@@ -168,3 +168,42 @@ func TestPrefix(t *testing.T) {
 		t.Errorf("an error of a run: %v", err)
 	}
 }
+
+// TestNeeds: the case that the bundle's failure depends on is found by running
+// it after others in fresh processes.
+func TestNeeds(t *testing.T) {
+	var cases []*program.Program
+	for seed := range uint64(20) {
+		cases = append(cases, &program.Program{Name: "earlier", Seed: seed})
+	}
+	stub := func(script string) repro.ProveOptions {
+		return repro.ProveOptions{Command: func(*repro.Bundle, string) []string { return []string{"/bin/sh", "-c", script, "stub"} }}
+	}
+	got, err := written(t).Needs(t.Context(), cases, stub(`if grep -q "seed=13" "$2"; then exit 1; fi`))
+	if err != nil || len(got) != 1 || got[0].Seed != 13 {
+		t.Errorf("%v, %v; want the case of seed 13", got, err)
+	}
+	if got, err := written(t).Needs(t.Context(), cases, stub("exit 0")); got != nil || err != nil {
+		t.Errorf("what never fails: %v, %v", got, err)
+	}
+	if _, err := written(t).Needs(t.Context(), cases, stub("exit 3")); err == nil {
+		t.Error("a run that cannot tell tells nothing")
+	}
+}
+
+func TestProgramsInOneText(t *testing.T) {
+	ps := []*program.Program{{Name: "one", Seed: 1}, toy(t).Program, {Name: "two", Seed: 2}}
+	again, err := repro.SplitPrograms("after.py", repro.JoinPrograms(ps))
+	if err != nil || repro.JoinPrograms(again) != repro.JoinPrograms(ps) || len(again) != 3 {
+		t.Errorf("%v, %v", again, err)
+	}
+	for text, want := range map[string]string{
+		"x = 1\n":                              "does not begin with",
+		program.Header + "\nx = (\n":           "after.py, program 1",
+		program.Header + "\n" + program.Header: "",
+	} {
+		if _, err := repro.SplitPrograms("after.py", text); want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}

@@ -76,7 +76,7 @@ func read(dir fs.FS) (*Bundle, error) {
 			return nil, err
 		}
 		if want != "" && sum(b.files[name]) != want {
-			return nil, fmt.Errorf("%s is damaged or was changed: its checksum is not the one in %s", name, manifestFile)
+			return nil, fmt.Errorf("%s is damaged or was changed: its checksum is not the one in %s; a program that you changed runs without plumb", name, manifestFile)
 		}
 	}
 	for _, name := range []string{programFile, inputsFile, expectedFile, gotFile} {

@@ -41,6 +41,7 @@ type torchScript struct {
 	Complex, Number       bool
 	SignedZero, NaN, Bias bool
 	Metadata              bool // no elements are compared
+	Own                   bool // recorded is what this side itself had
 	Optional              bool // the value may be missing
 	Float                 bool
 	Differ                bool // the difference of two elements is a number
@@ -66,7 +67,6 @@ type pythonFile struct {
 	isReference bool   // this side is it
 	stored      string // the other side's file of tensors
 	usesFile    bool
-	uses        map[string]bool
 }
 
 func (w *pythonFile) text() ([]byte, error) {
@@ -371,7 +371,7 @@ func (w *pythonFile) place(s *torchScript) {
 	end := w.p.ending(w.outcome)
 	s.Finish = clean(finish(&end))
 	if end.Status == backend.Raised {
-		s.OtherRaised = end.Class
+		s.OtherRaised = caught(&end)
 	}
 	if w.own.Status == backend.Raised {
 		s.OwnClass = w.own.Class
@@ -440,6 +440,10 @@ func (w *pythonFile) parameter() string {
 func (w *pythonFile) elements(s *torchScript) {
 	other := w.p.value(w.outcome)
 	want := w.p.value(w.f.Expected).number
+	if s.Own = w.p.Mode == byBits && !w.isReference; s.Own {
+		other = w.p.value(w.own)
+		w.stored = gotFile
+	}
 	s.Recorded = "None"
 	s.Optional = w.p.Where.Part != verdict.Value && w.p.Where.Part != verdict.Change
 	if other.number != nil {

@@ -9,6 +9,7 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"plumb/gen"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -488,7 +489,7 @@ func complexElement(token syntax.Token) func(x, y complex128) complex128 {
 	case syntax.MINUS:
 		return func(x, y complex128) complex128 { return x - y }
 	case syntax.STAR:
-		return func(x, y complex128) complex128 { return x * y }
+		return gen.Product
 	case syntax.SLASH:
 		return func(x, y complex128) complex128 { return x / y }
 	case syntax.STARSTAR:
@@ -604,7 +605,7 @@ func matmulArrays(a, b *array) (starlark.Value, error) {
 				if d.IsInt() || d == tensor.Bool {
 					whole += x.Int(i*k+l) * y.Int(l*n+j)
 				} else {
-					sum += x.At(i*k+l) * y.At(l*n+j)
+					sum += gen.Product(x.At(i*k+l), y.At(l*n+j))
 				}
 			}
 			if d.IsInt() || d == tensor.Bool {

@@ -23,7 +23,8 @@ func init() {
 		fnUnsupported: builtin(fnUnsupported, unsupportedHere), fnDropped: loading(fnDropped, dropped), fnMember: loading(fnMember, member),
 		fnChain: builtin(fnChain, chain), fnConcat: builtin(fnConcat, concat), fnMany: builtin(fnMany, many), fnMerge: builtin(fnMerge, merge),
 		fnUnpack: builtin(fnUnpack, unpack), fnFormat: builtin(fnFormat, formatCall), fnDelete: builtin(fnDelete, deleteItem),
-		fnAttr: builtin(fnAttr, attrCall), fnIn: builtin(fnIn, contains), fnNotIn: builtin(fnNotIn, notContains),
+		fnDepth: starlark.NewBuiltin(fnDepth, checkDepth),
+		fnAttr:  builtin(fnAttr, attrCall), fnIn: builtin(fnIn, contains), fnNotIn: builtin(fnNotIn, notContains),
 		"any": builtin("any", anyTrue), "all": builtin("all", allTrue), "map": builtin("map", mapCall), "filter": builtin("filter", filterCall),
 		"min": starlark.NewBuiltin("min", extreme("lt")), "max": starlark.NewBuiltin("max", extreme("gt")),
 		"sorted": starlark.NewBuiltin("sorted", sorted), "reversed": builtin("reversed", reversed), "enumerate": starlark.NewBuiltin("enumerate", enumerate),
@@ -52,7 +53,7 @@ func init() {
 var pythonAttrs = map[string]bool{
 	"format": true, "zfill": true, "ljust": true, "rjust": true, "center": true, "sort": true, "reverse": true, "copy": true, "swapcase": true,
 	"real": true, "imag": true, "conjugate": true, "is_integer": true, "bit_length": true, "count": true, "index": true, "encode": true, "decode": true,
-	"item": true, "tolist": true, "all": true, "any": true, "astype": true, "dtype": true,
+	"join": true, "replace": true, "extend": true, "item": true, "tolist": true, "all": true, "any": true, "astype": true, "dtype": true,
 	"__name__": true, "__class__": true, "__len__": true, "keys": true, "isnumeric": true, "isdecimal": true, "isidentifier": true, "casefold": true, "numerator": true, "union": true,
 }
 
@@ -89,6 +90,17 @@ func member(_ *starlark.Thread, l *loader, a starlark.Tuple) (starlark.Value, er
 		l.class.values[string(a[0].(starlark.String))] = a[1]
 	}
 	return starlark.None, nil
+}
+
+// maxRecursion is Python's own limit.
+const maxRecursion = 1000
+
+// checkDepth begins every function.
+func checkDepth(t *starlark.Thread, _ *starlark.Builtin, _ starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	if t.CallStackDepth() > maxRecursion {
+		return nil, fmt.Errorf("maximum recursion depth exceeded")
+	}
+	return starlark.True, nil
 }
 
 // comparisons are the engine's names of the operators of a chain.
@@ -177,6 +189,9 @@ func iterate(t *starlark.Thread, v starlark.Value) ([]starlark.Value, error) {
 
 // many is the list of what a value holds; a range stays one.
 func many(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	if len(a) != 1 {
+		return nil, fmt.Errorf("a star needs one value")
+	}
 	if a[0].Type() == "range" {
 		return a[0], nil
 	}
@@ -184,7 +199,8 @@ func many(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return starlark.NewList(vs), nil
+	list := starlark.NewList(vs)
+	return list, spend(t, list)
 }
 
 func concat(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
@@ -198,7 +214,8 @@ func concat(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 			return nil, fmt.Errorf("a list of more than %d elements", maxElements)
 		}
 	}
-	return starlark.NewList(out), nil
+	list := starlark.NewList(out)
+	return list, spend(t, list)
 }
 
 func merge(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
@@ -234,7 +251,7 @@ func unpack(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	return starlark.Tuple(append(out, vs[len(vs)-after:]...)), nil
 }
 
-func formatCall(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+func formatCall(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	if len(a) < 1 || len(a) > 2 {
 		return nil, fmt.Errorf("format takes a value and a specification")
 	}
@@ -247,7 +264,10 @@ func formatCall(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 		return nil, err
 	}
 	s, err := formatValue(v, spec)
-	return starlark.String(s), err
+	if err != nil {
+		return nil, err
+	}
+	return starlark.String(s), spend(t, starlark.String(s))
 }
 
 // settled returns the plain value of what a test looks at.

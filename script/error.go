@@ -31,6 +31,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Msg)
 }
 
+// Lacks reports whether the error is Unsupported.
+func (e *Error) Lacks() bool { return e.Unsupported }
+
 // Excerpt returns the line with a caret below the column.
 func (e *Error) Excerpt() string {
 	if e.Source == "" || e.Col < 1 {

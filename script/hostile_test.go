@@ -34,6 +34,13 @@ func TestHostileSourceIsRefusedOrLoaded(t *testing.T) {
 		"nested blocks":  nestedBlocks(90),
 		"deep recursion": "def f(n): return f(n + 1)\nf(0)",
 		"too large":      strings.Repeat("#", n+1),
+		"join":           "s = 'a' * 1000000\nx = ','.join([s] * 1000000)",
+		"replace":        "s = 'a' * 1000000\nx = s.replace('a', s)",
+		"extend":         "a = [1]\nfor i in range(100): a.extend(a)",
+		"many strings":   "a = [('a' * 1000000 + str(i)) for i in range(1000000)]",
+		"arrays":         "import numpy as np\na = [np.ones(1000000) for i in range(1000000)]",
+		"array copies":   "import numpy as np\nb = np.ones(1000000)\na = [b.copy() for i in range(1000000)]",
+		"lists":          "a = [[0] * 1000000 for i in range(1000000)]",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Load("t.py", []byte(src)); err != nil && len(err.Error()) > 300 {

@@ -63,7 +63,11 @@ func builtin(name string, f func(*starlark.Thread, starlark.Tuple) (starlark.Val
 		if len(kwargs) > 0 {
 			return nil, fmt.Errorf("%s: unknown keyword argument %s", name, kwargs[0][0])
 		}
-		return f(t, args)
+		v, err := f(t, args)
+		if err != nil {
+			return nil, err
+		}
+		return v, spend(t, v)
 	})
 }
 

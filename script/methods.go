@@ -91,6 +91,10 @@ func stringAttr(s, name string) starlark.Value {
 			out, err := formatted(s, v.(starlark.Tuple), kwargs)
 			return starlark.String(out), err
 		})
+	case "join":
+		return builtin(name, func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return join(t, s, a) })
+	case "replace":
+		return method(name, func(a starlark.Tuple) (starlark.Value, error) { return replace(s, a) })
 	case "zfill":
 		return padding(name, s, func(_ rune) formatSpec { return formatSpec{fill: '0', align: '='} })
 	case "ljust":
@@ -116,6 +120,55 @@ func stringAttr(s, name string) starlark.Value {
 		})
 	}
 	return nil
+}
+
+func join(t *starlark.Thread, sep string, a starlark.Tuple) (starlark.Value, error) {
+	if len(a) != 1 {
+		return nil, fmt.Errorf("join takes one sequence, not %d", len(a))
+	}
+	vs, err := iterate(t, a[0])
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	for i, v := range vs {
+		s, ok := starlark.AsString(v)
+		if !ok {
+			return nil, fmt.Errorf("sequence item %d: expected str, %s found", i, v.Type())
+		}
+		if i > 0 {
+			b.WriteString(sep)
+		}
+		b.WriteString(s)
+		if b.Len() > maxString {
+			return nil, errLong
+		}
+	}
+	return starlark.String(b.String()), nil
+}
+
+var errLong = fmt.Errorf("a string of more than %d bytes", maxString)
+
+func replace(s string, a starlark.Tuple) (starlark.Value, error) {
+	if len(a) < 2 || len(a) > 3 {
+		return nil, fmt.Errorf("replace takes an old and a new string and a count")
+	}
+	from, okFrom := starlark.AsString(a[0])
+	to, okTo := starlark.AsString(a[1])
+	n := -1
+	if len(a) == 3 {
+		var err error
+		if n, err = starlark.AsInt32(a[2]); err != nil {
+			return nil, err
+		}
+	}
+	if !okFrom || !okTo {
+		return nil, fmt.Errorf("replace takes strings")
+	}
+	if times := strings.Count(s, from); len(to) > 0 && times > maxString/len(to) {
+		return nil, errLong
+	}
+	return starlark.String(strings.Replace(s, from, to, n)), nil
 }
 
 func swapCase(r rune) rune {
@@ -172,6 +225,28 @@ func listAttr(l *starlark.List, name string) starlark.Value {
 				return nil, err
 			}
 			return starlark.None, replaceAll(l, vs)
+		})
+	case "extend":
+		return builtin(name, func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+			if len(a) != 1 {
+				return nil, fmt.Errorf("extend takes one sequence, not %d", len(a))
+			}
+			vs, err := iterate(t, a[0])
+			if err != nil {
+				return nil, err
+			}
+			if l.Len()+len(vs) > maxElements {
+				return nil, fmt.Errorf("a list of more than %d elements", maxElements)
+			}
+			if err := spend(t, starlark.Tuple(vs)); err != nil {
+				return nil, err
+			}
+			for _, v := range slices.Clone(vs) {
+				if err := l.Append(v); err != nil {
+					return nil, err
+				}
+			}
+			return starlark.None, nil
 		})
 	case "reverse":
 		return method(name, func(starlark.Tuple) (starlark.Value, error) {

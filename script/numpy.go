@@ -9,6 +9,7 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"plumb/gen"
 	"plumb/tensor"
 )
 
@@ -74,7 +75,11 @@ func (f numpyFunc) value(name string) *starlark.Builtin {
 				return nil, fmt.Errorf("%s needs the argument '%s'", name, f.params[i])
 			}
 		}
-		return f.f(t, a)
+		v, err := f.f(t, a)
+		if err != nil {
+			return nil, err
+		}
+		return v, spend(t, v)
 	})
 }
 
@@ -508,7 +513,7 @@ func (a *array) reduce(name string, args arguments) (starlark.Value, error) {
 			return nil, err
 		}
 	}
-	var order, outer, kept []int
+	var order, kept []int
 	n := 1
 	for i, s := range a.t.Shape() {
 		reduced := all || slices.Contains(axes, i)
@@ -519,7 +524,7 @@ func (a *array) reduce(name string, args arguments) (starlark.Value, error) {
 				kept = append(kept, 1)
 			}
 		default:
-			order, outer, kept = append(order, i), append(outer, s), append(kept, s)
+			order, kept = append(order, i), append(kept, s)
 		}
 	}
 	for i := range a.t.Shape() {
@@ -608,7 +613,7 @@ func reduceRow(name string, out *tensor.Tensor, i int, x *tensor.Tensor, from, n
 		sum := 0.0
 		for j := from; j < from+n; j++ {
 			r := cmplx.Abs(x.At(j) - mean)
-			sum += r * r
+			sum += float64(r * r)
 		}
 		v := sum / float64(max(n-ddof, 0))
 		if name == "std" {
@@ -627,7 +632,7 @@ func fold(name string, x *tensor.Tensor, from, n int) complex128 {
 		if name == "sum" {
 			acc += x.At(j)
 		} else {
-			acc *= x.At(j)
+			acc = gen.Product(acc, x.At(j))
 		}
 	}
 	return acc
@@ -1197,7 +1202,7 @@ func isNear(p, q complex128, rtol, atol float64, nan bool) bool {
 	case cmplx.IsInf(p) || cmplx.IsInf(q):
 		return false
 	}
-	return cmplx.Abs(p-q) <= atol+rtol*cmplx.Abs(q)
+	return cmplx.Abs(p-q) <= atol+float64(rtol*cmplx.Abs(q))
 }
 
 func closeArray(t *starlark.Thread, a arguments) (starlark.Value, error) {
@@ -1348,7 +1353,7 @@ func (a *array) Attr(name string) (starlark.Value, error) {
 		}), nil
 	}
 	f, ok := numpyFuncs[name]
-	if !ok || len(f.params) == 0 || arrayMethods[name] == false {
+	if !ok || len(f.params) == 0 || !arrayMethods[name] {
 		return nil, nil
 	}
 	bound := numpyFunc{f.params[1:], f.required - 1, func(t *starlark.Thread, args arguments) (starlark.Value, error) {

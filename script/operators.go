@@ -65,14 +65,22 @@ func (o operator) call(t *starlark.Thread, x, y starlark.Value) (starlark.Value,
 	_, xa := x.(*array)
 	_, ya := y.(*array)
 	if xa || ya {
-		return o.arrays(t, x, y)
+		v, err := o.arrays(t, x, y)
+		if err != nil {
+			return nil, err
+		}
+		return v, spend(t, v)
 	}
 	_, xg := x.(*generator)
 	_, yg := y.(*generator)
 	if xg || yg {
 		return o.lazy(x, y)
 	}
-	return o.plain(x, y)
+	v, err := o.plain(x, y)
+	if err != nil {
+		return nil, err
+	}
+	return v, spend(t, v)
 }
 
 // lazy combines generators.

@@ -38,6 +38,7 @@ const (
 	fnWith        = "__with__"
 	fnEntered     = "__entered__"
 	fnLeave       = "__leave__"
+	fnDepth       = "__depth__"
 	nameUnbroken  = "__unbroken__"
 )
 

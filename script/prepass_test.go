@@ -2,9 +2,11 @@ package script
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"plumb/choice"
 )
@@ -257,6 +259,7 @@ func FuzzLoad(f *testing.F) {
 		f.Add(wrapped("y = " + s + "\nreturn x * 1\n"))
 	}
 	f.Fuzz(func(t *testing.T, src string) {
+		defer time.AfterFunc(20*time.Second, func() { panic(fmt.Sprintf("this hangs: %q", src)) }).Stop()
 		file, err := Load("t.py", []byte(src))
 		var e *Error
 		if err != nil {

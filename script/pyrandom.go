@@ -120,8 +120,9 @@ func (a arguments) wholes(params ...string) ([]int64, error) {
 		if err != nil {
 			return nil, err
 		}
-		n, ok := number(v).(starlark.Int)
-		if out[i], ok = n.Int64(); !ok || out[i] > 1<<52 || out[i] < -1<<52 {
+		n, whole := number(v).(starlark.Int)
+		var fits bool
+		if out[i], fits = n.Int64(); !whole || !fits || out[i] > 1<<52 || out[i] < -1<<52 {
 			return nil, a.wrong(p, "an int of at most 52 bits")
 		}
 	}
@@ -334,18 +335,23 @@ func gauss(d *draw, a arguments) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, v := 1-d.gen.Source.Float(0, 1), d.gen.Source.Float(0, 1)
-	return starlark.Float(xs[0] + xs[1]*math.Sqrt(-2*math.Log(u))*math.Cos(2*math.Pi*v)), nil
+	return starlark.Float(boxMuller(xs[0], xs[1], 1-d.gen.Source.Float(0, 1), d.gen.Source.Float(0, 1))), nil
+}
+
+// boxMuller maps u in (0, 1] and v in [0, 1) to a normal distribution.
+func boxMuller(loc, scale, u, v float64) float64 {
+	r := math.Sqrt(-2 * math.Log(u))
+	return loc + float64(scale*float64(r*math.Cos(2*math.Pi*v)))
 }
 
 // unitOf maps words to [0, 1).
-func unitOf(word, _ uint64) float64 { return float64(word>>11) * 0x1p-53 }
+func unitOf(word, _ uint64) float64 { return float64(float64(word>>11) * 0x1p-53) }
 
 // normalOf maps words to a normal distribution.
 func normalOf(loc, scale float64) func(a, b uint64) float64 {
 	return func(a, b uint64) float64 {
-		u, v := 1-unitOf(a, 0), unitOf(b, 0)
-		return loc + scale*math.Sqrt(-2*math.Log(u))*math.Cos(2*math.Pi*v)
+		v := unitOf(a, 0)
+		return boxMuller(loc, scale, float64(1-v), unitOf(b, 0))
 	}
 }
 

@@ -186,7 +186,7 @@ func (r *rewriter) stmt(s syntax.Stmt) {
 		outer := *r
 		r.withs, r.loopWiths, r.unbroken, r.pendingElse = 0, 0, "", ""
 		r.depth++
-		s.Body = r.stmts(s.Body)
+		s.Body = append([]syntax.Stmt{&syntax.ExprStmt{X: call(fnDepth, s.Def)}}, r.stmts(s.Body)...)
 		r.depth--
 		r.withs, r.loopWiths, r.unbroken, r.pendingElse = outer.withs, outer.loopWiths, outer.unbroken, outer.pendingElse
 	case *syntax.ExprStmt:
@@ -399,7 +399,7 @@ func (r *rewriter) expr(e syntax.Expr) syntax.Expr {
 		e.X, e.Y = r.expr(e.X), r.expr(e.Y)
 	case *syntax.LambdaExpr:
 		r.params(e.Params)
-		e.Body = r.expr(e.Body)
+		e.Body = &syntax.CondExpr{If: e.Lambda, Cond: call(fnDepth, e.Lambda), True: r.expr(e.Body), ElsePos: e.Lambda, False: ident("None", e.Lambda)}
 	case *syntax.ListExpr:
 		r.list(e.List)
 	case *syntax.ParenExpr:
@@ -418,12 +418,13 @@ func (r *rewriter) expr(e syntax.Expr) syntax.Expr {
 // dot leaves an attribute to Starlark unless it may be one that Starlark's
 // own types lack.
 func (r *rewriter) dot(e *syntax.DotExpr) syntax.Expr {
+	start := syntax.Start(e)
 	e.X = r.expr(e.X)
 	if !pythonAttrs[e.Name.Name] {
 		return e
 	}
 	name := &syntax.Literal{Token: syntax.STRING, TokenPos: e.Name.NamePos, Raw: quote(e.Name.Name), Value: e.Name.Name}
-	return call(fnAttr, e.Dot, e.X, name)
+	return call(fnAttr, start, e.X, name)
 }
 
 func (r *rewriter) list(es []syntax.Expr) {
@@ -477,6 +478,8 @@ func arranged(args []syntax.Expr, p syntax.Position) []syntax.Expr {
 		u, unary := a.(*syntax.UnaryExpr)
 		b, binary := a.(*syntax.BinaryExpr)
 		switch {
+		case unary && u.X == nil:
+			positional = append(positional, a)
 		case unary && u.Op == syntax.STAR:
 			stars = append(stars, call(fnMany, u.OpPos, u.X))
 		case unary && u.Op == syntax.STARSTAR:

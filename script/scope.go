@@ -100,11 +100,8 @@ func leave(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 		b := d.blocks[len(d.blocks)-1]
 		d.blocks = d.blocks[:len(d.blocks)-1]
 		for _, c := range b.contexts {
-			if !c.raises {
-				continue
-			}
-			if err := d.refused(b.first); err != nil {
-				return nil, err
+			if c.raises {
+				return nil, d.refused(b.first)
 			}
 		}
 	}

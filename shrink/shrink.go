@@ -132,8 +132,8 @@ type pass func(s *search) bool
 // cheap and dear are the passes over a program: the first take few runs and
 // remove much.
 var (
-	cheap = []pass{(*search).forwardOnly, (*search).dropDead, (*search).dropBackward, (*search).plainInputs, (*search).dropArguments}
-	dear  = []pass{(*search).cutCalls, (*search).dropAxes, (*search).shrinkSizes, (*search).simplifyArguments, (*search).simplifyValues}
+	cheap = []pass{(*search).forwardOnly, (*search).dropDead, (*search).dropBackward, (*search).plainInputs, (*search).outOfPlace, (*search).dropArguments}
+	dear  = []pass{(*search).cutCalls, (*search).focus, (*search).dropAxes, (*search).shrinkSizes, (*search).simplifyArguments, (*search).simplifyValues}
 )
 
 // passes runs the passes to a fixpoint, the cheap ones before each dear one. It

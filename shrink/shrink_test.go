@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"plumb/backend"
 	"plumb/choice"
+	"plumb/compare"
 	"plumb/program"
 	"plumb/tensor"
 	"plumb/verdict"
@@ -99,6 +101,14 @@ func TestShrinkReachesTheSmallestProgram(t *testing.T) {
 			},
 		},
 		{
+			"a call in place becomes one that is not",
+			"x = tensor((3,), torch.float32, uniform(-1.0, 1.0, key=3))\ny = x * 2\nz = y.cumprod_(0)\nw = torch.relu(y)\n",
+			"y = tensor((), torch.float32, [0.0])\nz = y.cumprod()\nw = torch.relu(z)\n",
+			func(p *program.Program) bool {
+				return calls(p, "torch.relu") && slices.ContainsFunc(p.Calls, func(c program.Call) bool { return strings.HasPrefix(c.Target, "Tensor.cumprod") })
+			},
+		},
+		{
 			"strides that matter stay",
 			"x = tensor((4, 3), torch.float64, uniform(-1.0, 1.0, key=3), strides=(1, 4))\ny = torch.neg(x)\n",
 			"x = tensor((2, 2), torch.float32, integer(0.0, 1.0, key=0), strides=(1, 2))\ny = torch.neg(x)\n",
@@ -126,7 +136,7 @@ func TestShrinkReachesTheSmallestProgram(t *testing.T) {
 			"x = tensor((2,), torch.float32, uniform(-1.0, 1.0, key=3))\ny = torch.neg(x)\nz = y.add_(1)\nw = torch.exp(y)\nv = torch.relu(y)\n",
 			"y = tensor((), torch.float32, [0.0])\nz = y.add_()\nv = torch.relu(y)\n",
 			func(p *program.Program) bool {
-				return calls(p, "torch.relu") && len(p.Calls) > 1 && p.Calls[len(p.Calls)-2].Target == "Tensor.add_" || calls(p, "torch.relu") && len(p.Calls) > 2
+				return calls(p, "torch.relu") && slices.ContainsFunc(p.Calls, func(c program.Call) bool { return c.Target == "Tensor.add_" })
 			},
 		},
 	} {
@@ -235,5 +245,57 @@ func TestDrawsShrinkFirst(t *testing.T) {
 	again, _, err := redraw(h.result.Choices)
 	if err != nil || again.ID() != h.best().ID() {
 		t.Errorf("the decisions draw\n%snot\n%s", again, h.best())
+	}
+}
+
+// TestShrinkFocusesOnTheWorstElement: where one element in many shows a fault,
+// and not the first along any axis, that element is kept at once.
+func TestShrinkFocusesOnTheWorstElement(t *testing.T) {
+	p, err := program.Parse("case.py", preamble+"case(\"c\", seed=1)\nx = tensor((7, 11), torch.float32, uniform(0.0, 1.0, key=3))\ny = torch.log1p(x)\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := p.Inputs[0].Materialize()
+	most := 0
+	for i := range values.Len() {
+		if values.Float(i) > values.Float(most) {
+			most = i
+		}
+	}
+	if most < 11 || most%11 == 0 {
+		t.Fatalf("element %d is the first along an axis", most)
+	}
+	judgeMost := func(p *program.Program) *verdict.Record {
+		r := judge(p, false)
+		if len(p.Inputs) == 0 {
+			return r
+		}
+		x := p.Inputs[0].Materialize()
+		r.Reference.Values[0].Tensor = x
+		for i := range x.Len() {
+			if x.Float(i) == values.Float(most) {
+				r = judge(p, true)
+				r.Reference.Values[0].Tensor = x
+				worst := []int{}
+				if n := x.Dim(); n == 2 {
+					worst = []int{i / x.Shape()[1], i % x.Shape()[1]}
+				} else if n == 1 {
+					worst = []int{i}
+				}
+				r.Verdict.Differences = []verdict.Difference{{Where: *r.Verdict.Where, Diff: compare.Diff{Worst: worst}}}
+			}
+		}
+		return r
+	}
+	subject := Subject{Judge: func(_ context.Context, p *program.Program) (*verdict.Record, error) { return judgeMost(p), nil }}
+	result, err := Shrink(t.Context(), judgeMost(p), subject, DefaultBudget, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := result.Record.Program.Inputs[0].Materialize(); got.Len() != 1 || got.Float(0) != values.Float(most) {
+		t.Errorf("got\n%s", result.Record.Program)
+	}
+	if result.Runs > 20 {
+		t.Errorf("%d runs, want a few", result.Runs)
 	}
 }

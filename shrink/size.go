@@ -51,7 +51,7 @@ func sizeOf(p *program.Program) size {
 			s.arguments += 2 + weightOfArg(kw.Value)
 		}
 	}
-	s.descriptions += weightOfDType(p.DType)
+	s.descriptions += weightOfDType(p.DType) + inPlaceCalls(p)
 	if p.Second.Dist != "" {
 		s.backward++
 	}

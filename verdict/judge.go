@@ -159,8 +159,8 @@ func (j *judge) calls() {
 
 func (j *judge) call(i int, c *program.Call, want, got *backend.Value) {
 	target := j.target(c)
-	sameInputs, wide := true, tensor.Invalid
-	eachArg(c, func(r program.Ref) {
+	sameInputs, wide := !readsGradient(c), tensor.Invalid
+	c.EachRef(func(r program.Ref) {
 		sameInputs = sameInputs && j.same[string(r)]
 		wide = tensor.Promote(wide, j.dtypes[string(r)])
 	})
@@ -192,6 +192,12 @@ func (j *judge) call(i int, c *program.Call, want, got *backend.Value) {
 	j.changes(w, basis, random)
 }
 
+// readsGradient reports whether a call gives what an earlier call of backward
+// computed: its inputs are not all that the result follows from.
+func readsGradient(c *program.Call) bool {
+	return c.Target == "getattr" && len(c.Args) == 2 && c.Args[1] == "grad"
+}
+
 // byDefault reports whether PyTorch's default tolerances are asked for.
 func (j *judge) byDefault() bool { return j.policy.Default || j.p.Tolerance == program.Default }
 
@@ -209,15 +215,6 @@ func first(c *program.Call) any {
 		return nil
 	}
 	return c.Args[0]
-}
-
-func eachArg(c *program.Call, f func(program.Ref)) {
-	for _, a := range c.Args {
-		program.Refs(a, f)
-	}
-	for _, kw := range c.Kwargs {
-		program.Refs(kw.Value, f)
-	}
 }
 
 // inPlace reports whether a call may change one of its arguments.
@@ -376,15 +373,15 @@ func (j *judge) exceptions() {
 		j.raised(j.ref, "reference", "candidate")
 	case candRaised && !refRaised:
 		j.raised(j.cand, "candidate", "reference")
-	case refRaised && j.policy.SameException && exceptionClass(j.ref) != exceptionClass(j.cand):
+	case refRaised && j.policy.SameException && ExceptionClass(j.ref) != ExceptionClass(j.cand):
 		j.raised(j.cand, "candidate", "reference")
 		d := &j.v.Differences[len(j.v.Differences)-1]
 		d.Diff.Message = fmt.Sprintf("the candidate raised %s, the reference %s", exception(j.cand), exception(j.ref))
 	}
 }
 
-// exceptionClass returns the class that a caller would catch.
-func exceptionClass(o *backend.Outcome) string {
+// ExceptionClass returns the class by which a caller would catch what a side raised.
+func ExceptionClass(o *backend.Outcome) string {
 	switch {
 	case o.Class == "NotImplementedError":
 		return "RuntimeError" // its subclass
@@ -523,7 +520,7 @@ func (j *judge) users(name string) []string {
 	var lines []string
 	for i := range j.p.Calls {
 		reads := false
-		eachArg(&j.p.Calls[i], func(r program.Ref) { reads = reads || string(r) == name })
+		j.p.Calls[i].EachRef(func(r program.Ref) { reads = reads || string(r) == name })
 		if reads {
 			lines = append(lines, j.line(i))
 		}

@@ -237,13 +237,13 @@ func At(o *backend.Outcome, w Where) *tensor.Tensor {
 }
 
 // Arguable reports whether an oracle could change the verdict: a difference is
-// a matter of distance, or errors lean to one side.
+// a matter of distance or of an overflow, or errors lean to one side.
 func (v *Verdict) Arguable() bool {
 	if v.Word != Misaligned {
 		return v.Suspect
 	}
 	for _, d := range v.Differences {
-		if d.Diff.Rule == compare.Distance {
+		if d.Diff.Rule == compare.Distance || d.Diff.Rule == compare.NonFinite {
 			return true
 		}
 	}

@@ -22,6 +22,10 @@ func (r *run) scoped(c *program.Call) (v *value, err error) {
 			return nil, fmt.Errorf("%w: %s", errUnsupported, s.Target)
 		}
 	}
+	if r.space != nil {
+		r.space.Recording(c.Grad())
+		defer r.space.Recording(true)
+	}
 	err = r.session.Recording(c.Grad(), func() error {
 		v, err = r.call(c)
 		return err
@@ -411,7 +415,12 @@ func (r *run) attribute(v *value, name string) (*value, error) {
 		if err != nil {
 			return nil, err
 		}
-		return wrap(call, out), nil
+		v := wrap(call, out)
+		if r.data == nil {
+			r.data = map[op.Value]bool{}
+		}
+		r.data[v.tensor] = true
+		return v, nil
 	}
 	return nil, nil
 }

@@ -62,8 +62,8 @@ func (r *run) outcome(ctx context.Context) (out *backend.Outcome) {
 		if p := recover(); p != nil {
 			r.out.Status, r.out.Class, r.out.Message = backend.Crashed, "panic", fmt.Sprintf("%v\n%s", p, debug.Stack())
 		}
+		r.out.Elapsed = time.Since(start) - r.aside
 		r.restore()
-		r.out.Elapsed = time.Since(start)
 		out = r.out
 	}()
 	r.program(ctx)
@@ -78,12 +78,14 @@ type run struct {
 	traced  *traceSession  // the session, where it is one
 	watch   *watch         // nil: nobody asks what calls change
 	copies  bool           // of values that later calls may write into are wanted
+	aside   time.Duration  // spent on the watch
 	space   *inplace.Space // nil: no call of the program may change a tensor
 	env     map[program.Ref]*value
 	leaves  []*eager.Var
 	made    []made // leaves that calls made
 	// retained are the variables that keep their gradients though they are no leaves.
 	retained map[*eager.Var]bool
+	data     map[op.Value]bool // what x.data gave: a change of it goes unnoticed by x
 	modules  []moduleRun
 	out      *backend.Outcome
 }
@@ -137,7 +139,7 @@ func (r *run) program(ctx context.Context) {
 			r.space.Leaf(v)
 		}
 		r.env[program.Ref(p.Inputs[i].Name)] = &value{tensor: v}
-		r.mark(p.Inputs[i].Name)
+		r.untimed(func() { r.mark(p.Inputs[i].Name) })
 	}
 	for i := range p.Calls {
 		if err := ctx.Err(); err != nil {
@@ -155,7 +157,7 @@ func (r *run) program(ctx context.Context) {
 			return
 		}
 		r.out.Values = append(r.out.Values, v.outcome(r.keep(mutates)))
-		r.observe(&p.Calls[i])
+		r.untimed(func() { r.observe(&p.Calls[i]) })
 	}
 	r.finalState()
 	if err := r.backward(); err != nil {
@@ -210,6 +212,9 @@ func (r *run) call(c *program.Call) (*value, error) {
 	call, err := program.Resolve(r.table, c.Target, args, kwargs)
 	if err != nil {
 		return nil, err
+	}
+	if call.InPlace && r.data[call.Args.AllValues()[0]] {
+		return nil, fmt.Errorf("%w: changing x.data in place", errUnsupported)
 	}
 	out, err := r.execute(call)
 	if err != nil {

@@ -599,3 +599,22 @@ func BenchmarkConvModuleBatch16(b *testing.B) {
 	}
 	benchmark(b, jobs)
 }
+
+// TestSilentChanges: batch_norm changes its running statistics, and PyTorch
+// 1.13 does not count that.
+func TestSilentChanges(t *testing.T) {
+	b := new(builder).in("x", f32([]int{2, 1}, 1, 3), false).in("mean", f32([]int{1}, 0), false).in("var", f32([]int{1}, 1), false)
+	b.call("y", "torch.nn.functional.batch_norm", ref("x"), ref("mean"), ref("var")).kw("training", true).kw("momentum", 0.5)
+	b.call("z", "torch.neg", ref("mean"))
+	out := runOK(t, torch(t), b)
+	if len(out.Changes) != 2 || len(out.Changes[0]) != 2 || len(out.Changes[1]) != 0 {
+		t.Fatalf("changes %v, want two by the first call", out.Changes)
+	}
+	for i, want := range []backend.Named{{Name: "mean", Tensor: f32([]int{1}, 1)}, {Name: "var", Tensor: f32([]int{1}, 1.5)}} {
+		if got := out.Changes[0][i]; got.Name != want.Name {
+			t.Errorf("change %d is of %s, want %s", i, got.Name, want.Name)
+		} else {
+			same(t, want.Name, got.Tensor, want.Tensor)
+		}
+	}
+}

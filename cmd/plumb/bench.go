@@ -15,6 +15,7 @@ import (
 	"plumb/campaign"
 	"plumb/finding"
 	"plumb/report"
+	"plumb/shrink"
 	"plumb/verdict"
 )
 
@@ -31,7 +32,7 @@ func newBench() *cobra.Command {
 }
 
 func newBenchCases() *cobra.Command {
-	f := runFlags{reference: "torch", candidates: []string{"native"}, seed: 1, timeout: time.Minute, device: "cpu", oracle: string(campaign.OnMismatch)}
+	f := runFlags{reference: "torch", candidates: []string{"native"}, seed: 1, timeout: time.Minute, device: "cpu", oracle: string(campaign.OnMismatch), shrink: shrink.DefaultBudget}
 	var rounds int
 	var asJSON bool
 	cmd := &cobra.Command{

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"plumb/verdict"
 )
 
 const root = "../.."
@@ -36,6 +38,27 @@ func TestReadmeExampleRuns(t *testing.T) {
 		w, log := play(t, nil, []string{save(t, "my_test.py", blocks[0][1])}, "reference", ref, "seed", "7")
 		if len(w.records) != 50 || len(w.findings()) > 0 || w.ends[0].Err != nil {
 			t.Errorf("against %s: %d cases, want 50 aligned\n%s", ref, len(w.records), log)
+		}
+	}
+}
+
+// TestTestFilesPageRuns runs every test that the page shows.
+func TestTestFilesPageRuns(t *testing.T) {
+	for _, b := range pythonBlock.FindAllStringSubmatch(document(t, "docs/test-files.md"), -1) {
+		lacks := strings.HasPrefix(b[1], "# unsupported")
+		w, log := play(t, nil, []string{save(t, "page.py", b[1])}, "reference", "torch", "seed", "7")
+		if len(w.records) == 0 {
+			t.Errorf("%s\n%s", b[1], log)
+		}
+		for _, e := range w.ends {
+			if e.Err != nil {
+				t.Errorf("%s: %v", e.Test, e.Err)
+			}
+		}
+		for _, r := range w.records {
+			if want := map[bool]verdict.Word{true: verdict.Unsupported, false: verdict.Aligned}[lacks]; r.Verdict.Word != want {
+				t.Errorf("%s is %s, want %s: %s", r.Test, r.Verdict.Word, want, r.Verdict.Reason)
+			}
 		}
 	}
 }

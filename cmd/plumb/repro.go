@@ -32,6 +32,8 @@ type reproFlags struct {
 	findings string
 	python   string
 	plumb    string // folder of Plumb's source
+	mutant   string // planted into native
+	after    string // programs to run before
 }
 
 func newRepro() *cobra.Command {
@@ -66,6 +68,9 @@ With --run the exit code is that of the program: 1 misaligned, 0 aligned,
 	fl.StringVar(&f.findings, "findings", "", "the folder of findings (default: in the user's cache)")
 	fl.StringVar(&f.python, "python", "", "the Python that has torch (default: the one that found it)")
 	fl.StringVar(&f.plumb, "plumb", "", "the folder of Plumb's source, for the Go test (default: where this program was built)")
+	fl.StringVar(&f.mutant, "mutant", "", "with --as plumb: the mutant that is planted in Plumb's own operators, for plumb selftest")
+	fl.StringVar(&f.after, "after", "", "with --as plumb --run: first run the programs of this file on the candidate, in the same process")
+	_ = fl.MarkHidden("mutant")
 	return cmd
 }
 
@@ -220,16 +225,14 @@ func (f *reproFlags) judge(cmd *cobra.Command, b *repro.Bundle) error {
 	if err != nil {
 		return usage(err)
 	}
-	set := named.Set{Table: ops.Table(), Python: f.python, Timeout: finding.Timeout}
-	open, err := set.Opener(cmd.Context(), finding.Candidate.Spec)
-	if err != nil {
-		return unable(err)
-	}
-	candidate, err := open()
+	candidate, err := f.candidate(cmd.Context(), finding)
 	if err != nil {
 		return unable(err)
 	}
 	defer candidate.Close()
+	if err := f.before(cmd.Context(), candidate); err != nil {
+		return err
+	}
 	outcome, err := within(cmd.Context(), candidate, finding)
 	if err != nil {
 		return unable(err)
@@ -246,6 +249,45 @@ func (f *reproFlags) judge(cmd *cobra.Command, b *repro.Bundle) error {
 		return &exitError{exitUsage, nil}
 	}
 	return nil
+}
+
+// before runs the programs of --after on the candidate. What comes of them does
+// not matter, only what they leave behind.
+func (f *reproFlags) before(ctx context.Context, candidate backend.Backend) error {
+	if f.after == "" {
+		return nil
+	}
+	text, err := os.ReadFile(f.after)
+	if err != nil {
+		return usage(err)
+	}
+	programs, err := repro.SplitPrograms(f.after, string(text))
+	if err != nil {
+		return usage(err)
+	}
+	for _, p := range programs {
+		job := &backend.Job{Program: p}
+		for i := range p.Inputs {
+			job.Inputs = append(job.Inputs, p.Inputs[i].Materialize())
+		}
+		if _, err := candidate.Run(ctx, job); err != nil {
+			return unable(fmt.Errorf("--after: %w", err))
+		}
+	}
+	return nil
+}
+
+// candidate opens the finding's candidate.
+func (f *reproFlags) candidate(ctx context.Context, finding *repro.Finding) (backend.Backend, error) {
+	if f.mutant != "" {
+		return mutant(f.mutant)
+	}
+	set := named.Set{Table: ops.Table(), Python: f.python, Timeout: finding.Timeout}
+	open, err := set.Opener(ctx, finding.Candidate.Spec)
+	if err != nil {
+		return nil, err
+	}
+	return open()
 }
 
 // within runs the program for as long as a case may take; what does not heed

@@ -22,6 +22,7 @@ import (
 	"plumb/nn"
 	"plumb/ops"
 	"plumb/program"
+	"plumb/repro"
 	"plumb/shrink"
 	"plumb/verdict"
 )
@@ -68,6 +69,7 @@ Exit code 0 when at least 95% are found and nothing else is, 1 otherwise.`,
 	fl.IntVarP(&s.jobs, "jobs", "j", runtime.NumCPU(), "lanes that run cases at the same time")
 	fl.BoolVarP(&s.verbose, "verbose", "v", false, "a line for each mutant, with the small program that shows it")
 	fl.BoolVar(&s.json, "json", false, "one JSON object per mutant and line, the summary last")
+	fl.IntVar(&s.proofs, "prove", 1, "fresh processes in which the bundle of each finding is run; 0 for none")
 	fl.IntVar(&s.shrink.Runs, "shrink-runs", shrink.DefaultBudget.Runs, "runs of the candidate that making one finding smaller may take; 0 leaves findings as they were drawn")
 	fl.DurationVar(&s.shrink.Time, "shrink-time", shrink.DefaultBudget.Time, "time that making one finding smaller may take")
 	return cmd
@@ -81,6 +83,7 @@ type selftest struct {
 	control  []*verdict.Record // findings of the table without a fault
 	cases    int
 	errors   []error
+	proofs   int // fresh processes in which each finding's bundle is run
 
 	cfg     *campaign.Config
 	pending []*verdict.Record // cases of the running test
@@ -97,6 +100,7 @@ type subjectRun struct {
 	runs    int             // of the candidate until then
 	elapsed time.Duration
 	small   *shrink.Result
+	proof   *repro.Proof // nil: not asked for
 	err     error
 }
 
@@ -129,7 +133,7 @@ func (s *selftest) run(ctx context.Context) error {
 	if err := campaign.Run(ctx, *s.cfg); err != nil {
 		return harness(err)
 	}
-	s.each(s.found(), func(m *subjectRun) { m.err = cmp.Or(m.err, s.minimise(ctx, m)) })
+	s.each(s.found(), func(m *subjectRun) { m.err = cmp.Or(m.err, s.minimise(ctx, m), s.prove(ctx, m)) })
 	return s.report(time.Since(start))
 }
 
@@ -230,7 +234,7 @@ func (s *selftest) try(ctx context.Context, m *subjectRun, r *verdict.Record) er
 	}
 	v := s.cfg.Judge(job, r.Reference, out, nil)
 	found := &verdict.Record{Test: r.Test, Index: r.Index, Candidate: m.Name, Program: r.Program, Verdict: v, Reference: r.Reference, Outcome: out}
-	if v.Arguable() && s.reference != "recorded" {
+	if v.Arguable() && !s.recorded() {
 		err := s.alone(m, func(solo *campaign.Solo, _ *campaign.Config) error {
 			again, err := solo.Judge(ctx, m.Name, r.Program)
 			if err == nil {
@@ -263,7 +267,7 @@ func (s *selftest) minimise(ctx context.Context, m *subjectRun) error {
 	return s.alone(m, func(solo *campaign.Solo, cfg *campaign.Config) error {
 		cfg.Tests = []campaign.Test{m.test}
 		start := m.found
-		if s.reference == "recorded" { // the table without a fault has to find it too
+		if s.recorded() { // the table without a fault has to find it too
 			r, err := solo.Judge(ctx, m.Name, m.found.Program)
 			if err != nil || !r.Verdict.Word.IsFinding() {
 				return err
@@ -299,7 +303,7 @@ func (s *selftest) alone(m *subjectRun, f func(solo *campaign.Solo, cfg *campaig
 }
 
 func (s *selftest) openReference() (backend.Backend, error) {
-	if s.reference == "recorded" {
+	if s.recorded() {
 		return native.New(ops.Table(), nn.Modules()), nil
 	}
 	return s.cfg.Reference()
@@ -363,4 +367,10 @@ func (w *watchedBackend) Run(ctx context.Context, job *backend.Job) (*backend.Ou
 	defer w.to.mu.Unlock()
 	w.to.names[job.Program] = w.names
 	return out, err
+}
+
+// recorded reports whether the reference is a baseline, the shipped one or a file.
+func (s *selftest) recorded() bool {
+	kind, _, _ := strings.Cut(s.reference, ":")
+	return kind == "recorded"
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"plumb/internal/mutants"
+	"plumb/repro"
 )
 
 // enough is the share of mutants that has to be found.
@@ -28,6 +29,7 @@ type subjectJSON struct {
 	Seconds float64         `json:"seconds"`
 	Small   *smallJSON      `json:"small,omitempty"`
 	Minimal mutants.Minimal `json:"minimal"` // as a person would write it
+	Proof   string          `json:"proof,omitempty"`
 	Error   string          `json:"error,omitempty"`
 }
 
@@ -53,6 +55,12 @@ func (m *subjectRun) json() subjectJSON {
 		size := mutants.Of(r.Record.Program)
 		j.Small = &smallJSON{r.Runs, r.Elapsed.Seconds(), size, size.Reaches(m.Minimal), r.Minimal, r.Record.Program.String()}
 	}
+	if m.proof != nil {
+		j.Proof = m.proof.String()
+		if m.proof.Reason != "" {
+			j.Proof += ": " + m.proof.Reason
+		}
+	}
 	return j
 }
 
@@ -62,9 +70,11 @@ type selftestSummary struct {
 	Found   int `json:"found"`
 	Shrunk  int `json:"shrunk"`  // made smaller within the budget
 	Minimal int `json:"minimal"` // as small as a person's program
+	Proved  int `json:"proved"`  // whose bundles failed in fresh processes
 	False   int `json:"false"`   // findings of the table without a fault
 
-	Cases         int     `json:"cases"` // drawn, and judged without a fault
+	Cases int `json:"cases"` // drawn, and judged without a fault
+	// Medians: of the candidate's runs and the seconds that it took.
 	FindRuns      float64 `json:"find_runs"`
 	FindSeconds   float64 `json:"find_seconds"`
 	ShrinkRuns    float64 `json:"shrink_runs"`
@@ -81,6 +91,9 @@ func (s *selftest) summarise(elapsed time.Duration) *selftestSummary {
 	for _, m := range s.found() {
 		sum.Found++
 		runs, seconds = append(runs, float64(m.runs)), append(seconds, m.elapsed.Seconds())
+		if m.proof != nil && m.proof.State == repro.Reproduced {
+			sum.Proved++
+		}
 		if m.small == nil {
 			continue
 		}
@@ -92,18 +105,13 @@ func (s *selftest) summarise(elapsed time.Duration) *selftestSummary {
 		}
 		shrinkRuns, shrinkSeconds = append(shrinkRuns, float64(m.small.Runs)), append(shrinkSeconds, m.small.Elapsed.Seconds())
 	}
-	sum.FindRuns, sum.FindSeconds = middle(runs), middle(seconds)
-	sum.ShrinkRuns, sum.ShrinkSeconds = middle(shrinkRuns), middle(shrinkSeconds)
-	return sum
-}
-
-// middle returns the middle one of the numbers; 0 of none.
-func middle(xs []float64) float64 {
-	if len(xs) == 0 {
-		return 0
+	if len(runs) > 0 {
+		sum.FindRuns, sum.FindSeconds = median(runs), median(seconds)
 	}
-	slices.Sort(xs)
-	return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
+	if len(shrinkRuns) > 0 {
+		sum.ShrinkRuns, sum.ShrinkSeconds = median(shrinkRuns), median(shrinkSeconds)
+	}
+	return sum
 }
 
 // found returns the mutants that were found.
@@ -113,7 +121,7 @@ func (s *selftest) found() []*subjectRun {
 
 // referenceName says what the mutants were compared with.
 func (s *selftest) referenceName() string {
-	if name := s.backends.Is(s.reference); s.reference == "recorded" {
+	if name := s.backends.Is(s.reference); s.recorded() {
 		return "recorded " + name
 	} else if name != "" {
 		return name
@@ -166,6 +174,9 @@ func (s *selftest) print(sum *selftestSummary) {
 		case s.verbose:
 			fmt.Fprintf(s.out, "found   %s (%s, %s) after %d runs: %s\n", m.Name, m.In, m.Kind, m.runs, j.Reason)
 		}
+		if j.Found && j.Proof != "" && (s.verbose || m.proof.State != repro.Reproduced) {
+			fmt.Fprintf(s.out, "proof   %s: %s\n", m.Name, j.Proof)
+		}
 		if s.verbose && j.Small != nil {
 			fmt.Fprintf(s.out, "        %d calls on %d elements after %d runs; %d on %d by hand\n%s\n", j.Small.Size.Calls, j.Small.Size.Elements, j.Small.Runs, m.Minimal.Calls, m.Minimal.Elements, j.Small.Program)
 		}
@@ -176,6 +187,9 @@ func (s *selftest) print(sum *selftestSummary) {
 	shrunk := "not shrunk"
 	if s.shrink.Runs > 0 {
 		shrunk = fmt.Sprintf("%d shrunk to the written minimum", sum.Minimal)
+	}
+	if s.proofs > 0 {
+		shrunk += fmt.Sprintf(", %d proved in fresh processes", sum.Proved)
 	}
 	fmt.Fprintf(s.out, "== %d of %d mutants found, %s, %d false findings in %d cases of the table without a fault ==\n", sum.Found, sum.Planted, shrunk, sum.False, sum.Cases)
 	fmt.Fprintf(s.out, "medians: %.0f runs and %.3fs to find, %.0f runs and %.2fs to shrink; %.1fs against %s, seed %d\n", sum.FindRuns, sum.FindSeconds, sum.ShrinkRuns, sum.ShrinkSeconds, sum.Seconds, sum.Reference, sum.Seed)

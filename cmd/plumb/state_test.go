@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	"plumb/internal/mutants"
 	"plumb/op"
 	"plumb/tensor"
 	"plumb/verdict"
@@ -19,7 +20,7 @@ def test_relu():
     return torch.relu(random_tensor(ndim=2))
 `,
 		plant: func(defs map[string]*op.Def) {
-			inner(defs["relu"], func(c *op.Run, run func(*op.Run) error) error {
+			mutants.Around(defs["relu"], func(c *op.Run, run func(*op.Run) error) error {
 				err := run(c)
 				if in := c.Tensor("input"); in.Len() > 0 {
 					in.Set(0, in.At(0)+1)
@@ -44,7 +45,7 @@ def test_setitem():
 			compose := defs["fill"].Compose
 			defs["fill"].Compose = func(b op.Builder, a op.Args) []op.Value {
 				if a.Scalar("value").Float() == 0 {
-					a = with(a, "value", op.ScalarOf(int64(7)))
+					a = mutants.With(a, "value", op.ScalarOf(int64(7)))
 				}
 				return compose(b, a)
 			}
@@ -81,9 +82,9 @@ def test_batch_norm():
 `,
 		plant: func(defs map[string]*op.Def) {
 			for _, id := range []string{"batch_norm", "batch_norm.update"} {
-				inner(defs[id], func(c *op.Run, run func(*op.Run) error) error {
+				mutants.Around(defs[id], func(c *op.Run, run func(*op.Run) error) error {
 					other := *c
-					other.Args = with(c.Args, "momentum", 0.3)
+					other.Args = mutants.With(c.Args, "momentum", 0.3)
 					return run(&other)
 				})
 			}
@@ -132,9 +133,9 @@ def test_dropout():
     return torch.nn.functional.dropout(random_tensor(ndim=2, dim0=40, dim1=50, low=1, high=2), p=0.3)
 `,
 		plant: func(defs map[string]*op.Def) {
-			inner(defs["dropout"], func(c *op.Run, run func(*op.Run) error) error {
+			mutants.Around(defs["dropout"], func(c *op.Run, run func(*op.Run) error) error {
 				other := *c
-				other.Args = with(c.Args, "p", 0.4)
+				other.Args = mutants.With(c.Args, "p", 0.4)
 				return run(&other)
 			})
 		},
@@ -179,7 +180,7 @@ def test_exp():
     return torch.exp(random_tensor(ndim=1))
 `)
 	double := func(defs map[string]*op.Def) {
-		inner(defs["exp"], func(c *op.Run, run func(*op.Run) error) error {
+		mutants.Around(defs["exp"], func(c *op.Run, run func(*op.Run) error) error {
 			err := run(c)
 			for i := range c.Out[0].Len() {
 				c.Out[0].Set(i, 2*c.Out[0].At(i))

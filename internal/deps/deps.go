@@ -37,7 +37,7 @@ known:            tensor op ops program verdict
 margins:          op program compare verdict
 repro:            tensor choice op program backend safetensors compare verdict
 check:            tensor choice op program gradcheck opcase backend backend/native nn campaign compare verdict internal/gotest
-campaign:         tensor choice op program backend script compare verdict shrink finding
+campaign:         tensor choice op program backend compare verdict shrink finding
 shrink:           tensor choice op program backend compare verdict
 knownlist:        tensor program shrink verdict
 finding:          tensor program shrink verdict

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -46,6 +47,7 @@ type run struct {
 	summary   *report.Summary
 	collector finding.Collector
 	cases     []recorded.Case
+	weak      []string
 }
 
 // Run judges the cases and reports what is found to t. Without PyTorch it
@@ -151,6 +153,10 @@ func (r *run) onEnd(e *verdict.End) {
 	if e.Err != nil {
 		r.summary.Errors = append(r.summary.Errors, e.Err)
 	}
+	fixed := slices.ContainsFunc(r.Tests, func(t campaign.Test) bool { return t.Name == e.Test && t.Fixed })
+	if e.Mostly() && !fixed && e.Err == nil {
+		r.weak = append(r.weak, fmt.Sprintf("weak: of %s both sides refuse %d draws and take %d", e.Test, e.Rejected, e.Judged))
+	}
 	r.collector.End()
 }
 
@@ -203,6 +209,9 @@ func (r *run) conclude(found []*finding.Finding) {
 		r.t.Skipf("nothing was compared: %s", r.summary.Beyond)
 	}
 	r.t.Logf("%s (seed %d), the worst at %.2g of its limit", r.summary.Counts(), r.Seed, r.summary.Worst)
+	for _, w := range r.weak {
+		r.t.Log(w)
+	}
 	if beyond > 0 {
 		r.t.Logf("unsupported: %s", r.summary.Beyond)
 	}

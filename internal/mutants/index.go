@@ -64,27 +64,6 @@ var indexMutants = []Mutant{
 	{Name: "masked_select reads a transposed tensor in memory order", In: "masked_select", Kind: Layout, Op: unstrided("input", always), Minimal: Minimal{2, 4}},
 }
 
-// turned runs an order on the reversed dimension: equal elements come in reverse.
-func turned(d *op.Def) {
-	Around(d, func(c *op.Run, run func(*op.Run) error) error {
-		x := c.Tensor("input")
-		if x.Dim() == 0 {
-			return run(c)
-		}
-		dim := wrapped(c.Args)
-		changed := *c
-		changed.Args = With(c.Args, "input", reversed(x, dim))
-		if err := run(&changed); err != nil {
-			return err
-		}
-		index := c.Out[len(c.Out)-1]
-		for i := range index.Len() {
-			index.SetInt(i, int64(x.Shape()[dim])-1-index.Int(i))
-		}
-		return nil
-	})
-}
-
 var orderMutants = []Mutant{
 	{Name: "sort ignores descending", In: "sort", Kind: Attribute, Op: fixed("descending", false), Minimal: Minimal{1, 2}},
 	{Name: "sort's gradient is gathered, not scattered", In: "sort", Kind: Gradient, Minimal: Minimal{2, 3}, Op: gradient(func(g *op.Grad, rule func(*op.Grad)) {

@@ -118,15 +118,15 @@ func firstOnly(g *op.Grad, d op.Value, shape []int) op.Value {
 	return d
 }
 
-// lastTie makes a reduction with indices choose the last of equal elements:
-// it runs on the reversed dimension.
-func lastTie(d *op.Def) {
+// turned runs an order or a reduction with indices on the reversed dimension:
+// of equal elements the last comes first.
+func turned(d *op.Def) {
 	Around(d, func(c *op.Run, run func(*op.Run) error) error {
 		x := c.Tensor("input")
 		if x.Dim() == 0 {
 			return run(c)
 		}
-		dim := (c.Int("dim") + x.Dim()) % x.Dim()
+		dim := wrapped(c.Args)
 		changed := *c
 		changed.Args = With(c.Args, "input", reversed(x, dim))
 		if err := run(&changed); err != nil {
@@ -140,6 +140,7 @@ func lastTie(d *op.Def) {
 	})
 }
 
+// reversed returns a copy with a dimension in reverse.
 func reversed(t *tensor.Tensor, dim int) *tensor.Tensor {
 	out := tensor.New(t.DType(), t.Shape()...)
 	n := t.Shape()[dim]
@@ -155,8 +156,7 @@ var negated = all(
 	reals(func(v float64) float64 { return -v }),
 )
 
-// reordered lets the kernels see the entries of a dimension of an argument in
-// another order, n of them.
+// reordered puts the n entries of a dimension into another order.
 func reordered(t *tensor.Tensor, dim int, order func(i, n int) int) {
 	if t.Dim() == 0 {
 		return

@@ -42,7 +42,7 @@ var moduleMutants = []Mutant{
 	{Name: "BatchNorm2d takes training for evaluation and back", In: "torch.nn.BatchNorm2d", Kind: State,
 		Module: mode(func(training bool) bool { return !training }), Minimal: Minimal{1, 2}},
 	{Name: "BatchNorm1d has no num_batches_tracked", In: "torch.nn.BatchNorm1d", Kind: State, Module: without("num_batches_tracked"), Minimal: Minimal{1, 2}},
-	{Name: "BatchNorm3d keeps no running statistics", In: "torch.nn.BatchNorm3d", Kind: State, Minimal: Minimal{0, 0},
+	{Name: "BatchNorm3d keeps no running statistics", In: "torch.nn.BatchNorm3d", Kind: State, Minimal: Minimal{1, 2},
 		Module: func(d *nn.Def) {
 			state := d.State
 			d.State = func(a op.Args) []nn.Slot { return state(With(a, "track_running_stats", false)) }
@@ -126,7 +126,7 @@ var moduleMutants = []Mutant{
 	{Name: "MultiheadAttention ignores average_attn_weights", In: "torch.nn.MultiheadAttention", Kind: Wiring, Module: given("average_attn_weights", true), Minimal: Minimal{1, 2}},
 	{Name: "MultiheadAttention ignores key_padding_mask", In: "torch.nn.MultiheadAttention", Kind: Wiring, Module: given("key_padding_mask", nil), Minimal: Minimal{1, 2}},
 	{Name: "CrossEntropyLoss ignores label_smoothing", In: "torch.nn.CrossEntropyLoss", Kind: Wiring, Module: configured("label_smoothing", to(0.0)), Minimal: Minimal{1, 2}},
-	{Name: "MSELoss ignores reduction", In: "torch.nn.MSELoss", Kind: Wiring, Module: configured("reduction", to("mean")), Minimal: Minimal{1, 1}},
+	{Name: "MSELoss ignores reduction", In: "torch.nn.MSELoss", Kind: Wiring, Module: configured("reduction", to("mean")), Minimal: Minimal{1, 2}},
 	{Name: "Upsample ignores align_corners", In: "torch.nn.Upsample", Kind: Wiring, Minimal: Minimal{1, 2},
 		Module: configured("align_corners", func(a op.Args) any {
 			if a.Has("align_corners") {

@@ -84,7 +84,7 @@ var normMutants = []Mutant{
 		})},
 	{Name: "dropout keeps with probability p", In: "dropout", Kind: Attribute, Minimal: Minimal{1, 100},
 		Op: seenForward("p", func(a op.Args) any { return 1 - a.Float("p") })},
-	{Name: "dropout does not scale what it keeps", In: "dropout", Kind: Attribute, Minimal: Minimal{1, 1},
+	{Name: "dropout does not scale what it keeps", In: "dropout", Kind: Attribute, Minimal: Minimal{1, 2},
 		Op: elements(func(c *op.Run, _ int, v complex128) complex128 {
 			if c.Bool("training") && c.Float("p") < 1 {
 				return v * complex(1-c.Float("p"), 0)

@@ -180,7 +180,8 @@ func noNaN(v float64) func(float64) float64 {
 	}
 }
 
-// through computes in dtype d: arguments are rounded to it, and so are results.
+// through computes calls in one dtype with the precision of another: the named
+// arguments are rounded to it, and so is the first result.
 func through(from, d tensor.DType, names ...string) plant {
 	return func(def *op.Def) {
 		Around(def, func(c *op.Run, run func(*op.Run) error) error {
@@ -303,7 +304,7 @@ func scaled(name string, by float64) plant {
 	return gradOf(name, func(g *op.Grad, d op.Value) op.Value { return g.Mul(d, by) })
 }
 
-// parts makes a composition see another value of an argument.
+// parts replaces the parts of a composition; f may use the true ones.
 func parts(f func(b op.Builder, a op.Args, compose func(op.Builder, op.Args) []op.Value) []op.Value) plant {
 	return func(d *op.Def) {
 		compose := d.Compose

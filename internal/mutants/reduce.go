@@ -72,7 +72,7 @@ var reduceMutants = []Mutant{
 	{Name: "max gives its whole gradient to each of equal elements", In: "max", Kind: Ties, Minimal: Minimal{1, 2}, Op: gradient(func(g *op.Grad, _ func(*op.Grad)) {
 		g.To("input", func() op.Value { return g.Op("where", g.Op("eq", g.Value("input"), g.Out[0]), g.G(), 0.0) })
 	})},
-	{Name: "max along a dimension finds the last of equal elements", In: "max.dim", Kind: Ties, Op: lastTie, Minimal: Minimal{1, 2}},
+	{Name: "max along a dimension finds the last of equal elements", In: "max.dim", Kind: Ties, Op: turned, Minimal: Minimal{1, 2}},
 	{Name: "min along a dimension ignores keepdim", In: "min.dim", Kind: Attribute, Op: fixed("keepdim", false), Minimal: Minimal{1, 1}},
 	{Name: "amin gives its whole gradient to each of equal elements", In: "amin", Kind: Ties, Minimal: Minimal{1, 2}, Op: gradOf("input", func(g *op.Grad, d op.Value) op.Value {
 		return g.Op("where", g.Op("ne", d, 0.0), 1.0, d)

@@ -1,0 +1,105 @@
+package verdict
+
+import (
+	"math"
+	"math/cmplx"
+
+	"plumb/compare"
+	"plumb/tensor"
+)
+
+// decidable returns got with elements replaced by want's where the sides
+// disagree about what is infinite or NaN and nobody can tell who is right; nil
+// where there is none. These are:
+//
+//   - sums of products whose terms are finite but add up, by magnitude, to more
+//     than the dtype holds: one order of them comes to an infinity or a NaN that
+//     another one never meets;
+//   - sums with an infinite term, of inputs some of which are finite and so
+//     large that the other terms may overflow to the opposite infinity;
+//   - elements where the candidate has what the reference computes in float64,
+//     so that it is the reference that overflowed on the way.
+func (j *judge) decidable(w Where, want, got *tensor.Tensor) *tensor.Tensor {
+	b := pickBound(j.bounds, w)
+	if b != nil && (b.Terms == nil || b.Terms.Len() != want.Len()) {
+		b = nil
+	}
+	truth := j.wide(w, want)
+	if b == nil && truth == nil {
+		return nil
+	}
+	var out *tensor.Tensor
+	huge := j.hugeInputs(largest(want.DType()))
+	for i := range want.Len() {
+		if !nonFinite(want.At(i)) && !nonFinite(got.At(i)) || !open(b, i, want.DType(), huge) && !exactly(truth, i, got) {
+			continue
+		}
+		if out == nil {
+			out = got.Clone()
+		}
+		out.Set(i, want.At(i))
+	}
+	return out
+}
+
+// open reports whether the order of a sum decides about an overflow.
+func open(b *compare.Bound, i int, d tensor.DType, huge bool) bool {
+	if b == nil {
+		return false
+	}
+	terms := b.Terms.Float(i)
+	if math.IsInf(terms, 0) || math.IsNaN(terms) {
+		return huge
+	}
+	return terms >= largest(d)
+}
+
+// wide returns what the reference computes in float64; nil where it was not
+// asked or has nothing wider.
+func (j *judge) wide(w Where, want *tensor.Tensor) *tensor.Tensor {
+	if j.policy.Oracle == nil {
+		return nil
+	}
+	t := At(j.policy.Oracle.Truth, w)
+	if t == nil || t.Len() != want.Len() || t.DType() == want.DType() {
+		return nil
+	}
+	return t
+}
+
+// exactly reports whether the candidate has the truth, rounded to its dtype.
+func exactly(truth *tensor.Tensor, i int, got *tensor.Tensor) bool {
+	return truth != nil && tensor.Scalar(got.DType(), truth.At(i)).At(0) == got.At(i)
+}
+
+func nonFinite(v complex128) bool { return cmplx.IsNaN(v) || cmplx.IsInf(v) }
+
+// hugeInputs reports whether an input has a finite element so large that a few
+// thousand times it are more than most.
+func (j *judge) hugeInputs(most float64) bool {
+	for i := range j.p.Inputs {
+		if !j.p.Inputs[i].DType.IsDifferentiable() {
+			continue
+		}
+		x := j.p.Inputs[i].Materialize()
+		for k := range x.Len() {
+			if v := x.At(k); !nonFinite(v) && math.Hypot(real(v), imag(v)) >= most*0x1p-12 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// largest returns the largest finite number of a dtype's parts, less what
+// rounding may add to a sum of a few thousand terms.
+func largest(d tensor.DType) float64 {
+	const slack = 1 - 0x1p-7
+	switch d {
+	case tensor.F16:
+		return 65504 * slack
+	case tensor.F64, tensor.C128:
+		return math.MaxFloat64 * slack
+	}
+	return math.MaxFloat32 * slack
+}
