@@ -71,7 +71,7 @@ func (g *graphShow) program(id string) (*program.Program, error) {
 	var f runFlags
 	f.register(&cobra.Command{})
 	f.seed = g.seed
-	r := &runner{runFlags: f, flags: &cobra.Command{}, files: []string{id}, out: io.Discard, err: io.Discard}
+	r := &runner{runFlags: f, flags: &cobra.Command{}, files: []string{id}, out: io.Discard, err: io.Discard, sigs: &signatures{}, maxBytes: 1 << 25}
 	if err := errors.Join(r.parseDTypes(), r.prepare()); err != nil {
 		return nil, err
 	}
