@@ -2,7 +2,6 @@ package graph
 
 import (
 	"fmt"
-	"slices"
 
 	"plumb/choice"
 	"plumb/op"
@@ -22,7 +21,7 @@ func (c *Compiled) Memory() Memory { return c.plan.memory }
 
 // defaultBlock is how many elements a fused loop takes at a time: a few
 // operands of float32 fit the cache nearest to a core but one.
-const defaultBlock = 1 << 13
+const defaultBlock = 1 << 14
 
 // Run computes the outputs. Inputs must have the signature that was traced;
 // seed is what the draws of random operators follow from. The error is an
@@ -138,70 +137,3 @@ func (r *execution) memory(v *Value, m op.Meta) *tensor.Tensor {
 	return t
 }
 
-// fused runs the calls of a group block by block.
-func (r *execution) fused(n *Node) error {
-	for _, v := range n.Out {
-		r.env[v.id] = r.memory(v, op.Meta{DType: v.DType(), Shape: v.Shape(), Strides: v.Strides()})
-	}
-	size := tensor.NumElements(n.Out[0].Shape())
-	b := &block{execution: r, whole: size, stored: n.Out, inner: map[*Value]*tensor.Tensor{}}
-	for at := 0; at < size; at += r.block {
-		b.at, b.n = at, min(r.block, size-at)
-		b.parts = map[*Value]*tensor.Tensor{}
-		for _, m := range n.body {
-			if err := b.call(m); err != nil {
-				return fmt.Errorf("%s%s: %w", m.op(), shapes(m.Args()), err)
-			}
-		}
-	}
-	return nil
-}
-
-// block is the part of a fused loop that is under way.
-type block struct {
-	*execution
-	whole int // elements of a whole tensor
-	at, n int
-	// stored are the values that are kept as a whole; inner holds one block of
-	// each of the others.
-	stored []*Value
-	inner  map[*Value]*tensor.Tensor
-	parts  map[*Value]*tensor.Tensor // of this block
-}
-
-// part returns the block's elements of a value.
-func (b *block) part(v *Value) *tensor.Tensor {
-	t := b.parts[v]
-	if t == nil {
-		t = flatten(b.env[v.id], b.whole, b.at, b.n)
-		b.parts[v] = t
-	}
-	return t
-}
-
-// result returns where the block's elements of a result go.
-func (b *block) result(v *Value) *tensor.Tensor {
-	if slices.Contains(b.stored, v) {
-		return b.part(v)
-	}
-	whole := b.inner[v]
-	if whole == nil {
-		whole = tensor.Unset(v.DType(), []int{min(b.block, b.whole)}, nil)
-		b.inner[v] = whole
-	}
-	b.parts[v] = flatten(whole, b.whole, 0, b.n)
-	return b.parts[v]
-}
-
-func (b *block) call(m *Node) error {
-	call := *m.Call
-	call.Args = mapped(call.Args, func(v *Value) op.Value { return b.part(v) })
-	out, err := call.ExecuteInto(func(i int, _ op.Meta) *tensor.Tensor { return b.result(m.Out[i]) })
-	if err != nil {
-		return err
-	}
-	if call.Def.View != nil {
-		b.result(m.Out[0]).CopyFrom(out[0])
-	}
-	return nil
-}
