@@ -143,7 +143,7 @@ func (f *fuser) fused(c *Code, u *unit, users map[*Value][]*Node) *Node {
 // in memory, if it may run on any range of that memory alone; otherwise it is
 // empty. Tensor arguments lie the same way or have one element.
 func flatOrder(n *Node) string {
-	if n.Kind != Apply || !n.pure() || n.Call.Def.SBP == nil || n.Call.Def.View != nil && !n.converts() {
+	if n.Kind != Apply || !n.pure() || n.Call.Def.SBP == nil || n.Call.Def.View != nil && !n.converts() || slices.ContainsFunc(n.Call.Args.Vals, counts) {
 		return ""
 	}
 	order, size := "", 0
@@ -172,6 +172,16 @@ func flatOrder(n *Node) string {
 		return ""
 	}
 	return order
+}
+
+// counts reports whether an attribute is an integer or several: it may number
+// or measure dimensions, which blocks do not have.
+func counts(attribute any) bool {
+	switch attribute.(type) {
+	case int, []int:
+		return true
+	}
+	return false
 }
 
 // denseOrder describes a value of at least two elements that lie without gaps

@@ -283,3 +283,19 @@ func TestDebug(t *testing.T) {
 		t.Errorf("%s", dot)
 	}
 }
+
+// TestDimensionsAreNotElementwise: along an axis of one element a softmax and a
+// pooling look elementwise.
+func TestDimensionsAreNotElementwise(t *testing.T) {
+	b := NewBuilder(ops.Table(), "rows")
+	x := b.Input("x", op.Meta{DType: tensor.F32, Shape: []int{1, 3, 1}})
+	y := b.Op("softmax", b.Op("exp", x), 0)
+	z := b.Op("max_pool1d", b.Op("exp", y), []int{1}).(*Value)
+	c, err := Compile(b.Code(z), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := calls(c.Code); strings.Contains(got, "fused") {
+		t.Errorf("%s\n%s", got, c.Code)
+	}
+}
