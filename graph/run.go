@@ -136,4 +136,3 @@ func (r *execution) memory(v *Value, m op.Meta) *tensor.Tensor {
 	}
 	return t
 }
-

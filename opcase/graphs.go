@@ -105,7 +105,7 @@ func (d *drawing) keep(s *program.Symbol) bool {
 // them: matrices that any change makes singular or indefinite, and elements
 // without ties, where PyTorch does not say which index it returns.
 var picky = []string{
-	"cholesky", "det", "inverse", "logdet", "matrix_power", "pinverse", "slogdet", "solve",
+	"cholesky", "det", "inv", "logdet", "matrix_power", "pinverse", "slogdet", "solve",
 	"argmax", "argmin", "argsort", "kthvalue", "median", "mode", "msort", "nanmedian", "sort", "topk",
 }
 

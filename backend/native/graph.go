@@ -29,7 +29,12 @@ type GraphBackend struct {
 func (b *Backend) Graph(o graph.Options) *GraphBackend { return &GraphBackend{b, o} }
 
 // Info returns the backend's name and modes.
-func (b *GraphBackend) Info() backend.Info { return info("graph") }
+func (b *GraphBackend) Info() backend.Info {
+	if slices.Contains(b.options.Without, graph.All) {
+		return info("graph-plain")
+	}
+	return info("graph")
+}
 
 // Run traces the program and runs the graph. What cannot be captured is
 // Unsupported, a panic Crashed.
