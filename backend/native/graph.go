@@ -36,8 +36,9 @@ func (b *GraphBackend) Info() backend.Info {
 	return info("graph")
 }
 
-// Run traces the program and runs the graph. What cannot be captured is
-// Unsupported, a panic Crashed.
+// Run traces the program and runs the graph with and without passes. What
+// cannot be captured is Unsupported; a panic, and a pass that changes a bit of
+// a result, which is named, are Crashed.
 func (b *GraphBackend) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
 	start := time.Now()
 	t := b.trace(ctx, job)
@@ -315,6 +316,8 @@ func (t *traceSession) finish(o graph.Options) (out *backend.Outcome) {
 		}
 		ts = plain
 		t.fail(plainErr)
+	} else if wrong := t.wrongPass(code, o, ts); wrong != "" {
+		return &backend.Outcome{Status: backend.Crashed, Class: "pass", Message: wrong}
 	}
 	computed := map[*tensor.Tensor]*tensor.Tensor{}
 	count := 0
@@ -332,6 +335,27 @@ func (t *traceSession) finish(o graph.Options) (out *backend.Outcome) {
 		return x
 	})
 	return out
+}
+
+// wrongPass compares what the graph computed with what it does without passes,
+// and says which pass is to blame for a difference; "" where there is none.
+func (t *traceSession) wrongPass(code *graph.Code, o graph.Options, ts []*tensor.Tensor) string {
+	if slices.Contains(o.Without, graph.All) {
+		return ""
+	}
+	plain, err := t.compute(code, graph.Options{Without: []string{graph.All}})
+	if err != nil || slices.EqualFunc(ts, plain, (*tensor.Tensor).SameBits) {
+		return ""
+	}
+	pass := graph.Blame(code, o, func(c *graph.Compiled) bool {
+		got, err := c.Run(t.run.job.Program.Seed, t.feeds)
+		return err == nil && slices.EqualFunc(got, plain, (*tensor.Tensor).SameBits)
+	})
+	i := 0
+	for ts[i].SameBits(plain[i]) {
+		i++
+	}
+	return fmt.Sprintf("graph %s: pass %s changes output %d, %s, of\n%s", code.Name, pass, i, ts[i], code)
 }
 
 func (t *traceSession) compute(code *graph.Code, o graph.Options) ([]*tensor.Tensor, error) {

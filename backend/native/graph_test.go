@@ -146,3 +146,23 @@ func TestWrongPassIsACrash(t *testing.T) {
 		t.Errorf("%s: %s", got.Status, got.Message)
 	}
 }
+
+// TestWrongPassIsNamed plants a pass that changes results within every limit.
+func TestWrongPassIsNamed(t *testing.T) {
+	o := graph.Options{Passes: graph.Passes()}
+	o.Passes = slices.Insert(o.Passes, 3, graph.Pass{Name: "wrong", Run: func(c *graph.Code) (int, error) {
+		for _, n := range c.Nodes {
+			if n.Kind == graph.Constant {
+				n.Const.Set(0, n.Const.At(0)+1e-6)
+			}
+		}
+		return 1, nil
+	}})
+	_, got := outcomesOf(t, `x = tensor((3,), torch.float32, uniform(-1.0, 1.0, key=1))
+c = torch.ones(3)
+y = x + c
+`, o)
+	if got.Status != backend.Crashed || !strings.Contains(got.Message, "pass wrong changes output") {
+		t.Errorf("%s: %s", got.Status, got.Message)
+	}
+}
