@@ -1,0 +1,3 @@
+package conform
+
+func readYAML(name string, src []byte) (*source, error) { return nil, nil }
