@@ -212,18 +212,14 @@ func (e *entry) flags(at place, d *Dict) error {
 			return err
 		}
 	}
-	for _, k := range []string{"is_inplace", "no_output_ref"} {
-		if v := d.Get(k); v != nil && v.AppendJSON(nil)[0] != 't' {
-			at.key(k).warnf("%s is not the literal True, and %s", show(v), notTrue[k])
-		}
+	v := d.Get("is_inplace")
+	if _, plain := v.(Bool); v != nil && !plain {
+		at.key("is_inplace").warnf("%s is not the literal True, and never enables the in-place form", show(v))
+	}
+	if v := d.Get("no_output_ref"); v != nil && show(v) != "true" {
+		at.key("no_output_ref").warnf("%s skips the reference all the same: its being there counts", show(v))
 	}
 	return nil
-}
-
-// notTrue says what a key means where it is there but not True.
-var notTrue = map[string]string{
-	"is_inplace":    "never enables the in-place form",
-	"no_output_ref": "skips the reference all the same, while nothing checks the case by hand",
 }
 
 // para splits the columns of para into rows.

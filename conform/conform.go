@@ -50,8 +50,8 @@ type Config struct {
 // Load reads and checks a config: YAML where the name ends in .yaml or .yml,
 // else Python. The error is an *Error.
 func Load(name string, src []byte) (*Config, error) {
-	if len(src) > maxSource {
-		return nil, &Error{File: name, Msg: fmt.Sprintf("the config is larger than %d MiB", maxSource>>20)}
+	if len(src) > MaxSource {
+		return nil, &Error{File: name, Msg: fmt.Sprintf("the config is larger than %d MiB", MaxSource>>20)}
 	}
 	read := readPython
 	if ext := filepath.Ext(name); ext == ".yaml" || ext == ".yml" {

@@ -206,9 +206,9 @@ func (g *grammar) binary(p *syntax.Expr, e *syntax.BinaryExpr) error {
 	if !ok {
 		return errorAt(g.s.name, e.OpPos, e.Op.String()+" has no place in a config")
 	}
-	fn := &syntax.Ident{NamePos: e.OpPos, Name: name}
 	start, end := e.Span()
-	*p = &syntax.CallExpr{Fn: fn, Lparen: start, Args: []syntax.Expr{e.X, e.Y}, Rparen: end}
+	fn := &syntax.Ident{NamePos: start, Name: name}
+	*p = &syntax.CallExpr{Fn: fn, Lparen: e.OpPos, Args: []syntax.Expr{e.X, e.Y}, Rparen: end}
 	return nil
 }
 

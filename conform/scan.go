@@ -7,7 +7,7 @@ import (
 
 // The bounds of a source file: they keep the parsers within their stack.
 const (
-	maxSource = 8 << 20 // bytes
+	MaxSource = 8 << 20 // bytes
 	maxDepth  = 60      // nested brackets
 	maxRun    = 300     // operators, words and brackets of one element
 	maxNumber = 400     // characters of one number or name

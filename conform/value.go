@@ -177,30 +177,3 @@ func items(v Value) ([]Value, bool) {
 	}
 	return nil, false
 }
-
-// kind is Python's name for the type of a value.
-func kind(v Value) string {
-	switch v.(type) {
-	case None:
-		return "None"
-	case Bool:
-		return "bool"
-	case Int:
-		return "int"
-	case Float:
-		return "float"
-	case String:
-		return "str"
-	case List:
-		return "list"
-	case Tuple:
-		return "tuple"
-	case *Dict:
-		return "dict"
-	case DType:
-		return "dtype"
-	case Slice:
-		return "slice"
-	}
-	return "Skip"
-}

@@ -71,13 +71,54 @@ func wantShape(at place, v Value, depth int) error {
 	return at.errorf("want None, a size or a tuple of sizes, not %s", show(v))
 }
 
-// warnUnknown tells of keys that DIOPI ignores.
+// warnUnknown tells of keys that DIOPI ignores, and what a typo may stand for.
 func warnUnknown(at place, d *Dict, known []string) {
 	for _, k := range d.Keys() {
-		if !slices.Contains(known, k) {
-			at.key(k).warnf("the key is ignored; the keys here are %v", known)
+		if slices.Contains(known, k) {
+			continue
+		}
+		if meant := nearest(k, known); meant != "" {
+			at.key(k).warnf("the key is ignored; is %s meant?", meant)
+		} else {
+			at.key(k).warnf("the key is ignored")
 		}
 	}
+}
+
+// nearest is the known word that differs least, or nothing when all differ much.
+func nearest(word string, known []string) string {
+	best, least := "", min(4, len(word)/2+1)
+	for _, k := range known {
+		if n := edits(word, k); n < least {
+			best, least = k, n
+		}
+	}
+	return best
+}
+
+// edits is the number of characters to insert, delete or replace; words that
+// are much too long are far from any.
+func edits(a, b string) int {
+	if len(a) > 40 {
+		return len(a)
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }
 
 func number(v Value) (float64, bool) {
