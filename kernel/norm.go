@@ -85,14 +85,15 @@ func deviationOfRest[T float32 | float64](x []T, mean float64) float64 {
 }
 
 // InverseDeviation sets each variance to 1/√(variance+eps), every step of it
-// rounded to T, in which the variance alone may be more than the largest number.
+// rounded to T unless the variance is more than its largest number.
 func InverseDeviation[T float32 | float64](variance []float64, eps float64) {
 	for i, v := range variance {
-		sum := float64(T(v) + T(eps))
-		if math.IsInf(sum, 1) {
-			sum = v + eps
+		sum := T(v) + T(eps)
+		if math.IsInf(float64(sum), 1) {
+			variance[i] = 1 / math.Sqrt(v+eps)
+			continue
 		}
-		variance[i] = float64(1 / T(math.Sqrt(sum)))
+		variance[i] = float64(1 / T(math.Sqrt(float64(sum))))
 	}
 }
 
