@@ -353,22 +353,22 @@ func smoothL1(b op.Builder, x, t op.Value, a op.Args) op.Value {
 		return b.Op("smooth_l1_loss.zero", x, t)
 	}
 	d := b.Op("abs", b.Sub(x, t))
-	near := b.Op("lt", d, beta)
-	return b.Op("where", near, b.Div(halfSquare(b, near, d), beta), b.Sub(d, 0.5*beta))
+	far := b.Op("ge", d, beta)
+	return b.Op("where", far, b.Sub(d, 0.5*beta), b.Div(halfSquare(b, far, d), beta))
 }
 
 func huber(b op.Builder, x, t op.Value, a op.Args) op.Value {
 	delta := a.Float("delta")
 	d := b.Op("abs", b.Sub(x, t))
-	near := b.Op("le", d, delta)
-	loss := b.Op("where", near, halfSquare(b, near, d), b.Mul(b.Sub(d, 0.5*delta), delta))
+	far := b.Op("gt", d, delta)
+	loss := b.Op("where", far, b.Mul(b.Sub(d, 0.5*delta), delta), halfSquare(b, far, d))
 	return b.Cast(loss, a.Value("input").DType())
 }
 
-// halfSquare is d²/2 where d counts, and 0 elsewhere: the gradient there must
-// not meet an infinite d.
-func halfSquare(b op.Builder, counts, d op.Value) op.Value {
-	d = b.Op("where", counts, d, b.Op("zeros_like", d))
+// halfSquare is d²/2, and 0 where d is far: the gradient there must not meet
+// an infinite d.
+func halfSquare(b op.Builder, far, d op.Value) op.Value {
+	d = b.Op("where", far, b.Op("zeros_like", d), d)
 	return b.Mul(b.Mul(d, d), 0.5)
 }
 
