@@ -13,8 +13,7 @@ import (
 	"plumb/tensor"
 )
 
-// sampled draws a call in float32 of an operator that sums, selects or
-// computes by a formula; nil where there is nothing to bound.
+// sampled draws a call in float32, whose numbers float32 holds.
 func sampled(t *testing.T, d *op.Def, key uint64) *op.Call {
 	t.Helper()
 	var pos []any
@@ -43,7 +42,7 @@ func sampled(t *testing.T, d *op.Def, key uint64) *op.Call {
 	return call
 }
 
-// widened returns the call in float64, each element moved by f.
+// widened returns the call in float64, its differentiable tensors changed by f.
 func widened(call *op.Call, f func(x *tensor.Tensor)) *op.Call {
 	wide := &op.Call{Def: call.Def, Args: call.Args.MapValues(func(v op.Value) op.Value {
 		x := v.(*tensor.Tensor)
@@ -61,7 +60,7 @@ func widened(call *op.Call, f func(x *tensor.Tensor)) *op.Call {
 	return wide
 }
 
-// moved runs the call in float64 with elements that are off by at most one
+// movedBy runs the call in float64 with elements that are off by at most one
 // unit of their own size.
 func movedBy(call *op.Call, unit float64, key int) ([]*tensor.Tensor, error) {
 	n := key
@@ -127,7 +126,17 @@ func TestBoundsHold(t *testing.T) {
 	}
 }
 
-var unbounded = []string{}
+// unbounded are the operators some of whose results have no bound.
+var unbounded = slices.Concat(
+	// their results jump, or have no gradient to follow
+	[]string{"floor_divide", "heaviside", "zeta", "mode", "quantile.places", "quantile", "nanquantile", "attention.causal", "embedding_bag", "pdist"},
+	// their bound would need a condition number
+	[]string{"matrix_power.identity", "inverse", "linalg_inv", "inverse.near", "det", "linalg_det", "slogdet", "linalg_slogdet", "linalg_solve", "cholesky", "linalg_cholesky"},
+	// between real and complex numbers, and to a given dtype
+	[]string{"half", "bfloat16", "float", "double", "cfloat", "cdouble", "complex", "real", "imag", "view_as_real", "view_as_complex"},
+	// no formula yet
+	[]string{"nan_to_num", "bincount", "linspace", "index_reduce", "scatter_reduce", "lp_pool1d", "lp_pool2d", "grid_sample", "grid_sample.read", "grid_sample.spread", "batch_norm.update", "instance_norm.update", "ctc_loss", "ctc_loss.samples", "ctc_loss.backward"},
+)
 
 // beyond returns the first element that is farther off than the bound, to
 // first order; −1 when there is none.
