@@ -30,6 +30,7 @@ const (
 	Involution                    // f(f(x)) = x
 	Dynamic                       // the results' shapes depend on elements, so that nothing can be inferred from shapes alone
 	Random                        // the results are drawn: see Law
+	Monotone                      // no real result falls when elements of arguments rise
 )
 
 // Has reports whether all of want are in t.

@@ -168,6 +168,7 @@ var arithOps = slices.Concat([]*op.Def{
 		Grad:    func(g *op.Grad) { logaddexpGrad(g, 1) },
 		Sample:  sampleTwo(-3, 3),
 		Exact:   func(x ...float64) float64 { return kernel.Logaddexp(x[0], x[1]) },
+		Formula: logAddExpFormula("exp", "log1p", 1),
 		Tol:     logaddTol,
 	},
 	{
@@ -182,6 +183,7 @@ var arithOps = slices.Concat([]*op.Def{
 		Grad:    func(g *op.Grad) { logaddexpGrad(g, math.Ln2) },
 		Sample:  sampleTwo(-3, 3),
 		Exact:   func(x ...float64) float64 { return kernel.Logaddexp2(x[0], x[1]) },
+		Formula: logAddExpFormula("exp2", "log1p", 1/math.Ln2),
 		Tol:     logaddTol,
 	},
 	{

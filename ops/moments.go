@@ -23,9 +23,10 @@ var productOps = []*op.Def{
 			rowKernel("float64", resultOf(sumType, tensor.F64), sumType, fixed(kernel.ProductRow[float64])),
 			rowKernel("complex", resultOf(sumType, complexTypes...), sumType, fixed(kernel.ProductRow[complex128])),
 		},
-		Grad:   prodGrad,
-		Sample: sampleStatSome,
-		Tol:    accumulating(statTerms, "a product of Terms elements, one rounding each"),
+		Grad:      prodGrad,
+		Sample:    sampleStatSome,
+		Magnitude: "prod",
+		Tol:       accumulating(statTerms, "a product of Terms elements, one rounding each"),
 	},
 	{
 		Sig:   "prod.others(Tensor input) -> Tensor",
@@ -37,9 +38,10 @@ var productOps = []*op.Def{
 			scanKernel("float64", op.DTypeIn("input", tensor.F64), nil, kernel.OtherProducts[float64]),
 			scanKernel("complex", op.DTypeIn("input", complexTypes...), nil, kernel.OtherProducts[complex128]),
 		},
-		Grad:   othersGrad,
-		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Dims(2)...)} },
-		Tol:    accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "a product of one row"),
+		Grad:      othersGrad,
+		Sample:    func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Dims(2)...)} },
+		Magnitude: "prod.others",
+		Tol:       accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "a product of one row"),
 	},
 }
 
