@@ -20,6 +20,8 @@ var predeclared = func() starlark.StringDict {
 	m := starlark.StringDict{
 		"torch": path("torch"), "Ellipsis": ellipsis{}, "__name__": starlark.String("plumb"),
 		fnTruth: builtin(fnTruth, func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return truth(t, a[0]) }),
+		fnAnd:   builtin(fnAnd, func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return junction(t, a, true) }),
+		fnOr:    builtin(fnOr, func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return junction(t, a, false) }),
 		fnSlice: builtin(fnSlice, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 			return getslice(a[0], a[1], a[2], a[3])
 		}),
