@@ -41,13 +41,18 @@ func (p *Program) ChangesAfter(i int) bool {
 // AsNow returns p with one more call: a view of the tensor that ref names,
 // which shows it as it is then. A result by its own name is what its call gave.
 func (p *Program) AsNow(ref Ref) *Program {
-	name := "now"
-	for p.has(name) {
-		name += "_"
-	}
+	name := p.Unused("now")
 	q := *p
 	q.Calls = append(slices.Clip(q.Calls), Call{Result: name, Target: "operator.getitem", Args: []any{ref, Ellipsis{}}})
 	return &q
+}
+
+// Unused returns a name that the program does not define: base, with underscores.
+func (p *Program) Unused(base string) string {
+	for p.has(base) {
+		base += "_"
+	}
+	return base
 }
 
 func (p *Program) has(name string) bool {
