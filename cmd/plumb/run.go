@@ -308,8 +308,11 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 	r.policy = policy
 	cfg.Judge = campaign.Judge(policy, native.New(ops.Table(), nn.Modules()))
 	r.sigs = &signatures{}
-	if strings.HasPrefix(r.reference, "torch") {
+	switch {
+	case strings.HasPrefix(r.reference, "torch"):
 		r.sigs.open = cfg.Reference
+	case strings.HasPrefix(r.reference, "recorded"):
+		r.sigs.info = cfg.Reference
 	}
 	tests, err := r.tests()
 	if err != nil {

@@ -164,7 +164,7 @@ func (r *runner) scriptTest(t *script.Test, float tensor.DType) campaign.Test {
 	return campaign.Drawn(full, name, n, key, func(src *choice.Source, i int, o campaign.Observer) (*program.Program, error) {
 		env := script.Env{
 			Signatures: r.sigs, Reference: r.sigs.Reference(), Observer: o, Devices: []string{r.device}, Index: i,
-			Float: float, Integers: true, MaxBytes: r.maxBytes,
+			Float: float, Integers: true, MaxBytes: r.maxBytes, Version: r.sigs.Version,
 		}
 		return t.Draw(src, env)
 	})
