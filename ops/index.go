@@ -390,7 +390,7 @@ func chosenEntries(t *tensor.Tensor, d int, index *tensor.Tensor) (kernel.Select
 		t, _ = t.View(1)
 	}
 	n, size, step := index.Len(), t.Shape()[d], t.Strides()[d]
-	if size == 0 && n > 0 {
+	if size == 0 && n > 0 && t.Dim() > 1 {
 		return kernel.Selection{}, op.RuntimeError("argument 'index' names %d entries of dimension %d, which is empty", n, d)
 	}
 	offsets := index.Convert(tensor.I64)
