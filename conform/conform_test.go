@@ -117,6 +117,8 @@ func TestErrors(t *testing.T) {
 		{"file:a = " + strings.Repeat("[", 100), "c.py:1:64: brackets are nested too deep"},
 		{"file:" + strings.Repeat("#", 4<<20+1), "c.py: the config is larger than 4 MiB"},
 		{"file:x = [1]\n" + strings.Repeat("x = [x, x]\n", 40) + "a = {'e': x}", "c.py: the config holds more than 2097152 values"},
+		{"file:x = [1]\n" + strings.Repeat("x = [x]\n", 100) + "a = {'e': x}", "c.py: the config is nested too deep"},
+		{"name=['f'], tensor_para=dict(args=[dict(shape=[()], dtype=[np.int8]), dict(shape=[()], dtype=[np.int8] * 2), dict(ins=['b'], shape=[()], dtype=[np.int8] * 3)])", "c.py:2:35: e: tensor_para.args: b has 3 entries of dtype where input has 2"},
 		{"file:x = 3\n" + strings.Repeat("x = x * x\n", 40) + "a = {'e': x}", "c.py:9:7: this integer needs more than 256 bits"},
 		{"file:x = [1] * 1000\na = {'e': [1 for a in x for b in x for c in x]}", "too many steps"},
 		{"file:a = {'e': dict(name=['f'], para=dict(a=[1] * 1048577))}", "c.py:1:11: e: the entry expands to more than 1048576 cases"},
@@ -240,6 +242,26 @@ import y"""`, `"import x\nimport y"`},
 			if got := string(one.Item.Get("para").(*Dict).Get("a").AppendJSON(nil)); got != c.want {
 				t.Errorf("%s: %s, want %s", c.src, got, c.want)
 			}
+		}
+	}
+}
+
+func TestOverlaps(t *testing.T) {
+	for _, c := range []struct {
+		shape, stride []Value
+		want          bool
+	}{
+		{[]Value{Int(2), Int(3), Int(4)}, []Value{Int(12), Int(4), Int(1)}, false},
+		{[]Value{Int(3), Int(2)}, []Value{Int(1), Int(3)}, false},
+		{[]Value{Int(3), Int(2)}, []Value{Int(1), Int(2)}, true},
+		{[]Value{Int(8)}, []Value{Int(0)}, false},
+		{[]Value{Int(2), Int(2)}, []Value{Int(0), Int(1)}, false},
+		{[]Value{Int(2), Int(2)}, []Value{Int(0), Int(0)}, true},
+		{[]Value{Int(0), Int(2)}, []Value{Int(1), Int(1)}, false},
+		{[]Value{Int(1 << 40), Int(2)}, []Value{Int(1 << 40), Int(1<<62 + 1)}, true},
+	} {
+		if got := overlaps(c.shape, c.stride); got != c.want {
+			t.Errorf("shape %v, stride %v: %v", c.shape, c.stride, got)
 		}
 	}
 }
