@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"plumb/backend/named"
 	"plumb/campaign"
 	"plumb/finding"
+	"plumb/program"
 	"plumb/repro"
 	"plumb/verdict"
 )
@@ -51,7 +54,7 @@ func (r *runner) minimise(ctx context.Context, cfg *campaign.Config) error {
 		}
 	}
 	for _, f := range found {
-		r.bundle(ctx, solo, f)
+		r.bundle(ctx, cfg, solo, f)
 	}
 	r.sink.Findings(found)
 	return nil
@@ -59,7 +62,7 @@ func (r *runner) minimise(ctx context.Context, cfg *campaign.Config) error {
 
 // bundle writes a finding's bundle and runs it in fresh processes. What keeps
 // it from being written is said, and the finding is reported without.
-func (r *runner) bundle(ctx context.Context, solo *campaign.Solo, f *finding.Finding) {
+func (r *runner) bundle(ctx context.Context, cfg *campaign.Config, solo *campaign.Solo, f *finding.Finding) {
 	dir, err := findingsDir(r.findings)
 	if r.findings == "none" {
 		return
@@ -80,14 +83,66 @@ func (r *runner) bundle(ctx context.Context, solo *campaign.Solo, f *finding.Fin
 	if err == nil {
 		err = b.SetProof(proof)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		f.Proof = "unproved: " + err.Error()
-	case proof.Reason != "":
-		f.Proof = proof.String() + ": " + proof.Reason
-	default:
-		f.Proof = proof.String()
+		return
 	}
+	f.Proof = proof.String()
+	if proof.Reason != "" {
+		f.Proof += ": " + proof.Reason
+	}
+	switch proof.State {
+	case repro.Flaky:
+		err = r.retry(ctx, solo, f)
+	case repro.NotReproduced:
+		err = r.needs(ctx, cfg, solo, f, b)
+	}
+	if err != nil {
+		fmt.Fprintf(r.err, "plumb: the bundle of %s: %v\n", f.ID, err)
+	}
+}
+
+// retries is how often a flaky finding's case is judged again as it was drawn.
+const retries = 5
+
+// retry judges the case again under its original conditions, in one process.
+func (r *runner) retry(ctx context.Context, solo *campaign.Solo, f *finding.Finding) error {
+	failed := 0
+	for range retries {
+		again, err := solo.Judge(ctx, f.Candidate(), f.Groups[0].First.Program)
+		if err != nil {
+			return err
+		}
+		if again.Verdict.Word.IsFinding() {
+			failed++
+		}
+	}
+	f.Proof += fmt.Sprintf("; as it was drawn, in one process, it fails in %d of %d runs", failed, retries)
+	return nil
+}
+
+// needs looks for the earlier cases of the test after which the bundle fails in
+// a fresh process, and keeps them beside the bundle.
+func (r *runner) needs(ctx context.Context, cfg *campaign.Config, solo *campaign.Solo, f *finding.Finding, b *repro.Bundle) error {
+	first := f.Groups[0].First
+	at := slices.IndexFunc(cfg.Tests, func(t campaign.Test) bool { return t.Name == first.Test })
+	if at < 0 {
+		return nil
+	}
+	var earlier []*program.Program
+	for i := range first.Index {
+		if p, err := cfg.Tests[at].Draw(i, solo); err == nil {
+			earlier = append(earlier, p)
+		}
+	}
+	needed, err := b.Needs(ctx, earlier, repro.ProveOptions{})
+	if err != nil || needed == nil {
+		return err
+	}
+	path := b.Dir + ".after.py"
+	err = whole(path, func(w io.Writer) error { _, err := io.WriteString(w, repro.JoinPrograms(needed)); return err })
+	f.Proof = fmt.Sprintf("reproduced after %d earlier cases of the test, which leave state behind: plumb repro %s --run --as plumb --after %s", len(needed), f.ID, path)
+	return err
 }
 
 // finding is what a bundle is made of.

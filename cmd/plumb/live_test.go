@@ -20,6 +20,9 @@ func TestShippedSuitesAreAligned(t *testing.T) {
 func aligned(t *testing.T, atLeast int, flags ...string) {
 	w, _ := play(t, nil, nil, flags...)
 	for _, r := range w.findings() {
+		if r.Verdict.Word == verdict.Unsupported && lacks(r.Test) {
+			continue
+		}
 		t.Errorf("%s case %d: %s\n%s", r.Test, r.Index, r.Verdict.Text(), r.Program)
 	}
 	for _, e := range w.ends {
@@ -30,6 +33,16 @@ func aligned(t *testing.T, atLeast int, flags ...string) {
 	if len(w.records) < atLeast {
 		t.Errorf("%d cases, want at least %d", len(w.records), atLeast)
 	}
+}
+
+// lacks reports whether a shipped test is about what one device cannot do.
+func lacks(test string) bool {
+	for _, name := range []string{"test_cuda", "test_global", "TestGlobal::test_every_placement"} {
+		if strings.Contains(test, "habits.py::"+name) {
+			return true
+		}
+	}
+	return false
 }
 
 // refuses reports whether a test is about what both sides refuse.

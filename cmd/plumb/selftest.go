@@ -234,7 +234,7 @@ func (s *selftest) try(ctx context.Context, m *subjectRun, r *verdict.Record) er
 	}
 	v := s.cfg.Judge(job, r.Reference, out, nil)
 	found := &verdict.Record{Test: r.Test, Index: r.Index, Candidate: m.Name, Program: r.Program, Verdict: v, Reference: r.Reference, Outcome: out}
-	if v.Arguable() && s.reference != "recorded" {
+	if v.Arguable() && !s.recorded() {
 		err := s.alone(m, func(solo *campaign.Solo, _ *campaign.Config) error {
 			again, err := solo.Judge(ctx, m.Name, r.Program)
 			if err == nil {
@@ -267,7 +267,7 @@ func (s *selftest) minimise(ctx context.Context, m *subjectRun) error {
 	return s.alone(m, func(solo *campaign.Solo, cfg *campaign.Config) error {
 		cfg.Tests = []campaign.Test{m.test}
 		start := m.found
-		if s.reference == "recorded" { // the table without a fault has to find it too
+		if s.recorded() { // the table without a fault has to find it too
 			r, err := solo.Judge(ctx, m.Name, m.found.Program)
 			if err != nil || !r.Verdict.Word.IsFinding() {
 				return err
@@ -303,7 +303,7 @@ func (s *selftest) alone(m *subjectRun, f func(solo *campaign.Solo, cfg *campaig
 }
 
 func (s *selftest) openReference() (backend.Backend, error) {
-	if s.reference == "recorded" {
+	if s.recorded() {
 		return native.New(ops.Table(), nn.Modules()), nil
 	}
 	return s.cfg.Reference()
@@ -367,4 +367,10 @@ func (w *watchedBackend) Run(ctx context.Context, job *backend.Job) (*backend.Ou
 	defer w.to.mu.Unlock()
 	w.to.names[job.Program] = w.names
 	return out, err
+}
+
+// recorded reports whether the reference is a baseline, the shipped one or a file.
+func (s *selftest) recorded() bool {
+	kind, _, _ := strings.Cut(s.reference, ":")
+	return kind == "recorded"
 }

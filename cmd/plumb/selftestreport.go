@@ -121,7 +121,7 @@ func (s *selftest) found() []*subjectRun {
 
 // referenceName says what the mutants were compared with.
 func (s *selftest) referenceName() string {
-	if name := s.backends.Is(s.reference); s.reference == "recorded" {
+	if name := s.backends.Is(s.reference); s.recorded() {
 		return "recorded " + name
 	} else if name != "" {
 		return name
