@@ -121,7 +121,7 @@ func TestErrors(t *testing.T) {
 		{"name=['f'], tensor_para=dict(args=[dict(shape=[()], dtype=[np.int8]), dict(shape=[()], dtype=[np.int8] * 2), dict(ins=['b'], shape=[()], dtype=[np.int8] * 3)])", "c.py:2:35: e: tensor_para.args: b has 3 entries of dtype where input has 2"},
 		{"file:x = 3\n" + strings.Repeat("x = x * x\n", 40) + "a = {'e': x}", "c.py:9:7: this integer needs more than 256 bits"},
 		{"file:x = [1] * 1000\na = {'e': [1 for a in x for b in x for c in x]}", "too many steps"},
-		{"file:a = {'e': dict(name=['f'], para=dict(a=[1] * 1048577))}", "c.py:1:11: e: the entry expands to more than 1048576 cases"},
+		{"file:a = {'e': dict(name=['f'], para=dict(a=[1] * 1048577))}", "c.py:1:40: e: para.a: the entry expands to more than 1048576 cases"},
 		{"file:a = " + strings.Repeat("-", 1000), "c.py:1:303: an expression has too many parts"},
 		{"", "c.py:1:23: e: name is missing: want the list of the functions"},
 		{"name='f'", `c.py:2:6: e: name: want a list of strings, not "f"`},
