@@ -234,6 +234,9 @@ func (e *entry) para(at place, d *Dict) error {
 		if err != nil {
 			return err
 		}
+		if len(column) > maxCases {
+			return at.key(k).errorf("the entry expands to more than %d cases", maxCases)
+		}
 		if i == 0 {
 			for range column {
 				e.paras = append(e.paras, &Dict{})

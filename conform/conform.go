@@ -47,15 +47,15 @@ type Config struct {
 	entries  []*entry
 }
 
-// Load reads and checks a config: YAML where the name ends in .yaml or .yml,
-// else Python. The error is an *Error.
+// Load reads and checks a config: YAML of at most 1 MiB where the name ends in
+// .yaml or .yml, else Python of at most [MaxSource]. The error is an *Error.
 func Load(name string, src []byte) (*Config, error) {
-	if len(src) > MaxSource {
-		return nil, &Error{File: name, Msg: fmt.Sprintf("the config is larger than %d MiB", MaxSource>>20)}
-	}
-	read := readPython
+	read, most := readPython, MaxSource
 	if ext := filepath.Ext(name); ext == ".yaml" || ext == ".yml" {
-		read = readYAML
+		read, most = readYAML, maxYAML
+	}
+	if len(src) > most {
+		return nil, &Error{File: name, Msg: fmt.Sprintf("the config is larger than %d MiB", most>>20)}
 	}
 	s, err := read(name, src)
 	if err != nil {

@@ -115,6 +115,13 @@ func TestErrors(t *testing.T) {
 		{"file:a = {'e': [1] * 9999999}", "c.py:1:15: this makes more than 2097152 elements"},
 		{"file:a = {'e': 9223372036854775808}", "c.py: the integer 9223372036854775808 needs more than 64 bits"},
 		{"file:a = " + strings.Repeat("[", 100), "c.py:1:64: brackets are nested too deep"},
+		{"file:" + strings.Repeat("#", 4<<20+1), "c.py: the config is larger than 4 MiB"},
+		{"file:x = [1]\n" + strings.Repeat("x = [x, x]\n", 40) + "a = {'e': x}", "c.py: the config holds more than 2097152 values"},
+		{"file:x = [1]\n" + strings.Repeat("x = [x]\n", 100) + "a = {'e': x}", "c.py: the config is nested too deep"},
+		{"name=['f'], tensor_para=dict(args=[dict(shape=[()], dtype=[np.int8]), dict(shape=[()], dtype=[np.int8] * 2), dict(ins=['b'], shape=[()], dtype=[np.int8] * 3)])", "c.py:2:35: e: tensor_para.args: b has 3 entries of dtype where input has 2"},
+		{"file:x = 3\n" + strings.Repeat("x = x * x\n", 40) + "a = {'e': x}", "c.py:9:7: this integer needs more than 256 bits"},
+		{"file:x = [1] * 1000\na = {'e': [1 for a in x for b in x for c in x]}", "too many steps"},
+		{"file:a = {'e': dict(name=['f'], para=dict(a=[1] * 1048577))}", "c.py:1:40: e: para.a: the entry expands to more than 1048576 cases"},
 		{"file:a = " + strings.Repeat("-", 1000), "c.py:1:303: an expression has too many parts"},
 		{"", "c.py:1:23: e: name is missing: want the list of the functions"},
 		{"name='f'", `c.py:2:6: e: name: want a list of strings, not "f"`},
@@ -154,7 +161,10 @@ func TestErrors(t *testing.T) {
 
 func TestYAMLErrors(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
-		{"", "c.yaml: want one document, not"},
+		{"", "c.yaml: the document is empty"},
+		{"a: {}\n---\nb: {}", "c.yaml: want one document, not 2"},
+		{strings.Repeat("#", 1<<20+1), "c.yaml: the config is larger than 1 MiB"},
+		{strings.Repeat("k: 1\n", 40000), "c.yaml:32769:2: the config has more than 32768 keys"},
 		{"- 1", "c.yaml:1:1: want a mapping of entries, not [1]"},
 		{"e: [", "c.yaml:1:4: "},
 		{"e:\n  name: f", `c.yaml:2:9: e: name: want a list of strings, not "f"`},
@@ -236,6 +246,26 @@ import y"""`, `"import x\nimport y"`},
 	}
 }
 
+func TestOverlaps(t *testing.T) {
+	for _, c := range []struct {
+		shape, stride []Value
+		want          bool
+	}{
+		{[]Value{Int(2), Int(3), Int(4)}, []Value{Int(12), Int(4), Int(1)}, false},
+		{[]Value{Int(3), Int(2)}, []Value{Int(1), Int(3)}, false},
+		{[]Value{Int(3), Int(2)}, []Value{Int(1), Int(2)}, true},
+		{[]Value{Int(8)}, []Value{Int(0)}, false},
+		{[]Value{Int(2), Int(2)}, []Value{Int(0), Int(1)}, false},
+		{[]Value{Int(2), Int(2)}, []Value{Int(0), Int(0)}, true},
+		{[]Value{Int(0), Int(2)}, []Value{Int(1), Int(1)}, false},
+		{[]Value{Int(1 << 40), Int(2)}, []Value{Int(1 << 40), Int(1<<62 + 1)}, true},
+	} {
+		if got := overlaps(c.shape, c.stride); got != c.want {
+			t.Errorf("shape %v, stride %v: %v", c.shape, c.stride, got)
+		}
+	}
+}
+
 // FuzzLoad wants Load to end with a config or an error, and a config to expand
 // to lines.
 func FuzzLoad(f *testing.F) {
@@ -247,6 +277,8 @@ func FuzzLoad(f *testing.F) {
 		f.Add(src, strings.HasSuffix(name, ".yaml"))
 	}
 	f.Add([]byte("x = lambda a: [a + a]\ny = {'e': dict(name=['f'], para=dict(a=x([1] * 3)))}"), false)
+	f.Add([]byte("import a\nfrom b import (c)\nz = {'e': dict(name=['f'], para=dict(a=[1.5, None, np.inf, slice(1)]))}"), false)
+	f.Add([]byte("e:\n  name: [f]\n  tensor_para:\n    args: [{shape: [[2], null]}]"), true)
 	f.Fuzz(func(t *testing.T, src []byte, isYAML bool) {
 		name := "c.py"
 		if isYAML {

@@ -5,12 +5,17 @@ import (
 	"strings"
 )
 
-// The bounds of a source file: they keep the parsers within their stack.
+// MaxSource bounds a file, in bytes.
+const MaxSource = 4 << 20
+
+// maxYAML is less: YAML's parser takes some hundred times the file's size.
+const maxYAML = 1 << 20
+
+// The bounds that keep the parsers within their stack.
 const (
-	MaxSource = 8 << 20 // bytes
-	maxDepth  = 60      // nested brackets
-	maxRun    = 300     // operators, words and brackets of one element
-	maxNumber = 400     // characters of one number or name
+	maxDepth  = 60  // nested brackets
+	maxRun    = 300 // operators, words and brackets of one element
+	maxNumber = 400 // characters of one number or name
 )
 
 // scanner goes over Python source by its strings, comments and brackets.

@@ -25,8 +25,11 @@ func readYAML(name string, src []byte) (s *source, err error) {
 	if err != nil {
 		return nil, yamlError(name, err)
 	}
-	if len(file.Docs) != 1 || file.Docs[0].Body == nil {
+	if len(file.Docs) > 1 {
 		return nil, &Error{File: name, Msg: fmt.Sprintf("want one document, not %d", len(file.Docs))}
+	}
+	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
+		return nil, &Error{File: name, Msg: "the document is empty"}
 	}
 	body := file.Docs[0].Body
 	r := &yamlReader{name: name, left: maxValues}
@@ -64,10 +67,14 @@ func yamlError(name string, err error) error {
 	return &Error{File: name, Msg: err.Error()}
 }
 
+// maxKeys bounds the keys of a YAML file: its parser compares those of one
+// mapping with each other.
+const maxKeys = 1 << 15
+
 // flat refuses anchors, aliases and tags, which configs have no need of, and
 // what is nested too deep to be parsed.
 func flat(name string, src []byte) error {
-	brackets, entries, line := 0, 0, 0
+	brackets, entries, line, keys := 0, 0, 0, 0
 	for _, t := range lexer.Tokenize(string(src)) {
 		if t.Position.Line != line {
 			line, entries = t.Position.Line, 0
@@ -82,6 +89,10 @@ func flat(name string, src []byte) error {
 			brackets--
 		case token.SequenceEntryType, token.MappingKeyType:
 			entries++
+		case token.MappingValueType:
+			if keys++; keys > maxKeys {
+				msg = fmt.Sprintf("the config has more than %d keys", maxKeys)
+			}
 		}
 		if max(brackets, entries) > maxDepth || t.Position.Column > maxDepth && t.Type == token.SequenceEntryType {
 			msg = "the YAML is nested too deep"

@@ -52,3 +52,22 @@ func TestConformMistake(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestConformancePageRuns runs the commands of the page.
+func TestConformancePageRuns(t *testing.T) {
+	blocks := shellBlock.FindAllStringSubmatch(document(t, "docs/conformance.md"), -1)
+	t.Chdir(root)
+	seen := 0
+	for _, b := range blocks {
+		for line := range strings.Lines(b[1]) {
+			args, _ := strings.CutPrefix(strings.TrimSpace(line), "plumb conform ")
+			if out, _, err := conformed(t, strings.Fields(args)...); err != nil || out == "" {
+				t.Errorf("%s: %v", line, err)
+			}
+			seen++
+		}
+	}
+	if seen != 3 {
+		t.Errorf("the page shows %d commands", seen)
+	}
+}
