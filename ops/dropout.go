@@ -214,7 +214,7 @@ func (d dropout) law(a op.Args) *op.Law {
 	dropped, kept := d.shift(a)
 	tells := func(out *tensor.Tensor, i int) (isKept, told, legal bool) {
 		v, in := out.Float(i), x.Float(i)
-		no, yes := in*0+dropped, in*scale+kept
+		no, yes := in*0+dropped, tensor.Scalar(x.DType(), complex(in*scale+kept, 0)).Float(0)
 		size := math.Abs(in*scale) + math.Abs(kept) + math.Abs(dropped)
 		isNo, isYes := nearby(v, no, size, x.DType()), nearby(v, yes, size, x.DType())
 		return isYes, isNo != isYes, isNo || isYes

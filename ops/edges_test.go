@@ -32,6 +32,7 @@ func TestGradientsAtEdgeValues(t *testing.T) {
 		{"prelu", []any{f32([]int{2}, inf, -3), f32([]int{1}, inf)}, 0, []float64{1, inf}},
 		{"smooth_l1_loss", []any{f32([]int{2}, inf, 0.5), f32([]int{2}, 0, 0), op.Kw("reduction", "sum")}, 0, []float64{1, 0.5}},
 		{"smooth_l1_loss", []any{f32([]int{1}, nan), f32([]int{1}, 0)}, 0, []float64{nan}},
+		{"smooth_l1_loss.zero", []any{f32([]int{3}, nan, 2, 0), f32([]int{3}, 0, 0, 0)}, 0, []float64{nan, 1, -1}},
 		{"huber_loss", []any{f32([]int{1}, nan), f32([]int{1}, 0)}, 0, []float64{nan}},
 		{"huber_loss", []any{f32([]int{2}, -inf, 0.5), f32([]int{2}, 0, 0), "sum"}, 0, []float64{-1, 0.5}},
 		{"mse_loss", []any{f32([]int{2}, 0, 0), f32([]int{2}, 0, -most)}, 1, []float64{0, -most}},

@@ -44,8 +44,12 @@ var pointLosses = []*op.Def{
 		SBP: pointwise,
 		Grad: func(g *op.Grad) {
 			x, t := g.Value("input"), g.Value("target")
-			g.To("input", func() op.Value { return g.Op("where", g.Op("gt", x, t), g.G(), g.Neg(g.G())) })
-			g.To("target", func() op.Value { return g.Op("where", g.Op("gt", t, x), g.G(), g.Neg(g.G())) })
+			slope := func(up, down op.Value) op.Value {
+				d := g.Sub(up, down)
+				return g.Op("where", g.Op("isnan", d), d, g.Op("where", g.Op("gt", up, down), g.G(), g.Neg(g.G())))
+			}
+			g.To("input", func() op.Value { return slope(x, t) })
+			g.To("target", func() op.Value { return slope(t, x) })
 		},
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(0, 3)
