@@ -37,12 +37,29 @@ const otherFormula = 1 << 10
 
 // Bounds holds the bounds of an outcome's tensors, those that have one.
 type Bounds struct {
-	Values     []*Bound // by call
+	Values     []ValueBound // by call
 	Grads      map[string]*Bound
 	ParamGrads map[string]map[string]*Bound // by module and parameter
 	// Of the gradients of the second order.
 	SecondGrads      map[string]*Bound
 	SecondParamGrads map[string]map[string]*Bound
+}
+
+// ValueBound is the bound of a tensor, nil for none, or those of a tuple's values.
+type ValueBound struct {
+	Bound *Bound
+	Tuple []ValueBound
+}
+
+// At returns the bound of what stands at a path of places in tuples; nil for none.
+func (v ValueBound) At(path []int) *Bound {
+	for _, i := range path {
+		if i >= len(v.Tuple) {
+			return nil
+		}
+		v = v.Tuple[i]
+	}
+	return v.Bound
 }
 
 // Roundoff returns the unit roundoff u of a floating or complex dtype: half

@@ -20,6 +20,7 @@ var activationOps = []*op.Def{
 	{
 		Sig:     "clamp(Tensor input, Scalar? min=None, Scalar? max=None) -> Tensor",
 		Names:   both("clamp", "clip"),
+		Traits:  op.Monotone,
 		Doc:     "Limits each element: min(max(x, min), max). The gradient is 1 at the bounds.",
 		SBP:     pointwise,
 		Check:   firstError(needsBound, checkBounds("min", "max")),
@@ -288,8 +289,9 @@ var activationOps = []*op.Def{
 				return g.Op("where", g.Op("le", g.Value("input"), number(g.Args, "threshold")), 0.0, g.G())
 			})
 		},
-		Sample: func(s *op.Sampler) []any { return []any{awayFrom(s, -2, 2, 0.5), 0.5, s.Float(-3, 3)} },
-		Tol:    exactTol("the input or the value"),
+		Sample:  func(s *op.Sampler) []any { return []any{awayFrom(s, -2, 2, 0.5), 0.5, s.Float(-3, 3)} },
+		Formula: thresholdFormula,
+		Tol:     exactTol("the input or the value"),
 	},
 }
 
@@ -336,7 +338,7 @@ func oneBound(id, bound, doc string) *op.Def {
 		Sig:     id + "(Tensor input, Scalar " + bound + ") -> Tensor",
 		Names:   both(id),
 		Doc:     doc + " The gradient is 1 at the bound.",
-		Traits:  op.Idempotent,
+		Traits:  op.Idempotent | op.Monotone,
 		SBP:     pointwise,
 		Check:   checkBounds(bound),
 		Infer:   elementwise(promoted("input", bound), "input"),

@@ -167,7 +167,8 @@ var binaryOps = slices.Concat([]*op.Def{
 			a, b := twoShapes(s)
 			return []any{s.Tensor(-2, 2, b...), sampleMask(s, a), s.Tensor(-2, 2, a...)}
 		},
-		Tol: exactTol("copies its inputs"),
+		Magnitude: "where.self",
+		Tol:       exactTol("copies its inputs"),
 	},
 }, comparisons)
 

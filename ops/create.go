@@ -28,20 +28,22 @@ var createOps = slices.Concat([]*op.Def{
 		Sample: func(s *op.Sampler) []any { return []any{s.Shape(0, 4), s.Int(-5, 6), op.Kw("dtype", s.DType)} },
 	}, fillValue),
 	created(&op.Def{
-		Sig:    "full_like(Tensor input, Scalar fill_value, " + likeOptions + ") -> Tensor",
-		Names:  []string{"torch.full_like"},
-		Doc:    "A tensor like the input whose elements are all fill_value.",
-		SBP:    pointwise,
-		Infer:  alike,
-		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...), s.Int(-5, 6)} },
+		Magnitude: "zeros_like",
+		Sig:       "full_like(Tensor input, Scalar fill_value, " + likeOptions + ") -> Tensor",
+		Names:     []string{"torch.full_like"},
+		Doc:       "A tensor like the input whose elements are all fill_value.",
+		SBP:       pointwise,
+		Infer:     alike,
+		Sample:    func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...), s.Int(-5, 6)} },
 	}, fillValue),
 	created(&op.Def{
-		Sig:    "new_full(Tensor input, int[] size, Scalar fill_value, " + makeOptions + ") -> Tensor",
-		Names:  []string{"Tensor.new_full"},
-		Doc:    "A tensor of the input's dtype and the given size whose elements are all fill_value.",
-		Whole:  createsAll,
-		Infer:  sized(func(a op.Args) tensor.DType { return a.Value("input").DType() }),
-		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, 1), s.Shape(0, 4), s.Int(-5, 6)} },
+		Magnitude: "new_zeros",
+		Sig:       "new_full(Tensor input, int[] size, Scalar fill_value, " + makeOptions + ") -> Tensor",
+		Names:     []string{"Tensor.new_full"},
+		Doc:       "A tensor of the input's dtype and the given size whose elements are all fill_value.",
+		Whole:     createsAll,
+		Infer:     sized(func(a op.Args) tensor.DType { return a.Value("input").DType() }),
+		Sample:    func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, 1), s.Shape(0, 4), s.Int(-5, 6)} },
 	}, fillValue),
 	created(&op.Def{
 		Sig:   "tensor(Data data, " + makeOptions + ") -> Tensor",
@@ -319,9 +321,7 @@ func filledLike(name string, v int64) *op.Def {
 		Sample: sampleUnary(-2, 2),
 		Exact:  func(...float64) float64 { return float64(v) },
 	}, fillOf(v))
-	if v == 0 {
-		d.Magnitude = name
-	}
+	d.Magnitude = "zeros_like"
 	return d
 }
 
@@ -334,9 +334,7 @@ func filledNew(name string, v int64) *op.Def {
 		Infer:  sized(func(a op.Args) tensor.DType { return a.Value("input").DType() }),
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, 1), s.Shape(0, 4)} },
 	}, fillOf(v))
-	if v == 0 {
-		d.Magnitude = name
-	}
+	d.Magnitude = "new_zeros"
 	return d
 }
 

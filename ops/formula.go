@@ -2,6 +2,7 @@ package ops
 
 import (
 	"math"
+	"slices"
 
 	"plumb/kernel"
 	"plumb/op"
@@ -215,4 +216,182 @@ func normFormula(b op.Builder, a op.Args) []op.Value {
 		y = b.Op("pow", b.Op("sum", b.Op("pow", x, p), r.dims, true), 1/p)
 	}
 	return []op.Value{b.Reshape(y, r.shape)}
+}
+
+func thresholdFormula(b op.Builder, a op.Args) []op.Value {
+	x := a.Value("input")
+	return []op.Value{b.Op("where", b.Op("le", x, number(a, "threshold")), number(a, "value"), x)}
+}
+
+// logAddExpFormula is m + log(1 + base^−|x − y|), m the larger one; unit is
+// the logarithm of e.
+func logAddExpFormula(exp, log string, unit float64) func(op.Builder, op.Args) []op.Value {
+	return func(b op.Builder, a op.Args) []op.Value {
+		x, y := a.Value("input"), a.Value("other")
+		most, least := b.Op("maximum", x, y), b.Op("minimum", x, y)
+		return []op.Value{b.Add(most, b.Mul(b.Op(log, b.Op(exp, b.Sub(least, most))), unit))}
+	}
+}
+
+func sincFormula(b op.Builder, a op.Args) []op.Value {
+	x := a.Value("input")
+	zero := b.Op("eq", x, 0.0)
+	turn := b.Mul(b.Op("where", zero, 1.0, x), math.Pi)
+	return []op.Value{b.Op("where", zero, 1.0, b.Div(b.Op("sin", turn), turn))}
+}
+
+func logitFormula(b op.Builder, a op.Args) []op.Value {
+	x := a.Value("input")
+	if lo, hi := logitBounds(a); a.Has("eps") {
+		x = b.Op("clamp", x, lo, hi)
+	}
+	return []op.Value{b.Op("log", b.Div(x, b.Sub(1.0, x)))}
+}
+
+func ndtrFormula(b op.Builder, a op.Args) []op.Value {
+	return []op.Value{b.Mul(b.Op("erfc", b.Mul(a.Value("input"), -math.Sqrt2/2)), 0.5)}
+}
+
+func addcdivFormula(b op.Builder, a op.Args) []op.Value {
+	return []op.Value{b.Add(a.Value("input"), b.Mul(b.Div(a.Value("tensor1"), a.Value("tensor2")), number(a, "value")))}
+}
+
+// lerpFormula starts at the end that is nearer.
+func lerpFormula(b op.Builder, a op.Args) []op.Value {
+	from, to, w := a.Value("input"), a.Value("end"), a.Any("weight")
+	step := b.Sub(to, from)
+	if v, ok := w.(op.Scalar); ok {
+		if c := v.Complex(); math.Hypot(real(c), imag(c)) < 0.5 {
+			return []op.Value{b.Add(from, b.Mul(step, w))}
+		}
+		return []op.Value{b.Sub(to, b.Mul(step, op.ScalarOf(1-v.Complex())))}
+	}
+	near := b.Op("lt", b.Op("abs", w), 0.5)
+	return []op.Value{b.Op("where", near, b.Add(from, b.Mul(step, w)), b.Sub(to, b.Mul(step, b.Sub(1.0, w))))}
+}
+
+// longestChain is how many steps a formula may take one after the other.
+const longestChain = 256
+
+// logCumSumExpFormula adds one element after the other, as an implementation may.
+func logCumSumExpFormula(b op.Builder, a op.Args) []op.Value {
+	x := a.Value("input")
+	if len(x.Shape()) == 0 || tensor.NumElements(x.Shape()) == 0 {
+		return []op.Value{b.Op("clone", x)}
+	}
+	d := alongDim(a, x)
+	n := x.Shape()[d]
+	if n > longestChain {
+		op.Fail(op.RuntimeError("no formula for rows of more than %d elements", longestChain))
+	}
+	sum := b.Op("narrow", x, d, 0, 1)
+	sums := vals(sum)
+	for i := 1; i < n; i++ {
+		sum = b.Op("logaddexp", sum, b.Op("narrow", x, d, i, 1))
+		sums = append(sums, sum)
+	}
+	return []op.Value{b.Op("cat", sums, d)}
+}
+
+// logCumSumExpBackFormula is Σ over k ≥ i of grad[k]·exp(input[i] − output[k]).
+func logCumSumExpBackFormula(b op.Builder, a op.Args) []op.Value {
+	x := a.Value("input")
+	if len(x.Shape()) == 0 || tensor.NumElements(x.Shape()) == 0 {
+		op.Fail(op.RuntimeError("no formula without rows"))
+	}
+	d := alongDim(a, x)
+	rows := func(name string, last int) op.Value {
+		return b.Op("unsqueeze", b.Op("transpose", a.Value(name), d, -1), last)
+	}
+	slopes := b.Op("triu", b.Op("exp", b.Sub(rows("input", -1), rows("output", -2))))
+	return []op.Value{b.Op("transpose", b.Op("sum", b.Mul(rows("grad", -2), slopes), []int{-1}), d, -1)}
+}
+
+// resampleFormula multiplies with the matrix of weights of each dimension.
+// Positions are rounded before their weights are taken from them, so that
+// these are as coarse as the positions are.
+func resampleFormula(of func(op.Args) (*resampling, error)) func(op.Builder, op.Args) []op.Value {
+	return func(b op.Builder, a op.Args) []op.Value {
+		r, err := of(a)
+		if err != nil {
+			op.Fail(err)
+		}
+		x := a.Value("input")
+		for i := range r.in {
+			x = resampledAlong(b, x, i+2, r.weights(b, i, x.DType()), false)
+		}
+		return []op.Value{x}
+	}
+}
+
+func resampleSpreadFormula(b op.Builder, a op.Args) []op.Value {
+	r, g := spreadOf(a), a.Value("grad")
+	for i := range r.in {
+		g = resampledAlong(b, g, i+2, r.weights(b, i, g.DType()), true)
+	}
+	return []op.Value{g}
+}
+
+// resampledAlong multiplies the lines along a dimension with a matrix that has
+// a row for each result, or with its transpose.
+func resampledAlong(b op.Builder, x op.Value, dim int, w op.Value, back bool) op.Value {
+	if !back {
+		w = b.Op("t", w)
+	}
+	return b.Op("transpose", b.Op("matmul", b.Op("transpose", x, dim, -1), w), dim, -1)
+}
+
+// weights is the matrix of what each position along dimension i reads.
+func (r *resampling) weights(b op.Builder, i int, d tensor.DType) op.Value {
+	in, out := r.in[i], r.out[i]
+	w, at := tensor.New(tensor.F64, out, in), tensor.New(tensor.F64, out, 1)
+	for o := range out {
+		first, taps := r.tapsAt(i, o)
+		copy(tensor.Data[float64](w)[o*in+first:], taps)
+		at.Set(o, complex(5*float64(o+1)*resampleStep[float64](r, i)+8, 0))
+	}
+	if modesOf[r.mode] == 0 {
+		return b.Cast(w, d)
+	}
+	return coarse(b, b.Cast(w, d), b.Cast(at, d))
+}
+
+// tapsAt returns the first position that position o along dimension i reads,
+// and the weights of it and those after it.
+func (r *resampling) tapsAt(i, o int) (first int, w []float64) {
+	if r.mode != "area" {
+		return resampleTaps[float64](r, i, o)
+	}
+	in, out := r.in[i], r.out[i]
+	first = o * in / out
+	n := (o*in+in+out-1)/out - first
+	return first, slices.Repeat([]float64{1 / float64(n)}, n)
+}
+
+// coarse is v with the roundings of v + at.
+func coarse(b op.Builder, v op.Value, at any) op.Value { return b.Sub(b.Add(v, at), at) }
+
+func affineGridFormula(b op.Builder, a op.Args) []op.Value {
+	theta, size := a.Value("theta"), a.Ints("size")
+	grid := b.Op("matmul", gridBase(b, size[2:], a.Bool("align_corners"), theta.DType()), b.Op("transpose", theta, 1, 2))
+	shape := append(append([]int{size[0]}, size[2:]...), len(size)-2)
+	return []op.Value{b.Reshape(grid, shape)}
+}
+
+func affineThetaFormula(b op.Builder, a op.Args) []op.Value {
+	g := a.Value("grad")
+	s := g.Shape()
+	n, size := s[len(s)-1], s[1:len(s)-1]
+	rows := b.Reshape(g, []int{s[0], tensor.NumElements(size), n})
+	base := gridBase(b, size, a.Bool("align_corners"), g.DType())
+	return []op.Value{b.Op("matmul", b.Op("transpose", rows, 1, 2), base)}
+}
+
+// gridBase has a row (x, y[, z], 1) for every position of an image, as coarse
+// as differences of numbers up to 2.
+func gridBase(b op.Builder, size []int, align bool, d tensor.DType) op.Value {
+	at := positions[float64](size, align)
+	base := tensor.New(tensor.F64, tensor.NumElements(size), len(size)+1)
+	copy(tensor.Data[float64](base), at)
+	return coarse(b, b.Cast(base, d), 2.0)
 }

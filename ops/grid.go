@@ -31,7 +31,8 @@ var gridOps = []*op.Def{
 			size := s.Dims(n + 2)
 			return []any{s.Tensor(-2, 2, size[0], n, n+1), size, s.Bool()}
 		},
-		Tol: weighted(func(a op.Args) int { return 3 * a.Value("theta").Shape()[2] }, "each element sums one product per coordinate, which PyTorch rounds twice"),
+		Formula: affineGridFormula,
+		Tol:     weighted(func(a op.Args) int { return 3 * a.Value("theta").Shape()[2] }, "each element sums one product per coordinate, which PyTorch rounds twice"),
 	},
 	{
 		Sig: "affine_grid.theta(Tensor grad, bool align_corners) -> Tensor",
@@ -54,6 +55,7 @@ var gridOps = []*op.Def{
 			n := 2 + s.Index(2)
 			return []any{s.Tensor(-2, 2, append(s.Dims(n+1), n)...), s.Bool()}
 		},
+		Formula: affineThetaFormula,
 		Tol: weighted(func(a op.Args) int {
 			s := a.Value("grad").Shape()
 			return tensor.NumElements(s[1 : len(s)-1])

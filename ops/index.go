@@ -28,6 +28,8 @@ var alongOps = []*op.Def{
 			s, err := chosenEntries(c.Tensor("input"), dimOf(c.Args), c.Tensor("index"))
 			if err == nil {
 				s.Take(c.Out[0])
+			} else if dimOf(c.Args) == 1 { // which PyTorch selects by a function of its own
+				return op.RuntimeError("%v", err)
 			}
 			return err
 		}}},
@@ -156,12 +158,13 @@ var alongOps = []*op.Def{
 		Tol: accumulating(entryTerms, "combines at most as many elements as index has"),
 	},
 	{
-		Sig:   "scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
-		Names: both("scatter_reduce"),
-		Doc:   "A copy of input with the elements of src reduced into it along dim by sum, prod, mean, amax or amin, as scatter_add does for sum; the elements of input that index names take part with include_self only.",
-		SBP:   alongOthers("input", "index", "src"),
-		Check: firstError(checkReduction("sum", "prod", "mean", "amax", "amin"), checkScatter),
-		Infer: inferScatter,
+		Magnitude: "scatter.reduce",
+		Sig:       "scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
+		Names:     both("scatter_reduce"),
+		Doc:       "A copy of input with the elements of src reduced into it along dim by sum, prod, mean, amax or amin, as scatter_add does for sum; the elements of input that index names take part with include_self only.",
+		SBP:       alongOthers("input", "index", "src"),
+		Check:     firstError(checkReduction("sum", "prod", "mean", "amax", "amin"), checkScatter),
+		Infer:     inferScatter,
 		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
 			return reduceElements(c, kernel.Reduction(c.Str("reduce")), c.Bool("include_self"), c.Tensor("src"))
 		}}},
@@ -175,27 +178,29 @@ var alongOps = []*op.Def{
 		Tol: accumulating(func(a op.Args) int { return 1 + tensor.NumElements(a.Value("index").Shape()) }, "combines at most as many elements as index has"),
 	},
 	{
-		Sig:     "scatter.reduce(Tensor input, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
-		Names:   both("scatter"),
-		Doc:     "A copy of input with elements of src added or multiplied into it along dim.",
-		Traits:  op.NoGrad,
-		SBP:     alongOthers("input", "index", "src"),
-		Check:   firstError(checkReduction("add", "multiply"), checkScatter),
-		Infer:   inferScatter,
-		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error { return reduceElements(c, scatterReduction(c.Args), true, c.Tensor("src")) }}},
+		Magnitude: "scatter.reduce",
+		Sig:       "scatter.reduce(Tensor input, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+		Names:     both("scatter"),
+		Doc:       "A copy of input with elements of src added or multiplied into it along dim.",
+		Traits:    op.NoGrad,
+		SBP:       alongOthers("input", "index", "src"),
+		Check:     firstError(checkReduction("add", "multiply"), checkScatter),
+		Infer:     inferScatter,
+		Kernels:   []op.Kernel{{Name: "index", Run: func(c *op.Run) error { return reduceElements(c, scatterReduction(c.Args), true, c.Tensor("src")) }}},
 		Sample: func(s *op.Sampler) []any {
 			return append(sampleScatter(s), op.Kw("reduce", []string{"add", "multiply"}[s.Index(2)]))
 		},
 		Tol: accumulating(func(a op.Args) int { return 1 + tensor.NumElements(a.Value("index").Shape()) }, "combines at most as many elements as index has"),
 	},
 	{
-		Sig:     "scatter.value(Tensor input, int dim, Tensor index, Scalar value, *, str? reduce=None) -> Tensor",
-		Names:   both("scatter"),
-		Doc:     "A copy of input with a number written, added or multiplied into it along dim.",
-		SBP:     alongOthers("input", "index"),
-		Check:   checkScatterValue,
-		Infer:   inferScatter,
-		Kernels: []op.Kernel{{Name: "index", Run: runScatterValue}},
+		Magnitude: "scatter.value",
+		Sig:       "scatter.value(Tensor input, int dim, Tensor index, Scalar value, *, str? reduce=None) -> Tensor",
+		Names:     both("scatter"),
+		Doc:       "A copy of input with a number written, added or multiplied into it along dim.",
+		SBP:       alongOthers("input", "index"),
+		Check:     checkScatterValue,
+		Infer:     inferScatter,
+		Kernels:   []op.Kernel{{Name: "index", Run: runScatterValue}},
 		Grad: func(g *op.Grad) {
 			if g.Has("reduce") {
 				op.Fail(op.RuntimeError("the derivative for 'scatter' with argument 'reduce' is not implemented"))

@@ -279,6 +279,30 @@ func TestIdempotentAndInvolution(t *testing.T) {
 	})
 }
 
+func TestMonotone(t *testing.T) {
+	everySample(t, func(t *testing.T, call *op.Call) {
+		if !call.Def.Traits.Has(op.Monotone) {
+			return
+		}
+		low := execute(t, call)
+		raised, n := with(call, sameLayout), 0
+		for _, x := range tensorsOf(raised) {
+			for i := range x.Len() {
+				if n++; x.DType().IsFloat() && n%3 != 0 {
+					x.Set(i, x.At(i)+complex(float64(n%7)/4, 0))
+				}
+			}
+		}
+		for i, y := range execute(t, raised) {
+			for j := range y.Len() {
+				if y.DType().IsFloat() && y.Float(j) < low[i].Float(j) {
+					t.Fatalf("result %d, element %d falls from %v to %v for %v", i, j, low[i].Float(j), y.Float(j), tensorsOf(call))
+				}
+			}
+		}
+	})
+}
+
 func TestViewsShareStorage(t *testing.T) {
 	everySample(t, func(t *testing.T, call *op.Call) {
 		if !call.Def.Traits.Has(op.View) {

@@ -99,6 +99,7 @@ func medianAll(id, nan string, without bool) *op.Def {
 	return &op.Def{
 		Sig:     id + "(Tensor input) -> Tensor",
 		Names:   both(id),
+		Traits:  op.Monotone,
 		Doc:     "Median of all elements, the lower one of two; " + nan + ". Its gradient is spread evenly over all elements that equal it.",
 		Whole:   dependsOnAll,
 		Check:   firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...), rejectEmptyIntegers),
@@ -121,6 +122,7 @@ func medianDim(id, nan string, without bool) *op.Def {
 	return &op.Def{
 		Sig:     id + ".dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
 		Names:   both(id),
+		Traits:  op.Monotone,
 		Doc:     "Medians along dim, the lower one of two, and the index of each that a stable sort gives; " + nan + ". The gradient goes to that index.",
 		SBP:     reduced,
 		Check:   firstError(statNonEmpty(op.IndexError), rejectTypes("input", append(complexTypes, tensor.Bool)...)),

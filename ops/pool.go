@@ -32,6 +32,7 @@ func maxPools(n int) []*op.Def {
 	indexed := &op.Def{
 		Sig:       found + params + ", bool return_indices=True) -> (Tensor output, Tensor indices)",
 		Magnitude: found,
+		Traits:    op.Monotone,
 		Names:     []string{"torch.nn.functional." + plain},
 		Doc:       maxPoolDoc + " Indices are positions in the image; without return_indices there is one result.",
 		SBP:       planes(n, "input"),
@@ -253,6 +254,7 @@ func adaptivePools(n int) []*op.Def {
 	found := &op.Def{
 		Sig:       top + ".indices" + size + ", bool return_indices=True) -> (Tensor output, Tensor indices)",
 		Magnitude: top + ".indices",
+		Traits:    op.Monotone,
 		Names:     []string{"torch.nn.functional." + top},
 		Doc:       "Maxima and their positions in the image, without return_indices the maxima alone, over boxes " + adaptDoc,
 		SBP:       planes(n, "input"),

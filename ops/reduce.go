@@ -63,6 +63,7 @@ var reduceOps = []*op.Def{
 	},
 	{
 		Sig:       "max(Tensor input) -> Tensor",
+		Traits:    op.Monotone,
 		Whole:     "the maximum of a split axis would be a partial maximum, which the vocabulary lacks",
 		Magnitude: "max",
 		Names:     both("max"),
@@ -80,6 +81,7 @@ var reduceOps = []*op.Def{
 	},
 	{
 		Sig:       "max.dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+		Traits:    op.Monotone,
 		SBP:       reduced,
 		Magnitude: "max.dim",
 		Names:     both("max"),

@@ -61,8 +61,9 @@ var scanOps = []*op.Def{
 				return g.Op("cumprod.backward", wide(g, g.G()), conj(g, wide(g, g.Cast(g.Value("input"), d))), g.Int("dim"))
 			})
 		},
-		Sample: sampleScan,
-		Tol:    accumulating(scanTerms("input"), "a product of up to Terms elements, one rounding each"),
+		Sample:    sampleScan,
+		Magnitude: "cumprod",
+		Tol:       accumulating(scanTerms("input"), "a product of up to Terms elements, one rounding each"),
 	},
 	{
 		Sig:   "cumprod.backward(Tensor grad, Tensor input, int dim) -> Tensor",
@@ -79,7 +80,8 @@ var scanOps = []*op.Def{
 			shape := s.Shape(1, 3)
 			return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape...), s.Index(len(shape))}
 		},
-		Tol: accumulating(scanTerms("input"), "a sum of up to Terms products"),
+		Magnitude: "cumprod.backward",
+		Tol:       accumulating(scanTerms("input"), "a sum of up to Terms products"),
 	},
 	{
 		Sig:   "logcumsumexp(Tensor input, int dim) -> Tensor",
@@ -97,8 +99,9 @@ var scanOps = []*op.Def{
 				return g.Op("logcumsumexp.backward", g.G(), g.Value("input"), g.Out[0], g.Int("dim"))
 			})
 		},
-		Sample: sampleScan,
-		Tol:    accumulating(scanTerms("input"), "a sum of up to Terms exponentials"),
+		Sample:  sampleScan,
+		Formula: logCumSumExpFormula,
+		Tol:     accumulating(scanTerms("input"), "a sum of up to Terms exponentials"),
 	},
 	{
 		Sig:   "logcumsumexp.backward(Tensor grad, Tensor input, Tensor output, int dim) -> Tensor",
@@ -114,7 +117,8 @@ var scanOps = []*op.Def{
 			shape := s.Shape(1, 3)
 			return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape...), s.Index(len(shape))}
 		},
-		Tol: accumulating(scanTerms("input"), "a sum of up to Terms products"),
+		Formula: logCumSumExpBackFormula,
+		Tol:     accumulating(scanTerms("input"), "a sum of up to Terms products"),
 	},
 	runningExtreme("cummax", "largest", kernel.CumMax[int64], kernel.CumMax[float32], kernel.CumMax[float64]),
 	runningExtreme("cummin", "smallest", kernel.CumMin[int64], kernel.CumMin[float32], kernel.CumMin[float64]),
@@ -122,11 +126,12 @@ var scanOps = []*op.Def{
 
 func runningExtreme(id, which string, i64 func([]int64, []int64, []int64), f32 func([]float32, []int64, []float32), f64 func([]float64, []int64, []float64)) *op.Def {
 	return &op.Def{
-		Sig:   id + "(Tensor input, int dim) -> (Tensor values, Tensor indices)",
-		Names: both(id),
-		Doc:   "Running " + which + " element along dim, NaN from the first one on, and the last index at which it has occurred.",
-		SBP:   alongOthers("input"),
-		Check: rejectTypes("input", complexTypes...),
+		Sig:    id + "(Tensor input, int dim) -> (Tensor values, Tensor indices)",
+		Names:  both(id),
+		Traits: op.Monotone,
+		Doc:    "Running " + which + " element along dim, NaN from the first one on, and the last index at which it has occurred.",
+		SBP:    alongOthers("input"),
+		Check:  rejectTypes("input", complexTypes...),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("input")
 			if _, err := scanDim(a, v); err != nil && len(v.Shape()) > 0 && tensor.NumElements(v.Shape()) > 0 {

@@ -16,6 +16,7 @@ var sortingOps = []*op.Def{
 	{
 		Sig:     "sort(Tensor input, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
 		Names:   both("sort"),
+		Traits:  op.Monotone,
 		Doc:     "Sorts along dim, NaN as the largest value; indices are the places in input. Equal elements keep their order.",
 		SBP:     alongOthers("input"),
 		Check:   checkSort,
@@ -32,6 +33,7 @@ var sortingOps = []*op.Def{
 	{
 		Sig:     "sort.stable(Tensor input, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
 		Names:   both("sort"),
+		Traits:  op.Monotone,
 		Doc:     "Sorts along dim, NaN as the largest value; equal elements keep their order.",
 		SBP:     alongOthers("input"),
 		Check:   checkSort,
@@ -78,11 +80,12 @@ var sortingOps = []*op.Def{
 		Tol: exactTol("places in its input"),
 	},
 	{
-		Sig:   "msort(Tensor input) -> Tensor",
-		Names: both("msort"),
-		Doc:   "Sorts along the first dimension, NaN as the largest value.",
-		SBP:   besides(func(op.Args) []int { return []int{0} }, "input"),
-		Check: func(a op.Args) error { return rejectTypes("input", complexTypes...)(a) },
+		Sig:    "msort(Tensor input) -> Tensor",
+		Names:  both("msort"),
+		Traits: op.Monotone,
+		Doc:    "Sorts along the first dimension, NaN as the largest value.",
+		SBP:    besides(func(op.Args) []int { return []int{0} }, "input"),
+		Check:  func(a op.Args) error { return rejectTypes("input", complexTypes...)(a) },
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("input")
 			return one(v.DType(), v.Shape(), denseStrides(v)), nil
@@ -105,11 +108,12 @@ var sortingOps = []*op.Def{
 		Tol:    exactTol("its inputs in another order"),
 	},
 	{
-		Sig:   "topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
-		Names: both("topk"),
-		Doc:   "The k largest elements along dim, or the smallest, in sorted order, and their places; of equal elements the first ones.",
-		SBP:   alongOthers("input"),
-		Check: firstError(rejectTypes("input", append([]tensor.DType{tensor.Bool}, complexTypes...)...), checkTopK),
+		Sig:    "topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
+		Names:  both("topk"),
+		Traits: op.Monotone,
+		Doc:    "The k largest elements along dim, or the smallest, in sorted order, and their places; of equal elements the first ones.",
+		SBP:    alongOthers("input"),
+		Check:  firstError(rejectTypes("input", append([]tensor.DType{tensor.Bool}, complexTypes...)...), checkTopK),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("input")
 			shape := slices.Clone(v.Shape())
@@ -139,11 +143,12 @@ var sortingOps = []*op.Def{
 		Tol: exactTol("elements of its input"),
 	},
 	{
-		Sig:   "kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
-		Names: both("kthvalue"),
-		Doc:   "The k-th smallest element along dim, counted from 1, and its place; NaN is the largest value.",
-		SBP:   reduced,
-		Check: firstError(rejectTypes("input", append([]tensor.DType{tensor.Bool}, complexTypes...)...), checkKth),
+		Sig:    "kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+		Names:  both("kthvalue"),
+		Traits: op.Monotone,
+		Doc:    "The k-th smallest element along dim, counted from 1, and its place; NaN is the largest value.",
+		SBP:    reduced,
+		Check:  firstError(rejectTypes("input", append([]tensor.DType{tensor.Bool}, complexTypes...)...), checkKth),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("input")
 			shape := reducedShape(v.Shape(), []int{dimOf(a)}, a.Bool("keepdim"))

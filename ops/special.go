@@ -110,6 +110,7 @@ var specialOps = []*op.Def{
 		Grad:    slope(sincSlope),
 		Sample:  sampleUnary(-2.5, 2.5),
 		Exact:   exactly(kernel.Sinc),
+		Formula: sincFormula,
 		Tol: op.Tol{
 			Class: op.Accumulating, Terms: func(op.Args) int { return 2 },
 			Reason: "πx is rounded before the sine, which loses digits near integers",
@@ -145,7 +146,8 @@ var specialOps = []*op.Def{
 			}
 			return []any{x, s.Float(0.01, 0.1)}
 		},
-		Exact: exactly(kernel.Logit),
+		Exact:   exactly(kernel.Logit),
+		Formula: logitFormula,
 		Tol: op.Tol{
 			Class: op.Accumulating, Terms: func(op.Args) int { return 2 },
 			Reason: "log x - log(1 - x), which cancel near 1/2",
@@ -250,8 +252,9 @@ var specialOps = []*op.Def{
 		Grad: slope(func(g *op.Grad, x op.Value) op.Value {
 			return g.Mul(g.Op("exp", g.Mul(g.Mul(x, x), -0.5)), 1/(math.Sqrt2*math.SqrtPi))
 		}),
-		Sample: sampleUnary(-2, 2),
-		Exact:  exactly(kernel.Ndtr),
+		Sample:  sampleUnary(-2, 2),
+		Exact:   exactly(kernel.Ndtr),
+		Formula: ndtrFormula,
 		Tol: op.Tol{
 			Class: op.Accumulating, Terms: func(op.Args) int { return 2 },
 			Reason: "PyTorch computes (1 + erf(x/√2))/2, whose terms cancel for x < 0",

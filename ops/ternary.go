@@ -98,9 +98,10 @@ var ternaryOps = []*op.Def{
 				return g.Mul(g.Neg(wide(g, g.G())), conj(g, slope))
 			})
 		},
-		Sample: sampleFactor(0.5, 2),
-		Exact:  func(x ...float64) float64 { return x[0] + x[1]/x[2] },
-		Tol:    twoTermTol,
+		Sample:  sampleFactor(0.5, 2),
+		Exact:   func(x ...float64) float64 { return x[0] + x[1]/x[2] },
+		Formula: addcdivFormula,
+		Tol:     twoTermTol,
 	},
 	{
 		Sig:   "lerp(Tensor input, Tensor end, Tensor weight) -> Tensor",
@@ -134,7 +135,8 @@ var ternaryOps = []*op.Def{
 			}
 			return args
 		},
-		Exact: func(x ...float64) float64 { return kernel.Between(x[0], x[1], x[2]) },
+		Exact:   func(x ...float64) float64 { return kernel.Between(x[0], x[1], x[2]) },
+		Formula: lerpFormula,
 		Tol: op.Tol{
 			Class: op.Accumulating, Terms: func(op.Args) int { return 3 },
 			Reason: "a difference, a product and a sum, which may cancel",
@@ -143,6 +145,7 @@ var ternaryOps = []*op.Def{
 	{
 		Sig:     "clamp.Tensor(Tensor input, Tensor? min=None, Tensor? max=None) -> Tensor",
 		Names:   both("clamp", "clip"),
+		Traits:  op.Monotone,
 		Doc:     "Limits each element by tensors: min(max(x, min), max); NaN if any is NaN. The gradient is x's at the bounds.",
 		SBP:     pointwise,
 		Check:   firstError(needsBound, rejectComplex("input", "min", "max"), rejectBoolBounds),
@@ -305,6 +308,7 @@ func boundTensor(id, bound, doc string) *op.Def {
 	return &op.Def{
 		Sig:     id + ".Tensor(Tensor input, Tensor " + bound + ") -> Tensor",
 		Names:   both(id),
+		Traits:  op.Monotone,
 		Doc:     doc + " The gradient is x's at the bound.",
 		SBP:     pointwise,
 		Check:   rejectComplex("input", bound),

@@ -269,6 +269,7 @@ func infinityNormGrad(g *op.Grad, x, cot, norm op.Value) op.Value {
 var distanceOps = []*op.Def{
 	{
 		Sig:    "cosine_similarity.floor(Tensor input, float eps) -> Tensor",
+		Traits: op.Monotone,
 		Doc:    "Elements, but eps for those below it; its gradient passes both unchanged.",
 		SBP:    pointwise,
 		Infer:  inferLike("input"),

@@ -28,6 +28,7 @@ var resampleOps = []*op.Def{
 		Kernels: resampleKernels(interpolateOf),
 		Grad:    resampleGrad(interpolateOf),
 		Sample:  sampleInterpolate,
+		Formula: resampleFormula(interpolateOf),
 		Tol:     weighted(resampleTerms(interpolateOf), "a weighted mean of a neighbourhood"),
 	},
 	fixedUpsample("upsample_nearest", "nearest", nil),
@@ -43,7 +44,8 @@ var resampleOps = []*op.Def{
 			r := sampleResampling(s)
 			return []any{s.Tensor(-2, 2, append(s.Dims(2), r.in...)...), r.out, r.mode, r.align, r.antialias, r.scaleArg()}
 		},
-		Tol: weighted(resampleTerms(resampleOf), "a weighted mean of a neighbourhood"),
+		Formula: resampleFormula(resampleOf),
+		Tol:     weighted(resampleTerms(resampleOf), "a weighted mean of a neighbourhood"),
 	},
 	{
 		Sig: "resample.spread(Tensor grad, int[] size, str mode, bool align_corners, bool antialias, float[]? scale) -> Tensor",
@@ -62,7 +64,8 @@ var resampleOps = []*op.Def{
 			r := sampleResampling(s)
 			return []any{s.Tensor(-2, 2, append(s.Dims(2), r.out...)...), r.in, r.mode, r.align, r.antialias, r.scaleArg()}
 		},
-		Tol: weighted(func(a op.Args) int { return 2 * spreadOf(a).spreadTerms() }, "an element sums its share of every element that it is read for; PyTorch rounds each weight and each sum"),
+		Formula: resampleSpreadFormula,
+		Tol:     weighted(func(a op.Args) int { return 2 * spreadOf(a).spreadTerms() }, "an element sums its share of every element that it is read for; PyTorch rounds each weight and each sum"),
 	},
 }
 
@@ -111,7 +114,8 @@ func fixedUpsample(id, mode string, align any) *op.Def {
 		Sample: func(s *op.Sampler) []any {
 			return []any{s.Tensor(-2, 2, s.Dims(4)...), s.Dims(2)}
 		},
-		Tol: weighted(resampleTerms(of), "a weighted mean of a neighbourhood"),
+		Formula: resampleFormula(of),
+		Tol:     weighted(resampleTerms(of), "a weighted mean of a neighbourhood"),
 	}
 }
 

@@ -196,7 +196,7 @@ func TestPlantedNumericFaults(t *testing.T) {
 		{"a term of a convolution dropped", "conv2d", without("weight"), func(k uint64) *program.Program {
 			return callOf("torch.nn.functional.conv2d", uniform(k, -1, 1, 1, 64, 5, 5), uniform(k+100, -1, 1, 2, 64, 4, 4))
 		}},
-		{"a sum accumulated in float16", "sum", halfSum, func(k uint64) *program.Program { return callOf("torch.sum", uniform(k, 0, 1, 100)) }},
+		{"a sum accumulated in float16", "sum", halfSum, func(k uint64) *program.Program { return with(callOf("torch.sum", uniform(k, 0, 1, 4, 100)), int64(1)) }},
 		{"NaN turned to 0", "relu", after(each(func(v float64) float64 {
 			if v != v {
 				return 0

@@ -343,8 +343,8 @@ func pickBound(b *compare.Bounds, w Where) *compare.Bound {
 	}
 	switch w.Part {
 	case Value:
-		if w.Call < len(b.Values) && len(w.Path) == 0 {
-			return b.Values[w.Call]
+		if w.Call < len(b.Values) {
+			return b.Values[w.Call].At(w.Path)
 		}
 	case Grad:
 		return b.Grads[w.Name]

@@ -164,12 +164,21 @@ func (s *errorSession) bound(t *tensor.Tensor) *compare.Bound {
 	return &compare.Bound{Value: t, Error: st.err, Terms: st.terms, Count: st.count, Functions: st.functions}
 }
 
+func (s *errorSession) valueBound(v backend.Value) compare.ValueBound {
+	if v.Tensor != nil {
+		return compare.ValueBound{Bound: s.bound(v.Tensor)}
+	}
+	var b compare.ValueBound
+	for _, item := range v.Tuple {
+		b.Tuple = append(b.Tuple, s.valueBound(item))
+	}
+	return b
+}
+
 func (s *errorSession) collect(p *program.Program, out *backend.Outcome) *compare.Bounds {
-	b := &compare.Bounds{Values: make([]*compare.Bound, len(p.Calls)), Grads: map[string]*compare.Bound{}, ParamGrads: map[string]map[string]*compare.Bound{}}
+	b := &compare.Bounds{Values: make([]compare.ValueBound, len(p.Calls)), Grads: map[string]*compare.Bound{}, ParamGrads: map[string]map[string]*compare.Bound{}}
 	for i, v := range out.Values {
-		if v.Tensor != nil {
-			b.Values[i] = s.bound(v.Tensor)
-		}
+		b.Values[i] = s.valueBound(v)
 	}
 	if out.Status != backend.OK {
 		return b

@@ -17,6 +17,12 @@ const step = 0x1p-20
 // comparisons are the operators whose results may be exact on inexact inputs.
 var comparisons = []string{"eq", "ne", "gt", "ge", "lt", "le"}
 
+// orderings are the operators whose results follow from the order of their elements.
+var orderings = []string{"argsort", "argmax", "argmin"}
+
+// classifications are the operators whose results are exact for all finite operands.
+var classifications = []string{"isnan", "isinf", "isposinf", "isneginf", "isfinite", "isreal"}
+
 // propagate returns the states of a call's results.
 func (s *errorSession) propagate(call *op.Call, out []op.Value) []*state {
 	inexact, whole, unknown, functions := false, wholeScalars(call.Args), false, false
@@ -54,6 +60,8 @@ func (s *errorSession) rule(call *op.Call, out []op.Value, inexact, whole bool) 
 		return s.certain(call)
 	case d.Formula != nil:
 		return s.formula(call, out)
+	case exact && d.Traits.Has(op.Monotone):
+		return s.monotone(call, out)
 	case d.Magnitude != "" && !quotient(call):
 		return s.products(call, inexact, whole)
 	case d.Tol.Class == op.Pointwise || d.Exact != nil && (exact || d.Tol.ULP > 0):
@@ -88,6 +96,9 @@ func wholeScalars(a op.Args) bool {
 // operands were rounded.
 func (s *errorSession) certain(call *op.Call) []*state {
 	name, _, _ := strings.Cut(call.Def.ID(), ".")
+	if slices.Contains(classifications, name) && s.finite(call) || slices.Contains(orderings, name) && s.ordered(call) {
+		return []*state{{integral: true}}
+	}
 	if !slices.Contains(comparisons, name) || len(call.Args.AllValues()) == 0 {
 		return nil
 	}
@@ -115,10 +126,96 @@ func (s *errorSession) certain(call *op.Call) []*state {
 	return []*state{{integral: true}}
 }
 
+// finite reports whether the operands are finite, roundings included.
+func (s *errorSession) finite(call *op.Call) bool {
+	for _, v := range call.Args.AllValues() {
+		if !below([]*tensor.Tensor{absolute(tensorOf(v))}, 0x1p126) {
+			return false
+		}
+	}
+	return true
+}
+
 func everyAbove(distance, room *tensor.Tensor) bool {
 	for i := range distance.Len() {
 		if r := real(room.At(i)); r != 0 && !(real(distance.At(i)) > r) {
 			return false
+		}
+	}
+	return true
+}
+
+// monotone bounds operators that select elements and whose results move with
+// their operands: the results lie between those for operands that all lie as
+// low, and as high, as their errors allow. Indices hold where the order of the
+// elements does.
+func (s *errorSession) monotone(call *op.Call, out []op.Value) []*state {
+	low, errLow := s.shifted(call, -1)
+	high, errHigh := s.shifted(call, 1)
+	if errLow != nil || errHigh != nil {
+		return nil
+	}
+	ordered := s.ordered(call)
+	return each(len(out), func(i int) *state {
+		y := tensorOf(out[i])
+		switch {
+		case y.DType() == tensor.F64:
+			return &state{err: spread(y, low[i], high[i], s.unit)}
+		case ordered:
+			return &state{integral: true}
+		}
+		return &state{unknown: true}
+	})
+}
+
+// shifted computes the call with every operand moved by its error, in the
+// direction of sign.
+func (s *errorSession) shifted(call *op.Call, sign float64) ([]*tensor.Tensor, error) {
+	args := call.Args.MapValues(func(v op.Value) op.Value {
+		x, e := tensorOf(v), s.of(v).err
+		if e == nil {
+			return x
+		}
+		x = x.Clone()
+		for i := range x.Len() {
+			x.Set(i, x.At(i)+complex(sign*s.unit*e.Float(i), 0))
+		}
+		return x
+	})
+	return (&op.Call{Def: call.Def, Args: args}).Execute()
+}
+
+// spread returns how far y lies from low and high, in units of the roundoff,
+// with what float64 itself rounds.
+func spread(y, low, high *tensor.Tensor, unit float64) *tensor.Tensor {
+	err := tensor.New(tensor.F64, y.Shape()...)
+	data := tensor.Data[float64](err)
+	for i := range err.Len() {
+		v := y.Float(i)
+		if d := max(v-low.Float(i), high.Float(i)-v); d > 0 {
+			data[i] = (d + 0x1p-52*math.Abs(v)) / unit
+		}
+	}
+	return err
+}
+
+// ordered reports whether no two elements of an operand could change places
+// by their errors.
+func (s *errorSession) ordered(call *op.Call) bool {
+	for _, v := range call.Args.AllValues() {
+		e := s.of(v).err
+		if e == nil {
+			continue
+		}
+		x, room := make([]float64, e.Len()), 8*s.unit*largest(e)
+		for i := range x {
+			x[i] = tensorOf(v).Float(i)
+		}
+		slices.Sort(x)
+		for i := range x[:max(len(x)-1, 0)] {
+			if !(x[i+1]-x[i] > room) {
+				return false
+			}
 		}
 	}
 	return true
@@ -254,25 +351,26 @@ func (s *errorSession) ulp(call *op.Call) float64 {
 func (s *errorSession) apply(call *op.Call, of func(op.Value) *tensor.Tensor) ([]*tensor.Tensor, error) {
 	def := s.table.Def(call.Def.Magnitude)
 	replaced := call.Args.MapValues(func(v op.Value) op.Value {
-		if v.DType().IsDifferentiable() {
+		switch d := v.DType(); {
+		case d.IsDifferentiable():
 			return of(v)
+		case call.Def.Exact != nil && d != tensor.Bool: // a number, no index
+			return absolute(tensorOf(v))
 		}
 		return tensorOf(v)
 	})
-	var kwargs []op.Kwarg
-	for i, p := range replaced.Sig.Params {
-		v := replaced.Vals[i]
+	for i, v := range replaced.Vals {
 		if sc, ok := v.(op.Scalar); ok {
 			c := sc.Complex()
-			v = op.ScalarOf(math.Hypot(real(c), imag(c)))
-		}
-		if def.Sigs()[0].Index(p.Name) >= 0 && v != nil {
-			kwargs = append(kwargs, op.Kw(p.Name, v))
+			replaced.Vals[i] = op.ScalarOf(math.Hypot(real(c), imag(c)))
 		}
 	}
-	abs, err := s.table.ResolveID(def.ID(), nil, kwargs)
-	if err != nil {
-		return nil, err
+	abs := &op.Call{Def: def, Args: replaced}
+	if def != call.Def {
+		var err error
+		if abs, err = s.table.ResolveID(def.ID(), nil, shared(def, replaced)); err != nil {
+			return nil, err
+		}
 	}
 	out, err := abs.Execute()
 	for i := range out {
@@ -281,9 +379,19 @@ func (s *errorSession) apply(call *op.Call, of func(op.Value) *tensor.Tensor) ([
 	return out, err
 }
 
+// shared returns the arguments that def has a parameter for.
+func shared(def *op.Def, a op.Args) []op.Kwarg {
+	var kwargs []op.Kwarg
+	for i, p := range a.Sig.Params {
+		if v := a.Vals[i]; v != nil && def.Sigs()[0].Index(p.Name) >= 0 {
+			kwargs = append(kwargs, op.Kw(p.Name, v))
+		}
+	}
+	return kwargs
+}
+
 // elementwise bounds a function of elements: its own roundings, and the errors
-// of its operands times its derivatives there. An exact one moves an element
-// no farther than its operands moved.
+// of its operands times its derivatives there.
 func (s *errorSession) elementwise(call *op.Call, out []op.Value, exact bool) []*state {
 	if len(out) != 1 {
 		return nil
@@ -308,7 +416,7 @@ func (s *errorSession) elementwise(call *op.Call, out []op.Value, exact bool) []
 		from := tensor.Data[float64](sl.err)
 		for i, d := range tensor.Data[float64](sl.slope) {
 			if exact {
-				d = 1
+				d = max(d, 1) // it may be 0 at a kink
 			}
 			if from[i] != 0 {
 				e[i] += d * from[i]
@@ -321,30 +429,19 @@ func (s *errorSession) elementwise(call *op.Call, out []op.Value, exact bool) []
 // continuous reports whether the results move no farther than the operands
 // do when these move by their errors: whether no jump is that near.
 func (s *errorSession) continuous(call *op.Call) bool {
-	var sides [2]*tensor.Tensor
 	reach := 0.0
-	for i, sign := range []float64{-1, 1} {
-		args := call.Args.MapValues(func(v op.Value) op.Value {
-			e := s.of(v).err
-			if e == nil {
-				return tensorOf(v)
-			}
-			x := tensorOf(v).Clone()
-			for j := range x.Len() {
-				d := s.unit * e.Float(j)
-				reach = max(reach, d)
-				x.Set(j, x.At(j)+complex(sign*d, 0))
-			}
-			return x
-		})
-		out, err := (&op.Call{Def: call.Def, Args: args}).Execute()
-		if err != nil {
-			return false
+	for _, v := range call.Args.AllValues() {
+		if e := s.of(v).err; e != nil {
+			reach = max(reach, s.unit*largest(e))
 		}
-		sides[i] = out[0]
 	}
-	for i := range sides[0].Len() {
-		a, b := sides[0].At(i), sides[1].At(i)
+	low, errLow := s.shifted(call, -1)
+	high, errHigh := s.shifted(call, 1)
+	if errLow != nil || errHigh != nil {
+		return false
+	}
+	for i := range low[0].Len() {
+		a, b := low[0].At(i), high[0].At(i)
 		if !(math.Hypot(real(a)-real(b), imag(a)-imag(b)) <= 4*reach+0x1p-50*math.Hypot(real(a), imag(a))) {
 			return false
 		}
@@ -415,6 +512,14 @@ func absolute(t *tensor.Tensor) *tensor.Tensor {
 	for i := range data {
 		v := t.At(i)
 		data[i] = math.Hypot(real(v), imag(v))
+	}
+	return m
+}
+
+func largest(e *tensor.Tensor) float64 {
+	m := 0.0
+	for i := range e.Len() {
+		m = max(m, e.Float(i))
 	}
 	return m
 }

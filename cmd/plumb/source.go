@@ -20,6 +20,12 @@ import (
 
 // tests returns what the files hold, or the shipped tests.
 func (r *runner) tests() ([]campaign.Test, error) {
+	if r.graphs > 0 {
+		if len(r.files) > 0 || r.ops != "" {
+			return nil, usage(errors.New("--graphs takes the place of test files and of --ops"))
+		}
+		return []campaign.Test{r.graphTest()}, nil
+	}
 	if r.ops != "" {
 		draw := r.opTests
 		if r.coverage != "" {

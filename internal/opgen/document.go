@@ -125,6 +125,7 @@ var traitNames = []struct {
 	{op.Idempotent, "idempotent"},
 	{op.Involution, "its own inverse"},
 	{op.Random, "random"},
+	{op.Monotone, "monotone"},
 }
 
 func traits(t op.Trait) string {
