@@ -403,11 +403,13 @@ func (s *Space) store(x *variable, result op.Value) error {
 			return err
 		}
 	}
-	if s.quiet && s.host.RequiresGrad(m.whole) {
-		if !s.host.Adopt(m.whole, whole) {
+	if s.host.RequiresGrad(m.whole) && (s.quiet || m.leaf && !s.host.RequiresGrad(x.value)) {
+		switch kept := s.host.Adopt(m.whole, whole); {
+		case kept:
+			whole = m.whole
+		case s.quiet:
 			return fmt.Errorf("%w: it changes what requires a gradient without one", ErrUnsupported)
 		}
-		whole = m.whole
 	}
 	m.whole = whole
 	m.version++

@@ -240,6 +240,18 @@ func (m *Module) Load(name string, v op.Value) error {
 	return nil
 }
 
+// Drop removes the module's own entry bias, as m.bias = None does, and reports
+// whether it had one and can do without.
+func (m *Module) Drop(name string) bool {
+	i := slices.IndexFunc(m.slots, func(s Slot) bool { return s.Name == name })
+	if i < 0 || name != "bias" {
+		return false
+	}
+	m.slots = slices.Delete(slices.Clone(m.slots), i, i+1)
+	delete(m.values, name)
+	return true
+}
+
 // Value returns the named parameter or buffer; nil when it is not loaded.
 func (m *Module) Value(name string) op.Value {
 	o, s := m.owner(name)

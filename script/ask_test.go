@@ -74,3 +74,11 @@ func TestVersionIsTheReferences(t *testing.T) {
 		}
 	}
 }
+
+func TestStorageOffsetIsANumber(t *testing.T) {
+	env := Env{Observer: &watcher{answer: plain(int64(3))}}
+	p := drawOne(t, body("x = random_tensor(ndim=2)\ny = x[1:]\nassert y.storage_offset() == 3\nreturn y * y.storage_offset()"), env)
+	if got := calls(p); !strings.Contains(got, "y * 3") || len(p.Calls) != 2 {
+		t.Errorf("got\n%s", got)
+	}
+}

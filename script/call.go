@@ -72,6 +72,16 @@ func (s *symbol) observed(name string, args starlark.Tuple, kwargs []starlark.Tu
 			return true, a.list(), nil
 		}
 		return true, a, nil
+	case "storage_offset":
+		if kind, err := s.known(); kind != kindTensor || err != nil {
+			return err != nil, nil, err
+		}
+		v, err := s.d.ask(program.Call{Target: "Tensor.storage_offset", Args: []any{s.ref}})
+		if err != nil {
+			return true, nil, err
+		}
+		out, err := s.d.fromProgram(v.Plain)
+		return true, out, err
 	case "size", "dim", "ndimension", "numel", "nelement":
 	case "is_contiguous", "stride", "is_floating_point", "is_complex", "element_size":
 		t, err := s.tensor()

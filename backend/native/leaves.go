@@ -2,6 +2,7 @@ package native
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"plumb/autograd"
@@ -341,6 +342,81 @@ func (r *run) gradCall(c *program.Call) (*value, error) {
 	return out, nil
 }
 
+// dataOf returns the x of an in-place call on x.data; nil for other calls.
+func (r *run) dataOf(call *op.Call) *eager.Var {
+	if !call.InPlace {
+		return nil
+	}
+	return r.data[call.Args.AllValues()[0]]
+}
+
+// throughData applies an in-place call to x.data, which changes x unnoticed by
+// autograd. That is x changed while nothing is recorded, provided that nothing
+// was computed from x before: PyTorch would differentiate that with x's new
+// elements.
+func (r *run) throughData(c *program.Call, call *op.Call, x *eager.Var) (*value, error) {
+	data := r.env[c.Args[0].(program.Ref)]
+	if call.Def.View != nil || r.read(x) || slices.Contains(call.Args.AllValues()[1:], op.Value(x)) {
+		return nil, fmt.Errorf("%w: changing x.data in place after x was used", errUnsupported)
+	}
+	own := *call
+	own.Args.Vals = slices.Clone(call.Args.Vals)
+	own.Args.Vals[0] = x
+	r.space.Recording(false)
+	defer r.space.Recording(true)
+	err := r.session.Recording(false, func() error {
+		_, err := r.execute(&own)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.refresh(data); err != nil {
+		return nil, err
+	}
+	r.data[data.tensor] = x
+	if r.watch != nil {
+		r.watch.through = data
+	}
+	if call.Def.ID() == "setitem" {
+		return &value{}, nil
+	}
+	return data, nil
+}
+
+// read reports whether a call has computed with a variable, itself or as the
+// state of a module.
+func (r *run) read(x *eager.Var) bool {
+	read := false
+	for _, c := range r.job.Program.Calls[:len(r.out.Values)] {
+		args := c.Args
+		if op.InPlace(c.Target) || c.Target == "setattr" || r.looks(&c) {
+			args = args[1:]
+		}
+		note := func(ref program.Ref) { read = read || r.env[ref].holds(x) }
+		for _, a := range args {
+			program.Refs(a, note)
+		}
+		for _, kw := range c.Kwargs {
+			program.Refs(kw.Value, note)
+		}
+	}
+	return read
+}
+
+// looks reports whether a call gives an attribute that is no view of its tensor.
+func (r *run) looks(c *program.Call) bool {
+	ref, ok := c.Args[0].(program.Ref)
+	return c.Target == "getattr" && ok && (r.env[ref].module != nil || slices.Contains([]any{"data", "grad", "is_leaf", "requires_grad", "shape", "ndim"}, c.Args[1]))
+}
+
+func (v *value) holds(x *eager.Var) bool {
+	if v.module == nil {
+		return slices.Contains(v.tensors(), x)
+	}
+	return slices.ContainsFunc(v.module.State(), func(s nn.Slot) bool { return v.module.Value(s.Name) == op.Value(x) })
+}
+
 // setattr assigns to an attribute of a tensor or a module.
 func (r *run) setattr(c *program.Call) (*value, error) {
 	if len(c.Args) != 3 {
@@ -362,6 +438,8 @@ func (r *run) setattr(c *program.Call) (*value, error) {
 	}
 	v, isVar := args[0].(*eager.Var)
 	switch {
+	case target.module != nil && args[0] == nil && target.module.Drop(name):
+		return &value{}, nil
 	case target.module != nil && isVar:
 		if err := target.module.Load(name, v); err != nil {
 			return nil, fmt.Errorf("%w: %v", errUnsupported, err)
@@ -415,12 +493,12 @@ func (r *run) attribute(v *value, name string) (*value, error) {
 		if err != nil {
 			return nil, err
 		}
-		v := wrap(call, out)
+		data := wrap(call, out)
 		if r.data == nil {
-			r.data = map[op.Value]bool{}
+			r.data = map[op.Value]*eager.Var{}
 		}
-		r.data[v.tensor] = true
-		return v, nil
+		r.data[data.tensor] = v.tensor
+		return data, nil
 	}
 	return nil, nil
 }

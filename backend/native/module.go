@@ -76,6 +76,9 @@ func (r *run) loadState(name string, m *nn.Module) error {
 		if err := m.Load(s.Name, r.session.Leaf(t, s.Kind == nn.Param)); err != nil {
 			return op.RuntimeError("%v", err)
 		}
+		if r.space != nil {
+			r.space.Leaf(m.Value(s.Name))
+		}
 	}
 	return nil
 }

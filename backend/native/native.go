@@ -47,7 +47,7 @@ func (*Backend) Close() error { return nil }
 func (b *Backend) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
 	s := eager.New(b.table)
 	s.Seed(job.Program.Seed)
-	return b.run(ctx, job, plainSession{s}, &watch{map[program.Ref]mark{}, map[int]uint64{}}), nil
+	return b.run(ctx, job, plainSession{s}, &watch{marks: map[program.Ref]mark{}, spoilt: map[int]uint64{}}), nil
 }
 
 func (b *Backend) run(ctx context.Context, job *backend.Job, s session, w *watch) *backend.Outcome {
@@ -85,7 +85,7 @@ type run struct {
 	made    []made // leaves that calls made
 	// retained are the variables that keep their gradients though they are no leaves.
 	retained map[*eager.Var]bool
-	data     map[op.Value]bool // what x.data gave: a change of it goes unnoticed by x
+	data     map[op.Value]*eager.Var // what x.data gave, and x: a change goes unnoticed by autograd
 	modules  []moduleRun
 	out      *backend.Outcome
 }
@@ -213,8 +213,8 @@ func (r *run) call(c *program.Call) (*value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if call.InPlace && r.data[call.Args.AllValues()[0]] {
-		return nil, fmt.Errorf("%w: changing x.data in place", errUnsupported)
+	if x := r.dataOf(call); x != nil {
+		return r.throughData(c, call, x)
 	}
 	out, err := r.execute(call)
 	if err != nil {

@@ -14,6 +14,9 @@ import (
 type watch struct {
 	marks  map[program.Ref]mark
 	spoilt map[int]uint64 // inputs of the job that were written into, and their sums before
+	// through, where set, is the x.data by which the last call changed x: PyTorch
+	// counts that as a change of nothing else.
+	through *value
 }
 
 // mark is a tensor as it was when it was last looked at.
@@ -64,6 +67,7 @@ func (r *run) observe(c *program.Call) {
 	var changed []backend.Named
 	if r.space != nil && r.mayChange(c) {
 		changed = r.renewed()
+		r.watch.through = nil
 	}
 	changed = append(changed, r.written(c)...)
 	r.out.Changes = append(r.out.Changes, changed)
@@ -80,7 +84,7 @@ func (r *run) renewed() (changed []backend.Named) {
 		if !ok || r.refresh(v) != nil || v.tensor == nil || v.tensor.Tensor == old.tensor {
 			return
 		}
-		if !v.tensor.Tensor.SameBits(old.tensor) {
+		if told := r.watch.through == nil || r.watch.through.tensor == v.tensor; told && !v.tensor.Tensor.SameBits(old.tensor) {
 			changed = append(changed, backend.Named{Name: name, Tensor: v.tensor.Tensor})
 		}
 		r.mark(name)

@@ -1,0 +1,72 @@
+package native
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"plumb/backend"
+	"plumb/ops"
+	"plumb/tensor"
+)
+
+// TestChangesBehindAutograd: what x.data, x.detach() and a None take from or
+// give to a leaf reaches the modules and the gradients; the values are PyTorch's.
+func TestChangesBehindAutograd(t *testing.T) {
+	x := "x = tensor((2,), torch.float32, [1.0, 2.0], requires_grad=True)\n"
+	m := x + "m = torch.nn.Linear(2, 1)\nw = m.weight\n"
+	for name, c := range map[string]struct {
+		lines string
+		last  []float64 // of the last call
+		grad  []float64 // of x
+	}{
+		"data":             {x + "d = x.data\nv = d.mul_(3)\ny = x * x\ny.backward()", []float64{9, 36}, []float64{6, 12}},
+		"an element":       {x + "d = x.data\nv = operator.setitem(d, 0, 7)\ny = x * x\ny.backward()", []float64{49, 4}, []float64{14, 4}},
+		"a parameter":      {m + "d = w.data\nv = d.fill_(0.5)\nb = m.bias\nbd = b.data\nv2 = bd.zero_()\ny = m(x)\ny.backward()", []float64{1.5}, []float64{.5, .5}},
+		"a detached view":  {m + "d = w.detach()\nv = d.fill_(0.5)\nn = setattr(m, \"bias\", None)\ny = m(x)\ny.backward()", []float64{1.5}, []float64{.5, .5}},
+		"a lost bias":      {m + "d = w.data\nv = d.fill_(2)\nn = setattr(m, \"bias\", None)\ny = m(x)\ny.backward()", []float64{6}, []float64{2, 2}},
+		"a leaf stays one": {x + "d = x.detach()\nv = d.mul_(3)\ns = x.sum()\nb = s.backward()\ny = x.grad", []float64{1, 1}, nil},
+	} {
+		out := outcomeOf(t, ops.Table(), jobOf(text(t, c.lines)))
+		if out.Status != backend.OK {
+			t.Errorf("%s: %s: %s", name, out.Status, out.Message)
+			continue
+		}
+		if y := out.Values[len(out.Values)-1].Tensor; !slices.Equal(floats(y), c.last) {
+			t.Errorf("%s: got %v, want %v", name, y, c.last)
+		}
+		if g := out.Grads["x"]; c.grad != nil && !slices.Equal(floats(g), c.grad) {
+			t.Errorf("%s: gradient %v, want %v", name, g, c.grad)
+		}
+	}
+}
+
+func floats(t *tensor.Tensor) []float64 {
+	out := make([]float64, t.Len())
+	for i := range out {
+		out[i] = t.Float(i)
+	}
+	return out
+}
+
+// TestDataIsAllThatChanges: PyTorch counts a change through x.data for x.data alone.
+func TestDataIsAllThatChanges(t *testing.T) {
+	out := outcomeOf(t, ops.Table(), jobOf(text(t, "x = tensor((2,), torch.float32, [1.0, 2.0], requires_grad=True)\nd = x.data\nv = d.mul_(3)\nw = x.mul(2)\nu = w.mul_(5)")))
+	var told []string
+	for _, changed := range out.Changes {
+		for _, c := range changed {
+			told = append(told, c.Name)
+		}
+	}
+	if !slices.Equal(told, []string{"d", "w"}) {
+		t.Errorf("changed: %v", told)
+	}
+}
+
+// TestDataAfterUse: PyTorch differentiates y by the elements that x has later.
+func TestDataAfterUse(t *testing.T) {
+	out := outcomeOf(t, ops.Table(), jobOf(text(t, "x = tensor((2,), torch.float32, [1.0, 2.0], requires_grad=True)\ny = x * x\nd = x.data\nv = d.mul_(3)\ny.backward()")))
+	if out.Status != backend.Unsupported || !strings.Contains(out.Message, "changing x.data in place after x was used") {
+		t.Errorf("%s: %s", out.Status, out.Message)
+	}
+}
