@@ -323,7 +323,7 @@ func TestFlags(t *testing.T) {
 		"surprise":               `unknown backend "surprise"`,
 		"recorded:/no/such":      "no such file",
 		"torch:/no/such/python":  "no Python",
-		"native:graph":           "native has no mode",
+		"native:jit":             "native has no mode",
 		"recorded:check_test.go": "baseline:",
 		"torch:/usr/bin/env":     "torch",
 		"recorded:":              "has no case of this test",

@@ -90,19 +90,14 @@ func position() string {
 	}
 }
 
-// observe asks the reference for a value. What calls in place have changed is
-// looked at through a view that the case itself does not have.
+// observe asks the reference for a value, of a tensor as it is by now.
 func (p *T) observe(ref program.Ref) backend.Value {
 	if v, ok := p.seen[ref]; ok {
 		return v
 	}
-	so, asked := *p.prog, ref
+	so := *p.prog
 	so.Inputs, so.Calls, so.Backward = slices.Clip(so.Inputs), slices.Clip(so.Calls), nil
-	if v := p.values[ref]; p.changed && v.kind == aTensor {
-		asked = "view"
-		so.Calls = append(so.Calls, program.Call{Result: string(asked), Target: "Tensor.view_as", Args: []any{ref, ref}})
-	}
-	v, err := p.observer.Observe(&so, asked)
+	v, err := p.observer.Observe(&so, ref)
 	if err != nil {
 		panic(stop{err})
 	}
@@ -133,9 +128,9 @@ func (p *T) record(c program.Call) *Value {
 	}
 	c.Result = fmt.Sprintf("%s%d", base, len(p.prog.Calls)+1)
 	v := &Value{p: p, ref: program.Ref(c.Result)}
-	p.changed = p.changed || op.InPlace(c.Target)
 	v.infer(&c)
 	p.prog.Calls = append(p.prog.Calls, c)
+	p.changed = p.changed || p.prog.MayChange(len(p.prog.Calls)-1)
 	p.values[v.ref] = v
 	clear(p.seen)
 	return v
@@ -153,7 +148,6 @@ func (v *Value) infer(c *program.Call) {
 		v.refusal = err
 		return
 	}
-	v.p.changed = v.p.changed || bound.InPlace
 	if bound.Def.Traits.Has(op.Dynamic) {
 		return
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // Observer answers what a test asks while it is drawn: the value that the
-// reference computes for a name of the program so far.
+// reference has for a name after the calls of the program so far.
 type Observer interface {
 	Observe(p *program.Program, ref program.Ref) (backend.Value, error)
 }
@@ -243,29 +243,16 @@ func newJob(p *program.Program) *backend.Job {
 
 // Observe runs the program so far on the reference.
 func (l *lane) Observe(p *program.Program, ref program.Ref) (backend.Value, error) {
-	job := &backend.Job{Program: p}
-	for j := range p.Inputs {
-		in := &p.Inputs[j]
-		t := in.Materialize()
-		if in.Name == string(ref) {
-			return backend.Value{Tensor: t, RequiresGrad: in.RequiresGrad}, nil
+	return backend.Observe(p, ref, func(job *backend.Job) (*backend.Outcome, error) {
+		outcomes, err := l.ask(context.Background(), []*backend.Job{job})
+		if err != nil {
+			return nil, err
 		}
-		job.Inputs = append(job.Inputs, t)
-	}
-	outcomes, err := l.ask(context.Background(), []*backend.Job{job})
-	if err != nil {
-		return backend.Value{}, err
-	}
-	out := outcomes[0]
-	if out.Status != backend.OK {
-		return backend.Value{}, &CutShort{p, out}
-	}
-	for i, c := range p.Calls {
-		if c.Result == string(ref) && i < len(out.Values) {
-			return out.Values[i], nil
+		if out := outcomes[0]; out.Status != backend.OK {
+			return nil, &CutShort{p, out}
 		}
-	}
-	return backend.Value{}, fmt.Errorf("%s is not a value of the program", ref)
+		return outcomes[0], nil
+	})
 }
 
 // CutShort is the error of an observation that the reference failed. The draw

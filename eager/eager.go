@@ -54,10 +54,15 @@ type Session struct {
 	limit   int
 	keys    op.Keys
 	drew    func(call *op.Call, out []op.Value)
+	compute func(call *op.Call) ([]*tensor.Tensor, error)
 }
 
 // New returns a session over the table.
-func New(table *op.Table) *Session { return &Session{table: table} }
+func New(table *op.Table) *Session { return &Session{table: table, compute: (*op.Call).Execute} }
+
+// Compute has f take the place of op.Call.Execute: it returns the tensors that
+// stand for a call's results.
+func (s *Session) Compute(f func(call *op.Call) ([]*tensor.Tensor, error)) { s.compute = f }
 
 // Limit bounds the bytes that the results of one call and its temporary memory
 // may take; 0 leaves them to op.Call.
@@ -135,9 +140,9 @@ func (s *Session) Execute(call *op.Call) ([]op.Value, error) {
 	if call.Def.Traits.Has(op.Random) {
 		numbered := *call
 		numbered.Draw, numbered.Key = s.keys.Key(call)
-		call, plain.Key = &numbered, numbered.Key
+		call, plain.Draw, plain.Key = &numbered, numbered.Draw, numbered.Key
 	}
-	ts, err := plain.Execute()
+	ts, err := s.compute(&plain)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package gen
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"plumb/program"
 )
@@ -11,18 +12,51 @@ import (
 type oneOf struct {
 	weights []float64
 	leaves  int
+	drawn   *drawnWeights
+}
+
+// drawnWeights are weights that the last kid gives.
+type drawnWeights struct {
+	read  func(any) ([]float64, error)
+	order []int // of each other kid: its place among the alternatives
 }
 
 func (oneOf) name() string { return "oneof" }
 
 func (o oneOf) draw(c *Case, n *Node) (any, error) {
+	weights := o.weights
+	if o.drawn != nil {
+		var err error
+		if weights, err = o.drawn.value(c, n.kids[len(n.kids)-1]); err != nil {
+			return nil, err
+		}
+	}
 	i := 0
-	if o.weights == nil {
+	if weights == nil {
 		i = c.Index(len(n.kids))
 	} else {
-		i = c.Weighted(o.weights)
+		i = c.Weighted(weights)
 	}
 	return n.kids[i].Value(c)
+}
+
+func (d *drawnWeights) value(c *Case, n *Node) ([]float64, error) {
+	v, err := n.Value(c)
+	if err != nil {
+		return nil, err
+	}
+	given, err := d.read(v)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkWeights(given, len(d.order)); err != nil {
+		return nil, err
+	}
+	out := make([]float64, len(given))
+	for i, at := range d.order {
+		out[i] = given[at]
+	}
+	return out, nil
 }
 
 // OneOf chooses one of the alternatives, values or generators: uniformly with
@@ -38,6 +72,19 @@ func OneOf(weights []float64, alternatives ...any) (*Node, error) {
 		}
 	}
 	return choose(weights, packAll(alternatives)), nil
+}
+
+// OneOfDrawn is OneOf with probabilities that are drawn: read tells them from
+// what the generator of floats, or of lists of them, gives.
+func OneOfDrawn(weights *Node, read func(any) ([]float64, error), alternatives ...any) (*Node, error) {
+	n, err := OneOf(nil, alternatives...)
+	if err != nil {
+		return nil, err
+	}
+	weights.To(nil, Float)
+	o := n.rule.(oneOf)
+	o.drawn = &drawnWeights{read, nothingFirst(packAll(alternatives))}
+	return newNode(o, append(slices.Clone(n.kids), weights)...), nil
 }
 
 func checkWeights(weights []float64, n int) error {
@@ -59,20 +106,28 @@ func checkWeights(weights []float64, n int) error {
 
 func choose(weights []float64, kids []*Node) *Node {
 	o := oneOf{}
-	var order []*Node
+	var ordered []*Node
+	for _, i := range nothingFirst(kids) {
+		o.leaves += kids[i].size()
+		ordered = append(ordered, kids[i])
+		if weights != nil {
+			o.weights = append(o.weights, weights[i])
+		}
+	}
+	return newNode(o, ordered...)
+}
+
+// nothingFirst returns the order in which alternatives are recorded.
+func nothingFirst(kids []*Node) []int {
+	var order []int
 	for _, nothing := range []bool{true, false} {
 		for i, k := range kids {
-			if isNothing(k) != nothing {
-				continue
-			}
-			o.leaves += k.size()
-			order = append(order, k)
-			if weights != nil {
-				o.weights = append(o.weights, weights[i])
+			if isNothing(k) == nothing {
+				order = append(order, i)
 			}
 		}
 	}
-	return newNode(o, order...)
+	return order
 }
 
 func isNothing(n *Node) bool {

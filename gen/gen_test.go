@@ -74,6 +74,9 @@ func TestDistributions(t *testing.T) {
 		"possibility": {
 			func() *Node { return must(OneOf([]float64{.7, .2, .1}, "a", "b", "c")) },
 			map[string]float64{"a": .7, "b": .2, "c": .1}},
+		"drawn possibility": {
+			func() *Node { return must(OneOfDrawn(must(OneOf(nil, .1, .5)), both, "a", Nothing())) },
+			map[string]float64{"a": .3, "{}": .7}},
 		"possibility goes with its alternative when nothing comes first": {
 			func() *Node { return must(OneOf([]float64{.9, .1}, "a", Nothing())) },
 			map[string]float64{"a": .9, "{}": .1}},
@@ -378,6 +381,9 @@ func TestLowestDecisionsAreTheSimplest(t *testing.T) {
 	}
 }
 
+// both are the probabilities of two alternatives, from that of the first.
+func both(v any) ([]float64, error) { return []float64{v.(float64), 1 - v.(float64)}, nil }
+
 func TestErrors(t *testing.T) {
 	for want, f := range map[string]func() error{
 		"random(1, 6) has no type here; write random(1, 6).to(int), .to(float) or .to(bool)":                             draws(Random(1, 6)),
@@ -395,8 +401,12 @@ func TestErrors(t *testing.T) {
 		"random_tensor: shape [100000, 1000] of float32 is above the limit of 33554432 bytes; --max-tensor sets another": draws(RandomTensor(TensorSpec{NDim: 2, Dims: [5]any{100000, 1000}})),
 		"oneof needs at least one alternative":                                                                           choice1(nil),
 		"oneof: argument 'possibility' has 1 numbers for 2 alternatives":                                                 choice1([]float64{1}, 1, 2),
-		"oneof: argument 'possibility' must add up to 1, not 0.75":                                                       choice1([]float64{.5, .25}, 1, 2),
-		"oneof: argument 'possibility' must hold numbers from 0 to 1, not 2":                                             choice1([]float64{2, -1}, 1, 2),
+		"oneof: argument 'possibility' must hold numbers from 0 to 1, not 7": func() error {
+			_, err := must(OneOfDrawn(Constant(7.), both, "a", "b")).Value(NewCase(choice.New(1)))
+			return err
+		},
+		"oneof: argument 'possibility' must add up to 1, not 0.75":           choice1([]float64{.5, .25}, 1, 2),
+		"oneof: argument 'possibility' must hold numbers from 0 to 1, not 2": choice1([]float64{2, -1}, 1, 2),
 	} {
 		if err := f(); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

@@ -63,10 +63,11 @@ func ShiftLeft(width int64) func(dst, a, b []int64) {
 	return func(dst, a, b []int64) {
 		a, b = a[:len(dst)], b[:len(dst)]
 		for i := range dst {
-			dst[i] = 0
+			var shifted int64
 			if b[i] >= 0 && b[i] < width {
-				dst[i] = a[i] << uint64(b[i])
+				shifted = a[i] << uint64(b[i])
 			}
+			dst[i] = shifted
 		}
 	}
 }

@@ -84,11 +84,16 @@ func deviationOfRest[T float32 | float64](x []T, mean float64) float64 {
 	return (s[0] + s[1]) + (s[2] + s[3])
 }
 
-// InverseDeviation sets each variance to 1/√(variance+eps), every step of it rounded to T.
+// InverseDeviation sets each variance to 1/√(variance+eps), every step of it
+// rounded to T unless the variance is more than its largest number.
 func InverseDeviation[T float32 | float64](variance []float64, eps float64) {
 	for i, v := range variance {
-		root := T(math.Sqrt(float64(T(v) + T(eps))))
-		variance[i] = float64(1 / root)
+		sum := T(v) + T(eps)
+		if math.IsInf(float64(sum), 1) {
+			variance[i] = 1 / math.Sqrt(v+eps)
+			continue
+		}
+		variance[i] = float64(1 / T(math.Sqrt(float64(sum))))
 	}
 }
 

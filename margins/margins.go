@@ -55,7 +55,7 @@ func reader(p *program.Program, name string) string {
 	for i := range p.Calls {
 		c := &p.Calls[i]
 		target, reads := c.Target, false
-		eachRef(c, func(r program.Ref) {
+		c.EachRef(func(r program.Ref) {
 			reads = reads || string(r) == name
 			if m := modules[string(r)]; m != "" && strings.HasPrefix(c.Target, "Module.") {
 				target = m
@@ -73,13 +73,4 @@ func reader(p *program.Program, name string) string {
 		}
 	}
 	return found
-}
-
-func eachRef(c *program.Call, f func(program.Ref)) {
-	for _, a := range c.Args {
-		program.Refs(a, f)
-	}
-	for _, kw := range c.Kwargs {
-		program.Refs(kw.Value, f)
-	}
 }

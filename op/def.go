@@ -44,6 +44,9 @@ type Def struct {
 	// More are further signatures, tried in order after Sig; their parameters
 	// are a subset of Sig's by name, and a Tensor may be a Scalar in one of them.
 	More []string
+	// Elsewhere names parameters of Sig that are given through a signature of
+	// More alone, so that they go with its other parameters only.
+	Elsewhere []string
 	// Names are the public names it answers to: "torch.relu",
 	// "torch.nn.functional.relu", "Tensor.relu", "operator.add". Several
 	// operators may share a name: the first whose signature accepts the call wins.

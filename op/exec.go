@@ -10,7 +10,13 @@ import (
 // Execute computes a call whose tensor arguments are *tensor.Tensor: it
 // checks, infers, allocates, chooses a kernel and runs it. The error is a
 // rejection (*Error) or says that the operator itself is broken.
-func (c *Call) Execute() (out []*tensor.Tensor, err error) {
+func (c *Call) Execute() ([]*tensor.Tensor, error) {
+	return c.ExecuteInto(func(_ int, m Meta) *tensor.Tensor { return tensor.Unset(m.DType, m.Shape, m.Strides) })
+}
+
+// ExecuteInto is Execute with results that get makes, whose elements may be
+// anything. Views and compositions make their own.
+func (c *Call) ExecuteInto(get func(result int, m Meta) *tensor.Tensor) (out []*tensor.Tensor, err error) {
 	defer c.named(&err)
 	if c.Def.Compose != nil {
 		return c.executeParts()
@@ -40,7 +46,7 @@ func (c *Call) Execute() (out []*tensor.Tensor, err error) {
 	}
 	run := &Run{Args: c.Args, Out: make([]*tensor.Tensor, len(metas)), Key: c.Key}
 	for i, m := range metas {
-		run.Out[i] = tensor.Unset(m.DType, m.Shape, m.Strides)
+		run.Out[i] = get(i, m)
 	}
 	if k.Scratch != nil {
 		run.Scratch = make([]byte, k.Scratch(c.Args))

@@ -76,6 +76,7 @@ type Param struct {
 	HasDefault bool
 	KwOnly     bool
 	Choice     bool // a value of another type is a ValueError: it is none of those to choose from
+	Elsewhere  bool // callers give it through another signature of the operator
 }
 
 // Sig is a parsed signature.

@@ -56,6 +56,13 @@ func (d *Def) init() error {
 		}
 	}
 	main := d.sigs[0]
+	for _, n := range d.Elsewhere {
+		i := main.Index(n)
+		if i < 0 {
+			return fmt.Errorf("operator %s: Elsewhere names %s, which %q lacks", d.ID(), n, main)
+		}
+		main.Params[i].Elsewhere = true
+	}
 	for _, s := range d.sigs[1:] {
 		for _, p := range s.Params {
 			if main.Index(p.Name) < 0 {

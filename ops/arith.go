@@ -122,9 +122,10 @@ var arithOps = slices.Concat([]*op.Def{
 		Infer:   zipped(floatPromoted, floatPromoted, "input", "other"),
 		Kernels: zip{f32: kernel.Zip[float32](kernel.Atan2), f64: kernel.Zip[float64](kernel.Atan2)}.kernels(floatPromoted),
 		Grad: func(g *op.Grad) {
-			x, y := wide(g, g.Value("input")), wide(g, g.Value("other"))
+			f64 := func(v op.Value) op.Value { return g.Cast(v, tensor.F64) } // of float32, no square of it overflows
+			x, y := f64(g.Value("input")), f64(g.Value("other"))
 			over := func(d op.Value) op.Value {
-				return g.Mul(wide(g, g.G()), g.Mul(d, g.Op("reciprocal", g.Add(g.Mul(x, x), g.Mul(y, y)))))
+				return g.Mul(g.Mul(f64(g.G()), d), g.Op("reciprocal", g.Add(g.Mul(x, x), g.Mul(y, y))))
 			}
 			g.To("input", func() op.Value { return over(y) })
 			g.To("other", func() op.Value { return over(g.Neg(x)) })

@@ -82,7 +82,9 @@ var groupNormOps = []*op.Def{
 		Tol: ulpTol(1, "a multiplication, correctly rounded"),
 	}, func(b op.Builder, a op.Args) op.Value {
 		x, w := a.Value("input"), a.Value("weight")
-		return b.Op("where", b.Op("gt", x, 0), x, b.Mul(x, b.Reshape(w, preluShape(x, w))))
+		positive := b.Op("gt", x, 0)
+		rest := b.Op("where", positive, b.Op("zeros_like", x), x) // an infinity has no part in weight's gradient
+		return b.Op("where", positive, x, b.Mul(rest, b.Reshape(w, preluShape(x, w))))
 	}),
 	composed(&op.Def{
 		Sig:   "glu(Tensor input, int dim=-1) -> Tensor",
@@ -325,6 +327,11 @@ func checkInstanceNorm(a op.Args) error {
 	}
 	if !a.Bool("use_input_stats") && (!a.Has("running_mean") || !a.Has("running_var")) {
 		return op.RuntimeError("arguments 'running_mean' and 'running_var' must be defined when use_input_stats is false")
+	}
+	for _, name := range []string{"running_mean", "running_var"} {
+		if v := a.Value(name); v != nil && len(v.Shape()) == 1 && v.Shape()[0] > 1 && v.Strides()[0] == 0 {
+			return op.RuntimeError("argument '%s' is written to, but its elements share one place in memory", name)
+		}
 	}
 	if tensor.NumElements(s) == 0 {
 		return checkNoInstances(a)

@@ -28,6 +28,8 @@ var alongOps = []*op.Def{
 			s, err := chosenEntries(c.Tensor("input"), dimOf(c.Args), c.Tensor("index"))
 			if err == nil {
 				s.Take(c.Out[0])
+			} else if dimOf(c.Args) == 1 { // which PyTorch selects by a function of its own
+				return op.RuntimeError("%v", err)
 			}
 			return err
 		}}},

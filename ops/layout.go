@@ -213,7 +213,13 @@ var viewOps = []*op.Def{
 				}
 				place := append(slices.Clone(l.strides), l.offset)
 				room := max(tensor.Extent(x.Shape(), x.Strides()), l.offset+tensor.Extent(l.shape, l.strides))
-				return g.Op("as_strided", g.Op("as_strided.back", g.G(), []int{room}, place), x.Shape(), x.Strides())
+				storage := g.Op("as_strided.back", g.G(), []int{room}, place)
+				if mayOverlap(x.Shape(), x.Strides()) { // PyTorch shares a place's gradient among the elements of input that lie there
+					own := append(slices.Clone(x.Strides()), 0)
+					sharers := g.Op("as_strided.back", g.Op("ones_like", x), []int{room}, own)
+					storage = g.Div(storage, g.Op("clamp_min", sharers, 1))
+				}
+				return g.Op("as_strided", storage, x.Shape(), x.Strides())
 			})
 		},
 		Sample: func(s *op.Sampler) []any {
@@ -247,6 +253,25 @@ var viewOps = []*op.Def{
 			Reason: "a sum of at most as many elements as input has",
 		},
 	},
+}
+
+// mayOverlap reports strides by which two elements may lie at one place, as
+// PyTorch tells it: when no order of the dimensions has each stride beyond what
+// those before it reach.
+func mayOverlap(shape, strides []int) bool {
+	order := allDims(len(shape))
+	slices.SortFunc(order, func(a, b int) int { return strides[a] - strides[b] })
+	reach := 0
+	for _, d := range order {
+		if shape[d] <= 1 {
+			continue
+		}
+		if strides[d] <= reach {
+			return true
+		}
+		reach += strides[d] * (shape[d] - 1)
+	}
+	return false
 }
 
 // broadcastTo has expand's semantics but always takes a list as a function.

@@ -17,7 +17,15 @@ const lossTail = "bool? size_average=None, bool? reduce=None, str reduction='mea
 // Losses of pairs of elements.
 var pointLosses = []*op.Def{
 	pointLoss("mse_loss", ", "+lossTail, "Mean squared error: (input − target)².",
-		func(b op.Builder, x, t op.Value, a op.Args) op.Value { return b.Op("square", b.Sub(x, t)) }),
+		func(b op.Builder, x, t op.Value, a op.Args) op.Value { return b.Op("mse_loss.square", b.Sub(x, t)) }),
+	composed(&op.Def{
+		Sig:    "mse_loss.square(Tensor input) -> Tensor",
+		Doc:    "input², whose gradient takes a mean's divisor before it multiplies by input.",
+		SBP:    pointwise,
+		Grad:   func(g *op.Grad) { g.To("input", func() op.Value { return g.Mul(g.Mul(g.G(), 2), g.Value("input")) }) },
+		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 3)...)} },
+		Tol:    ulpTol(1, "a multiplication, correctly rounded"),
+	}, func(b op.Builder, a op.Args) op.Value { return b.Op("square", a.Value("input")) }),
 	composed(&op.Def{
 		Sig:     "l1_loss(Tensor input, Tensor target, " + lossTail + ") -> Tensor",
 		Choices: []string{"reduction"},
@@ -345,14 +353,23 @@ func smoothL1(b op.Builder, x, t op.Value, a op.Args) op.Value {
 		return b.Op("smooth_l1_loss.zero", x, t)
 	}
 	d := b.Op("abs", b.Sub(x, t))
-	return b.Op("where", b.Op("lt", d, beta), b.Div(b.Mul(b.Mul(d, d), 0.5), beta), b.Sub(d, 0.5*beta))
+	far := b.Op("ge", d, beta)
+	return b.Op("where", far, b.Sub(d, 0.5*beta), b.Div(halfSquare(b, far, d), beta))
 }
 
 func huber(b op.Builder, x, t op.Value, a op.Args) op.Value {
 	delta := a.Float("delta")
 	d := b.Op("abs", b.Sub(x, t))
-	loss := b.Op("where", b.Op("le", d, delta), b.Mul(b.Mul(d, d), 0.5), b.Mul(b.Sub(d, 0.5*delta), delta))
+	far := b.Op("gt", d, delta)
+	loss := b.Op("where", far, b.Mul(b.Sub(d, 0.5*delta), delta), halfSquare(b, far, d))
 	return b.Cast(loss, a.Value("input").DType())
+}
+
+// halfSquare is d²/2, and 0 where d is far: the gradient there must not meet
+// an infinite d.
+func halfSquare(b op.Builder, far, d op.Value) op.Value {
+	d = b.Op("where", far, b.Op("zeros_like", d), d)
+	return b.Mul(b.Mul(d, d), 0.5)
 }
 
 // cappedLog is a logarithm of at least −100.

@@ -324,7 +324,7 @@ func multiMargin(b op.Builder, a op.Args) op.Value {
 	rows := scoreRows(a.Value("input"))
 	x := b.Reshape(a.Value("input"), rows)
 	index := b.Reshape(b.Op("multi_margin_loss.index", a.Value("target"), rows[1]), []int{rows[0], 1})
-	hinge := b.Op("relu", b.Add(b.Sub(x, b.Op("gather", x, 1, index)), a.Float("margin")))
+	hinge := positivePart(b, b.Add(b.Sub(x, b.Op("gather", x, 1, index)), a.Float("margin")))
 	if a.Scalar("p").Float() == 2 {
 		hinge = b.Mul(hinge, hinge)
 	}
@@ -334,6 +334,11 @@ func multiMargin(b op.Builder, a op.Args) op.Value {
 	hinge = b.Op("scatter", hinge, 1, index, b.Cast(b.Op("zeros_like", index), x.DType()))
 	loss := b.Div(b.Op("sum", hinge, op.Kw("dim", 1)), rows[1])
 	return b.Reshape(loss, a.Value("target").Shape())
+}
+
+// positivePart is x where it is positive, else 0, of NaN too.
+func positivePart(b op.Builder, x op.Value) op.Value {
+	return b.Op("where", b.Op("gt", x, 0), x, b.Op("zeros_like", x))
 }
 
 func checkLabels(a op.Args) error {
@@ -353,9 +358,10 @@ func multilabelMargin(b op.Builder, a op.Args) op.Value {
 	x := b.Reshape(a.Value("input"), rows)
 	m := b.All("multilabel_margin_loss.labels", b.Reshape(a.Value("target"), rows))
 	labels := b.Reshape(b.Op("gather", x, 1, m[0]), []int{n, classes, 1})
-	hinge := b.Op("relu", b.Add(b.Sub(b.Reshape(x, []int{n, 1, classes}), labels), 1))
+	hinge := positivePart(b, b.Add(b.Sub(b.Reshape(x, []int{n, 1, classes}), labels), 1))
 	counts := b.Mul(b.Reshape(m[1], []int{n, classes, 1}), b.Reshape(m[2], []int{n, 1, classes}))
-	loss := b.Div(b.Op("sum", b.Mul(hinge, counts), op.Kw("dim", []int{1, 2})), classes)
+	hinge = b.Op("where", counts, hinge, b.Op("zeros_like", hinge))
+	loss := b.Div(b.Op("sum", hinge, op.Kw("dim", []int{1, 2})), classes)
 	if len(a.Value("input").Shape()) < 2 {
 		return b.Reshape(loss, []int{})
 	}

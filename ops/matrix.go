@@ -296,7 +296,8 @@ func composeMultiDot(b op.Builder, a op.Args) []op.Value {
 }
 
 // cheapestSplits returns for every range i…j of a chain the k after which to
-// split it, so that the fewest products are computed.
+// split it, so that the fewest products are computed: as PyTorch the first of
+// equals, of three matrices the second.
 func cheapestSplits(vs []op.Value) [][]int {
 	n := len(vs)
 	size := []int{vs[0].Shape()[0]}
@@ -310,7 +311,7 @@ func cheapestSplits(vs []op.Value) [][]int {
 			j := i + length
 			cost[i][j] = math.MaxInt
 			for k := i; k < j; k++ {
-				if c := cost[i][k] + cost[k+1][j] + size[i]*size[k+1]*size[j+1]; c < cost[i][j] {
+				if c := cost[i][k] + cost[k+1][j] + size[i]*size[k+1]*size[j+1]; c < cost[i][j] || n == 3 && c == cost[i][j] {
 					cost[i][j], split[i][j] = c, k
 				}
 			}
@@ -425,10 +426,15 @@ func composeCross(b op.Builder, a op.Args) []op.Value {
 	if err != nil {
 		op.Fail(err)
 	}
-	part := func(name string, i int) op.Value { return b.Op("narrow", a.Value(name), dim, i%3, 1) }
+	d := a.Value("input").DType()
+	inner := d
+	if d == tensor.F32 {
+		inner = tensor.F64 // a product may overflow whose difference from the other does not
+	}
+	part := func(name string, i int) op.Value { return b.Cast(b.Op("narrow", a.Value(name), dim, i%3, 1), inner) }
 	parts := make([]op.Value, 3)
 	for i := range parts {
-		parts[i] = b.Sub(b.Mul(part("input", i+1), part("other", i+2)), b.Mul(part("input", i+2), part("other", i+1)))
+		parts[i] = b.Cast(b.Sub(b.Mul(part("input", i+1), part("other", i+2)), b.Mul(part("input", i+2), part("other", i+1))), d)
 	}
 	return []op.Value{b.Op("contiguous", b.Op("cat", parts, dim))}
 }
@@ -629,10 +635,10 @@ func slogdetRun(arg string) func(c *op.Run) error {
 				p := lu.Pivot(k)
 				log += math.Log(math.Abs(p))
 				switch {
-				case p == 0:
-					sign = 0
 				case p < 0:
 					sign = -sign
+				case !(p > 0): // as torch.sign, 0 of NaN too
+					sign = 0
 				}
 			}
 			c.Out[0].Set(i, complex(sign, 0))

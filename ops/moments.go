@@ -257,23 +257,28 @@ const (
 )
 
 // momentDef is var or std, with or without the mean. The first signature has
-// the parameters of all of them, unbiased by keyword only.
+// the parameters of all of them; unbiased is given through the others.
 func momentDef(id, doc string, root, mean bool) *op.Def {
 	result := " -> Tensor"
 	if mean {
 		result = " -> (Tensor " + id[:3] + ", Tensor mean)"
+	}
+	names := both(id)
+	if mean {
+		names = []string{"torch." + id} // PyTorch has no method of it
 	}
 	what := "Variance"
 	if root {
 		what = "Standard deviation"
 	}
 	return &op.Def{
-		Sig:   id + momentParams + result,
-		More:  []string{id + momentUnbiased + result, id + momentAll + result},
-		Names: both(id),
-		Doc:   what + " over the dimensions dim, all of them by default " + doc + ": Σ|x − mean|²/max(0, n − correction), the correction being 1 unless unbiased is False.",
-		SBP:   reduced,
-		Check: checkMoment,
+		Sig:       id + momentParams + result,
+		More:      []string{id + momentUnbiased + result, id + momentAll + result},
+		Elsewhere: []string{"unbiased"},
+		Names:     names,
+		Doc:       what + " over the dimensions dim, all of them by default " + doc + ": Σ|x − mean|²/max(0, n − correction), the correction being 1 unless unbiased is False.",
+		SBP:       reduced,
+		Check:     checkMoment,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			metas, err := inferStatPair(func(a op.Args) tensor.DType { return realPart(statInputType(a)) }, statInputType)(a)
 			if err != nil || mean {
@@ -314,12 +319,6 @@ func momentDef(id, doc string, root, mean bool) *op.Def {
 func checkMoment(a op.Args) error {
 	if d := statInputType(a); !d.IsDifferentiable() {
 		return op.RuntimeError("argument 'input' must be floating point or complex, not %s", d)
-	}
-	if a.Has("unbiased") && a.Has("correction") {
-		return op.TypeError("arguments 'unbiased' and 'correction' exclude each other")
-	}
-	if a.Has("unbiased") && a.Bool("keepdim") && !a.Has("dim") {
-		return op.TypeError("arguments 'unbiased' and 'keepdim' want 'dim'")
 	}
 	return nil
 }

@@ -399,8 +399,8 @@ func checkStd(a op.Args) error {
 func drawNormal(c *op.Run) error {
 	if std := c.Tensor("std"); std != nil {
 		for i := range std.Len() {
-			if std.Float(i) < 0 {
-				return op.RuntimeError("argument 'std' must have no element below 0, but has %v", std.Float(i))
+			if !(std.Float(i) >= 0) {
+				return op.RuntimeError("argument 'std' must have elements of at least 0, but has %v", std.Float(i))
 			}
 		}
 	}

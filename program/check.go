@@ -88,12 +88,7 @@ func (c *Call) check(module map[Ref]bool) (err error) {
 			err = fmt.Errorf("%s is not defined", r)
 		}
 	}
-	for _, a := range c.Args {
-		Refs(a, used)
-	}
-	for _, kw := range c.Kwargs {
-		Refs(kw.Value, used)
-	}
+	c.EachRef(used)
 	kind, _, _ := strings.Cut(c.Target, ".")
 	if err != nil || kind != "Tensor" && kind != "Module" {
 		return err

@@ -181,6 +181,16 @@ func Refs(v any, f func(Ref)) {
 	}
 }
 
+// EachRef calls f for every name among the call's arguments.
+func (c *Call) EachRef(f func(Ref)) {
+	for _, a := range c.Args {
+		Refs(a, f)
+	}
+	for _, kw := range c.Kwargs {
+		Refs(kw.Value, f)
+	}
+}
+
 // MapRefs returns the argument v with every name replaced by f of it.
 func MapRefs(v any, f func(Ref) any) any {
 	each := func(vs []any) []any {

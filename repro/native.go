@@ -226,7 +226,7 @@ func (g *goFile) body(n int) string {
 	place, expr := g.place()
 	g.names[place] = true
 	for i := range n {
-		eachRef(&p.Calls[i], func(r program.Ref) { g.names[string(r)] = true })
+		p.Calls[i].EachRef(func(r program.Ref) { g.names[string(r)] = true })
 	}
 	differentiates := g.p.differentiates(len(p.Calls))
 	if differentiates {
@@ -277,15 +277,6 @@ func (g *goFile) place() (name, expr string) {
 		return w.Name, fmt.Sprintf("%s[%d].Unwrap()", v, w.Path[len(w.Path)-1])
 	}
 	return w.Name, v + ".Unwrap()"
-}
-
-func eachRef(c *program.Call, f func(program.Ref)) {
-	for _, a := range c.Args {
-		program.Refs(a, f)
-	}
-	for _, kw := range c.Kwargs {
-		program.Refs(kw.Value, f)
-	}
 }
 
 // taken are the names that a test uses itself.

@@ -10,6 +10,7 @@ import (
 
 	"plumb/choice"
 	"plumb/gen"
+	"plumb/op"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -84,6 +85,8 @@ func readTolerance(a arguments, o *Options) error {
 		o.RTol, o.ATol = &rtol, &atol
 	case starlark.String(program.Default):
 		o.Tolerance = program.Default
+	case starlark.String(op.Pointwise), starlark.String(op.Accumulating):
+		return &argumentError{slices.Index(a.params, "tolerance"), "tolerance", fmt.Sprintf(`autotest: argument 'tolerance' is "autotest", "exact" or "default"; %s limits are the operators' own, which decide when it is not given`, v.(starlark.String).GoString())}
 	default:
 		return a.wrong("tolerance", `"autotest", "exact" or "default"`)
 	}

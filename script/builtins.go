@@ -54,7 +54,7 @@ var pythonAttrs = map[string]bool{
 	"format": true, "zfill": true, "ljust": true, "rjust": true, "center": true, "sort": true, "reverse": true, "copy": true, "swapcase": true,
 	"real": true, "imag": true, "conjugate": true, "is_integer": true, "bit_length": true, "count": true, "index": true, "encode": true, "decode": true,
 	"join": true, "replace": true, "extend": true, "item": true, "tolist": true, "all": true, "any": true, "astype": true, "dtype": true,
-	"__name__": true, "__class__": true, "__len__": true, "keys": true, "isnumeric": true, "isdecimal": true, "isidentifier": true, "casefold": true, "numerator": true, "union": true,
+	"__name__": true, "__version__": true, "__class__": true, "__len__": true, "keys": true, "isnumeric": true, "isdecimal": true, "isidentifier": true, "casefold": true, "numerator": true, "union": true,
 }
 
 // ignoredCall is a function without effect.
@@ -862,6 +862,9 @@ func attribute(t *starlark.Thread, x starlark.Value, name string) (starlark.Valu
 	if v, err := plainAttr(x, name); v != nil || err != nil {
 		return v, err
 	}
+	if name == "__version__" && x == path("torch") {
+		return torchVersion(t), nil
+	}
 	h, ok := x.(starlark.HasAttrs)
 	if !ok {
 		return nil, nil
@@ -910,7 +913,8 @@ func hasAttr(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	}
 	switch x := a[0].(type) {
 	case *symbol:
-		return nil, lack("hasattr of %s is not supported in test files", x.Type())
+		has, err := x.has(name)
+		return starlark.Bool(has), err
 	case path:
 		return nil, lack("hasattr of %s is not supported in test files", string(x))
 	}

@@ -105,27 +105,13 @@ func (tableSigs) Signatures(name string) ([]*op.Sig, error) {
 type nativeObserver struct{ *native.Backend }
 
 func (o nativeObserver) Observe(p *program.Program, ref program.Ref) (backend.Value, error) {
-	job := &backend.Job{Program: p}
-	for i := range p.Inputs {
-		t := p.Inputs[i].Materialize()
-		if p.Inputs[i].Name == string(ref) {
-			return backend.Value{Tensor: t, RequiresGrad: p.Inputs[i].RequiresGrad}, nil
+	return backend.Observe(p, ref, func(job *backend.Job) (*backend.Outcome, error) {
+		out, err := o.Run(context.Background(), job)
+		if err == nil && out.Status != backend.OK {
+			err = fmt.Errorf("%s: %s", out.Status, out.Message)
 		}
-		job.Inputs = append(job.Inputs, t)
-	}
-	out, err := o.Run(context.Background(), job)
-	if err != nil {
-		return backend.Value{}, err
-	}
-	if out.Status != backend.OK {
-		return backend.Value{}, fmt.Errorf("%s: %s", out.Status, out.Message)
-	}
-	for i, c := range p.Calls {
-		if c.Result == string(ref) {
-			return out.Values[i], nil
-		}
-	}
-	return backend.Value{}, fmt.Errorf("no value %s", ref)
+		return out, err
+	})
 }
 
 type recordedInput struct {

@@ -18,7 +18,7 @@ import (
 )
 
 // Observer runs the calls of a program on the reference and tells the value
-// of one of its names. Its error is what Draw returns: the reference's
+// of one of its names, as it is after the last call. Its error is what Draw returns: the reference's
 // rejection of the program, or a fault.
 type Observer interface {
 	Observe(p *program.Program, ref program.Ref) (backend.Value, error)
@@ -48,8 +48,9 @@ type Env struct {
 	// Integers draws an eighth of the cases with small integers for the
 	// elements of random float tensors and of cotangents.
 	Integers bool
-	// Version is what torch.__version__ says; empty for a recent one.
-	Version string
+	// Version tells what torch.__version__ says while a test is drawn. It is
+	// asked where a test looks, nil and "" mean one that the suites are written for.
+	Version func() string
 
 	trace func(what string, v starlark.Value) // told of what Python's random functions gave
 }
@@ -337,7 +338,7 @@ func (d *draw) record(c program.Call) (*symbol, error) {
 	}
 	c.Result, c.Scopes = d.name(base), d.current()
 	d.prog.Calls = append(d.prog.Calls, c)
-	if changes(c) {
+	if d.prog.MayChange(len(d.prog.Calls) - 1) {
 		clear(d.seen)
 		for _, in := range d.inputs {
 			in.input = nil
@@ -346,15 +347,6 @@ func (d *draw) record(c program.Call) (*symbol, error) {
 	s := &symbol{d: d, ref: program.Ref(c.Result)}
 	d.symbols[s.ref] = s
 	return s, nil
-}
-
-// changes reports whether a call may change its arguments.
-func changes(c program.Call) bool {
-	last := c.Target[strings.LastIndexByte(c.Target, '.')+1:]
-	if strings.HasSuffix(last, "_") && !strings.HasSuffix(last, "__") || c.Target == "operator.setitem" {
-		return last != "and_" && last != "or_"
-	}
-	return strings.HasPrefix(c.Target, "operator.") && operators[last].inplace
 }
 
 func (d *draw) device() string {

@@ -28,6 +28,8 @@ func TestMistakesNamePositionAndCause(t *testing.T) {
 		"random_tensor negative":        {body("x = random_tensor(ndim=1, dim0=random(-3, 0))\nreturn x.relu()"), `t.py:3:9: random_tensor: argument 'dim0' must not be negative or above 2147483647, but is -1`},
 		"empty range":                   {body("x = random_tensor(ndim=random(3, 3))\nreturn x.relu()"), `t.py:3:9: random(3, 3): there is no int in [3, 3)`},
 		"random keyword":                {body("return torch.relu(random(lo=3))"), `t.py:3:30: random: unknown keyword argument 'lo'; it takes low, high`},
+		"drawn possibility":             {body("return torch.relu(random_tensor(ndim=oneof(1, 2, 3, possibility=random(0, 1))))"), `t.py:3:23: oneof: argument 'possibility' is one number, which needs two alternatives, not 3`},
+		"class of numerics":             {"@autotest(tolerance='pointwise')\ndef test_x():\n    pass\n", `t.py:1:11: autotest: argument 'tolerance' is "autotest", "exact" or "default"; pointwise limits are the operators' own, which decide when it is not given`},
 		"possibility":                   {body("return torch.relu(random_tensor(ndim=oneof(1, 2, 3, possibility=0.5)))"), `t.py:3:57: oneof: argument 'possibility' is one number, which needs two alternatives, not 3`},
 		"no call":                       {body("x = random_tensor()\nreturn x"), `t.py:2:1: t.py::test_it draws nothing: it makes no call of torch`},
 		"nothing drawn":                 {body("return torch.ones(3)"), `t.py:2:1: t.py::test_it draws nothing: it uses no random value`},

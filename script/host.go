@@ -54,6 +54,16 @@ func init() {
 	torchConstants["__version__"] = starlark.String(defaultVersion)
 }
 
+// torchVersion is the reference's while a test is drawn.
+func torchVersion(t *starlark.Thread) starlark.String {
+	if d, ok := t.Local(drawKey).(*draw); ok && d.env.Version != nil {
+		if v := d.env.Version(); v != "" {
+			return starlark.String(v)
+		}
+	}
+	return defaultVersion
+}
+
 // ignoredPaths are calls of torch without effect on a program.
 var ignoredPaths = map[path]bool{
 	"torch.manual_seed": true, "torch.cuda.manual_seed": true, "torch.cuda.manual_seed_all": true, "torch.set_printoptions": true, "torch.cuda.synchronize": true, "torch.seed": true,

@@ -20,6 +20,8 @@ var predeclared = func() starlark.StringDict {
 	m := starlark.StringDict{
 		"torch": path("torch"), "Ellipsis": ellipsis{}, "__name__": starlark.String("plumb"),
 		fnTruth: builtin(fnTruth, func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return truth(t, a[0]) }),
+		fnAnd:   builtin(fnAnd, func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return junction(t, a, true) }),
+		fnOr:    builtin(fnOr, func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return junction(t, a, false) }),
 		fnSlice: builtin(fnSlice, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 			return getslice(a[0], a[1], a[2], a[3])
 		}),
@@ -224,21 +226,36 @@ func makeOneOf(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwa
 	if err := a.bind(nil, kwargs); err != nil {
 		return nil, err
 	}
-	weights, err := a.weights(len(args))
-	if err != nil {
-		return nil, err
-	}
 	alternatives := make([]any, len(args))
 	for i, v := range args {
+		var err error
 		if alternatives[i], err = operand(v); err != nil {
 			return nil, err
 		}
 	}
-	n, err := gen.OneOf(weights, alternatives...)
+	n, err := a.oneOf(alternatives)
 	if err != nil {
 		return nil, err
 	}
 	return &generator{n}, nil
+}
+
+func (a arguments) oneOf(alternatives []any) (*gen.Node, error) {
+	if g, ok := a.values[0].(*generator); ok {
+		return gen.OneOfDrawn(g.node, func(v any) ([]float64, error) {
+			drawn, err := (*draw)(nil).fromProgram(v)
+			if err != nil {
+				return nil, err
+			}
+			a := arguments{a.fn, a.params, []starlark.Value{drawn}}
+			return a.weights(len(alternatives))
+		}, alternatives...)
+	}
+	weights, err := a.weights(len(alternatives))
+	if err != nil {
+		return nil, err
+	}
+	return gen.OneOf(weights, alternatives...)
 }
 
 // weights reads oneof's possibility: that of the first of two alternatives, or

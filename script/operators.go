@@ -338,6 +338,18 @@ func truth(t *starlark.Thread, v starlark.Value) (starlark.Value, error) {
 	return v, nil
 }
 
+// junction is a[0] where its truth is not on, else what the function a[1] gives.
+func junction(t *starlark.Thread, a starlark.Tuple, on bool) (starlark.Value, error) {
+	v, err := truth(t, a[0])
+	if err != nil {
+		return nil, err
+	}
+	if bool(v.Truth()) == on {
+		return starlark.Call(t, a[1], nil, nil)
+	}
+	return a[0], nil
+}
+
 // getslice is x[lo:hi:step].
 func getslice(x, lo, hi, step starlark.Value) (starlark.Value, error) {
 	switch x := x.(type) {

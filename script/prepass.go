@@ -18,6 +18,8 @@ const (
 	fnRaise    = "__raise__"
 	fnAssert   = "__assert__"
 	fnTruth    = "__truth__"
+	fnAnd      = "__both__"
+	fnOr       = "__either__"
 	fnSlice    = "__slice__"
 	fnIs       = "__is__"
 	fnIsNot    = "__isnot__"

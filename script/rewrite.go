@@ -540,8 +540,26 @@ func (r *rewriter) unary(e *syntax.UnaryExpr) syntax.Expr {
 	return call("__"+name+"__", e.OpPos, r.expr(e.X))
 }
 
+// junction is x and y or x or y for its value: a tensor on the left is a value
+// itself, unlike its truth.
+func (r *rewriter) junction(e *syntax.BinaryExpr) syntax.Expr {
+	fn := fnAnd
+	if e.Op == syntax.OR {
+		fn = fnOr
+	}
+	e.X, e.Y = r.expr(e.X), r.expr(e.Y)
+	if _, literal := e.X.(*syntax.Literal); literal {
+		return e
+	}
+	return call(fn, e.OpPos, e.X, &syntax.LambdaExpr{Lambda: e.OpPos, Body: e.Y})
+}
+
 // truth makes the truth of a tensor observable.
 func (r *rewriter) truth(e syntax.Expr) syntax.Expr {
+	if b, ok := unparen(e).(*syntax.BinaryExpr); ok && (b.Op == syntax.AND || b.Op == syntax.OR) {
+		b.X, b.Y = r.truth(b.X), r.truth(b.Y)
+		return e
+	}
 	x := r.expr(e)
 	switch x.(type) {
 	case *syntax.Literal:
@@ -557,8 +575,7 @@ func (r *rewriter) truth(e syntax.Expr) syntax.Expr {
 func (r *rewriter) binary(e *syntax.BinaryExpr) syntax.Expr {
 	switch e.Op {
 	case syntax.AND, syntax.OR:
-		e.X, e.Y = r.truth(e.X), r.expr(e.Y)
-		return e
+		return r.junction(e)
 	case syntax.STAR, syntax.SLASH, syntax.SLASHSLASH, syntax.PERCENT:
 		return r.product(e)
 	case syntax.EQL, syntax.NEQ:
@@ -627,4 +644,14 @@ func power(x, y syntax.Expr, p syntax.Position) syntax.Expr {
 		return u
 	}
 	return call("__pow__", p, x, y)
+}
+
+func unparen(e syntax.Expr) syntax.Expr {
+	for {
+		p, ok := e.(*syntax.ParenExpr)
+		if !ok {
+			return e
+		}
+		e = p.X
+	}
 }

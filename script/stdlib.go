@@ -552,7 +552,16 @@ func copyValue(v starlark.Value, depth int, left *int) (starlark.Value, error) {
 		return out, nil
 	case *array:
 		return v.clone(), nil
-	case *symbol, *attr:
+	case *attr:
+		s, err := v.resolve()
+		if err != nil {
+			return nil, err
+		}
+		return copyValue(s, depth, left)
+	case *symbol:
+		if depth > 1 {
+			return v.deepCopy()
+		}
 		return nil, lack("a copy of %s is not supported in test files: write x.clone()", article(v.Type()))
 	}
 	return v, nil
@@ -743,7 +752,7 @@ func argProduct(t *starlark.Thread, a starlark.Tuple) (keys, rows []starlark.Val
 	for _, item := range d.Items() {
 		keys, seqs = append(keys, item[0]), append(seqs, item[1])
 	}
-	rows, err = cartesian(t, seqs)
+	rows, err = runProduct(t, seqs)
 	return keys, rows, err
 }
 
@@ -755,6 +764,23 @@ func cartesianProduct(t *starlark.Thread, a starlark.Tuple) (starlark.Value, err
 	if err != nil {
 		return nil, err
 	}
-	rows, err := cartesian(t, seqs)
+	rows, err := runProduct(t, seqs)
 	return &iterator{rest: rows}, err
+}
+
+// runProduct is the product of what a run can have: without a CUDA device
+// "cuda" is no element.
+func runProduct(t *starlark.Thread, seqs []starlark.Value) ([]starlark.Value, error) {
+	d, ok := t.Local(drawKey).(*draw)
+	if ok && slices.ContainsFunc(d.env.Devices, isCUDA) {
+		return cartesian(t, seqs)
+	}
+	for i, s := range seqs {
+		vs, err := iterate(t, s)
+		if err != nil {
+			return nil, err
+		}
+		seqs[i] = starlark.Tuple(slices.DeleteFunc(slices.Clone(vs), func(v starlark.Value) bool { return v == starlark.String("cuda") }))
+	}
+	return cartesian(t, seqs)
 }

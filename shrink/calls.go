@@ -76,7 +76,7 @@ func dropDead(p *program.Program, at *verdict.Where) {
 		}
 		if touches {
 			keep(program.Ref(c.Result))
-			eachRef(c, keep)
+			c.EachRef(keep)
 		}
 	}
 	p.Calls = slices.DeleteFunc(p.Calls, func(c program.Call) bool { return !live[program.Ref(c.Result)] })
@@ -90,19 +90,10 @@ func receiver(c *program.Call) any {
 	return c.Args[0]
 }
 
-func eachRef(c *program.Call, f func(program.Ref)) {
-	for _, a := range c.Args {
-		program.Refs(a, f)
-	}
-	for _, kw := range c.Kwargs {
-		program.Refs(kw.Value, f)
-	}
-}
-
 func used(p *program.Program, name string) bool {
 	found := slices.ContainsFunc(p.Backward, func(b program.Backward) bool { return string(b.Value) == name })
 	for i := range p.Calls {
-		eachRef(&p.Calls[i], func(r program.Ref) { found = found || string(r) == name })
+		p.Calls[i].EachRef(func(r program.Ref) { found = found || string(r) == name })
 	}
 	return found
 }
@@ -163,7 +154,7 @@ func (s *search) bypass(i int) bool {
 		return false
 	}
 	var args []program.Ref
-	eachRef(c, func(r program.Ref) { args = append(args, r) })
+	c.EachRef(func(r program.Ref) { args = append(args, r) })
 	for _, r := range args {
 		taken := s.edit(func(p *program.Program) {
 			result := program.Ref(p.Calls[i].Result)

@@ -136,24 +136,14 @@ var errRefused = errors.New("refused")
 type observer struct{ *native.Backend }
 
 func (o observer) Observe(p *program.Program, ref program.Ref) (backend.Value, error) {
-	job := &backend.Job{Program: p}
-	for i := range p.Inputs {
-		job.Inputs = append(job.Inputs, p.Inputs[i].Materialize())
-		if p.Inputs[i].Name == string(ref) {
-			return backend.Value{Tensor: job.Inputs[i], RequiresGrad: p.Inputs[i].RequiresGrad}, nil
+	return backend.Observe(p, ref, func(job *backend.Job) (*backend.Outcome, error) {
+		out, err := o.Run(context.Background(), job)
+		if err == nil && out.Status != backend.OK {
+			err = fmt.Errorf("%s: %s", out.Status, out.Message)
 		}
-	}
-	out, err := o.Run(context.Background(), job)
-	if err == nil && out.Status != backend.OK {
-		err = fmt.Errorf("%s: %s", out.Status, out.Message)
-	}
-	if err != nil && out.Status == backend.Raised {
-		err = fmt.Errorf("%w: %w", errRefused, err)
-	}
-	for i, c := range p.Calls {
-		if err == nil && c.Result == string(ref) {
-			return out.Values[i], nil
+		if err != nil && out.Status == backend.Raised {
+			err = fmt.Errorf("%w: %w", errRefused, err)
 		}
-	}
-	return backend.Value{}, err
+		return out, err
+	})
 }

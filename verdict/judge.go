@@ -94,7 +94,7 @@ func (j *judge) side(o *backend.Outcome) *Side {
 
 // lacking is what PyTorch says of what it has not.
 var lacking = []string{"\" not implemented for '", "derivative for ", "_cpu not implemented for ", " is not implemented for half on CPU", "Low precision dtypes not supported", "does not support automatic differentiation for outputs with complex dtype",
-	"is not differentiable with respect to argument '"}
+	"is not differentiable with respect to argument '", " to have one of the following scalar types: "}
 
 // lacksKernel reports whether PyTorch raised what it raises for a legal call
 // whose dtype it has no kernel for, or whose gradient it lacks: there is
@@ -160,7 +160,7 @@ func (j *judge) calls() {
 func (j *judge) call(i int, c *program.Call, want, got *backend.Value) {
 	target := j.target(c)
 	sameInputs, wide := !readsGradient(c), tensor.Invalid
-	eachArg(c, func(r program.Ref) {
+	c.EachRef(func(r program.Ref) {
 		sameInputs = sameInputs && j.same[string(r)]
 		wide = tensor.Promote(wide, j.dtypes[string(r)])
 	})
@@ -215,15 +215,6 @@ func first(c *program.Call) any {
 		return nil
 	}
 	return c.Args[0]
-}
-
-func eachArg(c *program.Call, f func(program.Ref)) {
-	for _, a := range c.Args {
-		program.Refs(a, f)
-	}
-	for _, kw := range c.Kwargs {
-		program.Refs(kw.Value, f)
-	}
 }
 
 // inPlace reports whether a call may change one of its arguments.
@@ -529,7 +520,7 @@ func (j *judge) users(name string) []string {
 	var lines []string
 	for i := range j.p.Calls {
 		reads := false
-		eachArg(&j.p.Calls[i], func(r program.Ref) { reads = reads || string(r) == name })
+		j.p.Calls[i].EachRef(func(r program.Ref) { reads = reads || string(r) == name })
 		if reads {
 			lines = append(lines, j.line(i))
 		}

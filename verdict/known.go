@@ -49,7 +49,7 @@ func (f *KnownFault) explains(j *judge, w *Where) bool {
 		return f.DType == tensor.Invalid || j.p.DType == f.DType
 	}
 	takesPart := false
-	eachArg(&j.p.Calls[w.Call], func(r program.Ref) { takesPart = takesPart || j.dtypes[string(r)] == f.DType })
+	j.p.Calls[w.Call].EachRef(func(r program.Ref) { takesPart = takesPart || j.dtypes[string(r)] == f.DType })
 	return takesPart
 }
 

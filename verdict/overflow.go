@@ -18,7 +18,7 @@ import (
 //   - sums with an infinite term, of inputs some of which are finite and so
 //     large that the other terms may overflow to the opposite infinity;
 //   - elements where the candidate has what the reference computes in float64,
-//     so that it is the reference that overflowed on the way.
+//     up to rounding, so that it is the reference that overflowed on the way.
 func (j *judge) decidable(w Where, want, got *tensor.Tensor) *tensor.Tensor {
 	b := pickBound(j.bounds, w)
 	if b != nil && (b.Terms == nil || b.Terms.Len() != want.Len()) {
@@ -31,7 +31,7 @@ func (j *judge) decidable(w Where, want, got *tensor.Tensor) *tensor.Tensor {
 	var out *tensor.Tensor
 	huge := j.hugeInputs(largest(want.DType()))
 	for i := range want.Len() {
-		if !nonFinite(want.At(i)) && !nonFinite(got.At(i)) || !open(b, i, want.DType(), huge) && !exactly(truth, i, got) {
+		if !nonFinite(want.At(i)) && !nonFinite(got.At(i)) || !open(b, i, want.DType(), huge) && !computes(truth, i, got) {
 			continue
 		}
 		if out == nil {
@@ -67,9 +67,19 @@ func (j *judge) wide(w Where, want *tensor.Tensor) *tensor.Tensor {
 	return t
 }
 
-// exactly reports whether the candidate has the truth, rounded to its dtype.
-func exactly(truth *tensor.Tensor, i int, got *tensor.Tensor) bool {
-	return truth != nil && tensor.Scalar(got.DType(), truth.At(i)).At(0) == got.At(i)
+// computes reports whether the candidate has the truth, rounded to its dtype
+// and off by no more than the relative tolerance that is PyTorch's default.
+func computes(truth *tensor.Tensor, i int, got *tensor.Tensor) bool {
+	if truth == nil {
+		return false
+	}
+	d, v := got.DType(), got.At(i)
+	e := tensor.Scalar(d, truth.At(i)).At(0)
+	if e == v || nonFinite(e) || nonFinite(v) {
+		return e == v
+	}
+	size := cmplx.Abs(e)
+	return cmplx.Abs(v-e) <= float64(compare.Default(d).RTol)*size+compare.Spacing(size, d)
 }
 
 func nonFinite(v complex128) bool { return cmplx.IsNaN(v) || cmplx.IsInf(v) }

@@ -24,6 +24,9 @@ func TestOverflowsThatTheOrderDecides(t *testing.T) {
 		{"terms exceed float32", []float64{3e38, -3e38, 3e38}, inf, 3e38, 3e38, 9e38, Aligned},
 		{"and one order gives NaN", []float64{3e38, -3e38, 3e38}, 3e38, math.NaN(), 3e38, 9e38, Aligned},
 		{"terms do not", []float64{1, 2, 3}, inf, 6, 6, 6, Aligned}, // the candidate has the sum that float64 has
+		{"the same, rounded otherwise", []float64{1, 2, 3}, inf, 6.000002, 6, 6, Aligned},
+		{"the same, and the candidate is off", []float64{1, 2, 3}, inf, 6.00002, 6, 6, Misaligned},
+		{"a subnormal sum", []float64{1e-39, 0, 0}, math.NaN(), 1.000002e-39, 1e-39, 1e-39, Aligned},
 		{"terms do not, and the reference is infinite in float64 too", []float64{1, 2, 3}, inf, 6, inf, 6, Misaligned},
 		{"a NaN that is lost", []float64{1, math.NaN(), 3}, math.NaN(), 4, math.NaN(), 4, Misaligned},
 		{"terms do not, the candidate overflows", []float64{1, 2, 3}, 6, inf, 6, 6, Misaligned},

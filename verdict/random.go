@@ -33,7 +33,7 @@ func (d *drawn) of(call int) []backend.Draw {
 func (d *drawn) meet(p *program.Program, i int) bool {
 	c := &p.Calls[i]
 	reads := false
-	eachArg(c, func(r program.Ref) { reads = reads || d.names[string(r)] })
+	c.EachRef(func(r program.Ref) { reads = reads || d.names[string(r)] })
 	random := reads || len(d.of(i)) > 0
 	if random {
 		d.names[c.Result] = true
@@ -58,7 +58,7 @@ func (d *drawn) state(p *program.Program, module any) {
 	for i := range p.Calls {
 		if c := &p.Calls[i]; c.Result == string(r) && !d.names[c.Result] {
 			d.names[c.Result] = true
-			eachArg(c, func(r program.Ref) { d.state(p, r) })
+			c.EachRef(func(r program.Ref) { d.state(p, r) })
 		}
 	}
 }
@@ -75,14 +75,14 @@ func (d *drawn) gradient(p *program.Program, name string) bool {
 	}
 	for i := len(p.Calls) - 1; i >= 0; i-- {
 		if c := &p.Calls[i]; wanted[c.Result] {
-			eachArg(c, func(r program.Ref) { wanted[string(r)] = true })
+			c.EachRef(func(r program.Ref) { wanted[string(r)] = true })
 		}
 	}
 	reached := map[string]bool{name: true}
 	for i := range p.Calls {
 		c := &p.Calls[i]
 		reads := false
-		eachArg(c, func(r program.Ref) { reads = reads || reached[string(r)] })
+		c.EachRef(func(r program.Ref) { reads = reads || reached[string(r)] })
 		if !reads {
 			continue
 		}

@@ -17,7 +17,7 @@ const maxScalars = 1 << 14
 // call is a scalar function of floats that package exact knows; nil elsewhere.
 // The inputs are the reference's.
 func (j *judge) scalarTruth(w Where, want *tensor.Tensor) *tensor.Tensor {
-	if j.policy.Table == nil || w.Part != Value || len(w.Path) > 0 || !want.DType().IsFloat() || want.Len() > maxScalars {
+	if j.policy.Table == nil || w.Part != Value && !j.changesFirst(w) || len(w.Path) > 0 || !want.DType().IsFloat() || want.Len() > maxScalars {
 		return nil
 	}
 	if slices.ContainsFunc(j.p.Calls[:w.Call], func(c program.Call) bool { return inPlace(&c) }) {
@@ -61,6 +61,12 @@ func (j *judge) exactly(w Where, want, got *tensor.Tensor, limit compare.Limit, 
 		return nil
 	}
 	return &Truth{Where: w, Ratio: d.WorstRatio, values: exact}
+}
+
+// changesFirst reports whether the place is what a call left in its first
+// argument, the result of an operator in place.
+func (j *judge) changesFirst(w Where) bool {
+	return w.Part == Change && w.Call < len(j.p.Calls) && first(&j.p.Calls[w.Call]) == any(program.Ref(w.Name))
 }
 
 // reference returns the tensor that a name has on the reference's side.

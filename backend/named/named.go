@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,12 +15,13 @@ import (
 	"plumb/backend/recorded"
 	"plumb/backend/worker"
 	"plumb/baselines"
+	"plumb/graph"
 	"plumb/nn"
 	"plumb/op"
 )
 
 // Help lists the names, for the text of a flag.
-const Help = `"torch" (found through --python, $PLUMB_PYTHON, python3, /usr/bin/python3), "torch:PYTHON", "native", or "recorded:FILE"`
+const Help = `"torch" (found through --python, $PLUMB_PYTHON, python3, /usr/bin/python3), "torch:PYTHON", "native", "native:graph" (static graphs), "native:graph-plain" (without passes), or "recorded:FILE"`
 
 // Error says that no backend has a name, or that it cannot be opened for what
 // follows the colon.
@@ -51,10 +53,10 @@ func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend,
 	kind, arg, _ := strings.Cut(spec, ":")
 	switch kind {
 	case "native":
-		if arg != "" && arg != "eager" {
-			return nil, &Error{fmt.Errorf("native has no mode %q; it has eager", arg)}
+		if arg != "" && !slices.Contains(native.Modes, arg) {
+			return nil, &Error{fmt.Errorf("native has no mode %q; it has %s", arg, strings.Join(native.Modes, ", "))}
 		}
-		return func() (backend.Backend, error) { return native.New(s.Table, nn.Modules()), nil }, nil
+		return func() (backend.Backend, error) { return s.native(arg), nil }, nil
 	case "torch":
 		if arg == "" {
 			arg = s.Python
@@ -74,6 +76,17 @@ func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend,
 		return func() (backend.Backend, error) { return base, nil }, nil
 	}
 	return nil, &Error{fmt.Errorf("unknown backend %q: want %s", spec, Help)}
+}
+
+func (s *Set) native(mode string) backend.Backend {
+	b := native.New(s.Table, nn.Modules())
+	switch mode {
+	case "graph":
+		return b.Graph(graph.Options{})
+	case "graph-plain":
+		return b.Graph(graph.Options{Without: []string{graph.All}})
+	}
+	return b
 }
 
 // Is returns the name and version of an opened backend's subject, such as

@@ -126,6 +126,10 @@ type plainSession struct{ *eager.Session }
 
 func (plainSession) replace(v *eager.Var, t *tensor.Tensor) { v.Tensor = t }
 
+func (plainSession) kept(t *tensor.Tensor) *tensor.Tensor { return copyOf(t) }
+
+func (*errorSession) kept(t *tensor.Tensor) *tensor.Tensor { return copyOf(t) }
+
 // replace takes the error bounds along when the elements are the same ones in
 // another layout; nothing is known of other elements.
 func (s *errorSession) replace(v *eager.Var, t *tensor.Tensor) {

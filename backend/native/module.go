@@ -35,7 +35,7 @@ func (r *run) construct(c *program.Call) (*value, error) {
 		}
 	}
 	r.modules = append(r.modules, moduleRun{c.Result, m})
-	r.out.Initial = withState(r.out.Initial, c.Result, stateOf(m))
+	r.out.Initial = withState(r.out.Initial, c.Result, r.stateOf(m))
 	return &value{module: m}, nil
 }
 
@@ -94,10 +94,10 @@ func (r *run) initial(module string, s nn.Slot) *tensor.Tensor {
 	return in.Materialize()
 }
 
-func stateOf(m *nn.Module) backend.State {
+func (r *run) stateOf(m *nn.Module) backend.State {
 	var st backend.State
 	for _, s := range m.State() {
-		st = append(st, backend.Named{Name: s.Name, Tensor: gradOf(m.Value(s.Name)).Clone()})
+		st = append(st, backend.Named{Name: s.Name, Tensor: r.session.kept(gradOf(m.Value(s.Name)))})
 	}
 	return st
 }
@@ -165,7 +165,7 @@ func wrapModule(out []op.Value, paired bool) *value {
 
 func (r *run) finalState() {
 	for _, m := range r.modules {
-		r.out.Final = withState(r.out.Final, m.name, stateOf(m.module))
+		r.out.Final = withState(r.out.Final, m.name, r.stateOf(m.module))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"plumb/autograd"
 	"plumb/backend"
 	"plumb/eager"
+	"plumb/graph"
 	"plumb/inplace"
 	"plumb/nn"
 	"plumb/op"
@@ -29,9 +30,14 @@ type Backend struct {
 // New returns a backend.
 func New(table *op.Table, modules *nn.Table) *Backend { return &Backend{table, modules} }
 
+// Modes are what may follow "native:": how programs are run.
+var Modes = []string{"eager", "graph", "graph-plain"}
+
 // Info returns the backend's name and modes.
-func (*Backend) Info() backend.Info {
-	return backend.Info{Name: "native", Version: "eager", Devices: []string{"cpu"}, Modes: []string{"eager"}}
+func (*Backend) Info() backend.Info { return info("eager") }
+
+func info(mode string) backend.Info {
+	return backend.Info{Name: "native", Version: mode, Devices: []string{"cpu"}, Modes: Modes}
 }
 
 // Close does nothing.
@@ -44,9 +50,14 @@ func (b *Backend) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, 
 	return b.run(ctx, job, plainSession{s}, &watch{map[program.Ref]mark{}, map[int]uint64{}}), nil
 }
 
-func (b *Backend) run(ctx context.Context, job *backend.Job, s session, w *watch) (out *backend.Outcome) {
+func (b *Backend) run(ctx context.Context, job *backend.Job, s session, w *watch) *backend.Outcome {
+	r := &run{Backend: b, job: job, session: s, watch: w, copies: w != nil, env: map[program.Ref]*value{}, out: &backend.Outcome{Status: backend.OK}}
+	return r.outcome(ctx)
+}
+
+// outcome runs the program. A panic is the outcome Crashed.
+func (r *run) outcome(ctx context.Context) (out *backend.Outcome) {
 	start := time.Now()
-	r := &run{Backend: b, job: job, session: s, watch: w, env: map[program.Ref]*value{}, out: &backend.Outcome{Status: backend.OK}}
 	defer func() {
 		if p := recover(); p != nil {
 			r.out.Status, r.out.Class, r.out.Message = backend.Crashed, "panic", fmt.Sprintf("%v\n%s", p, debug.Stack())
@@ -64,7 +75,9 @@ type run struct {
 	*Backend
 	job     *backend.Job
 	session session
+	traced  *traceSession  // the session, where it is one
 	watch   *watch         // nil: nobody asks what calls change
+	copies  bool           // of values that later calls may write into are wanted
 	aside   time.Duration  // spent on the watch
 	space   *inplace.Space // nil: no call of the program may change a tensor
 	env     map[program.Ref]*value
@@ -88,6 +101,8 @@ type session interface {
 	Backward(values, cotangents []op.Value, create bool) (autograd.Cotangents, error)
 	// replace gives a variable other elements.
 	replace(v *eager.Var, t *tensor.Tensor)
+	// kept returns what a tensor is now, whatever is written into it later.
+	kept(t *tensor.Tensor) *tensor.Tensor
 }
 
 type moduleRun struct {
@@ -141,7 +156,7 @@ func (r *run) program(ctx context.Context) {
 			r.raise(i, err)
 			return
 		}
-		r.out.Values = append(r.out.Values, v.outcome(mutates && r.watch != nil))
+		r.out.Values = append(r.out.Values, v.outcome(r.keep(mutates)))
 		r.untimed(func() { r.observe(&p.Calls[i]) })
 	}
 	r.finalState()
@@ -161,9 +176,12 @@ func copyOf(t *tensor.Tensor) *tensor.Tensor {
 func (r *run) raise(call int, err error) {
 	r.out.Call, r.out.Message = call, err.Error()
 	var e *op.Error
+	var capture *graph.CaptureError
 	switch {
 	case errors.As(err, &e):
 		r.out.Status, r.out.Class = backend.Raised, e.Class
+	case errors.As(err, &capture):
+		r.out.Status = backend.Unsupported
 	case errors.Is(err, op.ErrUnknown) || errors.Is(err, inplace.ErrUnsupported) || errors.Is(err, nn.ErrUnsupported) || errors.Is(err, errUnsupported):
 		r.out.Status = backend.Unsupported
 	default:
@@ -311,18 +329,24 @@ func intTuple(xs []int) *value {
 	return v
 }
 
-// outcome returns the value as it is now; copied, where later calls may write
-// into its elements.
-func (v *value) outcome(copied bool) backend.Value {
+// keep returns how the tensors of an outcome are made: copied, where later
+// calls may write into them.
+func (r *run) keep(mutates bool) func(*tensor.Tensor) *tensor.Tensor {
+	if mutates && r.copies {
+		return r.session.kept
+	}
+	return func(t *tensor.Tensor) *tensor.Tensor { return t }
+}
+
+// outcome returns the value as it is now.
+func (v *value) outcome(keep func(*tensor.Tensor) *tensor.Tensor) backend.Value {
 	switch {
-	case v.tensor != nil && copied:
-		return backend.Value{Tensor: copyOf(v.tensor.Tensor), RequiresGrad: v.tensor.RequiresGrad()}
 	case v.tensor != nil:
-		return backend.Value{Tensor: v.tensor.Tensor, RequiresGrad: v.tensor.RequiresGrad()}
+		return backend.Value{Tensor: keep(v.tensor.Tensor), RequiresGrad: v.tensor.RequiresGrad()}
 	case v.tuple != nil:
 		out := backend.Value{IsTuple: true}
 		for _, e := range v.tuple {
-			out.Tuple = append(out.Tuple, e.outcome(copied))
+			out.Tuple = append(out.Tuple, e.outcome(keep))
 		}
 		return out
 	case v.module != nil:

@@ -42,6 +42,9 @@ func sum(t *tensor.Tensor) uint64 {
 
 // mark remembers what a name stands for now.
 func (r *run) mark(name string) {
+	if r.traced != nil {
+		r.traced.mark(name)
+	}
 	if r.watch == nil {
 		return
 	}
@@ -52,6 +55,9 @@ func (r *run) mark(name string) {
 
 // observe reports what a call that has just been run changed.
 func (r *run) observe(c *program.Call) {
+	if r.traced != nil {
+		r.traced.observe(c)
+	}
 	if r.watch == nil {
 		return
 	}

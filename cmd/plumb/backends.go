@@ -14,11 +14,42 @@ import (
 // reference's own.
 type signatures struct {
 	open campaign.Opener // nil when the reference cannot be asked
+	info campaign.Opener // of a reference that only says its version; may be nil
 
-	mu     sync.Mutex
-	source backend.Signatures
-	err    error
-	known  map[string][]*op.Sig
+	mu      sync.Mutex
+	source  backend.Signatures
+	err     error
+	known   map[string][]*op.Sig
+	version *string
+}
+
+// Version returns the reference's version of PyTorch; "" when it cannot tell.
+func (s *signatures) Version() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.version == nil {
+		v := s.askVersion()
+		s.version = &v
+	}
+	return *s.version
+}
+
+func (s *signatures) askVersion() string {
+	if err := s.start(); err != nil {
+		return ""
+	}
+	if b, ok := s.source.(backend.Backend); ok {
+		return b.Info().Version
+	}
+	if s.info == nil {
+		return ""
+	}
+	b, err := s.info()
+	if err != nil {
+		return ""
+	}
+	defer b.Close()
+	return b.Info().Version
 }
 
 // Signatures returns the overloads of a public name; nil when nobody knows it.
@@ -56,23 +87,29 @@ func ours(name string) []*op.Sig {
 
 // ask returns the reference's overloads; it remembers its answers itself.
 func (s *signatures) ask(name string) ([]*op.Sig, error) {
-	if s.open == nil || s.err != nil {
-		return nil, s.err
-	}
-	if s.source == nil {
-		b, err := s.open()
-		if err != nil {
-			s.err = err
-			return nil, err
-		}
-		source, ok := b.(backend.Signatures)
-		if !ok {
-			s.open = nil
-			return nil, b.Close()
-		}
-		s.source = source
+	if err := s.start(); err != nil || s.source == nil {
+		return nil, err
 	}
 	return s.source.Signatures(name)
+}
+
+// start opens the reference for questions, where it can be asked.
+func (s *signatures) start() error {
+	if s.open == nil || s.err != nil || s.source != nil {
+		return s.err
+	}
+	b, err := s.open()
+	if err != nil {
+		s.err = err
+		return err
+	}
+	source, ok := b.(backend.Signatures)
+	if !ok {
+		s.open = nil
+		return b.Close()
+	}
+	s.source = source
+	return nil
 }
 
 // Reference returns what tells the reference's own signatures only; nil when

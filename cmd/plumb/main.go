@@ -82,7 +82,7 @@ Exit codes: 0 aligned, 1 findings, 2 a mistake in a command or a test, 3 a fault
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(), newOps(), newRepro(), newKnown(), newMargins(), newDoctor(), newSelftest(), newBench())
+	root.AddCommand(newRun(), newOps(), newRepro(), newKnown(), newConform(), newMargins(), newDoctor(), newSelftest(), newBench(), newGraph())
 	return root
 }
 

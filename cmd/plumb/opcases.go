@@ -86,3 +86,12 @@ func (r *runner) opTest(d *op.Def, variant string, n int, draw func(*choice.Sour
 	}
 	return campaign.Drawn(name, name, n, key, func(src *choice.Source, i int, _ campaign.Observer) (*program.Program, error) { return draw(src, i) })
 }
+
+// graphTest is the test of --graphs.
+func (r *runner) graphTest() campaign.Test {
+	const name = "graphs::random"
+	g := opcase.NewGrapher(ops.Table())
+	return campaign.Drawn(name, name, r.graphs, choice.DeriveName(r.seed, name), func(src *choice.Source, _ int, _ campaign.Observer) (*program.Program, error) {
+		return g.Draw(src)
+	})
+}

@@ -52,6 +52,7 @@ type runFlags struct {
 	margins    string
 	power      int
 	ops        string
+	graphs     int
 	gradcheck  bool
 	coverage   string
 	shrink     shrink.Budget
@@ -132,6 +133,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.margins, "margins", "", `keep the observed error ÷ limit of every comparison in this file; "none" keeps none (default: the user's cache, for plumb margins)`)
 	fl.IntVar(&f.power, "power", 3, "cases per test that are judged again with fakes for what is expected; 0 for none")
 	fl.StringVar(&f.ops, "ops", "", "instead of test files, cases drawn from the literals of the operators whose name matches one of these globs, such as 'conv*,max*': legal calls in every dtype, and calls that break a rule")
+	fl.IntVar(&f.graphs, "graphs", 0, "instead of test files, this many random programs of 3 to 40 calls over the whole table, which read each other's results")
 	fl.BoolVar(&f.gradcheck, "gradcheck", false, "check the gradients of Plumb's own operators against difference quotients in float64, first and second order; -n is the number of calls of each (default 12); without --ops, all operators")
 	fl.StringVar(&f.coverage, "coverage", "", "with --ops: a few cases (-n, default 2) of every dtype and layout, legal or not, instead; the matrix is written to this file, for plumb ops --coverage")
 	fl.StringVar(&f.findings, "findings", "", `keep the bundle of each finding in this folder; "none" keeps none (default: in the user's cache, for plumb repro)`)
@@ -306,8 +308,11 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 	r.policy = policy
 	cfg.Judge = campaign.Judge(policy, native.New(ops.Table(), nn.Modules()))
 	r.sigs = &signatures{}
-	if strings.HasPrefix(r.reference, "torch") {
+	switch {
+	case strings.HasPrefix(r.reference, "torch"):
 		r.sigs.open = cfg.Reference
+	case strings.HasPrefix(r.reference, "recorded"):
+		r.sigs.info = cfg.Reference
 	}
 	tests, err := r.tests()
 	if err != nil {

@@ -20,6 +20,12 @@ import (
 
 // tests returns what the files hold, or the shipped tests.
 func (r *runner) tests() ([]campaign.Test, error) {
+	if r.graphs > 0 {
+		if len(r.files) > 0 || r.ops != "" {
+			return nil, usage(errors.New("--graphs takes the place of test files and of --ops"))
+		}
+		return []campaign.Test{r.graphTest()}, nil
+	}
 	if r.ops != "" {
 		draw := r.opTests
 		if r.coverage != "" {
@@ -158,7 +164,7 @@ func (r *runner) scriptTest(t *script.Test, float tensor.DType) campaign.Test {
 	return campaign.Drawn(full, name, n, key, func(src *choice.Source, i int, o campaign.Observer) (*program.Program, error) {
 		env := script.Env{
 			Signatures: r.sigs, Reference: r.sigs.Reference(), Observer: o, Devices: []string{r.device}, Index: i,
-			Float: float, Integers: true, MaxBytes: r.maxBytes,
+			Float: float, Integers: true, MaxBytes: r.maxBytes, Version: r.sigs.Version,
 		}
 		return t.Draw(src, env)
 	})

@@ -16,6 +16,7 @@ program:          tensor choice op
 inplace:          tensor op
 autograd:         tensor op program inplace
 eager:            tensor op autograd
+graph:            tensor choice kernel op autograd nn
 api:              tensor op autograd eager ops nn
 nn:               tensor op
 gradcheck:        tensor choice op program eager
@@ -25,11 +26,12 @@ opcase:           tensor choice op program inplace
 internal/mutants: tensor op ops nn program
 gen:              tensor choice op program
 backend:          tensor op program
-backend/native:   tensor choice op program autograd eager inplace nn backend compare
+backend/native:   tensor choice op program autograd eager graph inplace nn backend compare
 backend/worker:   tensor op program backend
 backend/recorded: tensor program backend safetensors
-backend/named:    op nn backend backend/native backend/worker backend/recorded baselines
+backend/named:    op nn graph backend backend/native backend/worker backend/recorded baselines
 script:           tensor choice op program gen backend
+conform:
 compare:          tensor op
 verdict:          tensor choice op program exact backend compare
 known:            tensor op ops program verdict
@@ -46,6 +48,6 @@ baselines:
 .:                tensor choice op ops gen program api backend campaign internal/gotest
 internal/deps:
 internal/gotest:  shrink finding op nn program backend backend/named backend/native backend/recorded campaign known report verdict
-cmd/plumb:        tensor choice op opcase gradcheck coverage ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins shrink finding knownlist repro report suites baselines kernel internal/mutants
+cmd/plumb:        tensor choice op opcase gradcheck coverage graph ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins shrink finding knownlist repro report suites baselines kernel internal/mutants conform
 internal/opgen:   tensor op opcase ops nn
 `

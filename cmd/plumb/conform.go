@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"plumb/conform"
+)
+
+func newConform() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "conform",
+		Short: "Read conformance configs",
+		Long: `Conform reads configs in the language of DIOPI's conformance test, from a Python
+file that holds the dict or from YAML, and expands them to cases.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newConformExpand(), newConformList())
+	return cmd
+}
+
+func newConformExpand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "expand CONFIG",
+		Short: "Print the cases of a config, in order",
+		Long: `Expand prints the cases of a config, in order: their names, or with --json one
+object per line. Warnings about keys that have no effect go to stderr.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := readConfig(args[0], cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			return printCases(cmd.OutOrStdout(), c, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object per case")
+	return cmd
+}
+
+func newConformList() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list CONFIG",
+		Short: "Print the functions of a config and how many cases each has",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := readConfig(args[0], cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			return printFunctions(cmd.OutOrStdout(), c)
+		},
+	}
+}
+
+// readConfig loads a config and prints its warnings.
+func readConfig(name string, warnings io.Writer) (*conform.Config, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, usage(err)
+	}
+	defer f.Close()
+	src, err := io.ReadAll(io.LimitReader(f, conform.MaxSource+1))
+	if err != nil {
+		return nil, usage(err)
+	}
+	c, err := conform.Load(name, src)
+	if err != nil {
+		return nil, usage(err)
+	}
+	for _, w := range c.Warnings {
+		fmt.Fprintln(warnings, "warning:", w)
+	}
+	return c, nil
+}
+
+func printCases(out io.Writer, c *conform.Config, asJSON bool) error {
+	w := bufio.NewWriter(out)
+	var line []byte
+	for one := range c.Cases() {
+		line = append(line[:0], one.Name...)
+		if asJSON {
+			line = one.AppendJSON(line[:0])
+		}
+		if _, err := w.Write(append(line, '\n')); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+// printFunctions counts the cases and the entries of each function.
+func printFunctions(out io.Writer, c *conform.Config) error {
+	type count struct {
+		cases, entries int
+		last           string
+	}
+	counts := map[string]*count{}
+	var names []string
+	total := 0
+	for one := range c.Cases() {
+		n := counts[one.Function]
+		if n == nil {
+			n = &count{}
+			counts[one.Function] = n
+			names = append(names, one.Function)
+		}
+		if n.last != one.Config {
+			n.entries++
+			n.last = one.Config
+		}
+		n.cases++
+		total++
+	}
+	slices.Sort(names)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "function\tcases\tentries")
+	for _, name := range names {
+		fmt.Fprintf(w, "%s\t%d\t%d\n", name, counts[name].cases, counts[name].entries)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "%d functions, %d cases of %d entries\n", len(names), total, len(c.Entries()))
+	return err
+}

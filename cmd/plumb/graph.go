@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"plumb/backend"
+	"plumb/backend/native"
+	"plumb/graph"
+	"plumb/nn"
+	"plumb/ops"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+func newGraph() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "graph",
+		Short: "Look at static graphs",
+	}
+	cmd.AddCommand(newGraphShow())
+	return cmd
+}
+
+// graphShow is one execution of plumb graph show.
+type graphShow struct {
+	seed    uint64
+	index   int
+	dot     bool
+	level   int
+	without []string
+	out     io.Writer
+}
+
+func newGraphShow() *cobra.Command {
+	g := &graphShow{}
+	cmd := &cobra.Command{
+		Use:   "show FILE::TEST",
+		Short: "Print the graph of one case of a test, before and after the passes",
+		Long: `Show draws one case of a test, or takes a saved program, traces it as native:graph
+does, and prints the graph before and after the passes, what each pass changed,
+and how much memory the results need. Nothing is run: PyTorch is not needed.`,
+		Example: `  plumb graph show suites/norm.py::test_layer_norm
+  plumb graph show suites/norm.py::test_layer_norm --dot | dot -Tsvg > graph.svg
+  plumb graph show finding.py --debug 3 --without fuse,reuse`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			g.out = cmd.OutOrStdout()
+			p, err := g.program(args[0])
+			if err != nil {
+				return usage(err)
+			}
+			return g.show(cmd.Context(), p)
+		},
+	}
+	fl := cmd.Flags()
+	fl.Uint64Var(&g.seed, "seed", 1, "the seed of the case")
+	fl.IntVar(&g.index, "case", 0, "which case of the test")
+	fl.BoolVar(&g.dot, "dot", false, "print the graph after the passes in Graphviz's language")
+	fl.IntVar(&g.level, "debug", 2, "1: what the passes did; 2: also the graph before and after them; 3: also after each, with the call that each node is from")
+	fl.StringSliceVar(&g.without, "without", nil, `passes to leave out: dead, fold, casts, algebra, common, dead2, fuse, reuse; "all" leaves out every one`)
+	return cmd
+}
+
+// program draws the case.
+func (g *graphShow) program(id string) (*program.Program, error) {
+	var f runFlags
+	f.register(&cobra.Command{})
+	f.seed = g.seed
+	r := &runner{runFlags: f, flags: &cobra.Command{}, files: []string{id}, out: io.Discard, err: io.Discard, sigs: &signatures{}, maxBytes: 1 << 25}
+	if err := errors.Join(r.parseDTypes(), r.prepare()); err != nil {
+		return nil, err
+	}
+	tests, err := r.tests()
+	if err != nil {
+		return nil, err
+	}
+	if tests, err = r.choose(tests); err != nil {
+		return nil, err
+	}
+	if len(tests) != 1 {
+		return nil, fmt.Errorf("%s names %d tests; want one, as FILE::TEST", id, len(tests))
+	}
+	return tests[0].Draw(g.index, nativeObserver{})
+}
+
+func (g *graphShow) show(ctx context.Context, p *program.Program) error {
+	b := native.New(ops.Table(), nn.Modules()).Graph(graph.Options{})
+	code, err := b.Trace(ctx, jobOf(p))
+	if err != nil {
+		return err
+	}
+	o := graph.Options{Debug: g.level, Log: g.out, Without: g.without}
+	if g.dot {
+		o.Debug = 0
+	}
+	c, err := graph.Compile(code, o)
+	if err == nil && g.dot {
+		_, err = io.WriteString(g.out, c.Code.Dot())
+	}
+	return err
+}
+
+func jobOf(p *program.Program) *backend.Job {
+	j := &backend.Job{Program: p, Inputs: make([]*tensor.Tensor, len(p.Inputs))}
+	for i := range p.Inputs {
+		j.Inputs[i] = p.Inputs[i].Materialize()
+	}
+	return j
+}
+
+// nativeObserver tells a test that asks for values while it is drawn those of
+// Plumb's own operators.
+type nativeObserver struct{}
+
+// Observe runs the program and returns the value of a name.
+func (nativeObserver) Observe(p *program.Program, ref program.Ref) (backend.Value, error) {
+	out, err := native.New(ops.Table(), nn.Modules()).Run(context.Background(), jobOf(p))
+	if err != nil {
+		return backend.Value{}, err
+	}
+	for i := range out.Values {
+		if p.Calls[i].Result == string(ref) {
+			return out.Values[i], nil
+		}
+	}
+	for i := range p.Inputs {
+		if p.Inputs[i].Name == string(ref) {
+			return backend.Value{Tensor: p.Inputs[i].Materialize()}, nil
+		}
+	}
+	return backend.Value{}, fmt.Errorf("%s has no value: %s", ref, out.Message)
+}

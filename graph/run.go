@@ -1,0 +1,138 @@
+package graph
+
+import (
+	"fmt"
+
+	"plumb/choice"
+	"plumb/op"
+	"plumb/tensor"
+)
+
+// Compiled is code with its plan, ready to run.
+type Compiled struct {
+	Code   *Code
+	Stages []Stage
+	plan   *plan
+	block  int
+}
+
+// Memory returns what the plan expects.
+func (c *Compiled) Memory() Memory { return c.plan.memory }
+
+// defaultBlock is how many elements a fused loop takes at a time: a few
+// operands of float32 fit the cache nearest to a core but one.
+const defaultBlock = 1 << 14
+
+// Run computes the outputs. Inputs must have the signature that was traced;
+// seed is what the draws of random operators follow from. The error is an
+// *Error that wraps the operator's; the outputs that were computed before it
+// are returned beside it, the others are nil.
+func (c *Compiled) Run(seed uint64, inputs []*tensor.Tensor) ([]*tensor.Tensor, error) {
+	if err := c.accepts(inputs); err != nil {
+		return nil, err
+	}
+	r := &execution{Compiled: c, seed: seed, env: make([]*tensor.Tensor, c.Code.values), pieces: make([][]byte, len(c.plan.sizes))}
+	for i, v := range c.Code.Inputs {
+		r.env[v.id] = inputs[i]
+	}
+	var failed error
+	for i, n := range c.Code.Nodes {
+		if err := r.node(n); err != nil {
+			failed = c.Code.failure(n, err)
+			break
+		}
+		for _, id := range c.plan.release[i] {
+			r.env[id] = nil
+		}
+	}
+	out := make([]*tensor.Tensor, len(c.Code.Outputs))
+	for i, v := range c.Code.Outputs {
+		out[i] = r.env[v.id]
+	}
+	return out, failed
+}
+
+func (c *Compiled) accepts(inputs []*tensor.Tensor) error {
+	if len(inputs) != len(c.Code.Inputs) {
+		return &Error{Graph: c.Code.Name, Err: fmt.Errorf("%d inputs instead of %d", len(inputs), len(c.Code.Inputs))}
+	}
+	for i, v := range c.Code.Inputs {
+		if !sameMeta(inputs[i], v) {
+			return &Error{Graph: c.Code.Name, Err: fmt.Errorf("input %s is %s with strides %v; it was compiled for %s", v.node.Name, inputs[i], inputs[i].Strides(), describe(v))}
+		}
+	}
+	return nil
+}
+
+// execution is one run.
+type execution struct {
+	*Compiled
+	seed   uint64
+	env    []*tensor.Tensor // by value id
+	pieces [][]byte         // of reused memory
+}
+
+func (r *execution) node(n *Node) error {
+	switch n.Kind {
+	case Constant:
+		r.env[n.Out[0].id] = n.Const
+	case Apply:
+		return r.apply(n)
+	case Arrange:
+		t := tensor.NewStrided(n.source.DType(), n.source.Shape(), n.Out[0].Strides())
+		t.CopyFrom(r.env[n.source.id])
+		r.env[n.Out[0].id] = t
+	case Fused:
+		return r.fused(n)
+	}
+	return nil
+}
+
+// apply runs a call. What it changes is a copy of its argument.
+func (r *execution) apply(n *Node) error {
+	copies := map[*Value]*tensor.Tensor{}
+	results := n.Out[:len(n.Out)-len(n.Mutated)]
+	for i, name := range n.Mutated {
+		v := n.Call.Args.Value(name).(*Value)
+		t := tensor.NewStrided(v.DType(), v.Shape(), v.Strides())
+		t.CopyFrom(r.env[v.id])
+		copies[v], r.env[n.Out[len(results)+i].id] = t, t
+	}
+	call := *n.Call
+	call.Args = mapped(call.Args, func(v *Value) op.Value {
+		if t := copies[v]; t != nil {
+			return t
+		}
+		return r.env[v.id]
+	})
+	if call.Def.Traits.Has(op.Random) {
+		call.Key = choice.Derive(r.seed, uint64(call.Draw))
+	}
+	out, err := call.ExecuteInto(func(i int, m op.Meta) *tensor.Tensor { return r.memory(n.Out[i], m) })
+	if err != nil {
+		return err
+	}
+	for i, v := range results {
+		if !sameMeta(out[i], v) {
+			return fmt.Errorf("result %d is %s with strides %v; inferred was %s", i, out[i], out[i].Strides(), describe(v))
+		}
+		r.env[v.id] = out[i]
+	}
+	return nil
+}
+
+// memory returns where a result goes.
+func (r *execution) memory(v *Value, m op.Meta) *tensor.Tensor {
+	slot, planned := r.plan.slot[v.id]
+	if !planned {
+		return tensor.Unset(m.DType, m.Shape, m.Strides)
+	}
+	if r.pieces[slot] == nil {
+		r.pieces[slot] = tensor.Unset(tensor.U8, []int{r.plan.sizes[slot]}, nil).Storage()
+	}
+	t, err := tensor.FromBytes(v.DType(), v.Shape(), v.Strides(), 0, r.pieces[slot][:v.bytes()])
+	if err != nil {
+		panic(fmt.Sprintf("graph: memory of %s: %v", describe(v), err))
+	}
+	return t
+}

@@ -1,0 +1,245 @@
+package known
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"plumb/program"
+	"plumb/tensor"
+	"plumb/verdict"
+)
+
+// edgeFaults are the faults at infinities, NaN and overflow, and in memory
+// that is not contiguous.
+var edgeFaults = slices.Concat(fixedViews, expandedMedians, outOfWidth, noInverse, skippedPadding, ctcTargets, hugeSquares, nanSlopes, []verdict.KnownFault{{
+	Reference: "torch",
+	Target:    "binary_cross_entropy",
+	Kinds:     grads,
+	When: func(p *program.Program) bool {
+		return anyElement(p, 0, func(v float64) bool { return v == 0 || v == 1 })
+	},
+	Reason: "the loss has logarithms of at least -100, as documented, so that its gradient with respect to the target is at most 100; it is infinite where the input is 0 or 1",
+	Proof: "t = torch.tensor([0., 1.], requires_grad=True); torch.nn.functional.binary_cross_entropy(torch.tensor([0., 1.]), t, reduction='sum').backward() gives t.grad = [inf, -inf]; " +
+		"the loss at t = [1e-3, 1.] is 0.1 more, at [0., 1 - 1e-3] too",
+}, {
+	Reference: "torch",
+	Target:    "soft_margin_loss",
+	Kinds:     slices.Concat(values, grads),
+	When: func(p *program.Program) bool {
+		return anyElement(p, 0, exponentOverflows) || anyElement(p, 1, exponentOverflows)
+	},
+	Reason: "exp(-target·input) overflows: the loss is infinite where it is -target·input, its gradient NaN where it is -target",
+	Proof: "x = torch.tensor(-100., requires_grad=True); torch.nn.functional.soft_margin_loss(x, torch.tensor(1.)) is inf and x.grad NaN; " +
+		"in float64 they are 100 and -1",
+}})
+
+// fixedViews are operators that raise for some layouts of their arguments.
+var fixedViews = []verdict.KnownFault{{
+	Reference: "torch",
+	Target:    "isin",
+	Kinds:     raises,
+	When:      func(p *program.Program) bool { return slices.ContainsFunc(p.Inputs, strided) },
+	Reason:    "isin takes a view of few test elements as a vector, which their strides may not allow, and sorts many",
+	Proof: "torch.isin(torch.arange(3), torch.arange(4).reshape(2, 2).t()) raises RuntimeError: view size is not compatible with input tensor's size and stride; " +
+		"of torch.arange(200).reshape(2, 100).t() it does not",
+}, {
+	Reference: "torch 1.13",
+	Target:    "pixel_shuffle",
+	Kinds:     raises,
+	When:      func(p *program.Program) bool { return slices.ContainsFunc(p.Inputs, strided) },
+	Reason:    "the kernel refuses images of more than one batch dimension whose strides look like channels-last",
+	Proof:     "as of pixel_unshuffle",
+}, {
+	Reference: "torch 1.13",
+	Target:    "pixel_unshuffle",
+	Kinds:     raises,
+	When:      func(p *program.Program) bool { return slices.ContainsFunc(p.Inputs, strided) },
+	Reason:    "the kernel refuses images of more than one batch dimension whose strides look like channels-last",
+	Proof: "x = torch.zeros(2, 4, 4, 4, 4): torch.nn.functional.pixel_unshuffle(x.contiguous(memory_format=torch.channels_last_3d), 2) " +
+		"raises RuntimeError: Unsupported memory format. Supports only ChannelsLast, Contiguous; of x it does not",
+}}
+
+// expandedMedians are medians along a dimension of stride 0.
+var expandedMedians = each([]string{"median", "nanmedian"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch 1.13",
+		Target:    target,
+		Kinds:     values,
+		When:      func(p *program.Program) bool { return slices.ContainsFunc(p.Inputs, repeated) || expands(p) },
+		Reason:    "the kernel reads the rows of an expanded tensor from memory beside it",
+		Proof: "x = torch.tensor([8, 5]).as_strided((2, 1), (0, 1)) is [[8], [8]], and x.median(0) gives 5, at index 1; x.contiguous().median(0) gives 8; " +
+			"torch.tensor([[8., 5.]]).expand(3, 2).median(0) gives 5 and a number from fresh memory",
+	}
+})
+
+// outOfWidth are shifts by a negative number of bits, or by all of them.
+var outOfWidth = each([]string{
+	"bitwise_left_shift", "bitwise_right_shift", "lshift", "rshift", "ilshift", "irshift",
+}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch 1.13",
+		Target:    target,
+		Kinds:     values,
+		When: func(p *program.Program) bool {
+			return slices.ContainsFunc(p.Inputs, func(in program.Input) bool {
+				return !in.DType.IsDifferentiable() && hasElement(&in, beyondWidth(in.DType))
+			})
+		},
+		Reason: "a shift by less than 0 or by all the bits is C++'s, undefined: the processor takes the number modulo the width",
+		Proof:  "torch.tensor(5) << torch.tensor(-63) is 10, torch.tensor(1) << torch.tensor(64) is 1 and torch.tensor(-8) >> torch.tensor(64) is -8",
+	}
+})
+
+// noInverse are functions of matrices that are solved by elimination.
+var noInverse = each([]string{"inverse", "inv", "matrix_power", "solve", "det", "slogdet", "logdet"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch",
+		Target:    target,
+		Kinds:     slices.Concat(values, grads),
+		When: func(p *program.Program) bool {
+			return slices.ContainsFunc(p.Inputs, func(in program.Input) bool {
+				return hasElement(&in, func(v float64) bool { return math.IsInf(v, 0) || math.IsNaN(v) })
+			})
+		},
+		Reason: "elimination with an infinity or a NaN: which elements of the result, or pivots, are NaN depends on the products with 0 that BLAS skips",
+		Proof: "a = torch.tensor([[1., float('inf')], [1., 0.]]): torch.linalg.inv(a) is [[0, 1], [0, 0]], which times a has NaN; " +
+			"the factors [[1, inf], [1, -inf]] of torch.linalg.lu_factor give inf·0 = NaN in its first row",
+	}
+})
+
+// hugeSquares are normalisations of numbers whose squares overflow.
+var hugeSquares = each([]string{
+	"group_norm", "layer_norm", "instance_norm", "batch_norm",
+	"InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d",
+}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch",
+		Target:    target,
+		Kinds:     slices.Concat(values, grads, []verdict.Kind{verdict.Kind(verdict.ParamGrad)}),
+		When: func(p *program.Program) bool {
+			return slices.ContainsFunc(p.Inputs, func(in program.Input) bool {
+				return in.DType.IsFloat() && hasElement(&in, func(v float64) bool { return math.Abs(v) > squareOverflows(in.DType) && !math.IsInf(v, 0) })
+			})
+		},
+		Reason: "the variance overflows its dtype: results and gradients are NaN or 0",
+		Proof: "x = torch.tensor([[[0., 1e25, 0., 0.]]]): of group_norm(x, 1) and layer_norm(x, (4,)) all elements are NaN, of instance_norm(x) and batch_norm(x, None, None, training=True) 0; " +
+			"in float64 they are [-0.577, 1.732, -0.577, -0.577]",
+	}
+})
+
+// nanSlopes are activations by pieces whose gradient at NaN, and at a bound,
+// depends on the length of the tensor.
+var nanSlopes = each([]string{"relu6", "hardtanh", "hardshrink", "softshrink", "elu", "celu", "selu", "hardswish"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch 1.13",
+		Target:    target,
+		Kinds:     grads,
+		When: func(p *program.Program) bool {
+			return slices.ContainsFunc(p.Inputs, func(in program.Input) bool {
+				return hasElement(&in, func(v float64) bool { return math.IsNaN(v) || target == "hardswish" && math.Abs(v) == 3 })
+			})
+		},
+		Reason: "the vectorised kernel and the plain one that completes it disagree about the gradient at NaN, and of hardswish at 3",
+		Proof: "x = torch.tensor([float('nan'), 3.]).repeat_interleave(n).requires_grad_(): the gradient at NaN of elu, celu and hardswish is 1 for n = 1 and NaN for n = 20, " +
+			"of relu6, hardtanh and the shrinks 1 and 0; that of hardswish at 3 is 1.5 and 1",
+	}
+})
+
+// squareOverflows returns a number of the dtype near the largest with a square.
+func squareOverflows(d tensor.DType) float64 {
+	if d == tensor.F64 {
+		return 1e150
+	}
+	return 1e18
+}
+
+// skippedPadding are convolutions by oneDNN.
+var skippedPadding = each([]string{"conv1d", "conv2d", "conv3d"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch",
+		Target:    target,
+		Kinds:     values,
+		When: func(p *program.Program) bool {
+			return anyElement(p, 1, func(v float64) bool { return math.IsInf(v, 0) || math.IsNaN(v) })
+		},
+		Reason: "oneDNN leaves out the products of the zeros of the padding with a weight that is infinite or NaN",
+		Proof: "x = torch.ones(2, 2, 1, 1); w = torch.zeros(1, 2, 1, 2); w[0, 1, 0, 1] = float('nan'): torch.conv2d(x, w, padding=(0, 1))[0, 0, 0] is [nan, 0]; " +
+			"with torch.backends.mkldnn.flags(enabled=False), and in float64, it is [nan, nan]",
+	}
+})
+
+// ctcTargets are targets that ctc_loss misreads, or that its documentation forbids.
+var ctcTargets = []verdict.KnownFault{{
+	Reference: "torch 1.13",
+	Target:    "ctc_loss",
+	Kinds:     slices.Concat(values, grads),
+	When:      func(p *program.Program) bool { return len(p.Inputs) > 1 && slices.ContainsFunc(p.Inputs, gappedVector) },
+	Reason:    "where the targets of all samples are one vector, a sample's begin is not multiplied by the vector's stride",
+	Proof:     "t = torch.tensor([1, 2, 1, 2, 1]), s = torch.stack([t, 0 * t], 1)[:, 0], which equals t: of any x [5, 2, 3], torch.nn.functional.ctc_loss(x, t, (5, 5), (3, 2), reduction='none') and that of s differ in the second sample",
+}, {
+	Reference: "torch",
+	Target:    "ctc_loss",
+	Kinds:     grads,
+	When:      blankTarget,
+	Reason:    "the documentation forbids blanks in targets; of those that end with one, the gradient takes one of the two last states for both",
+	Proof: "x = torch.zeros(2, 1, requires_grad=True): torch.nn.functional.ctc_loss(x, torch.tensor([0]), torch.tensor(2), torch.tensor(1)).backward() gives x.grad = [0, 1/3], " +
+		"though both moments are alike",
+}}
+
+// blankTarget reports integers one of which is the label of blanks.
+func blankTarget(p *program.Program) bool {
+	blank, _ := argument(p, 4, "blank").(int64)
+	return slices.ContainsFunc(p.Inputs, func(in program.Input) bool {
+		return in.DType.IsInt() && hasElement(&in, func(v float64) bool { return v == float64(blank) })
+	})
+}
+
+// strided reports an input that is not laid out as it would be by default.
+func strided(in program.Input) bool { return in.Strides != nil }
+
+// repeated reports an input of which several indices name one place.
+func repeated(in program.Input) bool {
+	for d, n := range in.Shape {
+		if in.Strides != nil && n > 1 && in.Strides[d] == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// expands reports a program with a call that makes strides of 0.
+func expands(p *program.Program) bool {
+	return slices.ContainsFunc(p.Calls, func(c program.Call) bool {
+		name := verdict.OperatorName(c.Target)
+		return strings.HasPrefix(name, "expand") || strings.HasPrefix(name, "broadcast") || name == "asstrided"
+	})
+}
+
+// exponentOverflows reports a number that may take exp beyond float32.
+func exponentOverflows(v float64) bool { return math.Abs(v) > 9 }
+
+// beyondWidth reports a number of bits that is negative or as large as the dtype.
+func beyondWidth(d tensor.DType) func(float64) bool {
+	return func(v float64) bool { return v < 0 || v >= float64(8*d.Size()) }
+}
+
+// anyElement reports whether f holds for an element of the input at an index,
+// or of any input where an operator is a module or its arguments are computed.
+func anyElement(p *program.Program, at int, f func(float64) bool) bool {
+	if at >= len(p.Inputs) || len(p.Calls) > 1 {
+		return slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return hasElement(&in, f) })
+	}
+	return hasElement(&p.Inputs[at], f)
+}
+
+func hasElement(in *program.Input, f func(float64) bool) bool {
+	x := in.Materialize()
+	for i := range x.Len() {
+		v := x.At(i)
+		if f(real(v)) || x.DType().IsComplex() && f(imag(v)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,98 @@
+package script
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"plumb/backend"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// ask returns what the reference gives for a call that the case does not have.
+func (d *draw) ask(c program.Call) (backend.Value, error) {
+	c.Result = d.prog.Unused("asked")
+	if d.env.Observer == nil {
+		d.fault = fmt.Errorf("%s: %w", d.test.Name, ErrNoObserver)
+		return backend.Value{}, d.fault
+	}
+	p := *d.prog
+	p.Inputs, p.Calls, p.Backward = slices.Clip(p.Inputs), append(slices.Clip(p.Calls), c), nil
+	v, err := d.env.Observer.Observe(&p, program.Ref(c.Result))
+	if err != nil {
+		d.fault = err
+	}
+	return v, err
+}
+
+// moduleMethods are the methods of every torch.nn.Module.
+var moduleMethods = strings.Fields(`
+	add_module apply bfloat16 buffers children cpu cuda double eval extra_repr float forward half load_state_dict
+	modules named_buffers named_children named_modules named_parameters parameters register_buffer
+	register_forward_hook register_parameter requires_grad_ state_dict to train type zero_grad`)
+
+// none is the default of a question for an attribute.
+const none = "no such attribute"
+
+// has is hasattr: by the methods that are known, else by what the reference has.
+func (s *symbol) has(name string) (bool, error) {
+	kind, err := s.known()
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case kind != kindTensor && kind != kindModule:
+		return false, lack("hasattr of a value that is no tensor and no module is not supported in test files")
+	case strings.HasPrefix(name, "_"):
+		return false, lack("hasattr of %s is not supported in test files", name)
+	case kind == kindModule && slices.Contains(moduleMethods, name):
+		return true, nil
+	case kind == kindTensor:
+		if sigs, err := lookup(s.d.env.Signatures, "Tensor."+name); sigs != nil || err != nil {
+			return err == nil, err
+		}
+	}
+	v, err := s.d.ask(program.Call{Target: "getattr", Args: []any{s.ref, name, none}})
+	return v.Plain != none, err
+}
+
+// deepCopy is copy.deepcopy of a tensor, which PyTorch allows of leaves.
+func (s *symbol) deepCopy() (starlark.Value, error) {
+	kind, err := s.known()
+	if err != nil {
+		return nil, err
+	}
+	if kind != kindTensor {
+		return nil, lack("copy.deepcopy of a %s is not supported in test files", s.Type())
+	}
+	now, err := s.d.observe(s.ref)
+	if err != nil {
+		return nil, err
+	}
+	if tensor.Extent(now.Tensor.Shape(), now.Tensor.Strides()) != now.Tensor.Len() {
+		return nil, lack("copy.deepcopy of a tensor with gaps in its memory is not supported in test files")
+	}
+	leaf := backend.Value{Plain: true}
+	if s.input == nil {
+		if leaf, err = s.d.ask(program.Call{Target: "getattr", Args: []any{s.ref, "is_leaf"}}); err != nil {
+			return nil, err
+		}
+	}
+	if leaf.Plain != true {
+		return nil, fmt.Errorf("only tensors that are leaves of the graph can be copied by copy.deepcopy; %s is none", s.ref)
+	}
+	var out starlark.Value = s
+	for _, target := range []string{"Tensor.detach", "Tensor.clone", "Tensor.requires_grad_"} {
+		if target == "Tensor.requires_grad_" && !now.RequiresGrad {
+			break
+		}
+		if out, err = s.d.call(target, out.(*symbol), nil, nil); err != nil {
+			return nil, err
+		}
+		out.(*symbol).kind = kindTensor
+	}
+	return out, nil
+}
