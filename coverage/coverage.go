@@ -53,6 +53,7 @@ var Directions = []Direction{Forward, Backward, Second}
 // Matrix is the coverage of a set of operators.
 type Matrix struct {
 	Reference string   `json:"reference"` // with its version
+	Date      string   `json:"date,omitempty"`
 	Seed      uint64   `json:"seed"`
 	Cases     int      `json:"cases"` // of each cell
 	DTypes    []string `json:"dtypes"`

@@ -112,3 +112,26 @@ func TestText(t *testing.T) {
 		t.Errorf("%s", b.String())
 	}
 }
+
+// TestShipped: every cell of the matrix that comes with Plumb has a reason
+// unless it is aligned.
+func TestShipped(t *testing.T) {
+	m, err := coverage.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cells := m.Unexplained(); len(cells) > 0 {
+		t.Errorf("%d cells without a reason, such as %s", len(cells), cells[0])
+	}
+	if n := m.Counts(coverage.Forward)[coverage.Aligned]; len(m.Ops) < 480 || n < 20000 || m.Date == "" || !strings.HasPrefix(m.Reference, "torch ") {
+		t.Errorf("%d operators, %d cells aligned, against %q on %q", len(m.Ops), n, m.Reference, m.Date)
+	}
+	var b bytes.Buffer
+	if err := m.WriteFile("x.zst", &b); err != nil {
+		t.Fatal(err)
+	}
+	again, err := coverage.ReadFile("x.zst", &b)
+	if err != nil || len(again.Ops) != len(m.Ops) {
+		t.Errorf("read again: %v", err)
+	}
+}

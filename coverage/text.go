@@ -12,7 +12,7 @@ import (
 // dtype the symbols of the layouts, and with reasons what each stands for.
 func (m *Matrix) Text(w io.Writer, reasons bool) {
 	fmt.Fprint(w, Legend)
-	fmt.Fprintf(w, "the symbols of a dtype stand for: %s\n%d cases a cell against %s, seed %d\n\n", strings.Join(m.Layouts, ", "), m.Cases, m.Reference, m.Seed)
+	fmt.Fprintf(w, "the symbols of a dtype stand for: %s\n%d cases a cell against %s%s, seed %d\n\n", strings.Join(m.Layouts, ", "), m.Cases, m.Reference, m.on(), m.Seed)
 	width := max(len(m.Layouts), 8)
 	m.heading(w, width)
 	for _, o := range m.Ops {
@@ -33,6 +33,13 @@ func (m *Matrix) Text(w io.Writer, reasons bool) {
 	}
 	fmt.Fprintln(w)
 	m.totals(w)
+}
+
+func (m *Matrix) on() string {
+	if m.Date == "" {
+		return ""
+	}
+	return " on " + m.Date
 }
 
 func (m *Matrix) heading(w io.Writer, width int) {

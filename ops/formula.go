@@ -395,3 +395,29 @@ func gridBase(b op.Builder, size []int, align bool, d tensor.DType) op.Value {
 	copy(tensor.Data[float64](base), at)
 	return coarse(b, b.Cast(base, d), 2.0)
 }
+
+// runningFormula blends running statistics with those of a batch, whose
+// variance is unbiased: of each channel, or with samples the means over the
+// samples of each one's own.
+func runningFormula(samples bool) func(op.Builder, op.Args) []op.Value {
+	return func(b op.Builder, a op.Args) []op.Value {
+		v := a.Value("input")
+		d, c, first := channelGroups(v), v.Shape()[1], v.Shape()[0]
+		shape, over, n := []int{d.Outer, d.Count, d.Inner}, []int{0, 2}, d.Outer*d.Inner
+		if samples {
+			shape, over, n = []int{first, c, tensor.NumElements(v.Shape()[2:])}, []int{2}, tensor.NumElements(v.Shape()[2:])
+		}
+		if n < 2 || first == 0 || !a.Has("momentum") {
+			op.Fail(op.RuntimeError("no formula for one element, or without momentum"))
+		}
+		x, m := b.Reshape(v, shape), a.Float("momentum")
+		mean := b.Op("mean", x, over, true)
+		centred := b.Sub(x, mean)
+		variance := b.Div(b.Op("sum", b.Mul(centred, centred), over, true), n-1)
+		blended := func(name string, stat op.Value) op.Value {
+			stat = b.Reshape(b.Op("mean", stat, []int{0}, true), []int{c})
+			return b.Add(b.Mul(a.Value(name), 1-m), b.Mul(stat, m))
+		}
+		return []op.Value{blended("running_mean", mean), blended("running_var", variance)}
+	}
+}

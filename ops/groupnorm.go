@@ -28,7 +28,8 @@ var groupNormOps = []*op.Def{
 			c := x.Shape()[1]
 			return []any{x, s.Tensor(-1, 1, c), s.Tensor(0.1, 1, c), s.Float(0, 1)}
 		},
-		Tol: accumulating(channelTerms, "mean and variance sum one term per element of the channel"),
+		Formula: runningFormula(true),
+		Tol:     accumulating(channelTerms, "mean and variance sum one term per element of the channel"),
 	},
 	stepwise(&op.Def{
 		Sig:    "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",

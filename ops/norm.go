@@ -156,7 +156,8 @@ var normOps = []*op.Def{
 			c := x.Shape()[1]
 			return []any{x, s.Tensor(-1, 1, c), s.Tensor(0.1, 1, c), nil, s.Float(0, 1)}
 		},
-		Tol: accumulating(channelTerms, "mean and variance sum one term per element of the channel"),
+		Formula: runningFormula(false),
+		Tol:     accumulating(channelTerms, "mean and variance sum one term per element of the channel"),
 	},
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"plumb/backend"
 	"plumb/campaign"
@@ -42,7 +43,7 @@ func (r *runner) coverTests(pattern string) ([]campaign.Test, error) {
 	if len(r.dtypes) > 0 {
 		return nil, fmt.Errorf("--coverage fills in every dtype: leave out --dtype")
 	}
-	m := &coverage.Matrix{Reference: r.backends.Is(r.reference), Seed: r.seed, Cases: r.n}
+	m := &coverage.Matrix{Reference: r.backends.Is(r.reference), Date: time.Now().UTC().Format(time.DateOnly), Seed: r.seed, Cases: r.n}
 	if m.Cases == 0 {
 		m.Cases = 2
 	}
@@ -197,7 +198,7 @@ func (r *runner) finish(ctx context.Context) error {
 		return err
 	}
 	defer os.Remove(tmp.Name())
-	if err := c.matrix.Write(tmp); err != nil {
+	if err := c.matrix.WriteFile(r.coverage, tmp); err != nil {
 		tmp.Close()
 		return err
 	}
@@ -306,16 +307,18 @@ func deepened(arrange func(*tensor.Tensor) (*tensor.Tensor, bool)) func(*tensor.
 	}
 }
 
-// readCoverage reads a coverage file and keeps the operators asked for.
+// isCoverage reports whether an argument of plumb ops --coverage is a file's
+// name, not an operator's.
+func isCoverage(arg string) bool {
+	return strings.HasSuffix(arg, ".json") || strings.HasSuffix(arg, coverage.Compressed)
+}
+
+// readCoverage reads a coverage file, the shipped one for no path, and keeps
+// the operators asked for.
 func readCoverage(path string, defs []*op.Def) (*coverage.Matrix, error) {
-	f, err := os.Open(path)
+	m, err := coverageAt(path)
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	m, err := coverage.Read(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w; plumb run --ops '*' --coverage FILE writes one", path, err)
 	}
 	var kept []*coverage.Op
 	for _, d := range defs {
@@ -324,5 +327,21 @@ func readCoverage(path string, defs []*op.Def) (*coverage.Matrix, error) {
 		}
 	}
 	m.Ops = kept
+	return m, nil
+}
+
+func coverageAt(path string) (*coverage.Matrix, error) {
+	if path == "" {
+		return coverage.Shipped()
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	m, err := coverage.ReadFile(path, f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; plumb run --ops '*' --coverage FILE writes one", path, err)
+	}
 	return m, nil
 }

@@ -25,7 +25,8 @@ func newOps() *cobra.Command {
 		Long:  "List Plumb's own operators: signature, public names, numerics class, whether a gradient exists. For named ones also how ranks may share a sample call.",
 		Example: `  plumb ops
   plumb ops conv2d torch.max
-  plumb ops --coverage cover.json softmax     what a run with --coverage compared
+  plumb ops --coverage softmax                what agrees with PyTorch, by dtype and layout
+  plumb ops --coverage cover.json softmax     the same of a run with --coverage
   plumb ops --json | jq -r '.[].id'`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if covered {
@@ -48,27 +49,28 @@ func newOps() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print an array with one object per operator")
-	cmd.Flags().BoolVar(&covered, "coverage", false, "print the matrix operator × direction × dtype × layout; the first argument is the file that plumb run --coverage wrote")
+	cmd.Flags().BoolVar(&covered, "coverage", false, "print the matrix operator × direction × dtype × layout that comes with Plumb, or that of a file that plumb run --coverage wrote, the first argument")
 	cmd.Flags().BoolVar(&reasons, "reasons", false, "with --coverage: say of every cell that is not aligned why")
 	return cmd
 }
 
-// opsCoverage prints a coverage file; the arguments are its path and the
-// operators that are wanted.
+// opsCoverage prints a coverage file; the arguments are its path, if it is not
+// the shipped one, and the operators that are wanted.
 func opsCoverage(w io.Writer, args []string, reasons, asJSON bool) error {
-	if len(args) == 0 {
-		return usage(errors.New("plumb ops --coverage needs a file; plumb run --ops '*' --coverage FILE writes one"))
+	path, source := "", "the shipped coverage"
+	if len(args) > 0 && isCoverage(args[0]) {
+		path, source, args = args[0], args[0], args[1:]
 	}
-	defs, err := selectOps(args[1:])
+	defs, err := selectOps(args)
 	if err != nil {
 		return usage(err)
 	}
-	m, err := readCoverage(args[0], defs)
+	m, err := readCoverage(path, defs)
 	if err != nil {
 		return usage(err)
 	}
-	if len(m.Ops) == 0 && len(args) > 1 {
-		return usage(fmt.Errorf("%s has none of these operators; plumb run --ops %s --coverage FILE compares them", args[0], args[1]))
+	if len(m.Ops) == 0 && len(args) > 0 {
+		return usage(fmt.Errorf("%s has none of these operators; plumb run --ops %s --coverage FILE compares them", source, args[0]))
 	}
 	if asJSON {
 		return m.Write(w)
