@@ -19,7 +19,7 @@ var (
 )
 
 // shapeFaults are the faults around shapes, indices, products and windows.
-var shapeFaults = slices.Concat(untypedShapes, equals, leniencies, scalarSorts, meanPools, unpools, nearestScales, idle, emptyGrads, unwritten, []verdict.KnownFault{{
+var shapeFaults = slices.Concat(untypedShapes, equals, leniencies, scalarSorts, meanPools, unpools, nearestScales, idle, emptyGrads, integrals, unwritten, []verdict.KnownFault{{
 	Reference: "torch 1.13",
 	Target:    "masked_select",
 	Kinds:     grads,
@@ -75,9 +75,9 @@ var shapeFaults = slices.Concat(untypedShapes, equals, leniencies, scalarSorts, 
 	Target:    "addmv",
 	Kinds:     []verdict.Kind{verdict.Kind("shape")},
 	When: func(p *program.Program) bool {
-		return len(p.Inputs) > 1 && len(p.Inputs[1].Shape) == 2 && p.Inputs[1].Shape[0] == 0
+		return len(p.Inputs) > 1 && len(p.Inputs[1].Shape) == 2 && slices.Contains(p.Inputs[1].Shape, 0)
 	},
-	Reason: "a matrix without rows gives a result of the shape of input",
+	Reason: "a matrix without elements gives a result of the shape of input",
 	Proof:  "torch.addmv(torch.zeros(1), torch.zeros(0, 1), torch.zeros(1)).shape is [1]; of torch.zeros(3, 4) and torch.zeros(()) it is [3]",
 }, {
 	Reference: "torch 1.13",
@@ -214,6 +214,19 @@ var emptyGrads = slices.Concat(each([]string{"det", "linalg.det"}, func(target s
 	Reason:    "which of equal elements has the gradient is not defined",
 	Proof:     "as of topk, by which equal elements are ordered as they lie in memory",
 }})
+
+// integrals are those of no places.
+var integrals = each([]string{"trapezoid", "trapz"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch",
+		Target:    target,
+		Kinds:     []verdict.Kind{verdict.Kind("requires_grad"), verdict.Kind("structure")},
+		When:      emptyInput,
+		Reason:    "the integral over no places is zeros made anew, without a gradient",
+		Proof: "torch.trapezoid(torch.zeros(0, requires_grad=True), dim=0).requires_grad is False; " +
+			"of cumulative_trapezoid, and of torch.sum, it is True",
+	}
+})
 
 // unwritten are losses that leave the sum over no samples as they found it.
 var unwritten = each([]string{"multi_margin_loss", "multilabel_margin_loss"}, func(target string) verdict.KnownFault {
