@@ -212,7 +212,7 @@ var emptyGrads = slices.Concat(each([]string{"det", "linalg.det"}, func(target s
 	Kinds:     grads,
 	When:      func(p *program.Program) bool { return hasEqual(p.Inputs[0].Fill.Data) },
 	Reason:    "which of equal elements has the gradient is not defined",
-	Proof:     "as of topk, by which equal elements are ordered as they lie in memory",
+	Proof:     "nanquantile sorts, and the documentation of torch.sort promises the order of equal elements for stable=True only",
 }})
 
 // integrals are those of no places.
