@@ -89,7 +89,21 @@ func rowMoments[T float32 | float64](row []T) (mean, squares float64) {
 		squares += d * d
 		rest += d
 	}
+	if constant(row) {
+		return mean, 0
+	}
 	return mean, squares - rest*rest/float64(max(len(row), 1))
+}
+
+// constant reports whether a row's elements are finite and equal: they do not
+// deviate from their mean, whatever its rounding.
+func constant[T float32 | float64 | complex128](row []T) bool {
+	for _, v := range row {
+		if v != row[0] || v-v != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // VarianceRow returns how to compute the variance with a correction of the
@@ -122,6 +136,9 @@ func ComplexVarianceRow(correction float64, root bool) func(row, _ []complex128)
 		for _, v := range row {
 			d := v - mean
 			squares += real(d)*real(d) + imag(d)*imag(d)
+		}
+		if constant(row) {
+			squares = 0
 		}
 		v := squares / max(0, float64(len(row))-correction)
 		if root {

@@ -19,7 +19,7 @@ var (
 )
 
 // shapeFaults are the faults around shapes, indices, products and windows.
-var shapeFaults = slices.Concat(untypedShapes, equals, leniencies, scalarSorts, meanPools, unpools, nearestScales, []verdict.KnownFault{{
+var shapeFaults = slices.Concat(untypedShapes, equals, leniencies, scalarSorts, meanPools, unpools, nearestScales, idle, emptyGrads, integrals, unwritten, []verdict.KnownFault{{
 	Reference: "torch 1.13",
 	Target:    "masked_select",
 	Kinds:     grads,
@@ -60,7 +60,7 @@ var shapeFaults = slices.Concat(untypedShapes, equals, leniencies, scalarSorts, 
 	Reference: "torch 1.13",
 	Target:    "pixel_unshuffle",
 	Kinds:     []verdict.Kind{verdict.Kind("shape")},
-	When:      func(p *program.Program) bool { return illegal(p) && tensor.NumElements(p.Inputs[0].Shape) == 0 },
+	When:      emptyInput,
 	Reason:    "an input without elements is returned in its own shape",
 	Proof:     "torch.nn.functional.pixel_unshuffle(torch.zeros(2, 2, 4, 0), 2).shape is [2, 2, 4, 0], not [2, 8, 2, 0]",
 }, {
@@ -75,9 +75,9 @@ var shapeFaults = slices.Concat(untypedShapes, equals, leniencies, scalarSorts, 
 	Target:    "addmv",
 	Kinds:     []verdict.Kind{verdict.Kind("shape")},
 	When: func(p *program.Program) bool {
-		return illegal(p) && len(p.Inputs) > 1 && len(p.Inputs[1].Shape) == 2 && p.Inputs[1].Shape[0] == 0
+		return len(p.Inputs) > 1 && len(p.Inputs[1].Shape) == 2 && slices.Contains(p.Inputs[1].Shape, 0)
 	},
-	Reason: "a matrix without rows gives a result of the shape of input",
+	Reason: "a matrix without elements gives a result of the shape of input",
 	Proof:  "torch.addmv(torch.zeros(1), torch.zeros(0, 1), torch.zeros(1)).shape is [1]; of torch.zeros(3, 4) and torch.zeros(()) it is [3]",
 }, {
 	Reference: "torch 1.13",
@@ -127,11 +127,123 @@ var equals = each([]string{"topk", "kthvalue"}, func(target string) verdict.Know
 		Reference: "torch",
 		Target:    target,
 		Kinds:     values,
-		When:      func(p *program.Program) bool { return illegal(p) && hasEqual(p.Inputs[0].Fill.Data) },
+		When:      func(p *program.Program) bool { return hasEqual(p.Inputs[0].Fill.Data) },
 		Reason:    "which of equal elements is named is not defined",
 		Proof:     "torch.zeros(4, dtype=torch.int32).topk(4) names 2 first; the documentation of kthvalue says that the index of any of them is returned",
 	}
 })
+
+// idle are operators that ask for the dtype in a kernel, which a call with
+// nothing to compute does not reach.
+var idle = each([]string{
+	"argmax", "argmin", "nansum", "median", "nanmedian", "mode", "logcumsumexp", "cummax", "cummin",
+	"sort", "argsort", "msort", "topk", "kthvalue", "searchsorted", "bucketize", "cross", "det", "linalg_det",
+	"solve", "cholesky", "multi_margin_loss", "multilabel_margin_loss", "cov", "corrcoef",
+}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch",
+		Target:    target,
+		Kinds:     raises,
+		When:      func(p *program.Program) bool { return nothingToDo(p) && refusesDType(p) },
+		Reason:    "the dtype is asked for by a kernel that a tensor without elements, a scalar, or rows of one element do not reach, or after the dimension",
+		Proof: "torch.median(torch.zeros(0, dtype=torch.bool)), torch.cummax(torch.tensor(1j), 0), torch.cholesky(torch.zeros(0, 0, dtype=torch.int8)) and torch.det(torch.zeros(0, 0).half()) are accepted; " +
+			"of two elements, or a matrix of one, they raise RuntimeError: not implemented for that dtype",
+	}
+})
+
+// nothingToDo reports an input without elements, of no dimensions, or with
+// rows of one element.
+func nothingToDo(p *program.Program) bool {
+	if len(p.Inputs) == 0 {
+		return false
+	}
+	shape := p.Inputs[0].Shape
+	return len(shape) == 0 || slices.Contains(shape, 0) || slices.Contains(shape, 1)
+}
+
+// refusesDType reports a first call that Plumb refuses for a dtype.
+func refusesDType(p *program.Program) bool {
+	inputs := map[program.Ref]any{}
+	for i := range p.Inputs {
+		s := p.Inputs[i].Symbol()
+		inputs[s.Ref] = s
+	}
+	args, kwargs, err := p.Calls[0].OpArgs(func(r program.Ref) (any, error) { return inputs[r], nil })
+	if err != nil {
+		return false
+	}
+	call, err := program.Resolve(ops.Table(), p.Calls[0].Target, args, kwargs)
+	if err == nil {
+		_, err = call.Infer()
+	}
+	return err != nil && strings.Contains(err.Error(), "not implemented for")
+}
+
+// emptyGrads are gradients of tensors without elements.
+var emptyGrads = slices.Concat(each([]string{"det", "linalg.det"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch 1.13",
+		Target:    target,
+		Kinds:     []verdict.Kind{verdict.Kind("structure")},
+		When:      emptyInput,
+		Reason:    "a tensor without elements is left without a gradient",
+		Proof:     "x = torch.zeros(0, 5, 5, requires_grad=True); torch.det(x).sum().backward() leaves x.grad None; torch.inverse(x).sum().backward() makes it empty",
+	}
+}), []verdict.KnownFault{{
+	Reference: "torch 1.13",
+	Target:    "group_norm",
+	Kinds:     grads,
+	When:      emptyInput,
+	Reason:    "the gradient of weight, a sum of no terms, is NaN",
+	Proof:     "w = torch.ones(6, requires_grad=True); torch.group_norm(torch.zeros(2, 6, 0, 3), 2, w).sum().backward() makes w.grad NaN; the gradient of bias is 0",
+}, {
+	Reference: "torch 1.13",
+	Target:    "block_diag",
+	Kinds:     grads,
+	When: func(p *program.Program) bool {
+		return slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return len(in.Shape) == 1 && in.Shape[0] == 0 })
+	},
+	Reason: "the gradient passes over the row that a vector without elements makes, and so takes the wrong rows for those behind it",
+	Proof: "x = torch.ones(1, 2, requires_grad=True); torch.block_diag(torch.zeros(0, requires_grad=True), x).backward(torch.tensor([[1., 2], [3, 4]])) gives [[1, 2]]; " +
+		"the result's second row is x",
+}, {
+	Reference: "torch 1.13",
+	Target:    "nanquantile",
+	Kinds:     grads,
+	When:      func(p *program.Program) bool { return hasEqual(p.Inputs[0].Fill.Data) },
+	Reason:    "which of equal elements has the gradient is not defined",
+	Proof:     "nanquantile sorts, and the documentation of torch.sort promises the order of equal elements for stable=True only",
+}})
+
+// integrals are those of no places.
+var integrals = each([]string{"trapezoid", "trapz"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch",
+		Target:    target,
+		Kinds:     []verdict.Kind{verdict.Kind("requires_grad"), verdict.Kind("structure")},
+		When:      emptyInput,
+		Reason:    "the integral over no places is zeros made anew, without a gradient",
+		Proof: "torch.trapezoid(torch.zeros(0, requires_grad=True), dim=0).requires_grad is False; " +
+			"of cumulative_trapezoid, and of torch.sum, it is True",
+	}
+})
+
+// unwritten are losses that leave the sum over no samples as they found it.
+var unwritten = each([]string{"multi_margin_loss", "multilabel_margin_loss"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch 1.13",
+		Target:    target,
+		Kinds:     values,
+		When:      emptyInput,
+		Reason:    "of no samples nothing is written into the result, which is what lay in fresh memory",
+		Proof: "torch.nn.functional.multi_margin_loss(torch.zeros(0, 3), torch.zeros(0, dtype=torch.int64)) is 1.3200590842643578e-08, then 1.325351206560299e-08; " +
+			"with reduction='sum' multilabel_margin_loss(torch.zeros(0, 3), torch.zeros(0, 3, dtype=torch.int64)) is 8.967110609603424e-09, then -2.0937297879921717e-18",
+	}
+})
+
+func emptyInput(p *program.Program) bool {
+	return len(p.Inputs) > 0 && slices.Contains(p.Inputs[0].Shape, 0)
+}
 
 // leniencies are calls that PyTorch 1.13 accepts by oversight.
 var leniencies = []verdict.KnownFault{
@@ -147,6 +259,26 @@ var leniencies = []verdict.KnownFault{
 		"torch.nn.functional.max_pool1d(torch.ones(4, 2, 1), 2) has shape [4, 2, 0]; with requires_grad it raises RuntimeError: Output size is too small"),
 	lenientIf("masked_scatter", otherMask, "masks of any dtype are accepted, and their memory is read as booleans",
 		"torch.zeros(4).masked_scatter(torch.tensor([1., 0, 1, 0]), torch.arange(1., 9)) is all zeros; of torch.tensor([1, 0, 256, 0], dtype=torch.int32) the 256 does not count"),
+	{
+		Reference: "torch 1.13", Target: "scatter_reduce", Kinds: raises, When: complexInput,
+		Reason: "sums, products and means of complex numbers are accepted, but have no gradient; extremes are refused where there are elements",
+		Proof: "x = torch.ones(3, dtype=torch.complex64); torch.scatter_reduce(x, 0, torch.tensor([0]), x, 'sum') is accepted, 'amin' raises RuntimeError: not implemented for 'ComplexFloat'; " +
+			"with requires_grad 'sum' raises RuntimeError: scatter_reduce does not support automatic differentiation for outputs with complex dtype",
+	},
+	{
+		Reference: "torch 1.13", Target: "index_reduce", Kinds: raises, When: complexInput,
+		Reason: "complex matrices are accepted, slice by slice, and complex vectors refused",
+		Proof: "torch.index_reduce(x, 0, torch.tensor([0]), x[:1], 'prod') is accepted for x = torch.ones(3, 2, dtype=torch.complex64); " +
+			"of torch.ones(3, dtype=torch.complex64) it raises RuntimeError: \"index_func_\" not implemented for 'ComplexFloat'",
+	},
+	{
+		Reference: "torch 1.13", Target: "linspace", Kinds: raises,
+		When: func(p *program.Program) bool {
+			return keyword(p, "dtype") == tensor.Bool && argument(p, 2, "steps") == int64(1)
+		},
+		Reason: "one step is filled in, whatever the dtype",
+		Proof:  "torch.linspace(-3., -2., 1, dtype=torch.bool) is [True]; with 2 steps it raises RuntimeError: \"linspace_cpu\" not implemented for 'Bool'",
+	},
 	lenientIf("index_select", selectsNothing, "an empty index of a scalar gives a scalar of fresh memory",
 		"torch.index_select(torch.tensor(1.), -1, torch.zeros(0, dtype=torch.int64)) returns a number that is none of the input's"),
 }

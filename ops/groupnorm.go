@@ -524,7 +524,7 @@ func checkLocalResponse(a op.Args) error {
 func localResponse(b op.Builder, a op.Args) op.Value {
 	x, size := a.Value("input"), a.Int("size")
 	if tensor.NumElements(x.Shape()) == 0 {
-		return b.Mul(x, 1)
+		return b.Op("clone", x)
 	}
 	squares := b.Mul(x, x)
 	padding := func(n int) op.Value {

@@ -363,7 +363,8 @@ func momentKernel[T, D kernel.Lane](name string, ds []tensor.DType, root bool, v
 }
 
 // momentGrad uses ∂var/∂x = 2·(x − mean)/(n − correction) and, where the
-// deviation is not 0, ∂std/∂x = ∂var/∂x / (2·std).
+// deviation is not 0, ∂std/∂x = ∂var/∂x / (2·std). Of a scalar with n equal to
+// the correction it is infinite, as in PyTorch.
 func momentGrad(g *op.Grad, root bool) {
 	g.To("input", func() op.Value {
 		x := wide(g, g.Value("input"))
@@ -376,7 +377,10 @@ func momentGrad(g *op.Grad, root bool) {
 				v = g.Op("where", g.Op("eq", std, 0), 0.0, g.Div(v, g.Mul(std, 2)))
 			}
 			slope := g.Mul(spreadKept(g, v), momentSlope(n, momentCorrection(g.Args)))
-			terms = append(terms, g.Mul(g.Sub(x, g.Div(statSum(g, x), n)), slope))
+			if len(x.Shape()) > 0 || n != momentCorrection(g.Args) {
+				slope = g.Mul(g.Sub(x, g.Div(statSum(g, x), n)), slope)
+			}
+			terms = append(terms, slope)
 		}
 		if len(g.Cot) > 1 && g.Cot[1] != nil {
 			terms = append(terms, g.Div(spreadKept(g, wide(g, g.Cot[1])), n))
