@@ -215,6 +215,8 @@ func checkTrapezoid(a op.Args) error {
 	y := a.Value("y")
 	d, err := wrapDim(a.Int("dim"), len(y.Shape()))
 	switch {
+	case isRunning(a) && y.DType() == tensor.Bool:
+		return rejectTypes("y", tensor.Bool)(a)
 	case err != nil:
 		return err
 	case len(y.Shape()) == 0:
