@@ -99,7 +99,7 @@ var emptyOddities = slices.Concat([]verdict.KnownFault{{
 		Reason:    "up to one step is computed by fill, which takes booleans",
 		Proof:     "torch.linspace(-3., -2., 1, dtype=torch.bool) is [True]; of 2 steps it raises RuntimeError: \"linspace_cpu\" not implemented for 'Bool'",
 	}
-}), each([]string{"conv1d", "conv2d", "conv3d"}, func(target string) verdict.KnownFault {
+}), each([]string{"conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"}, func(target string) verdict.KnownFault {
 	return verdict.KnownFault{
 		Reference: "torch 1.13",
 		Target:    target,
