@@ -305,6 +305,9 @@ func checkTransposed(p *convPlan, x []int, extra [3]int) error {
 	if slices.Min(p.X[:]) < low {
 		return op.RuntimeError("given input size %s, the calculated output size %v is too small", tensor.ShapeString(x), p.X[3-p.dims:])
 	}
+	if p.N == 0 && p.XC == 0 && p.YC > 0 {
+		return op.IndexError("expected a weight with elements, but it has no output channels")
+	}
 	if p.N == 0 {
 		return nil
 	}

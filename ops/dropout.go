@@ -129,6 +129,8 @@ func (d dropout) check(a op.Args) error {
 		return op.RuntimeError("argument 'input' must have a rank in %v, but has shape %s", d.ranks, tensor.ShapeString(x.Shape()))
 	case passes(a) || p == 1:
 		return nil
+	case d.batched == 5 && len(x.Shape()) == 0:
+		return op.RuntimeError("argument 'input' must have a dimension of channels, but has none")
 	case d.channels && d.batched == 0 && len(x.Shape()) < 2:
 		return op.RuntimeError("argument 'input' must have at least 2 dimensions, but has shape %s", tensor.ShapeString(x.Shape()))
 	case !x.DType().IsDifferentiable():

@@ -58,6 +58,8 @@ func checkEmbedding(index string) func(op.Args) error {
 	return func(a op.Args) error {
 		rows, w := a.Value(index), a.Value("weight")
 		switch {
+		case index == "input" && a.Has("padding_idx") && a.Int("padding_idx") != 0 && len(w.Shape()) == 0:
+			return op.IndexError("argument 'weight' has no dimension of rows for argument 'padding_idx' to choose from")
 		case index == "input" && a.Has("padding_idx") && !inRows(a.Int("padding_idx"), w):
 			return &op.Error{Class: "AssertionError", Msg: "argument 'padding_idx' must be within num_embeddings"}
 		case index == "input" && a.Has("max_norm"):

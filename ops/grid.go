@@ -222,6 +222,8 @@ func checkGridSample(a op.Args) error {
 	x, grid := a.Value("input").Shape(), a.Value("grid").Shape()
 	n := len(x) - 2
 	switch {
+	case len(x) == 0 || len(grid) == 0:
+		return op.IndexError("expected input and grid to have a dimension of samples, but got sizes %s and %s", tensor.ShapeString(x), tensor.ShapeString(grid))
 	case n != 2 && n != 3 || len(grid) != len(x):
 		return op.RuntimeError("expected 4D or 5D input and a grid of as many dimensions, but got sizes %s and %s", tensor.ShapeString(x), tensor.ShapeString(grid))
 	case x[0] != grid[0]:

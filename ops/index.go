@@ -325,6 +325,9 @@ func checkIndexCopy(a op.Args) error {
 			return op.RuntimeError("argument 'source' of shape %s must have the sizes of 'input', %s, in all dimensions but %d", tensor.ShapeString(src), tensor.ShapeString(x), d)
 		}
 	}
+	if sizeAlong(a.Value("input"), d) == 0 && tensor.NumElements(a.Value("index").Shape()) > 0 && tensor.NumElements(src) > 0 {
+		return op.RuntimeError("argument 'index' names entries of dimension %d, which is empty", d)
+	}
 	return checkSource(a, op.IndexError)
 }
 

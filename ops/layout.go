@@ -317,11 +317,13 @@ func transposition(name, doc string, order func(n int) []int, names ...string) *
 }
 
 func lastTwo(n int) []int {
-	if n < 2 {
+	if n == 1 {
 		op.Fail(op.RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got %d-D tensor.", n))
 	}
 	dims := allDims(n)
-	dims[n-1], dims[n-2] = n-2, n-1
+	if n > 1 {
+		dims[n-1], dims[n-2] = n-2, n-1
+	}
 	return dims
 }
 
@@ -335,7 +337,7 @@ func adjointView(name string, names ...string) *op.Def {
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			x := a.Value("input")
 			n := len(x.Shape())
-			if n < 2 && name != "H" || n != 2 && n != 0 && name == "H" {
+			if n == 1 && name != "H" || n != 2 && n != 0 && name == "H" {
 				op.Fail(op.RuntimeError("tensor.%s is only supported on matrices, got %d-D tensor.", name, n))
 			}
 			if n == 2 || n > 2 {

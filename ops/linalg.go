@@ -112,7 +112,7 @@ func dimensions(x string, nx int, y string, ny int) func(op.Args) error {
 	return func(a op.Args) error {
 		if gx, gy := len(a.Value(x).Shape()), len(a.Value(y).Shape()); gx != nx || gy != ny {
 			refuse := op.RuntimeError
-			if nx == 3 && (gy < 3 || gx < 2) { // whose sizes are read before they are counted
+			if nx == 3 && (gy < 3 || gx < 2) || nx == 2 && gx == 0 { // whose sizes are read before they are counted
 				refuse = op.IndexError
 			}
 			return refuse("%s and %s must have %d and %d dimensions, but have %d and %d", x, y, nx, ny, gx, gy)

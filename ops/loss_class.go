@@ -99,6 +99,9 @@ func checkCrossEntropy(a op.Args) error {
 		if t.DType() == tensor.U8 && smoothing > 0 && a.Has("weight") && chosenReduction(a) == "mean" {
 			return op.RuntimeError("expected argument 'target' of dtype int64 to choose from argument 'weight', but found %s", t.DType())
 		}
+		if len(x.Shape()) == 0 {
+			return op.IndexError("argument 'input' has no dimension of classes")
+		}
 		return checkClasses(a)
 	case !t.DType().IsDifferentiable() || t.DType().IsComplex():
 		return op.RuntimeError("expected argument 'target' of class probabilities of a floating dtype, but got %s", t.DType())

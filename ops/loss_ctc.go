@@ -97,12 +97,19 @@ func lengthsOf(a op.Args, name string) []int {
 func checkCTC(a op.Args) error {
 	x, t := a.Value("log_probs"), a.Value("targets")
 	s := x.Shape()
+	for _, name := range []string{"input_lengths", "target_lengths"} {
+		if v := a.Value(name); v != nil && v.DType() != tensor.U8 && v.DType() != tensor.I32 && v.DType() != tensor.I64 {
+			return op.RuntimeError("argument '%s' must be integral, but is %s", name, v.DType())
+		}
+	}
 	switch {
+	case len(s) == 0:
+		return op.IndexError("argument 'log_probs' must have 2 or 3 dimensions, but has none")
 	case len(s) != 2 && len(s) != 3:
 		return op.RuntimeError("argument 'log_probs' must have 2 or 3 dimensions, but has %d", len(s))
 	case x.DType() != tensor.F32 && x.DType() != tensor.F64:
 		return op.RuntimeError("not implemented for argument 'log_probs' of dtype %s", x.DType())
-	case len(t.Shape()) > 2:
+	case len(t.Shape()) == 0 || len(t.Shape()) > 2:
 		return op.RuntimeError("argument 'targets' must have 1 or 2 dimensions, but has %d", len(t.Shape()))
 	case a.Int("blank") < 0 || a.Int("blank") >= s[len(s)-1]:
 		return op.RuntimeError("argument 'blank' must be one of %d classes, but is %d", s[len(s)-1], a.Int("blank"))
@@ -115,9 +122,6 @@ func checkCTC(a op.Args) error {
 		return op.RuntimeError("argument 'targets' of size %s must have a row for each of %d samples", tensor.ShapeString(ts), batch)
 	}
 	for _, name := range []string{"input_lengths", "target_lengths"} {
-		if v := a.Value(name); v != nil && v.DType() != tensor.U8 && v.DType() != tensor.I32 && v.DType() != tensor.I64 {
-			return op.RuntimeError("argument '%s' must be integral, but is %s", name, v.DType())
-		}
 		if n := lengthCount(a, name); n != batch {
 			return op.RuntimeError("argument '%s' must have a length for each of %d samples, but has %d", name, batch, n)
 		}

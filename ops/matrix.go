@@ -339,7 +339,10 @@ func sampleChain(s *op.Sampler, least int64) []any {
 
 func checkBilinear(a op.Args) error {
 	x, y, w := a.Value("input1").Shape(), a.Value("input2").Shape(), a.Value("weight").Shape()
-	if len(x) != len(y) || len(x) == 0 {
+	if len(x) == 0 && len(y) == 0 {
+		return op.IndexError("input1 and input2 must have a dimension of features, but have none")
+	}
+	if len(x) != len(y) {
 		return op.RuntimeError("input1 and input2 must have the same number of dimensions, but have %d and %d", len(x), len(y))
 	}
 	last := len(x) - 1
@@ -380,7 +383,7 @@ func crossProduct(sig string, names []string) *op.Def {
 		Sig:     sig,
 		Names:   names,
 		Doc:     "Cross product along a dimension of size 3: outᵢ = inputⱼ·otherₖ − inputₖ·otherⱼ for (i, j, k) cyclic; without dim along the first such dimension.",
-		Check:   firstError(rejectTypes("input", tensor.Bool, tensor.F16), checkCross),
+		Check:   firstError(checkCross, rejectTypes("input", tensor.Bool, tensor.F16)),
 		Compose: composeCross,
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(1, 3)
@@ -397,11 +400,14 @@ func checkCross(a op.Args) error {
 	if len(x.Shape()) != len(y.Shape()) {
 		return op.RuntimeError("input and other must have the same number of dimensions, but have %d and %d", len(x.Shape()), len(y.Shape()))
 	}
+	if len(x.Shape()) == 0 && a.Has("dim") {
+		return op.IndexError("dim is %d, but input and other have no dimensions", a.Int("dim"))
+	}
 	dim, err := crossDim(a)
 	if err != nil {
 		return err
 	}
-	if len(x.Shape()) == 0 || x.Shape()[dim] != 3 || y.Shape()[dim] != 3 {
+	if x.Shape()[dim] != 3 || y.Shape()[dim] != 3 {
 		return op.RuntimeError("input and other must have size 3 along dim %d, but have shapes %s and %s", dim, tensor.ShapeString(x.Shape()), tensor.ShapeString(y.Shape()))
 	}
 	if x.DType() != y.DType() {

@@ -88,7 +88,7 @@ var scanOps = []*op.Def{
 		Names: both("logcumsumexp"),
 		Doc:   "Running log-sum-exp along dim: out[i] = log Σ exp(input[0…i]).",
 		SBP:   alongOthers("input"),
-		Check: rejectTypes("input", append(integralSet, complexTypes...)...),
+		Check: firstError(checkScanDim, rejectTypes("input", append(integralSet, complexTypes...)...)),
 		Infer: inferScan(statInputType),
 		Kernels: []op.Kernel{
 			scanKernel("float32", op.DTypeIn("input", float32Set...), nil, kernel.LogCumSumExp[float32]),
@@ -160,6 +160,11 @@ func runningExtreme(id, which string, i64 func([]int64, []int64, []int64), f32 f
 }
 
 func scanDim(a op.Args, v op.Value) (int, error) { return wrapDim(a.Int("dim"), len(v.Shape())) }
+
+func checkScanDim(a op.Args) error {
+	_, err := scanDim(a, a.Value("input"))
+	return err
+}
 
 // inferScan infers one contiguous result of the input's shape.
 func inferScan(dtype func(op.Args) tensor.DType) func(op.Args) ([]op.Meta, error) {

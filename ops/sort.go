@@ -113,7 +113,7 @@ var sortingOps = []*op.Def{
 		Traits: op.Monotone,
 		Doc:    "The k largest elements along dim, or the smallest, in sorted order, and their places; of equal elements the first ones.",
 		SBP:    alongOthers("input"),
-		Check:  firstError(rejectTypes("input", append([]tensor.DType{tensor.Bool}, complexTypes...)...), checkTopK),
+		Check:  firstError(checkTopK, rejectTypes("input", append([]tensor.DType{tensor.Bool}, complexTypes...)...)),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("input")
 			shape := slices.Clone(v.Shape())
@@ -148,7 +148,7 @@ var sortingOps = []*op.Def{
 		Traits: op.Monotone,
 		Doc:    "The k-th smallest element along dim, counted from 1, and its place; NaN is the largest value.",
 		SBP:    reduced,
-		Check:  firstError(rejectTypes("input", append([]tensor.DType{tensor.Bool}, complexTypes...)...), checkKth),
+		Check:  firstError(checkKth, rejectTypes("input", append([]tensor.DType{tensor.Bool}, complexTypes...)...)),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("input")
 			shape := reducedShape(v.Shape(), []int{dimOf(a)}, a.Bool("keepdim"))

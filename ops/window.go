@@ -492,8 +492,11 @@ func movePixels(large, deep *tensor.Tensor, r int, enlarge bool) {
 func unpooledShape(a op.Args, n int) ([]int, error) {
 	v, index := a.Value("input"), a.Value("indices")
 	x := v.Shape()
-	if d := len(x); d != n+1 && d != n+2 || tensor.NumElements(x[d-n-1:]) == 0 {
-		return nil, op.RuntimeError("expected %dD or %dD (batch mode) input, only its batch may be empty, but got size %s", n+1, n+2, tensor.ShapeString(x))
+	if len(x) < n {
+		return nil, op.IndexError("expected %dD or %dD (batch mode) input, but got size %s", n+1, n+2, tensor.ShapeString(x))
+	}
+	if d := len(x); d != n+1 && d != n+2 || tensor.NumElements(x[1:]) == 0 {
+		return nil, op.RuntimeError("expected %dD or %dD (batch mode) input, only its first dimension may be empty, but got size %s", n+1, n+2, tensor.ShapeString(x))
 	}
 	if index.DType() != tensor.I64 {
 		return nil, op.RuntimeError("indices must be int64, but are %s", index.DType())
