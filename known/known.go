@@ -107,6 +107,16 @@ var torchFaults = []verdict.KnownFault{{
 		"raises RuntimeError: tensor does not have a device",
 }, {
 	Reference: "torch 1.13",
+	Target:    "addcdiv",
+	Kinds:     []verdict.Kind{verdict.Exception},
+	When: func(p *program.Program) bool {
+		return slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return in.DType != p.Inputs[0].DType })
+	},
+	Reason: "in place with tensors of several dtypes an internal assertion of the kernel fails, where out of place they are promoted",
+	Proof: "torch.zeros(()).addcdiv_(torch.zeros(()), torch.zeros((), dtype=torch.float64)) raises RuntimeError: " +
+		"!needs_dynamic_casting<func_t>::check(iter) INTERNAL ASSERT FAILED … please report a bug to PyTorch",
+}, {
+	Reference: "torch 1.13",
 	Target:    "slice_scatter",
 	Kinds:     []verdict.Kind{verdict.Exception},
 	Reason:    "a src of another size than the slice is broadcast, which later versions refuse",

@@ -19,10 +19,12 @@ var pointLosses = []*op.Def{
 	pointLoss("mse_loss", ", "+lossTail, "Mean squared error: (input − target)².",
 		func(b op.Builder, x, t op.Value, a op.Args) op.Value { return b.Op("mse_loss.square", b.Sub(x, t)) }),
 	composed(&op.Def{
-		Sig:    "mse_loss.square(Tensor input) -> Tensor",
-		Doc:    "input², whose gradient takes a mean's divisor before it multiplies by input.",
-		SBP:    pointwise,
-		Grad:   func(g *op.Grad) { g.To("input", func() op.Value { return g.Mul(g.Mul(g.G(), 2), conj(g, g.Value("input"))) }) },
+		Sig: "mse_loss.square(Tensor input) -> Tensor",
+		Doc: "input², whose gradient takes a mean's divisor before it multiplies by input.",
+		SBP: pointwise,
+		Grad: func(g *op.Grad) {
+			g.To("input", func() op.Value { return g.Mul(g.Mul(g.G(), 2), conj(g, g.Value("input"))) })
+		},
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 3)...)} },
 		Tol:    ulpTol(1, "a multiplication, correctly rounded"),
 	}, func(b op.Builder, a op.Args) op.Value { return b.Op("square", a.Value("input")) }),

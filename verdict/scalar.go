@@ -17,7 +17,7 @@ const maxScalars = 1 << 14
 // call is a scalar function of floats that package exact knows; nil elsewhere.
 // The inputs are the reference's.
 func (j *judge) scalarTruth(w Where, want *tensor.Tensor) *tensor.Tensor {
-	if j.policy.Table == nil || w.Part != Value && !j.changesFirst(w) || len(w.Path) > 0 || !want.DType().IsFloat() || want.Len() > maxScalars {
+	if j.policy.Table == nil || w.Part != Value && !j.isResult(w, want) || len(w.Path) > 0 || !want.DType().IsFloat() || want.Len() > maxScalars {
 		return nil
 	}
 	if slices.ContainsFunc(j.p.Calls[:w.Call], func(c program.Call) bool { return inPlace(&c) }) {
@@ -63,10 +63,14 @@ func (j *judge) exactly(w Where, want, got *tensor.Tensor, limit compare.Limit, 
 	return &Truth{Where: w, Ratio: d.WorstRatio, values: exact}
 }
 
-// changesFirst reports whether the place is what a call left in its first
-// argument, the result of an operator in place.
-func (j *judge) changesFirst(w Where) bool {
-	return w.Part == Change && w.Call < len(j.p.Calls) && first(&j.p.Calls[w.Call]) == any(program.Ref(w.Name))
+// isResult reports whether what a call changed is its result: of an operator in
+// place, under any name.
+func (j *judge) isResult(w Where, want *tensor.Tensor) bool {
+	if w.Part != Change || w.Call >= len(j.ref.Values) {
+		return false
+	}
+	result := j.ref.Values[w.Call].Tensor
+	return result != nil && want != nil && result.SameBits(want)
 }
 
 // reference returns the tensor that a name has on the reference's side.
