@@ -1,6 +1,10 @@
 package conform
 
-import "slices"
+import (
+	"slices"
+
+	"plumb/internal/spell"
+)
 
 func wantDict(at place, v Value) (*Dict, error) {
 	if d, ok := v.(*Dict); ok {
@@ -89,36 +93,11 @@ func warnUnknown(at place, d *Dict, known []string) {
 func nearest(word string, known []string) string {
 	best, least := "", min(4, len(word)/2+1)
 	for _, k := range known {
-		if n := edits(word, k); n < least {
+		if n := spell.Distance(word, k); n < least {
 			best, least = k, n
 		}
 	}
 	return best
-}
-
-// edits is the number of characters to insert, delete or replace; words that
-// are much too long are far from any.
-func edits(a, b string) int {
-	if len(a) > 40 {
-		return len(a)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 func number(v Value) (float64, bool) {

@@ -2,6 +2,7 @@ package known
 
 import (
 	"math"
+	"math/cmplx"
 	"slices"
 	"strings"
 
@@ -25,6 +26,7 @@ var edgeFaults = slices.Concat(fixedViews, expandedMedians, outOfWidth, noInvers
 	Reference: "torch",
 	Target:    "binary_cross_entropy",
 	Kinds:     grads,
+	Shows:     undefined,
 	When: func(p *program.Program) bool {
 		return anyElement(p, 0, func(v float64) bool { return v == 0 || v == 1 })
 	},
@@ -35,8 +37,9 @@ var edgeFaults = slices.Concat(fixedViews, expandedMedians, outOfWidth, noInvers
 	Reference: "torch",
 	Target:    "soft_margin_loss",
 	Kinds:     slices.Concat(values, grads),
+	Shows:     undefined,
 	When: func(p *program.Program) bool {
-		return anyElement(p, 0, exponentOverflows) || anyElement(p, 1, exponentOverflows)
+		return len(p.Inputs) < 2 || largest(&p.Inputs[0])*largest(&p.Inputs[1]) > 80
 	},
 	Reason: "exp(-target·input) overflows: the loss is infinite where it is -target·input, its gradient NaN where it is -target",
 	Proof: "x = torch.tensor(-100., requires_grad=True); torch.nn.functional.soft_margin_loss(x, torch.tensor(1.)) is inf and x.grad NaN; " +
@@ -126,6 +129,7 @@ var hugeSquares = each([]string{
 		Reference: "torch",
 		Target:    target,
 		Kinds:     slices.Concat(values, grads, []verdict.Kind{verdict.Kind(verdict.ParamGrad)}),
+		Shows:     func(v complex128) bool { return undefined(v) || v == 0 },
 		When: func(p *program.Program) bool {
 			return slices.ContainsFunc(p.Inputs, func(in program.Input) bool {
 				return in.DType.IsFloat() && hasElement(&in, func(v float64) bool { return math.Abs(v) > squareOverflows(in.DType) && !math.IsInf(v, 0) })
@@ -161,6 +165,7 @@ var infiniteMeans = each([]string{"var_mean", "std_mean"}, func(target string) v
 		Reference: "torch",
 		Target:    target,
 		Kinds:     values,
+		Shows:     cmplx.IsNaN,
 		When: func(p *program.Program) bool {
 			return anyElement(p, 0, func(v float64) bool { return math.IsInf(v, 0) })
 		},
@@ -239,8 +244,18 @@ func expands(p *program.Program) bool {
 	})
 }
 
-// exponentOverflows reports a number that may take exp beyond float32.
-func exponentOverflows(v float64) bool { return math.Abs(v) > 9 }
+// largest returns the largest magnitude among the elements.
+func largest(in *program.Input) float64 {
+	most := 0.0
+	hasElement(in, func(v float64) bool {
+		most = max(most, math.Abs(v))
+		return false
+	})
+	return most
+}
+
+// undefined reports a NaN or an infinity.
+func undefined(v complex128) bool { return cmplx.IsNaN(v) || cmplx.IsInf(v) }
 
 // beyondWidth reports a number of bits that is negative or as large as the dtype.
 func beyondWidth(d tensor.DType) func(float64) bool {

@@ -12,27 +12,7 @@ import (
 
 var choiceParams = []string{"a", "size", "replace", "p", "dtype", "requires_grad"}
 
-// makeChoiceTensor draws a tensor as numpy.random.choice does.
-func makeChoiceTensor(t *starlark.Thread, a arguments) (starlark.Value, error) {
-	d, n, err := choiceTensor(t, a)
-	if err != nil {
-		return nil, err
-	}
-	v, err := n.Value(d.gen)
-	if err != nil {
-		return nil, err
-	}
-	return d.fromProgram(v)
-}
-
-func lazyChoiceTensor(t *starlark.Thread, a arguments) (starlark.Value, error) {
-	_, n, err := choiceTensor(t, a)
-	if err != nil {
-		return nil, err
-	}
-	return &generator{n}, nil
-}
-
+// choiceTensor describes a tensor drawn as numpy.random.choice does.
 func choiceTensor(t *starlark.Thread, a arguments) (*draw, *gen.Node, error) {
 	d, err := drawOf(t, a.fn)
 	if err != nil {

@@ -100,10 +100,10 @@ var vocabulary = map[string]starlark.Value{
 	"oneof":                 starlark.NewBuiltin("oneof", makeOneOf),
 	"random_dtype":          declare("random_dtype", []string{"groups"}, makeRandomDType),
 	"random_pytorch_dtype":  declare("random_pytorch_dtype", []string{"groups"}, makeRandomDType),
-	"random_tensor":         declare("random_tensor", tensorParams, makeRandomTensor),
-	"random_pytorch_tensor": declare("random_pytorch_tensor", tensorParams, lazyRandomTensor),
-	"choice_tensor":         declare("choice_tensor", choiceParams, makeChoiceTensor),
-	"choice_pytorch_tensor": declare("choice_pytorch_tensor", choiceParams, lazyChoiceTensor),
+	"random_tensor":         declare("random_tensor", tensorParams, tensorNode(randomTensor).now),
+	"random_pytorch_tensor": declare("random_pytorch_tensor", tensorParams, tensorNode(randomTensor).later),
+	"choice_tensor":         declare("choice_tensor", choiceParams, tensorNode(choiceTensor).now),
+	"choice_pytorch_tensor": declare("choice_pytorch_tensor", choiceParams, tensorNode(choiceTensor).later),
 	"all_placement":         placements("all_placement", true, true),
 	"all_cpu_placement":     placements("all_cpu_placement", true, false),
 	"all_cuda_placement":    placements("all_cuda_placement", false, true),
@@ -303,8 +303,12 @@ func makeRandomDType(_ *starlark.Thread, a arguments) (starlark.Value, error) {
 
 var tensorParams = []string{"ndim", "dim0", "dim1", "dim2", "dim3", "dim4", "low", "high", "dtype", "requires_grad", "pin_memory", "special", "layout"}
 
-func makeRandomTensor(t *starlark.Thread, a arguments) (starlark.Value, error) {
-	d, n, err := randomTensor(t, a)
+// tensorNode describes a tensor to draw.
+type tensorNode func(t *starlark.Thread, a arguments) (*draw, *gen.Node, error)
+
+// now draws the tensor at once.
+func (f tensorNode) now(t *starlark.Thread, a arguments) (starlark.Value, error) {
+	d, n, err := f(t, a)
 	if err != nil {
 		return nil, err
 	}
@@ -315,9 +319,9 @@ func makeRandomTensor(t *starlark.Thread, a arguments) (starlark.Value, error) {
 	return d.fromProgram(v)
 }
 
-// lazyRandomTensor gives a generator: the tensor is drawn where it is used.
-func lazyRandomTensor(t *starlark.Thread, a arguments) (starlark.Value, error) {
-	_, n, err := randomTensor(t, a)
+// later gives a generator: the tensor is drawn where it is used.
+func (f tensorNode) later(t *starlark.Thread, a arguments) (starlark.Value, error) {
+	_, n, err := f(t, a)
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func (j *judge) side(o *backend.Outcome) *Side {
 
 // lacking is what PyTorch says of what it has not.
 var lacking = []string{"\" not implemented for '", "derivative for ", "_cpu not implemented for ", " is not implemented for half on CPU", "Low precision dtypes not supported", "does not support automatic differentiation for outputs with complex dtype",
-	"is not differentiable with respect to argument '", " to have one of the following scalar types: "}
+	"is not differentiable with respect to argument '", " to have one of the following scalar types: Half, Float, Double; but got CPUBFloat16Type"}
 
 // lacksKernel reports whether PyTorch raised what it raises for a legal call
 // whose dtype it has no kernel for, or whose gradient it lacks: there is

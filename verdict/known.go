@@ -16,7 +16,10 @@ type KnownFault struct {
 	DType     tensor.DType // that takes part in the call; Invalid for any
 	Kinds     []Kind       // of misalignment
 	// When narrows the programs in which it shows; nil does not.
-	When   func(*program.Program) bool
+	When func(*program.Program) bool
+	// Shows narrows what the reference has at the first element that differs, for
+	// a fault by which it has a NaN or an infinity; nil does not.
+	Shows  func(reference complex128) bool
 	Reason string
 	Proof  string // how to see it
 }
@@ -42,7 +45,7 @@ func (f *KnownFault) explains(j *judge, w *Where) bool {
 	for _, k := range f.Kinds {
 		fits = fits || k == j.v.Kind
 	}
-	if !fits || !f.answers(j, w) || f.When != nil && !f.When(j.p) {
+	if !fits || !f.answers(j, w) || f.When != nil && !f.When(j.p) || f.Shows != nil && !f.shows(j, w) {
 		return false
 	}
 	if f.DType == tensor.Invalid || j.p.DType == f.DType || w.Call >= len(j.p.Calls) {
@@ -51,6 +54,20 @@ func (f *KnownFault) explains(j *judge, w *Where) bool {
 	takesPart := false
 	j.p.Calls[w.Call].EachRef(func(r program.Ref) { takesPart = takesPart || j.dtypes[string(r)] == f.DType })
 	return takesPart
+}
+
+// shows reports whether the reference's first element that differs is one that
+// the fault gives.
+func (f *KnownFault) shows(j *judge, w *Where) bool {
+	t, at := At(j.ref, *w), j.v.Differences[0].Diff.First
+	if t == nil || len(at) != t.Dim() || t.Len() == 0 {
+		return false
+	}
+	i := 0
+	for d, n := range t.Shape() {
+		i = i*n + at[d]
+	}
+	return f.Shows(t.At(i))
 }
 
 // answers reports whether the fault's operator is that of the place; a

@@ -105,6 +105,11 @@ func TestKnownFaults(t *testing.T) {
 	elsewhere.Target = "conv2d"
 	one := outcome(2)
 	one.Values[0].Tensor.Set(0, 1)
+	gives := func(v complex128) verdict.KnownFault {
+		f := fault
+		f.Kinds, f.Shows = []verdict.Kind{verdict.Kind(verdict.Value)}, func(reference complex128) bool { return reference == v }
+		return f
+	}
 	for _, c := range []struct {
 		name string
 		got  verdict.Word
@@ -115,6 +120,8 @@ func TestKnownFaults(t *testing.T) {
 		{"another dtype", judge("torch 1.13.1", other, outcome(3)), verdict.Misaligned},
 		{"another operator", judge("torch 1.13.1", elsewhere, outcome(3)), verdict.Misaligned},
 		{"another kind", judge("torch 1.13.1", fault, one), verdict.Misaligned},
+		{"an element that the fault gives", judge("torch 1.13.1", gives(0), one), verdict.Known},
+		{"an element that it does not", judge("torch 1.13.1", gives(1), one), verdict.Misaligned},
 		{"no difference", judge("torch 1.13.1", fault, outcome(2)), verdict.Aligned},
 	} {
 		if c.got != c.want {

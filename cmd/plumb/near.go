@@ -3,6 +3,8 @@ package main
 import (
 	"slices"
 	"strings"
+
+	"plumb/internal/spell"
 )
 
 // near returns up to three of the names that are spelled like one, the nearest
@@ -18,7 +20,7 @@ func near(name string, among []string) []string {
 	want := short(name)
 	var found []scored
 	for _, n := range among {
-		far := distance(want, short(n))
+		far := spell.Distance(want, short(n))
 		if strings.Contains(short(n), want) {
 			far = 0
 		}
@@ -32,24 +34,4 @@ func near(name string, among []string) []string {
 		out = append(out, f.name)
 	}
 	return out
-}
-
-// distance is the number of bytes to insert, delete or replace.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }

@@ -31,7 +31,7 @@ backend/worker:   tensor op program backend
 backend/recorded: tensor program backend safetensors
 backend/named:    op nn graph backend backend/native backend/worker backend/recorded baselines
 script:           tensor choice op program gen backend
-conform:
+conform: internal/spell
 compare:          tensor op
 verdict:          tensor choice op program exact backend compare
 known:            tensor op ops program verdict
@@ -47,7 +47,8 @@ suites:
 baselines:
 .:                tensor choice op ops gen program api backend campaign internal/gotest
 internal/deps:
+internal/spell:
 internal/gotest:  shrink finding op nn program backend backend/named backend/native backend/recorded campaign known report verdict
-cmd/plumb:        tensor choice op opcase gradcheck coverage graph ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins shrink finding knownlist repro report suites baselines kernel internal/mutants conform
+cmd/plumb:        tensor choice op opcase gradcheck coverage graph ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins shrink finding knownlist repro report suites baselines kernel internal/mutants internal/spell conform
 internal/opgen:   tensor op opcase ops nn
 `
