@@ -161,7 +161,10 @@ func (r *runner) finding(solo *campaign.Solo, f *finding.Finding) *repro.Finding
 // acquit counts a finding's cases as unstable.
 func (r *runner) acquit(f *finding.Finding) {
 	for _, g := range f.Groups {
-		r.summary.Words[g.First.Verdict.Word] -= g.Count
+		word := g.First.Verdict.Word
+		if r.summary.Words[word] -= g.Count; r.summary.Words[word] == 0 {
+			delete(r.summary.Words, word)
+		}
 		r.summary.Words[verdict.Unstable] += g.Count
 	}
 }
