@@ -25,7 +25,7 @@ var quantile = sync.OnceValue(func() *[octaves * perOctave]line {
 	for k := range octaves {
 		for j := perOctave - 1; j >= 0; j-- {
 			end := o.z
-			o.to(math.Ldexp(1+float64(j)/perOctave, -1-k))
+			o.to(math.Ldexp(float64(perOctave+j), -6-k))
 			out[k*perOctave+j] = line{o.z, end - o.z}
 		}
 	}
@@ -55,7 +55,7 @@ func (o *orbit) to(x float64) {
 	o.x = x
 }
 
-func bend(z, v float64) float64 { return float64(z*v) * v }
+func bend(z, v float64) float64 { return float64(float64(z*v) * v) }
 
 // deviate returns the standard normal deviate of a random word: its first bit
 // is the sign, the others are the probability of a larger magnitude.
