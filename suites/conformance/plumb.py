@@ -8,7 +8,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'neg_int': dict(
@@ -16,7 +16,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'neg_complex': dict(
@@ -24,7 +24,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'abs': dict(
@@ -32,7 +32,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'abs_int': dict(
@@ -40,15 +40,14 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'abs_complex': dict(
         name=['abs'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'sign': dict(
@@ -56,7 +55,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'sign_int': dict(
@@ -64,7 +63,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'sign_bool': dict(
@@ -72,7 +71,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'sgn': dict(
@@ -80,7 +79,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'sgn_int': dict(
@@ -88,7 +87,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'sgn_bool': dict(
@@ -96,7 +95,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'sgn_complex': dict(
@@ -104,35 +103,35 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'conj': dict(
         name=['conj'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'conj_int': dict(
         name=['conj'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'conj_bool': dict(
         name=['conj'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'conj_complex': dict(
         name=['conj'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'exp': dict(
@@ -140,23 +139,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'exp_int': dict(
         name=['exp'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'exp_bool': dict(
         name=['exp'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'exp_complex': dict(
@@ -164,7 +161,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'log': dict(
@@ -172,23 +169,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.53, high=2.99), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.53, high=2.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'log_int': dict(
         name=['log'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'log_bool': dict(
         name=['log'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'log_complex': dict(
@@ -196,7 +191,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'sqrt': dict(
@@ -204,23 +199,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.53, high=2.99), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.53, high=2.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'sqrt_int': dict(
         name=['sqrt'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'sqrt_bool': dict(
         name=['sqrt'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'sqrt_complex': dict(
@@ -228,7 +221,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'tanh': dict(
@@ -236,23 +229,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'tanh_int': dict(
         name=['tanh'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'tanh_bool': dict(
         name=['tanh'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'tanh_complex': dict(
@@ -260,7 +251,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'sigmoid': dict(
@@ -268,23 +259,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'sigmoid_int': dict(
         name=['sigmoid'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'sigmoid_bool': dict(
         name=['sigmoid'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'sigmoid_complex': dict(
@@ -292,7 +281,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'erf': dict(
@@ -300,23 +289,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'erf_int': dict(
         name=['erf'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'erf_bool': dict(
         name=['erf'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'relu': dict(
@@ -324,7 +311,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'relu_int': dict(
@@ -332,7 +319,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'leaky_relu': dict(
@@ -342,14 +329,14 @@ diopi_configs = {
             negative_slope=[-0.31540973914803505, 0.8837167841644957],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'gelu': dict(
         name=['gelu'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'gelu_2': dict(
@@ -359,7 +346,7 @@ diopi_configs = {
             approximate=['tanh'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'sin': dict(
@@ -367,23 +354,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'sin_int': dict(
         name=['sin'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'sin_bool': dict(
         name=['sin'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'sin_complex': dict(
@@ -391,7 +376,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'cos': dict(
@@ -399,23 +384,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'cos_int': dict(
         name=['cos'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'cos_bool': dict(
         name=['cos'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'cos_complex': dict(
@@ -423,7 +406,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'tan': dict(
@@ -431,23 +414,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.27, high=1.29), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.27, high=1.29), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'tan_int': dict(
         name=['tan'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'tan_bool': dict(
         name=['tan'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'tan_complex': dict(
@@ -455,7 +436,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'asin': dict(
@@ -463,23 +444,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.88, high=0.89), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.88, high=0.89), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'asin_int': dict(
         name=['asin'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=1)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=1), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'asin_bool': dict(
         name=['asin'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'asin_complex': dict(
@@ -487,7 +466,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'acos': dict(
@@ -495,23 +474,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.88, high=0.89), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.88, high=0.89), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'acos_int': dict(
         name=['acos'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=1)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=1), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'acos_bool': dict(
         name=['acos'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'acos_complex': dict(
@@ -519,7 +496,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'atan': dict(
@@ -527,23 +504,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'atan_int': dict(
         name=['atan'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'atan_bool': dict(
         name=['atan'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'atan_complex': dict(
@@ -551,7 +526,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'sinh': dict(
@@ -559,23 +534,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'sinh_int': dict(
         name=['sinh'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'sinh_bool': dict(
         name=['sinh'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'sinh_complex': dict(
@@ -583,7 +556,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'cosh': dict(
@@ -591,23 +564,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'cosh_int': dict(
         name=['cosh'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'cosh_bool': dict(
         name=['cosh'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'cosh_complex': dict(
@@ -615,7 +586,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'asinh': dict(
@@ -623,23 +594,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'asinh_int': dict(
         name=['asinh'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'asinh_bool': dict(
         name=['asinh'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'asinh_complex': dict(
@@ -647,7 +616,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'acosh': dict(
@@ -655,23 +624,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=1.24, high=3.99), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=1.24, high=3.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'acosh_int': dict(
         name=['acosh'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=1, high=4)),
+            dict(ins=['input'], value=[[[[3, 3], [1, 2], [2, 2], [1, 2], [3, 3]], [[3, 3], [2, 2], [3, 1], [2, 1], [3, 2]]]], gen_policy='gen_tensor_by_value', dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'acosh_bool': dict(
         name=['acosh'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], value=[[[[True, True], [True, True], [True, True], [True, True], [True, True]], [[True, True], [True, True], [True, True], [True, True], [True, True]]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
         ]),
     ),
     'acosh_complex': dict(
@@ -679,7 +646,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'atanh': dict(
@@ -687,23 +654,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.88, high=0.89), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.88, high=0.89), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'atanh_int': dict(
         name=['atanh'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=1)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=1), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'atanh_bool': dict(
         name=['atanh'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'atanh_complex': dict(
@@ -711,7 +676,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'log1p': dict(
@@ -719,23 +684,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.46, high=2.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.46, high=2.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'log1p_int': dict(
         name=['log1p'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'log1p_bool': dict(
         name=['log1p'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'log2': dict(
@@ -743,23 +706,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.53, high=2.99), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.53, high=2.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'log2_int': dict(
         name=['log2'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'log2_bool': dict(
         name=['log2'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'log2_complex': dict(
@@ -767,7 +728,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'log10': dict(
@@ -775,23 +736,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.53, high=2.99), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.53, high=2.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'log10_int': dict(
         name=['log10'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'log10_bool': dict(
         name=['log10'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'log10_complex': dict(
@@ -799,7 +758,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'expm1': dict(
@@ -807,23 +766,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'expm1_int': dict(
         name=['expm1'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'expm1_bool': dict(
         name=['expm1'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'exp2': dict(
@@ -831,23 +788,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'exp2_int': dict(
         name=['exp2'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'exp2_bool': dict(
         name=['exp2'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'erfc': dict(
@@ -855,23 +810,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'erfc_int': dict(
         name=['erfc'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'erfc_bool': dict(
         name=['erfc'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'reciprocal': dict(
@@ -879,23 +832,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.53, high=2.99), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.53, high=2.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'reciprocal_int': dict(
         name=['reciprocal'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'reciprocal_bool': dict(
         name=['reciprocal'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'reciprocal_complex': dict(
@@ -903,7 +854,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'rsqrt': dict(
@@ -911,23 +862,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.53, high=2.99), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.53, high=2.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'rsqrt_int': dict(
         name=['rsqrt'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'rsqrt_bool': dict(
         name=['rsqrt'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'rsqrt_complex': dict(
@@ -935,7 +884,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'square': dict(
@@ -943,7 +892,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'square_int': dict(
@@ -951,15 +900,14 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'square_bool': dict(
         name=['square'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'square_complex': dict(
@@ -967,7 +915,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'floor': dict(
@@ -975,7 +923,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-3.86, high=3.44), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-3.86, high=3.44), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'floor_int': dict(
@@ -983,7 +931,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=4)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=4), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'ceil': dict(
@@ -991,7 +939,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-3.86, high=3.44), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-3.86, high=3.44), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'ceil_int': dict(
@@ -999,7 +947,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=4)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=4), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'round': dict(
@@ -1007,7 +955,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-3.86, high=3.44), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-3.86, high=3.44), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'round_int': dict(
@@ -1015,7 +963,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=4)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=4), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'trunc': dict(
@@ -1023,7 +971,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-3.86, high=3.44), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-3.86, high=3.44), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'trunc_int': dict(
@@ -1031,7 +979,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=4)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=4), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'frac': dict(
@@ -1039,7 +987,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-3.86, high=3.44), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-3.86, high=3.44), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'clamp': dict(
@@ -1050,7 +998,7 @@ diopi_configs = {
             max=[1.0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'clamp_2': dict(
@@ -1062,29 +1010,27 @@ diopi_configs = {
             max=[1.0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'clamp_int': dict(
         name=['clamp'],
         interface=['torch'],
-        is_inplace=True,
         para=dict(
             max=[1.0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'clamp_bool': dict(
         name=['clamp'],
         interface=['torch'],
-        is_inplace=True,
         para=dict(
             max=[1.0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'clamp_min': dict(
@@ -1095,29 +1041,27 @@ diopi_configs = {
             min=[0.5, 0.5],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'clamp_min_int': dict(
         name=['clamp_min'],
         interface=['torch'],
-        is_inplace=True,
         para=dict(
             min=[0.5],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'clamp_min_bool': dict(
         name=['clamp_min'],
         interface=['torch'],
-        is_inplace=True,
         para=dict(
             min=[0.5],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'clamp_max': dict(
@@ -1128,50 +1072,48 @@ diopi_configs = {
             max=[0.5, 0.5],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'clamp_max_int': dict(
         name=['clamp_max'],
         interface=['torch'],
-        is_inplace=True,
         para=dict(
             max=[0.5],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'clamp_max_bool': dict(
         name=['clamp_max'],
         interface=['torch'],
-        is_inplace=True,
         para=dict(
             max=[0.5],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'relu6': dict(
         name=['relu6'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.85, high=8.95), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.85, high=8.95), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'relu6_int': dict(
         name=['relu6'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=9)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=9), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'hardtanh': dict(
         name=['hardtanh'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(5,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'hardtanh_2': dict(
@@ -1182,56 +1124,42 @@ diopi_configs = {
             max_val=[1.25],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), requires_grad=[True]),
-        ]),
-    ),
-    'hardtanh_int': dict(
-        name=['hardtanh'],
-        interface=['torch.nn.functional'],
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'silu': dict(
         name=['silu'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), requires_grad=[True]),
-        ]),
-    ),
-    'silu_complex': dict(
-        name=['silu'],
-        interface=['torch.nn.functional'],
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'mish': dict(
         name=['mish'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'hardswish': dict(
         name=['hardswish'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-4.87, high=4.95), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-4.87, high=4.95), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'hardsigmoid': dict(
         name=['hardsigmoid'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-4.87, high=4.95), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-4.87, high=4.95), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'elu': dict(
         name=['elu'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'elu_2': dict(
@@ -1241,14 +1169,14 @@ diopi_configs = {
             alpha=[-0.8622060089426636],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'celu': dict(
         name=['celu'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'celu_2': dict(
@@ -1258,21 +1186,21 @@ diopi_configs = {
             alpha=[0.5688969955286682],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'selu': dict(
         name=['selu'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'softplus': dict(
         name=['softplus'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-3.65, high=3.9), requires_grad=[True]),
+            dict(ins=['input'], shape=[(5,)], gen_fn=dict(fn='Genfunc.uniform', low=-3.65, high=3.9), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'softplus_2': dict(
@@ -1283,63 +1211,63 @@ diopi_configs = {
             threshold=[1.0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-3.65, high=3.86), requires_grad=[True]),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-3.65, high=3.86), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'logsigmoid': dict(
         name=['logsigmoid'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'softsign': dict(
         name=['softsign'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'softsign_int': dict(
         name=['softsign'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'softsign_complex': dict(
         name=['softsign'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'tanhshrink': dict(
         name=['tanhshrink'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'tanhshrink_int': dict(
         name=['tanhshrink'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'tanhshrink_complex': dict(
         name=['tanhshrink'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'softshrink': dict(
         name=['softshrink'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(5,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'softshrink_2': dict(
@@ -1349,14 +1277,14 @@ diopi_configs = {
             lambd=[0.25],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'hardshrink': dict(
         name=['hardshrink'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(5,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'hardshrink_2': dict(
@@ -1366,7 +1294,7 @@ diopi_configs = {
             lambd=[0.25],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'threshold': dict(
@@ -1377,18 +1305,7 @@ diopi_configs = {
             value=[-0.9462292174441052, 2.651150352493487],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
-        ]),
-    ),
-    'threshold_int': dict(
-        name=['threshold'],
-        interface=['torch'],
-        para=dict(
-            threshold=[0.5],
-            value=[-0.9462292174441052],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'logical_not': dict(
@@ -1396,7 +1313,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'logical_not_int': dict(
@@ -1404,7 +1321,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'logical_not_bool': dict(
@@ -1412,7 +1329,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'logical_not_complex': dict(
@@ -1420,112 +1337,112 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'isnan': dict(
         name=['isnan'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'isnan_int': dict(
         name=['isnan'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'isnan_bool': dict(
         name=['isnan'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'isnan_complex': dict(
         name=['isnan'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'isinf': dict(
         name=['isinf'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'isinf_int': dict(
         name=['isinf'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'isinf_bool': dict(
         name=['isinf'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'isinf_complex': dict(
         name=['isinf'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'isfinite': dict(
         name=['isfinite'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'isfinite_int': dict(
         name=['isfinite'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'isfinite_bool': dict(
         name=['isfinite'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'isfinite_complex': dict(
         name=['isfinite'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'signbit': dict(
         name=['signbit'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'signbit_int': dict(
         name=['signbit'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'signbit_bool': dict(
         name=['signbit'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'add': dict(
@@ -1533,8 +1450,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'add_int': dict(
@@ -1542,8 +1459,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'add_bool': dict(
@@ -1551,8 +1468,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'add_complex': dict(
@@ -1560,8 +1477,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'sub': dict(
@@ -1569,8 +1486,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'sub_int': dict(
@@ -1578,8 +1495,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'sub_complex': dict(
@@ -1587,8 +1504,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'mul': dict(
@@ -1596,8 +1513,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'mul_int': dict(
@@ -1605,8 +1522,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'mul_bool': dict(
@@ -1614,8 +1531,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'mul_complex': dict(
@@ -1623,8 +1540,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'div': dict(
@@ -1632,26 +1549,16 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.51, high=1.95), requires_grad=[True]),
-        ]),
-    ),
-    'div_int': dict(
-        name=['div'],
-        interface=['torch'],
-        is_inplace=True,
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.51, high=1.95), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'div_bool': dict(
         name=['div'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], value=[[[[True, True], [True, True], [True, True], [True, True], [True, True]], [[True, True], [True, True], [True, True], [True, True], [True, True]]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
+            dict(ins=['other'], value=[[[[True, True], [True, True], [True, True], [True, True], [True, True]], [[True, True], [True, True], [True, True], [True, True], [True, True]]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
         ]),
     ),
     'div_complex': dict(
@@ -1659,8 +1566,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'pow': dict(
@@ -1671,7 +1578,7 @@ diopi_configs = {
             exponent=[-2.051575552629394],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.51, high=1.99), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=0.51, high=1.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'pow_2': dict(
@@ -1679,30 +1586,28 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.51, high=1.99), requires_grad=[True]),
-            dict(ins=['exponent'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.99), requires_grad=[True]),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=0.51, high=1.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['exponent'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'pow_int': dict(
         name=['pow'],
         interface=['torch'],
-        is_inplace=True,
         para=dict(
             exponent=[-2.051575552629394],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'pow_bool': dict(
         name=['pow'],
         interface=['torch'],
-        is_inplace=True,
         para=dict(
             exponent=[-2.051575552629394],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'pow_complex': dict(
@@ -1713,127 +1618,127 @@ diopi_configs = {
             exponent=[-2.051575552629394],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'maximum': dict(
         name=['maximum'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'maximum_int': dict(
         name=['maximum'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'maximum_bool': dict(
         name=['maximum'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'max_other': dict(
         name=['max'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'max_other_int': dict(
         name=['max'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'max_other_bool': dict(
         name=['max'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'where': dict(
         name=['where'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['condition'], value=[[[[False, True], [False, False], [False, False], [True, False], [False, True]], [[False, True], [False, True], [False, True], [False, True], [False, True]]], False], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.96), requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.99), requires_grad=[True]),
+            dict(ins=['condition'], value=[[[[False, True], [False, False], [False, False], [True, False], [False, True]], [[False, True], [False, True], [False, True], [False, True], [False, True]]], False], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'where_int': dict(
         name=['where'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['condition'], value=[[[[False, True], [False, False], [False, False], [True, False], [False, True]], [[False, True], [False, True], [False, True], [False, True], [False, True]]]], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['condition'], value=[[[[False, True], [False, False], [False, False], [True, False], [False, True]], [[False, True], [False, True], [False, True], [False, True], [False, True]]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'where_bool': dict(
         name=['where'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['condition'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['condition'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'where_complex': dict(
         name=['where'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['condition'], value=[[[[False, True], [False, False], [False, False], [True, False], [False, True]], [[False, True], [False, True], [False, True], [False, True], [False, True]]]], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['condition'], value=[[[[False, True], [False, False], [False, False], [True, False], [False, True]], [[False, True], [False, True], [False, True], [False, True], [False, True]]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'where_self': dict(
         name=['where'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
-            dict(ins=['condition'], value=[[[[True, False], [False, False], [False, True], [False, False], [True, False]], [[True, False], [True, False], [True, False], [True, False], [True, True]]], True], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.99), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['condition'], value=[[[[True, False], [False, False], [False, True], [False, False], [True, False]], [[True, False], [True, False], [True, False], [True, False], [True, True]]], True], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'where_self_int': dict(
         name=['where'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['condition'], value=[[[[True, False], [False, False], [False, True], [False, False], [True, False]], [[True, False], [True, False], [True, False], [True, False], [True, True]]]], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['condition'], value=[[[[True, False], [False, False], [False, True], [False, False], [True, False]], [[True, False], [True, False], [True, False], [True, False], [True, True]]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'where_self_bool': dict(
         name=['where'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['condition'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['condition'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'where_self_complex': dict(
         name=['where'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['condition'], value=[[[[True, False], [False, False], [False, True], [False, False], [True, False]], [[True, False], [True, False], [True, False], [True, False], [True, True]]]], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['condition'], value=[[[[True, False], [False, False], [False, True], [False, False], [True, False]], [[True, False], [True, False], [True, False], [True, False], [True, True]]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'eq': dict(
@@ -1841,8 +1746,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98)),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'eq_int': dict(
@@ -1850,8 +1755,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'eq_bool': dict(
@@ -1859,8 +1764,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'eq_complex': dict(
@@ -1868,8 +1773,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'ne': dict(
@@ -1877,8 +1782,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98)),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'ne_int': dict(
@@ -1886,8 +1791,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'ne_bool': dict(
@@ -1895,8 +1800,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'ne_complex': dict(
@@ -1904,8 +1809,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'gt': dict(
@@ -1913,8 +1818,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98)),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'gt_int': dict(
@@ -1922,8 +1827,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'gt_bool': dict(
@@ -1931,8 +1836,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'ge': dict(
@@ -1940,8 +1845,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98)),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'ge_int': dict(
@@ -1949,8 +1854,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'ge_bool': dict(
@@ -1958,8 +1863,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'lt': dict(
@@ -1967,8 +1872,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98)),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'lt_int': dict(
@@ -1976,8 +1881,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'lt_bool': dict(
@@ -1985,8 +1890,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'le': dict(
@@ -1994,8 +1899,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98)),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'le_int': dict(
@@ -2003,8 +1908,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'le_bool': dict(
@@ -2012,104 +1917,104 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'minimum': dict(
         name=['minimum'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'minimum_int': dict(
         name=['minimum'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'minimum_bool': dict(
         name=['minimum'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'min_other': dict(
         name=['min'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'min_other_int': dict(
         name=['min'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'min_other_bool': dict(
         name=['min'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'fmax': dict(
         name=['fmax'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'fmax_int': dict(
         name=['fmax'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'fmax_bool': dict(
         name=['fmax'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'fmin': dict(
         name=['fmin'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'fmin_int': dict(
         name=['fmin'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'fmin_bool': dict(
         name=['fmin'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'fmod': dict(
@@ -2117,8 +2022,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.88, high=2.9), requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.0, high=1.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.88, high=2.9), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.0, high=1.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'fmod_int': dict(
@@ -2126,8 +2031,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-3, high=3)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], value=[[[[-3, 0], [1, -3], [-2, 0], [-1, 2], [0, 2]], [[0, -3], [-1, -1], [-3, -3], [-2, -3], [-2, 0]]]], gen_policy='gen_tensor_by_value', dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], value=[[[[-1, 1], [1, 1], [1, -1], [1, 1], [-1, 1]], [[-1, 1], [-1, 1], [-1, 1], [-1, 1], [-1, -1]]]], gen_policy='gen_tensor_by_value', dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'remainder': dict(
@@ -2135,8 +2040,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.88, high=2.9), requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.0, high=1.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.88, high=2.9), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.0, high=1.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'remainder_int': dict(
@@ -2144,8 +2049,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-3, high=3)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], value=[[[[-3, 0], [1, -3], [-2, 0], [-1, 2], [0, 2]], [[0, -3], [-1, -1], [-3, -3], [-2, -3], [-2, 0]]]], gen_policy='gen_tensor_by_value', dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], value=[[[[-1, 1], [1, 1], [1, -1], [1, 1], [-1, 1]], [[-1, 1], [-1, 1], [-1, 1], [-1, 1], [-1, -1]]]], gen_policy='gen_tensor_by_value', dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'floor_divide': dict(
@@ -2153,8 +2058,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.88, high=2.9)),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.0, high=1.0)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.88, high=2.9), dtype=[np.float32, np.float64, np.float16]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.0, high=1.0), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'floor_divide_int': dict(
@@ -2162,32 +2067,32 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-3, high=3)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], value=[[[[-3, 0], [1, -3], [-2, 0], [-1, 2], [0, 2]], [[0, -3], [-1, -1], [-3, -3], [-2, -3], [-2, 0]]]], gen_policy='gen_tensor_by_value', dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], value=[[[[-1, 1], [1, 1], [1, -1], [1, 1], [-1, 1]], [[-1, 1], [-1, 1], [-1, 1], [-1, 1], [-1, -1]]]], gen_policy='gen_tensor_by_value', dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'rsub': dict(
         name=['rsub'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'rsub_int': dict(
         name=['rsub'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'rsub_complex': dict(
         name=['rsub'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'atan2': dict(
@@ -2195,26 +2100,24 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.31, high=1.99), requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.31, high=1.95), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.31, high=1.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.31, high=1.95), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'atan2_int': dict(
         name=['atan2'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=2)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'atan2_bool': dict(
         name=['atan2'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'hypot': dict(
@@ -2222,24 +2125,24 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.31, high=1.99), requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.31, high=1.95), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.31, high=1.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.31, high=1.95), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'logaddexp': dict(
         name=['logaddexp'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.98, high=2.97), requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.95, high=2.81), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.98, high=2.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.95, high=2.81), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'logaddexp2': dict(
         name=['logaddexp2'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.98, high=2.97), requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.95, high=2.81), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.98, high=2.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.95, high=2.81), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'xlogy': dict(
@@ -2250,7 +2153,7 @@ diopi_configs = {
             input=[0.4551830678703932],
         ),
         tensor_para=dict(args=[
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.51, high=2.0), requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=0.51, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'xlogy_2': dict(
@@ -2261,7 +2164,7 @@ diopi_configs = {
             other=[0.5688969955286682],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'xlogy_int': dict(
@@ -2272,7 +2175,7 @@ diopi_configs = {
             input=[0.4551830678703932],
         ),
         tensor_para=dict(args=[
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=2)),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'xlogy_bool': dict(
@@ -2283,7 +2186,7 @@ diopi_configs = {
             input=[0.4551830678703932],
         ),
         tensor_para=dict(args=[
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'xlog1py': dict(
@@ -2293,7 +2196,7 @@ diopi_configs = {
             input=[0.4551830678703932],
         ),
         tensor_para=dict(args=[
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.51, high=2.0), requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=0.51, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'xlog1py_2': dict(
@@ -2303,7 +2206,7 @@ diopi_configs = {
             other=[0.5688969955286682],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'xlog1py_int': dict(
@@ -2313,7 +2216,7 @@ diopi_configs = {
             input=[0.4551830678703932],
         ),
         tensor_para=dict(args=[
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=2)),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'xlog1py_bool': dict(
@@ -2323,7 +2226,7 @@ diopi_configs = {
             input=[0.4551830678703932],
         ),
         tensor_para=dict(args=[
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'copysign': dict(
@@ -2331,79 +2234,72 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'copysign_int': dict(
         name=['copysign'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'copysign_bool': dict(
         name=['copysign'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'float_power': dict(
         name=['float_power'],
         interface=['torch'],
-        is_inplace=True,
         para=dict(
             exponent=[-2.051575552629394],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.51, high=1.99), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=0.51, high=1.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'float_power_2': dict(
         name=['float_power'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.51, high=1.99), requires_grad=[True]),
-            dict(ins=['exponent'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.99), requires_grad=[True]),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=0.51, high=1.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['exponent'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'float_power_int': dict(
         name=['float_power'],
         interface=['torch'],
-        is_inplace=True,
         para=dict(
             exponent=[-2.051575552629394],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'float_power_bool': dict(
         name=['float_power'],
         interface=['torch'],
-        is_inplace=True,
         para=dict(
             exponent=[-2.051575552629394],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'float_power_complex': dict(
         name=['float_power'],
         interface=['torch'],
-        is_inplace=True,
         para=dict(
             exponent=[-2.051575552629394],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'heaviside': dict(
@@ -2411,8 +2307,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98)),
-            dict(ins=['values'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16]),
+            dict(ins=['values'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'heaviside_int': dict(
@@ -2420,8 +2316,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['values'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['values'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'heaviside_bool': dict(
@@ -2429,8 +2325,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['values'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['values'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'nextafter': dict(
@@ -2438,8 +2334,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98)),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87), dtype=[np.float32, np.float64]),
         ]),
     ),
     'gcd': dict(
@@ -2447,8 +2343,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]], -18], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]], 18], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]], -18], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]], 18], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'gcd_int': dict(
@@ -2456,8 +2352,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'gcd_bool': dict(
@@ -2465,8 +2361,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'gcd_complex': dict(
@@ -2474,8 +2370,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'lcm': dict(
@@ -2483,8 +2379,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]], -18], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]], 18], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]], -18], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]], 18], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'lcm_int': dict(
@@ -2492,8 +2388,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'lcm_bool': dict(
@@ -2501,8 +2397,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'lcm_complex': dict(
@@ -2510,8 +2406,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'lgamma': dict(
@@ -2519,23 +2415,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.54, high=3.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.54, high=3.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'lgamma_int': dict(
         name=['lgamma'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=4)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=4), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'lgamma_bool': dict(
         name=['lgamma'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'digamma': dict(
@@ -2543,23 +2437,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.54, high=3.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.54, high=3.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'digamma_int': dict(
         name=['digamma'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=4)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=4), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'digamma_bool': dict(
         name=['digamma'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'polygamma': dict(
@@ -2569,7 +2461,7 @@ diopi_configs = {
             n=[2, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5,), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.61, high=4.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(5,), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.61, high=4.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'polygamma_int': dict(
@@ -2579,7 +2471,7 @@ diopi_configs = {
             n=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=4)),
+            dict(ins=['input'], shape=[(5,)], gen_fn=dict(fn='Genfunc.randint', low=0, high=4), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'polygamma_bool': dict(
@@ -2589,7 +2481,7 @@ diopi_configs = {
             n=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5,)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(5,)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'polygamma_self': dict(
@@ -2600,53 +2492,51 @@ diopi_configs = {
             n=[2, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5,), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.61, high=4.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(5,), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.61, high=4.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'polygamma_self_int': dict(
         name=['polygamma'],
         interface=['torch.Tensor'],
-        is_inplace=True,
         para=dict(
             n=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=4)),
+            dict(ins=['input'], shape=[(5,)], gen_fn=dict(fn='Genfunc.randint', low=0, high=4), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'polygamma_self_bool': dict(
         name=['polygamma'],
         interface=['torch.Tensor'],
-        is_inplace=True,
         para=dict(
             n=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5,)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(5,)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'zeta': dict(
         name=['zeta'],
         interface=['torch.special'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=1.51, high=3.99)),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.53, high=3.89), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=1.51, high=3.99), dtype=[np.float32, np.float64, np.float16]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.53, high=3.89), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'zeta_int': dict(
         name=['zeta'],
         interface=['torch.special'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=1, high=4)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=4)),
+            dict(ins=['input'], value=[[[[2, 3], [1, 3], [3, 2], [3, 2], [3, 2]], [[2, 2], [1, 3], [3, 3], [2, 1], [2, 1]]]], gen_policy='gen_tensor_by_value', dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], value=[[[[3, 1], [1, 2], [1, 1], [3, 2], [2, 1]], [[1, 3], [3, 1], [1, 2], [2, 2], [3, 1]]]], gen_policy='gen_tensor_by_value', dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'zeta_bool': dict(
         name=['zeta'],
         interface=['torch.special'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], value=[[[[True, True], [True, True], [True, True], [True, True], [True, True]], [[True, True], [True, True], [True, True], [True, True], [True, True]]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
+            dict(ins=['other'], value=[[[[True, True], [True, True], [True, True], [True, True], [True, True]], [[True, True], [True, True], [True, True], [True, True], [True, True]]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
         ]),
     ),
     'erfinv': dict(
@@ -2654,23 +2544,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.88, high=0.89), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.88, high=0.89), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'erfinv_int': dict(
         name=['erfinv'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=1)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=1), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'erfinv_bool': dict(
         name=['erfinv'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'i0': dict(
@@ -2678,86 +2566,84 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-3.9, high=3.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-3.9, high=3.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'i0_int': dict(
         name=['i0'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-3, high=4)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-3, high=4), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'i0_bool': dict(
         name=['i0'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'i0e': dict(
         name=['i0e'],
         interface=['torch.special'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-3.9, high=3.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-3.9, high=3.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'i0e_int': dict(
         name=['i0e'],
         interface=['torch.special'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-3, high=4)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-3, high=4), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'i0e_bool': dict(
         name=['i0e'],
         interface=['torch.special'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'i1': dict(
         name=['i1'],
         interface=['torch.special'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-3.9, high=3.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-3.9, high=3.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'i1_int': dict(
         name=['i1'],
         interface=['torch.special'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-3, high=4)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-3, high=4), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'i1_bool': dict(
         name=['i1'],
         interface=['torch.special'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'i1e': dict(
         name=['i1e'],
         interface=['torch.special'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-3.9, high=3.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-3.9, high=3.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'i1e_int': dict(
         name=['i1e'],
         interface=['torch.special'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-3, high=4)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-3, high=4), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'i1e_bool': dict(
         name=['i1e'],
         interface=['torch.special'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'sinc': dict(
@@ -2765,23 +2651,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.44, high=2.48), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.44, high=2.48), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'sinc_int': dict(
         name=['sinc'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'sinc_bool': dict(
         name=['sinc'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'sinc_complex': dict(
@@ -2789,7 +2673,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'logit': dict(
@@ -2800,7 +2684,7 @@ diopi_configs = {
             eps=[0.05084587466779505],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.16, high=0.85), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=0.16, high=0.85), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'logit_2': dict(
@@ -2808,29 +2692,27 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.16, high=0.85), requires_grad=[True]),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=0.16, high=0.85), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'logit_int': dict(
         name=['logit'],
         interface=['torch'],
-        is_inplace=True,
         para=dict(
             eps=[0.05084587466779505],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=1)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=1), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'logit_bool': dict(
         name=['logit'],
         interface=['torch'],
-        is_inplace=True,
         para=dict(
             eps=[0.05084587466779505],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'nan_to_num': dict(
@@ -2843,7 +2725,7 @@ diopi_configs = {
             neginf=[-7.89350481140096],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'nan_to_num_2': dict(
@@ -2851,7 +2733,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'nan_to_num_int': dict(
@@ -2864,7 +2746,7 @@ diopi_configs = {
             neginf=[-7.89350481140096],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'nan_to_num_bool': dict(
@@ -2877,7 +2759,7 @@ diopi_configs = {
             neginf=[-7.89350481140096],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'deg2rad': dict(
@@ -2885,23 +2767,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-3.9, high=3.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-3.9, high=3.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'deg2rad_int': dict(
         name=['deg2rad'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-3, high=4)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-3, high=4), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'deg2rad_bool': dict(
         name=['deg2rad'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'rad2deg': dict(
@@ -2909,23 +2789,21 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-3.9, high=3.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-3.9, high=3.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'rad2deg_int': dict(
         name=['rad2deg'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-3, high=4)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-3, high=4), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'rad2deg_bool': dict(
         name=['rad2deg'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'round_decimals': dict(
@@ -2936,7 +2814,7 @@ diopi_configs = {
             decimals=[-1, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-3.86, high=3.44), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-3.86, high=3.44), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'ldexp': dict(
@@ -2944,26 +2822,24 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'ldexp_int': dict(
         name=['ldexp'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'ldexp_bool': dict(
         name=['ldexp'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'ldexp_complex': dict(
@@ -2971,50 +2847,50 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'entr': dict(
         name=['entr'],
         interface=['torch.special'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.24, high=2.99), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.24, high=2.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'entr_int': dict(
         name=['entr'],
         interface=['torch.special'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'entr_bool': dict(
         name=['entr'],
         interface=['torch.special'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'ndtr': dict(
         name=['ndtr'],
         interface=['torch.special'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'ndtr_int': dict(
         name=['ndtr'],
         interface=['torch.special'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'ndtr_bool': dict(
         name=['ndtr'],
         interface=['torch.special'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'logical_and': dict(
@@ -3022,8 +2898,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[False, True], [False, False], [False, False], [True, False], [False, True]], [[False, True], [False, True], [False, True], [False, True], [False, True]]], False], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[True, False], [True, True], [False, False], [True, False], [True, True]], [[True, True], [False, False], [False, False], [False, False], [False, False]]], True], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[False, True], [False, False], [False, False], [True, False], [False, True]], [[False, True], [False, True], [False, True], [False, True], [False, True]]], False], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
+            dict(ins=['other'], value=[[[[True, False], [True, True], [False, False], [True, False], [True, True]], [[True, True], [False, False], [False, False], [False, False], [False, False]]], True], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
         ]),
     ),
     'logical_and_int': dict(
@@ -3031,8 +2907,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[False, True], [False, False], [False, False], [True, False], [False, True]], [[False, True], [False, True], [False, True], [False, True], [False, True]]]], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[True, False], [True, True], [False, False], [True, False], [True, True]], [[True, True], [False, False], [False, False], [False, False], [False, False]]]], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[False, True], [False, False], [False, False], [True, False], [False, True]], [[False, True], [False, True], [False, True], [False, True], [False, True]]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
+            dict(ins=['other'], value=[[[[True, False], [True, True], [False, False], [True, False], [True, True]], [[True, True], [False, False], [False, False], [False, False], [False, False]]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
         ]),
     ),
     'logical_and_bool': dict(
@@ -3040,8 +2916,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'logical_and_complex': dict(
@@ -3049,8 +2925,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[False, True], [False, False], [False, False], [True, False], [False, True]], [[False, True], [False, True], [False, True], [False, True], [False, True]]]], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[True, False], [True, True], [False, False], [True, False], [True, True]], [[True, True], [False, False], [False, False], [False, False], [False, False]]]], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[False, True], [False, False], [False, False], [True, False], [False, True]], [[False, True], [False, True], [False, True], [False, True], [False, True]]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
+            dict(ins=['other'], value=[[[[True, False], [True, True], [False, False], [True, False], [True, True]], [[True, True], [False, False], [False, False], [False, False], [False, False]]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
         ]),
     ),
     'logical_or': dict(
@@ -3058,8 +2934,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[False, True], [False, False], [False, False], [True, False], [False, True]], [[False, True], [False, True], [False, True], [False, True], [False, True]]], False], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[True, False], [True, True], [False, False], [True, False], [True, True]], [[True, True], [False, False], [False, False], [False, False], [False, False]]], True], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[False, True], [False, False], [False, False], [True, False], [False, True]], [[False, True], [False, True], [False, True], [False, True], [False, True]]], False], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
+            dict(ins=['other'], value=[[[[True, False], [True, True], [False, False], [True, False], [True, True]], [[True, True], [False, False], [False, False], [False, False], [False, False]]], True], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
         ]),
     ),
     'logical_or_int': dict(
@@ -3067,8 +2943,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[False, True], [False, False], [False, False], [True, False], [False, True]], [[False, True], [False, True], [False, True], [False, True], [False, True]]]], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[True, False], [True, True], [False, False], [True, False], [True, True]], [[True, True], [False, False], [False, False], [False, False], [False, False]]]], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[False, True], [False, False], [False, False], [True, False], [False, True]], [[False, True], [False, True], [False, True], [False, True], [False, True]]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
+            dict(ins=['other'], value=[[[[True, False], [True, True], [False, False], [True, False], [True, True]], [[True, True], [False, False], [False, False], [False, False], [False, False]]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
         ]),
     ),
     'logical_or_bool': dict(
@@ -3076,8 +2952,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'logical_or_complex': dict(
@@ -3085,8 +2961,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[False, True], [False, False], [False, False], [True, False], [False, True]], [[False, True], [False, True], [False, True], [False, True], [False, True]]]], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[True, False], [True, True], [False, False], [True, False], [True, True]], [[True, True], [False, False], [False, False], [False, False], [False, False]]]], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[False, True], [False, False], [False, False], [True, False], [False, True]], [[False, True], [False, True], [False, True], [False, True], [False, True]]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
+            dict(ins=['other'], value=[[[[True, False], [True, True], [False, False], [True, False], [True, True]], [[True, True], [False, False], [False, False], [False, False], [False, False]]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
         ]),
     ),
     'logical_xor': dict(
@@ -3094,8 +2970,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[False, True], [False, False], [False, False], [True, False], [False, True]], [[False, True], [False, True], [False, True], [False, True], [False, True]]], False], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[True, False], [True, True], [False, False], [True, False], [True, True]], [[True, True], [False, False], [False, False], [False, False], [False, False]]], True], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[False, True], [False, False], [False, False], [True, False], [False, True]], [[False, True], [False, True], [False, True], [False, True], [False, True]]], False], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
+            dict(ins=['other'], value=[[[[True, False], [True, True], [False, False], [True, False], [True, True]], [[True, True], [False, False], [False, False], [False, False], [False, False]]], True], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
         ]),
     ),
     'logical_xor_int': dict(
@@ -3103,8 +2979,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[False, True], [False, False], [False, False], [True, False], [False, True]], [[False, True], [False, True], [False, True], [False, True], [False, True]]]], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[True, False], [True, True], [False, False], [True, False], [True, True]], [[True, True], [False, False], [False, False], [False, False], [False, False]]]], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[False, True], [False, False], [False, False], [True, False], [False, True]], [[False, True], [False, True], [False, True], [False, True], [False, True]]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
+            dict(ins=['other'], value=[[[[True, False], [True, True], [False, False], [True, False], [True, True]], [[True, True], [False, False], [False, False], [False, False], [False, False]]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
         ]),
     ),
     'logical_xor_bool': dict(
@@ -3112,8 +2988,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'logical_xor_complex': dict(
@@ -3121,8 +2997,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[False, True], [False, False], [False, False], [True, False], [False, True]], [[False, True], [False, True], [False, True], [False, True], [False, True]]]], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[True, False], [True, True], [False, False], [True, False], [True, True]], [[True, True], [False, False], [False, False], [False, False], [False, False]]]], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[False, True], [False, False], [False, False], [True, False], [False, True]], [[False, True], [False, True], [False, True], [False, True], [False, True]]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
+            dict(ins=['other'], value=[[[[True, False], [True, True], [False, False], [True, False], [True, True]], [[True, True], [False, False], [False, False], [False, False], [False, False]]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
         ]),
     ),
     'bitwise_and': dict(
@@ -3130,8 +3006,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]], -18], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]], 18], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]], -18], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]], 18], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'bitwise_and_int': dict(
@@ -3139,8 +3015,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'bitwise_and_bool': dict(
@@ -3148,8 +3024,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'bitwise_and_complex': dict(
@@ -3157,8 +3033,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'bitwise_or': dict(
@@ -3166,8 +3042,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]], -18], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]], 18], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]], -18], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]], 18], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'bitwise_or_int': dict(
@@ -3175,8 +3051,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'bitwise_or_bool': dict(
@@ -3184,8 +3060,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'bitwise_or_complex': dict(
@@ -3193,8 +3069,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'bitwise_xor': dict(
@@ -3202,8 +3078,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]], -18], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]], 18], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]], -18], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]], 18], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'bitwise_xor_int': dict(
@@ -3211,8 +3087,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'bitwise_xor_bool': dict(
@@ -3220,8 +3096,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'bitwise_xor_complex': dict(
@@ -3229,8 +3105,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-2, 5], [-14, -9], [-15, -6], [8, -14], [-20, 2]], [[-11, 16], [-4, 15], [-6, 18], [-3, 16], [-5, 11]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'bitwise_left_shift': dict(
@@ -3238,8 +3114,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]], 18], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[2, 5], [14, 9], [15, 6], [8, 14], [20, 2]], [[11, 16], [4, 15], [6, 18], [3, 16], [5, 11]]], 18], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]], 18], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[2, 5], [14, 9], [15, 6], [8, 14], [20, 2]], [[11, 16], [4, 15], [6, 18], [3, 16], [5, 11]]], 18], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'bitwise_left_shift_int': dict(
@@ -3247,8 +3123,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[2, 5], [14, 9], [15, 6], [8, 14], [20, 2]], [[11, 16], [4, 15], [6, 18], [3, 16], [5, 11]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[2, 5], [14, 9], [15, 6], [8, 14], [20, 2]], [[11, 16], [4, 15], [6, 18], [3, 16], [5, 11]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'bitwise_left_shift_bool': dict(
@@ -3256,8 +3132,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[2, 5], [14, 9], [15, 6], [8, 14], [20, 2]], [[11, 16], [4, 15], [6, 18], [3, 16], [5, 11]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[2, 5], [14, 9], [15, 6], [8, 14], [20, 2]], [[11, 16], [4, 15], [6, 18], [3, 16], [5, 11]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'bitwise_left_shift_complex': dict(
@@ -3265,8 +3141,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[2, 5], [14, 9], [15, 6], [8, 14], [20, 2]], [[11, 16], [4, 15], [6, 18], [3, 16], [5, 11]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[2, 5], [14, 9], [15, 6], [8, 14], [20, 2]], [[11, 16], [4, 15], [6, 18], [3, 16], [5, 11]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'bitwise_right_shift': dict(
@@ -3274,8 +3150,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]], 18], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[2, 5], [14, 9], [15, 6], [8, 14], [20, 2]], [[11, 16], [4, 15], [6, 18], [3, 16], [5, 11]]], 18], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]], 18], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[2, 5], [14, 9], [15, 6], [8, 14], [20, 2]], [[11, 16], [4, 15], [6, 18], [3, 16], [5, 11]]], 18], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'bitwise_right_shift_int': dict(
@@ -3283,8 +3159,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[2, 5], [14, 9], [15, 6], [8, 14], [20, 2]], [[11, 16], [4, 15], [6, 18], [3, 16], [5, 11]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[2, 5], [14, 9], [15, 6], [8, 14], [20, 2]], [[11, 16], [4, 15], [6, 18], [3, 16], [5, 11]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'bitwise_right_shift_bool': dict(
@@ -3292,8 +3168,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[2, 5], [14, 9], [15, 6], [8, 14], [20, 2]], [[11, 16], [4, 15], [6, 18], [3, 16], [5, 11]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[2, 5], [14, 9], [15, 6], [8, 14], [20, 2]], [[11, 16], [4, 15], [6, 18], [3, 16], [5, 11]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'bitwise_right_shift_complex': dict(
@@ -3301,8 +3177,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['other'], value=[[[[2, 5], [14, 9], [15, 6], [8, 14], [20, 2]], [[11, 16], [4, 15], [6, 18], [3, 16], [5, 11]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[0, -16], [3, 10], [-15, -7], [0, -7], [15, 4]], [[18, 2], [-20, -5], [-4, -18], [-14, -13], [-17, -9]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['other'], value=[[[[2, 5], [14, 9], [15, 6], [8, 14], [20, 2]], [[11, 16], [4, 15], [6, 18], [3, 16], [5, 11]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'bitwise_not': dict(
@@ -3310,7 +3186,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-8, -6], [-2, 5], [-14, -9], [-15, -6], [8, -14]], [[-20, 2], [-11, 16], [-4, 15], [-6, 18], [-3, 16]]], -18], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-8, -6], [-2, 5], [-14, -9], [-15, -6], [8, -14]], [[-20, 2], [-11, 16], [-4, 15], [-6, 18], [-3, 16]]], -18], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'bitwise_not_int': dict(
@@ -3318,7 +3194,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-8, -6], [-2, 5], [-14, -9], [-15, -6], [8, -14]], [[-20, 2], [-11, 16], [-4, 15], [-6, 18], [-3, 16]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-8, -6], [-2, 5], [-14, -9], [-15, -6], [8, -14]], [[-20, 2], [-11, 16], [-4, 15], [-6, 18], [-3, 16]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'bitwise_not_bool': dict(
@@ -3326,7 +3202,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-8, -6], [-2, 5], [-14, -9], [-15, -6], [8, -14]], [[-20, 2], [-11, 16], [-4, 15], [-6, 18], [-3, 16]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-8, -6], [-2, 5], [-14, -9], [-15, -6], [8, -14]], [[-20, 2], [-11, 16], [-4, 15], [-6, 18], [-3, 16]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'bitwise_not_complex': dict(
@@ -3334,35 +3210,35 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-8, -6], [-2, 5], [-14, -9], [-15, -6], [8, -14]], [[-20, 2], [-11, 16], [-4, 15], [-6, 18], [-3, 16]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-8, -6], [-2, 5], [-14, -9], [-15, -6], [8, -14]], [[-20, 2], [-11, 16], [-4, 15], [-6, 18], [-3, 16]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'invert': dict(
         name=['__invert__'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-8, -6], [-2, 5], [-14, -9], [-15, -6], [8, -14]], [[-20, 2], [-11, 16], [-4, 15], [-6, 18], [-3, 16]]], -18], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-8, -6], [-2, 5], [-14, -9], [-15, -6], [8, -14]], [[-20, 2], [-11, 16], [-4, 15], [-6, 18], [-3, 16]]], -18], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'invert_int': dict(
         name=['__invert__'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-8, -6], [-2, 5], [-14, -9], [-15, -6], [8, -14]], [[-20, 2], [-11, 16], [-4, 15], [-6, 18], [-3, 16]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-8, -6], [-2, 5], [-14, -9], [-15, -6], [8, -14]], [[-20, 2], [-11, 16], [-4, 15], [-6, 18], [-3, 16]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'invert_bool': dict(
         name=['__invert__'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-8, -6], [-2, 5], [-14, -9], [-15, -6], [8, -14]], [[-20, 2], [-11, 16], [-4, 15], [-6, 18], [-3, 16]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-8, -6], [-2, 5], [-14, -9], [-15, -6], [8, -14]], [[-20, 2], [-11, 16], [-4, 15], [-6, 18], [-3, 16]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'invert_complex': dict(
         name=['__invert__'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[-8, -6], [-2, 5], [-14, -9], [-15, -6], [8, -14]], [[-20, 2], [-11, 16], [-4, 15], [-6, 18], [-3, 16]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[-8, -6], [-2, 5], [-14, -9], [-15, -6], [8, -14]], [[-20, 2], [-11, 16], [-4, 15], [-6, 18], [-3, 16]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'isclose': dict(
@@ -3373,8 +3249,8 @@ diopi_configs = {
             equal_nan=[False, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.5, high=1.5)),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.9, high=1.09)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.5, high=1.5), dtype=[np.float32, np.float64, np.float16]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.9, high=1.09), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'isclose_int': dict(
@@ -3385,8 +3261,8 @@ diopi_configs = {
             equal_nan=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=2)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'isclose_bool': dict(
@@ -3397,8 +3273,8 @@ diopi_configs = {
             equal_nan=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'isclose_complex': dict(
@@ -3409,8 +3285,8 @@ diopi_configs = {
             equal_nan=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'allclose': dict(
@@ -3421,8 +3297,8 @@ diopi_configs = {
             equal_nan=[False, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.5, high=1.5)),
-            dict(ins=['other'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.9, high=1.09)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.5, high=1.5), dtype=[np.float32, np.float64, np.float16]),
+            dict(ins=['other'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.9, high=1.09), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'allclose_int': dict(
@@ -3433,8 +3309,8 @@ diopi_configs = {
             equal_nan=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=2)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'allclose_bool': dict(
@@ -3445,8 +3321,8 @@ diopi_configs = {
             equal_nan=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'allclose_complex': dict(
@@ -3457,110 +3333,110 @@ diopi_configs = {
             equal_nan=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'equal': dict(
         name=['equal'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98)),
-            dict(ins=['other'], shape=[(4, 1), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.98)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16]),
+            dict(ins=['other'], shape=[(4, 1), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.98), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'equal_int': dict(
         name=['equal'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['other'], shape=[(4, 1)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(4, 1)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'equal_bool': dict(
         name=['equal'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(4, 1)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(4, 1)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'equal_complex': dict(
         name=['equal'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
-            dict(ins=['other'], shape=[(4, 1)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
+            dict(ins=['other'], shape=[(4, 1)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'isposinf': dict(
         name=['isposinf'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'isposinf_int': dict(
         name=['isposinf'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'isposinf_bool': dict(
         name=['isposinf'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'isneginf': dict(
         name=['isneginf'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'isneginf_int': dict(
         name=['isneginf'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'isneginf_bool': dict(
         name=['isneginf'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'isreal': dict(
         name=['isreal'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'isreal_int': dict(
         name=['isreal'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'isreal_bool': dict(
         name=['isreal'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'isreal_complex': dict(
         name=['isreal'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'masked_fill': dict(
@@ -3568,9 +3444,9 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
-            dict(ins=['mask'], value=[[[[True, False], [False, False], [False, True], [False, False], [True, False]], [[True, False], [True, False], [True, False], [True, False], [True, True]]]], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
-            dict(ins=['value'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.93), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['mask'], value=[[[[True, False], [False, False], [False, True], [False, False], [True, False]], [[True, False], [True, False], [True, False], [True, False], [True, True]]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
+            dict(ins=['value'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.93), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'masked_fill_2': dict(
@@ -3581,8 +3457,8 @@ diopi_configs = {
             value=[-2.724412017885327],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
-            dict(ins=['mask'], value=[True], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['mask'], value=[True], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
         ]),
     ),
     'masked_fill_int': dict(
@@ -3590,9 +3466,9 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['mask'], value=[[[[True, False], [False, False], [False, True], [False, False], [True, False]], [[True, False], [True, False], [True, False], [True, False], [True, True]]]], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
-            dict(ins=['value'], shape=[()], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['mask'], value=[[[[True, False], [False, False], [False, True], [False, False], [True, False]], [[True, False], [True, False], [True, False], [True, False], [True, True]]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
+            dict(ins=['value'], shape=[()], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'masked_fill_bool': dict(
@@ -3600,9 +3476,9 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['mask'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['value'], shape=[()], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['mask'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['value'], shape=[()], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'masked_fill_complex': dict(
@@ -3610,9 +3486,9 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['mask'], value=[[[[True, False], [False, False], [False, True], [False, False], [True, False]], [[True, False], [True, False], [True, False], [True, False], [True, True]]]], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
-            dict(ins=['value'], shape=[()], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['mask'], value=[[[[True, False], [False, False], [False, True], [False, False], [True, False]], [[True, False], [True, False], [True, False], [True, False], [True, True]]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
+            dict(ins=['value'], shape=[()], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'addcmul': dict(
@@ -3620,9 +3496,9 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
-            dict(ins=['tensor1'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.96), requires_grad=[True]),
-            dict(ins=['tensor2'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.99), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['tensor1'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['tensor2'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'addcmul_int': dict(
@@ -3630,9 +3506,9 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['tensor1'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['tensor2'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['tensor1'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['tensor2'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'addcmul_complex': dict(
@@ -3640,9 +3516,9 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['tensor1'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['tensor2'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['tensor1'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['tensor2'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'addcdiv': dict(
@@ -3650,9 +3526,9 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
-            dict(ins=['tensor1'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.96), requires_grad=[True]),
-            dict(ins=['tensor2'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.51, high=2.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['tensor1'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['tensor2'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.51, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'addcdiv_complex': dict(
@@ -3660,9 +3536,9 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['tensor1'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['tensor2'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['tensor1'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['tensor2'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'lerp': dict(
@@ -3673,8 +3549,8 @@ diopi_configs = {
             weight=[-0.525787776314697, -0.8622060089426636],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
-            dict(ins=['end'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['end'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'lerp_complex': dict(
@@ -3685,8 +3561,8 @@ diopi_configs = {
             weight=[-0.525787776314697],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['end'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['end'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'clamp_Tensor': dict(
@@ -3694,8 +3570,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-3.05, high=2.85), requires_grad=[True]),
-            dict(ins=['max'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-3.0, high=2.7), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-3.05, high=2.85), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['max'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-3.0, high=2.7), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'clamp_Tensor_2': dict(
@@ -3703,9 +3579,9 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-3.05, high=2.85), requires_grad=[True]),
-            dict(ins=['min'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-3.05, high=3.05), requires_grad=[True]),
-            dict(ins=['max'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-3.0, high=2.7), requires_grad=[True]),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-3.05, high=2.85), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['min'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-3.05, high=3.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['max'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-3.0, high=2.7), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'clamp_Tensor_int': dict(
@@ -3713,8 +3589,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-3, high=3)),
-            dict(ins=['max'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-3, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-3, high=3), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['max'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-3, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'clamp_Tensor_bool': dict(
@@ -3722,8 +3598,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['max'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['max'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'clamp_min_Tensor': dict(
@@ -3731,8 +3607,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), requires_grad=[True]),
-            dict(ins=['min'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['min'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'clamp_min_Tensor_int': dict(
@@ -3740,8 +3616,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
-            dict(ins=['min'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['min'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'clamp_min_Tensor_bool': dict(
@@ -3749,8 +3625,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['min'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['min'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'clamp_max_Tensor': dict(
@@ -3758,8 +3634,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), requires_grad=[True]),
-            dict(ins=['max'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['max'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'clamp_max_Tensor_int': dict(
@@ -3767,8 +3643,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
-            dict(ins=['max'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['max'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'clamp_max_Tensor_bool': dict(
@@ -3776,8 +3652,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['max'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['max'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'sum': dict(
@@ -3788,14 +3664,14 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'sum_2': dict(
         name=['sum'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'sum_int': dict(
@@ -3806,7 +3682,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'sum_bool': dict(
@@ -3817,7 +3693,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'sum_complex': dict(
@@ -3828,7 +3704,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'mean': dict(
@@ -3839,14 +3715,14 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'mean_2': dict(
         name=['mean'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'mean_complex': dict(
@@ -3857,39 +3733,28 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'max': dict(
         name=['max'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'max_int': dict(
         name=['max'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'max_bool': dict(
         name=['max'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-        ]),
-    ),
-    'max_dim': dict(
-        name=['max'],
-        interface=['torch'],
-        para=dict(
-            dim=[-1, -1],
-            keepdim=[False, False],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'max_dim_int': dict(
@@ -3900,7 +3765,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'max_dim_bool': dict(
@@ -3911,7 +3776,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'amax': dict(
@@ -3922,14 +3787,14 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'amax_2': dict(
         name=['amax'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'amax_int': dict(
@@ -3940,7 +3805,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'amax_bool': dict(
@@ -3951,7 +3816,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'amin': dict(
@@ -3962,14 +3827,14 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'amin_2': dict(
         name=['amin'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'amin_int': dict(
@@ -3980,7 +3845,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'amin_bool': dict(
@@ -3991,39 +3856,28 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'min': dict(
         name=['min'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'min_int': dict(
         name=['min'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'min_bool': dict(
         name=['min'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-        ]),
-    ),
-    'min_dim': dict(
-        name=['min'],
-        interface=['torch'],
-        para=dict(
-            dim=[-1, -1],
-            keepdim=[False, False],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'min_dim_int': dict(
@@ -4034,7 +3888,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'min_dim_bool': dict(
@@ -4045,7 +3899,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'argmax': dict(
@@ -4056,7 +3910,7 @@ diopi_configs = {
             keepdim=[False, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05)),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'argmax_int': dict(
@@ -4067,7 +3921,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'argmin': dict(
@@ -4078,7 +3932,7 @@ diopi_configs = {
             keepdim=[False, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05)),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'argmin_int': dict(
@@ -4089,28 +3943,28 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'aminmax': dict(
         name=['aminmax'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'aminmax_int': dict(
         name=['aminmax'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'aminmax_bool': dict(
         name=['aminmax'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'prod': dict(
@@ -4121,7 +3975,7 @@ diopi_configs = {
             keepdim=[False, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'prod_int': dict(
@@ -4132,7 +3986,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'prod_bool': dict(
@@ -4143,7 +3997,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'prod_complex': dict(
@@ -4154,7 +4008,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'all': dict(
@@ -4165,7 +4019,7 @@ diopi_configs = {
             keepdim=[False, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98)),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'all_int': dict(
@@ -4176,7 +4030,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'all_bool': dict(
@@ -4187,7 +4041,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'all_complex': dict(
@@ -4198,7 +4052,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'any': dict(
@@ -4209,7 +4063,7 @@ diopi_configs = {
             keepdim=[False, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98)),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'any_int': dict(
@@ -4220,7 +4074,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'any_bool': dict(
@@ -4231,7 +4085,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'any_complex': dict(
@@ -4242,7 +4096,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'count_nonzero': dict(
@@ -4252,14 +4106,14 @@ diopi_configs = {
             dim=[(1,)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'count_nonzero_2': dict(
         name=['count_nonzero'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98)),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'count_nonzero_int': dict(
@@ -4269,7 +4123,7 @@ diopi_configs = {
             dim=[(1,)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'count_nonzero_bool': dict(
@@ -4279,7 +4133,7 @@ diopi_configs = {
             dim=[(1,)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'count_nonzero_complex': dict(
@@ -4289,7 +4143,7 @@ diopi_configs = {
             dim=[(1,)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'nansum': dict(
@@ -4300,14 +4154,14 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'nansum_2': dict(
         name=['nansum'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'nansum_int': dict(
@@ -4318,7 +4172,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'nansum_bool': dict(
@@ -4329,7 +4183,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'logsumexp': dict(
@@ -4340,7 +4194,7 @@ diopi_configs = {
             keepdim=[False, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'logsumexp_int': dict(
@@ -4351,7 +4205,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'logsumexp_bool': dict(
@@ -4362,7 +4216,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'nanmean': dict(
@@ -4373,14 +4227,14 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'nanmean_2': dict(
         name=['nanmean'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'var': dict(
@@ -4391,7 +4245,7 @@ diopi_configs = {
             correction=[1, 1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 5, 2), (3,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 5, 2), (3,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'var_complex': dict(
@@ -4402,7 +4256,7 @@ diopi_configs = {
             correction=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'std': dict(
@@ -4413,7 +4267,7 @@ diopi_configs = {
             correction=[1, 1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 5, 2), (3,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 5, 2), (3,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'std_complex': dict(
@@ -4424,7 +4278,7 @@ diopi_configs = {
             correction=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'var_mean': dict(
@@ -4435,7 +4289,7 @@ diopi_configs = {
             correction=[1, 1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 5, 2), (3,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 5, 2), (3,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'var_mean_complex': dict(
@@ -4446,7 +4300,7 @@ diopi_configs = {
             correction=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'std_mean': dict(
@@ -4457,7 +4311,7 @@ diopi_configs = {
             correction=[1, 1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 5, 2), (3,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 5, 2), (3,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'std_mean_complex': dict(
@@ -4468,7 +4322,7 @@ diopi_configs = {
             correction=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'vector_norm': dict(
@@ -4480,7 +4334,7 @@ diopi_configs = {
             keepdim=[False, True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'vector_norm_complex': dict(
@@ -4492,7 +4346,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'linalg_norm': dict(
@@ -4504,7 +4358,7 @@ diopi_configs = {
             keepdim=[False, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2, 2), (5,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(5, 2, 2), (5,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'linalg_norm_complex': dict(
@@ -4516,7 +4370,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(5, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'matrix_norm': dict(
@@ -4527,7 +4381,7 @@ diopi_configs = {
             dim=[(1, 3), (0, 1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'matrix_norm_complex': dict(
@@ -4538,35 +4392,35 @@ diopi_configs = {
             dim=[(1, 3)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'norm': dict(
         name=['norm'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'norm_complex': dict(
         name=['norm'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'norm_method': dict(
         name=['norm'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'norm_method_complex': dict(
         name=['norm'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'normalize': dict(
@@ -4578,7 +4432,7 @@ diopi_configs = {
             eps=[0.01, 0.01],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'normalize_complex': dict(
@@ -4590,7 +4444,7 @@ diopi_configs = {
             eps=[0.01],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'cosine_similarity': dict(
@@ -4601,8 +4455,8 @@ diopi_configs = {
             eps=[6.138343873909016e-05, 8.059837249756494e-05],
         ),
         tensor_para=dict(args=[
-            dict(ins=['x1'], shape=[(2, 5, 2), (1, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
-            dict(ins=['x2'], shape=[(2, 5, 2), (1, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['x1'], shape=[(2, 5, 2), (1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['x2'], shape=[(2, 5, 2), (1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'pairwise_distance': dict(
@@ -4614,8 +4468,8 @@ diopi_configs = {
             keepdim=[True, True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['x1'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), requires_grad=[True]),
-            dict(ins=['x2'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), requires_grad=[True]),
+            dict(ins=['x1'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['x2'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'pairwise_distance_int': dict(
@@ -4627,8 +4481,8 @@ diopi_configs = {
             keepdim=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['x1'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
-            dict(ins=['x2'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
+            dict(ins=['x1'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['x2'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'pairwise_distance_complex': dict(
@@ -4640,8 +4494,8 @@ diopi_configs = {
             keepdim=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['x1'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['x2'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['x1'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['x2'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'cdist': dict(
@@ -4651,33 +4505,22 @@ diopi_configs = {
             p=[1.5, 2.0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['x1'], shape=[(2, 1, 4), (4, 1)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.25, high=1.25), requires_grad=[True]),
-            dict(ins=['x2'], shape=[(2, 2, 4), (1, 1)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.25, high=1.2), requires_grad=[True]),
+            dict(ins=['x1'], shape=[(2, 1, 4), (4, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.25, high=1.25), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['x2'], shape=[(2, 2, 4), (1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.25, high=1.2), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'median': dict(
         name=['median'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'median_int': dict(
         name=['median'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-        ]),
-    ),
-    'median_dim': dict(
-        name=['median'],
-        interface=['torch'],
-        para=dict(
-            dim=[-1, -1],
-            keepdim=[False, False],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'median_dim_int': dict(
@@ -4688,32 +4531,21 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'nanmedian': dict(
         name=['nanmedian'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'nanmedian_int': dict(
         name=['nanmedian'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-        ]),
-    ),
-    'nanmedian_dim': dict(
-        name=['nanmedian'],
-        interface=['torch'],
-        para=dict(
-            dim=[-1, -1],
-            keepdim=[False, False],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'nanmedian_dim_int': dict(
@@ -4724,18 +4556,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-        ]),
-    ),
-    'mode': dict(
-        name=['mode'],
-        interface=['torch'],
-        para=dict(
-            dim=[-1, -1],
-            keepdim=[False, False],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'mode_int': dict(
@@ -4746,7 +4567,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'mode_bool': dict(
@@ -4757,7 +4578,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'quantile': dict(
@@ -4769,7 +4590,7 @@ diopi_configs = {
             interpolation=['midpoint'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'quantile_2': dict(
@@ -4780,8 +4601,8 @@ diopi_configs = {
             interpolation=['midpoint'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
-            dict(ins=['q'], shape=[(2,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=0.05, high=0.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['q'], shape=[(2,)], gen_fn=dict(fn='Genfunc.uniform', low=0.05, high=0.96), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'nanquantile': dict(
@@ -4793,7 +4614,7 @@ diopi_configs = {
             interpolation=['midpoint'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'nanquantile_2': dict(
@@ -4804,8 +4625,8 @@ diopi_configs = {
             interpolation=['midpoint'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
-            dict(ins=['q'], shape=[(2,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=0.05, high=0.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['q'], shape=[(2,)], gen_fn=dict(fn='Genfunc.uniform', low=0.05, high=0.96), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'bincount': dict(
@@ -4815,15 +4636,15 @@ diopi_configs = {
             minlength=[3],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[2, 6, 1, 2, 2, 3, 4, 1]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['weights'], shape=[(8,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.93)),
+            dict(ins=['input'], value=[[2, 6, 1, 2, 2, 3, 4, 1]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['weights'], shape=[(8,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.93), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'bincount_2': dict(
         name=['bincount'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[0]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[0]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'bincount_int': dict(
@@ -4833,8 +4654,8 @@ diopi_configs = {
             minlength=[3],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[2, 6, 1, 2, 2, 3, 4, 1]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['weights'], shape=[(8,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], value=[[2, 6, 1, 2, 2, 3, 4, 1]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['weights'], shape=[(8,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'bincount_bool': dict(
@@ -4844,8 +4665,8 @@ diopi_configs = {
             minlength=[3],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[2, 6, 1, 2, 2, 3, 4, 1]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['weights'], shape=[(8,)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], value=[[2, 6, 1, 2, 2, 3, 4, 1]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['weights'], shape=[(8,)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'bincount_complex': dict(
@@ -4855,8 +4676,8 @@ diopi_configs = {
             minlength=[3],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[2, 6, 1, 2, 2, 3, 4, 1]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['weights'], shape=[(8,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], value=[[2, 6, 1, 2, 2, 3, 4, 1]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['weights'], shape=[(8,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'histc': dict(
@@ -4868,7 +4689,7 @@ diopi_configs = {
             max=[1.2662119572384367],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96)),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'histc_2': dict(
@@ -4878,7 +4699,7 @@ diopi_configs = {
             bins=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96)),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'diff': dict(
@@ -4889,9 +4710,9 @@ diopi_configs = {
             dim=[0, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
-            dict(ins=['prepend'], shape=[(1, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.9, high=1.99), requires_grad=[True]),
-            dict(ins=['append'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.89, high=1.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['prepend'], shape=[(1, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.9, high=1.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['append'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.89, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'diff_int': dict(
@@ -4902,9 +4723,9 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['prepend'], shape=[(1, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['append'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['prepend'], shape=[(1, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['append'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'diff_bool': dict(
@@ -4915,9 +4736,9 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['prepend'], shape=[(1, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['append'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['prepend'], shape=[(1, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['append'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'diff_complex': dict(
@@ -4928,9 +4749,9 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['prepend'], shape=[(1, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['append'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['prepend'], shape=[(1, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['append'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'cumsum': dict(
@@ -4941,7 +4762,7 @@ diopi_configs = {
             dim=[-1, -1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'cumsum_int': dict(
@@ -4952,18 +4773,17 @@ diopi_configs = {
             dim=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'cumsum_bool': dict(
         name=['cumsum'],
         interface=['torch'],
-        is_inplace=True,
         para=dict(
             dim=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'cumsum_complex': dict(
@@ -4974,7 +4794,7 @@ diopi_configs = {
             dim=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'cumprod': dict(
@@ -4985,7 +4805,7 @@ diopi_configs = {
             dim=[-1, -1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'cumprod_int': dict(
@@ -4996,18 +4816,17 @@ diopi_configs = {
             dim=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'cumprod_bool': dict(
         name=['cumprod'],
         interface=['torch'],
-        is_inplace=True,
         para=dict(
             dim=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'cumprod_complex': dict(
@@ -5018,7 +4837,7 @@ diopi_configs = {
             dim=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'logcumsumexp': dict(
@@ -5028,17 +4847,7 @@ diopi_configs = {
             dim=[-1, -1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
-        ]),
-    ),
-    'cummax': dict(
-        name=['cummax'],
-        interface=['torch'],
-        para=dict(
-            dim=[-1, -1],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'cummax_int': dict(
@@ -5048,7 +4857,7 @@ diopi_configs = {
             dim=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'cummax_bool': dict(
@@ -5058,17 +4867,7 @@ diopi_configs = {
             dim=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-        ]),
-    ),
-    'cummin': dict(
-        name=['cummin'],
-        interface=['torch'],
-        para=dict(
-            dim=[-1, -1],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'cummin_int': dict(
@@ -5078,7 +4877,7 @@ diopi_configs = {
             dim=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'cummin_bool': dict(
@@ -5088,7 +4887,7 @@ diopi_configs = {
             dim=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'flatten': dict(
@@ -5099,7 +4898,7 @@ diopi_configs = {
             end_dim=[1, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'flatten_int': dict(
@@ -5110,7 +4909,7 @@ diopi_configs = {
             end_dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'flatten_bool': dict(
@@ -5121,7 +4920,7 @@ diopi_configs = {
             end_dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'flatten_complex': dict(
@@ -5132,7 +4931,7 @@ diopi_configs = {
             end_dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'reshape': dict(
@@ -5142,7 +4941,7 @@ diopi_configs = {
             shape=[(20, 1), (-1, 1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'reshape_int': dict(
@@ -5152,7 +4951,7 @@ diopi_configs = {
             shape=[(20, 1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'reshape_bool': dict(
@@ -5162,7 +4961,7 @@ diopi_configs = {
             shape=[(20, 1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'reshape_complex': dict(
@@ -5172,7 +4971,7 @@ diopi_configs = {
             shape=[(20, 1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'view': dict(
@@ -5182,7 +4981,7 @@ diopi_configs = {
             size=[(20, 1), (-1, 1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'view_int': dict(
@@ -5192,7 +4991,7 @@ diopi_configs = {
             size=[(20, 1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'view_bool': dict(
@@ -5202,7 +5001,7 @@ diopi_configs = {
             size=[(20, 1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'view_complex': dict(
@@ -5212,7 +5011,7 @@ diopi_configs = {
             size=[(20, 1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'transpose': dict(
@@ -5224,7 +5023,7 @@ diopi_configs = {
             dim1=[-1, -1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'transpose_int': dict(
@@ -5236,7 +5035,7 @@ diopi_configs = {
             dim1=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'transpose_bool': dict(
@@ -5248,7 +5047,7 @@ diopi_configs = {
             dim1=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'transpose_complex': dict(
@@ -5260,7 +5059,7 @@ diopi_configs = {
             dim1=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     't': dict(
@@ -5268,7 +5067,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.92, high=1.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.92, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     't_int': dict(
@@ -5276,7 +5075,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     't_bool': dict(
@@ -5284,7 +5083,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     't_complex': dict(
@@ -5292,7 +5091,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'permute': dict(
@@ -5302,7 +5101,7 @@ diopi_configs = {
             dims=[(0, 1, 2), (0,)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.92), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.92), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'permute_int': dict(
@@ -5312,7 +5111,7 @@ diopi_configs = {
             dims=[(0, 1, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'permute_bool': dict(
@@ -5322,7 +5121,7 @@ diopi_configs = {
             dims=[(0, 1, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'permute_complex': dict(
@@ -5332,7 +5131,7 @@ diopi_configs = {
             dims=[(0, 1, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'expand': dict(
@@ -5342,7 +5141,7 @@ diopi_configs = {
             size=[(2, 2, 5, 2), (2, 1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(1, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'expand_int': dict(
@@ -5352,7 +5151,7 @@ diopi_configs = {
             size=[(2, 2, 5, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(1, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'expand_bool': dict(
@@ -5362,7 +5161,7 @@ diopi_configs = {
             size=[(2, 2, 5, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(1, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'expand_complex': dict(
@@ -5372,7 +5171,7 @@ diopi_configs = {
             size=[(2, 2, 5, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(1, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'broadcast_to': dict(
@@ -5382,7 +5181,7 @@ diopi_configs = {
             size=[(2, 2, 5, 2), (2, 1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'broadcast_to_int': dict(
@@ -5392,7 +5191,7 @@ diopi_configs = {
             size=[(2, 2, 5, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'broadcast_to_bool': dict(
@@ -5402,7 +5201,7 @@ diopi_configs = {
             size=[(2, 2, 5, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'broadcast_to_complex': dict(
@@ -5412,7 +5211,7 @@ diopi_configs = {
             size=[(2, 2, 5, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'unsqueeze': dict(
@@ -5423,7 +5222,7 @@ diopi_configs = {
             dim=[0, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'unsqueeze_int': dict(
@@ -5434,7 +5233,7 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'unsqueeze_bool': dict(
@@ -5445,7 +5244,7 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'unsqueeze_complex': dict(
@@ -5456,7 +5255,7 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'squeeze': dict(
@@ -5467,7 +5266,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 2, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.89, high=1.93), requires_grad=[True]),
+            dict(ins=['input'], shape=[(1, 2, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.89, high=1.93), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'squeeze_2': dict(
@@ -5475,7 +5274,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.89, high=1.93), requires_grad=[True]),
+            dict(ins=['input'], shape=[(1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.89, high=1.93), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'squeeze_int': dict(
@@ -5486,7 +5285,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(1, 2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'squeeze_bool': dict(
@@ -5497,7 +5296,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 2, 5)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(1, 2, 5)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'squeeze_complex': dict(
@@ -5508,7 +5307,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(1, 2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'narrow': dict(
@@ -5520,7 +5319,7 @@ diopi_configs = {
             length=[1, 1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'narrow_int': dict(
@@ -5532,7 +5331,7 @@ diopi_configs = {
             length=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'narrow_bool': dict(
@@ -5544,7 +5343,7 @@ diopi_configs = {
             length=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'narrow_complex': dict(
@@ -5556,103 +5355,63 @@ diopi_configs = {
             length=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'contiguous': dict(
         name=['contiguous'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'contiguous_int': dict(
         name=['contiguous'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'contiguous_bool': dict(
         name=['contiguous'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'contiguous_complex': dict(
         name=['contiguous'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'clone': dict(
         name=['clone'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'clone_int': dict(
         name=['clone'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'clone_bool': dict(
         name=['clone'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'clone_complex': dict(
         name=['clone'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-        ]),
-    ),
-    'to': dict(
-        name=['to'],
-        interface=['torch.Tensor'],
-        para=dict(
-            device=[np.float32, np.float32],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
-        ]),
-    ),
-    'to_int': dict(
-        name=['to'],
-        interface=['torch.Tensor'],
-        para=dict(
-            device=[np.int32],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-        ]),
-    ),
-    'to_bool': dict(
-        name=['to'],
-        interface=['torch.Tensor'],
-        para=dict(
-            device=[np.bool_],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-        ]),
-    ),
-    'to_complex': dict(
-        name=['to'],
-        interface=['torch.Tensor'],
-        para=dict(
-            device=[np.complex64],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'cat': dict(
@@ -5662,7 +5421,7 @@ diopi_configs = {
             dim=[0, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['tensors'], shape=[((2, 5, 2), (1, 5, 2),), ((2,),)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.95), gen_policy='gen_tensor_list_diff_shape', requires_grad=[True]),
+            dict(ins=['tensors'], shape=[((2, 5, 2), (1, 5, 2),), ((2,),)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.95), gen_policy='gen_tensor_list_diff_shape', dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'cat_int': dict(
@@ -5672,7 +5431,7 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['tensors'], shape=[((2, 5, 2), (1, 5, 2),)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape'),
+            dict(ins=['tensors'], shape=[((2, 5, 2), (1, 5, 2),)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape', dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'cat_bool': dict(
@@ -5682,7 +5441,7 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['tensors'], shape=[((2, 5, 2), (1, 5, 2),)], dtype=[np.bool_], gen_fn='Genfunc.mask', gen_policy='gen_tensor_list_diff_shape'),
+            dict(ins=['tensors'], shape=[((2, 5, 2), (1, 5, 2),)], gen_fn='Genfunc.mask', gen_policy='gen_tensor_list_diff_shape', dtype=[np.bool_]),
         ]),
     ),
     'cat_complex': dict(
@@ -5692,7 +5451,7 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['tensors'], shape=[((2, 5, 2), (1, 5, 2),)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', requires_grad=[True]),
+            dict(ins=['tensors'], shape=[((2, 5, 2), (1, 5, 2),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'slice_scatter': dict(
@@ -5705,8 +5464,8 @@ diopi_configs = {
             step=[2, 2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
-            dict(ins=['src'], shape=[(1, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.93), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['src'], shape=[(1, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.93), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'slice_scatter_int': dict(
@@ -5719,8 +5478,8 @@ diopi_configs = {
             step=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['src'], shape=[(1, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['src'], shape=[(1, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'slice_scatter_bool': dict(
@@ -5733,8 +5492,8 @@ diopi_configs = {
             step=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['src'], shape=[(1, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['src'], shape=[(1, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'slice_scatter_complex': dict(
@@ -5747,8 +5506,8 @@ diopi_configs = {
             step=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['src'], shape=[(1, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['src'], shape=[(1, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'gather': dict(
@@ -5758,8 +5517,8 @@ diopi_configs = {
             dim=[0, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
-            dict(ins=['index'], value=[[[[0, 1], [0, 0], [0, 0], [1, 0], [0, 1]], [[0, 1], [0, 1], [0, 1], [0, 1], [0, 1]]], [0]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['index'], value=[[[[0, 1], [0, 0], [0, 0], [1, 0], [0, 1]], [[0, 1], [0, 1], [0, 1], [0, 1], [0, 1]]], [0]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'gather_int': dict(
@@ -5769,8 +5528,8 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['index'], value=[[[[0, 1], [0, 0], [0, 0], [1, 0], [0, 1]], [[0, 1], [0, 1], [0, 1], [0, 1], [0, 1]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['index'], value=[[[[0, 1], [0, 0], [0, 0], [1, 0], [0, 1]], [[0, 1], [0, 1], [0, 1], [0, 1], [0, 1]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'gather_bool': dict(
@@ -5780,8 +5539,8 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['index'], value=[[[[0, 1], [0, 0], [0, 0], [1, 0], [0, 1]], [[0, 1], [0, 1], [0, 1], [0, 1], [0, 1]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['index'], value=[[[[0, 1], [0, 0], [0, 0], [1, 0], [0, 1]], [[0, 1], [0, 1], [0, 1], [0, 1], [0, 1]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'gather_complex': dict(
@@ -5791,8 +5550,8 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['index'], value=[[[[0, 1], [0, 0], [0, 0], [1, 0], [0, 1]], [[0, 1], [0, 1], [0, 1], [0, 1], [0, 1]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['index'], value=[[[[0, 1], [0, 0], [0, 0], [1, 0], [0, 1]], [[0, 1], [0, 1], [0, 1], [0, 1], [0, 1]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'scatter': dict(
@@ -5803,9 +5562,9 @@ diopi_configs = {
             dim=[0, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
-            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]], [0]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['src'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]], [0]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['src'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'scatter_int': dict(
@@ -5816,9 +5575,9 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['src'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['src'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'scatter_bool': dict(
@@ -5829,9 +5588,9 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['src'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['src'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'scatter_complex': dict(
@@ -5842,9 +5601,9 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['src'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['src'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'scatter_add': dict(
@@ -5855,9 +5614,9 @@ diopi_configs = {
             dim=[0, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
-            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]], [0]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['src'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]], [0]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['src'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'scatter_add_int': dict(
@@ -5868,9 +5627,9 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['src'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['src'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'scatter_add_bool': dict(
@@ -5881,9 +5640,9 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['src'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['src'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'scatter_add_complex': dict(
@@ -5894,345 +5653,345 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['src'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['src'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'bool': dict(
         name=['bool'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'bool_int': dict(
         name=['bool'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'bool_bool': dict(
         name=['bool'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'bool_complex': dict(
         name=['bool'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'byte': dict(
         name=['byte'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'byte_int': dict(
         name=['byte'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'byte_bool': dict(
         name=['byte'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'byte_complex': dict(
         name=['byte'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'char': dict(
         name=['char'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'char_int': dict(
         name=['char'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'char_bool': dict(
         name=['char'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'char_complex': dict(
         name=['char'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'short': dict(
         name=['short'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'short_int': dict(
         name=['short'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'short_bool': dict(
         name=['short'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'short_complex': dict(
         name=['short'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'int': dict(
         name=['int'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'int_int': dict(
         name=['int'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'int_bool': dict(
         name=['int'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'int_complex': dict(
         name=['int'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'long': dict(
         name=['long'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'long_int': dict(
         name=['long'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'long_bool': dict(
         name=['long'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'long_complex': dict(
         name=['long'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'half': dict(
         name=['half'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'half_int': dict(
         name=['half'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'half_bool': dict(
         name=['half'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'half_complex': dict(
         name=['half'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'bfloat16': dict(
         name=['bfloat16'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'bfloat16_int': dict(
         name=['bfloat16'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'bfloat16_bool': dict(
         name=['bfloat16'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'bfloat16_complex': dict(
         name=['bfloat16'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'float': dict(
         name=['float'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'float_int': dict(
         name=['float'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'float_bool': dict(
         name=['float'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'float_complex': dict(
         name=['float'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'double': dict(
         name=['double'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'double_int': dict(
         name=['double'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'double_bool': dict(
         name=['double'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'double_complex': dict(
         name=['double'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'cfloat': dict(
         name=['cfloat'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'cfloat_int': dict(
         name=['cfloat'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'cfloat_bool': dict(
         name=['cfloat'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'cfloat_complex': dict(
         name=['cfloat'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'cdouble': dict(
         name=['cdouble'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'cdouble_int': dict(
         name=['cdouble'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'cdouble_bool': dict(
         name=['cdouble'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'cdouble_complex': dict(
         name=['cdouble'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'select': dict(
@@ -6243,7 +6002,7 @@ diopi_configs = {
             index=[-1, -1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'select_int': dict(
@@ -6254,7 +6013,7 @@ diopi_configs = {
             index=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'select_bool': dict(
@@ -6265,7 +6024,7 @@ diopi_configs = {
             index=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'select_complex': dict(
@@ -6276,7 +6035,7 @@ diopi_configs = {
             index=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'diagonal': dict(
@@ -6288,7 +6047,7 @@ diopi_configs = {
             dim2=[2, 1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'diagonal_int': dict(
@@ -6300,7 +6059,7 @@ diopi_configs = {
             dim2=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'diagonal_bool': dict(
@@ -6312,7 +6071,7 @@ diopi_configs = {
             dim2=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'diagonal_complex': dict(
@@ -6324,7 +6083,7 @@ diopi_configs = {
             dim2=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'unfold': dict(
@@ -6336,7 +6095,7 @@ diopi_configs = {
             step=[2, 2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'unfold_int': dict(
@@ -6348,7 +6107,7 @@ diopi_configs = {
             step=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'unfold_bool': dict(
@@ -6360,7 +6119,7 @@ diopi_configs = {
             step=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'unfold_complex': dict(
@@ -6372,7 +6131,7 @@ diopi_configs = {
             step=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'movedim': dict(
@@ -6383,7 +6142,7 @@ diopi_configs = {
             destination=[(2, -1), (1, -2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.99), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'movedim_int': dict(
@@ -6394,7 +6153,7 @@ diopi_configs = {
             destination=[(2, -1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'movedim_bool': dict(
@@ -6405,7 +6164,7 @@ diopi_configs = {
             destination=[(2, -1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'movedim_complex': dict(
@@ -6416,7 +6175,7 @@ diopi_configs = {
             destination=[(2, -1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'unflatten': dict(
@@ -6427,7 +6186,7 @@ diopi_configs = {
             sizes=[(2, -1), (2, -1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 5, 2), (2,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 5, 2), (2,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'unflatten_int': dict(
@@ -6438,7 +6197,7 @@ diopi_configs = {
             sizes=[(2, -1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(4, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'unflatten_bool': dict(
@@ -6449,7 +6208,7 @@ diopi_configs = {
             sizes=[(2, -1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(4, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'unflatten_complex': dict(
@@ -6460,275 +6219,275 @@ diopi_configs = {
             sizes=[(2, -1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'ravel': dict(
         name=['ravel'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'ravel_int': dict(
         name=['ravel'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'ravel_bool': dict(
         name=['ravel'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'ravel_complex': dict(
         name=['ravel'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'T': dict(
         name=['T'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'T_int': dict(
         name=['T'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'T_bool': dict(
         name=['T'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'T_complex': dict(
         name=['T'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'mT': dict(
         name=['mT'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'mT_int': dict(
         name=['mT'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'mT_bool': dict(
         name=['mT'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'mT_complex': dict(
         name=['mT'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'H': dict(
         name=['H'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2), (1, 1)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.82, high=2.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2), (1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.82, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'H_int': dict(
         name=['H'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(4, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'H_bool': dict(
         name=['H'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(4, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'H_complex': dict(
         name=['H'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'mH': dict(
         name=['adjoint'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2), (1, 1)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.82, high=2.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2), (1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.82, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'mH_int': dict(
         name=['adjoint'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(4, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'mH_bool': dict(
         name=['adjoint'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(4, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'mH_complex': dict(
         name=['adjoint'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'view_as': dict(
         name=['view_as'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97)),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'view_as_int': dict(
         name=['view_as'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'view_as_bool': dict(
         name=['view_as'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'view_as_complex': dict(
         name=['view_as'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'reshape_as': dict(
         name=['reshape_as'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97)),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'reshape_as_int': dict(
         name=['reshape_as'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'reshape_as_bool': dict(
         name=['reshape_as'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'reshape_as_complex': dict(
         name=['reshape_as'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'expand_as': dict(
         name=['expand_as'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97)),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'expand_as_int': dict(
         name=['expand_as'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'expand_as_bool': dict(
         name=['expand_as'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'expand_as_complex': dict(
         name=['expand_as'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'type_as': dict(
         name=['type_as'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
-            dict(ins=['other'], shape=[(1,), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.64, high=1.61)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['other'], shape=[(1,), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.64, high=1.61), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'type_as_int': dict(
         name=['type_as'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['other'], shape=[(1,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(1,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'type_as_bool': dict(
         name=['type_as'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(1,)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(1,)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'type_as_complex': dict(
         name=['type_as'],
         interface=['torch.Tensor'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['other'], shape=[(1,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['other'], shape=[(1,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'diagonal_scatter': dict(
@@ -6740,8 +6499,8 @@ diopi_configs = {
             dim2=[2, 1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
-            dict(ins=['src'], shape=[(2, 2, 1), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['src'], shape=[(2, 2, 1), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'diagonal_scatter_int': dict(
@@ -6753,8 +6512,8 @@ diopi_configs = {
             dim2=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['src'], shape=[(2, 2, 1)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['src'], shape=[(2, 2, 1)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'diagonal_scatter_bool': dict(
@@ -6766,8 +6525,8 @@ diopi_configs = {
             dim2=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['src'], shape=[(2, 2, 1)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['src'], shape=[(2, 2, 1)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'diagonal_scatter_complex': dict(
@@ -6779,8 +6538,8 @@ diopi_configs = {
             dim2=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['src'], shape=[(2, 2, 1)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['src'], shape=[(2, 2, 1)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'select_scatter': dict(
@@ -6791,8 +6550,8 @@ diopi_configs = {
             index=[1, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
-            dict(ins=['src'], shape=[(5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['src'], shape=[(5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'select_scatter_int': dict(
@@ -6803,8 +6562,8 @@ diopi_configs = {
             index=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['src'], shape=[(5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['src'], shape=[(5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'select_scatter_bool': dict(
@@ -6815,8 +6574,8 @@ diopi_configs = {
             index=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['src'], shape=[(5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['src'], shape=[(5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'select_scatter_complex': dict(
@@ -6827,8 +6586,8 @@ diopi_configs = {
             index=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['src'], shape=[(5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['src'], shape=[(5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'as_strided': dict(
@@ -6841,7 +6600,7 @@ diopi_configs = {
             storage_offset=[1, 3],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 5), (4, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=2.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 5), (4, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'as_strided_int': dict(
@@ -6854,7 +6613,7 @@ diopi_configs = {
             storage_offset=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(4, 5)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'as_strided_bool': dict(
@@ -6867,7 +6626,7 @@ diopi_configs = {
             storage_offset=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 5)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(4, 5)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'as_strided_complex': dict(
@@ -6880,7 +6639,7 @@ diopi_configs = {
             storage_offset=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'split': dict(
@@ -6891,7 +6650,7 @@ diopi_configs = {
             dim=[0, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'split_int': dict(
@@ -6902,7 +6661,7 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'split_bool': dict(
@@ -6913,7 +6672,7 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'split_complex': dict(
@@ -6924,7 +6683,7 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'split_sections': dict(
@@ -6935,7 +6694,7 @@ diopi_configs = {
             dim=[0, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['tensor'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.98), requires_grad=[True]),
+            dict(ins=['tensor'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'split_sections_int': dict(
@@ -6946,7 +6705,7 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['tensor'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['tensor'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'split_sections_bool': dict(
@@ -6957,7 +6716,7 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['tensor'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['tensor'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'split_sections_complex': dict(
@@ -6968,7 +6727,7 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['tensor'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['tensor'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'split_with_sizes': dict(
@@ -6979,7 +6738,7 @@ diopi_configs = {
             dim=[0, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'split_with_sizes_int': dict(
@@ -6990,7 +6749,7 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'split_with_sizes_bool': dict(
@@ -7001,7 +6760,7 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'split_with_sizes_complex': dict(
@@ -7012,7 +6771,7 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'chunk': dict(
@@ -7023,7 +6782,7 @@ diopi_configs = {
             dim=[1, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'chunk_int': dict(
@@ -7034,7 +6793,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'chunk_bool': dict(
@@ -7045,7 +6804,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'chunk_complex': dict(
@@ -7056,7 +6815,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'unbind': dict(
@@ -7066,7 +6825,7 @@ diopi_configs = {
             dim=[1, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'unbind_int': dict(
@@ -7076,7 +6835,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'unbind_bool': dict(
@@ -7086,7 +6845,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'unbind_complex': dict(
@@ -7096,7 +6855,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'tensor_split': dict(
@@ -7107,7 +6866,7 @@ diopi_configs = {
             dim=[1, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'tensor_split_int': dict(
@@ -7118,7 +6877,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'tensor_split_bool': dict(
@@ -7129,7 +6888,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'tensor_split_complex': dict(
@@ -7140,7 +6899,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'tensor_split_sections': dict(
@@ -7151,7 +6910,7 @@ diopi_configs = {
             dim=[1, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'tensor_split_sections_int': dict(
@@ -7162,7 +6921,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'tensor_split_sections_bool': dict(
@@ -7173,7 +6932,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'tensor_split_sections_complex': dict(
@@ -7184,7 +6943,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'hsplit': dict(
@@ -7194,7 +6953,7 @@ diopi_configs = {
             sections=[1, 1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 2), (2,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.93), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 2, 2), (2,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.93), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'hsplit_int': dict(
@@ -7204,7 +6963,7 @@ diopi_configs = {
             sections=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 2, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'hsplit_bool': dict(
@@ -7214,7 +6973,7 @@ diopi_configs = {
             sections=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 2, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'hsplit_complex': dict(
@@ -7224,7 +6983,7 @@ diopi_configs = {
             sections=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'vsplit': dict(
@@ -7234,7 +6993,7 @@ diopi_configs = {
             sections=[1, 1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 2, 2), (2, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.93), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 2, 2, 2), (2, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.93), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'vsplit_int': dict(
@@ -7244,7 +7003,7 @@ diopi_configs = {
             sections=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 2, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 2, 2, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'vsplit_bool': dict(
@@ -7254,7 +7013,7 @@ diopi_configs = {
             sections=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 2, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 2, 2, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'vsplit_complex': dict(
@@ -7264,7 +7023,7 @@ diopi_configs = {
             sections=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 2, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'dsplit': dict(
@@ -7274,7 +7033,7 @@ diopi_configs = {
             sections=[1, 2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 2, 2), (2, 2, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 2, 2, 2), (2, 2, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'dsplit_int': dict(
@@ -7284,7 +7043,7 @@ diopi_configs = {
             sections=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 2, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 2, 2, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'dsplit_bool': dict(
@@ -7294,7 +7053,7 @@ diopi_configs = {
             sections=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 2, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 2, 2, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'dsplit_complex': dict(
@@ -7304,7 +7063,7 @@ diopi_configs = {
             sections=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 2, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'hsplit_indices': dict(
@@ -7314,7 +7073,7 @@ diopi_configs = {
             indices=[(1, 2), (0, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'hsplit_indices_int': dict(
@@ -7324,7 +7083,7 @@ diopi_configs = {
             indices=[(1, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'hsplit_indices_bool': dict(
@@ -7334,7 +7093,7 @@ diopi_configs = {
             indices=[(1, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'hsplit_indices_complex': dict(
@@ -7344,7 +7103,7 @@ diopi_configs = {
             indices=[(1, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'vsplit_indices': dict(
@@ -7354,7 +7113,7 @@ diopi_configs = {
             indices=[(1, 2), (1, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'vsplit_indices_int': dict(
@@ -7364,7 +7123,7 @@ diopi_configs = {
             indices=[(1, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'vsplit_indices_bool': dict(
@@ -7374,7 +7133,7 @@ diopi_configs = {
             indices=[(1, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'vsplit_indices_complex': dict(
@@ -7384,7 +7143,7 @@ diopi_configs = {
             indices=[(1, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'dsplit_indices': dict(
@@ -7394,7 +7153,7 @@ diopi_configs = {
             indices=[(1, 2), (1, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5, 1)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.99), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'dsplit_indices_int': dict(
@@ -7404,7 +7163,7 @@ diopi_configs = {
             indices=[(1, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'dsplit_indices_bool': dict(
@@ -7414,7 +7173,7 @@ diopi_configs = {
             indices=[(1, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'dsplit_indices_complex': dict(
@@ -7424,7 +7183,7 @@ diopi_configs = {
             indices=[(1, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'stack': dict(
@@ -7434,7 +7193,7 @@ diopi_configs = {
             dim=[1, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['tensors'], shape=[((2, 5),), ((),)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.96), gen_policy='gen_tensor_list_diff_shape', requires_grad=[True]),
+            dict(ins=['tensors'], shape=[((2, 5),), ((),)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.96), gen_policy='gen_tensor_list_diff_shape', dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'stack_int': dict(
@@ -7444,7 +7203,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['tensors'], shape=[((2, 5),)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape'),
+            dict(ins=['tensors'], shape=[((2, 5),)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape', dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'stack_bool': dict(
@@ -7454,7 +7213,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['tensors'], shape=[((2, 5),)], dtype=[np.bool_], gen_fn='Genfunc.mask', gen_policy='gen_tensor_list_diff_shape'),
+            dict(ins=['tensors'], shape=[((2, 5),)], gen_fn='Genfunc.mask', gen_policy='gen_tensor_list_diff_shape', dtype=[np.bool_]),
         ]),
     ),
     'stack_complex': dict(
@@ -7464,7 +7223,243 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['tensors'], shape=[((2, 5),)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', requires_grad=[True]),
+            dict(ins=['tensors'], shape=[((2, 5),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+        ]),
+    ),
+    'hstack': dict(
+        name=['hstack'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((5,), (5,), (5,),), ((),)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), gen_policy='gen_tensor_list_diff_shape', dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+        ]),
+    ),
+    'hstack_int': dict(
+        name=['hstack'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((5,), (5,), (5,),)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape', dtype=[np.int32, np.int64, np.uint8]),
+        ]),
+    ),
+    'hstack_bool': dict(
+        name=['hstack'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((5,), (5,), (5,),)], gen_fn='Genfunc.mask', gen_policy='gen_tensor_list_diff_shape', dtype=[np.bool_]),
+        ]),
+    ),
+    'hstack_complex': dict(
+        name=['hstack'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((5,), (5,), (5,),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+        ]),
+    ),
+    'vstack': dict(
+        name=['vstack'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((5,), (5,), (5,),), ((),)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), gen_policy='gen_tensor_list_diff_shape', dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+        ]),
+    ),
+    'vstack_int': dict(
+        name=['vstack'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((5,), (5,), (5,),)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape', dtype=[np.int32, np.int64, np.uint8]),
+        ]),
+    ),
+    'vstack_bool': dict(
+        name=['vstack'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((5,), (5,), (5,),)], gen_fn='Genfunc.mask', gen_policy='gen_tensor_list_diff_shape', dtype=[np.bool_]),
+        ]),
+    ),
+    'vstack_complex': dict(
+        name=['vstack'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((5,), (5,), (5,),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+        ]),
+    ),
+    'dstack': dict(
+        name=['dstack'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((5,), (5,), (5,),), ((),)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), gen_policy='gen_tensor_list_diff_shape', dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+        ]),
+    ),
+    'dstack_int': dict(
+        name=['dstack'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((5,), (5,), (5,),)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape', dtype=[np.int32, np.int64, np.uint8]),
+        ]),
+    ),
+    'dstack_bool': dict(
+        name=['dstack'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((5,), (5,), (5,),)], gen_fn='Genfunc.mask', gen_policy='gen_tensor_list_diff_shape', dtype=[np.bool_]),
+        ]),
+    ),
+    'dstack_complex': dict(
+        name=['dstack'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((5,), (5,), (5,),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+        ]),
+    ),
+    'column_stack': dict(
+        name=['column_stack'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((5, 2), (5, 2), (5, 2),), ((5,),)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), gen_policy='gen_tensor_list_diff_shape', dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+        ]),
+    ),
+    'column_stack_int': dict(
+        name=['column_stack'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((5, 2), (5, 2), (5, 2),)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape', dtype=[np.int32, np.int64, np.uint8]),
+        ]),
+    ),
+    'column_stack_bool': dict(
+        name=['column_stack'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((5, 2), (5, 2), (5, 2),)], gen_fn='Genfunc.mask', gen_policy='gen_tensor_list_diff_shape', dtype=[np.bool_]),
+        ]),
+    ),
+    'column_stack_complex': dict(
+        name=['column_stack'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((5, 2), (5, 2), (5, 2),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+        ]),
+    ),
+    'meshgrid': dict(
+        name=['meshgrid'],
+        interface=['torch'],
+        para=dict(
+            indexing=['ij', 'ij'],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((2,), (2,),), ((), (5,),)], gen_fn=dict(fn='Genfunc.uniform', low=-1.93, high=1.93), gen_policy='gen_tensor_list_diff_shape', dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+        ]),
+    ),
+    'meshgrid_int': dict(
+        name=['meshgrid'],
+        interface=['torch'],
+        para=dict(
+            indexing=['ij'],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((2,), (2,),)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape', dtype=[np.int32, np.int64, np.uint8]),
+        ]),
+    ),
+    'meshgrid_bool': dict(
+        name=['meshgrid'],
+        interface=['torch'],
+        para=dict(
+            indexing=['ij'],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((2,), (2,),)], gen_fn='Genfunc.mask', gen_policy='gen_tensor_list_diff_shape', dtype=[np.bool_]),
+        ]),
+    ),
+    'meshgrid_complex': dict(
+        name=['meshgrid'],
+        interface=['torch'],
+        para=dict(
+            indexing=['ij'],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((2,), (2,),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+        ]),
+    ),
+    'broadcast_tensors': dict(
+        name=['broadcast_tensors'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((2, 5, 2), (1, 5, 2),), ((1,), (1,),)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.97), gen_policy='gen_tensor_list_diff_shape', dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+        ]),
+    ),
+    'broadcast_tensors_int': dict(
+        name=['broadcast_tensors'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((2, 5, 2), (1, 5, 2),)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape', dtype=[np.int32, np.int64, np.uint8]),
+        ]),
+    ),
+    'broadcast_tensors_bool': dict(
+        name=['broadcast_tensors'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((2, 5, 2), (1, 5, 2),)], gen_fn='Genfunc.mask', gen_policy='gen_tensor_list_diff_shape', dtype=[np.bool_]),
+        ]),
+    ),
+    'broadcast_tensors_complex': dict(
+        name=['broadcast_tensors'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((2, 5, 2), (1, 5, 2),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+        ]),
+    ),
+    'block_diag': dict(
+        name=['block_diag'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((2, 5), (),), ((), (1, 3),)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.96), gen_policy='gen_tensor_list_diff_shape', dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+        ]),
+    ),
+    'block_diag_int': dict(
+        name=['block_diag'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((2, 5), (),)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape', dtype=[np.int32, np.int64, np.uint8]),
+        ]),
+    ),
+    'block_diag_bool': dict(
+        name=['block_diag'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((2, 5), (),)], gen_fn='Genfunc.mask', gen_policy='gen_tensor_list_diff_shape', dtype=[np.bool_]),
+        ]),
+    ),
+    'block_diag_complex': dict(
+        name=['block_diag'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((2, 5), (),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+        ]),
+    ),
+    'cartesian_prod': dict(
+        name=['cartesian_prod'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((4,), (5,),), ((1,), (5,),)], gen_fn=dict(fn='Genfunc.uniform', low=-1.93, high=1.97), gen_policy='gen_tensor_list_diff_shape', dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+        ]),
+    ),
+    'cartesian_prod_int': dict(
+        name=['cartesian_prod'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((4,), (5,),)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape', dtype=[np.int32, np.int64, np.uint8]),
+        ]),
+    ),
+    'cartesian_prod_bool': dict(
+        name=['cartesian_prod'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((4,), (5,),)], gen_fn='Genfunc.mask', gen_policy='gen_tensor_list_diff_shape', dtype=[np.bool_]),
+        ]),
+    ),
+    'cartesian_prod_complex': dict(
+        name=['cartesian_prod'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((4,), (5,),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'combinations': dict(
@@ -7475,7 +7470,7 @@ diopi_configs = {
             with_replacement=[False, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4,), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.93, high=1.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4,), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.93, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'combinations_int': dict(
@@ -7486,7 +7481,7 @@ diopi_configs = {
             with_replacement=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(4,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'combinations_bool': dict(
@@ -7497,7 +7492,7 @@ diopi_configs = {
             with_replacement=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4,)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(4,)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'combinations_complex': dict(
@@ -7508,7 +7503,7 @@ diopi_configs = {
             with_replacement=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(4,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'vander': dict(
@@ -7519,7 +7514,7 @@ diopi_configs = {
             increasing=[False, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['x'], shape=[(4,), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.93, high=1.97)),
+            dict(ins=['x'], shape=[(4,), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.93, high=1.97), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'vander_int': dict(
@@ -7530,7 +7525,7 @@ diopi_configs = {
             increasing=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['x'], shape=[(4,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['x'], shape=[(4,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'vander_bool': dict(
@@ -7541,7 +7536,7 @@ diopi_configs = {
             increasing=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['x'], shape=[(4,)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['x'], shape=[(4,)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'vander_complex': dict(
@@ -7552,7 +7547,7 @@ diopi_configs = {
             increasing=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['x'], shape=[(4,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['x'], shape=[(4,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'diag_embed': dict(
@@ -7564,7 +7559,7 @@ diopi_configs = {
             dim2=[2, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'diag_embed_int': dict(
@@ -7576,7 +7571,7 @@ diopi_configs = {
             dim2=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'diag_embed_bool': dict(
@@ -7588,7 +7583,7 @@ diopi_configs = {
             dim2=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'diag_embed_complex': dict(
@@ -7600,7 +7595,7 @@ diopi_configs = {
             dim2=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'flip': dict(
@@ -7610,7 +7605,7 @@ diopi_configs = {
             dims=[(0, 1, 2), ()],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.91), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.91), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'flip_int': dict(
@@ -7620,7 +7615,7 @@ diopi_configs = {
             dims=[(0, 1, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'flip_bool': dict(
@@ -7630,7 +7625,7 @@ diopi_configs = {
             dims=[(0, 1, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'flip_complex': dict(
@@ -7640,63 +7635,63 @@ diopi_configs = {
             dims=[(0, 1, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'fliplr': dict(
         name=['fliplr'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'fliplr_int': dict(
         name=['fliplr'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'fliplr_bool': dict(
         name=['fliplr'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'fliplr_complex': dict(
         name=['fliplr'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'flipud': dict(
         name=['flipud'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'flipud_int': dict(
         name=['flipud'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'flipud_bool': dict(
         name=['flipud'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'flipud_complex': dict(
         name=['flipud'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'rot90': dict(
@@ -7707,7 +7702,7 @@ diopi_configs = {
             dims=[(1, -2), (0, -1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'rot90_int': dict(
@@ -7718,7 +7713,7 @@ diopi_configs = {
             dims=[(1, -2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'rot90_bool': dict(
@@ -7729,7 +7724,7 @@ diopi_configs = {
             dims=[(1, -2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'rot90_complex': dict(
@@ -7740,7 +7735,7 @@ diopi_configs = {
             dims=[(1, -2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'roll': dict(
@@ -7751,7 +7746,7 @@ diopi_configs = {
             dims=[(1, -1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'roll_2': dict(
@@ -7761,7 +7756,7 @@ diopi_configs = {
             shifts=[(-1,)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'roll_int': dict(
@@ -7772,7 +7767,7 @@ diopi_configs = {
             dims=[(1, -1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'roll_bool': dict(
@@ -7783,7 +7778,7 @@ diopi_configs = {
             dims=[(1, -1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'roll_complex': dict(
@@ -7794,7 +7789,7 @@ diopi_configs = {
             dims=[(1, -1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'repeat': dict(
@@ -7804,7 +7799,7 @@ diopi_configs = {
             repeats=[(2, 1, 1), ()],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.92), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.92), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'repeat_int': dict(
@@ -7814,7 +7809,7 @@ diopi_configs = {
             repeats=[(2, 1, 1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'repeat_bool': dict(
@@ -7824,7 +7819,7 @@ diopi_configs = {
             repeats=[(2, 1, 1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'repeat_complex': dict(
@@ -7834,7 +7829,7 @@ diopi_configs = {
             repeats=[(2, 1, 1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'tile': dict(
@@ -7844,7 +7839,7 @@ diopi_configs = {
             dims=[(2, 1, 1), ()],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.92), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.92), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'tile_int': dict(
@@ -7854,7 +7849,7 @@ diopi_configs = {
             dims=[(2, 1, 1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'tile_bool': dict(
@@ -7864,7 +7859,7 @@ diopi_configs = {
             dims=[(2, 1, 1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'tile_complex': dict(
@@ -7874,7 +7869,7 @@ diopi_configs = {
             dims=[(2, 1, 1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'repeat_interleave': dict(
@@ -7885,7 +7880,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'repeat_interleave_2': dict(
@@ -7895,7 +7890,7 @@ diopi_configs = {
             repeats=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'repeat_interleave_int': dict(
@@ -7906,7 +7901,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'repeat_interleave_bool': dict(
@@ -7917,7 +7912,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'repeat_interleave_complex': dict(
@@ -7928,7 +7923,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'pad': dict(
@@ -7939,7 +7934,7 @@ diopi_configs = {
             mode=['replicate'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2, 2, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(5, 2, 2, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'pad_2': dict(
@@ -7951,29 +7946,7 @@ diopi_configs = {
             value=[0.5],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(6,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), requires_grad=[True]),
-        ]),
-    ),
-    'pad_int': dict(
-        name=['pad'],
-        interface=['torch.nn.functional'],
-        para=dict(
-            pad=[(0, 1, 0, 0)],
-            mode=['replicate'],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2, 2, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-        ]),
-    ),
-    'pad_bool': dict(
-        name=['pad'],
-        interface=['torch.nn.functional'],
-        para=dict(
-            pad=[(0, 1, 0, 0)],
-            mode=['replicate'],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2, 2, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(6,)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'pad_complex': dict(
@@ -7984,7 +7957,7 @@ diopi_configs = {
             mode=['replicate'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(5, 2, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'constant_pad_nd': dict(
@@ -7995,7 +7968,7 @@ diopi_configs = {
             value=[1.5, 1.5],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'constant_pad_nd_int': dict(
@@ -8006,7 +7979,7 @@ diopi_configs = {
             value=[1.5],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'constant_pad_nd_bool': dict(
@@ -8017,7 +7990,7 @@ diopi_configs = {
             value=[1.5],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'constant_pad_nd_complex': dict(
@@ -8028,63 +8001,127 @@ diopi_configs = {
             value=[1.5],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
+    ),
+    'zeros': dict(
+        name=['zeros'],
+        interface=['torch'],
+        para=dict(
+            size=[(2, 5, 2), ()],
+            dtype=[np.float32, np.float32],
+        ),
+    ),
+    'zeros_int': dict(
+        name=['zeros'],
+        interface=['torch'],
+        para=dict(
+            size=[(2, 5, 2)],
+            dtype=[np.int32],
+        ),
+    ),
+    'zeros_bool': dict(
+        name=['zeros'],
+        interface=['torch'],
+        para=dict(
+            size=[(2, 5, 2)],
+            dtype=[np.bool_],
+        ),
+    ),
+    'zeros_complex': dict(
+        name=['zeros'],
+        interface=['torch'],
+        para=dict(
+            size=[(2, 5, 2)],
+            dtype=[np.complex64],
+        ),
+    ),
+    'ones': dict(
+        name=['ones'],
+        interface=['torch'],
+        para=dict(
+            size=[(2, 5, 2), ()],
+            dtype=[np.float32, np.float32],
+        ),
+    ),
+    'ones_int': dict(
+        name=['ones'],
+        interface=['torch'],
+        para=dict(
+            size=[(2, 5, 2)],
+            dtype=[np.int32],
+        ),
+    ),
+    'ones_bool': dict(
+        name=['ones'],
+        interface=['torch'],
+        para=dict(
+            size=[(2, 5, 2)],
+            dtype=[np.bool_],
+        ),
+    ),
+    'ones_complex': dict(
+        name=['ones'],
+        interface=['torch'],
+        para=dict(
+            size=[(2, 5, 2)],
+            dtype=[np.complex64],
+        ),
     ),
     'zeros_like': dict(
         name=['zeros_like'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'zeros_like_int': dict(
         name=['zeros_like'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'zeros_like_bool': dict(
         name=['zeros_like'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'zeros_like_complex': dict(
         name=['zeros_like'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'ones_like': dict(
         name=['ones_like'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'ones_like_int': dict(
         name=['ones_like'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'ones_like_bool': dict(
         name=['ones_like'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'ones_like_complex': dict(
         name=['ones_like'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'new_zeros': dict(
@@ -8094,7 +8131,7 @@ diopi_configs = {
             size=[(5,), ()],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1,), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.77)),
+            dict(ins=['input'], shape=[(1,), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.77), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'new_zeros_int': dict(
@@ -8104,7 +8141,7 @@ diopi_configs = {
             size=[(5,)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=1)),
+            dict(ins=['input'], shape=[(1,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=1), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'new_zeros_bool': dict(
@@ -8114,7 +8151,7 @@ diopi_configs = {
             size=[(5,)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1,)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(1,)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'new_zeros_complex': dict(
@@ -8124,7 +8161,7 @@ diopi_configs = {
             size=[(5,)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(1,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'new_ones': dict(
@@ -8134,7 +8171,7 @@ diopi_configs = {
             size=[(5,), ()],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1,), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.77)),
+            dict(ins=['input'], shape=[(1,), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.77), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'new_ones_int': dict(
@@ -8144,7 +8181,7 @@ diopi_configs = {
             size=[(5,)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=1)),
+            dict(ins=['input'], shape=[(1,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=1), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'new_ones_bool': dict(
@@ -8154,7 +8191,7 @@ diopi_configs = {
             size=[(5,)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1,)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(1,)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'new_ones_complex': dict(
@@ -8164,7 +8201,7 @@ diopi_configs = {
             size=[(5,)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(1,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'full': dict(
@@ -8210,7 +8247,7 @@ diopi_configs = {
             fill_value=[-2, 5],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'full_like_int': dict(
@@ -8220,7 +8257,7 @@ diopi_configs = {
             fill_value=[-2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'full_like_bool': dict(
@@ -8230,7 +8267,7 @@ diopi_configs = {
             fill_value=[-2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'full_like_complex': dict(
@@ -8240,7 +8277,7 @@ diopi_configs = {
             fill_value=[-2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'new_full': dict(
@@ -8251,7 +8288,7 @@ diopi_configs = {
             fill_value=[-3, 5],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1,), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.77)),
+            dict(ins=['input'], shape=[(1,), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.77), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'new_full_int': dict(
@@ -8262,7 +8299,7 @@ diopi_configs = {
             fill_value=[-3],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=1)),
+            dict(ins=['input'], shape=[(1,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=1), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'new_full_bool': dict(
@@ -8273,7 +8310,7 @@ diopi_configs = {
             fill_value=[-3],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1,)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(1,)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'new_full_complex': dict(
@@ -8284,7 +8321,7 @@ diopi_configs = {
             fill_value=[-3],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(1,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'tensor': dict(
@@ -8525,416 +8562,410 @@ diopi_configs = {
         name=['complex'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['real'], shape=[(2, 5), ()], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), requires_grad=[True]),
-            dict(ins=['imag'], shape=[(2, 5), ()], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.89, high=1.93), requires_grad=[True]),
+            dict(ins=['real'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['imag'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.89, high=1.93), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'polar': dict(
         name=['polar'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['abs'], shape=[(2, 5), ()], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=0.12, high=1.98), requires_grad=[True]),
-            dict(ins=['angle'], shape=[(2, 5), ()], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-2.83, high=2.9), requires_grad=[True]),
+            dict(ins=['abs'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.12, high=1.98), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['angle'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.83, high=2.9), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'real': dict(
         name=['real'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[1, 0, 0, 0, 1], [0, -1, 0, 0, 0]], 0], dtype=[np.complex64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[1, 0, 0, 0, 1], [0, -1, 0, 0, 0]], 0], gen_policy='gen_tensor_by_value', dtype=[np.complex64], requires_grad=[True]),
         ]),
     ),
     'real_int': dict(
         name=['real'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[1, 0, 0, 0, 1], [0, -1, 0, 0, 0]]], dtype=[np.complex64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[1, 0, 0, 0, 1], [0, -1, 0, 0, 0]]], gen_policy='gen_tensor_by_value', dtype=[np.complex64], requires_grad=[True]),
         ]),
     ),
     'real_bool': dict(
         name=['real'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[1, 0, 0, 0, 1], [0, -1, 0, 0, 0]]], dtype=[np.complex64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[1, 0, 0, 0, 1], [0, -1, 0, 0, 0]]], gen_policy='gen_tensor_by_value', dtype=[np.complex64], requires_grad=[True]),
         ]),
     ),
     'real_complex': dict(
         name=['real'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'imag': dict(
         name=['imag'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[1, 0, 0, 0, 1], [0, -1, 0, 0, 0]], 0], dtype=[np.complex64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[1, 0, 0, 0, 1], [0, -1, 0, 0, 0]], 0], gen_policy='gen_tensor_by_value', dtype=[np.complex64], requires_grad=[True]),
         ]),
     ),
     'imag_int': dict(
         name=['imag'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[1, 0, 0, 0, 1], [0, -1, 0, 0, 0]]], dtype=[np.complex64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[1, 0, 0, 0, 1], [0, -1, 0, 0, 0]]], gen_policy='gen_tensor_by_value', dtype=[np.complex64], requires_grad=[True]),
         ]),
     ),
     'imag_bool': dict(
         name=['imag'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[1, 0, 0, 0, 1], [0, -1, 0, 0, 0]]], dtype=[np.complex64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[1, 0, 0, 0, 1], [0, -1, 0, 0, 0]]], gen_policy='gen_tensor_by_value', dtype=[np.complex64], requires_grad=[True]),
         ]),
     ),
     'imag_complex': dict(
         name=['imag'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'view_as_real': dict(
         name=['view_as_real'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[1, 0, 0, 0, 1], [0, -1, 0, 0, 0]], 0], dtype=[np.complex64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[1, 0, 0, 0, 1], [0, -1, 0, 0, 0]], 0], gen_policy='gen_tensor_by_value', dtype=[np.complex64], requires_grad=[True]),
         ]),
     ),
     'view_as_real_int': dict(
         name=['view_as_real'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[1, 0, 0, 0, 1], [0, -1, 0, 0, 0]]], dtype=[np.complex64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[1, 0, 0, 0, 1], [0, -1, 0, 0, 0]]], gen_policy='gen_tensor_by_value', dtype=[np.complex64], requires_grad=[True]),
         ]),
     ),
     'view_as_real_bool': dict(
         name=['view_as_real'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[1, 0, 0, 0, 1], [0, -1, 0, 0, 0]]], dtype=[np.complex64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[1, 0, 0, 0, 1], [0, -1, 0, 0, 0]]], gen_policy='gen_tensor_by_value', dtype=[np.complex64], requires_grad=[True]),
         ]),
     ),
     'view_as_real_complex': dict(
         name=['view_as_real'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'view_as_complex_2': dict(
         name=['view_as_complex'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (2,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=2.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (2,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=2.0), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'dropout': dict(
         name=['dropout'],
         interface=['torch.nn.functional'],
+        no_output_ref=True,
         para=dict(
             p=[0.7134377607543377, 0.11617988836560322],
             training=[True, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5,), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(5,), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'dropout_int': dict(
         name=['dropout'],
         interface=['torch.nn.functional'],
+        no_output_ref=True,
         para=dict(
             p=[1.0],
             training=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
+            dict(ins=['input'], shape=[(5,)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'dropout_bool': dict(
         name=['dropout'],
         interface=['torch.nn.functional'],
+        no_output_ref=True,
         para=dict(
             p=[1.0],
             training=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5,)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-        ]),
-    ),
-    'dropout_complex': dict(
-        name=['dropout'],
-        interface=['torch.nn.functional'],
-        para=dict(
-            p=[0.7134377607543377],
-            training=[True],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(5,)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'dropout1d': dict(
         name=['dropout1d'],
         interface=['torch.nn.functional'],
+        no_output_ref=True,
         para=dict(
             p=[0.7134377607543377, 0.11617988836560322],
             training=[True, True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2), (5, 1)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.85, high=0.85), requires_grad=[True]),
+            dict(ins=['input'], shape=[(5, 2), (5, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-0.85, high=0.85), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'dropout1d_int': dict(
         name=['dropout1d'],
         interface=['torch.nn.functional'],
+        no_output_ref=True,
         para=dict(
             p=[1.0],
             training=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=1)),
+            dict(ins=['input'], shape=[(5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=1), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'dropout1d_bool': dict(
         name=['dropout1d'],
         interface=['torch.nn.functional'],
+        no_output_ref=True,
         para=dict(
             p=[1.0],
             training=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-        ]),
-    ),
-    'dropout1d_complex': dict(
-        name=['dropout1d'],
-        interface=['torch.nn.functional'],
-        para=dict(
-            p=[0.7134377607543377],
-            training=[True],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'dropout2d': dict(
         name=['dropout2d'],
         interface=['torch.nn.functional'],
+        no_output_ref=True,
         para=dict(
             p=[0.7134377607543377, 0.11617988836560322],
             training=[True, True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2, 2), (5, 1)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(5, 2, 2), (5, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'dropout2d_int': dict(
         name=['dropout2d'],
         interface=['torch.nn.functional'],
+        no_output_ref=True,
         para=dict(
             p=[1.0],
             training=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
+            dict(ins=['input'], shape=[(5, 2, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'dropout2d_bool': dict(
         name=['dropout2d'],
         interface=['torch.nn.functional'],
+        no_output_ref=True,
         para=dict(
             p=[1.0],
             training=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-        ]),
-    ),
-    'dropout2d_complex': dict(
-        name=['dropout2d'],
-        interface=['torch.nn.functional'],
-        para=dict(
-            p=[0.7134377607543377],
-            training=[True],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(5, 2, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'dropout3d': dict(
         name=['dropout3d'],
         interface=['torch.nn.functional'],
+        no_output_ref=True,
         para=dict(
             p=[0.7134377607543377, 0.11617988836560322],
             training=[True, True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2, 2), (5, 1)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(5, 2, 2), (5, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'dropout3d_int': dict(
         name=['dropout3d'],
         interface=['torch.nn.functional'],
+        no_output_ref=True,
         para=dict(
             p=[1.0],
             training=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
+            dict(ins=['input'], shape=[(5, 2, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'dropout3d_bool': dict(
         name=['dropout3d'],
         interface=['torch.nn.functional'],
+        no_output_ref=True,
         para=dict(
             p=[1.0],
             training=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-        ]),
-    ),
-    'dropout3d_complex': dict(
-        name=['dropout3d'],
-        interface=['torch.nn.functional'],
-        para=dict(
-            p=[0.7134377607543377],
-            training=[True],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(5, 2, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'alpha_dropout': dict(
         name=['alpha_dropout'],
         interface=['torch.nn.functional'],
+        no_output_ref=True,
         para=dict(
             p=[0.7134377607543377, 0.11617988836560322],
             training=[True, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5,), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(5,), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'alpha_dropout_int': dict(
         name=['alpha_dropout'],
         interface=['torch.nn.functional'],
+        no_output_ref=True,
         para=dict(
             p=[1.0],
             training=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
+            dict(ins=['input'], shape=[(5,)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'alpha_dropout_bool': dict(
         name=['alpha_dropout'],
         interface=['torch.nn.functional'],
+        no_output_ref=True,
         para=dict(
             p=[1.0],
             training=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5,)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-        ]),
-    ),
-    'alpha_dropout_complex': dict(
-        name=['alpha_dropout'],
-        interface=['torch.nn.functional'],
-        para=dict(
-            p=[0.7134377607543377],
-            training=[True],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(5,)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'feature_alpha_dropout': dict(
         name=['feature_alpha_dropout'],
         interface=['torch.nn.functional'],
+        no_output_ref=True,
         para=dict(
             p=[0.7134377607543377, 0.11617988836560322],
             training=[True, True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2, 2), (5, 1)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(5, 2, 2), (5, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'feature_alpha_dropout_int': dict(
         name=['feature_alpha_dropout'],
         interface=['torch.nn.functional'],
+        no_output_ref=True,
         para=dict(
             p=[1.0],
             training=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3)),
+            dict(ins=['input'], shape=[(5, 2, 2)], gen_fn=dict(fn='Genfunc.randint', low=-2, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'feature_alpha_dropout_bool': dict(
         name=['feature_alpha_dropout'],
         interface=['torch.nn.functional'],
+        no_output_ref=True,
         para=dict(
             p=[1.0],
             training=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-        ]),
-    ),
-    'feature_alpha_dropout_complex': dict(
-        name=['feature_alpha_dropout'],
-        interface=['torch.nn.functional'],
-        para=dict(
-            p=[0.7134377607543377],
-            training=[True],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(5, 2, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'rrelu': dict(
         name=['rrelu'],
         interface=['torch.nn.functional'],
+        no_output_ref=True,
         para=dict(
             lower=[0.1, 0.1],
             upper=[0.4, 0.4],
             training=[False, True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
+    ),
+    'rand': dict(
+        name=['rand'],
+        interface=['torch'],
+        no_output_ref=True,
+        para=dict(
+            size=[(2, 5), ()],
+            dtype=[np.float32, np.float32],
+        ),
+    ),
+    'rand_complex': dict(
+        name=['rand'],
+        interface=['torch'],
+        no_output_ref=True,
+        para=dict(
+            size=[(2, 5)],
+            dtype=[np.complex64],
+        ),
+    ),
+    'randn': dict(
+        name=['randn'],
+        interface=['torch'],
+        no_output_ref=True,
+        para=dict(
+            size=[(2, 5), ()],
+            dtype=[np.float32, np.float32],
+        ),
+    ),
+    'randn_complex': dict(
+        name=['randn'],
+        interface=['torch'],
+        no_output_ref=True,
+        para=dict(
+            size=[(2, 5)],
+            dtype=[np.complex64],
+        ),
     ),
     'rand_like': dict(
         name=['rand_like'],
         interface=['torch'],
+        no_output_ref=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.98, high=0.98)),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.98, high=0.98), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'rand_like_complex': dict(
         name=['rand_like'],
         interface=['torch'],
+        no_output_ref=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'randn_like': dict(
         name=['randn_like'],
         interface=['torch'],
+        no_output_ref=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.98, high=0.98)),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.98, high=0.98), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'randn_like_complex': dict(
         name=['randn_like'],
         interface=['torch'],
+        no_output_ref=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'normal_size': dict(
         name=['normal'],
         interface=['torch'],
+        no_output_ref=True,
         para=dict(
             mean=[0.8537510430173509, -1.535280446537587],
             std=[0.7282873514812884, 0.10690538946494299],
@@ -8944,6 +8975,7 @@ diopi_configs = {
     'normal_size_int': dict(
         name=['normal'],
         interface=['torch'],
+        no_output_ref=True,
         para=dict(
             mean=[0.8537510430173509],
             std=[0.7282873514812884],
@@ -8953,6 +8985,7 @@ diopi_configs = {
     'normal_size_bool': dict(
         name=['normal'],
         interface=['torch'],
+        no_output_ref=True,
         para=dict(
             mean=[0.8537510430173509],
             std=[0.7282873514812884],
@@ -8962,6 +8995,7 @@ diopi_configs = {
     'normal_size_complex': dict(
         name=['normal'],
         interface=['torch'],
+        no_output_ref=True,
         para=dict(
             mean=[0.8537510430173509],
             std=[0.7282873514812884],
@@ -8971,81 +9005,90 @@ diopi_configs = {
     'normal': dict(
         name=['normal'],
         interface=['torch'],
+        no_output_ref=True,
         tensor_para=dict(args=[
-            dict(ins=['mean'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.98, high=0.98)),
-            dict(ins=['std'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.06, high=1.97)),
+            dict(ins=['mean'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.98, high=0.98), dtype=[np.float32, np.float64, np.float16]),
+            dict(ins=['std'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.06, high=1.97), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'normal_mean': dict(
         name=['normal'],
         interface=['torch'],
+        no_output_ref=True,
         para=dict(
             std=[0.6260042238778645, 1.8837167841644957],
         ),
         tensor_para=dict(args=[
-            dict(ins=['mean'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.98, high=0.98)),
+            dict(ins=['mean'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.98, high=0.98), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'normal_mean_complex': dict(
         name=['normal'],
         interface=['torch'],
+        no_output_ref=True,
         para=dict(
             std=[0.6260042238778645],
         ),
         tensor_para=dict(args=[
-            dict(ins=['mean'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['mean'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'normal_std': dict(
         name=['normal'],
         interface=['torch'],
+        no_output_ref=True,
         para=dict(
             mean=[-0.5141405665031931, -0.893094610535057],
         ),
         tensor_para=dict(args=[
-            dict(ins=['std'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.06, high=1.97)),
+            dict(ins=['std'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.06, high=1.97), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'bernoulli': dict(
         name=['bernoulli'],
         interface=['torch'],
+        no_output_ref=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.11, high=0.9), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.11, high=0.9), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'bernoulli_p': dict(
         name=['bernoulli'],
         interface=['torch'],
+        no_output_ref=True,
         para=dict(
             p=[0.3422951304259825, 0.9418583920822479],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.97, high=0.99)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.97, high=0.99), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'bernoulli_p_int': dict(
         name=['bernoulli'],
         interface=['torch'],
+        no_output_ref=True,
         para=dict(
             p=[0.3422951304259825],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=1)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=1), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'bernoulli_p_bool': dict(
         name=['bernoulli'],
         interface=['torch'],
+        no_output_ref=True,
         para=dict(
             p=[0.3422951304259825],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'randint': dict(
         name=['randint'],
         interface=['torch'],
+        no_output_ref=True,
         para=dict(
             low=[-1, -5],
             high=[3, 1],
@@ -9055,6 +9098,7 @@ diopi_configs = {
     'randint_int': dict(
         name=['randint'],
         interface=['torch'],
+        no_output_ref=True,
         para=dict(
             low=[-1],
             high=[3],
@@ -9064,6 +9108,7 @@ diopi_configs = {
     'randint_bool': dict(
         name=['randint'],
         interface=['torch'],
+        no_output_ref=True,
         para=dict(
             low=[-1],
             high=[3],
@@ -9073,6 +9118,7 @@ diopi_configs = {
     'randint_complex': dict(
         name=['randint'],
         interface=['torch'],
+        no_output_ref=True,
         para=dict(
             low=[-1],
             high=[3],
@@ -9082,39 +9128,31 @@ diopi_configs = {
     'randint_like': dict(
         name=['randint_like'],
         interface=['torch'],
+        no_output_ref=True,
         para=dict(
             low=[-4, 0],
             high=[3, 1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.98, high=0.98)),
-        ]),
-    ),
-    'randint_like_int': dict(
-        name=['randint_like'],
-        interface=['torch'],
-        para=dict(
-            low=[-4],
-            high=[3],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=1)),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.98, high=0.98), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'randint_like_bool': dict(
         name=['randint_like'],
         interface=['torch'],
+        no_output_ref=True,
         para=dict(
             low=[0],
             high=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'randperm': dict(
         name=['randperm'],
         interface=['torch'],
+        no_output_ref=True,
         para=dict(
             n=[14, 2],
         ),
@@ -9122,6 +9160,7 @@ diopi_configs = {
     'randperm_int': dict(
         name=['randperm'],
         interface=['torch'],
+        no_output_ref=True,
         para=dict(
             n=[14],
         ),
@@ -9129,6 +9168,7 @@ diopi_configs = {
     'randperm_bool': dict(
         name=['randperm'],
         interface=['torch'],
+        no_output_ref=True,
         para=dict(
             n=[14],
         ),
@@ -9136,6 +9176,7 @@ diopi_configs = {
     'randperm_complex': dict(
         name=['randperm'],
         interface=['torch'],
+        no_output_ref=True,
         para=dict(
             n=[14],
         ),
@@ -9143,19 +9184,21 @@ diopi_configs = {
     'multinomial': dict(
         name=['multinomial'],
         interface=['torch'],
+        no_output_ref=True,
         para=dict(
             num_samples=[2, 1],
             replacement=[False, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.12, high=0.99)),
+            dict(ins=['input'], shape=[(2, 5), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=0.12, high=0.99), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'poisson': dict(
         name=['poisson'],
         interface=['torch'],
+        no_output_ref=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.11, high=8.96)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.11, high=8.96), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'embedding': dict(
@@ -9166,8 +9209,8 @@ diopi_configs = {
             scale_grad_by_freq=[False, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[1, 0], [0, 0]], [[0, 0, 0]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['weight'], shape=[(4, 2), (2, 3)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.96), requires_grad=[True]),
+            dict(ins=['input'], value=[[[1, 0], [0, 0]], [[0, 0, 0]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['weight'], shape=[(4, 2), (2, 3)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'embedding_int': dict(
@@ -9178,8 +9221,8 @@ diopi_configs = {
             scale_grad_by_freq=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[1, 0], [0, 0]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['weight'], shape=[(4, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], value=[[[1, 0], [0, 0]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['weight'], shape=[(4, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'embedding_bool': dict(
@@ -9190,8 +9233,8 @@ diopi_configs = {
             scale_grad_by_freq=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[1, 0], [0, 0]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['weight'], shape=[(4, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], value=[[[1, 0], [0, 0]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['weight'], shape=[(4, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'embedding_complex': dict(
@@ -9202,8 +9245,8 @@ diopi_configs = {
             scale_grad_by_freq=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[1, 0], [0, 0]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['weight'], shape=[(4, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], value=[[[1, 0], [0, 0]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['weight'], shape=[(4, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'embedding_torch': dict(
@@ -9214,8 +9257,8 @@ diopi_configs = {
             scale_grad_by_freq=[False, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['weight'], shape=[(4, 2), (2, 3)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.96), requires_grad=[True]),
-            dict(ins=['indices'], value=[[[1, 0], [0, 0]], [[0, 0, 0]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['weight'], shape=[(4, 2), (2, 3)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['indices'], value=[[[1, 0], [0, 0]], [[0, 0, 0]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'embedding_torch_int': dict(
@@ -9226,8 +9269,8 @@ diopi_configs = {
             scale_grad_by_freq=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['weight'], shape=[(4, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['indices'], value=[[[1, 0], [0, 0]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['weight'], shape=[(4, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['indices'], value=[[[1, 0], [0, 0]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'embedding_torch_bool': dict(
@@ -9238,8 +9281,8 @@ diopi_configs = {
             scale_grad_by_freq=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['weight'], shape=[(4, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['indices'], value=[[[1, 0], [0, 0]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['weight'], shape=[(4, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['indices'], value=[[[1, 0], [0, 0]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'embedding_torch_complex': dict(
@@ -9250,8 +9293,8 @@ diopi_configs = {
             scale_grad_by_freq=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['weight'], shape=[(4, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['indices'], value=[[[1, 0], [0, 0]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['weight'], shape=[(4, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['indices'], value=[[[1, 0], [0, 0]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'embedding_bag': dict(
@@ -9262,9 +9305,9 @@ diopi_configs = {
             padding_idx=[-2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[0, 0, 0, 1]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['weight'], shape=[(3, 1)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), requires_grad=[True]),
-            dict(ins=['offsets'], value=[[0, 1]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[0, 0, 0, 1]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['weight'], shape=[(3, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['offsets'], value=[[0, 1]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'embedding_bag_2': dict(
@@ -9274,9 +9317,9 @@ diopi_configs = {
             mode=['max'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[1]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['weight'], shape=[(2, 1)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), requires_grad=[True]),
-            dict(ins=['offsets'], value=[[0, 1, 1, 1]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[1]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['weight'], shape=[(2, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['offsets'], value=[[0, 1, 1, 1]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'index_select': dict(
@@ -9286,8 +9329,8 @@ diopi_configs = {
             dim=[0, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
-            dict(ins=['index'], value=[[0, 0, 0], [0, 0, 0]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['index'], value=[[0, 0, 0], [0, 0, 0]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'index_select_int': dict(
@@ -9297,8 +9340,8 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['index'], value=[[0, 0, 0]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['index'], value=[[0, 0, 0]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'index_select_bool': dict(
@@ -9308,8 +9351,8 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['index'], value=[[0, 0, 0]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['index'], value=[[0, 0, 0]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'index_select_complex': dict(
@@ -9319,8 +9362,8 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['index'], value=[[0, 0, 0]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['index'], value=[[0, 0, 0]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'index_add': dict(
@@ -9331,9 +9374,9 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.96), requires_grad=[True]),
-            dict(ins=['index'], value=[[0]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['source'], shape=[(1, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.94, high=1.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['index'], value=[[0]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['source'], shape=[(1, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.94, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'index_add_2': dict(
@@ -9345,9 +9388,9 @@ diopi_configs = {
             alpha=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.96), requires_grad=[True]),
-            dict(ins=['index'], value=[[]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['source'], shape=[(0,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.94, high=1.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['index'], value=[[]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['source'], shape=[(0,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.94, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'index_add_int': dict(
@@ -9358,9 +9401,9 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['index'], value=[[0]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['source'], shape=[(1, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['index'], value=[[0]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['source'], shape=[(1, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'index_add_bool': dict(
@@ -9371,9 +9414,9 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['index'], value=[[0]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['source'], shape=[(1, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['index'], value=[[0]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['source'], shape=[(1, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'index_add_complex': dict(
@@ -9384,9 +9427,9 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['index'], value=[[0]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['source'], shape=[(1, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['index'], value=[[0]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['source'], shape=[(1, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'index_copy': dict(
@@ -9397,9 +9440,9 @@ diopi_configs = {
             dim=[0, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), requires_grad=[True]),
-            dict(ins=['index'], value=[[1], []], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['source'], shape=[(1, 5, 2), (0,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.94, high=1.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['index'], value=[[1], []], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['source'], shape=[(1, 5, 2), (0,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.94, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'index_copy_int': dict(
@@ -9410,9 +9453,9 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['index'], value=[[1]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['source'], shape=[(1, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['index'], value=[[1]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['source'], shape=[(1, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'index_copy_bool': dict(
@@ -9423,9 +9466,9 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['index'], value=[[1]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['source'], shape=[(1, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['index'], value=[[1]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['source'], shape=[(1, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'index_copy_complex': dict(
@@ -9436,9 +9479,9 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['index'], value=[[1]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['source'], shape=[(1, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['index'], value=[[1]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['source'], shape=[(1, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'index_fill': dict(
@@ -9450,8 +9493,8 @@ diopi_configs = {
             value=[3.0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
-            dict(ins=['index'], value=[[0]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['index'], value=[[0]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'index_fill_2': dict(
@@ -9462,9 +9505,9 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
-            dict(ins=['index'], value=[[0, 0]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['value'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.73, high=0.37), requires_grad=[True]),
+            dict(ins=['input'], shape=[(1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['index'], value=[[0, 0]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['value'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-1.73, high=0.37), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'index_fill_int': dict(
@@ -9476,8 +9519,8 @@ diopi_configs = {
             value=[3.0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['index'], value=[[0]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['index'], value=[[0]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'index_fill_bool': dict(
@@ -9489,8 +9532,8 @@ diopi_configs = {
             value=[3.0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['index'], value=[[0]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['index'], value=[[0]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'index_fill_complex': dict(
@@ -9502,8 +9545,8 @@ diopi_configs = {
             value=[3.0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['index'], value=[[0]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['index'], value=[[0]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'index_reduce': dict(
@@ -9516,9 +9559,9 @@ diopi_configs = {
             include_self=[False, True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.8, high=1.55), requires_grad=[True]),
-            dict(ins=['index'], value=[[0], []], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['source'], shape=[(1, 5, 2), (0,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.7, high=1.8), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.8, high=1.55), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['index'], value=[[0], []], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['source'], shape=[(1, 5, 2), (0,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.7, high=1.8), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'index_reduce_int': dict(
@@ -9531,9 +9574,9 @@ diopi_configs = {
             include_self=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['index'], value=[[0]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['source'], shape=[(1, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['index'], value=[[0]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['source'], shape=[(1, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'index_reduce_bool': dict(
@@ -9546,9 +9589,9 @@ diopi_configs = {
             include_self=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['index'], value=[[0]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['source'], shape=[(1, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['index'], value=[[0]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['source'], shape=[(1, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'scatter_reduce': dict(
@@ -9561,9 +9604,9 @@ diopi_configs = {
             include_self=[True, True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), requires_grad=[True]),
-            dict(ins=['index'], value=[[[[0, 1], [0, 0], [0, 0], [1, 0], [0, 1]], [[0, 1], [0, 1], [0, 1], [0, 1], [0, 1]]], [0]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['src'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['index'], value=[[[[0, 1], [0, 0], [0, 0], [1, 0], [0, 1]], [[0, 1], [0, 1], [0, 1], [0, 1], [0, 1]]], [0]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['src'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'scatter_reduce_int': dict(
@@ -9576,9 +9619,9 @@ diopi_configs = {
             include_self=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['index'], value=[[[[0, 1], [0, 0], [0, 0], [1, 0], [0, 1]], [[0, 1], [0, 1], [0, 1], [0, 1], [0, 1]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['src'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['index'], value=[[[[0, 1], [0, 0], [0, 0], [1, 0], [0, 1]], [[0, 1], [0, 1], [0, 1], [0, 1], [0, 1]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['src'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'scatter_reduce_bool': dict(
@@ -9591,9 +9634,9 @@ diopi_configs = {
             include_self=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['index'], value=[[[[0, 1], [0, 0], [0, 0], [1, 0], [0, 1]], [[0, 1], [0, 1], [0, 1], [0, 1], [0, 1]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['src'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['index'], value=[[[[0, 1], [0, 0], [0, 0], [1, 0], [0, 1]], [[0, 1], [0, 1], [0, 1], [0, 1], [0, 1]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['src'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'scatter_reduce_2': dict(
@@ -9605,9 +9648,9 @@ diopi_configs = {
             reduce=['add', 'multiply'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98)),
-            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]], [0]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['src'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93)),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16]),
+            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]], [0]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['src'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'scatter_reduce_int_2': dict(
@@ -9619,9 +9662,9 @@ diopi_configs = {
             reduce=['add'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['src'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['src'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'scatter_reduce_bool_2': dict(
@@ -9633,9 +9676,9 @@ diopi_configs = {
             reduce=['add'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['src'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['src'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'scatter_reduce_complex': dict(
@@ -9647,9 +9690,9 @@ diopi_configs = {
             reduce=['add'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
-            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['src'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
+            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['src'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'scatter_value': dict(
@@ -9661,8 +9704,8 @@ diopi_configs = {
             value=[0.3161414824568687, 1.6119286428155803],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
-            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]], [0]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]], [0]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'scatter_value_int': dict(
@@ -9674,8 +9717,8 @@ diopi_configs = {
             value=[0.3161414824568687],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'scatter_value_bool': dict(
@@ -9687,8 +9730,8 @@ diopi_configs = {
             value=[0.3161414824568687],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'scatter_value_complex': dict(
@@ -9700,92 +9743,40 @@ diopi_configs = {
             value=[0.3161414824568687],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-        ]),
-    ),
-    'index_put': dict(
-        name=['index_put'],
-        interface=['torch'],
-        is_inplace=True,
-        para=dict(
-            accumulate=[True, False],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2), (5,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), requires_grad=[True]),
-            dict(ins=['indices'], shape=[((1,), (1,),), ((3,),)], dtype=[np.int64], gen_fn=dict(fn='Genfunc.randint', low=-5, high=5), gen_policy='gen_tensor_list_diff_shape'),
-            dict(ins=['values'], shape=[(1,), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.91, high=1.9), requires_grad=[True]),
-        ]),
-    ),
-    'index_put_int': dict(
-        name=['index_put'],
-        interface=['torch'],
-        is_inplace=True,
-        para=dict(
-            accumulate=[True],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['indices'], shape=[((1,), (1,),)], dtype=[np.int64], gen_fn=dict(fn='Genfunc.randint', low=-5, high=4), gen_policy='gen_tensor_list_diff_shape'),
-            dict(ins=['values'], shape=[(1,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-        ]),
-    ),
-    'index_put_bool': dict(
-        name=['index_put'],
-        interface=['torch'],
-        is_inplace=True,
-        para=dict(
-            accumulate=[True],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['indices'], shape=[((1,), (1,),)], dtype=[np.int64], gen_fn=dict(fn='Genfunc.randint', low=-5, high=4), gen_policy='gen_tensor_list_diff_shape'),
-            dict(ins=['values'], shape=[(1,)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-        ]),
-    ),
-    'index_put_complex': dict(
-        name=['index_put'],
-        interface=['torch'],
-        is_inplace=True,
-        para=dict(
-            accumulate=[True],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['indices'], shape=[((1,), (1,),)], dtype=[np.int64], gen_fn=dict(fn='Genfunc.randint', low=-5, high=4), gen_policy='gen_tensor_list_diff_shape'),
-            dict(ins=['values'], shape=[(1,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['index'], value=[[[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'take': dict(
         name=['take'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), requires_grad=[True]),
-            dict(ins=['index'], value=[[-4, -4, -1, 2], [[[0], [-1], [-1], [0]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['index'], value=[[-4, -4, -1, 2], [[[0], [-1], [-1], [0]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'take_int': dict(
         name=['take'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['index'], value=[[-4, -4, -1, 2]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['index'], value=[[-4, -4, -1, 2]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'take_bool': dict(
         name=['take'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['index'], value=[[-4, -4, -1, 2]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['index'], value=[[-4, -4, -1, 2]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'take_complex': dict(
         name=['take'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['index'], value=[[-4, -4, -1, 2]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['index'], value=[[-4, -4, -1, 2]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'put': dict(
@@ -9796,9 +9787,9 @@ diopi_configs = {
             accumulate=[False, True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), requires_grad=[True]),
-            dict(ins=['index'], value=[[3, -6, 5, -4], [0]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['source'], shape=[(1, 4), (1, 1)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.86), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['index'], value=[[3, -6, 5, -4], [0]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['source'], shape=[(1, 4), (1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.86), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'put_int': dict(
@@ -9809,9 +9800,9 @@ diopi_configs = {
             accumulate=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['index'], value=[[3, -6, 5, -4]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['source'], shape=[(1, 4)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['index'], value=[[3, -6, 5, -4]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['source'], shape=[(1, 4)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'put_bool': dict(
@@ -9822,9 +9813,9 @@ diopi_configs = {
             accumulate=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['index'], value=[[3, -6, 5, -4]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['source'], shape=[(1, 4)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['index'], value=[[3, -6, 5, -4]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['source'], shape=[(1, 4)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'put_complex': dict(
@@ -9835,9 +9826,9 @@ diopi_configs = {
             accumulate=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['index'], value=[[3, -6, 5, -4]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['source'], shape=[(1, 4)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['index'], value=[[3, -6, 5, -4]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['source'], shape=[(1, 4)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'take_along_dim': dict(
@@ -9847,8 +9838,8 @@ diopi_configs = {
             dim=[1, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
-            dict(ins=['indices'], value=[[[[0, 1], [0, 1], [3, 0]], [[0, 2], [1, 4], [2, 4]]], [0, 0, 0]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['indices'], value=[[[[0, 1], [0, 1], [3, 0]], [[0, 2], [1, 4], [2, 4]]], [0, 0, 0]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'take_along_dim_int': dict(
@@ -9858,8 +9849,8 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['indices'], value=[[[[0, 1], [0, 1], [3, 0]], [[0, 2], [1, 4], [2, 4]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['indices'], value=[[[[0, 1], [0, 1], [3, 0]], [[0, 2], [1, 4], [2, 4]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'take_along_dim_bool': dict(
@@ -9869,8 +9860,8 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['indices'], value=[[[[0, 1], [0, 1], [3, 0]], [[0, 2], [1, 4], [2, 4]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['indices'], value=[[[[0, 1], [0, 1], [3, 0]], [[0, 2], [1, 4], [2, 4]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'take_along_dim_complex': dict(
@@ -9880,64 +9871,64 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['indices'], value=[[[[0, 1], [0, 1], [3, 0]], [[0, 2], [1, 4], [2, 4]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['indices'], value=[[[[0, 1], [0, 1], [3, 0]], [[0, 2], [1, 4], [2, 4]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'one_hot': dict(
         name=['one_hot'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[0, 1, 1, 1, 2], 0], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[0, 1, 1, 1, 2], 0], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'one_hot_int': dict(
         name=['one_hot'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[0, 1, 1, 1, 2]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[0, 1, 1, 1, 2]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'one_hot_bool': dict(
         name=['one_hot'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[0, 1, 1, 1, 2]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[0, 1, 1, 1, 2]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'one_hot_complex': dict(
         name=['one_hot'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[0, 1, 1, 1, 2]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[0, 1, 1, 1, 2]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'nonzero': dict(
         name=['nonzero'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.0, high=1.0)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.0, high=1.0), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'nonzero_int': dict(
         name=['nonzero'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'nonzero_bool': dict(
         name=['nonzero'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'nonzero_complex': dict(
         name=['nonzero'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'nonzero_tuple': dict(
@@ -9947,7 +9938,7 @@ diopi_configs = {
             as_tuple=[True, True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.0, high=1.0)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.0, high=1.0), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'nonzero_tuple_int': dict(
@@ -9957,7 +9948,7 @@ diopi_configs = {
             as_tuple=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'nonzero_tuple_bool': dict(
@@ -9967,7 +9958,7 @@ diopi_configs = {
             as_tuple=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'nonzero_tuple_complex': dict(
@@ -9977,107 +9968,103 @@ diopi_configs = {
             as_tuple=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'where_nonzero': dict(
         name=['where'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['condition'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.0, high=1.0)),
+            dict(ins=['condition'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.0, high=1.0), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'where_nonzero_int': dict(
         name=['where'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['condition'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=2)),
+            dict(ins=['condition'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'where_nonzero_bool': dict(
         name=['where'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['condition'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['condition'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'where_nonzero_complex': dict(
         name=['where'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['condition'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['condition'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'masked_select': dict(
         name=['masked_select'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.92), requires_grad=[True]),
-            dict(ins=['mask'], value=[[[True, False, False, False, False], [True, False, False, True, False]], True], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(1, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.92), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['mask'], value=[[[True, False, False, False, False], [True, False, False, True, False]], True], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
         ]),
     ),
     'masked_select_int': dict(
         name=['masked_select'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['mask'], value=[[[True, False, False, False, False], [True, False, False, True, False]]], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(1, 5)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['mask'], value=[[[True, False, False, False, False], [True, False, False, True, False]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
         ]),
     ),
     'masked_select_bool': dict(
         name=['masked_select'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 5)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['mask'], shape=[(2, 5)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(1, 5)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['mask'], shape=[(2, 5)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'masked_select_complex': dict(
         name=['masked_select'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['mask'], value=[[[True, False, False, False, False], [True, False, False, True, False]]], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(1, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['mask'], value=[[[True, False, False, False, False], [True, False, False, True, False]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
         ]),
     ),
     'masked_scatter': dict(
         name=['masked_scatter'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.92), requires_grad=[True]),
-            dict(ins=['mask'], value=[[[True, False, False, False, False], [True, False, False, True, False]], True], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
-            dict(ins=['source'], shape=[(5, 5, 5), (5, 5, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(1, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.92), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['mask'], value=[[[True, False, False, False, False], [True, False, False, True, False]], True], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
+            dict(ins=['source'], shape=[(5, 5, 5), (5, 5, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'masked_scatter_int': dict(
         name=['masked_scatter'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['mask'], value=[[[True, False, False, False, False], [True, False, False, True, False]]], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
-            dict(ins=['source'], shape=[(5, 5, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(1, 5)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['mask'], value=[[[True, False, False, False, False], [True, False, False, True, False]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
+            dict(ins=['source'], shape=[(5, 5, 5)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'masked_scatter_bool': dict(
         name=['masked_scatter'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 5)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['mask'], shape=[(2, 5)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['source'], shape=[(5, 5, 5)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(1, 5)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['mask'], shape=[(2, 5)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['source'], shape=[(5, 5, 5)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'masked_scatter_complex': dict(
         name=['masked_scatter'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['mask'], value=[[[True, False, False, False, False], [True, False, False, True, False]]], dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
-            dict(ins=['source'], shape=[(5, 5, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(1, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['mask'], value=[[[True, False, False, False, False], [True, False, False, True, False]]], gen_policy='gen_tensor_by_value', dtype=[np.bool_]),
+            dict(ins=['source'], shape=[(5, 5, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'tril': dict(
@@ -10088,7 +10075,7 @@ diopi_configs = {
             diagonal=[-1, -1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'tril_int': dict(
@@ -10099,7 +10086,7 @@ diopi_configs = {
             diagonal=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'tril_bool': dict(
@@ -10110,7 +10097,7 @@ diopi_configs = {
             diagonal=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'tril_complex': dict(
@@ -10121,7 +10108,7 @@ diopi_configs = {
             diagonal=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'triu': dict(
@@ -10132,7 +10119,7 @@ diopi_configs = {
             diagonal=[-1, -1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'triu_int': dict(
@@ -10143,7 +10130,7 @@ diopi_configs = {
             diagonal=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'triu_bool': dict(
@@ -10154,7 +10141,7 @@ diopi_configs = {
             diagonal=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'triu_complex': dict(
@@ -10165,28 +10152,28 @@ diopi_configs = {
             diagonal=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'trace': dict(
         name=['trace'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 4), (1, 1)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.82, high=1.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(3, 4), (1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.82, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'trace_int': dict(
         name=['trace'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 4)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(3, 4)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'trace_complex': dict(
         name=['trace'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 4)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(3, 4)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'diag': dict(
@@ -10196,7 +10183,7 @@ diopi_configs = {
             diagonal=[-1, -1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.92, high=1.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.92, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'diag_int': dict(
@@ -10206,7 +10193,7 @@ diopi_configs = {
             diagonal=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'diag_bool': dict(
@@ -10216,7 +10203,7 @@ diopi_configs = {
             diagonal=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'diag_complex': dict(
@@ -10226,18 +10213,7 @@ diopi_configs = {
             diagonal=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-        ]),
-    ),
-    'sort': dict(
-        name=['sort'],
-        interface=['torch'],
-        para=dict(
-            dim=[-1, 0],
-            descending=[False, False],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'sort_int': dict(
@@ -10248,7 +10224,7 @@ diopi_configs = {
             descending=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-11, high=12)),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-11, high=12), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'sort_bool': dict(
@@ -10259,19 +10235,7 @@ diopi_configs = {
             descending=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-        ]),
-    ),
-    'sort_stable': dict(
-        name=['sort'],
-        interface=['torch'],
-        para=dict(
-            stable=[False, True],
-            dim=[-1, -1],
-            descending=[False, False],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'sort_stable_int': dict(
@@ -10283,7 +10247,7 @@ diopi_configs = {
             descending=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-11, high=12)),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-11, high=12), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'sort_stable_bool': dict(
@@ -10295,7 +10259,7 @@ diopi_configs = {
             descending=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'argsort': dict(
@@ -10306,7 +10270,7 @@ diopi_configs = {
             descending=[False, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55)),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'argsort_int': dict(
@@ -10317,7 +10281,7 @@ diopi_configs = {
             descending=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-11, high=12)),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-11, high=12), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'argsort_bool': dict(
@@ -10328,7 +10292,7 @@ diopi_configs = {
             descending=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'argsort_stable': dict(
@@ -10340,7 +10304,7 @@ diopi_configs = {
             descending=[False, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55)),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'argsort_stable_int': dict(
@@ -10352,7 +10316,7 @@ diopi_configs = {
             descending=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-11, high=12)),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-11, high=12), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'argsort_stable_bool': dict(
@@ -10364,41 +10328,28 @@ diopi_configs = {
             descending=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'msort': dict(
         name=['msort'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'msort_int': dict(
         name=['msort'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-11, high=12)),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-11, high=12), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'msort_bool': dict(
         name=['msort'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-        ]),
-    ),
-    'topk': dict(
-        name=['topk'],
-        interface=['torch'],
-        para=dict(
-            k=[1, 1],
-            dim=[-2, -1],
-            largest=[False, True],
-            sorted=[False, False],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'topk_int': dict(
@@ -10411,19 +10362,7 @@ diopi_configs = {
             sorted=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-11, high=12)),
-        ]),
-    ),
-    'kthvalue': dict(
-        name=['kthvalue'],
-        interface=['torch'],
-        para=dict(
-            k=[1, 1],
-            dim=[-3, -1],
-            keepdim=[False, True],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-11, high=12), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'kthvalue_int': dict(
@@ -10435,7 +10374,7 @@ diopi_configs = {
             keepdim=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-21, high=22)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-21, high=22), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'searchsorted': dict(
@@ -10446,8 +10385,8 @@ diopi_configs = {
             out_int32=[False, True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['sorted_sequence'], shape=[(3,), (1, 1)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.93, high=1.97)),
-            dict(ins=['input'], shape=[(2, 2, 2), (1, 3)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.87, high=1.96)),
+            dict(ins=['sorted_sequence'], shape=[(3,), (1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.93, high=1.97), dtype=[np.float32, np.float64, np.float16]),
+            dict(ins=['input'], shape=[(2, 2, 2), (1, 3)], gen_fn=dict(fn='Genfunc.uniform', low=-1.87, high=1.96), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'searchsorted_int': dict(
@@ -10458,8 +10397,8 @@ diopi_configs = {
             out_int32=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['sorted_sequence'], shape=[(3,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['input'], shape=[(2, 2, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['sorted_sequence'], shape=[(3,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['input'], shape=[(2, 2, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'bucketize': dict(
@@ -10470,8 +10409,8 @@ diopi_configs = {
             out_int32=[True, True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96)),
-            dict(ins=['boundaries'], shape=[(2,), (4,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.86, high=1.61)),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), dtype=[np.float32, np.float64, np.float16]),
+            dict(ins=['boundaries'], shape=[(2,), (4,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.86, high=1.61), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'bucketize_int': dict(
@@ -10482,8 +10421,8 @@ diopi_configs = {
             out_int32=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['boundaries'], shape=[(2,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['boundaries'], shape=[(2,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'isin': dict(
@@ -10494,8 +10433,8 @@ diopi_configs = {
             assume_unique=[False, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['elements'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96)),
-            dict(ins=['test_elements'], shape=[(3,), (3,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.94, high=1.96)),
+            dict(ins=['elements'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), dtype=[np.float32, np.float64, np.float16]),
+            dict(ins=['test_elements'], shape=[(3,), (3,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.94, high=1.96), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'isin_int': dict(
@@ -10506,36 +10445,36 @@ diopi_configs = {
             assume_unique=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['elements'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['test_elements'], shape=[(3,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['elements'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['test_elements'], shape=[(3,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'unique': dict(
         name=['unique'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.0, high=2.0)),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=0.0, high=2.0), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'unique_int': dict(
         name=['unique'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'unique_bool': dict(
         name=['unique'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'unique_complex': dict(
         name=['unique'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[0.0, 1.0], [1.0, 1.0], [0.0, 0.0], [0.0, 1.0], [2.0, 0.0]], [[0.0, 1.0], [0.0, 2.0], [1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]]], dtype=[np.float32], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[0.0, 1.0], [1.0, 1.0], [0.0, 0.0], [0.0, 1.0], [2.0, 0.0]], [[0.0, 1.0], [0.0, 2.0], [1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]]], gen_policy='gen_tensor_by_value', dtype=[np.float32]),
         ]),
     ),
     'unique_both': dict(
@@ -10546,7 +10485,7 @@ diopi_configs = {
             return_counts=[True, True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.0, high=2.0)),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=0.0, high=2.0), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'unique_both_int': dict(
@@ -10557,7 +10496,7 @@ diopi_configs = {
             return_counts=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'unique_both_bool': dict(
@@ -10568,7 +10507,7 @@ diopi_configs = {
             return_counts=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'unique_both_complex': dict(
@@ -10579,7 +10518,7 @@ diopi_configs = {
             return_counts=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[0.0, 1.0], [1.0, 1.0], [0.0, 0.0], [0.0, 1.0], [2.0, 0.0]], [[0.0, 1.0], [0.0, 2.0], [1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]]], dtype=[np.float32], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[0.0, 1.0], [1.0, 1.0], [0.0, 0.0], [0.0, 1.0], [2.0, 0.0]], [[0.0, 1.0], [0.0, 2.0], [1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]]], gen_policy='gen_tensor_by_value', dtype=[np.float32]),
         ]),
     ),
     'unique_inverse': dict(
@@ -10589,7 +10528,7 @@ diopi_configs = {
             return_inverse=[True, True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.0, high=2.0)),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=0.0, high=2.0), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'unique_inverse_int': dict(
@@ -10599,7 +10538,7 @@ diopi_configs = {
             return_inverse=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'unique_inverse_bool': dict(
@@ -10609,7 +10548,7 @@ diopi_configs = {
             return_inverse=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'unique_inverse_complex': dict(
@@ -10619,7 +10558,7 @@ diopi_configs = {
             return_inverse=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[0.0, 1.0], [1.0, 1.0], [0.0, 0.0], [0.0, 1.0], [2.0, 0.0]], [[0.0, 1.0], [0.0, 2.0], [1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]]], dtype=[np.float32], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[0.0, 1.0], [1.0, 1.0], [0.0, 0.0], [0.0, 1.0], [2.0, 0.0]], [[0.0, 1.0], [0.0, 2.0], [1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]]], gen_policy='gen_tensor_by_value', dtype=[np.float32]),
         ]),
     ),
     'unique_counts': dict(
@@ -10629,7 +10568,7 @@ diopi_configs = {
             return_counts=[True, True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.0, high=2.0)),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=0.0, high=2.0), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'unique_counts_int': dict(
@@ -10639,7 +10578,7 @@ diopi_configs = {
             return_counts=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'unique_counts_bool': dict(
@@ -10649,7 +10588,7 @@ diopi_configs = {
             return_counts=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'unique_counts_complex': dict(
@@ -10659,35 +10598,35 @@ diopi_configs = {
             return_counts=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[0.0, 1.0], [1.0, 1.0], [0.0, 0.0], [0.0, 1.0], [2.0, 0.0]], [[0.0, 1.0], [0.0, 2.0], [1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]]], dtype=[np.float32], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[0.0, 1.0], [1.0, 1.0], [0.0, 0.0], [0.0, 1.0], [2.0, 0.0]], [[0.0, 1.0], [0.0, 2.0], [1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]]], gen_policy='gen_tensor_by_value', dtype=[np.float32]),
         ]),
     ),
     'unique_consecutive': dict(
         name=['unique_consecutive'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.0, high=2.0)),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=0.0, high=2.0), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'unique_consecutive_int': dict(
         name=['unique_consecutive'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'unique_consecutive_bool': dict(
         name=['unique_consecutive'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'unique_consecutive_complex': dict(
         name=['unique_consecutive'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[0.0, 1.0], [1.0, 1.0], [0.0, 0.0], [0.0, 1.0], [2.0, 0.0]], [[0.0, 1.0], [0.0, 2.0], [1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]]], dtype=[np.float32], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[0.0, 1.0], [1.0, 1.0], [0.0, 0.0], [0.0, 1.0], [2.0, 0.0]], [[0.0, 1.0], [0.0, 2.0], [1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]]], gen_policy='gen_tensor_by_value', dtype=[np.float32]),
         ]),
     ),
     'unique_consecutive_both': dict(
@@ -10698,7 +10637,7 @@ diopi_configs = {
             return_counts=[True, True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.0, high=2.0)),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=0.0, high=2.0), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'unique_consecutive_both_int': dict(
@@ -10709,7 +10648,7 @@ diopi_configs = {
             return_counts=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'unique_consecutive_both_bool': dict(
@@ -10720,7 +10659,7 @@ diopi_configs = {
             return_counts=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'unique_consecutive_both_complex': dict(
@@ -10731,7 +10670,7 @@ diopi_configs = {
             return_counts=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[0.0, 1.0], [1.0, 1.0], [0.0, 0.0], [0.0, 1.0], [2.0, 0.0]], [[0.0, 1.0], [0.0, 2.0], [1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]]], dtype=[np.float32], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[0.0, 1.0], [1.0, 1.0], [0.0, 0.0], [0.0, 1.0], [2.0, 0.0]], [[0.0, 1.0], [0.0, 2.0], [1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]]], gen_policy='gen_tensor_by_value', dtype=[np.float32]),
         ]),
     ),
     'unique_consecutive_inverse': dict(
@@ -10741,7 +10680,7 @@ diopi_configs = {
             return_inverse=[True, True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.0, high=2.0)),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=0.0, high=2.0), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'unique_consecutive_inverse_int': dict(
@@ -10751,7 +10690,7 @@ diopi_configs = {
             return_inverse=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'unique_consecutive_inverse_bool': dict(
@@ -10761,7 +10700,7 @@ diopi_configs = {
             return_inverse=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'unique_consecutive_inverse_complex': dict(
@@ -10771,7 +10710,7 @@ diopi_configs = {
             return_inverse=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[0.0, 1.0], [1.0, 1.0], [0.0, 0.0], [0.0, 1.0], [2.0, 0.0]], [[0.0, 1.0], [0.0, 2.0], [1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]]], dtype=[np.float32], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[0.0, 1.0], [1.0, 1.0], [0.0, 0.0], [0.0, 1.0], [2.0, 0.0]], [[0.0, 1.0], [0.0, 2.0], [1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]]], gen_policy='gen_tensor_by_value', dtype=[np.float32]),
         ]),
     ),
     'unique_consecutive_counts': dict(
@@ -10781,7 +10720,7 @@ diopi_configs = {
             return_counts=[True, True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.0, high=2.0)),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=0.0, high=2.0), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'unique_consecutive_counts_int': dict(
@@ -10791,7 +10730,7 @@ diopi_configs = {
             return_counts=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=3)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=3), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'unique_consecutive_counts_bool': dict(
@@ -10801,7 +10740,7 @@ diopi_configs = {
             return_counts=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'unique_consecutive_counts_complex': dict(
@@ -10811,242 +10750,242 @@ diopi_configs = {
             return_counts=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], value=[[[[0.0, 1.0], [1.0, 1.0], [0.0, 0.0], [0.0, 1.0], [2.0, 0.0]], [[0.0, 1.0], [0.0, 2.0], [1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]]], dtype=[np.float32], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], value=[[[[0.0, 1.0], [1.0, 1.0], [0.0, 0.0], [0.0, 1.0], [2.0, 0.0]], [[0.0, 1.0], [0.0, 2.0], [1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]]], gen_policy='gen_tensor_by_value', dtype=[np.float32]),
         ]),
     ),
     'matmul': dict(
         name=['matmul'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2, 2), (1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.94, high=1.95), requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2, 2), (1, 5)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=1.95), requires_grad=[True]),
+            dict(ins=['input'], shape=[(5, 2, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.94, high=1.95), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2, 2), (1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=1.95), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'matmul_int': dict(
         name=['matmul'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['other'], shape=[(2, 5, 2, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(5, 2, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2, 5, 2, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'matmul_complex': dict(
         name=['matmul'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(5, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'mm': dict(
         name=['mm'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2), (1, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.92, high=1.95), requires_grad=[True]),
-            dict(ins=['mat2'], shape=[(2, 5), (1, 5)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.93), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2), (1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.92, high=1.95), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['mat2'], shape=[(2, 5), (1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.93), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'mm_int': dict(
         name=['mm'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['mat2'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(4, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['mat2'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'mm_complex': dict(
         name=['mm'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['mat2'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['mat2'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'bmm': dict(
         name=['bmm'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2, 5), (1, 1, 5)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.98), requires_grad=[True]),
-            dict(ins=['mat2'], shape=[(4, 5, 2), (1, 5, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2, 5), (1, 1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.98), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['mat2'], shape=[(4, 5, 2), (1, 5, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.97), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'bmm_int': dict(
         name=['bmm'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['mat2'], shape=[(4, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(4, 2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['mat2'], shape=[(4, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'bmm_complex': dict(
         name=['bmm'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['mat2'], shape=[(4, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['mat2'], shape=[(4, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'linear': dict(
         name=['linear'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 4)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.92), requires_grad=[True]),
-            dict(ins=['weight'], shape=[(2, 4)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.96), requires_grad=[True]),
-            dict(ins=['bias'], shape=[(2,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.86, high=1.88), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 2, 4)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.92), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['weight'], shape=[(2, 4)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.96), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['bias'], shape=[(2,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.86, high=1.88), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'linear_2': dict(
         name=['linear'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 3, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.92), requires_grad=[True]),
-            dict(ins=['weight'], shape=[(1, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(1, 3, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.92), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['weight'], shape=[(1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.96), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'linear_int': dict(
         name=['linear'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 4)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['weight'], shape=[(2, 4)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['bias'], shape=[(2,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 2, 4)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['weight'], shape=[(2, 4)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['bias'], shape=[(2,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'linear_complex': dict(
         name=['linear'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 4)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['weight'], shape=[(2, 4)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['bias'], shape=[(2,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 2, 4)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['weight'], shape=[(2, 4)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['bias'], shape=[(2,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'mv': dict(
         name=['mv'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2), (1, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.82, high=2.0), requires_grad=[True]),
-            dict(ins=['vec'], shape=[(2,), (1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.88, high=1.95), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2), (1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.82, high=2.0), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['vec'], shape=[(2,), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.88, high=1.95), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'mv_int': dict(
         name=['mv'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['vec'], shape=[(2,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(4, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['vec'], shape=[(2,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'mv_complex': dict(
         name=['mv'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['vec'], shape=[(2,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['vec'], shape=[(2,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'dot': dict(
         name=['dot'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(6,), (1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.97), requires_grad=[True]),
-            dict(ins=['tensor'], shape=[(6,), (1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.82, high=1.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(6,), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.97), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['tensor'], shape=[(6,), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.82, high=1.96), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'dot_int': dict(
         name=['dot'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(6,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['tensor'], shape=[(6,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(6,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['tensor'], shape=[(6,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'dot_complex': dict(
         name=['dot'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(6,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['tensor'], shape=[(6,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(6,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['tensor'], shape=[(6,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'vdot': dict(
         name=['vdot'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(6,), (1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.97), requires_grad=[True]),
-            dict(ins=['other'], shape=[(6,), (1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.82, high=1.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(6,), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.97), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['other'], shape=[(6,), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.82, high=1.96), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'vdot_int': dict(
         name=['vdot'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(6,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['other'], shape=[(6,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(6,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(6,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'vdot_complex': dict(
         name=['vdot'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(6,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['other'], shape=[(6,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(6,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['other'], shape=[(6,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'inner': dict(
         name=['inner'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 4), (1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.98), requires_grad=[True]),
-            dict(ins=['other'], shape=[(4,), (1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(5, 4), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.98), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['other'], shape=[(4,), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'inner_int': dict(
         name=['inner'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 4)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['other'], shape=[(4,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(5, 4)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(4,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'inner_complex': dict(
         name=['inner'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 4)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['other'], shape=[(4,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(5, 4)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['other'], shape=[(4,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'outer': dict(
         name=['outer'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4,), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.82, high=1.96), requires_grad=[True]),
-            dict(ins=['vec2'], shape=[(2,), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.88, high=1.95), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4,), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.82, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['vec2'], shape=[(2,), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.88, high=1.95), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'outer_int': dict(
         name=['outer'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['vec2'], shape=[(2,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(4,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['vec2'], shape=[(2,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'outer_bool': dict(
         name=['outer'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4,)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['vec2'], shape=[(2,)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(4,)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['vec2'], shape=[(2,)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'outer_complex': dict(
         name=['outer'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['vec2'], shape=[(2,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(4,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['vec2'], shape=[(2,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'tensordot': dict(
@@ -11056,8 +10995,8 @@ diopi_configs = {
             dims=[2, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['a'], shape=[(2, 5), ()], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.96), requires_grad=[True]),
-            dict(ins=['b'], shape=[(2, 5), (1, 3)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.99), requires_grad=[True]),
+            dict(ins=['a'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.96), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['b'], shape=[(2, 5), (1, 3)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.99), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'tensordot_int': dict(
@@ -11067,8 +11006,8 @@ diopi_configs = {
             dims=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['a'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['b'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['a'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['b'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'tensordot_complex': dict(
@@ -11078,8 +11017,8 @@ diopi_configs = {
             dims=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['a'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['b'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['a'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['b'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'tensordot_dims': dict(
@@ -11089,8 +11028,8 @@ diopi_configs = {
             dims=[[[0, 1], [0, 1]], [[], []]],
         ),
         tensor_para=dict(args=[
-            dict(ins=['a'], shape=[(2, 5), ()], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.96), requires_grad=[True]),
-            dict(ins=['b'], shape=[(2, 5), (1, 3)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.99), requires_grad=[True]),
+            dict(ins=['a'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.96), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['b'], shape=[(2, 5), (1, 3)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.99), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'tensordot_dims_int': dict(
@@ -11100,8 +11039,8 @@ diopi_configs = {
             dims=[[[0, 1], [0, 1]]],
         ),
         tensor_para=dict(args=[
-            dict(ins=['a'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['b'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['a'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['b'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'tensordot_dims_complex': dict(
@@ -11111,8 +11050,8 @@ diopi_configs = {
             dims=[[[0, 1], [0, 1]]],
         ),
         tensor_para=dict(args=[
-            dict(ins=['a'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['b'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['a'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['b'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'addmm': dict(
@@ -11123,22 +11062,21 @@ diopi_configs = {
             alpha=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.86), requires_grad=[True]),
-            dict(ins=['mat1'], shape=[(2, 4)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.99), requires_grad=[True]),
-            dict(ins=['mat2'], shape=[(4, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.86), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['mat1'], shape=[(2, 4)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.99), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['mat2'], shape=[(4, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'addmm_2': dict(
         name=['addmm'],
         interface=['torch'],
-        is_inplace=True,
         para=dict(
             beta=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.86), requires_grad=[True]),
-            dict(ins=['mat1'], shape=[(1, 4)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.99), requires_grad=[True]),
-            dict(ins=['mat2'], shape=[(4, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), requires_grad=[True]),
+            dict(ins=['input'], shape=[(1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.86), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['mat1'], shape=[(1, 4)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.99), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['mat2'], shape=[(4, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'addmm_int': dict(
@@ -11149,9 +11087,9 @@ diopi_configs = {
             alpha=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 1)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['mat1'], shape=[(2, 4)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['mat2'], shape=[(4, 1)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 1)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['mat1'], shape=[(2, 4)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['mat2'], shape=[(4, 1)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'addmm_complex': dict(
@@ -11162,9 +11100,9 @@ diopi_configs = {
             alpha=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 1)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['mat1'], shape=[(2, 4)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['mat2'], shape=[(4, 1)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 1)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['mat1'], shape=[(2, 4)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['mat2'], shape=[(4, 1)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'addmv': dict(
@@ -11176,9 +11114,9 @@ diopi_configs = {
             alpha=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.51), requires_grad=[True]),
-            dict(ins=['mat'], shape=[(2, 4)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.8, high=1.93), requires_grad=[True]),
-            dict(ins=['vec'], shape=[(4,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.6), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.51), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['mat'], shape=[(2, 4)], gen_fn=dict(fn='Genfunc.uniform', low=-1.8, high=1.93), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['vec'], shape=[(4,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.6), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'addmv_2': dict(
@@ -11189,9 +11127,9 @@ diopi_configs = {
             beta=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.79), requires_grad=[True]),
-            dict(ins=['mat'], shape=[(1, 4)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.8, high=1.93), requires_grad=[True]),
-            dict(ins=['vec'], shape=[(4,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.6), requires_grad=[True]),
+            dict(ins=['input'], shape=[(1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.79), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['mat'], shape=[(1, 4)], gen_fn=dict(fn='Genfunc.uniform', low=-1.8, high=1.93), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['vec'], shape=[(4,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.6), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'addmv_int': dict(
@@ -11203,9 +11141,9 @@ diopi_configs = {
             alpha=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['mat'], shape=[(2, 4)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['vec'], shape=[(4,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['mat'], shape=[(2, 4)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['vec'], shape=[(4,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'addmv_complex': dict(
@@ -11217,9 +11155,9 @@ diopi_configs = {
             alpha=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['mat'], shape=[(2, 4)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['vec'], shape=[(4,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['mat'], shape=[(2, 4)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['vec'], shape=[(4,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'addbmm': dict(
@@ -11230,22 +11168,21 @@ diopi_configs = {
             alpha=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.86), requires_grad=[True]),
-            dict(ins=['batch1'], shape=[(3, 2, 4)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.99), requires_grad=[True]),
-            dict(ins=['batch2'], shape=[(3, 4, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.86), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['batch1'], shape=[(3, 2, 4)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.99), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['batch2'], shape=[(3, 4, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'addbmm_2': dict(
         name=['addbmm'],
         interface=['torch'],
-        is_inplace=True,
         para=dict(
             beta=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.86), requires_grad=[True]),
-            dict(ins=['batch1'], shape=[(1, 1, 4)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.99), requires_grad=[True]),
-            dict(ins=['batch2'], shape=[(1, 4, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), requires_grad=[True]),
+            dict(ins=['input'], shape=[(1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.86), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['batch1'], shape=[(1, 1, 4)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.99), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['batch2'], shape=[(1, 4, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'addbmm_int': dict(
@@ -11256,9 +11193,9 @@ diopi_configs = {
             alpha=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 1)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['batch1'], shape=[(3, 2, 4)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['batch2'], shape=[(3, 4, 1)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 1)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['batch1'], shape=[(3, 2, 4)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['batch2'], shape=[(3, 4, 1)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'addbmm_complex': dict(
@@ -11269,90 +11206,86 @@ diopi_configs = {
             alpha=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 1)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['batch1'], shape=[(3, 2, 4)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['batch2'], shape=[(3, 4, 1)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 1)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['batch1'], shape=[(3, 2, 4)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['batch2'], shape=[(3, 4, 1)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'baddbmm': dict(
         name=['baddbmm'],
         interface=['torch'],
-        is_inplace=True,
         para=dict(
             alpha=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
-            dict(ins=['batch1'], shape=[(3, 2, 4)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.98), requires_grad=[True]),
-            dict(ins=['batch2'], shape=[(3, 4, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.88), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['batch1'], shape=[(3, 2, 4)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.98), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['batch2'], shape=[(3, 4, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.88), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'baddbmm_2': dict(
         name=['baddbmm'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
-            dict(ins=['batch1'], shape=[(1, 1, 4)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.98), requires_grad=[True]),
-            dict(ins=['batch2'], shape=[(1, 4, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.88), requires_grad=[True]),
+            dict(ins=['input'], shape=[(1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['batch1'], shape=[(1, 1, 4)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.98), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['batch2'], shape=[(1, 4, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.88), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'baddbmm_int': dict(
         name=['baddbmm'],
         interface=['torch'],
-        is_inplace=True,
         para=dict(
             alpha=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 1)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['batch1'], shape=[(3, 2, 4)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['batch2'], shape=[(3, 4, 1)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 1)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['batch1'], shape=[(3, 2, 4)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['batch2'], shape=[(3, 4, 1)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'baddbmm_complex': dict(
         name=['baddbmm'],
         interface=['torch'],
-        is_inplace=True,
         para=dict(
             alpha=[2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 1)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['batch1'], shape=[(3, 2, 4)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['batch2'], shape=[(3, 4, 1)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 1)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['batch1'], shape=[(3, 2, 4)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['batch2'], shape=[(3, 4, 1)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'kron': dict(
         name=['kron'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), requires_grad=[True]),
-            dict(ins=['other'], shape=[(2,), (1, 3, 4)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2,), (1, 3, 4)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'kron_int': dict(
         name=['kron'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['other'], shape=[(2,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(2,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'kron_bool': dict(
         name=['kron'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['other'], shape=[(2,)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[(2,)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'kron_complex': dict(
         name=['kron'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['other'], shape=[(2,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'matrix_power': dict(
@@ -11362,17 +11295,7 @@ diopi_configs = {
             n=[-1, -3],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 4), (1, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-3.95, high=3.81), requires_grad=[True]),
-        ]),
-    ),
-    'matrix_power_int': dict(
-        name=['matrix_power'],
-        interface=['torch'],
-        para=dict(
-            n=[-1],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 4)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=4)),
+            dict(ins=['input'], shape=[(4, 4), (1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-3.95, high=3.81), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'matrix_power_complex': dict(
@@ -11382,46 +11305,81 @@ diopi_configs = {
             n=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 4)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 4)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+        ]),
+    ),
+    'multi_dot': dict(
+        name=['multi_dot'],
+        interface=['torch.linalg'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((2, 5), (5, 2), (2, 2), (2, 2),), ((1, 5), (5, 1),)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.99), gen_policy='gen_tensor_list_diff_shape', dtype=[np.float32, np.float64], requires_grad=[True]),
+        ]),
+    ),
+    'multi_dot_int': dict(
+        name=['multi_dot'],
+        interface=['torch.linalg'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((2, 5), (5, 2), (2, 2), (2, 2),)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape', dtype=[np.int32, np.int64, np.uint8]),
+        ]),
+    ),
+    'multi_dot_complex': dict(
+        name=['multi_dot'],
+        interface=['torch.linalg'],
+        tensor_para=dict(args=[
+            dict(ins=['tensors'], shape=[((2, 5), (5, 2), (2, 2), (2, 2),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+        ]),
+    ),
+    'chain_matmul_int': dict(
+        name=['chain_matmul'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['matrices'], shape=[((2, 5), (5, 2), (2, 2),)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape', dtype=[np.int32, np.int64, np.uint8]),
+        ]),
+    ),
+    'chain_matmul_complex': dict(
+        name=['chain_matmul'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['matrices'], shape=[((2, 5), (5, 2), (2, 2),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'bilinear': dict(
         name=['bilinear'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input1'], shape=[(2,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), requires_grad=[True]),
-            dict(ins=['input2'], shape=[(5,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.93), requires_grad=[True]),
-            dict(ins=['weight'], shape=[(4, 2, 5)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.99), requires_grad=[True]),
-            dict(ins=['bias'], shape=[(4,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.86, high=1.6), requires_grad=[True]),
+            dict(ins=['input1'], shape=[(2,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['input2'], shape=[(5,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.93), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['weight'], shape=[(4, 2, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.99), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['bias'], shape=[(4,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.86, high=1.6), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'bilinear_2': dict(
         name=['bilinear'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input1'], shape=[(1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), requires_grad=[True]),
-            dict(ins=['input2'], shape=[(5,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.93), requires_grad=[True]),
-            dict(ins=['weight'], shape=[(1, 1, 5)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.99), requires_grad=[True]),
+            dict(ins=['input1'], shape=[(1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['input2'], shape=[(5,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.93), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['weight'], shape=[(1, 1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.99), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'bilinear_int': dict(
         name=['bilinear'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input1'], shape=[(2,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['input2'], shape=[(5,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['weight'], shape=[(4, 2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['bias'], shape=[(4,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input1'], shape=[(2,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['input2'], shape=[(5,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['weight'], shape=[(4, 2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['bias'], shape=[(4,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'bilinear_complex': dict(
         name=['bilinear'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['input1'], shape=[(2,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['input2'], shape=[(5,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['weight'], shape=[(4, 2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['bias'], shape=[(4,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input1'], shape=[(2,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['input2'], shape=[(5,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['weight'], shape=[(4, 2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['bias'], shape=[(4,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'cross': dict(
@@ -11431,8 +11389,8 @@ diopi_configs = {
             dim=[0, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 5, 2), (3,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
-            dict(ins=['other'], shape=[(3, 5, 2), (3,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(3, 5, 2), (3,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['other'], shape=[(3, 5, 2), (3,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'cross_int': dict(
@@ -11442,8 +11400,8 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['other'], shape=[(3, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(3, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(3, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'cross_complex': dict(
@@ -11453,8 +11411,8 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['other'], shape=[(3, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(3, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['other'], shape=[(3, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'linalg_cross': dict(
@@ -11464,8 +11422,8 @@ diopi_configs = {
             dim=[0, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 5, 2), (3,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
-            dict(ins=['other'], shape=[(3, 5, 2), (3,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(3, 5, 2), (3,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['other'], shape=[(3, 5, 2), (3,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'linalg_cross_int': dict(
@@ -11475,8 +11433,8 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['other'], shape=[(3, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(3, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[(3, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'linalg_cross_complex': dict(
@@ -11486,122 +11444,122 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['other'], shape=[(3, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(3, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['other'], shape=[(3, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'inverse': dict(
         name=['inverse'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 4), (1, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-3.95, high=3.81), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 4), (1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-3.95, high=3.81), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'inverse_complex': dict(
         name=['inverse'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 4)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 4)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'linalg_inv': dict(
         name=['inv'],
         interface=['torch.linalg'],
         tensor_para=dict(args=[
-            dict(ins=['A'], shape=[(4, 4), (1, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-3.95, high=3.81), requires_grad=[True]),
+            dict(ins=['A'], shape=[(4, 4), (1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-3.95, high=3.81), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'linalg_inv_complex': dict(
         name=['inv'],
         interface=['torch.linalg'],
         tensor_para=dict(args=[
-            dict(ins=['A'], shape=[(4, 4)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['A'], shape=[(4, 4)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'det': dict(
         name=['det'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 4), (1, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-3.95, high=3.81), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 4), (1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-3.95, high=3.81), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'det_complex': dict(
         name=['det'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 4)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 4)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'linalg_det': dict(
         name=['det'],
         interface=['torch.linalg'],
         tensor_para=dict(args=[
-            dict(ins=['A'], shape=[(4, 4), (1, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-3.95, high=3.81), requires_grad=[True]),
+            dict(ins=['A'], shape=[(4, 4), (1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-3.95, high=3.81), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'linalg_det_complex': dict(
         name=['det'],
         interface=['torch.linalg'],
         tensor_para=dict(args=[
-            dict(ins=['A'], shape=[(4, 4)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['A'], shape=[(4, 4)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'slogdet': dict(
         name=['slogdet'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 4), (1, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-3.95, high=3.81), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 4), (1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-3.95, high=3.81), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'slogdet_complex': dict(
         name=['slogdet'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 4)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 4)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'linalg_slogdet': dict(
         name=['slogdet'],
         interface=['torch.linalg'],
         tensor_para=dict(args=[
-            dict(ins=['A'], shape=[(4, 4), (1, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-3.95, high=3.81), requires_grad=[True]),
+            dict(ins=['A'], shape=[(4, 4), (1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-3.95, high=3.81), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'linalg_slogdet_complex': dict(
         name=['slogdet'],
         interface=['torch.linalg'],
         tensor_para=dict(args=[
-            dict(ins=['A'], shape=[(4, 4)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['A'], shape=[(4, 4)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'logdet': dict(
         name=['logdet'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 4), (1, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-0.48, high=3.95), requires_grad=[True]),
+            dict(ins=['input'], value=[[[3.2713325023651123, -0.1500980406999588, -0.14480823278427124, 0.2552747428417206], [0.3250392973423004, 3.1428980827331543, -0.2656818926334381, -0.09609603136777878], [0.042222391813993454, 0.28092265129089355, 3.418832778930664, 0.055671341717243195], [0.11339779198169708, -0.31426408886909485, 0.028131168335676193, 3.0045454502105713]], [[1.758725881576538]]], gen_policy='gen_tensor_by_value', dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'logdet_complex': dict(
         name=['logdet'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 4)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 4)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'linalg_solve': dict(
         name=['solve'],
         interface=['torch.linalg'],
         tensor_para=dict(args=[
-            dict(ins=['A'], shape=[(4, 4), (1, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-3.95, high=3.81), requires_grad=[True]),
-            dict(ins=['B'], shape=[(4,), (1, 2)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
+            dict(ins=['A'], shape=[(4, 4), (1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-3.95, high=3.81), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['B'], shape=[(4,), (1, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'linalg_solve_complex': dict(
         name=['solve'],
         interface=['torch.linalg'],
         tensor_para=dict(args=[
-            dict(ins=['A'], shape=[(4, 4)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['B'], shape=[(4,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['A'], shape=[(4, 4)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['B'], shape=[(4,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'cholesky': dict(
@@ -11611,7 +11569,7 @@ diopi_configs = {
             upper=[False, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 3), (1, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=3.13), requires_grad=[True]),
+            dict(ins=['input'], value=[[[1.4684807062149048, -0.5549797415733337, 0.32159125804901123], [-0.5549797415733337, 1.7649425268173218, -0.37209343910217285], [0.32159125804901123, -0.37209343910217285, 1.3264161348342896]], [[1.2677562236785889]]], gen_policy='gen_tensor_by_value', dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'linalg_cholesky': dict(
@@ -11621,16 +11579,36 @@ diopi_configs = {
             upper=[False, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 3), (1, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=3.13), requires_grad=[True]),
+            dict(ins=['input'], value=[[[1.4684807062149048, -0.5549797415733337, 0.32159125804901123], [-0.5549797415733337, 1.7649425268173218, -0.37209343910217285], [0.32159125804901123, -0.37209343910217285, 1.3264161348342896]], [[1.2677562236785889]]], gen_policy='gen_tensor_by_value', dtype=[np.float32, np.float64], requires_grad=[True]),
+        ]),
+    ),
+    'einsum_int': dict(
+        name=['einsum'],
+        interface=['torch'],
+        para=dict(
+            equation=['ab,aa'],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['operands'], shape=[((4, 2), (4, 4),)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape', dtype=[np.int32, np.int64, np.uint8]),
+        ]),
+    ),
+    'einsum_complex': dict(
+        name=['einsum'],
+        interface=['torch'],
+        para=dict(
+            equation=['ab,aa'],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['operands'], shape=[((4, 2), (4, 4),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'scaled_dot_product_attention': dict(
         name=['scaled_dot_product_attention'],
         interface=['torch.nn.functional'],
         tensor_para=dict(args=[
-            dict(ins=['query'], shape=[(2, 5, 1, 2)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.97), requires_grad=[True]),
-            dict(ins=['key'], shape=[(2, 5, 2, 2)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=1.99), requires_grad=[True]),
-            dict(ins=['value'], shape=[(2, 5, 2, 2)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.98), requires_grad=[True]),
+            dict(ins=['query'], shape=[(2, 5, 1, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.97), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['key'], shape=[(2, 5, 2, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=1.99), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['value'], shape=[(2, 5, 2, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.98), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'scaled_dot_product_attention_2': dict(
@@ -11640,157 +11618,157 @@ diopi_configs = {
             scale=[1.0468689182872732],
         ),
         tensor_para=dict(args=[
-            dict(ins=['query'], shape=[(1, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.97), requires_grad=[True]),
-            dict(ins=['key'], shape=[(4, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=1.99), requires_grad=[True]),
-            dict(ins=['value'], shape=[(4, 2)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.98), requires_grad=[True]),
+            dict(ins=['query'], shape=[(1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.97), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['key'], shape=[(4, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=1.99), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['value'], shape=[(4, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.98), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'rnn_tanh_cell': dict(
         name=['rnn_tanh_cell'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.92, high=1.95), requires_grad=[True]),
-            dict(ins=['hx'], shape=[(4, 5)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), requires_grad=[True]),
-            dict(ins=['w_ih'], shape=[(5, 2)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-0.99, high=0.96), requires_grad=[True]),
-            dict(ins=['w_hh'], shape=[(5, 5)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-0.99, high=0.99), requires_grad=[True]),
-            dict(ins=['b_ih'], shape=[(5,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-0.95, high=0.8), requires_grad=[True]),
-            dict(ins=['b_hh'], shape=[(5,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-0.93, high=0.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.92, high=1.95), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['hx'], shape=[(4, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['w_ih'], shape=[(5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-0.99, high=0.96), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['w_hh'], shape=[(5, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-0.99, high=0.99), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['b_ih'], shape=[(5,)], gen_fn=dict(fn='Genfunc.uniform', low=-0.95, high=0.8), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['b_hh'], shape=[(5,)], gen_fn=dict(fn='Genfunc.uniform', low=-0.93, high=0.96), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'rnn_tanh_cell_2': dict(
         name=['rnn_tanh_cell'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.92, high=1.85), requires_grad=[True]),
-            dict(ins=['hx'], shape=[(1, 5)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), requires_grad=[True]),
-            dict(ins=['w_ih'], shape=[(5, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-0.99, high=0.96), requires_grad=[True]),
-            dict(ins=['w_hh'], shape=[(5, 5)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-0.95, high=0.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.92, high=1.85), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['hx'], shape=[(1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['w_ih'], shape=[(5, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-0.99, high=0.96), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['w_hh'], shape=[(5, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-0.95, high=0.98), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'rnn_tanh_cell_int': dict(
         name=['rnn_tanh_cell'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['hx'], shape=[(4, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['w_ih'], shape=[(5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=1)),
-            dict(ins=['w_hh'], shape=[(5, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=1)),
-            dict(ins=['b_ih'], shape=[(5,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=1)),
-            dict(ins=['b_hh'], shape=[(5,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=1)),
+            dict(ins=['input'], shape=[(4, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['hx'], shape=[(4, 5)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['w_ih'], shape=[(5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=1), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['w_hh'], shape=[(5, 5)], gen_fn=dict(fn='Genfunc.randint', low=0, high=1), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['b_ih'], shape=[(5,)], gen_fn=dict(fn='Genfunc.randint', low=0, high=1), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['b_hh'], shape=[(5,)], gen_fn=dict(fn='Genfunc.randint', low=0, high=1), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'rnn_tanh_cell_complex': dict(
         name=['rnn_tanh_cell'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['hx'], shape=[(4, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['w_ih'], shape=[(5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['w_hh'], shape=[(5, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['b_ih'], shape=[(5,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['b_hh'], shape=[(5,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['hx'], shape=[(4, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['w_ih'], shape=[(5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['w_hh'], shape=[(5, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['b_ih'], shape=[(5,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['b_hh'], shape=[(5,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'rnn_relu_cell': dict(
         name=['rnn_relu_cell'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.92, high=1.95), requires_grad=[True]),
-            dict(ins=['hx'], shape=[(4, 5)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), requires_grad=[True]),
-            dict(ins=['w_ih'], shape=[(5, 2)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-0.99, high=0.96), requires_grad=[True]),
-            dict(ins=['w_hh'], shape=[(5, 5)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-0.99, high=0.99), requires_grad=[True]),
-            dict(ins=['b_ih'], shape=[(5,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-0.95, high=0.8), requires_grad=[True]),
-            dict(ins=['b_hh'], shape=[(5,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-0.93, high=0.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.92, high=1.95), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['hx'], shape=[(4, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['w_ih'], shape=[(5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-0.99, high=0.96), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['w_hh'], shape=[(5, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-0.99, high=0.99), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['b_ih'], shape=[(5,)], gen_fn=dict(fn='Genfunc.uniform', low=-0.95, high=0.8), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['b_hh'], shape=[(5,)], gen_fn=dict(fn='Genfunc.uniform', low=-0.93, high=0.96), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'rnn_relu_cell_2': dict(
         name=['rnn_relu_cell'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.92, high=1.85), requires_grad=[True]),
-            dict(ins=['hx'], shape=[(1, 5)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), requires_grad=[True]),
-            dict(ins=['w_ih'], shape=[(5, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-0.99, high=0.96), requires_grad=[True]),
-            dict(ins=['w_hh'], shape=[(5, 5)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-0.95, high=0.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.92, high=1.85), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['hx'], shape=[(1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['w_ih'], shape=[(5, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-0.99, high=0.96), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['w_hh'], shape=[(5, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-0.95, high=0.98), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'rnn_relu_cell_int': dict(
         name=['rnn_relu_cell'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['hx'], shape=[(4, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['w_ih'], shape=[(5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=1)),
-            dict(ins=['w_hh'], shape=[(5, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=1)),
-            dict(ins=['b_ih'], shape=[(5,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=1)),
-            dict(ins=['b_hh'], shape=[(5,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=1)),
+            dict(ins=['input'], shape=[(4, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['hx'], shape=[(4, 5)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['w_ih'], shape=[(5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=1), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['w_hh'], shape=[(5, 5)], gen_fn=dict(fn='Genfunc.randint', low=0, high=1), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['b_ih'], shape=[(5,)], gen_fn=dict(fn='Genfunc.randint', low=0, high=1), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['b_hh'], shape=[(5,)], gen_fn=dict(fn='Genfunc.randint', low=0, high=1), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'gru_cell': dict(
         name=['gru_cell'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.92, high=1.95), requires_grad=[True]),
-            dict(ins=['hx'], shape=[(4, 5)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), requires_grad=[True]),
-            dict(ins=['w_ih'], shape=[(15, 2)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-0.99, high=0.99), requires_grad=[True]),
-            dict(ins=['w_hh'], shape=[(15, 5)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.0, high=0.99), requires_grad=[True]),
-            dict(ins=['b_ih'], shape=[(15,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-0.95, high=1.0), requires_grad=[True]),
-            dict(ins=['b_hh'], shape=[(15,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-0.93, high=0.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.92, high=1.95), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['hx'], shape=[(4, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['w_ih'], shape=[(15, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-0.99, high=0.99), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['w_hh'], shape=[(15, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.0, high=0.99), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['b_ih'], shape=[(15,)], gen_fn=dict(fn='Genfunc.uniform', low=-0.95, high=1.0), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['b_hh'], shape=[(15,)], gen_fn=dict(fn='Genfunc.uniform', low=-0.93, high=0.96), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'gru_cell_2': dict(
         name=['gru_cell'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.92, high=1.85), requires_grad=[True]),
-            dict(ins=['hx'], shape=[(1, 5)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), requires_grad=[True]),
-            dict(ins=['w_ih'], shape=[(15, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-0.99, high=0.99), requires_grad=[True]),
-            dict(ins=['w_hh'], shape=[(15, 5)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.0, high=0.99), requires_grad=[True]),
+            dict(ins=['input'], shape=[(1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.92, high=1.85), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['hx'], shape=[(1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['w_ih'], shape=[(15, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-0.99, high=0.99), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['w_hh'], shape=[(15, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.0, high=0.99), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'gru_cell_complex': dict(
         name=['gru_cell'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['hx'], shape=[(4, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['w_ih'], shape=[(15, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['w_hh'], shape=[(15, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['b_ih'], shape=[(15,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['b_hh'], shape=[(15,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['hx'], shape=[(4, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['w_ih'], shape=[(15, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['w_hh'], shape=[(15, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['b_ih'], shape=[(15,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['b_hh'], shape=[(15,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'lstm_cell': dict(
         name=['lstm_cell'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.92, high=1.95), requires_grad=[True]),
-            dict(ins=['hx'], shape=[((4, 5), (4, 5),)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.98), gen_policy='gen_tensor_list_diff_shape', requires_grad=[True]),
-            dict(ins=['w_ih'], shape=[(20, 2)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-0.99, high=0.99), requires_grad=[True]),
-            dict(ins=['w_hh'], shape=[(20, 5)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.0, high=0.99), requires_grad=[True]),
-            dict(ins=['b_ih'], shape=[(20,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-0.98, high=1.0), requires_grad=[True]),
-            dict(ins=['b_hh'], shape=[(20,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-0.94, high=0.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.92, high=1.95), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['hx'], shape=[((4, 5), (4, 5),)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.98), gen_policy='gen_tensor_list_diff_shape', dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['w_ih'], shape=[(20, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-0.99, high=0.99), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['w_hh'], shape=[(20, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.0, high=0.99), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['b_ih'], shape=[(20,)], gen_fn=dict(fn='Genfunc.uniform', low=-0.98, high=1.0), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['b_hh'], shape=[(20,)], gen_fn=dict(fn='Genfunc.uniform', low=-0.94, high=0.96), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'lstm_cell_2': dict(
         name=['lstm_cell'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.92, high=1.85), requires_grad=[True]),
-            dict(ins=['hx'], shape=[((1, 5), (1, 5),)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.98), gen_policy='gen_tensor_list_diff_shape', requires_grad=[True]),
-            dict(ins=['w_ih'], shape=[(20, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-0.99, high=0.99), requires_grad=[True]),
-            dict(ins=['w_hh'], shape=[(20, 5)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.0, high=0.99), requires_grad=[True]),
+            dict(ins=['input'], shape=[(1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.92, high=1.85), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['hx'], shape=[((1, 5), (1, 5),)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.98), gen_policy='gen_tensor_list_diff_shape', dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['w_ih'], shape=[(20, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-0.99, high=0.99), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['w_hh'], shape=[(20, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.0, high=0.99), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'lstm_cell_complex': dict(
         name=['lstm_cell'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['hx'], shape=[((4, 5), (4, 5),)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', requires_grad=[True]),
-            dict(ins=['w_ih'], shape=[(20, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['w_hh'], shape=[(20, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['b_ih'], shape=[(20,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['b_hh'], shape=[(20,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['hx'], shape=[((4, 5), (4, 5),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['w_ih'], shape=[(20, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['w_hh'], shape=[(20, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['b_ih'], shape=[(20,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['b_hh'], shape=[(20,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'conv1d': dict(
@@ -11803,8 +11781,8 @@ diopi_configs = {
             groups=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.86, high=1.96), requires_grad=[True]),
-            dict(ins=['weight'], shape=[(1, 2, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 2, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.86, high=1.96), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['weight'], shape=[(1, 2, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.97), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'conv1d_2': dict(
@@ -11817,9 +11795,9 @@ diopi_configs = {
             groups=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 2, 4)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.86, high=1.96), requires_grad=[True]),
-            dict(ins=['weight'], shape=[(1, 2, 2)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.97), requires_grad=[True]),
-            dict(ins=['bias'], shape=[(1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.7, high=1.93), requires_grad=[True]),
+            dict(ins=['input'], shape=[(1, 2, 4)], gen_fn=dict(fn='Genfunc.uniform', low=-1.86, high=1.96), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['weight'], shape=[(1, 2, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.97), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['bias'], shape=[(1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.7, high=1.93), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'conv1d_int': dict(
@@ -11832,8 +11810,8 @@ diopi_configs = {
             groups=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 1)], dtype=[np.int64], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['weight'], shape=[(1, 2, 1)], dtype=[np.int64], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 2, 1)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int64]),
+            dict(ins=['weight'], shape=[(1, 2, 1)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int64]),
         ]),
     ),
     'conv1d_complex': dict(
@@ -11846,8 +11824,8 @@ diopi_configs = {
             groups=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 1)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['weight'], shape=[(1, 2, 1)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 2, 1)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['weight'], shape=[(1, 2, 1)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'conv_transpose1d': dict(
@@ -11861,8 +11839,8 @@ diopi_configs = {
             dilation=[(2,), (1,)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 1, 1), (1, 4)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.96), requires_grad=[True]),
-            dict(ins=['weight'], shape=[(1, 2, 1), (1, 2, 2)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.87, high=1.93), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 1, 1), (1, 4)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.96), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['weight'], shape=[(1, 2, 1), (1, 2, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.87, high=1.93), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'conv_transpose1d_int': dict(
@@ -11876,8 +11854,8 @@ diopi_configs = {
             dilation=[(2,)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 1, 1)], dtype=[np.int64], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['weight'], shape=[(1, 2, 1)], dtype=[np.int64], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 1, 1)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int64]),
+            dict(ins=['weight'], shape=[(1, 2, 1)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int64]),
         ]),
     ),
     'conv2d': dict(
@@ -11890,9 +11868,9 @@ diopi_configs = {
             groups=[1, 1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 1, 1), (2, 4, 5)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), requires_grad=[True]),
-            dict(ins=['weight'], shape=[(1, 2, 1, 1), (1, 2, 2, 2)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), requires_grad=[True]),
-            dict(ins=['bias'], shape=[(1,), (1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.89, high=1.59), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 2, 1, 1), (2, 4, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['weight'], shape=[(1, 2, 1, 1), (1, 2, 2, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['bias'], shape=[(1,), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.89, high=1.59), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'conv2d_int': dict(
@@ -11905,9 +11883,9 @@ diopi_configs = {
             groups=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 1, 1)], dtype=[np.int64], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['weight'], shape=[(1, 2, 1, 1)], dtype=[np.int64], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['bias'], shape=[(1,)], dtype=[np.int64], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 2, 1, 1)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int64]),
+            dict(ins=['weight'], shape=[(1, 2, 1, 1)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int64]),
+            dict(ins=['bias'], shape=[(1,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int64]),
         ]),
     ),
     'conv2d_complex': dict(
@@ -11920,9 +11898,9 @@ diopi_configs = {
             groups=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 1, 1)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['weight'], shape=[(1, 2, 1, 1)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['bias'], shape=[(1,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 2, 1, 1)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['weight'], shape=[(1, 2, 1, 1)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['bias'], shape=[(1,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'conv_transpose2d': dict(
@@ -11936,9 +11914,9 @@ diopi_configs = {
             dilation=[(2, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 1, 1, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), requires_grad=[True]),
-            dict(ins=['weight'], shape=[(1, 2, 1, 1)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.95), requires_grad=[True]),
-            dict(ins=['bias'], shape=[(2,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.77, high=1.95), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 1, 1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['weight'], shape=[(1, 2, 1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.95), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['bias'], shape=[(2,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.77, high=1.95), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'conv_transpose2d_2': dict(
@@ -11952,8 +11930,8 @@ diopi_configs = {
             dilation=[(1, 1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 4, 5)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), requires_grad=[True]),
-            dict(ins=['weight'], shape=[(1, 2, 2, 2)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(1, 4, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['weight'], shape=[(1, 2, 2, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'conv_transpose2d_int': dict(
@@ -11967,9 +11945,9 @@ diopi_configs = {
             dilation=[(2, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 1, 1, 1)], dtype=[np.int64], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['weight'], shape=[(1, 2, 1, 1)], dtype=[np.int64], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['bias'], shape=[(2,)], dtype=[np.int64], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 1, 1, 1)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int64]),
+            dict(ins=['weight'], shape=[(1, 2, 1, 1)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int64]),
+            dict(ins=['bias'], shape=[(2,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int64]),
         ]),
     ),
     'conv3d': dict(
@@ -11982,8 +11960,8 @@ diopi_configs = {
             groups=[1, 1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 1, 1, 2), (1, 2, 4, 5, 3)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.99), requires_grad=[True]),
-            dict(ins=['weight'], shape=[(1, 2, 1, 1, 1), (1, 2, 2, 2, 3)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 1, 1, 2), (1, 2, 4, 5, 3)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.99), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['weight'], shape=[(1, 2, 1, 1, 1), (1, 2, 2, 2, 3)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.87), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'conv3d_int': dict(
@@ -11996,8 +11974,8 @@ diopi_configs = {
             groups=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 1, 1, 2)], dtype=[np.int64], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['weight'], shape=[(1, 2, 1, 1, 1)], dtype=[np.int64], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 1, 1, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int64]),
+            dict(ins=['weight'], shape=[(1, 2, 1, 1, 1)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int64]),
         ]),
     ),
     'conv3d_complex': dict(
@@ -12010,8 +11988,8 @@ diopi_configs = {
             groups=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 1, 1, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['weight'], shape=[(1, 2, 1, 1, 1)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 1, 1, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['weight'], shape=[(1, 2, 1, 1, 1)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'conv_transpose3d': dict(
@@ -12025,9 +12003,9 @@ diopi_configs = {
             dilation=[(2, 2, 2), (1, 1, 1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 1, 1, 1, 2), (1, 4, 5, 3)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), requires_grad=[True]),
-            dict(ins=['weight'], shape=[(1, 2, 1, 1, 1), (1, 2, 2, 2, 3)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.91), requires_grad=[True]),
-            dict(ins=['bias'], shape=[(2,), (2,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 1, 1, 1, 2), (1, 4, 5, 3)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['weight'], shape=[(1, 2, 1, 1, 1), (1, 2, 2, 2, 3)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.91), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['bias'], shape=[(2,), (2,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'conv_transpose3d_int': dict(
@@ -12041,9 +12019,9 @@ diopi_configs = {
             dilation=[(2, 2, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 1, 1, 1, 2)], dtype=[np.int64], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['weight'], shape=[(1, 2, 1, 1, 1)], dtype=[np.int64], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['bias'], shape=[(2,)], dtype=[np.int64], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 1, 1, 1, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int64]),
+            dict(ins=['weight'], shape=[(1, 2, 1, 1, 1)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int64]),
+            dict(ins=['bias'], shape=[(2,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int64]),
         ]),
     ),
     'max_pool1d': dict(
@@ -12057,7 +12035,7 @@ diopi_configs = {
             ceil_mode=[False, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 6), (4, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.45, high=2.45), requires_grad=[True]),
+            dict(ins=['input'], shape=[(3, 6), (4, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-2.45, high=2.45), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'max_pool1d_with_indices': dict(
@@ -12071,7 +12049,7 @@ diopi_configs = {
             ceil_mode=[False, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 6), (4, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.45, high=2.45), requires_grad=[True]),
+            dict(ins=['input'], shape=[(3, 6), (4, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-2.45, high=2.45), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'max_pool2d': dict(
@@ -12085,7 +12063,7 @@ diopi_configs = {
             ceil_mode=[False, True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 6, 4), (5, 2, 2, 3)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-6.3, high=6.3), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 6, 4), (5, 2, 2, 3)], gen_fn=dict(fn='Genfunc.uniform', low=-6.3, high=6.3), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'max_pool2d_with_indices': dict(
@@ -12099,7 +12077,7 @@ diopi_configs = {
             ceil_mode=[False, True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 6, 4), (5, 2, 2, 3)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-6.3, high=6.3), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 6, 4), (5, 2, 2, 3)], gen_fn=dict(fn='Genfunc.uniform', low=-6.3, high=6.3), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'max_pool3d': dict(
@@ -12113,7 +12091,7 @@ diopi_configs = {
             ceil_mode=[True, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 6, 4, 1), (4, 3, 2, 3, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-30.05, high=30.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 6, 4, 1), (4, 3, 2, 3, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-30.05, high=30.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'max_pool3d_with_indices': dict(
@@ -12127,7 +12105,7 @@ diopi_configs = {
             ceil_mode=[True, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 6, 4, 1), (4, 3, 2, 3, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-30.05, high=30.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 6, 4, 1), (4, 3, 2, 3, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-30.05, high=30.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'avg_pool1d': dict(
@@ -12141,7 +12119,7 @@ diopi_configs = {
             count_include_pad=[False, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 6), (4, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(3, 6), (4, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'avg_pool1d_int': dict(
@@ -12155,7 +12133,7 @@ diopi_configs = {
             count_include_pad=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 6)], dtype=[np.int64], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(3, 6)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int64]),
         ]),
     ),
     'avg_pool2d': dict(
@@ -12170,7 +12148,7 @@ diopi_configs = {
             divisor_override=[3],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 6, 4)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 6, 4)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'avg_pool2d_2': dict(
@@ -12184,7 +12162,7 @@ diopi_configs = {
             count_include_pad=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 2, 2, 3)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(5, 2, 2, 3)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'avg_pool2d_int': dict(
@@ -12199,7 +12177,7 @@ diopi_configs = {
             divisor_override=[3],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 6, 4)], dtype=[np.int64], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 6, 4)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int64]),
         ]),
     ),
     'avg_pool3d': dict(
@@ -12213,7 +12191,7 @@ diopi_configs = {
             count_include_pad=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 6, 4, 1)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 6, 4, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'avg_pool3d_2': dict(
@@ -12228,7 +12206,7 @@ diopi_configs = {
             divisor_override=[4],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 3, 2, 3, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 3, 2, 3, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'avg_pool3d_int': dict(
@@ -12242,7 +12220,7 @@ diopi_configs = {
             count_include_pad=[True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 6, 4, 1)], dtype=[np.int64], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 6, 4, 1)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int64]),
         ]),
     ),
     'adaptive_avg_pool1d': dict(
@@ -12252,7 +12230,7 @@ diopi_configs = {
             output_size=[(2,), (4,)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2, 5), (1, 1, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2, 5), (1, 1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'adaptive_max_pool1d': dict(
@@ -12262,7 +12240,7 @@ diopi_configs = {
             output_size=[(2,), (4,)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2, 5), (1, 1, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2, 5), (1, 1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'adaptive_max_pool1d_indices': dict(
@@ -12272,17 +12250,7 @@ diopi_configs = {
             output_size=[(2,), (4,)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2, 5), (1, 1, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), requires_grad=[True]),
-        ]),
-    ),
-    'adaptive_max_pool1d_pair': dict(
-        name=['adaptive_max_pool1d'],
-        interface=['torch'],
-        para=dict(
-            output_size=[(2,), (4,)],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2, 5), (1, 1, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2, 5), (1, 1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'adaptive_avg_pool2d': dict(
@@ -12292,7 +12260,7 @@ diopi_configs = {
             output_size=[(3, 4), (5, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2, 5, 2), (1, 1, 5, 1)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=1.99), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2, 5, 2), (1, 1, 5, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=1.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'adaptive_max_pool2d': dict(
@@ -12302,7 +12270,7 @@ diopi_configs = {
             output_size=[(3, 4), (5, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2, 5, 2), (1, 1, 5, 1)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-4.05, high=4.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2, 5, 2), (1, 1, 5, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-4.05, high=4.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'adaptive_max_pool2d_indices': dict(
@@ -12312,7 +12280,7 @@ diopi_configs = {
             output_size=[(3, 4), (5, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2, 5, 2), (1, 1, 5, 1)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-4.05, high=4.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2, 5, 2), (1, 1, 5, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-4.05, high=4.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'adaptive_avg_pool3d': dict(
@@ -12322,7 +12290,7 @@ diopi_configs = {
             output_size=[(4, 1, 2), (2, 5, 3)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2, 5, 2, 2), (1, 5, 1, 3)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2, 5, 2, 2), (1, 5, 1, 3)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'adaptive_max_pool3d': dict(
@@ -12332,7 +12300,7 @@ diopi_configs = {
             output_size=[(4, 1, 2), (2, 5, 3)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2, 5, 2, 2), (1, 5, 1, 3)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-12.05, high=12.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2, 5, 2, 2), (1, 5, 1, 3)], gen_fn=dict(fn='Genfunc.uniform', low=-12.05, high=12.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'adaptive_max_pool3d_indices': dict(
@@ -12342,7 +12310,7 @@ diopi_configs = {
             output_size=[(4, 1, 2), (2, 5, 3)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2, 5, 2, 2), (1, 5, 1, 3)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-12.05, high=12.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2, 5, 2, 2), (1, 5, 1, 3)], gen_fn=dict(fn='Genfunc.uniform', low=-12.05, high=12.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'im2col': dict(
@@ -12355,7 +12323,7 @@ diopi_configs = {
             stride=[(1, 1), (3, 3)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2, 3, 3), (1, 2, 3)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2, 3, 3), (1, 2, 3)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'im2col_complex': dict(
@@ -12368,7 +12336,7 @@ diopi_configs = {
             stride=[(1, 1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2, 3, 3)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2, 3, 3)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'col2im': dict(
@@ -12382,7 +12350,7 @@ diopi_configs = {
             stride=[(1, 1), (3, 3)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2, 25), (4, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2, 25), (4, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'col2im_complex': dict(
@@ -12396,7 +12364,7 @@ diopi_configs = {
             stride=[(1, 1)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2, 25)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2, 25)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'pixel_shuffle': dict(
@@ -12406,7 +12374,7 @@ diopi_configs = {
             upscale_factor=[3, 1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(9, 2, 2), (2, 1, 3)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(9, 2, 2), (2, 1, 3)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'pixel_shuffle_int': dict(
@@ -12416,7 +12384,7 @@ diopi_configs = {
             upscale_factor=[3],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(9, 2, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(9, 2, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'pixel_shuffle_bool': dict(
@@ -12426,7 +12394,7 @@ diopi_configs = {
             upscale_factor=[3],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(9, 2, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(9, 2, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'pixel_shuffle_complex': dict(
@@ -12436,7 +12404,7 @@ diopi_configs = {
             upscale_factor=[3],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(9, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(9, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'pixel_unshuffle': dict(
@@ -12446,7 +12414,7 @@ diopi_configs = {
             downscale_factor=[3, 1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 6, 6), (5, 2, 3)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=1.99), requires_grad=[True]),
+            dict(ins=['input'], shape=[(5, 6, 6), (5, 2, 3)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=1.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'pixel_unshuffle_int': dict(
@@ -12456,7 +12424,7 @@ diopi_configs = {
             downscale_factor=[3],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 6, 6)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(5, 6, 6)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'pixel_unshuffle_bool': dict(
@@ -12466,7 +12434,7 @@ diopi_configs = {
             downscale_factor=[3],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 6, 6)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(5, 6, 6)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'pixel_unshuffle_complex': dict(
@@ -12476,7 +12444,7 @@ diopi_configs = {
             downscale_factor=[3],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 6, 6)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(5, 6, 6)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'channel_shuffle': dict(
@@ -12486,7 +12454,7 @@ diopi_configs = {
             groups=[3, 1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 6, 2, 2), (5, 2, 3)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=2.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(5, 6, 2, 2), (5, 2, 3)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'channel_shuffle_int': dict(
@@ -12496,7 +12464,7 @@ diopi_configs = {
             groups=[3],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 6, 2, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(5, 6, 2, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'channel_shuffle_bool': dict(
@@ -12506,7 +12474,7 @@ diopi_configs = {
             groups=[3],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 6, 2, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(5, 6, 2, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'channel_shuffle_complex': dict(
@@ -12516,7 +12484,7 @@ diopi_configs = {
             groups=[3],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(5, 6, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(5, 6, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'max_unpool1d': dict(
@@ -12526,8 +12494,8 @@ diopi_configs = {
             kernel_size=[(1,), (2,)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2, 5), (1, 1, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
-            dict(ins=['indices'], value=[[[[0, 1, 2, 3, 4], [1, 2, 3, 4, 0]], [[2, 3, 4, 0, 1], [3, 4, 0, 1, 2]], [[4, 0, 1, 2, 3], [0, 1, 2, 3, 4]], [[1, 2, 3, 4, 0], [2, 3, 4, 0, 1]]], [[[0, 2, 4, 6, 8]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(4, 2, 5), (1, 1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['indices'], value=[[[[0, 1, 2, 3, 4], [1, 2, 3, 4, 0]], [[2, 3, 4, 0, 1], [3, 4, 0, 1, 2]], [[4, 0, 1, 2, 3], [0, 1, 2, 3, 4]], [[1, 2, 3, 4, 0], [2, 3, 4, 0, 1]]], [[[0, 2, 4, 6, 8]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'max_unpool2d': dict(
@@ -12537,8 +12505,8 @@ diopi_configs = {
             kernel_size=[(2, 2), (2, 3)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2, 5, 2), (1, 1, 5, 1)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=1.99), requires_grad=[True]),
-            dict(ins=['indices'], value=[[[[[0, 4], [8, 12], [16, 20], [24, 28], [32, 36]], [[1, 5], [9, 13], [17, 21], [25, 29], [33, 37]]], [[[2, 6], [10, 14], [18, 22], [26, 30], [34, 38]], [[3, 7], [11, 15], [19, 23], [27, 31], [35, 39]]], [[[4, 8], [12, 16], [20, 24], [28, 32], [36, 0]], [[5, 9], [13, 17], [21, 25], [29, 33], [37, 1]]], [[[6, 10], [14, 18], [22, 26], [30, 34], [38, 2]], [[7, 11], [15, 19], [23, 27], [31, 35], [39, 3]]]], [[[[0], [6], [12], [18], [24]]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(4, 2, 5, 2), (1, 1, 5, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=1.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['indices'], value=[[[[[0, 4], [8, 12], [16, 20], [24, 28], [32, 36]], [[1, 5], [9, 13], [17, 21], [25, 29], [33, 37]]], [[[2, 6], [10, 14], [18, 22], [26, 30], [34, 38]], [[3, 7], [11, 15], [19, 23], [27, 31], [35, 39]]], [[[4, 8], [12, 16], [20, 24], [28, 32], [36, 0]], [[5, 9], [13, 17], [21, 25], [29, 33], [37, 1]]], [[[6, 10], [14, 18], [22, 26], [30, 34], [38, 2]], [[7, 11], [15, 19], [23, 27], [31, 35], [39, 3]]]], [[[[0], [6], [12], [18], [24]]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'max_unpool3d': dict(
@@ -12548,8 +12516,8 @@ diopi_configs = {
             kernel_size=[(2, 2, 1), (3, 2, 3)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2, 5, 2, 2), (1, 5, 1, 3)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), requires_grad=[True]),
-            dict(ins=['indices'], value=[[[[[[0, 4], [8, 12]], [[16, 20], [24, 28]], [[32, 36], [40, 44]], [[48, 52], [56, 60]], [[64, 68], [72, 76]]], [[[1, 5], [9, 13]], [[17, 21], [25, 29]], [[33, 37], [41, 45]], [[49, 53], [57, 61]], [[65, 69], [73, 77]]]], [[[[2, 6], [10, 14]], [[18, 22], [26, 30]], [[34, 38], [42, 46]], [[50, 54], [58, 62]], [[66, 70], [74, 78]]], [[[3, 7], [11, 15]], [[19, 23], [27, 31]], [[35, 39], [43, 47]], [[51, 55], [59, 63]], [[67, 71], [75, 79]]]], [[[[4, 8], [12, 16]], [[20, 24], [28, 32]], [[36, 40], [44, 48]], [[52, 56], [60, 64]], [[68, 72], [76, 0]]], [[[5, 9], [13, 17]], [[21, 25], [29, 33]], [[37, 41], [45, 49]], [[53, 57], [61, 65]], [[69, 73], [77, 1]]]], [[[[6, 10], [14, 18]], [[22, 26], [30, 34]], [[38, 42], [46, 50]], [[54, 58], [62, 66]], [[70, 74], [78, 2]]], [[[7, 11], [15, 19]], [[23, 27], [31, 35]], [[39, 43], [47, 51]], [[55, 59], [63, 67]], [[71, 75], [79, 3]]]]], [[[[0, 18, 36]], [[54, 72, 90]], [[108, 126, 144]], [[162, 180, 198]], [[216, 234, 252]]]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(4, 2, 5, 2, 2), (1, 5, 1, 3)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['indices'], value=[[[[[[0, 4], [8, 12]], [[16, 20], [24, 28]], [[32, 36], [40, 44]], [[48, 52], [56, 60]], [[64, 68], [72, 76]]], [[[1, 5], [9, 13]], [[17, 21], [25, 29]], [[33, 37], [41, 45]], [[49, 53], [57, 61]], [[65, 69], [73, 77]]]], [[[[2, 6], [10, 14]], [[18, 22], [26, 30]], [[34, 38], [42, 46]], [[50, 54], [58, 62]], [[66, 70], [74, 78]]], [[[3, 7], [11, 15]], [[19, 23], [27, 31]], [[35, 39], [43, 47]], [[51, 55], [59, 63]], [[67, 71], [75, 79]]]], [[[[4, 8], [12, 16]], [[20, 24], [28, 32]], [[36, 40], [44, 48]], [[52, 56], [60, 64]], [[68, 72], [76, 0]]], [[[5, 9], [13, 17]], [[21, 25], [29, 33]], [[37, 41], [45, 49]], [[53, 57], [61, 65]], [[69, 73], [77, 1]]]], [[[[6, 10], [14, 18]], [[22, 26], [30, 34]], [[38, 42], [46, 50]], [[54, 58], [62, 66]], [[70, 74], [78, 2]]], [[[7, 11], [15, 19]], [[23, 27], [31, 35]], [[39, 43], [47, 51]], [[55, 59], [63, 67]], [[71, 75], [79, 3]]]]], [[[[0, 18, 36]], [[54, 72, 90]], [[108, 126, 144]], [[162, 180, 198]], [[216, 234, 252]]]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'lp_pool1d': dict(
@@ -12562,7 +12530,7 @@ diopi_configs = {
             ceil_mode=[False, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 6), (4, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.51, high=1.99), requires_grad=[True]),
+            dict(ins=['input'], shape=[(3, 6), (4, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=0.51, high=1.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'lp_pool1d_int': dict(
@@ -12575,7 +12543,7 @@ diopi_configs = {
             ceil_mode=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 6)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=2)),
+            dict(ins=['input'], shape=[(3, 6)], gen_fn=dict(fn='Genfunc.randint', low=0, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'lp_pool1d_bool': dict(
@@ -12588,7 +12556,7 @@ diopi_configs = {
             ceil_mode=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 6)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(3, 6)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'lp_pool2d': dict(
@@ -12601,7 +12569,7 @@ diopi_configs = {
             ceil_mode=[False, True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 6, 4), (5, 2, 2, 3)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.5, high=2.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 6, 4), (5, 2, 2, 3)], gen_fn=dict(fn='Genfunc.uniform', low=0.5, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'lp_pool2d_int': dict(
@@ -12614,7 +12582,7 @@ diopi_configs = {
             ceil_mode=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 6, 4)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=2)),
+            dict(ins=['input'], shape=[(2, 6, 4)], gen_fn=dict(fn='Genfunc.randint', low=0, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'lp_pool2d_bool': dict(
@@ -12627,7 +12595,7 @@ diopi_configs = {
             ceil_mode=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 6, 4)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 6, 4)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'interpolate': dict(
@@ -12640,7 +12608,7 @@ diopi_configs = {
             antialias=[False, False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 1, 2, 5, 2), (3, 4, 1)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 1, 2, 5, 2), (3, 4, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'interpolate_int': dict(
@@ -12653,7 +12621,7 @@ diopi_configs = {
             antialias=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 1, 2, 5, 2)], dtype=[np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=256)),
+            dict(ins=['input'], shape=[(2, 1, 2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=256), dtype=[np.uint8]),
         ]),
     ),
     'upsample_nearest': dict(
@@ -12663,7 +12631,7 @@ diopi_configs = {
             size=[(2, 3), (4, 5)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2, 5, 2), (1, 1, 5, 1)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2, 5, 2), (1, 1, 5, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'upsample_nearest_int': dict(
@@ -12673,7 +12641,7 @@ diopi_configs = {
             size=[(2, 3)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2, 5, 2)], dtype=[np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=256)),
+            dict(ins=['input'], shape=[(4, 2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=256), dtype=[np.uint8]),
         ]),
     ),
     'upsample_bilinear': dict(
@@ -12683,7 +12651,7 @@ diopi_configs = {
             size=[(2, 3), (4, 5)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2, 5, 2), (1, 1, 5, 1)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2, 5, 2), (1, 1, 5, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'affine_grid': dict(
@@ -12694,7 +12662,7 @@ diopi_configs = {
             align_corners=[True, True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['theta'], shape=[(2, 3, 4), (1, 2, 3)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.99), requires_grad=[True]),
+            dict(ins=['theta'], shape=[(2, 3, 4), (1, 2, 3)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'grid_sample': dict(
@@ -12706,8 +12674,8 @@ diopi_configs = {
             align_corners=[False, True],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2, 2), (1, 5, 1, 3)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), requires_grad=[True]),
-            dict(ins=['grid'], shape=[(2, 4, 1, 2, 3), (1, 5, 2, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-4.6, high=4.6), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2, 2), (1, 5, 1, 3)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['grid'], shape=[(2, 4, 1, 2, 3), (1, 5, 2, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-4.6, high=4.6), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'softmax': dict(
@@ -12717,7 +12685,7 @@ diopi_configs = {
             dim=[-1, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'softmax_functional': dict(
@@ -12727,7 +12695,7 @@ diopi_configs = {
             dim=[-1, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'log_softmax': dict(
@@ -12737,7 +12705,7 @@ diopi_configs = {
             dim=[-1, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'log_softmax_functional': dict(
@@ -12747,7 +12715,7 @@ diopi_configs = {
             dim=[-1, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'layer_norm': dict(
@@ -12758,8 +12726,8 @@ diopi_configs = {
             eps=[0.027444933886148395, 0.035720245384229674],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (2,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), requires_grad=[True]),
-            dict(ins=['bias'], shape=[(5, 2), (2,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.9, high=1.89), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (2,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['bias'], shape=[(5, 2), (2,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.9, high=1.89), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'batch_norm': dict(
@@ -12773,7 +12741,7 @@ diopi_configs = {
             eps=[0.01581549341543115],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2, 2, 2)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.92), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2, 2, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.92), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'batch_norm_2': dict(
@@ -12787,8 +12755,8 @@ diopi_configs = {
             eps=[0.08024086723776279],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 1, 1, 3)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.92), requires_grad=[True]),
-            dict(ins=['weight'], shape=[(1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.67, high=1.79), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 1, 1, 3)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.92), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['weight'], shape=[(1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.67, high=1.79), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'group_norm': dict(
@@ -12799,8 +12767,8 @@ diopi_configs = {
             eps=[0.034887217912172266],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 6, 2)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), requires_grad=[True]),
-            dict(ins=['bias'], shape=[(6,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.9, high=1.93), requires_grad=[True]),
+            dict(ins=['input'], shape=[(3, 6, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['bias'], shape=[(6,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.9, high=1.93), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'group_norm_2': dict(
@@ -12811,9 +12779,9 @@ diopi_configs = {
             eps=[0.060689848612281126],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 1, 2)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), requires_grad=[True]),
-            dict(ins=['weight'], shape=[(1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.56, high=1.88), requires_grad=[True]),
-            dict(ins=['bias'], shape=[(1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.87, high=1.93), requires_grad=[True]),
+            dict(ins=['input'], shape=[(3, 1, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['weight'], shape=[(1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.56, high=1.88), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['bias'], shape=[(1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.87, high=1.93), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'group_norm_torch': dict(
@@ -12824,8 +12792,8 @@ diopi_configs = {
             eps=[0.034887217912172266],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 6, 2)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), requires_grad=[True]),
-            dict(ins=['bias'], shape=[(6,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.9, high=1.93), requires_grad=[True]),
+            dict(ins=['input'], shape=[(3, 6, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['bias'], shape=[(6,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.9, high=1.93), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'group_norm_torch_2': dict(
@@ -12836,9 +12804,9 @@ diopi_configs = {
             eps=[0.060689848612281126],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 1, 2)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), requires_grad=[True]),
-            dict(ins=['weight'], shape=[(1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.56, high=1.88), requires_grad=[True]),
-            dict(ins=['bias'], shape=[(1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.87, high=1.93), requires_grad=[True]),
+            dict(ins=['input'], shape=[(3, 1, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['weight'], shape=[(1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.56, high=1.88), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['bias'], shape=[(1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.87, high=1.93), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'instance_norm': dict(
@@ -12850,8 +12818,8 @@ diopi_configs = {
             eps=[0.034887217912172266],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 2, 5)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), requires_grad=[True]),
-            dict(ins=['weight'], shape=[(2,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.55, high=1.63), requires_grad=[True]),
+            dict(ins=['input'], shape=[(3, 2, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['weight'], shape=[(2,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.55, high=1.63), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'instance_norm_2': dict(
@@ -12863,10 +12831,10 @@ diopi_configs = {
             eps=[0.060689848612281126],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 1, 5)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), requires_grad=[True]),
-            dict(ins=['running_mean'], shape=[(1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-0.78, high=0.7)),
-            dict(ins=['running_var'], shape=[(1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=0.17, high=1.91)),
-            dict(ins=['bias'], shape=[(1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.7, high=1.49), requires_grad=[True]),
+            dict(ins=['input'], shape=[(1, 1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['running_mean'], shape=[(1,)], gen_fn=dict(fn='Genfunc.uniform', low=-0.78, high=0.7), dtype=[np.float32, np.float64]),
+            dict(ins=['running_var'], shape=[(1,)], gen_fn=dict(fn='Genfunc.uniform', low=0.17, high=1.91), dtype=[np.float32, np.float64]),
+            dict(ins=['bias'], shape=[(1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.7, high=1.49), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'instance_norm_torch': dict(
@@ -12882,8 +12850,8 @@ diopi_configs = {
             cudnn_enabled=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 2, 5)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), requires_grad=[True]),
-            dict(ins=['weight'], shape=[(2,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.55, high=1.63), requires_grad=[True]),
+            dict(ins=['input'], shape=[(3, 2, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['weight'], shape=[(2,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.55, high=1.63), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'instance_norm_torch_2': dict(
@@ -12897,10 +12865,10 @@ diopi_configs = {
             cudnn_enabled=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 1, 5)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), requires_grad=[True]),
-            dict(ins=['running_mean'], shape=[(1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-0.78, high=0.7)),
-            dict(ins=['running_var'], shape=[(1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=0.17, high=1.91)),
-            dict(ins=['bias'], shape=[(1,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.7, high=1.49), requires_grad=[True]),
+            dict(ins=['input'], shape=[(1, 1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=2.0), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['running_mean'], shape=[(1,)], gen_fn=dict(fn='Genfunc.uniform', low=-0.78, high=0.7), dtype=[np.float32, np.float64]),
+            dict(ins=['running_var'], shape=[(1,)], gen_fn=dict(fn='Genfunc.uniform', low=0.17, high=1.91), dtype=[np.float32, np.float64]),
+            dict(ins=['bias'], shape=[(1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.7, high=1.49), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'rms_norm': dict(
@@ -12911,7 +12879,7 @@ diopi_configs = {
             eps=[0.01, 0.01],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (2,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (2,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'rms_norm_complex': dict(
@@ -12922,7 +12890,7 @@ diopi_configs = {
             eps=[0.01],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'local_response_norm': dict(
@@ -12935,7 +12903,7 @@ diopi_configs = {
             k=[1.6137957669675984, 1.80596432140779],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5, 1)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.99), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'local_response_norm_int': dict(
@@ -12948,7 +12916,7 @@ diopi_configs = {
             k=[1.6137957669675984],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'local_response_norm_bool': dict(
@@ -12961,7 +12929,7 @@ diopi_configs = {
             k=[1.6137957669675984],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'local_response_norm_complex': dict(
@@ -12974,15 +12942,15 @@ diopi_configs = {
             k=[1.6137957669675984],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'prelu': dict(
         name=['prelu'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), requires_grad=[True]),
-            dict(ins=['weight'], shape=[(1,), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.99, high=0.93), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['weight'], shape=[(1,), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-0.99, high=0.93), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'glu': dict(
@@ -12992,7 +12960,7 @@ diopi_configs = {
             dim=[0, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 5, 2), (2,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.97, high=2.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 5, 2), (2,)], gen_fn=dict(fn='Genfunc.uniform', low=-2.97, high=2.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'softmin': dict(
@@ -13002,27 +12970,7 @@ diopi_configs = {
             dim=[-1, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), requires_grad=[True]),
-        ]),
-    ),
-    'softmin_int': dict(
-        name=['softmin'],
-        interface=['torch.nn.functional'],
-        para=dict(
-            dim=[-1],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-        ]),
-    ),
-    'softmin_complex': dict(
-        name=['softmin'],
-        interface=['torch.nn.functional'],
-        para=dict(
-            dim=[-1],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'mse_loss': dict(
@@ -13032,8 +12980,8 @@ diopi_configs = {
             reduction=['mean', 'mean'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), requires_grad=[True]),
-            dict(ins=['target'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.02, high=0.02), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['target'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.02, high=0.02), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'l1_loss': dict(
@@ -13043,19 +12991,8 @@ diopi_configs = {
             reduction=['mean', 'mean'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), requires_grad=[True]),
-            dict(ins=['target'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.02, high=0.02), requires_grad=[True]),
-        ]),
-    ),
-    'l1_loss_int': dict(
-        name=['l1_loss'],
-        interface=['torch.nn.functional'],
-        para=dict(
-            reduction=['mean'],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=1)),
-            dict(ins=['target'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=1)),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['target'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.02, high=0.02), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'l1_loss_complex': dict(
@@ -13065,8 +13002,8 @@ diopi_configs = {
             reduction=['mean'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['target'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['target'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'smooth_l1_loss': dict(
@@ -13077,8 +13014,8 @@ diopi_configs = {
             beta=[0.375, 0.375],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), requires_grad=[True]),
-            dict(ins=['target'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.02, high=0.02), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['target'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.02, high=0.02), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'huber_loss': dict(
@@ -13089,8 +13026,8 @@ diopi_configs = {
             delta=[0.375, 0.375],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), requires_grad=[True]),
-            dict(ins=['target'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.02, high=0.02), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['target'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.02, high=0.02), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'binary_cross_entropy': dict(
@@ -13100,9 +13037,9 @@ diopi_configs = {
             reduction=['mean', 'mean'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.11, high=0.9), requires_grad=[True]),
-            dict(ins=['target'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.01, high=0.99), requires_grad=[True]),
-            dict(ins=['weight'], shape=[(2,), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.55, high=1.95)),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=0.11, high=0.9), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['target'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=0.01, high=0.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['weight'], shape=[(2,), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=0.55, high=1.95), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'binary_cross_entropy_with_logits': dict(
@@ -13112,9 +13049,9 @@ diopi_configs = {
             reduction=['mean', 'mean'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.94, high=2.97), requires_grad=[True]),
-            dict(ins=['target'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.01, high=0.99), requires_grad=[True]),
-            dict(ins=['weight'], shape=[(2,), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.55, high=1.95)),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-2.94, high=2.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['target'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=0.01, high=0.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['weight'], shape=[(2,), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=0.55, high=1.95), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'kl_div': dict(
@@ -13125,8 +13062,8 @@ diopi_configs = {
             reduction=['sum', 'sum'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.97, high=-0.01), requires_grad=[True]),
-            dict(ins=['target'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.1, high=0.99), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-2.97, high=-0.01), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['target'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=0.1, high=0.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'soft_margin_loss': dict(
@@ -13136,8 +13073,8 @@ diopi_configs = {
             reduction=['mean', 'mean'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), requires_grad=[True]),
-            dict(ins=['target'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.02, high=0.02)),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['target'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.02, high=0.02), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'soft_margin_loss_complex': dict(
@@ -13147,8 +13084,8 @@ diopi_configs = {
             reduction=['mean'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['target'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['target'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'poisson_nll_loss': dict(
@@ -13160,8 +13097,8 @@ diopi_configs = {
             reduction=['mean', 'mean'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.51, high=1.99), requires_grad=[True]),
-            dict(ins=['target'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=1.57, high=3.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.51, high=1.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['target'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=1.57, high=3.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'poisson_nll_loss_int': dict(
@@ -13173,8 +13110,8 @@ diopi_configs = {
             reduction=['mean'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=2)),
-            dict(ins=['target'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=1, high=4)),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=0, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['target'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=1, high=4), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'poisson_nll_loss_complex': dict(
@@ -13186,8 +13123,8 @@ diopi_configs = {
             reduction=['mean'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['target'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['target'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'gaussian_nll_loss': dict(
@@ -13199,9 +13136,9 @@ diopi_configs = {
             reduction=['none', 'mean'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
-            dict(ins=['target'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), requires_grad=[True]),
-            dict(ins=['var'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.51, high=1.97), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['target'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['var'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=0.51, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'nll_loss': dict(
@@ -13212,8 +13149,8 @@ diopi_configs = {
             reduction=['mean', 'mean'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2, 5), (2, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
-            dict(ins=['target'], value=[[[1, 0, 1, 0, 1], [0, 1, 0, 1, 0], [1, 0, 1, 0, 1], [0, 1, 0, 1, 0]], [1, 2]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(4, 2, 5), (2, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['target'], value=[[[1, 0, 1, 0, 1], [0, 1, 0, 1, 0], [1, 0, 1, 0, 1], [0, 1, 0, 1, 0]], [1, 2]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'cross_entropy': dict(
@@ -13225,8 +13162,8 @@ diopi_configs = {
             reduction=['mean', 'sum'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2, 5), (2, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
-            dict(ins=['target'], value=[[[1, 0, 1, 0, 1], [0, 1, 0, 1, 0], [1, 0, 1, 0, 1], [0, 1, 0, 1, 0]], [1, 2]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(4, 2, 5), (2, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['target'], value=[[[1, 0, 1, 0, 1], [0, 1, 0, 1, 0], [1, 0, 1, 0, 1], [0, 1, 0, 1, 0]], [1, 2]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'hinge_embedding_loss': dict(
@@ -13237,8 +13174,8 @@ diopi_configs = {
             reduction=['none', 'none'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), requires_grad=[True]),
-            dict(ins=['target'], value=[[[-1, -1, -1, 1, -1], [-1, -1, -1, 1, -1]], 1], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['target'], value=[[[-1, -1, -1, 1, -1], [-1, -1, -1, 1, -1]], 1], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'hinge_embedding_loss_int': dict(
@@ -13249,8 +13186,8 @@ diopi_configs = {
             reduction=['none'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=1)),
-            dict(ins=['target'], value=[[[-1, -1, -1, 1, -1], [-1, -1, -1, 1, -1]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=0, high=1), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['target'], value=[[[-1, -1, -1, 1, -1], [-1, -1, -1, 1, -1]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'margin_ranking_loss': dict(
@@ -13261,9 +13198,9 @@ diopi_configs = {
             reduction=['mean', 'mean'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input1'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), requires_grad=[True]),
-            dict(ins=['input2'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.02, high=0.02), requires_grad=[True]),
-            dict(ins=['target'], value=[[[-1, -1, 1, -1, -1], [-1, -1, 1, -1, -1]], -1], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input1'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['input2'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.02, high=0.02), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['target'], value=[[[-1, -1, 1, -1, -1], [-1, -1, 1, -1, -1]], -1], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'margin_ranking_loss_int': dict(
@@ -13274,9 +13211,9 @@ diopi_configs = {
             reduction=['mean'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input1'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=1)),
-            dict(ins=['input2'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=1)),
-            dict(ins=['target'], value=[[[-1, -1, 1, -1, -1], [-1, -1, 1, -1, -1]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input1'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=0, high=1), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['input2'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=0, high=1), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['target'], value=[[[-1, -1, 1, -1, -1], [-1, -1, 1, -1, -1]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'cosine_embedding_loss': dict(
@@ -13287,9 +13224,9 @@ diopi_configs = {
             reduction=['mean', 'mean'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input1'], shape=[(2, 5), (2,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.13, high=1.98), requires_grad=[True]),
-            dict(ins=['input2'], shape=[(2, 5), (2,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.12, high=1.97), requires_grad=[True]),
-            dict(ins=['target'], value=[[-1, -1], -1], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input1'], shape=[(2, 5), (2,)], gen_fn=dict(fn='Genfunc.uniform', low=0.13, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['input2'], shape=[(2, 5), (2,)], gen_fn=dict(fn='Genfunc.uniform', low=0.12, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['target'], value=[[-1, -1], -1], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'cosine_embedding_loss_int': dict(
@@ -13300,9 +13237,9 @@ diopi_configs = {
             reduction=['mean'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input1'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=2)),
-            dict(ins=['input2'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=2)),
-            dict(ins=['target'], value=[[-1, -1]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input1'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=0, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['input2'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=0, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['target'], value=[[-1, -1]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'cosine_embedding_loss_bool': dict(
@@ -13313,9 +13250,9 @@ diopi_configs = {
             reduction=['mean'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input1'], shape=[(2, 5)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['input2'], shape=[(2, 5)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['target'], value=[[-1, -1]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input1'], shape=[(2, 5)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['input2'], shape=[(2, 5)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['target'], value=[[-1, -1]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'triplet_margin_loss': dict(
@@ -13329,9 +13266,9 @@ diopi_configs = {
             reduction=['none', 'mean'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['anchor'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.01, high=0.99), requires_grad=[True]),
-            dict(ins=['positive'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=2.0, high=3.0), requires_grad=[True]),
-            dict(ins=['negative'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=4.01, high=4.98), requires_grad=[True]),
+            dict(ins=['anchor'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=0.01, high=0.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['positive'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=2.0, high=3.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['negative'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=4.01, high=4.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'triplet_margin_loss_int': dict(
@@ -13345,9 +13282,9 @@ diopi_configs = {
             reduction=['none'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['anchor'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=0, high=1)),
-            dict(ins=['positive'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=2, high=3)),
-            dict(ins=['negative'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=4, high=5)),
+            dict(ins=['anchor'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=1), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['positive'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=2, high=3), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['negative'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=4, high=5), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'triplet_margin_loss_complex': dict(
@@ -13361,9 +13298,9 @@ diopi_configs = {
             reduction=['none'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['anchor'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['positive'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['negative'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['anchor'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['positive'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['negative'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'multilabel_soft_margin_loss': dict(
@@ -13373,9 +13310,9 @@ diopi_configs = {
             reduction=['mean', 'mean'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.94, high=2.97), requires_grad=[True]),
-            dict(ins=['target'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.01, high=0.99), requires_grad=[True]),
-            dict(ins=['weight'], shape=[(2,), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.55, high=1.95), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-2.94, high=2.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['target'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=0.01, high=0.99), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['weight'], shape=[(2,), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=0.55, high=1.95), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'multi_margin_loss': dict(
@@ -13387,8 +13324,8 @@ diopi_configs = {
             reduction=['mean'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 3)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.35, high=0.35), requires_grad=[True]),
-            dict(ins=['target'], value=[[2, 0, 0]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(3, 3)], gen_fn=dict(fn='Genfunc.uniform', low=-0.35, high=0.35), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['target'], value=[[2, 0, 0]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'multi_margin_loss_2': dict(
@@ -13400,9 +13337,9 @@ diopi_configs = {
             reduction=['mean'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(1, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.35, high=0.35), requires_grad=[True]),
-            dict(ins=['target'], value=[[1]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['weight'], shape=[(2,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=0.6, high=1.97)),
+            dict(ins=['input'], shape=[(1, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-0.35, high=0.35), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['target'], value=[[1]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['weight'], shape=[(2,)], gen_fn=dict(fn='Genfunc.uniform', low=0.6, high=1.97), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'multilabel_margin_loss': dict(
@@ -13412,22 +13349,8 @@ diopi_configs = {
             reduction=['none', 'mean'],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 3), (1, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.35, high=0.35), requires_grad=[True]),
-            dict(ins=['target'], value=[[[-1, -1, -1], [1, -1, -1], [0, 1, -1]], [[-1, -1]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-        ]),
-    ),
-    'ctc_loss': dict(
-        name=['ctc_loss'],
-        interface=['torch.nn.functional'],
-        para=dict(
-            reduction=['sum', 'sum'],
-            zero_infinity=[False, False],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['log_probs'], shape=[(6, 2, 4), (4, 1, 4)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-3.0, high=-0.53), requires_grad=[True]),
-            dict(ins=['targets'], value=[[[1, 2], [1, 1]], [[2, 2]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['input_lengths'], value=[[6, 6], [3]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['target_lengths'], value=[[1, 1], [1]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['input'], shape=[(3, 3), (1, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-0.35, high=0.35), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['target'], value=[[[-1, -1, -1], [1, -1, -1], [0, 1, -1]], [[-1, -1]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'ctc_loss_int': dict(
@@ -13438,10 +13361,10 @@ diopi_configs = {
             zero_infinity=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['log_probs'], value=[[[[0.0, -1.0, -1.0, -2.0], [0.0, -1.0, -2.0, -1.0]], [[-1.0, -1.0, -2.0, -1.0], [0.0, -2.0, -2.0, -1.0]], [[-1.0, -1.0, -1.0, -2.0], [-1.0, -2.0, -2.0, -2.0]], [[-1.0, -2.0, -1.0, -1.0], [-2.0, 0.0, -1.0, -2.0]], [[-2.0, -2.0, -2.0, -1.0], [-1.0, -1.0, 0.0, -2.0]], [[-1.0, -1.0, -1.0, -1.0], [-1.0, -1.0, -1.0, -1.0]]]], dtype=[np.float32], gen_policy='gen_tensor_by_value'),
-            dict(ins=['targets'], value=[[[1, 2], [1, 1]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['input_lengths'], value=[[6, 6]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['target_lengths'], value=[[1, 1]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['log_probs'], value=[[[[0.0, -1.0, -1.0, -2.0], [0.0, -1.0, -2.0, -1.0]], [[-1.0, -1.0, -2.0, -1.0], [0.0, -2.0, -2.0, -1.0]], [[-1.0, -1.0, -1.0, -2.0], [-1.0, -2.0, -2.0, -2.0]], [[-1.0, -2.0, -1.0, -1.0], [-2.0, 0.0, -1.0, -2.0]], [[-2.0, -2.0, -2.0, -1.0], [-1.0, -1.0, 0.0, -2.0]], [[-1.0, -1.0, -1.0, -1.0], [-1.0, -1.0, -1.0, -1.0]]]], gen_policy='gen_tensor_by_value', dtype=[np.float32], requires_grad=[True]),
+            dict(ins=['targets'], value=[[[1, 2], [1, 1]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['input_lengths'], value=[[6, 6]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['target_lengths'], value=[[1, 1]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'ctc_loss_bool': dict(
@@ -13452,10 +13375,10 @@ diopi_configs = {
             zero_infinity=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['log_probs'], value=[[[[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]], [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]], [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]], [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]], [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]], [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]]], dtype=[np.float32], gen_policy='gen_tensor_by_value'),
-            dict(ins=['targets'], value=[[[1, 2], [1, 1]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['input_lengths'], value=[[6, 6]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['target_lengths'], value=[[1, 1]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['log_probs'], value=[[[[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]], [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]], [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]], [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]], [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]], [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]]], gen_policy='gen_tensor_by_value', dtype=[np.float32], requires_grad=[True]),
+            dict(ins=['targets'], value=[[[1, 2], [1, 1]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['input_lengths'], value=[[6, 6]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['target_lengths'], value=[[1, 1]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'ctc_loss_complex': dict(
@@ -13466,10 +13389,10 @@ diopi_configs = {
             zero_infinity=[False],
         ),
         tensor_para=dict(args=[
-            dict(ins=['log_probs'], value=[[[[-0.5317662954330444, -1.7431613206863403, -1.3006480932235718, -2.106356620788574], [-0.7935389876365662, -1.8806071281433105, -2.4784767627716064, -1.8553012609481812]], [[-1.3006954193115234, -1.717681646347046, -2.2838499546051025, -1.3985567092895508], [-0.9312586784362793, -2.2598533630371094, -2.4876034259796143, -1.6065887212753296]], [[-1.3580178022384644, -1.6705257892608643, -1.0457124710083008, -2.690258502960205], [-1.6856513023376465, -2.5869498252868652, -2.2248198986053467, -2.19852614402771]], [[-1.45583975315094, -2.6526458263397217, -1.9573734998703003, -1.0582475662231445], [-2.9800221920013428, -0.7085875272750854, -1.8622199296951294, -2.8352112770080566]], [[-2.855987548828125, -2.4420535564422607, -2.698406457901001, -1.6159961223602295], [-1.814005732536316, -1.3041709661483765, -0.8263711333274841, -2.7147364616394043]], [[-1.077208161354065, -1.4432547092437744, -1.010177731513977, -1.3528406620025635], [-1.0274627208709717, -1.6532351970672607, -1.7555460929870605, -1.7551182508468628]]]], dtype=[np.float32], gen_policy='gen_tensor_by_value'),
-            dict(ins=['targets'], value=[[[1, 2], [1, 1]]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['input_lengths'], value=[[6, 6]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
-            dict(ins=['target_lengths'], value=[[1, 1]], dtype=[np.int64], gen_policy='gen_tensor_by_value'),
+            dict(ins=['log_probs'], value=[[[[-0.5317662954330444, -1.7431613206863403, -1.3006480932235718, -2.106356620788574], [-0.7935389876365662, -1.8806071281433105, -2.4784767627716064, -1.8553012609481812]], [[-1.3006954193115234, -1.717681646347046, -2.2838499546051025, -1.3985567092895508], [-0.9312586784362793, -2.2598533630371094, -2.4876034259796143, -1.6065887212753296]], [[-1.3580178022384644, -1.6705257892608643, -1.0457124710083008, -2.690258502960205], [-1.6856513023376465, -2.5869498252868652, -2.2248198986053467, -2.19852614402771]], [[-1.45583975315094, -2.6526458263397217, -1.9573734998703003, -1.0582475662231445], [-2.9800221920013428, -0.7085875272750854, -1.8622199296951294, -2.8352112770080566]], [[-2.855987548828125, -2.4420535564422607, -2.698406457901001, -1.6159961223602295], [-1.814005732536316, -1.3041709661483765, -0.8263711333274841, -2.7147364616394043]], [[-1.077208161354065, -1.4432547092437744, -1.010177731513977, -1.3528406620025635], [-1.0274627208709717, -1.6532351970672607, -1.7555460929870605, -1.7551182508468628]]]], gen_policy='gen_tensor_by_value', dtype=[np.float32], requires_grad=[True]),
+            dict(ins=['targets'], value=[[[1, 2], [1, 1]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['input_lengths'], value=[[6, 6]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['target_lengths'], value=[[1, 1]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
     'fill': dict(
@@ -13480,7 +13403,7 @@ diopi_configs = {
             value=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'fill_2': dict(
@@ -13488,8 +13411,8 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
-            dict(ins=['value'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.17), requires_grad=[True]),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['value'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.17), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'fill_int': dict(
@@ -13500,7 +13423,7 @@ diopi_configs = {
             value=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'fill_bool': dict(
@@ -13511,7 +13434,7 @@ diopi_configs = {
             value=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'fill_complex': dict(
@@ -13522,7 +13445,7 @@ diopi_configs = {
             value=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'detach': dict(
@@ -13530,7 +13453,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98)),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'detach_int': dict(
@@ -13538,7 +13461,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'detach_bool': dict(
@@ -13546,7 +13469,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'detach_complex': dict(
@@ -13554,7 +13477,7 @@ diopi_configs = {
         interface=['torch'],
         is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'trapezoid': dict(
@@ -13564,8 +13487,8 @@ diopi_configs = {
             dim=[1, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['y'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), requires_grad=[True]),
-            dict(ins=['x'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), requires_grad=[True]),
+            dict(ins=['y'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['x'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'trapezoid_int': dict(
@@ -13575,8 +13498,8 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['y'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['x'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['y'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['x'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'trapezoid_complex': dict(
@@ -13586,8 +13509,8 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['y'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['x'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['y'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['x'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'trapezoid_dx': dict(
@@ -13598,7 +13521,7 @@ diopi_configs = {
             dim=[1, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['y'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), requires_grad=[True]),
+            dict(ins=['y'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'trapezoid_dx_int': dict(
@@ -13609,7 +13532,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['y'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['y'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'trapezoid_dx_complex': dict(
@@ -13620,7 +13543,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['y'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['y'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'trapz': dict(
@@ -13630,8 +13553,8 @@ diopi_configs = {
             dim=[1, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['y'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), requires_grad=[True]),
-            dict(ins=['x'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), requires_grad=[True]),
+            dict(ins=['y'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['x'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'trapz_int': dict(
@@ -13641,8 +13564,8 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['y'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['x'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['y'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['x'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'trapz_complex': dict(
@@ -13652,8 +13575,8 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['y'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['x'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['y'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['x'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'trapz_dx': dict(
@@ -13664,7 +13587,7 @@ diopi_configs = {
             dim=[1, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['y'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), requires_grad=[True]),
+            dict(ins=['y'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'trapz_dx_int': dict(
@@ -13675,7 +13598,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['y'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['y'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'trapz_dx_complex': dict(
@@ -13686,7 +13609,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['y'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['y'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'cumulative_trapezoid': dict(
@@ -13696,8 +13619,8 @@ diopi_configs = {
             dim=[1, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['y'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), requires_grad=[True]),
-            dict(ins=['x'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), requires_grad=[True]),
+            dict(ins=['y'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['x'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.93), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'cumulative_trapezoid_int': dict(
@@ -13707,8 +13630,8 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['y'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['x'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['y'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['x'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'cumulative_trapezoid_complex': dict(
@@ -13718,8 +13641,8 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['y'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['x'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['y'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['x'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'cumulative_trapezoid_dx': dict(
@@ -13730,7 +13653,7 @@ diopi_configs = {
             dim=[1, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['y'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), requires_grad=[True]),
+            dict(ins=['y'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'cumulative_trapezoid_dx_int': dict(
@@ -13741,7 +13664,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['y'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['y'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'cumulative_trapezoid_dx_complex': dict(
@@ -13752,7 +13675,7 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['y'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['y'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'dist': dict(
@@ -13762,8 +13685,8 @@ diopi_configs = {
             p=[1.5, 1.0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'dist_complex': dict(
@@ -13773,8 +13696,8 @@ diopi_configs = {
             p=[1.5],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['other'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'diagflat': dict(
@@ -13784,7 +13707,7 @@ diopi_configs = {
             offset=[-1, 2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.92, high=1.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.92, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'diagflat_int': dict(
@@ -13794,7 +13717,7 @@ diopi_configs = {
             offset=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'diagflat_bool': dict(
@@ -13804,7 +13727,7 @@ diopi_configs = {
             offset=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'diagflat_complex': dict(
@@ -13814,82 +13737,77 @@ diopi_configs = {
             offset=[-1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'addr': dict(
         name=['addr'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.96), requires_grad=[True]),
-            dict(ins=['vec1'], shape=[(4,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.93), requires_grad=[True]),
-            dict(ins=['vec2'], shape=[(2,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.86, high=1.61), requires_grad=[True]),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['vec1'], shape=[(4,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.93), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['vec2'], shape=[(2,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.86, high=1.61), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'addr_2': dict(
         name=['addr'],
         interface=['torch'],
-        is_inplace=True,
         para=dict(
             beta=[-0.5714473293637496],
             alpha=[1.2095556450750187],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.96), requires_grad=[True]),
-            dict(ins=['vec1'], shape=[(1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.93), requires_grad=[True]),
-            dict(ins=['vec2'], shape=[(1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.86, high=1.61), requires_grad=[True]),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['vec1'], shape=[(1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.93), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['vec2'], shape=[(1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.86, high=1.61), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'addr_int': dict(
         name=['addr'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['vec1'], shape=[(4,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
-            dict(ins=['vec2'], shape=[(2,)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['vec1'], shape=[(4,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['vec2'], shape=[(2,)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'addr_bool': dict(
         name=['addr'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['vec1'], shape=[(4,)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
-            dict(ins=['vec2'], shape=[(2,)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[()], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['vec1'], shape=[(4,)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+            dict(ins=['vec2'], shape=[(2,)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'addr_complex': dict(
         name=['addr'],
         interface=['torch'],
-        is_inplace=True,
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[()], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['vec1'], shape=[(4,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['vec2'], shape=[(2,)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[()], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['vec1'], shape=[(4,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['vec2'], shape=[(2,)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'positive': dict(
         name=['positive'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'positive_int': dict(
         name=['positive'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'positive_complex': dict(
         name=['positive'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'linalg_diagonal': dict(
@@ -13899,7 +13817,7 @@ diopi_configs = {
             offset=[0, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['A'], shape=[(2, 5, 2, 2), (1, 5)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
+            dict(ins=['A'], shape=[(2, 5, 2, 2), (1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'linalg_diagonal_int': dict(
@@ -13909,7 +13827,7 @@ diopi_configs = {
             offset=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['A'], shape=[(2, 5, 2, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['A'], shape=[(2, 5, 2, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'linalg_diagonal_bool': dict(
@@ -13919,7 +13837,7 @@ diopi_configs = {
             offset=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['A'], shape=[(2, 5, 2, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['A'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'linalg_diagonal_complex': dict(
@@ -13929,7 +13847,7 @@ diopi_configs = {
             offset=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['A'], shape=[(2, 5, 2, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['A'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'vecdot': dict(
@@ -13939,8 +13857,8 @@ diopi_configs = {
             dim=[1, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['x'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), requires_grad=[True]),
-            dict(ins=['y'], shape=[(2, 5, 2), (1,)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), requires_grad=[True]),
+            dict(ins=['x'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.96, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['y'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'vecdot_complex': dict(
@@ -13950,8 +13868,8 @@ diopi_configs = {
             dim=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['x'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
-            dict(ins=['y'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['x'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['y'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'sum_to_size': dict(
@@ -13961,7 +13879,7 @@ diopi_configs = {
             size=[(5, 2), ()],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), ()], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'sum_to_size_int': dict(
@@ -13971,7 +13889,7 @@ diopi_configs = {
             size=[(5, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'sum_to_size_bool': dict(
@@ -13981,7 +13899,7 @@ diopi_configs = {
             size=[(5, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.bool_], gen_fn='Genfunc.mask'),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'sum_to_size_complex': dict(
@@ -13991,7 +13909,7 @@ diopi_configs = {
             size=[(5, 2)],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'pdist': dict(
@@ -14001,7 +13919,7 @@ diopi_configs = {
             p=[1.0, 1.0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2), (1, 1)], dtype=[np.float32, np.float64, np.float16], gen_fn=dict(fn='Genfunc.uniform', low=-0.45, high=0.45), requires_grad=[True]),
+            dict(ins=['input'], shape=[(4, 2), (1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-0.45, high=0.45), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'cov': dict(
@@ -14011,7 +13929,7 @@ diopi_configs = {
             correction=[0, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5), (2,)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.94, high=1.96), requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5), (2,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.94, high=1.96), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'cov_int': dict(
@@ -14021,7 +13939,7 @@ diopi_configs = {
             correction=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'cov_complex': dict(
@@ -14031,28 +13949,28 @@ diopi_configs = {
             correction=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'corrcoef': dict(
         name=['corrcoef'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 4), (1, 3)], dtype=[np.float32, np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=2.0), requires_grad=[True]),
+            dict(ins=['input'], shape=[(3, 4), (1, 3)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=2.0), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
     'corrcoef_int': dict(
         name=['corrcoef'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 4)], dtype=[np.int32, np.int64, np.uint8], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2)),
+            dict(ins=['input'], shape=[(3, 4)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'corrcoef_complex': dict(
         name=['corrcoef'],
         interface=['torch'],
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(3, 4)], dtype=[np.complex64, np.complex128], gen_fn='Genfunc.randn_complx', requires_grad=[True]),
+            dict(ins=['input'], shape=[(3, 4)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
 }
