@@ -16,13 +16,14 @@ import (
 func newConform() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "conform",
-		Short: "Read conformance configs",
+		Short: "Record a conformance config on the reference, judge backends by it",
 		Long: `Conform reads configs in the language of DIOPI's conformance test, from a Python
-file that holds the dict or from YAML, and expands them to cases.`,
+file that holds the dict or from YAML, and expands them to cases. Gen records
+what PyTorch does with them, run judges a backend by the recording.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newConformExpand(), newConformList())
+	cmd.AddCommand(newConformExpand(), newConformList(), newConformGen(), newConformRun())
 	return cmd
 }
 
@@ -63,6 +64,15 @@ func newConformList() *cobra.Command {
 
 // readConfig loads a config and prints its warnings.
 func readConfig(name string, warnings io.Writer) (*conform.Config, error) {
+	src, err := configText(name)
+	if err != nil {
+		return nil, err
+	}
+	return loadConfig(name, src, warnings)
+}
+
+// configText reads the text of a config.
+func configText(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, usage(err)
@@ -72,6 +82,10 @@ func readConfig(name string, warnings io.Writer) (*conform.Config, error) {
 	if err != nil {
 		return nil, usage(err)
 	}
+	return src, nil
+}
+
+func loadConfig(name string, src []byte, warnings io.Writer) (*conform.Config, error) {
 	c, err := conform.Load(name, src)
 	if err != nil {
 		return nil, usage(err)

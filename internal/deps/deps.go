@@ -32,6 +32,7 @@ backend/recorded: tensor program backend safetensors
 backend/named:    op nn graph backend backend/native backend/worker backend/recorded baselines
 script:           tensor choice op program gen backend
 conform:          tensor choice program internal/spell
+conform/baseline: tensor program backend backend/recorded safetensors verdict
 compare:          tensor op
 verdict:          tensor choice op program exact backend compare
 known:            tensor op ops program verdict
@@ -49,6 +50,6 @@ baselines:
 internal/deps:
 internal/spell:
 internal/gotest:  shrink finding op nn program backend backend/named backend/native backend/recorded campaign known report verdict
-cmd/plumb:        tensor choice op opcase gradcheck coverage graph ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins shrink finding knownlist repro report suites baselines kernel internal/mutants internal/spell conform
+cmd/plumb:        tensor choice op opcase gradcheck coverage graph ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins shrink finding knownlist repro report suites baselines kernel internal/mutants internal/spell conform conform/baseline
 internal/opgen:   tensor choice op opcase program ops nn backend backend/native conform
 `
