@@ -45,6 +45,7 @@ knownlist:        tensor program shrink verdict
 finding:          tensor program shrink verdict
 report:           compare verdict shrink finding
 suites:
+suites/conformance:
 baselines:
 .:                tensor choice op ops gen program api backend campaign internal/gotest
 internal/deps:

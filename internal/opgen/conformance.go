@@ -106,6 +106,9 @@ var kinds = []kind{
 	{"_complex", []tensor.DType{tensor.C64, tensor.C128}, 1},
 }
 
+// attributes are names that PyTorch has for attributes: nothing calls them.
+var attributes = []string{"Tensor.H", "Tensor.T", "Tensor.mH", "Tensor.mT"}
+
 // spoken is the name by which a config calls an operator: a function that takes
 // its arguments by keyword, and else a method.
 func spoken(def *op.Def) (string, bool) {
@@ -113,7 +116,7 @@ func spoken(def *op.Def) (string, bool) {
 	for _, n := range def.Names {
 		n, _, _ = strings.Cut(n, "(")
 		switch {
-		case op.InPlace(n) || strings.HasPrefix(n, "operator."):
+		case op.InPlace(n) || strings.HasPrefix(n, "operator.") || slices.Contains(attributes, n):
 		case strings.HasPrefix(n, "Tensor."):
 			if method == "" {
 				method = n
@@ -221,7 +224,7 @@ func (w *configWriter) entries(d opcase.Drawer, target string, k kind, dts []ten
 // elements, and with the sampled elements where only these are in the domain;
 // empty where no config can say the call.
 func (w *configWriter) best(e entry) string {
-	e.inPlace = slices.ContainsFunc(e.Def.Names, func(n string) bool { return n == "Tensor."+e.function()+"_" })
+	e.inPlace = shapeOf(e.rows[0].args[e.rows[0].names[0]]) != "para" && slices.ContainsFunc(e.Def.Names, func(n string) bool { return n == "Tensor."+e.function()+"_" })
 	for _, e.literal = range []bool{false, true} {
 		text, ok := e.text()
 		if !ok {
@@ -277,7 +280,7 @@ func (e *entry) text() (string, bool) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "    %s: dict(\n        name=[%s],\n        interface=[%s],\n", quote(e.name), quote(e.function()), quote(e.module()))
-	if e.inPlace && len(args) > 0 {
+	if e.inPlace {
 		b.WriteString("        is_inplace=True,\n")
 	}
 	if e.Def.Traits.Has(op.Random) {

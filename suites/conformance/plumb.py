@@ -2148,7 +2148,6 @@ diopi_configs = {
     'xlogy': dict(
         name=['xlogy'],
         interface=['torch'],
-        is_inplace=True,
         para=dict(
             input=[0.4551830678703932],
         ),
@@ -2170,7 +2169,6 @@ diopi_configs = {
     'xlogy_int': dict(
         name=['xlogy'],
         interface=['torch'],
-        is_inplace=True,
         para=dict(
             input=[0.4551830678703932],
         ),
@@ -2181,7 +2179,6 @@ diopi_configs = {
     'xlogy_bool': dict(
         name=['xlogy'],
         interface=['torch'],
-        is_inplace=True,
         para=dict(
             input=[0.4551830678703932],
         ),
@@ -6248,90 +6245,6 @@ diopi_configs = {
         interface=['torch'],
         tensor_para=dict(args=[
             dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
-        ]),
-    ),
-    'T': dict(
-        name=['T'],
-        interface=['torch.Tensor'],
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
-        ]),
-    ),
-    'T_int': dict(
-        name=['T'],
-        interface=['torch.Tensor'],
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
-        ]),
-    ),
-    'T_bool': dict(
-        name=['T'],
-        interface=['torch.Tensor'],
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
-        ]),
-    ),
-    'T_complex': dict(
-        name=['T'],
-        interface=['torch.Tensor'],
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
-        ]),
-    ),
-    'mT': dict(
-        name=['mT'],
-        interface=['torch.Tensor'],
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2), (1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
-        ]),
-    ),
-    'mT_int': dict(
-        name=['mT'],
-        interface=['torch.Tensor'],
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
-        ]),
-    ),
-    'mT_bool': dict(
-        name=['mT'],
-        interface=['torch.Tensor'],
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
-        ]),
-    ),
-    'mT_complex': dict(
-        name=['mT'],
-        interface=['torch.Tensor'],
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
-        ]),
-    ),
-    'H': dict(
-        name=['H'],
-        interface=['torch.Tensor'],
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2), (1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.82, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
-        ]),
-    ),
-    'H_int': dict(
-        name=['H'],
-        interface=['torch.Tensor'],
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
-        ]),
-    ),
-    'H_bool': dict(
-        name=['H'],
-        interface=['torch.Tensor'],
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
-        ]),
-    ),
-    'H_complex': dict(
-        name=['H'],
-        interface=['torch.Tensor'],
-        tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(4, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'mH': dict(
