@@ -109,6 +109,12 @@ var kinds = []kind{
 // attributes are names that PyTorch has for attributes: nothing calls them.
 var attributes = []string{"Tensor.H", "Tensor.T", "Tensor.mH", "Tensor.mT"}
 
+// variadic are functions that PyTorch defines with a star: their tensors have no
+// keyword.
+var variadic = []string{
+	"torch.meshgrid", "torch.broadcast_tensors", "torch.block_diag", "torch.cartesian_prod", "torch.chain_matmul", "torch.einsum", "torch.functional.einsum",
+}
+
 // spoken is the name by which a config calls an operator: a function that takes
 // its arguments by keyword, and else a method.
 func spoken(def *op.Def) (string, bool) {
@@ -116,7 +122,7 @@ func spoken(def *op.Def) (string, bool) {
 	for _, n := range def.Names {
 		n, _, _ = strings.Cut(n, "(")
 		switch {
-		case op.InPlace(n) || strings.HasPrefix(n, "operator.") || slices.Contains(attributes, n):
+		case op.InPlace(n) || strings.HasPrefix(n, "operator.") || slices.Contains(attributes, n) || slices.Contains(variadic, n):
 		case strings.HasPrefix(n, "Tensor."):
 			if method == "" {
 				method = n
@@ -270,7 +276,7 @@ func (e *entry) text() (string, bool) {
 			continue
 		}
 		column, ok := literals(n, e.rows)
-		if !ok {
+		if !ok || n == "input" { // PyTorch takes a number there by position alone
 			return "", false
 		}
 		paras = append(paras, column)

@@ -2148,16 +2148,6 @@ diopi_configs = {
     'xlogy': dict(
         name=['xlogy'],
         interface=['torch'],
-        para=dict(
-            input=[0.4551830678703932],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=0.51, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
-        ]),
-    ),
-    'xlogy_2': dict(
-        name=['xlogy'],
-        interface=['torch'],
         is_inplace=True,
         para=dict(
             other=[0.5688969955286682],
@@ -2166,37 +2156,7 @@ diopi_configs = {
             dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
-    'xlogy_int': dict(
-        name=['xlogy'],
-        interface=['torch'],
-        para=dict(
-            input=[0.4551830678703932],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=2), dtype=[np.int32, np.int64, np.uint8]),
-        ]),
-    ),
-    'xlogy_bool': dict(
-        name=['xlogy'],
-        interface=['torch'],
-        para=dict(
-            input=[0.4551830678703932],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
-        ]),
-    ),
     'xlog1py': dict(
-        name=['xlog1py'],
-        interface=['torch.special'],
-        para=dict(
-            input=[0.4551830678703932],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.uniform', low=0.51, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
-        ]),
-    ),
-    'xlog1py_2': dict(
         name=['xlog1py'],
         interface=['torch.special'],
         para=dict(
@@ -2204,26 +2164,6 @@ diopi_configs = {
         ),
         tensor_para=dict(args=[
             dict(ins=['input'], shape=[()], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.96), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
-        ]),
-    ),
-    'xlog1py_int': dict(
-        name=['xlog1py'],
-        interface=['torch.special'],
-        para=dict(
-            input=[0.4551830678703932],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=0, high=2), dtype=[np.int32, np.int64, np.uint8]),
-        ]),
-    ),
-    'xlog1py_bool': dict(
-        name=['xlog1py'],
-        interface=['torch.special'],
-        para=dict(
-            input=[0.4551830678703932],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['other'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
     'copysign': dict(
@@ -7251,130 +7191,6 @@ diopi_configs = {
             dict(ins=['tensors'], shape=[((5, 2), (5, 2), (5, 2),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
-    'meshgrid': dict(
-        name=['meshgrid'],
-        interface=['torch'],
-        para=dict(
-            indexing=['ij', 'ij'],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['tensors'], shape=[((2,), (2,),), ((), (5,),)], gen_fn=dict(fn='Genfunc.uniform', low=-1.93, high=1.93), gen_policy='gen_tensor_list_diff_shape', dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
-        ]),
-    ),
-    'meshgrid_int': dict(
-        name=['meshgrid'],
-        interface=['torch'],
-        para=dict(
-            indexing=['ij'],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['tensors'], shape=[((2,), (2,),)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape', dtype=[np.int32, np.int64, np.uint8]),
-        ]),
-    ),
-    'meshgrid_bool': dict(
-        name=['meshgrid'],
-        interface=['torch'],
-        para=dict(
-            indexing=['ij'],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['tensors'], shape=[((2,), (2,),)], gen_fn='Genfunc.mask', gen_policy='gen_tensor_list_diff_shape', dtype=[np.bool_]),
-        ]),
-    ),
-    'meshgrid_complex': dict(
-        name=['meshgrid'],
-        interface=['torch'],
-        para=dict(
-            indexing=['ij'],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['tensors'], shape=[((2,), (2,),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128], requires_grad=[True]),
-        ]),
-    ),
-    'broadcast_tensors': dict(
-        name=['broadcast_tensors'],
-        interface=['torch'],
-        tensor_para=dict(args=[
-            dict(ins=['tensors'], shape=[((2, 5, 2), (1, 5, 2),), ((1,), (1,),)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.97), gen_policy='gen_tensor_list_diff_shape', dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
-        ]),
-    ),
-    'broadcast_tensors_int': dict(
-        name=['broadcast_tensors'],
-        interface=['torch'],
-        tensor_para=dict(args=[
-            dict(ins=['tensors'], shape=[((2, 5, 2), (1, 5, 2),)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape', dtype=[np.int32, np.int64, np.uint8]),
-        ]),
-    ),
-    'broadcast_tensors_bool': dict(
-        name=['broadcast_tensors'],
-        interface=['torch'],
-        tensor_para=dict(args=[
-            dict(ins=['tensors'], shape=[((2, 5, 2), (1, 5, 2),)], gen_fn='Genfunc.mask', gen_policy='gen_tensor_list_diff_shape', dtype=[np.bool_]),
-        ]),
-    ),
-    'broadcast_tensors_complex': dict(
-        name=['broadcast_tensors'],
-        interface=['torch'],
-        tensor_para=dict(args=[
-            dict(ins=['tensors'], shape=[((2, 5, 2), (1, 5, 2),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128], requires_grad=[True]),
-        ]),
-    ),
-    'block_diag': dict(
-        name=['block_diag'],
-        interface=['torch'],
-        tensor_para=dict(args=[
-            dict(ins=['tensors'], shape=[((2, 5), (),), ((), (1, 3),)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.96), gen_policy='gen_tensor_list_diff_shape', dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
-        ]),
-    ),
-    'block_diag_int': dict(
-        name=['block_diag'],
-        interface=['torch'],
-        tensor_para=dict(args=[
-            dict(ins=['tensors'], shape=[((2, 5), (),)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape', dtype=[np.int32, np.int64, np.uint8]),
-        ]),
-    ),
-    'block_diag_bool': dict(
-        name=['block_diag'],
-        interface=['torch'],
-        tensor_para=dict(args=[
-            dict(ins=['tensors'], shape=[((2, 5), (),)], gen_fn='Genfunc.mask', gen_policy='gen_tensor_list_diff_shape', dtype=[np.bool_]),
-        ]),
-    ),
-    'block_diag_complex': dict(
-        name=['block_diag'],
-        interface=['torch'],
-        tensor_para=dict(args=[
-            dict(ins=['tensors'], shape=[((2, 5), (),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128], requires_grad=[True]),
-        ]),
-    ),
-    'cartesian_prod': dict(
-        name=['cartesian_prod'],
-        interface=['torch'],
-        tensor_para=dict(args=[
-            dict(ins=['tensors'], shape=[((4,), (5,),), ((1,), (5,),)], gen_fn=dict(fn='Genfunc.uniform', low=-1.93, high=1.97), gen_policy='gen_tensor_list_diff_shape', dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
-        ]),
-    ),
-    'cartesian_prod_int': dict(
-        name=['cartesian_prod'],
-        interface=['torch'],
-        tensor_para=dict(args=[
-            dict(ins=['tensors'], shape=[((4,), (5,),)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape', dtype=[np.int32, np.int64, np.uint8]),
-        ]),
-    ),
-    'cartesian_prod_bool': dict(
-        name=['cartesian_prod'],
-        interface=['torch'],
-        tensor_para=dict(args=[
-            dict(ins=['tensors'], shape=[((4,), (5,),)], gen_fn='Genfunc.mask', gen_policy='gen_tensor_list_diff_shape', dtype=[np.bool_]),
-        ]),
-    ),
-    'cartesian_prod_complex': dict(
-        name=['cartesian_prod'],
-        interface=['torch'],
-        tensor_para=dict(args=[
-            dict(ins=['tensors'], shape=[((4,), (5,),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128], requires_grad=[True]),
-        ]),
-    ),
     'combinations': dict(
         name=['combinations'],
         interface=['torch'],
@@ -11244,14 +11060,14 @@ diopi_configs = {
     ),
     'chain_matmul_int': dict(
         name=['chain_matmul'],
-        interface=['torch'],
+        interface=['torch.functional'],
         tensor_para=dict(args=[
             dict(ins=['matrices'], shape=[((2, 5), (5, 2), (2, 2),)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape', dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
     'chain_matmul_complex': dict(
         name=['chain_matmul'],
-        interface=['torch'],
+        interface=['torch.functional'],
         tensor_para=dict(args=[
             dict(ins=['matrices'], shape=[((2, 5), (5, 2), (2, 2),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
@@ -11493,26 +11309,6 @@ diopi_configs = {
         ),
         tensor_para=dict(args=[
             dict(ins=['input'], value=[[[1.4684807062149048, -0.5549797415733337, 0.32159125804901123], [-0.5549797415733337, 1.7649425268173218, -0.37209343910217285], [0.32159125804901123, -0.37209343910217285, 1.3264161348342896]], [[1.2677562236785889]]], gen_policy='gen_tensor_by_value', dtype=[np.float32, np.float64], requires_grad=[True]),
-        ]),
-    ),
-    'einsum_int': dict(
-        name=['einsum'],
-        interface=['torch'],
-        para=dict(
-            equation=['ab,aa'],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['operands'], shape=[((4, 2), (4, 4),)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape', dtype=[np.int32, np.int64, np.uint8]),
-        ]),
-    ),
-    'einsum_complex': dict(
-        name=['einsum'],
-        interface=['torch'],
-        para=dict(
-            equation=['ab,aa'],
-        ),
-        tensor_para=dict(args=[
-            dict(ins=['operands'], shape=[((4, 2), (4, 4),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
     'scaled_dot_product_attention': dict(
