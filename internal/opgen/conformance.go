@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/cmplx"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,7 +86,7 @@ func (w *configWriter) computes(p *program.Program) bool {
 
 func hasNaN(t *tensor.Tensor) bool {
 	for i := range t.Len() {
-		if v := t.At(i); v != v {
+		if cmplx.IsNaN(t.At(i)) {
 			return true
 		}
 	}

@@ -8,3 +8,8 @@ import _ "embed"
 //
 //go:embed models.py
 var Models []byte
+
+// Config is a config of every operator of Plumb's table, for conform.Load.
+//
+//go:embed plumb.py
+var Config []byte
