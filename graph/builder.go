@@ -25,6 +25,9 @@ type Builder struct {
 	room   []byte
 	place  string
 	step   int
+	// training is what Backward has to do; update tells that an optimizer records.
+	training *training
+	update   bool
 }
 
 // NewBuilder returns a builder of an empty graph.

@@ -47,6 +47,9 @@ type Options struct {
 	Passes []Pass
 	// Block is how many elements a fused loop takes at a time; 0 for a default.
 	Block int
+	// Keep is how many signatures a Graph is kept compiled for, those that were
+	// used last; 0 for a default.
+	Keep int
 
 	tamper func(*plan, *Code)
 }

@@ -16,7 +16,7 @@ program:          tensor choice op
 inplace:          tensor op
 autograd:         tensor op program inplace
 eager:            tensor op autograd
-graph:            tensor choice kernel op autograd nn
+graph:            tensor choice kernel op autograd eager nn optim
 api:              tensor op autograd eager ops nn
 nn:               tensor op
 gradcheck:        tensor choice op program eager
