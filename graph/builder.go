@@ -28,6 +28,9 @@ type Builder struct {
 	// training is what Backward has to do; update tells that an optimizer records.
 	training *training
 	update   bool
+	of       *Node // whose gradient is recorded
+	part     int   // that Checkpoint marks, from 1
+	marked   int   // parts
 }
 
 // NewBuilder returns a builder of an empty graph.
@@ -62,7 +65,10 @@ func (b *Builder) Constant(t *tensor.Tensor) *Value {
 
 // add appends a node with values that lie as the layouts say.
 func (b *Builder) add(n *Node, layouts ...*tensor.Tensor) {
-	n.Place, n.Step = b.place, b.step
+	n.Place, n.Step, n.Of = b.place, b.step, b.of
+	if b.of == nil {
+		n.Part = b.part
+	}
 	for _, l := range layouts {
 		n.Out = append(n.Out, &Value{node: n, id: b.values, layout: l})
 		b.values++
@@ -278,7 +284,7 @@ func (b *Builder) Grads(values, cotangents, wrt []op.Value) ([]op.Value, error) 
 			}
 		}
 	}
-	if err := autograd.Walk(b.Builder, path, cot, func(v op.Value) bool { return need[v] }); err != nil {
+	if err := b.walk(path, cot, func(v op.Value) bool { return need[v] }); err != nil {
 		return nil, err
 	}
 	out := make([]op.Value, len(wrt))
@@ -286,6 +292,18 @@ func (b *Builder) Grads(values, cotangents, wrt []op.Value) ([]op.Value, error) 
 		out[i] = cot[v]
 	}
 	return out, nil
+}
+
+// walk is autograd.Walk; the nodes that it records know of which they are the gradient.
+func (b *Builder) walk(tape []autograd.Node, cot autograd.Cotangents, need func(op.Value) bool) error {
+	defer func(of *Node) { b.of = of }(b.of)
+	for i := range slices.Backward(tape) {
+		b.of = tape[i].Out[0].(*Value).node
+		if err := autograd.Walk(b.Builder, tape[i:i+1], cot, need); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Code ends the graph: it computes the outputs.

@@ -28,6 +28,7 @@ func Passes() []Pass {
 		{"casts", "leaves out conversions that a later one undoes or repeats", casts},
 		{"algebra", "applies traits: idempotent operators, involutions, identity elements", algebra},
 		{"common", "computes equal calls once", common},
+		{"recompute", "computes the parts that Checkpoint marked again before their gradient", recompute},
 		{"dead2", "leaves out what the passes before made useless", dead},
 		{"fuse", "runs elementwise calls of one shape in one loop over blocks", fuse},
 	}

@@ -141,7 +141,7 @@ type training struct {
 
 // cell is a parameter or buffer, with the places that hold it.
 type cell struct {
-	name   string
+	names  []string
 	value  op.Value // *eager.Var or *tensor.Tensor
 	home   []func() op.Value
 	put    []func(op.Value)
@@ -161,11 +161,14 @@ func (g *Graph) cells() ([]*cell, error) {
 	of := map[op.Value]*cell{}
 	add := func(name string, v op.Value, home func() op.Value, put func(op.Value)) error {
 		if plainTensor(v) == nil {
-			return fmt.Errorf("graph %s: state %q is not loaded", g.Name, name)
+			return fmt.Errorf("graph %s: state %q is %T, not a computed tensor", g.Name, name, v)
 		}
 		if of[v] == nil {
-			of[v] = &cell{name: name, value: v}
+			of[v] = &cell{value: v}
 			cells = append(cells, of[v])
+		}
+		if name != "" {
+			of[v].names = append(of[v].names, name)
 		}
 		of[v].home, of[v].put = append(of[v].home, home), append(of[v].put, put)
 		return nil
@@ -180,7 +183,14 @@ func (g *Graph) cells() ([]*cell, error) {
 		}
 	}
 	for _, p := range g.params() {
-		if err := add(p.Name, p.Value, func() op.Value { return p.Value }, func(v op.Value) { p.Value = v }); err != nil {
+		name := p.Name
+		switch {
+		case of[p.Value] != nil: // a module's
+			name = ""
+		case name == "":
+			name = "unnamed"
+		}
+		if err := add(name, p.Value, func() op.Value { return p.Value }, func(v op.Value) { p.Value = v }); err != nil {
 			return nil, err
 		}
 		of[p.Value].params = append(of[p.Value].params, p)
@@ -307,7 +317,7 @@ func (g *Graph) trace(in *tree, cells []*cell) (*traced, error) {
 			leaves = append(leaves, t.input(fmt.Sprintf("x%d", i), x))
 		}
 		for _, c := range cells {
-			v := t.input(c.name, plainTensor(c.value))
+			v := t.input(c.names[0], plainTensor(c.value))
 			t.inputs = append(t.inputs, v)
 			c.set(v)
 		}
