@@ -1,10 +1,12 @@
 package graph
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"plumb/autograd"
+	"plumb/internal/where"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -20,17 +22,15 @@ type Builder struct {
 	tape      []autograd.Node
 	constants map[*tensor.Tensor]*Value
 	// latest is what mutating operators made of a value.
-	latest map[*Value]*Value
-	keys   op.Keys
-	room   []byte
-	place  string
-	step   int
-	// training is what Backward has to do; update tells that an optimizer records.
-	training *training
-	update   bool
-	of       *Node // whose gradient is recorded
-	part     int   // that Checkpoint marks, from 1
-	marked   int   // parts
+	latest   map[*Value]*Value
+	keys     op.Keys
+	room     []byte
+	place    string
+	step     int
+	training *training // what Backward has to do
+	of       *Node     // whose gradient is recorded
+	part     int       // that Checkpoint marks, from 1
+	marked   int       // parts
 }
 
 // NewBuilder returns a builder of an empty graph.
@@ -41,8 +41,27 @@ func NewBuilder(table *op.Table, name string) *Builder {
 }
 
 // At says where the nodes to come are traced: the caller's words for it and
-// the number of its step.
+// the number of its step. Without it a node's place is the line of Go that made
+// the call.
 func (b *Builder) At(step int, place string) { b.step, b.place = step, place }
+
+// own are the packages whose lines are nobody's call.
+var own = []string{"plumb/graph", "plumb/op", "plumb/ops", "plumb/nn", "plumb/autograd", "plumb/optim", "plumb/eager", "plumb/api", "plumb/inplace"}
+
+// here is the place of a node.
+func (b *Builder) here() string {
+	if b.place != "" {
+		return b.place
+	}
+	return where.Outside(own...)
+}
+
+// within has f record nodes of one place.
+func (b *Builder) within(place string, f func() error) error {
+	defer func(old string) { b.place = old }(b.place)
+	b.place = place
+	return f()
+}
 
 // Input adds an input; nil strides are contiguous.
 func (b *Builder) Input(name string, m op.Meta) *Value {
@@ -65,7 +84,7 @@ func (b *Builder) Constant(t *tensor.Tensor) *Value {
 
 // add appends a node with values that lie as the layouts say.
 func (b *Builder) add(n *Node, layouts ...*tensor.Tensor) {
-	n.Place, n.Step, n.Of = b.place, b.step, b.of
+	n.Place, n.Step, n.Of = b.here(), b.step, b.of
 	if b.of == nil {
 		n.Part = b.part
 	}
@@ -121,10 +140,14 @@ func (b *Builder) Execute(call *op.Call) ([]op.Value, error) {
 // Record is Execute for a call whose Draw is known.
 func (b *Builder) Record(call *op.Call) ([]op.Value, error) {
 	if call.Def.Compose != nil {
-		return b.parts(call)
+		out, err := b.parts(call)
+		if err != nil {
+			return nil, b.refused(call, err)
+		}
+		return out, nil
 	}
 	if err := capturable(call); err != nil {
-		return nil, err
+		return nil, b.refused(call, err)
 	}
 	c := *call
 	c.Args = c.Args.MapValues(func(v op.Value) op.Value {
@@ -142,7 +165,7 @@ func (b *Builder) Record(call *op.Call) ([]op.Value, error) {
 		err = failed
 	}
 	if err != nil {
-		return nil, err
+		return nil, b.refused(call, err)
 	}
 	vs := make([]op.Value, len(out))
 	for i, v := range out {
@@ -284,7 +307,8 @@ func (b *Builder) Grads(values, cotangents, wrt []op.Value) ([]op.Value, error) 
 			}
 		}
 	}
-	if err := b.walk(path, cot, func(v op.Value) bool { return need[v] }); err != nil {
+	err := b.within(b.here(), func() error { return b.walk(path, cot, func(v op.Value) bool { return need[v] }) })
+	if err != nil {
 		return nil, err
 	}
 	out := make([]op.Value, len(wrt))
@@ -300,6 +324,10 @@ func (b *Builder) walk(tape []autograd.Node, cot autograd.Cotangents, need func(
 	for i := range slices.Backward(tape) {
 		b.of = tape[i].Out[0].(*Value).node
 		if err := autograd.Walk(b.Builder, tape[i:i+1], cot, need); err != nil {
+			var e *Error
+			if errors.As(err, &e) { // it names the call itself
+				return e
+			}
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -91,7 +92,7 @@ func Compile(code *Code, o Options) (*Compiled, error) {
 		}
 		s, err := c.apply(p)
 		if err != nil {
-			return nil, &Error{Graph: c.Name, Pass: p.Name, Err: err}
+			return nil, c.broken(p, err)
 		}
 		o.logf(1, "%s: %s\n", c.Name, s)
 		if s.Changes > 0 {
@@ -107,6 +108,16 @@ func Compile(code *Code, o Options) (*Compiled, error) {
 		block = defaultBlock
 	}
 	return &Compiled{Code: c, Stages: stages, plan: plan, block: block}, nil
+}
+
+// broken says of a pass that it failed, at the node where that is known.
+func (c *Code) broken(p Pass, err error) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		e = &Error{Err: err}
+	}
+	e.Graph, e.Pass = c.Name, p.Name
+	return e
 }
 
 // apply runs a pass and checks what it left.
@@ -129,7 +140,7 @@ func (c *Code) check(outputs []*Value) error {
 	for _, n := range c.Nodes {
 		for _, v := range n.Args() {
 			if !made[v] {
-				return fmt.Errorf("%s reads a value, %%%d, that is not made before", n.op(), v.id)
+				return n.failed(fmt.Errorf("it reads a value, %%%d, that is not made before", v.id))
 			}
 		}
 		for _, v := range n.Out {
@@ -139,9 +150,9 @@ func (c *Code) check(outputs []*Value) error {
 	for i, v := range c.Outputs {
 		switch {
 		case !made[v]:
-			return fmt.Errorf("output %d is not made", i)
+			return v.node.failed(fmt.Errorf("output %d is not made", i))
 		case !alike(v, outputs[i]):
-			return fmt.Errorf("output %d was %s and is %s", i, describe(outputs[i]), describe(v))
+			return v.node.failed(fmt.Errorf("output %d was %s and is %s", i, describe(outputs[i]), describe(v)))
 		}
 	}
 	return nil

@@ -444,8 +444,8 @@ func (t *tracer) update(all []*recording) {
 	if !t.b.training.called {
 		op.Fail(fmt.Errorf("there is an optimizer, but the function does not call Builder.Backward"))
 	}
-	t.b.update = true
 	for k, r := range all {
+		t.b.At(0, "update by "+r.Def.Name)
 		t.change.states = append(t.change.states, t.step(r))
 		if len(t.change.states[k]) == 0 {
 			op.Fail(fmt.Errorf("no parameter of %s has a gradient: the loss does not depend on them", r.Def.Name))
