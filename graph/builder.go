@@ -45,6 +45,10 @@ func NewBuilder(table *op.Table, name string) *Builder {
 // the call.
 func (b *Builder) At(step int, place string) { b.step, b.place = step, place }
 
+// Differentiate says that the nodes to come are part of the gradient of one;
+// nil ends that.
+func (b *Builder) Differentiate(of *Node) { b.of = of }
+
 // own are the packages whose lines are nobody's call.
 var own = []string{"plumb/graph", "plumb/op", "plumb/ops", "plumb/nn", "plumb/autograd", "plumb/optim", "plumb/eager", "plumb/api", "plumb/inplace"}
 

@@ -94,6 +94,7 @@ func newTrace(table *op.Table, job *backend.Job) *traceSession {
 	}
 	t.Seed(job.Program.Seed)
 	t.Compute(t.record)
+	t.OnGrad(t.differentiate)
 	return t
 }
 
@@ -190,8 +191,22 @@ func (t *traceSession) at() {
 	place := "backward"
 	if i < len(p.Calls) {
 		place = fmt.Sprintf("%s = %s", p.Calls[i].Result, p.Calls[i].Target)
+		if at := p.Calls[i].Place; at != "" {
+			place = at + ": " + place
+		}
 	}
 	t.builder.At(i, place)
+}
+
+// differentiate tells the builder whose gradient is traced.
+func (t *traceSession) differentiate(n *autograd.Node) {
+	if n == nil {
+		t.builder.Differentiate(nil)
+		return
+	}
+	if v := t.values[n.Out[0].(*eager.Var).Tensor]; v != nil {
+		t.builder.Differentiate(v.Node())
+	}
 }
 
 // record adds a call to the graph and returns the layouts of its results.

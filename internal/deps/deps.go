@@ -45,7 +45,7 @@ finding:          tensor program shrink verdict
 report:           compare verdict shrink finding
 suites:
 baselines:
-.:                tensor choice op ops gen program api backend campaign internal/gotest
+.:                tensor choice op ops gen program api backend campaign internal/gotest internal/where
 internal/deps:
 internal/spell:
 internal/where:
