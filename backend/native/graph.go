@@ -221,7 +221,7 @@ func (t *traceSession) record(call *op.Call) ([]*tensor.Tensor, error) {
 	})
 	out, err := t.builder.Record(&c)
 	if err != nil {
-		return nil, err
+		return nil, t.named(err)
 	}
 	layouts := make([]*tensor.Tensor, len(out))
 	for i, o := range out {
@@ -230,6 +230,17 @@ func (t *traceSession) record(call *op.Call) ([]*tensor.Tensor, error) {
 		t.values[v.Layout()] = v
 	}
 	return layouts, nil
+}
+
+// named puts the graph's name into an error of its builder.
+func (t *traceSession) named(err error) error {
+	var e *graph.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	whole := *e
+	whole.Graph = t.run.job.Program.Name
+	return &whole
 }
 
 // valueOf returns the value that a layout stands for; nil for a tensor with elements.
