@@ -26,6 +26,9 @@ func stepGraph(t *testing.T, tr *trainer, schedule optim.Schedule) *graph.Graph 
 	if err := g.AddOptimizer(tr.opt, schedule); err != nil {
 		t.Fatal(err)
 	}
+	if err := g.Accumulate(max(1, tr.parts)); err != nil {
+		t.Fatal(err)
+	}
 	if tr.clipNorm != nil || tr.clipValue > 0 {
 		g.BeforeUpdate(func(b op.Builder, params []*optim.Param) error {
 			if tr.clipValue > 0 {
