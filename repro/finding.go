@@ -43,6 +43,7 @@ type Finding struct {
 	Count     int           // cases that are this finding
 	Signature string        // how it fails, as shrink.Signature says it
 	Timeout   time.Duration // of one case; 0 means a minute
+	Modes     []string      // of the candidate, in which the finding shows
 }
 
 // Side names a backend.

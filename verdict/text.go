@@ -57,6 +57,9 @@ func (v *Verdict) Text() string {
 		fmt.Fprintf(&b, ": %s", reason)
 	}
 	b.WriteByte('\n')
+	if v.Blame != "" {
+		fmt.Fprintf(&b, "  to blame    %s\n", v.Blame)
+	}
 	if len(v.Differences) > 0 {
 		v.Differences[0].text(&b)
 	}

@@ -156,6 +156,9 @@ type Verdict struct {
 	Kind   Kind   `json:"kind,omitempty"`
 	Reason string `json:"reason,omitempty"` // one sentence
 	Where  *Where `json:"where,omitempty"`  // of the first difference
+	// Blame says what of a graph is wrong: "pass fuse", or "tracing" where the
+	// graph is wrong without passes; "" where nothing is known.
+	Blame string `json:"blame,omitempty"`
 	// Reference and Candidate are set when a side did not end well.
 	Reference   *Side          `json:"reference,omitempty"`
 	Candidate   *Side          `json:"candidate,omitempty"`

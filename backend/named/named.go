@@ -15,7 +15,6 @@ import (
 	"plumb/backend/recorded"
 	"plumb/backend/worker"
 	"plumb/baselines"
-	"plumb/graph"
 	"plumb/nn"
 	"plumb/op"
 )
@@ -79,12 +78,9 @@ func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend,
 }
 
 func (s *Set) native(mode string) backend.Backend {
-	b := native.New(s.Table, nn.Modules())
-	switch mode {
-	case "graph":
-		return b.Graph(graph.Options{})
-	case "graph-plain":
-		return b.Graph(graph.Options{Without: []string{graph.All}})
+	b, err := native.New(s.Table, nn.Modules()).In(mode)
+	if err != nil {
+		panic(err) // Opener has looked
 	}
 	return b
 }
@@ -192,4 +188,14 @@ func Baseline(path string) (*recorded.Baseline, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return base, nil
+}
+
+// InMode returns the name of a backend in a mode, of the name of one that says
+// nothing of modes: "native:graph", "torch:fx:/usr/bin/python3".
+func InMode(spec, mode string) string {
+	kind, arg, more := strings.Cut(spec, ":")
+	if !more {
+		return kind + ":" + mode
+	}
+	return kind + ":" + mode + ":" + arg
 }
