@@ -60,6 +60,10 @@ func (s *Side) Framework() string {
 	return specKind(s.Spec)
 }
 
+// traced reports whether the side does not run call by call, as a file of
+// plain calls does.
+func (s *Side) traced() bool { return s.Info.Own() != backend.Eager }
+
 // Shrink says what making the program smaller took.
 type Shrink struct {
 	Runs    int     `json:"runs"` // of the candidate

@@ -394,7 +394,7 @@ func mapTensors(out *backend.Outcome, f func(*tensor.Tensor) *tensor.Tensor) {
 	for i := range out.Values {
 		mapValue(&out.Values[i], f)
 	}
-	for _, all := range []map[string]backend.State{out.Initial, out.Final, out.ParamGrads, out.SecondParamGrads} {
+	for _, all := range []map[string]backend.State{out.Initial, out.Final, out.ParamGrads, out.SecondParamGrads, out.Stepped} {
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			for i := range all[name] {
 				all[name][i].Tensor = f(all[name][i].Tensor)

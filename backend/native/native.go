@@ -411,7 +411,7 @@ func (r *run) backward() error {
 	if p.Second.Dist != "" {
 		return r.second(grads)
 	}
-	return nil
+	return r.step(grads)
 }
 
 // gradients reports the gradients of the inputs, of the leaves that calls made

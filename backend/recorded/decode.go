@@ -82,7 +82,7 @@ type decoder struct {
 
 func (d *decoder) outcome(j *outcomeJSON) (*backend.Outcome, error) {
 	o := &backend.Outcome{Status: j.Status, Class: j.Class, Message: j.Message, Call: j.Call}
-	var errs [8]error
+	var errs [9]error
 	o.Values, errs[0] = d.values(j.Values)
 	o.Initial, errs[1] = d.states(j.Initial)
 	o.Final, errs[2] = d.states(j.Final)
@@ -91,6 +91,7 @@ func (d *decoder) outcome(j *outcomeJSON) (*backend.Outcome, error) {
 	o.SecondGrads, errs[5] = d.grads(j.SecondGrads)
 	o.SecondParamGrads, errs[6] = d.states(j.SecondParamGrads)
 	o.Changes, errs[7] = d.changes(j.Changes)
+	o.Stepped, errs[8] = d.states(j.Stepped)
 	return o, errors.Join(errs[:]...)
 }
 

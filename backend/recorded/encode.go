@@ -38,6 +38,7 @@ type (
 
 		SecondGrads      map[string]*tensorJSON `json:"grads2,omitempty"`
 		SecondParamGrads map[string][]namedJSON `json:"param_grads2,omitempty"`
+		Stepped          map[string][]namedJSON `json:"stepped,omitempty"`
 		// Changes are by the call's index; nil when they are not known.
 		Changes *map[int][]namedJSON `json:"changes,omitempty"`
 	}
@@ -119,7 +120,7 @@ func (e *encoder) outcome(c Case) (*outcomeJSON, error) {
 	out := &outcomeJSON{
 		Status: o.Status, Class: o.Class, Message: o.Message, Call: o.Call,
 		Initial: k.states(o.Initial), Final: k.states(o.Final), ParamGrads: k.states(o.ParamGrads),
-		SecondParamGrads: k.states(o.SecondParamGrads), Changes: k.changes(o.Changes),
+		SecondParamGrads: k.states(o.SecondParamGrads), Stepped: k.states(o.Stepped), Changes: k.changes(o.Changes),
 	}
 	var err error
 	if out.Values, err = k.values(o.Values); err != nil {

@@ -100,6 +100,13 @@ func (e *encoder) program(length int) error {
 		if err := e.second(); err != nil {
 			return err
 		}
+		if p.Step != (program.Step{}) {
+			e.raw(`,"sgd":[`)
+			e.float(p.Step.LR)
+			e.raw(`,`)
+			e.float(p.Step.Momentum)
+			e.raw(`]`)
+		}
 	}
 	e.raw(`}`)
 	return nil

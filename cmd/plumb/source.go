@@ -166,7 +166,11 @@ func (r *runner) scriptTest(t *script.Test, float tensor.DType) campaign.Test {
 			Signatures: r.sigs, Reference: r.sigs.Reference(), Observer: o, Devices: []string{r.device}, Index: i,
 			Float: float, Integers: true, MaxBytes: r.maxBytes, Version: r.sigs.Version,
 		}
-		return t.Draw(src, env)
+		p, err := t.Draw(src, env)
+		if err == nil && r.checksGraph(t.Options.CheckGraph) && p.Steps() {
+			p.Step = program.GraphStep
+		}
+		return p, err
 	})
 	test.Graph = t.Options.CheckGraph
 	return test

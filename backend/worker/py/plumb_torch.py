@@ -513,6 +513,17 @@ class Run:
             for entry, named in self.parameters():
                 entry["grads2"] = [(name, self.second(p)) for name, p in named]
 
+    def step(self):
+        """Takes one step of SGD and stores the parameters after it."""
+        rate, momentum = self.case["sgd"]
+        unique = {}
+        for entry, named in self.parameters():
+            unique.update((id(p), p) for _, p in named if p.requires_grad)
+        if unique:
+            torch.optim.SGD(list(unique.values()), lr=rate, momentum=momentum).step()
+        for entry, named in self.parameters():
+            entry["stepped"] = store_state(self.memory, named)
+
     def second(self, x):
         g = self.found.get(id(x))
         return None if g is None else store(self.memory, g.detach())
@@ -540,6 +551,8 @@ class Run:
                 return {"status": "need", "need": need}
         if self.case.get("grads"):
             self.gradients()
+        if self.case.get("sgd"):
+            self.step()
         return self.reply
 
     def failed(self, e):
