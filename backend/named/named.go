@@ -20,7 +20,7 @@ import (
 )
 
 // Help lists the names, for the text of a flag.
-const Help = `"torch" (found through --python, $PLUMB_PYTHON, python3, /usr/bin/python3), "torch:PYTHON", "native", "native:graph" (static graphs), "native:graph-plain" (without passes), or "recorded:FILE"`
+const Help = `"torch" (found through --python, $PLUMB_PYTHON, python3, /usr/bin/python3), "torch:PYTHON", "torch:MODE" or "torch:MODE:PYTHON" (PyTorch's own graphs: jit.trace, jit.script, fx, compile), "native", "native:graph" (static graphs), "native:graph-plain" (without passes), or "recorded:FILE"`
 
 // Error says that no backend has a name, or that it cannot be opened for what
 // follows the colon.
@@ -57,15 +57,13 @@ func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend,
 		}
 		return func() (backend.Backend, error) { return s.native(arg), nil }, nil
 	case "torch":
-		if arg == "" {
-			arg = s.Python
-		}
-		path, version, err := s.findPython(arg)
+		mode, python := s.torch(arg)
+		path, version, err := s.findPython(python)
 		if err != nil {
 			return nil, err
 		}
 		s.note(spec, "torch "+version)
-		return func() (backend.Backend, error) { return s.openWorker(ctx, path) }, nil
+		return func() (backend.Backend, error) { return s.open(ctx, path, mode, 1) }, nil
 	case "recorded":
 		base, err := Baseline(arg)
 		if err != nil {
@@ -134,12 +132,20 @@ type meteredWorker struct {
 	start time.Duration
 }
 
-func (s *Set) openWorker(ctx context.Context, python string) (backend.Backend, error) {
-	return s.openThreads(ctx, python, 1)
+// torch takes apart what follows "torch:": a mode, a Python, or both.
+func (s *Set) torch(arg string) (mode, python string) {
+	mode, python, _ = strings.Cut(arg, ":")
+	if !slices.Contains(worker.TorchModes, mode) {
+		mode, python = "", arg
+	}
+	if python == "" {
+		python = s.Python
+	}
+	return mode, python
 }
 
-func (s *Set) openThreads(ctx context.Context, python string, threads int) (backend.Backend, error) {
-	w, err := worker.Open(ctx, worker.Config{Python: python, CaseTimeout: s.Timeout, Threads: threads})
+func (s *Set) open(ctx context.Context, python, mode string, threads int) (backend.Backend, error) {
+	w, err := worker.Open(ctx, worker.Config{Python: python, Mode: mode, CaseTimeout: s.Timeout, Threads: threads})
 	if err != nil {
 		return nil, err
 	}
@@ -159,18 +165,16 @@ const ControlThreads = 4
 
 // Threaded starts a live reference with several threads; nil for others.
 func (s *Set) Threaded(ctx context.Context, spec string) (backend.Backend, error) {
-	kind, asked, _ := strings.Cut(spec, ":")
+	kind, arg, _ := strings.Cut(spec, ":")
 	if kind != "torch" {
 		return nil, nil
 	}
-	if asked == "" {
-		asked = s.Python
-	}
-	path, _, err := s.findPython(asked)
+	mode, python := s.torch(arg)
+	path, _, err := s.findPython(python)
 	if err != nil {
 		return nil, err
 	}
-	return s.openThreads(ctx, path, ControlThreads)
+	return s.open(ctx, path, mode, ControlThreads)
 }
 
 // Baseline reads a baseline file, or the embedded one for "".

@@ -35,6 +35,9 @@ MESSAGE = 8000  # characters kept of an exception's message
 
 
 def hello():
+    import plumb_capture  # which imports this module
+
+    KINDS.update((mode, plumb_capture.Captured) for mode in plumb_capture.modes())
     torch.set_num_threads(int(os.environ.get("PLUMB_WORKER_THREADS") or 1))
     warnings.simplefilter("ignore")
     gc.collect()
@@ -53,7 +56,7 @@ def hello():
         "name": "torch",
         "version": torch.__version__,
         "devices": [str(DEVICE)],
-        "modes": ["eager"],
+        "modes": ["eager"] + plumb_capture.modes(),
         "features": {name: value for name, value in features.items() if value},
     }
 
@@ -564,6 +567,9 @@ class Run:
         return reply
 
 
+KINDS = {"eager": Run}  # how a case runs, by mode
+
+
 def cotangent(memory, v, offset, n):
     if not n:
         return torch.zeros_like(v)
@@ -594,7 +600,7 @@ def run(memory, cases):
         seed_default(case["seed"])
         if not ON_CPU:
             torch.manual_seed(case["seed"])
-        one = Run(memory, case)
+        one = KINDS[case.get("mode") or "eager"](memory, case)
         try:
             reply = one.run()
         except Exception as e:
