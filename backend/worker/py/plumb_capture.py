@@ -301,22 +301,19 @@ def compiled(run, plan):
     return graph
 
 
-class Scripted(torch.jit.ScriptModule):
-    """The modules of a case; its forward is compiled from text."""
-
-    def __init__(self, modules):
-        super().__init__()
-        for i, module in modules.items():
-            setattr(self, "m%d" % i, torch.jit.script(module))
-
-
 def script(run, plan):
     source = plumb_script.source(run.case, plan)
     if not plan.static:
-        return torch.jit.CompilationUnit(source.replace("(self, ", "(").replace("(self)", "()")).forward
-    function = Scripted(run.modules)
-    function.define(source)
-    return function
+        return torch.jit.CompilationUnit(source).forward
+
+    class Scripted(torch.jit.ScriptModule):  # of its own: alike ones would share their forward
+        def __init__(self):
+            super().__init__()
+            for i, module in run.modules.items():
+                setattr(self, "m%d" % i, torch.jit.script(module))
+            self.define(source)
+
+    return Scripted()
 
 
 CAPTURES = {"jit.trace": trace, "jit.script": script, "fx": symbolic, "compile": compiled}

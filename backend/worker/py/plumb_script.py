@@ -16,7 +16,7 @@ PREFIX = {"neg": "-", "invert": "~"}
 
 def source(case, plan):
     n = plan.n
-    lines = ["def forward(%s):" % ", ".join(["self"] + ["v%d: Tensor" % i for i in range(n)])]
+    lines = ["def forward(%s):" % ", ".join(["self"] * bool(plan.static) + ["v%d: Tensor" % i for i in range(n)])]
     for i, call in enumerate(case["calls"]):
         if i in plan.static:
             continue
