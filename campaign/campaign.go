@@ -58,6 +58,8 @@ type Config struct {
 	Batch int
 	// Judge turns two outcomes into a verdict, with an oracle where one was asked.
 	Judge func(job *backend.Job, ref, cand *backend.Outcome, o *verdict.Oracle) *verdict.Verdict
+	// Faults are what is known to be wrong with candidates.
+	Faults []verdict.CandidateFault
 	// Oracle says when the reference is asked for the truth in float64.
 	Oracle OracleMode
 	// OnRecord receives every record, test by test and case by case, from one

@@ -47,6 +47,7 @@ func (s subject) modes(graph bool) subject {
 // trial is what one mode did with a case.
 type trial struct {
 	mode    string
+	info    *backend.Info // of the candidate in the mode
 	outcome *backend.Outcome
 	verdict *verdict.Verdict
 }
@@ -59,8 +60,9 @@ func (l *lane) try(ctx context.Context, s subject, jobs []*backend.Job, refs []*
 		if err != nil {
 			return nil, err
 		}
+		info := m.Info()
 		for i, job := range jobs {
-			t := trial{mode: m.name, outcome: outcomes[i]}
+			t := trial{mode: m.name, info: &info, outcome: outcomes[i]}
 			if err := l.judgeTrial(ctx, job, refs[i], &t, all[i]); err != nil {
 				return nil, err
 			}
@@ -85,12 +87,15 @@ func (l *lane) judgeTrial(ctx context.Context, job *backend.Job, ref *backend.Ou
 	}
 	if t.outcome.Blame != "" && t.verdict.Word == verdict.Aligned {
 		t.outcome = t.outcome.Condemned()
-		t.verdict, err = l.verdict(ctx, job, ref, t.outcome)
+		if t.verdict, err = l.verdict(ctx, job, ref, t.outcome); err != nil {
+			return err
+		}
 	}
-	if err == nil && t.outcome.Blame != "" && t.verdict.Word.IsFinding() {
+	t.verdict = verdict.Excused(t.verdict, job.Program, ref, *t.info, l.cfg.Faults)
+	if t.outcome.Blame != "" && t.verdict.Word.IsFinding() {
 		t.verdict.Blame = "pass " + t.outcome.Blame
 	}
-	return err
+	return nil
 }
 
 // merge makes records of a case's trials, of which the first is that of the

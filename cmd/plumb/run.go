@@ -297,7 +297,7 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 		return nil, usage(err)
 	}
 	r.backends.Table, r.backends.Python, r.backends.Timeout = ops.Table(), r.python, r.timeout
-	cfg := &campaign.Config{Jobs: r.jobs, Batch: 32, OnRecord: r.onRecord, OnEnd: r.onEnd}
+	cfg := &campaign.Config{Jobs: r.jobs, Batch: 32, Faults: known.Graphs, OnRecord: r.onRecord, OnEnd: r.onEnd}
 	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Faults: known.Faults, SameException: r.ops != ""}
 	if err := r.judgeBy(&policy); err != nil {
 		return nil, usage(err)

@@ -133,6 +133,8 @@ class Captured(plumb_torch.Run):
                 warnings.simplefilter("always")
                 graph = CAPTURES[mode](self, plan)
         except Exception as e:
+            if mode == "jit.script":
+                forget()
             raise Unknown("%s: %s" % (mode, reason(e))) from None
         for w in caught:
             if issubclass(w.category, torch.jit.TracerWarning) and not w.filename.startswith(OWN):
@@ -314,6 +316,14 @@ def script(run, plan):
             self.define(source)
 
     return Scripted()
+
+
+def forget():
+    """Forgets the types of modules: that of one which did not compile is half made."""
+    try:
+        torch.jit._recursive.concrete_type_store = type(torch.jit._recursive.concrete_type_store)()
+    except AttributeError:
+        pass
 
 
 CAPTURES = {"jit.trace": trace, "jit.script": script, "fx": symbolic, "compile": compiled}

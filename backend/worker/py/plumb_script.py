@@ -9,9 +9,10 @@ import math
 import torch
 from plumb_torch import Unknown, targets
 
-INFIX = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
+INFIX = {"lshift": "<<", "rshift": ">>", "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
          "and_": "&", "or_": "|", "xor": "^", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 PREFIX = {"neg": "-", "invert": "~"}
+AUGMENTED = {"iadd": "+=", "isub": "-=", "imul": "*=", "itruediv": "/="}
 
 
 def source(case, plan):
@@ -20,7 +21,7 @@ def source(case, plan):
     for i, call in enumerate(case["calls"]):
         if i in plan.static:
             continue
-        lines.append("v%d = %s" % (n + i, expression(call, plan)))
+        lines += statements("v%d" % (n + i), call, plan)
         for at, path in plan.results:
             if at == i:
                 lines.append("%s = %s%s" % (name("r", at, path), pick(n + i, path), ".clone()" if plan.changed else ""))
@@ -38,18 +39,32 @@ def pick(k, path):
     return "v%d%s" % (k, "".join("[%d]" % i for i in path))
 
 
+def statements(result, call, plan):
+    """Returns the lines that make a call and name its result."""
+    root, _, last = call[0].rpartition(".")
+    if root == "operator" and last in AUGMENTED:
+        targets[call[0]]
+        x = text(call[1][0], plan)
+        return ["%s %s %s" % (x, AUGMENTED[last], text(call[1][1], plan)), "%s = %s" % (result, x)]
+    if call[0] == "operator.setitem":
+        x, at, v = call[1]
+        return ["%s[%s] = %s" % (text(x, plan), index(at, plan), text(v, plan)), "%s = None" % result]
+    return ["%s = %s" % (result, expression(call, plan))]
+
+
 def expression(call, plan):
     def literal(a):
         return text(a, plan)
 
-    target, args = call[0], [literal(a) for a in call[1]]
+    target = call[0]
     targets[target]
+    if target == "operator.getitem":
+        return "%s[%s]" % (literal(call[1][0]), index(call[1][1], plan))
+    args = [literal(a) for a in call[1]]
     named = ["%s=%s" % (identifier(key), literal(a)) for key, a in call[2].items()] if len(call) > 2 else []
     root, _, last = target.rpartition(".")
-    if target == "operator.getitem":
-        return "%s[%s]" % (args[0], index(call[1][1], plan))
-    if target == "operator.setitem":
-        raise Unknown("an assignment is no expression in TorchScript's language")
+    if target == "operator.abs":
+        return "abs(%s)" % args[0]
     if root == "operator" and last in INFIX and len(args) == 2:
         return "%s %s %s" % (args[0], INFIX[last], args[1])
     if root == "operator" and last in PREFIX and len(args) == 1:
@@ -89,6 +104,8 @@ def text(a, plan):
     tag = a[0]
     if tag == "r":
         return "self.m%d" % (a[1] - plan.n) if a[1] - plan.n in plan.static else "v%d" % a[1]
+    if tag == "l" and len(set(map(type, a[1])) & {int, float}) > 1:
+        raise Unknown("a list has numbers of one type in TorchScript's language")
     if tag == "l":
         return "[%s]" % ", ".join(text(e, plan) for e in a[1])
     if tag == "u":
