@@ -67,7 +67,9 @@ func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend,
 			return nil, err
 		}
 		s.note(spec, "torch "+version)
-		return func() (backend.Backend, error) { return s.open(ctx, worker.Config{Python: path, Mode: mode, Threads: 1}) }, nil
+		return func() (backend.Backend, error) {
+			return s.open(ctx, worker.Config{Python: path, Mode: mode, Threads: 1})
+		}, nil
 	case "recorded":
 		base, err := Baseline(arg)
 		if err != nil {
@@ -142,7 +144,9 @@ func (s *Set) command(ctx context.Context, path string) (func() (backend.Backend
 	if err != nil {
 		return nil, &Error{fmt.Errorf("the worker %s cannot be started: %w", path, err)}
 	}
-	return func() (backend.Backend, error) { return s.open(ctx, worker.Config{Command: []string{found}, Threads: 1}) }, nil
+	return func() (backend.Backend, error) {
+		return s.open(ctx, worker.Config{Command: []string{found}, Threads: 1})
+	}, nil
 }
 
 // torch takes apart what follows "torch:": a mode, a Python, or both.
