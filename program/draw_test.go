@@ -160,13 +160,13 @@ func TestDrawnDTypes(t *testing.T) {
 
 func TestGram(t *testing.T) {
 	x := tensor.New(tensor.F64, 2, 5, 5)
-	(&Fill{Dist: Gram, Lo: 0.001, Hi: 1, Key: 8}).Into(x)
-	m := tensor.New(tensor.F64, 2, 5, 5)
+	(&Fill{Dist: Gram, Lo: 0.001, Hi: 7, Key: 8}).Into(x)
+	m := tensor.New(tensor.F64, 2, 5, 7)
 	(&Fill{Dist: Normal, Hi: 1, Key: 8}).Into(m)
 	for i := range x.Len() {
-		b, r, c, want := i/25*25, i/5%5, i%5, 0.001
-		for k := range 5 {
-			want += m.Float(b+r*5+k) * m.Float(b+c*5+k)
+		b, r, c, want := i/25*35, i/5%5, i%5, 0.001
+		for k := range 7 {
+			want += m.Float(b+r*7+k) * m.Float(b+c*7+k)
 		}
 		if math.Abs(x.Float(i)-want) > 1e-12 {
 			t.Fatalf("element %d is %v, want %v", i, x.Float(i), want)
@@ -186,7 +186,7 @@ func TestDistsHaveText(t *testing.T) {
 		}
 	}
 	for _, line := range []string{
-		"x = tensor((2, 3), torch.float32, gram(0.0, 1.0, key=1))", "x = tensor((2,), torch.float32, normal(0.0, key=1))",
+		"x = tensor((2, 3), torch.float32, gram(0.0, 1.0, key=1))", "x = tensor((2,), torch.float32, normal(0.0, key=1))", "x = tensor((2, 2), torch.float32, gram(0.0, 1.5, key=1))",
 		"x = tensor((2,), torch.float32, normal(0.0, 1.0, key=1, kinks=True))", "x = tensor((2,), torch.float32, uniform(0.0, 1.0, key=1, density=2))",
 	} {
 		if _, err := Parse("", line); err == nil {
