@@ -7,8 +7,8 @@ import (
 	"plumb/tensor"
 )
 
-// block is how many random words are drawn at a time.
-const block = 512
+// block is how many random words are drawn at a time: whole turns of the vector loop.
+const block = 480
 
 // draw sets the elements of a contiguous tensor, block by block.
 func (f *Fill) draw(t *tensor.Tensor) {
@@ -68,8 +68,11 @@ func (f *Fill) deviates(out []float64, words []uint64, each int) {
 			out[i] = deviate(q, words[i])
 		}
 	} else {
-		for i := range out {
-			out[i] = deviate(q, words[i/2]>>(i%2*32)<<32)
+		for i := 0; i+1 < len(out); i += 2 {
+			out[i], out[i+1] = deviate(q, words[i/2]<<32), deviate(q, words[i/2]>>32<<32)
+		}
+		if i := len(out) - 1; i%2 == 0 {
+			out[i] = deviate(q, words[i/2]<<32)
 		}
 	}
 	if f.Lo != 0 || f.Hi != 1 {
