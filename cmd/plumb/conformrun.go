@@ -103,6 +103,7 @@ func (r *conformRun) run(ctx context.Context, args []string, errs io.Writer) err
 	r.summary.Reference, r.summary.Candidates, r.summary.Seed = m.Reference.Name+" "+m.Reference.Version, []string{r.candidate}, m.Seed
 	r.rows, r.beyond = map[string]*report.Summary{}, map[string]int{}
 	r.sink = r.newSink()
+	boundHeap(memory)
 	start := time.Now()
 	err = r.base.Run(ctx, *cfg)
 	r.summary.Elapsed = time.Since(start)
