@@ -224,6 +224,23 @@ type decoder struct {
 	stored  map[string]*tensor.Tensor
 	predict func() (map[string]*tensor.Tensor, error)
 	made    map[string]*tensor.Tensor // by stored name and coding
+	room    int64                     // how many bytes may still be made
+}
+
+// newDecoder returns a decoder of the outcome of a job.
+func newDecoder(job *backend.Job, stored map[string]*tensor.Tensor, predict func() (map[string]*tensor.Tensor, error)) *decoder {
+	return &decoder{program: job.Program, inputs: job.Inputs, stored: stored, predict: predict, made: map[string]*tensor.Tensor{}, room: maxOutcome}
+}
+
+// make takes the bytes of a tensor from the room that is left.
+func (d *decoder) make(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
+	if err := tensor.CheckShape(dtype, shape); err != nil {
+		return nil, err
+	}
+	if d.room -= int64(tensor.NumElements(shape)) * int64(dtype.Size()); d.room < 0 {
+		return nil, fmt.Errorf("the results of a case have more than %d bytes", int64(maxOutcome))
+	}
+	return tensor.Unset(dtype, shape, nil), nil
 }
 
 // tensor returns the tensor that a reference stands for.
@@ -273,7 +290,7 @@ func (d *decoder) blob(name string) (*tensor.Tensor, error) {
 func (d *decoder) decode(r *recorded.TensorRef, dtype tensor.DType) (*tensor.Tensor, error) {
 	switch r.Coded.By {
 	case filled:
-		return fill(r, dtype)
+		return d.fill(r, dtype)
 	case predicted:
 		return d.like(r, dtype)
 	}
@@ -285,7 +302,10 @@ func (d *decoder) decode(r *recorded.TensorRef, dtype tensor.DType) (*tensor.Ten
 	if err != nil {
 		return nil, err
 	}
-	t := tensor.Unset(dtype, shape, nil)
+	t, err := d.make(dtype, shape)
+	if err != nil {
+		return nil, err
+	}
 	switch in := blob.Bytes(); r.Coded.By {
 	case shuffled:
 		unshuffle(t.Storage(), in, part(dtype))
@@ -319,10 +339,10 @@ func shapeOf(r *recorded.TensorRef, dtype tensor.DType, blob *tensor.Tensor) ([]
 	return nil, fmt.Errorf("%d bytes are no %s of shape %v", n, dtype, *r.Shape)
 }
 
-// maxFill is the size of the largest tensor of one value.
-const maxFill = 8 << 30
+// maxOutcome is how many bytes the decoded results of a case may have.
+const maxOutcome = 8 << 30
 
-func fill(r *recorded.TensorRef, dtype tensor.DType) (*tensor.Tensor, error) {
+func (d *decoder) fill(r *recorded.TensorRef, dtype tensor.DType) (*tensor.Tensor, error) {
 	one, err := hex.DecodeString(r.Coded.Fill)
 	if err != nil || len(one) != dtype.Size() || dtype == tensor.Bool && one[0] > 1 {
 		return nil, fmt.Errorf("%q is no element of %s", r.Coded.Fill, dtype)
@@ -330,14 +350,10 @@ func fill(r *recorded.TensorRef, dtype tensor.DType) (*tensor.Tensor, error) {
 	if r.Shape == nil {
 		return nil, errors.New("a tensor of one value has no shape")
 	}
-	shape := *r.Shape
-	if err := tensor.CheckShape(dtype, shape); err != nil {
+	t, err := d.make(dtype, *r.Shape)
+	if err != nil {
 		return nil, err
 	}
-	if n := tensor.NumElements(shape); n > maxFill/dtype.Size() {
-		return nil, fmt.Errorf("a tensor of shape %v is too large", shape)
-	}
-	t := tensor.Unset(dtype, shape, nil)
 	all := t.Storage()
 	for n := copy(all, one); n < len(all); n *= 2 {
 		copy(all[n:], all[:n])

@@ -3,6 +3,7 @@ package baseline
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,11 +16,13 @@ import (
 	"plumb/backend"
 )
 
-// The sizes of shards and of exchanges with the reference: a shard ends at
-// shardBytes of inputs or at shardCases cases, a batch at batchBytes or
-// batchCases.
+// ShardBytes is how many bytes of inputs the cases of a shard have, unless it
+// is of one case.
+const ShardBytes = 64 << 20
+
+// A shard has at most shardCases cases, an exchange with a backend batchCases
+// or batchBytes of inputs.
 const (
-	shardBytes = 64 << 20
 	shardCases = 512
 	batchBytes = 4 << 20
 	batchCases = 32
@@ -44,6 +47,7 @@ type GenConfig struct {
 	Predict func() backend.Backend
 	Jobs    int
 	Memory  int64 // of the cases under way, in bytes
+	Shard   int64 // bytes of inputs in a shard; 0 is ShardBytes
 	// Progress, which may be nil, is told how many cases are done, those of an
 	// earlier run included; it is called from one goroutine at a time.
 	Progress func(done, all int)
@@ -119,7 +123,7 @@ func (g *generator) plan() error {
 		}
 		g.entries = append(g.entries, e)
 	}
-	for i, run := range runsOf(all, shardCases, shardBytes, func(p *planned) int64 { return p.bytes }) {
+	for i, run := range runsOf(all, shardCases, cmp.Or(g.Shard, ShardBytes), func(p *planned) int64 { return p.bytes }) {
 		g.shards = append(g.shards, &shardPlan{name: fmt.Sprintf("cases-%05d.safetensors.zst", i), cases: run})
 	}
 	return nil
