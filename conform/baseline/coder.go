@@ -38,7 +38,6 @@ type coder struct {
 	tensors []safetensors.Entry
 	known   map[uint64][]source
 	seed    maphash.Seed
-	bytes   int64
 }
 
 // source is where bits are to be found.
@@ -52,19 +51,16 @@ func newCoder() *coder { return &coder{known: map[uint64][]source{}, seed: mapha
 // caseCoder codes the outcome of one program.
 type caseCoder struct {
 	*coder
-	inputs map[uint64][]source
-	like   map[string]*tensor.Tensor // what was predicted, by place
+	near []source                  // inputs, and results that were predicted
+	like map[string]*tensor.Tensor // what was predicted, by place
 }
 
 // outcome returns the structure of an outcome; predicted is nil or the
 // predictor's outcome of the same job.
 func (c *coder) outcome(job *backend.Job, o, predicted *backend.Outcome) (*recorded.Structure, error) {
-	k := &caseCoder{c, map[uint64][]source{}, tensorsOf(predicted)}
+	k := &caseCoder{c, nil, tensorsOf(predicted)}
 	for i, t := range job.Inputs {
-		if t.Len() > 0 {
-			h := c.hash(t)
-			k.inputs[h] = append(k.inputs[h], source{recorded.TensorRef{Input: job.Program.Inputs[i].Name}, t})
-		}
+		k.near = append(k.near, source{recorded.TensorRef{Input: job.Program.Inputs[i].Name}, t})
 	}
 	return recorded.Describe(o, k.tensor)
 }
@@ -83,10 +79,6 @@ func tensorsOf(o *backend.Outcome) map[string]*tensor.Tensor {
 		return nil
 	}
 	return out
-}
-
-func (c *coder) hash(t *tensor.Tensor) uint64 {
-	return maphash.Bytes(c.seed, t.Bytes()) + uint64(t.DType())
 }
 
 // tensor returns where t's elements are to be found, after storing them where
@@ -108,20 +100,24 @@ func (c *caseCoder) find(place string, t *tensor.Tensor) (recorded.TensorRef, []
 	if one := uniform(t); one != nil {
 		return recorded.TensorRef{Coded: &recorded.Code{DType: t.DType().String(), By: filled, Fill: hex.EncodeToString(one)}}, nil
 	}
-	h := c.hash(t)
-	for _, known := range []map[uint64][]source{c.inputs, c.known} {
-		for _, s := range known[h] {
-			if s.t.DType() == t.DType() && bytes.Equal(s.t.Bytes(), t.Bytes()) {
-				return s.ref, s.t.Shape()
-			}
+	raw := t.Bytes()
+	for _, s := range c.near {
+		if s.t.DType() == t.DType() && s.t.Len() == t.Len() && bytes.Equal(s.t.Bytes(), raw) {
+			return s.ref, s.t.Shape()
 		}
 	}
-	ref := c.store(place, t)
-	if ref.Coded == nil || ref.Coded.Like == "" {
-		c.known[h] = append(c.known[h], source{ref, t})
-	} else {
-		c.inputs[h] = append(c.inputs[h], source{ref, t})
+	if ref, ok := c.differ(place, t); ok {
+		c.near = append(c.near, source{ref, t})
+		return ref, t.Shape()
 	}
+	h := maphash.Bytes(c.seed, raw) + uint64(t.DType())
+	for _, s := range c.known[h] {
+		if s.t.DType() == t.DType() && bytes.Equal(s.t.Bytes(), raw) {
+			return s.ref, s.t.Shape()
+		}
+	}
+	ref := c.store(t)
+	c.known[h] = append(c.known[h], source{ref, t})
 	return ref, t.Shape()
 }
 
@@ -136,17 +132,31 @@ func uniform(t *tensor.Tensor) []byte {
 	return b[:size]
 }
 
-// store stores a tensor in the cheapest of the codings.
-func (c *caseCoder) store(place string, t *tensor.Tensor) recorded.TensorRef {
-	raw := t.Bytes()
-	if p := c.like[place]; p != nil && len(raw) > plainBytes && p.DType() == t.DType() && slices.Equal(p.Shape(), t.Shape()) {
-		code := &recorded.Code{DType: t.DType().String(), By: predicted, Like: place, Sum: sum(raw)}
-		if same := p.Bytes(); bytes.Equal(same, raw) {
-			return recorded.TensorRef{Coded: code}
-		} else if r := residual(t.DType(), raw, same); len(r) < len(raw)*3/4 {
-			return recorded.TensorRef{Stored: c.add(tensor.Of(tensor.U8, []int{len(r)}, r)), Coded: code}
-		}
+// differ stores a large tensor as what it is more than the predicted one; ok is
+// false where there is none or the difference is too large.
+func (c *caseCoder) differ(place string, t *tensor.Tensor) (ref recorded.TensorRef, ok bool) {
+	p := c.like[place]
+	if p == nil || p.DType() != t.DType() || !slices.Equal(p.Shape(), t.Shape()) {
+		return ref, false
 	}
+	raw, same := t.Bytes(), p.Bytes()
+	if len(raw) <= plainBytes {
+		return ref, false
+	}
+	if !bytes.Equal(same, raw) {
+		r := residual(t.DType(), raw, same)
+		if len(r) > len(raw)*3/4 {
+			return ref, false
+		}
+		ref.Stored = c.add(tensor.Of(tensor.U8, []int{len(r)}, r))
+	}
+	ref.Coded = &recorded.Code{DType: t.DType().String(), By: predicted, Like: place, Sum: sum(raw)}
+	return ref, true
+}
+
+// store stores a tensor in the cheapest of the other codings.
+func (c *coder) store(t *tensor.Tensor) recorded.TensorRef {
+	raw := t.Bytes()
 	switch {
 	case len(raw) <= plainBytes:
 	case t.DType() == tensor.Bool:
@@ -170,7 +180,6 @@ func (c *coder) blob(t *tensor.Tensor, by string, b []byte) recorded.TensorRef {
 func (c *coder) add(t *tensor.Tensor) string {
 	name := strconv.Itoa(len(c.tensors))
 	c.tensors = append(c.tensors, safetensors.Entry{Name: name, Tensor: t})
-	c.bytes += int64(t.Len() * t.DType().Size())
 	return name
 }
 
