@@ -716,7 +716,6 @@ type ThresholdOptions struct {
 //
 // Replaces small elements: value for x ≤ threshold, x elsewhere. The gradient is 0 at the threshold.
 //
-//	threshold(Tensor input, float threshold, float value, bool inplace=False) -> Tensor
 //	threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) -> Tensor
 func Threshold(input *Tensor, threshold Scalar, value Scalar, options ...ThresholdOptions) (*Tensor, error) {
 	set := last(options)
@@ -3824,7 +3823,7 @@ type RollOptions struct {
 //
 // Moves the entries of each of the dims on by its shift; what leaves at the end enters at the start. Without dims, of the flattened tensor.
 //
-//	roll(Tensor input, int[1] shifts, int[1] dims=[]) -> Tensor
+//	roll(Tensor input, int[1] shifts, int[1]? dims=[]) -> Tensor
 func Roll(input *Tensor, shifts []int, options ...RollOptions) (*Tensor, error) {
 	set := last(options)
 	return one(apply(nil, "roll",
@@ -5551,27 +5550,6 @@ func Unique(input *Tensor, options ...UniqueOptions) (*Tensor, error) {
 		optional("dim", set.Dim)))
 }
 
-// UniqueBothOptions are the arguments of UniqueBoth that may be left out.
-type UniqueBothOptions struct {
-	Sorted *bool // bool, default True
-	Dim    *int  // int, default None
-}
-
-// UniqueBoth applies the operator unique.both.
-//
-// The distinct elements in ascending order, or the distinct entries of dim in lexicographic order; where each element went, and how often each occurs.
-//
-//	unique.both(Tensor input, bool sorted=True, *, bool return_inverse, bool return_counts, int? dim=None) -> (Tensor output, Tensor inverse_indices, Tensor counts)
-func UniqueBoth(input *Tensor, returnInverse bool, returnCounts bool, options ...UniqueBothOptions) (output, inverseIndices, counts *Tensor, err error) {
-	set := last(options)
-	return three(apply(nil, "unique.both",
-		given("input", input),
-		given("return_inverse", returnInverse),
-		given("return_counts", returnCounts),
-		optional("sorted", set.Sorted),
-		optional("dim", set.Dim)))
-}
-
 // UniqueInverseOptions are the arguments of UniqueInverse that may be left out.
 type UniqueInverseOptions struct {
 	Sorted *bool // bool, default True
@@ -5612,6 +5590,27 @@ func UniqueCounts(input *Tensor, returnCounts bool, options ...UniqueCountsOptio
 		optional("dim", set.Dim)))
 }
 
+// UniqueBothOptions are the arguments of UniqueBoth that may be left out.
+type UniqueBothOptions struct {
+	Sorted *bool // bool, default True
+	Dim    *int  // int, default None
+}
+
+// UniqueBoth applies the operator unique.both.
+//
+// The distinct elements in ascending order, or the distinct entries of dim in lexicographic order; where each element went, and how often each occurs.
+//
+//	unique.both(Tensor input, bool sorted=True, *, bool return_inverse, bool return_counts, int? dim=None) -> (Tensor output, Tensor inverse_indices, Tensor counts)
+func UniqueBoth(input *Tensor, returnInverse bool, returnCounts bool, options ...UniqueBothOptions) (output, inverseIndices, counts *Tensor, err error) {
+	set := last(options)
+	return three(apply(nil, "unique.both",
+		given("input", input),
+		given("return_inverse", returnInverse),
+		given("return_counts", returnCounts),
+		optional("sorted", set.Sorted),
+		optional("dim", set.Dim)))
+}
+
 // UniqueConsecutiveOptions are the arguments of UniqueConsecutive that may be left out.
 type UniqueConsecutiveOptions struct {
 	Dim *int // int, default None
@@ -5626,25 +5625,6 @@ func UniqueConsecutive(input *Tensor, options ...UniqueConsecutiveOptions) (*Ten
 	set := last(options)
 	return one(apply(nil, "unique_consecutive",
 		given("input", input),
-		optional("dim", set.Dim)))
-}
-
-// UniqueConsecutiveBothOptions are the arguments of UniqueConsecutiveBoth that may be left out.
-type UniqueConsecutiveBothOptions struct {
-	Dim *int // int, default None
-}
-
-// UniqueConsecutiveBoth applies the operator unique_consecutive.both.
-//
-// The elements, or the entries of dim, without those that equal their predecessor; where each element went, and how long each run is.
-//
-//	unique_consecutive.both(Tensor input, *, bool return_inverse, bool return_counts, int? dim=None) -> (Tensor output, Tensor inverse_indices, Tensor counts)
-func UniqueConsecutiveBoth(input *Tensor, returnInverse bool, returnCounts bool, options ...UniqueConsecutiveBothOptions) (output, inverseIndices, counts *Tensor, err error) {
-	set := last(options)
-	return three(apply(nil, "unique_consecutive.both",
-		given("input", input),
-		given("return_inverse", returnInverse),
-		given("return_counts", returnCounts),
 		optional("dim", set.Dim)))
 }
 
@@ -5680,6 +5660,25 @@ func UniqueConsecutiveCounts(input *Tensor, returnCounts bool, options ...Unique
 	set := last(options)
 	return two(apply(nil, "unique_consecutive.counts",
 		given("input", input),
+		given("return_counts", returnCounts),
+		optional("dim", set.Dim)))
+}
+
+// UniqueConsecutiveBothOptions are the arguments of UniqueConsecutiveBoth that may be left out.
+type UniqueConsecutiveBothOptions struct {
+	Dim *int // int, default None
+}
+
+// UniqueConsecutiveBoth applies the operator unique_consecutive.both.
+//
+// The elements, or the entries of dim, without those that equal their predecessor; where each element went, and how long each run is.
+//
+//	unique_consecutive.both(Tensor input, *, bool return_inverse, bool return_counts, int? dim=None) -> (Tensor output, Tensor inverse_indices, Tensor counts)
+func UniqueConsecutiveBoth(input *Tensor, returnInverse bool, returnCounts bool, options ...UniqueConsecutiveBothOptions) (output, inverseIndices, counts *Tensor, err error) {
+	set := last(options)
+	return three(apply(nil, "unique_consecutive.both",
+		given("input", input),
+		given("return_inverse", returnInverse),
 		given("return_counts", returnCounts),
 		optional("dim", set.Dim)))
 }

@@ -47,6 +47,9 @@ type Def struct {
 	// Elsewhere names parameters of Sig that are given through a signature of
 	// More alone, so that they go with its other parameters only.
 	Elsewhere []string
+	// Off names bool parameters that Sig does not have, which a public name takes
+	// as False: as True they mean another operator of the name.
+	Off []string
 	// Names are the public names it answers to: "torch.relu",
 	// "torch.nn.functional.relu", "Tensor.relu", "operator.add". Several
 	// operators may share a name: the first whose signature accepts the call wins.

@@ -505,20 +505,21 @@ var uniqueOps = slices.Concat(
 // groups, for a signature has a fixed number of results.
 func uniqueDefs(name, sorted string, all bool) []*op.Def {
 	return []*op.Def{
-		uniqueDef(name+"(Tensor input"+sorted+", *, int? dim=None) -> Tensor", name, all),
+		uniqueDef(name+"(Tensor input"+sorted+", *, int? dim=None) -> Tensor", name, all, "return_inverse", "return_counts"),
+		uniqueDef(name+".inverse(Tensor input"+sorted+", *, bool return_inverse, int? dim=None) -> (Tensor output, Tensor inverse_indices)", name, all, "return_counts"),
+		uniqueDef(name+".counts(Tensor input"+sorted+", *, bool return_counts, int? dim=None) -> (Tensor output, Tensor counts)", name, all, "return_inverse"),
 		uniqueDef(name+".both(Tensor input"+sorted+", *, bool return_inverse, bool return_counts, int? dim=None) -> (Tensor output, Tensor inverse_indices, Tensor counts)", name, all),
-		uniqueDef(name+".inverse(Tensor input"+sorted+", *, bool return_inverse, int? dim=None) -> (Tensor output, Tensor inverse_indices)", name, all),
-		uniqueDef(name+".counts(Tensor input"+sorted+", *, bool return_counts, int? dim=None) -> (Tensor output, Tensor counts)", name, all),
 	}
 }
 
-func uniqueDef(sig, name string, all bool) *op.Def {
+func uniqueDef(sig, name string, all bool, off ...string) *op.Def {
 	doc := "The distinct elements in ascending order, or the distinct entries of dim in lexicographic order; where each element went, and how often each occurs."
 	if !all {
 		doc = "The elements, or the entries of dim, without those that equal their predecessor; where each element went, and how long each run is."
 	}
 	d := &op.Def{
 		Sig:    sig,
+		Off:    off,
 		Names:  both(name),
 		Doc:    doc,
 		Traits: op.NoGrad | op.Dynamic,
