@@ -292,7 +292,7 @@ func (b *build) backward(out []any) error {
 		return nil
 	}
 	chosen, _ := items(b.c.Item.Get("requires_backward"))
-	if n := b.parts(); len(out) == 1 && n > 0 {
+	if n := max(b.parts(), beyondFirst(chosen)); len(out) == 1 && n > 0 {
 		whole := out[0]
 		out = nil
 		for i := range n {
@@ -319,6 +319,21 @@ func (b *build) backward(out []any) error {
 		}
 	}
 	return nil
+}
+
+// beyondFirst is the number of outputs that a choice of several shows; 0 where
+// it chooses the first at most, which may be all that there is.
+func beyondFirst(chosen []Value) int {
+	last := Int(0)
+	for _, v := range chosen {
+		if i, ok := v.(Int); ok && i < maxDTypes {
+			last = max(last, i)
+		}
+	}
+	if last == 0 {
+		return 0
+	}
+	return int(last) + 1
 }
 
 // done is the program, checked.
