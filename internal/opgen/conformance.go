@@ -229,6 +229,10 @@ func (w *configWriter) entries(d opcase.Drawer, target string, k kind, dts []ten
 	}
 }
 
+// structured are operators that take any elements and mean what they are sampled
+// with, such as positive definite matrices.
+var structured = []string{"linalg_cholesky_ex"}
+
 // best is the entry with generators where native computes it with their
 // elements, and with the sampled elements where only these are in the domain;
 // without gradients where a config cannot say of which results. It is empty
@@ -237,6 +241,9 @@ func (w *configWriter) best(e entry) string {
 	e.inPlace = shapeOf(e.rows[0].args[e.rows[0].names[0]]) != "para" && slices.ContainsFunc(e.Def.Names, func(n string) bool { return n == "Tensor."+e.function()+"_" })
 	for _, form := range []struct{ literal, plain bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
 		e.literal, e.plain = form.literal, form.plain
+		if !e.literal && slices.Contains(structured, e.Def.ID()) {
+			continue
+		}
 		text, ok := e.text()
 		if !ok {
 			return ""
