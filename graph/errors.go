@@ -79,13 +79,13 @@ func (c *Code) failure(n *Node, err error) error {
 func (n *Node) failed(err error) *Error {
 	e := &Error{Node: n.op() + shapes(n.Args()), Place: n.Place, Step: n.Step, Err: err}
 	if n.Of != nil {
-		e.Of = n.Of.origin()
+		e.Of = n.Of.Origin()
 	}
 	return e
 }
 
-// origin names a node and where it was traced, on one line.
-func (n *Node) origin() string {
+// Origin names a node and where it was traced, on one line.
+func (n *Node) Origin() string {
 	text := n.op() + shapes(n.Args())
 	if n.Place != "" {
 		text += " at " + n.Place
@@ -115,7 +115,7 @@ func (b *Builder) refused(c *op.Call, err error) error {
 	}
 	e.Node = c.Def.ID() + described(c)
 	if b.of != nil {
-		e.Of = b.of.origin()
+		e.Of = b.of.Origin()
 	}
 	return e
 }
