@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -27,6 +28,12 @@ func (r *execution) fused(n *Node) error {
 				mu.Unlock()
 				return
 			}
+		}
+		if r.watch != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			r.watch()
+			runtime.KeepAlive(b)
 		}
 	})
 	return failed

@@ -47,6 +47,9 @@ type Options struct {
 	Passes []Pass
 	// Block is how many elements a fused loop takes at a time; 0 for a default.
 	Block int
+	// Watch is called whenever a node was run, before what it read last is
+	// released, and within fused loops: it may measure what lives.
+	Watch func()
 
 	tamper func(*plan, *Code)
 }
@@ -102,7 +105,7 @@ func Compile(code *Code, o Options) (*Compiled, error) {
 	if block == 0 {
 		block = defaultBlock
 	}
-	return &Compiled{Code: c, Stages: stages, plan: plan, block: block}, nil
+	return &Compiled{Code: c, Stages: stages, plan: plan, block: block, watch: o.Watch}, nil
 }
 
 // apply runs a pass and checks what it left.

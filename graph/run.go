@@ -14,6 +14,7 @@ type Compiled struct {
 	Stages []Stage
 	plan   *plan
 	block  int
+	watch  func()
 }
 
 // Memory returns what the plan expects.
@@ -40,6 +41,9 @@ func (c *Compiled) Run(seed uint64, inputs []*tensor.Tensor) ([]*tensor.Tensor, 
 		if err := r.node(n); err != nil {
 			failed = c.Code.failure(n, err)
 			break
+		}
+		if c.watch != nil {
+			c.watch()
 		}
 		for _, id := range c.plan.release[i] {
 			r.env[id] = nil
