@@ -30,6 +30,7 @@ func Passes() []Pass {
 		{"common", "computes equal calls once", common},
 		{"dead2", "leaves out what the passes before made useless", dead},
 		{"fuse", "runs elementwise calls of one shape in one loop over blocks", fuse},
+		{"order", "runs what frees memory as soon as it can run", order},
 	}
 }
 
@@ -47,6 +48,10 @@ type Options struct {
 	Passes []Pass
 	// Block is how many elements a fused loop takes at a time; 0 for a default.
 	Block int
+	// Donate numbers inputs that the caller gives up with each run, so that
+	// results may take their memory: parameters that a step replaces. They
+	// must share memory with no other input.
+	Donate []int
 	// Watch is called whenever a node was run, before what it read last is
 	// released, and within fused loops: it may measure what lives.
 	Watch func()
@@ -78,6 +83,7 @@ func (s Stage) String() string {
 // error names the pass that failed.
 func Compile(code *Code, o Options) (*Compiled, error) {
 	c := code.copy()
+	c.donated = o.Donate
 	passes := o.Passes
 	if passes == nil {
 		passes = Passes()

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"sync"
 
 	"plumb/choice"
 	"plumb/op"
@@ -15,6 +16,7 @@ type Compiled struct {
 	plan   *plan
 	block  int
 	watch  func()
+	arenas sync.Pool // of *[]byte: what earlier runs left
 }
 
 // Memory returns what the plan expects.
@@ -27,12 +29,17 @@ const defaultBlock = 1 << 14
 // Run computes the outputs. Inputs must have the signature that was traced;
 // seed is what the draws of random operators follow from. The error is an
 // *Error that wraps the operator's; the outputs that were computed before it
-// are returned beside it, the others are nil.
+// are returned beside it, the others are nil. Inputs that are donated hold
+// anything afterwards; results may lie in their memory.
 func (c *Compiled) Run(seed uint64, inputs []*tensor.Tensor) ([]*tensor.Tensor, error) {
 	if err := c.accepts(inputs); err != nil {
 		return nil, err
 	}
-	r := &execution{Compiled: c, seed: seed, env: make([]*tensor.Tensor, c.Code.values), pieces: make([][]byte, len(c.plan.sizes))}
+	r := &execution{Compiled: c, seed: seed, env: make([]*tensor.Tensor, c.Code.values)}
+	if c.plan.arena > 0 {
+		r.arena = c.arena()
+		defer c.arenas.Put(r.arena)
+	}
 	for i, v := range c.Code.Inputs {
 		r.env[v.id] = inputs[i]
 	}
@@ -65,15 +72,31 @@ func (c *Compiled) accepts(inputs []*tensor.Tensor) error {
 			return &Error{Graph: c.Code.Name, Err: fmt.Errorf("input %s is %s with strides %v; it was compiled for %s", v.node.Name, inputs[i], inputs[i].Strides(), describe(v))}
 		}
 	}
+	for _, i := range c.Code.donated {
+		for j, t := range inputs {
+			if i != j && t.SharesStorage(inputs[i]) {
+				return &Error{Graph: c.Code.Name, Err: fmt.Errorf("input %s is donated and shares its memory with input %s", c.Code.Inputs[i].node.Name, c.Code.Inputs[j].node.Name)}
+			}
+		}
+	}
 	return nil
+}
+
+// arena returns memory for the pieces, whose bytes may be anything.
+func (c *Compiled) arena() *[]byte {
+	if a, ok := c.arenas.Get().(*[]byte); ok {
+		return a
+	}
+	a := tensor.Unset(tensor.U8, []int{c.plan.arena}, nil).Storage()
+	return &a
 }
 
 // execution is one run.
 type execution struct {
 	*Compiled
-	seed   uint64
-	env    []*tensor.Tensor // by value id
-	pieces [][]byte         // of reused memory
+	seed  uint64
+	env   []*tensor.Tensor // by value id
+	arena *[]byte
 }
 
 func (r *execution) node(n *Node) error {
@@ -127,14 +150,17 @@ func (r *execution) apply(n *Node) error {
 
 // memory returns where a result goes.
 func (r *execution) memory(v *Value, m op.Meta) *tensor.Tensor {
-	slot, planned := r.plan.slot[v.id]
-	if !planned {
-		return tensor.Unset(m.DType, m.Shape, m.Strides)
+	offset, bytes := 0, []byte(nil)
+	if u, over := r.plan.over[v.id]; over {
+		offset, bytes = r.env[u].Offset(), r.env[u].Storage()
+	} else {
+		s := &r.plan.pieces[r.plan.piece[v.id]]
+		if s.at < 0 {
+			return tensor.Unset(m.DType, m.Shape, m.Strides)
+		}
+		bytes = (*r.arena)[s.at:][:v.bytes():v.bytes()]
 	}
-	if r.pieces[slot] == nil {
-		r.pieces[slot] = tensor.Unset(tensor.U8, []int{r.plan.sizes[slot]}, nil).Storage()
-	}
-	t, err := tensor.FromBytes(v.DType(), v.Shape(), v.Strides(), 0, r.pieces[slot][:v.bytes()])
+	t, err := tensor.FromBytes(v.DType(), v.Shape(), v.Strides(), offset, bytes)
 	if err != nil {
 		panic(fmt.Sprintf("graph: memory of %s: %v", describe(v), err))
 	}

@@ -171,7 +171,8 @@ type Code struct {
 	Nodes   []*Node // inputs and constants included
 	Outputs []*Value
 
-	values int // ids below it are taken
+	values  int   // ids below it are taken
+	donated []int // inputs whose memory results may take
 }
 
 // copy returns code of its own nodes, so that passes leave c as it is. Values

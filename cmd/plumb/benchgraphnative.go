@@ -325,7 +325,8 @@ func (r *eagerRunner) descend(b op.Builder, grads []op.Value) {
 	}
 }
 
-// compiledRunner runs a step as one compiled graph.
+// compiledRunner runs a step as one compiled graph, which may put the new
+// state where the old one was.
 type compiledRunner struct {
 	benchState
 	without  []string
@@ -352,7 +353,13 @@ func (r *compiledRunner) inputs() []*tensor.Tensor {
 // compile traces and compiles the step once.
 func (r *compiledRunner) compile() (err error) {
 	if r.compiled == nil {
-		g := graph.New(ops.Table(), r.block.name, r.trace, graph.Options{Without: r.without, Watch: r.watch})
+		o := graph.Options{Without: r.without, Watch: r.watch}
+		for i := range len(r.state) + len(r.buffers) {
+			if r.training {
+				o.Donate = append(o.Donate, 1+i)
+			}
+		}
+		g := graph.New(ops.Table(), r.block.name, r.trace, o)
 		r.compiled, err = g.Compile(r.inputs()...)
 	}
 	return err
