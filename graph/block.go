@@ -20,7 +20,7 @@ func (r *execution) fused(n *Node) error {
 	var failed error
 	size := tensor.NumElements(n.body[0].Out[0].Shape())
 	kernel.Parallel((size+r.block-1)/r.block, 1, func(lo, hi int) {
-		b := &block{execution: r, whole: size, stored: n.Out, inner: map[*Value]*tensor.Tensor{}, parts: map[*Value]*tensor.Tensor{}, chosen: make([]chosen, len(n.body))}
+		b := &block{execution: r, whole: size, stored: n.Out, inner: map[*Value]*tensor.Tensor{}, parts: map[*Value]*tensor.Tensor{}, spreads: map[spreadKey]*tensor.Tensor{}, chosen: make([]chosen, len(n.body))}
 		for i := lo; i < hi; i++ {
 			if err := b.run(n.body, i*r.block); err != nil {
 				mu.Lock()
@@ -50,6 +50,14 @@ type block struct {
 	inner  map[*Value]*tensor.Tensor
 	parts  map[*Value]*tensor.Tensor // of this block
 	chosen []chosen                  // by call
+	// spreads hold one block of each argument that is written out.
+	spreads map[spreadKey]*tensor.Tensor
+}
+
+// spreadKey names an argument of a call.
+type spreadKey struct {
+	call     *Node
+	argument int
 }
 
 // chosen is the kernel of a call for blocks of n elements.
@@ -81,6 +89,24 @@ func (b *block) part(v *Value) *tensor.Tensor {
 	return t
 }
 
+// argument returns the block's elements of argument i of a call, written out
+// where it does not lie as the result does.
+func (b *block) argument(m *Node, i int, v *Value) *tensor.Tensor {
+	s := m.spreads[i]
+	if s == nil {
+		return b.part(v)
+	}
+	key := spreadKey{m, i}
+	whole := b.spreads[key]
+	if whole == nil {
+		whole = tensor.Unset(v.DType(), []int{min(b.block, b.whole)}, nil)
+		b.spreads[key] = whole
+	}
+	t := flatten(whole, b.whole, 0, b.n)
+	s.write(t, b.env[v.id], b.at)
+	return t
+}
+
 // result returns where the block's elements of a result go.
 func (b *block) result(v *Value) *tensor.Tensor {
 	if slices.Contains(b.stored, v) {
@@ -100,14 +126,18 @@ func (b *block) result(v *Value) *tensor.Tensor {
 // their elements.
 func (b *block) call(m *Node, k *chosen) error {
 	d := m.Call.Def
-	run := op.Run{Args: mapped(m.Call.Args, func(v *Value) op.Value { return b.part(v) })}
+	i := -1
+	run := op.Run{Args: mapped(m.Call.Args, func(v *Value) op.Value {
+		i++
+		return b.argument(m, i, v)
+	})}
 	if d.Check != nil {
 		if err := d.Check(run.Args); err != nil {
 			return err
 		}
 	}
 	if d.View != nil { // a conversion
-		b.result(m.Out[0]).CopyFrom(b.part(m.Args()[0]))
+		b.result(m.Out[0]).CopyFrom(b.argument(m, 0, m.Args()[0]))
 		return nil
 	}
 	if k.n != b.n {

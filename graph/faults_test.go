@@ -141,6 +141,22 @@ func anyOrder(n *Node) string {
 	return order
 }
 
+// respread spoils how arguments lie under the results of fused calls.
+func respread(spoil func(s *spread)) func(c *Code) (int, error) {
+	return func(c *Code) (int, error) {
+		for _, n := range c.Nodes {
+			for _, m := range n.body {
+				for _, s := range m.spreads {
+					if s != nil {
+						spoil(s)
+					}
+				}
+			}
+		}
+		return 1, nil
+	}
+}
+
 var faults = []fault{
 	{pass: "dead", what: "leaves out what only outputs need", run: func(c *Code) (int, error) {
 		users := c.users()
@@ -296,6 +312,35 @@ var faults = []fault{
 			slices.Reverse(n.body)
 		}
 		return 1, nil
+	}},
+	{pass: "fuse", what: "takes the first element of a broadcast argument for all", after: true, run: respread(func(s *spread) {
+		clear(s.strides)
+	})},
+	{pass: "fuse", what: "repeats a broadcast argument along another dimension", after: true, run: respread(func(s *spread) {
+		slices.Reverse(s.strides)
+	})},
+	{pass: "fuse", what: "aligns shapes of other sizes in memory", after: true, run: respread(func(s *spread) {
+		slices.Reverse(s.sizes)
+	})},
+	{pass: "order", what: "runs a node before what it reads", run: func(c *Code) (int, error) {
+		slices.SortStableFunc(c.Nodes, func(m, n *Node) int { return len(m.Args()) - len(n.Args()) })
+		return 1, nil
+	}},
+	{pass: "order", what: "forgets the results of a group but the last", run: func(c *Code) (int, error) {
+		for _, n := range c.Nodes {
+			if n.Kind == Fused {
+				n.Out = n.Out[len(n.Out)-1:]
+			}
+		}
+		return order(c)
+	}},
+	{pass: Reuse, what: "takes the memory of inputs that nobody gave up", tamper: func(p *plan, c *Code) {
+		for _, v := range c.Inputs {
+			p.escapes[v] = slices.Contains(c.Outputs, v)
+		}
+	}},
+	{pass: Reuse, what: "puts a result where another argument of its node lies", tamper: func(p *plan, _ *Code) {
+		p.apart = func(a, b *piece) bool { return a.first < b.last && b.first < a.last }
 	}},
 	{pass: Reuse, what: "reuses a live buffer", tamper: func(p *plan, c *Code) {
 		for i := len(c.Nodes) - 1; i >= 0; i-- { // the first reader is taken for the last

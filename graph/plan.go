@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"plumb/tensor"
 )
 
 // Memory is what a plan expects of results, in bytes; inputs and constants are
@@ -276,6 +278,11 @@ func (p *plan) inner(n *Node) int {
 		for _, v := range m.Out {
 			if !slices.Contains(n.Out, v) {
 				size += min(v.bytes(), defaultBlock*v.DType().Size())
+			}
+		}
+		for i, v := range m.Args() {
+			if m.spreads[i] != nil {
+				size += min(tensor.NumElements(m.Out[0].Shape()), defaultBlock) * v.DType().Size()
 			}
 		}
 	}

@@ -173,7 +173,7 @@ func TestTableAsGraph(t *testing.T) {
 // a loop of its own over small blocks: where a kernel may not be cut into
 // blocks or may not write over its argument, elements differ.
 func TestBlocksAndMemory(t *testing.T) {
-	blocks, inPlace := 0, 0
+	blocks, inPlace, spreads := 0, 0, 0
 	everySample(t, 3, func(t *testing.T, call *op.Call) {
 		if call.Def.Compose != nil {
 			return
@@ -197,6 +197,7 @@ func TestBlocksAndMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			inPlace += c.Memory().InPlace
+			spreads += graph.Spreads(c)
 			blocks += strings.Count(c.Code.String(), "fused")
 			for i := range got {
 				if !got[i].SameBits(want[i]) {
@@ -205,9 +206,10 @@ func TestBlocksAndMemory(t *testing.T) {
 			}
 		}
 	})
-	if blocks < 1000 || inPlace < 200 {
-		t.Errorf("%d fused calls, %d results in place: the test tests little", blocks, inPlace)
+	if blocks < 1000 || inPlace < 200 || spreads < 200 {
+		t.Errorf("%d fused calls, %d results in place, %d broadcast arguments: the test tests little", blocks, inPlace, spreads)
 	}
+	t.Log(blocks, inPlace, spreads)
 }
 
 // between applies a call to copies of its arguments and returns copies of its results.

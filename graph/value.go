@@ -69,6 +69,10 @@ type Node struct {
 	Place string
 	Step  int
 
+	// spreads are, of a call in Fused and by argument, how it lies under the
+	// result; nil where it lies the same way or has one element.
+	spreads []*spread
+
 	viewed int     // the argument, counted from 1, of which the result is a view; 0 for none
 	source *Value  // of Arrange
 	body   []*Node // of Fused: calls, in order; Out are those results that are used outside
