@@ -55,6 +55,7 @@ PyTorch what its profiler reports of the allocator.`,
 	fl.StringVar(&b.filter, "filter", "", "only blocks whose name contains this")
 	fl.IntSliceVar(&b.threads, "threads", []int{1}, "numbers of threads; 0 is one per core")
 	fl.StringSliceVar(&b.without, "without", nil, "passes that the graphs leave out")
+	fl.BoolVar(&b.CPU, "cpu", false, "measure the CPU time of the process that runs a step, not the time that passes")
 	fl.BoolVar(&asJSON, "json", false, "print one object")
 	return cmd
 }
@@ -64,6 +65,7 @@ type graphBench struct {
 	filter  string
 	threads []int
 	without []string
+	CPU     bool        `json:"cpu_time"`
 	Torch   string      `json:"torch"`
 	Parts   []graphPart `json:"parts"`
 }
@@ -103,8 +105,9 @@ type graphSide struct {
 type graphRunner interface {
 	// check runs the step once from the beginning and returns all it leaves.
 	check() ([]*tensor.Tensor, error)
-	// time returns the seconds of one step, the mean of several.
-	time(repeats int) (float64, error)
+	// time returns the seconds of one step, the mean of several: those that
+	// pass, or those that its process computes.
+	time(repeats int, cpu bool) (float64, error)
 	// memory returns the bytes that a step holds at most above what was there.
 	memory() (int, error)
 }
@@ -180,7 +183,7 @@ func (b *graphBench) row(torch *graphPeer, k *graphBlock, step string) (*graphRo
 			return nil, harness(fmt.Errorf("%s, %s: %w", r.name(), s.Name, err))
 		}
 	}
-	return r, r.time(b.count)
+	return r, b.time(r)
 }
 
 func (r *graphRow) name() string { return r.Block + " " + r.Step }
@@ -256,12 +259,12 @@ func differs(want, got []*tensor.Tensor) int {
 const measurement = 100 * time.Millisecond
 
 // time measures every side once a round, in turn.
-func (r *graphRow) time(rounds int) error {
-	for round := range rounds + 1 {
+func (b *graphBench) time(r *graphRow) error {
+	for round := range b.count + 1 {
 		for i := range r.Sides {
 			s := &r.Sides[(i+round)%len(r.Sides)]
 			runtime.GC()
-			seconds, err := s.runner.time(max(s.repeat, 1))
+			seconds, err := s.runner.time(max(s.repeat, 1), b.CPU)
 			if err != nil {
 				return harness(fmt.Errorf("%s, %s: %w", r.name(), s.Name, err))
 			}
@@ -285,7 +288,7 @@ func (b *graphBench) print(w io.Writer, asJSON bool) error {
 		return json.NewEncoder(w).Encode(b)
 	}
 	for _, p := range b.Parts {
-		if err := p.print(w, b.Torch, b.count); err != nil {
+		if err := p.print(w, b); err != nil {
 			return err
 		}
 	}
@@ -293,8 +296,12 @@ func (b *graphBench) print(w io.Writer, asJSON bool) error {
 }
 
 // print shows times and memory of the sides that any row has.
-func (p *graphPart) print(w io.Writer, torch string, count int) error {
-	fmt.Fprintf(w, "PyTorch %s, threads %d, medians of %d\n", torch, p.Threads, count)
+func (p *graphPart) print(w io.Writer, b *graphBench) error {
+	clock := "TIME"
+	if b.CPU {
+		clock = "CPU TIME"
+	}
+	fmt.Fprintf(w, "PyTorch %s, threads %d, medians of %d\n", b.Torch, p.Threads, b.count)
 	var sides, skipped []string
 	for _, r := range p.Rows {
 		for _, s := range r.Sides {
@@ -307,7 +314,7 @@ func (p *graphPart) print(w io.Writer, torch string, count int) error {
 		}
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(tw, "TIME, ms\t%s\tnative eager ÷ graph\n", strings.Join(sides, "\t"))
+	fmt.Fprintf(tw, "%s, ms\t%s\tnative eager ÷ graph\n", clock, strings.Join(sides, "\t"))
 	for _, r := range p.Rows {
 		fmt.Fprintf(tw, "%s\t%s%.2f\n", r.name(), r.cells(sides, func(s *graphSide) float64 { return s.Millis }), r.Speed)
 	}

@@ -187,15 +187,25 @@ func (k *graphBlock) named(vs []op.Value) map[string]op.Value {
 	return p
 }
 
-// repeated returns the seconds of one of several calls.
-func repeated(n int, f func() error) (float64, error) {
+// clockOf returns what tells the time that passes, or that this process computes.
+func clockOf(cpu bool) func() time.Duration {
+	if cpu {
+		return cpuTime
+	}
 	start := time.Now()
+	return func() time.Duration { return time.Since(start) }
+}
+
+// repeated returns the seconds of one of several calls.
+func repeated(n int, cpu bool, f func() error) (float64, error) {
+	clock := clockOf(cpu)
+	start := clock()
 	for range n {
 		if err := f(); err != nil {
 			return 0, err
 		}
 	}
-	return time.Since(start).Seconds() / float64(n), nil
+	return (clock() - start).Seconds() / float64(n), nil
 }
 
 // liveBytes returns the bytes that a collection leaves; the second one empties
@@ -239,8 +249,8 @@ func (r *eagerRunner) check() ([]*tensor.Tensor, error) {
 	return slices.Concat([]*tensor.Tensor{out}, s.state, s.buffers), err
 }
 
-func (r *eagerRunner) time(n int) (float64, error) {
-	return repeated(n, func() error { _, err := r.step(); return err })
+func (r *eagerRunner) time(n int, cpu bool) (float64, error) {
+	return repeated(n, cpu, func() error { _, err := r.step(); return err })
 }
 
 func (r *eagerRunner) memory() (int, error) {
@@ -413,11 +423,11 @@ func (r *compiledRunner) check() ([]*tensor.Tensor, error) {
 	return s.step()
 }
 
-func (r *compiledRunner) time(n int) (float64, error) {
+func (r *compiledRunner) time(n int, cpu bool) (float64, error) {
 	if err := r.compile(); err != nil {
 		return 0, err
 	}
-	return repeated(n, func() error { _, err := r.step(); return err })
+	return repeated(n, cpu, func() error { _, err := r.step(); return err })
 }
 
 func (r *compiledRunner) memory() (int, error) {

@@ -155,8 +155,12 @@ func (r *peerRunner) check() ([]*tensor.Tensor, error) {
 	return out, nil
 }
 
-func (r *peerRunner) time(repeats int) (seconds float64, err error) {
-	err = r.peer.ask(fmt.Sprintf("time %s %d", r.what, repeats), &seconds)
+func (r *peerRunner) time(repeats int, cpu bool) (seconds float64, err error) {
+	clock := "time"
+	if cpu {
+		clock = "cpu"
+	}
+	err = r.peer.ask(fmt.Sprintf("%s %s %d", clock, r.what, repeats), &seconds)
 	return seconds, err
 }
 

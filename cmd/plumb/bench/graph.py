@@ -4,6 +4,7 @@
 #
 #     check BLOCK STEP MODE FILE    writes all results into FILE, answers their shapes
 #     time BLOCK STEP MODE REPEATS  answers seconds per step
+#     cpu BLOCK STEP MODE REPEATS   answers seconds of CPU time per step
 #     memory BLOCK STEP MODE 0      answers the most bytes held above those held before
 #
 # where STEP is forward or train and MODE eager, trace or compile. An answer is
@@ -125,12 +126,15 @@ def prepared(block, step, mode):
     return steps[key]
 
 
-def measure(block, step, mode, repeats):
-    s = prepared(block, step, mode)
-    start = time.perf_counter()
-    for _ in range(int(repeats)):
-        s.run()
-    return (time.perf_counter() - start) / int(repeats)
+def measure(clock):
+    def seconds(block, step, mode, repeats):
+        s = prepared(block, step, mode)
+        start = clock()
+        for _ in range(int(repeats)):
+            s.run()
+        return (clock() - start) / int(repeats)
+
+    return seconds
 
 
 def memory(block, step, mode, _):
@@ -145,7 +149,7 @@ def memory(block, step, mode, _):
     return most
 
 
-ACTIONS = {"check": check, "time": measure, "memory": memory}
+ACTIONS = {"check": check, "time": measure(time.perf_counter), "cpu": measure(time.process_time), "memory": memory}
 
 setup, steps = json.loads(sys.stdin.readline()), {}
 torch.set_num_threads(setup["threads"])
