@@ -30,6 +30,7 @@ func Passes() []Pass {
 		{"common", "computes equal calls once", common},
 		{"dead2", "leaves out what the passes before made useless", dead},
 		{"fuse", "runs elementwise calls of one shape in one loop over blocks", fuse},
+		{"epilogue", "runs elementwise calls on the parts of a product or convolution that are final", epilogue},
 		{"order", "runs what frees memory as soon as it can run", order},
 	}
 }

@@ -127,6 +127,20 @@ func grouping(f fuser) func(c *Code) (int, error) {
 	return f.run
 }
 
+func joining(j joiner) func(c *Code) (int, error) {
+	if j.order == nil {
+		j.order = flatOrder
+	}
+	if j.after == nil {
+		j.after = (*joiner).later
+	}
+	return func(c *Code) (int, error) {
+		k := j
+		k.code = c
+		return k.run()
+	}
+}
+
 // anyOrder takes calls of one dense result and arguments like it, whatever they compute.
 func anyOrder(n *Node) string {
 	if n.Kind != Apply || !n.pure() || len(n.Out) != 1 || n.Call.Def.View != nil || len(n.Args()) == 0 {
@@ -322,6 +336,34 @@ var faults = []fault{
 	{pass: "fuse", what: "aligns shapes of other sizes in memory", after: true, run: respread(func(s *spread) {
 		slices.Reverse(s.sizes)
 	})},
+	{pass: "epilogue", what: "runs the head after others that read it", run: joining(joiner{after: func(*joiner, *Node, *Node) bool { return true }})},
+	{pass: "epilogue", what: "runs on parts what reads more than its part", run: joining(joiner{order: func(n *Node) string {
+		if n.Kind == Apply && (id(n) == "softmax" || id(n) == "cumsum") && alike(first(n), n.Out[0]) {
+			return denseOrder(n.Out[0])
+		}
+		return flatOrder(n)
+	}})},
+	{pass: "epilogue", what: "loses the result of the head", after: true, run: func(c *Code) (int, error) {
+		for _, n := range c.Nodes {
+			if n.headed {
+				n.Out = n.Out[1:]
+			}
+		}
+		return 1, nil
+	}},
+	{pass: "epilogue", what: "leaves out the first call after the head", after: true, run: func(c *Code) (int, error) {
+		for _, n := range c.Nodes {
+			if n.headed && len(n.body) > 2 && alike(n.body[0].Out[0], n.body[1].Out[0]) {
+				n.body[2].replace(func(v *Value) *Value {
+					if v == n.body[1].Out[0] {
+						return n.body[0].Out[0]
+					}
+					return v
+				})
+			}
+		}
+		return 1, nil
+	}},
 	{pass: "order", what: "runs a node before what it reads", run: func(c *Code) (int, error) {
 		slices.SortStableFunc(c.Nodes, func(m, n *Node) int { return len(m.Args()) - len(n.Args()) })
 		return 1, nil
@@ -366,6 +408,9 @@ var faults = []fault{
 	}},
 	{pass: Reuse, what: "overwrites what is not elementwise", tamper: func(p *plan, _ *Code) {
 		p.overwrites = func(n *Node, u, v *Value) bool { return n.Kind == Apply && u.bytes() == v.bytes() }
+	}},
+	{pass: Reuse, what: "overwrites what the head of a loop still reads", tamper: func(p *plan, _ *Code) {
+		p.overwrites = func(n *Node, u, v *Value) bool { return n.headed && alike(u, v) || n.overwrites(u, v) }
 	}},
 	{pass: Reuse, what: "overwrites another dtype", tamper: func(p *plan, _ *Code) {
 		p.overwrites = func(n *Node, u, v *Value) bool { return n.Kind == Apply && flatOrder(n) != "" }

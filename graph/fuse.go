@@ -128,14 +128,7 @@ func (f *fuser) fused(c *Code, u *unit, users map[*Value][]*Node) *Node {
 	g := &Node{Kind: Fused, body: u.nodes, Place: last.Place, Step: last.Step}
 	f.unit[g] = u
 	for _, n := range u.nodes {
-		n.spreads = nil
-		for _, v := range n.Args() {
-			s := spreadUnder(v, n.Out[0])
-			if s.flat() || tensor.NumElements(v.Shape()) == 1 {
-				s = nil
-			}
-			n.spreads = append(n.spreads, s)
-		}
+		n.spreadArgs()
 		for _, v := range n.Out {
 			outside := slices.ContainsFunc(users[v], func(m *Node) bool { return f.unit[m] != u })
 			if outside || slices.Contains(c.Outputs, v) {
@@ -145,6 +138,18 @@ func (f *fuser) fused(c *Code, u *unit, users map[*Value][]*Node) *Node {
 		}
 	}
 	return g
+}
+
+// spreadArgs finds how the arguments of an elementwise call lie.
+func (n *Node) spreadArgs() {
+	n.spreads = nil
+	for _, v := range n.Args() {
+		s := spreadUnder(v, n.Out[0])
+		if s.flat() || tensor.NumElements(v.Shape()) == 1 {
+			s = nil
+		}
+		n.spreads = append(n.spreads, s)
+	}
 }
 
 // flatOrder returns how the elements of the results of an elementwise call lie

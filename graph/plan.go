@@ -157,8 +157,12 @@ func (p *plan) take(n *Node, at int, v *Value, placed bool) {
 
 // host returns an argument whose memory a result may take; nil for none.
 func (p *plan) host(n *Node, at int, v *Value) *Value {
-	for _, u := range n.Args() {
-		if p.roots[u] == u && p.last[u] == at && !p.escapes[u] && p.owned(u) && !p.taken(n, p.piece[u.id]) && !p.seen(n, u) && p.overwrites(n, u, v) {
+	args := n.Args()
+	if n.headed && v != n.Out[0] {
+		args = append(args, n.Out[0])
+	}
+	for _, u := range args {
+		if p.roots[u] == u && p.last[u] == at && !p.escapes[u] && p.owned(u) && !p.taken(n, u) && !p.seen(n, u) && p.overwrites(n, u, v) {
 			return u
 		}
 	}
@@ -176,11 +180,11 @@ func (p *plan) seen(n *Node, u *Value) bool {
 	return slices.ContainsFunc(n.Args(), func(w *Value) bool { return w != u && p.roots[w] == u })
 }
 
-// taken reports whether another result of the node has the piece already.
-func (p *plan) taken(n *Node, piece int) bool {
+// taken reports whether a result of the node has the piece of u already.
+func (p *plan) taken(n *Node, u *Value) bool {
 	return slices.ContainsFunc(n.Out, func(v *Value) bool {
 		s, has := p.piece[v.id]
-		return has && s == piece
+		return has && v != u && s == p.piece[u.id]
 	})
 }
 
@@ -195,6 +199,9 @@ func (n *Node) overwrites(u, v *Value) bool {
 	}
 	writes, reads := -1, -1
 	for i, m := range n.body {
+		if n.headed && i == 0 && (m.Out[0] == v || slices.Contains(m.Args(), u)) {
+			return false // it reads all of u while parts of results are written
+		}
 		if slices.Contains(m.Args(), u) {
 			reads = i
 		}
@@ -281,7 +288,7 @@ func (p *plan) inner(n *Node) int {
 			}
 		}
 		for i, v := range m.Args() {
-			if m.spreads[i] != nil {
+			if i < len(m.spreads) && m.spreads[i] != nil {
 				size += min(tensor.NumElements(m.Out[0].Shape()), defaultBlock) * v.DType().Size()
 			}
 		}

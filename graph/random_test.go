@@ -52,7 +52,7 @@ var steps = []step{
 	{2, func(b op.Builder, s *choice.Source, old func() op.Value) op.Value {
 		return b.Op("clamp", old(), op.Kw("min", pick(s, []op.Scalar{op.ScalarOf(-1.0), op.ScalarOf(0.5)})))
 	}},
-	{3, func(b op.Builder, s *choice.Source, old func() op.Value) op.Value {
+	{5, func(b op.Builder, s *choice.Source, old func() op.Value) op.Value {
 		dts := []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.I64, tensor.I32, tensor.Bool}
 		x := old()
 		y := b.Op("to", x, pick(s, dts))
@@ -84,6 +84,18 @@ var steps = []step{
 	{1, func(b op.Builder, s *choice.Source, old func() op.Value) op.Value {
 		x := old()
 		return b.Op("matmul", x, b.Op("transpose", x, 0, 1))
+	}},
+	{3, func(b op.Builder, s *choice.Source, old func() op.Value) op.Value {
+		x, w := old(), old()
+		y := b.Op("linear", x, w)
+		if s.Bool() {
+			y = b.Op("matmul", x, b.Op("transpose", w, 0, 1))
+		}
+		return b.Op(pick(s, []string{"relu", "tanh", "neg", "abs"}), y)
+	}},
+	{1, func(b op.Builder, s *choice.Source, old func() op.Value) op.Value {
+		y := b.Op("linear", old(), old())
+		return b.Op("maximum", b.Op("relu", y), b.Op("softmax", y, 0))
 	}},
 	{1, func(b op.Builder, s *choice.Source, old func() op.Value) op.Value {
 		return b.Op("where", b.Op("gt", old(), op.ScalarOf(0.0)), old(), old())

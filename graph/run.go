@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -46,7 +47,10 @@ func (c *Compiled) Run(seed uint64, inputs []*tensor.Tensor) ([]*tensor.Tensor, 
 	var failed error
 	for i, n := range c.Code.Nodes {
 		if err := r.node(n); err != nil {
-			failed = c.Code.failure(n, err)
+			if !errors.As(err, new(*Error)) {
+				err = c.Code.failure(n, err)
+			}
+			failed = err
 			break
 		}
 		if c.watch != nil {

@@ -76,6 +76,7 @@ type Node struct {
 	viewed int     // the argument, counted from 1, of which the result is a view; 0 for none
 	source *Value  // of Arrange
 	body   []*Node // of Fused: calls, in order; Out are those results that are used outside
+	headed bool    // the first of body runs as a whole, and is the first of Out
 }
 
 // op returns the operator's id, or the kind.
