@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -16,6 +17,10 @@ func (r *execution) fused(n *Node) error {
 		r.env[v.id] = r.memory(v, op.Meta{DType: v.DType(), Shape: v.Shape(), Strides: v.Strides()})
 	}
 	l := &fusedLoop{execution: r, node: n, body: n.body, size: tensor.NumElements(n.body[0].Out[0].Shape())}
+	if r.watch != nil {
+		defer runtime.KeepAlive(l) // what blocks hold counts
+		defer r.watch()
+	}
 	if n.headed {
 		l.body = n.body[1:]
 		return l.headed(n.body[0])
@@ -73,9 +78,6 @@ func (l *fusedLoop) run(lo, hi int) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.watch != nil {
-		l.watch()
-	}
 	l.idle = append(l.idle, b)
 }
 

@@ -53,8 +53,8 @@ type Options struct {
 	// results may take their memory: parameters that a step replaces. They
 	// must share memory with no other input.
 	Donate []int
-	// Watch is called whenever a node was run, before what it read last is
-	// released, and within fused loops: it may measure what lives.
+	// Watch is called whenever a node was run, before what it read last and the
+	// blocks of a fused loop are released: it may measure what lives.
 	Watch func()
 
 	tamper func(*plan, *Code)
