@@ -287,6 +287,7 @@ func (d *draw) differentiate(v starlark.Value) error {
 // reserved are names that a program's text uses otherwise.
 var reserved = map[string]bool{
 	"torch": true, "operator": true, "tensor": true, "case": true, "uniform": true, "integer": true, "slice": true,
+	"normal": true, "folded": true, "gram": true, "constant": true,
 	"complex": true, "float": true, "inf": true, "nan": true, "None": true, "True": true, "False": true, "import": true, "from": true,
 }
 
