@@ -56,11 +56,11 @@ func (l *fusedLoop) headed(head *Node) error {
 	out, err := call.ExecuteInto(func(int, op.Meta) *tensor.Tensor { return l.env[v.id] })
 	switch {
 	case err != nil:
-		return l.Code.failure(head, err)
+		return &bodyError{head, err}
 	case !sameMeta(out[0], v):
-		return fmt.Errorf("%s is %s with strides %v; inferred was %s", head.op(), out[0], out[0].Strides(), describe(v))
+		return &bodyError{head, fmt.Errorf("the result is %s with strides %v; inferred was %s", out[0], out[0].Strides(), describe(v))}
 	case l.told != l.size:
-		return fmt.Errorf("%s reported %d of %d elements", head.op(), l.told, l.size)
+		return &bodyError{head, fmt.Errorf("it reported %d of %d elements", l.told, l.size)}
 	}
 	return l.failed
 }
@@ -130,7 +130,7 @@ func (b *block) run(body []*Node, at, n int) error {
 	clear(b.parts)
 	for i, m := range body {
 		if err := b.call(m, &b.chosen[i]); err != nil {
-			return fmt.Errorf("%s%s: %w", m.op(), shapes(m.Args()), err)
+			return &bodyError{m, err}
 		}
 	}
 	return nil

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 
@@ -33,10 +32,15 @@ const defaultBlock = 1 << 14
 // are returned beside it, the others are nil. Inputs that are donated hold
 // anything afterwards; results may lie in their memory.
 func (c *Compiled) Run(seed uint64, inputs []*tensor.Tensor) ([]*tensor.Tensor, error) {
+	return c.runFrom(seed, 0, inputs)
+}
+
+// runFrom is Run after so many draws.
+func (c *Compiled) runFrom(seed uint64, drawn int, inputs []*tensor.Tensor) ([]*tensor.Tensor, error) {
 	if err := c.accepts(inputs); err != nil {
 		return nil, err
 	}
-	r := &execution{Compiled: c, seed: seed, env: make([]*tensor.Tensor, c.Code.values)}
+	r := &execution{Compiled: c, seed: seed, drawn: drawn, env: make([]*tensor.Tensor, c.Code.values)}
 	if c.plan.arena > 0 {
 		r.arena = c.arena()
 		defer c.arenas.Put(r.arena)
@@ -47,10 +51,7 @@ func (c *Compiled) Run(seed uint64, inputs []*tensor.Tensor) ([]*tensor.Tensor, 
 	var failed error
 	for i, n := range c.Code.Nodes {
 		if err := r.node(n); err != nil {
-			if !errors.As(err, new(*Error)) {
-				err = c.Code.failure(n, err)
-			}
-			failed = err
+			failed = c.Code.failure(n, err)
 			break
 		}
 		if c.watch != nil {
@@ -99,6 +100,7 @@ func (c *Compiled) arena() *[]byte {
 type execution struct {
 	*Compiled
 	seed  uint64
+	drawn int              // before the run
 	env   []*tensor.Tensor // by value id
 	arena *[]byte
 }
@@ -137,7 +139,7 @@ func (r *execution) apply(n *Node) error {
 		return r.env[v.id]
 	})
 	if call.Def.Traits.Has(op.Random) {
-		call.Key = choice.Derive(r.seed, uint64(call.Draw))
+		call.Key = choice.Derive(r.seed, uint64(r.drawn+call.Draw))
 	}
 	out, err := call.ExecuteInto(func(i int, m op.Meta) *tensor.Tensor { return r.memory(n.Out[i], m) })
 	if err != nil {

@@ -68,6 +68,11 @@ type Node struct {
 	// Place says where the node was traced, Step which step of the caller that was.
 	Place string
 	Step  int
+	// Of is the node that this one belongs to the gradient of.
+	Of *Node
+	// Part numbers the part that Checkpoint marked, from 1; Repeats is the part
+	// that the node computes again.
+	Part, Repeats int
 
 	// spreads are, of a call in Fused and by argument, how it lies under the
 	// result; nil where it lies the same way or has one element.

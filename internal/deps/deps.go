@@ -16,7 +16,7 @@ program:          tensor choice op
 inplace:          tensor op
 autograd:         tensor op program inplace
 eager:            tensor op autograd
-graph:            tensor choice kernel op autograd nn
+graph:            tensor choice kernel op autograd eager nn optim internal/where
 api:              tensor op autograd eager ops nn
 nn:               tensor op
 gradcheck:        tensor choice op program eager
@@ -47,9 +47,10 @@ report:           compare verdict shrink finding
 suites:
 suites/conformance:
 baselines:
-.:                tensor choice op ops gen program api backend campaign internal/gotest
+.:                tensor choice op ops gen program api backend campaign internal/gotest internal/where
 internal/deps:
 internal/spell:
+internal/where:
 internal/gotest:  shrink finding op nn program backend backend/named backend/native backend/recorded campaign known report verdict
 cmd/plumb:        tensor choice op opcase gradcheck coverage graph ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins shrink finding knownlist repro report suites baselines kernel internal/mutants internal/spell conform conform/baseline suites/conformance
 internal/opgen:   tensor choice op opcase program ops nn backend backend/native conform
