@@ -402,6 +402,9 @@ var faults = []fault{
 			p.escapes[v] = slices.Contains(c.Outputs, v)
 		}
 	}},
+	{pass: Reuse, what: "lets results lie where an output is already", tamper: func(p *plan, _ *Code) {
+		p.early = func(s, home *piece) bool { return true }
+	}},
 	{pass: Reuse, what: "puts a result where another argument of its node lies", tamper: func(p *plan, _ *Code) {
 		p.apart = func(a, b *piece) bool { return a.first < b.last && b.first < a.last }
 	}},

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -78,14 +79,19 @@ type plan struct {
 	overwrites func(n *Node, u, v *Value) bool
 	// apart reports whether two pieces must not overlap.
 	apart func(a, b *piece) bool
+	// early reports whether a piece holds nothing any more when another begins to.
+	early func(s, home *piece) bool
 }
 
 // piece is memory that one result has, or several that take it over.
 type piece struct {
 	size        int
 	first, last int // the nodes between which it holds something
-	at          int // in the arena; -1: memory of its own
+	at          int // in the arena, or in home; -1: memory of its own
 	input       bool
+	placed      bool
+	home        *piece   // in whose memory it lies before that holds something
+	lodgers     []*piece // by place
 }
 
 // planned plans the memory of code; without reuse values are only released.
@@ -93,6 +99,7 @@ type piece struct {
 func planned(c *Code, reuse bool, tamper func(*plan, *Code)) *plan {
 	p := &plan{
 		lives: livesOf(c), overwrites: (*Node).overwrites, apart: (*piece).overlaps,
+		early:   func(s, home *piece) bool { return s.last < home.first },
 		release: make([][]int, len(c.Nodes)), over: map[int]int{}, piece: map[int]int{},
 	}
 	if tamper != nil && reuse {
@@ -106,8 +113,7 @@ func planned(c *Code, reuse bool, tamper func(*plan, *Code)) *plan {
 		}
 		p.releases(i, n)
 	}
-	p.arrange()
-	p.account(c)
+	p.settle(c)
 	return p
 }
 
@@ -145,7 +151,7 @@ func (p *plan) take(n *Node, at int, v *Value, placed bool) {
 			return
 		}
 	}
-	s := piece{size: v.bytes(), first: at, last: p.last[v], at: -1, input: given}
+	s := piece{size: v.bytes(), first: at, last: p.last[v], at: -1, input: given, placed: placed}
 	if p.escapes[v] {
 		s.last = math.MaxInt
 	} else if placed {
@@ -233,49 +239,99 @@ const alignment = 64
 // overlaps reports whether two pieces hold something at the same time.
 func (s *piece) overlaps(o *piece) bool { return s.first <= o.last && o.first <= s.last }
 
-// arrange finds places in the arena, for large pieces first: the lowest that
-// no piece has that holds something at the same time.
-func (p *plan) arrange() {
-	var order []*piece
+// arrange finds places for pieces, large and late ones first: in the arena or, with
+// lodgers, in the memory of an output before that is made.
+func (p *plan) arrange(lodgers bool) {
+	var order, homes []*piece
 	for i := range p.pieces {
-		if p.pieces[i].at >= 0 {
-			order = append(order, &p.pieces[i])
+		s := &p.pieces[i]
+		s.home, s.lodgers = nil, nil
+		switch {
+		case s.at >= 0:
+			order = append(order, s)
+		case s.placed && lodgers:
+			homes = append(homes, s)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b *piece) int { return b.size - a.size })
+	slices.SortStableFunc(order, func(a, b *piece) int { return cmp.Or(b.size-a.size, b.last-a.last) })
+	p.arena = 0
 	var lain []*piece // by place
 	for _, s := range order {
-		s.at = 0
-		for _, o := range lain {
-			if p.apart(s, o) && s.at < o.at+o.size {
-				if s.at+s.size <= o.at {
-					break
-				}
-				s.at = (o.at + o.size + alignment - 1) / alignment * alignment
-			}
+		i := slices.IndexFunc(homes, func(h *piece) bool { return p.early(s, h) && p.lowest(s, h.lodgers)+s.size <= h.size })
+		if i >= 0 {
+			s.home, s.at = homes[i], p.lowest(s, homes[i].lodgers)
+			homes[i].lodgers = s.among(homes[i].lodgers)
+			continue
 		}
-		i, _ := slices.BinarySearchFunc(lain, s.at, func(o *piece, at int) int { return o.at - at })
-		lain = slices.Insert(lain, i, s)
+		s.at = p.lowest(s, lain)
+		lain = s.among(lain)
 		p.arena = max(p.arena, s.at+s.size)
 	}
 }
 
-// account adds up what is held while each node runs.
-func (p *plan) account(c *Code) {
-	p.memory.Reused = p.arena
-	for i, n := range c.Nodes {
-		all, outside := p.inner(n), p.inner(n)
-		for _, s := range p.pieces {
-			if s.input || s.first > i || s.last < i {
-				continue
+// lowest returns the lowest place that none of those that lie has while s
+// holds something.
+func (p *plan) lowest(s *piece, lain []*piece) int {
+	at := 0
+	for _, o := range lain {
+		if p.apart(s, o) && at < o.at+o.size {
+			if at+s.size <= o.at {
+				break
 			}
-			all += s.size
-			if s.at < 0 {
+			at = (o.at + o.size + alignment - 1) / alignment * alignment
+		}
+	}
+	return at
+}
+
+// among inserts s by its place.
+func (s *piece) among(lain []*piece) []*piece {
+	i, _ := slices.BinarySearchFunc(lain, s.at, func(o *piece, at int) int { return o.at - at })
+	return slices.Insert(lain, i, s)
+}
+
+// begins returns the node from which on a piece of its own is held.
+func (s *piece) begins() int {
+	first := s.first
+	for _, o := range s.lodgers {
+		first = min(first, o.first)
+	}
+	return first
+}
+
+// settle arranges the pieces the better way.
+func (p *plan) settle(c *Code) {
+	p.arrange(true)
+	held := p.held(c)
+	p.arrange(false)
+	if held < p.held(c) {
+		p.arrange(true)
+	}
+	p.memory.Reused, p.memory.Held = p.arena, p.held(c)
+	for i, n := range c.Nodes {
+		all := p.inner(n)
+		for _, s := range p.pieces {
+			if !s.input && s.first <= i && s.last >= i {
+				all += s.size
+			}
+		}
+		p.memory.Peak = max(p.memory.Peak, all)
+	}
+}
+
+// held returns the most bytes that a run holds at once.
+func (p *plan) held(c *Code) int {
+	most := 0
+	for i, n := range c.Nodes {
+		outside := p.inner(n)
+		for j := range p.pieces {
+			if s := &p.pieces[j]; !s.input && s.at < 0 && s.begins() <= i && s.last >= i {
 				outside += s.size
 			}
 		}
-		p.memory.Peak, p.memory.Held = max(p.memory.Peak, all), max(p.memory.Held, p.arena+outside)
+		most = max(most, p.arena+outside)
 	}
+	return most
 }
 
 // inner returns the bytes of the blocks that pass between fused calls.

@@ -103,6 +103,7 @@ type execution struct {
 	drawn int              // before the run
 	env   []*tensor.Tensor // by value id
 	arena *[]byte
+	homes map[*piece][]byte // of outputs that have lodgers
 }
 
 func (r *execution) node(n *Node) error {
@@ -154,6 +155,17 @@ func (r *execution) apply(n *Node) error {
 	return nil
 }
 
+// home returns the memory of an output that has lodgers.
+func (r *execution) home(s *piece) []byte {
+	if r.homes == nil {
+		r.homes = map[*piece][]byte{}
+	}
+	if r.homes[s] == nil {
+		r.homes[s] = tensor.Unset(tensor.U8, []int{s.size}, nil).Storage()
+	}
+	return r.homes[s]
+}
+
 // memory returns where a result goes.
 func (r *execution) memory(v *Value, m op.Meta) *tensor.Tensor {
 	offset, bytes := 0, []byte(nil)
@@ -161,10 +173,16 @@ func (r *execution) memory(v *Value, m op.Meta) *tensor.Tensor {
 		offset, bytes = r.env[u].Offset(), r.env[u].Storage()
 	} else {
 		s := &r.plan.pieces[r.plan.piece[v.id]]
-		if s.at < 0 {
+		switch {
+		case s.home != nil:
+			bytes = r.home(s.home)[s.at:][:v.bytes():v.bytes()]
+		case s.at >= 0:
+			bytes = (*r.arena)[s.at:][:v.bytes():v.bytes()]
+		case len(s.lodgers) > 0:
+			bytes = r.home(s)
+		default:
 			return tensor.Unset(m.DType, m.Shape, m.Strides)
 		}
-		bytes = (*r.arena)[s.at:][:v.bytes():v.bytes()]
 	}
 	t, err := tensor.FromBytes(v.DType(), v.Shape(), v.Strides(), offset, bytes)
 	if err != nil {
