@@ -203,8 +203,10 @@ func (r *reader) caseLine(n node) {
 			r.p.Draws = r.word(kw.node, "shape", "distribution") == "shape"
 		case "second":
 			r.p.Second = r.cotangent(kw.node)
+		case "sgd":
+			r.p.Step = r.step(kw.node)
 		default:
-			r.fail(kw.col, "case has no argument %s; it takes seed, dtype, rtol, atol, tolerance, elements, random, second, raises", kw.name)
+			r.fail(kw.col, "case has no argument %s; it takes seed, dtype, rtol, atol, tolerance, elements, random, second, sgd, raises", kw.name)
 		}
 	}
 }
@@ -279,7 +281,7 @@ var dists = map[string]int{string(Uniform): 2, string(Integer): 2, string(Normal
 
 func (r *reader) fill(n node) Fill {
 	if n.op != "call" || n.recv != nil || dists[n.name] == 0 || len(n.args) != dists[n.name] {
-		r.fail(n.col, "expected uniform(lo, hi, key=…), integer(lo, hi, key=…), normal(mean, std, key=…), folded(mean, std, key=…), gram(plus, times, key=…), constant(value) or a list of elements")
+		r.fail(n.col, "expected uniform(lo, hi, key=…), integer(lo, hi, key=…), normal(mean, std, key=…), folded(mean, std, key=…), gram(plus, columns, key=…), constant(value) or a list of elements")
 	}
 	f := Fill{Dist: Dist(n.name), Lo: r.float(n.args[0])}
 	if len(n.args) > 1 {
@@ -454,6 +456,20 @@ func (r *reader) float(n node) float64 {
 	}
 	r.fail(n.col, "expected a number")
 	return 0
+}
+
+// step reads the learning rate and the momentum of SGD.
+func (r *reader) step(n node) Step {
+	t, ok := n.value.(Tuple)
+	if ok && len(t) == 2 {
+		lr, isNumber := t[0].(float64)
+		momentum, too := t[1].(float64)
+		if isNumber && too && lr > 0 && lr <= 1 && momentum >= 0 && momentum < 1 {
+			return Step{lr, momentum}
+		}
+	}
+	r.fail(n.col, "expected a learning rate in (0.0, 1.0] and a momentum in [0.0, 1.0), such as (0.001, 0.9)")
+	return Step{}
 }
 
 func (r *reader) uint(n node) uint64 {
@@ -730,7 +746,7 @@ func (r *reader) function(n node) node {
 	if dists[n.name] != 0 {
 		return n
 	}
-	if !strings.HasPrefix(n.name, "torch.") && !strings.HasPrefix(n.name, "operator.") && !strings.HasPrefix(n.name, OwnPrefix) {
+	if !strings.HasPrefix(n.name, "torch.") && !strings.HasPrefix(n.name, "torchvision.") && !strings.HasPrefix(n.name, "operator.") && !strings.HasPrefix(n.name, OwnPrefix) {
 		r.fail(n.col, "%s is not defined", n.name)
 	}
 	return n
