@@ -64,6 +64,9 @@ func (c *Code) failure(n *Node, err error) error {
 	case errors.As(err, &inner):
 		e := inner.node.failed(inner.err)
 		e.Graph, e.Pass = c.Name, "fuse"
+		if n.headed {
+			e.Pass = "epilogue"
+		}
 		return e
 	case n.Repeats != 0:
 		e := n.failed(err)

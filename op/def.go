@@ -149,6 +149,8 @@ type Kernel struct {
 	Priority int
 	// Scratch returns the bytes of temporary memory that Run wants; nil means none.
 	Scratch func(a Args) int
+	// Reports says that Run calls Done.
+	Reports bool
 	Run     func(c *Run) error
 }
 
@@ -160,6 +162,10 @@ type Run struct {
 	Out     []*tensor.Tensor
 	Scratch []byte
 	Key     uint64 // of the random stream; see Random
+	// Done, where it is not nil, is told by a kernel that Reports of each range
+	// of elements of the first result, in the order of memory, once it changes
+	// them no more; the ranges make up the result. Calls may be concurrent.
+	Done func(lo, hi int)
 }
 
 // Pred is a predicate over the arguments that can say what it asks for.
