@@ -90,9 +90,13 @@ type Dist string
 
 // The distributions of inputs.
 const (
-	Uniform Dist = "uniform" // reals in [Lo, Hi); complex: both parts
-	Integer Dist = "integer" // integers in [Lo, Hi), in any dtype
-	Literal Dist = "literal" // the elements of Data
+	Uniform  Dist = "uniform"  // reals in [Lo, Hi); complex: both parts
+	Integer  Dist = "integer"  // integers in [Lo, Hi), in any dtype
+	Normal   Dist = "normal"   // normal deviates of mean Lo and standard deviation Hi; complex: both parts
+	Folded   Dist = "folded"   // the magnitudes of Normal's
+	Gram     Dist = "gram"     // square matrices Lo + Hi·M·Mᵀ, the elements of M standard normal deviates
+	Constant Dist = "constant" // Lo
+	Literal  Dist = "literal"  // the elements of Data
 )
 
 // Fill says what the elements of an input are.
@@ -109,7 +113,11 @@ type Fill struct {
 	// Round, of a cotangent, rounds the stream's elements to a dtype first;
 	// Invalid does not.
 	Round tensor.DType
-	Data  *tensor.Tensor // of Literal; contiguous, same dtype and shape
+	// Real gives complex elements no imaginary part.
+	Real bool
+	// Density is the share of the elements that are not replaced by 0; 0 means all.
+	Density float64
+	Data    *tensor.Tensor // of Literal; contiguous, same dtype and shape
 }
 
 // Call applies a target to arguments. Target is a public name:
@@ -128,6 +136,9 @@ type Call struct {
 	// Scopes are the with statements around the call, the outermost first.
 	// Calls of one statement share its pointer.
 	Scopes []*Scope
+	// Place is FILE:LINE of the call in its test or program, where that is
+	// known. It is no part of the text.
+	Place string
 }
 
 // Scope is a with statement: a context manager such as torch.no_grad().
