@@ -22,7 +22,7 @@ func TestTorchSpecs(t *testing.T) {
 			t.Errorf("torch:%s: mode %q of %q, want %q of %q", arg, mode, python, want[0], want[1])
 		}
 	}
-	for spec, want := range map[string]string{"native": "native:graph", "torch:/usr/bin/python3": "torch:graph:/usr/bin/python3"} {
+	for spec, want := range map[string]string{"native": "native:graph", "./own": "./own:graph", "torch:/usr/bin/python3": "torch:graph:/usr/bin/python3"} {
 		if got := InMode(spec, "graph"); got != want {
 			t.Errorf("%s in graph: %s", spec, got)
 		}
