@@ -1,7 +1,6 @@
 package verdict
 
 import (
-	"slices"
 	"strings"
 
 	"plumb/program"
@@ -15,7 +14,9 @@ type KnownFault struct {
 	Target    string       // of the call that goes wrong: a suffix of the public name, such as "conv_transpose2d"
 	DType     tensor.DType // that takes part in the call; Invalid for any
 	Kinds     []Kind       // of misalignment
-	// When narrows the programs in which it shows; nil does not.
+	// When narrows the calls in which it shows; nil does not. It is asked of a
+	// program of the call alone, on the reference's values, where one can be made,
+	// else of the whole program.
 	When func(*program.Program) bool
 	// Shows narrows what the reference has at the first element that differs, for
 	// a fault by which it has a NaN or an infinity; nil does not.
@@ -45,7 +46,7 @@ func (f *KnownFault) explains(j *judge, w *Where) bool {
 	for _, k := range f.Kinds {
 		fits = fits || k == j.v.Kind
 	}
-	if !fits || !f.answers(j, w) || f.When != nil && !f.When(j.p) || f.Shows != nil && !f.shows(j, w) {
+	if !fits || !f.answers(j, w) || f.Shows != nil && !f.shows(j, w) {
 		return false
 	}
 	if f.DType == tensor.Invalid || j.p.DType == f.DType || w.Call >= len(j.p.Calls) {
@@ -70,13 +71,20 @@ func (f *KnownFault) shows(j *judge, w *Where) bool {
 	return f.Shows(t.At(i))
 }
 
-// answers reports whether the fault's operator is that of the place; a
-// gradient, or an exception on its way, may come from any call of it.
+// answers reports whether the fault's operator is that of the place, called as
+// the fault demands; a gradient, or an exception on its way, may come from any
+// call of it that follows from what is differentiated.
 func (f *KnownFault) answers(j *judge, w *Where) bool {
 	if w.Target != "" {
-		return sameOperator(w.Target, f.Target)
+		return sameOperator(w.Target, f.Target) && (f.When == nil || f.When(j.alone(w.Call)))
 	}
-	return slices.ContainsFunc(j.p.Calls, func(c program.Call) bool { return sameOperator(c.Target, f.Target) })
+	behind := j.behind(w.Name)
+	for i, c := range j.p.Calls {
+		if sameOperator(c.Target, f.Target) && behind[c.Result] && (f.When == nil || f.When(j.alone(i))) {
+			return true
+		}
+	}
+	return false
 }
 
 // OperatorName is the name by which the forms of an operator are equal, as a
