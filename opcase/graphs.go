@@ -170,39 +170,74 @@ func isPicky(d *op.Def) bool {
 	return slices.ContainsFunc(picky, func(name string) bool { return strings.Contains(d.ID(), name) })
 }
 
-// shares are arguments that have to lie between 0 and 1, or above 0, by operator.
-var shares = map[string][]string{
-	"binary_cross_entropy": {"input", "target"},
-	"gaussian_nll_loss":    {"var"},
-	"quantile":             {"q"},
-	"nanquantile":          {"q"},
+// step is a call with constants that brings a value into a domain.
+type step struct {
+	target string
+	args   []any
 }
 
-// inputsOf returns the names of the inputs that are arguments for the parameters.
-func (c *call) inputsOf(params []string) map[string]bool {
-	named := map[string]bool{}
-	note := func(i int, v any) {
-		if slices.Contains(params, c.params[i]) {
-			program.Refs(v, func(r program.Ref) { named[string(r)] = true })
-		}
+var (
+	// between 0 and 1
+	share = []step{{"torch.sigmoid", nil}}
+	// no NaN
+	number = []step{{"torch.nan_to_num", nil}}
+	// no NaN, and within the range of every integer dtype
+	bounded = []step{{"torch.nan_to_num", nil}, {"torch.nn.functional.hardtanh", []any{-100.0, 100.0}}}
+)
+
+// domains are the arguments that have to lie in a domain, by operator and
+// parameter: what is outside is refused, or undefined. C++ leaves the integer
+// that a NaN or a large number converts to undefined, also where one is a place
+// to read (the gradient of grid_sample reads outside of memory), and IEEE 754
+// §6.3 the sign of a NaN.
+var domains = map[string]map[string][]step{
+	"binary_cross_entropy": {"input": share, "target": share},
+	"gaussian_nll_loss":    {"var": share},
+	"quantile":             {"q": share},
+	"nanquantile":          {"q": share},
+	"grid_sample":          {"grid": bounded},
+	"histc":                {"input": bounded},
+	"to":                   {"input": bounded},
+	"byte":                 {"input": bounded},
+	"char":                 {"input": bounded},
+	"short":                {"input": bounded},
+	"int":                  {"input": bounded},
+	"long":                 {"input": bounded},
+	"signbit":              {"input": number},
+	"copysign":             {"other": number},
+}
+
+// weighted are losses whose weight PyTorch does not differentiate.
+var weighted = []string{"nll_loss", "cross_entropy"}
+
+// isWeight reports the weight of such a loss.
+func (c *call) isWeight(input string) (found bool) {
+	if !slices.Contains(weighted, c.def.ID()) {
+		return false
 	}
-	for i, v := range c.pos {
-		note(i, v)
+	for i, v := range c.arguments() {
+		found = found || c.params[i] == "weight" && v == program.Ref(input)
 	}
-	for i, kw := range c.kws {
-		note(len(c.pos)+i, kw.Value)
+	return found
+}
+
+// domainsOf returns the steps for the inputs of a drawn call.
+func (c *call) domainsOf() map[string][]step {
+	of := map[string][]step{}
+	for i, v := range c.arguments() {
+		program.Refs(v, func(r program.Ref) { of[string(r)] = domains[c.def.ID()][c.params[i]] })
 	}
-	return named
+	return of
 }
 
 // add records a drawn call, its inputs replaced by earlier values.
 func (d *drawing) add(c *call) ([]*program.Symbol, error) {
 	refs := map[program.Ref]any{}
-	shares := c.inputsOf(shares[c.def.ID()])
+	steps := c.domainsOf()
 	for i := range c.Inputs {
 		in := &c.Inputs[i]
-		in.RequiresGrad = in.RequiresGrad && !d.constant[c.def]
-		s, err := d.argumentFor(in, isPicky(c.def), shares[in.Name])
+		in.RequiresGrad = in.RequiresGrad && !d.constant[c.def] && !c.isWeight(in.Name)
+		s, err := d.argumentFor(in, isPicky(c.def), steps[in.Name])
 		if err != nil {
 			return nil, err
 		}
@@ -247,14 +282,17 @@ func (d *drawing) record(c program.Call) ([]*program.Symbol, error) {
 }
 
 // argumentFor returns an earlier value in the shape of a sampled tensor, or the
-// tensor as a new input. What is not differentiable there is detached, and a
-// share brought between 0 and 1.
-func (d *drawing) argumentFor(in *program.Input, sampled, share bool) (*program.Symbol, error) {
+// tensor as a new input. What is not differentiable there is detached, and steps
+// bring it into a domain.
+func (d *drawing) argumentFor(in *program.Input, sampled bool, steps []step) (*program.Symbol, error) {
 	if in.DType == tensor.F32 && !sampled && len(d.pool) > 0 && d.src.Int(0, 5) != 0 {
 		s, err := d.fitted(d.earlier(), in.Shape)
-		if err == nil && s != nil && share {
+		for _, st := range steps {
 			var out []*program.Symbol
-			if out, err = d.record(program.Call{Target: "torch.sigmoid", Args: []any{s.Ref}}); err == nil {
+			if err != nil || s == nil {
+				break
+			}
+			if out, err = d.record(program.Call{Target: st.target, Args: append([]any{s.Ref}, st.args...)}); err == nil {
 				s = out[0]
 			}
 		}

@@ -180,7 +180,11 @@ func quantileDef(id, nan string, without bool) *op.Def {
 		Tol:    accumulating(func(op.Args) int { return 2 }, "an interpolation between two inputs, which may cancel"),
 	}, func(b op.Builder, a op.Args) op.Value {
 		x := rowsLast(b, a)
-		p := b.All("quantile.places", x, a.Any("q"), a.Str("interpolation"), without)
+		q := a.Any("q")
+		if v := a.Value("q"); v != nil && a.Str("interpolation") != "linear" {
+			q = b.Op("detach", v) // the rank that is chosen is constant between jumps
+		}
+		p := b.All("quantile.places", x, q, a.Str("interpolation"), without)
 		lower, upper, weight := b.Op("gather", x, -1, p[0]), b.Op("gather", x, -1, p[1]), p[2]
 		step := b.Sub(upper, lower)
 		near := b.Op("lt", weight, 0.5)

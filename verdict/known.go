@@ -3,6 +3,7 @@ package verdict
 import (
 	"strings"
 
+	"plumb/compare"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -20,7 +21,9 @@ type KnownFault struct {
 	When func(*program.Program) bool
 	// Shows narrows what the reference has at the first element that differs, for
 	// a fault by which it has a NaN or an infinity; nil does not.
-	Shows  func(reference complex128) bool
+	Shows func(reference complex128) bool
+	// Rule, where set, is the rule of comparison that is broken.
+	Rule   compare.Rule
 	Reason string
 	Proof  string // how to see it
 }
@@ -46,7 +49,8 @@ func (f *KnownFault) explains(j *judge, w *Where) bool {
 	for _, k := range f.Kinds {
 		fits = fits || k == j.v.Kind
 	}
-	if !fits || !f.answers(j, w) || f.Shows != nil && !f.shows(j, w) {
+	if !fits || !f.answers(j, w) || f.Shows != nil && !f.shows(j, w) ||
+		f.Rule != "" && j.v.Differences[0].Diff.Rule != f.Rule {
 		return false
 	}
 	if f.DType == tensor.Invalid || j.p.DType == f.DType || w.Call >= len(j.p.Calls) {

@@ -116,7 +116,7 @@ func (f *follower) input(name program.Ref, t *tensor.Tensor) program.Ref {
 // literal describes an input that is a tensor.
 func literal(name string, t *tensor.Tensor) program.Input {
 	in := program.Input{Name: name, DType: t.DType(), Shape: t.Shape(), Fill: program.Fill{Dist: program.Literal, Data: t.Contiguous()}}
-	if !t.IsContiguous() && !slices.Contains(t.Strides(), 0) {
+	if !t.IsContiguous() {
 		in.Strides = t.Strides()
 	}
 	return in
