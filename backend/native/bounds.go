@@ -161,7 +161,7 @@ func (s *errorSession) bound(t *tensor.Tensor) *compare.Bound {
 	if t == nil || st == nil || st.unknown {
 		return nil
 	}
-	return &compare.Bound{Value: t, Error: st.err, Terms: st.terms, Count: st.count, Functions: st.functions}
+	return &compare.Bound{Value: t, Error: st.err, Terms: st.terms, Count: st.count, Unit: s.unit, Functions: st.functions}
 }
 
 func (s *errorSession) valueBound(v backend.Value) compare.ValueBound {
