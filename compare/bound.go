@@ -46,6 +46,9 @@ type Bounds struct {
 	// Of the gradients of the second order.
 	SecondGrads      map[string]*Bound
 	SecondParamGrads map[string]map[string]*Bound
+	// Poles says that the gradient of a call's result, from which others follow,
+	// is infinite or NaN somewhere, or beyond the range of float32.
+	Poles bool
 }
 
 // ValueBound is the bound of a tensor, nil for none, or those of a tuple's values.

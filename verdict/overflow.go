@@ -22,20 +22,24 @@ import (
 //   - elements of which the reference itself, here or nearby, has a NaN or an
 //     infinity that it does not have in float64, or the reverse: rounding decides
 //     there (0/0 where a difference cancels), and the candidate has what the
-//     reference has in one of its runs, or lies between these.
+//     reference has in one of its runs, or lies between these;
+//   - gradients that one side has infinite or NaN and the other not, or otherwise,
+//     of a program whose gradients pass a pole: 0·∞, a zero slope of what
+//     multiplies or picks by a mask, is 0 by one formula and NaN by another.
 func (j *judge) decidable(w Where, want, got *tensor.Tensor) *tensor.Tensor {
 	b := pickBound(j.bounds, w)
 	if b != nil && (b.Terms == nil || b.Terms.Len() != want.Len()) {
 		b = nil
 	}
 	truth := j.wide(w, want)
-	if b == nil && truth == nil {
+	poles := w.Part == Grad && j.bounds != nil && j.bounds.Poles
+	if b == nil && truth == nil && !poles {
 		return nil
 	}
 	var out *tensor.Tensor
 	huge := j.hugeInputs(largest(want.DType()))
 	for i := range want.Len() {
-		if !nonFinite(want.At(i)) && !nonFinite(got.At(i)) || !open(b, i, want.DType(), huge) && !computes(truth, i, got) && !j.policy.Oracle.wavers(w, i, want, got) {
+		if !nonFinite(want.At(i)) && !nonFinite(got.At(i)) || !poles && !open(b, i, want.DType(), huge) && !computes(truth, i, got) && !j.policy.Oracle.wavers(w, i, want, got) {
 			continue
 		}
 		if out == nil {

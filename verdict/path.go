@@ -15,7 +15,8 @@ import (
 // same way at every jump, tie and kink, and each call answers for itself.
 //
 // Later calls read c − (v.detach() − v) for the result v of a call that is c on
-// the candidate: the elements of c, exactly, with the gradient of v.
+// the candidate: the elements of c, exactly, with the gradient of v. Where v is
+// infinite or NaN, they read v if c is the same, else c.
 type Path struct {
 	Job *backend.Job
 
@@ -49,7 +50,11 @@ func Along(job *backend.Job, ref, cand *backend.Outcome, v *Verdict) *Path {
 	for i, c := range job.Program.Calls {
 		f.call(i, c)
 		if i < len(cand.Values) {
-			f.follow(i, program.Ref(c.Result), &cand.Values[i])
+			var want *tensor.Tensor
+			if i < len(ref.Values) {
+				want = ref.Values[i].Tensor
+			}
+			f.follow(i, program.Ref(c.Result), &cand.Values[i], want)
 		}
 	}
 	return f.Path
@@ -122,8 +127,9 @@ func literal(name string, t *tensor.Tensor) program.Input {
 	return in
 }
 
-// follow lets later calls read the candidate's result of call i.
-func (f *follower) follow(i int, name program.Ref, got *backend.Value) {
+// follow lets later calls read the candidate's result of call i, where the
+// reference has want, if it came so far.
+func (f *follower) follow(i int, name program.Ref, got *backend.Value, want *tensor.Tensor) {
 	if got.Tensor == nil {
 		return
 	}
@@ -137,29 +143,40 @@ func (f *follower) follow(i int, name program.Ref, got *backend.Value) {
 	}
 	detached := add("_detached", nil, "Tensor.detach", name)
 	zero := add("_zero", nil, "torch.sub", detached, name)
-	finite := finiteMask(got.Tensor)
-	if finite == nil {
+	moved, kept := masks(got.Tensor, want)
+	if moved == nil {
 		f.read[name] = add("_on", got, "torch.sub", own, zero)
 		return
 	}
 	on := add("_on", nil, "torch.sub", own, zero)
-	f.read[name] = add("_path", got, "torch.where", f.input(name+"_finite", finite), on, name)
+	rest := add("_rest", nil, "torch.where", f.input(name+"_kept", kept), name, own)
+	f.read[name] = add("_path", got, "torch.where", f.input(name+"_moved", moved), on, rest)
 }
 
-// finiteMask says which elements are finite; nil where all are.
-func finiteMask(t *tensor.Tensor) *tensor.Tensor {
-	mask, all := tensor.New(tensor.Bool, t.Shape()...), true
-	for k := range t.Len() {
-		if nonFinite(t.At(k)) {
-			all = false
+// masks tell the elements that the reference has finite, from which what is
+// read may be moved to the candidate's, and the others of which both sides have
+// the same infinity or NaN; nil where all are of the first kind.
+func masks(got, want *tensor.Tensor) (moved, kept *tensor.Tensor) {
+	if want == nil || want.Len() != got.Len() {
+		want = got
+	}
+	moved, kept = tensor.New(tensor.Bool, got.Shape()...), tensor.New(tensor.Bool, got.Shape()...)
+	all := true
+	for k := range got.Len() {
+		g, w := got.At(k), want.At(k)
+		switch {
+		case !nonFinite(w):
+			moved.Set(k, 1)
 			continue
+		case kindOf(real(g)) == kindOf(real(w)) && kindOf(imag(g)) == kindOf(imag(w)):
+			kept.Set(k, 1)
 		}
-		mask.Set(k, 1)
+		all = false
 	}
 	if all {
-		return nil
+		return nil, nil
 	}
-	return mask
+	return moved, kept
 }
 
 // Lift returns the candidate's outcome as one of the path, of which ref is the
