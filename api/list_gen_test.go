@@ -416,6 +416,7 @@ var functions = []function{
 	{"linalg_solve", LinalgSolve},
 	{"cholesky", Cholesky},
 	{"linalg_cholesky", LinalgCholesky},
+	{"linalg_cholesky_ex", LinalgCholeskyEx},
 	{"einsum", Einsum},
 	{"scaled_dot_product_attention", ScaledDotProductAttention},
 	{"rnn_tanh_cell", RnnTanhCell},

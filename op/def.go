@@ -53,6 +53,9 @@ type Def struct {
 	// One whose parameters have other names tells them: "torch.swapaxes(input, axis0, axis1)";
 	// those that it leaves out at the end it does not take.
 	Names []string
+	// Takes says whether bound arguments are this operator's, among several of a
+	// name whose flags decide what they return; nil takes all.
+	Takes func(a Args) bool
 	// Doc is one sentence and the formula.
 	Doc    string
 	Traits Trait

@@ -215,8 +215,11 @@ func resolve(name string, defs []*Def, args []any, kwargs []Kwarg) (*Call, error
 				}
 				a.Sig = d.sigs[i]
 				c := &Call{Def: d, Args: d.widen(a)}
-				c.inPlace(name)
-				return c, nil
+				if d.Takes == nil || d.Takes(c.Args) {
+					c.inPlace(name)
+					return c, nil
+				}
+				err = TypeError("%s: these flags ask for other results", called.Name)
 			}
 			errs, tried = append(errs, err), append(tried, "  "+called.String())
 		}

@@ -2,6 +2,7 @@ package program
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -47,9 +48,15 @@ func (p *Program) Check() error {
 		}
 	}
 	for _, w := range p.Backward {
+		if !w.Cotangent.streams() {
+			return fmt.Errorf("backward of %s: a cotangent cannot be %s", w.Value, w.Cotangent.Dist)
+		}
 		if _, ok := module[w.Value]; !ok {
 			return fmt.Errorf("backward of %s, which is not defined", w.Value)
 		}
+	}
+	if !p.Second.streams() {
+		return fmt.Errorf("a second cotangent cannot be %s", p.Second.Dist)
 	}
 	return nil
 }
@@ -76,8 +83,46 @@ func (in *Input) check() error {
 	if in.RequiresGrad && !in.DType.IsDifferentiable() {
 		return fmt.Errorf("%s cannot require a gradient", in.DType)
 	}
+	if err := in.Fill.check(); err != nil {
+		return err
+	}
+	if err := in.Fill.fits(in.Shape); err != nil {
+		return err
+	}
 	if d := in.Fill.Data; in.Fill.Dist == Literal && (d == nil || d.DType() != in.DType || !slices.Equal(d.Shape(), in.Shape)) {
 		return fmt.Errorf("literal data does not fit %s%s", in.DType, tensor.ShapeString(in.Shape))
+	}
+	return nil
+}
+
+// check holds a distribution to what it can be combined with.
+func (f *Fill) check() error {
+	switch {
+	case f.edged() && f.Dist != Uniform && f.Dist != Integer:
+		return fmt.Errorf("%s has neither kinks nor edge values", f.Dist)
+	case f.edged() && (f.Real || f.Density != 0):
+		return fmt.Errorf("kinks and edge values go with neither real nor density")
+	case !(f.Density >= 0 && f.Density <= 1):
+		return fmt.Errorf("density %v is not between 0 and 1", f.Density)
+	}
+	return nil
+}
+
+// streams reports whether f can describe a cotangent.
+func (f *Fill) streams() bool {
+	return f.Dist == "" || (f.Dist == Uniform || f.Dist == Integer) && !f.Real && f.Density == 0
+}
+
+// maxColumns bounds the matrix that a gram is the product of.
+const maxColumns = 1 << 20
+
+// fits returns an error when elements of a shape cannot be had.
+func (f *Fill) fits(shape []int) error {
+	if n := len(shape); f.Dist == Gram && (n < 2 || shape[n-1] != shape[n-2]) {
+		return fmt.Errorf("gram needs square matrices, not %s", tensor.ShapeString(shape))
+	}
+	if f.Dist == Gram && !(f.Hi >= 0 && f.Hi <= maxColumns && f.Hi == math.Trunc(f.Hi)) {
+		return fmt.Errorf("gram of %v columns", f.Hi)
 	}
 	return nil
 }

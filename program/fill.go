@@ -9,24 +9,45 @@ import (
 
 // Materialize returns the tensor that the input describes.
 func (in *Input) Materialize() *tensor.Tensor {
-	strides := in.Strides
-	if strides == nil {
-		strides = tensor.ContiguousStrides(in.Shape)
-	}
-	t := tensor.NewStrided(in.DType, in.Shape, strides)
+	t := tensor.Unset(in.DType, in.Shape, in.Strides)
 	in.Fill.Into(t)
 	return t
 }
 
 // Into sets the elements of t, in row-major order of its shape.
 func (f *Fill) Into(t *tensor.Tensor) {
-	switch f.Dist {
-	case Literal:
+	if f.Dist == Literal {
 		t.CopyFrom(f.Data)
-	case Integer:
+		return
+	}
+	into := t
+	if !t.IsContiguous() && !f.edged() {
+		into = tensor.Unset(t.DType(), t.Shape(), nil)
+	}
+	f.elements(into)
+	if into != t {
+		t.CopyFrom(into)
+	}
+}
+
+// edged reports whether edge values or kinks are among the elements.
+func (f *Fill) edged() bool { return f.Kinks || f.Special != 0 }
+
+func (f *Fill) elements(t *tensor.Tensor) {
+	switch {
+	case f.Dist == Constant:
+		f.constant(t)
+	case f.Dist == Gram:
+		f.gram(t)
+	case f.Dist == Integer && f.edged():
 		f.integers(t)
-	default:
+	case f.Dist == Uniform && f.edged():
 		f.uniform(t)
+	default:
+		f.draw(t)
+	}
+	if f.Density > 0 {
+		f.thin(t)
 	}
 }
 
@@ -106,20 +127,9 @@ func (f *Fill) uniform(t *tensor.Tensor) {
 	switch {
 	case t.DType().IsComplex():
 		f.stream(2*n, edges, pairs(t))
-	case t.DType() == tensor.F32 && t.IsContiguous():
-		out := tensor.Data[float32](t)
-		f.stream(n, edges, func(i int, v float64) { out[i] = f.inside32(float32(v)) })
 	default:
 		f.stream(n, edges, func(i int, v float64) { t.Set(i, complex(v, 0)) })
 	}
-}
-
-// inside32 keeps a value that rounding carried up to Hi inside [Lo, Hi).
-func (f *Fill) inside32(v float32) float32 {
-	if hi := float32(f.Hi); v == hi && f.Lo < f.Hi && !f.Kinks && f.Special == 0 {
-		return math.Nextafter32(hi, float32(f.Lo))
-	}
-	return v
 }
 
 // pairs sets complex element i from the reals 2i and 2i+1.

@@ -30,6 +30,7 @@ func Parse(file, text string) (*Program, error) {
 	}
 	r := &reader{p: &Program{}, kinds: map[string]bool{}}
 	for i, line := range strings.Split(text, "\n") {
+		r.place = file + ":" + strconv.Itoa(i+1)
 		if err := r.line(line); err != nil {
 			err.File, err.Line = file, i+1
 			return nil, err
@@ -47,6 +48,7 @@ type reader struct {
 	toks  []token
 	at    int
 	depth int
+	place string // of the line
 }
 
 func (r *reader) line(text string) (err *SyntaxError) {
@@ -158,7 +160,7 @@ func (r *reader) define(name token, n node) {
 		return
 	}
 	c := r.call(n)
-	c.Result, c.Scopes = name.text, r.scopes()
+	c.Result, c.Scopes, c.Place = name.text, r.scopes(), r.place
 	r.kinds[name.text] = IsModule(c.Target)
 	r.p.Calls = append(r.p.Calls, c)
 }
@@ -200,9 +202,11 @@ func (r *reader) caseLine(n node) {
 		case "random":
 			r.p.Draws = r.word(kw.node, "shape", "distribution") == "shape"
 		case "second":
-			r.p.Second = r.fill(kw.node)
+			r.p.Second = r.cotangent(kw.node)
+		case "sgd":
+			r.p.Step = r.step(kw.node)
 		default:
-			r.fail(kw.col, "case has no argument %s; it takes seed, dtype, rtol, atol, tolerance, elements, random, second, raises", kw.name)
+			r.fail(kw.col, "case has no argument %s; it takes seed, dtype, rtol, atol, tolerance, elements, random, second, sgd, raises", kw.name)
 		}
 	}
 }
@@ -230,6 +234,9 @@ func (r *reader) input(name string, n node) Input {
 		in.Fill = Fill{Dist: Literal, Data: r.literal(n.args[2].col, in, list)}
 	} else {
 		in.Fill = r.fill(n.args[2])
+		if err := in.Fill.fits(in.Shape); err != nil {
+			r.fail(n.args[2].col, "%v", err)
+		}
 	}
 	return in
 }
@@ -269,11 +276,17 @@ func (r *reader) literal(col int, in Input, list List) *tensor.Tensor {
 	return t
 }
 
+// dists are the distributions by the number of their arguments.
+var dists = map[string]int{string(Uniform): 2, string(Integer): 2, string(Normal): 2, string(Folded): 2, string(Gram): 2, string(Constant): 1}
+
 func (r *reader) fill(n node) Fill {
-	if n.op != "call" || n.recv != nil || n.name != string(Uniform) && n.name != string(Integer) || len(n.args) != 2 {
-		r.fail(n.col, "expected uniform(lo, hi, key=…), integer(lo, hi, key=…) or a list of elements")
+	if n.op != "call" || n.recv != nil || dists[n.name] == 0 || len(n.args) != dists[n.name] {
+		r.fail(n.col, "expected uniform(lo, hi, key=…), integer(lo, hi, key=…), normal(mean, std, key=…), folded(mean, std, key=…), gram(plus, columns, key=…), constant(value) or a list of elements")
 	}
-	f := Fill{Dist: Dist(n.name), Lo: r.float(n.args[0]), Hi: r.float(n.args[1])}
+	f := Fill{Dist: Dist(n.name), Lo: r.float(n.args[0])}
+	if len(n.args) > 1 {
+		f.Hi = r.float(n.args[1])
+	}
 	for _, kw := range n.kwargs {
 		switch kw.name {
 		case "key":
@@ -284,9 +297,24 @@ func (r *reader) fill(n node) Fill {
 			f.Special = r.special(kw.node)
 		case "round":
 			f.Round = r.dtype(kw.node)
+		case "real":
+			f.Real = r.bool(kw.node)
+		case "density":
+			f.Density = r.float(kw.node)
 		default:
-			r.fail(kw.col, "%s has no argument %s; it takes key, kinks, special, round", n.name, kw.name)
+			r.fail(kw.col, "%s has no argument %s; it takes key, kinks, special, round, real, density", n.name, kw.name)
 		}
+	}
+	if err := f.check(); err != nil {
+		r.fail(n.col, "%v", err)
+	}
+	return f
+}
+
+func (r *reader) cotangent(n node) Fill {
+	f := r.fill(n)
+	if !f.streams() {
+		r.fail(n.col, "a cotangent cannot be %s", f.String())
 	}
 	return f
 }
@@ -301,7 +329,7 @@ func (r *reader) backward(n node) Backward {
 		r.fail(n.col, "backward takes at most a cotangent")
 	}
 	if len(n.args) == 1 {
-		w.Cotangent = r.fill(n.args[0])
+		w.Cotangent = r.cotangent(n.args[0])
 	}
 	for _, kw := range n.kwargs {
 		if kw.name != "auto" {
@@ -428,6 +456,20 @@ func (r *reader) float(n node) float64 {
 	}
 	r.fail(n.col, "expected a number")
 	return 0
+}
+
+// step reads the learning rate and the momentum of SGD.
+func (r *reader) step(n node) Step {
+	t, ok := n.value.(Tuple)
+	if ok && len(t) == 2 {
+		lr, isNumber := t[0].(float64)
+		momentum, too := t[1].(float64)
+		if isNumber && too && lr > 0 && lr <= 1 && momentum >= 0 && momentum < 1 {
+			return Step{lr, momentum}
+		}
+	}
+	r.fail(n.col, "expected a learning rate in (0.0, 1.0] and a momentum in [0.0, 1.0), such as (0.001, 0.9)")
+	return Step{}
 }
 
 func (r *reader) uint(n node) uint64 {
@@ -698,10 +740,13 @@ func (r *reader) function(n node) node {
 			return node{col: n.col, value: Slice{v[0], v[1], v[2]}}
 		}
 		r.fail(n.col, "slice takes start, stop and step")
-	case "tensor", "case", "uniform", "integer", "getattr", "setattr":
+	case "tensor", "case", "getattr", "setattr":
 		return n
 	}
-	if !strings.HasPrefix(n.name, "torch.") && !strings.HasPrefix(n.name, "operator.") && !strings.HasPrefix(n.name, OwnPrefix) {
+	if dists[n.name] != 0 {
+		return n
+	}
+	if !strings.HasPrefix(n.name, "torch.") && !strings.HasPrefix(n.name, "torchvision.") && !strings.HasPrefix(n.name, "operator.") && !strings.HasPrefix(n.name, OwnPrefix) {
 		r.fail(n.col, "%s is not defined", n.name)
 	}
 	return n

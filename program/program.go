@@ -7,6 +7,7 @@ package program
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 
 	"plumb/choice"
 	"plumb/tensor"
@@ -40,6 +41,21 @@ type Program struct {
 	// inputs, each times a cotangent of SecondCotangent, are differentiated
 	// together. A zero Dist asks for none.
 	Second Fill
+	// Step asks for the modules' parameters after one step of SGD along the
+	// gradients of Backward. A zero Step asks for none.
+	Step Step
+}
+
+// Step is a step of SGD with momentum, of which there is none before.
+type Step struct{ LR, Momentum float64 }
+
+// GraphStep is the step with which AutoTest checks the graph of a module.
+var GraphStep = Step{LR: 0.001, Momentum: 0.9}
+
+// Steps reports whether a step can be asked of the program: it constructs a
+// module, and gradients of the first order end it.
+func (p *Program) Steps() bool {
+	return len(p.Backward) > 0 && p.Second.Dist == "" && slices.ContainsFunc(p.Calls, func(c Call) bool { return IsModule(c.Target) })
 }
 
 // Default is the Tolerance of torch.testing.assert_close.
@@ -74,9 +90,13 @@ type Dist string
 
 // The distributions of inputs.
 const (
-	Uniform Dist = "uniform" // reals in [Lo, Hi); complex: both parts
-	Integer Dist = "integer" // integers in [Lo, Hi), in any dtype
-	Literal Dist = "literal" // the elements of Data
+	Uniform  Dist = "uniform"  // reals in [Lo, Hi); complex: both parts
+	Integer  Dist = "integer"  // integers in [Lo, Hi), in any dtype
+	Normal   Dist = "normal"   // normal deviates of mean Lo and standard deviation Hi; complex: both parts
+	Folded   Dist = "folded"   // the magnitudes of Normal's
+	Gram     Dist = "gram"     // square matrices Lo + M·Mᵀ, M of Hi columns of standard normal deviates
+	Constant Dist = "constant" // Lo
+	Literal  Dist = "literal"  // the elements of Data
 )
 
 // Fill says what the elements of an input are.
@@ -93,7 +113,11 @@ type Fill struct {
 	// Round, of a cotangent, rounds the stream's elements to a dtype first;
 	// Invalid does not.
 	Round tensor.DType
-	Data  *tensor.Tensor // of Literal; contiguous, same dtype and shape
+	// Real gives complex elements no imaginary part.
+	Real bool
+	// Density is the share of the elements that are not replaced by 0; 0 means all.
+	Density float64
+	Data    *tensor.Tensor // of Literal; contiguous, same dtype and shape
 }
 
 // Call applies a target to arguments. Target is a public name:
@@ -112,6 +136,9 @@ type Call struct {
 	// Scopes are the with statements around the call, the outermost first.
 	// Calls of one statement share its pointer.
 	Scopes []*Scope
+	// Place is FILE:LINE of the call in its test or program, where that is
+	// known. It is no part of the text.
+	Place string
 }
 
 // Scope is a with statement: a context manager such as torch.no_grad().

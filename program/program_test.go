@@ -69,8 +69,25 @@ func TestTextRoundTrip(t *testing.T) {
 		q.Inputs[i].Fill.Data, p.Inputs[i].Fill.Data = nil, nil
 	}
 	q.Calls[11], p.Calls[11] = Call{}, Call{} // holds a NaN
+	for i := range q.Calls {
+		q.Calls[i].Place = ""
+	}
 	if !reflect.DeepEqual(p, q) {
 		t.Errorf("round trip changed the program:\n%#v\n%#v", p, q)
+	}
+}
+
+// TestStepRoundTrip keeps the optimizer's step in the text.
+func TestStepRoundTrip(t *testing.T) {
+	p := &Program{Name: "t", Step: Step{LR: 0.125, Momentum: 0}}
+	q, err := Parse("p.py", p.String())
+	if err != nil || q.Step != p.Step || !strings.Contains(p.String(), "sgd=(0.125, 0.0)") {
+		t.Errorf("%v, %v of\n%s", q, err, p)
+	}
+	for _, bad := range []string{"3", "(0.5,)", "(0.0, 0.5)", "(0.5, 1.0)", `("a", 0.5)`} {
+		if _, err := Parse("p.py", "case(\"t\", sgd="+bad+")\n"); err == nil || !strings.Contains(err.Error(), "expected a learning rate") {
+			t.Errorf("sgd=%s: %v", bad, err)
+		}
 	}
 }
 
@@ -82,7 +99,7 @@ func TestParseErrors(t *testing.T) {
 		{"x = tensor((2,), torch.float32)", "p.py:1:5: tensor takes a shape, a dtype and a fill"},
 		{"x = tensor((-2,), torch.float32, uniform(0, 1))", "p.py:1:12: shape [-2] has a negative dimension"},
 		{"x = tensor((2,), torch.float32, [1.0])", "p.py:1:33: 1 elements for shape [2]"},
-		{"x = tensor((2,), torch.float32, uniform(0, 1, kez=3))", "p.py:1:51: uniform has no argument kez; it takes key, kinks, special, round"},
+		{"x = tensor((2,), torch.float32, uniform(0, 1, kez=3))", "p.py:1:51: uniform has no argument kez; it takes key, kinks, special, round, real, density"},
 		{"x = os.system()", "p.py:1:5: os.system is not defined"},
 		{"y = torch.relu(torch.abs(1))", "p.py:1:16: give this expression a name first: arguments are names and literals"},
 		{"y = torch.relu(1", `p.py:1:17: expected ")" or ",", found "end of line"`},

@@ -85,6 +85,9 @@ func (p *Program) options() string {
 	if p.Second.Dist != "" {
 		s += ", second=" + p.Second.String()
 	}
+	if p.Step != (Step{}) {
+		s += fmt.Sprintf(", sgd=(%s, %s)", formatFloat(p.Step.LR), formatFloat(p.Step.Momentum))
+	}
 	return s
 }
 
@@ -108,6 +111,9 @@ func (f *Fill) String() string {
 		return formatData(f.Data)
 	}
 	s := fmt.Sprintf("%s(%s, %s, key=%d", f.Dist, formatFloat(f.Lo), formatFloat(f.Hi), f.Key)
+	if f.Dist == Constant {
+		s = "constant(" + formatFloat(f.Lo)
+	}
 	if f.Kinks {
 		s += ", kinks=True"
 	}
@@ -116,6 +122,12 @@ func (f *Fill) String() string {
 	}
 	if f.Round != tensor.Invalid {
 		s += ", round=torch." + f.Round.String()
+	}
+	if f.Real {
+		s += ", real=True"
+	}
+	if f.Density != 0 {
+		s += ", density=" + formatFloat(f.Density)
 	}
 	return s + ")"
 }

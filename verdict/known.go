@@ -1,8 +1,11 @@
 package verdict
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
+	"plumb/backend"
 	"plumb/compare"
 	"plumb/program"
 	"plumb/tensor"
@@ -26,6 +29,35 @@ type KnownFault struct {
 	Rule   compare.Rule
 	Reason string
 	Proof  string // how to see it
+}
+
+// CandidateFault is a fault of a candidate that has been proved, and that is
+// not the subject of a run: of PyTorch's own graphs. Reference, of the fault,
+// is the candidate's name and version; Modes are its modes, empty for all; an
+// empty Target stands for every operator.
+type CandidateFault struct {
+	Modes []string
+	KnownFault
+}
+
+// Excused returns the verdict, or Known in its place where a fault of the
+// candidate explains it.
+func Excused(v *Verdict, p *program.Program, ref *backend.Outcome, candidate backend.Info, faults []CandidateFault) *Verdict {
+	if v.Word != Misaligned || v.Where == nil || len(faults) == 0 {
+		return v
+	}
+	j := newJudge(p, ref, ref, Policy{})
+	j.v, j.whole = v, true
+	is := candidate.Name + " " + candidate.Version
+	for i := range faults {
+		f := &faults[i]
+		if strings.HasPrefix(is, f.Reference) && (len(f.Modes) == 0 || slices.Contains(f.Modes, candidate.Own())) && f.explains(j, v.Where) {
+			known := *v
+			known.Word, known.Reason = Known, fmt.Sprintf("%s (%s %s); %s", f.Reason, f.Reference, candidate.Own(), v.Reason)
+			return &known
+		}
+	}
+	return v
 }
 
 // known returns the fault that explains the verdict; nil when none does. It
@@ -79,6 +111,9 @@ func (f *KnownFault) shows(j *judge, w *Where) bool {
 // the fault demands; a gradient, or an exception on its way, may come from any
 // call of it that follows from what is differentiated.
 func (f *KnownFault) answers(j *judge, w *Where) bool {
+	if f.Target == "" {
+		return f.When == nil || f.When(j.p)
+	}
 	if w.Target != "" {
 		return sameOperator(w.Target, f.Target) && (f.When == nil || f.When(j.alone(w.Call)))
 	}

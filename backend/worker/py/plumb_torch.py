@@ -35,6 +35,9 @@ MESSAGE = 8000  # characters kept of an exception's message
 
 
 def hello():
+    import plumb_capture  # which imports this module
+
+    KINDS.update((mode, plumb_capture.Captured) for mode in plumb_capture.modes())
     torch.set_num_threads(int(os.environ.get("PLUMB_WORKER_THREADS") or 1))
     warnings.simplefilter("ignore")
     gc.collect()
@@ -53,7 +56,7 @@ def hello():
         "name": "torch",
         "version": torch.__version__,
         "devices": [str(DEVICE)],
-        "modes": ["eager"],
+        "modes": ["eager"] + plumb_capture.modes(),
         "features": {name: value for name, value in features.items() if value},
     }
 
@@ -77,6 +80,7 @@ MODULES = {
     "torch", "torch.functional", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.nn.utils.rnn",
     "torch.nn.utils.parametrizations", "torch.linalg", "torch.fft", "torch.special", "torch.sparse",
     "torch.signal", "torch.signal.windows", "torch.autograd", "torch.nn.parameter", "torch.Tensor", "torch.ops", "torch.ops.aten", "operator",
+    "torchvision.ops",
 }
 DENIED = {
     "torch.load", "torch.save", "torch.compile", "torch.from_file", "torch.import_ir_module",
@@ -113,18 +117,26 @@ def resolve(target):
     owner, _, last = target.rpartition(".")
     if owner not in MODULES and not owner.startswith("torch.ops.aten."):
         raise Unknown("no callable %s" % target)
-    if last.startswith(("_", "set_")) or owner == "torch.autograd" and last not in ("grad", "backward"):
+    if last.startswith(("_", "set_")) and not last.startswith("_foreach_") or owner == "torch.autograd" and last not in ("grad", "backward"):
         raise Unknown("%s is not open to programs" % target)
     if owner == "torch.Tensor":
         return resolve("Tensor." + last)
-    found = {"torch": torch, "operator": operator}[root]
+    found = vision(target) if root == "torchvision" else {"torch": torch, "operator": operator}[root]
     for part in target.split(".")[1:]:
         found = member(found, part, target)
     return found
 
 
+def vision(target):
+    try:
+        import torchvision.ops
+    except ImportError:
+        raise Unknown("no callable %s: there is no torchvision" % target) from None
+    return torchvision
+
+
 def member(owner, name, target):
-    if name.startswith("_") and not (owner is Tensor and name in OPERATORS):
+    if name.startswith("_") and not (owner is Tensor and name in OPERATORS or owner is torch and name.startswith("_foreach_")):
         raise Unknown("%s is not open to programs" % target)
     found = getattr(owner, name, None)
     if not callable(found) and owner is Tensor:
@@ -513,6 +525,17 @@ class Run:
             for entry, named in self.parameters():
                 entry["grads2"] = [(name, self.second(p)) for name, p in named]
 
+    def step(self):
+        """Takes one step of SGD and stores the parameters after it."""
+        rate, momentum = self.case["sgd"]
+        unique = {}
+        for entry, named in self.parameters():
+            unique.update((id(p), p) for _, p in named if p.requires_grad)
+        if unique:
+            torch.optim.SGD(list(unique.values()), lr=rate, momentum=momentum).step()
+        for entry, named in self.parameters():
+            entry["stepped"] = store_state(self.memory, named)
+
     def second(self, x):
         g = self.found.get(id(x))
         return None if g is None else store(self.memory, g.detach())
@@ -540,6 +563,8 @@ class Run:
                 return {"status": "need", "need": need}
         if self.case.get("grads"):
             self.gradients()
+        if self.case.get("sgd"):
+            self.step()
         return self.reply
 
     def failed(self, e):
@@ -549,6 +574,9 @@ class Run:
         reply["message"] = str(e)[:MESSAGE]
         reply["call"] = self.call
         return reply
+
+
+KINDS = {"eager": Run}  # how a case runs, by mode
 
 
 def cotangent(memory, v, offset, n):
@@ -581,7 +609,7 @@ def run(memory, cases):
         seed_default(case["seed"])
         if not ON_CPU:
             torch.manual_seed(case["seed"])
-        one = Run(memory, case)
+        one = KINDS[case.get("mode") or "eager"](memory, case)
         try:
             reply = one.run()
         except Exception as e:

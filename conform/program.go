@@ -1,0 +1,330 @@
+package conform
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"plumb/choice"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// Result names the call of a case's program whose value is the case's output.
+// Where there are several they are Result+"0", Result+"1" and so on.
+const Result = "result"
+
+// Untranslated says why a case has no program.
+type Untranslated struct {
+	Case   string
+	Reason string
+}
+
+// Error returns "case: reason".
+func (e *Untranslated) Error() string { return e.Case + ": " + e.Reason }
+
+// Program returns the case as a program: its inputs, the calls that compute its
+// output, and what is differentiated. The key of each input derives from the
+// seed, the case's name and the argument's, so that a case can be generated
+// alone, in any order and on any machine. Inputs are named as the arguments,
+// those of a list with their number behind, and the output is named [Result].
+// A function without a name of its own in PyTorch is a composition of calls.
+// The program has no tolerance: see [Case.Tolerance].
+//
+// The error is an *[Untranslated].
+func (c *Case) Program(seed uint64) (*program.Program, error) {
+	b, err := c.build(seed)
+	if err != nil {
+		return nil, err
+	}
+	out, err := b.forward()
+	if err != nil {
+		return nil, err
+	}
+	b.name(out)
+	if err := b.backward(out); err != nil {
+		return nil, err
+	}
+	return b.done()
+}
+
+// InPlace returns the variant of the case that changes its first argument, over
+// the same inputs as [Case.Program]; ok is false where the case asks for none.
+// Its output is to be that of Program, converted to the dtype of the argument.
+// Nothing is differentiated.
+func (c *Case) InPlace(seed uint64) (p *program.Program, ok bool, err error) {
+	if c.Item.Get("is_inplace") != Bool(true) {
+		return nil, false, nil
+	}
+	b, err := c.build(seed)
+	if err != nil {
+		return nil, false, err
+	}
+	for i := range b.p.Inputs {
+		b.p.Inputs[i].RequiresGrad = false
+	}
+	out, err := b.inPlace()
+	if err != nil {
+		return nil, false, err
+	}
+	b.name(out)
+	p, err = b.done()
+	return p, err == nil, err
+}
+
+// MismatchRatio is the share of elements that DIOPI lets differ.
+func (c *Case) MismatchRatio() float64 {
+	r, _ := number(c.Item.Get("mismatch_ratio_threshold"))
+	return r
+}
+
+// Changes lists the arguments that the function may change, as DIOPI's
+// ops_with_states does. All others are to be what they were.
+func (c *Case) Changes() []string { return changes[c.Function] }
+
+// changes are ops_with_states.
+var changes = map[string][]string{
+	"batch_norm": {"running_mean", "running_var"},
+	"sgd":        {"param", "buf", "param_grad"},
+	"fused_adamw": {
+		"param", "param_grad", "exp_avg", "exp_avg_sq", "max_exp_avg_sq",
+	},
+	"adam":              {"param", "param_grad", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"},
+	"adamw":             {"param", "param_grad", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"},
+	"adadelta":          {"param", "param_grad", "square_avg", "acc_delta"},
+	"rmsprop":           {"param", "param_grad", "square_avg", "grad_avg", "momentum_buffer"},
+	"fill_":             {"input"},
+	"zero_":             {"input"},
+	"copy_":             {"input"},
+	"uniform":           {"input"},
+	"random":            {"input"},
+	"normal_":           {"input"},
+	"bernoulli":         {"input"},
+	"cast_dtype":        {"out"},
+	"embedding":         {"weight"},
+	"context_attention": {"out"},
+	"token_attention":   {"out"},
+	"paged_attention":   {"out"},
+	"destindex_copy_kv": {"out"},
+	"apply_penalty":     {"logits"},
+	"apply_penalty_v2":  {"logits"},
+	"batch_norm_gather_stats_with_counts": {
+		"running_mean", "running_var",
+	},
+	"token_softmax_reducev": {"out"},
+	"clip_grad_norm_":       {"tensors"},
+	"instance_norm":         {"running_mean", "running_var"},
+}
+
+// build is a program in the making.
+type build struct {
+	c    *Case
+	seed uint64
+	p    *program.Program
+	args []program.Kwarg // as the function is called: tensors in the config's order, then para
+}
+
+// fail is an *Untranslated.
+func (b *build) fail(format string, args ...any) error {
+	return &Untranslated{b.c.Name, fmt.Sprintf(format, args...)}
+}
+
+// build makes the inputs and the arguments.
+func (c *Case) build(seed uint64) (*build, error) {
+	b := &build{c: c, seed: choice.DeriveName(seed, c.Name)}
+	b.p = &program.Program{Name: c.Name, Seed: b.seed}
+	if err := b.tensors(); err != nil {
+		return nil, err
+	}
+	para, _ := c.Item.Get("para").(*Dict)
+	if para == nil {
+		return b, nil
+	}
+	for _, k := range para.Keys() {
+		v, err := b.value(para.Get(k))
+		if err != nil {
+			return nil, err
+		}
+		b.set(k, v)
+	}
+	return b, nil
+}
+
+// set gives an argument its value, at its first place as Python's update does.
+func (b *build) set(name string, v any) {
+	for i := range b.args {
+		if b.args[i].Name == name {
+			b.args[i].Value = v
+			return
+		}
+	}
+	b.args = append(b.args, program.Kwarg{Name: name, Value: v})
+}
+
+// value is a value of para as an argument.
+func (b *build) value(v Value) (any, error) {
+	switch v := v.(type) {
+	case None:
+		return nil, nil
+	case Bool:
+		return bool(v), nil
+	case Int:
+		return int64(v), nil
+	case Float:
+		return float64(v), nil
+	case String:
+		return string(v), nil
+	case DType:
+		return b.dtype(v)
+	case List:
+		vs, err := b.values(v)
+		return program.List(vs), err
+	case Tuple:
+		vs, err := b.values(v)
+		return program.Tuple(vs), err
+	case Slice:
+		vs, err := b.values(v[:])
+		if err != nil {
+			return nil, err
+		}
+		return program.Slice{Start: vs[0], Stop: vs[1], Step: vs[2]}, nil
+	}
+	return nil, b.fail("%s cannot be an argument", show(v))
+}
+
+func (b *build) values(vs []Value) ([]any, error) {
+	out := make([]any, len(vs))
+	for i, v := range vs {
+		var err error
+		if out[i], err = b.value(v); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (b *build) dtype(v Value) (tensor.DType, error) {
+	name, ok := v.(DType)
+	if name == "bool_" {
+		name = "bool"
+	}
+	d, err := tensor.ParseDType(string(name))
+	if !ok || err != nil {
+		return tensor.Invalid, b.fail("PyTorch has no dtype %s", show(v))
+	}
+	return d, nil
+}
+
+// get returns an argument, and whether it is there.
+func (b *build) get(name string) (any, bool) {
+	i := slices.IndexFunc(b.args, func(kw program.Kwarg) bool { return kw.Name == name })
+	if i < 0 {
+		return nil, false
+	}
+	return b.args[i].Value, true
+}
+
+// without are the arguments but those named.
+func (b *build) without(names ...string) []program.Kwarg {
+	return slices.DeleteFunc(slices.Clone(b.args), func(kw program.Kwarg) bool { return slices.Contains(names, kw.Name) })
+}
+
+// call appends a call. Arguments of type program.Kwarg and []program.Kwarg go by
+// name, after the others.
+func (b *build) call(target string, args ...any) program.Ref {
+	c := program.Call{Result: b.p.Unused("step" + strconv.Itoa(len(b.p.Calls))), Target: target}
+	for _, a := range args {
+		switch a := a.(type) {
+		case program.Kwarg:
+			c.Kwargs = append(c.Kwargs, a)
+		case []program.Kwarg:
+			c.Kwargs = append(c.Kwargs, a...)
+		default:
+			c.Args = append(c.Args, a)
+		}
+	}
+	b.p.Calls = append(b.p.Calls, c)
+	return program.Ref(c.Result)
+}
+
+// name gives the calls that compute the outputs their names.
+func (b *build) name(out []any) {
+	for i, v := range out {
+		r, ok := v.(program.Ref)
+		at := slices.IndexFunc(b.p.Calls, func(c program.Call) bool { return c.Result == string(r) })
+		if !ok || at < 0 {
+			continue
+		}
+		name := Result
+		if len(out) > 1 {
+			name += strconv.Itoa(i)
+		}
+		out[i] = b.rename(r, program.Ref(b.p.Unused(name)))
+	}
+}
+
+func (b *build) rename(from, to program.Ref) program.Ref {
+	swap := func(r program.Ref) any {
+		if r == from {
+			return to
+		}
+		return r
+	}
+	for i := range b.p.Calls {
+		c := &b.p.Calls[i]
+		if c.Result == string(from) {
+			c.Result = string(to)
+		}
+		for k := range c.Args {
+			c.Args[k] = program.MapRefs(c.Args[k], swap)
+		}
+		for k := range c.Kwargs {
+			c.Kwargs[k].Value = program.MapRefs(c.Kwargs[k].Value, swap)
+		}
+	}
+	return to
+}
+
+// backward differentiates the outputs, or those that requires_backward chooses,
+// with cotangents of ones, where an input requires a gradient.
+func (b *build) backward(out []any) error {
+	if !slices.ContainsFunc(b.p.Inputs, func(in program.Input) bool { return in.RequiresGrad }) {
+		return nil
+	}
+	chosen, _ := items(b.c.Item.Get("requires_backward"))
+	if n := b.parts(); len(out) == 1 && n > 0 {
+		whole := out[0]
+		out = nil
+		for i := range n {
+			if len(chosen) == 0 || slices.Contains(chosen, Value(Int(i))) {
+				out = append(out, b.call("operator.getitem", whole, int64(i)))
+			}
+		}
+		chosen = nil
+	}
+	if len(chosen) > 0 {
+		all := out
+		out = nil
+		for _, v := range chosen {
+			i, ok := v.(Int)
+			if !ok || i < 0 || int(i) >= len(all) {
+				return b.fail("requires_backward names output %s of %d", show(v), len(all))
+			}
+			out = append(out, all[i])
+		}
+	}
+	for _, v := range out {
+		if r, ok := v.(program.Ref); ok {
+			b.p.Backward = append(b.p.Backward, program.Backward{Value: r})
+		}
+	}
+	return nil
+}
+
+// done is the program, checked.
+func (b *build) done() (*program.Program, error) {
+	if err := b.p.Check(); err != nil {
+		return nil, b.fail("%v", err)
+	}
+	return b.p, nil
+}
