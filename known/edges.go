@@ -14,7 +14,7 @@ import (
 
 // edgeFaults are the faults at infinities, NaN and overflow, and in memory
 // that is not contiguous.
-var edgeFaults = slices.Concat(fixedViews, expandedMedians, outOfWidth, noInverse, skippedPadding, ctcTargets, hugeSquares, nanSlopes, infiniteMeans, steppedWeights, []verdict.KnownFault{{
+var edgeFaults = slices.Concat(fixedViews, expandedMedians, outOfWidth, noInverse, skippedPadding, ctcTargets, hugeSquares, nanSlopes, infiniteMeans, steppedWeights, nanSigns, []verdict.KnownFault{{
 	Reference: "torch 1.13",
 	Target:    "logcumsumexp",
 	Kinds:     grads,
@@ -246,6 +246,21 @@ var steppedWeights = each([]string{"conv_transpose1d", "conv_transpose2d", "conv
 		Reason:    "the gradient multiplies the zeros of the padding with a weight that is infinite or NaN, where the result leaves these products out",
 		Proof: "x = torch.zeros(1, 1, 2, requires_grad=True): torch.conv_transpose1d(x, torch.tensor([[[float('nan')]]]), None, 2, 1) has one element, which no element of x is a term of; " +
 			"x.grad of it is [nan, nan]",
+	}
+})
+
+// nanSigns are distances, whose gradient has the sign of each difference.
+var nanSigns = each([]string{"pdist", "cdist"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch",
+		Target:    target,
+		Kinds:     grads,
+		Rule:      compare.NonFinite,
+		When:      func(p *program.Program) bool { return anyElement(p, 0, notFinite) || anyElement(p, 1, notFinite) },
+		Shows:     func(v complex128) bool { return cmplx.IsNaN(v) },
+		Reason:    "the sign of a NaN is NaN in the gradient of a distance of order 1, and 0 in torch.sign and in the gradient of a norm",
+		Proof: "x = torch.tensor([[0., 1.], [float('nan'), 3.]], requires_grad=True); torch.pdist(x, 1.).backward() gives x.grad = [[nan, -1], [nan, 1]]; " +
+			"v = torch.tensor([float('nan'), 1.], requires_grad=True); torch.linalg.vector_norm(v, 1.).backward() gives v.grad = [0, 1]",
 	}
 })
 
