@@ -83,6 +83,10 @@ type Def struct {
 	// Fixed names the tensor arguments that have no gradient by definition,
 	// such as running statistics.
 	Fixed []string
+	// Constant names the tensor arguments on which the results of the call at
+	// hand do not depend smoothly, so that they want no gradient for their sake;
+	// nil for none. Its operators take no lists of tensors.
+	Constant func(a Args) []string
 	// Choices names the arguments that PyTorch compares with the values they
 	// may have before it asks for their type: any other value is a ValueError.
 	Choices []string
