@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 
@@ -58,7 +57,7 @@ func (b *block) run(body []*Node, at int) error {
 	clear(b.parts)
 	for i, m := range body {
 		if err := b.call(m, &b.chosen[i]); err != nil {
-			return fmt.Errorf("%s%s: %w", m.op(), shapes(m.Args()), err)
+			return &bodyError{m, err}
 		}
 	}
 	return nil

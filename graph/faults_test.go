@@ -270,6 +270,27 @@ var faults = []fault{
 		}
 		return id(n)
 	})},
+	{pass: "recompute", what: "draws anew", run: repeating(func(n *Node) *Node {
+		m := n.again()
+		if n.Kind == Apply && n.Call.Def.Traits.Has(op.Random) {
+			call := *n.Call
+			call.Draw += 100
+			m.Call = &call
+		}
+		return m
+	}).run},
+	{pass: "recompute", what: "takes the second argument for the first", run: repeating(func(n *Node) *Node {
+		m := n.again()
+		if args := n.Args(); len(args) > 1 && alike(args[0], args[1]) {
+			m.replace(func(*Value) *Value { return args[1] })
+		}
+		return m
+	}).run},
+	{pass: "recompute", what: "computes again after it is read", run: func(c *Code) (int, error) {
+		n, err := recompute(c)
+		slices.SortStableFunc(c.Nodes, func(a, b *Node) int { return a.Repeats - b.Repeats })
+		return n, err
+	}},
 	{pass: "fuse", what: "closes a circle", run: grouping(fuser{apart: func(*fuser, *unit, *Node) bool { return false }})},
 	{pass: "fuse", what: "fuses what is not elementwise", run: grouping(fuser{order: anyOrder})},
 	{pass: "fuse", what: "fuses across orders in memory", run: grouping(fuser{order: func(n *Node) string {

@@ -50,7 +50,7 @@ func (f *fuser) place(n *Node) {
 	if order != "" {
 		for _, v := range n.Args() {
 			u := f.unit[v.node]
-			if u.order == order && len(u.nodes) < groupLimit && !f.apart(f, u, n) {
+			if u.order == order && len(u.nodes) < groupLimit && u.takes(n) && !f.apart(f, u, n) {
 				u.nodes = append(u.nodes, n)
 				f.unit[n] = u
 				return
@@ -59,6 +59,10 @@ func (f *fuser) place(n *Node) {
 	}
 	f.unit[n] = &unit{nodes: []*Node{n}, order: order}
 }
+
+// takes reports whether n may be computed where the unit's first node is: what
+// is computed again is not computed early.
+func (u *unit) takes(n *Node) bool { return n.Repeats == 0 || n.Repeats == u.nodes[0].Repeats }
 
 // detour reports whether n depends on u through another unit, so that it
 // cannot be computed together with u.

@@ -135,7 +135,14 @@ func randomly(b op.Builder, key uint64, n int, x []op.Value) (out []op.Value, lo
 	for _, st := range steps {
 		deck = append(deck, slices.Repeat([]step{st}, st.weight)...)
 	}
-	for range n {
+	defer marking(b, 0)
+	for i := range n {
+		switch key % 3 {
+		case 1:
+			marking(b, 1+i/9)
+		case 2:
+			marking(b, i/5*(i/5%2))
+		}
 		st := pick(s, deck)
 		_ = op.Catch(func() {
 			v := st.make(b, s, old)
@@ -155,6 +162,13 @@ func randomly(b op.Builder, key uint64, n int, x []op.Value) (out []op.Value, lo
 		}
 	}
 	return out, loss
+}
+
+// marking has a graph's builder mark a part from here on, as Checkpoint does; 0 for none.
+func marking(b op.Builder, part int) {
+	if g, ok := b.Applier.(*Builder); ok {
+		g.part = part
+	}
 }
 
 func someInputs() []*tensor.Tensor {

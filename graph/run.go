@@ -28,10 +28,15 @@ const defaultBlock = 1 << 14
 // *Error that wraps the operator's; the outputs that were computed before it
 // are returned beside it, the others are nil.
 func (c *Compiled) Run(seed uint64, inputs []*tensor.Tensor) ([]*tensor.Tensor, error) {
+	return c.runFrom(seed, 0, inputs)
+}
+
+// runFrom is Run after so many draws.
+func (c *Compiled) runFrom(seed uint64, drawn int, inputs []*tensor.Tensor) ([]*tensor.Tensor, error) {
 	if err := c.accepts(inputs); err != nil {
 		return nil, err
 	}
-	r := &execution{Compiled: c, seed: seed, env: make([]*tensor.Tensor, c.Code.values), pieces: make([][]byte, len(c.plan.sizes))}
+	r := &execution{Compiled: c, seed: seed, drawn: drawn, env: make([]*tensor.Tensor, c.Code.values), pieces: make([][]byte, len(c.plan.sizes))}
 	for i, v := range c.Code.Inputs {
 		r.env[v.id] = inputs[i]
 	}
@@ -68,6 +73,7 @@ func (c *Compiled) accepts(inputs []*tensor.Tensor) error {
 type execution struct {
 	*Compiled
 	seed   uint64
+	drawn  int              // before the run
 	env    []*tensor.Tensor // by value id
 	pieces [][]byte         // of reused memory
 }
@@ -106,7 +112,7 @@ func (r *execution) apply(n *Node) error {
 		return r.env[v.id]
 	})
 	if call.Def.Traits.Has(op.Random) {
-		call.Key = choice.Derive(r.seed, uint64(call.Draw))
+		call.Key = choice.Derive(r.seed, uint64(r.drawn+call.Draw))
 	}
 	out, err := call.ExecuteInto(func(i int, m op.Meta) *tensor.Tensor { return r.memory(n.Out[i], m) })
 	if err != nil {

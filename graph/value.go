@@ -68,6 +68,11 @@ type Node struct {
 	// Place says where the node was traced, Step which step of the caller that was.
 	Place string
 	Step  int
+	// Of is the node that this one belongs to the gradient of.
+	Of *Node
+	// Part numbers the part that Checkpoint marked, from 1; Repeats is the part
+	// that the node computes again.
+	Part, Repeats int
 
 	viewed int     // the argument, counted from 1, of which the result is a view; 0 for none
 	source *Value  // of Arrange

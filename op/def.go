@@ -47,15 +47,15 @@ type Def struct {
 	// Elsewhere names parameters of Sig that are given through a signature of
 	// More alone, so that they go with its other parameters only.
 	Elsewhere []string
-	// Off names bool parameters that Sig does not have, which a public name takes
-	// as False: as True they mean another operator of the name.
-	Off []string
 	// Names are the public names it answers to: "torch.relu",
 	// "torch.nn.functional.relu", "Tensor.relu", "operator.add". Several
 	// operators may share a name: the first whose signature accepts the call wins.
 	// One whose parameters have other names tells them: "torch.swapaxes(input, axis0, axis1)";
 	// those that it leaves out at the end it does not take.
 	Names []string
+	// Takes says whether bound arguments are this operator's, among several of a
+	// name whose flags decide what they return; nil takes all.
+	Takes func(a Args) bool
 	// Doc is one sentence and the formula.
 	Doc    string
 	Traits Trait

@@ -207,7 +207,6 @@ func resolve(name string, defs []*Def, args []any, kwargs []Kwarg) (*Call, error
 	var errs []error
 	var tried []string
 	for _, d := range defs {
-		kwargs := d.withoutOff(kwargs)
 		for i, called := range d.called(name) {
 			a, err := called.Bind(args, kwargs, method)
 			if err == nil {
@@ -216,8 +215,11 @@ func resolve(name string, defs []*Def, args []any, kwargs []Kwarg) (*Call, error
 				}
 				a.Sig = d.sigs[i]
 				c := &Call{Def: d, Args: d.widen(a)}
-				c.inPlace(name)
-				return c, nil
+				if d.Takes == nil || d.Takes(c.Args) {
+					c.inPlace(name)
+					return c, nil
+				}
+				err = TypeError("%s: these flags ask for other results", called.Name)
 			}
 			errs, tried = append(errs, err), append(tried, "  "+called.String())
 		}
@@ -228,15 +230,6 @@ func resolve(name string, defs []*Def, args []any, kwargs []Kwarg) (*Call, error
 		}
 	}
 	return nil, TypeError("%s: no signature accepts the arguments (%s); it has\n%s", name, argTypes(args, kwargs), strings.Join(tried, "\n"))
-}
-
-// withoutOff leaves out what says False where the operator has no other choice.
-func (d *Def) withoutOff(kwargs []Kwarg) []Kwarg {
-	off := func(kw Kwarg) bool { return kw.Value == false && slices.Contains(d.Off, kw.Name) }
-	if !slices.ContainsFunc(kwargs, off) {
-		return kwargs
-	}
-	return slices.DeleteFunc(slices.Clone(kwargs), off)
 }
 
 func argTypes(args []any, kwargs []Kwarg) string {

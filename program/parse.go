@@ -30,6 +30,7 @@ func Parse(file, text string) (*Program, error) {
 	}
 	r := &reader{p: &Program{}, kinds: map[string]bool{}}
 	for i, line := range strings.Split(text, "\n") {
+		r.place = file + ":" + strconv.Itoa(i+1)
 		if err := r.line(line); err != nil {
 			err.File, err.Line = file, i+1
 			return nil, err
@@ -47,6 +48,7 @@ type reader struct {
 	toks  []token
 	at    int
 	depth int
+	place string // of the line
 }
 
 func (r *reader) line(text string) (err *SyntaxError) {
@@ -158,7 +160,7 @@ func (r *reader) define(name token, n node) {
 		return
 	}
 	c := r.call(n)
-	c.Result, c.Scopes = name.text, r.scopes()
+	c.Result, c.Scopes, c.Place = name.text, r.scopes(), r.place
 	r.kinds[name.text] = IsModule(c.Target)
 	r.p.Calls = append(r.p.Calls, c)
 }

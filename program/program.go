@@ -120,6 +120,9 @@ type Call struct {
 	// Scopes are the with statements around the call, the outermost first.
 	// Calls of one statement share its pointer.
 	Scopes []*Scope
+	// Place is FILE:LINE of the call in its test or program, where that is
+	// known. It is no part of the text.
+	Place string
 }
 
 // Scope is a with statement: a context manager such as torch.no_grad().

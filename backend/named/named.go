@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -21,7 +22,7 @@ import (
 )
 
 // Help lists the names, for the text of a flag.
-const Help = `"torch" (found through --python, $PLUMB_PYTHON, python3, /usr/bin/python3), "torch:PYTHON", "native", "native:graph" (static graphs), "native:graph-plain" (without passes), or "recorded:FILE"`
+const Help = `"torch" (found through --python, $PLUMB_PYTHON, python3, /usr/bin/python3), "torch:PYTHON", "native", "native:graph" (static graphs), "native:graph-plain" (without passes), "recorded:FILE", or the path of a worker, such as ./my-worker (docs/worker-protocol.md)`
 
 // Error says that no backend has a name, or that it cannot be opened for what
 // follows the colon.
@@ -50,6 +51,9 @@ type Set struct {
 // can be started. The error is an *Error, or a *backend.Fault when what the
 // backend needs is not on this machine.
 func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend, error), error) {
+	if strings.ContainsRune(spec, '/') && !strings.Contains(spec, ":") {
+		return s.command(ctx, spec)
+	}
 	kind, arg, _ := strings.Cut(spec, ":")
 	switch kind {
 	case "native":
@@ -138,12 +142,27 @@ type meteredWorker struct {
 	start time.Duration
 }
 
+// command returns how to start the program at a path as a worker.
+func (s *Set) command(ctx context.Context, path string) (func() (backend.Backend, error), error) {
+	found, err := exec.LookPath(path)
+	if err != nil {
+		return nil, &Error{fmt.Errorf("the worker %s cannot be started: %w", path, err)}
+	}
+	return func() (backend.Backend, error) {
+		return s.open(ctx, worker.Config{Command: []string{found}, CaseTimeout: s.Timeout, Threads: 1})
+	}, nil
+}
+
 func (s *Set) openWorker(ctx context.Context, python string) (backend.Backend, error) {
 	return s.openThreads(ctx, python, 1)
 }
 
 func (s *Set) openThreads(ctx context.Context, python string, threads int) (backend.Backend, error) {
-	w, err := worker.Open(ctx, worker.Config{Python: python, CaseTimeout: s.Timeout, Threads: threads})
+	return s.open(ctx, worker.Config{Python: python, CaseTimeout: s.Timeout, Threads: threads})
+}
+
+func (s *Set) open(ctx context.Context, c worker.Config) (backend.Backend, error) {
+	w, err := worker.Open(ctx, c)
 	if err != nil {
 		return nil, err
 	}

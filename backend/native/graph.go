@@ -94,6 +94,7 @@ func newTrace(table *op.Table, job *backend.Job) *traceSession {
 	}
 	t.Seed(job.Program.Seed)
 	t.Compute(t.record)
+	t.OnGrad(t.differentiate)
 	return t
 }
 
@@ -190,8 +191,22 @@ func (t *traceSession) at() {
 	place := "backward"
 	if i < len(p.Calls) {
 		place = fmt.Sprintf("%s = %s", p.Calls[i].Result, p.Calls[i].Target)
+		if at := p.Calls[i].Place; at != "" {
+			place = at + ": " + place
+		}
 	}
 	t.builder.At(i, place)
+}
+
+// differentiate tells the builder whose gradient is traced.
+func (t *traceSession) differentiate(n *autograd.Node) {
+	if n == nil {
+		t.builder.Differentiate(nil)
+		return
+	}
+	if v := t.values[n.Out[0].(*eager.Var).Tensor]; v != nil {
+		t.builder.Differentiate(v.Node())
+	}
 }
 
 // record adds a call to the graph and returns the layouts of its results.
@@ -206,7 +221,7 @@ func (t *traceSession) record(call *op.Call) ([]*tensor.Tensor, error) {
 	})
 	out, err := t.builder.Record(&c)
 	if err != nil {
-		return nil, err
+		return nil, t.named(err)
 	}
 	layouts := make([]*tensor.Tensor, len(out))
 	for i, o := range out {
@@ -215,6 +230,17 @@ func (t *traceSession) record(call *op.Call) ([]*tensor.Tensor, error) {
 		t.values[v.Layout()] = v
 	}
 	return layouts, nil
+}
+
+// named puts the graph's name into an error of its builder.
+func (t *traceSession) named(err error) error {
+	var e *graph.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	whole := *e
+	whole.Graph = t.run.job.Program.Name
+	return &whole
 }
 
 // valueOf returns the value that a layout stands for; nil for a tensor with elements.

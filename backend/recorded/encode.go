@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"plumb/backend"
 	"plumb/program"
@@ -20,54 +19,10 @@ type (
 		Cases   []caseJSON   `json:"cases"`
 	}
 	caseJSON struct {
-		Test    string      `json:"test"`
-		ID      string      `json:"id"`
-		Program string      `json:"program"`
-		Outcome outcomeJSON `json:"outcome"`
-	}
-	outcomeJSON struct {
-		Status     backend.Status         `json:"status"`
-		Class      string                 `json:"class,omitempty"`
-		Message    string                 `json:"message,omitempty"`
-		Call       int                    `json:"call,omitempty"`
-		Values     []valueJSON            `json:"values"`
-		Initial    map[string][]namedJSON `json:"initial,omitempty"`
-		Final      map[string][]namedJSON `json:"final,omitempty"`
-		Grads      map[string]*tensorJSON `json:"grads,omitempty"`
-		ParamGrads map[string][]namedJSON `json:"param_grads,omitempty"`
-
-		SecondGrads      map[string]*tensorJSON `json:"grads2,omitempty"`
-		SecondParamGrads map[string][]namedJSON `json:"param_grads2,omitempty"`
-		// Changes are by the call's index; nil when they are not known.
-		Changes *map[int][]namedJSON `json:"changes,omitempty"`
-	}
-	// valueJSON has one field, and Grad beside Tensor.
-	valueJSON struct {
-		Tensor *tensorJSON  `json:"t,omitempty"`
-		Grad   bool         `json:"grad,omitempty"`
-		Tuple  *[]valueJSON `json:"tuple,omitempty"`
-		Module bool         `json:"module,omitempty"`
-		Plain  *plainJSON   `json:"plain,omitempty"`
-	}
-	// plainJSON has one field, or none for None.
-	plainJSON struct {
-		Bool    *bool      `json:"bool,omitempty"`
-		Int     *int64     `json:"int,omitempty"`
-		Float   *string    `json:"float,omitempty"`
-		Complex *[2]string `json:"complex,omitempty"`
-		Str     *string    `json:"str,omitempty"`
-	}
-	namedJSON struct {
-		Name   string      `json:"n"`
-		Tensor *tensorJSON `json:"t"`
-	}
-	// tensorJSON takes the elements of a stored tensor, or of an input of the
-	// case, in another shape and layout where it says so.
-	tensorJSON struct {
-		Stored  string `json:"s,omitempty"`
-		Input   string `json:"i,omitempty"`
-		Shape   *[]int `json:"shape,omitempty"`
-		Strides []int  `json:"strides,omitempty"` // nil for contiguous
+		Test    string    `json:"test"`
+		ID      string    `json:"id"`
+		Program string    `json:"program"`
+		Outcome Structure `json:"outcome"`
 	}
 )
 
@@ -82,7 +37,7 @@ type encoder struct {
 
 // stored is where bits are to be found: in a stored tensor or in an input.
 type stored struct {
-	ref   tensorJSON
+	ref   TensorRef
 	shape []int
 }
 
@@ -112,53 +67,10 @@ type caseEncoder struct {
 	inputs map[string]stored
 }
 
-func (e *encoder) outcome(c Case) (*outcomeJSON, error) {
-	o := c.Outcome
+func (e *encoder) outcome(c Case) (*Structure, error) {
 	k := &caseEncoder{e, map[string]stored{}}
 	k.addInputs(c.Program)
-	out := &outcomeJSON{
-		Status: o.Status, Class: o.Class, Message: o.Message, Call: o.Call,
-		Initial: k.states(o.Initial), Final: k.states(o.Final), ParamGrads: k.states(o.ParamGrads),
-		SecondParamGrads: k.states(o.SecondParamGrads), Changes: k.changes(o.Changes),
-	}
-	var err error
-	if out.Values, err = k.values(o.Values); err != nil {
-		return nil, err
-	}
-	out.Grads, out.SecondGrads = k.grads(o.Grads), k.grads(o.SecondGrads)
-	return out, nil
-}
-
-func (e *caseEncoder) grads(m map[string]*tensor.Tensor) map[string]*tensorJSON {
-	if m == nil {
-		return nil
-	}
-	out := map[string]*tensorJSON{}
-	for name, t := range sorted(m) {
-		out[name] = e.tensor(t)
-	}
-	return out
-}
-
-func (e *caseEncoder) changes(calls [][]backend.Named) *map[int][]namedJSON {
-	if calls == nil {
-		return nil
-	}
-	out := map[int][]namedJSON{}
-	for i, changed := range calls {
-		if len(changed) > 0 {
-			out[i] = e.named(changed)
-		}
-	}
-	return &out
-}
-
-func (e *caseEncoder) named(state []backend.Named) []namedJSON {
-	list := []namedJSON{}
-	for _, n := range state {
-		list = append(list, namedJSON{n.Name, e.tensor(n.Tensor)})
-	}
-	return list
+	return Describe(c.Outcome, func(_ string, t *tensor.Tensor) *TensorRef { return k.tensor(t) })
 }
 
 func (e *caseEncoder) addInputs(p *program.Program) {
@@ -169,7 +81,7 @@ func (e *caseEncoder) addInputs(p *program.Program) {
 		}
 		t := in.Materialize()
 		if key := bits(t); e.inputs[key].shape == nil {
-			e.inputs[key] = stored{tensorJSON{Input: in.Name}, t.Shape()}
+			e.inputs[key] = stored{TensorRef{Input: in.Name}, t.Shape()}
 		}
 	}
 }
@@ -180,11 +92,11 @@ func refersTo(in *program.Input) bool {
 		return false
 	}
 	n := tensor.NumElements(in.Shape) * in.DType.Size()
-	return n > 0 && n <= maxInput && (in.Strides == nil || modest(in.Shape, in.Strides))
+	return n > 0 && n <= maxInput && (in.Strides == nil || Modest(in.Shape, in.Strides))
 }
 
-// modest reports whether a layout is valid and wastes little memory.
-func modest(shape, strides []int) bool {
+// Modest reports whether a layout is valid and wastes little memory.
+func Modest(shape, strides []int) bool {
 	if len(strides) != len(shape) {
 		return false
 	}
@@ -207,77 +119,16 @@ func modest(shape, strides []int) bool {
 
 func bits(t *tensor.Tensor) string { return string(rune(t.DType())) + string(t.Bytes()) }
 
-func (e *caseEncoder) values(vs []backend.Value) ([]valueJSON, error) {
-	out := make([]valueJSON, len(vs))
-	for i := range vs {
-		v, err := e.value(&vs[i])
-		if err != nil {
-			return nil, fmt.Errorf("value %d: %w", i, err)
-		}
-		out[i] = v
-	}
-	return out, nil
-}
-
-func (e *caseEncoder) value(v *backend.Value) (valueJSON, error) {
-	switch {
-	case v.Tensor != nil:
-		return valueJSON{Tensor: e.tensor(v.Tensor), Grad: v.RequiresGrad}, nil
-	case v.IsTuple:
-		vs, err := e.values(v.Tuple)
-		return valueJSON{Tuple: &vs}, err
-	case v.Module:
-		return valueJSON{Module: true}, nil
-	}
-	p, err := plain(v.Plain)
-	return valueJSON{Plain: p}, err
-}
-
-func plain(v any) (*plainJSON, error) {
-	switch v := v.(type) {
-	case nil:
-		return &plainJSON{}, nil
-	case bool:
-		return &plainJSON{Bool: &v}, nil
-	case int64:
-		return &plainJSON{Int: &v}, nil
-	case float64:
-		s := formatFloat(v)
-		return &plainJSON{Float: &s}, nil
-	case complex128:
-		return &plainJSON{Complex: &[2]string{formatFloat(real(v)), formatFloat(imag(v))}}, nil
-	case string:
-		return &plainJSON{Str: &v}, nil
-	}
-	return nil, fmt.Errorf("a %T cannot be recorded", v)
-}
-
-func formatFloat(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-
-func (e *caseEncoder) states(m map[string]backend.State) map[string][]namedJSON {
-	if m == nil {
-		return nil
-	}
-	out := map[string][]namedJSON{}
-	for module, state := range sorted(m) {
-		out[module] = e.named(state)
-	}
-	return out
-}
-
 // tensor returns where t's elements are to be found; they are stored when they
 // are new.
-func (e *caseEncoder) tensor(t *tensor.Tensor) *tensorJSON {
-	if t == nil {
-		return nil
-	}
+func (e *caseEncoder) tensor(t *tensor.Tensor) *TensorRef {
 	key := bits(t)
 	at, ok := e.inputs[key]
 	if !ok {
 		at, ok = e.known[key]
 	}
 	if !ok {
-		at = stored{tensorJSON{Stored: fmt.Sprintf("%05d", len(e.tensors))}, t.Shape()}
+		at = stored{TensorRef{Stored: fmt.Sprintf("%05d", len(e.tensors))}, t.Shape()}
 		e.known[key] = at
 		e.tensors = append(e.tensors, safetensors.Entry{Name: at.ref.Stored, Tensor: t})
 	}
@@ -286,7 +137,7 @@ func (e *caseEncoder) tensor(t *tensor.Tensor) *tensorJSON {
 		shape := append([]int{}, t.Shape()...)
 		ref.Shape = &shape
 	}
-	if !t.IsContiguous() && modest(t.Shape(), t.Strides()) {
+	if !t.IsContiguous() && Modest(t.Shape(), t.Strides()) {
 		ref.Strides = t.Strides()
 	}
 	return &ref

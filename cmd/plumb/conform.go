@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -16,13 +14,14 @@ import (
 func newConform() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "conform",
-		Short: "Read conformance configs",
+		Short: "Record a conformance config on the reference, judge backends by it",
 		Long: `Conform reads configs in the language of DIOPI's conformance test, from a Python
-file that holds the dict or from YAML, and expands them to cases.`,
+file that holds the dict or from YAML, and expands them to cases. Gen records
+what PyTorch does with them, run judges a backend by the recording.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newConformExpand(), newConformList())
+	cmd.AddCommand(newConformExpand(), newConformList(), newConformGen(), newConformRun())
 	return cmd
 }
 
@@ -46,23 +45,17 @@ object per line. Warnings about keys that have no effect go to stderr.`,
 	return cmd
 }
 
-func newConformList() *cobra.Command {
-	return &cobra.Command{
-		Use:   "list CONFIG",
-		Short: "Print the functions of a config and how many cases each has",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := readConfig(args[0], cmd.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			return printFunctions(cmd.OutOrStdout(), c)
-		},
-	}
-}
-
 // readConfig loads a config and prints its warnings.
 func readConfig(name string, warnings io.Writer) (*conform.Config, error) {
+	src, err := configText(name)
+	if err != nil {
+		return nil, err
+	}
+	return loadConfig(name, src, warnings)
+}
+
+// configText reads the text of a config.
+func configText(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, usage(err)
@@ -72,6 +65,10 @@ func readConfig(name string, warnings io.Writer) (*conform.Config, error) {
 	if err != nil {
 		return nil, usage(err)
 	}
+	return src, nil
+}
+
+func loadConfig(name string, src []byte, warnings io.Writer) (*conform.Config, error) {
 	c, err := conform.Load(name, src)
 	if err != nil {
 		return nil, usage(err)
@@ -95,40 +92,4 @@ func printCases(out io.Writer, c *conform.Config, asJSON bool) error {
 		}
 	}
 	return w.Flush()
-}
-
-// printFunctions counts the cases and the entries of each function.
-func printFunctions(out io.Writer, c *conform.Config) error {
-	type count struct {
-		cases, entries int
-		last           string
-	}
-	counts := map[string]*count{}
-	var names []string
-	total := 0
-	for one := range c.Cases() {
-		n := counts[one.Function]
-		if n == nil {
-			n = &count{}
-			counts[one.Function] = n
-			names = append(names, one.Function)
-		}
-		if n.last != one.Config {
-			n.entries++
-			n.last = one.Config
-		}
-		n.cases++
-		total++
-	}
-	slices.Sort(names)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "function\tcases\tentries")
-	for _, name := range names {
-		fmt.Fprintf(w, "%s\t%d\t%d\n", name, counts[name].cases, counts[name].entries)
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(out, "%d functions, %d cases of %d entries\n", len(names), total, len(c.Entries()))
-	return err
 }

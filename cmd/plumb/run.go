@@ -423,13 +423,18 @@ var sizeUnits = []struct {
 	bytes  int
 }{{"GB", 1 << 30}, {"MB", 1 << 20}, {"KB", 1 << 10}, {"B", 1}, {"", 1 << 20}}
 
-// parseMaxTensor reads --max-tensor: a number with a unit, megabytes without.
-func (r *runner) parseMaxTensor() error {
-	if r.maxTensor == "" {
-		return nil
+// parseMaxTensor reads --max-tensor.
+func (r *runner) parseMaxTensor() (err error) {
+	if r.maxTensor != "" {
+		r.maxBytes, err = memorySize("--max-tensor", r.maxTensor)
 	}
+	return err
+}
+
+// memorySize reads a size: a number with a unit, megabytes without.
+func memorySize(flag, text string) (int, error) {
 	for _, u := range sizeUnits {
-		digits, ok := strings.CutSuffix(strings.ToUpper(r.maxTensor), u.suffix)
+		digits, ok := strings.CutSuffix(strings.ToUpper(text), u.suffix)
 		if !ok {
 			continue
 		}
@@ -437,10 +442,9 @@ func (r *runner) parseMaxTensor() error {
 		if err != nil || n < 1 || n > program.MaxInputBytes/u.bytes {
 			break
 		}
-		r.maxBytes = n * u.bytes
-		return nil
+		return n * u.bytes, nil
 	}
-	return fmt.Errorf("--max-tensor %s: want a size such as 32MB, at most %dGB", r.maxTensor, program.MaxInputBytes>>30)
+	return 0, fmt.Errorf("%s %s: want a size such as 32MB, at most %dGB", flag, text, program.MaxInputBytes>>30)
 }
 
 // parseDTypes reads --dtype.

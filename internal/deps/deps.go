@@ -16,7 +16,7 @@ program:          tensor choice op
 inplace:          tensor op
 autograd:         tensor op program inplace
 eager:            tensor op autograd
-graph:            tensor choice kernel op autograd nn
+graph:            tensor choice kernel op autograd eager nn optim internal/where
 api:              tensor op autograd eager ops nn
 nn:               tensor op
 gradcheck:        tensor choice op program eager
@@ -32,6 +32,7 @@ backend/recorded: tensor program backend safetensors
 backend/named:    op nn graph backend backend/native backend/worker backend/recorded baselines
 script:           tensor choice op program gen backend
 conform:          tensor choice program internal/spell
+conform/baseline: tensor program backend backend/recorded safetensors verdict
 compare:          tensor op
 verdict:          tensor choice op program exact backend compare
 known:            tensor op ops program verdict
@@ -44,11 +45,13 @@ knownlist:        tensor program shrink verdict
 finding:          tensor program shrink verdict
 report:           compare verdict shrink finding
 suites:
+suites/conformance:
 baselines:
-.:                tensor choice op ops gen program api backend campaign internal/gotest
+.:                tensor choice op ops gen program api backend campaign internal/gotest internal/where
 internal/deps:
 internal/spell:
+internal/where:
 internal/gotest:  shrink finding op nn program backend backend/named backend/native backend/recorded campaign known report verdict
-cmd/plumb:        tensor choice op opcase gradcheck coverage graph ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins shrink finding knownlist repro report suites baselines kernel internal/mutants internal/spell conform
-internal/opgen:   tensor op opcase ops nn
+cmd/plumb:        tensor choice op opcase gradcheck coverage graph ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins shrink finding knownlist repro report suites baselines kernel internal/mutants internal/spell conform conform/baseline suites/conformance
+internal/opgen:   tensor choice op opcase program ops nn backend backend/native conform
 `

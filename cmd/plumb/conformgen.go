@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"plumb/backend"
+	"plumb/backend/named"
+	"plumb/backend/native"
+	"plumb/conform"
+	"plumb/conform/baseline"
+	"plumb/nn"
+	"plumb/ops"
+)
+
+// conformMemory is the default of --memory: with two workers of PyTorch, the
+// processes stay below 2 GiB.
+const conformMemory = 1 << 30
+
+type conformGen struct {
+	out       string
+	seed      uint64
+	jobs      int
+	fnames    []string
+	reference string
+	python    string
+	timeout   time.Duration
+	self      bool
+	memory    string
+}
+
+func newConformGen() *cobra.Command {
+	var g conformGen
+	cmd := &cobra.Command{
+		Use:   "gen CONFIG --out DIR",
+		Short: "Record what the reference does with the cases of a config",
+		Long: `Gen draws the inputs of each case, runs it on the reference, forward and
+backward, and writes a baseline: a directory with a manifest and compressed
+shards, for plumb conform run on machines without the reference.
+
+An interrupted recording goes on where it stopped when the same command is
+given again; what it has finished can be used until then.`,
+		Example: `  plumb conform gen my_config.py --out baseline
+  plumb conform gen my_config.py --out baseline --fname conv2d,relu`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return g.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVarP(&g.out, "out", "o", "", "the directory of the baseline")
+	fl.Uint64Var(&g.seed, "seed", 1, "the seed of all inputs")
+	fl.IntVarP(&g.jobs, "jobs", "j", runtime.NumCPU(), "references that run cases at the same time")
+	fl.StringSliceVar(&g.fnames, "fname", nil, "record these functions only; may be repeated")
+	fl.StringVar(&g.reference, "reference", "torch", "the backend that is believed: "+named.Help)
+	fl.StringVar(&g.python, "python", "", "the Python that has torch")
+	fl.DurationVar(&g.timeout, "timeout", 2*time.Minute, "time limit of one case")
+	fl.BoolVar(&g.self, "self-contained", false, "store large results whole, not as their difference from what Plumb's own operators compute")
+	fl.StringVar(&g.memory, "memory", "1GB", "the most that cases under way may take; larger ones run alone")
+	_ = cmd.MarkFlagRequired("out")
+	return cmd
+}
+
+func (g *conformGen) run(ctx context.Context, config string, out, errs io.Writer) error {
+	if g.jobs < 1 {
+		return usage(fmt.Errorf("--jobs %d: want at least one", g.jobs))
+	}
+	memory, err := memorySize("--memory", g.memory)
+	if err != nil {
+		return usage(err)
+	}
+	src, err := configText(config)
+	if err != nil {
+		return err
+	}
+	c, err := loadConfig(config, src, errs)
+	if err != nil {
+		return err
+	}
+	pick, err := byFunction(c, g.fnames)
+	if err != nil {
+		return usage(err)
+	}
+	backends := &named.Set{Table: ops.Table(), Python: g.python, Timeout: g.timeout}
+	open, err := backends.Opener(ctx, g.reference)
+	if err != nil {
+		return harness(err)
+	}
+	cfg := baseline.GenConfig{
+		Dir: g.out, Plumb: plumbVersion(), Config: filepath.Base(config), Source: src, Seed: g.seed,
+		Cases: conformCases(c, g.seed, pick), Open: open, Jobs: g.jobs, Memory: int64(memory), Progress: progressTo(errs),
+	}
+	if !g.self {
+		cfg.Predict = predictor
+	}
+	start := time.Now()
+	m, err := baseline.Gen(ctx, cfg)
+	if m != nil {
+		printBaseline(out, g.out, m, time.Since(start))
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return &exitError{exitFault, errors.New("interrupted; the same command goes on from here")}
+	case err != nil:
+		return harness(err)
+	}
+	return nil
+}
+
+// predictor is the backend from whose results those of the reference are told
+// apart.
+func predictor() backend.Backend { return native.New(ops.Table(), nn.Modules()) }
+
+// plumbVersion is the version or the revision that the binary was built from.
+func plumbVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return info.Main.Version
+}
+
+// byFunction selects functions by name; all for none.
+func byFunction(c *conform.Config, names []string) (func(string) bool, error) {
+	if len(names) == 0 {
+		return func(string) bool { return true }, nil
+	}
+	known := map[string]bool{}
+	for one := range c.Cases() {
+		known[one.Function] = true
+	}
+	for _, n := range names {
+		if !known[n] {
+			return nil, fmt.Errorf("--fname %s: the config has no such function; plumb conform list prints them", n)
+		}
+	}
+	return func(f string) bool { return slices.Contains(names, f) }, nil
+}
+
+// progressTo rewrites a line on a terminal; nil for anything else.
+func progressTo(w io.Writer) func(done, all int) {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return nil
+	}
+	return func(done, all int) {
+		fmt.Fprintf(w, "\r\x1b[K%d of %d cases", done, all)
+		if done == all {
+			fmt.Fprint(w, "\r\x1b[K")
+		}
+	}
+}
+
+// printBaseline says what was recorded.
+func printBaseline(w io.Writer, dir string, m *baseline.Manifest, elapsed time.Duration) {
+	missing, refused := 0, 0
+	for i := range m.Cases {
+		e := &m.Cases[i]
+		switch {
+		case e.Missing != "":
+			missing++
+		case len(e.Refused) > 0:
+			refused++
+		}
+	}
+	fmt.Fprintf(w, "%s: %d cases, %.1f MB, by %s %s in %.1fs\n", dir, len(m.Cases), float64(m.Bytes())/1e6, m.Reference.Name, m.Reference.Version, elapsed.Seconds())
+	if refused > 0 {
+		fmt.Fprintf(w, "  %d refused by the reference\n", refused)
+	}
+	if missing > 0 {
+		fmt.Fprintf(w, "  %d not recorded: Plumb has no program for them\n", missing)
+	}
+	if !m.Complete {
+		fmt.Fprintln(w, "  not complete")
+		return
+	}
+	fmt.Fprintf(w, "next: plumb conform run --baseline %s\n", dir)
+}

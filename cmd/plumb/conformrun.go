@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"plumb/backend"
+	"plumb/backend/named"
+	"plumb/backend/native"
+	"plumb/campaign"
+	"plumb/conform/baseline"
+	"plumb/known"
+	"plumb/nn"
+	"plumb/ops"
+	"plumb/program"
+	"plumb/report"
+	"plumb/verdict"
+)
+
+type conformRun struct {
+	baseline  string
+	candidate string
+	python    string
+	timeout   time.Duration
+	jobs      int
+	fnames    []string
+	json      bool
+	verbose   bool
+	memory    string
+
+	base    *baseline.Baseline
+	sink    report.Sink
+	summary *report.Summary
+	rows    map[string]*report.Summary // by function
+	skipped int
+	beyond  map[string]int // unsupported cases by function
+	out     io.Writer
+}
+
+func newConformRun() *cobra.Command {
+	var r conformRun
+	cmd := &cobra.Command{
+		Use:   "run [CONFIG] --baseline DIR",
+		Short: "Judge a backend by a baseline",
+		Long: `Run judges a candidate by what the reference did when the baseline was recorded:
+every case forward and backward, and its in-place variant, by the numerics
+classes of the operators. No reference is needed on this machine.
+
+With a CONFIG, only the cases that it has are judged.`,
+		Example: `  plumb conform run --baseline baseline
+  plumb conform run --baseline baseline --candidate torch --fname conv2d`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.out = cmd.OutOrStdout()
+			return r.run(cmd.Context(), args, cmd.ErrOrStderr())
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVarP(&r.baseline, "baseline", "b", "", "the directory of the baseline")
+	fl.StringVar(&r.candidate, "candidate", "native", "the backend that is judged: "+named.Help)
+	fl.StringVar(&r.python, "python", "", "the Python that has torch")
+	fl.DurationVar(&r.timeout, "timeout", 2*time.Minute, "time limit of one case")
+	fl.IntVarP(&r.jobs, "jobs", "j", runtime.NumCPU(), "candidates that run cases at the same time")
+	fl.StringSliceVar(&r.fnames, "fname", nil, "judge these functions only; may be repeated")
+	fl.BoolVar(&r.json, "json", false, "one JSON object per case and line, the summary last")
+	fl.BoolVarP(&r.verbose, "verbose", "v", false, "a line per case")
+	fl.StringVar(&r.memory, "memory", "1GB", "the most that cases under way may take; larger ones run alone")
+	_ = cmd.MarkFlagRequired("baseline")
+	return cmd
+}
+
+func (r *conformRun) run(ctx context.Context, args []string, errs io.Writer) error {
+	if r.jobs < 1 {
+		return usage(fmt.Errorf("--jobs %d: want at least one", r.jobs))
+	}
+	memory, err := memorySize("--memory", r.memory)
+	if err != nil {
+		return usage(err)
+	}
+	if r.base, err = baseline.Open(r.baseline); err != nil {
+		return usage(err)
+	}
+	m := &r.base.Manifest
+	if !m.Complete {
+		fmt.Fprintf(errs, "plumb: %s is not complete: it holds %d cases; plumb conform gen goes on with it\n", r.baseline, len(m.Cases))
+	}
+	cfg, err := r.config(ctx, args, errs)
+	if err != nil {
+		return err
+	}
+	cfg.Memory = int64(memory)
+	r.summary = report.NewSummary()
+	r.summary.Reference, r.summary.Candidates, r.summary.Seed = m.Reference.Name+" "+m.Reference.Version, []string{r.candidate}, m.Seed
+	r.rows, r.beyond = map[string]*report.Summary{}, map[string]int{}
+	r.sink = r.newSink()
+	start := time.Now()
+	err = r.base.Run(ctx, *cfg)
+	r.summary.Elapsed = time.Since(start)
+	r.summary.Tests = len(r.rows)
+	r.finish()
+	switch {
+	case errors.Is(err, context.Canceled):
+		return &exitError{exitFault, errors.New("interrupted")}
+	case err != nil:
+		return harness(err)
+	}
+	return r.exit()
+}
+
+func (r *conformRun) exit() error {
+	faults := r.summary.Words[verdict.Fault]
+	switch {
+	case r.summary.Findings() > faults:
+		return &exitError{exitFindings, nil}
+	case faults > 0:
+		return &exitError{exitFault, nil}
+	case r.summary.Cases()+r.skipped == 0:
+		return usage(errors.New("no case was judged"))
+	}
+	return nil
+}
+
+func (r *conformRun) config(ctx context.Context, args []string, errs io.Writer) (*baseline.RunConfig, error) {
+	m := &r.base.Manifest
+	known := m.Functions()
+	for _, f := range r.fnames {
+		if !slices.Contains(known, f) {
+			return nil, usage(fmt.Errorf("--fname %s: the baseline has no such function", f))
+		}
+	}
+	cfg := &baseline.RunConfig{Candidate: r.candidate, Jobs: r.jobs, OnRecord: r.onRecord}
+	cfg.Select = func(e *baseline.Entry) bool { return len(r.fnames) == 0 || slices.Contains(r.fnames, e.Function) }
+	if len(args) == 1 {
+		if err := r.only(cfg, args[0], errs); err != nil {
+			return nil, err
+		}
+	}
+	backends := &named.Set{Table: ops.Table(), Python: r.python, Timeout: r.timeout}
+	open, err := backends.Opener(ctx, r.candidate)
+	if err != nil {
+		return nil, harness(err)
+	}
+	cfg.Open = open
+	if r.candidate != "native" {
+		cfg.Predict = predictor
+	}
+	cfg.Judge = r.judge()
+	return cfg, nil
+}
+
+// only restricts the run to the cases of a config, and holds the recorded
+// programs to those that the config has now.
+func (r *conformRun) only(cfg *baseline.RunConfig, name string, errs io.Writer) error {
+	c, err := readConfig(name, errs)
+	if err != nil {
+		return err
+	}
+	wanted := map[string]*baseline.Case{}
+	cases := conformCases(c, r.base.Manifest.Seed, func(string) bool { return true })
+	for i := range cases {
+		wanted[cases[i].Name] = &cases[i]
+	}
+	pick := cfg.Select
+	cfg.Select = func(e *baseline.Entry) bool { return wanted[e.Name] != nil && pick(e) }
+	cfg.Expect = func(e *baseline.Entry, variant string, p *program.Program) error {
+		variants, err := wanted[e.Name].Programs()
+		if err != nil {
+			return err
+		}
+		for _, v := range variants {
+			if v.Name == variant && v.Program.ID() == p.ID() {
+				return nil
+			}
+		}
+		return fmt.Errorf("the baseline was recorded with another program for this case; record it again, or run without %s", name)
+	}
+	recorded := map[string]bool{}
+	for i := range r.base.Manifest.Cases {
+		recorded[r.base.Manifest.Cases[i].Name] = true
+	}
+	lacking := 0
+	for i := range cases {
+		if !recorded[cases[i].Name] {
+			lacking++
+		}
+	}
+	if lacking > 0 {
+		fmt.Fprintf(errs, "plumb: %d of the %d cases of %s are not in %s\n", lacking, len(cases), name, r.baseline)
+	}
+	return nil
+}
+
+// judge returns the judgement: the numerics classes of the operators, as in
+// plumb run, without a reference that could be asked again.
+func (r *conformRun) judge() func(e *baseline.Entry, job *backend.Job, ref, cand *backend.Outcome) *verdict.Verdict {
+	m := &r.base.Manifest
+	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Table: ops.Table(), Faults: known.Faults, Reference: m.Reference.Name + " " + m.Reference.Version}
+	judge := campaign.Judge(policy, native.New(ops.Table(), nn.Modules()))
+	return func(e *baseline.Entry, job *backend.Job, ref, cand *backend.Outcome) *verdict.Verdict {
+		return judge(job, ref, cand, nil)
+	}
+}
+
+func (r *conformRun) newSink() report.Sink {
+	if r.json {
+		return report.NewJSON(r.out)
+	}
+	f, ok := r.out.(*os.File)
+	tty := ok && term.IsTerminal(int(f.Fd()))
+	return &report.Console{W: r.out, Color: tty && os.Getenv("NO_COLOR") == "", Live: tty, Verbose: r.verbose, Quiet: true, Brief: true, MaxFindings: 3}
+}
+
+func (r *conformRun) onRecord(rec *baseline.Record) {
+	if rec.Skipped {
+		r.skipped++
+		return
+	}
+	rec.Test = rec.Entry.Name
+	if rec.Variant != "" {
+		rec.Test += " (" + rec.Variant + ")"
+	}
+	row := r.rows[rec.Entry.Function]
+	if row == nil {
+		row = report.NewSummary()
+		r.rows[rec.Entry.Function] = row
+	}
+	row.Add(&rec.Record)
+	r.summary.Add(&rec.Record)
+	r.sink.Record(&rec.Record)
+}
+
+// finish prints the table of the functions and the summary.
+func (r *conformRun) finish() {
+	if !r.json {
+		r.table()
+	}
+	r.sink.Summary(r.summary)
+}
+
+func (r *conformRun) table() {
+	var names []string
+	for n := range r.rows {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	w := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', 0)
+	for _, n := range names {
+		row := r.rows[n]
+		note := ""
+		if row.Beyond != "" {
+			note = row.Beyond
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", n, row.Counts(), note)
+	}
+	_ = w.Flush()
+}

@@ -1,0 +1,93 @@
+package baseline
+
+import (
+	"slices"
+	"sync"
+
+	"plumb/backend"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// budget bounds the bytes of the cases under way. A case larger than all of it
+// waits until it is alone.
+type budget struct {
+	mu    sync.Mutex
+	freed *sync.Cond
+	all   int64
+	left  int64
+}
+
+func newBudget(all int64) *budget {
+	b := &budget{all: all, left: all}
+	b.freed = sync.NewCond(&b.mu)
+	return b
+}
+
+// take waits until n bytes are free, and returns what it took.
+func (b *budget) take(n int64) int64 {
+	n = min(n, b.all)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.left < n {
+		b.freed.Wait()
+	}
+	b.left -= n
+	return n
+}
+
+func (b *budget) give(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.left += n
+	b.freed.Broadcast()
+}
+
+// inputBytes is the size of the inputs of a program.
+func inputBytes(p *program.Program) int64 {
+	var n int64
+	for i := range p.Inputs {
+		in := &p.Inputs[i]
+		n += int64(tensor.NumElements(in.Shape)) * int64(in.DType.Size())
+	}
+	return n
+}
+
+// newJob draws the inputs of a program.
+func newJob(p *program.Program) *backend.Job {
+	job := &backend.Job{Program: p}
+	for i := range p.Inputs {
+		job.Inputs = append(job.Inputs, p.Inputs[i].Materialize())
+	}
+	return job
+}
+
+// resultBytes is the size of the tensors of an outcome.
+func resultBytes(o *backend.Outcome) int64 {
+	var n int64
+	for _, t := range tensorsOf(o) {
+		if t != nil {
+			n += int64(t.Len() * t.DType().Size())
+		}
+	}
+	return n
+}
+
+// runsOf cuts a list into runs of at most so many elements and so many bytes;
+// one that is larger is a run of its own.
+func runsOf[T any](list []T, most int, bytes int64, size func(*T) int64) [][]T {
+	var out [][]T
+	start, sum := 0, int64(0)
+	for i := range list {
+		n := size(&list[i])
+		if i > start && (i-start == most || sum+n > bytes) {
+			out = append(out, list[start:i])
+			start, sum = i, 0
+		}
+		sum += n
+	}
+	if start < len(list) {
+		out = append(out, list[start:])
+	}
+	return slices.Clip(out)
+}

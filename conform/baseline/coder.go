@@ -1,0 +1,373 @@
+package baseline
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"hash/maphash"
+	"slices"
+	"strconv"
+
+	"plumb/backend"
+	"plumb/backend/recorded"
+	"plumb/program"
+	"plumb/safetensors"
+	"plumb/tensor"
+)
+
+// The codings of a tensor, by what its bytes are.
+const (
+	plain     = ""        // themselves, under the tensor's own dtype
+	shuffled  = "shuffle" // themselves, transposed
+	packed    = "bits"    // bits of a bool tensor
+	filled    = "fill"    // one element for all
+	predicted = "like"    // a residual, or nothing where the prediction is right
+)
+
+// plainBytes is up to how many bytes a tensor is stored as it is, and
+// Predict from how many on a prediction is asked for.
+const (
+	plainBytes = 64
+	Predict    = 64 << 10
+)
+
+// coder collects the tensors of a shard.
+type coder struct {
+	tensors []safetensors.Entry
+	known   map[uint64][]source
+	seed    maphash.Seed
+	bytes   int64
+}
+
+// source is where bits are to be found.
+type source struct {
+	ref recorded.TensorRef
+	t   *tensor.Tensor
+}
+
+func newCoder() *coder { return &coder{known: map[uint64][]source{}, seed: maphash.MakeSeed()} }
+
+// caseCoder codes the outcome of one program.
+type caseCoder struct {
+	*coder
+	inputs map[uint64][]source
+	like   map[string]*tensor.Tensor // what was predicted, by place
+}
+
+// outcome returns the structure of an outcome; predicted is nil or the
+// predictor's outcome of the same job.
+func (c *coder) outcome(job *backend.Job, o, predicted *backend.Outcome) (*recorded.Structure, error) {
+	k := &caseCoder{c, map[uint64][]source{}, tensorsOf(predicted)}
+	for i, t := range job.Inputs {
+		if t.Len() > 0 {
+			h := c.hash(t)
+			k.inputs[h] = append(k.inputs[h], source{recorded.TensorRef{Input: job.Program.Inputs[i].Name}, t})
+		}
+	}
+	return recorded.Describe(o, k.tensor)
+}
+
+// tensorsOf returns the tensors of an outcome by place.
+func tensorsOf(o *backend.Outcome) map[string]*tensor.Tensor {
+	if o == nil {
+		return nil
+	}
+	out := map[string]*tensor.Tensor{}
+	_, err := recorded.Describe(o, func(place string, t *tensor.Tensor) *recorded.TensorRef {
+		out[place] = t
+		return nil
+	})
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+func (c *coder) hash(t *tensor.Tensor) uint64 {
+	return maphash.Bytes(c.seed, t.Bytes()) + uint64(t.DType())
+}
+
+// tensor returns where t's elements are to be found, after storing them where
+// they are nowhere yet.
+func (c *caseCoder) tensor(place string, t *tensor.Tensor) *recorded.TensorRef {
+	ref, shape := c.find(place, t)
+	if coded := ref.Coded != nil && ref.Coded.Like == ""; coded || !slices.Equal(shape, t.Shape()) {
+		own := append([]int{}, t.Shape()...)
+		ref.Shape = &own
+	}
+	ref.Strides = nil
+	if !t.IsContiguous() && recorded.Modest(t.Shape(), t.Strides()) {
+		ref.Strides = t.Strides()
+	}
+	return &ref
+}
+
+func (c *caseCoder) find(place string, t *tensor.Tensor) (recorded.TensorRef, []int) {
+	if one := uniform(t); one != nil {
+		return recorded.TensorRef{Coded: &recorded.Code{DType: t.DType().String(), By: filled, Fill: hex.EncodeToString(one)}}, nil
+	}
+	h := c.hash(t)
+	for _, known := range []map[uint64][]source{c.inputs, c.known} {
+		for _, s := range known[h] {
+			if s.t.DType() == t.DType() && bytes.Equal(s.t.Bytes(), t.Bytes()) {
+				return s.ref, s.t.Shape()
+			}
+		}
+	}
+	ref := c.store(place, t)
+	if ref.Coded == nil || ref.Coded.Like == "" {
+		c.known[h] = append(c.known[h], source{ref, t})
+	} else {
+		c.inputs[h] = append(c.inputs[h], source{ref, t})
+	}
+	return ref, t.Shape()
+}
+
+// uniform returns the bytes of the element that all elements are; nil when
+// they differ or there are none.
+func uniform(t *tensor.Tensor) []byte {
+	size := t.DType().Size()
+	b := t.Bytes()
+	if len(b) == 0 || !bytes.Equal(b[size:], b[:len(b)-size]) {
+		return nil
+	}
+	return b[:size]
+}
+
+// store stores a tensor in the cheapest of the codings.
+func (c *caseCoder) store(place string, t *tensor.Tensor) recorded.TensorRef {
+	raw := t.Bytes()
+	if p := c.like[place]; p != nil && len(raw) > plainBytes && p.DType() == t.DType() && slices.Equal(p.Shape(), t.Shape()) {
+		code := &recorded.Code{DType: t.DType().String(), By: predicted, Like: place, Sum: sum(raw)}
+		if same := p.Bytes(); bytes.Equal(same, raw) {
+			return recorded.TensorRef{Coded: code}
+		} else if r := residual(t.DType(), raw, same); len(r) < len(raw)*3/4 {
+			return recorded.TensorRef{Stored: c.add(tensor.Of(tensor.U8, []int{len(r)}, r)), Coded: code}
+		}
+	}
+	switch {
+	case len(raw) <= plainBytes:
+	case t.DType() == tensor.Bool:
+		return c.blob(t, packed, pack(raw))
+	case t.DType().Size() > 1 && len(raw) <= maxShuffle:
+		out := make([]byte, len(raw))
+		shuffle(out, raw, part(t.DType()))
+		return c.blob(t, shuffled, out)
+	}
+	return recorded.TensorRef{Stored: c.add(t)}
+}
+
+// maxShuffle is the size of the largest tensor that is copied for a better
+// compression.
+const maxShuffle = 64 << 20
+
+func (c *coder) blob(t *tensor.Tensor, by string, b []byte) recorded.TensorRef {
+	return recorded.TensorRef{Stored: c.add(tensor.Of(tensor.U8, []int{len(b)}, b)), Coded: &recorded.Code{DType: t.DType().String(), By: by}}
+}
+
+func (c *coder) add(t *tensor.Tensor) string {
+	name := strconv.Itoa(len(c.tensors))
+	c.tensors = append(c.tensors, safetensors.Entry{Name: name, Tensor: t})
+	c.bytes += int64(t.Len() * t.DType().Size())
+	return name
+}
+
+// part returns the size of an element, of a part of a complex one.
+func part(d tensor.DType) int { return d.Real().Size() }
+
+func residual(d tensor.DType, want, pred []byte) []byte {
+	float := d.IsDifferentiable()
+	switch part(d) {
+	case 1:
+		return appendResidual[uint8](nil, want, pred, float)
+	case 2:
+		return appendResidual[uint16](nil, want, pred, float)
+	case 4:
+		return appendResidual[uint32](nil, want, pred, float)
+	}
+	return appendResidual[uint64](nil, want, pred, float)
+}
+
+func restore(d tensor.DType, b, in []byte) error {
+	float := d.IsDifferentiable()
+	switch part(d) {
+	case 1:
+		return applyResidual[uint8](b, in, float)
+	case 2:
+		return applyResidual[uint16](b, in, float)
+	case 4:
+		return applyResidual[uint32](b, in, float)
+	}
+	return applyResidual[uint64](b, in, float)
+}
+
+// pack keeps the lowest bit of each byte.
+func pack(bools []byte) []byte { return appendBits(nil, bools, 1)[1:] }
+
+// castagnoli and IEEE are both computed by instructions for them.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// sum is the checksum of a tensor's bytes that a prediction has to lead to.
+func sum(b []byte) string {
+	return fmt.Sprintf("%08x%08x", crc32.Checksum(b, castagnoli), crc32.ChecksumIEEE(b))
+}
+
+// errPredictor says that the predictor computes something else than it did.
+var errPredictor = errors.New("was recorded as a difference from what Plumb's own operators compute, and they compute something else here")
+
+// decoder finds the tensors of one outcome.
+type decoder struct {
+	program *program.Program
+	inputs  []*tensor.Tensor
+	stored  map[string]*tensor.Tensor
+	predict func() (map[string]*tensor.Tensor, error)
+	made    map[string]*tensor.Tensor // by stored name and coding
+}
+
+// tensor returns the tensor that a reference stands for.
+func (d *decoder) tensor(r *recorded.TensorRef) (*tensor.Tensor, error) {
+	t, err := d.elements(r)
+	if err != nil {
+		return nil, err
+	}
+	return r.Arrange(t)
+}
+
+func (d *decoder) elements(r *recorded.TensorRef) (*tensor.Tensor, error) {
+	switch {
+	case r.Input != "":
+		for i := range d.program.Inputs {
+			if d.program.Inputs[i].Name == r.Input {
+				return d.inputs[i].Contiguous(), nil
+			}
+		}
+		return nil, fmt.Errorf("the case has no input %q to take elements from", r.Input)
+	case r.Coded == nil:
+		return d.blob(r.Stored)
+	}
+	key := r.Stored + "/" + r.Coded.By + "/" + r.Coded.Like
+	if t := d.made[key]; t != nil && r.Coded.By != filled {
+		return t, nil
+	}
+	dtype, err := tensor.ParseDType(r.Coded.DType)
+	if err != nil {
+		return nil, err
+	}
+	t, err := d.decode(r, dtype)
+	if err != nil {
+		return nil, err
+	}
+	d.made[key] = t
+	return t, nil
+}
+
+func (d *decoder) blob(name string) (*tensor.Tensor, error) {
+	if t := d.stored[name]; t != nil {
+		return t, nil
+	}
+	return nil, fmt.Errorf("the file has no tensor %q", name)
+}
+
+func (d *decoder) decode(r *recorded.TensorRef, dtype tensor.DType) (*tensor.Tensor, error) {
+	switch r.Coded.By {
+	case filled:
+		return fill(r, dtype)
+	case predicted:
+		return d.like(r, dtype)
+	}
+	blob, err := d.blob(r.Stored)
+	if err != nil {
+		return nil, err
+	}
+	shape, err := shapeOf(r, dtype, blob)
+	if err != nil {
+		return nil, err
+	}
+	t := tensor.Unset(dtype, shape, nil)
+	switch in := blob.Bytes(); r.Coded.By {
+	case shuffled:
+		unshuffle(t.Storage(), in, part(dtype))
+	case packed:
+		readBits(t.Storage(), in, 1)
+	}
+	return t, nil
+}
+
+// shapeOf returns the one dimension that the elements of a blob have; their
+// shape is the reference's.
+func shapeOf(r *recorded.TensorRef, dtype tensor.DType, blob *tensor.Tensor) ([]int, error) {
+	n := len(blob.Bytes())
+	switch {
+	case r.Shape == nil:
+		return nil, errors.New("a coded tensor has no shape")
+	case r.Coded.By == packed && dtype == tensor.Bool:
+		if err := tensor.CheckShape(dtype, *r.Shape); err != nil {
+			return nil, err
+		}
+		if elements := tensor.NumElements(*r.Shape); (elements+7)/8 == n {
+			return []int{elements}, nil
+		}
+	case r.Coded.By == shuffled && dtype != tensor.Bool:
+		if n%dtype.Size() == 0 {
+			return []int{n / dtype.Size()}, nil
+		}
+	default:
+		return nil, fmt.Errorf("unknown coding %q of %s", r.Coded.By, dtype)
+	}
+	return nil, fmt.Errorf("%d bytes are no %s of shape %v", n, dtype, *r.Shape)
+}
+
+// maxFill is the size of the largest tensor of one value.
+const maxFill = 8 << 30
+
+func fill(r *recorded.TensorRef, dtype tensor.DType) (*tensor.Tensor, error) {
+	one, err := hex.DecodeString(r.Coded.Fill)
+	if err != nil || len(one) != dtype.Size() || dtype == tensor.Bool && one[0] > 1 {
+		return nil, fmt.Errorf("%q is no element of %s", r.Coded.Fill, dtype)
+	}
+	if r.Shape == nil {
+		return nil, errors.New("a tensor of one value has no shape")
+	}
+	shape := *r.Shape
+	if err := tensor.CheckShape(dtype, shape); err != nil {
+		return nil, err
+	}
+	if n := tensor.NumElements(shape); n > maxFill/dtype.Size() {
+		return nil, fmt.Errorf("a tensor of shape %v is too large", shape)
+	}
+	t := tensor.Unset(dtype, shape, nil)
+	all := t.Storage()
+	for n := copy(all, one); n < len(all); n *= 2 {
+		copy(all[n:], all[:n])
+	}
+	return t, nil
+}
+
+// like decodes a tensor that was predicted, and holds it to its checksum.
+func (d *decoder) like(r *recorded.TensorRef, dtype tensor.DType) (*tensor.Tensor, error) {
+	all, err := d.predict()
+	if err != nil {
+		return nil, err
+	}
+	p := all[r.Coded.Like]
+	if p == nil || p.DType() != dtype {
+		return nil, fmt.Errorf("result %s %w", r.Coded.Like, errPredictor)
+	}
+	t := p.Contiguous()
+	if r.Stored != "" {
+		blob, err := d.blob(r.Stored)
+		if err != nil {
+			return nil, err
+		}
+		t = p.Clone()
+		if err := restore(dtype, t.Storage(), blob.Bytes()); err != nil {
+			return nil, err
+		}
+	}
+	if dtype == tensor.Bool && slices.ContainsFunc(t.Bytes(), func(c byte) bool { return c > 1 }) || sum(t.Bytes()) != r.Coded.Sum {
+		return nil, fmt.Errorf("result %s %w", r.Coded.Like, errPredictor)
+	}
+	return t, nil
+}

@@ -1,0 +1,522 @@
+package baseline
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"plumb/backend"
+)
+
+// The sizes of shards and of exchanges with the reference: a shard ends at
+// shardBytes of inputs or at shardCases cases, a batch at batchBytes or
+// batchCases.
+const (
+	shardBytes = 64 << 20
+	shardCases = 512
+	batchBytes = 4 << 20
+	batchCases = 32
+)
+
+// perInput is how many bytes a case takes for each byte of its inputs: the
+// inputs, the reference's and the predictor's results, and what gradients take.
+const perInput = 6
+
+// GenConfig says what to record.
+type GenConfig struct {
+	Dir    string
+	Plumb  string // the version
+	Config string // the name of the config
+	Source []byte // its text
+	Seed   uint64
+	Cases  []Case
+	// Open starts one more instance of the reference.
+	Open func() (backend.Backend, error)
+	// Predict returns a backend from whose results large ones are told apart;
+	// nil stores them whole.
+	Predict func() backend.Backend
+	Jobs    int
+	Memory  int64 // of the cases under way, in bytes
+	// Progress, which may be nil, is told how many cases are done, those of an
+	// earlier run included; it is called from one goroutine at a time.
+	Progress func(done, all int)
+}
+
+// Gen records the cases. It keeps the shards that an interrupted run has
+// finished, where they are what that run wrote and it recorded the same. On an
+// error, and when the context ends, what is finished is a baseline that is not
+// complete.
+func Gen(ctx context.Context, cfg GenConfig) (*Manifest, error) {
+	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	g := &generator{GenConfig: cfg, budget: newBudget(cfg.Memory)}
+	if err := g.plan(); err != nil {
+		return nil, err
+	}
+	if err := g.resume(); err != nil {
+		return nil, err
+	}
+	err := g.run(ctx)
+	m, writeErr := g.finish()
+	return m, errors.Join(err, writeErr)
+}
+
+type generator struct {
+	GenConfig
+	budget  *budget
+	entries []Entry
+	shards  []*shardPlan
+
+	mu      sync.Mutex
+	journal *os.File
+	info    *backend.Info
+	done    int
+	next    int
+}
+
+// shardPlan is a shard to write: the cases with these indices.
+type shardPlan struct {
+	name  string
+	cases []planned
+	made  *Shard // once it is written
+	// refused is what the reference refused, by the index of the case.
+	refused map[int]map[string]Refusal
+}
+
+type planned struct {
+	index int
+	bytes int64
+	id    string
+}
+
+// plan decides which case goes into which shard.
+func (g *generator) plan() error {
+	var all []planned
+	for i := range g.Cases {
+		c := &g.Cases[i]
+		e := Entry{Name: c.Name, Function: c.Function, ATol: c.ATol, RTol: c.RTol}
+		variants, err := c.Programs()
+		if err != nil {
+			e.Missing = err.Error()
+		} else {
+			one := planned{index: i}
+			for _, v := range variants {
+				if err := v.Program.Check(); err != nil {
+					return fmt.Errorf("%s: not a valid program: %w", c.Name, err)
+				}
+				one.bytes += inputBytes(v.Program)
+				one.id += v.Program.ID()
+			}
+			all = append(all, one)
+		}
+		g.entries = append(g.entries, e)
+	}
+	for i, run := range runsOf(all, shardCases, shardBytes, func(p *planned) int64 { return p.bytes }) {
+		g.shards = append(g.shards, &shardPlan{name: fmt.Sprintf("cases-%05d.safetensors.zst", i), cases: run})
+	}
+	return nil
+}
+
+// journalJSON is a line of the journal: the first says what is recorded, each
+// other one that a shard is finished.
+type journalJSON struct {
+	Format    int                           `json:"format,omitempty"`
+	Plumb     string                        `json:"plumb,omitempty"`
+	Self      bool                          `json:"self_contained,omitempty"`
+	Reference *backend.Info                 `json:"reference,omitempty"`
+	Shard     *Shard                        `json:"shard,omitempty"`
+	IDs       string                        `json:"ids,omitempty"` // of the programs
+	Refused   map[string]map[string]Refusal `json:"refused,omitempty"`
+}
+
+func (s *shardPlan) ids() string {
+	var b bytes.Buffer
+	for _, c := range s.cases {
+		b.WriteString(c.id)
+	}
+	return fmt.Sprintf("%d-%s", len(s.cases), sum(b.Bytes()))
+}
+
+// resume takes over the finished shards of an earlier run, and begins a journal
+// with them.
+func (g *generator) resume() error {
+	path := filepath.Join(g.Dir, journalName)
+	old, err := readAtMost(path, maxManifest)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	g.takeOver(old)
+	_, err = writeFile(path, func(w io.Writer) error {
+		for _, line := range g.journalLines() {
+			if err := json.NewEncoder(w).Encode(line); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	g.journal, err = os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0o644)
+	return err
+}
+
+func (g *generator) header() journalJSON {
+	return journalJSON{Format: Version, Plumb: g.Plumb, Self: g.Predict == nil}
+}
+
+func (g *generator) takeOver(old []byte) {
+	lines := bufio.NewScanner(bytes.NewReader(old))
+	lines.Buffer(nil, 64<<20)
+	byName := map[string]*shardPlan{}
+	for _, s := range g.shards {
+		byName[s.name] = s
+	}
+	for first := true; lines.Scan(); first = false {
+		var line journalJSON
+		if json.Unmarshal(lines.Bytes(), &line) != nil {
+			return
+		}
+		if first {
+			if h := g.header(); line.Format != h.Format || line.Plumb != h.Plumb || line.Self != h.Self {
+				return
+			}
+			continue
+		}
+		if line.Reference != nil {
+			g.info = line.Reference
+		}
+		if line.Shard == nil {
+			continue
+		}
+		s := byName[line.Shard.Name]
+		if s == nil || s.ids() != line.IDs || line.Shard.Cases != len(s.cases) || line.Shard.verify(g.Dir) != nil {
+			continue
+		}
+		s.made, s.refused = line.Shard, map[int]map[string]Refusal{}
+		for _, c := range s.cases {
+			if r := line.Refused[g.Cases[c.index].Name]; r != nil {
+				s.refused[c.index] = r
+			}
+		}
+		g.done += len(s.cases)
+	}
+}
+
+func (g *generator) journalLines() []journalJSON {
+	lines := []journalJSON{g.header()}
+	if g.info != nil {
+		lines = append(lines, journalJSON{Reference: g.info})
+	}
+	for _, s := range g.shards {
+		if s.made != nil {
+			lines = append(lines, g.line(s))
+		}
+	}
+	return lines
+}
+
+func (g *generator) line(s *shardPlan) journalJSON {
+	refused := map[string]map[string]Refusal{}
+	for i, r := range s.refused {
+		refused[g.Cases[i].Name] = r
+	}
+	return journalJSON{Shard: s.made, IDs: s.ids(), Refused: refused}
+}
+
+// run records the shards that are missing, in lanes.
+func (g *generator) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	g.tell()
+	var lanes sync.WaitGroup
+	for range max(g.Jobs, 1) {
+		lanes.Go(func() {
+			if err := g.lane(ctx); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	lanes.Wait()
+	return context.Cause(ctx)
+}
+
+func (g *generator) tell() {
+	if g.Progress != nil {
+		g.Progress(g.done, len(g.Cases)-g.missing())
+	}
+}
+
+func (g *generator) missing() int {
+	n := 0
+	for i := range g.entries {
+		if g.entries[i].Missing != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// take returns the next shard to record; nil at the end.
+func (g *generator) take() *shardPlan {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for g.next < len(g.shards) {
+		s := g.shards[g.next]
+		g.next++
+		if s.made == nil {
+			return s
+		}
+	}
+	return nil
+}
+
+func (g *generator) lane(ctx context.Context) (err error) {
+	s := g.take()
+	if s == nil {
+		return nil
+	}
+	ref, err := g.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ref.Close()) }()
+	if err := g.describe(ref.Info()); err != nil {
+		return err
+	}
+	l := &genLane{generator: g, ref: ref}
+	if g.Predict != nil {
+		l.like = g.Predict()
+	}
+	for ; s != nil && ctx.Err() == nil; s = g.take() {
+		made, err := l.record(ctx, s)
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+		if err := g.finished(s, made); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// describe notes what the reference is, and holds all its instances to it.
+func (g *generator) describe(info backend.Info) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.info != nil {
+		if g.info.Name != info.Name || g.info.Version != info.Version {
+			return fmt.Errorf("%s: the recording was begun with %s %s, the reference is %s %s now; record into another directory", g.Dir, g.info.Name, g.info.Version, info.Name, info.Version)
+		}
+		return nil
+	}
+	g.info = &info
+	return json.NewEncoder(g.journal).Encode(journalJSON{Reference: g.info})
+}
+
+func (g *generator) finished(s *shardPlan, made *Shard) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s.made = made
+	g.done += len(s.cases)
+	g.tell()
+	return json.NewEncoder(g.journal).Encode(g.line(s))
+}
+
+// finish writes the manifest and ends the journal of a complete recording.
+func (g *generator) finish() (*Manifest, error) {
+	defer g.journal.Close()
+	m := &Manifest{Format: Version, Plumb: g.Plumb, Seed: g.Seed, SelfContained: g.Predict == nil, Complete: true, Shards: []Shard{}, Cases: []Entry{}}
+	if g.info != nil {
+		m.Reference = *g.info
+	}
+	config, err := writeFile(filepath.Join(g.Dir, "config"+filepath.Ext(g.Config)), func(w io.Writer) error {
+		_, err := w.Write(g.Source)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	m.Config = config
+	left := map[int]bool{}
+	for _, s := range g.shards {
+		if s.made == nil {
+			m.Complete = false
+		} else {
+			m.Shards = append(m.Shards, *s.made)
+		}
+		for _, c := range s.cases {
+			g.entries[c.index].Refused = s.refused[c.index]
+			left[c.index] = s.made == nil
+		}
+	}
+	for i := range g.entries {
+		if !left[i] {
+			m.Cases = append(m.Cases, g.entries[i])
+		}
+	}
+	text, err := m.encode()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := writeFile(filepath.Join(g.Dir, manifestName), func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	if m.Complete {
+		err = os.Remove(filepath.Join(g.Dir, journalName))
+	}
+	return m, err
+}
+
+// genLane records shards with one instance of the reference: while results are
+// coded, the reference is at the next batch.
+type genLane struct {
+	*generator
+	ref  backend.Backend
+	like backend.Backend
+}
+
+// unit is one variant of a case on its way through a lane.
+type unit struct {
+	index   int
+	variant Variant
+	bytes   int64
+	job     *backend.Job
+	outcome *backend.Outcome
+}
+
+// referred is a batch that the reference has run, and what it holds of the budget.
+type referred struct {
+	units []unit
+	held  int64
+	err   error
+}
+
+func (l *genLane) record(ctx context.Context, s *shardPlan) (*Shard, error) {
+	var units []unit
+	for _, c := range s.cases {
+		variants, err := l.Cases[c.index].Programs()
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range variants {
+			units = append(units, unit{index: c.index, variant: v, bytes: inputBytes(v.Program)})
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	batches := make(chan referred)
+	go func() {
+		defer close(batches)
+		for _, b := range runsOf(units, batchCases, batchBytes, func(u *unit) int64 { return u.bytes }) {
+			r := l.refer(ctx, b)
+			batches <- r
+			if r.err != nil {
+				return
+			}
+		}
+	}()
+	w := newShardWriter()
+	s.refused = map[int]map[string]Refusal{}
+	var failed error
+	for b := range batches {
+		if failed = errors.Join(failed, b.err); failed == nil {
+			if failed = l.code(ctx, w, s, b.units); failed != nil {
+				cancel()
+			}
+		}
+		clear(b.units)
+		l.budget.give(b.held)
+	}
+	if failed != nil || ctx.Err() != nil {
+		return nil, failed
+	}
+	made, err := w.write(filepath.Join(l.Dir, s.name))
+	return &made, err
+}
+
+// refer draws the inputs of a batch and asks the reference.
+func (l *genLane) refer(ctx context.Context, units []unit) referred {
+	var bytes int64
+	for i := range units {
+		bytes += units[i].bytes
+	}
+	r := referred{units: units, held: l.budget.take(perInput * bytes)}
+	jobs := make([]*backend.Job, len(units))
+	for i := range units {
+		units[i].job = newJob(units[i].variant.Program)
+		jobs[i] = units[i].job
+	}
+	outcomes, err := runBatch(ctx, l.ref, jobs)
+	if r.err = err; err == nil {
+		for i := range units {
+			units[i].outcome = outcomes[i]
+		}
+	}
+	if errors.Is(r.err, context.Canceled) {
+		r.err = nil
+	}
+	return r
+}
+
+func (l *genLane) code(ctx context.Context, w *shardWriter, s *shardPlan, units []unit) error {
+	for i := range units {
+		u := &units[i]
+		if ctx.Err() != nil || u.outcome == nil {
+			return nil
+		}
+		predicted, err := l.predict(ctx, u)
+		if err != nil {
+			return err
+		}
+		if err := w.add(l.Cases[u.index].Name, u.variant, u.job, u.outcome, predicted); err != nil {
+			return err
+		}
+		if o := u.outcome; o.Status != backend.OK {
+			if s.refused[u.index] == nil {
+				s.refused[u.index] = map[string]Refusal{}
+			}
+			s.refused[u.index][u.variant.Name] = Refusal{o.Status, o.Class, o.Message}
+		}
+		u.job, u.outcome = nil, nil
+	}
+	return nil
+}
+
+// predict returns what the predictor does with a job whose results are large;
+// nil for others.
+func (l *genLane) predict(ctx context.Context, u *unit) (*backend.Outcome, error) {
+	if l.like == nil || resultBytes(u.outcome) < Predict {
+		return nil, nil
+	}
+	o, err := l.like.Run(ctx, &backend.Job{Program: u.job.Program, Inputs: u.job.Inputs, State: u.outcome.Initial})
+	if err != nil || o.Status != backend.OK {
+		return nil, err
+	}
+	return o, nil
+}
+
+func runBatch(ctx context.Context, b backend.Backend, jobs []*backend.Job) ([]*backend.Outcome, error) {
+	if batcher, ok := b.(backend.Batcher); ok && len(jobs) > 0 {
+		return batcher.RunBatch(ctx, jobs)
+	}
+	outcomes := make([]*backend.Outcome, len(jobs))
+	for i, j := range jobs {
+		var err error
+		if outcomes[i], err = b.Run(ctx, j); err != nil {
+			return nil, err
+		}
+	}
+	return outcomes, nil
+}

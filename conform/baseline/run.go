@@ -1,0 +1,381 @@
+package baseline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"plumb/backend"
+	"plumb/program"
+	"plumb/tensor"
+	"plumb/verdict"
+)
+
+// RunConfig says what to judge.
+type RunConfig struct {
+	// Select tells whether a case is judged; nil selects all.
+	Select func(e *Entry) bool
+	// Skip returns why a selected case is not run; "" for one that is. Nil skips none.
+	Skip func(e *Entry) string
+	// Expect returns what is wrong with the program that was recorded of a
+	// variant; nil finds nothing wrong.
+	Expect func(e *Entry, variant string, p *program.Program) error
+	// Candidate is the name of the candidate, Open starts one more instance.
+	Candidate string
+	Open      func() (backend.Backend, error)
+	// Predict returns the backend from which large results were told apart; nil
+	// where the candidate is the same.
+	Predict func() backend.Backend
+	// Judge judges a candidate's outcome.
+	Judge  func(e *Entry, job *backend.Job, ref, cand *backend.Outcome) *verdict.Verdict
+	Jobs   int
+	Memory int64 // of the cases under way, in bytes
+	// OnRecord receives the records case by case, in the order of the manifest,
+	// from one goroutine at a time.
+	OnRecord func(*Record)
+}
+
+// Record is a judged variant of a case. One of a case that could not be run
+// has an empty program and no outcomes.
+type Record struct {
+	verdict.Record
+	Entry   *Entry
+	Variant string
+	Skipped bool
+}
+
+// Run judges a candidate by the baseline. What is wrong with a shard, or with a
+// case in it, is a verdict on the cases that it spoils; the error is a fault of
+// the candidate's harness, or the context's.
+func (b *Baseline) Run(ctx context.Context, cfg RunConfig) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r := &run{Baseline: b, RunConfig: cfg, budget: newBudget(cfg.Memory), ready: map[int][]*Record{}}
+	r.plan()
+	var lanes sync.WaitGroup
+	for range max(cfg.Jobs, 1) {
+		lanes.Go(func() {
+			if err := r.lane(ctx); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	lanes.Wait()
+	return context.Cause(ctx)
+}
+
+// run is one run over a baseline.
+type run struct {
+	*Baseline
+	RunConfig
+	budget   *budget
+	sections []section
+
+	mu      sync.Mutex
+	next    int
+	emitted int
+	ready   map[int][]*Record // of sections that wait for earlier ones
+}
+
+// section is a shard with the selected cases around it.
+type section struct {
+	shard *Shard // nil for cases that are in none
+	cases []listed
+}
+
+// listed is a case of a section.
+type listed struct {
+	entry *Entry
+	index int // in the manifest
+	at    int // in the shard; -1 where it is in none
+}
+
+// plan divides the selected cases into sections: cases and shards are in the
+// same order.
+func (r *run) plan() {
+	m := &r.Manifest
+	now := section{}
+	shard, at := 0, 0
+	for i := range m.Cases {
+		e := &m.Cases[i]
+		one := listed{e, i, -1}
+		if e.Missing == "" {
+			if at == m.Shards[shard].Cases {
+				r.end(now)
+				now, at = section{}, 0
+				shard++
+			}
+			now.shard = &m.Shards[shard]
+			one.at = at
+			at++
+		}
+		if r.Select == nil || r.Select(e) {
+			now.cases = append(now.cases, one)
+		}
+	}
+	r.end(now)
+}
+
+func (r *run) end(s section) {
+	if len(s.cases) > 0 {
+		r.sections = append(r.sections, s)
+	}
+}
+
+func (r *run) take() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.next++
+	return r.next - 1
+}
+
+// done hands on the records of the sections that are now in order.
+func (r *run) done(i int, records []*Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ready[i] = records
+	for {
+		records, ok := r.ready[r.emitted]
+		if !ok {
+			return
+		}
+		delete(r.ready, r.emitted)
+		r.emitted++
+		for _, rec := range records {
+			r.OnRecord(rec)
+		}
+	}
+}
+
+func (r *run) lane(ctx context.Context) (err error) {
+	i := r.take()
+	if i >= len(r.sections) {
+		return nil
+	}
+	cand, err := r.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cand.Close()) }()
+	l := &runLane{run: r, cand: cand}
+	if r.Predict != nil {
+		l.like = r.Predict()
+	}
+	for ; i < len(r.sections) && ctx.Err() == nil; i = r.take() {
+		records, err := l.section(ctx, &r.sections[i])
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+		r.done(i, records)
+	}
+	return nil
+}
+
+// runLane judges sections with one instance of the candidate: while results are
+// judged, the candidate is at the next batch.
+type runLane struct {
+	*run
+	cand backend.Backend
+	like backend.Backend // nil where the candidate is the predictor
+}
+
+// trial is one variant of a case on its way through a lane.
+type trial struct {
+	record  *Record
+	stored  *variantJSON
+	program *program.Program
+	bytes   int64
+	job     *backend.Job
+	outcome *backend.Outcome
+}
+
+type tried struct {
+	trials []*trial
+	held   int64
+	err    error
+}
+
+func (l *runLane) section(ctx context.Context, s *section) ([]*Record, error) {
+	records, trials, tensors := l.open(s)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	batches := make(chan tried)
+	go func() {
+		defer close(batches)
+		for _, b := range runsOf(trials, batchCases, batchBytes, func(t **trial) int64 { return (*t).bytes }) {
+			r := l.try(ctx, b)
+			batches <- r
+			if r.err != nil {
+				return
+			}
+		}
+	}()
+	var failed error
+	for b := range batches {
+		if failed = errors.Join(failed, b.err); failed == nil {
+			for _, t := range b.trials {
+				if t.outcome != nil {
+					l.judge(ctx, t, tensors)
+				}
+				t.job, t.outcome = nil, nil
+			}
+		} else {
+			cancel()
+		}
+		l.budget.give(b.held)
+	}
+	return records, failed
+}
+
+// open reads a section's shard. It returns a record for every variant, those
+// that are judged already among them, and what there is to try.
+func (l *runLane) open(s *section) (records []*Record, trials []*trial, tensors map[string]*tensor.Tensor) {
+	var text *shardJSON
+	var broken error
+	if s.shard != nil {
+		text, tensors, broken = readShard(l.dir, s.shard)
+	}
+	for _, c := range s.cases {
+		if v := l.unrun(c, broken); v != nil {
+			rec := l.record(c, "", &program.Program{Name: c.entry.Name}, v)
+			rec.Skipped = v.Word == ""
+			records = append(records, rec)
+			continue
+		}
+		stored := &text.Cases[c.at]
+		if stored.Name != c.entry.Name || len(stored.Variants) == 0 {
+			records = append(records, l.record(c, "", &program.Program{Name: c.entry.Name}, fault(fmt.Errorf("%s: holds %q in the place of this case", s.shard.Name, stored.Name))))
+			continue
+		}
+		for i := range stored.Variants {
+			v := &stored.Variants[i]
+			p, err := v.parse()
+			if err == nil && l.Expect != nil {
+				err = l.Expect(c.entry, v.Name, p)
+			}
+			if err != nil {
+				records = append(records, l.record(c, v.Name, &program.Program{Name: c.entry.Name}, fault(fmt.Errorf("%s: %s: %w", s.shard.Name, c.entry.Name, err))))
+				continue
+			}
+			rec := l.record(c, v.Name, p, nil)
+			records = append(records, rec)
+			trials = append(trials, &trial{record: rec, stored: v, program: p, bytes: inputBytes(p)})
+		}
+	}
+	return records, trials, tensors
+}
+
+func (l *runLane) record(c listed, variant string, p *program.Program, v *verdict.Verdict) *Record {
+	return &Record{
+		Record: verdict.Record{Test: c.entry.Function, Index: c.index, Candidate: l.Candidate, Program: p, Verdict: v},
+		Entry:  c.entry, Variant: variant,
+	}
+}
+
+// unrun returns the verdict on a case that cannot be run, one without a word on
+// a case that is not to be; nil for others.
+func (l *runLane) unrun(c listed, broken error) *verdict.Verdict {
+	if l.Skip != nil {
+		if why := l.Skip(c.entry); why != "" {
+			return &verdict.Verdict{Reason: why}
+		}
+	}
+	switch {
+	case c.entry.Missing != "":
+		return &verdict.Verdict{Word: verdict.Unsupported, Reason: "the case was not recorded: " + c.entry.Missing}
+	case broken != nil:
+		return fault(broken)
+	}
+	return nil
+}
+
+func fault(err error) *verdict.Verdict {
+	return &verdict.Verdict{Word: verdict.Fault, Reason: err.Error()}
+}
+
+// try draws the inputs of a batch and asks the candidate. Cases that the
+// reference did not finish are not asked.
+func (l *runLane) try(ctx context.Context, trials []*trial) tried {
+	var bytes int64
+	for _, t := range trials {
+		bytes += t.bytes
+	}
+	r := tried{trials: trials, held: l.budget.take(perInput * bytes)}
+	var jobs []*backend.Job
+	var asked []*trial
+	for _, t := range trials {
+		t.job = &backend.Job{Program: t.program}
+		if t.stored.Outcome.Status != backend.OK {
+			t.outcome = &backend.Outcome{}
+			continue
+		}
+		t.job = newJob(t.program)
+		jobs, asked = append(jobs, t.job), append(asked, t)
+	}
+	outcomes, err := runBatch(ctx, l.cand, jobs)
+	if errors.Is(err, context.Canceled) {
+		return r
+	}
+	if r.err = err; err == nil {
+		for i, t := range asked {
+			t.outcome = outcomes[i]
+		}
+	}
+	return r
+}
+
+// judge sets the verdict of a trial's record.
+func (l *runLane) judge(ctx context.Context, t *trial, tensors map[string]*tensor.Tensor) {
+	rec := t.record
+	if s := &t.stored.Outcome; s.Status != backend.OK {
+		rec.Verdict = l.refused(rec.Entry, t)
+		return
+	}
+	d := &decoder{program: t.program, inputs: t.job.Inputs, stored: tensors, made: map[string]*tensor.Tensor{}, predict: l.predictor(ctx, t)}
+	ref, err := t.stored.Outcome.Outcome(len(t.program.Calls), d.tensor)
+	if err != nil {
+		rec.Verdict = fault(fmt.Errorf("%s: %w", rec.Entry.Name, l.explain(err)))
+		return
+	}
+	rec.Verdict = l.Judge(rec.Entry, t.job, ref, t.outcome)
+}
+
+// refused is the verdict on a case that the reference did not finish.
+func (l *runLane) refused(e *Entry, t *trial) *verdict.Verdict {
+	s := &t.stored.Outcome
+	o := &backend.Outcome{Status: s.Status, Class: s.Class, Message: s.Message, Call: s.Call}
+	v := &verdict.Verdict{Word: verdict.Unsupported}
+	what := "did not finish"
+	if s.Status == backend.Raised {
+		v = l.Judge(e, t.job, o, o)
+		what = "refused"
+	}
+	v.Reason = fmt.Sprintf("the reference %s this case when it was recorded: %s: %s", what, s.Class, s.Message)
+	return v
+}
+
+// predictor returns the predicted tensors of a trial when they are first asked for.
+func (l *runLane) predictor(ctx context.Context, t *trial) func() (map[string]*tensor.Tensor, error) {
+	return sync.OnceValues(func() (map[string]*tensor.Tensor, error) {
+		o := t.outcome
+		if l.like != nil {
+			var err error
+			if o, err = l.like.Run(ctx, t.job); err != nil {
+				return nil, err
+			}
+		}
+		if o.Status != backend.OK {
+			return nil, errPredictor
+		}
+		return tensorsOf(o), nil
+	})
+}
+
+// explain says what to do about a predictor that has changed.
+func (l *runLane) explain(err error) error {
+	if errors.Is(err, errPredictor) {
+		return fmt.Errorf("%w; it was recorded by plumb %s: record again, or with --self-contained", err, l.Manifest.Plumb)
+	}
+	return err
+}
