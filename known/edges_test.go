@@ -89,7 +89,11 @@ func holdsFor(t *testing.T, target, text string) bool {
 }
 
 func TestFaultsHaveProofs(t *testing.T) {
-	for _, f := range Faults {
+	all := slices.Clone(Faults)
+	for _, f := range Graphs {
+		all = append(all, f.KnownFault)
+	}
+	for _, f := range all {
 		if strings.TrimSpace(f.Reason) == "" || strings.TrimSpace(f.Proof) == "" || len(f.Kinds) == 0 {
 			t.Errorf("the fault of %s lacks a reason, a proof or its kinds", f.Target)
 		}

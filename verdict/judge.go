@@ -423,6 +423,14 @@ func (j *judge) second() {
 	j.states(j.ref.SecondParamGrads, j.cand.SecondParamGrads, func(string, string) Part { return SecondParamGrad })
 }
 
+// stepped compares the parameters after the optimizer's step.
+func (j *judge) stepped() {
+	if j.p.Step == (program.Step{}) || j.ref.Stepped == nil || j.cand.Stepped == nil {
+		return
+	}
+	j.states(j.ref.Stepped, j.cand.Stepped, func(string, string) Part { return Stepped })
+}
+
 // states compares the modules in program order, and the tensors of each in the
 // reference's order. A missing entry is one without a tensor.
 func (j *judge) states(want, got map[string]backend.State, part func(module, name string) Part) {
@@ -434,7 +442,7 @@ func (j *judge) states(want, got map[string]backend.State, part func(module, nam
 				Target: j.modules[module], Users: j.users(module),
 			}
 			random := j.random.names[module]
-			if w.Part == ParamGrad || w.Part == SecondParamGrad {
+			if w.Part == ParamGrad || w.Part == SecondParamGrad || w.Part == Stepped {
 				random = j.random.gradient(j.p, module)
 			}
 			a, b := find(want[module], name), find(got[module], name)

@@ -1,9 +1,11 @@
 package verdict
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
+	"plumb/backend"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -22,6 +24,35 @@ type KnownFault struct {
 	Shows  func(reference complex128) bool
 	Reason string
 	Proof  string // how to see it
+}
+
+// CandidateFault is a fault of a candidate that has been proved, and that is
+// not the subject of a run: of PyTorch's own graphs. Reference, of the fault,
+// is the candidate's name and version; Modes are its modes, empty for all; an
+// empty Target stands for every operator.
+type CandidateFault struct {
+	Modes []string
+	KnownFault
+}
+
+// Excused returns the verdict, or Known in its place where a fault of the
+// candidate explains it.
+func Excused(v *Verdict, p *program.Program, ref *backend.Outcome, candidate backend.Info, faults []CandidateFault) *Verdict {
+	if v.Word != Misaligned || v.Where == nil || len(faults) == 0 {
+		return v
+	}
+	j := newJudge(p, ref, ref, Policy{})
+	j.v = v
+	is := candidate.Name + " " + candidate.Version
+	for i := range faults {
+		f := &faults[i]
+		if strings.HasPrefix(is, f.Reference) && (len(f.Modes) == 0 || slices.Contains(f.Modes, candidate.Own())) && f.explains(j, v.Where) {
+			known := *v
+			known.Word, known.Reason = Known, fmt.Sprintf("%s (%s %s); %s", f.Reason, f.Reference, candidate.Own(), v.Reason)
+			return &known
+		}
+	}
+	return v
 }
 
 // known returns the fault that explains the verdict; nil when none does. It
@@ -73,6 +104,9 @@ func (f *KnownFault) shows(j *judge, w *Where) bool {
 // answers reports whether the fault's operator is that of the place; a
 // gradient, or an exception on its way, may come from any call of it.
 func (f *KnownFault) answers(j *judge, w *Where) bool {
+	if f.Target == "" {
+		return true
+	}
 	if w.Target != "" {
 		return sameOperator(w.Target, f.Target)
 	}

@@ -162,8 +162,11 @@ func TestWrongPassIsNamed(t *testing.T) {
 c = torch.ones(3)
 y = x + c
 `, o)
-	if got.Status != backend.Crashed || !strings.Contains(got.Message, "pass wrong changes output") {
-		t.Errorf("%s: %s", got.Status, got.Message)
+	if got.Status != backend.OK || got.Blame != "wrong" || !strings.Contains(got.Evidence, "pass wrong changes output") {
+		t.Errorf("%s %s, blames %q: %s", got.Status, got.Message, got.Blame, got.Evidence)
+	}
+	if c := got.Condemned(); c.Status != backend.Crashed || c.Message != got.Evidence {
+		t.Errorf("condemned: %s: %s", c.Status, c.Message)
 	}
 }
 

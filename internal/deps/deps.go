@@ -29,7 +29,7 @@ backend:          tensor op program
 backend/native:   tensor choice op program autograd eager graph inplace nn backend compare
 backend/worker:   tensor op program backend
 backend/recorded: tensor program backend safetensors
-backend/named:    op nn graph backend backend/native backend/worker backend/recorded baselines
+backend/named:    op nn backend backend/native backend/worker backend/recorded baselines
 script:           tensor choice op program gen backend
 conform:          tensor choice program internal/spell
 conform/baseline: tensor program backend backend/recorded safetensors verdict
@@ -41,9 +41,9 @@ repro:            tensor choice op program backend safetensors compare verdict
 check:            tensor choice op program gradcheck opcase backend backend/native nn campaign compare verdict internal/gotest
 campaign:         tensor choice op program backend compare verdict shrink finding
 shrink:           tensor choice op program backend compare verdict
-knownlist:        tensor program shrink verdict
+knownlist:        backend tensor program shrink verdict
 finding:          tensor program shrink verdict
-report:           compare verdict shrink finding
+report:           backend compare verdict shrink finding
 suites:
 suites/conformance:
 baselines:

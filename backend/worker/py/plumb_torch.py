@@ -35,6 +35,9 @@ MESSAGE = 8000  # characters kept of an exception's message
 
 
 def hello():
+    import plumb_capture  # which imports this module
+
+    KINDS.update((mode, plumb_capture.Captured) for mode in plumb_capture.modes())
     torch.set_num_threads(int(os.environ.get("PLUMB_WORKER_THREADS") or 1))
     warnings.simplefilter("ignore")
     gc.collect()
@@ -53,7 +56,7 @@ def hello():
         "name": "torch",
         "version": torch.__version__,
         "devices": [str(DEVICE)],
-        "modes": ["eager"],
+        "modes": ["eager"] + plumb_capture.modes(),
         "features": {name: value for name, value in features.items() if value},
     }
 
@@ -522,6 +525,17 @@ class Run:
             for entry, named in self.parameters():
                 entry["grads2"] = [(name, self.second(p)) for name, p in named]
 
+    def step(self):
+        """Takes one step of SGD and stores the parameters after it."""
+        rate, momentum = self.case["sgd"]
+        unique = {}
+        for entry, named in self.parameters():
+            unique.update((id(p), p) for _, p in named if p.requires_grad)
+        if unique:
+            torch.optim.SGD(list(unique.values()), lr=rate, momentum=momentum).step()
+        for entry, named in self.parameters():
+            entry["stepped"] = store_state(self.memory, named)
+
     def second(self, x):
         g = self.found.get(id(x))
         return None if g is None else store(self.memory, g.detach())
@@ -549,6 +563,8 @@ class Run:
                 return {"status": "need", "need": need}
         if self.case.get("grads"):
             self.gradients()
+        if self.case.get("sgd"):
+            self.step()
         return self.reply
 
     def failed(self, e):
@@ -558,6 +574,9 @@ class Run:
         reply["message"] = str(e)[:MESSAGE]
         reply["call"] = self.call
         return reply
+
+
+KINDS = {"eager": Run}  # how a case runs, by mode
 
 
 def cotangent(memory, v, offset, n):
@@ -590,7 +609,7 @@ def run(memory, cases):
         seed_default(case["seed"])
         if not ON_CPU:
             torch.manual_seed(case["seed"])
-        one = Run(memory, case)
+        one = KINDS[case.get("mode") or "eager"](memory, case)
         try:
             reply = one.run()
         except Exception as e:
