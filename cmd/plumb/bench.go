@@ -27,7 +27,7 @@ func newBench() *cobra.Command {
 		Use:   "bench",
 		Short: "Measure Plumb: cases per CPU-second, drawing, kernels beside PyTorch's",
 	}
-	cmd.AddCommand(newBenchCases(), newBenchDraw(), newBenchKernels(), newBenchCompare())
+	cmd.AddCommand(newBenchCases(), newBenchDraw(), newBenchKernels(), newBenchCompare(), newBenchConform())
 	return cmd
 }
 
