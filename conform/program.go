@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -323,7 +324,7 @@ func beyondFirst(chosen []Value) int {
 func (b *build) chosen(out []any) ([]any, error) {
 	n, part := len(out), func(i int) any { return out[i] }
 	names, _ := items(b.c.Item.Get("requires_backward"))
-	if parts := max(b.parts(), beyondFirst(names)); len(out) == 1 && parts > 0 {
+	if parts := cmp.Or(b.parts(), beyondFirst(names)); len(out) == 1 && parts > 0 {
 		n, part = parts, func(i int) any { return b.call("operator.getitem", out[0], int64(i)) }
 	}
 	var picked []any

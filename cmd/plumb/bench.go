@@ -27,7 +27,7 @@ func newBench() *cobra.Command {
 		Use:   "bench",
 		Short: "Measure Plumb: cases per CPU-second, drawing, kernels and graphs beside PyTorch's",
 	}
-	cmd.AddCommand(newBenchCases(), newBenchDraw(), newBenchKernels(), newBenchCompare(), newBenchGraph())
+	cmd.AddCommand(newBenchCases(), newBenchDraw(), newBenchKernels(), newBenchCompare(), newBenchGraph(), newBenchConform())
 	return cmd
 }
 
