@@ -82,7 +82,7 @@ type Stage struct {
 
 // String returns one line.
 func (s Stage) String() string {
-	return fmt.Sprintf("%-8s %3d changes, %3d → %3d nodes, %s", s.Pass, s.Changes, s.Before, s.After, s.Time.Round(time.Microsecond))
+	return fmt.Sprintf("%-10s %3d changes, %3d → %3d nodes, %s", s.Pass, s.Changes, s.Before, s.After, s.Time.Round(time.Microsecond))
 }
 
 // Compile applies the passes to a copy of the code and plans its memory. The
