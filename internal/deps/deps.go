@@ -35,7 +35,7 @@ conform:          tensor choice program internal/spell
 conform/baseline: tensor op program backend backend/recorded safetensors verdict
 compare:          tensor op
 verdict:          tensor choice op program exact backend compare
-known:            tensor op ops program verdict
+known:            tensor op ops program compare verdict
 margins:          op program compare verdict
 repro:            tensor choice op program backend safetensors compare verdict
 check:            tensor choice op program gradcheck opcase backend backend/native nn campaign compare verdict internal/gotest
