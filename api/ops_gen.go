@@ -716,7 +716,6 @@ type ThresholdOptions struct {
 //
 // Replaces small elements: value for x ≤ threshold, x elsewhere. The gradient is 0 at the threshold.
 //
-//	threshold(Tensor input, float threshold, float value, bool inplace=False) -> Tensor
 //	threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) -> Tensor
 func Threshold(input *Tensor, threshold Scalar, value Scalar, options ...ThresholdOptions) (*Tensor, error) {
 	set := last(options)
@@ -3824,7 +3823,7 @@ type RollOptions struct {
 //
 // Moves the entries of each of the dims on by its shift; what leaves at the end enters at the start. Without dims, of the flattened tensor.
 //
-//	roll(Tensor input, int[1] shifts, int[1] dims=[]) -> Tensor
+//	roll(Tensor input, int[1] shifts, int[1]? dims=[]) -> Tensor
 func Roll(input *Tensor, shifts []int, options ...RollOptions) (*Tensor, error) {
 	set := last(options)
 	return one(apply(nil, "roll",

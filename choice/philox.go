@@ -50,14 +50,3 @@ func (p Philox) block(c0, c1, c2, c3 uint32) [4]uint32 {
 	}
 	return [4]uint32{c0, c1, c2, c3}
 }
-
-// Words fills dst with the 64-bit words of the blocks from i on, two a block.
-func (p Philox) Words(dst []uint64, i uint64) {
-	for k := 0; k < len(dst); k += 2 {
-		a, b := p.Pair(i + uint64(k/2))
-		dst[k] = a
-		if k+1 < len(dst) {
-			dst[k+1] = b
-		}
-	}
-}

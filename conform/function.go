@@ -11,11 +11,7 @@ import (
 func (b *build) forward() ([]any, error) {
 	c := b.c
 	if c.Interface == "CustomizedTest" {
-		f := customs[c.Function]
-		if f == nil {
-			return nil, b.fail("CustomizedTest.%s: what it computes is not known", c.Function)
-		}
-		return f(b)
+		return b.customized()
 	}
 	if m := manual[c.Function]; m.draw != nil && c.Manual() != "" {
 		return m.draw(b)
@@ -38,8 +34,13 @@ func (b *build) method(name string) ([]any, error) {
 // inPlace appends the calls of the in-place variant.
 func (b *build) inPlace() ([]any, error) {
 	c := b.c
-	if f := changing[c.Function]; f != nil {
-		return f(b)
+	switch {
+	case c.Function == "index_put" && c.Interface == "CustomizedTest":
+		return b.compose(custom{build: indexPut("Tensor.index_put_")})
+	case c.Function == "bernoulli" && c.Manual() != "":
+		return bernoulliIn(b)
+	case c.Function == "normal" || c.Function == "randperm":
+		return nil, b.fail("%s has no in-place variant", c.Function)
 	}
 	switch c.Interface {
 	case "torch.nn.functional":
@@ -49,9 +50,6 @@ func (b *build) inPlace() ([]any, error) {
 	}
 	return nil, b.fail("%s.%s has no in-place variant", c.Interface, c.Function)
 }
-
-// changing are the in-place variants that go by no rule.
-var changing = map[string]func(*build) ([]any, error){}
 
 // parts is how many outputs the function returns as a tuple; 0 for a single
 // tensor.
@@ -63,7 +61,7 @@ func (b *build) parts() int {
 		return 2
 	}
 	switch b.c.Function {
-	case "sort", "topk", "cummax", "cummin", "kthvalue", "cholesky_ex", "std_mean", "var_mean", "slogdet":
+	case "sort", "qr", "eigh", "topk", "cummax", "cummin", "kthvalue", "cholesky_ex", "std_mean", "var_mean", "slogdet":
 		return 2
 	case "max", "min", "median", "mode":
 		if dim, ok := b.get("dim"); ok && dim != nil {
@@ -71,8 +69,6 @@ func (b *build) parts() int {
 		}
 	case "svd", "linalg_svd":
 		return 3
-	case "batch_norm_stats", "qr", "eigh":
-		return 2
 	}
 	return 0
 }
@@ -130,4 +126,12 @@ func renamed(method string, names ...string) func(*build) ([]any, error) {
 func bernoulli(b *build) ([]any, error) {
 	b.args = slices.DeleteFunc(b.args, func(kw program.Kwarg) bool { return kw.Name == "p" && kw.Value == nil })
 	return []any{b.call("torch.bernoulli", b.args)}, nil
+}
+
+// bernoulliIn draws in place.
+func bernoulliIn(b *build) ([]any, error) {
+	if p := b.arg("p"); p != nil {
+		return []any{b.call("Tensor.bernoulli_", b.arg("input"), p)}, nil
+	}
+	return []any{b.call("Tensor.bernoulli_", b.arg("input"), b.arg("input"))}, nil
 }

@@ -107,6 +107,13 @@ func (g *generator) input(name string, shape Value, key uint64) (any, error) {
 	if in.Fill, err = g.fill(in.DType); err != nil {
 		return nil, err
 	}
+	if n := len(in.Shape); in.Fill.Dist == program.Gram {
+		if n < 2 {
+			return nil, g.b.fail("%s: sym_mat needs matrices, not %v", g.ins, in.Shape)
+		}
+		in.Fill.Hi = float64(in.Shape[n-1])
+		in.Shape[n-1] = in.Shape[n-2]
+	}
 	if in.Fill.Dist != program.Constant {
 		in.Fill.Key = key
 	}
@@ -251,7 +258,7 @@ func (g *generator) fill(d tensor.DType) (program.Fill, error) {
 	case "positive":
 		f = program.Fill{Dist: program.Folded, Hi: 1, Real: d.IsComplex()}
 	case "sym_mat":
-		f = program.Fill{Dist: program.Gram, Lo: 1e-3, Hi: 1}
+		f = program.Fill{Dist: program.Gram, Lo: 1e-3}
 	case "randn_int":
 		if f = normal; d == tensor.I32 {
 			f = integers(d, lo, hi)

@@ -270,8 +270,7 @@ var activationOps = []*op.Def{
 		Tol: exactTol("the input or zero"),
 	}),
 	{
-		Sig:   "threshold(Tensor input, float threshold, float value, bool inplace=False) -> Tensor",
-		More:  []string{"threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) -> Tensor"},
+		Sig:   "threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) -> Tensor",
 		Names: []string{"torch.threshold", "torch.nn.functional.threshold"},
 		Doc:   "Replaces small elements: value for x ≤ threshold, x elsewhere. The gradient is 0 at the threshold.",
 		SBP:   pointwise,
@@ -515,7 +514,7 @@ func realFunc(f func(float64) float64) unary {
 func parameter(a op.Args, name string) float64 {
 	s, d := number(a, name), a.Value("input").DType()
 	if d.IsInt() {
-		return float64(s.Int())
+		return float64(scalarTensor(s, d).Int(0)) // -1 is 255 in uint8
 	}
 	return scalarTensor(s, d).Float(0)
 }

@@ -78,6 +78,7 @@ var createOps = slices.Concat([]*op.Def{
 		Doc:   "start, start + step, … below end; int64 when all three are integers.",
 		Whole: createsAll,
 		Infer: inferArange,
+		Tol:   stepsTol,
 		Sample: func(s *op.Sampler) []any {
 			step := float64(1+s.Index(4)) * 0.25
 			start := float64(s.Index(5))

@@ -173,12 +173,26 @@ func nllLoss(b op.Builder, a op.Args) op.Value {
 	if tensor.NumElements(x.Shape()) == 0 && tensor.NumElements(a.Value("target").Shape()) == 0 {
 		return reduceLoss(b, b.Op("sum", x, op.Kw("dim", classDim(x))), chosenReduction(a))
 	}
+	if x.Shape()[classDim(x)] == 0 {
+		return noClassesLoss(b, a)
+	}
 	p := pickClasses(b, a)
 	loss := p.lossOf(b, x)
 	if how := chosenReduction(a); how != "mean" {
 		return reduceLoss(b, loss, how)
 	}
 	return p.mean(b, loss)
+}
+
+// noClassesLoss is the loss where every target has to be ignored: zeros, the mean NaN.
+func noClassesLoss(b op.Builder, a op.Args) op.Value {
+	x := a.Value("input")
+	index := b.Op("nll_loss.index", a.Value("target"), 0, a.Int("ignore_index"))
+	loss := b.Add(b.Op("sum", x, op.Kw("dim", classDim(x))), b.Cast(index, x.DType()))
+	if how := chosenReduction(a); how != "mean" {
+		return reduceLoss(b, loss, how)
+	}
+	return b.Div(b.Op("sum", loss), 0.0)
 }
 
 // chosenReduction is reductionOf where a rule runs.

@@ -47,7 +47,7 @@ var orderOps = []*op.Def{
 		Tol: exactTol("a copy"),
 	},
 	{
-		Sig:     "roll(Tensor input, int[1] shifts, int[1] dims=[]) -> Tensor",
+		Sig:     "roll(Tensor input, int[1] shifts, int[1]? dims=[]) -> Tensor",
 		Names:   both("roll"),
 		Doc:     "Moves the entries of each of the dims on by its shift; what leaves at the end enters at the start. Without dims, of the flattened tensor.",
 		Check:   checkRoll,

@@ -2,6 +2,7 @@ package program
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -112,10 +113,16 @@ func (f *Fill) streams() bool {
 	return f.Dist == "" || (f.Dist == Uniform || f.Dist == Integer) && !f.Real && f.Density == 0
 }
 
+// maxColumns bounds the matrix that a gram is the product of.
+const maxColumns = 1 << 20
+
 // fits returns an error when elements of a shape cannot be had.
 func (f *Fill) fits(shape []int) error {
 	if n := len(shape); f.Dist == Gram && (n < 2 || shape[n-1] != shape[n-2]) {
 		return fmt.Errorf("gram needs square matrices, not %s", tensor.ShapeString(shape))
+	}
+	if f.Dist == Gram && !(f.Hi >= 0 && f.Hi <= maxColumns && f.Hi == math.Trunc(f.Hi)) {
+		return fmt.Errorf("gram of %v columns", f.Hi)
 	}
 	return nil
 }

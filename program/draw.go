@@ -7,8 +7,8 @@ import (
 	"plumb/tensor"
 )
 
-// block is how many random words are drawn at a time.
-const block = 512
+// block is how many random words are drawn at a time: whole turns of the vector loop.
+const block = 480
 
 // draw sets the elements of a contiguous tensor, block by block.
 func (f *Fill) draw(t *tensor.Tensor) {
@@ -68,8 +68,11 @@ func (f *Fill) deviates(out []float64, words []uint64, each int) {
 			out[i] = deviate(q, words[i])
 		}
 	} else {
-		for i := range out {
-			out[i] = deviate(q, words[i/2]>>(i%2*32)<<32)
+		for i := 0; i+1 < len(out); i += 2 {
+			out[i], out[i+1] = deviate(q, words[i/2]<<32), deviate(q, words[i/2]>>32<<32)
+		}
+		if i := len(out) - 1; i%2 == 0 {
+			out[i] = deviate(q, words[i/2]<<32)
 		}
 	}
 	if f.Lo != 0 || f.Hi != 1 {
@@ -180,21 +183,21 @@ func (f *Fill) thin(t *tensor.Tensor) {
 	}
 }
 
-// gram sets the last two dimensions, n×n, to Lo + Hi·M·Mᵀ where the elements
-// of M are standard normal deviates.
+// gram sets the last two dimensions to Lo + M·Mᵀ, where M has Hi columns of
+// standard normal deviates.
 func (f *Fill) gram(t *tensor.Tensor) {
+	n, columns := t.Shape()[t.Dim()-1], int(f.Hi)
 	rows := Fill{Dist: Normal, Hi: 1, Key: f.Key}
-	m := tensor.New(tensor.F64, t.Shape()...)
+	m := tensor.New(tensor.F64, t.Len()/max(n, 1), columns)
 	rows.draw(m)
-	n := t.Shape()[t.Dim()-1]
-	rowOf := func(i int) []float64 { return tensor.Data[float64](m)[i*n:][:n] }
-	line := make([]float64, n)
+	row := func(i int) []float64 { return tensor.Data[float64](m)[i*columns:][:columns] }
+	products := make([]float64, n)
 	for i := range t.Len() / max(n, 1) {
 		first := i / n * n
-		for j := range line {
-			line[j] = f.Lo + float64(f.Hi*dot(rowOf(i), rowOf(first+j)))
+		for j := range products {
+			products[j] = f.Lo + dot(row(i), row(first+j))
 		}
-		put(t, line, i*n, 1)
+		put(t, products, i*n, 1)
 	}
 }
 

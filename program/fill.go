@@ -9,11 +9,7 @@ import (
 
 // Materialize returns the tensor that the input describes.
 func (in *Input) Materialize() *tensor.Tensor {
-	strides := in.Strides
-	if strides == nil {
-		strides = tensor.ContiguousStrides(in.Shape)
-	}
-	t := tensor.NewStrided(in.DType, in.Shape, strides)
+	t := tensor.Unset(in.DType, in.Shape, in.Strides)
 	in.Fill.Into(t)
 	return t
 }

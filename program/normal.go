@@ -14,11 +14,12 @@ const (
 	perOctave = 32
 )
 
-// line is one piece of the quantile: at + t·step, t in [0, 1).
+// line is one piece of the quantile: at + t·step, t from 0 to 2⁵³.
 type line struct{ at, step float64 }
 
 // quantile returns the lines of z(x), where |Z| > z has the probability x, by
-// the octave of x from [1/2, 1) downwards and the place in it.
+// the octave of x from [1/2, 1) downwards and the place in it. The last octave
+// comes first, so that a leading bit takes part in the index.
 var quantile = sync.OnceValue(func() *[octaves * perOctave]line {
 	var out [octaves * perOctave]line
 	o := orbit{x: 1, dz: -0x1.40d931ff62706p+00} // -√(2π)/2
@@ -26,7 +27,7 @@ var quantile = sync.OnceValue(func() *[octaves * perOctave]line {
 		for j := perOctave - 1; j >= 0; j-- {
 			end := o.z
 			o.to(math.Ldexp(float64(perOctave+j), -6-k))
-			out[k*perOctave+j] = line{o.z, end - o.z}
+			out[(k*perOctave+j+perOctave)%len(out)] = line{o.z, (end - o.z) * 0x1p-53}
 		}
 	}
 	return &out
@@ -62,8 +63,8 @@ func bend(z, v float64) float64 { return float64(float64(z*v) * v) }
 func deviate(q *[octaves * perOctave]line, word uint64) float64 {
 	tail := word<<1 | 1<<32
 	k := bits.LeadingZeros64(tail)
-	tail <<= uint(k) + 1
-	l := &q[(k*perOctave+int(tail>>59))%(octaves*perOctave)]
-	z := l.at + float64(float64(int64(tail<<5>>11))*0x1p-53*l.step)
+	tail <<= k & 63
+	l := &q[(k<<5+int(tail>>58))%len(q)]
+	z := l.at + float64(float64(int64(tail<<6>>11))*l.step)
 	return math.Float64frombits(math.Float64bits(z) | word&(1<<63))
 }

@@ -281,7 +281,7 @@ var dists = map[string]int{string(Uniform): 2, string(Integer): 2, string(Normal
 
 func (r *reader) fill(n node) Fill {
 	if n.op != "call" || n.recv != nil || dists[n.name] == 0 || len(n.args) != dists[n.name] {
-		r.fail(n.col, "expected uniform(lo, hi, key=…), integer(lo, hi, key=…), normal(mean, std, key=…), folded(mean, std, key=…), gram(plus, times, key=…), constant(value) or a list of elements")
+		r.fail(n.col, "expected uniform(lo, hi, key=…), integer(lo, hi, key=…), normal(mean, std, key=…), folded(mean, std, key=…), gram(plus, columns, key=…), constant(value) or a list of elements")
 	}
 	f := Fill{Dist: Dist(n.name), Lo: r.float(n.args[0])}
 	if len(n.args) > 1 {
@@ -746,7 +746,7 @@ func (r *reader) function(n node) node {
 	if dists[n.name] != 0 {
 		return n
 	}
-	if !strings.HasPrefix(n.name, "torch.") && !strings.HasPrefix(n.name, "operator.") && !strings.HasPrefix(n.name, OwnPrefix) {
+	if !strings.HasPrefix(n.name, "torch.") && !strings.HasPrefix(n.name, "torchvision.") && !strings.HasPrefix(n.name, "operator.") && !strings.HasPrefix(n.name, OwnPrefix) {
 		r.fail(n.col, "%s is not defined", n.name)
 	}
 	return n

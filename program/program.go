@@ -94,7 +94,7 @@ const (
 	Integer  Dist = "integer"  // integers in [Lo, Hi), in any dtype
 	Normal   Dist = "normal"   // normal deviates of mean Lo and standard deviation Hi; complex: both parts
 	Folded   Dist = "folded"   // the magnitudes of Normal's
-	Gram     Dist = "gram"     // square matrices Lo + Hi·M·Mᵀ, the elements of M standard normal deviates
+	Gram     Dist = "gram"     // square matrices Lo + M·Mᵀ, M of Hi columns of standard normal deviates
 	Constant Dist = "constant" // Lo
 	Literal  Dist = "literal"  // the elements of Data
 )

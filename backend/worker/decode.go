@@ -423,7 +423,7 @@ func (m *memory) tensor(dtype tensor.DType, offset int, shape, strides []int) (*
 	if shared.Len() > maxLogical/dtype.Size() {
 		return nil, fmt.Errorf("%s is too large", shared)
 	}
-	own := tensor.NewStrided(dtype, shape, strides)
+	own := tensor.Unset(dtype, shape, strides)
 	copy(own.Storage(), m.bytes[offset:])
 	return own, nil
 }

@@ -24,10 +24,6 @@ import (
 	"plumb/ops"
 )
 
-// conformMemory is the default of --memory: with two workers of PyTorch, the
-// processes stay below 2 GiB.
-const conformMemory = 1 << 30
-
 type conformGen struct {
 	out       string
 	seed      uint64
@@ -104,6 +100,7 @@ func (g *conformGen) run(ctx context.Context, config string, out, errs io.Writer
 	if !g.self {
 		cfg.Predict = predictor
 	}
+	boundHeap(memory)
 	start := time.Now()
 	m, err := baseline.Gen(ctx, cfg)
 	if m != nil {
@@ -117,6 +114,12 @@ func (g *conformGen) run(ctx context.Context, config string, out, errs io.Writer
 	}
 	return nil
 }
+
+// boundHeap keeps garbage from gathering beyond what cases under way may take.
+func boundHeap(memory int) { debug.SetMemoryLimit(int64(memory) + memory0) }
+
+// memory0 is what the process takes beside the cases.
+const memory0 = 128 << 20
 
 // predictor is the backend from whose results those of the reference are told
 // apart.

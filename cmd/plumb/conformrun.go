@@ -103,6 +103,7 @@ func (r *conformRun) run(ctx context.Context, args []string, errs io.Writer) err
 	r.summary.Reference, r.summary.Candidates, r.summary.Seed = m.Reference.Name+" "+m.Reference.Version, []string{r.candidate}, m.Seed
 	r.rows, r.beyond = map[string]*report.Summary{}, map[string]int{}
 	r.sink = r.newSink()
+	boundHeap(memory)
 	start := time.Now()
 	err = r.base.Run(ctx, *cfg)
 	r.summary.Elapsed = time.Since(start)
@@ -200,14 +201,31 @@ func (r *conformRun) only(cfg *baseline.RunConfig, name string, errs io.Writer) 
 	return nil
 }
 
+// analysed is how many elements, of inputs and results, a case may have to be
+// judged by a rounding-error analysis, which takes ten float64 numbers an element.
+const analysed = 4 << 20
+
 // judge returns the judgement: the numerics classes of the operators, as in
-// plumb run, without a reference that could be asked again.
+// plumb run, without a reference that could be asked again. Where a large case
+// differs by more than PyTorch's default tolerance, the config's own tolerance
+// stands in for the analysis.
 func (r *conformRun) judge() func(e *baseline.Entry, job *backend.Job, ref, cand *backend.Outcome) *verdict.Verdict {
 	m := &r.base.Manifest
 	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Table: ops.Table(), Faults: known.Faults, Reference: m.Reference.Name + " " + m.Reference.Version}
-	judge := campaign.Judge(policy, native.New(ops.Table(), nn.Modules()))
+	estimator := native.New(ops.Table(), nn.Modules())
+	small := campaign.Judge(policy, estimator)
 	return func(e *baseline.Entry, job *backend.Job, ref, cand *backend.Outcome) *verdict.Verdict {
-		return judge(job, ref, cand, nil)
+		if baseline.Elements(job, ref) <= analysed {
+			return small(job, ref, cand, nil)
+		}
+		policy := policy
+		policy.Draws = func() [][]backend.Draw { return estimator.Draws(job) }
+		v := verdict.Judge(job.Program, ref, cand, policy)
+		if v.Word == verdict.Misaligned && v.Arguable() {
+			policy.RTol, policy.ATol = &e.RTol, &e.ATol
+			v = verdict.Judge(job.Program, ref, cand, policy)
+		}
+		return v
 	}
 }
 

@@ -47,7 +47,8 @@ const (
 	maxManifest = 512 << 20
 	maxCases    = 1 << 20
 	maxHeader   = 256 << 20
-	maxPayload  = 8 << 30
+	maxPayload  = 4 << 30
+	maxInputs   = 8 << 30 // of a program
 	window      = 8 << 20
 )
 

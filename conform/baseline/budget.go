@@ -62,13 +62,23 @@ func newJob(p *program.Program) *backend.Job {
 	return job
 }
 
+// Elements is the number of elements of a job's inputs and of an outcome.
+func Elements(job *backend.Job, o *backend.Outcome) int {
+	n := 0
+	for _, t := range job.Inputs {
+		n += t.Len()
+	}
+	for _, t := range tensorsOf(o) {
+		n += t.Len()
+	}
+	return n
+}
+
 // resultBytes is the size of the tensors of an outcome.
 func resultBytes(o *backend.Outcome) int64 {
 	var n int64
 	for _, t := range tensorsOf(o) {
-		if t != nil {
-			n += int64(t.Len() * t.DType().Size())
-		}
+		n += int64(t.Len() * t.DType().Size())
 	}
 	return n
 }

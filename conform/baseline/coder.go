@@ -38,7 +38,6 @@ type coder struct {
 	tensors []safetensors.Entry
 	known   map[uint64][]source
 	seed    maphash.Seed
-	bytes   int64
 }
 
 // source is where bits are to be found.
@@ -52,19 +51,16 @@ func newCoder() *coder { return &coder{known: map[uint64][]source{}, seed: mapha
 // caseCoder codes the outcome of one program.
 type caseCoder struct {
 	*coder
-	inputs map[uint64][]source
-	like   map[string]*tensor.Tensor // what was predicted, by place
+	near []source                  // inputs, and results that were predicted
+	like map[string]*tensor.Tensor // what was predicted, by place
 }
 
 // outcome returns the structure of an outcome; predicted is nil or the
 // predictor's outcome of the same job.
 func (c *coder) outcome(job *backend.Job, o, predicted *backend.Outcome) (*recorded.Structure, error) {
-	k := &caseCoder{c, map[uint64][]source{}, tensorsOf(predicted)}
+	k := &caseCoder{c, nil, tensorsOf(predicted)}
 	for i, t := range job.Inputs {
-		if t.Len() > 0 {
-			h := c.hash(t)
-			k.inputs[h] = append(k.inputs[h], source{recorded.TensorRef{Input: job.Program.Inputs[i].Name}, t})
-		}
+		k.near = append(k.near, source{recorded.TensorRef{Input: job.Program.Inputs[i].Name}, t})
 	}
 	return recorded.Describe(o, k.tensor)
 }
@@ -83,10 +79,6 @@ func tensorsOf(o *backend.Outcome) map[string]*tensor.Tensor {
 		return nil
 	}
 	return out
-}
-
-func (c *coder) hash(t *tensor.Tensor) uint64 {
-	return maphash.Bytes(c.seed, t.Bytes()) + uint64(t.DType())
 }
 
 // tensor returns where t's elements are to be found, after storing them where
@@ -108,20 +100,24 @@ func (c *caseCoder) find(place string, t *tensor.Tensor) (recorded.TensorRef, []
 	if one := uniform(t); one != nil {
 		return recorded.TensorRef{Coded: &recorded.Code{DType: t.DType().String(), By: filled, Fill: hex.EncodeToString(one)}}, nil
 	}
-	h := c.hash(t)
-	for _, known := range []map[uint64][]source{c.inputs, c.known} {
-		for _, s := range known[h] {
-			if s.t.DType() == t.DType() && bytes.Equal(s.t.Bytes(), t.Bytes()) {
-				return s.ref, s.t.Shape()
-			}
+	raw := t.Bytes()
+	for _, s := range c.near {
+		if s.t.DType() == t.DType() && s.t.Len() == t.Len() && bytes.Equal(s.t.Bytes(), raw) {
+			return s.ref, s.t.Shape()
 		}
 	}
-	ref := c.store(place, t)
-	if ref.Coded == nil || ref.Coded.Like == "" {
-		c.known[h] = append(c.known[h], source{ref, t})
-	} else {
-		c.inputs[h] = append(c.inputs[h], source{ref, t})
+	if ref, ok := c.differ(place, t); ok {
+		c.near = append(c.near, source{ref, t})
+		return ref, t.Shape()
 	}
+	h := maphash.Bytes(c.seed, raw) + uint64(t.DType())
+	for _, s := range c.known[h] {
+		if s.t.DType() == t.DType() && bytes.Equal(s.t.Bytes(), raw) {
+			return s.ref, s.t.Shape()
+		}
+	}
+	ref := c.store(t)
+	c.known[h] = append(c.known[h], source{ref, t})
 	return ref, t.Shape()
 }
 
@@ -136,17 +132,31 @@ func uniform(t *tensor.Tensor) []byte {
 	return b[:size]
 }
 
-// store stores a tensor in the cheapest of the codings.
-func (c *caseCoder) store(place string, t *tensor.Tensor) recorded.TensorRef {
-	raw := t.Bytes()
-	if p := c.like[place]; p != nil && len(raw) > plainBytes && p.DType() == t.DType() && slices.Equal(p.Shape(), t.Shape()) {
-		code := &recorded.Code{DType: t.DType().String(), By: predicted, Like: place, Sum: sum(raw)}
-		if same := p.Bytes(); bytes.Equal(same, raw) {
-			return recorded.TensorRef{Coded: code}
-		} else if r := residual(t.DType(), raw, same); len(r) < len(raw)*3/4 {
-			return recorded.TensorRef{Stored: c.add(tensor.Of(tensor.U8, []int{len(r)}, r)), Coded: code}
-		}
+// differ stores a large tensor as what it is more than the predicted one; ok is
+// false where there is none or the difference is too large.
+func (c *caseCoder) differ(place string, t *tensor.Tensor) (ref recorded.TensorRef, ok bool) {
+	p := c.like[place]
+	if p == nil || p.DType() != t.DType() || !slices.Equal(p.Shape(), t.Shape()) {
+		return ref, false
 	}
+	raw, same := t.Bytes(), p.Bytes()
+	if len(raw) <= plainBytes {
+		return ref, false
+	}
+	if !bytes.Equal(same, raw) {
+		r := residual(t.DType(), raw, same)
+		if len(r) > len(raw)*3/4 {
+			return ref, false
+		}
+		ref.Stored = c.add(tensor.Of(tensor.U8, []int{len(r)}, r))
+	}
+	ref.Coded = &recorded.Code{DType: t.DType().String(), By: predicted, Like: place, Sum: sum(raw)}
+	return ref, true
+}
+
+// store stores a tensor in the cheapest of the other codings.
+func (c *coder) store(t *tensor.Tensor) recorded.TensorRef {
+	raw := t.Bytes()
 	switch {
 	case len(raw) <= plainBytes:
 	case t.DType() == tensor.Bool:
@@ -170,7 +180,6 @@ func (c *coder) blob(t *tensor.Tensor, by string, b []byte) recorded.TensorRef {
 func (c *coder) add(t *tensor.Tensor) string {
 	name := strconv.Itoa(len(c.tensors))
 	c.tensors = append(c.tensors, safetensors.Entry{Name: name, Tensor: t})
-	c.bytes += int64(t.Len() * t.DType().Size())
 	return name
 }
 
@@ -224,6 +233,23 @@ type decoder struct {
 	stored  map[string]*tensor.Tensor
 	predict func() (map[string]*tensor.Tensor, error)
 	made    map[string]*tensor.Tensor // by stored name and coding
+	room    int64                     // how many bytes may still be made
+}
+
+// newDecoder returns a decoder of the outcome of a job.
+func newDecoder(job *backend.Job, stored map[string]*tensor.Tensor, predict func() (map[string]*tensor.Tensor, error)) *decoder {
+	return &decoder{program: job.Program, inputs: job.Inputs, stored: stored, predict: predict, made: map[string]*tensor.Tensor{}, room: maxOutcome}
+}
+
+// make takes the bytes of a tensor from the room that is left.
+func (d *decoder) make(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
+	if err := tensor.CheckShape(dtype, shape); err != nil {
+		return nil, err
+	}
+	if d.room -= int64(tensor.NumElements(shape)) * int64(dtype.Size()); d.room < 0 {
+		return nil, fmt.Errorf("the results of a case have more than %d bytes", int64(maxOutcome))
+	}
+	return tensor.Unset(dtype, shape, nil), nil
 }
 
 // tensor returns the tensor that a reference stands for.
@@ -273,7 +299,7 @@ func (d *decoder) blob(name string) (*tensor.Tensor, error) {
 func (d *decoder) decode(r *recorded.TensorRef, dtype tensor.DType) (*tensor.Tensor, error) {
 	switch r.Coded.By {
 	case filled:
-		return fill(r, dtype)
+		return d.fill(r, dtype)
 	case predicted:
 		return d.like(r, dtype)
 	}
@@ -285,7 +311,10 @@ func (d *decoder) decode(r *recorded.TensorRef, dtype tensor.DType) (*tensor.Ten
 	if err != nil {
 		return nil, err
 	}
-	t := tensor.Unset(dtype, shape, nil)
+	t, err := d.make(dtype, shape)
+	if err != nil {
+		return nil, err
+	}
 	switch in := blob.Bytes(); r.Coded.By {
 	case shuffled:
 		unshuffle(t.Storage(), in, part(dtype))
@@ -319,10 +348,10 @@ func shapeOf(r *recorded.TensorRef, dtype tensor.DType, blob *tensor.Tensor) ([]
 	return nil, fmt.Errorf("%d bytes are no %s of shape %v", n, dtype, *r.Shape)
 }
 
-// maxFill is the size of the largest tensor of one value.
-const maxFill = 8 << 30
+// maxOutcome is how many bytes the decoded results of a case may have.
+const maxOutcome = 8 << 30
 
-func fill(r *recorded.TensorRef, dtype tensor.DType) (*tensor.Tensor, error) {
+func (d *decoder) fill(r *recorded.TensorRef, dtype tensor.DType) (*tensor.Tensor, error) {
 	one, err := hex.DecodeString(r.Coded.Fill)
 	if err != nil || len(one) != dtype.Size() || dtype == tensor.Bool && one[0] > 1 {
 		return nil, fmt.Errorf("%q is no element of %s", r.Coded.Fill, dtype)
@@ -330,14 +359,10 @@ func fill(r *recorded.TensorRef, dtype tensor.DType) (*tensor.Tensor, error) {
 	if r.Shape == nil {
 		return nil, errors.New("a tensor of one value has no shape")
 	}
-	shape := *r.Shape
-	if err := tensor.CheckShape(dtype, shape); err != nil {
+	t, err := d.make(dtype, *r.Shape)
+	if err != nil {
 		return nil, err
 	}
-	if n := tensor.NumElements(shape); n > maxFill/dtype.Size() {
-		return nil, fmt.Errorf("a tensor of shape %v is too large", shape)
-	}
-	t := tensor.Unset(dtype, shape, nil)
 	all := t.Storage()
 	for n := copy(all, one); n < len(all); n *= 2 {
 		copy(all[n:], all[:n])

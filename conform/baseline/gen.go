@@ -3,6 +3,7 @@ package baseline
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,16 +11,23 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"sync"
 
 	"plumb/backend"
+	"plumb/op"
+	"plumb/program"
+	"plumb/tensor"
 )
 
-// The sizes of shards and of exchanges with the reference: a shard ends at
-// shardBytes of inputs or at shardCases cases, a batch at batchBytes or
-// batchCases.
+// ShardBytes is how many bytes of inputs the cases of a shard have, unless it
+// is of one case.
+const ShardBytes = 64 << 20
+
+// A shard has at most shardCases cases, an exchange with a backend batchCases
+// or batchBytes of inputs.
 const (
-	shardBytes = 64 << 20
 	shardCases = 512
 	batchBytes = 4 << 20
 	batchCases = 32
@@ -44,6 +52,7 @@ type GenConfig struct {
 	Predict func() backend.Backend
 	Jobs    int
 	Memory  int64 // of the cases under way, in bytes
+	Shard   int64 // bytes of inputs in a shard; 0 is ShardBytes
 	// Progress, which may be nil, is told how many cases are done, those of an
 	// earlier run included; it is called from one goroutine at a time.
 	Progress func(done, all int)
@@ -119,7 +128,7 @@ func (g *generator) plan() error {
 		}
 		g.entries = append(g.entries, e)
 	}
-	for i, run := range runsOf(all, shardCases, shardBytes, func(p *planned) int64 { return p.bytes }) {
+	for i, run := range runsOf(all, shardCases, cmp.Or(g.Shard, ShardBytes), func(p *planned) int64 { return p.bytes }) {
 		g.shards = append(g.shards, &shardPlan{name: fmt.Sprintf("cases-%05d.safetensors.zst", i), cases: run})
 	}
 	return nil
@@ -387,13 +396,20 @@ type genLane struct {
 	like backend.Backend
 }
 
-// unit is one variant of a case on its way through a lane.
+// unit is a case on its way through a lane.
 type unit struct {
-	index   int
-	variant Variant
-	bytes   int64
+	index int
+	bytes int64
+	ways  []way
+}
+
+// way is one variant of a case. One that follows has the outcome of the first
+// variant, as inPlaceOf tells it.
+type way struct {
+	Variant
 	job     *backend.Job
 	outcome *backend.Outcome
+	follows bool
 }
 
 // referred is a batch that the reference has run, and what it holds of the budget.
@@ -410,9 +426,11 @@ func (l *genLane) record(ctx context.Context, s *shardPlan) (*Shard, error) {
 		if err != nil {
 			return nil, err
 		}
+		u := unit{index: c.index, bytes: c.bytes}
 		for _, v := range variants {
-			units = append(units, unit{index: c.index, variant: v, bytes: inputBytes(v.Program)})
+			u.ways = append(u.ways, way{Variant: v})
 		}
+		units = append(units, u)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -446,65 +464,166 @@ func (l *genLane) record(ctx context.Context, s *shardPlan) (*Shard, error) {
 	return &made, err
 }
 
-// refer draws the inputs of a batch and asks the reference.
+// refer draws the inputs of a batch and asks the reference: about the first
+// variant of each case, and then about those that do not follow from it.
 func (l *genLane) refer(ctx context.Context, units []unit) referred {
 	var bytes int64
 	for i := range units {
 		bytes += units[i].bytes
 	}
 	r := referred{units: units, held: l.budget.take(perInput * bytes)}
-	jobs := make([]*backend.Job, len(units))
+	var firsts, others []*way
 	for i := range units {
-		units[i].job = newJob(units[i].variant.Program)
-		jobs[i] = units[i].job
+		w := &units[i].ways[0]
+		w.job = newJob(w.Program)
+		firsts = append(firsts, w)
 	}
-	outcomes, err := runBatch(ctx, l.ref, jobs)
-	if r.err = err; err == nil {
-		for i := range units {
-			units[i].outcome = outcomes[i]
+	if r.err = l.ask(ctx, firsts); r.err != nil || ctx.Err() != nil {
+		return r
+	}
+	for i := range units {
+		first, rest := &units[i].ways[0], units[i].ways[1:]
+		for k := range rest {
+			w := &rest[k]
+			w.job = sharedJob(w.Program, first.job)
+			if w.outcome = inPlaceOf(w.Program, first.Program, first.outcome); w.outcome == nil {
+				others = append(others, w)
+			}
+			w.follows = w.outcome != nil
 		}
 	}
-	if errors.Is(r.err, context.Canceled) {
-		r.err = nil
-	}
+	r.err = l.ask(ctx, others)
 	return r
 }
 
-func (l *genLane) code(ctx context.Context, w *shardWriter, s *shardPlan, units []unit) error {
-	for i := range units {
-		u := &units[i]
-		if ctx.Err() != nil || u.outcome == nil {
-			return nil
-		}
-		predicted, err := l.predict(ctx, u)
-		if err != nil {
-			return err
-		}
-		if err := w.add(l.Cases[u.index].Name, u.variant, u.job, u.outcome, predicted); err != nil {
-			return err
-		}
-		if o := u.outcome; o.Status != backend.OK {
-			if s.refused[u.index] == nil {
-				s.refused[u.index] = map[string]Refusal{}
-			}
-			s.refused[u.index][u.variant.Name] = Refusal{o.Status, o.Class, o.Message}
-		}
-		u.job, u.outcome = nil, nil
+// ask runs variants on the reference.
+func (l *genLane) ask(ctx context.Context, ways []*way) error {
+	jobs := make([]*backend.Job, len(ways))
+	for i, w := range ways {
+		jobs[i] = w.job
+	}
+	outcomes, err := runBatch(ctx, l.ref, jobs)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return nil
+	case err != nil:
+		return err
+	}
+	for i, w := range ways {
+		w.outcome = outcomes[i]
 	}
 	return nil
 }
 
-// predict returns what the predictor does with a job whose results are large;
-// nil for others.
-func (l *genLane) predict(ctx context.Context, u *unit) (*backend.Outcome, error) {
-	if l.like == nil || resultBytes(u.outcome) < Predict {
-		return nil, nil
+func (l *genLane) code(ctx context.Context, s *shardWriter, plan *shardPlan, units []unit) error {
+	for i := range units {
+		u := &units[i]
+		var predicted *backend.Outcome
+		for k := range u.ways {
+			w := &u.ways[k]
+			if ctx.Err() != nil || w.outcome == nil {
+				return nil
+			}
+			like, err := l.predict(ctx, w, u, predicted)
+			if err != nil {
+				return err
+			}
+			if k == 0 {
+				predicted = like
+			}
+			if err := s.add(l.Cases[u.index].Name, w.Variant, w.job, w.outcome, like); err != nil {
+				return err
+			}
+			if o := w.outcome; o.Status != backend.OK {
+				plan.refuse(u.index, w.Name, Refusal{o.Status, o.Class, o.Message})
+			}
+		}
+		u.ways = nil
 	}
-	o, err := l.like.Run(ctx, &backend.Job{Program: u.job.Program, Inputs: u.job.Inputs, State: u.outcome.Initial})
+	return nil
+}
+
+func (s *shardPlan) refuse(index int, variant string, r Refusal) {
+	if s.refused[index] == nil {
+		s.refused[index] = map[string]Refusal{}
+	}
+	s.refused[index][variant] = r
+}
+
+// predict returns what the predictor does with a variant whose results are
+// large; nil for others. First is what it did with the first variant.
+func (l *genLane) predict(ctx context.Context, w *way, u *unit, first *backend.Outcome) (*backend.Outcome, error) {
+	switch {
+	case l.like == nil || resultBytes(w.outcome) < Predict:
+		return nil, nil
+	case w.follows:
+		if first == nil {
+			return nil, nil
+		}
+		return inPlaceOf(w.Program, u.ways[0].Program, first), nil
+	}
+	o, err := l.like.Run(ctx, &backend.Job{Program: w.job.Program, Inputs: w.job.Inputs, State: w.outcome.Initial})
 	if err != nil || o.Status != backend.OK {
 		return nil, err
 	}
 	return o, nil
+}
+
+// sharedJob is newJob, with the inputs of another job where they are the same.
+func sharedJob(p *program.Program, other *backend.Job) *backend.Job {
+	job := &backend.Job{Program: p}
+	for i := range p.Inputs {
+		in := p.Inputs[i]
+		t := (*tensor.Tensor)(nil)
+		for k := range other.Program.Inputs {
+			same := other.Program.Inputs[k]
+			same.RequiresGrad = in.RequiresGrad
+			if reflect.DeepEqual(in, same) {
+				t = other.Inputs[k]
+			}
+		}
+		if t == nil {
+			t = in.Materialize()
+		}
+		job.Inputs = append(job.Inputs, t)
+	}
+	return job
+}
+
+// inPlaceOf returns the outcome of p, which writes into its first argument what
+// the program out computes, from the outcome of that: where the result has the
+// argument's dtype and shape, both are the same by PyTorch's contract for
+// functions whose name ends in an underscore. It returns nil in any other case.
+func inPlaceOf(p, out *program.Program, o *backend.Outcome) *backend.Outcome {
+	if o.Status != backend.OK || len(p.Calls) != 1 || len(out.Calls) != 1 || len(p.Backward) > 0 || !op.InPlace(p.Calls[0].Target) {
+		return nil
+	}
+	ref, ok := firstArgument(&p.Calls[0])
+	i := slices.IndexFunc(p.Inputs, func(in program.Input) bool { return in.Name == string(ref) })
+	y := o.Values[0].Tensor
+	if !ok || i < 0 || y == nil || y.DType() != p.Inputs[i].DType || !slices.Equal(y.Shape(), p.Inputs[i].Shape) || p.Inputs[i].Strides != nil || p.Inputs[i].RequiresGrad {
+		return nil
+	}
+	y = y.Contiguous()
+	return &backend.Outcome{
+		Status: backend.OK, Values: []backend.Value{{Tensor: y}},
+		Changes: [][]backend.Named{{{Name: string(ref), Tensor: y}}},
+	}
+}
+
+// firstArgument is the tensor that a call in place writes into.
+func firstArgument(c *program.Call) (program.Ref, bool) {
+	if len(c.Args) > 0 {
+		ref, ok := c.Args[0].(program.Ref)
+		return ref, ok
+	}
+	for _, kw := range c.Kwargs {
+		if kw.Name == "input" || kw.Name == "self" {
+			ref, ok := kw.Value.(program.Ref)
+			return ref, ok
+		}
+	}
+	return "", false
 }
 
 func runBatch(ctx context.Context, b backend.Backend, jobs []*backend.Job) ([]*backend.Outcome, error) {

@@ -332,7 +332,7 @@ func (l *runLane) judge(ctx context.Context, t *trial, tensors map[string]*tenso
 		rec.Verdict = l.refused(rec.Entry, t)
 		return
 	}
-	d := &decoder{program: t.program, inputs: t.job.Inputs, stored: tensors, made: map[string]*tensor.Tensor{}, predict: l.predictor(ctx, t)}
+	d := newDecoder(t.job, tensors, l.predictor(ctx, t))
 	ref, err := t.stored.Outcome.Outcome(len(t.program.Calls), d.tensor)
 	if err != nil {
 		rec.Verdict = fault(fmt.Errorf("%s: %w", rec.Entry.Name, l.explain(err)))

@@ -141,5 +141,8 @@ func (v *variantJSON) parse() (*program.Program, error) {
 	if id := p.ID(); id != v.ID {
 		return nil, fmt.Errorf("the program's identity is %s, recorded was %q", id, v.ID)
 	}
+	if n := inputBytes(p); n > maxInputs {
+		return nil, fmt.Errorf("the inputs have %d bytes, more than %d", n, int64(maxInputs))
+	}
 	return p, nil
 }

@@ -80,6 +80,7 @@ MODULES = {
     "torch", "torch.functional", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.nn.utils.rnn",
     "torch.nn.utils.parametrizations", "torch.linalg", "torch.fft", "torch.special", "torch.sparse",
     "torch.signal", "torch.signal.windows", "torch.autograd", "torch.nn.parameter", "torch.Tensor", "torch.ops", "torch.ops.aten", "operator",
+    "torchvision.ops",
 }
 DENIED = {
     "torch.load", "torch.save", "torch.compile", "torch.from_file", "torch.import_ir_module",
@@ -116,18 +117,26 @@ def resolve(target):
     owner, _, last = target.rpartition(".")
     if owner not in MODULES and not owner.startswith("torch.ops.aten."):
         raise Unknown("no callable %s" % target)
-    if last.startswith(("_", "set_")) or owner == "torch.autograd" and last not in ("grad", "backward"):
+    if last.startswith(("_", "set_")) and not last.startswith("_foreach_") or owner == "torch.autograd" and last not in ("grad", "backward"):
         raise Unknown("%s is not open to programs" % target)
     if owner == "torch.Tensor":
         return resolve("Tensor." + last)
-    found = {"torch": torch, "operator": operator}[root]
+    found = vision(target) if root == "torchvision" else {"torch": torch, "operator": operator}[root]
     for part in target.split(".")[1:]:
         found = member(found, part, target)
     return found
 
 
+def vision(target):
+    try:
+        import torchvision.ops
+    except ImportError:
+        raise Unknown("no callable %s: there is no torchvision" % target) from None
+    return torchvision
+
+
 def member(owner, name, target):
-    if name.startswith("_") and not (owner is Tensor and name in OPERATORS):
+    if name.startswith("_") and not (owner is Tensor and name in OPERATORS or owner is torch and name.startswith("_foreach_")):
         raise Unknown("%s is not open to programs" % target)
     found = getattr(owner, name, None)
     if not callable(found) and owner is Tensor:

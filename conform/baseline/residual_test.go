@@ -1,0 +1,94 @@
+package baseline
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"plumb/tensor"
+)
+
+// TestResidual takes differences of every width, in every dtype, and applies them.
+func TestResidual(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, d := range tensor.DTypes {
+		for _, n := range []int{1, 7, 511, 512, 513, 5000} {
+			for _, near := range []bool{false, true} {
+				want, pred := tensor.New(d, n), tensor.New(d, n)
+				a, b := want.Storage(), pred.Storage()
+				for i := range a {
+					a[i], b[i] = byte(rng.Uint32()), byte(rng.Uint32())
+					if near && (i%part(d) > 0 || i%37 > 0) {
+						b[i] = a[i]
+					}
+				}
+				packed := residual(d, a, b)
+				if near && part(d) > 1 && len(a) > 4000 && len(packed) >= len(a) {
+					t.Errorf("%s[%d]: %d bytes for %d", d, n, len(packed), len(a))
+				}
+				got := bytes.Clone(pred.Bytes())
+				out := tensor.New(d, n)
+				copy(out.Storage(), got)
+				if err := restore(d, out.Storage(), packed); err != nil || !bytes.Equal(out.Storage(), a) {
+					t.Fatalf("%s[%d] near %v: other bytes (%v)", d, n, near, err)
+				}
+				for _, cut := range []int{0, len(packed) / 2, len(packed) - 1} {
+					if err := restore(d, out.Storage(), packed[:cut]); err == nil {
+						t.Errorf("%s[%d]: %d of %d bytes were accepted", d, n, cut, len(packed))
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestUnits: a unit in the last place is a difference of one, of two across
+// zero, which has two values; zigzag takes three bits for it.
+func TestUnits(t *testing.T) {
+	values := []float32{1, -1, 0, math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32, math.MaxFloat32}
+	want, pred := tensor.New(tensor.F32, 512), tensor.New(tensor.F32, 512)
+	for i := range 512 {
+		v := values[i%len(values)]
+		want.Set(i, complex(float64(v), 0))
+		pred.Set(i, complex(float64(math.Nextafter32(v, -2)), 0))
+	}
+	if got, most := len(residual(tensor.F32, want.Storage(), pred.Storage())), 1+512*3/8; got > most {
+		t.Errorf("%d bytes for differences of at most 1 unit, want at most %d", got, most)
+	}
+}
+
+func TestShuffle(t *testing.T) {
+	for _, size := range []int{1, 2, 4, 8} {
+		in := make([]byte, 24*size)
+		for i := range in {
+			in[i] = byte(i * 7)
+		}
+		out, back := make([]byte, len(in)), make([]byte, len(in))
+		shuffle(out, in, size)
+		unshuffle(back, out, size)
+		if !bytes.Equal(in, back) || size > 1 && bytes.Equal(in, out) {
+			t.Errorf("size %d", size)
+		}
+	}
+}
+
+func FuzzResidual(f *testing.F) {
+	f.Add([]byte{3, 1, 2, 3}, uint8(2), 9)
+	f.Add([]byte{64, 255}, uint8(3), 600)
+	f.Fuzz(func(t *testing.T, in []byte, kind uint8, n int) {
+		if n < 0 || n > 5000 {
+			return
+		}
+		d := tensor.DTypes[int(kind)%len(tensor.DTypes)]
+		b := tensor.New(d, n)
+		before := bytes.Clone(b.Storage())
+		if restore(d, b.Storage(), in) != nil {
+			return
+		}
+		out := tensor.New(d, n)
+		if err := restore(d, out.Storage(), residual(d, b.Storage(), before)); err != nil || !bytes.Equal(out.Storage(), b.Storage()) {
+			t.Fatalf("%s[%d] comes back as something else (%v)", d, n, err)
+		}
+	})
+}
