@@ -136,7 +136,7 @@ func (g *generator) add(in program.Input) (any, error) {
 
 // modes gives the input the layout and the dtype that the modes of a run ask for.
 func (g *generator) modes(in *program.Input) {
-	if order := g.b.c.Order(g.ins); len(order) == len(in.Shape) {
+	if order := g.b.c.Order(g.ins); order != nil && len(order) == len(in.Shape) {
 		in.Strides = tensor.PermutedStrides(in.Shape, order)
 	}
 	if !g.b.c.Narrow(g.ins) || in.DType != tensor.I64 {

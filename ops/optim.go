@@ -239,7 +239,7 @@ func updateAdamW(u updating) []op.Value {
 	}
 	var keep any
 	if lr, ok := u.Any("lr").(op.Scalar); ok {
-		keep = 1 - lr.Float()*decay
+		keep = 1 - float64(lr.Float()*decay)
 	} else {
 		keep = u.Sub(1, u.Mul(u.Any("lr"), decay))
 	}

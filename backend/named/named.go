@@ -165,7 +165,6 @@ func (s *Set) command(ctx context.Context, path, mode string) (func() (backend.B
 }
 
 func (s *Set) open(ctx context.Context, c worker.Config) (backend.Backend, error) {
-	c.CaseTimeout = s.Timeout
 	w, err := worker.Open(ctx, c)
 	if err != nil {
 		return nil, err

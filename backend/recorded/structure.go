@@ -75,6 +75,8 @@ type Code struct {
 	// Like is the place, in the outcome that predicts this one, of the tensor
 	// that the bytes are relative to.
 	Like string `json:"like,omitempty"`
+	// NaN holds the bits that a NaN of the prediction stands for; 0 for its own.
+	NaN uint64 `json:"nan,omitempty"`
 	// Fill holds the bytes of the one element, in hexadecimal.
 	Fill string `json:"fill,omitempty"`
 	// Sum is the checksum of the elements' bytes.

@@ -143,14 +143,14 @@ func (c *caseCoder) differ(place string, t *tensor.Tensor) (ref recorded.TensorR
 	if len(raw) <= plainBytes {
 		return ref, false
 	}
+	ref.Coded = &recorded.Code{DType: t.DType().String(), By: predicted, Like: place, Sum: sum(raw)}
 	if !bytes.Equal(same, raw) {
-		r := residual(t.DType(), raw, same)
+		r, nan := residual(t.DType(), raw, same)
 		if len(r) > len(raw)*3/4 {
 			return ref, false
 		}
-		ref.Stored = c.add(tensor.Of(tensor.U8, []int{len(r)}, r))
+		ref.Stored, ref.Coded.NaN = c.add(tensor.Of(tensor.U8, []int{len(r)}, r)), nan
 	}
-	ref.Coded = &recorded.Code{DType: t.DType().String(), By: predicted, Like: place, Sum: sum(raw)}
 	return ref, true
 }
 
@@ -186,30 +186,30 @@ func (c *coder) add(t *tensor.Tensor) string {
 // part returns the size of an element, of a part of a complex one.
 func part(d tensor.DType) int { return d.Real().Size() }
 
-func residual(d tensor.DType, want, pred []byte) []byte {
-	float := d.IsDifferentiable()
+// residual returns what turns pred into want, and the pattern of NaN.
+func residual(d tensor.DType, want, pred []byte) ([]byte, uint64) {
 	switch part(d) {
 	case 1:
-		return appendResidual[uint8](nil, want, pred, float)
+		return difference(want, pred, formatOf[uint8](d))
 	case 2:
-		return appendResidual[uint16](nil, want, pred, float)
+		return difference(want, pred, formatOf[uint16](d))
 	case 4:
-		return appendResidual[uint32](nil, want, pred, float)
+		return difference(want, pred, formatOf[uint32](d))
 	}
-	return appendResidual[uint64](nil, want, pred, float)
+	return difference(want, pred, formatOf[uint64](d))
 }
 
-func restore(d tensor.DType, b, in []byte) error {
-	float := d.IsDifferentiable()
+// restore is the inverse of residual: it turns the prediction in b.
+func restore(d tensor.DType, b, in []byte, nan uint64) error {
 	switch part(d) {
 	case 1:
-		return applyResidual[uint8](b, in, float)
+		return applyResidual(b, in, formatOf[uint8](d), nan)
 	case 2:
-		return applyResidual[uint16](b, in, float)
+		return applyResidual(b, in, formatOf[uint16](d), nan)
 	case 4:
-		return applyResidual[uint32](b, in, float)
+		return applyResidual(b, in, formatOf[uint32](d), nan)
 	}
-	return applyResidual[uint64](b, in, float)
+	return applyResidual(b, in, formatOf[uint64](d), nan)
 }
 
 // pack keeps the lowest bit of each byte.
@@ -387,7 +387,7 @@ func (d *decoder) like(r *recorded.TensorRef, dtype tensor.DType) (*tensor.Tenso
 			return nil, err
 		}
 		t = p.Clone()
-		if err := restore(dtype, t.Storage(), blob.Bytes()); err != nil {
+		if err := restore(dtype, t.Storage(), blob.Bytes(), r.Coded.NaN); err != nil {
 			return nil, err
 		}
 	}

@@ -5,12 +5,16 @@ import (
 	"errors"
 	"math/bits"
 	"unsafe"
+
+	"plumb/tensor"
 )
 
 // A residual is what turns a prediction into the elements that were recorded:
 // by element, the distance on the number line of the dtype's values, so that
 // one unit in the last place is a distance of 1. It is kept in blocks of
 // blockLen elements: a byte with the number of bits w, and w bits each, zigzag.
+// A NaN has many bit patterns, which machines choose differently: every NaN of
+// the prediction is taken for one pattern, that of what was recorded.
 
 const blockLen = 512
 
@@ -29,17 +33,70 @@ func words[T word](b []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(zero)))
 }
 
+// format is how the words of a dtype are read.
+type format[T word] struct {
+	float bool
+	inf   T // the bits of infinity; above it, without the sign, are the NaNs
+	nan   T // what a predicted NaN stands for; 0 for itself
+}
+
+// formatOf returns the format of a dtype whose parts are of T.
+func formatOf[T word](d tensor.DType) format[T] {
+	inf := uint64(0)
+	switch d.Real() {
+	case tensor.F16:
+		inf = 0x7c00
+	case tensor.BF16:
+		inf = 0x7f80
+	case tensor.F32:
+		inf = 0x7f800000
+	case tensor.F64:
+		inf = 0x7ff0000000000000
+	}
+	return format[T]{float: inf != 0, inf: T(inf)}
+}
+
+func (f format[T]) isNaN(x T) bool { return f.float && x&(^T(0)>>1) > f.inf }
+
+// one returns what a predicted element stands for.
+func (f format[T]) one(p T) T {
+	if f.nan != 0 && f.isNaN(p) {
+		return f.nan
+	}
+	return p
+}
+
+// firstNaN returns the pattern of the first element that is NaN on both sides; 0
+// for none.
+func (f format[T]) firstNaN(want, pred []T) T {
+	if !f.float {
+		return 0
+	}
+	for i, x := range want {
+		if f.isNaN(x) && f.isNaN(pred[i]) {
+			return x
+		}
+	}
+	return 0
+}
+
 // order maps the bits of a float to an integer that grows with the float; it is
 // its own inverse. Integers stay as they are.
-func order[T word](x, sign T, float bool) T {
-	if float && x&sign != 0 {
+func (f format[T]) order(x, sign T) T {
+	if f.float && x&sign != 0 {
 		return ^x ^ sign
 	}
 	return x
 }
 
+// difference returns what turns pred into want, and the pattern of NaN.
+func difference[T word](want, pred []byte, f format[T]) ([]byte, uint64) {
+	f.nan = f.firstNaN(words[T](want), words[T](pred))
+	return appendResidual(nil, want, pred, f), uint64(f.nan)
+}
+
 // appendResidual appends what turns pred into want, bytes of elements of T.
-func appendResidual[T word](out, want, pred []byte, float bool) []byte {
+func appendResidual[T word](out, want, pred []byte, f format[T]) []byte {
 	w, p := words[T](want), words[T](pred)
 	sign := ^T(0)>>1 + 1
 	var block [blockLen]T
@@ -47,7 +104,7 @@ func appendResidual[T word](out, want, pred []byte, float bool) []byte {
 		n := min(len(w), blockLen)
 		var all T
 		for i := range n {
-			d := order(w[i], sign, float) - order(p[i], sign, float)
+			d := f.order(w[i], sign) - f.order(f.one(p[i]), sign)
 			d = d<<1 ^ -(d / sign)
 			block[i] = d
 			all |= d
@@ -90,8 +147,9 @@ func appendBits[T word](out []byte, block []T, width int) []byte {
 var errResidual = errors.New("the difference from the prediction is cut short or damaged")
 
 // applyResidual turns the prediction in b into what was recorded.
-func applyResidual[T word](b, in []byte, float bool) error {
+func applyResidual[T word](b, in []byte, f format[T], nan uint64) error {
 	p := words[T](b)
+	f.nan = T(nan)
 	sign := ^T(0)>>1 + 1
 	size := bits.Len64(uint64(^T(0)))
 	var block [blockLen]T
@@ -105,11 +163,14 @@ func applyResidual[T word](b, in []byte, float bool) error {
 		if width > size || len(in) < 1+bytes {
 			return errResidual
 		}
+		clear(block[:n])
 		if width > 0 {
 			readBits(block[:n], in[1:1+bytes], width)
+		}
+		if width > 0 || f.nan != 0 {
 			for i, d := range block[:n] {
 				d = d>>1 ^ -(d & 1)
-				p[i] = order(order(p[i], sign, float)+d, sign, float)
+				p[i] = f.order(f.order(f.one(p[i]), sign)+d, sign)
 			}
 		}
 		in = in[1+bytes:]

@@ -23,18 +23,18 @@ func TestResidual(t *testing.T) {
 						b[i] = a[i]
 					}
 				}
-				packed := residual(d, a, b)
+				packed, nan := residual(d, a, b)
 				if near && part(d) > 1 && len(a) > 4000 && len(packed) >= len(a) {
 					t.Errorf("%s[%d]: %d bytes for %d", d, n, len(packed), len(a))
 				}
 				got := bytes.Clone(pred.Bytes())
 				out := tensor.New(d, n)
 				copy(out.Storage(), got)
-				if err := restore(d, out.Storage(), packed); err != nil || !bytes.Equal(out.Storage(), a) {
+				if err := restore(d, out.Storage(), packed, nan); err != nil || !bytes.Equal(out.Storage(), a) {
 					t.Fatalf("%s[%d] near %v: other bytes (%v)", d, n, near, err)
 				}
 				for _, cut := range []int{0, len(packed) / 2, len(packed) - 1} {
-					if err := restore(d, out.Storage(), packed[:cut]); err == nil {
+					if err := restore(d, out.Storage(), packed[:cut], nan); err == nil {
 						t.Errorf("%s[%d]: %d of %d bytes were accepted", d, n, cut, len(packed))
 					}
 				}
@@ -53,7 +53,8 @@ func TestUnits(t *testing.T) {
 		want.Set(i, complex(float64(v), 0))
 		pred.Set(i, complex(float64(math.Nextafter32(v, -2)), 0))
 	}
-	if got, most := len(residual(tensor.F32, want.Storage(), pred.Storage())), 1+512*3/8; got > most {
+	packed, _ := residual(tensor.F32, want.Storage(), pred.Storage())
+	if got, most := len(packed), 1+512*3/8; got > most {
 		t.Errorf("%d bytes for differences of at most 1 unit, want at most %d", got, most)
 	}
 }
@@ -74,21 +75,52 @@ func TestShuffle(t *testing.T) {
 }
 
 func FuzzResidual(f *testing.F) {
-	f.Add([]byte{3, 1, 2, 3}, uint8(2), 9)
-	f.Add([]byte{64, 255}, uint8(3), 600)
-	f.Fuzz(func(t *testing.T, in []byte, kind uint8, n int) {
+	f.Add([]byte{3, 1, 2, 3}, uint8(2), 9, uint64(0))
+	f.Add([]byte{64, 255}, uint8(3), 600, uint64(0x7fc00000))
+	f.Fuzz(func(t *testing.T, in []byte, kind uint8, n int, nan uint64) {
 		if n < 0 || n > 5000 {
 			return
 		}
 		d := tensor.DTypes[int(kind)%len(tensor.DTypes)]
 		b := tensor.New(d, n)
 		before := bytes.Clone(b.Storage())
-		if restore(d, b.Storage(), in) != nil {
+		if restore(d, b.Storage(), in, nan) != nil {
 			return
 		}
 		out := tensor.New(d, n)
-		if err := restore(d, out.Storage(), residual(d, b.Storage(), before)); err != nil || !bytes.Equal(out.Storage(), b.Storage()) {
+		packed, one := residual(d, b.Storage(), before)
+		if err := restore(d, out.Storage(), packed, one); err != nil || !bytes.Equal(out.Storage(), b.Storage()) {
 			t.Fatalf("%s[%d] comes back as something else (%v)", d, n, err)
 		}
 	})
+}
+
+// TestNaNs: NaNs of other bits on both sides are no difference, but come back
+// with the bits that they had.
+func TestNaNs(t *testing.T) {
+	for _, d := range []tensor.DType{tensor.F16, tensor.BF16, tensor.F32, tensor.F64, tensor.C64} {
+		const n = 600
+		want, pred := tensor.New(d, n), tensor.New(d, n)
+		for i := range n {
+			v := complex(float64(i%5), float64(i%3))
+			if i%2 == 0 {
+				v = complex(math.NaN(), math.NaN())
+			}
+			want.Set(i, v)
+			pred.Set(i, v)
+		}
+		size := part(d)
+		for i := size - 1; i < len(want.Storage()); i += size {
+			if want.Storage()[i]&0x7f == 0x7f {
+				want.Storage()[i] |= 0x80 // the sign
+			}
+		}
+		packed, nan := residual(d, want.Storage(), pred.Storage())
+		if len(packed) > 4 {
+			t.Errorf("%s: %d bytes where only the signs of NaNs differ", d, len(packed))
+		}
+		if err := restore(d, pred.Storage(), packed, nan); err != nil || !bytes.Equal(pred.Storage(), want.Storage()) {
+			t.Errorf("%s: other bytes (%v)", d, err)
+		}
+	}
 }

@@ -91,6 +91,7 @@ DENIED = {
     "Module.apply", "Module.save", "Module.register_module", "Module.register_forward_hook",
 }
 TYPES = {"Tensor", "Size", "Generator", "device"}  # the classes of torch itself that a program may call
+LISTED = ("_foreach_", "_fused_")  # functions of lists of tensors, which torch.optim calls
 OPERATORS = {"__%s__" % name.strip("_") for name in dir(operator)}
 
 
@@ -117,7 +118,7 @@ def resolve(target):
     owner, _, last = target.rpartition(".")
     if owner not in MODULES and not owner.startswith("torch.ops.aten."):
         raise Unknown("no callable %s" % target)
-    if last.startswith(("_", "set_")) and not last.startswith("_foreach_") or owner == "torch.autograd" and last not in ("grad", "backward"):
+    if last.startswith(("_", "set_")) and not last.startswith(LISTED) or owner == "torch.autograd" and last not in ("grad", "backward"):
         raise Unknown("%s is not open to programs" % target)
     if owner == "torch.Tensor":
         return resolve("Tensor." + last)
@@ -136,7 +137,7 @@ def vision(target):
 
 
 def member(owner, name, target):
-    if name.startswith("_") and not (owner is Tensor and name in OPERATORS or owner is torch and name.startswith("_foreach_")):
+    if name.startswith("_") and not (owner is Tensor and name in OPERATORS or owner is torch and name.startswith(LISTED)):
         raise Unknown("%s is not open to programs" % target)
     found = getattr(owner, name, None)
     if not callable(found) and owner is Tensor:
