@@ -150,7 +150,7 @@ func (s *Set) torch(arg string) (mode, python string) {
 
 // python is the configuration of Plumb's own worker.
 func (s *Set) python(path, mode string, threads int) worker.Config {
-	return worker.Config{Python: path, Mode: mode, CaseTimeout: s.Timeout, Threads: threads}
+	return worker.Config{Python: path, Mode: mode, Threads: threads}
 }
 
 // command returns how to start the program at a path as a worker in a mode.
@@ -160,7 +160,7 @@ func (s *Set) command(ctx context.Context, path, mode string) (func() (backend.B
 		return nil, &Error{fmt.Errorf("the worker %s cannot be started: %w", path, err)}
 	}
 	return func() (backend.Backend, error) {
-		return s.open(ctx, worker.Config{Command: []string{found}, Mode: mode, CaseTimeout: s.Timeout, Threads: 1})
+		return s.open(ctx, worker.Config{Command: []string{found}, Mode: mode, Threads: 1})
 	}, nil
 }
 

@@ -32,7 +32,7 @@ func newBench() *cobra.Command {
 }
 
 func newBenchCases() *cobra.Command {
-	f := runFlags{reference: "torch", candidates: []string{"native"}, seed: 1, timeout: time.Minute, device: "cpu", oracle: string(campaign.OnMismatch), shrink: shrink.DefaultBudget}
+	f := runFlags{reference: "torch", candidates: []string{"native"}, noGraph: true, seed: 1, timeout: time.Minute, device: "cpu", oracle: string(campaign.OnMismatch), shrink: shrink.DefaultBudget}
 	var rounds int
 	var asJSON bool
 	cmd := &cobra.Command{

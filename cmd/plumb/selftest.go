@@ -46,6 +46,7 @@ Exit code 0 when at least 95% are found and nothing else is, 1 otherwise.`,
   plumb selftest --json | tail -1   the summary, for machines`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			s.noGraph = true // mutants are of operators, whose every mode is theirs
 			if !cmd.Flags().Changed("seed") {
 				s.seed = rand.Uint64() >> 32
 			}

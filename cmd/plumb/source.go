@@ -173,7 +173,7 @@ func (r *runner) scriptTest(t *script.Test, float tensor.DType) campaign.Test {
 		}
 		return p, err
 	})
-	test.Graph = t.Options.CheckGraph
+	test.Graph = r.checksGraph(t.Options.CheckGraph)
 	return test
 }
 
