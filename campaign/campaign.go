@@ -336,8 +336,30 @@ func (l *lane) ask(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome
 	return runBatch(ctx, l.ref, jobs)
 }
 
-// verdict judges one case, with the oracle's help where the mode asks for it.
+// verdict judges one case, and where it blames the candidate for what may be
+// inherited, the case on the candidate's path.
 func (l *lane) verdict(ctx context.Context, job *backend.Job, ref, cand *backend.Outcome) (*verdict.Verdict, error) {
+	v, err := l.direct(ctx, job, ref, cand)
+	if err != nil || l.cfg.Oracle == OracleOff {
+		return v, err
+	}
+	path := verdict.Along(job, ref, cand, v)
+	if path == nil {
+		return v, nil
+	}
+	outcomes, err := l.ask(ctx, []*backend.Job{path.Job})
+	if err != nil {
+		return nil, err
+	}
+	on, err := l.direct(ctx, path.Job, outcomes[0], path.Lift(outcomes[0], cand))
+	if err != nil {
+		return nil, err
+	}
+	return path.Settle(v, on), nil
+}
+
+// direct judges one case, with the oracle's help where the mode asks for it.
+func (l *lane) direct(ctx context.Context, job *backend.Job, ref, cand *backend.Outcome) (*verdict.Verdict, error) {
 	mode := l.cfg.Oracle
 	v := &verdict.Verdict{}
 	if mode != Always {

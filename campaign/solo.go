@@ -134,3 +134,17 @@ func (s *Solo) Observe(p *program.Program, ref program.Ref) (backend.Value, erro
 
 // Close ends the backends.
 func (s *Solo) Close() error { return s.lane.close() }
+
+// Try runs programs on one more instance of a backend.
+func Try(ctx context.Context, open Opener, programs []*program.Program) (outcomes []*backend.Outcome, err error) {
+	b, err := open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	jobs := make([]*backend.Job, len(programs))
+	for i, p := range programs {
+		jobs[i] = newJob(p)
+	}
+	return runBatch(ctx, b, jobs)
+}

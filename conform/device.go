@@ -3,6 +3,8 @@ package conform
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"sync/atomic"
 )
 
 // Device is a device config: rules that skip cases which a device cannot
@@ -28,7 +30,7 @@ type rule struct {
 	para    []condition
 	args    []condition
 	dtypes  []Value
-	used    *bool // shared by the functions of an entry
+	used    atomic.Bool
 }
 
 // condition skips the cases where an argument's or a parameter's key has one
@@ -82,7 +84,7 @@ func (d *Device) add(at place, key string, v Value) error {
 }
 
 func readRule(at place, d *Dict) (*rule, error) {
-	r := &rule{at: at, tol: &Dict{}, used: new(bool)}
+	r := &rule{at: at, tol: &Dict{}}
 	switch v := d.Get("skip_all").(type) {
 	case nil:
 	case Bool:
@@ -206,7 +208,7 @@ func (d *Device) Apply(c *Case) (*Case, string) {
 	if r == nil {
 		return c, ""
 	}
-	*r.used = true
+	r.used.Store(true)
 	if r.skipAll {
 		return c, "the device config skips all of " + c.Config + "::" + c.Function
 	}
@@ -240,7 +242,7 @@ func (d *Device) Apply(c *Case) (*Case, string) {
 func (d *Device) Unused() []*Error {
 	var out []*Error
 	for _, r := range d.rules {
-		if !*r.used {
+		if !r.used.Load() {
 			out = append(out, r.at.errorf("the rule meets no case"))
 		}
 	}
@@ -274,6 +276,17 @@ func (c *Case) arguments() []*Dict {
 		}
 	}
 	return out
+}
+
+// DType is the dtype of the case's first tensor argument, by PyTorch's name;
+// empty where it has none.
+func (c *Case) DType() string {
+	for _, a := range c.arguments() {
+		if d, ok := a.Get("dtype").(DType); ok {
+			return strings.TrimSuffix(string(d), "_")
+		}
+	}
+	return ""
 }
 
 // first is the first element of a list, and else the value: DIOPI asks an

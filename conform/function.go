@@ -63,9 +63,9 @@ func (b *build) parts() int {
 		return 2
 	}
 	switch b.c.Function {
-	case "sort", "qr", "eigh", "topk", "cummax", "cummin", "kthvalue", "cholesky_ex", "std_mean", "var_mean", "slogdet":
+	case "sort", "qr", "eigh", "topk", "cummax", "cummin", "kthvalue", "mode", "cholesky_ex", "std_mean", "var_mean", "slogdet":
 		return 2
-	case "max", "min", "median", "mode":
+	case "max", "min", "median", "nanmedian":
 		if dim, ok := b.get("dim"); ok && dim != nil {
 			return 2
 		}

@@ -306,12 +306,16 @@ func (b *build) backward(out []any) error {
 // chosen are the outputs that requires_backward names, or all. Those that the
 // function returns as a tuple are taken out of it.
 func (b *build) chosen(out []any) ([]any, error) {
+	names, _ := items(b.c.Item.Get("requires_backward"))
 	n, part := len(out), func(i int) any { return out[i] }
-	if parts := b.parts(); len(out) == 1 && parts > 0 {
+	parts := b.parts()
+	if parts == 0 {
+		parts = beyondFirst(names)
+	}
+	if len(out) == 1 && parts > 0 {
 		n, part = parts, func(i int) any { return b.call("operator.getitem", out[0], int64(i)) }
 	}
 	var picked []any
-	names, _ := items(b.c.Item.Get("requires_backward"))
 	for _, v := range names {
 		i, ok := v.(Int)
 		if !ok || i < 0 || int(i) >= n {
@@ -323,6 +327,21 @@ func (b *build) chosen(out []any) ([]any, error) {
 		picked = append(picked, part(i))
 	}
 	return picked, nil
+}
+
+// beyondFirst is the number of outputs that a choice of several shows; 0 where
+// it chooses the first at most, which may be all that there is.
+func beyondFirst(chosen []Value) int {
+	last := Int(0)
+	for _, v := range chosen {
+		if i, ok := v.(Int); ok && i < maxDTypes {
+			last = max(last, i)
+		}
+	}
+	if last == 0 {
+		return 0
+	}
+	return int(last) + 1
 }
 
 // done is the program, checked.

@@ -151,7 +151,7 @@ func (s *Session) Execute(call *op.Call) ([]op.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	record = record && !s.paused && !call.Def.Traits.Has(op.NoGrad)
+	record = record && !s.paused && !call.Def.Traits.Has(op.NoGrad) && smooth(call)
 	out := make([]op.Value, len(ts))
 	for i, t := range ts {
 		out[i] = &Var{Tensor: t, requiresGrad: record && t.DType().IsDifferentiable()}
@@ -210,6 +210,19 @@ func unchanged(call *op.Call) error {
 		}
 	}
 	return nil
+}
+
+// smooth reports whether an argument that wants a gradient is one on which the
+// results depend smoothly.
+func smooth(call *op.Call) bool {
+	if call.Def.Constant == nil {
+		return true
+	}
+	constant := call.Def.Constant(call.Args)
+	return slices.ContainsFunc(call.Args.Sig.Params, func(p op.Param) bool {
+		v, ok := call.Args.Any(p.Name).(op.Value)
+		return ok && !slices.Contains(constant, p.Name) && RequiresGrad(v)
+	})
 }
 
 // RequiresGrad reports whether v is a variable that wants a gradient.

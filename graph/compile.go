@@ -32,6 +32,8 @@ func Passes() []Pass {
 		{"recompute", "computes the parts that Checkpoint marked again before their gradient", recompute},
 		{"dead2", "leaves out what the passes before made useless", dead},
 		{"fuse", "runs elementwise calls of one shape in one loop over blocks", fuse},
+		{"epilogue", "runs elementwise calls on the parts of a product or convolution that are final", epilogue},
+		{"order", "runs what frees memory as soon as it can run", order},
 	}
 }
 
@@ -49,6 +51,13 @@ type Options struct {
 	Passes []Pass
 	// Block is how many elements a fused loop takes at a time; 0 for a default.
 	Block int
+	// Donate numbers inputs that the caller gives up with each run, so that
+	// results may take their memory: parameters that a step replaces. They
+	// must share memory with no other input.
+	Donate []int
+	// Watch is called whenever a node was run, before what it read last and the
+	// blocks of a fused loop are released: it may measure what lives.
+	Watch func()
 	// Keep is how many signatures a Graph is kept compiled for, those that were
 	// used last; 0 for a default.
 	Keep int
@@ -80,6 +89,7 @@ func (s Stage) String() string {
 // error names the pass that failed.
 func Compile(code *Code, o Options) (*Compiled, error) {
 	c := code.copy()
+	c.donated = o.Donate
 	passes := o.Passes
 	if passes == nil {
 		passes = Passes()
@@ -107,7 +117,7 @@ func Compile(code *Code, o Options) (*Compiled, error) {
 	if block == 0 {
 		block = defaultBlock
 	}
-	return &Compiled{Code: c, Stages: stages, plan: plan, block: block}, nil
+	return &Compiled{Code: c, Stages: stages, plan: plan, block: block, watch: o.Watch}, nil
 }
 
 // broken says of a pass that it failed, at the node where that is known.

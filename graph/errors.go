@@ -64,6 +64,9 @@ func (c *Code) failure(n *Node, err error) error {
 	case errors.As(err, &inner):
 		e := inner.node.failed(inner.err)
 		e.Graph, e.Pass = c.Name, "fuse"
+		if n.headed {
+			e.Pass = "epilogue"
+		}
 		return e
 	case n.Repeats != 0:
 		e := n.failed(err)
@@ -79,13 +82,13 @@ func (c *Code) failure(n *Node, err error) error {
 func (n *Node) failed(err error) *Error {
 	e := &Error{Node: n.op() + shapes(n.Args()), Place: n.Place, Step: n.Step, Err: err}
 	if n.Of != nil {
-		e.Of = n.Of.origin()
+		e.Of = n.Of.Origin()
 	}
 	return e
 }
 
-// origin names a node and where it was traced, on one line.
-func (n *Node) origin() string {
+// Origin names a node and where it was traced, on one line.
+func (n *Node) Origin() string {
 	text := n.op() + shapes(n.Args())
 	if n.Place != "" {
 		text += " at " + n.Place
@@ -115,7 +118,7 @@ func (b *Builder) refused(c *op.Call, err error) error {
 	}
 	e.Node = c.Def.ID() + described(c)
 	if b.of != nil {
-		e.Of = b.of.origin()
+		e.Of = b.of.Origin()
 	}
 	return e
 }

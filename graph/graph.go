@@ -181,6 +181,9 @@ func (g *Graph) entry(in *tree) (*entry, []*cell, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	for _, s := range t.stages {
+		g.options.logf(1, "%s: %s\n", g.Name, s)
+	}
 	c, err := Compile(t.code, g.options)
 	if err != nil {
 		return nil, nil, err

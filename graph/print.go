@@ -38,7 +38,7 @@ func (n *Node) comment() string {
 		parts = append(parts, n.Place)
 	}
 	if n.Of != nil {
-		parts = append(parts, "gradient of "+n.Of.origin())
+		parts = append(parts, "gradient of "+n.Of.Origin())
 	}
 	if len(parts) == 0 {
 		return ""

@@ -243,8 +243,17 @@ func TestTrainingIsThatOfEager(t *testing.T) {
 // TestStateGoesOn saves the state of a graph in the middle, and expects of
 // another graph that loads it the same steps.
 func TestStateGoesOn(t *testing.T) {
+	for _, asVariables := range []bool{false, true} {
+		t.Run(fmt.Sprintf("variables %t", asVariables), func(t *testing.T) { stateGoesOn(t, asVariables) })
+	}
+}
+
+func stateGoesOn(t *testing.T, asVariables bool) {
 	start := func() (*nn.Module, *graph.Graph) {
 		m := network(t)
+		if asVariables {
+			variables(t, m)
+		}
 		o := momentum(t, m)
 		return m, trainGraph(t, m, o, decay(t, o), false, graph.Options{})
 	}
@@ -434,5 +443,94 @@ func TestModesAreCaptured(t *testing.T) {
 	must(t, 0, second(g.Run(x, y)))
 	if !slices.Equal(mean, values(stateTensor(m.Value("1.running_mean")))) || g.Signatures() != 3 {
 		t.Errorf("evaluation changed the running mean, or was not traced: %d signatures", g.Signatures())
+	}
+}
+
+// TestTwoOptimizers trains two modules, each with an optimizer of its own and
+// two losses, and expects what one optimizer does with both.
+func TestTwoOptimizers(t *testing.T) {
+	one, two := [2]*nn.Module{network(t), network(t)}, [2]*nn.Module{network(t), network(t)}
+	for _, pair := range [][2]*nn.Module{one, two} {
+		pair[0].Train(false)
+		pair[1].Train(false)
+	}
+	graphOf := func(pair [2]*nn.Module, apart bool) *graph.Graph {
+		g := graph.New(ops.Table(), "pair", func(b *graph.Builder, x ...op.Value) []op.Value {
+			first, second := lossOf(b.Builder, pair[0], x[0], x[1]), lossOf(b.Builder, pair[1], x[0], x[1])
+			if apart {
+				b.Backward(first)
+				b.Backward(second)
+			} else {
+				b.Backward(b.Add(first, second))
+			}
+			return []op.Value{first, second}
+		}, graph.Options{})
+		for i, name := range []string{"a", "b"} {
+			if err := g.AddModule(name, pair[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return g
+	}
+	apart, joined := graphOf(one, true), graphOf(two, false)
+	for _, m := range one {
+		if err := apart.AddOptimizer(momentum(t, m), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o, err := optim.Lookup("SGD").New(append(optim.Parameters(two[0]), optim.Parameters(two[1])...), nil, op.Kw("lr", 0.1), op.Kw("momentum", 0.9))
+	if err := joined.AddOptimizer(must(t, o, err), nil); err != nil {
+		t.Fatal(err)
+	}
+	x, y := noise(1, tensor.F32, 4, 6), noise(2, tensor.F32, 4, 3)
+	for range 3 {
+		must(t, 0, second(apart.Run(x, y)))
+		must(t, 0, second(joined.Run(x, y)))
+	}
+	if d := differs(one[0], two[0]) + differs(one[1], two[1]); d != "" {
+		t.Error(d)
+	}
+	saved, err := apart.StateDict()
+	if err != nil || len(saved.Optimizers) != 2 || saved.Entries[0].Name != "a.0.weight" || saved.Entries[len(saved.Entries)-1].Name != "b.4.bias" {
+		t.Errorf("%v: the state is %+v", err, saved)
+	}
+	if err := apart.AddModule("a", network(t)); err == nil || !strings.Contains(err.Error(), `two modules have a state "a.0.weight"`) {
+		t.Error(err)
+	}
+	if err := apart.AddModule("c", newModule(t, "Linear", 2, 2)); err == nil || !strings.Contains(err.Error(), `state "c.weight" of torch.nn.Linear is not loaded`) {
+		t.Error(err)
+	}
+}
+
+// TestTiedParametersStayTied: a module that is there twice is trained as one.
+func TestTiedParametersStayTied(t *testing.T) {
+	shared := newModule(t, "Linear", 3, 3)
+	for i, s := range shared.State() {
+		if err := shared.Load(s.Name, noise(uint64(i), s.DType, s.Shape...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := newModule(t, "Sequential", shared, newModule(t, "Tanh"), shared)
+	o, err := optim.Lookup("SGD").New(optim.Parameters(shared), nil, op.Kw("lr", 0.1))
+	g := trainGraph(t, m, must(t, o, err), nil, false, graph.Options{})
+	w := shared.Value("weight").(*tensor.Tensor)
+	b := eager.New(ops.Table())
+	v, bias := b.Leaf(w, true), b.Leaf(shared.Value("bias").(*tensor.Tensor), true)
+	x, y := noise(5, tensor.F32, 2, 3), noise(6, tensor.F32, 2, 3)
+	must(t, 0, second(g.Run(x, y)))
+	var want *tensor.Tensor
+	if err := op.Catch(func() {
+		e := b.Builder()
+		loss := e.Op("mse_loss", e.Op("linear", e.Op("tanh", e.Op("linear", x, v, bias)), v, bias), y)
+		cot, err := b.Backward([]op.Value{loss}, []op.Value{tensor.Scalar(tensor.F32, 1)}, false)
+		if err != nil {
+			op.Fail(err)
+		}
+		want = e.Op("sub", w, cot[v], op.Kw("alpha", 0.1)).(*eager.Var).Tensor
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Value("0.weight"); !stateTensor(got).SameBits(want) || m.Value("2.weight") != got {
+		t.Errorf("the weight is %v, want %v", values(stateTensor(got)), values(want))
 	}
 }

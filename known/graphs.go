@@ -36,7 +36,7 @@ var scriptFaults = []verdict.CandidateFault{{Modes: scripted, KnownFault: verdic
 	Kinds:     []verdict.Kind{"shape", verdict.Kind(verdict.Value)},
 	Reason:    "as a method, TorchScript's unique_consecutive gives all three results, whatever is asked for: the second is the empty inverse, not the counts",
 	Proof:     "x = torch.tensor([5, 5, 6]): x.unique_consecutive(return_counts=True) gives 2 tensors, in a function of torch.jit.script 3, the second of them empty",
-}}, scalarFirst("floordiv"), scalarFirst("or_"), scalarFirst("xor"), scalarFirst("and_")}
+}}, scalarFirst("lshift"), scalarFirst("rshift"), scalarFirst("floordiv"), scalarFirst("or_"), scalarFirst("xor"), scalarFirst("and_")}
 
 // scalarFirst are operators of a number and a tensor, in this order.
 func scalarFirst(target string) verdict.CandidateFault {
@@ -53,7 +53,7 @@ func scalarFirst(target string) verdict.CandidateFault {
 			})
 		},
 		Reason: "TorchScript has the operator for two numbers alone when the first is one, and converts the tensor, which must then have one element",
-		Proof:  "of torch.jit.script of def f(x): return 9 // x, f(torch.ones(2)) raises RuntimeError: Cannot input a tensor of dimension other than 0 as a scalar argument; 9 // torch.ones(2) is [9, 9]; likewise |, ^ and &",
+		Proof:  "of torch.jit.script of def f(x): return 9 // x, f(torch.ones(2)) raises RuntimeError: Cannot input a tensor of dimension other than 0 as a scalar argument; 9 // torch.ones(2) is [9, 9]; likewise |, ^, &, << and >>",
 	}}
 }
 

@@ -83,6 +83,10 @@ type Def struct {
 	// Fixed names the tensor arguments that have no gradient by definition,
 	// such as running statistics.
 	Fixed []string
+	// Constant names the tensor arguments on which the results of the call at
+	// hand do not depend smoothly, so that they want no gradient for their sake;
+	// nil for none. Its operators take no lists of tensors.
+	Constant func(a Args) []string
 	// Choices names the arguments that PyTorch compares with the values they
 	// may have before it asks for their type: any other value is a ValueError.
 	Choices []string
@@ -149,6 +153,8 @@ type Kernel struct {
 	Priority int
 	// Scratch returns the bytes of temporary memory that Run wants; nil means none.
 	Scratch func(a Args) int
+	// Reports says that Run calls Done.
+	Reports bool
 	Run     func(c *Run) error
 }
 
@@ -160,6 +166,10 @@ type Run struct {
 	Out     []*tensor.Tensor
 	Scratch []byte
 	Key     uint64 // of the random stream; see Random
+	// Done, where it is not nil, is told by a kernel that Reports of each range
+	// of elements of the first result, in the order of memory, once it changes
+	// them no more; the ranges make up the result. Calls may be concurrent.
+	Done func(lo, hi int)
 }
 
 // Pred is a predicate over the arguments that can say what it asks for.

@@ -137,6 +137,29 @@ func TestGraphsTrainAsEager(t *testing.T) {
 	}
 }
 
+// TestGraphAndEagerStepsAlternate: both leave the same behind.
+func TestGraphAndEagerStepsAlternate(t *testing.T) {
+	for _, c := range []trainCase{
+		{name: "SGD", optimizer: "SGD", options: kw("lr", 0.1, "momentum", 0.9), dtype: tensor.F32, steps: 6},
+		{name: "RMSprop", optimizer: "RMSprop", options: kw("lr", 0.01, "centered", true), dtype: tensor.F32, steps: 6},
+	} {
+		want, tr := newTrainer(t, &c, c.dtype).train(t), newTrainer(t, &c, c.dtype)
+		g := stepGraph(t, tr, nil)
+		for i := range tr.steps {
+			if i%2 == 0 {
+				s := eager.New(ops.Table())
+				tr.gradients(t, s, i)
+				if err := tr.opt.Step(s.Builder()); err != nil {
+					t.Fatal(err)
+				}
+			} else if _, err := g.Run(tr.graphInputs(i)...); err != nil {
+				t.Fatal(err)
+			}
+			sameNumbers(t, i, tr.snapshot(), want[i])
+		}
+	}
+}
+
 // TestGraphsFollowSchedules trains by a graph under every schedule.
 func TestGraphsFollowSchedules(t *testing.T) {
 	for _, c := range scheduleCases {

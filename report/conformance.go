@@ -193,10 +193,11 @@ func sortedRows(rows map[string]*ConformanceRow) []*ConformanceRow {
 	return out
 }
 
-// Text writes the tables of dtypes and models and the summary.
-func (c *Conformance) Text(w io.Writer) {
+// Text writes the table of dtypes, that of models where it is wanted, and the
+// summary.
+func (c *Conformance) Text(w io.Writer, models bool) {
 	c.rows(w, "dtype", c.DTypes)
-	if len(c.Models) > 0 {
+	if models && len(c.Models) > 0 {
 		c.rows(w, "model", c.Models)
 	}
 	fmt.Fprintf(w, "functions   %d of %d implemented (%s)\n", c.Implemented, c.Asked, percent(c.ImplementedRate()))

@@ -47,7 +47,7 @@ func TestConformanceCounts(t *testing.T) {
 func TestConformanceWritten(t *testing.T) {
 	var text, page bytes.Buffer
 	c := conformance()
-	c.Text(&text)
+	c.Text(&text, true)
 	if err := c.HTML(&page); err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func (s *Summary) Add(r *verdict.Record) {
 }
 
 func (s *Summary) graph(r *verdict.Record) {
-	if len(r.Modes) > 1 && r.Modes[0] == backend.Eager {
+	if len(r.Modes) > 1 && r.Modes[0] == backend.Eager && r.Verdict.Word != verdict.Unsupported {
 		s.Graphs++
 	}
 	if r.Uncaptured != "" {

@@ -26,6 +26,7 @@ type judge struct {
 	modules map[string]string       // constructor's target by module name
 	bounds  *compare.Bounds
 	random  drawn
+	whole   bool // known faults look at the whole program
 }
 
 func newJudge(p *program.Program, ref, cand *backend.Outcome, policy Policy) *judge {
@@ -69,7 +70,7 @@ func (j *judge) status() {
 			*s.side = j.side(s.o)
 		}
 	}
-	if lacksKernel(j.ref) {
+	if LacksKernel(j.ref) {
 		j.v.Word, j.v.Reason = Unsupported, "the reference has no kernel for this: "+j.ref.Message
 		return
 	}
@@ -96,10 +97,10 @@ func (j *judge) side(o *backend.Outcome) *Side {
 var lacking = []string{"\" not implemented for '", "derivative for ", "_cpu not implemented for ", " is not implemented for half on CPU", "Low precision dtypes not supported", "does not support automatic differentiation for outputs with complex dtype",
 	"is not differentiable with respect to argument '", " to have one of the following scalar types: Half, Float, Double; but got CPUBFloat16Type"}
 
-// lacksKernel reports whether PyTorch raised what it raises for a legal call
+// LacksKernel reports whether PyTorch raised what it raises for a legal call
 // whose dtype it has no kernel for, or whose gradient it lacks: there is
 // nothing to align with.
-func lacksKernel(o *backend.Outcome) bool {
+func LacksKernel(o *backend.Outcome) bool {
 	return o.Status == backend.Raised && (o.Class == "RuntimeError" || o.Class == "NotImplementedError") &&
 		slices.ContainsFunc(lacking, func(s string) bool { return strings.Contains(o.Message, s) })
 }

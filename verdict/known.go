@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"plumb/backend"
+	"plumb/compare"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -17,11 +18,15 @@ type KnownFault struct {
 	Target    string       // of the call that goes wrong: a suffix of the public name, such as "conv_transpose2d"
 	DType     tensor.DType // that takes part in the call; Invalid for any
 	Kinds     []Kind       // of misalignment
-	// When narrows the programs in which it shows; nil does not.
+	// When narrows the calls in which it shows; nil does not. It is asked of a
+	// program of the call alone, on the reference's values, where one can be made,
+	// else of the whole program.
 	When func(*program.Program) bool
 	// Shows narrows what the reference has at the first element that differs, for
 	// a fault by which it has a NaN or an infinity; nil does not.
-	Shows  func(reference complex128) bool
+	Shows func(reference complex128) bool
+	// Rule, where set, is the rule of comparison that is broken.
+	Rule   compare.Rule
 	Reason string
 	Proof  string // how to see it
 }
@@ -42,7 +47,7 @@ func Excused(v *Verdict, p *program.Program, ref *backend.Outcome, candidate bac
 		return v
 	}
 	j := newJudge(p, ref, ref, Policy{})
-	j.v = v
+	j.v, j.whole = v, true
 	is := candidate.Name + " " + candidate.Version
 	for i := range faults {
 		f := &faults[i]
@@ -76,7 +81,8 @@ func (f *KnownFault) explains(j *judge, w *Where) bool {
 	for _, k := range f.Kinds {
 		fits = fits || k == j.v.Kind
 	}
-	if !fits || !f.answers(j, w) || f.When != nil && !f.When(j.p) || f.Shows != nil && !f.shows(j, w) {
+	if !fits || !f.answers(j, w) || f.Shows != nil && !f.shows(j, w) ||
+		f.Rule != "" && j.v.Differences[0].Diff.Rule != f.Rule {
 		return false
 	}
 	if f.DType == tensor.Invalid || j.p.DType == f.DType || w.Call >= len(j.p.Calls) {
@@ -101,16 +107,23 @@ func (f *KnownFault) shows(j *judge, w *Where) bool {
 	return f.Shows(t.At(i))
 }
 
-// answers reports whether the fault's operator is that of the place; a
-// gradient, or an exception on its way, may come from any call of it.
+// answers reports whether the fault's operator is that of the place, called as
+// the fault demands; a gradient, or an exception on its way, may come from any
+// call of it that follows from what is differentiated.
 func (f *KnownFault) answers(j *judge, w *Where) bool {
 	if f.Target == "" {
-		return true
+		return f.When == nil || f.When(j.p)
 	}
 	if w.Target != "" {
-		return sameOperator(w.Target, f.Target)
+		return sameOperator(w.Target, f.Target) && (f.When == nil || f.When(j.alone(w.Call)))
 	}
-	return slices.ContainsFunc(j.p.Calls, func(c program.Call) bool { return sameOperator(c.Target, f.Target) })
+	behind := j.behind(w.Name)
+	for i, c := range j.p.Calls {
+		if sameOperator(c.Target, f.Target) && behind[c.Result] && (f.When == nil || f.When(j.alone(i))) {
+			return true
+		}
+	}
+	return false
 }
 
 // OperatorName is the name by which the forms of an operator are equal, as a

@@ -29,7 +29,7 @@ func (r *Record) Mode() string { return strings.Join(r.Modes, ", ") }
 // Baseline reports whether the reference's outcome can stand for it later: one
 // that took an oracle to settle cannot, as a baseline has none.
 func (r *Record) Baseline() bool {
-	return len(r.Verdict.Settled) == 0 && r.Verdict.Word != Rejected && r.Reference.Status == backend.OK
+	return len(r.Verdict.Settled) == 0 && r.Verdict.Inherited == nil && r.Verdict.Word != Rejected && r.Reference.Status == backend.OK
 }
 
 // End says how a test ended. Err is set when its file is wrong or when the

@@ -174,6 +174,10 @@ type Verdict struct {
 	// Settled are the comparisons over their limit that the oracle decided in
 	// the candidate's favour.
 	Settled []Truth `json:"settled,omitempty"`
+	// Inherited is where the sides first differ by more than a limit, when that
+	// follows from differences within their limits before: the reference, given
+	// what the candidate computed, agrees with it. See Path.
+	Inherited *Where `json:"inherited,omitempty"`
 
 	// Truths are the distances of both sides from the truth, of every
 	// comparison, where the oracle was asked for all.

@@ -21,7 +21,7 @@ import (
 )
 
 // Help lists the names, for the text of a flag.
-const Help = `"torch" (found through --python, $PLUMB_PYTHON, python3, /usr/bin/python3), "torch:PYTHON", "torch:MODE" or "torch:MODE:PYTHON" (PyTorch's own graphs: jit.trace, jit.script, fx, compile), "native", "native:graph" (static graphs), "native:graph-plain" (without passes), "recorded:FILE", or the path of a worker, such as ./my-worker (docs/worker-protocol.md)`
+const Help = `"torch" (found through --python, $PLUMB_PYTHON, python3, /usr/bin/python3), "torch:PYTHON", "torch:MODE" or "torch:MODE:PYTHON" (PyTorch's own graphs: jit.trace, jit.script, fx, compile), "native", "native:graph" (static graphs), "native:graph-plain" (without passes), "recorded:FILE", or the path of a worker, such as ./my-worker or ./my-worker:MODE (docs/worker-protocol.md)`
 
 // Error says that no backend has a name, or that it cannot be opened for what
 // follows the colon.
@@ -50,10 +50,10 @@ type Set struct {
 // can be started. The error is an *Error, or a *backend.Fault when what the
 // backend needs is not on this machine.
 func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend, error), error) {
-	if strings.ContainsRune(spec, '/') && !strings.Contains(spec, ":") {
-		return s.command(ctx, spec)
-	}
 	kind, arg, _ := strings.Cut(spec, ":")
+	if strings.ContainsRune(kind, '/') {
+		return s.command(ctx, kind, arg)
+	}
 	switch kind {
 	case "native":
 		if arg != "" && !slices.Contains(native.Modes, arg) {
@@ -67,9 +67,7 @@ func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend,
 			return nil, err
 		}
 		s.note(spec, "torch "+version)
-		return func() (backend.Backend, error) {
-			return s.open(ctx, worker.Config{Python: path, Mode: mode, Threads: 1})
-		}, nil
+		return func() (backend.Backend, error) { return s.open(ctx, s.python(path, mode, 1)) }, nil
 	case "recorded":
 		base, err := Baseline(arg)
 		if err != nil {
@@ -138,17 +136,6 @@ type meteredWorker struct {
 	start time.Duration
 }
 
-// command returns how to start the program at a path as a worker.
-func (s *Set) command(ctx context.Context, path string) (func() (backend.Backend, error), error) {
-	found, err := exec.LookPath(path)
-	if err != nil {
-		return nil, &Error{fmt.Errorf("the worker %s cannot be started: %w", path, err)}
-	}
-	return func() (backend.Backend, error) {
-		return s.open(ctx, worker.Config{Command: []string{found}, Threads: 1})
-	}, nil
-}
-
 // torch takes apart what follows "torch:": a mode, a Python, or both.
 func (s *Set) torch(arg string) (mode, python string) {
 	mode, python, _ = strings.Cut(arg, ":")
@@ -161,8 +148,23 @@ func (s *Set) torch(arg string) (mode, python string) {
 	return mode, python
 }
 
+// python is the configuration of Plumb's own worker.
+func (s *Set) python(path, mode string, threads int) worker.Config {
+	return worker.Config{Python: path, Mode: mode, CaseTimeout: s.Timeout, Threads: threads}
+}
+
+// command returns how to start the program at a path as a worker in a mode.
+func (s *Set) command(ctx context.Context, path, mode string) (func() (backend.Backend, error), error) {
+	found, err := exec.LookPath(path)
+	if err != nil {
+		return nil, &Error{fmt.Errorf("the worker %s cannot be started: %w", path, err)}
+	}
+	return func() (backend.Backend, error) {
+		return s.open(ctx, worker.Config{Command: []string{found}, Mode: mode, CaseTimeout: s.Timeout, Threads: 1})
+	}, nil
+}
+
 func (s *Set) open(ctx context.Context, c worker.Config) (backend.Backend, error) {
-	c.CaseTimeout = s.Timeout
 	w, err := worker.Open(ctx, c)
 	if err != nil {
 		return nil, err
@@ -192,7 +194,7 @@ func (s *Set) Threaded(ctx context.Context, spec string) (backend.Backend, error
 	if err != nil {
 		return nil, err
 	}
-	return s.open(ctx, worker.Config{Python: path, Mode: mode, Threads: ControlThreads})
+	return s.open(ctx, s.python(path, mode, ControlThreads))
 }
 
 // Baseline reads a baseline file, or the embedded one for "".

@@ -379,7 +379,11 @@ func (t *traceSession) wrongPass(code *graph.Code, o graph.Options, ts []*tensor
 	for ts[i].SameBits(plain[i]) {
 		i++
 	}
-	return pass, fmt.Sprintf("graph %s: pass %s changes output %d, %s, of\n%s", code.Name, pass, i, ts[i], code)
+	n, of := code.Outputs[i].Node(), ""
+	if n.Of != nil {
+		of = "gradient of " + n.Of.Origin() + ": "
+	}
+	return pass, fmt.Sprintf("graph %s: pass %s changes output %d, %s, of %s%s in\n%s", code.Name, pass, i, ts[i], of, n.Origin(), code)
 }
 
 // blamed returns the pass with which the graph no longer gives what it does

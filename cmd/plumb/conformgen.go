@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,6 +23,7 @@ import (
 	"plumb/conform/baseline"
 	"plumb/nn"
 	"plumb/ops"
+	"plumb/program"
 )
 
 type conformGen struct {
@@ -98,7 +100,7 @@ func (g *conformGen) run(ctx context.Context, config string, out, errs io.Writer
 		Cases: conformCases(c, g.seed, pick), Open: open, Jobs: g.jobs, Memory: int64(memory), Progress: progressTo(errs),
 	}
 	if !g.self {
-		cfg.Predict = predictor
+		cfg.Predict, cfg.Costly = predictor, contracts
 	}
 	boundHeap(memory)
 	start := time.Now()
@@ -124,6 +126,20 @@ const memory0 = 128 << 20
 // predictor is the backend from whose results those of the reference are told
 // apart.
 func predictor() backend.Backend { return native.New(ops.Table(), nn.Modules()) }
+
+// contractions are the functions that do many operations for each byte of their
+// results: computing them again costs more than storing them.
+var contractions = []string{
+	"conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+	"matmul", "bmm", "mm", "addmm", "baddbmm", "linear", "cdist", "cholesky_ex", "qr",
+}
+
+// contracts reports whether a program calls a contraction.
+func contracts(p *program.Program) bool {
+	return slices.ContainsFunc(p.Calls, func(c program.Call) bool {
+		return slices.Contains(contractions, c.Target[strings.LastIndexByte(c.Target, '.')+1:])
+	})
+}
 
 // plumbVersion is the version or the revision that the binary was built from.
 func plumbVersion() string {

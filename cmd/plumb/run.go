@@ -23,6 +23,7 @@ import (
 	"plumb/finding"
 	"plumb/known"
 	"plumb/nn"
+	"plumb/opcase"
 	"plumb/ops"
 	"plumb/program"
 	"plumb/report"
@@ -161,6 +162,7 @@ type runner struct {
 	out, err io.Writer
 
 	backends named.Set
+	probe    func(*opcase.Grapher) error // tells what the backends lack; nil without any
 	sigs     *signatures
 	summary  *report.Summary
 	sink     report.Sink
@@ -312,6 +314,7 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 	}
 	r.policy = policy
 	cfg.Judge = campaign.Judge(policy, native.New(ops.Table(), nn.Modules()))
+	r.probe = func(g *opcase.Grapher) error { return probe(ctx, g, cfg) }
 	r.sigs = &signatures{}
 	switch {
 	case strings.HasPrefix(r.reference, "torch"):

@@ -24,7 +24,8 @@ func (r *runner) tests() ([]campaign.Test, error) {
 		if len(r.files) > 0 || r.ops != "" {
 			return nil, usage(errors.New("--graphs takes the place of test files and of --ops"))
 		}
-		return []campaign.Test{r.graphTest()}, nil
+		test, err := r.graphTest()
+		return []campaign.Test{test}, err
 	}
 	if r.ops != "" {
 		draw := r.opTests

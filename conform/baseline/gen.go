@@ -50,9 +50,12 @@ type GenConfig struct {
 	// Predict returns a backend from whose results large ones are told apart;
 	// nil stores them whole.
 	Predict func() backend.Backend
-	Jobs    int
-	Memory  int64 // of the cases under way, in bytes
-	Shard   int64 // bytes of inputs in a shard; 0 is ShardBytes
+	// Costly tells of programs that are not to be predicted, as that takes more
+	// time and memory than it saves bytes; nil tells of none.
+	Costly func(p *program.Program) bool
+	Jobs   int
+	Memory int64 // of the cases under way, in bytes
+	Shard  int64 // bytes of inputs in a shard; 0 is ShardBytes
 	// Progress, which may be nil, is told how many cases are done, those of an
 	// earlier run included; it is called from one goroutine at a time.
 	Progress func(done, all int)
@@ -554,7 +557,7 @@ func (s *shardPlan) refuse(index int, variant string, r Refusal) {
 // large; nil for others. First is what it did with the first variant.
 func (l *genLane) predict(ctx context.Context, w *way, u *unit, first *backend.Outcome) (*backend.Outcome, error) {
 	switch {
-	case l.like == nil || resultBytes(w.outcome) < Predict:
+	case l.like == nil || resultBytes(w.outcome) < Predict || l.Costly != nil && l.Costly(w.Program):
 		return nil, nil
 	case w.follows:
 		if first == nil {

@@ -138,16 +138,18 @@ func spoken(def *op.Def) (string, bool) {
 
 // row is one sampled call by parameter.
 type row struct {
+	call  *op.Call
 	names []string
 	args  map[string]any // *tensor.Tensor, []*tensor.Tensor, or a parameter's literal
 }
 
 // sampled is one call of a literal's Sample; what the table refuses is no call.
 func sampled(d opcase.Drawer, target string, dt tensor.DType, key uint64) (row, bool) {
-	if _, err := d.Bind(choice.New(key), dt); err != nil {
+	call, err := d.Bind(choice.New(key), dt)
+	if err != nil {
 		return row{}, false
 	}
-	r := row{args: map[string]any{}}
+	r := row{call: call, args: map[string]any{}}
 	own, first := d.Def.Called(target), d.Def.Sigs()[0]
 	for at, v := range d.Def.Sample(&op.Sampler{Source: choice.New(key), DType: dt}) {
 		if kw, ok := v.(op.Kwarg); ok {
@@ -227,12 +229,21 @@ func (w *configWriter) entries(d opcase.Drawer, target string, k kind, dts []ten
 	}
 }
 
+// structured are operators that take any elements and mean what they are sampled
+// with, such as positive definite matrices.
+var structured = []string{"linalg_cholesky_ex"}
+
 // best is the entry with generators where native computes it with their
 // elements, and with the sampled elements where only these are in the domain;
-// empty where no config can say the call.
+// without gradients where a config cannot say of which results. It is empty
+// where no config can say the call.
 func (w *configWriter) best(e entry) string {
 	e.inPlace = shapeOf(e.rows[0].args[e.rows[0].names[0]]) != "para" && slices.ContainsFunc(e.Def.Names, func(n string) bool { return n == "Tensor."+e.function()+"_" })
-	for _, e.literal = range []bool{false, true} {
+	for _, form := range []struct{ literal, plain bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
+		e.literal, e.plain = form.literal, form.plain
+		if !e.literal && slices.Contains(structured, e.Def.ID()) {
+			continue
+		}
 		text, ok := e.text()
 		if !ok {
 			return ""
@@ -258,6 +269,32 @@ type entry struct {
 	rows         []row
 	literal      bool // tensors of floats are literal too
 	inPlace      bool
+	plain        bool // without gradients
+}
+
+// outputs are the results that have gradients, where there are several results
+// or a list of them; none otherwise. Ok is false where a config cannot say which
+// they are: the only element of a list.
+func (e *entry) outputs() (chosen []string, ok bool) {
+	sig := e.Def.Sigs()[0]
+	if len(sig.Results) < 2 && !sig.Many {
+		return nil, true
+	}
+	for i := 0; ; i++ {
+		for _, r := range e.rows {
+			metas, err := r.call.Infer()
+			if err != nil {
+				return nil, false
+			}
+			if i >= len(metas) {
+				return chosen, len(metas) > 1 && len(chosen) > 0
+			}
+			if i < len(metas) && !metas[i].DType.IsDifferentiable() {
+				return chosen, len(chosen) > 0
+			}
+		}
+		chosen = append(chosen, strconv.Itoa(i))
+	}
 }
 
 func (e *entry) function() string { return e.target[strings.LastIndex(e.target, ".")+1:] }
@@ -270,6 +307,8 @@ func (e *entry) module() string {
 }
 
 func (e *entry) text() (string, bool) {
+	outputs, ok := e.outputs()
+	e.plain = e.plain || !ok
 	var paras, args []string
 	for _, n := range e.rows[0].names {
 		if shapeOf(e.rows[0].args[n]) != "para" {
@@ -289,6 +328,9 @@ func (e *entry) text() (string, bool) {
 	fmt.Fprintf(&b, "    %s: dict(\n        name=[%s],\n        interface=[%s],\n", quote(e.name), quote(e.function()), quote(e.module()))
 	if e.inPlace {
 		b.WriteString("        is_inplace=True,\n")
+	}
+	if len(outputs) > 0 && !e.plain {
+		fmt.Fprintf(&b, "        requires_backward=[%s],\n", strings.Join(outputs, ", "))
 	}
 	if e.Def.Traits.Has(op.Random) {
 		b.WriteString("        no_output_ref=True,\n")
@@ -422,7 +464,7 @@ func (e *entry) argument(name string) string {
 		b.WriteString(", gen_policy='gen_tensor_list_diff_shape'")
 	}
 	fmt.Fprintf(&b, ", dtype=[%s]", strings.Join(numpyNames(dtypes), ", "))
-	if own.IsDifferentiable() && !e.Def.Traits.Has(op.NoGrad) && !slices.Contains(e.Def.Fixed, name) {
+	if !e.plain && own.IsDifferentiable() && !e.Def.Traits.Has(op.NoGrad) && !slices.Contains(e.Def.Fixed, name) {
 		b.WriteString(", requires_grad=[True]")
 	}
 	return b.String() + ")"

@@ -12,10 +12,9 @@ import (
 // unspoken are the operators with a public name that no entry of the config
 // calls, and why.
 var unspoken = map[string]string{
-	"to":                       "its argument is a dtype or a device, which the sample gives as another tensor's",
-	"getitem":                  "an index of slices, Ellipsis and tensors",
-	"index_put":                "a list of indices of several dtypes",
-	"adaptive_max_pool1d.pair": "the name is that of adaptive_max_pool1d",
+	"to":        "its argument is a dtype or a device, which the sample gives as another tensor's",
+	"getitem":   "an index of slices, Ellipsis and tensors",
+	"index_put": "a list of indices of several dtypes",
 }
 
 // TestConfigHasEveryOperator: what a call by keywords reaches has an entry.

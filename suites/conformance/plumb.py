@@ -1134,6 +1134,13 @@ diopi_configs = {
             dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-2.92, high=2.97), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
+    'silu_complex': dict(
+        name=['silu'],
+        interface=['torch.nn.functional'],
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
+        ]),
+    ),
     'mish': dict(
         name=['mish'],
         interface=['torch.nn.functional'],
@@ -3694,6 +3701,18 @@ diopi_configs = {
             dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
+    'max_dim': dict(
+        name=['max'],
+        interface=['torch'],
+        requires_backward=[0],
+        para=dict(
+            dim=[-1, -1],
+            keepdim=[False, False],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+        ]),
+    ),
     'max_dim_int': dict(
         name=['max'],
         interface=['torch'],
@@ -3817,6 +3836,18 @@ diopi_configs = {
             dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
+    'min_dim': dict(
+        name=['min'],
+        interface=['torch'],
+        requires_backward=[0],
+        para=dict(
+            dim=[-1, -1],
+            keepdim=[False, False],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+        ]),
+    ),
     'min_dim_int': dict(
         name=['min'],
         interface=['torch'],
@@ -3886,6 +3917,7 @@ diopi_configs = {
     'aminmax': dict(
         name=['aminmax'],
         interface=['torch'],
+        requires_backward=[0, 1],
         tensor_para=dict(args=[
             dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
@@ -4221,6 +4253,7 @@ diopi_configs = {
     'var_mean': dict(
         name=['var_mean'],
         interface=['torch'],
+        requires_backward=[0, 1],
         para=dict(
             dim=[(0,), (0,)],
             correction=[1, 1],
@@ -4232,6 +4265,7 @@ diopi_configs = {
     'var_mean_complex': dict(
         name=['var_mean'],
         interface=['torch'],
+        requires_backward=[0, 1],
         para=dict(
             dim=[(0,)],
             correction=[1],
@@ -4243,6 +4277,7 @@ diopi_configs = {
     'std_mean': dict(
         name=['std_mean'],
         interface=['torch'],
+        requires_backward=[0, 1],
         para=dict(
             dim=[(0,), (0,)],
             correction=[1, 1],
@@ -4254,6 +4289,7 @@ diopi_configs = {
     'std_mean_complex': dict(
         name=['std_mean'],
         interface=['torch'],
+        requires_backward=[0, 1],
         para=dict(
             dim=[(0,)],
             correction=[1],
@@ -4460,6 +4496,18 @@ diopi_configs = {
             dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
+    'median_dim': dict(
+        name=['median'],
+        interface=['torch'],
+        requires_backward=[0],
+        para=dict(
+            dim=[-1, -1],
+            keepdim=[False, False],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+        ]),
+    ),
     'median_dim_int': dict(
         name=['median'],
         interface=['torch'],
@@ -4485,6 +4533,18 @@ diopi_configs = {
             dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
         ]),
     ),
+    'nanmedian_dim': dict(
+        name=['nanmedian'],
+        interface=['torch'],
+        requires_backward=[0],
+        para=dict(
+            dim=[-1, -1],
+            keepdim=[False, False],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+        ]),
+    ),
     'nanmedian_dim_int': dict(
         name=['nanmedian'],
         interface=['torch'],
@@ -4494,6 +4554,18 @@ diopi_configs = {
         ),
         tensor_para=dict(args=[
             dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+        ]),
+    ),
+    'mode': dict(
+        name=['mode'],
+        interface=['torch'],
+        requires_backward=[0],
+        para=dict(
+            dim=[-1, -1],
+            keepdim=[False, False],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'mode_int': dict(
@@ -4787,6 +4859,17 @@ diopi_configs = {
             dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
+    'cummax': dict(
+        name=['cummax'],
+        interface=['torch'],
+        requires_backward=[0],
+        para=dict(
+            dim=[-1, -1],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+        ]),
+    ),
     'cummax_int': dict(
         name=['cummax'],
         interface=['torch'],
@@ -4805,6 +4888,17 @@ diopi_configs = {
         ),
         tensor_para=dict(args=[
             dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+        ]),
+    ),
+    'cummin': dict(
+        name=['cummin'],
+        interface=['torch'],
+        requires_backward=[0],
+        para=dict(
+            dim=[-1, -1],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'cummin_int': dict(
@@ -6503,7 +6597,7 @@ diopi_configs = {
             dim=[0, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.98), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'split_int': dict(
@@ -6536,7 +6630,7 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'split_sections': dict(
@@ -6547,7 +6641,7 @@ diopi_configs = {
             dim=[0, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['tensor'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['tensor'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.98), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'split_sections_int': dict(
@@ -6580,7 +6674,7 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['tensor'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['tensor'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'split_with_sizes': dict(
@@ -6591,7 +6685,7 @@ diopi_configs = {
             dim=[0, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.98), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'split_with_sizes_int': dict(
@@ -6624,7 +6718,7 @@ diopi_configs = {
             dim=[0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'chunk': dict(
@@ -6635,7 +6729,7 @@ diopi_configs = {
             dim=[1, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'chunk_int': dict(
@@ -6663,6 +6757,7 @@ diopi_configs = {
     'chunk_complex': dict(
         name=['chunk'],
         interface=['torch'],
+        requires_backward=[0, 1, 2],
         para=dict(
             chunks=[3],
             dim=[1],
@@ -6678,7 +6773,7 @@ diopi_configs = {
             dim=[1, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'unbind_int': dict(
@@ -6704,6 +6799,7 @@ diopi_configs = {
     'unbind_complex': dict(
         name=['unbind'],
         interface=['torch'],
+        requires_backward=[0, 1, 2, 3, 4],
         para=dict(
             dim=[1],
         ),
@@ -6714,6 +6810,7 @@ diopi_configs = {
     'tensor_split': dict(
         name=['tensor_split'],
         interface=['torch'],
+        requires_backward=[0, 1, 2],
         para=dict(
             indices=[(1, 2), (0, 2)],
             dim=[1, 0],
@@ -6747,6 +6844,7 @@ diopi_configs = {
     'tensor_split_complex': dict(
         name=['tensor_split'],
         interface=['torch'],
+        requires_backward=[0, 1, 2],
         para=dict(
             indices=[(1, 2)],
             dim=[1],
@@ -6763,7 +6861,7 @@ diopi_configs = {
             dim=[1, 0],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.98), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'tensor_split_sections_int': dict(
@@ -6791,6 +6889,7 @@ diopi_configs = {
     'tensor_split_sections_complex': dict(
         name=['tensor_split'],
         interface=['torch'],
+        requires_backward=[0, 1, 2],
         para=dict(
             sections=[3],
             dim=[1],
@@ -6806,7 +6905,7 @@ diopi_configs = {
             sections=[1, 1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 2), (2,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.93), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 2, 2), (2,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.95, high=1.93), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'hsplit_int': dict(
@@ -6836,7 +6935,7 @@ diopi_configs = {
             sections=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'vsplit': dict(
@@ -6846,7 +6945,7 @@ diopi_configs = {
             sections=[1, 1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 2, 2), (2, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.93), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 2, 2, 2), (2, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.93), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'vsplit_int': dict(
@@ -6876,7 +6975,7 @@ diopi_configs = {
             sections=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 2, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'dsplit': dict(
@@ -6886,7 +6985,7 @@ diopi_configs = {
             sections=[1, 2],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 2, 2), (2, 2, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.98), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 2, 2, 2), (2, 2, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.98, high=1.98), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'dsplit_int': dict(
@@ -6916,12 +7015,13 @@ diopi_configs = {
             sections=[1],
         ),
         tensor_para=dict(args=[
-            dict(ins=['input'], shape=[(2, 2, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['input'], shape=[(2, 2, 2, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'hsplit_indices': dict(
         name=['hsplit'],
         interface=['torch'],
+        requires_backward=[0, 1, 2],
         para=dict(
             indices=[(1, 2), (0, 2)],
         ),
@@ -6952,6 +7052,7 @@ diopi_configs = {
     'hsplit_indices_complex': dict(
         name=['hsplit'],
         interface=['torch'],
+        requires_backward=[0, 1, 2],
         para=dict(
             indices=[(1, 2)],
         ),
@@ -6962,6 +7063,7 @@ diopi_configs = {
     'vsplit_indices': dict(
         name=['vsplit'],
         interface=['torch'],
+        requires_backward=[0, 1, 2],
         para=dict(
             indices=[(1, 2), (1, 2)],
         ),
@@ -6992,6 +7094,7 @@ diopi_configs = {
     'vsplit_indices_complex': dict(
         name=['vsplit'],
         interface=['torch'],
+        requires_backward=[0, 1, 2],
         para=dict(
             indices=[(1, 2)],
         ),
@@ -7002,6 +7105,7 @@ diopi_configs = {
     'dsplit_indices': dict(
         name=['dsplit'],
         interface=['torch'],
+        requires_backward=[0, 1, 2],
         para=dict(
             indices=[(1, 2), (1, 2)],
         ),
@@ -7032,6 +7136,7 @@ diopi_configs = {
     'dsplit_indices_complex': dict(
         name=['dsplit'],
         interface=['torch'],
+        requires_backward=[0, 1, 2],
         para=dict(
             indices=[(1, 2)],
         ),
@@ -9945,6 +10050,18 @@ diopi_configs = {
             dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
+    'sort': dict(
+        name=['sort'],
+        interface=['torch'],
+        requires_backward=[0],
+        para=dict(
+            dim=[-1, 0],
+            descending=[False, False],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+        ]),
+    ),
     'sort_int': dict(
         name=['sort'],
         interface=['torch'],
@@ -9965,6 +10082,19 @@ diopi_configs = {
         ),
         tensor_para=dict(args=[
             dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+        ]),
+    ),
+    'sort_stable': dict(
+        name=['sort'],
+        interface=['torch'],
+        requires_backward=[0],
+        para=dict(
+            stable=[False, True],
+            dim=[-1, -1],
+            descending=[False, False],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'sort_stable_int': dict(
@@ -10081,6 +10211,20 @@ diopi_configs = {
             dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
         ]),
     ),
+    'topk': dict(
+        name=['topk'],
+        interface=['torch'],
+        requires_backward=[0],
+        para=dict(
+            k=[1, 1],
+            dim=[-2, -1],
+            largest=[False, True],
+            sorted=[False, False],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(2, 5), ()], gen_fn=dict(fn='Genfunc.uniform', low=-0.55, high=0.55), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+        ]),
+    ),
     'topk_int': dict(
         name=['topk'],
         interface=['torch'],
@@ -10092,6 +10236,19 @@ diopi_configs = {
         ),
         tensor_para=dict(args=[
             dict(ins=['input'], shape=[(2, 5)], gen_fn=dict(fn='Genfunc.randint', low=-11, high=12), dtype=[np.int32, np.int64, np.uint8]),
+        ]),
+    ),
+    'kthvalue': dict(
+        name=['kthvalue'],
+        interface=['torch'],
+        requires_backward=[0],
+        para=dict(
+            k=[1, 1],
+            dim=[-3, -1],
+            keepdim=[False, True],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(2, 5, 2), (1,)], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
         ]),
     ),
     'kthvalue_int': dict(
@@ -10209,6 +10366,7 @@ diopi_configs = {
     'unique_both': dict(
         name=['unique'],
         interface=['torch'],
+        requires_backward=[0],
         para=dict(
             return_inverse=[True, True],
             return_counts=[True, True],
@@ -10242,6 +10400,7 @@ diopi_configs = {
     'unique_both_complex': dict(
         name=['unique'],
         interface=['torch'],
+        requires_backward=[0],
         para=dict(
             return_inverse=[True],
             return_counts=[True],
@@ -10253,6 +10412,7 @@ diopi_configs = {
     'unique_inverse': dict(
         name=['unique'],
         interface=['torch'],
+        requires_backward=[0],
         para=dict(
             return_inverse=[True, True],
         ),
@@ -10283,6 +10443,7 @@ diopi_configs = {
     'unique_inverse_complex': dict(
         name=['unique'],
         interface=['torch'],
+        requires_backward=[0],
         para=dict(
             return_inverse=[True],
         ),
@@ -10293,6 +10454,7 @@ diopi_configs = {
     'unique_counts': dict(
         name=['unique'],
         interface=['torch'],
+        requires_backward=[0],
         para=dict(
             return_counts=[True, True],
         ),
@@ -10323,6 +10485,7 @@ diopi_configs = {
     'unique_counts_complex': dict(
         name=['unique'],
         interface=['torch'],
+        requires_backward=[0],
         para=dict(
             return_counts=[True],
         ),
@@ -10361,6 +10524,7 @@ diopi_configs = {
     'unique_consecutive_both': dict(
         name=['unique_consecutive'],
         interface=['torch'],
+        requires_backward=[0],
         para=dict(
             return_inverse=[True, True],
             return_counts=[True, True],
@@ -10394,6 +10558,7 @@ diopi_configs = {
     'unique_consecutive_both_complex': dict(
         name=['unique_consecutive'],
         interface=['torch'],
+        requires_backward=[0],
         para=dict(
             return_inverse=[True],
             return_counts=[True],
@@ -10405,6 +10570,7 @@ diopi_configs = {
     'unique_consecutive_inverse': dict(
         name=['unique_consecutive'],
         interface=['torch'],
+        requires_backward=[0],
         para=dict(
             return_inverse=[True, True],
         ),
@@ -10435,6 +10601,7 @@ diopi_configs = {
     'unique_consecutive_inverse_complex': dict(
         name=['unique_consecutive'],
         interface=['torch'],
+        requires_backward=[0],
         para=dict(
             return_inverse=[True],
         ),
@@ -10445,6 +10612,7 @@ diopi_configs = {
     'unique_consecutive_counts': dict(
         name=['unique_consecutive'],
         interface=['torch'],
+        requires_backward=[0],
         para=dict(
             return_counts=[True, True],
         ),
@@ -10475,6 +10643,7 @@ diopi_configs = {
     'unique_consecutive_counts_complex': dict(
         name=['unique_consecutive'],
         interface=['torch'],
+        requires_backward=[0],
         para=dict(
             return_counts=[True],
         ),
@@ -11236,6 +11405,7 @@ diopi_configs = {
     'slogdet': dict(
         name=['slogdet'],
         interface=['torch'],
+        requires_backward=[0, 1],
         tensor_para=dict(args=[
             dict(ins=['input'], shape=[(4, 4), (1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-3.95, high=3.81), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
@@ -11243,6 +11413,7 @@ diopi_configs = {
     'slogdet_complex': dict(
         name=['slogdet'],
         interface=['torch'],
+        requires_backward=[0, 1],
         tensor_para=dict(args=[
             dict(ins=['input'], shape=[(4, 4)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
@@ -11250,6 +11421,7 @@ diopi_configs = {
     'linalg_slogdet': dict(
         name=['slogdet'],
         interface=['torch.linalg'],
+        requires_backward=[0, 1],
         tensor_para=dict(args=[
             dict(ins=['A'], shape=[(4, 4), (1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-3.95, high=3.81), dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
@@ -11257,6 +11429,7 @@ diopi_configs = {
     'linalg_slogdet_complex': dict(
         name=['slogdet'],
         interface=['torch.linalg'],
+        requires_backward=[0, 1],
         tensor_para=dict(args=[
             dict(ins=['A'], shape=[(4, 4)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
@@ -11304,6 +11477,17 @@ diopi_configs = {
     'linalg_cholesky': dict(
         name=['cholesky'],
         interface=['torch.linalg'],
+        para=dict(
+            upper=[False, False],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['input'], value=[[[1.4684807062149048, -0.5549797415733337, 0.32159125804901123], [-0.5549797415733337, 1.7649425268173218, -0.37209343910217285], [0.32159125804901123, -0.37209343910217285, 1.3264161348342896]], [[1.2677562236785889]]], gen_policy='gen_tensor_by_value', dtype=[np.float32, np.float64], requires_grad=[True]),
+        ]),
+    ),
+    'linalg_cholesky_ex': dict(
+        name=['cholesky_ex'],
+        interface=['torch.linalg'],
+        requires_backward=[0],
         para=dict(
             upper=[False, False],
         ),
@@ -11449,6 +11633,7 @@ diopi_configs = {
     'lstm_cell': dict(
         name=['lstm_cell'],
         interface=['torch'],
+        requires_backward=[0, 1],
         tensor_para=dict(args=[
             dict(ins=['input'], shape=[(4, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.92, high=1.95), dtype=[np.float32, np.float64], requires_grad=[True]),
             dict(ins=['hx'], shape=[((4, 5), (4, 5),)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.98), gen_policy='gen_tensor_list_diff_shape', dtype=[np.float32, np.float64], requires_grad=[True]),
@@ -11461,6 +11646,7 @@ diopi_configs = {
     'lstm_cell_2': dict(
         name=['lstm_cell'],
         interface=['torch'],
+        requires_backward=[0, 1],
         tensor_para=dict(args=[
             dict(ins=['input'], shape=[(1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.92, high=1.85), dtype=[np.float32, np.float64], requires_grad=[True]),
             dict(ins=['hx'], shape=[((1, 5), (1, 5),)], gen_fn=dict(fn='Genfunc.uniform', low=-1.97, high=1.98), gen_policy='gen_tensor_list_diff_shape', dtype=[np.float32, np.float64], requires_grad=[True]),
@@ -11471,6 +11657,7 @@ diopi_configs = {
     'lstm_cell_complex': dict(
         name=['lstm_cell'],
         interface=['torch'],
+        requires_backward=[0, 1],
         tensor_para=dict(args=[
             dict(ins=['input'], shape=[(4, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
             dict(ins=['hx'], shape=[((4, 5), (4, 5),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128], requires_grad=[True]),
@@ -11750,6 +11937,7 @@ diopi_configs = {
     'max_pool1d_with_indices': dict(
         name=['max_pool1d'],
         interface=['torch.nn.functional'],
+        requires_backward=[0],
         para=dict(
             kernel_size=[(3,), (1,)],
             stride=[(2,), (1,)],
@@ -11778,6 +11966,7 @@ diopi_configs = {
     'max_pool2d_with_indices': dict(
         name=['max_pool2d'],
         interface=['torch.nn.functional'],
+        requires_backward=[0],
         para=dict(
             kernel_size=[(3, 2), (1, 2)],
             stride=[(2, 2), (1, 3)],
@@ -11806,6 +11995,7 @@ diopi_configs = {
     'max_pool3d_with_indices': dict(
         name=['max_pool3d'],
         interface=['torch.nn.functional'],
+        requires_backward=[0],
         para=dict(
             kernel_size=[(3, 2, 1), (1, 2, 3)],
             stride=[(2, 2, 2), (1, 3, 1)],
@@ -11955,11 +12145,22 @@ diopi_configs = {
     'adaptive_max_pool1d_indices': dict(
         name=['adaptive_max_pool1d'],
         interface=['torch.nn.functional'],
+        requires_backward=[0],
         para=dict(
             output_size=[(2,), (4,)],
         ),
         tensor_para=dict(args=[
             dict(ins=['input'], shape=[(4, 2, 5), (1, 1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+        ]),
+    ),
+    'adaptive_max_pool1d_pair': dict(
+        name=['adaptive_max_pool1d'],
+        interface=['torch'],
+        para=dict(
+            output_size=[(2,), (4,)],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(4, 2, 5), (1, 1, 5)], gen_fn=dict(fn='Genfunc.uniform', low=-2.05, high=2.05), dtype=[np.float32, np.float64, np.float16]),
         ]),
     ),
     'adaptive_avg_pool2d': dict(
@@ -11985,6 +12186,7 @@ diopi_configs = {
     'adaptive_max_pool2d_indices': dict(
         name=['adaptive_max_pool2d'],
         interface=['torch.nn.functional'],
+        requires_backward=[0],
         para=dict(
             output_size=[(3, 4), (5, 2)],
         ),
@@ -12015,6 +12217,7 @@ diopi_configs = {
     'adaptive_max_pool3d_indices': dict(
         name=['adaptive_max_pool3d'],
         interface=['torch.nn.functional'],
+        requires_backward=[0],
         para=dict(
             output_size=[(4, 1, 2), (2, 5, 3)],
         ),
