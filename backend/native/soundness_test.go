@@ -131,7 +131,7 @@ var unbounded = slices.Concat(
 	// their results jump, or have no gradient to follow
 	[]string{"floor_divide", "heaviside", "zeta", "mode", "quantile.places", "quantile", "nanquantile", "attention.causal", "embedding_bag", "pdist"},
 	// their bound would need a condition number
-	[]string{"matrix_power.identity", "inverse", "linalg_inv", "inverse.near", "det", "linalg_det", "slogdet", "linalg_slogdet", "linalg_solve", "cholesky", "linalg_cholesky"},
+	[]string{"matrix_power.identity", "inverse", "linalg_inv", "inverse.near", "det", "linalg_det", "slogdet", "linalg_slogdet", "linalg_solve", "cholesky", "linalg_cholesky", "linalg_cholesky_ex"},
 	// between real and complex numbers, and to a given dtype
 	[]string{"half", "bfloat16", "float", "double", "cfloat", "cdouble", "complex", "real", "imag", "view_as_real", "view_as_complex"},
 	// no formula yet
