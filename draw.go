@@ -13,6 +13,7 @@ import (
 	"plumb/campaign"
 	"plumb/choice"
 	"plumb/gen"
+	"plumb/internal/where"
 	"plumb/op"
 	"plumb/program"
 	"plumb/tensor"
@@ -126,7 +127,7 @@ func (p *T) record(c program.Call) *Value {
 	if program.IsModule(c.Target) {
 		base = "m"
 	}
-	c.Result = fmt.Sprintf("%s%d", base, len(p.prog.Calls)+1)
+	c.Result, c.Place = fmt.Sprintf("%s%d", base, len(p.prog.Calls)+1), where.Outside("plumb", "plumb/api", "plumb/op")
 	v := &Value{p: p, ref: program.Ref(c.Result)}
 	v.infer(&c)
 	p.prog.Calls = append(p.prog.Calls, c)

@@ -5533,67 +5533,33 @@ func Isin(elements Arg, testElements Arg, options ...IsinOptions) (*Tensor, erro
 
 // UniqueOptions are the arguments of Unique that may be left out.
 type UniqueOptions struct {
-	Sorted *bool // bool, default True
-	Dim    *int  // int, default None
+	Sorted        *bool // bool, default True
+	ReturnInverse bool  // bool, default False
+	ReturnCounts  bool  // bool, default False
+	Dim           *int  // int, default None
 }
 
 // Unique applies the operator unique.
 //
 // The distinct elements in ascending order, or the distinct entries of dim in lexicographic order; where each element went, and how often each occurs.
 //
-//	unique(Tensor input, bool sorted=True, *, int? dim=None) -> Tensor
+//	unique(Tensor input, bool sorted=True, *, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Tensor
+//	unique(Tensor input, bool sorted, bool return_inverse, bool return_counts=False, int? dim=None) -> Tensor
 func Unique(input *Tensor, options ...UniqueOptions) (*Tensor, error) {
 	set := last(options)
 	return one(apply(nil, "unique",
 		given("input", input),
 		optional("sorted", set.Sorted),
-		optional("dim", set.Dim)))
-}
-
-// UniqueInverseOptions are the arguments of UniqueInverse that may be left out.
-type UniqueInverseOptions struct {
-	Sorted *bool // bool, default True
-	Dim    *int  // int, default None
-}
-
-// UniqueInverse applies the operator unique.inverse.
-//
-// The distinct elements in ascending order, or the distinct entries of dim in lexicographic order; where each element went, and how often each occurs.
-//
-//	unique.inverse(Tensor input, bool sorted=True, *, bool return_inverse, int? dim=None) -> (Tensor output, Tensor inverse_indices)
-func UniqueInverse(input *Tensor, returnInverse bool, options ...UniqueInverseOptions) (output, inverseIndices *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "unique.inverse",
-		given("input", input),
-		given("return_inverse", returnInverse),
-		optional("sorted", set.Sorted),
-		optional("dim", set.Dim)))
-}
-
-// UniqueCountsOptions are the arguments of UniqueCounts that may be left out.
-type UniqueCountsOptions struct {
-	Sorted *bool // bool, default True
-	Dim    *int  // int, default None
-}
-
-// UniqueCounts applies the operator unique.counts.
-//
-// The distinct elements in ascending order, or the distinct entries of dim in lexicographic order; where each element went, and how often each occurs.
-//
-//	unique.counts(Tensor input, bool sorted=True, *, bool return_counts, int? dim=None) -> (Tensor output, Tensor counts)
-func UniqueCounts(input *Tensor, returnCounts bool, options ...UniqueCountsOptions) (output, counts *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "unique.counts",
-		given("input", input),
-		given("return_counts", returnCounts),
-		optional("sorted", set.Sorted),
+		optional("return_inverse", set.ReturnInverse),
+		optional("return_counts", set.ReturnCounts),
 		optional("dim", set.Dim)))
 }
 
 // UniqueBothOptions are the arguments of UniqueBoth that may be left out.
 type UniqueBothOptions struct {
-	Sorted *bool // bool, default True
-	Dim    *int  // int, default None
+	Sorted       *bool // bool, default True
+	ReturnCounts *bool // bool
+	Dim          *int  // int, default None
 }
 
 // UniqueBoth applies the operator unique.both.
@@ -5601,72 +5567,90 @@ type UniqueBothOptions struct {
 // The distinct elements in ascending order, or the distinct entries of dim in lexicographic order; where each element went, and how often each occurs.
 //
 //	unique.both(Tensor input, bool sorted=True, *, bool return_inverse, bool return_counts, int? dim=None) -> (Tensor output, Tensor inverse_indices, Tensor counts)
-func UniqueBoth(input *Tensor, returnInverse bool, returnCounts bool, options ...UniqueBothOptions) (output, inverseIndices, counts *Tensor, err error) {
+//	unique.both(Tensor input, bool sorted, bool return_inverse, bool return_counts=False, int? dim=None) -> (Tensor output, Tensor inverse_indices, Tensor counts)
+func UniqueBoth(input *Tensor, returnInverse bool, options ...UniqueBothOptions) (output, inverseIndices, counts *Tensor, err error) {
 	set := last(options)
 	return three(apply(nil, "unique.both",
 		given("input", input),
 		given("return_inverse", returnInverse),
-		given("return_counts", returnCounts),
 		optional("sorted", set.Sorted),
+		optional("return_counts", set.ReturnCounts),
+		optional("dim", set.Dim)))
+}
+
+// UniqueInverseOptions are the arguments of UniqueInverse that may be left out.
+type UniqueInverseOptions struct {
+	Sorted       *bool // bool, default True
+	ReturnCounts bool  // bool, default False
+	Dim          *int  // int, default None
+}
+
+// UniqueInverse applies the operator unique.inverse.
+//
+// The distinct elements in ascending order, or the distinct entries of dim in lexicographic order; where each element went, and how often each occurs.
+//
+//	unique.inverse(Tensor input, bool sorted=True, *, bool return_inverse, bool return_counts=False, int? dim=None) -> (Tensor output, Tensor inverse_indices)
+//	unique.inverse(Tensor input, bool sorted, bool return_inverse, bool return_counts=False, int? dim=None) -> (Tensor output, Tensor inverse_indices)
+func UniqueInverse(input *Tensor, returnInverse bool, options ...UniqueInverseOptions) (output, inverseIndices *Tensor, err error) {
+	set := last(options)
+	return two(apply(nil, "unique.inverse",
+		given("input", input),
+		given("return_inverse", returnInverse),
+		optional("sorted", set.Sorted),
+		optional("return_counts", set.ReturnCounts),
+		optional("dim", set.Dim)))
+}
+
+// UniqueCountsOptions are the arguments of UniqueCounts that may be left out.
+type UniqueCountsOptions struct {
+	Sorted        *bool // bool, default True
+	ReturnCounts  *bool // bool
+	ReturnInverse bool  // bool, default False
+	Dim           *int  // int, default None
+}
+
+// UniqueCounts applies the operator unique.counts.
+//
+// The distinct elements in ascending order, or the distinct entries of dim in lexicographic order; where each element went, and how often each occurs.
+//
+//	unique.counts(Tensor input, bool sorted=True, *, bool return_counts, bool return_inverse=False, int? dim=None) -> (Tensor output, Tensor counts)
+//	unique.counts(Tensor input, bool sorted, bool return_inverse, bool return_counts=False, int? dim=None) -> (Tensor output, Tensor counts)
+func UniqueCounts(input *Tensor, options ...UniqueCountsOptions) (output, counts *Tensor, err error) {
+	set := last(options)
+	return two(apply(nil, "unique.counts",
+		given("input", input),
+		optional("sorted", set.Sorted),
+		optional("return_counts", set.ReturnCounts),
+		optional("return_inverse", set.ReturnInverse),
 		optional("dim", set.Dim)))
 }
 
 // UniqueConsecutiveOptions are the arguments of UniqueConsecutive that may be left out.
 type UniqueConsecutiveOptions struct {
-	Dim *int // int, default None
+	ReturnInverse bool // bool, default False
+	ReturnCounts  bool // bool, default False
+	Dim           *int // int, default None
 }
 
 // UniqueConsecutive applies the operator unique_consecutive.
 //
 // The elements, or the entries of dim, without those that equal their predecessor; where each element went, and how long each run is.
 //
-//	unique_consecutive(Tensor input, *, int? dim=None) -> Tensor
+//	unique_consecutive(Tensor input, *, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Tensor
+//	unique_consecutive(Tensor input, bool return_inverse, bool return_counts=False, int? dim=None) -> Tensor
 func UniqueConsecutive(input *Tensor, options ...UniqueConsecutiveOptions) (*Tensor, error) {
 	set := last(options)
 	return one(apply(nil, "unique_consecutive",
 		given("input", input),
-		optional("dim", set.Dim)))
-}
-
-// UniqueConsecutiveInverseOptions are the arguments of UniqueConsecutiveInverse that may be left out.
-type UniqueConsecutiveInverseOptions struct {
-	Dim *int // int, default None
-}
-
-// UniqueConsecutiveInverse applies the operator unique_consecutive.inverse.
-//
-// The elements, or the entries of dim, without those that equal their predecessor; where each element went, and how long each run is.
-//
-//	unique_consecutive.inverse(Tensor input, *, bool return_inverse, int? dim=None) -> (Tensor output, Tensor inverse_indices)
-func UniqueConsecutiveInverse(input *Tensor, returnInverse bool, options ...UniqueConsecutiveInverseOptions) (output, inverseIndices *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "unique_consecutive.inverse",
-		given("input", input),
-		given("return_inverse", returnInverse),
-		optional("dim", set.Dim)))
-}
-
-// UniqueConsecutiveCountsOptions are the arguments of UniqueConsecutiveCounts that may be left out.
-type UniqueConsecutiveCountsOptions struct {
-	Dim *int // int, default None
-}
-
-// UniqueConsecutiveCounts applies the operator unique_consecutive.counts.
-//
-// The elements, or the entries of dim, without those that equal their predecessor; where each element went, and how long each run is.
-//
-//	unique_consecutive.counts(Tensor input, *, bool return_counts, int? dim=None) -> (Tensor output, Tensor counts)
-func UniqueConsecutiveCounts(input *Tensor, returnCounts bool, options ...UniqueConsecutiveCountsOptions) (output, counts *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "unique_consecutive.counts",
-		given("input", input),
-		given("return_counts", returnCounts),
+		optional("return_inverse", set.ReturnInverse),
+		optional("return_counts", set.ReturnCounts),
 		optional("dim", set.Dim)))
 }
 
 // UniqueConsecutiveBothOptions are the arguments of UniqueConsecutiveBoth that may be left out.
 type UniqueConsecutiveBothOptions struct {
-	Dim *int // int, default None
+	ReturnCounts *bool // bool
+	Dim          *int  // int, default None
 }
 
 // UniqueConsecutiveBoth applies the operator unique_consecutive.both.
@@ -5674,12 +5658,56 @@ type UniqueConsecutiveBothOptions struct {
 // The elements, or the entries of dim, without those that equal their predecessor; where each element went, and how long each run is.
 //
 //	unique_consecutive.both(Tensor input, *, bool return_inverse, bool return_counts, int? dim=None) -> (Tensor output, Tensor inverse_indices, Tensor counts)
-func UniqueConsecutiveBoth(input *Tensor, returnInverse bool, returnCounts bool, options ...UniqueConsecutiveBothOptions) (output, inverseIndices, counts *Tensor, err error) {
+//	unique_consecutive.both(Tensor input, bool return_inverse, bool return_counts=False, int? dim=None) -> (Tensor output, Tensor inverse_indices, Tensor counts)
+func UniqueConsecutiveBoth(input *Tensor, returnInverse bool, options ...UniqueConsecutiveBothOptions) (output, inverseIndices, counts *Tensor, err error) {
 	set := last(options)
 	return three(apply(nil, "unique_consecutive.both",
 		given("input", input),
 		given("return_inverse", returnInverse),
-		given("return_counts", returnCounts),
+		optional("return_counts", set.ReturnCounts),
+		optional("dim", set.Dim)))
+}
+
+// UniqueConsecutiveInverseOptions are the arguments of UniqueConsecutiveInverse that may be left out.
+type UniqueConsecutiveInverseOptions struct {
+	ReturnCounts bool // bool, default False
+	Dim          *int // int, default None
+}
+
+// UniqueConsecutiveInverse applies the operator unique_consecutive.inverse.
+//
+// The elements, or the entries of dim, without those that equal their predecessor; where each element went, and how long each run is.
+//
+//	unique_consecutive.inverse(Tensor input, *, bool return_inverse, bool return_counts=False, int? dim=None) -> (Tensor output, Tensor inverse_indices)
+//	unique_consecutive.inverse(Tensor input, bool return_inverse, bool return_counts=False, int? dim=None) -> (Tensor output, Tensor inverse_indices)
+func UniqueConsecutiveInverse(input *Tensor, returnInverse bool, options ...UniqueConsecutiveInverseOptions) (output, inverseIndices *Tensor, err error) {
+	set := last(options)
+	return two(apply(nil, "unique_consecutive.inverse",
+		given("input", input),
+		given("return_inverse", returnInverse),
+		optional("return_counts", set.ReturnCounts),
+		optional("dim", set.Dim)))
+}
+
+// UniqueConsecutiveCountsOptions are the arguments of UniqueConsecutiveCounts that may be left out.
+type UniqueConsecutiveCountsOptions struct {
+	ReturnCounts  *bool // bool
+	ReturnInverse bool  // bool, default False
+	Dim           *int  // int, default None
+}
+
+// UniqueConsecutiveCounts applies the operator unique_consecutive.counts.
+//
+// The elements, or the entries of dim, without those that equal their predecessor; where each element went, and how long each run is.
+//
+//	unique_consecutive.counts(Tensor input, *, bool return_counts, bool return_inverse=False, int? dim=None) -> (Tensor output, Tensor counts)
+//	unique_consecutive.counts(Tensor input, bool return_inverse, bool return_counts=False, int? dim=None) -> (Tensor output, Tensor counts)
+func UniqueConsecutiveCounts(input *Tensor, options ...UniqueConsecutiveCountsOptions) (output, counts *Tensor, err error) {
+	set := last(options)
+	return two(apply(nil, "unique_consecutive.counts",
+		given("input", input),
+		optional("return_counts", set.ReturnCounts),
+		optional("return_inverse", set.ReturnInverse),
 		optional("dim", set.Dim)))
 }
 
@@ -6120,6 +6148,25 @@ func LinalgCholesky(input *Tensor, options ...LinalgCholeskyOptions) (*Tensor, e
 	return one(apply(nil, "linalg_cholesky",
 		given("input", input),
 		optional("upper", set.Upper)))
+}
+
+// LinalgCholeskyExOptions are the arguments of LinalgCholeskyEx that may be left out.
+type LinalgCholeskyExOptions struct {
+	Upper       bool // bool, default False
+	CheckErrors bool // bool, default False
+}
+
+// LinalgCholeskyEx applies the operator linalg_cholesky_ex.
+//
+// The lower triangular L, of a positive diagonal, with L·Lᵀ = input, or with upper its transpose, and for each matrix 0, or the order of the first leading minor that is not positive: L is unfinished then. The matrices must be symmetric and real.
+//
+//	linalg_cholesky_ex(Tensor input, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)
+func LinalgCholeskyEx(input *Tensor, options ...LinalgCholeskyExOptions) (L, info *Tensor, err error) {
+	set := last(options)
+	return two(apply(nil, "linalg_cholesky_ex",
+		given("input", input),
+		optional("upper", set.Upper),
+		optional("check_errors", set.CheckErrors)))
 }
 
 // Einsum applies the operator einsum.

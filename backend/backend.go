@@ -18,7 +18,8 @@ type Info struct {
 	Name     string            `json:"name"`    // "native", "torch"
 	Version  string            `json:"version"` // of the subject, such as "1.13.1"
 	Devices  []string          `json:"devices"`
-	Modes    []string          `json:"modes"` // "eager", "graph", …
+	Modes    []string          `json:"modes"`          // "eager", "graph", …
+	Mode     string            `json:"mode,omitempty"` // of Modes, in which it runs; empty for "eager"
 	Features map[string]string `json:"features,omitempty"`
 }
 
@@ -82,7 +83,14 @@ type Outcome struct {
 	// it changed, as they were right after it, by name; nil when the backend
 	// does not tell.
 	Changes [][]Named
-	Elapsed time.Duration
+	// Stepped holds the parameters of each module after the optimizer's step,
+	// where the program asks for one.
+	Stepped map[string]State
+	// Blame names the pass of a graph with which the subject does not compute
+	// what it does without, and Evidence says where; both empty where none is.
+	Blame    string
+	Evidence string
+	Elapsed  time.Duration
 }
 
 // Value is the result of a call: exactly one of a tensor, a tuple, or a plain

@@ -30,6 +30,8 @@ type Test struct {
 	// ones, up to RejectFactor·N.
 	N     int
 	Fixed bool
+	// Graph says that the candidates are judged in their graph modes too.
+	Graph bool
 	// Draw returns the program of an index. It is called from several
 	// goroutines, and its result depends on the index alone.
 	Draw func(index int, o Observer) (*program.Program, error)
@@ -56,6 +58,8 @@ type Config struct {
 	Batch int
 	// Judge turns two outcomes into a verdict, with an oracle where one was asked.
 	Judge func(job *backend.Job, ref, cand *backend.Outcome, o *verdict.Oracle) *verdict.Verdict
+	// Faults are what is known to be wrong with candidates.
+	Faults []verdict.CandidateFault
 	// Oracle says when the reference is asked for the truth in float64.
 	Oracle OracleMode
 	// OnRecord receives every record, test by test and case by case, from one
@@ -123,7 +127,7 @@ type lane struct {
 	cfg   *Config
 	refMu sync.Mutex // the oracle asks while the next batch is drawn
 	ref   backend.Backend
-	cands []backend.Backend
+	cands []subject
 }
 
 func runLane(ctx context.Context, cfg *Config, s *schedule) (err error) {
@@ -151,17 +155,22 @@ func (l *lane) open() (err error) {
 		if err != nil {
 			return err
 		}
-		l.cands = append(l.cands, b)
+		s, err := subjectOf(b)
+		l.cands = append(l.cands, s)
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 func (l *lane) close() error {
 	var errs []error
-	for _, b := range append([]backend.Backend{l.ref}, l.cands...) {
-		if b != nil {
-			errs = append(errs, b.Close())
-		}
+	if l.ref != nil {
+		errs = append(errs, l.ref.Close())
+	}
+	for _, s := range l.cands {
+		errs = append(errs, s[0].Close())
 	}
 	return errors.Join(errs...)
 }
@@ -174,6 +183,7 @@ type batch struct {
 }
 
 type caseRun struct {
+	at      int // in the batch
 	program *program.Program
 	job     *backend.Job
 	ref     *backend.Outcome
@@ -209,6 +219,7 @@ func (l *lane) referAll(ctx context.Context, s *schedule, out chan<- *batch) err
 func (l *lane) draw(b *batch) {
 	for i := range b.cases {
 		c := &b.cases[i]
+		c.at = i
 		c.program, c.err = b.test.Draw(b.first+i, l)
 		if cut := (*CutShort)(nil); errors.As(c.err, &cut) {
 			c.program, c.err = cut.Program, nil
@@ -296,32 +307,23 @@ func (l *lane) judge(ctx context.Context, b *batch) error {
 	for i := range b.cases {
 		b.cases[i].lacking(l.cfg.Candidates, b, i)
 	}
-	for ci, cand := range l.cands {
-		jobs := b.jobs()
-		for _, c := range b.cases {
-			if c.job != nil {
-				c.job.State = c.ref.Initial
-			}
+	jobs := b.jobs()
+	var ran []*caseRun
+	var refs []*backend.Outcome
+	for i := range b.cases {
+		if c := &b.cases[i]; c.job != nil {
+			c.job.State = c.ref.Initial
+			ran, refs = append(ran, c), append(refs, c.ref)
 		}
-		outcomes, err := runBatch(ctx, cand, jobs)
+	}
+	for ci, cand := range l.cands {
+		trials, err := l.try(ctx, cand.modes(b.test.Graph), jobs, refs)
 		if err != nil {
 			return err
 		}
-		i := 0
-		for j := range b.cases {
-			c := &b.cases[j]
-			if c.job == nil {
-				continue
-			}
-			v, err := l.verdict(ctx, c.job, c.ref, outcomes[i])
-			if err != nil {
-				return err
-			}
-			c.records = append(c.records, &verdict.Record{
-				Test: b.test.Name, Index: b.first + j, Candidate: l.cfg.Candidates[ci].Name, Program: c.program,
-				Verdict: v, Reference: c.ref, Outcome: outcomes[i],
-			})
-			i++
+		for i, c := range ran {
+			of := verdict.Record{Test: b.test.Name, Index: b.first + c.at, Candidate: l.cfg.Candidates[ci].Name, Program: c.program, Reference: c.ref}
+			c.records = append(c.records, merge(trials[i], of)...)
 		}
 	}
 	return nil
@@ -334,8 +336,30 @@ func (l *lane) ask(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome
 	return runBatch(ctx, l.ref, jobs)
 }
 
-// verdict judges one case, with the oracle's help where the mode asks for it.
+// verdict judges one case, and where it blames the candidate for what may be
+// inherited, the case on the candidate's path.
 func (l *lane) verdict(ctx context.Context, job *backend.Job, ref, cand *backend.Outcome) (*verdict.Verdict, error) {
+	v, err := l.direct(ctx, job, ref, cand)
+	if err != nil || l.cfg.Oracle == OracleOff {
+		return v, err
+	}
+	path := verdict.Along(job, ref, cand, v)
+	if path == nil {
+		return v, nil
+	}
+	outcomes, err := l.ask(ctx, []*backend.Job{path.Job})
+	if err != nil {
+		return nil, err
+	}
+	on, err := l.direct(ctx, path.Job, outcomes[0], path.Lift(outcomes[0], cand))
+	if err != nil {
+		return nil, err
+	}
+	return path.Settle(v, on), nil
+}
+
+// direct judges one case, with the oracle's help where the mode asks for it.
+func (l *lane) direct(ctx context.Context, job *backend.Job, ref, cand *backend.Outcome) (*verdict.Verdict, error) {
 	mode := l.cfg.Oracle
 	v := &verdict.Verdict{}
 	if mode != Always {

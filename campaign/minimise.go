@@ -46,7 +46,7 @@ func (s *Solo) Minimise(ctx context.Context, groups []*finding.Group, b shrink.B
 // Subject is what a failing case of a run is tried on.
 func (s *Solo) Subject(first *verdict.Record) shrink.Subject {
 	subject := shrink.Subject{Judge: func(ctx context.Context, p *program.Program) (*verdict.Record, error) {
-		return s.Judge(ctx, first.Candidate, p)
+		return s.Repeat(ctx, first, p)
 	}}
 	tests := s.lane.cfg.Tests
 	at := slices.IndexFunc(tests, func(t Test) bool { return t.Name == first.Test })

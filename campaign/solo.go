@@ -8,6 +8,7 @@ import (
 
 	"plumb/backend"
 	"plumb/program"
+	"plumb/shrink"
 	"plumb/verdict"
 )
 
@@ -24,12 +25,43 @@ func Open(cfg *Config) (*Solo, error) {
 	return s, nil
 }
 
-// Judge runs a program on the reference and on the named candidate. The record
-// names no test.
+// Judge runs a program on the reference and on the named candidate, in its own
+// mode. The record names no test.
 func (s *Solo) Judge(ctx context.Context, candidate string, p *program.Program) (*verdict.Record, error) {
-	at := slices.IndexFunc(s.lane.cfg.Candidates, func(c Candidate) bool { return c.Name == candidate })
-	if at < 0 {
-		return nil, fmt.Errorf("there is no candidate %q", candidate)
+	records, err := s.judge(ctx, candidate, p, false)
+	if err != nil {
+		return nil, err
+	}
+	return records[0], nil
+}
+
+// Repeat judges a program as the case of a record was, in the same modes. The
+// record that it returns is the one that fails as that one does, where there
+// is one.
+func (s *Solo) Repeat(ctx context.Context, of *verdict.Record, p *program.Program) (*verdict.Record, error) {
+	records, err := s.judge(ctx, of.Candidate, p, s.graph(of))
+	if err != nil {
+		return nil, err
+	}
+	want := shrink.SignatureOf(of)
+	for _, r := range records {
+		if shrink.SignatureOf(r) == want {
+			return r, nil
+		}
+	}
+	return records[0], nil
+}
+
+// graph reports whether a record's case was judged in graph modes too.
+func (s *Solo) graph(of *verdict.Record) bool {
+	at := slices.IndexFunc(s.lane.cfg.Tests, func(t Test) bool { return t.Name == of.Test })
+	return at >= 0 && s.lane.cfg.Tests[at].Graph
+}
+
+func (s *Solo) judge(ctx context.Context, candidate string, p *program.Program, graph bool) ([]*verdict.Record, error) {
+	at, err := s.at(candidate)
+	if err != nil {
+		return nil, err
 	}
 	job := newJob(p)
 	ref, err := s.one(ctx, s.lane.ref, job)
@@ -37,21 +69,34 @@ func (s *Solo) Judge(ctx context.Context, candidate string, p *program.Program) 
 		return nil, err
 	}
 	job.State = ref.Initial
-	got, err := s.one(ctx, s.lane.cands[at], job)
+	trials, err := s.lane.try(ctx, s.lane.cands[at].modes(graph), []*backend.Job{job}, []*backend.Outcome{ref})
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.lane.verdict(ctx, job, ref, got)
-	if err != nil {
-		return nil, err
-	}
-	return &verdict.Record{Candidate: candidate, Program: p, Verdict: v, Reference: ref, Outcome: got}, nil
+	return merge(trials[0], verdict.Record{Candidate: candidate, Program: p, Reference: ref}), nil
 }
 
-// Infos tell what the reference and the named candidate are.
-func (s *Solo) Infos(candidate string) (reference, judged backend.Info) {
+func (s *Solo) at(candidate string) (int, error) {
 	at := slices.IndexFunc(s.lane.cfg.Candidates, func(c Candidate) bool { return c.Name == candidate })
-	return s.lane.ref.Info(), s.lane.cands[at].Info()
+	if at < 0 {
+		return 0, fmt.Errorf("there is no candidate %q", candidate)
+	}
+	return at, nil
+}
+
+// Infos tell what the reference and the named candidate are, this one in a
+// mode; "" is its own.
+func (s *Solo) Infos(candidate, mode string) (reference, judged backend.Info) {
+	at, err := s.at(candidate)
+	if err != nil {
+		return s.lane.ref.Info(), backend.Info{}
+	}
+	for _, m := range s.lane.cands[at] {
+		if m.name == mode {
+			return s.lane.ref.Info(), m.Info()
+		}
+	}
+	return s.lane.ref.Info(), s.lane.cands[at][0].Info()
 }
 
 // Again runs a program on the reference and then on another instance of it, nil
@@ -89,3 +134,17 @@ func (s *Solo) Observe(p *program.Program, ref program.Ref) (backend.Value, erro
 
 // Close ends the backends.
 func (s *Solo) Close() error { return s.lane.close() }
+
+// Try runs programs on one more instance of a backend.
+func Try(ctx context.Context, open Opener, programs []*program.Program) (outcomes []*backend.Outcome, err error) {
+	b, err := open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	jobs := make([]*backend.Job, len(programs))
+	for i, p := range programs {
+		jobs[i] = newJob(p)
+	}
+	return runBatch(ctx, b, jobs)
+}

@@ -12,7 +12,7 @@ import (
 
 // Bound limits the rounding error of a tensor to first order: whatever the
 // order of the sums, |computed − exact| ≤ u·Error element by element, u the unit
-// roundoff of the dtype. Tensors are contiguous and in float64 or complex128.
+// roundoff of the dtype or, where that is coarser, Unit. Tensors are contiguous and in float64 or complex128.
 //
 // K additions of one sum count as min(K, 2√K) roundings: rounding errors
 // uniform in ±u make the error of a sequential sum of K terms of one sign, which
@@ -26,6 +26,9 @@ type Bound struct {
 	// results from sums of products.
 	Terms *tensor.Tensor
 	Count float64
+	// Unit is the unit roundoff of the coarsest dtype that was computed in: a
+	// result in float64 of what was computed in float32 is no better than that.
+	Unit float64
 	// Functions says that functions were applied on the way, which another
 	// implementation may write otherwise: 1 − (1 − t²) for t².
 	Functions bool
@@ -43,6 +46,9 @@ type Bounds struct {
 	// Of the gradients of the second order.
 	SecondGrads      map[string]*Bound
 	SecondParamGrads map[string]map[string]*Bound
+	// Poles says that the gradient of a call's result, from which others follow,
+	// is infinite or NaN somewhere, or beyond the range of float32.
+	Poles bool
 }
 
 // ValueBound is the bound of a tensor, nil for none, or those of a tuple's values.
@@ -82,7 +88,7 @@ func (b *Bound) Holds(want *tensor.Tensor) bool {
 	if b == nil || !slices.Equal(b.Value.Shape(), want.Shape()) {
 		return false
 	}
-	u := Roundoff(want.DType())
+	u := b.roundoff(want.DType())
 	for i := range want.Len() {
 		w, v := want.At(i), b.Value.At(i)
 		if w == v || !finite(w) {
@@ -99,6 +105,8 @@ func (b *Bound) Holds(want *tensor.Tensor) bool {
 	}
 	return true
 }
+
+func (b *Bound) roundoff(d tensor.DType) float64 { return max(b.Unit, Roundoff(d)) }
 
 func finite(v complex128) bool { return !cmplx.IsNaN(v) && !cmplx.IsInf(v) }
 
@@ -120,11 +128,15 @@ func (b *Bound) limit(d tensor.DType) Limit {
 	if b.Error == nil {
 		return Exactly("every term is an integer and Σ|terms| stays below 1/u, so sums are exact in any order")
 	}
-	if b.Functions && Roundoff(d) == 0x1p-53 {
+	if b.Functions && b.roundoff(d) == 0x1p-53 {
 		return b.normwise(d)
 	}
-	l := Limit{Class: op.Accumulating, Unit: Number(Roundoff(d)), Error: b.Error, Terms: b.Terms, Count: Number(b.Count)}
-	l.Reason = fmt.Sprintf("E bounds the roundings on the way, in units of the roundoff of %s; either side has its own", d)
+	l := Limit{Class: op.Accumulating, Unit: Number(b.roundoff(d)), Error: b.Error, Terms: b.Terms, Count: Number(b.Count)}
+	of := d.String()
+	if b.roundoff(d) > Roundoff(d) {
+		of = "what was computed in before"
+	}
+	l.Reason = fmt.Sprintf("E bounds the roundings on the way, in units of the roundoff of %s; either side has its own", of)
 	return l
 }
 

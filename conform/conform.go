@@ -50,6 +50,15 @@ type Config struct {
 // Load reads and checks a config: YAML of at most 1 MiB where the name ends in
 // .yaml or .yml, else Python of at most [MaxSource]. The error is an *Error.
 func Load(name string, src []byte) (*Config, error) {
+	s, err := readSource(name, src)
+	if err != nil {
+		return nil, err
+	}
+	return check(s)
+}
+
+// readSource reads a file by the language that its name says.
+func readSource(name string, src []byte) (*source, error) {
 	read, most := readPython, MaxSource
 	if ext := filepath.Ext(name); ext == ".yaml" || ext == ".yml" {
 		read, most = readYAML, maxYAML
@@ -57,11 +66,7 @@ func Load(name string, src []byte) (*Config, error) {
 	if len(src) > most {
 		return nil, &Error{File: name, Msg: fmt.Sprintf("the config is larger than %d MiB", most>>20)}
 	}
-	s, err := read(name, src)
-	if err != nil {
-		return nil, err
-	}
-	return check(s)
+	return read(name, src)
 }
 
 // Entries returns the keys of the entries, in order.

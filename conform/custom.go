@@ -32,7 +32,7 @@ var customs = map[string]custom{
 	"index":                               {tensors: "input", build: index},
 	"index_put":                           {tensors: "input values", build: indexPut("torch.index_put")},
 	"cast_dtype":                          {tensors: "input out", build: castDType},
-	"linalgqr":                            {tensors: "input", build: tuple("torch.linalg.qr", 2)},
+	"linalgqr":                            {tensors: "input", build: qr},
 	"meshgrid":                            {build: meshgrid},
 	"sort":                                {tensors: "input", build: sortValues},
 	"im2col":                              {tensors: "input", build: plain("torch.nn.functional.unfold")},
@@ -184,9 +184,8 @@ func plain(target string) func(*build) []any {
 	return func(b *build) []any { return []any{b.call(target, b.args)} }
 }
 
-// tuple calls a function that returns n tensors.
-func tuple(target string, n int) func(*build) []any {
-	return func(b *build) []any { return b.split(b.call(target, b.args), n) }
+func qr(b *build) []any {
+	return b.split(b.call("torch.linalg.qr", b.arg("input"), b.without("input")), 2)
 }
 
 // named calls a function by position, with the arguments of those names.
@@ -271,18 +270,28 @@ func adam(decoupled bool) func(*build) []any {
 	}
 }
 
+// fusedAdamW updates its arguments; the outputs are what they are afterwards.
 func fusedAdamW(b *build) []any {
+	state := []any{b.arg("param"), b.arg("param_grad"), b.arg("exp_avg"), b.arg("exp_avg_sq"), b.arg("max_exp_avg_sq")}
 	var lists []any
-	for _, name := range []string{"param", "param_grad", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"} {
-		lists = append(lists, program.List{b.arg(name)})
+	for _, v := range state {
+		lists = append(lists, program.List{v})
 	}
-	step := b.call("torch.full", program.Tuple{}, b.number("step", 1))
-	lists = append(lists, program.List{step})
+	if b.arg("amsgrad") != true {
+		lists[4], state = program.List{}, state[:4]
+	}
+	lists = append(lists, program.List{b.call("torch.full", program.Tuple{}, b.number("step", 1))})
 	for _, name := range []string{"lr", "beta1", "beta2", "weight_decay", "eps", "amsgrad"} {
 		lists = append(lists, kw(name, b.arg(name)))
 	}
 	b.call("torch._fused_adamw_", append(lists, kw("maximize", false))...)
-	return []any{b.arg("param")}
+	var out []any
+	for _, i := range []int{0, 2, 3, 4} {
+		if i < len(state) {
+			out = append(out, b.call("operator.getitem", state[i], program.Ellipsis{}))
+		}
+	}
+	return out
 }
 
 func adadelta(b *build) []any {

@@ -20,6 +20,10 @@ type Case struct {
 	Half bool
 	// Item is the dict of the case as DIOPI's parser makes it.
 	Item *Dict
+
+	orders        map[string][]int // by argument, see Order
+	narrow        []string         // see Narrow
+	narrowResults bool
 }
 
 // AppendJSON appends the case as one object without line ends: index, case,

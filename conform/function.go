@@ -39,6 +39,8 @@ func (b *build) inPlace() ([]any, error) {
 		return b.compose(custom{build: indexPut("Tensor.index_put_")})
 	case c.Function == "bernoulli" && c.Manual() != "":
 		return bernoulliIn(b)
+	case slices.Contains([]string{"uniform", "random", "normal_"}, c.Function) && c.Manual() != "":
+		return b.forward()
 	case c.Function == "normal" || c.Function == "randperm":
 		return nil, b.fail("%s has no in-place variant", c.Function)
 	}
@@ -61,9 +63,9 @@ func (b *build) parts() int {
 		return 2
 	}
 	switch b.c.Function {
-	case "sort", "qr", "eigh", "topk", "cummax", "cummin", "kthvalue", "cholesky_ex", "std_mean", "var_mean", "slogdet":
+	case "sort", "qr", "eigh", "topk", "cummax", "cummin", "kthvalue", "mode", "cholesky_ex", "std_mean", "var_mean", "slogdet":
 		return 2
-	case "max", "min", "median", "mode":
+	case "max", "min", "median", "nanmedian":
 		if dim, ok := b.get("dim"); ok && dim != nil {
 			return 2
 		}
@@ -98,26 +100,32 @@ var manual = map[string]struct {
 	"normal":      {"normal", plainly("torch.normal")},
 	"multinomial": {"multinomial", plainly("torch.multinomial")},
 	"bernoulli":   {"bernoulli", bernoulli},
-	"uniform":     {"uniform", renamed("uniform_", "start", "from", "end", "to")},
-	"random":      {"random", renamed("random_", "start", "from", "end", "to")},
-	"normal_":     {"normal", renamed("normal_")},
+	"uniform":     {"uniform", drawIn("uniform_", "start", "end")},
+	"random":      {"random", drawIn("random_", "start", "end")},
+	"normal_":     {"normal", drawIn("normal_", "mean", "std")},
 }
 
 func plainly(target string) func(*build) ([]any, error) {
 	return func(b *build) ([]any, error) { return []any{b.call(target, b.args)}, nil }
 }
 
-// renamed calls a method with other names for some arguments, given in pairs;
-// an argument of None is left out.
-func renamed(method string, names ...string) func(*build) ([]any, error) {
+// drawIn calls a method that draws in place, by position: an argument of None,
+// and one that is missing, is left out.
+func drawIn(method string, names ...string) func(*build) ([]any, error) {
 	return func(b *build) ([]any, error) {
-		for i := range b.args {
-			if k := slices.Index(names, b.args[i].Name); k >= 0 && k%2 == 0 {
-				b.args[i].Name = names[k+1]
+		args := []any{b.arg("input")}
+		if _, ok := args[0].(program.Ref); !ok {
+			return nil, b.fail("Tensor.%s needs a tensor input", method)
+		}
+		for _, name := range names {
+			if v := b.arg(name); v != nil {
+				args = append(args, v)
 			}
 		}
-		b.args = slices.DeleteFunc(b.args, func(kw program.Kwarg) bool { return kw.Value == nil })
-		return b.method(method)
+		if b.c.Function == "random" && len(args) == 2 && b.arg("start") != nil {
+			args = append(args, nil)
+		}
+		return []any{b.call("Tensor."+method, args...)}, nil
 	}
 }
 

@@ -122,6 +122,7 @@ func (g *generator) input(name string, shape Value, key uint64) (any, error) {
 }
 
 func (g *generator) add(in program.Input) (any, error) {
+	g.modes(&in)
 	in.RequiresGrad = isTrueList(g.a.Get("requires_grad"))
 	if in.RequiresGrad && !in.DType.IsDifferentiable() {
 		return nil, g.b.fail("%s of %s cannot require a gradient", g.ins, in.DType)
@@ -131,6 +132,20 @@ func (g *generator) add(in program.Input) (any, error) {
 		return g.b.call("Tensor.to_sparse_csr", program.Ref(in.Name)), nil
 	}
 	return program.Ref(in.Name), nil
+}
+
+// modes gives the input the layout and the dtype that the modes of a run ask for.
+func (g *generator) modes(in *program.Input) {
+	if order := g.b.c.Order(g.ins); order != nil && len(order) == len(in.Shape) {
+		in.Strides = tensor.PermutedStrides(in.Shape, order)
+	}
+	if !g.b.c.Narrow(g.ins) || in.DType != tensor.I64 {
+		return
+	}
+	in.DType = tensor.I32
+	if in.Fill.Data != nil {
+		in.Fill.Data = in.Fill.Data.Convert(tensor.I32)
+	}
 }
 
 // taken are words that cannot name an input of a program.

@@ -291,27 +291,9 @@ func (b *build) backward(out []any) error {
 	if !slices.ContainsFunc(b.p.Inputs, func(in program.Input) bool { return in.RequiresGrad }) {
 		return nil
 	}
-	chosen, _ := items(b.c.Item.Get("requires_backward"))
-	if n := b.parts(); len(out) == 1 && n > 0 {
-		whole := out[0]
-		out = nil
-		for i := range n {
-			if len(chosen) == 0 || slices.Contains(chosen, Value(Int(i))) {
-				out = append(out, b.call("operator.getitem", whole, int64(i)))
-			}
-		}
-		chosen = nil
-	}
-	if len(chosen) > 0 {
-		all := out
-		out = nil
-		for _, v := range chosen {
-			i, ok := v.(Int)
-			if !ok || i < 0 || int(i) >= len(all) {
-				return b.fail("requires_backward names output %s of %d", show(v), len(all))
-			}
-			out = append(out, all[i])
-		}
+	out, err := b.chosen(out)
+	if err != nil {
+		return err
 	}
 	for _, v := range out {
 		if r, ok := v.(program.Ref); ok {
@@ -319,6 +301,43 @@ func (b *build) backward(out []any) error {
 		}
 	}
 	return nil
+}
+
+// beyondFirst is the number of outputs that a choice of several shows; 0 where
+// it chooses the first at most, which may be all that there is.
+func beyondFirst(chosen []Value) int {
+	last := Int(0)
+	for _, v := range chosen {
+		if i, ok := v.(Int); ok && i < maxDTypes {
+			last = max(last, i)
+		}
+	}
+	if last == 0 {
+		return 0
+	}
+	return int(last) + 1
+}
+
+// chosen are the outputs that requires_backward names, or all. Those that the
+// function returns as a tuple are taken out of it.
+func (b *build) chosen(out []any) ([]any, error) {
+	n, part := len(out), func(i int) any { return out[i] }
+	names, _ := items(b.c.Item.Get("requires_backward"))
+	if parts := max(b.parts(), beyondFirst(names)); len(out) == 1 && parts > 0 {
+		n, part = parts, func(i int) any { return b.call("operator.getitem", out[0], int64(i)) }
+	}
+	var picked []any
+	for _, v := range names {
+		i, ok := v.(Int)
+		if !ok || i < 0 || int(i) >= n {
+			return nil, b.fail("requires_backward names output %s of %d", show(v), n)
+		}
+		picked = append(picked, part(int(i)))
+	}
+	for i := 0; len(names) == 0 && i < n; i++ {
+		picked = append(picked, part(i))
+	}
+	return picked, nil
 }
 
 // done is the program, checked.

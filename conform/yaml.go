@@ -228,6 +228,10 @@ func (r *yamlReader) decoded(n ast.Node, d *Dict) (Value, error) {
 		if list, ok := v.(List); ok && len(list) == 3 {
 			return Slice(list), nil
 		}
+	case "$skip":
+		if list, ok := v.(List); ok && len(list) == 1 {
+			return Skip(list), nil
+		}
 	case "$float":
 		switch v {
 		case String("inf"):
@@ -238,7 +242,7 @@ func (r *yamlReader) decoded(n ast.Node, d *Dict) (Value, error) {
 			return Float(math.NaN()), nil
 		}
 	}
-	return nil, r.errorf(n, "%s stands for no value: want $tuple, $np, $slice or $float and what it takes", show(d))
+	return nil, r.errorf(n, "%s stands for no value: want $tuple, $np, $slice, $float or $skip and what it takes", show(d))
 }
 
 // typedEntry gives an entry the tuples and dtypes that YAML writes as lists and
@@ -275,13 +279,25 @@ func typedEntry(v Value) Value {
 func typedDTypes(d *Dict) {
 	list, _ := d.Get("dtype").(List)
 	for i, v := range list {
-		if s, ok := v.(String); ok && slices.Contains(dtypes, string(s)) {
-			list[i] = DType(s)
+		if skip, ok := v.(Skip); ok {
+			list[i] = Skip{asDType(skip[0])}
+		} else {
+			list[i] = asDType(v)
 		}
 	}
 }
 
+func asDType(v Value) Value {
+	if s, ok := v.(String); ok && slices.Contains(dtypes, string(s)) {
+		return DType(s)
+	}
+	return v
+}
+
 func asTuples(v Value) Value {
+	if skip, ok := v.(Skip); ok {
+		return Skip{asTuples(skip[0])}
+	}
 	list, ok := v.(List)
 	if !ok {
 		return v

@@ -55,6 +55,7 @@ type Session struct {
 	keys    op.Keys
 	drew    func(call *op.Call, out []op.Value)
 	compute func(call *op.Call) ([]*tensor.Tensor, error)
+	applied func(n *autograd.Node)
 }
 
 // New returns a session over the table.
@@ -63,6 +64,10 @@ func New(table *op.Table) *Session { return &Session{table: table, compute: (*op
 // Compute has f take the place of op.Call.Execute: it returns the tensors that
 // stand for a call's results.
 func (s *Session) Compute(f func(call *op.Call) ([]*tensor.Tensor, error)) { s.compute = f }
+
+// OnGrad has f told of every application whose gradient is recorded next, and
+// of nil after the last.
+func (s *Session) OnGrad(f func(n *autograd.Node)) { s.applied = f }
 
 // Limit bounds the bytes that the results of one call and its temporary memory
 // may take; 0 leaves them to op.Call.
@@ -146,7 +151,7 @@ func (s *Session) Execute(call *op.Call) ([]op.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	record = record && !s.paused && !call.Def.Traits.Has(op.NoGrad)
+	record = record && !s.paused && !call.Def.Traits.Has(op.NoGrad) && smooth(call)
 	out := make([]op.Value, len(ts))
 	for i, t := range ts {
 		out[i] = &Var{Tensor: t, requiresGrad: record && t.DType().IsDifferentiable()}
@@ -207,6 +212,19 @@ func unchanged(call *op.Call) error {
 	return nil
 }
 
+// smooth reports whether an argument that wants a gradient is one on which the
+// results depend smoothly.
+func smooth(call *op.Call) bool {
+	if call.Def.Constant == nil {
+		return true
+	}
+	constant := call.Def.Constant(call.Args)
+	return slices.ContainsFunc(call.Args.Sig.Params, func(p op.Param) bool {
+		v, ok := call.Args.Any(p.Name).(op.Value)
+		return ok && !slices.Contains(constant, p.Name) && RequiresGrad(v)
+	})
+}
+
 // RequiresGrad reports whether v is a variable that wants a gradient.
 func RequiresGrad(v op.Value) bool {
 	x, ok := v.(*Var)
@@ -230,8 +248,23 @@ func (s *Session) Backward(values, cotangents []op.Value, create bool) (autograd
 			return nil, err
 		}
 	}
-	if err := autograd.Walk(b, tape(values), cot, RequiresGrad); err != nil {
+	if err := s.walk(b, tape(values), cot); err != nil {
 		return nil, fmt.Errorf("backward: %w", err)
 	}
 	return cot, nil
+}
+
+// walk is autograd.Walk, told of.
+func (s *Session) walk(b op.Builder, tape []autograd.Node, cot autograd.Cotangents) error {
+	if s.applied == nil {
+		return autograd.Walk(b, tape, cot, RequiresGrad)
+	}
+	defer s.applied(nil)
+	for i := range slices.Backward(tape) {
+		s.applied(&tape[i])
+		if err := autograd.Walk(b, tape[i:i+1], cot, RequiresGrad); err != nil {
+			return err
+		}
+	}
+	return nil
 }

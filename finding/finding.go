@@ -109,6 +109,19 @@ func (f *Finding) Tests() []string {
 	return names
 }
 
+// Modes returns the candidate's modes in which it shows, its own first.
+func (f *Finding) Modes() []string {
+	var modes []string
+	for _, g := range f.Groups {
+		for _, m := range g.First.Modes {
+			if !slices.Contains(modes, m) {
+				modes = append(modes, m)
+			}
+		}
+	}
+	return modes
+}
+
 // Candidate returns the name of the candidate that fails.
 func (f *Finding) Candidate() string { return f.Groups[0].Candidate }
 

@@ -1,10 +1,12 @@
 package graph
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"plumb/autograd"
+	"plumb/internal/where"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -20,11 +22,15 @@ type Builder struct {
 	tape      []autograd.Node
 	constants map[*tensor.Tensor]*Value
 	// latest is what mutating operators made of a value.
-	latest map[*Value]*Value
-	keys   op.Keys
-	room   []byte
-	place  string
-	step   int
+	latest   map[*Value]*Value
+	keys     op.Keys
+	room     []byte
+	place    string
+	step     int
+	training *training // what Backward has to do
+	of       *Node     // whose gradient is recorded
+	part     int       // that Checkpoint marks, from 1
+	marked   int       // parts
 }
 
 // NewBuilder returns a builder of an empty graph.
@@ -35,8 +41,31 @@ func NewBuilder(table *op.Table, name string) *Builder {
 }
 
 // At says where the nodes to come are traced: the caller's words for it and
-// the number of its step.
+// the number of its step. Without it a node's place is the line of Go that made
+// the call.
 func (b *Builder) At(step int, place string) { b.step, b.place = step, place }
+
+// Differentiate says that the nodes to come are part of the gradient of one;
+// nil ends that.
+func (b *Builder) Differentiate(of *Node) { b.of = of }
+
+// own are the packages whose lines are nobody's call.
+var own = []string{"plumb/graph", "plumb/op", "plumb/ops", "plumb/nn", "plumb/autograd", "plumb/optim", "plumb/eager", "plumb/api", "plumb/inplace"}
+
+// here is the place of a node.
+func (b *Builder) here() string {
+	if b.place != "" {
+		return b.place
+	}
+	return where.Outside(own...)
+}
+
+// within has f record nodes of one place.
+func (b *Builder) within(place string, f func() error) error {
+	defer func(old string) { b.place = old }(b.place)
+	b.place = place
+	return f()
+}
 
 // Input adds an input; nil strides are contiguous.
 func (b *Builder) Input(name string, m op.Meta) *Value {
@@ -59,7 +88,10 @@ func (b *Builder) Constant(t *tensor.Tensor) *Value {
 
 // add appends a node with values that lie as the layouts say.
 func (b *Builder) add(n *Node, layouts ...*tensor.Tensor) {
-	n.Place, n.Step = b.place, b.step
+	n.Place, n.Step, n.Of = b.here(), b.step, b.of
+	if b.of == nil {
+		n.Part = b.part
+	}
 	for _, l := range layouts {
 		n.Out = append(n.Out, &Value{node: n, id: b.values, layout: l})
 		b.values++
@@ -112,10 +144,14 @@ func (b *Builder) Execute(call *op.Call) ([]op.Value, error) {
 // Record is Execute for a call whose Draw is known.
 func (b *Builder) Record(call *op.Call) ([]op.Value, error) {
 	if call.Def.Compose != nil {
-		return b.parts(call)
+		out, err := b.parts(call)
+		if err != nil {
+			return nil, b.refused(call, err)
+		}
+		return out, nil
 	}
 	if err := capturable(call); err != nil {
-		return nil, err
+		return nil, b.refused(call, err)
 	}
 	c := *call
 	c.Args = c.Args.MapValues(func(v op.Value) op.Value {
@@ -133,7 +169,7 @@ func (b *Builder) Record(call *op.Call) ([]op.Value, error) {
 		err = failed
 	}
 	if err != nil {
-		return nil, err
+		return nil, b.refused(call, err)
 	}
 	vs := make([]op.Value, len(out))
 	for i, v := range out {
@@ -275,7 +311,8 @@ func (b *Builder) Grads(values, cotangents, wrt []op.Value) ([]op.Value, error) 
 			}
 		}
 	}
-	if err := autograd.Walk(b.Builder, path, cot, func(v op.Value) bool { return need[v] }); err != nil {
+	err := b.within(b.here(), func() error { return b.walk(path, cot, func(v op.Value) bool { return need[v] }) })
+	if err != nil {
 		return nil, err
 	}
 	out := make([]op.Value, len(wrt))
@@ -283,6 +320,22 @@ func (b *Builder) Grads(values, cotangents, wrt []op.Value) ([]op.Value, error) 
 		out[i] = cot[v]
 	}
 	return out, nil
+}
+
+// walk is autograd.Walk; the nodes that it records know of which they are the gradient.
+func (b *Builder) walk(tape []autograd.Node, cot autograd.Cotangents, need func(op.Value) bool) error {
+	defer func(of *Node) { b.of = of }(b.of)
+	for i := range slices.Backward(tape) {
+		b.of = tape[i].Out[0].(*Value).node
+		if err := autograd.Walk(b.Builder, tape[i:i+1], cot, need); err != nil {
+			var e *Error
+			if errors.As(err, &e) { // it names the call itself
+				return e
+			}
+			return err
+		}
+	}
+	return nil
 }
 
 // Code ends the graph: it computes the outputs.

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -28,8 +29,11 @@ func Passes() []Pass {
 		{"casts", "leaves out conversions that a later one undoes or repeats", casts},
 		{"algebra", "applies traits: idempotent operators, involutions, identity elements", algebra},
 		{"common", "computes equal calls once", common},
+		{"recompute", "computes the parts that Checkpoint marked again before their gradient", recompute},
 		{"dead2", "leaves out what the passes before made useless", dead},
 		{"fuse", "runs elementwise calls of one shape in one loop over blocks", fuse},
+		{"epilogue", "runs elementwise calls on the parts of a product or convolution that are final", epilogue},
+		{"order", "runs what frees memory as soon as it can run", order},
 	}
 }
 
@@ -47,6 +51,16 @@ type Options struct {
 	Passes []Pass
 	// Block is how many elements a fused loop takes at a time; 0 for a default.
 	Block int
+	// Donate numbers inputs that the caller gives up with each run, so that
+	// results may take their memory: parameters that a step replaces. They
+	// must share memory with no other input.
+	Donate []int
+	// Watch is called whenever a node was run, before what it read last and the
+	// blocks of a fused loop are released: it may measure what lives.
+	Watch func()
+	// Keep is how many signatures a Graph is kept compiled for, those that were
+	// used last; 0 for a default.
+	Keep int
 
 	tamper func(*plan, *Code)
 }
@@ -75,6 +89,7 @@ func (s Stage) String() string {
 // error names the pass that failed.
 func Compile(code *Code, o Options) (*Compiled, error) {
 	c := code.copy()
+	c.donated = o.Donate
 	passes := o.Passes
 	if passes == nil {
 		passes = Passes()
@@ -87,7 +102,7 @@ func Compile(code *Code, o Options) (*Compiled, error) {
 		}
 		s, err := c.apply(p)
 		if err != nil {
-			return nil, &Error{Graph: c.Name, Pass: p.Name, Err: err}
+			return nil, c.broken(p, err)
 		}
 		o.logf(1, "%s: %s\n", c.Name, s)
 		if s.Changes > 0 {
@@ -102,7 +117,17 @@ func Compile(code *Code, o Options) (*Compiled, error) {
 	if block == 0 {
 		block = defaultBlock
 	}
-	return &Compiled{Code: c, Stages: stages, plan: plan, block: block}, nil
+	return &Compiled{Code: c, Stages: stages, plan: plan, block: block, watch: o.Watch}, nil
+}
+
+// broken says of a pass that it failed, at the node where that is known.
+func (c *Code) broken(p Pass, err error) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		e = &Error{Err: err}
+	}
+	e.Graph, e.Pass = c.Name, p.Name
+	return e
 }
 
 // apply runs a pass and checks what it left.
@@ -125,7 +150,7 @@ func (c *Code) check(outputs []*Value) error {
 	for _, n := range c.Nodes {
 		for _, v := range n.Args() {
 			if !made[v] {
-				return fmt.Errorf("%s reads a value, %%%d, that is not made before", n.op(), v.id)
+				return n.failed(fmt.Errorf("it reads a value, %%%d, that is not made before", v.id))
 			}
 		}
 		for _, v := range n.Out {
@@ -135,9 +160,9 @@ func (c *Code) check(outputs []*Value) error {
 	for i, v := range c.Outputs {
 		switch {
 		case !made[v]:
-			return fmt.Errorf("output %d is not made", i)
+			return v.node.failed(fmt.Errorf("output %d is not made", i))
 		case !alike(v, outputs[i]):
-			return fmt.Errorf("output %d was %s and is %s", i, describe(outputs[i]), describe(v))
+			return v.node.failed(fmt.Errorf("output %d was %s and is %s", i, describe(outputs[i]), describe(v)))
 		}
 	}
 	return nil

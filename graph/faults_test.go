@@ -127,6 +127,20 @@ func grouping(f fuser) func(c *Code) (int, error) {
 	return f.run
 }
 
+func joining(j joiner) func(c *Code) (int, error) {
+	if j.order == nil {
+		j.order = flatOrder
+	}
+	if j.after == nil {
+		j.after = (*joiner).later
+	}
+	return func(c *Code) (int, error) {
+		k := j
+		k.code = c
+		return k.run()
+	}
+}
+
 // anyOrder takes calls of one dense result and arguments like it, whatever they compute.
 func anyOrder(n *Node) string {
 	if n.Kind != Apply || !n.pure() || len(n.Out) != 1 || n.Call.Def.View != nil || len(n.Args()) == 0 {
@@ -139,6 +153,22 @@ func anyOrder(n *Node) string {
 		}
 	}
 	return order
+}
+
+// respread spoils how arguments lie under the results of fused calls.
+func respread(spoil func(s *spread)) func(c *Code) (int, error) {
+	return func(c *Code) (int, error) {
+		for _, n := range c.Nodes {
+			for _, m := range n.body {
+				for _, s := range m.spreads {
+					if s != nil {
+						spoil(s)
+					}
+				}
+			}
+		}
+		return 1, nil
+	}
 }
 
 var faults = []fault{
@@ -270,6 +300,27 @@ var faults = []fault{
 		}
 		return id(n)
 	})},
+	{pass: "recompute", what: "draws anew", run: repeating(func(n *Node) *Node {
+		m := n.again()
+		if n.Kind == Apply && n.Call.Def.Traits.Has(op.Random) {
+			call := *n.Call
+			call.Draw += 100
+			m.Call = &call
+		}
+		return m
+	}).run},
+	{pass: "recompute", what: "takes the second argument for the first", run: repeating(func(n *Node) *Node {
+		m := n.again()
+		if args := n.Args(); len(args) > 1 && alike(args[0], args[1]) {
+			m.replace(func(*Value) *Value { return args[1] })
+		}
+		return m
+	}).run},
+	{pass: "recompute", what: "computes again after it is read", run: func(c *Code) (int, error) {
+		n, err := recompute(c)
+		slices.SortStableFunc(c.Nodes, func(a, b *Node) int { return a.Repeats - b.Repeats })
+		return n, err
+	}},
 	{pass: "fuse", what: "closes a circle", run: grouping(fuser{apart: func(*fuser, *unit, *Node) bool { return false }})},
 	{pass: "fuse", what: "fuses what is not elementwise", run: grouping(fuser{order: anyOrder})},
 	{pass: "fuse", what: "fuses across orders in memory", run: grouping(fuser{order: func(n *Node) string {
@@ -297,6 +348,66 @@ var faults = []fault{
 		}
 		return 1, nil
 	}},
+	{pass: "fuse", what: "takes the first element of a broadcast argument for all", after: true, run: respread(func(s *spread) {
+		clear(s.strides)
+	})},
+	{pass: "fuse", what: "repeats a broadcast argument along another dimension", after: true, run: respread(func(s *spread) {
+		slices.Reverse(s.strides)
+	})},
+	{pass: "fuse", what: "aligns shapes of other sizes in memory", after: true, run: respread(func(s *spread) {
+		slices.Reverse(s.sizes)
+	})},
+	{pass: "epilogue", what: "runs the head after others that read it", run: joining(joiner{after: func(*joiner, *Node, *Node) bool { return true }})},
+	{pass: "epilogue", what: "runs on parts what reads more than its part", run: joining(joiner{order: func(n *Node) string {
+		if n.Kind == Apply && (id(n) == "softmax" || id(n) == "cumsum") && alike(first(n), n.Out[0]) {
+			return denseOrder(n.Out[0])
+		}
+		return flatOrder(n)
+	}})},
+	{pass: "epilogue", what: "loses the result of the head", after: true, run: func(c *Code) (int, error) {
+		for _, n := range c.Nodes {
+			if n.headed {
+				n.Out = n.Out[1:]
+			}
+		}
+		return 1, nil
+	}},
+	{pass: "epilogue", what: "leaves out the first call after the head", after: true, run: func(c *Code) (int, error) {
+		for _, n := range c.Nodes {
+			if n.headed && len(n.body) > 2 && alike(n.body[0].Out[0], n.body[1].Out[0]) {
+				n.body[2].replace(func(v *Value) *Value {
+					if v == n.body[1].Out[0] {
+						return n.body[0].Out[0]
+					}
+					return v
+				})
+			}
+		}
+		return 1, nil
+	}},
+	{pass: "order", what: "runs a node before what it reads", run: func(c *Code) (int, error) {
+		slices.SortStableFunc(c.Nodes, func(m, n *Node) int { return len(m.Args()) - len(n.Args()) })
+		return 1, nil
+	}},
+	{pass: "order", what: "forgets the results of a group but the last", run: func(c *Code) (int, error) {
+		for _, n := range c.Nodes {
+			if n.Kind == Fused {
+				n.Out = n.Out[len(n.Out)-1:]
+			}
+		}
+		return order(c)
+	}},
+	{pass: Reuse, what: "takes the memory of inputs that nobody gave up", tamper: func(p *plan, c *Code) {
+		for _, v := range c.Inputs {
+			p.escapes[v] = slices.Contains(c.Outputs, v)
+		}
+	}},
+	{pass: Reuse, what: "lets results lie where an output is already", tamper: func(p *plan, _ *Code) {
+		p.early = func(s, home *piece) bool { return true }
+	}},
+	{pass: Reuse, what: "puts a result where another argument of its node lies", tamper: func(p *plan, _ *Code) {
+		p.apart = func(a, b *piece) bool { return a.first < b.last && b.first < a.last }
+	}},
 	{pass: Reuse, what: "reuses a live buffer", tamper: func(p *plan, c *Code) {
 		for i := len(c.Nodes) - 1; i >= 0; i-- { // the first reader is taken for the last
 			for _, v := range c.Nodes[i].Args() {
@@ -321,6 +432,9 @@ var faults = []fault{
 	}},
 	{pass: Reuse, what: "overwrites what is not elementwise", tamper: func(p *plan, _ *Code) {
 		p.overwrites = func(n *Node, u, v *Value) bool { return n.Kind == Apply && u.bytes() == v.bytes() }
+	}},
+	{pass: Reuse, what: "overwrites what the head of a loop still reads", tamper: func(p *plan, _ *Code) {
+		p.overwrites = func(n *Node, u, v *Value) bool { return n.headed && alike(u, v) || n.overwrites(u, v) }
 	}},
 	{pass: Reuse, what: "overwrites another dtype", tamper: func(p *plan, _ *Code) {
 		p.overwrites = func(n *Node, u, v *Value) bool { return n.Kind == Apply && flatOrder(n) != "" }

@@ -50,7 +50,7 @@ func (f *fuser) place(n *Node) {
 	if order != "" {
 		for _, v := range n.Args() {
 			u := f.unit[v.node]
-			if u.order == order && len(u.nodes) < groupLimit && !f.apart(f, u, n) {
+			if u.order == order && len(u.nodes) < groupLimit && u.takes(n) && !f.apart(f, u, n) {
 				u.nodes = append(u.nodes, n)
 				f.unit[n] = u
 				return
@@ -59,6 +59,10 @@ func (f *fuser) place(n *Node) {
 	}
 	f.unit[n] = &unit{nodes: []*Node{n}, order: order}
 }
+
+// takes reports whether n may be computed where the unit's first node is: what
+// is computed again is not computed early.
+func (u *unit) takes(n *Node) bool { return n.Repeats == 0 || n.Repeats == u.nodes[0].Repeats }
 
 // detour reports whether n depends on u through another unit, so that it
 // cannot be computed together with u.
@@ -128,6 +132,7 @@ func (f *fuser) fused(c *Code, u *unit, users map[*Value][]*Node) *Node {
 	g := &Node{Kind: Fused, body: u.nodes, Place: last.Place, Step: last.Step}
 	f.unit[g] = u
 	for _, n := range u.nodes {
+		n.spreadArgs()
 		for _, v := range n.Out {
 			outside := slices.ContainsFunc(users[v], func(m *Node) bool { return f.unit[m] != u })
 			if outside || slices.Contains(c.Outputs, v) {
@@ -139,9 +144,21 @@ func (f *fuser) fused(c *Code, u *unit, users map[*Value][]*Node) *Node {
 	return g
 }
 
+// spreadArgs finds how the arguments of an elementwise call lie.
+func (n *Node) spreadArgs() {
+	n.spreads = nil
+	for _, v := range n.Args() {
+		s := spreadUnder(v, n.Out[0])
+		if s.flat() || tensor.NumElements(v.Shape()) == 1 {
+			s = nil
+		}
+		n.spreads = append(n.spreads, s)
+	}
+}
+
 // flatOrder returns how the elements of the results of an elementwise call lie
 // in memory, if it may run on any range of that memory alone; otherwise it is
-// empty. Tensor arguments lie the same way or have one element.
+// empty. Tensor arguments lie the same way, have one element, or are spread.
 func flatOrder(n *Node) string {
 	if n.Kind != Apply || !n.pure() || n.Call.Def.SBP == nil || n.Call.Def.View != nil && !n.converts() || slices.ContainsFunc(n.Call.Args.Vals, counts) {
 		return ""
@@ -154,24 +171,37 @@ func flatOrder(n *Node) string {
 		}
 		order, size = o, tensor.NumElements(v.Shape())
 	}
-	full := 0
-	for _, v := range n.Args() {
-		switch {
-		case denseOrder(v) == order && slices.Equal(v.Shape(), n.Out[0].Shape()):
-			full++
-		case tensor.NumElements(v.Shape()) != 1:
-			return ""
-		}
-	}
-	if full == 0 || !splits(n.Call, n.Out[0].Shape()) {
+	if order == "" || !n.broadcasts() || !splits(n.Call, n.Out[0].Shape()) {
 		return ""
 	}
 	flat := *n.Call
-	flat.Args = mapped(flat.Args, func(v *Value) op.Value { return &Value{layout: flatten(v.layout, size, 0, size)} })
+	flat.Args = mapped(flat.Args, func(v *Value) op.Value { return flatLayout(v, size) })
 	if !sameResults(&flat, n, size) || !splits(&flat, []int{size}) {
 		return ""
 	}
 	return order
+}
+
+// broadcasts reports whether the arguments, one of several elements among
+// them, broadcast to the shape of the results.
+func (n *Node) broadcasts() bool {
+	several := false
+	for _, v := range n.Args() {
+		if spreadUnder(v, n.Out[0]) == nil || tensor.NumElements(v.Shape()) == 0 {
+			return false
+		}
+		several = several || tensor.NumElements(v.Shape()) > 1
+	}
+	return several
+}
+
+// flatLayout is an argument as a block that has all elements of the result.
+func flatLayout(v *Value, size int) *Value {
+	switch n := tensor.NumElements(v.Shape()); {
+	case n == size && denseOrder(v) != "" || n == 1:
+		return &Value{layout: flatten(v.layout, size, 0, size)}
+	}
+	return &Value{layout: tensor.Unset(v.DType(), []int{size}, nil)}
 }
 
 // counts reports whether an attribute is an integer or several: it may number
@@ -223,36 +253,37 @@ func flatten(t *tensor.Tensor, size, at, n int) *tensor.Tensor {
 }
 
 // splits reports whether a call's sharding signatures let ranks share every
-// axis of its result, with all arguments of that shape: that is what being
-// elementwise means.
+// axis of its result, which is of the given shape, with all arguments that
+// have the axis: that is what being elementwise means.
 func splits(c *op.Call, shape []int) bool {
 	if c.Def.Check != nil && c.Def.Check(c.Args) != nil {
 		return false
 	}
-	all, names := c.Def.SBP(c.Args), c.Args.ArgNames()
+	all := c.Def.SBP(c.Args)
 	for axis, n := range shape {
-		if n < 2 {
-			continue
+		if n > 1 && !slices.ContainsFunc(all, func(s op.Sharding) bool { return along(s, c.Args, axis, shape) }) {
+			return false
 		}
-		along := func(s op.Sharding) bool {
-			if s.Even || len(s.Sizes) > 0 || len(s.Results) == 0 || slices.ContainsFunc(s.Results, func(r op.SBP) bool { return r != op.S(axis) }) {
-				return false
-			}
-			for i, v := range c.Args.AllValues() {
-				if v == nil {
-					return false
-				}
-				want := op.B
-				if slices.Equal(v.Shape(), shape) {
-					want = op.S(axis)
-				}
-				if s.Args[names[i]] != want {
-					return false
-				}
-			}
-			return true
+	}
+	return true
+}
+
+// along reports whether a signature splits an axis of the result and, as
+// broadcasting aligns them, of the arguments.
+func along(s op.Sharding, a op.Args, axis int, shape []int) bool {
+	if s.Even || len(s.Sizes) > 0 || len(s.Results) == 0 || slices.ContainsFunc(s.Results, func(r op.SBP) bool { return r != op.S(axis) }) {
+		return false
+	}
+	names := a.ArgNames()
+	for i, v := range a.AllValues() {
+		if v == nil {
+			return false
 		}
-		if !slices.ContainsFunc(all, along) {
+		want, own := op.B, axis-len(shape)+len(v.Shape())
+		if own >= 0 && v.Shape()[own] == shape[axis] {
+			want = op.S(own)
+		}
+		if s.Args[names[i]] != want {
 			return false
 		}
 	}

@@ -10,11 +10,12 @@ package graph
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 	"sync"
 
 	"plumb/nn"
 	"plumb/op"
+	"plumb/optim"
 	"plumb/tensor"
 )
 
@@ -24,22 +25,47 @@ type Func func(b *Builder, x ...op.Value) []op.Value
 
 // Graph is a function that is traced and compiled once for every signature of
 // inputs, dtypes, shapes and strides, that it meets. It may be used by several
-// goroutines.
+// goroutines, unless it has state: modules or optimizers.
 type Graph struct {
 	Name string
 	// Seed is what the draws of random operators follow from.
 	Seed uint64
 
 	table    *op.Table
-	function Func
+	function TreeFunc
 	options  Options
 	mu       sync.Mutex
-	compiled map[string]*Compiled
+	compiled map[string]*entry
+	used     []string // keys of compiled, the latest last
+
+	modules    []attached
+	optimizers []*attachedOptimizer
+	parts      int // micro-batches of a call
+	before     func(b op.Builder, params []*optim.Param) error
+	steps      int // calls since the graph was made, if it has state
+	draws      int // of random operators in those calls
 }
 
 // New returns a graph of a function.
 func New(table *op.Table, name string, f Func, o Options) *Graph {
-	return &Graph{Name: name, table: table, function: f, options: o, compiled: map[string]*Compiled{}}
+	return NewTree(table, name, func(b *Builder, args ...any) any {
+		x := make([]op.Value, len(args))
+		for i, a := range args {
+			v, ok := a.(op.Value)
+			if !ok {
+				op.Fail(fmt.Errorf("argument %d is %T, not a tensor", i, a))
+			}
+			x[i] = v
+		}
+		var out []any
+		for i, v := range f(b, x...) {
+			if v == nil {
+				op.Fail(fmt.Errorf("result %d is nil, which is no value of the graph", i))
+			}
+			out = append(out, v)
+		}
+		return out
+	}, o)
 }
 
 // OfModule returns a graph of a module's call in its present mode. The state,
@@ -77,36 +103,115 @@ func restore(m *nn.Module, entries []nn.Entry) {
 	}
 }
 
-// Run computes the function. Results may share memory with inputs where the
-// function returns views of them.
+// Run computes the function of tensors. Results may share memory with inputs
+// where the function returns views of them. In a graph that trains it is one
+// step: it updates the parameters and goes on with the schedules.
 func (g *Graph) Run(inputs ...*tensor.Tensor) ([]*tensor.Tensor, error) {
-	c, err := g.Compile(inputs...)
+	out, _, err := g.call(treeOf(inputs))
+	return out, err
+}
+
+// Call is Run for arguments and results that are trees: tensors, and []any and
+// map[string]any of trees. Other leaves, nil, bool, int, int64, float64 and
+// string, are constants: for each of them the function is traced anew.
+func (g *Graph) Call(args ...any) (any, error) {
+	in, err := flattened(args)
+	if err != nil {
+		return nil, fmt.Errorf("graph %s: %w", g.Name, err)
+	}
+	out, t, err := g.call(in)
 	if err != nil {
 		return nil, err
 	}
-	return c.Run(g.Seed, inputs)
+	return t.filled(out), nil
 }
 
-// Compile returns what Run runs for inputs of this signature.
+// call runs the graph on leaves, and returns those of its result and what that is like.
+func (g *Graph) call(in *tree) ([]*tensor.Tensor, *tree, error) {
+	e, cells, err := g.entry(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	inputs := append(slices.Clone(in.leaves), e.feeds(g, cells)...)
+	out, err := e.code.runFrom(g.Seed, g.draws, inputs)
+	if err != nil {
+		return nil, nil, err
+	}
+	if g.stateful() {
+		if err := g.advance(e, cells, out[e.results:]); err != nil {
+			return nil, nil, err
+		}
+	}
+	return out[:e.results], e.out, nil
+}
+
+// Compile returns what Run runs for inputs of this signature. Of a graph with
+// state it reads the state too, after the inputs.
 func (g *Graph) Compile(inputs ...*tensor.Tensor) (*Compiled, error) {
+	e, _, err := g.entry(treeOf(inputs))
+	if err != nil {
+		return nil, err
+	}
+	return e.code, nil
+}
+
+// entry is what a signature was compiled to.
+type entry struct {
+	code    *Compiled
+	results int // how many of the outputs are the function's
+	out     *tree
+	draws   int
+	change  *change
+}
+
+// entry returns what was compiled for arguments and the present state, and that state.
+func (g *Graph) entry(in *tree) (*entry, []*cell, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	key := signature(inputs)
-	if c := g.compiled[key]; c != nil {
-		return c, nil
-	}
-	code, err := g.Trace(inputs...)
+	cells, err := g.cells()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	c, err := Compile(code, g.options)
-	if err == nil {
-		g.compiled[key] = c
+	key := in.signature() + g.stateKey(cells)
+	if e := g.compiled[key]; e != nil {
+		g.touch(key)
+		return e, cells, nil
 	}
-	return c, err
+	t, err := g.trace(in, cells)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, s := range t.stages {
+		g.options.logf(1, "%s: %s\n", g.Name, s)
+	}
+	c, err := Compile(t.code, g.options)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.Stages = append(slices.Clone(t.stages), c.Stages...)
+	e := &entry{code: c, results: t.results, out: t.out, draws: t.draws, change: t.change}
+	g.compiled[key] = e
+	g.touch(key)
+	return e, cells, nil
 }
 
-// Signatures returns how many signatures the graph was compiled for.
+// defaultKept is how many signatures a graph is kept compiled for.
+const defaultKept = 64
+
+// touch makes a key the one used last, and forgets the one that is unused for longest.
+func (g *Graph) touch(key string) {
+	g.used = append(slices.DeleteFunc(g.used, func(k string) bool { return k == key }), key)
+	limit := g.options.Keep
+	if limit == 0 {
+		limit = defaultKept
+	}
+	if len(g.used) > limit {
+		delete(g.compiled, g.used[0])
+		g.used = g.used[1:]
+	}
+}
+
+// Signatures returns how many signatures the graph is compiled for.
 func (g *Graph) Signatures() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -115,21 +220,17 @@ func (g *Graph) Signatures() int {
 
 // Trace returns the graph for inputs of this signature before any pass.
 func (g *Graph) Trace(inputs ...*tensor.Tensor) (*Code, error) {
-	b := NewBuilder(g.table, g.Name)
-	var in []op.Value
-	for i, t := range inputs {
-		in = append(in, b.Input(fmt.Sprintf("x%d", i), op.Meta{DType: t.DType(), Shape: t.Shape(), Strides: t.Strides()}))
-	}
-	var out []*Value
-	err := op.Catch(func() {
-		for _, v := range g.function(b, in...) {
-			out = append(out, b.output(v))
-		}
-	})
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	cells, err := g.cells()
 	if err != nil {
-		return nil, fmt.Errorf("graph %s: %w", g.Name, err)
+		return nil, err
 	}
-	return b.Code(out...), nil
+	t, err := g.trace(treeOf(inputs), cells)
+	if err != nil {
+		return nil, err
+	}
+	return t.code, nil
 }
 
 // output returns the value of a result of a traced function, which may be a constant.
@@ -142,12 +243,4 @@ func (b *Builder) output(v op.Value) *Value {
 	}
 	op.Fail(fmt.Errorf("the function returned %T, which is no value of the graph", v))
 	return nil
-}
-
-func signature(ts []*tensor.Tensor) string {
-	var b strings.Builder
-	for _, t := range ts {
-		fmt.Fprintf(&b, "%s%v%v;", t.DType(), t.Shape(), t.Strides())
-	}
-	return b.String()
 }

@@ -3,6 +3,7 @@ package graph
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -135,7 +136,7 @@ func TestWithoutPasses(t *testing.T) {
 }
 
 // TestMemory releases and reuses what is read no more: a chain of n results
-// lives in the memory of two.
+// lives in the memory of two, one of which becomes the output.
 func TestMemory(t *testing.T) {
 	code := traces(t, 1, func(b op.Builder, x []op.Value) []op.Value {
 		y := x[0]
@@ -148,7 +149,7 @@ func TestMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (Memory{All: 240, Peak: 48, Reused: 48}); c.Memory() != want {
+	if want := (Memory{All: 240, Peak: 48, Held: 48, Reused: 24}); c.Memory() != want {
 		t.Errorf("%+v, want %+v", c.Memory(), want)
 	}
 }
@@ -297,5 +298,27 @@ func TestDimensionsAreNotElementwise(t *testing.T) {
 	}
 	if got := calls(c.Code); strings.Contains(got, "fused") {
 		t.Errorf("%s\n%s", got, c.Code)
+	}
+}
+
+// TestDonate: a result takes the memory of an input that is given up, and of
+// no other; one that shares its memory with another input is refused.
+func TestDonate(t *testing.T) {
+	f := func(b *Builder, x ...op.Value) []op.Value { return []op.Value{b.Sub(x[0], x[1])} }
+	x, y := tensor.Float64s(tensor.F32, []int{2}, 5, 7), tensor.Float64s(tensor.F32, []int{2}, 1, 2)
+	for _, o := range []Options{{Donate: []int{1}}, {}, {Donate: []int{0}}} {
+		out, err := New(ops.Table(), "step", f, o).Run(x, y)
+		if err != nil || out[0].Float(0) != 4 || out[0].Float(1) != 5 {
+			t.Fatalf("donating %v: %v, %v", o.Donate, out, err)
+		}
+		for i, in := range []*tensor.Tensor{x, y} {
+			if got, want := out[0].SharesStorage(in), slices.Contains(o.Donate, i); got != want {
+				t.Errorf("donating %v: the result lies in input %d: %v", o.Donate, i, got)
+			}
+		}
+		y = tensor.Float64s(tensor.F32, []int{2}, 1, 2)
+	}
+	if _, err := New(ops.Table(), "step", f, Options{Donate: []int{0}}).Run(y, y); err == nil || !strings.Contains(err.Error(), "input x0 is donated and shares its memory with input x1") {
+		t.Errorf("an input that is there twice: %v", err)
 	}
 }

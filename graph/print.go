@@ -15,8 +15,8 @@ func (c *Code) text(places bool) string {
 	var b strings.Builder
 	for _, n := range c.Nodes {
 		line := n.text()
-		if places && n.Place != "" {
-			line = fmt.Sprintf("%-60s # %s", line, n.Place)
+		if places {
+			line = fmt.Sprintf("%-60s%s", line, n.comment())
 		}
 		b.WriteString(line + "\n")
 		for _, m := range n.body {
@@ -25,6 +25,25 @@ func (c *Code) text(places bool) string {
 	}
 	b.WriteString("return " + names(c.Outputs) + "\n")
 	return b.String()
+}
+
+// comment says where the node was traced, what it differentiates and that it
+// is there a second time.
+func (n *Node) comment() string {
+	var parts []string
+	if n.Repeats != 0 {
+		parts = append(parts, fmt.Sprintf("part %d again", n.Repeats))
+	}
+	if n.Place != "" {
+		parts = append(parts, n.Place)
+	}
+	if n.Of != nil {
+		parts = append(parts, "gradient of "+n.Of.Origin())
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " # " + strings.Join(parts, ": ")
 }
 
 func (n *Node) text() string {

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"sync"
 
 	"plumb/choice"
 	"plumb/op"
@@ -14,6 +15,8 @@ type Compiled struct {
 	Stages []Stage
 	plan   *plan
 	block  int
+	watch  func()
+	arenas sync.Pool // of *[]byte: what earlier runs left
 }
 
 // Memory returns what the plan expects.
@@ -26,12 +29,22 @@ const defaultBlock = 1 << 14
 // Run computes the outputs. Inputs must have the signature that was traced;
 // seed is what the draws of random operators follow from. The error is an
 // *Error that wraps the operator's; the outputs that were computed before it
-// are returned beside it, the others are nil.
+// are returned beside it, the others are nil. Inputs that are donated hold
+// anything afterwards; results may lie in their memory.
 func (c *Compiled) Run(seed uint64, inputs []*tensor.Tensor) ([]*tensor.Tensor, error) {
+	return c.runFrom(seed, 0, inputs)
+}
+
+// runFrom is Run after so many draws.
+func (c *Compiled) runFrom(seed uint64, drawn int, inputs []*tensor.Tensor) ([]*tensor.Tensor, error) {
 	if err := c.accepts(inputs); err != nil {
 		return nil, err
 	}
-	r := &execution{Compiled: c, seed: seed, env: make([]*tensor.Tensor, c.Code.values), pieces: make([][]byte, len(c.plan.sizes))}
+	r := &execution{Compiled: c, seed: seed, drawn: drawn, env: make([]*tensor.Tensor, c.Code.values)}
+	if c.plan.arena > 0 {
+		r.arena = c.arena()
+		defer c.arenas.Put(r.arena)
+	}
 	for i, v := range c.Code.Inputs {
 		r.env[v.id] = inputs[i]
 	}
@@ -40,6 +53,9 @@ func (c *Compiled) Run(seed uint64, inputs []*tensor.Tensor) ([]*tensor.Tensor, 
 		if err := r.node(n); err != nil {
 			failed = c.Code.failure(n, err)
 			break
+		}
+		if c.watch != nil {
+			c.watch()
 		}
 		for _, id := range c.plan.release[i] {
 			r.env[id] = nil
@@ -61,15 +77,33 @@ func (c *Compiled) accepts(inputs []*tensor.Tensor) error {
 			return &Error{Graph: c.Code.Name, Err: fmt.Errorf("input %s is %s with strides %v; it was compiled for %s", v.node.Name, inputs[i], inputs[i].Strides(), describe(v))}
 		}
 	}
+	for _, i := range c.Code.donated {
+		for j, t := range inputs {
+			if i != j && t.SharesStorage(inputs[i]) {
+				return &Error{Graph: c.Code.Name, Err: fmt.Errorf("input %s is donated and shares its memory with input %s", c.Code.Inputs[i].node.Name, c.Code.Inputs[j].node.Name)}
+			}
+		}
+	}
 	return nil
+}
+
+// arena returns memory for the pieces, whose bytes may be anything.
+func (c *Compiled) arena() *[]byte {
+	if a, ok := c.arenas.Get().(*[]byte); ok {
+		return a
+	}
+	a := tensor.Unset(tensor.U8, []int{c.plan.arena}, nil).Storage()
+	return &a
 }
 
 // execution is one run.
 type execution struct {
 	*Compiled
-	seed   uint64
-	env    []*tensor.Tensor // by value id
-	pieces [][]byte         // of reused memory
+	seed  uint64
+	drawn int              // before the run
+	env   []*tensor.Tensor // by value id
+	arena *[]byte
+	homes map[*piece][]byte // of outputs that have lodgers
 }
 
 func (r *execution) node(n *Node) error {
@@ -106,7 +140,7 @@ func (r *execution) apply(n *Node) error {
 		return r.env[v.id]
 	})
 	if call.Def.Traits.Has(op.Random) {
-		call.Key = choice.Derive(r.seed, uint64(call.Draw))
+		call.Key = choice.Derive(r.seed, uint64(r.drawn+call.Draw))
 	}
 	out, err := call.ExecuteInto(func(i int, m op.Meta) *tensor.Tensor { return r.memory(n.Out[i], m) })
 	if err != nil {
@@ -121,16 +155,36 @@ func (r *execution) apply(n *Node) error {
 	return nil
 }
 
+// home returns the memory of an output that has lodgers.
+func (r *execution) home(s *piece) []byte {
+	if r.homes == nil {
+		r.homes = map[*piece][]byte{}
+	}
+	if r.homes[s] == nil {
+		r.homes[s] = tensor.Unset(tensor.U8, []int{s.size}, nil).Storage()
+	}
+	return r.homes[s]
+}
+
 // memory returns where a result goes.
 func (r *execution) memory(v *Value, m op.Meta) *tensor.Tensor {
-	slot, planned := r.plan.slot[v.id]
-	if !planned {
-		return tensor.Unset(m.DType, m.Shape, m.Strides)
+	offset, bytes := 0, []byte(nil)
+	if u, over := r.plan.over[v.id]; over {
+		offset, bytes = r.env[u].Offset(), r.env[u].Storage()
+	} else {
+		s := &r.plan.pieces[r.plan.piece[v.id]]
+		switch {
+		case s.home != nil:
+			bytes = r.home(s.home)[s.at:][:v.bytes():v.bytes()]
+		case s.at >= 0:
+			bytes = (*r.arena)[s.at:][:v.bytes():v.bytes()]
+		case len(s.lodgers) > 0:
+			bytes = r.home(s)
+		default:
+			return tensor.Unset(m.DType, m.Shape, m.Strides)
+		}
 	}
-	if r.pieces[slot] == nil {
-		r.pieces[slot] = tensor.Unset(tensor.U8, []int{r.plan.sizes[slot]}, nil).Storage()
-	}
-	t, err := tensor.FromBytes(v.DType(), v.Shape(), v.Strides(), 0, r.pieces[slot][:v.bytes()])
+	t, err := tensor.FromBytes(v.DType(), v.Shape(), v.Strides(), offset, bytes)
 	if err != nil {
 		panic(fmt.Sprintf("graph: memory of %s: %v", describe(v), err))
 	}

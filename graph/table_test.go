@@ -173,7 +173,7 @@ func TestTableAsGraph(t *testing.T) {
 // a loop of its own over small blocks: where a kernel may not be cut into
 // blocks or may not write over its argument, elements differ.
 func TestBlocksAndMemory(t *testing.T) {
-	blocks, inPlace := 0, 0
+	blocks, inPlace, spreads, heads := 0, 0, 0, 0
 	everySample(t, 3, func(t *testing.T, call *op.Call) {
 		if call.Def.Compose != nil {
 			return
@@ -182,7 +182,7 @@ func TestBlocksAndMemory(t *testing.T) {
 		if err != nil || len(call.Def.Mutates) > 0 || call.Def.Traits.Has(op.Random) {
 			return
 		}
-		for _, o := range []graph.Options{{Passes: []graph.Pass{}}, {Passes: []graph.Pass{graph.FuseAlone}, Block: 3}} {
+		for _, o := range []graph.Options{{Passes: []graph.Pass{}}, {Passes: []graph.Pass{graph.FuseAlone, graph.Epilogue}, Block: 3}} {
 			g := graph.New(ops.Table(), call.Def.ID(), between(call), o)
 			c, err := g.Compile()
 			var capture *graph.CaptureError
@@ -197,6 +197,7 @@ func TestBlocksAndMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			inPlace += c.Memory().InPlace
+			spreads, heads = spreads+graph.Spreads(c), heads+graph.Heads(c)
 			blocks += strings.Count(c.Code.String(), "fused")
 			for i := range got {
 				if !got[i].SameBits(want[i]) {
@@ -205,8 +206,8 @@ func TestBlocksAndMemory(t *testing.T) {
 			}
 		}
 	})
-	if blocks < 1000 || inPlace < 200 {
-		t.Errorf("%d fused calls, %d results in place: the test tests little", blocks, inPlace)
+	if blocks < 1000 || inPlace < 200 || spreads < 200 || heads < 30 {
+		t.Errorf("%d fused calls, %d results in place, %d broadcast arguments, %d epilogues: the test tests little", blocks, inPlace, spreads, heads)
 	}
 }
 

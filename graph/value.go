@@ -68,10 +68,20 @@ type Node struct {
 	// Place says where the node was traced, Step which step of the caller that was.
 	Place string
 	Step  int
+	// Of is the node that this one belongs to the gradient of.
+	Of *Node
+	// Part numbers the part that Checkpoint marked, from 1; Repeats is the part
+	// that the node computes again.
+	Part, Repeats int
+
+	// spreads are, of a call in Fused and by argument, how it lies under the
+	// result; nil where it lies the same way or has one element.
+	spreads []*spread
 
 	viewed int     // the argument, counted from 1, of which the result is a view; 0 for none
 	source *Value  // of Arrange
 	body   []*Node // of Fused: calls, in order; Out are those results that are used outside
+	headed bool    // the first of body runs as a whole, and is the first of Out
 }
 
 // op returns the operator's id, or the kind.
@@ -171,7 +181,8 @@ type Code struct {
 	Nodes   []*Node // inputs and constants included
 	Outputs []*Value
 
-	values int // ids below it are taken
+	values  int   // ids below it are taken
+	donated []int // inputs whose memory results may take
 }
 
 // copy returns code of its own nodes, so that passes leave c as it is. Values

@@ -144,11 +144,14 @@ func Xlog1py(x, y float64) float64 {
 	return x * math.Log1p(y)
 }
 
-// NextAfter32 sets dst to the number beside a on the way to b.
+// NextAfter32 sets dst to the number beside a on the way to b, and to b where
+// they are equal, zeros of either sign too, as C's nextafter does.
 func NextAfter32(dst, a, b []float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = math.Nextafter32(a[i], b[i])
+		if dst[i] = b[i]; a[i] != b[i] {
+			dst[i] = math.Nextafter32(a[i], b[i])
+		}
 	}
 }
 
@@ -156,7 +159,9 @@ func NextAfter32(dst, a, b []float32) {
 func NextAfter64(dst, a, b []float64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = math.Nextafter(a[i], b[i])
+		if dst[i] = b[i]; a[i] != b[i] {
+			dst[i] = math.Nextafter(a[i], b[i])
+		}
 	}
 }
 

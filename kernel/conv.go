@@ -73,6 +73,15 @@ func (v *Volume[T]) at(n, c int) []T { return v.Data[n*v.Strides[0]+c*v.Strides[
 
 // ConvForward sets y, contiguous, to the convolution of x with w plus bias, which may be nil.
 func ConvForward[T gemmElement](c *Conv, x Volume[T], w, bias, y []T) {
+	ConvForwardThen(c, x, w, bias, y, nil)
+}
+
+// ConvForwardThen is ConvForward that calls done, where it is not nil, with each range of y once it is final, together all of it.
+// Calls may be concurrent.
+func ConvForwardThen[T gemmElement](c *Conv, x Volume[T], w, bias, y []T, done func(lo, hi int)) {
+	if done == nil {
+		done = func(int, int) {}
+	}
 	p := c.positions()
 	if c.N*c.Groups*c.YC*p == 0 {
 		return
@@ -81,9 +90,10 @@ func ConvForward[T gemmElement](c *Conv, x Volume[T], w, bias, y []T) {
 		weights, start, out := any(w).([]float32), any(bias).([]float32), any(y).([]float32)
 		if c.XC == 1 && c.taps() > 0 {
 			depthwise(c, v, weights, start, out)
+			done(0, len(y))
 			return
 		}
-		if convDirect(c, v, weights, start, out) {
+		if convDirect(c, v, weights, start, out, done) {
 			return
 		}
 	}
@@ -91,6 +101,7 @@ func ConvForward[T gemmElement](c *Conv, x Volume[T], w, bias, y []T) {
 		spread(y, bias, c.N, c.Groups*c.YC, p)
 	}
 	if c.patch() == 0 {
+		done(0, len(y))
 		return
 	}
 	spans := c.spans()
@@ -105,6 +116,7 @@ func ConvForward[T gemmElement](c *Conv, x Volume[T], w, bias, y []T) {
 			} else {
 				GemmPack(c.YC, p, c.patch(), a, &patchRows[T]{c, data, x.Strides, spans}, out, bias != nil)
 			}
+			done(i*c.YC*p, (i+1)*c.YC*p)
 		}
 	})
 }

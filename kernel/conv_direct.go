@@ -1,5 +1,7 @@
 package kernel
 
+import "sync/atomic"
+
 // rowsTile multiplies a packed panel by rows that lie anywhere; nil where the processor lacks it.
 var rowsTile = rows32()
 
@@ -45,17 +47,17 @@ func newDirect(c *Conv, x Volume[float32]) *direct {
 	return d
 }
 
-// convolve is ConvForward.
-func (d *direct) convolve(w, bias, y []float32) {
+// convolve is ConvForwardThen.
+func (d *direct) convolve(w, bias, y []float32, done func(lo, hi int)) {
 	d.pack(w)
-	d.run(bias, y)
+	d.run(bias, y, done)
 }
 
-// convDirect is ConvForward where that pays; it reports whether it does.
-func convDirect(c *Conv, x Volume[float32], w, bias, y []float32) bool {
+// convDirect is ConvForwardThen where that pays; it reports whether it does.
+func convDirect(c *Conv, x Volume[float32], w, bias, y []float32, done func(lo, hi int)) bool {
 	d := newDirect(c, x)
 	if d != nil {
-		d.convolve(w, bias, y)
+		d.convolve(w, bias, y, done)
 	}
 	return d != nil
 }
@@ -68,7 +70,7 @@ func convInputDirect(c *Conv, y Volume[float32], w, bias, x []float32) bool {
 	}
 	d := newDirect(m, y)
 	if d != nil {
-		d.convolve(c.mirror(w), bias, x)
+		d.convolve(c.mirror(w), bias, x, func(int, int) {})
 	}
 	return d != nil
 }
@@ -149,8 +151,12 @@ func (d *direct) pack(w []float32) {
 	}
 }
 
-func (d *direct) run(bias, y []float32) {
+func (d *direct) run(bias, y []float32, done func(lo, hi int)) {
 	blocks := ceilDiv(d.columns, directColumns)
+	left, size := make([]atomic.Int32, d.N*d.Groups), d.YC*d.positions()
+	for i := range left {
+		left[i].Store(int32(blocks))
+	}
 	work := min(d.columns, directColumns) * d.YC * d.patch()
 	Parallel(d.N*d.Groups*blocks, ceilDiv(1<<18, work), func(lo, hi int) {
 		sums := make([]float32, d.rows()*directColumns)
@@ -161,7 +167,10 @@ func (d *direct) run(bias, y []float32) {
 				fillRun(sums[r*directColumns:][:n], startOf(bias, g*d.YC+r))
 			}
 			d.multiply(d.images.at(image/d.Groups, g*d.XC), d.weights[g*d.rows()*d.patch():], sums, first, n)
-			d.move(y[image*d.YC*d.positions():], sums, first, n)
+			d.move(y[image*size:], sums, first, n)
+			if left[image].Add(-1) == 0 {
+				done(image*size, (image+1)*size)
+			}
 		}
 	})
 }

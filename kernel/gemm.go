@@ -51,7 +51,13 @@ func Gemm[T float32 | float64](m, n, k int, a, b, c Mat[T], accumulate bool) {
 // GemmAny is Gemm for every element type. Integers wrap around.
 // Complex products are computed in float64 and rounded once to the element type.
 func GemmAny[T gemmElement](m, n, k int, a, b, c Mat[T], accumulate bool) {
-	engineOf[T]().gemm(m, n, k, a, b, c, accumulate)
+	engineOf[T]().gemm(m, n, k, a, b, c, accumulate, nil)
+}
+
+// GemmThen is GemmAny that calls done, where it is not nil, with each range of rows of C once they are final, together all of them.
+// Calls may be concurrent.
+func GemmThen[T gemmElement](m, n, k int, a, b, c Mat[T], accumulate bool, done func(lo, hi int)) {
+	engineOf[T]().gemm(m, n, k, a, b, c, accumulate, done)
 }
 
 // GemmPack is GemmAny with a B that is produced on demand, about once per element of B and thread.
@@ -78,6 +84,7 @@ type product[T gemmElement] struct {
 	rows       BPacker[T] // instead of b when not nil
 	c          Mat[T]
 	accumulate bool
+	done       func(lo, hi int) // told of rows that are final; may be nil
 }
 
 // An engine multiplies one element type by tiles of tileRows rows and width columns.
@@ -125,14 +132,18 @@ func engineOf[T gemmElement]() *engine[T] {
 	panic("kernel: no matrix product for this type")
 }
 
-func (e *engine[T]) gemm(m, n, k int, a, b, c Mat[T], accumulate bool) {
+func (e *engine[T]) gemm(m, n, k int, a, b, c Mat[T], accumulate bool, done func(lo, hi int)) {
 	a.check("A", m, k)
 	b.check("B", k, n)
 	c.check("C", m, n)
 	if c.RS == 1 && (c.CS != 1 || n == 1) {
+		if done != nil {
+			defer done(0, m)
+			done = nil
+		}
 		m, n, a, b, c = n, m, b.transposed(), a.transposed(), c.transposed()
 	}
-	e.multiply(&product[T]{m: m, n: n, k: k, a: a, b: b, c: c, accumulate: accumulate})
+	e.multiply(&product[T]{m: m, n: n, k: k, a: a, b: b, c: c, accumulate: accumulate, done: done})
 }
 
 func (e *engine[T]) gemmPack(m, n, k int, a Mat[T], b BPacker[T], c Mat[T], accumulate bool) {
@@ -146,10 +157,19 @@ func (e *engine[T]) multiply(p *product[T]) {
 	case p.m <= 0 || p.n <= 0:
 	case p.k <= 0:
 		p.clear()
+		p.rest(false)
 	case 2*float64(p.m)*float64(p.n)*float64(p.k) < parallelFlop || Threads() == 1:
 		e.block(p, 0, p.m, 0, p.n)
+		p.rest(true)
 	default:
 		e.parallel(*p)
+	}
+}
+
+// rest tells that all rows are final, unless block did because it computed whole rows.
+func (p *product[T]) rest(rows bool) {
+	if p.done != nil && !(rows && p.n <= maxNC) {
+		p.done(0, p.m)
 	}
 }
 
@@ -171,11 +191,20 @@ func (e *engine[T]) parallel(p product[T]) {
 		Parallel(down, ceilDiv(down, Threads()), func(lo, hi int) {
 			e.block(&p, lo*tileRows, min(hi*tileRows, p.m), 0, p.n)
 		})
+		p.rest(true)
 		return
 	}
 	Parallel(across, ceilDiv(across, Threads()), func(lo, hi int) {
-		e.block(&p, 0, p.m, lo*e.width, min(hi*e.width, p.n))
+		e.columns(&p, lo*e.width, min(hi*e.width, p.n))
 	})
+	p.rest(false)
+}
+
+// columns computes columns of C, of which not all may be there.
+func (e *engine[T]) columns(p *product[T], j0, j1 int) {
+	q := *p
+	q.done = nil
+	e.block(&q, 0, p.m, j0, j1)
 }
 
 // block computes rows i0 to i1 and columns j0 to j1 of C.
@@ -193,6 +222,9 @@ func (e *engine[T]) block(p *product[T], i0, i1, j0, j1 int) {
 				s.packA(p, i, mc, k, depth)
 				s.tile = tile[T]{k: depth, width: e.width, rs: p.c.RS, cs: p.c.CS, add: p.accumulate || k > 0}
 				e.tiles(s, p.c.Data[i*p.c.RS+j*p.c.CS:], mc, nc)
+				if p.done != nil && nc == p.n && k+depth == p.k {
+					p.done(i, i+mc)
+				}
 			}
 		}
 	}

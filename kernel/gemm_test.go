@@ -127,7 +127,7 @@ func checkExact[T gemmElement](t *testing.T, e *engine[T], s shape, la, lb, lc l
 	for _, accumulate := range []bool{false, true} {
 		want, got, packed := before.clone(), before.clone(), before.clone()
 		naive(s.m, s.n, s.k, a, b, want, accumulate)
-		e.gemm(s.m, s.n, s.k, a, b, got, accumulate)
+		e.gemm(s.m, s.n, s.k, a, b, got, accumulate, nil)
 		e.gemmPack(s.m, s.n, s.k, a, segments[T]{b}, packed, accumulate)
 		if !slices.Equal(got.Data, want.Data) {
 			t.Fatalf("gemm %v of %s and %s into %s, accumulate %v:\ngot  %v\nwant %v", s, la.name, lb.name, lc.name, accumulate, got.Data, want.Data)
@@ -168,7 +168,7 @@ func testRounding[T float32 | float64](t *testing.T, unit float64, engines ...*e
 		ku := 2 * float64(s.k+2) * unit
 		for which, e := range engines {
 			c := before.clone()
-			e.gemm(s.m, s.n, s.k, a, b, c, true)
+			e.gemm(s.m, s.n, s.k, a, b, c, true, nil)
 			for i := range s.m {
 				for j := range s.n {
 					want, size := exactDot(s.k, a, b, before, i, j)
@@ -201,7 +201,7 @@ func TestGemmPropagatesNaN(t *testing.T) {
 			a, b, c := zeros.clone(), zeros.clone().transposed(), zeros.clone()
 			a.Data[8*k+k-1] = bad
 			b.Data[21*k] = bad
-			e.gemm(m, n, k, a, b, c, false)
+			e.gemm(m, n, k, a, b, c, false, nil)
 			for i := range m {
 				for j := range n {
 					if (i == 8 || j == 21) != math.IsNaN(c.at(i, j)) {

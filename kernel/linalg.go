@@ -159,7 +159,8 @@ func (lu *LU[T]) substitute(x []T, m int) {
 
 // Cholesky replaces the n×n matrix a, in row-major order, by the lower
 // triangular L of a positive diagonal with L·Lᵀ = (a + aᵀ)/2. It returns n, or
-// the first row whose leading minor is not positive.
+// the first row whose leading minor is not positive: its diagonal holds the
+// square that has no root, and what follows is unfinished.
 func Cholesky(n int, a []float64) int {
 	for i := range n {
 		for j := range i {
@@ -173,6 +174,7 @@ func Cholesky(n int, a []float64) int {
 			d -= v * v
 		}
 		if !(d > 0) {
+			a[j*n+j] = d
 			return j
 		}
 		root := math.Sqrt(d)

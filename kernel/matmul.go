@@ -8,6 +8,12 @@ type Stack[T any] struct {
 
 // MatMul sets c, contiguous matrices of m×n in a batch of the given shape, to the products of a, m×k, and b, k×n.
 func MatMul[T gemmElement](batch []int, m, n, k int, a, b Stack[T], c []T) {
+	MatMulThen(batch, m, n, k, a, b, c, nil)
+}
+
+// MatMulThen is MatMul that calls done, where it is not nil, with each range of c once it is final, together all of it.
+// Calls may be concurrent.
+func MatMulThen[T gemmElement](batch []int, m, n, k int, a, b Stack[T], c []T, done func(lo, hi int)) {
 	count := 1
 	for _, d := range batch {
 		count *= d
@@ -18,9 +24,17 @@ func MatMul[T gemmElement](batch []int, m, n, k int, a, b Stack[T], c []T) {
 	grain := int(ceilDiv(1<<18, max(2*m*n*k, 1)))
 	Parallel(count, grain, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			GemmAny(m, n, k, a.matrix(batch, i), b.matrix(batch, i), Mat[T]{c[i*m*n:], n, 1}, false)
+			GemmThen(m, n, k, a.matrix(batch, i), b.matrix(batch, i), Mat[T]{c[i*m*n:], n, 1}, false, elementsOf(done, i*m, n))
 		}
 	})
+}
+
+// elementsOf returns what tells done of elements, told of rows of n elements that follow the first rows.
+func elementsOf(done func(lo, hi int), first, n int) func(lo, hi int) {
+	if done == nil {
+		return nil
+	}
+	return func(lo, hi int) { done((first+lo)*n, (first+hi)*n) }
 }
 
 // matrix returns matrix i of a batch of the given shape, counted in row-major order.

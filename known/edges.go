@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"plumb/compare"
 	"plumb/program"
 	"plumb/tensor"
 	"plumb/verdict"
@@ -13,7 +14,7 @@ import (
 
 // edgeFaults are the faults at infinities, NaN and overflow, and in memory
 // that is not contiguous.
-var edgeFaults = slices.Concat(fixedViews, expandedMedians, outOfWidth, noInverse, skippedPadding, ctcTargets, hugeSquares, nanSlopes, infiniteMeans, []verdict.KnownFault{{
+var edgeFaults = slices.Concat(fixedViews, expandedMedians, outOfWidth, noInverse, skippedPadding, ctcTargets, hugeSquares, nanSlopes, infiniteMeans, steppedWeights, nanSigns, []verdict.KnownFault{{
 	Reference: "torch 1.13",
 	Target:    "logcumsumexp",
 	Kinds:     grads,
@@ -22,6 +23,41 @@ var edgeFaults = slices.Concat(fixedViews, expandedMedians, outOfWidth, noInvers
 	},
 	Reason: "the gradient is exp of a sum of the logarithm of the incoming one and two elements, in which large elements leave nothing of it",
 	Proof:  "x = torch.tensor([3e38], requires_grad=True); torch.logcumsumexp(x, 0).backward(torch.tensor([0.25])) gives x.grad = 1; the function is the identity",
+}, {
+	Reference: "torch",
+	Target:    "polygamma",
+	Kinds:     values,
+	Rule:      compare.NonFinite,
+	When: func(p *program.Program) bool {
+		return hasOrder(p, 1) && anyElement(p, 0, func(v float64) bool { return v < 0 && v == math.Trunc(v) })
+	},
+	Shows:  func(v complex128) bool { return !undefined(v) },
+	Reason: "at its poles below 0 the function is (π/sin πx)² with a sine that rounding keeps from 0",
+	Proof:  "torch.polygamma(1, torch.tensor([0., -1., -2.])) is [inf, 1.29e15, 3.2e14], in float64 [inf, 6.6e32, 1.6e32]",
+}, {
+	Reference: "torch",
+	Target:    "cdist",
+	Kinds:     values,
+	Rule:      compare.NonFinite,
+	When: func(p *program.Program) bool {
+		isNaN := func(v float64) bool { return math.IsNaN(v) }
+		return infiniteOrder(p) && (anyElement(p, 0, isNaN) || anyElement(p, 1, isNaN) || bothInfinite(p))
+	},
+	Shows:  func(v complex128) bool { return !cmplx.IsNaN(v) },
+	Reason: "the largest difference leaves NaN out, where pdist and the distances of other orders do not",
+	Proof:  "n = float('nan'): torch.cdist(torch.tensor([[0., 1.]]), torch.tensor([[n, 1.5]]), float('inf')) is 0.5; torch.pdist(torch.tensor([[0., 1.], [n, 1.5]]), float('inf')) is NaN",
+}, {
+	Reference: "torch 1.13",
+	Target:    "embedding_bag",
+	Kinds:     raises,
+	When: func(p *program.Program) bool {
+		weights, ok := keyword(p, "per_sample_weights").(program.Ref)
+		return ok && slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return in.Name == string(weights) && in.RequiresGrad }) &&
+			!slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return in.Name != string(weights) && in.RequiresGrad })
+	},
+	Reason: "with weights of the samples that require a gradient and a table that does not, an assertion of autograd fails",
+	Proof: "torch.nn.functional.embedding_bag(torch.tensor([0, 0]), torch.zeros(1, 1), torch.tensor([0]), mode='sum', per_sample_weights=torch.zeros(2, requires_grad=True)) " +
+		"raises RuntimeError: isDifferentiableType(variable.scalar_type()) INTERNAL ASSERT FAILED … please report a bug to PyTorch",
 }, {
 	Reference: "torch",
 	Target:    "binary_cross_entropy",
@@ -197,6 +233,39 @@ var skippedPadding = each([]string{"conv1d", "conv2d", "conv3d"}, func(target st
 	}
 })
 
+// steppedWeights are transposed convolutions, whose gradient is a convolution
+// of padded cotangents.
+var steppedWeights = each([]string{"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch",
+		Target:    target,
+		Kinds:     grads,
+		Rule:      compare.NonFinite,
+		When:      func(p *program.Program) bool { return anyElement(p, 1, notFinite) },
+		Shows:     func(v complex128) bool { return cmplx.IsNaN(v) },
+		Reason:    "the gradient multiplies the zeros of the padding with a weight that is infinite or NaN, where the result leaves these products out",
+		Proof: "x = torch.zeros(1, 1, 2, requires_grad=True): torch.conv_transpose1d(x, torch.tensor([[[float('nan')]]]), None, 2, 1) has one element, which no element of x is a term of; " +
+			"x.grad of it is [nan, nan]",
+	}
+})
+
+// nanSigns are distances, whose gradient has the sign of each difference.
+var nanSigns = each([]string{"pdist", "cdist"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch",
+		Target:    target,
+		Kinds:     grads,
+		Rule:      compare.NonFinite,
+		When:      func(p *program.Program) bool { return anyElement(p, 0, notFinite) || anyElement(p, 1, notFinite) },
+		Shows:     func(v complex128) bool { return cmplx.IsNaN(v) },
+		Reason:    "the sign of a NaN is NaN in the gradient of a distance of order 1, and 0 in torch.sign and in the gradient of a norm",
+		Proof: "x = torch.tensor([[0., 1.], [float('nan'), 3.]], requires_grad=True); torch.pdist(x, 1.).backward() gives x.grad = [[nan, -1], [nan, 1]]; " +
+			"v = torch.tensor([float('nan'), 1.], requires_grad=True); torch.linalg.vector_norm(v, 1.).backward() gives v.grad = [0, 1]",
+	}
+})
+
+func notFinite(v float64) bool { return math.IsInf(v, 0) || math.IsNaN(v) }
+
 // ctcTargets are targets that ctc_loss misreads, or that its documentation forbids.
 var ctcTargets = []verdict.KnownFault{{
 	Reference: "torch 1.13",
@@ -242,6 +311,18 @@ func expands(p *program.Program) bool {
 		name := verdict.OperatorName(c.Target)
 		return strings.HasPrefix(name, "expand") || strings.HasPrefix(name, "broadcast") || name == "asstrided"
 	})
+}
+
+// infiniteOrder reports a distance of infinite order.
+func infiniteOrder(p *program.Program) bool {
+	v, _ := argument(p, 2, "p").(float64)
+	return math.IsInf(v, 1)
+}
+
+// bothInfinite reports two inputs with infinities, whose difference may be NaN.
+func bothInfinite(p *program.Program) bool {
+	isInf := func(v float64) bool { return math.IsInf(v, 0) }
+	return anyElement(p, 0, isInf) && anyElement(p, 1, isInf)
 }
 
 // largest returns the largest magnitude among the elements.

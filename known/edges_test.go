@@ -13,6 +13,27 @@ import (
 // one beside it that does not.
 func TestEdgeFaultsKnowTheirCases(t *testing.T) {
 	for _, c := range []struct{ target, shows, beside string }{
+		{"conv_transpose1d",
+			"x = tensor((1, 1, 1), torch.float32, [0.0])\nw = tensor((1, 1, 1), torch.float32, [float(\"nan\")])\nv = torch.conv_transpose1d(x, w)",
+			"x = tensor((1, 1, 1), torch.float32, [float(\"nan\")])\nw = tensor((1, 1, 1), torch.float32, [1.0])\nv = torch.conv_transpose1d(x, w)"},
+		{"conv_transpose2d",
+			"x = tensor((1, 1, 1, 1), torch.float32, [0.0])\nw = tensor((1, 1, 1, 1), torch.float32, [float(\"inf\")])\nv = torch.conv_transpose2d(x, w)",
+			"x = tensor((1, 1, 1, 1), torch.float32, [0.0])\nw = tensor((1, 1, 1, 1), torch.float32, [1.0])\nv = torch.conv_transpose2d(x, w)"},
+		{"conv_transpose3d",
+			"x = tensor((1, 1, 1, 1, 1), torch.float32, [0.0])\nw = tensor((1, 1, 1, 1, 1), torch.float32, [float(\"inf\")])\nv = torch.conv_transpose3d(x, w)",
+			"x = tensor((1, 1, 1, 1, 1), torch.float32, [0.0])\nw = tensor((1, 1, 1, 1, 1), torch.float32, [1.0])\nv = torch.conv_transpose3d(x, w)"},
+		{"polygamma",
+			"x = tensor((), torch.float32, [-1.0])\nv = torch.polygamma(1, x)",
+			"x = tensor((), torch.float32, [0.0])\nv = torch.polygamma(1, x)"},
+		{"pdist",
+			"x = tensor((2, 1), torch.float32, [0.0, float(\"nan\")])\nv = torch.pdist(x, 1.0)",
+			"x = tensor((2, 1), torch.float32, [0.0, 1.0])\nv = torch.pdist(x, 1.0)"},
+		{"cdist",
+			"x = tensor((1, 1), torch.float32, [float(\"nan\")])\nv = torch.cdist(x, x, float(\"inf\"))",
+			"x = tensor((1, 1), torch.float32, [3.0])\nv = torch.cdist(x, x, float(\"inf\"))"},
+		{"embedding_bag",
+			"i = tensor((1,), torch.int64, [0])\nw = tensor((1, 1), torch.float32, [0.0])\ns = tensor((1,), torch.float32, [0.0], requires_grad=True)\nv = torch.nn.functional.embedding_bag(i, w, i, per_sample_weights=s)",
+			"i = tensor((1,), torch.int64, [0])\nw = tensor((1, 1), torch.float32, [0.0], requires_grad=True)\ns = tensor((1,), torch.float32, [0.0], requires_grad=True)\nv = torch.nn.functional.embedding_bag(i, w, i, per_sample_weights=s)"},
 		{"binary_cross_entropy",
 			"x = tensor((2,), torch.float32, [0.5, 1.0])\nv = torch.nn.functional.binary_cross_entropy(x, x)",
 			"x = tensor((2,), torch.float32, [0.5, 0.25])\nv = torch.nn.functional.binary_cross_entropy(x, x)"},
@@ -89,7 +110,11 @@ func holdsFor(t *testing.T, target, text string) bool {
 }
 
 func TestFaultsHaveProofs(t *testing.T) {
-	for _, f := range Faults {
+	all := slices.Clone(Faults)
+	for _, f := range Graphs {
+		all = append(all, f.KnownFault)
+	}
+	for _, f := range all {
 		if strings.TrimSpace(f.Reason) == "" || strings.TrimSpace(f.Proof) == "" || len(f.Kinds) == 0 {
 			t.Errorf("the fault of %s lacks a reason, a proof or its kinds", f.Target)
 		}

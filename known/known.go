@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"plumb/compare"
 	"plumb/op"
 	"plumb/ops"
 	"plumb/program"
@@ -20,6 +21,14 @@ import (
 var Faults = slices.Concat(torchFaults, shapeFaults, edgeFaults, viewed, complexDot, laterDefaults, complexTruths, lenientValues, zeroExtremes, trueOrders, untyped, unsignedZero, inaccurate("asin", 113), inaccurate("arcsin", 113), inaccurate("atan", 1849), inaccurate("arctan", 1849))
 
 var torchFaults = []verdict.KnownFault{{
+	Reference: "torch",
+	Target:    "logcumsumexp",
+	Kinds:     grads,
+	Rule:      compare.NonFinite,
+	Shows:     func(v complex128) bool { return !undefined(v) },
+	Reason:    "the gradient takes the positive and the negative elements of the incoming one apart, and NaN is neither",
+	Proof:     "x = torch.tensor([1., 2.], requires_grad=True); torch.logcumsumexp(x, 0).backward(torch.tensor([1., float('nan')])) gives x.grad = [1, 0]",
+}, {
 	Reference: "torch 1.13",
 	Target:    "conv_transpose2d",
 	DType:     tensor.BF16,

@@ -1,6 +1,7 @@
 package known
 
 import (
+	"slices"
 	"testing"
 
 	"plumb/program"
@@ -16,7 +17,11 @@ func TestEveryConditionStandsAnyProgram(t *testing.T) {
 	for _, inputs := range [][]program.Input{nil, {in()}, {in(0)}, {in(2, 3)}, {in(2, 3), in(2)}} {
 		for _, call := range []program.Call{{Result: "y", Target: "torch.f"}, {Result: "y", Target: "torch.f", Args: []any{int64(1)}}} {
 			p := &program.Program{Inputs: inputs, Calls: []program.Call{call}, Backward: []program.Backward{{Value: "y"}}}
-			for _, f := range Faults {
+			all := slices.Clone(Faults)
+			for _, f := range Graphs {
+				all = append(all, f.KnownFault)
+			}
+			for _, f := range all {
 				if f.When == nil {
 					continue
 				}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"plumb/backend"
 	"plumb/program"
 	"plumb/shrink"
 	"plumb/tensor"
@@ -131,11 +132,21 @@ func KindOf(v *verdict.Verdict) verdict.Kind {
 // covers reports whether the record's program lies in the entry's scope: at the
 // call that differs, or, where none is blamed, in any call.
 func (e *Entry) covers(r *verdict.Record) bool {
-	candidate, mode, _ := strings.Cut(r.Candidate, ":")
-	if e.Candidate != "" && e.Candidate != candidate && e.Candidate != r.Candidate || e.Mode != "" && e.Mode != mode && !(e.Mode == "eager" && mode == "") {
+	candidate, _, _ := strings.Cut(r.Candidate, ":")
+	if e.Candidate != "" && e.Candidate != candidate && e.Candidate != r.Candidate || !e.inModes(r.Modes) {
 		return false
 	}
 	return e.calls(r) && e.hasDType(r.Program) && e.hasLayout(r.Program)
+}
+
+// inModes reports whether the entry is for a failure in the modes. One for
+// eager holds whatever fails beside it; one for graph holds for graphs without
+// passes too.
+func (e *Entry) inModes(modes []string) bool {
+	if e.Mode == "" || e.Mode == backend.Eager {
+		return e.Mode == "" || len(modes) == 0 || slices.Contains(modes, backend.Eager)
+	}
+	return len(modes) > 0 && !slices.ContainsFunc(modes, func(m string) bool { return m != e.Mode && !strings.HasPrefix(m, e.Mode+"-") })
 }
 
 func (e *Entry) calls(r *verdict.Record) bool {

@@ -47,15 +47,15 @@ type Def struct {
 	// Elsewhere names parameters of Sig that are given through a signature of
 	// More alone, so that they go with its other parameters only.
 	Elsewhere []string
-	// Off names bool parameters that Sig does not have, which a public name takes
-	// as False: as True they mean another operator of the name.
-	Off []string
 	// Names are the public names it answers to: "torch.relu",
 	// "torch.nn.functional.relu", "Tensor.relu", "operator.add". Several
 	// operators may share a name: the first whose signature accepts the call wins.
 	// One whose parameters have other names tells them: "torch.swapaxes(input, axis0, axis1)";
 	// those that it leaves out at the end it does not take.
 	Names []string
+	// Takes says whether bound arguments are this operator's, among several of a
+	// name whose flags decide what they return; nil takes all.
+	Takes func(a Args) bool
 	// Doc is one sentence and the formula.
 	Doc    string
 	Traits Trait
@@ -83,6 +83,10 @@ type Def struct {
 	// Fixed names the tensor arguments that have no gradient by definition,
 	// such as running statistics.
 	Fixed []string
+	// Constant names the tensor arguments on which the results of the call at
+	// hand do not depend smoothly, so that they want no gradient for their sake;
+	// nil for none. Its operators take no lists of tensors.
+	Constant func(a Args) []string
 	// Choices names the arguments that PyTorch compares with the values they
 	// may have before it asks for their type: any other value is a ValueError.
 	Choices []string
@@ -149,6 +153,8 @@ type Kernel struct {
 	Priority int
 	// Scratch returns the bytes of temporary memory that Run wants; nil means none.
 	Scratch func(a Args) int
+	// Reports says that Run calls Done.
+	Reports bool
 	Run     func(c *Run) error
 }
 
@@ -160,6 +166,10 @@ type Run struct {
 	Out     []*tensor.Tensor
 	Scratch []byte
 	Key     uint64 // of the random stream; see Random
+	// Done, where it is not nil, is told by a kernel that Reports of each range
+	// of elements of the first result, in the order of memory, once it changes
+	// them no more; the ranges make up the result. Calls may be concurrent.
+	Done func(lo, hi int)
 }
 
 // Pred is a predicate over the arguments that can say what it asks for.

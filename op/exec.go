@@ -45,6 +45,9 @@ func (c *Call) ExecuteInto(get func(result int, m Meta) *tensor.Tensor) (out []*
 		return nil, err
 	}
 	run := &Run{Args: c.Args, Out: make([]*tensor.Tensor, len(metas)), Key: c.Key}
+	if k.Reports {
+		run.Done = c.Done
+	}
 	for i, m := range metas {
 		run.Out[i] = get(i, m)
 	}
@@ -57,6 +60,9 @@ func (c *Call) ExecuteInto(get func(result int, m Meta) *tensor.Tensor) (out []*
 			return nil, err
 		}
 		return nil, fmt.Errorf("kernel %s: %w", k.Name, err)
+	}
+	if c.Done != nil && !k.Reports {
+		c.Done(0, run.Out[0].Len())
 	}
 	return run.Out, nil
 }

@@ -180,6 +180,9 @@ type Call struct {
 	Key   uint64 // of its random stream
 	// InPlace says that the result is stored into the first tensor argument.
 	InPlace bool
+	// Done, where it is not nil, is called as that of Run is, whatever the
+	// kernel: at the end for all of the result where it does not report.
+	Done func(lo, hi int)
 }
 
 // Resolve binds a call of a public name ("Tensor.x" binds args[0] as the
@@ -207,7 +210,6 @@ func resolve(name string, defs []*Def, args []any, kwargs []Kwarg) (*Call, error
 	var errs []error
 	var tried []string
 	for _, d := range defs {
-		kwargs := d.withoutOff(kwargs)
 		for i, called := range d.called(name) {
 			a, err := called.Bind(args, kwargs, method)
 			if err == nil {
@@ -216,8 +218,11 @@ func resolve(name string, defs []*Def, args []any, kwargs []Kwarg) (*Call, error
 				}
 				a.Sig = d.sigs[i]
 				c := &Call{Def: d, Args: d.widen(a)}
-				c.inPlace(name)
-				return c, nil
+				if d.Takes == nil || d.Takes(c.Args) {
+					c.inPlace(name)
+					return c, nil
+				}
+				err = TypeError("%s: these flags ask for other results", called.Name)
 			}
 			errs, tried = append(errs, err), append(tried, "  "+called.String())
 		}
@@ -228,15 +233,6 @@ func resolve(name string, defs []*Def, args []any, kwargs []Kwarg) (*Call, error
 		}
 	}
 	return nil, TypeError("%s: no signature accepts the arguments (%s); it has\n%s", name, argTypes(args, kwargs), strings.Join(tried, "\n"))
-}
-
-// withoutOff leaves out what says False where the operator has no other choice.
-func (d *Def) withoutOff(kwargs []Kwarg) []Kwarg {
-	off := func(kw Kwarg) bool { return kw.Value == false && slices.Contains(d.Off, kw.Name) }
-	if !slices.ContainsFunc(kwargs, off) {
-		return kwargs
-	}
-	return slices.DeleteFunc(slices.Clone(kwargs), off)
 }
 
 func argTypes(args []any, kwargs []Kwarg) string {

@@ -16,14 +16,16 @@ import (
 // other's results: legal by construction, since every argument has the shape
 // that the literal's sample asks for.
 type Grapher struct {
-	table *op.Table
-	defs  []*op.Def
+	table    *op.Table
+	defs     []*op.Def
+	missing  map[string]bool  // names that a backend lacks
+	constant map[*op.Def]bool // operators that the reference cannot differentiate
 }
 
 // NewGrapher returns a grapher over the operators of the table that have
 // results of a known shape, no draws, and a sample in float32.
 func NewGrapher(table *op.Table) *Grapher {
-	g := &Grapher{table: table}
+	g := &Grapher{table: table, missing: map[string]bool{}, constant: map[*op.Def]bool{}}
 	for _, d := range table.Defs() {
 		drawer := Drawer{Table: table, Def: d}
 		plain := d.Sigs()[0].Plain || len(d.Mutates) > 0 || d.Traits.Has(op.Dynamic) || d.Traits.Has(op.Random)
@@ -32,6 +34,61 @@ func NewGrapher(table *op.Table) *Grapher {
 		}
 	}
 	return g
+}
+
+// Probe is a call by itself, of an operator under one of its names.
+type Probe struct {
+	Program *program.Program
+	def     *op.Def
+	name    string
+}
+
+// leastProbes is how many calls of an operator are tried at least: not all of
+// its arguments may be differentiable.
+const leastProbes = 4
+
+// Probes returns calls of every operator that programs are drawn from, by each
+// of its names, with gradients. Which of them a backend does not know, and which
+// it cannot differentiate, is to be told by Leave and Hold before the first Draw.
+func (g *Grapher) Probes() []Probe {
+	var probes []Probe
+	for _, def := range g.defs {
+		names := pureOnes(def.Names)
+		for i := range max(leastProbes, len(names)) {
+			name := names[i%len(names)]
+			d := Drawer{Table: g.table, Def: def}
+			c, err := d.sample(choice.New(choice.Derive(1, uint64(i))), tensor.F32, func(_ *choice.Source, usable []string) string {
+				if slices.Contains(usable, name) {
+					return name
+				}
+				return pureOnes(usable)[0]
+			})
+			if err == nil && d.record(c) == nil && c.Check() == nil {
+				probes = append(probes, Probe{c.Program, def, c.target})
+			}
+		}
+	}
+	return probes
+}
+
+// Leave keeps the name of a probe out of programs.
+func (g *Grapher) Leave(p Probe) {
+	g.missing[p.name] = true
+	g.defs = slices.DeleteFunc(g.defs, func(d *op.Def) bool {
+		return !slices.ContainsFunc(pureOnes(d.Names), func(n string) bool { return !g.missing[n] })
+	})
+}
+
+// Hold makes the operator of a probe one that is never differentiated.
+func (g *Grapher) Hold(p Probe) { g.constant[p.def] = true }
+
+// drawName draws a name that no backend lacks.
+func (g *Grapher) drawName(src *choice.Source, names []string) string {
+	known := slices.DeleteFunc(slices.Clone(pureOnes(names)), func(n string) bool { return g.missing[n] })
+	if len(known) == 0 {
+		return pureName(src, names)
+	}
+	return known[src.Index(len(known))]
 }
 
 // The numbers of drawn calls; those that fit a result to an argument come on top.
@@ -70,8 +127,8 @@ type drawing struct {
 // step draws one call; it leaves nothing behind where the call is not legal.
 func (d *drawing) step() {
 	def := d.defs[d.src.Index(len(d.defs))]
-	c, err := Drawer{Table: d.table, Def: def}.sample(d.src, tensor.F32, pureName)
-	if err != nil {
+	c, err := Drawer{Table: d.table, Def: def}.sample(d.src, tensor.F32, d.drawName)
+	if err != nil || d.missing[c.target] {
 		return
 	}
 	calls, inputs := len(d.p.Calls), len(d.p.Inputs)
@@ -113,11 +170,74 @@ func isPicky(d *op.Def) bool {
 	return slices.ContainsFunc(picky, func(name string) bool { return strings.Contains(d.ID(), name) })
 }
 
+// step is a call with constants that brings a value into a domain.
+type step struct {
+	target string
+	args   []any
+}
+
+var (
+	// between 0 and 1
+	share = []step{{"torch.sigmoid", nil}}
+	// no NaN
+	number = []step{{"torch.nan_to_num", nil}}
+	// no NaN, and within the range of every integer dtype
+	bounded = []step{{"torch.nan_to_num", nil}, {"torch.nn.functional.hardtanh", []any{-100.0, 100.0}}}
+)
+
+// domains are the arguments that have to lie in a domain, by operator and
+// parameter: what is outside is refused, or undefined. C++ leaves the integer
+// that a NaN or a large number converts to undefined, also where one is a place
+// to read (the gradient of grid_sample reads outside of memory), and IEEE 754
+// §6.3 the sign of a NaN.
+var domains = map[string]map[string][]step{
+	"binary_cross_entropy": {"input": share, "target": share},
+	"gaussian_nll_loss":    {"var": share},
+	"quantile":             {"q": share},
+	"nanquantile":          {"q": share},
+	"grid_sample":          {"grid": bounded},
+	"histc":                {"input": bounded},
+	"to":                   {"input": bounded},
+	"byte":                 {"input": bounded},
+	"char":                 {"input": bounded},
+	"short":                {"input": bounded},
+	"int":                  {"input": bounded},
+	"long":                 {"input": bounded},
+	"signbit":              {"input": number},
+	"copysign":             {"other": number},
+}
+
+// weighted are losses whose weight PyTorch does not differentiate.
+var weighted = []string{"nll_loss", "cross_entropy"}
+
+// isWeight reports the weight of such a loss.
+func (c *call) isWeight(input string) (found bool) {
+	if !slices.Contains(weighted, c.def.ID()) {
+		return false
+	}
+	for i, v := range c.arguments() {
+		found = found || c.params[i] == "weight" && v == program.Ref(input)
+	}
+	return found
+}
+
+// domainsOf returns the steps for the inputs of a drawn call.
+func (c *call) domainsOf() map[string][]step {
+	of := map[string][]step{}
+	for i, v := range c.arguments() {
+		program.Refs(v, func(r program.Ref) { of[string(r)] = domains[c.def.ID()][c.params[i]] })
+	}
+	return of
+}
+
 // add records a drawn call, its inputs replaced by earlier values.
 func (d *drawing) add(c *call) ([]*program.Symbol, error) {
 	refs := map[program.Ref]any{}
+	steps := c.domainsOf()
 	for i := range c.Inputs {
-		s, err := d.argumentFor(&c.Inputs[i], isPicky(c.def))
+		in := &c.Inputs[i]
+		in.RequiresGrad = in.RequiresGrad && !d.constant[c.def] && !c.isWeight(in.Name)
+		s, err := d.argumentFor(in, isPicky(c.def), steps[in.Name])
 		if err != nil {
 			return nil, err
 		}
@@ -162,10 +282,20 @@ func (d *drawing) record(c program.Call) ([]*program.Symbol, error) {
 }
 
 // argumentFor returns an earlier value in the shape of a sampled tensor, or the
-// tensor as a new input. What is not differentiable there is detached.
-func (d *drawing) argumentFor(in *program.Input, sampled bool) (*program.Symbol, error) {
+// tensor as a new input. What is not differentiable there is detached, and steps
+// bring it into a domain.
+func (d *drawing) argumentFor(in *program.Input, sampled bool, steps []step) (*program.Symbol, error) {
 	if in.DType == tensor.F32 && !sampled && len(d.pool) > 0 && d.src.Int(0, 5) != 0 {
 		s, err := d.fitted(d.earlier(), in.Shape)
+		for _, st := range steps {
+			var out []*program.Symbol
+			if err != nil || s == nil {
+				break
+			}
+			if out, err = d.record(program.Call{Target: st.target, Args: append([]any{s.Ref}, st.args...)}); err == nil {
+				s = out[0]
+			}
+		}
 		if err == nil && s != nil && !in.RequiresGrad {
 			var out []*program.Symbol
 			if out, err = d.record(program.Call{Target: "Tensor.detach", Args: []any{s.Ref}}); err == nil {

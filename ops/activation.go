@@ -37,7 +37,7 @@ var activationOps = []*op.Def{
 			}
 			return []any{x, -0.5, 1.0}
 		},
-		Tol: exactTol("the input or a bound"),
+		Tol: selectTol("the input or a bound"),
 	},
 	oneBound("clamp_min", "min", "Raises each element to a lower bound: max(x, min)."),
 	oneBound("clamp_max", "max", "Lowers each element to an upper bound: min(x, max)."),
@@ -344,7 +344,7 @@ func oneBound(id, bound, doc string) *op.Def {
 		Kernels: clampKernels(bound),
 		Grad:    func(g *op.Grad) { clampGrad(g, bound) },
 		Sample:  func(s *op.Sampler) []any { return []any{awayFrom(s, -2, 2, 0.5), 0.5} },
-		Tol:     exactTol("the input or a bound"),
+		Tol:     selectTol("the input or a bound"),
 	}
 }
 

@@ -22,7 +22,7 @@ var contractOps = []*op.Def{
 			}
 			return one(p.dtype, p.out, nil), nil
 		},
-		Kernels: productKernels(matmulEmpty, zeroResults, matmulRun[float32], matmulRun[float64], matmulIntegers),
+		Kernels: reporting(productKernels(matmulEmpty, zeroResults, matmulRun[float32], matmulRun[float64], matmulIntegers)),
 		Grad:    matmulGrad,
 		Sample:  sampleMatmul,
 		Tol:     accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "each element sums one product per inner index"),
@@ -36,7 +36,7 @@ var contractOps = []*op.Def{
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return ranked(a, 2)
 		},
-		Kernels: productKernels(mat2Empty, zeroResults, mat2Run[float32], mat2Run[float64], mat2Integers),
+		Kernels: reporting(productKernels(mat2Empty, zeroResults, mat2Run[float32], mat2Run[float64], mat2Integers)),
 		Grad:    mat2Grad,
 		Sample: func(s *op.Sampler) []any {
 			d := s.Dims(3)
@@ -53,7 +53,7 @@ var contractOps = []*op.Def{
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return ranked(a, 3)
 		},
-		Kernels: productKernels(mat2Empty, zeroResults, mat2Run[float32], mat2Run[float64], mat2Integers),
+		Kernels: reporting(productKernels(mat2Empty, zeroResults, mat2Run[float32], mat2Run[float64], mat2Integers)),
 		Grad:    mat2Grad,
 		Sample: func(s *op.Sampler) []any {
 			d := s.Dims(4)
@@ -77,7 +77,7 @@ var contractOps = []*op.Def{
 			}
 			return one(a.Value("input").DType(), l.out, nil), nil
 		},
-		Kernels: productKernels(linearEmpty, spreadBias, linearRun[float32], linearRun[float64], linearIntegers),
+		Kernels: reporting(productKernels(linearEmpty, spreadBias, linearRun[float32], linearRun[float64], linearIntegers)),
 		Grad:    linearGrad,
 		Sample: func(s *op.Sampler) []any {
 			in, out := int(s.Int(1, 6)), int(s.Int(1, 6))
@@ -177,11 +177,11 @@ var matmulEmpty = op.Pred{
 }
 
 func matmulRun[T gemmType](c *op.Run) error {
-	matmulInto[T](c.Tensor("input"), c.Tensor("other"), c.Out[0])
+	matmulInto[T](c.Tensor("input"), c.Tensor("other"), c.Out[0], c.Done)
 	return nil
 }
 
-func matmulInto[T gemmType](x, y, out *tensor.Tensor) {
+func matmulInto[T gemmType](x, y, out *tensor.Tensor, done func(lo, hi int)) {
 	p, err := matmulOf(x, y)
 	if err != nil {
 		panic(err)
@@ -192,7 +192,7 @@ func matmulInto[T gemmType](x, y, out *tensor.Tensor) {
 		p.m, p.batch = rows, nil
 		x = x.Reshape(rows, p.k)
 	}
-	kernel.MatMul(p.batch, p.m, p.n, p.k, stackOf[T](x, p.batch), stackOf[T](y, p.batch), tensor.Data[T](out))
+	kernel.MatMulThen(p.batch, p.m, p.n, p.k, stackOf[T](x, p.batch), stackOf[T](y, p.batch), tensor.Data[T](out), done)
 }
 
 // stackOf views a tensor of matrices under the broadcast batch shape.
@@ -278,7 +278,7 @@ var mat2Empty = op.Pred{
 }
 
 func mat2Run[T gemmType](c *op.Run) error {
-	matmulInto[T](c.Tensor("input"), c.Tensor("mat2"), c.Out[0])
+	matmulInto[T](c.Tensor("input"), c.Tensor("mat2"), c.Out[0], c.Done)
 	return nil
 }
 
@@ -430,7 +430,11 @@ func linearRun[T gemmType](c *op.Run) error {
 	}
 	a := kernel.Mat[T]{Data: tensor.Data[T](x), RS: x.Strides()[0], CS: x.Strides()[1]}
 	b := kernel.Mat[T]{Data: tensor.Data[T](w), RS: w.Strides()[1], CS: w.Strides()[0]}
-	kernel.GemmAny(l.m, l.n, l.k, a, b, kernel.Mat[T]{Data: tensor.Data[T](c.Out[0]), RS: l.n, CS: 1}, c.Has("bias"))
+	var done func(lo, hi int)
+	if c.Done != nil {
+		done = func(lo, hi int) { c.Done(lo*l.n, hi*l.n) }
+	}
+	kernel.GemmThen(l.m, l.n, l.k, a, b, kernel.Mat[T]{Data: tensor.Data[T](c.Out[0]), RS: l.n, CS: 1}, c.Has("bias"), done)
 	return nil
 }
 

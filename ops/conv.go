@@ -26,7 +26,7 @@ func convolutions(n int) []*op.Def {
 			Names:     []string{"torch.nn.functional." + forward, "torch." + forward},
 			Doc:       "Cross-correlation: out[b, o, …, y, x] = bias[o] + Σ weight[o, c, …, i, j]·input[b, c, …, y·stride − padding + i·dilation, x·stride − padding + j·dilation], c over the channels of o's group.",
 			Infer:     inferConv(plan),
-			Kernels: append(floatKernels("input", convRun[float32](plan), convRun[float64](plan)),
+			Kernels: append(reporting(floatKernels("input", convRun[float32](plan), convRun[float64](plan))),
 				op.Kernel{Name: "integer", When: op.And(op.DTypeIn("input", integerTypes...), undilated), Run: convOther(plan)},
 				op.Kernel{Name: "int64 and complex", When: op.DTypeIn("input", tensor.I64, tensor.C64, tensor.C128), Run: convOther(plan)},
 				op.Kernel{Name: "no elements", When: noElements(plan), Priority: 1, Run: zeroResults},
@@ -379,7 +379,7 @@ func convRun[T gemmType](plan func(op.Args) (*convPlan, error)) func(c *op.Run) 
 		}
 		x := kernel.VolumeOf[T](asBatch(c.Tensor("input"), p.dims))
 		w, b := contiguousData[T](c.Tensor("weight")), contiguousData[T](c.Tensor("bias"))
-		kernel.ConvForward(&p.Conv, x, w, b, tensor.Data[T](c.Out[0]))
+		kernel.ConvForwardThen(&p.Conv, x, w, b, tensor.Data[T](c.Out[0]), c.Done)
 		return nil
 	}
 }

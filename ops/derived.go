@@ -153,7 +153,7 @@ var derivedOps = slices.Concat(
 			n := x.Shape()[0]
 			pairs := b.Op("triu_indices", n, n, 1)
 			row := func(i int) op.Value { return b.Op("index_select", x, 0, b.Op("select", pairs, 0, i)) }
-			return b.Op("norm.reduce", b.Sub(row(0), row(1)), a.Float("p"), []int{1}, false, false)
+			return distance(b, b.Sub(row(0), row(1)), a.Float("p"))
 		}),
 		stepwise(&op.Def{
 			Sig:   "cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor",

@@ -88,7 +88,10 @@ func TestValuesAtEdgeValues(t *testing.T) {
 		{"group_norm", []any{f32([]int{1, 2}, 0, most), 1}, []float64{-1, 1}},
 		{"layer_norm", []any{f32([]int{1, 2}, 0, most), []int{2}}, []float64{-1, 1}},
 		{"multi_margin_loss", []any{f32([]int{2}, 0, nan), tensor.Of(tensor.I64, nil, []int64{0})}, []float64{0}},
+		{"multi_margin_loss", []any{f32([]int{1, 2}, 0, -2), tensor.Of(tensor.I64, []int{1}, []int64{0}), 1, 1.0, f32([]int{2}, nan, 1)}, []float64{0}},
 		{"multilabel_margin_loss", []any{f32([]int{2}, -most, most), tensor.Of(tensor.I64, []int{2}, []int64{1, 0})}, []float64{0}},
+		{"cdist", []any{f32([]int{1, 3}, 0, 1, 2), f32([]int{2, 3}, 0, nan, 2, 0, 1.5, 3), 0.0}, []float64{nan, 2}},
+		{"pdist", []any{f32([]int{2, 2}, 0, 1, nan, 1), 0.0}, []float64{nan}},
 	} {
 		call, err := ops.Table().ResolveID(c.id, c.args, nil)
 		if err != nil {
@@ -97,6 +100,38 @@ func TestValuesAtEdgeValues(t *testing.T) {
 		for i, want := range c.want {
 			if got := execute(t, call)[0].Float(i); got != want && !(math.Abs(got-want) < 1e-6) && !(math.IsNaN(got) && math.IsNaN(want)) {
 				t.Errorf("%s: element %d is %v, want %v", c.id, i, got, want)
+			}
+		}
+	}
+}
+
+// TestNextAfterEqualNumbers: as in C, the result is the second of equal numbers.
+func TestNextAfterEqualNumbers(t *testing.T) {
+	for _, d := range []tensor.DType{tensor.F32, tensor.F64, tensor.BF16} {
+		x, y := tensor.Float64s(d, []int{2}, math.Copysign(0, -1), 0), tensor.Float64s(d, []int{2}, 0, math.Copysign(0, -1))
+		call, err := ops.Table().ResolveID("nextafter", []any{x, y}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := execute(t, call)[0]
+		if math.Signbit(out.Float(0)) || !math.Signbit(out.Float(1)) {
+			t.Errorf("%s: nextafter(-0, 0) and nextafter(0, -0) are %v and %v", d, out.Float(0), out.Float(1))
+		}
+	}
+}
+
+// TestQuantileDifferentiatesInterpolations: PyTorch 1.13.1 wants gradients for
+// the sake of q where it interpolates linearly, and not where q picks elements.
+func TestQuantileDifferentiatesInterpolations(t *testing.T) {
+	for how, want := range map[string]bool{"linear": true, "lower": false, "higher": false, "nearest": false, "midpoint": false} {
+		for _, id := range []string{"quantile", "nanquantile"} {
+			s := eager.New(ops.Table())
+			out, err := s.Apply(id, []any{f32([]int{3}, 1, 2, 4), s.Leaf(f32(nil, 0.25), true)}, []op.Kwarg{op.Kw("interpolation", how)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := eager.RequiresGrad(out[0]); got != want {
+				t.Errorf("%s(interpolation=%q) requires a gradient: %t, want %t", id, how, got, want)
 			}
 		}
 	}

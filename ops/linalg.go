@@ -431,7 +431,7 @@ func addProductRun[T gemmType](p *addProduct) func(c *op.Run) error {
 		clear(dst)
 		if p.terms(c.Args) > 0 && len(dst) > 0 && (alpha != 0 || p.id != "addmv") {
 			x, y := p.operands(c)
-			matmulInto[T](x, y, out)
+			matmulInto[T](x, y, out, nil)
 		}
 		var in []T
 		if beta != 0 {

@@ -324,12 +324,14 @@ func multiMargin(b op.Builder, a op.Args) op.Value {
 	rows := scoreRows(a.Value("input"))
 	x := b.Reshape(a.Value("input"), rows)
 	index := b.Reshape(b.Op("multi_margin_loss.index", a.Value("target"), rows[1]), []int{rows[0], 1})
-	hinge := positivePart(b, b.Add(b.Sub(x, b.Op("gather", x, 1, index)), a.Float("margin")))
+	margin := b.Add(b.Sub(x, b.Op("gather", x, 1, index)), a.Float("margin"))
+	hinge := positivePart(b, margin)
 	if a.Scalar("p").Float() == 2 {
 		hinge = b.Mul(hinge, hinge)
 	}
 	if w := a.Value("weight"); w != nil {
 		hinge = b.Mul(hinge, b.Reshape(b.Op("gather", w, 0, b.Reshape(index, []int{rows[0]})), []int{rows[0], 1}))
+		hinge = b.Op("where", b.Op("gt", margin, 0), hinge, b.Op("zeros_like", hinge)) // 0, whatever the weight
 	}
 	hinge = b.Op("scatter", hinge, 1, index, b.Cast(b.Op("zeros_like", index), x.DType()))
 	loss := b.Div(b.Op("sum", hinge, op.Kw("dim", 1)), rows[1])

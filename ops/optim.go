@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -143,12 +144,28 @@ func (u updating) squares(avg, x op.Value, k float64) op.Value {
 	return u.Op("addcmul", u.Mul(avg, k), x, x, op.Kw("value", 1-k))
 }
 
-// descend returns p − k·d for a number or 0-d tensor k.
+// descend returns p − k·d for a number or 0-d tensor k, with the bits of sub
+// in both cases.
 func (u updating) descend(p, d op.Value, k any) op.Value {
-	if s, ok := k.(op.Scalar); ok {
-		return u.Op("sub", p, d, op.Kw("alpha", s))
+	switch k := k.(type) {
+	case op.Scalar:
+		return u.Op("sub", p, d, op.Kw("alpha", k))
+	case op.Value:
+		if slices.Contains(halfTypes, p.DType()) {
+			return u.Sub(p, u.Mul(d, u.Cast(k, p.DType())))
+		}
+		return u.Op("addcmul", p, d, u.Cast(k, p.DType()), op.Kw("value", -1))
 	}
-	return u.Cast(u.Sub(u.wide(p), u.Mul(u.wide(d), k)), p.DType())
+	panic(fmt.Sprintf("ops: a learning rate of %T", k))
+}
+
+// descendQuotient is descendRatio with the bits of addcdiv for a 0-d tensor too.
+func (u updating) descendQuotient(p, x, y op.Value, k any) op.Value {
+	if _, ok := k.(op.Scalar); ok {
+		return u.descendRatio(p, x, y, k)
+	}
+	step := u.Div(u.Cast(u.Mul(u.wide(x), k), tensor.F64), u.Cast(y, tensor.F64))
+	return u.Cast(u.Cast(u.Sub(u.Cast(p, tensor.F64), step), u.wide(p).DType()), p.DType())
 }
 
 // descendRatio returns p − k·x/y for a number or 0-d tensor k.
@@ -259,7 +276,7 @@ func updateRMSprop(u updating) []op.Value {
 	p, lr := u.Value("param"), u.Any("lr")
 	buf := u.Value("momentum_buffer")
 	if buf == nil {
-		return append([]op.Value{u.descendRatio(p, g, root, lr)}, states...)
+		return append([]op.Value{u.descendQuotient(p, g, root, lr)}, states...)
 	}
 	buf = u.Op("addcdiv", u.Mul(buf, u.Float("momentum")), g, root)
 	return append([]op.Value{u.descend(p, buf, lr)}, append(states, buf)...)

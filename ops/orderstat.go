@@ -171,11 +171,17 @@ func rejectEmptyIntegers(a op.Args) error {
 func quantileDef(id, nan string, without bool) *op.Def {
 	params := ", int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor"
 	return composed(&op.Def{
-		Sig:    id + "(Tensor input, Tensor q" + params,
-		More:   []string{id + "(Tensor input, float q" + params},
-		Names:  both(id),
-		Doc:    "Quantiles q, from 0 to 1, along dim, of all elements by default, " + nan + ": the element at rank q·(n − 1), interpolated as asked: linear, lower, higher, midpoint or nearest. A q of one dimension is the first dimension of the result.",
-		Check:  checkQuantile,
+		Sig:   id + "(Tensor input, Tensor q" + params,
+		More:  []string{id + "(Tensor input, float q" + params},
+		Names: both(id),
+		Doc:   "Quantiles q, from 0 to 1, along dim, of all elements by default, " + nan + ": the element at rank q·(n − 1), interpolated as asked: linear, lower, higher, midpoint or nearest. A q of one dimension is the first dimension of the result.",
+		Check: checkQuantile,
+		Constant: func(a op.Args) []string {
+			if a.Str("interpolation") != "linear" {
+				return []string{"q"} // the rank that is chosen is constant between jumps
+			}
+			return nil
+		},
 		Sample: sampleQuantile,
 		Tol:    accumulating(func(op.Args) int { return 2 }, "an interpolation between two inputs, which may cancel"),
 	}, func(b op.Builder, a op.Args) op.Value {

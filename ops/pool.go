@@ -59,7 +59,7 @@ func maxPools(n int) []*op.Def {
 			})
 		},
 		Sample: func(s *op.Sampler) []any { return samplePool(s, n) },
-		Tol:    exactTol("each element is a copy of an input element, or its position"),
+		Tol:    selectTol("each element is a copy of an input element, or its position"),
 	}
 	if n == 1 {
 		indexed.Names = append(indexed.Names, "torch."+found)
@@ -249,7 +249,7 @@ func adaptivePools(n int) []*op.Def {
 		Kernels:   windowKernels("input", adaptiveMaxRun[float32], adaptiveMaxRun[float64]),
 		Grad:      func(g *op.Grad) { g.To("input", func() op.Value { return scatter(g, nil) }) },
 		Sample:    sample,
-		Tol:       exactTol("each element is a copy of an input element"),
+		Tol:       selectTol("each element is a copy of an input element"),
 	}
 	found := &op.Def{
 		Sig:       top + ".indices" + size + ", bool return_indices=True) -> (Tensor output, Tensor indices)",
@@ -272,7 +272,7 @@ func adaptivePools(n int) []*op.Def {
 			})
 		},
 		Sample: sample,
-		Tol:    exactTol("each element is a copy of an input element, or its position"),
+		Tol:    selectTol("each element is a copy of an input element, or its position"),
 	}
 	defs := []*op.Def{mean, maxima, found}
 	if n == 1 {

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"slices"
+	"strings"
 
 	"plumb/kernel"
 	"plumb/op"
@@ -44,6 +45,7 @@ var solveOps = []*op.Def{
 	},
 	choleskyOp("cholesky", "bool upper=False", both("cholesky")),
 	choleskyOp("linalg_cholesky", "*, bool upper=False", []string{"torch.linalg.cholesky"}),
+	choleskyEx(),
 }
 
 // equation is A·X = B or X·A = B over batches of one shape: X is n×m, or m×n
@@ -199,15 +201,40 @@ func choleskyOp(id, params string, names []string) *op.Def {
 	}
 }
 
+// choleskyEx is linalg_cholesky with the order of the first leading minor that is
+// not positive in the place of a rejection.
+func choleskyEx() *op.Def {
+	d := choleskyOp("linalg_cholesky_ex", "*, bool upper=False, bool check_errors=False", []string{"torch.linalg.cholesky_ex"})
+	d.Sig = strings.TrimSuffix(d.Sig, "Tensor") + "(Tensor L, Tensor info)"
+	d.Doc = "The lower triangular L, of a positive diagonal, with L·Lᵀ = input, or with upper its transpose, and for each matrix 0, or the order of the first leading minor that is not positive: L is unfinished then. The matrices must be symmetric and real."
+	infer := d.Infer
+	d.Infer = func(a op.Args) ([]op.Meta, error) {
+		metas, err := infer(a)
+		if err != nil {
+			return nil, err
+		}
+		shape := a.Value("input").Shape()
+		return append(metas, op.Meta{DType: tensor.I32, Shape: shape[:len(shape)-2]}), nil
+	}
+	return d
+}
+
 func runCholesky(c *op.Run) error {
 	if c.Out[0].Len() == 0 {
+		if len(c.Out) > 1 {
+			c.Out[1].CopyFrom(tensor.New(tensor.I32, c.Out[1].Shape()...))
+		}
 		return nil
 	}
 	x := c.Tensor("input").Convert(tensor.F64).Clone().Contiguous()
 	data, n := tensor.Data[float64](x), sizeOf(x, 1)
 	for i := range tensor.NumElements(x.Shape()[:x.Dim()-2]) {
-		if k := kernel.Cholesky(n, data[i*n*n:][:n*n]); k < n {
+		k := kernel.Cholesky(n, data[i*n*n:][:n*n])
+		switch {
+		case k < n && (len(c.Out) == 1 || c.Bool("check_errors")):
 			return &op.Error{Class: "_LinAlgError", Msg: "argument input holds a matrix that is not positive definite"}
+		case len(c.Out) > 1:
+			c.Out[1].SetInt(i, int64((k+1)%(n+1)))
 		}
 	}
 	if c.Bool("upper") {

@@ -3,6 +3,7 @@ package ops
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"plumb/kernel"
 	"plumb/op"
@@ -496,30 +497,56 @@ func isinKernel(name string, ds []tensor.DType, f func(out, x, test *tensor.Tens
 }
 
 // uniqueOps group equal elements; how many groups there are depends on them.
-var uniqueOps = slices.Concat(
-	uniqueDefs("unique", ", bool sorted=True", true),
-	uniqueDefs("unique_consecutive", "", false),
-)
+var uniqueOps = slices.Concat(uniqueDefs("unique", true), uniqueDefs("unique_consecutive", false))
 
 // uniqueDefs are the operator with each choice of what it returns beside the
 // groups, for a signature has a fixed number of results.
-func uniqueDefs(name, sorted string, all bool) []*op.Def {
+func uniqueDefs(name string, all bool) []*op.Def {
 	return []*op.Def{
-		uniqueDef(name+"(Tensor input"+sorted+", *, int? dim=None) -> Tensor", name, all, "return_inverse", "return_counts"),
-		uniqueDef(name+".inverse(Tensor input"+sorted+", *, bool return_inverse, int? dim=None) -> (Tensor output, Tensor inverse_indices)", name, all, "return_counts"),
-		uniqueDef(name+".counts(Tensor input"+sorted+", *, bool return_counts, int? dim=None) -> (Tensor output, Tensor counts)", name, all, "return_inverse"),
-		uniqueDef(name+".both(Tensor input"+sorted+", *, bool return_inverse, bool return_counts, int? dim=None) -> (Tensor output, Tensor inverse_indices, Tensor counts)", name, all),
+		uniqueDef(name, "", all, false, false),
+		uniqueDef(name, ".both", all, true, true),
+		uniqueDef(name, ".inverse", all, true, false),
+		uniqueDef(name, ".counts", all, false, true),
 	}
 }
 
-func uniqueDef(sig, name string, all bool, off ...string) *op.Def {
+// uniqueSigs are the signatures by keyword and by position.
+func uniqueSigs(id string, all, inverse, counts bool) (keyword, position string) {
+	results, required, optional := "Tensor output", "", ""
+	for _, r := range []struct {
+		flag, result string
+		on           bool
+	}{{"return_inverse", "inverse_indices", inverse}, {"return_counts", "counts", counts}} {
+		if r.on {
+			results += ", Tensor " + r.result
+			required += ", bool " + r.flag
+		} else {
+			optional += ", bool " + r.flag + "=False"
+		}
+	}
+	results = "(" + results + ")"
+	if !inverse && !counts {
+		results = "Tensor"
+	}
+	sorted := ""
+	if all {
+		sorted = ", bool sorted=True"
+	}
+	keyword = id + "(Tensor input" + sorted + ", *" + required + optional + ", int? dim=None) -> " + results
+	position = id + "(Tensor input" + strings.TrimSuffix(sorted, "=True") + ", bool return_inverse, bool return_counts=False, int? dim=None) -> " + results
+	return keyword, position
+}
+
+func uniqueDef(name, suffix string, all, inverse, counts bool) *op.Def {
 	doc := "The distinct elements in ascending order, or the distinct entries of dim in lexicographic order; where each element went, and how often each occurs."
 	if !all {
 		doc = "The elements, or the entries of dim, without those that equal their predecessor; where each element went, and how long each run is."
 	}
+	keyword, position := uniqueSigs(name+suffix, all, inverse, counts)
 	d := &op.Def{
-		Sig:    sig,
-		Off:    off,
+		Sig:    keyword,
+		More:   []string{position},
+		Takes:  func(a op.Args) bool { return a.Bool("return_inverse") == inverse && a.Bool("return_counts") == counts },
 		Names:  both(name),
 		Doc:    doc,
 		Traits: op.NoGrad | op.Dynamic,
@@ -541,7 +568,9 @@ func uniqueDef(sig, name string, all bool, off ...string) *op.Def {
 		for _, p := range d.Sigs()[0].Params {
 			switch p.Name {
 			case "return_inverse", "return_counts":
-				args = append(args, op.Kw(p.Name, true))
+				if !p.HasDefault {
+					args = append(args, op.Kw(p.Name, true))
+				}
 			case "dim":
 				if s.Bool() {
 					args = append(args, op.Kw("dim", -1))
@@ -563,11 +592,6 @@ func realOr(d tensor.DType) tensor.DType {
 
 func checkUnique(a op.Args) error {
 	x := a.Value("input")
-	for _, name := range []string{"return_inverse", "return_counts"} {
-		if a.Sig.Index(name) >= 0 && !a.Bool(name) {
-			return notUnderstood("unique", name+"=False")
-		}
-	}
 	if x.DType().IsComplex() {
 		return op.RuntimeError("not implemented for argument 'input' of dtype %s", x.DType())
 	}
@@ -624,10 +648,10 @@ func uniqueMetas(a op.Args, x *tensor.Tensor, groups int) []op.Meta {
 		inverse.Shape = []int{x.Shape()[d]}
 	}
 	metas := []op.Meta{out}
-	if a.Sig.Index("return_inverse") >= 0 {
+	if a.Bool("return_inverse") {
 		metas = append(metas, inverse)
 	}
-	if a.Sig.Index("return_counts") >= 0 {
+	if a.Bool("return_counts") {
 		metas = append(metas, op.Meta{DType: tensor.I64, Shape: []int{groups}})
 	}
 	return metas
@@ -643,7 +667,7 @@ func runUnique(c *op.Run, g kernel.RowGroups) error {
 		name   string
 		places []int
 	}{{"return_inverse", g.Inverse}, {"return_counts", g.Counts}} {
-		if c.Sig.Index(part.name) >= 0 {
+		if c.Bool(part.name) {
 			for i, v := range part.places {
 				c.Out[at].SetInt(i, int64(v))
 			}

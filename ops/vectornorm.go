@@ -332,8 +332,17 @@ var distanceOps = []*op.Def{
 	}, func(b op.Builder, a op.Args) op.Value {
 		x, y := a.Value("x1"), a.Value("x2")
 		v := b.Sub(b.Op("unsqueeze", x, -2), b.Op("unsqueeze", y, -3))
-		return b.Op("norm.reduce", v, a.Float("p"), []int{-1}, false, false)
+		return distance(b, v, a.Float("p"))
 	}),
+}
+
+// distance is the norm of order p along the last dimension. That of order 0
+// counts the elements that are not 0, and is NaN where one is.
+func distance(b op.Builder, v op.Value, p float64) op.Value {
+	if p == 0 {
+		return b.Op("sum", b.Op("clamp", b.Op("ceil", b.Op("abs", v)), nil, 1.0), -1)
+	}
+	return b.Op("norm.reduce", v, p, []int{-1}, false, false)
 }
 
 // distanceTerms is the length of the vectors of which distances are taken.

@@ -17,6 +17,14 @@ func floatKernels(arg string, run32, run64 func(c *op.Run) error) []op.Kernel {
 	}
 }
 
+// reporting marks the kernels for float32 and float64 as those that call Done.
+func reporting(ks []op.Kernel) []op.Kernel {
+	for i := range ks {
+		ks[i].Reports = ks[i].Name == "float32" || ks[i].Name == "float64"
+	}
+	return ks
+}
+
 // inFloat32 runs a float32 kernel on half-precision tensors.
 func inFloat32(run func(c *op.Run) error) func(c *op.Run) error {
 	return func(c *op.Run) error {

@@ -1,8 +1,10 @@
 package optim
 
 import (
+	"fmt"
 	"math"
 
+	"plumb/nn"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -21,7 +23,12 @@ func ClipGradNorm(b op.Builder, params []*Param, maxNorm, normType float64, erro
 	grads := make([]op.Value, len(clipped))
 	err = op.Catch(func() {
 		total = totalNorm(b, clipped, normType)
-		if t := tensorOf(total); errorIfNonfinite && t != nil && t.HasNonFinite() {
+		t := tensorOf(total)
+		switch {
+		case !errorIfNonfinite:
+		case t == nil:
+			op.Fail(fmt.Errorf("error_if_nonfinite reads the norm, which a recording Builder does not have: %w", nn.ErrUnsupported))
+		case t.HasNonFinite():
 			op.Fail(op.RuntimeError("The total norm of order %v for gradients from `parameters` is non-finite, so it cannot be clipped", normType))
 		}
 		factor := b.Op("clamp", b.Op("div", maxNorm, b.Add(total, 1e-6)), op.Kw("max", 1.0))

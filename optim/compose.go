@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"fmt"
 	"slices"
 
 	"plumb/op"
@@ -65,6 +66,51 @@ func (s *SequentialLR) Step() error {
 // LastLR returns the rates of the groups that the last Step set.
 func (s *SequentialLR) LastLR() []float64 { return slices.Clone(s.last) }
 
+// StateDict returns what the schedule has to remember, under PyTorch's names:
+// "_milestones", "last_epoch", "_last_lr" and the states of the parts, "_schedulers".
+func (s *SequentialLR) StateDict() map[string]any {
+	return map[string]any{"_milestones": slices.Clone(s.milestones), "last_epoch": s.LastEpoch, "_last_lr": s.LastLR(), "_schedulers": states(s.parts)}
+}
+
+// LoadStateDict restores what StateDict returned. The error names an entry
+// that is missing or of another type.
+func (s *SequentialLR) LoadStateDict(d map[string]any) error {
+	epoch, a := d["last_epoch"].(int)
+	milestones, b := d["_milestones"].([]int)
+	if !a || !b || len(milestones) != len(s.milestones) {
+		return fmt.Errorf("SequentialLR: last_epoch or _milestones is missing or of another type or length")
+	}
+	last, err := loadStates("SequentialLR", s.parts, d)
+	if err != nil {
+		return err
+	}
+	s.LastEpoch, s.milestones, s.last = epoch, slices.Clone(milestones), last
+	return nil
+}
+
+func states(parts []*Scheduler) []map[string]any {
+	var all []map[string]any
+	for _, p := range parts {
+		all = append(all, p.StateDict())
+	}
+	return all
+}
+
+// loadStates restores parts and returns the last rates.
+func loadStates(name string, parts []*Scheduler, d map[string]any) ([]float64, error) {
+	saved, a := d["_schedulers"].([]map[string]any)
+	last, b := d["_last_lr"].([]float64)
+	if !a || !b || len(saved) != len(parts) {
+		return nil, fmt.Errorf("%s: _last_lr or _schedulers is missing or of another type or length", name)
+	}
+	for i, p := range parts {
+		if err := p.LoadStateDict(saved[i]); err != nil {
+			return nil, err
+		}
+	}
+	return slices.Clone(last), nil
+}
+
 // ChainedScheduler steps several schedules of one optimizer at once; each
 // starts from the rate that the one before it set.
 type ChainedScheduler struct {
@@ -103,6 +149,22 @@ func (c *ChainedScheduler) Step() error {
 
 // LastLR returns the rates of the groups that the last Step set.
 func (c *ChainedScheduler) LastLR() []float64 { return slices.Clone(c.last) }
+
+// StateDict returns what the schedule has to remember, under PyTorch's names:
+// "_last_lr" and the states of the parts, "_schedulers".
+func (c *ChainedScheduler) StateDict() map[string]any {
+	return map[string]any{"_last_lr": c.LastLR(), "_schedulers": states(c.parts)}
+}
+
+// LoadStateDict restores what StateDict returned. The error names an entry
+// that is missing or of another type.
+func (c *ChainedScheduler) LoadStateDict(d map[string]any) error {
+	last, err := loadStates("ChainedScheduler", c.parts, d)
+	if err == nil {
+		c.last = last
+	}
+	return err
+}
 
 func rates(o *Optimizer) []float64 {
 	var lrs []float64

@@ -31,6 +31,7 @@ type trainCase struct {
 	clipNorm  []any
 	clipValue float64
 	steps     int
+	parts     int // micro-batches, whose gradients add up; 0 is 1
 }
 
 var shapes = [][]int{{4, 3}, {4}, {2, 4}, {2}}
@@ -112,7 +113,11 @@ func trainCases() []trainCase {
 		cs = append(cs, c)
 	}
 	clipped.clipValue, clipped.name = 0.05, "float32 SGD clip_value"
-	return append(cs, clipped)
+	cs = append(cs, clipped)
+	for _, optimizer := range []string{"SGD", "Adam"} {
+		cs = append(cs, trainCase{name: "float32 " + optimizer + " parts", dtype: tensor.F32, optimizer: optimizer, options: kw("lr", 0.1), steps: trainSteps, parts: inputs.Shape[0]})
+	}
+	return cs
 }
 
 func options(kws []op.Kwarg) map[string]any {
@@ -165,7 +170,7 @@ var (
 
 func (c *trainCase) request() trainRequest {
 	r := trainRequest{DType: c.dtype.String(), Optimizer: c.optimizer, Options: options(c.options), Groups: []map[string]any{{}, options(c.second)},
-		Shapes: shapes, Params: c.start(), Steps: c.steps, ClipNorm: slices.Clone(c.clipNorm), ClipValue: c.clipValue}
+		Shapes: shapes, Params: c.start(), Steps: c.steps, Parts: c.parts, ClipNorm: slices.Clone(c.clipNorm), ClipValue: c.clipValue}
 	if len(r.ClipNorm) > 1 && r.ClipNorm[1] == "inf" {
 		r.ClipNorm[1] = "inf"
 	}
@@ -253,25 +258,43 @@ func (tr *trainer) gradients(t *testing.T, s *eager.Session, step int) {
 		}
 		return
 	}
-	b := s.Builder()
-	v := func(i int) op.Value { return tr.params[i].Value }
-	var loss op.Value
-	err := op.Catch(func() {
-		x, y := fromValues(tr.dtype, inputs.Shape, inputs.Data), fromValues(tr.dtype, targets.Shape, targets.Data)
-		loss = b.Op("mse_loss", b.Op("linear", b.Op("sin", b.Op("linear", x, v(0), v(1))), v(2), v(3)), y)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cot, err := s.Backward([]op.Value{loss}, []op.Value{tensor.Scalar(tr.dtype, 1)}, false)
-	if err != nil {
-		t.Fatal(err)
+	tr.opt.ZeroGrad(true)
+	parts := max(1, tr.parts)
+	for k := range parts {
+		tr.backward(t, s, k, parts)
 	}
 	for _, p := range tr.params {
-		p.Grad = cot[p.Value]
 		if tr.disturb != nil {
 			tr.disturb(tensorOf(p.Grad), func(int) float64 { return 2 * largest(tensorOf(p.Grad)) })
 		}
+	}
+}
+
+// backward adds the gradients of the k-th micro-batch, which is one of several.
+func (tr *trainer) backward(t *testing.T, s *eager.Session, k, parts int) {
+	t.Helper()
+	b := s.Builder()
+	v := func(i int) op.Value { return tr.params[i].Value }
+	part := func(p packed) op.Value {
+		size := p.Shape[0] / parts
+		return b.Op("narrow", fromValues(tr.dtype, p.Shape, p.Data), 0, k*size, size)
+	}
+	err := op.Catch(func() {
+		loss := b.Op("mse_loss", b.Op("linear", b.Op("sin", b.Op("linear", part(inputs), v(0), v(1))), v(2), v(3)), part(targets))
+		cot, err := s.Backward([]op.Value{loss}, []op.Value{tensor.Scalar(tr.dtype, complex(1/float64(parts), 0))}, false)
+		if err != nil {
+			op.Fail(err)
+		}
+		for _, p := range tr.params {
+			if g := cot[p.Value]; p.Grad == nil {
+				p.Grad = g
+			} else {
+				p.Grad = b.Add(p.Grad, g)
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -434,14 +457,9 @@ func TestOptimizersAlignWithPyTorch(t *testing.T) {
 			}
 			tr := newTrainer(t, &c, c.dtype)
 			got, limit := tr.train(t), c.limits(t)
-			worst := 0.0
-			for i, step := range ref.Steps {
-				for j, v := range step {
-					off := math.Abs(got[i][j]-v) / limit[i][j]
-					if worst = max(worst, off); !(off <= 1) {
-						t.Fatalf("step %d, element %d: %v, PyTorch has %v; the difference is %.3g times the limit %.3g", i+1, j, got[i][j], v, off, limit[i][j])
-					}
-				}
+			worst := farthest(t, got, ref.Steps, limit)
+			if !c.dtype.IsComplex() {
+				farthest(t, newTrainer(t, &c, c.dtype).trainByGraph(t), ref.Steps, limit)
 			}
 			for i, v := range ref.Norms {
 				if d := math.Abs(tr.norms[i] - v); d > 64*0x1p-24*v {
@@ -454,6 +472,21 @@ func TestOptimizersAlignWithPyTorch(t *testing.T) {
 	if *record {
 		writeRecorded(t, func(out *reply) { out.Version, out.Train = want.Version, want.Train })
 	}
+}
+
+// farthest returns the largest difference of two trainings as a part of its limit.
+func farthest(t *testing.T, got, want, limit [][]float64) float64 {
+	t.Helper()
+	worst := 0.0
+	for i, step := range want {
+		for j, v := range step {
+			off := math.Abs(got[i][j]-v) / limit[i][j]
+			if worst = max(worst, off); !(off <= 1) {
+				t.Fatalf("step %d, element %d: %v, PyTorch has %v; the difference is %.3g times the limit %.3g", i+1, j, got[i][j], v, off, limit[i][j])
+			}
+		}
+	}
+	return worst
 }
 
 // writeRecorded changes the recorded file.

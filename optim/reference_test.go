@@ -38,6 +38,7 @@ type trainRequest struct {
 	ClipNorm  []any            `json:"clip_norm,omitempty"`
 	ClipValue float64          `json:"clip_value,omitempty"`
 	Steps     int              `json:"steps"`
+	Parts     int              `json:"parts,omitempty"`
 	State     *packedState     `json:"state,omitempty"`
 }
 

@@ -312,3 +312,58 @@ func TestSchedulesReject(t *testing.T) {
 		t.Error("cycle_momentum without momentum: no error")
 	}
 }
+
+// TestComposedSchedulesGoOn saves composed schedules in the middle and goes on
+// from there with fresh ones.
+func TestComposedSchedulesGoOn(t *testing.T) {
+	type remembering interface {
+		optim.Schedule
+		StateDict() map[string]any
+		LoadStateDict(map[string]any) error
+	}
+	parts := func(o *optim.Optimizer) []*optim.Scheduler {
+		return []*optim.Scheduler{part(o, "LinearLR", kw("total_iters", 3)...), part(o, "ExponentialLR", kw("gamma", 0.5)...)}
+	}
+	for name, build := range map[string]func(o *optim.Optimizer) (remembering, error){
+		"SequentialLR":     func(o *optim.Optimizer) (remembering, error) { return optim.NewSequentialLR(o, parts(o), []int{4}) },
+		"ChainedScheduler": func(o *optim.Optimizer) (remembering, error) { return optim.NewChainedScheduler(parts(o)) },
+	} {
+		start := func() (*optim.Optimizer, remembering) {
+			o := scheduled(t, "SGD")
+			o.Output = io.Discard
+			s, err := build(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return o, s
+		}
+		o, s := start()
+		step := func(s optim.Schedule) {
+			if err := s.Step(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 3 {
+			step(s)
+		}
+		other, again := start()
+		if err := other.LoadStateDict(o.StateDict()); err != nil {
+			t.Fatal(err)
+		}
+		if err := again.LoadStateDict(s.StateDict()); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 4 {
+			step(s)
+			step(again)
+			if a, b := o.Groups[0].LR(), other.Groups[0].LR(); a != b || a != again.LastLR()[0] {
+				t.Errorf("%s: after %d steps the rates are %v and %v", name, i+4, a, b)
+			}
+		}
+		broken := s.StateDict()
+		delete(broken, "_schedulers")
+		if err := again.LoadStateDict(broken); err == nil || !strings.Contains(err.Error(), name+": _last_lr or _schedulers is missing") {
+			t.Errorf("%s: a state without parts: %v", name, err)
+		}
+	}
+}

@@ -30,6 +30,7 @@ func Parse(file, text string) (*Program, error) {
 	}
 	r := &reader{p: &Program{}, kinds: map[string]bool{}}
 	for i, line := range strings.Split(text, "\n") {
+		r.place = file + ":" + strconv.Itoa(i+1)
 		if err := r.line(line); err != nil {
 			err.File, err.Line = file, i+1
 			return nil, err
@@ -47,6 +48,7 @@ type reader struct {
 	toks  []token
 	at    int
 	depth int
+	place string // of the line
 }
 
 func (r *reader) line(text string) (err *SyntaxError) {
@@ -158,7 +160,7 @@ func (r *reader) define(name token, n node) {
 		return
 	}
 	c := r.call(n)
-	c.Result, c.Scopes = name.text, r.scopes()
+	c.Result, c.Scopes, c.Place = name.text, r.scopes(), r.place
 	r.kinds[name.text] = IsModule(c.Target)
 	r.p.Calls = append(r.p.Calls, c)
 }
@@ -201,8 +203,10 @@ func (r *reader) caseLine(n node) {
 			r.p.Draws = r.word(kw.node, "shape", "distribution") == "shape"
 		case "second":
 			r.p.Second = r.cotangent(kw.node)
+		case "sgd":
+			r.p.Step = r.step(kw.node)
 		default:
-			r.fail(kw.col, "case has no argument %s; it takes seed, dtype, rtol, atol, tolerance, elements, random, second, raises", kw.name)
+			r.fail(kw.col, "case has no argument %s; it takes seed, dtype, rtol, atol, tolerance, elements, random, second, sgd, raises", kw.name)
 		}
 	}
 }
@@ -452,6 +456,20 @@ func (r *reader) float(n node) float64 {
 	}
 	r.fail(n.col, "expected a number")
 	return 0
+}
+
+// step reads the learning rate and the momentum of SGD.
+func (r *reader) step(n node) Step {
+	t, ok := n.value.(Tuple)
+	if ok && len(t) == 2 {
+		lr, isNumber := t[0].(float64)
+		momentum, too := t[1].(float64)
+		if isNumber && too && lr > 0 && lr <= 1 && momentum >= 0 && momentum < 1 {
+			return Step{lr, momentum}
+		}
+	}
+	r.fail(n.col, "expected a learning rate in (0.0, 1.0] and a momentum in [0.0, 1.0), such as (0.001, 0.9)")
+	return Step{}
 }
 
 func (r *reader) uint(n node) uint64 {

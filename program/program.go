@@ -7,6 +7,7 @@ package program
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 
 	"plumb/choice"
 	"plumb/tensor"
@@ -40,6 +41,21 @@ type Program struct {
 	// inputs, each times a cotangent of SecondCotangent, are differentiated
 	// together. A zero Dist asks for none.
 	Second Fill
+	// Step asks for the modules' parameters after one step of SGD along the
+	// gradients of Backward. A zero Step asks for none.
+	Step Step
+}
+
+// Step is a step of SGD with momentum, of which there is none before.
+type Step struct{ LR, Momentum float64 }
+
+// GraphStep is the step with which AutoTest checks the graph of a module.
+var GraphStep = Step{LR: 0.001, Momentum: 0.9}
+
+// Steps reports whether a step can be asked of the program: it constructs a
+// module, and gradients of the first order end it.
+func (p *Program) Steps() bool {
+	return len(p.Backward) > 0 && p.Second.Dist == "" && slices.ContainsFunc(p.Calls, func(c Call) bool { return IsModule(c.Target) })
 }
 
 // Default is the Tolerance of torch.testing.assert_close.
@@ -120,6 +136,9 @@ type Call struct {
 	// Scopes are the with statements around the call, the outermost first.
 	// Calls of one statement share its pointer.
 	Scopes []*Scope
+	// Place is FILE:LINE of the call in its test or program, where that is
+	// known. It is no part of the text.
+	Place string
 }
 
 // Scope is a with statement: a context manager such as torch.no_grad().

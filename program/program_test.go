@@ -69,8 +69,25 @@ func TestTextRoundTrip(t *testing.T) {
 		q.Inputs[i].Fill.Data, p.Inputs[i].Fill.Data = nil, nil
 	}
 	q.Calls[11], p.Calls[11] = Call{}, Call{} // holds a NaN
+	for i := range q.Calls {
+		q.Calls[i].Place = ""
+	}
 	if !reflect.DeepEqual(p, q) {
 		t.Errorf("round trip changed the program:\n%#v\n%#v", p, q)
+	}
+}
+
+// TestStepRoundTrip keeps the optimizer's step in the text.
+func TestStepRoundTrip(t *testing.T) {
+	p := &Program{Name: "t", Step: Step{LR: 0.125, Momentum: 0}}
+	q, err := Parse("p.py", p.String())
+	if err != nil || q.Step != p.Step || !strings.Contains(p.String(), "sgd=(0.125, 0.0)") {
+		t.Errorf("%v, %v of\n%s", q, err, p)
+	}
+	for _, bad := range []string{"3", "(0.5,)", "(0.0, 0.5)", "(0.5, 1.0)", `("a", 0.5)`} {
+		if _, err := Parse("p.py", "case(\"t\", sgd="+bad+")\n"); err == nil || !strings.Contains(err.Error(), "expected a learning rate") {
+			t.Errorf("sgd=%s: %v", bad, err)
+		}
 	}
 }
 

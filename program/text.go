@@ -85,6 +85,9 @@ func (p *Program) options() string {
 	if p.Second.Dist != "" {
 		s += ", second=" + p.Second.String()
 	}
+	if p.Step != (Step{}) {
+		s += fmt.Sprintf(", sgd=(%s, %s)", formatFloat(p.Step.LR), formatFloat(p.Step.Momentum))
+	}
 	return s
 }
 

@@ -1,6 +1,10 @@
 package program
 
-import "plumb/tensor"
+import (
+	"slices"
+
+	"plumb/tensor"
+)
 
 // Wide returns the dtype of d's kind with the most precision.
 func Wide(d tensor.DType) tensor.DType {
@@ -18,8 +22,58 @@ var narrowing = map[string]string{
 	"Tensor.half": "Tensor.double", "Tensor.bfloat16": "Tensor.double", "Tensor.float": "Tensor.double", "Tensor.cfloat": "Tensor.cdouble",
 }
 
+// factories are the functions that make tensors of the default dtype where they
+// are given none. Those that are true take it from their numbers instead.
+var factories = map[string]bool{
+	"torch.arange": true, "torch.full": true, "torch.tensor": true,
+	"torch.scalar_tensor": false, "torch.zeros": false, "torch.ones": false, "torch.empty": false, "torch.eye": false, "torch.linspace": false, "torch.logspace": false,
+}
+
+// makesFloats reports a factory that makes a tensor of the default dtype.
+func makesFloats(c *Call) bool {
+	fromNumbers, ok := factories[c.Target]
+	if !ok || slices.ContainsFunc(c.Kwargs, func(kw Kwarg) bool { return kw.Name == "dtype" && kw.Value != nil }) {
+		return false
+	}
+	return !fromNumbers || slices.ContainsFunc(c.Args, hasFloat) || slices.ContainsFunc(c.Kwargs, func(kw Kwarg) bool { return hasFloat(kw.Value) })
+}
+
+func hasFloat(v any) bool {
+	switch v := v.(type) {
+	case float64:
+		return true
+	case List:
+		return slices.ContainsFunc(v, hasFloat)
+	case Tuple:
+		return slices.ContainsFunc(v, hasFloat)
+	}
+	return false
+}
+
+// rounded returns the numbers of v as they are in float32.
+func rounded(v any) any {
+	switch v := v.(type) {
+	case float64:
+		return float64(float32(v))
+	case List:
+		out := make(List, len(v))
+		for i, e := range v {
+			out[i] = rounded(e)
+		}
+		return out
+	case Tuple:
+		out := make(Tuple, len(v))
+		for i, e := range v {
+			out[i] = rounded(e)
+		}
+		return out
+	}
+	return v
+}
+
 // Widen returns the program computing in float64 and complex128 throughout:
-// inputs, modules, cotangents and casts. Inputs and cotangents are to hold the
+// inputs, modules, cotangents, casts and tensors of the default dtype, float32,
+// whose numbers are rounded to it first. Inputs and cotangents are to hold the
 // values that p's have in their own dtype, so the wide program's results are
 // the truth that p's approximate.
 func Widen(p *Program) *Program {
@@ -74,6 +128,17 @@ func widenCall(c Call) Call {
 	kwargs := make([]Kwarg, len(c.Kwargs))
 	for i, kw := range c.Kwargs {
 		kwargs[i] = Kwarg{kw.Name, wide(kw.Value)}
+	}
+	if makesFloats(&c) {
+		if c.Target == "torch.full" || c.Target == "torch.tensor" || c.Target == "torch.scalar_tensor" {
+			for i, a := range args {
+				args[i] = rounded(a)
+			}
+			for i, kw := range kwargs {
+				kwargs[i].Value = rounded(kw.Value)
+			}
+		}
+		kwargs = append(slices.DeleteFunc(kwargs, func(kw Kwarg) bool { return kw.Name == "dtype" }), Kwarg{"dtype", tensor.F64})
 	}
 	c.Args, c.Kwargs = args, kwargs
 	return c

@@ -9,7 +9,8 @@ import (
 func TestWiden(t *testing.T) {
 	p, err := Parse("p.py", "x = tensor((2,), torch.bfloat16, [0.5, 0.25], requires_grad=True)\n"+
 		"i = tensor((2,), torch.int64, [1, 2])\nm = torch.nn.Linear(2, 2, dtype=torch.float32)\n"+
-		"a = x.half()\nb = a.to(torch.float32)\nc = b.to(torch.int32)\nb.backward(uniform(0, 1, key=3))")
+		"a = x.half()\nb = a.to(torch.float32)\nc = b.to(torch.int32)\n"+
+		"d = torch.full((2,), 0.1)\ne = torch.arange(3)\nf = torch.linspace(0.0, 1.0, 3)\nb.backward(uniform(0, 1, key=3))")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,6 +24,7 @@ func TestWiden(t *testing.T) {
 	}
 	want := []string{
 		"m = torch.nn.Linear(2, 2, dtype=torch.float64)", "a = x.double()", "b = a.to(torch.float64)", "c = b.to(torch.int32)",
+		"d = torch.full((2,), 0.10000000149011612, dtype=torch.float64)", "e = torch.arange(3)", "f = torch.linspace(0.0, 1.0, 3, dtype=torch.float64)",
 	}
 	for i := range want {
 		if got := w.Calls[i].String(); got != want[i] {

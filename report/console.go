@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"plumb/backend"
 	"plumb/finding"
 	"plumb/verdict"
 )
@@ -64,12 +65,24 @@ func (c *Console) finding(r *verdict.Record) {
 	}
 	c.clear()
 	if c.Brief {
-		fmt.Fprintf(c.W, "%s %s, case %d (%s), candidate %s\n  %s\n", c.paint(r.Verdict.Word), r.Test, r.Index, r.Program.ID(), r.Candidate, firstLine(r.Verdict.Reason))
+		fmt.Fprintf(c.W, "%s %s, case %d (%s), candidate %s\n  %s\n", c.paint(r.Verdict.Word), r.Test, r.Index, r.Program.ID(), candidate(r), firstLine(r.Verdict.Reason))
 		return
 	}
-	fmt.Fprintf(c.W, "\n%s %s, case %d (%s), candidate %s\n", c.paint(r.Verdict.Word), r.Test, r.Index, r.Program.ID(), r.Candidate)
+	fmt.Fprintf(c.W, "\n%s %s, case %d (%s), candidate %s\n", c.paint(r.Verdict.Word), r.Test, r.Index, r.Program.ID(), candidate(r))
 	fmt.Fprintln(c.W, indent(r.Verdict.Text()))
 	fmt.Fprintf(c.W, "\n%s\n", r.Program)
+}
+
+// candidate names the candidate of a failing case and the modes that fail.
+func candidate(r *verdict.Record) string {
+	s := r.Candidate
+	if len(r.Modes) > 1 || len(r.Modes) == 1 && r.Modes[0] != backend.Eager && !strings.Contains(s, r.Modes[0]) {
+		s += " in " + r.Mode()
+	}
+	if r.Verdict.Blame != "" {
+		s += " (to blame: " + r.Verdict.Blame + ")"
+	}
+	return s
 }
 
 // limit is how many findings of a test are printed in full.
@@ -146,6 +159,8 @@ func findingNotes(f *finding.Finding) []string {
 	if !r.Minimal {
 		how += "; the budget ended the search (--shrink-runs, --shrink-time)"
 	}
+	note("modes", strings.Join(f.Modes(), ", "))
+	note("to blame", r.Record.Verdict.Blame)
 	note("unstable", f.Unstable)
 	note("common", f.Common)
 	note("minimised", how)
@@ -180,6 +195,9 @@ func (c *Console) Summary(s *Summary) {
 	code := "32"
 	if s.Findings() > 0 || len(s.Errors) > 0 {
 		code = "31"
+	}
+	if s.Graphs+s.Uncaptured > 0 {
+		fmt.Fprintln(c.W, s.graphLine())
 	}
 	fmt.Fprintf(c.W, "%s, %s against %s, seed %d\n", plural(s.Tests, "test"), strings.Join(s.Candidates, ", "), s.Reference, s.Seed)
 	fmt.Fprintln(c.W, c.color(code, fmt.Sprintf("== %s in %.2fs ==", line, s.Elapsed.Seconds())))

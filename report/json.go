@@ -28,6 +28,7 @@ type jsonRecord struct {
 	Case      int            `json:"case"`
 	ID        string         `json:"id"`
 	Candidate string         `json:"candidate"`
+	Modes     []string       `json:"modes,omitempty"` // of the candidate that have the verdict
 	Verdict   verdict.Word   `json:"verdict"`
 	Kind      verdict.Kind   `json:"kind,omitempty"`
 	Reason    string         `json:"reason,omitempty"`
@@ -35,6 +36,10 @@ type jsonRecord struct {
 	Worst     compare.Number `json:"worst"`    // observed error ÷ limit
 	// Truths are the distances of both sides from the truth (--oracle always).
 	Truths []verdict.Truth `json:"truths,omitempty"`
+	// Uncaptured says why a graph mode does not support the case, Blame what of
+	// the graph is wrong.
+	Uncaptured string `json:"uncaptured,omitempty"`
+	Blame      string `json:"blame,omitempty"`
 	// Finding and Program are the whole verdict and the program of a finding.
 	Finding *verdict.Verdict `json:"finding,omitempty"`
 	Program string           `json:"program,omitempty"`
@@ -43,7 +48,7 @@ type jsonRecord struct {
 // Record writes the record's line.
 func (j *JSON) Record(r *verdict.Record) {
 	v := r.Verdict
-	out := jsonRecord{Test: r.Test, Case: r.Index, ID: r.Program.ID(), Candidate: r.Candidate,
+	out := jsonRecord{Test: r.Test, Case: r.Index, ID: r.Program.ID(), Candidate: r.Candidate, Modes: r.Modes, Uncaptured: r.Uncaptured, Blame: v.Blame,
 		Verdict: v.Word, Kind: v.Kind, Reason: v.Reason, Compared: v.Compared, Worst: v.Worst, Truths: v.Truths}
 	if v.Word.IsFinding() {
 		out.Finding, out.Program = v, r.Program.String()
@@ -71,6 +76,8 @@ func (j *JSON) End(e *verdict.End) {
 type jsonFinding struct {
 	ID        string           `json:"id"`
 	Candidate string           `json:"candidate"`
+	Modes     []string         `json:"modes,omitempty"` // of the candidate, in which it shows
+	Blame     string           `json:"blame,omitempty"` // "pass fuse", "tracing"
 	Signature shrink.Signature `json:"signature"`
 	Count     int              `json:"count"` // failing cases
 	Tests     []string         `json:"tests"`
@@ -90,7 +97,7 @@ func (j *JSON) Findings(fs []*finding.Finding) {
 	for _, f := range fs {
 		r := f.Result
 		_ = j.enc.Encode(map[string]any{"minimal": jsonFinding{
-			f.ID, f.Candidate(), r.Signature, f.Count(), f.Tests(), f.Common, f.Unstable, f.Proof, f.Bundle,
+			f.ID, f.Candidate(), f.Modes(), r.Record.Verdict.Blame, r.Signature, f.Count(), f.Tests(), f.Common, f.Unstable, f.Proof, f.Bundle,
 			r.Minimal, r.Runs, r.Elapsed.Seconds(), r.Record.Program.String(), r.Record.Verdict,
 		}})
 	}
@@ -103,6 +110,9 @@ func (j *JSON) Summary(s *Summary) {
 		"cases": s.Cases(), "tests": s.Tests, "seed": s.Seed, "errors": len(s.Errors), "weak": s.Weak,
 		"compared": s.Compared, "drawn": s.Drawn, "worst": s.Worst, "seconds": s.Elapsed.Seconds(),
 		"reference": s.Reference, "candidates": s.Candidates, "rejection_rate": s.RejectionRate(),
+	}
+	if s.Graphs+s.Uncaptured > 0 {
+		sum["graphs"], sum["uncaptured"] = s.Graphs, s.Uncaptured
 	}
 	for _, w := range order {
 		sum[string(w)] = s.Words[w]

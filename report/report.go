@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"plumb/backend"
 	"plumb/finding"
 	"plumb/verdict"
 )
@@ -35,6 +36,9 @@ type Summary struct {
 	WorstAt    string
 	Compared   int      // tensors
 	Drawn      int      // of these, the ones that depend on random draws
+	Graphs     int      // cases that were judged in graph modes beside the candidate's own
+	Uncaptured int      // cases that a graph mode does not support
+	NotGraphs  string   // why the first of them is so
 	Weak       int      // tests whose sampled cases accept a fake, or that mostly reject
 	Beyond     string   // why the first unsupported case is so
 	Fixed      int      // entries of the known list that no longer fail
@@ -53,9 +57,30 @@ func (s *Summary) Add(r *verdict.Record) {
 	if v.Word == verdict.Unsupported && s.Beyond == "" {
 		s.Beyond = v.Reason
 	}
+	s.graph(r)
 	if worst := float64(v.Worst); v.Word == verdict.Aligned && worst > s.Worst && v.WorstAt != nil {
 		s.Worst, s.WorstAt = worst, fmt.Sprintf("%s case %d, %s %s", r.Test, r.Index, v.WorstAt.Part, v.WorstAt.Name)
 	}
+}
+
+func (s *Summary) graph(r *verdict.Record) {
+	if len(r.Modes) > 1 && r.Modes[0] == backend.Eager && r.Verdict.Word != verdict.Unsupported {
+		s.Graphs++
+	}
+	if r.Uncaptured != "" {
+		if s.Uncaptured++; s.NotGraphs == "" {
+			s.NotGraphs = r.Uncaptured
+		}
+	}
+}
+
+// graphLine says how many cases were judged as graphs.
+func (s *Summary) graphLine() string {
+	line := fmt.Sprintf("judged as graphs too: %s", plural(s.Graphs, "case"))
+	if s.Uncaptured > 0 {
+		line += fmt.Sprintf("; not captured: %d, the first because %s", s.Uncaptured, strings.TrimPrefix(firstLine(s.NotGraphs), "the candidate does not support this program: "))
+	}
+	return line
 }
 
 // Cases returns the number of records.

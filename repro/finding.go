@@ -43,6 +43,7 @@ type Finding struct {
 	Count     int           // cases that are this finding
 	Signature string        // how it fails, as shrink.Signature says it
 	Timeout   time.Duration // of one case; 0 means a minute
+	Modes     []string      // of the candidate, in which the finding shows
 }
 
 // Side names a backend.
@@ -58,6 +59,10 @@ func (s *Side) Framework() string {
 	}
 	return specKind(s.Spec)
 }
+
+// traced reports whether the side does not run call by call, as a file of
+// plain calls does.
+func (s *Side) traced() bool { return s.Info.Own() != backend.Eager }
 
 // Shrink says what making the program smaller took.
 type Shrink struct {

@@ -28,6 +28,9 @@ func (b *Bundle) Judge(o *backend.Outcome) (Result, error) {
 	}
 	p := b.m.Place
 	p.program = b.Program
+	if p.Mode == byEnding {
+		o = o.Condemned()
+	}
 	now := Ending{Status: o.Status, Class: o.Class, Message: o.Message, Call: o.Call}
 	want := &b.m.Expected
 	switch _, bad := badEndings[o.Status]; {

@@ -25,6 +25,7 @@ type manifest struct {
 	Seed      uint64            `json:"seed"`
 	Count     int               `json:"count"`
 	Signature string            `json:"signature,omitempty"`
+	Modes     []string          `json:"modes,omitempty"` // of the candidate that fail alike
 	Verdict   *verdict.Verdict  `json:"verdict"`
 	Place     *place            `json:"place"`
 	Reference Side              `json:"reference"`

@@ -100,7 +100,7 @@ type goFile struct {
 func (g *goFile) expressible() bool {
 	p := g.f.Program
 	n := g.p.calls(len(p.Calls))
-	if g.p.Mode != byElements && g.p.Mode != byException || g.p.Classes || g.p.Metadata || g.p.twice() || g.p.Where.Part == verdict.Change {
+	if g.p.Mode != byElements && g.p.Mode != byException || g.p.Classes || g.p.Metadata || g.p.twice() || g.p.stepped() || g.p.Where.Part == verdict.Change {
 		return false
 	}
 	if strings.Contains(p.String(), "\n    ") { // a block of statements

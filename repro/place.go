@@ -138,6 +138,8 @@ func (p *place) value(o *backend.Outcome) found {
 		return optional(o, named(o.ParamGrads[module], name))
 	case verdict.Param, verdict.State:
 		return optional(o, named(o.Final[module], name))
+	case verdict.Stepped:
+		return optional(o, named(o.Stepped[module], name))
 	case verdict.SecondGrad:
 		return optional(o, o.SecondGrads[p.Where.Name])
 	case verdict.SecondParamGrad:
@@ -231,6 +233,8 @@ func (p *place) key() string {
 		return p.Where.Name
 	case verdict.SecondGrad, verdict.SecondParamGrad:
 		return p.Where.Name + ".grad2"
+	case verdict.Stepped:
+		return p.Where.Name + ".stepped"
 	case verdict.Change:
 		return fmt.Sprintf("%s.after.%d", p.Where.Name, p.Where.Call)
 	}
@@ -257,6 +261,11 @@ func (p *place) twice() bool {
 	return p.Mode == byException && p.Where.Call >= len(p.program.Calls)
 }
 
+// stepped reports whether the optimizer's step comes before the place.
+func (p *place) stepped() bool {
+	return p.program.Step != (program.Step{}) && (p.Where == nil || p.Where.Part == verdict.Stepped)
+}
+
 // calls returns how many calls it takes to get to the place, of n.
 func (p *place) calls(n int) int {
 	if p.Where == nil || p.Where.Call >= n {
@@ -271,7 +280,7 @@ func (p *place) differentiates(n int) bool {
 		return true
 	}
 	switch p.Where.Part {
-	case verdict.Grad, verdict.ParamGrad, verdict.SecondGrad, verdict.SecondParamGrad:
+	case verdict.Grad, verdict.ParamGrad, verdict.SecondGrad, verdict.SecondParamGrad, verdict.Stepped:
 		return true
 	case verdict.Param, verdict.State:
 		return false

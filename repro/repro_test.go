@@ -21,6 +21,7 @@ import (
 	"plumb/backend/worker"
 	"plumb/baselines"
 	"plumb/compare"
+	"plumb/internal/mutants"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/ops"
@@ -431,6 +432,15 @@ u = m(x)
 y = torch.sin(u)
 y.backward(uniform(0.5, 1.0, key=9))
 `, doubled("cos", "input"), verdict.Misaligned, "grad2"},
+	{"optimizer's step", `
+case("t", seed=1, sgd=(0.5, 0.9))
+x = tensor((2, 3), torch.float32, uniform(0.5, 1.0, key=3), requires_grad=True)
+m = torch.nn.Linear(3, 2)
+y = m(x)
+y.backward(uniform(0.5, 1.0, key=9))
+`, func(defs map[string]*op.Def) {
+		mutants.RewriteArgs(defs["sgd.update"], func(a op.Args) op.Args { return mutants.With(a, "lr", op.ScalarOf(0.25)) })
+	}, verdict.Misaligned, "step"},
 	{"requires_grad", `
 x = tensor((2,), torch.float32, [1.0, 2.0], requires_grad=True)
 y = torch.neg(x)
@@ -873,6 +883,7 @@ func changes(o *backend.Outcome) []*backend.Outcome {
 		}
 	}
 	states(o.ParamGrads, func(c *backend.Outcome) *map[string]backend.State { return &c.ParamGrads })
+	states(o.Stepped, func(c *backend.Outcome) *map[string]backend.State { return &c.Stepped })
 	states(o.SecondParamGrads, func(c *backend.Outcome) *map[string]backend.State { return &c.SecondParamGrads })
 	states(o.Final, func(c *backend.Outcome) *map[string]backend.State { return &c.Final })
 	return out
@@ -889,7 +900,7 @@ func TestGoTestsSayTheCalls(t *testing.T) {
 			inTerms := strings.Contains(text, `"plumb/api"`)
 			switch d.name {
 			case "gradient of two", "buffer", "in place", "input that is written into", "change in place", "gradient of the second order", "shape changed in place", "detached in place", "dtype", "shape", "bool value", "crash",
-				"second order", "second order of a parameter", "requires_grad", "class of the exception":
+				"second order", "second order of a parameter", "optimizer's step", "requires_grad", "class of the exception":
 			default:
 				if !inTerms {
 					t.Errorf("not in terms of api:\n%s", text)

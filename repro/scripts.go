@@ -21,13 +21,16 @@ func (b *Bundle) addScripts(f *Finding, p *place) error {
 	for _, s := range sides {
 		switch s.mine.Framework() {
 		case "native":
-			if s.role == "reference" {
+			if s.role == "reference" || s.mine.traced() {
 				continue
 			}
 			if err := b.addNative(f, p, s.role); err != nil {
 				return err
 			}
 		case "torch":
+			if s.mine.traced() {
+				continue
+			}
 			if err := b.addTorch(f, p, s.mine, s.other, s.role); err != nil {
 				return err
 			}
@@ -65,7 +68,10 @@ func (b *Bundle) addTorch(f *Finding, p *place, mine, other *Side, role string) 
 // pythonOf returns the Python that ran a side; "" when it is not known.
 func pythonOf(s *Side) string {
 	if kind, path, ok := strings.Cut(s.Spec, ":"); ok && kind == "torch" {
-		return path
+		path = strings.TrimPrefix(strings.TrimPrefix(path, s.Info.Own()), ":")
+		if path != "" {
+			return path
+		}
 	}
 	return s.Info.Features["executable"]
 }

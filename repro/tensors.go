@@ -147,6 +147,7 @@ func outcomeTensors(prog *program.Program, o *backend.Outcome, p *place) []safet
 		out = append(out, stateTensors(name, o.Final[name], "")...)
 		out = append(out, stateTensors(name, o.ParamGrads[name], ".grad")...)
 		out = append(out, stateTensors(name, o.SecondParamGrads[name], ".grad2")...)
+		out = append(out, stateTensors(name, o.Stepped[name], ".stepped")...)
 	}
 	for i := range prog.Inputs {
 		name := prog.Inputs[i].Name

@@ -320,27 +320,46 @@ func (w *pythonFile) backward() []string {
 		return w.twice(values, cotangents)
 	}
 	if len(values) == 1 {
-		return []string{fmt.Sprintf("%s.backward(%s)", values[0], cotangents[0])}
+		return append([]string{fmt.Sprintf("%s.backward(%s)", values[0], cotangents[0])}, w.step()...)
 	}
-	return []string{"torch.autograd.backward(", "    [" + strings.Join(values, ", ") + "],", "    [" + strings.Join(cotangents, ",\n     ") + "],", ")"}
+	lines := []string{"torch.autograd.backward(", "    [" + strings.Join(values, ", ") + "],", "    [" + strings.Join(cotangents, ",\n     ") + "],", ")"}
+	return append(lines, w.step()...)
+}
+
+// step writes the optimizer's step; nothing where it does not come before the place.
+func (w *pythonFile) step() []string {
+	if !w.p.stepped() {
+		return nil
+	}
+	return []string{
+		"wanted = {id(p): p for module in [" + strings.Join(w.modules(), ", ") + "] for p in module.parameters() if p.requires_grad}",
+		fmt.Sprintf("torch.optim.SGD(list(wanted.values()), lr=%v, momentum=%v).step()", w.f.Program.Step.LR, w.f.Program.Step.Momentum),
+	}
+}
+
+// modules returns the names of the modules that the program constructs.
+func (w *pythonFile) modules() []string {
+	var names []string
+	for _, c := range w.f.Program.Calls {
+		if program.IsModule(c.Target) && strings.HasPrefix(c.Target, "torch.") {
+			names = append(names, c.Result)
+		}
+	}
+	return names
 }
 
 // twice writes the gradients of the second order: the gradients of the inputs,
 // each times a cotangent, are differentiated together.
 func (w *pythonFile) twice(values, cotangents []string) []string {
 	p := w.f.Program
-	var leaves, seconds, modules []string
+	var leaves, seconds []string
 	for i := range p.Inputs {
 		if in := &p.Inputs[i]; in.RequiresGrad {
 			leaves = append(leaves, in.Name)
 			seconds = append(seconds, w.tensor(secondCotangent(w.f, i), inputsFile, secondKey(in.Name), 17))
 		}
 	}
-	for i := range p.Calls {
-		if program.IsModule(p.Calls[i].Target) && strings.HasPrefix(p.Calls[i].Target, "torch.") {
-			modules = append(modules, p.Calls[i].Result)
-		}
-	}
+	modules := w.modules()
 	lines := []string{"wanted = [" + strings.Join(leaves, ", ") + "]"}
 	if modules != nil {
 		lines = append(lines, "for module in ["+strings.Join(modules, ", ")+"]:",
@@ -415,6 +434,8 @@ func (w *pythonFile) result() string {
 		return w.parameter() + ".grad"
 	case verdict.Param, verdict.State:
 		return fmt.Sprintf("%s.state_dict()[%q]", module, name)
+	case verdict.Stepped:
+		return w.parameter() + ".detach()"
 	case verdict.SecondGrad:
 		return fmt.Sprintf("second[id(%s)]", w.p.Where.Name)
 	case verdict.SecondParamGrad:

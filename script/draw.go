@@ -325,6 +325,15 @@ func (d *draw) input(t *gen.Tensor) *symbol {
 	return s
 }
 
+// place is the line of the test that runs.
+func (d *draw) place() string {
+	f := d.test.file
+	if line := f.top(d.thread).line; line > 0 {
+		return f.Name + ":" + strconv.Itoa(int(line))
+	}
+	return ""
+}
+
 // maxCalls bounds the calls of one program.
 const maxCalls = 10000
 
@@ -337,7 +346,7 @@ func (d *draw) record(c program.Call) (*symbol, error) {
 	if program.IsModule(c.Target) {
 		base = "m"
 	}
-	c.Result, c.Scopes = d.name(base), d.current()
+	c.Result, c.Scopes, c.Place = d.name(base), d.current(), d.place()
 	d.prog.Calls = append(d.prog.Calls, c)
 	if d.prog.MayChange(len(d.prog.Calls) - 1) {
 		clear(d.seen)

@@ -19,17 +19,18 @@ func (s *search) forwardOnly() bool {
 	}
 	whole := s.edit(func(p *program.Program) {
 		p.Calls = p.Calls[:min(w.Call+1, len(p.Calls))]
-		p.Backward, p.Second = nil, program.Fill{}
+		p.Backward, p.Second, p.Step = nil, program.Fill{}, program.Step{}
 		for i := range p.Inputs {
 			p.Inputs[i].RequiresGrad = false
 		}
 	})
-	return whole || s.edit(func(p *program.Program) { p.Backward, p.Second = nil, program.Fill{} })
+	return whole || s.edit(func(p *program.Program) { p.Backward, p.Second, p.Step = nil, program.Fill{}, program.Step{} })
 }
 
 // dropBackward removes each request for gradients.
 func (s *search) dropBackward() bool {
 	taken := s.edit(func(p *program.Program) { p.Second = program.Fill{} })
+	taken = s.edit(func(p *program.Program) { p.Step = program.Step{} }) || taken
 	for i := len(s.best().Backward) - 1; i >= 0; i-- {
 		taken = s.edit(func(p *program.Program) { p.Backward = slices.Delete(p.Backward, i, i+1) }) || taken
 	}

@@ -1,6 +1,7 @@
 package shrink
 
 import (
+	"slices"
 	"strings"
 
 	"plumb/backend"
@@ -26,12 +27,19 @@ type Signature struct {
 	// its message without numbers.
 	Reference string `json:"reference,omitempty"`
 	Candidate string `json:"candidate,omitempty"`
+	// Mode names the modes that fail where that of single calls does not; Blame is
+	// the verdict's.
+	Mode  string `json:"mode,omitempty"`
+	Blame string `json:"blame,omitempty"`
 }
 
 // SignatureOf returns the signature of a judged case.
 func SignatureOf(r *verdict.Record) Signature {
 	v := r.Verdict
-	s := Signature{Word: v.Word, Kind: v.Kind}
+	s := Signature{Word: v.Word, Kind: v.Kind, Blame: v.Blame}
+	if !slices.Contains(r.Modes, backend.Eager) {
+		s.Mode = r.Mode()
+	}
 	if v.Word != verdict.Misaligned || v.Kind == verdict.Exception { // else a side raised after they had differed
 		s.Reference, s.Candidate = sideOf(v.Reference), sideOf(v.Candidate)
 	}
@@ -94,6 +102,12 @@ func (s Signature) String() string {
 		if side.what != "" {
 			parts = append(parts, side.name+" "+side.what)
 		}
+	}
+	if s.Mode != "" {
+		parts = append(parts, "in "+s.Mode)
+	}
+	if s.Blame != "" {
+		parts = append(parts, "("+s.Blame+")")
 	}
 	return strings.Join(parts, " ")
 }

@@ -55,6 +55,9 @@ func sizeOf(p *program.Program) size {
 	if p.Second.Dist != "" {
 		s.backward++
 	}
+	if p.Step != (program.Step{}) {
+		s.backward++
+	}
 	for i := range p.Backward {
 		s.values += weightOfFill(&p.Backward[i].Cotangent, 1)
 	}

@@ -280,6 +280,20 @@ def test_cholesky():
 
 
 @autotest()
+def test_cholesky_ex():
+    n = random(1, 6).to(int)
+    m = random_tensor(ndim=2, dim0=n, dim1=n)
+    return torch.linalg.cholesky_ex(m @ m.t() + torch.eye(n), upper=random_bool())[0]
+
+
+@autotest(auto_backward=False)
+def test_cholesky_ex_info():
+    n = random(1, 6).to(int)
+    factor, info = torch.linalg.cholesky_ex(torch.eye(n) - random(0, 2))
+    return info
+
+
+@autotest()
 def test_addr():
     n, m = random(1, 5), random(1, 5)
     x, v, w = matrix(n, m), random_tensor(ndim=1, dim0=n), random_tensor(ndim=1, dim0=m)

@@ -138,6 +138,13 @@ def test_unique():
 
 
 @autotest(auto_backward=False)
+def test_unique_flags():
+    x, inverse, counts = repeated(), random_bool(), random_bool()
+    by_position = torch.unique(x, True, inverse, counts)
+    return by_position, torch.unique(x, return_inverse=inverse, return_counts=counts), torch.unique_consecutive(x, return_inverse=inverse, return_counts=counts)
+
+
+@autotest(auto_backward=False)
 def test_unique_floats():
     # without -0, which PyTorch 1.13 takes for another number than 0 in bfloat16 alone
     x = torch.trunc(random_tensor(ndim=random(0, 4), dim0=random(1, 6), low=-3, high=3, requires_grad=False)) + 0.0

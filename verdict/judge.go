@@ -26,6 +26,7 @@ type judge struct {
 	modules map[string]string       // constructor's target by module name
 	bounds  *compare.Bounds
 	random  drawn
+	whole   bool // known faults look at the whole program
 }
 
 func newJudge(p *program.Program, ref, cand *backend.Outcome, policy Policy) *judge {
@@ -69,7 +70,7 @@ func (j *judge) status() {
 			*s.side = j.side(s.o)
 		}
 	}
-	if lacksKernel(j.ref) {
+	if LacksKernel(j.ref) {
 		j.v.Word, j.v.Reason = Unsupported, "the reference has no kernel for this: "+j.ref.Message
 		return
 	}
@@ -96,10 +97,10 @@ func (j *judge) side(o *backend.Outcome) *Side {
 var lacking = []string{"\" not implemented for '", "derivative for ", "_cpu not implemented for ", " is not implemented for half on CPU", "Low precision dtypes not supported", "does not support automatic differentiation for outputs with complex dtype",
 	"is not differentiable with respect to argument '", " to have one of the following scalar types: Half, Float, Double; but got CPUBFloat16Type"}
 
-// lacksKernel reports whether PyTorch raised what it raises for a legal call
+// LacksKernel reports whether PyTorch raised what it raises for a legal call
 // whose dtype it has no kernel for, or whose gradient it lacks: there is
 // nothing to align with.
-func lacksKernel(o *backend.Outcome) bool {
+func LacksKernel(o *backend.Outcome) bool {
 	return o.Status == backend.Raised && (o.Class == "RuntimeError" || o.Class == "NotImplementedError") &&
 		slices.ContainsFunc(lacking, func(s string) bool { return strings.Contains(o.Message, s) })
 }
@@ -423,6 +424,14 @@ func (j *judge) second() {
 	j.states(j.ref.SecondParamGrads, j.cand.SecondParamGrads, func(string, string) Part { return SecondParamGrad })
 }
 
+// stepped compares the parameters after the optimizer's step.
+func (j *judge) stepped() {
+	if j.p.Step == (program.Step{}) || j.ref.Stepped == nil || j.cand.Stepped == nil {
+		return
+	}
+	j.states(j.ref.Stepped, j.cand.Stepped, func(string, string) Part { return Stepped })
+}
+
 // states compares the modules in program order, and the tensors of each in the
 // reference's order. A missing entry is one without a tensor.
 func (j *judge) states(want, got map[string]backend.State, part func(module, name string) Part) {
@@ -434,7 +443,7 @@ func (j *judge) states(want, got map[string]backend.State, part func(module, nam
 				Target: j.modules[module], Users: j.users(module),
 			}
 			random := j.random.names[module]
-			if w.Part == ParamGrad || w.Part == SecondParamGrad {
+			if w.Part == ParamGrad || w.Part == SecondParamGrad || w.Part == Stepped {
 				random = j.random.gradient(j.p, module)
 			}
 			a, b := find(want[module], name), find(got[module], name)

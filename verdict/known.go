@@ -1,9 +1,12 @@
 package verdict
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
+	"plumb/backend"
+	"plumb/compare"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -15,13 +18,46 @@ type KnownFault struct {
 	Target    string       // of the call that goes wrong: a suffix of the public name, such as "conv_transpose2d"
 	DType     tensor.DType // that takes part in the call; Invalid for any
 	Kinds     []Kind       // of misalignment
-	// When narrows the programs in which it shows; nil does not.
+	// When narrows the calls in which it shows; nil does not. It is asked of a
+	// program of the call alone, on the reference's values, where one can be made,
+	// else of the whole program.
 	When func(*program.Program) bool
 	// Shows narrows what the reference has at the first element that differs, for
 	// a fault by which it has a NaN or an infinity; nil does not.
-	Shows  func(reference complex128) bool
+	Shows func(reference complex128) bool
+	// Rule, where set, is the rule of comparison that is broken.
+	Rule   compare.Rule
 	Reason string
 	Proof  string // how to see it
+}
+
+// CandidateFault is a fault of a candidate that has been proved, and that is
+// not the subject of a run: of PyTorch's own graphs. Reference, of the fault,
+// is the candidate's name and version; Modes are its modes, empty for all; an
+// empty Target stands for every operator.
+type CandidateFault struct {
+	Modes []string
+	KnownFault
+}
+
+// Excused returns the verdict, or Known in its place where a fault of the
+// candidate explains it.
+func Excused(v *Verdict, p *program.Program, ref *backend.Outcome, candidate backend.Info, faults []CandidateFault) *Verdict {
+	if v.Word != Misaligned || v.Where == nil || len(faults) == 0 {
+		return v
+	}
+	j := newJudge(p, ref, ref, Policy{})
+	j.v, j.whole = v, true
+	is := candidate.Name + " " + candidate.Version
+	for i := range faults {
+		f := &faults[i]
+		if strings.HasPrefix(is, f.Reference) && (len(f.Modes) == 0 || slices.Contains(f.Modes, candidate.Own())) && f.explains(j, v.Where) {
+			known := *v
+			known.Word, known.Reason = Known, fmt.Sprintf("%s (%s %s); %s", f.Reason, f.Reference, candidate.Own(), v.Reason)
+			return &known
+		}
+	}
+	return v
 }
 
 // known returns the fault that explains the verdict; nil when none does. It
@@ -45,7 +81,8 @@ func (f *KnownFault) explains(j *judge, w *Where) bool {
 	for _, k := range f.Kinds {
 		fits = fits || k == j.v.Kind
 	}
-	if !fits || !f.answers(j, w) || f.When != nil && !f.When(j.p) || f.Shows != nil && !f.shows(j, w) {
+	if !fits || !f.answers(j, w) || f.Shows != nil && !f.shows(j, w) ||
+		f.Rule != "" && j.v.Differences[0].Diff.Rule != f.Rule {
 		return false
 	}
 	if f.DType == tensor.Invalid || j.p.DType == f.DType || w.Call >= len(j.p.Calls) {
@@ -70,13 +107,23 @@ func (f *KnownFault) shows(j *judge, w *Where) bool {
 	return f.Shows(t.At(i))
 }
 
-// answers reports whether the fault's operator is that of the place; a
-// gradient, or an exception on its way, may come from any call of it.
+// answers reports whether the fault's operator is that of the place, called as
+// the fault demands; a gradient, or an exception on its way, may come from any
+// call of it that follows from what is differentiated.
 func (f *KnownFault) answers(j *judge, w *Where) bool {
-	if w.Target != "" {
-		return sameOperator(w.Target, f.Target)
+	if f.Target == "" {
+		return f.When == nil || f.When(j.p)
 	}
-	return slices.ContainsFunc(j.p.Calls, func(c program.Call) bool { return sameOperator(c.Target, f.Target) })
+	if w.Target != "" {
+		return sameOperator(w.Target, f.Target) && (f.When == nil || f.When(j.alone(w.Call)))
+	}
+	behind := j.behind(w.Name)
+	for i, c := range j.p.Calls {
+		if sameOperator(c.Target, f.Target) && behind[c.Result] && (f.When == nil || f.When(j.alone(i))) {
+			return true
+		}
+	}
+	return false
 }
 
 // OperatorName is the name by which the forms of an operator are equal, as a

@@ -18,20 +18,28 @@ import (
 //   - sums with an infinite term, of inputs some of which are finite and so
 //     large that the other terms may overflow to the opposite infinity;
 //   - elements where the candidate has what the reference computes in float64,
-//     up to rounding, so that it is the reference that overflowed on the way.
+//     up to rounding, so that it is the reference that overflowed on the way;
+//   - elements of which the reference itself, here or nearby, has a NaN or an
+//     infinity that it does not have in float64, or the reverse: rounding decides
+//     there (0/0 where a difference cancels), and the candidate has what the
+//     reference has in one of its runs, or lies between these;
+//   - gradients that one side has infinite or NaN and the other not, or otherwise,
+//     of a program whose gradients pass a pole: 0·∞, a zero slope of what
+//     multiplies or picks by a mask, is 0 by one formula and NaN by another.
 func (j *judge) decidable(w Where, want, got *tensor.Tensor) *tensor.Tensor {
 	b := pickBound(j.bounds, w)
 	if b != nil && (b.Terms == nil || b.Terms.Len() != want.Len()) {
 		b = nil
 	}
 	truth := j.wide(w, want)
-	if b == nil && truth == nil {
+	poles := w.Part == Grad && j.bounds != nil && j.bounds.Poles
+	if b == nil && truth == nil && !poles {
 		return nil
 	}
 	var out *tensor.Tensor
 	huge := j.hugeInputs(largest(want.DType()))
 	for i := range want.Len() {
-		if !nonFinite(want.At(i)) && !nonFinite(got.At(i)) || !open(b, i, want.DType(), huge) && !computes(truth, i, got) {
+		if !nonFinite(want.At(i)) && !nonFinite(got.At(i)) || !poles && !open(b, i, want.DType(), huge) && !computes(truth, i, got) && !j.policy.Oracle.wavers(w, i, want, got) {
 			continue
 		}
 		if out == nil {
@@ -80,6 +88,50 @@ func computes(truth *tensor.Tensor, i int, got *tensor.Tensor) bool {
 	}
 	size := cmplx.Abs(e)
 	return cmplx.Abs(v-e) <= float64(compare.Default(d).RTol)*size+compare.Spacing(size, d)
+}
+
+// wavers reports whether rounding decides what the reference has at element i,
+// and the candidate has what it may come to.
+func (o *Oracle) wavers(w Where, i int, want, got *tensor.Tensor) bool {
+	if o == nil || want.DType().IsComplex() {
+		return false
+	}
+	runs := [][2]*tensor.Tensor{{want, At(o.Truth, w)}}
+	for _, n := range o.Near {
+		runs = append(runs, [2]*tensor.Tensor{At(n.Reference, w), At(n.Truth, w)})
+	}
+	g := real(got.At(i))
+	low, high, slack, disagree, same := math.Inf(1), math.Inf(-1), 0.0, false, false
+	for _, r := range runs {
+		if r[0] == nil || r[1] == nil || r[0].Len() != want.Len() || r[1].Len() != want.Len() {
+			continue
+		}
+		a, b := real(r[0].At(i)), real(r[1].At(i))
+		disagree = disagree || kindOf(a) != kindOf(b)
+		if kindOf(a) == 0 && kindOf(b) == 0 {
+			slack = max(slack, errorFactor(want.DType())*math.Abs(a-b))
+		}
+		for _, v := range []float64{a, b} {
+			same = same || kindOf(v) == kindOf(g)
+			if kindOf(v) == 0 {
+				low, high = min(low, v), max(high, v)
+			}
+		}
+	}
+	return disagree && same && (kindOf(g) != 0 || low-slack <= g && g <= high+slack)
+}
+
+// kindOf is 0 for finite numbers, and tells infinities and NaN apart.
+func kindOf(v float64) int {
+	switch {
+	case math.IsNaN(v):
+		return 2
+	case math.IsInf(v, 1):
+		return 1
+	case math.IsInf(v, -1):
+		return -1
+	}
+	return 0
 }
 
 func nonFinite(v complex128) bool { return cmplx.IsNaN(v) || cmplx.IsInf(v) }

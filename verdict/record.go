@@ -1,6 +1,8 @@
 package verdict
 
 import (
+	"strings"
+
 	"plumb/backend"
 	"plumb/program"
 )
@@ -14,12 +16,20 @@ type Record struct {
 	Verdict   *Verdict
 	Reference *backend.Outcome
 	Outcome   *backend.Outcome // the candidate's
+	// Modes are those in which the candidate has this verdict; its own comes
+	// first where it is one of them.
+	Modes []string
+	// Uncaptured says why a graph mode does not support the case; "" where all do.
+	Uncaptured string
 }
+
+// Mode names the modes in one text, such as "eager, graph".
+func (r *Record) Mode() string { return strings.Join(r.Modes, ", ") }
 
 // Baseline reports whether the reference's outcome can stand for it later: one
 // that took an oracle to settle cannot, as a baseline has none.
 func (r *Record) Baseline() bool {
-	return len(r.Verdict.Settled) == 0 && r.Verdict.Word != Rejected && r.Reference.Status == backend.OK
+	return len(r.Verdict.Settled) == 0 && r.Verdict.Inherited == nil && r.Verdict.Word != Rejected && r.Reference.Status == backend.OK
 }
 
 // End says how a test ended. Err is set when its file is wrong or when the

@@ -17,6 +17,8 @@ func (w *Where) String() string {
 		return "gradient of " + w.Name
 	case SecondGrad, SecondParamGrad:
 		return "second-order gradient of " + w.Name
+	case Stepped:
+		return "parameter " + w.Name + " after a step of SGD"
 	case Change:
 		return fmt.Sprintf("%s after call %d", w.Name, w.Call)
 	case Param:
@@ -41,6 +43,8 @@ func (d *Difference) reason() string {
 		s = "the values agree; " + s
 	case SecondGrad, SecondParamGrad:
 		s = "the values and their gradients agree; " + s
+	case Stepped:
+		s = "the values and the gradients agree; " + s
 	}
 	return s
 }
@@ -57,6 +61,9 @@ func (v *Verdict) Text() string {
 		fmt.Fprintf(&b, ": %s", reason)
 	}
 	b.WriteByte('\n')
+	if v.Blame != "" {
+		fmt.Fprintf(&b, "  to blame    %s\n", v.Blame)
+	}
 	if len(v.Differences) > 0 {
 		v.Differences[0].text(&b)
 	}

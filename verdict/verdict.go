@@ -18,7 +18,8 @@
 //     sides make the program rejected, unless rule 2 found a difference.
 //  4. The modules' state after the last call, the gradients of the inputs and
 //     those of the parameters, first of the first and then of the second order,
-//     are compared, in this order.
+//     are compared, in this order, and then the parameters after the optimizer's
+//     step, where the program asks for it and both sides made it.
 //
 // A program that asks for shapes only has no elements compared.
 //
@@ -94,6 +95,8 @@ const (
 	// The gradients of the second order.
 	SecondGrad      Part = "grad2"
 	SecondParamGrad Part = "param_grad2"
+	// Stepped is a module's parameter after the optimizer's step.
+	Stepped Part = "step"
 )
 
 // Where is the place of a comparison in a program.
@@ -156,6 +159,9 @@ type Verdict struct {
 	Kind   Kind   `json:"kind,omitempty"`
 	Reason string `json:"reason,omitempty"` // one sentence
 	Where  *Where `json:"where,omitempty"`  // of the first difference
+	// Blame says what of a graph is wrong: "pass fuse", or "tracing" where the
+	// graph is wrong without passes; "" where nothing is known.
+	Blame string `json:"blame,omitempty"`
 	// Reference and Candidate are set when a side did not end well.
 	Reference   *Side          `json:"reference,omitempty"`
 	Candidate   *Side          `json:"candidate,omitempty"`
@@ -168,6 +174,10 @@ type Verdict struct {
 	// Settled are the comparisons over their limit that the oracle decided in
 	// the candidate's favour.
 	Settled []Truth `json:"settled,omitempty"`
+	// Inherited is where the sides first differ by more than a limit, when that
+	// follows from differences within their limits before: the reference, given
+	// what the candidate computed, agrees with it. See Path.
+	Inherited *Where `json:"inherited,omitempty"`
 
 	// Truths are the distances of both sides from the truth, of every
 	// comparison, where the oracle was asked for all.
@@ -224,6 +234,7 @@ func Judge(p *program.Program, ref, cand *backend.Outcome, policy Policy) *Verdi
 		j.grads()
 		j.paramGrads()
 		j.second()
+		j.stepped()
 	}
 	return j.conclude()
 }

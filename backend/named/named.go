@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -15,13 +16,12 @@ import (
 	"plumb/backend/recorded"
 	"plumb/backend/worker"
 	"plumb/baselines"
-	"plumb/graph"
 	"plumb/nn"
 	"plumb/op"
 )
 
 // Help lists the names, for the text of a flag.
-const Help = `"torch" (found through --python, $PLUMB_PYTHON, python3, /usr/bin/python3), "torch:PYTHON", "native", "native:graph" (static graphs), "native:graph-plain" (without passes), or "recorded:FILE"`
+const Help = `"torch" (found through --python, $PLUMB_PYTHON, python3, /usr/bin/python3), "torch:PYTHON", "torch:MODE" or "torch:MODE:PYTHON" (PyTorch's own graphs: jit.trace, jit.script, fx, compile), "native", "native:graph" (static graphs), "native:graph-plain" (without passes), "recorded:FILE", or the path of a worker, such as ./my-worker or ./my-worker:MODE (docs/worker-protocol.md)`
 
 // Error says that no backend has a name, or that it cannot be opened for what
 // follows the colon.
@@ -51,6 +51,9 @@ type Set struct {
 // backend needs is not on this machine.
 func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend, error), error) {
 	kind, arg, _ := strings.Cut(spec, ":")
+	if strings.ContainsRune(kind, '/') {
+		return s.command(ctx, kind, arg)
+	}
 	switch kind {
 	case "native":
 		if arg != "" && !slices.Contains(native.Modes, arg) {
@@ -58,15 +61,13 @@ func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend,
 		}
 		return func() (backend.Backend, error) { return s.native(arg), nil }, nil
 	case "torch":
-		if arg == "" {
-			arg = s.Python
-		}
-		path, version, err := s.findPython(arg)
+		mode, python := s.torch(arg)
+		path, version, err := s.findPython(python)
 		if err != nil {
 			return nil, err
 		}
 		s.note(spec, "torch "+version)
-		return func() (backend.Backend, error) { return s.openWorker(ctx, path) }, nil
+		return func() (backend.Backend, error) { return s.open(ctx, s.python(path, mode, 1)) }, nil
 	case "recorded":
 		base, err := Baseline(arg)
 		if err != nil {
@@ -79,12 +80,9 @@ func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend,
 }
 
 func (s *Set) native(mode string) backend.Backend {
-	b := native.New(s.Table, nn.Modules())
-	switch mode {
-	case "graph":
-		return b.Graph(graph.Options{})
-	case "graph-plain":
-		return b.Graph(graph.Options{Without: []string{graph.All}})
+	b, err := native.New(s.Table, nn.Modules()).In(mode)
+	if err != nil {
+		panic(err) // Opener has looked
 	}
 	return b
 }
@@ -138,12 +136,36 @@ type meteredWorker struct {
 	start time.Duration
 }
 
-func (s *Set) openWorker(ctx context.Context, python string) (backend.Backend, error) {
-	return s.openThreads(ctx, python, 1)
+// torch takes apart what follows "torch:": a mode, a Python, or both.
+func (s *Set) torch(arg string) (mode, python string) {
+	mode, python, _ = strings.Cut(arg, ":")
+	if !slices.Contains(worker.TorchModes, mode) {
+		mode, python = "", arg
+	}
+	if python == "" {
+		python = s.Python
+	}
+	return mode, python
 }
 
-func (s *Set) openThreads(ctx context.Context, python string, threads int) (backend.Backend, error) {
-	w, err := worker.Open(ctx, worker.Config{Python: python, CaseTimeout: s.Timeout, Threads: threads})
+// python is the configuration of Plumb's own worker.
+func (s *Set) python(path, mode string, threads int) worker.Config {
+	return worker.Config{Python: path, Mode: mode, CaseTimeout: s.Timeout, Threads: threads}
+}
+
+// command returns how to start the program at a path as a worker in a mode.
+func (s *Set) command(ctx context.Context, path, mode string) (func() (backend.Backend, error), error) {
+	found, err := exec.LookPath(path)
+	if err != nil {
+		return nil, &Error{fmt.Errorf("the worker %s cannot be started: %w", path, err)}
+	}
+	return func() (backend.Backend, error) {
+		return s.open(ctx, worker.Config{Command: []string{found}, Mode: mode, CaseTimeout: s.Timeout, Threads: 1})
+	}, nil
+}
+
+func (s *Set) open(ctx context.Context, c worker.Config) (backend.Backend, error) {
+	w, err := worker.Open(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -163,18 +185,16 @@ const ControlThreads = 4
 
 // Threaded starts a live reference with several threads; nil for others.
 func (s *Set) Threaded(ctx context.Context, spec string) (backend.Backend, error) {
-	kind, asked, _ := strings.Cut(spec, ":")
+	kind, arg, _ := strings.Cut(spec, ":")
 	if kind != "torch" {
 		return nil, nil
 	}
-	if asked == "" {
-		asked = s.Python
-	}
-	path, _, err := s.findPython(asked)
+	mode, python := s.torch(arg)
+	path, _, err := s.findPython(python)
 	if err != nil {
 		return nil, err
 	}
-	return s.openThreads(ctx, path, ControlThreads)
+	return s.open(ctx, s.python(path, mode, ControlThreads))
 }
 
 // Baseline reads a baseline file, or the embedded one for "".
@@ -192,4 +212,14 @@ func Baseline(path string) (*recorded.Baseline, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return base, nil
+}
+
+// InMode returns the name of a backend in a mode, of the name of one that says
+// nothing of modes: "native:graph", "torch:fx:/usr/bin/python3".
+func InMode(spec, mode string) string {
+	kind, arg, more := strings.Cut(spec, ":")
+	if !more {
+		return kind + ":" + mode
+	}
+	return kind + ":" + mode + ":" + arg
 }

@@ -20,7 +20,7 @@ import (
 // through gradients too. Values whose error cannot be told, and what depends
 // on them, have no bound. State holds the initial state of modules.
 func (b *Backend) Bounds(job *backend.Job) *compare.Bounds {
-	s := &errorSession{table: b.table, states: map[*tensor.Tensor]*state{}, unit: roundoff(job)}
+	s := &errorSession{table: b.table, states: map[*tensor.Tensor]*state{}, poles: map[*tensor.Tensor]bool{}, unit: roundoff(job)}
 	wide := &backend.Job{Program: program.Widen(job.Program), State: map[string]backend.State{}}
 	for _, t := range job.Inputs {
 		wide.Inputs = append(wide.Inputs, t.Convert(program.Wide(t.DType())))
@@ -69,7 +69,8 @@ type errorSession struct {
 	tape   []autograd.Node
 	states map[*tensor.Tensor]*state
 	unit   float64
-	silent bool // inside a Formula: nothing is recorded for differentiation
+	silent bool                    // inside a Formula: nothing is recorded for differentiation
+	poles  map[*tensor.Tensor]bool // results whose gradient is infinite or NaN
 }
 
 func (s *errorSession) Leaf(t *tensor.Tensor, requiresGrad bool) *eager.Var {
@@ -126,7 +127,20 @@ func (s *errorSession) Backward(values, cotangents []op.Value, create bool) (aut
 	silent := s.silent
 	defer func() { s.silent = silent }()
 	s.silent = silent || !create
+	defer s.notePoles(cot)
 	return cot, autograd.Walk(b, s.tape, cot, eager.RequiresGrad)
+}
+
+// notePoles notes the recorded results whose gradient is not finite, or beyond
+// the range of float32.
+func (s *errorSession) notePoles(cot autograd.Cotangents) {
+	for _, n := range s.tape {
+		for _, out := range n.Out {
+			if g := cot[out]; g != nil && !below([]*tensor.Tensor{absolute(tensorOf(g))}, math.MaxFloat32) {
+				s.poles[tensorOf(out)] = true
+			}
+		}
+	}
 }
 
 func tensorOf(v op.Value) *tensor.Tensor {
@@ -161,7 +175,7 @@ func (s *errorSession) bound(t *tensor.Tensor) *compare.Bound {
 	if t == nil || st == nil || st.unknown {
 		return nil
 	}
-	return &compare.Bound{Value: t, Error: st.err, Terms: st.terms, Count: st.count, Functions: st.functions}
+	return &compare.Bound{Value: t, Error: st.err, Terms: st.terms, Count: st.count, Unit: s.unit, Functions: st.functions}
 }
 
 func (s *errorSession) valueBound(v backend.Value) compare.ValueBound {
@@ -182,6 +196,9 @@ func (s *errorSession) collect(p *program.Program, out *backend.Outcome) *compar
 	}
 	if out.Status != backend.OK {
 		return b
+	}
+	for _, v := range out.Values {
+		b.Poles = b.Poles || s.poles[v.Tensor]
 	}
 	for name, t := range out.Grads {
 		b.Grads[name] = s.bound(t)

@@ -37,8 +37,8 @@ func (b *GraphBackend) Info() backend.Info {
 }
 
 // Run traces the program and runs the graph with and without passes. What
-// cannot be captured is Unsupported; a panic, and a pass that changes a bit of
-// a result, which is named, are Crashed.
+// cannot be captured is Unsupported, a panic is Crashed, and a pass that changes
+// a bit of a result is blamed by the outcome.
 func (b *GraphBackend) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
 	start := time.Now()
 	t := b.trace(ctx, job)
@@ -94,6 +94,7 @@ func newTrace(table *op.Table, job *backend.Job) *traceSession {
 	}
 	t.Seed(job.Program.Seed)
 	t.Compute(t.record)
+	t.OnGrad(t.differentiate)
 	return t
 }
 
@@ -190,8 +191,22 @@ func (t *traceSession) at() {
 	place := "backward"
 	if i < len(p.Calls) {
 		place = fmt.Sprintf("%s = %s", p.Calls[i].Result, p.Calls[i].Target)
+		if at := p.Calls[i].Place; at != "" {
+			place = at + ": " + place
+		}
 	}
 	t.builder.At(i, place)
+}
+
+// differentiate tells the builder whose gradient is traced.
+func (t *traceSession) differentiate(n *autograd.Node) {
+	if n == nil {
+		t.builder.Differentiate(nil)
+		return
+	}
+	if v := t.values[n.Out[0].(*eager.Var).Tensor]; v != nil {
+		t.builder.Differentiate(v.Node())
+	}
 }
 
 // record adds a call to the graph and returns the layouts of its results.
@@ -206,7 +221,7 @@ func (t *traceSession) record(call *op.Call) ([]*tensor.Tensor, error) {
 	})
 	out, err := t.builder.Record(&c)
 	if err != nil {
-		return nil, err
+		return nil, t.named(err)
 	}
 	layouts := make([]*tensor.Tensor, len(out))
 	for i, o := range out {
@@ -215,6 +230,17 @@ func (t *traceSession) record(call *op.Call) ([]*tensor.Tensor, error) {
 		t.values[v.Layout()] = v
 	}
 	return layouts, nil
+}
+
+// named puts the graph's name into an error of its builder.
+func (t *traceSession) named(err error) error {
+	var e *graph.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	whole := *e
+	whole.Graph = t.run.job.Program.Name
+	return &whole
 }
 
 // valueOf returns the value that a layout stands for; nil for a tensor with elements.
@@ -312,12 +338,12 @@ func (t *traceSession) finish(o graph.Options) (out *backend.Outcome) {
 	if err != nil {
 		plain, plainErr := t.compute(code, graph.Options{Without: []string{graph.All}})
 		if plainErr == nil {
-			return &backend.Outcome{Status: backend.Crashed, Class: "error", Message: err.Error()}
+			return &backend.Outcome{Status: backend.Crashed, Class: "pass", Message: err.Error(), Blame: t.blamed(code, o, plain)}
 		}
 		ts = plain
 		t.fail(plainErr)
-	} else if wrong := t.wrongPass(code, o, ts); wrong != "" {
-		return &backend.Outcome{Status: backend.Crashed, Class: "pass", Message: wrong}
+	} else {
+		out.Blame, out.Evidence = t.wrongPass(code, o, ts)
 	}
 	computed := map[*tensor.Tensor]*tensor.Tensor{}
 	count := 0
@@ -337,25 +363,36 @@ func (t *traceSession) finish(o graph.Options) (out *backend.Outcome) {
 	return out
 }
 
-// wrongPass compares what the graph computed with what it does without passes,
-// and says which pass is to blame for a difference; "" where there is none.
-func (t *traceSession) wrongPass(code *graph.Code, o graph.Options, ts []*tensor.Tensor) string {
+// wrongPass compares what the graph computed with what it does without passes:
+// it returns which pass is to blame for a difference, and where that is; ""
+// where there is none.
+func (t *traceSession) wrongPass(code *graph.Code, o graph.Options, ts []*tensor.Tensor) (pass, evidence string) {
 	if slices.Contains(o.Without, graph.All) {
-		return ""
+		return "", ""
 	}
 	plain, err := t.compute(code, graph.Options{Without: []string{graph.All}})
 	if err != nil || slices.EqualFunc(ts, plain, (*tensor.Tensor).SameBits) {
-		return ""
+		return "", ""
 	}
-	pass := graph.Blame(code, o, func(c *graph.Compiled) bool {
-		got, err := c.Run(t.run.job.Program.Seed, t.feeds)
-		return err == nil && slices.EqualFunc(got, plain, (*tensor.Tensor).SameBits)
-	})
+	pass = t.blamed(code, o, plain)
 	i := 0
 	for ts[i].SameBits(plain[i]) {
 		i++
 	}
-	return fmt.Sprintf("graph %s: pass %s changes output %d, %s, of\n%s", code.Name, pass, i, ts[i], code)
+	n, of := code.Outputs[i].Node(), ""
+	if n.Of != nil {
+		of = "gradient of " + n.Of.Origin() + ": "
+	}
+	return pass, fmt.Sprintf("graph %s: pass %s changes output %d, %s, of %s%s in\n%s", code.Name, pass, i, ts[i], of, n.Origin(), code)
+}
+
+// blamed returns the pass with which the graph no longer gives what it does
+// without any.
+func (t *traceSession) blamed(code *graph.Code, o graph.Options, plain []*tensor.Tensor) string {
+	return graph.Blame(code, o, func(c *graph.Compiled) bool {
+		got, err := c.Run(t.run.job.Program.Seed, t.feeds)
+		return err == nil && slices.EqualFunc(got, plain, (*tensor.Tensor).SameBits)
+	})
 }
 
 func (t *traceSession) compute(code *graph.Code, o graph.Options) ([]*tensor.Tensor, error) {
@@ -387,7 +424,7 @@ func mapTensors(out *backend.Outcome, f func(*tensor.Tensor) *tensor.Tensor) {
 	for i := range out.Values {
 		mapValue(&out.Values[i], f)
 	}
-	for _, all := range []map[string]backend.State{out.Initial, out.Final, out.ParamGrads, out.SecondParamGrads} {
+	for _, all := range []map[string]backend.State{out.Initial, out.Final, out.ParamGrads, out.SecondParamGrads, out.Stepped} {
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			for i := range all[name] {
 				all[name][i].Tensor = f(all[name][i].Tensor)

@@ -162,7 +162,37 @@ func TestWrongPassIsNamed(t *testing.T) {
 c = torch.ones(3)
 y = x + c
 `, o)
-	if got.Status != backend.Crashed || !strings.Contains(got.Message, "pass wrong changes output") {
-		t.Errorf("%s: %s", got.Status, got.Message)
+	if got.Status != backend.OK || got.Blame != "wrong" || !strings.HasPrefix(got.Evidence, "graph t: pass wrong changes output 0, ") || !strings.Contains(got.Evidence, " at p.py:7: c = torch.ones in\n") {
+		t.Errorf("%s %s, blames %q: %s", got.Status, got.Message, got.Blame, got.Evidence)
+	}
+	if c := got.Condemned(); c.Status != backend.Crashed || c.Message != got.Evidence {
+		t.Errorf("condemned: %s: %s", c.Status, c.Message)
+	}
+}
+
+// TestGraphErrorsNameTheCall expects the program's line, the call, the shapes
+// and, of a gradient, the call that it is of.
+func TestGraphErrorsNameTheCall(t *testing.T) {
+	for name, want := range map[string]string{
+		"refused late":         "graph t: p.py:9: z = torch.take: take(float32[3], int64[1]): ",
+		"refused while traced": "graph t: p.py:8: z = torch.reshape: reshape(float32[3]): ",
+	} {
+		_, got := outcomesOf(t, graphPrograms[name], graph.Options{})
+		if got.Status != backend.Raised || !strings.HasPrefix(got.Message, want) {
+			t.Errorf("%s: %s %s, want %s", name, got.Status, got.Message, want)
+		}
+	}
+	code, err := New(ops.Table(), nn.Modules()).Graph(graph.Options{}).Trace(t.Context(), jobOf(text(t, graphHeader+graphPrograms["module"])))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown strings.Builder
+	if _, err := graph.Compile(code, graph.Options{Debug: 3, Log: &shown}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"# p.py:9: y = Module.__call__", "# backward: gradient of linear(float32[4, 3], float32[3, 3], float32[3]) at p.py:9: y = "} {
+		if !strings.Contains(shown.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, &shown)
+		}
 	}
 }

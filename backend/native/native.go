@@ -25,19 +25,44 @@ import (
 type Backend struct {
 	table   *op.Table
 	modules *nn.Table
+	options graph.Options // of the mode "graph"
 }
 
 // New returns a backend.
-func New(table *op.Table, modules *nn.Table) *Backend { return &Backend{table, modules} }
+func New(table *op.Table, modules *nn.Table) *Backend {
+	return &Backend{table: table, modules: modules}
+}
+
+// Compiling returns the backend with other options for the mode "graph".
+func (b *Backend) Compiling(o graph.Options) *Backend {
+	c := *b
+	c.options = o
+	return &c
+}
 
 // Modes are what may follow "native:": how programs are run.
-var Modes = []string{"eager", "graph", "graph-plain"}
+var Modes = []string{backend.Eager, "graph", "graph-plain"}
+
+var _ backend.Modal = (*Backend)(nil)
 
 // Info returns the backend's name and modes.
-func (*Backend) Info() backend.Info { return info("eager") }
+func (*Backend) Info() backend.Info { return info(backend.Eager) }
 
 func info(mode string) backend.Info {
-	return backend.Info{Name: "native", Version: mode, Devices: []string{"cpu"}, Modes: Modes}
+	return backend.Info{Name: "native", Version: mode, Devices: []string{"cpu"}, Modes: Modes, Mode: mode}
+}
+
+// In returns the backend in a mode; "" stands for the first.
+func (b *Backend) In(mode string) (backend.Backend, error) {
+	switch mode {
+	case "", backend.Eager:
+		return b, nil
+	case "graph":
+		return b.Graph(b.options), nil
+	case "graph-plain":
+		return b.Graph(graph.Options{Without: []string{graph.All}}), nil
+	}
+	return nil, &backend.ModeError{Backend: "native", Mode: mode, Modes: Modes}
 }
 
 // Close does nothing.
@@ -386,7 +411,7 @@ func (r *run) backward() error {
 	if p.Second.Dist != "" {
 		return r.second(grads)
 	}
-	return nil
+	return r.step(grads)
 }
 
 // gradients reports the gradients of the inputs, of the leaves that calls made

@@ -25,6 +25,9 @@ var classifications = []string{"isnan", "isinf", "isposinf", "isneginf", "isfini
 
 // propagate returns the states of a call's results.
 func (s *errorSession) propagate(call *op.Call, out []op.Value) []*state {
+	if cancels(call) {
+		return []*state{{integral: true}}
+	}
 	inexact, whole, unknown, functions := false, wholeScalars(call.Args), false, false
 	for _, v := range call.Args.AllValues() {
 		st := s.of(v)
@@ -68,6 +71,42 @@ func (s *errorSession) rule(call *op.Call, out []op.Value, inexact, whole bool) 
 		return s.elementwise(call, out, exact)
 	}
 	return nil
+}
+
+// cancels reports a finite value less itself, which is 0 whatever its error.
+func cancels(call *op.Call) bool {
+	if call.Def.ID() != "sub" {
+		return false
+	}
+	x, y, alpha := call.Args.Value("input"), call.Args.Value("other"), call.Args.Scalar("alpha")
+	if x == nil || y == nil || alpha.Float() != 1 {
+		return false
+	}
+	a, b := tensorOf(x), tensorOf(y)
+	return a.SharesStorage(b) && a.Offset() == b.Offset() && slices.Equal(a.Shape(), b.Shape()) && slices.Equal(a.Strides(), b.Strides()) &&
+		below([]*tensor.Tensor{absolute(a)}, math.MaxFloat64)
+}
+
+// alone reports, for a sum or a difference of two tensors, which results have
+// a term that is 0, without error, and so are the other term: nothing rounds.
+func (s *errorSession) alone(call *op.Call, shape []int) func(i int) bool {
+	none := func(int) bool { return false }
+	if id := call.Def.ID(); id != "add" && id != "sub" || call.Args.Scalar("alpha").Float() != 1 {
+		return none
+	}
+	var terms []*tensor.Tensor
+	for _, v := range call.Args.AllValues() {
+		t, err := tensorOf(v).Expand(shape...)
+		if err != nil {
+			return none
+		}
+		if s.of(v).err == nil {
+			terms = append(terms, t)
+		}
+	}
+	return func(i int) bool {
+		return slices.ContainsFunc(terms, func(t *tensor.Tensor) bool { return t.At(i) == 0 })
+	}
 }
 
 func repeat(st *state, n int) []*state {
@@ -276,9 +315,14 @@ func (s *errorSession) products(call *op.Call, inexact, whole bool) []*state {
 		st := summed(i)
 		st.err = tensor.New(tensor.F64, terms[i].Shape()...)
 		e, m, t := tensor.Data[float64](st.err), tensor.Data[float64](moved[i]), tensor.Data[float64](terms[i])
+		alone := s.alone(call, terms[i].Shape())
 		for j := range e {
-			if !math.IsInf(t[j], 1) { // an infinite term leaves nothing to round
-				e[j] = max(m[j]-t[j], 0)/step + count*t[j]
+			if math.IsInf(t[j], 1) { // an infinite term leaves nothing to round
+				continue
+			}
+			e[j] = max(m[j]-t[j], 0) / step
+			if !alone(j) {
+				e[j] += count * t[j]
 			}
 		}
 		return st

@@ -56,6 +56,7 @@ func sample(n int) Case {
 		Initial: state, Final: state,
 		Grads:      map[string]*tensor.Tensor{"x": tensor.Float64s(tensor.F32, []int{2, 3}, 1, 1, 1, 1, 1, 1), "c": nil},
 		ParamGrads: map[string]backend.State{"m": {{Name: "weight", Tensor: weight.Clone()}}},
+		Stepped:    map[string]backend.State{"m": {{Name: "weight", Tensor: tensor.Float64s(tensor.F32, []int{2, 3}, 1, 2, 3, 4, 5, 6.5)}}},
 	}, "suites/sample.py::test_sample"}
 }
 

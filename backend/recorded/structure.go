@@ -27,6 +27,7 @@ type Structure struct {
 
 	SecondGrads      map[string]*TensorRef  `json:"grads2,omitempty"`
 	SecondParamGrads map[string][]namedJSON `json:"param_grads2,omitempty"`
+	Stepped          map[string][]namedJSON `json:"stepped,omitempty"`
 	// Changes are by the call's index; nil when they are not known.
 	Changes *map[int][]namedJSON `json:"changes,omitempty"`
 }
@@ -90,7 +91,7 @@ func Describe(o *backend.Outcome, put func(place string, t *tensor.Tensor) *Tens
 	out := &Structure{
 		Status: o.Status, Class: o.Class, Message: o.Message, Call: o.Call,
 		Initial: d.states("i", o.Initial), Final: d.states("f", o.Final), ParamGrads: d.states("p", o.ParamGrads),
-		SecondParamGrads: d.states("q", o.SecondParamGrads), Changes: d.changes(o.Changes),
+		SecondParamGrads: d.states("q", o.SecondParamGrads), Stepped: d.states("s", o.Stepped), Changes: d.changes(o.Changes),
 	}
 	var err error
 	if out.Values, err = d.values("v", o.Values); err != nil {
@@ -209,7 +210,7 @@ func (s *Structure) Outcome(calls int, get func(*TensorRef) (*tensor.Tensor, err
 	}
 	d := restorer{calls, get}
 	o := &backend.Outcome{Status: s.Status, Class: s.Class, Message: s.Message, Call: s.Call}
-	var errs [8]error
+	var errs [9]error
 	o.Values, errs[0] = d.values(s.Values)
 	o.Initial, errs[1] = d.states(s.Initial)
 	o.Final, errs[2] = d.states(s.Final)
@@ -218,6 +219,7 @@ func (s *Structure) Outcome(calls int, get func(*TensorRef) (*tensor.Tensor, err
 	o.SecondGrads, errs[5] = d.grads(s.SecondGrads)
 	o.SecondParamGrads, errs[6] = d.states(s.SecondParamGrads)
 	o.Changes, errs[7] = d.changes(s.Changes)
+	o.Stepped, errs[8] = d.states(s.Stepped)
 	return o, errors.Join(errs[:]...)
 }
 

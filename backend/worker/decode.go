@@ -348,8 +348,8 @@ func (d *replyDecoder) made(job *backend.Job, out *backend.Outcome) {
 func (d *replyDecoder) modules(job *backend.Job, out *backend.Outcome) {
 	for ok := d.array(); ok; ok = d.more() {
 		call := -1
-		var initial, final, grads, second backend.State
-		var hasFinal, hasGrads, hasSecond bool
+		var initial, final, grads, second, stepped backend.State
+		var hasFinal, hasGrads, hasSecond, hasStepped bool
 		for key, ok := d.object(); ok; key, ok = d.nextKey() {
 			switch key {
 			case "call":
@@ -362,6 +362,8 @@ func (d *replyDecoder) modules(job *backend.Job, out *backend.Outcome) {
 				grads, hasGrads = d.state(), true
 			case "grads2":
 				second, hasSecond = d.state(), true
+			case "stepped":
+				stepped, hasStepped = d.state(), true
 			default:
 				d.skip()
 			}
@@ -380,6 +382,9 @@ func (d *replyDecoder) modules(job *backend.Job, out *backend.Outcome) {
 		}
 		if hasSecond {
 			put(&out.SecondParamGrads, name, second)
+		}
+		if hasStepped {
+			put(&out.Stepped, name, stepped)
 		}
 	}
 }

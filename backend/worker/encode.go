@@ -20,6 +20,8 @@ type encoder struct {
 	buf []byte
 	mem *memory
 	job *backend.Job
+	// mode is that of the cases; empty for eager.
+	mode string
 }
 
 // frame returns the last request with its length in front.
@@ -69,6 +71,10 @@ func (e *encoder) program(length int) error {
 	p := e.job.Program
 	e.raw(`{"seed":`)
 	e.int(int(p.Seed &^ (1 << 63)))
+	if e.mode != "" {
+		e.raw(`,"mode":`)
+		e.string(e.mode)
+	}
 	if p.DType != tensor.Invalid {
 		e.raw(`,"dtype":`)
 		e.string(p.DType.String())
@@ -99,6 +105,13 @@ func (e *encoder) program(length int) error {
 		}
 		if err := e.second(); err != nil {
 			return err
+		}
+		if p.Step != (program.Step{}) {
+			e.raw(`,"sgd":[`)
+			e.float(p.Step.LR)
+			e.raw(`,`)
+			e.float(p.Step.Momentum)
+			e.raw(`]`)
 		}
 	}
 	e.raw(`}`)

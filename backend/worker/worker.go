@@ -28,6 +28,9 @@ type Config struct {
 	Command []string
 	// Env is added to the environment of the worker, as "name=value".
 	Env []string
+	// Mode is the one of the greeting's modes in which programs run; empty for
+	// eager.
+	Mode string
 	// Device is where tensors live, such as "cpu", the default.
 	Device string
 	// Threads is the number of threads of the subject; 1 by default.
@@ -100,12 +103,17 @@ func Open(ctx context.Context, config Config) (*Worker, error) {
 		mem.close()
 		return nil, err
 	}
+	if err := w.setMode(config.Mode); err != nil {
+		w.Close()
+		return nil, &backend.Fault{Backend: w.info.Name, Err: err}
+	}
 	return w, nil
 }
 
-// Info describes the subject as its handshake did.
+// Info describes the subject as its handshake did, and the mode.
 func (w *Worker) Info() backend.Info {
 	info := w.info
+	info.Mode = w.encode.mode
 	info.Features = maps.Clone(info.Features)
 	return info
 }

@@ -25,9 +25,9 @@ var benchCases []byte
 func newBench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure Plumb: cases per CPU-second, drawing, kernels beside PyTorch's",
+		Short: "Measure Plumb: cases per CPU-second, drawing, kernels and graphs beside PyTorch's",
 	}
-	cmd.AddCommand(newBenchCases(), newBenchDraw(), newBenchKernels(), newBenchCompare(), newBenchConform())
+	cmd.AddCommand(newBenchCases(), newBenchDraw(), newBenchKernels(), newBenchCompare(), newBenchConform(), newBenchGraph())
 	return cmd
 }
 

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -45,21 +43,6 @@ object per line. Warnings about keys that have no effect go to stderr.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object per case")
 	return cmd
-}
-
-func newConformList() *cobra.Command {
-	return &cobra.Command{
-		Use:   "list CONFIG",
-		Short: "Print the functions of a config and how many cases each has",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := readConfig(args[0], cmd.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			return printFunctions(cmd.OutOrStdout(), c)
-		},
-	}
 }
 
 // readConfig loads a config and prints its warnings.
@@ -109,40 +92,4 @@ func printCases(out io.Writer, c *conform.Config, asJSON bool) error {
 		}
 	}
 	return w.Flush()
-}
-
-// printFunctions counts the cases and the entries of each function.
-func printFunctions(out io.Writer, c *conform.Config) error {
-	type count struct {
-		cases, entries int
-		last           string
-	}
-	counts := map[string]*count{}
-	var names []string
-	total := 0
-	for one := range c.Cases() {
-		n := counts[one.Function]
-		if n == nil {
-			n = &count{}
-			counts[one.Function] = n
-			names = append(names, one.Function)
-		}
-		if n.last != one.Config {
-			n.entries++
-			n.last = one.Config
-		}
-		n.cases++
-		total++
-	}
-	slices.Sort(names)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "function\tcases\tentries")
-	for _, name := range names {
-		fmt.Fprintf(w, "%s\t%d\t%d\n", name, counts[name].cases, counts[name].entries)
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(out, "%d functions, %d cases of %d entries\n", len(names), total, len(c.Entries()))
-	return err
 }

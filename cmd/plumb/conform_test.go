@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"plumb/conform"
+	"plumb/suites/conformance"
 )
 
 // conformed runs a conform command.
@@ -43,6 +46,72 @@ func TestConformList(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// TestConformListImplemented asks native for what it has: spmm is no function
+// that Plumb has a program for.
+func TestConformListImplemented(t *testing.T) {
+	name := save(t, "c.py", `d = {'a': dict(name=['relu', 'nonsense'], interface=['torch'], tensor_para=dict(args=[dict(shape=[(2,)], dtype=[np.float32])])),
+ 'b': dict(name=['unheard'], interface=['CustomizedTest'], tensor_para=dict(args=[dict(shape=[(2,)])]))}`)
+	out, _, err := conformed(t, "list", name, "--candidate", "native")
+	for _, want := range []string{
+		"relu      1      1        yes\n", "nonsense  1      1        no: unknown operator torch.nonsense\n",
+		"unheard   5      1        unknown: ", "3 functions, 7 cases of 2 entries\nnative implements 1 of 3 functions\n",
+	} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("%v: no %q in\n%s", err, want, out)
+		}
+	}
+}
+
+func TestConformListModels(t *testing.T) {
+	models := save(t, "models.py", "m = {'net': ['relu', 'conv2d', 'unheard_of'], 'other': ['add']}")
+	out, _, err := conformed(t, "list", "--models", "--model-file", models, "--json")
+	if err != nil || !strings.Contains(out, `{"model":"net","functions":3,`) || !strings.Contains(out, `"absent":["unheard_of"]`) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if _, _, err = conformed(t, "list", "--model", "nett", "--model-file", models); err == nil || !strings.Contains(err.Error(), "--model nett: "+models+" has net other") {
+		t.Errorf("%v", err)
+	}
+	out, _, err = conformed(t, "list", "--model", "net", "--model-file", models)
+	if err != nil || !strings.Contains(out, "2 functions, ") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestShippedModels: each function that a network calls is one of the shipped
+// config or of DIOPI's.
+func TestShippedModels(t *testing.T) {
+	models, err := conform.LoadModels("models.py", conformance.Models)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, f := range diopis {
+		known[f] = true
+	}
+	c, err := conform.Load("plumb.py", conformance.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for one := range c.Cases() {
+		known[one.Function] = true
+	}
+	if len(models) != 43 {
+		t.Errorf("%d models", len(models))
+	}
+	for _, m := range models {
+		for _, f := range m.Functions {
+			if !known[f] {
+				t.Errorf("%s: no config has %s", m.Name, f)
+			}
+		}
+	}
+}
+
+// diopis are functions of DIOPI's config that PyTorch has by other names.
+var diopis = strings.Fields(`adadelta adam adamw apply_penalty cast_dtype clip_grad_norm_ context_attention copy_
+	destindex_copy_kv fill_ flash_attention index index_put meshgrid nms rms_norm roi_align rotary_emb sgd
+	sigmoid_focal_loss slice_op token_attention token_softmax_reducev`)
 
 func TestConformMistake(t *testing.T) {
 	name := save(t, "c.py", "diopi_configs = {'e': dict(nam=['f'])}")

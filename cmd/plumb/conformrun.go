@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -37,6 +39,9 @@ type conformRun struct {
 	json      bool
 	verbose   bool
 	memory    string
+	html      string
+	summarize string
+	modes     conformModes
 
 	base    *baseline.Baseline
 	sink    report.Sink
@@ -44,6 +49,7 @@ type conformRun struct {
 	rows    map[string]*report.Summary // by function
 	skipped int
 	beyond  map[string]int // unsupported cases by function
+	vendor  *report.Conformance
 	out     io.Writer
 }
 
@@ -75,6 +81,9 @@ With a CONFIG, only the cases that it has are judged.`,
 	fl.BoolVar(&r.json, "json", false, "one JSON object per case and line, the summary last")
 	fl.BoolVarP(&r.verbose, "verbose", "v", false, "a line per case")
 	fl.StringVar(&r.memory, "memory", "1GB", "the most that cases under way may take; larger ones run alone")
+	fl.StringVar(&r.html, "html", "", "write a page with the tables of functions, dtypes and models to this file")
+	fl.StringVar(&r.summarize, "summary", "", "write the same as JSON to this file")
+	r.modes.add(fl)
 	_ = cmd.MarkFlagRequired("baseline")
 	return cmd
 }
@@ -102,6 +111,7 @@ func (r *conformRun) run(ctx context.Context, args []string, errs io.Writer) err
 	r.summary = report.NewSummary()
 	r.summary.Reference, r.summary.Candidates, r.summary.Seed = m.Reference.Name+" "+m.Reference.Version, []string{r.candidate}, m.Seed
 	r.rows, r.beyond = map[string]*report.Summary{}, map[string]int{}
+	r.vendor = report.NewConformance(r.candidate, r.summary.Reference, m.Seed, r.modes.calls())
 	r.sink = r.newSink()
 	boundHeap(memory)
 	start := time.Now()
@@ -109,6 +119,10 @@ func (r *conformRun) run(ctx context.Context, args []string, errs io.Writer) err
 	r.summary.Elapsed = time.Since(start)
 	r.summary.Tests = len(r.rows)
 	r.finish()
+	if werr := r.write(); err == nil && werr != nil {
+		return usage(werr)
+	}
+	r.modes.warnUnused(errs)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return &exitError{exitFault, errors.New("interrupted")}
@@ -156,6 +170,10 @@ func (r *conformRun) config(ctx context.Context, args []string, errs io.Writer) 
 		cfg.Predict = predictor
 	}
 	cfg.Judge = r.judge()
+	if err := r.modes.load(r.base, errs); err != nil {
+		return nil, err
+	}
+	r.modes.apply(cfg)
 	return cfg, nil
 }
 
@@ -239,6 +257,7 @@ func (r *conformRun) newSink() report.Sink {
 }
 
 func (r *conformRun) onRecord(rec *baseline.Record) {
+	r.count(rec)
 	if rec.Skipped {
 		r.skipped++
 		return
@@ -254,13 +273,69 @@ func (r *conformRun) onRecord(rec *baseline.Record) {
 	}
 	row.Add(&rec.Record)
 	r.summary.Add(&rec.Record)
+	if note := rec.Notes["diopi"]; note != "" {
+		rec.Verdict.Reason += " (DIOPI's comparison " + note + ")"
+	}
 	r.sink.Record(&rec.Record)
+	if note := rec.Notes["debug"]; note != "" && !r.json {
+		fmt.Fprint(r.out, indented(note))
+	}
+}
+
+// count adds a record to the vendor's report.
+func (r *conformRun) count(rec *baseline.Record) {
+	one := report.ConformanceCase{
+		Case: rec.Entry.Name, Function: rec.Entry.Function, DType: r.modes.dtype(rec.Entry), Recorded: rec.Entry.Missing == "",
+	}
+	if rec.Variant != "" {
+		one.Case += " (" + rec.Variant + ")"
+	}
+	if _, refused := rec.Entry.Refused[rec.Variant]; refused {
+		one.Recorded = false
+	}
+	if !rec.Skipped {
+		one.Word, one.Reason = rec.Verdict.Word, rec.Verdict.Reason
+	}
+	one.Lenient, _, _ = strings.Cut(rec.Notes["diopi"], ":")
+	r.vendor.Add(one)
+}
+
+// write writes the files that were asked for.
+func (r *conformRun) write() error {
+	var errs []error
+	if r.html != "" {
+		errs = append(errs, writeReport(r.html, r.vendor.HTML))
+	}
+	if r.summarize != "" {
+		errs = append(errs, writeReport(r.summarize, func(w io.Writer) error {
+			enc := json.NewEncoder(w)
+			enc.SetIndent("", "  ")
+			return enc.Encode(r.vendor)
+		}))
+	}
+	return errors.Join(errs...)
+}
+
+func writeReport(path string, write func(io.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}
+
+func indented(text string) string {
+	return "  " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n  ") + "\n"
 }
 
 // finish prints the table of the functions and the summary.
 func (r *conformRun) finish() {
+	r.vendor.Finish()
 	if !r.json {
 		r.table()
+		fmt.Fprintln(r.out)
+		r.vendor.Text(r.out, r.verbose || r.modes.models.name != "")
+		fmt.Fprintln(r.out)
 	}
 	r.sink.Summary(r.summary)
 }

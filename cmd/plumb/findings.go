@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"plumb/backend"
 	"plumb/backend/named"
 	"plumb/campaign"
 	"plumb/finding"
@@ -109,7 +110,7 @@ const retries = 5
 func (r *runner) retry(ctx context.Context, solo *campaign.Solo, f *finding.Finding) error {
 	failed := 0
 	for range retries {
-		again, err := solo.Judge(ctx, f.Candidate(), f.Groups[0].First.Program)
+		again, err := solo.Repeat(ctx, f.Groups[0].First, f.Groups[0].First.Program)
 		if err != nil {
 			return err
 		}
@@ -148,10 +149,15 @@ func (r *runner) needs(ctx context.Context, cfg *campaign.Config, solo *campaign
 // finding is what a bundle is made of.
 func (r *runner) finding(solo *campaign.Solo, f *finding.Finding) *repro.Finding {
 	minimal, first := f.Result.Record, f.Groups[0].First
-	reference, candidate := solo.Infos(minimal.Candidate)
+	spec, mode := minimal.Candidate, ""
+	if len(minimal.Modes) > 0 && minimal.Modes[0] != backend.Eager {
+		mode = minimal.Modes[0]
+		spec = named.InMode(spec, mode)
+	}
+	reference, candidate := solo.Infos(minimal.Candidate, mode)
 	return &repro.Finding{
 		Program: minimal.Program, Job: campaign.Job(minimal.Program, minimal.Reference), Verdict: minimal.Verdict,
-		Reference: repro.Side{Spec: r.reference, Info: reference}, Candidate: repro.Side{Spec: minimal.Candidate, Info: candidate},
+		Reference: repro.Side{Spec: r.reference, Info: reference}, Candidate: repro.Side{Spec: spec, Info: candidate}, Modes: f.Modes(),
 		Expected: minimal.Reference, Got: minimal.Outcome, Seed: r.seed, Test: first.Test, Index: first.Index,
 		Choices: f.Result.Choices, Original: first.Program.String(), Count: f.Count(), Signature: f.Result.Signature.String(), Timeout: r.timeout,
 		Shrink: repro.Shrink{Runs: f.Result.Runs, Seconds: f.Result.Elapsed.Seconds()},

@@ -62,7 +62,7 @@ and how much memory the results need. Nothing is run: PyTorch is not needed.`,
 	fl.IntVar(&g.index, "case", 0, "which case of the test")
 	fl.BoolVar(&g.dot, "dot", false, "print the graph after the passes in Graphviz's language")
 	fl.IntVar(&g.level, "debug", 2, "1: what the passes did; 2: also the graph before and after them; 3: also after each, with the call that each node is from")
-	fl.StringSliceVar(&g.without, "without", nil, `passes to leave out: dead, fold, casts, algebra, common, dead2, fuse, reuse; "all" leaves out every one`)
+	fl.StringSliceVar(&g.without, "without", nil, `passes to leave out: dead, fold, casts, algebra, common, recompute, dead2, fuse, reuse; "all" leaves out every one`)
 	return cmd
 }
 

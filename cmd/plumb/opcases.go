@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"path"
 	"strings"
 
+	"plumb/backend"
 	"plumb/campaign"
 	"plumb/choice"
 	"plumb/op"
@@ -12,6 +14,7 @@ import (
 	"plumb/ops"
 	"plumb/program"
 	"plumb/tensor"
+	"plumb/verdict"
 )
 
 // opDTypes are the dtypes in which operators are drawn unless some are named.
@@ -87,11 +90,45 @@ func (r *runner) opTest(d *op.Def, variant string, n int, draw func(*choice.Sour
 	return campaign.Drawn(name, name, n, key, func(src *choice.Source, i int, _ campaign.Observer) (*program.Program, error) { return draw(src, i) })
 }
 
-// graphTest is the test of --graphs.
-func (r *runner) graphTest() campaign.Test {
+// graphTest is the test of --graphs: programs of operators that every backend
+// has, differentiated where the reference can.
+func (r *runner) graphTest() (campaign.Test, error) {
 	const name = "graphs::random"
 	g := opcase.NewGrapher(ops.Table())
+	if r.probe != nil {
+		if err := r.probe(g); err != nil {
+			return campaign.Test{}, err
+		}
+	}
 	return campaign.Drawn(name, name, r.graphs, choice.DeriveName(r.seed, name), func(src *choice.Source, _ int, _ campaign.Observer) (*program.Program, error) {
 		return g.Draw(src)
-	})
+	}), nil
+}
+
+// probe tells a grapher what the backends lack.
+func probe(ctx context.Context, g *opcase.Grapher, cfg *campaign.Config) error {
+	probes := g.Probes()
+	programs := make([]*program.Program, len(probes))
+	for i := range probes {
+		programs[i] = probes[i].Program
+	}
+	openers := []campaign.Opener{cfg.Reference}
+	for _, c := range cfg.Candidates {
+		openers = append(openers, c.Open)
+	}
+	for _, open := range openers {
+		outcomes, err := campaign.Try(ctx, open, programs)
+		if err != nil {
+			return harness(err)
+		}
+		for i, out := range outcomes {
+			switch {
+			case out.Status == backend.Unsupported:
+				g.Leave(probes[i])
+			case verdict.LacksKernel(out):
+				g.Hold(probes[i])
+			}
+		}
+	}
+	return nil
 }

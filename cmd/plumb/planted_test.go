@@ -245,6 +245,15 @@ func (w *watcher) findings() []*verdict.Record {
 // native candidate of the table; nil stands for the true one.
 func play(t testing.TB, table *op.Table, files []string, flags ...string) (*watcher, string) {
 	t.Helper()
+	if table == nil {
+		return playOn(t, nil, files, flags...)
+	}
+	return playOn(t, native.New(table, nn.Modules()), files, flags...)
+}
+
+// playOn is play on another candidate, called native too.
+func playOn(t testing.TB, candidate backend.Backend, files []string, flags ...string) (*watcher, string) {
+	t.Helper()
 	var out bytes.Buffer
 	w := &watcher{Console: report.Console{W: &out}}
 	r := &runner{files: files, flags: &cobra.Command{}, out: &out, err: io.Discard, summary: report.NewSummary(), sink: w}
@@ -266,10 +275,8 @@ func play(t testing.TB, table *op.Table, files []string, flags ...string) (*watc
 	if r.reference == "torch" {
 		cfg.Reference, cfg.Jobs = openTorch(), 1
 	}
-	if table != nil {
-		cfg.Candidates = []campaign.Candidate{{Name: "native", Open: func() (backend.Backend, error) {
-			return native.New(table, nn.Modules()), nil
-		}}}
+	if candidate != nil {
+		cfg.Candidates = []campaign.Candidate{{Name: "native", Open: func() (backend.Backend, error) { return candidate, nil }}}
 	}
 	if err := campaign.Run(context.Background(), *cfg); err != nil {
 		t.Fatal(err)

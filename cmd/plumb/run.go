@@ -23,6 +23,7 @@ import (
 	"plumb/finding"
 	"plumb/known"
 	"plumb/nn"
+	"plumb/opcase"
 	"plumb/ops"
 	"plumb/program"
 	"plumb/report"
@@ -57,6 +58,8 @@ type runFlags struct {
 	coverage   string
 	shrink     shrink.Budget
 	known      knownFlags
+	graph      bool
+	noGraph    bool
 	pick       pickFlags
 	findings   string
 
@@ -139,6 +142,8 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.findings, "findings", "", `keep the bundle of each finding in this folder; "none" keeps none (default: in the user's cache, for plumb repro)`)
 	fl.IntVar(&f.shrink.Runs, "shrink-runs", shrink.DefaultBudget.Runs, "runs of the candidate that making one finding smaller may take; 0 leaves findings as they were drawn")
 	fl.DurationVar(&f.shrink.Time, "shrink-time", shrink.DefaultBudget.Time, "time that making one finding smaller may take")
+	fl.BoolVar(&f.graph, "check-graph", false, "judge every case in the candidates' graph modes too, where they have them: values, gradients, changes, state, and a module's parameters after a step of SGD (default: as the tests say, by check_graph, which is True; not for --ops and --graphs)")
+	fl.BoolVar(&f.noGraph, "no-check-graph", false, "judge no case in graph modes, whatever the tests say")
 	f.known.register(fl)
 	f.pick.register(fl)
 	fl.StringVar(&f.tolerance, "tolerance", "", "in place of the numerics classes and of the tests' own tolerances: autotest (rtol 1e-4, atol 1e-5), exact, or default (torch.testing.assert_close's, by dtype)")
@@ -146,6 +151,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fl.BoolVar(&f.noExceptions, "no-exceptions", false, "count an exception of one side alone as a rejection, not as a finding")
 	cmd.MarkFlagsRequiredTogether("rtol", "atol")
 	cmd.MarkFlagsMutuallyExclusive("rtol", "tolerance")
+	cmd.MarkFlagsMutuallyExclusive("check-graph", "no-check-graph")
 }
 
 // runner is one execution of plumb run.
@@ -156,6 +162,7 @@ type runner struct {
 	out, err io.Writer
 
 	backends named.Set
+	probe    func(*opcase.Grapher) error // tells what the backends lack; nil without any
 	sigs     *signatures
 	summary  *report.Summary
 	sink     report.Sink
@@ -292,7 +299,7 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 		return nil, usage(err)
 	}
 	r.backends.Table, r.backends.Python, r.backends.Timeout = ops.Table(), r.python, r.timeout
-	cfg := &campaign.Config{Jobs: r.jobs, Batch: 32, OnRecord: r.onRecord, OnEnd: r.onEnd}
+	cfg := &campaign.Config{Jobs: r.jobs, Batch: 32, Faults: known.Graphs, OnRecord: r.onRecord, OnEnd: r.onEnd}
 	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Faults: known.Faults, SameException: r.ops != ""}
 	if err := r.judgeBy(&policy); err != nil {
 		return nil, usage(err)
@@ -307,6 +314,7 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 	}
 	r.policy = policy
 	cfg.Judge = campaign.Judge(policy, native.New(ops.Table(), nn.Modules()))
+	r.probe = func(g *opcase.Grapher) error { return probe(ctx, g, cfg) }
 	r.sigs = &signatures{}
 	switch {
 	case strings.HasPrefix(r.reference, "torch"):
@@ -321,7 +329,16 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 	if cfg.Tests, err = r.choose(tests); err != nil {
 		return nil, usage(err)
 	}
+	for i := range cfg.Tests {
+		cfg.Tests[i].Graph = r.checksGraph(cfg.Tests[i].Graph)
+	}
 	return cfg, nil
+}
+
+// checksGraph says whether a test is judged in graph modes too, which it says
+// of itself unless a flag does.
+func (f *runFlags) checksGraph(test bool) bool {
+	return f.graph || test && !f.noGraph
 }
 
 // openBackends resolves the backends. Without PyTorch, and when the reference

@@ -30,7 +30,7 @@ func (s *selftest) prove(ctx context.Context, m *subjectRun) error {
 	defer os.RemoveAll(dir)
 	f := s.mutantFinding(m)
 	err = s.alone(m, func(solo *campaign.Solo, _ *campaign.Config) error {
-		f.Reference.Info, f.Candidate.Info = solo.Infos(m.Name)
+		f.Reference.Info, f.Candidate.Info = solo.Infos(m.Name, "")
 		return nil
 	})
 	if err != nil {

@@ -24,7 +24,8 @@ func (r *runner) tests() ([]campaign.Test, error) {
 		if len(r.files) > 0 || r.ops != "" {
 			return nil, usage(errors.New("--graphs takes the place of test files and of --ops"))
 		}
-		return []campaign.Test{r.graphTest()}, nil
+		test, err := r.graphTest()
+		return []campaign.Test{test}, err
 	}
 	if r.ops != "" {
 		draw := r.opTests
@@ -161,17 +162,23 @@ func (r *runner) scriptTest(t *script.Test, float tensor.DType) campaign.Test {
 		r.defined = map[string]*script.Test{}
 	}
 	r.defined[full] = t
-	return campaign.Drawn(full, name, n, key, func(src *choice.Source, i int, o campaign.Observer) (*program.Program, error) {
+	test := campaign.Drawn(full, name, n, key, func(src *choice.Source, i int, o campaign.Observer) (*program.Program, error) {
 		env := script.Env{
 			Signatures: r.sigs, Reference: r.sigs.Reference(), Observer: o, Devices: []string{r.device}, Index: i,
 			Float: float, Integers: true, MaxBytes: r.maxBytes, Version: r.sigs.Version,
 		}
-		return t.Draw(src, env)
+		p, err := t.Draw(src, env)
+		if err == nil && r.checksGraph(t.Options.CheckGraph) && p.Steps() {
+			p.Step = program.GraphStep
+		}
+		return p, err
 	})
+	test.Graph = t.Options.CheckGraph
+	return test
 }
 
 func fixed(name string, programs []*program.Program) campaign.Test {
-	return campaign.Test{Name: name, N: len(programs), Fixed: true, Draw: func(i int, _ campaign.Observer) (*program.Program, error) {
+	return campaign.Test{Name: name, N: len(programs), Fixed: true, Graph: true, Draw: func(i int, _ campaign.Observer) (*program.Program, error) {
 		return programs[i], nil
 	}}
 }

@@ -21,6 +21,9 @@ type RunConfig struct {
 	// Expect returns what is wrong with the program that was recorded of a
 	// variant; nil finds nothing wrong.
 	Expect func(e *Entry, variant string, p *program.Program) error
+	// Change returns the program that the candidate runs in the place of a recorded
+	// one: the same calls over inputs of the same names and values. Nil changes none.
+	Change func(e *Entry, variant string, p *program.Program) (*program.Program, error)
 	// Candidate is the name of the candidate, Open starts one more instance.
 	Candidate string
 	Open      func() (backend.Backend, error)
@@ -28,7 +31,10 @@ type RunConfig struct {
 	// where the candidate is the same.
 	Predict func() backend.Backend
 	// Judge judges a candidate's outcome.
-	Judge  func(e *Entry, job *backend.Job, ref, cand *backend.Outcome) *verdict.Verdict
+	Judge func(e *Entry, job *backend.Job, ref, cand *backend.Outcome) *verdict.Verdict
+	// Note returns what else is to be said about a judged case, by its kind; it is
+	// called from several goroutines. Nil says nothing.
+	Note   func(r *Record, ref, cand *backend.Outcome) map[string]string
 	Jobs   int
 	Memory int64 // of the cases under way, in bytes
 	// OnRecord receives the records case by case, in the order of the manifest,
@@ -43,6 +49,7 @@ type Record struct {
 	Entry   *Entry
 	Variant string
 	Skipped bool
+	Notes   map[string]string // see RunConfig.Note
 }
 
 // Run judges a candidate by the baseline. What is wrong with a shard, or with a
@@ -185,8 +192,9 @@ type trial struct {
 	record  *Record
 	stored  *variantJSON
 	program *program.Program
+	asked   *program.Program // of the candidate
 	bytes   int64
-	job     *backend.Job
+	job     *backend.Job // of program
 	outcome *backend.Outcome
 }
 
@@ -254,13 +262,17 @@ func (l *runLane) open(s *section) (records []*Record, trials []*trial, tensors 
 			if err == nil && l.Expect != nil {
 				err = l.Expect(c.entry, v.Name, p)
 			}
+			asked := p
+			if err == nil && l.Change != nil {
+				asked, err = l.Change(c.entry, v.Name, p)
+			}
 			if err != nil {
 				records = append(records, l.record(c, v.Name, &program.Program{Name: c.entry.Name}, fault(fmt.Errorf("%s: %s: %w", s.shard.Name, c.entry.Name, err))))
 				continue
 			}
-			rec := l.record(c, v.Name, p, nil)
+			rec := l.record(c, v.Name, asked, nil)
 			records = append(records, rec)
-			trials = append(trials, &trial{record: rec, stored: v, program: p, bytes: inputBytes(p)})
+			trials = append(trials, &trial{record: rec, stored: v, program: p, asked: asked, bytes: inputBytes(p)})
 		}
 	}
 	return records, trials, tensors
@@ -311,7 +323,11 @@ func (l *runLane) try(ctx context.Context, trials []*trial) tried {
 			continue
 		}
 		t.job = newJob(t.program)
-		jobs, asked = append(jobs, t.job), append(asked, t)
+		job := t.job
+		if t.asked != t.program {
+			job = newJob(t.asked)
+		}
+		jobs, asked = append(jobs, job), append(asked, t)
 	}
 	outcomes, err := runBatch(ctx, l.cand, jobs)
 	if errors.Is(err, context.Canceled) {
@@ -339,6 +355,9 @@ func (l *runLane) judge(ctx context.Context, t *trial, tensors map[string]*tenso
 		return
 	}
 	rec.Verdict = l.Judge(rec.Entry, t.job, ref, t.outcome)
+	if l.Note != nil {
+		rec.Notes = l.Note(rec, ref, t.outcome)
+	}
 }
 
 // refused is the verdict on a case that the reference did not finish.

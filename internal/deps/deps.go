@@ -16,7 +16,7 @@ program:          tensor choice op
 inplace:          tensor op
 autograd:         tensor op program inplace
 eager:            tensor op autograd
-graph:            tensor choice kernel op autograd nn
+graph:            tensor choice kernel op autograd eager nn optim internal/where
 api:              tensor op autograd eager ops nn
 nn:               tensor op
 gradcheck:        tensor choice op program eager
@@ -29,7 +29,7 @@ backend:          tensor op program
 backend/native:   tensor choice op program autograd eager graph inplace nn backend compare
 backend/worker:   tensor op program backend
 backend/recorded: tensor program backend safetensors
-backend/named:    op nn graph backend backend/native backend/worker backend/recorded baselines
+backend/named:    op nn backend backend/native backend/worker backend/recorded baselines
 script:           tensor choice op program gen backend
 conform:          tensor choice program internal/spell
 conform/baseline: tensor op program backend backend/recorded safetensors verdict
@@ -41,15 +41,17 @@ repro:            tensor choice op program backend safetensors compare verdict
 check:            tensor choice op program gradcheck opcase backend backend/native nn campaign compare verdict internal/gotest
 campaign:         tensor choice op program backend compare verdict shrink finding
 shrink:           tensor choice op program backend compare verdict
-knownlist:        tensor program shrink verdict
+knownlist:        backend tensor program shrink verdict
 finding:          tensor program shrink verdict
-report:           compare verdict shrink finding
+report:           backend compare verdict shrink finding
 suites:
+suites/conformance:
 baselines:
-.:                tensor choice op ops gen program api backend campaign internal/gotest
+.:                tensor choice op ops gen program api backend campaign internal/gotest internal/where
 internal/deps:
 internal/spell:
+internal/where:
 internal/gotest:  shrink finding op nn program backend backend/named backend/native backend/recorded campaign known report verdict
-cmd/plumb:        tensor choice op opcase gradcheck coverage graph ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins shrink finding knownlist repro report suites baselines kernel internal/mutants internal/spell conform conform/baseline
-internal/opgen:   tensor op opcase ops nn
+cmd/plumb:        tensor choice op opcase gradcheck coverage graph ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins shrink finding knownlist repro report suites baselines kernel internal/mutants internal/spell conform conform/baseline suites/conformance
+internal/opgen:   tensor choice op opcase program ops nn backend backend/native conform
 `

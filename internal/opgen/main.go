@@ -29,6 +29,8 @@ func outputs(table *op.Table, modules *nn.Table) (map[string][]byte, error) {
 		"api/ops_gen.go":       source,
 		"api/list_gen_test.go": list,
 		"docs/operators.md":    document(table, declared, modules),
+
+		"suites/conformance/plumb.py": config(table),
 	}, nil
 }
 

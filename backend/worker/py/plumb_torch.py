@@ -35,6 +35,9 @@ MESSAGE = 8000  # characters kept of an exception's message
 
 
 def hello():
+    import plumb_capture  # which imports this module
+
+    KINDS.update((mode, plumb_capture.Captured) for mode in plumb_capture.modes())
     torch.set_num_threads(int(os.environ.get("PLUMB_WORKER_THREADS") or 1))
     warnings.simplefilter("ignore")
     gc.collect()
@@ -53,7 +56,7 @@ def hello():
         "name": "torch",
         "version": torch.__version__,
         "devices": [str(DEVICE)],
-        "modes": ["eager"],
+        "modes": ["eager"] + plumb_capture.modes(),
         "features": {name: value for name, value in features.items() if value},
     }
 
@@ -88,6 +91,7 @@ DENIED = {
     "Module.apply", "Module.save", "Module.register_module", "Module.register_forward_hook",
 }
 TYPES = {"Tensor", "Size", "Generator", "device"}  # the classes of torch itself that a program may call
+LISTED = ("_foreach_", "_fused_")  # functions of lists of tensors, which torch.optim calls
 OPERATORS = {"__%s__" % name.strip("_") for name in dir(operator)}
 
 
@@ -114,7 +118,7 @@ def resolve(target):
     owner, _, last = target.rpartition(".")
     if owner not in MODULES and not owner.startswith("torch.ops.aten."):
         raise Unknown("no callable %s" % target)
-    if last.startswith(("_", "set_")) and not last.startswith("_foreach_") or owner == "torch.autograd" and last not in ("grad", "backward"):
+    if last.startswith(("_", "set_")) and not last.startswith(LISTED) or owner == "torch.autograd" and last not in ("grad", "backward"):
         raise Unknown("%s is not open to programs" % target)
     if owner == "torch.Tensor":
         return resolve("Tensor." + last)
@@ -133,7 +137,7 @@ def vision(target):
 
 
 def member(owner, name, target):
-    if name.startswith("_") and not (owner is Tensor and name in OPERATORS or owner is torch and name.startswith("_foreach_")):
+    if name.startswith("_") and not (owner is Tensor and name in OPERATORS or owner is torch and name.startswith(LISTED)):
         raise Unknown("%s is not open to programs" % target)
     found = getattr(owner, name, None)
     if not callable(found) and owner is Tensor:
@@ -522,6 +526,17 @@ class Run:
             for entry, named in self.parameters():
                 entry["grads2"] = [(name, self.second(p)) for name, p in named]
 
+    def step(self):
+        """Takes one step of SGD and stores the parameters after it."""
+        rate, momentum = self.case["sgd"]
+        unique = {}
+        for entry, named in self.parameters():
+            unique.update((id(p), p) for _, p in named if p.requires_grad)
+        if unique:
+            torch.optim.SGD(list(unique.values()), lr=rate, momentum=momentum).step()
+        for entry, named in self.parameters():
+            entry["stepped"] = store_state(self.memory, named)
+
     def second(self, x):
         g = self.found.get(id(x))
         return None if g is None else store(self.memory, g.detach())
@@ -549,6 +564,8 @@ class Run:
                 return {"status": "need", "need": need}
         if self.case.get("grads"):
             self.gradients()
+        if self.case.get("sgd"):
+            self.step()
         return self.reply
 
     def failed(self, e):
@@ -558,6 +575,9 @@ class Run:
         reply["message"] = str(e)[:MESSAGE]
         reply["call"] = self.call
         return reply
+
+
+KINDS = {"eager": Run}  # how a case runs, by mode
 
 
 def cotangent(memory, v, offset, n):
@@ -590,7 +610,7 @@ def run(memory, cases):
         seed_default(case["seed"])
         if not ON_CPU:
             torch.manual_seed(case["seed"])
-        one = Run(memory, case)
+        one = KINDS[case.get("mode") or "eager"](memory, case)
         try:
             reply = one.run()
         except Exception as e:

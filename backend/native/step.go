@@ -1,0 +1,64 @@
+package native
+
+import (
+	"plumb/autograd"
+	"plumb/backend"
+	"plumb/eager"
+	"plumb/nn"
+	"plumb/op"
+	"plumb/program"
+)
+
+// step reports the modules' parameters after the program's step of SGD. What
+// has no gradient stays as it is.
+func (r *run) step(grads autograd.Cotangents) error {
+	s := r.job.Program.Step
+	if s == (program.Step{}) {
+		return nil
+	}
+	return r.session.Recording(false, func() error {
+		for _, m := range r.modules {
+			st, err := r.stepModule(m.module, grads, s)
+			if err != nil {
+				return err
+			}
+			r.out.Stepped = withState(r.out.Stepped, m.name, st)
+		}
+		return nil
+	})
+}
+
+// stepModule updates the parameters of a module, each once.
+func (r *run) stepModule(m *nn.Module, grads autograd.Cotangents, s program.Step) (backend.State, error) {
+	st := backend.State{}
+	seen := map[op.Value]bool{}
+	for _, slot := range m.State() {
+		v, ok := m.Value(slot.Name).(*eager.Var)
+		if slot.Kind != nn.Param || !ok || seen[v] {
+			continue
+		}
+		seen[v] = true
+		stepped, err := r.stepParam(v, grads, s)
+		if err != nil {
+			return nil, err
+		}
+		st = append(st, backend.Named{Name: slot.Name, Tensor: stepped.Tensor})
+	}
+	return st, nil
+}
+
+func (r *run) stepParam(v *eager.Var, grads autograd.Cotangents, s program.Step) (*eager.Var, error) {
+	g, err := r.leafGrad(v, grads)
+	if err != nil || g == nil || !v.RequiresGrad() {
+		return v, err
+	}
+	call, err := r.table.ResolveID("sgd.update", []any{v, r.session.Leaf(g, false)}, []op.Kwarg{op.Kw("lr", s.LR), op.Kw("momentum", s.Momentum)})
+	if err != nil {
+		return nil, err
+	}
+	out, err := r.session.Execute(call)
+	if err != nil {
+		return nil, err
+	}
+	return out[0].(*eager.Var), nil
+}

@@ -1,0 +1,139 @@
+package conform
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"plumb/program"
+	"plumb/tensor"
+)
+
+func only(t *testing.T, src string) []*Case {
+	t.Helper()
+	c, err := Load("m.py", []byte("d = {"+src+"}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []*Case
+	for one := range c.Cases() {
+		out = append(out, one)
+	}
+	return out
+}
+
+func TestFilterDType(t *testing.T) {
+	m := &Modes{Without: []DType{"float64"}}
+	var left []string
+	for c := range load(t, "small.py").Cases() {
+		if _, skip := m.Apply(c); skip == "" {
+			left = append(left, c.Name)
+		} else if skip != "--filter-dtype leaves out float64" {
+			t.Errorf("%s: %s", c.Name, skip)
+		}
+	}
+	for _, name := range left {
+		if strings.HasPrefix(name, "relu") || name >= "spmm::spmm_4" && name < "spmm::spmm_8" {
+			t.Errorf("%s has float64", name)
+		}
+	}
+	if len(left) != 22-6-4 {
+		t.Errorf("%d cases are left", len(left))
+	}
+}
+
+func TestChannelsLast(t *testing.T) {
+	for _, c := range []struct {
+		src   string
+		least int
+		order []int
+		skip  string
+	}{
+		{"'a': dict(name=['conv2d'], tensor_para=dict(args=[dict(shape=[(2, 3, 4, 5)])]))", 0, []int{0, 2, 3, 1}, ""},
+		{"'a': dict(name=['max_pool2d'], tensor_para=dict(args=[dict(shape=[(3, 4, 5)])]))", 0, []int{1, 2, 0}, ""},
+		{"'a': dict(name=['max_pool2d'], tensor_para=dict(args=[dict(shape=[(3, 4, 5)])]))", 4, nil, "--nhwc takes 4 to 5 dimensions, and input has 3"},
+		{"'a': dict(name=['conv3d'], tensor_para=dict(args=[dict(shape=[(2, 3, 4, 5, 6)])]))", 0, []int{0, 2, 3, 4, 1}, ""},
+		{"'a': dict(name=['batch_norm'], tensor_para=dict(args=[dict(shape=[(2, 3, 4)])]))", 0, []int{0, 2, 1}, ""},
+		{"'a': dict(name=['batch_norm'], tensor_para=dict(args=[dict(shape=[(2, 3)])]))", 0, nil, "--nhwc takes 3 to 5 dimensions, and input has 2"},
+		{"'a': dict(name=['batch_norm'], tensor_para=dict(args=[dict(shape=[(2, 3)])]))", 2, nil, ""},
+		{"'a': dict(name=['relu'], tensor_para=dict(args=[dict(shape=[(2, 3, 4, 5)])]))", 0, nil, ""},
+		{"'a': dict(name=['conv2d'], tensor_para=dict(args=[dict(ins=['bias'], shape=[(2, 3, 4, 5)])]))", 0, nil, ""},
+	} {
+		out, skip := (&Modes{ChannelsLast: true, MinDim: c.least}).Apply(only(t, c.src)[0])
+		if skip != c.skip || !cmp.Equal(out.Order("input"), c.order) {
+			t.Errorf("%s: order %v, skip %q; want %v, %q", c.src, out.Order("input"), skip, c.order, c.skip)
+		}
+	}
+}
+
+func TestFourBytes(t *testing.T) {
+	gather := only(t, "'a': dict(name=['gather'], tensor_para=dict(args=[dict(ins=['input', 'index'], shape=[(2,)])]))")[0]
+	out, _ := (&Modes{FourBytes: true}).Apply(gather)
+	if out.Narrow("input") || !out.Narrow("index") || out.NarrowResults() || gather.Narrow("index") {
+		t.Error("gather: index alone is narrowed, in the new case alone")
+	}
+	topk := only(t, "'a': dict(name=['topk'], tensor_para=dict(args=[dict(shape=[(2,)])]))")[0]
+	if out, _ := (&Modes{FourBytes: true}).Apply(topk); !out.NarrowResults() {
+		t.Error("topk: its indices may be int32")
+	}
+}
+
+// TestModesOfPrograms: an image keeps its elements in another layout, and an
+// index its values in another dtype.
+func TestModesOfPrograms(t *testing.T) {
+	m := &Modes{ChannelsLast: true, FourBytes: true}
+	input := func(c *Case, name string) *tensor.Tensor {
+		p, err := c.Program(7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(p.Inputs, func(in program.Input) bool { return in.Name == name })
+		if i < 0 {
+			t.Fatalf("no input %s", name)
+		}
+		return p.Inputs[i].Materialize()
+	}
+	conv := only(t, "'a': dict(name=['max_pool2d'], para=dict(kernel_size=[2]), tensor_para=dict(args=[dict(shape=[(2, 3, 4, 5)], dtype=[np.float32])]))")[0]
+	changed, _ := m.Apply(conv)
+	plain, last := input(conv, "input"), input(changed, "input")
+	if !slices.Equal(last.Strides(), []int{60, 1, 15, 3}) || !last.Contiguous().SameBits(plain) {
+		t.Errorf("strides %v, or other elements", last.Strides())
+	}
+	pick := only(t, "'a': dict(name=['index_select'], interface=['torch'], para=dict(dim=[0]), tensor_para=dict(args=[dict(shape=[(4,)], dtype=[np.float32]), dict(ins=['index'], shape=[(9,)], dtype=[np.int64], gen_fn=dict(fn='Genfunc.randint', high=4))]))")[0]
+	changed, _ = m.Apply(pick)
+	wide, narrow := input(pick, "index"), input(changed, "index")
+	if narrow.DType() != tensor.I32 || !narrow.Convert(tensor.I64).SameBits(wide) {
+		t.Errorf("index is %s %v, and was %v", narrow.DType(), narrow, wide)
+	}
+}
+
+func TestFunctionsAndModel(t *testing.T) {
+	c := load(t, "small.py")
+	m := &Modes{Functions: []string{"relu", "stack"}, Model: &Model{"net", []string{"relu", "sigmoid"}}}
+	n := 0
+	for one := range c.Cases() {
+		if m.Takes(one) {
+			n++
+		}
+	}
+	if n != 3 {
+		t.Errorf("%d cases are taken, want the 3 of relu", n)
+	}
+	if err := m.Check(c); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []struct {
+		m    Modes
+		want string
+	}{
+		{Modes{Functions: []string{"sigmoyd"}}, "is sigmoid meant?"},
+		{Modes{Functions: []string{"convolution"}}, "plumb conform list"},
+		{Modes{Without: []DType{"f64"}}, "no dtype is named f64"},
+	} {
+		if err := bad.m.Check(c); err == nil || !strings.Contains(err.Error(), bad.want) {
+			t.Errorf("error %v, want %q", err, bad.want)
+		}
+	}
+}

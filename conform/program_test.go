@@ -1,0 +1,262 @@
+package conform
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"plumb/program"
+	"plumb/tensor"
+)
+
+const programConfig = `
+diopi_configs = {
+    'plain': dict(name=['add'], interface=['torch'], is_inplace=True, dtype=[np.float32, np.uint8],
+        para=dict(alpha=[2]),
+        tensor_para=dict(args=[dict(ins=['input'], shape=((2, 3),), requires_grad=[False], no_contiguous=[True]),
+                               dict(ins=['other'], shape=((3, 1),), gen_fn='Genfunc.randint')])),
+    'grad': dict(name=['relu'], is_inplace=True, tensor_para=dict(dtype=[np.float64], gen_fn='Genfunc.rand',
+        args=[dict(ins=['input'], shape=((4, 3),), stride=((1, 5),), requires_grad=[True])])),
+    'method': dict(name=['expand'], interface=['torch.Tensor'], para=dict(size=[(2, -1)]),
+        tensor_para=dict(args=[dict(ins=['input'], shape=((3,),), dtype=[np.complex64])])),
+    'list': dict(name=['cat'], interface=['torch'], para=dict(dim=[-1]),
+        tensor_para=dict(args=[dict(ins=['tensors'], shape=((2, 1),), dtype=[np.int32], gen_fn='Genfunc.mask',
+                                    gen_policy='gen_tensor_list', gen_num_range=[3, 3])])),
+    'none': dict(name=['batch_norm'], para=dict(training=[True], dtype=[np.float16]),
+        tensor_para=dict(dtype=[np.float32], args=[dict(ins=['input'], shape=((2, 2),), gen_fn=dict(fn='Genfunc.uniform', low=-1, high=2)),
+                               dict(ins=['running_mean'], shape=(None,)), dict(ins=['tensor'], shape=((), ), gen_fn='Genfunc.empty')])),
+    'value': dict(name=['index_put'], interface=['CustomizedTest'], is_inplace=True, para=dict(accumulate=[True]),
+        tensor_para=dict(args=[dict(ins=['input'], shape=((3,),), dtype=[np.float32], gen_fn='Genfunc.positive'),
+                               dict(ins=['indices1'], value=([1, 0, 1],), dtype=[np.bool_], gen_policy='gen_tensor_by_value'),
+                               dict(ins=['values'], shape=((2,),), dtype=[np.float32], gen_fn='Genfunc.ones')])),
+    'cut': dict(name=['slice_op'], interface=['CustomizedTest'], para=dict(index=[slice(0, 3, 2)], dim=[-1]),
+        tensor_para=dict(args=[dict(ins=['input'], shape=((2, 4),), dtype=[np.int32], gen_fn=dict(fn='Genfunc.randn_int', low=-4, high=4))])),
+    'parts': dict(name=['sort'], interface=['torch'], requires_backward=[0],
+        tensor_para=dict(args=[dict(ins=['input'], shape=((5,),), dtype=[np.float32], requires_grad=[True])])),
+    'definite': dict(name=['cholesky_ex'], interface=['torch.linalg'],
+        tensor_para=dict(args=[dict(ins=['input'], shape=((3, 4),), dtype=[np.float32], gen_fn='Genfunc.sym_mat')])),
+    'thin': dict(name=['spmm'], interface=['torch'], sparse_format='csr',
+        tensor_para=dict(dtype=[np.float32], args=[dict(ins=['input'], shape=((4, 4),), sparse=[True]), dict(ins=['mat2'], shape=((4, 2),))])),
+    'drawn': dict(name=['bernoulli'], no_output_ref=True, is_inplace=True, para=dict(p=[None]),
+        tensor_para=dict(args=[dict(ins=['input'], shape=((9,),), dtype=[np.float32], gen_fn='Genfunc.rand')])),
+    'step': dict(name=['sgd'], interface=['CustomizedTest'], para=dict(lr=[0.5], momentum=[0.25], nesterov=[False], weight_decay=[0], dampening=[0]),
+        tensor_para=dict(dtype=[np.float32], args=[dict(ins=['param', 'param_grad', 'buf'], shape=((2,),))])),
+}
+`
+
+// The programs of the config by case; the in-place variant follows behind "in place".
+var programTexts = map[string]string{
+	"plain::add_0.pth": `
+		input = tensor((3, 2), torch.float32, normal(0.0, 1.0, key=K), strides=(1, 3))
+		other = tensor((3, 1), torch.float32, integer(0.0, 10.0, key=K))
+		result = torch.add(input=input, other=other, alpha=2)
+		in place
+		input = tensor((3, 2), torch.float32, normal(0.0, 1.0, key=K), strides=(1, 3))
+		other = tensor((3, 1), torch.float32, integer(0.0, 10.0, key=K))
+		result = input.add_(other=other, alpha=2)`,
+	"grad::relu_0.pth": `
+		input = tensor((4, 3), torch.float64, uniform(0.0, 1.0, key=K), strides=(1, 5), requires_grad=True)
+		result = torch.nn.functional.relu(input=input)
+		result.backward()
+		in place
+		input = tensor((4, 3), torch.float64, uniform(0.0, 1.0, key=K), strides=(1, 5))
+		result = torch.nn.functional.relu(input=input, inplace=True)`,
+	"method::expand_0.pth": `
+		input = tensor((3,), torch.complex64, normal(0.0, 1.0, key=K, real=True))
+		result = input.expand(size=(2, -1))`,
+	"list::cat_0.pth": `
+		tensors0 = tensor((2, 1), torch.int32, integer(0.0, 2.0, key=K))
+		tensors1 = tensor((2, 1), torch.int32, integer(0.0, 2.0, key=K))
+		tensors2 = tensor((2, 1), torch.int32, integer(0.0, 2.0, key=K))
+		result = torch.cat(tensors=[tensors0, tensors1, tensors2], dim=-1)`,
+	"none::batch_norm_0.pth": `
+		input = tensor((2, 2), torch.float32, uniform(-1.0, 2.0, key=K))
+		tensor_ = tensor((), torch.float32, constant(-77.0))
+		result = torch.nn.functional.batch_norm(input=input, running_mean=None, tensor=tensor_, training=True, dtype=torch.float16)`,
+	"value::index_put_0.pth": `
+		input = tensor((3,), torch.float32, folded(0.0, 1.0, key=K))
+		indices1 = tensor((3,), torch.bool, [True, False, True])
+		values = tensor((2,), torch.float32, constant(1.0))
+		result = torch.index_put(input, [indices1], values, accumulate=True)
+		in place
+		input = tensor((3,), torch.float32, folded(0.0, 1.0, key=K))
+		indices1 = tensor((3,), torch.bool, [True, False, True])
+		values = tensor((2,), torch.float32, constant(1.0))
+		result = input.index_put_([indices1], values, accumulate=True)`,
+	"cut::slice_op_0.pth": `
+		input = tensor((2, 4), torch.int32, integer(-4.0, 4.0, key=K))
+		result = input[:, 0:3:2]`,
+	"parts::sort_0.pth": `
+		input = tensor((5,), torch.float32, normal(0.0, 1.0, key=K), requires_grad=True)
+		result = torch.sort(input=input)
+		step1 = result[0]
+		step1.backward()`,
+	"definite::cholesky_ex_0.pth": `
+		input = tensor((3, 3), torch.float32, gram(0.001, 4.0, key=K))
+		result = torch.linalg.cholesky_ex(input=input)`,
+	"thin::spmm_0.pth": `
+		input = tensor((4, 4), torch.float32, normal(0.0, 1.0, key=K, density=0.2))
+		mat2 = tensor((4, 2), torch.float32, normal(0.0, 1.0, key=K))
+		step0 = input.to_sparse_csr()
+		result = torch.spmm(input=step0, mat2=mat2)`,
+	"drawn::bernoulli_0.pth": `
+		input = tensor((9,), torch.float32, uniform(0.0, 1.0, key=K))
+		result = torch.bernoulli(input=input)
+		in place
+		input = tensor((9,), torch.float32, uniform(0.0, 1.0, key=K))
+		result = input.bernoulli_(input)`,
+	"step::sgd_0.pth": `
+		param = tensor((2,), torch.float32, normal(0.0, 1.0, key=K))
+		param_grad = tensor((2,), torch.float32, normal(0.0, 1.0, key=K))
+		buf = tensor((2,), torch.float32, normal(0.0, 1.0, key=K))
+		step0 = torch.mul(buf, 0.25)
+		result1 = torch.add(step0, param_grad, alpha=1.0)
+		result0 = torch.add(param, result1, alpha=-0.5)`,
+}
+
+func programCases(t *testing.T) map[string]*Case {
+	t.Helper()
+	c, err := Load("p.py", []byte(programConfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]*Case{}
+	for one := range c.Cases() {
+		out[one.Name] = one
+	}
+	return out
+}
+
+// body is a program's text without what is the same for all, keys as K.
+func body(p *program.Program) string {
+	_, text, _ := strings.Cut(p.String(), "case(")
+	_, text, _ = strings.Cut(text, "\n")
+	for i := range p.Inputs {
+		in := &p.Inputs[i]
+		was := in.String()
+		if head, tail, ok := strings.Cut(was, "key="); ok {
+			tail = strings.TrimLeft(tail, "0123456789")
+			text = strings.Replace(text, was, head+"key=K"+tail, 1)
+		}
+	}
+	return text
+}
+
+func TestProgram(t *testing.T) {
+	cases := programCases(t)
+	for name, want := range programTexts {
+		c := cases[name]
+		if c == nil {
+			t.Errorf("there is no case %s", name)
+			continue
+		}
+		p, err := c.Program(7)
+		if err != nil {
+			t.Errorf("%v", err)
+			continue
+		}
+		got := body(p)
+		in, ok, err := c.InPlace(7)
+		if err != nil {
+			t.Errorf("%v", err)
+		}
+		if ok {
+			got += "in place\n" + body(in)
+			for i := range in.Inputs {
+				if in.Inputs[i].Fill.Key != p.Inputs[i].Fill.Key {
+					t.Errorf("%s: the in-place variant has other inputs", name)
+				}
+			}
+		}
+		if want = strings.ReplaceAll(strings.TrimPrefix(want, "\n"), "\t", "") + "\n"; got != want {
+			t.Errorf("%s:\ngot\n%swant\n%s", name, got, want)
+		}
+		back, err := program.Parse("", p.String())
+		if err != nil || back.ID() != p.ID() {
+			t.Errorf("%s: the text does not read back: %v", name, err)
+		}
+	}
+}
+
+// The key of an input depends on the seed, the case and the argument alone.
+func TestProgramKeys(t *testing.T) {
+	cases := programCases(t)
+	key := func(name string, seed uint64, i int) uint64 {
+		p, err := cases[name].Program(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Inputs[i].Fill.Key
+	}
+	keys := []uint64{
+		key("plain::add_0.pth", 1, 0), key("plain::add_0.pth", 2, 0), key("plain::add_0.pth", 1, 1),
+		key("plain::add_1.pth", 1, 0), key("list::cat_0.pth", 1, 0), key("list::cat_0.pth", 1, 1),
+	}
+	if again := key("plain::add_0.pth", 1, 0); again != keys[0] {
+		t.Errorf("the key is %d, and %d the second time", keys[0], again)
+	}
+	if slices.Sort(keys); len(slices.Compact(keys)) != 6 {
+		t.Errorf("keys repeat: %v", keys)
+	}
+	if keys := key("plain::add_0.pth", 1, 0); keys != 14370126934343422462 {
+		t.Errorf("the key of seed 1 is %d: every recorded baseline has other inputs now", keys)
+	}
+}
+
+func TestUint8BeginsAt0(t *testing.T) {
+	g := generator{a: &Dict{}, b: &build{c: &Case{}}}
+	fn := &Dict{}
+	fn.set("fn", String("Genfunc.randint"))
+	fn.set("low", Int(-4))
+	fn.set("high", Int(4))
+	g.a.set("gen_fn", fn)
+	for d, want := range map[tensor.DType]float64{tensor.U8: 0, tensor.I8: -4} {
+		if f, err := g.fill(d); err != nil || f.Lo != want || f.Hi != 4 {
+			t.Errorf("randint of %s is %s, %v", d, f.String(), err)
+		}
+	}
+	fn.set("fn", String("Genfunc.randn_int"))
+	for d, want := range map[tensor.DType]program.Dist{tensor.I32: program.Integer, tensor.I64: program.Normal} {
+		if f, err := g.fill(d); err != nil || f.Dist != want {
+			t.Errorf("randn_int of %s is %s, %v", d, f.String(), err)
+		}
+	}
+}
+
+func TestUntranslated(t *testing.T) {
+	for config, want := range map[string]string{
+		`dict(name=['paged_attention'], interface=['CustomizedTest'], tensor_para=dict(args=[dict(ins=['q'], shape=((2,),), dtype=[np.float32])]))`:                              "how its cache is laid out is not told",
+		`dict(name=['mystery'], interface=['CustomizedTest'], tensor_para=dict(args=[dict(ins=['q'], shape=((2,),), dtype=[np.float32])]))`:                                      "CustomizedTest.mystery is not known",
+		`dict(name=['sgd'], interface=['CustomizedTest'], tensor_para=dict(args=[dict(ins=['param'], shape=((2,),), dtype=[np.float32])]))`:                                      "needs a tensor param_grad",
+		`dict(name=['relu'], tensor_para=dict(args=[dict(ins=['input'], shape=((2,),), dtype=[np.uint16])]))`:                                                                    "PyTorch has no dtype",
+		`dict(name=['relu'], tensor_para=dict(args=[dict(ins=['input'], shape=((2,),), dtype=[np.int32], requires_grad=[True])]))`:                                               "cannot require a gradient",
+		`dict(name=['sort'], interface=['torch'], requires_backward=[3], tensor_para=dict(args=[dict(ins=['input'], shape=((2,),), dtype=[np.float32], requires_grad=[True])]))`: "requires_backward",
+	} {
+		c, err := Load("p.py", []byte("diopi_configs = {'x': "+config+"}"))
+		if err != nil {
+			t.Errorf("%s: %v", config, err)
+			continue
+		}
+		for one := range c.Cases() {
+			_, err := one.Program(1)
+			var u *Untranslated
+			if !errors.As(err, &u) || !strings.Contains(u.Reason, want) {
+				t.Errorf("%s: %v, want %q", config, err, want)
+			}
+		}
+	}
+}
+
+func TestManual(t *testing.T) {
+	cases := programCases(t)
+	if m := cases["drawn::bernoulli_0.pth"].Manual(); m != "bernoulli" {
+		t.Errorf("bernoulli is checked by %q", m)
+	}
+	if m := cases["plain::add_0.pth"].Manual(); m != "" {
+		t.Errorf("add is checked by %q", m)
+	}
+	if got := cases["none::batch_norm_0.pth"].Changes(); !slices.Equal(got, []string{"running_mean", "running_var"}) {
+		t.Errorf("batch_norm changes %v", got)
+	}
+}

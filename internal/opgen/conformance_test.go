@@ -1,0 +1,58 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"plumb/conform"
+	"plumb/op"
+	"plumb/ops"
+)
+
+// unspoken are the operators with a public name that no entry of the config
+// calls, and why.
+var unspoken = map[string]string{
+	"to":        "its argument is a dtype or a device, which the sample gives as another tensor's",
+	"getitem":   "an index of slices, Ellipsis and tensors",
+	"index_put": "a list of indices of several dtypes",
+}
+
+// TestConfigHasEveryOperator: what a call by keywords reaches has an entry.
+func TestConfigHasEveryOperator(t *testing.T) {
+	c, err := conform.Load("plumb.py", config(ops.Table()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Warnings) > 0 {
+		t.Errorf("%d warnings, the first: %v", len(c.Warnings), c.Warnings[0])
+	}
+	has := map[string]bool{}
+	for _, e := range c.Entries() {
+		has[e] = true
+	}
+	for _, def := range ops.Table().Defs() {
+		name := strings.ReplaceAll(def.ID(), ".", "_")
+		found := has[name] || has[name+"_int"] || has[name+"_bool"] || has[name+"_complex"]
+		_, speaks := spoken(def)
+		switch reason := unspoken[def.ID()]; {
+		case found && reason != "":
+			t.Errorf("%s has an entry: it is not %q", def.ID(), reason)
+		case !found && speaks && reason == "":
+			t.Errorf("%s has no entry", def.ID())
+		}
+	}
+}
+
+// TestConfigSaysWhatIsDrawn: a random operator has no recorded results.
+func TestConfigSaysWhatIsDrawn(t *testing.T) {
+	c, err := conform.Load("plumb.py", config(ops.Table()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for one := range c.Cases() {
+		defs := ops.Table().Lookup(one.Interface + "." + one.Function)
+		if len(defs) > 0 && defs[0].Traits.Has(op.Random) != (one.Manual() != "") {
+			t.Errorf("%s: random %v, judged by %q", one.Name, defs[0].Traits.Has(op.Random), one.Manual())
+		}
+	}
+}

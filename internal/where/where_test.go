@@ -1,0 +1,17 @@
+package where
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestOutside(t *testing.T) {
+	got := ""
+	slices.SortFunc([]int{1, 2}, func(a, b int) int { got = Outside("plumb/internal/where"); return 0 })
+	if got != "where_test.go:10" {
+		t.Errorf("the line is %q", got)
+	}
+	if p := packageOf("plumb/graph.(*Builder).Apply"); p != "plumb/graph" {
+		t.Errorf("the package is %q", p)
+	}
+}
