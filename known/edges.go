@@ -258,7 +258,7 @@ var nanSigns = each([]string{"pdist", "cdist"}, func(target string) verdict.Know
 		Rule:      compare.NonFinite,
 		When:      func(p *program.Program) bool { return anyElement(p, 0, notFinite) || anyElement(p, 1, notFinite) },
 		Shows:     func(v complex128) bool { return cmplx.IsNaN(v) },
-		Reason:    "the sign of a NaN is NaN in the gradient of a distance of order 1, and 0 in torch.sign and in the gradient of a norm",
+		Reason:    "the gradient of a distance of order 1 or infinity is NaN where a difference is NaN, and at an infinite one of order infinity; that of a norm is 0, and the sign",
 		Proof: "x = torch.tensor([[0., 1.], [float('nan'), 3.]], requires_grad=True); torch.pdist(x, 1.).backward() gives x.grad = [[nan, -1], [nan, 1]]; " +
 			"v = torch.tensor([float('nan'), 1.], requires_grad=True); torch.linalg.vector_norm(v, 1.).backward() gives v.grad = [0, 1]",
 	}
