@@ -16,13 +16,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"plumb/backend"
 	"plumb/backend/named"
-	"plumb/backend/native"
-	"plumb/campaign"
+	"plumb/conform"
 	"plumb/conform/baseline"
-	"plumb/known"
-	"plumb/nn"
 	"plumb/ops"
 	"plumb/program"
 	"plumb/report"
@@ -167,13 +163,12 @@ func (r *conformRun) config(ctx context.Context, args []string, errs io.Writer) 
 	}
 	cfg.Open = open
 	if r.candidate != "native" {
-		cfg.Predict = predictor
+		cfg.Predict = conform.Predictor
 	}
-	cfg.Judge = r.judge()
 	if err := r.modes.load(r.base, errs); err != nil {
 		return nil, err
 	}
-	r.modes.apply(cfg)
+	r.modes.kit.Apply(cfg)
 	return cfg, nil
 }
 
@@ -185,7 +180,7 @@ func (r *conformRun) only(cfg *baseline.RunConfig, name string, errs io.Writer) 
 		return err
 	}
 	wanted := map[string]*baseline.Case{}
-	cases := conformCases(c, r.base.Manifest.Seed, func(string) bool { return true })
+	cases := conform.Recordable(c, r.base.Manifest.Seed, func(string) bool { return true })
 	for i := range cases {
 		wanted[cases[i].Name] = &cases[i]
 	}
@@ -217,34 +212,6 @@ func (r *conformRun) only(cfg *baseline.RunConfig, name string, errs io.Writer) 
 		fmt.Fprintf(errs, "plumb: %d of the %d cases of %s are not in %s\n", lacking, len(cases), name, r.baseline)
 	}
 	return nil
-}
-
-// analysed is how many elements, of inputs and results, a case may have to be
-// judged by a rounding-error analysis, which takes ten float64 numbers an element.
-const analysed = 4 << 20
-
-// judge returns the judgement: the numerics classes of the operators, as in
-// plumb run, without a reference that could be asked again. Where a large case
-// differs by more than PyTorch's default tolerance, the config's own tolerance
-// stands in for the analysis.
-func (r *conformRun) judge() func(e *baseline.Entry, job *backend.Job, ref, cand *backend.Outcome) *verdict.Verdict {
-	m := &r.base.Manifest
-	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Table: ops.Table(), Faults: known.Faults, Reference: m.Reference.Name + " " + m.Reference.Version}
-	estimator := native.New(ops.Table(), nn.Modules())
-	small := campaign.Judge(policy, estimator)
-	return func(e *baseline.Entry, job *backend.Job, ref, cand *backend.Outcome) *verdict.Verdict {
-		if baseline.Elements(job, ref) <= analysed {
-			return small(job, ref, cand, nil)
-		}
-		policy := policy
-		policy.Draws = func() [][]backend.Draw { return estimator.Draws(job) }
-		v := verdict.Judge(job.Program, ref, cand, policy)
-		if v.Word == verdict.Misaligned && v.Arguable() {
-			policy.RTol, policy.ATol = &e.RTol, &e.ATol
-			v = verdict.Judge(job.Program, ref, cand, policy)
-		}
-		return v
-	}
 }
 
 func (r *conformRun) newSink() report.Sink {
