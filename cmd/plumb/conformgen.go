@@ -61,7 +61,7 @@ given again; what it has finished can be used until then.`,
 	fl.StringVar(&g.python, "python", "", "the Python that has torch")
 	fl.DurationVar(&g.timeout, "timeout", 2*time.Minute, "time limit of one case")
 	fl.BoolVar(&g.self, "self-contained", false, "store large results whole, not as their difference from what Plumb's own operators compute")
-	fl.StringVar(&g.truth, "truth", string(baseline.Contested), `the small cases of which the reference is asked in float64, too: "contested" (where what Plumb's own operators compute differs by more than their limits), "all" (that round) or "none"`)
+	fl.StringVar(&g.truth, "truth", string(baseline.SmallTruth), `the cases of which the reference is asked in float64, too: "contested" (where what Plumb's own operators compute differs by more than their limits), "small" (these, and what rounds and has at most 512 elements), "all" (that round) or "none"; never of more than 65536 elements`)
 	fl.StringVar(&g.memory, "memory", "1GB", "the most that cases under way may take; larger ones run alone")
 	_ = cmd.MarkFlagRequired("out")
 	return cmd
@@ -72,8 +72,8 @@ func (g *conformGen) run(ctx context.Context, config string, out, errs io.Writer
 		return usage(fmt.Errorf("--jobs %d: want at least one", g.jobs))
 	}
 	mode := baseline.TruthMode(g.truth)
-	if !slices.Contains([]baseline.TruthMode{baseline.NoTruth, baseline.Contested, baseline.AllTruth}, mode) {
-		return usage(fmt.Errorf("--truth %s: want contested, all or none", g.truth))
+	if !slices.Contains([]baseline.TruthMode{baseline.NoTruth, baseline.Contested, baseline.SmallTruth, baseline.AllTruth}, mode) {
+		return usage(fmt.Errorf("--truth %s: want contested, small, all or none", g.truth))
 	}
 	memory, err := memorySize("--memory", g.memory)
 	if err != nil {

@@ -52,14 +52,16 @@ type conformRun struct {
 func newConformRun() *cobra.Command {
 	var r conformRun
 	cmd := &cobra.Command{
-		Use:   "run [CONFIG] --baseline DIR",
+		Use:   "run [CONFIG]",
 		Short: "Judge a backend by a baseline",
 		Long: `Run judges a candidate by what the reference did when the baseline was recorded:
 every case forward and backward, and its in-place variant, by the numerics
-classes of the operators. No reference is needed on this machine.
+classes of the operators. No reference is needed on this machine. Without
+--baseline it goes by the one that Plumb ships, of the config that it ships.
 
 With a CONFIG, only the cases that it has are judged.`,
-		Example: `  plumb conform run --baseline baseline
+		Example: `  plumb conform run --candidate ./my-worker
+  plumb conform run --baseline baseline
   plumb conform run --baseline baseline --candidate torch --fname conv2d`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -68,7 +70,7 @@ With a CONFIG, only the cases that it has are judged.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVarP(&r.baseline, "baseline", "b", "", "the directory of the baseline")
+	fl.StringVarP(&r.baseline, "baseline", "b", "", "the directory of the baseline (default: the one that Plumb ships)")
 	fl.StringVar(&r.candidate, "candidate", "native", "the backend that is judged: "+named.Help)
 	fl.StringVar(&r.python, "python", "", "the Python that has torch")
 	fl.DurationVar(&r.timeout, "timeout", 2*time.Minute, "time limit of one case")
@@ -80,7 +82,6 @@ With a CONFIG, only the cases that it has are judged.`,
 	fl.StringVar(&r.html, "html", "", "write a page with the tables of functions, dtypes and models to this file")
 	fl.StringVar(&r.summarize, "summary", "", "write the same as JSON to this file")
 	r.modes.add(fl)
-	_ = cmd.MarkFlagRequired("baseline")
 	return cmd
 }
 
@@ -92,7 +93,7 @@ func (r *conformRun) run(ctx context.Context, args []string, errs io.Writer) err
 	if err != nil {
 		return usage(err)
 	}
-	if r.base, err = baseline.Open(r.baseline); err != nil {
+	if r.base, err = conform.Open(r.baseline); err != nil {
 		return usage(err)
 	}
 	m := &r.base.Manifest

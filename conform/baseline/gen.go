@@ -312,7 +312,7 @@ func (g *generator) lane(ctx context.Context) (err error) {
 	if g.Predict != nil {
 		l.like = g.Predict()
 	}
-	if g.Truth.Mode == Contested {
+	if g.Truth.Predict != nil {
 		l.judged = g.Truth.Predict()
 	}
 	for ; s != nil && ctx.Err() == nil; s = g.take() {

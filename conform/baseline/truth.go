@@ -19,11 +19,13 @@ import (
 type TruthMode string
 
 // The truth modes: of none, of those in which what Truth.Predict computes
-// is a matter of dispute, and of all small ones that round.
+// is a matter of dispute, of these and of small ones that round, and of all
+// that round. Each leaves out large cases.
 const (
-	NoTruth   TruthMode = "none"
-	Contested TruthMode = "contested"
-	AllTruth  TruthMode = "all"
+	NoTruth    TruthMode = "none"
+	Contested  TruthMode = "contested"
+	SmallTruth TruthMode = "small"
+	AllTruth   TruthMode = "all"
 )
 
 // Truth says when the truth is recorded.
@@ -39,8 +41,12 @@ type Truth struct {
 }
 
 // A case has at most truthElements elements, of inputs and results, for its
-// truth to be recorded: the reference runs it 31 times.
-const truthElements = 64 << 10
+// truth to be recorded, since the reference runs it 31 times; one of
+// smallElements is small.
+const (
+	truthElements = 64 << 10
+	smallElements = 512
+)
 
 // The JSON text of the truth of a variant: tensors by their place in the
 // reference's outcome.
@@ -100,11 +106,15 @@ func (a *answers) follow(w *way, first *answers) bool {
 
 func (l *genLane) contested(ctx context.Context, w *way, predicted *backend.Outcome) (bool, error) {
 	t := &l.Truth
-	if t.Mode == "" || t.Mode == NoTruth || w.outcome.Status != backend.OK || !narrow(w.job, w.outcome) || Elements(w.job, w.outcome) > truthElements {
+	if t.Mode == "" || t.Mode == NoTruth || w.outcome.Status != backend.OK || !narrow(w.outcome) {
 		return false, nil
 	}
-	if t.Mode == AllTruth {
-		return t.Rounds(w.Program), nil
+	n := Elements(w.job, w.outcome)
+	switch all := t.Mode == AllTruth || t.Mode == SmallTruth && n <= smallElements; {
+	case n > truthElements:
+		return false, nil
+	case all && t.Rounds(w.Program):
+		return true, nil
 	}
 	if predicted == nil {
 		var err error
@@ -115,9 +125,9 @@ func (l *genLane) contested(ctx context.Context, w *way, predicted *backend.Outc
 	return t.Arguable(w.job, w.outcome, predicted), nil
 }
 
-// narrow reports whether a job has inputs, and the outcome results, of a dtype
-// that a wider one stands above.
-func narrow(job *backend.Job, o *backend.Outcome) bool {
+// narrow reports whether an outcome has results that the widened program has in
+// a wider dtype.
+func narrow(o *backend.Outcome) bool {
 	for _, t := range tensorsOf(o) {
 		if program.Wide(t.DType()) != t.DType() {
 			return true
