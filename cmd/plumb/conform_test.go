@@ -144,7 +144,7 @@ func TestConformancePageRuns(t *testing.T) {
 			}
 		}
 	}
-	if seen != 8 {
+	if seen != 9 {
 		t.Errorf("the page shows %d commands", seen)
 	}
 }

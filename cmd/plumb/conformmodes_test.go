@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"plumb/report"
+	"plumb/verdict"
 )
 
 const modesConfig = `import numpy as np
@@ -113,6 +114,21 @@ func TestConformOwnWorker(t *testing.T) {
 	out, _, err := conformed(t, "run", "--baseline", recordedModes(t), "--candidate", worker, "--forward")
 	if err != nil || !strings.Contains(out, "3 of 3 passed (100.0%)") || !strings.Contains(out, "functions   2 of 5 implemented") {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestConformCrash: a worker that aborts, or never ends, on a case is judged so,
+// and goes on with the rest.
+func TestConformCrash(t *testing.T) {
+	for _, tt := range []struct {
+		word verdict.Word
+		does string
+	}{{verdict.Crash, "abort()"}, {verdict.Timeout, "for (;;) {}"}} {
+		worker := ownWorkerBinary(t, "for (long i = 0; i < n; i++) z[i] =", "if (!relu) "+tt.does+"; for (long i = 0; i < n; i++) z[i] =")
+		got, _, err := judged(t, recordedModes(t), "--candidate", worker, "--forward", "--fname", "relu,add", "--timeout", "2s", "--jobs", "1")
+		if exitCode(err) != exitFindings || got[tt.word] != 1 || got[verdict.Aligned] != 2 {
+			t.Errorf("%s: %v, %v", tt.word, got, err)
+		}
 	}
 }
 

@@ -166,6 +166,36 @@ func TestConformBadBaselines(t *testing.T) {
 	}
 }
 
+// TestConformConfigDamaged: without the recorded config the cases are judged, and
+// what needs it is a mistake that names it.
+func TestConformConfigDamaged(t *testing.T) {
+	for _, spoil := range []func(path string) error{
+		os.Remove,
+		func(path string) error { return os.WriteFile(path, []byte("x = {}"), 0o644) },
+	} {
+		_, dir := generated(t)
+		config := filepath.Join(dir, "config.py")
+		if err := spoil(config); err != nil {
+			t.Fatal(err)
+		}
+		_, warnings, err := conformed(t, "run", "--baseline", dir, "--fname", "relu")
+		if err != nil || !strings.Contains(warnings, config+" is ") {
+			t.Errorf("%v\n%s", err, warnings)
+		}
+		if _, _, err := conformed(t, "run", "--baseline", dir, "--nhwc"); exitCode(err) != exitUsage || !strings.Contains(err.Error(), config+" is ") {
+			t.Errorf("--nhwc: %v", err)
+		}
+	}
+}
+
+// TestConformShippedRun judges by the shipped baseline.
+func TestConformShippedRun(t *testing.T) {
+	got, _, err := judged(t, "", "--fname", "std,conv2d")
+	if err != nil || got[verdict.Aligned] < 10 {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 // TestConformFlags are mistakes in the flags.
 func TestConformFlags(t *testing.T) {
 	config, dir := generated(t)
@@ -175,6 +205,7 @@ func TestConformFlags(t *testing.T) {
 	}{
 		{"the config has no such function", []string{"gen", config, "--out", dir, "--fname", "rlu"}},
 		{"--jobs 0", []string{"gen", config, "--out", dir, "--jobs", "0"}},
+		{"--truth some", []string{"gen", config, "--out", dir, "--truth", "some"}},
 		{"--memory lots", []string{"gen", config, "--out", dir, "--memory", "lots"}},
 		{"unknown backend", []string{"gen", config, "--out", dir, "--reference", "jax"}},
 		{"the baseline has no such function", []string{"run", "--baseline", dir, "--fname", "rlu"}},

@@ -43,14 +43,20 @@ const (
 	journalName  = "unfinished.jsonl"
 )
 
-// The most that the parts of a baseline may hold, in bytes or by number.
+// The most that the parts of a baseline may hold, in bytes or by number, so
+// that a small file cannot make a reader take more than about 1 GiB.
 const (
-	maxManifest = 512 << 20
+	maxManifest = 128 << 20
 	maxCases    = 1 << 20
-	maxHeader   = 256 << 20
-	maxPayload  = 4 << 30
-	maxInputs   = 8 << 30 // of a program
+	maxHeader   = 64 << 20
+	maxInputs   = 1 << 30 // of a program
 	window      = 8 << 20
+	maxShard    = 16 << 30
+	// A shard holds up to roomBytes of tensors, and perByte for each of its own
+	// bytes; the results of a case up to roomBytes, and perInput for each byte of
+	// its inputs.
+	roomBytes = 512 << 20
+	perByte   = 64
 )
 
 // Variant is one way in which a case is run.

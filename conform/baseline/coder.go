@@ -238,7 +238,7 @@ type decoder struct {
 
 // newDecoder returns a decoder of the outcome of a job.
 func newDecoder(job *backend.Job, stored map[string]*tensor.Tensor, predict func() (map[string]*tensor.Tensor, error)) *decoder {
-	return &decoder{program: job.Program, inputs: job.Inputs, stored: stored, predict: predict, made: map[string]*tensor.Tensor{}, room: maxOutcome}
+	return &decoder{program: job.Program, inputs: job.Inputs, stored: stored, predict: predict, made: map[string]*tensor.Tensor{}, room: roomFor(job)}
 }
 
 // make takes the bytes of a tensor from the room that is left.
@@ -247,7 +247,7 @@ func (d *decoder) make(dtype tensor.DType, shape []int) (*tensor.Tensor, error) 
 		return nil, err
 	}
 	if d.room -= int64(tensor.NumElements(shape)) * int64(dtype.Size()); d.room < 0 {
-		return nil, fmt.Errorf("the results of a case have more than %d bytes", int64(maxOutcome))
+		return nil, fmt.Errorf("the results of the case have more than the %d bytes that its inputs leave them", roomFor(&backend.Job{Inputs: d.inputs}))
 	}
 	return tensor.Unset(dtype, shape, nil), nil
 }
@@ -348,8 +348,14 @@ func shapeOf(r *recorded.TensorRef, dtype tensor.DType, blob *tensor.Tensor) ([]
 	return nil, fmt.Errorf("%d bytes are no %s of shape %v", n, dtype, *r.Shape)
 }
 
-// maxOutcome is how many bytes the decoded results of a case may have.
-const maxOutcome = 8 << 30
+// roomFor is how many bytes the decoded results of a case may have.
+func roomFor(job *backend.Job) int64 {
+	n := int64(0)
+	for _, t := range job.Inputs {
+		n += int64(t.Len() * t.DType().Size())
+	}
+	return roomBytes + perInput*n
+}
 
 func (d *decoder) fill(r *recorded.TensorRef, dtype tensor.DType) (*tensor.Tensor, error) {
 	one, err := hex.DecodeString(r.Coded.Fill)

@@ -140,7 +140,7 @@ func TestHostileShards(t *testing.T) {
 		{"no tensor", `no tensor "9"`, shardOf(t, value(`{"s":"9"}`))},
 		{"no input", `no input "z"`, shardOf(t, value(`{"i":"z"}`))},
 		{"wrong shape", "cannot have the shape", shardOf(t, value(`{"s":"0","shape":[3]}`))},
-		{"huge fill", "more than 8589934592 bytes", shardOf(t, value(`{"c":{"d":"float32","by":"fill","fill":"00000000"},"shape":[1000000,1000000]}`))},
+		{"huge fill", "more than the 536870", shardOf(t, value(`{"c":{"d":"float32","by":"fill","fill":"00000000"},"shape":[1000000,1000000]}`))},
 		{"negative fill", "negative", shardOf(t, value(`{"c":{"d":"float32","by":"fill","fill":"00000000"},"shape":[-1]}`))},
 		{"fill of another dtype", "is no element of float64", shardOf(t, value(`{"c":{"d":"float64","by":"fill","fill":"00000000"},"shape":[1]}`))},
 		{"bool of 7", "is no element of bool", shardOf(t, value(`{"c":{"d":"bool","by":"fill","fill":"07"},"shape":[1]}`))},
@@ -254,7 +254,10 @@ func FuzzShard(f *testing.F) {
 
 // FuzzShardFile reads files.
 func FuzzShardFile(f *testing.F) {
-	b, err := os.ReadFile(filepath.Join(small(f, true), first))
+	cfg := toyGen(f.TempDir(), toyCases(2, 3))
+	_, err := Gen(context.Background(), cfg)
+	must(f, err)
+	b, err := os.ReadFile(filepath.Join(cfg.Dir, first))
 	must(f, err)
 	f.Add(b)
 	f.Add([]byte("PK\x03\x04"))
@@ -262,7 +265,7 @@ func FuzzShardFile(f *testing.F) {
 		if len(file) > 1<<16 {
 			return
 		}
-		text, _, err := decodeShard(bytes.NewReader(file))
+		text, _, err := decodeShard(bytes.NewReader(file), int64(len(file)))
 		if err != nil {
 			return
 		}

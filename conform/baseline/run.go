@@ -365,7 +365,7 @@ func (l *runLane) judge(ctx context.Context, t *trial, tensors map[string]*tenso
 	}
 	q := &Question{Entry: rec.Entry, Job: t.job, Ref: ref, Cand: t.outcome}
 	if truth := t.stored.Truth; truth != nil {
-		q.Truth = func() (*verdict.Oracle, error) { return truth.oracle(t.job, ref, tensors) }
+		q.Truth = func() (*verdict.Oracle, error) { return truth.oracle(q.Job, ref, tensors) }
 	}
 	rec.Verdict = l.Judge(q)
 	if l.Note != nil {

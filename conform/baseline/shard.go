@@ -88,7 +88,7 @@ func readShard(in folder, s *Shard) (*shardJSON, map[string]*tensor.Tensor, erro
 		return nil, nil, err
 	}
 	defer f.Close()
-	text, tensors, err := decodeShard(f)
+	text, tensors, err := decodeShard(f, s.Bytes)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -98,13 +98,15 @@ func readShard(in folder, s *Shard) (*shardJSON, map[string]*tensor.Tensor, erro
 	return text, tensors, nil
 }
 
-func decodeShard(r io.Reader) (*shardJSON, map[string]*tensor.Tensor, error) {
-	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window), zstd.WithDecoderMaxMemory(maxHeader+maxPayload))
+// decodeShard reads a shard from a file of so many bytes.
+func decodeShard(r io.Reader, bytes int64) (*shardJSON, map[string]*tensor.Tensor, error) {
+	payload := roomBytes + perByte*min(bytes, maxShard)
+	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window), zstd.WithDecoderMaxMemory(uint64(maxHeader+payload)))
 	if err != nil {
 		return nil, nil, err
 	}
 	defer z.Close()
-	file, err := safetensors.Read(z, safetensors.Limits{Header: maxHeader, Data: maxPayload})
+	file, err := safetensors.Read(z, safetensors.Limits{Header: maxHeader, Data: payload})
 	if err != nil {
 		return nil, nil, fmt.Errorf("truncated or corrupt: %w", err)
 	}
