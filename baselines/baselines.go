@@ -4,8 +4,9 @@ package baselines
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"io"
+	"io/fs"
 )
 
 // Made by: go run ./cmd/plumb run --seed 2 -n 8 --record baselines/torch.safetensors.zst
@@ -15,3 +16,18 @@ var torch []byte
 
 // Default returns the baseline of the shipped suites, recorded on PyTorch.
 func Default() io.Reader { return bytes.NewReader(torch) }
+
+// Made by: go run ./cmd/plumb conform gen suites/conformance/plumb.py --out baselines/conformance
+//
+//go:embed conformance
+var conformed embed.FS
+
+// Conformance returns the baseline of the shipped conformance config, recorded
+// on PyTorch: a directory for package conform/baseline.
+func Conformance() fs.FS {
+	dir, err := fs.Sub(conformed, "conformance")
+	if err != nil {
+		panic(err) // the name is valid
+	}
+	return dir
+}

@@ -23,6 +23,11 @@ type Oracle struct {
 	Reference *backend.Outcome // what is judged against
 	Truth     *backend.Outcome // the widened program on the same inputs
 	Near      []Nearby
+	// Errors, where set, stands for Near: by element, the largest distance of the
+	// reference from the truth on Inputs nearby inputs, which are all finite where
+	// the reference is.
+	Errors *backend.Outcome
+	Inputs int
 	// All asks for the distances of every comparison, not only of those that
 	// break a limit.
 	All bool
@@ -97,13 +102,13 @@ func (o *Oracle) settle(w Where, want, got *tensor.Tensor, limit compare.Limit, 
 	}
 	t := &Truth{Where: w, values: exact}
 	if o != nil {
-		t.Near = len(o.Near)
+		t.Near = len(o.Near) + o.Inputs
 	}
 	over := compare.Over(want, got, limit)
 	own := o.ownErrors(w, want)
 	for i := range want.Len() {
 		e := exact.At(i)
-		ref, cand := distance(want.At(i), e), distance(got.At(i), e)
+		ref, cand := Distance(want.At(i), e), Distance(got.At(i), e)
 		t.Reference = max(t.Reference, compare.Number(ref))
 		t.Candidate = max(t.Candidate, compare.Number(cand))
 		if !over(i) {
@@ -120,7 +125,9 @@ func (o *Oracle) settle(w Where, want, got *tensor.Tensor, limit compare.Limit, 
 	return t
 }
 
-func distance(a, b complex128) float64 {
+// Distance returns |a − b|: 0 for equal infinities and for two NaNs, infinite
+// where one side alone is a NaN.
+func Distance(a, b complex128) float64 {
 	if a == b || cmplx.IsNaN(a) && cmplx.IsNaN(b) {
 		return 0
 	}
@@ -167,12 +174,17 @@ func (o *Oracle) ownErrors(w Where, want *tensor.Tensor) []float64 {
 			return
 		}
 		for i := range worst {
-			worst[i] = max(worst[i], distance(ref.At(i), truth.At(i)))
+			worst[i] = max(worst[i], Distance(ref.At(i), truth.At(i)))
 		}
 	}
 	add(want, At(o.Truth, w))
 	for _, n := range o.Near {
 		add(At(n.Reference, w), At(n.Truth, w))
+	}
+	if e := At(o.Errors, w); e != nil && e.Len() == len(worst) {
+		for i := range worst {
+			worst[i] = max(worst[i], e.Float(i))
+		}
 	}
 	if isHalf(want.DType()) {
 		sum := 0.0

@@ -10,20 +10,15 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"plumb/backend"
 	"plumb/backend/named"
-	"plumb/backend/native"
 	"plumb/conform"
 	"plumb/conform/baseline"
-	"plumb/nn"
 	"plumb/ops"
-	"plumb/program"
 )
 
 type conformGen struct {
@@ -35,6 +30,7 @@ type conformGen struct {
 	python    string
 	timeout   time.Duration
 	self      bool
+	truth     string
 	memory    string
 }
 
@@ -65,6 +61,7 @@ given again; what it has finished can be used until then.`,
 	fl.StringVar(&g.python, "python", "", "the Python that has torch")
 	fl.DurationVar(&g.timeout, "timeout", 2*time.Minute, "time limit of one case")
 	fl.BoolVar(&g.self, "self-contained", false, "store large results whole, not as their difference from what Plumb's own operators compute")
+	fl.StringVar(&g.truth, "truth", string(baseline.SmallTruth), `the cases of which the reference is asked in float64, too: "contested" (where what Plumb's own operators compute differs by more than their limits), "small" (these, and what rounds and has at most 512 elements), "all" (that round) or "none"; never of more than 65536 elements`)
 	fl.StringVar(&g.memory, "memory", "1GB", "the most that cases under way may take; larger ones run alone")
 	_ = cmd.MarkFlagRequired("out")
 	return cmd
@@ -73,6 +70,10 @@ given again; what it has finished can be used until then.`,
 func (g *conformGen) run(ctx context.Context, config string, out, errs io.Writer) error {
 	if g.jobs < 1 {
 		return usage(fmt.Errorf("--jobs %d: want at least one", g.jobs))
+	}
+	mode := baseline.TruthMode(g.truth)
+	if !slices.Contains([]baseline.TruthMode{baseline.NoTruth, baseline.Contested, baseline.SmallTruth, baseline.AllTruth}, mode) {
+		return usage(fmt.Errorf("--truth %s: want contested, small, all or none", g.truth))
 	}
 	memory, err := memorySize("--memory", g.memory)
 	if err != nil {
@@ -97,10 +98,11 @@ func (g *conformGen) run(ctx context.Context, config string, out, errs io.Writer
 	}
 	cfg := baseline.GenConfig{
 		Dir: g.out, Plumb: plumbVersion(), Config: filepath.Base(config), Source: src, Seed: g.seed,
-		Cases: conformCases(c, g.seed, pick), Open: open, Jobs: g.jobs, Memory: int64(memory), Progress: progressTo(errs),
+		Cases: conform.Recordable(c, g.seed, pick), Open: open, Jobs: g.jobs, Memory: int64(memory), Progress: progressTo(errs),
+		Truth: conform.Truth(mode),
 	}
 	if !g.self {
-		cfg.Predict, cfg.Costly = predictor, contracts
+		cfg.Predict, cfg.Costly = conform.Predictor, conform.Contracts
 	}
 	boundHeap(memory)
 	start := time.Now()
@@ -122,24 +124,6 @@ func boundHeap(memory int) { debug.SetMemoryLimit(int64(memory) + memory0) }
 
 // memory0 is what the process takes beside the cases.
 const memory0 = 128 << 20
-
-// predictor is the backend from whose results those of the reference are told
-// apart.
-func predictor() backend.Backend { return native.New(ops.Table(), nn.Modules()) }
-
-// contractions are the functions that do many operations for each byte of their
-// results: computing them again costs more than storing them.
-var contractions = []string{
-	"conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-	"matmul", "bmm", "mm", "addmm", "baddbmm", "linear", "cdist", "cholesky_ex", "qr",
-}
-
-// contracts reports whether a program calls a contraction.
-func contracts(p *program.Program) bool {
-	return slices.ContainsFunc(p.Calls, func(c program.Call) bool {
-		return slices.Contains(contractions, c.Target[strings.LastIndexByte(c.Target, '.')+1:])
-	})
-}
 
 // plumbVersion is the version or the revision that the binary was built from.
 func plumbVersion() string {

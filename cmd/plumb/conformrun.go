@@ -16,13 +16,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"plumb/backend"
 	"plumb/backend/named"
-	"plumb/backend/native"
-	"plumb/campaign"
+	"plumb/conform"
 	"plumb/conform/baseline"
-	"plumb/known"
-	"plumb/nn"
 	"plumb/ops"
 	"plumb/program"
 	"plumb/report"
@@ -56,14 +52,16 @@ type conformRun struct {
 func newConformRun() *cobra.Command {
 	var r conformRun
 	cmd := &cobra.Command{
-		Use:   "run [CONFIG] --baseline DIR",
+		Use:   "run [CONFIG]",
 		Short: "Judge a backend by a baseline",
 		Long: `Run judges a candidate by what the reference did when the baseline was recorded:
 every case forward and backward, and its in-place variant, by the numerics
-classes of the operators. No reference is needed on this machine.
+classes of the operators. No reference is needed on this machine. Without
+--baseline it goes by the one that Plumb ships, of the config that it ships.
 
 With a CONFIG, only the cases that it has are judged.`,
-		Example: `  plumb conform run --baseline baseline
+		Example: `  plumb conform run --candidate ./my-worker
+  plumb conform run --baseline baseline
   plumb conform run --baseline baseline --candidate torch --fname conv2d`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -72,7 +70,7 @@ With a CONFIG, only the cases that it has are judged.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVarP(&r.baseline, "baseline", "b", "", "the directory of the baseline")
+	fl.StringVarP(&r.baseline, "baseline", "b", "", "the directory of the baseline (default: the one that Plumb ships)")
 	fl.StringVar(&r.candidate, "candidate", "native", "the backend that is judged: "+named.Help)
 	fl.StringVar(&r.python, "python", "", "the Python that has torch")
 	fl.DurationVar(&r.timeout, "timeout", 2*time.Minute, "time limit of one case")
@@ -84,7 +82,6 @@ With a CONFIG, only the cases that it has are judged.`,
 	fl.StringVar(&r.html, "html", "", "write a page with the tables of functions, dtypes and models to this file")
 	fl.StringVar(&r.summarize, "summary", "", "write the same as JSON to this file")
 	r.modes.add(fl)
-	_ = cmd.MarkFlagRequired("baseline")
 	return cmd
 }
 
@@ -96,7 +93,7 @@ func (r *conformRun) run(ctx context.Context, args []string, errs io.Writer) err
 	if err != nil {
 		return usage(err)
 	}
-	if r.base, err = baseline.Open(r.baseline); err != nil {
+	if r.base, err = conform.Open(r.baseline); err != nil {
 		return usage(err)
 	}
 	m := &r.base.Manifest
@@ -167,13 +164,12 @@ func (r *conformRun) config(ctx context.Context, args []string, errs io.Writer) 
 	}
 	cfg.Open = open
 	if r.candidate != "native" {
-		cfg.Predict = predictor
+		cfg.Predict = conform.Predictor
 	}
-	cfg.Judge = r.judge()
 	if err := r.modes.load(r.base, errs); err != nil {
 		return nil, err
 	}
-	r.modes.apply(cfg)
+	r.modes.kit.Apply(cfg)
 	return cfg, nil
 }
 
@@ -185,7 +181,7 @@ func (r *conformRun) only(cfg *baseline.RunConfig, name string, errs io.Writer) 
 		return err
 	}
 	wanted := map[string]*baseline.Case{}
-	cases := conformCases(c, r.base.Manifest.Seed, func(string) bool { return true })
+	cases := conform.Recordable(c, r.base.Manifest.Seed, func(string) bool { return true })
 	for i := range cases {
 		wanted[cases[i].Name] = &cases[i]
 	}
@@ -217,34 +213,6 @@ func (r *conformRun) only(cfg *baseline.RunConfig, name string, errs io.Writer) 
 		fmt.Fprintf(errs, "plumb: %d of the %d cases of %s are not in %s\n", lacking, len(cases), name, r.baseline)
 	}
 	return nil
-}
-
-// analysed is how many elements, of inputs and results, a case may have to be
-// judged by a rounding-error analysis, which takes ten float64 numbers an element.
-const analysed = 4 << 20
-
-// judge returns the judgement: the numerics classes of the operators, as in
-// plumb run, without a reference that could be asked again. Where a large case
-// differs by more than PyTorch's default tolerance, the config's own tolerance
-// stands in for the analysis.
-func (r *conformRun) judge() func(e *baseline.Entry, job *backend.Job, ref, cand *backend.Outcome) *verdict.Verdict {
-	m := &r.base.Manifest
-	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Table: ops.Table(), Faults: known.Faults, Reference: m.Reference.Name + " " + m.Reference.Version}
-	estimator := native.New(ops.Table(), nn.Modules())
-	small := campaign.Judge(policy, estimator)
-	return func(e *baseline.Entry, job *backend.Job, ref, cand *backend.Outcome) *verdict.Verdict {
-		if baseline.Elements(job, ref) <= analysed {
-			return small(job, ref, cand, nil)
-		}
-		policy := policy
-		policy.Draws = func() [][]backend.Draw { return estimator.Draws(job) }
-		v := verdict.Judge(job.Program, ref, cand, policy)
-		if v.Word == verdict.Misaligned && v.Arguable() {
-			policy.RTol, policy.ATol = &e.RTol, &e.ATol
-			v = verdict.Judge(job.Program, ref, cand, policy)
-		}
-		return v
-	}
 }
 
 func (r *conformRun) newSink() report.Sink {

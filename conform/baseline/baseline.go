@@ -23,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -75,6 +76,8 @@ type Manifest struct {
 	Seed          uint64       `json:"seed"`
 	Reference     backend.Info `json:"reference"`
 	SelfContained bool         `json:"self_contained"`
+	// Truth says of which cases the shards hold the truth; empty for none.
+	Truth TruthMode `json:"truth,omitempty"`
 	// Complete is false where the recording was interrupted.
 	Complete bool    `json:"complete"`
 	Shards   []Shard `json:"shards"`
@@ -116,15 +119,27 @@ type Refusal struct {
 // Baseline is an opened baseline.
 type Baseline struct {
 	Manifest Manifest
-	dir      string
+	files    folder
 }
 
+// folder is a directory of files, by the path that messages give it.
+type folder struct {
+	fs.FS
+	path string
+}
+
+func (f folder) join(name string) string { return filepath.Join(f.path, name) }
+
 // Open reads a baseline's manifest. The error names the file.
-func Open(dir string) (*Baseline, error) {
-	path := filepath.Join(dir, manifestName)
-	text, err := readAtMost(path, maxManifest)
+func Open(dir string) (*Baseline, error) { return OpenFS(os.DirFS(dir), dir) }
+
+// OpenFS is Open of the root of a file system, which messages call by dir.
+func OpenFS(fsys fs.FS, dir string) (*Baseline, error) {
+	files := folder{fsys, dir}
+	path := files.join(manifestName)
+	text, err := files.readAtMost(manifestName, maxManifest)
 	if errors.Is(err, os.ErrNotExist) {
-		if _, unfinished := os.Stat(filepath.Join(dir, journalName)); unfinished == nil {
+		if _, unfinished := fs.Stat(files, journalName); unfinished == nil {
 			return nil, fmt.Errorf("%s: the recording was interrupted before it could write its manifest; run plumb conform gen again, which goes on from there", path)
 		}
 		return nil, fmt.Errorf("%s does not exist: %s is no baseline; plumb conform gen makes one", path, dir)
@@ -132,22 +147,22 @@ func Open(dir string) (*Baseline, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Baseline{dir: dir}
+	b := &Baseline{files: files}
 	if err := b.Manifest.decode(text); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return b, nil
 }
 
-func readAtMost(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
+func (in folder) readAtMost(name string, most int64) ([]byte, error) {
+	f, err := in.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(b)) > most {
-		err = fmt.Errorf("%s has more than %d bytes", path, most)
+		err = fmt.Errorf("%s has more than %d bytes", in.join(name), most)
 	}
 	return b, err
 }
@@ -293,9 +308,9 @@ func (c *counter) Write(b []byte) (int, error) {
 
 // verify reports how a file differs from what the manifest says; nil when it
 // does not.
-func (f *File) verify(dir string) error {
-	path := filepath.Join(dir, f.Name)
-	r, err := os.Open(path)
+func (f *File) verify(in folder) error {
+	path := in.join(f.Name)
+	r, err := in.Open(f.Name)
 	if errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("%s is missing", path)
 	}
@@ -335,10 +350,10 @@ func (m *Manifest) Bytes() int64 {
 
 // Config returns the source of the config that the baseline was made from.
 func (b *Baseline) Config() ([]byte, error) {
-	if err := b.Manifest.Config.verify(b.dir); err != nil {
+	if err := b.Manifest.Config.verify(b.files); err != nil {
 		return nil, err
 	}
-	return readAtMost(filepath.Join(b.dir, b.Manifest.Config.Name), maxManifest)
+	return b.files.readAtMost(b.Manifest.Config.Name, maxManifest)
 }
 
 // Functions returns the names of the functions, sorted.

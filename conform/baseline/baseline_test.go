@@ -93,10 +93,10 @@ func toyGen(dir string, cases []Case) GenConfig {
 var toySizes = []int{0, 1, 2, 40, -1, 3, 40000, 100000, 40, 300000, 8, 6}
 
 // sameOutcome is a judgement that asks for the same bits.
-func sameOutcome(e *Entry, job *backend.Job, ref, cand *backend.Outcome) *verdict.Verdict {
-	p := *job.Program
+func sameOutcome(q *Question) *verdict.Verdict {
+	p := *q.Job.Program
 	zero := 0.0
-	return verdict.Judge(&p, ref, cand, verdict.Policy{RTol: &zero, ATol: &zero})
+	return verdict.Judge(&p, q.Ref, q.Cand, verdict.Policy{RTol: &zero, ATol: &zero})
 }
 
 // runToy judges a candidate and returns a line per record.

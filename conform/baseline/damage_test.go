@@ -222,7 +222,7 @@ func FuzzShard(f *testing.F) {
 	dir := small(f, true)
 	b, err := Open(dir)
 	must(f, err)
-	text, _, err := readShard(dir, &b.Manifest.Shards[0])
+	text, _, err := readShard(b.files, &b.Manifest.Shards[0])
 	must(f, err)
 	for i := range text.Cases {
 		outcome, err := json.Marshal(text.Cases[i].Variants[0].Outcome)

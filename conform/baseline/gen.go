@@ -53,6 +53,7 @@ type GenConfig struct {
 	// Costly tells of programs that are not to be predicted, as that takes more
 	// time and memory than it saves bytes; nil tells of none.
 	Costly func(p *program.Program) bool
+	Truth  Truth
 	Jobs   int
 	Memory int64 // of the cases under way, in bytes
 	Shard  int64 // bytes of inputs in a shard; 0 is ShardBytes
@@ -143,6 +144,7 @@ type journalJSON struct {
 	Format    int                           `json:"format,omitempty"`
 	Plumb     string                        `json:"plumb,omitempty"`
 	Self      bool                          `json:"self_contained,omitempty"`
+	Truth     TruthMode                     `json:"truth,omitempty"`
 	Reference *backend.Info                 `json:"reference,omitempty"`
 	Shard     *Shard                        `json:"shard,omitempty"`
 	IDs       string                        `json:"ids,omitempty"` // of the programs
@@ -161,7 +163,7 @@ func (s *shardPlan) ids() string {
 // with them.
 func (g *generator) resume() error {
 	path := filepath.Join(g.Dir, journalName)
-	old, err := readAtMost(path, maxManifest)
+	old, err := g.files().readAtMost(journalName, maxManifest)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -181,8 +183,10 @@ func (g *generator) resume() error {
 	return err
 }
 
+func (g *generator) files() folder { return folder{os.DirFS(g.Dir), g.Dir} }
+
 func (g *generator) header() journalJSON {
-	return journalJSON{Format: Version, Plumb: g.Plumb, Self: g.Predict == nil}
+	return journalJSON{Format: Version, Plumb: g.Plumb, Self: g.Predict == nil, Truth: g.Truth.Mode}
 }
 
 func (g *generator) takeOver(old []byte) {
@@ -198,7 +202,7 @@ func (g *generator) takeOver(old []byte) {
 			return
 		}
 		if first {
-			if h := g.header(); line.Format != h.Format || line.Plumb != h.Plumb || line.Self != h.Self {
+			if h := g.header(); line.Format != h.Format || line.Plumb != h.Plumb || line.Self != h.Self || line.Truth != h.Truth {
 				return
 			}
 			continue
@@ -210,7 +214,7 @@ func (g *generator) takeOver(old []byte) {
 			continue
 		}
 		s := byName[line.Shard.Name]
-		if s == nil || s.ids() != line.IDs || line.Shard.Cases != len(s.cases) || line.Shard.verify(g.Dir) != nil {
+		if s == nil || s.ids() != line.IDs || line.Shard.Cases != len(s.cases) || line.Shard.verify(g.files()) != nil {
 			continue
 		}
 		s.made, s.refused = line.Shard, map[int]map[string]Refusal{}
@@ -308,6 +312,9 @@ func (g *generator) lane(ctx context.Context) (err error) {
 	if g.Predict != nil {
 		l.like = g.Predict()
 	}
+	if g.Truth.Predict != nil {
+		l.judged = g.Truth.Predict()
+	}
 	for ; s != nil && ctx.Err() == nil; s = g.take() {
 		made, err := l.record(ctx, s)
 		if err != nil || ctx.Err() != nil {
@@ -346,7 +353,7 @@ func (g *generator) finished(s *shardPlan, made *Shard) error {
 // finish writes the manifest and ends the journal of a complete recording.
 func (g *generator) finish() (*Manifest, error) {
 	defer g.journal.Close()
-	m := &Manifest{Format: Version, Plumb: g.Plumb, Seed: g.Seed, SelfContained: g.Predict == nil, Complete: true, Shards: []Shard{}, Cases: []Entry{}}
+	m := &Manifest{Format: Version, Plumb: g.Plumb, Seed: g.Seed, SelfContained: g.Predict == nil, Truth: g.Truth.Mode, Complete: true, Shards: []Shard{}, Cases: []Entry{}}
 	if g.info != nil {
 		m.Reference = *g.info
 	}
@@ -395,8 +402,10 @@ func (g *generator) finish() (*Manifest, error) {
 // coded, the reference is at the next batch.
 type genLane struct {
 	*generator
-	ref  backend.Backend
-	like backend.Backend
+	refMu  sync.Mutex // guards runs of ref
+	ref    backend.Backend
+	like   backend.Backend
+	judged backend.Backend // whose verdict is asked for the truth
 }
 
 // unit is a case on its way through a lane.
@@ -505,6 +514,8 @@ func (l *genLane) ask(ctx context.Context, ways []*way) error {
 	for i, w := range ways {
 		jobs[i] = w.job
 	}
+	l.refMu.Lock()
+	defer l.refMu.Unlock()
 	outcomes, err := runBatch(ctx, l.ref, jobs)
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -522,6 +533,7 @@ func (l *genLane) code(ctx context.Context, s *shardWriter, plan *shardPlan, uni
 	for i := range units {
 		u := &units[i]
 		var predicted *backend.Outcome
+		var first *answers
 		for k := range u.ways {
 			w := &u.ways[k]
 			if ctx.Err() != nil || w.outcome == nil {
@@ -536,6 +548,13 @@ func (l *genLane) code(ctx context.Context, s *shardWriter, plan *shardPlan, uni
 			}
 			if err := s.add(l.Cases[u.index].Name, w.Variant, w.job, w.outcome, like); err != nil {
 				return err
+			}
+			truth, err := l.truth(ctx, w, like, first)
+			if err != nil {
+				return err
+			}
+			if s.addTruth(w.outcome, truth); k == 0 {
+				first = truth
 			}
 			if o := w.outcome; o.Status != backend.OK {
 				plan.refuse(u.index, w.Name, Refusal{o.Status, o.Class, o.Message})

@@ -31,7 +31,7 @@ type RunConfig struct {
 	// where the candidate is the same.
 	Predict func() backend.Backend
 	// Judge judges a candidate's outcome.
-	Judge func(e *Entry, job *backend.Job, ref, cand *backend.Outcome) *verdict.Verdict
+	Judge func(q *Question) *verdict.Verdict
 	// Note returns what else is to be said about a judged case, by its kind; it is
 	// called from several goroutines. Nil says nothing.
 	Note   func(r *Record, ref, cand *backend.Outcome) map[string]string
@@ -40,6 +40,15 @@ type RunConfig struct {
 	// OnRecord receives the records case by case, in the order of the manifest,
 	// from one goroutine at a time.
 	OnRecord func(*Record)
+}
+
+// Question is an outcome to judge.
+type Question struct {
+	Entry     *Entry
+	Job       *backend.Job
+	Ref, Cand *backend.Outcome
+	// Truth reads the oracle that was recorded; it is nil where there is none.
+	Truth func() (*verdict.Oracle, error)
 }
 
 // Record is a judged variant of a case. One of a case that could not be run
@@ -242,7 +251,7 @@ func (l *runLane) open(s *section) (records []*Record, trials []*trial, tensors 
 	var text *shardJSON
 	var broken error
 	if s.shard != nil {
-		text, tensors, broken = readShard(l.dir, s.shard)
+		text, tensors, broken = readShard(l.files, s.shard)
 	}
 	for _, c := range s.cases {
 		if v := l.unrun(c, broken); v != nil {
@@ -354,7 +363,11 @@ func (l *runLane) judge(ctx context.Context, t *trial, tensors map[string]*tenso
 		rec.Verdict = fault(fmt.Errorf("%s: %w", rec.Entry.Name, l.explain(err)))
 		return
 	}
-	rec.Verdict = l.Judge(rec.Entry, t.job, ref, t.outcome)
+	q := &Question{Entry: rec.Entry, Job: t.job, Ref: ref, Cand: t.outcome}
+	if truth := t.stored.Truth; truth != nil {
+		q.Truth = func() (*verdict.Oracle, error) { return truth.oracle(t.job, ref, tensors) }
+	}
+	rec.Verdict = l.Judge(q)
 	if l.Note != nil {
 		rec.Notes = l.Note(rec, ref, t.outcome)
 	}
@@ -367,7 +380,7 @@ func (l *runLane) refused(e *Entry, t *trial) *verdict.Verdict {
 	v := &verdict.Verdict{Word: verdict.Unsupported}
 	what := "did not finish"
 	if s.Status == backend.Raised {
-		v = l.Judge(e, t.job, o, o)
+		v = l.Judge(&Question{Entry: e, Job: t.job, Ref: o, Cand: o})
 		what = "refused"
 	}
 	v.Reason = fmt.Sprintf("the reference %s this case when it was recorded: %s: %s", what, s.Class, s.Message)

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -34,6 +32,7 @@ type (
 		ID      string             `json:"id"`
 		Program string             `json:"program"`
 		Outcome recorded.Structure `json:"outcome"`
+		Truth   *truthJSON         `json:"truth,omitempty"`
 	}
 )
 
@@ -57,7 +56,7 @@ func (s *shardWriter) add(name string, v Variant, job *backend.Job, o, predicted
 		s.text.Cases = append(s.text.Cases, caseJSON{Name: name})
 	}
 	last := &s.text.Cases[len(s.text.Cases)-1]
-	last.Variants = append(last.Variants, variantJSON{v.Name, v.Program.ID(), v.Program.String(), *structure})
+	last.Variants = append(last.Variants, variantJSON{v.Name, v.Program.ID(), v.Program.String(), *structure, nil})
 	return nil
 }
 
@@ -79,12 +78,12 @@ func (s *shardWriter) write(path string) (Shard, error) {
 }
 
 // readShard verifies and reads a shard. The error names the file.
-func readShard(dir string, s *Shard) (*shardJSON, map[string]*tensor.Tensor, error) {
-	if err := s.verify(dir); err != nil {
+func readShard(in folder, s *Shard) (*shardJSON, map[string]*tensor.Tensor, error) {
+	if err := s.verify(in); err != nil {
 		return nil, nil, err
 	}
-	path := filepath.Join(dir, s.Name)
-	f, err := os.Open(path)
+	path := in.join(s.Name)
+	f, err := in.Open(s.Name)
 	if err != nil {
 		return nil, nil, err
 	}

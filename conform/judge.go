@@ -1,0 +1,131 @@
+package conform
+
+import (
+	"slices"
+	"strings"
+
+	"plumb/backend"
+	"plumb/backend/native"
+	"plumb/campaign"
+	"plumb/conform/baseline"
+	"plumb/known"
+	"plumb/nn"
+	"plumb/op"
+	"plumb/ops"
+	"plumb/program"
+	"plumb/verdict"
+)
+
+// analysed is how many elements, of inputs and results, a case may have to be
+// judged by a rounding-error analysis, which takes ten float64 numbers an element.
+const analysed = 4 << 20
+
+// judge judges by the numerics classes of the operators, as plumb run does.
+type judge struct {
+	policy    verdict.Policy
+	estimator *native.Backend
+	alone     judgement // without a reference that can be asked
+	asked     judgement // with one
+}
+
+type judgement func(job *backend.Job, ref, cand *backend.Outcome, o *verdict.Oracle) *verdict.Verdict
+
+// newJudge returns the judge of outcomes of a reference, such as "torch 1.13.1".
+func newJudge(reference string) *judge {
+	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Table: ops.Table(), Faults: known.Faults, Reference: reference}
+	j := &judge{policy: policy, estimator: native.New(ops.Table(), nn.Modules())}
+	j.alone = campaign.Judge(policy, j.estimator)
+	policy.Answers = true
+	j.asked = campaign.Judge(policy, j.estimator)
+	return j
+}
+
+// plain judges without a reference that could be asked for the truth. Where a
+// large case differs by more than PyTorch's default tolerance, the config's own
+// tolerance stands in for the analysis.
+func (j *judge) plain(e *baseline.Entry, job *backend.Job, ref, cand *backend.Outcome) *verdict.Verdict {
+	if baseline.Elements(job, ref) <= analysed {
+		return j.alone(job, ref, cand, nil)
+	}
+	policy := j.policy
+	policy.Draws = func() [][]backend.Draw { return j.estimator.Draws(job) }
+	v := verdict.Judge(job.Program, ref, cand, policy)
+	if v.Word == verdict.Misaligned && v.Arguable() {
+		policy.RTol, policy.ATol = &e.RTol, &e.ATol
+		v = verdict.Judge(job.Program, ref, cand, policy)
+	}
+	return v
+}
+
+// Truth returns of which cases a recording asks the reference for the truth.
+func Truth(mode baseline.TruthMode) baseline.Truth {
+	j := newJudge("")
+	return baseline.Truth{
+		Mode: mode, Predict: Predictor,
+		Arguable: func(job *backend.Job, ref, cand *backend.Outcome) bool {
+			return j.alone(job, ref, cand, nil).Arguable() || j.asked(job, ref, cand, nil).Arguable()
+		},
+		Rounds: func(p *program.Program) bool {
+			return slices.ContainsFunc(p.Calls, func(c program.Call) bool { return rounds(j.policy.Tols(c.Target)) })
+		},
+	}
+}
+
+// rounds reports whether results of an operator are not exact: those of one
+// that is not known may not be.
+func rounds(tols []op.Tol) bool {
+	return len(tols) == 0 || slices.ContainsFunc(tols, func(t op.Tol) bool { return t.Class != op.Exact })
+}
+
+// Predictor returns the backend from whose results those of the reference are
+// told apart in a baseline: Plumb's own operators.
+func Predictor() backend.Backend { return native.New(ops.Table(), nn.Modules()) }
+
+// contractions are the functions that do many operations for each byte of their
+// results: computing them again costs more than storing them.
+var contractions = []string{
+	"conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+	"matmul", "bmm", "mm", "addmm", "baddbmm", "linear", "cdist", "cholesky_ex", "qr",
+}
+
+// Contracts reports whether a program calls a contraction, whose results are
+// not predicted.
+func Contracts(p *program.Program) bool {
+	return slices.ContainsFunc(p.Calls, func(c program.Call) bool {
+		return slices.Contains(contractions, c.Target[strings.LastIndexByte(c.Target, '.')+1:])
+	})
+}
+
+// Recordable returns the cases of a config, as far as pick takes their
+// functions, to record with inputs of the seed.
+func Recordable(c *Config, seed uint64, pick func(function string) bool) []baseline.Case {
+	var list []baseline.Case
+	for one := range c.Cases() {
+		if !pick(one.Function) {
+			continue
+		}
+		atol, rtol := one.Tolerance()
+		list = append(list, baseline.Case{
+			Name: one.Name, Function: one.Function, ATol: atol, RTol: rtol,
+			Programs: func() ([]baseline.Variant, error) { return one.Variants(seed) },
+		})
+	}
+	return list
+}
+
+// Variants returns the programs of a case: the function, and where there is
+// one its variant in place.
+func (c *Case) Variants(seed uint64) ([]baseline.Variant, error) {
+	p, err := c.Program(seed)
+	if err != nil {
+		return nil, err
+	}
+	variants := []baseline.Variant{{Program: p}}
+	switch p, ok, err := c.InPlace(seed); {
+	case err != nil:
+		return nil, err
+	case ok:
+		variants = append(variants, baseline.Variant{Name: "inplace", Program: p})
+	}
+	return variants, nil
+}

@@ -1,0 +1,193 @@
+package conform
+
+import (
+	"fmt"
+	"slices"
+
+	"plumb/backend"
+	"plumb/conform/baseline"
+	"plumb/program"
+	"plumb/tensor"
+	"plumb/verdict"
+)
+
+// Kit is how a candidate is held to a baseline: which cases it has, what it is
+// asked to run, how its outcomes are judged and what is told about them. Plumb
+// conform run and [Run] judge by it alike.
+type Kit struct {
+	Modes   Modes
+	Forward bool // no gradient is asked for
+	Lenient bool // note what DIOPI's comparison says of failures, as "diopi"
+	Debug   int  // note of failures, as "debug": 0 nothing, 1 the case and sums, 2 tensors too
+
+	base  *baseline.Baseline
+	cases map[string]*Case // of the recorded config, by name
+	judge *judge
+}
+
+// NewKit returns the kit of a baseline under modes. The error says why the
+// recorded config cannot be read; the kit judges without it, but has no modes.
+func NewKit(base *baseline.Baseline, modes Modes) (*Kit, error) {
+	k := &Kit{Modes: modes, base: base, judge: newJudge(base.Manifest.Reference.Name + " " + base.Manifest.Reference.Version)}
+	src, err := base.Config()
+	if err != nil {
+		return k, err
+	}
+	c, err := Load(base.Manifest.Config.Name, src)
+	if err != nil {
+		return k, err
+	}
+	k.cases = make(map[string]*Case, len(base.Manifest.Cases))
+	for one := range c.Cases() {
+		k.cases[one.Name] = one
+	}
+	return k, modes.Check(c)
+}
+
+// Case returns the case of the recorded config; nil where it has none.
+func (k *Kit) Case(e *baseline.Entry) *Case { return k.cases[e.Name] }
+
+// Apply makes a run of the baseline one by the kit. What is selected already
+// stays so.
+func (k *Kit) Apply(cfg *baseline.RunConfig) {
+	pick := cfg.Select
+	cfg.Select = func(e *baseline.Entry) bool {
+		return (pick == nil || pick(e)) && (k.cases[e.Name] == nil || k.Modes.Takes(k.cases[e.Name]))
+	}
+	cfg.Skip = func(e *baseline.Entry) string {
+		_, skip := k.under(e)
+		return skip
+	}
+	if k.Modes.ChannelsLast || k.Modes.FourBytes || k.Forward {
+		cfg.Change = k.change
+		cfg.Predict = Predictor
+	}
+	cfg.Judge = k.Judge
+	if k.Lenient || k.Debug > 0 {
+		cfg.Note = k.note
+	}
+}
+
+// under is the case under the modes; nil where the config has none of the name.
+func (k *Kit) under(e *baseline.Entry) (*Case, string) {
+	c := k.cases[e.Name]
+	if c == nil {
+		return nil, ""
+	}
+	return k.Modes.Apply(c)
+}
+
+func (k *Kit) change(e *baseline.Entry, variant string, p *program.Program) (*program.Program, error) {
+	c, _ := k.under(e)
+	if c == nil {
+		return p, nil
+	}
+	variants, err := c.Variants(k.base.Manifest.Seed)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(variants, func(v baseline.Variant) bool { return v.Name == variant })
+	if i < 0 {
+		return nil, fmt.Errorf("the config has no variant %q of this case now", variant)
+	}
+	changed := variants[i].Program
+	if k.Forward {
+		changed = forwardOnly(changed)
+	}
+	if changed.ID() == p.ID() {
+		return p, nil
+	}
+	return changed, nil
+}
+
+func forwardOnly(p *program.Program) *program.Program {
+	p = p.Clone()
+	p.Backward, p.Second = nil, program.Fill{}
+	return p
+}
+
+// Judge judges a candidate's outcome: under the tolerances of a device config,
+// and with int32 for int64 where the four-bytes mode has it.
+func (k *Kit) Judge(q *baseline.Question) *verdict.Verdict {
+	c, _ := k.under(q.Entry)
+	if c == nil {
+		return k.settled(q)
+	}
+	under := *q
+	if k.Forward {
+		under.Job = &backend.Job{Program: forwardOnly(q.Job.Program), Inputs: q.Job.Inputs}
+		under.Ref = withoutGradients(q.Ref)
+	}
+	if c.NarrowResults() {
+		under.Ref = narrowed(under.Ref, q.Cand)
+	}
+	atol, rtol := c.Tolerance()
+	plainA, plainR := k.cases[q.Entry.Name].Tolerance()
+	if atol != plainA || rtol != plainR {
+		p := under.Job.Program.Clone()
+		p.ATol, p.RTol = &atol, &rtol
+		under.Job = &backend.Job{Program: p, Inputs: q.Job.Inputs}
+	}
+	v := k.settled(&under)
+	if share := c.MismatchRatio(); share != k.cases[q.Entry.Name].MismatchRatio() && few(v, share) {
+		v.Word = verdict.Known
+		v.Reason = fmt.Sprintf("the device config lets %g of the elements differ; %s", share, v.Reason)
+	}
+	return v
+}
+
+// settled judges by the numerics classes, with what the reference said when it
+// was asked for the truth: as a live one would be asked.
+func (k *Kit) settled(q *baseline.Question) *verdict.Verdict {
+	if q.Truth == nil {
+		return k.judge.plain(q.Entry, q.Job, q.Ref, q.Cand)
+	}
+	v := k.judge.asked(q.Job, q.Ref, q.Cand, nil)
+	if !v.Arguable() {
+		return v
+	}
+	o, err := q.Truth()
+	if err != nil {
+		v.Reason += "; what the reference says in float64 cannot be read: " + err.Error()
+		return v
+	}
+	return k.judge.asked(q.Job, q.Ref, q.Cand, o)
+}
+
+// few says whether all that a verdict found wrong are elements over their
+// limit, and no more than a share of them.
+func few(v *verdict.Verdict, share float64) bool {
+	return v.Word == verdict.Misaligned && len(v.Differences) > 0 && !slices.ContainsFunc(v.Differences, func(d verdict.Difference) bool {
+		return d.Diff.Total == 0 || float64(d.Diff.Mismatches) > share*float64(d.Diff.Total)
+	})
+}
+
+func withoutGradients(o *backend.Outcome) *backend.Outcome {
+	out := *o
+	out.Grads, out.ParamGrads, out.SecondGrads, out.SecondParamGrads = nil, nil, nil, nil
+	return &out
+}
+
+// narrowed is the reference's outcome with int32 where it has int64 and the
+// candidate has int32.
+func narrowed(ref, cand *backend.Outcome) *backend.Outcome {
+	out := *ref
+	out.Values = slices.Clone(ref.Values)
+	for i := range min(len(out.Values), len(cand.Values)) {
+		out.Values[i] = narrowedValue(out.Values[i], cand.Values[i])
+	}
+	return &out
+}
+
+func narrowedValue(ref, cand backend.Value) backend.Value {
+	if ref.Tensor != nil && cand.Tensor != nil && ref.Tensor.DType() == tensor.I64 && cand.Tensor.DType() == tensor.I32 {
+		ref.Tensor = ref.Tensor.Convert(tensor.I32)
+	}
+	if len(ref.Tuple) == len(cand.Tuple) {
+		ref.Tuple = slices.Clone(ref.Tuple)
+		for i := range ref.Tuple {
+			ref.Tuple[i] = narrowedValue(ref.Tuple[i], cand.Tuple[i])
+		}
+	}
+	return ref
+}

@@ -1,0 +1,125 @@
+package conform
+
+import (
+	"fmt"
+	"strings"
+
+	"plumb/backend"
+	"plumb/conform/baseline"
+	"plumb/program"
+	"plumb/tensor"
+	"plumb/verdict"
+)
+
+// note tells of a failure what --compat and --failure-debug-level ask for.
+func (k *Kit) note(r *baseline.Record, ref, cand *backend.Outcome) map[string]string {
+	c, _ := k.under(r.Entry)
+	switch r.Verdict.Word {
+	case verdict.Aligned, verdict.Rejected, verdict.Unsupported:
+		return nil
+	}
+	if c == nil || cand.Status != backend.OK {
+		return nil
+	}
+	if k.Forward {
+		ref = withoutGradients(ref)
+	}
+	notes := map[string]string{}
+	if k.Lenient {
+		notes["diopi"] = lenient(c, r.Program, ref, cand)
+	}
+	if k.Debug > 0 {
+		notes["debug"] = k.describe(c, r.Program, ref, cand)
+	}
+	return notes
+}
+
+// lenient is what DIOPI's comparison says of the outputs and gradients.
+func lenient(c *Case, p *program.Program, ref, cand *backend.Outcome) string {
+	rule := c.Lenient()
+	for _, o := range outputsOf(p, ref, cand) {
+		if o.want == nil || o.got == nil {
+			if o.want != o.got {
+				return "fails: " + o.name + " is on one side only"
+			}
+			continue
+		}
+		if ok, why := rule.Accepts(o.want, o.got); !ok {
+			return "fails: " + o.name + ": " + why
+		}
+	}
+	return "passes"
+}
+
+// compared is a result that DIOPI compares: one of the function's, or a gradient.
+type compared struct {
+	name      string
+	want, got *tensor.Tensor
+}
+
+func outputsOf(p *program.Program, ref, cand *backend.Outcome) []compared {
+	var out []compared
+	for i, c := range p.Calls {
+		if strings.HasPrefix(c.Result, Result) && i < len(ref.Values) && i < len(cand.Values) {
+			out = appendOutputs(out, c.Result, ref.Values[i], cand.Values[i])
+		}
+	}
+	for _, in := range p.Inputs {
+		if ref.Grads[in.Name] != nil || cand.Grads[in.Name] != nil {
+			out = append(out, compared{"gradient of " + in.Name, ref.Grads[in.Name], cand.Grads[in.Name]})
+		}
+	}
+	return out
+}
+
+func appendOutputs(out []compared, name string, want, got backend.Value) []compared {
+	if !want.IsTuple && !got.IsTuple {
+		return append(out, compared{name, want.Tensor, got.Tensor})
+	}
+	for i := range max(len(want.Tuple), len(got.Tuple)) {
+		var w, g backend.Value
+		if i < len(want.Tuple) {
+			w = want.Tuple[i]
+		}
+		if i < len(got.Tuple) {
+			g = got.Tuple[i]
+		}
+		out = appendOutputs(out, fmt.Sprintf("%s[%d]", name, i), w, g)
+	}
+	return out
+}
+
+// describe is the text of a failure at the debug level.
+func (k *Kit) describe(c *Case, p *program.Program, ref, cand *backend.Outcome) string {
+	var b strings.Builder
+	b.Write(c.AppendJSON([]byte("case        ")))
+	b.WriteString("\n")
+	for _, o := range outputsOf(p, ref, cand) {
+		fmt.Fprintf(&b, "%s\n", o.name)
+		for _, side := range []struct {
+			name string
+			t    *tensor.Tensor
+		}{{"want", o.want}, {"got", o.got}} {
+			fmt.Fprintf(&b, "  %-4s      %s\n", side.name, k.side(side.t))
+		}
+	}
+	return b.String()
+}
+
+func (k *Kit) side(t *tensor.Tensor) string {
+	if t == nil {
+		return "none"
+	}
+	var sum complex128
+	for i := range t.Len() {
+		sum += t.At(i)
+	}
+	text := fmt.Sprintf("%s %s, strides %v, sum %v", t.DType(), tensor.ShapeString(t.Shape()), t.Strides(), real(sum))
+	if t.DType().IsComplex() {
+		text = fmt.Sprintf("%s %s, strides %v, sum %v", t.DType(), tensor.ShapeString(t.Shape()), t.Strides(), sum)
+	}
+	if k.Debug > 1 {
+		text += "\n            " + strings.ReplaceAll(t.String(), "\n", "\n            ")
+	}
+	return text
+}
