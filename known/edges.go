@@ -129,15 +129,31 @@ var outOfWidth = each([]string{
 		Reference: "torch 1.13",
 		Target:    target,
 		Kinds:     values,
-		When: func(p *program.Program) bool {
-			return slices.ContainsFunc(p.Inputs, func(in program.Input) bool {
-				return !in.DType.IsDifferentiable() && hasElement(&in, beyondWidth(in.DType))
-			})
-		},
-		Reason: "a shift by less than 0 or by all the bits is C++'s, undefined: the processor takes the number modulo the width",
-		Proof:  "torch.tensor(5) << torch.tensor(-63) is 10, torch.tensor(1) << torch.tensor(64) is 1 and torch.tensor(-8) >> torch.tensor(64) is -8",
+		When:      shiftsTooFar,
+		Reason:    "a shift by less than 0 or by all the bits is C++'s, undefined: the processor takes the number modulo the width",
+		Proof:     "torch.tensor(5) << torch.tensor(-63) is 10, torch.tensor(1) << torch.tensor(64) is 1 and torch.tensor(-8) >> torch.tensor(64) is -8",
 	}
 })
+
+// shiftsTooFar looks at the number of bits, the second operand; at every input of
+// a program of several calls, which may compute it.
+func shiftsTooFar(p *program.Program) bool {
+	amounts := p.Inputs
+	if len(p.Calls) == 1 {
+		amounts = slices.DeleteFunc(slices.Clone(amounts), func(in program.Input) bool { return !isOperand(&p.Calls[0], 1, "other", in.Name) })
+	}
+	return slices.ContainsFunc(amounts, func(in program.Input) bool {
+		return !in.DType.IsDifferentiable() && hasElement(&in, beyondWidth(in.DType))
+	})
+}
+
+// isOperand says whether an argument, by its position or keyword, is an input.
+func isOperand(c *program.Call, at int, keyword, input string) bool {
+	if at < len(c.Args) {
+		return c.Args[at] == any(program.Ref(input))
+	}
+	return slices.ContainsFunc(c.Kwargs, func(kw program.Kwarg) bool { return kw.Name == keyword && kw.Value == any(program.Ref(input)) })
+}
 
 // noInverse are functions of matrices that are solved by elimination.
 var noInverse = each([]string{"inverse", "inv", "matrix_power", "solve", "det", "slogdet", "logdet"}, func(target string) verdict.KnownFault {
