@@ -36,6 +36,7 @@ type conformGen struct {
 	timeout   time.Duration
 	self      bool
 	memory    string
+	only      string
 }
 
 func newConformGen() *cobra.Command {
@@ -66,6 +67,8 @@ given again; what it has finished can be used until then.`,
 	fl.DurationVar(&g.timeout, "timeout", 2*time.Minute, "time limit of one case")
 	fl.BoolVar(&g.self, "self-contained", false, "store large results whole, not as their difference from what Plumb's own operators compute")
 	fl.StringVar(&g.memory, "memory", "1GB", "the most that cases under way may take; larger ones run alone")
+	fl.StringVar(&g.only, "only", "", "record these cases only: a file with a name a line")
+	_ = fl.MarkHidden("only")
 	_ = cmd.MarkFlagRequired("out")
 	return cmd
 }
@@ -90,6 +93,12 @@ func (g *conformGen) run(ctx context.Context, config string, out, errs io.Writer
 	if err != nil {
 		return usage(err)
 	}
+	cases := conformCases(c, g.seed, pick)
+	if g.only != "" {
+		if cases, err = onlyCases(cases, g.only); err != nil {
+			return usage(err)
+		}
+	}
 	backends := &named.Set{Table: ops.Table(), Python: g.python, Timeout: g.timeout}
 	open, err := backends.Opener(ctx, g.reference)
 	if err != nil {
@@ -97,7 +106,7 @@ func (g *conformGen) run(ctx context.Context, config string, out, errs io.Writer
 	}
 	cfg := baseline.GenConfig{
 		Dir: g.out, Plumb: plumbVersion(), Config: filepath.Base(config), Source: src, Seed: g.seed,
-		Cases: conformCases(c, g.seed, pick), Open: open, Jobs: g.jobs, Memory: int64(memory), Progress: progressTo(errs),
+		Cases: cases, Open: open, Jobs: g.jobs, Memory: int64(memory), Progress: progressTo(errs),
 	}
 	if !g.self {
 		cfg.Predict, cfg.Costly = predictor, contracts
@@ -115,6 +124,19 @@ func (g *conformGen) run(ctx context.Context, config string, out, errs io.Writer
 		return harness(err)
 	}
 	return nil
+}
+
+// onlyCases are the cases whose names are the lines of a file.
+func onlyCases(cases []baseline.Case, path string) ([]baseline.Case, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		wanted[strings.TrimSpace(line)] = true
+	}
+	return slices.DeleteFunc(cases, func(c baseline.Case) bool { return !wanted[c.Name] }), nil
 }
 
 // boundHeap keeps garbage from gathering beyond what cases under way may take.
