@@ -148,20 +148,24 @@ func Xlog1py(x, y float64) float64 {
 // they are equal, zeros of either sign too, as C's nextafter does.
 func NextAfter32(dst, a, b []float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
-	for i := range dst {
-		if dst[i] = b[i]; a[i] != b[i] {
-			dst[i] = math.Nextafter32(a[i], b[i])
+	for i, x := range a {
+		y := b[i]
+		if x != y {
+			y = math.Nextafter32(x, y)
 		}
+		dst[i] = y
 	}
 }
 
 // NextAfter64 is NextAfter32 in float64.
 func NextAfter64(dst, a, b []float64) {
 	a, b = a[:len(dst)], b[:len(dst)]
-	for i := range dst {
-		if dst[i] = b[i]; a[i] != b[i] {
-			dst[i] = math.Nextafter(a[i], b[i])
+	for i, x := range a {
+		y := b[i]
+		if x != y {
+			y = math.Nextafter(x, y)
 		}
+		dst[i] = y
 	}
 }
 

@@ -187,7 +187,11 @@ func quantileDef(id, nan string, without bool) *op.Def {
 	}, func(b op.Builder, a op.Args) op.Value {
 		x := rowsLast(b, a)
 		p := b.All("quantile.places", x, a.Any("q"), a.Str("interpolation"), without)
-		lower, upper, weight := b.Op("gather", x, -1, p[0]), b.Op("gather", x, -1, p[1]), p[2]
+		lower := b.Op("gather", x, -1, p[0])
+		if between := a.Str("interpolation"); between != "linear" && between != "midpoint" {
+			return quantileResult(b, a, lower)
+		}
+		upper, weight := b.Op("gather", x, -1, p[1]), p[2]
 		step := b.Sub(upper, lower)
 		near := b.Op("lt", weight, 0.5)
 		return quantileResult(b, a, b.Op("where", near, b.Add(lower, b.Mul(weight, step)), b.Sub(upper, b.Mul(step, b.Sub(1.0, weight)))))

@@ -293,7 +293,8 @@ func lpPoolGrad(g *op.Grad, n int) op.Value {
 	size := tensor.NumElements(window)
 	sum := g.Mul(g.Op(fmt.Sprintf("avg_pool%dd", n), g.Op("pow", x, p), window, stride, 0, ceil), size)
 	slope := g.Mul(g.Op("pow", sum, 1/p-1), float64(size)/p)
-	share := g.Op("where", g.Op("ne", sum, 0), g.Mul(wide(g, g.G()), slope), zeros(g, sum))
+	counts := g.Op("abs", g.Op("sign", sum)) // 0 of NaN, as PyTorch has it
+	share := g.Op("where", g.Op("ne", sum, 0), g.Mul(g.Mul(wide(g, g.G()), slope), counts), zeros(g, sum))
 	s := x.Shape()
 	back := g.Op("avg_pool.spread", share, s[len(s)-n:], window, stride, make([]int, n), ceil, true, nil)
 	return g.Mul(back, g.Mul(g.Op("pow", x, p-1), p))

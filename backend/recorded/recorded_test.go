@@ -167,8 +167,8 @@ func TestStoresOnce(t *testing.T) {
 		}
 	}
 	// per case a weight; for all the output twice (it is transposed), the gradient,
-	// the empty tensor and the zeros of two dtypes
-	if want := 8 + 6; len(tensors) != want {
+	// the stepped weight, the empty tensor and the zeros of two dtypes
+	if want := 8 + 7; len(tensors) != want {
 		t.Errorf("%d tensors are stored, want %d", len(tensors), want)
 	}
 }

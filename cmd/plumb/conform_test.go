@@ -144,7 +144,7 @@ func TestConformancePageRuns(t *testing.T) {
 			}
 		}
 	}
-	if seen != 6 {
+	if seen != 8 {
 		t.Errorf("the page shows %d commands", seen)
 	}
 }

@@ -348,8 +348,9 @@ func TestPlantedDefectsAreFoundAndShownAgain(t *testing.T) {
 					t.Errorf("the log shows\n%s\nbut the program is\n%s", text, first.Program)
 				}
 				again, _ := play(t, table, []string{save(t, "finding.py", text)}, "reference", ref)
-				if len(again.records) != 1 {
-					t.Fatalf("%d records of one program", len(again.records))
+				// A fault that shows otherwise in a graph has a record of its own there.
+				if n := len(again.records); n < 1 || n > 3 {
+					t.Fatalf("%d records of one program in three modes", n)
 				}
 				if v := again.records[0].Verdict; v.Word != f.word || v.Kind != f.kind {
 					t.Errorf("again: %s (%s), want %s (%s): %s", v.Word, v.Kind, f.word, f.kind, v.Reason)
