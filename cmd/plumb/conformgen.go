@@ -139,8 +139,15 @@ func onlyCases(cases []baseline.Case, path string) ([]baseline.Case, error) {
 	return slices.DeleteFunc(cases, func(c baseline.Case) bool { return !wanted[c.Name] }), nil
 }
 
-// boundHeap keeps garbage from gathering beyond what cases under way may take.
-func boundHeap(memory int) { debug.SetMemoryLimit(int64(memory) + memory0) }
+// boundHeap lets garbage gather up to what cases under way may take, unless GOGC
+// says otherwise, and not beyond: memory that is given back costs more to get
+// again than a computation in it.
+func boundHeap(memory int) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(-1)
+	}
+	debug.SetMemoryLimit(int64(memory) + memory0)
+}
 
 // memory0 is what the process takes beside the cases.
 const memory0 = 128 << 20
