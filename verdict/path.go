@@ -153,9 +153,10 @@ func (f *follower) follow(i int, name program.Ref, got *backend.Value, want *ten
 	f.read[name] = add("_path", got, "torch.where", f.input(name+"_moved", moved), on, rest)
 }
 
-// masks tell the elements that the reference has finite, from which what is
-// read may be moved to the candidate's, and the others of which both sides have
-// the same infinity or NaN; nil where all are of the first kind.
+// masks tell the elements that both sides have finite, from which what is read
+// may be moved to the candidate's, and those of which the candidate has an
+// infinity or NaN that the reference has too, or may have on the path, where it
+// was finite off it; nil where all are of the first kind.
 func masks(got, want *tensor.Tensor) (moved, kept *tensor.Tensor) {
 	if want == nil || want.Len() != got.Len() {
 		want = got
@@ -165,9 +166,11 @@ func masks(got, want *tensor.Tensor) (moved, kept *tensor.Tensor) {
 	for k := range got.Len() {
 		g, w := got.At(k), want.At(k)
 		switch {
-		case !nonFinite(w):
+		case !nonFinite(w) && !nonFinite(g):
 			moved.Set(k, 1)
 			continue
+		case !nonFinite(w):
+			kept.Set(k, 1)
 		case kindOf(real(g)) == kindOf(real(w)) && kindOf(imag(g)) == kindOf(imag(w)):
 			kept.Set(k, 1)
 		}

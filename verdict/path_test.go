@@ -84,6 +84,7 @@ func TestPathExcusesWhatIsInherited(t *testing.T) {
 		"a kink":       "x = tensor((2,), torch.float32, [0.6931472420692444, 1.5], requires_grad=True)\ny = torch.exp(x)\nd = y - 2.0\nr = torch.relu(d)\nr.backward()\n",
 		"a comparison": "x = tensor((1,), torch.float32, [0.6931471824645996])\ny = torch.exp(x)\ni = y >= 2.0\n",
 		"an order":     "x = tensor((2,), torch.float32, [0.6931471824645996, 0.0])\ny = torch.exp(x)\nc = tensor((1,), torch.float32, [2.0])\nz = torch.cat([y, c])\ni = torch.argmax(z)\n",
+		"an infinity":  "x = tensor((1,), torch.float32, [0.6931472420692444])\ny = torch.exp(x)\nd = y - 2.0\nr = torch.log(d)\ns = r + 1.0\n",
 		"a pole":       "x = tensor((1,), torch.float32, [0.6931471824645996])\ny = torch.exp(x)\nd = y - 2.0\nr = torch.sqrt(d)\ns = r + 1.0\n",
 	} {
 		direct, settled := judgePath(t, text, nil)
