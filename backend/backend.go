@@ -112,6 +112,15 @@ type Backend interface {
 	Close() error
 }
 
+// Sharer is a backend that shares memory with its subject.
+type Sharer interface {
+	Backend
+	// RunShared runs jobs without inputs, which it draws itself. Inputs and
+	// outcomes are valid until Release, or another run.
+	RunShared(ctx context.Context, jobs []*Job) ([]*Outcome, error)
+	Release()
+}
+
 // Batcher is a Backend that runs several jobs in one exchange.
 type Batcher interface {
 	Backend

@@ -94,7 +94,7 @@ func Tensors(want, got *tensor.Tensor, limit Limit, o Options) Diff {
 		return d
 	}
 	total := want.Len()
-	if total == 0 || !o.NaNDiffers && cheap(want) && sameBits(want, got) {
+	if total == 0 || !o.NaNDiffers && sameBits(want, got) {
 		return identical(total)
 	}
 	m := newMeter(want.DType(), limit.rule(), o)
@@ -133,12 +133,6 @@ func Passes(want, got *tensor.Tensor, limit Limit, o Options) bool {
 	m.brief = true
 	walk(want, got, m)
 	return m.nonFinite+m.far == 0
-}
-
-// cheap reports whether it costs little to look at the bits of a tensor first,
-// because they stay in the cache or are measured slowly.
-func cheap(t *tensor.Tensor) bool {
-	return t.Len() < 1<<16 || t.DType() != tensor.F32 && t.DType() != tensor.F64
 }
 
 // metadata applies rules 1 to 4.

@@ -234,7 +234,7 @@ func (l Limits) checkHeader(n uint64) error {
 
 // readN reads n bytes without trusting n before they are there.
 func readN(r io.Reader, n int64) ([]byte, error) {
-	const trusted = 1 << 20
+	const trusted = 16 << 20
 	if n <= trusted {
 		b := make([]byte, n)
 		_, err := io.ReadFull(r, b)

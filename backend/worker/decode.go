@@ -29,7 +29,8 @@ type replyDecoder struct {
 	outs    []*backend.Outcome
 	cpu     time.Duration
 	cases   []byte
-	copied  int // bytes of tensors so far
+	copied  int  // bytes of tensors so far
+	shared  bool // large tensors stay where they are
 }
 
 // decode sets outs and cpu. Tensors are copied out of shared memory.
@@ -234,7 +235,7 @@ func (d *replyDecoder) tensor() (*tensor.Tensor, bool) {
 	if d.err != nil {
 		return nil, false
 	}
-	t, err := d.mem.tensor(dtype, offset, shape, strides)
+	t, err := d.mem.tensor(dtype, offset, shape, strides, d.shared)
 	if err != nil {
 		d.fail("%v", err)
 		return nil, false
@@ -408,8 +409,9 @@ func (d *replyDecoder) state() backend.State {
 	return s
 }
 
-// tensor returns a copy of a tensor in the region, with its strides.
-func (m *memory) tensor(dtype tensor.DType, offset int, shape, strides []int) (*tensor.Tensor, error) {
+// tensor returns a copy of a tensor in the region, with its strides, or the
+// tensor itself.
+func (m *memory) tensor(dtype tensor.DType, offset int, shape, strides []int, itself bool) (*tensor.Tensor, error) {
 	if offset < 0 || offset > len(m.bytes) {
 		return nil, fmt.Errorf("offset %d outside the shared memory", offset)
 	}
@@ -423,10 +425,16 @@ func (m *memory) tensor(dtype tensor.DType, offset int, shape, strides []int) (*
 	if shared.Len() > maxLogical/dtype.Size() {
 		return nil, fmt.Errorf("%s is too large", shared)
 	}
+	if n := tensor.Extent(shape, strides) * dtype.Size(); itself && n >= smallest {
+		return tensor.FromBytes(dtype, shape, strides, 0, m.bytes[offset:offset+n])
+	}
 	own := tensor.Unset(dtype, shape, strides)
 	copy(own.Storage(), m.bytes[offset:])
 	return own, nil
 }
+
+// smallest is from how many bytes on a tensor may stay in the region.
+const smallest = 4 << 10
 
 // decodeSignatures reads the reply to a signature request; nil for unknown.
 func decodeSignatures(payload []byte) ([]string, error) {

@@ -20,6 +20,9 @@ type encoder struct {
 	buf []byte
 	mem *memory
 	job *backend.Job
+	// places are the offsets of the job's inputs where they were drawn.
+	places []int
+	shared bool // inputs are drawn in shared memory
 	// mode is that of the cases; empty for eager.
 	mode string
 }
@@ -35,10 +38,15 @@ func (e *encoder) frame() []byte {
 func (e *encoder) request(mem *memory, jobs []*backend.Job, todo, lengths []int) error {
 	e.mem = mem
 	mem.top = align
+	if e.shared {
+		if err := e.sharedRoom(jobs); err != nil {
+			return err
+		}
+	}
 	e.buf = append(e.buf[:0], `....{"cases":[`...)
 	for n, i := range todo {
 		e.comma(n)
-		e.job = jobs[i]
+		e.job, e.places = jobs[i], e.places[:0]
 		if err := e.program(lengths[i]); err != nil {
 			return fmt.Errorf("program %s: %w", jobs[i].Program.Name, err)
 		}
@@ -49,6 +57,25 @@ func (e *encoder) request(mem *memory, jobs []*backend.Job, todo, lengths []int)
 	e.int(mem.top)
 	e.raw(`}`)
 	return nil
+}
+
+// resultRoom is for how many times the bytes of its inputs a batch gets room at
+// once: a region that grows later has to be mapped again. Room costs nothing.
+const resultRoom = 4
+
+func (e *encoder) sharedRoom(jobs []*backend.Job) error {
+	n := 0
+	for _, job := range jobs {
+		for i := range job.Program.Inputs {
+			in := &job.Program.Inputs[i]
+			strides := in.Strides
+			if strides == nil {
+				strides = tensor.ContiguousStrides(in.Shape)
+			}
+			n += tensor.Extent(in.Shape, strides)*in.DType.Size() + align
+		}
+	}
+	return e.mem.room(resultRoom * n)
 }
 
 func signatureRequest(name string) []byte {
@@ -120,13 +147,20 @@ func (e *encoder) program(length int) error {
 
 func (e *encoder) inputs() error {
 	p := e.job.Program
+	if e.shared {
+		if err := e.draw(); err != nil {
+			return err
+		}
+	}
 	if len(e.job.Inputs) != len(p.Inputs) {
 		return fmt.Errorf("%d tensors for %d inputs", len(e.job.Inputs), len(p.Inputs))
 	}
 	e.raw(`,"inputs":[`)
 	for i, t := range e.job.Inputs {
 		e.comma(i)
-		if err := e.tensor(t); err != nil {
+		if e.shared {
+			e.entry(t, e.places[i])
+		} else if err := e.tensor(t); err != nil {
 			return err
 		}
 		if p.Inputs[i].RequiresGrad {
@@ -134,6 +168,32 @@ func (e *encoder) inputs() error {
 		} else {
 			e.raw(`,false]`)
 		}
+	}
+	return nil
+}
+
+// draw draws the job's inputs in shared memory.
+func (e *encoder) draw() error {
+	for i := range e.job.Program.Inputs {
+		in := &e.job.Program.Inputs[i]
+		strides := in.Strides
+		if strides == nil {
+			strides = tensor.ContiguousStrides(in.Shape)
+		}
+		room, at, err := e.mem.reserve(tensor.Extent(in.Shape, strides) * in.DType.Size())
+		if err != nil {
+			return fmt.Errorf("shared memory for %s: %w", in.Name, err)
+		}
+		t, err := tensor.FromBytes(in.DType, in.Shape, strides, 0, room)
+		if err != nil {
+			return err
+		}
+		if tensor.NumElements(in.Shape)*in.DType.Size() < len(room) {
+			clear(room)
+		}
+		in.Fill.Into(t)
+		e.job.Inputs = append(e.job.Inputs, t)
+		e.places = append(e.places, at)
 	}
 	return nil
 }
@@ -152,6 +212,12 @@ func (e *encoder) tensor(t *tensor.Tensor) error {
 		return fmt.Errorf("shared memory for %s: %w", t, err)
 	}
 	copy(room, bytes)
+	e.entry(t, at)
+	return nil
+}
+
+// entry appends the entry of a tensor at an offset, without its closing bracket.
+func (e *encoder) entry(t *tensor.Tensor, at int) {
 	e.raw(`["`)
 	e.raw(t.DType().String())
 	e.raw(`",`)
@@ -160,11 +226,10 @@ func (e *encoder) tensor(t *tensor.Tensor) error {
 	e.ints(t.Shape())
 	if t.IsContiguous() {
 		e.raw(`,null`)
-		return nil
+		return
 	}
 	e.raw(`,`)
 	e.ints(t.Strides())
-	return nil
 }
 
 // elements returns the bytes of t's storage from its first element to its last.

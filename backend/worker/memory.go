@@ -7,8 +7,8 @@ import (
 
 const (
 	align       = 64
-	startMemory = 16 << 20 // sparse: pages exist once they are touched
-	keepMemory  = 64 << 20 // what a large case leaves behind beyond this is given back
+	startMemory = 16 << 20  // sparse: pages exist once they are touched
+	keepMemory  = 256 << 20 // what a large case leaves behind beyond this is given back
 )
 
 // memory is the region that host and worker both map. Its first bytes say
@@ -18,6 +18,7 @@ type memory struct {
 	file  *os.File
 	bytes []byte
 	top   int
+	old   [][]byte // mappings that tensors may still lie in
 }
 
 func newMemory() (*memory, error) {
@@ -66,6 +67,24 @@ func (m *memory) follow(size int) error {
 		return os.ErrInvalid
 	}
 	return m.remap(size)
+}
+
+// room makes the region so large that n bytes can be reserved without a new mapping.
+func (m *memory) room(n int) error {
+	if m.top+n <= len(m.bytes) {
+		return nil
+	}
+	return m.resize(max(2*len(m.bytes), m.top+n))
+}
+
+// release ends the use of tensors in the region, and gives back what it takes
+// beyond what is kept.
+func (m *memory) release() {
+	for _, b := range m.old {
+		unmap(b)
+	}
+	m.old = nil
+	m.trim()
 }
 
 func (m *memory) clearMark() { clear(m.bytes[:8]) }

@@ -27,13 +27,19 @@ func (m *memory) remap(size int) error {
 		return err
 	}
 	if m.bytes != nil {
-		unix.Munmap(m.bytes)
+		m.old = append(m.old, m.bytes)
 	}
 	m.bytes = bytes
 	return nil
 }
 
+func unmap(b []byte) { unix.Munmap(b) }
+
 func (m *memory) close() {
+	for _, b := range m.old {
+		unix.Munmap(b)
+	}
+	m.old = nil
 	if m.bytes != nil {
 		unix.Munmap(m.bytes)
 		m.bytes = nil

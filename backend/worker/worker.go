@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -84,6 +85,7 @@ type Worker struct {
 var (
 	_ backend.Batcher    = (*Worker)(nil)
 	_ backend.Signatures = (*Worker)(nil)
+	_ backend.Sharer     = (*Worker)(nil)
 )
 
 // Open starts a worker and returns when it is ready. The error is a
@@ -190,7 +192,7 @@ func (w *Worker) attempt(ctx context.Context, jobs []*backend.Job, outs []*backe
 		lengths[i] = w.cotangentLength(job)
 	}
 	for range 2 {
-		lost, err := w.exchange(ctx, jobs, todo, lengths, outs)
+		lost, err := w.exchange(ctx, jobs, todo, lengths, outs, false)
 		if lost != nil || err != nil {
 			return lost, err
 		}
@@ -229,15 +231,61 @@ func (w *Worker) cotangentLength(job *backend.Job) int {
 	return n
 }
 
+// RunShared is RunBatch for jobs without inputs, which it draws where the subject
+// reads them. Inputs and outcomes may lie in the region that both share: they are
+// valid until Release or the next run.
+func (w *Worker) RunShared(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
+	outs := make([]*backend.Outcome, len(jobs))
+	todo, lengths := make([]int, len(jobs)), make([]int, len(jobs))
+	for i, job := range jobs {
+		todo[i], lengths[i] = i, minCotangent
+		job.Inputs = nil
+	}
+	lost, err := w.exchange(ctx, jobs, todo, lengths, outs, true)
+	if err != nil {
+		return nil, err
+	}
+	if lost != nil || slices.Contains(outs, nil) {
+		for _, job := range jobs {
+			job.Inputs = nil
+			for i := range job.Program.Inputs {
+				job.Inputs = append(job.Inputs, job.Program.Inputs[i].Materialize())
+			}
+		}
+		return w.RunBatch(ctx, jobs)
+	}
+	for i, job := range jobs {
+		redraw(job, outs[i])
+	}
+	return outs, nil
+}
+
+// redraw sets the inputs that a run has changed to what they were.
+func redraw(job *backend.Job, o *backend.Outcome) {
+	for i := range job.Program.Inputs {
+		in := &job.Program.Inputs[i]
+		named := func(c backend.Named) bool { return c.Name == in.Name }
+		if slices.ContainsFunc(o.Changes, func(cs []backend.Named) bool { return slices.ContainsFunc(cs, named) }) {
+			job.Inputs[i] = in.Materialize()
+		}
+	}
+}
+
+// Release ends the use of what RunShared returned.
+func (w *Worker) Release() { w.mem.release() }
+
 // exchange sends the jobs that todo lists and sets their outs; a job that
-// needs longer cotangents keeps a nil outcome and gets its length.
-func (w *Worker) exchange(ctx context.Context, jobs []*backend.Job, todo, lengths []int, outs []*backend.Outcome) (*loss, error) {
+// needs longer cotangents keeps a nil outcome and gets its length. Shared is
+// that of RunShared.
+func (w *Worker) exchange(ctx context.Context, jobs []*backend.Job, todo, lengths []int, outs []*backend.Outcome, shared bool) (*loss, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if err := w.start(ctx); err != nil {
 		return nil, err
 	}
+	w.mem.release()
+	w.encode.shared = shared
 	if err := w.encode.request(w.mem, jobs, todo, lengths); err != nil {
 		return nil, w.fault(err)
 	}
@@ -246,12 +294,14 @@ func (w *Worker) exchange(ctx context.Context, jobs []*backend.Job, todo, length
 	if lost != nil || err != nil {
 		return lost, err
 	}
-	d := replyDecoder{mem: w.mem, jobs: jobs, todo: todo, lengths: lengths, outs: outs}
+	d := replyDecoder{mem: w.mem, jobs: jobs, todo: todo, lengths: lengths, outs: outs, shared: shared}
 	if err := d.decode(reply); err != nil {
 		return w.refuse(err)
 	}
 	w.setCPU(d.cpu)
-	w.mem.trim()
+	if !shared {
+		w.mem.release()
+	}
 	return nil, nil
 }
 

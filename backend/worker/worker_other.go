@@ -16,6 +16,7 @@ func memoryFile() (*os.File, error) { return nil, errUnsupported }
 
 func (m *memory) remap(int) error { return errUnsupported }
 func (m *memory) trim()           {}
+func unmap([]byte)                {}
 func (m *memory) close()          {}
 
 type process struct{}

@@ -1,14 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,8 +22,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"plumb/backend/worker"
+	"plumb/choice"
 	"plumb/conform"
 	"plumb/conform/baseline"
+	"plumb/program"
+	"plumb/tensor"
 )
 
 //go:embed bench/conform.py
@@ -32,6 +36,9 @@ var benchConformScript []byte
 type conformBench struct {
 	python string
 	fnames []string
+	sample int
+	seed   uint64
+	limit  string
 	jobs   int
 	json   bool
 }
@@ -49,22 +56,35 @@ type conformRow struct {
 func newBenchConform() *cobra.Command {
 	var b conformBench
 	cmd := &cobra.Command{
-		Use:   "conform CONFIG",
+		Use:   "conform [CONFIG]",
 		Short: "Recording and judging a conformance config, beside a plain Python script",
 		Long: `Conform records the cases of a config with plumb conform gen, judges native by
 them with plumb conform run, and has a plain Python script do what gen does:
 draw with numpy in float64 and cast, PyTorch forward and backward, one pickle
-per case of inputs, outputs and gradients. Cases per CPU-second count all
-processes, without their start; so do bytes and the peak of memory. Functions
-without a name of their own in PyTorch are left out of all three.`,
-		Args: cobra.ExactArgs(1),
+per case of inputs, outputs and gradients. CPU seconds are those of all
+processes of a command, user and system, from its start to its end: importing
+torch is in them, once for the script and once per worker for gen. The peak of
+memory is that of the sum of all processes, pages that they share counted once.
+Functions without a name of their own in PyTorch are left out of all three.
+
+--sample N takes N cases, evenly from the list in the order of their size, so
+that they have about the bytes per case of all. Without CONFIG it is the
+development config, where there is one, else the config that Plumb ships.`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return b.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+			config, err := b.config(args)
+			if err != nil {
+				return err
+			}
+			return b.run(cmd.Context(), config, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&b.python, "python", "", "the Python that has torch")
 	fl.StringSliceVar(&b.fnames, "fname", nil, "these functions only; may be repeated")
+	fl.IntVar(&b.sample, "sample", 0, "this many cases, spread over all sizes; 0 for all")
+	fl.Uint64Var(&b.seed, "seed", 1, "the seed of the sample")
+	fl.StringVar(&b.limit, "limit", "", "cases with at most so many bytes of inputs")
 	fl.IntVarP(&b.jobs, "jobs", "j", 2, "workers of gen and run")
 	fl.BoolVar(&b.json, "json", false, "print one object per line")
 	return cmd
@@ -88,43 +108,112 @@ func (b *conformBench) run(ctx context.Context, config string, out, errs io.Writ
 		return err
 	}
 	defer os.RemoveAll(dir)
-	names, err := writePlainCases(c, pick, filepath.Join(dir, "cases.jsonl"))
+	cases, err := b.pick(c, pick)
 	if err != nil {
 		return err
 	}
-	rows, err := b.measure(ctx, config, python, dir, names)
+	if err := writePlainCases(cases, dir); err != nil {
+		return err
+	}
+	rows, err := b.measure(ctx, config, python, dir)
 	if err != nil {
 		return &exitError{exitFault, err}
 	}
 	return b.print(out, rows)
 }
 
-// writePlainCases writes the cases that the script can run, and returns the
-// names of their functions.
-func writePlainCases(c *conform.Config, pick func(string) bool, path string) ([]string, error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return nil, err
+// devConfig is where a checkout has the development config.
+const devConfig = "../shared/data/conformance_dev.py"
+
+func (b *conformBench) config(args []string) (string, error) {
+	if len(args) == 1 {
+		return args[0], nil
 	}
-	w := bufio.NewWriter(f)
-	var names []string
-	var line []byte
+	for _, path := range []string{devConfig, "suites/conformance/plumb.py"} {
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
+	return "", usage(errors.New("bench conform: name a CONFIG; outside of a checkout there is no default"))
+}
+
+// sized is a case with the bytes of its inputs.
+type sized struct {
+	*conform.Case
+	bytes int
+}
+
+// pick selects the cases to measure, in the order of the config: those that the
+// script can run and Plumb has a program for.
+func (b *conformBench) pick(c *conform.Config, function func(string) bool) ([]sized, error) {
+	limit := math.MaxInt
+	if b.limit != "" {
+		var err error
+		if limit, err = memorySize("--limit", b.limit); err != nil {
+			return nil, usage(err)
+		}
+	}
+	var all []sized
 	for one := range c.Cases() {
-		if !pick(one.Function) || one.Interface == "CustomizedTest" || strings.HasPrefix(one.Interface, "torchvision") {
+		if !function(one.Function) || one.Interface == "CustomizedTest" || strings.HasPrefix(one.Interface, "torchvision") {
 			continue
 		}
-		names = append(names, one.Function)
-		line = append(one.AppendJSON(line[:0]), '\n')
-		if _, err := w.Write(line); err != nil {
-			return nil, err
+		if p, err := one.Program(1); err == nil {
+			if n := inputSize(p); n <= limit {
+				all = append(all, sized{one, n})
+			}
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names), errors.Join(w.Flush(), f.Close())
+	if len(all) == 0 {
+		return nil, usage(errors.New("bench conform: no case is selected"))
+	}
+	return spread(all, b.sample, b.seed), nil
+}
+
+func inputSize(p *program.Program) int {
+	n := 0
+	for i := range p.Inputs {
+		n += tensor.NumElements(p.Inputs[i].Shape) * p.Inputs[i].DType.Size()
+	}
+	return n
+}
+
+// spread returns n cases at equal distances in the order of their size, from a
+// random one on, in their own order; all for n = 0.
+func spread(all []sized, n int, seed uint64) []sized {
+	if n <= 0 || n >= len(all) {
+		return all
+	}
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(all[i].bytes, all[j].bytes) })
+	start := choice.New(seed).Float(0, 1)
+	picked := make([]int, n)
+	for i := range picked {
+		picked[i] = order[int((float64(i)+start)*float64(len(all))/float64(n))]
+	}
+	slices.Sort(picked)
+	some := make([]sized, n)
+	for i, k := range picked {
+		some[i] = all[k]
+	}
+	return some
+}
+
+// writePlainCases writes the cases for the script, and their names for gen.
+func writePlainCases(cases []sized, dir string) error {
+	var lines, names []byte
+	for _, one := range cases {
+		lines = append(one.AppendJSON(lines), '\n')
+		names = append(append(names, one.Name...), '\n')
+	}
+	return errors.Join(os.WriteFile(filepath.Join(dir, "cases.jsonl"), lines, 0o644), os.WriteFile(filepath.Join(dir, "names"), names, 0o644))
 }
 
 // measure runs the script, gen and run, one after the other.
-func (b *conformBench) measure(ctx context.Context, config, python, dir string, names []string) ([]conformRow, error) {
+func (b *conformBench) measure(ctx context.Context, config, python, dir string) ([]conformRow, error) {
 	script, base := filepath.Join(dir, "conform.py"), filepath.Join(dir, "base")
 	if err := os.WriteFile(script, benchConformScript, 0o644); err != nil {
 		return nil, err
@@ -137,8 +226,8 @@ func (b *conformBench) measure(ctx context.Context, config, python, dir string, 
 	if err != nil {
 		return nil, err
 	}
-	jobs, functions := strconv.Itoa(b.jobs), strings.Join(names, ",")
-	gen, err := timed(ctx, self, "conform", "gen", config, "--out", base, "--jobs", jobs, "--python", python, "--fname", functions)
+	jobs := strconv.Itoa(b.jobs)
+	gen, err := timed(ctx, self, "conform", "gen", config, "--out", base, "--jobs", jobs, "--python", python, "--only", filepath.Join(dir, "names"))
 	if err != nil {
 		return nil, err
 	}
@@ -171,12 +260,11 @@ func (b *conformBench) script(ctx context.Context, python, script, cases, dir st
 	var r struct {
 		Cases       int
 		Bytes, Peak int64
-		CPU         float64
 	}
 	if err := json.Unmarshal(lines[len(lines)-1], &r); err != nil {
 		return conformRow{}, fmt.Errorf("%s: %w", script, err)
 	}
-	return conformRow{Way: "script", Cases: r.Cases, CPU: r.CPU, Bytes: r.Bytes, Peak: r.Peak}, nil
+	return conformRow{Way: "script", Cases: r.Cases, CPU: cpuOf(cmd.ProcessState), Bytes: r.Bytes, Peak: r.Peak}, nil
 }
 
 // timed runs a command of ours to its end, whatever it found, and measures it
@@ -198,9 +286,13 @@ func timed(ctx context.Context, name string, args ...string) (conformRow, error)
 	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == exitFindings) {
 		return row, fmt.Errorf("plumb %s: %w\n%s", strings.Join(args[:2], " "), err, &text)
 	}
-	row.CPU = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	row.CPU = cpuOf(cmd.ProcessState)
 	return row, nil
 }
+
+// cpuOf is the processor time of an ended process and of those that it waited
+// for, in seconds.
+func cpuOf(s *os.ProcessState) float64 { return (s.UserTime() + s.SystemTime()).Seconds() }
 
 // watchMemory returns the largest sum of the proportional set sizes of a process
 // and its descendants, sampled until it ends; 0 where the system does not tell.

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,6 +33,7 @@ type conformGen struct {
 	self      bool
 	truth     string
 	memory    string
+	only      string
 }
 
 func newConformGen() *cobra.Command {
@@ -63,6 +65,8 @@ given again; what it has finished can be used until then.`,
 	fl.BoolVar(&g.self, "self-contained", false, "store large results whole, not as their difference from what Plumb's own operators compute")
 	fl.StringVar(&g.truth, "truth", string(baseline.SmallTruth), `the cases of which the reference is asked in float64, too: "contested" (where what Plumb's own operators compute differs by more than their limits), "small" (these, and what rounds and has at most 512 elements), "all" (that round) or "none"; never of more than 65536 elements`)
 	fl.StringVar(&g.memory, "memory", "1GB", "the most that cases under way may take; larger ones run alone")
+	fl.StringVar(&g.only, "only", "", "record these cases only: a file with a name a line")
+	_ = fl.MarkHidden("only")
 	_ = cmd.MarkFlagRequired("out")
 	return cmd
 }
@@ -91,6 +95,12 @@ func (g *conformGen) run(ctx context.Context, config string, out, errs io.Writer
 	if err != nil {
 		return usage(err)
 	}
+	cases := conform.Recordable(c, g.seed, pick)
+	if g.only != "" {
+		if cases, err = onlyCases(cases, g.only); err != nil {
+			return usage(err)
+		}
+	}
 	backends := &named.Set{Table: ops.Table(), Python: g.python, Timeout: g.timeout}
 	open, err := backends.Opener(ctx, g.reference)
 	if err != nil {
@@ -98,7 +108,7 @@ func (g *conformGen) run(ctx context.Context, config string, out, errs io.Writer
 	}
 	cfg := baseline.GenConfig{
 		Dir: g.out, Plumb: plumbVersion(), Config: filepath.Base(config), Source: src, Seed: g.seed,
-		Cases: conform.Recordable(c, g.seed, pick), Open: open, Jobs: g.jobs, Memory: int64(memory), Progress: progressTo(errs),
+		Cases: cases, Open: open, Jobs: g.jobs, Memory: int64(memory), Progress: progressTo(errs),
 		Truth: conform.Truth(mode),
 	}
 	if !g.self {
@@ -119,8 +129,28 @@ func (g *conformGen) run(ctx context.Context, config string, out, errs io.Writer
 	return nil
 }
 
-// boundHeap keeps garbage from gathering beyond what cases under way may take.
-func boundHeap(memory int) { debug.SetMemoryLimit(int64(memory) + memory0) }
+// onlyCases are the cases whose names are the lines of a file.
+func onlyCases(cases []baseline.Case, path string) ([]baseline.Case, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		wanted[strings.TrimSpace(line)] = true
+	}
+	return slices.DeleteFunc(cases, func(c baseline.Case) bool { return !wanted[c.Name] }), nil
+}
+
+// boundHeap lets garbage gather up to what cases under way may take, unless GOGC
+// says otherwise, and not beyond: memory that is given back costs more to get
+// again than a computation in it.
+func boundHeap(memory int) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(-1)
+	}
+	debug.SetMemoryLimit(int64(memory) + memory0)
+}
 
 // memory0 is what the process takes beside the cases.
 const memory0 = 128 << 20

@@ -36,9 +36,18 @@ const (
 // coder collects the tensors of a shard.
 type coder struct {
 	tensors []safetensors.Entry
-	known   map[uint64][]source
-	seed    maphash.Seed
+	known   map[digests]stored
+	seeds   [2]maphash.Seed
 }
+
+// stored is where elements of a shape are stored.
+type stored struct {
+	ref   recorded.TensorRef
+	shape []int
+}
+
+// digests tell tensors apart, the dtype among their 128 bits.
+type digests [2]uint64
 
 // source is where bits are to be found.
 type source struct {
@@ -46,7 +55,9 @@ type source struct {
 	t   *tensor.Tensor
 }
 
-func newCoder() *coder { return &coder{known: map[uint64][]source{}, seed: maphash.MakeSeed()} }
+func newCoder() *coder {
+	return &coder{known: map[digests]stored{}, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
+}
 
 // caseCoder codes the outcome of one program.
 type caseCoder struct {
@@ -110,16 +121,21 @@ func (c *caseCoder) find(place string, t *tensor.Tensor) (recorded.TensorRef, []
 		c.near = append(c.near, source{ref, t})
 		return ref, t.Shape()
 	}
-	h := maphash.Bytes(c.seed, raw) + uint64(t.DType())
-	for _, s := range c.known[h] {
-		if s.t.DType() == t.DType() && bytes.Equal(s.t.Bytes(), raw) {
-			return s.ref, s.t.Shape()
-		}
+	if len(raw) > repeated {
+		return c.store(t), t.Shape()
+	}
+	h := digests{maphash.Bytes(c.seeds[0], raw) + uint64(t.DType()), maphash.Bytes(c.seeds[1], raw)}
+	if k, ok := c.known[h]; ok {
+		return k.ref, k.shape
 	}
 	ref := c.store(t)
-	c.known[h] = append(c.known[h], source{ref, t})
+	c.known[h] = stored{ref, t.Shape()}
 	return ref, t.Shape()
 }
+
+// repeated is up to how many bytes a result may have to be stored once where
+// several cases have it.
+const repeated = 1 << 20
 
 // uniform returns the bytes of the element that all elements are; nil when
 // they differ or there are none.
@@ -149,7 +165,7 @@ func (c *caseCoder) differ(place string, t *tensor.Tensor) (ref recorded.TensorR
 		if len(r) > len(raw)*3/4 {
 			return ref, false
 		}
-		ref.Stored, ref.Coded.NaN = c.add(tensor.Of(tensor.U8, []int{len(r)}, r)), nan
+		ref.Stored, ref.Coded.NaN = c.add(blobOf(r)), nan
 	}
 	return ref, true
 }
@@ -166,7 +182,7 @@ func (c *coder) store(t *tensor.Tensor) recorded.TensorRef {
 		shuffle(out, raw, part(t.DType()))
 		return c.blob(t, shuffled, out)
 	}
-	return recorded.TensorRef{Stored: c.add(t)}
+	return recorded.TensorRef{Stored: c.add(t.Clone())}
 }
 
 // maxShuffle is the size of the largest tensor that is copied for a better
@@ -174,7 +190,16 @@ func (c *coder) store(t *tensor.Tensor) recorded.TensorRef {
 const maxShuffle = 64 << 20
 
 func (c *coder) blob(t *tensor.Tensor, by string, b []byte) recorded.TensorRef {
-	return recorded.TensorRef{Stored: c.add(tensor.Of(tensor.U8, []int{len(b)}, b)), Coded: &recorded.Code{DType: t.DType().String(), By: by}}
+	return recorded.TensorRef{Stored: c.add(blobOf(b)), Coded: &recorded.Code{DType: t.DType().String(), By: by}}
+}
+
+// blobOf is a tensor over some bytes.
+func blobOf(b []byte) *tensor.Tensor {
+	t, err := tensor.FromBytes(tensor.U8, []int{len(b)}, []int{1}, 0, b)
+	if err != nil {
+		panic("baseline: " + err.Error())
+	}
+	return t
 }
 
 func (c *coder) add(t *tensor.Tensor) string {

@@ -315,6 +315,11 @@ func (g *generator) lane(ctx context.Context) (err error) {
 	if g.Truth.Predict != nil {
 		l.judged = g.Truth.Predict()
 	}
+	defer func() {
+		if l.oracle != nil {
+			err = errors.Join(err, l.oracle.Close())
+		}
+	}()
 	for ; s != nil && ctx.Err() == nil; s = g.take() {
 		made, err := l.record(ctx, s)
 		if err != nil || ctx.Err() != nil {
@@ -398,14 +403,14 @@ func (g *generator) finish() (*Manifest, error) {
 	return m, err
 }
 
-// genLane records shards with one instance of the reference: while results are
-// coded, the reference is at the next batch.
+// genLane records shards with one instance of the reference, batch by batch:
+// tensors lie in memory that the reference shares until they are coded.
 type genLane struct {
 	*generator
-	refMu  sync.Mutex // guards runs of ref
 	ref    backend.Backend
 	like   backend.Backend
 	judged backend.Backend // whose verdict is asked for the truth
+	oracle backend.Backend // another instance of ref, which is asked for it; nil until then
 }
 
 // unit is a case on its way through a lane.
@@ -424,13 +429,6 @@ type way struct {
 	follows bool
 }
 
-// referred is a batch that the reference has run, and what it holds of the budget.
-type referred struct {
-	units []unit
-	held  int64
-	err   error
-}
-
 func (l *genLane) record(ctx context.Context, s *shardPlan) (*Shard, error) {
 	var units []unit
 	for _, c := range s.cases {
@@ -444,79 +442,72 @@ func (l *genLane) record(ctx context.Context, s *shardPlan) (*Shard, error) {
 		}
 		units = append(units, u)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	batches := make(chan referred)
-	go func() {
-		defer close(batches)
-		for _, b := range runsOf(units, batchCases, batchBytes, func(u *unit) int64 { return u.bytes }) {
-			r := l.refer(ctx, b)
-			batches <- r
-			if r.err != nil {
-				return
-			}
-		}
-	}()
 	w := newShardWriter()
 	s.refused = map[int]map[string]Refusal{}
-	var failed error
-	for b := range batches {
-		if failed = errors.Join(failed, b.err); failed == nil {
-			if failed = l.code(ctx, w, s, b.units); failed != nil {
-				cancel()
-			}
+	for _, b := range runsOf(units, batchCases, batchBytes, func(u *unit) int64 { return u.bytes }) {
+		if err := l.batch(ctx, w, s, b); err != nil || ctx.Err() != nil {
+			return nil, err
 		}
-		clear(b.units)
-		l.budget.give(b.held)
-	}
-	if failed != nil || ctx.Err() != nil {
-		return nil, failed
+		clear(b)
 	}
 	made, err := w.write(filepath.Join(l.Dir, s.name))
 	return &made, err
 }
 
-// refer draws the inputs of a batch and asks the reference: about the first
-// variant of each case, and then about those that do not follow from it.
-func (l *genLane) refer(ctx context.Context, units []unit) referred {
+// batch records some cases: the first variant of each and what follows from it,
+// then the other variants.
+func (l *genLane) batch(ctx context.Context, s *shardWriter, plan *shardPlan, units []unit) error {
 	var bytes int64
 	for i := range units {
 		bytes += units[i].bytes
 	}
-	r := referred{units: units, held: l.budget.take(perInput * bytes)}
+	defer l.budget.give(l.budget.take(perInput * bytes))
+	defer l.release()
 	var firsts, others []*way
 	for i := range units {
-		w := &units[i].ways[0]
-		w.job = newJob(w.Program)
-		firsts = append(firsts, w)
+		firsts = append(firsts, &units[i].ways[0])
 	}
-	if r.err = l.ask(ctx, firsts); r.err != nil || ctx.Err() != nil {
-		return r
+	if err := l.ask(ctx, firsts); err != nil || ctx.Err() != nil {
+		return err
 	}
 	for i := range units {
-		first, rest := &units[i].ways[0], units[i].ways[1:]
-		for k := range rest {
-			w := &rest[k]
-			w.job = sharedJob(w.Program, first.job)
-			if w.outcome = inPlaceOf(w.Program, first.Program, first.outcome); w.outcome == nil {
+		u := &units[i]
+		if err := l.code(ctx, s, plan, u); err != nil {
+			return err
+		}
+		for k := range u.ways {
+			if w := &u.ways[k]; w.outcome == nil {
 				others = append(others, w)
 			}
-			w.follows = w.outcome != nil
 		}
 	}
-	r.err = l.ask(ctx, others)
-	return r
+	if err := l.ask(ctx, others); err != nil || ctx.Err() != nil {
+		return err
+	}
+	for i := range units {
+		u := &units[i]
+		for k := range u.ways {
+			if w := &u.ways[k]; slices.Contains(others, w) {
+				if _, _, err := l.add(ctx, s, plan, u, w); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }
 
-// ask runs variants on the reference.
+// ask draws the inputs of variants and runs them on the reference.
 func (l *genLane) ask(ctx context.Context, ways []*way) error {
+	if len(ways) == 0 {
+		return nil
+	}
 	jobs := make([]*backend.Job, len(ways))
 	for i, w := range ways {
+		w.job = &backend.Job{Program: w.Program}
 		jobs[i] = w.job
 	}
-	l.refMu.Lock()
-	defer l.refMu.Unlock()
-	outcomes, err := runBatch(ctx, l.ref, jobs)
+	outcomes, err := l.runShared(ctx, jobs)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return nil
@@ -529,40 +520,74 @@ func (l *genLane) ask(ctx context.Context, ways []*way) error {
 	return nil
 }
 
-func (l *genLane) code(ctx context.Context, s *shardWriter, plan *shardPlan, units []unit) error {
-	for i := range units {
-		u := &units[i]
-		var predicted *backend.Outcome
-		var first *answers
-		for k := range u.ways {
-			w := &u.ways[k]
-			if ctx.Err() != nil || w.outcome == nil {
-				return nil
-			}
-			like, err := l.predict(ctx, w, u, predicted)
-			if err != nil {
-				return err
-			}
-			if k == 0 {
-				predicted = like
-			}
-			if err := s.add(l.Cases[u.index].Name, w.Variant, w.job, w.outcome, like); err != nil {
-				return err
-			}
-			truth, err := l.truth(ctx, w, like, first)
-			if err != nil {
-				return err
-			}
-			if s.addTruth(w.outcome, truth); k == 0 {
-				first = truth
-			}
-			if o := w.outcome; o.Status != backend.OK {
-				plan.refuse(u.index, w.Name, Refusal{o.Status, o.Class, o.Message})
-			}
-		}
-		u.ways = nil
+func (l *genLane) runShared(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
+	if s, ok := l.ref.(backend.Sharer); ok {
+		return s.RunShared(ctx, jobs)
 	}
+	for _, job := range jobs {
+		*job = *newJob(job.Program)
+	}
+	return runBatch(ctx, l.ref, jobs)
+}
+
+func (l *genLane) release() {
+	if s, ok := l.ref.(backend.Sharer); ok {
+		s.Release()
+	}
+}
+
+// code codes the first variant of a case and those that follow from it, and
+// lets go of all of them.
+func (l *genLane) code(ctx context.Context, s *shardWriter, plan *shardPlan, u *unit) error {
+	first := &u.ways[0]
+	predicted, asked, err := l.add(ctx, s, plan, u, first)
+	if err != nil {
+		return err
+	}
+	for k := range u.ways[1:] {
+		w := &u.ways[1+k]
+		if w.outcome = inPlaceOf(w.Program, first.Program, first.outcome); w.outcome == nil {
+			continue
+		}
+		w.follows, w.job = true, sharedJob(w.Program, first.job)
+		var like *backend.Outcome
+		if predicted != nil {
+			like = inPlaceOf(w.Program, first.Program, predicted)
+		}
+		if _, err := l.put(ctx, s, u, w, like, asked); err != nil {
+			return err
+		}
+		w.job = nil
+	}
+	first.job = nil
 	return nil
+}
+
+// add codes the outcome of a variant that the reference was asked about, and
+// returns what was predicted of it and what the reference said of its truth.
+func (l *genLane) add(ctx context.Context, s *shardWriter, plan *shardPlan, u *unit, w *way) (*backend.Outcome, *answers, error) {
+	like, err := l.predict(ctx, w)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o := w.outcome; o.Status != backend.OK {
+		plan.refuse(u.index, w.Name, Refusal{o.Status, o.Class, o.Message})
+	}
+	truth, err := l.put(ctx, s, u, w, like, nil)
+	return like, truth, err
+}
+
+// put writes a variant's outcome and its truth, where that is wanted. Asked is
+// what the reference said of the first variant's.
+func (l *genLane) put(ctx context.Context, s *shardWriter, u *unit, w *way, like *backend.Outcome, asked *answers) (*answers, error) {
+	if err := s.add(l.Cases[u.index].Name, w.Variant, w.job, w.outcome, like); err != nil {
+		return nil, err
+	}
+	truth, err := l.truth(ctx, w, like, asked)
+	if err == nil {
+		s.addTruth(w.outcome, truth)
+	}
+	return truth, err
 }
 
 func (s *shardPlan) refuse(index int, variant string, r Refusal) {
@@ -573,16 +598,10 @@ func (s *shardPlan) refuse(index int, variant string, r Refusal) {
 }
 
 // predict returns what the predictor does with a variant whose results are
-// large; nil for others. First is what it did with the first variant.
-func (l *genLane) predict(ctx context.Context, w *way, u *unit, first *backend.Outcome) (*backend.Outcome, error) {
-	switch {
-	case l.like == nil || resultBytes(w.outcome) < Predict || l.Costly != nil && l.Costly(w.Program):
+// large; nil for others.
+func (l *genLane) predict(ctx context.Context, w *way) (*backend.Outcome, error) {
+	if l.like == nil || resultBytes(w.outcome) < Predict || l.Costly != nil && l.Costly(w.Program) {
 		return nil, nil
-	case w.follows:
-		if first == nil {
-			return nil, nil
-		}
-		return inPlaceOf(w.Program, u.ways[0].Program, first), nil
 	}
 	o, err := l.like.Run(ctx, &backend.Job{Program: w.job.Program, Inputs: w.job.Inputs, State: w.outcome.Initial})
 	if err != nil || o.Status != backend.OK {

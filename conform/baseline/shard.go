@@ -40,23 +40,30 @@ type (
 type shardWriter struct {
 	*coder
 	text shardJSON
+	at   map[string]int // where a case is in it
+	last int            // where the case is that was added to last
 }
 
 func newShardWriter() *shardWriter {
-	return &shardWriter{newCoder(), shardJSON{Format: Version, Cases: []caseJSON{}}}
+	return &shardWriter{newCoder(), shardJSON{Format: Version, Cases: []caseJSON{}}, map[string]int{}, 0}
 }
 
 // add adds the outcome of a variant; that of a case's first one begins the case.
+// Nothing keeps the tensors, which may lie in shared memory.
 func (s *shardWriter) add(name string, v Variant, job *backend.Job, o, predicted *backend.Outcome) error {
 	structure, err := s.outcome(job, o, predicted)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if n := len(s.text.Cases); n == 0 || s.text.Cases[n-1].Name != name {
+	i, ok := s.at[name]
+	if !ok {
+		i = len(s.text.Cases)
+		s.at[name] = i
 		s.text.Cases = append(s.text.Cases, caseJSON{Name: name})
 	}
-	last := &s.text.Cases[len(s.text.Cases)-1]
-	last.Variants = append(last.Variants, variantJSON{v.Name, v.Program.ID(), v.Program.String(), *structure, nil})
+	s.last = i
+	one := &s.text.Cases[i]
+	one.Variants = append(one.Variants, variantJSON{v.Name, v.Program.ID(), v.Program.String(), *structure, nil})
 	return nil
 }
 

@@ -66,6 +66,8 @@ def refuse(case):
 class Captured(plumb_torch.Run):
     """One case, captured in a mode."""
 
+    late = False
+
     def __init__(self, memory, case):
         super().__init__(memory, case)
         self.saved = {}  # state and training flags of modules, by the index of the constructing call

@@ -363,6 +363,8 @@ def version(v):
 class Run:
     """One case while it runs; `reply` grows with it."""
 
+    late = True  # whether the value of the last call is stored after the backward pass
+
     def __init__(self, memory, case):
         self.memory = memory
         self.case = case
@@ -370,6 +372,7 @@ class Run:
         self.modules = {}  # by the index of the constructing call
         self.changes = []
         self.found = None  # gradients of the second order, by the tensor's id
+        self.last = None  # the value of the last call, until it is stored
         self.call = 0
         self.elapsed = 0
         self.reply = {"status": "ok", "values": self.values, "changes": self.changes}
@@ -415,8 +418,18 @@ class Run:
             self.versions.append(version(v))
             if isinstance(v, Module) and isinstance(f, type):
                 self.constructed(i, v, state)
-            self.values.append(encode(memory, v))
+            if self.late and i == len(self.case["calls"]) - 1:
+                self.last = (v,)
+            else:
+                self.values.append(encode(memory, v))
             mark = memory.mark
+
+    def finish_values(self):
+        """Stores the last call's value, which nothing changes: a large one after the
+        backward pass, which takes the most memory."""
+        if self.last:
+            (v,), self.last = self.last, None
+            self.values.append(encode(self.memory, v))
 
     def apply(self, dtype, f, args, kwargs):
         if dtype is not None and isinstance(f, type):
@@ -562,6 +575,9 @@ class Run:
             need = self.backward()
             if need:
                 return {"status": "need", "need": need}
+        if not self.case.get("leaves"):
+            self.env[len(self.case["inputs"]):] = ()
+        self.finish_values()
         if self.case.get("grads"):
             self.gradients()
         if self.case.get("sgd"):
@@ -569,6 +585,7 @@ class Run:
         return self.reply
 
     def failed(self, e):
+        self.finish_values()
         reply = self.reply
         reply["status"] = status(e)
         reply["class"] = type(e).__name__

@@ -15,7 +15,7 @@ import time
 REQUESTS, REPLIES, MEMORY = 3, 4, 5
 FAULT = 70
 ALIGN = 64
-KEEP = 64 << 20  # a mapping beyond this is not kept for smaller requests
+KEEP = 256 << 20  # a mapping beyond this is not kept for smaller requests
 
 
 class Memory:

@@ -1,0 +1,95 @@
+//go:build unix
+
+package worker
+
+import (
+	"testing"
+
+	"plumb/backend"
+	"plumb/backend/recorded"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// drawn is an input that its fill tells.
+func (b *builder) drawn(name string, grad bool, d tensor.DType, strides []int, shape ...int) *builder {
+	b.p.Inputs = append(b.p.Inputs, program.Input{
+		Name: name, DType: d, Shape: shape, Strides: strides, RequiresGrad: grad,
+		Fill: program.Fill{Dist: program.Normal, Hi: 1, Key: uint64(len(b.p.Inputs)) + 7},
+	})
+	return b
+}
+
+// TestRunShared runs jobs with and without copies and compares all tensors: large
+// ones that stay in the region, small ones, one that is not contiguous, a call in
+// place, an exception, a value that does not fit into the region that was there,
+// and a cotangent that has to be asked for again.
+func TestRunShared(t *testing.T) {
+	w := torch(t)
+	batches := map[string][]*builder{
+		"batch": {
+			new(builder).drawn("x", true, tensor.F32, nil, 64, 512).call("y", "torch.exp", program.Ref("x")).back("y", program.Fill{}),
+			new(builder).drawn("x", false, tensor.F64, []int{1, 300}, 300, 40).call("y", "torch.relu_", program.Ref("x")),
+			new(builder).drawn("x", false, tensor.F32, nil, 3).call("y", "torch.neg", program.Ref("x")),
+			new(builder).drawn("x", false, tensor.F32, nil, 3).call("y", "torch.reshape", program.Ref("x"), program.Tuple{int64(2), int64(2)}),
+		},
+		"grows": {new(builder).drawn("x", false, tensor.F32, nil, 1000, 1).call("y", "torch.add", program.Ref("x"), int64(1)).
+			call("z", "Tensor.repeat", program.Ref("y"), int64(8), int64(1000))},
+		"again": {new(builder).drawn("x", true, tensor.F64, nil, 20).call("y", "Tensor.repeat", program.Ref("x"), int64(100)).
+			back("y", program.Fill{Dist: program.Normal, Hi: 1, Key: 3})},
+	}
+	for name, batch := range batches {
+		var shared, plain []*backend.Job
+		for _, b := range batch {
+			shared = append(shared, &backend.Job{Program: &b.p})
+			job := &backend.Job{Program: &b.p}
+			for i := range b.p.Inputs {
+				job.Inputs = append(job.Inputs, b.p.Inputs[i].Materialize())
+			}
+			plain = append(plain, job)
+		}
+		got, err := w.RunShared(t.Context(), shared)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var have []map[string]*tensor.Tensor
+		for i, o := range got {
+			have = append(have, tensorsOf(t, o))
+			for k, x := range shared[i].Inputs {
+				shared[i].Inputs[k] = x.Clone()
+			}
+		}
+		w.Release()
+		want, err := w.RunBatch(t.Context(), plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range want {
+			if want[i].Status != got[i].Status || want[i].Message != got[i].Message {
+				t.Errorf("%s %d: %s %q, want %s %q", name, i, got[i].Status, got[i].Message, want[i].Status, want[i].Message)
+			}
+			for k, x := range plain[i].Inputs {
+				if !x.SameBits(shared[i].Inputs[k]) {
+					t.Errorf("%s %d: input %d differs", name, i, k)
+				}
+			}
+			for place, x := range tensorsOf(t, want[i]) {
+				if y := have[i][place]; y == nil || !x.SameBits(y) {
+					t.Errorf("%s %d: %s differs", name, i, place)
+				}
+			}
+		}
+	}
+}
+
+// tensorsOf returns copies of the tensors of an outcome, by place.
+func tensorsOf(t *testing.T, o *backend.Outcome) map[string]*tensor.Tensor {
+	out := map[string]*tensor.Tensor{}
+	if _, err := recorded.Describe(o, func(place string, t *tensor.Tensor) *recorded.TensorRef {
+		out[place] = t.Clone()
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
