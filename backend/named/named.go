@@ -165,6 +165,9 @@ func (s *Set) command(ctx context.Context, path, mode string) (func() (backend.B
 }
 
 func (s *Set) open(ctx context.Context, c worker.Config) (backend.Backend, error) {
+	if c.CaseTimeout == 0 {
+		c.CaseTimeout = s.Timeout
+	}
 	w, err := worker.Open(ctx, c)
 	if err != nil {
 		return nil, err

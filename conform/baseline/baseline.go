@@ -134,7 +134,7 @@ type folder struct {
 	path string
 }
 
-func (f folder) join(name string) string { return filepath.Join(f.path, name) }
+func (in folder) join(name string) string { return filepath.Join(in.path, name) }
 
 // Open reads a baseline's manifest. The error names the file.
 func Open(dir string) (*Baseline, error) { return OpenFS(os.DirFS(dir), dir) }
