@@ -63,7 +63,7 @@ given again; what it has finished can be used until then.`,
 	fl.StringVar(&g.python, "python", "", "the Python that has torch")
 	fl.DurationVar(&g.timeout, "timeout", 2*time.Minute, "time limit of one case")
 	fl.BoolVar(&g.self, "self-contained", false, "store large results whole, not as their difference from what Plumb's own operators compute")
-	fl.StringVar(&g.truth, "truth", string(baseline.SmallTruth), `the cases of which the reference is asked in float64, too: "contested" (where what Plumb's own operators compute differs by more than their limits), "small" (these, and what rounds and has at most 512 elements), "all" (that round) or "none"; never of more than 65536 elements`)
+	fl.StringVar(&g.truth, "truth", string(baseline.SmallTruth), `the cases of which the reference is asked in float64, too: "contested" (where what Plumb's own operators compute differs by more than their limits), "small" (these, and what rounds and has at most 512 elements), "all" (that round) or "none"; never of more than 3145728 elements`)
 	fl.StringVar(&g.memory, "memory", "1GB", "the most that cases under way may take; larger ones run alone")
 	fl.StringVar(&g.only, "only", "", "record these cases only: a file with a name a line")
 	_ = fl.MarkHidden("only")

@@ -44,7 +44,7 @@ type Truth struct {
 // truth to be recorded, since the reference runs it 31 times; one of
 // smallElements is small.
 const (
-	truthElements = 64 << 10
+	truthElements = 3 << 20
 	smallElements = 512
 )
 
