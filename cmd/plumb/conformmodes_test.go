@@ -49,6 +49,7 @@ func TestConformModes(t *testing.T) {
 		{[]string{"--fname", "relu,add"}, []string{"== 6 aligned in"}},
 		{[]string{"--nhwc"}, []string{"== 10 aligned in"}},
 		{[]string{"--nhwc", "--nhwc-min-dim", "4"}, []string{"== 9 aligned in", "1 skipped"}},
+		{[]string{"--filter_dtype", "float64", "--backend", "native:graph"}, []string{"== 8 aligned in", "native:graph against native"}},
 		{[]string{"--forward"}, []string{"== 10 aligned in"}},
 		{[]string{"--model", "net", "--model-file", models}, []string{"== 4 aligned in", "  net       4       0  100.0%"}},
 		{[]string{"--device-config", device}, []string{"== 8 aligned in", "2 skipped", "device.py:3:109: pool: the rule meets no case"}},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"plumb/backend/named"
@@ -24,6 +25,15 @@ import (
 	"plumb/report"
 	"plumb/verdict"
 )
+
+// asDIOPI takes flags as DIOPI's users write them: --filter_dtype; and --backend
+// for --candidate.
+func asDIOPI(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	if name == "backend" {
+		name = "candidate"
+	}
+	return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-"))
+}
 
 type conformRun struct {
 	baseline  string
@@ -82,6 +92,7 @@ With a CONFIG, only the cases that it has are judged.`,
 	fl.StringVar(&r.html, "html", "", "write a page with the tables of functions, dtypes and models to this file")
 	fl.StringVar(&r.summarize, "summary", "", "write the same as JSON to this file")
 	r.modes.add(fl)
+	fl.SetNormalizeFunc(asDIOPI)
 	return cmd
 }
 
