@@ -285,6 +285,7 @@ var zeroExtremes = each([]string{"minimum", "maximum", "aminmax", "mode"}, func(
 		Target:    target,
 		Kinds:     values,
 		When:      func(p *program.Program) bool { return slices.ContainsFunc(p.Inputs, negativeZero) },
+		Shows:     func(v complex128) bool { return v == 0 },
 		Reason:    "of zeros of either sign the vectorised kernel takes the second, the plain one that completes it the first",
 		Proof: "torch.minimum(a, b) for a = torch.zeros(9, dtype=torch.float64) and b = -a is eight times -0, and then 0; " +
 			"of z = torch.tensor([0., -0., 0., -0.]) torch.aminmax(z).max and z.max() are -0, z.amax() is 0, z.mode().values -0",

@@ -78,6 +78,14 @@ func TestConformListModels(t *testing.T) {
 	}
 }
 
+// TestShippedBaselineIsOfTheConfig: a change of the operators that changes the
+// config asks for another recording.
+func TestShippedBaselineIsOfTheConfig(t *testing.T) {
+	if document(t, "baselines/conformance/config.py") != string(conformance.Config) {
+		t.Error("the shipped baseline is of another config: plumb conform gen suites/conformance/plumb.py --out baselines/conformance, in an empty directory")
+	}
+}
+
 // TestShippedModels: each function that a network calls is one of the shipped
 // config or of DIOPI's.
 func TestShippedModels(t *testing.T) {

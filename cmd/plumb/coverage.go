@@ -97,7 +97,9 @@ func (c *covering) test(d *op.Def, o *coverage.Op, dt tensor.DType, seed uint64)
 			c.cells[name] = append(c.cells[name], cell{o, d, dt, l})
 		}
 	}
-	return fixed(name, programs)
+	test := fixed(name, programs)
+	test.Graph = false // as for --ops
+	return test
 }
 
 // record fills in the cells of a judged case.
