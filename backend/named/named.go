@@ -63,6 +63,9 @@ func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend,
 	case "torch":
 		mode, python := s.torch(arg)
 		path, version, err := s.findPython(python)
+		if err != nil && python == arg && arg != "" && !strings.ContainsRune(arg, '/') {
+			return nil, &Error{fmt.Errorf("%q is neither a mode of torch, which has %s, nor a Python that has it: %w", arg, strings.Join(worker.TorchModes, ", "), err)}
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,8 @@
 package named
 
 import (
+	"errors"
+	"strings"
 	"testing"
 )
 
@@ -26,5 +28,14 @@ func TestTorchSpecs(t *testing.T) {
 		if got := InMode(spec, "graph"); got != want {
 			t.Errorf("%s in graph: %s", spec, got)
 		}
+	}
+}
+
+// TestMisspeltMode: a mode that torch has not is told apart from a missing PyTorch.
+func TestMisspeltMode(t *testing.T) {
+	_, err := new(Set).Opener(t.Context(), "torch:jit.trase")
+	var wrong *Error
+	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), `"jit.trase" is neither a mode of torch`) || !strings.Contains(err.Error(), "jit.trace") {
+		t.Error(err)
 	}
 }
