@@ -442,7 +442,11 @@ func (l *genLane) record(ctx context.Context, s *shardPlan) (*Shard, error) {
 		}
 		units = append(units, u)
 	}
-	w := newShardWriter()
+	w, err := newShardWriter(l.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
 	s.refused = map[int]map[string]Refusal{}
 	for _, b := range runsOf(units, batchCases, batchBytes, func(u *unit) int64 { return u.bytes }) {
 		if err := l.batch(ctx, w, s, b); err != nil || ctx.Err() != nil {

@@ -27,14 +27,16 @@ func TestResidual(t *testing.T) {
 				if near && part(d) > 1 && len(a) > 4000 && len(packed) >= len(a) {
 					t.Errorf("%s[%d]: %d bytes for %d", d, n, len(packed), len(a))
 				}
-				got := bytes.Clone(pred.Bytes())
 				out := tensor.New(d, n)
-				copy(out.Storage(), got)
-				if err := restore(d, out.Storage(), packed, nan); err != nil || !bytes.Equal(out.Storage(), a) {
+				var check checksum
+				if err := restore(d, out.Storage(), b, packed, nan, &check); err != nil || !bytes.Equal(out.Storage(), a) {
 					t.Fatalf("%s[%d] near %v: other bytes (%v)", d, n, near, err)
 				}
+				if check.String() != sum(a) {
+					t.Errorf("%s[%d]: checksum %s, want %s", d, n, &check, sum(a))
+				}
 				for _, cut := range []int{0, len(packed) / 2, len(packed) - 1} {
-					if err := restore(d, out.Storage(), packed[:cut], nan); err == nil {
+					if err := restore(d, out.Storage(), b, packed[:cut], nan, &check); err == nil {
 						t.Errorf("%s[%d]: %d of %d bytes were accepted", d, n, cut, len(packed))
 					}
 				}
@@ -82,14 +84,13 @@ func FuzzResidual(f *testing.F) {
 			return
 		}
 		d := tensor.DTypes[int(kind)%len(tensor.DTypes)]
-		b := tensor.New(d, n)
-		before := bytes.Clone(b.Storage())
-		if restore(d, b.Storage(), in, nan) != nil {
+		b, before := tensor.New(d, n), tensor.New(d, n).Storage()
+		if restore(d, b.Storage(), before, in, nan, &checksum{}) != nil {
 			return
 		}
 		out := tensor.New(d, n)
 		packed, one := residual(d, b.Storage(), before)
-		if err := restore(d, out.Storage(), packed, one); err != nil || !bytes.Equal(out.Storage(), b.Storage()) {
+		if err := restore(d, out.Storage(), before, packed, one, &checksum{}); err != nil || !bytes.Equal(out.Storage(), b.Storage()) {
 			t.Fatalf("%s[%d] comes back as something else (%v)", d, n, err)
 		}
 	})
@@ -119,7 +120,8 @@ func TestNaNs(t *testing.T) {
 		if len(packed) > 4 {
 			t.Errorf("%s: %d bytes where only the signs of NaNs differ", d, len(packed))
 		}
-		if err := restore(d, pred.Storage(), packed, nan); err != nil || !bytes.Equal(pred.Storage(), want.Storage()) {
+		out := tensor.New(d, n)
+		if err := restore(d, out.Storage(), pred.Storage(), packed, nan, &checksum{}); err != nil || !bytes.Equal(out.Storage(), want.Storage()) {
 			t.Errorf("%s: other bytes (%v)", d, err)
 		}
 	}
