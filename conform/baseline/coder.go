@@ -178,13 +178,13 @@ func (c *caseCoder) differ(place string, t *tensor.Tensor) (ref recorded.TensorR
 	if len(raw) <= plainBytes {
 		return ref, false
 	}
-	ref.Coded = &recorded.Code{DType: t.DType().String(), By: predicted, Like: place, Sum: sum(raw)}
-	if !bytes.Equal(same, raw) {
-		r, nan := residual(t.DType(), raw, same)
-		if len(r) > len(raw)*3/4 {
+	d := residual(t.DType(), raw, same)
+	ref.Coded = &recorded.Code{DType: t.DType().String(), By: predicted, Like: place, Sum: d.check.String()}
+	if d.differs {
+		if len(d.packed) > len(raw)*3/4 {
 			return ref, false
 		}
-		ref.Stored, ref.Coded.NaN = c.add(r), nan
+		ref.Stored, ref.Coded.NaN = c.add(d.packed), d.nan
 	}
 	return ref, true
 }
@@ -275,8 +275,8 @@ func (c *coder) write(b []byte) {
 // part returns the size of an element, of a part of a complex one.
 func part(d tensor.DType) int { return d.Real().Size() }
 
-// residual returns what turns pred into want, and the pattern of NaN.
-func residual(d tensor.DType, want, pred []byte) ([]byte, uint64) {
+// residual returns what turns pred into want.
+func residual(d tensor.DType, want, pred []byte) *delta {
 	switch part(d) {
 	case 1:
 		return difference(want, pred, formatOf[uint8](d))
@@ -311,26 +311,19 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // checksum is that of a tensor's bytes that a prediction has to lead to.
 type checksum struct{ castagnoli, ieee uint32 }
 
-// checkedBytes is how many bytes both sums take in at a time: so many stay in a
-// processor's cache.
-const checkedBytes = 64 << 10
-
 func (c *checksum) add(b []byte) {
-	for len(b) > 0 {
-		n := min(len(b), checkedBytes)
-		c.castagnoli = crc32.Update(c.castagnoli, castagnoli, b[:n])
-		c.ieee = crc32.Update(c.ieee, crc32.IEEETable, b[:n])
-		b = b[n:]
+	c.castagnoli = crc32.Update(c.castagnoli, castagnoli, b)
+	c.ieee = crc32.Update(c.ieee, crc32.IEEETable, b)
+}
+
+// addAll adds bytes that are not in a processor's cache.
+func (c *checksum) addAll(b []byte) {
+	for part := range slices.Chunk(b, 64<<10) {
+		c.add(part)
 	}
 }
 
 func (c *checksum) String() string { return fmt.Sprintf("%08x%08x", c.castagnoli, c.ieee) }
-
-func sum(b []byte) string {
-	var c checksum
-	c.add(b)
-	return c.String()
-}
 
 // errPredictor says that the predictor computes something else than it did.
 var errPredictor = errors.New("was recorded as a difference from what Plumb's own operators compute, and they compute something else here")
@@ -496,7 +489,7 @@ func (d *decoder) like(r *recorded.TensorRef, dtype tensor.DType) (*tensor.Tenso
 	t := p.Contiguous()
 	var check checksum
 	if r.Stored == "" {
-		check.add(t.Bytes())
+		check.addAll(t.Bytes())
 	} else {
 		blob, err := d.stored.blob(r.Stored)
 		if err != nil {

@@ -156,7 +156,9 @@ func (s *shardPlan) ids() string {
 	for _, c := range s.cases {
 		b.WriteString(c.id)
 	}
-	return fmt.Sprintf("%d-%s", len(s.cases), sum(b.Bytes()))
+	var all checksum
+	all.add(b.Bytes())
+	return fmt.Sprintf("%d-%s", len(s.cases), &all)
 }
 
 // resume takes over the finished shards of an earlier run, and begins a journal

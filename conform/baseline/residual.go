@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"math/bits"
@@ -87,30 +88,56 @@ func (f format[T]) order(x, sign T) T {
 	return x
 }
 
-// difference returns what turns pred into want, bytes of elements of T, and the
-// pattern of NaN.
-func difference[T word](want, pred []byte, f format[T]) ([]byte, uint64) {
+// A delta is what turns a prediction into what was recorded.
+type delta struct {
+	packed  []byte
+	differs bool
+	nan     uint64   // the pattern of NaN
+	check   checksum // of what was recorded
+}
+
+// atOnce is how many elements are gone through, and summed, while they are in a
+// processor's cache.
+const atOnce = 16 * blockLen
+
+// difference returns what turns pred into want, bytes of elements of T.
+func difference[T word](want, pred []byte, f format[T]) *delta {
+	d := &delta{nan: uint64(f.nan)}
+	blocks := (len(words[T](want)) + blockLen - 1) / blockLen
+	for w, p := want, pred; len(w) > 0; {
+		n := min(len(w), atOnce*int(unsafe.Sizeof(f.inf)))
+		packed, nan := f.append(d.packed, w[:n], p[:n])
+		if nan != 0 {
+			f.nan = nan
+			return difference(want, pred, f)
+		}
+		d.check.add(w[:n])
+		d.packed, w, p = packed, w[n:], p[n:]
+	}
+	d.differs = len(d.packed) > blocks || f.nan != 0
+	return d
+}
+
+// append appends what turns pred into want, unless it meets the first NaN that
+// all NaNs of the prediction are to be taken for, which it returns then.
+func (f format[T]) append(out, want, pred []byte) ([]byte, T) {
 	w, p := words[T](want), words[T](pred)
+	if f.nan == 0 && bytes.Equal(want, pred) {
+		return append(out, make([]byte, (len(w)+blockLen-1)/blockLen)...), 0
+	}
 	var block [blockLen]T
-	var out []byte
-	for at := 0; at < len(w); at += blockLen {
-		n := min(len(w)-at, blockLen)
-		a, b := w[at:at+n], p[at:at+n]
-		if f.nan == 0 {
-			if slices.Equal(a, b) {
-				out = append(out, 0)
-				continue
-			}
-			if f.float {
-				if f.nan = f.bothNaN(a, b); f.nan != 0 {
-					out, at = out[:0], -blockLen // all NaNs of the prediction are this one
-					continue
-				}
+	for len(w) > 0 {
+		n := min(len(w), blockLen)
+		width := f.differences(block[:n], w[:n], p[:n])
+		if width > 0 && f.float && f.nan == 0 {
+			if nan := f.bothNaN(w[:n], p[:n]); nan != 0 {
+				return nil, nan
 			}
 		}
-		out = appendBits(out, block[:n], f.differences(block[:n], a, b))
+		out = appendBits(out, block[:n], width)
+		w, p = w[n:], p[n:]
 	}
-	return out, uint64(f.nan)
+	return out, 0
 }
 
 // differences sets block to what turns b into a, in zigzag, and returns how many
@@ -181,7 +208,6 @@ var errResidual = errors.New("the difference from the prediction is cut short or
 // applyResidual writes to out what turns the prediction in pred into what was
 // recorded, and adds it to a checksum.
 func applyResidual[T word](out, pred, in []byte, f format[T], nan uint64, check *checksum) error {
-	const atOnce = 16 * blockLen
 	o, p := words[T](out), words[T](pred)
 	f.nan = T(nan)
 	for len(o) > 0 {
@@ -210,13 +236,13 @@ func (f format[T]) apply(out, pred []T, in []byte) ([]byte, error) {
 			return nil, errResidual
 		}
 		width := int(in[0])
-		bytes := (n*width + 7) / 8
-		if width > size || len(in) < 1+bytes {
+		used := 1 + (n*width+7)/8
+		if width > size || len(in) < used {
 			return nil, errResidual
 		}
 		switch {
 		case width > 0:
-			readBits(block[:n], in[1:1+bytes], width)
+			readBits(block[:n], in[1:used], width)
 			f.advance(out[:n], pred[:n], block[:n])
 		case f.nan != 0:
 			for i, x := range pred[:n] {
@@ -225,7 +251,7 @@ func (f format[T]) apply(out, pred []T, in []byte) ([]byte, error) {
 		default:
 			copy(out, pred[:n])
 		}
-		in, out, pred = in[1+bytes:], out[n:], pred[n:]
+		in, out, pred = in[used:], out[n:], pred[n:]
 	}
 	return in, nil
 }
