@@ -413,6 +413,8 @@ type genLane struct {
 	like   backend.Backend
 	judged backend.Backend // whose verdict is asked for the truth
 	oracle backend.Backend // another instance of ref, which is asked for it; nil until then
+	// refusals are what the reference said of dtypes that it has no kernel for.
+	refusals map[string]refusal
 }
 
 // unit is a case on its way through a lane.
@@ -505,9 +507,18 @@ func (l *genLane) batch(ctx context.Context, s *shardWriter, plan *shardPlan, un
 
 // ask draws the inputs of variants and runs them on the reference.
 func (l *genLane) ask(ctx context.Context, ways []*way) error {
-	if len(ways) == 0 {
-		return nil
+	ways, err := l.probe(ctx, ways)
+	if len(ways) == 0 || err != nil {
+		return err
 	}
+	if err := l.askDrawn(ctx, ways); err != nil {
+		return err
+	}
+	l.learn(ways)
+	return nil
+}
+
+func (l *genLane) askDrawn(ctx context.Context, ways []*way) error {
 	jobs := make([]*backend.Job, len(ways))
 	for i, w := range ways {
 		w.job = &backend.Job{Program: w.Program}
