@@ -116,7 +116,7 @@ func (d *direct) frame() {
 	data := make([]float32, d.N*channels*plane)
 	Parallel(d.N*channels, ceilDiv(mapGrain, plane), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			f := frame{data: data[i*plane:][:plane], size: d.size}
+			f := frame[float32]{data: data[i*plane:][:plane], size: d.size}
 			f.fill(d.Conv, d.images.at(i/channels, i%channels), d.images.Strides)
 		}
 	})
