@@ -276,8 +276,11 @@ func (b *patchRows[T]) line(dst, row []T, kj, from int) {
 	}
 }
 
-// scatterBlock is about how many products ConvInput computes before it adds them to the image.
-const scatterBlock = 1 << 17
+// ConvInput computes the products of about scatterRows weights with about scatterColumns positions before it adds them to the image.
+const (
+	scatterRows    = 512
+	scatterColumns = 256
+)
 
 // ConvInput sets x, contiguous, to the transposed convolution of y with w plus bias, which may be nil.
 // It is the gradient of ConvForward with respect to the image, given that of its result in y.
@@ -294,16 +297,13 @@ func ConvInput[T gemmElement](c *Conv, y Volume[T], w, bias, x []T) {
 	if c.YC*p*c.taps() == 0 {
 		return
 	}
-	parts := min(ceilDiv(Threads(), c.N*c.Groups), c.XC)
-	channels := ceilDiv(c.XC, parts)
+	channels := min(ceilDiv(scatterRows, c.taps()), c.XC)
+	parts := ceilDiv(c.XC, channels)
 	spans := c.spans()
 	Parallel(c.N*c.Groups*parts, 1, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			n, g, first := i/parts/c.Groups, i/parts%c.Groups, i%parts*channels
 			some := min(channels, c.XC-first)
-			if some <= 0 {
-				continue
-			}
 			a := Mat[T]{w[g*c.YC*c.patch()+first*c.taps():], 1, c.patch()}
 			b := Mat[T]{y.at(n, g*c.YC), y.Strides[1], y.Strides[4]}
 			out := x[((n*c.Groups+g)*c.XC+first)*image:][:some*image]
@@ -319,7 +319,7 @@ func ConvInput[T gemmElement](c *Conv, y Volume[T], w, bias, x []T) {
 // scatterProducts adds the products of the weights of some channels with a map to their images, some rows of the map at a time.
 func scatterProducts[T gemmElement](c *Conv, channels int, a, b Mat[T], out []T, spans [][2]int) {
 	m, all, image := channels*c.taps(), c.Y[0]*c.Y[1], volume(c.X)
-	rows := min(max(scatterBlock/(m*c.Y[2]), 1), all)
+	rows := min(ceilDiv(scatterColumns, c.Y[2]), all)
 	cols := make([]T, m*rows*c.Y[2])
 	for o := 0; o < all; o += rows {
 		n := min(rows, all-o)

@@ -7,6 +7,7 @@ import (
 
 // benchConvs are convolutions of the conformance set with large images.
 var benchConvs = map[string]Conv{
+	"transpose3d_2": {N: 2, Groups: 8, XC: 128, YC: 16, X: [3]int{68, 68, 12}, Y: [3]int{32, 32, 4}, Window: Window{[3]int{4, 4, 4}, [3]int{2, 2, 2}, [3]int{1, 1, 1}, [3]int{2, 2, 2}}},
 	"transpose3d_3": {N: 2, Groups: 1, XC: 64, YC: 64, X: [3]int{161, 161, 6}, Y: [3]int{160, 160, 5}, Window: Window{[3]int{2, 2, 2}, [3]int{1, 1, 1}, [3]int{}, [3]int{1, 1, 1}}},
 	"transpose3d_4": {N: 2, Groups: 1, XC: 1, YC: 64, X: [3]int{640, 640, 10}, Y: [3]int{320, 320, 5}, Window: Window{[3]int{2, 2, 2}, [3]int{2, 2, 2}, [3]int{1, 1, 1}, [3]int{2, 2, 2}}},
 	"transpose2d_4": {N: 2, Groups: 1, XC: 1, YC: 64, X: [3]int{1, 640, 640}, Y: [3]int{1, 320, 320}, Window: Window{[3]int{1, 2, 2}, [3]int{1, 2, 2}, [3]int{0, 1, 1}, [3]int{1, 2, 2}}},
