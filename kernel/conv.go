@@ -86,16 +86,17 @@ func ConvForwardThen[T gemmElement](c *Conv, x Volume[T], w, bias, y []T, done f
 	if c.N*c.Groups*c.YC*p == 0 {
 		return
 	}
-	if v, ok := any(x).(Volume[float32]); ok {
-		weights, start, out := any(w).([]float32), any(bias).([]float32), any(y).([]float32)
-		if c.XC == 1 && c.taps() > 0 && (c.YC < tileRows || c.Stride[2] == 1) {
-			depthwise(c, v, weights, start, out)
-			done(0, len(y))
-			return
-		}
-		if convDirect(c, v, weights, start, out, done) {
-			return
-		}
+	if m, first, ok := c.thinned(); ok {
+		ConvForwardThen(m, thin(c, x, first), w, bias, y, done)
+		return
+	}
+	if v, ok := any(x).(Volume[float32]); ok && c.XC == 1 && c.YC < tileRows && c.taps() > 0 {
+		depthwise(c, v, any(w).([]float32), any(bias).([]float32), any(y).([]float32))
+		done(0, len(y))
+		return
+	}
+	if convDirect(c, x, w, bias, y, done) {
+		return
 	}
 	if bias != nil || c.patch() == 0 {
 		spread(y, bias, c.N, c.Groups*c.YC, p)
@@ -160,9 +161,9 @@ func depthwise(c *Conv, x Volume[float32], w, bias, y []float32) {
 }
 
 // startOf is what the sums of a channel start from.
-func startOf(bias []float32, channel int) float32 {
+func startOf[T any](bias []T, channel int) (zero T) {
 	if bias == nil {
-		return 0
+		return zero
 	}
 	return bias[channel]
 }
@@ -290,7 +291,15 @@ func ConvInput[T gemmElement](c *Conv, y Volume[T], w, bias, x []T) {
 	if c.N*c.Groups*c.XC*image == 0 {
 		return
 	}
-	if v, ok := any(y).(Volume[float32]); ok && p > 0 && convInputDirect(c, v, any(w).([]float32), any(bias).([]float32), any(x).([]float32)) {
+	if m, first, ok := c.thinned(); ok {
+		convInputThinned(c, m, first, y, w, bias, x)
+		return
+	}
+	if p > 0 && convInputDirect(c, y, w, bias, x) {
+		return
+	}
+	if m, ok := c.mirrored(); ok && c.XC == 1 && c.YC == 1 {
+		ConvForward(m, y, mirror(c, w), bias, x)
 		return
 	}
 	spread(x, bias, c.N, c.Groups*c.XC, image)
@@ -362,6 +371,10 @@ func ConvWeight[T gemmElement](c *Conv, x Volume[T], y, w []T) {
 		clear(w)
 		return
 	}
+	if c.XC == 1 && c.YC == 1 && x.Strides[4] == 1 && c.Stride[2] == 1 {
+		depthwiseWeight(c, x, y, w)
+		return
+	}
 	steps := c.steps(x.Strides)
 	offsets := c.offsets(steps)
 	Parallel(c.Groups, 1, func(lo, hi int) {
@@ -373,6 +386,45 @@ func ConvWeight[T gemmElement](c *Conv, x Volume[T], y, w []T) {
 			}
 		}
 	})
+}
+
+// depthwiseWeight is ConvWeight of single channels whose rows are dense: per tap, a row at a time.
+func depthwiseWeight[T gemmElement](c *Conv, x Volume[T], y, w []T) {
+	p, spans := c.positions(), c.spans()
+	Parallel(c.Groups, 1, func(first, last int) {
+		for i := first * c.taps(); i < last*c.taps(); i++ {
+			kd, ki, kj := c.tap(i % c.taps())
+			lo, hi := spans[kj][0], spans[kj][1]
+			var sum T
+			for o := range c.N * c.Y[0] * c.Y[1] {
+				n, row := o/(c.Y[0]*c.Y[1]), o%(c.Y[0]*c.Y[1])
+				d, h := c.start(0, row/c.Y[1], kd), c.start(1, row%c.Y[1], ki)
+				if lo < hi && !c.outside(d, h) {
+					plane := x.at(n, i/c.taps())
+					from := plane[d*x.Strides[2]+h*x.Strides[3]+c.start(2, lo, kj):]
+					sum += products(y[(n*c.Groups+i/c.taps())*p+row*c.Y[2]:][lo:hi], from)
+				}
+			}
+			w[i] = sum
+		}
+	})
+}
+
+// products returns the sum of the products of a and the elements of b beside them.
+func products[T gemmElement](a, b []T) T {
+	var s0, s1, s2, s3 T
+	b = b[:len(a)]
+	i := 0
+	for ; i+4 <= len(a); i += 4 {
+		s0 += a[i] * b[i]
+		s1 += a[i+1] * b[i+1]
+		s2 += a[i+2] * b[i+2]
+		s3 += a[i+3] * b[i+3]
+	}
+	for ; i < len(a); i++ {
+		s0 += a[i] * b[i]
+	}
+	return s0 + s1 + (s2 + s3)
 }
 
 // Unfold sets y, of shape [n, groups·channels·taps, positions], to the image elements that every tap of every window reads, zero outside the image.
