@@ -43,6 +43,7 @@ campaign:         tensor choice op program backend compare verdict shrink findin
 shrink:           tensor choice op program backend compare verdict
 knownlist:        backend tensor program shrink verdict
 finding:          tensor program shrink verdict
+store:
 report:           backend compare verdict shrink finding
 suites:
 suites/conformance:
@@ -52,6 +53,6 @@ internal/deps:
 internal/spell:
 internal/where:
 internal/gotest:  shrink finding op nn program backend backend/named backend/native backend/recorded campaign known report verdict
-cmd/plumb:        tensor choice op opcase gradcheck coverage graph eager ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins shrink finding knownlist repro report suites baselines kernel internal/mutants internal/spell conform conform/baseline suites/conformance
+cmd/plumb:        tensor choice op opcase gradcheck coverage graph eager ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins shrink finding knownlist repro report store suites baselines kernel internal/mutants internal/spell conform conform/baseline suites/conformance
 internal/opgen:   tensor choice op opcase program ops nn backend backend/native conform
 `
