@@ -32,6 +32,9 @@ type Bound struct {
 	// Functions says that functions were applied on the way, which another
 	// implementation may write otherwise: 1 − (1 − t²) for t².
 	Functions bool
+	// Elementwise says, of a bound that is outlined only, that it will have Error
+	// and no Terms.
+	Elementwise bool
 }
 
 // otherFormula is how many times the error another way of writing a function
