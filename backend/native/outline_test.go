@@ -33,6 +33,7 @@ func TestOutlineIsCertain(t *testing.T) {
 			}
 		}
 	}
+	certain(t, b, text(t, "x = tensor((3, 4), torch.float32, uniform(-1, 1, key=1))\ns = torch.exp(x)\ny = torch.sub(s, s)\n"), told)
 	for _, what := range []string{"functions in values", "functions in gradients", "elementwise in values"} {
 		if told[what] < 200 {
 			t.Errorf("%s are told of %d tensors only", what, told[what])
