@@ -75,16 +75,63 @@ func Follows(draws []op.Draw, law *op.Law, shape []int, d tensor.DType) Fit {
 // ends returns the sorted ends of the draws' places, widened for what another
 // implementation rounds differently.
 func ends(draws []op.Draw, atoms bool) (below, upto []float64) {
-	for _, d := range draws {
+	below, upto = make([]float64, len(draws)), make([]float64, len(draws))
+	for i, d := range draws {
 		slack := 0.0
 		if !atoms {
 			slack = d.Upto - d.Below
 		}
-		below, upto = append(below, d.Below-slack), append(upto, d.Upto+slack)
+		below[i], upto[i] = d.Below-slack, d.Upto+slack
 	}
-	slices.Sort(below)
-	slices.Sort(upto)
+	for _, list := range [][]float64{below, upto} {
+		if !sortFew(list) {
+			slices.Sort(list)
+		}
+	}
 	return below, upto
+}
+
+// fewValues is how many values sortFew can tell apart.
+const fewValues = 8
+
+// sortFew sorts a list of few values by counting them; false leaves a list of
+// more, or with a NaN, as it is.
+func sortFew(list []float64) bool {
+	var values [fewValues]float64
+	var counts [fewValues]int
+	known := 0
+	for _, v := range list {
+		if v != v {
+			return false
+		}
+		k := 0
+		for k < known && values[k] != v {
+			k++
+		}
+		if k == known {
+			if known == fewValues {
+				return false
+			}
+			values[k] = v
+			known++
+		}
+		counts[k]++
+	}
+	at := 0
+	for range known {
+		least := -1
+		for k := range known {
+			if counts[k] > 0 && (least < 0 || values[k] < values[least]) {
+				least = k
+			}
+		}
+		for range counts[least] {
+			list[at] = values[least]
+			at++
+		}
+		counts[least] = 0
+	}
+	return true
 }
 
 // dkw is the critical value of the Kolmogorov–Smirnov statistic of n draws,
@@ -180,22 +227,20 @@ func share(f *Fit, draws []op.Draw) {
 // repeats tests whether the slices 0 and 1, 2 and 3, … along a dimension are
 // equal more often than independent draws are.
 func repeats(f *Fit, draws []op.Draw, shape []int, grain float64) {
-	at := map[int]op.Draw{}
-	for _, d := range draws {
-		at[d.At] = d
-	}
+	at := places(draws)
 	step := tensor.NumElements(shape)
 	for dim, n := range shape {
 		step /= max(n, 1)
+		if n < 2 {
+			continue
+		}
 		equal, pairs, expected := 0.0, 0.0, 0.0
 		for _, d := range draws {
-			if n < 2 || d.At/step%n%2 != 0 {
+			slice := d.At / step % n
+			if slice%2 != 0 || slice == n-1 || d.At+step >= len(at) || at[d.At+step] < 0 {
 				continue
 			}
-			next, ok := at[d.At+step]
-			if !ok || d.At/step%n == n-1 {
-				continue
-			}
+			next := draws[at[d.At+step]]
 			pairs++
 			expected += min(d.Upto-d.Below+grain, 1)
 			if next.Below == d.Below && next.Upto == d.Upto {
@@ -207,6 +252,20 @@ func repeats(f *Fit, draws []op.Draw, shape []int, grain float64) {
 				"%.0f of %.0f draws are repeated by the next along dim %d, where %.3g are expected", equal, pairs, dim, expected)
 		}
 	}
+}
+
+// places returns, by element of the result, which draw it tells, the last one
+// of several; -1 for none.
+func places(draws []op.Draw) []int {
+	most := -1
+	for _, d := range draws {
+		most = max(most, d.At)
+	}
+	at := slices.Repeat([]int{-1}, most+1)
+	for i, d := range draws {
+		at[d.At] = i
+	}
+	return at
 }
 
 // Alike tests whether the draws of two results of a dtype have one distribution:
