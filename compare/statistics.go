@@ -49,11 +49,20 @@ func grain(d tensor.DType) float64 {
 	return 4 * Roundoff(d)
 }
 
+// Drawn is what was drawn, and the law of it.
+type Drawn struct {
+	Draws []op.Draw
+	Law   *op.Law
+
+	below, upto []float64 // see ends
+}
+
 // Follows tests whether the draws behind a result of a shape and dtype follow
 // their law. A sample that does, does not fail with a probability of more than
 // FalseAlarms.
-func Follows(draws []op.Draw, law *op.Law, shape []int, d tensor.DType) Fit {
+func (s *Drawn) Follows(shape []int, d tensor.DType) Fit {
 	var f Fit
+	draws, law := s.Draws, s.Law
 	if len(draws) == 0 {
 		return f
 	}
@@ -61,7 +70,7 @@ func Follows(draws []op.Draw, law *op.Law, shape []int, d tensor.DType) Fit {
 	if !law.Atoms {
 		g = grain(d)
 	}
-	kolmogorov(&f, draws, law.Atoms, g)
+	s.kolmogorov(&f, g)
 	if law.Atoms || Roundoff(d) < 0x1p-20 {
 		moments(&f, draws)
 	}
@@ -74,21 +83,24 @@ func Follows(draws []op.Draw, law *op.Law, shape []int, d tensor.DType) Fit {
 
 // ends returns the sorted ends of the draws' places, widened for what another
 // implementation rounds differently.
-func ends(draws []op.Draw, atoms bool) (below, upto []float64) {
-	below, upto = make([]float64, len(draws)), make([]float64, len(draws))
-	for i, d := range draws {
+func (s *Drawn) ends() (below, upto []float64) {
+	if s.below != nil {
+		return s.below, s.upto
+	}
+	s.below, s.upto = make([]float64, len(s.Draws)), make([]float64, len(s.Draws))
+	for i, d := range s.Draws {
 		slack := 0.0
-		if !atoms {
+		if !s.Law.Atoms {
 			slack = d.Upto - d.Below
 		}
-		below[i], upto[i] = d.Below-slack, d.Upto+slack
+		s.below[i], s.upto[i] = d.Below-slack, d.Upto+slack
 	}
-	for _, list := range [][]float64{below, upto} {
+	for _, list := range [][]float64{s.below, s.upto} {
 		if !sortFew(list) {
 			slices.Sort(list)
 		}
 	}
-	return below, upto
+	return s.below, s.upto
 }
 
 // fewValues is how many values sortFew can tell apart.
@@ -139,14 +151,14 @@ func sortFew(list []float64) bool {
 // Massart, "The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality" (1990).
 func dkw(n int, level float64) float64 { return math.Sqrt(math.Log(2/level) / (2 * float64(n))) }
 
-func kolmogorov(f *Fit, draws []op.Draw, atoms bool, grain float64) {
-	below, upto := ends(draws, atoms)
-	n, dist := float64(len(draws)), 0.0
-	for i := range draws {
+func (s *Drawn) kolmogorov(f *Fit, grain float64) {
+	below, upto := s.ends()
+	n, dist := float64(len(below)), 0.0
+	for i := range below {
 		dist = max(dist, float64(i+1)/n-upto[i], below[i]-float64(i)/n)
 	}
-	f.worse(dist/(dkw(len(draws), level)+grain), "Kolmogorov-Smirnov",
-		"the distribution of %d draws is %.3g away from the operator's, beyond %.3g", len(draws), dist, dkw(len(draws), level)+grain)
+	f.worse(dist/(dkw(len(below), level)+grain), "Kolmogorov-Smirnov",
+		"the distribution of %d draws is %.3g away from the operator's, beyond %.3g", len(below), dist, dkw(len(below), level)+grain)
 }
 
 // normal returns the critical value of a standard normal number, both tails.
@@ -270,19 +282,20 @@ func places(draws []op.Draw) []int {
 
 // Alike tests whether the draws of two results of a dtype have one distribution:
 // two samples, by Kolmogorov and Smirnov.
-func Alike(want, got []op.Draw, law *op.Law, d tensor.DType) Fit {
+func (s *Drawn) Alike(other *Drawn, d tensor.DType) Fit {
 	var f Fit
-	if len(want) == 0 || len(got) == 0 {
+	want, got := len(s.Draws), len(other.Draws)
+	if want == 0 || got == 0 {
 		return f
 	}
-	critical := dkw(len(want), level/2) + dkw(len(got), level/2)
-	if !law.Atoms {
+	critical := dkw(want, level/2) + dkw(got, level/2)
+	if !s.Law.Atoms {
 		critical += 2 * grain(d)
 	}
-	wb, wu := ends(want, law.Atoms)
-	gb, gu := ends(got, law.Atoms)
+	wb, wu := s.ends()
+	gb, gu := other.ends()
 	dist := max(ahead(wu, gb), ahead(gu, wb))
-	f.worse(dist/critical, "two samples", "the distributions of both sides' draws, %d and %d, are %.3g apart, beyond %.3g", len(want), len(got), dist, critical)
+	f.worse(dist/critical, "two samples", "the distributions of both sides' draws, %d and %d, are %.3g apart, beyond %.3g", want, got, dist, critical)
 	return f
 }
 
