@@ -47,10 +47,14 @@ func (s *errorSession) propagate(call *op.Call, out []op.Value) []*state {
 		}
 	}
 	for _, st := range states {
-		st.functions = st.functions || functions || call.Def.Magnitude == "" && call.Def.Tol.Class != op.Exact
+		st.functions = st.functions || functions || function(call.Def)
 	}
 	return states
 }
+
+// function reports whether an operator is a function that another
+// implementation may write otherwise.
+func function(d *op.Def) bool { return d.Magnitude == "" && d.Tol.Class != op.Exact }
 
 // rule applies the first rule that fits the operator; nil when none does.
 func (s *errorSession) rule(call *op.Call, out []op.Value, inexact, whole bool) []*state {
