@@ -189,12 +189,17 @@ func (f *Fill) constant(t *tensor.Tensor) {
 
 // thin replaces all but a share of the elements of a contiguous tensor by 0.
 func (f *Fill) thin(t *tensor.Tensor) {
+	var words [block]uint64
 	size := t.DType().Size()
-	b := t.Storage()[t.Offset()*size:]
+	b := t.Storage()[t.Offset()*size:][:t.Len()*size]
 	rng := choice.NewPhilox(choice.Derive(f.Key, 1))
-	for i := range t.Len() {
-		if word, _ := rng.Pair(uint64(i)); float64(word>>11)*0x1p-53 >= f.Density {
-			clear(b[i*size:][:size])
+	for at := 0; at < t.Len(); at += block / 2 {
+		n := min(block/2, t.Len()-at)
+		rng.Words(words[:2*n], uint64(at))
+		for i := range n {
+			if float64(words[2*i]>>11)*0x1p-53 >= f.Density {
+				clear(b[(at+i)*size:][:size])
+			}
 		}
 	}
 }
