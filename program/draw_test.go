@@ -165,6 +165,19 @@ func TestDrawnDTypes(t *testing.T) {
 	}
 }
 
+// An element is kept by the first word of its own block.
+func TestThin(t *testing.T) {
+	f := Fill{Dist: Constant, Lo: 1, Key: 6, Density: 0.3}
+	x := tensor.New(tensor.I16, 1001)
+	f.Into(x)
+	rng := choice.NewPhilox(choice.Derive(f.Key, 1))
+	for i := range x.Len() {
+		if word, _ := rng.Pair(uint64(i)); (x.Float(i) == 1) != (float64(word)*0x1p-64 < f.Density) {
+			t.Fatalf("element %d is %v", i, x.Float(i))
+		}
+	}
+}
+
 func TestGram(t *testing.T) {
 	x := tensor.New(tensor.F64, 2, 5, 5)
 	(&Fill{Dist: Gram, Lo: 0.001, Hi: 7, Key: 8}).Into(x)
