@@ -12,7 +12,7 @@ op:               tensor choice
 kernel:           tensor
 ops:              tensor op kernel autograd
 exact:            tensor
-program:          tensor choice op
+program:          tensor choice op internal/variate
 inplace:          tensor op
 autograd:         tensor op program inplace
 eager:            tensor op autograd
@@ -50,6 +50,7 @@ suites/conformance:
 baselines:
 .:                tensor choice op ops gen program api backend campaign internal/gotest internal/where
 internal/deps:
+internal/variate: tensor
 internal/spell:
 internal/where:
 internal/gotest:  shrink finding op nn program backend backend/named backend/native backend/recorded campaign known report verdict
