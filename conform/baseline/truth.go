@@ -159,7 +159,7 @@ func (l *genLane) answer(ctx context.Context, group []*question) error {
 			jobs = append(jobs, q.answers.jobs...)
 		}
 	}
-	outcomes, err := runBatch(ctx, l.ref, jobs)
+	outcomes, err := l.inParts(ctx, jobs)
 	if err != nil {
 		return err
 	}
@@ -170,12 +170,29 @@ func (l *genLane) answer(ctx context.Context, group []*question) error {
 			n := len(a.jobs)
 			a.outcomes, outcomes = outcomes[:n], outcomes[n:]
 		case !a.follow(q.first.answers):
-			if a.outcomes, err = runBatch(ctx, l.ref, a.jobs); err != nil {
+			if a.outcomes, err = l.inParts(ctx, a.jobs); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// inParts runs jobs, and lets go of their inputs: all of a large case would take
+// hundreds of megabytes in each of host and reference.
+func (l *genLane) inParts(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
+	var all []*backend.Outcome
+	for _, part := range runsOf(jobs, len(jobs), batchBytes, func(j **backend.Job) int64 { return inputBytes((*j).Program) }) {
+		outcomes, err := runBatch(ctx, l.ref, part)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, outcomes...)
+		for _, job := range part {
+			job.Inputs, job.State = nil, nil
+		}
+	}
+	return all, nil
 }
 
 // follow takes the answers about a variant in place from those about the first
