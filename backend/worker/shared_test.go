@@ -93,3 +93,35 @@ func tensorsOf(t *testing.T, o *backend.Outcome) map[string]*tensor.Tensor {
 	}
 	return out
 }
+
+// TestRunBlank: integers are drawn, floats are not; a dtype without a kernel is
+// refused in the words in which drawn inputs are.
+func TestRunBlank(t *testing.T) {
+	w := torch(t)
+	jobs := func() []*backend.Job {
+		var list []*backend.Job
+		for _, b := range []*builder{
+			new(builder).drawn("x", false, tensor.F16, nil, 100).call("y", "torch.log", program.Ref("x")),
+			new(builder).drawn("x", false, tensor.F32, nil, 3000).drawn("i", false, tensor.I64, nil, 3000).call("y", "torch.neg", program.Ref("i")).call("z", "torch.neg", program.Ref("x")),
+		} {
+			list = append(list, &backend.Job{Program: &b.p})
+		}
+		return list
+	}
+	blank := jobs()
+	got, err := w.RunBlank(t.Context(), blank)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ints, floats := got[1].Values[0].Tensor.Clone(), got[1].Values[1].Tensor.Clone()
+	want, err := w.RunShared(t.Context(), jobs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got[0].Status != want[0].Status || got[0].Class != want[0].Class || got[0].Message != want[0].Message || got[0].Call != want[0].Call {
+		t.Errorf("%s %q, of drawn inputs %s %q", got[0].Status, got[0].Message, want[0].Status, want[0].Message)
+	}
+	if !ints.SameBits(want[1].Values[0].Tensor) || floats.SameBits(want[1].Values[1].Tensor) {
+		t.Error("integers are others, or floats are drawn")
+	}
+}

@@ -3,6 +3,7 @@ package baseline
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -99,6 +100,41 @@ func TestTruth(t *testing.T) {
 		if !n.Reference.Values[0].Tensor.SameBits(live.Near[i].Reference.Values[0].Tensor) || !n.Truth.Values[0].Tensor.SameBits(live.Near[i].Truth.Values[0].Tensor) {
 			t.Errorf("the nearby outcome %d is another", i)
 		}
+	}
+}
+
+// TestTruthsOfABatch: cases whose truth is asked for together have their own.
+func TestTruthsOfABatch(t *testing.T) {
+	var cases []Case
+	for i, n := range []int{50, 20, 70} {
+		p := &program.Program{
+			Inputs: []program.Input{{Name: "x", DType: tensor.F32, Shape: []int{n}, Fill: program.Fill{Dist: program.Uniform, Lo: 0.5, Hi: 9, Key: uint64(i)}}},
+			Calls:  []program.Call{{Result: "y", Target: "torch.exp", Args: []any{program.Ref("x")}}},
+		}
+		cases = append(cases, Case{Name: fmt.Sprintf("exp_%d", i), Function: "exp", Programs: func() ([]Variant, error) { return []Variant{{Program: p}}, nil }})
+	}
+	cfg := toyGen(t.TempDir(), cases)
+	cfg.Open = func() (backend.Backend, error) { return rough{}, nil }
+	cfg.Predict = nil
+	cfg.Truth = Truth{Mode: SmallTruth, Rounds: func(*program.Program) bool { return true }}
+	_, err := Gen(t.Context(), cfg)
+	must(t, err)
+	b, err := Open(cfg.Dir)
+	must(t, err)
+	n := 0
+	must(t, b.Run(t.Context(), RunConfig{
+		Candidate: "rough", Open: func() (backend.Backend, error) { return rough{}, nil }, OnRecord: func(*Record) {}, Memory: 1 << 20,
+		Judge: func(q *Question) *verdict.Verdict {
+			n++
+			o, err := q.Truth()
+			if err != nil || !o.Truth.Values[0].Tensor.SameBits(answersOf(t, q).Truth.Values[0].Tensor) {
+				t.Errorf("%s: the truth is another (%v)", q.Entry.Name, err)
+			}
+			return &verdict.Verdict{Word: verdict.Aligned}
+		},
+	}))
+	if n != len(cases) {
+		t.Errorf("%d cases judged", n)
 	}
 }
 
