@@ -392,7 +392,11 @@ func (r *run) backward() error {
 			if w.Auto && !v.RequiresGrad() {
 				continue
 			}
-			values, cotangents = append(values, v), append(cotangents, cotangent(&w.Cotangent, v.Tensor))
+			cot := cotangent(&w.Cotangent, v.Tensor)
+			if r.traced != nil {
+				cot = cot.Contiguous()
+			}
+			values, cotangents = append(values, v), append(cotangents, cot)
 		}
 	}
 	if len(values) == 0 && !p.Differentiates() {
@@ -495,12 +499,14 @@ func (v *value) tensors() []*eager.Var {
 	return out
 }
 
-// cotangent returns the start of the fill's stream in the shape and dtype of v.
+// cotangent returns the start of the fill's stream in the shape and dtype of v;
+// without one, a single 1 that stands for every element.
 func cotangent(f *program.Fill, v *tensor.Tensor) *tensor.Tensor {
 	if f.Dist == "" {
-		t := tensor.Unset(v.DType(), v.Shape(), nil)
-		one, all := tensor.Scalar(t.DType(), 1).Bytes(), t.Storage()
-		fillWith(all, one)
+		t, err := tensor.Scalar(v.DType(), 1).Expand(v.Shape()...)
+		if err != nil {
+			panic(err)
+		}
 		return t
 	}
 	n := v.Len()
@@ -521,14 +527,4 @@ func shaped(s []float64, v *tensor.Tensor) *tensor.Tensor {
 		t.Set(i, complex(s[2*i], s[2*i+1]))
 	}
 	return t
-}
-
-// fillWith fills all with repetitions of one. It copies from a start that stays
-// in the nearest cache.
-func fillWith(all, one []byte) {
-	const near = 1 << 14
-	n := copy(all, one)
-	for n < len(all) {
-		n += copy(all[n:], all[:min(n, near)])
-	}
 }
