@@ -379,13 +379,18 @@ func ConvWeight[T gemmElement](c *Conv, x Volume[T], y, w []T) {
 		clear(w)
 		return
 	}
-	if c.N > 1 {
+	products, n := c.N, 1 // of n images each
+	if p < 4*maxKC && c.N > 1 {
+		products, n = 1, c.N
 		y = channelsFirst(y, c.N, c.Groups*c.YC, p)
 	}
 	for g := range c.Groups {
-		a := Mat[T]{y[g*c.YC*c.N*p:], c.N * p, 1}
-		b := &patchColumns[T]{c, x.Data[g*c.XC*x.Strides[1]:], x.Strides}
-		GemmPack(c.YC, c.patch(), c.N*p, a, b, Mat[T]{w[g*c.YC*c.patch():], c.patch(), 1}, false)
+		to := Mat[T]{w[g*c.YC*c.patch():], c.patch(), 1}
+		for i := range products {
+			a := Mat[T]{y[(i*c.Groups+g)*c.YC*n*p:], n * p, 1}
+			b := &patchColumns[T]{c, x.Data[i*x.Strides[0]+g*c.XC*x.Strides[1]:], x.Strides}
+			GemmPack(c.YC, c.patch(), n*p, a, b, to, i > 0)
+		}
 	}
 }
 
