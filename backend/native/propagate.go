@@ -47,10 +47,14 @@ func (s *errorSession) propagate(call *op.Call, out []op.Value) []*state {
 		}
 	}
 	for _, st := range states {
-		st.functions = st.functions || functions || call.Def.Magnitude == "" && call.Def.Tol.Class != op.Exact
+		st.functions = st.functions || functions || function(call.Def)
 	}
 	return states
 }
+
+// function reports whether an operator is a function that another
+// implementation may write otherwise.
+func function(d *op.Def) bool { return d.Magnitude == "" && d.Tol.Class != op.Exact }
 
 // rule applies the first rule that fits the operator; nil when none does.
 func (s *errorSession) rule(call *op.Call, out []op.Value, inexact, whole bool) []*state {
@@ -121,7 +125,7 @@ func zeroAt(t *tensor.Tensor) func(i int) bool {
 	if t.DType() != tensor.F64 {
 		return func(i int) bool { return t.At(i) == 0 }
 	}
-	data := floats(t)
+	data := reals(t)
 	return func(i int) bool { return data[i] == 0 }
 }
 
@@ -244,7 +248,7 @@ func (s *errorSession) shifted(call *op.Call, sign float64) ([]*tensor.Tensor, e
 // with what float64 itself rounds.
 func spread(y, low, high *tensor.Tensor, unit float64) *tensor.Tensor {
 	err := tensor.New(tensor.F64, y.Shape()...)
-	data, values, lows, highs := tensor.Data[float64](err), floats(y), floats(low), floats(high)
+	data, values, lows, highs := tensor.Data[float64](err), reals(y), reals(low), reals(high)
 	for i, v := range values {
 		if d := max(v-lows[i], highs[i]-v); d > 0 {
 			data[i] = (d + 0x1p-52*math.Abs(v)) / unit
@@ -261,7 +265,7 @@ func (s *errorSession) ordered(call *op.Call) bool {
 		if e == nil {
 			continue
 		}
-		x, room := slices.Clone(floats(tensorOf(v))), 8*s.unit*largest(e)
+		x, room := slices.Clone(reals(tensorOf(v))), 8*s.unit*largest(e)
 		slices.Sort(x)
 		for i := range x[:max(len(x)-1, 0)] {
 			if !(x[i+1]-x[i] > room) {
@@ -582,8 +586,8 @@ func (s *errorSession) slopes(call *op.Call, shape []int) ([]slope, bool) {
 	return list, true
 }
 
-// floats returns the elements of real numbers in order.
-func floats(t *tensor.Tensor) []float64 {
+// reals returns the elements of real numbers in order.
+func reals(t *tensor.Tensor) []float64 {
 	if t.DType() != tensor.F64 {
 		t = t.Convert(tensor.F64)
 	}
@@ -595,7 +599,7 @@ func absolute(t *tensor.Tensor) *tensor.Tensor {
 	m := tensor.New(tensor.F64, t.Shape()...)
 	data := tensor.Data[float64](m)
 	if t.DType() == tensor.F64 {
-		for i, v := range floats(t) {
+		for i, v := range reals(t) {
 			data[i] = math.Abs(v)
 		}
 		return m
@@ -609,14 +613,14 @@ func absolute(t *tensor.Tensor) *tensor.Tensor {
 
 func largest(e *tensor.Tensor) float64 {
 	m := 0.0
-	for _, v := range floats(e) {
+	for _, v := range reals(e) {
 		m = max(m, v)
 	}
 	return m
 }
 
 func addScaled(x, e *tensor.Tensor, by float64) {
-	data, errs := tensor.Data[float64](x)[:x.Len()], floats(e)
+	data, errs := tensor.Data[float64](x)[:x.Len()], reals(e)
 	for i := range data {
 		data[i] += by * errs[i]
 	}

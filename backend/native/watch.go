@@ -71,7 +71,7 @@ func (r *run) observe(c *program.Call) {
 	}
 	changed = append(changed, r.written(c)...)
 	r.out.Changes = append(r.out.Changes, changed)
-	if r.space != nil || r.readAgain(c) {
+	if r.traced != nil || r.space != nil || r.readAgain(c) {
 		r.mark(c.Result)
 	}
 }
