@@ -392,11 +392,7 @@ func (r *run) backward() error {
 			if w.Auto && !v.RequiresGrad() {
 				continue
 			}
-			cot := cotangent(&w.Cotangent, v.Tensor)
-			if r.traced != nil {
-				cot = cot.Contiguous()
-			}
-			values, cotangents = append(values, v), append(cotangents, cot)
+			values, cotangents = append(values, v), append(cotangents, cotangent(&w.Cotangent, v.Tensor))
 		}
 	}
 	if len(values) == 0 && !p.Differentiates() {
