@@ -949,3 +949,775 @@ func powLane(a, b float64) float64 {
 	v61 := addBits(v59, v60)
 	return v61
 }
+
+// exp64Lane returns e^a.
+func exp64Lane(a float64) float64 {
+	v1 := a == a
+	v4 := lesser(710, a)
+	v5 := greater(-746, v4)
+	v8 := math.FMA(v5, 1.4426950408889634, 6.755399441055744e+15)
+	v10 := v8 - 6.755399441055744e+15
+	v13 := math.FMA(-v10, 0.6931471803691238, v5)
+	v14 := math.FMA(-v10, 1.9082149292705877e-10, v13)
+	v15 := float64(v14 * v14)
+	v18 := math.FMA(v14, 2.0914679452495193e-09, 2.5105206480259365e-08)
+	v20 := math.FMA(v14, v18, 2.755727366116628e-07)
+	v22 := math.FMA(v14, v20, 2.755725542549107e-06)
+	v24 := math.FMA(v14, v22, 2.480158732553351e-05)
+	v26 := math.FMA(v14, v24, 0.00019841269874800694)
+	v28 := math.FMA(v14, v26, 0.0013888888888883752)
+	v30 := math.FMA(v14, v28, 0.008333333333326141)
+	v32 := math.FMA(v14, v30, 0.04166666666666667)
+	v34 := math.FMA(v14, v32, 0.1666666666666667)
+	v36 := math.FMA(v14, v34, 0.5)
+	v38 := v13 - v14
+	v39 := math.FMA(-v10, 1.9082149292705877e-10, v38)
+	v40 := math.FMA(v15, v36, v39)
+	v41 := v14 + v40
+	v43 := v41 + 1
+	v46 := math.FMA(v10, 0.5, 6.755399441055744e+15)
+	v47 := shiftLeft(v46, 52)
+	v49 := addBits(v47, 1)
+	v50 := float64(v43 * v49)
+	v52 := v46 - 6.755399441055744e+15
+	v53 := v10 - v52
+	v55 := v53 + 6.755399441055744e+15
+	v56 := shiftLeft(v55, 52)
+	v58 := addBits(v56, 1)
+	v59 := float64(v50 * v58)
+	v60 := choose(v1, v59, a)
+	return v60
+}
+
+// expm1Of64Lane returns e^a - 1, for a ≤ 700.
+func expm1Of64Lane(a float64) float64 {
+	v1 := a == a
+	v3 := greater(-700, a)
+	v6 := math.FMA(v3, 1.4426950408889634, 6.755399441055744e+15)
+	v7 := shiftLeft(v6, 52)
+	v9 := addBits(v7, 1)
+	v11 := v6 - 6.755399441055744e+15
+	v14 := math.FMA(-v11, 0.6931471803691238, v3)
+	v15 := math.FMA(-v11, 1.9082149292705877e-10, v14)
+	v16 := float64(v15 * v15)
+	v19 := math.FMA(v15, 2.0914679452495193e-09, 2.5105206480259365e-08)
+	v21 := math.FMA(v15, v19, 2.755727366116628e-07)
+	v23 := math.FMA(v15, v21, 2.755725542549107e-06)
+	v25 := math.FMA(v15, v23, 2.480158732553351e-05)
+	v27 := math.FMA(v15, v25, 0.00019841269874800694)
+	v29 := math.FMA(v15, v27, 0.0013888888888883752)
+	v31 := math.FMA(v15, v29, 0.008333333333326141)
+	v33 := math.FMA(v15, v31, 0.04166666666666667)
+	v35 := math.FMA(v15, v33, 0.1666666666666667)
+	v37 := math.FMA(v15, v35, 0.5)
+	v39 := v14 - v15
+	v40 := math.FMA(-v11, 1.9082149292705877e-10, v39)
+	v41 := math.FMA(v16, v37, v40)
+	v42 := v15 + v41
+	v44 := v9 - 1
+	v45 := math.FMA(v9, v42, v44)
+	v47 := andBits(a, math.Float64frombits(0x8000000000000000))
+	v48 := orBits(v45, v47)
+	v49 := choose(v1, v48, a)
+	return v49
+}
+
+// sigmoid64Lane returns 1 / (1 + e^-a).
+func sigmoid64Lane(a float64) float64 {
+	v1 := a == a
+	v6 := xorBits(a, math.Float64frombits(0x8000000000000000))
+	v7 := lesser(710, v6)
+	v8 := greater(-746, v7)
+	v11 := math.FMA(v8, 1.4426950408889634, 6.755399441055744e+15)
+	v13 := v11 - 6.755399441055744e+15
+	v16 := math.FMA(-v13, 0.6931471803691238, v8)
+	v17 := math.FMA(-v13, 1.9082149292705877e-10, v16)
+	v18 := float64(v17 * v17)
+	v21 := math.FMA(v17, 2.0914679452495193e-09, 2.5105206480259365e-08)
+	v23 := math.FMA(v17, v21, 2.755727366116628e-07)
+	v25 := math.FMA(v17, v23, 2.755725542549107e-06)
+	v27 := math.FMA(v17, v25, 2.480158732553351e-05)
+	v29 := math.FMA(v17, v27, 0.00019841269874800694)
+	v31 := math.FMA(v17, v29, 0.0013888888888883752)
+	v33 := math.FMA(v17, v31, 0.008333333333326141)
+	v35 := math.FMA(v17, v33, 0.04166666666666667)
+	v37 := math.FMA(v17, v35, 0.1666666666666667)
+	v39 := math.FMA(v17, v37, 0.5)
+	v41 := v16 - v17
+	v42 := math.FMA(-v13, 1.9082149292705877e-10, v41)
+	v43 := math.FMA(v18, v39, v42)
+	v44 := v17 + v43
+	v46 := v44 + 1
+	v49 := math.FMA(v13, 0.5, 6.755399441055744e+15)
+	v50 := shiftLeft(v49, 52)
+	v52 := addBits(v50, 1)
+	v53 := float64(v46 * v52)
+	v55 := v49 - 6.755399441055744e+15
+	v56 := v13 - v55
+	v58 := v56 + 6.755399441055744e+15
+	v59 := shiftLeft(v58, 52)
+	v61 := addBits(v59, 1)
+	v62 := float64(v53 * v61)
+	v64 := v62 + 1
+	v65 := 1 / v64
+	v66 := choose(v1, v65, a)
+	return v66
+}
+
+// silu64Lane returns a / (1 + e^-a), for a ≥ -40.
+func silu64Lane(a float64) float64 {
+	v1 := a == a
+	v5 := xorBits(a, math.Float64frombits(0x8000000000000000))
+	v6 := lesser(710, v5)
+	v7 := greater(-746, v6)
+	v10 := math.FMA(v7, 1.4426950408889634, 6.755399441055744e+15)
+	v12 := v10 - 6.755399441055744e+15
+	v15 := math.FMA(-v12, 0.6931471803691238, v7)
+	v16 := math.FMA(-v12, 1.9082149292705877e-10, v15)
+	v17 := float64(v16 * v16)
+	v20 := math.FMA(v16, 2.0914679452495193e-09, 2.5105206480259365e-08)
+	v22 := math.FMA(v16, v20, 2.755727366116628e-07)
+	v24 := math.FMA(v16, v22, 2.755725542549107e-06)
+	v26 := math.FMA(v16, v24, 2.480158732553351e-05)
+	v28 := math.FMA(v16, v26, 0.00019841269874800694)
+	v30 := math.FMA(v16, v28, 0.0013888888888883752)
+	v32 := math.FMA(v16, v30, 0.008333333333326141)
+	v34 := math.FMA(v16, v32, 0.04166666666666667)
+	v36 := math.FMA(v16, v34, 0.1666666666666667)
+	v38 := math.FMA(v16, v36, 0.5)
+	v40 := v15 - v16
+	v41 := math.FMA(-v12, 1.9082149292705877e-10, v40)
+	v42 := math.FMA(v17, v38, v41)
+	v43 := v16 + v42
+	v45 := v43 + 1
+	v48 := math.FMA(v12, 0.5, 6.755399441055744e+15)
+	v49 := shiftLeft(v48, 52)
+	v51 := addBits(v49, 1)
+	v52 := float64(v45 * v51)
+	v54 := v48 - 6.755399441055744e+15
+	v55 := v12 - v54
+	v57 := v55 + 6.755399441055744e+15
+	v58 := shiftLeft(v57, 52)
+	v60 := addBits(v58, 1)
+	v61 := float64(v52 * v60)
+	v63 := v61 + 1
+	v64 := a / v63
+	v65 := choose(v1, v64, a)
+	return v65
+}
+
+// tanh64Lane returns the hyperbolic tangent of a.
+func tanh64Lane(a float64) float64 {
+	v1 := a == a
+	v4 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v5 := v4 + v4
+	v6 := lesser(60, v5)
+	v9 := math.FMA(v6, 1.4426950408889634, 6.755399441055744e+15)
+	v10 := shiftLeft(v9, 52)
+	v12 := addBits(v10, 1)
+	v14 := v9 - 6.755399441055744e+15
+	v17 := math.FMA(-v14, 0.6931471803691238, v6)
+	v18 := math.FMA(-v14, 1.9082149292705877e-10, v17)
+	v19 := float64(v18 * v18)
+	v22 := math.FMA(v18, 2.0914679452495193e-09, 2.5105206480259365e-08)
+	v24 := math.FMA(v18, v22, 2.755727366116628e-07)
+	v26 := math.FMA(v18, v24, 2.755725542549107e-06)
+	v28 := math.FMA(v18, v26, 2.480158732553351e-05)
+	v30 := math.FMA(v18, v28, 0.00019841269874800694)
+	v32 := math.FMA(v18, v30, 0.0013888888888883752)
+	v34 := math.FMA(v18, v32, 0.008333333333326141)
+	v36 := math.FMA(v18, v34, 0.04166666666666667)
+	v38 := math.FMA(v18, v36, 0.1666666666666667)
+	v40 := math.FMA(v18, v38, 0.5)
+	v42 := v17 - v18
+	v43 := math.FMA(-v14, 1.9082149292705877e-10, v42)
+	v44 := math.FMA(v19, v40, v43)
+	v45 := v18 + v44
+	v47 := v12 - 1
+	v48 := math.FMA(v12, v45, v47)
+	v50 := v48 + 2
+	v51 := v48 / v50
+	v53 := andBits(a, math.Float64frombits(0x8000000000000000))
+	v54 := orBits(v51, v53)
+	v55 := choose(v1, v54, a)
+	return v55
+}
+
+// sinh64Lane returns the hyperbolic sine of a, for |a| ≤ 700.
+func sinh64Lane(a float64) float64 {
+	v1 := a == a
+	v3 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v6 := math.FMA(v3, 1.4426950408889634, 6.755399441055744e+15)
+	v7 := shiftLeft(v6, 52)
+	v9 := addBits(v7, 1)
+	v11 := v6 - 6.755399441055744e+15
+	v14 := math.FMA(-v11, 0.6931471803691238, v3)
+	v15 := math.FMA(-v11, 1.9082149292705877e-10, v14)
+	v16 := float64(v15 * v15)
+	v19 := math.FMA(v15, 2.0914679452495193e-09, 2.5105206480259365e-08)
+	v21 := math.FMA(v15, v19, 2.755727366116628e-07)
+	v23 := math.FMA(v15, v21, 2.755725542549107e-06)
+	v25 := math.FMA(v15, v23, 2.480158732553351e-05)
+	v27 := math.FMA(v15, v25, 0.00019841269874800694)
+	v29 := math.FMA(v15, v27, 0.0013888888888883752)
+	v31 := math.FMA(v15, v29, 0.008333333333326141)
+	v33 := math.FMA(v15, v31, 0.04166666666666667)
+	v35 := math.FMA(v15, v33, 0.1666666666666667)
+	v37 := math.FMA(v15, v35, 0.5)
+	v39 := v14 - v15
+	v40 := math.FMA(-v11, 1.9082149292705877e-10, v39)
+	v41 := math.FMA(v16, v37, v40)
+	v42 := v15 + v41
+	v44 := v9 - 1
+	v45 := math.FMA(v9, v42, v44)
+	v47 := v45 + 1
+	v48 := v45 / v47
+	v49 := v45 + v48
+	v51 := float64(v49 * 0.5)
+	v53 := andBits(a, math.Float64frombits(0x8000000000000000))
+	v54 := orBits(v51, v53)
+	v55 := choose(v1, v54, a)
+	return v55
+}
+
+// cosh64Lane returns the hyperbolic cosine of a, for |a| ≤ 700.
+func cosh64Lane(a float64) float64 {
+	v1 := a == a
+	v3 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v6 := math.FMA(v3, 1.4426950408889634, 6.755399441055744e+15)
+	v8 := v6 - 6.755399441055744e+15
+	v11 := math.FMA(-v8, 0.6931471803691238, v3)
+	v12 := math.FMA(-v8, 1.9082149292705877e-10, v11)
+	v13 := float64(v12 * v12)
+	v16 := math.FMA(v12, 2.0914679452495193e-09, 2.5105206480259365e-08)
+	v18 := math.FMA(v12, v16, 2.755727366116628e-07)
+	v20 := math.FMA(v12, v18, 2.755725542549107e-06)
+	v22 := math.FMA(v12, v20, 2.480158732553351e-05)
+	v24 := math.FMA(v12, v22, 0.00019841269874800694)
+	v26 := math.FMA(v12, v24, 0.0013888888888883752)
+	v28 := math.FMA(v12, v26, 0.008333333333326141)
+	v30 := math.FMA(v12, v28, 0.04166666666666667)
+	v32 := math.FMA(v12, v30, 0.1666666666666667)
+	v34 := math.FMA(v12, v32, 0.5)
+	v36 := v11 - v12
+	v37 := math.FMA(-v8, 1.9082149292705877e-10, v36)
+	v38 := math.FMA(v13, v34, v37)
+	v39 := v12 + v38
+	v41 := v39 + 1
+	v42 := shiftLeft(v6, 52)
+	v43 := addBits(v41, v42)
+	v45 := 1 / v43
+	v46 := v43 + v45
+	v48 := float64(v46 * 0.5)
+	v49 := choose(v1, v48, a)
+	return v49
+}
+
+// log64Lane returns the natural logarithm of a, for positive, finite and normal a.
+func log64Lane(a float64) float64 {
+	v1 := a == a
+	v3 := addBits(a, math.Float64frombits(0x95f619980c433))
+	v4 := shiftRight(v3, 52)
+	v6 := orBits(v4, 4.503599627370496e+15)
+	v8 := v6 - 4.503599627371519e+15
+	v10 := float64(v8 * 0.6931471803691238)
+	v11 := shiftLeft(v4, 52)
+	v12 := subBits(a, v11)
+	v14 := addBits(v12, 1)
+	v16 := v14 - 1
+	v17 := float64(v16 * v16)
+	v19 := float64(v17 * 0.5)
+	v21 := v16 + 2
+	v22 := v16 / v21
+	v23 := float64(v22 * v22)
+	v26 := math.FMA(v23, 0.14798198605116586, 0.15313837699209373)
+	v28 := math.FMA(v23, v26, 0.1818357216161805)
+	v30 := math.FMA(v23, v28, 0.22222198432149784)
+	v32 := math.FMA(v23, v30, 0.2857142874366239)
+	v34 := math.FMA(v23, v32, 0.3999999999940942)
+	v36 := math.FMA(v23, v34, 0.6666666666666735)
+	v37 := float64(v36 * v23)
+	v38 := v37 + v19
+	v41 := math.FMA(v8, 1.9082149292705877e-10, 0)
+	v42 := math.FMA(v22, v38, v41)
+	v43 := v19 - v42
+	v44 := v16 - v43
+	v45 := v10 + v44
+	v46 := choose(v1, v45, a)
+	return v46
+}
+
+// log2Of64Lane returns the binary logarithm of a, for positive, finite and normal a.
+func log2Of64Lane(a float64) float64 {
+	v1 := a == a
+	v3 := addBits(a, math.Float64frombits(0x95f619980c433))
+	v4 := shiftRight(v3, 52)
+	v5 := shiftLeft(v4, 52)
+	v6 := subBits(a, v5)
+	v8 := addBits(v6, 1)
+	v10 := v8 - 1
+	v11 := float64(v10 * v10)
+	v13 := float64(v11 * 0.5)
+	v15 := v10 + 2
+	v16 := v10 / v15
+	v17 := float64(v16 * v16)
+	v20 := math.FMA(v17, 0.14798198605116586, 0.15313837699209373)
+	v22 := math.FMA(v17, v20, 0.1818357216161805)
+	v24 := math.FMA(v17, v22, 0.22222198432149784)
+	v26 := math.FMA(v17, v24, 0.2857142874366239)
+	v28 := math.FMA(v17, v26, 0.3999999999940942)
+	v30 := math.FMA(v17, v28, 0.6666666666666735)
+	v31 := float64(v30 * v17)
+	v32 := v31 + v13
+	v36 := math.FMA(0, 1.9082149292705877e-10, 0)
+	v37 := math.FMA(v16, v32, v36)
+	v38 := v13 - v37
+	v39 := v10 - v38
+	v42 := orBits(v4, 4.503599627370496e+15)
+	v44 := v42 - 4.503599627371519e+15
+	v45 := math.FMA(v39, 1.4426950408889634, v44)
+	v46 := choose(v1, v45, a)
+	return v46
+}
+
+// log10Of64Lane returns the decimal logarithm of a, for positive, finite and normal a.
+func log10Of64Lane(a float64) float64 {
+	v1 := a == a
+	v3 := addBits(a, math.Float64frombits(0x95f619980c433))
+	v4 := shiftRight(v3, 52)
+	v6 := orBits(v4, 4.503599627370496e+15)
+	v8 := v6 - 4.503599627371519e+15
+	v10 := float64(v8 * 0.6931471803691238)
+	v11 := shiftLeft(v4, 52)
+	v12 := subBits(a, v11)
+	v14 := addBits(v12, 1)
+	v16 := v14 - 1
+	v17 := float64(v16 * v16)
+	v19 := float64(v17 * 0.5)
+	v21 := v16 + 2
+	v22 := v16 / v21
+	v23 := float64(v22 * v22)
+	v26 := math.FMA(v23, 0.14798198605116586, 0.15313837699209373)
+	v28 := math.FMA(v23, v26, 0.1818357216161805)
+	v30 := math.FMA(v23, v28, 0.22222198432149784)
+	v32 := math.FMA(v23, v30, 0.2857142874366239)
+	v34 := math.FMA(v23, v32, 0.3999999999940942)
+	v36 := math.FMA(v23, v34, 0.6666666666666735)
+	v37 := float64(v36 * v23)
+	v38 := v37 + v19
+	v41 := math.FMA(v8, 1.9082149292705877e-10, 0)
+	v42 := math.FMA(v22, v38, v41)
+	v43 := v19 - v42
+	v44 := v16 - v43
+	v45 := v10 + v44
+	v47 := float64(v45 * 0.4342944819032518)
+	v48 := choose(v1, v47, a)
+	return v48
+}
+
+// log1pOf64Lane returns log(1 + a), for finite a > -1.
+func log1pOf64Lane(a float64) float64 {
+	v1 := a == a
+	v3 := a + 1
+	v5 := addBits(v3, math.Float64frombits(0x95f619980c433))
+	v6 := shiftRight(v5, 52)
+	v8 := orBits(v6, 4.503599627370496e+15)
+	v10 := v8 - 4.503599627371519e+15
+	v12 := float64(v10 * 0.6931471803691238)
+	v14 := v10 == 0
+	v15 := shiftLeft(v6, 52)
+	v16 := subBits(v3, v15)
+	v18 := addBits(v16, 1)
+	v20 := v18 - 1
+	v21 := choose(v14, a, v20)
+	v22 := float64(v21 * v21)
+	v24 := float64(v22 * 0.5)
+	v26 := v21 + 2
+	v27 := v21 / v26
+	v28 := float64(v27 * v27)
+	v31 := math.FMA(v28, 0.14798198605116586, 0.15313837699209373)
+	v33 := math.FMA(v28, v31, 0.1818357216161805)
+	v35 := math.FMA(v28, v33, 0.22222198432149784)
+	v37 := math.FMA(v28, v35, 0.2857142874366239)
+	v39 := math.FMA(v28, v37, 0.3999999999940942)
+	v41 := math.FMA(v28, v39, 0.6666666666666735)
+	v42 := float64(v41 * v28)
+	v43 := v42 + v24
+	v47 := a > 1
+	v49 := v3 - a
+	v50 := 1 - v49
+	v52 := v3 - 1
+	v53 := a - v52
+	v54 := choose(v47, v50, v53)
+	v55 := v54 / v3
+	v56 := choose(v14, 0, v55)
+	v57 := math.FMA(v10, 1.9082149292705877e-10, v56)
+	v58 := math.FMA(v27, v43, v57)
+	v59 := v24 - v58
+	v60 := v21 - v59
+	v61 := v12 + v60
+	v63 := andBits(a, math.Float64frombits(0x8000000000000000))
+	v64 := orBits(v61, v63)
+	v65 := choose(v1, v64, a)
+	return v65
+}
+
+// logSigmoid64Lane returns log(1 / (1 + e^-a)).
+func logSigmoid64Lane(a float64) float64 {
+	v1 := a == a
+	v3 := lesser(0, a)
+	v7 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v9 := xorBits(v7, math.Float64frombits(0x8000000000000000))
+	v10 := lesser(710, v9)
+	v11 := greater(-746, v10)
+	v14 := math.FMA(v11, 1.4426950408889634, 6.755399441055744e+15)
+	v16 := v14 - 6.755399441055744e+15
+	v19 := math.FMA(-v16, 0.6931471803691238, v11)
+	v20 := math.FMA(-v16, 1.9082149292705877e-10, v19)
+	v21 := float64(v20 * v20)
+	v24 := math.FMA(v20, 2.0914679452495193e-09, 2.5105206480259365e-08)
+	v26 := math.FMA(v20, v24, 2.755727366116628e-07)
+	v28 := math.FMA(v20, v26, 2.755725542549107e-06)
+	v30 := math.FMA(v20, v28, 2.480158732553351e-05)
+	v32 := math.FMA(v20, v30, 0.00019841269874800694)
+	v34 := math.FMA(v20, v32, 0.0013888888888883752)
+	v36 := math.FMA(v20, v34, 0.008333333333326141)
+	v38 := math.FMA(v20, v36, 0.04166666666666667)
+	v40 := math.FMA(v20, v38, 0.1666666666666667)
+	v42 := math.FMA(v20, v40, 0.5)
+	v44 := v19 - v20
+	v45 := math.FMA(-v16, 1.9082149292705877e-10, v44)
+	v46 := math.FMA(v21, v42, v45)
+	v47 := v20 + v46
+	v49 := v47 + 1
+	v52 := math.FMA(v16, 0.5, 6.755399441055744e+15)
+	v53 := shiftLeft(v52, 52)
+	v55 := addBits(v53, 1)
+	v56 := float64(v49 * v55)
+	v58 := v52 - 6.755399441055744e+15
+	v59 := v16 - v58
+	v61 := v59 + 6.755399441055744e+15
+	v62 := shiftLeft(v61, 52)
+	v64 := addBits(v62, 1)
+	v65 := float64(v56 * v64)
+	v67 := v65 + 1
+	v69 := addBits(v67, math.Float64frombits(0x95f619980c433))
+	v70 := shiftRight(v69, 52)
+	v72 := orBits(v70, 4.503599627370496e+15)
+	v74 := v72 - 4.503599627371519e+15
+	v76 := float64(v74 * 0.6931471803691238)
+	v78 := v74 == 0
+	v79 := shiftLeft(v70, 52)
+	v80 := subBits(v67, v79)
+	v82 := addBits(v80, 1)
+	v84 := v82 - 1
+	v85 := choose(v78, v65, v84)
+	v86 := float64(v85 * v85)
+	v88 := float64(v86 * 0.5)
+	v90 := v85 + 2
+	v91 := v85 / v90
+	v92 := float64(v91 * v91)
+	v95 := math.FMA(v92, 0.14798198605116586, 0.15313837699209373)
+	v97 := math.FMA(v92, v95, 0.1818357216161805)
+	v99 := math.FMA(v92, v97, 0.22222198432149784)
+	v101 := math.FMA(v92, v99, 0.2857142874366239)
+	v103 := math.FMA(v92, v101, 0.3999999999940942)
+	v105 := math.FMA(v92, v103, 0.6666666666666735)
+	v106 := float64(v105 * v92)
+	v107 := v106 + v88
+	v111 := v65 > 1
+	v113 := v67 - v65
+	v114 := 1 - v113
+	v116 := v67 - 1
+	v117 := v65 - v116
+	v118 := choose(v111, v114, v117)
+	v119 := v118 / v67
+	v120 := choose(v78, 0, v119)
+	v121 := math.FMA(v74, 1.9082149292705877e-10, v120)
+	v122 := math.FMA(v91, v107, v121)
+	v123 := v88 - v122
+	v124 := v85 - v123
+	v125 := v76 + v124
+	v126 := v3 - v125
+	v127 := choose(v1, v126, a)
+	return v127
+}
+
+// asinh64Lane returns the inverse hyperbolic sine of a, for |a| ≤ 1e150.
+func asinh64Lane(a float64) float64 {
+	v1 := a == a
+	v3 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v4 := float64(v3 * v3)
+	v6 := v4 + 1
+	v7 := math.Sqrt(v6)
+	v9 := v7 + 1
+	v10 := v4 / v9
+	v11 := v3 + v10
+	v13 := v11 + 1
+	v15 := addBits(v13, math.Float64frombits(0x95f619980c433))
+	v16 := shiftRight(v15, 52)
+	v18 := orBits(v16, 4.503599627370496e+15)
+	v20 := v18 - 4.503599627371519e+15
+	v22 := float64(v20 * 0.6931471803691238)
+	v24 := v20 == 0
+	v25 := shiftLeft(v16, 52)
+	v26 := subBits(v13, v25)
+	v28 := addBits(v26, 1)
+	v30 := v28 - 1
+	v31 := choose(v24, v11, v30)
+	v32 := float64(v31 * v31)
+	v34 := float64(v32 * 0.5)
+	v36 := v31 + 2
+	v37 := v31 / v36
+	v38 := float64(v37 * v37)
+	v41 := math.FMA(v38, 0.14798198605116586, 0.15313837699209373)
+	v43 := math.FMA(v38, v41, 0.1818357216161805)
+	v45 := math.FMA(v38, v43, 0.22222198432149784)
+	v47 := math.FMA(v38, v45, 0.2857142874366239)
+	v49 := math.FMA(v38, v47, 0.3999999999940942)
+	v51 := math.FMA(v38, v49, 0.6666666666666735)
+	v52 := float64(v51 * v38)
+	v53 := v52 + v34
+	v57 := v11 > 1
+	v59 := v13 - v11
+	v60 := 1 - v59
+	v62 := v13 - 1
+	v63 := v11 - v62
+	v64 := choose(v57, v60, v63)
+	v65 := v64 / v13
+	v66 := choose(v24, 0, v65)
+	v67 := math.FMA(v20, 1.9082149292705877e-10, v66)
+	v68 := math.FMA(v37, v53, v67)
+	v69 := v34 - v68
+	v70 := v31 - v69
+	v71 := v22 + v70
+	v73 := andBits(a, math.Float64frombits(0x8000000000000000))
+	v74 := orBits(v71, v73)
+	v75 := choose(v1, v74, a)
+	return v75
+}
+
+// acosh64Lane returns the inverse hyperbolic cosine of a, for 1 ≤ a ≤ 1e150.
+func acosh64Lane(a float64) float64 {
+	v1 := a == a
+	v3 := a - 1
+	v5 := v3 + 2
+	v6 := float64(v3 * v5)
+	v7 := math.Sqrt(v6)
+	v8 := v3 + v7
+	v10 := v8 + 1
+	v12 := addBits(v10, math.Float64frombits(0x95f619980c433))
+	v13 := shiftRight(v12, 52)
+	v15 := orBits(v13, 4.503599627370496e+15)
+	v17 := v15 - 4.503599627371519e+15
+	v19 := float64(v17 * 0.6931471803691238)
+	v21 := v17 == 0
+	v22 := shiftLeft(v13, 52)
+	v23 := subBits(v10, v22)
+	v25 := addBits(v23, 1)
+	v27 := v25 - 1
+	v28 := choose(v21, v8, v27)
+	v29 := float64(v28 * v28)
+	v31 := float64(v29 * 0.5)
+	v33 := v28 + 2
+	v34 := v28 / v33
+	v35 := float64(v34 * v34)
+	v38 := math.FMA(v35, 0.14798198605116586, 0.15313837699209373)
+	v40 := math.FMA(v35, v38, 0.1818357216161805)
+	v42 := math.FMA(v35, v40, 0.22222198432149784)
+	v44 := math.FMA(v35, v42, 0.2857142874366239)
+	v46 := math.FMA(v35, v44, 0.3999999999940942)
+	v48 := math.FMA(v35, v46, 0.6666666666666735)
+	v49 := float64(v48 * v35)
+	v50 := v49 + v31
+	v54 := v8 > 1
+	v56 := v10 - v8
+	v57 := 1 - v56
+	v59 := v10 - 1
+	v60 := v8 - v59
+	v61 := choose(v54, v57, v60)
+	v62 := v61 / v10
+	v63 := choose(v21, 0, v62)
+	v64 := math.FMA(v17, 1.9082149292705877e-10, v63)
+	v65 := math.FMA(v34, v50, v64)
+	v66 := v31 - v65
+	v67 := v28 - v66
+	v68 := v19 + v67
+	v69 := choose(v1, v68, a)
+	return v69
+}
+
+// atanh64Lane returns the inverse hyperbolic tangent of a, for |a| < 1.
+func atanh64Lane(a float64) float64 {
+	v1 := a == a
+	v3 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v5 := v3 < 0.5
+	v6 := v3 + v3
+	v7 := float64(v6 * v3)
+	v8 := choose(v5, v7, v6)
+	v10 := 1 - v3
+	v11 := v8 / v10
+	v12 := v6 + v11
+	v13 := choose(v5, v12, v11)
+	v15 := v13 + 1
+	v17 := addBits(v15, math.Float64frombits(0x95f619980c433))
+	v18 := shiftRight(v17, 52)
+	v20 := orBits(v18, 4.503599627370496e+15)
+	v22 := v20 - 4.503599627371519e+15
+	v24 := float64(v22 * 0.6931471803691238)
+	v26 := v22 == 0
+	v27 := shiftLeft(v18, 52)
+	v28 := subBits(v15, v27)
+	v30 := addBits(v28, 1)
+	v32 := v30 - 1
+	v33 := choose(v26, v13, v32)
+	v34 := float64(v33 * v33)
+	v36 := float64(v34 * 0.5)
+	v38 := v33 + 2
+	v39 := v33 / v38
+	v40 := float64(v39 * v39)
+	v43 := math.FMA(v40, 0.14798198605116586, 0.15313837699209373)
+	v45 := math.FMA(v40, v43, 0.1818357216161805)
+	v47 := math.FMA(v40, v45, 0.22222198432149784)
+	v49 := math.FMA(v40, v47, 0.2857142874366239)
+	v51 := math.FMA(v40, v49, 0.3999999999940942)
+	v53 := math.FMA(v40, v51, 0.6666666666666735)
+	v54 := float64(v53 * v40)
+	v55 := v54 + v36
+	v59 := v13 > 1
+	v61 := v15 - v13
+	v62 := 1 - v61
+	v64 := v15 - 1
+	v65 := v13 - v64
+	v66 := choose(v59, v62, v65)
+	v67 := v66 / v15
+	v68 := choose(v26, 0, v67)
+	v69 := math.FMA(v22, 1.9082149292705877e-10, v68)
+	v70 := math.FMA(v39, v55, v69)
+	v71 := v36 - v70
+	v72 := v33 - v71
+	v73 := v24 + v72
+	v75 := float64(v73 * 0.5)
+	v77 := andBits(a, math.Float64frombits(0x8000000000000000))
+	v78 := orBits(v75, v77)
+	v79 := choose(v1, v78, a)
+	return v79
+}
+
+// pow64Lane returns a raised to b, for positive, finite and normal a, where that is within 1e-300 and 1e300; others are beyond these.
+func pow64Lane(a, b float64) float64 {
+	v5 := addBits(a, math.Float64frombits(0x95f619980c433))
+	v6 := shiftRight(v5, 52)
+	v8 := orBits(v6, 4.503599627370496e+15)
+	v10 := v8 - 4.503599627371519e+15
+	v12 := float64(v10 * 0.6931471803691238)
+	v13 := shiftLeft(v6, 52)
+	v14 := subBits(a, v13)
+	v16 := addBits(v14, 1)
+	v18 := v16 - 1
+	v20 := v16 + 1
+	v21 := v18 / v20
+	v22 := v21 + v21
+	v23 := float64(v21 * v21)
+	v24 := float64(v23 * v21)
+	v26 := float64(v24 * 0.3333333333333333)
+	v27 := v26 + v26
+	v28 := v22 + v27
+	v29 := v12 + v28
+	v30 := v29 - v12
+	v31 := v29 - v30
+	v32 := v12 - v31
+	v33 := v28 - v30
+	v34 := v32 + v33
+	v36 := v28 - v22
+	v37 := v28 - v36
+	v38 := v22 - v37
+	v39 := v27 - v36
+	v40 := v38 + v39
+	v41 := v20 - v16
+	v42 := v20 - v41
+	v43 := v16 - v42
+	v44 := 1 - v41
+	v45 := v43 + v44
+	v46 := math.FMA(-v21, v20, v18)
+	v47 := math.FMA(-v21, v45, v46)
+	v48 := v47 / v20
+	v49 := math.FMA(-v24, 0.3333333333333333, v26)
+	v51 := xorBits(v49, math.Float64frombits(0x8000000000000000))
+	v53 := math.FMA(-v23, v21, v24)
+	v55 := xorBits(v53, math.Float64frombits(0x8000000000000000))
+	v56 := math.FMA(-v21, v21, v23)
+	v58 := xorBits(v56, math.Float64frombits(0x8000000000000000))
+	v59 := float64(v48 * v21)
+	v60 := math.FMA(v21, v48, v59)
+	v61 := v58 + v60
+	v62 := float64(v61 * v21)
+	v63 := math.FMA(v23, v48, v62)
+	v64 := v55 + v63
+	v65 := float64(v64 * 0.3333333333333333)
+	v66 := math.FMA(v24, 1.850371707708594e-17, v65)
+	v67 := v51 + v66
+	v68 := v48 + v67
+	v69 := float64(v23 * v23)
+	v72 := math.FMA(v23, 0.037037037037037035, 0.04)
+	v74 := math.FMA(v23, v72, 0.043478260869565216)
+	v76 := math.FMA(v23, v74, 0.047619047619047616)
+	v78 := math.FMA(v23, v76, 0.05263157894736842)
+	v80 := math.FMA(v23, v78, 0.058823529411764705)
+	v82 := math.FMA(v23, v80, 0.06666666666666667)
+	v84 := math.FMA(v23, v82, 0.07692307692307693)
+	v86 := math.FMA(v23, v84, 0.09090909090909091)
+	v88 := math.FMA(v23, v86, 0.1111111111111111)
+	v90 := math.FMA(v23, v88, 0.14285714285714285)
+	v92 := math.FMA(v23, v90, 0.2)
+	v93 := float64(v21 * v92)
+	v94 := float64(v69 * v93)
+	v95 := v68 + v94
+	v96 := v95 + v95
+	v97 := v40 + v96
+	v98 := math.FMA(v10, 1.9082149292705877e-10, v97)
+	v99 := v34 + v98
+	v100 := v29 + v99
+	v101 := float64(b * v100)
+	v102 := lesser(700, v101)
+	v103 := greater(-700, v102)
+	v106 := math.FMA(v103, 1.4426950408889634, 6.755399441055744e+15)
+	v108 := v106 - 6.755399441055744e+15
+	v110 := math.FMA(-v108, 0.6931471803691238, v103)
+	v113 := andBits(v101, math.Float64frombits(0x7fffffffffffffff))
+	v115 := v113 > 700
+	v117 := v100 - v29
+	v118 := v100 - v117
+	v119 := v29 - v118
+	v120 := v99 - v117
+	v121 := v119 + v120
+	v122 := math.FMA(-b, v100, v101)
+	v124 := xorBits(v122, math.Float64frombits(0x8000000000000000))
+	v125 := math.FMA(b, v121, v124)
+	v126 := choose(v115, 0, v125)
+	v127 := math.FMA(-v108, 1.9082149292705877e-10, v126)
+	v128 := v110 + v127
+	v129 := float64(v128 * v128)
+	v132 := math.FMA(v128, 2.0914679452495193e-09, 2.5105206480259365e-08)
+	v134 := math.FMA(v128, v132, 2.755727366116628e-07)
+	v136 := math.FMA(v128, v134, 2.755725542549107e-06)
+	v138 := math.FMA(v128, v136, 2.480158732553351e-05)
+	v140 := math.FMA(v128, v138, 0.00019841269874800694)
+	v142 := math.FMA(v128, v140, 0.0013888888888883752)
+	v144 := math.FMA(v128, v142, 0.008333333333326141)
+	v146 := math.FMA(v128, v144, 0.04166666666666667)
+	v148 := math.FMA(v128, v146, 0.1666666666666667)
+	v150 := math.FMA(v128, v148, 0.5)
+	v151 := v128 - v110
+	v152 := v128 - v151
+	v153 := v110 - v152
+	v154 := v127 - v151
+	v155 := v153 + v154
+	v156 := math.FMA(v155, v128, v155)
+	v157 := math.FMA(v129, v150, v156)
+	v158 := v128 + v157
+	v160 := v158 + 1
+	v161 := shiftLeft(v106, 52)
+	v162 := addBits(v160, v161)
+	return v162
+}

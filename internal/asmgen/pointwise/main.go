@@ -35,6 +35,10 @@ func main() {
 		f.write()
 	}
 	powers()
+	for _, f := range functions64 {
+		f.write64()
+	}
+	powers64()
 	sum()
 	squares()
 	largest()
