@@ -119,22 +119,34 @@ var (
 	// Cosh64 sets dst to the hyperbolic cosine of a.
 	Cosh64 = inside(-700, 700, unaryBlock(vectors.cosh64, Each64(cosh64Lane)), Cosh)
 	// Log64 sets dst to the natural logarithm of a.
-	Log64 = inside(0x1p-1022, math.MaxFloat64, unaryBlock(vectors.log64, Each64(log64Lane)), Log)
+	Log64 = subnormals(unaryBlock(vectors.log64, Each64(log64Lane)), Log)
 	// Log2Of64 sets dst to the binary logarithm of a.
-	Log2Of64 = inside(0x1p-1022, math.MaxFloat64, unaryBlock(vectors.log2Of64, Each64(log2Of64Lane)), Log2)
+	Log2Of64 = subnormals(unaryBlock(vectors.log2Of64, Each64(log2Of64Lane)), Log2)
 	// Log10Of64 sets dst to the decimal logarithm of a.
-	Log10Of64 = inside(0x1p-1022, math.MaxFloat64, unaryBlock(vectors.log10Of64, Each64(log10Of64Lane)), Log10)
+	Log10Of64 = subnormals(unaryBlock(vectors.log10Of64, Each64(log10Of64Lane)), Log10)
 	// Log1pOf64 sets dst to log(1 + a).
-	Log1pOf64 = inside(math.Nextafter(-1, 0), math.MaxFloat64, unaryBlock(vectors.log1pOf64, Each64(log1pOf64Lane)), math.Log1p)
+	Log1pOf64 = unaryBlock(vectors.log1pOf64, Each64(log1pOf64Lane))
 	// LogSigmoid64 sets dst to log(1 / (1 + e^-a)).
 	LogSigmoid64 = unaryBlock(vectors.logSigmoid64, Each64(logSigmoid64Lane))
 	// Asinh64 sets dst to the inverse hyperbolic sine of a.
 	Asinh64 = inside(-1e150, 1e150, unaryBlock(vectors.asinh64, Each64(asinh64Lane)), math.Asinh)
 	// Acosh64 sets dst to the inverse hyperbolic cosine of a.
-	Acosh64 = inside(1, 1e150, unaryBlock(vectors.acosh64, Each64(acosh64Lane)), math.Acosh)
+	Acosh64 = inside(math.Inf(-1), 1e150, unaryBlock(vectors.acosh64, Each64(acosh64Lane)), math.Acosh)
 	// Atanh64 sets dst to the inverse hyperbolic tangent of a.
-	Atanh64 = inside(math.Nextafter(-1, 0), math.Nextafter(1, 0), unaryBlock(vectors.atanh64, Each64(atanh64Lane)), math.Atanh)
+	Atanh64 = unaryBlock(vectors.atanh64, Each64(atanh64Lane))
 )
+
+// subnormals is block, and f of positive subnormal elements.
+func subnormals(block func(dst, a []float64), f func(float64) float64) func(dst, a []float64) {
+	return func(dst, a []float64) {
+		block(dst, a)
+		for i, x := range a[:len(dst)] {
+			if math.Float64bits(x)-1 < 1<<52-1 {
+				dst[i] = f(x)
+			}
+		}
+	}
+}
 
 // inside is block, and f of the elements that are not in [lo, hi].
 func inside(lo, hi float64, block func(dst, a []float64), f func(float64) float64) func(dst, a []float64) {

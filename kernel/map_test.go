@@ -277,9 +277,16 @@ var functionCases64 = []struct {
 	{"asinh", Asinh64, asinh64Lane, math.Asinh},
 	{"acosh", Acosh64, acosh64Lane, math.Acosh},
 	{"atanh", Atanh64, atanh64Lane, math.Atanh},
-	{"pow 1.7", powerOf(1.7), func(x float64) float64 { return pow64Lane(x, 1.7) }, func(x float64) float64 { return Power(x, 1.7) }},
-	{"pow -31.1", powerOf(-31.1), func(x float64) float64 { return pow64Lane(x, -31.1) }, func(x float64) float64 { return Power(x, -31.1) }},
-	{"pow 1e250", powerOf(1e250), func(x float64) float64 { return pow64Lane(x, 1e250) }, func(x float64) float64 { return Power(x, 1e250) }},
+	{"pow 1.7", powerOf(1.7), laneOf(1.7), func(x float64) float64 { return Power(x, 1.7) }},
+	{"pow -31.1", powerOf(-31.1), laneOf(-31.1), func(x float64) float64 { return Power(x, -31.1) }},
+	{"pow 3", powerOf(3), laneOf(3), func(x float64) float64 { return Power(x, 3) }},
+	{"pow -2", powerOf(-2), laneOf(-2), func(x float64) float64 { return Power(x, -2) }},
+	{"pow 1e250", powerOf(1e250), laneOf(1e250), func(x float64) float64 { return Power(x, 1e250) }},
+	{"pow 4294967297", powerOf(4294967297), laneOf(4294967297), func(x float64) float64 { return Power(x, 4294967297) }},
+}
+
+func laneOf(y float64) func(x float64) float64 {
+	return func(x float64) float64 { return pow64Lane(x, y) }
 }
 
 func powerOf(y float64) func(dst, a []float64) {
@@ -320,6 +327,26 @@ func TestFloat64Functions(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestPow32(t *testing.T) {
+	in := functionArguments()
+	out, exponents := make([]float32, len(in)), make([]float32, len(in))
+	for _, y := range []float32{0, 1.7, -31.1, 3, -2, 1e30, 4294967296, float32(math.Inf(-1)), float32(math.NaN())} {
+		for i := range exponents {
+			exponents[i] = y
+		}
+		Pow32(out, in, exponents)
+		for i, x := range in {
+			got, want := float64(out[i]), Power(float64(x), float64(y))
+			if math.Abs(math.Log(want)) < 50 && !within(got, want, 0.503) || !within(got, want, 1) || math.Signbit(got) != math.Signbit(want) && want == want {
+				t.Fatalf("%v to the power %v is %v, want %v", x, y, got, want)
+			}
+			if twin := float32(powLane(float64(x), float64(y))); x-x == 0 && x != 0 && math.Abs(float64(y)) < 1<<31 && math.Float32bits(twin) != math.Float32bits(out[i]) {
+				t.Fatalf("%v to the power %v is %v, in Go %v", x, y, got, twin)
+			}
+		}
 	}
 }
 

@@ -192,7 +192,7 @@ func atanAVX(dst *float32, a *float32, n int)
 //go:noescape
 func rsqrtAVX(dst *float32, a *float32, n int)
 
-// powAVX sets dst to a raised to b, for positive finite a and finite b.
+// powAVX sets dst to a raised to b, for finite a other than 0, and |b| < 2^31.
 //
 //go:noescape
 func powAVX(dst *float32, a *float32, b *float32, n int)
@@ -232,22 +232,22 @@ func sinh64AVX(dst *float64, a *float64, n int)
 //go:noescape
 func cosh64AVX(dst *float64, a *float64, n int)
 
-// log64AVX sets dst to the natural logarithm of a, for positive, finite and normal a.
+// log64AVX sets dst to the natural logarithm of a, unless that is subnormal.
 //
 //go:noescape
 func log64AVX(dst *float64, a *float64, n int)
 
-// log2Of64AVX sets dst to the binary logarithm of a, for positive, finite and normal a.
+// log2Of64AVX sets dst to the binary logarithm of a, unless that is subnormal.
 //
 //go:noescape
 func log2Of64AVX(dst *float64, a *float64, n int)
 
-// log10Of64AVX sets dst to the decimal logarithm of a, for positive, finite and normal a.
+// log10Of64AVX sets dst to the decimal logarithm of a, unless that is subnormal.
 //
 //go:noescape
 func log10Of64AVX(dst *float64, a *float64, n int)
 
-// log1pOf64AVX sets dst to log(1 + a), for finite a > -1.
+// log1pOf64AVX sets dst to log(1 + a).
 //
 //go:noescape
 func log1pOf64AVX(dst *float64, a *float64, n int)
@@ -262,17 +262,17 @@ func logSigmoid64AVX(dst *float64, a *float64, n int)
 //go:noescape
 func asinh64AVX(dst *float64, a *float64, n int)
 
-// acosh64AVX sets dst to the inverse hyperbolic cosine of a, for 1 ≤ a ≤ 1e150.
+// acosh64AVX sets dst to the inverse hyperbolic cosine of a, for a ≤ 1e150.
 //
 //go:noescape
 func acosh64AVX(dst *float64, a *float64, n int)
 
-// atanh64AVX sets dst to the inverse hyperbolic tangent of a, for |a| < 1.
+// atanh64AVX sets dst to the inverse hyperbolic tangent of a.
 //
 //go:noescape
 func atanh64AVX(dst *float64, a *float64, n int)
 
-// pow64AVX sets dst to a raised to b, for positive, finite and normal a, where that is within 1e-300 and 1e300; others are beyond these.
+// pow64AVX sets dst to a raised to b, for finite and normal a and |b| < 2^31, where the size of that is within 1e-300 and 1e300; others are beyond these.
 //
 //go:noescape
 func pow64AVX(dst *float64, a *float64, b *float64, n int)

@@ -106,20 +106,22 @@ func pow32(block func(dst, a, b []float32)) func(dst, a, b []float32) {
 		a, b = a[:len(dst)], b[:len(dst)]
 		block(dst, a, b)
 		for i, x := range a {
-			if !(x > 0 && x <= math.MaxFloat32) || b[i]-b[i] != 0 {
-				dst[i] = float32(Power(float64(x), float64(b[i])))
+			if y := b[i]; x == 0 || x-x != 0 || !(y < 1<<31 && y > -1<<31) {
+				dst[i] = float32(Power(float64(x), float64(y)))
 			}
 		}
 	}
 }
 
+// pow64 leaves to Power what is zero, subnormal, infinite or nearly so.
 func pow64(block func(dst, a, b []float64)) func(dst, a, b []float64) {
 	return func(dst, a, b []float64) {
 		a, b = a[:len(dst)], b[:len(dst)]
 		block(dst, a, b)
 		for i, x := range a {
-			if y := dst[i]; !(y >= 1e-300 && y <= 1e300 && x >= 0x1p-1022 && x <= math.MaxFloat64) {
-				dst[i] = Power(x, b[i])
+			size, y := math.Abs(dst[i]), b[i]
+			if size < 1e-300 || size > 1e300 || math.Abs(x) < 0x1p-1022 || x-x != 0 || !(y < 1<<31 && y > -1<<31) {
+				dst[i] = Power(x, y)
 			}
 		}
 	}

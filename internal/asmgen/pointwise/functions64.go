@@ -95,7 +95,10 @@ func logParts(f, k, rest *node) (high, low *node) {
 	return mul(k, num(ln2High)), sub(f, sub(square, inner))
 }
 
-func log64(x *node) *node {
+func log64(x *node) *node { return logDomain(x, logWithin(x)) }
+
+// logWithin is log x for positive, finite and normal x.
+func logWithin(x *node) *node {
 	m, k := split(x)
 	high, low := logParts(sub(m, num(1)), k, num(0))
 	return add(high, low)
@@ -104,10 +107,10 @@ func log64(x *node) *node {
 func log2Of64(x *node) *node {
 	m, k := split(x)
 	_, low := logParts(sub(m, num(1)), num(0), num(0))
-	return fma(low, num(math.Log2E), k)
+	return logDomain(x, fma(low, num(math.Log2E), k))
 }
 
-func log10Of64(x *node) *node { return mul(log64(x), num(math.Log10E)) }
+func log10Of64(x *node) *node { return logDomain(x, mul(logWithin(x), num(math.Log10E))) }
 
 // logOf1Plus64 returns log(1 + x) for finite x > -1, and 0 for -0. What 1 + x
 // loses, relatively, is put back.
@@ -121,7 +124,7 @@ func logOf1Plus64(x *node) *node {
 	return add(high, low)
 }
 
-func log1pOf64(x *node) *node { return withSign(logOf1Plus64(x), x) }
+func log1pOf64(x *node) *node { return log1pDomain(x, logOf1Plus64(x)) }
 
 func logSigmoid64(x *node) *node {
 	return sub(lesser(num(0), x), logOf1Plus64(exp64(negated(absolute(x)))))
@@ -136,7 +139,8 @@ func asinh64(x *node) *node {
 
 func acosh64(x *node) *node {
 	t := sub(x, num(1))
-	return logOf1Plus64(add(t, sqrt(mul(t, add(t, num(2))))))
+	y := logOf1Plus64(add(t, sqrt(mul(t, add(t, num(2))))))
+	return when(below(x, num(1)), num(math.NaN()), y)
 }
 
 // atanh64 writes 2x / (1 - x) as 2x + 2x²/(1 - x) for small x.
@@ -146,7 +150,7 @@ func atanh64(x *node) *node {
 	small := below(size, num(0.5))
 	quotient := div(when(small, mul(twice, size), twice), complement)
 	y := logOf1Plus64(when(small, add(twice, quotient), quotient))
-	return withSign(mul(y, num(0.5)), x)
+	return atanhDomain(x, mul(y, num(0.5)))
 }
 
 // pair is the unevaluated sum of two numbers (T. J. Dekker, 1971).
@@ -185,10 +189,10 @@ func logWide(x *node) pair {
 	return sumOf2(sum.high, add(sum.low, fma(k, num(ln2Low), fraction.low)))
 }
 
-// power64 is x raised to y for positive, finite and normal x, where the result
-// is between 1e-300 and 1e300; else it is beyond these.
+// power64 is x raised to y for finite and normal x and |y| < 2^31, where the
+// result is between 1e-300 and 1e300 in magnitude; else it is beyond these.
 func power64(x, y *node) *node {
-	l := logWide(x)
+	l := logWide(absolute(x))
 	p := mul(y, l.high)
 	rest := fma(y, l.low, negated(fnma(y, l.high, p)))
 	rest = when(above(absolute(p), num(700)), num(0), rest)
@@ -197,7 +201,7 @@ func power64(x, y *node) *node {
 	r := sumOf2(fnma(n, num(ln2High), p), fnma(n, num(ln2Low), rest))
 	t := r.high
 	tail := fma(mul(t, t), polynomial(t, expTerms64), fma(r.low, t, r.low))
-	return addBits(add(add(t, tail), num(1)), left(bits, 52))
+	return powerSign(x, y, addBits(add(add(t, tail), num(1)), left(bits, 52)))
 }
 
 var functions64 = []function{
@@ -208,14 +212,14 @@ var functions64 = []function{
 	{"tanh64", "the hyperbolic tangent of a", tanh64},
 	{"sinh64", "the hyperbolic sine of a, for |a| ≤ 700", sinh64},
 	{"cosh64", "the hyperbolic cosine of a, for |a| ≤ 700", cosh64},
-	{"log64", "the natural logarithm of a, for positive, finite and normal a", log64},
-	{"log2Of64", "the binary logarithm of a, for positive, finite and normal a", log2Of64},
-	{"log10Of64", "the decimal logarithm of a, for positive, finite and normal a", log10Of64},
-	{"log1pOf64", "log(1 + a), for finite a > -1", log1pOf64},
+	{"log64", "the natural logarithm of a, unless that is subnormal", log64},
+	{"log2Of64", "the binary logarithm of a, unless that is subnormal", log2Of64},
+	{"log10Of64", "the decimal logarithm of a, unless that is subnormal", log10Of64},
+	{"log1pOf64", "log(1 + a)", log1pOf64},
 	{"logSigmoid64", "log(1 / (1 + e^-a))", logSigmoid64},
 	{"asinh64", "the inverse hyperbolic sine of a, for |a| ≤ 1e150", asinh64},
-	{"acosh64", "the inverse hyperbolic cosine of a, for 1 ≤ a ≤ 1e150", acosh64},
-	{"atanh64", "the inverse hyperbolic tangent of a, for |a| < 1", atanh64},
+	{"acosh64", "the inverse hyperbolic cosine of a, for a ≤ 1e150", acosh64},
+	{"atanh64", "the inverse hyperbolic tangent of a", atanh64},
 }
 
 func (f function) write64() {
@@ -228,7 +232,7 @@ func (f function) write64() {
 }
 
 func powers64() {
-	const doc = "a raised to b, for positive, finite and normal a, where that is within 1e-300 and 1e300; others are beyond these"
+	const doc = "a raised to b, for finite and normal a and |b| < 2^31, where the size of that is within 1e-300 and 1e300; others are beyond these"
 	p := begin("pow64AVX", "func(dst, a, b *float64, n int)", []string{"pow64AVX sets dst to " + doc + "."}, "dst", "a", "b")
 	root := power64(input(0), input(1))
 	p.each64(func(get func(k int) VecVirtual) VecVirtual { return emit(root, get(1), get(2)) })
