@@ -26,6 +26,7 @@ var embeddingRenorm = &op.Def{
 	Doc: "Embedding that first changes the rows of weight that input numbers: one of a norm of order norm_type, n, above max_norm is " +
 		"multiplied by max_norm/(n + 1e-7), once however often it is numbered. The gradient passes the change over.",
 	Mutates: []string{"weight"},
+	Fixed:   []string{"input"},
 	Whole:   "a rank that changes rows leaves those of the others as they were",
 	Check:   firstError(checkEmbedding("input"), checkRenorm),
 	Infer:   inferEmbedding("input"),
@@ -49,7 +50,10 @@ var embeddingRenorm = &op.Def{
 }
 
 func checkRenorm(a op.Args) error {
-	if d := a.Value("weight").DType(); !d.IsDifferentiable() && tensor.NumElements(a.Value("input").Shape()) > 0 {
+	switch d := a.Value("weight").DType(); {
+	case !a.Has("max_norm"):
+		return op.TypeError("argument 'max_norm' must be a number, not None")
+	case !d.IsDifferentiable() && tensor.NumElements(a.Value("input").Shape()) > 0:
 		return op.RuntimeError("argument 'weight' must be floating point or complex for argument 'max_norm', not %s", d)
 	}
 	return nil
