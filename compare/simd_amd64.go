@@ -130,6 +130,17 @@ func patchInto[T float32 | float64](m *meter, w, g []T) (pw, pg []T, z zeroed) {
 	return pw, pg, z
 }
 
+// zerosDiffer reports whether zeros, given by their bits, have opposite signs.
+func zerosDiffer[T int32 | int64](w, g []T) bool {
+	g = g[:len(w)]
+	for i, x := range w {
+		if y := g[i]; (x|y)<<1 == 0 && x != y {
+			return true
+		}
+	}
+	return false
+}
+
 // addTotal counts the sums of a chunk and what patchInto found.
 func (m *meter) addTotal(c chunk, t *total, z zeroed) {
 	m.finite += c.n - z.special
@@ -151,7 +162,7 @@ func (m *meter) simd64(c chunk) bool {
 	var t total
 	sums64(&w[0], &g[0], len(w), &in, &ratios[0], (*[7]float64)(unsafe.Pointer(&t)))
 	z := zeroed{first: -1}
-	if m.opts.SignedZero || !(t.ww+t.gg <= math.MaxFloat64) {
+	if !(t.ww+t.gg <= math.MaxFloat64) || m.opts.SignedZero && zerosDiffer(view[int64](c.want), view[int64](c.got)) {
 		if w, g, z = patchInto(m, w, g); z.special > 0 {
 			sums64(&w[0], &g[0], len(w), &in, &ratios[0], (*[7]float64)(unsafe.Pointer(&t)))
 		}
@@ -266,7 +277,7 @@ func (m *meter) simd32(c chunk) bool {
 	var t total
 	sums32(&w[0], &g[0], len(w), (*[7]float64)(unsafe.Pointer(&t)))
 	z := zeroed{first: -1}
-	if m.opts.SignedZero || !(t.ww+t.gg <= math.MaxFloat64) {
+	if !(t.ww+t.gg <= math.MaxFloat64) || m.opts.SignedZero && zerosDiffer(view[int32](c.want), view[int32](c.got)) {
 		w, g, z = patchInto(m, w, g)
 		sums32(&w[0], &g[0], len(w), (*[7]float64)(unsafe.Pointer(&t)))
 	}

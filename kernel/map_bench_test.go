@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"plumb/tensor"
@@ -34,4 +35,21 @@ func BenchmarkMap(b *testing.B) {
 	run("sum rows", func() { Sum[float32](rows, x, []int{1}, 1.0) })
 	run("sum columns", func() { Sum[float32](rows, x, []int{0}, 1.0) })
 	run("max columns", func() { Max[float32](rows, nil, x, []int{0}) })
+}
+
+// BenchmarkFunctions takes a million elements of a normal distribution.
+func BenchmarkFunctions(b *testing.B) {
+	x, out := tensor.New(tensor.F32, 1000, 1000), tensor.New(tensor.F32, 1000, 1000)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i, d := 0, tensor.Data[float32](x); i < len(d); i++ {
+		d[i] = float32(rng.NormFloat64())
+	}
+	for _, f := range functionCases {
+		b.Run(f.name, func(b *testing.B) {
+			b.SetBytes(4e6)
+			for b.Loop() {
+				Map1(out, x, f.block)
+			}
+		})
+	}
 }

@@ -93,7 +93,7 @@ func rowExp[T float32 | float64](x, y []T, top float64) (sum float64) {
 // expFor returns e^x as precisely as results of the type of like need.
 func expFor[T float32 | float64](like T, x float64) float64 {
 	if unsafe.Sizeof(like) == 4 {
-		return expClamped(x)
+		return expLane(x)
 	}
 	return math.Exp(x)
 }

@@ -2,7 +2,7 @@ package kernel
 
 import "math"
 
-//go:generate go run -C ../internal/asmgen ./pointwise -out ../../kernel/pointwise_amd64.s -stubs ../../kernel/pointwise_stub_amd64.go -pkg kernel
+//go:generate go run -C ../internal/asmgen ./pointwise -out ../../kernel/pointwise_amd64.s -stubs ../../kernel/pointwise_stub_amd64.go -pkg kernel -lanes ../../kernel/pointwise_lanes.go
 
 // unaryPass and binaryPass work on n elements that lie side by side.
 type (
@@ -13,21 +13,24 @@ type (
 // vectorPasses are passes over float32 elements for the processor at hand; nil
 // where it has none. The bits of an element depend on neither its place nor n.
 type vectorPasses struct {
-	add, sub, mul, div, pow, maximum, minimum    binaryPass
-	abs, neg, sqrt, relu                         unaryPass
-	exp, sigmoid, tanh, erf, gelu, geluTanh, log unaryPass
-	sum                                          func(a *float32, n int) float64
-	squares                                      func(a *float32, n int, mean float64) float64
-	max                                          func(a *float32, n int) float32
-	expSum                                       func(dst, a *float32, n int, top float64) float64
-	subtract, affine                             func(dst, a *float32, n int, first, second float64)
-	affineRow                                    func(dst, a, weight, bias *float32, n int, factor, offset float32)
-	gradSums                                     func(g, x *float32, n int, mean float64, out *[2]float64)
-	gradSumsWeighted                             func(g, x, weight *float32, n int, mean float64, out *[2]float64)
-	project                                      func(dst, g, x *float32, n int, mean, scale, meanG, slope float64)
-	projectWeighted                              func(dst, g, x, weight *float32, n int, mean, scale, meanG, slope float64)
-	addColumns                                   func(g, x *float32, n, step int, factors, offsets *[4]float64, sums, products *float64)
-	tapRow                                       func(dst, x *float32, n int, start float32, taps *float32, offsets *int, count int)
+	add, sub, mul, div, pow, maximum, minimum                   binaryPass
+	abs, neg, sqrt, relu                                        unaryPass
+	exp, exp2, expm1, sigmoid, silu, mish, tanh, sinh, cosh     unaryPass
+	erf, erfc, gelu, geluTanh                                   unaryPass
+	log, log2, log10, log1p, logSigmoid                         unaryPass
+	asinh, acosh, atanh, sin, cos, tan, asin, acos, atan, rsqrt unaryPass
+	sum                                                         func(a *float32, n int) float64
+	squares                                                     func(a *float32, n int, mean float64) float64
+	max                                                         func(a *float32, n int) float32
+	expSum                                                      func(dst, a *float32, n int, top float64) float64
+	subtract, affine                                            func(dst, a *float32, n int, first, second float64)
+	affineRow                                                   func(dst, a, weight, bias *float32, n int, factor, offset float32)
+	gradSums                                                    func(g, x *float32, n int, mean float64, out *[2]float64)
+	gradSumsWeighted                                            func(g, x, weight *float32, n int, mean float64, out *[2]float64)
+	project                                                     func(dst, g, x *float32, n int, mean, scale, meanG, slope float64)
+	projectWeighted                                             func(dst, g, x, weight *float32, n int, mean, scale, meanG, slope float64)
+	addColumns                                                  func(g, x *float32, n, step int, factors, offsets *[4]float64, sums, products *float64)
+	tapRow                                                      func(dst, x *float32, n int, start float32, taps *float32, offsets *int, count int)
 }
 
 var vectors = availablePasses()
@@ -92,10 +95,7 @@ var (
 )
 
 func pow32(pass binaryPass) func(dst, a, b []float32) {
-	if pass == nil {
-		return Pow[float32]
-	}
-	block := binaryBlock(pass, nil)
+	block := binaryBlock(pass, Zip[float32](powLane))
 	return func(dst, a, b []float32) {
 		a, b = a[:len(dst)], b[:len(dst)]
 		block(dst, a, b)

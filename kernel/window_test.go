@@ -100,6 +100,31 @@ func TestConvolutionsSumTheirProducts(t *testing.T) {
 	}
 }
 
+// TestRandomConvolutions draws geometries that take each of the ways to compute products.
+func TestRandomConvolutions(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 150 {
+		c := someConv(rng)
+		t.Run(c.name(), func(t *testing.T) {
+			testConv[float32](t, c)
+			testConv[float64](t, c)
+		})
+	}
+}
+
+func someConv(rng *rand.Rand) *Conv {
+	c := &Conv{N: 1 + rng.IntN(2), Groups: 1 + rng.IntN(3), XC: 1 + rng.IntN(9), YC: 1 + rng.IntN(14)}
+	if rng.IntN(3) == 0 {
+		c.XC, c.YC = 1, 1
+	}
+	for a := range 3 {
+		c.Kernel[a], c.Stride[a], c.Dilation[a], c.Padding[a] = 1+rng.IntN(3), 1+rng.IntN(3), 1+rng.IntN(4), rng.IntN(4)
+		reached := rng.IntN(4+a*a*6)*c.Stride[a] + (c.Kernel[a]-1)*c.Dilation[a] + 1
+		c.X[a] = max(reached-2*c.Padding[a], 1) + rng.IntN(3)
+	}
+	return c.fitted()
+}
+
 func testConv[T float32 | float64](t *testing.T, c *Conv) {
 	xs, ys, ws := c.N*c.Groups*c.XC*volume(c.X), c.N*c.Groups*c.YC*c.positions(), c.Groups*c.YC*c.patch()
 	x, y, w := narrowed[T](floatsFor(xs)), narrowed[T](floatsFor(ys)), narrowed[T](floatsFor(ws))

@@ -451,7 +451,7 @@ func ldexpKernel[T kernel.Lane](name string, ds []tensor.DType, mul func(dst, a,
 		case d == tensor.F64:
 			kernel.Map1(p, other, kernel.Each64(math.Exp2))
 		default:
-			kernel.Map1(p, other, kernel.Each32(math.Exp2))
+			kernel.Map1(p, other, kernel.Exp2Of32)
 		}
 		kernel.Map2(c.Out[0], c.Tensor("input"), p, mul)
 		return nil

@@ -60,43 +60,135 @@ func squeezeLast(shape, a, b []int) (s, sa, sb []int) {
 	return s, sa, sb
 }
 
+// moveFunc converts n elements, from the given places on, that lie so many apart.
 type moveFunc func(dst, src []byte, d, s, dstep, sstep, n int)
 
 func mover(d, s DType) moveFunc {
-	if d == s {
-		switch d.Size() {
-		case 1:
-			return moveAs(func(x uint8) uint8 { return x })
-		case 2:
-			return moveAs(func(x uint16) uint16 { return x })
-		case 4:
-			return moveAs(func(x float32) float32 { return x })
-		}
-	}
 	switch {
-	case d == F32 && s == F64:
-		return moveAs(func(x float64) float32 { return float32(x) })
-	case d == F64 && s == F32:
-		return moveAs(func(x float32) float64 { return float64(x) })
-	case d == F32 && s == F16:
-		return moveAs(Float16.Float32)
-	case d == F32 && s == BF16:
-		return moveAs(BFloat16.Float32)
+	case d == s:
+		return sameMover(d)
 	case d == F16 && s == F32:
 		return moveAs(ToFloat16)
 	case d == BF16 && s == F32:
 		return moveAs(ToBFloat16)
-	case d == I64 && (s.IsInt() || s == Bool) || s == I64 && d.IsInt():
-		return moveInt(d, s)
-	case d == F32 && s == I64:
-		return moveAs(func(x int64) float32 { return float32(x) })
+	case d == F32 && s == F16:
+		return moveAs(Float16.Float32)
+	case d == F32 && s == BF16:
+		return moveAs(BFloat16.Float32)
+	case d == F64 && s == F16:
+		return moveAs(func(x Float16) float64 { return float64(x.Float32()) })
+	case d == F64 && s == BF16:
+		return moveAs(func(x BFloat16) float64 { return float64(x.Float32()) })
+	case d == C128 && s == C64:
+		return moveAs(func(x complex64) complex128 { return complex128(x) })
+	case d == C64 && s == C128:
+		return moveAs(func(x complex128) complex64 { return complex64(x) })
 	}
+	switch s {
+	case Bool, U8:
+		return moverFrom[uint8](d)
+	case I8:
+		return moverFrom[int8](d)
+	case I16:
+		return moverFrom[int16](d)
+	case I32:
+		return moverFrom[int32](d)
+	case I64:
+		return moverFrom[int64](d)
+	case F32:
+		return moverFrom[float32](d)
+	case F64:
+		return moverFrom[float64](d)
+	}
+	return moverOf(d, s)
+}
+
+func sameMover(d DType) moveFunc {
+	switch d.Size() {
+	case 1:
+		return moveSame[uint8]
+	case 2:
+		return moveSame[uint16]
+	case 4:
+		return moveSame[int32]
+	case 8:
+		return moveSame[int64]
+	}
+	return moveSame[complex128]
+}
+
+// moverOf is the mover of any two dtypes.
+func moverOf(d, s DType) moveFunc {
 	return func(dst, src []byte, di, si, dstep, sstep, n int) {
 		for range n {
 			store(d, dst, di, load(s, src, si))
 			di += dstep
 			si += sstep
 		}
+	}
+}
+
+type real64 interface {
+	uint8 | int8 | int16 | int32 | int64 | float32 | float64
+}
+
+func moverFrom[S real64](d DType) moveFunc {
+	switch d {
+	case Bool:
+		return moveAs(func(x S) bool { return x != 0 })
+	case U8:
+		return moveToInt[uint8, S]
+	case I8:
+		return moveToInt[int8, S]
+	case I16:
+		return moveToInt[int16, S]
+	case I32:
+		return moveToInt[int32, S]
+	case I64:
+		return moveToInt[int64, S]
+	case F32:
+		return moveToFloat[float32, S]
+	case F64:
+		return moveToFloat[float64, S]
+	case F16:
+		return moveAs(func(x S) Float16 { return Float64ToFloat16(float64(x)) })
+	case BF16:
+		return moveAs(func(x S) BFloat16 { return Float64ToBFloat16(float64(x)) })
+	case C64:
+		return moveAs(func(x S) complex64 { return complex(float32(float64(x)), 0) })
+	}
+	return moveAs(func(x S) complex128 { return complex(float64(x), 0) })
+}
+
+func moveSame[T Elem](dst, src []byte, d, s, dstep, sstep, n int) {
+	to, from := cast[T](dst), cast[T](src)
+	if dstep == 1 && sstep == 1 {
+		copy(to[d:d+n], from[s:])
+		return
+	}
+	for range n {
+		to[d] = from[s]
+		d += dstep
+		s += sstep
+	}
+}
+
+func moveToFloat[D float32 | float64, S real64](dst, src []byte, d, s, dstep, sstep, n int) {
+	to, from := cast[D](dst), cast[S](src)
+	for range n {
+		to[d] = D(from[s])
+		d += dstep
+		s += sstep
+	}
+}
+
+// moveToInt goes by int64, so that floats beyond a narrow type wrap around.
+func moveToInt[D uint8 | int8 | int16 | int32 | int64, S real64](dst, src []byte, d, s, dstep, sstep, n int) {
+	to, from := cast[D](dst), cast[S](src)
+	for range n {
+		to[d] = D(int64(from[s]))
+		d += dstep
+		s += sstep
 	}
 }
 
@@ -109,28 +201,6 @@ func moveAs[D, S Elem](f func(S) D) moveFunc {
 			s += sstep
 		}
 	}
-}
-
-func moveInt(d, s DType) moveFunc {
-	switch {
-	case d == I64 && s == I64:
-		return moveAs(func(x int64) int64 { return x })
-	case d == I64 && (s == Bool || s == U8):
-		return moveAs(func(x uint8) int64 { return int64(x) })
-	case d == I64 && s == I8:
-		return moveAs(func(x int8) int64 { return int64(x) })
-	case d == I64 && s == I16:
-		return moveAs(func(x int16) int64 { return int64(x) })
-	case d == I64 && s == I32:
-		return moveAs(func(x int32) int64 { return int64(x) })
-	case d == U8:
-		return moveAs(func(x int64) uint8 { return uint8(x) })
-	case d == I8:
-		return moveAs(func(x int64) int8 { return int8(x) })
-	case d == I16:
-		return moveAs(func(x int64) int16 { return int16(x) })
-	}
-	return moveAs(func(x int64) int32 { return int32(x) })
 }
 
 func cast[T Elem](b []byte) []T {

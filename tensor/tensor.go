@@ -236,6 +236,17 @@ func (t *Tensor) Convert(d DType) *Tensor {
 // index returns the storage position of the element at linear index i, counted
 // in row-major order over the shape.
 func (t *Tensor) index(i int) int {
+	d, size := len(t.shape)-1, 1
+	for ; d >= 0 && t.strides[d] == size; d-- {
+		size *= t.shape[d]
+	}
+	if d < 0 {
+		return t.offset + i
+	}
+	return t.stridedIndex(i)
+}
+
+func (t *Tensor) stridedIndex(i int) int {
 	at := t.offset
 	for d := len(t.shape) - 1; d >= 0; d-- {
 		n := t.shape[d]
@@ -250,7 +261,16 @@ func (t *Tensor) index(i int) int {
 func (t *Tensor) At(i int) complex128 { return load(t.dtype, t.storage, t.index(i)) }
 
 // Float returns the real part of the element at row-major index i.
-func (t *Tensor) Float(i int) float64 { return real(t.At(i)) }
+func (t *Tensor) Float(i int) float64 {
+	at := t.index(i)
+	switch t.dtype {
+	case F32:
+		return float64(*(*float32)(unsafe.Pointer(&t.storage[at*4])))
+	case F64:
+		return *(*float64)(unsafe.Pointer(&t.storage[at*8]))
+	}
+	return real(load(t.dtype, t.storage, at))
+}
 
 // Int returns the integer or bool element at row-major index i.
 func (t *Tensor) Int(i int) int64 {

@@ -113,6 +113,48 @@ func TestConvertEveryPair(t *testing.T) {
 	}
 }
 
+// TestMoversDoWhatLoadAndStoreDo takes each element of a transposed tensor by
+// itself, too.
+func TestMoversDoWhatLoadAndStoreDo(t *testing.T) {
+	values := []float64{0, -1, 1.75, -2.5, 300, -70000, 3e9, 1e19, -1e19, 65519, 1e-8, 3e38, 1e300, math.Inf(1), math.Inf(-1), math.NaN(), math.Copysign(0, -1), 2049}
+	for _, from := range DTypes {
+		src := New(from, 6, 3)
+		for i, v := range values {
+			src.Set(i, complex(v, -v))
+		}
+		for _, to := range DTypes {
+			for _, x := range []*Tensor{src, src.Transpose(0, 1), src.Narrow(0, 2, 3, 1)} {
+				want := New(to, x.Shape()...)
+				for i := range x.Len() {
+					want.Set(i, x.At(i))
+				}
+				if got := x.Convert(to); !got.SameBits(want) {
+					t.Errorf("%s → %s of shape %v: %v, element by element %v", from, to, x.Shape(), got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestIndexOfPartlyContiguousTensors(t *testing.T) {
+	x := arange(2, 3, 4)
+	for _, c := range []struct {
+		view *Tensor
+		want []int64
+	}{
+		{x.Narrow(0, 1, 1, 1), []int64{12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23}},
+		{x.Narrow(1, 1, 2, 1), []int64{4, 5, 6, 7, 8, 9, 10, 11, 16, 17, 18, 19, 20, 21, 22, 23}},
+		{x.Select(2, 1), []int64{1, 5, 9, 13, 17, 21}},
+		{x.Select(0, 1).Transpose(0, 1), []int64{12, 16, 20, 13, 17, 21, 14, 18, 22, 15, 19, 23}},
+	} {
+		for i, want := range c.want {
+			if got, f := c.view.Int(i), c.view.Convert(F32).Float(i); got != want || f != float64(want) {
+				t.Errorf("shape %v, strides %v: element %d is %d and %v, want %d", c.view.Shape(), c.view.Strides(), i, got, f, want)
+			}
+		}
+	}
+}
+
 func arange(shape ...int) *Tensor {
 	t := New(I64, shape...)
 	for i := range t.Len() {

@@ -47,10 +47,14 @@ func (s *errorSession) propagate(call *op.Call, out []op.Value) []*state {
 		}
 	}
 	for _, st := range states {
-		st.functions = st.functions || functions || call.Def.Magnitude == "" && call.Def.Tol.Class != op.Exact
+		st.functions = st.functions || functions || function(call.Def)
 	}
 	return states
 }
+
+// function reports whether an operator is a function that another
+// implementation may write otherwise.
+func function(d *op.Def) bool { return d.Magnitude == "" && d.Tol.Class != op.Exact }
 
 // rule applies the first rule that fits the operator; nil when none does.
 func (s *errorSession) rule(call *op.Call, out []op.Value, inexact, whole bool) []*state {
@@ -61,6 +65,8 @@ func (s *errorSession) rule(call *op.Call, out []op.Value, inexact, whole bool) 
 		return repeat(&state{integral: whole}, len(out))
 	case !anyDifferentiable(out):
 		return s.certain(call)
+	case d.Errors != nil:
+		return s.errors(call, out)
 	case d.Formula != nil:
 		return s.formula(call, out)
 	case exact && d.Traits.Has(op.Monotone):
@@ -282,6 +288,26 @@ func (s *errorSession) formula(call *op.Call, out []op.Value) []*state {
 	return states
 }
 
+// errors has the operator itself bound the errors of its results.
+func (s *errorSession) errors(call *op.Call, out []op.Value) []*state {
+	r := &op.Rounding{
+		Args:     call.Args.MapValues(func(v op.Value) op.Value { return tensorOf(v) }),
+		Unit:     s.unit,
+		Error:    func(arg string) *tensor.Tensor { return s.of(call.Args.Value(arg)).err },
+		Integral: func(arg string) bool { st := s.of(call.Args.Value(arg)); return st.integral && st.err == nil },
+		Sum:      s.sumRoundings,
+		ULP:      func(limit float64) float64 { return max(1, s.limit(limit)) },
+	}
+	for _, v := range out {
+		r.Out = append(r.Out, tensorOf(v))
+	}
+	errs, ok := call.Def.Errors(r)
+	if !ok {
+		return nil
+	}
+	return each(len(errs), func(i int) *state { return &state{err: errs[i], integral: errs[i] == nil} })
+}
+
 // products bounds sums of products: the roundings of the sum, and what the
 // errors of its operands become in it.
 func (s *errorSession) products(call *op.Call, inexact, whole bool) []*state {
@@ -358,17 +384,13 @@ func (s *errorSession) moved(call *op.Call) []*state {
 
 // roundings counts those of one result element.
 func (s *errorSession) roundings(call *op.Call) float64 {
-	k := max(1, s.ulp(call))
+	k := max(1, s.limit(call.Def.Tol.ULP))
 	if tol := call.Def.Tol; tol.Class == op.Accumulating {
-		k = 1
+		terms := 1
 		if tol.Terms != nil {
-			k = float64(max(tol.Terms(call.Args), 1))
+			terms = tol.Terms(call.Args)
 		}
-		k = min(k, 2*math.Sqrt(k))
-		if s.half() {
-			k *= 0x1p-24 / s.unit
-		}
-		k++
+		k = s.sumRoundings(terms)
 	}
 	for _, v := range call.Args.AllValues() {
 		if v.DType().IsComplex() {
@@ -378,15 +400,26 @@ func (s *errorSession) roundings(call *op.Call) float64 {
 	return k
 }
 
+// sumRoundings counts those of a sum.
+func (s *errorSession) sumRoundings(terms int) float64 {
+	k := float64(max(terms, 1))
+	k = min(k, 2*math.Sqrt(k))
+	if s.half() {
+		k *= 0x1p-24 / s.unit
+	}
+	return k + 1
+}
+
 // half reports whether the program computes in a half dtype, whose sums and
 // functions are computed in float32 and rounded once.
 func (s *errorSession) half() bool { return s.unit > 0x1p-12 }
 
-func (s *errorSession) ulp(call *op.Call) float64 {
+// limit is an operator's limit in units in the last place.
+func (s *errorSession) limit(ulp float64) float64 {
 	if s.half() {
-		return min(call.Def.Tol.ULP, 2)
+		return min(ulp, 2)
 	}
-	return call.Def.Tol.ULP
+	return ulp
 }
 
 // apply computes the call's magnitude operator on other tensors in place of

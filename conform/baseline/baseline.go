@@ -57,6 +57,9 @@ const (
 	// its inputs.
 	roomBytes = 512 << 20
 	perByte   = 64
+	// Memory for a tensor is taken before its bytes are there up to this size.
+	trustedBytes   = 16 << 20
+	trustedPerByte = 4
 )
 
 // Variant is one way in which a case is run.

@@ -156,7 +156,9 @@ func (s *shardPlan) ids() string {
 	for _, c := range s.cases {
 		b.WriteString(c.id)
 	}
-	return fmt.Sprintf("%d-%s", len(s.cases), sum(b.Bytes()))
+	var all checksum
+	all.add(b.Bytes())
+	return fmt.Sprintf("%d-%s", len(s.cases), &all)
 }
 
 // resume takes over the finished shards of an earlier run, and begins a journal
@@ -442,7 +444,11 @@ func (l *genLane) record(ctx context.Context, s *shardPlan) (*Shard, error) {
 		}
 		units = append(units, u)
 	}
-	w := newShardWriter()
+	w, err := newShardWriter(l.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
 	s.refused = map[int]map[string]Refusal{}
 	for _, b := range runsOf(units, batchCases, batchBytes, func(u *unit) int64 { return u.bytes }) {
 		if err := l.batch(ctx, w, s, b); err != nil || ctx.Err() != nil {

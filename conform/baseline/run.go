@@ -51,7 +51,8 @@ type Question struct {
 	Entry     *Entry
 	Job       *backend.Job
 	Ref, Cand *backend.Outcome
-	// Truth reads the oracle that was recorded; it is nil where there is none.
+	// Truth reads the oracle that was recorded, while the outcome is judged; it is
+	// nil where there is none.
 	Truth func() (*verdict.Oracle, error)
 }
 
@@ -229,6 +230,7 @@ type trial struct {
 	stored  *variantJSON
 	program *program.Program
 	asked   *program.Program // of the candidate
+	at      int              // in the lane's list
 	bytes   int64
 	job     *backend.Job // of program
 	outcome *backend.Outcome
@@ -242,7 +244,10 @@ type tried struct {
 
 // section judges a section, and hands its records on batch by batch.
 func (l *runLane) section(ctx context.Context, i int) error {
-	records, trials, tensors := l.open(&l.sections[i])
+	records, trials, shard := l.open(&l.sections[i])
+	if shard != nil {
+		defer shard.close()
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	batches := make(chan tried)
@@ -261,9 +266,10 @@ func (l *runLane) section(ctx context.Context, i int) error {
 		if failed = errors.Join(failed, b.err); failed == nil {
 			for _, t := range b.trials {
 				if t.outcome != nil {
-					l.judge(ctx, t, tensors)
+					l.judge(ctx, t, shard)
 				}
 				t.job, t.outcome = nil, nil
+				shard.done(t.at)
 			}
 			n := finished(records)
 			l.done(i, records[:n], n == len(records))
@@ -291,13 +297,13 @@ func finished(records []*Record) int {
 	return n
 }
 
-// open reads a section's shard. It returns a record for every variant, those
-// that are judged already among them, and what there is to try.
-func (l *runLane) open(s *section) (records []*Record, trials []*trial, tensors map[string]*tensor.Tensor) {
-	var text *shardJSON
+// open opens a section's shard, which is nil where it has none. It returns a
+// record for every variant, those that are judged already among them, and what
+// there is to try.
+func (l *runLane) open(s *section) (records []*Record, trials []*trial, shard *shardReader) {
 	var broken error
 	if s.shard != nil {
-		text, tensors, broken = readShard(l.files, s.shard)
+		shard, broken = openShard(l.files, s.shard)
 	}
 	for _, c := range s.cases {
 		if v := l.unrun(c, broken); v != nil {
@@ -306,7 +312,7 @@ func (l *runLane) open(s *section) (records []*Record, trials []*trial, tensors 
 			records = append(records, rec)
 			continue
 		}
-		stored := &text.Cases[c.at]
+		stored := &shard.text.Cases[c.at]
 		if stored.Name != c.entry.Name || len(stored.Variants) == 0 {
 			records = append(records, l.record(c, "", &program.Program{Name: c.entry.Name}, fault(fmt.Errorf("%s: holds %q in the place of this case", s.shard.Name, stored.Name))))
 			continue
@@ -327,10 +333,11 @@ func (l *runLane) open(s *section) (records []*Record, trials []*trial, tensors 
 			}
 			rec := l.record(c, v.Name, asked, nil)
 			records = append(records, rec)
-			trials = append(trials, &trial{record: rec, stored: v, program: p, asked: asked, bytes: inputBytes(p)})
+			shard.needs(len(trials), v, len(p.Calls))
+			trials = append(trials, &trial{record: rec, stored: v, program: p, asked: asked, at: len(trials), bytes: inputBytes(p)})
 		}
 	}
-	return records, trials, tensors
+	return records, trials, shard
 }
 
 func (l *runLane) record(c listed, variant string, p *program.Program, v *verdict.Verdict) *Record {
@@ -417,14 +424,14 @@ func (t *trial) refusal() *backend.Outcome {
 }
 
 // judge sets the verdict of a trial's record.
-func (l *runLane) judge(ctx context.Context, t *trial, tensors map[string]*tensor.Tensor) {
+func (l *runLane) judge(ctx context.Context, t *trial, stored blobs) {
 	rec := t.record
 	rec.Elapsed = t.outcome.Elapsed
 	if t.stored.Outcome.Status != backend.OK {
 		rec.Verdict = l.refused(t)
 		return
 	}
-	d := newDecoder(t.job, tensors, l.predictor(ctx, t))
+	d := newDecoder(t.job, stored, l.predictor(ctx, t))
 	ref, err := t.stored.Outcome.Outcome(len(t.program.Calls), d.tensor)
 	if err != nil {
 		rec.Verdict = fault(fmt.Errorf("%s: %w", rec.Entry.Name, l.explain(err)))
@@ -432,7 +439,7 @@ func (l *runLane) judge(ctx context.Context, t *trial, tensors map[string]*tenso
 	}
 	q := &Question{Entry: rec.Entry, Job: t.job, Ref: ref, Cand: t.outcome}
 	if truth := t.stored.Truth; truth != nil {
-		q.Truth = func() (*verdict.Oracle, error) { return truth.oracle(q.Job, ref, tensors) }
+		q.Truth = func() (*verdict.Oracle, error) { return truth.oracle(q.Job, ref, stored) }
 	}
 	rec.Verdict = l.Judge(q)
 	if l.Note != nil {

@@ -263,8 +263,21 @@ func disagree(a, b *tensor.Tensor) bool {
 	return false
 }
 
+// refs calls f for all references to tensors.
+func (t *truthJSON) refs(f func(*recorded.TensorRef) (*tensor.Tensor, error)) {
+	all := []map[string]*recorded.TensorRef{t.Truth, t.Errors}
+	for i := range t.Near {
+		all = append(all, t.Near[i].Reference, t.Near[i].Truth)
+	}
+	for _, refs := range all {
+		for _, ref := range refs {
+			_, _ = f(ref)
+		}
+	}
+}
+
 // oracle returns the recorded oracle of a variant; nil where it has none.
-func (t *truthJSON) oracle(job *backend.Job, ref *backend.Outcome, stored map[string]*tensor.Tensor) (*verdict.Oracle, error) {
+func (t *truthJSON) oracle(job *backend.Job, ref *backend.Outcome, stored blobs) (*verdict.Oracle, error) {
 	if t == nil {
 		return nil, nil
 	}
@@ -293,7 +306,7 @@ type truthReader struct {
 	job    *backend.Job
 	ref    *backend.Outcome
 	own    map[string]*tensor.Tensor
-	stored map[string]*tensor.Tensor
+	stored blobs
 	room   int64 // bytes
 	err    error
 }

@@ -12,7 +12,7 @@ op:               tensor choice
 kernel:           tensor
 ops:              tensor op kernel autograd
 exact:            tensor
-program:          tensor choice op
+program:          tensor choice op internal/variate
 inplace:          tensor op
 autograd:         tensor op program inplace
 eager:            tensor op autograd
@@ -31,7 +31,7 @@ backend/worker:   tensor op program backend
 backend/recorded: tensor program backend safetensors
 backend/named:    op nn backend backend/native backend/worker backend/recorded baselines
 script:           tensor choice op program gen backend
-conform:          tensor choice op ops nn program backend backend/native campaign known verdict conform/baseline baselines internal/spell
+conform:          tensor choice op ops nn program backend backend/native campaign compare known verdict conform/baseline baselines internal/spell
 conform/baseline: tensor op program backend backend/recorded safetensors verdict
 compare:          tensor op
 verdict:          tensor choice op program exact backend compare
@@ -50,6 +50,7 @@ suites/conformance:
 baselines:
 .:                tensor choice op ops gen program api backend campaign internal/gotest internal/where
 internal/deps:
+internal/variate: tensor
 internal/spell:
 internal/where:
 internal/gotest:  shrink finding op nn program backend backend/named backend/native backend/recorded campaign known report verdict

@@ -4,6 +4,9 @@
 package main
 
 import (
+	"flag"
+	"fmt"
+	"os"
 	"strconv"
 
 	. "github.com/mmcloughlin/avo/build"
@@ -12,6 +15,8 @@ import (
 )
 
 func main() {
+	path := flag.String("lanes", "", "file for the functions in Go")
+	flag.Parse()
 	arithmetic("addAVX", "sets dst to a + b", VADDPS)
 	arithmetic("subAVX", "sets dst to a - b", VSUBPS)
 	arithmetic("mulAVX", "sets dst to a·b", VMULPS)
@@ -26,14 +31,10 @@ func main() {
 		VXORPS(zero, zero, zero)
 		VMAXPS(x, zero, x)
 	})
-	function("expAVX", "sets dst to e^a", func(x VecVirtual) VecVirtual { return exp(clamp(x, 700)) })
-	function("sigmoidAVX", "sets dst to 1 / (1 + e^-a)", sigmoid)
-	function("tanhAVX", "sets dst to the hyperbolic tangent of a", tanh)
-	function("erfAVX", "sets dst to the error function of a", erf)
-	function("geluAVX", "sets dst to a·Φ(a)", gelu)
-	function("geluTanhAVX", "sets dst to a / (1 + e^(-2u)), u = √(2/π)·(a + 0.044715·a³)", geluTanh)
-	function("logAVX", "sets dst to the natural logarithm of a", log)
-	power()
+	for _, f := range functions {
+		f.write()
+	}
+	powers()
 	sum()
 	squares()
 	largest()
@@ -48,6 +49,10 @@ func main() {
 	columns()
 	tapRow()
 	Generate()
+	if err := writePortable(*path); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
 // pass is a loop over n elements at pointers that share one index.
@@ -142,7 +147,7 @@ func larger(pick func(...Op)) func(...Op) {
 		b, a := ops[0], ops[1].(VecVirtual)
 		picked, mask := YMM(), YMM()
 		pick(b, a, picked)
-		VCMPPS(Imm(unordered), a, a, mask)
+		VCMPPS(Imm(0x03), a, a, mask)
 		VBLENDVPS(mask, a, picked, ops[2])
 	}
 }
@@ -170,11 +175,50 @@ func simple(name, doc string, change func(VecVirtual)) {
 	finish()
 }
 
-// function works on four elements at a time, in float64.
-func function(name, doc string, f func(VecVirtual) VecVirtual) {
-	p := begin(name, "func(dst, a *float32, n int)", []string{name + " " + doc + "."}, "dst", "a")
-	p.each(func(get func(k int) VecVirtual) VecVirtual { return f(get(1)) })
+// function is one of float32 elements, computed in float64, four at a time.
+type function struct {
+	name, doc string
+	of        func(x *node) *node
+}
+
+var functions = []function{
+	{"exp", "e^a", func(x *node) *node { return exp(clamp(x, 700)) }},
+	{"exp2", "2^a", exp2},
+	{"expm1", "e^a - 1", expm1},
+	{"sigmoid", "1 / (1 + e^-a)", sigmoid},
+	{"silu", "a / (1 + e^-a)", silu},
+	{"mish", "a·tanh(log(1 + e^a))", mish},
+	{"tanh", "the hyperbolic tangent of a", tanh},
+	{"sinh", "the hyperbolic sine of a", sinh},
+	{"cosh", "the hyperbolic cosine of a", cosh},
+	{"erf", "the error function of a", erf},
+	{"erfc", "1 - erf a", erfc},
+	{"gelu", "a·Φ(a)", gelu},
+	{"geluTanh", "a / (1 + e^(-2u)), u = √(2/π)·(a + 0.044715·a³)", geluTanh},
+	{"log", "the natural logarithm of a", log},
+	{"log2", "the binary logarithm of a", log2},
+	{"log10", "the decimal logarithm of a", log10},
+	{"log1p", "log(1 + a)", log1p},
+	{"logSigmoid", "log(1 / (1 + e^-a))", logSigmoid},
+	{"asinh", "the inverse hyperbolic sine of a", asinh},
+	{"acosh", "the inverse hyperbolic cosine of a", acosh},
+	{"atanh", "the inverse hyperbolic tangent of a", atanh},
+	{"sin", "the sine of a, for |a| < 2^28", sin},
+	{"cos", "the cosine of a, for |a| < 2^28", cos},
+	{"tan", "the tangent of a, for |a| < 2^28", tan},
+	{"asin", "the arc sine of a", asin},
+	{"acos", "the arc cosine of a", acos},
+	{"atan", "the arc tangent of a", atan},
+	{"rsqrt", "1 / √a", rsqrt},
+}
+
+func (f function) write() {
+	x := input(0)
+	root := when(equals(x, x), f.of(x), x)
+	p := begin(f.name+"AVX", "func(dst, a *float32, n int)", []string{f.name + "AVX sets dst to " + f.doc + "."}, "dst", "a")
+	p.each(func(get func(k int) VecVirtual) VecVirtual { return emit(root, get(1)) })
 	finish()
+	twin(f.name+"Lane", "returns "+f.doc, root, "a")
 }
 
 // each sets the elements of pointer 0 to what the body makes of others, in
@@ -221,12 +265,11 @@ func addressOf(name string) Mem {
 	return at.Addr
 }
 
-func power() {
-	p := begin("powAVX", "func(dst, a, b *float32, n int)", []string{"powAVX sets dst to a raised to b, for positive finite a and finite b."}, "dst", "a", "b")
-	p.each(func(get func(k int) VecVirtual) VecVirtual {
-		x := logarithm(get(1))
-		VMULPD(get(2), x, x)
-		return exp(clamp(x, 700))
-	})
+func powers() {
+	const doc = "a raised to b, for positive finite a and finite b"
+	p := begin("powAVX", "func(dst, a, b *float32, n int)", []string{"powAVX sets dst to " + doc + "."}, "dst", "a", "b")
+	root := power(input(0), input(1))
+	p.each(func(get func(k int) VecVirtual) VecVirtual { return emit(root, get(1), get(2)) })
 	finish()
+	twin("powLane", "returns "+doc, root, "a", "b")
 }

@@ -21,12 +21,12 @@ func TestFresh(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	run := exec.Command(program, "-out", "../../kernel/pointwise_amd64.s", "-stubs", "../../kernel/pointwise_stub_amd64.go", "-pkg", "kernel")
+	run := exec.Command(program, "-out", "../../kernel/pointwise_amd64.s", "-stubs", "../../kernel/pointwise_stub_amd64.go", "-pkg", "kernel", "-lanes", "../../kernel/pointwise_lanes.go")
 	run.Dir = here
 	if out, err := run.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, name := range []string{"pointwise_amd64.s", "pointwise_stub_amd64.go"} {
+	for _, name := range []string{"pointwise_amd64.s", "pointwise_stub_amd64.go", "pointwise_lanes.go"} {
 		got, err := os.ReadFile(filepath.Join(kernel, name))
 		if err != nil {
 			t.Fatal(err)

@@ -93,7 +93,7 @@ func exponentials() {
 		for k, s := range sums {
 			x := p.wide(1, 4*k)
 			VSUBPD(top, x, x)
-			e := exp(clamp(x, 700))
+			e := emit(exp(clamp(input(0), 700)), x)
 			VADDPD(e, s, s)
 			y := XMM()
 			VCVTPD2PSY(e, y)
