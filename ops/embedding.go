@@ -80,17 +80,10 @@ func renormRows(w, rows *tensor.Tensor, p, most float64) {
 func shrinkRow[T kernel.Lane](row *tensor.Tensor, work tensor.DType, norm func([]T) float64, scale func([]T, float64), most float64) {
 	wide := row.Convert(work)
 	x := contiguousData[T](wide)
-	if n := rounded(norm(x), realPart(row.DType())); n > most {
+	if n := rounded(realPart(row.DType()))(norm(x)); n > most {
 		scale(x, most/(n+1e-7))
 		row.CopyFrom(wide)
 	}
-}
-
-// rounded is v rounded to a float dtype.
-func rounded(v float64, d tensor.DType) float64 {
-	t := tensor.New(d)
-	t.Set(0, complex(v, 0))
-	return t.Float(0)
 }
 
 // embeddingDef is embedding under one of its signatures; index names the argument of row numbers.
