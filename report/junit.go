@@ -85,7 +85,7 @@ func NewJUnit(path, name string) (*JUnit, error) {
 
 // Record adds a case of a drawn test.
 func (j *JUnit) Record(r *verdict.Record) {
-	c := JUnitCase{Suite: r.Test, Name: fmt.Sprintf("case %d, %s", r.Index, candidate(r)), Word: r.Verdict.Word, Reason: r.Verdict.Reason, Elapsed: elapsed(r.Outcome)}
+	c := JUnitCase{Suite: r.Test, Name: fmt.Sprintf("case %d, %s", r.Index, r.Candidate), Word: r.Verdict.Word, Reason: r.Verdict.Reason, Elapsed: elapsed(r.Outcome)}
 	if r.Verdict.Word.IsFinding() {
 		c.Reason, c.Output = r.Verdict.Text(), r.Program.String()
 	}
