@@ -7969,57 +7969,6 @@ func Detach(input *Tensor) (*Tensor, error) {
 		given("input", input)))
 }
 
-// ForeachAdd applies the operator _foreach_add.
-//
-// Of each tensor and one number: input + scalar.
-//
-//	_foreach_add(Tensor[] self, Scalar scalar) -> Tensor[]
-func ForeachAdd(self []*Tensor, scalar Scalar) ([]*Tensor, error) {
-	return apply(nil, "_foreach_add",
-		given("self", self),
-		given("scalar", scalar))
-}
-
-// ForeachAddListOptions are the arguments of ForeachAddList that may be left out.
-type ForeachAddListOptions struct {
-	Alpha Scalar // Scalar, default 1
-}
-
-// ForeachAddList applies the operator _foreach_add.list.
-//
-// Of the tensors of two lists, pair by pair: input + alpha·other.
-//
-//	_foreach_add.list(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[]
-func ForeachAddList(self []*Tensor, other []*Tensor, options ...ForeachAddListOptions) ([]*Tensor, error) {
-	set := last(options)
-	return apply(nil, "_foreach_add.list",
-		given("self", self),
-		given("other", other),
-		optional("alpha", set.Alpha))
-}
-
-// ForeachMul applies the operator _foreach_mul.
-//
-// Of each tensor and one number: input·scalar.
-//
-//	_foreach_mul(Tensor[] self, Scalar scalar) -> Tensor[]
-func ForeachMul(self []*Tensor, scalar Scalar) ([]*Tensor, error) {
-	return apply(nil, "_foreach_mul",
-		given("self", self),
-		given("scalar", scalar))
-}
-
-// ForeachMulList applies the operator _foreach_mul.list.
-//
-// Of the tensors of two lists, pair by pair: input·other.
-//
-//	_foreach_mul.list(Tensor[] self, Tensor[] other) -> Tensor[]
-func ForeachMulList(self []*Tensor, other []*Tensor) ([]*Tensor, error) {
-	return apply(nil, "_foreach_mul.list",
-		given("self", self),
-		given("other", other))
-}
-
 // TrapezoidOptions are the arguments of Trapezoid that may be left out.
 type TrapezoidOptions struct {
 	Dim *int // int, default -1
