@@ -29,7 +29,13 @@ var patchOps = []*op.Def{
 			}
 			return one(a.Value("input").DType(), p.result, nil), nil
 		},
-		Kernels: patchKernels(unfoldRun[float32], unfoldRun[float64], unfoldRun[complex64], unfoldRun[complex128]),
+		Kernels: []op.Kernel{
+			{Name: "float32", When: op.DTypeIn("input", tensor.F32), Run: unfoldRun[float32]},
+			{Name: "float64", When: op.DTypeIn("input", tensor.F64), Run: unfoldRun[float64]},
+			{Name: "half", When: op.DTypeIn("input", halfTypes...), Run: unfoldRun[int16]}, // the same bits
+			{Name: "complex64", When: op.DTypeIn("input", tensor.C64), Run: unfoldRun[complex64]},
+			{Name: "complex128", When: op.DTypeIn("input", tensor.C128), Run: unfoldRun[complex128]},
+		},
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value {
 				x := g.Value("input").Shape()
