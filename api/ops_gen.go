@@ -4965,6 +4965,32 @@ func EmbeddingTorch(weight *Tensor, indices *Tensor, options ...EmbeddingTorchOp
 		optional("sparse", set.Sparse)))
 }
 
+// EmbeddingRenormOptions are the arguments of EmbeddingRenorm that may be left out.
+type EmbeddingRenormOptions struct {
+	PaddingIdx      *int     // int, default None
+	MaxNorm         *float64 // float, default None
+	NormType        *float64 // float, default 2
+	ScaleGradByFreq bool     // bool, default False
+	Sparse          bool     // bool, default False
+}
+
+// EmbeddingRenorm applies the operator embedding.renorm.
+//
+// Embedding that first changes the rows of weight that input numbers: one of a norm of order norm_type, n, above max_norm is multiplied by max_norm/(n + 1e-7), once however often it is numbered. The gradient passes the change over.
+//
+//	embedding.renorm(Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor
+func EmbeddingRenorm(input *Tensor, weight *Tensor, options ...EmbeddingRenormOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "embedding.renorm",
+		given("input", input),
+		given("weight", weight),
+		optional("padding_idx", set.PaddingIdx),
+		optional("max_norm", set.MaxNorm),
+		optional("norm_type", set.NormType),
+		optional("scale_grad_by_freq", set.ScaleGradByFreq),
+		optional("sparse", set.Sparse)))
+}
+
 // EmbeddingBagOptions are the arguments of EmbeddingBag that may be left out.
 type EmbeddingBagOptions struct {
 	Offsets           *Tensor  // Tensor, default None
@@ -7967,6 +7993,57 @@ func Zero(input *Tensor) (*Tensor, error) {
 func Detach(input *Tensor) (*Tensor, error) {
 	return one(apply(nil, "detach",
 		given("input", input)))
+}
+
+// ForeachAdd applies the operator _foreach_add.
+//
+// Of each tensor and one number: input + scalar.
+//
+//	_foreach_add(Tensor[] self, Scalar scalar) -> Tensor[]
+func ForeachAdd(self []*Tensor, scalar Scalar) ([]*Tensor, error) {
+	return apply(nil, "_foreach_add",
+		given("self", self),
+		given("scalar", scalar))
+}
+
+// ForeachAddListOptions are the arguments of ForeachAddList that may be left out.
+type ForeachAddListOptions struct {
+	Alpha Scalar // Scalar, default 1
+}
+
+// ForeachAddList applies the operator _foreach_add.list.
+//
+// Of the tensors of two lists, pair by pair: input + alpha·other.
+//
+//	_foreach_add.list(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[]
+func ForeachAddList(self []*Tensor, other []*Tensor, options ...ForeachAddListOptions) ([]*Tensor, error) {
+	set := last(options)
+	return apply(nil, "_foreach_add.list",
+		given("self", self),
+		given("other", other),
+		optional("alpha", set.Alpha))
+}
+
+// ForeachMul applies the operator _foreach_mul.
+//
+// Of each tensor and one number: input·scalar.
+//
+//	_foreach_mul(Tensor[] self, Scalar scalar) -> Tensor[]
+func ForeachMul(self []*Tensor, scalar Scalar) ([]*Tensor, error) {
+	return apply(nil, "_foreach_mul",
+		given("self", self),
+		given("scalar", scalar))
+}
+
+// ForeachMulList applies the operator _foreach_mul.list.
+//
+// Of the tensors of two lists, pair by pair: input·other.
+//
+//	_foreach_mul.list(Tensor[] self, Tensor[] other) -> Tensor[]
+func ForeachMulList(self []*Tensor, other []*Tensor) ([]*Tensor, error) {
+	return apply(nil, "_foreach_mul.list",
+		given("self", self),
+		given("other", other))
 }
 
 // TrapezoidOptions are the arguments of Trapezoid that may be left out.

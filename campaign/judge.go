@@ -10,7 +10,8 @@ import (
 // Estimator knows the operators' arithmetic: how far rounding may move the
 // results of a job, and what of it is drawn.
 type Estimator interface {
-	Bounds(job *backend.Job) *compare.Bounds
+	Bounds(job *backend.Job, gradients bool) *compare.Bounds
+	Outline(job *backend.Job, gradients bool) *compare.Bounds
 	Draws(job *backend.Job) [][]backend.Draw
 }
 
@@ -20,7 +21,8 @@ func Judge(policy verdict.Policy, e Estimator) func(*backend.Job, *backend.Outco
 	return func(job *backend.Job, ref, cand *backend.Outcome, o *verdict.Oracle) *verdict.Verdict {
 		policy := policy
 		policy.Oracle = o
-		policy.Bounds = func() *compare.Bounds { return e.Bounds(job) }
+		policy.Bounds = func(gradients bool) *compare.Bounds { return e.Bounds(job, gradients) }
+		policy.Outline = func(gradients bool) *compare.Bounds { return e.Outline(job, gradients) }
 		policy.Draws = func() [][]backend.Draw { return e.Draws(job) }
 		return verdict.Judge(job.Program, ref, cand, policy)
 	}

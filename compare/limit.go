@@ -97,6 +97,22 @@ type Basis struct {
 	Default bool
 }
 
+// Settled reports whether LimitFor returns the same whatever the bound is; where
+// it is not nil, outline tells what is certain of it.
+func (b *Basis) Settled(outline *Bound) bool {
+	if !b.DType.IsDifferentiable() || b.RTol != nil || b.ATol != nil || b.Default {
+		return true
+	}
+	switch class := classOf(b.Tols); {
+	case !b.Same:
+		return false
+	case class == op.Pointwise:
+		return outline != nil && outline.Elementwise
+	default:
+		return class == op.Exact
+	}
+}
+
 // LimitFor returns the limit by the first of these rules that applies:
 //
 //  1. Integers and bool are exact.

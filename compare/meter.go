@@ -169,7 +169,7 @@ func (m *meter) foldLanes() {
 // are, and how many of them differ.
 func (m *meter) patch(b *block) (special, differ int) {
 	w, g := b.want.vals[:b.n], b.got.vals[:b.n]
-	if !m.opts.SignedZero && allFinite(w, g) {
+	if allFinite(w, g) && !(m.opts.SignedZero && zerosOpposed(w, g)) {
 		return 0, 0
 	}
 	for i, x := range w {
@@ -193,6 +193,16 @@ func allFinite(w, g []float64) bool {
 		check += float64(x*0) + float64(g[i]*0)
 	}
 	return check == 0
+}
+
+// zerosOpposed reports whether there are zeros of opposite signs.
+func zerosOpposed(w, g []float64) bool {
+	for i, x := range w {
+		if x == 0 && g[i] == 0 && math.Signbit(x) != math.Signbit(g[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // steps finds the largest ULP distance, and where the limit allows some ULP

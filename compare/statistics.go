@@ -49,11 +49,20 @@ func grain(d tensor.DType) float64 {
 	return 4 * Roundoff(d)
 }
 
+// Drawn is what was drawn, and the law of it.
+type Drawn struct {
+	Draws []op.Draw
+	Law   *op.Law
+
+	below, upto []float64 // see ends
+}
+
 // Follows tests whether the draws behind a result of a shape and dtype follow
 // their law. A sample that does, does not fail with a probability of more than
 // FalseAlarms.
-func Follows(draws []op.Draw, law *op.Law, shape []int, d tensor.DType) Fit {
+func (s *Drawn) Follows(shape []int, d tensor.DType) Fit {
 	var f Fit
+	draws, law := s.Draws, s.Law
 	if len(draws) == 0 {
 		return f
 	}
@@ -61,7 +70,7 @@ func Follows(draws []op.Draw, law *op.Law, shape []int, d tensor.DType) Fit {
 	if !law.Atoms {
 		g = grain(d)
 	}
-	kolmogorov(&f, draws, law.Atoms, g)
+	s.kolmogorov(&f, g)
 	if law.Atoms || Roundoff(d) < 0x1p-20 {
 		moments(&f, draws)
 	}
@@ -74,17 +83,101 @@ func Follows(draws []op.Draw, law *op.Law, shape []int, d tensor.DType) Fit {
 
 // ends returns the sorted ends of the draws' places, widened for what another
 // implementation rounds differently.
-func ends(draws []op.Draw, atoms bool) (below, upto []float64) {
-	for _, d := range draws {
+func (s *Drawn) ends() (below, upto []float64) {
+	if s.below != nil {
+		return s.below, s.upto
+	}
+	s.below, s.upto = make([]float64, len(s.Draws)), make([]float64, len(s.Draws))
+	for i, d := range s.Draws {
 		slack := 0.0
-		if !atoms {
+		if !s.Law.Atoms {
 			slack = d.Upto - d.Below
 		}
-		below, upto = append(below, d.Below-slack), append(upto, d.Upto+slack)
+		s.below[i], s.upto[i] = d.Below-slack, d.Upto+slack
 	}
-	slices.Sort(below)
-	slices.Sort(upto)
-	return below, upto
+	for _, list := range [][]float64{s.below, s.upto} {
+		if !sortFew(list) {
+			sortEven(list)
+		}
+	}
+	return s.below, s.upto
+}
+
+// fewValues is how many values sortFew can tell apart.
+const fewValues = 8
+
+// sortFew sorts a list of few values by counting them; false leaves a list of
+// more, or with a NaN, as it is.
+func sortFew(list []float64) bool {
+	var values [fewValues]float64
+	var counts [fewValues]int
+	known := 0
+	for _, v := range list {
+		if v != v {
+			return false
+		}
+		k := 0
+		for k < known && values[k] != v {
+			k++
+		}
+		if k == known {
+			if known == fewValues {
+				return false
+			}
+			values[k] = v
+			known++
+		}
+		counts[k]++
+	}
+	at := 0
+	for range known {
+		least := -1
+		for k := range known {
+			if counts[k] > 0 && (least < 0 || values[k] < values[least]) {
+				least = k
+			}
+		}
+		for range counts[least] {
+			list[at] = values[least]
+			at++
+		}
+		counts[least] = 0
+	}
+	return true
+}
+
+// sortEven sorts numbers that mostly lie evenly between 0 and 1: into as many
+// buckets as leave a few for each, which are sorted one by one.
+func sortEven(list []float64) {
+	buckets := len(list)/4 + 1
+	bucket := func(v float64) int {
+		switch {
+		case v >= 1:
+			return buckets - 1
+		case v > 0:
+			return int(v * float64(buckets-1))
+		}
+		return 0
+	}
+	ends := make([]int, buckets)
+	for _, v := range list {
+		ends[bucket(v)]++
+	}
+	at := 0
+	for i, n := range ends {
+		ends[i] = at
+		at += n
+	}
+	for _, v := range slices.Clone(list) {
+		i := bucket(v)
+		list[ends[i]] = v
+		ends[i]++
+	}
+	at = 0
+	for _, end := range ends {
+		slices.Sort(list[at:end])
+		at = end
+	}
 }
 
 // dkw is the critical value of the Kolmogorov–Smirnov statistic of n draws,
@@ -92,14 +185,14 @@ func ends(draws []op.Draw, atoms bool) (below, upto []float64) {
 // Massart, "The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality" (1990).
 func dkw(n int, level float64) float64 { return math.Sqrt(math.Log(2/level) / (2 * float64(n))) }
 
-func kolmogorov(f *Fit, draws []op.Draw, atoms bool, grain float64) {
-	below, upto := ends(draws, atoms)
-	n, dist := float64(len(draws)), 0.0
-	for i := range draws {
+func (s *Drawn) kolmogorov(f *Fit, grain float64) {
+	below, upto := s.ends()
+	n, dist := float64(len(below)), 0.0
+	for i := range below {
 		dist = max(dist, float64(i+1)/n-upto[i], below[i]-float64(i)/n)
 	}
-	f.worse(dist/(dkw(len(draws), level)+grain), "Kolmogorov-Smirnov",
-		"the distribution of %d draws is %.3g away from the operator's, beyond %.3g", len(draws), dist, dkw(len(draws), level)+grain)
+	f.worse(dist/(dkw(len(below), level)+grain), "Kolmogorov-Smirnov",
+		"the distribution of %d draws is %.3g away from the operator's, beyond %.3g", len(below), dist, dkw(len(below), level)+grain)
 }
 
 // normal returns the critical value of a standard normal number, both tails.
@@ -180,22 +273,20 @@ func share(f *Fit, draws []op.Draw) {
 // repeats tests whether the slices 0 and 1, 2 and 3, … along a dimension are
 // equal more often than independent draws are.
 func repeats(f *Fit, draws []op.Draw, shape []int, grain float64) {
-	at := map[int]op.Draw{}
-	for _, d := range draws {
-		at[d.At] = d
-	}
+	at := places(draws)
 	step := tensor.NumElements(shape)
 	for dim, n := range shape {
 		step /= max(n, 1)
+		if n < 2 {
+			continue
+		}
 		equal, pairs, expected := 0.0, 0.0, 0.0
 		for _, d := range draws {
-			if n < 2 || d.At/step%n%2 != 0 {
+			slice := d.At / step % n
+			if slice%2 != 0 || slice == n-1 || d.At+step >= len(at) || at[d.At+step] < 0 {
 				continue
 			}
-			next, ok := at[d.At+step]
-			if !ok || d.At/step%n == n-1 {
-				continue
-			}
+			next := draws[at[d.At+step]]
 			pairs++
 			expected += min(d.Upto-d.Below+grain, 1)
 			if next.Below == d.Below && next.Upto == d.Upto {
@@ -209,21 +300,36 @@ func repeats(f *Fit, draws []op.Draw, shape []int, grain float64) {
 	}
 }
 
+// places returns, by element of the result, which draw it tells, the last one
+// of several; -1 for none.
+func places(draws []op.Draw) []int {
+	most := -1
+	for _, d := range draws {
+		most = max(most, d.At)
+	}
+	at := slices.Repeat([]int{-1}, most+1)
+	for i, d := range draws {
+		at[d.At] = i
+	}
+	return at
+}
+
 // Alike tests whether the draws of two results of a dtype have one distribution:
 // two samples, by Kolmogorov and Smirnov.
-func Alike(want, got []op.Draw, law *op.Law, d tensor.DType) Fit {
+func (s *Drawn) Alike(other *Drawn, d tensor.DType) Fit {
 	var f Fit
-	if len(want) == 0 || len(got) == 0 {
+	want, got := len(s.Draws), len(other.Draws)
+	if want == 0 || got == 0 {
 		return f
 	}
-	critical := dkw(len(want), level/2) + dkw(len(got), level/2)
-	if !law.Atoms {
+	critical := dkw(want, level/2) + dkw(got, level/2)
+	if !s.Law.Atoms {
 		critical += 2 * grain(d)
 	}
-	wb, wu := ends(want, law.Atoms)
-	gb, gu := ends(got, law.Atoms)
+	wb, wu := s.ends()
+	gb, gu := other.ends()
 	dist := max(ahead(wu, gb), ahead(gu, wb))
-	f.worse(dist/critical, "two samples", "the distributions of both sides' draws, %d and %d, are %.3g apart, beyond %.3g", len(want), len(got), dist, critical)
+	f.worse(dist/critical, "two samples", "the distributions of both sides' draws, %d and %d, are %.3g apart, beyond %.3g", want, got, dist, critical)
 	return f
 }
 

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"plumb/choice"
@@ -56,10 +57,10 @@ func TestNoFalseAlarms(t *testing.T) {
 		n := 10 + int(seed)*8
 		us := uniforms(n, seed)
 		fits := []Fit{
-			Follows(real01(us, same), reals, []int{n}, tensor.F64),
-			Follows(flips(us, 0.3, 0.3), coins, []int{n}, tensor.F32),
-			Follows(flips(us, 0.01, 0.01), coins, []int{n}, tensor.F32),
-			Alike(real01(us, same), real01(uniforms(n/2+5, seed+7000), same), reals, tensor.F32),
+			follows(real01(us, same), reals, []int{n}, tensor.F64),
+			follows(flips(us, 0.3, 0.3), coins, []int{n}, tensor.F32),
+			follows(flips(us, 0.01, 0.01), coins, []int{n}, tensor.F32),
+			alike(real01(us, same), real01(uniforms(n/2+5, seed+7000), same), reals, tensor.F32),
 		}
 		for _, f := range fits {
 			worst[f.Test] = max(worst[f.Test], f.Ratio)
@@ -106,7 +107,7 @@ func TestStatisticsFindFaults(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			f := Follows(tt.draws, tt.law, shape, tensor.F32)
+			f := follows(tt.draws, tt.law, shape, tensor.F32)
 			if f.Ratio <= 1 {
 				t.Errorf("not found: %v of the limit by %s", f.Ratio, f.Test)
 			}
@@ -128,10 +129,10 @@ func repeat(us []float64) []float64 {
 func TestTwoSamplesThatDiffer(t *testing.T) {
 	a := real01(uniforms(10000, 1), same)
 	b := real01(uniforms(10000, 2), func(_ int, u float64) float64 { return u * u })
-	if f := Alike(a, b, reals, tensor.F32); f.Ratio <= 1 {
+	if f := alike(a, b, reals, tensor.F32); f.Ratio <= 1 {
 		t.Errorf("u and u² pass as one distribution: %v", f.Ratio)
 	}
-	if f := Alike(flips(uniforms(10000, 1), 0.5, 0.5), flips(uniforms(10000, 2), 0.5, 0.6), coins, tensor.F32); f.Ratio <= 1 {
+	if f := alike(flips(uniforms(10000, 1), 0.5, 0.5), flips(uniforms(10000, 2), 0.5, 0.6), coins, tensor.F32); f.Ratio <= 1 {
 		t.Errorf("coins of 0.5 and 0.6 pass as one distribution: %v", f.Ratio)
 	}
 }
@@ -144,7 +145,7 @@ func TestPower(t *testing.T) {
 	for _, c := range []struct{ n, least, most int }{{8000, 20, 65}, {10000, 30, 90}, {15000, 95, 100}} {
 		found := 0
 		for seed := range uint64(100) {
-			if Follows(real01(uniforms(c.n, seed), gauss), reals, []int{c.n}, tensor.F64).Ratio > 1 {
+			if follows(real01(uniforms(c.n, seed), gauss), reals, []int{c.n}, tensor.F64).Ratio > 1 {
 				found++
 			}
 		}
@@ -163,4 +164,34 @@ func TestChiSquareTail(t *testing.T) {
 			t.Errorf("the tail beyond %v of %v degrees is %.3g, want %.3g", c.x, c.n, got, c.tail)
 		}
 	}
+}
+
+func follows(draws []op.Draw, law *op.Law, shape []int, d tensor.DType) Fit {
+	return (&Drawn{Draws: draws, Law: law}).Follows(shape, d)
+}
+
+func alike(want, got []op.Draw, law *op.Law, d tensor.DType) Fit {
+	return (&Drawn{Draws: want, Law: law}).Alike(&Drawn{Draws: got, Law: law}, d)
+}
+
+// TestSorts: both ways to sort numbers give what slices.Sort does, whatever the
+// numbers are.
+func TestSorts(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	even := uniforms(1000, 3)
+	lists := [][]float64{{}, {0.5}, {1, nan, 0}, {1, 0, 1, 0, 0.25}, even, append([]float64{-0.1, 1.5, inf, nan, -inf, 0, 1, nan}, even...), slices.Repeat([]float64{3, -2}, 50)}
+	for _, list := range lists {
+		want := slices.Sorted(slices.Values(list))
+		got, few := slices.Clone(list), slices.Clone(list)
+		if sortEven(got); !equalLists(got, want) {
+			t.Errorf("sortEven leaves %v", got)
+		}
+		if done := sortFew(few); done && !equalLists(few, want) || !done && !equalLists(few, list) || done != (len(list) < 1000 && !slices.ContainsFunc(list, math.IsNaN)) {
+			t.Errorf("sortFew says %t and leaves %v", done, few)
+		}
+	}
+}
+
+func equalLists(a, b []float64) bool {
+	return slices.EqualFunc(a, b, func(x, y float64) bool { return x == y || x != x && y != y })
 }

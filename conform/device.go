@@ -289,6 +289,18 @@ func (c *Case) DType() string {
 	return ""
 }
 
+// DTypes are the dtypes of the case's tensor arguments by PyTorch's names, each
+// once, in the order of the arguments.
+func (c *Case) DTypes() []string {
+	var out []string
+	for _, a := range c.arguments() {
+		if d, ok := a.Get("dtype").(DType); ok && !slices.Contains(out, strings.TrimSuffix(string(d), "_")) {
+			out = append(out, strings.TrimSuffix(string(d), "_"))
+		}
+	}
+	return out
+}
+
 // first is the first element of a list, and else the value: DIOPI asks an
 // argument's requires_grad so.
 func first(v Value) Value {

@@ -7,6 +7,7 @@ import (
 	"plumb/backend"
 	"plumb/backend/native"
 	"plumb/campaign"
+	"plumb/compare"
 	"plumb/conform/baseline"
 	"plumb/known"
 	"plumb/nn"
@@ -24,20 +25,63 @@ const analysed = 4 << 20
 type judge struct {
 	policy    verdict.Policy
 	estimator *native.Backend
-	alone     judgement // without a reference that can be asked
-	asked     judgement // with one
 }
-
-type judgement func(job *backend.Job, ref, cand *backend.Outcome, o *verdict.Oracle) *verdict.Verdict
 
 // newJudge returns the judge of outcomes of a reference, such as "torch 1.13.1".
 func newJudge(reference string) *judge {
 	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Table: ops.Table(), Faults: known.Faults, Reference: reference}
-	j := &judge{policy: policy, estimator: native.New(ops.Table(), nn.Modules())}
-	j.alone = campaign.Judge(policy, j.estimator)
+	return &judge{policy: policy, estimator: native.New(ops.Table(), nn.Modules())}
+}
+
+// dispute is what is judged once or more, of one job.
+type dispute struct {
+	*judge
+	job       *backend.Job
+	ref, cand *backend.Outcome
+	estimator campaign.Estimator
+}
+
+func (j *judge) dispute(job *backend.Job, ref, cand *backend.Outcome) *dispute {
+	return &dispute{j, job, ref, cand, &estimates{Backend: j.estimator}}
+}
+
+// alone judges without a reference that can be asked.
+func (d *dispute) alone() *verdict.Verdict {
+	return campaign.Judge(d.policy, d.estimator)(d.job, d.ref, d.cand, nil)
+}
+
+// asked judges with a reference that can be asked, and its answers, where it was.
+func (d *dispute) asked(o *verdict.Oracle) *verdict.Verdict {
+	policy := d.policy
 	policy.Answers = true
-	j.asked = campaign.Judge(policy, j.estimator)
-	return j
+	return campaign.Judge(policy, d.estimator)(d.job, d.ref, d.cand, o)
+}
+
+// estimates remembers what is known of the one job that it is asked about.
+type estimates struct {
+	*native.Backend
+	bounds, outline [2]*compare.Bounds // of results, and of gradients too
+}
+
+func (e *estimates) Bounds(job *backend.Job, gradients bool) *compare.Bounds {
+	return remember(&e.bounds, gradients, func() *compare.Bounds { return e.Backend.Bounds(job, gradients) })
+}
+
+func (e *estimates) Outline(job *backend.Job, gradients bool) *compare.Bounds {
+	return remember(&e.outline, gradients, func() *compare.Bounds { return e.Backend.Outline(job, gradients) })
+}
+
+func remember(known *[2]*compare.Bounds, gradients bool, ask func() *compare.Bounds) *compare.Bounds {
+	if known[1] == nil && gradients {
+		known[1] = ask()
+	}
+	if known[1] != nil {
+		return known[1]
+	}
+	if known[0] == nil {
+		known[0] = ask()
+	}
+	return known[0]
 }
 
 // plain judges without a reference that could be asked for the truth. Where a
@@ -45,7 +89,7 @@ func newJudge(reference string) *judge {
 // tolerance stands in for the analysis.
 func (j *judge) plain(e *baseline.Entry, job *backend.Job, ref, cand *backend.Outcome) *verdict.Verdict {
 	if baseline.Elements(job, ref) <= analysed {
-		return j.alone(job, ref, cand, nil)
+		return j.dispute(job, ref, cand).alone()
 	}
 	policy := j.policy
 	policy.Draws = func() [][]backend.Draw { return j.estimator.Draws(job) }
@@ -63,7 +107,9 @@ func Truth(mode baseline.TruthMode) baseline.Truth {
 	return baseline.Truth{
 		Mode: mode, Predict: Predictor,
 		Arguable: func(job *backend.Job, ref, cand *backend.Outcome) bool {
-			return j.alone(job, ref, cand, nil).Arguable() || j.asked(job, ref, cand, nil).Arguable()
+			d := j.dispute(job, ref, cand)
+			v := d.alone()
+			return v.Arguable() || v.Answerable && d.asked(nil).Arguable()
 		},
 		Rounds: func(p *program.Program) bool {
 			return slices.ContainsFunc(p.Calls, func(c program.Call) bool { return rounds(j.policy.Tols(c.Target)) })

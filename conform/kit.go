@@ -142,7 +142,8 @@ func (k *Kit) settled(q *baseline.Question) *verdict.Verdict {
 	if q.Truth == nil {
 		return k.judge.plain(q.Entry, q.Job, q.Ref, q.Cand)
 	}
-	v := k.judge.asked(q.Job, q.Ref, q.Cand, nil)
+	d := k.judge.dispute(q.Job, q.Ref, q.Cand)
+	v := d.asked(nil)
 	if !v.Arguable() {
 		return v
 	}
@@ -151,7 +152,7 @@ func (k *Kit) settled(q *baseline.Question) *verdict.Verdict {
 		v.Reason += "; what the reference says in float64 cannot be read: " + err.Error()
 		return v
 	}
-	return k.judge.asked(q.Job, q.Ref, q.Cand, o)
+	return d.asked(o)
 }
 
 // few says whether all that a verdict found wrong are elements over their

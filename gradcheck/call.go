@@ -30,7 +30,7 @@ type argument struct {
 	*eager.Var
 }
 
-// Draw draws call number i of an operator in a dtype. Fixed arguments, and
+// Draw draws call number i of an operator in a dtype. Fixed and mutated arguments, and
 // those of other dtypes, are not differentiated by. The error is the
 // operator's rejection.
 func Draw(table *op.Table, d *op.Def, dt tensor.DType, seed uint64, i int) (*Call, error) {
@@ -59,7 +59,7 @@ func draw(table *op.Table, d *op.Def, dt tensor.DType, seed uint64, i int, arran
 func (c *Call) wrap(a any, param string) any {
 	switch a := a.(type) {
 	case *tensor.Tensor:
-		differentiable := (a.DType() == tensor.F64 || a.DType() == tensor.C128) && !slices.Contains(c.def.Fixed, param)
+		differentiable := (a.DType() == tensor.F64 || a.DType() == tensor.C128) && !slices.Contains(c.def.Fixed, param) && !slices.Contains(c.def.Mutates, param)
 		if differentiable && c.arrange != nil {
 			changed := false
 			a, changed = c.arrange(a)

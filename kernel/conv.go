@@ -86,16 +86,17 @@ func ConvForwardThen[T gemmElement](c *Conv, x Volume[T], w, bias, y []T, done f
 	if c.N*c.Groups*c.YC*p == 0 {
 		return
 	}
-	if v, ok := any(x).(Volume[float32]); ok {
-		weights, start, out := any(w).([]float32), any(bias).([]float32), any(y).([]float32)
-		if c.XC == 1 && c.taps() > 0 {
-			depthwise(c, v, weights, start, out)
-			done(0, len(y))
-			return
-		}
-		if convDirect(c, v, weights, start, out, done) {
-			return
-		}
+	if m, first, ok := c.thinned(); ok {
+		ConvForwardThen(m, thin(c, x, first), w, bias, y, done)
+		return
+	}
+	if v, ok := any(x).(Volume[float32]); ok && c.XC == 1 && c.YC < tileRows && c.taps() > 0 {
+		depthwise(c, v, any(w).([]float32), any(bias).([]float32), any(y).([]float32))
+		done(0, len(y))
+		return
+	}
+	if convDirect(c, x, w, bias, y, done) {
+		return
 	}
 	if bias != nil || c.patch() == 0 {
 		spread(y, bias, c.N, c.Groups*c.YC, p)
@@ -104,21 +105,34 @@ func ConvForwardThen[T gemmElement](c *Conv, x Volume[T], w, bias, y []T, done f
 		done(0, len(y))
 		return
 	}
-	spans := c.spans()
+	packer := rowPacker(c, x)
 	Parallel(c.N*c.Groups, 1, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			n, g := i/c.Groups, i%c.Groups
 			a := Mat[T]{w[g*c.YC*c.patch():], c.patch(), 1}
 			out := Mat[T]{y[i*c.YC*p:], p, 1}
-			data := x.at(n, g*c.XC)
 			if c.pointwise() && x.Planar(c.X) {
-				GemmAny(c.YC, p, c.XC, a, Mat[T]{data, x.Strides[1], x.Strides[4]}, out, bias != nil)
+				GemmAny(c.YC, p, c.XC, a, Mat[T]{x.at(n, g*c.XC), x.Strides[1], x.Strides[4]}, out, bias != nil)
 			} else {
-				GemmPack(c.YC, p, c.patch(), a, &patchRows[T]{c, data, x.Strides, spans}, out, bias != nil)
+				GemmPack(c.YC, p, c.patch(), a, packer(n, g), out, bias != nil)
 			}
 			done(i*c.YC*p, (i+1)*c.YC*p)
 		}
 	})
+}
+
+// narrow is up to how many columns a map is too narrow to copy its patches row by row.
+const narrow = 24
+
+// rowPacker returns what packs the patches of a group's channels of an image.
+func rowPacker[T gemmElement](c *Conv, x Volume[T]) func(n, g int) BPacker[T] {
+	if c.Y[2] > narrow {
+		spans := c.spans()
+		return func(n, g int) BPacker[T] { return &patchRows[T]{c, x.at(n, g*c.XC), x.Strides, spans} }
+	}
+	steps := c.steps(x.Strides)
+	offsets, positions := c.offsets(steps), c.origins(steps)
+	return func(n, g int) BPacker[T] { return &narrowRows[T]{read(c, x, n, g), offsets, positions} }
 }
 
 // depthwise is ConvForward of single channels: per tap, a row at a time.
@@ -126,11 +140,12 @@ func depthwise(c *Conv, x Volume[float32], w, bias, y []float32) {
 	spans, channels, p := c.spans(), c.Groups*c.YC, c.positions()
 	Parallel(c.N*channels, ceilDiv(1<<14, p*c.taps()), func(lo, hi int) {
 		if vectors.tapRow != nil && c.Stride[2] == 1 && x.Strides[4] == 1 {
-			f := c.newFrame()
+			f := newFrame[float32](c)
+			offsets := c.offsets(f.steps())
 			for i := lo; i < hi; i++ {
 				ch := i % channels
 				f.fill(c, x.at(i/channels, ch/c.YC), x.Strides)
-				f.convolve(c, w[ch*c.taps():][:c.taps()], startOf(bias, ch), y[i*p:][:p])
+				convolveFrame(c, f, offsets, w[ch*c.taps():][:c.taps()], startOf(bias, ch), y[i*p:][:p])
 			}
 			return
 		}
@@ -145,62 +160,19 @@ func depthwise(c *Conv, x Volume[float32], w, bias, y []float32) {
 	})
 }
 
-// frame is an image of one channel with zeros around it: what the windows read.
-type frame struct {
-	data    []float32
-	size    [3]int
-	offsets []int // of the taps
-}
-
-func (c *Conv) newFrame() *frame {
-	f := &frame{offsets: make([]int, c.taps())}
-	for a := range f.size {
-		f.size[a] = (c.Y[a]-1)*c.Stride[a] + (c.Kernel[a]-1)*c.Dilation[a] + 1
-	}
-	f.data = make([]float32, volume(f.size))
-	for i := range f.offsets {
-		kd, ki, kj := c.tap(i)
-		f.offsets[i] = (kd*c.Dilation[0]*f.size[1]+ki*c.Dilation[1])*f.size[2] + kj*c.Dilation[2]
-	}
-	return f
-}
-
-// fill copies an image.
-func (f *frame) fill(c *Conv, plane []float32, strides [5]int) {
-	left := c.Padding[2]
-	n := min(c.X[2], f.size[2]-left)
-	if n <= 0 {
-		return
-	}
-	for i := range f.size[0] * f.size[1] {
-		d, h := i/f.size[1]-c.Padding[0], i%f.size[1]-c.Padding[1]
-		if c.outside(d, h) {
-			continue
-		}
-		to, from := f.data[i*f.size[2]+left:][:n], plane[d*strides[2]+h*strides[3]:]
-		if strides[4] == 1 {
-			copy(to, from)
-			continue
-		}
-		for j := range to {
-			to[j] = from[j*strides[4]]
-		}
-	}
-}
-
 // startOf is what the sums of a channel start from.
-func startOf(bias []float32, channel int) float32 {
+func startOf[T any](bias []T, channel int) (zero T) {
 	if bias == nil {
-		return 0
+		return zero
 	}
 	return bias[channel]
 }
 
-// convolve sets y to start plus the convolution of the image.
-func (f *frame) convolve(c *Conv, taps []float32, start float32, y []float32) {
+// convolveFrame sets y to start plus the convolution of a framed image.
+func convolveFrame(c *Conv, f *frame[float32], offsets []int, taps []float32, start float32, y []float32) {
 	for o := range c.Y[0] * c.Y[1] {
 		at := (o/c.Y[1]*c.Stride[0]*f.size[1] + o%c.Y[1]*c.Stride[1]) * f.size[2]
-		vectors.tapRow(&y[o*c.Y[2]], &f.data[at], c.Y[2], start, &taps[0], &f.offsets[0], len(taps))
+		vectors.tapRow(&y[o*c.Y[2]], &f.data[at], c.Y[2], start, &taps[0], &offsets[0], len(taps))
 	}
 }
 
@@ -305,8 +277,11 @@ func (b *patchRows[T]) line(dst, row []T, kj, from int) {
 	}
 }
 
-// scatterBlock is about how many products ConvInput computes before it adds them to the image.
-const scatterBlock = 1 << 17
+// ConvInput computes the products of about scatterRows weights with about scatterColumns positions before it adds them to the image.
+const (
+	scatterRows    = 512
+	scatterColumns = 256
+)
 
 // ConvInput sets x, contiguous, to the transposed convolution of y with w plus bias, which may be nil.
 // It is the gradient of ConvForward with respect to the image, given that of its result in y.
@@ -316,54 +291,71 @@ func ConvInput[T gemmElement](c *Conv, y Volume[T], w, bias, x []T) {
 	if c.N*c.Groups*c.XC*image == 0 {
 		return
 	}
-	if v, ok := any(y).(Volume[float32]); ok && p > 0 && convInputDirect(c, v, any(w).([]float32), any(bias).([]float32), any(x).([]float32)) {
+	if m, first, ok := c.thinned(); ok {
+		convInputThinned(c, m, first, y, w, bias, x)
+		return
+	}
+	if p > 0 && convInputDirect(c, y, w, bias, x) {
+		return
+	}
+	if m, ok := c.mirrored(); ok && c.XC == 1 && c.YC == 1 {
+		ConvForward(m, y, mirror(c, w), bias, x)
 		return
 	}
 	spread(x, bias, c.N, c.Groups*c.XC, image)
 	if c.YC*p*c.taps() == 0 {
 		return
 	}
-	block := min(max(scatterBlock/(p*c.taps()), 1), c.XC)
-	blocks := ceilDiv(c.XC, block)
+	channels := min(ceilDiv(scatterRows, c.taps()), c.XC)
+	parts := ceilDiv(c.XC, channels)
 	spans := c.spans()
-	Parallel(c.N*c.Groups*blocks, 1, func(lo, hi int) {
-		var cols []T
-		if !c.pointwise() {
-			cols = make([]T, block*c.taps()*p)
-		}
+	Parallel(c.N*c.Groups*parts, 1, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			n, g, first := i/blocks/c.Groups, i/blocks%c.Groups, i%blocks*block
-			channels := min(block, c.XC-first)
+			n, g, first := i/parts/c.Groups, i/parts%c.Groups, i%parts*channels
+			some := min(channels, c.XC-first)
 			a := Mat[T]{w[g*c.YC*c.patch()+first*c.taps():], 1, c.patch()}
 			b := Mat[T]{y.at(n, g*c.YC), y.Strides[1], y.Strides[4]}
-			out := x[((n*c.Groups+g)*c.XC+first)*image:][:channels*image]
+			out := x[((n*c.Groups+g)*c.XC+first)*image:][:some*image]
 			if c.pointwise() {
-				GemmAny(channels, p, c.YC, a, b, Mat[T]{out, p, 1}, true)
-				continue
-			}
-			GemmAny(channels*c.taps(), p, c.YC, a, b, Mat[T]{cols, p, 1}, false)
-			for r := range channels * c.taps() {
-				scatter(c, out[r/c.taps()*image:][:image], cols[r*p:][:p], r%c.taps(), spans)
+				GemmAny(some, p, c.YC, a, b, Mat[T]{out, p, 1}, true)
+			} else {
+				scatterProducts(c, some, a, b, out, spans)
 			}
 		}
 	})
 }
 
-// scatter adds what the output positions received through one tap to the image positions that they read.
-func scatter[T gemmElement](c *Conv, image, cols []T, tap int, spans [][2]int) {
+// scatterProducts adds the products of the weights of some channels with a map to their images, some rows of the map at a time.
+func scatterProducts[T gemmElement](c *Conv, channels int, a, b Mat[T], out []T, spans [][2]int) {
+	m, all, image := channels*c.taps(), c.Y[0]*c.Y[1], volume(c.X)
+	rows := min(ceilDiv(scatterColumns, c.Y[2]), all)
+	cols := make([]T, m*rows*c.Y[2])
+	for o := 0; o < all; o += rows {
+		n := min(rows, all-o)
+		p := n * c.Y[2]
+		from := Mat[T]{b.Data[o*c.Y[2]*b.CS:], b.RS, b.CS}
+		GemmAny(m, p, c.YC, a, from, Mat[T]{cols, p, 1}, false)
+		for r := range m {
+			scatter(c, out[r/c.taps()*image:][:image], cols[r*p:][:p], r%c.taps(), spans, o)
+		}
+	}
+}
+
+// scatter adds what the output positions of some rows, from row first on, received through one tap to the image positions that they read.
+func scatter[T gemmElement](c *Conv, image, cols []T, tap int, spans [][2]int, first int) {
 	kd, ki, kj := c.tap(tap)
 	lo, hi := spans[kj][0], spans[kj][1]
 	if lo == hi {
 		return
 	}
 	at, step := c.start(2, lo, kj), c.Stride[2]
-	for o := range c.Y[0] * c.Y[1] {
+	for o := first; len(cols) > 0; o, cols = o+1, cols[c.Y[2]:] {
 		d, h := c.start(0, o/c.Y[1], kd), c.start(1, o%c.Y[1], ki)
 		if c.outside(d, h) {
 			continue
 		}
 		row := image[(d*c.X[1]+h)*c.X[2]+at : (d*c.X[1]+h+1)*c.X[2]]
-		for i, v := range cols[o*c.Y[2]+lo : o*c.Y[2]+hi] {
+		for i, v := range cols[lo:hi] {
 			row[i*step] += v
 		}
 	}
@@ -379,14 +371,60 @@ func ConvWeight[T gemmElement](c *Conv, x Volume[T], y, w []T) {
 		clear(w)
 		return
 	}
-	if c.N > 1 {
-		y = channelsFirst(y, c.N, c.Groups*c.YC, p)
+	if c.XC == 1 && c.YC == 1 && x.Strides[4] == 1 && c.Stride[2] == 1 {
+		depthwiseWeight(c, x, y, w)
+		return
 	}
-	for g := range c.Groups {
-		a := Mat[T]{y[g*c.YC*c.N*p:], c.N * p, 1}
-		b := &patchColumns[T]{c, x.Data[g*c.XC*x.Strides[1]:], x.Strides}
-		GemmPack(c.YC, c.patch(), c.N*p, a, b, Mat[T]{w[g*c.YC*c.patch():], c.patch(), 1}, false)
+	steps := c.steps(x.Strides)
+	offsets := c.offsets(steps)
+	Parallel(c.Groups, 1, func(lo, hi int) {
+		for g := lo; g < hi; g++ {
+			out := Mat[T]{w[g*c.YC*c.patch():], c.patch(), 1}
+			for n := range c.N {
+				a := Mat[T]{y[(n*c.Groups+g)*c.YC*p:], p, 1}
+				GemmPack(c.YC, c.patch(), p, a, &patchColumns[T]{c, read(c, x, n, g), steps, offsets}, out, n > 0)
+			}
+		}
+	})
+}
+
+// depthwiseWeight is ConvWeight of single channels whose rows are dense: per tap, a row at a time.
+func depthwiseWeight[T gemmElement](c *Conv, x Volume[T], y, w []T) {
+	p, spans := c.positions(), c.spans()
+	Parallel(c.Groups, 1, func(first, last int) {
+		for i := first * c.taps(); i < last*c.taps(); i++ {
+			kd, ki, kj := c.tap(i % c.taps())
+			lo, hi := spans[kj][0], spans[kj][1]
+			var sum T
+			for o := range c.N * c.Y[0] * c.Y[1] {
+				n, row := o/(c.Y[0]*c.Y[1]), o%(c.Y[0]*c.Y[1])
+				d, h := c.start(0, row/c.Y[1], kd), c.start(1, row%c.Y[1], ki)
+				if lo < hi && !c.outside(d, h) {
+					plane := x.at(n, i/c.taps())
+					from := plane[d*x.Strides[2]+h*x.Strides[3]+c.start(2, lo, kj):]
+					sum += products(y[(n*c.Groups+i/c.taps())*p+row*c.Y[2]:][lo:hi], from)
+				}
+			}
+			w[i] = sum
+		}
+	})
+}
+
+// products returns the sum of the products of a and the elements of b beside them.
+func products[T gemmElement](a, b []T) T {
+	var s0, s1, s2, s3 T
+	b = b[:len(a)]
+	i := 0
+	for ; i+4 <= len(a); i += 4 {
+		s0 += a[i] * b[i]
+		s1 += a[i+1] * b[i+1]
+		s2 += a[i+2] * b[i+2]
+		s3 += a[i+3] * b[i+3]
 	}
+	for ; i < len(a); i++ {
+		s0 += a[i] * b[i]
+	}
+	return s0 + s1 + (s2 + s3)
 }
 
 // Unfold sets y, of shape [n, groups·channels·taps, positions], to the image elements that every tap of every window reads, zero outside the image.
@@ -407,55 +445,8 @@ func Fold[T gemmElement](c *Conv, y, x []T) {
 		clear(x[lo*image : hi*image])
 		for i := lo; i < hi; i++ {
 			for tap := range taps {
-				scatter(c, x[i*image:][:image], y[(i*taps+tap)*p:][:p], tap, spans)
+				scatter(c, x[i*image:][:image], y[(i*taps+tap)*p:][:p], tap, spans, 0)
 			}
 		}
 	})
-}
-
-// channelsFirst returns y, of shape [n, channels, p], in the order [channels, n, p].
-func channelsFirst[T any](y []T, n, channels, p int) []T {
-	out := make([]T, len(y))
-	for i := range n {
-		for c := range channels {
-			copy(out[(c*n+i)*p:][:p], y[(i*channels+c)*p:])
-		}
-	}
-	return out
-}
-
-// patchColumns is the transpose of patchRows for a whole batch: a row per image and output position, a column per weight of a filter.
-type patchColumns[T gemmElement] struct {
-	*Conv
-	data    []T // of the group's first channel
-	strides [5]int
-}
-
-// Row implements BPacker.
-func (b *patchColumns[T]) Row(dst []T, p, j int) {
-	at := p % b.positions()
-	image := b.data[p/b.positions()*b.strides[0]:]
-	front, top, left := b.start(0, at/(b.Y[1]*b.Y[2]), 0), b.start(1, at/b.Y[2]%b.Y[1], 0), b.start(2, at%b.Y[2], 0)
-	for len(dst) > 0 {
-		kd, ki, from := b.tap(j % b.taps())
-		n := min(b.Kernel[2]-from, len(dst))
-		d, h := front+kd*b.Dilation[0], top+ki*b.Dilation[1]
-		if b.outside(d, h) {
-			clear(dst[:n])
-		} else {
-			b.line(dst[:n], image[j/b.taps()*b.strides[1]+d*b.strides[2]+h*b.strides[3]:], left+from*b.Dilation[2])
-		}
-		dst, j = dst[n:], j+n
-	}
-}
-
-// line writes the taps of one kernel row, the first at image column w.
-func (b *patchColumns[T]) line(dst, row []T, w int) {
-	for i := range dst {
-		dst[i] = 0
-		if w >= 0 && w < b.X[2] {
-			dst[i] = row[w*b.strides[4]]
-		}
-		w += b.Dilation[2]
-	}
 }

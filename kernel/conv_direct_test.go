@@ -9,11 +9,11 @@ import (
 
 // TestDirectConvolution wants the bits of the product with packed patches.
 func TestDirectConvolution(t *testing.T) {
-	if rowsTile == nil {
+	if rowTiles.f32 == nil {
 		t.Skip("this processor has no tile for it")
 	}
-	defer func(f func(int, *float32, *float32, *int, *float32, int, bool)) { rowsTile = f }(rowsTile)
-	tile, called := rowsTile, 0
+	defer func(r rowsTiles) { rowTiles = r }(rowTiles)
+	tile, called := rowTiles.f32, 0
 	defer SetThreads(0)
 	rng := rand.New(rand.NewPCG(17, 18))
 	for n := range 60 {
@@ -37,21 +37,21 @@ func TestDirectConvolution(t *testing.T) {
 			b = numbers(rng, c.Groups*c.YC)
 		}
 		got, want := numbers(rng, c.N*c.Groups*c.YC*c.positions()), numbers(rng, c.N*c.Groups*c.YC*c.positions())
-		rowsTile = func(k int, a, b *float32, offsets *int, to *float32, ldc int, add bool) {
+		rowTiles.f32 = func(k int, a, b *float32, offsets *int, to *float32, ldc int, add bool) {
 			called++
 			tile(k, a, b, offsets, to, ldc, add)
 		}
 		if n%3 > 0 {
-			rowsTile = tile
+			rowTiles.f32 = tile
 		}
 		ConvForward(c, Volume[float32]{x, strides}, w, b, got)
-		rowsTile = nil
+		rowTiles.f32 = nil
 		ConvForward(c, Volume[float32]{x, strides}, w, b, want)
 		g, back, plain := numbers(rng, len(got)), make([]float32, c.N*c.Groups*c.XC*volume(c.X)), make([]float32, c.N*c.Groups*c.XC*volume(c.X))
 		p := c.positions()
 		of := Volume[float32]{g, [5]int{c.Groups * c.YC * p, p, c.Y[1] * c.Y[2], c.Y[2], 1}}
 		ConvInput(c, of, w, nil, plain)
-		rowsTile = tile
+		rowTiles.f32 = tile
 		ConvInput(c, of, w, nil, back)
 		agree(t, fmt.Sprintf("input of %+v", *c), back, plain, 400)
 		for i := range want {

@@ -18,12 +18,12 @@ func micro64() func(*tile[float64]) {
 	return realMicro[float64]
 }
 
-// rows32 is gemmRows32 where the processor has what it needs, else nil.
-func rows32() func(k int, a, b *float32, offsets *int, c *float32, ldc int, add bool) {
+// availableRows are the tiles over rows that lie anywhere, where the processor has what they need.
+func availableRows() (r rowsTiles) {
 	if hasFMA {
-		return gemmRows32
+		r = rowsTiles{gemmRows32, gemmRows64}
 	}
-	return nil
+	return r
 }
 
 func fmaMicro32(t *tile[float32]) {

@@ -507,3 +507,109 @@ gemmRows32_overwrite:
 	VMOVUPS Y11, 32(AX)
 	VZEROUPPER
 	RET
+
+// func gemmRows64(k int, a *float64, b *float64, offsets *int, c *float64, ldc int, add bool)
+// Requires: AVX, FMA3
+TEXT ·gemmRows64(SB), NOSPLIT, $0-49
+	MOVQ   k+0(FP), AX
+	MOVQ   a+8(FP), CX
+	MOVQ   b+16(FP), DX
+	MOVQ   offsets+24(FP), BX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+
+gemmRows64_single:
+	MOVQ         (BX), SI
+	LEAQ         (DX)(SI*8), SI
+	VMOVUPD      (SI), Y12
+	VMOVUPD      32(SI), Y13
+	VBROADCASTSD (CX), Y14
+	VFMADD231PD  Y12, Y14, Y0
+	VFMADD231PD  Y13, Y14, Y1
+	VBROADCASTSD 8(CX), Y14
+	VFMADD231PD  Y12, Y14, Y2
+	VFMADD231PD  Y13, Y14, Y3
+	VBROADCASTSD 16(CX), Y14
+	VFMADD231PD  Y12, Y14, Y4
+	VFMADD231PD  Y13, Y14, Y5
+	VBROADCASTSD 24(CX), Y14
+	VFMADD231PD  Y12, Y14, Y6
+	VFMADD231PD  Y13, Y14, Y7
+	VBROADCASTSD 32(CX), Y14
+	VFMADD231PD  Y12, Y14, Y8
+	VFMADD231PD  Y13, Y14, Y9
+	VBROADCASTSD 40(CX), Y14
+	VFMADD231PD  Y12, Y14, Y10
+	VFMADD231PD  Y13, Y14, Y11
+	ADDQ         $0x00000030, CX
+	ADDQ         $0x08, BX
+	DECQ         AX
+	JNZ          gemmRows64_single
+	MOVQ         c+32(FP), AX
+	MOVQ         ldc+40(FP), CX
+	IMUL3Q       $0x00000008, CX, CX
+	MOVB         add+48(FP), DL
+	TESTB        DL, DL
+	JZ           gemmRows64_overwrite
+	VADDPD       (AX), Y0, Y0
+	VMOVUPD      Y0, (AX)
+	VADDPD       32(AX), Y1, Y1
+	VMOVUPD      Y1, 32(AX)
+	ADDQ         CX, AX
+	VADDPD       (AX), Y2, Y2
+	VMOVUPD      Y2, (AX)
+	VADDPD       32(AX), Y3, Y3
+	VMOVUPD      Y3, 32(AX)
+	ADDQ         CX, AX
+	VADDPD       (AX), Y4, Y4
+	VMOVUPD      Y4, (AX)
+	VADDPD       32(AX), Y5, Y5
+	VMOVUPD      Y5, 32(AX)
+	ADDQ         CX, AX
+	VADDPD       (AX), Y6, Y6
+	VMOVUPD      Y6, (AX)
+	VADDPD       32(AX), Y7, Y7
+	VMOVUPD      Y7, 32(AX)
+	ADDQ         CX, AX
+	VADDPD       (AX), Y8, Y8
+	VMOVUPD      Y8, (AX)
+	VADDPD       32(AX), Y9, Y9
+	VMOVUPD      Y9, 32(AX)
+	ADDQ         CX, AX
+	VADDPD       (AX), Y10, Y10
+	VMOVUPD      Y10, (AX)
+	VADDPD       32(AX), Y11, Y11
+	VMOVUPD      Y11, 32(AX)
+	VZEROUPPER
+	RET
+
+gemmRows64_overwrite:
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPD Y2, (AX)
+	VMOVUPD Y3, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPD Y4, (AX)
+	VMOVUPD Y5, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPD Y6, (AX)
+	VMOVUPD Y7, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPD Y8, (AX)
+	VMOVUPD Y9, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPD Y10, (AX)
+	VMOVUPD Y11, 32(AX)
+	VZEROUPPER
+	RET

@@ -18,3 +18,8 @@ func gemmTile64(k int, a *float64, b *float64, c *float64, ldc int, add bool)
 //
 //go:noescape
 func gemmRows32(k int, a *float32, b *float32, offsets *int, c *float32, ldc int, add bool)
+
+// gemmRows64 is gemmTile64 with row p of B at b[offsets[p]]. It needs k > 0.
+//
+//go:noescape
+func gemmRows64(k int, a *float64, b *float64, offsets *int, c *float64, ldc int, add bool)

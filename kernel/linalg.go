@@ -189,3 +189,18 @@ func Cholesky(n int, a []float64) int {
 	}
 	return n
 }
+
+// Scale multiplies the elements by a number, rounded to their type.
+func Scale[T float32 | float64](x []T, by float64) {
+	f := T(by)
+	for i := range x {
+		x[i] *= f
+	}
+}
+
+// ScaleComplex is Scale of complex elements.
+func ScaleComplex(x []complex128, by float64) {
+	for i, v := range x {
+		x[i] = complex(real(v)*by, imag(v)*by)
+	}
+}

@@ -188,22 +188,67 @@ func weightAt[T blended](w []T, i int) T {
 	return w[i]
 }
 
+// cell is what one output position reads: n elements along each axis from base on, over div.
+type cell[T blended] struct {
+	base, o int
+	n       [3]int
+	div     T
+}
+
+// cellsOf returns what the output positions read, but for those that read nothing.
+func cellsOf[T blended](m *Blend[T]) []cell[T] {
+	out := make([]cell[T], 0, volume(m.Y))
+	for o := range volume(m.Y) {
+		base, of := m.at(o)
+		if n := m.count(of); volume(n) > 0 {
+			out = append(out, cell[T]{base, o, n, divisor(m, of)})
+		}
+	}
+	return out
+}
+
+// plain reports whether all weights are ones.
+func (m *Blend[T]) plain() bool {
+	return m.Weight[0] == nil && m.Weight[1] == nil && m.Weight[2] == nil
+}
+
 // Apply sets planes of y to the map of planes of x.
 func Apply[T blended](m *Blend[T], planes int, x, y []T) {
 	nx, ny := volume(m.X), volume(m.Y)
-	steps := m.steps()
+	cells, steps, plain := cellsOf(m), m.steps(), m.plain()
 	Parallel(planes, ceilDiv(1<<12, max(nx, ny, 1)), func(lo, hi int) {
+		if len(cells) < ny {
+			clear(y[lo*ny : hi*ny])
+		}
 		for i := lo; i < hi; i++ {
-			plane := x[i*nx:][:nx]
-			for o := range ny {
-				base, of := m.at(o)
-				y[i*ny+o] = 0
-				if n := m.count(of); volume(n) > 0 {
-					y[i*ny+o] = blendBox(plane, base, n, steps, m.weights(of)) / divisor(m, of)
+			from, to := x[i*nx:][:nx], y[i*ny:][:ny]
+			for k := range cells {
+				if c := &cells[k]; plain {
+					to[c.o] = sumBox(from, c.base, c.n, steps) / c.div
+				} else {
+					_, of := m.at(c.o)
+					to[c.o] = blendBox(from, c.base, c.n, steps, m.weights(of)) / c.div
 				}
 			}
 		}
 	})
+}
+
+// sumBox is blendBox with weights of one.
+func sumBox[T blended](x []T, base int, n, steps [3]int) T {
+	var sum T
+	for d := range n[0] {
+		for h := range n[1] {
+			var row T
+			at := base + d*steps[0] + h*steps[1]
+			for range n[2] {
+				row += x[at]
+				at += steps[2]
+			}
+			sum += row
+		}
+	}
+	return sum
 }
 
 func blendBox[T blended](x []T, base int, n, steps [3]int, w [3][]T) T {
@@ -236,19 +281,34 @@ func blendRow[T blended](x []T, at, n, step int, w []T) T {
 // ApplyTransposed sets planes of x to the transposed map of planes of y.
 func ApplyTransposed[T blended](m *Blend[T], planes int, y, x []T) {
 	nx, ny := volume(m.X), volume(m.Y)
-	steps := m.steps()
+	cells, steps, plain := cellsOf(m), m.steps(), m.plain()
 	Parallel(planes, ceilDiv(1<<12, max(nx, ny, 1)), func(lo, hi int) {
 		clear(x[lo*nx : hi*nx])
 		for i := lo; i < hi; i++ {
-			plane := x[i*nx:][:nx]
-			for o, g := range y[i*ny:][:ny] {
-				base, of := m.at(o)
-				if n := m.count(of); volume(n) > 0 {
-					spreadBox(plane, g/divisor(m, of), base, n, steps, m.weights(of))
+			to, from := x[i*nx:][:nx], y[i*ny:][:ny]
+			for k := range cells {
+				if c := &cells[k]; plain {
+					addBox(to, from[c.o]/c.div, c.base, c.n, steps)
+				} else {
+					_, of := m.at(c.o)
+					spreadBox(to, from[c.o]/c.div, c.base, c.n, steps, m.weights(of))
 				}
 			}
 		}
 	})
+}
+
+// addBox is spreadBox with weights of one.
+func addBox[T blended](x []T, g T, base int, n, steps [3]int) {
+	for d := range n[0] {
+		for h := range n[1] {
+			at := base + d*steps[0] + h*steps[1]
+			for range n[2] {
+				x[at] += g
+				at += steps[2]
+			}
+		}
+	}
 }
 
 func spreadBox[T blended](x []T, g T, base int, n, steps [3]int, w [3][]T) {

@@ -132,15 +132,20 @@ func subtractLog[T float32 | float64](x, y, top []T, sum []float64) {
 
 // SoftmaxBackward sets gx to the gradient of softmax, or of its logarithm, from its result y and the gradient gy of that:
 // y·(gy − Σ gy·y), or gy − exp(y)·Σ gy, with sums over the middle one of the dimensions [outer, n, inner].
+// A gy of n·inner elements is that of every outer index.
 func SoftmaxBackward[T float32 | float64](outer, n, inner int, gy, y, gx []T, logarithm bool) {
 	size := n * inner
 	if size == 0 {
 		return
 	}
+	step := size
+	if len(gy) == size {
+		step = 0
+	}
 	Parallel(outer, ceilDiv(1<<12, size), func(lo, hi int) {
 		sum := make([]float64, inner)
 		for i := lo; i < hi; i++ {
-			g, r, out := gy[i*size:][:size], y[i*size:][:size], gx[i*size:][:size]
+			g, r, out := gy[i*step:][:size], y[i*size:][:size], gx[i*size:][:size]
 			if logarithm {
 				logSoftmaxGrad(g, r, out, sum)
 			} else {

@@ -54,6 +54,7 @@ var convCases = []Conv{
 	{N: 1, Groups: 1, XC: 40, YC: 3, X: [3]int{1, 40, 40}, Window: Window{[3]int{1, 3, 3}, [3]int{1, 1, 2}, [3]int{0, 1, 1}, [3]int{1, 1, 1}}},
 	{N: 1, Groups: 1, XC: 2, YC: 3, X: [3]int{1, 4, 5}, Window: Window{[3]int{1, 1, 1}, [3]int{1, 2, 1}, [3]int{0, 0, 1}, [3]int{1, 1, 1}}},
 	{N: 1, Groups: 1, XC: 3, YC: 2, X: [3]int{1, 160, 160}, Window: Window{[3]int{1, 2, 2}, [3]int{1, 1, 1}, [3]int{0, 1, 0}, [3]int{1, 1, 1}}}, // several blocks of channels
+	{N: 2, Groups: 2, XC: 2, YC: 3, X: [3]int{1, 40, 41}, Window: Window{[3]int{1, 3, 2}, [3]int{1, 1, 1}, [3]int{0, 1, 0}, [3]int{1, 1, 1}}},   // images too large to be gathered
 	{N: 2, Groups: 2, XC: 2, YC: 3, X: [3]int{4, 5, 6}, Window: Window{[3]int{2, 3, 2}, [3]int{2, 1, 2}, [3]int{1, 0, 1}, [3]int{1, 2, 1}}},
 	{N: 2, Groups: 1, XC: 3, YC: 2, X: [3]int{3, 4, 5}, Window: Window{[3]int{1, 1, 1}, [3]int{1, 1, 1}, [3]int{}, [3]int{1, 1, 1}}},
 	{N: 0, Groups: 1, XC: 2, YC: 2, X: [3]int{1, 3, 3}, Window: Window{[3]int{1, 2, 2}, [3]int{1, 1, 1}, [3]int{0, 0, 0}, [3]int{1, 1, 1}}},
@@ -98,6 +99,31 @@ func TestConvolutionsSumTheirProducts(t *testing.T) {
 			testConv[float64](t, c)
 		})
 	}
+}
+
+// TestRandomConvolutions draws geometries that take each of the ways to compute products.
+func TestRandomConvolutions(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 150 {
+		c := someConv(rng)
+		t.Run(c.name(), func(t *testing.T) {
+			testConv[float32](t, c)
+			testConv[float64](t, c)
+		})
+	}
+}
+
+func someConv(rng *rand.Rand) *Conv {
+	c := &Conv{N: 1 + rng.IntN(2), Groups: 1 + rng.IntN(3), XC: 1 + rng.IntN(9), YC: 1 + rng.IntN(14)}
+	if rng.IntN(3) == 0 {
+		c.XC, c.YC = 1, 1
+	}
+	for a := range 3 {
+		c.Kernel[a], c.Stride[a], c.Dilation[a], c.Padding[a] = 1+rng.IntN(3), 1+rng.IntN(3), 1+rng.IntN(4), rng.IntN(4)
+		reached := rng.IntN(4+a*a*6)*c.Stride[a] + (c.Kernel[a]-1)*c.Dilation[a] + 1
+		c.X[a] = max(reached-2*c.Padding[a], 1) + rng.IntN(3)
+	}
+	return c.fitted()
 }
 
 func testConv[T float32 | float64](t *testing.T, c *Conv) {

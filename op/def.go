@@ -107,6 +107,10 @@ type Def struct {
 	// Formula writes the results in other operators, for those that are neither
 	// elementwise nor sums of products: their rounding-error bounds are the formula's.
 	Formula func(b Builder, a Args) []Value
+	// Errors returns bounds of the rounding errors of the results, in units of
+	// the roundoff, contiguous, and nil for exact integers, where the steps of
+	// Formula would be too large to be written out; false where it knows none.
+	Errors func(r *Rounding) ([]*tensor.Tensor, bool)
 
 	sigs    []*Sig            // parsed Sig and More
 	aliases map[string][]*Sig // the signatures with the parameter names of a public name

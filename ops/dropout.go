@@ -214,11 +214,12 @@ func (d dropout) law(a op.Args) *op.Law {
 	x := a.Tensor("input")
 	scale := d.scale(a)
 	dropped, kept := d.shift(a)
+	round, near := rounded(x.DType()), nearby(x.DType())
 	tells := func(out *tensor.Tensor, i int) (isKept, told, legal bool) {
 		v, in := out.Float(i), x.Float(i)
-		no, yes := in*0+dropped, tensor.Scalar(x.DType(), complex(in*scale+kept, 0)).Float(0)
+		no, yes := in*0+dropped, round(in*scale+kept)
 		size := math.Abs(in*scale) + math.Abs(kept) + math.Abs(dropped)
-		isNo, isYes := nearby(v, no, size, x.DType()), nearby(v, yes, size, x.DType())
+		isNo, isYes := near(v, no, size), near(v, yes, size)
 		return isYes, isNo != isYes, isNo || isYes
 	}
 	mask := d.maskShape(x.Shape())
@@ -237,15 +238,15 @@ func (d dropout) law(a op.Args) *op.Law {
 				if !told {
 					continue
 				}
-				at := maskIndex(i, x.Shape(), mask)
-				was, known := seen[at]
-				if known && was != isKept {
-					return nil, fmt.Errorf("element %d is %v: a channel is dropped in part", i, out.Float(i))
-				}
-				if known {
-					continue
-				}
 				if d.channels {
+					at := maskIndex(i, x.Shape(), mask)
+					was, known := seen[at]
+					if known && was != isKept {
+						return nil, fmt.Errorf("element %d is %v: a channel is dropped in part", i, out.Float(i))
+					}
+					if known {
+						continue
+					}
 					seen[at] = isKept
 				}
 				draw := op.Draw{At: i, Below: 0, Upto: p}
@@ -271,12 +272,27 @@ func (d dropout) law(a op.Args) *op.Law {
 	}
 }
 
-// nearby reports whether v is want up to four roundings of numbers of a size.
-func nearby(v, want, size float64, d tensor.DType) bool {
-	if v == want || math.IsNaN(v) && math.IsNaN(want) {
-		return true
+// rounded returns what rounds a number to a real dtype.
+func rounded(d tensor.DType) func(v float64) float64 {
+	switch d {
+	case tensor.F64:
+		return func(v float64) float64 { return v }
+	case tensor.F32:
+		return func(v float64) float64 { return float64(float32(v)) }
 	}
-	return math.Abs(v-want) <= 4*epsilonOf(d)*size+2*smallestOf(d)*epsilonOf(d)
+	return func(v float64) float64 { return tensor.Scalar(d, complex(v, 0)).Float(0) }
+}
+
+// nearby returns what reports whether v is want up to four roundings of numbers
+// of a size in a dtype.
+func nearby(d tensor.DType) func(v, want, size float64) bool {
+	epsilon, least := epsilonOf(d), smallestOf(d)
+	return func(v, want, size float64) bool {
+		if v == want || math.IsNaN(v) && math.IsNaN(want) {
+			return true
+		}
+		return math.Abs(v-want) <= 4*epsilon*size+2*least*epsilon
+	}
 }
 
 // maskIndex returns the position in a mask that an element of the shape has.

@@ -1,15 +1,89 @@
 package ops
 
 import (
+	"math"
 	"slices"
 
+	"plumb/kernel"
 	"plumb/op"
 	"plumb/tensor"
 )
 
 var embeddingOps = []*op.Def{
-	embeddingDef("embedding(Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor", "torch.nn.functional.embedding", "input"),
+	embeddingDef("embedding(Tensor input, Tensor weight"+embeddingParams, "torch.nn.functional.embedding", "input"),
 	embeddingDef("embedding.torch(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor", "torch.embedding", "indices"),
+	embeddingRenorm,
+}
+
+const embeddingParams = ", int? padding_idx=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor"
+
+// embeddingRenorm is embedding with a largest norm. PyTorch renormalises without
+// gradient: that of the weight is as if its rows had been what they became.
+var embeddingRenorm = &op.Def{
+	Sig:   "embedding.renorm(Tensor input, Tensor weight" + embeddingParams,
+	Names: []string{"torch.nn.functional.embedding"},
+	Takes: func(a op.Args) bool { return a.Has("max_norm") },
+	Doc: "Embedding that first changes the rows of weight that input numbers: one of a norm of order norm_type, n, above max_norm is " +
+		"multiplied by max_norm/(n + 1e-7), once however often it is numbered. The gradient passes the change over.",
+	Mutates: []string{"weight"},
+	Fixed:   []string{"input"},
+	Whole:   "a rank that changes rows leaves those of the others as they were",
+	Check:   firstError(checkEmbedding("input"), checkRenorm),
+	Infer:   inferEmbedding("input"),
+	Kernels: []op.Kernel{{Name: "rows", Run: func(c *op.Run) error {
+		rows := c.Tensor("input").Reshape(c.Tensor("input").Len())
+		s, err := chosenEntries(c.Tensor("weight"), 0, rows)
+		if err == nil {
+			renormRows(c.Tensor("weight"), rows, c.Float("norm_type"), c.Float("max_norm"))
+			s.Take(c.Out[0].Reshape(s.View.Shape()...))
+		}
+		return err
+	}}},
+	Grad: embeddingGrad("input"),
+	Sample: func(s *op.Sampler) []any {
+		n := 2 + s.Index(4)
+		weight, rows := s.Tensor(-2, 2, n, s.Index(4)+1), sampleIndex(s, s.Shape(0, 2), n-1)
+		p := []float64{2, 1, 0.5, 1.2, 0, -2, math.Inf(1), math.Inf(-1)}[s.Index(8)]
+		return []any{rows, weight, op.Kw("padding_idx", n-1), op.Kw("max_norm", s.Float(0.1, 3)), op.Kw("norm_type", p)}
+	},
+	Tol: accumulating(func(a op.Args) int { return a.Value("weight").Shape()[1] }, "the norm of a row sums one term per element"),
+}
+
+func checkRenorm(a op.Args) error {
+	switch d := a.Value("weight").DType(); {
+	case !a.Has("max_norm"):
+		return op.TypeError("argument 'max_norm' must be a number, not None")
+	case !d.IsDifferentiable() && tensor.NumElements(a.Value("input").Shape()) > 0:
+		return op.RuntimeError("argument 'weight' must be floating point or complex for argument 'max_norm', not %s", d)
+	}
+	return nil
+}
+
+// renormRows multiplies the rows of w that rows numbers, and whose norm of order
+// p is above most, by most/(norm + 1e-7).
+func renormRows(w, rows *tensor.Tensor, p, most float64) {
+	numbers := slices.Sorted(slices.Values(contiguousData[int64](rows.Convert(tensor.I64))))
+	for _, i := range slices.Compact(numbers) {
+		row := w.Select(0, int(i))
+		switch d := w.DType(); {
+		case d.IsComplex():
+			shrinkRow(row, tensor.C128, kernel.ComplexNormRow(p), kernel.ScaleComplex, most)
+		case d == tensor.F64:
+			shrinkRow(row, d, kernel.NormRow[float64](p), kernel.Scale[float64], most)
+		default:
+			shrinkRow(row, tensor.F32, func(x []float32) float64 { return float64(kernel.NormRow[float32](p)(x)) }, kernel.Scale[float32], most)
+		}
+	}
+}
+
+// shrinkRow computes in the dtype work, and rounds norm and row to that of the row.
+func shrinkRow[T kernel.Lane](row *tensor.Tensor, work tensor.DType, norm func([]T) float64, scale func([]T, float64), most float64) {
+	wide := row.Convert(work)
+	x := contiguousData[T](wide)
+	if n := rounded(realPart(row.DType()))(norm(x)); n > most {
+		scale(x, most/(n+1e-7))
+		row.CopyFrom(wide)
+	}
 }
 
 // embeddingDef is embedding under one of its signatures; index names the argument of row numbers.
@@ -20,11 +94,9 @@ func embeddingDef(sig, name, index string) *op.Def {
 		Magnitude: sig[:len(sig)-len(afterName(sig))],
 		Names:     []string{name},
 		Doc:       "The rows of weight that " + index + " numbers: out[i,j] = weight[" + index + "[i,j]]. Row padding_idx has no gradient; with scale_grad_by_freq, gradients are divided by how often a row occurs.",
-		Check:     checkEmbedding(index),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			w := a.Value("weight")
-			return one(w.DType(), slices.Concat(a.Value(index).Shape(), w.Shape()[1:]), nil), nil
-		},
+		Takes:     func(a op.Args) bool { return index != "input" || !a.Has("max_norm") },
+		Check:     firstError(checkEmbedding(index), withoutMaxNorm(index)),
+		Infer:     inferEmbedding(index),
 		Kernels: []op.Kernel{{Name: "rows", Run: func(c *op.Run) error {
 			rows := c.Tensor(index).Reshape(c.Tensor(index).Len())
 			s, err := chosenEntries(c.Tensor("weight"), 0, rows)
@@ -51,6 +123,13 @@ func embeddingDef(sig, name, index string) *op.Def {
 	}
 }
 
+func inferEmbedding(index string) func(op.Args) ([]op.Meta, error) {
+	return func(a op.Args) ([]op.Meta, error) {
+		w := a.Value("weight")
+		return one(w.DType(), slices.Concat(a.Value(index).Shape(), w.Shape()[1:]), nil), nil
+	}
+}
+
 // afterName is a signature from its parameter list on.
 func afterName(sig string) string { return sig[slices.Index([]byte(sig), '('):] }
 
@@ -62,14 +141,22 @@ func checkEmbedding(index string) func(op.Args) error {
 			return op.IndexError("argument 'weight' has no dimension of rows for argument 'padding_idx' to choose from")
 		case index == "input" && a.Has("padding_idx") && !inRows(a.Int("padding_idx"), w):
 			return &op.Error{Class: "AssertionError", Msg: "argument 'padding_idx' must be within num_embeddings"}
-		case index == "input" && a.Has("max_norm"):
-			return notUnderstood("embedding", "max_norm")
 		case a.Bool("sparse"):
 			return notUnderstood("embedding", "sparse")
 		case len(w.Shape()) != 2:
 			return op.RuntimeError("argument 'weight' must be 2-D, but has %d dimensions", len(w.Shape()))
 		case rows.DType() != tensor.I64 && rows.DType() != tensor.I32:
 			return op.RuntimeError("expected argument '%s' to have dtype int64 or int32, not %s", index, rows.DType())
+		}
+		return nil
+	}
+}
+
+// withoutMaxNorm refuses max_norm, of a module: it would have to change a parameter.
+func withoutMaxNorm(index string) func(op.Args) error {
+	return func(a op.Args) error {
+		if index == "input" && a.Has("max_norm") {
+			return notUnderstood("embedding", "max_norm")
 		}
 		return nil
 	}

@@ -19,7 +19,7 @@ func All() []*op.Def {
 		indexOps, sortOps,
 		contractOps, linalgOps, einsumOps, attentionOps, recurrentOps,
 		convOps, poolOps, windowOps, visionOps,
-		normOps, groupNormOps, lossOps, storeOps,
+		normOps, groupNormOps, lossOps, storeOps, foreachOps,
 		optimOps, derivedOps,
 	))
 }

@@ -8,7 +8,7 @@ import (
 	"plumb/tensor"
 )
 
-var statOps = slices.Concat(extremeOps, productOps, countOps, momentOps, vectorNormOps, distanceOps, orderStatOps)
+var statOps = slices.Concat(extremeOps, productOps, countOps, momentOps, vectorNormOps, distanceOps, cdistOps, orderStatOps)
 
 var extremeOps = []*op.Def{
 	evenExtreme("amax", "Largest", func(c *op.Run, dims []int, lane statLane) {

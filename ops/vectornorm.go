@@ -2,7 +2,6 @@ package ops
 
 import (
 	"math"
-	"slices"
 
 	"plumb/kernel"
 	"plumb/op"
@@ -236,34 +235,40 @@ func normGrad(g *op.Grad) {
 			return zeros(g, x)
 		}
 		cot, norm := keptLike(g, wide(g, g.G())), keptLike(g, wide(g, g.Out[0]))
-		switch {
-		case p == 1:
-			return g.Mul(g.Op("sgn", x), cot)
-		case p == 2:
-			return g.Mul(x, whereNonZero(g, norm, g.Div(cot, norm)))
-		case math.IsInf(p, 0):
-			return infinityNormGrad(g, x, cot, norm)
-		case p < 1:
-			slopes := whereNonZero(g, x, g.Mul(g.Op("sgn", x), g.Op("pow", g.Op("abs", x), p-1)))
-			return g.Mul(slopes, g.Mul(cot, g.Op("pow", norm, 1-p)))
+		if math.IsInf(p, 0) && g.Bool("share") {
+			cot = g.Div(cot, statSum(g, extremes(g.Builder, x, norm)))
 		}
-		slopes := g.Mul(g.Op("sgn", x), g.Op("pow", g.Op("abs", x), p-1))
-		return g.Mul(slopes, whereNonZero(g, norm, g.Div(cot, g.Op("pow", norm, p-1))))
+		return normSlopes(g.Builder, x, cot, norm, p)
 	})
 }
 
-// whereNonZero is v, but 0 where x is 0.
-func whereNonZero(g *op.Grad, x, v op.Value) op.Value {
-	return g.Op("where", g.Op("eq", x, 0), 0.0, v)
+// normSlopes is the gradient of a norm of an order other than 0, weighted by
+// cot: where it is infinite, all of it for each element that makes the norm.
+func normSlopes(b op.Builder, x, cot, norm op.Value, p float64) op.Value {
+	switch {
+	case p == 1:
+		return b.Mul(b.Op("sgn", x), cot)
+	case p == 2:
+		return b.Mul(x, whereNonZero(b, norm, b.Div(cot, norm)))
+	case math.IsInf(p, 0):
+		return b.Mul(b.Mul(b.Op("sgn", x), extremes(b, x, norm)), cot)
+	case p < 1:
+		slopes := whereNonZero(b, x, b.Mul(b.Op("sgn", x), b.Op("pow", b.Op("abs", x), p-1)))
+		return b.Mul(slopes, b.Mul(cot, b.Op("pow", norm, 1-p)))
+	}
+	slopes := b.Mul(b.Op("sgn", x), b.Op("pow", b.Op("abs", x), p-1))
+	return b.Mul(slopes, whereNonZero(b, norm, b.Div(cot, b.Op("pow", norm, p-1))))
 }
 
-func infinityNormGrad(g *op.Grad, x, cot, norm op.Value) op.Value {
-	nan := g.Mul(g.Op("isnan", x), g.Op("isnan", norm))
-	mask := g.Cast(g.Add(g.Op("eq", g.Op("abs", x), norm), nan), norm.DType())
-	if g.Bool("share") {
-		cot = g.Div(cot, statSum(g, mask))
-	}
-	return g.Mul(g.Mul(g.Op("sgn", x), mask), cot)
+// whereNonZero is v, but 0 where x is 0.
+func whereNonZero(b op.Builder, x, v op.Value) op.Value {
+	return b.Op("where", b.Op("eq", x, 0), 0.0, v)
+}
+
+// extremes is 1 for the elements whose magnitude is the norm, and 0 for others.
+func extremes(b op.Builder, x, norm op.Value) op.Value {
+	nan := b.Mul(b.Op("isnan", x), b.Op("isnan", norm))
+	return b.Cast(b.Add(b.Op("eq", b.Op("abs", x), norm), nan), norm.DType())
 }
 
 var distanceOps = []*op.Def{
@@ -321,19 +326,6 @@ var distanceOps = []*op.Def{
 		v := b.Add(b.Sub(a.Value("x1"), a.Value("x2")), a.Float("eps"))
 		return b.Op("norm.reduce", v, a.Float("p"), []int{-1}, a.Bool("keepdim"))
 	}),
-	composed(&op.Def{
-		Sig:    "cdist(Tensor x1, Tensor x2, float p=2.0, str? compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor",
-		Names:  []string{"torch.cdist", "torch.functional.cdist"},
-		Doc:    "Distances of order p between all pairs of rows of two batches of matrices: out[…,i,j] = ‖x1[…,i,:] − x2[…,j,:]‖ₚ.",
-		SBP:    axes("x1 *m., x2 *n. -> *mn"),
-		Check:  checkCdist,
-		Sample: sampleCdist,
-		Tol:    accumulating(distanceTerms, "a sum of Terms powers and its root"),
-	}, func(b op.Builder, a op.Args) op.Value {
-		x, y := a.Value("x1"), a.Value("x2")
-		v := b.Sub(b.Op("unsqueeze", x, -2), b.Op("unsqueeze", y, -3))
-		return distance(b, v, a.Float("p"))
-	}),
 }
 
 // distance is the norm of order p along the last dimension. That of order 0
@@ -364,30 +356,4 @@ func checkCosine(a op.Args) error {
 		return op.RuntimeError("arguments 'x1' and 'x2' must have a floating point common dtype, not %s", d)
 	}
 	return nil
-}
-
-func checkCdist(a op.Args) error {
-	x, y := a.Value("x1"), a.Value("x2")
-	modes := []string{"use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"}
-	switch {
-	case a.Has("compute_mode") && !slices.Contains(modes, a.Str("compute_mode")):
-		return op.ValueError("%s is not a valid value for argument 'compute_mode'", a.Str("compute_mode"))
-	case len(x.Shape()) < 2 || len(y.Shape()) < 2:
-		return op.RuntimeError("arguments 'x1' and 'x2' must have at least 2 dimensions")
-	case sizeOf(x, 1) != sizeOf(y, 1):
-		return op.RuntimeError("arguments 'x1' and 'x2' must have the same number of columns, not %d and %d", sizeOf(x, 1), sizeOf(y, 1))
-	case x.DType() != y.DType() || !x.DType().IsDifferentiable() || x.DType().IsComplex():
-		return op.RuntimeError("arguments 'x1' and 'x2' must have the same floating point dtype, not %s and %s", x.DType(), y.DType())
-	case a.Float("p") < 0:
-		return op.RuntimeError("argument 'p' must not be negative, but is %v", a.Float("p"))
-	}
-	return nil
-}
-
-func sampleCdist(s *op.Sampler) []any {
-	batch, m := s.Shape(0, 1), int(s.Int(1, 5))
-	n, k := int(s.Int(1, 5)), int(s.Int(1, 5))
-	both := s.Distinct(append(slices.Clone(batch), n+k, m)...)
-	d := len(batch)
-	return []any{both.Narrow(d, 0, n, 1), both.Narrow(d, n, k, 1), []float64{0.5, 1, 1.5, 2, 3, math.Inf(1)}[s.Index(6)]}
 }

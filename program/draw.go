@@ -4,165 +4,181 @@ import (
 	"math"
 
 	"plumb/choice"
+	"plumb/internal/variate"
 	"plumb/tensor"
 )
 
-// block is how many random words are drawn at a time: whole turns of the vector loop.
+// block is how many random words are drawn at a time: whole turns of the vector loops.
 const block = 480
 
 // draw sets the elements of a contiguous tensor, block by block.
 func (f *Fill) draw(t *tensor.Tensor) {
-	n, parts := t.Len(), 1
-	if t.DType().IsComplex() && !f.Real && f.Dist != Integer {
-		parts = 2
-	}
-	var words [block]uint64
-	var reals [2 * block]float64
-	rng, each := choice.NewPhilox(f.Key), f.perWord(t.DType())
-	for at, word := 0, 0; at < n*parts; word += block {
-		some := reals[:min(block*each, n*parts-at)]
-		rng.Words(words[:(len(some)+each-1)/each], uint64(word/2))
-		f.map64(some, words[:], each)
-		put(t, some, at, parts)
-		at += len(some)
-	}
-	if f.Dist == Uniform && f.Lo < f.Hi && t.DType() == tensor.F32 {
-		f.keepInside(t)
-	}
-}
-
-// perWord is how many elements one random word serves: a normal deviate of a
-// small dtype takes half of one.
-func (f *Fill) perWord(d tensor.DType) int {
-	if (f.Dist == Normal || f.Dist == Folded) && d.Real() != tensor.F64 {
-		return 2
-	}
-	return 1
-}
-
-// map64 turns random words into elements.
-func (f *Fill) map64(out []float64, words []uint64, each int) {
+	d := t.DType()
 	switch {
-	case f.Dist == Normal || f.Dist == Folded:
-		f.deviates(out, words, each)
-	case f.Dist == Integer && f.Hi <= f.Lo:
-		for i := range out {
-			out[i] = math.Trunc(f.Lo)
-		}
-	case f.Dist == Integer:
-		width := f.Hi - f.Lo
-		for i := range out {
-			out[i] = f.Lo + math.Floor(float64(words[i]>>11)*0x1p-53*width)
-		}
+	case d.IsComplex() && !f.Real && f.Dist != Integer:
+		f.draw(realParts(t))
+	case d.IsComplex():
+		f.plain(t)
+	case f.isNormal() && f.Lo == 0 && f.Hi == 1:
+		f.normals(t)
+	case f.Dist == Uniform && d.IsFloat():
+		f.uniforms(t)
+	case f.Dist == Integer && !d.IsFloat() && f.fits32():
+		f.integral(t)
 	default:
-		for i := range out {
-			out[i] = f.value(words[i])
-		}
+		f.plain(t)
 	}
 }
 
-func (f *Fill) deviates(out []float64, words []uint64, each int) {
-	q := quantile()
-	if each == 1 {
-		for i := range out {
-			out[i] = deviate(q, words[i])
-		}
-	} else {
-		for i := 0; i+1 < len(out); i += 2 {
-			out[i], out[i+1] = deviate(q, words[i/2]<<32), deviate(q, words[i/2]>>32<<32)
-		}
-		if i := len(out) - 1; i%2 == 0 {
-			out[i] = deviate(q, words[i/2]<<32)
-		}
+// realParts is a view of a contiguous complex tensor's real and imaginary parts.
+func realParts(t *tensor.Tensor) *tensor.Tensor {
+	parts, err := tensor.FromBytes(t.DType().Real(), []int{2 * t.Len()}, []int{1}, 2*t.Offset(), t.Storage())
+	if err != nil {
+		panic(err)
 	}
-	if f.Lo != 0 || f.Hi != 1 {
-		for i, z := range out {
-			out[i] = f.Lo + float64(f.Hi*z)
-		}
-	}
-	if f.Dist == Folded {
-		for i, z := range out {
-			out[i] = math.Abs(z)
-		}
-	}
+	return parts
 }
 
-// put stores reals from position at on in a contiguous tensor, converting as C
-// does: integers truncate toward 0 and, where they are narrow, keep the low
-// bits, so that -1 is 255 in uint8; of bool all but 0 is True. Two parts are a
-// complex element's.
-func put(t *tensor.Tensor, reals []float64, at, parts int) {
-	switch d := t.DType(); d {
+func (f *Fill) isNormal() bool { return f.Dist == Normal || f.Dist == Folded }
+
+// fits32 reports whether an Integer is drawn between whole numbers of 32 bits.
+func (f *Fill) fits32() bool {
+	return f.Lo < f.Hi && f.Lo == math.Trunc(f.Lo) && f.Hi == math.Trunc(f.Hi) && f.Lo >= math.MinInt32 && f.Hi <= math.MaxInt32
+}
+
+// normals draws standard normal deviates, of which none is 0.
+func (f *Fill) normals(t *tensor.Tensor) {
+	switch t.DType() {
+	case tensor.F64:
+		f.normals64(tensor.Data[float64](t)[:t.Len()])
 	case tensor.Bool:
-		out := tensor.Data[bool](t)[at:][:len(reals)]
-		for i, v := range reals {
+		(&Fill{Lo: 1}).constant(t)
+	default:
+		f.normals32(t)
+	}
+}
+
+func (f *Fill) normals64(out []float64) {
+	var words [block]uint64
+	rng := choice.NewPhilox(f.Key)
+	for at := 0; at < len(out); at += block {
+		some := out[at:min(at+block, len(out))]
+		rng.Words(words[:len(some)], uint64(at/2))
+		variate.Normals64(some, words[:], f.Dist == Folded)
+	}
+}
+
+func (f *Fill) normals32(t *tensor.Tensor) {
+	var words [block]uint64
+	var into store
+	rng := choice.NewPhilox(f.Key)
+	for at := 0; at < t.Len(); at += 2 * block {
+		some := into.singles(t, at, min(2*block, t.Len()-at))
+		rng.Words(words[:(len(some)+1)/2], uint64(at/4))
+		variate.Normals(some, words[:], f.Dist == Folded)
+		into.putSingles(t, at, some)
+	}
+}
+
+func (f *Fill) uniforms(t *tensor.Tensor) {
+	var words [block]uint64
+	var reals [block]float64
+	var into store
+	top := f.top(t.DType())
+	rng := choice.NewPhilox(f.Key)
+	for at := 0; at < t.Len(); at += block {
+		n := min(block, t.Len()-at)
+		rng.Words(words[:n], uint64(at/2))
+		if t.DType() == tensor.F64 {
+			variate.Uniforms(tensor.Data[float64](t)[at:][:n], words[:], f.Lo, f.Hi)
+			continue
+		}
+		some := into.singles(t, at, n)
+		variate.Uniforms(reals[:n], words[:], f.Lo, f.Hi)
+		variate.Round(some, reals[:], top)
+		into.putSingles(t, at, some)
+	}
+}
+
+// top is the greatest float32 in [Lo, Hi), to which a uniform float32 that
+// rounding carried up to Hi moves back.
+func (f *Fill) top(d tensor.DType) float32 {
+	if d != tensor.F32 || !(f.Lo < f.Hi) {
+		return float32(math.Inf(1))
+	}
+	return math.Nextafter32(float32(f.Hi), float32(f.Lo))
+}
+
+func (f *Fill) integral(t *tensor.Tensor) {
+	var words [block]uint64
+	var into store
+	rng := choice.NewPhilox(f.Key)
+	for at := 0; at < t.Len(); at += block {
+		some := into.whole(t, at, min(block, t.Len()-at))
+		rng.Words(words[:len(some)], uint64(at/2))
+		variate.Integers(some, words[:], f.Lo, f.Hi)
+		into.putWhole(t, at, some)
+	}
+}
+
+// store has room for the elements of a block on their way to their dtype.
+type store struct {
+	float32s [2 * block]float32
+	int32s   [2 * block]int32
+}
+
+// singles is where putSingles expects n elements from position at on: in a
+// float32 tensor, where they stay.
+func (s *store) singles(t *tensor.Tensor, at, n int) []float32 {
+	if t.DType() == tensor.F32 {
+		return tensor.Data[float32](t)[at:][:n]
+	}
+	return s.float32s[:n]
+}
+
+// putSingles rounds to floats, and truncates to integers.
+func (s *store) putSingles(t *tensor.Tensor, at int, some []float32) {
+	switch d := t.DType(); {
+	case d == tensor.F16:
+		variate.Float16s(tensor.Data[tensor.Float16](t)[at:][:len(some)], some)
+	case d == tensor.BF16:
+		variate.BFloat16s(tensor.Data[tensor.BFloat16](t)[at:][:len(some)], some)
+	case d.IsInt():
+		whole := s.whole(t, at, len(some))
+		variate.Truncate(whole, some)
+		s.putWhole(t, at, whole)
+	}
+}
+
+// whole is where putWhole expects n elements from position at on.
+func (s *store) whole(t *tensor.Tensor, at, n int) []int32 {
+	if t.DType() == tensor.I32 {
+		return tensor.Data[int32](t)[at:][:n]
+	}
+	return s.int32s[:n]
+}
+
+// putWhole keeps the low bits of integers; of bool all but 0 is True.
+func (s *store) putWhole(t *tensor.Tensor, at int, some []int32) {
+	switch t.DType() {
+	case tensor.Bool:
+		out := tensor.Data[bool](t)[at:][:len(some)]
+		for i, v := range some {
 			out[i] = v != 0
 		}
 	case tensor.U8, tensor.I8:
-		integral(tensor.Data[int8](t)[at:], reals)
+		variate.Narrow8(tensor.Data[int8](t)[at:][:len(some)], some)
 	case tensor.I16:
-		integral(tensor.Data[int16](t)[at:], reals)
-	case tensor.I32:
-		integral(tensor.Data[int32](t)[at:], reals)
+		variate.Narrow16(tensor.Data[int16](t)[at:][:len(some)], some)
 	case tensor.I64:
-		integral(tensor.Data[int64](t)[at:], reals)
-	case tensor.F16:
-		out := tensor.Data[tensor.Float16](t)[at:][:len(reals)]
-		for i, v := range reals {
-			out[i] = tensor.ToFloat16(float32(v))
-		}
-	case tensor.BF16:
-		out := tensor.Data[tensor.BFloat16](t)[at:][:len(reals)]
-		for i, v := range reals {
-			out[i] = tensor.ToBFloat16(float32(v))
-		}
-	case tensor.F32:
-		out := tensor.Data[float32](t)[at:][:len(reals)]
-		for i, v := range reals {
-			out[i] = float32(v)
-		}
-	case tensor.F64:
-		copy(tensor.Data[float64](t)[at:], reals)
-	case tensor.C64:
-		complexes(tensor.Data[complex64](t)[at/parts:], reals, parts)
-	case tensor.C128:
-		complexes(tensor.Data[complex128](t)[at/parts:], reals, parts)
-	}
-}
-
-func integral[T int8 | int16 | int32 | int64](out []T, reals []float64) {
-	out = out[:len(reals)]
-	for i, v := range reals {
-		out[i] = T(int64(v))
-	}
-}
-
-func complexes[T complex64 | complex128](out []T, reals []float64, parts int) {
-	for i := 0; i < len(reals); i += parts {
-		im := 0.0
-		if parts == 2 {
-			im = reals[i+1]
-		}
-		out[i/parts] = T(complex(reals[i], im))
-	}
-}
-
-// keepInside moves the elements of a contiguous float32 tensor that rounding
-// carried up to Hi back inside [Lo, Hi).
-func (f *Fill) keepInside(t *tensor.Tensor) {
-	hi := float32(f.Hi)
-	below := math.Nextafter32(hi, float32(f.Lo))
-	for i, v := range tensor.Data[float32](t)[:t.Len()] {
-		if v == hi {
-			tensor.Data[float32](t)[i] = below
-		}
+		variate.Widen(tensor.Data[int64](t)[at:][:len(some)], some)
 	}
 }
 
 // constant sets every element to Lo.
 func (f *Fill) constant(t *tensor.Tensor) {
 	one := tensor.New(t.DType(), 1)
-	put(one, []float64{f.Lo}, 0, 1)
+	put(one, []float64{f.Lo}, 0)
 	b, first := t.Storage(), one.Storage()
 	size := len(first)
 	b = b[t.Offset()*size:][:t.Len()*size]
@@ -173,12 +189,17 @@ func (f *Fill) constant(t *tensor.Tensor) {
 
 // thin replaces all but a share of the elements of a contiguous tensor by 0.
 func (f *Fill) thin(t *tensor.Tensor) {
+	var words [block]uint64
 	size := t.DType().Size()
-	b := t.Storage()[t.Offset()*size:]
+	b := t.Storage()[t.Offset()*size:][:t.Len()*size]
 	rng := choice.NewPhilox(choice.Derive(f.Key, 1))
-	for i := range t.Len() {
-		if word, _ := rng.Pair(uint64(i)); float64(word>>11)*0x1p-53 >= f.Density {
-			clear(b[i*size:][:size])
+	for at := 0; at < t.Len(); at += block / 2 {
+		n := min(block/2, t.Len()-at)
+		rng.Words(words[:2*n], uint64(at))
+		for i := range n {
+			if float64(words[2*i]>>11)*0x1p-53 >= f.Density {
+				clear(b[(at+i)*size:][:size])
+			}
 		}
 	}
 }
@@ -197,7 +218,7 @@ func (f *Fill) gram(t *tensor.Tensor) {
 		for j := range products {
 			products[j] = f.Lo + dot(row(i), row(first+j))
 		}
-		put(t, products, i*n, 1)
+		put(t, products, i*n)
 	}
 }
 

@@ -120,16 +120,43 @@ func (one *ConformanceCase) failed() bool {
 	return one.Recorded
 }
 
-func (r *ConformanceRow) add(one ConformanceCase) {
+// Outcome is the column of a row that a verdict is counted in.
+type Outcome string
+
+// The outcomes.
+const (
+	Passed      Outcome = "passed"
+	Failed      Outcome = "failed"
+	Unsupported Outcome = "unsupported"
+	Skipped     Outcome = "skipped"
+	Unrecorded  Outcome = "unrecorded"
+)
+
+// Outcome is what a verdict counts as.
+func (one *ConformanceCase) Outcome() Outcome {
 	switch {
 	case one.Word == "":
-		r.Skipped++
+		return Skipped
 	case !one.Recorded:
-		r.Unrecorded++
+		return Unrecorded
 	case one.Word == verdict.Unsupported:
+		return Unsupported
+	case one.failed():
+		return Failed
+	}
+	return Passed
+}
+
+func (r *ConformanceRow) add(one ConformanceCase) {
+	switch one.Outcome() {
+	case Skipped:
+		r.Skipped++
+	case Unrecorded:
+		r.Unrecorded++
+	case Unsupported:
 		r.Unsupported++
 		r.Reason = cmp.Or(r.Reason, one.Reason)
-	case one.failed():
+	case Failed:
 		if r.Failed == 0 {
 			r.Reason = one.Reason
 		}
@@ -137,7 +164,7 @@ func (r *ConformanceRow) add(one ConformanceCase) {
 		if one.Lenient == "passes" {
 			r.Lenient++
 		}
-	default:
+	case Passed:
 		r.Passed++
 	}
 }
@@ -196,16 +223,17 @@ func sortedRows(rows map[string]*ConformanceRow) []*ConformanceRow {
 // Text writes the table of dtypes, that of models where it is wanted, and the
 // summary.
 func (c *Conformance) Text(w io.Writer, models bool) {
-	c.rows(w, "dtype", c.DTypes)
+	c.Rows(w, "dtype", c.DTypes)
 	if models && len(c.Models) > 0 {
-		c.rows(w, "model", c.Models)
+		c.Rows(w, "model", c.Models)
 	}
 	fmt.Fprintf(w, "functions   %d of %d implemented (%s)\n", c.Implemented, c.Asked, percent(c.ImplementedRate()))
 	fmt.Fprintf(w, "cases       %d of %d passed (%s), %d unsupported, %d skipped, %d without a reference\n",
 		c.Total.Passed, c.Total.Passed+c.Total.Failed, percent(c.Total.Rate()), c.Total.Unsupported, c.Total.Skipped, c.Total.Unrecorded)
 }
 
-func (c *Conformance) rows(w io.Writer, kind string, rows []*ConformanceRow) {
+// Rows writes a table of rows, which are of a kind: "dtype".
+func (c *Conformance) Rows(w io.Writer, kind string, rows []*ConformanceRow) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "%s\tpassed\tfailed\trate\tunsupported\tskipped\tno reference\timplemented\t\n", kind)
 	for _, r := range rows {

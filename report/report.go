@@ -1,5 +1,5 @@
 // Package report turns the records of a run into what people and machines
-// read: a console log, JSON lines.
+// read: a console log, JSON lines, JUnit XML.
 package report
 
 import (
@@ -21,6 +21,37 @@ type Sink interface {
 	// Findings receives the minimised findings after the last test.
 	Findings(fs []*finding.Finding)
 	Summary(s *Summary)
+}
+
+// Sinks hands everything to each of several sinks.
+type Sinks []Sink
+
+// Record hands a record on.
+func (ss Sinks) Record(r *verdict.Record) {
+	for _, s := range ss {
+		s.Record(r)
+	}
+}
+
+// End hands on how a test ended.
+func (ss Sinks) End(e *verdict.End) {
+	for _, s := range ss {
+		s.End(e)
+	}
+}
+
+// Findings hands the findings on.
+func (ss Sinks) Findings(fs []*finding.Finding) {
+	for _, s := range ss {
+		s.Findings(fs)
+	}
+}
+
+// Summary hands the summary on.
+func (ss Sinks) Summary(sum *Summary) {
+	for _, s := range ss {
+		s.Summary(sum)
+	}
 }
 
 // Summary counts the verdicts of a run.

@@ -163,7 +163,7 @@ func policy(job *backend.Job) verdict.Policy {
 			}
 			return tols
 		},
-		Bounds: func() *compare.Bounds { return own.Bounds(job) }, Table: ops.Table(), Answers: true, SameException: true,
+		Bounds: func(gradients bool) *compare.Bounds { return own.Bounds(job, gradients) }, Table: ops.Table(), Answers: true, SameException: true,
 		Draws: func() [][]backend.Draw { return own.Draws(job) },
 	}
 }

@@ -48,11 +48,15 @@ func (f *File) Tensor(name string) *tensor.Tensor {
 type Limits struct {
 	Header int64 // default 100 MB, the format's own limit
 	Data   int64 // default 64 GiB
+	// Trusted is up to which size memory is taken for a tensor before its bytes
+	// are there; default 16 MiB.
+	Trusted int64
 }
 
 const (
 	defaultHeader = 100_000_000
 	defaultData   = 64 << 30
+	defaultTrust  = 16 << 20
 	lengthSize    = 8
 	alignment     = 8 // of the first tensor byte in a file
 	metadataKey   = "__metadata__"
@@ -70,6 +74,13 @@ func (l Limits) data() int64 {
 		return defaultData
 	}
 	return l.Data
+}
+
+func (l Limits) trusted() int64 {
+	if l.Trusted == 0 {
+		return defaultTrust
+	}
+	return l.Trusted
 }
 
 var dtypeNames = map[tensor.DType]string{
@@ -96,7 +107,11 @@ func Write(w io.Writer, tensors []Entry, metadata map[string]string) error {
 		}
 		return strings.Compare(a.Name, b.Name)
 	})
-	header, err := encodeHeader(sorted, metadata)
+	specs := make([]Spec, len(sorted))
+	for i, e := range sorted {
+		specs[i] = Spec{e.Name, e.Tensor.DType(), e.Tensor.Shape()}
+	}
+	header, err := Header(specs, metadata)
 	if err != nil {
 		return err
 	}
@@ -111,6 +126,13 @@ func Write(w io.Writer, tensors []Entry, metadata map[string]string) error {
 	return nil
 }
 
+// Spec is what a header says of a tensor.
+type Spec struct {
+	Name  string
+	DType tensor.DType
+	Shape []int
+}
+
 // entry is a tensor in the header, with its fields in the customary order.
 type entry struct {
 	DType   string  `json:"dtype"`
@@ -118,7 +140,9 @@ type entry struct {
 	Offsets []int64 `json:"data_offsets"`
 }
 
-func encodeHeader(tensors []Entry, metadata map[string]string) ([]byte, error) {
+// Header returns what stands in a file before the bytes of these tensors, which
+// are to follow in this order.
+func Header(tensors []Spec, metadata map[string]string) ([]byte, error) {
 	var b bytes.Buffer
 	b.Write(make([]byte, lengthSize))
 	b.WriteByte('{')
@@ -144,10 +168,9 @@ func encodeHeader(tensors []Entry, metadata map[string]string) ([]byte, error) {
 			return nil, fmt.Errorf("safetensors: two tensors are named %q", e.Name)
 		}
 		seen[e.Name] = true
-		t := e.Tensor
-		size := int64(t.Len() * t.DType().Size())
-		shape := append([]int{}, t.Shape()...)
-		if err := field(e.Name, entry{dtypeNames[t.DType()], shape, []int64{at, at + size}}); err != nil {
+		size := int64(tensor.NumElements(e.Shape) * e.DType.Size())
+		shape := append([]int{}, e.Shape...)
+		if err := field(e.Name, entry{dtypeNames[e.DType], shape, []int64{at, at + size}}); err != nil {
 			return nil, fmt.Errorf("safetensors: tensor %q: %w", e.Name, err)
 		}
 		at += size
@@ -196,9 +219,35 @@ func Parse(b []byte, l Limits) (*File, error) {
 	return h.file(b[n:])
 }
 
-// Read reads a file. It reads as much as the header announces and allocates no
+// Read reads a file. It reads as much as the header announces, and allocates no
 // more than it has read and once as much again.
 func Read(r io.Reader, l Limits) (*File, error) {
+	in, err := NewReader(r, l)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{Metadata: in.Metadata}
+	for in.More() {
+		e, err := in.Next()
+		if err != nil {
+			return nil, err
+		}
+		f.Tensors = append(f.Tensors, e)
+	}
+	return f, nil
+}
+
+// Reader reads the tensors of a file one after the other.
+type Reader struct {
+	Metadata map[string]string
+	r        io.Reader
+	h        *header
+	next     int
+	trusted  int64
+}
+
+// NewReader reads the header of a file.
+func NewReader(r io.Reader, l Limits) (*Reader, error) {
 	var length [lengthSize]byte
 	if _, err := io.ReadFull(r, length[:]); err != nil {
 		return nil, fmt.Errorf("safetensors: length of the header: %w", noEOF(err))
@@ -207,7 +256,7 @@ func Read(r io.Reader, l Limits) (*File, error) {
 	if err := l.checkHeader(n); err != nil {
 		return nil, err
 	}
-	text, err := readN(r, int64(n))
+	text, err := readN(r, int64(n), l.trusted())
 	if err != nil {
 		return nil, fmt.Errorf("safetensors: header of %d bytes: %w", n, err)
 	}
@@ -218,11 +267,54 @@ func Read(r io.Reader, l Limits) (*File, error) {
 	if h.size > l.data() {
 		return nil, fmt.Errorf("safetensors: tensors of %d bytes exceed the limit of %d", h.size, l.data())
 	}
-	data, err := readN(r, h.size)
-	if err != nil {
-		return nil, fmt.Errorf("safetensors: tensors of %d bytes: %w", h.size, err)
+	return &Reader{Metadata: h.metadata, r: r, h: h, trusted: l.trusted()}, nil
+}
+
+// More reports whether there are tensors that have not been read.
+func (r *Reader) More() bool { return r.next < len(r.h.names) }
+
+// Name returns the name of the tensor that Next reads.
+func (r *Reader) Name() string { return r.h.names[r.next] }
+
+// Next reads the next tensor, into memory of its own.
+func (r *Reader) Next() (Entry, error) {
+	name := r.h.names[r.next]
+	r.next++
+	e := r.h.entries[name]
+	d := dtypes[e.DType]
+	t, err := r.tensor(d, e.Shape)
+	if err == nil {
+		err = checkBool(d, t.Storage())
 	}
-	return h.file(data)
+	if err != nil {
+		return Entry{}, fmt.Errorf("safetensors: %q: %w", name, err)
+	}
+	return Entry{name, t}, nil
+}
+
+// Skip passes over the next tensor.
+func (r *Reader) Skip() error {
+	name := r.h.names[r.next]
+	r.next++
+	o := r.h.entries[name].Offsets
+	if _, err := io.CopyN(io.Discard, r.r, o[1]-o[0]); err != nil {
+		return fmt.Errorf("safetensors: %q: %w", name, noEOF(err))
+	}
+	return nil
+}
+
+func (r *Reader) tensor(d tensor.DType, shape []int) (*tensor.Tensor, error) {
+	n := int64(tensor.NumElements(shape)) * int64(d.Size())
+	if n <= r.trusted {
+		t := tensor.Unset(d, shape, nil)
+		_, err := io.ReadFull(r.r, t.Storage())
+		return t, noEOF(err)
+	}
+	b, err := readN(r.r, n, r.trusted)
+	if err != nil {
+		return nil, err
+	}
+	return view(d, shape, b)
 }
 
 func (l Limits) checkHeader(n uint64) error {
@@ -232,9 +324,9 @@ func (l Limits) checkHeader(n uint64) error {
 	return nil
 }
 
-// readN reads n bytes without trusting n before they are there.
-func readN(r io.Reader, n int64) ([]byte, error) {
-	const trusted = 16 << 20
+// readN reads n bytes, and does not take n for granted beyond what is trusted
+// before they are there.
+func readN(r io.Reader, n, trusted int64) ([]byte, error) {
 	if n <= trusted {
 		b := make([]byte, n)
 		_, err := io.ReadFull(r, b)
@@ -396,10 +488,8 @@ func (h *header) file(data []byte) (*File, error) {
 
 // view returns a tensor over b, or over an aligned copy of it.
 func view(d tensor.DType, shape []int, b []byte) (*tensor.Tensor, error) {
-	if d == tensor.Bool {
-		if i := slices.IndexFunc(b, func(x byte) bool { return x > 1 }); i >= 0 {
-			return nil, fmt.Errorf("element %d is the byte %d, which is no bool", i, b[i])
-		}
+	if err := checkBool(d, b); err != nil {
+		return nil, err
 	}
 	strides := tensor.ContiguousStrides(shape)
 	if t, err := tensor.FromBytes(d, shape, strides, 0, b); err == nil {
@@ -408,4 +498,15 @@ func view(d tensor.DType, shape []int, b []byte) (*tensor.Tensor, error) {
 	t := tensor.New(d, shape...)
 	copy(t.Storage(), b)
 	return t, nil
+}
+
+// checkBool holds the bytes of bools to 0 and 1.
+func checkBool(d tensor.DType, b []byte) error {
+	if d != tensor.Bool {
+		return nil
+	}
+	if i := slices.IndexFunc(b, func(x byte) bool { return x > 1 }); i >= 0 {
+		return fmt.Errorf("element %d is the byte %d, which is no bool", i, b[i])
+	}
+	return nil
 }

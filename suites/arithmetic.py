@@ -248,6 +248,14 @@ def test_where_method():
     return x.where(x <= y, y)
 
 
+@autotest(auto_backward=False)
+def test_foreach():
+    x, y = pair()
+    xs, ys = [x, x * x], [y, x - y]
+    k = oneof(2, -1.5, 0)
+    return (*torch._foreach_add(xs, k), *torch._foreach_add(xs, ys, alpha=k), *torch._foreach_mul(xs, k), *torch._foreach_mul(xs, ys))
+
+
 @autotest()
 def test_arithmetic_chained():
     x, y = pair(0.5, 2)

@@ -30,6 +30,14 @@ def test_embedding_scaled():
 
 
 @autotest()
+def test_embedding_max_norm():
+    # rows above the norm are changed in place, once; the gradient is that of the rows as they became
+    w = weight() * oneof(1, 4)
+    y = torch.nn.functional.embedding(rows(), w, max_norm=random(0.2, 4).to(float), norm_type=oneof(2, 1, 0.5, 1.2, 0, -2, float("inf")))
+    return y, w * 2
+
+
+@autotest()
 def test_embedding_torch():
     return torch.embedding(weight(), rows(), oneof(-1, 0, 2), random_bool())
 

@@ -115,7 +115,7 @@ func judgeBounded(t *testing.T, p *program.Program, cand *native.Backend, bounde
 	}
 	if bounded {
 		policy.Answers = true
-		policy.Bounds = func() *compare.Bounds { return ref.Bounds(job) }
+		policy.Bounds = func(gradients bool) *compare.Bounds { return ref.Bounds(job, gradients) }
 	}
 	v := verdict.Judge(p, want, got, policy)
 	if v.Arguable() {

@@ -24,7 +24,8 @@ type judge struct {
 	same    map[string]bool         // names whose value has the same bits on both sides
 	dtypes  map[string]tensor.DType // of inputs and tensor results, as the reference has them
 	modules map[string]string       // constructor's target by module name
-	bounds  *compare.Bounds
+	bounds  asked
+	outline asked
 	random  drawn
 	whole   bool // known faults look at the whole program
 }

@@ -34,7 +34,7 @@ func TestLawsHold(t *testing.T) {
 				if len(all) < 400 {
 					t.Fatalf("only %d draws", len(all))
 				}
-				if f := compare.Follows(all, law, []int{len(all)}, dtype); f.Ratio > 1 {
+				if f := (&compare.Drawn{Draws: all, Law: law}).Follows([]int{len(all)}, dtype); f.Ratio > 1 {
 					t.Error(f.Message)
 				}
 			})

@@ -27,12 +27,13 @@ import (
 //     of a program whose gradients pass a pole: 0·∞, a zero slope of what
 //     multiplies or picks by a mask, is 0 by one formula and NaN by another.
 func (j *judge) decidable(w Where, want, got *tensor.Tensor) *tensor.Tensor {
-	b := pickBound(j.bounds, w)
+	bounds := j.bounds.of(w, j.policy.Bounds)
+	b := pickBound(bounds, w)
 	if b != nil && (b.Terms == nil || b.Terms.Len() != want.Len()) {
 		b = nil
 	}
 	truth := j.wide(w, want)
-	poles := w.Part == Grad && j.bounds != nil && j.bounds.Poles
+	poles := w.Part == Grad && bounds != nil && bounds.Poles
 	if b == nil && truth == nil && !poles {
 		return nil
 	}

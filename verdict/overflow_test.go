@@ -44,7 +44,7 @@ func TestOverflowsThatTheOrderDecides(t *testing.T) {
 		}
 		scalar := func(v float64) *tensor.Tensor { return tensor.Float64s(tensor.F64, nil, v) }
 		oracle := &Oracle{Truth: &backend.Outcome{Status: backend.OK, Values: []backend.Value{{Tensor: scalar(c.truth)}}}}
-		v := Judge(p, outcome(c.want), outcome(c.got), Policy{Oracle: oracle, Bounds: func() *compare.Bounds {
+		v := Judge(p, outcome(c.want), outcome(c.got), Policy{Oracle: oracle, Bounds: func(bool) *compare.Bounds {
 			return &compare.Bounds{Values: []compare.ValueBound{{Bound: &compare.Bound{Value: scalar(c.truth), Error: scalar(3 * c.terms), Terms: scalar(c.terms), Count: 3}}}}
 		}})
 		if v.Word != c.word {

@@ -45,7 +45,7 @@ func judgePath(t *testing.T, text string, tamper func(*backend.Outcome)) (direct
 				return tols
 			},
 			Answers: true,
-			Bounds:  func() *compare.Bounds { return ref.Bounds(j) },
+			Bounds:  func(gradients bool) *compare.Bounds { return ref.Bounds(j, gradients) },
 		})
 	}
 	job := &backend.Job{Program: p}

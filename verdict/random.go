@@ -169,7 +169,8 @@ func (j *judge) distribution(w Where, draw *backend.Draw, want, got *tensor.Tens
 		j.unlike(w, compare.Support, "the reference itself: "+err.Error())
 		return compare.Fit{Ratio: compare.Number(math.Inf(1))}
 	}
-	if own := compare.Follows(refDraws, refLaw, want.Shape(), want.DType()); own.Ratio > 1 {
+	ref := &compare.Drawn{Draws: refDraws, Law: refLaw}
+	if own := ref.Follows(want.Shape(), want.DType()); own.Ratio > 1 {
 		j.unlike(w, compare.Distribution, fmt.Sprintf("the reference itself breaks the law of the operator's literal: %s (%s)", own.Message, own.Test))
 		return own
 	}
@@ -178,8 +179,9 @@ func (j *judge) distribution(w Where, draw *backend.Draw, want, got *tensor.Tens
 		j.unlike(w, compare.Support, err.Error())
 		return compare.Fit{Ratio: compare.Number(math.Inf(1))}
 	}
-	fit := compare.Alike(refDraws, draws, law, got.DType())
-	if f := compare.Follows(draws, law, got.Shape(), got.DType()); f.Ratio > fit.Ratio {
+	cand := &compare.Drawn{Draws: draws, Law: law}
+	fit := ref.Alike(cand, got.DType())
+	if f := cand.Follows(got.Shape(), got.DType()); f.Ratio > fit.Ratio {
 		fit = f
 	}
 	if fit.Ratio > 1 {

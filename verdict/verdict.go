@@ -184,6 +184,9 @@ type Verdict struct {
 	Truths []Truth `json:"truths,omitempty"`
 	// Suspect asks for an oracle: errors within the limit all lean to one side.
 	Suspect bool `json:"suspect,omitempty"`
+	// Answerable says that the verdict could be another one if an oracle could be
+	// asked, though it was not: see Policy.Answers.
+	Answerable bool `json:"-"`
 }
 
 // Policy is what the judge goes by.
@@ -193,8 +196,12 @@ type Policy struct {
 	Tols func(target string) []op.Tol
 	// Table, where set, lets a scalar function's result be computed exactly.
 	Table *op.Table
-	// Bounds returns the rounding-error bounds of the program; nil has none.
-	Bounds func() *compare.Bounds
+	// Bounds returns the rounding-error bounds of the program, of its calls'
+	// results and, where asked, of gradients too; nil has none.
+	Bounds func(gradients bool) *compare.Bounds
+	// Outline, where set, tells what is certain of the bounds in less time: see
+	// compare.Bound.Functions and Elementwise.
+	Outline func(gradients bool) *compare.Bounds
 	// Draws returns the calls of random operators by the program's calls; nil
 	// has none. What depends on them is not compared element by element.
 	Draws func() [][]backend.Draw
@@ -334,17 +341,56 @@ func signsZero(c op.Class, want *tensor.Tensor, tols []op.Tol) bool {
 }
 
 // limit returns the limit of one comparison. The rounding-error bounds of the
-// program are asked for only where some bit differs.
+// program are asked for only where some bit differs and they matter.
 func (j *judge) limit(w Where, want, got *tensor.Tensor, basis *compare.Basis) compare.Limit {
-	if j.policy.Bounds != nil && want != nil && got != nil && want.DType().IsDifferentiable() && !want.SameBits(got) {
-		if j.bounds == nil {
-			j.bounds = j.policy.Bounds()
-		}
-		if b := pickBound(j.bounds, w); b != nil && (j.policy.Answers || !b.Functions) && b.Holds(want) {
-			basis.Bound = b
+	if want != nil && got != nil && !basis.Settled(nil) && !want.SameBits(got) {
+		outline := j.outlined(w, basis)
+		if !basis.Settled(outline) && j.usable(outline) {
+			b := pickBound(j.bounds.of(w, j.policy.Bounds), w)
+			if b != nil && j.usable(b) && b.Holds(want) {
+				basis.Bound = b
+			}
 		}
 	}
 	return compare.LimitFor(*basis)
+}
+
+// outlined returns what is certain of the bound of a place; nil where nothing
+// is, or would settle the limit.
+func (j *judge) outlined(w Where, basis *compare.Basis) *compare.Bound {
+	if j.policy.Answers && !basis.Settled(&compare.Bound{Elementwise: true}) {
+		return nil
+	}
+	return pickBound(j.outline.of(w, j.policy.Outline), w)
+}
+
+// usable reports whether a bound may limit anything: one that rests on how
+// functions are written may where an oracle decides about what breaks it.
+func (j *judge) usable(b *compare.Bound) bool {
+	if b == nil || !b.Functions || j.policy.Answers {
+		return true
+	}
+	j.v.Answerable = true
+	return false
+}
+
+// asked holds bounds as far as they were asked for.
+type asked struct {
+	bounds    *compare.Bounds
+	gradients bool
+}
+
+// of returns the bounds among which that of a place is; nil where no place of
+// its part has one.
+func (a *asked) of(w Where, ask func(gradients bool) *compare.Bounds) *compare.Bounds {
+	gradient := w.Part == Grad || w.Part == ParamGrad || w.Part == SecondGrad || w.Part == SecondParamGrad
+	if ask == nil || w.Part != Value && !gradient {
+		return nil
+	}
+	if a.bounds == nil || gradient && !a.gradients {
+		a.bounds, a.gradients = ask(gradient), gradient
+	}
+	return a.bounds
 }
 
 // pickBound returns the bound of a place; nil when there is none.

@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"math"
+	"slices"
 
 	"plumb/autograd"
 	"plumb/backend"
@@ -13,15 +14,15 @@ import (
 	"plumb/tensor"
 )
 
-// Bounds runs the program in float64 and carries along with every value a
+// Bounds runs the program, backward where gradients are asked for, in float64 and carries along with every value a
 // bound of the rounding error that an implementation may have made on the way
 // to it, whatever the order of its sums: a running error analysis (J. H.
 // Wilkinson; N. Higham, Accuracy and Stability of Numerical Algorithms, §3.3),
 // through gradients too. Values whose error cannot be told, and what depends
 // on them, have no bound. State holds the initial state of modules.
-func (b *Backend) Bounds(job *backend.Job) *compare.Bounds {
+func (b *Backend) Bounds(job *backend.Job, gradients bool) *compare.Bounds {
 	s := &errorSession{table: b.table, states: map[*tensor.Tensor]*state{}, poles: map[*tensor.Tensor]bool{}, unit: roundoff(job)}
-	wide := &backend.Job{Program: program.Widen(job.Program), State: map[string]backend.State{}}
+	wide := &backend.Job{Program: program.Widen(reached(job.Program, gradients)), State: map[string]backend.State{}}
 	for _, t := range job.Inputs {
 		wide.Inputs = append(wide.Inputs, t.Convert(program.Wide(t.DType())))
 	}
@@ -32,6 +33,17 @@ func (b *Backend) Bounds(job *backend.Job) *compare.Bounds {
 		}
 	}
 	return s.collect(job.Program, b.run(context.Background(), wide, s, nil))
+}
+
+// reached returns the program without its backward pass where gradients are
+// not asked for.
+func reached(p *program.Program, gradients bool) *program.Program {
+	if gradients {
+		return p
+	}
+	forward := *p
+	forward.Backward, forward.Second, forward.Step = nil, program.Fill{}, program.Step{}
+	return &forward
 }
 
 // roundoff returns the unit roundoff of the coarsest dtype that the job computes in.
@@ -162,6 +174,9 @@ func (s *errorSession) of(v op.Value) *state {
 }
 
 func integral(t *tensor.Tensor) bool {
+	if t.DType() == tensor.F64 {
+		return !slices.ContainsFunc(reals(t), func(v float64) bool { return v != math.Trunc(v) })
+	}
 	for i := range t.Len() {
 		if v := t.At(i); real(v) != math.Trunc(real(v)) || imag(v) != math.Trunc(imag(v)) {
 			return false
@@ -178,49 +193,57 @@ func (s *errorSession) bound(t *tensor.Tensor) *compare.Bound {
 	return &compare.Bound{Value: t, Error: st.err, Terms: st.terms, Count: st.count, Unit: s.unit, Functions: st.functions}
 }
 
-func (s *errorSession) valueBound(v backend.Value) compare.ValueBound {
+// boundsBy puts what it returns for the tensors of an outcome in their places.
+type boundsBy func(t *tensor.Tensor) *compare.Bound
+
+func (bound boundsBy) value(v backend.Value) compare.ValueBound {
 	if v.Tensor != nil {
-		return compare.ValueBound{Bound: s.bound(v.Tensor)}
+		return compare.ValueBound{Bound: bound(v.Tensor)}
 	}
 	var b compare.ValueBound
 	for _, item := range v.Tuple {
-		b.Tuple = append(b.Tuple, s.valueBound(item))
+		b.Tuple = append(b.Tuple, bound.value(item))
 	}
 	return b
 }
 
-func (s *errorSession) collect(p *program.Program, out *backend.Outcome) *compare.Bounds {
-	b := &compare.Bounds{Values: make([]compare.ValueBound, len(p.Calls)), Grads: map[string]*compare.Bound{}, ParamGrads: map[string]map[string]*compare.Bound{}}
+func (bound boundsBy) of(p *program.Program, out *backend.Outcome) *compare.Bounds {
+	b := &compare.Bounds{Values: make([]compare.ValueBound, len(p.Calls))}
 	for i, v := range out.Values {
-		b.Values[i] = s.valueBound(v)
+		b.Values[i] = bound.value(v)
 	}
-	if out.Status != backend.OK {
-		return b
+	if out.Status == backend.OK {
+		b.Grads, b.SecondGrads = bound.named(out.Grads), bound.named(out.SecondGrads)
+		b.ParamGrads, b.SecondParamGrads = bound.states(out.ParamGrads), bound.states(out.SecondParamGrads)
 	}
-	for _, v := range out.Values {
-		b.Poles = b.Poles || s.poles[v.Tensor]
-	}
-	for name, t := range out.Grads {
-		b.Grads[name] = s.bound(t)
-	}
-	b.ParamGrads = s.boundsOf(out.ParamGrads)
-	b.SecondGrads = map[string]*compare.Bound{}
-	for name, t := range out.SecondGrads {
-		b.SecondGrads[name] = s.bound(t)
-	}
-	b.SecondParamGrads = s.boundsOf(out.SecondParamGrads)
 	return b
 }
 
-func (s *errorSession) boundsOf(states map[string]backend.State) map[string]map[string]*compare.Bound {
+func (bound boundsBy) named(ts map[string]*tensor.Tensor) map[string]*compare.Bound {
+	out := map[string]*compare.Bound{}
+	for name, t := range ts {
+		out[name] = bound(t)
+	}
+	return out
+}
+
+func (bound boundsBy) states(states map[string]backend.State) map[string]map[string]*compare.Bound {
 	out := map[string]map[string]*compare.Bound{}
 	for name, st := range states {
 		out[name] = map[string]*compare.Bound{}
 		for _, n := range st {
-			out[name][n.Name] = s.bound(n.Tensor)
+			out[name][n.Name] = bound(n.Tensor)
 		}
 	}
 	return out
+}
+
+func (s *errorSession) collect(p *program.Program, out *backend.Outcome) *compare.Bounds {
+	b := boundsBy(s.bound).of(p, out)
+	for _, v := range out.Values {
+		b.Poles = b.Poles || out.Status == backend.OK && s.poles[v.Tensor]
+	}
+	return b
 }
 
 var _ session = (*errorSession)(nil)

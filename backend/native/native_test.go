@@ -145,7 +145,7 @@ func TestBounds(t *testing.T) {
 	const inputs = "x = tensor((1, 2), torch.float32, [1.5, -2.0], requires_grad=True)\n" +
 		"w = tensor((2, 1), torch.float32, [-3.0, 4.0], requires_grad=True)\ny = torch.matmul(x, w)\n"
 	boundsOf := func(calls string) *compare.Bounds {
-		return New(ops.Table(), nn.Modules()).Bounds(jobOf(text(t, inputs+calls)))
+		return New(ops.Table(), nn.Modules()).Bounds(jobOf(text(t, inputs+calls)), true)
 	}
 	b := boundsOf("z = torch.sub(y, 5)\nq = torch.div(z, 10)\ne = torch.tanh(q)\nr = torch.relu(e)\nf = torch.round(z)\nm = torch.gt(y, -12.4)\nn = torch.gt(y, -12.5)\n")
 	product, difference := b.Values[0].Bound, b.Values[1].Bound
@@ -176,7 +176,7 @@ func TestBounds(t *testing.T) {
 
 // TestBoundsOfTuples: what a tuple holds has bounds of its own.
 func TestBoundsOfTuples(t *testing.T) {
-	b := New(ops.Table(), nn.Modules()).Bounds(jobOf(text(t, "x = tensor((3, 4), torch.float32, uniform(-1, 1, key=1))\ns = torch.exp(x)\ny = torch.max(s, 1)\n")))
+	b := New(ops.Table(), nn.Modules()).Bounds(jobOf(text(t, "x = tensor((3, 4), torch.float32, uniform(-1, 1, key=1))\ns = torch.exp(x)\ny = torch.max(s, 1)\n")), true)
 	if values := b.Values[1].At([]int{0}); values == nil || values.Error.Float(0) < 1 {
 		t.Errorf("maxima behind exp have the bound %+v", values)
 	}
@@ -190,7 +190,7 @@ func TestBoundsOfTuples(t *testing.T) {
 func TestBoundsOfFormulas(t *testing.T) {
 	for _, call := range []string{"torch.softmax(x, 1)", "torch.log_softmax(x, 1)", "torch.nn.functional.layer_norm(x, (4,))", "torch.nn.functional.batch_norm(x, None, None, training=True)", "torch.nn.functional.gelu(x)"} {
 		b := New(ops.Table(), nn.Modules()).Bounds(jobOf(text(t, "x = tensor((3, 4), torch.float32, uniform(-1, 1, key=1), requires_grad=True)\n"+
-			"y = "+call+"\ny.backward(uniform(-1, 1, key=2))")))
+			"y = "+call+"\ny.backward(uniform(-1, 1, key=2))")), true)
 		for name, bound := range map[string]*compare.Bound{"value": b.Values[0].Bound, "gradient": b.Grads["x"]} {
 			if bound == nil || bound.Error == nil {
 				t.Errorf("%s: the %s has no bound", call, name)

@@ -47,10 +47,14 @@ func (s *errorSession) propagate(call *op.Call, out []op.Value) []*state {
 		}
 	}
 	for _, st := range states {
-		st.functions = st.functions || functions || call.Def.Magnitude == "" && call.Def.Tol.Class != op.Exact
+		st.functions = st.functions || functions || function(call.Def)
 	}
 	return states
 }
+
+// function reports whether an operator is a function that another
+// implementation may write otherwise.
+func function(d *op.Def) bool { return d.Magnitude == "" && d.Tol.Class != op.Exact }
 
 // rule applies the first rule that fits the operator; nil when none does.
 func (s *errorSession) rule(call *op.Call, out []op.Value, inexact, whole bool) []*state {
@@ -61,6 +65,8 @@ func (s *errorSession) rule(call *op.Call, out []op.Value, inexact, whole bool) 
 		return repeat(&state{integral: whole}, len(out))
 	case !anyDifferentiable(out):
 		return s.certain(call)
+	case d.Errors != nil:
+		return s.errors(call, out)
 	case d.Formula != nil:
 		return s.formula(call, out)
 	case exact && d.Traits.Has(op.Monotone):
@@ -104,9 +110,23 @@ func (s *errorSession) alone(call *op.Call, shape []int) func(i int) bool {
 			terms = append(terms, t)
 		}
 	}
-	return func(i int) bool {
-		return slices.ContainsFunc(terms, func(t *tensor.Tensor) bool { return t.At(i) == 0 })
+	switch len(terms) {
+	case 0:
+		return none
+	case 1:
+		return zeroAt(terms[0])
 	}
+	x, y := zeroAt(terms[0]), zeroAt(terms[1])
+	return func(i int) bool { return x(i) || y(i) }
+}
+
+// zeroAt tells which elements are 0.
+func zeroAt(t *tensor.Tensor) func(i int) bool {
+	if t.DType() != tensor.F64 {
+		return func(i int) bool { return t.At(i) == 0 }
+	}
+	data := reals(t)
+	return func(i int) bool { return data[i] == 0 }
 }
 
 func repeat(st *state, n int) []*state {
@@ -228,10 +248,9 @@ func (s *errorSession) shifted(call *op.Call, sign float64) ([]*tensor.Tensor, e
 // with what float64 itself rounds.
 func spread(y, low, high *tensor.Tensor, unit float64) *tensor.Tensor {
 	err := tensor.New(tensor.F64, y.Shape()...)
-	data := tensor.Data[float64](err)
-	for i := range err.Len() {
-		v := y.Float(i)
-		if d := max(v-low.Float(i), high.Float(i)-v); d > 0 {
+	data, values, lows, highs := tensor.Data[float64](err), reals(y), reals(low), reals(high)
+	for i, v := range values {
+		if d := max(v-lows[i], highs[i]-v); d > 0 {
 			data[i] = (d + 0x1p-52*math.Abs(v)) / unit
 		}
 	}
@@ -246,10 +265,7 @@ func (s *errorSession) ordered(call *op.Call) bool {
 		if e == nil {
 			continue
 		}
-		x, room := make([]float64, e.Len()), 8*s.unit*largest(e)
-		for i := range x {
-			x[i] = tensorOf(v).Float(i)
-		}
+		x, room := slices.Clone(reals(tensorOf(v))), 8*s.unit*largest(e)
 		slices.Sort(x)
 		for i := range x[:max(len(x)-1, 0)] {
 			if !(x[i+1]-x[i] > room) {
@@ -280,6 +296,26 @@ func (s *errorSession) formula(call *op.Call, out []op.Value) []*state {
 		}
 	}
 	return states
+}
+
+// errors has the operator itself bound the errors of its results.
+func (s *errorSession) errors(call *op.Call, out []op.Value) []*state {
+	r := &op.Rounding{
+		Args:     call.Args.MapValues(func(v op.Value) op.Value { return tensorOf(v) }),
+		Unit:     s.unit,
+		Error:    func(arg string) *tensor.Tensor { return s.of(call.Args.Value(arg)).err },
+		Integral: func(arg string) bool { st := s.of(call.Args.Value(arg)); return st.integral && st.err == nil },
+		Sum:      s.sumRoundings,
+		ULP:      func(limit float64) float64 { return max(1, s.limit(limit)) },
+	}
+	for _, v := range out {
+		r.Out = append(r.Out, tensorOf(v))
+	}
+	errs, ok := call.Def.Errors(r)
+	if !ok {
+		return nil
+	}
+	return each(len(errs), func(i int) *state { return &state{err: errs[i], integral: errs[i] == nil} })
 }
 
 // products bounds sums of products: the roundings of the sum, and what the
@@ -358,17 +394,13 @@ func (s *errorSession) moved(call *op.Call) []*state {
 
 // roundings counts those of one result element.
 func (s *errorSession) roundings(call *op.Call) float64 {
-	k := max(1, s.ulp(call))
+	k := max(1, s.limit(call.Def.Tol.ULP))
 	if tol := call.Def.Tol; tol.Class == op.Accumulating {
-		k = 1
+		terms := 1
 		if tol.Terms != nil {
-			k = float64(max(tol.Terms(call.Args), 1))
+			terms = tol.Terms(call.Args)
 		}
-		k = min(k, 2*math.Sqrt(k))
-		if s.half() {
-			k *= 0x1p-24 / s.unit
-		}
-		k++
+		k = s.sumRoundings(terms)
 	}
 	for _, v := range call.Args.AllValues() {
 		if v.DType().IsComplex() {
@@ -378,15 +410,26 @@ func (s *errorSession) roundings(call *op.Call) float64 {
 	return k
 }
 
+// sumRoundings counts those of a sum.
+func (s *errorSession) sumRoundings(terms int) float64 {
+	k := float64(max(terms, 1))
+	k = min(k, 2*math.Sqrt(k))
+	if s.half() {
+		k *= 0x1p-24 / s.unit
+	}
+	return k + 1
+}
+
 // half reports whether the program computes in a half dtype, whose sums and
 // functions are computed in float32 and rounded once.
 func (s *errorSession) half() bool { return s.unit > 0x1p-12 }
 
-func (s *errorSession) ulp(call *op.Call) float64 {
+// limit is an operator's limit in units in the last place.
+func (s *errorSession) limit(ulp float64) float64 {
 	if s.half() {
-		return min(call.Def.Tol.ULP, 2)
+		return min(ulp, 2)
 	}
-	return call.Def.Tol.ULP
+	return ulp
 }
 
 // apply computes the call's magnitude operator on other tensors in place of
@@ -543,12 +586,20 @@ func (s *errorSession) slopes(call *op.Call, shape []int) ([]slope, bool) {
 	return list, true
 }
 
+// reals returns the elements of real numbers in order.
+func reals(t *tensor.Tensor) []float64 {
+	if t.DType() != tensor.F64 {
+		t = t.Convert(tensor.F64)
+	}
+	return tensor.Data[float64](t.Contiguous())[:t.Len()]
+}
+
 // absolute returns |t| in float64, contiguous.
 func absolute(t *tensor.Tensor) *tensor.Tensor {
 	m := tensor.New(tensor.F64, t.Shape()...)
 	data := tensor.Data[float64](m)
-	if t.DType() == tensor.F64 && t.IsContiguous() {
-		for i, v := range tensor.Data[float64](t)[:len(data)] {
+	if t.DType() == tensor.F64 {
+		for i, v := range reals(t) {
 			data[i] = math.Abs(v)
 		}
 		return m
@@ -562,16 +613,16 @@ func absolute(t *tensor.Tensor) *tensor.Tensor {
 
 func largest(e *tensor.Tensor) float64 {
 	m := 0.0
-	for i := range e.Len() {
-		m = max(m, e.Float(i))
+	for _, v := range reals(e) {
+		m = max(m, v)
 	}
 	return m
 }
 
 func addScaled(x, e *tensor.Tensor, by float64) {
-	data := tensor.Data[float64](x)
+	data, errs := tensor.Data[float64](x)[:x.Len()], reals(e)
 	for i := range data {
-		data[i] += by * e.Float(i)
+		data[i] += by * errs[i]
 	}
 }
 

@@ -17,11 +17,12 @@ func newConform() *cobra.Command {
 		Short: "Record a conformance config on the reference, judge backends by it",
 		Long: `Conform reads configs in the language of DIOPI's conformance test, from a Python
 file that holds the dict or from YAML, and expands them to cases. Gen records
-what PyTorch does with them, run judges a backend by the recording.`,
+what PyTorch does with them, run judges a backend by the recording, history
+shows earlier runs.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newConformExpand(), newConformList(), newConformGen(), newConformRun())
+	cmd.AddCommand(newConformExpand(), newConformList(), newConformGen(), newConformRun(), newConformHistory())
 	return cmd
 }
 

@@ -141,6 +141,7 @@ func TestConformancePageRuns(t *testing.T) {
 		for line := range strings.Lines(b[1]) {
 			seen++
 			args, _ := strings.CutPrefix(strings.TrimSpace(line), "plumb conform ")
+			args = strings.Replace(args, " results.db", " "+dir+".db", 1)
 			if strings.Contains(args, " baseline") {
 				if noTorch != nil {
 					continue
@@ -152,7 +153,7 @@ func TestConformancePageRuns(t *testing.T) {
 			}
 		}
 	}
-	if seen != 9 {
+	if seen != 14 {
 		t.Errorf("the page shows %d commands", seen)
 	}
 }

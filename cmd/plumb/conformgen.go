@@ -142,19 +142,6 @@ func onlyCases(cases []baseline.Case, path string) ([]baseline.Case, error) {
 	return slices.DeleteFunc(cases, func(c baseline.Case) bool { return !wanted[c.Name] }), nil
 }
 
-// boundHeap lets garbage gather up to what cases under way may take, unless GOGC
-// says otherwise, and not beyond: memory that is given back costs more to get
-// again than a computation in it.
-func boundHeap(memory int) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(-1)
-	}
-	debug.SetMemoryLimit(int64(memory) + memory0)
-}
-
-// memory0 is what the process takes beside the cases.
-const memory0 = 128 << 20
-
 // plumbVersion is the version or the revision that the binary was built from.
 func plumbVersion() string {
 	info, ok := debug.ReadBuildInfo()

@@ -110,6 +110,14 @@ func (m *conformModes) dtype(e *baseline.Entry) string {
 	return "none"
 }
 
+// dtypes are those of the arguments of a case.
+func (m *conformModes) dtypes(e *baseline.Entry) []string {
+	if c := m.kit.Case(e); c != nil {
+		return c.DTypes()
+	}
+	return nil
+}
+
 // calls are the functions of each model.
 func (m *conformModes) calls() map[string][]string {
 	out := map[string][]string{}

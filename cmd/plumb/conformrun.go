@@ -47,15 +47,19 @@ type conformRun struct {
 	memory    string
 	html      string
 	summarize string
+	junitFile string
 	modes     conformModes
+	kept      keeper
 
 	base    *baseline.Baseline
 	sink    report.Sink
 	summary *report.Summary
 	rows    map[string]*report.Summary // by function
 	skipped int
+	started time.Time
 	beyond  map[string]int // unsupported cases by function
 	vendor  *report.Conformance
+	junit   *report.JUnit // nil without --junit
 	out     io.Writer
 }
 
@@ -69,10 +73,15 @@ every case forward and backward, and its in-place variant, by the numerics
 classes of the operators. No reference is needed on this machine. Without
 --baseline it goes by the one that Plumb ships, of the config that it ships.
 
-With a CONFIG, only the cases that it has are judged.`,
+With a CONFIG, only the cases that it has are judged.
+
+With --store, results go into a file as they come, and an interrupted run goes
+on with --resume; plumb conform history lists and compares the runs in it.`,
 		Example: `  plumb conform run --candidate ./my-worker
   plumb conform run --baseline baseline
-  plumb conform run --baseline baseline --candidate torch --fname conv2d`,
+  plumb conform run --baseline baseline --candidate torch --fname conv2d
+  plumb conform run --baseline baseline --store results.db --resume
+  plumb conform run --junit conformance.xml`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.out = cmd.OutOrStdout()
@@ -91,6 +100,8 @@ With a CONFIG, only the cases that it has are judged.`,
 	fl.StringVar(&r.memory, "memory", "1GB", "the most that cases under way may take; larger ones run alone")
 	fl.StringVar(&r.html, "html", "", "write a page with the tables of functions, dtypes and models to this file")
 	fl.StringVar(&r.summarize, "summary", "", "write the same as JSON to this file")
+	fl.StringVar(&r.junitFile, "junit", "", "write JUnit XML for CI systems to this file: a testsuite per function")
+	r.kept.add(fl)
 	r.modes.add(fl)
 	fl.SetNormalizeFunc(asDIOPI)
 	return cmd
@@ -121,21 +132,31 @@ func (r *conformRun) run(ctx context.Context, args []string, errs io.Writer) err
 	r.rows, r.beyond = map[string]*report.Summary{}, map[string]int{}
 	r.vendor = report.NewConformance(r.candidate, r.summary.Reference, m.Seed, r.modes.calls())
 	r.sink = r.newSink()
+	if r.junit, err = openJUnit(r.junitFile, "plumb conform run"); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	r.started = time.Now()
+	if err := r.keep(args, cfg, stop, errs); err != nil {
+		_ = errors.Join(r.kept.close(false), r.junit.Close())
+		return err
+	}
 	boundHeap(memory)
-	start := time.Now()
 	err = r.base.Run(ctx, *cfg)
-	r.summary.Elapsed = time.Since(start)
+	err = errors.Join(err, r.kept.close(err == nil))
+	r.summary.Elapsed = time.Since(r.started)
 	r.summary.Tests = len(r.rows)
 	r.finish()
-	if werr := r.write(); err == nil && werr != nil {
-		return usage(werr)
-	}
+	werr := r.write()
 	r.modes.warnUnused(errs)
 	switch {
 	case errors.Is(err, context.Canceled):
-		return &exitError{exitFault, errors.New("interrupted")}
+		return &exitError{exitFault, errors.New(r.kept.interrupted())}
 	case err != nil:
 		return harness(err)
+	case werr != nil:
+		return usage(werr)
 	}
 	return r.exit()
 }
@@ -236,22 +257,12 @@ func (r *conformRun) newSink() report.Sink {
 }
 
 func (r *conformRun) onRecord(rec *baseline.Record) {
+	rec.Test = testName(rec)
 	r.count(rec)
+	r.kept.keep(r.result(rec))
 	if rec.Skipped {
-		r.skipped++
 		return
 	}
-	rec.Test = rec.Entry.Name
-	if rec.Variant != "" {
-		rec.Test += " (" + rec.Variant + ")"
-	}
-	row := r.rows[rec.Entry.Function]
-	if row == nil {
-		row = report.NewSummary()
-		r.rows[rec.Entry.Function] = row
-	}
-	row.Add(&rec.Record)
-	r.summary.Add(&rec.Record)
 	if note := rec.Notes["diopi"]; note != "" {
 		rec.Verdict.Reason += " (DIOPI's comparison " + note + ")"
 	}
@@ -261,27 +272,60 @@ func (r *conformRun) onRecord(rec *baseline.Record) {
 	}
 }
 
-// count adds a record to the vendor's report.
+// testName is the name of a variant of a case.
+func testName(rec *baseline.Record) string { return caseName(rec.Entry.Name, rec.Variant) }
+
+// count adds a record to all tables and reports.
 func (r *conformRun) count(rec *baseline.Record) {
+	r.vendor.Add(r.vendorCase(rec))
+	r.testCase(rec)
+	if rec.Skipped {
+		r.skipped++
+		return
+	}
+	row := r.rows[rec.Entry.Function]
+	if row == nil {
+		row = report.NewSummary()
+		r.rows[rec.Entry.Function] = row
+	}
+	row.Add(&rec.Record)
+	r.summary.Add(&rec.Record)
+}
+
+// vendorCase is a record in the vendor's report.
+func (r *conformRun) vendorCase(rec *baseline.Record) report.ConformanceCase {
+	_, refused := rec.Entry.Refused[rec.Variant]
 	one := report.ConformanceCase{
-		Case: rec.Entry.Name, Function: rec.Entry.Function, DType: r.modes.dtype(rec.Entry), Recorded: rec.Entry.Missing == "",
-	}
-	if rec.Variant != "" {
-		one.Case += " (" + rec.Variant + ")"
-	}
-	if _, refused := rec.Entry.Refused[rec.Variant]; refused {
-		one.Recorded = false
+		Case: testName(rec), Function: rec.Entry.Function, DType: r.modes.dtype(rec.Entry),
+		Recorded: rec.Entry.Missing == "" && (!refused || rec.Verdict.Word.IsFinding()),
 	}
 	if !rec.Skipped {
 		one.Word, one.Reason = rec.Verdict.Word, rec.Verdict.Reason
 	}
 	one.Lenient, _, _ = strings.Cut(rec.Notes["diopi"], ":")
-	r.vendor.Add(one)
+	return one
+}
+
+// testCase adds a record to the JUnit file.
+func (r *conformRun) testCase(rec *baseline.Record) {
+	if r.junit == nil {
+		return
+	}
+	c := report.JUnitCase{Suite: rec.Entry.Function, Name: testName(rec), Word: rec.Verdict.Word, Reason: rec.Verdict.Reason, Elapsed: rec.Elapsed}
+	if len(rec.Program.Calls) > 0 && rec.Verdict.Word.IsFinding() {
+		c.Reason, c.Output = rec.Verdict.Text(), rec.Program.String()
+	}
+	r.junit.Add(c)
 }
 
 // write writes the files that were asked for.
 func (r *conformRun) write() error {
 	var errs []error
+	if r.junit != nil {
+		r.junit.Started = r.started
+		r.junit.Properties = [][2]string{{"candidate", r.candidate}, {"reference", r.summary.Reference}, {"seed", fmt.Sprint(r.summary.Seed)}}
+		errs = append(errs, r.junit.Close())
+	}
 	if r.html != "" {
 		errs = append(errs, writeReport(r.html, r.vendor.HTML))
 	}

@@ -99,7 +99,8 @@ func (r *runner) powerJudge(rec *verdict.Record) func(p *program.Program, ref, c
 		}
 		return job
 	})
-	policy.Bounds = sync.OnceValue(func() *compare.Bounds { return own.Bounds(job()) })
+	bounds := sync.OnceValue(func() *compare.Bounds { return own.Bounds(job(), true) })
+	policy.Bounds = func(bool) *compare.Bounds { return bounds() }
 	policy.Draws = sync.OnceValue(func() [][]backend.Draw { return own.Draws(job()) })
 	return func(p *program.Program, ref, cand *backend.Outcome) *verdict.Verdict {
 		return verdict.Judge(p, ref, cand, policy)

@@ -62,6 +62,7 @@ type runFlags struct {
 	noGraph    bool
 	pick       pickFlags
 	findings   string
+	junit      string
 
 	tolerance    string
 	maxTensor    string
@@ -92,7 +93,8 @@ machine without PyTorch the recorded baseline stands in for the reference.`,
   plumb run --ops 'max*' -n 50                operators by name, without a test file
   plumb run --gradcheck --ops 'conv*'         their gradients against difference quotients
   plumb run --ops '*' --coverage cover.json   what is aligned, by dtype and layout
-  plumb run --json | tail -1                  the summary, for machines`,
+  plumb run --json | tail -1                  the summary, for machines
+  plumb run --junit plumb.xml                 the cases, for CI systems`,
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if !cmd.Flags().Changed("seed") {
 				f.seed = rand.Uint64() >> 32
@@ -129,6 +131,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "a line per case")
 	fl.BoolVar(&f.json, "json", false, "one JSON object per case and line, the summary last")
 	fl.StringVar(&f.record, "record", "", "write the reference's outcomes to this baseline file")
+	fl.StringVar(&f.junit, "junit", "", "write JUnit XML for CI systems to this file: a testsuite per test")
 	fl.DurationVar(&f.timeout, "timeout", time.Minute, "time limit of one case")
 	fl.StringVar(&f.device, "device", "cpu", "the device that random_device() gives")
 	fl.StringSliceVar(&f.dtypes, "dtype", nil, "run every test with this dtype for random float tensors and modules; may be repeated (default float32)")
@@ -184,7 +187,7 @@ type runner struct {
 	beyond  []*verdict.Record       // cases of the running test that the reference does not support
 }
 
-func (r *runner) run(ctx context.Context) error {
+func (r *runner) run(ctx context.Context) (err error) {
 	start := time.Now()
 	cfg, err := r.config(ctx)
 	if err != nil {
@@ -195,6 +198,16 @@ func (r *runner) run(ctx context.Context) error {
 	r.summary.Reference, r.summary.Candidates = r.reference, r.candidates
 	r.summary.Seed, r.summary.Tests = r.seed, len(cfg.Tests)
 	r.sink = r.newSink()
+	junit, err := openJUnit(r.junit, "plumb run")
+	if err != nil {
+		return err
+	}
+	if junit != nil {
+		junit.Started = start
+		junit.Properties = [][2]string{{"candidates", strings.Join(r.candidates, ", ")}, {"reference", r.reference}, {"seed", fmt.Sprint(r.seed)}}
+		r.sink = report.Sinks{r.sink, junit}
+		defer func() { err = r.closeJUnit(junit, err) }()
+	}
 	if err := r.openMargins(); err != nil {
 		return err
 	}
@@ -232,6 +245,31 @@ func (r *runner) run(ctx context.Context) error {
 		}
 	}
 	return r.exit()
+}
+
+// openJUnit makes the file of --junit; nil without one.
+func openJUnit(path, name string) (*report.JUnit, error) {
+	if path == "" {
+		return nil, nil
+	}
+	j, err := report.NewJUnit(path, name)
+	if err != nil {
+		return nil, usage(fmt.Errorf("--junit: %w", err))
+	}
+	return j, nil
+}
+
+// closeJUnit writes the file. It returns the run's own error where there is one.
+func (r *runner) closeJUnit(j *report.JUnit, err error) error {
+	werr := j.Close()
+	if werr == nil {
+		return err
+	}
+	if err == nil {
+		return &exitError{exitFault, fmt.Errorf("--junit: %w", werr)}
+	}
+	fmt.Fprintf(r.err, "plumb: --junit: %v\n", werr)
+	return err
 }
 
 func (r *runner) exit() error {

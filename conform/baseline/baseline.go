@@ -57,6 +57,9 @@ const (
 	// its inputs.
 	roomBytes = 512 << 20
 	perByte   = 64
+	// Memory for a tensor is taken before its bytes are there up to this size.
+	trustedBytes   = 16 << 20
+	trustedPerByte = 4
 )
 
 // Variant is one way in which a case is run.
@@ -125,7 +128,9 @@ type Refusal struct {
 // Baseline is an opened baseline.
 type Baseline struct {
 	Manifest Manifest
-	files    folder
+	// SHA256 is that of the manifest, which has those of all other files.
+	SHA256 string
+	files  folder
 }
 
 // folder is a directory of files, by the path that messages give it.
@@ -153,7 +158,8 @@ func OpenFS(fsys fs.FS, dir string) (*Baseline, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Baseline{files: files}
+	sum := sha256.Sum256(text)
+	b := &Baseline{files: files, SHA256: hex.EncodeToString(sum[:])}
 	if err := b.Manifest.decode(text); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +24,7 @@ import (
 type toy struct {
 	noise  bool
 	refuse bool // inputs of an odd length
+	crash  bool // at them
 	calls  *int
 	stop   func() // called at every batch
 }
@@ -41,6 +43,9 @@ func (t toy) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error
 		t.stop()
 	}
 	x := job.Inputs[0]
+	if t.crash && x.Len()%2 == 1 {
+		return &backend.Outcome{Status: backend.Crashed, Class: "SIGSEGV", Message: "boom"}, nil
+	}
 	if t.refuse && x.Len()%2 == 1 {
 		return &backend.Outcome{Status: backend.Raised, Class: "RuntimeError", Message: "odd"}, nil
 	}
@@ -156,7 +161,7 @@ func TestGenRun(t *testing.T) {
 		if !self && m.Bytes() > raw/20 {
 			t.Errorf("%d bytes for results of %d", m.Bytes(), raw)
 		}
-		lines := runToy(t, dir, toy{noise: true}, toy{})
+		lines := runToy(t, dir, toy{noise: true, refuse: true}, toy{})
 		if len(lines) != len(toySizes) || count(lines, "aligned") != len(toySizes)-3 || count(lines, "unsupported") != 1 || count(lines, "rejected") != 2 {
 			t.Errorf("self-contained %v:\n%s", self, strings.Join(lines, "\n"))
 		}
@@ -164,6 +169,64 @@ func TestGenRun(t *testing.T) {
 		if n := count(lines, "misaligned"); n != 7 {
 			t.Errorf("self-contained %v: %d misaligned, want 7:\n%s", self, n, strings.Join(lines, "\n"))
 		}
+	}
+}
+
+// TestRefused: a candidate is asked what the reference refused. What it computes
+// there cannot be judged, and is said; a crash is its own.
+func TestRefused(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Gen(context.Background(), toyGen(dir, toyCases(3, 40))); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		cand toy
+		want string
+	}{
+		{toy{noise: true, refuse: true}, "entry::toy_0.pth rejected the reference refused this case when it was recorded: RuntimeError: odd; so does the candidate: RuntimeError: odd"},
+		{toy{noise: true}, "entry::toy_0.pth unsupported the reference refused this case when it was recorded: RuntimeError: odd; the candidate computes it, and there is nothing to judge that by"},
+		{toy{noise: true, crash: true}, "entry::toy_0.pth crash the reference refused this case when it was recorded: RuntimeError: odd; the candidate crashed: SIGSEGV: boom"},
+	} {
+		lines := runToy(t, dir, tt.cand, toy{})
+		if len(lines) != 2 || lines[0] != tt.want || lines[1] != "entry::toy_1.pth aligned " {
+			t.Errorf("%s\nwant %s", strings.Join(lines, "\n"), tt.want)
+		}
+	}
+}
+
+// TestRecordsComeEarly: records are handed on while their shard is under way, in
+// order and case by case, and an interrupted run hands on what it has judged.
+func TestRecordsComeEarly(t *testing.T) {
+	dir := t.TempDir()
+	sizes := slices.Repeat([]int{40, 3}, 120)
+	if _, err := Gen(context.Background(), toyGen(dir, toyCases(sizes...))); err != nil {
+		t.Fatal(err)
+	}
+	b, err := Open(dir)
+	if err != nil || len(b.Manifest.Shards) != 1 {
+		t.Fatalf("%v, %d shards", err, len(b.Manifest.Shards))
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	calls, next := 0, 0
+	cand := toy{noise: true, refuse: true, calls: &calls, stop: func() {
+		if calls == 150 {
+			cancel()
+		}
+	}}
+	early := false
+	err = b.Run(ctx, RunConfig{
+		Candidate: "toy", Open: func() (backend.Backend, error) { return cand, nil }, Predict: func() backend.Backend { return toy{} },
+		Judge: sameOutcome, Jobs: 1, Memory: 64 << 20,
+		OnRecord: func(r *Record) {
+			if r.Index != next || r.Verdict == nil {
+				t.Errorf("record of case %d in the place of %d, verdict %v", r.Index, next, r.Verdict)
+			}
+			next++
+			early = early || ctx.Err() == nil
+		},
+	})
+	if !errors.Is(err, context.Canceled) || next == 0 || next > 150 || !early {
+		t.Errorf("%v, %d records, early: %v", err, next, early)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"hash/maphash"
+	"io"
 	"slices"
 	"strconv"
 
@@ -35,9 +36,12 @@ const (
 
 // coder collects the tensors of a shard.
 type coder struct {
-	tensors []safetensors.Entry
-	known   map[digests]stored
-	seeds   [2]maphash.Seed
+	specs []safetensors.Spec
+	out   io.Writer // of their bytes
+	err   error     // the first one of out
+	known map[fingerprint]stored
+	seed  maphash.Seed
+	buf   []byte // of shuffled parts
 }
 
 // stored is where elements of a shape are stored.
@@ -46,8 +50,23 @@ type stored struct {
 	shape []int
 }
 
-// digests tell tensors apart, the dtype among their 128 bits.
-type digests [2]uint64
+// fingerprint tells tensors apart, by a hash and some of their bytes.
+type fingerprint struct {
+	dtype tensor.DType
+	bytes int
+	hash  uint64
+	some  [16]byte
+}
+
+func (c *coder) fingerprint(t *tensor.Tensor, raw []byte) fingerprint {
+	d := fingerprint{dtype: t.DType(), bytes: len(raw), hash: maphash.Bytes(c.seed, raw)}
+	for i := range d.some {
+		if len(raw) > 0 {
+			d.some[i] = raw[i*(len(raw)-1)/(len(d.some)-1)]
+		}
+	}
+	return d
+}
 
 // source is where bits are to be found.
 type source struct {
@@ -55,8 +74,8 @@ type source struct {
 	t   *tensor.Tensor
 }
 
-func newCoder() *coder {
-	return &coder{known: map[digests]stored{}, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
+func newCoder(out io.Writer) *coder {
+	return &coder{out: out, known: map[fingerprint]stored{}, seed: maphash.MakeSeed()}
 }
 
 // caseCoder codes the outcome of one program.
@@ -124,7 +143,7 @@ func (c *caseCoder) find(place string, t *tensor.Tensor) (recorded.TensorRef, []
 	if len(raw) > repeated {
 		return c.store(t), t.Shape()
 	}
-	h := digests{maphash.Bytes(c.seeds[0], raw) + uint64(t.DType()), maphash.Bytes(c.seeds[1], raw)}
+	h := c.fingerprint(t, raw)
 	if k, ok := c.known[h]; ok {
 		return k.ref, k.shape
 	}
@@ -159,13 +178,13 @@ func (c *caseCoder) differ(place string, t *tensor.Tensor) (ref recorded.TensorR
 	if len(raw) <= plainBytes {
 		return ref, false
 	}
-	ref.Coded = &recorded.Code{DType: t.DType().String(), By: predicted, Like: place, Sum: sum(raw)}
-	if !bytes.Equal(same, raw) {
-		r, nan := residual(t.DType(), raw, same)
-		if len(r) > len(raw)*3/4 {
+	d := residual(t.DType(), raw, same)
+	ref.Coded = &recorded.Code{DType: t.DType().String(), By: predicted, Like: place, Sum: d.check.String()}
+	if d.differs {
+		if len(d.packed) > len(raw)*3/4 {
 			return ref, false
 		}
-		ref.Stored, ref.Coded.NaN = c.add(blobOf(r)), nan
+		ref.Stored, ref.Coded.NaN = c.add(d.packed), d.nan
 	}
 	return ref, true
 }
@@ -177,42 +196,87 @@ func (c *coder) store(t *tensor.Tensor) recorded.TensorRef {
 	case len(raw) <= plainBytes:
 	case t.DType() == tensor.Bool:
 		return c.blob(t, packed, pack(raw))
-	case t.DType().Size() > 1 && len(raw) <= maxShuffle:
-		out := make([]byte, len(raw))
-		shuffle(out, raw, part(t.DType()))
-		return c.blob(t, shuffled, out)
+	case worthShuffling(raw, part(t.DType())):
+		ref := recorded.TensorRef{Stored: c.spec(tensor.U8, []int{len(raw)}), Coded: &recorded.Code{DType: t.DType().String(), By: shuffled}}
+		c.shuffled(raw, part(t.DType()))
+		return ref
 	}
-	return recorded.TensorRef{Stored: c.add(t.Clone())}
+	ref := recorded.TensorRef{Stored: c.spec(t.DType(), t.Shape())}
+	c.write(raw)
+	return ref
 }
 
-// maxShuffle is the size of the largest tensor that is copied for a better
-// compression.
-const maxShuffle = 64 << 20
+// shuffled writes the bytes of elements transposed, plane by plane.
+func (c *coder) shuffled(raw []byte, size int) {
+	if c.buf == nil {
+		c.buf = make([]byte, frameBytes)
+	}
+	if len(raw) <= len(c.buf) {
+		shuffle(c.buf[:len(raw)], raw, size)
+		c.write(c.buf[:len(raw)])
+		return
+	}
+	for k := range size {
+		for at := 0; at < len(raw)/size; {
+			n := min(len(c.buf), len(raw)/size-at)
+			plane(c.buf[:n], raw[at*size:], size, k)
+			c.write(c.buf[:n])
+			at += n
+		}
+	}
+}
+
+// worthShuffling reports whether elements of so many bytes may take a good deal
+// less where their bytes are transposed, by a sample of a larger tensor.
+func worthShuffling(raw []byte, size int) bool {
+	const samples = 1024
+	if size == 1 {
+		return false
+	}
+	n := len(raw) / size
+	if n < 8*samples {
+		return true
+	}
+	bits := 0.0
+	for k := range size {
+		var counts [256]uint32
+		for i := range samples {
+			counts[raw[i*(n/samples)*size+k]]++
+		}
+		bits += entropy(&counts, samples)
+	}
+	return bits < 0.8*8*float64(size)
+}
 
 func (c *coder) blob(t *tensor.Tensor, by string, b []byte) recorded.TensorRef {
-	return recorded.TensorRef{Stored: c.add(blobOf(b)), Coded: &recorded.Code{DType: t.DType().String(), By: by}}
+	return recorded.TensorRef{Stored: c.add(b), Coded: &recorded.Code{DType: t.DType().String(), By: by}}
 }
 
-// blobOf is a tensor over some bytes.
-func blobOf(b []byte) *tensor.Tensor {
-	t, err := tensor.FromBytes(tensor.U8, []int{len(b)}, []int{1}, 0, b)
-	if err != nil {
-		panic("baseline: " + err.Error())
-	}
-	return t
-}
-
-func (c *coder) add(t *tensor.Tensor) string {
-	name := strconv.Itoa(len(c.tensors))
-	c.tensors = append(c.tensors, safetensors.Entry{Name: name, Tensor: t})
+// add stores bytes as a tensor of them, and returns its name.
+func (c *coder) add(b []byte) string {
+	name := c.spec(tensor.U8, []int{len(b)})
+	c.write(b)
 	return name
+}
+
+// spec announces a tensor whose bytes are written next.
+func (c *coder) spec(d tensor.DType, shape []int) string {
+	name := strconv.Itoa(len(c.specs))
+	c.specs = append(c.specs, safetensors.Spec{Name: name, DType: d, Shape: slices.Clone(shape)})
+	return name
+}
+
+func (c *coder) write(b []byte) {
+	if c.err == nil {
+		_, c.err = c.out.Write(b)
+	}
 }
 
 // part returns the size of an element, of a part of a complex one.
 func part(d tensor.DType) int { return d.Real().Size() }
 
-// residual returns what turns pred into want, and the pattern of NaN.
-func residual(d tensor.DType, want, pred []byte) ([]byte, uint64) {
+// residual returns what turns pred into want.
+func residual(d tensor.DType, want, pred []byte) *delta {
 	switch part(d) {
 	case 1:
 		return difference(want, pred, formatOf[uint8](d))
@@ -224,17 +288,18 @@ func residual(d tensor.DType, want, pred []byte) ([]byte, uint64) {
 	return difference(want, pred, formatOf[uint64](d))
 }
 
-// restore is the inverse of residual: it turns the prediction in b.
-func restore(d tensor.DType, b, in []byte, nan uint64) error {
+// restore is the inverse of residual: it writes to out, and adds that to a
+// checksum.
+func restore(d tensor.DType, out, pred, in []byte, nan uint64, check *checksum) error {
 	switch part(d) {
 	case 1:
-		return applyResidual(b, in, formatOf[uint8](d), nan)
+		return applyResidual(out, pred, in, formatOf[uint8](d), nan, check)
 	case 2:
-		return applyResidual(b, in, formatOf[uint16](d), nan)
+		return applyResidual(out, pred, in, formatOf[uint16](d), nan, check)
 	case 4:
-		return applyResidual(b, in, formatOf[uint32](d), nan)
+		return applyResidual(out, pred, in, formatOf[uint32](d), nan, check)
 	}
-	return applyResidual(b, in, formatOf[uint64](d), nan)
+	return applyResidual(out, pred, in, formatOf[uint64](d), nan, check)
 }
 
 // pack keeps the lowest bit of each byte.
@@ -243,10 +308,22 @@ func pack(bools []byte) []byte { return appendBits(nil, bools, 1)[1:] }
 // castagnoli and IEEE are both computed by instructions for them.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sum is the checksum of a tensor's bytes that a prediction has to lead to.
-func sum(b []byte) string {
-	return fmt.Sprintf("%08x%08x", crc32.Checksum(b, castagnoli), crc32.ChecksumIEEE(b))
+// checksum is that of a tensor's bytes that a prediction has to lead to.
+type checksum struct{ castagnoli, ieee uint32 }
+
+func (c *checksum) add(b []byte) {
+	c.castagnoli = crc32.Update(c.castagnoli, castagnoli, b)
+	c.ieee = crc32.Update(c.ieee, crc32.IEEETable, b)
 }
+
+// addAll adds bytes that are not in a processor's cache.
+func (c *checksum) addAll(b []byte) {
+	for part := range slices.Chunk(b, 64<<10) {
+		c.add(part)
+	}
+}
+
+func (c *checksum) String() string { return fmt.Sprintf("%08x%08x", c.castagnoli, c.ieee) }
 
 // errPredictor says that the predictor computes something else than it did.
 var errPredictor = errors.New("was recorded as a difference from what Plumb's own operators compute, and they compute something else here")
@@ -255,14 +332,14 @@ var errPredictor = errors.New("was recorded as a difference from what Plumb's ow
 type decoder struct {
 	program *program.Program
 	inputs  []*tensor.Tensor
-	stored  map[string]*tensor.Tensor
+	stored  blobs
 	predict func() (map[string]*tensor.Tensor, error)
 	made    map[string]*tensor.Tensor // by stored name and coding
 	room    int64                     // how many bytes may still be made
 }
 
 // newDecoder returns a decoder of the outcome of a job.
-func newDecoder(job *backend.Job, stored map[string]*tensor.Tensor, predict func() (map[string]*tensor.Tensor, error)) *decoder {
+func newDecoder(job *backend.Job, stored blobs, predict func() (map[string]*tensor.Tensor, error)) *decoder {
 	return &decoder{program: job.Program, inputs: job.Inputs, stored: stored, predict: predict, made: map[string]*tensor.Tensor{}, room: roomFor(job)}
 }
 
@@ -296,7 +373,7 @@ func (d *decoder) elements(r *recorded.TensorRef) (*tensor.Tensor, error) {
 		}
 		return nil, fmt.Errorf("the case has no input %q to take elements from", r.Input)
 	case r.Coded == nil:
-		return d.blob(r.Stored)
+		return d.stored.blob(r.Stored)
 	}
 	key := r.Stored + "/" + r.Coded.By + "/" + r.Coded.Like
 	if t := d.made[key]; t != nil && r.Coded.By != filled {
@@ -314,11 +391,9 @@ func (d *decoder) elements(r *recorded.TensorRef) (*tensor.Tensor, error) {
 	return t, nil
 }
 
-func (d *decoder) blob(name string) (*tensor.Tensor, error) {
-	if t := d.stored[name]; t != nil {
-		return t, nil
-	}
-	return nil, fmt.Errorf("the file has no tensor %q", name)
+// blobs finds a stored tensor by its name.
+type blobs interface {
+	blob(name string) (*tensor.Tensor, error)
 }
 
 func (d *decoder) decode(r *recorded.TensorRef, dtype tensor.DType) (*tensor.Tensor, error) {
@@ -328,7 +403,7 @@ func (d *decoder) decode(r *recorded.TensorRef, dtype tensor.DType) (*tensor.Ten
 	case predicted:
 		return d.like(r, dtype)
 	}
-	blob, err := d.blob(r.Stored)
+	blob, err := d.stored.blob(r.Stored)
 	if err != nil {
 		return nil, err
 	}
@@ -412,17 +487,21 @@ func (d *decoder) like(r *recorded.TensorRef, dtype tensor.DType) (*tensor.Tenso
 		return nil, fmt.Errorf("result %s %w", r.Coded.Like, errPredictor)
 	}
 	t := p.Contiguous()
-	if r.Stored != "" {
-		blob, err := d.blob(r.Stored)
+	var check checksum
+	if r.Stored == "" {
+		check.addAll(t.Bytes())
+	} else {
+		blob, err := d.stored.blob(r.Stored)
 		if err != nil {
 			return nil, err
 		}
-		t = p.Clone()
-		if err := restore(dtype, t.Storage(), blob.Bytes(), r.Coded.NaN); err != nil {
+		like := t
+		t = tensor.Unset(dtype, like.Shape(), nil)
+		if err := restore(dtype, t.Storage(), like.Bytes(), blob.Bytes(), r.Coded.NaN, &check); err != nil {
 			return nil, err
 		}
 	}
-	if dtype == tensor.Bool && slices.ContainsFunc(t.Bytes(), func(c byte) bool { return c > 1 }) || sum(t.Bytes()) != r.Coded.Sum {
+	if dtype == tensor.Bool && slices.ContainsFunc(t.Bytes(), func(c byte) bool { return c > 1 }) || check.String() != r.Coded.Sum {
 		return nil, fmt.Errorf("result %s %w", r.Coded.Like, errPredictor)
 	}
 	return t, nil

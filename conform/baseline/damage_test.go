@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -217,15 +218,26 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
+// blobMap has the stored tensors by name.
+type blobMap map[string]*tensor.Tensor
+
+func (m blobMap) blob(name string) (*tensor.Tensor, error) {
+	if t := m[name]; t != nil {
+		return t, nil
+	}
+	return nil, fmt.Errorf("the file has no tensor %q", name)
+}
+
 // FuzzShard decodes the text of a shard and its outcomes over a few tensors.
 func FuzzShard(f *testing.F) {
 	dir := small(f, true)
 	b, err := Open(dir)
 	must(f, err)
-	text, _, err := readShard(b.files, &b.Manifest.Shards[0])
+	shard, err := openShard(b.files, &b.Manifest.Shards[0])
 	must(f, err)
-	for i := range text.Cases {
-		outcome, err := json.Marshal(text.Cases[i].Variants[0].Outcome)
+	defer shard.close()
+	for i := range shard.text.Cases {
+		outcome, err := json.Marshal(shard.text.Cases[i].Variants[0].Outcome)
 		must(f, err)
 		f.Add(outcome, []byte{1, 2, 3, 4})
 	}
@@ -239,14 +251,14 @@ func FuzzShard(f *testing.F) {
 		if json.Unmarshal(outcome, &s) != nil {
 			return
 		}
-		stored := map[string]*tensor.Tensor{"0": tensor.Of(tensor.U8, []int{len(blob)}, blob), "1": tensor.New(tensor.F32, 4)}
+		stored := blobMap{"0": tensor.Of(tensor.U8, []int{len(blob)}, blob), "1": tensor.New(tensor.F32, 4)}
 		d := newDecoder(job, stored, func() (map[string]*tensor.Tensor, error) { return tensorsOf(o), nil })
 		d.room = 1 << 16
 		got, err := s.Outcome(len(job.Program.Calls), d.tensor)
 		if err != nil {
 			return
 		}
-		if _, err := newCoder().outcome(job, got, &backend.Outcome{}); err != nil {
+		if _, err := newCoder(io.Discard).outcome(job, got, &backend.Outcome{}); err != nil {
 			t.Skip()
 		}
 	})
@@ -265,14 +277,24 @@ func FuzzShardFile(f *testing.F) {
 		if len(file) > 1<<16 {
 			return
 		}
-		text, _, err := decodeShard(bytes.NewReader(file), int64(len(file)))
+		r, err := newShardReader(bytes.NewReader(file), int64(len(file)))
 		if err != nil {
 			return
 		}
-		for i := range text.Cases {
-			for k := range text.Cases[i].Variants {
-				_, _ = text.Cases[i].Variants[k].parse()
+		defer r.z.Close()
+		for i := range r.text.Cases {
+			for k := range r.text.Cases[i].Variants {
+				v := &r.text.Cases[i].Variants[k]
+				_, _ = v.parse()
+				r.needs(i, v, 1)
 			}
+		}
+		for i := range r.text.Cases {
+			_, _ = r.blob(strconv.Itoa(i))
+			r.done(i)
+		}
+		if len(r.held) > 0 {
+			t.Fatalf("%d tensors are held that nothing needs", len(r.held))
 		}
 	})
 }

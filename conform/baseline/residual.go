@@ -1,9 +1,11 @@
 package baseline
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"math/bits"
+	"slices"
 	"unsafe"
 
 	"plumb/tensor"
@@ -66,12 +68,9 @@ func (f format[T]) one(p T) T {
 	return p
 }
 
-// firstNaN returns the pattern of the first element that is NaN on both sides; 0
+// bothNaN returns the pattern of the first element that is NaN on both sides; 0
 // for none.
-func (f format[T]) firstNaN(want, pred []T) T {
-	if !f.float {
-		return 0
-	}
+func (f format[T]) bothNaN(want, pred []T) T {
 	for i, x := range want {
 		if f.isNaN(x) && f.isNaN(pred[i]) {
 			return x
@@ -89,31 +88,95 @@ func (f format[T]) order(x, sign T) T {
 	return x
 }
 
-// difference returns what turns pred into want, and the pattern of NaN.
-func difference[T word](want, pred []byte, f format[T]) ([]byte, uint64) {
-	f.nan = f.firstNaN(words[T](want), words[T](pred))
-	return appendResidual(nil, want, pred, f), uint64(f.nan)
+// A delta is what turns a prediction into what was recorded.
+type delta struct {
+	packed  []byte
+	differs bool
+	nan     uint64   // the pattern of NaN
+	check   checksum // of what was recorded
 }
 
-// appendResidual appends what turns pred into want, bytes of elements of T.
-func appendResidual[T word](out, want, pred []byte, f format[T]) []byte {
+// atOnce is how many elements are gone through, and summed, while they are in a
+// processor's cache.
+const atOnce = 16 * blockLen
+
+// difference returns what turns pred into want, bytes of elements of T.
+func difference[T word](want, pred []byte, f format[T]) *delta {
+	d := &delta{nan: uint64(f.nan)}
+	blocks := (len(words[T](want)) + blockLen - 1) / blockLen
+	for w, p := want, pred; len(w) > 0; {
+		n := min(len(w), atOnce*int(unsafe.Sizeof(f.inf)))
+		packed, nan := f.append(d.packed, w[:n], p[:n])
+		if nan != 0 {
+			f.nan = nan
+			return difference(want, pred, f)
+		}
+		d.check.add(w[:n])
+		d.packed, w, p = packed, w[n:], p[n:]
+	}
+	d.differs = len(d.packed) > blocks || f.nan != 0
+	return d
+}
+
+// append appends what turns pred into want, unless it meets the first NaN that
+// all NaNs of the prediction are to be taken for, which it returns then.
+func (f format[T]) append(out, want, pred []byte) ([]byte, T) {
 	w, p := words[T](want), words[T](pred)
-	sign := ^T(0)>>1 + 1
+	if f.nan == 0 && bytes.Equal(want, pred) {
+		return append(out, make([]byte, (len(w)+blockLen-1)/blockLen)...), 0
+	}
 	var block [blockLen]T
 	for len(w) > 0 {
 		n := min(len(w), blockLen)
-		var all T
-		for i := range n {
-			d := f.order(w[i], sign) - f.order(f.one(p[i]), sign)
-			d = d<<1 ^ -(d / sign)
+		width := f.differences(block[:n], w[:n], p[:n])
+		if width > 0 && f.float && f.nan == 0 {
+			if nan := f.bothNaN(w[:n], p[:n]); nan != 0 {
+				return nil, nan
+			}
+		}
+		out = appendBits(out, block[:n], width)
+		w, p = w[n:], p[n:]
+	}
+	return out, 0
+}
+
+// differences sets block to what turns b into a, in zigzag, and returns how many
+// bits the largest takes.
+func (f format[T]) differences(block, a, b []T) int {
+	sign := ^T(0)>>1 + 1
+	b, block = b[:len(a)], block[:len(a)]
+	var all T
+	switch {
+	case f.nan != 0:
+		for i, x := range a {
+			d := zigzag(f.order(x, sign) - f.order(f.one(b[i]), sign))
 			block[i] = d
 			all |= d
 		}
-		out = appendBits(out, block[:n], bits.Len64(uint64(all)))
-		w, p = w[n:], p[n:]
+	case f.float:
+		for i, x := range a {
+			d := zigzag(ordered(x) - ordered(b[i]))
+			block[i] = d
+			all |= d
+		}
+	default:
+		for i, x := range a {
+			d := zigzag(x - b[i])
+			block[i] = d
+			all |= d
+		}
 	}
-	return out
+	return bits.Len64(uint64(all))
 }
+
+// zigzag maps differences to numbers that are small where they are.
+func zigzag[T word](d T) T { return d<<1 ^ negative(d) }
+
+// negative is all ones for a number with the highest bit, else 0.
+func negative[T word](x T) T { return -(x / (^T(0)>>1 + 1)) }
+
+// ordered is format.order of a float.
+func ordered[T word](x T) T { return x ^ negative(x)>>1 }
 
 // appendBits appends a width and the lowest bits of each element.
 func appendBits[T word](out []byte, block []T, width int) []byte {
@@ -121,60 +184,41 @@ func appendBits[T word](out []byte, block []T, width int) []byte {
 	if width == 0 {
 		return out
 	}
+	at := len(out)
+	size := (len(block)*width + 7) / 8
+	out = slices.Grow(out, size+8)[:at+size+8]
 	var acc uint64
 	have := 0
 	for _, x := range block {
 		v := uint64(x)
-		acc |= v << have
-		if have+width < 64 {
-			have += width
-			continue
+		acc |= v << (have & 63)
+		if have += width; have >= 64 {
+			binary.LittleEndian.PutUint64(out[at:], acc)
+			at += 8
+			have -= 64
+			acc = v >> (width - have)
 		}
-		out = binary.LittleEndian.AppendUint64(out, acc)
-		acc = 0
-		if have > 0 {
-			acc = v >> (64 - have)
-		}
-		have += width - 64
 	}
-	for ; have > 0; have -= 8 {
-		out = append(out, byte(acc))
-		acc >>= 8
-	}
-	return out
+	binary.LittleEndian.PutUint64(out[at:], acc)
+	return out[:at+(have+7)/8]
 }
 
 var errResidual = errors.New("the difference from the prediction is cut short or damaged")
 
-// applyResidual turns the prediction in b into what was recorded.
-func applyResidual[T word](b, in []byte, f format[T], nan uint64) error {
-	p := words[T](b)
+// applyResidual writes to out what turns the prediction in pred into what was
+// recorded, and adds it to a checksum.
+func applyResidual[T word](out, pred, in []byte, f format[T], nan uint64, check *checksum) error {
+	o, p := words[T](out), words[T](pred)
 	f.nan = T(nan)
-	sign := ^T(0)>>1 + 1
-	size := bits.Len64(uint64(^T(0)))
-	var block [blockLen]T
-	for len(p) > 0 {
-		n := min(len(p), blockLen)
-		if len(in) < 1 {
-			return errResidual
+	for len(o) > 0 {
+		n := min(len(o), atOnce)
+		rest, err := f.apply(o[:n], p[:n], in)
+		if err != nil {
+			return err
 		}
-		width := int(in[0])
-		bytes := (n*width + 7) / 8
-		if width > size || len(in) < 1+bytes {
-			return errResidual
-		}
-		clear(block[:n])
-		if width > 0 {
-			readBits(block[:n], in[1:1+bytes], width)
-		}
-		if width > 0 || f.nan != 0 {
-			for i, d := range block[:n] {
-				d = d>>1 ^ -(d & 1)
-				p[i] = f.order(f.order(f.one(p[i]), sign)+d, sign)
-			}
-		}
-		in = in[1+bytes:]
-		p = p[n:]
+		size := len(out) / len(o) * n
+		check.add(out[:size])
+		in, o, p, out = rest, o[n:], p[n:], out[size:]
 	}
 	if len(in) > 0 {
 		return errResidual
@@ -182,11 +226,69 @@ func applyResidual[T word](b, in []byte, f format[T], nan uint64) error {
 	return nil
 }
 
+// apply does some blocks, and returns what of in it does not need.
+func (f format[T]) apply(out, pred []T, in []byte) ([]byte, error) {
+	size := bits.Len64(uint64(^T(0)))
+	var block [blockLen]T
+	for len(out) > 0 {
+		n := min(len(out), blockLen)
+		if len(in) < 1 {
+			return nil, errResidual
+		}
+		width := int(in[0])
+		used := 1 + (n*width+7)/8
+		if width > size || len(in) < used {
+			return nil, errResidual
+		}
+		switch {
+		case width > 0:
+			readBits(block[:n], in[1:used], width)
+			f.advance(out[:n], pred[:n], block[:n])
+		case f.nan != 0:
+			for i, x := range pred[:n] {
+				out[i] = f.one(x)
+			}
+		default:
+			copy(out, pred[:n])
+		}
+		in, out, pred = in[used:], out[n:], pred[n:]
+	}
+	return in, nil
+}
+
+// advance is the inverse of differences.
+func (f format[T]) advance(out, pred, block []T) {
+	sign := ^T(0)>>1 + 1
+	pred, out = pred[:len(block)], out[:len(block)]
+	switch {
+	case f.nan != 0:
+		for i, d := range block {
+			out[i] = f.order(f.order(f.one(pred[i]), sign)+unzigzag(d), sign)
+		}
+	case f.float:
+		for i, d := range block {
+			out[i] = ordered(ordered(pred[i]) + unzigzag(d))
+		}
+	default:
+		for i, d := range block {
+			out[i] = pred[i] + unzigzag(d)
+		}
+	}
+}
+
+func unzigzag[T word](d T) T { return d>>1 ^ -(d & 1) }
+
 // readBits is the inverse of appendBits.
 func readBits[T word](block []T, in []byte, width int) {
 	mask := ^uint64(0) >> (64 - width)
-	at := 0
-	for i := range block {
+	at, i := 0, 0
+	if width <= 57 { // eight bytes hold all bits of an element, wherever they begin
+		for whole := 8*len(in) - 64; i < len(block) && at <= whole; i++ {
+			block[i] = T(binary.LittleEndian.Uint64(in[at>>3:]) >> (at & 7) & mask)
+			at += width
+		}
+	}
+	for ; i < len(block); i++ {
 		block[i] = T(load64(in, at>>3)>>(at&7)&mask | high(in, at, width)&mask)
 		at += width
 	}
@@ -217,19 +319,73 @@ func high(in []byte, at, width int) uint64 {
 func shuffle(out, in []byte, size int) {
 	n := len(in) / size
 	for k := range size {
-		plane := out[k*n : (k+1)*n]
-		for i := range plane {
-			plane[i] = in[i*size+k]
-		}
+		plane(out[k*n:(k+1)*n], in, size, k)
+	}
+}
+
+// plane sets out to the bytes at k of elements.
+func plane(out, in []byte, size, k int) {
+	switch size {
+	case 1:
+		copy(out, in)
+	case 2:
+		gather(out, words[uint16](in), k)
+	case 4:
+		gather(out, words[uint32](in), k)
+	default:
+		gather(out, words[uint64](in), k)
+	}
+}
+
+func gather[T word](out []byte, in []T, k int) {
+	for shift := 8 * k; len(out) >= 8; out, in = out[8:], in[8:] {
+		x := in[:8]
+		v := uint64(byte(x[0]>>shift)) | uint64(byte(x[1]>>shift))<<8 | uint64(byte(x[2]>>shift))<<16 | uint64(byte(x[3]>>shift))<<24
+		v |= uint64(byte(x[4]>>shift))<<32 | uint64(byte(x[5]>>shift))<<40 | uint64(byte(x[6]>>shift))<<48 | uint64(byte(x[7]>>shift))<<56
+		binary.LittleEndian.PutUint64(out, v)
+	}
+	for i := range out {
+		out[i] = byte(in[i] >> (8 * k))
 	}
 }
 
 // unshuffle is the inverse of shuffle.
 func unshuffle(out, in []byte, size int) {
-	n := len(in) / size
-	for k := range size {
-		for i, c := range in[k*n : (k+1)*n] {
-			out[i*size+k] = c
-		}
+	switch size {
+	case 1:
+		copy(out, in)
+	case 2:
+		scatter2(words[uint16](out), in)
+	case 4:
+		scatter4(words[uint32](out), in)
+	default:
+		scatter8(words[uint64](out), in)
+	}
+}
+
+func scatter2(out []uint16, in []byte) {
+	n := len(out)
+	a, b := in[:n], in[n:2*n]
+	for i := range out {
+		out[i] = uint16(a[i]) | uint16(b[i])<<8
+	}
+}
+
+func scatter4(out []uint32, in []byte) {
+	n := len(out)
+	a, b, c, d := in[:n], in[n:2*n], in[2*n:3*n], in[3*n:4*n]
+	for i := range out {
+		out[i] = uint32(a[i]) | uint32(b[i])<<8 | uint32(c[i])<<16 | uint32(d[i])<<24
+	}
+}
+
+func scatter8(out []uint64, in []byte) {
+	n := len(out)
+	a, b, c, d := in[:n], in[n:2*n], in[2*n:3*n], in[3*n:4*n]
+	e, f, g, h := in[4*n:5*n], in[5*n:6*n], in[6*n:7*n], in[7*n:8*n]
+	for i := range out {
+		lo := uint64(a[i]) | uint64(b[i])<<8 | uint64(c[i])<<16 | uint64(d[i])<<24
+		hi := uint64(e[i]) | uint64(f[i])<<8 | uint64(g[i])<<16 | uint64(h[i])<<24
+		out[i] = lo | hi<<32
 	}
 }

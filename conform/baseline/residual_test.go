@@ -23,18 +23,26 @@ func TestResidual(t *testing.T) {
 						b[i] = a[i]
 					}
 				}
-				packed, nan := residual(d, a, b)
+				delta := residual(d, a, b)
+				packed, nan := delta.packed, delta.nan
+				if delta.differs == bytes.Equal(a, b) {
+					t.Errorf("%s[%d]: differs %v", d, n, delta.differs)
+				}
 				if near && part(d) > 1 && len(a) > 4000 && len(packed) >= len(a) {
 					t.Errorf("%s[%d]: %d bytes for %d", d, n, len(packed), len(a))
 				}
-				got := bytes.Clone(pred.Bytes())
 				out := tensor.New(d, n)
-				copy(out.Storage(), got)
-				if err := restore(d, out.Storage(), packed, nan); err != nil || !bytes.Equal(out.Storage(), a) {
+				var check checksum
+				if err := restore(d, out.Storage(), b, packed, nan, &check); err != nil || !bytes.Equal(out.Storage(), a) {
 					t.Fatalf("%s[%d] near %v: other bytes (%v)", d, n, near, err)
 				}
+				var sum checksum
+				sum.add(a)
+				if check != sum || delta.check != sum {
+					t.Errorf("%s[%d]: checksums %s and %s, want %s", d, n, &check, &delta.check, &sum)
+				}
 				for _, cut := range []int{0, len(packed) / 2, len(packed) - 1} {
-					if err := restore(d, out.Storage(), packed[:cut], nan); err == nil {
+					if err := restore(d, out.Storage(), b, packed[:cut], nan, &check); err == nil {
 						t.Errorf("%s[%d]: %d of %d bytes were accepted", d, n, cut, len(packed))
 					}
 				}
@@ -53,7 +61,7 @@ func TestUnits(t *testing.T) {
 		want.Set(i, complex(float64(v), 0))
 		pred.Set(i, complex(float64(math.Nextafter32(v, -2)), 0))
 	}
-	packed, _ := residual(tensor.F32, want.Storage(), pred.Storage())
+	packed := residual(tensor.F32, want.Storage(), pred.Storage()).packed
 	if got, most := len(packed), 1+512*3/8; got > most {
 		t.Errorf("%d bytes for differences of at most 1 unit, want at most %d", got, most)
 	}
@@ -82,14 +90,13 @@ func FuzzResidual(f *testing.F) {
 			return
 		}
 		d := tensor.DTypes[int(kind)%len(tensor.DTypes)]
-		b := tensor.New(d, n)
-		before := bytes.Clone(b.Storage())
-		if restore(d, b.Storage(), in, nan) != nil {
+		b, before := tensor.New(d, n), tensor.New(d, n).Storage()
+		if restore(d, b.Storage(), before, in, nan, &checksum{}) != nil {
 			return
 		}
 		out := tensor.New(d, n)
-		packed, one := residual(d, b.Storage(), before)
-		if err := restore(d, out.Storage(), packed, one); err != nil || !bytes.Equal(out.Storage(), b.Storage()) {
+		delta := residual(d, b.Storage(), before)
+		if err := restore(d, out.Storage(), before, delta.packed, delta.nan, &checksum{}); err != nil || !bytes.Equal(out.Storage(), b.Storage()) {
 			t.Fatalf("%s[%d] comes back as something else (%v)", d, n, err)
 		}
 	})
@@ -115,11 +122,13 @@ func TestNaNs(t *testing.T) {
 				want.Storage()[i] |= 0x80 // the sign
 			}
 		}
-		packed, nan := residual(d, want.Storage(), pred.Storage())
+		delta := residual(d, want.Storage(), pred.Storage())
+		packed, nan := delta.packed, delta.nan
 		if len(packed) > 4 {
 			t.Errorf("%s: %d bytes where only the signs of NaNs differ", d, len(packed))
 		}
-		if err := restore(d, pred.Storage(), packed, nan); err != nil || !bytes.Equal(pred.Storage(), want.Storage()) {
+		out := tensor.New(d, n)
+		if err := restore(d, out.Storage(), pred.Storage(), packed, nan, &checksum{}); err != nil || !bytes.Equal(out.Storage(), want.Storage()) {
 			t.Errorf("%s: other bytes (%v)", d, err)
 		}
 	}

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
+	"time"
 
 	"plumb/backend"
 	"plumb/program"
@@ -37,8 +40,9 @@ type RunConfig struct {
 	Note   func(r *Record, ref, cand *backend.Outcome) map[string]string
 	Jobs   int
 	Memory int64 // of the cases under way, in bytes
-	// OnRecord receives the records case by case, in the order of the manifest,
-	// from one goroutine at a time.
+	// OnRecord receives the records in the order of the manifest, from one goroutine
+	// at a time: those of a case one after the other and none without the others,
+	// soon after they are judged.
 	OnRecord func(*Record)
 }
 
@@ -47,7 +51,8 @@ type Question struct {
 	Entry     *Entry
 	Job       *backend.Job
 	Ref, Cand *backend.Outcome
-	// Truth reads the oracle that was recorded; it is nil where there is none.
+	// Truth reads the oracle that was recorded, while the outcome is judged; it is
+	// nil where there is none.
 	Truth func() (*verdict.Oracle, error)
 }
 
@@ -59,15 +64,17 @@ type Record struct {
 	Variant string
 	Skipped bool
 	Notes   map[string]string // see RunConfig.Note
+	Elapsed time.Duration     // what the candidate took; 0 where it does not tell
 }
 
 // Run judges a candidate by the baseline. What is wrong with a shard, or with a
 // case in it, is a verdict on the cases that it spoils; the error is a fault of
-// the candidate's harness, or the context's.
+// the candidate's harness, or the context's. The cases that were judged before
+// it are handed on.
 func (b *Baseline) Run(ctx context.Context, cfg RunConfig) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	r := &run{Baseline: b, RunConfig: cfg, budget: newBudget(cfg.Memory), ready: map[int][]*Record{}}
+	r := &run{Baseline: b, RunConfig: cfg, budget: newBudget(cfg.Memory), ready: map[int]*judged{}}
 	r.plan()
 	var lanes sync.WaitGroup
 	for range max(cfg.Jobs, 1) {
@@ -78,6 +85,7 @@ func (b *Baseline) Run(ctx context.Context, cfg RunConfig) error {
 		})
 	}
 	lanes.Wait()
+	r.rest()
 	return context.Cause(ctx)
 }
 
@@ -91,7 +99,7 @@ type run struct {
 	mu      sync.Mutex
 	next    int
 	emitted int
-	ready   map[int][]*Record // of sections that wait for earlier ones
+	ready   map[int]*judged // sections that are not all handed on
 }
 
 // section is a shard with the selected cases around it.
@@ -146,21 +154,43 @@ func (r *run) take() int {
 	return r.next - 1
 }
 
-// done hands on the records of the sections that are now in order.
-func (r *run) done(i int, records []*Record) {
+// judged are the records of a section that wait to be handed on.
+type judged struct {
+	records []*Record
+	all     bool // no more follow
+}
+
+// done takes the next records of a section, and hands on those that are now in
+// order.
+func (r *run) done(i int, records []*Record, all bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ready[i] = records
-	for {
-		records, ok := r.ready[r.emitted]
-		if !ok {
+	if r.ready[i] == nil {
+		r.ready[i] = &judged{}
+	}
+	r.ready[i].records = append(r.ready[i].records, records...)
+	r.ready[i].all = all
+	for j := r.ready[r.emitted]; j != nil; j = r.ready[r.emitted] {
+		r.emit(j)
+		if !j.all {
 			return
 		}
 		delete(r.ready, r.emitted)
 		r.emitted++
-		for _, rec := range records {
-			r.OnRecord(rec)
-		}
+	}
+}
+
+func (r *run) emit(j *judged) {
+	for _, rec := range j.records {
+		r.OnRecord(rec)
+	}
+	j.records = nil
+}
+
+// rest hands on what was judged after a section that was not finished.
+func (r *run) rest() {
+	for _, i := range slices.Sorted(maps.Keys(r.ready)) {
+		r.emit(r.ready[i])
 	}
 }
 
@@ -179,11 +209,9 @@ func (r *run) lane(ctx context.Context) (err error) {
 		l.like = r.Predict()
 	}
 	for ; i < len(r.sections) && ctx.Err() == nil; i = r.take() {
-		records, err := l.section(ctx, &r.sections[i])
-		if err != nil || ctx.Err() != nil {
+		if err := l.section(ctx, i); err != nil {
 			return err
 		}
-		r.done(i, records)
 	}
 	return nil
 }
@@ -202,6 +230,7 @@ type trial struct {
 	stored  *variantJSON
 	program *program.Program
 	asked   *program.Program // of the candidate
+	at      int              // in the lane's list
 	bytes   int64
 	job     *backend.Job // of program
 	outcome *backend.Outcome
@@ -213,8 +242,12 @@ type tried struct {
 	err    error
 }
 
-func (l *runLane) section(ctx context.Context, s *section) ([]*Record, error) {
-	records, trials, tensors := l.open(s)
+// section judges a section, and hands its records on batch by batch.
+func (l *runLane) section(ctx context.Context, i int) error {
+	records, trials, shard := l.open(&l.sections[i])
+	if shard != nil {
+		defer shard.close()
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	batches := make(chan tried)
@@ -223,7 +256,7 @@ func (l *runLane) section(ctx context.Context, s *section) ([]*Record, error) {
 		for _, b := range runsOf(trials, batchCases, batchBytes, func(t **trial) int64 { return (*t).bytes }) {
 			r := l.try(ctx, b)
 			batches <- r
-			if r.err != nil {
+			if r.err != nil || ctx.Err() != nil {
 				return
 			}
 		}
@@ -233,25 +266,44 @@ func (l *runLane) section(ctx context.Context, s *section) ([]*Record, error) {
 		if failed = errors.Join(failed, b.err); failed == nil {
 			for _, t := range b.trials {
 				if t.outcome != nil {
-					l.judge(ctx, t, tensors)
+					l.judge(ctx, t, shard)
 				}
 				t.job, t.outcome = nil, nil
+				shard.done(t.at)
 			}
+			n := finished(records)
+			l.done(i, records[:n], n == len(records))
+			records = records[n:]
 		} else {
 			cancel()
 		}
 		l.budget.give(b.held)
 	}
-	return records, failed
+	if len(trials) == 0 {
+		l.done(i, records, true)
+	}
+	return failed
 }
 
-// open reads a section's shard. It returns a record for every variant, those
-// that are judged already among them, and what there is to try.
-func (l *runLane) open(s *section) (records []*Record, trials []*trial, tensors map[string]*tensor.Tensor) {
-	var text *shardJSON
+// finished counts the records before the first case that has one without a verdict.
+func finished(records []*Record) int {
+	n := slices.IndexFunc(records, func(r *Record) bool { return r.Verdict == nil })
+	if n < 0 {
+		return len(records)
+	}
+	for n > 0 && records[n-1].Entry == records[n].Entry {
+		n--
+	}
+	return n
+}
+
+// open opens a section's shard, which is nil where it has none. It returns a
+// record for every variant, those that are judged already among them, and what
+// there is to try.
+func (l *runLane) open(s *section) (records []*Record, trials []*trial, shard *shardReader) {
 	var broken error
 	if s.shard != nil {
-		text, tensors, broken = readShard(l.files, s.shard)
+		shard, broken = openShard(l.files, s.shard)
 	}
 	for _, c := range s.cases {
 		if v := l.unrun(c, broken); v != nil {
@@ -260,7 +312,7 @@ func (l *runLane) open(s *section) (records []*Record, trials []*trial, tensors 
 			records = append(records, rec)
 			continue
 		}
-		stored := &text.Cases[c.at]
+		stored := &shard.text.Cases[c.at]
 		if stored.Name != c.entry.Name || len(stored.Variants) == 0 {
 			records = append(records, l.record(c, "", &program.Program{Name: c.entry.Name}, fault(fmt.Errorf("%s: holds %q in the place of this case", s.shard.Name, stored.Name))))
 			continue
@@ -281,10 +333,11 @@ func (l *runLane) open(s *section) (records []*Record, trials []*trial, tensors 
 			}
 			rec := l.record(c, v.Name, asked, nil)
 			records = append(records, rec)
-			trials = append(trials, &trial{record: rec, stored: v, program: p, asked: asked, bytes: inputBytes(p)})
+			shard.needs(len(trials), v, len(p.Calls))
+			trials = append(trials, &trial{record: rec, stored: v, program: p, asked: asked, at: len(trials), bytes: inputBytes(p)})
 		}
 	}
-	return records, trials, tensors
+	return records, trials, shard
 }
 
 func (l *runLane) record(c listed, variant string, p *program.Program, v *verdict.Verdict) *Record {
@@ -315,8 +368,8 @@ func fault(err error) *verdict.Verdict {
 	return &verdict.Verdict{Word: verdict.Fault, Reason: err.Error()}
 }
 
-// try draws the inputs of a batch and asks the candidate. Cases that the
-// reference did not finish are not asked.
+// try draws the inputs of a batch and asks the candidate about the cases that
+// asks has.
 func (l *runLane) try(ctx context.Context, trials []*trial) tried {
 	var bytes int64
 	for _, t := range trials {
@@ -327,7 +380,7 @@ func (l *runLane) try(ctx context.Context, trials []*trial) tried {
 	var asked []*trial
 	for _, t := range trials {
 		t.job = &backend.Job{Program: t.program}
-		if t.stored.Outcome.Status != backend.OK {
+		if !l.asks(t) {
 			t.outcome = &backend.Outcome{}
 			continue
 		}
@@ -350,14 +403,35 @@ func (l *runLane) try(ctx context.Context, trials []*trial) tried {
 	return r
 }
 
+// asks reports whether the candidate is asked about a case: it is not where the
+// reference did not finish, or has no kernel for the dtype, since no answer
+// could be judged.
+func (l *runLane) asks(t *trial) bool {
+	s := &t.stored.Outcome
+	return s.Status == backend.OK || s.Status == backend.Raised && l.refusal(t, t.refusal()).Word == verdict.Rejected
+}
+
+// refusal is the verdict on what a candidate does with a case that the reference
+// refused.
+func (l *runLane) refusal(t *trial, cand *backend.Outcome) *verdict.Verdict {
+	return l.Judge(&Question{Entry: t.record.Entry, Job: t.job, Ref: t.refusal(), Cand: cand})
+}
+
+// refusal is how the reference failed the case.
+func (t *trial) refusal() *backend.Outcome {
+	s := &t.stored.Outcome
+	return &backend.Outcome{Status: s.Status, Class: s.Class, Message: s.Message, Call: s.Call}
+}
+
 // judge sets the verdict of a trial's record.
-func (l *runLane) judge(ctx context.Context, t *trial, tensors map[string]*tensor.Tensor) {
+func (l *runLane) judge(ctx context.Context, t *trial, stored blobs) {
 	rec := t.record
-	if s := &t.stored.Outcome; s.Status != backend.OK {
-		rec.Verdict = l.refused(rec.Entry, t)
+	rec.Elapsed = t.outcome.Elapsed
+	if t.stored.Outcome.Status != backend.OK {
+		rec.Verdict = l.refused(t)
 		return
 	}
-	d := newDecoder(t.job, tensors, l.predictor(ctx, t))
+	d := newDecoder(t.job, stored, l.predictor(ctx, t))
 	ref, err := t.stored.Outcome.Outcome(len(t.program.Calls), d.tensor)
 	if err != nil {
 		rec.Verdict = fault(fmt.Errorf("%s: %w", rec.Entry.Name, l.explain(err)))
@@ -365,7 +439,7 @@ func (l *runLane) judge(ctx context.Context, t *trial, tensors map[string]*tenso
 	}
 	q := &Question{Entry: rec.Entry, Job: t.job, Ref: ref, Cand: t.outcome}
 	if truth := t.stored.Truth; truth != nil {
-		q.Truth = func() (*verdict.Oracle, error) { return truth.oracle(q.Job, ref, tensors) }
+		q.Truth = func() (*verdict.Oracle, error) { return truth.oracle(q.Job, ref, stored) }
 	}
 	rec.Verdict = l.Judge(q)
 	if l.Note != nil {
@@ -374,17 +448,33 @@ func (l *runLane) judge(ctx context.Context, t *trial, tensors map[string]*tenso
 }
 
 // refused is the verdict on a case that the reference did not finish.
-func (l *runLane) refused(e *Entry, t *trial) *verdict.Verdict {
-	s := &t.stored.Outcome
-	o := &backend.Outcome{Status: s.Status, Class: s.Class, Message: s.Message, Call: s.Call}
+func (l *runLane) refused(t *trial) *verdict.Verdict {
+	o := t.refusal()
+	what, also := "did not finish", ""
 	v := &verdict.Verdict{Word: verdict.Unsupported}
-	what := "did not finish"
-	if s.Status == backend.Raised {
-		v = l.Judge(&Question{Entry: e, Job: t.job, Ref: o, Cand: o})
+	if o.Status == backend.Raised {
 		what = "refused"
+		v = l.refusal(t, o)
 	}
-	v.Reason = fmt.Sprintf("the reference %s this case when it was recorded: %s: %s", what, s.Class, s.Message)
+	if l.asks(t) {
+		v, also = l.withoutReference(t)
+	}
+	v.Reason = fmt.Sprintf("the reference %s this case when it was recorded: %s: %s", what, o.Class, o.Message) + also
 	return v
+}
+
+// withoutReference is the verdict on what the candidate does with a case that
+// the reference refused, and what it does.
+func (l *runLane) withoutReference(t *trial) (v *verdict.Verdict, also string) {
+	c := t.outcome
+	if c.Status == backend.OK {
+		return &verdict.Verdict{Word: verdict.Unsupported}, "; the candidate computes it, and there is nothing to judge that by"
+	}
+	v = l.refusal(t, c)
+	if c.Status == backend.Raised {
+		return v, fmt.Sprintf("; so does the candidate: %s: %s", c.Class, c.Message)
+	}
+	return v, "; " + v.Reason
 }
 
 // predictor returns the predicted tensors of a trial when they are first asked for.

@@ -39,20 +39,29 @@ type (
 // shardWriter collects the cases of one shard.
 type shardWriter struct {
 	*coder
-	text shardJSON
-	at   map[string]int // where a case is in it
-	last int            // where the case is that was added to last
+	spool *spool
+	text  shardJSON
+	at    map[string]int // where a case is in it
+	last  int            // where the case is that was added to last
 }
 
-func newShardWriter() *shardWriter {
-	return &shardWriter{newCoder(), shardJSON{Format: Version, Cases: []caseJSON{}}, map[string]int{}, 0}
+// newShardWriter returns a writer that keeps what it is told in a directory; it
+// has to be closed.
+func newShardWriter(dir string) (*shardWriter, error) {
+	s, err := newSpool(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &shardWriter{newCoder(s), s, shardJSON{Format: Version, Cases: []caseJSON{}}, map[string]int{}, 0}, nil
 }
+
+func (s *shardWriter) close() { s.spool.close() }
 
 // add adds the outcome of a variant; that of a case's first one begins the case.
 // Nothing keeps the tensors, which may lie in shared memory.
 func (s *shardWriter) add(name string, v Variant, job *backend.Job, o, predicted *backend.Outcome) error {
 	structure, err := s.outcome(job, o, predicted)
-	if err != nil {
+	if err = errors.Join(err, s.err); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	i, ok := s.at[name]
@@ -70,71 +79,176 @@ func (s *shardWriter) add(name string, v Variant, job *backend.Job, o, predicted
 // write writes the shard as a file.
 func (s *shardWriter) write(path string) (Shard, error) {
 	text, err := json.Marshal(s.text)
+	if err = errors.Join(err, s.err); err != nil {
+		return Shard{}, err
+	}
+	header, err := safetensors.Header(s.specs, map[string]string{metadataKey: string(text)})
 	if err != nil {
 		return Shard{}, err
 	}
 	f, err := writeFile(path, func(w io.Writer) error {
-		z, err := zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(window), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true))
+		first, err := newFrames(w)
 		if err != nil {
 			return err
 		}
-		err = safetensors.Write(z, s.tensors, map[string]string{metadataKey: string(text)})
-		return errors.Join(err, z.Close())
+		if _, err := first.Write(header); err != nil {
+			return err
+		}
+		return errors.Join(first.Flush(), s.spool.copyTo(w))
 	})
 	return Shard{f, len(s.text.Cases)}, err
 }
 
-// readShard verifies and reads a shard. The error names the file.
-func readShard(in folder, s *Shard) (*shardJSON, map[string]*tensor.Tensor, error) {
-	if err := s.verify(in); err != nil {
-		return nil, nil, err
-	}
-	path := in.join(s.Name)
-	f, err := in.Open(s.Name)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	text, tensors, err := decodeShard(f, s.Bytes)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if len(text.Cases) != s.Cases {
-		return nil, nil, fmt.Errorf("%s holds %d cases, the manifest says %d", path, len(text.Cases), s.Cases)
-	}
-	return text, tensors, nil
+// shardReader reads the tensors of a shard in the order of the file, when they
+// are asked for, and keeps those that a later trial needs.
+type shardReader struct {
+	text *shardJSON
+	path string
+	file io.Closer
+	z    *zstd.Decoder
+	in   *safetensors.Reader
+	last map[string]int // the last trial that needs a tensor
+	ends [][]string     // the tensors that no trial needs after this one
+	held map[string]*tensor.Tensor
 }
 
-// decodeShard reads a shard from a file of so many bytes.
-func decodeShard(r io.Reader, bytes int64) (*shardJSON, map[string]*tensor.Tensor, error) {
+// openShard verifies a shard and reads its text. The error names the file. The
+// reader has to be closed.
+func openShard(in folder, s *Shard) (*shardReader, error) {
+	if err := s.verify(in); err != nil {
+		return nil, err
+	}
+	f, err := in.Open(s.Name)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newShardReader(f, s.Bytes)
+	path := in.join(s.Name)
+	if err == nil && len(r.text.Cases) != s.Cases {
+		r.z.Close()
+		err = fmt.Errorf("it holds %d cases, the manifest says %d", len(r.text.Cases), s.Cases)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	r.path, r.file = path, f
+	return r, nil
+}
+
+// newShardReader reads the text of a shard in a file of so many bytes.
+func newShardReader(f io.Reader, bytes int64) (*shardReader, error) {
 	payload := roomBytes + perByte*min(bytes, maxShard)
-	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window), zstd.WithDecoderMaxMemory(uint64(maxHeader+payload)))
+	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window), zstd.WithDecoderMaxMemory(uint64(maxHeader+payload)))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	defer z.Close()
-	file, err := safetensors.Read(z, safetensors.Limits{Header: maxHeader, Data: payload})
+	r := &shardReader{z: z, text: &shardJSON{}, last: map[string]int{}, held: map[string]*tensor.Tensor{}}
+	r.in, err = safetensors.NewReader(z, safetensors.Limits{Header: maxHeader, Data: payload, Trusted: trustedBytes + trustedPerByte*min(bytes, maxShard)})
+	if err == nil {
+		err = r.parse()
+	} else {
+		err = fmt.Errorf("truncated or corrupt: %w", err)
+	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("truncated or corrupt: %w", err)
+		z.Close()
 	}
-	switch n, err := io.CopyN(io.Discard, z, 1); {
+	return r, err
+}
+
+func (r *shardReader) parse() error {
+	if err := json.Unmarshal([]byte(r.in.Metadata[metadataKey]), r.text); err != nil {
+		return fmt.Errorf("the file is no shard of a baseline: %w", err)
+	}
+	if f := r.text.Format; f < 1 || f > Version {
+		return fmt.Errorf("the shard has version %d of the format; this Plumb reads up to %d", f, Version)
+	}
+	return nil
+}
+
+func (r *shardReader) close() {
+	r.z.Close()
+	r.file.Close()
+}
+
+// needs notes the tensors that a trial of a program of so many calls takes.
+// Those that none takes are passed over.
+func (r *shardReader) needs(at int, v *variantJSON, calls int) {
+	note := func(ref *recorded.TensorRef) (*tensor.Tensor, error) {
+		if ref != nil && ref.Stored != "" {
+			r.last[ref.Stored] = at
+		}
+		return nil, nil
+	}
+	_, _ = v.Outcome.Outcome(calls, note) // what is wrong with it is told when it is judged
+	if v.Truth != nil {
+		v.Truth.refs(note)
+	}
+}
+
+// done lets go of the tensors that no trial after this one needs.
+func (r *shardReader) done(at int) {
+	if r.ends == nil {
+		r.sort()
+	}
+	if at >= len(r.ends) {
+		return
+	}
+	for _, name := range r.ends[at] {
+		delete(r.held, name)
+		delete(r.last, name)
+	}
+}
+
+// sort lists what is needed by its last trial, when all is noted.
+func (r *shardReader) sort() {
+	n := 0
+	for _, at := range r.last {
+		n = max(n, at)
+	}
+	r.ends = make([][]string, n+1)
+	for name, at := range r.last {
+		r.ends[at] = append(r.ends[at], name)
+	}
+}
+
+// blob returns a tensor that a trial that is not done needs.
+func (r *shardReader) blob(name string) (*tensor.Tensor, error) {
+	for r.held[name] == nil && r.in.More() {
+		if err := r.read(); err != nil {
+			return nil, fmt.Errorf("%s: truncated or corrupt: %w", r.path, err)
+		}
+	}
+	if t := r.held[name]; t != nil {
+		return t, nil
+	}
+	return nil, fmt.Errorf("the file has no tensor %q", name)
+}
+
+// read reads the next tensor, and where it is the last, what follows.
+func (r *shardReader) read() error {
+	name := r.in.Name()
+	if _, wanted := r.last[name]; !wanted {
+		if err := r.in.Skip(); err != nil {
+			return err
+		}
+	} else {
+		e, err := r.in.Next()
+		if err != nil {
+			return err
+		}
+		r.held[name] = e.Tensor
+	}
+	if r.in.More() {
+		return nil
+	}
+	switch n, err := io.CopyN(io.Discard, r.z, 1); {
 	case n > 0:
-		return nil, nil, errors.New("corrupt: data follows the tensors")
+		return errors.New("data follows the tensors")
 	case err != io.EOF:
-		return nil, nil, fmt.Errorf("truncated or corrupt: %w", err)
+		return err
 	}
-	text := &shardJSON{}
-	if err := json.Unmarshal([]byte(file.Metadata[metadataKey]), text); err != nil {
-		return nil, nil, fmt.Errorf("the file is no shard of a baseline: %w", err)
-	}
-	if text.Format < 1 || text.Format > Version {
-		return nil, nil, fmt.Errorf("the shard has version %d of the format; this Plumb reads up to %d", text.Format, Version)
-	}
-	tensors := make(map[string]*tensor.Tensor, len(file.Tensors))
-	for _, e := range file.Tensors {
-		tensors[e.Name] = e.Tensor
-	}
-	return text, tensors, nil
+	return nil
 }
 
 // parse returns the program of a variant.

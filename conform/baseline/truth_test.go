@@ -55,7 +55,13 @@ func asked(t testing.TB, b *Baseline) *Question {
 	var question *Question
 	err := b.Run(context.Background(), RunConfig{
 		Candidate: "rough", Open: func() (backend.Backend, error) { return rough{}, nil }, OnRecord: func(*Record) {}, Memory: 1 << 20,
-		Judge: func(q *Question) *verdict.Verdict { question = q; return &verdict.Verdict{Word: verdict.Aligned} },
+		Judge: func(q *Question) *verdict.Verdict {
+			if question = q; q.Truth != nil {
+				o, err := q.Truth()
+				q.Truth = func() (*verdict.Oracle, error) { return o, err }
+			}
+			return &verdict.Verdict{Word: verdict.Aligned}
+		},
 	})
 	must(t, err)
 	if question == nil || question.Truth == nil {
@@ -160,9 +166,10 @@ func TestNoTruth(t *testing.T) {
 func FuzzTruth(f *testing.F) {
 	for _, high := range []float64{9, 88} {
 		b := recordRough(f, high)
-		text, _, err := readShard(b.files, &b.Manifest.Shards[0])
+		shard, err := openShard(b.files, &b.Manifest.Shards[0])
 		must(f, err)
-		truth, err := json.Marshal(text.Cases[0].Variants[0].Truth)
+		defer shard.close()
+		truth, err := json.Marshal(shard.text.Cases[0].Variants[0].Truth)
 		must(f, err)
 		f.Add(truth, []byte{1, 2, 3, 4})
 	}
@@ -174,7 +181,7 @@ func FuzzTruth(f *testing.F) {
 		if json.Unmarshal(text, &truth) != nil {
 			return
 		}
-		stored := map[string]*tensor.Tensor{"0": tensor.Of(tensor.U8, []int{len(blob)}, blob), "1": tensor.New(tensor.BF16, 50)}
+		stored := blobMap{"0": tensor.Of(tensor.U8, []int{len(blob)}, blob), "1": tensor.New(tensor.BF16, 50)}
 		o, err := truth.oracle(q.Job, q.Ref, stored)
 		if err == nil && o.Truth == nil {
 			t.Fatal("neither an oracle nor an error")

@@ -12,7 +12,7 @@ op:               tensor choice
 kernel:           tensor
 ops:              tensor op kernel autograd
 exact:            tensor
-program:          tensor choice op
+program:          tensor choice op internal/variate
 inplace:          tensor op
 autograd:         tensor op program inplace
 eager:            tensor op autograd
@@ -31,7 +31,7 @@ backend/worker:   tensor op program backend
 backend/recorded: tensor program backend safetensors
 backend/named:    op nn backend backend/native backend/worker backend/recorded baselines
 script:           tensor choice op program gen backend
-conform:          tensor choice op ops nn program backend backend/native campaign known verdict conform/baseline baselines internal/spell
+conform:          tensor choice op ops nn program backend backend/native campaign compare known verdict conform/baseline baselines internal/spell
 conform/baseline: tensor op program backend backend/recorded safetensors verdict
 compare:          tensor op
 verdict:          tensor choice op program exact backend compare
@@ -43,15 +43,17 @@ campaign:         tensor choice op program backend compare verdict shrink findin
 shrink:           tensor choice op program backend compare verdict
 knownlist:        backend tensor program shrink verdict
 finding:          tensor program shrink verdict
+store:
 report:           backend compare verdict shrink finding
 suites:
 suites/conformance:
 baselines:
 .:                tensor choice op ops gen program api backend campaign internal/gotest internal/where
 internal/deps:
+internal/variate: tensor
 internal/spell:
 internal/where:
 internal/gotest:  shrink finding op nn program backend backend/named backend/native backend/recorded campaign known report verdict
-cmd/plumb:        tensor choice op opcase gradcheck coverage graph eager ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins shrink finding knownlist repro report suites baselines kernel internal/mutants internal/spell conform conform/baseline suites/conformance
+cmd/plumb:        tensor choice op opcase gradcheck coverage graph eager ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins shrink finding knownlist repro report store suites baselines kernel internal/mutants internal/spell conform conform/baseline suites/conformance
 internal/opgen:   tensor choice op opcase program ops nn backend backend/native conform
 `

@@ -25,7 +25,8 @@ type lane struct {
 func main() {
 	tile(lane{"gemmTile32", "float32", 4, VBROADCASTSS, VMOVUPS, VADDPS, VXORPS, VFMADD231PS})
 	tile(lane{"gemmTile64", "float64", 8, VBROADCASTSD, VMOVUPD, VADDPD, VXORPD, VFMADD231PD})
-	scattered(lane{"gemmRows32", "float32", 4, VBROADCASTSS, VMOVUPS, VADDPS, VXORPS, VFMADD231PS})
+	scattered(lane{"gemmRows32", "float32", 4, VBROADCASTSS, VMOVUPS, VADDPS, VXORPS, VFMADD231PS}, "gemmTile32")
+	scattered(lane{"gemmRows64", "float64", 8, VBROADCASTSD, VMOVUPD, VADDPD, VXORPD, VFMADD231PD}, "gemmTile64")
 	Generate()
 }
 
@@ -66,10 +67,10 @@ func tile(l lane) {
 }
 
 // scattered is tile for rows of B that lie anywhere.
-func scattered(l lane) {
+func scattered(l lane, like string) {
 	TEXT(l.name, NOSPLIT, "func(k int, a, b *"+l.typ+", offsets *int, c *"+l.typ+", ldc int, add bool)")
 	Pragma("noescape")
-	Doc(l.name + " is gemmTile32 with row p of B at b[offsets[p]]. It needs k > 0.")
+	Doc(l.name + " is " + like + " with row p of B at b[offsets[p]]. It needs k > 0.")
 
 	k := Load(Param("k"), GP64())
 	a := Load(Param("a"), GP64())

@@ -1,0 +1,174 @@
+package ops
+
+import (
+	"math"
+	"slices"
+
+	"plumb/kernel"
+	"plumb/op"
+	"plumb/tensor"
+)
+
+var cdistOps = []*op.Def{
+	composed(&op.Def{
+		Sig:     "cdist(Tensor x1, Tensor x2, float p=2.0, str? compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor",
+		Names:   []string{"torch.cdist", "torch.functional.cdist"},
+		Doc:     "Distances of order p between all pairs of rows of two batches of matrices: out[…,i,j] = ‖x1[…,i,:] − x2[…,j,:]‖ₚ.",
+		SBP:     axes("x1 *m., x2 *n. -> *mn"),
+		Check:   checkCdist,
+		Sample:  sampleCdist,
+		Kernels: rowPairKernels(cdistRun[float32], cdistRun[float64]),
+		Grad:    cdistGrad,
+		Errors:  cdistErrors,
+		Tol:     accumulating(distanceTerms, "a sum of Terms powers and its root"),
+	}, func(b op.Builder, a op.Args) op.Value {
+		return distance(b, rowDifferences(b, a), a.Float("p"))
+	}),
+	stepwise(&op.Def{
+		Sig: "cdist.backward(Tensor grad, Tensor x1, Tensor x2, Tensor distances, float p) -> Tensor",
+		Doc: "Gradient of cdist with respect to x1: Σⱼ grad[…,i,j]·∂distances[…,i,j]/∂x1[…,i,:], 0 where there is no derivative; p is not 0.",
+		SBP: axes("grad *mn, x1 *m., x2 *n., distances *mn -> *m."),
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			pairs, x := a.Value("distances").Shape(), a.Value("x1")
+			return one(x.DType(), append(slices.Clone(pairs[:len(pairs)-1]), sizeOf(x, 1)), nil), nil
+		},
+		Sample: func(s *op.Sampler) []any {
+			args := sampleCdist(s)
+			x, y := args[0].(*tensor.Tensor), args[1].(*tensor.Tensor)
+			pairs := append(slices.Clone(x.Shape()[:x.Dim()-1]), y.Shape()[y.Dim()-2])
+			return []any{s.Tensor(-2, 2, pairs...), x, y, s.Tensor(0.5, 4, pairs...), []float64{0.5, 1, 1.5, 2, 3}[s.Index(5)]}
+		},
+		Kernels: rowPairKernels(cdistBackwardRun[float32], cdistBackwardRun[float64]),
+		Errors:  cdistBackwardErrors,
+		Tol:     accumulating(func(a op.Args) int { return sizeOf(a.Value("x2"), 2) }, "a sum of Terms slopes"),
+	}, func(b op.Builder, a op.Args) op.Value {
+		cot, norm := b.Op("unsqueeze", a.Value("grad"), -1), b.Op("unsqueeze", a.Value("distances"), -1)
+		return b.Op("sum", normSlopes(b, rowDifferences(b, a), cot, norm, a.Float("p")), -2)
+	}),
+}
+
+// rowDifferences are those between all pairs of rows of x1 and x2.
+func rowDifferences(b op.Builder, a op.Args) op.Value {
+	return b.Sub(b.Op("unsqueeze", a.Value("x1"), -2), b.Op("unsqueeze", a.Value("x2"), -3))
+}
+
+func rowPairKernels(run32, run64 func(c *op.Run) error) []op.Kernel {
+	return []op.Kernel{
+		{Name: "float32", When: op.DTypeIn("x1", tensor.F32), Run: run32},
+		{Name: "float64", When: op.DTypeIn("x1", tensor.F64), Run: run64},
+		{Name: "half", When: op.DTypeIn("x1", halfTypes...), Run: inFloat32(run32)},
+	}
+}
+
+// rowPairs returns the rows of two tensors as x1 and x2 of a call.
+func rowPairs[T float32 | float64](x, y *tensor.Tensor) kernel.Rows[T] {
+	xs, ys := x.Shape(), y.Shape()
+	batch, err := tensor.BroadcastShapes(xs[:len(xs)-2], ys[:len(ys)-2])
+	if err != nil {
+		panic(err)
+	}
+	return kernel.Rows[T]{
+		Batch: batch, M: xs[len(xs)-2], N: ys[len(ys)-2], K: xs[len(xs)-1],
+		X: stackOf[T](x.Contiguous(), batch), Y: stackOf[T](y.Contiguous(), batch),
+	}
+}
+
+func cdistRun[T float32 | float64](c *op.Run) error {
+	rows := rowPairs[T](c.Tensor("x1"), c.Tensor("x2"))
+	writeTo(c.Out[0], func(out []T) { kernel.Distances(rows, c.Float("p"), out) })
+	return nil
+}
+
+func cdistBackwardRun[T float32 | float64](c *op.Run) error {
+	rows := rowPairs[T](c.Tensor("x1"), c.Tensor("x2"))
+	g, d := contiguousData[T](c.Tensor("grad")), contiguousData[T](c.Tensor("distances"))
+	writeTo(c.Out[0], func(out []T) { kernel.DistanceGrads(rows, c.Float("p"), g, d, out) })
+	return nil
+}
+
+// cdistGrad takes the distances as they are before they are rounded to a half
+// type, for those of infinite order are compared with the differences.
+func cdistGrad(g *op.Grad) {
+	x, y, p := wide(g, g.Value("x1")), wide(g, g.Value("x2")), g.Float("p")
+	if p == 0 {
+		g.To("x1", func() op.Value { return zeros(g, x) })
+		g.To("x2", func() op.Value { return zeros(g, y) })
+		return
+	}
+	cot, d := wide(g, g.G()), g.Out[0]
+	if d.DType() != x.DType() {
+		d = g.Op("cdist", x, y, p)
+	}
+	turned := func(v op.Value) op.Value { return g.Op("transpose", v, -2, -1) }
+	g.To("x1", func() op.Value { return g.Op("cdist.backward", cot, x, y, d, p) })
+	g.To("x2", func() op.Value { return g.Op("cdist.backward", turned(cot), y, x, turned(d), p) })
+}
+
+// roundedRows are the rows of a call with their errors; terms are those of its sums.
+func roundedRows(r *op.Rounding, terms int) kernel.RoundedRows {
+	x, y := r.Tensor("x1"), r.Tensor("x2")
+	return kernel.RoundedRows{
+		Rows: rowPairs[float64](x, y), Errs: rowPairs[float64](errorOf(r, "x1"), errorOf(r, "x2")),
+		Unit: r.Unit, Whole: r.Integral("x1") && r.Integral("x2"),
+		Sum: r.Sum(terms), Sqrt: r.ULP(3), Pow: r.ULP(16), Div: r.ULP(2.5),
+	}
+}
+
+// errorOf is the error of an argument, zeros for none.
+func errorOf(r *op.Rounding, name string) *tensor.Tensor {
+	if e := r.Error(name); e != nil {
+		return e
+	}
+	return tensor.New(tensor.F64, r.Tensor(name).Shape()...)
+}
+
+func cdistErrors(r *op.Rounding) ([]*tensor.Tensor, bool) {
+	p := r.Float("p")
+	rows, e := roundedRows(r, distanceTerms(r.Args)), tensor.Unset(tensor.F64, r.Out[0].Shape(), nil)
+	ok := kernel.DistanceErrors(rows, p, contiguousData[float64](r.Out[0]), tensor.Data[float64](e)[:e.Len()])
+	return exactOr(e, rows.Whole && (p == 0 || p == 1 || math.IsInf(p, 1))), ok
+}
+
+func cdistBackwardErrors(r *op.Rounding) ([]*tensor.Tensor, bool) {
+	p := r.Float("p")
+	rows, e := roundedRows(r, sizeOf(r.Value("x2"), 2)), tensor.Unset(tensor.F64, r.Out[0].Shape(), nil)
+	rounded := func(name string) kernel.Rounded {
+		return kernel.Rounded{Values: contiguousData[float64](r.Tensor(name)), Errs: contiguousData[float64](errorOf(r, name)), Whole: r.Integral(name)}
+	}
+	ok := kernel.DistanceGradErrors(rows, p, rounded("grad"), rounded("distances"), tensor.Data[float64](e)[:e.Len()])
+	return exactOr(e, rows.Whole && r.Integral("grad") && (p == 1 || math.IsInf(p, 1))), ok
+}
+
+// exactOr is e, but nil where whole numbers have no error.
+func exactOr(e *tensor.Tensor, whole bool) []*tensor.Tensor {
+	if whole && !slices.ContainsFunc(tensor.Data[float64](e)[:e.Len()], func(v float64) bool { return v != 0 }) {
+		return []*tensor.Tensor{nil}
+	}
+	return []*tensor.Tensor{e}
+}
+
+func checkCdist(a op.Args) error {
+	x, y := a.Value("x1"), a.Value("x2")
+	modes := []string{"use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"}
+	switch {
+	case a.Has("compute_mode") && !slices.Contains(modes, a.Str("compute_mode")):
+		return op.ValueError("%s is not a valid value for argument 'compute_mode'", a.Str("compute_mode"))
+	case len(x.Shape()) < 2 || len(y.Shape()) < 2:
+		return op.RuntimeError("arguments 'x1' and 'x2' must have at least 2 dimensions")
+	case sizeOf(x, 1) != sizeOf(y, 1):
+		return op.RuntimeError("arguments 'x1' and 'x2' must have the same number of columns, not %d and %d", sizeOf(x, 1), sizeOf(y, 1))
+	case x.DType() != y.DType() || !x.DType().IsDifferentiable() || x.DType().IsComplex():
+		return op.RuntimeError("arguments 'x1' and 'x2' must have the same floating point dtype, not %s and %s", x.DType(), y.DType())
+	case a.Float("p") < 0:
+		return op.RuntimeError("argument 'p' must not be negative, but is %v", a.Float("p"))
+	}
+	return nil
+}
+
+func sampleCdist(s *op.Sampler) []any {
+	batch, m := s.Shape(0, 1), int(s.Int(1, 5))
+	n, k := int(s.Int(1, 5)), int(s.Int(1, 5))
+	both := s.Distinct(append(slices.Clone(batch), n+k, m)...)
+	d := len(batch)
+	return []any{both.Narrow(d, 0, n, 1), both.Narrow(d, n, k, 1), []float64{0.5, 1, 1.5, 2, 3, math.Inf(1)}[s.Index(6)]}
+}

@@ -1,0 +1,375 @@
+package store
+
+import (
+	"database/sql"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+var started = time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC)
+
+func exampleRun() *Run {
+	return &Run{
+		Started: started, Config: "config.py", ConfigSHA256: "c0", Baseline: "b0", Candidate: "native", CandidateVersion: "1",
+		Reference: "torch", ReferenceVersion: "1.13.1", Flags: `{"forward":true}`, Seed: math.MaxUint64, Plumb: "dev",
+	}
+}
+
+func result(i int, function string, o Outcome, word string) Result {
+	return Result{Case: fmt.Sprintf("%s_%d", function, i), Position: i, Function: function, DTypes: "float32 int64", Outcome: o, Word: word, Compared: 2, Worst: 0.5, WorstAt: "grad x", Elapsed: 3 * time.Millisecond}
+}
+
+func open2(t *testing.T, path string) *Store {
+	t.Helper()
+	s, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func write(t *testing.T, s *Store, r *Run, complete bool, results ...Result) *Writer {
+	t.Helper()
+	w, err := s.Begin(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range results {
+		if err := w.Add(one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(complete); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func collect[T any](t *testing.T, walk func(func(*T) error) error) []T {
+	t.Helper()
+	var out []T
+	if err := walk(func(one *T) error { out = append(out, *one); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func results(t *testing.T, s *Store, run int64) []Result {
+	t.Helper()
+	return collect(t, func(each func(*Result) error) error { return s.Results(run, each) })
+}
+
+// TestWhatIsWrittenIsRead: a run and its results come back as they were, in the
+// order of the baseline, with the counts of a vendor's report.
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a b?c%20#.db")
+	s := open2(t, path)
+	want := []Result{
+		result(0, "relu", Passed, "aligned"), result(1, "relu", Failed, "misaligned"), result(2, "nms", Unrecorded, "rejected"),
+		result(3, "conv", Unsupported, "unsupported"), result(4, "conv", Skipped, ""), result(10, "add", Passed, "known"),
+	}
+	want[1].Reason, want[1].Lenient, want[1].Worst = "wrong: \x00 <b> '; DROP TABLE runs", "passes", math.Inf(1)
+	want[4].Worst, want[4].Elapsed, want[4].Compared = math.NaN(), 0, 0
+	inPlace := want[0]
+	inPlace.Variant = "inplace"
+	want = append(want[:1:1], append([]Result{inPlace}, want[1:]...)...)
+	write(t, s, exampleRun(), true, want...)
+
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if diff := cmp.Diff(want, results(t, s, 1), cmpopts.EquateNaNs()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	r := exampleRun()
+	r.ID, r.Complete = 1, true
+	r.Counts = Counts{Functions: 3, Implemented: 2, Passed: 3, Failed: 1, Unsupported: 1, Skipped: 1, Unrecorded: 1}
+	runs := collect(t, s.Runs)
+	if diff := cmp.Diff([]Run{*r}, runs, cmpopts.IgnoreFields(Run{}, "Elapsed")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if got := r.PassRate(); got != 0.75 || r.Cases() != 7 {
+		t.Errorf("pass rate %g of %d cases, want 0.75 of 7", got, r.Cases())
+	}
+	if _, err := s.Begin(exampleRun()); err == nil {
+		t.Error("a file that is read can be written")
+	}
+}
+
+// TestRunsByName asks for runs that are there and for such as are not.
+func TestRunsByName(t *testing.T) {
+	s := open2(t, filepath.Join(t.TempDir(), "s.db"))
+	if _, err := s.Run("last"); err == nil || !strings.Contains(err.Error(), "has no runs") {
+		t.Error(err)
+	}
+	write(t, s, exampleRun(), true)
+	write(t, s, exampleRun(), true)
+	for name, want := range map[string]int64{"1": 1, "2": 2, "last": 2} {
+		if r, err := s.Run(name); err != nil || r.ID != want {
+			t.Errorf("%s: %v, %v", name, r, err)
+		}
+	}
+	for name, want := range map[string]string{"3": "has no run 3", "first": `run "first": want its number, or last`} {
+		if _, err := s.Run(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestDiff compares two runs.
+func TestDiff(t *testing.T) {
+	s := open2(t, filepath.Join(t.TempDir(), "s.db"))
+	write(t, s, exampleRun(), true,
+		result(0, "a", Passed, "aligned"), result(1, "a", Failed, "misaligned"), result(2, "a", Failed, "misaligned"),
+		result(3, "a", Passed, "aligned"), result(4, "a", Unsupported, "unsupported"), result(5, "a", Passed, "aligned"), result(6, "a", Passed, "aligned"))
+	write(t, s, exampleRun(), true,
+		result(0, "a", Passed, "aligned"), result(1, "a", Passed, "aligned"), result(2, "a", Failed, "crash"),
+		result(3, "a", Failed, "timeout"), result(4, "a", Failed, "misaligned"), result(5, "a", Skipped, ""), result(7, "a", Passed, "aligned"), result(8, "a", Passed, "aligned"))
+	got := collect(t, func(each func(*Change) error) error { return s.Diff(1, 2, each) })
+	want := []Change{
+		{Case: "a_3", Function: "a", Kind: NewlyFailing, Before: "aligned", After: "timeout"},
+		{Case: "a_4", Function: "a", Kind: NewlyFailing, Before: "unsupported", After: "misaligned"},
+		{Case: "a_1", Function: "a", Kind: NewlyPassing, Before: "misaligned", After: "aligned"},
+		{Case: "a_2", Function: "a", Kind: Changed, Before: "misaligned", After: "crash"},
+		{Case: "a_5", Function: "a", Kind: Changed, Before: "aligned", After: "skipped"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for _, tt := range []struct{ run, other, want int64 }{{1, 2, 1}, {2, 1, 2}} {
+		if n, err := s.Only(tt.run, tt.other); err != nil || int64(n) != tt.want {
+			t.Errorf("only in %d: %d, %v, want %d", tt.run, n, err, tt.want)
+		}
+	}
+}
+
+// TestUnfinished: a run goes on only as the same one.
+func TestUnfinished(t *testing.T) {
+	s := open2(t, filepath.Join(t.TempDir(), "s.db"))
+	write(t, s, exampleRun(), true, result(0, "a", Passed, "aligned"))
+	if r, err := s.Unfinished(exampleRun()); err != nil || r != nil {
+		t.Fatalf("%v, %v: the run is complete", r, err)
+	}
+	write(t, s, exampleRun(), false, result(0, "a", Passed, "aligned"), result(1, "b", Failed, "crash"))
+	for name, change := range map[string]func(*Run){
+		"baseline": func(r *Run) { r.Baseline = "b1" }, "candidate": func(r *Run) { r.Candidate = "torch" },
+		"version": func(r *Run) { r.CandidateVersion = "2" }, "flags": func(r *Run) { r.Flags = "{}" }, "plumb": func(r *Run) { r.Plumb = "v2" },
+	} {
+		r := exampleRun()
+		change(r)
+		if found, err := s.Unfinished(r); err != nil || found != nil {
+			t.Errorf("another %s: %v, %v", name, found, err)
+		}
+	}
+	found, err := s.Unfinished(exampleRun())
+	if err != nil || found == nil || found.ID != 2 {
+		t.Fatalf("%v, %v", found, err)
+	}
+	var replayed []string
+	w, err := s.Resume(found, func(r *Result) error { replayed = append(replayed, r.Case); return nil })
+	if err != nil || len(replayed) != 2 {
+		t.Fatalf("%v, %v", replayed, err)
+	}
+	if err := w.Add(result(2, "b", Passed, "aligned")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(true); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Run("2")
+	if err != nil || !r.Complete || r.Counts != (Counts{Functions: 2, Implemented: 2, Passed: 2, Failed: 1}) {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if err := w.Add(result(2, "b", Passed, "aligned")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(true); err == nil || !strings.Contains(err.Error(), "s.db: write results:") {
+		t.Errorf("%v: a case has two results", err)
+	}
+}
+
+// TestCasesAreWhole: whatever of a run is in the file at any moment, a case has
+// all its variants or none.
+func TestCasesAreWhole(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	s := open2(t, path)
+	reader := open2(t, path)
+	w, err := s.Begin(exampleRun())
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for i := range 3*batchResults + 7 {
+		r := result(i/2, "f", Passed, "aligned")
+		r.Variant = []string{"", "inplace"}[i%2]
+		if err := w.Add(r); err != nil {
+			t.Fatal(err)
+		}
+		if i%50 == 0 {
+			if seen = len(results(t, reader, 1)); seen%2 != 0 {
+				t.Fatalf("%d results are in the file: a case lacks a variant", seen)
+			}
+		}
+	}
+	if seen < batchResults || len(w.batch) > batchResults+1 {
+		t.Errorf("%d results are in the file, %d wait", seen, len(w.batch))
+	}
+}
+
+// TestTwoWriters: processes that write one file wait for each other.
+func TestTwoWriters(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			s, err := Open(path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer s.Close()
+			for range 3 {
+				w, err := s.Begin(exampleRun())
+				for i := 0; err == nil && i < 300; i++ {
+					err = w.Add(result(i, "f", Passed, "aligned"))
+				}
+				if err == nil {
+					err = w.Close(true)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	runs := collect(t, open2(t, path).Runs)
+	if len(runs) != 9 || runs[8].Passed != 300 {
+		t.Errorf("%d runs", len(runs))
+	}
+}
+
+// TestReasonsAreBounded: no text grows the file without bound, and none is
+// broken within a character.
+func TestReasonsAreBounded(t *testing.T) {
+	s := open2(t, filepath.Join(t.TempDir(), "s.db"))
+	long := result(0, "f", Failed, "misaligned")
+	long.Reason = strings.Repeat("ä", maxReason) + "\xff"
+	write(t, s, exampleRun(), true, long)
+	got := results(t, s, 1)[0].Reason
+	if len(got) > maxReason || !strings.HasSuffix(got, "ä…") {
+		t.Errorf("%d bytes, ending in %q", len(got), got[len(got)-8:])
+	}
+}
+
+// TestForeignFiles: what is no store of this version is refused with its name,
+// and stays as it is.
+func TestForeignFiles(t *testing.T) {
+	command := func(statements ...string) func(t *testing.T, path string) {
+		return func(t *testing.T, path string) {
+			db, err := sql.Open("sqlite", path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			for _, text := range statements {
+				if _, err := db.Exec(text); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	stored := func(then func(t *testing.T, path string)) func(t *testing.T, path string) {
+		return func(t *testing.T, path string) {
+			s := open2(t, path)
+			write(t, s, exampleRun(), true, result(0, "f", Passed, "aligned"))
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			then(t, path)
+		}
+	}
+	for _, tt := range []struct {
+		name, want string
+		make       func(t *testing.T, path string)
+	}{
+		{"text", "file is not a database", func(t *testing.T, path string) {
+			if err := os.WriteFile(path, []byte(strings.Repeat("diopi_configs = {}\n", 100)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"another program's", "a database of another program", command(`CREATE TABLE t (x)`)},
+		{"newer", "it has version 2 of the tables; this Plumb reads up to 1", stored(command(`PRAGMA user_version = 2`))},
+		{"older", "it has version 0 of the tables", stored(command(`PRAGMA user_version = 0`))},
+		{"trigger", `its "t" is none of the tables of version 1`, stored(command(`CREATE TRIGGER t AFTER INSERT ON results BEGIN DELETE FROM runs; END`))},
+		{"view", `its "runs" is none of the tables`, stored(command(`DROP TABLE results`, `DROP TABLE runs`, `CREATE VIEW runs AS SELECT 1`))},
+		{"column", `its "runs" is none of the tables`, stored(command(`ALTER TABLE runs ADD COLUMN x TEXT`))},
+		{"lacking", "it lacks tables of version 1", stored(command(`DROP TABLE results`))},
+		{"cut", "malformed", stored(func(t *testing.T, path string) {
+			if err := os.Truncate(path, 5000); err != nil {
+				t.Fatal(err)
+			}
+		})},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "s.db")
+			tt.make(t, path)
+			before, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, open := range []func(string) (*Store, error){Open, Read} {
+				s, err := open(path)
+				if err == nil {
+					_, err = s.Run("last")
+				}
+				if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("%v, want %q", err, tt.want)
+				}
+			}
+			if after, err := os.ReadFile(path); err != nil || string(before) != string(after) {
+				t.Errorf("the file has changed, or %v", err)
+			}
+		})
+	}
+	if _, err := Read(filepath.Join(t.TempDir(), "none.db")); err == nil || !strings.Contains(err.Error(), "none.db") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestHugeValuesAreRefused: a value longer than any that is written is an error.
+func TestHugeValuesAreRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	s := open2(t, path)
+	write(t, s, exampleRun(), true, result(0, "f", Passed, "aligned"))
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(`UPDATE results SET reason = printf('%.*c', ?, 'x')`, 8*maxValue); err != nil {
+		t.Fatal(err)
+	}
+	err = s.Results(1, func(*Result) error { return nil })
+	if err == nil || !strings.Contains(err.Error(), "too big") {
+		t.Errorf("%v", err)
+	}
+}
