@@ -7,7 +7,7 @@ import (
 
 // Clamp makes dst = min(max(a, lo), hi); NaN stays NaN, and a bound of NaN
 // makes every element NaN.
-func Clamp[T realLane](lo, hi T) func(dst, a []T) {
+func Clamp[T float](lo, hi T) func(dst, a []T) {
 	if bounds := lo + hi; lo != lo || hi != hi {
 		return func(dst, _ []T) {
 			for i := range dst {
@@ -16,6 +16,17 @@ func Clamp[T realLane](lo, hi T) func(dst, a []T) {
 		}
 	}
 	return func(dst, a []T) {
+		a = a[:len(dst)]
+		for i := range dst {
+			v := pick(a[i] < lo, lo, a[i])
+			dst[i] = pick(v > hi, hi, v)
+		}
+	}
+}
+
+// ClampInt is Clamp of integers.
+func ClampInt(lo, hi int64) func(dst, a []int64) {
+	return func(dst, a []int64) {
 		a = a[:len(dst)]
 		for i := range dst {
 			v := a[i]
@@ -31,8 +42,18 @@ func Clamp[T realLane](lo, hi T) func(dst, a []T) {
 }
 
 // Threshold makes dst = value where a ≤ limit and a elsewhere.
-func Threshold[T realLane](limit, value T) func(dst, a []T) {
+func Threshold[T float](limit, value T) func(dst, a []T) {
 	return func(dst, a []T) {
+		a = a[:len(dst)]
+		for i := range dst {
+			dst[i] = pick(a[i] <= limit, value, a[i])
+		}
+	}
+}
+
+// ThresholdInt is Threshold of integers.
+func ThresholdInt(limit, value int64) func(dst, a []int64) {
+	return func(dst, a []int64) {
 		a = a[:len(dst)]
 		for i := range dst {
 			v := a[i]
@@ -50,10 +71,7 @@ func Hardshrink[T float](lambda T) func(dst, a []T) {
 		a = a[:len(dst)]
 		for i := range dst {
 			v := a[i]
-			if v >= -lambda && v <= lambda {
-				v = 0
-			}
-			dst[i] = v
+			dst[i] = pick(v >= -lambda, pick(v <= lambda, 0, v), v)
 		}
 	}
 }
@@ -64,14 +82,8 @@ func Softshrink[T float](lambda T) func(dst, a []T) {
 	return func(dst, a []T) {
 		a = a[:len(dst)]
 		for i := range dst {
-			var v T
-			switch {
-			case a[i] > lambda:
-				v = a[i] - lambda
-			case a[i] < -lambda:
-				v = a[i] + lambda
-			}
-			dst[i] = v
+			v := a[i]
+			dst[i] = pick(v > lambda, v-lambda, pick(v < -lambda, v+lambda, 0))
 		}
 	}
 }

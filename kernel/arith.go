@@ -43,11 +43,20 @@ func ZipInt(f func(x, y int64) int64) func(dst, a, b []int64) {
 }
 
 // Minimum sets dst to the smaller of a and b; NaN if either is NaN.
-func Minimum[T realLane](dst, a, b []T) {
+func Minimum[T float](dst, a, b []T) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
 		x, y := a[i], b[i]
-		if x < y || x != x {
+		dst[i] = pick(x != x, x, pick(x < y, x, y))
+	}
+}
+
+// MinimumInt is Minimum of integers.
+func MinimumInt(dst, a, b []int64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		x, y := a[i], b[i]
+		if x < y {
 			y = x
 		}
 		dst[i] = y
@@ -55,26 +64,20 @@ func Minimum[T realLane](dst, a, b []T) {
 }
 
 // Fmax sets dst to the larger of a and b; a NaN loses to a number.
-func Fmax[T realLane](dst, a, b []T) {
+func Fmax[T float](dst, a, b []T) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
 		x, y := a[i], b[i]
-		if x > y || y != y {
-			y = x
-		}
-		dst[i] = y
+		dst[i] = pick(y != y, x, pick(x > y, x, y))
 	}
 }
 
 // Fmin sets dst to the smaller of a and b; a NaN loses to a number.
-func Fmin[T realLane](dst, a, b []T) {
+func Fmin[T float](dst, a, b []T) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
 		x, y := a[i], b[i]
-		if x < y || y != y {
-			y = x
-		}
-		dst[i] = y
+		dst[i] = pick(y != y, x, pick(x < y, x, y))
 	}
 }
 
@@ -339,11 +342,20 @@ func LerpComplex(dst, a, b, c []complex128) {
 }
 
 // ClampTo sets dst to min(max(a, lo), hi); NaN if any is NaN.
-func ClampTo[T realLane](dst, a, lo, hi []T) {
+func ClampTo[T float](dst, a, lo, hi []T) {
 	Maximum(dst, a, lo)
 	for i := range dst {
 		v, h := dst[i], hi[i]
-		if h < v || h != h {
+		dst[i] = pick(h != h, h, pick(h < v, h, v))
+	}
+}
+
+// ClampToInt is ClampTo of integers.
+func ClampToInt(dst, a, lo, hi []int64) {
+	MaximumInt(dst, a, lo)
+	for i := range dst {
+		v, h := dst[i], hi[i]
+		if h < v {
 			v = h
 		}
 		dst[i] = v

@@ -232,11 +232,20 @@ func PowConst[T float](exponent float64) func(dst, a []T) {
 }
 
 // Maximum sets dst to the larger of a and b; NaN if either is NaN.
-func Maximum[T realLane](dst, a, b []T) {
+func Maximum[T float](dst, a, b []T) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
 		x, y := a[i], b[i]
-		if x > y || x != x {
+		dst[i] = pick(x != x, x, pick(x > y, x, y))
+	}
+}
+
+// MaximumInt is Maximum of integers.
+func MaximumInt(dst, a, b []int64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		x, y := a[i], b[i]
+		if x > y {
 			y = x
 		}
 		dst[i] = y
@@ -283,13 +292,28 @@ func Le[T realLane](dst []uint8, a, b []T) { Ge(dst, b, a) }
 
 // Where sets dst to a where c is non-zero and to b elsewhere.
 func Where[T number](dst []T, c []uint8, a, b []T) {
+	switch dst := any(dst).(type) {
+	case []float32:
+		whereFloat(dst, c, any(a).([]float32), any(b).([]float32))
+		return
+	case []float64:
+		whereFloat(dst, c, any(a).([]float64), any(b).([]float64))
+		return
+	}
 	c, a, b = c[:len(dst)], a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		v := b[i]
+		x, y := a[i], b[i]
 		if c[i] != 0 {
-			v = a[i]
+			y = x
 		}
-		dst[i] = v
+		dst[i] = y
+	}
+}
+
+func whereFloat[T float](dst []T, c []uint8, a, b []T) {
+	c, a, b = c[:len(dst)], a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = pick(c[i] != 0, a[i], b[i])
 	}
 }
 
@@ -336,18 +360,20 @@ func AbsComplex(dst []float64, a []complex128) {
 func Sign[T realLane](dst, a []T) {
 	a = a[:len(dst)]
 	for i := range dst {
-		var s T
-		if a[i] > 0 {
-			s = 1
-		} else if a[i] < 0 {
-			s--
-		}
-		dst[i] = s
+		dst[i] = T(int8(truth(a[i] > 0)) - int8(truth(a[i] < 0)))
 	}
 }
 
 // Relu sets dst to max(a, 0); NaN stays NaN.
-func Relu[T realLane](dst, a []T) {
+func Relu[T float](dst, a []T) {
+	a = a[:len(dst)]
+	for i := range dst {
+		dst[i] = pick(a[i] < 0, 0, a[i])
+	}
+}
+
+// ReluInt is Relu of integers.
+func ReluInt(dst, a []int64) {
 	a = a[:len(dst)]
 	for i := range dst {
 		v := a[i]
@@ -363,11 +389,7 @@ func LeakyRelu[T float](slope T) func(dst, a []T) {
 	return func(dst, a []T) {
 		a = a[:len(dst)]
 		for i := range dst {
-			v := a[i]
-			if !(v > 0) {
-				v *= slope
-			}
-			dst[i] = v
+			dst[i] = pick(a[i] > 0, a[i], a[i]*slope)
 		}
 	}
 }

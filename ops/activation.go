@@ -50,7 +50,7 @@ var activationOps = []*op.Def{
 		Check:  firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...)),
 		Infer:  sameAs("input"),
 		Kernels: unary{
-			f32: kernel.Clamp[float32](0, 6), f64: kernel.Clamp[float64](0, 6), i64: kernel.Clamp[int64](0, 6),
+			f32: kernel.Clamp[float32](0, 6), f64: kernel.Clamp[float64](0, 6), i64: kernel.ClampInt(0, 6),
 		}.kernels(),
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value { return between(g, g.G(), op.ScalarOf(0.0), op.ScalarOf(6.0)) })
@@ -70,8 +70,8 @@ var activationOps = []*op.Def{
 		Infer:  sameAs("input"),
 		Kernels: parametric(func(a op.Args) unary {
 			lo, hi := parameter(a, "min_val"), parameter(a, "max_val")
-			return unary{f32: kernel.Clamp(float32(lo), float32(hi)), f64: kernel.Clamp(lo, hi), i64: kernel.Clamp(int64(lo), int64(hi))}
-		}, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64], i64: kernel.Relu[int64]}),
+			return unary{f32: kernel.Clamp(float32(lo), float32(hi)), f64: kernel.Clamp(lo, hi), i64: kernel.ClampInt(int64(lo), int64(hi))}
+		}, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64], i64: kernel.ReluInt}),
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value {
 				return between(g, g.G(), number(g.Args, "min_val"), number(g.Args, "max_val"))
@@ -280,9 +280,9 @@ var activationOps = []*op.Def{
 			limit, value := parameter(a, "threshold"), parameter(a, "value")
 			return unary{
 				f32: kernel.Threshold(float32(limit), float32(value)), f64: kernel.Threshold(limit, value),
-				i64: kernel.Threshold(int64(limit), int64(value)),
+				i64: kernel.ThresholdInt(int64(limit), int64(value)),
 			}
-		}, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64], i64: kernel.Relu[int64]}),
+		}, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64], i64: kernel.ReluInt}),
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value {
 				return g.Op("where", g.Op("le", g.Value("input"), number(g.Args, "threshold")), 0.0, g.G())
@@ -393,7 +393,7 @@ func clampKernels(bounds ...string) []op.Kernel {
 			if hi.Any() != nil {
 				high = hi.Int()
 			}
-			return kernel.Clamp(low, high)
+			return kernel.ClampInt(low, high)
 		}),
 		clampKernel("float32", float32Set, bounds, func(lo, hi op.Scalar) func(dst, a []float32) {
 			low, high := floatBounds(lo, hi)

@@ -21,7 +21,7 @@ var arithOps = slices.Concat([]*op.Def{
 		Infer:  zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
 		Grad:   func(g *op.Grad) { winnerGrad(g, "ge") },
 		Sample: sampleApart,
-		Kernels: zip{f32: kernel.Fmax[float32], f64: kernel.Fmax[float64], i64: kernel.Fmax[int64]}.
+		Kernels: zip{f32: kernel.Fmax[float32], f64: kernel.Fmax[float64], i64: kernel.MaximumInt}.
 			kernels(promoted("input", "other")),
 		Exact: func(x ...float64) float64 { return max(x[0], x[1]) },
 		Tol:   selectTol("one of its inputs"),
@@ -35,7 +35,7 @@ var arithOps = slices.Concat([]*op.Def{
 		Infer:  zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
 		Grad:   func(g *op.Grad) { winnerGrad(g, "le") },
 		Sample: sampleApart,
-		Kernels: zip{f32: kernel.Fmin[float32], f64: kernel.Fmin[float64], i64: kernel.Fmin[int64]}.
+		Kernels: zip{f32: kernel.Fmin[float32], f64: kernel.Fmin[float64], i64: kernel.MinimumInt}.
 			kernels(promoted("input", "other")),
 		Exact: func(x ...float64) float64 { return min(x[0], x[1]) },
 		Tol:   selectTol("one of its inputs"),
@@ -416,7 +416,7 @@ func minimumDef(sig string, names ...string) *op.Def {
 		SBP:    pointwise,
 		Check:  rejectComplex("input", "other"),
 		Infer:  zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
-		Kernels: zip{f32: kernel.Minimum32, f64: kernel.Minimum[float64], i64: kernel.Minimum[int64]}.
+		Kernels: zip{f32: kernel.Minimum32, f64: kernel.Minimum[float64], i64: kernel.MinimumInt}.
 			kernels(promoted("input", "other")),
 		Grad: func(g *op.Grad) {
 			x, y := g.Value("input"), g.Value("other")

@@ -540,7 +540,7 @@ func maximumDef(sig string, names ...string) *op.Def {
 		Check:  rejectComplex("input", "other"),
 		Infer:  zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
 		Kernels: []op.Kernel{
-			binaryKernel("integer", integralSet, kernel.Maximum[int64]),
+			binaryKernel("integer", integralSet, kernel.MaximumInt),
 			binaryKernel("float32", float32Set, kernel.Maximum32),
 			binaryKernel("float64", float64Set, kernel.Maximum[float64]),
 		},

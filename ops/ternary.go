@@ -331,7 +331,7 @@ func rejectBoolBounds(a op.Args) error {
 
 func clampToKernels(bounds ...string) []op.Kernel {
 	return []op.Kernel{
-		clampToKernel("integer", integralSet, bounds, kernel.Maximum[int64], kernel.Minimum[int64], kernel.ClampTo[int64]),
+		clampToKernel("integer", integralSet, bounds, kernel.MaximumInt, kernel.MinimumInt, kernel.ClampToInt),
 		clampToKernel("float32", float32Set, bounds, kernel.Maximum32, kernel.Minimum32, kernel.ClampTo[float32]),
 		clampToKernel("float64", float64Set, bounds, kernel.Maximum[float64], kernel.Minimum[float64], kernel.ClampTo[float64]),
 	}

@@ -195,7 +195,7 @@ var unaryOps = []*op.Def{
 		SBP:     pointwise,
 		Check:   firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...)),
 		Infer:   sameAs("input"),
-		Kernels: unary{f32: kernel.Relu32, f64: kernel.Relu[float64], i64: kernel.Relu[int64]}.kernels(),
+		Kernels: unary{f32: kernel.Relu32, f64: kernel.Relu[float64], i64: kernel.ReluInt}.kernels(),
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value {
 				return g.Op("where", g.Op("le", g.Out[0], 0), 0.0, g.G())
