@@ -28,6 +28,9 @@ const (
 	// sterbenz is a distance in ULP within which one number is at most twice the
 	// other, so that their difference is exact (Sterbenz's lemma).
 	sterbenz = 1 << 22
+	// the bits of infinity
+	infinity32 = int32(0xff << 23)
+	infinity64 = int64(0x7ff << 52)
 	// mostError is below the least error between numbers that are 2³¹ ULP apart.
 	mostError = 2
 )
@@ -103,10 +106,17 @@ type zeroed struct {
 
 // patchInto returns the sides with the elements that rule 5 decides zeroed, in
 // the buffers if there are any.
-func patchInto[T float32 | float64](m *meter, w, g []T) (pw, pg []T, z zeroed) {
+func patchInto[T float32 | float64, I int32 | int64](m *meter, w, g []T, infinity I) (pw, pg []T, z zeroed) {
 	z.first = -1
 	b := &m.buf.simd
 	pw, pg = view[T](bytesOf(b.w[:]))[:len(w)], view[T](bytesOf(b.g[:]))[:len(g)]
+	apart := &pw[0] != &w[0] // else w was padded in the buffer
+	if x, y := bitsOf[I](w), bitsOf[I](g); apart && !m.opts.NaNDiffers && !(m.opts.SignedZero && zerosDiffer(x, y)) {
+		if n, agree := zeroSpecial(bitsOf[I](pw), bitsOf[I](pg), x, y, infinity); agree {
+			z.special = n
+			return pw, pg, z
+		}
+	}
 	copy(pw, w)
 	copy(pg, g)
 	for i, x := range pw {
@@ -128,6 +138,28 @@ func patchInto[T float32 | float64](m *meter, w, g []T) (pw, pg []T, z zeroed) {
 		pw[i], pg[i] = 0, 0
 	}
 	return pw, pg, z
+}
+
+// zeroSpecial copies the bits of w and g with zeros where a side is not finite,
+// and counts these; agree says that both sides have a NaN or the same infinity there.
+func zeroSpecial[I int32 | int64](pw, pg, w, g []I, infinity I) (special int, agree bool) {
+	sign := 8*unsafe.Sizeof(infinity) - 1
+	size := ^(I(-1) << sign)
+	pw, pg, g = pw[:len(w)], pg[:len(w)], g[:len(w)]
+	all := I(-1)
+	for i, x := range w {
+		y := g[i]
+		a, b := x&size-infinity, y&size-infinity // below 0 for finite numbers, above 0 for NaN
+		finite, nan, differ := (a&b)>>sign, (-a&-b)>>sign, ((x^y)|-(x^y))>>sign
+		all &= finite | nan | ^differ
+		pw[i], pg[i] = x&finite, y&finite
+		special += int(finite) + 1
+	}
+	return special, all != 0
+}
+
+func bitsOf[I int32 | int64, T float32 | float64](v []T) []I {
+	return unsafe.Slice((*I)(unsafe.Pointer(unsafe.SliceData(v))), len(v))
 }
 
 // zerosDiffer reports whether zeros, given by their bits, have opposite signs.
@@ -163,7 +195,7 @@ func (m *meter) simd64(c chunk) bool {
 	sums64(&w[0], &g[0], len(w), &in, &ratios[0], (*[7]float64)(unsafe.Pointer(&t)))
 	z := zeroed{first: -1}
 	if !(t.ww+t.gg <= math.MaxFloat64) || m.opts.SignedZero && zerosDiffer(view[int64](c.want), view[int64](c.got)) {
-		if w, g, z = patchInto(m, w, g); z.special > 0 {
+		if w, g, z = patchInto(m, w, g, infinity64); z.special > 0 {
 			sums64(&w[0], &g[0], len(w), &in, &ratios[0], (*[7]float64)(unsafe.Pointer(&t)))
 		}
 	}
@@ -278,7 +310,7 @@ func (m *meter) simd32(c chunk) bool {
 	sums32(&w[0], &g[0], len(w), (*[7]float64)(unsafe.Pointer(&t)))
 	z := zeroed{first: -1}
 	if !(t.ww+t.gg <= math.MaxFloat64) || m.opts.SignedZero && zerosDiffer(view[int32](c.want), view[int32](c.got)) {
-		w, g, z = patchInto(m, w, g)
+		w, g, z = patchInto(m, w, g, infinity32)
 		sums32(&w[0], &g[0], len(w), (*[7]float64)(unsafe.Pointer(&t)))
 	}
 	if t.err == 0 {

@@ -97,7 +97,7 @@ func (s *Drawn) ends() (below, upto []float64) {
 	}
 	for _, list := range [][]float64{s.below, s.upto} {
 		if !sortFew(list) {
-			slices.Sort(list)
+			sortEven(list)
 		}
 	}
 	return s.below, s.upto
@@ -144,6 +144,40 @@ func sortFew(list []float64) bool {
 		counts[least] = 0
 	}
 	return true
+}
+
+// sortEven sorts numbers that mostly lie evenly between 0 and 1: into as many
+// buckets as leave a few for each, which are sorted one by one.
+func sortEven(list []float64) {
+	buckets := len(list)/4 + 1
+	bucket := func(v float64) int {
+		switch {
+		case v >= 1:
+			return buckets - 1
+		case v > 0:
+			return int(v * float64(buckets-1))
+		}
+		return 0
+	}
+	ends := make([]int, buckets)
+	for _, v := range list {
+		ends[bucket(v)]++
+	}
+	at := 0
+	for i, n := range ends {
+		ends[i] = at
+		at += n
+	}
+	for _, v := range slices.Clone(list) {
+		i := bucket(v)
+		list[ends[i]] = v
+		ends[i]++
+	}
+	at = 0
+	for _, end := range ends {
+		slices.Sort(list[at:end])
+		at = end
+	}
 }
 
 // dkw is the critical value of the Kolmogorov–Smirnov statistic of n draws,

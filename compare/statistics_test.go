@@ -2,6 +2,7 @@ package compare
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"plumb/choice"
@@ -171,4 +172,26 @@ func follows(draws []op.Draw, law *op.Law, shape []int, d tensor.DType) Fit {
 
 func alike(want, got []op.Draw, law *op.Law, d tensor.DType) Fit {
 	return (&Drawn{Draws: want, Law: law}).Alike(&Drawn{Draws: got, Law: law}, d)
+}
+
+// TestSorts: both ways to sort numbers give what slices.Sort does, whatever the
+// numbers are.
+func TestSorts(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	even := uniforms(1000, 3)
+	lists := [][]float64{{}, {0.5}, {1, nan, 0}, {1, 0, 1, 0, 0.25}, even, append([]float64{-0.1, 1.5, inf, nan, -inf, 0, 1, nan}, even...), slices.Repeat([]float64{3, -2}, 50)}
+	for _, list := range lists {
+		want := slices.Sorted(slices.Values(list))
+		got, few := slices.Clone(list), slices.Clone(list)
+		if sortEven(got); !equalLists(got, want) {
+			t.Errorf("sortEven leaves %v", got)
+		}
+		if done := sortFew(few); done && !equalLists(few, want) || !done && !equalLists(few, list) || done != (len(list) < 1000 && !slices.ContainsFunc(list, math.IsNaN)) {
+			t.Errorf("sortFew says %t and leaves %v", done, few)
+		}
+	}
+}
+
+func equalLists(a, b []float64) bool {
+	return slices.EqualFunc(a, b, func(x, y float64) bool { return x == y || x != x && y != y })
 }

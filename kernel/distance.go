@@ -48,8 +48,8 @@ func (r *rowList[T]) at(i int) []T {
 // order p of the differences between rows. The order 0 counts elements that
 // differ, and a NaN gives NaN for every order. Sums are in float64.
 func Distances[T float32 | float64](r Rows[T], p float64, out []T) {
-	norm := differenceNorm[T](p)
 	r.each(func(lo, hi int) {
+		norm := differenceNorm[T](p)
 		for i := lo; i < hi; i++ {
 			x, y := r.pairs(i)
 			to := out[i*r.N:][:r.N]
@@ -60,7 +60,7 @@ func Distances[T float32 | float64](r Rows[T], p float64, out []T) {
 	})
 }
 
-// differenceNorm returns the norm of order p of x − y.
+// differenceNorm returns the norm of order p of x − y, for one goroutine.
 func differenceNorm[T float32 | float64](p float64) func(x, y []T) float64 {
 	switch {
 	case p == 0:
@@ -68,7 +68,8 @@ func differenceNorm[T float32 | float64](p float64) func(x, y []T) float64 {
 	case p == 1:
 		return absoluteDifferences[T]
 	case p == 2:
-		return func(x, y []T) float64 { return math.Sqrt(squaredDifferences(x, y)) }
+		block := make([]float32, 256)
+		return func(x, y []T) float64 { return math.Sqrt(squaredDifferences(x, y, block)) }
 	case math.IsInf(p, 1):
 		return largestDifference[T]
 	}
@@ -103,12 +104,12 @@ func absoluteDifferences[T float32 | float64](x, y []T) float64 {
 	return (s[0] + s[1]) + (s[2] + s[3])
 }
 
-// squaredDifferences leaves to the passes what they take of float32.
-func squaredDifferences[T float32 | float64](x, y []T) float64 {
+// squaredDifferences leaves to the passes what they take of float32, with block
+// for the differences.
+func squaredDifferences[T float32 | float64](x, y []T, block []float32) float64 {
 	first := 0.0
 	if v, ok := any(x).([]float32); ok && vectors.squares != nil && len(v) >= 16 {
 		w := any(y).([]float32)
-		var block [256]float32
 		for len(v) >= 16 {
 			n := min(len(v)&^15, len(block))
 			vectors.sub(&block[0], &v[0], &w[0], n)

@@ -38,22 +38,31 @@ func newDifferences(k int) differences {
 // |x| + |y|, as one that is taken apart does (x·x − 2x·y + y·y for the order 2);
 // without, equal numbers leave exactly nothing.
 func (r *RoundedRows) between(d differences, x, y, ex, ey []float64, apart bool) {
+	n := len(d.v)
+	x, y, ex, ey, errs, inherited := x[:n], y[:n], ex[:n], ey[:n], d.err[:n], d.inherited[:n]
+	whole := r.whole()
 	for k := range d.v {
-		v, inherited, own := math.Abs(x[k]-y[k]), ex[k]+ey[k], math.Abs(x[k])+math.Abs(y[k])
-		switch {
-		case x[k] == 0 && ex[k] == 0 || y[k] == 0 && ey[k] == 0:
-			own = 0
-		case v == 0 && inherited == 0 && !apart:
+		a, b := math.Abs(x[k]), math.Abs(y[k])
+		v, from, own := math.Abs(x[k]-y[k]), ex[k]+ey[k], a+b
+		if a == 0 && ex[k] == 0 || b == 0 && ey[k] == 0 || v == 0 && from == 0 && !apart {
 			own = 0
 		}
-		d.v[k], d.err[k], d.inherited[k] = v, inherited+r.rounding(own), inherited
+		d.v[k], errs[k], inherited[k] = v, from+rounding(own, whole), from
 	}
 }
 
+// whole is up to where numbers do not round.
+func (r *RoundedRows) whole() float64 {
+	if r.Whole {
+		return 1 / r.Unit
+	}
+	return -1
+}
+
 // rounding is what a term rounds by, times its roundings: nothing when it is
-// an integer, or infinite.
-func (r *RoundedRows) rounding(t float64) float64 {
-	if r.Whole && t <= 1/r.Unit || math.IsInf(t, 1) {
+// infinite, or so small that it does not round.
+func rounding(t, whole float64) float64 {
+	if t <= whole || t > math.MaxFloat64 {
 		return 0
 	}
 	return t
@@ -98,10 +107,10 @@ func DistanceErrors(r RoundedRows, p float64, d, errs []float64) bool {
 func (r *RoundedRows) normError(p float64) func(x differences, d float64) float64 {
 	switch {
 	case p == 0:
-		return func(_ differences, d float64) float64 { return r.Sum * r.rounding(d) }
+		return func(_ differences, d float64) float64 { return r.Sum * rounding(d, r.whole()) }
 	case p == 1:
 		return func(x differences, d float64) float64 {
-			e := r.Sum * r.rounding(d)
+			e := r.Sum * rounding(d, r.whole())
 			for _, err := range x.err {
 				e += err
 			}
@@ -116,13 +125,13 @@ func (r *RoundedRows) normError(p float64) func(x differences, d float64) float6
 }
 
 func (r *RoundedRows) euclideanError(x differences, d float64) float64 {
-	sum, e := 0.0, 0.0
+	sum, e, whole, errs := 0.0, 0.0, r.whole(), x.err[:len(x.v)]
 	for k, v := range x.v {
-		square := v * v
+		square, err := v*v, errs[k]
 		sum += square
-		e += 2*v*x.err[k] + errorStep*x.err[k]*x.err[k] + r.rounding(square)
+		e += 2*v*err + errorStep*err*err + rounding(square, whole)
 	}
-	if e += r.Sum * r.rounding(sum); e == 0 {
+	if e += r.Sum * rounding(sum, whole); e == 0 {
 		return r.Sqrt * d
 	}
 	return r.Sqrt*d + e/(2*d)

@@ -102,6 +102,64 @@ func turning(block func(dst, a []float32), f func(float64) float64) func(dst, a 
 	}
 }
 
+// Block functions of float64, within two units in the last place.
+var (
+	// Exp64 sets dst to e^a.
+	Exp64 = unaryBlock(vectors.exp64, Each64(exp64Lane))
+	// Expm1Of64 sets dst to e^a - 1.
+	Expm1Of64 = inside(math.Inf(-1), 700, unaryBlock(vectors.expm1Of64, Each64(expm1Of64Lane)), Expm1)
+	// Sigmoid64 sets dst to 1 / (1 + e^-a).
+	Sigmoid64 = unaryBlock(vectors.sigmoid64, Each64(sigmoid64Lane))
+	// Silu64 sets dst to a / (1 + e^-a).
+	Silu64 = inside(-40, math.Inf(1), unaryBlock(vectors.silu64, Each64(silu64Lane)), Silu)
+	// Tanh64 sets dst to the hyperbolic tangent of a.
+	Tanh64 = unaryBlock(vectors.tanh64, Each64(tanh64Lane))
+	// Sinh64 sets dst to the hyperbolic sine of a.
+	Sinh64 = inside(-700, 700, unaryBlock(vectors.sinh64, Each64(sinh64Lane)), Sinh)
+	// Cosh64 sets dst to the hyperbolic cosine of a.
+	Cosh64 = inside(-700, 700, unaryBlock(vectors.cosh64, Each64(cosh64Lane)), Cosh)
+	// Log64 sets dst to the natural logarithm of a.
+	Log64 = subnormals(unaryBlock(vectors.log64, Each64(log64Lane)), Log)
+	// Log2Of64 sets dst to the binary logarithm of a.
+	Log2Of64 = subnormals(unaryBlock(vectors.log2Of64, Each64(log2Of64Lane)), Log2)
+	// Log10Of64 sets dst to the decimal logarithm of a.
+	Log10Of64 = subnormals(unaryBlock(vectors.log10Of64, Each64(log10Of64Lane)), Log10)
+	// Log1pOf64 sets dst to log(1 + a).
+	Log1pOf64 = unaryBlock(vectors.log1pOf64, Each64(log1pOf64Lane))
+	// LogSigmoid64 sets dst to log(1 / (1 + e^-a)).
+	LogSigmoid64 = unaryBlock(vectors.logSigmoid64, Each64(logSigmoid64Lane))
+	// Asinh64 sets dst to the inverse hyperbolic sine of a.
+	Asinh64 = inside(-1e150, 1e150, unaryBlock(vectors.asinh64, Each64(asinh64Lane)), math.Asinh)
+	// Acosh64 sets dst to the inverse hyperbolic cosine of a.
+	Acosh64 = inside(math.Inf(-1), 1e150, unaryBlock(vectors.acosh64, Each64(acosh64Lane)), math.Acosh)
+	// Atanh64 sets dst to the inverse hyperbolic tangent of a.
+	Atanh64 = unaryBlock(vectors.atanh64, Each64(atanh64Lane))
+)
+
+// subnormals is block, and f of positive subnormal elements.
+func subnormals(block func(dst, a []float64), f func(float64) float64) func(dst, a []float64) {
+	return func(dst, a []float64) {
+		block(dst, a)
+		for i, x := range a[:len(dst)] {
+			if math.Float64bits(x)-1 < 1<<52-1 {
+				dst[i] = f(x)
+			}
+		}
+	}
+}
+
+// inside is block, and f of the elements that are not in [lo, hi].
+func inside(lo, hi float64, block func(dst, a []float64), f func(float64) float64) func(dst, a []float64) {
+	return func(dst, a []float64) {
+		block(dst, a)
+		for i, x := range a[:len(dst)] {
+			if !(x >= lo && x <= hi) {
+				dst[i] = f(x)
+			}
+		}
+	}
+}
+
 // Gelu64 sets dst to a·Φ(a), where Φ is the standard normal distribution function.
 func Gelu64(dst, a []float64) {
 	a = a[:len(dst)]
@@ -144,8 +202,8 @@ func EachComplex(f func(complex128) complex128) func(dst, a []complex128) {
 	}
 }
 
-// Sigmoid64 returns 1 / (1 + e^-x).
-func Sigmoid64(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+// Sigmoid returns 1 / (1 + e^-x).
+func Sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
 // SigmoidComplex returns 1 / (1 + e^-z).
 func SigmoidComplex(z complex128) complex128 { return 1 / (1 + cmplx.Exp(-z)) }

@@ -159,14 +159,6 @@ func DivFloorInt(dst, a, b []int64) {
 	}
 }
 
-// Pow sets dst to a raised to b.
-func Pow[T float](dst, a, b []T) {
-	a, b = a[:len(dst)], b[:len(dst)]
-	for i := range dst {
-		dst[i] = T(Power(float64(a[i]), float64(b[i])))
-	}
-}
-
 // PowInt sets dst to a raised to b with wrap-around. For a negative b only the
 // bases 1 and -1 give something else than 0.
 func PowInt(dst, a, b []int64) {

@@ -6,222 +6,163 @@ import "math"
 
 // expLane returns e^a.
 func expLane(a float64) float64 {
-	v1 := a == a
-	v4 := lesser(700, a)
-	v5 := greater(-700, v4)
-	v8 := math.FMA(v5, 1.4426950408889634, 6.755399441055744e+15)
-	v10 := v8 - 6.755399441055744e+15
-	v12 := math.FMA(-v10, 0.6931471805599453, v5)
-	v15 := math.FMA(v12, 2.4859578222625295e-05, 0.0001989927395864936)
-	v17 := math.FMA(v12, v15, 0.001388885404961482)
-	v19 := math.FMA(v12, v17, 0.008333298483754886)
-	v21 := math.FMA(v12, v19, 0.041666666718980845)
-	v23 := math.FMA(v12, v21, 0.16666666718997508)
-	v25 := math.FMA(v12, v23, 0.5)
-	v27 := math.FMA(v12, v25, 1)
-	v29 := math.FMA(v12, v27, 1)
-	v30 := shiftLeft(v8, 52)
-	v31 := addBits(v29, v30)
-	v32 := choose(v1, v31, a)
+	v2 := lesser(700, a)
+	v4 := greater(-700, v2)
+	v7 := math.FMA(v4, 1.4426950408889634, 6.755399441055744e+15)
+	v9 := v7 - 6.755399441055744e+15
+	v11 := math.FMA(-v9, 0.6931471805599453, v4)
+	v14 := math.FMA(v11, 2.4859578222625295e-05, 0.0001989927395864936)
+	v16 := math.FMA(v11, v14, 0.001388885404961482)
+	v18 := math.FMA(v11, v16, 0.008333298483754886)
+	v20 := math.FMA(v11, v18, 0.041666666718980845)
+	v22 := math.FMA(v11, v20, 0.16666666718997508)
+	v24 := math.FMA(v11, v22, 0.5)
+	v26 := math.FMA(v11, v24, 1)
+	v28 := math.FMA(v11, v26, 1)
+	v29 := shiftLeft(v7, 52)
+	v30 := addBits(v28, v29)
+	v31 := a == a
+	v32 := choose(v31, v30, a)
 	return v32
 }
 
 // exp2Lane returns 2^a.
 func exp2Lane(a float64) float64 {
-	v1 := a == a
-	v4 := lesser(1000, a)
-	v5 := greater(-1000, v4)
-	v7 := v5 + 6.755399441055744e+15
-	v9 := v7 - 6.755399441055744e+15
-	v10 := v5 - v9
-	v12 := float64(v10 * 0.6931471805599453)
-	v15 := math.FMA(v12, 2.4859578222625295e-05, 0.0001989927395864936)
-	v17 := math.FMA(v12, v15, 0.001388885404961482)
-	v19 := math.FMA(v12, v17, 0.008333298483754886)
-	v21 := math.FMA(v12, v19, 0.041666666718980845)
-	v23 := math.FMA(v12, v21, 0.16666666718997508)
-	v25 := math.FMA(v12, v23, 0.5)
-	v27 := math.FMA(v12, v25, 1)
-	v29 := math.FMA(v12, v27, 1)
-	v30 := shiftLeft(v7, 52)
-	v31 := addBits(v29, v30)
-	v32 := choose(v1, v31, a)
+	v2 := lesser(1000, a)
+	v4 := greater(-1000, v2)
+	v6 := v4 + 6.755399441055744e+15
+	v8 := v6 - 6.755399441055744e+15
+	v9 := v4 - v8
+	v11 := float64(v9 * 0.6931471805599453)
+	v14 := math.FMA(v11, 2.4859578222625295e-05, 0.0001989927395864936)
+	v16 := math.FMA(v11, v14, 0.001388885404961482)
+	v18 := math.FMA(v11, v16, 0.008333298483754886)
+	v20 := math.FMA(v11, v18, 0.041666666718980845)
+	v22 := math.FMA(v11, v20, 0.16666666718997508)
+	v24 := math.FMA(v11, v22, 0.5)
+	v26 := math.FMA(v11, v24, 1)
+	v28 := math.FMA(v11, v26, 1)
+	v29 := shiftLeft(v6, 52)
+	v30 := addBits(v28, v29)
+	v31 := a == a
+	v32 := choose(v31, v30, a)
 	return v32
 }
 
 // expm1Lane returns e^a - 1.
 func expm1Lane(a float64) float64 {
-	v1 := a == a
-	v4 := lesser(700, a)
-	v5 := greater(-700, v4)
-	v8 := math.FMA(v5, 1.4426950408889634, 6.755399441055744e+15)
-	v9 := shiftLeft(v8, 52)
-	v11 := addBits(v9, 1)
-	v13 := v8 - 6.755399441055744e+15
-	v15 := math.FMA(-v13, 0.6931471805599453, v5)
-	v18 := math.FMA(v15, 2.4859578222625295e-05, 0.0001989927395864936)
-	v20 := math.FMA(v15, v18, 0.001388885404961482)
-	v22 := math.FMA(v15, v20, 0.008333298483754886)
-	v24 := math.FMA(v15, v22, 0.041666666718980845)
-	v26 := math.FMA(v15, v24, 0.16666666718997508)
-	v28 := math.FMA(v15, v26, 0.5)
-	v30 := math.FMA(v15, v28, 1)
-	v31 := float64(v30 * v15)
-	v33 := v11 - 1
-	v34 := math.FMA(v11, v31, v33)
-	v36 := andBits(a, math.Float64frombits(0x8000000000000000))
-	v37 := orBits(v34, v36)
-	v38 := choose(v1, v37, a)
+	v2 := lesser(700, a)
+	v4 := greater(-700, v2)
+	v7 := math.FMA(v4, 1.4426950408889634, 6.755399441055744e+15)
+	v9 := v7 - 6.755399441055744e+15
+	v11 := math.FMA(-v9, 0.6931471805599453, v4)
+	v14 := math.FMA(v11, 2.4859578222625295e-05, 0.0001989927395864936)
+	v16 := math.FMA(v11, v14, 0.001388885404961482)
+	v18 := math.FMA(v11, v16, 0.008333298483754886)
+	v20 := math.FMA(v11, v18, 0.041666666718980845)
+	v22 := math.FMA(v11, v20, 0.16666666718997508)
+	v24 := math.FMA(v11, v22, 0.5)
+	v26 := math.FMA(v11, v24, 1)
+	v27 := float64(v26 * v11)
+	v28 := shiftLeft(v7, 52)
+	v30 := addBits(v28, 1)
+	v32 := v30 - 1
+	v33 := math.FMA(v30, v27, v32)
+	v35 := andBits(a, math.Float64frombits(0x8000000000000000))
+	v36 := orBits(v33, v35)
+	v37 := a == a
+	v38 := choose(v37, v36, a)
 	return v38
 }
 
 // sigmoidLane returns 1 / (1 + e^-a).
 func sigmoidLane(a float64) float64 {
-	v1 := a == a
-	v6 := xorBits(a, math.Float64frombits(0x8000000000000000))
-	v7 := lesser(700, v6)
-	v8 := greater(-700, v7)
-	v11 := math.FMA(v8, 1.4426950408889634, 6.755399441055744e+15)
-	v13 := v11 - 6.755399441055744e+15
-	v15 := math.FMA(-v13, 0.6931471805599453, v8)
-	v18 := math.FMA(v15, 2.4859578222625295e-05, 0.0001989927395864936)
-	v20 := math.FMA(v15, v18, 0.001388885404961482)
-	v22 := math.FMA(v15, v20, 0.008333298483754886)
-	v24 := math.FMA(v15, v22, 0.041666666718980845)
-	v26 := math.FMA(v15, v24, 0.16666666718997508)
-	v28 := math.FMA(v15, v26, 0.5)
-	v30 := math.FMA(v15, v28, 1)
-	v32 := math.FMA(v15, v30, 1)
-	v33 := shiftLeft(v11, 52)
-	v34 := addBits(v32, v33)
-	v36 := v34 + 1
-	v37 := 1 / v36
-	v38 := choose(v1, v37, a)
+	v2 := xorBits(a, math.Float64frombits(0x8000000000000000))
+	v4 := lesser(700, v2)
+	v6 := greater(-700, v4)
+	v9 := math.FMA(v6, 1.4426950408889634, 6.755399441055744e+15)
+	v11 := v9 - 6.755399441055744e+15
+	v13 := math.FMA(-v11, 0.6931471805599453, v6)
+	v16 := math.FMA(v13, 2.4859578222625295e-05, 0.0001989927395864936)
+	v18 := math.FMA(v13, v16, 0.001388885404961482)
+	v20 := math.FMA(v13, v18, 0.008333298483754886)
+	v22 := math.FMA(v13, v20, 0.041666666718980845)
+	v24 := math.FMA(v13, v22, 0.16666666718997508)
+	v26 := math.FMA(v13, v24, 0.5)
+	v28 := math.FMA(v13, v26, 1)
+	v30 := math.FMA(v13, v28, 1)
+	v31 := shiftLeft(v9, 52)
+	v32 := addBits(v30, v31)
+	v34 := v32 + 1
+	v36 := 1 / v34
+	v37 := a == a
+	v38 := choose(v37, v36, a)
 	return v38
 }
 
 // siluLane returns a / (1 + e^-a).
 func siluLane(a float64) float64 {
-	v1 := a == a
-	v3 := a == math.Float64frombits(0xfff0000000000000)
-	v6 := xorBits(a, math.Float64frombits(0x8000000000000000))
-	v8 := v6 > 700
-	v12 := lesser(700, v6)
-	v13 := greater(-700, v12)
-	v16 := math.FMA(v13, 1.4426950408889634, 6.755399441055744e+15)
-	v18 := v16 - 6.755399441055744e+15
-	v20 := math.FMA(-v18, 0.6931471805599453, v13)
-	v23 := math.FMA(v20, 2.4859578222625295e-05, 0.0001989927395864936)
-	v25 := math.FMA(v20, v23, 0.001388885404961482)
-	v27 := math.FMA(v20, v25, 0.008333298483754886)
-	v29 := math.FMA(v20, v27, 0.041666666718980845)
-	v31 := math.FMA(v20, v29, 0.16666666718997508)
-	v33 := math.FMA(v20, v31, 0.5)
-	v35 := math.FMA(v20, v33, 1)
-	v37 := math.FMA(v20, v35, 1)
-	v38 := shiftLeft(v16, 52)
-	v39 := addBits(v37, v38)
-	v40 := choose(v8, math.Float64frombits(0x7ff0000000000000), v39)
-	v42 := v40 + 1
-	v43 := a / v42
-	v44 := choose(v3, math.Float64frombits(0x7ff8000000000001), v43)
-	v45 := choose(v1, v44, a)
+	v2 := xorBits(a, math.Float64frombits(0x8000000000000000))
+	v4 := lesser(700, v2)
+	v6 := greater(-700, v4)
+	v9 := math.FMA(v6, 1.4426950408889634, 6.755399441055744e+15)
+	v11 := v9 - 6.755399441055744e+15
+	v13 := math.FMA(-v11, 0.6931471805599453, v6)
+	v16 := math.FMA(v13, 2.4859578222625295e-05, 0.0001989927395864936)
+	v18 := math.FMA(v13, v16, 0.001388885404961482)
+	v20 := math.FMA(v13, v18, 0.008333298483754886)
+	v22 := math.FMA(v13, v20, 0.041666666718980845)
+	v24 := math.FMA(v13, v22, 0.16666666718997508)
+	v26 := math.FMA(v13, v24, 0.5)
+	v28 := math.FMA(v13, v26, 1)
+	v30 := math.FMA(v13, v28, 1)
+	v31 := shiftLeft(v9, 52)
+	v32 := addBits(v30, v31)
+	v34 := v2 > 700
+	v36 := choose(v34, math.Float64frombits(0x7ff0000000000000), v32)
+	v38 := v36 + 1
+	v39 := a / v38
+	v41 := a == math.Float64frombits(0xfff0000000000000)
+	v43 := choose(v41, math.Float64frombits(0x7ff8000000000001), v39)
+	v44 := a == a
+	v45 := choose(v44, v43, a)
 	return v45
 }
 
 // mishLane returns a·tanh(log(1 + e^a)).
 func mishLane(a float64) float64 {
-	v1 := a == a
-	v3 := a == math.Float64frombits(0xfff0000000000000)
-	v7 := lesser(40, a)
-	v8 := greater(-700, v7)
-	v11 := math.FMA(v8, 1.4426950408889634, 6.755399441055744e+15)
-	v13 := v11 - 6.755399441055744e+15
-	v15 := math.FMA(-v13, 0.6931471805599453, v8)
-	v18 := math.FMA(v15, 2.4859578222625295e-05, 0.0001989927395864936)
-	v20 := math.FMA(v15, v18, 0.001388885404961482)
-	v22 := math.FMA(v15, v20, 0.008333298483754886)
-	v24 := math.FMA(v15, v22, 0.041666666718980845)
-	v26 := math.FMA(v15, v24, 0.16666666718997508)
-	v28 := math.FMA(v15, v26, 0.5)
-	v30 := math.FMA(v15, v28, 1)
-	v32 := math.FMA(v15, v30, 1)
-	v33 := shiftLeft(v11, 52)
-	v34 := addBits(v32, v33)
-	v36 := v34 + 2
-	v37 := float64(v34 * v36)
-	v39 := v37 + 2
-	v40 := v37 / v39
-	v41 := float64(a * v40)
-	v42 := choose(v3, math.Float64frombits(0x7ff8000000000001), v41)
-	v43 := choose(v1, v42, a)
+	v2 := lesser(40, a)
+	v4 := greater(-700, v2)
+	v7 := math.FMA(v4, 1.4426950408889634, 6.755399441055744e+15)
+	v9 := v7 - 6.755399441055744e+15
+	v11 := math.FMA(-v9, 0.6931471805599453, v4)
+	v14 := math.FMA(v11, 2.4859578222625295e-05, 0.0001989927395864936)
+	v16 := math.FMA(v11, v14, 0.001388885404961482)
+	v18 := math.FMA(v11, v16, 0.008333298483754886)
+	v20 := math.FMA(v11, v18, 0.041666666718980845)
+	v22 := math.FMA(v11, v20, 0.16666666718997508)
+	v24 := math.FMA(v11, v22, 0.5)
+	v26 := math.FMA(v11, v24, 1)
+	v28 := math.FMA(v11, v26, 1)
+	v29 := shiftLeft(v7, 52)
+	v30 := addBits(v28, v29)
+	v32 := v30 + 2
+	v33 := float64(v30 * v32)
+	v35 := v33 + 2
+	v36 := v33 / v35
+	v37 := float64(a * v36)
+	v39 := a == math.Float64frombits(0xfff0000000000000)
+	v41 := choose(v39, math.Float64frombits(0x7ff8000000000001), v37)
+	v42 := a == a
+	v43 := choose(v42, v41, a)
 	return v43
 }
 
 // tanhLane returns the hyperbolic tangent of a.
 func tanhLane(a float64) float64 {
-	v1 := a == a
-	v4 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
-	v5 := v4 + v4
-	v6 := lesser(60, v5)
-	v9 := math.FMA(v6, 1.4426950408889634, 6.755399441055744e+15)
-	v10 := shiftLeft(v9, 52)
-	v12 := addBits(v10, 1)
-	v14 := v9 - 6.755399441055744e+15
-	v16 := math.FMA(-v14, 0.6931471805599453, v6)
-	v19 := math.FMA(v16, 2.4859578222625295e-05, 0.0001989927395864936)
-	v21 := math.FMA(v16, v19, 0.001388885404961482)
-	v23 := math.FMA(v16, v21, 0.008333298483754886)
-	v25 := math.FMA(v16, v23, 0.041666666718980845)
-	v27 := math.FMA(v16, v25, 0.16666666718997508)
-	v29 := math.FMA(v16, v27, 0.5)
-	v31 := math.FMA(v16, v29, 1)
-	v32 := float64(v31 * v16)
-	v34 := v12 - 1
-	v35 := math.FMA(v12, v32, v34)
-	v37 := v35 + 2
-	v38 := v35 / v37
-	v40 := andBits(a, math.Float64frombits(0x8000000000000000))
-	v41 := orBits(v38, v40)
-	v42 := choose(v1, v41, a)
-	return v42
-}
-
-// sinhLane returns the hyperbolic sine of a.
-func sinhLane(a float64) float64 {
-	v1 := a == a
-	v4 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
-	v5 := lesser(700, v4)
-	v8 := math.FMA(v5, 1.4426950408889634, 6.755399441055744e+15)
-	v9 := shiftLeft(v8, 52)
-	v11 := addBits(v9, 1)
-	v13 := v8 - 6.755399441055744e+15
-	v15 := math.FMA(-v13, 0.6931471805599453, v5)
-	v18 := math.FMA(v15, 2.4859578222625295e-05, 0.0001989927395864936)
-	v20 := math.FMA(v15, v18, 0.001388885404961482)
-	v22 := math.FMA(v15, v20, 0.008333298483754886)
-	v24 := math.FMA(v15, v22, 0.041666666718980845)
-	v26 := math.FMA(v15, v24, 0.16666666718997508)
-	v28 := math.FMA(v15, v26, 0.5)
-	v30 := math.FMA(v15, v28, 1)
-	v31 := float64(v30 * v15)
-	v33 := v11 - 1
-	v34 := math.FMA(v11, v31, v33)
-	v36 := v34 + 1
-	v37 := v34 / v36
-	v38 := v34 + v37
-	v40 := float64(v38 * 0.5)
-	v42 := andBits(a, math.Float64frombits(0x8000000000000000))
-	v43 := orBits(v40, v42)
-	v44 := choose(v1, v43, a)
-	return v44
-}
-
-// coshLane returns the hyperbolic cosine of a.
-func coshLane(a float64) float64 {
-	v1 := a == a
-	v4 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
-	v5 := lesser(700, v4)
+	v2 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v3 := v2 + v2
+	v5 := lesser(60, v3)
 	v8 := math.FMA(v5, 1.4426950408889634, 6.755399441055744e+15)
 	v10 := v8 - 6.755399441055744e+15
 	v12 := math.FMA(-v10, 0.6931471805599453, v5)
@@ -232,235 +173,356 @@ func coshLane(a float64) float64 {
 	v23 := math.FMA(v12, v21, 0.16666666718997508)
 	v25 := math.FMA(v12, v23, 0.5)
 	v27 := math.FMA(v12, v25, 1)
-	v29 := math.FMA(v12, v27, 1)
-	v30 := shiftLeft(v8, 52)
-	v31 := addBits(v29, v30)
-	v33 := 1 / v31
-	v34 := v31 + v33
-	v36 := float64(v34 * 0.5)
-	v37 := choose(v1, v36, a)
+	v28 := float64(v27 * v12)
+	v29 := shiftLeft(v8, 52)
+	v31 := addBits(v29, 1)
+	v33 := v31 - 1
+	v34 := math.FMA(v31, v28, v33)
+	v36 := v34 + 2
+	v37 := v34 / v36
+	v39 := andBits(a, math.Float64frombits(0x8000000000000000))
+	v40 := orBits(v37, v39)
+	v41 := a == a
+	v42 := choose(v41, v40, a)
+	return v42
+}
+
+// sinhLane returns the hyperbolic sine of a.
+func sinhLane(a float64) float64 {
+	v2 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v4 := lesser(700, v2)
+	v7 := math.FMA(v4, 1.4426950408889634, 6.755399441055744e+15)
+	v9 := v7 - 6.755399441055744e+15
+	v11 := math.FMA(-v9, 0.6931471805599453, v4)
+	v14 := math.FMA(v11, 2.4859578222625295e-05, 0.0001989927395864936)
+	v16 := math.FMA(v11, v14, 0.001388885404961482)
+	v18 := math.FMA(v11, v16, 0.008333298483754886)
+	v20 := math.FMA(v11, v18, 0.041666666718980845)
+	v22 := math.FMA(v11, v20, 0.16666666718997508)
+	v24 := math.FMA(v11, v22, 0.5)
+	v26 := math.FMA(v11, v24, 1)
+	v27 := float64(v26 * v11)
+	v28 := shiftLeft(v7, 52)
+	v30 := addBits(v28, 1)
+	v32 := v30 - 1
+	v33 := math.FMA(v30, v27, v32)
+	v35 := v33 + 1
+	v36 := v33 / v35
+	v37 := v33 + v36
+	v39 := float64(v37 * 0.5)
+	v41 := andBits(a, math.Float64frombits(0x8000000000000000))
+	v42 := orBits(v39, v41)
+	v43 := a == a
+	v44 := choose(v43, v42, a)
+	return v44
+}
+
+// coshLane returns the hyperbolic cosine of a.
+func coshLane(a float64) float64 {
+	v2 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v4 := lesser(700, v2)
+	v7 := math.FMA(v4, 1.4426950408889634, 6.755399441055744e+15)
+	v9 := v7 - 6.755399441055744e+15
+	v11 := math.FMA(-v9, 0.6931471805599453, v4)
+	v14 := math.FMA(v11, 2.4859578222625295e-05, 0.0001989927395864936)
+	v16 := math.FMA(v11, v14, 0.001388885404961482)
+	v18 := math.FMA(v11, v16, 0.008333298483754886)
+	v20 := math.FMA(v11, v18, 0.041666666718980845)
+	v22 := math.FMA(v11, v20, 0.16666666718997508)
+	v24 := math.FMA(v11, v22, 0.5)
+	v26 := math.FMA(v11, v24, 1)
+	v28 := math.FMA(v11, v26, 1)
+	v29 := shiftLeft(v7, 52)
+	v30 := addBits(v28, v29)
+	v32 := 1 / v30
+	v33 := v30 + v32
+	v35 := float64(v33 * 0.5)
+	v36 := a == a
+	v37 := choose(v36, v35, a)
 	return v37
 }
 
 // erfLane returns the error function of a.
 func erfLane(a float64) float64 {
-	v1 := a == a
-	v3 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
-	v4 := float64(v3 * v3)
-	v6 := v4 > 0.5
-	v10 := float64(v3 * 1.4142135623730951)
-	v11 := lesser(14.5, v10)
-	v13 := v11 - 3.5
-	v15 := v11 + 3.5
-	v16 := v13 / v15
-	v19 := math.FMA(v16, 2.893498272185088e-06, 6.289192426742556e-06)
-	v21 := math.FMA(v16, v19, -1.9637817483058004e-05)
-	v23 := math.FMA(v16, v21, -5.714372916291379e-05)
-	v25 := math.FMA(v16, v23, 0.0001315407633741634)
-	v27 := math.FMA(v16, v25, 0.0003915311227946389)
-	v29 := math.FMA(v16, v27, -0.001380764161274003)
-	v31 := math.FMA(v16, v29, -0.0015615770214025776)
-	v33 := math.FMA(v16, v31, 0.019065539800930863)
-	v35 := math.FMA(v16, v33, -0.06163942018250091)
-	v37 := math.FMA(v16, v35, 0.12585525502354164)
-	v39 := math.FMA(v16, v37, -0.18713969865223126)
-	v41 := math.FMA(v16, v39, 0.10634515363392483)
-	v42 := float64(v11 * v11)
-	v44 := float64(v42 * -0.5)
-	v47 := math.FMA(v44, 1.4426950408889634, 6.755399441055744e+15)
-	v49 := v47 - 6.755399441055744e+15
-	v51 := math.FMA(-v49, 0.6931471805599453, v44)
-	v54 := math.FMA(v51, 2.4859578222625295e-05, 0.0001989927395864936)
-	v56 := math.FMA(v51, v54, 0.001388885404961482)
-	v58 := math.FMA(v51, v56, 0.008333298483754886)
-	v60 := math.FMA(v51, v58, 0.041666666718980845)
-	v62 := math.FMA(v51, v60, 0.16666666718997508)
-	v64 := math.FMA(v51, v62, 0.5)
-	v66 := math.FMA(v51, v64, 1)
-	v68 := math.FMA(v51, v66, 1)
-	v69 := shiftLeft(v47, 52)
-	v70 := addBits(v68, v69)
-	v71 := float64(v41 * v70)
-	v72 := v71 + v71
-	v73 := 1 - v72
-	v76 := math.FMA(v4, 9.72552308147507e-05, -0.0008394229795570038)
-	v78 := math.FMA(v4, v76, 0.0052188212040906595)
-	v80 := math.FMA(v4, v78, -0.026865277508325167)
-	v82 := math.FMA(v4, v80, 0.11283784271519315)
-	v84 := math.FMA(v4, v82, -0.37612638672628945)
-	v86 := math.FMA(v4, v84, 1.1283791670837557)
-	v87 := float64(v86 * v3)
-	v88 := choose(v6, v73, v87)
-	v90 := andBits(a, math.Float64frombits(0x8000000000000000))
-	v91 := orBits(v88, v90)
-	v92 := choose(v1, v91, a)
+	v2 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v4 := float64(v2 * 1.4142135623730951)
+	v6 := lesser(14.5, v4)
+	v8 := v6 - 3.5
+	v10 := v6 + 3.5
+	v11 := v8 / v10
+	v14 := math.FMA(v11, 2.893498272185088e-06, 6.289192426742556e-06)
+	v16 := math.FMA(v11, v14, -1.9637817483058004e-05)
+	v18 := math.FMA(v11, v16, -5.714372916291379e-05)
+	v20 := math.FMA(v11, v18, 0.0001315407633741634)
+	v22 := math.FMA(v11, v20, 0.0003915311227946389)
+	v24 := math.FMA(v11, v22, -0.001380764161274003)
+	v26 := math.FMA(v11, v24, -0.0015615770214025776)
+	v28 := math.FMA(v11, v26, 0.019065539800930863)
+	v30 := math.FMA(v11, v28, -0.06163942018250091)
+	v32 := math.FMA(v11, v30, 0.12585525502354164)
+	v34 := math.FMA(v11, v32, -0.18713969865223126)
+	v36 := math.FMA(v11, v34, 0.10634515363392483)
+	v37 := float64(v6 * v6)
+	v39 := float64(v37 * -0.5)
+	v42 := math.FMA(v39, 1.4426950408889634, 6.755399441055744e+15)
+	v44 := v42 - 6.755399441055744e+15
+	v46 := math.FMA(-v44, 0.6931471805599453, v39)
+	v49 := math.FMA(v46, 2.4859578222625295e-05, 0.0001989927395864936)
+	v51 := math.FMA(v46, v49, 0.001388885404961482)
+	v53 := math.FMA(v46, v51, 0.008333298483754886)
+	v55 := math.FMA(v46, v53, 0.041666666718980845)
+	v57 := math.FMA(v46, v55, 0.16666666718997508)
+	v59 := math.FMA(v46, v57, 0.5)
+	v61 := math.FMA(v46, v59, 1)
+	v63 := math.FMA(v46, v61, 1)
+	v64 := shiftLeft(v42, 52)
+	v65 := addBits(v63, v64)
+	v66 := float64(v36 * v65)
+	v67 := v66 + v66
+	v69 := 1 - v67
+	v70 := float64(v2 * v2)
+	v73 := math.FMA(v70, 9.72552308147507e-05, -0.0008394229795570038)
+	v75 := math.FMA(v70, v73, 0.0052188212040906595)
+	v77 := math.FMA(v70, v75, -0.026865277508325167)
+	v79 := math.FMA(v70, v77, 0.11283784271519315)
+	v81 := math.FMA(v70, v79, -0.37612638672628945)
+	v83 := math.FMA(v70, v81, 1.1283791670837557)
+	v84 := float64(v83 * v2)
+	v86 := v70 > 0.5
+	v87 := choose(v86, v69, v84)
+	v89 := andBits(a, math.Float64frombits(0x8000000000000000))
+	v90 := orBits(v87, v89)
+	v91 := a == a
+	v92 := choose(v91, v90, a)
 	return v92
 }
 
 // erfcLane returns 1 - erf a.
 func erfcLane(a float64) float64 {
-	v1 := a == a
-	v2 := math.Signbit(a)
-	v6 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
-	v8 := float64(v6 * 1.4142135623730951)
-	v9 := lesser(14.5, v8)
-	v11 := v9 - 3.5
-	v13 := v9 + 3.5
-	v14 := v11 / v13
-	v17 := math.FMA(v14, 2.893498272185088e-06, 6.289192426742556e-06)
-	v19 := math.FMA(v14, v17, -1.9637817483058004e-05)
-	v21 := math.FMA(v14, v19, -5.714372916291379e-05)
-	v23 := math.FMA(v14, v21, 0.0001315407633741634)
-	v25 := math.FMA(v14, v23, 0.0003915311227946389)
-	v27 := math.FMA(v14, v25, -0.001380764161274003)
-	v29 := math.FMA(v14, v27, -0.0015615770214025776)
-	v31 := math.FMA(v14, v29, 0.019065539800930863)
-	v33 := math.FMA(v14, v31, -0.06163942018250091)
-	v35 := math.FMA(v14, v33, 0.12585525502354164)
-	v37 := math.FMA(v14, v35, -0.18713969865223126)
-	v39 := math.FMA(v14, v37, 0.10634515363392483)
-	v40 := float64(v9 * v9)
-	v42 := float64(v40 * -0.5)
-	v45 := math.FMA(v42, 1.4426950408889634, 6.755399441055744e+15)
-	v47 := v45 - 6.755399441055744e+15
-	v49 := math.FMA(-v47, 0.6931471805599453, v42)
-	v52 := math.FMA(v49, 2.4859578222625295e-05, 0.0001989927395864936)
-	v54 := math.FMA(v49, v52, 0.001388885404961482)
-	v56 := math.FMA(v49, v54, 0.008333298483754886)
-	v58 := math.FMA(v49, v56, 0.041666666718980845)
-	v60 := math.FMA(v49, v58, 0.16666666718997508)
-	v62 := math.FMA(v49, v60, 0.5)
-	v64 := math.FMA(v49, v62, 1)
-	v66 := math.FMA(v49, v64, 1)
-	v67 := shiftLeft(v45, 52)
-	v68 := addBits(v66, v67)
-	v69 := float64(v39 * v68)
-	v70 := v69 + v69
-	v71 := 2 - v70
-	v72 := choose(v2, v71, v70)
-	v73 := choose(v1, v72, a)
+	v2 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v4 := float64(v2 * 1.4142135623730951)
+	v6 := lesser(14.5, v4)
+	v8 := v6 - 3.5
+	v10 := v6 + 3.5
+	v11 := v8 / v10
+	v14 := math.FMA(v11, 2.893498272185088e-06, 6.289192426742556e-06)
+	v16 := math.FMA(v11, v14, -1.9637817483058004e-05)
+	v18 := math.FMA(v11, v16, -5.714372916291379e-05)
+	v20 := math.FMA(v11, v18, 0.0001315407633741634)
+	v22 := math.FMA(v11, v20, 0.0003915311227946389)
+	v24 := math.FMA(v11, v22, -0.001380764161274003)
+	v26 := math.FMA(v11, v24, -0.0015615770214025776)
+	v28 := math.FMA(v11, v26, 0.019065539800930863)
+	v30 := math.FMA(v11, v28, -0.06163942018250091)
+	v32 := math.FMA(v11, v30, 0.12585525502354164)
+	v34 := math.FMA(v11, v32, -0.18713969865223126)
+	v36 := math.FMA(v11, v34, 0.10634515363392483)
+	v37 := float64(v6 * v6)
+	v39 := float64(v37 * -0.5)
+	v42 := math.FMA(v39, 1.4426950408889634, 6.755399441055744e+15)
+	v44 := v42 - 6.755399441055744e+15
+	v46 := math.FMA(-v44, 0.6931471805599453, v39)
+	v49 := math.FMA(v46, 2.4859578222625295e-05, 0.0001989927395864936)
+	v51 := math.FMA(v46, v49, 0.001388885404961482)
+	v53 := math.FMA(v46, v51, 0.008333298483754886)
+	v55 := math.FMA(v46, v53, 0.041666666718980845)
+	v57 := math.FMA(v46, v55, 0.16666666718997508)
+	v59 := math.FMA(v46, v57, 0.5)
+	v61 := math.FMA(v46, v59, 1)
+	v63 := math.FMA(v46, v61, 1)
+	v64 := shiftLeft(v42, 52)
+	v65 := addBits(v63, v64)
+	v66 := float64(v36 * v65)
+	v67 := v66 + v66
+	v69 := 2 - v67
+	v70 := math.Signbit(a)
+	v71 := choose(v70, v69, v67)
+	v72 := a == a
+	v73 := choose(v72, v71, a)
 	return v73
 }
 
 // geluLane returns a·Φ(a).
 func geluLane(a float64) float64 {
-	v1 := a == a
-	v3 := a == math.Float64frombits(0xfff0000000000000)
-	v7 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
-	v8 := lesser(14.5, v7)
-	v10 := v8 - 3.5
-	v12 := v8 + 3.5
-	v13 := v10 / v12
-	v16 := math.FMA(v13, 2.893498272185088e-06, 6.289192426742556e-06)
-	v18 := math.FMA(v13, v16, -1.9637817483058004e-05)
-	v20 := math.FMA(v13, v18, -5.714372916291379e-05)
-	v22 := math.FMA(v13, v20, 0.0001315407633741634)
-	v24 := math.FMA(v13, v22, 0.0003915311227946389)
-	v26 := math.FMA(v13, v24, -0.001380764161274003)
-	v28 := math.FMA(v13, v26, -0.0015615770214025776)
-	v30 := math.FMA(v13, v28, 0.019065539800930863)
-	v32 := math.FMA(v13, v30, -0.06163942018250091)
-	v34 := math.FMA(v13, v32, 0.12585525502354164)
-	v36 := math.FMA(v13, v34, -0.18713969865223126)
-	v38 := math.FMA(v13, v36, 0.10634515363392483)
-	v39 := float64(v8 * v8)
-	v41 := float64(v39 * -0.5)
-	v44 := math.FMA(v41, 1.4426950408889634, 6.755399441055744e+15)
-	v46 := v44 - 6.755399441055744e+15
-	v48 := math.FMA(-v46, 0.6931471805599453, v41)
-	v51 := math.FMA(v48, 2.4859578222625295e-05, 0.0001989927395864936)
-	v53 := math.FMA(v48, v51, 0.001388885404961482)
-	v55 := math.FMA(v48, v53, 0.008333298483754886)
-	v57 := math.FMA(v48, v55, 0.041666666718980845)
-	v59 := math.FMA(v48, v57, 0.16666666718997508)
-	v61 := math.FMA(v48, v59, 0.5)
-	v63 := math.FMA(v48, v61, 1)
-	v65 := math.FMA(v48, v63, 1)
-	v66 := shiftLeft(v44, 52)
-	v67 := addBits(v65, v66)
-	v68 := float64(v38 * v67)
-	v70 := greater(0, a)
-	v71 := math.FMA(-v8, v68, v70)
-	v72 := choose(v3, math.Float64frombits(0x7ff8000000000001), v71)
-	v73 := choose(v1, v72, a)
+	v2 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v4 := lesser(14.5, v2)
+	v6 := v4 - 3.5
+	v8 := v4 + 3.5
+	v9 := v6 / v8
+	v12 := math.FMA(v9, 2.893498272185088e-06, 6.289192426742556e-06)
+	v14 := math.FMA(v9, v12, -1.9637817483058004e-05)
+	v16 := math.FMA(v9, v14, -5.714372916291379e-05)
+	v18 := math.FMA(v9, v16, 0.0001315407633741634)
+	v20 := math.FMA(v9, v18, 0.0003915311227946389)
+	v22 := math.FMA(v9, v20, -0.001380764161274003)
+	v24 := math.FMA(v9, v22, -0.0015615770214025776)
+	v26 := math.FMA(v9, v24, 0.019065539800930863)
+	v28 := math.FMA(v9, v26, -0.06163942018250091)
+	v30 := math.FMA(v9, v28, 0.12585525502354164)
+	v32 := math.FMA(v9, v30, -0.18713969865223126)
+	v34 := math.FMA(v9, v32, 0.10634515363392483)
+	v35 := float64(v4 * v4)
+	v37 := float64(v35 * -0.5)
+	v40 := math.FMA(v37, 1.4426950408889634, 6.755399441055744e+15)
+	v42 := v40 - 6.755399441055744e+15
+	v44 := math.FMA(-v42, 0.6931471805599453, v37)
+	v47 := math.FMA(v44, 2.4859578222625295e-05, 0.0001989927395864936)
+	v49 := math.FMA(v44, v47, 0.001388885404961482)
+	v51 := math.FMA(v44, v49, 0.008333298483754886)
+	v53 := math.FMA(v44, v51, 0.041666666718980845)
+	v55 := math.FMA(v44, v53, 0.16666666718997508)
+	v57 := math.FMA(v44, v55, 0.5)
+	v59 := math.FMA(v44, v57, 1)
+	v61 := math.FMA(v44, v59, 1)
+	v62 := shiftLeft(v40, 52)
+	v63 := addBits(v61, v62)
+	v64 := float64(v34 * v63)
+	v66 := greater(0, a)
+	v67 := math.FMA(-v4, v64, v66)
+	v69 := a == math.Float64frombits(0xfff0000000000000)
+	v71 := choose(v69, math.Float64frombits(0x7ff8000000000001), v67)
+	v72 := a == a
+	v73 := choose(v72, v71, a)
 	return v73
 }
 
 // geluTanhLane returns a / (1 + e^(-2u)), u = √(2/π)·(a + 0.044715·a³).
 func geluTanhLane(a float64) float64 {
-	v1 := a == a
-	v3 := a == math.Float64frombits(0xfff0000000000000)
-	v5 := float64(a * a)
-	v7 := float64(v5 * 0.044715)
-	v8 := math.FMA(v7, a, a)
-	v10 := float64(v8 * -1.5957691216057308)
-	v12 := v10 > 700
-	v16 := lesser(700, v10)
-	v17 := greater(-700, v16)
-	v20 := math.FMA(v17, 1.4426950408889634, 6.755399441055744e+15)
-	v22 := v20 - 6.755399441055744e+15
-	v24 := math.FMA(-v22, 0.6931471805599453, v17)
-	v27 := math.FMA(v24, 2.4859578222625295e-05, 0.0001989927395864936)
-	v29 := math.FMA(v24, v27, 0.001388885404961482)
-	v31 := math.FMA(v24, v29, 0.008333298483754886)
-	v33 := math.FMA(v24, v31, 0.041666666718980845)
-	v35 := math.FMA(v24, v33, 0.16666666718997508)
-	v37 := math.FMA(v24, v35, 0.5)
-	v39 := math.FMA(v24, v37, 1)
-	v41 := math.FMA(v24, v39, 1)
-	v42 := shiftLeft(v20, 52)
-	v43 := addBits(v41, v42)
-	v44 := choose(v12, math.Float64frombits(0x7ff0000000000000), v43)
-	v46 := v44 + 1
-	v47 := a / v46
-	v48 := choose(v3, math.Float64frombits(0x7ff8000000000001), v47)
-	v49 := choose(v1, v48, a)
+	v1 := float64(a * a)
+	v3 := float64(v1 * 0.044715)
+	v4 := math.FMA(v3, a, a)
+	v6 := float64(v4 * -1.5957691216057308)
+	v8 := lesser(700, v6)
+	v10 := greater(-700, v8)
+	v13 := math.FMA(v10, 1.4426950408889634, 6.755399441055744e+15)
+	v15 := v13 - 6.755399441055744e+15
+	v17 := math.FMA(-v15, 0.6931471805599453, v10)
+	v20 := math.FMA(v17, 2.4859578222625295e-05, 0.0001989927395864936)
+	v22 := math.FMA(v17, v20, 0.001388885404961482)
+	v24 := math.FMA(v17, v22, 0.008333298483754886)
+	v26 := math.FMA(v17, v24, 0.041666666718980845)
+	v28 := math.FMA(v17, v26, 0.16666666718997508)
+	v30 := math.FMA(v17, v28, 0.5)
+	v32 := math.FMA(v17, v30, 1)
+	v34 := math.FMA(v17, v32, 1)
+	v35 := shiftLeft(v13, 52)
+	v36 := addBits(v34, v35)
+	v38 := v6 > 700
+	v40 := choose(v38, math.Float64frombits(0x7ff0000000000000), v36)
+	v42 := v40 + 1
+	v43 := a / v42
+	v45 := a == math.Float64frombits(0xfff0000000000000)
+	v47 := choose(v45, math.Float64frombits(0x7ff8000000000001), v43)
+	v48 := a == a
+	v49 := choose(v48, v47, a)
 	return v49
 }
 
 // logLane returns the natural logarithm of a.
 func logLane(a float64) float64 {
-	v1 := a == a
-	v3 := !(a >= 0)
-	v6 := a == 0
-	v9 := a == math.Float64frombits(0x7ff0000000000000)
-	v11 := addBits(a, math.Float64frombits(0x95f619980c433))
-	v12 := shiftRight(v11, 52)
-	v14 := orBits(v12, 4.503599627370496e+15)
-	v16 := v14 - 4.503599627371519e+15
-	v18 := shiftLeft(v12, 52)
-	v19 := subBits(a, v18)
-	v21 := addBits(v19, 1)
-	v23 := v21 - 1
-	v25 := v21 + 1
-	v26 := v23 / v25
-	v27 := float64(v26 * v26)
-	v30 := math.FMA(v27, 0.23616499700038662, 0.2853504383307004)
-	v32 := math.FMA(v27, v30, 0.4000038478496916)
-	v34 := math.FMA(v27, v32, 0.6666666524694825)
-	v36 := math.FMA(v27, v34, 2.000000000008363)
-	v37 := float64(v36 * v26)
-	v38 := math.FMA(v16, 0.6931471805599453, v37)
-	v39 := choose(v9, a, v38)
-	v40 := choose(v6, math.Float64frombits(0xfff0000000000000), v39)
-	v41 := choose(v3, math.Float64frombits(0x7ff8000000000001), v40)
-	v42 := choose(v1, v41, a)
+	v2 := addBits(a, math.Float64frombits(0x95f619980c433))
+	v3 := shiftRight(v2, 52)
+	v4 := shiftLeft(v3, 52)
+	v5 := subBits(a, v4)
+	v7 := addBits(v5, 1)
+	v9 := v7 - 1
+	v11 := v7 + 1
+	v12 := v9 / v11
+	v13 := float64(v12 * v12)
+	v16 := math.FMA(v13, 0.23616499700038662, 0.2853504383307004)
+	v18 := math.FMA(v13, v16, 0.4000038478496916)
+	v20 := math.FMA(v13, v18, 0.6666666524694825)
+	v22 := math.FMA(v13, v20, 2.000000000008363)
+	v23 := float64(v22 * v12)
+	v25 := orBits(v3, 4.503599627370496e+15)
+	v27 := v25 - 4.503599627371519e+15
+	v29 := math.FMA(v27, 0.6931471805599453, v23)
+	v31 := a == math.Float64frombits(0x7ff0000000000000)
+	v32 := choose(v31, a, v29)
+	v34 := a == 0
+	v36 := choose(v34, math.Float64frombits(0xfff0000000000000), v32)
+	v38 := !(a >= 0)
+	v40 := choose(v38, math.Float64frombits(0x7ff8000000000001), v36)
+	v41 := a == a
+	v42 := choose(v41, v40, a)
 	return v42
 }
 
 // log2Lane returns the binary logarithm of a.
 func log2Lane(a float64) float64 {
-	v1 := a == a
-	v3 := !(a >= 0)
-	v6 := a == 0
-	v9 := a == math.Float64frombits(0x7ff0000000000000)
-	v11 := addBits(a, math.Float64frombits(0x95f619980c433))
-	v12 := shiftRight(v11, 52)
-	v13 := shiftLeft(v12, 52)
-	v14 := subBits(a, v13)
-	v16 := addBits(v14, 1)
-	v18 := v16 - 1
-	v20 := v16 + 1
+	v2 := addBits(a, math.Float64frombits(0x95f619980c433))
+	v3 := shiftRight(v2, 52)
+	v4 := shiftLeft(v3, 52)
+	v5 := subBits(a, v4)
+	v7 := addBits(v5, 1)
+	v9 := v7 - 1
+	v11 := v7 + 1
+	v12 := v9 / v11
+	v13 := float64(v12 * v12)
+	v16 := math.FMA(v13, 0.23616499700038662, 0.2853504383307004)
+	v18 := math.FMA(v13, v16, 0.4000038478496916)
+	v20 := math.FMA(v13, v18, 0.6666666524694825)
+	v22 := math.FMA(v13, v20, 2.000000000008363)
+	v23 := float64(v22 * v12)
+	v25 := orBits(v3, 4.503599627370496e+15)
+	v27 := v25 - 4.503599627371519e+15
+	v29 := math.FMA(v23, 1.4426950408889634, v27)
+	v31 := a == math.Float64frombits(0x7ff0000000000000)
+	v32 := choose(v31, a, v29)
+	v34 := a == 0
+	v36 := choose(v34, math.Float64frombits(0xfff0000000000000), v32)
+	v38 := !(a >= 0)
+	v40 := choose(v38, math.Float64frombits(0x7ff8000000000001), v36)
+	v41 := a == a
+	v42 := choose(v41, v40, a)
+	return v42
+}
+
+// log10Lane returns the decimal logarithm of a.
+func log10Lane(a float64) float64 {
+	v2 := addBits(a, math.Float64frombits(0x95f619980c433))
+	v3 := shiftRight(v2, 52)
+	v4 := shiftLeft(v3, 52)
+	v5 := subBits(a, v4)
+	v7 := addBits(v5, 1)
+	v9 := v7 - 1
+	v11 := v7 + 1
+	v12 := v9 / v11
+	v13 := float64(v12 * v12)
+	v16 := math.FMA(v13, 0.23616499700038662, 0.2853504383307004)
+	v18 := math.FMA(v13, v16, 0.4000038478496916)
+	v20 := math.FMA(v13, v18, 0.6666666524694825)
+	v22 := math.FMA(v13, v20, 2.000000000008363)
+	v23 := float64(v22 * v12)
+	v25 := orBits(v3, 4.503599627370496e+15)
+	v27 := v25 - 4.503599627371519e+15
+	v29 := math.FMA(v27, 0.6931471805599453, v23)
+	v31 := float64(v29 * 0.4342944819032518)
+	v33 := a == math.Float64frombits(0x7ff0000000000000)
+	v34 := choose(v33, a, v31)
+	v36 := a == 0
+	v38 := choose(v36, math.Float64frombits(0xfff0000000000000), v34)
+	v40 := !(a >= 0)
+	v42 := choose(v40, math.Float64frombits(0x7ff8000000000001), v38)
+	v43 := a == a
+	v44 := choose(v43, v42, a)
+	return v44
+}
+
+// log1pLane returns log(1 + a).
+func log1pLane(a float64) float64 {
+	v2 := a + 1
+	v4 := addBits(v2, math.Float64frombits(0x95f619980c433))
+	v5 := shiftRight(v4, 52)
+	v6 := shiftLeft(v5, 52)
+	v7 := subBits(v2, v6)
+	v9 := addBits(v7, 1)
+	v11 := v9 - 1
+	v13 := orBits(v5, 4.503599627370496e+15)
+	v15 := v13 - 4.503599627371519e+15
+	v17 := v15 == 0
+	v18 := choose(v17, a, v11)
+	v20 := v18 + 2
 	v21 := v18 / v20
 	v22 := float64(v21 * v21)
 	v25 := math.FMA(v22, 0.23616499700038662, 0.2853504383307004)
@@ -468,64 +530,87 @@ func log2Lane(a float64) float64 {
 	v29 := math.FMA(v22, v27, 0.6666666524694825)
 	v31 := math.FMA(v22, v29, 2.000000000008363)
 	v32 := float64(v31 * v21)
-	v35 := orBits(v12, 4.503599627370496e+15)
-	v37 := v35 - 4.503599627371519e+15
-	v38 := math.FMA(v32, 1.4426950408889634, v37)
-	v39 := choose(v9, a, v38)
-	v40 := choose(v6, math.Float64frombits(0xfff0000000000000), v39)
-	v41 := choose(v3, math.Float64frombits(0x7ff8000000000001), v40)
-	v42 := choose(v1, v41, a)
-	return v42
+	v34 := math.FMA(v15, 0.6931471805599453, v32)
+	v36 := andBits(a, math.Float64frombits(0x8000000000000000))
+	v37 := orBits(v34, v36)
+	v39 := a == math.Float64frombits(0x7ff0000000000000)
+	v40 := choose(v39, a, v37)
+	v42 := a == -1
+	v44 := choose(v42, math.Float64frombits(0xfff0000000000000), v40)
+	v46 := !(a >= -1)
+	v48 := choose(v46, math.Float64frombits(0x7ff8000000000001), v44)
+	v49 := a == a
+	v50 := choose(v49, v48, a)
+	return v50
 }
 
-// log10Lane returns the decimal logarithm of a.
-func log10Lane(a float64) float64 {
-	v1 := a == a
-	v3 := !(a >= 0)
-	v6 := a == 0
-	v9 := a == math.Float64frombits(0x7ff0000000000000)
-	v11 := addBits(a, math.Float64frombits(0x95f619980c433))
-	v12 := shiftRight(v11, 52)
-	v14 := orBits(v12, 4.503599627370496e+15)
-	v16 := v14 - 4.503599627371519e+15
-	v18 := shiftLeft(v12, 52)
-	v19 := subBits(a, v18)
-	v21 := addBits(v19, 1)
-	v23 := v21 - 1
-	v25 := v21 + 1
-	v26 := v23 / v25
-	v27 := float64(v26 * v26)
-	v30 := math.FMA(v27, 0.23616499700038662, 0.2853504383307004)
-	v32 := math.FMA(v27, v30, 0.4000038478496916)
-	v34 := math.FMA(v27, v32, 0.6666666524694825)
-	v36 := math.FMA(v27, v34, 2.000000000008363)
-	v37 := float64(v36 * v26)
-	v38 := math.FMA(v16, 0.6931471805599453, v37)
-	v40 := float64(v38 * 0.4342944819032518)
-	v41 := choose(v9, a, v40)
-	v42 := choose(v6, math.Float64frombits(0xfff0000000000000), v41)
-	v43 := choose(v3, math.Float64frombits(0x7ff8000000000001), v42)
-	v44 := choose(v1, v43, a)
-	return v44
+// logSigmoidLane returns log(1 / (1 + e^-a)).
+func logSigmoidLane(a float64) float64 {
+	v2 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v4 := xorBits(v2, math.Float64frombits(0x8000000000000000))
+	v6 := greater(-700, v4)
+	v9 := math.FMA(v6, 1.4426950408889634, 6.755399441055744e+15)
+	v11 := v9 - 6.755399441055744e+15
+	v13 := math.FMA(-v11, 0.6931471805599453, v6)
+	v16 := math.FMA(v13, 2.4859578222625295e-05, 0.0001989927395864936)
+	v18 := math.FMA(v13, v16, 0.001388885404961482)
+	v20 := math.FMA(v13, v18, 0.008333298483754886)
+	v22 := math.FMA(v13, v20, 0.041666666718980845)
+	v24 := math.FMA(v13, v22, 0.16666666718997508)
+	v26 := math.FMA(v13, v24, 0.5)
+	v28 := math.FMA(v13, v26, 1)
+	v30 := math.FMA(v13, v28, 1)
+	v31 := shiftLeft(v9, 52)
+	v32 := addBits(v30, v31)
+	v34 := v4 < -104
+	v36 := choose(v34, 0, v32)
+	v38 := v36 + 1
+	v40 := addBits(v38, math.Float64frombits(0x95f619980c433))
+	v41 := shiftRight(v40, 52)
+	v42 := shiftLeft(v41, 52)
+	v43 := subBits(v38, v42)
+	v45 := addBits(v43, 1)
+	v47 := v45 - 1
+	v49 := orBits(v41, 4.503599627370496e+15)
+	v51 := v49 - 4.503599627371519e+15
+	v53 := v51 == 0
+	v54 := choose(v53, v36, v47)
+	v56 := v54 + 2
+	v57 := v54 / v56
+	v58 := float64(v57 * v57)
+	v61 := math.FMA(v58, 0.23616499700038662, 0.2853504383307004)
+	v63 := math.FMA(v58, v61, 0.4000038478496916)
+	v65 := math.FMA(v58, v63, 0.6666666524694825)
+	v67 := math.FMA(v58, v65, 2.000000000008363)
+	v68 := float64(v67 * v57)
+	v70 := math.FMA(v51, 0.6931471805599453, v68)
+	v72 := lesser(0, a)
+	v73 := v72 - v70
+	v74 := a == a
+	v75 := choose(v74, v73, a)
+	return v75
 }
 
-// log1pLane returns log(1 + a).
-func log1pLane(a float64) float64 {
-	v1 := a == a
-	v3 := !(a >= -1)
-	v6 := a == -1
-	v9 := a == math.Float64frombits(0x7ff0000000000000)
-	v11 := a + 1
-	v13 := addBits(v11, math.Float64frombits(0x95f619980c433))
-	v14 := shiftRight(v13, 52)
-	v16 := orBits(v14, 4.503599627370496e+15)
-	v18 := v16 - 4.503599627371519e+15
-	v21 := v18 == 0
-	v22 := shiftLeft(v14, 52)
-	v23 := subBits(v11, v22)
-	v25 := addBits(v23, 1)
-	v27 := v25 - 1
-	v28 := choose(v21, a, v27)
+// asinhLane returns the inverse hyperbolic sine of a.
+func asinhLane(a float64) float64 {
+	v2 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v3 := float64(v2 * v2)
+	v5 := v3 + 1
+	v6 := math.Sqrt(v5)
+	v8 := v6 + 1
+	v9 := v3 / v8
+	v10 := v2 + v9
+	v12 := v10 + 1
+	v14 := addBits(v12, math.Float64frombits(0x95f619980c433))
+	v15 := shiftRight(v14, 52)
+	v16 := shiftLeft(v15, 52)
+	v17 := subBits(v12, v16)
+	v19 := addBits(v17, 1)
+	v21 := v19 - 1
+	v23 := orBits(v15, 4.503599627370496e+15)
+	v25 := v23 - 4.503599627371519e+15
+	v27 := v25 == 0
+	v28 := choose(v27, v10, v21)
 	v30 := v28 + 2
 	v31 := v28 / v30
 	v32 := float64(v31 * v31)
@@ -534,418 +619,1155 @@ func log1pLane(a float64) float64 {
 	v39 := math.FMA(v32, v37, 0.6666666524694825)
 	v41 := math.FMA(v32, v39, 2.000000000008363)
 	v42 := float64(v41 * v31)
-	v43 := math.FMA(v18, 0.6931471805599453, v42)
-	v45 := andBits(a, math.Float64frombits(0x8000000000000000))
-	v46 := orBits(v43, v45)
-	v47 := choose(v9, a, v46)
-	v48 := choose(v6, math.Float64frombits(0xfff0000000000000), v47)
-	v49 := choose(v3, math.Float64frombits(0x7ff8000000000001), v48)
-	v50 := choose(v1, v49, a)
-	return v50
-}
-
-// logSigmoidLane returns log(1 / (1 + e^-a)).
-func logSigmoidLane(a float64) float64 {
-	v1 := a == a
-	v3 := lesser(0, a)
-	v5 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
-	v7 := xorBits(v5, math.Float64frombits(0x8000000000000000))
-	v9 := v7 < -104
-	v12 := greater(-700, v7)
-	v15 := math.FMA(v12, 1.4426950408889634, 6.755399441055744e+15)
-	v17 := v15 - 6.755399441055744e+15
-	v19 := math.FMA(-v17, 0.6931471805599453, v12)
-	v22 := math.FMA(v19, 2.4859578222625295e-05, 0.0001989927395864936)
-	v24 := math.FMA(v19, v22, 0.001388885404961482)
-	v26 := math.FMA(v19, v24, 0.008333298483754886)
-	v28 := math.FMA(v19, v26, 0.041666666718980845)
-	v30 := math.FMA(v19, v28, 0.16666666718997508)
-	v32 := math.FMA(v19, v30, 0.5)
-	v34 := math.FMA(v19, v32, 1)
-	v36 := math.FMA(v19, v34, 1)
-	v37 := shiftLeft(v15, 52)
-	v38 := addBits(v36, v37)
-	v39 := choose(v9, 0, v38)
-	v41 := v39 + 1
-	v43 := addBits(v41, math.Float64frombits(0x95f619980c433))
-	v44 := shiftRight(v43, 52)
-	v46 := orBits(v44, 4.503599627370496e+15)
-	v48 := v46 - 4.503599627371519e+15
-	v51 := v48 == 0
-	v52 := shiftLeft(v44, 52)
-	v53 := subBits(v41, v52)
-	v55 := addBits(v53, 1)
-	v57 := v55 - 1
-	v58 := choose(v51, v39, v57)
-	v60 := v58 + 2
-	v61 := v58 / v60
-	v62 := float64(v61 * v61)
-	v65 := math.FMA(v62, 0.23616499700038662, 0.2853504383307004)
-	v67 := math.FMA(v62, v65, 0.4000038478496916)
-	v69 := math.FMA(v62, v67, 0.6666666524694825)
-	v71 := math.FMA(v62, v69, 2.000000000008363)
-	v72 := float64(v71 * v61)
-	v73 := math.FMA(v48, 0.6931471805599453, v72)
-	v74 := v3 - v73
-	v75 := choose(v1, v74, a)
-	return v75
-}
-
-// asinhLane returns the inverse hyperbolic sine of a.
-func asinhLane(a float64) float64 {
-	v1 := a == a
-	v3 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
-	v5 := v3 < math.Float64frombits(0x7ff0000000000000)
-	v6 := float64(v3 * v3)
-	v8 := v6 + 1
-	v9 := math.Sqrt(v8)
-	v11 := v9 + 1
-	v12 := v6 / v11
-	v13 := v3 + v12
-	v15 := v13 + 1
-	v17 := addBits(v15, math.Float64frombits(0x95f619980c433))
-	v18 := shiftRight(v17, 52)
-	v20 := orBits(v18, 4.503599627370496e+15)
-	v22 := v20 - 4.503599627371519e+15
-	v25 := v22 == 0
-	v26 := shiftLeft(v18, 52)
-	v27 := subBits(v15, v26)
-	v29 := addBits(v27, 1)
-	v31 := v29 - 1
-	v32 := choose(v25, v13, v31)
-	v34 := v32 + 2
-	v35 := v32 / v34
-	v36 := float64(v35 * v35)
-	v39 := math.FMA(v36, 0.23616499700038662, 0.2853504383307004)
-	v41 := math.FMA(v36, v39, 0.4000038478496916)
-	v43 := math.FMA(v36, v41, 0.6666666524694825)
-	v45 := math.FMA(v36, v43, 2.000000000008363)
-	v46 := float64(v45 * v35)
-	v47 := math.FMA(v22, 0.6931471805599453, v46)
-	v48 := choose(v5, v47, v3)
-	v50 := andBits(a, math.Float64frombits(0x8000000000000000))
-	v51 := orBits(v48, v50)
-	v52 := choose(v1, v51, a)
+	v44 := math.FMA(v25, 0.6931471805599453, v42)
+	v46 := v2 < math.Float64frombits(0x7ff0000000000000)
+	v47 := choose(v46, v44, v2)
+	v49 := andBits(a, math.Float64frombits(0x8000000000000000))
+	v50 := orBits(v47, v49)
+	v51 := a == a
+	v52 := choose(v51, v50, a)
 	return v52
 }
 
 // acoshLane returns the inverse hyperbolic cosine of a.
 func acoshLane(a float64) float64 {
-	v1 := a == a
-	v3 := a < 1
-	v6 := a < math.Float64frombits(0x7ff0000000000000)
-	v8 := a - 1
-	v10 := v8 + 2
-	v11 := float64(v8 * v10)
-	v12 := math.Sqrt(v11)
-	v13 := v8 + v12
-	v15 := v13 + 1
-	v17 := addBits(v15, math.Float64frombits(0x95f619980c433))
-	v18 := shiftRight(v17, 52)
-	v20 := orBits(v18, 4.503599627370496e+15)
+	v2 := a - 1
+	v4 := v2 + 2
+	v5 := float64(v2 * v4)
+	v6 := math.Sqrt(v5)
+	v7 := v2 + v6
+	v9 := v7 + 1
+	v11 := addBits(v9, math.Float64frombits(0x95f619980c433))
+	v12 := shiftRight(v11, 52)
+	v13 := shiftLeft(v12, 52)
+	v14 := subBits(v9, v13)
+	v16 := addBits(v14, 1)
+	v18 := v16 - 1
+	v20 := orBits(v12, 4.503599627370496e+15)
 	v22 := v20 - 4.503599627371519e+15
-	v25 := v22 == 0
-	v26 := shiftLeft(v18, 52)
-	v27 := subBits(v15, v26)
-	v29 := addBits(v27, 1)
-	v31 := v29 - 1
-	v32 := choose(v25, v13, v31)
-	v34 := v32 + 2
-	v35 := v32 / v34
-	v36 := float64(v35 * v35)
-	v39 := math.FMA(v36, 0.23616499700038662, 0.2853504383307004)
-	v41 := math.FMA(v36, v39, 0.4000038478496916)
-	v43 := math.FMA(v36, v41, 0.6666666524694825)
-	v45 := math.FMA(v36, v43, 2.000000000008363)
-	v46 := float64(v45 * v35)
-	v47 := math.FMA(v22, 0.6931471805599453, v46)
-	v48 := choose(v6, v47, a)
-	v49 := choose(v3, math.Float64frombits(0x7ff8000000000001), v48)
-	v50 := choose(v1, v49, a)
+	v24 := v22 == 0
+	v25 := choose(v24, v7, v18)
+	v27 := v25 + 2
+	v28 := v25 / v27
+	v29 := float64(v28 * v28)
+	v32 := math.FMA(v29, 0.23616499700038662, 0.2853504383307004)
+	v34 := math.FMA(v29, v32, 0.4000038478496916)
+	v36 := math.FMA(v29, v34, 0.6666666524694825)
+	v38 := math.FMA(v29, v36, 2.000000000008363)
+	v39 := float64(v38 * v28)
+	v41 := math.FMA(v22, 0.6931471805599453, v39)
+	v43 := a < math.Float64frombits(0x7ff0000000000000)
+	v44 := choose(v43, v41, a)
+	v46 := a < 1
+	v48 := choose(v46, math.Float64frombits(0x7ff8000000000001), v44)
+	v49 := a == a
+	v50 := choose(v49, v48, a)
 	return v50
 }
 
 // atanhLane returns the inverse hyperbolic tangent of a.
 func atanhLane(a float64) float64 {
-	v1 := a == a
-	v4 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
-	v5 := !(1 >= v4)
-	v8 := v4 == 1
-	v10 := v4 + v4
-	v12 := 1 - v4
-	v13 := v10 / v12
-	v15 := v13 + 1
-	v17 := addBits(v15, math.Float64frombits(0x95f619980c433))
-	v18 := shiftRight(v17, 52)
-	v20 := orBits(v18, 4.503599627370496e+15)
-	v22 := v20 - 4.503599627371519e+15
-	v25 := v22 == 0
-	v26 := shiftLeft(v18, 52)
-	v27 := subBits(v15, v26)
-	v29 := addBits(v27, 1)
-	v31 := v29 - 1
-	v32 := choose(v25, v13, v31)
-	v34 := v32 + 2
-	v35 := v32 / v34
-	v36 := float64(v35 * v35)
-	v39 := math.FMA(v36, 0.23616499700038662, 0.2853504383307004)
-	v41 := math.FMA(v36, v39, 0.4000038478496916)
-	v43 := math.FMA(v36, v41, 0.6666666524694825)
-	v45 := math.FMA(v36, v43, 2.000000000008363)
-	v46 := float64(v45 * v35)
-	v47 := math.FMA(v22, 0.6931471805599453, v46)
-	v49 := float64(v47 * 0.5)
-	v50 := choose(v8, math.Float64frombits(0x7ff0000000000000), v49)
-	v52 := andBits(a, math.Float64frombits(0x8000000000000000))
-	v53 := orBits(v50, v52)
-	v54 := choose(v5, math.Float64frombits(0x7ff8000000000001), v53)
-	v55 := choose(v1, v54, a)
-	return v55
+	v2 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v3 := v2 + v2
+	v5 := 1 - v2
+	v6 := v3 / v5
+	v8 := v6 + 1
+	v10 := addBits(v8, math.Float64frombits(0x95f619980c433))
+	v11 := shiftRight(v10, 52)
+	v12 := shiftLeft(v11, 52)
+	v13 := subBits(v8, v12)
+	v15 := addBits(v13, 1)
+	v17 := v15 - 1
+	v19 := orBits(v11, 4.503599627370496e+15)
+	v21 := v19 - 4.503599627371519e+15
+	v23 := v21 == 0
+	v24 := choose(v23, v6, v17)
+	v26 := v24 + 2
+	v27 := v24 / v26
+	v28 := float64(v27 * v27)
+	v31 := math.FMA(v28, 0.23616499700038662, 0.2853504383307004)
+	v33 := math.FMA(v28, v31, 0.4000038478496916)
+	v35 := math.FMA(v28, v33, 0.6666666524694825)
+	v37 := math.FMA(v28, v35, 2.000000000008363)
+	v38 := float64(v37 * v27)
+	v40 := math.FMA(v21, 0.6931471805599453, v38)
+	v42 := float64(v40 * 0.5)
+	v44 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v46 := v44 == 1
+	v48 := choose(v46, math.Float64frombits(0x7ff0000000000000), v42)
+	v50 := andBits(a, math.Float64frombits(0x8000000000000000))
+	v51 := orBits(v48, v50)
+	v53 := !(1 >= v44)
+	v55 := choose(v53, math.Float64frombits(0x7ff8000000000001), v51)
+	v56 := a == a
+	v57 := choose(v56, v55, a)
+	return v57
 }
 
 // sinLane returns the sine of a, for |a| < 2^28.
 func sinLane(a float64) float64 {
-	v1 := a == a
-	v4 := math.FMA(a, 0.6366197723675814, 6.755399441055744e+15)
-	v5 := shiftLeft(v4, 63)
-	v6 := math.Signbit(v5)
-	v8 := v4 - 6.755399441055744e+15
-	v11 := math.FMA(-v8, 1.5707963267948966, a)
-	v12 := math.FMA(-v8, 6.123233995736766e-17, v11)
-	v13 := float64(v12 * v12)
-	v16 := math.FMA(v13, -2.7237140418016e-07, 2.4799862190148396e-05)
-	v18 := math.FMA(v13, v16, -0.00138888850913992)
-	v20 := math.FMA(v13, v18, 0.04166666663739607)
-	v22 := math.FMA(v13, v20, -0.4999999999996389)
-	v24 := math.FMA(v13, v22, 1)
-	v27 := math.FMA(v13, -2.4805636241834762e-08, 2.755599092956532e-06)
-	v29 := math.FMA(v13, v27, -0.00019841266916985966)
-	v31 := math.FMA(v13, v29, 0.008333333331079223)
-	v33 := math.FMA(v13, v31, -0.16666666666663885)
-	v35 := math.FMA(v13, v33, 1)
-	v36 := float64(v35 * v12)
-	v37 := choose(v6, v24, v36)
-	v38 := shiftLeft(v4, 62)
-	v40 := andBits(v38, math.Float64frombits(0x8000000000000000))
-	v41 := xorBits(v37, v40)
-	v42 := choose(v1, v41, a)
+	v3 := math.FMA(a, 0.6366197723675814, 6.755399441055744e+15)
+	v5 := v3 - 6.755399441055744e+15
+	v7 := math.FMA(-v5, 1.5707963267948966, a)
+	v9 := math.FMA(-v5, 6.123233995736766e-17, v7)
+	v10 := float64(v9 * v9)
+	v13 := math.FMA(v10, -2.4805636241834762e-08, 2.755599092956532e-06)
+	v15 := math.FMA(v10, v13, -0.00019841266916985966)
+	v17 := math.FMA(v10, v15, 0.008333333331079223)
+	v19 := math.FMA(v10, v17, -0.16666666666663885)
+	v21 := math.FMA(v10, v19, 1)
+	v22 := float64(v21 * v9)
+	v25 := math.FMA(v10, -2.7237140418016e-07, 2.4799862190148396e-05)
+	v27 := math.FMA(v10, v25, -0.00138888850913992)
+	v29 := math.FMA(v10, v27, 0.04166666663739607)
+	v31 := math.FMA(v10, v29, -0.4999999999996389)
+	v33 := math.FMA(v10, v31, 1)
+	v34 := shiftLeft(v3, 63)
+	v35 := math.Signbit(v34)
+	v36 := choose(v35, v33, v22)
+	v37 := shiftLeft(v3, 62)
+	v39 := andBits(v37, math.Float64frombits(0x8000000000000000))
+	v40 := xorBits(v36, v39)
+	v41 := a == a
+	v42 := choose(v41, v40, a)
 	return v42
 }
 
 // cosLane returns the cosine of a, for |a| < 2^28.
 func cosLane(a float64) float64 {
-	v1 := a == a
-	v4 := math.FMA(a, 0.6366197723675814, 6.755399441055744e+15)
-	v6 := addBits(v4, math.Float64frombits(0x1))
-	v7 := shiftLeft(v6, 63)
-	v8 := math.Signbit(v7)
-	v10 := v4 - 6.755399441055744e+15
-	v13 := math.FMA(-v10, 1.5707963267948966, a)
-	v14 := math.FMA(-v10, 6.123233995736766e-17, v13)
-	v15 := float64(v14 * v14)
-	v18 := math.FMA(v15, -2.7237140418016e-07, 2.4799862190148396e-05)
-	v20 := math.FMA(v15, v18, -0.00138888850913992)
-	v22 := math.FMA(v15, v20, 0.04166666663739607)
-	v24 := math.FMA(v15, v22, -0.4999999999996389)
-	v26 := math.FMA(v15, v24, 1)
-	v29 := math.FMA(v15, -2.4805636241834762e-08, 2.755599092956532e-06)
-	v31 := math.FMA(v15, v29, -0.00019841266916985966)
-	v33 := math.FMA(v15, v31, 0.008333333331079223)
-	v35 := math.FMA(v15, v33, -0.16666666666663885)
-	v37 := math.FMA(v15, v35, 1)
-	v38 := float64(v37 * v14)
-	v39 := choose(v8, v26, v38)
-	v40 := shiftLeft(v6, 62)
-	v42 := andBits(v40, math.Float64frombits(0x8000000000000000))
-	v43 := xorBits(v39, v42)
-	v44 := choose(v1, v43, a)
+	v3 := math.FMA(a, 0.6366197723675814, 6.755399441055744e+15)
+	v5 := v3 - 6.755399441055744e+15
+	v7 := math.FMA(-v5, 1.5707963267948966, a)
+	v9 := math.FMA(-v5, 6.123233995736766e-17, v7)
+	v10 := float64(v9 * v9)
+	v13 := math.FMA(v10, -2.4805636241834762e-08, 2.755599092956532e-06)
+	v15 := math.FMA(v10, v13, -0.00019841266916985966)
+	v17 := math.FMA(v10, v15, 0.008333333331079223)
+	v19 := math.FMA(v10, v17, -0.16666666666663885)
+	v21 := math.FMA(v10, v19, 1)
+	v22 := float64(v21 * v9)
+	v25 := math.FMA(v10, -2.7237140418016e-07, 2.4799862190148396e-05)
+	v27 := math.FMA(v10, v25, -0.00138888850913992)
+	v29 := math.FMA(v10, v27, 0.04166666663739607)
+	v31 := math.FMA(v10, v29, -0.4999999999996389)
+	v33 := math.FMA(v10, v31, 1)
+	v35 := addBits(v3, math.Float64frombits(0x1))
+	v36 := shiftLeft(v35, 63)
+	v37 := math.Signbit(v36)
+	v38 := choose(v37, v33, v22)
+	v39 := shiftLeft(v35, 62)
+	v41 := andBits(v39, math.Float64frombits(0x8000000000000000))
+	v42 := xorBits(v38, v41)
+	v43 := a == a
+	v44 := choose(v43, v42, a)
 	return v44
 }
 
 // tanLane returns the tangent of a, for |a| < 2^28.
 func tanLane(a float64) float64 {
-	v1 := a == a
-	v4 := math.FMA(a, 0.6366197723675814, 6.755399441055744e+15)
-	v5 := shiftLeft(v4, 63)
-	v6 := math.Signbit(v5)
-	v8 := v4 - 6.755399441055744e+15
-	v11 := math.FMA(-v8, 1.5707963267948966, a)
-	v12 := math.FMA(-v8, 6.123233995736766e-17, v11)
-	v13 := float64(v12 * v12)
-	v16 := math.FMA(v13, -2.7237140418016e-07, 2.4799862190148396e-05)
-	v18 := math.FMA(v13, v16, -0.00138888850913992)
-	v20 := math.FMA(v13, v18, 0.04166666663739607)
-	v22 := math.FMA(v13, v20, -0.4999999999996389)
-	v24 := math.FMA(v13, v22, 1)
-	v27 := math.FMA(v13, -2.4805636241834762e-08, 2.755599092956532e-06)
-	v29 := math.FMA(v13, v27, -0.00019841266916985966)
-	v31 := math.FMA(v13, v29, 0.008333333331079223)
-	v33 := math.FMA(v13, v31, -0.16666666666663885)
-	v35 := math.FMA(v13, v33, 1)
-	v36 := float64(v35 * v12)
-	v37 := choose(v6, v24, v36)
-	v38 := choose(v6, v36, v24)
-	v39 := v37 / v38
-	v40 := xorBits(v39, v5)
-	v41 := choose(v1, v40, a)
+	v3 := math.FMA(a, 0.6366197723675814, 6.755399441055744e+15)
+	v5 := v3 - 6.755399441055744e+15
+	v7 := math.FMA(-v5, 1.5707963267948966, a)
+	v9 := math.FMA(-v5, 6.123233995736766e-17, v7)
+	v10 := float64(v9 * v9)
+	v13 := math.FMA(v10, -2.4805636241834762e-08, 2.755599092956532e-06)
+	v15 := math.FMA(v10, v13, -0.00019841266916985966)
+	v17 := math.FMA(v10, v15, 0.008333333331079223)
+	v19 := math.FMA(v10, v17, -0.16666666666663885)
+	v21 := math.FMA(v10, v19, 1)
+	v22 := float64(v21 * v9)
+	v25 := math.FMA(v10, -2.7237140418016e-07, 2.4799862190148396e-05)
+	v27 := math.FMA(v10, v25, -0.00138888850913992)
+	v29 := math.FMA(v10, v27, 0.04166666663739607)
+	v31 := math.FMA(v10, v29, -0.4999999999996389)
+	v33 := math.FMA(v10, v31, 1)
+	v34 := shiftLeft(v3, 63)
+	v35 := math.Signbit(v34)
+	v36 := choose(v35, v33, v22)
+	v37 := choose(v35, v22, v33)
+	v38 := v36 / v37
+	v39 := xorBits(v38, v34)
+	v40 := a == a
+	v41 := choose(v40, v39, a)
 	return v41
 }
 
 // asinLane returns the arc sine of a.
 func asinLane(a float64) float64 {
-	v1 := a == a
-	v3 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
-	v5 := v3 > 1
-	v8 := 1 - v3
-	v10 := v3 + 1
-	v11 := float64(v8 * v10)
-	v12 := math.Sqrt(v11)
-	v14 := float64(v12 * 0.41421356237309503)
-	v15 := !(v3 >= v14)
-	v17 := float64(v12 * 2.414213562373095)
-	v18 := v3 > v17
-	v20 := xorBits(v12, math.Float64frombits(0x8000000000000000))
-	v21 := v3 - v12
-	v22 := choose(v18, v20, v21)
-	v23 := choose(v15, v3, v22)
-	v24 := v3 + v12
-	v25 := choose(v18, v3, v24)
-	v26 := choose(v15, v12, v25)
-	v27 := v23 / v26
-	v28 := float64(v27 * v27)
-	v31 := math.FMA(v28, -0.04043224825887161, 0.07135325122330678)
-	v33 := math.FMA(v28, v31, -0.09028983500350463)
-	v35 := math.FMA(v28, v33, 0.11107495135714474)
-	v37 := math.FMA(v28, v35, -0.14285612511387016)
-	v39 := math.FMA(v28, v37, 0.1999999891728858)
-	v41 := math.FMA(v28, v39, -0.3333333333144073)
-	v43 := math.FMA(v28, v41, 1)
-	v47 := choose(v18, 1.5707963267948966, 0.7853981633974483)
-	v48 := choose(v15, 0, v47)
-	v49 := math.FMA(v43, v27, v48)
-	v51 := andBits(a, math.Float64frombits(0x8000000000000000))
-	v52 := orBits(v49, v51)
-	v53 := choose(v5, math.Float64frombits(0x7ff8000000000001), v52)
-	v54 := choose(v1, v53, a)
+	v2 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v4 := 1 - v2
+	v6 := v2 + 1
+	v7 := float64(v4 * v6)
+	v8 := math.Sqrt(v7)
+	v10 := float64(v8 * 2.414213562373095)
+	v11 := v2 > v10
+	v13 := xorBits(v8, math.Float64frombits(0x8000000000000000))
+	v14 := v2 - v8
+	v15 := choose(v11, v13, v14)
+	v17 := float64(v8 * 0.41421356237309503)
+	v18 := !(v2 >= v17)
+	v19 := choose(v18, v2, v15)
+	v20 := v2 + v8
+	v21 := choose(v11, v2, v20)
+	v22 := choose(v18, v8, v21)
+	v23 := v19 / v22
+	v24 := float64(v23 * v23)
+	v27 := math.FMA(v24, -0.04043224825887161, 0.07135325122330678)
+	v29 := math.FMA(v24, v27, -0.09028983500350463)
+	v31 := math.FMA(v24, v29, 0.11107495135714474)
+	v33 := math.FMA(v24, v31, -0.14285612511387016)
+	v35 := math.FMA(v24, v33, 0.1999999891728858)
+	v37 := math.FMA(v24, v35, -0.3333333333144073)
+	v39 := math.FMA(v24, v37, 1)
+	v42 := choose(v11, 1.5707963267948966, 0.7853981633974483)
+	v44 := choose(v18, 0, v42)
+	v45 := math.FMA(v39, v23, v44)
+	v47 := andBits(a, math.Float64frombits(0x8000000000000000))
+	v48 := orBits(v45, v47)
+	v50 := v2 > 1
+	v52 := choose(v50, math.Float64frombits(0x7ff8000000000001), v48)
+	v53 := a == a
+	v54 := choose(v53, v52, a)
 	return v54
 }
 
 // acosLane returns the arc cosine of a.
 func acosLane(a float64) float64 {
-	v1 := a == a
-	v3 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
-	v5 := v3 > 1
-	v8 := 1 - a
-	v9 := math.Sqrt(v8)
-	v11 := a + 1
-	v12 := math.Sqrt(v11)
-	v14 := float64(v12 * 0.41421356237309503)
-	v15 := !(v9 >= v14)
-	v17 := float64(v12 * 2.414213562373095)
-	v18 := v9 > v17
-	v20 := xorBits(v12, math.Float64frombits(0x8000000000000000))
-	v21 := v9 - v12
-	v22 := choose(v18, v20, v21)
-	v23 := choose(v15, v9, v22)
-	v24 := v9 + v12
-	v25 := choose(v18, v9, v24)
-	v26 := choose(v15, v12, v25)
-	v27 := v23 / v26
-	v28 := float64(v27 * v27)
-	v31 := math.FMA(v28, -0.04043224825887161, 0.07135325122330678)
-	v33 := math.FMA(v28, v31, -0.09028983500350463)
-	v35 := math.FMA(v28, v33, 0.11107495135714474)
-	v37 := math.FMA(v28, v35, -0.14285612511387016)
-	v39 := math.FMA(v28, v37, 0.1999999891728858)
-	v41 := math.FMA(v28, v39, -0.3333333333144073)
-	v43 := math.FMA(v28, v41, 1)
-	v47 := choose(v18, 1.5707963267948966, 0.7853981633974483)
-	v48 := choose(v15, 0, v47)
-	v49 := math.FMA(v43, v27, v48)
-	v50 := v49 + v49
-	v51 := choose(v5, math.Float64frombits(0x7ff8000000000001), v50)
-	v52 := choose(v1, v51, a)
+	v2 := a + 1
+	v3 := math.Sqrt(v2)
+	v5 := float64(v3 * 2.414213562373095)
+	v7 := 1 - a
+	v8 := math.Sqrt(v7)
+	v9 := v8 > v5
+	v11 := xorBits(v3, math.Float64frombits(0x8000000000000000))
+	v12 := v8 - v3
+	v13 := choose(v9, v11, v12)
+	v15 := float64(v3 * 0.41421356237309503)
+	v16 := !(v8 >= v15)
+	v17 := choose(v16, v8, v13)
+	v18 := v8 + v3
+	v19 := choose(v9, v8, v18)
+	v20 := choose(v16, v3, v19)
+	v21 := v17 / v20
+	v22 := float64(v21 * v21)
+	v25 := math.FMA(v22, -0.04043224825887161, 0.07135325122330678)
+	v27 := math.FMA(v22, v25, -0.09028983500350463)
+	v29 := math.FMA(v22, v27, 0.11107495135714474)
+	v31 := math.FMA(v22, v29, -0.14285612511387016)
+	v33 := math.FMA(v22, v31, 0.1999999891728858)
+	v35 := math.FMA(v22, v33, -0.3333333333144073)
+	v37 := math.FMA(v22, v35, 1)
+	v40 := choose(v9, 1.5707963267948966, 0.7853981633974483)
+	v42 := choose(v16, 0, v40)
+	v43 := math.FMA(v37, v21, v42)
+	v44 := v43 + v43
+	v46 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v48 := v46 > 1
+	v50 := choose(v48, math.Float64frombits(0x7ff8000000000001), v44)
+	v51 := a == a
+	v52 := choose(v51, v50, a)
 	return v52
 }
 
 // atanLane returns the arc tangent of a.
 func atanLane(a float64) float64 {
-	v1 := a == a
-	v3 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
-	v6 := float64(1 * 0.41421356237309503)
-	v7 := !(v3 >= v6)
-	v9 := float64(1 * 2.414213562373095)
-	v10 := v3 > v9
-	v12 := xorBits(1, math.Float64frombits(0x8000000000000000))
-	v13 := v3 - 1
-	v14 := choose(v10, v12, v13)
-	v15 := choose(v7, v3, v14)
-	v16 := v3 + 1
-	v17 := choose(v10, v3, v16)
-	v18 := choose(v7, 1, v17)
-	v19 := v15 / v18
-	v20 := float64(v19 * v19)
-	v23 := math.FMA(v20, -0.04043224825887161, 0.07135325122330678)
-	v25 := math.FMA(v20, v23, -0.09028983500350463)
-	v27 := math.FMA(v20, v25, 0.11107495135714474)
-	v29 := math.FMA(v20, v27, -0.14285612511387016)
-	v31 := math.FMA(v20, v29, 0.1999999891728858)
-	v33 := math.FMA(v20, v31, -0.3333333333144073)
-	v35 := math.FMA(v20, v33, 1)
-	v39 := choose(v10, 1.5707963267948966, 0.7853981633974483)
-	v40 := choose(v7, 0, v39)
-	v41 := math.FMA(v35, v19, v40)
-	v43 := andBits(a, math.Float64frombits(0x8000000000000000))
-	v44 := orBits(v41, v43)
-	v45 := choose(v1, v44, a)
+	v2 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v5 := float64(1 * 2.414213562373095)
+	v6 := v2 > v5
+	v7 := v2 - 1
+	v9 := xorBits(1, math.Float64frombits(0x8000000000000000))
+	v10 := choose(v6, v9, v7)
+	v12 := float64(1 * 0.41421356237309503)
+	v13 := !(v2 >= v12)
+	v14 := choose(v13, v2, v10)
+	v15 := v2 + 1
+	v16 := choose(v6, v2, v15)
+	v17 := choose(v13, 1, v16)
+	v18 := v14 / v17
+	v19 := float64(v18 * v18)
+	v22 := math.FMA(v19, -0.04043224825887161, 0.07135325122330678)
+	v24 := math.FMA(v19, v22, -0.09028983500350463)
+	v26 := math.FMA(v19, v24, 0.11107495135714474)
+	v28 := math.FMA(v19, v26, -0.14285612511387016)
+	v30 := math.FMA(v19, v28, 0.1999999891728858)
+	v32 := math.FMA(v19, v30, -0.3333333333144073)
+	v34 := math.FMA(v19, v32, 1)
+	v37 := choose(v6, 1.5707963267948966, 0.7853981633974483)
+	v39 := choose(v13, 0, v37)
+	v40 := math.FMA(v34, v18, v39)
+	v42 := andBits(a, math.Float64frombits(0x8000000000000000))
+	v43 := orBits(v40, v42)
+	v44 := a == a
+	v45 := choose(v44, v43, a)
 	return v45
 }
 
 // rsqrtLane returns 1 / √a.
 func rsqrtLane(a float64) float64 {
-	v1 := a == a
-	v3 := a < 0
-	v6 := math.Sqrt(a)
-	v7 := 1 / v6
-	v8 := choose(v3, math.Float64frombits(0x7ff8000000000001), v7)
-	v9 := choose(v1, v8, a)
+	v1 := math.Sqrt(a)
+	v3 := 1 / v1
+	v5 := a < 0
+	v7 := choose(v5, math.Float64frombits(0x7ff8000000000001), v3)
+	v8 := a == a
+	v9 := choose(v8, v7, a)
 	return v9
 }
 
-// powLane returns a raised to b, for positive finite a and finite b.
+// powLane returns a raised to b, for finite a other than 0, and |b| < 2^31.
 func powLane(a, b float64) float64 {
-	v4 := addBits(a, math.Float64frombits(0x95f619980c433))
+	v2 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v4 := addBits(v2, math.Float64frombits(0x95f619980c433))
 	v5 := shiftRight(v4, 52)
-	v7 := orBits(v5, 4.503599627370496e+15)
-	v9 := v7 - 4.503599627371519e+15
-	v11 := shiftLeft(v5, 52)
-	v12 := subBits(a, v11)
-	v14 := addBits(v12, 1)
-	v16 := v14 - 1
-	v18 := v14 + 1
-	v19 := v16 / v18
-	v20 := float64(v19 * v19)
-	v23 := math.FMA(v20, 0.23616499700038662, 0.2853504383307004)
-	v25 := math.FMA(v20, v23, 0.4000038478496916)
-	v27 := math.FMA(v20, v25, 0.6666666524694825)
-	v29 := math.FMA(v20, v27, 2.000000000008363)
-	v30 := float64(v29 * v19)
-	v31 := math.FMA(v9, 0.6931471805599453, v30)
+	v6 := shiftLeft(v5, 52)
+	v7 := subBits(v2, v6)
+	v9 := addBits(v7, 1)
+	v11 := v9 - 1
+	v13 := v9 + 1
+	v14 := v11 / v13
+	v15 := float64(v14 * v14)
+	v18 := math.FMA(v15, 0.23616499700038662, 0.2853504383307004)
+	v20 := math.FMA(v15, v18, 0.4000038478496916)
+	v22 := math.FMA(v15, v20, 0.6666666524694825)
+	v24 := math.FMA(v15, v22, 2.000000000008363)
+	v25 := float64(v24 * v14)
+	v27 := orBits(v5, 4.503599627370496e+15)
+	v29 := v27 - 4.503599627371519e+15
+	v31 := math.FMA(v29, 0.6931471805599453, v25)
 	v33 := float64(v31 * b)
-	v34 := lesser(700, v33)
-	v35 := greater(-700, v34)
-	v38 := math.FMA(v35, 1.4426950408889634, 6.755399441055744e+15)
-	v40 := v38 - 6.755399441055744e+15
-	v42 := math.FMA(-v40, 0.6931471805599453, v35)
-	v45 := math.FMA(v42, 2.4859578222625295e-05, 0.0001989927395864936)
-	v47 := math.FMA(v42, v45, 0.001388885404961482)
-	v49 := math.FMA(v42, v47, 0.008333298483754886)
-	v51 := math.FMA(v42, v49, 0.041666666718980845)
-	v53 := math.FMA(v42, v51, 0.16666666718997508)
-	v55 := math.FMA(v42, v53, 0.5)
-	v57 := math.FMA(v42, v55, 1)
-	v59 := math.FMA(v42, v57, 1)
-	v60 := shiftLeft(v38, 52)
-	v61 := addBits(v59, v60)
-	return v61
+	v35 := lesser(700, v33)
+	v37 := greater(-700, v35)
+	v40 := math.FMA(v37, 1.4426950408889634, 6.755399441055744e+15)
+	v42 := v40 - 6.755399441055744e+15
+	v44 := math.FMA(-v42, 0.6931471805599453, v37)
+	v47 := math.FMA(v44, 2.4859578222625295e-05, 0.0001989927395864936)
+	v49 := math.FMA(v44, v47, 0.001388885404961482)
+	v51 := math.FMA(v44, v49, 0.008333298483754886)
+	v53 := math.FMA(v44, v51, 0.041666666718980845)
+	v55 := math.FMA(v44, v53, 0.16666666718997508)
+	v57 := math.FMA(v44, v55, 0.5)
+	v59 := math.FMA(v44, v57, 1)
+	v61 := math.FMA(v44, v59, 1)
+	v62 := shiftLeft(v40, 52)
+	v63 := addBits(v61, v62)
+	v66 := math.FMA(b, 1, 6.755399441055744e+15)
+	v67 := shiftLeft(v66, 63)
+	v68 := xorBits(v63, v67)
+	v70 := v66 - 6.755399441055744e+15
+	v71 := v70 == b
+	v73 := choose(v71, v68, math.Float64frombits(0x7ff8000000000001))
+	v74 := math.Signbit(a)
+	v75 := choose(v74, v73, v63)
+	return v75
+}
+
+// exp64Lane returns e^a.
+func exp64Lane(a float64) float64 {
+	v2 := lesser(710, a)
+	v4 := greater(-746, v2)
+	v7 := math.FMA(v4, 1.4426950408889634, 6.755399441055744e+15)
+	v9 := v7 - 6.755399441055744e+15
+	v11 := math.FMA(-v9, 0.6931471803691238, v4)
+	v13 := math.FMA(-v9, 1.9082149292705877e-10, v11)
+	v16 := math.FMA(v13, 2.0914679452495193e-09, 2.5105206480259365e-08)
+	v18 := math.FMA(v13, v16, 2.755727366116628e-07)
+	v20 := math.FMA(v13, v18, 2.755725542549107e-06)
+	v22 := math.FMA(v13, v20, 2.480158732553351e-05)
+	v24 := math.FMA(v13, v22, 0.00019841269874800694)
+	v26 := math.FMA(v13, v24, 0.0013888888888883752)
+	v28 := math.FMA(v13, v26, 0.008333333333326141)
+	v30 := math.FMA(v13, v28, 0.04166666666666667)
+	v32 := math.FMA(v13, v30, 0.1666666666666667)
+	v34 := math.FMA(v13, v32, 0.5)
+	v35 := v11 - v13
+	v37 := math.FMA(-v9, 1.9082149292705877e-10, v35)
+	v38 := float64(v13 * v13)
+	v39 := math.FMA(v38, v34, v37)
+	v40 := v13 + v39
+	v42 := v40 + 1
+	v45 := math.FMA(v9, 0.5, 6.755399441055744e+15)
+	v46 := shiftLeft(v45, 52)
+	v48 := addBits(v46, 1)
+	v49 := float64(v42 * v48)
+	v51 := v45 - 6.755399441055744e+15
+	v52 := v9 - v51
+	v54 := v52 + 6.755399441055744e+15
+	v55 := shiftLeft(v54, 52)
+	v57 := addBits(v55, 1)
+	v58 := float64(v49 * v57)
+	v59 := a == a
+	v60 := choose(v59, v58, a)
+	return v60
+}
+
+// expm1Of64Lane returns e^a - 1, for a ≤ 700.
+func expm1Of64Lane(a float64) float64 {
+	v2 := greater(-700, a)
+	v5 := math.FMA(v2, 1.4426950408889634, 6.755399441055744e+15)
+	v7 := v5 - 6.755399441055744e+15
+	v9 := math.FMA(-v7, 0.6931471803691238, v2)
+	v11 := math.FMA(-v7, 1.9082149292705877e-10, v9)
+	v14 := math.FMA(v11, 2.0914679452495193e-09, 2.5105206480259365e-08)
+	v16 := math.FMA(v11, v14, 2.755727366116628e-07)
+	v18 := math.FMA(v11, v16, 2.755725542549107e-06)
+	v20 := math.FMA(v11, v18, 2.480158732553351e-05)
+	v22 := math.FMA(v11, v20, 0.00019841269874800694)
+	v24 := math.FMA(v11, v22, 0.0013888888888883752)
+	v26 := math.FMA(v11, v24, 0.008333333333326141)
+	v28 := math.FMA(v11, v26, 0.04166666666666667)
+	v30 := math.FMA(v11, v28, 0.1666666666666667)
+	v32 := math.FMA(v11, v30, 0.5)
+	v33 := v9 - v11
+	v35 := math.FMA(-v7, 1.9082149292705877e-10, v33)
+	v36 := float64(v11 * v11)
+	v37 := math.FMA(v36, v32, v35)
+	v38 := v11 + v37
+	v39 := shiftLeft(v5, 52)
+	v41 := addBits(v39, 1)
+	v43 := v41 - 1
+	v44 := math.FMA(v41, v38, v43)
+	v46 := andBits(a, math.Float64frombits(0x8000000000000000))
+	v47 := orBits(v44, v46)
+	v48 := a == a
+	v49 := choose(v48, v47, a)
+	return v49
+}
+
+// sigmoid64Lane returns 1 / (1 + e^-a).
+func sigmoid64Lane(a float64) float64 {
+	v2 := xorBits(a, math.Float64frombits(0x8000000000000000))
+	v4 := lesser(710, v2)
+	v6 := greater(-746, v4)
+	v9 := math.FMA(v6, 1.4426950408889634, 6.755399441055744e+15)
+	v11 := v9 - 6.755399441055744e+15
+	v13 := math.FMA(-v11, 0.6931471803691238, v6)
+	v15 := math.FMA(-v11, 1.9082149292705877e-10, v13)
+	v18 := math.FMA(v15, 2.0914679452495193e-09, 2.5105206480259365e-08)
+	v20 := math.FMA(v15, v18, 2.755727366116628e-07)
+	v22 := math.FMA(v15, v20, 2.755725542549107e-06)
+	v24 := math.FMA(v15, v22, 2.480158732553351e-05)
+	v26 := math.FMA(v15, v24, 0.00019841269874800694)
+	v28 := math.FMA(v15, v26, 0.0013888888888883752)
+	v30 := math.FMA(v15, v28, 0.008333333333326141)
+	v32 := math.FMA(v15, v30, 0.04166666666666667)
+	v34 := math.FMA(v15, v32, 0.1666666666666667)
+	v36 := math.FMA(v15, v34, 0.5)
+	v37 := v13 - v15
+	v39 := math.FMA(-v11, 1.9082149292705877e-10, v37)
+	v40 := float64(v15 * v15)
+	v41 := math.FMA(v40, v36, v39)
+	v42 := v15 + v41
+	v44 := v42 + 1
+	v47 := math.FMA(v11, 0.5, 6.755399441055744e+15)
+	v48 := shiftLeft(v47, 52)
+	v50 := addBits(v48, 1)
+	v51 := float64(v44 * v50)
+	v53 := v47 - 6.755399441055744e+15
+	v54 := v11 - v53
+	v56 := v54 + 6.755399441055744e+15
+	v57 := shiftLeft(v56, 52)
+	v59 := addBits(v57, 1)
+	v60 := float64(v51 * v59)
+	v62 := v60 + 1
+	v64 := 1 / v62
+	v65 := a == a
+	v66 := choose(v65, v64, a)
+	return v66
+}
+
+// silu64Lane returns a / (1 + e^-a), for a ≥ -40.
+func silu64Lane(a float64) float64 {
+	v2 := xorBits(a, math.Float64frombits(0x8000000000000000))
+	v4 := lesser(710, v2)
+	v6 := greater(-746, v4)
+	v9 := math.FMA(v6, 1.4426950408889634, 6.755399441055744e+15)
+	v11 := v9 - 6.755399441055744e+15
+	v13 := math.FMA(-v11, 0.6931471803691238, v6)
+	v15 := math.FMA(-v11, 1.9082149292705877e-10, v13)
+	v18 := math.FMA(v15, 2.0914679452495193e-09, 2.5105206480259365e-08)
+	v20 := math.FMA(v15, v18, 2.755727366116628e-07)
+	v22 := math.FMA(v15, v20, 2.755725542549107e-06)
+	v24 := math.FMA(v15, v22, 2.480158732553351e-05)
+	v26 := math.FMA(v15, v24, 0.00019841269874800694)
+	v28 := math.FMA(v15, v26, 0.0013888888888883752)
+	v30 := math.FMA(v15, v28, 0.008333333333326141)
+	v32 := math.FMA(v15, v30, 0.04166666666666667)
+	v34 := math.FMA(v15, v32, 0.1666666666666667)
+	v36 := math.FMA(v15, v34, 0.5)
+	v37 := v13 - v15
+	v39 := math.FMA(-v11, 1.9082149292705877e-10, v37)
+	v40 := float64(v15 * v15)
+	v41 := math.FMA(v40, v36, v39)
+	v42 := v15 + v41
+	v44 := v42 + 1
+	v47 := math.FMA(v11, 0.5, 6.755399441055744e+15)
+	v48 := shiftLeft(v47, 52)
+	v50 := addBits(v48, 1)
+	v51 := float64(v44 * v50)
+	v53 := v47 - 6.755399441055744e+15
+	v54 := v11 - v53
+	v56 := v54 + 6.755399441055744e+15
+	v57 := shiftLeft(v56, 52)
+	v59 := addBits(v57, 1)
+	v60 := float64(v51 * v59)
+	v62 := v60 + 1
+	v63 := a / v62
+	v64 := a == a
+	v65 := choose(v64, v63, a)
+	return v65
+}
+
+// tanh64Lane returns the hyperbolic tangent of a.
+func tanh64Lane(a float64) float64 {
+	v2 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v3 := v2 + v2
+	v5 := lesser(60, v3)
+	v8 := math.FMA(v5, 1.4426950408889634, 6.755399441055744e+15)
+	v10 := v8 - 6.755399441055744e+15
+	v12 := math.FMA(-v10, 0.6931471803691238, v5)
+	v14 := math.FMA(-v10, 1.9082149292705877e-10, v12)
+	v17 := math.FMA(v14, 2.0914679452495193e-09, 2.5105206480259365e-08)
+	v19 := math.FMA(v14, v17, 2.755727366116628e-07)
+	v21 := math.FMA(v14, v19, 2.755725542549107e-06)
+	v23 := math.FMA(v14, v21, 2.480158732553351e-05)
+	v25 := math.FMA(v14, v23, 0.00019841269874800694)
+	v27 := math.FMA(v14, v25, 0.0013888888888883752)
+	v29 := math.FMA(v14, v27, 0.008333333333326141)
+	v31 := math.FMA(v14, v29, 0.04166666666666667)
+	v33 := math.FMA(v14, v31, 0.1666666666666667)
+	v35 := math.FMA(v14, v33, 0.5)
+	v36 := v12 - v14
+	v38 := math.FMA(-v10, 1.9082149292705877e-10, v36)
+	v39 := float64(v14 * v14)
+	v40 := math.FMA(v39, v35, v38)
+	v41 := v14 + v40
+	v42 := shiftLeft(v8, 52)
+	v44 := addBits(v42, 1)
+	v46 := v44 - 1
+	v47 := math.FMA(v44, v41, v46)
+	v49 := v47 + 2
+	v50 := v47 / v49
+	v52 := andBits(a, math.Float64frombits(0x8000000000000000))
+	v53 := orBits(v50, v52)
+	v54 := a == a
+	v55 := choose(v54, v53, a)
+	return v55
+}
+
+// sinh64Lane returns the hyperbolic sine of a, for |a| ≤ 700.
+func sinh64Lane(a float64) float64 {
+	v2 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v5 := math.FMA(v2, 1.4426950408889634, 6.755399441055744e+15)
+	v7 := v5 - 6.755399441055744e+15
+	v9 := math.FMA(-v7, 0.6931471803691238, v2)
+	v11 := math.FMA(-v7, 1.9082149292705877e-10, v9)
+	v14 := math.FMA(v11, 2.0914679452495193e-09, 2.5105206480259365e-08)
+	v16 := math.FMA(v11, v14, 2.755727366116628e-07)
+	v18 := math.FMA(v11, v16, 2.755725542549107e-06)
+	v20 := math.FMA(v11, v18, 2.480158732553351e-05)
+	v22 := math.FMA(v11, v20, 0.00019841269874800694)
+	v24 := math.FMA(v11, v22, 0.0013888888888883752)
+	v26 := math.FMA(v11, v24, 0.008333333333326141)
+	v28 := math.FMA(v11, v26, 0.04166666666666667)
+	v30 := math.FMA(v11, v28, 0.1666666666666667)
+	v32 := math.FMA(v11, v30, 0.5)
+	v33 := v9 - v11
+	v35 := math.FMA(-v7, 1.9082149292705877e-10, v33)
+	v36 := float64(v11 * v11)
+	v37 := math.FMA(v36, v32, v35)
+	v38 := v11 + v37
+	v39 := shiftLeft(v5, 52)
+	v41 := addBits(v39, 1)
+	v43 := v41 - 1
+	v44 := math.FMA(v41, v38, v43)
+	v46 := v44 + 1
+	v47 := v44 / v46
+	v48 := v44 + v47
+	v50 := float64(v48 * 0.5)
+	v52 := andBits(a, math.Float64frombits(0x8000000000000000))
+	v53 := orBits(v50, v52)
+	v54 := a == a
+	v55 := choose(v54, v53, a)
+	return v55
+}
+
+// cosh64Lane returns the hyperbolic cosine of a, for |a| ≤ 700.
+func cosh64Lane(a float64) float64 {
+	v2 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v5 := math.FMA(v2, 1.4426950408889634, 6.755399441055744e+15)
+	v7 := v5 - 6.755399441055744e+15
+	v9 := math.FMA(-v7, 0.6931471803691238, v2)
+	v11 := math.FMA(-v7, 1.9082149292705877e-10, v9)
+	v14 := math.FMA(v11, 2.0914679452495193e-09, 2.5105206480259365e-08)
+	v16 := math.FMA(v11, v14, 2.755727366116628e-07)
+	v18 := math.FMA(v11, v16, 2.755725542549107e-06)
+	v20 := math.FMA(v11, v18, 2.480158732553351e-05)
+	v22 := math.FMA(v11, v20, 0.00019841269874800694)
+	v24 := math.FMA(v11, v22, 0.0013888888888883752)
+	v26 := math.FMA(v11, v24, 0.008333333333326141)
+	v28 := math.FMA(v11, v26, 0.04166666666666667)
+	v30 := math.FMA(v11, v28, 0.1666666666666667)
+	v32 := math.FMA(v11, v30, 0.5)
+	v33 := v9 - v11
+	v35 := math.FMA(-v7, 1.9082149292705877e-10, v33)
+	v36 := float64(v11 * v11)
+	v37 := math.FMA(v36, v32, v35)
+	v38 := v11 + v37
+	v40 := v38 + 1
+	v41 := shiftLeft(v5, 52)
+	v42 := addBits(v40, v41)
+	v44 := 1 / v42
+	v45 := v42 + v44
+	v47 := float64(v45 * 0.5)
+	v48 := a == a
+	v49 := choose(v48, v47, a)
+	return v49
+}
+
+// log64Lane returns the natural logarithm of a, unless that is subnormal.
+func log64Lane(a float64) float64 {
+	v2 := addBits(a, math.Float64frombits(0x95f619980c433))
+	v3 := shiftRight(v2, 52)
+	v4 := shiftLeft(v3, 52)
+	v5 := subBits(a, v4)
+	v7 := addBits(v5, 1)
+	v9 := v7 - 1
+	v11 := v9 + 2
+	v12 := v9 / v11
+	v13 := float64(v12 * v12)
+	v16 := math.FMA(v13, 0.14798198605116586, 0.15313837699209373)
+	v18 := math.FMA(v13, v16, 0.1818357216161805)
+	v20 := math.FMA(v13, v18, 0.22222198432149784)
+	v22 := math.FMA(v13, v20, 0.2857142874366239)
+	v24 := math.FMA(v13, v22, 0.3999999999940942)
+	v26 := math.FMA(v13, v24, 0.6666666666666735)
+	v27 := float64(v26 * v13)
+	v28 := float64(v9 * v9)
+	v30 := float64(v28 * 0.5)
+	v31 := v27 + v30
+	v33 := orBits(v3, 4.503599627370496e+15)
+	v35 := v33 - 4.503599627371519e+15
+	v38 := math.FMA(v35, 1.9082149292705877e-10, 0)
+	v39 := math.FMA(v12, v31, v38)
+	v40 := v30 - v39
+	v41 := v9 - v40
+	v43 := float64(v35 * 0.6931471803691238)
+	v44 := v43 + v41
+	v46 := a == math.Float64frombits(0x7ff0000000000000)
+	v47 := choose(v46, a, v44)
+	v49 := a == 0
+	v51 := choose(v49, math.Float64frombits(0xfff0000000000000), v47)
+	v53 := !(a >= 0)
+	v55 := choose(v53, math.Float64frombits(0x7ff8000000000001), v51)
+	v56 := a == a
+	v57 := choose(v56, v55, a)
+	return v57
+}
+
+// log2Of64Lane returns the binary logarithm of a, unless that is subnormal.
+func log2Of64Lane(a float64) float64 {
+	v2 := addBits(a, math.Float64frombits(0x95f619980c433))
+	v3 := shiftRight(v2, 52)
+	v4 := shiftLeft(v3, 52)
+	v5 := subBits(a, v4)
+	v7 := addBits(v5, 1)
+	v9 := v7 - 1
+	v11 := v9 + 2
+	v12 := v9 / v11
+	v13 := float64(v12 * v12)
+	v16 := math.FMA(v13, 0.14798198605116586, 0.15313837699209373)
+	v18 := math.FMA(v13, v16, 0.1818357216161805)
+	v20 := math.FMA(v13, v18, 0.22222198432149784)
+	v22 := math.FMA(v13, v20, 0.2857142874366239)
+	v24 := math.FMA(v13, v22, 0.3999999999940942)
+	v26 := math.FMA(v13, v24, 0.6666666666666735)
+	v27 := float64(v26 * v13)
+	v28 := float64(v9 * v9)
+	v30 := float64(v28 * 0.5)
+	v31 := v27 + v30
+	v35 := math.FMA(0, 1.9082149292705877e-10, 0)
+	v36 := math.FMA(v12, v31, v35)
+	v37 := v30 - v36
+	v38 := v9 - v37
+	v40 := orBits(v3, 4.503599627370496e+15)
+	v42 := v40 - 4.503599627371519e+15
+	v44 := math.FMA(v38, 1.4426950408889634, v42)
+	v46 := a == math.Float64frombits(0x7ff0000000000000)
+	v47 := choose(v46, a, v44)
+	v49 := a == 0
+	v51 := choose(v49, math.Float64frombits(0xfff0000000000000), v47)
+	v53 := !(a >= 0)
+	v55 := choose(v53, math.Float64frombits(0x7ff8000000000001), v51)
+	v56 := a == a
+	v57 := choose(v56, v55, a)
+	return v57
+}
+
+// log10Of64Lane returns the decimal logarithm of a, unless that is subnormal.
+func log10Of64Lane(a float64) float64 {
+	v2 := addBits(a, math.Float64frombits(0x95f619980c433))
+	v3 := shiftRight(v2, 52)
+	v4 := shiftLeft(v3, 52)
+	v5 := subBits(a, v4)
+	v7 := addBits(v5, 1)
+	v9 := v7 - 1
+	v11 := v9 + 2
+	v12 := v9 / v11
+	v13 := float64(v12 * v12)
+	v16 := math.FMA(v13, 0.14798198605116586, 0.15313837699209373)
+	v18 := math.FMA(v13, v16, 0.1818357216161805)
+	v20 := math.FMA(v13, v18, 0.22222198432149784)
+	v22 := math.FMA(v13, v20, 0.2857142874366239)
+	v24 := math.FMA(v13, v22, 0.3999999999940942)
+	v26 := math.FMA(v13, v24, 0.6666666666666735)
+	v27 := float64(v26 * v13)
+	v28 := float64(v9 * v9)
+	v30 := float64(v28 * 0.5)
+	v31 := v27 + v30
+	v33 := orBits(v3, 4.503599627370496e+15)
+	v35 := v33 - 4.503599627371519e+15
+	v38 := math.FMA(v35, 1.9082149292705877e-10, 0)
+	v39 := math.FMA(v12, v31, v38)
+	v40 := v30 - v39
+	v41 := v9 - v40
+	v43 := float64(v35 * 0.6931471803691238)
+	v44 := v43 + v41
+	v46 := float64(v44 * 0.4342944819032518)
+	v48 := a == math.Float64frombits(0x7ff0000000000000)
+	v49 := choose(v48, a, v46)
+	v51 := a == 0
+	v53 := choose(v51, math.Float64frombits(0xfff0000000000000), v49)
+	v55 := !(a >= 0)
+	v57 := choose(v55, math.Float64frombits(0x7ff8000000000001), v53)
+	v58 := a == a
+	v59 := choose(v58, v57, a)
+	return v59
+}
+
+// log1pOf64Lane returns log(1 + a).
+func log1pOf64Lane(a float64) float64 {
+	v2 := a + 1
+	v4 := addBits(v2, math.Float64frombits(0x95f619980c433))
+	v5 := shiftRight(v4, 52)
+	v6 := shiftLeft(v5, 52)
+	v7 := subBits(v2, v6)
+	v9 := addBits(v7, 1)
+	v11 := v9 - 1
+	v13 := orBits(v5, 4.503599627370496e+15)
+	v15 := v13 - 4.503599627371519e+15
+	v17 := v15 == 0
+	v18 := choose(v17, a, v11)
+	v20 := v18 + 2
+	v21 := v18 / v20
+	v22 := float64(v21 * v21)
+	v25 := math.FMA(v22, 0.14798198605116586, 0.15313837699209373)
+	v27 := math.FMA(v22, v25, 0.1818357216161805)
+	v29 := math.FMA(v22, v27, 0.22222198432149784)
+	v31 := math.FMA(v22, v29, 0.2857142874366239)
+	v33 := math.FMA(v22, v31, 0.3999999999940942)
+	v35 := math.FMA(v22, v33, 0.6666666666666735)
+	v36 := float64(v35 * v22)
+	v37 := float64(v18 * v18)
+	v39 := float64(v37 * 0.5)
+	v40 := v36 + v39
+	v41 := v2 - a
+	v43 := 1 - v41
+	v45 := v2 - 1
+	v46 := a - v45
+	v48 := a > 1
+	v49 := choose(v48, v43, v46)
+	v50 := v49 / v2
+	v52 := choose(v17, 0, v50)
+	v54 := math.FMA(v15, 1.9082149292705877e-10, v52)
+	v55 := math.FMA(v21, v40, v54)
+	v56 := v39 - v55
+	v57 := v18 - v56
+	v59 := float64(v15 * 0.6931471803691238)
+	v60 := v59 + v57
+	v62 := andBits(a, math.Float64frombits(0x8000000000000000))
+	v63 := orBits(v60, v62)
+	v65 := a == math.Float64frombits(0x7ff0000000000000)
+	v66 := choose(v65, a, v63)
+	v68 := a == -1
+	v70 := choose(v68, math.Float64frombits(0xfff0000000000000), v66)
+	v72 := !(a >= -1)
+	v74 := choose(v72, math.Float64frombits(0x7ff8000000000001), v70)
+	v75 := a == a
+	v76 := choose(v75, v74, a)
+	return v76
+}
+
+// logSigmoid64Lane returns log(1 / (1 + e^-a)).
+func logSigmoid64Lane(a float64) float64 {
+	v2 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v4 := xorBits(v2, math.Float64frombits(0x8000000000000000))
+	v6 := lesser(710, v4)
+	v8 := greater(-746, v6)
+	v11 := math.FMA(v8, 1.4426950408889634, 6.755399441055744e+15)
+	v13 := v11 - 6.755399441055744e+15
+	v15 := math.FMA(-v13, 0.6931471803691238, v8)
+	v17 := math.FMA(-v13, 1.9082149292705877e-10, v15)
+	v20 := math.FMA(v17, 2.0914679452495193e-09, 2.5105206480259365e-08)
+	v22 := math.FMA(v17, v20, 2.755727366116628e-07)
+	v24 := math.FMA(v17, v22, 2.755725542549107e-06)
+	v26 := math.FMA(v17, v24, 2.480158732553351e-05)
+	v28 := math.FMA(v17, v26, 0.00019841269874800694)
+	v30 := math.FMA(v17, v28, 0.0013888888888883752)
+	v32 := math.FMA(v17, v30, 0.008333333333326141)
+	v34 := math.FMA(v17, v32, 0.04166666666666667)
+	v36 := math.FMA(v17, v34, 0.1666666666666667)
+	v38 := math.FMA(v17, v36, 0.5)
+	v39 := v15 - v17
+	v41 := math.FMA(-v13, 1.9082149292705877e-10, v39)
+	v42 := float64(v17 * v17)
+	v43 := math.FMA(v42, v38, v41)
+	v44 := v17 + v43
+	v46 := v44 + 1
+	v49 := math.FMA(v13, 0.5, 6.755399441055744e+15)
+	v50 := shiftLeft(v49, 52)
+	v52 := addBits(v50, 1)
+	v53 := float64(v46 * v52)
+	v55 := v49 - 6.755399441055744e+15
+	v56 := v13 - v55
+	v58 := v56 + 6.755399441055744e+15
+	v59 := shiftLeft(v58, 52)
+	v61 := addBits(v59, 1)
+	v62 := float64(v53 * v61)
+	v64 := v62 + 1
+	v66 := addBits(v64, math.Float64frombits(0x95f619980c433))
+	v67 := shiftRight(v66, 52)
+	v68 := shiftLeft(v67, 52)
+	v69 := subBits(v64, v68)
+	v71 := addBits(v69, 1)
+	v73 := v71 - 1
+	v75 := orBits(v67, 4.503599627370496e+15)
+	v77 := v75 - 4.503599627371519e+15
+	v79 := v77 == 0
+	v80 := choose(v79, v62, v73)
+	v82 := v80 + 2
+	v83 := v80 / v82
+	v84 := float64(v83 * v83)
+	v87 := math.FMA(v84, 0.14798198605116586, 0.15313837699209373)
+	v89 := math.FMA(v84, v87, 0.1818357216161805)
+	v91 := math.FMA(v84, v89, 0.22222198432149784)
+	v93 := math.FMA(v84, v91, 0.2857142874366239)
+	v95 := math.FMA(v84, v93, 0.3999999999940942)
+	v97 := math.FMA(v84, v95, 0.6666666666666735)
+	v98 := float64(v97 * v84)
+	v99 := float64(v80 * v80)
+	v101 := float64(v99 * 0.5)
+	v102 := v98 + v101
+	v103 := v64 - v62
+	v105 := 1 - v103
+	v107 := v64 - 1
+	v108 := v62 - v107
+	v110 := v62 > 1
+	v111 := choose(v110, v105, v108)
+	v112 := v111 / v64
+	v114 := choose(v79, 0, v112)
+	v116 := math.FMA(v77, 1.9082149292705877e-10, v114)
+	v117 := math.FMA(v83, v102, v116)
+	v118 := v101 - v117
+	v119 := v80 - v118
+	v121 := float64(v77 * 0.6931471803691238)
+	v122 := v121 + v119
+	v124 := lesser(0, a)
+	v125 := v124 - v122
+	v126 := a == a
+	v127 := choose(v126, v125, a)
+	return v127
+}
+
+// asinh64Lane returns the inverse hyperbolic sine of a, for |a| ≤ 1e150.
+func asinh64Lane(a float64) float64 {
+	v2 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v3 := float64(v2 * v2)
+	v5 := v3 + 1
+	v6 := math.Sqrt(v5)
+	v8 := v6 + 1
+	v9 := v3 / v8
+	v10 := v2 + v9
+	v12 := v10 + 1
+	v14 := addBits(v12, math.Float64frombits(0x95f619980c433))
+	v15 := shiftRight(v14, 52)
+	v16 := shiftLeft(v15, 52)
+	v17 := subBits(v12, v16)
+	v19 := addBits(v17, 1)
+	v21 := v19 - 1
+	v23 := orBits(v15, 4.503599627370496e+15)
+	v25 := v23 - 4.503599627371519e+15
+	v27 := v25 == 0
+	v28 := choose(v27, v10, v21)
+	v30 := v28 + 2
+	v31 := v28 / v30
+	v32 := float64(v31 * v31)
+	v35 := math.FMA(v32, 0.14798198605116586, 0.15313837699209373)
+	v37 := math.FMA(v32, v35, 0.1818357216161805)
+	v39 := math.FMA(v32, v37, 0.22222198432149784)
+	v41 := math.FMA(v32, v39, 0.2857142874366239)
+	v43 := math.FMA(v32, v41, 0.3999999999940942)
+	v45 := math.FMA(v32, v43, 0.6666666666666735)
+	v46 := float64(v45 * v32)
+	v47 := float64(v28 * v28)
+	v49 := float64(v47 * 0.5)
+	v50 := v46 + v49
+	v51 := v12 - v10
+	v53 := 1 - v51
+	v55 := v12 - 1
+	v56 := v10 - v55
+	v58 := v10 > 1
+	v59 := choose(v58, v53, v56)
+	v60 := v59 / v12
+	v62 := choose(v27, 0, v60)
+	v64 := math.FMA(v25, 1.9082149292705877e-10, v62)
+	v65 := math.FMA(v31, v50, v64)
+	v66 := v49 - v65
+	v67 := v28 - v66
+	v69 := float64(v25 * 0.6931471803691238)
+	v70 := v69 + v67
+	v72 := andBits(a, math.Float64frombits(0x8000000000000000))
+	v73 := orBits(v70, v72)
+	v74 := a == a
+	v75 := choose(v74, v73, a)
+	return v75
+}
+
+// acosh64Lane returns the inverse hyperbolic cosine of a, for a ≤ 1e150.
+func acosh64Lane(a float64) float64 {
+	v2 := a - 1
+	v4 := v2 + 2
+	v5 := float64(v2 * v4)
+	v6 := math.Sqrt(v5)
+	v7 := v2 + v6
+	v9 := v7 + 1
+	v11 := addBits(v9, math.Float64frombits(0x95f619980c433))
+	v12 := shiftRight(v11, 52)
+	v13 := shiftLeft(v12, 52)
+	v14 := subBits(v9, v13)
+	v16 := addBits(v14, 1)
+	v18 := v16 - 1
+	v20 := orBits(v12, 4.503599627370496e+15)
+	v22 := v20 - 4.503599627371519e+15
+	v24 := v22 == 0
+	v25 := choose(v24, v7, v18)
+	v27 := v25 + 2
+	v28 := v25 / v27
+	v29 := float64(v28 * v28)
+	v32 := math.FMA(v29, 0.14798198605116586, 0.15313837699209373)
+	v34 := math.FMA(v29, v32, 0.1818357216161805)
+	v36 := math.FMA(v29, v34, 0.22222198432149784)
+	v38 := math.FMA(v29, v36, 0.2857142874366239)
+	v40 := math.FMA(v29, v38, 0.3999999999940942)
+	v42 := math.FMA(v29, v40, 0.6666666666666735)
+	v43 := float64(v42 * v29)
+	v44 := float64(v25 * v25)
+	v46 := float64(v44 * 0.5)
+	v47 := v43 + v46
+	v48 := v9 - v7
+	v50 := 1 - v48
+	v52 := v9 - 1
+	v53 := v7 - v52
+	v55 := v7 > 1
+	v56 := choose(v55, v50, v53)
+	v57 := v56 / v9
+	v59 := choose(v24, 0, v57)
+	v61 := math.FMA(v22, 1.9082149292705877e-10, v59)
+	v62 := math.FMA(v28, v47, v61)
+	v63 := v46 - v62
+	v64 := v25 - v63
+	v66 := float64(v22 * 0.6931471803691238)
+	v67 := v66 + v64
+	v69 := a < 1
+	v71 := choose(v69, math.Float64frombits(0x7ff8000000000001), v67)
+	v72 := a == a
+	v73 := choose(v72, v71, a)
+	return v73
+}
+
+// atanh64Lane returns the inverse hyperbolic tangent of a.
+func atanh64Lane(a float64) float64 {
+	v2 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v3 := v2 + v2
+	v4 := float64(v3 * v2)
+	v6 := v2 < 0.5
+	v7 := choose(v6, v4, v3)
+	v9 := 1 - v2
+	v10 := v7 / v9
+	v11 := v3 + v10
+	v12 := choose(v6, v11, v10)
+	v14 := v12 + 1
+	v16 := addBits(v14, math.Float64frombits(0x95f619980c433))
+	v17 := shiftRight(v16, 52)
+	v18 := shiftLeft(v17, 52)
+	v19 := subBits(v14, v18)
+	v21 := addBits(v19, 1)
+	v23 := v21 - 1
+	v25 := orBits(v17, 4.503599627370496e+15)
+	v27 := v25 - 4.503599627371519e+15
+	v29 := v27 == 0
+	v30 := choose(v29, v12, v23)
+	v32 := v30 + 2
+	v33 := v30 / v32
+	v34 := float64(v33 * v33)
+	v37 := math.FMA(v34, 0.14798198605116586, 0.15313837699209373)
+	v39 := math.FMA(v34, v37, 0.1818357216161805)
+	v41 := math.FMA(v34, v39, 0.22222198432149784)
+	v43 := math.FMA(v34, v41, 0.2857142874366239)
+	v45 := math.FMA(v34, v43, 0.3999999999940942)
+	v47 := math.FMA(v34, v45, 0.6666666666666735)
+	v48 := float64(v47 * v34)
+	v49 := float64(v30 * v30)
+	v51 := float64(v49 * 0.5)
+	v52 := v48 + v51
+	v53 := v14 - v12
+	v55 := 1 - v53
+	v57 := v14 - 1
+	v58 := v12 - v57
+	v60 := v12 > 1
+	v61 := choose(v60, v55, v58)
+	v62 := v61 / v14
+	v64 := choose(v29, 0, v62)
+	v66 := math.FMA(v27, 1.9082149292705877e-10, v64)
+	v67 := math.FMA(v33, v52, v66)
+	v68 := v51 - v67
+	v69 := v30 - v68
+	v71 := float64(v27 * 0.6931471803691238)
+	v72 := v71 + v69
+	v74 := float64(v72 * 0.5)
+	v76 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v78 := v76 == 1
+	v80 := choose(v78, math.Float64frombits(0x7ff0000000000000), v74)
+	v82 := andBits(a, math.Float64frombits(0x8000000000000000))
+	v83 := orBits(v80, v82)
+	v85 := !(1 >= v76)
+	v87 := choose(v85, math.Float64frombits(0x7ff8000000000001), v83)
+	v88 := a == a
+	v89 := choose(v88, v87, a)
+	return v89
+}
+
+// pow64Lane returns a raised to b, for finite and normal a and |b| < 2^31, where the size of that is within 1e-300 and 1e300; others are beyond these.
+func pow64Lane(a, b float64) float64 {
+	v2 := andBits(a, math.Float64frombits(0x7fffffffffffffff))
+	v4 := addBits(v2, math.Float64frombits(0x95f619980c433))
+	v5 := shiftRight(v4, 52)
+	v6 := shiftLeft(v5, 52)
+	v7 := subBits(v2, v6)
+	v9 := addBits(v7, 1)
+	v11 := v9 + 1
+	v12 := v11 - v9
+	v13 := v11 - v12
+	v14 := v9 - v13
+	v15 := 1 - v12
+	v16 := v14 + v15
+	v18 := v9 - 1
+	v19 := v18 / v11
+	v20 := math.FMA(-v19, v11, v18)
+	v21 := math.FMA(-v19, v16, v20)
+	v22 := v21 / v11
+	v23 := float64(v22 * v19)
+	v24 := math.FMA(v19, v22, v23)
+	v25 := float64(v19 * v19)
+	v26 := math.FMA(-v19, v19, v25)
+	v28 := xorBits(v26, math.Float64frombits(0x8000000000000000))
+	v29 := v28 + v24
+	v30 := float64(v29 * v19)
+	v31 := math.FMA(v25, v22, v30)
+	v32 := float64(v25 * v19)
+	v33 := math.FMA(-v25, v19, v32)
+	v35 := xorBits(v33, math.Float64frombits(0x8000000000000000))
+	v36 := v35 + v31
+	v38 := float64(v36 * 0.3333333333333333)
+	v40 := math.FMA(v32, 1.850371707708594e-17, v38)
+	v41 := float64(v32 * 0.3333333333333333)
+	v42 := math.FMA(-v32, 0.3333333333333333, v41)
+	v44 := xorBits(v42, math.Float64frombits(0x8000000000000000))
+	v45 := v44 + v40
+	v46 := v22 + v45
+	v49 := math.FMA(v25, 0.037037037037037035, 0.04)
+	v51 := math.FMA(v25, v49, 0.043478260869565216)
+	v53 := math.FMA(v25, v51, 0.047619047619047616)
+	v55 := math.FMA(v25, v53, 0.05263157894736842)
+	v57 := math.FMA(v25, v55, 0.058823529411764705)
+	v59 := math.FMA(v25, v57, 0.06666666666666667)
+	v61 := math.FMA(v25, v59, 0.07692307692307693)
+	v63 := math.FMA(v25, v61, 0.09090909090909091)
+	v65 := math.FMA(v25, v63, 0.1111111111111111)
+	v67 := math.FMA(v25, v65, 0.14285714285714285)
+	v69 := math.FMA(v25, v67, 0.2)
+	v70 := float64(v19 * v69)
+	v71 := float64(v25 * v25)
+	v72 := float64(v71 * v70)
+	v73 := v46 + v72
+	v74 := v73 + v73
+	v75 := v41 + v41
+	v76 := v19 + v19
+	v77 := v76 + v75
+	v78 := v77 - v76
+	v79 := v77 - v78
+	v80 := v76 - v79
+	v81 := v75 - v78
+	v82 := v80 + v81
+	v83 := v82 + v74
+	v85 := orBits(v5, 4.503599627370496e+15)
+	v87 := v85 - 4.503599627371519e+15
+	v89 := math.FMA(v87, 1.9082149292705877e-10, v83)
+	v91 := float64(v87 * 0.6931471803691238)
+	v92 := v91 + v77
+	v93 := v92 - v91
+	v94 := v92 - v93
+	v95 := v91 - v94
+	v96 := v77 - v93
+	v97 := v95 + v96
+	v98 := v97 + v89
+	v99 := v92 + v98
+	v100 := v99 - v92
+	v101 := v99 - v100
+	v102 := v92 - v101
+	v103 := v98 - v100
+	v104 := v102 + v103
+	v106 := float64(b * v99)
+	v107 := math.FMA(-b, v99, v106)
+	v109 := xorBits(v107, math.Float64frombits(0x8000000000000000))
+	v110 := math.FMA(b, v104, v109)
+	v112 := andBits(v106, math.Float64frombits(0x7fffffffffffffff))
+	v114 := v112 > 700
+	v116 := choose(v114, 0, v110)
+	v118 := lesser(700, v106)
+	v120 := greater(-700, v118)
+	v123 := math.FMA(v120, 1.4426950408889634, 6.755399441055744e+15)
+	v125 := v123 - 6.755399441055744e+15
+	v127 := math.FMA(-v125, 1.9082149292705877e-10, v116)
+	v129 := math.FMA(-v125, 0.6931471803691238, v120)
+	v130 := v129 + v127
+	v133 := math.FMA(v130, 2.0914679452495193e-09, 2.5105206480259365e-08)
+	v135 := math.FMA(v130, v133, 2.755727366116628e-07)
+	v137 := math.FMA(v130, v135, 2.755725542549107e-06)
+	v139 := math.FMA(v130, v137, 2.480158732553351e-05)
+	v141 := math.FMA(v130, v139, 0.00019841269874800694)
+	v143 := math.FMA(v130, v141, 0.0013888888888883752)
+	v145 := math.FMA(v130, v143, 0.008333333333326141)
+	v147 := math.FMA(v130, v145, 0.04166666666666667)
+	v149 := math.FMA(v130, v147, 0.1666666666666667)
+	v151 := math.FMA(v130, v149, 0.5)
+	v152 := v130 - v129
+	v153 := v130 - v152
+	v154 := v129 - v153
+	v155 := v127 - v152
+	v156 := v154 + v155
+	v157 := math.FMA(v156, v130, v156)
+	v158 := float64(v130 * v130)
+	v159 := math.FMA(v158, v151, v157)
+	v160 := v130 + v159
+	v162 := v160 + 1
+	v163 := shiftLeft(v123, 52)
+	v164 := addBits(v162, v163)
+	v167 := math.FMA(b, 1, 6.755399441055744e+15)
+	v168 := shiftLeft(v167, 63)
+	v169 := xorBits(v164, v168)
+	v171 := v167 - 6.755399441055744e+15
+	v172 := v171 == b
+	v174 := choose(v172, v169, math.Float64frombits(0x7ff8000000000001))
+	v175 := math.Signbit(a)
+	v176 := choose(v175, v174, v164)
+	return v176
 }

@@ -192,10 +192,90 @@ func atanAVX(dst *float32, a *float32, n int)
 //go:noescape
 func rsqrtAVX(dst *float32, a *float32, n int)
 
-// powAVX sets dst to a raised to b, for positive finite a and finite b.
+// powAVX sets dst to a raised to b, for finite a other than 0, and |b| < 2^31.
 //
 //go:noescape
 func powAVX(dst *float32, a *float32, b *float32, n int)
+
+// exp64AVX sets dst to e^a.
+//
+//go:noescape
+func exp64AVX(dst *float64, a *float64, n int)
+
+// expm1Of64AVX sets dst to e^a - 1, for a ≤ 700.
+//
+//go:noescape
+func expm1Of64AVX(dst *float64, a *float64, n int)
+
+// sigmoid64AVX sets dst to 1 / (1 + e^-a).
+//
+//go:noescape
+func sigmoid64AVX(dst *float64, a *float64, n int)
+
+// silu64AVX sets dst to a / (1 + e^-a), for a ≥ -40.
+//
+//go:noescape
+func silu64AVX(dst *float64, a *float64, n int)
+
+// tanh64AVX sets dst to the hyperbolic tangent of a.
+//
+//go:noescape
+func tanh64AVX(dst *float64, a *float64, n int)
+
+// sinh64AVX sets dst to the hyperbolic sine of a, for |a| ≤ 700.
+//
+//go:noescape
+func sinh64AVX(dst *float64, a *float64, n int)
+
+// cosh64AVX sets dst to the hyperbolic cosine of a, for |a| ≤ 700.
+//
+//go:noescape
+func cosh64AVX(dst *float64, a *float64, n int)
+
+// log64AVX sets dst to the natural logarithm of a, unless that is subnormal.
+//
+//go:noescape
+func log64AVX(dst *float64, a *float64, n int)
+
+// log2Of64AVX sets dst to the binary logarithm of a, unless that is subnormal.
+//
+//go:noescape
+func log2Of64AVX(dst *float64, a *float64, n int)
+
+// log10Of64AVX sets dst to the decimal logarithm of a, unless that is subnormal.
+//
+//go:noescape
+func log10Of64AVX(dst *float64, a *float64, n int)
+
+// log1pOf64AVX sets dst to log(1 + a).
+//
+//go:noescape
+func log1pOf64AVX(dst *float64, a *float64, n int)
+
+// logSigmoid64AVX sets dst to log(1 / (1 + e^-a)).
+//
+//go:noescape
+func logSigmoid64AVX(dst *float64, a *float64, n int)
+
+// asinh64AVX sets dst to the inverse hyperbolic sine of a, for |a| ≤ 1e150.
+//
+//go:noescape
+func asinh64AVX(dst *float64, a *float64, n int)
+
+// acosh64AVX sets dst to the inverse hyperbolic cosine of a, for a ≤ 1e150.
+//
+//go:noescape
+func acosh64AVX(dst *float64, a *float64, n int)
+
+// atanh64AVX sets dst to the inverse hyperbolic tangent of a.
+//
+//go:noescape
+func atanh64AVX(dst *float64, a *float64, n int)
+
+// pow64AVX sets dst to a raised to b, for finite and normal a and |b| < 2^31, where the size of that is within 1e-300 and 1e300; others are beyond these.
+//
+//go:noescape
+func pow64AVX(dst *float64, a *float64, b *float64, n int)
 
 // sumAVX returns the sum of n elements, a multiple of 16, in float64.
 //

@@ -1,9 +1,6 @@
 package kernel
 
-import (
-	"math"
-	"unsafe"
-)
+import "math"
 
 // Softmax sets y to the softmax of x, or to its logarithm, over the middle one of the dimensions [outer, n, inner].
 // The maximum is subtracted first; differences, exponentials and sums are in float64.
@@ -60,42 +57,46 @@ func rowMax[T float32 | float64](x []T) T {
 
 // columnExp sets y to the exponentials of x minus its columns' maxima, and sum to their sums.
 func columnExp[T float32 | float64](x, y, top []T, sum []float64) {
-	if len(top) == 1 {
-		sum[0] = rowExp(x, y, float64(top[0]))
+	if v, ok := any(x).([]float32); ok && len(top) == 1 {
+		sum[0] = rowExp(v, any(y).([]float32), float64(top[0]))
 		return
 	}
 	clear(sum)
-	for i := 0; i < len(x); i += len(top) {
-		row, out := x[i:][:len(top)], y[i:][:len(top)]
-		for j, v := range row {
-			e := expFor(v, float64(v)-float64(top[j]))
-			sum[j] += e
-			out[j] = T(e)
+	var buf [256]float64
+	for at := 0; at < len(x); at += len(buf) {
+		e := buf[:min(len(buf), len(x)-at)]
+		first := at % len(top)
+		for i, j := 0, first; i < len(e); i++ {
+			e[i] = float64(x[at+i]) - float64(top[j])
+			if j++; j == len(top) {
+				j = 0
+			}
+		}
+		Exp64(e, e)
+		for i, j := 0, first; i < len(e); i++ {
+			sum[j] += e[i]
+			y[at+i] = T(e[i])
+			if j++; j == len(top) {
+				j = 0
+			}
 		}
 	}
 }
 
-func rowExp[T float32 | float64](x, y []T, top float64) (sum float64) {
+// rowExp is columnExp of one column.
+func rowExp(x, y []float32, top float64) (sum float64) {
 	y = y[:len(x)]
-	if v, ok := any(x).([]float32); ok && vectors.expSum != nil && len(v) >= 8 {
-		n := len(v) &^ 7
-		sum = vectors.expSum(&any(y).([]float32)[0], &v[0], n, top)
+	if vectors.expSum != nil && len(x) >= 8 {
+		n := len(x) &^ 7
+		sum = vectors.expSum(&y[0], &x[0], n, top)
 		x, y = x[n:], y[n:]
 	}
 	for i, v := range x {
-		e := expFor(v, float64(v)-top)
+		e := expLane(float64(v) - top)
 		sum += e
-		y[i] = T(e)
+		y[i] = float32(e)
 	}
 	return sum
-}
-
-// expFor returns e^x as precisely as results of the type of like need.
-func expFor[T float32 | float64](like T, x float64) float64 {
-	if unsafe.Sizeof(like) == 4 {
-		return expLane(x)
-	}
-	return math.Exp(x)
 }
 
 // normalise divides the exponentials in y by their columns' sums.
@@ -131,15 +132,20 @@ func subtractLog[T float32 | float64](x, y, top []T, sum []float64) {
 
 // SoftmaxBackward sets gx to the gradient of softmax, or of its logarithm, from its result y and the gradient gy of that:
 // y·(gy − Σ gy·y), or gy − exp(y)·Σ gy, with sums over the middle one of the dimensions [outer, n, inner].
+// A gy of n·inner elements is that of every outer index.
 func SoftmaxBackward[T float32 | float64](outer, n, inner int, gy, y, gx []T, logarithm bool) {
 	size := n * inner
 	if size == 0 {
 		return
 	}
+	step := size
+	if len(gy) == size {
+		step = 0
+	}
 	Parallel(outer, ceilDiv(1<<12, size), func(lo, hi int) {
 		sum := make([]float64, inner)
 		for i := lo; i < hi; i++ {
-			g, r, out := gy[i*size:][:size], y[i*size:][:size], gx[i*size:][:size]
+			g, r, out := gy[i*step:][:size], y[i*size:][:size], gx[i*size:][:size]
 			if logarithm {
 				logSoftmaxGrad(g, r, out, sum)
 			} else {
@@ -173,10 +179,19 @@ func logSoftmaxGrad[T float32 | float64](g, y, gx []T, sum []float64) {
 			sum[j] += float64(a[j])
 		}
 	}
-	for i := 0; i < len(g); i += len(sum) {
-		a, b, out := g[i:][:len(sum)], y[i:][:len(sum)], gx[i:][:len(sum)]
-		for j, s := range sum {
-			out[j] = T(float64(a[j]) - expFor(b[j], float64(b[j]))*s)
+	var buf [256]float64
+	for at := 0; at < len(g); at += len(buf) {
+		e := buf[:min(len(buf), len(g)-at)]
+		for i, v := range y[at:][:len(e)] {
+			e[i] = float64(v)
+		}
+		Exp64(e, e)
+		a, out := g[at:][:len(e)], gx[at:][:len(e)]
+		for i, j := 0, at%len(sum); i < len(e); i++ {
+			out[i] = T(float64(a[i]) - float64(e[i]*sum[j]))
+			if j++; j == len(sum) {
+				j = 0
+			}
 		}
 	}
 }

@@ -54,6 +54,7 @@ var convCases = []Conv{
 	{N: 1, Groups: 1, XC: 40, YC: 3, X: [3]int{1, 40, 40}, Window: Window{[3]int{1, 3, 3}, [3]int{1, 1, 2}, [3]int{0, 1, 1}, [3]int{1, 1, 1}}},
 	{N: 1, Groups: 1, XC: 2, YC: 3, X: [3]int{1, 4, 5}, Window: Window{[3]int{1, 1, 1}, [3]int{1, 2, 1}, [3]int{0, 0, 1}, [3]int{1, 1, 1}}},
 	{N: 1, Groups: 1, XC: 3, YC: 2, X: [3]int{1, 160, 160}, Window: Window{[3]int{1, 2, 2}, [3]int{1, 1, 1}, [3]int{0, 1, 0}, [3]int{1, 1, 1}}}, // several blocks of channels
+	{N: 2, Groups: 2, XC: 2, YC: 3, X: [3]int{1, 40, 41}, Window: Window{[3]int{1, 3, 2}, [3]int{1, 1, 1}, [3]int{0, 1, 0}, [3]int{1, 1, 1}}},   // images too large to be gathered
 	{N: 2, Groups: 2, XC: 2, YC: 3, X: [3]int{4, 5, 6}, Window: Window{[3]int{2, 3, 2}, [3]int{2, 1, 2}, [3]int{1, 0, 1}, [3]int{1, 2, 1}}},
 	{N: 2, Groups: 1, XC: 3, YC: 2, X: [3]int{3, 4, 5}, Window: Window{[3]int{1, 1, 1}, [3]int{1, 1, 1}, [3]int{}, [3]int{1, 1, 1}}},
 	{N: 0, Groups: 1, XC: 2, YC: 2, X: [3]int{1, 3, 3}, Window: Window{[3]int{1, 2, 2}, [3]int{1, 1, 1}, [3]int{0, 0, 0}, [3]int{1, 1, 1}}},

@@ -243,7 +243,7 @@ var arithOps = slices.Concat([]*op.Def{
 		SBP:   pointwise,
 		Infer: powMeta(floatPowerType),
 		Kernels: []op.Kernel{
-			floatPowerKernel("real", slices.Concat(integralSet, float32Set, float64Set), kernel.PowConst[float64], kernel.Pow[float64]),
+			floatPowerKernel("real", slices.Concat(integralSet, float32Set, float64Set), kernel.PowConst[float64], kernel.Pow64),
 			floatPowerKernel("complex", complexTypes, kernel.PowConstComplex, kernel.PowComplex),
 		},
 		Grad: floatPowerGrad,

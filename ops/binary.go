@@ -114,7 +114,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		Kernels: []op.Kernel{
 			powKernel("integer", integralSet, nil, kernel.PowInt),
 			powKernel("float32", float32Set, kernel.PowConst[float32], kernel.Pow32),
-			powKernel("float64", float64Set, kernel.PowConst[float64], kernel.Pow[float64]),
+			powKernel("float64", float64Set, kernel.PowConst[float64], kernel.Pow64),
 			powKernel("complex", complexTypes, kernel.PowConstComplex, kernel.PowComplex),
 		},
 		Grad: powGrad,

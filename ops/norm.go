@@ -288,9 +288,27 @@ func softmaxBackwardRun[T float32 | float64](logarithm bool) func(c *op.Run) err
 	return func(c *op.Run) error {
 		g := c.Tensor("grad")
 		outer, n, inner := around(g.Shape(), c.Int("dim"))
-		kernel.SoftmaxBackward(outer, n, inner, contiguousData[T](g), contiguousData[T](c.Tensor("output")), tensor.Data[T](c.Out[0]), logarithm)
+		kernel.SoftmaxBackward(outer, n, inner, contiguousData[T](once(g, c.Int("dim"))), contiguousData[T](c.Tensor("output")), tensor.Data[T](c.Out[0]), logarithm)
 		return nil
 	}
+}
+
+// once returns the part of t that repeats along all dimensions before dim; t
+// itself where it does not.
+func once(t *tensor.Tensor, dim int) *tensor.Tensor {
+	dim, err := wrapDim(dim, t.Dim())
+	if err != nil {
+		return t
+	}
+	for d := range dim {
+		if t.Shape()[d] == 0 || t.Shape()[d] > 1 && t.Strides()[d] != 0 {
+			return t
+		}
+	}
+	for d := range dim {
+		t = t.Narrow(d, 0, 1, 1)
+	}
+	return t
 }
 
 func sampleSoftmaxBackward(s *op.Sampler) []any {

@@ -18,7 +18,7 @@ var mathOps = []*op.Def{
 		Doc:     "Sine of each element: sin x. Integers give float32.",
 		SBP:     pointwise,
 		Infer:   floatAs("input"),
-		Kernels: throughBoth(kernel.Sin32, kernel.Sin, cmplx.Sin),
+		Kernels: throughBoth(kernel.Sin32, kernel.Each64(kernel.Sin), cmplx.Sin),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("cos", x) }),
 		Sample:  sampleUnary(-3, 3),
 		Exact:   exactly(kernel.Sin),
@@ -30,7 +30,7 @@ var mathOps = []*op.Def{
 		Doc:     "Cosine of each element: cos x. Integers give float32.",
 		SBP:     pointwise,
 		Infer:   floatAs("input"),
-		Kernels: throughBoth(kernel.Cos32, kernel.Cos, cmplx.Cos),
+		Kernels: throughBoth(kernel.Cos32, kernel.Each64(kernel.Cos), cmplx.Cos),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Neg(g.Op("sin", x)) }),
 		Sample:  sampleUnary(-3, 3),
 		Exact:   exactly(kernel.Cos),
@@ -42,7 +42,7 @@ var mathOps = []*op.Def{
 		Doc:     "Tangent of each element: sin x / cos x. Integers give float32.",
 		SBP:     pointwise,
 		Infer:   floatAs("input"),
-		Kernels: throughBoth(kernel.Tan32, kernel.Tan, kernel.TanComplex),
+		Kernels: throughBoth(kernel.Tan32, kernel.Each64(kernel.Tan), kernel.TanComplex),
 		Grad:    slopeOfResult(func(g *op.Grad, y op.Value) op.Value { return g.Add(g.Mul(y, y), 1) }),
 		Sample:  sampleUnary(-1.3, 1.3),
 		Exact:   exactly(kernel.Tan),
@@ -54,7 +54,7 @@ var mathOps = []*op.Def{
 		Doc:     "Arc sine of each element, in [-π/2, π/2]. Integers give float32.",
 		SBP:     pointwise,
 		Infer:   floatAs("input"),
-		Kernels: throughBoth(kernel.Asin32, kernel.Asin, kernel.AsinComplex),
+		Kernels: throughBoth(kernel.Asin32, kernel.Each64(kernel.Asin), kernel.AsinComplex),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("rsqrt", g.Sub(1, g.Mul(x, x))) }),
 		Sample:  sampleUnary(-0.9, 0.9),
 		Exact:   exactly(kernel.Asin),
@@ -66,7 +66,7 @@ var mathOps = []*op.Def{
 		Doc:     "Arc cosine of each element, in [0, π]. Integers give float32.",
 		SBP:     pointwise,
 		Infer:   floatAs("input"),
-		Kernels: throughBoth(kernel.Acos32, kernel.Acos, kernel.AcosComplex),
+		Kernels: throughBoth(kernel.Acos32, kernel.Each64(kernel.Acos), kernel.AcosComplex),
 		Grad: slope(func(g *op.Grad, x op.Value) op.Value {
 			return g.Neg(g.Op("rsqrt", g.Sub(1, g.Mul(x, x))))
 		}),
@@ -80,7 +80,7 @@ var mathOps = []*op.Def{
 		Doc:     "Arc tangent of each element, in [-π/2, π/2]. Integers give float32.",
 		SBP:     pointwise,
 		Infer:   floatAs("input"),
-		Kernels: throughBoth(kernel.Atan32, math.Atan, kernel.AtanComplex),
+		Kernels: throughBoth(kernel.Atan32, kernel.Each64(math.Atan), kernel.AtanComplex),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("reciprocal", g.Add(g.Mul(x, x), 1)) }),
 		Sample:  sampleUnary(-3, 3),
 		Exact:   exactly(math.Atan),
@@ -92,7 +92,7 @@ var mathOps = []*op.Def{
 		Doc:     "Hyperbolic sine of each element: (e^x - e^-x) / 2. Integers give float32.",
 		SBP:     pointwise,
 		Infer:   floatAs("input"),
-		Kernels: throughBoth(kernel.Sinh32, kernel.Sinh, cmplx.Sinh),
+		Kernels: throughBoth(kernel.Sinh32, kernel.Sinh64, cmplx.Sinh),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("cosh", x) }),
 		Sample:  sampleUnary(-2, 2),
 		Exact:   exactly(kernel.Sinh),
@@ -104,7 +104,7 @@ var mathOps = []*op.Def{
 		Doc:     "Hyperbolic cosine of each element: (e^x + e^-x) / 2. Integers give float32.",
 		SBP:     pointwise,
 		Infer:   floatAs("input"),
-		Kernels: throughBoth(kernel.Cosh32, kernel.Cosh, cmplx.Cosh),
+		Kernels: throughBoth(kernel.Cosh32, kernel.Cosh64, cmplx.Cosh),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("sinh", x) }),
 		Sample:  sampleUnary(-2, 2),
 		Exact:   exactly(kernel.Cosh),
@@ -116,7 +116,7 @@ var mathOps = []*op.Def{
 		Doc:     "Inverse hyperbolic sine of each element: log(x + √(x² + 1)). Integers give float32.",
 		SBP:     pointwise,
 		Infer:   floatAs("input"),
-		Kernels: throughBoth(kernel.Asinh32, math.Asinh, kernel.AsinhComplex),
+		Kernels: throughBoth(kernel.Asinh32, kernel.Asinh64, kernel.AsinhComplex),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("rsqrt", g.Add(g.Mul(x, x), 1)) }),
 		Sample:  sampleUnary(-3, 3),
 		Exact:   exactly(math.Asinh),
@@ -128,7 +128,7 @@ var mathOps = []*op.Def{
 		Doc:     "Inverse hyperbolic cosine of each element: log(x + √(x² - 1)). Integers give float32.",
 		SBP:     pointwise,
 		Infer:   floatAs("input"),
-		Kernels: throughBoth(kernel.Acosh32, math.Acosh, kernel.AcoshComplex),
+		Kernels: throughBoth(kernel.Acosh32, kernel.Acosh64, kernel.AcoshComplex),
 		Grad:    slope(acoshSlope),
 		Sample:  sampleUnary(1.2, 4),
 		Exact:   exactly(math.Acosh),
@@ -140,7 +140,7 @@ var mathOps = []*op.Def{
 		Doc:     "Inverse hyperbolic tangent of each element: log((1 + x) / (1 - x)) / 2. Integers give float32.",
 		SBP:     pointwise,
 		Infer:   floatAs("input"),
-		Kernels: throughBoth(kernel.Atanh32, math.Atanh, kernel.AtanhComplex),
+		Kernels: throughBoth(kernel.Atanh32, kernel.Atanh64, kernel.AtanhComplex),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("reciprocal", g.Sub(1, g.Mul(x, x))) }),
 		Sample:  sampleUnary(-0.9, 0.9),
 		Exact:   exactly(math.Atanh),
@@ -153,7 +153,7 @@ var mathOps = []*op.Def{
 		SBP:     pointwise,
 		Check:   rejectTypes("input", complexTypes...),
 		Infer:   floatAs("input"),
-		Kernels: throughBoth(kernel.Log1pOf32, math.Log1p, nil),
+		Kernels: throughBoth(kernel.Log1pOf32, kernel.Log1pOf64, nil),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("reciprocal", g.Add(x, 1)) }),
 		Sample:  sampleUnary(-0.5, 3),
 		Exact:   exactly(math.Log1p),
@@ -165,7 +165,7 @@ var mathOps = []*op.Def{
 		Doc:     "Binary logarithm of each element: log x / log 2. Integers give float32.",
 		SBP:     pointwise,
 		Infer:   floatAs("input"),
-		Kernels: throughBoth(kernel.Log2Of32, kernel.Log2, kernel.Log2Complex),
+		Kernels: throughBoth(kernel.Log2Of32, kernel.Log2Of64, kernel.Log2Complex),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("reciprocal", g.Mul(x, math.Ln2)) }),
 		Sample:  sampleUnary(0.5, 3),
 		Exact:   exactly(kernel.Log2),
@@ -177,7 +177,7 @@ var mathOps = []*op.Def{
 		Doc:     "Decimal logarithm of each element: log x / log 10. Integers give float32.",
 		SBP:     pointwise,
 		Infer:   floatAs("input"),
-		Kernels: throughBoth(kernel.Log10Of32, kernel.Log10, kernel.Log10Complex),
+		Kernels: throughBoth(kernel.Log10Of32, kernel.Log10Of64, kernel.Log10Complex),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("reciprocal", g.Mul(x, math.Ln10)) }),
 		Sample:  sampleUnary(0.5, 3),
 		Exact:   exactly(kernel.Log10),
@@ -190,7 +190,7 @@ var mathOps = []*op.Def{
 		SBP:     pointwise,
 		Check:   rejectTypes("input", complexTypes...),
 		Infer:   floatAs("input"),
-		Kernels: throughBoth(kernel.Expm1Of32, kernel.Expm1, nil),
+		Kernels: throughBoth(kernel.Expm1Of32, kernel.Expm1Of64, nil),
 		Grad:    slopeOfResult(func(g *op.Grad, y op.Value) op.Value { return g.Add(y, 1) }),
 		Sample:  sampleUnary(-2, 2),
 		Exact:   exactly(kernel.Expm1),
@@ -203,7 +203,7 @@ var mathOps = []*op.Def{
 		SBP:     pointwise,
 		Check:   rejectTypes("input", complexTypes...),
 		Infer:   floatAs("input"),
-		Kernels: throughBoth(kernel.Exp2Of32, math.Exp2, nil),
+		Kernels: throughBoth(kernel.Exp2Of32, kernel.Each64(math.Exp2), nil),
 		Grad:    slopeOfResult(func(g *op.Grad, y op.Value) op.Value { return g.Mul(y, math.Ln2) }),
 		Sample:  sampleUnary(-2, 2),
 		Exact:   exactly(math.Exp2),
@@ -216,7 +216,7 @@ var mathOps = []*op.Def{
 		SBP:     pointwise,
 		Check:   rejectTypes("input", complexTypes...),
 		Infer:   floatAs("input"),
-		Kernels: throughBoth(kernel.Erfc32, math.Erfc, nil),
+		Kernels: throughBoth(kernel.Erfc32, kernel.Each64(math.Erfc), nil),
 		Grad: slope(func(g *op.Grad, x op.Value) op.Value {
 			return g.Mul(g.Op("exp", g.Neg(g.Mul(x, x))), -2/math.SqrtPi)
 		}),
@@ -242,7 +242,7 @@ var mathOps = []*op.Def{
 		Doc:     "Reciprocal square root of each element: 1 / √x. Integers give float32.",
 		SBP:     pointwise,
 		Infer:   floatAs("input"),
-		Kernels: throughBoth(kernel.Rsqrt32, kernel.Rsqrt, kernel.RsqrtComplex),
+		Kernels: throughBoth(kernel.Rsqrt32, kernel.Each64(kernel.Rsqrt), kernel.RsqrtComplex),
 		Grad: slopeOfResult(func(g *op.Grad, y op.Value) op.Value {
 			return g.Mul(g.Mul(g.Mul(y, y), y), -0.5)
 		}),
@@ -304,13 +304,13 @@ func rounding(id, doc string, f func(float64) float64, names ...string) *op.Def 
 // through are the kernels of functions of one number, computed in float64 and
 // complex128; c is nil where there is no complex one.
 func through(f func(float64) float64, c func(complex128) complex128) []op.Kernel {
-	return throughBoth(kernel.Each32(f), f, c)
+	return throughBoth(kernel.Each32(f), kernel.Each64(f), c)
 }
 
-// throughBoth is through with a block function of its own for the dtypes that
-// are rounded to 24 bits or fewer.
-func throughBoth(short func(dst, a []float32), full func(float64) float64, c func(complex128) complex128) []op.Kernel {
-	u := unary{f32: short, f64: kernel.Each64(full)}
+// throughBoth is through with block functions: the short one is for the dtypes
+// that are rounded to 24 bits or fewer.
+func throughBoth(short func(dst, a []float32), full func(dst, a []float64), c func(complex128) complex128) []op.Kernel {
+	u := unary{f32: short, f64: full}
 	if c != nil {
 		u.c128 = kernel.EachComplex(c)
 	}

@@ -101,7 +101,7 @@ var unaryOps = []*op.Def{
 		Doc:     "Exponential of each element: e^x. Integers give float32.",
 		SBP:     pointwise,
 		Infer:   floatAs("input"),
-		Kernels: unary{f32: kernel.Exp32, f64: kernel.Each64(kernel.Exp), c128: kernel.EachComplex(cmplx.Exp)}.kernels(),
+		Kernels: unary{f32: kernel.Exp32, f64: kernel.Exp64, c128: kernel.EachComplex(cmplx.Exp)}.kernels(),
 		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return g.Mul(g.G(), conj(g, g.Out[0])) }) },
 		Sample:  sampleUnary(-2, 2),
 		Exact:   func(x ...float64) float64 { return kernel.Exp(x[0]) },
@@ -113,7 +113,7 @@ var unaryOps = []*op.Def{
 		Doc:     "Natural logarithm of each element. Integers give float32.",
 		SBP:     pointwise,
 		Infer:   floatAs("input"),
-		Kernels: unary{f32: kernel.Log32, f64: kernel.Each64(kernel.Log), c128: kernel.EachComplex(kernel.LogComplex)}.kernels(),
+		Kernels: unary{f32: kernel.Log32, f64: kernel.Log64, c128: kernel.EachComplex(kernel.LogComplex)}.kernels(),
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value { return g.Div(g.G(), conj(g, g.Value("input"))) })
 		},
@@ -141,7 +141,7 @@ var unaryOps = []*op.Def{
 		Doc:     "Hyperbolic tangent of each element. Integers give float32.",
 		SBP:     pointwise,
 		Infer:   floatAs("input"),
-		Kernels: unary{f32: kernel.Tanh32, f64: kernel.Each64(math.Tanh), c128: kernel.EachComplex(kernel.TanhComplex)}.kernels(),
+		Kernels: unary{f32: kernel.Tanh32, f64: kernel.Tanh64, c128: kernel.EachComplex(kernel.TanhComplex)}.kernels(),
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value {
 				y := wide(g, g.Out[0])
@@ -158,7 +158,7 @@ var unaryOps = []*op.Def{
 		Doc:     "Logistic function of each element: 1 / (1 + e^-x). Integers give float32.",
 		SBP:     pointwise,
 		Infer:   floatAs("input"),
-		Kernels: unary{f32: kernel.Sigmoid32, f64: kernel.Each64(kernel.Sigmoid64), c128: kernel.EachComplex(kernel.SigmoidComplex)}.kernels(),
+		Kernels: unary{f32: kernel.Sigmoid32, f64: kernel.Sigmoid64, c128: kernel.EachComplex(kernel.SigmoidComplex)}.kernels(),
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value {
 				y := wide(g, g.Out[0])

@@ -217,7 +217,7 @@ func TestDistsHaveText(t *testing.T) {
 
 func BenchmarkFill(b *testing.B) {
 	for _, f := range []Fill{{Dist: Normal, Hi: 1}, {Dist: Uniform, Hi: 1}, {Dist: Integer, Lo: -5, Hi: 5}, {Dist: Constant}} {
-		for _, d := range []tensor.DType{tensor.F64, tensor.F32, tensor.F16, tensor.I32, tensor.U8, tensor.Bool} {
+		for _, d := range tensor.DTypes {
 			b.Run(fmt.Sprintf("%s/%s", f.Dist, d), func(b *testing.B) {
 				x := tensor.New(d, 1<<20)
 				b.SetBytes(int64(x.Len() * d.Size()))

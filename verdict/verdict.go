@@ -344,7 +344,7 @@ func signsZero(c op.Class, want *tensor.Tensor, tols []op.Tol) bool {
 // program are asked for only where some bit differs and they matter.
 func (j *judge) limit(w Where, want, got *tensor.Tensor, basis *compare.Basis) compare.Limit {
 	if want != nil && got != nil && !basis.Settled(nil) && !want.SameBits(got) {
-		outline := pickBound(j.outline.of(w, j.policy.Outline), w)
+		outline := j.outlined(w, basis)
 		if !basis.Settled(outline) && j.usable(outline) {
 			b := pickBound(j.bounds.of(w, j.policy.Bounds), w)
 			if b != nil && j.usable(b) && b.Holds(want) {
@@ -353,6 +353,15 @@ func (j *judge) limit(w Where, want, got *tensor.Tensor, basis *compare.Basis) c
 		}
 	}
 	return compare.LimitFor(*basis)
+}
+
+// outlined returns what is certain of the bound of a place; nil where nothing
+// is, or would settle the limit.
+func (j *judge) outlined(w Where, basis *compare.Basis) *compare.Bound {
+	if j.policy.Answers && !basis.Settled(&compare.Bound{Elementwise: true}) {
+		return nil
+	}
+	return pickBound(j.outline.of(w, j.policy.Outline), w)
 }
 
 // usable reports whether a bound may limit anything: one that rests on how

@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"math"
+	"slices"
 
 	"plumb/autograd"
 	"plumb/backend"
@@ -173,6 +174,9 @@ func (s *errorSession) of(v op.Value) *state {
 }
 
 func integral(t *tensor.Tensor) bool {
+	if t.DType() == tensor.F64 {
+		return !slices.ContainsFunc(reals(t), func(v float64) bool { return v != math.Trunc(v) })
+	}
 	for i := range t.Len() {
 		if v := t.At(i); real(v) != math.Trunc(real(v)) || imag(v) != math.Trunc(imag(v)) {
 			return false

@@ -495,12 +495,14 @@ func (v *value) tensors() []*eager.Var {
 	return out
 }
 
-// cotangent returns the start of the fill's stream in the shape and dtype of v.
+// cotangent returns the start of the fill's stream in the shape and dtype of v;
+// without one, a single 1 that stands for every element.
 func cotangent(f *program.Fill, v *tensor.Tensor) *tensor.Tensor {
 	if f.Dist == "" {
-		t := tensor.Unset(v.DType(), v.Shape(), nil)
-		one, all := tensor.Scalar(t.DType(), 1).Bytes(), t.Storage()
-		fillWith(all, one)
+		t, err := tensor.Scalar(v.DType(), 1).Expand(v.Shape()...)
+		if err != nil {
+			panic(err)
+		}
 		return t
 	}
 	n := v.Len()
@@ -521,14 +523,4 @@ func shaped(s []float64, v *tensor.Tensor) *tensor.Tensor {
 		t.Set(i, complex(s[2*i], s[2*i+1]))
 	}
 	return t
-}
-
-// fillWith fills all with repetitions of one. It copies from a start that stays
-// in the nearest cache.
-func fillWith(all, one []byte) {
-	const near = 1 << 14
-	n := copy(all, one)
-	for n < len(all) {
-		n += copy(all[n:], all[:min(n, near)])
-	}
 }

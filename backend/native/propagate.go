@@ -110,9 +110,23 @@ func (s *errorSession) alone(call *op.Call, shape []int) func(i int) bool {
 			terms = append(terms, t)
 		}
 	}
-	return func(i int) bool {
-		return slices.ContainsFunc(terms, func(t *tensor.Tensor) bool { return t.At(i) == 0 })
+	switch len(terms) {
+	case 0:
+		return none
+	case 1:
+		return zeroAt(terms[0])
 	}
+	x, y := zeroAt(terms[0]), zeroAt(terms[1])
+	return func(i int) bool { return x(i) || y(i) }
+}
+
+// zeroAt tells which elements are 0.
+func zeroAt(t *tensor.Tensor) func(i int) bool {
+	if t.DType() != tensor.F64 {
+		return func(i int) bool { return t.At(i) == 0 }
+	}
+	data := reals(t)
+	return func(i int) bool { return data[i] == 0 }
 }
 
 func repeat(st *state, n int) []*state {
@@ -234,10 +248,9 @@ func (s *errorSession) shifted(call *op.Call, sign float64) ([]*tensor.Tensor, e
 // with what float64 itself rounds.
 func spread(y, low, high *tensor.Tensor, unit float64) *tensor.Tensor {
 	err := tensor.New(tensor.F64, y.Shape()...)
-	data := tensor.Data[float64](err)
-	for i := range err.Len() {
-		v := y.Float(i)
-		if d := max(v-low.Float(i), high.Float(i)-v); d > 0 {
+	data, values, lows, highs := tensor.Data[float64](err), reals(y), reals(low), reals(high)
+	for i, v := range values {
+		if d := max(v-lows[i], highs[i]-v); d > 0 {
 			data[i] = (d + 0x1p-52*math.Abs(v)) / unit
 		}
 	}
@@ -252,10 +265,7 @@ func (s *errorSession) ordered(call *op.Call) bool {
 		if e == nil {
 			continue
 		}
-		x, room := make([]float64, e.Len()), 8*s.unit*largest(e)
-		for i := range x {
-			x[i] = tensorOf(v).Float(i)
-		}
+		x, room := slices.Clone(reals(tensorOf(v))), 8*s.unit*largest(e)
 		slices.Sort(x)
 		for i := range x[:max(len(x)-1, 0)] {
 			if !(x[i+1]-x[i] > room) {
@@ -576,12 +586,20 @@ func (s *errorSession) slopes(call *op.Call, shape []int) ([]slope, bool) {
 	return list, true
 }
 
+// reals returns the elements of real numbers in order.
+func reals(t *tensor.Tensor) []float64 {
+	if t.DType() != tensor.F64 {
+		t = t.Convert(tensor.F64)
+	}
+	return tensor.Data[float64](t.Contiguous())[:t.Len()]
+}
+
 // absolute returns |t| in float64, contiguous.
 func absolute(t *tensor.Tensor) *tensor.Tensor {
 	m := tensor.New(tensor.F64, t.Shape()...)
 	data := tensor.Data[float64](m)
-	if t.DType() == tensor.F64 && t.IsContiguous() {
-		for i, v := range tensor.Data[float64](t)[:len(data)] {
+	if t.DType() == tensor.F64 {
+		for i, v := range reals(t) {
 			data[i] = math.Abs(v)
 		}
 		return m
@@ -595,16 +613,16 @@ func absolute(t *tensor.Tensor) *tensor.Tensor {
 
 func largest(e *tensor.Tensor) float64 {
 	m := 0.0
-	for i := range e.Len() {
-		m = max(m, e.Float(i))
+	for _, v := range reals(e) {
+		m = max(m, v)
 	}
 	return m
 }
 
 func addScaled(x, e *tensor.Tensor, by float64) {
-	data := tensor.Data[float64](x)
+	data, errs := tensor.Data[float64](x)[:x.Len()], reals(e)
 	for i := range data {
-		data[i] += by * e.Float(i)
+		data[i] += by * errs[i]
 	}
 }
 

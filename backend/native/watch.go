@@ -71,7 +71,23 @@ func (r *run) observe(c *program.Call) {
 	}
 	changed = append(changed, r.written(c)...)
 	r.out.Changes = append(r.out.Changes, changed)
-	r.mark(c.Result)
+	if r.traced != nil || r.space != nil || r.readAgain(c) {
+		r.mark(c.Result)
+	}
+}
+
+// readAgain reports whether a later call has the result of c as an argument.
+func (r *run) readAgain(c *program.Call) (read bool) {
+	note := func(ref program.Ref) { read = read || string(ref) == c.Result }
+	for _, later := range r.job.Program.Calls[len(r.out.Values):] {
+		for _, a := range later.Args {
+			program.Refs(a, note)
+		}
+		for _, kw := range later.Kwargs {
+			program.Refs(kw.Value, note)
+		}
+	}
+	return read
 }
 
 // renewed returns the names that stand for other elements than before, in the

@@ -23,6 +23,7 @@ type encoder struct {
 	// places are the offsets of the job's inputs where they were drawn.
 	places []int
 	shared bool // inputs are drawn in shared memory
+	blank  bool // those of floats are not drawn
 	// mode is that of the cases; empty for eager.
 	mode string
 }
@@ -191,7 +192,9 @@ func (e *encoder) draw() error {
 		if tensor.NumElements(in.Shape)*in.DType.Size() < len(room) {
 			clear(room)
 		}
-		in.Fill.Into(t)
+		if !e.blank || !in.DType.IsDifferentiable() {
+			in.Fill.Into(t)
+		}
 		e.job.Inputs = append(e.job.Inputs, t)
 		e.places = append(e.places, at)
 	}

@@ -235,6 +235,19 @@ func (w *Worker) cotangentLength(job *backend.Job) int {
 // reads them. Inputs and outcomes may lie in the region that both share: they are
 // valid until Release or the next run.
 func (w *Worker) RunShared(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
+	w.encode.blank = false
+	return w.runShared(ctx, jobs)
+}
+
+// RunBlank is RunShared with floats that are anything, and what they are is not
+// kept: for a question whose answer rests on dtypes and shapes.
+func (w *Worker) RunBlank(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
+	w.encode.blank = true
+	defer func() { w.encode.blank = false }()
+	return w.runShared(ctx, jobs)
+}
+
+func (w *Worker) runShared(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
 	outs := make([]*backend.Outcome, len(jobs))
 	todo, lengths := make([]int, len(jobs)), make([]int, len(jobs))
 	for i, job := range jobs {
@@ -254,8 +267,10 @@ func (w *Worker) RunShared(ctx context.Context, jobs []*backend.Job) ([]*backend
 		}
 		return w.RunBatch(ctx, jobs)
 	}
-	for i, job := range jobs {
-		redraw(job, outs[i])
+	if !w.encode.blank {
+		for i, job := range jobs {
+			redraw(job, outs[i])
+		}
 	}
 	return outs, nil
 }

@@ -8,10 +8,11 @@ import (
 )
 
 // heapBound paces the collector where values are large and short-lived: garbage
-// gathers until the heap has a size, or a quarter more than lives where that is
-// more. A page of memory that is touched for the first time costs as much as many
-// that are used again, so the size is small; a limit of the runtime's own would
-// have it collect without end where more lives than that.
+// gathers until the heap has a size, or a quarter of that where nearly as much
+// lives; collecting costs little, since values hold no pointers. A page of memory
+// that is touched for the first time costs as much as many that are used again, so
+// the size is small; a fixed limit would have it collect without end where more
+// lives than that.
 type heapBound struct {
 	size  uint64
 	reads []metrics.Sample
@@ -41,11 +42,12 @@ func (h *heapBound) pace() {
 		live += r.Value.Uint64()
 	}
 	live = max(live, leastLive)
-	percent := uint64(25)
+	garbage := h.size / 4
 	if h.size > live {
-		percent = max(percent, 100*(h.size-live)/live)
+		garbage = max(garbage, h.size-live)
 	}
-	debug.SetGCPercent(int(percent))
+	debug.SetGCPercent(int(100*garbage/live) + 1)
+	debug.SetMemoryLimit(int64(live + garbage + h.size/2))
 	runtime.SetFinalizer(new(cycle), func(*cycle) { h.pace() })
 }
 

@@ -317,11 +317,6 @@ func (g *generator) lane(ctx context.Context) (err error) {
 	if g.Truth.Predict != nil {
 		l.judged = g.Truth.Predict()
 	}
-	defer func() {
-		if l.oracle != nil {
-			err = errors.Join(err, l.oracle.Close())
-		}
-	}()
 	for ; s != nil && ctx.Err() == nil; s = g.take() {
 		made, err := l.record(ctx, s)
 		if err != nil || ctx.Err() != nil {
@@ -412,7 +407,9 @@ type genLane struct {
 	ref    backend.Backend
 	like   backend.Backend
 	judged backend.Backend // whose verdict is asked for the truth
-	oracle backend.Backend // another instance of ref, which is asked for it; nil until then
+	wanted []*question     // of the batch, whose truth is to be asked for
+	// refusals are what the reference said of dtypes that it has no kernel for.
+	refusals map[string]refusal
 }
 
 // unit is a case on its way through a lane.
@@ -420,6 +417,7 @@ type unit struct {
 	index int
 	bytes int64
 	ways  []way
+	asked *question // about the first variant; nil for none
 }
 
 // way is one variant of a case. One that follows has the outcome of the first
@@ -494,20 +492,29 @@ func (l *genLane) batch(ctx context.Context, s *shardWriter, plan *shardPlan, un
 		u := &units[i]
 		for k := range u.ways {
 			if w := &u.ways[k]; slices.Contains(others, w) {
-				if _, _, err := l.add(ctx, s, plan, u, w); err != nil {
+				if _, err := l.add(ctx, s, plan, u, w); err != nil {
 					return err
 				}
 			}
 		}
 	}
-	return nil
+	return l.settle(ctx, s)
 }
 
 // ask draws the inputs of variants and runs them on the reference.
 func (l *genLane) ask(ctx context.Context, ways []*way) error {
-	if len(ways) == 0 {
-		return nil
+	ways, err := l.probe(ctx, ways)
+	if len(ways) == 0 || err != nil {
+		return err
 	}
+	if err := l.askDrawn(ctx, ways); err != nil {
+		return err
+	}
+	l.learn(ways)
+	return nil
+}
+
+func (l *genLane) askDrawn(ctx context.Context, ways []*way) error {
 	jobs := make([]*backend.Job, len(ways))
 	for i, w := range ways {
 		w.job = &backend.Job{Program: w.Program}
@@ -546,7 +553,7 @@ func (l *genLane) release() {
 // lets go of all of them.
 func (l *genLane) code(ctx context.Context, s *shardWriter, plan *shardPlan, u *unit) error {
 	first := &u.ways[0]
-	predicted, asked, err := l.add(ctx, s, plan, u, first)
+	predicted, err := l.add(ctx, s, plan, u, first)
 	if err != nil {
 		return err
 	}
@@ -560,7 +567,7 @@ func (l *genLane) code(ctx context.Context, s *shardWriter, plan *shardPlan, u *
 		if predicted != nil {
 			like = inPlaceOf(w.Program, first.Program, predicted)
 		}
-		if _, err := l.put(ctx, s, u, w, like, asked); err != nil {
+		if err := l.put(ctx, s, u, w, like); err != nil {
 			return err
 		}
 		w.job = nil
@@ -570,30 +577,35 @@ func (l *genLane) code(ctx context.Context, s *shardWriter, plan *shardPlan, u *
 }
 
 // add codes the outcome of a variant that the reference was asked about, and
-// returns what was predicted of it and what the reference said of its truth.
-func (l *genLane) add(ctx context.Context, s *shardWriter, plan *shardPlan, u *unit, w *way) (*backend.Outcome, *answers, error) {
+// returns what was predicted of it.
+func (l *genLane) add(ctx context.Context, s *shardWriter, plan *shardPlan, u *unit, w *way) (*backend.Outcome, error) {
 	like, err := l.predict(ctx, w)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if o := w.outcome; o.Status != backend.OK {
 		plan.refuse(u.index, w.Name, Refusal{o.Status, o.Class, o.Message})
 	}
-	truth, err := l.put(ctx, s, u, w, like, nil)
-	return like, truth, err
+	return like, l.put(ctx, s, u, w, like)
 }
 
-// put writes a variant's outcome and its truth, where that is wanted. Asked is
-// what the reference said of the first variant's.
-func (l *genLane) put(ctx context.Context, s *shardWriter, u *unit, w *way, like *backend.Outcome, asked *answers) (*answers, error) {
+// put writes a variant's outcome, and notes where its truth is wanted.
+func (l *genLane) put(ctx context.Context, s *shardWriter, u *unit, w *way, like *backend.Outcome) error {
 	if err := s.add(l.Cases[u.index].Name, w.Variant, w.job, w.outcome, like); err != nil {
-		return nil, err
+		return err
 	}
-	truth, err := l.truth(ctx, w, like, asked)
-	if err == nil {
-		s.addTruth(w.outcome, truth)
+	wanted, err := l.contested(ctx, w, like)
+	if !wanted || err != nil {
+		return err
 	}
-	return truth, err
+	q := newQuestion(s, w)
+	if w.follows {
+		q.first = u.asked
+	} else if u.asked == nil {
+		u.asked = q
+	}
+	l.wanted = append(l.wanted, q)
+	return nil
 }
 
 func (s *shardPlan) refuse(index int, variant string, r Refusal) {

@@ -64,37 +64,141 @@ type (
 	}
 )
 
-// answers is what the reference said to the questions about a variant.
+// question is a variant whose truth is wanted. It has tensors of its own: those
+// of the batch are where the reference works on the answers.
+type question struct {
+	of, variant int // the case in the shard, and its variant
+	job         *backend.Job
+	ref         map[string]*tensor.Tensor // what the reference computed, by place
+	initial     map[string]backend.State
+	first       *question // about the variant that this one's outcome follows from
+	answers     *answers  // nil until they are there, and when no other follows
+}
+
+// newQuestion returns the question about the variant that was added last.
+func newQuestion(s *shardWriter, w *way) *question {
+	q := &question{
+		of: s.last, variant: len(s.text.Cases[s.last].Variants) - 1,
+		job: &backend.Job{Program: w.job.Program}, ref: tensorsOf(w.outcome), initial: map[string]backend.State{},
+	}
+	for _, t := range w.job.Inputs {
+		q.job.Inputs = append(q.job.Inputs, copyOf(t))
+	}
+	for place, t := range q.ref {
+		q.ref[place] = copyOf(t)
+	}
+	for name, state := range w.outcome.Initial {
+		for _, n := range state {
+			q.initial[name] = append(q.initial[name], backend.Named{Name: n.Name, Tensor: copyOf(n.Tensor)})
+		}
+	}
+	return q
+}
+
+// copyOf is a tensor with the strides of t and memory of its own.
+func copyOf(t *tensor.Tensor) *tensor.Tensor {
+	if t == nil {
+		return nil
+	}
+	own := tensor.NewStrided(t.DType(), t.Shape(), t.Strides())
+	own.CopyFrom(t)
+	return own
+}
+
+func (q *question) bytes() int64 {
+	n := int64(0)
+	for _, t := range q.job.Inputs {
+		n += int64(t.Len() * t.DType().Size())
+	}
+	return n
+}
+
+// An exchange asks askedCases questions about small cases, of askedBytes of
+// inputs, or one.
+const (
+	askedCases = 16
+	askedBytes = 64 << 10
+)
+
+// settle asks the reference for the truth where it is wanted in a batch, and
+// stores it.
+func (l *genLane) settle(ctx context.Context, s *shardWriter) error {
+	wanted := l.wanted
+	l.wanted = nil
+	for _, group := range runsOf(wanted, askedCases, askedBytes, func(q **question) int64 { return (*q).bytes() }) {
+		if err := l.answer(ctx, group); err != nil {
+			return err
+		}
+		var last *question
+		for _, q := range group {
+			s.addTruth(q)
+			if last = q; q.first != nil {
+				last = q.first
+			}
+		}
+		for _, q := range group {
+			if q != last {
+				q.answers = nil
+			}
+		}
+	}
+	return s.err
+}
+
+// answers is what the reference said to a question.
 type answers struct {
 	jobs     []*backend.Job
 	outcomes []*backend.Outcome
 }
 
-// truth asks the reference for the truth of a variant, where it is wanted; nil
-// where it is not. First is what it said of the first variant, predicted what
-// the predictor computes, or nil where it was not asked.
-func (l *genLane) truth(ctx context.Context, w *way, predicted *backend.Outcome, first *answers) (*answers, error) {
-	if wanted, err := l.contested(ctx, w, predicted); !wanted || err != nil {
-		return nil, err
-	}
-	a := &answers{jobs: verdict.Questions(w.job, w.outcome.Initial)}
-	if a.follow(w, first) {
-		return a, nil
-	}
-	var err error
-	if l.oracle == nil { // results of ref are read where they lie meanwhile
-		if l.oracle, err = l.Open(); err != nil {
-			return nil, err
+// answer asks some questions.
+func (l *genLane) answer(ctx context.Context, group []*question) error {
+	var jobs []*backend.Job
+	for _, q := range group {
+		if q.answers = (&answers{jobs: verdict.Questions(q.job, q.initial)}); q.first == nil {
+			jobs = append(jobs, q.answers.jobs...)
 		}
 	}
-	a.outcomes, err = runBatch(ctx, l.oracle, a.jobs)
-	return a, err
+	outcomes, err := l.inParts(ctx, jobs)
+	if err != nil {
+		return err
+	}
+	for _, q := range group {
+		a := q.answers
+		switch {
+		case q.first == nil:
+			n := len(a.jobs)
+			a.outcomes, outcomes = outcomes[:n], outcomes[n:]
+		case !a.follow(q.first.answers):
+			if a.outcomes, err = l.inParts(ctx, a.jobs); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// inParts runs jobs, and lets go of their inputs: all of a large case would take
+// hundreds of megabytes in each of host and reference.
+func (l *genLane) inParts(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
+	var all []*backend.Outcome
+	for _, part := range runsOf(jobs, len(jobs), batchBytes, func(j **backend.Job) int64 { return inputBytes((*j).Program) }) {
+		outcomes, err := runBatch(ctx, l.ref, part)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, outcomes...)
+		for _, job := range part {
+			job.Inputs, job.State = nil, nil
+		}
+	}
+	return all, nil
 }
 
 // follow takes the answers about a variant in place from those about the first
 // one; false where they do not follow.
-func (a *answers) follow(w *way, first *answers) bool {
-	if first == nil || !w.follows {
+func (a *answers) follow(first *answers) bool {
+	if first == nil {
 		return false
 	}
 	out := make([]*backend.Outcome, len(a.jobs))
@@ -139,12 +243,13 @@ func narrow(o *backend.Outcome) bool {
 	return false
 }
 
-// addTruth stores the truth of the variant that was added last.
-func (s *shardWriter) addTruth(ref *backend.Outcome, a *answers) {
-	if a == nil || len(a.outcomes) != len(a.jobs) || a.outcomes[0] == nil || a.outcomes[0].Status != backend.OK {
+// addTruth stores the truth of a variant.
+func (s *shardWriter) addTruth(q *question) {
+	a := q.answers
+	if len(a.outcomes) != len(a.jobs) || a.outcomes[0] == nil || a.outcomes[0].Status != backend.OK {
 		return
 	}
-	k := newCondenser(ref, a.outcomes)
+	k := newCondenser(q.ref, a.outcomes)
 	if len(k.truth) == 0 {
 		return
 	}
@@ -156,8 +261,7 @@ func (s *shardWriter) addTruth(ref *backend.Outcome, a *answers) {
 	} else {
 		t.Inputs, t.Errors = len(a.outcomes)/2, s.places(k.errors(), nil)
 	}
-	last := &s.text.Cases[s.last]
-	last.Variants[len(last.Variants)-1].Truth = t
+	s.text.Cases[q.of].Variants[q.variant].Truth = t
 }
 
 // places stores tensors by place; like are those that they resemble.
@@ -176,8 +280,8 @@ type condenser struct {
 	pairs            [][2]map[string]*tensor.Tensor // nearby: the reference and the truth
 }
 
-func newCondenser(ref *backend.Outcome, outcomes []*backend.Outcome) *condenser {
-	k := &condenser{ref: tensorsOf(ref), wide: map[string]*tensor.Tensor{}, truth: map[string]*tensor.Tensor{}}
+func newCondenser(ref map[string]*tensor.Tensor, outcomes []*backend.Outcome) *condenser {
+	k := &condenser{ref: ref, wide: map[string]*tensor.Tensor{}, truth: map[string]*tensor.Tensor{}}
 	truth := tensorsOf(outcomes[0])
 	for place, t := range k.ref {
 		if e := truth[place]; e != nil && e.Len() == t.Len() && e.DType() == program.Wide(t.DType()) && e.DType() != t.DType() {

@@ -238,9 +238,11 @@ func logOf1Plus(x *node) *node {
 	return fma(k, num(math.Ln2), atanhSeries(top, add(top, num(2))))
 }
 
-func log1p(x *node) *node {
-	y := withSign(logOf1Plus(x), x)
-	y = when(equals(x, num(math.Inf(1))), x, y)
+func log1p(x *node) *node { return log1pDomain(x, logOf1Plus(x)) }
+
+// log1pDomain is y where -1 < x < ∞, with the sign of x.
+func log1pDomain(x, y *node) *node {
+	y = when(equals(x, num(math.Inf(1))), x, withSign(y, x))
 	y = when(equals(x, num(-1)), num(math.Inf(-1)), y)
 	return when(notAtLeast(x, num(-1)), num(math.NaN()), y)
 }
@@ -271,7 +273,12 @@ func acosh(x *node) *node {
 // atanh is log(1 + 2x / (1 - x)) / 2.
 func atanh(x *node) *node {
 	size := absolute(x)
-	y := mul(logOf1Plus(div(add(size, size), sub(num(1), size))), num(0.5))
+	return atanhDomain(x, mul(logOf1Plus(div(add(size, size), sub(num(1), size))), num(0.5)))
+}
+
+// atanhDomain is y where |x| < 1, with the sign of x.
+func atanhDomain(x, y *node) *node {
+	size := absolute(x)
 	y = withSign(when(equals(size, num(1)), num(math.Inf(1)), y), x)
 	return when(notAtLeast(num(1), size), num(math.NaN()), y)
 }
@@ -343,5 +350,15 @@ func rsqrt(x *node) *node {
 	return when(below(x, num(0)), num(math.NaN()), div(num(1), sqrt(x)))
 }
 
-// power is x raised to y for positive and finite x.
-func power(x, y *node) *node { return exp(clamp(mul(logarithm(x), y), 700)) }
+// power is x raised to y for finite x other than 0, and |y| < 2^31.
+func power(x, y *node) *node {
+	return powerSign(x, y, exp(clamp(mul(logarithm(absolute(x)), y), 700)))
+}
+
+// powerSign is p, the power of |x|, where x > 0; else of the sign of an odd y,
+// and NaN for y that is no integer.
+func powerSign(x, y, p *node) *node {
+	n, bits := whole(y, num(1))
+	ofNegative := when(equals(n, y), xor(p, left(bits, 63)), num(math.NaN()))
+	return when(negative(x), ofNegative, p)
+}

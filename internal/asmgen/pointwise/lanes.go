@@ -114,23 +114,39 @@ func absolute(a *node) *node       { return and(a, pattern(signBit-1)) }
 func negated(a *node) *node        { return xor(a, pattern(signBit)) }
 func withSign(a, sign *node) *node { return or(a, and(sign, pattern(signBit))) } // for a ≥ 0, or of that sign
 
-// schedule lists what the root needs, arguments first.
+// schedule lists what the root needs, arguments first. Of arguments the one
+// that needs most comes first, so that few registers are held meanwhile.
 func schedule(root *node) []*node {
 	var list []*node
-	seen := map[*node]bool{}
+	seen, needs := map[*node]bool{}, map[*node]int{}
 	var visit func(n *node)
 	visit = func(n *node) {
 		if seen[n] {
 			return
 		}
 		seen[n] = true
-		for _, a := range n.args {
+		args := slices.Clone(n.args)
+		slices.SortStableFunc(args, func(a, b *node) int { return depth(b, needs) - depth(a, needs) })
+		for _, a := range args {
 			visit(a)
 		}
 		list = append(list, n)
 	}
 	visit(root)
 	return list
+}
+
+// depth is the length of the longest way from n to an input.
+func depth(n *node, known map[*node]int) int {
+	if d, ok := known[n]; ok {
+		return d
+	}
+	d := 0
+	for _, a := range n.args {
+		d = max(d, 1+depth(a, known))
+	}
+	known[n] = d
+	return d
 }
 
 // emitter writes a function's instructions.

@@ -35,6 +35,10 @@ func main() {
 		f.write()
 	}
 	powers()
+	for _, f := range functions64 {
+		f.write64()
+	}
+	powers64()
 	sum()
 	squares()
 	largest()
@@ -266,7 +270,7 @@ func addressOf(name string) Mem {
 }
 
 func powers() {
-	const doc = "a raised to b, for positive finite a and finite b"
+	const doc = "a raised to b, for finite a other than 0, and |b| < 2^31"
 	p := begin("powAVX", "func(dst, a, b *float32, n int)", []string{"powAVX sets dst to " + doc + "."}, "dst", "a", "b")
 	root := power(input(0), input(1))
 	p.each(func(get func(k int) VecVirtual) VecVirtual { return emit(root, get(1), get(2)) })

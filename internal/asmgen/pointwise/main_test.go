@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
 )
 
@@ -25,6 +26,13 @@ func TestFresh(t *testing.T) {
 	run.Dir = here
 	if out, err := run.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
+	}
+	text, err := os.ReadFile(filepath.Join(kernel, "pointwise_amd64.s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := regexp.MustCompile(`\b[XY](1[6-9]|2\d|3[01])\b`).Find(text); found != nil {
+		t.Errorf("%s is a register of AVX-512: a function holds too many numbers at once", found)
 	}
 	for _, name := range []string{"pointwise_amd64.s", "pointwise_stub_amd64.go", "pointwise_lanes.go"} {
 		got, err := os.ReadFile(filepath.Join(kernel, name))
