@@ -29,13 +29,14 @@ type toy struct {
 	calls  *int
 	stop   func() // called at every batch
 	hang   int    // inputs of so many elements hang until the run ends
+	late   bool   // what an ended run asks has timed out
 }
 
 func (toy) Info() backend.Info { return backend.Info{Name: "toy", Version: "1"} }
 func (toy) Close() error       { return nil }
 
 func (t toy) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
-	if err := ctx.Err(); err != nil {
+	if err := ctx.Err(); err != nil && !t.late {
 		return nil, err
 	}
 	if t.calls != nil {
@@ -43,6 +44,9 @@ func (t toy) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error
 	}
 	if t.stop != nil {
 		t.stop()
+	}
+	if ctx.Err() != nil {
+		return &backend.Outcome{Status: backend.TimedOut, Class: "timeout"}, nil
 	}
 	x := job.Inputs[0]
 	if t.hang > 0 && x.Len() == t.hang {
@@ -226,8 +230,8 @@ func interruptedToy(t *testing.T, dir string, jobs int, cand func(stop func()) t
 		Candidate: "toy", Open: func() (backend.Backend, error) { return cand(cancel), nil }, Predict: func() backend.Backend { return toy{} },
 		Judge: sameOutcome, Jobs: jobs, Memory: 64 << 20,
 		OnRecord: func(r *Record) {
-			if r.Verdict == nil {
-				t.Errorf("%s has no verdict", r.Entry.Name)
+			if r.Verdict == nil || r.Verdict.Word != verdict.Aligned {
+				t.Errorf("%s: %v", r.Entry.Name, r.Verdict)
 			}
 			names = append(names, r.Entry.Name)
 			early = early || ctx.Err() == nil
@@ -248,7 +252,7 @@ func TestRecordsComeEarly(t *testing.T) {
 	}
 	calls := 0
 	names, early := interruptedToy(t, dir, 1, func(stop func()) toy {
-		return toy{noise: true, calls: &calls, stop: func() {
+		return toy{noise: true, late: true, calls: &calls, stop: func() {
 			if calls == 150 {
 				stop()
 			}
