@@ -137,11 +137,13 @@ func TestRunsByName(t *testing.T) {
 // TestDiff compares two runs.
 func TestDiff(t *testing.T) {
 	s := open2(t, filepath.Join(t.TempDir(), "s.db"))
+	inPlace := result(0, "a", Passed, "known")
+	inPlace.Variant = "inplace"
 	write(t, s, exampleRun(), true,
-		result(0, "a", Passed, "aligned"), result(1, "a", Failed, "misaligned"), result(2, "a", Failed, "misaligned"),
+		result(0, "a", Passed, "aligned"), inPlace, result(1, "a", Failed, "misaligned"), result(2, "a", Failed, "misaligned"),
 		result(3, "a", Passed, "aligned"), result(4, "a", Unsupported, "unsupported"), result(5, "a", Passed, "aligned"), result(6, "a", Passed, "aligned"))
 	write(t, s, exampleRun(), true,
-		result(0, "a", Passed, "aligned"), result(1, "a", Passed, "aligned"), result(2, "a", Failed, "crash"),
+		result(0, "a", Passed, "aligned"), inPlace, result(1, "a", Passed, "aligned"), result(2, "a", Failed, "crash"),
 		result(3, "a", Failed, "timeout"), result(4, "a", Failed, "misaligned"), result(5, "a", Skipped, ""), result(7, "a", Passed, "aligned"), result(8, "a", Passed, "aligned"))
 	got := collect(t, func(each func(*Change) error) error { return s.Diff(1, 2, each) })
 	want := []Change{
@@ -218,13 +220,13 @@ func TestCasesAreWhole(t *testing.T) {
 	}
 	seen := 0
 	for i := range 3*batchResults + 7 {
-		r := result(i/2, "f", Passed, "aligned")
-		r.Variant = []string{"", "inplace"}[i%2]
+		r := result((i+1)/2, "f", Passed, "aligned") // the first case has one variant
+		r.Variant = []string{"", "inplace"}[(i+1)%2]
 		if err := w.Add(r); err != nil {
 			t.Fatal(err)
 		}
 		if i%50 == 0 {
-			if seen = len(results(t, reader, 1)); seen%2 != 0 {
+			if seen = len(results(t, reader, 1)); seen > 0 && seen%2 == 0 {
 				t.Fatalf("%d results are in the file: a case lacks a variant", seen)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"plumb/backend"
@@ -27,13 +28,15 @@ type toy struct {
 	crash  bool // at them
 	calls  *int
 	stop   func() // called at every batch
+	hang   int    // inputs of so many elements hang until the run ends
+	late   bool   // what an ended run asks has timed out
 }
 
 func (toy) Info() backend.Info { return backend.Info{Name: "toy", Version: "1"} }
 func (toy) Close() error       { return nil }
 
 func (t toy) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
-	if err := ctx.Err(); err != nil {
+	if err := ctx.Err(); err != nil && !t.late {
 		return nil, err
 	}
 	if t.calls != nil {
@@ -42,7 +45,14 @@ func (t toy) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error
 	if t.stop != nil {
 		t.stop()
 	}
+	if ctx.Err() != nil {
+		return &backend.Outcome{Status: backend.TimedOut, Class: "timeout"}, nil
+	}
 	x := job.Inputs[0]
+	if t.hang > 0 && x.Len() == t.hang {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	if t.crash && x.Len()%2 == 1 {
 		return &backend.Outcome{Status: backend.Crashed, Class: "SIGSEGV", Message: "boom"}, nil
 	}
@@ -194,39 +204,87 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestRecordsComeEarly: records are handed on while their shard is under way, in
-// order and case by case, and an interrupted run hands on what it has judged.
-func TestRecordsComeEarly(t *testing.T) {
-	dir := t.TempDir()
-	sizes := slices.Repeat([]int{40, 3}, 120)
-	if _, err := Gen(context.Background(), toyGen(dir, toyCases(sizes...))); err != nil {
+// twice gives cases a second variant, but the first of them.
+func twice(list []Case) []Case {
+	for i := 1; i < len(list); i++ {
+		one := list[i].Programs
+		list[i].Programs = func() ([]Variant, error) {
+			vs, err := one()
+			return append(vs, Variant{Name: "again", Program: vs[0].Program}), err
+		}
+	}
+	return list
+}
+
+// interruptedToy runs a candidate until stop, and returns the names of the
+// records, and whether some came before the end.
+func interruptedToy(t *testing.T, dir string, jobs int, cand func(stop func()) toy) (names []string, early bool) {
+	t.Helper()
+	b, err := Open(dir)
+	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Open(dir)
-	if err != nil || len(b.Manifest.Shards) != 1 {
-		t.Fatalf("%v, %d shards", err, len(b.Manifest.Shards))
-	}
 	ctx, cancel := context.WithCancel(context.Background())
-	calls, next := 0, 0
-	cand := toy{noise: true, refuse: true, calls: &calls, stop: func() {
-		if calls == 150 {
-			cancel()
-		}
-	}}
-	early := false
+	defer cancel()
 	err = b.Run(ctx, RunConfig{
-		Candidate: "toy", Open: func() (backend.Backend, error) { return cand, nil }, Predict: func() backend.Backend { return toy{} },
-		Judge: sameOutcome, Jobs: 1, Memory: 64 << 20,
+		Candidate: "toy", Open: func() (backend.Backend, error) { return cand(cancel), nil }, Predict: func() backend.Backend { return toy{} },
+		Judge: sameOutcome, Jobs: jobs, Memory: 64 << 20,
 		OnRecord: func(r *Record) {
-			if r.Index != next || r.Verdict == nil {
-				t.Errorf("record of case %d in the place of %d, verdict %v", r.Index, next, r.Verdict)
+			if r.Verdict == nil || r.Verdict.Word != verdict.Aligned {
+				t.Errorf("%s: %v", r.Entry.Name, r.Verdict)
 			}
-			next++
+			names = append(names, r.Entry.Name)
 			early = early || ctx.Err() == nil
 		},
 	})
-	if !errors.Is(err, context.Canceled) || next == 0 || next > 150 || !early {
-		t.Errorf("%v, %d records, early: %v", err, next, early)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	return names, early
+}
+
+// TestRecordsComeEarly: records are handed on while their shard is under way, in
+// order, and those of a case together.
+func TestRecordsComeEarly(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Gen(context.Background(), toyGen(dir, twice(toyCases(slices.Repeat([]int{40}, 240)...)))); err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	names, early := interruptedToy(t, dir, 1, func(stop func()) toy {
+		return toy{noise: true, late: true, calls: &calls, stop: func() {
+			if calls == 150 {
+				stop()
+			}
+		}}
+	})
+	if len(names) == 0 || len(names) > 150 || len(names)%2 != 1 || !early {
+		t.Errorf("%d records, early: %v", len(names), early)
+	}
+	for i, name := range names {
+		if want := fmt.Sprintf("entry::toy_%d.pth", (i+1)/2); name != want {
+			t.Errorf("record %d is of %s, want %s", i, name, want)
+		}
+	}
+}
+
+// TestRecordsOfLaterShards: what was judged behind a shard that is not finished
+// is handed on when the run ends.
+func TestRecordsOfLaterShards(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Gen(context.Background(), toyGen(dir, toyCases(300000, 200000, 200002, 200004))); err != nil {
+		t.Fatal(err)
+	}
+	var calls atomic.Int32
+	names, _ := interruptedToy(t, dir, 2, func(stop func()) toy {
+		return toy{noise: true, hang: 300000, stop: func() {
+			if calls.Add(1) == 4 {
+				stop()
+			}
+		}}
+	})
+	if len(names) < 2 || slices.Contains(names, "entry::toy_0.pth") || !slices.IsSorted(names) {
+		t.Errorf("%v", names)
 	}
 }
 

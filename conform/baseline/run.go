@@ -265,8 +265,11 @@ func (l *runLane) section(ctx context.Context, i int) error {
 	for b := range batches {
 		if failed = errors.Join(failed, b.err); failed == nil {
 			for _, t := range b.trials {
-				if t.outcome != nil {
+				if t.outcome != nil && ctx.Err() == nil {
 					l.judge(ctx, t, shard)
+				}
+				if ctx.Err() != nil {
+					t.record.Verdict = nil // of what may have been cut short
 				}
 				t.job, t.outcome = nil, nil
 				shard.done(t.at)
@@ -392,8 +395,8 @@ func (l *runLane) try(ctx context.Context, trials []*trial) tried {
 		jobs, asked = append(jobs, job), append(asked, t)
 	}
 	outcomes, err := runBatch(ctx, l.cand, jobs)
-	if errors.Is(err, context.Canceled) {
-		return r
+	if ctx.Err() != nil {
+		return r // outcomes of an ended run say that their time is over
 	}
 	if r.err = err; err == nil {
 		for i, t := range asked {
