@@ -9131,6 +9131,32 @@ diopi_configs = {
             dict(ins=['indices'], value=[[[1, 0], [0, 0]]], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
         ]),
     ),
+    'embedding_renorm': dict(
+        name=['embedding'],
+        interface=['torch.nn.functional'],
+        para=dict(
+            padding_idx=[3, 1],
+            max_norm=[1.416144850406729, 2.4372965320825917],
+            norm_type=[0.5, 0.0],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['input'], value=[0, 0], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['weight'], shape=[(4, 2), (2, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=2.0), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+        ]),
+    ),
+    'embedding_renorm_complex': dict(
+        name=['embedding'],
+        interface=['torch.nn.functional'],
+        para=dict(
+            padding_idx=[3],
+            max_norm=[1.416144850406729],
+            norm_type=[0.5],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['input'], value=[0], gen_policy='gen_tensor_by_value', dtype=[np.int64]),
+            dict(ins=['weight'], shape=[(4, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+        ]),
+    ),
     'embedding_bag': dict(
         name=['embedding_bag'],
         interface=['torch.nn.functional'],
@@ -13390,6 +13416,154 @@ diopi_configs = {
         is_inplace=True,
         tensor_para=dict(args=[
             dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
+        ]),
+    ),
+    '_foreach_add': dict(
+        name=['_foreach_add'],
+        interface=['torch'],
+        para=dict(
+            scalar=[0, -2],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['self'], shape=[((5,), (5,), (5,),), ((),)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), gen_policy='gen_tensor_list_diff_shape', dtype=[np.float32, np.float64, np.float16]),
+        ]),
+    ),
+    '_foreach_add_int': dict(
+        name=['_foreach_add'],
+        interface=['torch'],
+        para=dict(
+            scalar=[0],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['self'], shape=[((5,), (5,), (5,),)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape', dtype=[np.int32, np.int64, np.uint8]),
+        ]),
+    ),
+    '_foreach_add_bool': dict(
+        name=['_foreach_add'],
+        interface=['torch'],
+        para=dict(
+            scalar=[0],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['self'], shape=[((5,), (5,), (5,),)], gen_fn='Genfunc.mask', gen_policy='gen_tensor_list_diff_shape', dtype=[np.bool_]),
+        ]),
+    ),
+    '_foreach_add_complex': dict(
+        name=['_foreach_add'],
+        interface=['torch'],
+        requires_backward=[0, 1, 2],
+        para=dict(
+            scalar=[0],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['self'], shape=[((5,), (5,), (5,),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128]),
+        ]),
+    ),
+    '_foreach_add_list': dict(
+        name=['_foreach_add'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['self'], shape=[((5,), (5,), (5,),), ((),)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), gen_policy='gen_tensor_list_diff_shape', dtype=[np.float32, np.float64, np.float16]),
+            dict(ins=['other'], shape=[((5,), (5,), (5,),), ((),)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=1.98), gen_policy='gen_tensor_list_diff_shape', dtype=[np.float32, np.float64, np.float16]),
+        ]),
+    ),
+    '_foreach_add_list_int': dict(
+        name=['_foreach_add'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['self'], shape=[((5,), (5,), (5,),)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape', dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[((5,), (5,), (5,),)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape', dtype=[np.int32, np.int64, np.uint8]),
+        ]),
+    ),
+    '_foreach_add_list_bool': dict(
+        name=['_foreach_add'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['self'], shape=[((5,), (5,), (5,),)], gen_fn='Genfunc.mask', gen_policy='gen_tensor_list_diff_shape', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[((5,), (5,), (5,),)], gen_fn='Genfunc.mask', gen_policy='gen_tensor_list_diff_shape', dtype=[np.bool_]),
+        ]),
+    ),
+    '_foreach_add_list_complex': dict(
+        name=['_foreach_add'],
+        interface=['torch'],
+        requires_backward=[0, 1, 2],
+        tensor_para=dict(args=[
+            dict(ins=['self'], shape=[((5,), (5,), (5,),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128]),
+            dict(ins=['other'], shape=[((5,), (5,), (5,),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128]),
+        ]),
+    ),
+    '_foreach_mul': dict(
+        name=['_foreach_mul'],
+        interface=['torch'],
+        para=dict(
+            scalar=[0, -2],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['self'], shape=[((5,), (5,), (5,),), ((),)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), gen_policy='gen_tensor_list_diff_shape', dtype=[np.float32, np.float64, np.float16]),
+        ]),
+    ),
+    '_foreach_mul_int': dict(
+        name=['_foreach_mul'],
+        interface=['torch'],
+        para=dict(
+            scalar=[0],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['self'], shape=[((5,), (5,), (5,),)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape', dtype=[np.int32, np.int64, np.uint8]),
+        ]),
+    ),
+    '_foreach_mul_bool': dict(
+        name=['_foreach_mul'],
+        interface=['torch'],
+        para=dict(
+            scalar=[0],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['self'], shape=[((5,), (5,), (5,),)], gen_fn='Genfunc.mask', gen_policy='gen_tensor_list_diff_shape', dtype=[np.bool_]),
+        ]),
+    ),
+    '_foreach_mul_complex': dict(
+        name=['_foreach_mul'],
+        interface=['torch'],
+        requires_backward=[0, 1, 2],
+        para=dict(
+            scalar=[0],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['self'], shape=[((5,), (5,), (5,),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128]),
+        ]),
+    ),
+    '_foreach_mul_list': dict(
+        name=['_foreach_mul'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['self'], shape=[((5,), (5,), (5,),), ((),)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=2.0), gen_policy='gen_tensor_list_diff_shape', dtype=[np.float32, np.float64, np.float16]),
+            dict(ins=['other'], shape=[((5,), (5,), (5,),), ((),)], gen_fn=dict(fn='Genfunc.uniform', low=-2.0, high=1.98), gen_policy='gen_tensor_list_diff_shape', dtype=[np.float32, np.float64, np.float16]),
+        ]),
+    ),
+    '_foreach_mul_list_int': dict(
+        name=['_foreach_mul'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['self'], shape=[((5,), (5,), (5,),)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape', dtype=[np.int32, np.int64, np.uint8]),
+            dict(ins=['other'], shape=[((5,), (5,), (5,),)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), gen_policy='gen_tensor_list_diff_shape', dtype=[np.int32, np.int64, np.uint8]),
+        ]),
+    ),
+    '_foreach_mul_list_bool': dict(
+        name=['_foreach_mul'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['self'], shape=[((5,), (5,), (5,),)], gen_fn='Genfunc.mask', gen_policy='gen_tensor_list_diff_shape', dtype=[np.bool_]),
+            dict(ins=['other'], shape=[((5,), (5,), (5,),)], gen_fn='Genfunc.mask', gen_policy='gen_tensor_list_diff_shape', dtype=[np.bool_]),
+        ]),
+    ),
+    '_foreach_mul_list_complex': dict(
+        name=['_foreach_mul'],
+        interface=['torch'],
+        requires_backward=[0, 1, 2],
+        tensor_para=dict(args=[
+            dict(ins=['self'], shape=[((5,), (5,), (5,),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128]),
+            dict(ins=['other'], shape=[((5,), (5,), (5,),)], gen_fn='Genfunc.randn_complx', gen_policy='gen_tensor_list_diff_shape', dtype=[np.complex64, np.complex128]),
         ]),
     ),
     'trapezoid': dict(

@@ -33,9 +33,10 @@ import (
 	"plumb/program"
 )
 
-// Version is the version of the format that Gen writes and the newest that
-// Open reads.
-const Version = 1
+// Version is the version of the format that Gen writes and Open reads. It counts
+// changes of how inputs are drawn too: a baseline stores what was computed from
+// them, not them.
+const Version = 2
 
 // The names of files of a baseline.
 const (
@@ -53,13 +54,13 @@ const (
 	window      = 8 << 20
 	maxShard    = 16 << 30
 	// A shard holds up to roomBytes of tensors, and perByte for each of its own
-	// bytes; the results of a case up to roomBytes, and perInput for each byte of
-	// its inputs.
+	// bytes; the results of a case that are larger than what is stored of them up to
+	// roomBytes, and perInput for each byte of its inputs.
 	roomBytes = 512 << 20
 	perByte   = 64
 	// Memory for a tensor is taken before its bytes are there up to this size.
 	trustedBytes   = 16 << 20
-	trustedPerByte = 4
+	trustedPerByte = 64
 )
 
 // Variant is one way in which a case is run.
@@ -184,8 +185,8 @@ func (m *Manifest) decode(text []byte) error {
 	if err := json.Unmarshal(text, &v); err != nil {
 		return fmt.Errorf("truncated or corrupt: %w", err)
 	}
-	if v.Format < 1 || v.Format > Version {
-		return fmt.Errorf("the baseline has version %d of the format; this Plumb reads up to %d", v.Format, Version)
+	if v.Format != Version {
+		return fmt.Errorf("the baseline has version %d of the format; this Plumb reads %d: record again, or take a Plumb of the same age", v.Format, Version)
 	}
 	if err := json.Unmarshal(text, m); err != nil {
 		return fmt.Errorf("truncated or corrupt: %w", err)

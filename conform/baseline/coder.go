@@ -343,7 +343,8 @@ func newDecoder(job *backend.Job, stored blobs, predict func() (map[string]*tens
 	return &decoder{program: job.Program, inputs: job.Inputs, stored: stored, predict: predict, made: map[string]*tensor.Tensor{}, room: roomFor(job)}
 }
 
-// make takes the bytes of a tensor from the room that is left.
+// make takes the bytes of a tensor that is larger than what is stored of it from
+// the room that is left.
 func (d *decoder) make(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
 	if err := tensor.CheckShape(dtype, shape); err != nil {
 		return nil, err
@@ -411,16 +412,16 @@ func (d *decoder) decode(r *recorded.TensorRef, dtype tensor.DType) (*tensor.Ten
 	if err != nil {
 		return nil, err
 	}
+	if r.Coded.By == shuffled {
+		t := tensor.Unset(dtype, shape, nil)
+		unshuffle(t.Storage(), blob.Bytes(), part(dtype))
+		return t, nil
+	}
 	t, err := d.make(dtype, shape)
 	if err != nil {
 		return nil, err
 	}
-	switch in := blob.Bytes(); r.Coded.By {
-	case shuffled:
-		unshuffle(t.Storage(), in, part(dtype))
-	case packed:
-		readBits(t.Storage(), in, 1)
-	}
+	readBits(t.Storage(), blob.Bytes(), 1)
 	return t, nil
 }
 
@@ -448,7 +449,7 @@ func shapeOf(r *recorded.TensorRef, dtype tensor.DType, blob *tensor.Tensor) ([]
 	return nil, fmt.Errorf("%d bytes are no %s of shape %v", n, dtype, *r.Shape)
 }
 
-// roomFor is how many bytes the decoded results of a case may have.
+// roomFor is how many bytes the results of a case may have beyond what is stored of them.
 func roomFor(job *backend.Job) int64 {
 	n := int64(0)
 	for _, t := range job.Inputs {

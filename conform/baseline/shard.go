@@ -160,8 +160,8 @@ func (r *shardReader) parse() error {
 	if err := json.Unmarshal([]byte(r.in.Metadata[metadataKey]), r.text); err != nil {
 		return fmt.Errorf("the file is no shard of a baseline: %w", err)
 	}
-	if f := r.text.Format; f < 1 || f > Version {
-		return fmt.Errorf("the shard has version %d of the format; this Plumb reads up to %d", f, Version)
+	if f := r.text.Format; f != Version {
+		return fmt.Errorf("the shard has version %d of the format; this Plumb reads %d", f, Version)
 	}
 	return nil
 }
