@@ -310,19 +310,45 @@ func (k *condenser) of(o *backend.Outcome) map[string]*tensor.Tensor {
 func (k *condenser) errors() map[string]*tensor.Tensor {
 	out := map[string]*tensor.Tensor{}
 	for place, e := range k.truth {
-		own := tensor.New(tensor.BF16, e.Shape()...)
-		for i := range e.Len() {
-			worst := 0.0
-			for _, p := range k.pairs {
-				if a, b := p[0][place], p[1][place]; a != nil && b != nil {
-					worst = max(worst, verdict.Distance(a.At(i), b.At(i)))
-				}
+		worst := make([]float64, e.Len())
+		for _, p := range k.pairs {
+			if a, b := p[0][place], p[1][place]; a != nil && b != nil {
+				raise(worst, a, b)
 			}
-			own.Set(i, complex(down(worst), 0))
+		}
+		own := tensor.New(tensor.BF16, e.Shape()...)
+		for i, v := range worst {
+			own.Set(i, complex(down(v), 0))
 		}
 		out[place] = own
 	}
 	return out
+}
+
+// raise raises the largest errors to those between a and b.
+func raise(worst []float64, a, b *tensor.Tensor) {
+	if a.DType().IsComplex() {
+		for i, v := range worst {
+			worst[i] = max(v, verdict.Distance(a.At(i), b.At(i)))
+		}
+		return
+	}
+	x, y := reals(a), reals(b)
+	for i, v := range worst {
+		d := math.Abs(x[i] - y[i])
+		if d != d {
+			d = verdict.Distance(complex(x[i], 0), complex(y[i], 0))
+		}
+		worst[i] = max(v, d)
+	}
+}
+
+// reals returns the real parts of the elements.
+func reals(t *tensor.Tensor) []float64 {
+	if t.DType() != tensor.F64 {
+		t = t.Convert(tensor.F64)
+	}
+	return tensor.Data[float64](t.Contiguous())[:t.Len()]
 }
 
 // down rounds a number that is not negative to one of bfloat16 that is not larger.
@@ -358,8 +384,9 @@ func (k *condenser) wavers() bool {
 }
 
 func disagree(a, b *tensor.Tensor) bool {
-	for i := range a.Len() {
-		x, y := real(a.At(i)), real(b.At(i))
+	others := reals(b)
+	for i, x := range reals(a) {
+		y := others[i]
 		if math.IsNaN(x) != math.IsNaN(y) || math.IsInf(x, 1) != math.IsInf(y, 1) || math.IsInf(x, -1) != math.IsInf(y, -1) {
 			return true
 		}
