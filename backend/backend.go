@@ -129,6 +129,27 @@ type Batcher interface {
 	RunBatch(ctx context.Context, jobs []*Job) ([]*Outcome, error)
 }
 
+// RunBatch runs jobs on b, in one exchange where it has that. The error is the
+// first of its harness; there are no outcomes then.
+func RunBatch(ctx context.Context, b Backend, jobs []*Job) ([]*Outcome, error) {
+	if batcher, ok := b.(Batcher); ok && len(jobs) > 0 {
+		return batcher.RunBatch(ctx, jobs)
+	}
+	return RunEach(ctx, b, jobs)
+}
+
+// RunEach is RunBatch one by one.
+func RunEach(ctx context.Context, b Backend, jobs []*Job) ([]*Outcome, error) {
+	outcomes := make([]*Outcome, len(jobs))
+	for i, job := range jobs {
+		var err error
+		if outcomes[i], err = b.Run(ctx, job); err != nil {
+			return nil, err
+		}
+	}
+	return outcomes, nil
+}
+
 // Signatures tells the parameters of a public name; nil when it is unknown.
 type Signatures interface {
 	Signatures(name string) ([]*op.Sig, error)

@@ -333,7 +333,7 @@ func (l *lane) judge(ctx context.Context, b *batch) error {
 func (l *lane) ask(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
 	l.refMu.Lock()
 	defer l.refMu.Unlock()
-	return runBatch(ctx, l.ref, jobs)
+	return backend.RunBatch(ctx, l.ref, jobs)
 }
 
 // verdict judges one case, and where it blames the candidate for what may be
@@ -374,20 +374,6 @@ func (l *lane) direct(ctx context.Context, job *backend.Job, ref, cand *backend.
 	o := verdict.Answers(ref, outcomes)
 	o.All = mode == Always
 	return l.cfg.Judge(job, ref, cand, o), nil
-}
-
-func runBatch(ctx context.Context, b backend.Backend, jobs []*backend.Job) ([]*backend.Outcome, error) {
-	if batcher, ok := b.(backend.Batcher); ok && len(jobs) > 0 {
-		return batcher.RunBatch(ctx, jobs)
-	}
-	outcomes := make([]*backend.Outcome, len(jobs))
-	for i, j := range jobs {
-		var err error
-		if outcomes[i], err = b.Run(ctx, j); err != nil {
-			return nil, err
-		}
-	}
-	return outcomes, nil
 }
 
 // Lacking is an error of a draw that may say that the test uses something that

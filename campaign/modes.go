@@ -56,7 +56,7 @@ type trial struct {
 func (l *lane) try(ctx context.Context, s subject, jobs []*backend.Job, refs []*backend.Outcome) ([][]trial, error) {
 	all := make([][]trial, len(jobs))
 	for _, m := range s {
-		outcomes, err := runBatch(ctx, m.Backend, jobs)
+		outcomes, err := backend.RunBatch(ctx, m.Backend, jobs)
 		if err != nil {
 			return nil, err
 		}

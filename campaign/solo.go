@@ -120,7 +120,7 @@ func (s *Solo) Again(ctx context.Context, p *program.Program, other backend.Back
 }
 
 func (s *Solo) one(ctx context.Context, b backend.Backend, job *backend.Job) (*backend.Outcome, error) {
-	outcomes, err := runBatch(ctx, b, []*backend.Job{job})
+	outcomes, err := backend.RunBatch(ctx, b, []*backend.Job{job})
 	if err != nil {
 		return nil, err
 	}
@@ -146,5 +146,5 @@ func Try(ctx context.Context, open Opener, programs []*program.Program) (outcome
 	for i, p := range programs {
 		jobs[i] = newJob(p)
 	}
-	return runBatch(ctx, b, jobs)
+	return backend.RunBatch(ctx, b, jobs)
 }

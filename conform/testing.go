@@ -135,14 +135,7 @@ func (b borrowed) RunBatch(ctx context.Context, jobs []*backend.Job) ([]*backend
 	if batcher, ok := b.Backend.(backend.Batcher); ok {
 		return batcher.RunBatch(ctx, jobs)
 	}
-	outcomes := make([]*backend.Outcome, len(jobs))
-	for i, j := range jobs {
-		var err error
-		if outcomes[i], err = b.Run(ctx, j); err != nil {
-			return nil, err
-		}
-	}
-	return outcomes, nil
+	return backend.RunEach(ctx, b, jobs)
 }
 
 // results are what was found, by function.

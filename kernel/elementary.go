@@ -102,7 +102,7 @@ func turning(block func(dst, a []float32), f func(float64) float64) func(dst, a 
 	}
 }
 
-// Block functions of float64, within two units in the last place.
+// Block functions of float64, within two and a half units in the last place.
 var (
 	// Exp64 sets dst to e^a.
 	Exp64 = unaryBlock(vectors.exp64, Each64(exp64Lane))

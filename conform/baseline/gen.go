@@ -540,7 +540,7 @@ func (l *genLane) runShared(ctx context.Context, jobs []*backend.Job) ([]*backen
 	for _, job := range jobs {
 		*job = *newJob(job.Program)
 	}
-	return runBatch(ctx, l.ref, jobs)
+	return backend.RunBatch(ctx, l.ref, jobs)
 }
 
 func (l *genLane) release() {
@@ -683,18 +683,4 @@ func firstArgument(c *program.Call) (program.Ref, bool) {
 		}
 	}
 	return "", false
-}
-
-func runBatch(ctx context.Context, b backend.Backend, jobs []*backend.Job) ([]*backend.Outcome, error) {
-	if batcher, ok := b.(backend.Batcher); ok && len(jobs) > 0 {
-		return batcher.RunBatch(ctx, jobs)
-	}
-	outcomes := make([]*backend.Outcome, len(jobs))
-	for i, j := range jobs {
-		var err error
-		if outcomes[i], err = b.Run(ctx, j); err != nil {
-			return nil, err
-		}
-	}
-	return outcomes, nil
 }

@@ -32,7 +32,7 @@ func (p picky) RunShared(ctx context.Context, jobs []*backend.Job) ([]*backend.O
 		*job = *newJob(job.Program)
 	}
 	*p.drawn += len(jobs)
-	return runBatch(ctx, picky{}, jobs)
+	return backend.RunBatch(ctx, picky{}, jobs)
 }
 
 func (p picky) RunBlank(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
@@ -44,7 +44,7 @@ func (p picky) RunBlank(ctx context.Context, jobs []*backend.Job) ([]*backend.Ou
 		job.Inputs = []*tensor.Tensor{x}
 	}
 	*p.blank += len(jobs)
-	return runBatch(ctx, picky{}, jobs)
+	return backend.RunBatch(ctx, picky{}, jobs)
 }
 
 func (picky) Release() {}

@@ -394,7 +394,7 @@ func (l *runLane) try(ctx context.Context, trials []*trial) tried {
 		}
 		jobs, asked = append(jobs, job), append(asked, t)
 	}
-	outcomes, err := runBatch(ctx, l.cand, jobs)
+	outcomes, err := backend.RunBatch(ctx, l.cand, jobs)
 	if ctx.Err() != nil {
 		return r // outcomes of an ended run say that their time is over
 	}

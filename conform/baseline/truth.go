@@ -183,7 +183,7 @@ func (l *genLane) answer(ctx context.Context, group []*question) error {
 func (l *genLane) inParts(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
 	var all []*backend.Outcome
 	for _, part := range runsOf(jobs, len(jobs), batchBytes, func(j **backend.Job) int64 { return inputBytes((*j).Program) }) {
-		outcomes, err := runBatch(ctx, l.ref, part)
+		outcomes, err := backend.RunBatch(ctx, l.ref, part)
 		if err != nil {
 			return nil, err
 		}

@@ -141,7 +141,7 @@ func TestTruthsOfABatch(t *testing.T) {
 // answersOf asks the reference again.
 func answersOf(t testing.TB, q *Question) *verdict.Oracle {
 	t.Helper()
-	outcomes, err := runBatch(context.Background(), rough{}, verdict.Questions(q.Job, nil))
+	outcomes, err := backend.RunBatch(context.Background(), rough{}, verdict.Questions(q.Job, nil))
 	must(t, err)
 	return verdict.Answers(q.Ref, outcomes)
 }

@@ -99,17 +99,7 @@ func (s *shared) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, e
 func (s *shared) RunBatch(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
 	s.one <- struct{}{}
 	defer func() { <-s.one }()
-	if batcher, ok := s.Backend.(backend.Batcher); ok {
-		return batcher.RunBatch(ctx, jobs)
-	}
-	outcomes := make([]*backend.Outcome, len(jobs))
-	for i, j := range jobs {
-		var err error
-		if outcomes[i], err = s.Backend.Run(ctx, j); err != nil {
-			return nil, err
-		}
-	}
-	return outcomes, nil
+	return backend.RunBatch(ctx, s.Backend, jobs)
 }
 
 // Close leaves the backend open: it belongs to the test.
