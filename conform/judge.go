@@ -87,16 +87,17 @@ func remember(known *[2]*compare.Bounds, gradients bool, ask func() *compare.Bou
 // plain judges without a reference that could be asked for the truth. Where a
 // large case differs by more than PyTorch's default tolerance, the config's own
 // tolerance stands in for the analysis.
-func (j *judge) plain(e *baseline.Entry, job *backend.Job, ref, cand *backend.Outcome) *verdict.Verdict {
-	if baseline.Elements(job, ref) <= analysed {
-		return j.dispute(job, ref, cand).alone()
+func (j *judge) plain(q *baseline.Question) *verdict.Verdict {
+	if baseline.Elements(q.Job, q.Ref) <= analysed {
+		return j.dispute(q.Job, q.Ref, q.Cand).alone()
 	}
 	policy := j.policy
-	policy.Draws = func() [][]backend.Draw { return j.estimator.Draws(job) }
-	v := verdict.Judge(job.Program, ref, cand, policy)
+	policy.Measure = q.Measure
+	policy.Draws = func() [][]backend.Draw { return j.estimator.Draws(q.Job) }
+	v := verdict.Judge(q.Job.Program, q.Ref, q.Cand, policy)
 	if v.Word == verdict.Misaligned && v.Arguable() {
-		policy.RTol, policy.ATol = &e.RTol, &e.ATol
-		v = verdict.Judge(job.Program, ref, cand, policy)
+		policy.RTol, policy.ATol = &q.Entry.RTol, &q.Entry.ATol
+		v = verdict.Judge(q.Job.Program, q.Ref, q.Cand, policy)
 	}
 	return v
 }

@@ -61,6 +61,8 @@ func (k *Kit) Apply(cfg *baseline.RunConfig) {
 	if k.Modes.ChannelsLast || k.Modes.FourBytes || k.Forward {
 		cfg.Change = k.change
 		cfg.Predict = Predictor
+	} else {
+		cfg.Read = analysed
 	}
 	cfg.Judge = k.Judge
 	if k.Lenient || k.Debug > 0 {
@@ -140,7 +142,7 @@ func (k *Kit) Judge(q *baseline.Question) *verdict.Verdict {
 // was asked for the truth: as a live one would be asked.
 func (k *Kit) settled(q *baseline.Question) *verdict.Verdict {
 	if q.Truth == nil {
-		return k.judge.plain(q.Entry, q.Job, q.Ref, q.Cand)
+		return k.judge.plain(q)
 	}
 	d := k.judge.dispute(q.Job, q.Ref, q.Cand)
 	v := d.asked(nil)

@@ -243,6 +243,7 @@ type Reader struct {
 	r        io.Reader
 	h        *header
 	next     int
+	left     io.LimitedReader // of the tensor that Open gave
 	trusted  int64
 }
 
@@ -276,11 +277,19 @@ func (r *Reader) More() bool { return r.next < len(r.h.names) }
 // Name returns the name of the tensor that Next reads.
 func (r *Reader) Name() string { return r.h.names[r.next] }
 
+// Spec returns what the header says of a tensor; ok is false where it has none of
+// the name.
+func (r *Reader) Spec(name string) (s Spec, ok bool) {
+	e, ok := r.h.entries[name]
+	return Spec{name, dtypes[e.DType], e.Shape}, ok
+}
+
 // Next reads the next tensor, into memory of its own.
 func (r *Reader) Next() (Entry, error) {
-	name := r.h.names[r.next]
-	r.next++
-	e := r.h.entries[name]
+	name, e, err := r.advance()
+	if err != nil {
+		return Entry{}, err
+	}
 	d := dtypes[e.DType]
 	t, err := r.tensor(d, e.Shape)
 	if err == nil {
@@ -292,13 +301,42 @@ func (r *Reader) Next() (Entry, error) {
 	return Entry{name, t}, nil
 }
 
+// Open returns the bytes of the next tensor, to be read until the next call of
+// the Reader. Those of a bool tensor are not checked.
+func (r *Reader) Open() (io.Reader, error) {
+	_, e, err := r.advance()
+	if err != nil {
+		return nil, err
+	}
+	r.left = io.LimitedReader{R: r.r, N: e.Offsets[1] - e.Offsets[0]}
+	return &r.left, nil
+}
+
 // Skip passes over the next tensor.
 func (r *Reader) Skip() error {
+	if _, err := r.Open(); err != nil {
+		return err
+	}
+	return r.pass()
+}
+
+// advance passes to the next tensor.
+func (r *Reader) advance() (string, entry, error) {
+	if err := r.pass(); err != nil {
+		return "", entry{}, err
+	}
 	name := r.h.names[r.next]
 	r.next++
-	o := r.h.entries[name].Offsets
-	if _, err := io.CopyN(io.Discard, r.r, o[1]-o[0]); err != nil {
-		return fmt.Errorf("safetensors: %q: %w", name, noEOF(err))
+	return name, r.h.entries[name], nil
+}
+
+// pass reads what is left of a tensor that Open gave.
+func (r *Reader) pass() error {
+	if r.left.N == 0 {
+		return nil
+	}
+	if _, err := io.CopyN(io.Discard, &r.left, r.left.N); err != nil {
+		return fmt.Errorf("safetensors: %q: %w", r.h.names[r.next-1], noEOF(err))
 	}
 	return nil
 }

@@ -145,8 +145,8 @@ func TestConformBadBaselines(t *testing.T) {
 		name, want string
 		spoil      func(t *testing.T, dir string)
 	}{
-		{"newer manifest", "manifest.json: the baseline has version 3 of the format; this Plumb reads 2", edit("manifest.json", func(b []byte) []byte {
-			return []byte(strings.Replace(string(b), `"format": 2`, `"format": 3`, 1))
+		{"newer manifest", "manifest.json: the baseline has version 4 of the format; this Plumb reads 3", edit("manifest.json", func(b []byte) []byte {
+			return []byte(strings.Replace(string(b), `"format": 3`, `"format": 4`, 1))
 		})},
 		{"cut manifest", "manifest.json: truncated or corrupt", edit("manifest.json", func(b []byte) []byte { return b[:len(b)/2] })},
 		{"no manifest", "plumb conform gen makes one", func(t *testing.T, dir string) {

@@ -36,7 +36,7 @@ import (
 // Version is the version of the format that Gen writes and Open reads. It counts
 // changes of how inputs are drawn too: a baseline stores what was computed from
 // them, not them.
-const Version = 2
+const Version = 3
 
 // The names of files of a baseline.
 const (

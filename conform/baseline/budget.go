@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -24,16 +25,24 @@ func newBudget(all int64) *budget {
 	return b
 }
 
-// take waits until n bytes are free, and returns what it took.
+// take waits until n bytes are free, and returns what it took. Who takes all of
+// them finds what the others left collected.
 func (b *budget) take(n int64) int64 {
 	n = min(n, b.all)
+	b.wait(n)
+	if n == b.all {
+		debug.FreeOSMemory()
+	}
+	return n
+}
+
+func (b *budget) wait(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for b.left < n {
 		b.freed.Wait()
 	}
 	b.left -= n
-	return n
 }
 
 func (b *budget) give(n int64) {

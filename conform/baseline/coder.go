@@ -206,22 +206,16 @@ func (c *coder) store(t *tensor.Tensor) recorded.TensorRef {
 	return ref
 }
 
-// shuffled writes the bytes of elements transposed, plane by plane.
+// shuffled writes the bytes of elements transposed, part by part.
 func (c *coder) shuffled(raw []byte, size int) {
 	if c.buf == nil {
-		c.buf = make([]byte, frameBytes)
+		c.buf = make([]byte, shuffledLen)
 	}
-	if len(raw) <= len(c.buf) {
-		shuffle(c.buf[:len(raw)], raw, size)
-		c.write(c.buf[:len(raw)])
-		return
-	}
-	for k := range size {
-		for at := 0; at < len(raw)/size; {
-			n := min(len(c.buf), len(raw)/size-at)
-			plane(c.buf[:n], raw[at*size:], size, k)
-			c.write(c.buf[:n])
-			at += n
+	for some := range slices.Chunk(raw, size*shuffledLen) {
+		for k := range size {
+			p := c.buf[:len(some)/size]
+			plane(p, some, size, k)
+			c.write(p)
 		}
 	}
 }
@@ -286,20 +280,6 @@ func residual(d tensor.DType, want, pred []byte) *delta {
 		return difference(want, pred, formatOf[uint32](d))
 	}
 	return difference(want, pred, formatOf[uint64](d))
-}
-
-// restore is the inverse of residual: it writes to out, and adds that to a
-// checksum.
-func restore(d tensor.DType, out, pred, in []byte, nan uint64, check *checksum) error {
-	switch part(d) {
-	case 1:
-		return applyResidual(out, pred, in, formatOf[uint8](d), nan, check)
-	case 2:
-		return applyResidual(out, pred, in, formatOf[uint16](d), nan, check)
-	case 4:
-		return applyResidual(out, pred, in, formatOf[uint32](d), nan, check)
-	}
-	return applyResidual(out, pred, in, formatOf[uint64](d), nan, check)
 }
 
 // pack keeps the lowest bit of each byte.
@@ -414,7 +394,7 @@ func (d *decoder) decode(r *recorded.TensorRef, dtype tensor.DType) (*tensor.Ten
 	}
 	if r.Coded.By == shuffled {
 		t := tensor.Unset(dtype, shape, nil)
-		unshuffle(t.Storage(), blob.Bytes(), part(dtype))
+		unshuffleAll(t.Storage(), blob.Bytes(), part(dtype))
 		return t, nil
 	}
 	t, err := d.make(dtype, shape)
@@ -479,31 +459,47 @@ func (d *decoder) fill(r *recorded.TensorRef, dtype tensor.DType) (*tensor.Tenso
 
 // like decodes a tensor that was predicted, and holds it to its checksum.
 func (d *decoder) like(r *recorded.TensorRef, dtype tensor.DType) (*tensor.Tensor, error) {
+	p, err := d.predicted(r, dtype)
+	if err != nil {
+		return nil, err
+	}
+	var check checksum
+	if r.Stored == "" {
+		check.addAll(p.Bytes())
+		return p, holdTo(r, p, &check)
+	}
+	blob, err := d.stored.blob(r.Stored)
+	if err != nil {
+		return nil, err
+	}
+	t := tensor.Unset(dtype, p.Shape(), nil)
+	if err := restore(dtype, t.Storage(), p.Bytes(), blob.Bytes(), r.Coded.NaN, &check); err != nil {
+		return nil, err
+	}
+	return t, holdTo(r, t, &check)
+}
+
+// predicted returns the contiguous prediction of a tensor.
+func (d *decoder) predicted(r *recorded.TensorRef, dtype tensor.DType) (*tensor.Tensor, error) {
 	all, err := d.predict()
 	if err != nil {
 		return nil, err
 	}
 	p := all[r.Coded.Like]
 	if p == nil || p.DType() != dtype {
-		return nil, fmt.Errorf("result %s %w", r.Coded.Like, errPredictor)
+		return nil, unlike(r)
 	}
-	t := p.Contiguous()
-	var check checksum
-	if r.Stored == "" {
-		check.addAll(t.Bytes())
-	} else {
-		blob, err := d.stored.blob(r.Stored)
-		if err != nil {
-			return nil, err
-		}
-		like := t
-		t = tensor.Unset(dtype, like.Shape(), nil)
-		if err := restore(dtype, t.Storage(), like.Bytes(), blob.Bytes(), r.Coded.NaN, &check); err != nil {
-			return nil, err
-		}
+	return p.Contiguous(), nil
+}
+
+func unlike(r *recorded.TensorRef) error {
+	return fmt.Errorf("result %s %w", r.Coded.Like, errPredictor)
+}
+
+// holdTo reports whether a prediction has led to what was recorded.
+func holdTo(r *recorded.TensorRef, t *tensor.Tensor, check *checksum) error {
+	if t.DType() == tensor.Bool && slices.ContainsFunc(t.Bytes(), func(c byte) bool { return c > 1 }) || check.String() != r.Coded.Sum {
+		return unlike(r)
 	}
-	if dtype == tensor.Bool && slices.ContainsFunc(t.Bytes(), func(c byte) bool { return c > 1 }) || check.String() != r.Coded.Sum {
-		return nil, fmt.Errorf("result %s %w", r.Coded.Like, errPredictor)
-	}
-	return t, nil
+	return nil
 }

@@ -117,7 +117,7 @@ func shardOf(t testing.TB, outcome string) []byte {
 	}
 	var b bytes.Buffer
 	must(t, safetensors.Write(&b, []safetensors.Entry{{Name: "0", Tensor: tensor.New(tensor.U8, 64)}},
-		map[string]string{metadataKey: `{"format":2,"cases":[` + strings.Join(cases, ",") + `]}`}))
+		map[string]string{metadataKey: `{"format":3,"cases":[` + strings.Join(cases, ",") + `]}`}))
 	return compressed(t, b.Bytes())
 }
 
@@ -135,7 +135,7 @@ func TestHostileShards(t *testing.T) {
 		{"huge payload", "exceed the limit", compressed(t, withHeader(`{"0":{"dtype":"U8","shape":[1000000000000],"data_offsets":[0,1000000000000]}}`))},
 		{"huge header", "exceeds the limit", compressed(t, []byte{255, 255, 255, 255, 255, 0, 0, 0, '{'})},
 		{"no text", "is no shard of a baseline", compressed(t, withHeader(`{"0":{"dtype":"U8","shape":[64],"data_offsets":[0,64]}}`))},
-		{"newer shard", "version 3 of the format; this Plumb reads 2", compressed(t, withHeader(`{"__metadata__":{"plumb":"{\"format\":3}"},"0":{"dtype":"U8","shape":[64],"data_offsets":[0,64]}}`))},
+		{"newer shard", "version 4 of the format; this Plumb reads 3", compressed(t, withHeader(`{"__metadata__":{"plumb":"{\"format\":4}"},"0":{"dtype":"U8","shape":[64],"data_offsets":[0,64]}}`))},
 		{"no values", "0 values for 1 calls", shardOf(t, `{"status":"ok","values":[]}`)},
 		{"too many values", "2 values for 1 calls", shardOf(t, `{"status":"ok","values":[{"plain":{}},{"plain":{}}]}`)},
 		{"no tensor", `no tensor "9"`, shardOf(t, value(`{"s":"9"}`))},
@@ -172,17 +172,17 @@ func TestBadManifests(t *testing.T) {
 		{"truncated", `{"format":1,`, "truncated or corrupt"},
 		{"no JSON", "PK\x03\x04", "truncated or corrupt"},
 		{"no version", `{}`, "version 0 of the format"},
-		{"newer", `{"format":3,"cases":"changed"}`, "version 3 of the format; this Plumb reads 2"},
-		{"older", `{"format":1,"cases":"changed"}`, "version 1 of the format; this Plumb reads 2"},
-		{"path", `{"format":2,"shards":[{"name":"../../etc/passwd","sha256":"` + sha + `","cases":1}]}`, "is no name of a file"},
-		{"absolute path", `{"format":2,"shards":[{"name":"/etc/passwd","sha256":"` + sha + `","cases":1}]}`, "is no name of a file"},
-		{"config path", `{"format":2,"config":{"name":"../x","sha256":"` + sha + `"}}`, "is no name of a file"},
-		{"negative size", `{"format":2,"shards":[{"name":"a","bytes":-1,"sha256":"` + sha + `","cases":1}]}`, "-1 bytes"},
-		{"bad digest", `{"format":2,"shards":[{"name":"a","bytes":1,"sha256":"x","cases":1}]}`, "is no SHA-256"},
-		{"negative cases", `{"format":2,"shards":[{"name":"a","bytes":1,"sha256":"` + sha + `","cases":-1}]}`, "-1 cases"},
-		{"twice", `{"format":2,"cases":[{"case":"a","missing":"x"},{"case":"a","missing":"x"}]}`, "appears twice"},
-		{"too few shards", `{"format":2,"cases":[{"case":"a"}]}`, "-1 cases against the list"},
-		{"too many cases in shards", `{"format":2,"shards":[{"name":"a","bytes":1,"sha256":"` + sha + `","cases":2}],"cases":[{"case":"a"}]}`, "+1 cases against the list"},
+		{"newer", `{"format":4,"cases":"changed"}`, "version 4 of the format; this Plumb reads 3"},
+		{"older", `{"format":1,"cases":"changed"}`, "version 1 of the format; this Plumb reads 3"},
+		{"path", `{"format":3,"shards":[{"name":"../../etc/passwd","sha256":"` + sha + `","cases":1}]}`, "is no name of a file"},
+		{"absolute path", `{"format":3,"shards":[{"name":"/etc/passwd","sha256":"` + sha + `","cases":1}]}`, "is no name of a file"},
+		{"config path", `{"format":3,"config":{"name":"../x","sha256":"` + sha + `"}}`, "is no name of a file"},
+		{"negative size", `{"format":3,"shards":[{"name":"a","bytes":-1,"sha256":"` + sha + `","cases":1}]}`, "-1 bytes"},
+		{"bad digest", `{"format":3,"shards":[{"name":"a","bytes":1,"sha256":"x","cases":1}]}`, "is no SHA-256"},
+		{"negative cases", `{"format":3,"shards":[{"name":"a","bytes":1,"sha256":"` + sha + `","cases":-1}]}`, "-1 cases"},
+		{"twice", `{"format":3,"cases":[{"case":"a","missing":"x"},{"case":"a","missing":"x"}]}`, "appears twice"},
+		{"too few shards", `{"format":3,"cases":[{"case":"a"}]}`, "-1 cases against the list"},
+		{"too many cases in shards", `{"format":3,"shards":[{"name":"a","bytes":1,"sha256":"` + sha + `","cases":2}],"cases":[{"case":"a"}]}`, "+1 cases against the list"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -204,7 +204,7 @@ func FuzzManifest(f *testing.F) {
 	b, err := os.ReadFile(filepath.Join(small(f, true), manifestName))
 	must(f, err)
 	f.Add(b)
-	f.Add([]byte(`{"format":2,"shards":[],"cases":[]}`))
+	f.Add([]byte(`{"format":3,"shards":[],"cases":[]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var m Manifest
 		if m.decode(text) != nil {

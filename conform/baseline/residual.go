@@ -1,9 +1,11 @@
 package baseline
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
 	"math/bits"
 	"slices"
 	"unsafe"
@@ -205,25 +207,75 @@ func appendBits[T word](out []byte, block []T, width int) []byte {
 
 var errResidual = errors.New("the difference from the prediction is cut short or damaged")
 
-// applyResidual writes to out what turns the prediction in pred into what was
-// recorded, and adds it to a checksum.
-func applyResidual[T word](out, pred, in []byte, f format[T], nan uint64, check *checksum) error {
-	o, p := words[T](out), words[T](pred)
-	f.nan = T(nan)
-	for len(o) > 0 {
-		n := min(len(o), atOnce)
-		rest, err := f.apply(o[:n], p[:n], in)
-		if err != nil {
-			return err
-		}
-		size := len(out) / len(o) * n
-		check.add(out[:size])
-		in, o, p, out = rest, o[n:], p[n:], out[size:]
+// restorer turns a prediction into what was recorded, part by part.
+type restorer struct {
+	pred  []byte // what is left of it
+	in    *bufio.Reader
+	check *checksum
+	apply func(out, pred, in []byte) (rest []byte, err error)
+}
+
+// newRestorer returns the restorer of a tensor from its prediction and the
+// residual, which adds what it restores to a checksum.
+func newRestorer(d tensor.DType, pred []byte, in io.Reader, nan uint64, check *checksum) *restorer {
+	r := &restorer{pred: pred, in: bufio.NewReaderSize(in, residualBytes(atOnce, 8)), check: check}
+	switch part(d) {
+	case 1:
+		r.apply = applier[uint8](d, nan)
+	case 2:
+		r.apply = applier[uint16](d, nan)
+	case 4:
+		r.apply = applier[uint32](d, nan)
+	default:
+		r.apply = applier[uint64](d, nan)
 	}
-	if len(in) > 0 {
+	return r
+}
+
+// residualBytes is the most that the residual of n elements of a size takes.
+func residualBytes(n, size int) int { return (n+blockLen-1)/blockLen + n*size }
+
+func applier[T word](d tensor.DType, nan uint64) func(out, pred, in []byte) ([]byte, error) {
+	f := formatOf[T](d)
+	f.nan = T(nan)
+	return func(out, pred, in []byte) ([]byte, error) { return f.apply(words[T](out), words[T](pred), in) }
+}
+
+// Read sets out to the next elements: whole blocks, or all that are left, and no
+// more than atOnce.
+func (r *restorer) Read(out []byte) (int, error) {
+	in, err := r.in.Peek(min(residualBytes(len(out), 1), r.in.Size()))
+	if err != nil && err != io.EOF {
+		return 0, err
+	}
+	rest, err := r.apply(out, r.pred[:len(out)], in)
+	if err != nil {
+		return 0, err
+	}
+	r.check.add(out)
+	r.pred = r.pred[len(out):]
+	_, err = r.in.Discard(len(in) - len(rest))
+	return len(out), err
+}
+
+// ended reports whether the residual was as long as the prediction.
+func (r *restorer) ended() error {
+	if _, err := r.in.Peek(1); err != io.EOF || len(r.pred) > 0 {
 		return errResidual
 	}
 	return nil
+}
+
+// restore is the inverse of residual: it writes to out, and adds that to a
+// checksum.
+func restore(d tensor.DType, out, pred, in []byte, nan uint64, check *checksum) error {
+	r := newRestorer(d, pred, bytes.NewReader(in), nan, check)
+	for some := range slices.Chunk(out, atOnce*part(d)) {
+		if _, err := r.Read(some); err != nil {
+			return err
+		}
+	}
+	return r.ended()
 }
 
 // apply does some blocks, and returns what of in it does not need.
@@ -315,13 +367,10 @@ func high(in []byte, at, width int) uint64 {
 	return uint64(in[at>>3+8]) << (64 - shift)
 }
 
-// shuffle transposes the bytes of elements: all first bytes, all second ones, …
-func shuffle(out, in []byte, size int) {
-	n := len(in) / size
-	for k := range size {
-		plane(out[k*n:(k+1)*n], in, size, k)
-	}
-}
+// Elements are transposed part by part: all first bytes, all second ones, … of
+// up to shuffledLen of them, so that a part can be read alone; its planes are
+// frames.
+const shuffledLen = frameBytes
 
 // plane sets out to the bytes at k of elements.
 func plane(out, in []byte, size, k int) {
@@ -346,6 +395,15 @@ func gather[T word](out []byte, in []T, k int) {
 	}
 	for i := range out {
 		out[i] = byte(in[i] >> (8 * k))
+	}
+}
+
+// unshuffleAll is the inverse of coder.shuffled.
+func unshuffleAll(out, in []byte, size int) {
+	for len(out) > 0 {
+		n := min(len(out), size*shuffledLen)
+		unshuffle(out[:n], in[:n], size)
+		out, in = out[n:], in[n:]
 	}
 }
 

@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"bytes"
+	"io"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -67,37 +68,30 @@ func TestUnits(t *testing.T) {
 	}
 }
 
+// TestShuffle: elements of each size, in fewer and in more than one part, come
+// back from their planes, at once and as they are read.
 func TestShuffle(t *testing.T) {
-	for _, size := range []int{1, 2, 4, 8} {
-		in := make([]byte, 24*size)
-		for i := range in {
-			in[i] = byte(i * 7)
-		}
-		out, back := make([]byte, len(in)), make([]byte, len(in))
-		shuffle(out, in, size)
-		unshuffle(back, out, size)
-		if !bytes.Equal(in, back) || size > 1 && bytes.Equal(in, out) {
-			t.Errorf("size %d", size)
-		}
-	}
-}
-
-// TestShuffledParts: a tensor that is shuffled in parts has the bytes of one that
-// is shuffled at once.
-func TestShuffledParts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, size := range []int{2, 4, 8} {
-		in := make([]byte, 2*frameBytes*size+8*size)
-		for i := range in {
-			in[i] = byte(rng.Uint32())
-		}
-		want := make([]byte, len(in))
-		shuffle(want, in, size)
-		var out bytes.Buffer
-		c := newCoder(&out)
-		c.shuffled(in, size)
-		if c.err != nil || !bytes.Equal(out.Bytes(), want) {
-			t.Errorf("size %d: other bytes (%v)", size, c.err)
+	for _, size := range []int{1, 2, 4, 8} {
+		for _, n := range []int{24, 2*shuffledLen + 8} {
+			in := tensor.New(tensor.F64, (n*size+7)/8).Storage()[:n*size]
+			for i := range in {
+				in[i] = byte(rng.Uint32())
+			}
+			var out bytes.Buffer
+			c := newCoder(&out)
+			c.shuffled(in, size)
+			for i, b := range out.Bytes()[:24] {
+				if b != in[i*size] {
+					t.Fatalf("size %d: byte %d is %d, want that of element %d, %d", size, i, b, i, in[i*size])
+				}
+			}
+			back := tensor.New(tensor.F64, (len(in)+7)/8).Storage()[:len(in)]
+			unshuffleAll(back, out.Bytes(), size)
+			read, err := io.ReadAll(newUnshuffler(&out, size, int64(len(in))))
+			if c.err != nil || err != nil || !bytes.Equal(in, back) || !bytes.Equal(in, read) {
+				t.Errorf("%d elements of size %d: other bytes (%v, %v)", n, size, c.err, err)
+			}
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"plumb/backend"
+	"plumb/compare"
 	"plumb/program"
 	"plumb/tensor"
 	"plumb/verdict"
@@ -37,7 +38,10 @@ type RunConfig struct {
 	Judge func(q *Question) *verdict.Verdict
 	// Note returns what else is to be said about a judged case, by its kind; it is
 	// called from several goroutines. Nil says nothing.
-	Note   func(r *Record, ref, cand *backend.Outcome) map[string]string
+	Note func(r *Record, ref, cand *backend.Outcome) map[string]string
+	// Read is from how many elements on, of inputs and results, Judge judges a case
+	// by Question.Measure; 0 for none.
+	Read   int
 	Jobs   int
 	Memory int64 // of the cases under way, in bytes
 	// OnRecord receives the records in the order of the manifest, from one goroutine
@@ -54,6 +58,9 @@ type Question struct {
 	// Truth reads the oracle that was recorded, while the outcome is judged; it is
 	// nil where there is none.
 	Truth func() (*verdict.Oracle, error)
+	// Measure, where set, is what the policy has to have; see verdict.Policy. Ref
+	// has the shapes of its large results then, and not their elements.
+	Measure func(want, got *tensor.Tensor, limit compare.Limit, o compare.Options) compare.Diff
 }
 
 // Record is a judged variant of a case. One of a case that could not be run
@@ -427,14 +434,19 @@ func (t *trial) refusal() *backend.Outcome {
 }
 
 // judge sets the verdict of a trial's record.
-func (l *runLane) judge(ctx context.Context, t *trial, stored blobs) {
+func (l *runLane) judge(ctx context.Context, t *trial, shard *shardReader) {
 	rec := t.record
 	rec.Elapsed = t.outcome.Elapsed
 	if t.stored.Outcome.Status != backend.OK {
 		rec.Verdict = l.refused(t)
 		return
 	}
-	d := newDecoder(t.job, stored, l.predictor(ctx, t))
+	d := newDecoder(t.job, shard, l.predictor(ctx, t))
+	if l.readable(t) {
+		if rec.Verdict = l.reading(t, d, shard); rec.Verdict != nil {
+			return
+		}
+	}
 	ref, err := t.stored.Outcome.Outcome(len(t.program.Calls), d.tensor)
 	if err != nil {
 		rec.Verdict = fault(fmt.Errorf("%s: %w", rec.Entry.Name, l.explain(err)))
@@ -442,7 +454,7 @@ func (l *runLane) judge(ctx context.Context, t *trial, stored blobs) {
 	}
 	q := &Question{Entry: rec.Entry, Job: t.job, Ref: ref, Cand: t.outcome}
 	if truth := t.stored.Truth; truth != nil {
-		q.Truth = func() (*verdict.Oracle, error) { return truth.oracle(q.Job, ref, stored) }
+		q.Truth = func() (*verdict.Oracle, error) { return truth.oracle(q.Job, ref, shard) }
 	}
 	rec.Verdict = l.Judge(q)
 	if l.Note != nil {

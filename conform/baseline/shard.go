@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -104,12 +105,15 @@ func (s *shardWriter) write(path string) (Shard, error) {
 type shardReader struct {
 	text *shardJSON
 	path string
+	from folder
+	as   *Shard
 	file io.Closer
 	z    *zstd.Decoder
 	in   *safetensors.Reader
 	last map[string]int // the last trial that needs a tensor
 	ends [][]string     // the tensors that no trial needs after this one
 	held map[string]*tensor.Tensor
+	gone map[string]bool // the tensors that open gave, which are behind
 }
 
 // openShard verifies a shard and reads its text. The error names the file. The
@@ -132,7 +136,7 @@ func openShard(in folder, s *Shard) (*shardReader, error) {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	r.path, r.file = path, f
+	r.path, r.from, r.as, r.file = path, in, s, f
 	return r, nil
 }
 
@@ -143,7 +147,7 @@ func newShardReader(f io.Reader, bytes int64) (*shardReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &shardReader{z: z, text: &shardJSON{}, last: map[string]int{}, held: map[string]*tensor.Tensor{}}
+	r := &shardReader{z: z, text: &shardJSON{}, last: map[string]int{}, held: map[string]*tensor.Tensor{}, gone: map[string]bool{}}
 	r.in, err = safetensors.NewReader(z, safetensors.Limits{Header: maxHeader, Data: payload, Trusted: trustedBytes + trustedPerByte*min(bytes, maxShard)})
 	if err == nil {
 		err = r.parse()
@@ -216,13 +220,54 @@ func (r *shardReader) sort() {
 func (r *shardReader) blob(name string) (*tensor.Tensor, error) {
 	for r.held[name] == nil && r.in.More() {
 		if err := r.read(); err != nil {
-			return nil, fmt.Errorf("%s: truncated or corrupt: %w", r.path, err)
+			return nil, r.corrupt(err)
 		}
 	}
 	if t := r.held[name]; t != nil {
 		return t, nil
 	}
+	if r.gone[name] {
+		return r.again(name)
+	}
 	return nil, fmt.Errorf("the file has no tensor %q", name)
+}
+
+// again reads a tensor that is behind.
+func (r *shardReader) again(name string) (*tensor.Tensor, error) {
+	other, err := openShard(r.from, r.as)
+	if err != nil {
+		return nil, err
+	}
+	defer other.close()
+	other.last[name] = r.last[name]
+	t, err := other.blob(name)
+	r.held[name] = t
+	return t, err
+}
+
+func (r *shardReader) corrupt(err error) error {
+	return fmt.Errorf("%s: truncated or corrupt: %w", r.path, err)
+}
+
+func (r *shardReader) spec(name string) (safetensors.Spec, bool) { return r.in.Spec(name) }
+
+// open returns the bytes of a tensor, which can be read until another is asked
+// for.
+func (r *shardReader) open(name string) (io.Reader, error) {
+	for r.held[name] == nil && r.in.More() && r.in.Name() != name {
+		if err := r.read(); err != nil {
+			return nil, r.corrupt(err)
+		}
+	}
+	if t := r.held[name]; t != nil || !r.in.More() {
+		t, err := r.blob(name)
+		if err != nil {
+			return nil, err
+		}
+		return bytes.NewReader(t.Bytes()), nil
+	}
+	r.gone[name] = true
+	return r.in.Open()
 }
 
 // read reads the next tensor, and where it is the last, what follows.
