@@ -11,7 +11,8 @@ import (
 // gathers until the heap has a size, or a quarter of that where nearly as much
 // lives; collecting costs little, since values hold no pointers. A page of memory
 // that is touched for the first time costs as much as many that are used again, so
-// the size is small; a fixed limit would have it collect without end where more
+// the size is small, and twice as much may lie free after a large case before pages
+// go back to the system; a fixed limit would have it collect without end where more
 // lives than that.
 type heapBound struct {
 	size  uint64
@@ -47,7 +48,7 @@ func (h *heapBound) pace() {
 		garbage = max(garbage, h.size-live)
 	}
 	debug.SetGCPercent(int(100*garbage/live) + 1)
-	debug.SetMemoryLimit(int64(live + garbage + h.size/2))
+	debug.SetMemoryLimit(int64(live + garbage + 2*h.size))
 	runtime.SetFinalizer(new(cycle), func(*cycle) { h.pace() })
 }
 
