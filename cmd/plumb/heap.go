@@ -8,12 +8,12 @@ import (
 )
 
 // heapBound paces the collector where values are large and short-lived: garbage
-// gathers until the heap has a size, or a quarter of that where nearly as much
-// lives; collecting costs little, since values hold no pointers. A page of memory
-// that is touched for the first time costs as much as many that are used again, so
-// the size is small, and twice as much may lie free after a large case before pages
-// go back to the system; a fixed limit would have it collect without end where more
-// lives than that.
+// of a size gathers between collections, less where so much lives that the heap
+// would exceed three times that, and an eighth of it at least; collecting costs
+// little, since values hold no pointers. A page of memory that is touched for the
+// first time costs as much as many that are used again, so pages go back to the
+// system only beyond the three sizes; a fixed limit would have it collect without
+// end where more lives than that.
 type heapBound struct {
 	size  uint64
 	reads []metrics.Sample
@@ -43,12 +43,10 @@ func (h *heapBound) pace() {
 		live += r.Value.Uint64()
 	}
 	live = max(live, leastLive)
-	garbage := h.size / 4
-	if h.size > live {
-		garbage = max(garbage, h.size-live)
-	}
+	most := 3 * h.size
+	garbage := min(max(most, live+h.size/8)-live, h.size)
 	debug.SetGCPercent(int(100*garbage/live) + 1)
-	debug.SetMemoryLimit(int64(live + garbage + 2*h.size))
+	debug.SetMemoryLimit(int64(max(live+garbage+h.size/8, most)))
 	runtime.SetFinalizer(new(cycle), func(*cycle) { h.pace() })
 }
 

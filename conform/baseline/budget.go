@@ -25,15 +25,15 @@ func newBudget(all int64) *budget {
 	return b
 }
 
-// take waits until n bytes are free, and returns what it took. Who takes all of
-// them finds what the others left collected.
+// take waits until n bytes are free, and returns what it took. Who needs far more
+// than there are finds what the others left given back to the system.
 func (b *budget) take(n int64) int64 {
-	n = min(n, b.all)
-	b.wait(n)
-	if n == b.all {
+	took := min(n, b.all)
+	b.wait(took)
+	if n/2 >= b.all {
 		debug.FreeOSMemory()
 	}
-	return n
+	return took
 }
 
 func (b *budget) wait(n int64) {

@@ -70,7 +70,7 @@ func Gen(ctx context.Context, cfg GenConfig) (*Manifest, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
 		return nil, err
 	}
-	g := &generator{GenConfig: cfg, budget: newBudget(cfg.Memory)}
+	g := &generator{GenConfig: cfg, budget: newBudget(cfg.Memory), growth: map[string]int64{}}
 	if err := g.plan(); err != nil {
 		return nil, err
 	}
@@ -93,6 +93,7 @@ type generator struct {
 	info    *backend.Info
 	done    int
 	next    int
+	growth  map[string]int64 // by function: the most bytes of results that a byte of inputs led to
 }
 
 // shardPlan is a shard to write: the cases with these indices.
@@ -461,11 +462,7 @@ func (l *genLane) record(ctx context.Context, s *shardPlan) (*Shard, error) {
 // batch records some cases: the first variant of each and what follows from it,
 // then the other variants.
 func (l *genLane) batch(ctx context.Context, s *shardWriter, plan *shardPlan, units []unit) error {
-	var bytes int64
-	for i := range units {
-		bytes += units[i].bytes
-	}
-	defer l.budget.give(l.budget.take(perInput * bytes))
+	defer l.budget.give(l.budget.take(l.needs(units)))
 	defer l.release()
 	var firsts, others []*way
 	for i := range units {
@@ -499,6 +496,30 @@ func (l *genLane) batch(ctx context.Context, s *shardWriter, plan *shardPlan, un
 		}
 	}
 	return l.settle(ctx, s)
+}
+
+// needs is how many bytes cases take while they are recorded, as far as earlier
+// ones of their functions tell: results are held twice.
+func (g *generator) needs(units []unit) int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var n int64
+	for i := range units {
+		u := &units[i]
+		n += u.bytes * max(perInput, 1+2*g.growth[g.Cases[u.index].Function])
+	}
+	return n
+}
+
+// grew notes how many bytes the results of a case have that is not small.
+func (g *generator) grew(u *unit, results int64) {
+	if u.bytes < batchBytes {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	f := g.Cases[u.index].Function
+	g.growth[f] = max(g.growth[f], results/u.bytes)
 }
 
 // ask draws the inputs of variants and runs them on the reference.
@@ -583,6 +604,7 @@ func (l *genLane) add(ctx context.Context, s *shardWriter, plan *shardPlan, u *u
 	if err != nil {
 		return nil, err
 	}
+	l.grew(u, resultBytes(w.outcome))
 	if o := w.outcome; o.Status != backend.OK {
 		plan.refuse(u.index, w.Name, Refusal{o.Status, o.Class, o.Message})
 	}

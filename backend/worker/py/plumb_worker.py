@@ -36,7 +36,11 @@ class Memory:
         self.mark = memoryview(self.bytes)[:8].cast("I")
 
     def reserve(self, n):
-        """Returns the offset of n fresh bytes; the region grows when needed."""
+        """Returns the offset of n fresh bytes; the region grows when needed.
+
+        Many of them take the place of what was freed before."""
+        if n > KEEP:
+            give_back()
         at = self.top
         end = at + n
         if end > self.size:
