@@ -32,7 +32,7 @@ backend/recorded: tensor program backend safetensors
 backend/named:    op nn backend backend/native backend/worker backend/recorded baselines
 script:           tensor choice op program gen backend
 conform:          tensor choice op ops nn program backend backend/native campaign compare known verdict conform/baseline baselines internal/spell
-conform/baseline: tensor op program backend backend/recorded safetensors verdict
+conform/baseline: tensor op program backend backend/recorded safetensors compare verdict
 compare:          tensor op
 verdict:          tensor choice op program exact backend compare
 known:            tensor op ops program compare verdict
