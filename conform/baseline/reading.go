@@ -19,8 +19,13 @@ import (
 type reading struct {
 	*decoder
 	shard  later
+	least  int // bytes of a result that is read while it is compared
 	stands map[*tensor.Tensor]*recorded.TensorRef
 	read   int // how many of them were found within their limits
+}
+
+func newReading(d *decoder, shard later, least int) *reading {
+	return &reading{d, shard, least, map[*tensor.Tensor]*recorded.TensorRef{}, 0}
 }
 
 // later gives tensors when they are needed, large ones as they are read.
@@ -46,7 +51,7 @@ func (l *runLane) readable(t *trial) bool {
 // reading returns the verdict on a trial whose results are read while they are
 // compared; nil where that does not tell.
 func (l *runLane) reading(t *trial, d *decoder, shard later) *verdict.Verdict {
-	r := &reading{d, shard, map[*tensor.Tensor]*recorded.TensorRef{}, 0}
+	r := newReading(d, shard, readBytes)
 	ref, err := t.stored.Outcome.Outcome(1, r.tensor)
 	if err != nil || len(r.stands) == 0 {
 		return nil
@@ -102,7 +107,7 @@ func (r *reading) form(ref *recorded.TensorRef) (d tensor.DType, shape []int, ok
 	if ref.Shape != nil {
 		shape = *ref.Shape
 	}
-	ok = d != tensor.Invalid && d != tensor.Bool && n*d.Size() >= readBytes && tensor.CheckShape(d, shape) == nil && tensor.NumElements(shape) == n
+	ok = d != tensor.Invalid && d != tensor.Bool && n*d.Size() >= r.least && tensor.CheckShape(d, shape) == nil && tensor.NumElements(shape) == n
 	return d, shape, ok
 }
 
