@@ -10,9 +10,9 @@ import (
 
 	"plumb/api"
 	"plumb/backend"
-	"plumb/campaign"
-	"plumb/choice"
-	"plumb/gen"
+	"plumb/internal/campaign"
+	"plumb/internal/draw/choice"
+	"plumb/internal/draw/gen"
 	"plumb/internal/where"
 	"plumb/op"
 	"plumb/program"

@@ -39,8 +39,8 @@ import (
 	"testing"
 
 	"plumb/backend"
-	"plumb/campaign"
-	"plumb/choice"
+	"plumb/internal/campaign"
+	"plumb/internal/draw/choice"
 	"plumb/internal/gotest"
 	"plumb/op"
 	"plumb/ops"

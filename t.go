@@ -5,8 +5,8 @@ import (
 
 	"plumb/api"
 	"plumb/backend"
-	"plumb/campaign"
-	"plumb/gen"
+	"plumb/internal/campaign"
+	"plumb/internal/draw/gen"
 	"plumb/op"
 	"plumb/program"
 	"plumb/tensor"

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"plumb/api"
-	"plumb/gen"
+	"plumb/internal/draw/gen"
 	"plumb/op"
 	"plumb/program"
 	"plumb/tensor"

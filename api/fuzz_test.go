@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"plumb/choice"
+	"plumb/internal/draw/choice"
 	"plumb/op"
 	"plumb/ops"
 	"plumb/tensor"

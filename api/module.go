@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"plumb/eager"
+	"plumb/internal/eager"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/tensor"

@@ -25,8 +25,8 @@ import (
 	"errors"
 	"fmt"
 
-	"plumb/autograd"
-	"plumb/eager"
+	"plumb/internal/autograd"
+	"plumb/internal/eager"
 	"plumb/op"
 	"plumb/ops"
 	"plumb/tensor"

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"plumb/eager"
+	"plumb/internal/eager"
 	"plumb/op"
 	"plumb/tensor"
 )

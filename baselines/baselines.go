@@ -17,7 +17,13 @@ var torch []byte
 // Default returns the baseline of the shipped suites, recorded on PyTorch.
 func Default() io.Reader { return bytes.NewReader(torch) }
 
-// Made by: go run ./cmd/plumb conform gen suites/conformance/plumb.py --out baselines/conformance
+// ConformanceConfig is the shipped conformance config, for conform.Load: every
+// operator of Plumb's table, in the language of DIOPI's.
+//
+//go:embed conformance/config.py
+var ConformanceConfig []byte
+
+// Made by: go run ./cmd/plumb conform gen baselines/conformance/config.py --out NEW
 //
 //go:embed conformance
 var conformed embed.FS

@@ -26,17 +26,17 @@ import (
 
 	"plumb/backend"
 	"plumb/backend/native"
-	"plumb/campaign"
-	"plumb/choice"
-	"plumb/compare"
-	"plumb/gradcheck"
+	"plumb/internal/campaign"
+	"plumb/internal/draw/choice"
+	"plumb/internal/draw/opcase"
 	"plumb/internal/gotest"
+	"plumb/internal/gradcheck"
+	"plumb/internal/judge/compare"
+	"plumb/internal/judge/verdict"
 	"plumb/nn"
 	"plumb/op"
-	"plumb/opcase"
 	"plumb/program"
 	"plumb/tensor"
-	"plumb/verdict"
 )
 
 // Cases is how many calls of each kind are drawn.

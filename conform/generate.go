@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"plumb/choice"
+	"plumb/internal/draw/choice"
 	"plumb/program"
 	"plumb/tensor"
 )

@@ -6,15 +6,15 @@ import (
 
 	"plumb/backend"
 	"plumb/backend/native"
-	"plumb/campaign"
-	"plumb/compare"
-	"plumb/conform/baseline"
-	"plumb/known"
+	"plumb/internal/campaign"
+	"plumb/internal/conform/baseline"
+	"plumb/internal/judge/compare"
+	"plumb/internal/judge/reffaults"
+	"plumb/internal/judge/verdict"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/ops"
 	"plumb/program"
-	"plumb/verdict"
 )
 
 // analysed is how many elements, of inputs and results, a case may have to be
@@ -29,7 +29,7 @@ type judge struct {
 
 // newJudge returns the judge of outcomes of a reference, such as "torch 1.13.1".
 func newJudge(reference string) *judge {
-	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Table: ops.Table(), Faults: known.Faults, Reference: reference}
+	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Table: ops.Table(), Faults: reffaults.Faults, Reference: reference}
 	return &judge{policy: policy, estimator: native.New(ops.Table(), nn.Modules())}
 }
 

@@ -5,10 +5,10 @@ import (
 	"slices"
 
 	"plumb/backend"
-	"plumb/conform/baseline"
+	"plumb/internal/conform/baseline"
+	"plumb/internal/judge/verdict"
 	"plumb/program"
 	"plumb/tensor"
-	"plumb/verdict"
 )
 
 // Kit is how a candidate is held to a baseline: which cases it has, what it is

@@ -11,9 +11,9 @@ import (
 
 	"plumb/backend"
 	"plumb/conform"
-	"plumb/conform/baseline"
+	"plumb/internal/conform/baseline"
+	"plumb/internal/judge/verdict"
 	"plumb/tensor"
-	"plumb/verdict"
 )
 
 // settledCases are cases of the shipped config about which Plumb's operators

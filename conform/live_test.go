@@ -9,17 +9,17 @@ import (
 	"testing"
 
 	"plumb/backend"
-	"plumb/backend/named"
 	"plumb/backend/native"
+	"plumb/backend/open"
 	"plumb/backend/worker"
-	"plumb/campaign"
 	"plumb/conform"
-	"plumb/known"
+	"plumb/internal/campaign"
+	"plumb/internal/judge/reffaults"
+	"plumb/internal/judge/verdict"
 	"plumb/nn"
 	"plumb/ops"
 	"plumb/program"
 	"plumb/tensor"
-	"plumb/verdict"
 )
 
 // perFunction is how many small cases of each function run, and perInPlace how
@@ -167,7 +167,7 @@ func size(p *program.Program) int {
 }
 
 func judge(t *testing.T, programs []one, on func(*verdict.Record)) {
-	set := &named.Set{Table: ops.Table()}
+	set := &open.Set{Table: ops.Table()}
 	torch, err := set.Opener(t.Context(), "torch")
 	if err != nil {
 		t.Skip(err)
@@ -176,7 +176,7 @@ func judge(t *testing.T, programs []one, on func(*verdict.Record)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Faults: known.Faults, Table: ops.Table(), Answers: true, Reference: set.Is("torch")}
+	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Faults: reffaults.Faults, Table: ops.Table(), Answers: true, Reference: set.Is("torch")}
 	err = campaign.Run(t.Context(), campaign.Config{
 		Reference: torch, Candidates: []campaign.Candidate{{Name: "native", Open: own}}, Batch: 32, Oracle: campaign.OnMismatch,
 		Judge: campaign.Judge(policy, native.New(ops.Table(), nn.Modules())), OnRecord: on,

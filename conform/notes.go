@@ -5,10 +5,10 @@ import (
 	"strings"
 
 	"plumb/backend"
-	"plumb/conform/baseline"
+	"plumb/internal/conform/baseline"
+	"plumb/internal/judge/verdict"
 	"plumb/program"
 	"plumb/tensor"
-	"plumb/verdict"
 )
 
 // note tells of a failure what --compat and --failure-debug-level ask for.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"plumb/choice"
+	"plumb/internal/draw/choice"
 	"plumb/program"
 	"plumb/tensor"
 )

@@ -9,8 +9,8 @@ import (
 
 	"plumb/backend"
 	"plumb/baselines"
-	"plumb/conform/baseline"
-	"plumb/verdict"
+	"plumb/internal/conform/baseline"
+	"plumb/internal/judge/verdict"
 )
 
 // Open opens the baseline in a directory; the one that Plumb ships for "".

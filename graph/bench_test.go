@@ -3,8 +3,8 @@ package graph_test
 import (
 	"testing"
 
-	"plumb/eager"
 	"plumb/graph"
+	"plumb/internal/eager"
 	"plumb/op"
 	"plumb/ops"
 	"plumb/tensor"

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"plumb/kernel"
+	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
 )

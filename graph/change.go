@@ -3,7 +3,7 @@ package graph
 import (
 	"slices"
 
-	"plumb/eager"
+	"plumb/internal/eager"
 	"plumb/op"
 	"plumb/optim"
 	"plumb/tensor"

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"plumb/choice"
-	"plumb/eager"
+	"plumb/internal/draw/choice"
+	"plumb/internal/eager"
 	"plumb/op"
 	"plumb/ops"
 	"plumb/tensor"

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"sync"
 
-	"plumb/choice"
+	"plumb/internal/draw/choice"
 	"plumb/op"
 	"plumb/tensor"
 )

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"plumb/eager"
+	"plumb/internal/eager"
 	"plumb/nn"
 	"plumb/optim"
 	"plumb/tensor"

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"plumb/choice"
-	"plumb/eager"
 	"plumb/graph"
+	"plumb/internal/draw/choice"
+	"plumb/internal/draw/opcase"
+	"plumb/internal/eager"
 	"plumb/op"
-	"plumb/opcase"
 	"plumb/ops"
 	"plumb/tensor"
 )

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"plumb/choice"
-	"plumb/eager"
 	"plumb/graph"
+	"plumb/internal/draw/choice"
+	"plumb/internal/eager"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/ops"

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"plumb/choice"
+	"plumb/internal/draw/choice"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/ops"

@@ -15,9 +15,9 @@ import (
 	"testing"
 
 	"plumb/backend/worker"
+	"plumb/internal/safetensors"
 	"plumb/nn"
 	"plumb/op"
-	"plumb/safetensors"
 	"plumb/tensor"
 )
 

@@ -1,7 +1,7 @@
 package op
 
 import (
-	"plumb/choice"
+	"plumb/internal/draw/choice"
 	"plumb/tensor"
 )
 

@@ -3,7 +3,7 @@ package op
 import (
 	"math"
 
-	"plumb/choice"
+	"plumb/internal/draw/choice"
 	"plumb/tensor"
 )
 

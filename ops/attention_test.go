@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"plumb/choice"
+	"plumb/internal/draw/choice"
 	"plumb/op"
 	"plumb/tensor"
 )

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"plumb/eager"
+	"plumb/internal/eager"
 	"plumb/op"
 	"plumb/ops"
 	"plumb/tensor"

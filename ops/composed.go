@@ -4,7 +4,7 @@ import (
 	"errors"
 	"slices"
 
-	"plumb/autograd"
+	"plumb/internal/autograd"
 	"plumb/op"
 	"plumb/tensor"
 )

@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"plumb/eager"
+	"plumb/internal/eager"
 	"plumb/op"
 	"plumb/ops"
 	"plumb/tensor"

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"plumb/kernel"
+	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
 )

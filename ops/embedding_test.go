@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"plumb/eager"
+	"plumb/internal/eager"
 	"plumb/op"
 	"plumb/ops"
 	"plumb/tensor"

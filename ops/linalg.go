@@ -3,7 +3,7 @@ package ops
 import (
 	"slices"
 
-	"plumb/kernel"
+	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
 )

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"plumb/choice"
-	"plumb/eager"
+	"plumb/internal/draw/choice"
+	"plumb/internal/eager"
 	"plumb/op"
 	"plumb/ops"
 	"plumb/tensor"

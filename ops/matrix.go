@@ -5,7 +5,7 @@ import (
 	"math/cmplx"
 	"slices"
 
-	"plumb/kernel"
+	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
 )

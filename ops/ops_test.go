@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"plumb/choice"
-	"plumb/kernel"
+	"plumb/internal/draw/choice"
+	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/ops"
 	"plumb/tensor"

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"plumb/kernel"
+	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
 )

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"plumb/kernel"
+	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
 )

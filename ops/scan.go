@@ -1,7 +1,7 @@
 package ops
 
 import (
-	"plumb/kernel"
+	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
 )

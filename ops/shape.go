@@ -4,7 +4,7 @@ import (
 	"errors"
 	"slices"
 
-	"plumb/kernel"
+	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
 )

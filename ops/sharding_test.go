@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"plumb/choice"
+	"plumb/internal/draw/choice"
 	"plumb/op"
 	"plumb/ops"
 	"plumb/tensor"

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"plumb/eager"
 	"plumb/graph"
+	"plumb/internal/eager"
 	"plumb/op"
 	"plumb/ops"
 	"plumb/optim"

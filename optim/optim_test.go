@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"plumb/eager"
+	"plumb/internal/eager"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/ops"

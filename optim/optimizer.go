@@ -12,7 +12,7 @@ import (
 	"slices"
 	"sync"
 
-	"plumb/eager"
+	"plumb/internal/eager"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/tensor"

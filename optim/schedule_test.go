@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"plumb/eager"
+	"plumb/internal/eager"
 	"plumb/op"
 	"plumb/ops"
 	"plumb/optim"

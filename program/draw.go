@@ -3,7 +3,7 @@ package program
 import (
 	"math"
 
-	"plumb/choice"
+	"plumb/internal/draw/choice"
 	"plumb/internal/variate"
 	"plumb/tensor"
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"plumb/choice"
+	"plumb/internal/draw/choice"
 	"plumb/tensor"
 )
 

@@ -9,7 +9,7 @@ import (
 	"encoding/hex"
 	"slices"
 
-	"plumb/choice"
+	"plumb/internal/draw/choice"
 	"plumb/tensor"
 )
 

@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"plumb/backend/native"
-	"plumb/choice"
+	"plumb/internal/draw/choice"
+	"plumb/internal/draw/script"
 	"plumb/nn"
 	"plumb/ops"
-	"plumb/script"
 )
 
 // BenchmarkDraw draws one case of every shipped test in turn. A test that looks

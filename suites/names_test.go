@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"plumb/internal/draw/script"
 	"plumb/program"
-	"plumb/script"
 	"plumb/suites"
 )
 

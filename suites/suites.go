@@ -11,6 +11,11 @@ import (
 //go:embed *.py
 var files embed.FS
 
+// Models lists the functions that known networks call, for conform.LoadModels.
+//
+//go:embed conformance/models.py
+var Models []byte
+
 // File is one test file.
 type File struct {
 	Name   string // "suites/conv.py"

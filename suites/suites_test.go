@@ -10,12 +10,12 @@ import (
 
 	"plumb/backend"
 	"plumb/backend/native"
-	"plumb/choice"
+	"plumb/internal/draw/choice"
+	"plumb/internal/draw/script"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/ops"
 	"plumb/program"
-	"plumb/script"
 	"plumb/suites"
 )
 

@@ -5,10 +5,10 @@ import (
 	"math"
 	"slices"
 
-	"plumb/autograd"
 	"plumb/backend"
-	"plumb/compare"
-	"plumb/eager"
+	"plumb/internal/autograd"
+	"plumb/internal/eager"
+	"plumb/internal/judge/compare"
 	"plumb/op"
 	"plumb/program"
 	"plumb/tensor"

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"plumb/backend"
-	"plumb/eager"
+	"plumb/internal/eager"
 	"plumb/op"
 	"plumb/program"
 )

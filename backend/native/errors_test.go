@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"plumb/eager"
+	"plumb/internal/eager"
 	"plumb/op"
 	"plumb/ops"
 	"plumb/tensor"

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"plumb/autograd"
 	"plumb/backend"
-	"plumb/eager"
 	"plumb/graph"
+	"plumb/internal/autograd"
+	"plumb/internal/eager"
 	"plumb/op"
 	"plumb/program"
 	"plumb/tensor"

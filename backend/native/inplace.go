@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"plumb/eager"
-	"plumb/inplace"
+	"plumb/internal/eager"
+	"plumb/internal/inplace"
 	"plumb/op"
 	"plumb/program"
 	"plumb/tensor"

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"plumb/autograd"
-	"plumb/eager"
+	"plumb/internal/autograd"
+	"plumb/internal/eager"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/program"

@@ -5,10 +5,10 @@ import (
 	"math"
 	"slices"
 
-	"plumb/autograd"
 	"plumb/backend"
-	"plumb/choice"
-	"plumb/eager"
+	"plumb/internal/autograd"
+	"plumb/internal/draw/choice"
+	"plumb/internal/eager"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/program"

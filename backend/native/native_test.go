@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"plumb/backend"
-	"plumb/compare"
+	"plumb/internal/judge/compare"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/ops"

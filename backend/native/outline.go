@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"plumb/backend"
-	"plumb/compare"
 	"plumb/graph"
+	"plumb/internal/judge/compare"
 	"plumb/op"
 	"plumb/tensor"
 )

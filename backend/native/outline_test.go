@@ -3,11 +3,11 @@ package native
 import (
 	"testing"
 
-	"plumb/choice"
-	"plumb/compare"
+	"plumb/internal/draw/choice"
+	"plumb/internal/draw/opcase"
+	"plumb/internal/judge/compare"
 	"plumb/nn"
 	"plumb/op"
-	"plumb/opcase"
 	"plumb/ops"
 	"plumb/program"
 	"plumb/tensor"

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"plumb/eager"
+	"plumb/internal/eager"
 	"plumb/op"
 	"plumb/tensor"
 )

@@ -1,9 +1,9 @@
 package native
 
 import (
-	"plumb/autograd"
 	"plumb/backend"
-	"plumb/eager"
+	"plumb/internal/autograd"
+	"plumb/internal/eager"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/program"

@@ -21,8 +21,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"plumb/backend"
+	"plumb/internal/safetensors"
 	"plumb/program"
-	"plumb/safetensors"
 )
 
 // Version is the version of the format that Write writes and the newest that

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"plumb/internal/safetensors"
 	"plumb/program"
-	"plumb/safetensors"
 	"plumb/tensor"
 )
 

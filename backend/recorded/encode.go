@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"plumb/backend"
+	"plumb/internal/safetensors"
 	"plumb/program"
-	"plumb/safetensors"
 	"plumb/tensor"
 )
 

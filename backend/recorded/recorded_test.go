@@ -13,9 +13,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"plumb/backend"
-	"plumb/choice"
+	"plumb/internal/draw/choice"
+	"plumb/internal/safetensors"
 	"plumb/program"
-	"plumb/safetensors"
 	"plumb/tensor"
 )
 

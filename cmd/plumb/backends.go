@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"plumb/backend"
-	"plumb/campaign"
+	"plumb/internal/campaign"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/ops"

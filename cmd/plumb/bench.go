@@ -11,12 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"plumb/backend/named"
-	"plumb/campaign"
-	"plumb/finding"
-	"plumb/report"
-	"plumb/shrink"
-	"plumb/verdict"
+	"plumb/backend/open"
+	"plumb/internal/campaign"
+	"plumb/internal/campaign/report"
+	"plumb/internal/find/finding"
+	"plumb/internal/find/shrink"
+	"plumb/internal/judge/verdict"
 )
 
 //go:embed bench/cases.py
@@ -51,7 +51,7 @@ counted. The median of the rounds is shown.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.reference, "reference", f.reference, "the reference: "+named.Help)
+	fl.StringVar(&f.reference, "reference", f.reference, "the reference: "+open.Help)
 	fl.StringVar(&f.python, "python", "", "the Python that has torch")
 	fl.IntVarP(&f.n, "number", "n", 200, "cases per test and round")
 	fl.IntVar(&rounds, "count", 5, "rounds")

@@ -19,8 +19,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"plumb/backend/worker"
-	"plumb/choice"
-	"plumb/compare"
+	"plumb/internal/draw/choice"
+	"plumb/internal/judge/compare"
 	"plumb/tensor"
 )
 

@@ -22,9 +22,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"plumb/backend/worker"
-	"plumb/choice"
 	"plumb/conform"
-	"plumb/conform/baseline"
+	"plumb/internal/conform/baseline"
+	"plumb/internal/draw/choice"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -132,7 +132,7 @@ func (b *conformBench) config(args []string) (string, error) {
 	if len(args) == 1 {
 		return args[0], nil
 	}
-	for _, path := range []string{devConfig, "suites/conformance/plumb.py"} {
+	for _, path := range []string{devConfig, "baselines/conformance/config.py"} {
 		if _, err := os.Stat(path); err == nil {
 			return path, nil
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"plumb/campaign"
+	"plumb/internal/campaign"
 )
 
 func newBenchDraw() *cobra.Command {

@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"plumb/compare"
-	"plumb/kernel"
+	"plumb/internal/judge/compare"
+	"plumb/internal/kernel"
 	"plumb/tensor"
 )
 

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"plumb/choice"
-	"plumb/eager"
 	"plumb/graph"
+	"plumb/internal/draw/choice"
+	"plumb/internal/eager"
 	"plumb/op"
 	"plumb/ops"
 	"plumb/tensor"

@@ -5,11 +5,11 @@ import (
 	"testing"
 
 	"plumb/backend"
-	"plumb/campaign"
+	"plumb/internal/campaign"
+	"plumb/internal/judge/verdict"
 	"plumb/ops"
 	"plumb/program"
 	"plumb/tensor"
-	"plumb/verdict"
 )
 
 // TestAChangeIsSettledLikeTheResult: the correctly rounded scalar decides about

@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"plumb/backend/named"
+	"plumb/backend/open"
 	"plumb/conform"
-	"plumb/conform/baseline"
+	"plumb/internal/conform/baseline"
 	"plumb/ops"
 )
 
@@ -59,7 +59,7 @@ given again; what it has finished can be used until then.`,
 	fl.Uint64Var(&g.seed, "seed", 1, "the seed of all inputs")
 	fl.IntVarP(&g.jobs, "jobs", "j", runtime.NumCPU(), "references that run cases at the same time")
 	fl.StringSliceVar(&g.fnames, "fname", nil, "record these functions only; may be repeated")
-	fl.StringVar(&g.reference, "reference", "torch", "the backend that is believed: "+named.Help)
+	fl.StringVar(&g.reference, "reference", "torch", "the backend that is believed: "+open.Help)
 	fl.StringVar(&g.python, "python", "", "the Python that has torch")
 	fl.DurationVar(&g.timeout, "timeout", 2*time.Minute, "time limit of one case")
 	fl.BoolVar(&g.self, "self-contained", false, "store large results whole, not as their difference from what Plumb's own operators compute")
@@ -101,7 +101,7 @@ func (g *conformGen) run(ctx context.Context, config string, out, errs io.Writer
 			return usage(err)
 		}
 	}
-	backends := &named.Set{Table: ops.Table(), Python: g.python, Timeout: g.timeout}
+	backends := &open.Set{Table: ops.Table(), Python: g.python, Timeout: g.timeout}
 	open, err := backends.Opener(ctx, g.reference)
 	if err != nil {
 		return harness(err)

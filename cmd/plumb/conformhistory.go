@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"plumb/report"
-	"plumb/store"
-	"plumb/verdict"
+	"plumb/internal/campaign/report"
+	"plumb/internal/campaign/store"
+	"plumb/internal/judge/verdict"
 )
 
 type conformHistory struct {

@@ -13,11 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"plumb/backend"
-	"plumb/backend/named"
+	"plumb/backend/open"
+	"plumb/baselines"
 	"plumb/conform"
 	"plumb/ops"
 	"plumb/program"
-	"plumb/suites/conformance"
+	"plumb/suites"
 	"plumb/tensor"
 )
 
@@ -46,7 +47,7 @@ With --models it prints the models instead, and how much of each the config has.
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&l.candidate, "candidate", "", "tell what this backend implements: "+named.Help)
+	fl.StringVar(&l.candidate, "candidate", "", "tell what this backend implements: "+open.Help)
 	fl.StringVar(&l.python, "python", "", "the Python that has torch")
 	fl.BoolVar(&l.json, "json", false, "one JSON object per function or model and line")
 	l.models.add(fl)
@@ -94,7 +95,7 @@ func configOrOwn(args []string, errs io.Writer) (*conform.Config, error) {
 	if len(args) == 1 {
 		return readConfig(args[0], errs)
 	}
-	return conform.Load("suites/conformance/plumb.py", conformance.Config)
+	return conform.Load("baselines/conformance/config.py", baselines.ConformanceConfig)
 }
 
 // count lists the functions, sorted, with their smallest cases.
@@ -145,7 +146,7 @@ func (f *listed) smaller(c *conform.Case) {
 
 // ask runs the smallest case of each function on the candidate.
 func (l *conformList) ask(ctx context.Context, functions []*listed) error {
-	backends := &named.Set{Table: ops.Table(), Python: l.python}
+	backends := &open.Set{Table: ops.Table(), Python: l.python}
 	open, err := backends.Opener(ctx, l.candidate)
 	if err != nil {
 		return harness(err)
@@ -309,7 +310,7 @@ type flagSet interface {
 
 // load returns all models, and the one that is named; nil for none.
 func (m *modelFlags) load() (all []*conform.Model, one *conform.Model, err error) {
-	name, src := "suites/conformance/models.py", conformance.Models
+	name, src := "suites/conformance/models.py", suites.Models
 	if m.file != "" {
 		name = m.file
 		if src, err = os.ReadFile(name); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"plumb/conform"
-	"plumb/conform/baseline"
+	"plumb/internal/conform/baseline"
 )
 
 // conformModes change which cases a conformance run has, how the candidate

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"plumb/report"
-	"plumb/verdict"
+	"plumb/internal/campaign/report"
+	"plumb/internal/judge/verdict"
 )
 
 const modesConfig = `import numpy as np

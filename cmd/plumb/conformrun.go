@@ -17,13 +17,13 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"plumb/backend/named"
+	"plumb/backend/open"
 	"plumb/conform"
-	"plumb/conform/baseline"
+	"plumb/internal/campaign/report"
+	"plumb/internal/conform/baseline"
+	"plumb/internal/judge/verdict"
 	"plumb/ops"
 	"plumb/program"
-	"plumb/report"
-	"plumb/verdict"
 )
 
 // asDIOPI takes flags as DIOPI's users write them: --filter_dtype; and --backend
@@ -90,7 +90,7 @@ on with --resume; plumb conform history lists and compares the runs in it.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&r.baseline, "baseline", "b", "", "the directory of the baseline (default: the one that Plumb ships)")
-	fl.StringVar(&r.candidate, "candidate", "native", "the backend that is judged: "+named.Help)
+	fl.StringVar(&r.candidate, "candidate", "native", "the backend that is judged: "+open.Help)
 	fl.StringVar(&r.python, "python", "", "the Python that has torch")
 	fl.DurationVar(&r.timeout, "timeout", 2*time.Minute, "time limit of one case")
 	fl.IntVarP(&r.jobs, "jobs", "j", runtime.NumCPU(), "candidates that run cases at the same time")
@@ -189,7 +189,7 @@ func (r *conformRun) config(ctx context.Context, args []string, errs io.Writer) 
 			return nil, err
 		}
 	}
-	backends := &named.Set{Table: ops.Table(), Python: r.python, Timeout: r.timeout}
+	backends := &open.Set{Table: ops.Table(), Python: r.python, Timeout: r.timeout}
 	open, err := backends.Opener(ctx, r.candidate)
 	if err != nil {
 		return nil, harness(err)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"plumb/verdict"
+	"plumb/internal/judge/verdict"
 )
 
 // judgedConfig has cases that both sides compute, one that both refuse, and one

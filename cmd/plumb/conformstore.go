@@ -19,11 +19,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"plumb/backend"
-	"plumb/compare"
-	"plumb/conform/baseline"
+	"plumb/internal/campaign/store"
+	"plumb/internal/conform/baseline"
+	"plumb/internal/judge/compare"
+	"plumb/internal/judge/verdict"
 	"plumb/program"
-	"plumb/store"
-	"plumb/verdict"
 )
 
 // storeVariable is the environment variable that names the results store where

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"plumb/report"
-	"plumb/store"
+	"plumb/internal/campaign/report"
+	"plumb/internal/campaign/store"
 )
 
 // lastRun is the last run of a store, with its results.

@@ -10,16 +10,16 @@ import (
 	"time"
 
 	"plumb/backend"
-	"plumb/campaign"
-	"plumb/choice"
-	"plumb/coverage"
-	"plumb/gradcheck"
+	"plumb/internal/campaign"
+	"plumb/internal/campaign/coverage"
+	"plumb/internal/draw/choice"
+	"plumb/internal/draw/opcase"
+	"plumb/internal/gradcheck"
+	"plumb/internal/judge/verdict"
 	"plumb/op"
-	"plumb/opcase"
 	"plumb/ops"
 	"plumb/program"
 	"plumb/tensor"
-	"plumb/verdict"
 )
 
 // covering fills in the matrix of plumb run --coverage.

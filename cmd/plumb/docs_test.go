@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"plumb/verdict"
+	"plumb/internal/judge/verdict"
 )
 
 const root = "../.."

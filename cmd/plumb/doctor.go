@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"plumb/backend"
-	"plumb/backend/named"
 	"plumb/backend/native"
+	"plumb/backend/open"
 	"plumb/backend/worker"
 	"plumb/nn"
 	"plumb/ops"
@@ -69,7 +69,7 @@ func checkNative() checkup {
 
 func checkBaseline() checkup {
 	c := checkup{Backend: "recorded"}
-	base, err := named.Baseline("")
+	base, err := open.Baseline("")
 	if err != nil {
 		c.Problem = err.Error()
 		return c

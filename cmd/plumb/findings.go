@@ -9,12 +9,12 @@ import (
 	"slices"
 
 	"plumb/backend"
-	"plumb/backend/named"
-	"plumb/campaign"
-	"plumb/finding"
+	"plumb/backend/open"
+	"plumb/internal/campaign"
+	"plumb/internal/find/bundle"
+	"plumb/internal/find/finding"
+	"plumb/internal/judge/verdict"
 	"plumb/program"
-	"plumb/repro"
-	"plumb/verdict"
 )
 
 // maxMinimised bounds the groups of failing cases that are made smaller.
@@ -43,7 +43,7 @@ func (r *runner) minimise(ctx context.Context, cfg *campaign.Config) error {
 		return err
 	case threaded != nil:
 		defer threaded.Close()
-		again = append(again, campaign.Instance{How: fmt.Sprintf("with one thread and with %d", named.ControlThreads), Backend: threaded})
+		again = append(again, campaign.Instance{How: fmt.Sprintf("with one thread and with %d", open.ControlThreads), Backend: threaded})
 	}
 	found, err := solo.Minimise(ctx, groups, r.shrink, again...)
 	if err != nil {
@@ -71,16 +71,16 @@ func (r *runner) bundle(ctx context.Context, cfg *campaign.Config, solo *campaig
 	if err == nil {
 		err = os.MkdirAll(dir, 0o755)
 	}
-	var b *repro.Bundle
+	var b *bundle.Bundle
 	if err == nil {
-		b, err = repro.Write(filepath.Join(dir, f.ID), r.finding(solo, f))
+		b, err = bundle.Write(filepath.Join(dir, f.ID), r.finding(solo, f))
 	}
 	if err != nil {
 		fmt.Fprintf(r.err, "plumb: the bundle of %s: %v\n", f.ID, err)
 		return
 	}
 	f.Bundle = b.Dir
-	proof, err := b.Prove(ctx, repro.ProveOptions{})
+	proof, err := b.Prove(ctx, bundle.ProveOptions{})
 	if err == nil {
 		err = b.SetProof(proof)
 	}
@@ -93,9 +93,9 @@ func (r *runner) bundle(ctx context.Context, cfg *campaign.Config, solo *campaig
 		f.Proof += ": " + proof.Reason
 	}
 	switch proof.State {
-	case repro.Flaky:
+	case bundle.Flaky:
 		err = r.retry(ctx, solo, f)
-	case repro.NotReproduced:
+	case bundle.NotReproduced:
 		err = r.needs(ctx, cfg, solo, f, b)
 	}
 	if err != nil {
@@ -124,7 +124,7 @@ func (r *runner) retry(ctx context.Context, solo *campaign.Solo, f *finding.Find
 
 // needs looks for the earlier cases of the test after which the bundle fails in
 // a fresh process, and keeps them beside the bundle.
-func (r *runner) needs(ctx context.Context, cfg *campaign.Config, solo *campaign.Solo, f *finding.Finding, b *repro.Bundle) error {
+func (r *runner) needs(ctx context.Context, cfg *campaign.Config, solo *campaign.Solo, f *finding.Finding, b *bundle.Bundle) error {
 	first := f.Groups[0].First
 	at := slices.IndexFunc(cfg.Tests, func(t campaign.Test) bool { return t.Name == first.Test })
 	if at < 0 {
@@ -136,31 +136,31 @@ func (r *runner) needs(ctx context.Context, cfg *campaign.Config, solo *campaign
 			earlier = append(earlier, p)
 		}
 	}
-	needed, err := b.Needs(ctx, earlier, repro.ProveOptions{})
+	needed, err := b.Needs(ctx, earlier, bundle.ProveOptions{})
 	if err != nil || needed == nil {
 		return err
 	}
 	path := b.Dir + ".after.py"
-	err = whole(path, func(w io.Writer) error { _, err := io.WriteString(w, repro.JoinPrograms(needed)); return err })
+	err = whole(path, func(w io.Writer) error { _, err := io.WriteString(w, bundle.JoinPrograms(needed)); return err })
 	f.Proof = fmt.Sprintf("reproduced after %d earlier cases of the test, which leave state behind: plumb repro %s --run --as plumb --after %s", len(needed), f.ID, path)
 	return err
 }
 
 // finding is what a bundle is made of.
-func (r *runner) finding(solo *campaign.Solo, f *finding.Finding) *repro.Finding {
+func (r *runner) finding(solo *campaign.Solo, f *finding.Finding) *bundle.Finding {
 	minimal, first := f.Result.Record, f.Groups[0].First
 	spec, mode := minimal.Candidate, ""
 	if len(minimal.Modes) > 0 && minimal.Modes[0] != backend.Eager {
 		mode = minimal.Modes[0]
-		spec = named.InMode(spec, mode)
+		spec = open.InMode(spec, mode)
 	}
 	reference, candidate := solo.Infos(minimal.Candidate, mode)
-	return &repro.Finding{
+	return &bundle.Finding{
 		Program: minimal.Program, Job: campaign.Job(minimal.Program, minimal.Reference), Verdict: minimal.Verdict,
-		Reference: repro.Side{Spec: r.reference, Info: reference}, Candidate: repro.Side{Spec: spec, Info: candidate}, Modes: f.Modes(),
+		Reference: bundle.Side{Spec: r.reference, Info: reference}, Candidate: bundle.Side{Spec: spec, Info: candidate}, Modes: f.Modes(),
 		Expected: minimal.Reference, Got: minimal.Outcome, Seed: r.seed, Test: first.Test, Index: first.Index,
 		Choices: f.Result.Choices, Original: first.Program.String(), Count: f.Count(), Signature: f.Result.Signature.String(), Timeout: r.timeout,
-		Shrink: repro.Shrink{Runs: f.Result.Runs, Seconds: f.Result.Elapsed.Seconds()},
+		Shrink: bundle.Shrink{Runs: f.Result.Runs, Seconds: f.Result.Elapsed.Seconds()},
 	}
 }
 

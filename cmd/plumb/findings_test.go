@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"plumb/shrink"
+	"plumb/internal/find/shrink"
 )
 
 // TestPlantedDefectsAreMinimised: what is found of a planted defect becomes a

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
-	"plumb/compare"
-	"plumb/gradcheck"
+	"plumb/internal/gradcheck"
+	"plumb/internal/judge/compare"
 	"plumb/op"
 )
 

@@ -17,7 +17,7 @@ import (
 	"plumb/backend"
 	"plumb/backend/native"
 	"plumb/backend/worker"
-	"plumb/kernel"
+	"plumb/internal/kernel"
 	"plumb/nn"
 	"plumb/ops"
 	"plumb/program"

@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"plumb/knownlist"
+	"plumb/internal/find/accepted"
+	"plumb/internal/find/bundle"
+	"plumb/internal/judge/verdict"
 	"plumb/program"
-	"plumb/repro"
-	"plumb/verdict"
 )
 
 func newKnown() *cobra.Command {
@@ -34,7 +34,7 @@ as fixed; plumb run --strict fails then.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return listKnown(cmd.OutOrStdout(), file) },
 	}
 	cmd.PersistentFlags().StringVar(&file, "file", defaultKnown, "the list")
-	var e knownlist.Entry
+	var e accepted.Entry
 	add := &cobra.Command{
 		Use:   "add ID | FOLDER | ZIP",
 		Short: "Accept a finding until a day",
@@ -64,12 +64,12 @@ as fixed; plumb run --strict fails then.`,
 }
 
 // describe fills an entry's scope from a bundle.
-func describe(e *knownlist.Entry, b *repro.Bundle) error {
+func describe(e *accepted.Entry, b *bundle.Bundle) error {
 	f, err := b.Finding()
 	if err != nil {
 		return err
 	}
-	e.Kind, e.Signature = knownlist.KindOf(f.Verdict), f.Signature
+	e.Kind, e.Signature = accepted.KindOf(f.Verdict), f.Signature
 	e.Candidate, e.Mode, _ = strings.Cut(f.Candidate.Spec, ":")
 	e.Operator = blamed(f.Program, f.Verdict)
 	return nil
@@ -90,13 +90,13 @@ func blamed(p *program.Program, v *verdict.Verdict) string {
 	return target[strings.LastIndexByte(target, '.')+1:]
 }
 
-func addKnown(out io.Writer, path string, e knownlist.Entry) error {
+func addKnown(out io.Writer, path string, e accepted.Entry) error {
 	if err := e.Check(); err != nil {
 		return usage(fmt.Errorf("%w (--reason, --until and --owner say what has to be known of an accepted failure)", err))
 	}
 	l, err := readKnown(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		l, err = &knownlist.List{Version: knownlist.Version}, nil
+		l, err = &accepted.List{Version: accepted.Version}, nil
 	}
 	if err != nil {
 		return usage(err)

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"plumb/knownlist"
-	"plumb/report"
-	"plumb/verdict"
+	"plumb/internal/campaign/report"
+	"plumb/internal/find/accepted"
+	"plumb/internal/judge/verdict"
 )
 
 // defaultKnown is the list that is read where it is there.
@@ -27,18 +27,18 @@ type knownFlags struct {
 
 func (f *knownFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.file, "known", "", `the list of accepted failures, see plumb known; "none" for none (default: `+defaultKnown+`, where it is there)`)
-	fl.IntVar(&f.clean, "known-clean", knownlist.CleanRuns, "clean runs on end after which an accepted failure counts as fixed")
+	fl.IntVar(&f.clean, "known-clean", accepted.CleanRuns, "clean runs on end after which an accepted failure counts as fixed")
 	fl.BoolVar(&f.strict, "strict", false, "fail when an accepted failure is fixed or has expired")
 }
 
-// accepted is a known list that is followed through a run; nil accepts nothing.
-type accepted struct {
-	watch   *knownlist.Watch
-	history *knownlist.History
+// acceptedList is a list of accepted failures that is followed through a run; nil accepts nothing.
+type acceptedList struct {
+	watch   *accepted.Watch
+	history *accepted.History
 	clean   int
 }
 
-func (f *knownFlags) open(log io.Writer) (*accepted, error) {
+func (f *knownFlags) open(log io.Writer) (*acceptedList, error) {
 	path := f.file
 	if path == "" {
 		path = defaultKnown
@@ -53,38 +53,38 @@ func (f *knownFlags) open(log io.Writer) (*accepted, error) {
 	if err != nil {
 		return nil, usage(err)
 	}
-	place, err := knownlist.DefaultHistory(path)
+	place, err := accepted.DefaultHistory(path)
 	if err != nil {
 		return nil, err
 	}
-	h, err := knownlist.OpenHistory(place)
+	h, err := accepted.OpenHistory(place)
 	if err != nil {
 		fmt.Fprintf(log, "plumb: %v\n", err)
 	}
-	return &accepted{knownlist.NewWatch(l, time.Now()), h, f.clean}, nil
+	return &acceptedList{accepted.NewWatch(l, time.Now()), h, f.clean}, nil
 }
 
-func readKnown(path string) (*knownlist.List, error) {
+func readKnown(path string) (*accepted.List, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	l, err := knownlist.Read(f)
+	l, err := accepted.Read(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return l, nil
 }
 
-func (a *accepted) excuse(r *verdict.Record) {
+func (a *acceptedList) excuse(r *verdict.Record) {
 	if a != nil {
 		a.watch.Excuse(r)
 	}
 }
 
 // settle counts the run and tells the summary which entries should go.
-func (a *accepted) settle(s *report.Summary) error {
+func (a *acceptedList) settle(s *report.Summary) error {
 	if a == nil {
 		return nil
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"plumb/verdict"
+	"plumb/internal/judge/verdict"
 )
 
 // TestShippedSuitesAreAligned judges the native operators by the shipped

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"plumb/backend"
-	"plumb/backend/named"
-	"plumb/report"
+	"plumb/backend/open"
+	"plumb/internal/campaign/report"
 )
 
 // The exit codes.
@@ -94,7 +94,7 @@ func usage(err error) error { return &exitError{exitUsage, err} }
 func harness(err error) error {
 	var e *exitError
 	var f *backend.Fault
-	var name *named.Error
+	var name *open.Error
 	switch {
 	case errors.As(err, &e):
 		return err

@@ -14,10 +14,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"plumb/backend/named"
+	"plumb/backend/open"
 	"plumb/backend/recorded"
 	"plumb/backend/worker"
-	"plumb/verdict"
+	"plumb/internal/judge/verdict"
 )
 
 // suite closes after its tests what they share.
@@ -181,7 +181,7 @@ func tamper(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: tamper FILE TEST…")
 	}
 	path := ts.MkAbs(args[0])
-	base, err := named.Baseline(path)
+	base, err := open.Baseline(path)
 	ts.Check(err)
 	cases := slices.Clone(base.Cases())
 	for i, c := range cases {

@@ -11,12 +11,12 @@ import (
 
 	"plumb/backend"
 	"plumb/backend/native"
-	"plumb/compare"
-	"plumb/margins"
+	"plumb/internal/judge/compare"
+	"plumb/internal/judge/margins"
+	"plumb/internal/judge/verdict"
 	"plumb/nn"
 	"plumb/ops"
 	"plumb/program"
-	"plumb/verdict"
 )
 
 // gauges measure the tests and the limits themselves, beside the verdicts.

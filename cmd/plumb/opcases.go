@@ -7,14 +7,14 @@ import (
 	"strings"
 
 	"plumb/backend"
-	"plumb/campaign"
-	"plumb/choice"
+	"plumb/internal/campaign"
+	"plumb/internal/draw/choice"
+	"plumb/internal/draw/opcase"
+	"plumb/internal/judge/verdict"
 	"plumb/op"
-	"plumb/opcase"
 	"plumb/ops"
 	"plumb/program"
 	"plumb/tensor"
-	"plumb/verdict"
 )
 
 // opDTypes are the dtypes in which operators are drawn unless some are named.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"plumb/choice"
+	"plumb/internal/draw/choice"
 	"plumb/op"
 	"plumb/ops"
 	"plumb/tensor"

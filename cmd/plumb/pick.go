@@ -16,9 +16,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"plumb/campaign"
+	"plumb/internal/campaign"
+	"plumb/internal/judge/verdict"
 	"plumb/suites"
-	"plumb/verdict"
 )
 
 // pickFlags choose among tests, in the words of pytest.

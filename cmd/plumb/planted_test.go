@@ -15,15 +15,15 @@ import (
 	"plumb/backend"
 	"plumb/backend/native"
 	"plumb/backend/worker"
-	"plumb/campaign"
-	"plumb/finding"
+	"plumb/internal/campaign"
+	"plumb/internal/campaign/report"
+	"plumb/internal/find/finding"
+	"plumb/internal/judge/verdict"
 	"plumb/internal/mutants"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/program"
-	"plumb/report"
 	"plumb/tensor"
-	"plumb/verdict"
 )
 
 // defect is planted into one literal of the table.

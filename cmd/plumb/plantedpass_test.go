@@ -10,14 +10,14 @@ import (
 
 	"plumb/backend"
 	"plumb/backend/native"
-	"plumb/finding"
 	"plumb/graph"
+	"plumb/internal/campaign/report"
+	"plumb/internal/find/bundle"
+	"plumb/internal/find/finding"
+	"plumb/internal/judge/verdict"
 	"plumb/nn"
 	"plumb/ops"
-	"plumb/report"
-	"plumb/repro"
 	"plumb/tensor"
-	"plumb/verdict"
 )
 
 const passTest = `from plumb import *
@@ -123,9 +123,9 @@ func told(t *testing.T, r *runner, f *finding.Finding) {
 		t.Errorf("JSON: %v, %v: %s", j, err, line.String())
 	}
 	m := f.Result.Record
-	b, err := repro.Write(t.TempDir()+"/b", &repro.Finding{
+	b, err := bundle.Write(t.TempDir()+"/b", &bundle.Finding{
 		Program: m.Program, Verdict: m.Verdict, Job: jobOf(m.Program), Expected: m.Reference, Got: m.Outcome, Modes: f.Modes(),
-		Reference: repro.Side{Spec: r.reference, Info: backend.Info{Name: "torch"}}, Candidate: repro.Side{Spec: "native:graph", Info: backend.Info{Name: "native", Mode: "graph"}},
+		Reference: bundle.Side{Spec: r.reference, Info: backend.Info{Name: "torch"}}, Candidate: bundle.Side{Spec: "native:graph", Info: backend.Info{Name: "native", Mode: "graph"}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -18,10 +18,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"plumb/backend"
-	"plumb/backend/named"
+	"plumb/backend/open"
 	"plumb/backend/worker"
+	"plumb/internal/find/bundle"
 	"plumb/ops"
-	"plumb/repro"
 )
 
 // reproFlags are what plumb repro is told.
@@ -126,7 +126,7 @@ func (f *reproFlags) list(out io.Writer) error {
 		return nil
 	}
 	for _, s := range all {
-		b, err := repro.Read(filepath.Join(dir, s.name))
+		b, err := bundle.Read(filepath.Join(dir, s.name))
 		if err != nil {
 			fmt.Fprintf(out, "%s  %s  %v\n", s.name, s.time.Format(time.DateTime), err)
 			continue
@@ -139,9 +139,9 @@ func (f *reproFlags) list(out io.Writer) error {
 
 // open reads the bundle that an argument names: a path, or the beginning of an
 // ID among the findings.
-func (f *reproFlags) open(arg string) (*repro.Bundle, error) {
+func (f *reproFlags) open(arg string) (*bundle.Bundle, error) {
 	if _, err := os.Stat(arg); err == nil {
-		return repro.Read(arg)
+		return bundle.Read(arg)
 	}
 	dir, err := findingsDir(f.findings)
 	if err != nil {
@@ -161,7 +161,7 @@ func (f *reproFlags) open(arg string) (*repro.Bundle, error) {
 	case 0:
 		return nil, fmt.Errorf("no finding %s in %s, and no such folder or zip file; see: plumb repro", arg, dir)
 	case 1:
-		return repro.Read(filepath.Join(dir, fit[0]))
+		return bundle.Read(filepath.Join(dir, fit[0]))
 	}
 	return nil, fmt.Errorf("%s is ambiguous: %s", arg, strings.Join(fit, ", "))
 }
@@ -193,8 +193,8 @@ func (f *reproFlags) show(cmd *cobra.Command, arg string) error {
 
 // pack writes the zip file beside its place first: a whole one is never
 // replaced by half of one.
-func (f *reproFlags) pack(out io.Writer, b *repro.Bundle) error {
-	err := whole(f.zip, func(w io.Writer) error { return repro.WriteZip(w, b) })
+func (f *reproFlags) pack(out io.Writer, b *bundle.Bundle) error {
+	err := whole(f.zip, func(w io.Writer) error { return bundle.WriteZip(w, b) })
 	if err != nil {
 		return usage(fmt.Errorf("--zip: %w", err))
 	}
@@ -220,7 +220,7 @@ func whole(path string, write func(io.Writer) error) error {
 }
 
 // judge runs the program on the candidate here and now.
-func (f *reproFlags) judge(cmd *cobra.Command, b *repro.Bundle) error {
+func (f *reproFlags) judge(cmd *cobra.Command, b *bundle.Bundle) error {
 	finding, err := b.Finding()
 	if err != nil {
 		return usage(err)
@@ -261,7 +261,7 @@ func (f *reproFlags) before(ctx context.Context, candidate backend.Backend) erro
 	if err != nil {
 		return usage(err)
 	}
-	programs, err := repro.SplitPrograms(f.after, string(text))
+	programs, err := bundle.SplitPrograms(f.after, string(text))
 	if err != nil {
 		return usage(err)
 	}
@@ -278,11 +278,11 @@ func (f *reproFlags) before(ctx context.Context, candidate backend.Backend) erro
 }
 
 // candidate opens the finding's candidate.
-func (f *reproFlags) candidate(ctx context.Context, finding *repro.Finding) (backend.Backend, error) {
+func (f *reproFlags) candidate(ctx context.Context, finding *bundle.Finding) (backend.Backend, error) {
 	if f.mutant != "" {
 		return mutant(f.mutant)
 	}
-	set := named.Set{Table: ops.Table(), Python: f.python, Timeout: finding.Timeout}
+	set := open.Set{Table: ops.Table(), Python: f.python, Timeout: finding.Timeout}
 	open, err := set.Opener(ctx, finding.Candidate.Spec)
 	if err != nil {
 		return nil, err
@@ -292,7 +292,7 @@ func (f *reproFlags) candidate(ctx context.Context, finding *repro.Finding) (bac
 
 // within runs the program for as long as a case may take; what does not heed
 // the end of its time is left running.
-func within(ctx context.Context, candidate backend.Backend, f *repro.Finding) (*backend.Outcome, error) {
+func within(ctx context.Context, candidate backend.Backend, f *bundle.Finding) (*backend.Outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
 	defer cancel()
 	type result struct {
@@ -323,7 +323,7 @@ func unable(err error) error {
 }
 
 // script runs a PyTorch file.
-func (f *reproFlags) script(cmd *cobra.Command, b *repro.Bundle, name string) error {
+func (f *reproFlags) script(cmd *cobra.Command, b *bundle.Bundle, name string) error {
 	return f.inside(b, func(dir string) error {
 		python := f.python
 		if python == "" {
@@ -342,7 +342,7 @@ func (f *reproFlags) script(cmd *cobra.Command, b *repro.Bundle, name string) er
 }
 
 // inside calls f with the bundle's folder, or with a folder made of its zip file.
-func (f *reproFlags) inside(b *repro.Bundle, do func(dir string) error) error {
+func (f *reproFlags) inside(b *bundle.Bundle, do func(dir string) error) error {
 	if b.Dir != "" {
 		return do(b.Dir)
 	}
@@ -374,7 +374,7 @@ func execute(cmd *cobra.Command, dir string, env []string, argv ...string) error
 }
 
 // goTest runs the Go test in a module of its own that takes Plumb from its source.
-func (f *reproFlags) goTest(cmd *cobra.Command, b *repro.Bundle) error {
+func (f *reproFlags) goTest(cmd *cobra.Command, b *bundle.Bundle) error {
 	source, err := f.source()
 	if err != nil {
 		return unable(err)

@@ -16,21 +16,21 @@ import (
 	"golang.org/x/term"
 
 	"plumb/backend"
-	"plumb/backend/named"
 	"plumb/backend/native"
+	"plumb/backend/open"
 	"plumb/backend/recorded"
-	"plumb/campaign"
-	"plumb/finding"
-	"plumb/known"
+	"plumb/internal/campaign"
+	"plumb/internal/campaign/report"
+	"plumb/internal/draw/opcase"
+	"plumb/internal/draw/script"
+	"plumb/internal/find/finding"
+	"plumb/internal/find/shrink"
+	"plumb/internal/judge/reffaults"
+	"plumb/internal/judge/verdict"
 	"plumb/nn"
-	"plumb/opcase"
 	"plumb/ops"
 	"plumb/program"
-	"plumb/report"
-	"plumb/script"
-	"plumb/shrink"
 	"plumb/tensor"
-	"plumb/verdict"
 )
 
 // runFlags are what plumb run is told.
@@ -119,7 +119,7 @@ machine without PyTorch the recorded baseline stands in for the reference.`,
 // register defines the flags and sets their defaults.
 func (f *runFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.reference, "reference", "torch", "the backend that is believed: "+named.Help)
+	fl.StringVar(&f.reference, "reference", "torch", "the backend that is believed: "+open.Help)
 	fl.StringSliceVar(&f.candidates, "candidate", []string{"native"}, "the backends that are judged, likewise; may be repeated")
 	fl.StringVar(&f.python, "python", "", "the Python that has torch")
 	fl.IntVarP(&f.n, "number", "n", 0, "cases per test (default: the test's own, 20 unless it says otherwise)")
@@ -164,7 +164,7 @@ type runner struct {
 	files    []string
 	out, err io.Writer
 
-	backends named.Set
+	backends open.Set
 	probe    func(*opcase.Grapher) error // tells what the backends lack; nil without any
 	sigs     *signatures
 	summary  *report.Summary
@@ -178,7 +178,7 @@ type runner struct {
 	covering *covering // nil without --coverage
 
 	collector finding.Collector
-	accepted  *accepted // nil without a known list
+	accepted  *acceptedList // nil without a known list
 	picked    picked
 
 	skipped int                     // tests that say that they are not to be run
@@ -337,8 +337,8 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 		return nil, usage(err)
 	}
 	r.backends.Table, r.backends.Python, r.backends.Timeout = ops.Table(), r.python, r.timeout
-	cfg := &campaign.Config{Jobs: r.jobs, Batch: 32, Faults: known.Graphs, OnRecord: r.onRecord, OnEnd: r.onEnd}
-	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Faults: known.Faults, SameException: r.ops != ""}
+	cfg := &campaign.Config{Jobs: r.jobs, Batch: 32, Faults: reffaults.Graphs, OnRecord: r.onRecord, OnEnd: r.onEnd}
+	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Faults: reffaults.Faults, SameException: r.ops != ""}
 	if err := r.judgeBy(&policy); err != nil {
 		return nil, usage(err)
 	}

@@ -14,11 +14,11 @@ import (
 
 	"plumb/backend"
 	"plumb/backend/native"
-	"plumb/campaign"
+	"plumb/internal/campaign"
+	"plumb/internal/judge/verdict"
 	"plumb/nn"
 	"plumb/ops"
 	"plumb/suites"
-	"plumb/verdict"
 )
 
 // drawn is a reference whose outcomes tell what was drawn. Values are native's,

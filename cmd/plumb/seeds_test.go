@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"plumb/campaign"
+	"plumb/internal/campaign"
 	"plumb/suites"
 )
 

@@ -15,16 +15,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"plumb/backend"
-	"plumb/backend/named"
 	"plumb/backend/native"
-	"plumb/campaign"
+	"plumb/backend/open"
+	"plumb/internal/campaign"
+	"plumb/internal/find/bundle"
+	"plumb/internal/find/shrink"
+	"plumb/internal/judge/verdict"
 	"plumb/internal/mutants"
 	"plumb/nn"
 	"plumb/ops"
 	"plumb/program"
-	"plumb/repro"
-	"plumb/shrink"
-	"plumb/verdict"
 )
 
 func newSelftest() *cobra.Command {
@@ -62,7 +62,7 @@ Exit code 0 when at least 95% are found and nothing else is, 1 otherwise.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&s.reference, "reference", "torch", "the backend that is believed: "+named.Help)
+	fl.StringVar(&s.reference, "reference", "torch", "the backend that is believed: "+open.Help)
 	fl.StringVar(&s.python, "python", "", "the Python that has torch")
 	fl.IntVarP(&s.n, "number", "n", 0, "cases per test (default: the test's own, 20 unless it says otherwise)")
 	fl.Uint64Var(&s.seed, "seed", 0, "the seed of all cases (default: a new one, printed at the end)")
@@ -101,7 +101,7 @@ type subjectRun struct {
 	runs    int             // of the candidate until then
 	elapsed time.Duration
 	small   *shrink.Result
-	proof   *repro.Proof // nil: not asked for
+	proof   *bundle.Proof // nil: not asked for
 	err     error
 }
 

@@ -8,9 +8,9 @@ import (
 
 	"plumb/backend"
 	"plumb/backend/native"
-	"plumb/campaign"
+	"plumb/internal/campaign"
+	"plumb/internal/find/bundle"
 	"plumb/internal/mutants"
-	"plumb/repro"
 )
 
 // prove writes the bundle of a mutant's finding and runs it in fresh processes,
@@ -36,11 +36,11 @@ func (s *selftest) prove(ctx context.Context, m *subjectRun) error {
 	if err != nil {
 		return err
 	}
-	b, err := repro.Write(filepath.Join(dir, "bundle"), f)
+	b, err := bundle.Write(filepath.Join(dir, "bundle"), f)
 	if err != nil {
 		return err
 	}
-	proof, err := b.Prove(ctx, repro.ProveOptions{Runs: s.proofs, Command: func(_ *repro.Bundle, dir string) []string {
+	proof, err := b.Prove(ctx, bundle.ProveOptions{Runs: s.proofs, Command: func(_ *bundle.Bundle, dir string) []string {
 		return []string{self, "repro", dir, "--as", "plumb", "--run", "--mutant", m.Name}
 	}})
 	m.proof = &proof
@@ -48,15 +48,15 @@ func (s *selftest) prove(ctx context.Context, m *subjectRun) error {
 }
 
 // mutantFinding is what the bundle of a mutant's finding is made of.
-func (s *selftest) mutantFinding(m *subjectRun) *repro.Finding {
+func (s *selftest) mutantFinding(m *subjectRun) *bundle.Finding {
 	r := m.found
-	f := &repro.Finding{
-		Reference: repro.Side{Spec: s.reference}, Candidate: repro.Side{Spec: "native"},
+	f := &bundle.Finding{
+		Reference: bundle.Side{Spec: s.reference}, Candidate: bundle.Side{Spec: "native"},
 		Seed: s.seed, Test: r.Test, Index: r.Index, Timeout: s.timeout,
 	}
 	if m.small != nil {
 		f.Original, f.Choices = r.Program.String(), m.small.Choices
-		f.Shrink = repro.Shrink{Runs: m.small.Runs, Seconds: m.small.Elapsed.Seconds()}
+		f.Shrink = bundle.Shrink{Runs: m.small.Runs, Seconds: m.small.Elapsed.Seconds()}
 		r = m.small.Record
 	}
 	f.Program, f.Job, f.Verdict, f.Expected, f.Got = r.Program, campaign.Job(r.Program, r.Reference), r.Verdict, r.Reference, r.Outcome

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"plumb/internal/find/bundle"
 	"plumb/internal/mutants"
-	"plumb/repro"
 )
 
 // enough is the share of mutants that has to be found.
@@ -91,7 +91,7 @@ func (s *selftest) summarise(elapsed time.Duration) *selftestSummary {
 	for _, m := range s.found() {
 		sum.Found++
 		runs, seconds = append(runs, float64(m.runs)), append(seconds, m.elapsed.Seconds())
-		if m.proof != nil && m.proof.State == repro.Reproduced {
+		if m.proof != nil && m.proof.State == bundle.Reproduced {
 			sum.Proved++
 		}
 		if m.small == nil {
@@ -174,7 +174,7 @@ func (s *selftest) print(sum *selftestSummary) {
 		case s.verbose:
 			fmt.Fprintf(s.out, "found   %s (%s, %s) after %d runs: %s\n", m.Name, m.In, m.Kind, m.runs, j.Reason)
 		}
-		if j.Found && j.Proof != "" && (s.verbose || m.proof.State != repro.Reproduced) {
+		if j.Found && j.Proof != "" && (s.verbose || m.proof.State != bundle.Reproduced) {
 			fmt.Fprintf(s.out, "proof   %s: %s\n", m.Name, j.Proof)
 		}
 		if s.verbose && j.Small != nil {

@@ -7,15 +7,15 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"plumb/backend/named"
+	"plumb/backend/open"
 	"plumb/backend/recorded"
-	"plumb/campaign"
-	"plumb/choice"
+	"plumb/internal/campaign"
+	"plumb/internal/draw/choice"
+	"plumb/internal/draw/script"
+	"plumb/internal/judge/verdict"
 	"plumb/program"
-	"plumb/script"
 	"plumb/suites"
 	"plumb/tensor"
-	"plumb/verdict"
 )
 
 // tests returns what the files hold, or the shipped tests.
@@ -42,7 +42,7 @@ func (r *runner) tests() ([]campaign.Test, error) {
 		return ts, nil
 	}
 	if kind, path, _ := strings.Cut(r.reference, ":"); kind == "recorded" && len(r.files) == 0 {
-		base, err := named.Baseline(path)
+		base, err := open.Baseline(path)
 		if err != nil {
 			return nil, usage(err)
 		}

@@ -3,10 +3,10 @@ package main
 import (
 	"testing"
 
+	"plumb/internal/judge/verdict"
 	"plumb/internal/mutants"
 	"plumb/op"
 	"plumb/tensor"
-	"plumb/verdict"
 )
 
 // stateDefects are planted where a program keeps something: in what calls

@@ -13,11 +13,11 @@ import (
 
 // arguments are those of go generate, by program.
 var arguments = map[string]string{
-	"compare":   "-out ../../compare/simd_amd64.s -stubs ../../compare/simd_stub_amd64.go -pkg compare",
-	"gemm":      "-out ../../kernel/gemm_amd64.s -stubs ../../kernel/gemm_stub_amd64.go -pkg kernel",
-	"philox":    "-out ../../choice/philox_amd64.s -stubs ../../choice/philox_stub_amd64.go -pkg choice",
-	"pointwise": "-out ../../kernel/pointwise_amd64.s -stubs ../../kernel/pointwise_stub_amd64.go -pkg kernel -lanes ../../kernel/pointwise_lanes.go",
-	"variate":   "-out ../../internal/variate/variate_amd64.s -stubs ../../internal/variate/variate_stub_amd64.go -pkg variate",
+	"compare":   "-out ../judge/compare/simd_amd64.s -stubs ../judge/compare/simd_stub_amd64.go -pkg compare",
+	"gemm":      "-out ../kernel/gemm_amd64.s -stubs ../kernel/gemm_stub_amd64.go -pkg kernel",
+	"philox":    "-out ../draw/choice/philox_amd64.s -stubs ../draw/choice/philox_stub_amd64.go -pkg choice",
+	"pointwise": "-out ../kernel/pointwise_amd64.s -stubs ../kernel/pointwise_stub_amd64.go -pkg kernel -lanes ../kernel/pointwise_lanes.go",
+	"variate":   "-out ../variate/variate_amd64.s -stubs ../variate/variate_stub_amd64.go -pkg variate",
 }
 
 // wide are the vector registers that AVX2 does not have.

@@ -6,54 +6,53 @@ package deps
 // import. A package that is not listed may not exist.
 const Lattice = `
 tensor:
-choice:
-safetensors:      tensor
-op:               tensor choice
-kernel:           tensor
-ops:              tensor op kernel autograd
-exact:            tensor
-program:          tensor choice op internal/variate
-inplace:          tensor op
-autograd:         tensor op program inplace
-eager:            tensor op autograd
-graph:            tensor choice kernel op autograd eager nn optim internal/where
-api:              tensor op autograd eager ops nn
-nn:               tensor op
-gradcheck:        tensor choice op program eager
-coverage:
-optim:            tensor op eager nn
-opcase:           tensor choice op program inplace
-internal/mutants: tensor op ops nn program
-gen:              tensor choice op program
-backend:          tensor op program
-backend/native:   tensor choice op program autograd eager graph inplace nn backend compare
-backend/worker:   tensor op program backend
-backend/recorded: tensor program backend safetensors
-backend/named:    op nn backend backend/native backend/worker backend/recorded baselines
-script:           tensor choice op program gen backend
-conform:          tensor choice op ops nn program backend backend/native campaign compare known verdict conform/baseline baselines internal/spell
-conform/baseline: tensor op program backend backend/recorded safetensors compare verdict
-compare:          tensor op
-verdict:          tensor choice op program exact backend compare
-known:            tensor op ops program compare verdict
-margins:          op program compare verdict
-repro:            tensor choice op program backend safetensors compare verdict
-check:            tensor choice op program gradcheck opcase backend backend/native nn campaign compare verdict internal/gotest
-campaign:         tensor choice op program backend compare verdict shrink finding
-shrink:           tensor choice op program backend compare verdict
-knownlist:        backend tensor program shrink verdict
-finding:          tensor program shrink verdict
-store:
-report:           backend compare verdict shrink finding
+internal/draw/choice:
+internal/safetensors:       tensor
+op:                         tensor internal/draw/choice
+internal/kernel:            tensor
+ops:                        tensor op internal/kernel internal/autograd
+internal/judge/truth:       tensor
+program:                    tensor internal/draw/choice op internal/variate
+internal/inplace:           tensor op
+internal/autograd:          tensor op program internal/inplace
+internal/eager:             tensor op internal/autograd
+graph:                      tensor internal/draw/choice internal/kernel op internal/autograd internal/eager nn optim internal/where
+api:                        tensor op internal/autograd internal/eager ops nn
+nn:                         tensor op
+internal/gradcheck:         tensor internal/draw/choice op program internal/eager
+internal/campaign/coverage:
+optim:                      tensor op internal/eager nn
+internal/draw/opcase:       tensor internal/draw/choice op program internal/inplace
+internal/mutants:           tensor op ops nn program
+internal/draw/gen:          tensor internal/draw/choice op program
+backend:                    tensor op program
+backend/native:             tensor internal/draw/choice op program internal/autograd internal/eager graph internal/inplace nn backend internal/judge/compare
+backend/worker:             tensor op program backend
+backend/recorded:           tensor program backend internal/safetensors
+backend/open:               op nn backend backend/native backend/worker backend/recorded baselines
+internal/draw/script:       tensor internal/draw/choice op program internal/draw/gen backend
+conform:                    tensor internal/draw/choice op ops nn program backend backend/native internal/campaign internal/judge/compare internal/judge/reffaults internal/judge/verdict internal/conform/baseline baselines internal/spell
+internal/conform/baseline:  tensor op program backend backend/recorded internal/safetensors internal/judge/compare internal/judge/verdict
+internal/judge/compare:     tensor op
+internal/judge/verdict:     tensor internal/draw/choice op program internal/judge/truth backend internal/judge/compare
+internal/judge/reffaults:   tensor op ops program internal/judge/compare internal/judge/verdict
+internal/judge/margins:     op program internal/judge/compare internal/judge/verdict
+internal/find/bundle:       tensor internal/draw/choice op program backend internal/safetensors internal/judge/compare internal/judge/verdict
+check:                      tensor internal/draw/choice op program internal/gradcheck internal/draw/opcase backend backend/native nn internal/campaign internal/judge/compare internal/judge/verdict internal/gotest
+internal/campaign:          tensor internal/draw/choice op program backend internal/judge/compare internal/judge/verdict internal/find/shrink internal/find/finding
+internal/find/shrink:       tensor internal/draw/choice op program backend internal/judge/compare internal/judge/verdict
+internal/find/accepted:     backend tensor program internal/find/shrink internal/judge/verdict
+internal/find/finding:      tensor program internal/find/shrink internal/judge/verdict
+internal/campaign/store:
+internal/campaign/report:   backend internal/judge/compare internal/judge/verdict internal/find/shrink internal/find/finding
 suites:
-suites/conformance:
 baselines:
-.:                tensor choice op ops gen program api backend campaign internal/gotest internal/where
+.:                          tensor internal/draw/choice op ops internal/draw/gen program api backend internal/campaign internal/gotest internal/where
 internal/deps:
-internal/variate: tensor
+internal/variate:           tensor
 internal/spell:
 internal/where:
-internal/gotest:  shrink finding op nn program backend backend/named backend/native backend/recorded campaign known report verdict
-cmd/plumb:        tensor choice op opcase gradcheck coverage graph eager ops nn program backend backend/named backend/native backend/worker backend/recorded known script compare verdict campaign margins shrink finding knownlist repro report store suites baselines kernel internal/mutants internal/spell conform conform/baseline suites/conformance
-internal/opgen:   tensor choice op opcase program ops nn backend backend/native conform
+internal/gotest:            internal/find/shrink internal/find/finding op nn program backend backend/open backend/native backend/recorded internal/campaign internal/judge/reffaults internal/campaign/report internal/judge/verdict
+cmd/plumb:                  tensor internal/draw/choice op internal/draw/opcase internal/gradcheck internal/campaign/coverage graph internal/eager ops nn program backend backend/open backend/native backend/worker backend/recorded internal/judge/reffaults internal/draw/script internal/judge/compare internal/judge/verdict internal/campaign internal/judge/margins internal/find/shrink internal/find/finding internal/find/accepted internal/find/bundle internal/campaign/report internal/campaign/store suites baselines internal/kernel internal/mutants internal/spell conform internal/conform/baseline
+internal/opgen:             tensor internal/draw/choice op internal/draw/opcase program ops nn backend backend/native conform
 `

@@ -10,7 +10,7 @@ import (
 )
 
 // drawing are the packages whose results are part of what a seed means.
-var drawing = []string{"./choice", "./gen", "./program", "./script"}
+var drawing = []string{"./internal/draw/choice", "./internal/draw/gen", "./program", "./internal/draw/script"}
 
 var fused = regexp.MustCompile(`\((\S+/(?:choice|gen|program|script)/\S+\.go:\d+)\)\s+(FN?M(?:ADD|SUB)[SD])\b`)
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"sync"
 
-	"plumb/backend/named"
-	"plumb/shrink"
+	"plumb/backend/open"
+	"plumb/internal/find/shrink"
 )
 
 var (
@@ -20,7 +20,7 @@ var (
 	recordFlag    = flag.String("plumb.record", "", "write the reference's outcomes to this file, for -plumb.reference=recorded:FILE")
 )
 
-var help = strings.ReplaceAll(named.Help, "--python", "-plumb.python")
+var help = strings.ReplaceAll(open.Help, "--python", "-plumb.python")
 
 // given reports whether a flag is on the command line.
 func given(name string) (found bool) {

@@ -12,18 +12,18 @@ import (
 	"testing"
 
 	"plumb/backend"
-	"plumb/backend/named"
 	"plumb/backend/native"
+	"plumb/backend/open"
 	"plumb/backend/recorded"
-	"plumb/campaign"
-	"plumb/finding"
-	"plumb/known"
+	"plumb/internal/campaign"
+	"plumb/internal/campaign/report"
+	"plumb/internal/find/finding"
+	"plumb/internal/find/shrink"
+	"plumb/internal/judge/reffaults"
+	"plumb/internal/judge/verdict"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/program"
-	"plumb/report"
-	"plumb/shrink"
-	"plumb/verdict"
 )
 
 // Config says what to judge.
@@ -41,7 +41,7 @@ type Config struct {
 type run struct {
 	Config
 	t         testing.TB
-	set       *named.Set
+	set       *open.Set
 	reference string // its name in flags
 	recording bool
 	summary   *report.Summary
@@ -61,7 +61,7 @@ func Run(t testing.TB, c Config) *report.Summary {
 	}
 	policy := verdict.Policy{
 		Tols: campaign.Tolerances(c.Table), Table: c.Table, Answers: !strings.HasPrefix(r.reference, "recorded"),
-		Reference: r.set.Is(r.reference), Faults: known.Faults, SameException: c.SameException,
+		Reference: r.set.Is(r.reference), Faults: reffaults.Faults, SameException: c.SameException,
 	}
 	cfg.Judge = campaign.Judge(policy, native.New(c.Table, nn.Modules()))
 	err := campaign.Run(t.Context(), cfg)
@@ -118,7 +118,7 @@ func (r *run) missing(err error) {
 
 // recordedTests returns, of each test, the cases that a baseline has.
 func recordedTests(path string, tests []campaign.Test) ([]campaign.Test, error) {
-	base, err := named.Baseline(path)
+	base, err := open.Baseline(path)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (r *run) minimise(cfg *campaign.Config) ([]*finding.Finding, error) {
 		return nil, err
 	case threaded != nil:
 		defer threaded.Close()
-		again = append(again, campaign.Instance{How: fmt.Sprintf("with one thread and with %d", named.ControlThreads), Backend: threaded})
+		again = append(again, campaign.Instance{How: fmt.Sprintf("with one thread and with %d", open.ControlThreads), Backend: threaded})
 	}
 	budget := shrink.Budget{Runs: *shrinkFlag, Time: shrink.DefaultBudget.Time}
 	return solo.Minimise(r.t.Context(), groups[:min(len(groups), maxFindings)], budget, again...)
@@ -254,15 +254,15 @@ func (r *run) again(index int) string {
 
 var (
 	setsMu sync.Mutex
-	sets   = map[*op.Table]*named.Set{}
+	sets   = map[*op.Table]*open.Set{}
 )
 
 // setOf returns the backends of a table, which all its tests share.
-func setOf(table *op.Table) *named.Set {
+func setOf(table *op.Table) *open.Set {
 	setsMu.Lock()
 	defer setsMu.Unlock()
 	if sets[table] == nil {
-		sets[table] = &named.Set{Table: table, Python: *pythonFlag}
+		sets[table] = &open.Set{Table: table, Python: *pythonFlag}
 	}
 	return sets[table]
 }

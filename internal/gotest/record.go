@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"plumb/backend/recorded"
-	"plumb/campaign"
+	"plumb/internal/campaign"
 )
 
 // recording are the cases of all tests of this process so far.

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"plumb/backend"
-	"plumb/campaign"
+	"plumb/internal/campaign"
 )
 
 // workers are processes that are between two tests. They end with this one,

@@ -11,11 +11,11 @@ import (
 
 	"plumb/backend"
 	"plumb/backend/native"
-	"plumb/choice"
 	"plumb/conform"
+	"plumb/internal/draw/choice"
+	"plumb/internal/draw/opcase"
 	"plumb/nn"
 	"plumb/op"
-	"plumb/opcase"
 	"plumb/program"
 	"plumb/tensor"
 )

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"plumb/internal/draw/opcase"
 	"plumb/nn"
 	"plumb/op"
-	"plumb/opcase"
 	"plumb/tensor"
 )
 

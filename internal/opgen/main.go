@@ -30,7 +30,7 @@ func outputs(table *op.Table, modules *nn.Table) (map[string][]byte, error) {
 		"api/list_gen_test.go": list,
 		"docs/operators.md":    document(table, declared, modules),
 
-		"suites/conformance/plumb.py": config(table),
+		"baselines/conformance/config.py": config(table),
 	}, nil
 }
 

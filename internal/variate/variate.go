@@ -4,7 +4,7 @@
 // bits are the same everywhere.
 package variate
 
-//go:generate go run -C ../asmgen ./variate -out ../../internal/variate/variate_amd64.s -stubs ../../internal/variate/variate_stub_amd64.go -pkg variate
+//go:generate go run -C ../asmgen ./variate -out ../variate/variate_amd64.s -stubs ../variate/variate_stub_amd64.go -pkg variate
 
 import "math"
 

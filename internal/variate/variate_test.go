@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"plumb/choice"
+	"plumb/internal/draw/choice"
 	"plumb/tensor"
 )
 

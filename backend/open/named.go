@@ -1,0 +1,231 @@
+// Package named opens backends by the names that flags take.
+package open
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"plumb/backend"
+	"plumb/backend/native"
+	"plumb/backend/recorded"
+	"plumb/backend/worker"
+	"plumb/baselines"
+	"plumb/nn"
+	"plumb/op"
+)
+
+// Help lists the names, for the text of a flag.
+const Help = `"torch" (found through --python, $PLUMB_PYTHON, python3, /usr/bin/python3), "torch:PYTHON", "torch:MODE" or "torch:MODE:PYTHON" (PyTorch's own graphs: jit.trace, jit.script, fx, compile), "native", "native:graph" (static graphs), "native:graph-plain" (without passes), "recorded:FILE", or the path of a worker, such as ./my-worker or ./my-worker:MODE (docs/worker-protocol.md)`
+
+// Error says that no backend has a name, or that it cannot be opened for what
+// follows the colon.
+type Error struct{ Err error }
+
+// Error returns what is wrong with the name.
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Set opens backends and remembers what it found of them.
+type Set struct {
+	Table   *op.Table     // of native
+	Python  string        // that has torch; empty for the one that worker.FindPython finds
+	Timeout time.Duration // of one case of a worker; 0 for its default
+
+	mu      sync.Mutex
+	found   map[string]string // resolved Python by the name asked for
+	version map[string]string // of its torch
+	is      map[string]string // name and version by backend, such as "torch 1.13.1"
+	spent   time.Duration     // CPU time of closed workers after their start
+}
+
+// Opener returns how to start instances of a backend, after checking that it
+// can be started. The error is an *Error, or a *backend.Fault when what the
+// backend needs is not on this machine.
+func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend, error), error) {
+	kind, arg, _ := strings.Cut(spec, ":")
+	if strings.ContainsRune(kind, '/') {
+		return s.command(ctx, kind, arg)
+	}
+	switch kind {
+	case "native":
+		if arg != "" && !slices.Contains(native.Modes, arg) {
+			return nil, &Error{fmt.Errorf("native has no mode %q; it has %s", arg, strings.Join(native.Modes, ", "))}
+		}
+		return func() (backend.Backend, error) { return s.native(arg), nil }, nil
+	case "torch":
+		mode, python := s.torch(arg)
+		path, version, err := s.findPython(python)
+		if err != nil && python == arg && arg != "" && !strings.ContainsRune(arg, '/') {
+			return nil, &Error{fmt.Errorf("%q is neither a mode of torch, which has %s, nor a Python that has it: %w", arg, strings.Join(worker.TorchModes, ", "), err)}
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.note(spec, "torch "+version)
+		return func() (backend.Backend, error) { return s.open(ctx, s.python(path, mode, 1)) }, nil
+	case "recorded":
+		base, err := Baseline(arg)
+		if err != nil {
+			return nil, &Error{err}
+		}
+		s.note(spec, base.Reference().Name+" "+base.Reference().Version)
+		return func() (backend.Backend, error) { return base, nil }, nil
+	}
+	return nil, &Error{fmt.Errorf("unknown backend %q: want %s", spec, Help)}
+}
+
+func (s *Set) native(mode string) backend.Backend {
+	b, err := native.New(s.Table, nn.Modules()).In(mode)
+	if err != nil {
+		panic(err) // Opener has looked
+	}
+	return b
+}
+
+// Is returns the name and version of an opened backend's subject, such as
+// "torch 1.13.1"; empty for native.
+func (s *Set) Is(spec string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.is[spec]
+}
+
+func (s *Set) note(spec, is string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.is == nil {
+		s.is = map[string]string{}
+	}
+	s.is[spec] = is
+}
+
+// TakeSpent returns the CPU time of the workers that were closed since it was
+// last called, without that of their start.
+func (s *Set) TakeSpent() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	spent := s.spent
+	s.spent = 0
+	return spent
+}
+
+func (s *Set) findPython(asked string) (path, version string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if path, ok := s.found[asked]; ok {
+		return path, s.version[asked], nil
+	}
+	if path, version, err = worker.FindPython(asked); err == nil {
+		if s.found == nil {
+			s.found, s.version = map[string]string{}, map[string]string{}
+		}
+		s.found[asked], s.version[asked] = path, version
+	}
+	return path, version, err
+}
+
+// meteredWorker adds its CPU time to the total when it is closed.
+type meteredWorker struct {
+	*worker.Worker
+	owner *Set
+	start time.Duration
+}
+
+// torch takes apart what follows "torch:": a mode, a Python, or both.
+func (s *Set) torch(arg string) (mode, python string) {
+	mode, python, _ = strings.Cut(arg, ":")
+	if !slices.Contains(worker.TorchModes, mode) {
+		mode, python = "", arg
+	}
+	if python == "" {
+		python = s.Python
+	}
+	return mode, python
+}
+
+// python is the configuration of Plumb's own worker.
+func (s *Set) python(path, mode string, threads int) worker.Config {
+	return worker.Config{Python: path, Mode: mode, Threads: threads}
+}
+
+// command returns how to start the program at a path as a worker in a mode.
+func (s *Set) command(ctx context.Context, path, mode string) (func() (backend.Backend, error), error) {
+	found, err := exec.LookPath(path)
+	if err != nil {
+		return nil, &Error{fmt.Errorf("the worker %s cannot be started: %w", path, err)}
+	}
+	return func() (backend.Backend, error) {
+		return s.open(ctx, worker.Config{Command: []string{found}, Mode: mode, Threads: 1})
+	}, nil
+}
+
+func (s *Set) open(ctx context.Context, c worker.Config) (backend.Backend, error) {
+	if c.CaseTimeout == 0 {
+		c.CaseTimeout = s.Timeout
+	}
+	w, err := worker.Open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return &meteredWorker{w, s, w.CPUTime()}, nil
+}
+
+// Close closes the worker.
+func (m *meteredWorker) Close() error {
+	m.owner.mu.Lock()
+	m.owner.spent += m.CPUTime() - m.start
+	m.owner.mu.Unlock()
+	return m.Worker.Close()
+}
+
+// ControlThreads is the number of threads of Threaded's instances.
+const ControlThreads = 4
+
+// Threaded starts a live reference with several threads; nil for others.
+func (s *Set) Threaded(ctx context.Context, spec string) (backend.Backend, error) {
+	kind, arg, _ := strings.Cut(spec, ":")
+	if kind != "torch" {
+		return nil, nil
+	}
+	mode, python := s.torch(arg)
+	path, _, err := s.findPython(python)
+	if err != nil {
+		return nil, err
+	}
+	return s.open(ctx, s.python(path, mode, ControlThreads))
+}
+
+// Baseline reads a baseline file, or the embedded one for "".
+func Baseline(path string) (*recorded.Baseline, error) {
+	if path == "" {
+		return recorded.Read(baselines.Default())
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	base, err := recorded.Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return base, nil
+}
+
+// InMode returns the name of a backend in a mode, of the name of one that says
+// nothing of modes: "native:graph", "torch:fx:/usr/bin/python3".
+func InMode(spec, mode string) string {
+	kind, arg, more := strings.Cut(spec, ":")
+	if !more {
+		return kind + ":" + mode
+	}
+	return kind + ":" + mode + ":" + arg
+}

@@ -1,0 +1,429 @@
+// Package campaign is the driver: it plans the cases of a set of tests, runs
+// them on the reference and the candidates in parallel lanes, and hands on one
+// record per case and candidate, in an order that does not depend on the lanes.
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"plumb/backend"
+	"plumb/internal/draw/choice"
+	"plumb/internal/judge/verdict"
+	"plumb/program"
+)
+
+// Observer answers what a test asks while it is drawn: the value that the
+// reference has for a name after the calls of the program so far.
+type Observer interface {
+	Observe(p *program.Program, ref program.Ref) (backend.Value, error)
+}
+
+// Test is a source of cases.
+type Test struct {
+	Name string
+	// N is how many cases to judge. When Fixed, they are the programs 0 to
+	// N-1; otherwise draws that the reference rejects are replaced by further
+	// ones, up to RejectFactor·N.
+	N     int
+	Fixed bool
+	// Graph says that the candidates are judged in their graph modes too.
+	Graph bool
+	// Draw returns the program of an index. It is called from several
+	// goroutines, and its result depends on the index alone.
+	Draw func(index int, o Observer) (*program.Program, error)
+	// Redraw draws an index from an edited record of its decisions, and returns
+	// those that it took; with a nil record, as Draw does. Nil when no decisions
+	// make the programs.
+	Redraw func(index int, record []choice.Choice, o Observer) (*program.Program, []choice.Choice, error)
+}
+
+// RejectFactor times N is the number of rejections after which a test is given up.
+const RejectFactor = 20
+
+// Opener starts one more instance of a backend.
+type Opener func() (backend.Backend, error)
+
+// Config says what to run.
+type Config struct {
+	Tests      []Test
+	Reference  Opener
+	Candidates []Candidate
+	// Jobs is the number of lanes; each has its own backends.
+	Jobs int
+	// Batch is the largest number of cases in one exchange with a backend.
+	Batch int
+	// Judge turns two outcomes into a verdict, with an oracle where one was asked.
+	Judge func(job *backend.Job, ref, cand *backend.Outcome, o *verdict.Oracle) *verdict.Verdict
+	// Faults are what is known to be wrong with candidates.
+	Faults []verdict.CandidateFault
+	// Oracle says when the reference is asked for the truth in float64.
+	Oracle OracleMode
+	// OnRecord receives every record, test by test and case by case, from one
+	// goroutine at a time.
+	OnRecord func(*verdict.Record)
+	// OnEnd is called after a test's last record.
+	OnEnd func(*verdict.End)
+}
+
+// OracleMode says when an oracle is asked.
+type OracleMode string
+
+// The modes. OnMismatch asks where a verdict is misaligned by distance.
+const (
+	OracleOff  OracleMode = "off"
+	OnMismatch OracleMode = "on-mismatch"
+	Always     OracleMode = "always"
+)
+
+// Candidate is a backend to judge.
+type Candidate struct {
+	Name string
+	Open Opener
+}
+
+// StuckError says that the reference rejected every draw, or nearly so.
+type StuckError struct {
+	Test     string
+	Rejected int
+	Accepted int
+	Message  string // the reference's most frequent message, with the target that raised it
+	Times    int
+}
+
+// Error describes the failure with the reference's most frequent message.
+func (e *StuckError) Error() string {
+	return fmt.Sprintf("%s: the reference rejected %d draws and accepted %d; %d times with %s",
+		e.Test, e.Rejected, e.Accepted, e.Times, e.Message)
+}
+
+// Run judges every test's cases. The error is a fault of the harness or the
+// context's; mistakes in a test are reported through OnEnd.
+func Run(ctx context.Context, cfg Config) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s := newSchedule(cfg)
+	var lanes sync.WaitGroup
+	for range max(cfg.Jobs, 1) {
+		lanes.Go(func() {
+			if err := runLane(ctx, &cfg, s); err != nil {
+				cancel(err)
+				s.stop()
+			}
+		})
+	}
+	stopOnCancel := context.AfterFunc(ctx, s.stop)
+	lanes.Wait()
+	stopOnCancel()
+	return context.Cause(ctx)
+}
+
+// lane runs batches: the reference works on the next batch while the
+// candidates and the judgement are at the one before.
+type lane struct {
+	cfg   *Config
+	refMu sync.Mutex // the oracle asks while the next batch is drawn
+	ref   backend.Backend
+	cands []subject
+}
+
+func runLane(ctx context.Context, cfg *Config, s *schedule) (err error) {
+	l := &lane{cfg: cfg}
+	defer func() { err = errors.Join(err, l.close()) }()
+	if err := l.open(); err != nil {
+		return err
+	}
+	referred := make(chan *batch, 1)
+	judged := make(chan error, 1)
+	go func() {
+		judged <- l.judgeAll(ctx, s, referred)
+	}()
+	err = l.referAll(ctx, s, referred)
+	close(referred)
+	return errors.Join(err, <-judged)
+}
+
+func (l *lane) open() (err error) {
+	if l.ref, err = l.cfg.Reference(); err != nil {
+		return err
+	}
+	for _, c := range l.cfg.Candidates {
+		b, err := c.Open()
+		if err != nil {
+			return err
+		}
+		s, err := subjectOf(b)
+		l.cands = append(l.cands, s)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *lane) close() error {
+	var errs []error
+	if l.ref != nil {
+		errs = append(errs, l.ref.Close())
+	}
+	for _, s := range l.cands {
+		errs = append(errs, s[0].Close())
+	}
+	return errors.Join(errs...)
+}
+
+// batch is a run of consecutive cases of one test.
+type batch struct {
+	test  *testState
+	first int
+	cases []caseRun
+}
+
+type caseRun struct {
+	at      int // in the batch
+	program *program.Program
+	job     *backend.Job
+	ref     *backend.Outcome
+	records []*verdict.Record
+	err     error // of the draw
+}
+
+func (l *lane) referAll(ctx context.Context, s *schedule, out chan<- *batch) error {
+	for ctx.Err() == nil {
+		b := s.next()
+		if b == nil {
+			return nil
+		}
+		l.draw(b)
+		jobs := b.jobs()
+		outcomes, err := l.ask(ctx, jobs)
+		if err != nil {
+			s.stop()
+			return err
+		}
+		i := 0
+		for j := range b.cases {
+			if b.cases[j].job != nil {
+				b.cases[j].ref = outcomes[i]
+				i++
+			}
+		}
+		out <- b
+	}
+	return nil
+}
+
+func (l *lane) draw(b *batch) {
+	for i := range b.cases {
+		c := &b.cases[i]
+		c.at = i
+		c.program, c.err = b.test.Draw(b.first+i, l)
+		if cut := (*CutShort)(nil); errors.As(c.err, &cut) {
+			c.program, c.err = cut.Program, nil
+		}
+		if c.err == nil {
+			if err := c.program.Check(); err != nil {
+				c.err = fmt.Errorf("%s: case %d is not a valid program: %w", b.test.Name, b.first+i, err)
+			}
+		}
+		if c.err != nil {
+			continue
+		}
+		c.job = newJob(c.program)
+	}
+}
+
+// Job returns what a candidate is asked to run: the program on its inputs, from
+// the state that the reference reported.
+func Job(p *program.Program, ref *backend.Outcome) *backend.Job {
+	job := newJob(p)
+	job.State = ref.Initial
+	return job
+}
+
+func newJob(p *program.Program) *backend.Job {
+	job := &backend.Job{Program: p}
+	for i := range p.Inputs {
+		job.Inputs = append(job.Inputs, p.Inputs[i].Materialize())
+	}
+	return job
+}
+
+// Observe runs the program so far on the reference.
+func (l *lane) Observe(p *program.Program, ref program.Ref) (backend.Value, error) {
+	return backend.Observe(p, ref, func(job *backend.Job) (*backend.Outcome, error) {
+		outcomes, err := l.ask(context.Background(), []*backend.Job{job})
+		if err != nil {
+			return nil, err
+		}
+		if out := outcomes[0]; out.Status != backend.OK {
+			return nil, &CutShort{p, out}
+		}
+		return outcomes[0], nil
+	})
+}
+
+// CutShort is the error of an observation that the reference failed. The draw
+// ends there, and the program so far is its case: the reference fails it
+// again, and the candidates have to fail it likewise.
+type CutShort struct {
+	Program *program.Program
+	Outcome *backend.Outcome
+}
+
+// Error returns what the reference said.
+func (c *CutShort) Error() string { return c.Outcome.Class + ": " + c.Outcome.Message }
+
+func (b *batch) jobs() []*backend.Job {
+	var jobs []*backend.Job
+	for i := range b.cases {
+		if j := b.cases[i].job; j != nil {
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs
+}
+
+// judgeAll judges what the reference has run. A batch during which the run was
+// cancelled is dropped: its time-outs say nothing of the subject.
+func (l *lane) judgeAll(ctx context.Context, s *schedule, in <-chan *batch) (err error) {
+	for b := range in {
+		if err == nil {
+			err = l.judge(ctx, b)
+		}
+		if err != nil || ctx.Err() != nil {
+			s.stop()
+			continue
+		}
+		s.done(b)
+	}
+	return err
+}
+
+func (l *lane) judge(ctx context.Context, b *batch) error {
+	for i := range b.cases {
+		b.cases[i].lacking(l.cfg.Candidates, b, i)
+	}
+	jobs := b.jobs()
+	var ran []*caseRun
+	var refs []*backend.Outcome
+	for i := range b.cases {
+		if c := &b.cases[i]; c.job != nil {
+			c.job.State = c.ref.Initial
+			ran, refs = append(ran, c), append(refs, c.ref)
+		}
+	}
+	for ci, cand := range l.cands {
+		trials, err := l.try(ctx, cand.modes(b.test.Graph), jobs, refs)
+		if err != nil {
+			return err
+		}
+		for i, c := range ran {
+			of := verdict.Record{Test: b.test.Name, Index: b.first + c.at, Candidate: l.cfg.Candidates[ci].Name, Program: c.program, Reference: c.ref}
+			c.records = append(c.records, merge(trials[i], of)...)
+		}
+	}
+	return nil
+}
+
+// ask runs jobs on the reference.
+func (l *lane) ask(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
+	l.refMu.Lock()
+	defer l.refMu.Unlock()
+	return backend.RunBatch(ctx, l.ref, jobs)
+}
+
+// verdict judges one case, and where it blames the candidate for what may be
+// inherited, the case on the candidate's path.
+func (l *lane) verdict(ctx context.Context, job *backend.Job, ref, cand *backend.Outcome) (*verdict.Verdict, error) {
+	v, err := l.direct(ctx, job, ref, cand)
+	if err != nil || l.cfg.Oracle == OracleOff {
+		return v, err
+	}
+	path := verdict.Along(job, ref, cand, v)
+	if path == nil {
+		return v, nil
+	}
+	outcomes, err := l.ask(ctx, []*backend.Job{path.Job})
+	if err != nil {
+		return nil, err
+	}
+	on, err := l.direct(ctx, path.Job, outcomes[0], path.Lift(outcomes[0], cand))
+	if err != nil {
+		return nil, err
+	}
+	return path.Settle(v, on), nil
+}
+
+// direct judges one case, with the oracle's help where the mode asks for it.
+func (l *lane) direct(ctx context.Context, job *backend.Job, ref, cand *backend.Outcome) (*verdict.Verdict, error) {
+	mode := l.cfg.Oracle
+	v := &verdict.Verdict{}
+	if mode != Always {
+		if v = l.cfg.Judge(job, ref, cand, nil); mode != OnMismatch || !v.Arguable() {
+			return v, nil
+		}
+	}
+	outcomes, err := l.ask(ctx, verdict.Questions(job, ref.Initial))
+	if err != nil {
+		return nil, err
+	}
+	o := verdict.Answers(ref, outcomes)
+	o.All = mode == Always
+	return l.cfg.Judge(job, ref, cand, o), nil
+}
+
+// Lacking is an error of a draw that may say that the test uses something that
+// tests do not have: a verdict on the test, not a mistake.
+type Lacking interface {
+	error
+	Lacks() bool
+}
+
+// unsupported returns the draw's error when it says that tests lack something
+// that the test uses; nil for others.
+func (c *caseRun) unsupported() error {
+	var e Lacking
+	if errors.As(c.err, &e) && e.Lacks() {
+		return e
+	}
+	return nil
+}
+
+// lacking records the verdict on a draw that needs what test files lack.
+func (c *caseRun) lacking(candidates []Candidate, b *batch, i int) {
+	e := c.unsupported()
+	if e == nil {
+		return
+	}
+	out := &backend.Outcome{Status: backend.Unsupported, Message: e.Error()}
+	for _, cand := range candidates {
+		c.records = append(c.records, &verdict.Record{
+			Test: b.test.Name, Index: b.first + i, Candidate: cand.Name, Program: &program.Program{Name: b.test.Name},
+			Verdict: &verdict.Verdict{Word: verdict.Unsupported, Reason: e.Error()}, Reference: out, Outcome: out,
+		})
+	}
+}
+
+// rejected reports whether the case is to be replaced by another draw: the
+// reference raised, and so did every candidate.
+func (c *caseRun) rejected() bool {
+	return c.err == nil && len(c.records) > 0 && !slices.ContainsFunc(c.records, func(r *verdict.Record) bool { return r.Verdict.Word != verdict.Rejected })
+}
+
+// reason says where and why the reference rejected the case, or the candidate
+// where it alone did.
+func (c *caseRun) reason() string {
+	o := c.ref
+	if o.Status == backend.OK {
+		o = c.records[0].Outcome
+	}
+	where := "the backward pass"
+	if o.Call < len(c.program.Calls) {
+		where = c.program.Calls[o.Call].Target
+	}
+	return fmt.Sprintf("%s: %s: %s", where, o.Class, o.Message)
+}

@@ -1,0 +1,160 @@
+package campaign
+
+import (
+	"context"
+	"slices"
+
+	"plumb/backend"
+	"plumb/internal/find/shrink"
+	"plumb/internal/judge/verdict"
+)
+
+// mode is a way in which a candidate runs programs.
+type mode struct {
+	name string
+	backend.Backend
+}
+
+// subject is a candidate in its modes: its own, and those in which tests that
+// check graphs are judged too.
+type subject []mode
+
+func subjectOf(b backend.Backend) (subject, error) {
+	info := b.Info()
+	s := subject{{info.Own(), b}}
+	modal, ok := b.(backend.Modal)
+	if !ok {
+		return s, nil
+	}
+	for _, name := range info.GraphModes() {
+		in, err := modal.In(name)
+		if err != nil {
+			return s, err
+		}
+		s = append(s, mode{name, in})
+	}
+	return s, nil
+}
+
+// modes returns those in which a test is judged.
+func (s subject) modes(graph bool) subject {
+	if graph {
+		return s
+	}
+	return s[:1]
+}
+
+// trial is what one mode did with a case.
+type trial struct {
+	mode    string
+	info    *backend.Info // of the candidate in the mode
+	outcome *backend.Outcome
+	verdict *verdict.Verdict
+}
+
+// try runs jobs in the modes and judges what each did.
+func (l *lane) try(ctx context.Context, s subject, jobs []*backend.Job, refs []*backend.Outcome) ([][]trial, error) {
+	all := make([][]trial, len(jobs))
+	for _, m := range s {
+		outcomes, err := backend.RunBatch(ctx, m.Backend, jobs)
+		if err != nil {
+			return nil, err
+		}
+		info := m.Info()
+		for i, job := range jobs {
+			t := trial{mode: m.name, info: &info, outcome: outcomes[i]}
+			if err := l.judgeTrial(ctx, job, refs[i], &t, all[i]); err != nil {
+				return nil, err
+			}
+			all[i] = append(all[i], t)
+		}
+	}
+	return all, nil
+}
+
+// judgeTrial gives a trial its verdict: an earlier one's where the outcomes are
+// alike to the last bit. A subject that blames itself though its results are
+// within their limits is condemned.
+func (l *lane) judgeTrial(ctx context.Context, job *backend.Job, ref *backend.Outcome, t *trial, earlier []trial) (err error) {
+	for _, e := range earlier {
+		if backend.Same(e.outcome, t.outcome) {
+			t.verdict = e.verdict
+			return nil
+		}
+	}
+	if t.verdict, err = l.verdict(ctx, job, ref, t.outcome); err != nil {
+		return err
+	}
+	if t.outcome.Blame != "" && t.verdict.Word == verdict.Aligned {
+		t.outcome = t.outcome.Condemned()
+		if t.verdict, err = l.verdict(ctx, job, ref, t.outcome); err != nil {
+			return err
+		}
+	}
+	t.verdict = verdict.Excused(t.verdict, job.Program, ref, *t.info, l.cfg.Faults)
+	if t.outcome.Blame != "" && t.verdict.Word.IsFinding() {
+		t.verdict.Blame = "pass " + t.outcome.Blame
+	}
+	return nil
+}
+
+// merge makes records of a case's trials, of which the first is that of the
+// candidate's own mode: one for each way in which modes fail, or, where none
+// does, the first one's, with the modes that agree with it.
+func merge(trials []trial, of verdict.Record) []*verdict.Record {
+	var records []*verdict.Record
+	signatures := map[*verdict.Record]shrink.Signature{}
+	for _, t := range trials {
+		if !t.verdict.Word.IsFinding() {
+			continue
+		}
+		r := of
+		r.Verdict, r.Outcome = t.verdict, t.outcome
+		s := shrink.SignatureOf(&r)
+		at := slices.IndexFunc(records, func(o *verdict.Record) bool { return signatures[o] == s })
+		if at < 0 {
+			at = len(records)
+			records = append(records, &r)
+			signatures[&r] = s
+		}
+		records[at].Modes = append(records[at].Modes, t.mode)
+	}
+	for _, r := range records {
+		blameTracing(r, trials[0].mode)
+	}
+	if records != nil {
+		return records
+	}
+	return []*verdict.Record{agreeing(trials, of)}
+}
+
+// agreeing is the record of a case that fails in no mode.
+func agreeing(trials []trial, of verdict.Record) *verdict.Record {
+	r := of
+	r.Verdict, r.Outcome = trials[0].verdict, trials[0].outcome
+	for _, t := range trials {
+		switch {
+		case t.verdict.Word == r.Verdict.Word:
+			r.Modes = append(r.Modes, t.mode)
+		case t.verdict.Word == verdict.Unsupported && r.Uncaptured == "":
+			r.Uncaptured = t.verdict.Reason
+		}
+	}
+	return &r
+}
+
+// Plain is the mode of graphs that no pass has rewritten.
+const Plain = "graph-plain"
+
+// Tracing is what is to blame when a graph is wrong before any pass.
+const Tracing = "tracing"
+
+// blameTracing says that tracing is to blame for what fails in graphs, those
+// without passes too, and not in the candidate's own mode.
+func blameTracing(r *verdict.Record, own string) {
+	if r.Verdict.Blame == "" && slices.Contains(r.Modes, Plain) && !slices.Contains(r.Modes, own) {
+		v := *r.Verdict
+		v.Blame = Tracing
+		r.Verdict = &v
+	}
+}

@@ -1,0 +1,113 @@
+package campaign
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"plumb/backend"
+	"plumb/internal/judge/verdict"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// modal gives one number, by mode.
+type modal struct {
+	mode  string
+	gives map[string]float64
+	blame string // of the mode graph
+}
+
+func (m *modal) Info() backend.Info {
+	return backend.Info{Name: "modal", Modes: []string{backend.Eager, "graph", Plain, "jit"}, Mode: m.mode}
+}
+func (m *modal) Close() error { return nil }
+func (m *modal) In(mode string) (backend.Backend, error) {
+	return &modal{mode, m.gives, m.blame}, nil
+}
+func (m *modal) Run(context.Context, *backend.Job) (*backend.Outcome, error) {
+	v, ok := m.gives[m.mode]
+	if !ok {
+		return &backend.Outcome{Status: backend.Unsupported, Message: m.mode + " cannot"}, nil
+	}
+	out := &backend.Outcome{Status: backend.OK, Values: []backend.Value{{Tensor: tensor.Scalar(tensor.F32, complex(v, 0))}}}
+	if m.mode == "graph" && m.blame != "" {
+		out.Blame, out.Evidence = m.blame, "pass "+m.blame+" changes output 0"
+	}
+	return out, nil
+}
+
+// judgedIn judges one program, which gives 1, on a candidate in its modes.
+func judgedIn(t *testing.T, m *modal, graph bool) []*verdict.Record {
+	t.Helper()
+	p := &program.Program{Name: "t", Calls: []program.Call{{Result: "y", Target: "torch.f"}}}
+	test := Test{Name: "t", N: 1, Fixed: true, Graph: graph, Draw: func(int, Observer) (*program.Program, error) { return p, nil }}
+	var records []*verdict.Record
+	reference := &modal{backend.Eager, map[string]float64{backend.Eager: 1}, ""}
+	err := Run(context.Background(), Config{
+		Tests: []Test{test}, Jobs: 1, Batch: 1,
+		Reference:  func() (backend.Backend, error) { return reference, nil },
+		Candidates: []Candidate{{"c", func() (backend.Backend, error) { return m, nil }}},
+		Judge: func(job *backend.Job, ref, cand *backend.Outcome, _ *verdict.Oracle) *verdict.Verdict {
+			return verdict.Judge(job.Program, ref, cand, verdict.Policy{})
+		},
+		OnRecord: func(r *verdict.Record) { records = append(records, r) },
+		OnEnd:    func(*verdict.End) {},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return records
+}
+
+// TestModes: a failure is one record with the modes that fail alike, and says
+// what of the graph is to blame.
+func TestModes(t *testing.T) {
+	good, bad, worse := 1.0, 2.0, 3.0
+	for _, c := range []struct {
+		name                string
+		eager, graph, plain *float64
+		own, blame          string
+		want                string // word, modes and blame of each record
+	}{
+		{"all agree", &good, &good, &good, "", "", "aligned in eager, graph, graph-plain"},
+		{"all fail alike", &bad, &bad, &bad, "", "", "misaligned in eager, graph, graph-plain"},
+		{"all fail, by other numbers", &bad, &worse, &worse, "", "", "misaligned in eager, graph, graph-plain"},
+		{"eager fails", &bad, &good, &good, "", "", "misaligned in eager"},
+		{"a pass", &good, &bad, &good, "", "fuse", "misaligned in graph: pass fuse"},
+		{"a pass, within the limit", &good, &good, &good, "", "fuse", "crash in graph: pass fuse"},
+		{"tracing", &good, &bad, &bad, "", "", "misaligned in graph, graph-plain: tracing"},
+		{"tracing, then a pass", &good, &bad, &worse, "", "fuse", "misaligned in graph: pass fuse; misaligned in graph-plain: tracing"},
+		{"eager and a pass", &bad, &worse, &bad, "", "fuse", "misaligned in eager, graph-plain; misaligned in graph: pass fuse"},
+		{"not captured", &good, nil, nil, "", "", "aligned in eager (graph cannot)"},
+		{"not captured, and wrong", &bad, nil, nil, "", "", "misaligned in eager"},
+		{"its own mode is a graph", &good, &bad, &bad, "graph", "", "misaligned in graph"},
+	} {
+		m := &modal{c.own, map[string]float64{}, c.blame}
+		if m.mode == "" {
+			m.mode = backend.Eager
+		}
+		for mode, v := range map[string]*float64{backend.Eager: c.eager, "graph": c.graph, Plain: c.plain} {
+			if v != nil {
+				m.gives[mode] = *v
+			}
+		}
+		var got []string
+		for _, r := range judgedIn(t, m, true) {
+			s := string(r.Verdict.Word) + " in " + r.Mode()
+			if r.Verdict.Blame != "" {
+				s += ": " + r.Verdict.Blame
+			}
+			if _, why, ok := strings.Cut(r.Uncaptured, ": "); ok {
+				s += " (" + why + ")"
+			}
+			got = append(got, s)
+		}
+		if s := strings.Join(got, "; "); s != c.want {
+			t.Errorf("%s: %s, want %s", c.name, s, c.want)
+		}
+		if r := judgedIn(t, m, false); len(r) != 1 || r[0].Mode() != m.mode {
+			t.Errorf("%s: without graphs: %d records, in %s", c.name, len(r), r[0].Mode())
+		}
+	}
+}

@@ -1,0 +1,275 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"plumb/backend"
+	"plumb/internal/find/finding"
+	"plumb/internal/judge/verdict"
+)
+
+// Console writes a log for people: a line per test, findings in full with the
+// program that shows them, and a summary.
+type Console struct {
+	W       io.Writer
+	Color   bool
+	Verbose bool // a line per case
+	Quiet   bool // no line for a test without findings or remarks
+	// Live rewrites a progress line in place; it needs a terminal.
+	Live bool
+	// MaxFindings bounds the findings printed per test; 0 means 1.
+	MaxFindings int
+	// Brief prints a line for a finding: Findings prints what it became.
+	Brief bool
+
+	next string // the command that comes next
+
+	test    *Summary
+	name    string
+	printed int
+	drawn   time.Time
+}
+
+// Record counts the record and prints it when it is a finding.
+func (c *Console) Record(r *verdict.Record) {
+	if c.test == nil || c.name != r.Test {
+		c.test, c.name, c.printed = NewSummary(), r.Test, 0
+	}
+	c.test.Add(r)
+	if c.Verbose {
+		c.clear()
+		fmt.Fprintf(c.W, "  %s  case %d  %s  %s\n", c.paint(r.Verdict.Word), r.Index, r.Program.ID(), detail(r))
+	}
+	if r.Verdict.Word.IsFinding() {
+		c.finding(r)
+	}
+	c.progress()
+}
+
+func detail(r *verdict.Record) string {
+	v := r.Verdict
+	if v.Word == verdict.Aligned {
+		return fmt.Sprintf("%d tensors, worst %.2g of the limit", v.Compared, float64(v.Worst))
+	}
+	return firstLine(v.Reason)
+}
+
+func (c *Console) finding(r *verdict.Record) {
+	if c.printed++; c.printed > c.limit() {
+		return
+	}
+	c.clear()
+	if c.Brief {
+		fmt.Fprintf(c.W, "%s %s, case %d (%s), candidate %s\n  %s\n", c.paint(r.Verdict.Word), r.Test, r.Index, r.Program.ID(), candidate(r), firstLine(r.Verdict.Reason))
+		return
+	}
+	fmt.Fprintf(c.W, "\n%s %s, case %d (%s), candidate %s\n", c.paint(r.Verdict.Word), r.Test, r.Index, r.Program.ID(), candidate(r))
+	fmt.Fprintln(c.W, indent(r.Verdict.Text()))
+	fmt.Fprintf(c.W, "\n%s\n", r.Program)
+}
+
+// candidate names the candidate of a failing case and the modes that fail.
+func candidate(r *verdict.Record) string {
+	s := r.Candidate
+	if len(r.Modes) > 1 || len(r.Modes) == 1 && r.Modes[0] != backend.Eager && !strings.Contains(s, r.Modes[0]) {
+		s += " in " + r.Mode()
+	}
+	if r.Verdict.Blame != "" {
+		s += " (to blame: " + r.Verdict.Blame + ")"
+	}
+	return s
+}
+
+// limit is how many findings of a test are printed in full.
+func (c *Console) limit() int {
+	if c.Verbose {
+		return math.MaxInt
+	}
+	return max(c.MaxFindings, 1)
+}
+
+// End prints the test's line.
+func (c *Console) End(e *verdict.End) {
+	c.clear()
+	if e.Err != nil {
+		fmt.Fprintf(c.W, "%s %s\n", c.color("31", "ERROR"), ErrorText(e.Err))
+		return
+	}
+	s := c.test
+	if s == nil || c.name != e.Test {
+		s = NewSummary()
+	}
+	if c.Quiet && e.Weak == nil && s.Findings() == 0 {
+		return
+	}
+	line := fmt.Sprintf("%-60s %s", e.Test, s.Counts())
+	if s.Worst > 0 {
+		line += fmt.Sprintf(", worst %.2g of the limit", s.Worst)
+	}
+	fmt.Fprintln(c.W, line)
+	if e.Weak != nil {
+		fmt.Fprintf(c.W, "  %s\n", c.color("33", e.Weak.String()))
+	}
+	if e.Rejects {
+		fmt.Fprintf(c.W, "  %s\n", c.color("33", fmt.Sprintf("weak: %s are rejected by both sides; @autotest(refusals=True) says that they are meant to be", share(e.Rejected, e.Rejected+e.Judged, "draw"))))
+	}
+	if s.Words[verdict.Unsupported] > 0 {
+		fmt.Fprintf(c.W, "  %s\n", firstLine(s.Beyond))
+	}
+	if more := c.printed - c.limit(); more > 0 && c.name == e.Test {
+		fmt.Fprintf(c.W, "  (%s of this test not shown; -v shows every one)\n", plural(more, "more finding"))
+	}
+}
+
+// Findings prints each finding with its minimal program.
+func (c *Console) Findings(fs []*finding.Finding) {
+	c.clear()
+	for i, f := range fs {
+		r := f.Result
+		word := c.paint(r.Record.Verdict.Word)
+		if f.Unstable != "" {
+			word = c.paint(verdict.Unstable)
+		}
+		fmt.Fprintf(c.W, "\n%s finding %d of %d, %s: %s\n", word, i+1, len(fs), f.ID, r.Signature)
+		fmt.Fprintf(c.W, "\n%s\n%s\n", r.Record.Program, indent(r.Record.Verdict.Text()))
+		for _, line := range findingNotes(f) {
+			fmt.Fprintf(c.W, "  %s\n", line)
+		}
+		if f.Bundle != "" && c.next == "" {
+			c.next = fmt.Sprintf("plumb repro %s --run", f.ID)
+		}
+	}
+}
+
+// findingNotes are the lines below a finding's program.
+func findingNotes(f *finding.Finding) []string {
+	r := f.Result
+	lines := []string{fmt.Sprintf("%-12s%s in %s, first %s case %d", "seen", plural(f.Count(), "case"), plural(len(f.Tests()), "test"), f.Groups[0].Test, f.Groups[0].First.Index)}
+	note := func(name, text string) {
+		if text != "" {
+			lines = append(lines, fmt.Sprintf("%-12s%s", name, text))
+		}
+	}
+	how := fmt.Sprintf("in %s of the candidate, %.1fs", plural(r.Runs, "run"), r.Elapsed.Seconds())
+	if !r.Minimal {
+		how += "; the budget ended the search (--shrink-runs, --shrink-time)"
+	}
+	note("modes", strings.Join(f.Modes(), ", "))
+	note("to blame", r.Record.Verdict.Blame)
+	note("unstable", f.Unstable)
+	note("common", f.Common)
+	note("minimised", how)
+	note("proof", f.Proof)
+	note("bundle", f.Bundle)
+	return lines
+}
+
+// Summary prints the counts and the seed.
+func (c *Console) Summary(s *Summary) {
+	c.clear()
+	fmt.Fprintln(c.W)
+	if s.Worst > 0 {
+		fmt.Fprintf(c.W, "nearest to its limit: %.2g at %s\n", s.Worst, s.WorstAt)
+	}
+	if s.Drawn > 0 {
+		fmt.Fprintf(c.W, "judged by statistics: %d of %s\n", s.Drawn, plural(s.Compared, "comparison"))
+	}
+	for _, line := range s.Stale {
+		fmt.Fprintln(c.W, c.color("33", line))
+	}
+	if n := s.Words[verdict.Rejected]; n > 0 {
+		fmt.Fprintf(c.W, "rejected: %s\n", share(n, s.Cases(), "case"))
+	}
+	line := s.Counts()
+	if n := len(s.Errors); n > 0 {
+		line += fmt.Sprintf(", %s in error", plural(n, "test"))
+	}
+	if s.Weak > 0 {
+		line += fmt.Sprintf(", %s weak", plural(s.Weak, "test"))
+	}
+	code := "32"
+	if s.Findings() > 0 || len(s.Errors) > 0 {
+		code = "31"
+	}
+	if s.Graphs+s.Uncaptured > 0 {
+		fmt.Fprintln(c.W, s.graphLine())
+	}
+	fmt.Fprintf(c.W, "%s, %s against %s, seed %d\n", plural(s.Tests, "test"), strings.Join(s.Candidates, ", "), s.Reference, s.Seed)
+	fmt.Fprintln(c.W, c.color(code, fmt.Sprintf("== %s in %.2fs ==", line, s.Elapsed.Seconds())))
+	switch {
+	case c.next != "":
+		fmt.Fprintln(c.W, "next: "+c.next)
+	case s.Findings() > 0:
+		fmt.Fprintln(c.W, "next: save a program above as finding.py, and see it fail again: plumb run finding.py")
+	}
+}
+
+// progress rewrites the live line, at most ten times a second.
+func (c *Console) progress() {
+	if !c.Live || time.Since(c.drawn) < 100*time.Millisecond {
+		return
+	}
+	c.drawn = time.Now()
+	fmt.Fprintf(c.W, "\r\x1b[K%s  %s", c.name, c.test.Counts())
+}
+
+func (c *Console) clear() {
+	if c.Live {
+		fmt.Fprint(c.W, "\r\x1b[K")
+	}
+}
+
+func (c *Console) paint(w verdict.Word) string {
+	switch {
+	case w.IsFinding():
+		return c.color("31", string(w))
+	case w == verdict.Aligned:
+		return c.color("32", string(w))
+	}
+	return c.color("33", string(w))
+}
+
+func (c *Console) color(code, s string) string {
+	if !c.Color {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+// ErrorText returns the message of an error, and of one with a place in a file
+// the source line below it.
+func ErrorText(err error) string {
+	var placed interface{ Excerpt() string }
+	if errors.As(err, &placed) {
+		if excerpt := placed.Excerpt(); excerpt != "" {
+			return err.Error() + "\n" + excerpt
+		}
+	}
+	return err.Error()
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// share prints a part of a whole: "3 of 12 draws (25%)".
+func share(n, of int, noun string) string {
+	return fmt.Sprintf("%d of %s (%.0f%%)", n, plural(of, noun), 100*float64(n)/float64(max(of, 1)))
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+func indent(s string) string {
+	return "  " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  ")
+}

@@ -1,0 +1,150 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"plumb/backend"
+	"plumb/internal/find/shrink"
+	"plumb/internal/judge/verdict"
+	"plumb/program"
+)
+
+// Solo judges programs one by one, outside of a run, with backends of its own.
+// It is for one goroutine.
+type Solo struct{ lane lane }
+
+// Open starts the reference and the candidates of a configuration.
+func Open(cfg *Config) (*Solo, error) {
+	s := &Solo{lane{cfg: cfg}}
+	if err := s.lane.open(); err != nil {
+		return nil, errors.Join(err, s.lane.close())
+	}
+	return s, nil
+}
+
+// Judge runs a program on the reference and on the named candidate, in its own
+// mode. The record names no test.
+func (s *Solo) Judge(ctx context.Context, candidate string, p *program.Program) (*verdict.Record, error) {
+	records, err := s.judge(ctx, candidate, p, false)
+	if err != nil {
+		return nil, err
+	}
+	return records[0], nil
+}
+
+// Repeat judges a program as the case of a record was, in the same modes. The
+// record that it returns is the one that fails as that one does, where there
+// is one.
+func (s *Solo) Repeat(ctx context.Context, of *verdict.Record, p *program.Program) (*verdict.Record, error) {
+	records, err := s.judge(ctx, of.Candidate, p, s.graph(of))
+	if err != nil {
+		return nil, err
+	}
+	want := shrink.SignatureOf(of)
+	for _, r := range records {
+		if shrink.SignatureOf(r) == want {
+			return r, nil
+		}
+	}
+	return records[0], nil
+}
+
+// graph reports whether a record's case was judged in graph modes too.
+func (s *Solo) graph(of *verdict.Record) bool {
+	at := slices.IndexFunc(s.lane.cfg.Tests, func(t Test) bool { return t.Name == of.Test })
+	return at >= 0 && s.lane.cfg.Tests[at].Graph
+}
+
+func (s *Solo) judge(ctx context.Context, candidate string, p *program.Program, graph bool) ([]*verdict.Record, error) {
+	at, err := s.at(candidate)
+	if err != nil {
+		return nil, err
+	}
+	job := newJob(p)
+	ref, err := s.one(ctx, s.lane.ref, job)
+	if err != nil {
+		return nil, err
+	}
+	job.State = ref.Initial
+	trials, err := s.lane.try(ctx, s.lane.cands[at].modes(graph), []*backend.Job{job}, []*backend.Outcome{ref})
+	if err != nil {
+		return nil, err
+	}
+	return merge(trials[0], verdict.Record{Candidate: candidate, Program: p, Reference: ref}), nil
+}
+
+func (s *Solo) at(candidate string) (int, error) {
+	at := slices.IndexFunc(s.lane.cfg.Candidates, func(c Candidate) bool { return c.Name == candidate })
+	if at < 0 {
+		return 0, fmt.Errorf("there is no candidate %q", candidate)
+	}
+	return at, nil
+}
+
+// Infos tell what the reference and the named candidate are, this one in a
+// mode; "" is its own.
+func (s *Solo) Infos(candidate, mode string) (reference, judged backend.Info) {
+	at, err := s.at(candidate)
+	if err != nil {
+		return s.lane.ref.Info(), backend.Info{}
+	}
+	for _, m := range s.lane.cands[at] {
+		if m.name == mode {
+			return s.lane.ref.Info(), m.Info()
+		}
+	}
+	return s.lane.ref.Info(), s.lane.cands[at][0].Info()
+}
+
+// Again runs a program on the reference and then on another instance of it, nil
+// for the same one, and judges the second outcome against the first as a
+// candidate's: whether the reference stands still.
+func (s *Solo) Again(ctx context.Context, p *program.Program, other backend.Backend) (*verdict.Verdict, error) {
+	job := newJob(p)
+	first, err := s.one(ctx, s.lane.ref, job)
+	if err != nil {
+		return nil, err
+	}
+	if other == nil {
+		other = s.lane.ref
+	}
+	job.State = first.Initial
+	second, err := s.one(ctx, other, job)
+	if err != nil {
+		return nil, err
+	}
+	return s.lane.verdict(ctx, job, first, second)
+}
+
+func (s *Solo) one(ctx context.Context, b backend.Backend, job *backend.Job) (*backend.Outcome, error) {
+	outcomes, err := backend.RunBatch(ctx, b, []*backend.Job{job})
+	if err != nil {
+		return nil, err
+	}
+	return outcomes[0], nil
+}
+
+// Observe runs the program so far on the reference.
+func (s *Solo) Observe(p *program.Program, ref program.Ref) (backend.Value, error) {
+	return s.lane.Observe(p, ref)
+}
+
+// Close ends the backends.
+func (s *Solo) Close() error { return s.lane.close() }
+
+// Try runs programs on one more instance of a backend.
+func Try(ctx context.Context, open Opener, programs []*program.Program) (outcomes []*backend.Outcome, err error) {
+	b, err := open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	jobs := make([]*backend.Job, len(programs))
+	for i, p := range programs {
+		jobs[i] = newJob(p)
+	}
+	return backend.RunBatch(ctx, b, jobs)
+}

@@ -1,0 +1,826 @@
+package script
+
+import (
+	"fmt"
+	"math"
+	"math/cmplx"
+	"slices"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"plumb/internal/draw/gen"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// array is a numpy array of a test. Its elements are the host's: passed to
+// torch they become a literal input of the program.
+type array struct{ t *tensor.Tensor }
+
+func (a *array) String() string {
+	if a.t.Dim() == 0 {
+		return repr(scalarOf(a.t, 0), 0)
+	}
+	return "array(" + repr(a.list(), 0) + ")"
+}
+func (a *array) Type() string          { return "ndarray" }
+func (a *array) Freeze()               {}
+func (a *array) Truth() starlark.Bool  { return true }
+func (a *array) Hash() (uint32, error) { return 0, fmt.Errorf("unhashable type: numpy.ndarray") }
+func (a *array) AttrNames() []string   { return nil }
+func (a *array) clone() *array         { return &array{a.t.Clone()} }
+
+// numpyType is an element type such as numpy.float32; calling it converts.
+type numpyType dtype
+
+func (n numpyType) String() string        { return "<class 'numpy." + n.Name() + "'>" }
+func (n numpyType) Type() string          { return "type" }
+func (n numpyType) Freeze()               {}
+func (n numpyType) Truth() starlark.Bool  { return true }
+func (n numpyType) Hash() (uint32, error) { return uint32(n), nil }
+
+// Name returns numpy's name.
+func (n numpyType) Name() string { return tensor.DType(n).String() }
+
+// CallInternal makes a 0-d array, or converts an array.
+func (n numpyType) CallInternal(t *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	if len(args) != 1 {
+		return nil, fmt.Errorf("numpy.%s takes one value, not %d", n.Name(), len(args))
+	}
+	a, err := toArray(t, args[0], tensor.DType(n))
+	if err != nil {
+		return nil, err
+	}
+	return a.scalar(), nil
+}
+
+// scalar returns the plain value of a 0-d array that numpy has as one.
+func (a *array) scalar() starlark.Value {
+	if a.t.Dim() == 0 {
+		switch a.t.DType() {
+		case tensor.F64, tensor.I64, tensor.Bool, tensor.C128:
+			return scalarOf(a.t, 0)
+		}
+	}
+	return a
+}
+
+func scalarOf(t *tensor.Tensor, i int) starlark.Value {
+	switch d := t.DType(); {
+	case d == tensor.Bool:
+		return starlark.Bool(t.Int(i) != 0)
+	case d.IsInt():
+		return starlark.MakeInt64(t.Int(i))
+	case d.IsComplex():
+		return complexNumber(t.At(i))
+	}
+	return starlark.Float(t.Float(i))
+}
+
+// list is tolist.
+func (a *array) list() starlark.Value {
+	if a.t.Dim() == 0 {
+		return scalarOf(a.t, 0)
+	}
+	out := make([]starlark.Value, a.t.Shape()[0])
+	for i := range out {
+		out[i] = (&array{a.t.Select(0, i)}).list()
+	}
+	return starlark.NewList(out)
+}
+
+// rows are what a loop over the array sees.
+func (a *array) rows() ([]starlark.Value, error) {
+	if a.t.Dim() == 0 {
+		return nil, fmt.Errorf("iteration over a 0-d array")
+	}
+	out := make([]starlark.Value, a.t.Shape()[0])
+	for i := range out {
+		out[i] = (&array{a.t.Select(0, i)}).scalar()
+	}
+	return out, nil
+}
+
+// Len is the size of the first dimension.
+func (a *array) Len() int {
+	if a.t.Dim() == 0 {
+		return 0
+	}
+	return a.t.Shape()[0]
+}
+
+// Iterate goes over the first dimension.
+func (a *array) Iterate() starlark.Iterator {
+	rows, _ := a.rows()
+	return &elements{rows}
+}
+
+// numpyDType reads an element type: of numpy, of Python, or by name.
+func numpyDType(v starlark.Value) (tensor.DType, error) {
+	switch v := v.(type) {
+	case nil, starlark.NoneType:
+		return tensor.Invalid, nil
+	case numpyType:
+		return tensor.DType(v), nil
+	case *pyType:
+		if d, ok := elementTypes[v.name]; ok {
+			return d, nil
+		}
+	case starlark.String:
+		if d, err := tensor.ParseDType(string(v)); err == nil {
+			return d, nil
+		}
+	}
+	return tensor.Invalid, lack("the numpy dtype %s is not supported in test files", v)
+}
+
+// toArray converts a value; Invalid keeps the type that numpy would choose.
+func toArray(t *starlark.Thread, v starlark.Value, d tensor.DType) (*array, error) {
+	switch x := v.(type) {
+	case *array:
+		if d == tensor.Invalid || d == x.t.DType() {
+			return x, nil
+		}
+		return &array{x.t.Convert(d)}, nil
+	case *attr:
+		s, err := x.resolve()
+		if err != nil {
+			return nil, err
+		}
+		return toArray(t, s, d)
+	case *symbol:
+		a, err := x.array()
+		if err != nil {
+			return nil, err
+		}
+		return toArray(t, a, d)
+	}
+	b := &arrayBuilder{dtype: tensor.Bool, thread: t}
+	if err := b.add(v, 0); err != nil {
+		return nil, err
+	}
+	if len(b.values) == 0 {
+		b.dtype = tensor.F64
+	}
+	if d == tensor.Invalid {
+		d = b.dtype
+	}
+	if n := tensor.NumElements(b.shape); n != len(b.values) {
+		return nil, fmt.Errorf("the elements have an inhomogeneous shape")
+	}
+	out := tensor.New(d, b.shape...)
+	for i, e := range b.values {
+		if n, ok := e.(starlark.Int); ok && (d.IsInt() || d == tensor.Bool) {
+			k, fits := n.Int64()
+			if !fits {
+				return nil, fmt.Errorf("the integer %s is too large", n)
+			}
+			if d == tensor.Bool && k != 0 {
+				k = 1
+			}
+			out.SetInt(i, k)
+			continue
+		}
+		c, _ := asComplex(e)
+		if d == tensor.Bool && c != 0 {
+			c = 1
+		}
+		if d.IsInt() {
+			out.SetInt(i, int64(real(c)))
+		} else {
+			out.Set(i, c)
+		}
+	}
+	return &array{out}, nil
+}
+
+// arrayBuilder collects the elements of nested sequences.
+type arrayBuilder struct {
+	thread *starlark.Thread
+	dtype  tensor.DType
+	shape  []int
+	values []starlark.Value
+}
+
+func (b *arrayBuilder) add(v starlark.Value, depth int) error {
+	if depth > 16 {
+		return fmt.Errorf("an array of more than 16 dimensions")
+	}
+	var kind tensor.DType
+	switch x := v.(type) {
+	case starlark.Bool:
+		kind, v = tensor.Bool, number(x)
+	case starlark.Int:
+		kind = tensor.I64
+	case starlark.Float:
+		kind = tensor.F64
+	case complexNumber:
+		kind = tensor.C128
+	case starlark.String, starlark.NoneType, *starlark.Dict:
+		return fmt.Errorf("an array of %s", v.Type())
+	case *array:
+		if x.t.Dim() == 0 {
+			b.dtype = promoteNumpy(b.dtype, x.t.DType())
+			return b.append(number(scalarOf(x.t, 0)))
+		}
+		return b.sequence(v, depth)
+	default:
+		return b.sequence(v, depth)
+	}
+	b.dtype = promoteNumpy(b.dtype, kind)
+	return b.append(v)
+}
+
+func (b *arrayBuilder) append(v starlark.Value) error {
+	if b.values = append(b.values, v); len(b.values) > maxElements {
+		return fmt.Errorf("an array of more than %d elements", maxElements)
+	}
+	return nil
+}
+
+func (b *arrayBuilder) sequence(v starlark.Value, depth int) error {
+	if s, ok := v.(*symbol); ok {
+		a, err := s.array()
+		if err != nil {
+			return err
+		}
+		if a.t.Dim() == 0 {
+			return b.add(a, depth)
+		}
+		v = a
+	}
+	vs, err := iterate(b.thread, v)
+	if err != nil {
+		return err
+	}
+	switch {
+	case depth == len(b.shape) && len(b.values) == 0:
+		b.shape = append(b.shape, len(vs))
+	case depth >= len(b.shape) || b.shape[depth] != len(vs):
+		return fmt.Errorf("the elements have an inhomogeneous shape")
+	}
+	for _, e := range vs {
+		if err := b.add(e, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// promoteNumpy is numpy's promote_types.
+func promoteNumpy(a, b tensor.DType) tensor.DType {
+	if a == b {
+		return a
+	}
+	if rank(a) > rank(b) {
+		a, b = b, a
+	}
+	switch {
+	case a == tensor.Bool:
+		return b
+	case b.IsInt():
+		if a == tensor.U8 && b == tensor.I8 {
+			return tensor.I16
+		}
+		return b
+	case b.IsFloat() && a.IsInt():
+		return wider(b, floatFor(a))
+	case b.IsComplex() && !a.IsComplex():
+		if a.IsInt() {
+			a = floatFor(a)
+		}
+		if a == tensor.F64 {
+			return tensor.C128
+		}
+		return b
+	}
+	return b
+}
+
+// rank orders the dtypes: bool, integers, floats, complex, each by size.
+func rank(d tensor.DType) int {
+	group := 0
+	switch {
+	case d.IsInt():
+		group = 1
+	case d.IsFloat():
+		group = 2
+	case d.IsComplex():
+		group = 3
+	}
+	r := 100*group + 2*d.Size()
+	if d == tensor.I8 {
+		r++
+	}
+	return r
+}
+
+// floatFor is the float dtype that holds an integer dtype.
+func floatFor(d tensor.DType) tensor.DType {
+	switch d.Size() {
+	case 1:
+		return tensor.F16
+	case 2:
+		return tensor.F32
+	}
+	return tensor.F64
+}
+
+func wider(a, b tensor.DType) tensor.DType {
+	if a.Size() >= b.Size() {
+		return a
+	}
+	return b
+}
+
+// resultType is numpy's result_type of two operands: what has no dimension
+// gives way to what has, unless it is of a higher kind.
+func resultType(x, y *array) tensor.DType {
+	a, b := x.t, y.t
+	if (a.Dim() == 0) != (b.Dim() == 0) {
+		if a.Dim() == 0 {
+			a, b = b, a
+		}
+		if rank(b.DType())/100 <= rank(a.DType())/100 {
+			return a.DType()
+		}
+		switch d := b.DType(); {
+		case d.IsComplex() && (a.DType() == tensor.F32 || a.DType() == tensor.F16):
+			return tensor.C64
+		}
+	}
+	return promoteNumpy(a.DType(), b.DType())
+}
+
+// binary applies an operator of numpy; Python's numbers are 0-d arrays.
+func (o operator) arrays(t *starlark.Thread, x, y starlark.Value) (starlark.Value, error) {
+	a, err := toArray(t, x, tensor.Invalid)
+	if err != nil {
+		return nil, err
+	}
+	b, err := toArray(t, y, tensor.Invalid)
+	if err != nil {
+		return nil, err
+	}
+	if o.name == "matmul" {
+		return matmulArrays(a, b)
+	}
+	out, err := o.elementwise(a, b)
+	if err != nil {
+		return nil, err
+	}
+	if target, ok := x.(*array); ok && o.inplace {
+		if !slices.Equal(target.t.Shape(), out.t.Shape()) {
+			return nil, fmt.Errorf("non-broadcastable output operand with shape %s", tensor.ShapeString(target.t.Shape()))
+		}
+		target.t.CopyFrom(out.t.Convert(target.t.DType()))
+		return target, nil
+	}
+	return out.scalar(), nil
+}
+
+func (o operator) elementwise(a, b *array) (*array, error) {
+	shape, err := tensor.BroadcastShapes(a.t.Shape(), b.t.Shape())
+	if err != nil {
+		return nil, fmt.Errorf("operands could not be broadcast together with shapes %s %s", tensor.ShapeString(a.t.Shape()), tensor.ShapeString(b.t.Shape()))
+	}
+	if tensor.NumElements(shape) > maxElements {
+		return nil, fmt.Errorf("an array of more than %d elements", maxElements)
+	}
+	d := resultType(a, b)
+	if d == tensor.Bool && (o.token == syntax.MINUS) {
+		return nil, fmt.Errorf("numpy boolean subtract is not supported")
+	}
+	if o.token == syntax.SLASH && !d.IsFloat() && !d.IsComplex() {
+		d = tensor.F64
+	}
+	if d == tensor.Bool && (o.token == syntax.SLASHSLASH || o.token == syntax.PERCENT || o.token == syntax.STARSTAR) {
+		d = tensor.I8
+	}
+	result := d
+	if o.compare {
+		result = tensor.Bool
+	}
+	f, err := o.element(d)
+	if err != nil {
+		return nil, err
+	}
+	x, _ := a.t.Convert(d).Expand(shape...)
+	y, _ := b.t.Convert(d).Expand(shape...)
+	out := tensor.New(result, shape...)
+	for i := range out.Len() {
+		f(out, i, x, y)
+	}
+	return &array{out}, nil
+}
+
+// element returns what computes one element of the operands in dtype d.
+func (o operator) element(d tensor.DType) (func(out *tensor.Tensor, i int, x, y *tensor.Tensor), error) {
+	switch {
+	case o.compare && d.IsComplex():
+		return func(out *tensor.Tensor, i int, x, y *tensor.Tensor) {
+			out.SetInt(i, truthInt((x.At(i) == y.At(i)) == (o.token == syntax.EQL)))
+		}, nil
+	case o.compare:
+		holds := comparison(o.token)
+		if d.IsFloat() {
+			return func(out *tensor.Tensor, i int, x, y *tensor.Tensor) {
+				a, b := x.Float(i), y.Float(i)
+				if a != a || b != b {
+					out.SetInt(i, truthInt(o.token == syntax.NEQ))
+					return
+				}
+				out.SetInt(i, truthInt(holds(threeWay(a, b))))
+			}, nil
+		}
+		return func(out *tensor.Tensor, i int, x, y *tensor.Tensor) {
+			out.SetInt(i, truthInt(holds(threeWay(x.Int(i), y.Int(i)))))
+		}, nil
+	case d.IsComplex():
+		f := complexElement(o.token)
+		if f != nil {
+			return func(out *tensor.Tensor, i int, x, y *tensor.Tensor) { out.Set(i, f(x.At(i), y.At(i))) }, nil
+		}
+	case d.IsFloat():
+		f := floatElement(o.token)
+		if f != nil {
+			return func(out *tensor.Tensor, i int, x, y *tensor.Tensor) {
+				out.Set(i, complex(f(x.Float(i), y.Float(i)), 0))
+			}, nil
+		}
+	default:
+		f := intElement(o.token, d == tensor.Bool)
+		if f != nil {
+			return func(out *tensor.Tensor, i int, x, y *tensor.Tensor) { out.SetInt(i, f(x.Int(i), y.Int(i))) }, nil
+		}
+	}
+	return nil, fmt.Errorf("ufunc %s is not supported for %s", o.name, d)
+}
+
+func truthInt(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func threeWay[T int64 | float64](a, b T) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+func comparison(token syntax.Token) func(int) bool {
+	return map[syntax.Token]func(int) bool{
+		syntax.EQL: func(c int) bool { return c == 0 }, syntax.NEQ: func(c int) bool { return c != 0 }, syntax.LT: func(c int) bool { return c < 0 },
+		syntax.LE: func(c int) bool { return c <= 0 }, syntax.GT: func(c int) bool { return c > 0 }, syntax.GE: func(c int) bool { return c >= 0 },
+	}[token]
+}
+
+func complexElement(token syntax.Token) func(x, y complex128) complex128 {
+	switch token {
+	case syntax.PLUS:
+		return func(x, y complex128) complex128 { return x + y }
+	case syntax.MINUS:
+		return func(x, y complex128) complex128 { return x - y }
+	case syntax.STAR:
+		return gen.Product
+	case syntax.SLASH:
+		return func(x, y complex128) complex128 { return x / y }
+	case syntax.STARSTAR:
+		return cmplx.Pow
+	}
+	return nil
+}
+
+func floatElement(token syntax.Token) func(x, y float64) float64 {
+	switch token {
+	case syntax.PLUS:
+		return func(x, y float64) float64 { return x + y }
+	case syntax.MINUS:
+		return func(x, y float64) float64 { return x - y }
+	case syntax.STAR:
+		return func(x, y float64) float64 { return x * y }
+	case syntax.SLASH:
+		return func(x, y float64) float64 { return x / y }
+	case syntax.SLASHSLASH:
+		return func(x, y float64) float64 { div, _ := floorMod(x, y); return div }
+	case syntax.PERCENT:
+		return func(x, y float64) float64 { _, mod := floorMod(x, y); return mod }
+	case syntax.STARSTAR:
+		return math.Pow
+	}
+	return nil
+}
+
+func intElement(token syntax.Token, isBool bool) func(x, y int64) int64 {
+	switch token {
+	case syntax.PLUS:
+		if isBool {
+			return func(x, y int64) int64 { return x | y }
+		}
+		return func(x, y int64) int64 { return x + y }
+	case syntax.MINUS:
+		return func(x, y int64) int64 { return x - y }
+	case syntax.STAR:
+		return func(x, y int64) int64 { return x * y }
+	case syntax.SLASHSLASH:
+		return func(x, y int64) int64 {
+			if y == 0 {
+				return 0
+			}
+			q := x / y
+			if x%y != 0 && (x < 0) != (y < 0) {
+				q--
+			}
+			return q
+		}
+	case syntax.PERCENT:
+		return func(x, y int64) int64 {
+			if y == 0 {
+				return 0
+			}
+			m := x % y
+			if m != 0 && (m < 0) != (y < 0) {
+				m += y
+			}
+			return m
+		}
+	case syntax.STARSTAR:
+		return func(x, y int64) int64 {
+			out := int64(1)
+			for ; y > 0; y >>= 1 {
+				if y&1 == 1 {
+					out *= x
+				}
+				x *= x
+			}
+			return out
+		}
+	case syntax.AMP:
+		return func(x, y int64) int64 { return x & y }
+	case syntax.PIPE:
+		return func(x, y int64) int64 { return x | y }
+	case syntax.CIRCUMFLEX:
+		return func(x, y int64) int64 { return x ^ y }
+	}
+	return nil
+}
+
+func matmulArrays(a, b *array) (starlark.Value, error) {
+	x, y := a.t, b.t
+	if x.Dim() < 1 || y.Dim() < 1 || x.Dim() > 2 || y.Dim() > 2 {
+		return nil, lack("numpy.matmul of arrays with 0 or more than 2 dimensions is not supported in test files")
+	}
+	shape := []int{}
+	if x.Dim() == 1 {
+		x = x.Reshape(1, x.Len())
+	} else {
+		shape = append(shape, x.Shape()[0])
+	}
+	if y.Dim() == 1 {
+		y = y.Reshape(y.Len(), 1)
+	} else {
+		shape = append(shape, y.Shape()[1])
+	}
+	m, k, n := x.Shape()[0], x.Shape()[1], y.Shape()[1]
+	if k != y.Shape()[0] {
+		return nil, fmt.Errorf("matmul: dimensions %d and %d differ", k, y.Shape()[0])
+	}
+	if m*n > maxElements || m*n*max(k, 1) > 16*maxElements {
+		return nil, fmt.Errorf("matmul of too many elements")
+	}
+	d := promoteNumpy(a.t.DType(), b.t.DType())
+	out := tensor.New(d, shape...)
+	for i := range m {
+		for j := range n {
+			var sum complex128
+			var whole int64
+			for l := range k {
+				if d.IsInt() || d == tensor.Bool {
+					whole += x.Int(i*k+l) * y.Int(l*n+j)
+				} else {
+					sum += gen.Product(x.At(i*k+l), y.At(l*n+j))
+				}
+			}
+			if d.IsInt() || d == tensor.Bool {
+				out.SetInt(i*n+j, whole)
+			} else {
+				out.Set(i*n+j, sum)
+			}
+		}
+	}
+	return (&array{out}).scalar(), nil
+}
+
+// place is a part of an array: a view of it, or positions in row-major order.
+type part struct {
+	view  *tensor.Tensor
+	at    []int
+	shape []int
+}
+
+// Get is a[k].
+func (a *array) Get(k starlark.Value) (starlark.Value, bool, error) {
+	p, err := a.part(k)
+	if err != nil {
+		return nil, false, err
+	}
+	if p.view != nil {
+		return (&array{p.view}).scalar(), true, nil
+	}
+	out := tensor.New(a.t.DType(), p.shape...)
+	for i, at := range p.at {
+		out.Set(i, a.t.At(at))
+		if a.t.DType().IsInt() {
+			out.SetInt(i, a.t.Int(at))
+		}
+	}
+	return &array{out}, true, nil
+}
+
+// SetKey is a[k] = v.
+func (a *array) SetKey(k, v starlark.Value) error {
+	p, err := a.part(k)
+	if err != nil {
+		return err
+	}
+	src, err := toArray(nil, v, tensor.Invalid)
+	if err != nil {
+		return err
+	}
+	shape := p.shape
+	if p.view != nil {
+		shape = p.view.Shape()
+	}
+	t, err := src.t.Convert(a.t.DType()).Expand(shape...)
+	if err != nil {
+		return fmt.Errorf("could not broadcast input array from shape %s into shape %s", tensor.ShapeString(src.t.Shape()), tensor.ShapeString(shape))
+	}
+	if p.view != nil {
+		p.view.CopyFrom(t.Clone())
+		return nil
+	}
+	for i, at := range p.at {
+		a.t.Set(at, t.At(i))
+	}
+	return nil
+}
+
+// part resolves an index.
+func (a *array) part(k starlark.Value) (part, error) {
+	if m, ok := k.(*array); ok {
+		return a.gather(m)
+	}
+	if l, ok := k.(*starlark.List); ok {
+		m, err := toArray(nil, l, tensor.Invalid)
+		if err != nil {
+			return part{}, err
+		}
+		return a.gather(m)
+	}
+	items := starlark.Tuple{k}
+	if t, ok := k.(starlark.Tuple); ok {
+		items = t
+	}
+	used := 0
+	for _, item := range items {
+		switch item.(type) {
+		case starlark.NoneType, ellipsis:
+		case *array, *starlark.List:
+			return part{}, lack("an index of several arrays is not supported in test files")
+		default:
+			used++
+		}
+	}
+	if used > a.t.Dim() {
+		return part{}, fmt.Errorf("too many indices for array: array is %d-dimensional, but %d were indexed", a.t.Dim(), used)
+	}
+	view, dim := a.t, 0
+	for _, item := range items {
+		switch item := item.(type) {
+		case starlark.NoneType:
+			view = view.Reshape(slices.Insert(slices.Clone(view.Shape()), dim, 1)...)
+			dim++
+		case ellipsis:
+			dim += a.t.Dim() - used
+		case *slice:
+			start, stop, step, err := sliceBounds(item.start, item.stop, item.step, view.Shape()[dim])
+			if err != nil {
+				return part{}, err
+			}
+			if step < 0 {
+				return part{}, lack("a slice with a negative step of a numpy array is not supported in test files")
+			}
+			view = view.Narrow(dim, min(start, view.Shape()[dim]), (max(stop-start, 0)+step-1)/step, step)
+			dim++
+		default:
+			i, err := starlark.AsInt32(number(item))
+			if err != nil {
+				return part{}, fmt.Errorf("only integers, slices, ellipsis and None are valid indices, not %s", item.Type())
+			}
+			n := view.Shape()[dim]
+			if i < -n || i >= n {
+				return part{}, fmt.Errorf("index %d is out of bounds for axis %d with size %d", i, dim, n)
+			}
+			view = view.Select(dim, (i+n)%max(n, 1))
+		}
+	}
+	return part{view: view}, nil
+}
+
+// gather resolves a mask, or an array of indices into the first dimension.
+func (a *array) gather(k *array) (part, error) {
+	shape := a.t.Shape()
+	if k.t.DType() == tensor.Bool {
+		n := k.t.Dim()
+		if n > len(shape) || !slices.Equal(k.t.Shape(), shape[:n]) {
+			return part{}, fmt.Errorf("boolean index of shape %s did not match indexed array of shape %s", tensor.ShapeString(k.t.Shape()), tensor.ShapeString(shape))
+		}
+		inner := tensor.NumElements(shape[n:])
+		p := part{at: []int{}}
+		count := 0
+		for i := range k.t.Len() {
+			if k.t.Int(i) != 0 {
+				count++
+				for j := range inner {
+					p.at = append(p.at, i*inner+j)
+				}
+			}
+		}
+		p.shape = append([]int{count}, shape[n:]...)
+		return p, nil
+	}
+	if !k.t.DType().IsInt() || len(shape) == 0 {
+		return part{}, fmt.Errorf("arrays used as indices must be of integer or boolean type")
+	}
+	inner := tensor.NumElements(shape[1:])
+	p := part{at: []int{}, shape: append(slices.Clone(k.t.Shape()), shape[1:]...)}
+	if k.t.Len()*inner > maxElements {
+		return p, fmt.Errorf("an array of more than %d elements", maxElements)
+	}
+	for i := range k.t.Len() {
+		at := int(k.t.Int(i))
+		if at < -shape[0] || at >= shape[0] {
+			return p, fmt.Errorf("index %d is out of bounds for axis 0 with size %d", at, shape[0])
+		}
+		for j := range inner {
+			p.at = append(p.at, (at+shape[0])%shape[0]*inner+j)
+		}
+	}
+	return p, nil
+}
+
+// array is the reference's value of a tensor.
+func (s *symbol) array() (*array, error) {
+	t, err := s.tensor()
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		return nil, fmt.Errorf("%s is not a tensor", s.ref)
+	}
+	if t.Len() > maxElements {
+		return nil, fmt.Errorf("%s has more than %d elements", s.ref, maxElements)
+	}
+	return &array{t.Clone()}, nil
+}
+
+// literal makes an array an input of the program.
+func (d *draw) literal(a *array) *symbol {
+	t := tensor.New(a.t.DType(), a.t.Shape()...)
+	t.CopyFrom(a.t)
+	name := d.name("x")
+	d.prog.Inputs = append(d.prog.Inputs, program.Input{Name: name, DType: t.DType(), Shape: t.Shape(), Fill: program.Fill{Dist: program.Literal, Data: t}})
+	s := &symbol{d: d, ref: program.Ref(name), kind: kindTensor}
+	d.symbols[s.ref] = s
+	return s
+}
+
+// axisOf reads an axis; all is true without one.
+func axisOf(v starlark.Value, dims int) (axes []int, all bool, err error) {
+	if v == nil || v == starlark.None {
+		return nil, true, nil
+	}
+	items := []starlark.Value{v}
+	if vs, ok := sequence(v); ok {
+		items = vs
+	}
+	for _, v := range items {
+		i, err := starlark.AsInt32(number(v))
+		if err != nil {
+			return nil, false, err
+		}
+		if i < -dims || i >= dims {
+			return nil, false, fmt.Errorf("axis %d is out of bounds for array of dimension %d", i, dims)
+		}
+		axes = append(axes, (i+dims)%dims)
+	}
+	slices.Sort(axes)
+	return axes, false, nil
+}

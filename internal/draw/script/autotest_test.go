@@ -1,0 +1,221 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"plumb/internal/draw/choice"
+	"plumb/internal/draw/gen"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// load loads a file.
+func load(t *testing.T, src string) *File {
+	t.Helper()
+	f, err := Load("t.py", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestAutotestOptions(t *testing.T) {
+	f := load(t, `
+@autotest(n=3, seed=9, dtypes=[torch.float64, int], layouts=["non-contiguous", "expanded"], order=2, tolerance="default", special="inf", random="shape", check_graph="ValidatedFalse", refusals=True)
+def test_a():
+    return torch.relu(random_tensor())
+
+@autotest(tolerance="autotest", rtol=0.5, layouts=True, special=True)
+def test_b():
+    return torch.relu(random_tensor())
+`)
+	a, b := f.Tests()[0].Options, f.Tests()[1].Options
+	if a.N != 3 || *a.Seed != 9 || !slices.Equal(a.DTypes, []tensor.DType{tensor.F64, tensor.I64}) || a.Order != 2 || a.Tolerance != program.Default ||
+		a.Special != program.Infs || !a.Draws || a.CheckGraph || !a.Refusals || !slices.Equal(a.Layouts, []gen.Layout{gen.Strided, gen.Transposed, gen.Expanded}) {
+		t.Errorf("%+v", a)
+	}
+	if *b.RTol != 0.5 || *b.ATol != AutotestATol || b.Special != program.AllSpecials || len(b.Layouts) != 5 || b.Seed != nil || b.Order != 1 {
+		t.Errorf("%+v", b)
+	}
+}
+
+func TestOptionsReachThePrograms(t *testing.T) {
+	p := drawOne(t, `
+@autotest(order=2, tolerance="default", random="shape", check_allclose=False, layouts="strided")
+def test_it():
+    return torch.relu(random_tensor(ndim=2, dim0=3, dim1=4))
+`, Env{})
+	if !p.Shapes || !p.Draws || p.Tolerance != program.Default || p.Second.Dist != program.Uniform || !slices.Equal(p.Inputs[0].Strides, []int{8, 2}) {
+		t.Error(p)
+	}
+	if q, err := program.Parse("p.py", p.String()); err != nil || q.String() != p.String() {
+		t.Errorf("%v\n%s", err, p)
+	}
+	p = drawOne(t, body("return torch.relu(random_tensor())"), Env{Float: tensor.I32})
+	if p.Inputs[0].DType != tensor.I32 || p.DType != tensor.Invalid || !p.Backward[0].Auto {
+		t.Error(p)
+	}
+}
+
+const drivenSource = `
+@autotest(n=2, rtol=0.25, atol=0)
+def _test_impl(test_case, ndim, keep):
+    x = random_tensor(ndim=ndim)
+    return x.sum(dim=0, keepdim=keep)
+
+@autotest(n=3)
+def _test_other(test_case):
+    return torch.relu(random_tensor())
+
+class TestIt(unittest.TestCase):
+    def test_all(test_case):
+        for ndim in [2, 3]:
+            for keep in [True, False]:
+                _test_impl(test_case, ndim, keep)
+        _test_other(test_case)
+
+    def test_nothing(test_case):
+        pass
+`
+
+// TestTestsThatCallTests: a test function that calls decorated functions has
+// their cases, one call after the other.
+func TestTestsThatCallTests(t *testing.T) {
+	f := load(t, "import unittest\n"+drivenSource)
+	if len(f.Tests()) != 1 || len(f.Notes) != 1 || !strings.Contains(f.Notes[0].Text, "test_nothing has no @autotest") {
+		t.Fatalf("%v %v", f.Tests(), f.Notes)
+	}
+	test := f.Tests()[0]
+	if test.Name != "t.py::TestIt::test_all" || test.Calls != 5 || test.Options.N != 4*2+3 {
+		t.Errorf("%s: %d calls, %d cases", test.Name, test.Calls, test.Options.N)
+	}
+	var got []string
+	for i := range 6 {
+		p, err := test.Draw(choice.New(uint64(i)), Env{Signatures: toySigs, Index: i})
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := fmt.Sprintf("%d %s", len(p.Inputs[0].Shape), p.Calls[0].Expr())
+		if p.RTol != nil {
+			line += fmt.Sprint(" ", *p.RTol)
+		}
+		if len(p.Calls) != 1 || len(p.Backward) != 1 {
+			t.Errorf("case %d is\n%s", i, p)
+		}
+		got = append(got, line)
+	}
+	got[4] = strings.TrimLeft(got[4], "12345")
+	want := []string{"2 x.sum(dim=0, keepdim=True) 0.25", "2 x.sum(dim=0, keepdim=False) 0.25", "3 x.sum(dim=0, keepdim=True) 0.25",
+		"3 x.sum(dim=0, keepdim=False) 0.25", " torch.relu(x)", "2 x.sum(dim=0, keepdim=True) 0.25"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestGlobalModeIsUnsupportedByName: such a test has a verdict, and its file
+// the other tests.
+func TestGlobalModeIsUnsupportedByName(t *testing.T) {
+	f := load(t, `
+import unittest
+
+@autotest(n=1)
+def _test_local(test_case, placement, sbp):
+    return torch.relu(random_tensor().to_global(placement, sbp))
+
+@globaltest
+@autotest(n=1)
+def _test_marked(test_case, placement, sbp):
+    return torch.relu(random_tensor())
+
+@autotest(n=1)
+def test_argument():
+    p = random_placement().value()
+    return torch.zeros(2, 3, placement=p, sbp=random_sbp(p, max_dim=2).value())
+
+@autotest(n=1)
+def test_value():
+    x = random_tensor()
+    return torch.relu(x, all_sbp(dim=2)[0][1])
+
+class TestIt(unittest.TestCase):
+    def test_method(test_case):
+        for placement in all_placement():
+            for sbp in all_sbp(placement, max_dim=2):
+                _test_local(test_case, placement, sbp)
+
+    def test_marked(test_case):
+        for placement in all_placement():
+            _test_marked(test_case, placement, random_sbp(placement, max_dim=1).value())
+
+    @globaltest
+    def test_globaltest(test_case):
+        for placement in all_placement():
+            _test_marked(test_case, placement, None)
+
+@autotest(n=1)
+def test_fine():
+    return torch.relu(random_tensor())
+`)
+	want := map[string]string{
+		"test_argument":   "torch.zeros with argument 'placement' needs global mode, which Plumb does not have yet",
+		"test_value":      "torch.relu of a sbp needs global mode, which Plumb does not have yet",
+		"test_method":     ".to_global needs global mode, which Plumb does not have yet",
+		"test_marked":     "@globaltest needs global mode, which Plumb does not have yet",
+		"test_globaltest": "@globaltest needs global mode, which Plumb does not have yet",
+	}
+	for _, test := range f.Tests() {
+		name := test.Name[strings.LastIndexByte(test.Name, ':')+1:]
+		_, err := test.Draw(choice.New(1), Env{Signatures: toySigs})
+		var e *Error
+		switch {
+		case want[name] == "":
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		case !errors.As(err, &e) || !e.Unsupported || e.Msg != want[name] || e.Line == 0:
+			t.Errorf("%s: got %+v, want %s", name, err, want[name])
+		}
+	}
+	if len(f.Tests()) != len(want)+1 {
+		t.Errorf("%d tests", len(f.Tests()))
+	}
+	if n := f.Tests()[2].Calls; n != 4+16 {
+		t.Errorf("%s makes %d calls, want 4 signatures of [4] and 16 of [2 2]", f.Tests()[2].Name, n)
+	}
+}
+
+func TestProfilesAreListedAndSkipped(t *testing.T) {
+	f := load(t, "@profile(torch.relu)\ndef profile_relu(test_case):\n    torch.relu(torch.ones(3))\n")
+	if len(f.Tests()) != 1 || f.Tests()[0].Name != "t.py::profile_relu" || !strings.Contains(f.Tests()[0].Skip, "plumb profile") {
+		t.Errorf("%+v", f.Tests())
+	}
+}
+
+func TestVocabularyOfGenerators(t *testing.T) {
+	for lines, want := range map[string]string{
+		"x = random_pytorch_tensor(ndim=1)\nreturn torch.add(x, x)":                                                                     "v = torch.add(x, x)",
+		"x = choice_tensor(3, size=(2, 2), dtype=float, requires_grad=True)\nreturn torch.relu(x)":                                      "v = torch.relu(x)",
+		"x = choice_pytorch_tensor([1.5, -2], size=3, replace=True)\nreturn torch.relu(x)":                                              "v = torch.relu(x)",
+		"x = random_tensor(dtype=random_pytorch_dtype(['half']), pin_memory=False)\nreturn torch.relu(x)":                               "v = torch.relu(x)",
+		"x = random_tensor(ndim=2)\nreturn torch.relu(x.permute(0, 1) if random_cpu_placement().value().type == 'cpu' else x)":          "v = x.permute(0, 1)\nv2 = torch.relu(v)",
+		"x = random_tensor(layout=oneof('strided', 'strided'))\nreturn torch.relu(x)":                                                   "v = torch.relu(x)",
+		"x = random_tensor()\nk = random(2, 3).to(_size_3_opt_t_not_none).value()\nreturn torch.relu(x)":                                "v = torch.relu(x)",
+		"x = random_tensor()\nk = random(2, 3).to(_size_any_t).value(), random(2, 3).to(_size_any_opt_t).value()\nreturn torch.relu(x)": "v = torch.relu(x)",
+	} {
+		for key := range uint64(10) {
+			p, err := loadTest(t, body(lines)).Draw(choice.New(key), Env{Signatures: toySigs})
+			if err != nil {
+				t.Errorf("%s: %v", lines, err)
+				break
+			}
+			got, _, _ := strings.Cut(calls(p), "\nbackward")
+			if err := p.Check(); err != nil || got != want {
+				t.Errorf("%s: %v\n got %s\nwant %s", lines, err, got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,594 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"plumb/backend"
+	"plumb/internal/draw/choice"
+	"plumb/internal/draw/gen"
+	"plumb/op"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// Observer runs the calls of a program on the reference and tells the value
+// of one of its names, as it is after the last call. Its error is what Draw returns: the reference's
+// rejection of the program, or a fault.
+type Observer interface {
+	Observe(p *program.Program, ref program.Ref) (backend.Value, error)
+}
+
+// Env is what drawing needs from outside. Goroutines may share what it refers
+// to when that allows it.
+type Env struct {
+	// Signatures tells the parameters of a name; nil when nobody does. It is
+	// asked at every call of every draw, and should remember its answers.
+	Signatures backend.Signatures
+	// Reference is asked for further signatures before an argument is called a
+	// mistake, since a table may know fewer forms than PyTorch; may be nil.
+	Reference backend.Signatures
+	// Observer tells computed values; nil when there is no reference to ask.
+	Observer Observer
+	// Devices are those of the run; the first is the default. Empty means "cpu".
+	Devices []string
+	// Float is the dtype of random float tensors and of modules' parameters;
+	// Invalid means float32.
+	Float tensor.DType
+	// Index is that of the case. A test that calls decorated functions takes
+	// the calls in turn.
+	Index int
+	// MaxBytes bounds the size of a random tensor; 0 is gen.MaxBytes.
+	MaxBytes int
+	// Integers draws an eighth of the cases with small integers for the
+	// elements of random float tensors and of cotangents.
+	Integers bool
+	// Version tells what torch.__version__ says while a test is drawn. It is
+	// asked where a test looks, nil and "" mean one that the suites are written for.
+	Version func() string
+
+	trace func(what string, v starlark.Value) // told of what Python's random functions gave
+}
+
+// integerWeights gives an eighth of the cases integer elements.
+var integerWeights = []float64{7, 1}
+
+func lookup(s backend.Signatures, name string) ([]*op.Sig, error) {
+	if s == nil {
+		return nil, nil
+	}
+	return s.Signatures(name)
+}
+
+// maxSteps bounds what one draw, or the loading of a file, may execute.
+const maxSteps = 1 << 20
+
+// drawKey is the thread-local name of the draw.
+const drawKey = "plumb"
+
+// draw records one program.
+type draw struct {
+	test    *Test
+	env     Env
+	gen     *gen.Case
+	thread  *starlark.Thread
+	prog    *program.Program
+	names   map[string]int // of each base: how many names it has
+	inputs  map[*gen.Tensor]*symbol
+	symbols map[program.Ref]*symbol
+	seen    map[program.Ref]backend.Value
+	options Options
+	turn    *turn                     // of a test whose cases are calls of others; nil once it runs one
+	fault   error                     // of the observer or the signatures; ends the draw
+	fields  map[string]starlark.Value // of the test case
+	blocks  []*block                  // with statements around
+}
+
+// Draw runs the test once and returns the program that it recorded. The same
+// decisions of src give the same program. A mistake in the test file is an
+// *Error; any other error is the observer's or of the signatures.
+func (t *Test) Draw(src *choice.Source, env Env) (*program.Program, error) {
+	d := newDraw(t, src, env)
+	d.prog.Seed = src.Key()
+	if env.Integers {
+		d.gen.Integers = src.Weighted(integerWeights) == 1
+	}
+	if d.options.IncludeComplex {
+		d.gen.Complex = src.Bool()
+	}
+	before := len(src.Record())
+	result, err := d.run()
+	if err == nil && d.fault == nil {
+		if err = d.idle(len(src.Record()) - before); err == nil {
+			err = d.finish(result)
+		}
+	}
+	if d.fault != nil {
+		return nil, d.fault
+	}
+	if err != nil {
+		return nil, t.file.located(err)
+	}
+	return d.prog, nil
+}
+
+func newDraw(t *Test, src *choice.Source, env Env) *draw {
+	d := &draw{
+		test: t, env: env, gen: gen.NewCase(src, env.Devices...), options: t.Options, prog: &program.Program{Name: t.Name},
+		names: map[string]int{}, inputs: map[*gen.Tensor]*symbol{}, symbols: map[program.Ref]*symbol{}, seen: map[program.Ref]backend.Value{}, fields: map[string]starlark.Value{},
+	}
+	d.gen.Float, d.gen.MaxBytes = env.Float, env.MaxBytes
+	if env.Float.IsFloat() {
+		d.prog.DType = env.Float
+	}
+	d.adopt()
+	d.thread = &starlark.Thread{Name: t.Name, Print: func(*starlark.Thread, string) {}}
+	d.thread.SetLocal(drawKey, d)
+	d.thread.SetMaxExecutionSteps(maxSteps)
+	return d
+}
+
+// adopt takes what the test's options say of its programs.
+func (d *draw) adopt() {
+	o := &d.options
+	d.prog.RTol, d.prog.ATol, d.prog.Tolerance = o.RTol, o.ATol, o.Tolerance
+	d.prog.Shapes, d.prog.Draws = !o.CheckAllClose, o.Draws
+	d.gen.Layouts, d.gen.Special = o.Layouts, o.Special
+}
+
+// run calls the test's function, or as far as the call whose turn it is.
+func (d *draw) run() (starlark.Value, error) {
+	t := d.test
+	if t.global {
+		return nil, &positioned{point{int32(t.Line), 1}, needsGlobal("@globaltest")}
+	}
+	if t.lacks != "" {
+		return nil, &lacking{t.lacks, point{int32(t.Line), 1}}
+	}
+	if err := d.setUp(); err != nil {
+		return nil, err
+	}
+	if !t.drives {
+		return starlark.Call(d.thread, t.fn, t.receiver(d.fields), nil)
+	}
+	turn := &turn{want: d.env.Index % max(t.Calls, 1)}
+	d.turn = turn
+	v, err := starlark.Call(d.thread, t.fn, t.receiver(d.fields), nil)
+	switch {
+	case turn.done && errors.Is(err, errTurn):
+		return turn.value, nil
+	case err == nil && !turn.done:
+		err = &positioned{point{int32(t.Line), 1}, fmt.Errorf("%s makes %d calls of other tests, but made %d when the file was loaded", t.Name, len(turn.made), t.Calls)}
+	}
+	return v, err
+}
+
+// setUp calls the class's own.
+func (d *draw) setUp() error {
+	t := d.test
+	if t.class == nil || t.fn.NumParams() == 0 {
+		return nil
+	}
+	fn, ok := t.class.members["setUp"]
+	if !ok {
+		return nil
+	}
+	_, err := starlark.Call(d.thread, fn, t.receiver(d.fields), nil)
+	return err
+}
+
+// receiver returns the arguments of the test's function.
+func (t *Test) receiver(fields map[string]starlark.Value) starlark.Tuple {
+	if t.fn.NumParams() == 0 {
+		return nil
+	}
+	return starlark.Tuple{testCase{t.class, fields}}
+}
+
+// idle returns an error when the test made no call or drew nothing.
+func (d *draw) idle(decisions int) error {
+	at := point{int32(d.test.Line), 1}
+	switch {
+	case len(d.prog.Calls) == 0:
+		return &positioned{at, fmt.Errorf("%s draws nothing: it makes no call of torch", d.test.Name)}
+	case decisions == 0:
+		return &positioned{at, fmt.Errorf("%s draws nothing: it uses no random value", d.test.Name)}
+	}
+	return nil
+}
+
+// fail ends the draw where no error can be returned.
+func (d *draw) fail(err error) {
+	if d.fault == nil {
+		d.fault = d.test.file.located(&positioned{d.test.file.top(d.thread), err})
+	}
+}
+
+// finish asks for the gradients of what the test returned.
+func (d *draw) finish(result starlark.Value) error {
+	if d.options.AutoBackward == NoBackward {
+		return nil
+	}
+	values := []starlark.Value{result}
+	switch r := result.(type) {
+	case *starlark.List:
+		values = slices.Collect(starlark.Elements(r))
+	case starlark.Tuple:
+		values = r
+	}
+	for _, v := range values {
+		if err := d.differentiate(v); err != nil {
+			return &positioned{point{int32(d.test.Line), 1}, err}
+		}
+	}
+	if d.options.Order == 2 && len(d.prog.Backward) > 0 {
+		d.prog.Second = d.cotangent()
+	}
+	return nil
+}
+
+// cotangent draws the stream of a random cotangent.
+func (d *draw) cotangent() program.Fill {
+	f := program.Fill{Dist: program.Uniform, Lo: 0, Hi: 1, Key: d.gen.Key()}
+	if d.gen.Integers {
+		f.Dist, f.Lo, f.Hi = program.Integer, 1, 4
+	}
+	return f
+}
+
+// partial reports whether a result without gradient is to be left out: the
+// test says so, or it runs with a dtype that has no gradients.
+func (d *draw) partial() bool {
+	return d.options.AutoBackward == AutoBackward || d.env.Float != tensor.Invalid && !d.env.Float.IsDifferentiable()
+}
+
+func (d *draw) differentiate(v starlark.Value) error {
+	if a, ok := v.(*attr); ok {
+		s, err := a.resolve()
+		if err != nil {
+			return err
+		}
+		v = s
+	}
+	s, ok := v.(*symbol)
+	if !ok {
+		return nil
+	}
+	kind, err := s.known()
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case kindTuple:
+		for i := range s.names {
+			e, err := s.element(i)
+			if err != nil {
+				return err
+			}
+			if err := d.differentiate(e); err != nil {
+				return err
+			}
+		}
+	case kindTensor:
+		b := program.Backward{Value: s.ref, Auto: d.partial()}
+		if d.options.RandomGrad {
+			b.Cotangent = d.cotangent()
+		}
+		d.prog.Backward = append(d.prog.Backward, b)
+	}
+	return nil
+}
+
+// reserved are names that a program's text uses otherwise.
+var reserved = map[string]bool{
+	"torch": true, "operator": true, "tensor": true, "case": true, "uniform": true, "integer": true, "slice": true,
+	"normal": true, "folded": true, "gram": true, "constant": true,
+	"complex": true, "float": true, "inf": true, "nan": true, "None": true, "True": true, "False": true, "import": true, "from": true,
+}
+
+// name returns a new name: the variable to which the test assigns, or base.
+func (d *draw) name(base string) string {
+	if hint, ok := d.test.file.hints[d.test.file.top(d.thread)]; ok && !reserved[hint] && isASCII(hint) {
+		base = hint
+	}
+	for {
+		d.names[base]++
+		name := base
+		if n := d.names[base]; n > 1 {
+			name += strconv.Itoa(n)
+		}
+		if name == base || d.names[name] == 0 {
+			d.names[name] = max(d.names[name], 1)
+			return name
+		}
+	}
+}
+
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r > 126 })
+}
+
+// input returns the symbol of a drawn tensor.
+func (d *draw) input(t *gen.Tensor) *symbol {
+	if s, ok := d.inputs[t]; ok {
+		return s
+	}
+	name := d.name("x")
+	d.prog.Inputs = append(d.prog.Inputs, program.Input{Name: name, DType: t.DType, Shape: t.Shape, Strides: t.Strides, Fill: t.Fill, RequiresGrad: t.RequiresGrad})
+	s := &symbol{d: d, ref: program.Ref(name), kind: kindTensor, input: t}
+	d.inputs[t], d.symbols[s.ref] = s, s
+	return s
+}
+
+// place is the line of the test that runs.
+func (d *draw) place() string {
+	f := d.test.file
+	if line := f.top(d.thread).line; line > 0 {
+		return f.Name + ":" + strconv.Itoa(int(line))
+	}
+	return ""
+}
+
+// maxCalls bounds the calls of one program.
+const maxCalls = 10000
+
+// record appends a call.
+func (d *draw) record(c program.Call) (*symbol, error) {
+	if len(d.prog.Calls) == maxCalls {
+		return nil, fmt.Errorf("the test makes more than %d calls", maxCalls)
+	}
+	base := "v"
+	if program.IsModule(c.Target) {
+		base = "m"
+	}
+	c.Result, c.Scopes, c.Place = d.name(base), d.current(), d.place()
+	d.prog.Calls = append(d.prog.Calls, c)
+	if d.prog.MayChange(len(d.prog.Calls) - 1) {
+		clear(d.seen)
+		for _, in := range d.inputs {
+			in.input = nil
+		}
+	}
+	s := &symbol{d: d, ref: program.Ref(c.Result)}
+	d.symbols[s.ref] = s
+	return s, nil
+}
+
+func (d *draw) device() string {
+	if len(d.env.Devices) > 0 {
+		return d.env.Devices[0]
+	}
+	return "cpu"
+}
+
+func (d *draw) isDefaultDevice(v any) bool {
+	s, ok := v.(string)
+	return ok && (s == d.device() || s == d.device()+":0")
+}
+
+// observe asks the reference for a value.
+func (d *draw) observe(ref program.Ref) (backend.Value, error) {
+	if v, ok := d.seen[ref]; ok {
+		return v, nil
+	}
+	if d.env.Observer == nil {
+		d.fault = fmt.Errorf("%s: %w", d.test.Name, ErrNoObserver)
+		return backend.Value{}, d.fault
+	}
+	p := *d.prog
+	p.Inputs, p.Calls, p.Backward = slices.Clip(p.Inputs), slices.Clip(p.Calls), nil
+	v, err := d.env.Observer.Observe(&p, ref)
+	if err != nil {
+		d.fault = err
+		return v, err
+	}
+	d.seen[ref] = v
+	return v, nil
+}
+
+// known observes what kind of value s is when no signature told.
+func (s *symbol) known() (symbolKind, error) {
+	if s.kind != kindUnknown {
+		return s.kind, nil
+	}
+	v, err := s.d.observe(s.ref)
+	if err != nil {
+		return kindUnknown, err
+	}
+	switch {
+	case v.Tensor != nil:
+		s.kind = kindTensor
+	case v.IsTuple:
+		s.kind, s.names = kindTuple, make([]string, len(v.Tuple))
+	default:
+		s.kind = kindPlain
+	}
+	return s.kind, nil
+}
+
+// tensor observes a tensor; nil when s is none.
+func (s *symbol) tensor() (*tensor.Tensor, error) {
+	v, err := s.d.observe(s.ref)
+	return v.Tensor, err
+}
+
+// shape returns the dimensions of a tensor.
+func (s *symbol) shape() ([]int, error) {
+	if s.input != nil {
+		return s.input.Shape, nil
+	}
+	t, err := s.tensor()
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		return nil, fmt.Errorf("%s is not a tensor and has no shape", s.ref)
+	}
+	return t.Shape(), nil
+}
+
+func (s *symbol) elements() ([]starlark.Value, error) {
+	kind, err := s.known()
+	if err != nil {
+		return nil, err
+	}
+	n := len(s.names)
+	switch kind {
+	case kindTensor:
+		shape, err := s.shape()
+		if err != nil {
+			return nil, err
+		}
+		if len(shape) == 0 {
+			return nil, fmt.Errorf("%s has no dimension to iterate over", s.ref)
+		}
+		n = shape[0]
+	case kindModule, kindPlain:
+		return nil, fmt.Errorf("%s is not a sequence", s.ref)
+	}
+	if n > maxElements {
+		return nil, fmt.Errorf("%s has too many elements to iterate over", s.ref)
+	}
+	out := make([]starlark.Value, n)
+	for i := range out {
+		if kind == kindTuple {
+			out[i], err = s.element(i)
+		} else {
+			out[i], _, err = s.Get(starlark.MakeInt(i))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// item returns a plain value, or the only element of a tensor.
+func (s *symbol) item() (any, error) {
+	v, err := s.d.observe(s.ref)
+	if err != nil {
+		return nil, err
+	}
+	t := v.Tensor
+	if t == nil {
+		if v.IsTuple || v.Module {
+			return nil, fmt.Errorf("%s is not a number", s.ref)
+		}
+		return v.Plain, nil
+	}
+	if t.Len() != 1 {
+		return nil, fmt.Errorf("%s has %d elements; only one element has a value here", s.ref, t.Len())
+	}
+	switch {
+	case t.DType() == tensor.Bool:
+		return t.Int(0) != 0, nil
+	case t.DType().IsInt():
+		return t.Int(0), nil
+	case t.DType().IsComplex():
+		return t.At(0), nil
+	}
+	return t.Float(0), nil
+}
+
+func (s *symbol) truth() (bool, error) {
+	kind, err := s.known()
+	if err != nil {
+		return false, err
+	}
+	if kind == kindTuple || kind == kindModule {
+		return kind == kindModule || len(s.names) > 0, nil
+	}
+	v, err := s.item()
+	if err != nil {
+		return false, err
+	}
+	switch v := v.(type) {
+	case bool:
+		return v, nil
+	case int64:
+		return v != 0, nil
+	case float64:
+		return v != 0, nil
+	case complex128:
+		return v != 0, nil
+	case string:
+		return v != "", nil
+	}
+	return v != nil, nil
+}
+
+// property returns an attribute that is a plain value; nil for others.
+func (s *symbol) property(name string) (starlark.Value, error) {
+	switch name {
+	case "shape":
+		shape, err := s.shape()
+		return intTuple(shape), err
+	case "ndim":
+		shape, err := s.shape()
+		return starlark.MakeInt(len(shape)), err
+	case "device":
+		return starlark.String(s.d.device()), nil
+	case "is_cuda":
+		return starlark.Bool(strings.HasPrefix(s.d.device(), "cuda")), nil
+	case "dtype":
+		if s.input != nil {
+			return dtype(s.input.DType), nil
+		}
+		t, err := s.tensor()
+		if err != nil {
+			return nil, err
+		}
+		if t == nil {
+			return nil, fmt.Errorf("%s is not a tensor and has no dtype", s.ref)
+		}
+		return dtype(t.DType()), nil
+	case "requires_grad":
+		if s.input != nil {
+			return starlark.Bool(s.input.RequiresGrad), nil
+		}
+		v, err := s.d.observe(s.ref)
+		return starlark.Bool(v.RequiresGrad), err
+	case "pytorch", "oneflow":
+		return s, nil
+	}
+	return nil, nil
+}
+
+func intTuple(xs []int) starlark.Value {
+	out := make(starlark.Tuple, len(xs))
+	for i, x := range xs {
+		out[i] = starlark.MakeInt(x)
+	}
+	return out
+}
+
+// drawOf returns the draw of a thread, or an error while a file is loaded.
+func drawOf(t *starlark.Thread, what string) (*draw, error) {
+	if d, ok := t.Local(drawKey).(*draw); ok {
+		return d, nil
+	}
+	return nil, fmt.Errorf("%s can only be used inside a test", what)
+}
+
+// positioned is an error with its position in the rewritten source.
+type positioned struct {
+	at  point
+	err error
+}
+
+func (p *positioned) Error() string { return p.err.Error() }
+func (p *positioned) Unwrap() error { return p.err }
+
+// argumentError is a mistake in one argument of a call.
+type argumentError struct {
+	index int    // of a positional argument in the source; -1 for a keyword
+	name  string // of a keyword argument
+	msg   string
+}
+
+func (e *argumentError) Error() string { return e.msg }

@@ -1,0 +1,120 @@
+package script
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"plumb/backend"
+	"plumb/backend/native"
+	"plumb/internal/draw/choice"
+	"plumb/nn"
+	"plumb/ops"
+	"plumb/program"
+)
+
+// TestWhatCannotRunPoisonsItsOwnTest: each construct makes its test
+// unsupported, at its position, and the file's other test runs.
+func TestWhatCannotRunPoisonsItsOwnTest(t *testing.T) {
+	for name, c := range map[string]struct{ src, want string }{
+		"yield":            {body("x = random_tensor()\nyield x"), "t.py:4:5: yield is not supported in test files"},
+		"try":              {body("x = random_tensor()\ntry:\n    x = x.relu()\nexcept ValueError:\n    pass\nreturn x"), "t.py:4:5: try is not supported in test files"},
+		"global":           {body("global k\nk = 1"), "t.py:3:5: global is not supported in test files"},
+		"nonlocal":         {body("k = 1\ndef f():\n    nonlocal k\n    k = 2\nf()"), "t.py:5:9: nonlocal is not supported in test files"},
+		"walrus":           {body("if (k := 3) > 2:\n    pass"), "t.py:3:11: := is not supported in test files"},
+		"async":            {body("async def f():\n    pass"), "t.py:3:5: async is not supported in test files"},
+		"class inside":     {body("class A:\n    pass"), "t.py:3:5: a class inside a function is not supported in test files"},
+		"decorator inside": {body("@torch.no_grad()\ndef f():\n    pass"), "t.py:3:5: a decorator inside a function is not supported in test files"},
+		"one line":         {"@autotest()\ndef test_it(): yield 1\n", "t.py:2:16: yield is not supported in test files"},
+		"file":             {body("with open('x') as f:\n    pass"), "t.py:3:10: files are not open to test files"},
+		"with of a value":  {body("with 3:\n    pass"), "t.py:3:5: with an int is not supported in test files"},
+		"foreign module":   {"import requests\n" + body("requests.get('x')"), "t.py:4:5: requests.get is not supported: requests is not available in test files, which are run without Python"},
+		"oneflow only":     {"import oneflow as flow\n" + body("return flow.sbp.broadcast()"), "t.py:4:12: oneflow.sbp.broadcast is not supported: a test names no framework but torch, whose calls run on all of them"},
+		"library":          {"import os\n" + body("os.path.join('a')"), "t.py:4:5: os.path.join is not supported in test files"},
+		"torch.jit":        {body("torch.jit.trace(1)"), "t.py:3:5: torch.jit.trace is not supported in test files"},
+		"torch.save":       {body("torch.save(1, 'x')"), "t.py:3:5: torch.save is not supported in test files"},
+		"optimizer":        {body("torch.optim.SGD([], 0.1)"), "t.py:3:5: torch.optim.SGD is not supported in test files"},
+		"own class":        {"class Net(torch.nn.Module):\n    def f(self):\n        yield\n" + body("Net()"), "t.py:6:5: class Net is not supported: only test classes, class Net(unittest.TestCase), are in test files"},
+		"decorator":        {"import functools\n@functools.lru_cache\n" + body("pass"), "t.py:4:1: functools.lru_cache is not supported in test files"},
+		"lost name":        {"from somewhere import *\n" + body("return helper()"), "t.py:4:12: helper is not supported: helper is not available in test files, which are run without Python"},
+		"made outside":     {"W = torch.ones(3)\n" + body("return W + 1"), "t.py:4:14: torch.ones(…) outside of a test is not supported: torch is not available in test files, which are run without Python"},
+		"eval":             {body("eval('1')"), "t.py:3:5: eval is not supported in test files"},
+		"assert method":    {"import unittest\nclass TestX(unittest.TestCase):\n    @autotest()\n    def test_x(test_case):\n        test_case.assertRegex('a', 'b')\n", "t.py:5:18: assertRegex is not supported in test files"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := Load("t.py", []byte(c.src+"\n@autotest()\ndef test_fine():\n    return torch.relu(random_tensor())\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var poisoned error
+			fine := 0
+			for _, test := range f.Tests() {
+				_, err := test.Draw(choice.New(1), Env{Signatures: toySigs})
+				if strings.HasSuffix(test.Name, "test_fine") {
+					fine++
+					if err != nil {
+						t.Errorf("the other test: %v", err)
+					}
+					continue
+				}
+				poisoned = err
+			}
+			var e *Error
+			if fine != 1 || !errors.As(poisoned, &e) || !e.Unsupported || poisoned.Error() != c.want {
+				t.Errorf("%d fine; got  %v\nwant %s", fine, poisoned, c.want)
+			}
+			if e != nil && e.Excerpt() == "" {
+				t.Error("no excerpt")
+			}
+		})
+	}
+}
+
+// TestMistakesAreNotUnsupported: what Python itself would refuse stays an error of the file.
+func TestMistakesAreNotUnsupported(t *testing.T) {
+	for _, src := range []string{body("x = = 3"), body("return torch.relu(undefined_name)"), body("x = random_tensor(ndim='two')"), body("assert 1 == 2"), body("raise ValueError('no')")} {
+		f, err := Load("t.py", []byte(src))
+		if err == nil {
+			_, err = f.Tests()[0].Draw(choice.New(1), Env{Signatures: toySigs})
+		}
+		var e *Error
+		if !errors.As(err, &e) || e.Unsupported {
+			t.Errorf("%q: %v; want a mistake", src, err)
+		}
+	}
+}
+
+func TestExpectedRefusalEndsTheProgram(t *testing.T) {
+	o := nativeObserver{native.New(ops.Table(), nn.Modules())}
+	draw := func(src string) (*program.Program, error) {
+		f, err := Load("t.py", []byte("import unittest\nclass TestX(unittest.TestCase):\n    @autotest()\n    def test_x(self):\n        x = random_tensor(ndim=2, dim0=2, dim1=3)\n"+src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var seen *program.Program
+		env := Env{Signatures: tableSigs{}, Observer: watching{o, &seen}}
+		_, err = f.Tests()[0].Draw(choice.New(1), env)
+		return seen, err
+	}
+	p, err := draw("        with self.assertRaises(RuntimeError):\n            torch.matmul(x, x)\n")
+	if err == nil || p == nil || !p.Raises || len(p.Calls) != 1 {
+		t.Errorf("%v, program %v", err, p)
+	}
+	if p, err := draw("        self.assertRaises(RuntimeError, torch.matmul, x, x)\n"); err == nil || p == nil || !p.Raises {
+		t.Errorf("%v, program %v", err, p)
+	}
+	if _, err := draw("        with self.assertRaises(RuntimeError):\n            torch.relu(x)\n"); err == nil || !strings.Contains(err.Error(), "nothing was raised") {
+		t.Errorf("%v; want that nothing was raised", err)
+	}
+}
+
+// watching remembers the program that was last observed.
+type watching struct {
+	nativeObserver
+	seen **program.Program
+}
+
+func (w watching) Observe(p *program.Program, ref program.Ref) (backend.Value, error) {
+	*w.seen = p
+	return w.nativeObserver.Observe(p, ref)
+}

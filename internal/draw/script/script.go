@@ -1,0 +1,289 @@
+// Package script runs PyTorch-style test files: Python that an editor accepts,
+// executed by an embedded Starlark engine behind a source pass. Loading a file
+// collects its tests; drawing a test runs it once and records the calls of
+// torch as a program, with every random decision taken from package choice.
+//
+// A call of torch.any.dotted.name is recorded whether or not anybody knows the
+// name. What a parameter is, which decides how a generator is drawn and what
+// is a mistake in the file, comes from Signatures; computed values that the
+// test looks at (x.shape, x.item(), if) come from an Observer.
+package script
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"plumb/internal/draw/gen"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// File is a loaded test file. It may be used by several goroutines.
+type File struct {
+	Name  string
+	Notes []Note
+	src   string
+	out   *rewritten
+	hints map[point]string
+	calls map[point]*syntax.CallExpr
+	tests []*Test
+	// mentions are the names that the body of the function at a line mentions.
+	mentions map[int][]string
+}
+
+// Note says what of a file has no effect, such as an unknown decorator.
+type Note struct {
+	Line int
+	Text string
+}
+
+// Tests returns the tests in the order of the file.
+func (f *File) Tests() []*Test { return f.tests }
+
+// Test is one test function.
+type Test struct {
+	Name    string // "file::Class::test" or "file::test"
+	File    string
+	Line    int // of its def
+	Options Options
+	Skip    string // why it is not to be run; empty otherwise
+	// Calls, where not 0, is how many calls the test makes of decorated
+	// functions: its cases are those.
+	Calls int
+
+	file  *File
+	fn    *starlark.Function
+	class *class
+	lacks string // what the test needs that test files do not have
+
+	global bool // it has @globaltest
+	drives bool // it calls decorated functions
+}
+
+// BackwardMode says which of a test's results are differentiated.
+type BackwardMode uint8
+
+// The values of auto_backward.
+const (
+	NoBackward   BackwardMode = iota // False
+	FullBackward                     // True: every result
+	AutoBackward                     // "auto": the results that require a gradient
+)
+
+// Options are the arguments of @autotest.
+type Options struct {
+	N              int // cases
+	AutoBackward   BackwardMode
+	RTol, ATol     *float64 // nil when not given
+	CheckGraph     bool
+	CheckAllClose  bool
+	CheckDType     bool
+	RandomGrad     bool // cotangents are random rather than ones
+	IncludeComplex bool // half of the cases have complex inputs
+
+	// What AutoTest has not:
+
+	Seed      *uint64         // of the test's cases, instead of the run's
+	DTypes    []tensor.DType  // of random float tensors: the test runs for each; nil for float32
+	Layouts   []gen.Layout    // of random tensors that name none; nil for contiguous
+	Special   program.Special // edge values in random tensors
+	Order     int             // of the gradients: 1 or 2
+	Tolerance string          // "autotest", "exact", "default" or empty
+	Refusals  bool            // most draws are meant to be refused
+	Draws     bool            // random results are compared by shape and dtype only
+}
+
+// options are the defaults of @autotest.
+var options = Options{N: 20, AutoBackward: FullBackward, CheckGraph: true, CheckAllClose: true, RandomGrad: true, Order: 1}
+
+// fileOptions are the parts of Python that Starlark leaves out by default.
+var fileOptions = &syntax.FileOptions{Set: true, While: true, TopLevelControl: true, GlobalReassign: true, Recursion: true}
+
+// Load parses a test file, runs its module body and collects its tests. The
+// error is an *Error with the position.
+func Load(filename string, src []byte) (*File, error) {
+	f := &File{Name: filename, src: string(src), out: &rewritten{}}
+	out, scanErr := prepass(f.src)
+	if scanErr != nil {
+		return nil, f.errorAt(pointAt(f.src, scanErr.at), scanErr.msg)
+	}
+	f.out = out
+	tree, err := fileOptions.Parse(filename, out.text, 0)
+	if err != nil {
+		return nil, f.located(err)
+	}
+	if err := f.rewrite(tree); err != nil {
+		return nil, f.located(err)
+	}
+	names := &names{opaque: out.opaque, known: predeclared}
+	program, err := starlark.FileProgram(tree, names.has)
+	if err != nil {
+		return nil, f.located(err)
+	}
+	l := &loader{file: f, wrapped: map[string]bool{}}
+	thread := &starlark.Thread{Name: filename, Print: func(*starlark.Thread, string) {}}
+	thread.SetLocal(loadKey, l)
+	thread.SetMaxExecutionSteps(maxSteps)
+	globals, err := program.Init(thread, names.all())
+	if err != nil {
+		return nil, f.located(err)
+	}
+	globals.Freeze()
+	if err := l.enlist(); err != nil {
+		return nil, f.located(err)
+	}
+	return f, nil
+}
+
+// names are those that a file may use without defining them. Where a part of
+// the file was dropped, any other name may have been defined there.
+type names struct {
+	opaque bool
+	known  starlark.StringDict
+	lost   []string
+}
+
+func (n *names) has(name string) bool {
+	if n.known.Has(name) {
+		return true
+	}
+	if !n.opaque || starlark.Universe.Has(name) {
+		return false
+	}
+	n.lost = append(n.lost, name)
+	return true
+}
+
+func (n *names) all() starlark.StringDict {
+	if len(n.lost) == 0 {
+		return n.known
+	}
+	all := maps.Clone(n.known)
+	for _, name := range n.lost {
+		all[name] = foreign(name)
+	}
+	return all
+}
+
+func (f *File) rewrite(tree *syntax.File) error {
+	r := &rewriter{marks: f.out.marks, hints: map[point]string{}, calls: map[point]*syntax.CallExpr{}}
+	tree.Stmts = r.stmts(tree.Stmts)
+	f.hints, f.calls, f.mentions = r.hints, r.calls, map[int][]string{}
+	syntax.Walk(tree, func(n syntax.Node) bool {
+		if def, ok := n.(*syntax.DefStmt); ok {
+			f.mentions[int(def.Def.Line)] = mentions(def)
+		}
+		return true
+	})
+	if r.err != nil {
+		return *r.err
+	}
+	return nil
+}
+
+func mentions(def *syntax.DefStmt) []string {
+	var names []string
+	syntax.Walk(def, func(n syntax.Node) bool {
+		if id, ok := n.(*syntax.Ident); ok {
+			names = append(names, id.Name)
+		}
+		return true
+	})
+	return names
+}
+
+// errorAt returns an error at a position of the original source.
+func (f *File) errorAt(p point, msg string) *Error {
+	return &Error{File: f.Name, Line: int(p.line), Col: int(p.col), Msg: msg, Source: sourceLine(f.src, int(p.line))}
+}
+
+// located turns an error of any stage into an *Error in the original source.
+func (f *File) located(err error) error {
+	var p point
+	msg := err.Error()
+	var syntaxErr syntax.Error
+	var resolveErrs resolve.ErrorList
+	var evalErr *starlark.EvalError
+	var placed *positioned
+	switch {
+	case errors.As(err, &syntaxErr):
+		p, msg = at(syntaxErr.Pos), syntaxErr.Msg
+	case errors.As(err, &resolveErrs):
+		p, msg = at(resolveErrs[0].Pos), resolveErrs[0].Msg
+	case errors.As(err, &placed):
+		p = placed.at
+	case errors.As(err, &evalErr):
+		p = f.innermost(evalErr.CallStack)
+	}
+	var lack *lacking
+	isLack := errors.As(err, &lack)
+	if isLack && lack.at.line > 0 {
+		e := f.errorAt(lack.at, msg)
+		e.Unsupported = true
+		return e
+	}
+	p = f.argument(p, err)
+	msg = strings.Replace(msg, "Starlark computation cancelled: too many steps", fmt.Sprintf("this takes more than %d steps; a test must end by itself", maxSteps), 1)
+	out := &Error{File: f.Name, Msg: msg}
+	if p.line > 0 {
+		out = f.errorAt(f.out.source(p), msg)
+	}
+	out.Unsupported = isLack
+	return out
+}
+
+// innermost returns the position of the innermost frame in the file.
+func (f *File) innermost(stack starlark.CallStack) point {
+	for i := range stack {
+		if pos := stack.At(i).Pos; pos.Filename() == f.Name {
+			return at(pos)
+		}
+	}
+	return point{}
+}
+
+// top returns the position of the innermost running frame in the file.
+func (f *File) top(t *starlark.Thread) point {
+	for i := range t.CallStackDepth() {
+		if pos := t.CallFrame(i).Pos; pos.Filename() == f.Name {
+			return at(pos)
+		}
+	}
+	return point{}
+}
+
+// argument moves the position of a call to the argument that is wrong, else to
+// the start of the call.
+func (f *File) argument(p point, err error) point {
+	call, ok := f.calls[p]
+	if !ok {
+		return p
+	}
+	var wrong *argumentError
+	if errors.As(err, &wrong) {
+		if e := argumentExpr(call, wrong); e != nil {
+			return at(syntax.Start(e))
+		}
+	}
+	return at(syntax.Start(call))
+}
+
+func argumentExpr(call *syntax.CallExpr, wrong *argumentError) syntax.Expr {
+	for i, a := range call.Args {
+		b, named := a.(*syntax.BinaryExpr)
+		named = named && b.Op == syntax.EQ
+		switch {
+		case named && b.X.(*syntax.Ident).Name == wrong.name:
+			return a
+		case !named && i == wrong.index:
+			return a
+		}
+	}
+	return nil
+}

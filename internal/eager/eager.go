@@ -1,0 +1,270 @@
+// Package eager applies the operators of a table at once. Each result that
+// needs a gradient remembers the application that made it, so that the
+// applications are forgotten with their results.
+package eager
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"plumb/internal/autograd"
+	"plumb/op"
+	"plumb/tensor"
+)
+
+// Var is a tensor that takes part in differentiation.
+type Var struct {
+	*tensor.Tensor
+	requiresGrad bool
+	from         *application
+	// Grad is for a caller that accumulates gradients; a session leaves it alone.
+	Grad    *Var
+	version *int // of the memory that the variable is part of; nil: nobody changes it
+	at      int  // *version when the variable was what the memory holds
+}
+
+// application is one recorded call, the at-th of its session.
+type application struct {
+	autograd.Node
+	at int
+}
+
+// Track notes that v is what a memory holds as long as *version stays what it is.
+func (v *Var) Track(version *int) { v.version, v.at = version, *version }
+
+func (v *Var) stale() bool { return v.version != nil && *v.version != v.at }
+
+// RequiresGrad reports whether a gradient of the variable is wanted, because
+// it is such a leaf or depends on one.
+func (v *Var) RequiresGrad() bool { return v.requiresGrad }
+
+// SetRequiresGrad says whether a gradient of a leaf is wanted from now on.
+func (v *Var) SetRequiresGrad(on bool) { v.requiresGrad = on }
+
+// IsLeaf reports whether no recorded call made the variable.
+func (v *Var) IsLeaf() bool { return v.from == nil }
+
+// Session applies operators of one table. It is for one goroutine.
+type Session struct {
+	table   *op.Table
+	count   int // of recorded calls
+	paused  bool
+	walking bool // Backward runs
+	limit   int
+	keys    op.Keys
+	drew    func(call *op.Call, out []op.Value)
+	compute func(call *op.Call) ([]*tensor.Tensor, error)
+	applied func(n *autograd.Node)
+}
+
+// New returns a session over the table.
+func New(table *op.Table) *Session { return &Session{table: table, compute: (*op.Call).Execute} }
+
+// Compute has f take the place of op.Call.Execute: it returns the tensors that
+// stand for a call's results.
+func (s *Session) Compute(f func(call *op.Call) ([]*tensor.Tensor, error)) { s.compute = f }
+
+// OnGrad has f told of every application whose gradient is recorded next, and
+// of nil after the last.
+func (s *Session) OnGrad(f func(n *autograd.Node)) { s.applied = f }
+
+// Limit bounds the bytes that the results of one call and its temporary memory
+// may take; 0 leaves them to op.Call.
+func (s *Session) Limit(bytes int) { s.limit = bytes }
+
+// Pause stops recording while f runs: what it computes needs no gradient.
+func (s *Session) Pause(f func() error) error {
+	defer func(was bool) { s.paused = was }(s.paused)
+	s.paused = true
+	return f()
+}
+
+// Recording runs f with or without recording, whatever is the case around it.
+func (s *Session) Recording(on bool, f func() error) error {
+	defer func(was bool) { s.paused = was }(s.paused)
+	s.paused = !on
+	return f()
+}
+
+// Seed sets what the draws of random operators follow from.
+func (s *Session) Seed(seed uint64) { s.keys.Seed = seed }
+
+// OnDraw has f told of every call of a random operator, those within modules
+// and gradients too.
+func (s *Session) OnDraw(f func(call *op.Call, out []op.Value)) { s.drew = f }
+
+// Leaf returns a variable of the tensor; requiresGrad asks for its gradient.
+func (s *Session) Leaf(t *tensor.Tensor, requiresGrad bool) *Var {
+	return &Var{Tensor: t, requiresGrad: requiresGrad}
+}
+
+// Builder returns a Builder that computes at once.
+func (s *Session) Builder() op.Builder { return op.Builder{Applier: s} }
+
+// Apply computes an operator by id. Tensors among the arguments are *Var or
+// *tensor.Tensor; the results are *Var.
+func (s *Session) Apply(id string, args []any, kwargs []op.Kwarg) ([]op.Value, error) {
+	call, err := s.table.ResolveID(id, args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	return s.Execute(call)
+}
+
+// Call computes an operator by public name.
+func (s *Session) Call(name string, args []any, kwargs []op.Kwarg) ([]op.Value, error) {
+	call, err := s.table.Resolve(name, args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	return s.Execute(call)
+}
+
+// Execute computes a bound call and records it when a gradient is wanted.
+func (s *Session) Execute(call *op.Call) ([]op.Value, error) {
+	if call.InPlace {
+		return nil, fmt.Errorf("%w: %s in place outside of a program", op.ErrUnknown, call.Def.ID())
+	}
+	if call.Def.Compose != nil && !call.Def.Traits.Has(op.NoGrad) {
+		return call.Parts(s.Builder())
+	}
+	if s.walking {
+		if err := unchanged(call); err != nil {
+			return nil, err
+		}
+	}
+	record := false
+	plain := op.Call{Def: call.Def, Limit: s.limit, Args: call.Args.MapValues(func(v op.Value) op.Value {
+		if x, ok := v.(*Var); ok {
+			record = record || x.requiresGrad
+			return x.Tensor
+		}
+		return v
+	})}
+	if call.Def.Traits.Has(op.Random) {
+		numbered := *call
+		numbered.Draw, numbered.Key = s.keys.Key(call)
+		call, plain.Draw, plain.Key = &numbered, numbered.Draw, numbered.Key
+	}
+	ts, err := s.compute(&plain)
+	if err != nil {
+		return nil, err
+	}
+	record = record && !s.paused && !call.Def.Traits.Has(op.NoGrad) && smooth(call)
+	out := make([]op.Value, len(ts))
+	for i, t := range ts {
+		out[i] = &Var{Tensor: t, requiresGrad: record && t.DType().IsDifferentiable()}
+	}
+	if record {
+		s.record(call, out)
+	}
+	if s.drew != nil && call.Def.Traits.Has(op.Random) {
+		s.drew(call, out)
+	}
+	return out, nil
+}
+
+func (s *Session) record(call *op.Call, out []op.Value) {
+	from := &application{autograd.Node{Call: call, Out: out}, s.count}
+	s.count++
+	for _, v := range out {
+		v.(*Var).from = from
+	}
+}
+
+// tape returns the applications that the values depend on, in their order.
+func tape(values []op.Value) []autograd.Node {
+	seen := map[*application]bool{}
+	var found []*application
+	for left := slices.Clone(values); len(left) > 0; {
+		v, ok := left[len(left)-1].(*Var)
+		left = left[:len(left)-1]
+		if !ok || v.from == nil || seen[v.from] {
+			continue
+		}
+		seen[v.from] = true
+		found = append(found, v.from)
+		left = append(left, v.from.Call.Args.AllValues()...)
+	}
+	slices.SortFunc(found, func(a, b *application) int { return cmp.Compare(a.at, b.at) })
+	nodes := make([]autograd.Node, len(found))
+	for i, a := range found {
+		nodes[i] = a.Node
+	}
+	return nodes
+}
+
+// describing are the operators that read nothing of their argument but what it is like.
+var describing = []string{"zeros_like", "ones_like", "full_like", "empty_like", "new_zeros", "new_ones", "new_full", "new_empty"}
+
+// unchanged rejects, within a gradient, arguments that were part of a memory
+// when they were used and have been changed there since.
+func unchanged(call *op.Call) error {
+	if slices.Contains(describing, call.Def.ID()) {
+		return nil
+	}
+	for _, v := range call.Args.AllValues() {
+		if x, ok := v.(*Var); ok && x.stale() {
+			return op.RuntimeError("one of the variables needed for gradient computation has been modified by an inplace operation: %s is at version %d; expected version %d instead", x, *x.version, x.at)
+		}
+	}
+	return nil
+}
+
+// smooth reports whether an argument that wants a gradient is one on which the
+// results depend smoothly.
+func smooth(call *op.Call) bool {
+	if call.Def.Constant == nil {
+		return true
+	}
+	constant := call.Def.Constant(call.Args)
+	return slices.ContainsFunc(call.Args.Sig.Params, func(p op.Param) bool {
+		v, ok := call.Args.Any(p.Name).(op.Value)
+		return ok && !slices.Contains(constant, p.Name) && RequiresGrad(v)
+	})
+}
+
+// RequiresGrad reports whether v is a variable that wants a gradient.
+func RequiresGrad(v op.Value) bool {
+	x, ok := v.(*Var)
+	return ok && x.requiresGrad
+}
+
+// Backward returns the gradients of the values, weighted by their cotangents,
+// with respect to every variable that they depend on. With create, the
+// gradients are recorded and can be differentiated again.
+func (s *Session) Backward(values, cotangents []op.Value, create bool) (autograd.Cotangents, error) {
+	paused := s.paused
+	defer func() { s.paused, s.walking = paused, false }()
+	s.paused, s.walking = !create, true
+	b := s.Builder()
+	cot := autograd.Cotangents{}
+	for i, v := range values {
+		if !RequiresGrad(v) {
+			return nil, op.RuntimeError("element %d of tensors does not require grad and does not have a grad_fn", i)
+		}
+		if err := cot.Seed(b, v, cotangents[i]); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.walk(b, tape(values), cot); err != nil {
+		return nil, fmt.Errorf("backward: %w", err)
+	}
+	return cot, nil
+}
+
+// walk is autograd.Walk, told of.
+func (s *Session) walk(b op.Builder, tape []autograd.Node, cot autograd.Cotangents) error {
+	if s.applied == nil {
+		return autograd.Walk(b, tape, cot, RequiresGrad)
+	}
+	defer s.applied(nil)
+	for i := range slices.Backward(tape) {
+		s.applied(&tape[i])
+		if err := autograd.Walk(b, tape[i:i+1], cot, RequiresGrad); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,289 @@
+package bundle
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"plumb/backend"
+	"plumb/internal/judge/compare"
+	"plumb/internal/judge/verdict"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// mode says how two sides are compared at a place.
+type mode string
+
+const (
+	byElements     mode = "elements"  // of tensors and numbers, after dtype and shape
+	byText         mode = "text"      // of other Python values
+	byStructure    mode = "structure" // tensor, tuple, number, …
+	byRequiresGrad mode = "requires_grad"
+	byException    mode = "exception" // one side raises
+	byEnding       mode = "ending"    // a side crashes, hangs or runs out of memory
+	byBits         mode = "bits"      // of what was judged by its law or by the truth
+)
+
+// place is where the sides diverged first, and what decides there.
+type place struct {
+	Mode    mode            `json:"mode"`
+	Where   *verdict.Where  `json:"where,omitempty"`
+	Rule    compare.Rule    `json:"rule,omitempty"`
+	Limit   compare.Limit   `json:"limit"`
+	Options compare.Options `json:"options"`
+	// Classes asks that both sides raise the same class.
+	Classes bool `json:"classes,omitempty"`
+	// Metadata compares no elements, only dtype and shape.
+	Metadata bool `json:"metadata,omitempty"`
+
+	program *program.Program
+}
+
+// Ending is how a side's run ended and what it had at the place.
+type Ending struct {
+	Status  backend.Status `json:"status"`
+	Class   string         `json:"class,omitempty"`
+	Message string         `json:"message,omitempty"`
+	Call    int            `json:"call"`
+	// Is says what the value at the place was: "a tensor", "a tuple of 2", "None".
+	Is           string `json:"is,omitempty"`
+	Text         string `json:"text,omitempty"` // of a value that is no tensor or number
+	RequiresGrad bool   `json:"requires_grad,omitempty"`
+	Strides      []int  `json:"strides,omitempty"`
+}
+
+// placeOf returns the place of a verdict. The error says that it has none.
+func placeOf(f *Finding) (*place, error) {
+	v := f.Verdict
+	switch {
+	case len(v.Differences) > 0:
+		return differing(f, &v.Differences[0]), nil
+	case v.Word == verdict.Crash || v.Word == verdict.Timeout || v.Word == verdict.OOM:
+		return &place{Mode: byEnding, program: f.Program}, nil
+	}
+	return nil, fmt.Errorf("a verdict %q without a difference is no finding", v.Word)
+}
+
+func differing(f *Finding, d *verdict.Difference) *place {
+	p := &place{Mode: byElements, Where: &d.Where, Rule: d.Diff.Rule, Limit: d.Limit, program: f.Program}
+	p.Metadata = f.Program.Shapes || d.Limit.Reason == "" && (p.Rule == compare.DType || p.Rule == compare.Shape)
+	switch d.Kind {
+	case verdict.Exception:
+		p.Mode = byException
+		p.Classes = f.Expected.Status == backend.Raised && f.Got.Status == backend.Raised
+		return p
+	case verdict.RequiresGrad:
+		p.Mode = byRequiresGrad
+		return p
+	}
+	want, got := p.value(f.Expected), p.value(f.Got)
+	switch {
+	case p.Rule == compare.Support || p.Rule == compare.Distribution || p.Rule == compare.Relation:
+		p.Mode = byBits
+	case want.is != got.is && p.Where.Part == verdict.Value:
+		p.Mode = byStructure
+	case want.number == nil && got.number == nil:
+		p.Mode = byText
+	case !p.reproduces(want.number, got.number):
+		p.Mode = byBits
+	}
+	return p
+}
+
+// reproduces looks for the options under which the limit is broken again.
+func (p *place) reproduces(want, got *tensor.Tensor) bool {
+	for _, o := range []compare.Options{{}, {SignedZero: true}, {NaNDiffers: true}, {Layout: true}} {
+		if p.Options = o; p.compare(want, got) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// compare returns how got breaks the limit; "" when it does not.
+func (p *place) compare(want, got *tensor.Tensor) string {
+	if p.Limit.Error != nil && want != nil && !slices.Equal(p.Limit.Error.Shape(), want.Shape()) {
+		return fmt.Sprintf("want is %s, which is not what the limit was made for", want)
+	}
+	if p.Metadata {
+		return compare.Metadata(want, got, p.Options).Message
+	}
+	d := compare.Judge(want, got, p.Limit, p.Options)
+	if d.OK && p.Rule == verdict.Bias && d.Total-d.Hist[0] >= minBiased && math.Abs(float64(d.Bias)) == 1 {
+		return fmt.Sprintf("all %d errors lean to one side", d.Total-d.Hist[0])
+	}
+	return d.Message
+}
+
+// minBiased is how many errors it takes to lean to one side, as in package verdict.
+const minBiased = 100
+
+// found is a value at a place; number is nil for what is no tensor or number.
+type found struct {
+	is     string
+	number *tensor.Tensor
+	text   string
+	grad   bool
+	ok     bool // the run got there
+}
+
+func (p *place) value(o *backend.Outcome) found {
+	module, name, _ := strings.Cut(p.Where.Name, ".")
+	switch p.Where.Part {
+	case verdict.Grad:
+		return optional(o, o.Grads[p.Where.Name])
+	case verdict.ParamGrad:
+		return optional(o, named(o.ParamGrads[module], name))
+	case verdict.Param, verdict.State:
+		return optional(o, named(o.Final[module], name))
+	case verdict.Stepped:
+		return optional(o, named(o.Stepped[module], name))
+	case verdict.SecondGrad:
+		return optional(o, o.SecondGrads[p.Where.Name])
+	case verdict.SecondParamGrad:
+		return optional(o, named(o.SecondParamGrads[module], name))
+	case verdict.Change:
+		return optional(o, p.changed(o))
+	}
+	if p.Where.Call >= len(o.Values) {
+		return found{}
+	}
+	v := &o.Values[p.Where.Call]
+	for _, i := range p.Where.Path {
+		if i >= len(v.Tuple) {
+			return found{}
+		}
+		v = &v.Tuple[i]
+	}
+	return foundIn(v)
+}
+
+// changed returns what a side has under the place's name right after its call.
+func (p *place) changed(o *backend.Outcome) *tensor.Tensor {
+	return verdict.Changed(p.program, o, p.Where.Call, p.Where.Name)
+}
+
+func optional(o *backend.Outcome, t *tensor.Tensor) found {
+	if t == nil {
+		return found{is: "None", ok: o.Status == backend.OK}
+	}
+	return found{is: "a tensor", number: t, ok: true}
+}
+
+func named(s backend.State, name string) *tensor.Tensor {
+	for _, n := range s {
+		if n.Name == name {
+			return n.Tensor
+		}
+	}
+	return nil
+}
+
+func foundIn(v *backend.Value) found {
+	f := found{ok: true, grad: v.RequiresGrad}
+	switch x := v.Plain.(type) {
+	case nil:
+		f.is = "None"
+	case int64:
+		f.is, f.number = "an int", tensor.Of(tensor.I64, nil, []int64{x})
+	case float64:
+		f.is, f.number = "a float", tensor.Scalar(tensor.F64, complex(x, 0))
+	case complex128:
+		f.is, f.number = "a complex", tensor.Scalar(tensor.C128, x)
+	case bool:
+		f.is, f.text = "a bool", map[bool]string{true: "True", false: "False"}[x]
+	case string:
+		f.is, f.text = "a str", x
+	default:
+		f.is, f.text = fmt.Sprintf("a %T", x), fmt.Sprint(x)
+	}
+	switch {
+	case v.Tensor != nil:
+		f.is, f.number = "a tensor", v.Tensor
+	case v.IsTuple:
+		f.is = fmt.Sprintf("a tuple of %d", len(v.Tuple))
+	case v.Module:
+		f.is = "a module"
+	}
+	return f
+}
+
+// ending returns how a side ended; p tells the place.
+func (p *place) ending(o *backend.Outcome) Ending {
+	e := Ending{Status: o.Status, Class: o.Class, Message: o.Message, Call: o.Call}
+	if p.Where == nil {
+		return e
+	}
+	v := p.value(o)
+	e.Is, e.Text, e.RequiresGrad = v.is, v.text, v.grad
+	if v.number != nil {
+		e.Strides = v.number.Strides()
+	}
+	return e
+}
+
+// key names the place's tensor in the files of tensors.
+func (p *place) key() string {
+	switch p.Where.Part {
+	case verdict.Grad, verdict.ParamGrad:
+		return p.Where.Name + ".grad"
+	case verdict.Param, verdict.State:
+		return p.Where.Name
+	case verdict.SecondGrad, verdict.SecondParamGrad:
+		return p.Where.Name + ".grad2"
+	case verdict.Stepped:
+		return p.Where.Name + ".stepped"
+	case verdict.Change:
+		return fmt.Sprintf("%s.after.%d", p.Where.Name, p.Where.Call)
+	}
+	return valueKey(p.Where.Name, p.Where.Path)
+}
+
+func valueKey(name string, path []int) string {
+	for _, i := range path {
+		name += fmt.Sprintf(".%d", i)
+	}
+	return name
+}
+
+// twice reports whether gradients of the second order come before the place.
+func (p *place) twice() bool {
+	switch {
+	case p.program.Second.Dist == "":
+		return false
+	case p.Where == nil:
+		return true
+	case p.Where.Part == verdict.SecondGrad || p.Where.Part == verdict.SecondParamGrad:
+		return true
+	}
+	return p.Mode == byException && p.Where.Call >= len(p.program.Calls)
+}
+
+// stepped reports whether the optimizer's step comes before the place.
+func (p *place) stepped() bool {
+	return p.program.Step != (program.Step{}) && (p.Where == nil || p.Where.Part == verdict.Stepped)
+}
+
+// calls returns how many calls it takes to get to the place, of n.
+func (p *place) calls(n int) int {
+	if p.Where == nil || p.Where.Call >= n {
+		return n
+	}
+	return p.Where.Call + 1
+}
+
+// differentiates reports whether the backward pass comes before the place.
+func (p *place) differentiates(n int) bool {
+	if p.Where == nil {
+		return true
+	}
+	switch p.Where.Part {
+	case verdict.Grad, verdict.ParamGrad, verdict.SecondGrad, verdict.SecondParamGrad, verdict.Stepped:
+		return true
+	case verdict.Param, verdict.State:
+		return false
+	}
+	return p.Where.Call >= n
+}

@@ -1,0 +1,76 @@
+// Package margins keeps how near every comparison of a run came to its limit,
+// and sums it up: which limits are thin, which far too wide, and what limits
+// the data would support.
+//
+// A file of margins has one JSON object per line and comparison, see Margin.
+package margins
+
+import (
+	"strings"
+
+	"plumb/internal/judge/compare"
+	"plumb/internal/judge/verdict"
+	"plumb/op"
+	"plumb/program"
+)
+
+// Margin is one comparison of one case.
+type Margin struct {
+	Test      string `json:"test"`
+	Case      int    `json:"case"` // index
+	Candidate string `json:"candidate"`
+	// Op is the public name of the operator, a module's constructor for its
+	// calls. For the gradient of an input it is the one that reads the input,
+	// "several operators" where they differ, "" where none does.
+	Op    string         `json:"op"`
+	Part  verdict.Part   `json:"part"`
+	DType string         `json:"dtype"`
+	Class op.Class       `json:"class"` // of numerics; "" for the default of the dtype
+	Ratio compare.Number `json:"ratio"` // observed error ÷ limit; "inf" where nothing could pass
+	Name  string         `json:"name"`  // of the result, input or parameter
+}
+
+// Of returns the margins of a record, in the order of the comparisons.
+func Of(r *verdict.Record) []Margin {
+	out := make([]Margin, len(r.Verdict.Margins))
+	for i, m := range r.Verdict.Margins {
+		out[i] = Margin{
+			Test: r.Test, Case: r.Index, Candidate: r.Candidate, Op: m.Target,
+			Part: m.Part, DType: m.DType, Class: m.Class, Ratio: m.Ratio, Name: m.Name,
+		}
+		if m.Target == "" {
+			out[i].Op = reader(r.Program, m.Name)
+		}
+	}
+	return out
+}
+
+// several stands for the operators that read one input, when they differ.
+const several = "several operators"
+
+// reader names the operator that reads an input.
+func reader(p *program.Program, name string) string {
+	modules := map[string]string{}
+	found := ""
+	for i := range p.Calls {
+		c := &p.Calls[i]
+		target, reads := c.Target, false
+		c.EachRef(func(r program.Ref) {
+			reads = reads || string(r) == name
+			if m := modules[string(r)]; m != "" && strings.HasPrefix(c.Target, "Module.") {
+				target = m
+			}
+		})
+		if program.IsModule(c.Target) {
+			modules[c.Result] = target
+		}
+		switch {
+		case !reads || found == target:
+		case found == "":
+			found = target
+		default:
+			return several
+		}
+	}
+	return found
+}

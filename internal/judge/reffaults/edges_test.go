@@ -1,0 +1,125 @@
+package reffaults
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"plumb/internal/judge/verdict"
+	"plumb/program"
+)
+
+// TestEdgeFaultsKnowTheirCases gives every fault a program that shows it and
+// one beside it that does not.
+func TestEdgeFaultsKnowTheirCases(t *testing.T) {
+	for _, c := range []struct{ target, shows, beside string }{
+		{"conv_transpose1d",
+			"x = tensor((1, 1, 1), torch.float32, [0.0])\nw = tensor((1, 1, 1), torch.float32, [float(\"nan\")])\nv = torch.conv_transpose1d(x, w)",
+			"x = tensor((1, 1, 1), torch.float32, [float(\"nan\")])\nw = tensor((1, 1, 1), torch.float32, [1.0])\nv = torch.conv_transpose1d(x, w)"},
+		{"conv_transpose2d",
+			"x = tensor((1, 1, 1, 1), torch.float32, [0.0])\nw = tensor((1, 1, 1, 1), torch.float32, [float(\"inf\")])\nv = torch.conv_transpose2d(x, w)",
+			"x = tensor((1, 1, 1, 1), torch.float32, [0.0])\nw = tensor((1, 1, 1, 1), torch.float32, [1.0])\nv = torch.conv_transpose2d(x, w)"},
+		{"conv_transpose3d",
+			"x = tensor((1, 1, 1, 1, 1), torch.float32, [0.0])\nw = tensor((1, 1, 1, 1, 1), torch.float32, [float(\"inf\")])\nv = torch.conv_transpose3d(x, w)",
+			"x = tensor((1, 1, 1, 1, 1), torch.float32, [0.0])\nw = tensor((1, 1, 1, 1, 1), torch.float32, [1.0])\nv = torch.conv_transpose3d(x, w)"},
+		{"polygamma",
+			"x = tensor((), torch.float32, [-1.0])\nv = torch.polygamma(1, x)",
+			"x = tensor((), torch.float32, [0.0])\nv = torch.polygamma(1, x)"},
+		{"pdist",
+			"x = tensor((2, 1), torch.float32, [0.0, float(\"nan\")])\nv = torch.pdist(x, 1.0)",
+			"x = tensor((2, 1), torch.float32, [0.0, 1.0])\nv = torch.pdist(x, 1.0)"},
+		{"cdist",
+			"x = tensor((1, 1), torch.float32, [float(\"nan\")])\nv = torch.cdist(x, x, float(\"inf\"))",
+			"x = tensor((1, 1), torch.float32, [3.0])\nv = torch.cdist(x, x, float(\"inf\"))"},
+		{"embedding_bag",
+			"i = tensor((1,), torch.int64, [0])\nw = tensor((1, 1), torch.float32, [0.0])\ns = tensor((1,), torch.float32, [0.0], requires_grad=True)\nv = torch.nn.functional.embedding_bag(i, w, i, per_sample_weights=s)",
+			"i = tensor((1,), torch.int64, [0])\nw = tensor((1, 1), torch.float32, [0.0], requires_grad=True)\ns = tensor((1,), torch.float32, [0.0], requires_grad=True)\nv = torch.nn.functional.embedding_bag(i, w, i, per_sample_weights=s)"},
+		{"binary_cross_entropy",
+			"x = tensor((2,), torch.float32, [0.5, 1.0])\nv = torch.nn.functional.binary_cross_entropy(x, x)",
+			"x = tensor((2,), torch.float32, [0.5, 0.25])\nv = torch.nn.functional.binary_cross_entropy(x, x)"},
+		{"soft_margin_loss",
+			"x = tensor((), torch.float32, [-100.0])\ny = tensor((), torch.float32, [1.0])\nv = torch.nn.functional.soft_margin_loss(x, y)",
+			"x = tensor((), torch.float32, [-3.0])\ny = tensor((), torch.float32, [1.0])\nv = torch.nn.functional.soft_margin_loss(x, y)"},
+		{"isin",
+			"x = tensor((2, 2), torch.int64, [0, 1, 2, 3], strides=(1, 2))\nv = torch.isin(x, x)",
+			"x = tensor((2, 2), torch.int64, [0, 1, 2, 3])\nv = torch.isin(x, x)"},
+		{"pixel_shuffle",
+			"x = tensor((1, 2, 2, 1, 1), torch.float32, [0.0, 1.0, 2.0, 3.0], strides=(4, 1, 2, 2, 2))\nv = torch.nn.functional.pixel_shuffle(x, 1)",
+			"x = tensor((1, 2, 2, 1, 1), torch.float32, [0.0, 1.0, 2.0, 3.0])\nv = torch.nn.functional.pixel_shuffle(x, 1)"},
+		{"pixel_unshuffle",
+			"x = tensor((1, 2, 2, 1, 1), torch.float32, [0.0, 1.0, 2.0, 3.0], strides=(4, 1, 2, 2, 2))\nv = torch.nn.functional.pixel_unshuffle(x, 1)",
+			"x = tensor((1, 2, 2, 1, 1), torch.float32, [0.0, 1.0, 2.0, 3.0])\nv = torch.nn.functional.pixel_unshuffle(x, 1)"},
+		{"median",
+			"x = tensor((2, 1), torch.int64, [8, 8], strides=(0, 1))\nv = torch.median(x, 0)",
+			"x = tensor((2, 1), torch.int64, [8, 8], strides=(2, 1))\nv = torch.median(x, 0)"},
+		{"nanmedian",
+			"x = tensor((1, 2), torch.float32, [8.0, 5.0])\ny = x.expand(3, 2)\nv = y.nanmedian(0)",
+			"x = tensor((1, 2), torch.float32, [8.0, 5.0])\ny = x.repeat(3, 2)\nv = y.nanmedian(0)"},
+		{"bitwise_left_shift",
+			"x = tensor((), torch.int64, [64])\nv = torch.bitwise_left_shift(x, x)",
+			"x = tensor((), torch.int64, [63])\nv = torch.bitwise_left_shift(x, x)"},
+		{"bitwise_right_shift",
+			"x = tensor((), torch.int8, [7])\ny = tensor((), torch.int8, [-1])\nv = torch.bitwise_right_shift(x, other=y)",
+			"x = tensor((), torch.int8, [-7])\ny = tensor((), torch.int8, [1])\nv = torch.bitwise_right_shift(x, other=y)"},
+		{"bitwise_right_shift",
+			"x = tensor((), torch.int8, [-1])\nv = torch.bitwise_right_shift(x, x)",
+			"x = tensor((), torch.int8, [7])\nv = torch.bitwise_right_shift(x, x)"},
+		{"matrix_power",
+			"x = tensor((1, 1), torch.float32, [float(\"inf\")])\nv = torch.matrix_power(x, -1)",
+			"x = tensor((1, 1), torch.float32, [3.0])\nv = torch.matrix_power(x, -1)"},
+		{"InstanceNorm1d",
+			"x = tensor((1, 1, 2), torch.float32, [0.0, 1e25])\nv = torch.nn.functional.instance_norm(x)",
+			"x = tensor((1, 1, 2), torch.float32, [float(\"inf\"), 1e9])\nv = torch.nn.functional.instance_norm(x)"},
+		{"hardswish",
+			"x = tensor((), torch.float32, [3.0])\nv = torch.nn.functional.hardswish(x)",
+			"x = tensor((), torch.float32, [2.0])\nv = torch.nn.functional.hardswish(x)"},
+		{"relu6",
+			"x = tensor((), torch.float32, [float(\"nan\")])\nv = torch.nn.functional.relu6(x)",
+			"x = tensor((), torch.float32, [3.0])\nv = torch.nn.functional.relu6(x)"},
+		{"logcumsumexp",
+			"x = tensor((1,), torch.float32, [3e38])\nv = torch.logcumsumexp(x, 0)",
+			"x = tensor((1,), torch.float32, [3.0])\nv = torch.logcumsumexp(x, 0)"},
+		{"std_mean",
+			"x = tensor((1,), torch.float32, [float(\"inf\")])\nv = torch.std_mean(x)",
+			"x = tensor((1,), torch.float32, [3e38])\nv = torch.std_mean(x)"},
+		{"conv2d",
+			"x = tensor((1, 1, 1), torch.float32, [1.0])\nw = tensor((1, 1, 1, 1), torch.float32, [float(\"nan\")])\nv = torch.conv2d(x, w)",
+			"x = tensor((1, 1, 1), torch.float32, [float(\"nan\")])\nw = tensor((1, 1, 1, 1), torch.float32, [1.0])\nv = torch.conv2d(x, w)"},
+		{"ctc_loss",
+			"x = tensor((2, 1), torch.float32, [0.0, 0.0])\ny = tensor((1,), torch.int64, [0])\nv = torch.nn.functional.ctc_loss(x, y, (2,), (1,))",
+			"x = tensor((2, 2), torch.float32, [0.0, 0.0, 0.0, 0.0])\ny = tensor((1,), torch.int64, [1])\nv = torch.nn.functional.ctc_loss(x, y, (2,), (1,))"},
+		{"ctc_loss",
+			"x = tensor((2, 2), torch.float32, [0.0, 0.0, 0.0, 0.0])\ny = tensor((2,), torch.int64, [1, 1], strides=(2,))\nv = torch.nn.functional.ctc_loss(x, y, (2,), (2,))",
+			"x = tensor((2, 2), torch.float32, [0.0, 0.0, 0.0, 0.0])\ny = tensor((2,), torch.int64, [1, 1])\nv = torch.nn.functional.ctc_loss(x, y, (2,), (2,))"},
+	} {
+		if !holdsFor(t, c.target, c.shows) {
+			t.Errorf("no fault of %s holds for\n%s", c.target, c.shows)
+		}
+		if holdsFor(t, c.target, c.beside) {
+			t.Errorf("a fault of %s holds for\n%s", c.target, c.beside)
+		}
+	}
+}
+
+func holdsFor(t *testing.T, target, text string) bool {
+	t.Helper()
+	p, err := program.Parse("case.py", program.Header+"\ncase(\"case.py::case\", seed=1)\n"+text+"\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(edgeFaults, func(f verdict.KnownFault) bool {
+		return f.Target == target && f.When(p)
+	})
+}
+
+func TestFaultsHaveProofs(t *testing.T) {
+	all := slices.Clone(Faults)
+	for _, f := range Graphs {
+		all = append(all, f.KnownFault)
+	}
+	for _, f := range all {
+		if strings.TrimSpace(f.Reason) == "" || strings.TrimSpace(f.Proof) == "" || len(f.Kinds) == 0 {
+			t.Errorf("the fault of %s lacks a reason, a proof or its kinds", f.Target)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package reffaults
+
+import (
+	"math"
+	"slices"
+
+	"plumb/internal/judge/verdict"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// Graphs are faults of PyTorch's own graph modes, each with its proof.
+var Graphs = slices.Concat(scriptFaults, symbolicFaults)
+
+// scripted are the modes that run TorchScript.
+var scripted = []string{"jit.trace", "jit.script"}
+
+var scriptFaults = []verdict.CandidateFault{{Modes: scripted, KnownFault: verdict.KnownFault{
+	Reference: "torch",
+	Kinds:     []verdict.Kind{verdict.Kind(verdict.Value)},
+	Shows:     func(reference complex128) bool { return reference == 0 },
+	When:      bothZeros,
+	Reason:    "TorchScript keeps one of the constants 0.0 and -0.0, which it takes for equal",
+	Proof: "f = lambda c, x: (torch.where(c, 0.0, x), torch.where(~c, -0.0, x)); of c = torch.tensor([False]) and x = torch.tensor([3.]) f gives -0 as the second result, " +
+		"torch.jit.trace(f, (c, x), check_trace=False)(c, x) gives 0 (1.13 and 2.0)",
+}}, {Modes: scripted, KnownFault: verdict.KnownFault{
+	Reference: "torch",
+	Kinds:     slices.Concat(grads, []verdict.Kind{verdict.Kind(verdict.ParamGrad), verdict.Kind(verdict.SecondGrad), verdict.Kind(verdict.Stepped)}),
+	When:      anyComplex,
+	Reason:    "the gradients of TorchScript's own derivatives, which it takes from the second run on, are not conjugated for complex numbers",
+	Proof: "h = torch.jit.script of def h(x): return x * x + 0 * x; x = torch.tensor(1j, requires_grad=True); h(x); h(x).backward(torch.ones((), dtype=torch.complex64)) " +
+		"gives x.grad = 2j, without torch.jit.script -2j (1.13 and 2.0)",
+}}, {Modes: []string{"jit.script"}, KnownFault: verdict.KnownFault{
+	Reference: "torch",
+	Target:    "unique_consecutive",
+	Kinds:     []verdict.Kind{"shape", verdict.Kind(verdict.Value)},
+	Reason:    "as a method, TorchScript's unique_consecutive gives all three results, whatever is asked for: the second is the empty inverse, not the counts",
+	Proof:     "x = torch.tensor([5, 5, 6]): x.unique_consecutive(return_counts=True) gives 2 tensors, in a function of torch.jit.script 3, the second of them empty",
+}}, scalarFirst("lshift"), scalarFirst("rshift"), scalarFirst("floordiv"), scalarFirst("or_"), scalarFirst("xor"), scalarFirst("and_")}
+
+// scalarFirst are operators of a number and a tensor, in this order.
+func scalarFirst(target string) verdict.CandidateFault {
+	return verdict.CandidateFault{Modes: []string{"jit.script"}, KnownFault: verdict.KnownFault{
+		Reference: "torch",
+		Kinds:     []verdict.Kind{verdict.Exception},
+		When: func(p *program.Program) bool {
+			return slices.ContainsFunc(p.Calls, func(c program.Call) bool {
+				if c.Target != "operator."+target || len(c.Args) != 2 {
+					return false
+				}
+				_, isTensor := c.Args[0].(program.Ref)
+				return !isTensor
+			})
+		},
+		Reason: "TorchScript has the operator for two numbers alone when the first is one, and converts the tensor, which must then have one element",
+		Proof:  "of torch.jit.script of def f(x): return 9 // x, f(torch.ones(2)) raises RuntimeError: Cannot input a tensor of dimension other than 0 as a scalar argument; 9 // torch.ones(2) is [9, 9]; likewise |, ^, &, << and >>",
+	}}
+}
+
+var symbolicFaults = inFX("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor", "ilshift", "irshift", "imatmul")
+
+// inFX are the augmented assignments of Python, which a proxy does not have.
+func inFX(targets ...string) (all []verdict.CandidateFault) {
+	for _, target := range targets {
+		all = append(all, verdict.CandidateFault{Modes: []string{"fx"}, KnownFault: verdict.KnownFault{
+			Reference: "torch",
+			Target:    target,
+			Kinds:     []verdict.Kind{verdict.Kind(verdict.Change)},
+			Reason:    "torch.fx records x += y as x = x + y: the tensor itself, and its views, stay as they were",
+			Proof: "g = torch.fx.symbolic_trace(lambda x, y: operator.iadd(x, y)); x = torch.zeros(1); g(x, torch.ones(1)) leaves x at 0, its code is add = x + y; " +
+				"likewise of a function that says x += y (1.13 and 2.0)",
+		}})
+	}
+	return all
+}
+
+// bothZeros reports whether a program has 0.0 and -0.0 among its arguments.
+func bothZeros(p *program.Program) bool {
+	var plus, minus bool
+	for _, c := range p.Calls {
+		note := func(v any) {
+			if f, ok := v.(float64); ok && f == 0 {
+				minus = minus || math.Signbit(f)
+				plus = plus || !math.Signbit(f)
+			}
+		}
+		for _, a := range c.Args {
+			note(a)
+		}
+		for _, kw := range c.Kwargs {
+			note(kw.Value)
+		}
+	}
+	return plus && minus
+}
+
+func anyComplex(p *program.Program) bool {
+	return p.DType.IsComplex() || slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return in.DType.IsComplex() }) ||
+		slices.ContainsFunc(p.Calls, func(c program.Call) bool {
+			return slices.ContainsFunc(c.Args, func(a any) bool {
+				d, ok := a.(tensor.DType)
+				_, number := a.(complex128)
+				return number || ok && d.IsComplex()
+			})
+		})
+}

@@ -1,0 +1,66 @@
+package verdict
+
+import (
+	"fmt"
+	"slices"
+
+	"plumb/backend"
+	"plumb/internal/judge/compare"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// changes compares what a call left in the inputs and earlier results that it
+// changed on either side. Where says which call.
+func (j *judge) changes(w Where, basis compare.Basis, random bool) {
+	if w.Call >= len(j.ref.Changes) || w.Call >= len(j.cand.Changes) {
+		return
+	}
+	want, got := j.ref.Changes[w.Call], j.cand.Changes[w.Call]
+	w.Part = Change
+	for _, name := range names(want, got) {
+		w.Name = name
+		j.change(w, j.now(j.ref, w.Call, name), j.now(j.cand, w.Call, name), find(want, name) == nil, basis, random)
+	}
+}
+
+// change compares one changed tensor; kept says that the reference left it
+// alone.
+func (j *judge) change(w Where, want, got *tensor.Tensor, kept bool, basis compare.Basis, random bool) {
+	same := want != nil && got != nil && want.SameBits(got)
+	switch {
+	case kept && !same && !random && want != nil && j.same[w.Name]:
+		j.v.Compared++
+		j.differ(w, Kind(Change), fmt.Sprintf("the candidate changed it, the reference did not: %s", j.line(w.Call)))
+	case random:
+		j.drawnTensor(w, want, got)
+	case want != nil:
+		basis.DType = want.DType()
+		j.record(w, want, got, basis)
+	}
+	j.same[w.Name] = same
+}
+
+// now returns what a side has under a name right after a call.
+func (j *judge) now(o *backend.Outcome, call int, name string) *tensor.Tensor {
+	return Changed(j.p, o, call, name)
+}
+
+// Changed returns the tensor that a name of the program stood for right after a
+// call; nil when it stood for none, or the run did not come so far.
+func Changed(p *program.Program, o *backend.Outcome, call int, name string) *tensor.Tensor {
+	for i := min(call, len(o.Changes)-1); i >= 0 && p.Calls[i].Result != name; i-- {
+		if t := find(o.Changes[i], name); t != nil {
+			return t
+		}
+	}
+	if i := slices.IndexFunc(p.Calls, func(c program.Call) bool { return c.Result == name }); i >= 0 && i < len(o.Values) {
+		return o.Values[i].Tensor
+	}
+	for i := range p.Inputs {
+		if p.Inputs[i].Name == name {
+			return p.Inputs[i].Materialize()
+		}
+	}
+	return nil
+}

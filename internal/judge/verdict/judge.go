@@ -1,0 +1,580 @@
+package verdict
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"plumb/backend"
+	"plumb/internal/judge/compare"
+	"plumb/op"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+type judge struct {
+	p         *program.Program
+	ref, cand *backend.Outcome
+	policy    Policy
+	rtol      *float64
+	atol      *float64
+	v         *Verdict
+
+	same    map[string]bool         // names whose value has the same bits on both sides
+	dtypes  map[string]tensor.DType // of inputs and tensor results, as the reference has them
+	modules map[string]string       // constructor's target by module name
+	bounds  asked
+	outline asked
+	random  drawn
+	whole   bool // known faults look at the whole program
+}
+
+func newJudge(p *program.Program, ref, cand *backend.Outcome, policy Policy) *judge {
+	j := &judge{
+		p: p, ref: ref, cand: cand, policy: policy, rtol: p.RTol, atol: p.ATol, v: &Verdict{},
+		same: map[string]bool{}, dtypes: map[string]tensor.DType{}, modules: map[string]string{},
+	}
+	if policy.RTol != nil {
+		j.rtol = policy.RTol
+	}
+	if policy.ATol != nil {
+		j.atol = policy.ATol
+	}
+	if policy.Default {
+		j.rtol, j.atol = nil, nil
+	}
+	j.random.names = map[string]bool{}
+	if policy.Draws != nil {
+		j.random.draws = policy.Draws()
+	}
+	for _, in := range p.Inputs {
+		j.same[in.Name] = true
+		j.dtypes[in.Name] = in.DType
+	}
+	return j
+}
+
+// status applies rule 1, and finds outcomes that do not fit the program.
+func (j *judge) status() {
+	sides := []struct {
+		name string
+		o    *backend.Outcome
+		side **Side
+	}{{"reference", j.ref, &j.v.Reference}, {"candidate", j.cand, &j.v.Candidate}}
+	for _, s := range sides {
+		if problem := j.malformed(s.o); problem != "" {
+			j.v.Word, j.v.Reason = Fault, fmt.Sprintf("the %s's outcome %s", s.name, problem)
+			return
+		}
+		if s.o.Status != backend.OK {
+			*s.side = j.side(s.o)
+		}
+	}
+	if LacksKernel(j.ref) {
+		j.v.Word, j.v.Reason = Unsupported, "the reference has no kernel for this: "+j.ref.Message
+		return
+	}
+	for _, s := range sides {
+		if e, ok := endings[s.o.Status]; ok {
+			j.v.Word, j.v.Reason = e.word, fmt.Sprintf("the %s %s", s.name, e.verb)
+			if text, _, _ := strings.Cut(exception(s.o), "\n"); text != "" {
+				j.v.Reason += ": " + text
+			}
+			return
+		}
+	}
+}
+
+func (j *judge) side(o *backend.Outcome) *Side {
+	s := &Side{Status: o.Status, Class: o.Class, Message: o.Message, Call: o.Call}
+	if o.Status == backend.Raised {
+		s.Line = j.line(o.Call)
+	}
+	return s
+}
+
+// lacking is what PyTorch says of what it has not.
+var lacking = []string{"\" not implemented for '", "derivative for ", "_cpu not implemented for ", " is not implemented for half on CPU", "Low precision dtypes not supported", "does not support automatic differentiation for outputs with complex dtype",
+	"is not differentiable with respect to argument '", " to have one of the following scalar types: Half, Float, Double; but got CPUBFloat16Type"}
+
+// LacksKernel reports whether PyTorch raised what it raises for a legal call
+// whose dtype it has no kernel for, or whose gradient it lacks: there is
+// nothing to align with.
+func LacksKernel(o *backend.Outcome) bool {
+	return o.Status == backend.Raised && (o.Class == "RuntimeError" || o.Class == "NotImplementedError") &&
+		slices.ContainsFunc(lacking, func(s string) bool { return strings.Contains(o.Message, s) })
+}
+
+var endings = map[backend.Status]struct {
+	word Word
+	verb string
+}{
+	backend.Unsupported: {Unsupported, "does not support this program"},
+	backend.Crashed:     {Crash, "crashed"},
+	backend.TimedOut:    {Timeout, "timed out"},
+	backend.OutOfMemory: {OOM, "ran out of memory"},
+}
+
+// malformed says what is wrong with an outcome itself; "" for nothing.
+func (j *judge) malformed(o *backend.Outcome) string {
+	n := len(j.p.Calls)
+	switch {
+	case o == nil:
+		return "is missing"
+	case o.Status == backend.OK && len(o.Values) != n:
+		return fmt.Sprintf("has %d values for %d calls", len(o.Values), n)
+	case o.Status == backend.Raised && (o.Call < 0 || o.Call > n):
+		return fmt.Sprintf("blames call %d of %d", o.Call, n)
+	case len(o.Values) > n:
+		return fmt.Sprintf("has %d values for %d calls", len(o.Values), n)
+	case len(o.Changes) > n:
+		return fmt.Sprintf("tells the changes of %d calls of %d", len(o.Changes), n)
+	}
+	if _, ok := endings[o.Status]; !ok && o.Status != backend.OK && o.Status != backend.Raised {
+		return fmt.Sprintf("has the unknown status %q", o.Status)
+	}
+	return ""
+}
+
+func exception(o *backend.Outcome) string {
+	if o.Class == "" {
+		return o.Message
+	}
+	return o.Class + ": " + o.Message
+}
+
+// line returns the text of call i; "" for the backward pass.
+func (j *judge) line(i int) string {
+	if i < 0 || i >= len(j.p.Calls) {
+		return ""
+	}
+	return j.p.Calls[i].String()
+}
+
+// calls applies rule 2.
+func (j *judge) calls() {
+	for i := range min(len(j.ref.Values), len(j.cand.Values)) {
+		j.call(i, &j.p.Calls[i], &j.ref.Values[i], &j.cand.Values[i])
+	}
+}
+
+func (j *judge) call(i int, c *program.Call, want, got *backend.Value) {
+	target := j.target(c)
+	sameInputs, wide := !readsGradient(c), tensor.Invalid
+	c.EachRef(func(r program.Ref) {
+		sameInputs = sameInputs && j.same[string(r)]
+		wide = tensor.Promote(wide, j.dtypes[string(r)])
+	})
+	if program.IsModule(c.Target) {
+		j.modules[c.Result] = target
+	}
+	w := Where{Part: Value, Call: i, Line: j.line(i), Target: target, Name: c.Result}
+	basis := compare.Basis{Tols: j.tols(target), Same: sameInputs, RTol: j.rtol, ATol: j.atol, Default: j.byDefault()}
+	random := j.random.meet(j.p, i)
+	switch {
+	case random:
+		j.drawnValue(w, want, got, j.random.of(i))
+	case c.Target == "operator.getitem" && want.IsTuple && got.IsTuple: // a tuple in a tuple was compared there
+	default:
+		j.value(w, want, got, basis, wide)
+	}
+
+	if j.last(i) {
+		return
+	}
+	same := sameBits(want, got)
+	if want.Module {
+		same = sameInputs && j.sameModule(c.Result)
+	}
+	j.same[c.Result] = same
+	if want.Tensor != nil {
+		j.dtypes[c.Result] = want.Tensor.DType()
+	}
+	if !same && inPlace(c) {
+		clear(j.same)
+	}
+	j.changes(w, basis, random)
+}
+
+// last reports whether nothing that depends on the bits of call i's result is
+// compared after it.
+func (j *judge) last(i int) bool {
+	return i == len(j.p.Calls)-1 && !j.changed(j.ref, i) && !j.changed(j.cand, i)
+}
+
+func (j *judge) changed(o *backend.Outcome, i int) bool {
+	return i < len(o.Changes) && len(o.Changes[i]) > 0
+}
+
+// readsGradient reports whether a call gives what an earlier call of backward
+// computed: its inputs are not all that the result follows from.
+func readsGradient(c *program.Call) bool {
+	return c.Target == "getattr" && len(c.Args) == 2 && c.Args[1] == "grad"
+}
+
+// byDefault reports whether PyTorch's default tolerances are asked for.
+func (j *judge) byDefault() bool { return j.policy.Default || j.p.Tolerance == program.Default }
+
+// target returns the public name of what a call computes: for a module's call
+// that of its constructor.
+func (j *judge) target(c *program.Call) string {
+	if r, ok := first(c).(program.Ref); ok && strings.HasPrefix(c.Target, "Module.") && j.modules[string(r)] != "" {
+		return j.modules[string(r)]
+	}
+	return c.Target
+}
+
+func first(c *program.Call) any {
+	if len(c.Args) == 0 {
+		return nil
+	}
+	return c.Args[0]
+}
+
+// inPlace reports whether a call may change one of its arguments.
+func inPlace(c *program.Call) bool {
+	if op.InPlace(c.Target) {
+		return true
+	}
+	return slices.ContainsFunc(c.Kwargs, func(kw program.Kwarg) bool {
+		return kw.Name == "out" || kw.Name == "inplace" && kw.Value == true
+	})
+}
+
+// selection is the numerics of Python's own ways to take a part of a value.
+var selection = []op.Tol{{Class: op.Exact, Reason: "takes elements as they are"}}
+
+func (j *judge) tols(target string) []op.Tol {
+	if j.policy.Tols != nil {
+		if tols := j.policy.Tols(target); len(tols) > 0 {
+			return tols
+		}
+	}
+	if target == "operator.getitem" || target == "getattr" {
+		return selection
+	}
+	return nil
+}
+
+// value compares two values: structure, then tensors and numbers. Wide is the
+// dtype that the call's tensors promote to; a Python number was computed in it.
+func (j *judge) value(w Where, want, got *backend.Value, basis compare.Basis, wide tensor.DType) {
+	if a, b := typeName(want), typeName(got); a != b {
+		j.differ(w, Kind(compare.Structure), fmt.Sprintf("got %s, want %s", b, a))
+		return
+	}
+	switch {
+	case want.Tensor != nil:
+		basis.DType = want.Tensor.DType()
+		j.record(w, want.Tensor, got.Tensor, basis)
+		j.requiresGrad(w, want, got)
+	case want.IsTuple:
+		for i := range want.Tuple {
+			part := w
+			part.Path = append(slices.Clone(w.Path), i)
+			j.value(part, &want.Tuple[i], &got.Tuple[i], basis, wide)
+		}
+	case !want.Module:
+		j.plain(w, want.Plain, got.Plain, basis, wide)
+	}
+}
+
+// typeName returns the Python type of a value, as far as structure goes.
+func typeName(v *backend.Value) string {
+	switch {
+	case v.Tensor != nil:
+		return "a tensor"
+	case v.IsTuple:
+		return fmt.Sprintf("a tuple of %d", len(v.Tuple))
+	case v.Module:
+		return "a module"
+	}
+	switch v.Plain.(type) {
+	case nil:
+		return "None"
+	case int64:
+		return "an int"
+	case float64:
+		return "a float"
+	case complex128:
+		return "a complex"
+	case string:
+		return "a str"
+	}
+	return fmt.Sprintf("a %T", v.Plain)
+}
+
+func (j *judge) requiresGrad(w Where, want, got *backend.Value) {
+	if j.policy.IgnoreRequiresGrad || want.RequiresGrad == got.RequiresGrad {
+		return
+	}
+	j.differ(w, RequiresGrad, fmt.Sprintf("got requires_grad=%s, want %s", python(got.RequiresGrad), python(want.RequiresGrad)))
+}
+
+func python(v bool) string {
+	if v {
+		return "True"
+	}
+	return "False"
+}
+
+// plain compares Python values of one type; numbers as 0-d tensors.
+func (j *judge) plain(w Where, want, got any, basis compare.Basis, wide tensor.DType) {
+	switch want := want.(type) {
+	case float64:
+		basis.DType = tensor.F64
+		if wide.IsFloat() {
+			basis.DType = wide
+		}
+		j.record(w, tensor.Scalar(tensor.F64, complex(want, 0)), tensor.Scalar(tensor.F64, complex(got.(float64), 0)), basis)
+	case complex128:
+		basis.DType = tensor.C128
+		if wide.IsComplex() {
+			basis.DType = wide
+		}
+		j.record(w, tensor.Scalar(tensor.C128, want), tensor.Scalar(tensor.C128, got.(complex128)), basis)
+	case int64:
+		j.record(w, integer(want), integer(got.(int64)), compare.Basis{DType: tensor.I64})
+	default:
+		j.v.Compared++
+		if !j.p.Shapes && !reflect.DeepEqual(want, got) {
+			j.differ(w, Kind(Value), fmt.Sprintf("got %v, want %v", got, want))
+		}
+	}
+}
+
+func integer(v int64) *tensor.Tensor { return tensor.Of(tensor.I64, nil, []int64{v}) }
+
+func sameBits(a, b *backend.Value) bool {
+	if typeName(a) != typeName(b) {
+		return false
+	}
+	switch {
+	case a.Tensor != nil:
+		return a.Tensor.SameBits(b.Tensor)
+	case a.IsTuple:
+		for i := range a.Tuple {
+			if !sameBits(&a.Tuple[i], &b.Tuple[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return reflect.DeepEqual(a.Plain, b.Plain)
+}
+
+// sameModule reports whether a module's state agrees in every bit, before the
+// first call and after the last.
+func (j *judge) sameModule(name string) bool {
+	return sameState(j.ref.Initial[name], j.cand.Initial[name]) && sameState(j.ref.Final[name], j.cand.Final[name])
+}
+
+func sameState(a, b backend.State) bool {
+	return slices.EqualFunc(a, b, func(x, y backend.Named) bool {
+		if x.Name != y.Name || x.Tensor == nil || y.Tensor == nil {
+			return x == y
+		}
+		return x.Tensor.SameBits(y.Tensor)
+	})
+}
+
+// exceptions applies rule 3.
+func (j *judge) exceptions() {
+	refRaised, candRaised := j.ref.Status == backend.Raised, j.cand.Status == backend.Raised
+	switch {
+	case refRaised != candRaised && j.policy.NoExceptions:
+	case refRaised && !candRaised:
+		j.raised(j.ref, "reference", "candidate")
+	case candRaised && !refRaised:
+		j.raised(j.cand, "candidate", "reference")
+	case refRaised && j.policy.SameException && ExceptionClass(j.ref) != ExceptionClass(j.cand):
+		j.raised(j.cand, "candidate", "reference")
+		d := &j.v.Differences[len(j.v.Differences)-1]
+		d.Diff.Message = fmt.Sprintf("the candidate raised %s, the reference %s", exception(j.cand), exception(j.ref))
+	}
+}
+
+// ExceptionClass returns the class by which a caller would catch what a side raised.
+func ExceptionClass(o *backend.Outcome) string {
+	switch {
+	case o.Class == "NotImplementedError":
+		return "RuntimeError" // its subclass
+	case o.Class == "AttributeError" && strings.Contains(o.Message, "' object has no attribute '"):
+		return "TypeError" // what a function written in Python raises for an argument of a wrong type
+	}
+	return o.Class
+}
+
+func (j *judge) raised(o *backend.Outcome, who, other string) {
+	w := Where{Part: Value, Call: o.Call, Line: j.line(o.Call)}
+	if o.Call < len(j.p.Calls) {
+		c := &j.p.Calls[o.Call]
+		w.Target, w.Name = j.target(c), c.Result
+	}
+	j.differ(w, Exception, fmt.Sprintf("the %s raised %s, the %s did not", who, exception(o), other))
+}
+
+// final compares the modules' state after the last call.
+func (j *judge) final() {
+	j.states(j.ref.Final, j.cand.Final, func(module, name string) Part {
+		if slices.ContainsFunc(j.ref.ParamGrads[module], func(n backend.Named) bool { return n.Name == name }) {
+			return Param
+		}
+		return State
+	})
+}
+
+func (j *judge) paramGrads() {
+	j.states(j.ref.ParamGrads, j.cand.ParamGrads, func(string, string) Part { return ParamGrad })
+}
+
+// second compares the gradients of the second order.
+func (j *judge) second() {
+	if j.p.Second.Dist == "" || j.ref.SecondGrads == nil {
+		return
+	}
+	j.inputGrads(SecondGrad, j.ref.SecondGrads, j.cand.SecondGrads)
+	j.states(j.ref.SecondParamGrads, j.cand.SecondParamGrads, func(string, string) Part { return SecondParamGrad })
+}
+
+// stepped compares the parameters after the optimizer's step.
+func (j *judge) stepped() {
+	if j.p.Step == (program.Step{}) || j.ref.Stepped == nil || j.cand.Stepped == nil {
+		return
+	}
+	j.states(j.ref.Stepped, j.cand.Stepped, func(string, string) Part { return Stepped })
+}
+
+// states compares the modules in program order, and the tensors of each in the
+// reference's order. A missing entry is one without a tensor.
+func (j *judge) states(want, got map[string]backend.State, part func(module, name string) Part) {
+	for i := range j.p.Calls {
+		module := j.p.Calls[i].Result
+		for _, name := range names(want[module], got[module]) {
+			w := Where{
+				Part: part(module, name), Call: len(j.p.Calls), Name: module + "." + name,
+				Target: j.modules[module], Users: j.users(module),
+			}
+			random := j.random.names[module]
+			if w.Part == ParamGrad || w.Part == SecondParamGrad || w.Part == Stepped {
+				random = j.random.gradient(j.p, module)
+			}
+			a, b := find(want[module], name), find(got[module], name)
+			if w.Part == SecondParamGrad {
+				a, b = orZeros(a, b), orZeros(b, a)
+			}
+			j.optional(w, a, b, random)
+		}
+	}
+}
+
+// orZeros returns t, or zeros like other where there is none: a gradient of the
+// second order that does not exist is one that vanishes.
+func orZeros(t, other *tensor.Tensor) *tensor.Tensor {
+	if t != nil || other == nil {
+		return t
+	}
+	return tensor.New(other.DType(), other.Shape()...)
+}
+
+func names(a, b backend.State) []string {
+	var list []string
+	for _, n := range slices.Concat(a, b) {
+		if !slices.Contains(list, n.Name) {
+			list = append(list, n.Name)
+		}
+	}
+	return list
+}
+
+func find(s backend.State, name string) *tensor.Tensor {
+	for _, n := range s {
+		if n.Name == name {
+			return n.Tensor
+		}
+	}
+	return nil
+}
+
+func (j *judge) grads() { j.inputGrads(Grad, j.ref.Grads, j.cand.Grads) }
+
+func (j *judge) inputGrads(part Part, want, got map[string]*tensor.Tensor) {
+	for _, in := range j.p.Inputs {
+		if in.RequiresGrad || want[in.Name] != nil {
+			w := Where{Part: part, Call: len(j.p.Calls), Name: in.Name, Users: j.users(in.Name)}
+			a, b := want[in.Name], got[in.Name]
+			if part == SecondGrad {
+				a, b = orZeros(a, b), orZeros(b, a)
+			}
+			j.optional(w, a, b, j.random.gradient(j.p, in.Name))
+		}
+	}
+	if !j.p.MakesLeaves() || part != Grad {
+		return
+	}
+	for _, c := range j.p.Calls {
+		if want[c.Result] != nil || got[c.Result] != nil {
+			w := Where{Part: part, Call: len(j.p.Calls), Name: c.Result, Users: j.users(c.Result)}
+			j.optional(w, want[c.Result], got[c.Result], j.random.gradient(j.p, c.Result))
+		}
+	}
+}
+
+// optional compares two tensors of which either may be missing; random ones
+// depend on draws.
+func (j *judge) optional(w Where, want, got *tensor.Tensor, random bool) {
+	if want == nil && got == nil {
+		return
+	}
+	if random {
+		j.drawnGrad(w, want, got)
+		return
+	}
+	basis := compare.Basis{RTol: j.rtol, ATol: j.atol, Default: j.byDefault()}
+	if want != nil {
+		basis.DType = want.DType()
+	}
+	j.record(w, want, got, basis)
+}
+
+// users returns the lines of the calls that read a name.
+func (j *judge) users(name string) []string {
+	var lines []string
+	for i := range j.p.Calls {
+		reads := false
+		j.p.Calls[i].EachRef(func(r program.Ref) { reads = reads || string(r) == name })
+		if reads {
+			lines = append(lines, j.line(i))
+		}
+	}
+	return lines
+}
+
+// conclude draws the word from the differences.
+func (j *judge) conclude() *Verdict {
+	v := j.v
+	switch {
+	case len(v.Differences) > 0:
+		d := &v.Differences[0]
+		v.Word, v.Kind, v.Where = Misaligned, d.Kind, &d.Where
+		v.Reason = d.reason()
+	case v.Reference == nil && v.Candidate != nil:
+		v.Word, v.Reason = Rejected, "only the candidate raised, which does not count here: "+exception(j.cand)
+	case v.Reference != nil && v.Candidate == nil:
+		v.Word, v.Reason = Rejected, "only the reference raised, which does not count here: "+exception(j.ref)
+	case v.Reference != nil && j.p.Raises:
+		v.Word, v.Compared = Aligned, v.Compared+1
+	case v.Reference != nil:
+		v.Word, v.Reason = Rejected, "both sides raised"
+		if v.Reference.Call != v.Candidate.Call {
+			v.Reason = "both sides raised, in different calls"
+		}
+	default:
+		v.Word = Aligned
+	}
+	if f := j.known(); f != nil {
+		v.Word, v.Reason = Known, fmt.Sprintf("%s (%s); %s", f.Reason, f.Reference, v.Reason)
+	}
+	return v
+}

@@ -1,0 +1,137 @@
+package verdict
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"plumb/backend"
+	"plumb/internal/judge/compare"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// KnownFault is a fault of the reference that has been proved: where it shows,
+// a misalignment is not held against the candidate.
+type KnownFault struct {
+	Reference string       // name and version prefix, such as "torch 1.13"
+	Target    string       // of the call that goes wrong: a suffix of the public name, such as "conv_transpose2d"
+	DType     tensor.DType // that takes part in the call; Invalid for any
+	Kinds     []Kind       // of misalignment
+	// When narrows the calls in which it shows; nil does not. It is asked of a
+	// program of the call alone, on the reference's values, where one can be made,
+	// else of the whole program.
+	When func(*program.Program) bool
+	// Shows narrows what the reference has at the first element that differs, for
+	// a fault by which it has a NaN or an infinity; nil does not.
+	Shows func(reference complex128) bool
+	// Rule, where set, is the rule of comparison that is broken.
+	Rule   compare.Rule
+	Reason string
+	Proof  string // how to see it
+}
+
+// CandidateFault is a fault of a candidate that has been proved, and that is
+// not the subject of a run: of PyTorch's own graphs. Reference, of the fault,
+// is the candidate's name and version; Modes are its modes, empty for all; an
+// empty Target stands for every operator.
+type CandidateFault struct {
+	Modes []string
+	KnownFault
+}
+
+// Excused returns the verdict, or Known in its place where a fault of the
+// candidate explains it.
+func Excused(v *Verdict, p *program.Program, ref *backend.Outcome, candidate backend.Info, faults []CandidateFault) *Verdict {
+	if v.Word != Misaligned || v.Where == nil || len(faults) == 0 {
+		return v
+	}
+	j := newJudge(p, ref, ref, Policy{})
+	j.v, j.whole = v, true
+	is := candidate.Name + " " + candidate.Version
+	for i := range faults {
+		f := &faults[i]
+		if strings.HasPrefix(is, f.Reference) && (len(f.Modes) == 0 || slices.Contains(f.Modes, candidate.Own())) && f.explains(j, v.Where) {
+			known := *v
+			known.Word, known.Reason = Known, fmt.Sprintf("%s (%s %s); %s", f.Reason, f.Reference, candidate.Own(), v.Reason)
+			return &known
+		}
+	}
+	return v
+}
+
+// known returns the fault that explains the verdict; nil when none does. It
+// must lie in the call that diverges first.
+func (j *judge) known() *KnownFault {
+	w := j.v.Where
+	if j.v.Word != Misaligned || w == nil {
+		return nil
+	}
+	for i := range j.policy.Faults {
+		f := &j.policy.Faults[i]
+		if strings.HasPrefix(j.policy.Reference, f.Reference) && f.explains(j, w) {
+			return f
+		}
+	}
+	return nil
+}
+
+func (f *KnownFault) explains(j *judge, w *Where) bool {
+	fits := false
+	for _, k := range f.Kinds {
+		fits = fits || k == j.v.Kind
+	}
+	if !fits || !f.answers(j, w) || f.Shows != nil && !f.shows(j, w) ||
+		f.Rule != "" && j.v.Differences[0].Diff.Rule != f.Rule {
+		return false
+	}
+	if f.DType == tensor.Invalid || j.p.DType == f.DType || w.Call >= len(j.p.Calls) {
+		return f.DType == tensor.Invalid || j.p.DType == f.DType
+	}
+	takesPart := false
+	j.p.Calls[w.Call].EachRef(func(r program.Ref) { takesPart = takesPart || j.dtypes[string(r)] == f.DType })
+	return takesPart
+}
+
+// shows reports whether the reference's first element that differs is one that
+// the fault gives.
+func (f *KnownFault) shows(j *judge, w *Where) bool {
+	t, at := At(j.ref, *w), j.v.Differences[0].Diff.First
+	if t == nil || len(at) != t.Dim() || t.Len() == 0 {
+		return false
+	}
+	i := 0
+	for d, n := range t.Shape() {
+		i = i*n + at[d]
+	}
+	return f.Shows(t.At(i))
+}
+
+// answers reports whether the fault's operator is that of the place, called as
+// the fault demands; a gradient, or an exception on its way, may come from any
+// call of it that follows from what is differentiated.
+func (f *KnownFault) answers(j *judge, w *Where) bool {
+	if f.Target == "" {
+		return f.When == nil || f.When(j.p)
+	}
+	if w.Target != "" {
+		return sameOperator(w.Target, f.Target) && (f.When == nil || f.When(j.alone(w.Call)))
+	}
+	behind := j.behind(w.Name)
+	for i, c := range j.p.Calls {
+		if sameOperator(c.Target, f.Target) && behind[c.Result] && (f.When == nil || f.When(j.alone(i))) {
+			return true
+		}
+	}
+	return false
+}
+
+// OperatorName is the name by which the forms of an operator are equal, as a
+// function, a method or a module: "convtranspose2d" for torch.nn.ConvTranspose2d
+// and torch.conv_transpose2d.
+func OperatorName(target string) string {
+	last := target[strings.LastIndexByte(target, '.')+1:]
+	return strings.ToLower(strings.ReplaceAll(last, "_", ""))
+}
+
+func sameOperator(target, name string) bool { return OperatorName(target) == OperatorName(name) }

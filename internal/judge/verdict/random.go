@@ -1,0 +1,299 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"plumb/backend"
+	"plumb/internal/judge/compare"
+	"plumb/op"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// drawn keeps track of what depends on random draws.
+type drawn struct {
+	draws   [][]backend.Draw // by call
+	names   map[string]bool  // values and modules that depend on draws
+	changed bool             // an in-place call was met: arguments may have changed since
+}
+
+// of returns the draws of a call.
+func (d *drawn) of(call int) []backend.Draw {
+	if call >= len(d.draws) {
+		return nil
+	}
+	return d.draws[call]
+}
+
+// meet notes a call and reports whether its result depends on draws. A module
+// that has read such a value may keep it in its state, and so may the modules
+// that it was made of; an in-place call may reach everything through views.
+func (d *drawn) meet(p *program.Program, i int) bool {
+	c := &p.Calls[i]
+	reads := false
+	c.EachRef(func(r program.Ref) { reads = reads || d.names[string(r)] })
+	random := reads || len(d.of(i)) > 0
+	if random {
+		d.names[c.Result] = true
+		if c.Target == "Module.__call__" || c.Target == "Module.forward" {
+			d.state(p, first(c))
+		}
+	}
+	if inPlace(c) {
+		d.changed = true
+		for k := range p.Inputs {
+			d.names[p.Inputs[k].Name] = d.names[p.Inputs[k].Name] || random
+		}
+		for k := range i {
+			d.names[p.Calls[k].Result] = d.names[p.Calls[k].Result] || random
+		}
+	}
+	return random
+}
+
+func (d *drawn) state(p *program.Program, module any) {
+	r, _ := module.(program.Ref)
+	for i := range p.Calls {
+		if c := &p.Calls[i]; c.Result == string(r) && !d.names[c.Result] {
+			d.names[c.Result] = true
+			c.EachRef(func(r program.Ref) { d.state(p, r) })
+		}
+	}
+}
+
+// gradient reports whether the gradient of an input or of a module's parameter
+// passes a call that depends on draws.
+func (d *drawn) gradient(p *program.Program, name string) bool {
+	if len(d.names) == 0 {
+		return false
+	}
+	wanted := map[string]bool{}
+	for _, b := range p.Backward {
+		wanted[string(b.Value)] = true
+	}
+	for i := len(p.Calls) - 1; i >= 0; i-- {
+		if c := &p.Calls[i]; wanted[c.Result] {
+			c.EachRef(func(r program.Ref) { wanted[string(r)] = true })
+		}
+	}
+	reached := map[string]bool{name: true}
+	for i := range p.Calls {
+		c := &p.Calls[i]
+		reads := false
+		c.EachRef(func(r program.Ref) { reads = reads || reached[string(r)] })
+		if !reads {
+			continue
+		}
+		reached[c.Result] = true
+		if d.names[c.Result] && wanted[c.Result] {
+			return true
+		}
+	}
+	return false
+}
+
+// drawnValue compares two values that depend on draws: structure, then the
+// tensors without their elements, unless the call itself drew them.
+func (j *judge) drawnValue(w Where, want, got *backend.Value, draws []backend.Draw) {
+	if a, b := typeName(want), typeName(got); a != b {
+		j.differ(w, Kind(compare.Structure), fmt.Sprintf("got %s, want %s", b, a))
+		return
+	}
+	switch {
+	case want.Tensor != nil:
+		fit, expected := compare.Fit{}, want.Tensor
+		if j.sizedByData(w.Call) && expected.DType() == got.Tensor.DType() {
+			expected = got.Tensor
+		}
+		if d := j.drawnTensor(w, expected, got.Tensor); d.OK && len(draws) == 1 && draws[0].Whole && !j.random.changed && !j.shapesOfDraws() {
+			fit = j.distribution(w, &draws[0], want.Tensor, got.Tensor)
+		}
+		j.weighDraws(w, want.Tensor, fit)
+		j.requiresGrad(w, want, got)
+	case want.IsTuple:
+		for i := range want.Tuple {
+			part := w
+			part.Path = append(slices.Clone(w.Path), i)
+			j.drawnValue(part, &want.Tuple[i], &got.Tuple[i], nil)
+		}
+	case !want.Module:
+		j.v.Compared++
+		j.v.Drawn++
+	}
+}
+
+// shapesOfDraws reports whether random results are compared by dtype and shape only.
+func (j *judge) shapesOfDraws() bool { return j.p.Shapes || j.p.Draws }
+
+// shapedByData are calls whose results are as large as the elements say.
+var shapedByData = []string{
+	"torch.nonzero", "Tensor.nonzero", "torch.argwhere", "Tensor.argwhere", "torch.masked_select", "Tensor.masked_select",
+	"torch.unique", "Tensor.unique", "torch.unique_consecutive", "Tensor.unique_consecutive", "torch.where", "operator.getitem",
+	"torch.repeat_interleave", "Tensor.repeat_interleave", "torch.bincount", "Tensor.bincount",
+}
+
+func (j *judge) sizedByData(call int) bool {
+	return call < len(j.p.Calls) && slices.Contains(shapedByData, j.p.Calls[call].Target)
+}
+
+// drawnTensor compares what two tensors are, not what is in them.
+func (j *judge) drawnTensor(w Where, want, got *tensor.Tensor) compare.Diff {
+	j.v.Drawn++
+	return j.shapes(w, want, got)
+}
+
+// weighDraws notes how near a comparison of draws came to its limit.
+func (j *judge) weighDraws(w Where, want *tensor.Tensor, fit compare.Fit) {
+	m := Margin{w.Part, w.Call, w.Name, w.Target, "", op.Statistical, fit.Ratio}
+	if want != nil {
+		m.DType = want.DType().String()
+	}
+	j.v.Margins = append(j.v.Margins, m)
+	if j.v.WorstAt == nil || fit.Ratio > j.v.Worst {
+		j.v.Worst, j.v.WorstAt = fit.Ratio, &m
+	}
+}
+
+// distribution judges the candidate's draws: their support, then their law,
+// then both sides as two samples. The reference's draws are held to the law
+// too: where they break it, the literal states a wrong one.
+func (j *judge) distribution(w Where, draw *backend.Draw, want, got *tensor.Tensor) compare.Fit {
+	refLaw, law := draw.Law(values(j.p, j.ref)), draw.Law(values(j.p, j.cand))
+	if refLaw == nil || law == nil {
+		return compare.Fit{}
+	}
+	refDraws, err := refLaw.Draws(want)
+	if err != nil {
+		j.unlike(w, compare.Support, "the reference itself: "+err.Error())
+		return compare.Fit{Ratio: compare.Number(math.Inf(1))}
+	}
+	ref := &compare.Drawn{Draws: refDraws, Law: refLaw}
+	if own := ref.Follows(want.Shape(), want.DType()); own.Ratio > 1 {
+		j.unlike(w, compare.Distribution, fmt.Sprintf("the reference itself breaks the law of the operator's literal: %s (%s)", own.Message, own.Test))
+		return own
+	}
+	draws, err := law.Draws(got)
+	if err != nil {
+		j.unlike(w, compare.Support, err.Error())
+		return compare.Fit{Ratio: compare.Number(math.Inf(1))}
+	}
+	cand := &compare.Drawn{Draws: draws, Law: law}
+	fit := ref.Alike(cand, got.DType())
+	if f := cand.Follows(got.Shape(), got.DType()); f.Ratio > fit.Ratio {
+		fit = f
+	}
+	if fit.Ratio > 1 {
+		j.unlike(w, compare.Distribution, fmt.Sprintf("%s; a sample of it would do that less than once in %.0g comparisons (%s)", fit.Message, 1/compare.FalseAlarms, fit.Test))
+	}
+	return fit
+}
+
+func (j *judge) unlike(w Where, rule compare.Rule, message string) {
+	d := compare.Diff{Rule: rule, Message: message}
+	j.v.Differences = append(j.v.Differences, Difference{Where: w, Kind: Kind(w.Part), Diff: d})
+}
+
+// values tells the tensors that a side has for the program's names.
+func values(p *program.Program, o *backend.Outcome) func(program.Ref) *tensor.Tensor {
+	return func(r program.Ref) *tensor.Tensor {
+		for i := range p.Inputs {
+			if p.Inputs[i].Name == string(r) {
+				return p.Inputs[i].Materialize()
+			}
+		}
+		for i := range p.Calls {
+			if p.Calls[i].Result == string(r) && i < len(o.Values) {
+				return o.Values[i].Tensor
+			}
+		}
+		return nil
+	}
+}
+
+// drawnGrad compares two gradients that depend on draws. Where a call draws
+// straight from the input to what is differentiated, each side's gradient is
+// its own slopes times the cotangent.
+func (j *judge) drawnGrad(w Where, want, got *tensor.Tensor) {
+	d := j.drawnTensor(w, want, got)
+	fit := compare.Fit{}
+	if d.OK && want != nil && w.Part == Grad && !j.shapesOfDraws() {
+		fit = j.relation(w, want, got)
+	}
+	j.weighDraws(w, want, fit)
+}
+
+func (j *judge) relation(w Where, want, got *tensor.Tensor) compare.Fit {
+	call, cot := j.straight(w.Name)
+	if cot == nil || j.random.changed {
+		return compare.Fit{}
+	}
+	draw := &j.random.of(call)[0]
+	if _, ref, ok := slopeError(draw, values(j.p, j.ref), j.ref.Values[call].Tensor, cot, want); !ok || ref > 1 {
+		return compare.Fit{}
+	}
+	at, ratio, ok := slopeError(draw, values(j.p, j.cand), j.cand.Values[call].Tensor, cot, got)
+	if !ok {
+		return compare.Fit{}
+	}
+	if ratio > 1 {
+		j.unlike(w, compare.Relation, fmt.Sprintf("element %d is %s: not the cotangent times what the candidate itself drew", at, compare.Element(got, at)))
+	}
+	return compare.Fit{Ratio: compare.Number(ratio), Test: "relation"}
+}
+
+// straight returns the call that alone reads an input, draws from it, and whose
+// result is differentiated and read by no other call, with the cotangent; nil
+// where there is none.
+func (j *judge) straight(name string) (call int, cot *tensor.Tensor) {
+	if len(j.users(name)) != 1 {
+		return 0, nil
+	}
+	for i := range j.p.Calls {
+		draws := j.random.of(i)
+		if len(draws) != 1 || !draws[0].Whole || len(draws[0].Refs) == 0 || string(draws[0].Refs[0]) != name {
+			continue
+		}
+		var found []*program.Fill
+		for b := range j.p.Backward {
+			if back := &j.p.Backward[b]; string(back.Value) == j.p.Calls[i].Result {
+				found = append(found, &back.Cotangent)
+			}
+		}
+		out := j.ref.Values[i].Tensor
+		if len(found) != 1 || len(j.users(j.p.Calls[i].Result)) > 0 || out == nil || !out.DType().IsFloat() {
+			return 0, nil
+		}
+		cot := tensor.New(out.DType(), out.Shape()...)
+		for k, v := range found[0].Cotangent(out.Len()) {
+			cot.Set(k, complex(v, 0))
+		}
+		return i, cot
+	}
+	return 0, nil
+}
+
+// slopeRoundings is how many units in the last place two ways to multiply by a
+// slope may differ.
+const slopeRoundings = 8
+
+// slopeError compares a gradient with the slopes of a side's own draws times
+// the cotangent. It returns the worst element and its error ÷ limit.
+func slopeError(draw *backend.Draw, value func(program.Ref) *tensor.Tensor, out, cot, grad *tensor.Tensor) (at int, ratio float64, ok bool) {
+	law := draw.Law(value)
+	if law == nil || law.Slopes == nil || grad.Len() != out.Len() {
+		return 0, 0, false
+	}
+	for i, s := range law.Slopes(out) {
+		expected := s * cot.Float(i)
+		if math.IsNaN(expected) || math.IsInf(expected, 0) {
+			continue
+		}
+		limit := slopeRoundings * compare.Spacing(math.Abs(expected), grad.DType())
+		if r := math.Abs(grad.Float(i)-expected) / limit; !(r <= ratio) {
+			at, ratio = i, r
+		}
+	}
+	return at, ratio, true
+}

@@ -1,0 +1,180 @@
+package verdict_test
+
+import (
+	"strings"
+	"testing"
+
+	"plumb/backend"
+	"plumb/backend/native"
+	"plumb/internal/judge/compare"
+	"plumb/internal/judge/verdict"
+	"plumb/nn"
+	"plumb/ops"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+const head = "# plumb program v1\nimport operator, torch\nfrom plumb import case, integer, tensor, uniform\n\ncase(\"t\", seed=1)\n"
+
+// drawTwice runs a program on native under two seeds and returns a judge of
+// its outcomes; change may spoil the second.
+func drawTwice(t *testing.T, text string, change func(p *program.Program, cand *backend.Outcome)) *verdict.Verdict {
+	t.Helper()
+	p, err := program.Parse("t.py", head+text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := native.New(ops.Table(), nn.Modules())
+	job := &backend.Job{Program: p}
+	for i := range p.Inputs {
+		job.Inputs = append(job.Inputs, p.Inputs[i].Materialize())
+	}
+	ref, _ := own.Run(t.Context(), job)
+	other := *p
+	other.Seed = 2
+	cand, _ := own.Run(t.Context(), &backend.Job{Program: &other, Inputs: job.Inputs, State: ref.Initial})
+	if ref.Status != backend.OK || cand.Status != backend.OK {
+		t.Fatalf("%s %s", ref.Message, cand.Message)
+	}
+	if change != nil {
+		change(p, cand)
+	}
+	return verdict.Judge(p, ref, cand, verdict.Policy{Draws: func() [][]backend.Draw { return own.Draws(job) }})
+}
+
+const dropped = `x = tensor((100, 100), torch.float32, uniform(-2, 2, key=5), requires_grad=True)
+y = torch.nn.functional.dropout(x, 0.3)
+y.backward(uniform(0, 1, key=3))
+`
+
+func TestRandomResults(t *testing.T) {
+	value := func(i int, f func(at int, v float64) float64) func(*program.Program, *backend.Outcome) {
+		return func(_ *program.Program, cand *backend.Outcome) { rewrite(cand.Values[i].Tensor, f) }
+	}
+	times := func(c float64) func(int, float64) float64 {
+		return func(_ int, v float64) float64 { return v * c }
+	}
+	const channels = "x = tensor((4, 5, 6, 7), torch.float32, uniform(1, 2, key=5))\ny = torch.nn.functional.dropout2d(x, 0.3)\n"
+	tests := map[string]struct {
+		text   string
+		change func(*program.Program, *backend.Outcome)
+		want   compare.Rule // "" for aligned
+	}{
+		"dropout":                    {dropped, nil, ""},
+		"dropout, not scaled":        {dropped, value(0, times(0.7)), compare.Support},
+		"dropout, scaled by p":       {dropped, value(0, times(0.7/0.3)), compare.Support},
+		"dropout, one element":       {dropped, value(0, at(77, 0.1)), compare.Support},
+		"dropout of nothing":         {strings.Replace(dropped, "0.3", "0.0", 1), value(0, at(77, 0.1)), compare.Distance},
+		"dropout, another mask back": {dropped, shiftGrad, compare.Relation},
+		"dropout, gradient unscaled": {dropped, func(_ *program.Program, cand *backend.Outcome) { rewrite(cand.Grads["x"], times(0.7)) }, compare.Relation},
+		"dropout, other p":           {dropped, dropMore, compare.Distribution},
+		"dropout, everything kept":   {dropped, keepAll, compare.Distribution},
+		"channels":                   {channels, nil, ""},
+		"channels, dropped in part":  {channels, inPart, compare.Support},
+		"downstream":                 {strings.Replace(dropped, "y.backward", "z = torch.exp(y)\nw = torch.sum(z, 0)\nw.backward", 1), nil, ""},
+		"downstream, other shape": {strings.Replace(dropped, "y.backward", "z = torch.exp(y)\nz.backward", 1), func(_ *program.Program, cand *backend.Outcome) {
+			cand.Values[1].Tensor = cand.Values[1].Tensor.Narrow(0, 0, 50, 1)
+		}, compare.Shape},
+		"beside":          {strings.Replace(dropped, "y.backward", "z = torch.exp(x)\nz.backward", 1), nil, ""},
+		"beside, value":   {strings.Replace(dropped, "y.backward", "z = torch.exp(x)\nz.backward", 1), value(1, at(5, 1)), compare.Distance},
+		"beside, sum":     {strings.Replace(dropped, "y.backward", "z = torch.exp(x)\nz.backward", 1), func(_ *program.Program, cand *backend.Outcome) { rewrite(cand.Grads["x"], at(5, 9)) }, compare.Distance},
+		"module":          {"x = tensor((90, 80), torch.float32, uniform(1, 2, key=5))\nm = torch.nn.Dropout(0.5)\ny = m(x)\n", nil, ""},
+		"module, p":       {"x = tensor((90, 80), torch.float32, uniform(1, 2, key=5))\nm = torch.nn.Dropout(0.5)\ny = m(x)\n", keepSome, compare.Distribution},
+		"module, eval":    {"x = tensor((9,), torch.float32, uniform(1, 2, key=5))\nm = torch.nn.Dropout(0.5)\ne = m.eval()\ny = m(x)\n", value(2, at(5, 1)), compare.Distance},
+		"uniform":         {"y = torch.rand((100, 100))\n", nil, ""},
+		"uniform, biased": {"y = torch.rand((100, 100))\n", value(0, func(_ int, v float64) float64 { return 0.02 + 0.98*v }), compare.Distribution},
+		"uniform, 1":      {"y = torch.rand((3,))\n", value(0, at(1, 1)), compare.Support},
+		"uniform, rows":   {"y = torch.rand((100, 100))\n", repeatRows, compare.Distribution},
+		"normal":          {"y = torch.randn((100, 100))\n", nil, ""},
+		"normal, wide":    {"y = torch.randn((100, 100))\n", value(0, times(1.06)), compare.Distribution},
+		"constant":        {"y = torch.randn((100,))\n", value(0, times(0)), compare.Distribution},
+		"permutation":     {"y = torch.randperm(60)\n", nil, ""},
+		"no permutation":  {"y = torch.randperm(60)\n", value(0, at(1, 0)), compare.Support},
+		"ordered":         {"y = torch.randperm(60)\n", value(0, func(i int, _ float64) float64 { return float64(i) }), compare.Distribution},
+		"rrelu":           {"x = tensor((100, 100), torch.float32, uniform(-2, 2, key=5), requires_grad=True)\ny = torch.nn.functional.rrelu(x, 0.1, 0.3, True)\ny.backward(uniform(0, 1, key=3))\n", nil, ""},
+		"rrelu, beyond":   {"x = tensor((100, 100), torch.float32, uniform(-2, 2, key=5))\ny = torch.nn.functional.rrelu(x, 0.1, 0.3, True)\n", value(0, times(1.01)), compare.Support},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			v := drawTwice(t, tt.text, tt.change)
+			var rule compare.Rule
+			if len(v.Differences) > 0 {
+				rule = v.Differences[0].Diff.Rule
+			}
+			if rule != tt.want {
+				t.Errorf("rule %q, want %q: %s", rule, tt.want, v.Text())
+			}
+		})
+	}
+}
+
+func rewrite(t *tensor.Tensor, f func(at int, v float64) float64) {
+	for i := range t.Len() {
+		t.Set(i, complex(f(i, t.Float(i)), 0))
+	}
+}
+
+func at(i int, to float64) func(int, float64) float64 {
+	return func(k int, v float64) float64 {
+		if k == i {
+			return to
+		}
+		return v
+	}
+}
+
+// shiftGrad gives the gradient of another mask.
+func shiftGrad(_ *program.Program, cand *backend.Outcome) {
+	g := cand.Grads["x"]
+	first := g.Float(0)
+	rewrite(g, func(i int, v float64) float64 {
+		if i+1 == g.Len() {
+			return first
+		}
+		return g.Float(i + 1)
+	})
+}
+
+// dropMore drops every twentieth element.
+func dropMore(_ *program.Program, cand *backend.Outcome) {
+	rewrite(cand.Values[0].Tensor, func(i int, v float64) float64 {
+		if i%20 == 0 {
+			return 0
+		}
+		return v
+	})
+}
+
+// inPart drops or keeps element 3 against its channel.
+func inPart(p *program.Program, cand *backend.Outcome) {
+	x := p.Inputs[0].Materialize()
+	rewrite(cand.Values[0].Tensor, func(i int, v float64) float64 {
+		switch {
+		case i != 3:
+			return v
+		case v == 0:
+			return x.Float(i) / 0.7
+		}
+		return 0
+	})
+}
+
+func keepAll(p *program.Program, cand *backend.Outcome) {
+	x := p.Inputs[0].Materialize()
+	rewrite(cand.Values[0].Tensor, func(i int, _ float64) float64 { return x.Float(i) / 0.7 })
+}
+
+func keepSome(p *program.Program, cand *backend.Outcome) {
+	x := p.Inputs[0].Materialize()
+	rewrite(cand.Values[1].Tensor, func(i int, v float64) float64 {
+		if i%9 == 0 {
+			return 2 * x.Float(i)
+		}
+		return v
+	})
+}
+
+func repeatRows(_ *program.Program, cand *backend.Outcome) {
+	y := cand.Values[0].Tensor
+	rewrite(y, func(i int, _ float64) float64 { return y.Float(i % 100) })
+}

@@ -1,0 +1,435 @@
+// Package verdict judges what two backends did with one program.
+//
+// # Rules
+//
+// Judge applies these rules in order:
+//
+//  1. A side that does not support the program makes it unsupported; a side
+//     that crashed, timed out or ran out of memory gives its word to the
+//     verdict. The reference is looked at first, and the reason says which
+//     side it was.
+//  2. The results of the calls that both sides finished are compared in
+//     program order, each by the rules of package compare, with its structure
+//     before (tuples and their lengths, modules, plain Python values by type)
+//     and requires_grad after, and then what the call left in inputs and
+//     earlier results that it changed on either side. The first call that
+//     differs is the verdict's.
+//  3. An exception on one side only is a misalignment. Exceptions on both
+//     sides make the program rejected, unless rule 2 found a difference.
+//  4. The modules' state after the last call, the gradients of the inputs and
+//     those of the parameters, first of the first and then of the second order,
+//     are compared, in this order, and then the parameters after the optimizer's
+//     step, where the program asks for it and both sides made it.
+//
+// A program that asks for shapes only has no elements compared.
+//
+// A limit is the operator's own only where a difference cannot be inherited:
+// see compare.LimitFor. Gradients and state have the default of their dtype.
+package verdict
+
+import (
+	"slices"
+	"strings"
+
+	"plumb/backend"
+	"plumb/internal/judge/compare"
+	"plumb/op"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// Word is the judgement.
+type Word string
+
+// The words. Judge gives the first seven; Known, Fixed and Unstable are for
+// those who compare a verdict with earlier ones.
+const (
+	Aligned     Word = "aligned"
+	Misaligned  Word = "misaligned"
+	Rejected    Word = "rejected" // both sides raised
+	Unsupported Word = "unsupported"
+	Crash       Word = "crash"
+	Timeout     Word = "timeout"
+	OOM         Word = "oom"
+	Fault       Word = "fault" // the harness failed, not the subject
+	Known       Word = "known"
+	Fixed       Word = "fixed"
+	Unstable    Word = "unstable" // the reference disagrees with itself
+)
+
+// Words lists every word.
+var Words = []Word{Aligned, Misaligned, Rejected, Unsupported, Crash, Timeout, OOM, Fault, Known, Fixed, Unstable}
+
+// IsFinding reports whether the word speaks against the candidate.
+func (w Word) IsFinding() bool {
+	switch w {
+	case Misaligned, Crash, Timeout, OOM, Fault:
+		return true
+	}
+	return false
+}
+
+// Kind says what is misaligned: the part that was compared when its elements
+// differ, otherwise the rule of package compare that is broken ("shape",
+// "dtype", "structure", "layout"), or one of the kinds below.
+type Kind string
+
+// The kinds beyond parts and rules.
+const (
+	Exception    Kind = "exception"
+	RequiresGrad Kind = "requires_grad"
+)
+
+// Part is a part of an outcome.
+type Part string
+
+// The parts.
+const (
+	Value     Part = "value"      // of a call
+	Param     Part = "param"      // a module's parameter
+	State     Part = "state"      // a module's buffer
+	Grad      Part = "grad"       // of an input
+	ParamGrad Part = "param_grad" // of a module's parameter
+	// Change is what a call left in an input or in an earlier result.
+	Change Part = "change"
+	// The gradients of the second order.
+	SecondGrad      Part = "grad2"
+	SecondParamGrad Part = "param_grad2"
+	// Stepped is a module's parameter after the optimizer's step.
+	Stepped Part = "step"
+)
+
+// Where is the place of a comparison in a program.
+type Where struct {
+	Part Part `json:"part"`
+	// Call is the index of the call; the number of calls for what follows the
+	// last one: state and gradients.
+	Call   int    `json:"call"`
+	Line   string `json:"line,omitempty"`   // the text of the call
+	Target string `json:"target,omitempty"` // its public name; a module's call has the module's
+	// Name is the result, the input, or module and tensor as in "m.weight".
+	Name string `json:"name"`
+	Path []int  `json:"path,omitempty"` // position within a tuple
+	// Users are the lines of the calls that read the input or module.
+	Users []string `json:"users,omitempty"`
+}
+
+// Difference is a comparison that failed.
+type Difference struct {
+	Where Where         `json:"where"`
+	Kind  Kind          `json:"kind"`
+	Limit compare.Limit `json:"limit"`
+	Diff  compare.Diff  `json:"diff"`
+	// Truth says where both sides stand to the oracle; nil when it was not asked.
+	Truth *Truth `json:"truth,omitempty"`
+	// Around are the elements around the worst one; of the first difference only.
+	Around []compare.Sample `json:"around,omitempty"`
+	// Map draws error ÷ limit over the last two dimensions around the worst
+	// element; of the first difference only. See compare.HeatMap.
+	Map []string `json:"map,omitempty"`
+	// Explained says how the limit of the worst element came about.
+	Explained string `json:"explained,omitempty"`
+}
+
+// Margin says how near its limit one passed or failed comparison came.
+type Margin struct {
+	Part   Part           `json:"part"`
+	Call   int            `json:"call"`
+	Name   string         `json:"name"`
+	Target string         `json:"target,omitempty"`
+	DType  string         `json:"dtype"`
+	Class  op.Class       `json:"class,omitempty"`
+	Ratio  compare.Number `json:"ratio"` // observed error ÷ limit
+}
+
+// Side says how a backend's run ended.
+type Side struct {
+	Status  backend.Status `json:"status"`
+	Class   string         `json:"class,omitempty"`
+	Message string         `json:"message,omitempty"`
+	// Call raised; the number of calls for the backward pass. It says nothing
+	// with another status.
+	Call int    `json:"call"`
+	Line string `json:"line,omitempty"` // the text of the call that raised
+}
+
+// Verdict is one judgement with its reason.
+type Verdict struct {
+	Word   Word   `json:"word"`
+	Kind   Kind   `json:"kind,omitempty"`
+	Reason string `json:"reason,omitempty"` // one sentence
+	Where  *Where `json:"where,omitempty"`  // of the first difference
+	// Blame says what of a graph is wrong: "pass fuse", or "tracing" where the
+	// graph is wrong without passes; "" where nothing is known.
+	Blame string `json:"blame,omitempty"`
+	// Reference and Candidate are set when a side did not end well.
+	Reference   *Side          `json:"reference,omitempty"`
+	Candidate   *Side          `json:"candidate,omitempty"`
+	Differences []Difference   `json:"differences,omitempty"` // in program order
+	Compared    int            `json:"compared"`              // tensors and numbers
+	Drawn       int            `json:"drawn,omitempty"`       // of these, the ones that depend on random draws
+	Worst       compare.Number `json:"worst"`                 // the largest ratio of all comparisons
+	WorstAt     *Margin        `json:"worst_at,omitempty"`
+	Margins     []Margin       `json:"margins,omitempty"` // of every comparison, in order
+	// Settled are the comparisons over their limit that the oracle decided in
+	// the candidate's favour.
+	Settled []Truth `json:"settled,omitempty"`
+	// Inherited is where the sides first differ by more than a limit, when that
+	// follows from differences within their limits before: the reference, given
+	// what the candidate computed, agrees with it. See Path.
+	Inherited *Where `json:"inherited,omitempty"`
+
+	// Truths are the distances of both sides from the truth, of every
+	// comparison, where the oracle was asked for all.
+	Truths []Truth `json:"truths,omitempty"`
+	// Suspect asks for an oracle: errors within the limit all lean to one side.
+	Suspect bool `json:"suspect,omitempty"`
+	// Answerable says that the verdict could be another one if an oracle could be
+	// asked, though it was not: see Policy.Answers.
+	Answerable bool `json:"-"`
+}
+
+// Policy is what the judge goes by.
+type Policy struct {
+	// Tols returns the numerics of the operators that answer to a public name;
+	// none when it is unknown. Nil knows no operator.
+	Tols func(target string) []op.Tol
+	// Table, where set, lets a scalar function's result be computed exactly.
+	Table *op.Table
+	// Bounds returns the rounding-error bounds of the program, of its calls'
+	// results and, where asked, of gradients too; nil has none.
+	Bounds func(gradients bool) *compare.Bounds
+	// Outline, where set, tells what is certain of the bounds in less time: see
+	// compare.Bound.Functions and Elementwise.
+	Outline func(gradients bool) *compare.Bounds
+	// Draws returns the calls of random operators by the program's calls; nil
+	// has none. What depends on them is not compared element by element.
+	Draws func() [][]backend.Draw
+	// Answers says that an oracle can be asked about differences. Where none
+	// can, bounds that rest on how functions are written are not used.
+	Answers bool
+	// Oracle decides about differences beyond their limit; nil leaves them.
+	Oracle *Oracle
+	// RTol and ATol, where set, replace the program's own.
+	RTol, ATol *float64
+	// Default gives every comparison PyTorch's default tolerance.
+	Default bool
+	// NoExceptions counts an exception of one side only as a rejection.
+	NoExceptions bool
+	Compare      compare.Options
+	// Measure compares two tensors; nil is compare.Judge. One for which the
+	// expected elements are not in memory may find a difference without saying
+	// more of it: its verdict is of use only where it is Aligned.
+	Measure func(want, got *tensor.Tensor, limit compare.Limit, o compare.Options) compare.Diff
+	// Reference is the reference's name and version, such as "torch 1.13.1";
+	// Faults are what is known to be wrong with references.
+	Reference string
+	Faults    []KnownFault
+	// SameException asks that what both sides raise has the same class.
+	SameException bool
+	// IgnoreRequiresGrad is for sides that do not report it.
+	IgnoreRequiresGrad bool
+}
+
+// Judge compares a candidate's outcome with the reference's by the rules of
+// the package. It does not change them.
+func Judge(p *program.Program, ref, cand *backend.Outcome, policy Policy) *Verdict {
+	j := newJudge(p, ref, cand, policy)
+	if j.status(); j.v.Word != "" {
+		return j.v
+	}
+	j.calls()
+	j.exceptions()
+	if ref.Status == backend.OK && cand.Status == backend.OK {
+		j.final()
+		j.grads()
+		j.paramGrads()
+		j.second()
+		j.stepped()
+	}
+	return j.conclude()
+}
+
+// around is how many neighbours of the worst element are kept to either side.
+const around = 3
+
+// record notes one comparison of two tensors and whether their bits agree.
+func (j *judge) record(w Where, want, got *tensor.Tensor, basis compare.Basis) {
+	if j.p.Shapes {
+		j.shapes(w, want, got)
+		return
+	}
+	o := j.policy.Compare
+	limit := j.limit(w, want, got, &basis)
+	o.SignedZero = o.SignedZero || basis.Same && signsZero(limit.Class, want, basis.Tols)
+	d := j.measure(want, got, limit, o)
+	if d.Rule == compare.NonFinite {
+		if g := j.decidable(w, want, got); g != nil {
+			got = g
+			d = compare.Judge(want, got, limit, o)
+		}
+	}
+	j.v.Compared++
+	var truth *Truth
+	if j.policy.Oracle != nil && j.policy.Oracle.All && want != nil && got != nil && slices.Equal(want.Shape(), got.Shape()) {
+		if t := j.policy.Oracle.settle(w, want, got, limit, nil); t != nil {
+			j.v.Truths = append(j.v.Truths, *t)
+		}
+	}
+	if d.OK && limit.Class == op.Pointwise && oneSided(&d) {
+		j.bias(w, want, got, &d)
+	}
+	if d.Rule == compare.Distance {
+		var scalar *tensor.Tensor
+		if basis.Same {
+			scalar = j.scalarTruth(w, want)
+		}
+		truth = j.policy.Oracle.settle(w, want, got, limit, scalar)
+		if truth != nil && truth.Ratio <= 1 {
+			d.OK, d.WorstRatio, limit.Class = true, truth.Ratio, Relative
+			j.v.Settled = append(j.v.Settled, *truth)
+		}
+	}
+	if d.Rule == compare.NonFinite && basis.Same {
+		if t := j.exactly(w, want, got, limit, o); t != nil {
+			d.OK, d.WorstRatio, limit.Class = true, t.Ratio, Relative
+			j.v.Settled = append(j.v.Settled, *t)
+		}
+	}
+	m := Margin{w.Part, w.Call, w.Name, w.Target, "", limit.Class, d.WorstRatio}
+	if want != nil {
+		m.DType = want.DType().String()
+	}
+	j.v.Margins = append(j.v.Margins, m)
+	if j.v.WorstAt == nil || d.WorstRatio > j.v.Worst {
+		j.v.Worst, j.v.WorstAt = d.WorstRatio, &m
+	}
+	if d.OK {
+		return
+	}
+	kind := Kind(d.Rule)
+	diff := Difference{Where: w, Limit: limit, Diff: d, Truth: truth}
+	if d.Rule == compare.NonFinite || d.Rule == compare.Distance {
+		kind = Kind(w.Part)
+		if len(j.v.Differences) == 0 && d.Worst != nil {
+			diff.Around = compare.Around(want, got, d.Worst, around, limit, o)
+			diff.Map = compare.HeatMap(want, got, d.Worst, limit, o)
+			if truth != nil {
+				truth.fill(diff.Around)
+			}
+			diff.Explained = limit.Explain(d.Worst)
+		}
+	}
+	diff.Kind = kind
+	j.v.Differences = append(j.v.Differences, diff)
+}
+
+func (j *judge) measure(want, got *tensor.Tensor, limit compare.Limit, o compare.Options) compare.Diff {
+	if j.policy.Measure != nil {
+		return j.policy.Measure(want, got, limit, o)
+	}
+	return compare.Judge(want, got, limit, o)
+}
+
+// shapes compares what two tensors are, not what is in them.
+func (j *judge) shapes(w Where, want, got *tensor.Tensor) compare.Diff {
+	d := compare.Metadata(want, got, j.policy.Compare)
+	j.v.Compared++
+	if !d.OK {
+		j.v.Differences = append(j.v.Differences, Difference{Where: w, Kind: Kind(d.Rule), Diff: d})
+	}
+	return d
+}
+
+// signsZero reports whether the sign of a zero result is defined. That of a sum
+// depends on the order of its terms; the parts of a complex function are
+// computed by several formulas, which differ in it.
+func signsZero(c op.Class, want *tensor.Tensor, tols []op.Tol) bool {
+	if slices.ContainsFunc(tols, func(t op.Tol) bool { return t.AnyZero || t.Class == op.Accumulating }) {
+		return false
+	}
+	return c == op.Exact || c == op.Pointwise && want != nil && !want.DType().IsComplex()
+}
+
+// limit returns the limit of one comparison. The rounding-error bounds of the
+// program are asked for only where some bit differs and they matter.
+func (j *judge) limit(w Where, want, got *tensor.Tensor, basis *compare.Basis) compare.Limit {
+	if want != nil && got != nil && j.policy.Bounds != nil && !basis.Settled(nil) && !want.SameBits(got) {
+		outline := j.outlined(w, basis)
+		if !basis.Settled(outline) && j.usable(outline) {
+			b := pickBound(j.bounds.of(w, j.policy.Bounds), w)
+			if b != nil && j.usable(b) && b.Holds(want) {
+				basis.Bound = b
+			}
+		}
+	}
+	return compare.LimitFor(*basis)
+}
+
+// outlined returns what is certain of the bound of a place; nil where nothing
+// is, or would settle the limit.
+func (j *judge) outlined(w Where, basis *compare.Basis) *compare.Bound {
+	if j.policy.Answers && !basis.Settled(&compare.Bound{Elementwise: true}) {
+		return nil
+	}
+	return pickBound(j.outline.of(w, j.policy.Outline), w)
+}
+
+// usable reports whether a bound may limit anything: one that rests on how
+// functions are written may where an oracle decides about what breaks it.
+func (j *judge) usable(b *compare.Bound) bool {
+	if b == nil || !b.Functions || j.policy.Answers {
+		return true
+	}
+	j.v.Answerable = true
+	return false
+}
+
+// asked holds bounds as far as they were asked for.
+type asked struct {
+	bounds    *compare.Bounds
+	gradients bool
+}
+
+// of returns the bounds among which that of a place is; nil where no place of
+// its part has one.
+func (a *asked) of(w Where, ask func(gradients bool) *compare.Bounds) *compare.Bounds {
+	gradient := w.Part == Grad || w.Part == ParamGrad || w.Part == SecondGrad || w.Part == SecondParamGrad
+	if ask == nil || w.Part != Value && !gradient {
+		return nil
+	}
+	if a.bounds == nil || gradient && !a.gradients {
+		a.bounds, a.gradients = ask(gradient), gradient
+	}
+	return a.bounds
+}
+
+// pickBound returns the bound of a place; nil when there is none.
+func pickBound(b *compare.Bounds, w Where) *compare.Bound {
+	if b == nil {
+		return nil
+	}
+	switch w.Part {
+	case Value:
+		if w.Call < len(b.Values) {
+			return b.Values[w.Call].At(w.Path)
+		}
+	case Grad:
+		return b.Grads[w.Name]
+	case ParamGrad:
+		module, name, _ := strings.Cut(w.Name, ".")
+		return b.ParamGrads[module][name]
+	case SecondGrad:
+		return b.SecondGrads[w.Name]
+	case SecondParamGrad:
+		module, name, _ := strings.Cut(w.Name, ".")
+		return b.SecondParamGrads[module][name]
+	}
+	return nil
+}
+
+// differ notes a difference that is none of two tensors.
+func (j *judge) differ(w Where, kind Kind, message string) {
+	d := compare.Diff{Rule: compare.Rule(kind), Message: message}
+	j.v.Differences = append(j.v.Differences, Difference{Where: w, Kind: kind, Diff: d})
+}
