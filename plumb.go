@@ -36,12 +36,19 @@
 package plumb
 
 import (
+	"fmt"
+	"os"
 	"testing"
 
+	"plumb/api"
 	"plumb/backend"
+	"plumb/backend/native"
 	"plumb/internal/campaign"
 	"plumb/internal/draw/choice"
+	"plumb/internal/find/bundle"
 	"plumb/internal/gotest"
+	"plumb/internal/safetensors"
+	"plumb/nn"
 	"plumb/op"
 	"plumb/ops"
 	"plumb/program"
@@ -63,7 +70,7 @@ type config struct {
 	candidates []campaign.Candidate
 }
 
-// N sets the number of cases; -plumb.n goes before it.
+// N sets the number of cases; -plumb.n overrides it.
 func N(n int) Option { return func(c *config) { c.n = n } }
 
 // Tolerance compares by |candidate − reference| ≤ atol + rtol·|reference|, in
@@ -127,4 +134,65 @@ func (c *config) test(name string, seed uint64, float tensor.DType, f func(*T)) 
 	return campaign.Drawn(name, name, gotest.Number(c.n), choice.DeriveName(seed, name), func(src *choice.Source, _ int, o campaign.Observer) (*program.Program, error) {
 		return c.draw(name, float, src, o, f)
 	})
+}
+
+// Replay runs the program of a finding's bundle, which dir holds, on Plumb's
+// own operators, and fails the test where the result differs from what the
+// reference gave by more than the limit of the finding.
+func Replay(t testing.TB, dir string) {
+	t.Helper()
+	replay(t, dir, func(b *bundle.Bundle) (bundle.Result, error) {
+		job, err := b.Job()
+		if err != nil {
+			return bundle.Result{}, err
+		}
+		outcome, err := native.New(ops.Table(), nn.Modules()).Run(t.Context(), job)
+		if err != nil {
+			return bundle.Result{}, err
+		}
+		return b.Judge(outcome)
+	})
+}
+
+// ReplayCalls is Replay with the bundle's program written as calls of package
+// api: run returns the tensor that the finding is about, or the error of the
+// call that refused.
+func ReplayCalls(t testing.TB, dir string, run func(s *api.Session) (*tensor.Tensor, error)) {
+	t.Helper()
+	replay(t, dir, func(b *bundle.Bundle) (bundle.Result, error) {
+		return b.JudgeTensor(run(api.NewSession()))
+	})
+}
+
+func replay(t testing.TB, dir string, judge func(*bundle.Bundle) (bundle.Result, error)) {
+	t.Helper()
+	b, err := bundle.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := judge(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if t.Log(result.Text); result.Misaligned {
+		t.Fail()
+	}
+}
+
+// LoadTensor reads a tensor of a bundle's safetensors file. It panics where
+// there is none.
+func LoadTensor(file, name string) *tensor.Tensor {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		panic(err)
+	}
+	f, err := safetensors.Parse(data, safetensors.Limits{})
+	if err != nil {
+		panic(fmt.Errorf("%s: %w", file, err))
+	}
+	t := f.Tensor(name)
+	if t == nil {
+		panic(fmt.Errorf("%s has no tensor %s", file, name))
+	}
+	return t
 }

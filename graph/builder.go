@@ -50,7 +50,7 @@ func (b *Builder) At(step int, place string) { b.step, b.place = step, place }
 func (b *Builder) Differentiate(of *Node) { b.of = of }
 
 // own are the packages whose lines are nobody's call.
-var own = []string{"plumb/graph", "plumb/op", "plumb/ops", "plumb/nn", "plumb/internal/autograd", "plumb/optim", "plumb/internal/eager", "plumb/api", "plumb/internal/inplace"}
+var own = []string{"graph", "op", "ops", "nn", "optim", "api", "internal/autograd", "internal/eager", "internal/inplace"}
 
 // here is the place of a node.
 func (b *Builder) here() string {

@@ -21,6 +21,7 @@ import (
 	"plumb/backend/open"
 	"plumb/backend/worker"
 	"plumb/internal/find/bundle"
+	"plumb/internal/module"
 	"plumb/ops"
 )
 
@@ -391,7 +392,7 @@ func (f *reproFlags) goTest(cmd *cobra.Command, b *bundle.Bundle) error {
 		return usage(err)
 	}
 	env := []string{"GOFLAGS=", "GOWORK=off"}
-	if err := execute(cmd, dir, env, "go", "mod", "edit", "-replace", "plumb="+source); err != nil {
+	if err := execute(cmd, dir, env, "go", "mod", "edit", "-replace", module.Path+"="+source); err != nil {
 		return unable(fmt.Errorf("go mod edit: %w", err))
 	}
 	if err := execute(cmd, dir, env, "go", "test", "-c", "-o", "repro.test", "."); err != nil {
@@ -408,7 +409,7 @@ func (f *reproFlags) source() (string, error) {
 		dir = filepath.Join(filepath.Dir(file), "..", "..")
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	if err != nil || !strings.HasPrefix(string(text), "module plumb\n") {
+	if err != nil || !strings.HasPrefix(string(text), "module "+module.Path+"\n") {
 		return "", fmt.Errorf("the source of Plumb is not in %s: say where with --plumb, or run: plumb repro --as plumb --run", dir)
 	}
 	return filepath.Abs(dir)

@@ -37,7 +37,7 @@ internal/judge/compare:     tensor op
 internal/judge/verdict:     tensor internal/draw/choice op program internal/judge/truth backend internal/judge/compare
 internal/judge/reffaults:   tensor op ops program internal/judge/compare internal/judge/verdict
 internal/judge/margins:     op program internal/judge/compare internal/judge/verdict
-internal/find/bundle:       tensor internal/draw/choice op program backend internal/safetensors internal/judge/compare internal/judge/verdict
+internal/find/bundle:       tensor internal/draw/choice op program backend internal/safetensors internal/judge/compare internal/judge/verdict internal/module
 check:                      tensor internal/draw/choice op program internal/gradcheck internal/draw/opcase backend backend/native nn internal/campaign internal/judge/compare internal/judge/verdict internal/gotest
 internal/campaign:          tensor internal/draw/choice op program backend internal/judge/compare internal/judge/verdict internal/find/shrink internal/find/finding
 internal/find/shrink:       tensor internal/draw/choice op program backend internal/judge/compare internal/judge/verdict
@@ -47,12 +47,13 @@ internal/campaign/store:
 internal/campaign/report:   backend internal/judge/compare internal/judge/verdict internal/find/shrink internal/find/finding
 suites:
 baselines:
-.:                          tensor internal/draw/choice op ops internal/draw/gen program api backend internal/campaign internal/gotest internal/where
+.:                          tensor internal/draw/choice op ops internal/draw/gen program api backend internal/campaign internal/gotest internal/where backend/native internal/find/bundle internal/safetensors nn internal/module
 internal/deps:
 internal/variate:           tensor
 internal/spell:
-internal/where:
+internal/module:
+internal/where:             internal/module
 internal/gotest:            internal/find/shrink internal/find/finding op nn program backend backend/open backend/native backend/recorded internal/campaign internal/judge/reffaults internal/campaign/report internal/judge/verdict
-cmd/plumb:                  tensor internal/draw/choice op internal/draw/opcase internal/gradcheck internal/campaign/coverage graph internal/eager ops nn program backend backend/open backend/native backend/worker backend/recorded internal/judge/reffaults internal/draw/script internal/judge/compare internal/judge/verdict internal/campaign internal/judge/margins internal/find/shrink internal/find/finding internal/find/accepted internal/find/bundle internal/campaign/report internal/campaign/store suites baselines internal/kernel internal/mutants internal/spell conform internal/conform/baseline
-internal/opgen:             tensor internal/draw/choice op internal/draw/opcase program ops nn backend backend/native conform
+cmd/plumb:                  tensor internal/draw/choice op internal/draw/opcase internal/gradcheck internal/campaign/coverage graph internal/eager ops nn program backend backend/open backend/native backend/worker backend/recorded internal/judge/reffaults internal/draw/script internal/judge/compare internal/judge/verdict internal/campaign internal/judge/margins internal/find/shrink internal/find/finding internal/find/accepted internal/find/bundle internal/campaign/report internal/campaign/store suites baselines internal/kernel internal/mutants internal/spell conform internal/conform/baseline internal/module
+internal/opgen:             tensor internal/draw/choice op internal/draw/opcase program ops nn backend backend/native conform internal/module
 `

@@ -34,7 +34,7 @@ func document(table *op.Table, declared []*function, modules *nn.Table) []byte {
 	}
 	w.WriteString("# Modules\n\nThe modules of package `nn`, their constructors and the arguments of a call.\n\n")
 	for _, m := range modules.Defs() {
-		module(&w, m)
+		moduleRow(&w, m)
 	}
 	return append(bytes.TrimRight(w.Bytes(), "\n"), '\n')
 }
@@ -156,7 +156,7 @@ func numerics(t op.Tol) string {
 	return class + ": " + t.Reason
 }
 
-func module(w *bytes.Buffer, m *nn.Def) {
+func moduleRow(w *bytes.Buffer, m *nn.Def) {
 	fmt.Fprintf(w, "## %s\n\n%s\n\n```\n", m.Name(), m.Doc)
 	for _, s := range m.Sigs() {
 		fmt.Fprintln(w, s)

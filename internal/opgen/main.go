@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"plumb/internal/module"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/ops"
@@ -42,12 +43,12 @@ func root() (string, error) {
 	}
 	for {
 		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-		if err == nil && strings.HasPrefix(string(text), "module plumb\n") {
+		if err == nil && strings.HasPrefix(string(text), "module "+module.Path+"\n") {
 			return dir, nil
 		}
 		up := filepath.Dir(dir)
 		if up == dir {
-			return "", fmt.Errorf("opgen: no go.mod of module plumb above the working directory")
+			return "", fmt.Errorf("opgen: no go.mod of module %s above the working directory", module.Path)
 		}
 		dir = up
 	}

@@ -7,13 +7,15 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"plumb/internal/module"
 )
 
 // depth is how many frames are looked at.
 const depth = 64
 
 // Outside returns FILE:LINE of the innermost running frame that is in none of
-// the packages, nor in Go's own runtime, reflect, sync and testing; test files
+// the packages of this module, named by their folders ("." is its root), nor in Go's own runtime, reflect, sync and testing; test files
 // of the packages are outside. It is "" where there is none. The file is its
 // name without folders.
 func Outside(packages ...string) string {
@@ -36,7 +38,8 @@ func within(f runtime.Frame, packages []string) bool {
 	case "runtime", "reflect", "sync", "testing", "slices", "maps":
 		return true
 	}
-	return slices.Contains(packages, name) && !strings.HasSuffix(f.File, "_test.go")
+	own := func(folder string) bool { return module.Join(folder) == name }
+	return slices.ContainsFunc(packages, own) && !strings.HasSuffix(f.File, "_test.go")
 }
 
 // packageOf cuts a function's name after the package's path.

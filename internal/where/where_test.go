@@ -7,11 +7,11 @@ import (
 
 func TestOutside(t *testing.T) {
 	got := ""
-	slices.SortFunc([]int{1, 2}, func(a, b int) int { got = Outside("plumb/internal/where"); return 0 })
+	slices.SortFunc([]int{1, 2}, func(a, b int) int { got = Outside("internal/where"); return 0 })
 	if got != "where_test.go:10" {
 		t.Errorf("the line is %q", got)
 	}
-	if p := packageOf("plumb/graph.(*Builder).Apply"); p != "plumb/graph" {
+	if p := packageOf("example.com/plumb/graph.(*Builder).Apply"); p != "example.com/plumb/graph" {
 		t.Errorf("the package is %q", p)
 	}
 }

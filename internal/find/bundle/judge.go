@@ -48,6 +48,23 @@ func (b *Bundle) Judge(o *backend.Outcome) (Result, error) {
 	return b.judgeValue(v)
 }
 
+// JudgeTensor is Judge for a result at the bundle's place that was computed by
+// other means than the bundle's program; err is the error of computing it.
+func (b *Bundle) JudgeTensor(t *tensor.Tensor, err error) (Result, error) {
+	b.m.Place.program = b.Program
+	now := Ending{Status: backend.OK}
+	if err != nil {
+		now.Status, now.Class, now.Message = backend.Raised, "error", err.Error()
+	}
+	switch {
+	case b.m.Place.Mode == byException:
+		return b.judgeException(&now), nil
+	case err != nil:
+		return misaligned("the candidate %s; the reference %s", finish(&now), finish(&b.m.Expected)), nil
+	}
+	return b.judgeValue(found{is: "a tensor", number: t, ok: true})
+}
+
 func misaligned(format string, args ...any) Result {
 	return Result{Misaligned: true, Text: "misaligned: " + fmt.Sprintf(format, args...)}
 }

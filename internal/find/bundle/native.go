@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"go/format"
 	"go/token"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,8 +13,8 @@ import (
 	_ "embed"
 
 	"plumb/backend"
-	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
+	"plumb/internal/module"
 	"plumb/op"
 	"plumb/program"
 	"plumb/tensor"
@@ -26,21 +25,29 @@ var nativeText string
 
 var nativeTemplate = template.Must(template.New("native").Parse(nativeText))
 
-// goMod is the module file of a bundle's Go test: the packages that the test
-// needs of Plumb import one module besides.
+// goMod is the module file of a bundle's Go test, for the module of Plumb and a
+// place of its source: the packages that the test needs of Plumb import two
+// modules besides.
 const goMod = `module repro
 
 go 1.26.0
 
-require plumb v0.0.0
+require %[1]s v0.0.0
 
-require golang.org/x/sys v0.49.0 // indirect
+require (
+	github.com/klauspost/compress v1.20.3 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+)
 
-// Say where Plumb's source is, and run: go test .
-// replace plumb => /path/to/plumb
+// Where Plumb's source is.
+replace %[1]s => /path/to/plumb
 `
 
-const goSum = `golang.org/x/sys v0.49.0 h1:XbzkgYJHdqh/8m2Uu0W/dQv8nktxx4BFHp1M0gROTXA=
+const goSum = `github.com/google/go-cmp v0.7.0 h1:wk8382ETsv4JYUZwIsn6YpYiWiBsYLSJiTsyBybVuN8=
+github.com/google/go-cmp v0.7.0/go.mod h1:pXiqmnSA92OHEEa9HXL2W4E7lf9JzCmGVUdgjX3N/iU=
+github.com/klauspost/compress v1.20.3 h1:zWNoFqq/lSuYQRim3dUXlXeA0IqwuZGicdG5ZTfY5j4=
+github.com/klauspost/compress v1.20.3/go.mod h1:LUdAzn7YLVvxLpc7y3V1m40wESHTgc1422pwwBSKYuI=
+golang.org/x/sys v0.49.0 h1:XbzkgYJHdqh/8m2Uu0W/dQv8nktxx4BFHp1M0gROTXA=
 golang.org/x/sys v0.49.0/go.mod h1:hNLxWAXmnKAxqDtdwIYC4bM9oQPEecfsnNMuSxOs3og=
 `
 
@@ -51,12 +58,8 @@ type nativeScript struct {
 	Direct                bool     // the calls of package api; else the bundle's program
 	Standard, Imports     []string
 	Lines                 string // the body of the function run
-	Want, Limit, Options  string // Go expressions
-	Raises, Bias          bool   // the reference raised; errors that lean to one side are the difference
-	Exception             bool
-	Finish                string
-	Strided, Load         bool // helpers that are called
-	One, Grad             bool
+	Finish                string // how the reference ended
+	Strided, One, Grad    bool   // helpers that are called
 }
 
 // addNative writes the Go test of a candidate that Plumb's own operators run.
@@ -66,7 +69,8 @@ func (b *Bundle) addNative(f *Finding, p *place, role string) error {
 		Title: w.title(), Reason: clean(f.Verdict.Reason), Origin: w.origin(),
 		Text: strings.Split(strings.TrimSpace(f.Program.String()), "\n"), Finish: finish(new(p.ending(f.Expected))),
 	}
-	g := &goFile{f: f, p: p, names: map[string]bool{}, modules: map[string]bool{}}
+	g := &goFile{f: f, p: p, names: map[string]bool{}}
+	s.Standard, s.Imports = []string{"testing"}, []string{module.Path}
 	if g.expressible() {
 		g.fill(&s)
 	}
@@ -78,9 +82,9 @@ func (b *Bundle) addNative(f *Finding, p *place, role string) error {
 	if err != nil {
 		return fmt.Errorf("repro_test.go: %w", err)
 	}
-	b.files["repro_test.go"], b.files[goModFile], b.files[goSumFile] = source, []byte(goMod), []byte(goSum)
+	b.files["repro_test.go"], b.files[goModFile], b.files[goSumFile] = source, fmt.Appendf(nil, goMod, module.Path), []byte(goSum)
 	b.m.Sides["native"] = script{File: "repro_test.go", Role: role}
-	b.m.Run = append(b.m.Run, "go mod edit -replace plumb=/path/to/plumb && go test .")
+	b.m.Run = append(b.m.Run, "go mod edit -replace "+module.Path+"=/path/to/plumb && go test .")
 	return nil
 }
 
@@ -89,9 +93,7 @@ type goFile struct {
 	f       *Finding
 	p       *place
 	names   map[string]bool // that a later line reads
-	modules map[string]bool // imports
 	strided bool
-	load    bool
 	one     bool
 }
 
@@ -188,36 +190,17 @@ func (g *goFile) fill(s *nativeScript) {
 	p := g.f.Program
 	s.Direct = true
 	s.Lines = g.body(g.p.calls(len(p.Calls)))
-	s.Exception = g.p.Mode == byException
-	s.Raises = g.f.Expected.Status == backend.Raised
-	if !s.Exception {
-		want := g.p.value(g.f.Expected).number
-		s.Want = "nil"
-		if want != nil {
-			s.Want = g.tensor(want, expectedFile, g.p.key())
-		}
-		s.Limit, s.Options = g.limit(), g.options()
-		s.Bias = g.p.Rule == verdict.Bias
-		g.modules["plumb/internal/judge/compare"] = true
-	}
-	s.Strided, s.Load, s.One = g.strided, g.load, g.one
-	if g.load {
-		g.modules["os"], g.modules["plumb/internal/safetensors"] = true, true
-	}
-	g.modules["testing"], g.modules["plumb/api"], g.modules["plumb/tensor"] = true, true, true
-	for m, path := range map[string]string{"math.": "math", "op.": "plumb/op"} {
-		if strings.Contains(s.Lines+s.Want, m) {
-			g.modules[path] = true
-		}
-	}
+	s.Strided, s.One = g.strided, g.one
 	s.Grad = strings.Contains(s.Lines, "return grad(")
-	for _, path := range slices.Sorted(maps.Keys(g.modules)) {
-		if strings.Contains(path, "/") {
-			s.Imports = append(s.Imports, path)
-		} else {
-			s.Standard = append(s.Standard, path)
-		}
+	s.Standard = []string{"testing"}
+	if strings.Contains(s.Lines, "math.") {
+		s.Standard = []string{"math", "testing"}
 	}
+	s.Imports = []string{module.Path, module.Join("api")}
+	if strings.Contains(s.Lines, "op.") {
+		s.Imports = append(s.Imports, module.Join("op"))
+	}
+	s.Imports = append(s.Imports, module.Join("tensor"))
 }
 
 // body writes the inputs, the first n calls, the backward pass and the result.
@@ -281,7 +264,7 @@ func (g *goFile) place() (name, expr string) {
 
 // taken are the names that a test uses itself.
 var taken = []string{
-	"s", "t", "err", "api", "op", "tensor", "compare", "safetensors", "math", "os", "testing", "one", "load", "strided", "grad", "run",
+	"s", "t", "err", "api", "op", "tensor", "plumb", "math", "testing", "one", "strided", "grad", "run",
 	"any", "bool", "byte", "complex", "complex64", "complex128", "float32", "float64", "int", "int8", "int16", "int32", "int64", "uint8", "string", "new", "nil", "true", "false",
 }
 
@@ -490,10 +473,9 @@ var golang = notation{"{", "}", "true", "false", "math.NaN()", "math.Inf(1)", "m
 // tensor returns the expression of a *tensor.Tensor, which the file holds under the key.
 func (g *goFile) tensor(t *tensor.Tensor, file, key string) string {
 	shape := "[]int{" + strings.Trim(ints(t.Shape()), "(),") + "}"
-	s := fmt.Sprintf("load(%q, %q)", file, key)
+	s := fmt.Sprintf("plumb.LoadTensor(%q, %q)", file, key)
 	switch d := t.DType(); {
 	case t.Len() > literalSize:
-		g.load = true
 	case d.IsFloat():
 		s = fmt.Sprintf("tensor.Float64s(tensor.%s, %s%s)", goDTypes[d], shape, comma(elements(t)))
 	default:
@@ -527,33 +509,4 @@ func elements(t *tensor.Tensor) []string {
 		}
 	}
 	return out
-}
-
-func (g *goFile) limit() string {
-	l := &g.p.Limit
-	var parts []string
-	for _, f := range []struct {
-		name  string
-		value compare.Number
-	}{{"RTol", l.RTol}, {"ATol", l.ATol}, {"ULP", l.ULP}, {"Unit", l.Unit}} {
-		if f.value != 0 {
-			parts = append(parts, f.name+": "+golang.float(float64(f.value), tensor.F64))
-		}
-	}
-	if l.Error != nil {
-		parts = append(parts, "Error: "+g.tensor(l.Error, expectedFile, limitKey))
-	}
-	return "compare.Limit{" + strings.Join(parts, ", ") + "}"
-}
-
-func (g *goFile) options() string {
-	o := &g.p.Options
-	var parts []string
-	for name, set := range map[string]bool{"Layout": o.Layout, "NaNDiffers": o.NaNDiffers, "SignedZero": o.SignedZero} {
-		if set {
-			parts = append(parts, name+": true")
-		}
-	}
-	slices.Sort(parts)
-	return "compare.Options{" + strings.Join(parts, ", ") + "}"
 }

@@ -715,7 +715,7 @@ func execute(t testing.TB, dir string, argv ...string) (int, string) {
 // source is the folder of Plumb's source.
 func source(t testing.TB) string {
 	t.Helper()
-	dir, err := filepath.Abs("..")
+	dir, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
