@@ -52,6 +52,7 @@ internal/deps:
 internal/variate:           tensor
 internal/spell:
 internal/module:
+internal/publish:           internal/module
 internal/where:             internal/module
 internal/gotest:            internal/find/shrink internal/find/finding op nn program backend backend/open backend/native backend/recorded internal/campaign internal/judge/reffaults internal/campaign/report internal/judge/verdict
 cmd/plumb:                  tensor internal/draw/choice op internal/draw/opcase internal/gradcheck internal/campaign/coverage graph internal/eager ops nn program backend backend/open backend/native backend/worker backend/recorded internal/judge/reffaults internal/draw/script internal/judge/compare internal/judge/verdict internal/campaign internal/judge/margins internal/find/shrink internal/find/finding internal/find/accepted internal/find/bundle internal/campaign/report internal/campaign/store suites baselines internal/kernel internal/mutants internal/spell conform internal/conform/baseline internal/module
