@@ -8,6 +8,8 @@ import (
 	"plumb/backend/native"
 	"plumb/internal/campaign"
 	"plumb/internal/conform/baseline"
+	"plumb/internal/conform/config"
+	"plumb/internal/conform/diopi"
 	"plumb/internal/judge/compare"
 	"plumb/internal/judge/reffaults"
 	"plumb/internal/judge/verdict"
@@ -145,7 +147,7 @@ func Contracts(p *program.Program) bool {
 
 // Recordable returns the cases of a config, as far as pick takes their
 // functions, to record with inputs of the seed.
-func Recordable(c *Config, seed uint64, pick func(function string) bool) []baseline.Case {
+func Recordable(c *config.Config, seed uint64, pick func(function string) bool) []baseline.Case {
 	var list []baseline.Case
 	for one := range c.Cases() {
 		if !pick(one.Function) {
@@ -154,25 +156,25 @@ func Recordable(c *Config, seed uint64, pick func(function string) bool) []basel
 		atol, rtol := one.Tolerance()
 		list = append(list, baseline.Case{
 			Name: one.Name, Function: one.Function, ATol: atol, RTol: rtol,
-			Programs: func() ([]baseline.Variant, error) { return one.Variants(seed) },
+			Programs: func() ([]baseline.Variant, error) { return variants(one, seed) },
 		})
 	}
 	return list
 }
 
-// Variants returns the programs of a case: the function, and where there is
+// variants returns the programs of a case: the function, and where there is
 // one its variant in place.
-func (c *Case) Variants(seed uint64) ([]baseline.Variant, error) {
-	p, err := c.Program(seed)
+func variants(c *config.Case, seed uint64) ([]baseline.Variant, error) {
+	p, err := diopi.Program(c, seed)
 	if err != nil {
 		return nil, err
 	}
-	variants := []baseline.Variant{{Program: p}}
-	switch p, ok, err := c.InPlace(seed); {
+	all := []baseline.Variant{{Program: p}}
+	switch p, ok, err := diopi.InPlace(c, seed); {
 	case err != nil:
 		return nil, err
 	case ok:
-		variants = append(variants, baseline.Variant{Name: "inplace", Program: p})
+		all = append(all, baseline.Variant{Name: "inplace", Program: p})
 	}
-	return variants, nil
+	return all, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"plumb/backend"
 	"plumb/internal/conform/baseline"
+	"plumb/internal/conform/config"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
 	"plumb/tensor"
@@ -21,7 +22,7 @@ type Kit struct {
 	Debug   int  // note of failures, as "debug": 0 nothing, 1 the case and sums, 2 tensors too
 
 	base  *baseline.Baseline
-	cases map[string]*Case // of the recorded config, by name
+	cases map[string]*config.Case // of the recorded config, by name
 	judge *judge
 }
 
@@ -33,11 +34,11 @@ func NewKit(base *baseline.Baseline, modes Modes) (*Kit, error) {
 	if err != nil {
 		return k, err
 	}
-	c, err := Load(base.Manifest.Config.Name, src)
+	c, err := config.Load(base.Manifest.Config.Name, src)
 	if err != nil {
 		return k, err
 	}
-	k.cases = make(map[string]*Case, len(base.Manifest.Cases))
+	k.cases = make(map[string]*config.Case, len(base.Manifest.Cases))
 	for one := range c.Cases() {
 		k.cases[one.Name] = one
 	}
@@ -45,7 +46,7 @@ func NewKit(base *baseline.Baseline, modes Modes) (*Kit, error) {
 }
 
 // Case returns the case of the recorded config; nil where it has none.
-func (k *Kit) Case(e *baseline.Entry) *Case { return k.cases[e.Name] }
+func (k *Kit) Case(e *baseline.Entry) *config.Case { return k.cases[e.Name] }
 
 // Apply makes a run of the baseline one by the kit. What is selected already
 // stays so.
@@ -71,7 +72,7 @@ func (k *Kit) Apply(cfg *baseline.RunConfig) {
 }
 
 // under is the case under the modes; nil where the config has none of the name.
-func (k *Kit) under(e *baseline.Entry) (*Case, string) {
+func (k *Kit) under(e *baseline.Entry) (*config.Case, string) {
 	c := k.cases[e.Name]
 	if c == nil {
 		return nil, ""
@@ -84,15 +85,15 @@ func (k *Kit) change(e *baseline.Entry, variant string, p *program.Program) (*pr
 	if c == nil {
 		return p, nil
 	}
-	variants, err := c.Variants(k.base.Manifest.Seed)
+	all, err := variants(c, k.base.Manifest.Seed)
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(variants, func(v baseline.Variant) bool { return v.Name == variant })
+	i := slices.IndexFunc(all, func(v baseline.Variant) bool { return v.Name == variant })
 	if i < 0 {
 		return nil, fmt.Errorf("the config has no variant %q of this case now", variant)
 	}
-	changed := variants[i].Program
+	changed := all[i].Program
 	if k.Forward {
 		changed = forwardOnly(changed)
 	}

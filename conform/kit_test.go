@@ -12,6 +12,7 @@ import (
 	"plumb/backend"
 	"plumb/conform"
 	"plumb/internal/conform/baseline"
+	"plumb/internal/conform/config"
 	"plumb/internal/judge/verdict"
 	"plumb/tensor"
 )
@@ -32,7 +33,7 @@ func shipped(t *testing.T, cand func() backend.Backend, withoutTruth bool, names
 	if err != nil {
 		t.Fatal(err)
 	}
-	kit, err := conform.NewKit(base, conform.Modes{})
+	kit, err := conform.NewKit(base, config.Modes{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 
 	"plumb/backend"
 	"plumb/internal/conform/baseline"
+	"plumb/internal/conform/config"
+	"plumb/internal/conform/diopi"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
 	"plumb/tensor"
@@ -35,8 +37,8 @@ func (k *Kit) note(r *baseline.Record, ref, cand *backend.Outcome) map[string]st
 }
 
 // lenient is what DIOPI's comparison says of the outputs and gradients.
-func lenient(c *Case, p *program.Program, ref, cand *backend.Outcome) string {
-	rule := c.Lenient()
+func lenient(c *config.Case, p *program.Program, ref, cand *backend.Outcome) string {
+	rule := diopi.LenientRule(c)
 	for _, o := range outputsOf(p, ref, cand) {
 		if o.want == nil || o.got == nil {
 			if o.want != o.got {
@@ -60,7 +62,7 @@ type compared struct {
 func outputsOf(p *program.Program, ref, cand *backend.Outcome) []compared {
 	var out []compared
 	for i, c := range p.Calls {
-		if strings.HasPrefix(c.Result, Result) && i < len(ref.Values) && i < len(cand.Values) {
+		if strings.HasPrefix(c.Result, diopi.Result) && i < len(ref.Values) && i < len(cand.Values) {
 			out = appendOutputs(out, c.Result, ref.Values[i], cand.Values[i])
 		}
 	}
@@ -90,7 +92,7 @@ func appendOutputs(out []compared, name string, want, got backend.Value) []compa
 }
 
 // describe is the text of a failure at the debug level.
-func (k *Kit) describe(c *Case, p *program.Program, ref, cand *backend.Outcome) string {
+func (k *Kit) describe(c *config.Case, p *program.Program, ref, cand *backend.Outcome) string {
 	var b strings.Builder
 	b.Write(c.AppendJSON([]byte("case        ")))
 	b.WriteString("\n")

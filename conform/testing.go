@@ -1,3 +1,10 @@
+// Package conform judges a backend by recorded conformance cases under go test,
+// as plumb conform run does:
+//
+//	func TestConformance(t *testing.T) { conform.Run(t, device{}, "baseline") }
+//
+// A directory holds what PyTorch did with the cases of a config, which plumb
+// conform gen recorded; "" is the one that Plumb ships.
 package conform
 
 import (
@@ -10,6 +17,7 @@ import (
 	"plumb/backend"
 	"plumb/baselines"
 	"plumb/internal/conform/baseline"
+	"plumb/internal/conform/config"
 	"plumb/internal/judge/verdict"
 )
 
@@ -20,6 +28,19 @@ func Open(dir string) (*baseline.Baseline, error) {
 	}
 	return baseline.Open(dir)
 }
+
+type (
+	// Modes choose cases and change how a candidate runs them.
+	Modes = config.Modes
+	// Model is a network by the operators that it is made of.
+	Model = config.Model
+	// Device has the rules of a device config: cases to skip and tolerances.
+	Device = config.Device
+)
+
+// LoadDevice reads a device config, in the language of configs. The name is
+// that of the file, for messages.
+func LoadDevice(name string, src []byte) (*Device, error) { return config.LoadDevice(name, src) }
 
 // Option changes what Run does.
 type Option func(*options)

@@ -22,8 +22,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"plumb/backend/worker"
-	"plumb/conform"
 	"plumb/internal/conform/baseline"
+	"plumb/internal/conform/config"
+	"plumb/internal/conform/diopi"
 	"plumb/internal/draw/choice"
 	"plumb/program"
 	"plumb/tensor"
@@ -142,13 +143,13 @@ func (b *conformBench) config(args []string) (string, error) {
 
 // sized is a case with the bytes of its inputs.
 type sized struct {
-	*conform.Case
+	*config.Case
 	bytes int
 }
 
 // pick selects the cases to measure, in the order of the config: those that the
 // script can run and Plumb has a program for.
-func (b *conformBench) pick(c *conform.Config, function func(string) bool) ([]sized, error) {
+func (b *conformBench) pick(c *config.Config, function func(string) bool) ([]sized, error) {
 	limit := math.MaxInt
 	if b.limit != "" {
 		var err error
@@ -161,7 +162,7 @@ func (b *conformBench) pick(c *conform.Config, function func(string) bool) ([]si
 		if !function(one.Function) || one.Interface == "CustomizedTest" || strings.HasPrefix(one.Interface, "torchvision") {
 			continue
 		}
-		if p, err := one.Program(1); err == nil {
+		if p, err := diopi.Program(one, 1); err == nil {
 			if n := inputSize(p); n <= limit {
 				all = append(all, sized{one, n})
 			}

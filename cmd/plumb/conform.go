@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"plumb/conform"
+	"plumb/internal/conform/config"
 )
 
 func newConform() *cobra.Command {
@@ -47,7 +47,7 @@ object per line. Warnings about keys that have no effect go to stderr.`,
 }
 
 // readConfig loads a config and prints its warnings.
-func readConfig(name string, warnings io.Writer) (*conform.Config, error) {
+func readConfig(name string, warnings io.Writer) (*config.Config, error) {
 	src, err := configText(name)
 	if err != nil {
 		return nil, err
@@ -62,15 +62,15 @@ func configText(name string) ([]byte, error) {
 		return nil, usage(err)
 	}
 	defer f.Close()
-	src, err := io.ReadAll(io.LimitReader(f, conform.MaxSource+1))
+	src, err := io.ReadAll(io.LimitReader(f, config.MaxSource+1))
 	if err != nil {
 		return nil, usage(err)
 	}
 	return src, nil
 }
 
-func loadConfig(name string, src []byte, warnings io.Writer) (*conform.Config, error) {
-	c, err := conform.Load(name, src)
+func loadConfig(name string, src []byte, warnings io.Writer) (*config.Config, error) {
+	c, err := config.Load(name, src)
 	if err != nil {
 		return nil, usage(err)
 	}
@@ -80,7 +80,7 @@ func loadConfig(name string, src []byte, warnings io.Writer) (*conform.Config, e
 	return c, nil
 }
 
-func printCases(out io.Writer, c *conform.Config, asJSON bool) error {
+func printCases(out io.Writer, c *config.Config, asJSON bool) error {
 	w := bufio.NewWriter(out)
 	var line []byte
 	for one := range c.Cases() {

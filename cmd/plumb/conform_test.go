@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"plumb/baselines"
-	"plumb/conform"
 	"plumb/internal/conform/baseline"
+	"plumb/internal/conform/config"
 	"plumb/suites"
 )
 
@@ -98,7 +98,7 @@ func TestShippedBaselineIsOfTheConfig(t *testing.T) {
 // TestShippedModels: each function that a network calls is one of the shipped
 // config or of DIOPI's.
 func TestShippedModels(t *testing.T) {
-	models, err := conform.LoadModels("models.py", suites.Models)
+	models, err := config.LoadModels("models.py", suites.Models)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestShippedModels(t *testing.T) {
 	for _, f := range diopis {
 		known[f] = true
 	}
-	c, err := conform.Load("plumb.py", baselines.ConformanceConfig)
+	c, err := config.Load("plumb.py", baselines.ConformanceConfig)
 	if err != nil {
 		t.Fatal(err)
 	}

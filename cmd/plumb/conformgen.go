@@ -19,6 +19,7 @@ import (
 	"plumb/backend/open"
 	"plumb/conform"
 	"plumb/internal/conform/baseline"
+	"plumb/internal/conform/config"
 	"plumb/ops"
 )
 
@@ -157,7 +158,7 @@ func plumbVersion() string {
 }
 
 // byFunction selects functions by name; all for none.
-func byFunction(c *conform.Config, names []string) (func(string) bool, error) {
+func byFunction(c *config.Config, names []string) (func(string) bool, error) {
 	if len(names) == 0 {
 		return func(string) bool { return true }, nil
 	}

@@ -15,7 +15,8 @@ import (
 	"plumb/backend"
 	"plumb/backend/open"
 	"plumb/baselines"
-	"plumb/conform"
+	"plumb/internal/conform/config"
+	"plumb/internal/conform/diopi"
 	"plumb/ops"
 	"plumb/program"
 	"plumb/suites"
@@ -91,17 +92,17 @@ func (l *conformList) run(ctx context.Context, args []string, out, errs io.Write
 }
 
 // configOrOwn reads the config that is named, or the shipped one.
-func configOrOwn(args []string, errs io.Writer) (*conform.Config, error) {
+func configOrOwn(args []string, errs io.Writer) (*config.Config, error) {
 	if len(args) == 1 {
 		return readConfig(args[0], errs)
 	}
-	return conform.Load("baselines/conformance/config.py", baselines.ConformanceConfig)
+	return config.Load("baselines/conformance/config.py", baselines.ConformanceConfig)
 }
 
 // count lists the functions, sorted, with their smallest cases.
-func (l *conformList) count(c *conform.Config, model *conform.Model) (functions []*listed, total int) {
+func (l *conformList) count(c *config.Config, model *config.Model) (functions []*listed, total int) {
 	by := map[string]*listed{}
-	modes := conform.Modes{Model: model}
+	modes := config.Modes{Model: model}
 	for one := range c.Cases() {
 		if !modes.Takes(one) {
 			continue
@@ -127,8 +128,8 @@ func (l *conformList) count(c *conform.Config, model *conform.Model) (functions 
 }
 
 // smaller keeps the program of the smallest case that has elements.
-func (f *listed) smaller(c *conform.Case) {
-	p, err := c.Program(0)
+func (f *listed) smaller(c *config.Case) {
+	p, err := diopi.Program(c, 0)
 	if err != nil {
 		if f.smallest == nil {
 			f.Reason = err.Error()
@@ -228,7 +229,7 @@ type listedModel struct {
 	Lacking     []string `json:"lacking,omitempty"`
 }
 
-func (l *conformList) printModels(out io.Writer, models []*conform.Model, functions []*listed) error {
+func (l *conformList) printModels(out io.Writer, models []*config.Model, functions []*listed) error {
 	var list []*listedModel
 	for _, m := range models {
 		list = append(list, l.model(m, functions))
@@ -248,7 +249,7 @@ func (l *conformList) printModels(out io.Writer, models []*conform.Model, functi
 	return w.Flush()
 }
 
-func (l *conformList) model(m *conform.Model, functions []*listed) *listedModel {
+func (l *conformList) model(m *config.Model, functions []*listed) *listedModel {
 	row := &listedModel{Model: m.Name, Functions: len(m.Functions)}
 	implemented := 0
 	for _, name := range m.Functions {
@@ -309,7 +310,7 @@ type flagSet interface {
 }
 
 // load returns all models, and the one that is named; nil for none.
-func (m *modelFlags) load() (all []*conform.Model, one *conform.Model, err error) {
+func (m *modelFlags) load() (all []*config.Model, one *config.Model, err error) {
 	name, src := "suites/conformance/models.py", suites.Models
 	if m.file != "" {
 		name = m.file
@@ -317,7 +318,7 @@ func (m *modelFlags) load() (all []*conform.Model, one *conform.Model, err error
 			return nil, nil, usage(err)
 		}
 	}
-	if all, err = conform.LoadModels(name, src); err != nil {
+	if all, err = config.LoadModels(name, src); err != nil {
 		return nil, nil, usage(err)
 	}
 	if m.name == "" {

@@ -11,6 +11,7 @@ import (
 
 	"plumb/conform"
 	"plumb/internal/conform/baseline"
+	"plumb/internal/conform/config"
 )
 
 // conformModes change which cases a conformance run has, how the candidate
@@ -26,16 +27,16 @@ type conformModes struct {
 	debug      int
 	forward    bool
 
-	modes  conform.Modes
+	modes  config.Modes
 	kit    *conform.Kit
-	loaded []*conform.Model
+	loaded []*config.Model
 }
 
 func (m *conformModes) add(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&m.without, "filter-dtype", nil, "leave out cases with an argument of these dtypes, such as float64,int64")
-	fl.BoolVar(&m.nhwc, "nhwc", false, "give image arguments a channels-last layout: "+strings.Join(conform.ChannelsLastFunctions(), " "))
+	fl.BoolVar(&m.nhwc, "nhwc", false, "give image arguments a channels-last layout: "+strings.Join(config.ChannelsLastFunctions(), " "))
 	fl.IntVar(&m.minDim, "nhwc-min-dim", 0, "leave out images of fewer dimensions with --nhwc (default 3)")
-	fl.BoolVar(&m.fourBytes, "four-bytes", false, "give index arguments int32 for int64: "+strings.Join(conform.Int32Functions(), " "))
+	fl.BoolVar(&m.fourBytes, "four-bytes", false, "give index arguments int32 for int64: "+strings.Join(config.Int32Functions(), " "))
 	fl.BoolVar(&m.forward, "forward", false, "judge the forward pass alone: no gradient is asked for")
 	m.models.add(fl)
 	fl.StringVar(&m.deviceFile, "device-config", "", "a file of skip rules and tolerances of a device")
@@ -53,9 +54,9 @@ func (m *conformModes) load(base *baseline.Baseline, errs io.Writer) (err error)
 	case m.minDim != 0 && !m.nhwc:
 		return usage(fmt.Errorf("--nhwc-min-dim %d needs --nhwc", m.minDim))
 	}
-	m.modes = conform.Modes{ChannelsLast: m.nhwc, MinDim: m.minDim, FourBytes: m.fourBytes}
+	m.modes = config.Modes{ChannelsLast: m.nhwc, MinDim: m.minDim, FourBytes: m.fourBytes}
 	for _, d := range m.without {
-		m.modes.Without = append(m.modes.Without, conform.DType(strings.TrimSuffix(d, "_")))
+		m.modes.Without = append(m.modes.Without, config.DType(strings.TrimSuffix(d, "_")))
 		if d == "bool" {
 			m.modes.Without[len(m.modes.Without)-1] = "bool_"
 		}
@@ -76,7 +77,7 @@ func (m *conformModes) device(errs io.Writer) error {
 	if err != nil {
 		return usage(err)
 	}
-	if m.modes.Device, err = conform.LoadDevice(m.deviceFile, src); err != nil {
+	if m.modes.Device, err = config.LoadDevice(m.deviceFile, src); err != nil {
 		return usage(err)
 	}
 	for _, w := range m.modes.Device.Warnings {

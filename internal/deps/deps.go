@@ -31,7 +31,9 @@ backend/worker:             tensor op program backend
 backend/recorded:           tensor program backend internal/safetensors
 backend/open:               op nn backend backend/native backend/worker backend/recorded baselines
 internal/draw/script:       tensor internal/draw/choice op program internal/draw/gen backend
-conform:                    tensor internal/draw/choice op ops nn program backend backend/native internal/campaign internal/judge/compare internal/judge/reffaults internal/judge/verdict internal/conform/baseline baselines internal/spell
+conform:                    op ops nn program tensor backend backend/native baselines internal/campaign internal/judge/compare internal/judge/reffaults internal/judge/verdict internal/conform/baseline internal/conform/config internal/conform/diopi
+internal/conform/config:    internal/spell
+internal/conform/diopi:     tensor program internal/draw/choice internal/conform/config
 internal/conform/baseline:  tensor op program backend backend/recorded internal/safetensors internal/judge/compare internal/judge/verdict
 internal/judge/compare:     tensor op
 internal/judge/verdict:     tensor internal/draw/choice op program internal/judge/truth backend internal/judge/compare
@@ -55,6 +57,6 @@ internal/module:
 internal/publish:           internal/module
 internal/where:             internal/module
 internal/gotest:            internal/find/shrink internal/find/finding op nn program backend backend/open backend/native backend/recorded internal/campaign internal/judge/reffaults internal/campaign/report internal/judge/verdict
-cmd/plumb:                  tensor internal/draw/choice op internal/draw/opcase internal/gradcheck internal/campaign/coverage graph internal/eager ops nn program backend backend/open backend/native backend/worker backend/recorded internal/judge/reffaults internal/draw/script internal/judge/compare internal/judge/verdict internal/campaign internal/judge/margins internal/find/shrink internal/find/finding internal/find/accepted internal/find/bundle internal/campaign/report internal/campaign/store suites baselines internal/kernel internal/mutants internal/spell conform internal/conform/baseline internal/module
-internal/opgen:             tensor internal/draw/choice op internal/draw/opcase program ops nn backend backend/native conform internal/module
+cmd/plumb:                  tensor internal/draw/choice op internal/draw/opcase internal/gradcheck internal/campaign/coverage graph internal/eager ops nn program backend backend/open backend/native backend/worker backend/recorded internal/judge/reffaults internal/draw/script internal/judge/compare internal/judge/verdict internal/campaign internal/judge/margins internal/find/shrink internal/find/finding internal/find/accepted internal/find/bundle internal/campaign/report internal/campaign/store suites baselines internal/kernel internal/mutants internal/spell conform internal/conform/baseline internal/module internal/conform/config internal/conform/diopi
+internal/opgen:             tensor internal/draw/choice op internal/draw/opcase program ops nn backend backend/native internal/module internal/conform/config internal/conform/diopi
 `

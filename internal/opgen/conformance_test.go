@@ -4,7 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"plumb/conform"
+	"plumb/internal/conform/config"
+	"plumb/internal/conform/diopi"
 	"plumb/op"
 	"plumb/ops"
 )
@@ -19,7 +20,7 @@ var unspoken = map[string]string{
 
 // TestConfigHasEveryOperator: what a call by keywords reaches has an entry.
 func TestConfigHasEveryOperator(t *testing.T) {
-	c, err := conform.Load("plumb.py", config(ops.Table()))
+	c, err := config.Load("plumb.py", conformance(ops.Table()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,14 +46,14 @@ func TestConfigHasEveryOperator(t *testing.T) {
 
 // TestConfigSaysWhatIsDrawn: a random operator has no recorded results.
 func TestConfigSaysWhatIsDrawn(t *testing.T) {
-	c, err := conform.Load("plumb.py", config(ops.Table()))
+	c, err := config.Load("plumb.py", conformance(ops.Table()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for one := range c.Cases() {
 		defs := ops.Table().Lookup(one.Interface + "." + one.Function)
-		if len(defs) > 0 && defs[0].Traits.Has(op.Random) != (one.Manual() != "") {
-			t.Errorf("%s: random %v, judged by %q", one.Name, defs[0].Traits.Has(op.Random), one.Manual())
+		if len(defs) > 0 && defs[0].Traits.Has(op.Random) != (diopi.Manual(one) != "") {
+			t.Errorf("%s: random %v, judged by %q", one.Name, defs[0].Traits.Has(op.Random), diopi.Manual(one))
 		}
 	}
 }

@@ -31,7 +31,7 @@ func outputs(table *op.Table, modules *nn.Table) (map[string][]byte, error) {
 		"api/list_gen_test.go": list,
 		"docs/operators.md":    document(table, declared, modules),
 
-		"baselines/conformance/config.py": config(table),
+		"baselines/conformance/config.py": conformance(table),
 	}, nil
 }
 

@@ -1,10 +1,11 @@
-package conform
+package diopi
 
 import (
 	"fmt"
 	"math"
 	"math/cmplx"
 
+	"plumb/internal/conform/config"
 	"plumb/tensor"
 )
 
@@ -20,12 +21,11 @@ type Lenient struct {
 	Sums bool
 }
 
-// Lenient returns the rule that DIOPI compares the case by.
-func (c *Case) Lenient() Lenient {
+// LenientRule returns the rule that DIOPI compares the case by.
+func LenientRule(c *config.Case) Lenient {
 	atol, rtol := c.Tolerance()
-	ratio, _ := number(c.Item.Get("mismatch_ratio_threshold"))
-	para, _ := c.Item.Get("para").(*Dict)
-	return Lenient{ATol: atol, RTol: rtol, MismatchRatio: ratio, Sums: para != nil && para.Get("sorted") != nil}
+	para, _ := c.Item.Get("para").(*config.Dict)
+	return Lenient{ATol: atol, RTol: rtol, MismatchRatio: c.MismatchRatio(), Sums: para != nil && para.Get("sorted") != nil}
 }
 
 // Accepts says whether got passes for want, and why not.

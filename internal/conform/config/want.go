@@ -1,4 +1,4 @@
-package conform
+package config
 
 import (
 	"slices"
@@ -10,26 +10,26 @@ func wantDict(at place, v Value) (*Dict, error) {
 	if d, ok := v.(*Dict); ok {
 		return d, nil
 	}
-	return nil, at.errorf("want a dict, not %s", show(v))
+	return nil, at.errorf("want a dict, not %s", Show(v))
 }
 
 func wantList(at place, v Value) ([]Value, error) {
-	if list, ok := items(v); ok {
+	if list, ok := Items(v); ok {
 		return list, nil
 	}
-	return nil, at.errorf("want a list or a tuple, not %s", show(v))
+	return nil, at.errorf("want a list or a tuple, not %s", Show(v))
 }
 
 func wantStrings(at place, v Value) ([]string, error) {
 	list, ok := v.(List)
 	if !ok {
-		return nil, at.errorf("want a list of strings, not %s", show(v))
+		return nil, at.errorf("want a list of strings, not %s", Show(v))
 	}
 	out := make([]string, len(list))
 	for i, x := range list {
 		s, ok := x.(String)
 		if !ok {
-			return nil, at.index(i).errorf("want a string, not %s", show(x))
+			return nil, at.index(i).errorf("want a string, not %s", Show(x))
 		}
 		out[i] = string(s)
 	}
@@ -40,7 +40,7 @@ func wantStrings(at place, v Value) ([]string, error) {
 func wantSizes(at place, list []Value) error {
 	for i, v := range list {
 		if n, ok := v.(Int); !ok || n < 0 {
-			return at.index(i).errorf("want an integer that is not negative, not %s", show(v))
+			return at.index(i).errorf("want an integer that is not negative, not %s", Show(v))
 		}
 	}
 	return nil
@@ -59,7 +59,7 @@ func wantShape(at place, v Value, depth int) error {
 			return nil
 		}
 	case List, Tuple:
-		list, _ := items(v)
+		list, _ := Items(v)
 		for i, x := range list {
 			if depth > 1 {
 				break
@@ -72,7 +72,7 @@ func wantShape(at place, v Value, depth int) error {
 			return nil
 		}
 	}
-	return at.errorf("want None, a size or a tuple of sizes, not %s", show(v))
+	return at.errorf("want None, a size or a tuple of sizes, not %s", Show(v))
 }
 
 // warnUnknown tells of keys that DIOPI ignores, and what a typo may stand for.
@@ -100,7 +100,8 @@ func nearest(word string, known []string) string {
 	return best
 }
 
-func number(v Value) (float64, bool) {
+// Number is an int or a float as a float64.
+func Number(v Value) (float64, bool) {
 	switch v := v.(type) {
 	case Int:
 		return float64(v), true
@@ -110,8 +111,8 @@ func number(v Value) (float64, bool) {
 	return 0, false
 }
 
-// show is a value as its JSON, shortened.
-func show(v Value) string {
+// Show is a value as its JSON, shortened.
+func Show(v Value) string {
 	if v == nil {
 		return "nothing"
 	}

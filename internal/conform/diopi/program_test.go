@@ -1,4 +1,4 @@
-package conform
+package diopi
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"plumb/internal/conform/config"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -115,13 +116,13 @@ var programTexts = map[string]string{
 		result0 = torch.add(param, result1, alpha=-0.5)`,
 }
 
-func programCases(t *testing.T) map[string]*Case {
+func programCases(t *testing.T) map[string]*config.Case {
 	t.Helper()
-	c, err := Load("p.py", []byte(programConfig))
+	c, err := config.Load("p.py", []byte(programConfig))
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := map[string]*Case{}
+	out := map[string]*config.Case{}
 	for one := range c.Cases() {
 		out[one.Name] = one
 	}
@@ -151,13 +152,13 @@ func TestProgram(t *testing.T) {
 			t.Errorf("there is no case %s", name)
 			continue
 		}
-		p, err := c.Program(7)
+		p, err := Program(c, 7)
 		if err != nil {
 			t.Errorf("%v", err)
 			continue
 		}
 		got := body(p)
-		in, ok, err := c.InPlace(7)
+		in, ok, err := InPlace(c, 7)
 		if err != nil {
 			t.Errorf("%v", err)
 		}
@@ -183,7 +184,7 @@ func TestProgram(t *testing.T) {
 func TestProgramKeys(t *testing.T) {
 	cases := programCases(t)
 	key := func(name string, seed uint64, i int) uint64 {
-		p, err := cases[name].Program(seed)
+		p, err := Program(cases[name], seed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,18 +206,18 @@ func TestProgramKeys(t *testing.T) {
 }
 
 func TestUint8BeginsAt0(t *testing.T) {
-	g := generator{a: &Dict{}, b: &build{c: &Case{}}}
-	fn := &Dict{}
-	fn.set("fn", String("Genfunc.randint"))
-	fn.set("low", Int(-4))
-	fn.set("high", Int(4))
-	g.a.set("gen_fn", fn)
+	g := generator{a: &config.Dict{}, b: &build{c: &config.Case{}}}
+	fn := &config.Dict{}
+	fn.Set("fn", config.String("Genfunc.randint"))
+	fn.Set("low", config.Int(-4))
+	fn.Set("high", config.Int(4))
+	g.a.Set("gen_fn", fn)
 	for d, want := range map[tensor.DType]float64{tensor.U8: 0, tensor.I8: -4} {
 		if f, err := g.fill(d); err != nil || f.Lo != want || f.Hi != 4 {
 			t.Errorf("randint of %s is %s, %v", d, f.String(), err)
 		}
 	}
-	fn.set("fn", String("Genfunc.randn_int"))
+	fn.Set("fn", config.String("Genfunc.randn_int"))
 	for d, want := range map[tensor.DType]program.Dist{tensor.I32: program.Integer, tensor.I64: program.Normal} {
 		if f, err := g.fill(d); err != nil || f.Dist != want {
 			t.Errorf("randn_int of %s is %s, %v", d, f.String(), err)
@@ -225,7 +226,7 @@ func TestUint8BeginsAt0(t *testing.T) {
 }
 
 func TestUntranslated(t *testing.T) {
-	for config, want := range map[string]string{
+	for src, want := range map[string]string{
 		`dict(name=['paged_attention'], interface=['CustomizedTest'], tensor_para=dict(args=[dict(ins=['q'], shape=((2,),), dtype=[np.float32])]))`:                              "how its cache is laid out is not told",
 		`dict(name=['mystery'], interface=['CustomizedTest'], tensor_para=dict(args=[dict(ins=['q'], shape=((2,),), dtype=[np.float32])]))`:                                      "CustomizedTest.mystery is not known",
 		`dict(name=['sgd'], interface=['CustomizedTest'], tensor_para=dict(args=[dict(ins=['param'], shape=((2,),), dtype=[np.float32])]))`:                                      "needs a tensor param_grad",
@@ -233,16 +234,16 @@ func TestUntranslated(t *testing.T) {
 		`dict(name=['relu'], tensor_para=dict(args=[dict(ins=['input'], shape=((2,),), dtype=[np.int32], requires_grad=[True])]))`:                                               "cannot require a gradient",
 		`dict(name=['sort'], interface=['torch'], requires_backward=[3], tensor_para=dict(args=[dict(ins=['input'], shape=((2,),), dtype=[np.float32], requires_grad=[True])]))`: "requires_backward",
 	} {
-		c, err := Load("p.py", []byte("diopi_configs = {'x': "+config+"}"))
+		c, err := config.Load("p.py", []byte("diopi_configs = {'x': "+src+"}"))
 		if err != nil {
-			t.Errorf("%s: %v", config, err)
+			t.Errorf("%s: %v", src, err)
 			continue
 		}
 		for one := range c.Cases() {
-			_, err := one.Program(1)
+			_, err := Program(one, 1)
 			var u *Untranslated
 			if !errors.As(err, &u) || !strings.Contains(u.Reason, want) {
-				t.Errorf("%s: %v, want %q", config, err, want)
+				t.Errorf("%s: %v, want %q", src, err, want)
 			}
 		}
 	}
@@ -250,13 +251,13 @@ func TestUntranslated(t *testing.T) {
 
 func TestManual(t *testing.T) {
 	cases := programCases(t)
-	if m := cases["drawn::bernoulli_0.pth"].Manual(); m != "bernoulli" {
+	if m := Manual(cases["drawn::bernoulli_0.pth"]); m != "bernoulli" {
 		t.Errorf("bernoulli is checked by %q", m)
 	}
-	if m := cases["plain::add_0.pth"].Manual(); m != "" {
+	if m := Manual(cases["plain::add_0.pth"]); m != "" {
 		t.Errorf("add is checked by %q", m)
 	}
-	if got := cases["none::batch_norm_0.pth"].Changes(); !slices.Equal(got, []string{"running_mean", "running_var"}) {
+	if got := Changes(cases["none::batch_norm_0.pth"]); !slices.Equal(got, []string{"running_mean", "running_var"}) {
 		t.Errorf("batch_norm changes %v", got)
 	}
 }

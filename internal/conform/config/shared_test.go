@@ -1,4 +1,4 @@
-package conform
+package config
 
 import (
 	"bufio"
@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-const shared = "../../shared/data/"
+const shared = "../../../../shared/data/"
 
 // TestDevConfig expands the dev config and compares every case, whole and byte
 // for byte, with what DIOPI's own parser makes of it.

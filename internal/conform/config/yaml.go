@@ -1,4 +1,4 @@
-package conform
+package config
 
 import (
 	"errors"
@@ -39,10 +39,10 @@ func readYAML(name string, src []byte) (s *source, err error) {
 	}
 	d, ok := root.(*Dict)
 	if !ok {
-		return nil, r.errorf(body, "want a mapping of entries, not %s", show(root))
+		return nil, r.errorf(body, "want a mapping of entries, not %s", Show(root))
 	}
 	for _, k := range d.Keys() {
-		d.set(k, typedEntry(d.Get(k)))
+		d.Set(k, typedEntry(d.Get(k)))
 	}
 	locate := func(path []step) position { return walkYAML(body, path) }
 	return &source{name: name, root: d, locate: locate}, nil
@@ -197,7 +197,7 @@ func (r *yamlReader) dict(n ast.Node, values []*ast.MappingValueNode, depth int)
 		if err != nil {
 			return nil, err
 		}
-		out.set(key, v)
+		out.Set(key, v)
 	}
 	return r.decoded(n, out)
 }
@@ -242,7 +242,7 @@ func (r *yamlReader) decoded(n ast.Node, d *Dict) (Value, error) {
 			return Float(math.NaN()), nil
 		}
 	}
-	return nil, r.errorf(n, "%s stands for no value: want $tuple, $np, $slice, $float or $skip and what it takes", show(d))
+	return nil, r.errorf(n, "%s stands for no value: want $tuple, $np, $slice, $float or $skip and what it takes", Show(d))
 }
 
 // typedEntry gives an entry the tuples and dtypes that YAML writes as lists and

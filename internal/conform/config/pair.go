@@ -1,4 +1,4 @@
-package conform
+package config
 
 import (
 	"cmp"
@@ -105,19 +105,19 @@ func (e *entry) checkStrides(args place, a *arg) error {
 		if v == nil {
 			continue
 		}
-		stride, ok := items(v)
+		stride, ok := Items(v)
 		if !ok || wantSizes(args, stride) != nil {
-			return args.errorf("%s: entry %d of stride: want None or a tuple of strides, not %s", a.ins, j, show(v))
+			return args.errorf("%s: entry %d of stride: want None or a tuple of strides, not %s", a.ins, j, Show(v))
 		}
 		var shape []Value
 		if a.shape != nil {
-			shape, _ = items(nth(a.shape, j))
+			shape, _ = Items(nth(a.shape, j))
 		}
 		if shape == nil || wantSizes(args, shape) != nil || len(shape) != len(stride) {
-			return args.errorf("%s: entry %d of stride: %s does not fit the shape", a.ins, j, show(v))
+			return args.errorf("%s: entry %d of stride: %s does not fit the shape", a.ins, j, Show(v))
 		}
 		if overlaps(shape, stride) {
-			return args.errorf("%s: entry %d of stride: %s lets elements overlap", a.ins, j, show(v))
+			return args.errorf("%s: entry %d of stride: %s lets elements overlap", a.ins, j, Show(v))
 		}
 	}
 	return nil

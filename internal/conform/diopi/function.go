@@ -1,9 +1,10 @@
-package conform
+package diopi
 
 import (
 	"slices"
 	"strings"
 
+	"plumb/internal/conform/config"
 	"plumb/program"
 )
 
@@ -13,7 +14,7 @@ func (b *build) forward() ([]any, error) {
 	if c.Interface == "CustomizedTest" {
 		return b.customized()
 	}
-	if m := manual[c.Function]; m.draw != nil && c.Manual() != "" {
+	if m := manual[c.Function]; m.draw != nil && Manual(c) != "" {
 		return m.draw(b)
 	}
 	if c.Interface == "torch.Tensor" {
@@ -37,9 +38,9 @@ func (b *build) inPlace() ([]any, error) {
 	switch {
 	case c.Function == "index_put" && c.Interface == "CustomizedTest":
 		return b.compose(custom{build: indexPut("Tensor.index_put_")})
-	case c.Function == "bernoulli" && c.Manual() != "":
+	case c.Function == "bernoulli" && Manual(c) != "":
 		return bernoulliIn(b)
-	case slices.Contains([]string{"uniform", "random", "normal_"}, c.Function) && c.Manual() != "":
+	case slices.Contains([]string{"uniform", "random", "normal_"}, c.Function) && Manual(c) != "":
 		return b.forward()
 	case c.Function == "normal" || c.Function == "randperm":
 		return nil, b.fail("%s has no in-place variant", c.Function)
@@ -78,8 +79,8 @@ func (b *build) parts() int {
 // Manual names the statistical check by which a case without a reference
 // output is judged; it is empty for all other cases. The check is that of the
 // law of the operator that draws, as far as there is one.
-func (c *Case) Manual() string {
-	if c.Item.Get("no_output_ref") != Bool(true) {
+func Manual(c *config.Case) string {
+	if c.Item.Get("no_output_ref") != config.Bool(true) {
 		return ""
 	}
 	if m, ok := manual[c.Function]; ok {

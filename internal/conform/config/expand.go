@@ -1,4 +1,4 @@
-package conform
+package config
 
 import (
 	"fmt"
@@ -48,19 +48,25 @@ func (c *Case) tolerance() *Dict {
 		suffix = "_half"
 	}
 	d := &Dict{}
-	d.set("atol", c.Item.Get("atol"+suffix))
-	d.set("rtol", c.Item.Get("rtol"+suffix))
-	d.set("mismatch_ratio_threshold", c.Item.Get("mismatch_ratio_threshold"))
-	d.set("half", Bool(c.Half))
+	d.Set("atol", c.Item.Get("atol"+suffix))
+	d.Set("rtol", c.Item.Get("rtol"+suffix))
+	d.Set("mismatch_ratio_threshold", c.Item.Get("mismatch_ratio_threshold"))
+	d.Set("half", Bool(c.Half))
 	return d
 }
 
 // Tolerance returns the absolute and relative tolerance that hold for the case.
 func (c *Case) Tolerance() (atol, rtol float64) {
 	d := c.tolerance()
-	atol, _ = number(d.Get("atol"))
-	rtol, _ = number(d.Get("rtol"))
+	atol, _ = Number(d.Get("atol"))
+	rtol, _ = Number(d.Get("rtol"))
 	return atol, rtol
+}
+
+// MismatchRatio is the share of elements that DIOPI lets differ.
+func (c *Case) MismatchRatio() float64 {
+	r, _ := Number(c.Item.Get("mismatch_ratio_threshold"))
+	return r
 }
 
 // Cases are the cases of the config, in DIOPI's order: by entry and function,
@@ -134,11 +140,11 @@ func (e *entry) item(fn string, para *Dict, args []*Dict) *Dict {
 		list[i] = a
 	}
 	tensors := e.tensors.clone()
-	tensors.set("args", list)
+	tensors.Set("args", list)
 	item := e.base.clone()
-	item.set("name", String(fn))
-	item.set("para", para)
-	item.set("tensor_para", tensors)
+	item.Set("name", String(fn))
+	item.Set("para", para)
+	item.Set("tensor_para", tensors)
 	return item
 }
 
@@ -150,7 +156,7 @@ func (e *entry) groups(i int) iter.Seq[[]*Dict] {
 		for j := range e.rows {
 			for k, a := range e.args {
 				row[k] = a.row(j, e.strided())
-				row[k].set("dtype", nth(a.dtypes, i))
+				row[k].Set("dtype", nth(a.dtypes, i))
 			}
 			if !e.product(row, 0, yield) {
 				return
@@ -170,7 +176,7 @@ func (e *entry) product(row []*Dict, k int, yield func([]*Dict) bool) bool {
 	}
 	for _, s := range e.args[k].sparse {
 		row[k] = row[k].clone()
-		row[k].set("sparse", List{s})
+		row[k].Set("sparse", List{s})
 		if !e.product(row, k+1, yield) {
 			return false
 		}
@@ -186,15 +192,15 @@ func (e *entry) strided() int { return len(e.args[0].stride) }
 func (a *arg) row(j, strided int) *Dict {
 	d := a.dict.clone()
 	if a.value != nil {
-		d.set("value", a.value[j])
+		d.Set("value", a.value[j])
 	} else {
-		d.set("shape", nth(a.shape, j))
+		d.Set("shape", nth(a.shape, j))
 	}
 	if a.stride == nil {
 		return d
 	}
 	if stride := a.strideAt(j, strided); stride != nil {
-		d.set(a.ins+"stride", stride)
+		d.Set(a.ins+"stride", stride)
 		return d
 	}
 	return d.clone("stride")

@@ -1,4 +1,4 @@
-package conform
+package config
 
 import (
 	"fmt"
@@ -90,17 +90,17 @@ func readRule(at place, d *Dict) (*rule, error) {
 	case Bool:
 		r.skipAll = bool(v)
 	default:
-		return nil, at.key("skip_all").errorf("want True or False, not %s", show(v))
+		return nil, at.key("skip_all").errorf("want True or False, not %s", Show(v))
 	}
 	for _, k := range toleranceKeys {
 		v := d.Get(k)
 		if v == nil {
 			continue
 		}
-		if f, ok := number(v); !ok || !(f >= 0) {
-			return nil, at.key(k).errorf("want a number that is not negative, not %s", show(v))
+		if f, ok := Number(v); !ok || !(f >= 0) {
+			return nil, at.key(k).errorf("want a number that is not negative, not %s", Show(v))
 		}
-		r.tol.set(k, v)
+		r.tol.Set(k, v)
 	}
 	var err error
 	if v := d.Get("dtype"); v != nil {
@@ -193,7 +193,7 @@ func skipped(at place, v Value) ([]Value, error) {
 	for i, x := range list {
 		s, ok := x.(Skip)
 		if !ok {
-			at.index(i).warnf("%s skips nothing: want Skip(%s)", show(x), show(x))
+			at.index(i).warnf("%s skips nothing: want Skip(%s)", Show(x), Show(x))
 			continue
 		}
 		out = append(out, s...)
@@ -216,7 +216,7 @@ func (d *Device) Apply(c *Case) (*Case, string) {
 	para, _ := c.Item.Get("para").(*Dict)
 	for _, cond := range r.para {
 		if v := para.Get(cond.key); v != nil && among(v, cond.values) {
-			return c, fmt.Sprintf("the device config skips %s=%s", cond.key, show(v))
+			return c, fmt.Sprintf("the device config skips %s=%s", cond.key, Show(v))
 		}
 	}
 	for _, cond := range r.args {
@@ -225,13 +225,13 @@ func (d *Device) Apply(c *Case) (*Case, string) {
 				continue
 			}
 			if v := first(arg.Get(cond.key)); v != nil && among(v, cond.values) {
-				return c, fmt.Sprintf("the device config skips %s with %s %s", cond.arg, cond.key, show(v))
+				return c, fmt.Sprintf("the device config skips %s with %s %s", cond.arg, cond.key, Show(v))
 			}
 		}
 	}
 	for _, arg := range c.arguments() {
 		if v := arg.Get("dtype"); among(v, r.dtypes) {
-			return c, "the device config skips dtype " + show(v)
+			return c, "the device config skips dtype " + Show(v)
 		}
 	}
 	return c, ""
@@ -257,7 +257,7 @@ func (c *Case) with(tol *Dict) *Case {
 	out := *c
 	out.Item = c.Item.clone()
 	for _, k := range tol.Keys() {
-		out.Item.set(k, tol.Get(k))
+		out.Item.Set(k, tol.Get(k))
 	}
 	return &out
 }
@@ -268,7 +268,7 @@ func (c *Case) arguments() []*Dict {
 	if tensors == nil {
 		return nil
 	}
-	list, _ := items(tensors.Get("args"))
+	list, _ := Items(tensors.Get("args"))
 	out := make([]*Dict, 0, len(list))
 	for _, v := range list {
 		if d, ok := v.(*Dict); ok {
@@ -354,5 +354,5 @@ func numeric(v Value) (float64, bool) {
 		}
 		return 0, true
 	}
-	return number(v)
+	return Number(v)
 }

@@ -1,4 +1,4 @@
-package conform
+package config
 
 import (
 	"os"
@@ -20,7 +20,7 @@ func loadDevice(t *testing.T, src string) *Device {
 
 func deviceFile(t *testing.T) *Device {
 	t.Helper()
-	src, err := os.ReadFile(filepath.Join("testdata", "device.py"))
+	src, err := os.ReadFile(filepath.Join("..", "..", "..", "conform", "testdata", "device.py"))
 	if err != nil {
 		t.Fatal(err)
 	}

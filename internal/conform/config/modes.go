@@ -1,4 +1,4 @@
-package conform
+package config
 
 import (
 	"cmp"
@@ -163,7 +163,7 @@ func (c *Case) channelsLast(least int) (*Case, string) {
 	out.orders = map[string][]int{}
 	for _, a := range c.arguments() {
 		name, _ := a.Get("ins").(String)
-		shape, ok := items(a.Get("shape"))
+		shape, ok := Items(a.Get("shape"))
 		if !ok || !slices.Contains(r.args, string(name)) {
 			continue
 		}

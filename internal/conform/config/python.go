@@ -1,4 +1,4 @@
-package conform
+package config
 
 import (
 	"errors"
@@ -238,7 +238,7 @@ func (c *converter) dict(v *starlark.Dict, depth int) (Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		out.set(key, x)
+		out.Set(key, x)
 	}
 	return out, nil
 }

@@ -1,4 +1,4 @@
-package conform
+package config
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the goldens")
 
 func load(t *testing.T, name string) *Config {
 	t.Helper()
-	src, err := os.ReadFile(filepath.Join("testdata", name))
+	src, err := os.ReadFile(filepath.Join("..", "..", "..", "conform", "testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func lines(c *Config) string {
 
 // TestSmallConfig expands our own config, from both languages.
 func TestSmallConfig(t *testing.T) {
-	golden := filepath.Join("testdata", "small.jsonl")
+	golden := filepath.Join("..", "..", "..", "conform", "testdata", "small.jsonl")
 	if *rewrite {
 		if err := os.WriteFile(golden, []byte(lines(load(t, "small.py"))), 0o644); err != nil {
 			t.Fatal(err)
@@ -270,7 +270,7 @@ func TestOverlaps(t *testing.T) {
 // to lines.
 func FuzzLoad(f *testing.F) {
 	for _, name := range []string{"small.py", "small.yaml"} {
-		src, err := os.ReadFile(filepath.Join("testdata", name))
+		src, err := os.ReadFile(filepath.Join("..", "..", "..", "conform", "testdata", name))
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package conform
+package diopi
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"plumb/internal/conform/config"
 	"plumb/tensor"
 )
 
@@ -46,12 +47,12 @@ func TestLenient(t *testing.T) {
 
 func TestLenientOfCase(t *testing.T) {
 	src := "d = {'a': dict(name=['f'], atol=0.5, mismatch_ratio_threshold=0.25, para=dict(sorted=[False]), tensor_para=dict(args=[dict(shape=[(1,)], dtype=[np.float32])]))}"
-	c, err := Load("d.py", []byte(src))
+	c, err := config.Load("d.py", []byte(src))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for one := range c.Cases() {
-		if got, want := one.Lenient(), (Lenient{0.5, 1e-5, 0.25, true}); got != want {
+		if got, want := LenientRule(one), (Lenient{0.5, 1e-5, 0.25, true}); got != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	}

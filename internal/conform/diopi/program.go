@@ -1,4 +1,7 @@
-package conform
+// Package diopi turns the cases of a conformance config into programs: what
+// DIOPI generates as inputs, the functions of its CustomizedTest as compositions
+// of PyTorch's, and how its own comparison would have judged.
+package diopi
 
 import (
 	"cmp"
@@ -6,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"plumb/internal/conform/config"
 	"plumb/internal/draw/choice"
 	"plumb/program"
 	"plumb/tensor"
@@ -30,11 +34,11 @@ func (e *Untranslated) Error() string { return e.Case + ": " + e.Reason }
 // alone, in any order and on any machine. Inputs are named as the arguments,
 // those of a list with their number behind, and the output is named [Result].
 // A function without a name of its own in PyTorch is a composition of calls.
-// The program has no tolerance: see [Case.Tolerance].
+// The program has no tolerance: see [config.Case.Tolerance].
 //
 // The error is an *[Untranslated].
-func (c *Case) Program(seed uint64) (*program.Program, error) {
-	b, err := c.build(seed)
+func Program(c *config.Case, seed uint64) (*program.Program, error) {
+	b, err := newBuild(c, seed)
 	if err != nil {
 		return nil, err
 	}
@@ -50,14 +54,14 @@ func (c *Case) Program(seed uint64) (*program.Program, error) {
 }
 
 // InPlace returns the variant of the case that changes its first argument, over
-// the same inputs as [Case.Program]; ok is false where the case asks for none.
+// the same inputs as [Program]; ok is false where the case asks for none.
 // Its output is to be that of Program, converted to the dtype of the argument.
 // Nothing is differentiated.
-func (c *Case) InPlace(seed uint64) (p *program.Program, ok bool, err error) {
-	if c.Item.Get("is_inplace") != Bool(true) {
+func InPlace(c *config.Case, seed uint64) (p *program.Program, ok bool, err error) {
+	if c.Item.Get("is_inplace") != config.Bool(true) {
 		return nil, false, nil
 	}
-	b, err := c.build(seed)
+	b, err := newBuild(c, seed)
 	if err != nil {
 		return nil, false, err
 	}
@@ -73,15 +77,9 @@ func (c *Case) InPlace(seed uint64) (p *program.Program, ok bool, err error) {
 	return p, err == nil, err
 }
 
-// MismatchRatio is the share of elements that DIOPI lets differ.
-func (c *Case) MismatchRatio() float64 {
-	r, _ := number(c.Item.Get("mismatch_ratio_threshold"))
-	return r
-}
-
 // Changes lists the arguments that the function may change, as DIOPI's
 // ops_with_states does. All others are to be what they were.
-func (c *Case) Changes() []string { return changes[c.Function] }
+func Changes(c *config.Case) []string { return changes[c.Function] }
 
 // changes are ops_with_states.
 var changes = map[string][]string{
@@ -119,7 +117,7 @@ var changes = map[string][]string{
 
 // build is a program in the making.
 type build struct {
-	c    *Case
+	c    *config.Case
 	seed uint64
 	p    *program.Program
 	args []program.Kwarg // as the function is called: tensors in the config's order, then para
@@ -130,14 +128,14 @@ func (b *build) fail(format string, args ...any) error {
 	return &Untranslated{b.c.Name, fmt.Sprintf(format, args...)}
 }
 
-// build makes the inputs and the arguments.
-func (c *Case) build(seed uint64) (*build, error) {
+// newBuild makes the inputs and the arguments.
+func newBuild(c *config.Case, seed uint64) (*build, error) {
 	b := &build{c: c, seed: choice.DeriveName(seed, c.Name)}
 	b.p = &program.Program{Name: c.Name, Seed: b.seed}
 	if err := b.tensors(); err != nil {
 		return nil, err
 	}
-	para, _ := c.Item.Get("para").(*Dict)
+	para, _ := c.Item.Get("para").(*config.Dict)
 	if para == nil {
 		return b, nil
 	}
@@ -163,37 +161,37 @@ func (b *build) set(name string, v any) {
 }
 
 // value is a value of para as an argument.
-func (b *build) value(v Value) (any, error) {
+func (b *build) value(v config.Value) (any, error) {
 	switch v := v.(type) {
-	case None:
+	case config.None:
 		return nil, nil
-	case Bool:
+	case config.Bool:
 		return bool(v), nil
-	case Int:
+	case config.Int:
 		return int64(v), nil
-	case Float:
+	case config.Float:
 		return float64(v), nil
-	case String:
+	case config.String:
 		return string(v), nil
-	case DType:
+	case config.DType:
 		return b.dtype(v)
-	case List:
+	case config.List:
 		vs, err := b.values(v)
 		return program.List(vs), err
-	case Tuple:
+	case config.Tuple:
 		vs, err := b.values(v)
 		return program.Tuple(vs), err
-	case Slice:
+	case config.Slice:
 		vs, err := b.values(v[:])
 		if err != nil {
 			return nil, err
 		}
 		return program.Slice{Start: vs[0], Stop: vs[1], Step: vs[2]}, nil
 	}
-	return nil, b.fail("%s cannot be an argument", show(v))
+	return nil, b.fail("%s cannot be an argument", config.Show(v))
 }
 
-func (b *build) values(vs []Value) ([]any, error) {
+func (b *build) values(vs []config.Value) ([]any, error) {
 	out := make([]any, len(vs))
 	for i, v := range vs {
 		var err error
@@ -204,14 +202,14 @@ func (b *build) values(vs []Value) ([]any, error) {
 	return out, nil
 }
 
-func (b *build) dtype(v Value) (tensor.DType, error) {
-	name, ok := v.(DType)
+func (b *build) dtype(v config.Value) (tensor.DType, error) {
+	name, ok := v.(config.DType)
 	if name == "bool_" {
 		name = "bool"
 	}
 	d, err := tensor.ParseDType(string(name))
 	if !ok || err != nil {
-		return tensor.Invalid, b.fail("PyTorch has no dtype %s", show(v))
+		return tensor.Invalid, b.fail("PyTorch has no dtype %s", config.Show(v))
 	}
 	return d, nil
 }
@@ -306,10 +304,10 @@ func (b *build) backward(out []any) error {
 
 // beyondFirst is the number of outputs that a choice of several shows; 0 where
 // it chooses the first at most, which may be all that there is.
-func beyondFirst(chosen []Value) int {
-	last := Int(0)
+func beyondFirst(chosen []config.Value) int {
+	last := config.Int(0)
 	for _, v := range chosen {
-		if i, ok := v.(Int); ok && i < maxDTypes {
+		if i, ok := v.(config.Int); ok && i < config.MaxDTypes {
 			last = max(last, i)
 		}
 	}
@@ -323,15 +321,15 @@ func beyondFirst(chosen []Value) int {
 // function returns as a tuple are taken out of it.
 func (b *build) chosen(out []any) ([]any, error) {
 	n, part := len(out), func(i int) any { return out[i] }
-	names, _ := items(b.c.Item.Get("requires_backward"))
+	names, _ := config.Items(b.c.Item.Get("requires_backward"))
 	if parts := cmp.Or(b.parts(), beyondFirst(names)); len(out) == 1 && parts > 0 {
 		n, part = parts, func(i int) any { return b.call("operator.getitem", out[0], int64(i)) }
 	}
 	var picked []any
 	for _, v := range names {
-		i, ok := v.(Int)
+		i, ok := v.(config.Int)
 		if !ok || i < 0 || int(i) >= n {
-			return nil, b.fail("requires_backward names output %s of %d", show(v), n)
+			return nil, b.fail("requires_backward names output %s of %d", config.Show(v), n)
 		}
 		picked = append(picked, part(int(i)))
 	}

@@ -1,4 +1,4 @@
-package conform_test
+package diopi_test
 
 import (
 	"fmt"
@@ -12,8 +12,9 @@ import (
 	"plumb/backend/native"
 	"plumb/backend/open"
 	"plumb/backend/worker"
-	"plumb/conform"
 	"plumb/internal/campaign"
+	"plumb/internal/conform/config"
+	"plumb/internal/conform/diopi"
 	"plumb/internal/judge/reffaults"
 	"plumb/internal/judge/verdict"
 	"plumb/nn"
@@ -42,14 +43,14 @@ var lacking = []string{"spmm", "linalgqr"}
 // TestLiveSpread runs a spread of small cases of every function on PyTorch and
 // on the native backend: what PyTorch computes is aligned.
 func TestLiveSpread(t *testing.T) {
-	src, err := os.ReadFile("../../shared/data/conformance_dev.py")
+	src, err := os.ReadFile("../../../../shared/data/conformance_dev.py")
 	if err != nil {
 		t.Skip("no dev config: ", err)
 	}
 	if _, _, err := worker.FindPython(""); err != nil {
 		t.Skip("no PyTorch: ", err)
 	}
-	cfg, err := conform.Load("conformance_dev.py", src)
+	cfg, err := config.Load("conformance_dev.py", src)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,11 +66,11 @@ func TestLiveCustom(t *testing.T) {
 	if _, _, err := worker.FindPython(""); err != nil {
 		t.Skip("no PyTorch: ", err)
 	}
-	src, err := os.ReadFile("testdata/custom.py")
+	src, err := os.ReadFile("../../../conform/testdata/custom.py")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := conform.Load("custom.py", src)
+	cfg, err := config.Load("custom.py", src)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,10 +118,10 @@ type one struct {
 
 // spread picks small cases of every function, evenly among all that it has, or
 // the smallest where it has no small one.
-func spread(t *testing.T, cfg *conform.Config) ([]one, []string) {
+func spread(t *testing.T, cfg *config.Config) ([]one, []string) {
 	forward, inPlace, least := map[string][]one{}, map[string][]one{}, map[string]one{}
 	for c := range cfg.Cases() {
-		p, err := c.Program(11)
+		p, err := diopi.Program(c, 11)
 		if err != nil {
 			t.Errorf("%v", err)
 			continue
@@ -133,7 +134,7 @@ func spread(t *testing.T, cfg *conform.Config) ([]one, []string) {
 			continue
 		}
 		forward[c.Function] = append(forward[c.Function], one{c.Function, p})
-		if q, ok, err := c.InPlace(11); err != nil {
+		if q, ok, err := diopi.InPlace(c, 11); err != nil {
 			t.Errorf("%v", err)
 		} else if ok {
 			inPlace[c.Function] = append(inPlace[c.Function], one{c.Function, q})

@@ -1,4 +1,4 @@
-package conform
+package config
 
 import (
 	"bytes"
@@ -53,8 +53,8 @@ func (d *Dict) Get(key string) Value { return d.at[key] }
 // Keys returns the keys in order; the caller does not change them.
 func (d *Dict) Keys() []string { return d.keys }
 
-// set keeps the place of a key that is there.
-func (d *Dict) set(key string, v Value) {
+// Set keeps the place of a key that is there.
+func (d *Dict) Set(key string, v Value) {
 	if d.at == nil {
 		d.at = map[string]Value{}
 	}
@@ -69,7 +69,7 @@ func (d *Dict) clone(without ...string) *Dict {
 	out := &Dict{keys: make([]string, 0, len(d.keys)+4), at: make(map[string]Value, len(d.keys)+4)}
 	for _, k := range d.keys {
 		if !slices.Contains(without, k) {
-			out.set(k, d.at[k])
+			out.Set(k, d.at[k])
 		}
 	}
 	return out
@@ -167,8 +167,8 @@ func (d *Dict) AppendJSON(b []byte) []byte {
 	return append(b, '}')
 }
 
-// items returns the elements of a list or tuple.
-func items(v Value) ([]Value, bool) {
+// Items returns the elements of a list or tuple.
+func Items(v Value) ([]Value, bool) {
 	switch v := v.(type) {
 	case List:
 		return v, true

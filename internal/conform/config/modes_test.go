@@ -1,14 +1,10 @@
-package conform
+package config
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"plumb/program"
-	"plumb/tensor"
 )
 
 func only(t *testing.T, src string) []*Case {
@@ -77,35 +73,6 @@ func TestFourBytes(t *testing.T) {
 	topk := only(t, "'a': dict(name=['topk'], tensor_para=dict(args=[dict(shape=[(2,)])]))")[0]
 	if out, _ := (&Modes{FourBytes: true}).Apply(topk); !out.NarrowResults() {
 		t.Error("topk: its indices may be int32")
-	}
-}
-
-// TestModesOfPrograms: an image keeps its elements in another layout, and an
-// index its values in another dtype.
-func TestModesOfPrograms(t *testing.T) {
-	m := &Modes{ChannelsLast: true, FourBytes: true}
-	input := func(c *Case, name string) *tensor.Tensor {
-		p, err := c.Program(7)
-		if err != nil {
-			t.Fatal(err)
-		}
-		i := slices.IndexFunc(p.Inputs, func(in program.Input) bool { return in.Name == name })
-		if i < 0 {
-			t.Fatalf("no input %s", name)
-		}
-		return p.Inputs[i].Materialize()
-	}
-	conv := only(t, "'a': dict(name=['max_pool2d'], para=dict(kernel_size=[2]), tensor_para=dict(args=[dict(shape=[(2, 3, 4, 5)], dtype=[np.float32])]))")[0]
-	changed, _ := m.Apply(conv)
-	plain, last := input(conv, "input"), input(changed, "input")
-	if !slices.Equal(last.Strides(), []int{60, 1, 15, 3}) || !last.Contiguous().SameBits(plain) {
-		t.Errorf("strides %v, or other elements", last.Strides())
-	}
-	pick := only(t, "'a': dict(name=['index_select'], interface=['torch'], para=dict(dim=[0]), tensor_para=dict(args=[dict(shape=[(4,)], dtype=[np.float32]), dict(ins=['index'], shape=[(9,)], dtype=[np.int64], gen_fn=dict(fn='Genfunc.randint', high=4))]))")[0]
-	changed, _ = m.Apply(pick)
-	wide, narrow := input(pick, "index"), input(changed, "index")
-	if narrow.DType() != tensor.I32 || !narrow.Convert(tensor.I64).SameBits(wide) {
-		t.Errorf("index is %s %v, and was %v", narrow.DType(), narrow, wide)
 	}
 }
 

@@ -1,4 +1,4 @@
-package conform
+package config
 
 import (
 	"cmp"
@@ -8,8 +8,8 @@ import (
 // maxCases bounds what a config expands to.
 const maxCases = 1 << 20
 
-// maxDTypes bounds a list of dtypes, which many arguments may share.
-const maxDTypes = 256
+// MaxDTypes bounds a list of dtypes, which many arguments may share.
+const MaxDTypes = 256
 
 // entry is a checked entry.
 type entry struct {
@@ -40,15 +40,15 @@ type arg struct {
 // defaults are the keys that come first in each item, in their order.
 func defaults() *Dict {
 	d := &Dict{}
-	d.set("atol", Float(1e-5))
-	d.set("rtol", Float(1e-5))
-	d.set("atol_half", Float(1e-2))
-	d.set("rtol_half", Float(5e-2))
-	d.set("mismatch_ratio_threshold", Float(1e-3))
-	d.set("memory_format", String("NCHW"))
-	d.set("fp16_exact_match", Bool(false))
-	d.set("train", Bool(true))
-	d.set("gen_policy", String("dafault"))
+	d.Set("atol", Float(1e-5))
+	d.Set("rtol", Float(1e-5))
+	d.Set("atol_half", Float(1e-2))
+	d.Set("rtol_half", Float(5e-2))
+	d.Set("mismatch_ratio_threshold", Float(1e-3))
+	d.Set("memory_format", String("NCHW"))
+	d.Set("fp16_exact_match", Bool(false))
+	d.Set("train", Bool(true))
+	d.Set("gen_policy", String("dafault"))
 	return d
 }
 
@@ -123,7 +123,7 @@ func refuseSkip(at place, v Value) error {
 			}
 		}
 	case List, Tuple:
-		list, _ := items(v)
+		list, _ := Items(v)
 		for i, x := range list {
 			if err := refuseSkip(at.index(i), x); err != nil {
 				return err
@@ -182,11 +182,11 @@ func (e *entry) layOut(d *Dict) {
 		{"tensor_para", &Dict{}}, {"requires_backward", List{}}, {"para", &Dict{}}, {"tag", List{}}, {"saved_args", &Dict{}}, {"interface", List{}},
 	} {
 		if d.Get(k.name) == nil {
-			d.set(k.name, k.v)
+			d.Set(k.name, k.v)
 		}
 	}
 	for _, k := range d.Keys() {
-		e.base.set(k, d.Get(k))
+		e.base.Set(k, d.Get(k))
 	}
 }
 
@@ -194,8 +194,8 @@ func (e *entry) layOut(d *Dict) {
 func (e *entry) flags(at place, d *Dict) error {
 	warnUnknown(at, d, entryKeys)
 	for _, k := range toleranceKeys {
-		if f, ok := number(e.base.Get(k)); !ok || !(f >= 0) {
-			return at.key(k).errorf("want a number that is not negative, not %s", show(d.Get(k)))
+		if f, ok := Number(e.base.Get(k)); !ok || !(f >= 0) {
+			return at.key(k).errorf("want a number that is not negative, not %s", Show(d.Get(k)))
 		}
 	}
 	if v := d.Get("saved_args"); v != nil {
@@ -214,10 +214,10 @@ func (e *entry) flags(at place, d *Dict) error {
 	}
 	v := d.Get("is_inplace")
 	if _, plain := v.(Bool); v != nil && !plain {
-		at.key("is_inplace").warnf("%s is not the literal True, and never enables the in-place form", show(v))
+		at.key("is_inplace").warnf("%s is not the literal True, and never enables the in-place form", Show(v))
 	}
-	if v := d.Get("no_output_ref"); v != nil && show(v) != "true" {
-		at.key("no_output_ref").warnf("%s skips the reference all the same: its being there counts", show(v))
+	if v := d.Get("no_output_ref"); v != nil && Show(v) != "true" {
+		at.key("no_output_ref").warnf("%s skips the reference all the same: its being there counts", Show(v))
 	}
 	return nil
 }
@@ -246,7 +246,7 @@ func (e *entry) para(at place, d *Dict) error {
 			return at.key(k).errorf("%d values beside %d of %s: every column of para is as long as the others", len(column), len(e.paras), para.Keys()[0])
 		}
 		for j, v := range column {
-			e.paras[j].set(k, v)
+			e.paras[j].Set(k, v)
 		}
 	}
 	return nil
@@ -263,10 +263,10 @@ func (e *entry) tensorPara(at place, d *Dict) error {
 	warnUnknown(at, t, tensorKeys)
 	e.tensors = t.clone()
 	if t.Get("args") == nil {
-		e.tensors.set("args", List{})
+		e.tensors.Set("args", List{})
 	}
 	if t.Get("seq_name") == nil {
-		e.tensors.set("seq_name", String(""))
+		e.tensors.Set("seq_name", String(""))
 	}
 	args, err := wantList(at.key("args"), e.tensors.Get("args"))
 	if err != nil {
@@ -325,7 +325,7 @@ func (e *entry) arg(at place, v Value, outer inherited) error {
 		if k.inherits {
 			where[k.name], k.v = outer.get(k.name, k.v)
 		}
-		d.set(k.name, k.v)
+		d.Set(k.name, k.v)
 	}
 	names, err := wantStrings(where["ins"], d.Get("ins"))
 	if err != nil {
@@ -339,7 +339,7 @@ func (e *entry) arg(at place, v Value, outer inherited) error {
 		clone := *a
 		clone.ins = name
 		clone.dict = d.clone()
-		clone.dict.set("ins", String(name))
+		clone.dict.Set("ins", String(name))
 		e.args = append(e.args, &clone)
 	}
 	return nil
@@ -353,7 +353,7 @@ func wantColumns(at place, d *Dict) error {
 			continue
 		}
 		if k != "gen_fn" && k != "gen_policy" {
-			return at.key(k).errorf("want a list, a tuple, a bool or a string, not %s", show(d.Get(k)))
+			return at.key(k).errorf("want a list, a tuple, a bool or a string, not %s", Show(d.Get(k)))
 		}
 	}
 	return nil
@@ -364,12 +364,12 @@ func (a *arg) read(at place, where map[string]place) (err error) {
 	if a.dtypes, err = wantList(where["dtype"], a.dict.Get("dtype")); err != nil {
 		return err
 	}
-	if len(a.dtypes) > maxDTypes {
-		return where["dtype"].errorf("%d dtypes are more than %d", len(a.dtypes), maxDTypes)
+	if len(a.dtypes) > MaxDTypes {
+		return where["dtype"].errorf("%d dtypes are more than %d", len(a.dtypes), MaxDTypes)
 	}
 	for i, v := range a.dtypes {
 		if _, ok := v.(DType); !ok {
-			return where["dtype"].index(i).errorf("want a dtype such as np.float32, not %s", show(v))
+			return where["dtype"].index(i).errorf("want a dtype such as np.float32, not %s", Show(v))
 		}
 	}
 	if len(a.dtypes) == 0 {
@@ -408,19 +408,19 @@ func (a *arg) generator(at place, where map[string]place) error {
 	}
 	policy, ok := a.dict.Get("gen_policy").(String)
 	if !ok {
-		return where["gen_policy"].errorf("want a string, not %s", show(a.dict.Get("gen_policy")))
+		return where["gen_policy"].errorf("want a string, not %s", Show(a.dict.Get("gen_policy")))
 	}
 	if !slices.Contains(policies, string(policy)) {
 		where["gen_policy"].warnf("no policy is named %q; there are %v", policy, policies)
 	}
-	bounds, ok := items(a.dict.Get("gen_num_range"))
+	bounds, ok := Items(a.dict.Get("gen_num_range"))
 	if ok {
 		if err := wantSizes(at.key("gen_num_range"), bounds); err != nil {
 			return err
 		}
 	}
 	if policy == "gen_tensor_list" && len(bounds) != 2 {
-		return at.key("gen_num_range").errorf("gen_tensor_list wants [low, high], not %s", show(a.dict.Get("gen_num_range")))
+		return at.key("gen_num_range").errorf("gen_tensor_list wants [low, high], not %s", Show(a.dict.Get("gen_num_range")))
 	}
 	a.warnFlags(at)
 	return nil
@@ -428,11 +428,11 @@ func (a *arg) generator(at place, where map[string]place) error {
 
 // warnFlags tells of flags that DIOPI takes differently than they read.
 func (a *arg) warnFlags(at place) {
-	if s := show(a.dict.Get("requires_grad")); s != "[true]" && s != "[false]" {
+	if s := Show(a.dict.Get("requires_grad")); s != "[true]" && s != "[false]" {
 		at.key("requires_grad").warnf("%s is not [True], and computes no gradient", s)
 	}
 	if v := a.dict.Get("no_contiguous"); v != nil {
-		if list, ok := items(v); ok && len(list) > 0 && show(list[0]) == "false" {
+		if list, ok := Items(v); ok && len(list) > 0 && Show(list[0]) == "false" {
 			at.key("no_contiguous").warnf("a list that is not empty is true: the tensor is transposed")
 		}
 	}
@@ -448,7 +448,7 @@ func checkGenFn(at place, v Value) error {
 	}
 	s, ok := name.(String)
 	if !ok {
-		return at.errorf("want a generator such as 'Genfunc.randn' or dict(fn=..., low=..., high=...), not %s", show(v))
+		return at.errorf("want a generator such as 'Genfunc.randn' or dict(fn=..., low=..., high=...), not %s", Show(v))
 	}
 	for _, g := range genfuncs {
 		if string(s) == "Genfunc."+g || string(s) == "Genfunc."+g+"_sparse" {

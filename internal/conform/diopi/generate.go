@@ -1,10 +1,11 @@
-package conform
+package diopi
 
 import (
 	"slices"
 	"strconv"
 	"strings"
 
+	"plumb/internal/conform/config"
 	"plumb/internal/draw/choice"
 	"plumb/program"
 	"plumb/tensor"
@@ -12,20 +13,20 @@ import (
 
 // tensors makes the inputs, and the arguments that they are.
 func (b *build) tensors() error {
-	para, _ := b.c.Item.Get("tensor_para").(*Dict)
+	para, _ := b.c.Item.Get("tensor_para").(*config.Dict)
 	if para == nil {
 		return nil
 	}
-	if name := para.Get("seq_name"); name != nil && name != String("") {
+	if name := para.Get("seq_name"); name != nil && name != config.String("") {
 		return b.fail("tensors gathered under seq_name are not supported: want gen_policy gen_tensor_list")
 	}
-	args, _ := para.Get("args").(List)
+	args, _ := para.Get("args").(config.List)
 	for _, v := range args {
-		a, ok := v.(*Dict)
+		a, ok := v.(*config.Dict)
 		if !ok {
 			continue
 		}
-		ins, _ := a.Get("ins").(String)
+		ins, _ := a.Get("ins").(config.String)
 		g := &generator{b: b, a: a, ins: string(ins), key: choice.DeriveName(b.seed, string(ins))}
 		arg, err := g.argument()
 		if err != nil {
@@ -39,7 +40,7 @@ func (b *build) tensors() error {
 // generator makes the inputs of one argument.
 type generator struct {
 	b   *build
-	a   *Dict
+	a   *config.Dict
 	ins string
 	key uint64
 }
@@ -47,22 +48,22 @@ type generator struct {
 // argument is the argument that the inputs are: a name, a list of names, or None.
 func (g *generator) argument() (any, error) {
 	switch policy := g.a.Get("gen_policy"); policy {
-	case String("gen_tensor_by_value"):
+	case config.String("gen_tensor_by_value"):
 		return g.literal()
-	case String("gen_tensor_list"):
+	case config.String("gen_tensor_list"):
 		n, err := g.count()
 		if err != nil {
 			return nil, err
 		}
-		return g.list(slices.Repeat([]Value{g.a.Get("shape")}, n))
-	case String("gen_tensor_list_diff_shape"):
-		shapes, ok := items(g.a.Get("shape"))
+		return g.list(slices.Repeat([]config.Value{g.a.Get("shape")}, n))
+	case config.String("gen_tensor_list_diff_shape"):
+		shapes, ok := config.Items(g.a.Get("shape"))
 		if !ok {
-			return nil, g.b.fail("%s: want a tuple of shapes, not %s", g.ins, show(g.a.Get("shape")))
+			return nil, g.b.fail("%s: want a tuple of shapes, not %s", g.ins, config.Show(g.a.Get("shape")))
 		}
 		return g.list(shapes)
 	}
-	if g.a.Get("shape") == (None{}) {
+	if g.a.Get("shape") == (config.None{}) {
 		return nil, nil
 	}
 	return g.input(g.ins, g.a.Get("shape"), g.key)
@@ -71,18 +72,18 @@ func (g *generator) argument() (any, error) {
 // count is the number of tensors of a list: a random one of gen_num_range, whose
 // upper end does not count.
 func (g *generator) count() (int, error) {
-	ends, _ := items(g.a.Get("gen_num_range"))
+	ends, _ := config.Items(g.a.Get("gen_num_range"))
 	if len(ends) == 2 {
-		lo, ok := ends[0].(Int)
-		hi, also := ends[1].(Int)
+		lo, ok := ends[0].(config.Int)
+		hi, also := ends[1].(config.Int)
 		if ok && also && lo >= 0 && lo <= hi {
 			return int(lo) + int(choice.Derive(g.key, 0)%uint64(max(hi-lo, 1))), nil
 		}
 	}
-	return 0, g.b.fail("%s: want gen_num_range [low, high], not %s", g.ins, show(g.a.Get("gen_num_range")))
+	return 0, g.b.fail("%s: want gen_num_range [low, high], not %s", g.ins, config.Show(g.a.Get("gen_num_range")))
 }
 
-func (g *generator) list(shapes []Value) (any, error) {
+func (g *generator) list(shapes []config.Value) (any, error) {
 	list := program.List{}
 	for i, s := range shapes {
 		r, err := g.input(g.ins+strconv.Itoa(i), s, choice.Derive(g.key, uint64(i)+1))
@@ -95,7 +96,7 @@ func (g *generator) list(shapes []Value) (any, error) {
 }
 
 // input adds a tensor of generated elements.
-func (g *generator) input(name string, shape Value, key uint64) (any, error) {
+func (g *generator) input(name string, shape config.Value, key uint64) (any, error) {
 	in := program.Input{Name: g.unused(name)}
 	var err error
 	if in.Shape, err = g.shape(shape); err != nil {
@@ -162,19 +163,19 @@ func (g *generator) unused(name string) string {
 }
 
 // shape is a shape; an integer is the size of the only dimension.
-func (g *generator) shape(v Value) ([]int, error) {
-	if n, ok := v.(Int); ok {
-		v = Tuple{n}
+func (g *generator) shape(v config.Value) ([]int, error) {
+	if n, ok := v.(config.Int); ok {
+		v = config.Tuple{n}
 	}
-	sizes, ok := items(v)
+	sizes, ok := config.Items(v)
 	shape := make([]int, len(sizes))
 	for i, s := range sizes {
-		n, isInt := s.(Int)
+		n, isInt := s.(config.Int)
 		ok = ok && isInt
 		shape[i] = int(n)
 	}
 	if !ok {
-		return nil, g.b.fail("%s: want a shape, not %s", g.ins, show(v))
+		return nil, g.b.fail("%s: want a shape, not %s", g.ins, config.Show(v))
 	}
 	return shape, nil
 }
@@ -182,10 +183,10 @@ func (g *generator) shape(v Value) ([]int, error) {
 // layOut gives the input the strides that the config tells, or reverses the
 // axes of a contiguous tensor where it is to be not contiguous.
 func (g *generator) layOut(in *program.Input) {
-	if stride, ok := items(g.a.Get(g.ins + "stride")); ok {
+	if stride, ok := config.Items(g.a.Get(g.ins + "stride")); ok {
 		in.Strides = make([]int, len(stride))
 		for i, s := range stride {
-			n, _ := s.(Int)
+			n, _ := s.(config.Int)
 			in.Strides[i] = int(n)
 		}
 	}
@@ -204,30 +205,30 @@ func reversed(xs []int) []int {
 }
 
 // isTrue is Python's truth of a value.
-func isTrue(v Value) bool {
+func isTrue(v config.Value) bool {
 	switch v := v.(type) {
-	case nil, None:
+	case nil, config.None:
 		return false
-	case Bool:
+	case config.Bool:
 		return bool(v)
-	case Int:
+	case config.Int:
 		return v != 0
-	case Float:
+	case config.Float:
 		return v != 0
-	case String:
+	case config.String:
 		return v != ""
-	case List:
+	case config.List:
 		return len(v) > 0
-	case Tuple:
+	case config.Tuple:
 		return len(v) > 0
 	}
 	return true
 }
 
 // isTrueList reports whether v is [True].
-func isTrueList(v Value) bool {
-	list, ok := v.(List)
-	return ok && len(list) == 1 && list[0] == Bool(true)
+func isTrueList(v config.Value) bool {
+	list, ok := v.(config.List)
+	return ok && len(list) == 1 && list[0] == config.Bool(true)
 }
 
 // fill describes what a generator draws in a dtype.
@@ -290,18 +291,18 @@ func (g *generator) named() (name string, lo, hi, density float64, err error) {
 	hi = 10
 	sparse := 0.2
 	switch v := g.a.Get("gen_fn").(type) {
-	case String:
+	case config.String:
 		name = string(v)
-	case *Dict:
-		fn, _ := v.Get("fn").(String)
+	case *config.Dict:
+		fn, _ := v.Get("fn").(config.String)
 		name = string(fn)
 		for key, to := range map[string]*float64{"low": &lo, "high": &hi, "density": &sparse} {
-			if n, ok := number(v.Get(key)); ok {
+			if n, ok := config.Number(v.Get(key)); ok {
 				*to = n
 			}
 		}
 	default:
-		return "", 0, 0, 0, g.b.fail("%s: want a generator, not %s", g.ins, show(g.a.Get("gen_fn")))
+		return "", 0, 0, 0, g.b.fail("%s: want a generator, not %s", g.ins, config.Show(g.a.Get("gen_fn")))
 	}
 	name = strings.TrimPrefix(name, "Genfunc.")
 	if base, ok := strings.CutSuffix(name, "_sparse"); ok || isTrueList(g.a.Get("sparse")) {
@@ -313,31 +314,31 @@ func (g *generator) named() (name string, lo, hi, density float64, err error) {
 // literal adds a tensor of the elements that the config tells.
 func (g *generator) literal() (any, error) {
 	v := g.a.Get("value")
-	if v == nil || v == (None{}) {
+	if v == nil || v == (config.None{}) {
 		return nil, nil
 	}
 	d, err := g.b.dtype(g.a.Get("dtype"))
 	if err != nil {
 		return nil, err
 	}
-	var flat []Value
+	var flat []config.Value
 	shape, ok := nested(v, &flat)
 	if !ok {
-		return nil, g.b.fail("%s: %s is no array", g.ins, show(v))
+		return nil, g.b.fail("%s: %s is no array", g.ins, config.Show(v))
 	}
 	t := tensor.New(d, shape...)
 	for i, x := range flat {
 		switch x := x.(type) {
-		case Int:
+		case config.Int:
 			t.SetInt(i, int64(x))
-		case Bool:
+		case config.Bool:
 			if x {
 				t.SetInt(i, 1)
 			}
-		case Float:
+		case config.Float:
 			t.Set(i, complex(float64(x), 0))
 		default:
-			return nil, g.b.fail("%s: %s is no number", g.ins, show(x))
+			return nil, g.b.fail("%s: %s is no number", g.ins, config.Show(x))
 		}
 	}
 	in := program.Input{Name: g.unused(g.ins), DType: d, Shape: shape, Fill: program.Fill{Dist: program.Literal, Data: t}}
@@ -346,8 +347,8 @@ func (g *generator) literal() (any, error) {
 
 // nested is the shape of nested lists of equal lengths, whose elements it
 // appends to flat.
-func nested(v Value, flat *[]Value) (shape []int, ok bool) {
-	list, isList := items(v)
+func nested(v config.Value, flat *[]config.Value) (shape []int, ok bool) {
+	list, isList := config.Items(v)
 	if !isList {
 		*flat = append(*flat, v)
 		return []int{}, true

@@ -1,4 +1,4 @@
-// Package conform reads conformance configs and expands them to cases.
+// Package config reads conformance configs and expands them to cases.
 //
 // A config is a dict of entries in the language of DIOPI's conformance test:
 // each entry names functions, and gives columns of shapes and parameters and
@@ -6,7 +6,7 @@
 // evaluated by Starlark and never by Python, or from the same schema as YAML.
 // [Load] checks it whole; [Config.Cases] then pairs columns and dtypes as
 // DIOPI's parser does, names and defaults included.
-package conform
+package config
 
 import (
 	"fmt"
