@@ -353,29 +353,10 @@ func capturable(c *op.Call) error {
 		reason = "it is in place"
 	case c.Def.Sigs()[0].Plain:
 		reason = "its result is a Python value that depends on elements"
-	case c.Def.Traits.Has(op.Dynamic) && !inferable(c), slices.Contains(guessing, c.Def.ID()):
+	case c.Def.Traits.Has(op.Dynamic) && c.DataDependentShape():
 		reason = "the shape of its result depends on elements"
 	default:
 		return nil
 	}
 	return &CaptureError{Op: c.Def.ID(), Reason: reason}
-}
-
-// guessing are the operators that are not Dynamic, and yet infer a shape that
-// elements may enlarge.
-var guessing = []string{"bincount"}
-
-// inferable reports whether the shapes of a Dynamic call are known after all,
-// because its arguments say them.
-func inferable(c *op.Call) bool {
-	described := *c
-	described.Args = c.Args.MapValues(func(v op.Value) op.Value {
-		if t, ok := v.(*tensor.Tensor); ok {
-			return &Value{layout: t}
-		}
-		return v
-	})
-	_, err := described.Infer()
-	var rejection *op.Error
-	return err == nil || asRejection(err, &rejection)
 }

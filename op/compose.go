@@ -1,6 +1,10 @@
 package op
 
-import "plumb/tensor"
+import (
+	"errors"
+
+	"plumb/tensor"
+)
 
 // described is a value of which only the layout is known.
 type described struct{ meta Meta }
@@ -68,6 +72,18 @@ func (t *Table) Executor() Applier {
 		}
 		return vs, err
 	}}
+}
+
+// DataDependentShape reports whether the results' shapes depend on elements of
+// the arguments, so that the arguments' shapes do not tell them.
+func (c *Call) DataDependentShape() bool {
+	call := *c
+	call.Args = c.Args.MapValues(func(v Value) Value {
+		return &described{Meta{v.DType(), v.Shape(), v.Strides()}}
+	})
+	_, err := call.Infer()
+	var rejection *Error
+	return err != nil && !errors.As(err, &rejection)
 }
 
 func (c *Call) inferParts() ([]Meta, error) {

@@ -33,7 +33,7 @@ var orderStatOps = []*op.Def{
 		Sig:    "bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor",
 		Names:  both("bincount"),
 		Doc:    "Counts how often each of the integers 0, 1, … occurs, or sums the weights at their places; at least minlength results. PyTorch, too, has no gradient of weights.",
-		Traits: op.NoGrad,
+		Traits: op.NoGrad | op.Dynamic,
 		Whole:  "its length depends on all elements",
 		Check:  checkBincount,
 		Infer: func(a op.Args) ([]op.Meta, error) {
@@ -361,14 +361,11 @@ func checkBincount(a op.Args) error {
 
 // bins returns the number of results, which depends on the elements.
 func bins(a op.Args) (int, error) {
-	n := a.Int("minlength")
-	t, ok := a.Value("input").(interface {
-		Len() int
-		At(i int) complex128
-	})
-	if !ok {
-		return n, nil
+	t, err := elementsOf(a.Value("input"), "input")
+	if err != nil {
+		return 0, err
 	}
+	n := a.Int("minlength")
 	for i := range t.Len() {
 		v := int(real(t.At(i)))
 		if v < 0 {

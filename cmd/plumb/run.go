@@ -338,7 +338,7 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 	}
 	r.backends.Table, r.backends.Python, r.backends.Timeout = ops.Table(), r.python, r.timeout
 	cfg := &campaign.Config{Jobs: r.jobs, Batch: 32, Faults: reffaults.Graphs, OnRecord: r.onRecord, OnEnd: r.onEnd}
-	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Faults: reffaults.Faults, SameException: r.ops != ""}
+	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Table: ops.Table(), Faults: reffaults.Faults, SameException: r.ops != ""}
 	if err := r.judgeBy(&policy); err != nil {
 		return nil, usage(err)
 	}
@@ -346,8 +346,9 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 		return nil, err
 	}
 	policy.Reference = r.backends.Is(r.reference)
-	if cfg.Oracle = campaign.OracleMode(r.oracle); cfg.Oracle != campaign.OracleOff {
-		policy.Table = ops.Table()
+	if cfg.Oracle = campaign.OracleMode(r.oracle); cfg.Oracle == campaign.OracleOff {
+		policy.NoScalars = true
+	} else {
 		policy.Answers = r.reference != "recorded"
 	}
 	r.policy = policy

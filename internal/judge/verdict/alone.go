@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"plumb/program"
-	"plumb/tensor"
 )
 
 // alone returns a program of call i only, which reads the values that the
@@ -17,9 +16,8 @@ func (j *judge) alone(i int) *program.Program {
 	p, c, ok := *j.p, j.p.Calls[i], true
 	p.Inputs = nil
 	own := func(r program.Ref) any {
-		v, err := j.reference(r)
-		t, isTensor := v.(*tensor.Tensor)
-		if err != nil || !isTensor {
+		t := values(j.p, j.ref)(r)
+		if t == nil {
 			ok = false
 			return r
 		}

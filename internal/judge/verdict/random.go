@@ -104,7 +104,7 @@ func (j *judge) drawnValue(w Where, want, got *backend.Value, draws []backend.Dr
 	switch {
 	case want.Tensor != nil:
 		fit, expected := compare.Fit{}, want.Tensor
-		if j.sizedByData(w.Call) && expected.DType() == got.Tensor.DType() {
+		if expected.DType() == got.Tensor.DType() && !slices.Equal(expected.Shape(), got.Tensor.Shape()) && j.sizedByDraws(w, got.Tensor) {
 			expected = got.Tensor
 		}
 		if d := j.drawnTensor(w, expected, got.Tensor); d.OK && len(draws) == 1 && draws[0].Whole && !j.random.changed && !j.shapesOfDraws() {
@@ -127,15 +127,43 @@ func (j *judge) drawnValue(w Where, want, got *backend.Value, draws []backend.Dr
 // shapesOfDraws reports whether random results are compared by dtype and shape only.
 func (j *judge) shapesOfDraws() bool { return j.p.Shapes || j.p.Draws }
 
-// shapedByData are calls whose results are as large as the elements say.
-var shapedByData = []string{
-	"torch.nonzero", "Tensor.nonzero", "torch.argwhere", "Tensor.argwhere", "torch.masked_select", "Tensor.masked_select",
-	"torch.unique", "Tensor.unique", "torch.unique_consecutive", "Tensor.unique_consecutive", "torch.where", "operator.getitem",
-	"torch.repeat_interleave", "Tensor.repeat_interleave", "torch.bincount", "Tensor.bincount",
+// sizedByDraws reports whether a call may result in a tensor of the candidate's
+// shape, by the elements that the candidate drew before: those that are nonzero
+// are as many as they happen to be. Where a call in place may have changed the
+// arguments since, any shape may be right if elements decide it.
+func (j *judge) sizedByDraws(w Where, got *tensor.Tensor) bool {
+	if j.policy.Table == nil || w.Call >= len(j.p.Calls) {
+		return false
+	}
+	if parts := j.tupleRead(w.Call); parts != nil {
+		return slices.ContainsFunc(parts, func(v backend.Value) bool {
+			return v.Tensor != nil && slices.Equal(v.Tensor.Shape(), got.Shape())
+		})
+	}
+	call, err := j.bound(w.Call, j.cand)
+	if err != nil {
+		return false
+	}
+	if j.random.changed {
+		return call.DataDependentShape()
+	}
+	metas, err := call.Infer()
+	at := 0
+	if len(w.Path) > 0 {
+		at = w.Path[0]
+	}
+	return err == nil && len(w.Path) <= 1 && at < len(metas) && slices.Equal(metas[at].Shape, got.Shape())
 }
 
-func (j *judge) sizedByData(call int) bool {
-	return call < len(j.p.Calls) && slices.Contains(shapedByData, j.p.Calls[call].Target)
+// tupleRead returns the tuple on the candidate's side that a call's first
+// argument is; nil for any other.
+func (j *judge) tupleRead(call int) []backend.Value {
+	r, _ := first(&j.p.Calls[call]).(program.Ref)
+	i := slices.IndexFunc(j.p.Calls[:call], func(c program.Call) bool { return c.Result == string(r) })
+	if i < 0 || i >= len(j.cand.Values) {
+		return nil
+	}
+	return j.cand.Values[i].Tuple
 }
 
 // drawnTensor compares what two tensors are, not what is in them.

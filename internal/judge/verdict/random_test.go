@@ -39,7 +39,7 @@ func drawTwice(t *testing.T, text string, change func(p *program.Program, cand *
 	if change != nil {
 		change(p, cand)
 	}
-	return verdict.Judge(p, ref, cand, verdict.Policy{Draws: func() [][]backend.Draw { return own.Draws(job) }})
+	return verdict.Judge(p, ref, cand, verdict.Policy{Table: ops.Table(), Draws: func() [][]backend.Draw { return own.Draws(job) }})
 }
 
 const dropped = `x = tensor((100, 100), torch.float32, uniform(-2, 2, key=5), requires_grad=True)
@@ -177,4 +177,45 @@ func keepSome(p *program.Program, cand *backend.Outcome) {
 func repeatRows(_ *program.Program, cand *backend.Outcome) {
 	y := cand.Values[0].Tensor
 	rewrite(y, func(i int, _ float64) float64 { return y.Float(i % 100) })
+}
+
+// TestShapesThatDrawsDecide compares results that are as large as what was
+// drawn before says, and finds a shape that the candidate's own draws do not
+// give.
+func TestShapesThatDrawsDecide(t *testing.T) {
+	const (
+		integers = "r = torch.randint(0, 40, (5,))\n"
+		mask     = "x = tensor((30,), torch.float32, uniform(1, 2, key=5))\nr = torch.rand((30,))\nm = torch.gt(r, 0.5)\n"
+		changed  = mask + "z = x.mul_(r)\nb = torch.gt(x, 0.7)\ny = operator.getitem(r, b)\n"
+	)
+	tests := map[string]string{
+		"one_hot":           integers + "y = torch.nn.functional.one_hot(r)\n",
+		"one_hot, summed":   integers + "o = torch.nn.functional.one_hot(r)\ny = torch.sum(o, 0)\n",
+		"bincount":          integers + "y = torch.bincount(r)\n",
+		"repeat_interleave": integers + "y = torch.repeat_interleave(r, r)\n",
+		"unique":            integers + "d = torch.remainder(r, 7)\ny = torch.unique(d)\n",
+		"unique, in parts":  integers + "d = torch.remainder(r, 7)\nu = torch.unique(d, return_inverse=True, return_counts=True)\ny = operator.getitem(u, 2)\n",
+		"where":             mask + "w = torch.where(m)\ny = operator.getitem(w, 0)\n",
+		"nonzero":           mask + "y = torch.nonzero(m)\n",
+		"masked_select":     mask + "s = torch.masked_select(x, m)\ny = torch.exp(s)\n",
+		"getitem":           mask + "y = operator.getitem(x, m)\n",
+		"index_put":         "v = tensor((), torch.float32, uniform(1, 2, key=6))\n" + mask + "y = torch.index_put(x, (m,), v)\n",
+	}
+	for name, text := range tests {
+		t.Run(name, func(t *testing.T) {
+			if v := drawTwice(t, text, nil); len(v.Differences) > 0 {
+				t.Errorf("a difference: %s", v.Text())
+			}
+			v := drawTwice(t, text, func(_ *program.Program, cand *backend.Outcome) {
+				y := &cand.Values[len(cand.Values)-1]
+				y.Tensor = y.Tensor.Reshape(append([]int{1}, y.Tensor.Shape()...)...)
+			})
+			if len(v.Differences) == 0 || v.Differences[0].Diff.Rule != compare.Shape {
+				t.Errorf("a result with a dimension more is not found: %s", v.Text())
+			}
+		})
+	}
+	if v := drawTwice(t, changed, nil); len(v.Differences) > 0 {
+		t.Errorf("a mask of what was changed in place: %s", v.Text())
+	}
 }

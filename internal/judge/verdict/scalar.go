@@ -3,6 +3,7 @@ package verdict
 import (
 	"slices"
 
+	"plumb/backend"
 	"plumb/internal/judge/compare"
 	"plumb/internal/judge/truth"
 	"plumb/op"
@@ -17,18 +18,13 @@ const maxScalars = 1 << 14
 // call is a scalar function of floats that package exact knows; nil elsewhere.
 // The inputs are the reference's.
 func (j *judge) scalarTruth(w Where, want *tensor.Tensor) *tensor.Tensor {
-	if j.policy.Table == nil || w.Part != Value && !j.isResult(w, want) || len(w.Path) > 0 || !want.DType().IsFloat() || want.Len() > maxScalars {
+	if j.policy.Table == nil || j.policy.NoScalars || w.Part != Value && !j.isResult(w, want) || len(w.Path) > 0 || !want.DType().IsFloat() || want.Len() > maxScalars {
 		return nil
 	}
 	if slices.ContainsFunc(j.p.Calls[:w.Call], func(c program.Call) bool { return inPlace(&c) }) {
 		return nil // the arguments may have changed since they were compared
 	}
-	c := &j.p.Calls[w.Call]
-	args, kwargs, err := c.OpArgs(j.reference)
-	if err != nil {
-		return nil
-	}
-	call, err := program.Resolve(j.policy.Table, c.Target, args, kwargs)
+	call, err := j.bound(w.Call, j.ref)
 	if err != nil {
 		return nil
 	}
@@ -73,19 +69,20 @@ func (j *judge) isResult(w Where, want *tensor.Tensor) bool {
 	return result != nil && want != nil && result.SameBits(want)
 }
 
-// reference returns the tensor that a name has on the reference's side.
-func (j *judge) reference(r program.Ref) (any, error) {
-	for i := range j.p.Inputs {
-		if j.p.Inputs[i].Name == string(r) {
-			return j.p.Inputs[i].Materialize(), nil
+// bound returns a call of the program as the table binds it to a side's values.
+func (j *judge) bound(call int, side *backend.Outcome) (*op.Call, error) {
+	c := &j.p.Calls[call]
+	value := values(j.p, side)
+	args, kwargs, err := c.OpArgs(func(r program.Ref) (any, error) {
+		if t := value(r); t != nil {
+			return t, nil
 		}
+		return nil, op.TypeError("%s is not a tensor", r)
+	})
+	if err != nil {
+		return nil, err
 	}
-	for i := range j.p.Calls {
-		if j.p.Calls[i].Result == string(r) && i < len(j.ref.Values) && j.ref.Values[i].Tensor != nil {
-			return j.ref.Values[i].Tensor, nil
-		}
-	}
-	return nil, op.TypeError("%s is not a tensor", r)
+	return program.Resolve(j.policy.Table, c.Target, args, kwargs)
 }
 
 // scalarFunction returns the function of a bound call with its operands,

@@ -194,8 +194,11 @@ type Policy struct {
 	// Tols returns the numerics of the operators that answer to a public name;
 	// none when it is unknown. Nil knows no operator.
 	Tols func(target string) []op.Tol
-	// Table, where set, lets a scalar function's result be computed exactly.
-	Table *op.Table
+	// Table, where set, tells what shape a result has that depends on draws, and
+	// which scalar function a call is. NoScalars leaves the functions' results
+	// uncomputed.
+	Table     *op.Table
+	NoScalars bool
 	// Bounds returns the rounding-error bounds of the program, of its calls'
 	// results and, where asked, of gradients too; nil has none.
 	Bounds func(gradients bool) *compare.Bounds
