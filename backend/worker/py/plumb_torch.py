@@ -1,15 +1,11 @@
-"""The subject: PyTorch runs the cases of a request, forward and backward."""
+"""PyTorch runs a case call by call, forward and backward: the mode eager."""
 
 import contextlib
 import ctypes
-import gc
 import operator
 import os
-import sys
-import warnings
 from time import perf_counter_ns as now
 
-import plumb_signatures
 import torch
 from torch.autograd import backward as differentiate
 from torch.nn import Module, Parameter
@@ -19,7 +15,6 @@ Tensor = torch.Tensor
 strided = torch.strided
 frombuffer = torch.frombuffer
 memmove = ctypes.memmove
-seed_default = torch.default_generator.manual_seed
 
 DEVICE = torch.device(os.environ.get("PLUMB_WORKER_DEVICE") or "cpu")
 ON_CPU = DEVICE.type == "cpu"
@@ -32,44 +27,6 @@ FORMATS = {name: getattr(torch, name) for name in ("contiguous_format", "channel
 
 INT64 = range(-1 << 63, 1 << 63)
 MESSAGE = 8000  # characters kept of an exception's message
-
-
-def hello():
-    import plumb_capture  # which imports this module
-
-    KINDS.update((mode, plumb_capture.Captured) for mode in plumb_capture.modes())
-    torch.set_num_threads(int(os.environ.get("PLUMB_WORKER_THREADS") or 1))
-    warnings.simplefilter("ignore")
-    gc.collect()
-    gc.freeze()
-    features = {
-        "python": sys.version.split()[0],
-        "threads": str(torch.get_num_threads()),
-        "blas": blas(),
-        "numpy": getattr(sys.modules.get("numpy"), "__version__", ""),
-        "executable": sys.executable,
-    }
-    capability = getattr(getattr(torch.backends, "cpu", None), "get_cpu_capability", None)
-    if capability:
-        features["cpu"] = capability()
-    return {
-        "name": "torch",
-        "version": torch.__version__,
-        "devices": [str(DEVICE)],
-        "modes": ["eager"] + plumb_capture.modes(),
-        "features": {name: value for name, value in features.items() if value},
-    }
-
-
-def blas():
-    """Returns the paths of the loaded BLAS libraries, "" when unknown."""
-    try:
-        with open("/proc/self/maps") as maps:
-            paths = {line.split(None, 5)[5].strip() for line in maps if "/" in line}
-    except OSError:
-        return ""
-    names = ("libblas", "libopenblas", "libcblas", "libmkl_rt", "libmkl_core", "libblis")
-    return ":".join(sorted(p for p in paths if os.path.basename(p).startswith(names)))
 
 
 # Targets: what a public name stands for.
@@ -594,9 +551,6 @@ class Run:
         return reply
 
 
-KINDS = {"eager": Run}  # how a case runs, by mode
-
-
 def cotangent(memory, v, offset, n):
     if not n:
         return torch.zeros_like(v)
@@ -616,30 +570,3 @@ def status(e):
         if "DefaultCPUAllocator" in text and "memory" in text or "out of memory" in text:
             return "oom"
     return "raised"
-
-
-def run(memory, cases):
-    replies = []
-    mark = memory.mark
-    for i, case in enumerate(cases):
-        mark[1] = 0
-        mark[0] = i + 1
-        seed_default(case["seed"])
-        if not ON_CPU:
-            torch.manual_seed(case["seed"])
-        one = KINDS[case.get("mode") or "eager"](memory, case)
-        try:
-            reply = one.run()
-        except Exception as e:
-            reply = one.failed(e)
-        reply["elapsed"] = one.elapsed
-        replies.append(reply)
-        mark = memory.mark
-    return replies
-
-
-def signatures(name):
-    try:
-        return plumb_signatures.of(name, resolve(name))
-    except Unknown:
-        return None

@@ -1,7 +1,7 @@
 """A Plumb worker: runs programs for the host at the other end of two pipes.
 
 This file knows the protocol of docs/worker-protocol.md: handshake, frames and
-shared memory. What a program means is the subject's business (plumb_torch.py).
+shared memory. What a program means is the subject's business (plumb_modes.py).
 """
 
 import ctypes
@@ -130,7 +130,7 @@ def main():
     for fd in (REQUESTS, REPLIES, MEMORY):
         os.set_inheritable(fd, False)
     limit_memory()
-    import plumb_torch as subject
+    import plumb_modes as subject
 
     encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
     hello = subject.hello()
