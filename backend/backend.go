@@ -118,8 +118,8 @@ type Sharer interface {
 	// RunShared runs jobs without inputs, which it draws itself. Inputs and
 	// outcomes are valid until Release, or another run.
 	RunShared(ctx context.Context, jobs []*Job) ([]*Outcome, error)
-	// RunBlank is RunShared with floats that are anything.
-	RunBlank(ctx context.Context, jobs []*Job) ([]*Outcome, error)
+	// RunUninitialized is RunShared with uninitialised floats.
+	RunUninitialized(ctx context.Context, jobs []*Job) ([]*Outcome, error)
 	Release()
 }
 

@@ -188,8 +188,8 @@ func (b *block) call(m *Node, k *chosen) error {
 		i++
 		return b.argument(m, i, v)
 	})}
-	if d.Check != nil {
-		if err := d.Check(run.Args); err != nil {
+	if d.Reject != nil {
+		if err := d.Reject(run.Args); err != nil {
 			return err
 		}
 	}

@@ -242,8 +242,8 @@ func (b *Builder) record(c *op.Call) ([]*Value, error) {
 
 // recordView lays a view out by trying it. One that returns its argument is that.
 func (b *Builder) recordView(c *op.Call) ([]*Value, error) {
-	if c.Def.Check != nil {
-		if err := c.Def.Check(c.Args); err != nil {
+	if c.Def.Reject != nil {
+		if err := c.Def.Reject(c.Args); err != nil {
 			return nil, err
 		}
 	}

@@ -256,7 +256,7 @@ func flatten(t *tensor.Tensor, size, at, n int) *tensor.Tensor {
 // axis of its result, which is of the given shape, with all arguments that
 // have the axis: that is what being elementwise means.
 func splits(c *op.Call, shape []int) bool {
-	if c.Def.Check != nil && c.Def.Check(c.Args) != nil {
+	if c.Def.Reject != nil && c.Def.Reject(c.Args) != nil {
 		return false
 	}
 	all := c.Def.SBP(c.Args)

@@ -42,7 +42,7 @@ func hardtanh() *Def {
 		lo, hi := limits(a)
 		return b.Op("hardtanh", x, lo, hi)
 	})
-	d.Check = func(a op.Args) error {
+	d.Reject = func(a op.Args) error {
 		if lo, hi := limits(a); lo >= hi {
 			return &op.Error{Class: "AssertionError", Msg: "max_val must be greater than min_val"}
 		}

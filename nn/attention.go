@@ -13,7 +13,7 @@ var attentionModules = []*Def{{
 	Names: []string{"torch.nn.MultiheadAttention"},
 	Sig:   "MultiheadAttention(int embed_dim, int num_heads, float dropout=0.0, bool bias=True, bool add_bias_kv=False, bool add_zero_attn=False, int? kdim=None, int? vdim=None, bool batch_first=False, device? device=None, dtype? dtype=None)",
 	Doc:   "Applies attention in several heads to projections of query, key and value, and projects the result; returns it and the weights.",
-	Check: func(a op.Args) error {
+	Reject: func(a op.Args) error {
 		if n := a.Int("num_heads"); n < 1 || a.Int("embed_dim")%n != 0 {
 			return assertion("embed_dim=%d must be divisible by num_heads=%d", a.Int("embed_dim"), n)
 		}

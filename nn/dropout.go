@@ -27,7 +27,7 @@ func dropoutModule(name, id string) *Def {
 		Sig:    name + "(float p=0.5, bool inplace=False)",
 		Doc:    "Applies " + id + " in training.",
 		Random: true,
-		Check: func(a op.Args) error {
+		Reject: func(a op.Args) error {
 			if p := a.Float("p"); p < 0 || p > 1 {
 				return op.ValueError("argument 'p' has to be between 0 and 1, but is %v", p)
 			}

@@ -8,10 +8,10 @@ import (
 
 var embeddingModules = []*Def{
 	{
-		Names: []string{"torch.nn.Embedding"},
-		Sig:   "Embedding(int num_embeddings, int embedding_dim, int? padding_idx=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False, Tensor? _weight=None, device? device=None, dtype? dtype=None)",
-		Doc:   "Applies embedding to a weight of num_embeddings rows.",
-		Check: checkPaddingIndex,
+		Names:  []string{"torch.nn.Embedding"},
+		Sig:    "Embedding(int num_embeddings, int embedding_dim, int? padding_idx=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False, Tensor? _weight=None, device? device=None, dtype? dtype=None)",
+		Doc:    "Applies embedding to a weight of num_embeddings rows.",
+		Reject: checkPaddingIndex,
 		State: func(a op.Args) []Slot {
 			return []Slot{{Name: "weight", Kind: Param, DType: stateType(a), Shape: []int{a.Int("num_embeddings"), a.Int("embedding_dim")}}}
 		},
@@ -21,10 +21,10 @@ var embeddingModules = []*Def{
 		},
 	},
 	{
-		Names: []string{"torch.nn.EmbeddingBag"},
-		Sig:   "EmbeddingBag(int num_embeddings, int embedding_dim, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, str mode='mean', bool sparse=False, Tensor? _weight=None, bool include_last_offset=False, int? padding_idx=None, device? device=None, dtype? dtype=None)",
-		Doc:   "Applies embedding_bag to a weight of num_embeddings rows.",
-		Check: checkPaddingIndex,
+		Names:  []string{"torch.nn.EmbeddingBag"},
+		Sig:    "EmbeddingBag(int num_embeddings, int embedding_dim, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, str mode='mean', bool sparse=False, Tensor? _weight=None, bool include_last_offset=False, int? padding_idx=None, device? device=None, dtype? dtype=None)",
+		Doc:    "Applies embedding_bag to a weight of num_embeddings rows.",
+		Reject: checkPaddingIndex,
 		State: func(a op.Args) []Slot {
 			return []Slot{{Name: "weight", Kind: Param, DType: stateType(a), Shape: []int{a.Int("num_embeddings"), a.Int("embedding_dim")}}}
 		},

@@ -10,7 +10,7 @@ var groupNormModules = []*Def{
 		Names: []string{"torch.nn.GroupNorm"},
 		Sig:   "GroupNorm(int num_groups, int num_channels, float eps=1e-05, bool affine=True, device? device=None, dtype? dtype=None)",
 		Doc:   "Applies group_norm.",
-		Check: func(a op.Args) error {
+		Reject: func(a op.Args) error {
 			switch groups := a.Int("num_groups"); {
 			case groups == 0:
 				return &op.Error{Class: "ZeroDivisionError", Msg: "num_groups is 0"}

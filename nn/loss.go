@@ -80,7 +80,7 @@ func (d *Def) takes(names ...string) *Def {
 
 // refuses sets the check of the constructor.
 func (d *Def) refuses(check func(op.Args) error) *Def {
-	d.Check = check
+	d.Reject = check
 	return d
 }
 

@@ -51,8 +51,8 @@ type Def struct {
 	Random bool
 	// Container modules are made from modules instead of Sig's arguments.
 	Container bool
-	// Check returns the constructor's rejections.
-	Check func(a op.Args) error
+	// Reject returns the constructor's rejections.
+	Reject func(a op.Args) error
 	// State lists the parameters and buffers in the order of PyTorch's state_dict.
 	State func(a op.Args) []Slot
 	// ForwardSig is the signature of a call; nothing means "forward(Tensor input)".
@@ -116,8 +116,8 @@ func (d *Def) New(args []any, kwargs []op.Kwarg) (m *Module, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.Check != nil {
-		if err := d.Check(a); err != nil {
+	if d.Reject != nil {
+		if err := d.Reject(a); err != nil {
 			return nil, err
 		}
 	}

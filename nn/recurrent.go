@@ -130,10 +130,10 @@ func step(b op.Builder, m *Module, suffix string, gates int, x op.Value, hx []op
 
 func recurrentLayers(name, params string, gates int) *Def {
 	return &Def{
-		Names: []string{"torch.nn." + name},
-		Sig:   name + "(int input_size, int hidden_size, int num_layers=1, bool bias=True, bool batch_first=False, float dropout=0.0, bool bidirectional=False" + params,
-		Doc:   "Applies layers of a recurrent network to a sequence.",
-		Check: checkRecurrent,
+		Names:  []string{"torch.nn." + name},
+		Sig:    name + "(int input_size, int hidden_size, int num_layers=1, bool bias=True, bool batch_first=False, float dropout=0.0, bool bidirectional=False" + params,
+		Doc:    "Applies layers of a recurrent network to a sequence.",
+		Reject: checkRecurrent,
 		State: func(a op.Args) []Slot {
 			var slots []Slot
 			for layer := range a.Int("num_layers") {

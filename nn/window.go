@@ -43,11 +43,11 @@ func convModule(n int) *Def {
 		return fmt.Sprintf("Conv%[1]dd(int in_channels, int out_channels, int[%[1]d] kernel_size, int[%[1]d] stride=1, %[2]s, int[%[1]d] dilation=1, int groups=1, bool? bias=True, str padding_mode='zeros', device? device=None, dtype? dtype=None)", n, padding)
 	}
 	return &Def{
-		Names: []string{fmt.Sprintf("torch.nn.Conv%dd", n)},
-		Sig:   sig(fmt.Sprintf("int[%d] padding=0", n)),
-		More:  []string{sig("str padding='valid'")},
-		Doc:   "Applies " + id + ".",
-		Check: checkConv,
+		Names:  []string{fmt.Sprintf("torch.nn.Conv%dd", n)},
+		Sig:    sig(fmt.Sprintf("int[%d] padding=0", n)),
+		More:   []string{sig("str padding='valid'")},
+		Doc:    "Applies " + id + ".",
+		Reject: checkConv,
 		State: func(a op.Args) []Slot {
 			shape := append([]int{a.Int("out_channels"), a.Int("in_channels") / a.Int("groups")}, a.Ints("kernel_size")...)
 			return weights(a, shape, a.Int("out_channels"))
@@ -66,10 +66,10 @@ func convModule(n int) *Def {
 func convTransposeModule(n int) *Def {
 	id := fmt.Sprintf("conv_transpose%dd", n)
 	return &Def{
-		Names: []string{fmt.Sprintf("torch.nn.ConvTranspose%dd", n)},
-		Sig:   fmt.Sprintf("ConvTranspose%[1]dd(int in_channels, int out_channels, int[%[1]d] kernel_size, int[%[1]d] stride=1, int[%[1]d] padding=0, int[%[1]d] output_padding=0, int groups=1, bool? bias=True, int[%[1]d] dilation=1, str padding_mode='zeros', device? device=None, dtype? dtype=None)", n),
-		Doc:   "Applies " + id + "; output_size of a call takes the place of output_padding.",
-		Check: checkConvTranspose,
+		Names:  []string{fmt.Sprintf("torch.nn.ConvTranspose%dd", n)},
+		Sig:    fmt.Sprintf("ConvTranspose%[1]dd(int in_channels, int out_channels, int[%[1]d] kernel_size, int[%[1]d] stride=1, int[%[1]d] padding=0, int[%[1]d] output_padding=0, int groups=1, bool? bias=True, int[%[1]d] dilation=1, str padding_mode='zeros', device? device=None, dtype? dtype=None)", n),
+		Doc:    "Applies " + id + "; output_size of a call takes the place of output_padding.",
+		Reject: checkConvTranspose,
 		State: func(a op.Args) []Slot {
 			shape := append([]int{a.Int("in_channels"), a.Int("out_channels") / a.Int("groups")}, a.Ints("kernel_size")...)
 			return weights(a, shape, a.Int("out_channels"))

@@ -112,7 +112,7 @@ func (s *Sig) Bind(args []any, kwargs []Kwarg, method bool) (Args, error) {
 		if i < 0 {
 			i = s.Index(numpyNames[kw.Name])
 		}
-		if i < 0 || s.Params[i].Elsewhere {
+		if i < 0 || s.Params[i].OnlyInOverloads {
 			return Args{}, TypeError("%s got an unexpected keyword argument '%s'; it takes %s", s.Name, kw.Name, s.paramList())
 		}
 		if err := set(i, kw.Value); err != nil {

@@ -38,11 +38,11 @@ func (p applier) Apply(id string, args []any, kwargs []Kwarg) ([]Value, error) {
 	return p.apply(call)
 }
 
-// Parts writes a composition on a Builder, after its Check.
+// Parts writes a composition on a Builder, after its Reject.
 func (c *Call) Parts(b Builder) (out []Value, err error) {
 	defer c.named(&err)
-	if c.Def.Check != nil {
-		if err := c.Def.Check(c.Args); err != nil {
+	if c.Def.Reject != nil {
+		if err := c.Def.Reject(c.Args); err != nil {
 			return nil, err
 		}
 	}

@@ -44,18 +44,18 @@ type Def struct {
 	// More are further signatures, tried in order after Sig; their parameters
 	// are a subset of Sig's by name, and a Tensor may be a Scalar in one of them.
 	More []string
-	// Elsewhere names parameters of Sig that are given through a signature of
+	// OnlyInOverloads names parameters of Sig that are given through a signature of
 	// More alone, so that they go with its other parameters only.
-	Elsewhere []string
+	OnlyInOverloads []string
 	// Names are the public names it answers to: "torch.relu",
 	// "torch.nn.functional.relu", "Tensor.relu", "operator.add". Several
 	// operators may share a name: the first whose signature accepts the call wins.
 	// One whose parameters have other names tells them: "torch.swapaxes(input, axis0, axis1)";
 	// those that it leaves out at the end it does not take.
 	Names []string
-	// Takes says whether bound arguments are this operator's, among several of a
+	// SelectOverload says whether bound arguments are this operator's, among several of a
 	// name whose flags decide what they return; nil takes all.
-	Takes func(a Args) bool
+	SelectOverload func(a Args) bool
 	// Doc is one sentence and the formula.
 	Doc    string
 	Traits Trait
@@ -63,10 +63,10 @@ type Def struct {
 	// beside the one in which everything is Broadcast. Without one they follow
 	// from Compose or Formula.
 	SBP func(a Args) []Sharding
-	// Whole says why an operator without SBP has no other signature.
-	Whole string
-	// Check returns a rejection for arguments that the signature cannot exclude.
-	Check func(a Args) error
+	// NotSplittable says why an operator without SBP has no other signature.
+	NotSplittable string
+	// Reject returns a rejection for arguments that the signature cannot exclude.
+	Reject func(a Args) error
 	// Infer returns the results' dtypes and shapes, or a rejection.
 	Infer func(a Args) ([]Meta, error)
 	// View computes the result of a View operator.

@@ -25,8 +25,8 @@ func (c *Call) ExecuteInto(get func(result int, m Meta) *tensor.Tensor) (out []*
 		return nil, err
 	}
 	if c.Def.View != nil {
-		if c.Def.Check != nil {
-			if err := c.Def.Check(c.Args); err != nil {
+		if c.Def.Reject != nil {
+			if err := c.Def.Reject(c.Args); err != nil {
 				return nil, err
 			}
 		}

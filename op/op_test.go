@@ -169,7 +169,7 @@ func TestNewTableRefusesIncompleteLiterals(t *testing.T) {
 	for want, spoil := range map[string]func(*Def){
 		"unknown type":                 func(d *Def) { d.Sig = "f(Tenser x) -> Tensor" },
 		"has a parameter other":        func(d *Def) { d.More = []string{"f(Tensor other) -> Tensor"} },
-		"Elsewhere names other":        func(d *Def) { d.Elsewhere = []string{"other"} },
+		"OnlyInOverloads names other":  func(d *Def) { d.OnlyInOverloads = []string{"other"} },
 		"has no Infer":                 func(d *Def) { d.Infer = nil },
 		"has no kernel":                func(d *Def) { d.Kernels = nil },
 		"has no gradient":              func(d *Def) { d.Traits = 0 },

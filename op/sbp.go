@@ -227,7 +227,7 @@ func (c *Call) Shardings() ([]Sharding, error) {
 	switch d := c.Def; {
 	case d.SBP != nil:
 		all = d.SBP(c.Args)
-	case d.Whole != "":
+	case d.NotSplittable != "":
 	case d.Compose != nil:
 		all = c.derived(d.Compose)
 	case d.Formula != nil:

@@ -70,13 +70,13 @@ func (t Type) String() string {
 
 // Param is one parameter of a signature.
 type Param struct {
-	Name       string
-	Type       Type
-	Default    any // valid when HasDefault; normalised as Bind does
-	HasDefault bool
-	KwOnly     bool
-	Choice     bool // a value of another type is a ValueError: it is none of those to choose from
-	Elsewhere  bool // callers give it through another signature of the operator
+	Name            string
+	Type            Type
+	Default         any // valid when HasDefault; normalised as Bind does
+	HasDefault      bool
+	KwOnly          bool
+	Choice          bool // a value of another type is a ValueError: it is none of those to choose from
+	OnlyInOverloads bool // callers give it through another signature of the operator
 }
 
 // Sig is a parsed signature.

@@ -56,12 +56,12 @@ func (d *Def) init() error {
 		}
 	}
 	main := d.sigs[0]
-	for _, n := range d.Elsewhere {
+	for _, n := range d.OnlyInOverloads {
 		i := main.Index(n)
 		if i < 0 {
-			return fmt.Errorf("operator %s: Elsewhere names %s, which %q lacks", d.ID(), n, main)
+			return fmt.Errorf("operator %s: OnlyInOverloads names %s, which %q lacks", d.ID(), n, main)
 		}
-		main.Params[i].Elsewhere = true
+		main.Params[i].OnlyInOverloads = true
 	}
 	for _, s := range d.sigs[1:] {
 		for _, p := range s.Params {
@@ -218,7 +218,7 @@ func resolve(name string, defs []*Def, args []any, kwargs []Kwarg) (*Call, error
 				}
 				a.Sig = d.sigs[i]
 				c := &Call{Def: d, Args: d.widen(a)}
-				if d.Takes == nil || d.Takes(c.Args) {
+				if d.SelectOverload == nil || d.SelectOverload(c.Args) {
 					c.inPlace(name)
 					return c, nil
 				}
@@ -269,8 +269,8 @@ func (c *Call) Infer() (metas []Meta, err error) {
 	if c.Def.Compose != nil {
 		return c.inferParts()
 	}
-	if c.Def.Check != nil {
-		if err := c.Def.Check(c.Args); err != nil {
+	if c.Def.Reject != nil {
+		if err := c.Def.Reject(c.Args); err != nil {
 			return nil, err
 		}
 	}

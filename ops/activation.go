@@ -23,7 +23,7 @@ var activationOps = []*op.Def{
 		Traits:  op.Monotone,
 		Doc:     "Limits each element: min(max(x, min), max). The gradient is 1 at the bounds.",
 		SBP:     pointwise,
-		Check:   firstError(needsBound, checkBounds("min", "max")),
+		Reject:  firstError(needsBound, checkBounds("min", "max")),
 		Infer:   elementwise(promoted("input", "min", "max"), "input"),
 		Kernels: clampKernels("min", "max"),
 		Grad:    func(g *op.Grad) { clampGrad(g, "min", "max") },
@@ -47,7 +47,7 @@ var activationOps = []*op.Def{
 		Doc:    "Limits each element to [0, 6]: min(max(x, 0), 6). The gradient is 0 at the bounds.",
 		Traits: op.Idempotent,
 		SBP:    pointwise,
-		Check:  firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...)),
+		Reject: firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...)),
 		Infer:  sameAs("input"),
 		Kernels: unary{
 			f32: kernel.Clamp[float32](0, 6), f64: kernel.Clamp[float64](0, 6), i64: kernel.ClampInt(0, 6),
@@ -66,7 +66,7 @@ var activationOps = []*op.Def{
 		Doc:    "Limits each element to [min_val, max_val]: min(max(x, min_val), max_val). The gradient is 0 at the bounds.",
 		Traits: op.Idempotent,
 		SBP:    pointwise,
-		Check:  firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...), limitsFit),
+		Reject: firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...), limitsFit),
 		Infer:  sameAs("input"),
 		Kernels: parametric(func(a op.Args) unary {
 			lo, hi := parameter(a, "min_val"), parameter(a, "max_val")
@@ -87,7 +87,7 @@ var activationOps = []*op.Def{
 		Tol:   exactTol("the input or a bound"),
 	},
 	activation("silu", "Sigmoid linear unit: x / (1 + e^-x).", op.Def{
-		Check:   firstError(rejectTypes("input", integralSet...)),
+		Reject:  firstError(rejectTypes("input", integralSet...)),
 		Kernels: throughBoth(kernel.Silu32, kernel.Silu64, kernel.SiluComplex),
 		Grad:    slope(siluSlope),
 		Sample:  sampleUnary(-3, 3),
@@ -122,13 +122,13 @@ var activationOps = []*op.Def{
 		Tol:    ulpTol(3, "an addition and a division of 2.5: "+openCL),
 	}),
 	{
-		Sig:   "elu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor",
-		More:  []string{"elu(Tensor input, Scalar alpha, bool inplace=False) -> Tensor"},
-		Names: []string{"torch.nn.functional.elu"},
-		Doc:   "Exponential linear unit: x for x > 0, alpha·(e^x - 1) elsewhere, and so its gradient.",
-		SBP:   pointwise,
-		Check: firstError(floatsOnly, realNumbers("alpha")),
-		Infer: sameAs("input"),
+		Sig:    "elu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor",
+		More:   []string{"elu(Tensor input, Scalar alpha, bool inplace=False) -> Tensor"},
+		Names:  []string{"torch.nn.functional.elu"},
+		Doc:    "Exponential linear unit: x for x > 0, alpha·(e^x - 1) elsewhere, and so its gradient.",
+		SBP:    pointwise,
+		Reject: firstError(floatsOnly, realNumbers("alpha")),
+		Infer:  sameAs("input"),
 		Kernels: parametric(func(a op.Args) unary {
 			return realFunc(kernel.Elu(number(a, "alpha").Float(), 1, 1))
 		}, realFunc(math.Exp)),
@@ -138,13 +138,13 @@ var activationOps = []*op.Def{
 		Tol:    ulpTol(4, "expm1 3 ULP and a multiplication: "+openCL),
 	},
 	{
-		Sig:   "celu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor",
-		More:  []string{"celu(Tensor input, Scalar alpha, bool inplace=False) -> Tensor"},
-		Names: []string{"torch.celu", "torch.nn.functional.celu"},
-		Doc:   "Continuously differentiable exponential linear unit: x for x > 0, alpha·(e^(x/alpha) - 1) elsewhere.",
-		SBP:   pointwise,
-		Check: firstError(floatsOnly, realNumbers("alpha"), alphaNotZero),
-		Infer: sameAs("input"),
+		Sig:    "celu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor",
+		More:   []string{"celu(Tensor input, Scalar alpha, bool inplace=False) -> Tensor"},
+		Names:  []string{"torch.celu", "torch.nn.functional.celu"},
+		Doc:    "Continuously differentiable exponential linear unit: x for x > 0, alpha·(e^(x/alpha) - 1) elsewhere.",
+		SBP:    pointwise,
+		Reject: firstError(floatsOnly, realNumbers("alpha"), alphaNotZero),
+		Infer:  sameAs("input"),
 		Kernels: parametric(func(a op.Args) unary {
 			alpha := number(a, "alpha").Float()
 			return realFunc(kernel.Elu(alpha, 1, 1/alpha))
@@ -162,7 +162,7 @@ var activationOps = []*op.Def{
 		Names:   []string{"torch.selu", "torch.nn.functional.selu"},
 		Doc:     "Scaled exponential linear unit: s·x for x > 0, s·a·(e^x - 1) elsewhere, with s = 1.0507… and a = 1.6732….",
 		SBP:     pointwise,
-		Check:   floatsOnly,
+		Reject:  floatsOnly,
 		Infer:   sameAs("input"),
 		Kernels: through(kernel.Elu(seluAlpha*seluScale, seluScale, 1), nil),
 		Grad:    func(g *op.Grad) { eluGrad(g, seluAlpha*seluScale, seluScale, 1) },
@@ -171,13 +171,13 @@ var activationOps = []*op.Def{
 		Tol:     ulpTol(5, "expm1 3 ULP and two multiplications: "+openCL),
 	},
 	{
-		Sig:   "softplus(Tensor input, float beta=1.0, float threshold=20.0) -> Tensor",
-		More:  []string{"softplus(Tensor input, Scalar beta=1, Scalar threshold=20) -> Tensor"},
-		Names: []string{"torch.nn.functional.softplus"},
-		Doc:   "Smooth rectifier: log(1 + e^(beta·x)) / beta, and x where beta·x > threshold.",
-		SBP:   pointwise,
-		Check: firstError(floatsOnly, realNumbers("beta", "threshold")),
-		Infer: sameAs("input"),
+		Sig:    "softplus(Tensor input, float beta=1.0, float threshold=20.0) -> Tensor",
+		More:   []string{"softplus(Tensor input, Scalar beta=1, Scalar threshold=20) -> Tensor"},
+		Names:  []string{"torch.nn.functional.softplus"},
+		Doc:    "Smooth rectifier: log(1 + e^(beta·x)) / beta, and x where beta·x > threshold.",
+		SBP:    pointwise,
+		Reject: firstError(floatsOnly, realNumbers("beta", "threshold")),
+		Infer:  sameAs("input"),
 		Kernels: parametric(func(a op.Args) unary {
 			beta, threshold := number(a, "beta").Float(), number(a, "threshold").Float()
 			return unary{f32: kernel.Each32(kernel.Softplus32(beta, threshold)), f64: kernel.Each64(kernel.Softplus64(beta, threshold))}
@@ -202,7 +202,7 @@ var activationOps = []*op.Def{
 		Names:   []string{"torch.nn.functional.logsigmoid"},
 		Doc:     "Logarithm of the logistic function: log(1 / (1 + e^-x)).",
 		SBP:     pointwise,
-		Check:   floatsOnly,
+		Reject:  floatsOnly,
 		Infer:   sameAs("input"),
 		Kernels: throughBoth(kernel.LogSigmoid32, kernel.LogSigmoid64, nil),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("sigmoid", g.Neg(x)) }),
@@ -215,7 +215,7 @@ var activationOps = []*op.Def{
 		Names:   []string{"torch.nn.functional.softsign"},
 		Doc:     "Soft sign: x / (1 + |x|). Integers give float32.",
 		SBP:     pointwise,
-		Check:   rejectTypes("input", tensor.Bool),
+		Reject:  rejectTypes("input", tensor.Bool),
 		Infer:   floatAs("input"),
 		Kernels: append(through(kernel.Softsign, kernel.SoftsignComplex), wrappingSoftsign),
 		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return softsignGrad(g) }) },
@@ -228,7 +228,7 @@ var activationOps = []*op.Def{
 		Names:   []string{"torch.nn.functional.tanhshrink"},
 		Doc:     "Shrinkage by the hyperbolic tangent: x - tanh x. Integers give float32.",
 		SBP:     pointwise,
-		Check:   rejectTypes("input", tensor.Bool),
+		Reject:  rejectTypes("input", tensor.Bool),
 		Infer:   floatAs("input"),
 		Kernels: through(kernel.Tanhshrink, kernel.TanhshrinkComplex),
 		Formula: tanhshrinkFormula,
@@ -244,8 +244,8 @@ var activationOps = []*op.Def{
 		},
 	},
 	shrink("softshrink", "Soft shrinkage: x - lambd for x > lambd, x + lambd for x < -lambd, 0 elsewhere.", op.Def{
-		Names: []string{"torch.nn.functional.softshrink"},
-		Check: firstError(floatsOnly, realNumbers("lambd"), lambdNotNegative),
+		Names:  []string{"torch.nn.functional.softshrink"},
+		Reject: firstError(floatsOnly, realNumbers("lambd"), lambdNotNegative),
 		Kernels: parametric(func(a op.Args) unary {
 			lambda := number(a, "lambd").Float()
 			return unary{f32: kernel.Softshrink(float32(lambda)), f64: kernel.Softshrink(lambda)}
@@ -256,7 +256,7 @@ var activationOps = []*op.Def{
 	shrink("hardshrink", "Hard shrinkage: 0 for -lambd ≤ x ≤ lambd, x elsewhere.", op.Def{
 		Names:  append(both("hardshrink"), "torch.nn.functional.hardshrink"),
 		Traits: op.Idempotent,
-		Check:  firstError(floatsOnly, realNumbers("lambd")),
+		Reject: firstError(floatsOnly, realNumbers("lambd")),
 		Kernels: parametric(func(a op.Args) unary {
 			lambda := parameter(a, "lambd")
 			return unary{f32: kernel.Hardshrink(float32(lambda)), f64: kernel.Hardshrink(lambda)}
@@ -270,12 +270,12 @@ var activationOps = []*op.Def{
 		Tol: exactTol("the input or zero"),
 	}),
 	{
-		Sig:   "threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) -> Tensor",
-		Names: []string{"torch.threshold", "torch.nn.functional.threshold"},
-		Doc:   "Replaces small elements: value for x ≤ threshold, x elsewhere. The gradient is 0 at the threshold.",
-		SBP:   pointwise,
-		Check: firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...), realNumbers("threshold", "value")),
-		Infer: sameAs("input"),
+		Sig:    "threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) -> Tensor",
+		Names:  []string{"torch.threshold", "torch.nn.functional.threshold"},
+		Doc:    "Replaces small elements: value for x ≤ threshold, x elsewhere. The gradient is 0 at the threshold.",
+		SBP:    pointwise,
+		Reject: firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...), realNumbers("threshold", "value")),
+		Infer:  sameAs("input"),
 		Kernels: parametric(func(a op.Args) unary {
 			limit, value := parameter(a, "threshold"), parameter(a, "value")
 			return unary{
@@ -302,8 +302,8 @@ func activation(id, doc string, d op.Def) *op.Def {
 	d.Doc = doc
 	d.SBP = pointwise
 	d.Infer = sameAs("input")
-	if d.Check == nil {
-		d.Check = floatsOnly
+	if d.Reject == nil {
+		d.Reject = floatsOnly
 	}
 	return &d
 }
@@ -339,7 +339,7 @@ func oneBound(id, bound, doc string) *op.Def {
 		Doc:     doc + " The gradient is 1 at the bound.",
 		Traits:  op.Idempotent | op.Monotone,
 		SBP:     pointwise,
-		Check:   checkBounds(bound),
+		Reject:  checkBounds(bound),
 		Infer:   elementwise(promoted("input", bound), "input"),
 		Kernels: clampKernels(bound),
 		Grad:    func(g *op.Grad) { clampGrad(g, bound) },

@@ -17,7 +17,7 @@ var advancedOps = []*op.Def{
 		Magnitude: "index",
 		Doc:       "The elements that index tensors name, broadcast to one shape: indices[k] counts along dimension dims[k], from either end; a mask takes as many dimensions from there on as it has. Their shape stands in place of the dimensions when those are adjacent, else in front.",
 		Traits:    op.Dynamic,
-		Check:     checkAdvanced,
+		Reject:    checkAdvanced,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			x, err := lookupOf(a)
 			if err != nil {
@@ -62,7 +62,7 @@ func putDef(sig string, names ...string) *op.Def {
 		Names:     names,
 		Doc:       "A copy of input in which the elements that index tensors name are values, or have values added to them with accumulate; values are broadcast to the shape of what the same indices read.",
 		Traits:    op.Dynamic,
-		Check:     firstError(checkAdvanced, checkPut),
+		Reject:    firstError(checkAdvanced, checkPut),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			x, err := lookupOf(a)
 			if err != nil {

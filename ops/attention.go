@@ -14,7 +14,7 @@ var attentionOps = []*op.Def{
 		Names: []string{"torch.nn.functional.scaled_dot_product_attention"},
 		Doc: "Attention: softmax(scale·query·keyᵀ + mask)·value over the last two dimensions, scale 1/√E by default. " +
 			"A bool mask keeps what is True, another is added; is_causal keeps the lower triangle.",
-		Check:   checkAttention,
+		Reject:  checkAttention,
 		Compose: composeAttention,
 		Sample:  sampleAttention,
 		Tol: accumulating(func(a op.Args) int {

@@ -23,7 +23,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		Names:   append(both("add"), "operator.add"),
 		Doc:     "Sum: input + alpha·other.",
 		Traits:  op.Commutative,
-		Check:   checkAlpha,
+		Reject:  checkAlpha,
 		Infer:   zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
 		Kernels: addKernels(1, "input", "other"),
 		Grad:    func(g *op.Grad) { addGrad(g, 1) },
@@ -41,7 +41,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		},
 		Names:   append(both("sub", "subtract"), "operator.sub"),
 		Doc:     "Difference: input - alpha·other.",
-		Check:   firstError(rejectBoolSub, checkAlpha),
+		Reject:  firstError(rejectBoolSub, checkAlpha),
 		Infer:   zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
 		Kernels: addKernels(-1, "input", "other"),
 		Grad:    func(g *op.Grad) { addGrad(g, -1) },
@@ -80,10 +80,10 @@ var binaryOps = slices.Concat([]*op.Def{
 			"div(Tensor input, Scalar other, *, str? rounding_mode=None) -> Tensor",
 			"div(Scalar input, Tensor other, *, str? rounding_mode=None) -> Tensor",
 		},
-		Names: append(both("div", "divide", "true_divide"), "operator.truediv"),
-		Doc:   "Quotient of the elements: input / other; rounding_mode 'trunc' rounds it towards zero, 'floor' down. Without one, integers give float32.",
-		Check: checkRounding,
-		Infer: zipped(divType, divType, "input", "other"),
+		Names:  append(both("div", "divide", "true_divide"), "operator.truediv"),
+		Doc:    "Quotient of the elements: input / other; rounding_mode 'trunc' rounds it towards zero, 'floor' down. Without one, integers give float32.",
+		Reject: checkRounding,
+		Infer:  zipped(divType, divType, "input", "other"),
 		Kernels: []op.Kernel{
 			divKernel("float32", slices.Concat(float32Set, integralSet), "", kernel.Div32),
 			divKernel("float64", float64Set, "", kernel.Div[float64]),
@@ -104,13 +104,13 @@ var binaryOps = slices.Concat([]*op.Def{
 		Tol:   ulpTol(2.5, "division: "+openCL),
 	},
 	{
-		Sig:   "pow(Tensor input, Tensor exponent) -> Tensor",
-		More:  []string{"pow(Tensor input, Scalar exponent) -> Tensor", "pow(Scalar input, Tensor exponent) -> Tensor"},
-		Names: append(both("pow"), "operator.pow"),
-		Doc:   "Power of the elements: input^exponent.",
-		SBP:   pointwise,
-		Check: checkPow,
-		Infer: powMeta(promoted("input", "exponent")),
+		Sig:    "pow(Tensor input, Tensor exponent) -> Tensor",
+		More:   []string{"pow(Tensor input, Scalar exponent) -> Tensor", "pow(Scalar input, Tensor exponent) -> Tensor"},
+		Names:  append(both("pow"), "operator.pow"),
+		Doc:    "Power of the elements: input^exponent.",
+		SBP:    pointwise,
+		Reject: checkPow,
+		Infer:  powMeta(promoted("input", "exponent")),
 		Kernels: []op.Kernel{
 			powKernel("integer", integralSet, nil, kernel.PowInt),
 			powKernel("float32", float32Set, kernel.PowConst[float32], kernel.Pow32),
@@ -144,7 +144,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		},
 		Names:   []string{"torch.where"},
 		Doc:     "Selects by a bool tensor: input where condition holds, other elsewhere.",
-		Check:   checkWhere,
+		Reject:  checkWhere,
 		Infer:   inferWhere,
 		Kernels: whereKernels,
 		Grad:    whereGrad,
@@ -159,7 +159,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		Names:   []string{"Tensor.where"},
 		Doc:     "Selects by a bool tensor: input where condition holds, other elsewhere.",
 		SBP:     anyOf(pointwise, additive("input", "other"), zeroElse("input", "other"), zeroElse("other", "input")),
-		Check:   checkWhere,
+		Reject:  checkWhere,
 		Infer:   inferWhere,
 		Kernels: whereKernels,
 		Grad:    whereGrad,
@@ -192,7 +192,7 @@ func order(id, formula string, i64 compare[int64], f32 compare[float32], f64 com
 		Doc:    "Compares real elements: " + formula + ".",
 		Traits: op.NoGrad,
 		SBP:    pointwise,
-		Check:  rejectComplex("input", "other"),
+		Reject: rejectComplex("input", "other"),
 		Infer:  zipped(func(op.Args) tensor.DType { return tensor.Bool }, promoted("input", "other"), "input", "other"),
 		Kernels: []op.Kernel{
 			compareKernel("integer", integralSet, i64),
@@ -208,7 +208,7 @@ func equality(id, formula string, i64 compare[int64], f32 compare[float32], f64 
 	d := order(id, formula, i64, f32, f64, names...)
 	d.Doc = "Compares elements: " + formula + "."
 	d.Traits |= op.Commutative
-	d.Check = nil
+	d.Reject = nil
 	d.Kernels = append(d.Kernels, compareKernel("complex", complexTypes, c128))
 	return d
 }
@@ -537,7 +537,7 @@ func maximumDef(sig string, names ...string) *op.Def {
 		Doc:    "Larger of two real elements; NaN if either is NaN. Its gradient goes in halves to equal elements.",
 		Traits: op.Commutative,
 		SBP:    pointwise,
-		Check:  rejectComplex("input", "other"),
+		Reject: rejectComplex("input", "other"),
 		Infer:  zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
 		Kernels: []op.Kernel{
 			binaryKernel("integer", integralSet, kernel.MaximumInt),

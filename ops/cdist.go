@@ -15,7 +15,7 @@ var cdistOps = []*op.Def{
 		Names:   []string{"torch.cdist", "torch.functional.cdist"},
 		Doc:     "Distances of order p between all pairs of rows of two batches of matrices: out[…,i,j] = ‖x1[…,i,:] − x2[…,j,:]‖ₚ.",
 		SBP:     axes("x1 *m., x2 *n. -> *mn"),
-		Check:   checkCdist,
+		Reject:  checkCdist,
 		Sample:  sampleCdist,
 		Kernels: rowPairKernels(cdistRun[float32], cdistRun[float64]),
 		Grad:    cdistGrad,

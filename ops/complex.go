@@ -11,12 +11,12 @@ import (
 // complexOps take complex tensors apart and put them together.
 var complexOps = []*op.Def{
 	{
-		Sig:   "complex(Tensor real, Tensor imag) -> Tensor",
-		Names: []string{"torch.complex"},
-		Doc:   "real + i·imag.",
-		SBP:   anyOf(pointwise, additive("real", "imag")),
-		Check: checkParts("real", "imag"),
-		Infer: elementwise(func(a op.Args) tensor.DType { return complexOf(a.Value("real").DType()) }, "real", "imag"),
+		Sig:    "complex(Tensor real, Tensor imag) -> Tensor",
+		Names:  []string{"torch.complex"},
+		Doc:    "real + i·imag.",
+		SBP:    anyOf(pointwise, additive("real", "imag")),
+		Reject: checkParts("real", "imag"),
+		Infer:  elementwise(func(a op.Args) tensor.DType { return complexOf(a.Value("real").DType()) }, "real", "imag"),
 		Kernels: []op.Kernel{{Name: "copy", Run: func(c *op.Run) error {
 			for i, part := range []string{"real", "imag"} {
 				x, err := c.Tensor(part).Expand(c.Out[0].Shape()...)
@@ -38,10 +38,10 @@ var complexOps = []*op.Def{
 		Tol: exactTol("copies its inputs"),
 	},
 	{
-		Sig:   "polar(Tensor abs, Tensor angle) -> Tensor",
-		Names: []string{"torch.polar"},
-		Doc:   "abs·cos(angle) + i·abs·sin(angle).",
-		Check: checkParts("abs", "angle"),
+		Sig:    "polar(Tensor abs, Tensor angle) -> Tensor",
+		Names:  []string{"torch.polar"},
+		Doc:    "abs·cos(angle) + i·abs·sin(angle).",
+		Reject: checkParts("abs", "angle"),
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			r, phi := a.Value("abs"), a.Value("angle")
 			return vals(b.Op("complex", b.Mul(r, b.Op("cos", phi)), b.Mul(r, b.Op("sin", phi))))
@@ -84,7 +84,7 @@ var complexOps = []*op.Def{
 		Doc:    "A view of a tensor whose last dimension has size 2 as complex numbers.",
 		Traits: op.View,
 		SBP:    anyOf(linear("input"), planes(1, "input")),
-		Check:  checkPairs,
+		Reject: checkPairs,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("input")
 			n := len(v.Shape()) - 1
@@ -182,7 +182,7 @@ func partOp(name string, i int) *op.Def {
 		Doc:    "A view of the " + name + " parts of complex numbers.",
 		Traits: op.View,
 		SBP:    linearly,
-		Check:  check,
+		Reject: check,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("input")
 			if !v.DType().IsComplex() {

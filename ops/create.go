@@ -20,12 +20,12 @@ var createOps = slices.Concat([]*op.Def{
 	filledLike("zeros_like", 0), filledLike("ones_like", 1),
 	filledNew("new_zeros", 0), filledNew("new_ones", 1),
 	created(&op.Def{
-		Sig:    "full(int[] size, Scalar fill_value, " + makeOptions + ") -> Tensor",
-		Names:  []string{"torch.full"},
-		Doc:    "A tensor whose elements are all fill_value, of its dtype unless dtype says otherwise.",
-		Whole:  createsAll,
-		Infer:  sized(func(a op.Args) tensor.DType { return a.Scalar("fill_value").DType() }),
-		Sample: func(s *op.Sampler) []any { return []any{s.Shape(0, 4), s.Int(-5, 6), op.Kw("dtype", s.DType)} },
+		Sig:           "full(int[] size, Scalar fill_value, " + makeOptions + ") -> Tensor",
+		Names:         []string{"torch.full"},
+		Doc:           "A tensor whose elements are all fill_value, of its dtype unless dtype says otherwise.",
+		NotSplittable: createsAll,
+		Infer:         sized(func(a op.Args) tensor.DType { return a.Scalar("fill_value").DType() }),
+		Sample:        func(s *op.Sampler) []any { return []any{s.Shape(0, 4), s.Int(-5, 6), op.Kw("dtype", s.DType)} },
 	}, fillValue),
 	created(&op.Def{
 		Magnitude: "zeros_like",
@@ -37,19 +37,19 @@ var createOps = slices.Concat([]*op.Def{
 		Sample:    func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...), s.Int(-5, 6)} },
 	}, fillValue),
 	created(&op.Def{
-		Magnitude: "new_zeros",
-		Sig:       "new_full(Tensor input, int[] size, Scalar fill_value, " + makeOptions + ") -> Tensor",
-		Names:     []string{"Tensor.new_full"},
-		Doc:       "A tensor of the input's dtype and the given size whose elements are all fill_value.",
-		Whole:     createsAll,
-		Infer:     sized(func(a op.Args) tensor.DType { return a.Value("input").DType() }),
-		Sample:    func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, 1), s.Shape(0, 4), s.Int(-5, 6)} },
+		Magnitude:     "new_zeros",
+		Sig:           "new_full(Tensor input, int[] size, Scalar fill_value, " + makeOptions + ") -> Tensor",
+		Names:         []string{"Tensor.new_full"},
+		Doc:           "A tensor of the input's dtype and the given size whose elements are all fill_value.",
+		NotSplittable: createsAll,
+		Infer:         sized(func(a op.Args) tensor.DType { return a.Value("input").DType() }),
+		Sample:        func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, 1), s.Shape(0, 4), s.Int(-5, 6)} },
 	}, fillValue),
 	created(&op.Def{
-		Sig:   "tensor(Data data, " + makeOptions + ") -> Tensor",
-		Names: []string{"torch.tensor"},
-		Doc:   "A tensor of a number or of nested lists of numbers: bool, int64, float32 or complex64 by their kind unless dtype says otherwise.",
-		Whole: createsAll,
+		Sig:           "tensor(Data data, " + makeOptions + ") -> Tensor",
+		Names:         []string{"torch.tensor"},
+		Doc:           "A tensor of a number or of nested lists of numbers: bool, int64, float32 or complex64 by their kind unless dtype says otherwise.",
+		NotSplittable: createsAll,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			d, shape, err := shapeOfList(a.Any("data"))
 			return one(chosen(a, d), shape, nil), err
@@ -62,23 +62,23 @@ var createOps = slices.Concat([]*op.Def{
 		return fillList(c.Out[0], c.Any("data"), &at)
 	}),
 	created(&op.Def{
-		Sig:   "scalar_tensor(Scalar s, " + makeOptions + ") -> Tensor",
-		Names: []string{"torch.scalar_tensor"},
-		Doc:   "A 0-d tensor of the number.",
-		Whole: createsAll,
+		Sig:           "scalar_tensor(Scalar s, " + makeOptions + ") -> Tensor",
+		Names:         []string{"torch.scalar_tensor"},
+		Doc:           "A 0-d tensor of the number.",
+		NotSplittable: createsAll,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(chosen(a, tensor.F32), []int{}, nil), fits(a.Scalar("s"), chosen(a, tensor.F32))
 		},
 		Sample: func(s *op.Sampler) []any { return []any{s.Int(-5, 6)} },
 	}, func(c *op.Run) error { return fillWith(c, c.Scalar("s")) }),
 	created(&op.Def{
-		Sig:   "arange(Scalar start, Scalar end, Scalar step=1, " + makeOptions + ") -> Tensor",
-		More:  []string{"arange(Scalar end, " + makeOptions + ") -> Tensor"},
-		Names: []string{"torch.arange"},
-		Doc:   "start, start + step, … below end; int64 when all three are integers.",
-		Whole: createsAll,
-		Infer: inferArange,
-		Tol:   stepsTol,
+		Sig:           "arange(Scalar start, Scalar end, Scalar step=1, " + makeOptions + ") -> Tensor",
+		More:          []string{"arange(Scalar end, " + makeOptions + ") -> Tensor"},
+		Names:         []string{"torch.arange"},
+		Doc:           "start, start + step, … below end; int64 when all three are integers.",
+		NotSplittable: createsAll,
+		Infer:         inferArange,
+		Tol:           stepsTol,
 		Sample: func(s *op.Sampler) []any {
 			step := float64(1+s.Index(4)) * 0.25
 			start := float64(s.Index(5))
@@ -86,10 +86,10 @@ var createOps = slices.Concat([]*op.Def{
 		},
 	}, runArange),
 	created(&op.Def{
-		Sig:   "eye(int n, int? m=None, " + makeOptions + ") -> Tensor",
-		Names: []string{"torch.eye"},
-		Doc:   "An n by m matrix, m = n by default, with ones on the main diagonal and zeros elsewhere.",
-		Whole: createsAll,
+		Sig:           "eye(int n, int? m=None, " + makeOptions + ") -> Tensor",
+		Names:         []string{"torch.eye"},
+		Doc:           "An n by m matrix, m = n by default, with ones on the main diagonal and zeros elsewhere.",
+		NotSplittable: createsAll,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			n, m := a.Int("n"), a.Int("n")
 			if n < 0 {
@@ -112,12 +112,12 @@ var createOps = slices.Concat([]*op.Def{
 		return nil
 	}),
 	created(&op.Def{
-		Sig:   "linspace(Scalar start, Scalar end, int steps, " + makeOptions + ") -> Tensor",
-		Names: []string{"torch.linspace"},
-		Doc:   "steps numbers from start to end at equal distances.",
-		Whole: createsAll,
-		Infer: inferSteps,
-		Tol:   stepsTol,
+		Sig:           "linspace(Scalar start, Scalar end, int steps, " + makeOptions + ") -> Tensor",
+		Names:         []string{"torch.linspace"},
+		Doc:           "steps numbers from start to end at equal distances.",
+		NotSplittable: createsAll,
+		Infer:         inferSteps,
+		Tol:           stepsTol,
 		Sample: func(s *op.Sampler) []any {
 			var start, end any = float64(s.Int(-4, 5)), float64(s.Int(-4, 5))
 			if s.DType.IsComplex() {
@@ -137,12 +137,12 @@ var createOps = slices.Concat([]*op.Def{
 		return nil
 	}),
 	created(&op.Def{
-		Sig:   "logspace(Scalar start, Scalar end, int steps, float base=10.0, " + makeOptions + ") -> Tensor",
-		Names: []string{"torch.logspace"},
-		Doc:   "base to the power of steps numbers from start to end at equal distances.",
-		Whole: createsAll,
-		Infer: inferSteps,
-		Tol:   ulpTol(64, "the exponent is rounded, which base^x magnifies by |x·ln base|"),
+		Sig:           "logspace(Scalar start, Scalar end, int steps, float base=10.0, " + makeOptions + ") -> Tensor",
+		Names:         []string{"torch.logspace"},
+		Doc:           "base to the power of steps numbers from start to end at equal distances.",
+		NotSplittable: createsAll,
+		Infer:         inferSteps,
+		Tol:           ulpTol(64, "the exponent is rounded, which base^x magnifies by |x·ln base|"),
 		Sample: func(s *op.Sampler) []any {
 			return []any{float64(s.Int(-3, 3)), float64(s.Int(-3, 3)), s.Index(8), []float64{2, 10}[s.Index(2)]}
 		},
@@ -222,8 +222,8 @@ func created(d *op.Def, run func(c *op.Run) error) *op.Def {
 	if d.Tol.Class == "" {
 		d.Tol = exactTol("numbers, rounded once")
 	}
-	if d.Check == nil {
-		d.Check = checkOptions
+	if d.Reject == nil {
+		d.Reject = checkOptions
 	}
 	d.Kernels = []op.Kernel{{Name: "fill", Run: func(c *op.Run) error {
 		if err := fillZero(c); err != nil {
@@ -302,12 +302,12 @@ func fillOf(v int64) func(c *op.Run) error {
 
 func filled(name string, v int64) *op.Def {
 	return created(&op.Def{
-		Sig:    name + "(int[] size, " + makeOptions + ") -> Tensor",
-		Names:  []string{"torch." + name},
-		Doc:    fmt.Sprintf("A tensor whose elements are all %d, float32 unless dtype says otherwise.", v),
-		Whole:  createsAll,
-		Infer:  sized(func(op.Args) tensor.DType { return tensor.F32 }),
-		Sample: func(s *op.Sampler) []any { return []any{s.Shape(0, 4), op.Kw("dtype", s.DType)} },
+		Sig:           name + "(int[] size, " + makeOptions + ") -> Tensor",
+		Names:         []string{"torch." + name},
+		Doc:           fmt.Sprintf("A tensor whose elements are all %d, float32 unless dtype says otherwise.", v),
+		NotSplittable: createsAll,
+		Infer:         sized(func(op.Args) tensor.DType { return tensor.F32 }),
+		Sample:        func(s *op.Sampler) []any { return []any{s.Shape(0, 4), op.Kw("dtype", s.DType)} },
 	}, fillOf(v))
 }
 
@@ -328,12 +328,12 @@ func filledLike(name string, v int64) *op.Def {
 
 func filledNew(name string, v int64) *op.Def {
 	d := created(&op.Def{
-		Sig:    name + "(Tensor input, int[] size, " + makeOptions + ") -> Tensor",
-		Names:  []string{"Tensor." + name},
-		Doc:    fmt.Sprintf("A tensor of the input's dtype and the given size whose elements are all %d.", v),
-		Whole:  createsAll,
-		Infer:  sized(func(a op.Args) tensor.DType { return a.Value("input").DType() }),
-		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, 1), s.Shape(0, 4)} },
+		Sig:           name + "(Tensor input, int[] size, " + makeOptions + ") -> Tensor",
+		Names:         []string{"Tensor." + name},
+		Doc:           fmt.Sprintf("A tensor of the input's dtype and the given size whose elements are all %d.", v),
+		NotSplittable: createsAll,
+		Infer:         sized(func(a op.Args) tensor.DType { return a.Value("input").DType() }),
+		Sample:        func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, 1), s.Shape(0, 4)} },
 	}, fillOf(v))
 	d.Magnitude = "new_zeros"
 	return d
@@ -452,11 +452,11 @@ func setNumber(t *tensor.Tensor, i int, v float64) {
 // triangle lists the places of a triangle of a matrix.
 func triangle(name string, upper bool) *op.Def {
 	d := created(&op.Def{
-		Sig:   name + "(int row, int col, int offset=0, *, dtype? dtype=None, device? device=None) -> Tensor",
-		Names: []string{"torch." + name},
-		Doc:   "The row and column numbers, as two rows, of the entries of a triangle of a row by col matrix, in row-major order.",
-		Whole: createsAll,
-		Check: checkDevice,
+		Sig:           name + "(int row, int col, int offset=0, *, dtype? dtype=None, device? device=None) -> Tensor",
+		Names:         []string{"torch." + name},
+		Doc:           "The row and column numbers, as two rows, of the entries of a triangle of a row by col matrix, in row-major order.",
+		NotSplittable: createsAll,
+		Reject:        checkDevice,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			d := chosen(a, tensor.I64)
 			switch {

@@ -15,11 +15,11 @@ var derivedOps = slices.Concat(
 	trapezoids("trapezoid", "Scalar dx=1"), trapezoids("trapz", "float dx=1"), trapezoids("cumulative_trapezoid", "Scalar dx=1"),
 	[]*op.Def{
 		composed(&op.Def{
-			Sig:   "dist(Tensor input, Tensor other, Scalar p=2) -> Tensor",
-			Names: both("dist"),
-			Doc:   "Norm of order p of the difference: ‖input − other‖ₚ.",
-			Whole: dependsOnAll,
-			Check: func(a op.Args) error {
+			Sig:           "dist(Tensor input, Tensor other, Scalar p=2) -> Tensor",
+			Names:         both("dist"),
+			Doc:           "Norm of order p of the difference: ‖input − other‖ₚ.",
+			NotSplittable: dependsOnAll,
+			Reject: func(a op.Args) error {
 				d, p := a.Promoted("input", "other"), a.Scalar("p").DType()
 				if !d.IsDifferentiable() || p == tensor.Bool || p.IsComplex() {
 					return op.RuntimeError("arguments 'input' and 'other' must have a floating point or complex common dtype, not %s, and 'p' must be an int or a float, not %s", d, p)
@@ -45,10 +45,10 @@ var derivedOps = slices.Concat(
 			Tol:    exactTol("copies its input"),
 		},
 		composed(&op.Def{
-			Sig:   "addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-			Names: both("addr"),
-			Doc:   "All products of two vectors added to the input: out[i, j] = beta·input[i, j] + alpha·vec1[i]·vec2[j]. With beta 0 the input is ignored.",
-			Check: firstError(dimensions("vec1", 1, "vec2", 1), checkAddr),
+			Sig:    "addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+			Names:  both("addr"),
+			Doc:    "All products of two vectors added to the input: out[i, j] = beta·input[i, j] + alpha·vec1[i]·vec2[j]. With beta 0 the input is ignored.",
+			Reject: firstError(dimensions("vec1", 1, "vec2", 1), checkAddr),
 			Sample: func(s *op.Sampler) []any {
 				d := s.Dims(2)
 				args := []any{s.Tensor(-2, 2, partOf(s, d)...), s.Tensor(-2, 2, d[0]), s.Tensor(-2, 2, d[1])}
@@ -63,7 +63,7 @@ var derivedOps = slices.Concat(
 			Sig:   "positive(Tensor input) -> Tensor",
 			Names: both("positive"),
 			Doc:   "The input itself.",
-			Check: func(a op.Args) error {
+			Reject: func(a op.Args) error {
 				if a.Value("input").DType() == tensor.Bool {
 					return op.RuntimeError("the `+` operator on a bool tensor is not supported: argument 'input'")
 				}
@@ -89,7 +89,7 @@ var derivedOps = slices.Concat(
 			Sig:   "vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
 			Names: []string{"torch.linalg.vecdot"},
 			Doc:   "Sums of the products of vectors along dim, the first conjugated: Σ conj(x)·y.",
-			Check: func(a op.Args) error {
+			Reject: func(a op.Args) error {
 				x, y := a.Value("x").DType(), a.Value("y").DType()
 				if !x.IsDifferentiable() || x != y {
 					return op.RuntimeError("arguments 'x' and 'y' must have the same floating point or complex dtype, not %s and %s", x, y)
@@ -109,7 +109,7 @@ var derivedOps = slices.Concat(
 			Names: []string{"Tensor.sum_to_size"},
 			Doc:   "Sums over the dimensions along which a tensor of the size would be repeated to become input.",
 			SBP:   linear("input"),
-			Check: func(a op.Args) error {
+			Reject: func(a op.Args) error {
 				if x := a.Value("input").Shape(); !broadcastsTo(a.Ints("size"), x) {
 					return op.RuntimeError("argument 'size' %v does not expand to input's shape %s", a.Ints("size"), tensor.ShapeString(x))
 				}
@@ -128,11 +128,11 @@ var derivedOps = slices.Concat(
 			Tol: accumulating(func(a op.Args) int { return tensor.NumElements(a.Value("input").Shape()) }, "sums of Terms elements"),
 		},
 		composed(&op.Def{
-			Sig:   "pdist(Tensor input, float p=2) -> Tensor",
-			Names: []string{"torch.pdist", "torch.nn.functional.pdist"},
-			Doc:   "Distances of order p between all pairs of rows, row 0 with the later ones first.",
-			Whole: pairsRows,
-			Check: func(a op.Args) error {
+			Sig:           "pdist(Tensor input, float p=2) -> Tensor",
+			Names:         []string{"torch.pdist", "torch.nn.functional.pdist"},
+			Doc:           "Distances of order p between all pairs of rows, row 0 with the later ones first.",
+			NotSplittable: pairsRows,
+			Reject: func(a op.Args) error {
 				x := a.Value("input")
 				switch {
 				case len(x.Shape()) != 2:
@@ -156,24 +156,24 @@ var derivedOps = slices.Concat(
 			return distance(b, b.Sub(row(0), row(1)), a.Float("p"))
 		}),
 		stepwise(&op.Def{
-			Sig:   "cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor",
-			Names: both("cov"),
-			Doc:   "Covariances of the rows, each a variable: (x − mean)·(x − mean)ᴴ/(n − correction). Weights are not implemented.",
-			Whole: pairsRows,
-			Check: checkCov,
+			Sig:           "cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor",
+			Names:         both("cov"),
+			Doc:           "Covariances of the rows, each a variable: (x − mean)·(x − mean)ᴴ/(n − correction). Weights are not implemented.",
+			NotSplittable: pairsRows,
+			Reject:        checkCov,
 			Sample: func(s *op.Sampler) []any {
 				return []any{s.Tensor(-2, 2, append(s.Shape(0, 1), s.Index(4)+2)...), op.Kw("correction", s.Index(2))}
 			},
 			Tol: accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "sums of Terms products of differences from a mean"),
 		}, covariance),
 		stepwise(&op.Def{
-			Sig:    "corrcoef(Tensor input) -> Tensor",
-			Names:  both("corrcoef"),
-			Doc:    "Correlations of the rows, each a variable: covariances divided by both standard deviations, within [-1, 1].",
-			Whole:  pairsRows,
-			Check:  checkCov,
-			Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Index(4)+1, s.Index(4)+3)} },
-			Tol:    accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "sums of Terms products of differences from a mean, and a quotient"),
+			Sig:           "corrcoef(Tensor input) -> Tensor",
+			Names:         both("corrcoef"),
+			Doc:           "Correlations of the rows, each a variable: covariances divided by both standard deviations, within [-1, 1].",
+			NotSplittable: pairsRows,
+			Reject:        checkCov,
+			Sample:        func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Index(4)+1, s.Index(4)+3)} },
+			Tol:           accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "sums of Terms products of differences from a mean, and a quotient"),
 		}, correlation),
 	},
 )
@@ -186,7 +186,7 @@ func trapezoids(id, dx string) []*op.Def {
 	}
 	with := func(sig, doc string, sample func(s *op.Sampler, y *tensor.Tensor, dim int) []any) *op.Def {
 		return composed(&op.Def{
-			Sig: sig, Names: []string{"torch." + id}, Doc: doc, Check: checkTrapezoid,
+			Sig: sig, Names: []string{"torch." + id}, Doc: doc, Reject: checkTrapezoid,
 			Sample: func(s *op.Sampler) []any {
 				y := s.Tensor(-2, 2, s.Shape(1, 3)...)
 				return sample(s, y, s.Index(y.Dim()))

@@ -12,12 +12,12 @@ import (
 
 var discreteDraws = []*op.Def{
 	{
-		Sig:    "bernoulli(Tensor input, *, Generator? generator=None) -> Tensor",
-		Names:  both("bernoulli"),
-		Doc:    "1 with the probability that each element gives, else 0. The gradient is 0.",
-		Traits: op.Random,
-		Whole:  drawsAll,
-		Check:  rejectTypes("input", slices.Concat(integralSet, complexTypes)...),
+		Sig:           "bernoulli(Tensor input, *, Generator? generator=None) -> Tensor",
+		Names:         both("bernoulli"),
+		Doc:           "1 with the probability that each element gives, else 0. The gradient is 0.",
+		Traits:        op.Random,
+		NotSplittable: drawsAll,
+		Reject:        rejectTypes("input", slices.Concat(integralSet, complexTypes)...),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
 		},
@@ -37,12 +37,12 @@ var discreteDraws = []*op.Def{
 		Tol:    drawn("0 or 1"),
 	},
 	{
-		Sig:    "bernoulli.p(Tensor input, float p, *, Generator? generator=None) -> Tensor",
-		Names:  both("bernoulli"),
-		Doc:    "1 with probability p, else 0, in the shape and dtype of the input.",
-		Traits: op.NoGrad | op.Random,
-		Whole:  drawsAll,
-		Check: firstError(rejectTypes("input", complexTypes...), func(a op.Args) error {
+		Sig:           "bernoulli.p(Tensor input, float p, *, Generator? generator=None) -> Tensor",
+		Names:         both("bernoulli"),
+		Doc:           "1 with probability p, else 0, in the shape and dtype of the input.",
+		Traits:        op.NoGrad | op.Random,
+		NotSplittable: drawsAll,
+		Reject: firstError(rejectTypes("input", complexTypes...), func(a op.Args) error {
 			if p := a.Float("p"); !(p >= 0 && p <= 1) {
 				return op.RuntimeError("argument 'p' must be in [0, 1], but is %v", p)
 			}
@@ -79,12 +79,12 @@ var discreteDraws = []*op.Def{
 	},
 	creation("randint", "int low, int high, int[] size", "Uniform integers in [low, high).", op.Def{
 		More:  []string{"randint(int high, int[] size, *, Generator? generator=None, dtype? dtype=None, device? device=None) -> Tensor"},
-		Names: []string{"torch.randint"}, Check: checkRange, Infer: sizedIntegers, Kernels: integerKernels, Law: integerLaw,
+		Names: []string{"torch.randint"}, Reject: checkRange, Infer: sizedIntegers, Kernels: integerKernels, Law: integerLaw,
 		Sample: func(s *op.Sampler) []any { return []any{int(s.Int(-5, 1)), int(s.Int(1, 9)), s.Shape(0, 3)} },
 	}),
 	drawnLike("randint_like", ", int low, int high", "Uniform integers in [low, high) in the shape of the input.", op.Def{
 		More:  []string{"randint_like(Tensor input, int high, *, dtype? dtype=None, device? device=None, MemoryFormat? memory_format=None) -> Tensor"},
-		Names: []string{"torch.randint_like"}, Check: checkRange, Kernels: integerKernels, Law: integerLaw,
+		Names: []string{"torch.randint_like"}, Reject: checkRange, Kernels: integerKernels, Law: integerLaw,
 		Sample: func(s *op.Sampler) []any {
 			x, lo, hi := s.Tensor(-1, 1, s.Shape(0, 3)...), int(s.Int(-5, 1)), int(s.Int(1, 9))
 			if s.DType == tensor.U8 || s.DType == tensor.Bool {
@@ -121,12 +121,12 @@ var discreteDraws = []*op.Def{
 		Sample: func(s *op.Sampler) []any { return []any{int(s.Int(0, 20))} },
 	}),
 	{
-		Sig:    "multinomial(Tensor input, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
-		Names:  both("multinomial"),
-		Doc:    "Indices drawn with the probabilities that each row gives up to a factor, with or without replacement.",
-		Traits: op.NoGrad | op.Random,
-		Whole:  drawsAll,
-		Check:  checkMultinomial,
+		Sig:           "multinomial(Tensor input, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
+		Names:         both("multinomial"),
+		Doc:           "Indices drawn with the probabilities that each row gives up to a factor, with or without replacement.",
+		Traits:        op.NoGrad | op.Random,
+		NotSplittable: drawsAll,
+		Reject:        checkMultinomial,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			shape := slices.Clone(a.Value("input").Shape())
 			shape[len(shape)-1] = a.Int("num_samples")
@@ -141,13 +141,13 @@ var discreteDraws = []*op.Def{
 		Tol: drawn("indices"),
 	},
 	{
-		Sig:    "poisson(Tensor input, Generator? generator=None) -> Tensor",
-		Names:  []string{"torch.poisson"},
-		Doc:    "Poisson numbers, each of its own rate. The gradient is 0.",
-		Traits: op.Random,
-		Whole:  drawsAll,
-		Fixed:  []string{"input"},
-		Check:  rejectTypes("input", slices.Concat(integralSet, complexTypes)...),
+		Sig:           "poisson(Tensor input, Generator? generator=None) -> Tensor",
+		Names:         []string{"torch.poisson"},
+		Doc:           "Poisson numbers, each of its own rate. The gradient is 0.",
+		Traits:        op.Random,
+		NotSplittable: drawsAll,
+		Fixed:         []string{"input"},
+		Reject:        rejectTypes("input", slices.Concat(integralSet, complexTypes)...),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
 		},

@@ -23,10 +23,10 @@ var dropoutOps = []*op.Def{
 	dropout{id: "feature_alpha_dropout", alpha: true, channels: true,
 		doc: "Is alpha_dropout of whole channels of (N, C, …)."}.def(),
 	{
-		Sig:    "dropout_mask(Tensor like, int[] shape, float p, float scale, int draw) -> Tensor",
-		Doc:    "What the call of a dropout with a number has multiplied its input by: scale with probability 1 - p, else 0.",
-		Traits: op.NoGrad | op.Random,
-		Whole:  drawsAll,
+		Sig:           "dropout_mask(Tensor like, int[] shape, float p, float scale, int draw) -> Tensor",
+		Doc:           "What the call of a dropout with a number has multiplied its input by: scale with probability 1 - p, else 0.",
+		Traits:        op.NoGrad | op.Random,
+		NotSplittable: drawsAll,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(a.Value("like").DType(), a.Ints("shape"), nil), nil
 		},
@@ -57,13 +57,13 @@ func (d dropout) def() *op.Def {
 		training = "False"
 	}
 	return &op.Def{
-		Sig:    fmt.Sprintf("%s(Tensor input, float p=0.5, bool training=%s, bool inplace=False) -> Tensor", d.id, training),
-		Names:  []string{"torch.nn.functional." + d.id},
-		Doc:    d.doc,
-		Traits: op.Random,
-		Whole:  drawsAll,
-		Check:  firstError(d.check),
-		Infer:  d.infer,
+		Sig:           fmt.Sprintf("%s(Tensor input, float p=0.5, bool training=%s, bool inplace=False) -> Tensor", d.id, training),
+		Names:         []string{"torch.nn.functional." + d.id},
+		Doc:           d.doc,
+		Traits:        op.Random,
+		NotSplittable: drawsAll,
+		Reject:        firstError(d.check),
+		Infer:         d.infer,
 		Kernels: []op.Kernel{
 			{Name: "copy", Priority: 1, When: op.Pred{Text: "nothing to drop", Holds: passes}, Run: func(c *op.Run) error {
 				c.Out[0].CopyFrom(c.Tensor("input"))

@@ -12,7 +12,7 @@ var einsumOps = []*op.Def{
 		Sig:   "einsum(str equation, Tensor[] operands) -> Tensor",
 		Names: []string{"torch.einsum", "torch.functional.einsum"},
 		Doc:   "Sum of products in index notation: \"ij,jk->ik\" names the dimensions of each operand and of the result; out[result] = Σ over the other letters of Πₙ operandsₙ[…].",
-		Check: func(a op.Args) error {
+		Reject: func(a op.Args) error {
 			_, err := einsumOf(a)
 			return err
 		},

@@ -20,16 +20,16 @@ const embeddingParams = ", int? padding_idx=None, float? max_norm=None, float no
 // embeddingRenorm is embedding with a largest norm. PyTorch renormalises without
 // gradient: that of the weight is as if its rows had been what they became.
 var embeddingRenorm = &op.Def{
-	Sig:   "embedding.renorm(Tensor input, Tensor weight" + embeddingParams,
-	Names: []string{"torch.nn.functional.embedding"},
-	Takes: func(a op.Args) bool { return a.Has("max_norm") },
+	Sig:            "embedding.renorm(Tensor input, Tensor weight" + embeddingParams,
+	Names:          []string{"torch.nn.functional.embedding"},
+	SelectOverload: func(a op.Args) bool { return a.Has("max_norm") },
 	Doc: "Embedding that first changes the rows of weight that input numbers: one of a norm of order norm_type, n, above max_norm is " +
 		"multiplied by max_norm/(n + 1e-7), once however often it is numbered. The gradient passes the change over.",
-	Mutates: []string{"weight"},
-	Fixed:   []string{"input"},
-	Whole:   "a rank that changes rows leaves those of the others as they were",
-	Check:   firstError(checkEmbedding("input"), checkRenorm),
-	Infer:   inferEmbedding("input"),
+	Mutates:       []string{"weight"},
+	Fixed:         []string{"input"},
+	NotSplittable: "a rank that changes rows leaves those of the others as they were",
+	Reject:        firstError(checkEmbedding("input"), checkRenorm),
+	Infer:         inferEmbedding("input"),
 	Kernels: []op.Kernel{{Name: "rows", Run: func(c *op.Run) error {
 		rows := c.Tensor("input").Reshape(c.Tensor("input").Len())
 		s, err := chosenEntries(c.Tensor("weight"), 0, rows)
@@ -89,14 +89,14 @@ func shrinkRow[T kernel.Lane](row *tensor.Tensor, work tensor.DType, norm func([
 // embeddingDef is embedding under one of its signatures; index names the argument of row numbers.
 func embeddingDef(sig, name, index string) *op.Def {
 	return &op.Def{
-		Sig:       sig,
-		SBP:       embedded(index),
-		Magnitude: sig[:len(sig)-len(afterName(sig))],
-		Names:     []string{name},
-		Doc:       "The rows of weight that " + index + " numbers: out[i,j] = weight[" + index + "[i,j]]. Row padding_idx has no gradient; with scale_grad_by_freq, gradients are divided by how often a row occurs.",
-		Takes:     func(a op.Args) bool { return index != "input" || !a.Has("max_norm") },
-		Check:     firstError(checkEmbedding(index), withoutMaxNorm(index)),
-		Infer:     inferEmbedding(index),
+		Sig:            sig,
+		SBP:            embedded(index),
+		Magnitude:      sig[:len(sig)-len(afterName(sig))],
+		Names:          []string{name},
+		Doc:            "The rows of weight that " + index + " numbers: out[i,j] = weight[" + index + "[i,j]]. Row padding_idx has no gradient; with scale_grad_by_freq, gradients are divided by how often a row occurs.",
+		SelectOverload: func(a op.Args) bool { return index != "input" || !a.Has("max_norm") },
+		Reject:         firstError(checkEmbedding(index), withoutMaxNorm(index)),
+		Infer:          inferEmbedding(index),
 		Kernels: []op.Kernel{{Name: "rows", Run: func(c *op.Run) error {
 			rows := c.Tensor(index).Reshape(c.Tensor(index).Len())
 			s, err := chosenEntries(c.Tensor("weight"), 0, rows)

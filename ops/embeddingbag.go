@@ -18,7 +18,7 @@ var embeddingBagOps = []*op.Def{
 		SBP: func(op.Args) []op.Sharding { // the columns of weight are apart
 			return []op.Sharding{{Args: map[string]op.SBP{"weight": op.S(1)}, Results: []op.SBP{op.S(1)}}}
 		},
-		Check:   checkEmbeddingBag,
+		Reject:  checkEmbeddingBag,
 		Choices: []string{"mode"},
 		Kernels: []op.Kernel{{Name: "composition", When: op.DTypeIn("weight", tensor.F16, tensor.F32, tensor.F64), Run: func(c *op.Run) error {
 			if err := checkBagElements(c.Args); err != nil {
@@ -34,10 +34,10 @@ var embeddingBagOps = []*op.Def{
 		},
 	}, embeddingBag),
 	{
-		Sig:    "embedding_bag.winners(Tensor rows, Tensor bags, Tensor padded, int count) -> Tensor",
-		Doc:    "For each of count bags and each column, the number of the row of that bag, first of equals, that has the largest element there; -1 for a bag without rows. Padded rows take no part. A NaN is larger than nothing, and nothing than it.",
-		Traits: op.NoGrad,
-		Whole:  dependsOnAll,
+		Sig:           "embedding_bag.winners(Tensor rows, Tensor bags, Tensor padded, int count) -> Tensor",
+		Doc:           "For each of count bags and each column, the number of the row of that bag, first of equals, that has the largest element there; -1 for a bag without rows. Padded rows take no part. A NaN is larger than nothing, and nothing than it.",
+		Traits:        op.NoGrad,
+		NotSplittable: dependsOnAll,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(tensor.I64, []int{a.Int("count"), sizeAlong(a.Value("rows"), 1)}, nil), nil
 		},

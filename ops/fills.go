@@ -13,7 +13,7 @@ import (
 // fillOps draw every element of a tensor anew. PyTorch has their in-place form only.
 var fillOps = []*op.Def{
 	drawnOver("uniform", "float from=0, float to=1", "Tensor.uniform_(*)", "Uniform numbers in [from, to); the parts of a complex number are drawn alike.", op.Def{
-		Check: checkUniform,
+		Reject: checkUniform,
 		Kernels: resultKernel(inexactTypes, func(c *op.Run) error {
 			kernel.Fill(realParts(c.Out[0]), c.Random, 1, kernel.UniformIn(c.Float("from"), c.Float("to")))
 			return nil
@@ -21,10 +21,10 @@ var fillOps = []*op.Def{
 		Law: boundedLaw,
 	}, func(s *op.Sampler) []any { return []any{s.Float(-3, 0), s.Float(0.5, 3)} }),
 	drawnOver("normal_fill", "float mean=0, float std=1", "Tensor.normal_", "Normal numbers of a mean and a standard deviation.", op.Def{
-		Check: checkStd, Kernels: resultKernel(inexactTypes, drawNormal), Law: normalLaw,
+		Reject: checkStd, Kernels: resultKernel(inexactTypes, drawNormal), Law: normalLaw,
 	}, func(s *op.Sampler) []any { return []any{s.Float(-2, 2), s.Float(0.1, 2)} }),
 	drawnOver("exponential", "float lambd=1", "Tensor.exponential_", "Exponential numbers of the rate lambd: P(X > x) = exp(-lambd·x).", op.Def{
-		Check: func(a op.Args) error { return atLeastZero(a, "lambd") },
+		Reject: func(a op.Args) error { return atLeastZero(a, "lambd") },
 		Kernels: transformed(func(a op.Args) func(u float64) float64 {
 			rate := a.Float("lambd")
 			return func(u float64) float64 { return -math.Log(u) / rate }
@@ -51,7 +51,7 @@ var fillOps = []*op.Def{
 		},
 	}, func(s *op.Sampler) []any { return []any{s.Float(-2, 2), s.Float(0.1, 2)} }),
 	drawnOver("log_normal", "float mean=1, float std=2", "Tensor.log_normal_", "Numbers whose logarithm is normal, of a mean and a standard deviation.", op.Def{
-		Check: func(a op.Args) error {
+		Reject: func(a op.Args) error {
 			if !(a.Float("std") > 0) {
 				return op.RuntimeError("argument 'std' must be positive, but is %v", a.Float("std"))
 			}
@@ -73,7 +73,7 @@ var fillOps = []*op.Def{
 		},
 	}, func(s *op.Sampler) []any { return []any{s.Float(-1, 1), s.Float(0.1, 1)} }),
 	drawnOver("geometric", "float p", "Tensor.geometric_", "How many trials it takes until the first success of probability p.", op.Def{
-		Check: func(a op.Args) error {
+		Reject: func(a op.Args) error {
 			if p := a.Float("p"); !(p > 0 && p < 1) {
 				return op.RuntimeError("argument 'p' must be in (0, 1), but is %v", p)
 			}
@@ -83,12 +83,12 @@ var fillOps = []*op.Def{
 		Law:     geometricLaw,
 	}, func(s *op.Sampler) []any { return []any{s.Float(0.2, 0.9)} }),
 	drawnOver("bernoulli.fill", "float p=0.5", "Tensor.bernoulli_", "1 with probability p, else 0.", op.Def{
-		Check:   checkProbability,
+		Reject:  checkProbability,
 		Kernels: resultKernel(slices.Concat(floatTypes, integralSet), drawBernoulli),
 		Law:     bernoulliLaw,
 	}, func(s *op.Sampler) []any { return []any{s.Float(0.1, 0.9)} }),
 	drawnOver("bernoulli.tensor", "Tensor p", "Tensor.bernoulli_", "1 with the probability that the element of p gives, broadcast to input, else 0.", op.Def{
-		Check: func(a op.Args) error {
+		Reject: func(a op.Args) error {
 			if !broadcastsTo(a.Value("p").Shape(), a.Value("input").Shape()) {
 				return op.RuntimeError("argument 'p' of shape %s does not expand to input's %s", tensor.ShapeString(a.Value("p").Shape()), tensor.ShapeString(a.Value("input").Shape()))
 			}
@@ -111,7 +111,7 @@ func drawnOver(id, params, name, doc string, d op.Def, sample func(s *op.Sampler
 	d.Names = []string{name}
 	d.Doc = doc
 	d.Traits = op.Random
-	d.Whole = drawsAll
+	d.NotSplittable = drawsAll
 	d.Infer = func(a op.Args) ([]op.Meta, error) {
 		return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
 	}
@@ -297,7 +297,7 @@ func randomFill() *op.Def {
 			"random(Tensor input, int to, *, Generator? generator=None) -> Tensor",
 			"random(Tensor input, *, Generator? generator=None) -> Tensor",
 		},
-		Check: func(a op.Args) error {
+		Reject: func(a op.Args) error {
 			d := a.Value("input").DType()
 			lo, hi := fillRange(a)
 			least := -largestInteger(d) - 1

@@ -16,7 +16,7 @@ var flatIndexOps = []*op.Def{
 		Magnitude: "take",
 		Names:     both("take"),
 		Doc:       "The elements that index names in row-major order, from either end: out[i] = input.flatten()[index[i]].",
-		Check:     checkTake,
+		Reject:    checkTake,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(a.Value("input").DType(), a.Value("index").Shape(), nil), nil
 		},
@@ -42,7 +42,7 @@ var flatIndexOps = []*op.Def{
 		Magnitude: "put",
 		Names:     both("put"),
 		Doc:       "A copy of input in which the elements that index names in row-major order are those of source, or have them added with accumulate.",
-		Check:     checkPutFlat,
+		Reject:    checkPutFlat,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("input")
 			return one(v.DType(), v.Shape(), denseStrides(v)), nil
@@ -81,7 +81,7 @@ var flatIndexOps = []*op.Def{
 		Magnitude: "take_along_dim",
 		Names:     both("take_along_dim"),
 		Doc:       "Picks along dim as gather does, with input and indices broadcast in the other dimensions; in row-major order without dim.",
-		Check:     checkTakeAlong,
+		Reject:    checkTakeAlong,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			_, to, err := takeShapes(a)
 			return one(a.Value("input").DType(), to, nil), err
@@ -134,7 +134,7 @@ var flatIndexOps = []*op.Def{
 		Doc:    "Rows of num_classes zeros with a 1 at the place that each element names; num_classes is one more than the largest by default.",
 		Traits: op.NoGrad | op.Dynamic,
 		SBP:    provided(func(a op.Args) bool { return a.Int("num_classes") >= 0 }, pointwise),
-		Check:  checkOneHot,
+		Reject: checkOneHot,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			n := a.Int("num_classes")
 			if n < 0 {

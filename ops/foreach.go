@@ -15,7 +15,7 @@ func foreachNumber(id, formula string) *op.Def {
 	d := foreach(id, "_foreach_"+id+"(Tensor[] self, Scalar scalar) -> Tensor[]", func(a op.Args, _ int) []any { return []any{a.Scalar("scalar")} })
 	d.Doc = "Of each tensor and one number: " + formula + "."
 	d.Fixed = []string{"self"}
-	d.Check = someTensors(id)
+	d.Reject = someTensors(id)
 	d.Sample = func(s *op.Sampler) []any {
 		return []any{sampleList(s, 1+s.Index(3), s.Shape(0, 4)...), s.Index(5) - 2}
 	}
@@ -30,7 +30,7 @@ func foreachPair(id, more, formula string, rest func(op.Args) []any) *op.Def {
 	})
 	d.Doc = "Of the tensors of two lists, pair by pair: " + formula + "."
 	d.Fixed = []string{"self", "other"}
-	d.Check = firstError(someTensors(id), sameLengths)
+	d.Reject = firstError(someTensors(id), sameLengths)
 	d.Sample = func(s *op.Sampler) []any {
 		n, shape := 1+s.Index(3), s.Shape(0, 4)
 		return []any{sampleList(s, n, shape...), sampleList(s, n, shape[s.Index(len(shape)+1):]...)}

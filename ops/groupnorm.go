@@ -35,7 +35,7 @@ var groupNormOps = []*op.Def{
 		Sig:    "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
 		Names:  []string{"torch.nn.functional.rms_norm", "torch.rms_norm"},
 		Doc:    "Divides by the root mean square over the last dimensions: input/√(mean(input²) + eps)·weight, eps by default the distance from 1 to the next number of the dtype.",
-		Check:  firstError(rejectTypes("input", integralSet...), checkTrailing),
+		Reject: firstError(rejectTypes("input", integralSet...), checkTrailing),
 		Sample: sampleRMSNorm,
 		Tol:    accumulating(trailingTerms, "the mean sums one square per normalised element"),
 	}, func(b op.Builder, a op.Args) op.Value {
@@ -52,21 +52,21 @@ var groupNormOps = []*op.Def{
 		Tol:    accumulating(trailingTerms, "the mean sums one square per normalised element"),
 	}, rootMeanSquare),
 	composed(&op.Def{
-		Sig:   "local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.0) -> Tensor",
-		Names: []string{"torch.nn.functional.local_response_norm"},
-		Doc:   "Divides by the squares of size channels around each: input/(k + alpha·Σ input²/size)^beta.",
-		Check: checkLocalResponse,
+		Sig:    "local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.0) -> Tensor",
+		Names:  []string{"torch.nn.functional.local_response_norm"},
+		Doc:    "Divides by the squares of size channels around each: input/(k + alpha·Σ input²/size)^beta.",
+		Reject: checkLocalResponse,
 		Sample: func(s *op.Sampler) []any {
 			return []any{s.Tensor(-2, 2, s.Shape(3, 4)...), s.Int(1, 5), 0.5, 0.75, s.Float(1, 2)}
 		},
 		Tol: accumulating(func(a op.Args) int { return 8 + a.Int("size") }, "a sum of one square per channel of the window, a power and a quotient"),
 	}, localResponse),
 	composed(&op.Def{
-		Sig:   "prelu(Tensor input, Tensor weight) -> Tensor",
-		Names: append(both("prelu"), "torch.nn.functional.prelu"),
-		Doc:   "Rectifier with a learned slope, one for all or one per channel, dimension 1: input where it is positive, else weight·input.",
-		SBP:   axes("input nc*, weight c -> nc* | input *, weight . -> * | input *, weight -> *"),
-		Check: checkPrelu,
+		Sig:    "prelu(Tensor input, Tensor weight) -> Tensor",
+		Names:  append(both("prelu"), "torch.nn.functional.prelu"),
+		Doc:    "Rectifier with a learned slope, one for all or one per channel, dimension 1: input where it is positive, else weight·input.",
+		SBP:    axes("input nc*, weight c -> nc* | input *, weight . -> * | input *, weight -> *"),
+		Reject: checkPrelu,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			x := a.Value("input")
 			return one(x.DType(), x.Shape(), suggestedStrides(x, x.Shape())), nil
@@ -87,11 +87,11 @@ var groupNormOps = []*op.Def{
 		return b.Op("where", positive, x, b.Mul(rest, b.Reshape(w, preluShape(x, w))))
 	}),
 	composed(&op.Def{
-		Sig:   "glu(Tensor input, int dim=-1) -> Tensor",
-		Names: []string{"torch.nn.functional.glu"},
-		Doc:   "Gated linear unit: the first half of a dimension times the logistic function of the second.",
-		SBP:   alongOthers("input"),
-		Check: firstError(floatsOnly, checkHalves),
+		Sig:    "glu(Tensor input, int dim=-1) -> Tensor",
+		Names:  []string{"torch.nn.functional.glu"},
+		Doc:    "Gated linear unit: the first half of a dimension times the logistic function of the second.",
+		SBP:    alongOthers("input"),
+		Reject: firstError(floatsOnly, checkHalves),
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(1, 4)
 			d := s.Index(len(shape))
@@ -123,11 +123,11 @@ var groupNormOps = []*op.Def{
 // groupNorm is group_norm under one of its signatures.
 func groupNorm(sig, name string, check func(op.Args) error) *op.Def {
 	d := &op.Def{
-		Sig:   sig,
-		Names: []string{name},
-		Doc:   "Normalises each of num_groups groups of channels of each sample: (input − mean)/√(var + eps)·weight + bias, var the biased variance, weight and bias per channel.",
-		SBP:   anyOf(axes("input n~ -> n~"), affinely),
-		Check: checkGroupNorm,
+		Sig:    sig,
+		Names:  []string{name},
+		Doc:    "Normalises each of num_groups groups of channels of each sample: (input − mean)/√(var + eps)·weight + bias, var the biased variance, weight and bias per channel.",
+		SBP:    anyOf(axes("input n~ -> n~"), affinely),
+		Reject: checkGroupNorm,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			x := a.Value("input")
 			return one(x.DType(), x.Shape(), suggestedStrides(x, x.Shape())), nil
@@ -144,7 +144,7 @@ func groupNorm(sig, name string, check func(op.Args) error) *op.Def {
 		}, "mean and variance sum one term per element of the group"),
 	}
 	if check != nil {
-		d.Check = firstError(check, checkGroupNorm)
+		d.Reject = firstError(check, checkGroupNorm)
 	}
 	return composed(d, func(b op.Builder, a op.Args) op.Value {
 		x := a.Value("input")
@@ -275,7 +275,7 @@ func instanceNorm(sig, name string, check func(op.Args) error) *op.Def {
 		SBP:     anyOf(perChannel("nc~", ".c~", func(a op.Args) bool { return !a.Bool("use_input_stats") || !a.Has("running_mean") }), affinely),
 		Mutates: []string{"running_mean", "running_var"},
 		Fixed:   []string{"running_mean", "running_var"},
-		Check:   checkInstanceNorm,
+		Reject:  checkInstanceNorm,
 		Infer:   inferLike("input"),
 		Kernels: []op.Kernel{
 			{Name: "float32", When: op.DTypeIn("input", tensor.F32), Run: instanceNormRun[float32]},
@@ -305,7 +305,7 @@ func instanceNorm(sig, name string, check func(op.Args) error) *op.Def {
 		Tol: accumulating(channelTerms, "mean and variance sum one term per element of the channel"),
 	}
 	if check != nil {
-		d.Check = firstError(check, checkInstanceNorm)
+		d.Reject = firstError(check, checkInstanceNorm)
 	}
 	return composed(d, instances)
 }

@@ -20,7 +20,7 @@ var alongOps = []*op.Def{
 		Magnitude: "index_select",
 		Names:     both("index_select"),
 		Doc:       "The entries index[0], index[1], … of dimension dim.",
-		Check:     checkSelect,
+		Reject:    checkSelect,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(a.Value("input").DType(), selectedShape(a), nil), nil
 		},
@@ -50,7 +50,7 @@ var alongOps = []*op.Def{
 		Magnitude: "index_add",
 		Names:     both("index_add"),
 		Doc:       "A copy of input with alpha times the entries of source added along dim: for dim 1 of three, out[i,index[j],k] += alpha·source[i,j,k].",
-		Check:     firstError(checkIndexAdd, checkEntryAlpha),
+		Reject:    firstError(checkIndexAdd, checkEntryAlpha),
 		Infer:     inferScatter,
 		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
 			return reduceEntries(c, kernel.ReduceSum, true, c.Scalar("alpha"))
@@ -74,7 +74,7 @@ var alongOps = []*op.Def{
 		Magnitude: "index_copy",
 		Names:     both("index_copy"),
 		Doc:       "A copy of input with entries of dim replaced: for dim 1 of three, out[i,index[j],k] = source[i,j,k].",
-		Check:     checkIndexCopy,
+		Reject:    checkIndexCopy,
 		Infer:     inferScatter,
 		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
 			c.Out[0].CopyFrom(c.Tensor("input"))
@@ -98,7 +98,7 @@ var alongOps = []*op.Def{
 		More:      []string{"index_fill(Tensor input, int dim, Tensor index, Scalar value) -> Tensor"},
 		Names:     both("index_fill"),
 		Doc:       "A copy of input with the entries index[0], index[1], … of dimension dim set to value.",
-		Check:     checkIndexFill,
+		Reject:    checkIndexFill,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("input")
 			return one(v.DType(), v.Shape(), denseStrides(v)), nil
@@ -141,12 +141,12 @@ var alongOps = []*op.Def{
 		Tol: exactTol("copies its inputs"),
 	},
 	{
-		Sig:   "index_reduce(Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
-		Names: both("index_reduce"),
-		Doc:   "A copy of input with the entries of source reduced into it along dim by prod, mean, amax or amin; the entries of input that index names take part with include_self only.",
-		SBP:   alongOthers("input", "source"),
-		Check: firstError(checkIndexAdd, checkReduction("prod", "mean", "amax", "amin")),
-		Infer: inferScatter,
+		Sig:    "index_reduce(Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
+		Names:  both("index_reduce"),
+		Doc:    "A copy of input with the entries of source reduced into it along dim by prod, mean, amax or amin; the entries of input that index names take part with include_self only.",
+		SBP:    alongOthers("input", "source"),
+		Reject: firstError(checkIndexAdd, checkReduction("prod", "mean", "amax", "amin")),
+		Infer:  inferScatter,
 		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
 			return reduceEntries(c, kernel.Reduction(c.Str("reduce")), c.Bool("include_self"), op.ScalarOf(int64(1)))
 		}}},
@@ -163,7 +163,7 @@ var alongOps = []*op.Def{
 		Names:     both("scatter_reduce"),
 		Doc:       "A copy of input with the elements of src reduced into it along dim by sum, prod, mean, amax or amin, as scatter_add does for sum; the elements of input that index names take part with include_self only.",
 		SBP:       alongOthers("input", "index", "src"),
-		Check:     firstError(checkReduction("sum", "prod", "mean", "amax", "amin"), checkScatter),
+		Reject:    firstError(checkReduction("sum", "prod", "mean", "amax", "amin"), checkScatter),
 		Infer:     inferScatter,
 		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
 			return reduceElements(c, kernel.Reduction(c.Str("reduce")), c.Bool("include_self"), c.Tensor("src"))
@@ -184,7 +184,7 @@ var alongOps = []*op.Def{
 		Doc:       "A copy of input with elements of src added or multiplied into it along dim.",
 		Traits:    op.NoGrad,
 		SBP:       alongOthers("input", "index", "src"),
-		Check:     firstError(checkReduction("add", "multiply"), checkScatter),
+		Reject:    firstError(checkReduction("add", "multiply"), checkScatter),
 		Infer:     inferScatter,
 		Kernels:   []op.Kernel{{Name: "index", Run: func(c *op.Run) error { return reduceElements(c, scatterReduction(c.Args), true, c.Tensor("src")) }}},
 		Sample: func(s *op.Sampler) []any {
@@ -198,7 +198,7 @@ var alongOps = []*op.Def{
 		Names:     both("scatter"),
 		Doc:       "A copy of input with a number written, added or multiplied into it along dim.",
 		SBP:       alongOthers("input", "index"),
-		Check:     checkScatterValue,
+		Reject:    checkScatterValue,
 		Infer:     inferScatter,
 		Kernels:   []op.Kernel{{Name: "index", Run: runScatterValue}},
 		Grad: func(g *op.Grad) {

@@ -91,7 +91,7 @@ var storeOps = []*op.Def{
 		More:  []string{"fill(Tensor input, Scalar value) -> Tensor"},
 		Names: []string{"Tensor.fill_", "torch.fill", "torch.fill_"},
 		Doc:   "A tensor like input with one value everywhere.",
-		Check: func(a op.Args) error {
+		Reject: func(a op.Args) error {
 			if v := a.Value("value"); v != nil && len(v.Shape()) > 0 {
 				return op.RuntimeError("fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.", len(v.Shape()))
 			}

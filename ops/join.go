@@ -138,12 +138,12 @@ var joinOps = []*op.Def{
 		Tol: exactTol("copies its input"),
 	},
 	{
-		Sig:     "vander(Tensor x, int? N=None, bool increasing=False) -> Tensor",
-		Names:   []string{"torch.vander"},
-		Fixed:   []string{"x"}, // PyTorch overwrites what its gradient needs
-		Whole:   "each column is a power of the one beside it, and the columns are counted",
-		Doc:     "The matrix of the powers 0 to N-1 of a vector's elements, the highest first unless increasing.",
-		Compose: vander,
+		Sig:           "vander(Tensor x, int? N=None, bool increasing=False) -> Tensor",
+		Names:         []string{"torch.vander"},
+		Fixed:         []string{"x"}, // PyTorch overwrites what its gradient needs
+		NotSplittable: "each column is a power of the one beside it, and the columns are counted",
+		Doc:           "The matrix of the powers 0 to N-1 of a vector's elements, the highest first unless increasing.",
+		Compose:       vander,
 		Sample: func(s *op.Sampler) []any {
 			return []any{s.Tensor(-2, 2, s.Dims(1)...), s.Index(5), s.Bool()}
 		},

@@ -198,12 +198,12 @@ var viewOps = []*op.Def{
 		Tol: exactTol("copies its inputs"),
 	},
 	viewOp(&op.Def{
-		Sig:       "as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None) -> Tensor",
-		Whole:     "it reads storage, which a piece lacks",
-		Magnitude: "as_strided",
-		Names:     both("as_strided"),
-		Doc:       "A view of the input's storage with the given shape, strides and offset; elements may occur more than once.",
-		Check:     checkAsStrided,
+		Sig:           "as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None) -> Tensor",
+		NotSplittable: "it reads storage, which a piece lacks",
+		Magnitude:     "as_strided",
+		Names:         both("as_strided"),
+		Doc:           "A view of the input's storage with the given shape, strides and offset; elements may occur more than once.",
+		Reject:        checkAsStrided,
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value {
 				x := g.Value("input")

@@ -12,10 +12,10 @@ var linalgOps = slices.Concat(vectorProducts, addedProducts, chainedProducts, ma
 
 var vectorProducts = []*op.Def{
 	{
-		Sig:   "mv(Tensor input, Tensor vec) -> Tensor",
-		Names: both("mv"),
-		Doc:   "Product of a matrix and a vector: out[i] = Σₖ input[i, k]·vec[k].",
-		Check: dimensions("input", 2, "vec", 1),
+		Sig:    "mv(Tensor input, Tensor vec) -> Tensor",
+		Names:  both("mv"),
+		Doc:    "Product of a matrix and a vector: out[i] = Σₖ input[i, k]·vec[k].",
+		Reject: dimensions("input", 2, "vec", 1),
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			return []op.Value{b.Op("matmul", a.Value("input"), a.Value("vec"))}
 		},
@@ -26,10 +26,10 @@ var vectorProducts = []*op.Def{
 		Tol: innerTol("input"),
 	},
 	{
-		Sig:   "dot(Tensor input, Tensor tensor) -> Tensor",
-		Names: both("dot"),
-		Doc:   "Sum of the products of two vectors: Σₖ inputₖ·tensorₖ.",
-		Check: dimensions("input", 1, "tensor", 1),
+		Sig:    "dot(Tensor input, Tensor tensor) -> Tensor",
+		Names:  both("dot"),
+		Doc:    "Sum of the products of two vectors: Σₖ inputₖ·tensorₖ.",
+		Reject: dimensions("input", 1, "tensor", 1),
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			return []op.Value{b.Op("matmul", a.Value("input"), a.Value("tensor"))}
 		},
@@ -37,10 +37,10 @@ var vectorProducts = []*op.Def{
 		Tol:    innerTol("input"),
 	},
 	{
-		Sig:   "vdot(Tensor input, Tensor other) -> Tensor",
-		Names: both("vdot"),
-		Doc:   "Sum of the products of a vector's conjugate and another vector: Σₖ conj(inputₖ)·otherₖ.",
-		Check: dimensions("input", 1, "other", 1),
+		Sig:    "vdot(Tensor input, Tensor other) -> Tensor",
+		Names:  both("vdot"),
+		Doc:    "Sum of the products of a vector's conjugate and another vector: Σₖ conj(inputₖ)·otherₖ.",
+		Reject: dimensions("input", 1, "other", 1),
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			return []op.Value{b.Op("matmul", conjugate(b, a.Value("input")), a.Value("other"))}
 		},
@@ -51,7 +51,7 @@ var vectorProducts = []*op.Def{
 		Sig:     "inner(Tensor input, Tensor other) -> Tensor",
 		Names:   both("inner"),
 		Doc:     "Products summed over the last dimension of both: out[…, …′] = Σₖ input[…, k]·other[…′, k]; a number multiplies.",
-		Check:   checkInner,
+		Reject:  checkInner,
 		Compose: composeInner,
 		Sample: func(s *op.Sampler) []any {
 			k := int(s.Int(1, 6))
@@ -60,10 +60,10 @@ var vectorProducts = []*op.Def{
 		Tol: innerTol("input"),
 	},
 	{
-		Sig:   "outer(Tensor input, Tensor vec2) -> Tensor",
-		Names: both("outer", "ger"),
-		Doc:   "All products of two vectors: out[i, j] = input[i]·vec2[j].",
-		Check: dimensions("input", 1, "vec2", 1),
+		Sig:    "outer(Tensor input, Tensor vec2) -> Tensor",
+		Names:  both("outer", "ger"),
+		Doc:    "All products of two vectors: out[i, j] = input[i]·vec2[j].",
+		Reject: dimensions("input", 1, "vec2", 1),
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			return []op.Value{b.Mul(b.Reshape(a.Value("input"), []int{-1, 1}), a.Value("vec2"))}
 		},
@@ -77,7 +77,7 @@ var vectorProducts = []*op.Def{
 		Sig:   "tensordot(Tensor a, Tensor b, int dims=2) -> Tensor",
 		Names: []string{"torch.tensordot", "torch.functional.tensordot"},
 		Doc:   "Products summed over the last dims dimensions of a and the first of b.",
-		Check: func(a op.Args) error {
+		Reject: func(a op.Args) error {
 			_, _, err := contractedDims(a)
 			return err
 		},
@@ -316,7 +316,7 @@ func addedProduct(id, x, y string, nx, ny int, formula string) *op.Def {
 		Doc:       "A product of matrices added to the input: " + formula + " With beta 0 the input is ignored.",
 		SBP:       p.shardings(),
 		Magnitude: id,
-		Check:     firstError(dimensions(x, nx, y, ny), p.check),
+		Reject:    firstError(dimensions(x, nx, y, ny), p.check),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			out, err := p.outShape(a)
 			if err != nil {

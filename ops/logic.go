@@ -26,19 +26,19 @@ var logicOps = slices.Concat([]*op.Def{
 		Doc:     "Whether |input - other| ≤ atol + rtol·|other|, or both are equal; with equal_nan, two NaN are close. Integers are compared in float32.",
 		Traits:  op.NoGrad,
 		SBP:     pointwise,
-		Check:   checkClose,
+		Reject:  checkClose,
 		Infer:   zipped(boolResult, promoted("input", "other"), "input", "other"),
 		Kernels: closeKernels,
 		Sample:  sampleClose,
 		Tol:     exactTol("a truth value"),
 	},
 	{
-		Sig:    "allclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool",
-		Names:  both("allclose"),
-		Doc:    "Whether isclose holds for all elements, as a Python bool.",
-		Traits: op.NoGrad,
-		Whole:  dependsOnAll,
-		Check: func(a op.Args) error {
+		Sig:           "allclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool",
+		Names:         both("allclose"),
+		Doc:           "Whether isclose holds for all elements, as a Python bool.",
+		Traits:        op.NoGrad,
+		NotSplittable: dependsOnAll,
+		Reject: func(a op.Args) error {
 			if err := checkClose(a); err != nil {
 				return err
 			}
@@ -51,12 +51,12 @@ var logicOps = slices.Concat([]*op.Def{
 		Tol:     exactTol("a truth value"),
 	},
 	{
-		Sig:    "equal(Tensor input, Tensor other) -> bool",
-		Names:  both("equal"),
-		Doc:    "Whether two tensors have one shape and equal elements, as a Python bool.",
-		Traits: op.NoGrad,
-		Whole:  dependsOnAll,
-		Infer:  truthValue,
+		Sig:           "equal(Tensor input, Tensor other) -> bool",
+		Names:         both("equal"),
+		Doc:           "Whether two tensors have one shape and equal elements, as a Python bool.",
+		Traits:        op.NoGrad,
+		NotSplittable: dependsOnAll,
+		Infer:         truthValue,
 		Kernels: []op.Kernel{
 			{Name: "different shapes", When: differentShapes, Priority: 1, Run: zeroResults},
 			everywhere(equalKernels),
@@ -132,7 +132,7 @@ func bitwise(id, doc string, f func(dst, a, b []int64), names ...string) *op.Def
 		Doc:     doc,
 		Traits:  op.NoGrad | op.Commutative,
 		SBP:     pointwise,
-		Check:   integralOnly,
+		Reject:  integralOnly,
 		Infer:   zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
 		Kernels: zip{i64: f}.kernels(promoted("input", "other")),
 		Sample:  sampleIntegers,
@@ -156,7 +156,7 @@ func shift(id, doc string, f func(width int64) func(dst, a, b []int64), names ..
 		Doc:    doc,
 		Traits: op.NoGrad,
 		SBP:    pointwise,
-		Check:  integersOnly("input", "other"),
+		Reject: integersOnly("input", "other"),
 		Infer:  zipped(to, to, "input", "other"),
 		Kernels: []op.Kernel{
 			zipKernel("integer", integerTypes, "input", "other", to, func(a op.Args) func(dst, a, b []int64) {
@@ -183,7 +183,7 @@ func complement(id string, refuse func(string, ...any) *op.Error, names ...strin
 		Doc:    "Complement of the bits of each integer: -x - 1; of a bool, its opposite.",
 		Traits: op.NoGrad | op.Involution,
 		SBP:    pointwise,
-		Check: func(a op.Args) error {
+		Reject: func(a op.Args) error {
 			if d := a.Value("input").DType(); !slices.Contains(integralSet, d) {
 				return refuse("argument 'input' must be of integers or bools, not %s", d)
 			}

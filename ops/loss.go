@@ -65,7 +65,7 @@ var pointLosses = []*op.Def{
 		Choices: []string{"reduction"},
 		Names:   []string{"torch.nn.functional.binary_cross_entropy"},
 		Doc:     "Cross entropy of probabilities of two classes: −weight·(target·log(input) + (1 − target)·log(1 − input)), logarithms at least −100.",
-		Check:   firstError(checkLossReduction, sameSizes, sameFloats("target"), weightFits("weight")),
+		Reject:  firstError(checkLossReduction, sameSizes, sameFloats("target"), weightFits("weight")),
 		Fixed:   []string{"weight"},
 		Sample:  sampleBinary(0.1, 0.9, "weight"),
 		Tol:     lossTol,
@@ -77,10 +77,10 @@ var pointLosses = []*op.Def{
 		return loss
 	})),
 	composed(&op.Def{
-		Sig:   "binary_cross_entropy.elements(Tensor input, Tensor target) -> Tensor",
-		Doc:   "The elements of binary_cross_entropy. In the gradient, input·(1 − input) is at least 1e-12.",
-		SBP:   pointwise,
-		Check: rejectOutside01,
+		Sig:    "binary_cross_entropy.elements(Tensor input, Tensor target) -> Tensor",
+		Doc:    "The elements of binary_cross_entropy. In the gradient, input·(1 − input) is at least 1e-12.",
+		SBP:    pointwise,
+		Reject: rejectOutside01,
 		Grad: func(g *op.Grad) {
 			x, t := g.Value("input"), g.Value("target")
 			g.To("input", func() op.Value {
@@ -105,7 +105,7 @@ var pointLosses = []*op.Def{
 		Choices: []string{"reduction"},
 		Names:   []string{"torch.nn.functional.binary_cross_entropy_with_logits"},
 		Doc:     "Cross entropy of two classes from logits: −weight·(pos_weight·target·log σ(input) + (1 − target)·log(1 − σ(input))).",
-		Check:   firstError(checkLossReduction, sameSizes, logitsCheck, weightFits("weight", "pos_weight")),
+		Reject:  firstError(checkLossReduction, sameSizes, logitsCheck, weightFits("weight", "pos_weight")),
 		Fixed:   []string{"weight", "pos_weight"},
 		Sample:  sampleBinary(-3, 3, "weight", "pos_weight"),
 		Tol:     lossTol,
@@ -159,7 +159,7 @@ var pointLosses = []*op.Def{
 		Choices: []string{"reduction"},
 		Names:   []string{"torch.nn.functional.kl_div"},
 		Doc:     "Kullback-Leibler divergence of log-probabilities: target·(log(target) − input), 0 where target is 0; exp(target)·(target − input) with log_target. The reduction 'batchmean' divides the sum by the size of dimension 0.",
-		Check:   firstError(checkDivergence, rejectTypes("input", slices.Concat(integralSet, complexTypes)...), rejectTypes("target", slices.Concat(integralSet, complexTypes)...)),
+		Reject:  firstError(checkDivergence, rejectTypes("input", slices.Concat(integralSet, complexTypes)...), rejectTypes("target", slices.Concat(integralSet, complexTypes)...)),
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(1, 3)
 			return []any{s.Tensor(-3, 0, shape...), s.Tensor(0.1, 1, shape...), op.Kw("log_target", s.Bool()), op.Kw("reduction", []string{"none", "mean", "sum", "batchmean"}[s.Index(4)])}
@@ -171,7 +171,7 @@ var pointLosses = []*op.Def{
 		Choices: []string{"reduction"},
 		Names:   []string{"torch.nn.functional.soft_margin_loss"},
 		Doc:     "Logistic loss of two classes: log(1 + exp(−target·input)).",
-		Check:   firstError(checkLossReduction, fitsInput),
+		Reject:  firstError(checkLossReduction, fitsInput),
 		Fixed:   []string{"target"},
 		Sample:  sampleLoss(),
 		Tol:     lossTol,
@@ -184,10 +184,10 @@ var pointLosses = []*op.Def{
 		return b.Cast(b.Neg(b.Op("logsigmoid", z)), x.DType())
 	})),
 	composed(&op.Def{
-		Sig:   "poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, bool? size_average=None, float eps=1e-08, bool? reduce=None, str reduction='mean') -> Tensor",
-		Names: []string{"torch.nn.functional.poisson_nll_loss"},
-		Doc:   "Negative log-likelihood of a Poisson distribution: exp(input) − target·input, or input − target·log(input + eps) without log_input; full adds Stirling's approximation target·log(target) − target + log(2π·target)/2 where target > 1.",
-		Check: strictReduction,
+		Sig:    "poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, bool? size_average=None, float eps=1e-08, bool? reduce=None, str reduction='mean') -> Tensor",
+		Names:  []string{"torch.nn.functional.poisson_nll_loss"},
+		Doc:    "Negative log-likelihood of a Poisson distribution: exp(input) − target·input, or input − target·log(input + eps) without log_input; full adds Stirling's approximation target·log(target) − target + log(2π·target)/2 where target > 1.",
+		Reject: strictReduction,
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(0, 3)
 			return []any{s.Tensor(0.5, 2, shape...), s.Tensor(1.5, 4, shape...), s.Bool(), s.Bool(), op.Kw("reduction", lossReductions[s.Index(3)])}
@@ -195,10 +195,10 @@ var pointLosses = []*op.Def{
 		Tol: lossTol,
 	}, reducing(poisson)),
 	composed(&op.Def{
-		Sig:   "gaussian_nll_loss(Tensor input, Tensor target, Tensor var, bool full=False, float eps=1e-06, str reduction='mean') -> Tensor",
-		Names: []string{"torch.nn.functional.gaussian_nll_loss"},
-		Doc:   "Negative log-likelihood of normal distributions: (log(var) + (input − target)²/var)/2 with var at least eps, which the gradient does not see; full adds log(2π)/2.",
-		Check: firstError(checkVariance, strictReduction),
+		Sig:    "gaussian_nll_loss(Tensor input, Tensor target, Tensor var, bool full=False, float eps=1e-06, str reduction='mean') -> Tensor",
+		Names:  []string{"torch.nn.functional.gaussian_nll_loss"},
+		Doc:    "Negative log-likelihood of normal distributions: (log(var) + (input − target)²/var)/2 with var at least eps, which the gradient does not see; full adds log(2π)/2.",
+		Reject: firstError(checkVariance, strictReduction),
 		Kernels: []op.Kernel{{Name: "composition", Run: func(c *op.Run) error {
 			if err := rejectNegative(c.Tensor("var")); err != nil {
 				return err
@@ -242,7 +242,7 @@ func pointLoss(name, tail, doc string, f func(b op.Builder, x, t op.Value, a op.
 		Choices: []string{"reduction"},
 		Names:   []string{"torch.nn.functional." + name},
 		Doc:     doc,
-		Check:   firstError(checkLossReduction, lossTypes, checkThreshold(name, attributes), keepsType(name)),
+		Reject:  firstError(checkLossReduction, lossTypes, checkThreshold(name, attributes), keepsType(name)),
 		Sample:  sampleLoss(attributes...),
 		Tol:     lossTol,
 	}, reducing(func(b op.Builder, a op.Args) op.Value {

@@ -14,7 +14,7 @@ var classLosses = []*op.Def{
 		Choices: []string{"reduction"},
 		Names:   []string{"torch.nn.functional.nll_loss"},
 		Doc:     "Negative log-likelihood of the class target in dimension 1 (0 of 1): −weight[target]·input[target], 0 where target is ignore_index. The mean is weighted.",
-		Check:   firstError(checkLossReduction, checkClasses),
+		Reject:  firstError(checkLossReduction, checkClasses),
 		Fixed:   []string{"weight"},
 		Sample: func(s *op.Sampler) []any {
 			x, target, weight := sampleClasses(s)
@@ -42,7 +42,7 @@ var classLosses = []*op.Def{
 		Choices: []string{"reduction"},
 		Names:   []string{"torch.nn.functional.cross_entropy"},
 		Doc:     "Cross entropy of softmax over the classes, dimension 1 (0 of 1), against the class target or, for a floating target of the input's shape, its probabilities; label_smoothing mixes those with the uniform distribution.",
-		Check:   firstError(checkLossReduction, checkCrossEntropy),
+		Reject:  firstError(checkLossReduction, checkCrossEntropy),
 		Sample: func(s *op.Sampler) []any {
 			x, target, weight := sampleClasses(s)
 			smoothing := op.Kw("label_smoothing", []float64{0, 0.25}[s.Index(2)])

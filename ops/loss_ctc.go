@@ -16,7 +16,7 @@ var ctcLosses = []*op.Def{
 		More:    []string{"ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, str reduction='mean', bool zero_infinity=False) -> Tensor"},
 		Names:   []string{"torch.nn.functional.ctc_loss"},
 		Doc:     "Connectionist temporal classification: −log of the probability of all paths through log_probs [time, batch, classes] that give the targets, blanks and repetitions removed. The mean divides each loss by its number of targets; zero_infinity replaces infinite losses, and their gradients, by 0.",
-		Check:   firstError(checkLossReduction, checkCTC),
+		Reject:  firstError(checkLossReduction, checkCTC),
 		Sample:  sampleCTC,
 		Tol:     lossTol,
 	}, func(b op.Builder, a op.Args) op.Value {

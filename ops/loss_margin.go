@@ -15,7 +15,7 @@ var marginLosses = []*op.Def{
 		Choices: []string{"reduction"},
 		Names:   []string{"torch.nn.functional.hinge_embedding_loss"},
 		Doc:     "Distances of pairs that are alike, target 1, or not, −1: input where target is 1, max(0, margin − input) where it is −1, the sum of both elsewhere.",
-		Check:   firstError(checkLossReduction, rejectTypes("input", tensor.Bool)),
+		Reject:  firstError(checkLossReduction, rejectTypes("input", tensor.Bool)),
 		Sample: func(s *op.Sampler) []any {
 			x := s.Distinct(s.Shape(0, 3)...)
 			return []any{x, sampleSigns(s, x.Shape()...), 0.375, op.Kw("reduction", lossReductions[s.Index(3)])}
@@ -32,7 +32,7 @@ var marginLosses = []*op.Def{
 		Choices: []string{"reduction"},
 		Names:   []string{"torch.nn.functional.margin_ranking_loss"},
 		Doc:     "Ranking of pairs, input1 first for target 1 and input2 for −1: max(0, −target·(input1 − input2) + margin).",
-		Check:   firstError(checkLossReduction, sameDims("input1", "input2", "target")),
+		Reject:  firstError(checkLossReduction, sameDims("input1", "input2", "target")),
 		Sample: func(s *op.Sampler) []any {
 			x := s.Distinct(s.Shape(0, 3)...)
 			return []any{x, s.Tensor(-0.02, 0.02, x.Shape()...), sampleSigns(s, x.Shape()...), 0.375, op.Kw("reduction", lossReductions[s.Index(3)])}
@@ -47,7 +47,7 @@ var marginLosses = []*op.Def{
 		Choices: []string{"reduction"},
 		Names:   []string{"torch.nn.functional.cosine_embedding_loss"},
 		Doc:     "Cosine similarity cos of the rows of two matrices, or of two vectors: 1 − cos for target 1, max(0, cos − margin) for −1, else 0.",
-		Check:   firstError(checkLossReduction, checkCosineLoss),
+		Reject:  firstError(checkLossReduction, checkCosineLoss),
 		Sample: func(s *op.Sampler) []any {
 			shape := append(s.Shape(0, 1), int(s.Int(2, 6)))
 			args := []any{s.Tensor(0.1, 2, shape...), s.Tensor(0.1, 2, shape...), sampleSigns(s, shape[:len(shape)-1]...)}
@@ -60,7 +60,7 @@ var marginLosses = []*op.Def{
 		Choices: []string{"reduction"},
 		Names:   []string{"torch.nn.functional.triplet_margin_loss"},
 		Doc:     "max(0, d(anchor, positive) − d(anchor, negative) + margin), d the p-norm of the difference plus eps over the last dimension; swap takes d(positive, negative) where it is the smaller negative distance.",
-		Check:   firstError(checkLossReduction, sameDims("anchor", "positive", "negative")),
+		Reject:  firstError(checkLossReduction, sameDims("anchor", "positive", "negative")),
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(1, 3)
 			p := []float64{1, 2, 3}[s.Index(3)]
@@ -77,10 +77,10 @@ var marginLosses = []*op.Def{
 		return b.Op("clamp_min", b.Sub(b.Add(near, a.Float("margin")), far), 0)
 	})),
 	composed(&op.Def{
-		Sig:   "multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, " + lossTail + ") -> Tensor",
-		Names: []string{"torch.nn.functional.multilabel_soft_margin_loss"},
-		Doc:   "Mean over the last dimension, the classes, of −weight·(target·log σ(input) + (1 − target)·log(1 − σ(input))).",
-		Check: firstError(strictReduction, checkClassDimension, lossTypes),
+		Sig:    "multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, " + lossTail + ") -> Tensor",
+		Names:  []string{"torch.nn.functional.multilabel_soft_margin_loss"},
+		Doc:    "Mean over the last dimension, the classes, of −weight·(target·log σ(input) + (1 − target)·log(1 − σ(input))).",
+		Reject: firstError(strictReduction, checkClassDimension, lossTypes),
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(1, 3)
 			args := []any{s.Tensor(-3, 3, shape...), s.Tensor(0, 1, shape...), nil, op.Kw("reduction", lossReductions[s.Index(3)])}
@@ -104,7 +104,7 @@ var marginLosses = []*op.Def{
 		Choices: []string{"p", "reduction"},
 		Names:   []string{"torch.nn.functional.multi_margin_loss"},
 		Doc:     "Hinge of each class against the class target: Σ weight[target]·max(0, margin − input[target] + input[i])^p over the classes i ≠ target, divided by their number.",
-		Check:   firstError(checkLossReduction, checkMultiMargin),
+		Reject:  firstError(checkLossReduction, checkMultiMargin),
 		Fixed:   []string{"weight"},
 		Sample: func(s *op.Sampler) []any {
 			n, classes := int(s.Int(1, 4)), int(s.Int(2, 6))
@@ -146,7 +146,7 @@ var marginLosses = []*op.Def{
 		Choices: []string{"reduction"},
 		Names:   []string{"torch.nn.functional.multilabel_margin_loss"},
 		Doc:     "Hinge of each class that is no label against each label: Σ max(0, 1 − input[label] + input[i]) over the number of classes. The labels of a row are target's entries before the first −1.",
-		Check:   firstError(checkLossReduction, checkLabels),
+		Reject:  firstError(checkLossReduction, checkLabels),
 		Sample: func(s *op.Sampler) []any {
 			x := s.Distinct(int(s.Int(1, 4)), int(s.Int(2, 6)))
 			return []any{x, sampleLabels(s, x.Shape()), op.Kw("reduction", lossReductions[s.Index(3)])}

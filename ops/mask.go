@@ -11,11 +11,11 @@ import (
 // maskOps choose elements by truth values.
 var maskOps = []*op.Def{
 	{
-		Sig:    "nonzero(Tensor input) -> Tensor",
-		Names:  both("nonzero", "argwhere"),
-		Doc:    "The indices of the elements that are not zero, one row for each, in row-major order.",
-		Traits: op.NoGrad | op.Dynamic,
-		Whole:  dependsOnAll,
+		Sig:           "nonzero(Tensor input) -> Tensor",
+		Names:         both("nonzero", "argwhere"),
+		Doc:           "The indices of the elements that are not zero, one row for each, in row-major order.",
+		Traits:        op.NoGrad | op.Dynamic,
+		NotSplittable: dependsOnAll,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			t, err := elementsOf(a.Value("input"), "input")
 			if err != nil {
@@ -33,26 +33,26 @@ var maskOps = []*op.Def{
 		Tol:    exactTol("places in its input"),
 	},
 	{
-		Sig:     "nonzero.tuple(Tensor input, *, bool as_tuple) -> Tensor[]",
-		Names:   both("nonzero"),
-		Doc:     "The indices of the elements that are not zero, one vector for each dimension.",
-		Traits:  op.NoGrad | op.Dynamic,
-		Whole:   dependsOnAll,
-		Compose: composePlaces("input"),
+		Sig:           "nonzero.tuple(Tensor input, *, bool as_tuple) -> Tensor[]",
+		Names:         both("nonzero"),
+		Doc:           "The indices of the elements that are not zero, one vector for each dimension.",
+		Traits:        op.NoGrad | op.Dynamic,
+		NotSplittable: dependsOnAll,
+		Compose:       composePlaces("input"),
 		Sample: func(s *op.Sampler) []any {
 			return []any{sampleIndex(s, s.Shape(0, 4), 2).Convert(s.DType), op.Kw("as_tuple", true)}
 		},
 		Tol: exactTol("places in its input"),
 	},
 	{
-		Sig:     "where.nonzero(Tensor condition) -> Tensor[]",
-		Names:   []string{"torch.where"},
-		Doc:     "The indices of the elements that are not zero, one vector for each dimension.",
-		Traits:  op.NoGrad | op.Dynamic,
-		Whole:   dependsOnAll,
-		Compose: composePlaces("condition"),
-		Sample:  func(s *op.Sampler) []any { return []any{sampleIndex(s, s.Shape(0, 4), 2).Convert(s.DType)} },
-		Tol:     exactTol("places in its input"),
+		Sig:           "where.nonzero(Tensor condition) -> Tensor[]",
+		Names:         []string{"torch.where"},
+		Doc:           "The indices of the elements that are not zero, one vector for each dimension.",
+		Traits:        op.NoGrad | op.Dynamic,
+		NotSplittable: dependsOnAll,
+		Compose:       composePlaces("condition"),
+		Sample:        func(s *op.Sampler) []any { return []any{sampleIndex(s, s.Shape(0, 4), 2).Convert(s.DType)} },
+		Tol:           exactTol("places in its input"),
 	},
 	{
 		Sig:       "masked_select(Tensor input, Tensor mask) -> Tensor",
@@ -61,7 +61,7 @@ var maskOps = []*op.Def{
 		Names:     both("masked_select"),
 		Doc:       "The elements of input at which mask holds, in row-major order, both broadcast to one shape.",
 		Traits:    op.Dynamic,
-		Check:     checkMask("masked_select"),
+		Reject:    checkMask("masked_select"),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			mask, err := broadcastMask(a)
 			if err != nil {
@@ -97,7 +97,7 @@ var maskOps = []*op.Def{
 		Magnitude: "masked_scatter",
 		Names:     both("masked_scatter"),
 		Doc:       "A copy of input, broadcast with mask, in which the elements at which mask holds are the first ones of source, both in row-major order.",
-		Check:     firstError(checkMask("masked_scatter"), checkMaskedSource),
+		Reject:    firstError(checkMask("masked_scatter"), checkMaskedSource),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			shape, err := broadcastShape(a.Value("input"), a.Value("mask"))
 			return one(a.Value("input").DType(), shape, nil), err
@@ -252,7 +252,7 @@ var matrixOps = []*op.Def{
 		Magnitude: "trace",
 		Names:     both("trace"),
 		Doc:       "Sum of the diagonal of a matrix; integers give int64.",
-		Check: func(a op.Args) error {
+		Reject: func(a op.Args) error {
 			if n := len(a.Value("input").Shape()); n != 2 {
 				return op.RuntimeError("expected argument 'input' to be a matrix, but got a tensor with %d dimensions", n)
 			}
@@ -287,7 +287,7 @@ var matrixOps = []*op.Def{
 		Magnitude: "diag",
 		Names:     both("diag"),
 		Doc:       "The diagonal of a matrix, diagonal steps above the main one; of a vector, the square matrix with that diagonal and zeros elsewhere.",
-		Check:     checkDiag,
+		Reject:    checkDiag,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			shape := a.Value("input").Shape()
 			if len(shape) == 1 {
@@ -355,7 +355,7 @@ func triangleDef(name, where string, upper bool) *op.Def {
 		Names:     both(name),
 		Doc:       "The elements of each matrix, the last two dimensions, that lie " + where + " a diagonal, that many steps above the main one; zeros elsewhere.",
 		Traits:    op.Idempotent,
-		Check: func(a op.Args) error {
+		Reject: func(a op.Args) error {
 			if n := len(a.Value("input").Shape()); n < 2 {
 				return op.IndexError("expected argument 'input' to have at least 2 dimensions, but it has %d", n)
 			}

@@ -25,7 +25,7 @@ var chainedProducts = []*op.Def{
 		Sig:     "matrix_power(Tensor input, int n) -> Tensor",
 		Names:   append(both("matrix_power"), "torch.linalg.matrix_power"),
 		Doc:     "Product of n copies of a square matrix, or of its inverse when n is negative.",
-		Check:   square("input"),
+		Reject:  square("input"),
 		Compose: composePower,
 		Sample: func(s *op.Sampler) []any {
 			return []any{wellConditioned(s), s.Int(-3, 6)}
@@ -59,7 +59,7 @@ var chainedProducts = []*op.Def{
 		Names:   []string{"torch.linalg.multi_dot"},
 		Doc:     "Product of matrices in the order of the fewest multiplications; the first and the last may be vectors.",
 		SBP:     chainProduct("tensors"),
-		Check:   checkChain,
+		Reject:  checkChain,
 		Compose: composeMultiDot,
 		Sample:  func(s *op.Sampler) []any { return []any{sampleChain(s, 2)} },
 		Tol:     accumulating(func(a op.Args) int { return chainTerms(a.Values("tensors")) }, "each product sums over its inner index"),
@@ -69,7 +69,7 @@ var chainedProducts = []*op.Def{
 		Names: []string{"torch.chain_matmul", "torch.functional.chain_matmul"},
 		Doc:   "Product of matrices in the order of the fewest multiplications.",
 		SBP:   chainProduct("matrices"),
-		Check: func(a op.Args) error {
+		Reject: func(a op.Args) error {
 			for i, v := range a.Values("matrices") {
 				if n := len(v.Shape()); n != 2 {
 					return op.RuntimeError("element %d of matrices must have 2 dimensions, but has %d", i, n)
@@ -95,7 +95,7 @@ var chainedProducts = []*op.Def{
 		Names:   []string{"torch.nn.functional.bilinear", "torch.bilinear"},
 		Doc:     "Bilinear form of the last dimensions: out[…, o] = Σᵢⱼ input1[…, i]·weight[o, i, j]·input2[…, j] + bias[o].",
 		SBP:     anyOf(axes("input1 *i, input2 *j, weight oij, +bias o -> *o"), multilinear([]string{"input1", "input2", "weight"}, "bias")),
-		Check:   checkBilinear,
+		Reject:  checkBilinear,
 		Compose: composeBilinear,
 		Sample: func(s *op.Sampler) []any {
 			d, batch := s.Dims(3), s.Shape(0, 2)
@@ -115,10 +115,10 @@ var matrixFunctions = []*op.Def{
 	inverseOp("inverse(Tensor input) -> Tensor", both("inverse"), "input"),
 	inverseOp("linalg_inv(Tensor A) -> Tensor", []string{"torch.linalg.inv"}, "A"),
 	{
-		Sig:   "inverse.near(Tensor input) -> (Tensor det, Tensor inverse)",
-		Doc:   "Determinant and inverse of square matrices, in whose elimination the machine epsilon stands for a pivot of zero.",
-		SBP:   planes(2, "input"),
-		Check: firstError(square("input"), floating("input")),
+		Sig:    "inverse.near(Tensor input) -> (Tensor det, Tensor inverse)",
+		Doc:    "Determinant and inverse of square matrices, in whose elimination the machine epsilon stands for a pivot of zero.",
+		SBP:    planes(2, "input"),
+		Reject: firstError(square("input"), floating("input")),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("input")
 			return append(one(v.DType(), batchOf(v), nil), op.Meta{DType: v.DType(), Shape: v.Shape()}), nil
@@ -149,10 +149,10 @@ var matrixFunctions = []*op.Def{
 	slogdetOp("slogdet(Tensor input) -> (Tensor sign, Tensor logabsdet)", both("slogdet"), "input"),
 	slogdetOp("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", []string{"torch.linalg.slogdet"}, "A"),
 	{
-		Sig:   "logdet(Tensor input) -> Tensor",
-		Names: both("logdet"),
-		Doc:   "Logarithm of the determinant; NaN when that is negative, complex for complex matrices.",
-		Check: firstError(square("input"), floating("input")),
+		Sig:    "logdet(Tensor input) -> Tensor",
+		Names:  both("logdet"),
+		Doc:    "Logarithm of the determinant; NaN when that is negative, complex for complex matrices.",
+		Reject: firstError(square("input"), floating("input")),
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			out := b.All("slogdet", a.Value("input"))
 			if out[0].DType().IsComplex() {
@@ -383,7 +383,7 @@ func crossProduct(sig string, names []string) *op.Def {
 		Sig:     sig,
 		Names:   names,
 		Doc:     "Cross product along a dimension of size 3: outᵢ = inputⱼ·otherₖ − inputₖ·otherⱼ for (i, j, k) cyclic; without dim along the first such dimension.",
-		Check:   firstError(checkCross, rejectTypes("input", tensor.Bool, tensor.F16)),
+		Reject:  firstError(checkCross, rejectTypes("input", tensor.Bool, tensor.F16)),
 		Compose: composeCross,
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(1, 3)
@@ -475,11 +475,11 @@ func columnMajor(shape []int) []int {
 
 func inverseOp(sig string, names []string, arg string) *op.Def {
 	return &op.Def{
-		Sig:   sig,
-		Names: names,
-		Doc:   "Inverse of square matrices. A singular matrix is rejected.",
-		SBP:   planes(2, arg),
-		Check: firstError(square(arg), floating(arg)),
+		Sig:    sig,
+		Names:  names,
+		Doc:    "Inverse of square matrices. A singular matrix is rejected.",
+		SBP:    planes(2, arg),
+		Reject: firstError(square(arg), floating(arg)),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value(arg)
 			return one(v.DType(), v.Shape(), columnMajor(v.Shape())), nil
@@ -536,11 +536,11 @@ func inverseNearRun[T kernel.Field](d tensor.DType) func(c *op.Run) error {
 
 func detOp(sig string, names []string, arg string) *op.Def {
 	return &op.Def{
-		Sig:   sig,
-		Names: names,
-		Doc:   "Determinant of square matrices.",
-		SBP:   planes(2, arg),
-		Check: firstError(square(arg), floating(arg)),
+		Sig:    sig,
+		Names:  names,
+		Doc:    "Determinant of square matrices.",
+		SBP:    planes(2, arg),
+		Reject: firstError(square(arg), floating(arg)),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(a.Value(arg).DType(), batchOf(a.Value(arg)), nil), nil
 		},
@@ -575,11 +575,11 @@ func detRun[T kernel.Field](arg string, d tensor.DType) func(c *op.Run) error {
 
 func slogdetOp(sig string, names []string, arg string) *op.Def {
 	return &op.Def{
-		Sig:   sig,
-		Names: names,
-		Doc:   "Sign of the determinant, of complex matrices its direction, and the logarithm of its absolute value, which is real.",
-		SBP:   planes(2, arg),
-		Check: firstError(square(arg), floating(arg)),
+		Sig:    sig,
+		Names:  names,
+		Doc:    "Sign of the determinant, of complex matrices its direction, and the logarithm of its absolute value, which is real.",
+		SBP:    planes(2, arg),
+		Reject: firstError(square(arg), floating(arg)),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value(arg)
 			return append(one(v.DType(), batchOf(v), nil), one(v.DType().Real(), batchOf(v), nil)...), nil

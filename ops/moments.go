@@ -152,7 +152,7 @@ var countOps = []*op.Def{
 		SBP:       summing,
 		Magnitude: "nansum",
 		Doc:       "Sum over the dimensions dim, all of them by default, of the elements that are not NaN.",
-		Check:     rejectTypes("input", complexTypes...),
+		Reject:    rejectTypes("input", complexTypes...),
 		Infer:     inferStat(sumType),
 		Kernels: []op.Kernel{
 			sumKernel("integer", integralSet, func(out, in *tensor.Tensor, dims []int, _ int) {
@@ -170,12 +170,12 @@ var countOps = []*op.Def{
 		Tol:    accumulating(statTerms, "a sum of Terms elements"),
 	},
 	{
-		Sig:   "logsumexp(Tensor input, int[1] dim, bool keepdim=False) -> Tensor",
-		Names: append(both("logsumexp"), "torch.special.logsumexp"),
-		Doc:   "Logarithm of the sum of exponentials over the dimensions dim: log Σ exp(input). Integers and bool give float32.",
-		SBP:   reduced,
-		Check: checkLogSumExp,
-		Infer: inferStat(func(a op.Args) tensor.DType { return floatResult(statInputType(a)) }),
+		Sig:    "logsumexp(Tensor input, int[1] dim, bool keepdim=False) -> Tensor",
+		Names:  append(both("logsumexp"), "torch.special.logsumexp"),
+		Doc:    "Logarithm of the sum of exponentials over the dimensions dim: log Σ exp(input). Integers and bool give float32.",
+		SBP:    reduced,
+		Reject: checkLogSumExp,
+		Infer:  inferStat(func(a op.Args) tensor.DType { return floatResult(statInputType(a)) }),
 		Kernels: []op.Kernel{
 			rowKernel("float32", op.DTypeIn("input", slices.Concat(float32Set, integralSet)...), nil, fixed(kernel.LogSumExpRow[float32])),
 			rowKernel("float64", op.DTypeIn("input", tensor.F64), nil, fixed(kernel.LogSumExpRow[float64])),
@@ -197,7 +197,7 @@ var countOps = []*op.Def{
 		Sig:    "nanmean(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
 		Names:  both("nanmean"),
 		Doc:    "Mean over the dimensions dim, all of them by default, of the elements that are not NaN.",
-		Check:  func(a op.Args) error { return rejectTypes("input", append(integralSet, complexTypes...)...)(a) },
+		Reject: func(a op.Args) error { return rejectTypes("input", append(integralSet, complexTypes...)...)(a) },
 		Sample: sampleReduced,
 		Tol:    accumulating(statTerms, "a sum of Terms elements, divided by their number"),
 	}, func(b op.Builder, a op.Args) op.Value {
@@ -272,13 +272,13 @@ func momentDef(id, doc string, root, mean bool) *op.Def {
 		what = "Standard deviation"
 	}
 	return &op.Def{
-		Sig:       id + momentParams + result,
-		More:      []string{id + momentUnbiased + result, id + momentAll + result},
-		Elsewhere: []string{"unbiased"},
-		Names:     names,
-		Doc:       what + " over the dimensions dim, all of them by default " + doc + ": Σ|x − mean|²/max(0, n − correction), the correction being 1 unless unbiased is False.",
-		SBP:       reduced,
-		Check:     checkMoment,
+		Sig:             id + momentParams + result,
+		More:            []string{id + momentUnbiased + result, id + momentAll + result},
+		OnlyInOverloads: []string{"unbiased"},
+		Names:           names,
+		Doc:             what + " over the dimensions dim, all of them by default " + doc + ": Σ|x − mean|²/max(0, n − correction), the correction being 1 unless unbiased is False.",
+		SBP:             reduced,
+		Reject:          checkMoment,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			metas, err := inferStatPair(func(a op.Args) tensor.DType { return realPart(statInputType(a)) }, statInputType)(a)
 			if err != nil || mean {

@@ -52,7 +52,7 @@ var normOps = []*op.Def{
 		Names:   []string{"torch.nn.functional.layer_norm", "torch.layer_norm"},
 		Doc:     "Normalises over the last dimensions: out = (input − mean)/√(var + eps)·weight + bias, var the biased variance.",
 		SBP:     anyOf(besidesNormalised("input"), affinely),
-		Check:   checkLayerNorm,
+		Reject:  checkLayerNorm,
 		Infer:   inferLike("input"),
 		Kernels: floatKernels("input", layerNormRun[float32], layerNormRun[float64]),
 		Formula: layerNormFormula,
@@ -92,7 +92,7 @@ var normOps = []*op.Def{
 		SBP:     anyOf(perChannel("nc*", ".c~", func(a op.Args) bool { return !a.Bool("training") }), affinely),
 		Mutates: []string{"running_mean", "running_var"},
 		Fixed:   []string{"running_mean", "running_var"},
-		Check:   checkBatchNorm,
+		Reject:  checkBatchNorm,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			x := a.Value("input")
 			return one(x.DType(), x.Shape(), suggestedStrides(x, x.Shape())), nil

@@ -66,7 +66,7 @@ var optimOps = []*op.Def{
 func update(d *op.Def, steps func(u updating) []op.Value) *op.Def {
 	d.More = []string{strings.Replace(d.Sig, "Tensor lr", "Scalar lr", 1)}
 	d.Traits = op.NoGrad
-	d.Check = checkUpdate
+	d.Reject = checkUpdate
 	d.Compose = func(b op.Builder, a op.Args) []op.Value {
 		if !a.Value("param").DType().IsComplex() {
 			return steps(updating{b, a})

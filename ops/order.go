@@ -37,7 +37,7 @@ var orderOps = []*op.Def{
 		Sig:     "rot90(Tensor input, int k=1, int[] dims=[0, 1]) -> Tensor",
 		Names:   both("rot90"),
 		Doc:     "Rotates by k quarter turns in the plane of two dimensions, from the first towards the second.",
-		Check:   checkRot90,
+		Reject:  checkRot90,
 		Compose: rot90,
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(2, 4)
@@ -50,7 +50,7 @@ var orderOps = []*op.Def{
 		Sig:     "roll(Tensor input, int[1] shifts, int[1]? dims=[]) -> Tensor",
 		Names:   both("roll"),
 		Doc:     "Moves the entries of each of the dims on by its shift; what leaves at the end enters at the start. Without dims, of the flattened tensor.",
-		Check:   checkRoll,
+		Reject:  checkRoll,
 		Compose: func(b op.Builder, a op.Args) []op.Value { return vals(roll(b, a)) },
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(1, 4)
@@ -63,10 +63,10 @@ var orderOps = []*op.Def{
 		Tol: exactTol("copies its input"),
 	},
 	{
-		Sig:   "repeat(Tensor input, int[] repeats) -> Tensor",
-		Names: []string{"Tensor.repeat"},
-		Doc:   "Copies of the tensor beside each other, repeats[i] times along dimension i; new dimensions lead.",
-		Check: checkRepeat,
+		Sig:    "repeat(Tensor input, int[] repeats) -> Tensor",
+		Names:  []string{"Tensor.repeat"},
+		Doc:    "Copies of the tensor beside each other, repeats[i] times along dimension i; new dimensions lead.",
+		Reject: checkRepeat,
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			return vals(repeatedAlong(b, a.Value("input"), a.Ints("repeats")))
 		},

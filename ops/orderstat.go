@@ -19,7 +19,7 @@ var orderStatOps = []*op.Def{
 		Names:   both("mode"),
 		Doc:     "Most frequent element along dim, the smallest of several, and the last index at which it occurs.",
 		SBP:     reduced,
-		Check:   firstError(statNonEmpty(op.IndexError), rejectTypes("input", complexTypes...)),
+		Reject:  firstError(statNonEmpty(op.IndexError), rejectTypes("input", complexTypes...)),
 		Infer:   inferStatPair(statInputType, statIndexType),
 		Kernels: pairKernels(kernel.ModeRow[int64], kernel.ModeRow[float32], kernel.ModeRow[float64]),
 		Grad:    maxDimGrad,
@@ -30,12 +30,12 @@ var orderStatOps = []*op.Def{
 	quantileDef("quantile", "NaN if its row has one", false),
 	quantileDef("nanquantile", "without NaN", true),
 	{
-		Sig:    "bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor",
-		Names:  both("bincount"),
-		Doc:    "Counts how often each of the integers 0, 1, … occurs, or sums the weights at their places; at least minlength results. PyTorch, too, has no gradient of weights.",
-		Traits: op.NoGrad | op.Dynamic,
-		Whole:  "its length depends on all elements",
-		Check:  checkBincount,
+		Sig:           "bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor",
+		Names:         both("bincount"),
+		Doc:           "Counts how often each of the integers 0, 1, … occurs, or sums the weights at their places; at least minlength results. PyTorch, too, has no gradient of weights.",
+		Traits:        op.NoGrad | op.Dynamic,
+		NotSplittable: "its length depends on all elements",
+		Reject:        checkBincount,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			n, err := bins(a)
 			return one(binType(a), []int{n}, nil), err
@@ -60,7 +60,7 @@ var orderStatOps = []*op.Def{
 		Doc:    "Counts of the elements in equal intervals from min to max, the range of the elements when these are equal; the last interval has its end.",
 		Traits: op.NoGrad,
 		SBP:    provided(func(a op.Args) bool { return a.Scalar("min").Float() != a.Scalar("max").Float() }, summing),
-		Check:  checkHistc,
+		Reject: checkHistc,
 		Infer:  func(a op.Args) ([]op.Meta, error) { return one(statInputType(a), []int{a.Int("bins")}, nil), nil },
 		Kernels: []op.Kernel{
 			{Name: "float32", When: op.DTypeIn("input", float32Set...), Run: histcRun[float32]},
@@ -76,10 +76,10 @@ var orderStatOps = []*op.Def{
 		Tol: exactTol("a count"),
 	},
 	composed(&op.Def{
-		Sig:   "diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
-		Names: both("diff"),
-		Doc:   "Differences of neighbours along dim, n times: out[i] = input[i+1] − input[i], with prepend and append joined on first. Of bools, whether they differ.",
-		Check: checkDiff,
+		Sig:    "diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
+		Names:  both("diff"),
+		Doc:    "Differences of neighbours along dim, n times: out[i] = input[i+1] − input[i], with prepend and append joined on first. Of bools, whether they differ.",
+		Reject: checkDiff,
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(1, 3)
 			d := s.Index(len(shape))
@@ -97,14 +97,14 @@ var orderStatOps = []*op.Def{
 
 func medianAll(id, nan string, without bool) *op.Def {
 	return &op.Def{
-		Sig:     id + "(Tensor input) -> Tensor",
-		Names:   both(id),
-		Traits:  op.Monotone,
-		Doc:     "Median of all elements, the lower one of two; " + nan + ". Its gradient is spread evenly over all elements that equal it.",
-		Whole:   dependsOnAll,
-		Check:   firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...), rejectEmptyIntegers),
-		Infer:   inferStat(statInputType),
-		Kernels: medianKernels(without),
+		Sig:           id + "(Tensor input) -> Tensor",
+		Names:         both(id),
+		Traits:        op.Monotone,
+		Doc:           "Median of all elements, the lower one of two; " + nan + ". Its gradient is spread evenly over all elements that equal it.",
+		NotSplittable: dependsOnAll,
+		Reject:        firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...), rejectEmptyIntegers),
+		Infer:         inferStat(statInputType),
+		Kernels:       medianKernels(without),
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value {
 				if tensor.NumElements(g.Value("input").Shape()) == 0 {
@@ -125,7 +125,7 @@ func medianDim(id, nan string, without bool) *op.Def {
 		Traits:  op.Monotone,
 		Doc:     "Medians along dim, the lower one of two, and the index of each that a stable sort gives; " + nan + ". The gradient goes to that index.",
 		SBP:     reduced,
-		Check:   firstError(statNonEmpty(op.IndexError), rejectTypes("input", append(complexTypes, tensor.Bool)...)),
+		Reject:  firstError(statNonEmpty(op.IndexError), rejectTypes("input", append(complexTypes, tensor.Bool)...)),
 		Infer:   inferStatPair(statInputType, statIndexType),
 		Kernels: medianKernels(without),
 		Grad:    maxDimGrad,
@@ -171,11 +171,11 @@ func rejectEmptyIntegers(a op.Args) error {
 func quantileDef(id, nan string, without bool) *op.Def {
 	params := ", int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor"
 	return composed(&op.Def{
-		Sig:   id + "(Tensor input, Tensor q" + params,
-		More:  []string{id + "(Tensor input, float q" + params},
-		Names: both(id),
-		Doc:   "Quantiles q, from 0 to 1, along dim, of all elements by default, " + nan + ": the element at rank q·(n − 1), interpolated as asked: linear, lower, higher, midpoint or nearest. A q of one dimension is the first dimension of the result.",
-		Check: checkQuantile,
+		Sig:    id + "(Tensor input, Tensor q" + params,
+		More:   []string{id + "(Tensor input, float q" + params},
+		Names:  both(id),
+		Doc:    "Quantiles q, from 0 to 1, along dim, of all elements by default, " + nan + ": the element at rank q·(n − 1), interpolated as asked: linear, lower, higher, midpoint or nearest. A q of one dimension is the first dimension of the result.",
+		Reject: checkQuantile,
 		Constant: func(a op.Args) []string {
 			if a.Str("interpolation") != "linear" {
 				return []string{"q"} // the rank that is chosen is constant between jumps

@@ -16,7 +16,7 @@ var padOps = []*op.Def{
 		Magnitude: "pad",
 		Names:     []string{"torch.nn.functional.pad"},
 		Doc:       "Adds pad[0] entries before and pad[1] after the last dimension, pad[2] and pad[3] around the one before it, and so on; negative counts take entries away. The new entries are value, or by mode 'reflect' those mirrored at the edge, 'replicate' the edge, 'circular' those from the other end.",
-		Check:     checkPad,
+		Reject:    checkPad,
 		Infer:     inferPad,
 		Kernels:   []op.Kernel{{Name: "copy", Run: runPad}},
 		Grad: func(g *op.Grad) {

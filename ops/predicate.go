@@ -41,7 +41,7 @@ func predicate(id, doc string, x func(float64) bool, i func(int64) bool, z func(
 		Tol:    exactTol("a truth value"),
 	}
 	if z == nil {
-		d.Check = rejectTypes("input", complexTypes...)
+		d.Reject = rejectTypes("input", complexTypes...)
 		return d
 	}
 	d.Kernels = append(d.Kernels, predicateKernel("complex", complexTypes, z))

@@ -16,12 +16,12 @@ var randomOps = slices.Concat(dropoutOps, noiseOps, creationDraws, discreteDraws
 
 var noiseOps = []*op.Def{
 	{
-		Sig:    "rrelu(Tensor input, float lower=0.125, float upper=0.3333333333333333, bool training=False, bool inplace=False) -> Tensor",
-		Names:  []string{"torch.nn.functional.rrelu", "torch.rrelu"},
-		Doc:    "Randomised leaky relu: x for x > 0, r·x elsewhere, r uniform in [lower, upper) and drawn for each element in training, (lower + upper)/2 in evaluation.",
-		Traits: op.Random,
-		Whole:  drawsAll,
-		Check: firstError(rejectTypes("input", slices.Concat(integralSet, complexTypes)...), func(a op.Args) error {
+		Sig:           "rrelu(Tensor input, float lower=0.125, float upper=0.3333333333333333, bool training=False, bool inplace=False) -> Tensor",
+		Names:         []string{"torch.nn.functional.rrelu", "torch.rrelu"},
+		Doc:           "Randomised leaky relu: x for x > 0, r·x elsewhere, r uniform in [lower, upper) and drawn for each element in training, (lower + upper)/2 in evaluation.",
+		Traits:        op.Random,
+		NotSplittable: drawsAll,
+		Reject: firstError(rejectTypes("input", slices.Concat(integralSet, complexTypes)...), func(a op.Args) error {
 			if a.Float("lower") > a.Float("upper") {
 				return op.RuntimeError("argument 'lower' should be less than or equal to 'upper', but %v > %v", a.Float("lower"), a.Float("upper"))
 			}
@@ -65,10 +65,10 @@ var noiseOps = []*op.Def{
 		Tol: drawn("a slope for each negative element"),
 	},
 	{
-		Sig:    "rrelu_noise(Tensor like, float lower, float upper, int draw) -> Tensor",
-		Doc:    "The slopes that the call of rrelu with a number has drawn.",
-		Traits: op.NoGrad | op.Random,
-		Whole:  drawsAll,
+		Sig:           "rrelu_noise(Tensor like, float lower, float upper, int draw) -> Tensor",
+		Doc:           "The slopes that the call of rrelu with a number has drawn.",
+		Traits:        op.NoGrad | op.Random,
+		NotSplittable: drawsAll,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(a.Value("like").DType(), a.Value("like").Shape(), nil), nil
 		},
@@ -137,7 +137,7 @@ func creation(id, params, doc string, d op.Def) *op.Def {
 	if d.Infer == nil {
 		d.Infer = drawnSize
 	}
-	d.Whole = drawsAll
+	d.NotSplittable = drawsAll
 	d.Tol = drawn("numbers from a random stream")
 	return &d
 }
@@ -147,7 +147,7 @@ func drawnLike(id, params, doc string, d op.Def) *op.Def {
 	d.Sig = id + "(Tensor input" + params + ", *, dtype? dtype=None, device? device=None, MemoryFormat? memory_format=None) -> Tensor"
 	d.Doc = doc
 	d.Traits = op.NoGrad | op.Random
-	d.Whole = drawsAll
+	d.NotSplittable = drawsAll
 	d.Infer = func(a op.Args) ([]op.Meta, error) {
 		x := a.Value("input")
 		dtype := x.DType()
@@ -160,7 +160,7 @@ func drawnLike(id, params, doc string, d op.Def) *op.Def {
 		}
 		return one(dtype, x.Shape(), strides), nil
 	}
-	d.Whole = drawsAll
+	d.NotSplittable = drawsAll
 	d.Tol = drawn("numbers from a random stream")
 	return &d
 }
@@ -258,7 +258,7 @@ var creationDraws = []*op.Def{
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-1, 1, s.Shape(0, 3)...)} },
 	}),
 	creation("normal.size", "float mean, float std, int[] size", "Normal numbers of a mean and a standard deviation.", op.Def{
-		Names: []string{"torch.normal"}, Check: checkStd, Law: normalLaw,
+		Names: []string{"torch.normal"}, Reject: checkStd, Law: normalLaw,
 		Kernels: resultKernel(inexactTypes, drawNormal),
 		Sample:  func(s *op.Sampler) []any { return []any{s.Float(-2, 2), s.Float(0, 2), s.Shape(0, 3)} },
 	}),
@@ -354,13 +354,13 @@ func normalCDF(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
 // normalOf is a form of normal that takes its parameters from tensors.
 func normalOf(id, params string) *op.Def {
 	return &op.Def{
-		Sig:    id + "(" + params + ", *, Generator? generator=None) -> Tensor",
-		Names:  []string{"torch.normal"},
-		Doc:    "Normal numbers, each of its own mean and standard deviation. They have no gradient: PyTorch's is 0.",
-		Traits: op.Random,
-		Whole:  drawsAll,
-		Fixed:  []string{"mean", "std"},
-		Check:  checkStd,
+		Sig:           id + "(" + params + ", *, Generator? generator=None) -> Tensor",
+		Names:         []string{"torch.normal"},
+		Doc:           "Normal numbers, each of its own mean and standard deviation. They have no gradient: PyTorch's is 0.",
+		Traits:        op.Random,
+		NotSplittable: drawsAll,
+		Fixed:         []string{"mean", "std"},
+		Reject:        checkStd,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			vs := valuesOf(a, []string{"mean", "std"})
 			shape, err := broadcastShape(vs...)

@@ -13,10 +13,10 @@ var recurrentOps = []*op.Def{
 	simpleCell("rnn_tanh_cell", "tanh"),
 	simpleCell("rnn_relu_cell", "relu"),
 	{
-		Sig:   "gru_cell(Tensor input, Tensor hx" + cellParams + "Tensor",
-		Names: []string{"torch.gru_cell"},
-		Doc:   "One step of a gated recurrent unit: h' = (1−z)·n + z·h, with r, z = σ(W·x + b + W'·h + b') and n = tanh(W·x + b + r·(W'·h + b')).",
-		Check: firstError(checkCell, rejectTypes("input", integralSet...)),
+		Sig:    "gru_cell(Tensor input, Tensor hx" + cellParams + "Tensor",
+		Names:  []string{"torch.gru_cell"},
+		Doc:    "One step of a gated recurrent unit: h' = (1−z)·n + z·h, with r, z = σ(W·x + b + W'·h + b') and n = tanh(W·x + b + r·(W'·h + b')).",
+		Reject: firstError(checkCell, rejectTypes("input", integralSet...)),
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			h := a.Value("hx")
 			x, y := gates(b, cellInput(b, a), 3), gates(b, cellHidden(b, a, h), 3)
@@ -39,7 +39,7 @@ func lstmCell(id string, names []string, projected bool) *op.Def {
 		Sig:   id + "(Tensor input, Tensor[] hx" + cellParams + "(Tensor hidden, Tensor cell)",
 		Names: names,
 		Doc:   "One step of a long short-term memory: c' = f·c + i·g and h' = o·tanh(c'), with i, f, o = σ(W·x + b + W'·h + b') and g = tanh of such a sum.",
-		Check: func(a op.Args) error {
+		Reject: func(a op.Args) error {
 			if n := len(a.Values("hx")); n != 2 {
 				return op.RuntimeError("hx must have two elements, but has %d", n)
 			}
@@ -72,10 +72,10 @@ var cellTol = accumulating(func(a op.Args) int {
 
 func simpleCell(id, function string) *op.Def {
 	return &op.Def{
-		Sig:   id + "(Tensor input, Tensor hx" + cellParams + "Tensor",
-		Names: []string{"torch." + id},
-		Doc:   "One step of an Elman network: h' = " + function + "(W·x + b + W'·h + b').",
-		Check: checkCell,
+		Sig:    id + "(Tensor input, Tensor hx" + cellParams + "Tensor",
+		Names:  []string{"torch." + id},
+		Doc:    "One step of an Elman network: h' = " + function + "(W·x + b + W'·h + b').",
+		Reject: checkCell,
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			return []op.Value{b.Op(function, addOnto(b, cellHidden(b, a, a.Value("hx")), cellInput(b, a)))}
 		},

@@ -42,7 +42,7 @@ var reduceOps = []*op.Def{
 		More:      []string{"mean(Tensor input, *, dtype? dtype=None) -> Tensor"},
 		Names:     both("mean"),
 		Doc:       "Mean over the dimensions dim, all of them by default: the sum divided by the number of elements.",
-		Check:     checkMean,
+		Reject:    checkMean,
 		Infer:     inferReduced(meanType),
 		Kernels: []op.Kernel{
 			sumKernel("float32", float32Set, func(out, in *tensor.Tensor, dims []int, n int) {
@@ -62,14 +62,14 @@ var reduceOps = []*op.Def{
 		Tol:    op.Tol{Class: op.Accumulating, Terms: reducedTerms, Reason: "a sum of Terms elements, divided"},
 	},
 	{
-		Sig:       "max(Tensor input) -> Tensor",
-		Traits:    op.Monotone,
-		Whole:     "the maximum of a split axis would be a partial maximum, which the vocabulary lacks",
-		Magnitude: "max",
-		Names:     both("max"),
-		Doc:       "Largest element; NaN if there is one. Its gradient is spread evenly over all elements that equal it.",
-		Check:     firstError(rejectTypes("input", complexTypes...), rejectEmpty),
-		Infer:     func(a op.Args) ([]op.Meta, error) { return one(a.Value("input").DType(), []int{}, nil), nil },
+		Sig:           "max(Tensor input) -> Tensor",
+		Traits:        op.Monotone,
+		NotSplittable: "the maximum of a split axis would be a partial maximum, which the vocabulary lacks",
+		Magnitude:     "max",
+		Names:         both("max"),
+		Doc:           "Largest element; NaN if there is one. Its gradient is spread evenly over all elements that equal it.",
+		Reject:        firstError(rejectTypes("input", complexTypes...), rejectEmpty),
+		Infer:         func(a op.Args) ([]op.Meta, error) { return one(a.Value("input").DType(), []int{}, nil), nil },
 		Kernels: []op.Kernel{
 			maxAllKernel[int64]("integer", integralSet),
 			maxAllKernel[float32]("float32", float32Set),
@@ -86,7 +86,7 @@ var reduceOps = []*op.Def{
 		Magnitude: "max.dim",
 		Names:     both("max"),
 		Doc:       "Largest elements along dim and the first index of each; a NaN is larger than everything. The gradient goes to that index.",
-		Check:     checkMaxDim,
+		Reject:    checkMaxDim,
 		Infer:     inferMaxDim,
 		Kernels: []op.Kernel{
 			maxDimKernel[int64]("integer", integralSet),

@@ -84,12 +84,12 @@ var scanOps = []*op.Def{
 		Tol:       accumulating(scanTerms("input"), "a sum of up to Terms products"),
 	},
 	{
-		Sig:   "logcumsumexp(Tensor input, int dim) -> Tensor",
-		Names: both("logcumsumexp"),
-		Doc:   "Running log-sum-exp along dim: out[i] = log Σ exp(input[0…i]).",
-		SBP:   alongOthers("input"),
-		Check: firstError(checkScanDim, rejectTypes("input", append(integralSet, complexTypes...)...)),
-		Infer: inferScan(statInputType),
+		Sig:    "logcumsumexp(Tensor input, int dim) -> Tensor",
+		Names:  both("logcumsumexp"),
+		Doc:    "Running log-sum-exp along dim: out[i] = log Σ exp(input[0…i]).",
+		SBP:    alongOthers("input"),
+		Reject: firstError(checkScanDim, rejectTypes("input", append(integralSet, complexTypes...)...)),
+		Infer:  inferScan(statInputType),
 		Kernels: []op.Kernel{
 			scanKernel("float32", op.DTypeIn("input", float32Set...), nil, kernel.LogCumSumExp[float32]),
 			scanKernel("float64", op.DTypeIn("input", tensor.F64), nil, kernel.LogCumSumExp[float64]),
@@ -131,7 +131,7 @@ func runningExtreme(id, which string, i64 func([]int64, []int64, []int64), f32 f
 		Traits: op.Monotone,
 		Doc:    "Running " + which + " element along dim, NaN from the first one on, and the last index at which it has occurred.",
 		SBP:    alongOthers("input"),
-		Check:  rejectTypes("input", complexTypes...),
+		Reject: rejectTypes("input", complexTypes...),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("input")
 			if _, err := scanDim(a, v); err != nil && len(v.Shape()) > 0 && tensor.NumElements(v.Shape()) > 0 {

@@ -64,7 +64,7 @@ var shapeOps = slices.Concat([]*op.Def{
 		Magnitude: "t",
 		Names:     both("t"),
 		Doc:       "Transposes a matrix; fewer dimensions stay as they are.",
-		Check: func(a op.Args) error {
+		Reject: func(a op.Args) error {
 			if n := len(a.Value("input").Shape()); n > 2 {
 				return op.RuntimeError("t() expects argument 'input' to have at most 2 dimensions, but it has %d", n)
 			}
@@ -208,9 +208,9 @@ var shapeOps = slices.Concat([]*op.Def{
 			"to(Tensor input, dtype dtype, bool non_blocking=False, bool copy=False) -> Tensor",
 			"to(Tensor input, Tensor other, bool non_blocking=False, bool copy=False) -> Tensor",
 		},
-		Names: []string{"Tensor.to"},
-		Doc:   "Converts the elements to a dtype: floats round to nearest even, and truncate towards integers; bool asks whether they are non-zero; complex to real drops the imaginary part. The input itself if it has the dtype.",
-		Check: checkDevice,
+		Names:  []string{"Tensor.to"},
+		Doc:    "Converts the elements to a dtype: floats round to nearest even, and truncate towards integers; bool asks whether they are non-zero; complex to real drops the imaginary part. The input itself if it has the dtype.",
+		Reject: checkDevice,
 		Sample: func(s *op.Sampler) []any {
 			return []any{s.Tensor(-2, 2, s.Shape(0, 4)...), s.DType}
 		},
@@ -221,7 +221,7 @@ var shapeOps = slices.Concat([]*op.Def{
 		Magnitude: "cat",
 		Names:     []string{"torch.cat", "torch.concat", "torch.concatenate"},
 		Doc:       "Joins tensors along dim; 1-d tensors without elements are skipped.",
-		Check:     checkCat,
+		Reject:    checkCat,
 		Infer:     inferCat,
 		Kernels: []op.Kernel{{Name: "copy", Run: func(c *op.Run) error {
 			parts := slices.DeleteFunc(c.Tensors("tensors"), func(t *tensor.Tensor) bool { return skipped(t) })
@@ -250,7 +250,7 @@ var shapeOps = slices.Concat([]*op.Def{
 		Magnitude: "slice_scatter",
 		Names:     both("slice_scatter"),
 		Doc:       "A copy of input in which the entries start, start+step, … below end of dimension dim come from src.",
-		Check:     checkSlice,
+		Reject:    checkSlice,
 		Infer:     sliceScatterMeta,
 		Kernels: []op.Kernel{{Name: "copy", Run: func(c *op.Run) error {
 			s := sliceOf(c.Args)
@@ -280,7 +280,7 @@ var shapeOps = slices.Concat([]*op.Def{
 		SBP:       anyOf(linear("input"), alongOthers("input")),
 		Magnitude: "slice",
 		Doc:       "The entries start, start+step, … below end of dimension dim: input[start:end:step] there.",
-		Check:     checkSlice,
+		Reject:    checkSlice,
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value {
 				s := sliceOf(g.Args)
@@ -299,7 +299,7 @@ var shapeOps = slices.Concat([]*op.Def{
 		Magnitude: "gather",
 		Names:     both("gather"),
 		Doc:       "Picks along dim: for dim 1 of three, out[i,j,k] = input[i,index[i,j,k],k].",
-		Check:     checkIndex("input"),
+		Reject:    checkIndex("input"),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(a.Value("input").DType(), a.Value("index").Shape(), nil), nil
 		},
@@ -324,7 +324,7 @@ var shapeOps = slices.Concat([]*op.Def{
 		Magnitude: "scatter",
 		Names:     both("scatter"),
 		Doc:       "A copy of input with elements replaced along dim: for dim 1 of three, out[i,index[i,j,k],k] = src[i,j,k].",
-		Check:     checkScatter,
+		Reject:    checkScatter,
 		Infer:     inferScatter,
 		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
 			out := c.Out[0]
@@ -344,7 +344,7 @@ var shapeOps = slices.Concat([]*op.Def{
 		Magnitude: "scatter_add",
 		Names:     both("scatter_add"),
 		Doc:       "A copy of input with elements added along dim: for dim 1 of three, out[i,index[i,j,k],k] += src[i,j,k].",
-		Check:     checkScatter,
+		Reject:    checkScatter,
 		Infer:     inferScatter,
 		Kernels:   []op.Kernel{{Name: "index", Run: runScatterAdd}},
 		Grad: func(g *op.Grad) {

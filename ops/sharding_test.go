@@ -15,9 +15,9 @@ import (
 
 func TestEveryOperatorSaysHowItIsSharded(t *testing.T) {
 	for _, d := range ops.Table().Defs() {
-		stated := d.SBP != nil || (d.Compose != nil || d.Formula != nil) && d.Whole == ""
-		if stated == (d.Whole != "") {
-			t.Errorf("%s: its literal needs either SBP or, in Whole, the reason why it has none", d.ID())
+		stated := d.SBP != nil || (d.Compose != nil || d.Formula != nil) && d.NotSplittable == ""
+		if stated == (d.NotSplittable != "") {
+			t.Errorf("%s: its literal needs either SBP or, in NotSplittable, the reason why it has none", d.ID())
 		}
 	}
 }
@@ -50,7 +50,7 @@ func TestShardingsComputeTheWhole(t *testing.T) {
 					}
 				}
 			}
-			if tried == 0 && d.Whole == "" {
+			if tried == 0 && d.NotSplittable == "" {
 				t.Errorf("no signature was tried on %d samples", shardedSamples)
 			}
 		})

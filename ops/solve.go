@@ -21,7 +21,7 @@ var solveOps = []*op.Def{
 			}
 			return planes(2, "A", "B")(a)
 		},
-		Check: firstError(square("A"), floating("A"), func(a op.Args) error {
+		Reject: firstError(square("A"), floating("A"), func(a op.Args) error {
 			if x, y := a.Value("A").DType(), a.Value("B").DType(); x != y {
 				return op.RuntimeError("A and B must have the same dtype, but have %s and %s", x, y)
 			}
@@ -181,7 +181,7 @@ func choleskyOp(id, params string, names []string) *op.Def {
 		Names: names,
 		Doc:   "The lower triangular L, of a positive diagonal, with L·Lᵀ = input, or with upper its transpose. The matrices must be symmetric, and real, for PyTorch's gradient of complex ones is that of no function; one that is not positive definite is rejected.",
 		SBP:   planes(2, "input"),
-		Check: firstError(func(a op.Args) error {
+		Reject: firstError(func(a op.Args) error {
 			if id == "cholesky" && tensor.NumElements(a.Value("input").Shape()) == 0 {
 				return nil // which that one returns as it is
 			}

@@ -20,7 +20,7 @@ var sortingOps = []*op.Def{
 		Traits:  op.Monotone,
 		Doc:     "Sorts along dim, NaN as the largest value; indices are the places in input. Equal elements keep their order.",
 		SBP:     alongOthers("input"),
-		Check:   checkSort,
+		Reject:  checkSort,
 		Infer:   inferSort,
 		Kernels: sortKernels(sortRun),
 		Grad:    orderGrad,
@@ -37,7 +37,7 @@ var sortingOps = []*op.Def{
 		Traits:  op.Monotone,
 		Doc:     "Sorts along dim, NaN as the largest value; equal elements keep their order.",
 		SBP:     alongOthers("input"),
-		Check:   checkSort,
+		Reject:  checkSort,
 		Infer:   inferSort,
 		Kernels: sortKernels(sortRun),
 		Grad:    orderGrad,
@@ -54,7 +54,7 @@ var sortingOps = []*op.Def{
 		Doc:     "The places of the elements along dim in sorted order. Equal elements keep their order.",
 		Traits:  op.NoGrad,
 		SBP:     alongOthers("input"),
-		Check:   checkSort,
+		Reject:  checkSort,
 		Infer:   inferArgsort,
 		Kernels: sortKernels(sortRun),
 		Sample: func(s *op.Sampler) []any {
@@ -70,7 +70,7 @@ var sortingOps = []*op.Def{
 		Doc:     "The places of the elements along dim in sorted order; equal elements keep their order.",
 		Traits:  op.NoGrad,
 		SBP:     alongOthers("input"),
-		Check:   checkSort,
+		Reject:  checkSort,
 		Infer:   inferArgsort,
 		Kernels: sortKernels(sortRun),
 		Sample: func(s *op.Sampler) []any {
@@ -86,7 +86,7 @@ var sortingOps = []*op.Def{
 		Traits: op.Monotone,
 		Doc:    "Sorts along the first dimension, NaN as the largest value.",
 		SBP:    besides(func(op.Args) []int { return []int{0} }, "input"),
-		Check:  func(a op.Args) error { return rejectTypes("input", complexTypes...)(a) },
+		Reject: func(a op.Args) error { return rejectTypes("input", complexTypes...)(a) },
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("input")
 			return one(v.DType(), v.Shape(), denseStrides(v)), nil
@@ -114,7 +114,7 @@ var sortingOps = []*op.Def{
 		Traits: op.Monotone,
 		Doc:    "The k largest elements along dim, or the smallest, in sorted order, and their places; of equal elements the first ones.",
 		SBP:    alongOthers("input"),
-		Check:  firstError(checkTopK, rejectTypes("input", append([]tensor.DType{tensor.Bool}, complexTypes...)...)),
+		Reject: firstError(checkTopK, rejectTypes("input", append([]tensor.DType{tensor.Bool}, complexTypes...)...)),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("input")
 			shape := slices.Clone(v.Shape())
@@ -149,7 +149,7 @@ var sortingOps = []*op.Def{
 		Traits: op.Monotone,
 		Doc:    "The k-th smallest element along dim, counted from 1, and its place; NaN is the largest value.",
 		SBP:    reduced,
-		Check:  firstError(checkKth, rejectTypes("input", append([]tensor.DType{tensor.Bool}, complexTypes...)...)),
+		Reject: firstError(checkKth, rejectTypes("input", append([]tensor.DType{tensor.Bool}, complexTypes...)...)),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("input")
 			shape := reducedShape(v.Shape(), []int{dimOf(a)}, a.Bool("keepdim"))
@@ -297,7 +297,7 @@ var searchOps = []*op.Def{
 		Doc:    "The place in the sorted last dimension of sorted_sequence at which to insert each value: before equal entries, after them with right or side='right'. A sequence of one dimension serves all values; sorter is the order that sorts it.",
 		Traits: op.NoGrad,
 		SBP:    searched,
-		Check:  checkSearch,
+		Reject: checkSearch,
 		Infer:  inferSearch,
 		Kernels: searchKernels("sorted_sequence", func(c *op.Run, values *tensor.Tensor) searchArgs {
 			return searchArgs{seq: c.Tensor("sorted_sequence"), values: values, sorter: c.Tensor("sorter"), right: c.Bool("right") || c.Str("side") == "right"}
@@ -312,7 +312,7 @@ var searchOps = []*op.Def{
 		Doc:    "The place in the sorted boundaries at which to insert each value: before equal ones, after them with right.",
 		Traits: op.NoGrad,
 		SBP:    axes("input *, boundaries b -> *"),
-		Check: func(a op.Args) error {
+		Reject: func(a op.Args) error {
 			if n := len(a.Value("boundaries").Shape()); n != 1 {
 				return op.RuntimeError("argument 'boundaries' must have 1 dimension, but has %d", n)
 			}
@@ -337,7 +337,7 @@ var searchOps = []*op.Def{
 		Doc:    "Whether each element is one of test_elements; with invert, whether it is not. NaN equals nothing.",
 		Traits: op.NoGrad,
 		SBP:    axes("elements * -> *"),
-		Check: func(a op.Args) error {
+		Reject: func(a op.Args) error {
 			for _, name := range []string{"elements", "test_elements"} {
 				if v := a.Value(name); v != nil {
 					if err := rejectTypes(name, tensor.Bool, tensor.BF16, tensor.C64, tensor.C128)(a); err != nil {
@@ -544,15 +544,15 @@ func uniqueDef(name, suffix string, all, inverse, counts bool) *op.Def {
 	}
 	keyword, position := uniqueSigs(name+suffix, all, inverse, counts)
 	d := &op.Def{
-		Sig:    keyword,
-		More:   []string{position},
-		Takes:  func(a op.Args) bool { return a.Bool("return_inverse") == inverse && a.Bool("return_counts") == counts },
-		Names:  both(name),
-		Doc:    doc,
-		Traits: op.NoGrad | op.Dynamic,
-		Whole:  dependsOnAll,
-		Check:  checkUnique,
-		Tol:    exactTol("elements of its input and counts"),
+		Sig:            keyword,
+		More:           []string{position},
+		SelectOverload: func(a op.Args) bool { return a.Bool("return_inverse") == inverse && a.Bool("return_counts") == counts },
+		Names:          both(name),
+		Doc:            doc,
+		Traits:         op.NoGrad | op.Dynamic,
+		NotSplittable:  dependsOnAll,
+		Reject:         checkUnique,
+		Tol:            exactTol("elements of its input and counts"),
 	}
 	d.Infer = func(a op.Args) ([]op.Meta, error) {
 		x, err := elementsOf(a.Value("input"), "input")

@@ -17,7 +17,7 @@ var specialOps = []*op.Def{
 		Names:   append(both("lgamma"), "torch.special.gammaln"),
 		Doc:     "Logarithm of the absolute value of the gamma function: log|Γ(x)|. Integers give float32.",
 		SBP:     pointwise,
-		Check:   rejectTypes("input", complexTypes...),
+		Reject:  rejectTypes("input", complexTypes...),
 		Infer:   floatAs("input"),
 		Kernels: through(kernel.Lgamma, nil),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("digamma", x) }),
@@ -30,7 +30,7 @@ var specialOps = []*op.Def{
 		Names:   append(both("digamma"), "torch.special.digamma", "torch.special.psi"),
 		Doc:     "Logarithmic derivative of the gamma function: Γ'(x) / Γ(x). Integers give float32.",
 		SBP:     pointwise,
-		Check:   rejectTypes("input", complexTypes...),
+		Reject:  rejectTypes("input", complexTypes...),
 		Infer:   floatAs("input"),
 		Kernels: through(kernel.Digamma, nil),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("polygamma", 1, x) }),
@@ -46,7 +46,7 @@ var specialOps = []*op.Def{
 		Names:   []string{"torch.special.zeta"},
 		Doc:     "Hurwitz's zeta function: Σ (k + other)^-input over k ≥ 0. PyTorch has the gradient of other only.",
 		SBP:     pointwise,
-		Check:   rejectComplex("input", "other"),
+		Reject:  rejectComplex("input", "other"),
 		Infer:   zipped(floatPromoted, floatPromoted, "input", "other"),
 		Kernels: zip{f32: kernel.Zip[float32](kernel.Zeta), f64: kernel.Zip[float64](kernel.Zeta)}.kernels(floatPromoted),
 		Grad: func(g *op.Grad) {
@@ -71,7 +71,7 @@ var specialOps = []*op.Def{
 		Names:   append(both("erfinv"), "torch.special.erfinv"),
 		Doc:     "Inverse of the error function: erf(erfinv x) = x. Integers give float32.",
 		SBP:     pointwise,
-		Check:   rejectTypes("input", complexTypes...),
+		Reject:  rejectTypes("input", complexTypes...),
 		Infer:   floatAs("input"),
 		Kernels: through(math.Erfinv, nil),
 		Grad: slopeOfResult(func(g *op.Grad, y op.Value) op.Value {
@@ -117,12 +117,12 @@ var specialOps = []*op.Def{
 		},
 	},
 	{
-		Sig:   "logit(Tensor input, float? eps=None) -> Tensor",
-		Names: append(both("logit"), "torch.special.logit"),
-		Doc:   "Log-odds: log(x / (1 - x)), with x limited to [eps, 1 - eps] if eps is given. Integers give float32.",
-		SBP:   pointwise,
-		Check: rejectTypes("input", complexTypes...),
-		Infer: floatAs("input"),
+		Sig:    "logit(Tensor input, float? eps=None) -> Tensor",
+		Names:  append(both("logit"), "torch.special.logit"),
+		Doc:    "Log-odds: log(x / (1 - x)), with x limited to [eps, 1 - eps] if eps is given. Integers give float32.",
+		SBP:    pointwise,
+		Reject: rejectTypes("input", complexTypes...),
+		Infer:  floatAs("input"),
 		Kernels: parametric(func(a op.Args) unary {
 			lo, hi := logitBounds(a)
 			return unary{f32: kernel.Each32(limited(lo, hi, kernel.Logit)), f64: kernel.Each64(limited(lo, hi, kernel.Logit))}
@@ -154,12 +154,12 @@ var specialOps = []*op.Def{
 		},
 	},
 	{
-		Sig:   "nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
-		Names: both("nan_to_num"),
-		Doc:   "Replaces NaN, ∞ and -∞, by default with 0 and the dtype's largest and smallest number.",
-		SBP:   pointwise,
-		Check: rejectTypes("input", complexTypes...),
-		Infer: sameAs("input"),
+		Sig:    "nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
+		Names:  both("nan_to_num"),
+		Doc:    "Replaces NaN, ∞ and -∞, by default with 0 and the dtype's largest and smallest number.",
+		SBP:    pointwise,
+		Reject: rejectTypes("input", complexTypes...),
+		Infer:  sameAs("input"),
 		Kernels: parametric(func(a op.Args) unary {
 			nan, posinf, neginf := replacements(a)
 			return unary{
@@ -183,12 +183,12 @@ var specialOps = []*op.Def{
 	scaling("deg2rad", "Angles from degrees to radians: x·π/180.", math.Pi/180),
 	scaling("rad2deg", "Angles from radians to degrees: x·180/π.", 180/math.Pi),
 	{
-		Sig:   "round.decimals(Tensor input, *, int decimals) -> Tensor",
-		Names: append(both("round"), "torch.special.round"),
-		Doc:   "Rounds to a number of decimals, ties to even; a negative number rounds to powers of ten. Its gradient is 0.",
-		SBP:   pointwise,
-		Check: rejectTypes("input", slices.Concat(integralSet, complexTypes)...),
-		Infer: sameAs("input"),
+		Sig:    "round.decimals(Tensor input, *, int decimals) -> Tensor",
+		Names:  append(both("round"), "torch.special.round"),
+		Doc:    "Rounds to a number of decimals, ties to even; a negative number rounds to powers of ten. Its gradient is 0.",
+		SBP:    pointwise,
+		Reject: rejectTypes("input", slices.Concat(integralSet, complexTypes)...),
+		Infer:  sameAs("input"),
 		Kernels: parametric(func(a op.Args) unary {
 			n, step := a.Int("decimals"), func(v float32) float32 { return v }
 			if d := a.Value("input").DType(); slices.Contains(halfTypes, d) {
@@ -233,7 +233,7 @@ var specialOps = []*op.Def{
 		Names:   []string{"torch.special.entr"},
 		Doc:     "Entropy of each element: -x·log x, 0 for 0 and -∞ below. Integers give float32.",
 		SBP:     pointwise,
-		Check:   rejectTypes("input", complexTypes...),
+		Reject:  rejectTypes("input", complexTypes...),
 		Infer:   floatAs("input"),
 		Kernels: through(kernel.Entr, nil),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Neg(g.Add(g.Op("log", x), 1)) }),
@@ -246,7 +246,7 @@ var specialOps = []*op.Def{
 		Names:   []string{"torch.special.ndtr"},
 		Doc:     "Normal distribution function: Φ(x) = erfc(-x/√2) / 2. Integers give float32.",
 		SBP:     pointwise,
-		Check:   rejectTypes("input", complexTypes...),
+		Reject:  rejectTypes("input", complexTypes...),
 		Infer:   floatAs("input"),
 		Kernels: through(kernel.Ndtr, nil),
 		Grad: slope(func(g *op.Grad, x op.Value) op.Value {
@@ -271,7 +271,7 @@ func polygammaDef(sig string, order func(n int, x any) []any, names ...string) *
 		Names: names,
 		Doc:   "The n-th derivative of digamma. Integers give float32.",
 		SBP:   pointwise,
-		Check: firstError(rejectTypes("input", complexTypes...), func(a op.Args) error {
+		Reject: firstError(rejectTypes("input", complexTypes...), func(a op.Args) error {
 			if n := a.Int("n"); n < 0 {
 				return op.RuntimeError("argument 'n' must not be negative, but got %d", n)
 			}
@@ -298,7 +298,7 @@ func bessel(id, doc string, f func(float64) float64, d func(g *op.Grad, x op.Val
 		Names:   names,
 		Doc:     doc + " Integers give float32.",
 		SBP:     pointwise,
-		Check:   rejectTypes("input", complexTypes...),
+		Reject:  rejectTypes("input", complexTypes...),
 		Infer:   floatAs("input"),
 		Kernels: through(f, nil),
 		Grad:    slope(d),
@@ -316,7 +316,7 @@ func scaling(id, doc string, k float64) *op.Def {
 		Names:   both(id),
 		Doc:     doc + " Integers give float32.",
 		SBP:     linearly,
-		Check:   rejectTypes("input", complexTypes...),
+		Reject:  rejectTypes("input", complexTypes...),
 		Infer:   floatAs("input"),
 		Kernels: through(times, nil),
 		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return g.Mul(g.G(), k) }) },

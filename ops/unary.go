@@ -20,7 +20,7 @@ var unaryOps = []*op.Def{
 		Names:     append(both("neg", "negative"), "operator.neg"),
 		Doc:       "Negates each element: -x.",
 		Traits:    op.Involution,
-		Check: func(a op.Args) error {
+		Reject: func(a op.Args) error {
 			if a.Value("input").DType() == tensor.Bool {
 				return op.RuntimeError("Negation, the `-` operator, on a bool tensor is not supported")
 			}
@@ -39,7 +39,7 @@ var unaryOps = []*op.Def{
 		Doc:    "Absolute value of each element: |x|; the modulus of a complex number.",
 		Traits: op.Idempotent,
 		SBP:    pointwise,
-		Check:  rejectTypes("input", tensor.Bool),
+		Reject: rejectTypes("input", tensor.Bool),
 		Infer:  elementwise(func(a op.Args) tensor.DType { return a.Value("input").DType().Real() }, "input"),
 		Kernels: append(unary{f32: kernel.Abs32, f64: kernel.Abs64, i64: kernel.AbsInt}.kernels(), op.Kernel{
 			Name: "complex", When: op.DTypeIn("input", complexTypes...), Run: func(c *op.Run) error {
@@ -60,7 +60,7 @@ var unaryOps = []*op.Def{
 		Doc:     "Sign of each real element: -1, 0 or 1; 0 for NaN.",
 		Traits:  op.Idempotent,
 		SBP:     pointwise,
-		Check:   rejectTypes("input", complexTypes...),
+		Reject:  rejectTypes("input", complexTypes...),
 		Infer:   sameAs("input"),
 		Kernels: unary{f32: kernel.Sign[float32], f64: kernel.Sign[float64], i64: kernel.Sign[int64]}.kernels(),
 		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return zeros(g, g.Value("input")) }) },
@@ -174,7 +174,7 @@ var unaryOps = []*op.Def{
 		Names:   append(both("erf"), "torch.special.erf"),
 		Doc:     "Error function of each element: 2/√π ∫₀ˣ e^(-t²) dt. Integers give float32.",
 		SBP:     pointwise,
-		Check:   rejectTypes("input", complexTypes...),
+		Reject:  rejectTypes("input", complexTypes...),
 		Infer:   floatAs("input"),
 		Kernels: unary{f32: kernel.Erf32, f64: kernel.Each64(math.Erf)}.kernels(),
 		Grad: func(g *op.Grad) {
@@ -193,7 +193,7 @@ var unaryOps = []*op.Def{
 		Doc:     "Rectified linear unit: max(x, 0). Its gradient at 0 is 0.",
 		Traits:  op.Idempotent,
 		SBP:     pointwise,
-		Check:   firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...)),
+		Reject:  firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...)),
 		Infer:   sameAs("input"),
 		Kernels: unary{f32: kernel.Relu32, f64: kernel.Relu[float64], i64: kernel.ReluInt}.kernels(),
 		Grad: func(g *op.Grad) {
@@ -206,13 +206,13 @@ var unaryOps = []*op.Def{
 		Tol:    exactTol("the input or zero"),
 	},
 	{
-		Sig:   "leaky_relu(Tensor input, float negative_slope=0.01, bool inplace=False) -> Tensor",
-		More:  []string{"leaky_relu(Tensor input, Scalar negative_slope, bool inplace=False) -> Tensor"},
-		Names: []string{"torch.nn.functional.leaky_relu"},
-		Doc:   "Leaky rectified linear unit: x for x > 0, negative_slope·x elsewhere, and so its gradient.",
-		SBP:   pointwise,
-		Check: firstError(rejectTypes("input", slices.Concat(integralSet, complexTypes)...), realSlope),
-		Infer: sameAs("input"),
+		Sig:    "leaky_relu(Tensor input, float negative_slope=0.01, bool inplace=False) -> Tensor",
+		More:   []string{"leaky_relu(Tensor input, Scalar negative_slope, bool inplace=False) -> Tensor"},
+		Names:  []string{"torch.nn.functional.leaky_relu"},
+		Doc:    "Leaky rectified linear unit: x for x > 0, negative_slope·x elsewhere, and so its gradient.",
+		SBP:    pointwise,
+		Reject: firstError(rejectTypes("input", slices.Concat(integralSet, complexTypes)...), realSlope),
+		Infer:  sameAs("input"),
 		Kernels: parametric(func(a op.Args) unary {
 			slope := number(a, "negative_slope").Float()
 			return unary{f32: kernel.LeakyRelu(float32(slope)), f64: kernel.LeakyRelu(slope)}
@@ -232,12 +232,12 @@ var unaryOps = []*op.Def{
 		Tol: ulpTol(1, "one multiplication"),
 	},
 	{
-		Sig:   "gelu(Tensor input, *, str approximate='none') -> Tensor",
-		Names: []string{"torch.nn.functional.gelu"},
-		Doc:   "Gaussian error linear unit: x·Φ(x) with the normal distribution function Φ; approximate='tanh' gives x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))/2.",
-		SBP:   pointwise,
-		Check: firstError(rejectTypes("input", slices.Concat(integralSet, complexTypes)...), knownApproximation),
-		Infer: sameAs("input"),
+		Sig:    "gelu(Tensor input, *, str approximate='none') -> Tensor",
+		Names:  []string{"torch.nn.functional.gelu"},
+		Doc:    "Gaussian error linear unit: x·Φ(x) with the normal distribution function Φ; approximate='tanh' gives x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))/2.",
+		SBP:    pointwise,
+		Reject: firstError(rejectTypes("input", slices.Concat(integralSet, complexTypes)...), knownApproximation),
+		Infer:  sameAs("input"),
 		Kernels: parametric(func(a op.Args) unary {
 			if a.Str("approximate") == "tanh" {
 				return unary{f32: kernel.GeluTanh32, f64: kernel.GeluTanh64}

@@ -34,18 +34,18 @@ var vectorNormOps = []*op.Def{
 		Sig:    "vector_norm(Tensor input, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
 		Names:  []string{"torch.linalg.vector_norm"},
 		Doc:    "Norm of order ord over the dimensions dim, all of them by default, computed in dtype.",
-		Check:  checkVectorNorm,
+		Reject: checkVectorNorm,
 		Sample: sampleVectorNorm,
 		Tol:    accumulating(statTerms, "a sum of Terms powers and its root"),
 	}, func(b op.Builder, a op.Args) op.Value {
 		return normOf(b, a, a.Scalar("ord").Float())
 	}),
 	composed(&op.Def{
-		Sig:   "linalg_norm(Tensor input, str ord, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
-		More:  []string{"linalg_norm(Tensor input, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor"},
-		Names: []string{"torch.linalg.norm"},
-		Doc:   "Norm of the vectors along dim, all of input by default, of order 2 unless ord says otherwise; over two dimensions a norm of matrices: 'fro', or the largest (1) or smallest (-1) sum of a column, of a row for ±inf. Those of singular values are not implemented.",
-		Check: checkLinalgNorm,
+		Sig:    "linalg_norm(Tensor input, str ord, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
+		More:   []string{"linalg_norm(Tensor input, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor"},
+		Names:  []string{"torch.linalg.norm"},
+		Doc:    "Norm of the vectors along dim, all of input by default, of order 2 unless ord says otherwise; over two dimensions a norm of matrices: 'fro', or the largest (1) or smallest (-1) sum of a column, of a row for ±inf. Those of singular values are not implemented.",
+		Reject: checkLinalgNorm,
 		Sample: func(s *op.Sampler) []any {
 			if s.Index(3) == 2 {
 				return append(sampleMatrixNorm(s), s.Bool())
@@ -68,17 +68,17 @@ var vectorNormOps = []*op.Def{
 		More:   []string{"matrix_norm(Tensor input, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, dtype? dtype=None) -> Tensor"},
 		Names:  []string{"torch.linalg.matrix_norm"},
 		Doc:    "Norm of the matrices over two dimensions: 'fro', or the largest (1) or smallest (-1) sum of a column, of a row for ±inf. Those of singular values are not implemented.",
-		Check:  checkMatrixNorm,
+		Reject: checkMatrixNorm,
 		Sample: sampleMatrixNorm,
 		Tol:    accumulating(statTerms, "a sum of Terms powers and its root"),
 	}, matrixNorm),
 	plainNorm("norm", "*, ", "torch.norm", "torch.functional.norm"),
 	plainNorm("norm.method", "", "Tensor.norm"),
 	composed(&op.Def{
-		Sig:   "normalize(Tensor input, float p=2.0, int[1] dim=1, float eps=1e-12) -> Tensor",
-		Names: []string{"torch.nn.functional.normalize"},
-		Doc:   "Divides by the norm along dim: input/max(‖input‖ₚ, eps).",
-		Check: checkNormType,
+		Sig:    "normalize(Tensor input, float p=2.0, int[1] dim=1, float eps=1e-12) -> Tensor",
+		Names:  []string{"torch.nn.functional.normalize"},
+		Doc:    "Divides by the norm along dim: input/max(‖input‖ₚ, eps).",
+		Reject: checkNormType,
 		Sample: func(s *op.Sampler) []any {
 			x := s.Distinct(s.Shape(2, 4)...)
 			return []any{x, []float64{1, 1.5, 2, 3}[s.Index(4)], []int{s.Index(x.Dim())}, 0.01}
@@ -95,11 +95,11 @@ var vectorNormOps = []*op.Def{
 func plainNorm(id, keyword string, names ...string) *op.Def {
 	rest := ", int[1]? dim=None, bool keepdim=False, " + keyword + "dtype? dtype=None) -> Tensor"
 	return composed(&op.Def{
-		Sig:   id + "(Tensor input, str? p='fro'" + rest,
-		More:  []string{id + "(Tensor input, Scalar p" + rest},
-		Names: names,
-		Doc:   "Norm of order p over the dimensions dim, all of them by default, of vectors even over two dimensions; 'fro' is the order 2. The nuclear norm is not implemented.",
-		Check: firstError(checkPlainNorm, checkNormType),
+		Sig:    id + "(Tensor input, str? p='fro'" + rest,
+		More:   []string{id + "(Tensor input, Scalar p" + rest},
+		Names:  names,
+		Doc:    "Norm of order p over the dimensions dim, all of them by default, of vectors even over two dimensions; 'fro' is the order 2. The nuclear norm is not implemented.",
+		Reject: firstError(checkPlainNorm, checkNormType),
 		Sample: func(s *op.Sampler) []any {
 			x := s.Distinct(s.Shape(1, 3)...)
 			if s.Bool() {
@@ -290,10 +290,10 @@ var distanceOps = []*op.Def{
 		}}},
 	},
 	composed(&op.Def{
-		Sig:   "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
-		Names: []string{"torch.cosine_similarity", "torch.nn.functional.cosine_similarity"},
-		Doc:   "Cosine of the angle between vectors along dim: Σ x1·x2 / (max(‖x1‖, eps)·max(‖x2‖, eps)).",
-		Check: checkCosine,
+		Sig:    "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
+		Names:  []string{"torch.cosine_similarity", "torch.nn.functional.cosine_similarity"},
+		Doc:    "Cosine of the angle between vectors along dim: Σ x1·x2 / (max(‖x1‖, eps)·max(‖x2‖, eps)).",
+		Reject: checkCosine,
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Dims(2 + s.Index(2))
 			return []any{s.Distinct(shape...), s.Distinct(shape...), s.Index(len(shape)), s.Float(1e-8, 1e-4)}

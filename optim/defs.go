@@ -13,7 +13,7 @@ var defs = []*Def{
 		Name: "SGD",
 		Sig:  "SGD(float? lr=None, float momentum=0, float dampening=0, float weight_decay=0, bool nesterov=False, *, bool maximize=False, bool? foreach=None, bool differentiable=False)",
 		Doc:  "Stochastic gradient descent with momentum.",
-		Check: func(g *Group) error {
+		Reject: func(g *Group) error {
 			if err := nonNegative(g, "learning rate:lr", "momentum value:momentum", "weight_decay value:weight_decay"); err != nil {
 				return err
 			}
@@ -32,31 +32,31 @@ var defs = []*Def{
 		},
 	},
 	{
-		Name:  "Adam",
-		Sig:   "Adam(float lr=1e-3, float[] betas=[0.9, 0.999], float eps=1e-8, float weight_decay=0, bool amsgrad=False, *, bool? foreach=None, bool maximize=False, bool capturable=False, bool differentiable=False, bool fused=False)",
-		Doc:   "Adam: adaptive moments.",
-		Check: checkAdam,
-		Begin: beginAdam,
+		Name:   "Adam",
+		Sig:    "Adam(float lr=1e-3, float[] betas=[0.9, 0.999], float eps=1e-8, float weight_decay=0, bool amsgrad=False, *, bool? foreach=None, bool maximize=False, bool capturable=False, bool differentiable=False, bool fused=False)",
+		Doc:    "Adam: adaptive moments.",
+		Reject: checkAdam,
+		Begin:  beginAdam,
 		Update: func(b op.Builder, g *Group, p *Param, st State) op.Value {
 			return updateAdam(b, "adam.update", g, p, st)
 		},
 	},
 	{
-		Name:  "AdamW",
-		Sig:   "AdamW(float lr=1e-3, float[] betas=[0.9, 0.999], float eps=1e-8, float weight_decay=1e-2, bool amsgrad=False, *, bool maximize=False, bool? foreach=None, bool capturable=False)",
-		Doc:   "Adam with decoupled weight decay.",
-		Check: checkAdam,
-		Begin: beginAdam,
+		Name:   "AdamW",
+		Sig:    "AdamW(float lr=1e-3, float[] betas=[0.9, 0.999], float eps=1e-8, float weight_decay=1e-2, bool amsgrad=False, *, bool maximize=False, bool? foreach=None, bool capturable=False)",
+		Doc:    "Adam with decoupled weight decay.",
+		Reject: checkAdam,
+		Begin:  beginAdam,
 		Update: func(b op.Builder, g *Group, p *Param, st State) op.Value {
 			return updateAdam(b, "adamw.update", g, p, st)
 		},
 	},
 	{
-		Name:  "RAdam",
-		Sig:   "RAdam(float lr=1e-3, float[] betas=[0.9, 0.999], float eps=1e-8, float weight_decay=0, bool? foreach=None)",
-		Doc:   "Adam whose step is rectified while the second moment has seen few gradients.",
-		Check: checkAdam,
-		Begin: beginAdam,
+		Name:   "RAdam",
+		Sig:    "RAdam(float lr=1e-3, float[] betas=[0.9, 0.999], float eps=1e-8, float weight_decay=0, bool? foreach=None)",
+		Doc:    "Adam whose step is rectified while the second moment has seen few gradients.",
+		Reject: checkAdam,
+		Begin:  beginAdam,
 		Update: func(b op.Builder, g *Group, p *Param, st State) op.Value {
 			out := apply(b, "radam.update", p, st.list("exp_avg", "exp_avg_sq", "step"), adamOptions(g))
 			return st.take(out, "exp_avg", "exp_avg_sq", "step")
@@ -66,7 +66,7 @@ var defs = []*Def{
 		Name: "RMSprop",
 		Sig:  "RMSprop(float lr=1e-2, float alpha=0.99, float eps=1e-8, float weight_decay=0, float momentum=0, bool centered=False, bool? foreach=None, bool maximize=False, bool differentiable=False)",
 		Doc:  "Gradients divided by a running average of their size.",
-		Check: func(g *Group) error {
+		Reject: func(g *Group) error {
 			return nonNegative(g, "learning rate:lr", "epsilon value:eps", "momentum value:momentum", "weight_decay value:weight_decay", "alpha value:alpha")
 		},
 		Begin: func(g *Group, p *Param) State {
@@ -85,7 +85,7 @@ var defs = []*Def{
 		Name: "Adagrad",
 		Sig:  "Adagrad(float lr=1e-2, float lr_decay=0, float weight_decay=0, float initial_accumulator_value=0, float eps=1e-10, bool? foreach=None, *, bool maximize=False)",
 		Doc:  "Gradients divided by the root of the sum of their squares.",
-		Check: func(g *Group) error {
+		Reject: func(g *Group) error {
 			return nonNegative(g, "learning rate:lr", "lr_decay value:lr_decay", "weight_decay value:weight_decay", "initial_accumulator_value value:initial_accumulator_value", "epsilon value:eps")
 		},
 		Begin: func(g *Group, p *Param) State {
@@ -105,7 +105,7 @@ var defs = []*Def{
 		Name: "Adadelta",
 		Sig:  "Adadelta(float lr=1.0, float rho=0.9, float eps=1e-6, float weight_decay=0, bool? foreach=None, *, bool maximize=False)",
 		Doc:  "Gradients scaled by running averages of the steps and of the gradients.",
-		Check: func(g *Group) error {
+		Reject: func(g *Group) error {
 			if rho := g.Float("rho"); !(0 <= rho && rho <= 1) {
 				return op.ValueError("Invalid rho value: %v", rho)
 			}

@@ -70,8 +70,8 @@ type Def struct {
 	Sig string
 	// Doc is one sentence.
 	Doc string
-	// Check returns a rejection of options, each of which g has.
-	Check func(g *Group) error
+	// Reject returns a rejection of options, each of which g has.
+	Reject func(g *Group) error
 	// Begin returns the first state of a parameter; nil means an empty one.
 	Begin func(g *Group, p *Param) State
 	// Early tells that the state is there before the first step.
@@ -164,10 +164,10 @@ func (d *Def) check(g *Group) error {
 			return fmt.Errorf("%s: option %s=True is %w", d.Name, name, nn.ErrUnsupported)
 		}
 	}
-	if d.Check == nil {
+	if d.Reject == nil {
 		return nil
 	}
-	return d.Check(g)
+	return d.Reject(g)
 }
 
 // AddGroup adds a group of parameters. The error is a rejection.

@@ -21,9 +21,9 @@ type encoder struct {
 	mem *memory
 	job *backend.Job
 	// places are the offsets of the job's inputs where they were drawn.
-	places []int
-	shared bool // inputs are drawn in shared memory
-	blank  bool // those of floats are not drawn
+	places        []int
+	shared        bool // inputs are drawn in shared memory
+	uninitialised bool // those of floats are not drawn
 	// mode is that of the cases; empty for eager.
 	mode string
 }
@@ -192,7 +192,7 @@ func (e *encoder) draw() error {
 		if tensor.NumElements(in.Shape)*in.DType.Size() < len(room) {
 			clear(room)
 		}
-		if !e.blank || !in.DType.IsDifferentiable() {
+		if !e.uninitialised || !in.DType.IsDifferentiable() {
 			in.Fill.Into(t)
 		}
 		e.job.Inputs = append(e.job.Inputs, t)

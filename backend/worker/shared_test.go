@@ -94,9 +94,9 @@ func tensorsOf(t *testing.T, o *backend.Outcome) map[string]*tensor.Tensor {
 	return out
 }
 
-// TestRunBlank: integers are drawn, floats are not; a dtype without a kernel is
+// TestRunUninitialized: integers are drawn, floats are not; a dtype without a kernel is
 // refused in the words in which drawn inputs are.
-func TestRunBlank(t *testing.T) {
+func TestRunUninitialized(t *testing.T) {
 	w := torch(t)
 	jobs := func() []*backend.Job {
 		var list []*backend.Job
@@ -109,7 +109,7 @@ func TestRunBlank(t *testing.T) {
 		return list
 	}
 	blank := jobs()
-	got, err := w.RunBlank(t.Context(), blank)
+	got, err := w.RunUninitialized(t.Context(), blank)
 	if err != nil {
 		t.Fatal(err)
 	}

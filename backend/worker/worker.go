@@ -235,15 +235,15 @@ func (w *Worker) cotangentLength(job *backend.Job) int {
 // reads them. Inputs and outcomes may lie in the region that both share: they are
 // valid until Release or the next run.
 func (w *Worker) RunShared(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
-	w.encode.blank = false
+	w.encode.uninitialised = false
 	return w.runShared(ctx, jobs)
 }
 
-// RunBlank is RunShared with floats that are anything, and what they are is not
+// RunUninitialized is RunShared with uninitialised floats, and what they are is not
 // kept: for a question whose answer rests on dtypes and shapes.
-func (w *Worker) RunBlank(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
-	w.encode.blank = true
-	defer func() { w.encode.blank = false }()
+func (w *Worker) RunUninitialized(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
+	w.encode.uninitialised = true
+	defer func() { w.encode.uninitialised = false }()
 	return w.runShared(ctx, jobs)
 }
 
@@ -267,7 +267,7 @@ func (w *Worker) runShared(ctx context.Context, jobs []*backend.Job) ([]*backend
 		}
 		return w.RunBatch(ctx, jobs)
 	}
-	if !w.encode.blank {
+	if !w.encode.uninitialised {
 		for i, job := range jobs {
 			redraw(job, outs[i])
 		}

@@ -149,8 +149,8 @@ func opsText(w io.Writer, defs []*op.Def) error {
 // shardingText writes the legal sharding signatures of a sample call of each operator.
 func shardingText(w io.Writer, defs []*op.Def) error {
 	for _, d := range defs {
-		if d.Whole != "" {
-			fmt.Fprintf(w, "\n%s is not sharded: %s\n", d.ID(), d.Whole)
+		if d.NotSplittable != "" {
+			fmt.Fprintf(w, "\n%s is not sharded: %s\n", d.ID(), d.NotSplittable)
 			continue
 		}
 		call, shardings, err := sampleSharded(d)

@@ -212,7 +212,7 @@ def test_exp():
     return torch.exp(random_tensor(ndim=random(0, 2)))
 `)
 	refuse := func(defs map[string]*op.Def) {
-		defs["exp"].Check = func(a op.Args) error {
+		defs["exp"].Reject = func(a op.Args) error {
 			if len(a.Value("input").Shape()) == 0 {
 				return op.RuntimeError("expected a tensor with dimensions")
 			}

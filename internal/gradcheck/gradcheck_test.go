@@ -120,7 +120,7 @@ func frozen() []*op.Def {
 	only := tensorsOf(tensor.F64)
 	return []*op.Def{
 		{
-			Sig: "frozen_tanh(Tensor g, Tensor x) -> Tensor", Infer: like, Tol: tol, Check: only,
+			Sig: "frozen_tanh(Tensor g, Tensor x) -> Tensor", Infer: like, Tol: tol, Reject: only,
 			Kernels: binary(func(g, x complex128) complex128 { return g * (1 - tanh(x)*tanh(x)) }),
 			Grad: func(g *op.Grad) {
 				g.To("g", func() op.Value {
@@ -130,7 +130,7 @@ func frozen() []*op.Def {
 			},
 		},
 		{
-			Sig: "frozen_product(Tensor g, Tensor x) -> Tensor", Infer: like, Tol: tol, Check: only,
+			Sig: "frozen_product(Tensor g, Tensor x) -> Tensor", Infer: like, Tol: tol, Reject: only,
 			Kernels: binary(func(g, x complex128) complex128 { return g * x }),
 			Grad: func(g *op.Grad) {
 				g.To("x", func() op.Value { return g.Mul(g.G(), g.Value("g")) })

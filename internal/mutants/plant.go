@@ -26,8 +26,8 @@ func Around(d *op.Def, f func(c *op.Run, run func(*op.Run) error) error) {
 
 // RewriteArgs makes every part of an operator see other arguments than it is given.
 func RewriteArgs(d *op.Def, f func(op.Args) op.Args) {
-	if check := d.Check; check != nil {
-		d.Check = func(a op.Args) error { return check(f(a)) }
+	if check := d.Reject; check != nil {
+		d.Reject = func(a op.Args) error { return check(f(a)) }
 	}
 	if infer := d.Infer; infer != nil {
 		d.Infer = func(a op.Args) ([]op.Meta, error) { return infer(f(a)) }
@@ -315,8 +315,8 @@ func parts(f func(b op.Builder, a op.Args, compose func(op.Builder, op.Args) []o
 // refuses makes an operator refuse legal calls.
 func refuses(f func(a op.Args) bool) plant {
 	return func(d *op.Def) {
-		check := d.Check
-		d.Check = func(a op.Args) error {
+		check := d.Reject
+		d.Reject = func(a op.Args) error {
 			if f(a) {
 				return op.RuntimeError("not implemented")
 			}

@@ -28,8 +28,8 @@ func watch(d *op.Def, touch func()) {
 }
 
 func watchModule(d *nn.Def, touch func()) {
-	check, state, forward := d.Check, d.State, d.Forward
-	d.Check = func(a op.Args) error {
+	check, state, forward := d.Reject, d.State, d.Forward
+	d.Reject = func(a op.Args) error {
 		touch()
 		if check == nil {
 			return nil

@@ -71,7 +71,7 @@ func (l *genLane) probe(ctx context.Context, ways []*way) ([]*way, error) {
 	if len(asked) == 0 {
 		return ways, nil
 	}
-	outcomes, err := sharer.RunBlank(ctx, jobs)
+	outcomes, err := sharer.RunUninitialized(ctx, jobs)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return nil, nil

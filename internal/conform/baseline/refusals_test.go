@@ -35,7 +35,7 @@ func (p picky) RunShared(ctx context.Context, jobs []*backend.Job) ([]*backend.O
 	return backend.RunBatch(ctx, picky{}, jobs)
 }
 
-func (p picky) RunBlank(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
+func (p picky) RunUninitialized(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
 	for _, job := range jobs {
 		x := tensor.New(job.Program.Inputs[0].DType, job.Program.Inputs[0].Shape...)
 		for i := range x.Len() {

@@ -295,7 +295,7 @@ y = torch.tanh(x)
 x = tensor((), torch.float32, [1.0])
 y = torch.sum(x)
 `, func(defs map[string]*op.Def) {
-		defs["sum"].Check = func(op.Args) error { return op.RuntimeError("expected a tensor with dimensions") }
+		defs["sum"].Reject = func(op.Args) error { return op.RuntimeError("expected a tensor with dimensions") }
 	}, verdict.Misaligned, "exception"},
 	{"no exception", `
 x = tensor((2, 3), torch.float32, uniform(0.0, 1.0, key=1))

@@ -94,8 +94,8 @@ func (j *judge) side(o *backend.Outcome) *Side {
 	return s
 }
 
-// lacking is what PyTorch says of what it has not.
-var lacking = []string{"\" not implemented for '", "derivative for ", "_cpu not implemented for ", " is not implemented for half on CPU", "Low precision dtypes not supported", "does not support automatic differentiation for outputs with complex dtype",
+// missingKernelMessages is what PyTorch says of what it has not.
+var missingKernelMessages = []string{"\" not implemented for '", "derivative for ", "_cpu not implemented for ", " is not implemented for half on CPU", "Low precision dtypes not supported", "does not support automatic differentiation for outputs with complex dtype",
 	"is not differentiable with respect to argument '", " to have one of the following scalar types: Half, Float, Double; but got CPUBFloat16Type"}
 
 // LacksKernel reports whether PyTorch raised what it raises for a legal call
@@ -103,7 +103,7 @@ var lacking = []string{"\" not implemented for '", "derivative for ", "_cpu not 
 // nothing to align with.
 func LacksKernel(o *backend.Outcome) bool {
 	return o.Status == backend.Raised && (o.Class == "RuntimeError" || o.Class == "NotImplementedError") &&
-		slices.ContainsFunc(lacking, func(s string) bool { return strings.Contains(o.Message, s) })
+		slices.ContainsFunc(missingKernelMessages, func(s string) bool { return strings.Contains(o.Message, s) })
 }
 
 var endings = map[backend.Status]struct {
