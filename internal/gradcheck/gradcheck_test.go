@@ -238,7 +238,7 @@ func piecewise(t *testing.T, slope func(float64) float64, points []float64) (*op
 	tol := op.Tol{Class: op.Pointwise, ULP: 1, Reason: "test"}
 	next := 0
 	d := &op.Def{
-		Sig: "step(Tensor x) -> Tensor", Infer: one, Check: tensorsOf(tensor.F64), Tol: tol, Kernels: apply(step),
+		Sig: "step(Tensor x) -> Tensor", Infer: one, Reject: tensorsOf(tensor.F64), Tol: tol, Kernels: apply(step),
 		Grad: func(g *op.Grad) {
 			g.To("x", func() op.Value { return g.Mul(g.G(), g.Op("step_slope", g.Value("x"))) })
 		},

@@ -302,7 +302,7 @@ x = tensor((2, 3), torch.float32, uniform(0.0, 1.0, key=1))
 y = torch.softmax(x, 5)
 `, func(defs map[string]*op.Def) {
 		d := defs["softmax"]
-		d.Check, d.Infer = nil, func(a op.Args) ([]op.Meta, error) { return []op.Meta{{DType: tensor.F32, Shape: []int{2, 3}}}, nil }
+		d.Reject, d.Infer = nil, func(a op.Args) ([]op.Meta, error) { return []op.Meta{{DType: tensor.F32, Shape: []int{2, 3}}}, nil }
 		for i := range d.Kernels {
 			d.Kernels[i].Run = func(*op.Run) error { return nil }
 		}
@@ -311,7 +311,7 @@ y = torch.softmax(x, 5)
 x = tensor((2, 3), torch.float32, uniform(0.0, 1.0, key=1))
 y = torch.softmax(x, 5)
 `, func(defs map[string]*op.Def) {
-		defs["softmax"].Check = func(op.Args) error { return op.TypeError("no") }
+		defs["softmax"].Reject = func(op.Args) error { return op.TypeError("no") }
 	}, verdict.Misaligned, "exception"},
 	{"crash", `
 x = tensor((2, 3), torch.float32, uniform(0.0, 1.0, key=1))
