@@ -6,12 +6,10 @@ import (
 
 	"plumb/backend"
 	"plumb/backend/native"
-	"plumb/internal/campaign"
 	"plumb/internal/conform/baseline"
 	"plumb/internal/conform/config"
 	"plumb/internal/conform/diopi"
-	"plumb/internal/judge/compare"
-	"plumb/internal/judge/reffaults"
+	"plumb/internal/judge"
 	"plumb/internal/judge/verdict"
 	"plumb/nn"
 	"plumb/op"
@@ -23,83 +21,28 @@ import (
 // judged by a rounding-error analysis, which takes ten float64 numbers an element.
 const analysed = 4 << 20
 
-// judge judges by the numerics classes of the operators, as plumb run does.
-type judge struct {
-	policy    verdict.Policy
-	estimator *native.Backend
-}
-
 // newJudge returns the judge of outcomes of a reference, such as "torch 1.13.1".
-func newJudge(reference string) *judge {
-	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Table: ops.Table(), Faults: reffaults.Faults, Reference: reference}
-	return &judge{policy: policy, estimator: native.New(ops.Table(), nn.Modules())}
+// What the reference said in float64 is part of a baseline, of some cases.
+func newJudge(reference string) *judge.Judge {
+	return judge.New(judge.Config{
+		Table: ops.Table(), Modules: nn.Modules(), Reference: reference, CanAskReference: true, Oracle: judge.OnMismatch,
+	})
 }
 
-// dispute is what is judged once or more, of one job.
-type dispute struct {
-	*judge
-	job       *backend.Job
-	ref, cand *backend.Outcome
-	estimator campaign.Estimator
-}
-
-func (j *judge) dispute(job *backend.Job, ref, cand *backend.Outcome) *dispute {
-	return &dispute{j, job, ref, cand, &estimates{Backend: j.estimator}}
-}
-
-// alone judges without a reference that can be asked.
-func (d *dispute) alone() *verdict.Verdict {
-	return campaign.Judge(d.policy, d.estimator)(d.job, d.ref, d.cand, nil)
-}
-
-// asked judges with a reference that can be asked, and its answers, where it was.
-func (d *dispute) asked(o *verdict.Oracle) *verdict.Verdict {
-	policy := d.policy
-	policy.Answers = true
-	return campaign.Judge(policy, d.estimator)(d.job, d.ref, d.cand, o)
-}
-
-// estimates remembers what is known of the one job that it is asked about.
-type estimates struct {
-	*native.Backend
-	bounds, outline [2]*compare.Bounds // of results, and of gradients too
-}
-
-func (e *estimates) Bounds(job *backend.Job, gradients bool) *compare.Bounds {
-	return remember(&e.bounds, gradients, func() *compare.Bounds { return e.Backend.Bounds(job, gradients) })
-}
-
-func (e *estimates) Outline(job *backend.Job, gradients bool) *compare.Bounds {
-	return remember(&e.outline, gradients, func() *compare.Bounds { return e.Backend.Outline(job, gradients) })
-}
-
-func remember(known *[2]*compare.Bounds, gradients bool, ask func() *compare.Bounds) *compare.Bounds {
-	if known[1] == nil && gradients {
-		known[1] = ask()
-	}
-	if known[1] != nil {
-		return known[1]
-	}
-	if known[0] == nil {
-		known[0] = ask()
-	}
-	return known[0]
-}
-
-// plain judges without a reference that could be asked for the truth. Where a
-// large case differs by more than PyTorch's default tolerance, the config's own
-// tolerance stands in for the analysis.
-func (j *judge) plain(q *baseline.Question) *verdict.Verdict {
+// withoutOracle judges a case of which the reference cannot be asked for the
+// truth. Where a large one differs by more than PyTorch's default tolerance, the
+// config's own tolerance stands in for the analysis.
+func withoutOracle(c *judge.Case, q *baseline.Question) *verdict.Verdict {
+	c.Policy.CanAskReference = false
 	if baseline.Elements(q.Job, q.Ref) <= analysed {
-		return j.dispute(q.Job, q.Ref, q.Cand).alone()
+		return c.Verdict(nil)
 	}
-	policy := j.policy
-	policy.Measure = q.Measure
-	policy.Draws = func() [][]backend.Draw { return j.estimator.Draws(q.Job) }
-	v := verdict.Judge(q.Job.Program, q.Ref, q.Cand, policy)
+	c.Unbounded()
+	c.Policy.Measure = q.Measure
+	v := c.Verdict(nil)
 	if v.Word == verdict.Misaligned && v.Arguable() {
-		policy.RTol, policy.ATol = &q.Entry.RTol, &q.Entry.ATol
-		v = verdict.Judge(q.Job.Program, q.Ref, q.Cand, policy)
+		c.Policy.RTol, c.Policy.ATol = &q.Entry.RTol, &q.Entry.ATol
+		v = c.Verdict(nil)
 	}
 	return v
 }
@@ -110,12 +53,14 @@ func Truth(mode baseline.TruthMode) baseline.Truth {
 	return baseline.Truth{
 		Mode: mode, Predict: Predictor,
 		Arguable: func(job *backend.Job, ref, cand *backend.Outcome) bool {
-			d := j.dispute(job, ref, cand)
-			v := d.alone()
-			return v.Arguable() || v.Answerable && d.asked(nil).Arguable()
+			c := j.Case(job, ref, cand)
+			c.Policy.CanAskReference = false
+			v := c.Verdict(nil)
+			c.Policy.CanAskReference = true
+			return v.Arguable() || v.OracleMightChange && c.Verdict(nil).Arguable()
 		},
 		Rounds: func(p *program.Program) bool {
-			return slices.ContainsFunc(p.Calls, func(c program.Call) bool { return rounds(j.policy.Tols(c.Target)) })
+			return slices.ContainsFunc(p.Calls, func(c program.Call) bool { return rounds(j.Tols(c.Target)) })
 		},
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"plumb/backend"
 	"plumb/internal/conform/baseline"
 	"plumb/internal/conform/config"
+	"plumb/internal/judge"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
 	"plumb/tensor"
@@ -23,7 +24,7 @@ type Kit struct {
 
 	base  *baseline.Baseline
 	cases map[string]*config.Case // of the recorded config, by name
-	judge *judge
+	judge *judge.Judge
 }
 
 // NewKit returns the kit of a baseline under modes. The error says why the
@@ -142,11 +143,11 @@ func (k *Kit) Judge(q *baseline.Question) *verdict.Verdict {
 // settled judges by the numerics classes, with what the reference said when it
 // was asked for the truth: as a live one would be asked.
 func (k *Kit) settled(q *baseline.Question) *verdict.Verdict {
+	c := k.judge.Case(q.Job, q.Ref, q.Cand)
 	if q.Truth == nil {
-		return k.judge.plain(q)
+		return withoutOracle(c, q)
 	}
-	d := k.judge.dispute(q.Job, q.Ref, q.Cand)
-	v := d.asked(nil)
+	v := c.Verdict(nil)
 	if !v.Arguable() {
 		return v
 	}
@@ -155,7 +156,7 @@ func (k *Kit) settled(q *baseline.Question) *verdict.Verdict {
 		v.Reason += "; what the reference says in float64 cannot be read: " + err.Error()
 		return v
 	}
-	return d.asked(o)
+	return c.Verdict(o)
 }
 
 // few says whether all that a verdict found wrong are elements over their

@@ -1,4 +1,4 @@
-// Package named opens backends by the names that flags take.
+// Package open opens backends by the names that flags take.
 package open
 
 import (
@@ -88,6 +88,13 @@ func (s *Set) native(mode string) backend.Backend {
 		panic(err) // Opener has looked
 	}
 	return b
+}
+
+// IsRecorded reports whether a backend's name is that of a baseline, which
+// holds the outcomes of some programs and can be asked about no other.
+func IsRecorded(spec string) bool {
+	kind, _, _ := strings.Cut(spec, ":")
+	return kind == "recorded"
 }
 
 // Is returns the name and version of an opened backend's subject, such as

@@ -16,6 +16,7 @@ import (
 	"plumb/internal/campaign/report"
 	"plumb/internal/find/finding"
 	"plumb/internal/find/shrink"
+	"plumb/internal/judge"
 	"plumb/internal/judge/verdict"
 )
 
@@ -32,7 +33,7 @@ func newBench() *cobra.Command {
 }
 
 func newBenchCases() *cobra.Command {
-	f := runFlags{reference: "torch", candidates: []string{"native"}, noGraph: true, seed: 1, timeout: time.Minute, device: "cpu", oracle: string(campaign.OnMismatch), shrink: shrink.DefaultBudget}
+	f := runFlags{reference: "torch", candidates: []string{"native"}, noGraph: true, seed: 1, timeout: time.Minute, device: "cpu", oracle: string(judge.OnMismatch), shrink: shrink.DefaultBudget}
 	var rounds int
 	var asJSON bool
 	cmd := &cobra.Command{

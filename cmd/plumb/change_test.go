@@ -6,7 +6,9 @@ import (
 
 	"plumb/backend"
 	"plumb/internal/campaign"
+	"plumb/internal/judge"
 	"plumb/internal/judge/verdict"
+	"plumb/nn"
 	"plumb/ops"
 	"plumb/program"
 	"plumb/tensor"
@@ -25,11 +27,12 @@ func TestAChangeIsSettledLikeTheResult(t *testing.T) {
 		y := tensor.Float64s(tensor.F64, nil, v)
 		return &backend.Outcome{Status: backend.OK, Values: []backend.Value{{Tensor: y}}, Changes: [][]backend.Named{{{Name: "x", Tensor: y}}}}
 	}
-	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Table: ops.Table()}
-	if v := verdict.Judge(p, outcome(off), outcome(math.Expm1(x)), policy); v.Word != verdict.Aligned {
+	job := campaign.Job(p, &backend.Outcome{})
+	plain := judge.New(judge.Config{Table: ops.Table(), Modules: nn.Modules(), Oracle: judge.OnMismatch})
+	if v := plain.Case(job, outcome(off), outcome(math.Expm1(x))).Verdict(nil); v.Word != verdict.Aligned {
 		t.Errorf("the candidate is right: %s", v.Text())
 	}
-	if v := verdict.Judge(p, outcome(math.Expm1(x)), outcome(off), policy); v.Word != verdict.Misaligned {
+	if v := plain.Case(job, outcome(math.Expm1(x)), outcome(off)).Verdict(nil); v.Word != verdict.Misaligned {
 		t.Errorf("the candidate is 7 units off: %s", v.Text())
 	}
 }

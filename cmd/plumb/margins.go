@@ -5,18 +5,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 
 	"github.com/spf13/cobra"
 
 	"plumb/backend"
-	"plumb/backend/native"
-	"plumb/internal/judge/compare"
+	"plumb/internal/campaign"
 	"plumb/internal/judge/margins"
 	"plumb/internal/judge/verdict"
-	"plumb/nn"
-	"plumb/ops"
-	"plumb/program"
 )
 
 // gauges measure the tests and the limits themselves, beside the verdicts.
@@ -72,7 +67,7 @@ func (r *runner) gauge(rec *verdict.Record) {
 	if sampled == r.power || sampled > 0 && g.last == rec.Index || rec.Reference.Status != backend.OK {
 		return
 	}
-	g.survey.Add(rec.Index, verdict.Power(rec.Program, rec.Reference, r.powerJudge(rec)))
+	g.survey.Add(rec.Index, r.judge.Power(campaign.Job(rec.Program, rec.Reference), rec.Reference))
 	g.last = rec.Index
 }
 
@@ -85,25 +80,6 @@ func (r *runner) weigh(e *verdict.End) {
 	e.Rejects = e.Err == nil && t != nil && !t.Options.Refusals && e.Mostly()
 	if e.Weak != nil || e.Rejects {
 		r.summary.Weak++
-	}
-}
-
-// powerJudge judges fakes by the limits that the record was judged by.
-func (r *runner) powerJudge(rec *verdict.Record) func(p *program.Program, ref, cand *backend.Outcome) *verdict.Verdict {
-	policy := r.policy
-	own := native.New(ops.Table(), nn.Modules())
-	job := sync.OnceValue(func() *backend.Job {
-		job := &backend.Job{Program: rec.Program, State: rec.Reference.Initial}
-		for i := range rec.Program.Inputs {
-			job.Inputs = append(job.Inputs, rec.Program.Inputs[i].Materialize())
-		}
-		return job
-	})
-	bounds := sync.OnceValue(func() *compare.Bounds { return own.Bounds(job(), true) })
-	policy.Bounds = func(bool) *compare.Bounds { return bounds() }
-	policy.Draws = sync.OnceValue(func() [][]backend.Draw { return own.Draws(job()) })
-	return func(p *program.Program, ref, cand *backend.Outcome) *verdict.Verdict {
-		return verdict.Judge(p, ref, cand, policy)
 	}
 }
 

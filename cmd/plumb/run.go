@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +17,6 @@ import (
 	"golang.org/x/term"
 
 	"plumb/backend"
-	"plumb/backend/native"
 	"plumb/backend/open"
 	"plumb/backend/recorded"
 	"plumb/internal/campaign"
@@ -25,7 +25,7 @@ import (
 	"plumb/internal/draw/script"
 	"plumb/internal/find/finding"
 	"plumb/internal/find/shrink"
-	"plumb/internal/judge/reffaults"
+	"plumb/internal/judge"
 	"plumb/internal/judge/verdict"
 	"plumb/nn"
 	"plumb/ops"
@@ -135,7 +135,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fl.DurationVar(&f.timeout, "timeout", time.Minute, "time limit of one case")
 	fl.StringVar(&f.device, "device", "cpu", "the device that random_device() gives")
 	fl.StringSliceVar(&f.dtypes, "dtype", nil, "run every test with this dtype for random float tensors and modules; may be repeated (default float32)")
-	fl.StringVar(&f.oracle, "oracle", string(campaign.OnMismatch), "when the reference is asked for the truth in float64: off, on-mismatch or always")
+	fl.StringVar(&f.oracle, "oracle", string(judge.OnMismatch), "when the reference is asked for the truth in float64: off, on-mismatch or always")
 	fl.StringVar(&f.margins, "margins", "", `keep the observed error ÷ limit of every comparison in this file; "none" keeps none (default: the user's cache, for plumb margins)`)
 	fl.IntVar(&f.power, "power", 3, "cases per test that are judged again with fakes for what is expected; 0 for none")
 	fl.StringVar(&f.ops, "ops", "", "instead of test files, cases drawn from the literals of the operators whose name matches one of these globs, such as 'conv*,max*': legal calls in every dtype, and calls that break a rule")
@@ -170,7 +170,8 @@ type runner struct {
 	summary  *report.Summary
 	sink     report.Sink
 	cases    []recorded.Case
-	policy   verdict.Policy
+	judgedBy judge.Config
+	judge    *judge.Judge
 	floats   []tensor.DType
 	maxBytes int // of a random tensor
 	gauges   gauges
@@ -295,9 +296,7 @@ func (r *runner) newSink() report.Sink {
 
 // check returns the mistakes in the flags that cobra cannot see.
 func (f *runFlags) check() error {
-	switch campaign.OracleMode(f.oracle) {
-	case campaign.OracleOff, campaign.OnMismatch, campaign.Always:
-	default:
+	if !slices.Contains(judge.OracleModes, judge.OracleMode(f.oracle)) {
 		return fmt.Errorf("--oracle %s: want off, on-mismatch or always", f.oracle)
 	}
 	switch {
@@ -337,28 +336,23 @@ func (r *runner) config(ctx context.Context) (*campaign.Config, error) {
 		return nil, usage(err)
 	}
 	r.backends.Table, r.backends.Python, r.backends.Timeout = ops.Table(), r.python, r.timeout
-	cfg := &campaign.Config{Jobs: r.jobs, Batch: 32, Faults: reffaults.Graphs, OnRecord: r.onRecord, OnEnd: r.onEnd}
-	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Table: ops.Table(), Faults: reffaults.Faults, SameException: r.ops != ""}
-	if err := r.judgeBy(&policy); err != nil {
+	cfg := &campaign.Config{Jobs: r.jobs, Batch: 32, OnRecord: r.onRecord, OnEnd: r.onEnd}
+	by := judge.Config{Table: ops.Table(), Modules: nn.Modules(), Oracle: judge.OracleMode(r.oracle), SameException: r.ops != ""}
+	if err := r.judgeBy(&by); err != nil {
 		return nil, usage(err)
 	}
 	if err := r.openBackends(ctx, cfg); err != nil {
 		return nil, err
 	}
-	policy.Reference = r.backends.Is(r.reference)
-	if cfg.Oracle = campaign.OracleMode(r.oracle); cfg.Oracle == campaign.OracleOff {
-		policy.NoScalars = true
-	} else {
-		policy.Answers = r.reference != "recorded"
-	}
-	r.policy = policy
-	cfg.Judge = campaign.Judge(policy, native.New(ops.Table(), nn.Modules()))
+	by.Reference, by.CanAskReference = r.backends.Is(r.reference), !open.IsRecorded(r.reference)
+	r.judgedBy, r.judge = by, judge.New(by)
+	cfg.Judge = r.judge
 	r.probe = func(g *opcase.Grapher) error { return probe(ctx, g, cfg) }
 	r.sigs = &signatures{}
 	switch {
 	case strings.HasPrefix(r.reference, "torch"):
 		r.sigs.open = cfg.Reference
-	case strings.HasPrefix(r.reference, "recorded"):
+	case open.IsRecorded(r.reference):
 		r.sigs.info = cfg.Reference
 	}
 	tests, err := r.tests()
@@ -451,22 +445,23 @@ func (r *runner) writeBaseline(cfg *campaign.Config) error {
 	return recorded.WriteFile(r.record, ref.Info(), r.cases)
 }
 
-// judgeBy puts what the flags say of tolerances and exceptions into the policy.
-func (r *runner) judgeBy(policy *verdict.Policy) error {
-	policy.NoExceptions = r.noExceptions
+// judgeBy puts what the flags say of tolerances and exceptions into the
+// configuration of the judge.
+func (r *runner) judgeBy(by *judge.Config) error {
+	by.NoExceptions = r.noExceptions
 	if r.flags.Flags().Changed("rtol") {
-		policy.RTol, policy.ATol = &r.rtol, &r.atol
+		by.RTol, by.ATol = &r.rtol, &r.atol
 	}
 	rtol, atol := script.AutotestRTol, script.AutotestATol
 	switch r.tolerance {
 	case "":
 	case "autotest":
-		policy.RTol, policy.ATol = &rtol, &atol
+		by.RTol, by.ATol = &rtol, &atol
 	case "exact":
 		rtol, atol = 0, 0
-		policy.RTol, policy.ATol = &rtol, &atol
+		by.RTol, by.ATol = &rtol, &atol
 	case program.Default:
-		policy.Default = true
+		by.Default = true
 	default:
 		return fmt.Errorf("--tolerance %s: want autotest, exact or default", r.tolerance)
 	}

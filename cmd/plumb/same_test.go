@@ -15,6 +15,7 @@ import (
 	"plumb/backend"
 	"plumb/backend/native"
 	"plumb/internal/campaign"
+	"plumb/internal/judge"
 	"plumb/internal/judge/verdict"
 	"plumb/nn"
 	"plumb/ops"
@@ -54,9 +55,7 @@ func draws(t *testing.T, seed uint64, n, jobs, batch int, files []suites.File) m
 	hashes := map[string]string{}
 	cfg := campaign.Config{
 		Reference: open, Candidates: []campaign.Candidate{{Name: "drawn", Open: open}}, Jobs: jobs, Batch: batch,
-		Judge: func(*backend.Job, *backend.Outcome, *backend.Outcome, *verdict.Oracle) *verdict.Verdict {
-			return &verdict.Verdict{Word: verdict.Aligned}
-		},
+		Judge:    judge.New(judge.Config{}),
 		OnRecord: func(r *verdict.Record) { hashes[fmt.Sprint(r.Test, " ", r.Index)] = r.Reference.Message },
 		OnEnd: func(e *verdict.End) {
 			if e.Err != nil {

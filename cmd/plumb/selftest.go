@@ -20,6 +20,7 @@ import (
 	"plumb/internal/campaign"
 	"plumb/internal/find/bundle"
 	"plumb/internal/find/shrink"
+	"plumb/internal/judge"
 	"plumb/internal/judge/verdict"
 	"plumb/internal/mutants"
 	"plumb/nn"
@@ -233,9 +234,9 @@ func (s *selftest) try(ctx context.Context, m *subjectRun, r *verdict.Record) er
 	for i := range job.Inputs { // a mutant may have written into them
 		job.Inputs[i] = r.Program.Inputs[i].Materialize()
 	}
-	v := s.cfg.Judge(job, r.Reference, out, nil)
+	v := s.cfg.Judge.Case(job, r.Reference, out).Verdict(nil)
 	found := &verdict.Record{Test: r.Test, Index: r.Index, Candidate: m.Name, Program: r.Program, Verdict: v, Reference: r.Reference, Outcome: out}
-	if v.Arguable() && !s.recorded() {
+	if v.Arguable() && !open.IsRecorded(s.reference) {
 		err := s.alone(m, func(solo *campaign.Solo, _ *campaign.Config) error {
 			again, err := solo.Judge(ctx, m.Name, r.Program)
 			if err == nil {
@@ -268,7 +269,7 @@ func (s *selftest) minimise(ctx context.Context, m *subjectRun) error {
 	return s.alone(m, func(solo *campaign.Solo, cfg *campaign.Config) error {
 		cfg.Tests = []campaign.Test{m.test}
 		start := m.found
-		if s.recorded() { // the table without a fault has to find it too
+		if open.IsRecorded(s.reference) { // the table without a fault has to find it too
 			r, err := solo.Judge(ctx, m.Name, m.found.Program)
 			if err != nil || !r.Verdict.Word.IsFinding() {
 				return err
@@ -294,6 +295,9 @@ func (s *selftest) alone(m *subjectRun, f func(solo *campaign.Solo, cfg *campaig
 		}
 	}
 	cfg := *s.cfg
+	by := s.judgedBy
+	by.CanAskReference = true
+	cfg.Judge = judge.New(by)
 	cfg.Reference = func() (backend.Backend, error) { return keep(ref), nil }
 	cfg.Candidates = []campaign.Candidate{{Name: m.Name, Open: func() (backend.Backend, error) { return m.backend, nil }}}
 	solo, err := campaign.Open(&cfg)
@@ -304,7 +308,7 @@ func (s *selftest) alone(m *subjectRun, f func(solo *campaign.Solo, cfg *campaig
 }
 
 func (s *selftest) openReference() (backend.Backend, error) {
-	if s.recorded() {
+	if open.IsRecorded(s.reference) {
 		return native.New(ops.Table(), nn.Modules()), nil
 	}
 	return s.cfg.Reference()
@@ -368,10 +372,4 @@ func (w *watchedBackend) Run(ctx context.Context, job *backend.Job) (*backend.Ou
 	defer w.to.mu.Unlock()
 	w.to.names[job.Program] = w.names
 	return out, err
-}
-
-// recorded reports whether the reference is a baseline, the shipped one or a file.
-func (s *selftest) recorded() bool {
-	kind, _, _ := strings.Cut(s.reference, ":")
-	return kind == "recorded"
 }

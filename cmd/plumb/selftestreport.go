@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"plumb/backend/open"
 	"plumb/internal/find/bundle"
 	"plumb/internal/mutants"
 )
@@ -121,7 +122,7 @@ func (s *selftest) found() []*subjectRun {
 
 // referenceName says what the mutants were compared with.
 func (s *selftest) referenceName() string {
-	if name := s.backends.Is(s.reference); s.recorded() {
+	if name := s.backends.Is(s.reference); open.IsRecorded(s.reference) {
 		return "recorded " + name
 	} else if name != "" {
 		return name

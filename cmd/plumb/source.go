@@ -41,7 +41,8 @@ func (r *runner) tests() ([]campaign.Test, error) {
 		}
 		return ts, nil
 	}
-	if kind, path, _ := strings.Cut(r.reference, ":"); kind == "recorded" && len(r.files) == 0 {
+	if open.IsRecorded(r.reference) && len(r.files) == 0 {
+		_, path, _ := strings.Cut(r.reference, ":")
 		base, err := open.Baseline(path)
 		if err != nil {
 			return nil, usage(err)

@@ -12,6 +12,7 @@ import (
 
 	"plumb/backend"
 	"plumb/internal/draw/choice"
+	"plumb/internal/judge"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
 )
@@ -56,28 +57,13 @@ type Config struct {
 	Jobs int
 	// Batch is the largest number of cases in one exchange with a backend.
 	Batch int
-	// Judge turns two outcomes into a verdict, with an oracle where one was asked.
-	Judge func(job *backend.Job, ref, cand *backend.Outcome, o *verdict.Oracle) *verdict.Verdict
-	// Faults are what is known to be wrong with candidates.
-	Faults []verdict.CandidateFault
-	// Oracle says when the reference is asked for the truth in float64.
-	Oracle OracleMode
+	Judge *judge.Judge
 	// OnRecord receives every record, test by test and case by case, from one
 	// goroutine at a time.
 	OnRecord func(*verdict.Record)
 	// OnEnd is called after a test's last record.
 	OnEnd func(*verdict.End)
 }
-
-// OracleMode says when an oracle is asked.
-type OracleMode string
-
-// The modes. OnMismatch asks where a verdict is misaligned by distance.
-const (
-	OracleOff  OracleMode = "off"
-	OnMismatch OracleMode = "on-mismatch"
-	Always     OracleMode = "always"
-)
 
 // Candidate is a backend to judge.
 type Candidate struct {
@@ -334,46 +320,6 @@ func (l *lane) ask(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome
 	l.refMu.Lock()
 	defer l.refMu.Unlock()
 	return backend.RunBatch(ctx, l.ref, jobs)
-}
-
-// verdict judges one case, and where it blames the candidate for what may be
-// inherited, the case on the candidate's path.
-func (l *lane) verdict(ctx context.Context, job *backend.Job, ref, cand *backend.Outcome) (*verdict.Verdict, error) {
-	v, err := l.direct(ctx, job, ref, cand)
-	if err != nil || l.cfg.Oracle == OracleOff {
-		return v, err
-	}
-	path := verdict.Along(job, ref, cand, v)
-	if path == nil {
-		return v, nil
-	}
-	outcomes, err := l.ask(ctx, []*backend.Job{path.Job})
-	if err != nil {
-		return nil, err
-	}
-	on, err := l.direct(ctx, path.Job, outcomes[0], path.Lift(outcomes[0], cand))
-	if err != nil {
-		return nil, err
-	}
-	return path.Settle(v, on), nil
-}
-
-// direct judges one case, with the oracle's help where the mode asks for it.
-func (l *lane) direct(ctx context.Context, job *backend.Job, ref, cand *backend.Outcome) (*verdict.Verdict, error) {
-	mode := l.cfg.Oracle
-	v := &verdict.Verdict{}
-	if mode != Always {
-		if v = l.cfg.Judge(job, ref, cand, nil); mode != OnMismatch || !v.Arguable() {
-			return v, nil
-		}
-	}
-	outcomes, err := l.ask(ctx, verdict.Questions(job, ref.Initial))
-	if err != nil {
-		return nil, err
-	}
-	o := verdict.Answers(ref, outcomes)
-	o.All = mode == Always
-	return l.cfg.Judge(job, ref, cand, o), nil
 }
 
 // Lacking is an error of a draw that may say that the test uses something that

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"plumb/backend"
+	"plumb/internal/judge"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
 )
@@ -30,14 +31,6 @@ func (f *fake) Run(_ context.Context, j *backend.Job) (*backend.Outcome, error) 
 
 func raised(msg string) *backend.Outcome {
 	return &backend.Outcome{Status: backend.Raised, Class: "RuntimeError", Message: msg}
-}
-
-// judge tells aligned from rejected, which is all that the driver looks at.
-func judge(_ *backend.Job, ref, cand *backend.Outcome, _ *verdict.Oracle) *verdict.Verdict {
-	if ref.Status == backend.Raised && cand.Status == backend.Raised {
-		return &verdict.Verdict{Word: verdict.Rejected}
-	}
-	return &verdict.Verdict{Word: verdict.Aligned}
 }
 
 // draws makes a test whose program i has seed i.
@@ -69,7 +62,7 @@ func play(jobs, batch int, reject func(uint64) bool, tests ...Test) result {
 		return &fake{run: run, closed: &closed}, nil
 	}
 	res.err = Run(context.Background(), Config{
-		Tests: tests, Reference: open, Candidates: []Candidate{{"a", open}, {"b", open}}, Jobs: jobs, Batch: batch, Judge: judge,
+		Tests: tests, Reference: open, Candidates: []Candidate{{"a", open}, {"b", open}}, Jobs: jobs, Batch: batch, Judge: judge.New(judge.Config{}),
 		OnRecord: func(r *verdict.Record) {
 			res.lines = append(res.lines, fmt.Sprintf("%s %d %s %s", r.Test, r.Index, r.Candidate, r.Verdict.Word))
 		},
@@ -132,7 +125,7 @@ func TestFaultEndsTheRun(t *testing.T) {
 		return &fake{run: func(*program.Program) *backend.Outcome { return nil }, err: fault, closed: &closed}, nil
 	}
 	err := Run(context.Background(), Config{
-		Tests: []Test{draws("x", 100)}, Reference: open, Candidates: []Candidate{{"a", open}}, Jobs: 3, Batch: 2, Judge: judge,
+		Tests: []Test{draws("x", 100)}, Reference: open, Candidates: []Candidate{{"a", open}}, Jobs: 3, Batch: 2, Judge: judge.New(judge.Config{}),
 		OnRecord: func(*verdict.Record) { t.Error("a record of a broken backend") }, OnEnd: func(*verdict.End) {},
 	})
 	if !errors.Is(err, fault) || closed.Load() != 6 {
@@ -147,7 +140,7 @@ func TestCancelEndsTheRun(t *testing.T) {
 	open := func() (backend.Backend, error) { return &fake{run: ok, closed: &closed}, nil }
 	n := 0
 	err := Run(ctx, Config{
-		Tests: []Test{draws("x", 1<<40)}, Reference: open, Candidates: []Candidate{{"a", open}}, Jobs: 2, Batch: 4, Judge: judge,
+		Tests: []Test{draws("x", 1<<40)}, Reference: open, Candidates: []Candidate{{"a", open}}, Jobs: 2, Batch: 4, Judge: judge.New(judge.Config{}),
 		OnRecord: func(*verdict.Record) {
 			if n++; n == 20 {
 				cancel()
@@ -175,7 +168,7 @@ func TestASlowCaseHoldsBackTheOthers(t *testing.T) {
 	open := func() (backend.Backend, error) { return &fake{run: run, closed: &closed}, nil }
 	records := 0
 	err := Run(t.Context(), Config{
-		Tests: []Test{draws("slow", 1), draws("x", 5000), draws("y", 5000)}, Reference: open, Candidates: []Candidate{{"a", open}}, Jobs: 2, Batch: 4, Judge: judge,
+		Tests: []Test{draws("slow", 1), draws("x", 5000), draws("y", 5000)}, Reference: open, Candidates: []Candidate{{"a", open}}, Jobs: 2, Batch: 4, Judge: judge.New(judge.Config{}),
 		OnRecord: func(*verdict.Record) { records++ }, OnEnd: func(*verdict.End) {},
 	})
 	if bound := int64(2 * (runAhead + 2) * 2 * 4); err != nil || records != 10001 || waiting > bound {
@@ -198,7 +191,7 @@ func TestCancelledCasesAreNotJudged(t *testing.T) {
 	open := func() (backend.Backend, error) { return &fake{run: run, closed: &closed}, nil }
 	n := 0
 	err := Run(ctx, Config{
-		Tests: []Test{draws("x", 100)}, Reference: open, Candidates: []Candidate{{"a", open}}, Jobs: 2, Batch: 4, Judge: judge,
+		Tests: []Test{draws("x", 100)}, Reference: open, Candidates: []Candidate{{"a", open}}, Jobs: 2, Batch: 4, Judge: judge.New(judge.Config{}),
 		OnRecord: func(r *verdict.Record) {
 			if n++; r.Reference.Status != backend.OK || r.Outcome.Status != backend.OK {
 				t.Errorf("case %d was cancelled and is judged", r.Index)
@@ -226,7 +219,7 @@ func TestObserveRunsThePrefix(t *testing.T) {
 		return &program.Program{}, err
 	}}
 	err := Run(context.Background(), Config{
-		Tests: []Test{asks}, Reference: open, Candidates: []Candidate{{"a", open}}, Judge: judge,
+		Tests: []Test{asks}, Reference: open, Candidates: []Candidate{{"a", open}}, Judge: judge.New(judge.Config{}),
 		OnRecord: func(*verdict.Record) {}, OnEnd: func(*verdict.End) {},
 	})
 	if err != nil || saw != int64(5) {

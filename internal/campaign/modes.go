@@ -82,16 +82,16 @@ func (l *lane) judgeTrial(ctx context.Context, job *backend.Job, ref *backend.Ou
 			return nil
 		}
 	}
-	if t.verdict, err = l.verdict(ctx, job, ref, t.outcome); err != nil {
+	if t.verdict, err = l.cfg.Judge.Judge(ctx, job, ref, t.outcome, l.ask); err != nil {
 		return err
 	}
 	if t.outcome.Blame != "" && t.verdict.Word == verdict.Aligned {
 		t.outcome = t.outcome.Condemned()
-		if t.verdict, err = l.verdict(ctx, job, ref, t.outcome); err != nil {
+		if t.verdict, err = l.cfg.Judge.Judge(ctx, job, ref, t.outcome, l.ask); err != nil {
 			return err
 		}
 	}
-	t.verdict = verdict.Excused(t.verdict, job.Program, ref, *t.info, l.cfg.Faults)
+	t.verdict = l.cfg.Judge.Excused(t.verdict, job.Program, ref, *t.info)
 	if t.outcome.Blame != "" && t.verdict.Word.IsFinding() {
 		t.verdict.Blame = "pass " + t.outcome.Blame
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"plumb/backend"
+	"plumb/internal/judge"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
 	"plumb/tensor"
@@ -48,11 +49,9 @@ func judgedIn(t *testing.T, m *modal, graph bool) []*verdict.Record {
 		Tests: []Test{test}, Jobs: 1, Batch: 1,
 		Reference:  func() (backend.Backend, error) { return reference, nil },
 		Candidates: []Candidate{{"c", func() (backend.Backend, error) { return m, nil }}},
-		Judge: func(job *backend.Job, ref, cand *backend.Outcome, _ *verdict.Oracle) *verdict.Verdict {
-			return verdict.Judge(job.Program, ref, cand, verdict.Policy{})
-		},
-		OnRecord: func(r *verdict.Record) { records = append(records, r) },
-		OnEnd:    func(*verdict.End) {},
+		Judge:      judge.New(judge.Config{}),
+		OnRecord:   func(r *verdict.Record) { records = append(records, r) },
+		OnEnd:      func(*verdict.End) {},
 	})
 	if err != nil {
 		t.Fatal(err)

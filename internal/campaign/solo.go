@@ -116,7 +116,7 @@ func (s *Solo) Again(ctx context.Context, p *program.Program, other backend.Back
 	if err != nil {
 		return nil, err
 	}
-	return s.lane.verdict(ctx, job, first, second)
+	return s.lane.cfg.Judge.Judge(ctx, job, first, second, s.lane.ask)
 }
 
 func (s *Solo) one(ctx context.Context, b backend.Backend, job *backend.Job) (*backend.Outcome, error) {

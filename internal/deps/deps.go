@@ -31,17 +31,18 @@ backend/worker:             tensor op program backend
 backend/recorded:           tensor program backend internal/safetensors
 backend/open:               op nn backend backend/native backend/worker backend/recorded baselines
 internal/draw/script:       tensor internal/draw/choice op program internal/draw/gen backend
-conform:                    op ops nn program tensor backend backend/native baselines internal/campaign internal/judge/compare internal/judge/reffaults internal/judge/verdict internal/conform/baseline internal/conform/config internal/conform/diopi
+conform:                    op ops nn program tensor backend backend/native baselines internal/judge internal/judge/verdict internal/conform/baseline internal/conform/config internal/conform/diopi
 internal/conform/config:    internal/spell
 internal/conform/diopi:     tensor program internal/draw/choice internal/conform/config
 internal/conform/baseline:  tensor op program backend backend/recorded internal/safetensors internal/judge/compare internal/judge/verdict
 internal/judge/compare:     tensor op
+internal/judge:             op nn program backend backend/native internal/judge/compare internal/judge/reffaults internal/judge/verdict
 internal/judge/verdict:     tensor internal/draw/choice op program internal/judge/truth backend internal/judge/compare
 internal/judge/reffaults:   tensor op ops program internal/judge/compare internal/judge/verdict
 internal/judge/margins:     op program internal/judge/compare internal/judge/verdict
 internal/find/bundle:       tensor internal/draw/choice op program backend internal/safetensors internal/judge/compare internal/judge/verdict internal/module
 check:                      tensor internal/draw/choice op program internal/gradcheck internal/draw/opcase backend backend/native nn internal/campaign internal/judge/compare internal/judge/verdict internal/gotest
-internal/campaign:          tensor internal/draw/choice op program backend internal/judge/compare internal/judge/verdict internal/find/shrink internal/find/finding
+internal/campaign:          tensor internal/draw/choice program backend internal/judge internal/judge/verdict internal/find/shrink internal/find/finding
 internal/find/shrink:       tensor internal/draw/choice op program backend internal/judge/compare internal/judge/verdict
 internal/find/accepted:     backend tensor program internal/find/shrink internal/judge/verdict
 internal/find/finding:      tensor program internal/find/shrink internal/judge/verdict
@@ -56,7 +57,7 @@ internal/spell:
 internal/module:
 internal/publish:           internal/module
 internal/where:             internal/module
-internal/gotest:            internal/find/shrink internal/find/finding op nn program backend backend/open backend/native backend/recorded internal/campaign internal/judge/reffaults internal/campaign/report internal/judge/verdict
-cmd/plumb:                  tensor internal/draw/choice op internal/draw/opcase internal/gradcheck internal/campaign/coverage graph internal/eager ops nn program backend backend/open backend/native backend/worker backend/recorded internal/judge/reffaults internal/draw/script internal/judge/compare internal/judge/verdict internal/campaign internal/judge/margins internal/find/shrink internal/find/finding internal/find/accepted internal/find/bundle internal/campaign/report internal/campaign/store suites baselines internal/kernel internal/mutants internal/spell conform internal/conform/baseline internal/module internal/conform/config internal/conform/diopi
+internal/gotest:            internal/find/shrink internal/find/finding op nn program backend backend/open backend/recorded internal/campaign internal/campaign/report internal/judge internal/judge/verdict
+cmd/plumb:                  tensor internal/draw/choice op internal/draw/opcase internal/gradcheck internal/campaign/coverage graph internal/eager ops nn program backend backend/open backend/native backend/worker backend/recorded internal/draw/script internal/judge internal/judge/compare internal/judge/verdict internal/campaign internal/judge/margins internal/find/shrink internal/find/finding internal/find/accepted internal/find/bundle internal/campaign/report internal/campaign/store suites baselines internal/kernel internal/mutants internal/spell conform internal/conform/baseline internal/module internal/conform/config internal/conform/diopi
 internal/opgen:             tensor internal/draw/choice op internal/draw/opcase program ops nn backend backend/native internal/module internal/conform/config internal/conform/diopi
 `

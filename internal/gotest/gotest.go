@@ -12,14 +12,13 @@ import (
 	"testing"
 
 	"plumb/backend"
-	"plumb/backend/native"
 	"plumb/backend/open"
 	"plumb/backend/recorded"
 	"plumb/internal/campaign"
 	"plumb/internal/campaign/report"
 	"plumb/internal/find/finding"
 	"plumb/internal/find/shrink"
-	"plumb/internal/judge/reffaults"
+	"plumb/internal/judge"
 	"plumb/internal/judge/verdict"
 	"plumb/nn"
 	"plumb/op"
@@ -55,15 +54,14 @@ type run struct {
 func Run(t testing.TB, c Config) *report.Summary {
 	t.Helper()
 	r := &run{Config: c, t: t, set: setOf(c.Table), reference: *referenceFlag, recording: *recordFlag != "", summary: report.NewSummary()}
-	cfg := campaign.Config{Tests: c.Tests, Jobs: 1, Batch: 32, Oracle: campaign.OnMismatch, OnRecord: r.onRecord, OnEnd: r.onEnd}
+	cfg := campaign.Config{Tests: c.Tests, Jobs: 1, Batch: 32, OnRecord: r.onRecord, OnEnd: r.onEnd}
 	if err := r.open(&cfg); err != nil {
 		r.missing(err)
 	}
-	policy := verdict.Policy{
-		Tols: campaign.Tolerances(c.Table), Table: c.Table, Answers: !strings.HasPrefix(r.reference, "recorded"),
-		Reference: r.set.Is(r.reference), Faults: reffaults.Faults, SameException: c.SameException,
-	}
-	cfg.Judge = campaign.Judge(policy, native.New(c.Table, nn.Modules()))
+	cfg.Judge = judge.New(judge.Config{
+		Table: c.Table, Modules: nn.Modules(), Oracle: judge.OnMismatch, SameException: c.SameException,
+		Reference: r.set.Is(r.reference), CanAskReference: !open.IsRecorded(r.reference),
+	})
 	err := campaign.Run(t.Context(), cfg)
 	if err == nil && r.recording {
 		err = r.record(cfg.Reference)

@@ -143,7 +143,7 @@ func answersOf(t testing.TB, q *Question) *verdict.Oracle {
 	t.Helper()
 	outcomes, err := backend.RunBatch(context.Background(), rough{}, verdict.Questions(q.Job, nil))
 	must(t, err)
-	return verdict.Answers(q.Ref, outcomes)
+	return verdict.OracleOf(q.Ref, outcomes)
 }
 
 // TestTruthModes: which cases are asked about.

@@ -9,13 +9,12 @@ import (
 	"testing"
 
 	"plumb/backend"
-	"plumb/backend/native"
 	"plumb/backend/open"
 	"plumb/backend/worker"
 	"plumb/internal/campaign"
 	"plumb/internal/conform/config"
 	"plumb/internal/conform/diopi"
-	"plumb/internal/judge/reffaults"
+	"plumb/internal/judge"
 	"plumb/internal/judge/verdict"
 	"plumb/nn"
 	"plumb/ops"
@@ -80,7 +79,7 @@ func TestLiveCustom(t *testing.T) {
 
 func run(t *testing.T, programs []one) {
 	words := map[verdict.Word]int{}
-	judge(t, programs, func(r *verdict.Record) {
+	judgeAll(t, programs, func(r *verdict.Record) {
 		words[r.Verdict.Word]++
 		if why := complaint(r, programs[r.Index].function); why != "" {
 			t.Errorf("%s: %s\n%s", r.Program.Name, why, r.Program)
@@ -167,7 +166,7 @@ func size(p *program.Program) int {
 	return n
 }
 
-func judge(t *testing.T, programs []one, on func(*verdict.Record)) {
+func judgeAll(t *testing.T, programs []one, on func(*verdict.Record)) {
 	set := &open.Set{Table: ops.Table()}
 	torch, err := set.Opener(t.Context(), "torch")
 	if err != nil {
@@ -177,10 +176,10 @@ func judge(t *testing.T, programs []one, on func(*verdict.Record)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy := verdict.Policy{Tols: campaign.Tolerances(ops.Table()), Faults: reffaults.Faults, Table: ops.Table(), Answers: true, Reference: set.Is("torch")}
 	err = campaign.Run(t.Context(), campaign.Config{
-		Reference: torch, Candidates: []campaign.Candidate{{Name: "native", Open: own}}, Batch: 32, Oracle: campaign.OnMismatch,
-		Judge: campaign.Judge(policy, native.New(ops.Table(), nn.Modules())), OnRecord: on,
+		Reference: torch, Candidates: []campaign.Candidate{{Name: "native", Open: own}}, Batch: 32,
+		Judge:    judge.New(judge.Config{Table: ops.Table(), Modules: nn.Modules(), CanAskReference: true, Oracle: judge.OnMismatch, Reference: set.Is("torch")}),
+		OnRecord: on,
 		OnEnd: func(e *verdict.End) {
 			if e.Err != nil {
 				t.Error(e.Err)

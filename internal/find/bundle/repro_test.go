@@ -21,6 +21,7 @@ import (
 	"plumb/backend/worker"
 	"plumb/baselines"
 	"plumb/internal/find/bundle"
+	"plumb/internal/judge"
 	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
 	"plumb/internal/mutants"
@@ -147,25 +148,24 @@ func finding(t testing.TB, text string, table *op.Table) *bundle.Finding {
 	job.State = expected.Initial
 	cand := native.New(table, nn.Modules())
 	got := run(t, cand, job)
-	v := verdict.Judge(p, expected, got, policy(job))
+	v := judged(job, expected, got, false)
 	return &bundle.Finding{
 		Program: p, Job: job, Verdict: v, Expected: expected, Got: got, Seed: 7, Test: "test_planted", Index: 3,
 		Reference: bundle.Side{Spec: "torch", Info: ref.Info()}, Candidate: bundle.Side{Spec: "native", Info: cand.Info()},
 	}
 }
 
-func policy(job *backend.Job) verdict.Policy {
-	own := native.New(ops.Table(), nn.Modules())
-	return verdict.Policy{
-		Tols: func(target string) (tols []op.Tol) {
-			for _, d := range ops.Table().Lookup(target) {
-				tols = append(tols, d.Tol)
-			}
-			return tols
-		},
-		Bounds: func(gradients bool) *compare.Bounds { return own.Bounds(job, gradients) }, Table: ops.Table(), Answers: true, SameException: true,
-		Draws: func() [][]backend.Draw { return own.Draws(job) },
+// judged is what the judge says of two outcomes, with PyTorch as the reference
+// that can be asked. One that is believing lets no exact value absolve the
+// candidate.
+func judged(job *backend.Job, expected, got *backend.Outcome, believing bool) *verdict.Verdict {
+	c := judge.New(judge.Config{
+		Table: ops.Table(), Modules: nn.Modules(), CanAskReference: true, Oracle: judge.OnMismatch, SameException: true,
+	}).Case(job, expected, got)
+	if believing {
+		c.Policy.NoScalars = true
 	}
+	return c.Verdict(nil)
 }
 
 func run(t testing.TB, b backend.Backend, job *backend.Job) *backend.Outcome {
@@ -454,9 +454,7 @@ func reversed(t testing.TB, d *defect) *bundle.Finding {
 	f := finding(t, d.text, planted(t, d.plant))
 	f.Expected = f.Got
 	f.Got = run(t, native.New(ops.Table(), nn.Modules()), f.Job)
-	believing := policy(f.Job)
-	believing.Table = nil // else the exact values would absolve the candidate
-	f.Verdict = verdict.Judge(f.Program, f.Expected, f.Got, believing)
+	f.Verdict = judged(f.Job, f.Expected, f.Got, true)
 	return f
 }
 
@@ -602,9 +600,7 @@ func TestTheOtherSides(t *testing.T) {
 			}
 			g := *f
 			g.Expected, g.Got = f.Got, f.Expected
-			believing := policy(f.Job)
-			believing.Table = nil
-			g.Verdict = verdict.Judge(f.Program, g.Expected, g.Got, believing)
+			g.Verdict = judged(f.Job, g.Expected, g.Got, true)
 			add(t, fmt.Sprint("back", i), &g, 0, 1)
 		})
 	}
@@ -626,7 +622,7 @@ y = torch.nn.functional.dropout(x, 0.5)
 	wrong := healthy.Clone()
 	wrong.Set(3, 77)
 	f.Got = &backend.Outcome{Status: backend.OK, Values: []backend.Value{{Tensor: wrong}}}
-	f.Verdict = verdict.Judge(f.Program, f.Expected, f.Got, policy(f.Job))
+	f.Verdict = judged(f.Job, f.Expected, f.Got, false)
 	if len(f.Verdict.Differences) == 0 || f.Verdict.Differences[0].Diff.Rule != compare.Support {
 		t.Fatalf("the verdict is %s", f.Verdict.Text())
 	}
@@ -791,7 +787,7 @@ func TestOfTheBaseline(t *testing.T) {
 		expected := run(t, ref, job)
 		for k, got := range changes(expected) {
 			f := &bundle.Finding{
-				Program: c.Program, Job: job, Verdict: verdict.Judge(c.Program, expected, got, policy(job)), Expected: expected, Got: got,
+				Program: c.Program, Job: job, Verdict: judged(job, expected, got, false), Expected: expected, Got: got,
 				Reference: bundle.Side{Spec: "torch", Info: ref.Info()}, Candidate: bundle.Side{Spec: "torch:" + python, Info: ref.Info()}, Test: c.Test,
 			}
 			if f.Verdict.Word != verdict.Misaligned {

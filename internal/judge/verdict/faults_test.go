@@ -9,6 +9,7 @@ import (
 
 	"plumb/backend"
 	"plumb/backend/native"
+	"plumb/internal/judge"
 	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
 	"plumb/nn"
@@ -105,26 +106,18 @@ func judgeBounded(t *testing.T, p *program.Program, cand *native.Backend, bounde
 	}
 	job.State = want.Initial
 	got := run(cand, job)
-	policy := verdict.Policy{
-		Tols: func(target string) (tols []op.Tol) {
-			for _, d := range ops.Table().Lookup(target) {
-				tols = append(tols, d.Tol)
-			}
-			return tols
-		},
+	c := judge.New(judge.Config{Table: ops.Table(), Modules: nn.Modules(), CanAskReference: bounded, Oracle: judge.OnMismatch}).Case(job, want, got)
+	c.Policy.NoScalars = true // no exact values
+	if !bounded {
+		c.Unbounded()
 	}
-	if bounded {
-		policy.Answers = true
-		policy.Bounds = func(gradients bool) *compare.Bounds { return ref.Bounds(job, gradients) }
-	}
-	v := verdict.Judge(p, want, got, policy)
+	v := c.Verdict(nil)
 	if v.Arguable() {
 		var outcomes []*backend.Outcome
 		for _, q := range verdict.Questions(job, want.Initial) {
 			outcomes = append(outcomes, run(ref, q))
 		}
-		policy.Oracle = verdict.Answers(want, outcomes)
-		v = verdict.Judge(p, want, got, policy)
+		v = c.Verdict(verdict.OracleOf(want, outcomes))
 	}
 	return v
 }

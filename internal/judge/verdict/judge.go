@@ -24,8 +24,6 @@ type judge struct {
 	same    map[string]bool         // names whose value has the same bits on both sides
 	dtypes  map[string]tensor.DType // of inputs and tensor results, as the reference has them
 	modules map[string]string       // constructor's target by module name
-	bounds  asked
-	outline asked
 	random  drawn
 	whole   bool // known faults look at the whole program
 }
@@ -45,8 +43,8 @@ func newJudge(p *program.Program, ref, cand *backend.Outcome, policy Policy) *ju
 		j.rtol, j.atol = nil, nil
 	}
 	j.random.names = map[string]bool{}
-	if policy.Draws != nil {
-		j.random.draws = policy.Draws()
+	if policy.Rounding != nil {
+		j.random.draws = policy.Rounding.Draws()
 	}
 	for _, in := range p.Inputs {
 		j.same[in.Name] = true

@@ -305,8 +305,8 @@ func otherCotangents(p *program.Program, k uint64) *program.Program {
 	return &q
 }
 
-// Answers makes the oracle from the outcomes of Questions.
-func Answers(ref *backend.Outcome, outcomes []*backend.Outcome) *Oracle {
+// OracleOf makes the oracle from the outcomes of Questions.
+func OracleOf(ref *backend.Outcome, outcomes []*backend.Outcome) *Oracle {
 	o := &Oracle{Reference: ref, Truth: outcomes[0]}
 	for i := 1; i+1 < len(outcomes); i += 2 {
 		o.Near = append(o.Near, Nearby{outcomes[i], outcomes[i+1]})

@@ -27,7 +27,7 @@ import (
 //     of a program whose gradients pass a pole: 0·∞, a zero slope of what
 //     multiplies or picks by a mask, is 0 by one formula and NaN by another.
 func (j *judge) decidable(w Where, want, got *tensor.Tensor) *tensor.Tensor {
-	bounds := j.bounds.of(w, j.policy.Bounds)
+	bounds := j.bounds(w)
 	b := pickBound(bounds, w)
 	if b != nil && (b.Terms == nil || b.Terms.Len() != want.Len()) {
 		b = nil

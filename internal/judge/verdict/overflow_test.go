@@ -44,11 +44,21 @@ func TestOverflowsThatTheOrderDecides(t *testing.T) {
 		}
 		scalar := func(v float64) *tensor.Tensor { return tensor.Float64s(tensor.F64, nil, v) }
 		oracle := &Oracle{Truth: &backend.Outcome{Status: backend.OK, Values: []backend.Value{{Tensor: scalar(c.truth)}}}}
-		v := Judge(p, outcome(c.want), outcome(c.got), Policy{Oracle: oracle, Bounds: func(bool) *compare.Bounds {
-			return &compare.Bounds{Values: []compare.ValueBound{{Bound: &compare.Bound{Value: scalar(c.truth), Error: scalar(3 * c.terms), Terms: scalar(c.terms), Count: 3}}}}
-		}})
+		v := Judge(p, outcome(c.want), outcome(c.got), Policy{Oracle: oracle, Rounding: bounded{scalar(c.truth), scalar(c.terms)}})
 		if v.Word != c.word {
 			t.Errorf("%s: %s: %s", c.name, v.Word, v.Reason)
 		}
 	}
 }
+
+// bounded is the rounding of one sum of three terms.
+type bounded struct{ value, terms *tensor.Tensor }
+
+func (b bounded) Bounds(bool) *compare.Bounds {
+	err := tensor.Float64s(tensor.F64, nil, 3*b.terms.Float(0))
+	return &compare.Bounds{Values: []compare.ValueBound{{Bound: &compare.Bound{Value: b.value, Error: err, Terms: b.terms, Count: 3}}}}
+}
+
+func (b bounded) Outline(bool) *compare.Bounds { return nil }
+
+func (b bounded) Draws() [][]backend.Draw { return nil }

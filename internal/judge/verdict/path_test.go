@@ -7,10 +7,9 @@ import (
 
 	"plumb/backend"
 	"plumb/backend/native"
-	"plumb/internal/judge/compare"
+	"plumb/internal/judge"
 	"plumb/internal/judge/verdict"
 	"plumb/nn"
-	"plumb/op"
 	"plumb/ops"
 	"plumb/program"
 )
@@ -36,17 +35,11 @@ func judgePath(t *testing.T, text string, tamper func(*backend.Outcome)) (direct
 		}
 		return out
 	}
-	judge := func(j *backend.Job, want, got *backend.Outcome) *verdict.Verdict {
-		return verdict.Judge(j.Program, want, got, verdict.Policy{
-			Tols: func(target string) (tols []op.Tol) {
-				for _, d := range ops.Table().Lookup(target) {
-					tols = append(tols, d.Tol)
-				}
-				return tols
-			},
-			Answers: true,
-			Bounds:  func(gradients bool) *compare.Bounds { return ref.Bounds(j, gradients) },
-		})
+	plain := judge.New(judge.Config{Table: ops.Table(), Modules: nn.Modules(), CanAskReference: true, Oracle: judge.OnMismatch})
+	judged := func(j *backend.Job, want, got *backend.Outcome) *verdict.Verdict {
+		c := plain.Case(j, want, got)
+		c.Policy.NoScalars = true // no exact values
+		return c.Verdict(nil)
 	}
 	job := &backend.Job{Program: p}
 	for i := range p.Inputs {
@@ -59,7 +52,7 @@ func judgePath(t *testing.T, text string, tamper func(*backend.Outcome)) (direct
 	if tamper != nil {
 		tamper(got)
 	}
-	direct = judge(job, want, got)
+	direct = judged(job, want, got)
 	path := verdict.Along(job, want, got, direct)
 	if path == nil {
 		return direct, direct
@@ -71,7 +64,7 @@ func judgePath(t *testing.T, text string, tamper func(*backend.Outcome)) (direct
 	if on.Status != backend.OK {
 		t.Fatal(on.Message)
 	}
-	return direct, path.Settle(direct, judge(path.Job, on, path.Lift(on, got)))
+	return direct, path.Settle(direct, judged(path.Job, on, path.Lift(on, got)))
 }
 
 // jump is a program whose exp is 2 or one unit less, where floor jumps.

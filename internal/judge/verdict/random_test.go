@@ -6,6 +6,7 @@ import (
 
 	"plumb/backend"
 	"plumb/backend/native"
+	"plumb/internal/judge"
 	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
 	"plumb/nn"
@@ -39,7 +40,10 @@ func drawTwice(t *testing.T, text string, change func(p *program.Program, cand *
 	if change != nil {
 		change(p, cand)
 	}
-	return verdict.Judge(p, ref, cand, verdict.Policy{Table: ops.Table(), Draws: func() [][]backend.Draw { return own.Draws(job) }})
+	c := judge.New(judge.Config{Table: ops.Table(), Modules: nn.Modules()}).Case(job, ref, cand)
+	c.Unbounded()
+	c.Policy.Tols = nil
+	return c.Verdict(nil)
 }
 
 const dropped = `x = tensor((100, 100), torch.float32, uniform(-2, 2, key=5), requires_grad=True)

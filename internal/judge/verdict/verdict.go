@@ -184,9 +184,23 @@ type Verdict struct {
 	Truths []Truth `json:"truths,omitempty"`
 	// Suspect asks for an oracle: errors within the limit all lean to one side.
 	Suspect bool `json:"suspect,omitempty"`
-	// Answerable says that the verdict could be another one if an oracle could be
-	// asked, though it was not: see Policy.Answers.
-	Answerable bool `json:"-"`
+	// OracleMightChange says that the verdict could be another one if the reference
+	// could be asked: see Policy.CanAskReference.
+	OracleMightChange bool `json:"-"`
+}
+
+// Rounding knows how the operators of one program compute. It is asked more
+// than once, and remembers.
+type Rounding interface {
+	// Bounds returns how far rounding may move the results of calls and, where
+	// asked, gradients.
+	Bounds(gradients bool) *compare.Bounds
+	// Outline tells what is certain of the bounds in less time: see
+	// compare.Bound.Functions and Elementwise.
+	Outline(gradients bool) *compare.Bounds
+	// Draws returns the calls of random operators by the program's calls. What
+	// depends on them is not compared element by element.
+	Draws() [][]backend.Draw
 }
 
 // Policy is what the judge goes by.
@@ -199,18 +213,11 @@ type Policy struct {
 	// uncomputed.
 	Table     *op.Table
 	NoScalars bool
-	// Bounds returns the rounding-error bounds of the program, of its calls'
-	// results and, where asked, of gradients too; nil has none.
-	Bounds func(gradients bool) *compare.Bounds
-	// Outline, where set, tells what is certain of the bounds in less time: see
-	// compare.Bound.Functions and Elementwise.
-	Outline func(gradients bool) *compare.Bounds
-	// Draws returns the calls of random operators by the program's calls; nil
-	// has none. What depends on them is not compared element by element.
-	Draws func() [][]backend.Draw
-	// Answers says that an oracle can be asked about differences. Where none
-	// can, bounds that rest on how functions are written are not used.
-	Answers bool
+	// Rounding knows how the program's operators compute; nil has no bounds.
+	Rounding Rounding
+	// CanAskReference says that the reference can be asked about differences.
+	// Where it cannot, bounds that rest on how functions are written are not used.
+	CanAskReference bool
 	// Oracle decides about differences beyond their limit; nil leaves them.
 	Oracle *Oracle
 	// RTol and ATol, where set, replace the program's own.
@@ -357,10 +364,10 @@ func signsZero(c op.Class, want *tensor.Tensor, tols []op.Tol) bool {
 // limit returns the limit of one comparison. The rounding-error bounds of the
 // program are asked for only where some bit differs and they matter.
 func (j *judge) limit(w Where, want, got *tensor.Tensor, basis *compare.Basis) compare.Limit {
-	if want != nil && got != nil && j.policy.Bounds != nil && !basis.Settled(nil) && !want.SameBits(got) {
+	if want != nil && got != nil && j.policy.Rounding != nil && !basis.Settled(nil) && !want.SameBits(got) {
 		outline := j.outlined(w, basis)
 		if !basis.Settled(outline) && j.usable(outline) {
-			b := pickBound(j.bounds.of(w, j.policy.Bounds), w)
+			b := pickBound(j.bounds(w), w)
 			if b != nil && j.usable(b) && b.Holds(want) {
 				basis.Bound = b
 			}
@@ -372,39 +379,37 @@ func (j *judge) limit(w Where, want, got *tensor.Tensor, basis *compare.Basis) c
 // outlined returns what is certain of the bound of a place; nil where nothing
 // is, or would settle the limit.
 func (j *judge) outlined(w Where, basis *compare.Basis) *compare.Bound {
-	if j.policy.Answers && !basis.Settled(&compare.Bound{Elementwise: true}) {
+	if j.policy.CanAskReference && !basis.Settled(&compare.Bound{Elementwise: true}) {
 		return nil
 	}
-	return pickBound(j.outline.of(w, j.policy.Outline), w)
+	return pickBound(j.among(w, j.policy.Rounding.Outline), w)
 }
 
 // usable reports whether a bound may limit anything: one that rests on how
 // functions are written may where an oracle decides about what breaks it.
 func (j *judge) usable(b *compare.Bound) bool {
-	if b == nil || !b.Functions || j.policy.Answers {
+	if b == nil || !b.Functions || j.policy.CanAskReference {
 		return true
 	}
-	j.v.Answerable = true
+	j.v.OracleMightChange = true
 	return false
 }
 
-// asked holds bounds as far as they were asked for.
-type asked struct {
-	bounds    *compare.Bounds
-	gradients bool
-}
-
-// of returns the bounds among which that of a place is; nil where no place of
-// its part has one.
-func (a *asked) of(w Where, ask func(gradients bool) *compare.Bounds) *compare.Bounds {
-	gradient := w.Part == Grad || w.Part == ParamGrad || w.Part == SecondGrad || w.Part == SecondParamGrad
-	if ask == nil || w.Part != Value && !gradient {
+// bounds returns the rounding-error bounds among which that of a place is.
+func (j *judge) bounds(w Where) *compare.Bounds {
+	if j.policy.Rounding == nil {
 		return nil
 	}
-	if a.bounds == nil || gradient && !a.gradients {
-		a.bounds, a.gradients = ask(gradient), gradient
+	return j.among(w, j.policy.Rounding.Bounds)
+}
+
+// among asks for the bounds of a place's part; nil where that has none.
+func (j *judge) among(w Where, ask func(gradients bool) *compare.Bounds) *compare.Bounds {
+	gradient := w.Part == Grad || w.Part == ParamGrad || w.Part == SecondGrad || w.Part == SecondParamGrad
+	if w.Part != Value && !gradient {
+		return nil
 	}
-	return a.bounds
+	return ask(gradient)
 }
 
 // pickBound returns the bound of a place; nil when there is none.

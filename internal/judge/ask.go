@@ -1,0 +1,67 @@
+package judge
+
+import (
+	"context"
+
+	"plumb/backend"
+	"plumb/internal/judge/verdict"
+)
+
+// OracleMode says when the reference is asked for the truth in float64.
+type OracleMode string
+
+// The modes. OnMismatch asks where a verdict is misaligned by distance. The
+// empty mode is OracleOff.
+const (
+	OracleOff  OracleMode = "off"
+	OnMismatch OracleMode = "on-mismatch"
+	Always     OracleMode = "always"
+)
+
+// OracleModes lists the modes.
+var OracleModes = []OracleMode{OracleOff, OnMismatch, Always}
+
+func (m OracleMode) asks() bool { return m == OnMismatch || m == Always }
+
+// Ask runs jobs on the reference.
+type Ask func(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error)
+
+// Judge judges a case, with what the reference answers where it is asked. Where
+// the candidate is blamed for what may be inherited, the reference is asked for
+// the case on the candidate's path: see verdict.Path. The error is ask's.
+func (j *Judge) Judge(ctx context.Context, job *backend.Job, ref, cand *backend.Outcome, ask Ask) (*verdict.Verdict, error) {
+	v, err := j.direct(ctx, job, ref, cand, ask)
+	if err != nil || !j.oracle.asks() {
+		return v, err
+	}
+	path := verdict.Along(job, ref, cand, v)
+	if path == nil {
+		return v, nil
+	}
+	outcomes, err := ask(ctx, []*backend.Job{path.Job})
+	if err != nil {
+		return nil, err
+	}
+	on, err := j.direct(ctx, path.Job, outcomes[0], path.Lift(outcomes[0], cand), ask)
+	if err != nil {
+		return nil, err
+	}
+	return path.Settle(v, on), nil
+}
+
+// direct judges a case on the reference's own path.
+func (j *Judge) direct(ctx context.Context, job *backend.Job, ref, cand *backend.Outcome, ask Ask) (*verdict.Verdict, error) {
+	c := j.Case(job, ref, cand)
+	if j.oracle != Always {
+		if v := c.Verdict(nil); j.oracle != OnMismatch || !v.Arguable() {
+			return v, nil
+		}
+	}
+	outcomes, err := ask(ctx, verdict.Questions(job, ref.Initial))
+	if err != nil {
+		return nil, err
+	}
+	o := verdict.OracleOf(ref, outcomes)
+	o.All = j.oracle == Always
+	return c.Verdict(o), nil
+}

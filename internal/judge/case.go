@@ -1,0 +1,84 @@
+package judge
+
+import (
+	"plumb/backend"
+	"plumb/backend/native"
+	"plumb/internal/judge/compare"
+	"plumb/internal/judge/verdict"
+)
+
+// Case is one job with what the reference and a candidate did, judged once or
+// more. It is for one goroutine.
+type Case struct {
+	Job                  *backend.Job
+	Reference, Candidate *backend.Outcome
+	// Policy is what this case is judged by; it may be changed.
+	Policy verdict.Policy
+
+	rounding *caseRounding
+}
+
+// Case returns the case of a job.
+func (j *Judge) Case(job *backend.Job, ref, cand *backend.Outcome) *Case {
+	c := &Case{Job: job, Reference: ref, Candidate: cand, Policy: j.policy}
+	if j.rounding != nil {
+		c.rounding = &caseRounding{of: j.rounding, job: job}
+		c.Policy.Rounding = c.rounding
+	}
+	return c
+}
+
+// Verdict judges with the oracle where one was asked; nil for none.
+func (c *Case) Verdict(o *verdict.Oracle) *verdict.Verdict {
+	policy := c.Policy
+	policy.Oracle = o
+	return verdict.Judge(c.Job.Program, c.Reference, c.Candidate, policy)
+}
+
+// Unbounded has the case judged without bounds of its rounding errors, which
+// take ten float64 numbers an element.
+func (c *Case) Unbounded() { c.rounding.unbounded = true }
+
+// caseRounding remembers what is known of the rounding errors of one job.
+type caseRounding struct {
+	of              *native.Backend
+	job             *backend.Job
+	unbounded       bool
+	bounds, outline known
+	draws           [][]backend.Draw
+	drawsKnown      bool
+}
+
+// Bounds implements verdict.Rounding.
+func (r *caseRounding) Bounds(gradients bool) *compare.Bounds {
+	return r.recall(&r.bounds, gradients, r.of.Bounds)
+}
+
+// Outline implements verdict.Rounding.
+func (r *caseRounding) Outline(gradients bool) *compare.Bounds {
+	return r.recall(&r.outline, gradients, r.of.Outline)
+}
+
+// Draws implements verdict.Rounding.
+func (r *caseRounding) Draws() [][]backend.Draw {
+	if !r.drawsKnown {
+		r.draws, r.drawsKnown = r.of.Draws(r.job), true
+	}
+	return r.draws
+}
+
+// known are bounds as far as they were asked for: of results, or of gradients too.
+type known struct {
+	bounds    *compare.Bounds
+	gradients bool
+}
+
+func (r *caseRounding) recall(k *known, gradients bool, ask func(*backend.Job, bool) *compare.Bounds) *compare.Bounds {
+	if r.unbounded {
+		return nil
+	}
+	if k.bounds == nil || gradients && !k.gradients {
+		k.bounds, k.gradients = ask(r.job, gradients), gradients
+	}
+	return k.bounds
+}
