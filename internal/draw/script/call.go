@@ -83,48 +83,58 @@ func (s *symbol) observed(name string, args starlark.Tuple, kwargs []starlark.Tu
 		out, err := s.d.fromProgram(v.Plain)
 		return true, out, err
 	case "size", "dim", "ndimension", "numel", "nelement":
+		v, err := s.sizes(name, args)
+		return true, v, err
 	case "is_contiguous", "stride", "is_floating_point", "is_complex", "element_size":
 		t, err := s.tensor()
 		if err != nil || t == nil {
 			return err != nil, nil, err
 		}
-		switch name {
-		case "stride":
-			return true, intTuple(t.Strides()), nil
-		case "is_contiguous":
-			return true, starlark.Bool(t.IsContiguous()), nil
-		case "is_floating_point":
-			return true, starlark.Bool(t.DType().IsFloat()), nil
-		case "is_complex":
-			return true, starlark.Bool(t.DType().IsComplex()), nil
-		}
-		return true, starlark.MakeInt(t.DType().Size()), nil
-	default:
-		return false, nil, nil
+		return true, layoutOf(t, name), nil
 	}
+	return false, nil, nil
+}
+
+// layoutOf answers what a tensor's dtype and strides tell.
+func layoutOf(t *tensor.Tensor, name string) starlark.Value {
+	switch name {
+	case "stride":
+		return intTuple(t.Strides())
+	case "is_contiguous":
+		return starlark.Bool(t.IsContiguous())
+	case "is_floating_point":
+		return starlark.Bool(t.DType().IsFloat())
+	case "is_complex":
+		return starlark.Bool(t.DType().IsComplex())
+	}
+	return starlark.MakeInt(t.DType().Size())
+}
+
+// sizes answers what a tensor's shape tells.
+func (s *symbol) sizes(name string, args starlark.Tuple) (starlark.Value, error) {
 	shape, err := s.shape()
 	if err != nil {
-		return true, nil, err
+		return nil, err
 	}
 	switch {
 	case name == "numel" || name == "nelement":
-		return true, starlark.MakeInt(tensor.NumElements(shape)), nil
+		return starlark.MakeInt(tensor.NumElements(shape)), nil
 	case name != "size":
-		return true, starlark.MakeInt(len(shape)), nil
+		return starlark.MakeInt(len(shape)), nil
 	case len(args) == 0:
-		return true, intTuple(shape), nil
+		return intTuple(shape), nil
 	}
 	i, err := s.d.integer(args[0])
 	if err != nil {
-		return true, nil, err
+		return nil, err
 	}
 	if i < 0 {
 		i += len(shape)
 	}
 	if i < 0 || i >= len(shape) {
-		return true, nil, fmt.Errorf("%s.size(%s) of a tensor with %d dimensions", s.ref, args[0], len(shape))
+		return nil, fmt.Errorf("%s.size(%s) of a tensor with %d dimensions", s.ref, args[0], len(shape))
 	}
-	return true, starlark.MakeInt(shape[i]), nil
+	return starlark.MakeInt(shape[i]), nil
 }
 
 func (d *draw) integer(v starlark.Value) (int, error) {

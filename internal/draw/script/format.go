@@ -291,23 +291,60 @@ func percent(text string, v starlark.Value) (string, error) {
 // conversion formats one conversion, which follows its % sign, and returns its
 // length.
 func conversion(s string, next func() (starlark.Value, error), mapping starlark.Mapping) (string, int, error) {
-	f := formatSpec{fill: ' ', align: '>', precision: -1}
-	i := 0
-	var v starlark.Value
-	var err error
-	if strings.HasPrefix(s, "(") {
-		end := strings.IndexByte(s, ')')
-		if end < 0 || mapping == nil {
-			return "", 0, fmt.Errorf("format requires a mapping")
-		}
-		var found bool
-		if v, found, err = mapping.Get(starlark.String(s[1:end])); err != nil || !found {
-			return "", 0, fmt.Errorf("the format's key %q is not in the dict", s[1:end])
-		}
-		i = end + 1
+	c := conversionReader{s: s, next: next, spec: formatSpec{fill: ' ', align: '>', precision: -1}}
+	v, err := c.key(mapping)
+	if err != nil {
+		return "", 0, err
 	}
-	for ; i < len(s) && strings.IndexByte("-+ 0#", s[i]) >= 0; i++ {
-		switch s[i] {
+	c.flags()
+	if err := c.sizes(); err != nil {
+		return "", 0, err
+	}
+	if c.at >= len(s) {
+		return "", 0, fmt.Errorf("incomplete format")
+	}
+	verb := s[c.at]
+	if verb == '%' {
+		return "%", c.at + 1, nil
+	}
+	if v == nil {
+		if v, err = next(); err != nil {
+			return "", 0, err
+		}
+	}
+	out, err := c.spec.convert(verb, v)
+	return out, c.at + 1, err
+}
+
+// conversionReader reads the parts of a % conversion from left to right.
+type conversionReader struct {
+	s    string
+	at   int
+	next func() (starlark.Value, error)
+	spec formatSpec
+}
+
+// key reads "(key)" and returns the mapping's value of it; nil without one.
+func (c *conversionReader) key(mapping starlark.Mapping) (starlark.Value, error) {
+	if !strings.HasPrefix(c.s, "(") {
+		return nil, nil
+	}
+	end := strings.IndexByte(c.s, ')')
+	if end < 0 || mapping == nil {
+		return nil, fmt.Errorf("format requires a mapping")
+	}
+	v, found, err := mapping.Get(starlark.String(c.s[1:end]))
+	if err != nil || !found {
+		return nil, fmt.Errorf("the format's key %q is not in the dict", c.s[1:end])
+	}
+	c.at = end + 1
+	return v, nil
+}
+
+func (c *conversionReader) flags() {
+	f := &c.spec
+	for ; c.at < len(c.s) && strings.IndexByte("-+ 0#", c.s[c.at]) >= 0; c.at++ {
+		switch c.s[c.at] {
 		case '-':
 			f.align = '<'
 		case '0':
@@ -317,55 +354,47 @@ func conversion(s string, next func() (starlark.Value, error), mapping starlark.
 		case '#':
 			f.alternate = true
 		default:
-			f.sign = s[i]
+			f.sign = c.s[c.at]
 		}
 	}
-	count := func(into *int) error {
-		n := 0
-		if i < len(s) && s[i] == '*' {
-			i++
-			w, err := next()
-			if err != nil {
-				return err
-			}
-			if n, err = starlark.AsInt32(w); err != nil {
-				return err
-			}
-		}
-		for ; i < len(s) && isDigit(s[i]); i++ {
-			n = min(n*10+int(s[i]-'0'), maxWidth+1)
-		}
-		if *into = n; n > maxWidth {
-			return fmt.Errorf("a format of more than %d characters", maxWidth)
-		}
-		return nil
-	}
-	if err := count(&f.width); err != nil {
-		return "", 0, err
+}
+
+// sizes reads width and precision.
+func (c *conversionReader) sizes() error {
+	f := &c.spec
+	if err := c.count(&f.width); err != nil {
+		return err
 	}
 	if f.width < 0 {
 		f.width, f.align, f.fill = -f.width, '<', ' '
 	}
-	if i < len(s) && s[i] == '.' {
-		i++
-		if err := count(&f.precision); err != nil {
-			return "", 0, err
+	if c.at < len(c.s) && c.s[c.at] == '.' {
+		c.at++
+		return c.count(&f.precision)
+	}
+	return nil
+}
+
+// count reads a number; a * takes it from the values.
+func (c *conversionReader) count(into *int) error {
+	n := 0
+	if c.at < len(c.s) && c.s[c.at] == '*' {
+		c.at++
+		w, err := c.next()
+		if err != nil {
+			return err
+		}
+		if n, err = starlark.AsInt32(w); err != nil {
+			return err
 		}
 	}
-	if i >= len(s) {
-		return "", 0, fmt.Errorf("incomplete format")
+	for ; c.at < len(c.s) && isDigit(c.s[c.at]); c.at++ {
+		n = min(n*10+int(c.s[c.at]-'0'), maxWidth+1)
 	}
-	verb := s[i]
-	if verb == '%' {
-		return "%", i + 1, nil
+	if *into = n; n > maxWidth {
+		return fmt.Errorf("a format of more than %d characters", maxWidth)
 	}
-	if v == nil {
-		if v, err = next(); err != nil {
-			return "", 0, err
-		}
-	}
-	out, err := f.convert(verb, v)
-	return out, i + 1, err
+	return nil
 }
 
 func (f formatSpec) convert(verb byte, v starlark.Value) (string, error) {
