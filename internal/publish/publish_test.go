@@ -56,7 +56,7 @@ func TestPublishedBuilds(t *testing.T) {
 	} {
 		argv := strings.Fields(c.command)
 		cmd := exec.Command(argv[0], argv[1:]...)
-		cmd.Dir, cmd.Env = filepath.Join(dir, c.folder), append(os.Environ(), "GOFLAGS=-trimpath", "GOWORK=off")
+		cmd.Dir, cmd.Env = filepath.Join(dir, c.folder), append(os.Environ(), "GOWORK=off")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s in %s: %v\n%s", c.command, c.folder, err, out)
 		}
