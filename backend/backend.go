@@ -35,6 +35,15 @@ type Job struct {
 	State map[string]State
 }
 
+// NewJob returns a job with the inputs that the program describes.
+func NewJob(p *program.Program) *Job {
+	job := &Job{Program: p}
+	for i := range p.Inputs {
+		job.Inputs = append(job.Inputs, p.Inputs[i].Materialize())
+	}
+	return job
+}
+
 // State is a module's parameters and buffers under PyTorch's names, in
 // PyTorch's order.
 type State []Named

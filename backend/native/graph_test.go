@@ -11,6 +11,7 @@ import (
 	"plumb/graph"
 	"plumb/nn"
 	"plumb/ops"
+	"plumb/program"
 	"plumb/tensor"
 )
 
@@ -60,10 +61,15 @@ z = torch.reshape(y, (2, 2))
 
 func outcomesOf(t *testing.T, src string, o graph.Options) (eager, traced *backend.Outcome) {
 	t.Helper()
-	p := text(t, graphHeader+src)
+	p, err := program.Parse("p.py", graphHeader+src)
+	if err != nil {
+		t.Fatal(err)
+	}
 	b := New(ops.Table(), nn.Modules())
-	eager = outcomeOf(t, ops.Table(), jobOf(p))
-	traced, err := b.Graph(o).Run(context.Background(), jobOf(p))
+	if eager, err = b.Run(context.Background(), backend.NewJob(p)); err != nil {
+		t.Fatal(err)
+	}
+	traced, err = b.Graph(o).Run(context.Background(), backend.NewJob(p))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +188,11 @@ func TestGraphErrorsNameTheCall(t *testing.T) {
 			t.Errorf("%s: %s %s, want %s", name, got.Status, got.Message, want)
 		}
 	}
-	code, err := New(ops.Table(), nn.Modules()).Graph(graph.Options{}).Trace(t.Context(), jobOf(text(t, graphHeader+graphPrograms["module"])))
+	p, err := program.Parse("p.py", graphHeader+graphPrograms["module"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := New(ops.Table(), nn.Modules()).Graph(graph.Options{}).Trace(t.Context(), backend.NewJob(p))
 	if err != nil {
 		t.Fatal(err)
 	}

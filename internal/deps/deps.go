@@ -26,7 +26,8 @@ internal/draw/opcase:       tensor internal/draw/choice op program internal/inpl
 internal/mutants:           tensor op ops nn program
 internal/draw/gen:          tensor internal/draw/choice op program
 backend:                    tensor op program
-backend/native:             tensor internal/draw/choice op program internal/autograd internal/eager graph internal/inplace nn backend internal/judge/compare
+backend/native:             tensor op graph nn backend internal/interp
+internal/interp:            tensor internal/draw/choice op program internal/autograd internal/eager graph internal/inplace nn backend
 backend/worker:             tensor op program backend
 backend/recorded:           tensor program backend internal/safetensors
 backend/open:               op nn backend backend/native backend/worker backend/recorded baselines
@@ -36,8 +37,9 @@ internal/conform/config:    internal/spell
 internal/conform/diopi:     tensor program internal/draw/choice internal/conform/config
 internal/conform/baseline:  tensor op program backend backend/recorded internal/safetensors internal/judge/compare internal/judge/verdict
 internal/judge/compare:     tensor op
-internal/judge:             op nn program backend backend/native internal/judge/compare internal/judge/reffaults internal/judge/verdict
+internal/judge:             op nn program backend internal/judge/compare internal/judge/reffaults internal/judge/rounding internal/judge/verdict
 internal/judge/verdict:     tensor internal/draw/choice op program internal/judge/truth backend internal/judge/compare
+internal/judge/rounding:    tensor op program internal/autograd internal/eager graph nn backend internal/interp internal/judge/compare
 internal/judge/reffaults:   tensor op ops program internal/judge/compare internal/judge/verdict
 internal/judge/margins:     op program internal/judge/compare internal/judge/verdict
 internal/find/bundle:       tensor internal/draw/choice op program backend internal/safetensors internal/judge/compare internal/judge/verdict internal/module

@@ -2,8 +2,8 @@ package judge
 
 import (
 	"plumb/backend"
-	"plumb/backend/native"
 	"plumb/internal/judge/compare"
+	"plumb/internal/judge/rounding"
 	"plumb/internal/judge/verdict"
 )
 
@@ -41,7 +41,7 @@ func (c *Case) Unbounded() { c.rounding.unbounded = true }
 
 // caseRounding remembers what is known of the rounding errors of one job.
 type caseRounding struct {
-	of              *native.Backend
+	of              *rounding.Analysis
 	job             *backend.Job
 	unbounded       bool
 	bounds, outline known

@@ -9,8 +9,8 @@ package judge
 
 import (
 	"plumb/backend"
-	"plumb/backend/native"
 	"plumb/internal/judge/reffaults"
+	"plumb/internal/judge/rounding"
 	"plumb/internal/judge/verdict"
 	"plumb/nn"
 	"plumb/op"
@@ -45,7 +45,7 @@ type Config struct {
 type Judge struct {
 	policy   verdict.Policy
 	oracle   OracleMode
-	rounding *native.Backend // nil without a table
+	rounding *rounding.Analysis // nil without a table
 }
 
 // New returns a judge.
@@ -60,7 +60,7 @@ func New(c Config) *Judge {
 	if c.Table != nil {
 		j.policy.Table, j.policy.NoScalars = c.Table, !c.Oracle.asks()
 		j.policy.Tols = tolerances(c.Table)
-		j.rounding = native.New(c.Table, c.Modules)
+		j.rounding = rounding.New(c.Table, c.Modules)
 	}
 	return j
 }

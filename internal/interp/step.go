@@ -1,4 +1,4 @@
-package native
+package interp
 
 import (
 	"plumb/backend"
@@ -11,13 +11,13 @@ import (
 
 // step reports the modules' parameters after the program's step of SGD. What
 // has no gradient stays as it is.
-func (r *run) step(grads autograd.Cotangents) error {
+func (r *Run) step(grads autograd.Cotangents) error {
 	s := r.job.Program.Step
 	if s == (program.Step{}) {
 		return nil
 	}
 	return r.session.Recording(false, func() error {
-		for _, m := range r.modules {
+		for _, m := range r.built {
 			st, err := r.stepModule(m.module, grads, s)
 			if err != nil {
 				return err
@@ -29,7 +29,7 @@ func (r *run) step(grads autograd.Cotangents) error {
 }
 
 // stepModule updates the parameters of a module, each once.
-func (r *run) stepModule(m *nn.Module, grads autograd.Cotangents, s program.Step) (backend.State, error) {
+func (r *Run) stepModule(m *nn.Module, grads autograd.Cotangents, s program.Step) (backend.State, error) {
 	st := backend.State{}
 	seen := map[op.Value]bool{}
 	for _, slot := range m.State() {
@@ -47,7 +47,7 @@ func (r *run) stepModule(m *nn.Module, grads autograd.Cotangents, s program.Step
 	return st, nil
 }
 
-func (r *run) stepParam(v *eager.Var, grads autograd.Cotangents, s program.Step) (*eager.Var, error) {
+func (r *Run) stepParam(v *eager.Var, grads autograd.Cotangents, s program.Step) (*eager.Var, error) {
 	g, err := r.leafGrad(v, grads)
 	if err != nil || g == nil || !v.RequiresGrad() {
 		return v, err

@@ -1,68 +1,16 @@
-package native
+package rounding
 
 import (
-	"context"
 	"math"
 	"slices"
 
-	"plumb/backend"
 	"plumb/internal/autograd"
 	"plumb/internal/eager"
+	"plumb/internal/interp"
 	"plumb/internal/judge/compare"
 	"plumb/op"
-	"plumb/program"
 	"plumb/tensor"
 )
-
-// Bounds runs the program, backward where gradients are asked for, in float64 and carries along with every value a
-// bound of the rounding error that an implementation may have made on the way
-// to it, whatever the order of its sums: a running error analysis (J. H.
-// Wilkinson; N. Higham, Accuracy and Stability of Numerical Algorithms, §3.3),
-// through gradients too. Values whose error cannot be told, and what depends
-// on them, have no bound. State holds the initial state of modules.
-func (b *Backend) Bounds(job *backend.Job, gradients bool) *compare.Bounds {
-	s := &errorSession{table: b.table, states: map[*tensor.Tensor]*state{}, poles: map[*tensor.Tensor]bool{}, unit: roundoff(job)}
-	wide := &backend.Job{Program: program.Widen(reached(job.Program, gradients)), State: map[string]backend.State{}}
-	for _, t := range job.Inputs {
-		wide.Inputs = append(wide.Inputs, t.Convert(program.Wide(t.DType())))
-	}
-	for name, st := range job.State {
-		for _, n := range st {
-			n.Tensor = n.Tensor.Convert(program.Wide(n.Tensor.DType()))
-			wide.State[name] = append(wide.State[name], n)
-		}
-	}
-	return s.collect(job.Program, b.run(context.Background(), wide, s, nil))
-}
-
-// reached returns the program without its backward pass where gradients are
-// not asked for.
-func reached(p *program.Program, gradients bool) *program.Program {
-	if gradients {
-		return p
-	}
-	forward := *p
-	forward.Backward, forward.Second, forward.Step = nil, program.Fill{}, program.Step{}
-	return &forward
-}
-
-// roundoff returns the unit roundoff of the coarsest dtype that the job computes in.
-func roundoff(job *backend.Job) float64 {
-	u := 0.0
-	for _, t := range job.Inputs {
-		if t.DType().IsDifferentiable() {
-			u = max(u, compare.Roundoff(t.DType()))
-		}
-	}
-	for _, st := range job.State {
-		for _, n := range st {
-			if n.Tensor.DType().IsDifferentiable() {
-				u = max(u, compare.Roundoff(n.Tensor.DType()))
-			}
-		}
-	}
-	return u
-}
 
 // state is what is known of a value's rounding error.
 type state struct {
@@ -85,10 +33,18 @@ type errorSession struct {
 	poles  map[*tensor.Tensor]bool // results whose gradient is infinite or NaN
 }
 
+var _ interp.Session = (*errorSession)(nil)
+
+func newSession(table *op.Table, unit float64) *errorSession {
+	return &errorSession{table: table, states: map[*tensor.Tensor]*state{}, poles: map[*tensor.Tensor]bool{}, unit: unit}
+}
+
+// Leaf makes a variable of a tensor.
 func (s *errorSession) Leaf(t *tensor.Tensor, requiresGrad bool) *eager.Var {
 	return eager.New(s.table).Leaf(t, requiresGrad)
 }
 
+// Builder returns a Builder on the session.
 func (s *errorSession) Builder() op.Builder { return op.Builder{Applier: s} }
 
 // Apply applies an operator of a module's forward or of a gradient rule.
@@ -193,64 +149,23 @@ func (s *errorSession) bound(t *tensor.Tensor) *compare.Bound {
 	return &compare.Bound{Value: t, Error: st.err, Terms: st.terms, Count: st.count, Unit: s.unit, Functions: st.functions}
 }
 
-// boundsBy puts what it returns for the tensors of an outcome in their places.
-type boundsBy func(t *tensor.Tensor) *compare.Bound
-
-func (bound boundsBy) value(v backend.Value) compare.ValueBound {
-	if v.Tensor != nil {
-		return compare.ValueBound{Bound: bound(v.Tensor)}
-	}
-	var b compare.ValueBound
-	for _, item := range v.Tuple {
-		b.Tuple = append(b.Tuple, bound.value(item))
-	}
-	return b
-}
-
-func (bound boundsBy) of(p *program.Program, out *backend.Outcome) *compare.Bounds {
-	b := &compare.Bounds{Values: make([]compare.ValueBound, len(p.Calls))}
-	for i, v := range out.Values {
-		b.Values[i] = bound.value(v)
-	}
-	if out.Status == backend.OK {
-		b.Grads, b.SecondGrads = bound.named(out.Grads), bound.named(out.SecondGrads)
-		b.ParamGrads, b.SecondParamGrads = bound.states(out.ParamGrads), bound.states(out.SecondParamGrads)
-	}
-	return b
-}
-
-func (bound boundsBy) named(ts map[string]*tensor.Tensor) map[string]*compare.Bound {
-	out := map[string]*compare.Bound{}
-	for name, t := range ts {
-		out[name] = bound(t)
-	}
-	return out
-}
-
-func (bound boundsBy) states(states map[string]backend.State) map[string]map[string]*compare.Bound {
-	out := map[string]map[string]*compare.Bound{}
-	for name, st := range states {
-		out[name] = map[string]*compare.Bound{}
-		for _, n := range st {
-			out[name][n.Name] = bound(n.Tensor)
-		}
-	}
-	return out
-}
-
-func (s *errorSession) collect(p *program.Program, out *backend.Outcome) *compare.Bounds {
-	b := boundsBy(s.bound).of(p, out)
-	for _, v := range out.Values {
-		b.Poles = b.Poles || out.Status == backend.OK && s.poles[v.Tensor]
-	}
-	return b
-}
-
-var _ session = (*errorSession)(nil)
-
 // Recording runs f; without recording, what its calls compute has no gradient.
 func (s *errorSession) Recording(on bool, f func() error) error {
 	defer func(was bool) { s.silent = was }(s.silent)
 	s.silent = !on
 	return f()
 }
+
+// Replace takes the error bounds along when the elements are the same ones in
+// another layout; nothing is known of other elements.
+func (s *errorSession) Replace(v *eager.Var, t *tensor.Tensor) {
+	st := s.of(v)
+	if other := s.states[t]; other != nil {
+		st = other
+	}
+	v.Tensor = t
+	s.states[t] = st
+}
+
+// Kept returns the tensor itself: its bound is looked up by it.
+func (s *errorSession) Kept(t *tensor.Tensor) *tensor.Tensor { return t }

@@ -1,4 +1,4 @@
-package native
+package rounding
 
 import (
 	"context"
@@ -15,12 +15,12 @@ import (
 // bounds have no tensors: only Functions and Elementwise are set, of results
 // that have such a bound or none at all. It traces the program as a graph; of
 // what cannot be traced it tells nothing.
-func (b *Backend) Outline(job *backend.Job, gradients bool) *compare.Bounds {
+func (a *Analysis) Outline(job *backend.Job, gradients bool) *compare.Bounds {
 	traced := *job
 	traced.Program = reached(job.Program, gradients)
-	t := b.Graph(graph.Options{}).trace(context.Background(), &traced)
+	t := a.interpreter.Trace(context.Background(), &traced)
 	known := outlines{}
-	for _, n := range t.builder.Code().Nodes {
+	for _, n := range t.Nodes() {
 		o := known.node(n)
 		for _, v := range n.Out {
 			known[v] = o
@@ -30,8 +30,8 @@ func (b *Backend) Outline(job *backend.Job, gradients bool) *compare.Bounds {
 		if x == nil {
 			return nil
 		}
-		return known[t.valueOf(x)]
-	}).of(job.Program, t.run.out)
+		return known[t.Value(x)]
+	}).of(job.Program, t.Outcome())
 }
 
 // outlines are what is certain of the bounds of a graph's values.

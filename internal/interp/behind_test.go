@@ -1,4 +1,4 @@
-package native
+package interp
 
 import (
 	"slices"
@@ -27,7 +27,7 @@ func TestChangesBehindAutograd(t *testing.T) {
 		"a lost bias":      {m + "d = w.data\nv = d.fill_(2)\nn = setattr(m, \"bias\", None)\ny = m(x)\ny.backward()", []float64{6}, []float64{2, 2}},
 		"a leaf stays one": {x + "d = x.detach()\nv = d.mul_(3)\ns = x.sum()\nb = s.backward()\ny = x.grad", []float64{1, 1}, nil},
 	} {
-		out := outcomeOf(t, ops.Table(), jobOf(text(t, c.lines)))
+		out := outcomeOf(t, ops.Table(), backend.NewJob(text(t, c.lines)))
 		if out.Status != backend.OK {
 			t.Errorf("%s: %s: %s", name, out.Status, out.Message)
 			continue
@@ -51,7 +51,7 @@ func floats(t *tensor.Tensor) []float64 {
 
 // TestDataIsAllThatChanges: PyTorch counts a change through x.data for x.data alone.
 func TestDataIsAllThatChanges(t *testing.T) {
-	out := outcomeOf(t, ops.Table(), jobOf(text(t, "x = tensor((2,), torch.float32, [1.0, 2.0], requires_grad=True)\nd = x.data\nv = d.mul_(3)\nw = x.mul(2)\nu = w.mul_(5)")))
+	out := outcomeOf(t, ops.Table(), backend.NewJob(text(t, "x = tensor((2,), torch.float32, [1.0, 2.0], requires_grad=True)\nd = x.data\nv = d.mul_(3)\nw = x.mul(2)\nu = w.mul_(5)")))
 	var told []string
 	for _, changed := range out.Changes {
 		for _, c := range changed {
@@ -65,7 +65,7 @@ func TestDataIsAllThatChanges(t *testing.T) {
 
 // TestDataAfterUse: PyTorch differentiates y by the elements that x has later.
 func TestDataAfterUse(t *testing.T) {
-	out := outcomeOf(t, ops.Table(), jobOf(text(t, "x = tensor((2,), torch.float32, [1.0, 2.0], requires_grad=True)\ny = x * x\nd = x.data\nv = d.mul_(3)\ny.backward()")))
+	out := outcomeOf(t, ops.Table(), backend.NewJob(text(t, "x = tensor((2,), torch.float32, [1.0, 2.0], requires_grad=True)\ny = x * x\nd = x.data\nv = d.mul_(3)\ny.backward()")))
 	if out.Status != backend.Unsupported || !strings.Contains(out.Message, "changing x.data in place after x was used") {
 		t.Errorf("%s: %s", out.Status, out.Message)
 	}

@@ -1,8 +1,9 @@
-package native
+package rounding
 
 import (
 	"testing"
 
+	"plumb/backend"
 	"plumb/internal/draw/choice"
 	"plumb/internal/draw/opcase"
 	"plumb/internal/judge/compare"
@@ -43,8 +44,8 @@ func TestOutlineIsCertain(t *testing.T) {
 
 // certain compares the outline of a program with its bounds, and counts what
 // was told.
-func certain(t *testing.T, b *Backend, p *program.Program, told map[string]int) {
-	job := jobOf(p)
+func certain(t *testing.T, b *Analysis, p *program.Program, told map[string]int) {
+	job := backend.NewJob(p)
 	check := func(part, name string, o, bound *compare.Bound) {
 		if o == nil || bound != nil && !bound.Value.DType().IsDifferentiable() {
 			return

@@ -1,4 +1,4 @@
-package native
+package interp
 
 import (
 	"slices"
@@ -12,7 +12,7 @@ import (
 )
 
 // changes reports whether a call of the program may change a tensor.
-func (r *run) changes() bool {
+func (r *Run) changes() bool {
 	return slices.ContainsFunc(r.job.Program.Calls, func(c program.Call) bool {
 		return op.InPlace(c.Target) || hasTrue(c.Args, c.Kwargs) && r.takesInPlace(c.Target)
 	})
@@ -20,7 +20,7 @@ func (r *run) changes() bool {
 
 // mayChange reports whether a call may change a tensor. That of a module may:
 // an inplace=True of its constructor, or of one inside it, is not looked for.
-func (r *run) mayChange(c *program.Call) bool {
+func (r *Run) mayChange(c *program.Call) bool {
 	return op.InPlace(c.Target) || strings.HasPrefix(c.Target, "Module.") || hasTrue(c.Args, c.Kwargs)
 }
 
@@ -29,52 +29,16 @@ func hasTrue(args []any, kwargs []program.Kwarg) bool {
 }
 
 // takesInPlace reports whether a target has an argument inplace.
-func (r *run) takesInPlace(target string) bool {
+func (r *Run) takesInPlace(target string) bool {
 	has := func(s *op.Sig) bool { return s.Index("inplace") >= 0 }
-	if m := r.Backend.modules.Lookup(target); m != nil {
+	if m := r.modules.Lookup(target); m != nil {
 		return slices.ContainsFunc(m.Sigs(), has)
 	}
 	return slices.ContainsFunc(r.table.Lookup(target), func(d *op.Def) bool { return slices.ContainsFunc(d.Sigs(), has) })
 }
 
-// execute applies a call, in place where it says so.
-func (r *run) execute(call *op.Call) ([]op.Value, error) {
-	if r.space != nil {
-		return r.space.Execute(call)
-	}
-	return r.session.Execute(call)
-}
-
-// builder is what modules are written on.
-func (r *run) builder() op.Builder {
-	if r.space != nil {
-		return r.space.Builder()
-	}
-	return r.session.Builder()
-}
-
-// refresh brings the tensors that a name stands for up to date.
-func (r *run) refresh(v *value) error {
-	if r.space == nil {
-		return nil
-	}
-	if v.tensor != nil {
-		now, err := r.space.Current(v.tensor)
-		if err != nil {
-			return err
-		}
-		v.tensor = now.(*eager.Var)
-	}
-	for _, e := range v.tuple {
-		if err := r.refresh(e); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // host lets a space of variables work on a session.
-type host struct{ session }
+type host struct{ Session }
 
 var _ inplace.Host = host{}
 
@@ -109,34 +73,14 @@ func (h host) Arrange(v op.Value, strides []int) {
 	x := v.(*eager.Var)
 	t := tensor.NewStrided(x.DType(), x.Shape(), strides)
 	t.CopyFrom(x.Tensor)
-	h.replace(x, t)
+	h.Replace(x, t)
 }
 
 // Adopt gives a variable the elements of another.
 func (h host) Adopt(v, elements op.Value) bool {
-	h.replace(v.(*eager.Var), tensorOf(elements))
+	h.Replace(v.(*eager.Var), tensorOf(elements))
 	return true
 }
 
 // Track notes until when a variable is what its memory holds.
 func (host) Track(v op.Value, version *int) { v.(*eager.Var).Track(version) }
-
-// plainSession is the session that computes.
-type plainSession struct{ *eager.Session }
-
-func (plainSession) replace(v *eager.Var, t *tensor.Tensor) { v.Tensor = t }
-
-func (plainSession) kept(t *tensor.Tensor) *tensor.Tensor { return copyOf(t) }
-
-func (*errorSession) kept(t *tensor.Tensor) *tensor.Tensor { return copyOf(t) }
-
-// replace takes the error bounds along when the elements are the same ones in
-// another layout; nothing is known of other elements.
-func (s *errorSession) replace(v *eager.Var, t *tensor.Tensor) {
-	st := s.of(v)
-	if other := s.states[t]; other != nil {
-		st = other
-	}
-	v.Tensor = t
-	s.states[t] = st
-}

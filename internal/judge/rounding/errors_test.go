@@ -1,4 +1,4 @@
-package native
+package rounding
 
 import (
 	"math"
@@ -44,7 +44,7 @@ const large = 1000
 func compareErrors(t *testing.T, d *op.Def, key uint64, from int) (compared int) {
 	t.Helper()
 	call := sampled(t, d, key)
-	s, alone := newErrorSession(), newErrorSession()
+	s, alone := newSession(ops.Table(), 0x1p-24), newSession(ops.Table(), 0x1p-24)
 	arguments := 0
 	wide := widened(call, func(w *tensor.Tensor) {
 		switch arguments++; {
@@ -88,10 +88,6 @@ func compareErrors(t *testing.T, d *op.Def, key uint64, from int) (compared int)
 		}
 	}
 	return compared
-}
-
-func newErrorSession() *errorSession {
-	return &errorSession{table: ops.Table(), states: map[*tensor.Tensor]*state{}, unit: 0x1p-24}
 }
 
 func errorAt(st *state, i int) float64 {

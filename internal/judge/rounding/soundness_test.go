@@ -1,4 +1,4 @@
-package native
+package rounding
 
 import (
 	"math"
@@ -87,7 +87,7 @@ func TestBoundsHold(t *testing.T) {
 				if d.Traits.Has(op.NoGrad) && rounded {
 					continue // what is not differentiated is judged by its own inputs
 				}
-				s := &errorSession{table: ops.Table(), states: map[*tensor.Tensor]*state{}, unit: unit}
+				s := newSession(ops.Table(), unit)
 				wide := widened(call, func(w *tensor.Tensor) {
 					if rounded {
 						s.states[w] = &state{err: absolute(w)}

@@ -1,4 +1,4 @@
-package native
+package interp
 
 import (
 	"fmt"
@@ -15,9 +15,14 @@ import (
 	"plumb/tensor"
 )
 
+type builtModule struct {
+	name   string
+	module *nn.Module
+}
+
 // construct makes a module, gives it its initial state and reports that.
-func (r *run) construct(c *program.Call) (*value, error) {
-	def := r.Backend.modules.Lookup(c.Target)
+func (r *Run) construct(c *program.Call) (*value, error) {
+	def := r.modules.Lookup(c.Target)
 	if def == nil {
 		return nil, fmt.Errorf("%w %s", op.ErrUnknown, c.Target)
 	}
@@ -34,13 +39,13 @@ func (r *run) construct(c *program.Call) (*value, error) {
 			return nil, err
 		}
 	}
-	r.modules = append(r.modules, moduleRun{c.Result, m})
+	r.built = append(r.built, builtModule{c.Result, m})
 	r.out.Initial = withState(r.out.Initial, c.Result, r.stateOf(m))
 	return &value{module: m}, nil
 }
 
 // withDType adds the program's default dtype to a constructor's arguments.
-func (r *run) withDType(def *nn.Def, kwargs []op.Kwarg) []op.Kwarg {
+func (r *Run) withDType(def *nn.Def, kwargs []op.Kwarg) []op.Kwarg {
 	d := r.job.Program.DType
 	if d == tensor.Invalid || def.Sigs()[0].Index("dtype") < 0 || slices.ContainsFunc(kwargs, func(k op.Kwarg) bool { return k.Name == "dtype" }) {
 		return kwargs
@@ -49,7 +54,7 @@ func (r *run) withDType(def *nn.Def, kwargs []op.Kwarg) []op.Kwarg {
 }
 
 // lookupModule is lookup for constructors of containers, which take modules.
-func (r *run) lookupModule(ref program.Ref) (any, error) {
+func (r *Run) lookupModule(ref program.Ref) (any, error) {
 	if m := r.env[ref].module; m != nil {
 		return m, nil
 	}
@@ -58,7 +63,7 @@ func (r *run) lookupModule(ref program.Ref) (any, error) {
 
 // loadState sets a module's state: the reference's where the job brings it,
 // else one that follows from the program's seed.
-func (r *run) loadState(name string, m *nn.Module) error {
+func (r *Run) loadState(name string, m *nn.Module) error {
 	given := map[string]*tensor.Tensor{}
 	for _, n := range r.job.State[name] {
 		given[n.Name] = n.Tensor
@@ -85,7 +90,7 @@ func (r *run) loadState(name string, m *nn.Module) error {
 
 // initial draws a parameter from U[-1/√n, 1/√n), n the elements per output,
 // as PyTorch's default initialisation does up to the random stream.
-func (r *run) initial(module string, s nn.Slot) *tensor.Tensor {
+func (r *Run) initial(module string, s nn.Slot) *tensor.Tensor {
 	fan := 1
 	for _, n := range s.Shape[min(1, len(s.Shape)):] {
 		fan *= max(n, 1)
@@ -97,10 +102,10 @@ func (r *run) initial(module string, s nn.Slot) *tensor.Tensor {
 	return in.Materialize()
 }
 
-func (r *run) stateOf(m *nn.Module) backend.State {
+func (r *Run) stateOf(m *nn.Module) backend.State {
 	var st backend.State
 	for _, s := range m.State() {
-		st = append(st, backend.Named{Name: s.Name, Tensor: r.session.kept(gradOf(m.Value(s.Name)))})
+		st = append(st, backend.Named{Name: s.Name, Tensor: r.session.Kept(gradOf(m.Value(s.Name)))})
 	}
 	return st
 }
@@ -114,7 +119,7 @@ func withState(all map[string]backend.State, name string, st backend.State) map[
 }
 
 // moduleCall runs a method of a module; "__call__" is its forward.
-func (r *run) moduleCall(method string, c *program.Call) (*value, error) {
+func (r *Run) moduleCall(method string, c *program.Call) (*value, error) {
 	recv := r.env[c.Args[0].(program.Ref)]
 	if recv.module == nil {
 		return nil, op.TypeError("the receiver of %s is not a module", method)
@@ -166,8 +171,8 @@ func wrapModule(out []op.Value, paired bool) *value {
 	return &value{tuple: vs}
 }
 
-func (r *run) finalState() {
-	for _, m := range r.modules {
+func (r *Run) finalState() {
+	for _, m := range r.built {
 		r.out.Final = withState(r.out.Final, m.name, r.stateOf(m.module))
 	}
 }
@@ -175,8 +180,8 @@ func (r *run) finalState() {
 // paramGrads reports the gradients of parameters, of one that a container
 // holds twice under its first name, as named_parameters does; add counts in
 // what calls of backward left.
-func (r *run) paramGrads(grads autograd.Cotangents, add bool) (all map[string]backend.State, err error) {
-	for _, m := range r.modules {
+func (r *Run) paramGrads(grads autograd.Cotangents, add bool) (all map[string]backend.State, err error) {
+	for _, m := range r.built {
 		var st backend.State
 		seen := map[op.Value]bool{}
 		for _, s := range m.module.State() {

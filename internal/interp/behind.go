@@ -1,0 +1,84 @@
+package interp
+
+import (
+	"fmt"
+	"slices"
+
+	"plumb/internal/eager"
+	"plumb/op"
+	"plumb/program"
+)
+
+// behindAutograd is what changes leaves though autograd does not notice.
+type behindAutograd struct {
+	data map[op.Value]*eager.Var // what x.data gave, and x
+	// through is the x.data by which the last call changed x: PyTorch counts
+	// that as a change of nothing else.
+	through *value
+}
+
+// dataOf returns the x of an in-place call on x.data; nil for other calls.
+func (r *Run) dataOf(call *op.Call) *eager.Var {
+	if !call.InPlace {
+		return nil
+	}
+	return r.behind.data[call.Args.AllValues()[0]]
+}
+
+// throughData applies an in-place call to x.data, which changes x unnoticed by
+// autograd. That is x changed while nothing is recorded, provided that nothing
+// was computed from x before: PyTorch would differentiate that with x's new
+// elements.
+func (r *Run) throughData(c *program.Call, call *op.Call, x *eager.Var) (*value, error) {
+	data := r.env[c.Args[0].(program.Ref)]
+	if call.Def.View != nil || r.read(x) || slices.Contains(call.Args.AllValues()[1:], op.Value(x)) {
+		return nil, fmt.Errorf("%w: changing x.data in place after x was used", errUnsupported)
+	}
+	own := *call
+	own.Args.Vals = slices.Clone(call.Args.Vals)
+	own.Args.Vals[0] = x
+	r.space.Recording(false)
+	defer r.space.Recording(true)
+	err := r.session.Recording(false, func() error {
+		_, err := r.execute(&own)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.refresh(data); err != nil {
+		return nil, err
+	}
+	r.behind.data[data.tensor] = x
+	r.behind.through = data
+	if call.Def.ID() == "setitem" {
+		return &value{}, nil
+	}
+	return data, nil
+}
+
+// read reports whether a call has computed with a variable, itself or as the
+// state of a module.
+func (r *Run) read(x *eager.Var) bool {
+	read := false
+	for _, c := range r.job.Program.Calls[:len(r.out.Values)] {
+		args := c.Args
+		if op.InPlace(c.Target) || c.Target == "setattr" || r.looks(&c) {
+			args = args[1:]
+		}
+		note := func(ref program.Ref) { read = read || r.env[ref].holds(x) }
+		for _, a := range args {
+			program.Refs(a, note)
+		}
+		for _, kw := range c.Kwargs {
+			program.Refs(kw.Value, note)
+		}
+	}
+	return read
+}
+
+// looks reports whether a call gives an attribute that is no view of its tensor.
+func (r *Run) looks(c *program.Call) bool {
+	ref, ok := c.Args[0].(program.Ref)
+	return c.Target == "getattr" && ok && (r.env[ref].module != nil || slices.Contains([]any{"data", "grad", "is_leaf", "requires_grad", "shape", "ndim"}, c.Args[1]))
+}

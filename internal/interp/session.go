@@ -1,0 +1,46 @@
+package interp
+
+import (
+	"plumb/internal/autograd"
+	"plumb/internal/eager"
+	"plumb/op"
+	"plumb/tensor"
+)
+
+// Session is how a run applies operators: eager.Session, or one that computes
+// something else along the same calls.
+type Session interface {
+	Leaf(t *tensor.Tensor, requiresGrad bool) *eager.Var
+	Execute(call *op.Call) ([]op.Value, error)
+	Builder() op.Builder
+	// Recording runs f with or without recording what its calls compute.
+	Recording(on bool, f func() error) error
+	Backward(values, cotangents []op.Value, create bool) (autograd.Cotangents, error)
+	// Replace gives a variable other elements.
+	Replace(v *eager.Var, t *tensor.Tensor)
+	// Kept returns what a tensor is now, whatever is written into it later.
+	Kept(t *tensor.Tensor) *tensor.Tensor
+}
+
+// EagerSession is the session that computes results.
+type EagerSession struct{ *eager.Session }
+
+// Replace gives a variable another tensor.
+func (EagerSession) Replace(v *eager.Var, t *tensor.Tensor) { v.Tensor = t }
+
+// Kept returns a copy.
+func (EagerSession) Kept(t *tensor.Tensor) *tensor.Tensor { return copyOf(t) }
+
+// copyOf returns a copy with the same strides.
+func copyOf(t *tensor.Tensor) *tensor.Tensor {
+	u := tensor.NewStrided(t.DType(), t.Shape(), t.Strides())
+	u.CopyFrom(t)
+	return u
+}
+
+func tensorOf(v op.Value) *tensor.Tensor {
+	if x, ok := v.(*eager.Var); ok {
+		return x.Tensor
+	}
+	return v.(*tensor.Tensor)
+}

@@ -1,0 +1,135 @@
+package interp
+
+import (
+	"hash/maphash"
+
+	"plumb/backend"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// watch tells what calls change: in place, as they may, or by writing into an
+// argument, as they may not.
+type watch struct {
+	*Run
+	marks  map[program.Ref]mark
+	spoilt map[int]uint64 // inputs of the job that were written into, and their sums before
+}
+
+var _ observer = (*watch)(nil)
+
+// mark is a tensor as it was when it was last looked at.
+type mark struct {
+	tensor *tensor.Tensor
+	sum    uint64 // of its bytes
+}
+
+var sumSeed = maphash.MakeSeed()
+
+func sum(t *tensor.Tensor) uint64 {
+	if t.Len() == 0 {
+		return 0
+	}
+	size := t.DType().Size()
+	from := t.Offset() * size
+	return maphash.Bytes(sumSeed, t.Storage()[from:from+tensor.Extent(t.Shape(), t.Strides())*size])
+}
+
+// named remembers what a name stands for now.
+func (w *watch) named(name string) {
+	if v := w.env[program.Ref(name)]; v.tensor != nil {
+		w.marks[program.Ref(name)] = mark{v.tensor.Tensor, sum(v.tensor.Tensor)}
+	}
+}
+
+// called reports what a call changed.
+func (w *watch) called(c *program.Call) {
+	var changed []backend.Named
+	if w.space != nil && w.mayChange(c) {
+		changed = w.renewed()
+		w.behind.through = nil
+	}
+	changed = append(changed, w.written(c)...)
+	w.out.Changes = append(w.out.Changes, changed)
+	if w.space != nil || w.readAgain(c) {
+		w.named(c.Result)
+	}
+}
+
+// readAgain reports whether a later call has the result of c as an argument.
+func (w *watch) readAgain(c *program.Call) (read bool) {
+	note := func(ref program.Ref) { read = read || string(ref) == c.Result }
+	for _, later := range w.job.Program.Calls[len(w.out.Values):] {
+		for _, a := range later.Args {
+			program.Refs(a, note)
+		}
+		for _, kw := range later.Kwargs {
+			program.Refs(kw.Value, note)
+		}
+	}
+	return read
+}
+
+// renewed returns the names that stand for other elements than before, in the
+// order of the program.
+func (w *watch) renewed() (changed []backend.Named) {
+	look := func(name string) {
+		ref := program.Ref(name)
+		old, ok := w.marks[ref]
+		v := w.env[ref]
+		if !ok || w.refresh(v) != nil || v.tensor == nil || v.tensor.Tensor == old.tensor {
+			return
+		}
+		if told := w.behind.through == nil || w.behind.through.tensor == v.tensor; told && !v.tensor.Tensor.SameBits(old.tensor) {
+			changed = append(changed, backend.Named{Name: name, Tensor: v.tensor.Tensor})
+		}
+		w.named(name)
+	}
+	p := w.job.Program
+	for i := range p.Inputs {
+		look(p.Inputs[i].Name)
+	}
+	for i := range p.Calls[:len(w.out.Values)-1] {
+		look(p.Calls[i].Result)
+	}
+	return changed
+}
+
+// written returns the arguments into which the call wrote.
+func (w *watch) written(c *program.Call) (changed []backend.Named) {
+	look := func(ref program.Ref) {
+		old, ok := w.marks[ref]
+		if v := w.env[ref]; !ok || v.tensor == nil || v.tensor.Tensor != old.tensor || sum(old.tensor) == old.sum {
+			return
+		}
+		changed = append(changed, backend.Named{Name: string(ref), Tensor: copyOf(old.tensor)})
+		w.spoil(old)
+		w.named(string(ref))
+	}
+	for _, a := range c.Args {
+		program.Refs(a, look)
+	}
+	for _, kw := range c.Kwargs {
+		program.Refs(kw.Value, look)
+	}
+	return changed
+}
+
+// spoil notes that an input of the job, which is the caller's, was written into.
+func (w *watch) spoil(old mark) {
+	for i, t := range w.job.Inputs {
+		if _, known := w.spoilt[i]; t == old.tensor && !known {
+			w.spoilt[i] = old.sum
+		}
+	}
+}
+
+// restore gives the caller's inputs the elements back that they had, as far as
+// the program tells them.
+func (w *watch) restore() {
+	for i, before := range w.spoilt {
+		if t := w.job.Program.Inputs[i].Materialize(); sum(t) == before {
+			w.job.Inputs[i].CopyFrom(t)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package rounding
+
+import (
+	"math"
+	"testing"
+
+	"plumb/backend"
+	"plumb/internal/judge/compare"
+	"plumb/nn"
+	"plumb/ops"
+	"plumb/program"
+)
+
+// text parses a program without its header.
+func text(t *testing.T, lines string) *program.Program {
+	t.Helper()
+	p, err := program.Parse("p.py", lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Check(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestBounds: the error of a product and of its gradients is known, that of
+// exact integers is none, and it goes through functions and exact operators.
+func TestBounds(t *testing.T) {
+	const inputs = "x = tensor((1, 2), torch.float32, [1.5, -2.0], requires_grad=True)\n" +
+		"w = tensor((2, 1), torch.float32, [-3.0, 4.0], requires_grad=True)\ny = torch.matmul(x, w)\n"
+	boundsOf := func(calls string) *compare.Bounds {
+		return New(ops.Table(), nn.Modules()).Bounds(backend.NewJob(text(t, inputs+calls)), true)
+	}
+	b := boundsOf("z = torch.sub(y, 5)\nq = torch.div(z, 10)\ne = torch.tanh(q)\nr = torch.relu(e)\nf = torch.round(z)\nm = torch.gt(y, -12.4)\nn = torch.gt(y, -12.5)\n")
+	product, difference := b.Values[0].Bound, b.Values[1].Bound
+	if product == nil || product.Terms.Float(0) != 12.5 || product.Error.Float(0) != 3*12.5 {
+		t.Errorf("product: %+v", product)
+	}
+	if got, want := difference.Error.Float(0), 3*12.5+17.5; math.Abs(got-want) > 1e-3 {
+		t.Errorf("difference: error %v, want that of the product and 17.5, %v", got, want)
+	}
+	quotient, tanh, relu := b.Values[2].Bound, b.Values[3].Bound, b.Values[4].Bound
+	slope := 1 - math.Pow(math.Tanh(-1.75), 2)
+	if got, want := tanh.Error.Float(0), slope*quotient.Error.Float(0)+5*math.Tanh(1.75); math.Abs(got-want) > 1e-6*want {
+		t.Errorf("tanh: error %v, want %v", got, want)
+	}
+	if relu.Error.Float(0) != tanh.Error.Float(0) {
+		t.Errorf("relu: error %v, want that of its input, %v", relu.Error.Float(0), tanh.Error.Float(0))
+	}
+	for i, want := range map[int]bool{5: false, 6: true, 7: false} {
+		if got := b.Values[i].Bound != nil; got != want {
+			t.Errorf("call %d has a bound: %t, want %t", i, got, want)
+		}
+	}
+	b = boundsOf("y.backward()")
+	if got := b.Grads["x"]; got == nil || got.Error != nil || got.Value.Float(0) != -3 {
+		t.Errorf("gradient of x, of integers: %+v", got)
+	}
+}
+
+// TestBoundsOfTuples: what a tuple holds has bounds of its own.
+func TestBoundsOfTuples(t *testing.T) {
+	b := New(ops.Table(), nn.Modules()).Bounds(backend.NewJob(text(t, "x = tensor((3, 4), torch.float32, uniform(-1, 1, key=1))\ns = torch.exp(x)\ny = torch.max(s, 1)\n")), true)
+	if values := b.Values[1].At([]int{0}); values == nil || values.Error.Float(0) < 1 {
+		t.Errorf("maxima behind exp have the bound %+v", values)
+	}
+	if b.Values[1].At([]int{1}) == nil || b.Values[1].At(nil) != nil || b.Values[1].At([]int{2}) != nil {
+		t.Errorf("bounds by path: %+v", b.Values[1])
+	}
+}
+
+// TestBoundsOfFormulas: softmax and layer_norm have bounds, and so have their
+// gradients.
+func TestBoundsOfFormulas(t *testing.T) {
+	for _, call := range []string{"torch.softmax(x, 1)", "torch.log_softmax(x, 1)", "torch.nn.functional.layer_norm(x, (4,))", "torch.nn.functional.batch_norm(x, None, None, training=True)", "torch.nn.functional.gelu(x)"} {
+		b := New(ops.Table(), nn.Modules()).Bounds(backend.NewJob(text(t, "x = tensor((3, 4), torch.float32, uniform(-1, 1, key=1), requires_grad=True)\n"+
+			"y = "+call+"\ny.backward(uniform(-1, 1, key=2))")), true)
+		for name, bound := range map[string]*compare.Bound{"value": b.Values[0].Bound, "gradient": b.Grads["x"]} {
+			if bound == nil || bound.Error == nil {
+				t.Errorf("%s: the %s has no bound", call, name)
+				continue
+			}
+			for i := range bound.Error.Len() {
+				if e := bound.Error.Float(i); !(e > 0 && e < 2000) {
+					t.Errorf("%s: the %s of element %d has error %v", call, name, i, e)
+				}
+			}
+		}
+	}
+}
