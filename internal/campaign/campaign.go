@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"plumb/backend"
+	"plumb/internal/campaign/drive"
 	"plumb/internal/draw/choice"
 	"plumb/internal/judge"
 	"plumb/internal/judge/verdict"
@@ -89,23 +90,25 @@ func (e *StuckError) Error() string {
 // Run judges every test's cases. The error is a fault of the harness or the
 // context's; mistakes in a test are reported through OnEnd.
 func Run(ctx context.Context, cfg Config) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	s := newSchedule(cfg)
-	var lanes sync.WaitGroup
-	for range max(cfg.Jobs, 1) {
-		lanes.Go(func() {
-			if err := runLane(ctx, &cfg, s); err != nil {
-				cancel(err)
-				s.stop()
-			}
-		})
+	jobs, most := max(cfg.Jobs, 1), max(cfg.Batch, 1)
+	plan := drive.Config[*testRun, *batch]{
+		Jobs:   jobs,
+		Open:   func() (drive.Lane[*batch], error) { return openLane(&cfg) },
+		Limit:  int64(runAhead * jobs * most),
+		Retain: true,
+		Done:   (*batch).count,
+		HandOn: (*batch).handOn,
+		End:    (*testRun).end,
 	}
-	stopOnCancel := context.AfterFunc(ctx, s.stop)
-	lanes.Wait()
-	stopOnCancel()
-	return context.Cause(ctx)
+	for i := range cfg.Tests {
+		plan.Sources = append(plan.Sources, &testRun{Test: &cfg.Tests[i], cfg: &cfg, reasons: map[string]int{}})
+	}
+	return drive.Run(ctx, plan)
 }
+
+// runAhead times a lane's batch is how many cases may wait, with all their
+// tensors, for a slow one before them.
+const runAhead = 16
 
 // lane runs batches: the reference works on the next batch while the
 // candidates and the judgement are at the one before.
@@ -116,20 +119,13 @@ type lane struct {
 	cands []subject
 }
 
-func runLane(ctx context.Context, cfg *Config, s *schedule) (err error) {
+// openLane starts the reference and the candidates.
+func openLane(cfg *Config) (*lane, error) {
 	l := &lane{cfg: cfg}
-	defer func() { err = errors.Join(err, l.close()) }()
 	if err := l.open(); err != nil {
-		return err
+		return nil, errors.Join(err, l.Close())
 	}
-	referred := make(chan *batch, 1)
-	judged := make(chan error, 1)
-	go func() {
-		judged <- l.judgeAll(ctx, s, referred)
-	}()
-	err = l.referAll(ctx, s, referred)
-	close(referred)
-	return errors.Join(err, <-judged)
+	return l, nil
 }
 
 func (l *lane) open() (err error) {
@@ -150,7 +146,8 @@ func (l *lane) open() (err error) {
 	return nil
 }
 
-func (l *lane) close() error {
+// Close ends the backends.
+func (l *lane) Close() error {
 	var errs []error
 	if l.ref != nil {
 		errs = append(errs, l.ref.Close())
@@ -163,7 +160,7 @@ func (l *lane) close() error {
 
 // batch is a run of consecutive cases of one test.
 type batch struct {
-	test  *testState
+	test  *testRun
 	first int
 	cases []caseRun
 }
@@ -177,27 +174,19 @@ type caseRun struct {
 	err     error // of the draw
 }
 
-func (l *lane) referAll(ctx context.Context, s *schedule, out chan<- *batch) error {
-	for ctx.Err() == nil {
-		b := s.next()
-		if b == nil {
-			return nil
+// Run draws a batch's cases and runs them on the reference.
+func (l *lane) Run(ctx context.Context, b *batch) error {
+	l.draw(b)
+	outcomes, err := l.ask(ctx, b.jobs())
+	if err != nil {
+		return err
+	}
+	i := 0
+	for j := range b.cases {
+		if b.cases[j].job != nil {
+			b.cases[j].ref = outcomes[i]
+			i++
 		}
-		l.draw(b)
-		jobs := b.jobs()
-		outcomes, err := l.ask(ctx, jobs)
-		if err != nil {
-			s.stop()
-			return err
-		}
-		i := 0
-		for j := range b.cases {
-			if b.cases[j].job != nil {
-				b.cases[j].ref = outcomes[i]
-				i++
-			}
-		}
-		out <- b
 	}
 	return nil
 }
@@ -273,23 +262,8 @@ func (b *batch) jobs() []*backend.Job {
 	return jobs
 }
 
-// judgeAll judges what the reference has run. A batch during which the run was
-// cancelled is dropped: its time-outs say nothing of the subject.
-func (l *lane) judgeAll(ctx context.Context, s *schedule, in <-chan *batch) (err error) {
-	for b := range in {
-		if err == nil {
-			err = l.judge(ctx, b)
-		}
-		if err != nil || ctx.Err() != nil {
-			s.stop()
-			continue
-		}
-		s.done(b)
-	}
-	return err
-}
-
-func (l *lane) judge(ctx context.Context, b *batch) error {
+// Finish runs a batch on the candidates and judges what they did.
+func (l *lane) Finish(ctx context.Context, b *batch) error {
 	for i := range b.cases {
 		b.cases[i].lacking(l.cfg.Candidates, b, i)
 	}

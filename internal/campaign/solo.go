@@ -14,15 +14,15 @@ import (
 
 // Solo judges programs one by one, outside of a run, with backends of its own.
 // It is for one goroutine.
-type Solo struct{ lane lane }
+type Solo struct{ lane *lane }
 
 // Open starts the reference and the candidates of a configuration.
 func Open(cfg *Config) (*Solo, error) {
-	s := &Solo{lane{cfg: cfg}}
-	if err := s.lane.open(); err != nil {
-		return nil, errors.Join(err, s.lane.close())
+	l, err := openLane(cfg)
+	if err != nil {
+		return nil, err
 	}
-	return s, nil
+	return &Solo{l}, nil
 }
 
 // Judge runs a program on the reference and on the named candidate, in its own
@@ -133,7 +133,7 @@ func (s *Solo) Observe(p *program.Program, ref program.Ref) (backend.Value, erro
 }
 
 // Close ends the backends.
-func (s *Solo) Close() error { return s.lane.close() }
+func (s *Solo) Close() error { return s.lane.Close() }
 
 // Try runs programs on one more instance of a backend.
 func Try(ctx context.Context, open Opener, programs []*program.Program) (outcomes []*backend.Outcome, err error) {

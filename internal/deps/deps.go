@@ -35,7 +35,7 @@ internal/draw/script:       tensor internal/draw/choice op program internal/draw
 conform:                    op ops nn program tensor backend backend/native baselines internal/judge internal/judge/verdict internal/conform/baseline internal/conform/config internal/conform/diopi
 internal/conform/config:    internal/spell
 internal/conform/diopi:     tensor program internal/draw/choice internal/conform/config
-internal/conform/baseline:  tensor op program backend backend/recorded internal/safetensors internal/judge/compare internal/judge/verdict
+internal/conform/baseline:  internal/campaign/drive tensor op program backend backend/recorded internal/safetensors internal/judge/compare internal/judge/verdict
 internal/judge/compare:     tensor op
 internal/judge:             op nn program backend internal/judge/compare internal/judge/reffaults internal/judge/rounding internal/judge/verdict
 internal/judge/verdict:     tensor internal/draw/choice op program internal/judge/truth backend internal/judge/compare
@@ -44,7 +44,8 @@ internal/judge/reffaults:   tensor op ops program internal/judge/compare interna
 internal/judge/margins:     op program internal/judge/compare internal/judge/verdict
 internal/find/bundle:       tensor internal/draw/choice op program backend internal/safetensors internal/judge/compare internal/judge/verdict internal/module
 check:                      tensor internal/draw/choice op program internal/gradcheck internal/draw/opcase backend backend/native nn internal/campaign internal/judge/compare internal/judge/verdict internal/gotest
-internal/campaign:          tensor internal/draw/choice program backend internal/judge internal/judge/verdict internal/find/shrink internal/find/finding
+internal/campaign/drive:
+internal/campaign:          internal/campaign/drive tensor internal/draw/choice program backend internal/judge internal/judge/verdict internal/find/shrink internal/find/finding
 internal/find/shrink:       tensor internal/draw/choice op program backend internal/judge/compare internal/judge/verdict
 internal/find/accepted:     backend tensor program internal/find/shrink internal/judge/verdict
 internal/find/finding:      tensor program internal/find/shrink internal/judge/verdict

@@ -404,14 +404,14 @@ func (newer) Info() backend.Info { return backend.Info{Name: "toy", Version: "2"
 // grown; small ones tell nothing, and other functions are as before.
 func TestNeeds(t *testing.T) {
 	g := &generator{GenConfig: GenConfig{Cases: []Case{{Function: "upsample"}, {Function: "relu"}}}, growth: map[string]int64{}}
-	large, other := unit{index: 0, bytes: batchBytes}, unit{index: 1, bytes: batchBytes}
-	g.grew(&unit{index: 0, bytes: batchBytes - 1}, 100*batchBytes)
-	if n := g.needs([]unit{large}); n != perInput*batchBytes {
+	large, other := planned{index: 0, bytes: batchBytes}, planned{index: 1, bytes: batchBytes}
+	g.grew(planned{index: 0, bytes: batchBytes - 1}, 100*batchBytes)
+	if n := g.needs([]planned{large}); n != perInput*batchBytes {
 		t.Errorf("%d bytes before anything is known, want %d", n, int64(perInput*batchBytes))
 	}
-	g.grew(&large, 8*batchBytes)
-	g.grew(&large, 2*batchBytes)
-	if n := g.needs([]unit{large, other}); n != (17+perInput)*batchBytes {
+	g.grew(large, 8*batchBytes)
+	g.grew(large, 2*batchBytes)
+	if n := g.needs([]planned{large, other}); n != (17+perInput)*batchBytes {
 		t.Errorf("%d bytes, want 17 times and %d times %d", n, perInput, int64(batchBytes))
 	}
 }

@@ -1,13 +1,9 @@
 package baseline
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -16,6 +12,7 @@ import (
 	"sync"
 
 	"plumb/backend"
+	"plumb/internal/campaign/drive"
 	"plumb/op"
 	"plumb/program"
 	"plumb/tensor"
@@ -70,7 +67,7 @@ func Gen(ctx context.Context, cfg GenConfig) (*Manifest, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
 		return nil, err
 	}
-	g := &generator{GenConfig: cfg, budget: newBudget(cfg.Memory), growth: map[string]int64{}}
+	g := &generator{GenConfig: cfg, growth: map[string]int64{}}
 	if err := g.plan(); err != nil {
 		return nil, err
 	}
@@ -84,7 +81,6 @@ func Gen(ctx context.Context, cfg GenConfig) (*Manifest, error) {
 
 type generator struct {
 	GenConfig
-	budget  *budget
 	entries []Entry
 	shards  []*shardPlan
 
@@ -92,265 +88,7 @@ type generator struct {
 	journal *os.File
 	info    *backend.Info
 	done    int
-	next    int
 	growth  map[string]int64 // by function: the most bytes of results that a byte of inputs led to
-}
-
-// shardPlan is a shard to write: the cases with these indices.
-type shardPlan struct {
-	name  string
-	cases []planned
-	made  *Shard // once it is written
-	// refused is what the reference refused, by the index of the case.
-	refused map[int]map[string]Refusal
-}
-
-type planned struct {
-	index int
-	bytes int64
-	id    string
-}
-
-// plan decides which case goes into which shard.
-func (g *generator) plan() error {
-	var all []planned
-	for i := range g.Cases {
-		c := &g.Cases[i]
-		e := Entry{Name: c.Name, Function: c.Function, ATol: c.ATol, RTol: c.RTol}
-		variants, err := c.Programs()
-		if err != nil {
-			e.Missing = err.Error()
-		} else {
-			one := planned{index: i}
-			for _, v := range variants {
-				if err := v.Program.Check(); err != nil {
-					return fmt.Errorf("%s: not a valid program: %w", c.Name, err)
-				}
-				one.bytes += inputBytes(v.Program)
-				one.id += v.Program.ID()
-			}
-			all = append(all, one)
-		}
-		g.entries = append(g.entries, e)
-	}
-	for i, run := range runsOf(all, shardCases, cmp.Or(g.Shard, ShardBytes), func(p *planned) int64 { return p.bytes }) {
-		g.shards = append(g.shards, &shardPlan{name: fmt.Sprintf("cases-%05d.safetensors.zst", i), cases: run})
-	}
-	return nil
-}
-
-// journalJSON is a line of the journal: the first says what is recorded, each
-// other one that a shard is finished.
-type journalJSON struct {
-	Format    int                           `json:"format,omitempty"`
-	Plumb     string                        `json:"plumb,omitempty"`
-	Self      bool                          `json:"self_contained,omitempty"`
-	Truth     TruthMode                     `json:"truth,omitempty"`
-	Reference *backend.Info                 `json:"reference,omitempty"`
-	Shard     *Shard                        `json:"shard,omitempty"`
-	IDs       string                        `json:"ids,omitempty"` // of the programs
-	Refused   map[string]map[string]Refusal `json:"refused,omitempty"`
-}
-
-func (s *shardPlan) ids() string {
-	var b bytes.Buffer
-	for _, c := range s.cases {
-		b.WriteString(c.id)
-	}
-	var all checksum
-	all.add(b.Bytes())
-	return fmt.Sprintf("%d-%s", len(s.cases), &all)
-}
-
-// resume takes over the finished shards of an earlier run, and begins a journal
-// with them.
-func (g *generator) resume() error {
-	path := filepath.Join(g.Dir, journalName)
-	old, err := g.files().readAtMost(journalName, maxManifest)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	g.takeOver(old)
-	_, err = writeFile(path, func(w io.Writer) error {
-		for _, line := range g.journalLines() {
-			if err := json.NewEncoder(w).Encode(line); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	g.journal, err = os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0o644)
-	return err
-}
-
-func (g *generator) files() folder { return folder{os.DirFS(g.Dir), g.Dir} }
-
-func (g *generator) header() journalJSON {
-	return journalJSON{Format: Version, Plumb: g.Plumb, Self: g.Predict == nil, Truth: g.Truth.Mode}
-}
-
-func (g *generator) takeOver(old []byte) {
-	lines := bufio.NewScanner(bytes.NewReader(old))
-	lines.Buffer(nil, 64<<20)
-	byName := map[string]*shardPlan{}
-	for _, s := range g.shards {
-		byName[s.name] = s
-	}
-	for first := true; lines.Scan(); first = false {
-		var line journalJSON
-		if json.Unmarshal(lines.Bytes(), &line) != nil {
-			return
-		}
-		if first {
-			if h := g.header(); line.Format != h.Format || line.Plumb != h.Plumb || line.Self != h.Self || line.Truth != h.Truth {
-				return
-			}
-			continue
-		}
-		if line.Reference != nil {
-			g.info = line.Reference
-		}
-		if line.Shard == nil {
-			continue
-		}
-		s := byName[line.Shard.Name]
-		if s == nil || s.ids() != line.IDs || line.Shard.Cases != len(s.cases) || line.Shard.verify(g.files()) != nil {
-			continue
-		}
-		s.made, s.refused = line.Shard, map[int]map[string]Refusal{}
-		for _, c := range s.cases {
-			if r := line.Refused[g.Cases[c.index].Name]; r != nil {
-				s.refused[c.index] = r
-			}
-		}
-		g.done += len(s.cases)
-	}
-}
-
-func (g *generator) journalLines() []journalJSON {
-	lines := []journalJSON{g.header()}
-	if g.info != nil {
-		lines = append(lines, journalJSON{Reference: g.info})
-	}
-	for _, s := range g.shards {
-		if s.made != nil {
-			lines = append(lines, g.line(s))
-		}
-	}
-	return lines
-}
-
-func (g *generator) line(s *shardPlan) journalJSON {
-	refused := map[string]map[string]Refusal{}
-	for i, r := range s.refused {
-		refused[g.Cases[i].Name] = r
-	}
-	return journalJSON{Shard: s.made, IDs: s.ids(), Refused: refused}
-}
-
-// run records the shards that are missing, in lanes.
-func (g *generator) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	g.tell()
-	var lanes sync.WaitGroup
-	for range max(g.Jobs, 1) {
-		lanes.Go(func() {
-			if err := g.lane(ctx); err != nil {
-				cancel(err)
-			}
-		})
-	}
-	lanes.Wait()
-	return context.Cause(ctx)
-}
-
-func (g *generator) tell() {
-	if g.Progress != nil {
-		g.Progress(g.done, len(g.Cases)-g.missing())
-	}
-}
-
-func (g *generator) missing() int {
-	n := 0
-	for i := range g.entries {
-		if g.entries[i].Missing != "" {
-			n++
-		}
-	}
-	return n
-}
-
-// take returns the next shard to record; nil at the end.
-func (g *generator) take() *shardPlan {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for g.next < len(g.shards) {
-		s := g.shards[g.next]
-		g.next++
-		if s.made == nil {
-			return s
-		}
-	}
-	return nil
-}
-
-func (g *generator) lane(ctx context.Context) (err error) {
-	s := g.take()
-	if s == nil {
-		return nil
-	}
-	ref, err := g.Open()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, ref.Close()) }()
-	if err := g.describe(ref.Info()); err != nil {
-		return err
-	}
-	l := &genLane{generator: g, ref: ref}
-	if g.Predict != nil {
-		l.like = g.Predict()
-	}
-	if g.Truth.Predict != nil {
-		l.judged = g.Truth.Predict()
-	}
-	for ; s != nil && ctx.Err() == nil; s = g.take() {
-		made, err := l.record(ctx, s)
-		if err != nil || ctx.Err() != nil {
-			return err
-		}
-		if err := g.finished(s, made); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// describe notes what the reference is, and holds all its instances to it.
-func (g *generator) describe(info backend.Info) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.info != nil {
-		if g.info.Name != info.Name || g.info.Version != info.Version {
-			return fmt.Errorf("%s: the recording was begun with %s %s, the reference is %s %s now; record into another directory", g.Dir, g.info.Name, g.info.Version, info.Name, info.Version)
-		}
-		return nil
-	}
-	g.info = &info
-	return json.NewEncoder(g.journal).Encode(journalJSON{Reference: g.info})
-}
-
-func (g *generator) finished(s *shardPlan, made *Shard) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	s.made = made
-	g.done += len(s.cases)
-	g.tell()
-	return json.NewEncoder(g.journal).Encode(g.line(s))
 }
 
 // finish writes the manifest and ends the journal of a complete recording.
@@ -401,8 +139,25 @@ func (g *generator) finish() (*Manifest, error) {
 	return m, err
 }
 
-// genLane records shards with one instance of the reference, batch by batch:
-// tensors lie in memory that the reference shares until they are coded.
+// run records the shards that are missing.
+func (g *generator) run(ctx context.Context) error {
+	g.tell()
+	defer func() {
+		for _, s := range g.shards {
+			s.close()
+		}
+	}()
+	return drive.Run(ctx, drive.Config[*shardPlan, *caseBatch]{
+		Sources:   g.shards,
+		Jobs:      g.Jobs,
+		Open:      g.openLane,
+		Exclusive: true, // the bytes of a shard are those of its cases in order
+		Limit:     g.Memory,
+	})
+}
+
+// genLane records batches of cases with one instance of the reference: tensors
+// lie in memory that the reference shares until they are coded.
 type genLane struct {
 	*generator
 	ref    backend.Backend
@@ -413,10 +168,29 @@ type genLane struct {
 	refusals map[string]refusal
 }
 
+func (g *generator) openLane() (drive.Lane[*caseBatch], error) {
+	ref, err := g.Open()
+	if err != nil {
+		return nil, err
+	}
+	if err := g.describe(ref.Info()); err != nil {
+		return nil, errors.Join(err, ref.Close())
+	}
+	l := &genLane{generator: g, ref: ref}
+	if g.Predict != nil {
+		l.like = g.Predict()
+	}
+	if g.Truth.Predict != nil {
+		l.judged = g.Truth.Predict()
+	}
+	return l, nil
+}
+
+func (l *genLane) Close() error { return l.ref.Close() }
+
 // unit is a case on its way through a lane.
 type unit struct {
-	index int
-	bytes int64
+	planned
 	ways  []way
 	asked *question // about the first variant; nil for none
 }
@@ -430,50 +204,28 @@ type way struct {
 	follows bool
 }
 
-func (l *genLane) record(ctx context.Context, s *shardPlan) (*Shard, error) {
-	var units []unit
-	for _, c := range s.cases {
-		variants, err := l.Cases[c.index].Programs()
-		if err != nil {
-			return nil, err
-		}
-		u := unit{index: c.index, bytes: c.bytes}
-		for _, v := range variants {
-			u.ways = append(u.ways, way{Variant: v})
-		}
-		units = append(units, u)
-	}
-	w, err := newShardWriter(l.Dir)
-	if err != nil {
-		return nil, err
-	}
-	defer w.close()
-	s.refused = map[int]map[string]Refusal{}
-	for _, b := range runsOf(units, batchCases, batchBytes, func(u *unit) int64 { return u.bytes }) {
-		if err := l.batch(ctx, w, s, b); err != nil || ctx.Err() != nil {
-			return nil, err
-		}
-		clear(b)
-	}
-	made, err := w.write(filepath.Join(l.Dir, s.name))
-	return &made, err
-}
-
-// batch records some cases: the first variant of each and what follows from it,
+// Run records a batch: the first variant of each case and what follows from it,
 // then the other variants.
-func (l *genLane) batch(ctx context.Context, s *shardWriter, plan *shardPlan, units []unit) error {
-	defer l.budget.give(l.budget.take(l.needs(units)))
+func (l *genLane) Run(ctx context.Context, b *caseBatch) error {
+	units, err := l.units(b.cases)
+	if err != nil {
+		return err
+	}
+	s, err := b.of.open()
+	if err != nil {
+		return err
+	}
 	defer l.release()
 	var firsts, others []*way
 	for i := range units {
 		firsts = append(firsts, &units[i].ways[0])
 	}
-	if err := l.ask(ctx, firsts); err != nil || ctx.Err() != nil {
+	if err := l.ask(ctx, firsts); err != nil {
 		return err
 	}
 	for i := range units {
 		u := &units[i]
-		if err := l.code(ctx, s, plan, u); err != nil {
+		if err := l.code(ctx, s, b.of, u); err != nil {
 			return err
 		}
 		for k := range u.ways {
@@ -482,14 +234,14 @@ func (l *genLane) batch(ctx context.Context, s *shardWriter, plan *shardPlan, un
 			}
 		}
 	}
-	if err := l.ask(ctx, others); err != nil || ctx.Err() != nil {
+	if err := l.ask(ctx, others); err != nil {
 		return err
 	}
 	for i := range units {
 		u := &units[i]
 		for k := range u.ways {
 			if w := &u.ways[k]; slices.Contains(others, w) {
-				if _, err := l.add(ctx, s, plan, u, w); err != nil {
+				if _, err := l.add(ctx, s, b.of, u, w); err != nil {
 					return err
 				}
 			}
@@ -498,28 +250,32 @@ func (l *genLane) batch(ctx context.Context, s *shardWriter, plan *shardPlan, un
 	return l.settle(ctx, s)
 }
 
-// needs is how many bytes cases take while they are recorded, as far as earlier
-// ones of their functions tell: results are held twice.
-func (g *generator) needs(units []unit) int64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	var n int64
-	for i := range units {
-		u := &units[i]
-		n += u.bytes * max(perInput, 1+2*g.growth[g.Cases[u.index].Function])
+// Finish writes the shard of which this was the last batch.
+func (l *genLane) Finish(_ context.Context, b *caseBatch) error {
+	if !b.last {
+		return nil
 	}
-	return n
+	made, err := b.of.writer.write(filepath.Join(l.Dir, b.of.name))
+	if err != nil {
+		return err
+	}
+	b.of.close()
+	return l.finished(b.of, &made)
 }
 
-// grew notes how many bytes the results of a case have that is not small.
-func (g *generator) grew(u *unit, results int64) {
-	if u.bytes < batchBytes {
-		return
+func (g *generator) units(cases []planned) ([]unit, error) {
+	units := make([]unit, len(cases))
+	for i, c := range cases {
+		variants, err := g.Cases[c.index].Programs()
+		if err != nil {
+			return nil, err
+		}
+		units[i].planned = c
+		for _, v := range variants {
+			units[i].ways = append(units[i].ways, way{Variant: v})
+		}
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	f := g.Cases[u.index].Function
-	g.growth[f] = max(g.growth[f], results/u.bytes)
+	return units, nil
 }
 
 // ask draws the inputs of variants and runs them on the reference.
@@ -542,10 +298,7 @@ func (l *genLane) askDrawn(ctx context.Context, ways []*way) error {
 		jobs[i] = w.job
 	}
 	outcomes, err := l.runShared(ctx, jobs)
-	switch {
-	case errors.Is(err, context.Canceled):
-		return nil
-	case err != nil:
+	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return err
 	}
 	for i, w := range ways {
@@ -604,7 +357,7 @@ func (l *genLane) add(ctx context.Context, s *shardWriter, plan *shardPlan, u *u
 	if err != nil {
 		return nil, err
 	}
-	l.grew(u, resultBytes(w.outcome))
+	l.grew(u.planned, resultBytes(w.outcome))
 	if o := w.outcome; o.Status != backend.OK {
 		plan.refuse(u.index, w.Name, Refusal{o.Status, o.Class, o.Message})
 	}
@@ -628,13 +381,6 @@ func (l *genLane) put(ctx context.Context, s *shardWriter, u *unit, w *way, like
 	}
 	l.wanted = append(l.wanted, q)
 	return nil
-}
-
-func (s *shardPlan) refuse(index int, variant string, r Refusal) {
-	if s.refused[index] == nil {
-		s.refused[index] = map[string]Refusal{}
-	}
-	s.refused[index][variant] = r
 }
 
 // predict returns what the predictor does with a variant whose results are

@@ -2,7 +2,6 @@ package baseline
 
 import (
 	"context"
-	"errors"
 	"regexp"
 	"strings"
 
@@ -72,10 +71,7 @@ func (l *genLane) probe(ctx context.Context, ways []*way) ([]*way, error) {
 		return ways, nil
 	}
 	outcomes, err := sharer.RunUninitialized(ctx, jobs)
-	switch {
-	case errors.Is(err, context.Canceled):
-		return nil, nil
-	case err != nil:
+	if err != nil {
 		return nil, err
 	}
 	for i, w := range asked {

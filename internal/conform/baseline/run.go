@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
 	"plumb/backend"
+	"plumb/internal/campaign/drive"
 	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
@@ -79,148 +78,29 @@ type Record struct {
 // the candidate's harness, or the context's. The cases that were judged before
 // it are handed on.
 func (b *Baseline) Run(ctx context.Context, cfg RunConfig) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	r := &run{Baseline: b, RunConfig: cfg, budget: newBudget(cfg.Memory), ready: map[int]*judged{}}
-	r.plan()
-	var lanes sync.WaitGroup
-	for range max(cfg.Jobs, 1) {
-		lanes.Go(func() {
-			if err := r.lane(ctx); err != nil {
-				cancel(err)
-			}
-		})
+	r := &run{b, cfg}
+	sections := r.plan()
+	err := drive.Run(ctx, drive.Config[*section, *trialBatch]{
+		Sources:   sections,
+		Jobs:      cfg.Jobs,
+		Open:      r.openLane,
+		Exclusive: true, // a shard is read from its begin to its end
+		Limit:     cfg.Memory,
+		Done:      func(b *trialBatch) { b.of.collect() },
+		HandOn:    func(b *trialBatch) { b.of.handOn() },
+	})
+	for _, s := range sections { // what was judged after a section that was not finished
+		s.close()
+		s.collect()
+		s.handOn()
 	}
-	lanes.Wait()
-	r.rest()
-	return context.Cause(ctx)
+	return err
 }
 
 // run is one run over a baseline.
 type run struct {
 	*Baseline
 	RunConfig
-	budget   *budget
-	sections []section
-
-	mu      sync.Mutex
-	next    int
-	emitted int
-	ready   map[int]*judged // sections that are not all handed on
-}
-
-// section is a shard with the selected cases around it.
-type section struct {
-	shard *Shard // nil for cases that are in none
-	cases []listed
-}
-
-// listed is a case of a section.
-type listed struct {
-	entry *Entry
-	index int // in the manifest
-	at    int // in the shard; -1 where it is in none
-}
-
-// plan divides the selected cases into sections: cases and shards are in the
-// same order.
-func (r *run) plan() {
-	m := &r.Manifest
-	now := section{}
-	shard, at := 0, 0
-	for i := range m.Cases {
-		e := &m.Cases[i]
-		one := listed{e, i, -1}
-		if e.Missing == "" {
-			if at == m.Shards[shard].Cases {
-				r.end(now)
-				now, at = section{}, 0
-				shard++
-			}
-			now.shard = &m.Shards[shard]
-			one.at = at
-			at++
-		}
-		if r.Select == nil || r.Select(e) {
-			now.cases = append(now.cases, one)
-		}
-	}
-	r.end(now)
-}
-
-func (r *run) end(s section) {
-	if len(s.cases) > 0 {
-		r.sections = append(r.sections, s)
-	}
-}
-
-func (r *run) take() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.next++
-	return r.next - 1
-}
-
-// judged are the records of a section that wait to be handed on.
-type judged struct {
-	records []*Record
-	all     bool // no more follow
-}
-
-// done takes the next records of a section, and hands on those that are now in
-// order.
-func (r *run) done(i int, records []*Record, all bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ready[i] == nil {
-		r.ready[i] = &judged{}
-	}
-	r.ready[i].records = append(r.ready[i].records, records...)
-	r.ready[i].all = all
-	for j := r.ready[r.emitted]; j != nil; j = r.ready[r.emitted] {
-		r.emit(j)
-		if !j.all {
-			return
-		}
-		delete(r.ready, r.emitted)
-		r.emitted++
-	}
-}
-
-func (r *run) emit(j *judged) {
-	for _, rec := range j.records {
-		r.OnRecord(rec)
-	}
-	j.records = nil
-}
-
-// rest hands on what was judged after a section that was not finished.
-func (r *run) rest() {
-	for _, i := range slices.Sorted(maps.Keys(r.ready)) {
-		r.emit(r.ready[i])
-	}
-}
-
-func (r *run) lane(ctx context.Context) (err error) {
-	i := r.take()
-	if i >= len(r.sections) {
-		return nil
-	}
-	cand, err := r.Open()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, cand.Close()) }()
-	l := &runLane{run: r, cand: cand}
-	if r.Predict != nil {
-		l.like = r.Predict()
-	}
-	for ; i < len(r.sections) && ctx.Err() == nil; i = r.take() {
-		if err := l.section(ctx, i); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // runLane judges sections with one instance of the candidate: while results are
@@ -231,164 +111,30 @@ type runLane struct {
 	like backend.Backend // nil where the candidate is the predictor
 }
 
-// trial is one variant of a case on its way through a lane.
-type trial struct {
-	record  *Record
-	stored  *variantJSON
-	program *program.Program
-	asked   *program.Program // of the candidate
-	at      int              // in the lane's list
-	bytes   int64
-	job     *backend.Job // of program
-	outcome *backend.Outcome
+func (r *run) openLane() (drive.Lane[*trialBatch], error) {
+	cand, err := r.Open()
+	if err != nil {
+		return nil, err
+	}
+	l := &runLane{run: r, cand: cand}
+	if r.Predict != nil {
+		l.like = r.Predict()
+	}
+	return l, nil
 }
 
-type tried struct {
-	trials []*trial
-	held   int64
-	err    error
-}
+func (l *runLane) Close() error { return l.cand.Close() }
 
-// section judges a section, and hands its records on batch by batch.
-func (l *runLane) section(ctx context.Context, i int) error {
-	records, trials, shard := l.open(&l.sections[i])
-	if shard != nil {
-		defer shard.close()
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	batches := make(chan tried)
-	go func() {
-		defer close(batches)
-		for _, b := range runsOf(trials, batchCases, batchBytes, func(t **trial) int64 { return (*t).bytes }) {
-			r := l.try(ctx, b)
-			batches <- r
-			if r.err != nil || ctx.Err() != nil {
-				return
-			}
-		}
-	}()
-	var failed error
-	for b := range batches {
-		if failed = errors.Join(failed, b.err); failed == nil {
-			for _, t := range b.trials {
-				if t.outcome != nil && ctx.Err() == nil {
-					l.judge(ctx, t, shard)
-				}
-				if ctx.Err() != nil {
-					t.record.Verdict = nil // of what may have been cut short
-				}
-				t.job, t.outcome = nil, nil
-				shard.done(t.at)
-			}
-			n := finished(records)
-			l.done(i, records[:n], n == len(records))
-			records = records[n:]
-		} else {
-			cancel()
-		}
-		l.budget.give(b.held)
-	}
-	if len(trials) == 0 {
-		l.done(i, records, true)
-	}
-	return failed
-}
-
-// finished counts the records before the first case that has one without a verdict.
-func finished(records []*Record) int {
-	n := slices.IndexFunc(records, func(r *Record) bool { return r.Verdict == nil })
-	if n < 0 {
-		return len(records)
-	}
-	for n > 0 && records[n-1].Entry == records[n].Entry {
-		n--
-	}
-	return n
-}
-
-// open opens a section's shard, which is nil where it has none. It returns a
-// record for every variant, those that are judged already among them, and what
-// there is to try.
-func (l *runLane) open(s *section) (records []*Record, trials []*trial, shard *shardReader) {
-	var broken error
-	if s.shard != nil {
-		shard, broken = openShard(l.files, s.shard)
-	}
-	for _, c := range s.cases {
-		if v := l.unrun(c, broken); v != nil {
-			rec := l.record(c, "", &program.Program{Name: c.entry.Name}, v)
-			rec.Skipped = v.Word == ""
-			records = append(records, rec)
-			continue
-		}
-		stored := &shard.text.Cases[c.at]
-		if stored.Name != c.entry.Name || len(stored.Variants) == 0 {
-			records = append(records, l.record(c, "", &program.Program{Name: c.entry.Name}, fault(fmt.Errorf("%s: holds %q in the place of this case", s.shard.Name, stored.Name))))
-			continue
-		}
-		for i := range stored.Variants {
-			v := &stored.Variants[i]
-			p, err := v.parse()
-			if err == nil && l.Expect != nil {
-				err = l.Expect(c.entry, v.Name, p)
-			}
-			asked := p
-			if err == nil && l.Change != nil {
-				asked, err = l.Change(c.entry, v.Name, p)
-			}
-			if err != nil {
-				records = append(records, l.record(c, v.Name, &program.Program{Name: c.entry.Name}, fault(fmt.Errorf("%s: %s: %w", s.shard.Name, c.entry.Name, err))))
-				continue
-			}
-			rec := l.record(c, v.Name, asked, nil)
-			records = append(records, rec)
-			shard.needs(len(trials), v, len(p.Calls))
-			trials = append(trials, &trial{record: rec, stored: v, program: p, asked: asked, at: len(trials), bytes: inputBytes(p)})
-		}
-	}
-	return records, trials, shard
-}
-
-func (l *runLane) record(c listed, variant string, p *program.Program, v *verdict.Verdict) *Record {
-	return &Record{
-		Record: verdict.Record{Test: c.entry.Function, Index: c.index, Candidate: l.Candidate, Program: p, Verdict: v},
-		Entry:  c.entry, Variant: variant,
-	}
-}
-
-// unrun returns the verdict on a case that cannot be run, one without a word on
-// a case that is not to be; nil for others.
-func (l *runLane) unrun(c listed, broken error) *verdict.Verdict {
-	if l.Skip != nil {
-		if why := l.Skip(c.entry); why != "" {
-			return &verdict.Verdict{Reason: why}
-		}
-	}
-	switch {
-	case c.entry.Missing != "":
-		return &verdict.Verdict{Word: verdict.Unsupported, Reason: "the case was not recorded: " + c.entry.Missing}
-	case broken != nil:
-		return fault(broken)
-	}
-	return nil
-}
-
-func fault(err error) *verdict.Verdict {
-	return &verdict.Verdict{Word: verdict.Fault, Reason: err.Error()}
-}
-
-// try draws the inputs of a batch and asks the candidate about the cases that
+// Run draws the inputs of a batch and asks the candidate about the cases that
 // asks has.
-func (l *runLane) try(ctx context.Context, trials []*trial) tried {
-	var bytes int64
-	for _, t := range trials {
-		bytes += t.bytes
+func (l *runLane) Run(ctx context.Context, b *trialBatch) error {
+	if b.opens {
+		b.of.open()
+		return nil
 	}
-	r := tried{trials: trials, held: l.budget.take(perInput * bytes)}
 	var jobs []*backend.Job
 	var asked []*trial
-	for _, t := range trials {
+	for _, t := range b.trials {
 		t.job = &backend.Job{Program: t.program}
 		if !l.asks(t) {
 			t.outcome = &backend.Outcome{}
@@ -402,15 +148,31 @@ func (l *runLane) try(ctx context.Context, trials []*trial) tried {
 		jobs, asked = append(jobs, job), append(asked, t)
 	}
 	outcomes, err := backend.RunBatch(ctx, l.cand, jobs)
-	if ctx.Err() != nil {
-		return r // outcomes of an ended run say that their time is over
+	if err != nil || ctx.Err() != nil {
+		return err
 	}
-	if r.err = err; err == nil {
-		for i, t := range asked {
-			t.outcome = outcomes[i]
+	for i, t := range asked {
+		t.outcome = outcomes[i]
+	}
+	return nil
+}
+
+// Finish judges a batch, until the context ends.
+func (l *runLane) Finish(ctx context.Context, b *trialBatch) error {
+	for _, t := range b.trials {
+		if ctx.Err() == nil {
+			l.judge(ctx, t, b.of.reader)
 		}
+		if ctx.Err() != nil {
+			t.record.Verdict = nil // of what may have been cut short
+		}
+		t.job, t.outcome = nil, nil
+		b.of.reader.done(t.at)
 	}
-	return r
+	if b.of.left -= len(b.trials); b.of.left == 0 {
+		b.of.close()
+	}
+	return nil
 }
 
 // asks reports whether the candidate is asked about a case: it is not where the

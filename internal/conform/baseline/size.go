@@ -1,56 +1,12 @@
 package baseline
 
 import (
-	"runtime/debug"
 	"slices"
-	"sync"
 
 	"plumb/backend"
 	"plumb/program"
 	"plumb/tensor"
 )
-
-// budget bounds the bytes of the cases under way. A case larger than all of it
-// waits until it is alone.
-type budget struct {
-	mu    sync.Mutex
-	freed *sync.Cond
-	all   int64
-	left  int64
-}
-
-func newBudget(all int64) *budget {
-	b := &budget{all: all, left: all}
-	b.freed = sync.NewCond(&b.mu)
-	return b
-}
-
-// take waits until n bytes are free, and returns what it took. Who needs far more
-// than there are finds what the others left given back to the system.
-func (b *budget) take(n int64) int64 {
-	took := min(n, b.all)
-	b.wait(took)
-	if n/2 >= b.all {
-		debug.FreeOSMemory()
-	}
-	return took
-}
-
-func (b *budget) wait(n int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for b.left < n {
-		b.freed.Wait()
-	}
-	b.left -= n
-}
-
-func (b *budget) give(n int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.left += n
-	b.freed.Broadcast()
-}
 
 // inputBytes is the size of the inputs of a program.
 func inputBytes(p *program.Program) int64 {
