@@ -524,7 +524,7 @@ func written(d *op.Def, name string, given map[string]any) (program.Call, bool) 
 	if strings.HasPrefix(name, "Tensor.") && (len(args) == 0 || !isRef(args[0])) {
 		return program.Call{}, false
 	}
-	return program.Written("", name, slices.Clip(args), kwargs), placed == len(given)
+	return program.Written(d, "", name, slices.Clip(args), kwargs), placed == len(given)
 }
 
 func isRef(v any) bool { _, ok := v.(program.Ref); return ok }

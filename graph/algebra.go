@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"math"
 	"reflect"
 
 	"plumb/op"
@@ -72,46 +71,17 @@ func involution(n *Node) *Value {
 	return nil
 }
 
-// neutral: x·1, x/1, x − 0 and x + −0 are x for real numbers, and x + 0 for
-// integers; for a float x + 0 is not, which turns −0 into 0. Complex products
+// neutral: f(x, c) = x for a number c such as 1 in a product. Complex products
 // with 1 turn infinities into NaN.
 func neutral(n *Node) *Value {
-	a := n.Call.Args
-	if a.Sig.Index("input") != 0 || a.Sig.Index("other") != 1 {
+	a, isNeutral := n.Call.Args, n.Call.Def.Neutral
+	if isNeutral == nil {
 		return nil
 	}
 	x, isValue := a.Vals[0].(*Value)
 	s, isScalar := a.Vals[1].(op.Scalar)
-	if !isValue || !isScalar || x.DType().IsComplex() || s.DType().IsComplex() {
+	if !isValue || !isScalar || x.DType().IsComplex() || s.DType().IsComplex() || !isNeutral(a) {
 		return nil
 	}
-	other := s.Float()
-	zero := other == 0
-	switch n.Call.Def.ID() {
-	case "mul":
-		if other == 1 {
-			return x
-		}
-	case "div":
-		if other == 1 && !a.Has("rounding_mode") {
-			return x
-		}
-	case "sub":
-		if zero && plainAlpha(a) && (!math.Signbit(other) || x.DType().IsInt()) {
-			return x
-		}
-	case "add":
-		if zero && plainAlpha(a) && (math.Signbit(other) || x.DType().IsInt()) {
-			return x
-		}
-	}
-	return nil
-}
-
-func plainAlpha(a op.Args) bool {
-	if a.Sig.Index("alpha") < 0 || !a.Has("alpha") {
-		return true
-	}
-	s := a.Scalar("alpha")
-	return !s.DType().IsComplex() && s.Float() == 1
+	return x
 }

@@ -288,7 +288,7 @@ func (b *Builder) Grads(values, cotangents, wrt []op.Value) ([]op.Value, error) 
 	for i, v := range values {
 		c := cotangents[i]
 		if c == nil {
-			err := op.Catch(func() { c = b.Op("ones_like", v) })
+			err := op.Catch(func() { c = b.OnesLike(v) })
 			if err != nil {
 				return nil, err
 			}

@@ -113,7 +113,7 @@ func (b *Builder) Backward(loss op.Value) {
 	case tensor.NumElements(loss.Shape()) != 1:
 		op.Fail(op.RuntimeError("grad can be implicitly created only for scalar outputs, not for %s%s", loss.DType(), tensor.ShapeString(loss.Shape())))
 	}
-	cot := b.Op("full_like", loss, t.weight)
+	cot := b.FullLike(loss, t.weight)
 	grads, err := b.Grads([]op.Value{loss}, []op.Value{cot}, t.wanted)
 	if err != nil {
 		op.Fail(err)
@@ -379,9 +379,9 @@ func (t *tracer) accumulate(in *tree, leaves []*Value) (*tree, []*Value) {
 			all[k] = parts[k][i]
 		}
 		if len(parts[0][i].Shape()) == 0 {
-			joined[i] = t.b.output(t.b.Op("stack", all))
+			joined[i] = t.b.output(t.b.Stack(all))
 		} else {
-			joined[i] = t.b.output(t.b.Op("cat", all, 0))
+			joined[i] = t.b.output(t.b.Cat(all))
 		}
 	}
 	t.stages = append(t.stages, Stage{Pass: "accumulate", Changes: t.parts, Before: before, After: t.b.code.count(), Time: time.Since(start)})
@@ -398,7 +398,7 @@ func (t *tracer) part(k int, name string, v *Value) op.Value {
 		op.Fail(fmt.Errorf("input %s, %s, cannot be split along its first dimension into %d micro-batches of equal size", name, describe(v), t.parts))
 	}
 	size := n / t.parts
-	return t.b.Op("narrow", v, 0, k*size, size)
+	return t.b.Narrow(v, 0, k*size, size)
 }
 
 // recording is an optimizer that records, with the numbers of its parameters.

@@ -23,14 +23,30 @@ type Trait uint32
 
 // The traits. Each is checked by a test over the whole table.
 const (
-	NoGrad      Trait = 1 << iota // the results are never differentiable
-	View                          // the result shares its input's storage when strides allow
-	Commutative                   // f(a, b) = f(b, a)
-	Idempotent                    // f(f(x)) = f(x)
-	Involution                    // f(f(x)) = x
-	Dynamic                       // the results' shapes depend on elements, so that nothing can be inferred from shapes alone
-	Random                        // the results are drawn: see Law
-	Monotone                      // no real result falls when elements of arguments rise
+	NoGrad       Trait = 1 << iota // the results are never differentiable
+	View                           // the result shares its input's storage when strides allow
+	Commutative                    // f(a, b) = f(b, a)
+	Idempotent                     // f(f(x)) = f(x)
+	Involution                     // f(f(x)) = x
+	Dynamic                        // the results' shapes depend on elements, so that nothing can be inferred from shapes alone
+	Random                         // the results are drawn: see Law
+	Monotone                       // no real result falls when elements of arguments rise
+	ShapeOnly                      // no element of an argument is read
+	ItselfOrCopy                   // a View that shares memory with its input is the input
+)
+
+// Domain is what a tensor argument has to be like: outside of it a call is
+// refused, or its result is undefined.
+type Domain int
+
+// The domains.
+const (
+	Anything  Domain = iota
+	UnitRange        // between 0 and 1
+	NoNaN            // the sign of a NaN is undefined (IEEE 754 §6.3)
+	IntRange         // within every integer dtype: what others convert to is undefined in C++
+	AsSampled        // like Sample's: matrices that are not singular, elements without ties
+	Constant         // not differentiated: PyTorch refuses some calls' gradients
 )
 
 // Has reports whether all of want are in t.
@@ -53,6 +69,14 @@ type Def struct {
 	// One whose parameters have other names tells them: "torch.swapaxes(input, axis0, axis1)";
 	// those that it leaves out at the end it does not take.
 	Names []string
+	// Variadic says that the public functions take the elements of the first
+	// argument, a list, one by one.
+	Variadic bool
+	// Neutral reports whether a scalar second argument leaves every bit of the
+	// first as it is. Nil knows of none.
+	Neutral func(a Args) bool
+	// Domains say which tensors make sense for arguments that cannot hold any number.
+	Domains map[string]Domain
 	// SelectOverload says whether bound arguments are this operator's, among several of a
 	// name whose flags decide what they return; nil takes all.
 	SelectOverload func(a Args) bool
@@ -73,6 +97,9 @@ type Def struct {
 	View func(a Args) (*tensor.Tensor, error)
 	// Mutates names the tensor arguments that kernels update in place.
 	Mutates []string
+	// InPlace says what is otherwise where the result is stored into the first
+	// tensor argument.
+	InPlace InPlaceRules
 	// Compose writes the operator on others, when it is a composition: what it
 	// infers, its results and its gradient follow from theirs.
 	Compose func(b Builder, a Args) []Value

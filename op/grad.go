@@ -84,6 +84,36 @@ func (b Builder) Reshape(x Value, shape []int) Value { return b.Op("reshape", x,
 // Expand returns x broadcast to shape.
 func (b Builder) Expand(x Value, shape []int) Value { return b.Op("expand", x, shape) }
 
+// Clone returns a copy of x.
+func (b Builder) Clone(x Value) Value { return b.Op("clone", x) }
+
+// OnesLike returns ones of x's dtype and shape.
+func (b Builder) OnesLike(x Value) Value { return b.Op("ones_like", x) }
+
+// FullLike returns a number of x's dtype everywhere in x's shape.
+func (b Builder) FullLike(x Value, n any) Value { return b.Op("full_like", x, n) }
+
+// Arange returns 0, 1, … n-1.
+func (b Builder) Arange(n int) Value { return b.Op("arange", n) }
+
+// Narrow returns the n entries of x from start on along a dimension.
+func (b Builder) Narrow(x Value, dim, start, n int) Value { return b.Op("narrow", x, dim, start, n) }
+
+// Stack joins tensors of one shape along a new first dimension.
+func (b Builder) Stack(xs []any) Value { return b.Op("stack", xs) }
+
+// Cat joins tensors along their first dimension.
+func (b Builder) Cat(xs []any) Value { return b.Op("cat", xs, 0) }
+
+// Put returns x with values at the places, counted in row-major order.
+func (b Builder) Put(x, places, values Value) Value { return b.Op("put", x, places, values) }
+
+// Replace returns the elements of y; x, which they replace, has a gradient of zeros.
+func (b Builder) Replace(x, y Value) Value { return b.Op("where", b.Op("tensor", true), y, x) }
+
+// NoGradient returns x, which refuses to be differentiated for a reason.
+func (b Builder) NoGradient(x Value, reason string) Value { return b.Op("no_gradient", x, reason) }
+
 // SumTo undoes a broadcast: it sums g over the dimensions along which shape
 // was repeated to become g's shape.
 func (b Builder) SumTo(g Value, shape []int) Value {

@@ -7,6 +7,43 @@ import (
 	"plumb/tensor"
 )
 
+// InPlaceRules say how an operator that stores its result into its first tensor
+// argument differs there from the operator as a function.
+type InPlaceRules struct {
+	// Through writes a call as an in-place call on a view of the tensor, of
+	// which it returns the id and arguments; "" where it stores its own result.
+	Through func(b Builder, a Args) (id string, args []any)
+	// Fit rejects a result that the tensor cannot hold, before what holds for
+	// every operator: Castable, and equal shapes.
+	Fit func(a Args, result Value) error
+	// Resizes says that PyTorch gives the tensor the shape of the result.
+	Resizes bool
+	// Expanded says that the tensor may have several indices for one element.
+	Expanded bool
+	// Detaches says that it changes no element but ends the tensor's history.
+	Detaches bool
+	// Untracked says that PyTorch leaves the tensor's gradient as it was.
+	Untracked bool
+	// NoGradView says of a View that it is not supported where a gradient is wanted.
+	NoGradView bool
+	// NoGrad is what PyTorch refuses the call with if an argument requires a gradient.
+	NoGrad string
+	// NoBackward returns what PyTorch refuses to differentiate the call with
+	// once a gradient is asked for; "" where it has one. Nil always has one.
+	NoBackward func(a Args) string
+}
+
+// Differentiable reports whether PyTorch differentiates the call in place.
+func (r *InPlaceRules) Differentiable(a Args) bool { return r.NoGrad == "" && r.Refusal(a) == "" }
+
+// Refusal returns what a backward pass through the call is refused with; "" for none.
+func (r *InPlaceRules) Refusal(a Args) string {
+	if r.NoBackward == nil {
+		return ""
+	}
+	return r.NoBackward(a)
+}
+
 // assigning are the Python operators that change their left operand, such as
 // operator.iadd. A tensor has no __imatmul__: x @= y makes a new one.
 var assigning = []string{"iadd", "iand", "ifloordiv", "ilshift", "imod", "imul", "ior", "ipow", "irshift", "isub", "itruediv", "ixor"}
@@ -16,7 +53,7 @@ var assigning = []string{"iadd", "iand", "ifloordiv", "ilshift", "imod", "imul",
 func InPlace(name string) bool {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	if strings.HasPrefix(name, "operator.") {
-		return last == "setitem" || slices.Contains(assigning, last)
+		return name == "operator.setitem" || slices.Contains(assigning, last)
 	}
 	return last == "__setitem__" || strings.HasSuffix(last, "_") && !strings.HasSuffix(last, "__")
 }
@@ -26,7 +63,7 @@ func InPlace(name string) bool {
 // operator.matmul, only assigns its result; "" for none.
 func Assigning(name string) string {
 	base, ok := strings.CutPrefix(name, "operator.")
-	if base = strings.TrimSuffix(base, "_"); ok && (base == "matmul" || slices.Contains(assigning, "i"+base)) {
+	if base = strings.TrimSuffix(base, "_"); ok && (name == "operator.matmul" || slices.Contains(assigning, "i"+base)) {
 		return "operator.i" + base
 	}
 	return ""
@@ -50,6 +87,12 @@ func (c *Call) Pure() *Call {
 	pure := *c
 	pure.InPlace = false
 	return &pure
+}
+
+// BadInPlaceDType refuses a result whose dtype is not the tensor's own, where
+// PyTorch computes into the tensor without a conversion.
+func BadInPlaceDType(own, result tensor.DType) error {
+	return RuntimeError("Bad in-place call: input tensor dtype %s and output tensor dtype %s should match", own, result)
 }
 
 // Castable is torch.can_cast: whether a tensor of one dtype may hold results

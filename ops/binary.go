@@ -21,6 +21,7 @@ var binaryOps = slices.Concat([]*op.Def{
 			"add(Scalar input, Tensor other, *, Scalar alpha=1) -> Tensor",
 		},
 		Names:   append(both("add"), "operator.add"),
+		Neutral: func(a op.Args) bool { return addsNothing(a, true) },
 		Doc:     "Sum: input + alpha·other.",
 		Traits:  op.Commutative,
 		Reject:  checkAlpha,
@@ -40,6 +41,7 @@ var binaryOps = slices.Concat([]*op.Def{
 			"sub(Scalar input, Tensor other, *, Scalar alpha=1) -> Tensor",
 		},
 		Names:   append(both("sub", "subtract"), "operator.sub"),
+		Neutral: func(a op.Args) bool { return addsNothing(a, false) },
 		Doc:     "Difference: input - alpha·other.",
 		Reject:  firstError(rejectBoolSub, checkAlpha),
 		Infer:   zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
@@ -55,6 +57,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		Magnitude: "mul",
 		More:      scalarForms("mul"),
 		Names:     append(both("mul", "multiply"), "operator.mul"),
+		Neutral:   func(a op.Args) bool { return a.Scalar("other").Float() == 1 },
 		Doc:       "Product of the elements: input·other.",
 		Traits:    op.Commutative,
 		Infer:     zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
@@ -80,10 +83,11 @@ var binaryOps = slices.Concat([]*op.Def{
 			"div(Tensor input, Scalar other, *, str? rounding_mode=None) -> Tensor",
 			"div(Scalar input, Tensor other, *, str? rounding_mode=None) -> Tensor",
 		},
-		Names:  append(both("div", "divide", "true_divide"), "operator.truediv"),
-		Doc:    "Quotient of the elements: input / other; rounding_mode 'trunc' rounds it towards zero, 'floor' down. Without one, integers give float32.",
-		Reject: checkRounding,
-		Infer:  zipped(divType, divType, "input", "other"),
+		Names:   append(both("div", "divide", "true_divide"), "operator.truediv"),
+		Neutral: func(a op.Args) bool { return a.Scalar("other").Float() == 1 && !a.Has("rounding_mode") },
+		Doc:     "Quotient of the elements: input / other; rounding_mode 'trunc' rounds it towards zero, 'floor' down. Without one, integers give float32.",
+		Reject:  checkRounding,
+		Infer:   zipped(divType, divType, "input", "other"),
 		Kernels: []op.Kernel{
 			divKernel("float32", slices.Concat(float32Set, integralSet), "", kernel.Div32),
 			divKernel("float64", float64Set, "", kernel.Div[float64]),
@@ -635,4 +639,13 @@ func sampleMask(s *op.Sampler, shape []int) *tensor.Tensor {
 		t.SetInt(i, int64(s.Index(2)))
 	}
 	return t
+}
+
+// addsNothing reports whether other is the zero that leaves every bit of input
+// as it is, of the sign given by negative; for integers either. The sum of -0
+// and 0 is 0.
+func addsNothing(a op.Args, negative bool) bool {
+	other, alpha := a.Scalar("other").Float(), a.Scalar("alpha")
+	return other == 0 && !alpha.DType().IsComplex() && alpha.Float() == 1 &&
+		(math.Signbit(other) == negative || a.Value("input").DType().IsInt())
 }

@@ -218,7 +218,7 @@ func fillList(out *tensor.Tensor, v any, at *int) error {
 // created completes the definition of an operator that makes a tensor; run
 // finds its result filled with zeros.
 func created(d *op.Def, run func(c *op.Run) error) *op.Def {
-	d.Traits |= op.NoGrad
+	d.Traits |= op.NoGrad | op.ShapeOnly
 	if d.Tol.Class == "" {
 		d.Tol = exactTol("numbers, rounded once")
 	}

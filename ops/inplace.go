@@ -32,9 +32,89 @@ var (
 	inPlaceFunctionals = strings.Fields("celu hardtanh leaky_relu relu rrelu selu threshold")
 )
 
-// withInPlace gives the operators the names of their in-place forms.
+// inPlaceRules are the rules of operators whose in-place form differs from the
+// function beyond where the result goes.
+var inPlaceRules = map[string]op.InPlaceRules{
+	"abs":         {Fit: fitAbs},
+	"acosh":       {NoBackward: noInPlaceBackward("acosh")},
+	"asinh":       {NoBackward: noInPlaceBackward("asinh")},
+	"atanh":       {NoBackward: noInPlaceBackward("atanh")},
+	"leaky_relu":  {NoBackward: negativeSlope("negative_slope", "leakyReLu")},
+	"elu":         {NoBackward: negativeSlope("alpha", "elu")},
+	"celu":        {NoBackward: negativeSlope("alpha", "elu")},
+	"ldexp":       {NoGrad: "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."},
+	"float_power": {Fit: fitFloatPower},
+	"addmv":       {Fit: fitUnconverted},
+	"baddbmm":     {Fit: fitUnconverted},
+	"addbmm":      {Resizes: true},
+	"as_strided":  {NoGradView: true},
+	"detach":      {Detaches: true},
+	"setitem":     {Through: assignThroughView, Expanded: true},
+	"fill":        {Expanded: true},
+	"zero":        {Expanded: true},
+	"masked_fill": {Expanded: true},
+	"index_fill":  {Expanded: true},
+	"index_put":   {Expanded: true},
+	"tril":        {Expanded: true},
+	"triu":        {Expanded: true},
+	"logical_not": {Untracked: true},
+	"logical_and": {Untracked: true},
+	"logical_or":  {Untracked: true},
+	"logical_xor": {Untracked: true},
+}
+
+// fitAbs rejects complex tensors: the absolute values are real.
+func fitAbs(a op.Args, _ op.Value) error {
+	if a.Value("input").DType().IsComplex() {
+		return op.RuntimeError("In-place abs is not supported for complex tensors.")
+	}
+	return nil
+}
+
+func fitFloatPower(a op.Args, result op.Value) error {
+	if own := a.Value("input").DType(); own != result.DType() {
+		return op.RuntimeError("the base given to float_power_ has dtype %s but the operation's result requires dtype %s", own, result.DType())
+	}
+	return nil
+}
+
+// fitUnconverted is the rule of operators that compute their result in place,
+// with no conversion of it.
+func fitUnconverted(a op.Args, result op.Value) error {
+	if own := a.Value("input").DType(); own != result.DType() {
+		return op.BadInPlaceDType(own, result.DType())
+	}
+	return nil
+}
+
+func noInPlaceBackward(name string) func(op.Args) string {
+	return func(op.Args) string {
+		return "the derivative for 'inplace version of " + name + "' is not implemented."
+	}
+}
+
+// negativeSlope refuses a negative slope: the gradient could not tell by the
+// result which side of the kink the input was on.
+func negativeSlope(arg, name string) func(op.Args) string {
+	return func(a op.Args) string {
+		var slope float64
+		switch v := a.Any(arg).(type) {
+		case float64:
+			slope = v
+		case op.Scalar:
+			slope = v.Float()
+		}
+		if slope >= 0 {
+			return ""
+		}
+		return "In-place " + name + " backward calculation is triggered with a negative slope which is not supported."
+	}
+}
+
+// withInPlace gives the operators the names and the rules of their in-place forms.
 func withInPlace(defs []*op.Def) []*op.Def {
 	for _, d := range defs {
+		d.InPlace = inPlaceRules[idOf(d)]
 		for _, n := range slices.Clone(d.Names) {
 			if form := inPlaceName(n); form != "" && !slices.Contains(d.Names, form) {
 				d.Names = append(d.Names, form)
@@ -76,9 +156,9 @@ var storeOps = []*op.Def{
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			x, src := a.Value("input"), a.Value("other")
 			if src == nil {
-				return vals(replaced(b, x, b.Op("full_like", x, a.Scalar("other"))))
+				return vals(b.Replace(x, b.Op("full_like", x, a.Scalar("other"))))
 			}
-			return vals(replaced(b, x, b.Op("clone", b.Expand(b.Cast(src, x.DType()), x.Shape()))))
+			return vals(b.Replace(x, b.Op("clone", b.Expand(b.Cast(src, x.DType()), x.Shape()))))
 		},
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(0, 4)
@@ -100,9 +180,9 @@ var storeOps = []*op.Def{
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			x := a.Value("input")
 			if v := a.Value("value"); v != nil {
-				return vals(replaced(b, x, b.Op("clone", b.Expand(b.Cast(v, x.DType()), x.Shape()))))
+				return vals(b.Replace(x, b.Op("clone", b.Expand(b.Cast(v, x.DType()), x.Shape()))))
 			}
-			return vals(replaced(b, x, b.Op("full_like", x, a.Scalar("value"))))
+			return vals(b.Replace(x, b.Op("full_like", x, a.Scalar("value"))))
 		},
 		Sample: func(s *op.Sampler) []any {
 			x := s.Tensor(-2, 2, s.Shape(0, 4)...)
@@ -119,7 +199,7 @@ var storeOps = []*op.Def{
 		Doc:   "Zeros like input.",
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			x := a.Value("input")
-			return vals(replaced(b, x, b.Op("zeros_like", x)))
+			return vals(b.Replace(x, b.Op("zeros_like", x)))
 		},
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
 		Tol:    exactTol("zeros"),
@@ -156,9 +236,4 @@ var storeOps = []*op.Def{
 func sameLayout(a op.Args) (layout, error) {
 	v := a.Value("input")
 	return layout{shape: v.Shape(), strides: v.Strides()}, nil
-}
-
-// replaced returns the elements of y; x, which they replace, has a gradient of zeros.
-func replaced(b op.Builder, x, y op.Value) op.Value {
-	return b.Op("where", b.Op("tensor", true), y, x)
 }

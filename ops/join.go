@@ -71,10 +71,11 @@ var joinOps = []*op.Def{
 		Tol: exactTol("views of its inputs"),
 	},
 	{
-		Sig:   "broadcast_tensors(Tensor[] tensors) -> Tensor[]",
-		Names: []string{"torch.broadcast_tensors"},
-		Doc:   "Expands tensors to their common shape.",
-		SBP:   pointwise,
+		Sig:      "broadcast_tensors(Tensor[] tensors) -> Tensor[]",
+		Names:    []string{"torch.broadcast_tensors"},
+		Variadic: true,
+		Doc:      "Expands tensors to their common shape.",
+		SBP:      pointwise,
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			vs := a.Values("tensors")
 			shape := must(broadcastShape(vs...))
@@ -93,19 +94,21 @@ var joinOps = []*op.Def{
 		Tol: exactTol("views of its inputs"),
 	},
 	{
-		Sig:     "block_diag(Tensor[] tensors) -> Tensor",
-		Names:   []string{"torch.block_diag"},
-		Doc:     "A matrix of zeros with the tensors, of at most two dimensions, along its diagonal.",
-		Compose: blockDiag,
+		Sig:      "block_diag(Tensor[] tensors) -> Tensor",
+		Names:    []string{"torch.block_diag"},
+		Variadic: true,
+		Doc:      "A matrix of zeros with the tensors, of at most two dimensions, along its diagonal.",
+		Compose:  blockDiag,
 		Sample: func(s *op.Sampler) []any {
 			return []any{[]any{s.Tensor(-2, 2, s.Shape(0, 2)...), s.Tensor(-2, 2, s.Shape(0, 2)...)}}
 		},
 		Tol: exactTol("copies its inputs"),
 	},
 	{
-		Sig:   "cartesian_prod(Tensor[] tensors) -> Tensor",
-		Names: []string{"torch.cartesian_prod"},
-		Doc:   "All combinations of one element of each vector, as the rows of a matrix; a single vector is returned as it is.",
+		Sig:      "cartesian_prod(Tensor[] tensors) -> Tensor",
+		Names:    []string{"torch.cartesian_prod"},
+		Variadic: true,
+		Doc:      "All combinations of one element of each vector, as the rows of a matrix; a single vector is returned as it is.",
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			vs := a.Values("tensors")
 			for _, v := range vs {

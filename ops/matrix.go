@@ -65,10 +65,11 @@ var chainedProducts = []*op.Def{
 		Tol:     accumulating(func(a op.Args) int { return chainTerms(a.Values("tensors")) }, "each product sums over its inner index"),
 	},
 	{
-		Sig:   "chain_matmul(Tensor[] matrices) -> Tensor",
-		Names: []string{"torch.chain_matmul", "torch.functional.chain_matmul"},
-		Doc:   "Product of matrices in the order of the fewest multiplications.",
-		SBP:   chainProduct("matrices"),
+		Sig:      "chain_matmul(Tensor[] matrices) -> Tensor",
+		Names:    []string{"torch.chain_matmul", "torch.functional.chain_matmul"},
+		Variadic: true,
+		Doc:      "Product of matrices in the order of the fewest multiplications.",
+		SBP:      chainProduct("matrices"),
 		Reject: func(a op.Args) error {
 			for i, v := range a.Values("matrices") {
 				if n := len(v.Shape()); n != 2 {

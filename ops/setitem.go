@@ -1,6 +1,8 @@
 package ops
 
 import (
+	"slices"
+
 	"plumb/op"
 )
 
@@ -41,6 +43,33 @@ func setitem(b op.Builder, a op.Args) []op.Value {
 		part = places.steps[i].restore(b, stack[i], part)
 	}
 	return vals(part)
+}
+
+// assignThroughView writes x[index] = value as a copy into the view x[index];
+// tensors, lists and masks among the index make none.
+func assignThroughView(b op.Builder, a op.Args) (id string, args []any) {
+	index := a.Any("index").(op.Index)
+	if slices.ContainsFunc(index, picksElements) {
+		return "", nil
+	}
+	view := b.Op("getitem", a.Value("input"), index)
+	v := a.Value("value")
+	if v == nil {
+		return "fill", []any{view, a.Scalar("value")}
+	}
+	for len(v.Shape()) > len(view.Shape()) && v.Shape()[0] == 1 {
+		v = b.Op("select", v, 0, 0)
+	}
+	return "copy", []any{view, v}
+}
+
+// picksElements reports whether an entry of an index reads elements one by one.
+func picksElements(entry any) bool {
+	switch entry.(type) {
+	case op.Value, []any, bool:
+		return true
+	}
+	return false
 }
 
 // assigned brings the value to the dtype and shape of the view that it replaces.

@@ -183,7 +183,7 @@ var shapeOps = slices.Concat([]*op.Def{
 		Magnitude: "contiguous",
 		Names:     []string{"Tensor.contiguous"},
 		Doc:       "The same tensor in the given memory order; itself if it has that already.",
-		Traits:    op.Idempotent,
+		Traits:    op.Idempotent | op.ItselfOrCopy,
 		Grad:      func(g *op.Grad) { g.To("input", func() op.Value { return g.G() }) },
 		Sample:    sampleUnary(-2, 2),
 	}, contiguous),

@@ -195,13 +195,10 @@ func tape(values []op.Value) []autograd.Node {
 	return nodes
 }
 
-// describing are the operators that read nothing of their argument but what it is like.
-var describing = []string{"zeros_like", "ones_like", "full_like", "empty_like", "new_zeros", "new_ones", "new_full", "new_empty"}
-
 // unchanged rejects, within a gradient, arguments that were part of a memory
 // when they were used and have been changed there since.
 func unchanged(call *op.Call) error {
-	if slices.Contains(describing, call.Def.ID()) {
+	if call.Def.Traits.Has(op.ShapeOnly) {
 		return nil
 	}
 	for _, v := range call.Args.AllValues() {

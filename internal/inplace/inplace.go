@@ -191,7 +191,7 @@ func (s *Space) markMany(out []op.Value) {
 func (s *Space) note(c *op.Call, view op.Value) {
 	for _, v := range c.Args.AllValues() {
 		shares := s.host.Shares(c, view, v)
-		if s.host.Same(view, v) || shares && c.Def.ID() == "contiguous" {
+		if s.host.Same(view, v) || shares && c.Def.Traits.Has(op.ItselfOrCopy) {
 			s.hold(s.of(v), view)
 			return
 		}
@@ -207,8 +207,10 @@ func (s *Space) note(c *op.Call, view op.Value) {
 // change applies an in-place call.
 func (s *Space) change(c *op.Call) (op.Value, error) {
 	v := c.Args.Vals[0].(op.Value)
-	if c.Def.ID() == "setitem" && basic(c.Args.Any("index").(op.Index)) {
-		return v, s.assign(c.Args)
+	if c.Def.InPlace.Through != nil {
+		if done, err := s.through(c); done || err != nil {
+			return v, err
+		}
 	}
 	x := s.of(v)
 	if err := s.writable(x, c); err != nil {
@@ -217,8 +219,8 @@ func (s *Space) change(c *op.Call) (op.Value, error) {
 	if c.Def.View != nil && !converts(c) {
 		return s.reshape(x, c)
 	}
-	if c.Def.ID() == "ldexp" && slices.ContainsFunc(c.Args.AllValues(), s.host.RequiresGrad) {
-		return nil, op.RuntimeError("functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.")
+	if refusal := c.Def.InPlace.NoGrad; refusal != "" && slices.ContainsFunc(c.Args.AllValues(), s.host.RequiresGrad) {
+		return nil, op.RuntimeError("%s", refusal)
 	}
 	if err := s.apart(v, c); err != nil {
 		return nil, err
@@ -236,32 +238,16 @@ func (s *Space) change(c *op.Call) (op.Value, error) {
 // converts reports whether a view operator makes another dtype: it is no view then.
 func converts(c *op.Call) bool { return c.Def.Sigs()[0].Index("dtype") >= 0 }
 
-// basic reports whether an index makes a view.
-func basic(index op.Index) bool {
-	return !slices.ContainsFunc(index, func(e any) bool {
-		switch e.(type) {
-		case op.Value, []any, bool:
-			return true
+// through applies a call that is an in-place call on a view of its tensor;
+// false where it is none.
+func (s *Space) through(c *op.Call) (done bool, err error) {
+	err = op.Catch(func() {
+		id, args := c.Def.InPlace.Through(s.Builder(), c.Args)
+		if id == "" {
+			return
 		}
-		return false
-	})
-}
-
-// assign is x[index] = value for an index that makes a view.
-func (s *Space) assign(a op.Args) error {
-	return op.Catch(func() {
-		b := s.Builder()
-		view := b.Op("getitem", a.Value("input"), a.Any("index"))
-		var call *op.Call
-		var err error
-		if v := a.Value("value"); v == nil {
-			call, err = s.table.ResolveID("fill", []any{view, a.Scalar("value")}, nil)
-		} else {
-			for len(v.Shape()) > len(view.Shape()) && v.Shape()[0] == 1 {
-				v = b.Op("select", v, 0, 0)
-			}
-			call, err = s.table.ResolveID("copy", []any{view, v}, nil)
-		}
+		done = true
+		call, err := s.table.ResolveID(id, args, nil)
 		if err == nil {
 			call.InPlace = true
 			_, err = s.Execute(call)
@@ -270,33 +256,30 @@ func (s *Space) assign(a op.Args) error {
 			op.Fail(err)
 		}
 	})
+	return done, err
 }
 
 // writable rejects what PyTorch does not let an in-place call change.
 func (s *Space) writable(x *variable, c *op.Call) error {
 	switch {
-	case s.quiet && c.Def.ID() != "detach":
-	case x.memory.leaf && len(x.steps) == 0 && c.Def.ID() != "detach":
+	case s.quiet && !c.Def.InPlace.Detaches:
+	case x.memory.leaf && len(x.steps) == 0 && !c.Def.InPlace.Detaches:
 		return op.RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
 	case x.memory.leaf && s.host.RequiresGrad(x.value):
 		return op.RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
 	case x.multi && s.host.RequiresGrad(x.value):
 		return op.RuntimeError("the output of a function that returns multiple views is a view and is being modified inplace. Such functions do not allow the output views to be modified inplace.")
-	case c.Def.ID() == "detach" && len(x.steps) > 0:
+	case c.Def.InPlace.Detaches && len(x.steps) > 0:
 		return op.RuntimeError("Can't detach views in-place. Use detach() instead.")
 	}
 	return nil
 }
 
-// unchecked are the operators that write into a tensor one element of which
-// has several indices.
-var unchecked = []string{"fill", "zero", "masked_fill", "index_fill", "index_put", "tril", "triu", "fill_diagonal", "setitem"}
-
 // apart rejects an overlap in memory of what is written with itself or what is read.
 func (s *Space) apart(v op.Value, c *op.Call) error {
 	for i, n := range v.Shape() {
 		if n > 1 && v.Strides()[i] == 0 && tensor.NumElements(v.Shape()) > 0 {
-			if slices.Contains(unchecked, c.Def.ID()) {
+			if c.Def.InPlace.Expanded {
 				return fmt.Errorf("%w: %s_ on an expanded tensor", ErrUnsupported, c.Def.ID())
 			}
 			return op.RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please clone() the tensor before performing the operation.")
@@ -312,8 +295,8 @@ func (s *Space) apart(v op.Value, c *op.Call) error {
 
 // reshape makes a variable another view of its memory, as t_ does.
 func (s *Space) reshape(x *variable, c *op.Call) (op.Value, error) {
-	if c.Def.ID() == "as_strided" && s.host.RequiresGrad(x.value) {
-		return nil, fmt.Errorf("%w: as_strided_ that is differentiated", ErrUnsupported)
+	if c.Def.InPlace.NoGradView && s.host.RequiresGrad(x.value) {
+		return nil, fmt.Errorf("%w: %s_ that is differentiated", ErrUnsupported, c.Def.ID())
 	}
 	out, err := s.host.Execute(c.Pure())
 	if err != nil {
@@ -325,10 +308,6 @@ func (s *Space) reshape(x *variable, c *op.Call) (op.Value, error) {
 	return out[0], nil
 }
 
-// untracked are the operators that leave the gradient of the tensor that they
-// change as it was: PyTorch does not differentiate them at all.
-var untracked = []string{"logical_not", "logical_and", "logical_or", "logical_xor"}
-
 // result computes what an in-place call stores into v: a value of v's dtype,
 // shape and strides that no variable has.
 func (s *Space) result(v op.Value, c *op.Call) (out op.Value, err error) {
@@ -339,11 +318,11 @@ func (s *Space) result(v op.Value, c *op.Call) (out op.Value, err error) {
 			op.Fail(err)
 		}
 		if s.taken(c, v, out) {
-			out = b.Op("clone", out)
+			out = b.Clone(out)
 		}
 		out = b.Cast(out, v.DType())
-		if reason := refusal(c); reason != "" && s.host.RequiresGrad(out) {
-			out = b.Op("no_gradient", out, reason)
+		if reason := c.Def.InPlace.Refusal(c.Args); reason != "" && s.host.RequiresGrad(out) {
+			out = b.NoGradient(out, reason)
 		}
 		if s.host.RequiresGrad(v) && !s.host.RequiresGrad(out) && !s.quiet {
 			out = s.connected(b, v, out, c)
@@ -361,7 +340,7 @@ func (s *Space) pureResult(b op.Builder, v op.Value, c *op.Call) op.Value {
 	call := c.Pure()
 	if slices.ContainsFunc(c.Args.AllValues(), s.host.RequiresGrad) {
 		call.Args.Vals = slices.Clone(call.Args.Vals)
-		call.Args.Vals[0] = b.Op("clone", v)
+		call.Args.Vals[0] = b.Clone(v)
 	}
 	out, err := b.Applier.(pure).execute(call)
 	if err != nil {
@@ -378,15 +357,15 @@ func (s *Space) taken(c *op.Call, v, out op.Value) bool {
 // connected makes the result of an operator without gradient depend on what it
 // replaces: a gradient of zeros arrives there.
 func (s *Space) connected(b op.Builder, v, out op.Value, c *op.Call) op.Value {
-	if slices.Contains(untracked, c.Def.ID()) {
+	if c.Def.InPlace.Untracked {
 		return s.adopted(b, v, out)
 	}
-	return b.Op("where", b.Op("tensor", true), out, v)
+	return b.Replace(v, out)
 }
 
 // adopted returns the elements of out with the gradient of v.
 func (s *Space) adopted(b op.Builder, v, out op.Value) op.Value {
-	kept := b.Op("clone", v)
+	kept := b.Clone(v)
 	if !s.host.Adopt(kept, out) {
 		op.Fail(fmt.Errorf("%w: it hides a change from differentiation", ErrUnsupported))
 	}
@@ -422,9 +401,9 @@ func (s *Space) store(x *variable, result op.Value) error {
 // view's steps, taken from the positions of the whole, tell where that is.
 func (s *Space) put(b op.Builder, x *variable, result op.Value) op.Value {
 	m := x.memory
-	at := b.Reshape(b.Op("arange", tensor.NumElements(m.whole.Shape())), m.whole.Shape())
+	at := b.Reshape(b.Arange(tensor.NumElements(m.whole.Shape())), m.whole.Shape())
 	if !slices.Equal(at.Strides(), m.whole.Strides()) {
-		at = b.Op("clone", at)
+		at = b.Clone(at)
 		s.host.Arrange(at, m.whole.Strides())
 	}
 	at, err := s.view(at, x.steps)
@@ -434,7 +413,7 @@ func (s *Space) put(b op.Builder, x *variable, result op.Value) op.Value {
 	if err != nil {
 		op.Fail(fmt.Errorf("%w: %v", ErrUnsupported, err))
 	}
-	whole := b.Op("put", m.whole, at, result)
+	whole := b.Put(m.whole, at, result)
 	if !slices.Equal(whole.Strides(), m.whole.Strides()) {
 		s.host.Arrange(whole, m.whole.Strides())
 	}

@@ -158,74 +158,29 @@ func (d *drawing) keep(s *program.Symbol) bool {
 	return ok
 }
 
-// picky are families of operators that get the tensors that were sampled for
-// them: matrices that any change makes singular or indefinite, and elements
-// without ties, where PyTorch does not say which index it returns.
-var picky = []string{
-	"cholesky", "det", "inv", "logdet", "matrix_power", "pinverse", "slogdet", "solve",
-	"argmax", "argmin", "argsort", "kthvalue", "median", "mode", "msort", "nanmedian", "sort", "topk",
-}
-
-func isPicky(d *op.Def) bool {
-	return slices.ContainsFunc(picky, func(name string) bool { return strings.Contains(d.ID(), name) })
-}
-
 // step is a call with constants that brings a value into a domain.
 type step struct {
 	target string
 	args   []any
 }
 
-var (
-	// between 0 and 1
-	share = []step{{"torch.sigmoid", nil}}
-	// no NaN
-	number = []step{{"torch.nan_to_num", nil}}
-	// no NaN, and within the range of every integer dtype
-	bounded = []step{{"torch.nan_to_num", nil}, {"torch.nn.functional.hardtanh", []any{-100.0, 100.0}}}
-)
+var noNaN = step{"torch.nan_to_num", nil}
 
-// domains are the arguments that have to lie in a domain, by operator and
-// parameter: what is outside is refused, or undefined. C++ leaves the integer
-// that a NaN or a large number converts to undefined, also where one is a place
-// to read (the gradient of grid_sample reads outside of memory), and IEEE 754
-// §6.3 the sign of a NaN.
-var domains = map[string]map[string][]step{
-	"binary_cross_entropy": {"input": share, "target": share},
-	"gaussian_nll_loss":    {"var": share},
-	"quantile":             {"q": share},
-	"nanquantile":          {"q": share},
-	"grid_sample":          {"grid": bounded},
-	"histc":                {"input": bounded},
-	"to":                   {"input": bounded},
-	"byte":                 {"input": bounded},
-	"char":                 {"input": bounded},
-	"short":                {"input": bounded},
-	"int":                  {"input": bounded},
-	"long":                 {"input": bounded},
-	"signbit":              {"input": number},
-	"copysign":             {"other": number},
+// into brings a value into a domain.
+var into = map[op.Domain][]step{
+	op.UnitRange: {{"torch.sigmoid", nil}},
+	op.NoNaN:     {noNaN},
+	op.IntRange:  {noNaN, {"torch.nn.functional.hardtanh", []any{-100.0, 100.0}}},
 }
 
-// weighted are losses whose weight PyTorch does not differentiate.
-var weighted = []string{"nll_loss", "cross_entropy"}
-
-// isWeight reports the weight of such a loss.
-func (c *call) isWeight(input string) (found bool) {
-	if !slices.Contains(weighted, c.def.ID()) {
-		return false
-	}
+// domains returns the domains of the inputs of a drawn call.
+func (c *call) domains() map[string]op.Domain {
+	of := map[string]op.Domain{}
+	own, main := c.def.Called(c.target), c.def.Sigs()[0]
 	for i, v := range c.arguments() {
-		found = found || c.params[i] == "weight" && v == program.Ref(input)
-	}
-	return found
-}
-
-// domainsOf returns the steps for the inputs of a drawn call.
-func (c *call) domainsOf() map[string][]step {
-	of := map[string][]step{}
-	for i, v := range c.arguments() {
-		program.Refs(v, func(r program.Ref) { of[string(r)] = domains[c.def.ID()][c.params[i]] })
+		if at := own.Index(c.params[i]); at >= 0 {
+			program.Refs(v, func(r program.Ref) { of[string(r)] = c.def.Domains[main.Params[at].Name] })
+		}
 	}
 	return of
 }
@@ -233,11 +188,11 @@ func (c *call) domainsOf() map[string][]step {
 // add records a drawn call, its inputs replaced by earlier values.
 func (d *drawing) add(c *call) ([]*program.Symbol, error) {
 	refs := map[program.Ref]any{}
-	steps := c.domainsOf()
+	domains := c.domains()
 	for i := range c.Inputs {
 		in := &c.Inputs[i]
-		in.RequiresGrad = in.RequiresGrad && !d.constant[c.def] && !c.isWeight(in.Name)
-		s, err := d.argumentFor(in, isPicky(c.def), steps[in.Name])
+		in.RequiresGrad = in.RequiresGrad && !d.constant[c.def] && domains[in.Name] != op.Constant
+		s, err := d.argumentFor(in, domains[in.Name])
 		if err != nil {
 			return nil, err
 		}
@@ -282,12 +237,12 @@ func (d *drawing) record(c program.Call) ([]*program.Symbol, error) {
 }
 
 // argumentFor returns an earlier value in the shape of a sampled tensor, or the
-// tensor as a new input. What is not differentiable there is detached, and steps
-// bring it into a domain.
-func (d *drawing) argumentFor(in *program.Input, sampled bool, steps []step) (*program.Symbol, error) {
-	if in.DType == tensor.F32 && !sampled && len(d.pool) > 0 && d.src.Int(0, 5) != 0 {
+// tensor as a new input. What is not differentiable there is detached, and
+// brought into the domain.
+func (d *drawing) argumentFor(in *program.Input, domain op.Domain) (*program.Symbol, error) {
+	if in.DType == tensor.F32 && domain != op.AsSampled && len(d.pool) > 0 && d.src.Int(0, 5) != 0 {
 		s, err := d.fitted(d.earlier(), in.Shape)
-		for _, st := range steps {
+		for _, st := range into[domain] {
 			var out []*program.Symbol
 			if err != nil || s == nil {
 				break

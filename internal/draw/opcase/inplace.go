@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 
-	"plumb/internal/inplace"
 	"plumb/op"
 	"plumb/program"
 )
@@ -23,7 +22,7 @@ func (c *call) recordInPlace(written program.Call, bound *op.Call) error {
 	if bound.Def.View == nil && (!slices.Equal(metas[0].Shape, x.Shape()) || !op.Castable(metas[0].DType, x.DType())) {
 		return errUnstorable
 	}
-	if !inplace.Differentiable(bound) {
+	if !bound.Def.InPlace.Differentiable(bound.Args) {
 		for i := range c.Inputs {
 			c.Inputs[i].RequiresGrad = false
 		}

@@ -345,7 +345,7 @@ func (c *call) keywords() {
 }
 
 // written is the call as a program has it.
-func (c *call) written() program.Call { return program.Written("y", c.target, c.pos, c.kws) }
+func (c *call) written() program.Call { return program.Written(c.def, "y", c.target, c.pos, c.kws) }
 
 // record writes the call down and asks for the gradients of its results.
 func (d Drawer) record(c *call) error {

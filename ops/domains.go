@@ -1,0 +1,66 @@
+package ops
+
+import (
+	"fmt"
+	"strings"
+
+	"plumb/op"
+)
+
+// domains are the arguments that cannot hold any number, by operator and parameter.
+var domains = map[string]map[string]op.Domain{
+	"binary_cross_entropy": {"input": op.UnitRange, "target": op.UnitRange},
+	"gaussian_nll_loss":    {"var": op.UnitRange},
+	"quantile":             {"q": op.UnitRange},
+	"nanquantile":          {"q": op.UnitRange},
+	"grid_sample":          {"grid": op.IntRange}, // its gradient reads outside of memory
+	"histc":                {"input": op.IntRange},
+	"to":                   {"input": op.IntRange},
+	"byte":                 {"input": op.IntRange},
+	"char":                 {"input": op.IntRange},
+	"short":                {"input": op.IntRange},
+	"int":                  {"input": op.IntRange},
+	"long":                 {"input": op.IntRange},
+	"signbit":              {"input": op.NoNaN},
+	"copysign":             {"other": op.NoNaN},
+	"nll_loss":             {"weight": op.Constant},
+	"cross_entropy":        {"weight": op.Constant},
+}
+
+// sampledOnly are the operators all of whose tensors are op.AsSampled: matrices
+// that any change makes singular or indefinite, and elements without ties,
+// where PyTorch does not say which index it returns.
+var sampledOnly = strings.Fields(`
+	cholesky linalg_cholesky linalg_cholesky_ex det linalg_det slogdet linalg_slogdet logdet
+	inverse inverse.near linalg_inv linalg_solve matrix_power matrix_power.identity
+	argmax argmin argsort argsort.stable kthvalue median median.dim nanmedian nanmedian.dim mode
+	msort searchsorted sort sort.stable topk`)
+
+// withDomains gives the operators the domains of their arguments.
+func withDomains(defs []*op.Def) []*op.Def {
+	byID := map[string]*op.Def{}
+	for _, d := range defs {
+		byID[idOf(d)] = d
+		d.Domains = domains[idOf(d)]
+	}
+	for _, id := range sampledOnly {
+		s, err := op.ParseSig(byID[id].Sig)
+		if err != nil {
+			panic(fmt.Errorf("operator %s: %w", id, err))
+		}
+		all := map[string]op.Domain{}
+		for _, p := range s.Params {
+			if p.Type.Kind == op.KTensor {
+				all[p.Name] = op.AsSampled
+			}
+		}
+		byID[id].Domains = all
+	}
+	return defs
+}
+
+// idOf returns the id of an operator that is in no table yet.
+func idOf(d *op.Def) string {
+	id, _, _ := strings.Cut(d.Sig, "(")
+	return id
+}
