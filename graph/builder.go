@@ -40,9 +40,9 @@ func NewBuilder(table *op.Table, name string) *Builder {
 	return b
 }
 
-// At says where the nodes to come are traced: the caller's words for it and
-// the number of its step. Without it a node's place is the line of Go that made
-// the call.
+// At sets the source position of the nodes that follow: the caller's words for
+// it and the number of its step. Without it a node's place is the line of Go
+// that made the call.
 func (b *Builder) At(step int, place string) { b.step, b.place = step, place }
 
 // Differentiate says that the nodes to come are part of the gradient of one;

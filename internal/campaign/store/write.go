@@ -13,7 +13,7 @@ import (
 type Outcome string
 
 // The outcomes. Passed are aligned, or differ by a known fault of the reference
-// alone; Unrecorded are those of which there is nothing to judge by.
+// alone; Unrecorded are cases with no recorded result.
 const (
 	Passed      Outcome = "passed"
 	Failed      Outcome = "failed"

@@ -74,7 +74,7 @@ func notHere(name, why string) *starlark.Builtin {
 func unsupportedHere(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	line, _ := starlark.AsInt32(a[1])
 	col, _ := starlark.AsInt32(a[2])
-	return nil, &lacking{string(a[0].(starlark.String)), point{int32(line), int32(col)}}
+	return nil, &unsupportedInFiles{string(a[0].(starlark.String)), point{int32(line), int32(col)}}
 }
 
 // dropped notes what was left out of a file.

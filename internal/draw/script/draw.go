@@ -148,7 +148,7 @@ func (d *draw) run() (starlark.Value, error) {
 		return nil, &positioned{point{int32(t.Line), 1}, needsGlobal("@globaltest")}
 	}
 	if t.lacks != "" {
-		return nil, &lacking{t.lacks, point{int32(t.Line), 1}}
+		return nil, &unsupportedInFiles{t.lacks, point{int32(t.Line), 1}}
 	}
 	if err := d.setUp(); err != nil {
 		return nil, err

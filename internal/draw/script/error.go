@@ -49,17 +49,17 @@ func (e *Error) Excerpt() string {
 	return "  " + e.Source + "\n  " + string(pad) + "^"
 }
 
-// lacking is the error of a draw that needs something that test files do not
+// unsupportedInFiles is the error of a draw that needs what test files do not
 // have; at, where it is known, is its place in the original source.
-type lacking struct {
+type unsupportedInFiles struct {
 	msg string
 	at  point
 }
 
-func (l *lacking) Error() string { return l.msg }
+func (l *unsupportedInFiles) Error() string { return l.msg }
 
 func lack(format string, args ...any) error {
-	return &lacking{msg: fmt.Sprintf(format, args...)}
+	return &unsupportedInFiles{msg: fmt.Sprintf(format, args...)}
 }
 
 // ErrNoObserver says that a test looks at a value that only the reference can

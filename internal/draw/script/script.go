@@ -221,7 +221,7 @@ func (f *File) located(err error) error {
 	case errors.As(err, &evalErr):
 		p = f.innermost(evalErr.CallStack)
 	}
-	var lack *lacking
+	var lack *unsupportedInFiles
 	isLack := errors.As(err, &lack)
 	if isLack && lack.at.line > 0 {
 		e := f.errorAt(lack.at, msg)
