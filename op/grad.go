@@ -1,6 +1,8 @@
 package op
 
 import (
+	"slices"
+
 	"plumb/tensor"
 )
 
@@ -202,6 +204,20 @@ func repeats(big, shape []int) bool {
 		}
 	}
 	return true
+}
+
+// Gradient makes the Grad of an operator of whose tensors the first alone has
+// a gradient: rule returns it, as for To.
+func Gradient(rule func(g *Grad) Value) func(*Grad) {
+	return func(g *Grad) {
+		first := slices.IndexFunc(g.Sig.Params, func(p Param) bool { return p.Type.Kind == KTensor && !p.Type.List })
+		GradientOf(g.Sig.Params[first].Name, rule)(g)
+	}
+}
+
+// GradientOf is Gradient for the named tensor.
+func GradientOf(name string, rule func(g *Grad) Value) func(*Grad) {
+	return func(g *Grad) { g.To(name, func() Value { return rule(g) }) }
 }
 
 // Result returns the gradient that the rule set for an input; nil if none.

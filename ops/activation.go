@@ -27,64 +27,39 @@ var activationOps = []*op.Def{
 		Infer:   elementwise(promoted("input", "min", "max"), "input"),
 		Kernels: clampKernels("min", "max"),
 		Grad:    func(g *op.Grad) { clampGrad(g, "min", "max") },
-		Sample: func(s *op.Sampler) []any {
-			x := awayFrom(s, -2, 2, -0.5, 1)
-			switch s.Index(3) {
-			case 0:
-				return []any{x, -0.5}
-			case 1:
-				return []any{x, op.Kw("max", 1.0)}
-			}
-			return []any{x, -0.5, 1.0}
-		},
-		Tol: selectTol("the input or a bound"),
+		Sample:  sampleClamp,
+		Tol:     selectTol("the input or a bound"),
 	},
 	oneBound("clamp_min", "min", "Raises each element to a lower bound: max(x, min)."),
 	oneBound("clamp_max", "max", "Lowers each element to an upper bound: min(x, max)."),
 	{
-		Sig:    "relu6(Tensor input, bool inplace=False) -> Tensor",
-		Names:  []string{"torch.nn.functional.relu6"},
-		Doc:    "Limits each element to [0, 6]: min(max(x, 0), 6). The gradient is 0 at the bounds.",
-		Traits: op.Idempotent,
-		SBP:    pointwise,
-		Reject: firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...)),
-		Infer:  sameAs("input"),
-		Kernels: unary{
-			f32: kernel.Clamp[float32](0, 6), f64: kernel.Clamp[float64](0, 6), i64: kernel.ClampInt(0, 6),
-		}.kernels(),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value { return between(g, g.G(), op.ScalarOf(0.0), op.ScalarOf(6.0)) })
-		},
-		Sample: func(s *op.Sampler) []any { return []any{awayFrom(s, -3, 9, 0, 6)} },
-		Exact:  func(x ...float64) float64 { return min(max(x[0], 0), 6) },
-		Tol:    exactTol("the input or a bound"),
+		Sig:     "relu6(Tensor input, bool inplace=False) -> Tensor",
+		Names:   []string{"torch.nn.functional.relu6"},
+		Doc:     "Limits each element to [0, 6]: min(max(x, 0), 6). The gradient is 0 at the bounds.",
+		Traits:  op.Idempotent,
+		SBP:     pointwise,
+		Reject:  firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...)),
+		Infer:   sameAs("input"),
+		Kernels: unary{f32: kernel.Clamp[float32](0, 6), f64: kernel.Clamp[float64](0, 6), i64: kernel.ClampInt(0, 6)}.kernels(),
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return between(g, g.G(), op.ScalarOf(0.0), op.ScalarOf(6.0)) }),
+		Sample:  func(s *op.Sampler) []any { return []any{awayFrom(s, -3, 9, 0, 6)} },
+		Exact:   func(x ...float64) float64 { return min(max(x[0], 0), 6) },
+		Tol:     exactTol("the input or a bound"),
 	},
 	{
-		Sig:    "hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0, bool inplace=False) -> Tensor",
-		More:   []string{"hardtanh(Tensor input, Scalar min_val=-1.0, Scalar max_val=1.0, bool inplace=False) -> Tensor"},
-		Names:  []string{"torch.nn.functional.hardtanh"},
-		Doc:    "Limits each element to [min_val, max_val]: min(max(x, min_val), max_val). The gradient is 0 at the bounds.",
-		Traits: op.Idempotent,
-		SBP:    pointwise,
-		Reject: firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...), limitsFit),
-		Infer:  sameAs("input"),
-		Kernels: parametric(func(a op.Args) unary {
-			lo, hi := parameter(a, "min_val"), parameter(a, "max_val")
-			return unary{f32: kernel.Clamp(float32(lo), float32(hi)), f64: kernel.Clamp(lo, hi), i64: kernel.ClampInt(int64(lo), int64(hi))}
-		}, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64], i64: kernel.ReluInt}),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				return between(g, g.G(), number(g.Args, "min_val"), number(g.Args, "max_val"))
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			if s.Bool() {
-				return []any{awayFrom(s, -2, 2, -1, 1)}
-			}
-			return []any{awayFrom(s, -2, 2, -0.5, 1.25), -0.5, 1.25}
-		},
-		Exact: func(x ...float64) float64 { return min(max(x[0], -1), 1) },
-		Tol:   exactTol("the input or a bound"),
+		Sig:     "hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0, bool inplace=False) -> Tensor",
+		More:    []string{"hardtanh(Tensor input, Scalar min_val=-1.0, Scalar max_val=1.0, bool inplace=False) -> Tensor"},
+		Names:   []string{"torch.nn.functional.hardtanh"},
+		Doc:     "Limits each element to [min_val, max_val]: min(max(x, min_val), max_val). The gradient is 0 at the bounds.",
+		Traits:  op.Idempotent,
+		SBP:     pointwise,
+		Reject:  firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...), limitsFit),
+		Infer:   sameAs("input"),
+		Kernels: parametric(hardtanhLanes, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64], i64: kernel.ReluInt}),
+		Grad:    op.Gradient(hardtanhGrad),
+		Sample:  sampleHardtanh,
+		Exact:   func(x ...float64) float64 { return min(max(x[0], -1), 1) },
+		Tol:     exactTol("the input or a bound"),
 	},
 	activation("silu", "Sigmoid linear unit: x / (1 + e^-x).", op.Def{
 		Reject:  firstError(rejectTypes("input", integralSet...)),
@@ -110,52 +85,42 @@ var activationOps = []*op.Def{
 	}),
 	activation("hardsigmoid", "Hard sigmoid: min(max(x + 3, 0), 6) / 6. Its gradient is 0 at -3 and 3.", op.Def{
 		Kernels: through(kernel.Hardsigmoid, nil),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				x := g.Value("input")
-				inside := g.Op("where", g.Op("lt", x, 3), g.Op("gt", x, -3), false)
-				return g.Op("where", inside, g.Div(g.G(), 6), 0.0)
-			})
-		},
+		Grad: op.Gradient(func(g *op.Grad) op.Value {
+			x := g.Value("input")
+			inside := g.Op("where", g.Op("lt", x, 3), g.Op("gt", x, -3), false)
+			return g.Op("where", inside, g.Div(g.G(), 6), 0.0)
+		}),
 		Sample: func(s *op.Sampler) []any { return []any{awayFrom(s, -5, 5, -3, 3)} },
 		Exact:  exactly(kernel.Hardsigmoid),
 		Tol:    ulpTol(3, "an addition and a division of 2.5: "+openCL),
 	}),
 	{
-		Sig:    "elu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor",
-		More:   []string{"elu(Tensor input, Scalar alpha, bool inplace=False) -> Tensor"},
-		Names:  []string{"torch.nn.functional.elu"},
-		Doc:    "Exponential linear unit: x for x > 0, alpha·(e^x - 1) elsewhere, and so its gradient.",
-		SBP:    pointwise,
-		Reject: firstError(floatsOnly, realNumbers("alpha")),
-		Infer:  sameAs("input"),
-		Kernels: parametric(func(a op.Args) unary {
-			return realFunc(kernel.Elu(number(a, "alpha").Float(), 1, 1))
-		}, realFunc(math.Exp)),
-		Grad:   func(g *op.Grad) { eluGrad(g, number(g.Args, "alpha").Float(), 1, 1) },
-		Sample: sampleAlpha(-1, 2),
-		Exact:  exactly(kernel.Elu(1, 1, 1)),
-		Tol:    ulpTol(4, "expm1 3 ULP and a multiplication: "+openCL),
+		Sig:     "elu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor",
+		More:    []string{"elu(Tensor input, Scalar alpha, bool inplace=False) -> Tensor"},
+		Names:   []string{"torch.nn.functional.elu"},
+		Doc:     "Exponential linear unit: x for x > 0, alpha·(e^x - 1) elsewhere, and so its gradient.",
+		SBP:     pointwise,
+		Reject:  firstError(floatsOnly, realNumbers("alpha")),
+		Infer:   sameAs("input"),
+		Kernels: parametric(eluLanes, realFunc(math.Exp)),
+		Grad:    func(g *op.Grad) { eluGrad(g, number(g.Args, "alpha").Float(), 1, 1) },
+		Sample:  sampleAlpha(-1, 2),
+		Exact:   exactly(kernel.Elu(1, 1, 1)),
+		Tol:     ulpTol(4, "expm1 3 ULP and a multiplication: "+openCL),
 	},
 	{
-		Sig:    "celu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor",
-		More:   []string{"celu(Tensor input, Scalar alpha, bool inplace=False) -> Tensor"},
-		Names:  []string{"torch.celu", "torch.nn.functional.celu"},
-		Doc:    "Continuously differentiable exponential linear unit: x for x > 0, alpha·(e^(x/alpha) - 1) elsewhere.",
-		SBP:    pointwise,
-		Reject: firstError(floatsOnly, realNumbers("alpha"), alphaNotZero),
-		Infer:  sameAs("input"),
-		Kernels: parametric(func(a op.Args) unary {
-			alpha := number(a, "alpha").Float()
-			return realFunc(kernel.Elu(alpha, 1, 1/alpha))
-		}, realFunc(math.Exp)),
-		Grad: func(g *op.Grad) {
-			alpha := number(g.Args, "alpha").Float()
-			eluGrad(g, alpha, 1, 1/alpha)
-		},
-		Sample: sampleAlpha(0.5, 2),
-		Exact:  exactly(kernel.Elu(1, 1, 1)),
-		Tol:    ulpTol(7, "a division of 2.5, expm1 3 ULP and a multiplication: "+openCL),
+		Sig:     "celu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor",
+		More:    []string{"celu(Tensor input, Scalar alpha, bool inplace=False) -> Tensor"},
+		Names:   []string{"torch.celu", "torch.nn.functional.celu"},
+		Doc:     "Continuously differentiable exponential linear unit: x for x > 0, alpha·(e^(x/alpha) - 1) elsewhere.",
+		SBP:     pointwise,
+		Reject:  firstError(floatsOnly, realNumbers("alpha"), alphaNotZero),
+		Infer:   sameAs("input"),
+		Kernels: parametric(celuLanes, realFunc(math.Exp)),
+		Grad:    celuGrad,
+		Sample:  sampleAlpha(0.5, 2),
+		Exact:   exactly(kernel.Elu(1, 1, 1)),
+		Tol:     ulpTol(7, "a division of 2.5, expm1 3 ULP and a multiplication: "+openCL),
 	},
 	{
 		Sig:     "selu(Tensor input, bool inplace=False) -> Tensor",
@@ -171,31 +136,18 @@ var activationOps = []*op.Def{
 		Tol:     ulpTol(5, "expm1 3 ULP and two multiplications: "+openCL),
 	},
 	{
-		Sig:    "softplus(Tensor input, float beta=1.0, float threshold=20.0) -> Tensor",
-		More:   []string{"softplus(Tensor input, Scalar beta=1, Scalar threshold=20) -> Tensor"},
-		Names:  []string{"torch.nn.functional.softplus"},
-		Doc:    "Smooth rectifier: log(1 + e^(beta·x)) / beta, and x where beta·x > threshold.",
-		SBP:    pointwise,
-		Reject: firstError(floatsOnly, realNumbers("beta", "threshold")),
-		Infer:  sameAs("input"),
-		Kernels: parametric(func(a op.Args) unary {
-			beta, threshold := number(a, "beta").Float(), number(a, "threshold").Float()
-			return unary{f32: kernel.Each32(kernel.Softplus32(beta, threshold)), f64: kernel.Each64(kernel.Softplus64(beta, threshold))}
-		}, realFunc(math.Exp)),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				c, x := wide(g, g.G()), g.Mul(wide(g, g.Value("input")), number(g.Args, "beta"))
-				return g.Op("where", g.Op("gt", x, number(g.Args, "threshold")), c, g.Mul(c, g.Op("sigmoid", x)))
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			if s.Bool() {
-				return []any{s.Tensor(-4, 4, s.Shape(0, 4)...)}
-			}
-			return []any{awayFrom(s, -2, 2, 0.5), 2.0, 1.0}
-		},
-		Exact: exactly(kernel.Softplus64(1, 20)),
-		Tol:   ulpTol(8, "a multiplication, exp 3 ULP, log1p 2 and a division of 2.5: "+openCL),
+		Sig:     "softplus(Tensor input, float beta=1.0, float threshold=20.0) -> Tensor",
+		More:    []string{"softplus(Tensor input, Scalar beta=1, Scalar threshold=20) -> Tensor"},
+		Names:   []string{"torch.nn.functional.softplus"},
+		Doc:     "Smooth rectifier: log(1 + e^(beta·x)) / beta, and x where beta·x > threshold.",
+		SBP:     pointwise,
+		Reject:  firstError(floatsOnly, realNumbers("beta", "threshold")),
+		Infer:   sameAs("input"),
+		Kernels: parametric(softplusLanes, realFunc(math.Exp)),
+		Grad:    op.Gradient(softplusGrad),
+		Sample:  sampleSoftplus,
+		Exact:   exactly(kernel.Softplus64(1, 20)),
+		Tol:     ulpTol(8, "a multiplication, exp 3 ULP, log1p 2 and a division of 2.5: "+openCL),
 	},
 	{
 		Sig:     "logsigmoid(Tensor input) -> Tensor",
@@ -218,7 +170,7 @@ var activationOps = []*op.Def{
 		Reject:  rejectTypes("input", tensor.Bool),
 		Infer:   floatAs("input"),
 		Kernels: append(through(kernel.Softsign, kernel.SoftsignComplex), wrappingSoftsign),
-		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return softsignGrad(g) }) },
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return softsignGrad(g) }),
 		Sample:  sampleDistinct,
 		Exact:   exactly(kernel.Softsign),
 		Tol:     ulpTol(3, "an addition and a division of 2.5: "+openCL),
@@ -232,12 +184,9 @@ var activationOps = []*op.Def{
 		Infer:   floatAs("input"),
 		Kernels: through(kernel.Tanhshrink, kernel.TanhshrinkComplex),
 		Formula: tanhshrinkFormula,
-		Grad: slope(func(g *op.Grad, x op.Value) op.Value {
-			t := g.Op("tanh", x)
-			return g.Mul(t, t)
-		}),
-		Sample: sampleUnary(-3, 3),
-		Exact:  exactly(kernel.Tanhshrink),
+		Grad:    slope(tanhshrinkGrad),
+		Sample:  sampleUnary(-3, 3),
+		Exact:   exactly(kernel.Tanhshrink),
 		Tol: op.Tol{
 			Class: op.Accumulating, Terms: func(op.Args) int { return 2 },
 			Reason: "the terms of x - tanh x cancel near 0",
@@ -270,28 +219,93 @@ var activationOps = []*op.Def{
 		Tol: exactTol("the input or zero"),
 	}),
 	{
-		Sig:    "threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) -> Tensor",
-		Names:  []string{"torch.threshold", "torch.nn.functional.threshold"},
-		Doc:    "Replaces small elements: value for x ≤ threshold, x elsewhere. The gradient is 0 at the threshold.",
-		SBP:    pointwise,
-		Reject: firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...), realNumbers("threshold", "value")),
-		Infer:  sameAs("input"),
-		Kernels: parametric(func(a op.Args) unary {
-			limit, value := parameter(a, "threshold"), parameter(a, "value")
-			return unary{
-				f32: kernel.Threshold(float32(limit), float32(value)), f64: kernel.Threshold(limit, value),
-				i64: kernel.ThresholdInt(int64(limit), int64(value)),
-			}
-		}, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64], i64: kernel.ReluInt}),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				return g.Op("where", g.Op("le", g.Value("input"), number(g.Args, "threshold")), 0.0, g.G())
-			})
-		},
+		Sig:     "threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) -> Tensor",
+		Names:   []string{"torch.threshold", "torch.nn.functional.threshold"},
+		Doc:     "Replaces small elements: value for x ≤ threshold, x elsewhere. The gradient is 0 at the threshold.",
+		SBP:     pointwise,
+		Reject:  firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...), realNumbers("threshold", "value")),
+		Infer:   sameAs("input"),
+		Kernels: parametric(thresholdLanes, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64], i64: kernel.ReluInt}),
+		Grad:    op.Gradient(thresholdGrad),
 		Sample:  func(s *op.Sampler) []any { return []any{awayFrom(s, -2, 2, 0.5), 0.5, s.Float(-3, 3)} },
 		Formula: thresholdFormula,
 		Tol:     exactTol("the input or the value"),
 	},
+}
+
+func sampleClamp(s *op.Sampler) []any {
+	x := awayFrom(s, -2, 2, -0.5, 1)
+	switch s.Index(3) {
+	case 0:
+		return []any{x, -0.5}
+	case 1:
+		return []any{x, op.Kw("max", 1.0)}
+	}
+	return []any{x, -0.5, 1.0}
+}
+
+func hardtanhLanes(a op.Args) unary {
+	lo, hi := parameter(a, "min_val"), parameter(a, "max_val")
+	return unary{f32: kernel.Clamp(float32(lo), float32(hi)), f64: kernel.Clamp(lo, hi), i64: kernel.ClampInt(int64(lo), int64(hi))}
+}
+
+func hardtanhGrad(g *op.Grad) op.Value {
+	return between(g, g.G(), number(g.Args, "min_val"), number(g.Args, "max_val"))
+}
+
+func sampleHardtanh(s *op.Sampler) []any {
+	if s.Bool() {
+		return []any{awayFrom(s, -2, 2, -1, 1)}
+	}
+	return []any{awayFrom(s, -2, 2, -0.5, 1.25), -0.5, 1.25}
+}
+
+func eluLanes(a op.Args) unary {
+	return realFunc(kernel.Elu(number(a, "alpha").Float(), 1, 1))
+}
+
+func celuLanes(a op.Args) unary {
+	alpha := number(a, "alpha").Float()
+	return realFunc(kernel.Elu(alpha, 1, 1/alpha))
+}
+
+func celuGrad(g *op.Grad) {
+	alpha := number(g.Args, "alpha").Float()
+	eluGrad(g, alpha, 1, 1/alpha)
+}
+
+func softplusLanes(a op.Args) unary {
+	beta, threshold := number(a, "beta").Float(), number(a, "threshold").Float()
+	return unary{f32: kernel.Each32(kernel.Softplus32(beta, threshold)), f64: kernel.Each64(kernel.Softplus64(beta, threshold))}
+}
+
+func softplusGrad(g *op.Grad) op.Value {
+	c, x := wide(g, g.G()), g.Mul(wide(g, g.Value("input")), number(g.Args, "beta"))
+	return g.Op("where", g.Op("gt", x, number(g.Args, "threshold")), c, g.Mul(c, g.Op("sigmoid", x)))
+}
+
+func sampleSoftplus(s *op.Sampler) []any {
+	if s.Bool() {
+		return []any{s.Tensor(-4, 4, s.Shape(0, 4)...)}
+	}
+	return []any{awayFrom(s, -2, 2, 0.5), 2.0, 1.0}
+}
+
+func tanhshrinkGrad(g *op.Grad, x op.Value) op.Value {
+	t := g.Op("tanh", x)
+	return g.Mul(t, t)
+}
+
+func thresholdLanes(a op.Args) unary {
+	limit, value := parameter(a, "threshold"), parameter(a, "value")
+	return unary{
+		f32: kernel.Threshold(float32(limit), float32(value)), f64: kernel.Threshold(limit, value),
+		i64: kernel.ThresholdInt(int64(limit), int64(value)),
+	}
+}
+
+func thresholdGrad(g *op.Grad) op.Value {
+	return g.Op("where", g.Op("le", g.Value("input"), number(g.Args, "threshold")), 0.0, g.G())
 }
 
 // activation completes a function of torch.nn.functional without parameters.

@@ -18,25 +18,9 @@ var advancedOps = []*op.Def{
 		Doc:       "The elements that index tensors name, broadcast to one shape: indices[k] counts along dimension dims[k], from either end; a mask takes as many dimensions from there on as it has. Their shape stands in place of the dimensions when those are adjacent, else in front.",
 		Traits:    op.Dynamic,
 		Reject:    checkAdvanced,
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			x, err := lookupOf(a)
-			if err != nil {
-				return nil, err
-			}
-			return one(a.Value("input").DType(), x.shape, x.resultStrides(a.Value("input"))), nil
-		},
-		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
-			s, err := lookedUp(c.Args, c.Tensor("input"))
-			if err == nil {
-				s.Take(c.Out[0])
-			}
-			return err
-		}}},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				return g.Op("index.put", zeros(g, g.Value("input")), g.Ints("dims"), g.Values("indices"), g.G(), true)
-			})
-		},
+		Infer:     inferIndex,
+		Kernels:   []op.Kernel{{Name: "index", Run: runIndex}},
+		Grad:      op.Gradient(indexGrad),
 		Sample: func(s *op.Sampler) []any {
 			x, dims, indices := sampleLookup(s, false)
 			return []any{x, dims, indices}
@@ -45,6 +29,26 @@ var advancedOps = []*op.Def{
 	},
 	putDef("index.put(Tensor input, int[] dims, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor"),
 	putDef("index_put(Tensor input, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor", both("index_put")...),
+}
+
+func inferIndex(a op.Args) ([]op.Meta, error) {
+	x, err := lookupOf(a)
+	if err != nil {
+		return nil, err
+	}
+	return one(a.Value("input").DType(), x.shape, x.resultStrides(a.Value("input"))), nil
+}
+
+func runIndex(c *op.Run) error {
+	s, err := lookedUp(c.Args, c.Tensor("input"))
+	if err == nil {
+		s.Take(c.Out[0])
+	}
+	return err
+}
+
+func indexGrad(g *op.Grad) op.Value {
+	return g.Op("index.put", zeros(g, g.Value("input")), g.Ints("dims"), g.Values("indices"), g.G(), true)
 }
 
 func putDef(sig string, names ...string) *op.Def {
@@ -63,18 +67,8 @@ func putDef(sig string, names ...string) *op.Def {
 		Doc:       "A copy of input in which the elements that index tensors name are values, or have values added to them with accumulate; values are broadcast to the shape of what the same indices read.",
 		Traits:    op.Dynamic,
 		Reject:    firstError(checkAdvanced, checkPut),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			x, err := lookupOf(a)
-			if err != nil {
-				return nil, err
-			}
-			if got, err := indexedTo(a.Value("values"), x.shape); err != nil {
-				return got, err
-			}
-			v := a.Value("input")
-			return one(v.DType(), v.Shape(), denseStrides(v)), nil
-		},
-		Kernels: []op.Kernel{{Name: "index", Run: runPut}},
+		Infer:     inferPut,
+		Kernels:   []op.Kernel{{Name: "index", Run: runPut}},
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value {
 				if g.Bool("accumulate") {
@@ -100,17 +94,31 @@ func putDef(sig string, names ...string) *op.Def {
 			}
 			return append(args, indices, values, accumulate)
 		},
-		Tol: accumulating(func(a op.Args) int {
-			if !a.Bool("accumulate") {
-				return 1
-			}
-			n := 1
-			for _, v := range a.Values("indices") {
-				n += tensor.NumElements(v.Shape())
-			}
-			return n
-		}, "adds at most as many values as there are indices"),
+		Tol: accumulating(putTerms, "adds at most as many values as there are indices"),
 	}
+}
+
+func inferPut(a op.Args) ([]op.Meta, error) {
+	x, err := lookupOf(a)
+	if err != nil {
+		return nil, err
+	}
+	if got, err := indexedTo(a.Value("values"), x.shape); err != nil {
+		return got, err
+	}
+	v := a.Value("input")
+	return one(v.DType(), v.Shape(), denseStrides(v)), nil
+}
+
+func putTerms(a op.Args) int {
+	if !a.Bool("accumulate") {
+		return 1
+	}
+	n := 1
+	for _, v := range a.Values("indices") {
+		n += tensor.NumElements(v.Shape())
+	}
+	return n
 }
 
 // lookup is how index tensors read a tensor.

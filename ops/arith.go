@@ -65,12 +65,7 @@ var arithOps = slices.Concat([]*op.Def{
 		Infer:  zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
 		Kernels: zip{f32: kernel.Zip[float32](kernel.Remainder), f64: kernel.Zip[float64](kernel.Remainder), i64: kernel.ZipInt(kernel.RemainderInt)}.
 			dividing(promoted("input", "other")),
-		Grad: func(g *op.Grad) {
-			if g.Value("input") == nil {
-				noDerivative("remainder of a number", "other")(g)
-			}
-			modGrad(g, "floor")
-		},
+		Grad:   remainderGrad,
 		Sample: sampleQuotients,
 		Exact:  func(x ...float64) float64 { return kernel.Remainder(x[0], x[1]) },
 		Tol:    ulpTol(1, "fmod is exact, and one addition follows"),
@@ -99,19 +94,10 @@ var arithOps = slices.Concat([]*op.Def{
 		Reject:  firstError(rejectBoolSub, checkAlpha),
 		Infer:   zipped(promoted("input", "other"), promoted("input", "other"), "other", "input"),
 		Kernels: addKernels(-1, "other", "input"),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value { return g.Neg(g.Mul(g.G(), cmplxConj(number(g.Args, "alpha")))) })
-			g.To("other", g.G)
-		},
-		Sample: func(s *op.Sampler) []any {
-			args := sampleTwo(-2, 2)(s)
-			if s.Bool() {
-				args = append(args, op.Kw("alpha", s.Int(-2, 3)))
-			}
-			return args
-		},
-		Exact: func(x ...float64) float64 { return x[1] - x[0] },
-		Tol:   ulpTol(1, "one rounding: "+openCL),
+		Grad:    rsubGrad,
+		Sample:  sampleRsub,
+		Exact:   func(x ...float64) float64 { return x[1] - x[0] },
+		Tol:     ulpTol(1, "one rounding: "+openCL),
 	},
 	{
 		Sig:     "atan2(Tensor input, Tensor other) -> Tensor",
@@ -121,18 +107,10 @@ var arithOps = slices.Concat([]*op.Def{
 		Reject:  rejectComplex("input", "other"),
 		Infer:   zipped(floatPromoted, floatPromoted, "input", "other"),
 		Kernels: zip{f32: kernel.Zip[float32](kernel.Atan2), f64: kernel.Zip[float64](kernel.Atan2)}.kernels(floatPromoted),
-		Grad: func(g *op.Grad) {
-			f64 := func(v op.Value) op.Value { return g.Cast(v, tensor.F64) } // of float32, no square of it overflows
-			x, y := f64(g.Value("input")), f64(g.Value("other"))
-			over := func(d op.Value) op.Value {
-				return g.Mul(g.Mul(f64(g.G()), d), g.Op("reciprocal", g.Add(g.Mul(x, x), g.Mul(y, y))))
-			}
-			g.To("input", func() op.Value { return over(y) })
-			g.To("other", func() op.Value { return over(g.Neg(x)) })
-		},
-		Sample: sampleBothPositive,
-		Exact:  func(x ...float64) float64 { return kernel.Atan2(x[0], x[1]) },
-		Tol:    ulpTol(6, "atan2: "+openCL),
+		Grad:    atan2Grad,
+		Sample:  sampleBothPositive,
+		Exact:   func(x ...float64) float64 { return kernel.Atan2(x[0], x[1]) },
+		Tol:     ulpTol(6, "atan2: "+openCL),
 	},
 	{
 		Sig:     "hypot(Tensor input, Tensor other) -> Tensor",
@@ -143,18 +121,10 @@ var arithOps = slices.Concat([]*op.Def{
 		Reject:  rejectPromoted(append(integralSet, complexTypes...), "input", "other"),
 		Infer:   zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
 		Kernels: zip{f32: kernel.Zip[float32](math.Hypot), f64: kernel.Zip[float64](math.Hypot)}.kernels(promoted("input", "other")),
-		Grad: func(g *op.Grad) {
-			part := func(name string) func() op.Value {
-				return func() op.Value {
-					return g.Mul(wide(g, g.G()), g.Div(wide(g, g.Value(name)), wide(g, g.Out[0])))
-				}
-			}
-			g.To("input", part("input"))
-			g.To("other", part("other"))
-		},
-		Sample: sampleBothPositive,
-		Exact:  func(x ...float64) float64 { return math.Hypot(x[0], x[1]) },
-		Tol:    ulpTol(4, "hypot: "+openCL),
+		Grad:    hypotGrad,
+		Sample:  sampleBothPositive,
+		Exact:   func(x ...float64) float64 { return math.Hypot(x[0], x[1]) },
+		Tol:     ulpTol(4, "hypot: "+openCL),
 	},
 	{
 		Sig:     "logaddexp(Tensor input, Tensor other) -> Tensor",
@@ -223,17 +193,10 @@ var arithOps = slices.Concat([]*op.Def{
 		Reject:  rejectComplex("input", "other"),
 		Infer:   zipped(floatPromoted, floatPromoted, "input", "other"),
 		Kernels: zip{f32: kernel.Zip[float32](math.Copysign), f64: kernel.Zip[float64](math.Copysign)}.kernels(floatPromoted),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				x := g.Value("input")
-				ratio := g.Op("where", g.Op("eq", x, 0), 0.0, g.Div(g.Out[0], x))
-				return g.Mul(g.G(), ratio)
-			})
-			g.To("other", func() op.Value { return zeros(g, g.G()) })
-		},
-		Sample: sampleApart,
-		Exact:  func(x ...float64) float64 { return math.Copysign(x[0], x[1]) },
-		Tol:    exactTol("a change of sign"),
+		Grad:    copysignGrad,
+		Sample:  sampleApart,
+		Exact:   func(x ...float64) float64 { return math.Copysign(x[0], x[1]) },
+		Tol:     exactTol("a change of sign"),
 	},
 	{
 		Sig:   "float_power(Tensor input, Tensor exponent) -> Tensor",
@@ -246,36 +209,18 @@ var arithOps = slices.Concat([]*op.Def{
 			floatPowerKernel("real", slices.Concat(integralSet, float32Set, float64Set), kernel.PowConst[float64], kernel.Pow64),
 			floatPowerKernel("complex", complexTypes, kernel.PowConstComplex, kernel.PowComplex),
 		},
-		Grad: floatPowerGrad,
-		Sample: func(s *op.Sampler) []any {
-			a, b := twoShapes(s)
-			switch s.Index(3) {
-			case 0:
-				return []any{s.Tensor(0.5, 2, a...), s.Tensor(-2, 2, b...)}
-			case 1:
-				return []any{s.Tensor(0.5, 2, a...), s.Float(-3, 3)}
-			}
-			return []any{s.Float(0.5, 3), s.Tensor(-2, 2, a...)}
-		},
-		Exact: func(x ...float64) float64 { return kernel.Power(x[0], x[1]) },
-		Tol:   ulpTol(16, "pow: "+openCL),
+		Grad:   floatPowerGrad,
+		Sample: sampleFloatPower,
+		Exact:  func(x ...float64) float64 { return kernel.Power(x[0], x[1]) },
+		Tol:    ulpTol(16, "pow: "+openCL),
 	},
 	{
-		Sig:   "heaviside(Tensor input, Tensor values) -> Tensor",
-		Names: both("heaviside"),
-		Doc:   "Step function: 0 below 0, 1 above, and values at 0. PyTorch has no gradient of it.",
-		SBP:   pointwise,
-		Reject: func(a op.Args) error {
-			x, y := a.Value("input").DType(), a.Value("values").DType()
-			if x.IsComplex() || y.IsComplex() {
-				return op.RuntimeError("heaviside is not implemented for complex tensors")
-			}
-			if x != y {
-				return op.RuntimeError("argument 'values' must have input's dtype %s, not %s", x, y)
-			}
-			return nil
-		},
-		Infer: elementwise(func(a op.Args) tensor.DType { return a.Value("input").DType() }, "input", "values"),
+		Sig:    "heaviside(Tensor input, Tensor values) -> Tensor",
+		Names:  both("heaviside"),
+		Doc:    "Step function: 0 below 0, 1 above, and values at 0. PyTorch has no gradient of it.",
+		SBP:    pointwise,
+		Reject: checkHeaviside,
+		Infer:  elementwise(func(a op.Args) tensor.DType { return a.Value("input").DType() }, "input", "values"),
 		Kernels: []op.Kernel{
 			zipKernel("integer", integralSet, "input", "values", promoted("input", "values"), fixed(kernel.Heaviside[int64])),
 			zipKernel("float32", float32Set, "input", "values", promoted("input", "values"), fixed(kernel.Heaviside[float32])),
@@ -327,6 +272,77 @@ var arithOps = slices.Concat([]*op.Def{
 		Tol:     exactTol("integers"),
 	},
 }, specialOps)
+
+func remainderGrad(g *op.Grad) {
+	if g.Value("input") == nil {
+		noDerivative("remainder of a number", "other")(g)
+	}
+	modGrad(g, "floor")
+}
+
+func rsubGrad(g *op.Grad) {
+	g.To("input", func() op.Value { return g.Neg(g.Mul(g.G(), cmplxConj(number(g.Args, "alpha")))) })
+	g.To("other", g.G)
+}
+
+func sampleRsub(s *op.Sampler) []any {
+	args := sampleTwo(-2, 2)(s)
+	if s.Bool() {
+		args = append(args, op.Kw("alpha", s.Int(-2, 3)))
+	}
+	return args
+}
+
+func atan2Grad(g *op.Grad) {
+	f64 := func(v op.Value) op.Value { return g.Cast(v, tensor.F64) } // of float32, no square of it overflows
+	x, y := f64(g.Value("input")), f64(g.Value("other"))
+	over := func(d op.Value) op.Value {
+		return g.Mul(g.Mul(f64(g.G()), d), g.Op("reciprocal", g.Add(g.Mul(x, x), g.Mul(y, y))))
+	}
+	g.To("input", func() op.Value { return over(y) })
+	g.To("other", func() op.Value { return over(g.Neg(x)) })
+}
+
+func hypotGrad(g *op.Grad) {
+	part := func(name string) func() op.Value {
+		return func() op.Value {
+			return g.Mul(wide(g, g.G()), g.Div(wide(g, g.Value(name)), wide(g, g.Out[0])))
+		}
+	}
+	g.To("input", part("input"))
+	g.To("other", part("other"))
+}
+
+func copysignGrad(g *op.Grad) {
+	g.To("input", func() op.Value {
+		x := g.Value("input")
+		ratio := g.Op("where", g.Op("eq", x, 0), 0.0, g.Div(g.Out[0], x))
+		return g.Mul(g.G(), ratio)
+	})
+	g.To("other", func() op.Value { return zeros(g, g.G()) })
+}
+
+func sampleFloatPower(s *op.Sampler) []any {
+	a, b := twoShapes(s)
+	switch s.Index(3) {
+	case 0:
+		return []any{s.Tensor(0.5, 2, a...), s.Tensor(-2, 2, b...)}
+	case 1:
+		return []any{s.Tensor(0.5, 2, a...), s.Float(-3, 3)}
+	}
+	return []any{s.Float(0.5, 3), s.Tensor(-2, 2, a...)}
+}
+
+func checkHeaviside(a op.Args) error {
+	x, y := a.Value("input").DType(), a.Value("values").DType()
+	if x.IsComplex() || y.IsComplex() {
+		return op.RuntimeError("heaviside is not implemented for complex tensors")
+	}
+	if x != y {
+		return op.RuntimeError("argument 'values' must have input's dtype %s, not %s", x, y)
+	}
+	return nil
+}
 
 // boolAndComplex are the dtypes that divisions with a remainder lack.
 var boolAndComplex = append([]tensor.DType{tensor.Bool}, complexTypes...)
@@ -418,19 +434,21 @@ func minimumDef(sig string, names ...string) *op.Def {
 		Infer:  zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
 		Kernels: zip{f32: kernel.Minimum32, f64: kernel.Minimum[float64], i64: kernel.MinimumInt}.
 			kernels(promoted("input", "other")),
-		Grad: func(g *op.Grad) {
-			x, y := g.Value("input"), g.Value("other")
-			half := func(loses op.Value) op.Value {
-				d := g.Op("where", g.Op("eq", x, y), g.Div(g.G(), 2), g.G())
-				return g.Op("where", loses, 0.0, d)
-			}
-			g.To("input", func() op.Value { return half(g.Op("gt", x, y)) })
-			g.To("other", func() op.Value { return half(g.Op("lt", x, y)) })
-		},
+		Grad:   minimumGrad,
 		Sample: sampleApart,
 		Exact:  func(x ...float64) float64 { return min(x[0], x[1]) },
 		Tol:    selectTol("one of its inputs"),
 	}
+}
+
+func minimumGrad(g *op.Grad) {
+	x, y := g.Value("input"), g.Value("other")
+	half := func(loses op.Value) op.Value {
+		d := g.Op("where", g.Op("eq", x, y), g.Div(g.G(), 2), g.G())
+		return g.Op("where", loses, 0.0, d)
+	}
+	g.To("input", func() op.Value { return half(g.Op("gt", x, y)) })
+	g.To("other", func() op.Value { return half(g.Op("lt", x, y)) })
 }
 
 // winnerGrad passes the gradient to input where it wins or other is NaN, and

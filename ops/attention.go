@@ -17,30 +17,30 @@ var attentionOps = []*op.Def{
 		Reject:  checkAttention,
 		Compose: composeAttention,
 		Sample:  sampleAttention,
-		Tol: accumulating(func(a op.Args) int {
-			return sizeOf(a.Value("query"), 1) + sizeOf(a.Value("key"), 2)
-		}, "each weight sums one product per feature, each element one per key"),
+		Tol:     accumulating(scaledDotProductAttentionTerms, "each weight sums one product per feature, each element one per key"),
 	},
 	{
-		Sig: "attention.causal(Tensor scores, float value) -> Tensor",
-		Doc: "A copy in which value takes the place of the elements (…, i, j) with j > i.",
-		SBP: planes(2, "scores"),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			v := a.Value("scores")
-			if len(v.Shape()) < 2 {
-				return nil, op.RuntimeError("scores must have at least 2 dimensions, but has %d", len(v.Shape()))
-			}
-			return one(v.DType(), v.Shape(), nil), nil
-		},
+		Sig:     "attention.causal(Tensor scores, float value) -> Tensor",
+		Doc:     "A copy in which value takes the place of the elements (…, i, j) with j > i.",
+		SBP:     planes(2, "scores"),
+		Infer:   inferAttentionCausal,
 		Kernels: []op.Kernel{{Name: "copy", Run: causalRun}},
-		Grad: func(g *op.Grad) {
-			g.To("scores", func() op.Value { return g.Op("attention.causal", g.G(), 0.0) })
-		},
-		Sample: func(s *op.Sampler) []any {
-			return []any{s.Tensor(-2, 2, s.Shape(2, 4)...), s.Float(-1, 1)}
-		},
-		Tol: exactTol("copies or replaces elements"),
+		Grad:    op.GradientOf("scores", func(g *op.Grad) op.Value { return g.Op("attention.causal", g.G(), 0.0) }),
+		Sample:  func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(2, 4)...), s.Float(-1, 1)} },
+		Tol:     exactTol("copies or replaces elements"),
 	},
+}
+
+func scaledDotProductAttentionTerms(a op.Args) int {
+	return sizeOf(a.Value("query"), 1) + sizeOf(a.Value("key"), 2)
+}
+
+func inferAttentionCausal(a op.Args) ([]op.Meta, error) {
+	v := a.Value("scores")
+	if len(v.Shape()) < 2 {
+		return nil, op.RuntimeError("scores must have at least 2 dimensions, but has %d", len(v.Shape()))
+	}
+	return one(v.DType(), v.Shape(), nil), nil
 }
 
 func causalRun(c *op.Run) error {

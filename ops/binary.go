@@ -67,10 +67,7 @@ var binaryOps = slices.Concat([]*op.Def{
 			binaryKernel("float64", float64Set, kernel.Mul[float64]),
 			binaryKernel("complex", complexTypes, kernel.Mul[complex128]),
 		},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value { return g.Mul(g.G(), conjArg(g, "other")) })
-			g.To("other", func() op.Value { return g.Mul(g.G(), conjArg(g, "input")) })
-		},
+		Grad:   mulGrad,
 		Sample: sampleTwo(-2, 2),
 		Exact:  func(x ...float64) float64 { return x[0] * x[1] },
 		Tol:    ulpTol(1, "one rounding: "+openCL),
@@ -99,13 +96,10 @@ var binaryOps = slices.Concat([]*op.Def{
 			divKernel("floor float64", float64Set, "floor", kernel.DivFloor[float64]),
 			divKernel("floor integer", integerTypes, "floor", kernel.DivFloorInt),
 		},
-		Grad: divGrad,
-		Sample: func(s *op.Sampler) []any {
-			a, b := twoShapes(s)
-			return []any{s.Tensor(-2, 2, a...), s.Tensor(0.5, 2, b...)}
-		},
-		Exact: func(x ...float64) float64 { return x[0] / x[1] },
-		Tol:   ulpTol(2.5, "division: "+openCL),
+		Grad:   divGrad,
+		Sample: sampleDiv,
+		Exact:  func(x ...float64) float64 { return x[0] / x[1] },
+		Tol:    ulpTol(2.5, "division: "+openCL),
 	},
 	{
 		Sig:    "pow(Tensor input, Tensor exponent) -> Tensor",
@@ -121,19 +115,10 @@ var binaryOps = slices.Concat([]*op.Def{
 			powKernel("float64", float64Set, kernel.PowConst[float64], kernel.Pow64),
 			powKernel("complex", complexTypes, kernel.PowConstComplex, kernel.PowComplex),
 		},
-		Grad: powGrad,
-		Sample: func(s *op.Sampler) []any {
-			a, b := twoShapes(s)
-			switch s.Index(3) {
-			case 0:
-				return []any{s.Tensor(0.5, 2, a...), s.Tensor(-2, 2, b...)}
-			case 1:
-				return []any{s.Tensor(0.5, 2, a...), s.Float(-3, 3)}
-			}
-			return []any{s.Float(0.5, 3), s.Tensor(-2, 2, a...)}
-		},
-		Exact: func(x ...float64) float64 { return kernel.Power(x[0], x[1]) },
-		Tol:   ulpTol(16, "pow: "+openCL),
+		Grad:   powGrad,
+		Sample: samplePow,
+		Exact:  func(x ...float64) float64 { return kernel.Power(x[0], x[1]) },
+		Tol:    ulpTol(16, "pow: "+openCL),
 	},
 	maximumDef("maximum(Tensor input, Tensor other) -> Tensor", both("maximum")...),
 	maximumDef("max.other(Tensor input, Tensor other) -> Tensor", both("max")...),
@@ -152,29 +137,54 @@ var binaryOps = slices.Concat([]*op.Def{
 		Infer:   inferWhere,
 		Kernels: whereKernels,
 		Grad:    whereGrad,
-		Sample: func(s *op.Sampler) []any {
-			a, b := twoShapes(s)
-			return []any{sampleMask(s, a), s.Tensor(-2, 2, b...), s.Tensor(-2, 2, a...)}
-		},
-		Tol: exactTol("copies its inputs"),
+		Sample:  sampleWhere,
+		Tol:     exactTol("copies its inputs"),
 	},
 	{
-		Sig:     "where.self(Tensor input, Tensor condition, Tensor other) -> Tensor",
-		Names:   []string{"Tensor.where"},
-		Doc:     "Selects by a bool tensor: input where condition holds, other elsewhere.",
-		SBP:     anyOf(pointwise, additive("input", "other"), zeroElse("input", "other"), zeroElse("other", "input")),
-		Reject:  checkWhere,
-		Infer:   inferWhere,
-		Kernels: whereKernels,
-		Grad:    whereGrad,
-		Sample: func(s *op.Sampler) []any {
-			a, b := twoShapes(s)
-			return []any{s.Tensor(-2, 2, b...), sampleMask(s, a), s.Tensor(-2, 2, a...)}
-		},
+		Sig:       "where.self(Tensor input, Tensor condition, Tensor other) -> Tensor",
+		Names:     []string{"Tensor.where"},
+		Doc:       "Selects by a bool tensor: input where condition holds, other elsewhere.",
+		SBP:       anyOf(pointwise, additive("input", "other"), zeroElse("input", "other"), zeroElse("other", "input")),
+		Reject:    checkWhere,
+		Infer:     inferWhere,
+		Kernels:   whereKernels,
+		Grad:      whereGrad,
+		Sample:    sampleWhereSelf,
 		Magnitude: "where.self",
 		Tol:       exactTol("copies its inputs"),
 	},
 }, comparisons)
+
+func mulGrad(g *op.Grad) {
+	g.To("input", func() op.Value { return g.Mul(g.G(), conjArg(g, "other")) })
+	g.To("other", func() op.Value { return g.Mul(g.G(), conjArg(g, "input")) })
+}
+
+func sampleDiv(s *op.Sampler) []any {
+	a, b := twoShapes(s)
+	return []any{s.Tensor(-2, 2, a...), s.Tensor(0.5, 2, b...)}
+}
+
+func samplePow(s *op.Sampler) []any {
+	a, b := twoShapes(s)
+	switch s.Index(3) {
+	case 0:
+		return []any{s.Tensor(0.5, 2, a...), s.Tensor(-2, 2, b...)}
+	case 1:
+		return []any{s.Tensor(0.5, 2, a...), s.Float(-3, 3)}
+	}
+	return []any{s.Float(0.5, 3), s.Tensor(-2, 2, a...)}
+}
+
+func sampleWhere(s *op.Sampler) []any {
+	a, b := twoShapes(s)
+	return []any{sampleMask(s, a), s.Tensor(-2, 2, b...), s.Tensor(-2, 2, a...)}
+}
+
+func sampleWhereSelf(s *op.Sampler) []any {
+	a, b := twoShapes(s)
+	return []any{s.Tensor(-2, 2, b...), sampleMask(s, a), s.Tensor(-2, 2, a...)}
+}
 
 var comparisons = withReversed(
 	equality("eq", "input = other", kernel.Eq[int64], kernel.Eq[float32], kernel.Eq[float64], kernel.Eq[complex128], "eq"),
@@ -548,23 +558,27 @@ func maximumDef(sig string, names ...string) *op.Def {
 			binaryKernel("float32", float32Set, kernel.Maximum32),
 			binaryKernel("float64", float64Set, kernel.Maximum[float64]),
 		},
-		Grad: func(g *op.Grad) {
-			x, y := g.Value("input"), g.Value("other")
-			half := func(loses op.Value) op.Value {
-				d := g.Op("where", g.Op("eq", x, y), g.Div(g.G(), 2), g.G())
-				return g.Op("where", loses, 0.0, d)
-			}
-			g.To("input", func() op.Value { return half(g.Op("lt", x, y)) })
-			g.To("other", func() op.Value { return half(g.Op("gt", x, y)) })
-		},
-		Sample: func(s *op.Sampler) []any {
-			a, _ := twoShapes(s)
-			both := s.Distinct(append([]int{2}, a...)...)
-			return []any{both.Select(0, 0), both.Select(0, 1)}
-		},
-		Exact: func(x ...float64) float64 { return max(x[0], x[1]) },
-		Tol:   selectTol("one of its inputs"),
+		Grad:   maximumGrad,
+		Sample: sampleMaximum,
+		Exact:  func(x ...float64) float64 { return max(x[0], x[1]) },
+		Tol:    selectTol("one of its inputs"),
 	}
+}
+
+func maximumGrad(g *op.Grad) {
+	x, y := g.Value("input"), g.Value("other")
+	half := func(loses op.Value) op.Value {
+		d := g.Op("where", g.Op("eq", x, y), g.Div(g.G(), 2), g.G())
+		return g.Op("where", loses, 0.0, d)
+	}
+	g.To("input", func() op.Value { return half(g.Op("lt", x, y)) })
+	g.To("other", func() op.Value { return half(g.Op("gt", x, y)) })
+}
+
+func sampleMaximum(s *op.Sampler) []any {
+	a, _ := twoShapes(s)
+	both := s.Distinct(append([]int{2}, a...)...)
+	return []any{both.Select(0, 0), both.Select(0, 1)}
 }
 
 func checkWhere(a op.Args) error {

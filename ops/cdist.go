@@ -25,19 +25,11 @@ var cdistOps = []*op.Def{
 		return distance(b, rowDifferences(b, a), a.Float("p"))
 	}),
 	stepwise(&op.Def{
-		Sig: "cdist.backward(Tensor grad, Tensor x1, Tensor x2, Tensor distances, float p) -> Tensor",
-		Doc: "Gradient of cdist with respect to x1: Σⱼ grad[…,i,j]·∂distances[…,i,j]/∂x1[…,i,:], 0 where there is no derivative; p is not 0.",
-		SBP: axes("grad *mn, x1 *m., x2 *n., distances *mn -> *m."),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			pairs, x := a.Value("distances").Shape(), a.Value("x1")
-			return one(x.DType(), append(slices.Clone(pairs[:len(pairs)-1]), sizeOf(x, 1)), nil), nil
-		},
-		Sample: func(s *op.Sampler) []any {
-			args := sampleCdist(s)
-			x, y := args[0].(*tensor.Tensor), args[1].(*tensor.Tensor)
-			pairs := append(slices.Clone(x.Shape()[:x.Dim()-1]), y.Shape()[y.Dim()-2])
-			return []any{s.Tensor(-2, 2, pairs...), x, y, s.Tensor(0.5, 4, pairs...), []float64{0.5, 1, 1.5, 2, 3}[s.Index(5)]}
-		},
+		Sig:     "cdist.backward(Tensor grad, Tensor x1, Tensor x2, Tensor distances, float p) -> Tensor",
+		Doc:     "Gradient of cdist with respect to x1: Σⱼ grad[…,i,j]·∂distances[…,i,j]/∂x1[…,i,:], 0 where there is no derivative; p is not 0.",
+		SBP:     axes("grad *mn, x1 *m., x2 *n., distances *mn -> *m."),
+		Infer:   inferCdistBackward,
+		Sample:  sampleCdistBackward,
 		Kernels: rowPairKernels(cdistBackwardRun[float32], cdistBackwardRun[float64]),
 		Errors:  cdistBackwardErrors,
 		Tol:     accumulating(func(a op.Args) int { return sizeOf(a.Value("x2"), 2) }, "a sum of Terms slopes"),
@@ -45,6 +37,18 @@ var cdistOps = []*op.Def{
 		cot, norm := b.Op("unsqueeze", a.Value("grad"), -1), b.Op("unsqueeze", a.Value("distances"), -1)
 		return b.Op("sum", normSlopes(b, rowDifferences(b, a), cot, norm, a.Float("p")), -2)
 	}),
+}
+
+func inferCdistBackward(a op.Args) ([]op.Meta, error) {
+	pairs, x := a.Value("distances").Shape(), a.Value("x1")
+	return one(x.DType(), append(slices.Clone(pairs[:len(pairs)-1]), sizeOf(x, 1)), nil), nil
+}
+
+func sampleCdistBackward(s *op.Sampler) []any {
+	args := sampleCdist(s)
+	x, y := args[0].(*tensor.Tensor), args[1].(*tensor.Tensor)
+	pairs := append(slices.Clone(x.Shape()[:x.Dim()-1]), y.Shape()[y.Dim()-2])
+	return []any{s.Tensor(-2, 2, pairs...), x, y, s.Tensor(0.5, 4, pairs...), []float64{0.5, 1, 1.5, 2, 3}[s.Index(5)]}
 }
 
 // rowDifferences are those between all pairs of rows of x1 and x2.

@@ -11,46 +11,25 @@ import (
 // complexOps take complex tensors apart and put them together.
 var complexOps = []*op.Def{
 	{
-		Sig:    "complex(Tensor real, Tensor imag) -> Tensor",
-		Names:  []string{"torch.complex"},
-		Doc:    "real + i·imag.",
-		SBP:    anyOf(pointwise, additive("real", "imag")),
-		Reject: checkParts("real", "imag"),
-		Infer:  elementwise(func(a op.Args) tensor.DType { return complexOf(a.Value("real").DType()) }, "real", "imag"),
-		Kernels: []op.Kernel{{Name: "copy", Run: func(c *op.Run) error {
-			for i, part := range []string{"real", "imag"} {
-				x, err := c.Tensor(part).Expand(c.Out[0].Shape()...)
-				if err != nil {
-					return err
-				}
-				component(c.Out[0], i).CopyFrom(x)
-			}
-			return nil
-		}}},
-		Grad: func(g *op.Grad) {
-			g.To("real", func() op.Value { return g.Op("real", g.G()) })
-			g.To("imag", func() op.Value { return g.Op("imag", g.G()) })
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(0, 3)
-			return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape...)}
-		},
-		Tol: exactTol("copies its inputs"),
+		Sig:     "complex(Tensor real, Tensor imag) -> Tensor",
+		Names:   []string{"torch.complex"},
+		Doc:     "real + i·imag.",
+		SBP:     anyOf(pointwise, additive("real", "imag")),
+		Reject:  checkParts("real", "imag"),
+		Infer:   elementwise(func(a op.Args) tensor.DType { return complexOf(a.Value("real").DType()) }, "real", "imag"),
+		Kernels: []op.Kernel{{Name: "copy", Run: runComplex}},
+		Grad:    complexGrad,
+		Sample:  sampleComplex,
+		Tol:     exactTol("copies its inputs"),
 	},
 	{
-		Sig:    "polar(Tensor abs, Tensor angle) -> Tensor",
-		Names:  []string{"torch.polar"},
-		Doc:    "abs·cos(angle) + i·abs·sin(angle).",
-		Reject: checkParts("abs", "angle"),
-		Compose: func(b op.Builder, a op.Args) []op.Value {
-			r, phi := a.Value("abs"), a.Value("angle")
-			return vals(b.Op("complex", b.Mul(r, b.Op("cos", phi)), b.Mul(r, b.Op("sin", phi))))
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(0, 3)
-			return []any{s.Tensor(0.1, 2, shape...), s.Tensor(-3, 3, shape...)}
-		},
-		Tol: ulpTol(5, "OpenCL: sin and cos 4 ULP, and a product"),
+		Sig:     "polar(Tensor abs, Tensor angle) -> Tensor",
+		Names:   []string{"torch.polar"},
+		Doc:     "abs·cos(angle) + i·abs·sin(angle).",
+		Reject:  checkParts("abs", "angle"),
+		Compose: composePolar,
+		Sample:  samplePolar,
+		Tol:     ulpTol(5, "OpenCL: sin and cos 4 ULP, and a product"),
 	},
 	partOp("real", 0), partOp("imag", 1),
 	{
@@ -59,22 +38,9 @@ var complexOps = []*op.Def{
 		Doc:    "A view of a complex tensor as pairs of reals, in a last dimension of size 2.",
 		Traits: op.View,
 		SBP:    linearly,
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			v := a.Value("input")
-			if !v.DType().IsComplex() {
-				return nil, op.RuntimeError("view_as_real is only supported for complex tensors")
-			}
-			return one(realOf(v.DType()), append(slices.Clone(v.Shape()), 2), append(doubled(v.Strides()), 1)), nil
-		},
-		View: func(a op.Args) (*tensor.Tensor, error) {
-			if !a.Value("input").DType().IsComplex() {
-				return nil, op.RuntimeError("view_as_real is only supported for complex tensors")
-			}
-			return asReal(a.Tensor("input")), nil
-		},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value { return g.Op("view_as_complex", g.Op("contiguous", g.G())) })
-		},
+		Infer:  inferViewAsReal,
+		View:   viewViewAsReal,
+		Grad:   op.Gradient(func(g *op.Grad) op.Value { return g.Op("view_as_complex", g.Op("contiguous", g.G())) }),
 		Sample: func(s *op.Sampler) []any { return []any{complexSample(s, s.Shape(0, 3))} },
 		Tol:    exactTol("a view of its input"),
 	},
@@ -85,22 +51,70 @@ var complexOps = []*op.Def{
 		Traits: op.View,
 		SBP:    anyOf(linear("input"), planes(1, "input")),
 		Reject: checkPairs,
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			v := a.Value("input")
-			n := len(v.Shape()) - 1
-			return one(complexOf(v.DType()), v.Shape()[:n], halved(v.Strides()[:n])), nil
-		},
-		View: func(a op.Args) (*tensor.Tensor, error) {
-			t := a.Tensor("input")
-			n := t.Dim() - 1
-			return tensor.FromBytes(complexOf(t.DType()), t.Shape()[:n], halved(t.Strides()[:n]), t.Offset()/2, t.Storage())
-		},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value { return g.Op("view_as_real", g.G()) })
-		},
+		Infer:  inferViewAsComplex,
+		View:   viewViewAsComplex,
+		Grad:   op.Gradient(func(g *op.Grad) op.Value { return g.Op("view_as_real", g.G()) }),
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, append(s.Shape(0, 3), 2)...)} },
 		Tol:    exactTol("a view of its input"),
 	},
+}
+
+func runComplex(c *op.Run) error {
+	for i, part := range []string{"real", "imag"} {
+		x, err := c.Tensor(part).Expand(c.Out[0].Shape()...)
+		if err != nil {
+			return err
+		}
+		component(c.Out[0], i).CopyFrom(x)
+	}
+	return nil
+}
+
+func complexGrad(g *op.Grad) {
+	g.To("real", func() op.Value { return g.Op("real", g.G()) })
+	g.To("imag", func() op.Value { return g.Op("imag", g.G()) })
+}
+
+func sampleComplex(s *op.Sampler) []any {
+	shape := s.Shape(0, 3)
+	return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape...)}
+}
+
+func composePolar(b op.Builder, a op.Args) []op.Value {
+	r, phi := a.Value("abs"), a.Value("angle")
+	return vals(b.Op("complex", b.Mul(r, b.Op("cos", phi)), b.Mul(r, b.Op("sin", phi))))
+}
+
+func samplePolar(s *op.Sampler) []any {
+	shape := s.Shape(0, 3)
+	return []any{s.Tensor(0.1, 2, shape...), s.Tensor(-3, 3, shape...)}
+}
+
+func inferViewAsReal(a op.Args) ([]op.Meta, error) {
+	v := a.Value("input")
+	if !v.DType().IsComplex() {
+		return nil, op.RuntimeError("view_as_real is only supported for complex tensors")
+	}
+	return one(realOf(v.DType()), append(slices.Clone(v.Shape()), 2), append(doubled(v.Strides()), 1)), nil
+}
+
+func viewViewAsReal(a op.Args) (*tensor.Tensor, error) {
+	if !a.Value("input").DType().IsComplex() {
+		return nil, op.RuntimeError("view_as_real is only supported for complex tensors")
+	}
+	return asReal(a.Tensor("input")), nil
+}
+
+func inferViewAsComplex(a op.Args) ([]op.Meta, error) {
+	v := a.Value("input")
+	n := len(v.Shape()) - 1
+	return one(complexOf(v.DType()), v.Shape()[:n], halved(v.Strides()[:n])), nil
+}
+
+func viewViewAsComplex(a op.Args) (*tensor.Tensor, error) {
+	t := a.Tensor("input")
+	n := t.Dim() - 1
+	return tensor.FromBytes(complexOf(t.DType()), t.Shape()[:n], halved(t.Strides()[:n]), t.Offset()/2, t.Storage())
 }
 
 // complexOf returns the complex dtype of the components' dtype.
@@ -183,13 +197,7 @@ func partOp(name string, i int) *op.Def {
 		Traits: op.View,
 		SBP:    linearly,
 		Reject: check,
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			v := a.Value("input")
-			if !v.DType().IsComplex() {
-				return one(v.DType(), v.Shape(), v.Strides()), nil
-			}
-			return one(realOf(v.DType()), v.Shape(), doubled(v.Strides())), nil
-		},
+		Infer:  inferPartOp,
 		View: func(a op.Args) (*tensor.Tensor, error) {
 			t := a.Tensor("input")
 			if !t.DType().IsComplex() {
@@ -197,17 +205,23 @@ func partOp(name string, i int) *op.Def {
 			}
 			return component(t, i), nil
 		},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				if i == 0 {
-					return g.G()
-				}
-				return g.Op("complex", zeros(g, g.G()), g.G())
-			})
-		},
+		Grad: op.Gradient(func(g *op.Grad) op.Value {
+			if i == 0 {
+				return g.G()
+			}
+			return g.Op("complex", zeros(g, g.G()), g.G())
+		}),
 		Sample: func(s *op.Sampler) []any { return []any{complexSample(s, s.Shape(0, 3))} },
 		Tol:    exactTol("a view of its input"),
 	}
+}
+
+func inferPartOp(a op.Args) ([]op.Meta, error) {
+	v := a.Value("input")
+	if !v.DType().IsComplex() {
+		return one(v.DType(), v.Shape(), v.Strides()), nil
+	}
+	return one(realOf(v.DType()), v.Shape(), doubled(v.Strides())), nil
 }
 
 // complexSample draws a complex tensor whatever the sampler's dtype.

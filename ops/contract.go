@@ -15,17 +15,11 @@ var contractOps = []*op.Def{
 		Magnitude: "matmul",
 		Names:     []string{"torch.matmul", "Tensor.matmul", "operator.matmul", "torch.linalg.matmul"},
 		Doc:       "Matrix product: out[…, i, j] = Σₖ input[…, i, k]·other[…, k, j]; vectors count as one row or column, leading dimensions broadcast.",
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			p, err := matmulOf(a.Value("input"), a.Value("other"))
-			if err != nil {
-				return nil, err
-			}
-			return one(p.dtype, p.out, nil), nil
-		},
-		Kernels: reporting(productKernels(matmulEmpty, zeroResults, matmulRun[float32], matmulRun[float64], matmulIntegers)),
-		Grad:    matmulGrad,
-		Sample:  sampleMatmul,
-		Tol:     accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "each element sums one product per inner index"),
+		Infer:     inferMatmul,
+		Kernels:   reporting(productKernels(matmulEmpty, zeroResults, matmulRun[float32], matmulRun[float64], matmulIntegers)),
+		Grad:      matmulGrad,
+		Sample:    sampleMatmul,
+		Tol:       accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "each element sums one product per inner index"),
 	},
 	{
 		Sig:       "mm(Tensor input, Tensor mat2) -> Tensor",
@@ -33,16 +27,11 @@ var contractOps = []*op.Def{
 		Magnitude: "mm",
 		Names:     []string{"torch.mm", "Tensor.mm"},
 		Doc:       "Matrix product of two matrices: out[i, j] = Σₖ input[i, k]·mat2[k, j].",
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			return ranked(a, 2)
-		},
-		Kernels: reporting(productKernels(mat2Empty, zeroResults, mat2Run[float32], mat2Run[float64], mat2Integers)),
-		Grad:    mat2Grad,
-		Sample: func(s *op.Sampler) []any {
-			d := s.Dims(3)
-			return []any{s.Tensor(-2, 2, d[0], d[1]), s.Tensor(-2, 2, d[1], d[2])}
-		},
-		Tol: accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "each element sums one product per inner index"),
+		Infer:     func(a op.Args) ([]op.Meta, error) { return ranked(a, 2) },
+		Kernels:   reporting(productKernels(mat2Empty, zeroResults, mat2Run[float32], mat2Run[float64], mat2Integers)),
+		Grad:      mat2Grad,
+		Sample:    sampleMm,
+		Tol:       accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "each element sums one product per inner index"),
 	},
 	{
 		Sig:       "bmm(Tensor input, Tensor mat2) -> Tensor",
@@ -50,16 +39,11 @@ var contractOps = []*op.Def{
 		Magnitude: "bmm",
 		Names:     []string{"torch.bmm", "Tensor.bmm"},
 		Doc:       "Matrix products of two batches: out[b, i, j] = Σₖ input[b, i, k]·mat2[b, k, j].",
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			return ranked(a, 3)
-		},
-		Kernels: reporting(productKernels(mat2Empty, zeroResults, mat2Run[float32], mat2Run[float64], mat2Integers)),
-		Grad:    mat2Grad,
-		Sample: func(s *op.Sampler) []any {
-			d := s.Dims(4)
-			return []any{s.Tensor(-2, 2, d[0], d[1], d[2]), s.Tensor(-2, 2, d[0], d[2], d[3])}
-		},
-		Tol: accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "each element sums one product per inner index"),
+		Infer:     func(a op.Args) ([]op.Meta, error) { return ranked(a, 3) },
+		Kernels:   reporting(productKernels(mat2Empty, zeroResults, mat2Run[float32], mat2Run[float64], mat2Integers)),
+		Grad:      mat2Grad,
+		Sample:    sampleBmm,
+		Tol:       accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "each element sums one product per inner index"),
 	},
 	{
 		Sig:       "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
@@ -67,29 +51,51 @@ var contractOps = []*op.Def{
 		Magnitude: "linear",
 		Names:     []string{"torch.nn.functional.linear"},
 		Doc:       "Affine map of the last dimension: out[…, j] = Σₖ input[…, k]·weight[j, k] + bias[j].",
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			l, err := linearOf(a)
-			if err == nil && a.Has("bias") {
-				err = checkBias(a, l)
-			}
-			if err != nil {
-				return nil, err
-			}
-			return one(a.Value("input").DType(), l.out, nil), nil
-		},
-		Kernels: reporting(productKernels(linearEmpty, spreadBias, linearRun[float32], linearRun[float64], linearIntegers)),
-		Grad:    linearGrad,
-		Sample: func(s *op.Sampler) []any {
-			in, out := int(s.Int(1, 6)), int(s.Int(1, 6))
-			shape := append(s.Shape(0, 2), in)
-			args := []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, out, in)}
-			if s.Bool() {
-				args = append(args, s.Tensor(-2, 2, out))
-			}
-			return args
-		},
-		Tol: accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) + 1 }, "each element sums one product per input feature and the bias"),
+		Infer:     inferLinear,
+		Kernels:   reporting(productKernels(linearEmpty, spreadBias, linearRun[float32], linearRun[float64], linearIntegers)),
+		Grad:      linearGrad,
+		Sample:    sampleLinear,
+		Tol:       accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) + 1 }, "each element sums one product per input feature and the bias"),
 	},
+}
+
+func inferMatmul(a op.Args) ([]op.Meta, error) {
+	p, err := matmulOf(a.Value("input"), a.Value("other"))
+	if err != nil {
+		return nil, err
+	}
+	return one(p.dtype, p.out, nil), nil
+}
+
+func sampleMm(s *op.Sampler) []any {
+	d := s.Dims(3)
+	return []any{s.Tensor(-2, 2, d[0], d[1]), s.Tensor(-2, 2, d[1], d[2])}
+}
+
+func sampleBmm(s *op.Sampler) []any {
+	d := s.Dims(4)
+	return []any{s.Tensor(-2, 2, d[0], d[1], d[2]), s.Tensor(-2, 2, d[0], d[2], d[3])}
+}
+
+func inferLinear(a op.Args) ([]op.Meta, error) {
+	l, err := linearOf(a)
+	if err == nil && a.Has("bias") {
+		err = checkBias(a, l)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return one(a.Value("input").DType(), l.out, nil), nil
+}
+
+func sampleLinear(s *op.Sampler) []any {
+	in, out := int(s.Int(1, 6)), int(s.Int(1, 6))
+	shape := append(s.Shape(0, 2), in)
+	args := []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, out, in)}
+	if s.Bool() {
+		args = append(args, s.Tensor(-2, 2, out))
+	}
+	return args
 }
 
 // gemmType is the set of element types that the packed product multiplies.

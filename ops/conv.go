@@ -48,12 +48,14 @@ func convolutions(n int) []*op.Def {
 			),
 			Grad:   convTransposeGrad(transposedPlan),
 			Sample: func(s *op.Sampler) []any { return sampleConvTranspose(s, n) },
-			Tol: accumulating(func(a op.Args) int {
-				w := a.Value("weight").Shape()
-				return w[0]/max(a.Int("groups"), 1)*tensor.NumElements(w[2:]) + 1
-			}, "each element sums at most one product per input channel of its group and kernel position, and the bias"),
+			Tol:    accumulating(convolutionsTerms, "each element sums at most one product per input channel of its group and kernel position, and the bias"),
 		},
 	}
+}
+
+func convolutionsTerms(a op.Args) int {
+	w := a.Value("weight").Shape()
+	return w[0]/max(a.Int("groups"), 1)*tensor.NumElements(w[2:]) + 1
 }
 
 // bilinearOps are the three bilinear parts of a convolution, over any number of dimensions.
@@ -65,14 +67,9 @@ var bilinearOps = []*op.Def{
 		Doc:       "Convolution of a batch without bias to a map of a given size; outside the image there are zeros.",
 		Infer:     inferBilinear("image", func(p *plane, image, weight op.Value) []int { return p.shape(image, 0, weight.Shape()[0]) }),
 		Kernels:   bilinearKernels("image", mapRun[float32], mapRun[float64], mapRun[complex64], mapRun[complex128]),
-		Grad: func(g *op.Grad) {
-			p := planeOf(g.Args)
-			image, weight := g.Value("image"), g.Value("weight")
-			g.To("image", func() op.Value { return p.image(g, g.G(), conj(g, weight), image) })
-			g.To("weight", func() op.Value { return p.weight(g, conj(g, image), g.G(), weight) })
-		},
-		Sample: sampleBilinear(func(image, mapped, weight *tensor.Tensor) (x, y, size *tensor.Tensor) { return image, weight, mapped }),
-		Tol:    accumulating(func(a op.Args) int { return patchSize(a.Value("weight")) }, "each element sums one product per weight of its filter"),
+		Grad:      convMapGrad,
+		Sample:    sampleBilinear(func(image, mapped, weight *tensor.Tensor) (x, y, size *tensor.Tensor) { return image, weight, mapped }),
+		Tol:       accumulating(func(a op.Args) int { return patchSize(a.Value("weight")) }, "each element sums one product per weight of its filter"),
 	},
 	{
 		Sig:       "conv.image(Tensor map, Tensor weight, int[] size, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor",
@@ -81,16 +78,9 @@ var bilinearOps = []*op.Def{
 		Doc:       "Gradient of conv.map with respect to an image of a given size.",
 		Infer:     inferBilinear("map", func(p *plane, m, weight op.Value) []int { return p.shape(m, 0, p.Groups*weight.Shape()[1]) }),
 		Kernels:   bilinearKernels("map", imageRun[float32], imageRun[float64], imageRun[complex64], imageRun[complex128]),
-		Grad: func(g *op.Grad) {
-			p := planeOf(g.Args)
-			m, weight := g.Value("map"), g.Value("weight")
-			g.To("map", func() op.Value { return p.mapped(g, g.G(), conj(g, weight), m) })
-			g.To("weight", func() op.Value { return p.weight(g, g.G(), conj(g, m), weight) })
-		},
-		Sample: sampleBilinear(func(image, mapped, weight *tensor.Tensor) (x, y, size *tensor.Tensor) { return mapped, weight, image }),
-		Tol: accumulating(func(a op.Args) int {
-			return a.Value("weight").Shape()[0] * patchSize(a.Value("weight"))
-		}, "each element sums at most one product per weight"),
+		Grad:      convImageGrad,
+		Sample:    sampleBilinear(func(image, mapped, weight *tensor.Tensor) (x, y, size *tensor.Tensor) { return mapped, weight, image }),
+		Tol:       accumulating(convImageTerms, "each element sums at most one product per weight"),
 	},
 	{
 		Sig:       "conv.weight(Tensor image, Tensor map, int[] size, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor",
@@ -99,18 +89,40 @@ var bilinearOps = []*op.Def{
 		Doc:       "Gradient of conv.map with respect to weights with kernels of a given size.",
 		Infer:     inferBilinear("image", func(p *plane, image, m op.Value) []int { return p.shape(m, 1, image.Shape()[1]/p.Groups) }),
 		Kernels:   bilinearKernels("image", weightRun[float32], weightRun[float64], weightRun[complex64], weightRun[complex128]),
-		Grad: func(g *op.Grad) {
-			p := planeOf(g.Args)
-			image, m := g.Value("image"), g.Value("map")
-			g.To("image", func() op.Value { return p.image(g, conj(g, m), g.G(), image) })
-			g.To("map", func() op.Value { return p.mapped(g, conj(g, image), g.G(), m) })
-		},
-		Sample: sampleBilinear(func(image, mapped, weight *tensor.Tensor) (x, y, size *tensor.Tensor) { return image, mapped, weight }),
-		Tol: accumulating(func(a op.Args) int {
-			s := a.Value("map").Shape()
-			return s[0] * tensor.NumElements(s[2:])
-		}, "each element sums one product per image and output position"),
+		Grad:      convWeightGrad,
+		Sample:    sampleBilinear(func(image, mapped, weight *tensor.Tensor) (x, y, size *tensor.Tensor) { return image, mapped, weight }),
+		Tol:       accumulating(convWeightTerms, "each element sums one product per image and output position"),
 	},
+}
+
+func convMapGrad(g *op.Grad) {
+	p := planeOf(g.Args)
+	image, weight := g.Value("image"), g.Value("weight")
+	g.To("image", func() op.Value { return p.image(g, g.G(), conj(g, weight), image) })
+	g.To("weight", func() op.Value { return p.weight(g, conj(g, image), g.G(), weight) })
+}
+
+func convImageGrad(g *op.Grad) {
+	p := planeOf(g.Args)
+	m, weight := g.Value("map"), g.Value("weight")
+	g.To("map", func() op.Value { return p.mapped(g, g.G(), conj(g, weight), m) })
+	g.To("weight", func() op.Value { return p.weight(g, g.G(), conj(g, m), weight) })
+}
+
+func convImageTerms(a op.Args) int {
+	return a.Value("weight").Shape()[0] * patchSize(a.Value("weight"))
+}
+
+func convWeightGrad(g *op.Grad) {
+	p := planeOf(g.Args)
+	image, m := g.Value("image"), g.Value("map")
+	g.To("image", func() op.Value { return p.image(g, conj(g, m), g.G(), image) })
+	g.To("map", func() op.Value { return p.mapped(g, conj(g, image), g.G(), m) })
+}
+
+func convWeightTerms(a op.Args) int {
+	s := a.Value("map").Shape()
+	return s[0] * tensor.NumElements(s[2:])
 }
 
 // convPlan is a checked convolution: its geometry, where the image X and the

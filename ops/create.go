@@ -54,9 +54,7 @@ var createOps = slices.Concat([]*op.Def{
 			d, shape, err := shapeOfList(a.Any("data"))
 			return one(chosen(a, d), shape, nil), err
 		},
-		Sample: func(s *op.Sampler) []any {
-			return []any{[]any{[]any{1.5, s.Int(-5, 6)}, []any{-2.25, true}}}
-		},
+		Sample: func(s *op.Sampler) []any { return []any{[]any{[]any{1.5, s.Int(-5, 6)}, []any{-2.25, true}}} },
 	}, func(c *op.Run) error {
 		at := 0
 		return fillList(c.Out[0], c.Any("data"), &at)

@@ -19,67 +19,42 @@ var derivedOps = slices.Concat(
 			Names:         both("dist"),
 			Doc:           "Norm of order p of the difference: ‖input − other‖ₚ.",
 			NotSplittable: dependsOnAll,
-			Reject: func(a op.Args) error {
-				d, p := a.Promoted("input", "other"), a.Scalar("p").DType()
-				if !d.IsDifferentiable() || p == tensor.Bool || p.IsComplex() {
-					return op.RuntimeError("arguments 'input' and 'other' must have a floating point or complex common dtype, not %s, and 'p' must be an int or a float, not %s", d, p)
-				}
-				return nil
-			},
-			Sample: func(s *op.Sampler) []any {
-				pair := s.Distinct(append([]int{2}, s.Shape(1, 3)...)...)
-				return []any{pair.Select(0, 0), pair.Select(0, 1), []float64{1, 1.5, 2, 3}[s.Index(4)]}
-			},
-			Tol: accumulating(func(a op.Args) int { return tensor.NumElements(a.Value("input").Shape()) }, "a sum of Terms powers and its root"),
+			Reject:        checkDist,
+			Sample:        sampleDist,
+			Tol:           accumulating(func(a op.Args) int { return tensor.NumElements(a.Value("input").Shape()) }, "a sum of Terms powers and its root"),
 		}, func(b op.Builder, a op.Args) op.Value {
 			return b.Op("norm.reduce", b.Sub(a.Value("input"), a.Value("other")), a.Scalar("p").Float())
 		}),
 		{
-			Sig:   "diagflat(Tensor input, int offset=0) -> Tensor",
-			Names: both("diagflat"),
-			Doc:   "A matrix with the elements of input, in row-major order, on a diagonal.",
-			Compose: func(b op.Builder, a op.Args) []op.Value {
-				return vals(b.Op("diag", b.Reshape(a.Value("input"), []int{-1}), a.Int("offset")))
-			},
-			Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 2)...), s.Index(5) - 2} },
-			Tol:    exactTol("copies its input"),
+			Sig:     "diagflat(Tensor input, int offset=0) -> Tensor",
+			Names:   both("diagflat"),
+			Doc:     "A matrix with the elements of input, in row-major order, on a diagonal.",
+			Compose: composeDiagflat,
+			Sample:  func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 2)...), s.Index(5) - 2} },
+			Tol:     exactTol("copies its input"),
 		},
 		composed(&op.Def{
 			Sig:    "addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
 			Names:  both("addr"),
 			Doc:    "All products of two vectors added to the input: out[i, j] = beta·input[i, j] + alpha·vec1[i]·vec2[j]. With beta 0 the input is ignored.",
 			Reject: firstError(dimensions("vec1", 1, "vec2", 1), checkAddr),
-			Sample: func(s *op.Sampler) []any {
-				d := s.Dims(2)
-				args := []any{s.Tensor(-2, 2, partOf(s, d)...), s.Tensor(-2, 2, d[0]), s.Tensor(-2, 2, d[1])}
-				if s.Bool() && s.DType.IsDifferentiable() {
-					args = append(args, op.Kw("beta", s.Float(-2, 2)), op.Kw("alpha", s.Float(-2, 2)))
-				}
-				return args
-			},
-			Tol: accumulating(func(op.Args) int { return 2 }, "each element is a product and a summand"),
+			Sample: sampleAddr,
+			Tol:    accumulating(func(op.Args) int { return 2 }, "each element is a product and a summand"),
 		}, composeAddr),
 		{
-			Sig:   "positive(Tensor input) -> Tensor",
-			Names: both("positive"),
-			Doc:   "The input itself.",
-			Reject: func(a op.Args) error {
-				if a.Value("input").DType() == tensor.Bool {
-					return op.RuntimeError("the `+` operator on a bool tensor is not supported: argument 'input'")
-				}
-				return nil
-			},
+			Sig:     "positive(Tensor input) -> Tensor",
+			Names:   both("positive"),
+			Doc:     "The input itself.",
+			Reject:  checkPositive,
 			Compose: func(b op.Builder, a op.Args) []op.Value { return vals(a.Value("input")) },
 			Sample:  func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
 			Tol:     exactTol("its input"),
 		},
 		{
-			Sig:   "linalg_diagonal(Tensor A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
-			Names: []string{"torch.linalg.diagonal"},
-			Doc:   "A view of the diagonals of the matrices over two dimensions.",
-			Compose: func(b op.Builder, a op.Args) []op.Value {
-				return vals(b.Op("diagonal", a.Value("A"), a.Int("offset"), a.Int("dim1"), a.Int("dim2")))
-			},
+			Sig:     "linalg_diagonal(Tensor A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
+			Names:   []string{"torch.linalg.diagonal"},
+			Doc:     "A view of the diagonals of the matrices over two dimensions.",
+			Compose: composeLinalgDiagonal,
 			Sample: func(s *op.Sampler) []any {
 				return []any{s.Tensor(-2, 2, s.Shape(2, 4)...), op.Kw("offset", s.Index(3)-1)}
 			},
@@ -177,6 +152,43 @@ var derivedOps = slices.Concat(
 		}, correlation),
 	},
 )
+
+func checkDist(a op.Args) error {
+	d, p := a.Promoted("input", "other"), a.Scalar("p").DType()
+	if !d.IsDifferentiable() || p == tensor.Bool || p.IsComplex() {
+		return op.RuntimeError("arguments 'input' and 'other' must have a floating point or complex common dtype, not %s, and 'p' must be an int or a float, not %s", d, p)
+	}
+	return nil
+}
+
+func sampleDist(s *op.Sampler) []any {
+	pair := s.Distinct(append([]int{2}, s.Shape(1, 3)...)...)
+	return []any{pair.Select(0, 0), pair.Select(0, 1), []float64{1, 1.5, 2, 3}[s.Index(4)]}
+}
+
+func composeDiagflat(b op.Builder, a op.Args) []op.Value {
+	return vals(b.Op("diag", b.Reshape(a.Value("input"), []int{-1}), a.Int("offset")))
+}
+
+func sampleAddr(s *op.Sampler) []any {
+	d := s.Dims(2)
+	args := []any{s.Tensor(-2, 2, partOf(s, d)...), s.Tensor(-2, 2, d[0]), s.Tensor(-2, 2, d[1])}
+	if s.Bool() && s.DType.IsDifferentiable() {
+		args = append(args, op.Kw("beta", s.Float(-2, 2)), op.Kw("alpha", s.Float(-2, 2)))
+	}
+	return args
+}
+
+func checkPositive(a op.Args) error {
+	if a.Value("input").DType() == tensor.Bool {
+		return op.RuntimeError("the `+` operator on a bool tensor is not supported: argument 'input'")
+	}
+	return nil
+}
+
+func composeLinalgDiagonal(b op.Builder, a op.Args) []op.Value {
+	return vals(b.Op("diagonal", a.Value("A"), a.Int("offset"), a.Int("dim1"), a.Int("dim2")))
+}
 
 // trapezoids are an integral by the trapezoidal rule with places, and with distances.
 func trapezoids(id, dx string) []*op.Def {

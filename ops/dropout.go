@@ -27,16 +27,16 @@ var dropoutOps = []*op.Def{
 		Doc:           "What the call of a dropout with a number has multiplied its input by: scale with probability 1 - p, else 0.",
 		Traits:        op.NoGrad | op.Random,
 		NotSplittable: drawsAll,
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			return one(a.Value("like").DType(), a.Ints("shape"), nil), nil
-		},
-		Kernels: []op.Kernel{{Name: "mask", Run: func(c *op.Run) error {
-			kernel.Fill(c.Out[0], c.Random, 1, kernel.Keep(c.Float("p"), c.Float("scale")))
-			return nil
-		}}},
-		Law: func(op.Args) *op.Law { return nil },
-		Tol: drawn("repeats the draws of another call"),
+		Infer:         func(a op.Args) ([]op.Meta, error) { return one(a.Value("like").DType(), a.Ints("shape"), nil), nil },
+		Kernels:       []op.Kernel{{Name: "mask", Run: runDropoutMask}},
+		Law:           func(op.Args) *op.Law { return nil },
+		Tol:           drawn("repeats the draws of another call"),
 	},
+}
+
+func runDropoutMask(c *op.Run) error {
+	kernel.Fill(c.Out[0], c.Random, 1, kernel.Keep(c.Float("p"), c.Float("scale")))
+	return nil
 }
 
 // dropout is one operator of the family.
@@ -65,10 +65,7 @@ func (d dropout) def() *op.Def {
 		Reject:        firstError(d.check),
 		Infer:         d.infer,
 		Kernels: []op.Kernel{
-			{Name: "copy", Priority: 1, When: op.Pred{Text: "nothing to drop", Holds: passes}, Run: func(c *op.Run) error {
-				c.Out[0].CopyFrom(c.Tensor("input"))
-				return nil
-			}},
+			{Name: "copy", Priority: 1, When: op.Pred{Text: "nothing to drop", Holds: passes}, Run: runDef},
 			{Name: "zero", Priority: 1, When: op.Pred{Text: "all is dropped from integers", Holds: func(a op.Args) bool {
 				return a.Float("p") == 1 && !a.Value("input").DType().IsDifferentiable()
 			}}, Run: func(c *op.Run) error {
@@ -84,15 +81,13 @@ func (d dropout) def() *op.Def {
 				return nil
 			}},
 		},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				x := g.Value("input")
-				if passes(g.Args) {
-					return g.G()
-				}
-				return g.Mul(g.G(), g.Op("dropout_mask", x, d.maskShape(x.Shape()), g.Float("p"), d.scale(g.Args), g.Draw))
-			})
-		},
+		Grad: op.Gradient(func(g *op.Grad) op.Value {
+			x := g.Value("input")
+			if passes(g.Args) {
+				return g.G()
+			}
+			return g.Mul(g.G(), g.Op("dropout_mask", x, d.maskShape(x.Shape()), g.Float("p"), d.scale(g.Args), g.Draw))
+		}),
 		Sample: func(s *op.Sampler) []any {
 			lo := 0
 			if d.channels {
@@ -111,6 +106,11 @@ func (d dropout) def() *op.Def {
 		Law: d.law,
 		Tol: drawn("0 or a multiple of the input at random"),
 	}
+}
+
+func runDef(c *op.Run) error {
+	c.Out[0].CopyFrom(c.Tensor("input"))
+	return nil
 }
 
 // passes reports whether the input is the result.

@@ -9,23 +9,27 @@ import (
 
 var einsumOps = []*op.Def{
 	{
-		Sig:   "einsum(str equation, Tensor[] operands) -> Tensor",
-		Names: []string{"torch.einsum", "torch.functional.einsum"},
-		Doc:   "Sum of products in index notation: \"ij,jk->ik\" names the dimensions of each operand and of the result; out[result] = Σ over the other letters of Πₙ operandsₙ[…].",
-		Reject: func(a op.Args) error {
-			_, err := einsumOf(a)
-			return err
-		},
-		Compose: func(b op.Builder, a op.Args) []op.Value {
-			e, err := einsumOf(a)
-			if err != nil {
-				op.Fail(err)
-			}
-			return []op.Value{e.apply(b, a.Values("operands"))}
-		},
-		Sample: sampleEinsum,
-		Tol:    accumulating(einsumTerms, "each element sums one product per value of the summed letters"),
+		Sig:     "einsum(str equation, Tensor[] operands) -> Tensor",
+		Names:   []string{"torch.einsum", "torch.functional.einsum"},
+		Doc:     "Sum of products in index notation: \"ij,jk->ik\" names the dimensions of each operand and of the result; out[result] = Σ over the other letters of Πₙ operandsₙ[…].",
+		Reject:  checkEinsum,
+		Compose: composeEinsum,
+		Sample:  sampleEinsum,
+		Tol:     accumulating(einsumTerms, "each element sums one product per value of the summed letters"),
 	},
+}
+
+func checkEinsum(a op.Args) error {
+	_, err := einsumOf(a)
+	return err
+}
+
+func composeEinsum(b op.Builder, a op.Args) []op.Value {
+	e, err := einsumOf(a)
+	if err != nil {
+		op.Fail(err)
+	}
+	return []op.Value{e.apply(b, a.Values("operands"))}
 }
 
 // ellipsisLabel is the label of the first dimension that "..." stands for.

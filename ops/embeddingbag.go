@@ -38,15 +38,17 @@ var embeddingBagOps = []*op.Def{
 		Doc:           "For each of count bags and each column, the number of the row of that bag, first of equals, that has the largest element there; -1 for a bag without rows. Padded rows take no part. A NaN is larger than nothing, and nothing than it.",
 		Traits:        op.NoGrad,
 		NotSplittable: dependsOnAll,
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			return one(tensor.I64, []int{a.Int("count"), sizeAlong(a.Value("rows"), 1)}, nil), nil
-		},
+		Infer:         inferEmbeddingBagWinners,
 		Kernels: []op.Kernel{
 			{Name: "float32", When: op.DTypeIn("rows", tensor.F32), Run: bagWinners[float32]},
 			{Name: "float64", When: op.DTypeIn("rows", tensor.F64), Run: bagWinners[float64]},
 		},
 		Tol: exactTol("places in its input"),
 	},
+}
+
+func inferEmbeddingBagWinners(a op.Args) ([]op.Meta, error) {
+	return one(tensor.I64, []int{a.Int("count"), sizeAlong(a.Value("rows"), 1)}, nil), nil
 }
 
 func bagWinners[T float32 | float64](c *op.Run) error {

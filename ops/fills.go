@@ -297,42 +297,9 @@ func randomFill() *op.Def {
 			"random(Tensor input, int to, *, Generator? generator=None) -> Tensor",
 			"random(Tensor input, *, Generator? generator=None) -> Tensor",
 		},
-		Reject: func(a op.Args) error {
-			d := a.Value("input").DType()
-			lo, hi := fillRange(a)
-			least := -largestInteger(d) - 1
-			if d == tensor.U8 || d == tensor.Bool {
-				least = 0
-			}
-			switch {
-			case d.IsComplex():
-				return op.RuntimeError("not implemented for argument 'input' of dtype %s", d)
-			case a.Has("to") && lo >= hi:
-				return op.RuntimeError("argument 'from' must be less than 'to', but %d >= %d", lo, hi)
-			case float64(lo) < least || a.Has("to") && float64(hi-1) > largestInteger(d):
-				return op.RuntimeError("a range from %d to %d is out of bounds for %s", lo, hi, d)
-			}
-			return nil
-		},
-		Kernels: resultKernel(slices.Concat(integralSet, floatTypes), func(c *op.Run) error {
-			lo, hi := fillRange(c.Args)
-			span := uint64(hi - lo)
-			counts(c, func(word uint64, _ int) int64 { return lo + int64(word%span) })
-			return nil
-		}),
-		Law: func(a op.Args) *op.Law {
-			from, to := fillRange(a)
-			lo, span := float64(from), float64(uint64(to-from))
-			if span <= 1 {
-				return nil
-			}
-			support := fmt.Sprintf("an integer of %v from %v on", span, lo)
-			return &op.Law{Support: support, Atoms: span <= 1<<20, Draws: func(out *tensor.Tensor) ([]op.Draw, error) {
-				return eachDraw(out, func(_ int, v float64) (below, upto float64, ok bool) {
-					return (v - lo) / span, unitInterval((v + 1 - lo) / span), v == math.Floor(v) && v >= lo && v <= lo+span
-				}, support)
-			}}
-		},
+		Reject:  checkRandomFill,
+		Kernels: resultKernel(slices.Concat(integralSet, floatTypes), runRandomFill),
+		Law:     randomFillLaw,
 	}, func(s *op.Sampler) []any {
 		lo, hi := int(s.Int(-5, 1)), int(s.Int(2, 9))
 		if s.DType == tensor.U8 || s.DType == tensor.Bool {
@@ -343,6 +310,45 @@ func randomFill() *op.Def {
 		}
 		return []any{lo, hi}
 	})
+}
+
+func checkRandomFill(a op.Args) error {
+	d := a.Value("input").DType()
+	lo, hi := fillRange(a)
+	least := -largestInteger(d) - 1
+	if d == tensor.U8 || d == tensor.Bool {
+		least = 0
+	}
+	switch {
+	case d.IsComplex():
+		return op.RuntimeError("not implemented for argument 'input' of dtype %s", d)
+	case a.Has("to") && lo >= hi:
+		return op.RuntimeError("argument 'from' must be less than 'to', but %d >= %d", lo, hi)
+	case float64(lo) < least || a.Has("to") && float64(hi-1) > largestInteger(d):
+		return op.RuntimeError("a range from %d to %d is out of bounds for %s", lo, hi, d)
+	}
+	return nil
+}
+
+func runRandomFill(c *op.Run) error {
+	lo, hi := fillRange(c.Args)
+	span := uint64(hi - lo)
+	counts(c, func(word uint64, _ int) int64 { return lo + int64(word%span) })
+	return nil
+}
+
+func randomFillLaw(a op.Args) *op.Law {
+	from, to := fillRange(a)
+	lo, span := float64(from), float64(uint64(to-from))
+	if span <= 1 {
+		return nil
+	}
+	support := fmt.Sprintf("an integer of %v from %v on", span, lo)
+	return &op.Law{Support: support, Atoms: span <= 1<<20, Draws: func(out *tensor.Tensor) ([]op.Draw, error) {
+		return eachDraw(out, func(_ int, v float64) (below, upto float64, ok bool) {
+			return (v - lo) / span, unitInterval((v + 1 - lo) / span), v == math.Floor(v) && v >= lo && v <= lo+span
+		}, support)
+	}}
 }
 
 // fillRange is the range of random_; its end may be 2^63, which wraps.

@@ -11,55 +11,27 @@ import (
 // gridOps read images at given coordinates, and make such coordinates.
 var gridOps = []*op.Def{
 	{
-		Sig:   "affine_grid(Tensor theta, int[] size, bool? align_corners=None) -> Tensor",
-		Names: []string{"torch.nn.functional.affine_grid"},
-		Doc:   "Coordinates for grid_sample: out[n, …, i] = Σ theta[n, i, j]·p[j] for every position p = (x, y, [z,] 1) of an image of the given size [N, C, …] from −1 to 1, the ends of the image, or the centres of its outer elements with align_corners.",
-		SBP:   anyOf(linear("theta"), gridOfBatch),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			shape, err := affineShape(a)
-			if err != nil {
-				return nil, err
-			}
-			return one(a.Value("theta").DType(), shape, nil), nil
-		},
+		Sig:     "affine_grid(Tensor theta, int[] size, bool? align_corners=None) -> Tensor",
+		Names:   []string{"torch.nn.functional.affine_grid"},
+		Doc:     "Coordinates for grid_sample: out[n, …, i] = Σ theta[n, i, j]·p[j] for every position p = (x, y, [z,] 1) of an image of the given size [N, C, …] from −1 to 1, the ends of the image, or the centres of its outer elements with align_corners.",
+		SBP:     anyOf(linear("theta"), gridOfBatch),
+		Infer:   inferAffineGrid,
 		Kernels: windowKernels("theta", affineRun[float32], affineRun[float64]),
-		Grad: func(g *op.Grad) {
-			g.To("theta", func() op.Value { return g.Op("affine_grid.theta", g.G(), g.Bool("align_corners")) })
-		},
-		Sample: func(s *op.Sampler) []any {
-			n := 2 + s.Index(2)
-			size := s.Dims(n + 2)
-			return []any{s.Tensor(-2, 2, size[0], n, n+1), size, s.Bool()}
-		},
+		Grad:    op.GradientOf("theta", func(g *op.Grad) op.Value { return g.Op("affine_grid.theta", g.G(), g.Bool("align_corners")) }),
+		Sample:  sampleAffineGrid,
 		Formula: affineGridFormula,
 		Tol:     weighted(func(a op.Args) int { return 3 * a.Value("theta").Shape()[2] }, "each element sums one product per coordinate, which PyTorch rounds twice"),
 	},
 	{
-		Sig: "affine_grid.theta(Tensor grad, bool align_corners) -> Tensor",
-		Doc: "Gradient of affine_grid with respect to theta.",
-		SBP: anyOf(linear("grad"), axes("grad n~ -> n~")),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			v := a.Value("grad")
-			s := v.Shape()
-			n := s[len(s)-1]
-			return one(v.DType(), []int{s[0], n, n + 1}, nil), nil
-		},
+		Sig:     "affine_grid.theta(Tensor grad, bool align_corners) -> Tensor",
+		Doc:     "Gradient of affine_grid with respect to theta.",
+		SBP:     anyOf(linear("grad"), axes("grad n~ -> n~")),
+		Infer:   inferAffineGridTheta,
 		Kernels: windowKernels("grad", affineThetaRun[float32], affineThetaRun[float64]),
-		Grad: func(g *op.Grad) {
-			g.To("grad", func() op.Value {
-				s := g.Value("grad").Shape()
-				return g.Op("affine_grid", g.G(), append([]int{s[0], 1}, s[1:len(s)-1]...), g.Bool("align_corners"))
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			n := 2 + s.Index(2)
-			return []any{s.Tensor(-2, 2, append(s.Dims(n+1), n)...), s.Bool()}
-		},
+		Grad:    op.GradientOf("grad", affineGridThetaGrad),
+		Sample:  sampleAffineGridTheta,
 		Formula: affineThetaFormula,
-		Tol: weighted(func(a op.Args) int {
-			s := a.Value("grad").Shape()
-			return tensor.NumElements(s[1 : len(s)-1])
-		}, "each element sums one product per position"),
+		Tol:     weighted(affineGridThetaTerms, "each element sums one product per position"),
 	},
 	{
 		Sig:     "grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', bool? align_corners=None) -> Tensor",
@@ -83,26 +55,68 @@ var gridOps = []*op.Def{
 		Tol:     weighted(gridTerms, "each element sums the weighted neighbours of a position"),
 	},
 	{
-		Sig: "grid_sample.spread(Tensor grad, Tensor grid, int[] size, str mode, str padding_mode, bool align_corners, int[] order) -> Tensor",
-		Doc: "Gradient of grid_sample.read with respect to images of the given size.",
-		SBP: anyOf(linear("grad"), axes("grad nchw, grid nhw. -> nc.. | grad ncdhw, grid ndhw. -> nc...")),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			s := a.Value("grad").Shape()
-			return one(a.Value("grad").DType(), append(slices.Clone(s[:2]), a.Ints("size")...), nil), nil
-		},
+		Sig:     "grid_sample.spread(Tensor grad, Tensor grid, int[] size, str mode, str padding_mode, bool align_corners, int[] order) -> Tensor",
+		Doc:     "Gradient of grid_sample.read with respect to images of the given size.",
+		SBP:     anyOf(linear("grad"), axes("grad nchw, grid nhw. -> nc.. | grad ncdhw, grid ndhw. -> nc...")),
+		Infer:   inferGridSampleSpread,
 		Kernels: windowKernels("grad", gridSpreadRun[float32], gridSpreadRun[float64]),
-		Grad: func(g *op.Grad) {
-			g.To("grad", func() op.Value { return readGrid(g, g.G(), g.Ints("order")) })
-			g.To("grid", func() op.Value { return coordinateGrad(g, g.Value("grad"), g.G()) })
-		},
-		Sample: func(s *op.Sampler) []any {
-			a := sampleGridRead(s)
-			size, grid := a[0].(*tensor.Tensor).Shape(), a[1].(*tensor.Tensor).Shape()
-			grad := s.Tensor(-2, 2, append(slices.Clone(size[:2]), grid[1:len(grid)-1]...)...)
-			return append([]any{grad, a[1], size[2:]}, a[2:]...)
-		},
-		Tol: weighted(func(a op.Args) int { return tensor.NumElements(a.Value("grad").Shape()[2:]) }, "an element sums its share of every position that reads it"),
+		Grad:    gridSampleSpreadGrad,
+		Sample:  sampleGridSampleSpread,
+		Tol:     weighted(func(a op.Args) int { return tensor.NumElements(a.Value("grad").Shape()[2:]) }, "an element sums its share of every position that reads it"),
 	},
+}
+
+func inferAffineGrid(a op.Args) ([]op.Meta, error) {
+	shape, err := affineShape(a)
+	if err != nil {
+		return nil, err
+	}
+	return one(a.Value("theta").DType(), shape, nil), nil
+}
+
+func sampleAffineGrid(s *op.Sampler) []any {
+	n := 2 + s.Index(2)
+	size := s.Dims(n + 2)
+	return []any{s.Tensor(-2, 2, size[0], n, n+1), size, s.Bool()}
+}
+
+func inferAffineGridTheta(a op.Args) ([]op.Meta, error) {
+	v := a.Value("grad")
+	s := v.Shape()
+	n := s[len(s)-1]
+	return one(v.DType(), []int{s[0], n, n + 1}, nil), nil
+}
+
+func affineGridThetaGrad(g *op.Grad) op.Value {
+	s := g.Value("grad").Shape()
+	return g.Op("affine_grid", g.G(), append([]int{s[0], 1}, s[1:len(s)-1]...), g.Bool("align_corners"))
+}
+
+func sampleAffineGridTheta(s *op.Sampler) []any {
+	n := 2 + s.Index(2)
+	return []any{s.Tensor(-2, 2, append(s.Dims(n+1), n)...), s.Bool()}
+}
+
+func affineGridThetaTerms(a op.Args) int {
+	s := a.Value("grad").Shape()
+	return tensor.NumElements(s[1 : len(s)-1])
+}
+
+func inferGridSampleSpread(a op.Args) ([]op.Meta, error) {
+	s := a.Value("grad").Shape()
+	return one(a.Value("grad").DType(), append(slices.Clone(s[:2]), a.Ints("size")...), nil), nil
+}
+
+func gridSampleSpreadGrad(g *op.Grad) {
+	g.To("grad", func() op.Value { return readGrid(g, g.G(), g.Ints("order")) })
+	g.To("grid", func() op.Value { return coordinateGrad(g, g.Value("grad"), g.G()) })
+}
+
+func sampleGridSampleSpread(s *op.Sampler) []any {
+	a := sampleGridRead(s)
+	size, grid := a[0].(*tensor.Tensor).Shape(), a[1].(*tensor.Tensor).Shape()
+	grad := s.Tensor(-2, 2, append(slices.Clone(size[:2]), grid[1:len(grid)-1]...)...)
+	return append([]any{grad, a[1], size[2:]}, a[2:]...)
 }
 
 func affineShape(a op.Args) ([]int, error) {

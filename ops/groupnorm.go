@@ -14,20 +14,13 @@ var groupNormOps = []*op.Def{
 	instanceNorm("instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor", "torch.nn.functional.instance_norm", checkSpatialValues),
 	instanceNorm("instance_norm.torch(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor", "torch.instance_norm", nil),
 	{
-		Sig:    "instance_norm.update(Tensor input, Tensor running_mean, Tensor running_var, float momentum) -> (Tensor running_mean, Tensor running_var)",
-		Doc:    "The running statistics after a batch: (1 − momentum)·running + momentum·batch, with the means over the batch of each sample's mean and unbiased variance.",
-		Traits: op.NoGrad,
-		SBP:    axes("input .c~, running_mean c, running_var c -> c"),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			m, v := a.Value("running_mean"), a.Value("running_var")
-			return []op.Meta{{DType: m.DType(), Shape: m.Shape()}, {DType: v.DType(), Shape: v.Shape()}}, nil
-		},
+		Sig:     "instance_norm.update(Tensor input, Tensor running_mean, Tensor running_var, float momentum) -> (Tensor running_mean, Tensor running_var)",
+		Doc:     "The running statistics after a batch: (1 − momentum)·running + momentum·batch, with the means over the batch of each sample's mean and unbiased variance.",
+		Traits:  op.NoGrad,
+		SBP:     axes("input .c~, running_mean c, running_var c -> c"),
+		Infer:   inferInstanceNormUpdate,
 		Kernels: floatKernels("input", instanceUpdateRun[float32], instanceUpdateRun[float64]),
-		Sample: func(s *op.Sampler) []any {
-			x := sampleInstances(s)
-			c := x.Shape()[1]
-			return []any{x, s.Tensor(-1, 1, c), s.Tensor(0.1, 1, c), s.Float(0, 1)}
-		},
+		Sample:  sampleInstanceNormUpdate,
 		Formula: runningFormula(true),
 		Tol:     accumulating(channelTerms, "mean and variance sum one term per element of the channel"),
 	},
@@ -56,10 +49,8 @@ var groupNormOps = []*op.Def{
 		Names:  []string{"torch.nn.functional.local_response_norm"},
 		Doc:    "Divides by the squares of size channels around each: input/(k + alpha·Σ input²/size)^beta.",
 		Reject: checkLocalResponse,
-		Sample: func(s *op.Sampler) []any {
-			return []any{s.Tensor(-2, 2, s.Shape(3, 4)...), s.Int(1, 5), 0.5, 0.75, s.Float(1, 2)}
-		},
-		Tol: accumulating(func(a op.Args) int { return 8 + a.Int("size") }, "a sum of one square per channel of the window, a power and a quotient"),
+		Sample: sampleLocalResponseNorm,
+		Tol:    accumulating(func(a op.Args) int { return 8 + a.Int("size") }, "a sum of one square per channel of the window, a power and a quotient"),
 	}, localResponse),
 	composed(&op.Def{
 		Sig:    "prelu(Tensor input, Tensor weight) -> Tensor",
@@ -67,19 +58,9 @@ var groupNormOps = []*op.Def{
 		Doc:    "Rectifier with a learned slope, one for all or one per channel, dimension 1: input where it is positive, else weight·input.",
 		SBP:    axes("input nc*, weight c -> nc* | input *, weight . -> * | input *, weight -> *"),
 		Reject: checkPrelu,
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			x := a.Value("input")
-			return one(x.DType(), x.Shape(), suggestedStrides(x, x.Shape())), nil
-		},
-		Sample: func(s *op.Sampler) []any {
-			x := s.Distinct(s.Shape(0, 4)...)
-			n := 1
-			if x.Dim() > 1 && s.Bool() {
-				n = x.Shape()[1]
-			}
-			return []any{x, s.Tensor(-1, 1, n)}
-		},
-		Tol: ulpTol(1, "a multiplication, correctly rounded"),
+		Infer:  inferPrelu,
+		Sample: samplePrelu,
+		Tol:    ulpTol(1, "a multiplication, correctly rounded"),
 	}, func(b op.Builder, a op.Args) op.Value {
 		x, w := a.Value("input"), a.Value("weight")
 		positive := b.Op("gt", x, 0)
@@ -92,13 +73,8 @@ var groupNormOps = []*op.Def{
 		Doc:    "Gated linear unit: the first half of a dimension times the logistic function of the second.",
 		SBP:    alongOthers("input"),
 		Reject: firstError(floatsOnly, checkHalves),
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 4)
-			d := s.Index(len(shape))
-			shape[d] *= 2
-			return []any{s.Tensor(-3, 3, shape...), d}
-		},
-		Tol: ulpTol(6, "exp 3 ULP, an addition, a division of 2.5 and a multiplication: "+openCL),
+		Sample: sampleGlu,
+		Tol:    ulpTol(6, "exp 3 ULP, an addition, a division of 2.5 and a multiplication: "+openCL),
 	}, func(b op.Builder, a op.Args) op.Value {
 		x, d := a.Value("input"), a.Int("dim")
 		w, _ := wrapDim(d, len(x.Shape()))
@@ -106,42 +82,70 @@ var groupNormOps = []*op.Def{
 		return b.Mul(b.Op("narrow", x, d, 0, n), b.Op("sigmoid", b.Op("narrow", x, d, n, n)))
 	}),
 	composed(&op.Def{
-		Sig:   "softmin(Tensor input, int? dim=None, int _stacklevel=3, dtype? dtype=None) -> Tensor",
-		Names: []string{"torch.nn.functional.softmin"},
-		Doc:   "softmax of the negated input along a dimension.",
-		Sample: func(s *op.Sampler) []any {
-			x := s.Tensor(-2, 2, s.Shape(0, 3)...)
-			n := int64(max(x.Dim(), 1))
-			return []any{x, int(s.Int(-n, n))}
-		},
-		Tol: accumulating(softmaxTerms("input"), "each element sums one exponential per entry of the dimension"),
+		Sig:    "softmin(Tensor input, int? dim=None, int _stacklevel=3, dtype? dtype=None) -> Tensor",
+		Names:  []string{"torch.nn.functional.softmin"},
+		Doc:    "softmax of the negated input along a dimension.",
+		Sample: sampleSoftmin,
+		Tol:    accumulating(softmaxTerms("input"), "each element sums one exponential per entry of the dimension"),
 	}, func(b op.Builder, a op.Args) op.Value {
 		return b.Op("softmax.functional", b.Neg(a.Value("input")), op.Kw("dim", a.Any("dim")), op.Kw("dtype", a.Any("dtype")))
 	}),
 }
 
+func inferInstanceNormUpdate(a op.Args) ([]op.Meta, error) {
+	m, v := a.Value("running_mean"), a.Value("running_var")
+	return []op.Meta{{DType: m.DType(), Shape: m.Shape()}, {DType: v.DType(), Shape: v.Shape()}}, nil
+}
+
+func sampleInstanceNormUpdate(s *op.Sampler) []any {
+	x := sampleInstances(s)
+	c := x.Shape()[1]
+	return []any{x, s.Tensor(-1, 1, c), s.Tensor(0.1, 1, c), s.Float(0, 1)}
+}
+
+func sampleLocalResponseNorm(s *op.Sampler) []any {
+	return []any{s.Tensor(-2, 2, s.Shape(3, 4)...), s.Int(1, 5), 0.5, 0.75, s.Float(1, 2)}
+}
+
+func inferPrelu(a op.Args) ([]op.Meta, error) {
+	x := a.Value("input")
+	return one(x.DType(), x.Shape(), suggestedStrides(x, x.Shape())), nil
+}
+
+func samplePrelu(s *op.Sampler) []any {
+	x := s.Distinct(s.Shape(0, 4)...)
+	n := 1
+	if x.Dim() > 1 && s.Bool() {
+		n = x.Shape()[1]
+	}
+	return []any{x, s.Tensor(-1, 1, n)}
+}
+
+func sampleGlu(s *op.Sampler) []any {
+	shape := s.Shape(1, 4)
+	d := s.Index(len(shape))
+	shape[d] *= 2
+	return []any{s.Tensor(-3, 3, shape...), d}
+}
+
+func sampleSoftmin(s *op.Sampler) []any {
+	x := s.Tensor(-2, 2, s.Shape(0, 3)...)
+	n := int64(max(x.Dim(), 1))
+	return []any{x, int(s.Int(-n, n))}
+}
+
 // groupNorm is group_norm under one of its signatures.
 func groupNorm(sig, name string, check func(op.Args) error) *op.Def {
 	d := &op.Def{
-		Sig:    sig,
-		Names:  []string{name},
-		Doc:    "Normalises each of num_groups groups of channels of each sample: (input − mean)/√(var + eps)·weight + bias, var the biased variance, weight and bias per channel.",
-		SBP:    anyOf(axes("input n~ -> n~"), affinely),
-		Reject: checkGroupNorm,
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			x := a.Value("input")
-			return one(x.DType(), x.Shape(), suggestedStrides(x, x.Shape())), nil
-		},
+		Sig:     sig,
+		Names:   []string{name},
+		Doc:     "Normalises each of num_groups groups of channels of each sample: (input − mean)/√(var + eps)·weight + bias, var the biased variance, weight and bias per channel.",
+		SBP:     anyOf(axes("input n~ -> n~"), affinely),
+		Reject:  checkGroupNorm,
+		Infer:   inferGroupNorm,
 		Kernels: floatKernels("input", groupNormRun[float32], groupNormRun[float64]),
-		Sample: func(s *op.Sampler) []any {
-			groups, per := int(s.Int(1, 4)), int(s.Int(1, 4))
-			x := s.Tensor(-2, 2, append([]int{int(s.Int(1, 4)), groups * per, 2}, s.Shape(0, 2)...)...)
-			return append([]any{x, groups}, sampleAffine(s, groups*per, s.Float(0.001, 0.1))...)
-		},
-		Tol: accumulating(func(a op.Args) int {
-			x := a.Value("input").Shape()
-			return tensor.NumElements(x[1:]) / a.Int("num_groups")
-		}, "mean and variance sum one term per element of the group"),
+		Sample:  sampleGroupNorm,
+		Tol:     accumulating(groupNormTerms, "mean and variance sum one term per element of the group"),
 	}
 	if check != nil {
 		d.Reject = firstError(check, checkGroupNorm)
@@ -150,6 +154,22 @@ func groupNorm(sig, name string, check func(op.Args) error) *op.Def {
 		x := a.Value("input")
 		return affineChannels(b, a, normalised(b, x, x.Shape()[0]*a.Int("num_groups"), a.Float("eps")))
 	})
+}
+
+func inferGroupNorm(a op.Args) ([]op.Meta, error) {
+	x := a.Value("input")
+	return one(x.DType(), x.Shape(), suggestedStrides(x, x.Shape())), nil
+}
+
+func sampleGroupNorm(s *op.Sampler) []any {
+	groups, per := int(s.Int(1, 4)), int(s.Int(1, 4))
+	x := s.Tensor(-2, 2, append([]int{int(s.Int(1, 4)), groups * per, 2}, s.Shape(0, 2)...)...)
+	return append([]any{x, groups}, sampleAffine(s, groups*per, s.Float(0.001, 0.1))...)
+}
+
+func groupNormTerms(a op.Args) int {
+	x := a.Value("input").Shape()
+	return tensor.NumElements(x[1:]) / a.Int("num_groups")
 }
 
 // checkGroupValues is what the functional form checks before.

@@ -21,28 +21,11 @@ var alongOps = []*op.Def{
 		Names:     both("index_select"),
 		Doc:       "The entries index[0], index[1], … of dimension dim.",
 		Reject:    checkSelect,
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			return one(a.Value("input").DType(), selectedShape(a), nil), nil
-		},
-		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
-			s, err := chosenEntries(c.Tensor("input"), dimOf(c.Args), c.Tensor("index"))
-			if err == nil {
-				s.Take(c.Out[0])
-			} else if dimOf(c.Args) == 1 { // which PyTorch selects by a function of its own
-				return op.RuntimeError("%v", err)
-			}
-			return err
-		}}},
-		Grad: func(g *op.Grad) {
-			x := g.Value("input")
-			g.To("input", func() op.Value { return g.Op("index_add", zeros(g, x), dimOf(g.Args), g.Value("index"), g.G()) })
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 4)
-			d := s.Index(len(shape))
-			return []any{s.Tensor(-2, 2, shape...), d - s.Index(2)*len(shape), sampleIndex(s, []int{s.Index(5)}, shape[d])}
-		},
-		Tol: exactTol("copies its inputs"),
+		Infer:     func(a op.Args) ([]op.Meta, error) { return one(a.Value("input").DType(), selectedShape(a), nil), nil },
+		Kernels:   []op.Kernel{{Name: "index", Run: runIndexSelect}},
+		Grad:      indexSelectGrad,
+		Sample:    sampleIndexSelect,
+		Tol:       exactTol("copies its inputs"),
 	},
 	{
 		Sig:       "index_add(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
@@ -52,21 +35,10 @@ var alongOps = []*op.Def{
 		Doc:       "A copy of input with alpha times the entries of source added along dim: for dim 1 of three, out[i,index[j],k] += alpha·source[i,j,k].",
 		Reject:    firstError(checkIndexAdd, checkEntryAlpha),
 		Infer:     inferScatter,
-		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
-			return reduceEntries(c, kernel.ReduceSum, true, c.Scalar("alpha"))
-		}}},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value { return g.G() })
-			g.To("source", func() op.Value { return g.Mul(entries(g), g.Scalar("alpha").Any()) })
-		},
-		Sample: func(s *op.Sampler) []any {
-			args := sampleEntries(s, false)
-			if s.Bool() {
-				args = append(args, op.Kw("alpha", s.Int(-3, 4)))
-			}
-			return args
-		},
-		Tol: accumulating(entryTerms, "a sum of at most as many elements as index has"),
+		Kernels:   []op.Kernel{{Name: "index", Run: runIndexAdd}},
+		Grad:      indexAddGrad,
+		Sample:    sampleIndexAdd,
+		Tol:       accumulating(entryTerms, "a sum of at most as many elements as index has"),
 	},
 	{
 		Sig:       "index_copy(Tensor input, int dim, Tensor index, Tensor source) -> Tensor",
@@ -76,20 +48,10 @@ var alongOps = []*op.Def{
 		Doc:       "A copy of input with entries of dim replaced: for dim 1 of three, out[i,index[j],k] = source[i,j,k].",
 		Reject:    checkIndexCopy,
 		Infer:     inferScatter,
-		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
-			c.Out[0].CopyFrom(c.Tensor("input"))
-			s, err := chosenEntries(c.Out[0], dimOf(c.Args), c.Tensor("index"))
-			if err == nil {
-				s.Put(reshapedTo(c.Tensor("source"), s.View.Shape()))
-			}
-			return err
-		}}},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value { return g.Op("index_fill", g.G(), dimOf(g.Args), g.Value("index"), 0.0) })
-			g.To("source", func() op.Value { return entries(g) })
-		},
-		Sample: func(s *op.Sampler) []any { return sampleEntries(s, true) },
-		Tol:    exactTol("copies its inputs"),
+		Kernels:   []op.Kernel{{Name: "index", Run: runIndexCopy}},
+		Grad:      indexCopyGrad,
+		Sample:    func(s *op.Sampler) []any { return sampleEntries(s, true) },
+		Tol:       exactTol("copies its inputs"),
 	},
 	{
 		Sig:       "index_fill(Tensor input, int dim, Tensor index, Tensor value) -> Tensor",
@@ -99,63 +61,23 @@ var alongOps = []*op.Def{
 		Names:     both("index_fill"),
 		Doc:       "A copy of input with the entries index[0], index[1], … of dimension dim set to value.",
 		Reject:    checkIndexFill,
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			v := a.Value("input")
-			return one(v.DType(), v.Shape(), denseStrides(v)), nil
-		},
-		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
-			out := c.Out[0]
-			out.CopyFrom(c.Tensor("input"))
-			if sizeAlong(out, dimOf(c.Args)) == 0 && c.Tensor("index").Len() > 0 {
-				return op.RuntimeError("argument 'index' names entries of dimension %d, which is empty", dimOf(c.Args))
-			}
-			if v := c.Tensor("value"); v != nil && v.DType().IsFloat() {
-				if err := fits(op.ScalarOf(v.Float(0)), out.DType()); err != nil {
-					return err
-				}
-			}
-			index, err := wrappedIndex(c.Tensor("index"), sizeAlong(out, dimOf(c.Args)), dimOf(c.Args))
-			if err != nil {
-				return err
-			}
-			s, err := chosenEntries(out, dimOf(c.Args), index)
-			if err == nil {
-				s.Put(repeated(operand(c.Args, "value", out.DType()), s.View.Shape()))
-			}
-			return err
-		}}},
-		Grad: func(g *op.Grad) {
-			d, index := dimOf(g.Args), g.Value("index")
-			g.To("input", func() op.Value { return g.Op("index_fill", g.G(), d, index, 0.0) })
-			g.To("value", func() op.Value { return g.Op("sum", g.Sub(g.G(), g.Op("index_fill", g.G(), d, index, 0.0))) })
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 4)
-			d := s.Index(len(shape))
-			args := []any{s.Tensor(-2, 2, shape...), d, signedIndex(s, shape[d], s.Index(4)), 3.0}
-			if s.Bool() {
-				args[2], args[3] = sampleIndex(s, []int{2}, shape[d]), s.Tensor(-2, 2) // PyTorch's gradient of value takes no negative index
-			}
-			return args
-		},
-		Tol: exactTol("copies its inputs"),
+		Infer:     inferIndexFill,
+		Kernels:   []op.Kernel{{Name: "index", Run: runIndexFill}},
+		Grad:      indexFillGrad,
+		Sample:    sampleIndexFill,
+		Tol:       exactTol("copies its inputs"),
 	},
 	{
-		Sig:    "index_reduce(Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
-		Names:  both("index_reduce"),
-		Doc:    "A copy of input with the entries of source reduced into it along dim by prod, mean, amax or amin; the entries of input that index names take part with include_self only.",
-		SBP:    alongOthers("input", "source"),
-		Reject: firstError(checkIndexAdd, checkReduction("prod", "mean", "amax", "amin")),
-		Infer:  inferScatter,
-		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
-			return reduceEntries(c, kernel.Reduction(c.Str("reduce")), c.Bool("include_self"), op.ScalarOf(int64(1)))
-		}}},
-		Grad: reductionGrad(indexWriter),
-		Sample: func(s *op.Sampler) []any {
-			args := sampleEntries(s, false)
-			return append(distinctPair(s, args, 3), sampleReduction(s, "prod", "mean", "amax", "amin"), op.Kw("include_self", s.Bool()))
-		},
-		Tol: accumulating(entryTerms, "combines at most as many elements as index has"),
+		Sig:     "index_reduce(Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
+		Names:   both("index_reduce"),
+		Doc:     "A copy of input with the entries of source reduced into it along dim by prod, mean, amax or amin; the entries of input that index names take part with include_self only.",
+		SBP:     alongOthers("input", "source"),
+		Reject:  firstError(checkIndexAdd, checkReduction("prod", "mean", "amax", "amin")),
+		Infer:   inferScatter,
+		Kernels: []op.Kernel{{Name: "index", Run: runIndexReduce}},
+		Grad:    reductionGrad(indexWriter),
+		Sample:  sampleIndexReduce,
+		Tol:     accumulating(entryTerms, "combines at most as many elements as index has"),
 	},
 	{
 		Magnitude: "scatter.reduce",
@@ -165,17 +87,10 @@ var alongOps = []*op.Def{
 		SBP:       alongOthers("input", "index", "src"),
 		Reject:    firstError(checkReduction("sum", "prod", "mean", "amax", "amin"), checkScatter),
 		Infer:     inferScatter,
-		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
-			return reduceElements(c, kernel.Reduction(c.Str("reduce")), c.Bool("include_self"), c.Tensor("src"))
-		}}},
-		Grad: reductionGrad(scatterWriter),
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 4)
-			d := s.Index(len(shape))
-			args := distinctPair(s, []any{s.Tensor(-2, 2, shape...), d, sampleIndex(s, shape, shape[d]), s.Tensor(-2, 2, shape...)}, 3)
-			return append(args, sampleReduction(s, "sum", "prod", "mean", "amax", "amin"), op.Kw("include_self", s.Bool()))
-		},
-		Tol: accumulating(func(a op.Args) int { return 1 + tensor.NumElements(a.Value("index").Shape()) }, "combines at most as many elements as index has"),
+		Kernels:   []op.Kernel{{Name: "index", Run: runScatterReduce}},
+		Grad:      reductionGrad(scatterWriter),
+		Sample:    sampleScatterReduce,
+		Tol:       accumulating(func(a op.Args) int { return 1 + tensor.NumElements(a.Value("index").Shape()) }, "combines at most as many elements as index has"),
 	},
 	{
 		Magnitude: "scatter.reduce",
@@ -201,18 +116,137 @@ var alongOps = []*op.Def{
 		Reject:    checkScatterValue,
 		Infer:     inferScatter,
 		Kernels:   []op.Kernel{{Name: "index", Run: runScatterValue}},
-		Grad: func(g *op.Grad) {
-			if g.Has("reduce") {
-				op.Fail(op.RuntimeError("the derivative for 'scatter' with argument 'reduce' is not implemented"))
-			}
-			g.To("input", func() op.Value { return g.Op("scatter.value", g.G(), dimOf(g.Args), g.Value("index"), 0.0) })
-		},
-		Sample: func(s *op.Sampler) []any {
-			args := sampleScatter(s)
-			return append(args[:3], s.Float(0, 2))
-		},
-		Tol: accumulating(func(a op.Args) int { return 1 + tensor.NumElements(a.Value("index").Shape()) }, "combines at most as many elements as index has"),
+		Grad:      scatterValueGrad,
+		Sample:    sampleScatterValue,
+		Tol:       accumulating(func(a op.Args) int { return 1 + tensor.NumElements(a.Value("index").Shape()) }, "combines at most as many elements as index has"),
 	},
+}
+
+func runIndexSelect(c *op.Run) error {
+	s, err := chosenEntries(c.Tensor("input"), dimOf(c.Args), c.Tensor("index"))
+	if err == nil {
+		s.Take(c.Out[0])
+	} else if dimOf(c.Args) == 1 { // which PyTorch selects by a function of its own
+		return op.RuntimeError("%v", err)
+	}
+	return err
+}
+
+func indexSelectGrad(g *op.Grad) {
+	x := g.Value("input")
+	g.To("input", func() op.Value { return g.Op("index_add", zeros(g, x), dimOf(g.Args), g.Value("index"), g.G()) })
+}
+
+func sampleIndexSelect(s *op.Sampler) []any {
+	shape := s.Shape(1, 4)
+	d := s.Index(len(shape))
+	return []any{s.Tensor(-2, 2, shape...), d - s.Index(2)*len(shape), sampleIndex(s, []int{s.Index(5)}, shape[d])}
+}
+
+func runIndexAdd(c *op.Run) error {
+	return reduceEntries(c, kernel.ReduceSum, true, c.Scalar("alpha"))
+}
+
+func indexAddGrad(g *op.Grad) {
+	g.To("input", func() op.Value { return g.G() })
+	g.To("source", func() op.Value { return g.Mul(entries(g), g.Scalar("alpha").Any()) })
+}
+
+func sampleIndexAdd(s *op.Sampler) []any {
+	args := sampleEntries(s, false)
+	if s.Bool() {
+		args = append(args, op.Kw("alpha", s.Int(-3, 4)))
+	}
+	return args
+}
+
+func runIndexCopy(c *op.Run) error {
+	c.Out[0].CopyFrom(c.Tensor("input"))
+	s, err := chosenEntries(c.Out[0], dimOf(c.Args), c.Tensor("index"))
+	if err == nil {
+		s.Put(reshapedTo(c.Tensor("source"), s.View.Shape()))
+	}
+	return err
+}
+
+func indexCopyGrad(g *op.Grad) {
+	g.To("input", func() op.Value { return g.Op("index_fill", g.G(), dimOf(g.Args), g.Value("index"), 0.0) })
+	g.To("source", func() op.Value { return entries(g) })
+}
+
+func inferIndexFill(a op.Args) ([]op.Meta, error) {
+	v := a.Value("input")
+	return one(v.DType(), v.Shape(), denseStrides(v)), nil
+}
+
+func runIndexFill(c *op.Run) error {
+	out := c.Out[0]
+	out.CopyFrom(c.Tensor("input"))
+	if sizeAlong(out, dimOf(c.Args)) == 0 && c.Tensor("index").Len() > 0 {
+		return op.RuntimeError("argument 'index' names entries of dimension %d, which is empty", dimOf(c.Args))
+	}
+	if v := c.Tensor("value"); v != nil && v.DType().IsFloat() {
+		if err := fits(op.ScalarOf(v.Float(0)), out.DType()); err != nil {
+			return err
+		}
+	}
+	index, err := wrappedIndex(c.Tensor("index"), sizeAlong(out, dimOf(c.Args)), dimOf(c.Args))
+	if err != nil {
+		return err
+	}
+	s, err := chosenEntries(out, dimOf(c.Args), index)
+	if err == nil {
+		s.Put(repeated(operand(c.Args, "value", out.DType()), s.View.Shape()))
+	}
+	return err
+}
+
+func indexFillGrad(g *op.Grad) {
+	d, index := dimOf(g.Args), g.Value("index")
+	g.To("input", func() op.Value { return g.Op("index_fill", g.G(), d, index, 0.0) })
+	g.To("value", func() op.Value { return g.Op("sum", g.Sub(g.G(), g.Op("index_fill", g.G(), d, index, 0.0))) })
+}
+
+func sampleIndexFill(s *op.Sampler) []any {
+	shape := s.Shape(1, 4)
+	d := s.Index(len(shape))
+	args := []any{s.Tensor(-2, 2, shape...), d, signedIndex(s, shape[d], s.Index(4)), 3.0}
+	if s.Bool() {
+		args[2], args[3] = sampleIndex(s, []int{2}, shape[d]), s.Tensor(-2, 2) // PyTorch's gradient of value takes no negative index
+	}
+	return args
+}
+
+func runIndexReduce(c *op.Run) error {
+	return reduceEntries(c, kernel.Reduction(c.Str("reduce")), c.Bool("include_self"), op.ScalarOf(int64(1)))
+}
+
+func sampleIndexReduce(s *op.Sampler) []any {
+	args := sampleEntries(s, false)
+	return append(distinctPair(s, args, 3), sampleReduction(s, "prod", "mean", "amax", "amin"), op.Kw("include_self", s.Bool()))
+}
+
+func runScatterReduce(c *op.Run) error {
+	return reduceElements(c, kernel.Reduction(c.Str("reduce")), c.Bool("include_self"), c.Tensor("src"))
+}
+
+func sampleScatterReduce(s *op.Sampler) []any {
+	shape := s.Shape(1, 4)
+	d := s.Index(len(shape))
+	args := distinctPair(s, []any{s.Tensor(-2, 2, shape...), d, sampleIndex(s, shape, shape[d]), s.Tensor(-2, 2, shape...)}, 3)
+	return append(args, sampleReduction(s, "sum", "prod", "mean", "amax", "amin"), op.Kw("include_self", s.Bool()))
+}
+
+func scatterValueGrad(g *op.Grad) {
+	if g.Has("reduce") {
+		op.Fail(op.RuntimeError("the derivative for 'scatter' with argument 'reduce' is not implemented"))
+	}
+	g.To("input", func() op.Value { return g.Op("scatter.value", g.G(), dimOf(g.Args), g.Value("index"), 0.0) })
+}
+
+func sampleScatterValue(s *op.Sampler) []any {
+	args := sampleScatter(s)
+	return append(args[:3], s.Float(0, 2))
 }
 
 // sizeAlong is the size of a dimension; that of a 0-d tensor is 1.

@@ -149,67 +149,38 @@ func inPlaceName(name string) string {
 // in-place form.
 var storeOps = []*op.Def{
 	{
-		Sig:   "copy(Tensor input, Tensor other, bool non_blocking=False) -> Tensor",
-		More:  []string{"copy(Tensor input, Scalar other, bool non_blocking=False) -> Tensor"},
-		Names: []string{"Tensor.copy_"},
-		Doc:   "The elements of other, broadcast to input's shape and converted to its dtype.",
-		Compose: func(b op.Builder, a op.Args) []op.Value {
-			x, src := a.Value("input"), a.Value("other")
-			if src == nil {
-				return vals(b.Replace(x, b.Op("full_like", x, a.Scalar("other"))))
-			}
-			return vals(b.Replace(x, b.Op("clone", b.Expand(b.Cast(src, x.DType()), x.Shape()))))
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(0, 4)
-			return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape[s.Index(len(shape)+1):]...)}
-		},
-		Tol: exactTol("copies its input"),
+		Sig:     "copy(Tensor input, Tensor other, bool non_blocking=False) -> Tensor",
+		More:    []string{"copy(Tensor input, Scalar other, bool non_blocking=False) -> Tensor"},
+		Names:   []string{"Tensor.copy_"},
+		Doc:     "The elements of other, broadcast to input's shape and converted to its dtype.",
+		Compose: composeCopy,
+		Sample:  sampleCopy,
+		Tol:     exactTol("copies its input"),
 	},
 	{
-		Sig:   "fill(Tensor input, Tensor value) -> Tensor",
-		More:  []string{"fill(Tensor input, Scalar value) -> Tensor"},
-		Names: []string{"Tensor.fill_", "torch.fill", "torch.fill_"},
-		Doc:   "A tensor like input with one value everywhere.",
-		Reject: func(a op.Args) error {
-			if v := a.Value("value"); v != nil && len(v.Shape()) > 0 {
-				return op.RuntimeError("fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.", len(v.Shape()))
-			}
-			return nil
-		},
-		Compose: func(b op.Builder, a op.Args) []op.Value {
-			x := a.Value("input")
-			if v := a.Value("value"); v != nil {
-				return vals(b.Replace(x, b.Op("clone", b.Expand(b.Cast(v, x.DType()), x.Shape()))))
-			}
-			return vals(b.Replace(x, b.Op("full_like", x, a.Scalar("value"))))
-		},
-		Sample: func(s *op.Sampler) []any {
-			x := s.Tensor(-2, 2, s.Shape(0, 4)...)
-			if s.Bool() {
-				return []any{x, s.Tensor(-2, 2)}
-			}
-			return []any{x, s.Index(3)}
-		},
-		Tol: exactTol("copies a number"),
+		Sig:     "fill(Tensor input, Tensor value) -> Tensor",
+		More:    []string{"fill(Tensor input, Scalar value) -> Tensor"},
+		Names:   []string{"Tensor.fill_", "torch.fill", "torch.fill_"},
+		Doc:     "A tensor like input with one value everywhere.",
+		Reject:  checkFill,
+		Compose: composeFill,
+		Sample:  sampleFill,
+		Tol:     exactTol("copies a number"),
 	},
 	{
-		Sig:   "zero(Tensor input) -> Tensor",
-		Names: []string{"Tensor.zero_", "torch.zero_"},
-		Doc:   "Zeros like input.",
-		Compose: func(b op.Builder, a op.Args) []op.Value {
-			x := a.Value("input")
-			return vals(b.Replace(x, b.Op("zeros_like", x)))
-		},
-		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
-		Tol:    exactTol("zeros"),
+		Sig:     "zero(Tensor input) -> Tensor",
+		Names:   []string{"Tensor.zero_", "torch.zero_"},
+		Doc:     "Zeros like input.",
+		Compose: composeZero,
+		Sample:  func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
+		Tol:     exactTol("zeros"),
 	},
 	viewOp(&op.Def{
 		Sig:       "alias(Tensor input) -> Tensor",
 		Magnitude: "alias",
 		SBP:       linearly,
 		Doc:       "The same tensor as another object.",
-		Grad:      func(g *op.Grad) { g.To("input", func() op.Value { return g.G() }) },
+		Grad:      op.Gradient(func(g *op.Grad) op.Value { return g.G() }),
 		Sample:    func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
 	}, sameLayout),
 	viewOp(&op.Def{
@@ -218,9 +189,7 @@ var storeOps = []*op.Def{
 		Doc:    "The same tensor, which refuses to be differentiated.",
 		Fixed:  []string{"input"},
 		Sample: func(*op.Sampler) []any { return []any{tensor.New(tensor.I64, 2), "it has none"} },
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value { op.Fail(op.RuntimeError("%s", g.Str("reason"))); return nil })
-		},
+		Grad:   op.Gradient(func(g *op.Grad) op.Value { op.Fail(op.RuntimeError("%s", g.Str("reason"))); return nil }),
 	}, sameLayout),
 	viewOp(&op.Def{
 		Sig:       "detach(Tensor input) -> Tensor",
@@ -231,6 +200,47 @@ var storeOps = []*op.Def{
 		Traits:    op.NoGrad,
 		Sample:    func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
 	}, sameLayout),
+}
+
+func composeCopy(b op.Builder, a op.Args) []op.Value {
+	x, src := a.Value("input"), a.Value("other")
+	if src == nil {
+		return vals(b.Replace(x, b.Op("full_like", x, a.Scalar("other"))))
+	}
+	return vals(b.Replace(x, b.Op("clone", b.Expand(b.Cast(src, x.DType()), x.Shape()))))
+}
+
+func sampleCopy(s *op.Sampler) []any {
+	shape := s.Shape(0, 4)
+	return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape[s.Index(len(shape)+1):]...)}
+}
+
+func checkFill(a op.Args) error {
+	if v := a.Value("value"); v != nil && len(v.Shape()) > 0 {
+		return op.RuntimeError("fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.", len(v.Shape()))
+	}
+	return nil
+}
+
+func composeFill(b op.Builder, a op.Args) []op.Value {
+	x := a.Value("input")
+	if v := a.Value("value"); v != nil {
+		return vals(b.Replace(x, b.Op("clone", b.Expand(b.Cast(v, x.DType()), x.Shape()))))
+	}
+	return vals(b.Replace(x, b.Op("full_like", x, a.Scalar("value"))))
+}
+
+func sampleFill(s *op.Sampler) []any {
+	x := s.Tensor(-2, 2, s.Shape(0, 4)...)
+	if s.Bool() {
+		return []any{x, s.Tensor(-2, 2)}
+	}
+	return []any{x, s.Index(3)}
+}
+
+func composeZero(b op.Builder, a op.Args) []op.Value {
+	x := a.Value("input")
+	return vals(b.Replace(x, b.Op("zeros_like", x)))
 }
 
 func sameLayout(a op.Args) (layout, error) {

@@ -11,25 +11,10 @@ import (
 // joinOps join tensors, or bring several to common shapes.
 var joinOps = []*op.Def{
 	{
-		Sig:   "stack(Tensor[] tensors, int dim=0) -> Tensor",
-		Names: []string{"torch.stack"},
-		Doc:   "Joins tensors of one shape along a new dimension.",
-		Compose: func(b op.Builder, a op.Args) []op.Value {
-			vs := a.Values("tensors")
-			if len(vs) == 0 {
-				op.Fail(op.RuntimeError("stack expects a non-empty TensorList"))
-			}
-			first := vs[0].Shape()
-			d := must(wrapDim(a.Int("dim"), len(first)+1))
-			parts := make([]op.Value, len(vs))
-			for i, v := range vs {
-				if !slices.Equal(v.Shape(), first) {
-					op.Fail(op.RuntimeError("stack expects each tensor to be equal size, but got %s at entry 0 and %s at entry %d", tensor.ShapeString(first), tensor.ShapeString(v.Shape()), i))
-				}
-				parts[i] = b.Op("unsqueeze", v, d)
-			}
-			return vals(b.Op("contiguous", b.Op("cat", parts, d)))
-		},
+		Sig:     "stack(Tensor[] tensors, int dim=0) -> Tensor",
+		Names:   []string{"torch.stack"},
+		Doc:     "Joins tensors of one shape along a new dimension.",
+		Compose: composeStack,
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(0, 3)
 			return []any{sampleList(s, 1+s.Index(3), shape...), s.Index(len(shape) + 1)}
@@ -40,21 +25,12 @@ var joinOps = []*op.Def{
 	stacker("vstack", "atleast_2d", 0, "torch.vstack", "torch.row_stack"),
 	stacker("dstack", "atleast_3d", 2, "torch.dstack"),
 	{
-		Sig:   "column_stack(Tensor[] tensors) -> Tensor",
-		Names: []string{"torch.column_stack"},
-		Doc:   "Joins tensors along dimension 1; 0-d and 1-d ones become columns.",
-		Compose: func(b op.Builder, a op.Args) []op.Value {
-			parts := []op.Value{}
-			for _, v := range a.Values("tensors") {
-				if len(v.Shape()) <= 1 {
-					v = b.Reshape(v, []int{tensor.NumElements(v.Shape()), 1})
-				}
-				parts = append(parts, v)
-			}
-			return vals(b.Op("hstack", parts))
-		},
-		Sample: sampleStack(1),
-		Tol:    exactTol("copies its inputs"),
+		Sig:     "column_stack(Tensor[] tensors) -> Tensor",
+		Names:   []string{"torch.column_stack"},
+		Doc:     "Joins tensors along dimension 1; 0-d and 1-d ones become columns.",
+		Compose: composeColumnStack,
+		Sample:  sampleStack(1),
+		Tol:     exactTol("copies its inputs"),
 	},
 	leastRank("atleast_1d", 1), leastRanks("atleast_1d"),
 	leastRank("atleast_2d", 2), leastRanks("atleast_2d"),
@@ -65,10 +41,8 @@ var joinOps = []*op.Def{
 		Doc:     "Expands vectors to a common grid: result i varies along dimension i; with indexing 'xy' the first two dimensions change places.",
 		SBP:     gridded,
 		Compose: meshgrid,
-		Sample: func(s *op.Sampler) []any {
-			return []any{[]any{s.Tensor(-2, 2, s.Shape(0, 1)...), s.Tensor(-2, 2, s.Dims(1)...)}, op.Kw("indexing", []string{"ij", "xy"}[s.Index(2)])}
-		},
-		Tol: exactTol("views of its inputs"),
+		Sample:  sampleMeshgrid,
+		Tol:     exactTol("views of its inputs"),
 	},
 	{
 		Sig:      "broadcast_tensors(Tensor[] tensors) -> Tensor[]",
@@ -76,22 +50,9 @@ var joinOps = []*op.Def{
 		Variadic: true,
 		Doc:      "Expands tensors to their common shape.",
 		SBP:      pointwise,
-		Compose: func(b op.Builder, a op.Args) []op.Value {
-			vs := a.Values("tensors")
-			shape := must(broadcastShape(vs...))
-			out := []op.Value{}
-			for _, v := range vs {
-				out = append(out, b.Expand(v, shape))
-			}
-			return out
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 3)
-			one := slices.Clone(shape)
-			one[s.Index(len(one))] = 1
-			return []any{[]any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, one...)}}
-		},
-		Tol: exactTol("views of its inputs"),
+		Compose:  composeBroadcastTensors,
+		Sample:   sampleBroadcastTensors,
+		Tol:      exactTol("views of its inputs"),
 	},
 	{
 		Sig:      "block_diag(Tensor[] tensors) -> Tensor",
@@ -99,32 +60,15 @@ var joinOps = []*op.Def{
 		Variadic: true,
 		Doc:      "A matrix of zeros with the tensors, of at most two dimensions, along its diagonal.",
 		Compose:  blockDiag,
-		Sample: func(s *op.Sampler) []any {
-			return []any{[]any{s.Tensor(-2, 2, s.Shape(0, 2)...), s.Tensor(-2, 2, s.Shape(0, 2)...)}}
-		},
-		Tol: exactTol("copies its inputs"),
+		Sample:   sampleBlockDiag,
+		Tol:      exactTol("copies its inputs"),
 	},
 	{
 		Sig:      "cartesian_prod(Tensor[] tensors) -> Tensor",
 		Names:    []string{"torch.cartesian_prod"},
 		Variadic: true,
 		Doc:      "All combinations of one element of each vector, as the rows of a matrix; a single vector is returned as it is.",
-		Compose: func(b op.Builder, a op.Args) []op.Value {
-			vs := a.Values("tensors")
-			for _, v := range vs {
-				if len(v.Shape()) != 1 {
-					op.Fail(op.RuntimeError("Expect a 1D vector, but got shape %s", tensor.ShapeString(v.Shape())))
-				}
-			}
-			if len(vs) == 1 {
-				return vals(vs[0])
-			}
-			var columns []op.Value
-			for _, v := range b.All("meshgrid", vs) {
-				columns = append(columns, b.Op("flatten", v))
-			}
-			return vals(b.Op("stack", columns, 1))
-		},
+		Compose:  composeCartesianProd,
 		Sample: func(s *op.Sampler) []any {
 			return []any{[]any{s.Tensor(-2, 2, s.Dims(1)...), s.Tensor(-2, 2, s.Dims(1)...)}}
 		},
@@ -172,6 +116,76 @@ var joinOps = []*op.Def{
 		},
 		Tol: exactTol("copies its input"),
 	},
+}
+
+func composeStack(b op.Builder, a op.Args) []op.Value {
+	vs := a.Values("tensors")
+	if len(vs) == 0 {
+		op.Fail(op.RuntimeError("stack expects a non-empty TensorList"))
+	}
+	first := vs[0].Shape()
+	d := must(wrapDim(a.Int("dim"), len(first)+1))
+	parts := make([]op.Value, len(vs))
+	for i, v := range vs {
+		if !slices.Equal(v.Shape(), first) {
+			op.Fail(op.RuntimeError("stack expects each tensor to be equal size, but got %s at entry 0 and %s at entry %d", tensor.ShapeString(first), tensor.ShapeString(v.Shape()), i))
+		}
+		parts[i] = b.Op("unsqueeze", v, d)
+	}
+	return vals(b.Op("contiguous", b.Op("cat", parts, d)))
+}
+
+func composeColumnStack(b op.Builder, a op.Args) []op.Value {
+	parts := []op.Value{}
+	for _, v := range a.Values("tensors") {
+		if len(v.Shape()) <= 1 {
+			v = b.Reshape(v, []int{tensor.NumElements(v.Shape()), 1})
+		}
+		parts = append(parts, v)
+	}
+	return vals(b.Op("hstack", parts))
+}
+
+func sampleMeshgrid(s *op.Sampler) []any {
+	return []any{[]any{s.Tensor(-2, 2, s.Shape(0, 1)...), s.Tensor(-2, 2, s.Dims(1)...)}, op.Kw("indexing", []string{"ij", "xy"}[s.Index(2)])}
+}
+
+func composeBroadcastTensors(b op.Builder, a op.Args) []op.Value {
+	vs := a.Values("tensors")
+	shape := must(broadcastShape(vs...))
+	out := []op.Value{}
+	for _, v := range vs {
+		out = append(out, b.Expand(v, shape))
+	}
+	return out
+}
+
+func sampleBroadcastTensors(s *op.Sampler) []any {
+	shape := s.Shape(1, 3)
+	one := slices.Clone(shape)
+	one[s.Index(len(one))] = 1
+	return []any{[]any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, one...)}}
+}
+
+func sampleBlockDiag(s *op.Sampler) []any {
+	return []any{[]any{s.Tensor(-2, 2, s.Shape(0, 2)...), s.Tensor(-2, 2, s.Shape(0, 2)...)}}
+}
+
+func composeCartesianProd(b op.Builder, a op.Args) []op.Value {
+	vs := a.Values("tensors")
+	for _, v := range vs {
+		if len(v.Shape()) != 1 {
+			op.Fail(op.RuntimeError("Expect a 1D vector, but got shape %s", tensor.ShapeString(v.Shape())))
+		}
+	}
+	if len(vs) == 1 {
+		return vals(vs[0])
+	}
+	var columns []op.Value
+	for _, v := range b.All("meshgrid", vs) {
+		columns = append(columns, b.Op("flatten", v))
+	}
+	return vals(b.Op("stack", columns, 1))
 }
 
 func sampleList(s *op.Sampler, n int, shape ...int) []any {

@@ -18,21 +18,8 @@ var viewOps = []*op.Def{
 		Magnitude: "select",
 		Names:     both("select"),
 		Doc:       "Entry index of dimension dim, which the result lacks.",
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				x := g.Value("input")
-				d, i, err := selection(g.Args)
-				if err != nil {
-					op.Fail(err)
-				}
-				return g.Op("slice_scatter", zeros(g, x), g.Op("unsqueeze", g.G(), d), d, i, i+1)
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 4)
-			d := s.Index(len(shape))
-			return []any{s.Tensor(-2, 2, shape...), d, s.Int(-int64(shape[d]), int64(shape[d]))}
-		},
+		Grad:      op.Gradient(selectGrad),
+		Sample:    sampleSelect,
 	}, selected),
 	viewOp(&op.Def{
 		Sig:       "diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1) -> Tensor",
@@ -40,12 +27,8 @@ var viewOps = []*op.Def{
 		Magnitude: "diagonal",
 		Names:     both("diagonal"),
 		Doc:       "The diagonal of the matrices in dimensions dim1 and dim2, offset entries above the main one, as the last dimension.",
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				return g.Op("diagonal_scatter", zeros(g, g.Value("input")), g.G(), g.Int("offset"), g.Int("dim1"), g.Int("dim2"))
-			})
-		},
-		Sample: sampleDiagonal,
+		Grad:      op.Gradient(diagonalGrad),
+		Sample:    sampleDiagonal,
 	}, diagonal),
 	viewOp(&op.Def{
 		Sig:       "unfold(Tensor input, int dimension, int size, int step) -> Tensor",
@@ -53,16 +36,8 @@ var viewOps = []*op.Def{
 		Magnitude: "unfold",
 		Names:     []string{"Tensor.unfold"},
 		Doc:       "Windows of size entries, step apart, of a dimension; a window's entries are the last dimension.",
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				return g.Op("as_strided.back", g.G(), g.Value("input").Shape(), contiguousView(g, unfolded))
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 4)
-			d := s.Index(len(shape))
-			return []any{s.Tensor(-2, 2, shape...), d, s.Index(shape[d] + 1), 1 + s.Index(3)}
-		},
+		Grad:      op.Gradient(unfoldGrad),
+		Sample:    sampleUnfold,
 	}, unfolded),
 	viewOp(&op.Def{
 		Sig:       "movedim(Tensor input, int[] source, int[] destination) -> Tensor",
@@ -71,20 +46,8 @@ var viewOps = []*op.Def{
 		More:      []string{"movedim(Tensor input, int source, int destination) -> Tensor"},
 		Names:     both("movedim", "moveaxis"),
 		Doc:       "Moves dimensions source to the positions destination; the others keep their order.",
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				return g.Op("movedim", g.G(), dimList(g.Args, "destination"), dimList(g.Args, "source"))
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(2, 4)
-			n := len(shape)
-			if s.Bool() {
-				return []any{s.Tensor(-2, 2, shape...), s.Int(-int64(n), int64(n)), s.Index(n)}
-			}
-			i, j := s.Index(n), s.Index(n)
-			return []any{s.Tensor(-2, 2, shape...), []int{i, (i + 1) % n}, []int{j, (j+1)%n - n}}
-		},
+		Grad:      op.Gradient(movedimGrad),
+		Sample:    sampleMovedim,
 	}, moved),
 	viewOp(&op.Def{
 		Sig:       "unflatten(Tensor input, int dim, int[] sizes) -> Tensor",
@@ -93,12 +56,7 @@ var viewOps = []*op.Def{
 		Names:     both("unflatten"),
 		Doc:       "Splits dimension dim into the given sizes, one of which may be -1.",
 		Grad:      reshapeGrad,
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 3)
-			d := s.Index(len(shape))
-			shape[d] *= 2
-			return []any{s.Tensor(-2, 2, shape...), d, []int{2, -1}}
-		},
+		Sample:    sampleUnflatten,
 	}, reshaped(unflattenedShape)),
 	viewOp(&op.Def{
 		Sig:       "ravel(Tensor input) -> Tensor",
@@ -253,6 +211,56 @@ var viewOps = []*op.Def{
 			Reason: "a sum of at most as many elements as input has",
 		},
 	},
+}
+
+func selectGrad(g *op.Grad) op.Value {
+	x := g.Value("input")
+	d, i, err := selection(g.Args)
+	if err != nil {
+		op.Fail(err)
+	}
+	return g.Op("slice_scatter", zeros(g, x), g.Op("unsqueeze", g.G(), d), d, i, i+1)
+}
+
+func sampleSelect(s *op.Sampler) []any {
+	shape := s.Shape(1, 4)
+	d := s.Index(len(shape))
+	return []any{s.Tensor(-2, 2, shape...), d, s.Int(-int64(shape[d]), int64(shape[d]))}
+}
+
+func diagonalGrad(g *op.Grad) op.Value {
+	return g.Op("diagonal_scatter", zeros(g, g.Value("input")), g.G(), g.Int("offset"), g.Int("dim1"), g.Int("dim2"))
+}
+
+func unfoldGrad(g *op.Grad) op.Value {
+	return g.Op("as_strided.back", g.G(), g.Value("input").Shape(), contiguousView(g, unfolded))
+}
+
+func sampleUnfold(s *op.Sampler) []any {
+	shape := s.Shape(1, 4)
+	d := s.Index(len(shape))
+	return []any{s.Tensor(-2, 2, shape...), d, s.Index(shape[d] + 1), 1 + s.Index(3)}
+}
+
+func movedimGrad(g *op.Grad) op.Value {
+	return g.Op("movedim", g.G(), dimList(g.Args, "destination"), dimList(g.Args, "source"))
+}
+
+func sampleMovedim(s *op.Sampler) []any {
+	shape := s.Shape(2, 4)
+	n := len(shape)
+	if s.Bool() {
+		return []any{s.Tensor(-2, 2, shape...), s.Int(-int64(n), int64(n)), s.Index(n)}
+	}
+	i, j := s.Index(n), s.Index(n)
+	return []any{s.Tensor(-2, 2, shape...), []int{i, (i + 1) % n}, []int{j, (j+1)%n - n}}
+}
+
+func sampleUnflatten(s *op.Sampler) []any {
+	shape := s.Shape(1, 3)
+	d := s.Index(len(shape))
+	shape[d] *= 2
+	return []any{s.Tensor(-2, 2, shape...), d, []int{2, -1}}
 }
 
 // mayOverlap reports strides by which two elements may lie at one place, as

@@ -38,17 +38,11 @@ var logicOps = slices.Concat([]*op.Def{
 		Doc:           "Whether isclose holds for all elements, as a Python bool.",
 		Traits:        op.NoGrad,
 		NotSplittable: dependsOnAll,
-		Reject: func(a op.Args) error {
-			if err := checkClose(a); err != nil {
-				return err
-			}
-			_, err := broadcastShape(a.Value("input"), a.Value("other"))
-			return err
-		},
-		Infer:   truthValue,
-		Kernels: []op.Kernel{everywhere(closeKernels)},
-		Sample:  sampleClose,
-		Tol:     exactTol("a truth value"),
+		Reject:        checkAllclose,
+		Infer:         truthValue,
+		Kernels:       []op.Kernel{everywhere(closeKernels)},
+		Sample:        sampleClose,
+		Tol:           exactTol("a truth value"),
 	},
 	{
 		Sig:           "equal(Tensor input, Tensor other) -> bool",
@@ -61,20 +55,30 @@ var logicOps = slices.Concat([]*op.Def{
 			{Name: "different shapes", When: differentShapes, Priority: 1, Run: zeroResults},
 			everywhere(equalKernels),
 		},
-		Sample: func(s *op.Sampler) []any {
-			x := s.Tensor(-2, 2, s.Shape(0, 4)...)
-			if s.Bool() {
-				return []any{x, x}
-			}
-			return []any{x, s.Tensor(-2, 2, s.Shape(0, 4)...)}
-		},
-		Tol: exactTol("a truth value"),
+		Sample: sampleEqual,
+		Tol:    exactTol("a truth value"),
 	},
 	predicate("isposinf", "Whether each real element is ∞.", func(x float64) bool { return math.IsInf(x, 1) }, never, nil),
 	predicate("isneginf", "Whether each real element is -∞.", func(x float64) bool { return math.IsInf(x, -1) }, never, nil),
 	predicate("isreal", "Whether each element has no imaginary part.",
 		func(float64) bool { return true }, func(int64) bool { return true }, func(z complex128) bool { return imag(z) == 0 }),
 })
+
+func checkAllclose(a op.Args) error {
+	if err := checkClose(a); err != nil {
+		return err
+	}
+	_, err := broadcastShape(a.Value("input"), a.Value("other"))
+	return err
+}
+
+func sampleEqual(s *op.Sampler) []any {
+	x := s.Tensor(-2, 2, s.Shape(0, 4)...)
+	if s.Bool() {
+		return []any{x, x}
+	}
+	return []any{x, s.Tensor(-2, 2, s.Shape(0, 4)...)}
+}
 
 var closeKernels = []op.Kernel{
 	closeKernel("float32", []tensor.DType{tensor.F32}, func(a op.Args) func(dst []uint8, x, y []float32) {
@@ -116,12 +120,14 @@ func logical(id, doc string, i64 compare[int64], f32 compare[float32], f64 compa
 			compareKernel("float64", float64Set, f64),
 			compareKernel("complex", complexTypes, c128),
 		},
-		Sample: func(s *op.Sampler) []any {
-			a, b := twoShapes(s)
-			return []any{sampleMask(s, a), sampleMask(s, b)}
-		},
-		Tol: exactTol("a truth value"),
+		Sample: sampleLogical,
+		Tol:    exactTol("a truth value"),
 	}
+}
+
+func sampleLogical(s *op.Sampler) []any {
+	a, b := twoShapes(s)
+	return []any{sampleMask(s, a), sampleMask(s, b)}
 }
 
 func bitwise(id, doc string, f func(dst, a, b []int64), names ...string) *op.Def {
@@ -163,16 +169,18 @@ func shift(id, doc string, f func(width int64) func(dst, a, b []int64), names ..
 				return f(int64(8 * to(a).Size()))
 			}),
 		},
-		Sample: func(s *op.Sampler) []any {
-			a, b := twoShapes(s)
-			by := someIntegers(s, b)
-			for i := range by.Len() {
-				by.SetInt(i, max(by.Int(i), -by.Int(i)))
-			}
-			return []any{someIntegers(s, a), by}
-		},
-		Tol: exactTol("bits"),
+		Sample: sampleShift,
+		Tol:    exactTol("bits"),
 	}
+}
+
+func sampleShift(s *op.Sampler) []any {
+	a, b := twoShapes(s)
+	by := someIntegers(s, b)
+	for i := range by.Len() {
+		by.SetInt(i, max(by.Int(i), -by.Int(i)))
+	}
+	return []any{someIntegers(s, a), by}
 }
 
 // complement is the operator ~, which refuses other dtypes by an error of its own class.

@@ -19,12 +19,10 @@ var pointLosses = []*op.Def{
 	pointLoss("mse_loss", ", "+lossTail, "Mean squared error: (input − target)².",
 		func(b op.Builder, x, t op.Value, a op.Args) op.Value { return b.Op("mse_loss.square", b.Sub(x, t)) }),
 	composed(&op.Def{
-		Sig: "mse_loss.square(Tensor input) -> Tensor",
-		Doc: "input², whose gradient takes a mean's divisor before it multiplies by input.",
-		SBP: pointwise,
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value { return g.Mul(g.Mul(g.G(), 2), conj(g, g.Value("input"))) })
-		},
+		Sig:    "mse_loss.square(Tensor input) -> Tensor",
+		Doc:    "input², whose gradient takes a mean's divisor before it multiplies by input.",
+		SBP:    pointwise,
+		Grad:   op.Gradient(func(g *op.Grad) op.Value { return g.Mul(g.Mul(g.G(), 2), conj(g, g.Value("input"))) }),
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 3)...)} },
 		Tol:    ulpTol(1, "a multiplication, correctly rounded"),
 	}, func(b op.Builder, a op.Args) op.Value { return b.Op("square", a.Value("input")) }),
@@ -41,23 +39,12 @@ var pointLosses = []*op.Def{
 	})),
 	pointLoss("smooth_l1_loss", ", "+lossTail+", float beta=1.0", "Squared error below beta, absolute error above: d²/(2·beta) where d = |input − target| < beta, else d − beta/2.", smoothL1, "beta"),
 	composed(&op.Def{
-		Sig: "smooth_l1_loss.zero(Tensor input, Tensor target) -> Tensor",
-		Doc: "|input − target|, with −1 for the gradient of either where they are equal.",
-		SBP: pointwise,
-		Grad: func(g *op.Grad) {
-			x, t := g.Value("input"), g.Value("target")
-			slope := func(up, down op.Value) op.Value {
-				d := g.Sub(up, down)
-				return g.Op("where", g.Op("isnan", d), d, g.Op("where", g.Op("gt", up, down), g.G(), g.Neg(g.G())))
-			}
-			g.To("input", func() op.Value { return slope(x, t) })
-			g.To("target", func() op.Value { return slope(t, x) })
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(0, 3)
-			return []any{s.Distinct(shape...), s.Tensor(-0.02, 0.02, shape...)}
-		},
-		Tol: lossTol,
+		Sig:    "smooth_l1_loss.zero(Tensor input, Tensor target) -> Tensor",
+		Doc:    "|input − target|, with −1 for the gradient of either where they are equal.",
+		SBP:    pointwise,
+		Grad:   smoothL1LossZeroGrad,
+		Sample: sampleSmoothL1LossZero,
+		Tol:    lossTol,
 	}, func(b op.Builder, a op.Args) op.Value { return b.Op("abs", b.Sub(a.Value("input"), a.Value("target"))) }),
 	pointLoss("huber_loss", ", str reduction='mean', float delta=1.0", "Huber's loss: d²/2 where d = |input − target| ≤ delta, else delta·(d − delta/2).", huber, "delta"),
 	composed(&op.Def{
@@ -81,21 +68,9 @@ var pointLosses = []*op.Def{
 		Doc:    "The elements of binary_cross_entropy. In the gradient, input·(1 − input) is at least 1e-12.",
 		SBP:    pointwise,
 		Reject: rejectOutside01,
-		Grad: func(g *op.Grad) {
-			x, t := g.Value("input"), g.Value("target")
-			g.To("input", func() op.Value {
-				slope := g.Op("clamp_min", g.Mul(g.Sub(1, x), x), 1e-12)
-				return g.Div(g.Mul(g.G(), g.Sub(x, t)), slope)
-			})
-			g.To("target", func() op.Value {
-				return g.Mul(g.G(), g.Sub(cappedLog(g.Builder, "log1p", g.Neg(x)), cappedLog(g.Builder, "log", x)))
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(0, 3)
-			return []any{s.Tensor(0.1, 0.9, shape...), s.Tensor(0, 1, shape...)}
-		},
-		Tol: lossTol,
+		Grad:   binaryCrossEntropyElementsGrad,
+		Sample: sampleBinaryCrossEntropyElements,
+		Tol:    lossTol,
 	}, func(b op.Builder, a op.Args) op.Value {
 		x, t := a.Value("input"), a.Value("target")
 		return b.Sub(b.Mul(b.Sub(t, 1), cappedLog(b, "log1p", b.Neg(x))), b.Mul(t, cappedLog(b, "log", x)))
@@ -117,35 +92,12 @@ var pointLosses = []*op.Def{
 		return loss
 	})),
 	composed(&op.Def{
-		Sig: "binary_cross_entropy_with_logits.elements(Tensor input, Tensor target, Tensor? pos_weight=None) -> Tensor",
-		Doc: "The elements of binary_cross_entropy_with_logits: (1 − target)·input + (1 + (pos_weight − 1)·target)·log(1 + e^−input).",
-		SBP: pointwise,
-		Grad: func(g *op.Grad) {
-			x, t, p := g.Value("input"), g.Value("target"), g.Value("pos_weight")
-			g.To("input", func() op.Value {
-				if p == nil {
-					return g.Mul(g.G(), g.Sub(g.Op("sigmoid", x), t))
-				}
-				pt := g.Mul(p, t)
-				return g.Mul(g.G(), g.Sub(g.Mul(g.Sub(g.Add(pt, 1), t), g.Op("sigmoid", x)), pt))
-			})
-			g.To("target", func() op.Value {
-				if p == nil {
-					return g.Neg(g.Mul(g.G(), x))
-				}
-				return g.Mul(g.G(), g.Sub(g.Op("logsigmoid", g.Neg(x)), g.Mul(p, g.Op("logsigmoid", x))))
-			})
-			g.To("pos_weight", func() op.Value { return g.Neg(g.Mul(g.G(), g.Mul(t, g.Op("logsigmoid", x)))) })
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 3)
-			args := []any{s.Tensor(-3, 3, shape...), s.Tensor(0, 1, shape...)}
-			if s.Bool() {
-				args = append(args, s.Tensor(0.5, 2, shape[len(shape)-1]))
-			}
-			return args
-		},
-		Tol: lossTol,
+		Sig:    "binary_cross_entropy_with_logits.elements(Tensor input, Tensor target, Tensor? pos_weight=None) -> Tensor",
+		Doc:    "The elements of binary_cross_entropy_with_logits: (1 − target)·input + (1 + (pos_weight − 1)·target)·log(1 + e^−input).",
+		SBP:    pointwise,
+		Grad:   binaryCrossEntropyWithLogitsElementsGrad,
+		Sample: sampleBinaryCrossEntropyWithLogitsElements,
+		Tol:    lossTol,
 	}, func(b op.Builder, a op.Args) op.Value {
 		x, t := a.Value("input"), a.Value("target")
 		linear, entropy := b.Mul(b.Sub(1, t), x), b.Op("logsigmoid", x)
@@ -188,32 +140,17 @@ var pointLosses = []*op.Def{
 		Names:  []string{"torch.nn.functional.poisson_nll_loss"},
 		Doc:    "Negative log-likelihood of a Poisson distribution: exp(input) − target·input, or input − target·log(input + eps) without log_input; full adds Stirling's approximation target·log(target) − target + log(2π·target)/2 where target > 1.",
 		Reject: strictReduction,
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(0, 3)
-			return []any{s.Tensor(0.5, 2, shape...), s.Tensor(1.5, 4, shape...), s.Bool(), s.Bool(), op.Kw("reduction", lossReductions[s.Index(3)])}
-		},
-		Tol: lossTol,
+		Sample: samplePoissonNllLoss,
+		Tol:    lossTol,
 	}, reducing(poisson)),
 	composed(&op.Def{
-		Sig:    "gaussian_nll_loss(Tensor input, Tensor target, Tensor var, bool full=False, float eps=1e-06, str reduction='mean') -> Tensor",
-		Names:  []string{"torch.nn.functional.gaussian_nll_loss"},
-		Doc:    "Negative log-likelihood of normal distributions: (log(var) + (input − target)²/var)/2 with var at least eps, which the gradient does not see; full adds log(2π)/2.",
-		Reject: firstError(checkVariance, strictReduction),
-		Kernels: []op.Kernel{{Name: "composition", Run: func(c *op.Run) error {
-			if err := rejectNegative(c.Tensor("var")); err != nil {
-				return err
-			}
-			return reducing(gaussianLoss).wide().run(c)
-		}}},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 3)
-			v := slices.Clone(shape)
-			if s.Bool() {
-				v = v[:len(v)-1]
-			}
-			return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape...), s.Tensor(0.5, 2, v...), s.Bool(), 1e-6, lossReductions[s.Index(3)]}
-		},
-		Tol: lossTol,
+		Sig:     "gaussian_nll_loss(Tensor input, Tensor target, Tensor var, bool full=False, float eps=1e-06, str reduction='mean') -> Tensor",
+		Names:   []string{"torch.nn.functional.gaussian_nll_loss"},
+		Doc:     "Negative log-likelihood of normal distributions: (log(var) + (input − target)²/var)/2 with var at least eps, which the gradient does not see; full adds log(2π)/2.",
+		Reject:  firstError(checkVariance, strictReduction),
+		Kernels: []op.Kernel{{Name: "composition", Run: runGaussianNllLoss}},
+		Sample:  sampleGaussianNllLoss,
+		Tol:     lossTol,
 	}, reducing(gaussianLoss)),
 	composed(&op.Def{
 		Sig:    "gaussian_nll_loss.floor(Tensor var, float eps) -> Tensor",
@@ -223,6 +160,85 @@ var pointLosses = []*op.Def{
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(0.5, 2, s.Shape(0, 3)...), 0.25} },
 		Tol:    exactTol("the input or a bound"),
 	}, func(b op.Builder, a op.Args) op.Value { return b.Op("clamp_min", a.Value("var"), a.Float("eps")) }),
+}
+
+func smoothL1LossZeroGrad(g *op.Grad) {
+	x, t := g.Value("input"), g.Value("target")
+	slope := func(up, down op.Value) op.Value {
+		d := g.Sub(up, down)
+		return g.Op("where", g.Op("isnan", d), d, g.Op("where", g.Op("gt", up, down), g.G(), g.Neg(g.G())))
+	}
+	g.To("input", func() op.Value { return slope(x, t) })
+	g.To("target", func() op.Value { return slope(t, x) })
+}
+
+func sampleSmoothL1LossZero(s *op.Sampler) []any {
+	shape := s.Shape(0, 3)
+	return []any{s.Distinct(shape...), s.Tensor(-0.02, 0.02, shape...)}
+}
+
+func binaryCrossEntropyElementsGrad(g *op.Grad) {
+	x, t := g.Value("input"), g.Value("target")
+	g.To("input", func() op.Value {
+		slope := g.Op("clamp_min", g.Mul(g.Sub(1, x), x), 1e-12)
+		return g.Div(g.Mul(g.G(), g.Sub(x, t)), slope)
+	})
+	g.To("target", func() op.Value {
+		return g.Mul(g.G(), g.Sub(cappedLog(g.Builder, "log1p", g.Neg(x)), cappedLog(g.Builder, "log", x)))
+	})
+}
+
+func sampleBinaryCrossEntropyElements(s *op.Sampler) []any {
+	shape := s.Shape(0, 3)
+	return []any{s.Tensor(0.1, 0.9, shape...), s.Tensor(0, 1, shape...)}
+}
+
+func binaryCrossEntropyWithLogitsElementsGrad(g *op.Grad) {
+	x, t, p := g.Value("input"), g.Value("target"), g.Value("pos_weight")
+	g.To("input", func() op.Value {
+		if p == nil {
+			return g.Mul(g.G(), g.Sub(g.Op("sigmoid", x), t))
+		}
+		pt := g.Mul(p, t)
+		return g.Mul(g.G(), g.Sub(g.Mul(g.Sub(g.Add(pt, 1), t), g.Op("sigmoid", x)), pt))
+	})
+	g.To("target", func() op.Value {
+		if p == nil {
+			return g.Neg(g.Mul(g.G(), x))
+		}
+		return g.Mul(g.G(), g.Sub(g.Op("logsigmoid", g.Neg(x)), g.Mul(p, g.Op("logsigmoid", x))))
+	})
+	g.To("pos_weight", func() op.Value { return g.Neg(g.Mul(g.G(), g.Mul(t, g.Op("logsigmoid", x)))) })
+}
+
+func sampleBinaryCrossEntropyWithLogitsElements(s *op.Sampler) []any {
+	shape := s.Shape(1, 3)
+	args := []any{s.Tensor(-3, 3, shape...), s.Tensor(0, 1, shape...)}
+	if s.Bool() {
+		args = append(args, s.Tensor(0.5, 2, shape[len(shape)-1]))
+	}
+	return args
+}
+
+func samplePoissonNllLoss(s *op.Sampler) []any {
+	shape := s.Shape(0, 3)
+	return []any{s.Tensor(0.5, 2, shape...), s.Tensor(1.5, 4, shape...), s.Bool(), s.Bool(), op.Kw("reduction", lossReductions[s.Index(3)])}
+}
+
+func runGaussianNllLoss(c *op.Run) error {
+	if err := rejectNegative(c.Tensor("var")); err != nil {
+		return err
+	}
+	return reducing(gaussianLoss).wide().run(c)
+}
+
+func sampleGaussianNllLoss(s *op.Sampler) []any {
+	shape := s.Shape(1, 3)
+	v := slices.Clone(shape)
+	if s.Bool() {
+		v = v[:len(v)-1]
+	}
+	return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape...), s.Tensor(0.5, 2, v...), s.Bool(), 1e-6, lossReductions[s.Index(3)]}
 }
 
 var lossReductions = []string{"none", "mean", "sum"}

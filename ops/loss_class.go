@@ -16,26 +16,18 @@ var classLosses = []*op.Def{
 		Doc:     "Negative log-likelihood of the class target in dimension 1 (0 of 1): −weight[target]·input[target], 0 where target is ignore_index. The mean is weighted.",
 		Reject:  firstError(checkLossReduction, checkClasses),
 		Fixed:   []string{"weight"},
-		Sample: func(s *op.Sampler) []any {
-			x, target, weight := sampleClasses(s)
-			return []any{x, target, weight, op.Kw("ignore_index", 0), op.Kw("reduction", lossReductions[s.Index(3)])}
-		},
-		Tol: lossTol,
+		Sample:  sampleNllLoss,
+		Tol:     lossTol,
 	}, nllLoss),
 	{
-		Sig:    "nll_loss.index(Tensor target, int classes, int ignore_index) -> Tensor",
-		Doc:    "The classes as indices, 0 for ignore_index. Others must be in range.",
-		Traits: op.NoGrad,
-		SBP:    axes("target * -> *"),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			return one(tensor.I64, a.Value("target").Shape(), nil), nil
-		},
+		Sig:     "nll_loss.index(Tensor target, int classes, int ignore_index) -> Tensor",
+		Doc:     "The classes as indices, 0 for ignore_index. Others must be in range.",
+		Traits:  op.NoGrad,
+		SBP:     axes("target * -> *"),
+		Infer:   func(a op.Args) ([]op.Meta, error) { return one(tensor.I64, a.Value("target").Shape(), nil), nil },
 		Kernels: []op.Kernel{{Name: "integer", Run: classIndex}},
-		Sample: func(s *op.Sampler) []any {
-			_, target, _ := sampleClasses(s)
-			return []any{target, 6, 0}
-		},
-		Tol: exactTol("a copy of its input"),
+		Sample:  sampleNllLossIndex,
+		Tol:     exactTol("a copy of its input"),
 	},
 	composed(&op.Def{
 		Sig:     "cross_entropy(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean', float label_smoothing=0.0) -> Tensor",
@@ -43,17 +35,29 @@ var classLosses = []*op.Def{
 		Names:   []string{"torch.nn.functional.cross_entropy"},
 		Doc:     "Cross entropy of softmax over the classes, dimension 1 (0 of 1), against the class target or, for a floating target of the input's shape, its probabilities; label_smoothing mixes those with the uniform distribution.",
 		Reject:  firstError(checkLossReduction, checkCrossEntropy),
-		Sample: func(s *op.Sampler) []any {
-			x, target, weight := sampleClasses(s)
-			smoothing := op.Kw("label_smoothing", []float64{0, 0.25}[s.Index(2)])
-			how := op.Kw("reduction", lossReductions[s.Index(3)])
-			if s.Bool() {
-				return []any{x, s.Tensor(0, 1, x.Shape()...), weight, smoothing, how}
-			}
-			return []any{x, target, weight, op.Kw("ignore_index", 0), smoothing, how}
-		},
-		Tol: lossTol,
+		Sample:  sampleCrossEntropy,
+		Tol:     lossTol,
 	}, crossEntropy),
+}
+
+func sampleNllLoss(s *op.Sampler) []any {
+	x, target, weight := sampleClasses(s)
+	return []any{x, target, weight, op.Kw("ignore_index", 0), op.Kw("reduction", lossReductions[s.Index(3)])}
+}
+
+func sampleNllLossIndex(s *op.Sampler) []any {
+	_, target, _ := sampleClasses(s)
+	return []any{target, 6, 0}
+}
+
+func sampleCrossEntropy(s *op.Sampler) []any {
+	x, target, weight := sampleClasses(s)
+	smoothing := op.Kw("label_smoothing", []float64{0, 0.25}[s.Index(2)])
+	how := op.Kw("reduction", lossReductions[s.Index(3)])
+	if s.Bool() {
+		return []any{x, s.Tensor(0, 1, x.Shape()...), weight, smoothing, how}
+	}
+	return []any{x, target, weight, op.Kw("ignore_index", 0), smoothing, how}
 }
 
 // classDim is the dimension of the classes.

@@ -33,23 +33,16 @@ var ctcLosses = []*op.Def{
 		return reduceLoss(b, loss, how)
 	}),
 	{
-		Sig:  "ctc_loss.samples(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank, bool average, bool zero_infinity) -> Tensor",
-		More: []string{"ctc_loss.samples(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank, bool average, bool zero_infinity) -> Tensor"},
-		Doc:  "The losses of ctc_loss; average divides them by their numbers of targets. As PyTorch's, the gradient takes log_probs as normalised.",
-		SBP:  axes("log_probs .n., targets n., input_lengths n, target_lengths n -> n"),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			x := a.Value("log_probs")
-			return one(x.DType(), x.Shape()[1:2], nil), nil
-		},
+		Sig:   "ctc_loss.samples(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank, bool average, bool zero_infinity) -> Tensor",
+		More:  []string{"ctc_loss.samples(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank, bool average, bool zero_infinity) -> Tensor"},
+		Doc:   "The losses of ctc_loss; average divides them by their numbers of targets. As PyTorch's, the gradient takes log_probs as normalised.",
+		SBP:   axes("log_probs .n., targets n., input_lengths n, target_lengths n -> n"),
+		Infer: inferCtcLossSamples,
 		Kernels: []op.Kernel{
 			{Name: "float32", When: op.DTypeIn("log_probs", tensor.F32), Run: ctcRun[float32]},
 			{Name: "float64", When: op.DTypeIn("log_probs", tensor.F64), Run: ctcRun[float64]},
 		},
-		Grad: func(g *op.Grad) {
-			g.To("log_probs", func() op.Value {
-				return g.Op("ctc_loss.backward", g.G(), g.Value("log_probs"), g.Value("targets"), g.Any("input_lengths"), g.Any("target_lengths"), g.Int("blank"), g.Bool("average"), g.Bool("zero_infinity"))
-			})
-		},
+		Grad:   op.GradientOf("log_probs", ctcLossSamplesGrad),
 		Sample: func(s *op.Sampler) []any { return append(sampleCTC(s)[:4], 0, s.Bool(), s.Bool()) },
 		Tol:    lossTol,
 	},
@@ -64,13 +57,24 @@ var ctcLosses = []*op.Def{
 			{Name: "float32", When: op.DTypeIn("log_probs", tensor.F32), Run: ctcBackwardRun[float32]},
 			{Name: "float64", When: op.DTypeIn("log_probs", tensor.F64), Run: ctcBackwardRun[float64]},
 		},
-		Sample: func(s *op.Sampler) []any {
-			args := append(sampleCTC(s)[:4], 0, s.Bool(), s.Bool())
-			x := args[0].(*tensor.Tensor)
-			return append([]any{s.Tensor(-1, 1, x.Shape()[1]).Convert(x.DType())}, args...)
-		},
-		Tol: lossTol,
+		Sample: sampleCtcLossBackward,
+		Tol:    lossTol,
 	},
+}
+
+func inferCtcLossSamples(a op.Args) ([]op.Meta, error) {
+	x := a.Value("log_probs")
+	return one(x.DType(), x.Shape()[1:2], nil), nil
+}
+
+func ctcLossSamplesGrad(g *op.Grad) op.Value {
+	return g.Op("ctc_loss.backward", g.G(), g.Value("log_probs"), g.Value("targets"), g.Any("input_lengths"), g.Any("target_lengths"), g.Int("blank"), g.Bool("average"), g.Bool("zero_infinity"))
+}
+
+func sampleCtcLossBackward(s *op.Sampler) []any {
+	args := append(sampleCTC(s)[:4], 0, s.Bool(), s.Bool())
+	x := args[0].(*tensor.Tensor)
+	return append([]any{s.Tensor(-1, 1, x.Shape()[1]).Convert(x.DType())}, args...)
 }
 
 // lengthCount returns how many lengths an argument has, a tensor or a list.

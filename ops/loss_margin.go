@@ -121,25 +121,14 @@ var marginLosses = []*op.Def{
 		Tol: lossTol,
 	}, reducing(multiMargin)),
 	{
-		Sig:    "multi_margin_loss.index(Tensor target, int classes) -> Tensor",
-		Doc:    "The classes, which must be in range.",
-		Traits: op.NoGrad,
-		SBP:    axes("target * -> *"),
-		Infer:  inferLike("target"),
-		Kernels: []op.Kernel{{Name: "integer", Run: func(c *op.Run) error {
-			for i, t := 0, c.Tensor("target"); i < t.Len(); i++ {
-				if v := t.Int(i); v < 0 || v >= int64(c.Int("classes")) {
-					return op.RuntimeError("argument 'target' is out of range: class %d of %d", v, c.Int("classes"))
-				}
-			}
-			c.Out[0].CopyFrom(c.Tensor("target"))
-			return nil
-		}}},
-		Sample: func(s *op.Sampler) []any {
-			_, target, _ := sampleClasses(s)
-			return []any{target, 6}
-		},
-		Tol: exactTol("a copy of its input"),
+		Sig:     "multi_margin_loss.index(Tensor target, int classes) -> Tensor",
+		Doc:     "The classes, which must be in range.",
+		Traits:  op.NoGrad,
+		SBP:     axes("target * -> *"),
+		Infer:   inferLike("target"),
+		Kernels: []op.Kernel{{Name: "integer", Run: runMultiMarginLossIndex}},
+		Sample:  sampleMultiMarginLossIndex,
+		Tol:     exactTol("a copy of its input"),
 	},
 	composed(&op.Def{
 		Sig:     "multilabel_margin_loss(Tensor input, Tensor target, " + lossTail + ") -> Tensor",
@@ -154,20 +143,35 @@ var marginLosses = []*op.Def{
 		Tol: lossTol,
 	}, reducing(multilabelMargin)),
 	{
-		Sig:    "multilabel_margin_loss.labels(Tensor target) -> (Tensor index, Tensor label, Tensor other)",
-		Doc:    "The labels of each row as indices, 0 for none; which of them are labels; and which classes are none.",
-		Traits: op.NoGrad,
-		SBP:    planes(1, "target"),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			s := a.Value("target").Shape()
-			return []op.Meta{{DType: tensor.I64, Shape: s}, {DType: tensor.Bool, Shape: s}, {DType: tensor.Bool, Shape: s}}, nil
-		},
+		Sig:     "multilabel_margin_loss.labels(Tensor target) -> (Tensor index, Tensor label, Tensor other)",
+		Doc:     "The labels of each row as indices, 0 for none; which of them are labels; and which classes are none.",
+		Traits:  op.NoGrad,
+		SBP:     planes(1, "target"),
+		Infer:   inferMultilabelMarginLossLabels,
 		Kernels: []op.Kernel{{Name: "integer", Run: labelRows}},
-		Sample: func(s *op.Sampler) []any {
-			return []any{sampleLabels(s, []int{int(s.Int(1, 4)), int(s.Int(1, 6))})}
-		},
-		Tol: exactTol("indices and truth values"),
+		Sample:  func(s *op.Sampler) []any { return []any{sampleLabels(s, []int{int(s.Int(1, 4)), int(s.Int(1, 6))})} },
+		Tol:     exactTol("indices and truth values"),
 	},
+}
+
+func runMultiMarginLossIndex(c *op.Run) error {
+	for i, t := 0, c.Tensor("target"); i < t.Len(); i++ {
+		if v := t.Int(i); v < 0 || v >= int64(c.Int("classes")) {
+			return op.RuntimeError("argument 'target' is out of range: class %d of %d", v, c.Int("classes"))
+		}
+	}
+	c.Out[0].CopyFrom(c.Tensor("target"))
+	return nil
+}
+
+func sampleMultiMarginLossIndex(s *op.Sampler) []any {
+	_, target, _ := sampleClasses(s)
+	return []any{target, 6}
+}
+
+func inferMultilabelMarginLossLabels(a op.Args) ([]op.Meta, error) {
+	s := a.Value("target").Shape()
+	return []op.Meta{{DType: tensor.I64, Shape: s}, {DType: tensor.Bool, Shape: s}, {DType: tensor.Bool, Shape: s}}, nil
 }
 
 // marginFor is the margin as a number of the dtype.

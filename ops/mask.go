@@ -16,21 +16,10 @@ var maskOps = []*op.Def{
 		Doc:           "The indices of the elements that are not zero, one row for each, in row-major order.",
 		Traits:        op.NoGrad | op.Dynamic,
 		NotSplittable: dependsOnAll,
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			t, err := elementsOf(a.Value("input"), "input")
-			if err != nil {
-				return nil, err
-			}
-			n := kernel.CountTrue(t.Convert(tensor.Bool))
-			return one(tensor.I64, []int{n, t.Dim()}, []int{1, max(n, 1)}), nil
-		},
-		Kernels: []op.Kernel{{Name: "scan", Run: func(c *op.Run) error {
-			x := c.Tensor("input")
-			kernel.Coordinates(c.Out[0], kernel.TruePlaces(x.Convert(tensor.Bool)), x.Shape())
-			return nil
-		}}},
-		Sample: func(s *op.Sampler) []any { return []any{sampleIndex(s, s.Shape(0, 4), 2).Convert(s.DType)} },
-		Tol:    exactTol("places in its input"),
+		Infer:         inferNonzero,
+		Kernels:       []op.Kernel{{Name: "scan", Run: runNonzero}},
+		Sample:        func(s *op.Sampler) []any { return []any{sampleIndex(s, s.Shape(0, 4), 2).Convert(s.DType)} },
+		Tol:           exactTol("places in its input"),
 	},
 	{
 		Sig:           "nonzero.tuple(Tensor input, *, bool as_tuple) -> Tensor[]",
@@ -39,10 +28,8 @@ var maskOps = []*op.Def{
 		Traits:        op.NoGrad | op.Dynamic,
 		NotSplittable: dependsOnAll,
 		Compose:       composePlaces("input"),
-		Sample: func(s *op.Sampler) []any {
-			return []any{sampleIndex(s, s.Shape(0, 4), 2).Convert(s.DType), op.Kw("as_tuple", true)}
-		},
-		Tol: exactTol("places in its input"),
+		Sample:        sampleNonzeroTuple,
+		Tol:           exactTol("places in its input"),
 	},
 	{
 		Sig:           "where.nonzero(Tensor condition) -> Tensor[]",
@@ -62,34 +49,11 @@ var maskOps = []*op.Def{
 		Doc:       "The elements of input at which mask holds, in row-major order, both broadcast to one shape.",
 		Traits:    op.Dynamic,
 		Reject:    checkMask("masked_select"),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			mask, err := broadcastMask(a)
-			if err != nil {
-				return nil, err
-			}
-			return one(a.Value("input").DType(), []int{kernel.CountTrue(mask)}, nil), nil
-		},
-		Kernels: []op.Kernel{{Name: "scan", Run: func(c *op.Run) error {
-			s, err := masked(c.Args, c.Tensor("input"))
-			if err == nil {
-				s.Take(c.Out[0])
-			}
-			return err
-		}}},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				shape, err := broadcastShape(g.Value("input"), g.Value("mask"))
-				if err != nil {
-					op.Fail(err)
-				}
-				return g.Op("masked_scatter", g.Expand(zeros(g, g.Value("input")), shape), g.Value("mask"), g.G())
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			x, mask := sampleMasked(s)
-			return []any{x, mask}
-		},
-		Tol: exactTol("copies its inputs"),
+		Infer:     inferMaskedSelect,
+		Kernels:   []op.Kernel{{Name: "scan", Run: runMaskedSelect}},
+		Grad:      op.Gradient(maskedSelectGrad),
+		Sample:    sampleMaskedSelect,
+		Tol:       exactTol("copies its inputs"),
 	},
 	{
 		Sig:       "masked_scatter(Tensor input, Tensor mask, Tensor source) -> Tensor",
@@ -98,64 +62,124 @@ var maskOps = []*op.Def{
 		Names:     both("masked_scatter"),
 		Doc:       "A copy of input, broadcast with mask, in which the elements at which mask holds are the first ones of source, both in row-major order.",
 		Reject:    firstError(checkMask("masked_scatter"), checkMaskedSource),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			shape, err := broadcastShape(a.Value("input"), a.Value("mask"))
-			return one(a.Value("input").DType(), shape, nil), err
-		},
-		Kernels: []op.Kernel{{Name: "scan", Run: func(c *op.Run) error {
-			out, src := c.Out[0], c.Tensor("source")
-			x, err := c.Tensor("input").Expand(out.Shape()...)
-			if err != nil {
-				return err
-			}
-			out.CopyFrom(x)
-			s, err := masked(c.Args, out)
-			if err != nil {
-				return err
-			}
-			if n := s.View.Len(); n > src.Len() {
-				return op.RuntimeError("argument 'source' has %d elements, fewer than the %d at which 'mask' holds", src.Len(), n)
-			}
-			s.Put(src.Reshape(src.Len()).Narrow(0, 0, s.View.Len(), 1))
-			return nil
-		}}},
-		Grad: func(g *op.Grad) {
-			mask := g.Value("mask")
-			g.To("input", func() op.Value { return g.Op("where", g.Cast(mask, tensor.Bool), 0.0, g.G()) })
-			g.To("source", func() op.Value { return g.Op("masked_scatter.backward", g.G(), mask, g.Value("source").Shape()) })
-		},
-		Sample: func(s *op.Sampler) []any {
-			x, mask := sampleMasked(s)
-			return []any{x, mask, s.Tensor(-2, 2, 5, 5, 5)}
-		},
-		Tol: exactTol("copies its inputs"),
+		Infer:     inferMaskedScatter,
+		Kernels:   []op.Kernel{{Name: "scan", Run: runMaskedScatter}},
+		Grad:      maskedScatterGrad,
+		Sample:    sampleMaskedScatter,
+		Tol:       exactTol("copies its inputs"),
 	},
 	{
 		Sig:       "masked_scatter.backward(Tensor grad, Tensor mask, int[] size) -> Tensor",
 		SBP:       linear("grad"),
 		Magnitude: "masked_scatter.backward",
 		Doc:       "Gradient of masked_scatter with respect to its source: the elements of grad at which mask holds, then zeros, in a tensor of the given size.",
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			return one(a.Value("grad").DType(), a.Ints("size"), nil), nil
-		},
-		Kernels: []op.Kernel{{Name: "scan", Run: func(c *op.Run) error {
-			out := c.Out[0]
-			clear(out.Storage())
-			s, err := maskedAt(c.Tensor("grad"), c.Tensor("mask"))
-			if err == nil {
-				s.Take(out.Reshape(out.Len()).Narrow(0, 0, s.View.Len(), 1))
-			}
-			return err
-		}}},
-		Grad: func(g *op.Grad) {
-			g.To("grad", func() op.Value { return g.Op("masked_scatter", zeros(g, g.Value("grad")), g.Value("mask"), g.G()) })
-		},
-		Sample: func(s *op.Sampler) []any {
-			x, _ := sampleMasked(s)
-			return []any{x, sampleIndex(s, x.Shape(), 2).Convert(tensor.Bool), []int{x.Len() + s.Index(3)}}
-		},
-		Tol: exactTol("copies its inputs"),
+		Infer:     func(a op.Args) ([]op.Meta, error) { return one(a.Value("grad").DType(), a.Ints("size"), nil), nil },
+		Kernels:   []op.Kernel{{Name: "scan", Run: runMaskedScatterBackward}},
+		Grad:      op.GradientOf("grad", maskedScatterBackwardGrad),
+		Sample:    sampleMaskedScatterBackward,
+		Tol:       exactTol("copies its inputs"),
 	},
+}
+
+func inferNonzero(a op.Args) ([]op.Meta, error) {
+	t, err := elementsOf(a.Value("input"), "input")
+	if err != nil {
+		return nil, err
+	}
+	n := kernel.CountTrue(t.Convert(tensor.Bool))
+	return one(tensor.I64, []int{n, t.Dim()}, []int{1, max(n, 1)}), nil
+}
+
+func runNonzero(c *op.Run) error {
+	x := c.Tensor("input")
+	kernel.Coordinates(c.Out[0], kernel.TruePlaces(x.Convert(tensor.Bool)), x.Shape())
+	return nil
+}
+
+func sampleNonzeroTuple(s *op.Sampler) []any {
+	return []any{sampleIndex(s, s.Shape(0, 4), 2).Convert(s.DType), op.Kw("as_tuple", true)}
+}
+
+func inferMaskedSelect(a op.Args) ([]op.Meta, error) {
+	mask, err := broadcastMask(a)
+	if err != nil {
+		return nil, err
+	}
+	return one(a.Value("input").DType(), []int{kernel.CountTrue(mask)}, nil), nil
+}
+
+func runMaskedSelect(c *op.Run) error {
+	s, err := masked(c.Args, c.Tensor("input"))
+	if err == nil {
+		s.Take(c.Out[0])
+	}
+	return err
+}
+
+func maskedSelectGrad(g *op.Grad) op.Value {
+	shape, err := broadcastShape(g.Value("input"), g.Value("mask"))
+	if err != nil {
+		op.Fail(err)
+	}
+	return g.Op("masked_scatter", g.Expand(zeros(g, g.Value("input")), shape), g.Value("mask"), g.G())
+}
+
+func sampleMaskedSelect(s *op.Sampler) []any {
+	x, mask := sampleMasked(s)
+	return []any{x, mask}
+}
+
+func inferMaskedScatter(a op.Args) ([]op.Meta, error) {
+	shape, err := broadcastShape(a.Value("input"), a.Value("mask"))
+	return one(a.Value("input").DType(), shape, nil), err
+}
+
+func runMaskedScatter(c *op.Run) error {
+	out, src := c.Out[0], c.Tensor("source")
+	x, err := c.Tensor("input").Expand(out.Shape()...)
+	if err != nil {
+		return err
+	}
+	out.CopyFrom(x)
+	s, err := masked(c.Args, out)
+	if err != nil {
+		return err
+	}
+	if n := s.View.Len(); n > src.Len() {
+		return op.RuntimeError("argument 'source' has %d elements, fewer than the %d at which 'mask' holds", src.Len(), n)
+	}
+	s.Put(src.Reshape(src.Len()).Narrow(0, 0, s.View.Len(), 1))
+	return nil
+}
+
+func maskedScatterGrad(g *op.Grad) {
+	mask := g.Value("mask")
+	g.To("input", func() op.Value { return g.Op("where", g.Cast(mask, tensor.Bool), 0.0, g.G()) })
+	g.To("source", func() op.Value { return g.Op("masked_scatter.backward", g.G(), mask, g.Value("source").Shape()) })
+}
+
+func sampleMaskedScatter(s *op.Sampler) []any {
+	x, mask := sampleMasked(s)
+	return []any{x, mask, s.Tensor(-2, 2, 5, 5, 5)}
+}
+
+func runMaskedScatterBackward(c *op.Run) error {
+	out := c.Out[0]
+	clear(out.Storage())
+	s, err := maskedAt(c.Tensor("grad"), c.Tensor("mask"))
+	if err == nil {
+		s.Take(out.Reshape(out.Len()).Narrow(0, 0, s.View.Len(), 1))
+	}
+	return err
+}
+
+func maskedScatterBackwardGrad(g *op.Grad) op.Value {
+	return g.Op("masked_scatter", zeros(g, g.Value("grad")), g.Value("mask"), g.G())
+}
+
+func sampleMaskedScatterBackward(s *op.Sampler) []any {
+	x, _ := sampleMasked(s)
+	return []any{x, sampleIndex(s, x.Shape(), 2).Convert(tensor.Bool), []int{x.Len() + s.Index(3)}}
 }
 
 func checkMask(name string) func(op.Args) error {
@@ -252,34 +276,17 @@ var matrixOps = []*op.Def{
 		Magnitude: "trace",
 		Names:     both("trace"),
 		Doc:       "Sum of the diagonal of a matrix; integers give int64.",
-		Reject: func(a op.Args) error {
-			if n := len(a.Value("input").Shape()); n != 2 {
-				return op.RuntimeError("expected argument 'input' to be a matrix, but got a tensor with %d dimensions", n)
-			}
-			return rejectTypes("input", tensor.Bool)(a)
-		},
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			d := a.Value("input").DType()
-			if d.IsInt() {
-				d = tensor.I64
-			}
-			return one(d, []int{}, nil), nil
-		},
+		Reject:    checkTrace,
+		Infer:     inferTrace,
 		Kernels: []op.Kernel{
 			traceKernel("integer", integerTypes, func(out, in *tensor.Tensor, dims []int, _ float64) { kernel.Sum[int64, int64](out, in, dims, 1) }),
 			traceKernel("float32", float32Set, kernel.Sum[float32, float64]),
 			traceKernel("float64", float64Set, kernel.Sum[float64, float64]),
 			traceKernel("complex", complexTypes, kernel.SumComplex),
 		},
-		Grad: func(g *op.Grad) {
-			shape := g.Value("input").Shape()
-			g.To("input", func() op.Value { return g.Op("triu", g.Op("tril", g.Expand(g.G(), shape))) })
-		},
-		Sample: func(s *op.Sampler) []any {
-			rows, more := 1+s.Index(4), s.Index(3) // PyTorch 1.13 gives a wrong gradient to more rows than columns
-			return []any{s.Tensor(-2, 2, rows, rows+more)}
-		},
-		Tol: accumulating(func(a op.Args) int { return slices.Min(a.Value("input").Shape()) }, "a sum of the diagonal"),
+		Grad:   traceGrad,
+		Sample: sampleTrace,
+		Tol:    accumulating(func(a op.Args) int { return slices.Min(a.Value("input").Shape()) }, "a sum of the diagonal"),
 	},
 	{
 		Sig:       "diag(Tensor input, int diagonal=0) -> Tensor",
@@ -288,63 +295,100 @@ var matrixOps = []*op.Def{
 		Names:     both("diag"),
 		Doc:       "The diagonal of a matrix, diagonal steps above the main one; of a vector, the square matrix with that diagonal and zeros elsewhere.",
 		Reject:    checkDiag,
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			shape := a.Value("input").Shape()
-			if len(shape) == 1 {
-				n := shape[0] + max(a.Int("diagonal"), -a.Int("diagonal"))
-				return one(a.Value("input").DType(), []int{n, n}, nil), nil
-			}
-			_, _, n := matrixDiagonal(shape, a.Int("diagonal"))
-			return one(a.Value("input").DType(), []int{n}, nil), nil
-		},
-		Kernels: []op.Kernel{{Name: "copy", Run: func(c *op.Run) error {
-			x, out := c.Tensor("input"), c.Out[0]
-			if x.Dim() == 2 {
-				out.CopyFrom(diagonalView(x, c.Int("diagonal")))
-				return nil
-			}
-			clear(out.Storage())
-			diagonalView(out, c.Int("diagonal")).CopyFrom(x)
-			return nil
-		}}},
-		Grad: func(g *op.Grad) {
-			x, k := g.Value("input"), g.Int("diagonal")
-			g.To("input", func() op.Value {
-				if len(x.Shape()) == 1 {
-					return g.Op("diag", g.G(), k)
-				}
-				return g.Op("diag.backward", g.G(), x.Shape(), k)
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 2)
-			return []any{s.Tensor(-2, 2, shape...), s.Int(-1, 2)}
-		},
-		Tol: exactTol("copies its inputs"),
+		Infer:     inferDiag,
+		Kernels:   []op.Kernel{{Name: "copy", Run: runDiag}},
+		Grad:      diagGrad,
+		Sample:    sampleDiag,
+		Tol:       exactTol("copies its inputs"),
 	},
 	{
 		Sig:       "diag.backward(Tensor grad, int[] size, int diagonal) -> Tensor",
 		SBP:       linear("grad"),
 		Magnitude: "diag.backward",
 		Doc:       "A matrix of zeros with the given diagonal.",
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			return one(a.Value("grad").DType(), a.Ints("size"), nil), nil
-		},
-		Kernels: []op.Kernel{{Name: "copy", Run: func(c *op.Run) error {
-			clear(c.Out[0].Storage())
-			diagonalView(c.Out[0], c.Int("diagonal")).CopyFrom(c.Tensor("grad"))
-			return nil
-		}}},
-		Grad: func(g *op.Grad) {
-			g.To("grad", func() op.Value { return g.Op("diag", g.G(), g.Int("diagonal")) })
-		},
-		Sample: func(s *op.Sampler) []any {
-			size, k := s.Dims(2), int(s.Int(-1, 2))
-			_, _, n := matrixDiagonal(size, k)
-			return []any{s.Tensor(-2, 2, n), size, k}
-		},
-		Tol: exactTol("copies its inputs"),
+		Infer:     inferDiagBackward,
+		Kernels:   []op.Kernel{{Name: "copy", Run: runDiagBackward}},
+		Grad:      op.GradientOf("grad", func(g *op.Grad) op.Value { return g.Op("diag", g.G(), g.Int("diagonal")) }),
+		Sample:    sampleDiagBackward,
+		Tol:       exactTol("copies its inputs"),
 	},
+}
+
+func checkTrace(a op.Args) error {
+	if n := len(a.Value("input").Shape()); n != 2 {
+		return op.RuntimeError("expected argument 'input' to be a matrix, but got a tensor with %d dimensions", n)
+	}
+	return rejectTypes("input", tensor.Bool)(a)
+}
+
+func inferTrace(a op.Args) ([]op.Meta, error) {
+	d := a.Value("input").DType()
+	if d.IsInt() {
+		d = tensor.I64
+	}
+	return one(d, []int{}, nil), nil
+}
+
+func traceGrad(g *op.Grad) {
+	shape := g.Value("input").Shape()
+	g.To("input", func() op.Value { return g.Op("triu", g.Op("tril", g.Expand(g.G(), shape))) })
+}
+
+func sampleTrace(s *op.Sampler) []any {
+	rows, more := 1+s.Index(4), s.Index(3) // PyTorch 1.13 gives a wrong gradient to more rows than columns
+	return []any{s.Tensor(-2, 2, rows, rows+more)}
+}
+
+func inferDiag(a op.Args) ([]op.Meta, error) {
+	shape := a.Value("input").Shape()
+	if len(shape) == 1 {
+		n := shape[0] + max(a.Int("diagonal"), -a.Int("diagonal"))
+		return one(a.Value("input").DType(), []int{n, n}, nil), nil
+	}
+	_, _, n := matrixDiagonal(shape, a.Int("diagonal"))
+	return one(a.Value("input").DType(), []int{n}, nil), nil
+}
+
+func runDiag(c *op.Run) error {
+	x, out := c.Tensor("input"), c.Out[0]
+	if x.Dim() == 2 {
+		out.CopyFrom(diagonalView(x, c.Int("diagonal")))
+		return nil
+	}
+	clear(out.Storage())
+	diagonalView(out, c.Int("diagonal")).CopyFrom(x)
+	return nil
+}
+
+func diagGrad(g *op.Grad) {
+	x, k := g.Value("input"), g.Int("diagonal")
+	g.To("input", func() op.Value {
+		if len(x.Shape()) == 1 {
+			return g.Op("diag", g.G(), k)
+		}
+		return g.Op("diag.backward", g.G(), x.Shape(), k)
+	})
+}
+
+func sampleDiag(s *op.Sampler) []any {
+	shape := s.Shape(1, 2)
+	return []any{s.Tensor(-2, 2, shape...), s.Int(-1, 2)}
+}
+
+func inferDiagBackward(a op.Args) ([]op.Meta, error) {
+	return one(a.Value("grad").DType(), a.Ints("size"), nil), nil
+}
+
+func runDiagBackward(c *op.Run) error {
+	clear(c.Out[0].Storage())
+	diagonalView(c.Out[0], c.Int("diagonal")).CopyFrom(c.Tensor("grad"))
+	return nil
+}
+
+func sampleDiagBackward(s *op.Sampler) []any {
+	size, k := s.Dims(2), int(s.Int(-1, 2))
+	_, _, n := matrixDiagonal(size, k)
+	return []any{s.Tensor(-2, 2, n), size, k}
 }
 
 func triangleDef(name, where string, upper bool) *op.Def {
@@ -355,22 +399,24 @@ func triangleDef(name, where string, upper bool) *op.Def {
 		Names:     both(name),
 		Doc:       "The elements of each matrix, the last two dimensions, that lie " + where + " a diagonal, that many steps above the main one; zeros elsewhere.",
 		Traits:    op.Idempotent,
-		Reject: func(a op.Args) error {
-			if n := len(a.Value("input").Shape()); n < 2 {
-				return op.IndexError("expected argument 'input' to have at least 2 dimensions, but it has %d", n)
-			}
-			return nil
-		},
-		Infer: inferLike("input"),
+		Reject:    checkTriangle,
+		Infer:     inferLike("input"),
 		Kernels: []op.Kernel{{Name: "copy", Run: func(c *op.Run) error {
 			c.Out[0].CopyFrom(c.Tensor("input"))
 			kernel.Triangle(c.Out[0], c.Int("diagonal"), upper)
 			return nil
 		}}},
-		Grad:   func(g *op.Grad) { g.To("input", func() op.Value { return g.Op(name, g.G(), g.Int("diagonal")) }) },
+		Grad:   op.Gradient(func(g *op.Grad) op.Value { return g.Op(name, g.G(), g.Int("diagonal")) }),
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(2, 4)...), s.Int(-6, 7)} },
 		Tol:    exactTol("copies its inputs"),
 	}
+}
+
+func checkTriangle(a op.Args) error {
+	if n := len(a.Value("input").Shape()); n < 2 {
+		return op.IndexError("expected argument 'input' to have at least 2 dimensions, but it has %d", n)
+	}
+	return nil
 }
 
 func traceKernel(name string, ds []tensor.DType, sum func(out, in *tensor.Tensor, dims []int, by float64)) op.Kernel {

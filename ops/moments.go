@@ -161,11 +161,7 @@ var countOps = []*op.Def{
 			rowKernel("float32", resultOf(sumType, float32Set...), sumType, fixed(kernel.NanSumRow[float32])),
 			rowKernel("float64", resultOf(sumType, tensor.F64), sumType, fixed(kernel.NanSumRow[float64])),
 		},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				return g.Op("where", g.Op("isnan", g.Value("input")), 0.0, spread(g))
-			})
-		},
+		Grad:   op.Gradient(func(g *op.Grad) op.Value { return g.Op("where", g.Op("isnan", g.Value("input")), 0.0, spread(g)) }),
 		Sample: sampleReduced,
 		Tol:    accumulating(statTerms, "a sum of Terms elements"),
 	},
@@ -180,16 +176,8 @@ var countOps = []*op.Def{
 			rowKernel("float32", op.DTypeIn("input", slices.Concat(float32Set, integralSet)...), nil, fixed(kernel.LogSumExpRow[float32])),
 			rowKernel("float64", op.DTypeIn("input", tensor.F64), nil, fixed(kernel.LogSumExpRow[float64])),
 		},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				share := g.Op("exp", g.Sub(wide(g, g.Value("input")), keptLike(g, wide(g, g.Out[0]))))
-				return g.Mul(keptLike(g, wide(g, g.G())), share)
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			args := sampleStatDim(s)
-			return []any{args[0], []any{args[1]}, args[2]}
-		},
+		Grad:    op.Gradient(logsumexpGrad),
+		Sample:  sampleLogsumexp,
 		Formula: logSumExpFormula,
 		Tol:     accumulating(statTerms, "a sum of Terms exponentials"),
 	},
@@ -205,6 +193,16 @@ var countOps = []*op.Def{
 		count := b.Op("sum", b.Op("logical_not", b.Op("isnan", x)), dim, keep)
 		return b.Div(b.Op("nansum", x, dim, keep, op.Kw("dtype", a.Any("dtype"))), count)
 	}),
+}
+
+func logsumexpGrad(g *op.Grad) op.Value {
+	share := g.Op("exp", g.Sub(wide(g, g.Value("input")), keptLike(g, wide(g, g.Out[0]))))
+	return g.Mul(keptLike(g, wide(g, g.G())), share)
+}
+
+func sampleLogsumexp(s *op.Sampler) []any {
+	args := sampleStatDim(s)
+	return []any{args[0], []any{args[1]}, args[2]}
 }
 
 func checkLogSumExp(a op.Args) error {
@@ -226,12 +224,7 @@ func truthOf(id, doc string, i64 func([]int64) uint8, f32 func([]float32) uint8,
 		Doc:    doc + ". Bool; uint8 for uint8.",
 		Traits: op.NoGrad,
 		SBP:    reduced,
-		Infer: inferStat(func(a op.Args) tensor.DType {
-			if d := statInputType(a); d == tensor.U8 {
-				return d
-			}
-			return tensor.Bool
-		}),
+		Infer:  inferStat(inferTruthOf),
 		Kernels: []op.Kernel{
 			rowKernel("integer", op.DTypeIn("input", integralSet...), nil, fixed(i64)),
 			rowKernel("float32", op.DTypeIn("input", float32Set...), nil, fixed(f32)),
@@ -241,6 +234,13 @@ func truthOf(id, doc string, i64 func([]int64) uint8, f32 func([]float32) uint8,
 		Sample: sampleStatSome,
 		Tol:    exactTol("a truth value"),
 	}
+}
+
+func inferTruthOf(a op.Args) tensor.DType {
+	if d := statInputType(a); d == tensor.U8 {
+		return d
+	}
+	return tensor.Bool
 }
 
 var momentOps = []*op.Def{
@@ -297,23 +297,25 @@ func momentDef(id, doc string, root, mean bool) *op.Def {
 					return kernel.ComplexVarianceRow(c, true)
 				}),
 		},
-		Grad: func(g *op.Grad) { momentGrad(g, root) },
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Dims(1 + s.Index(3))
-			d := s.Index(len(shape))
-			shape[d] += 2
-			x := s.Tensor(-2, 2, shape...)
-			switch s.Index(3) {
-			case 0:
-				return []any{x}
-			case 1:
-				return []any{x, []int{d}, op.Kw("correction", int64(s.Index(3)))}
-			}
-			return []any{x, []int{d}, op.Kw("unbiased", s.Bool()), op.Kw("keepdim", s.Bool())}
-		},
+		Grad:    func(g *op.Grad) { momentGrad(g, root) },
+		Sample:  sampleMoment,
 		Formula: momentFormula(root, mean),
 		Tol:     accumulating(statTerms, "mean and variance sum one term per element of the row"),
 	}
+}
+
+func sampleMoment(s *op.Sampler) []any {
+	shape := s.Dims(1 + s.Index(3))
+	d := s.Index(len(shape))
+	shape[d] += 2
+	x := s.Tensor(-2, 2, shape...)
+	switch s.Index(3) {
+	case 0:
+		return []any{x}
+	case 1:
+		return []any{x, []int{d}, op.Kw("correction", int64(s.Index(3)))}
+	}
+	return []any{x, []int{d}, op.Kw("unbiased", s.Bool()), op.Kw("keepdim", s.Bool())}
 }
 
 func checkMoment(a op.Args) error {

@@ -20,16 +20,9 @@ var normOps = []*op.Def{
 		Infer:   inferLike("grad"),
 		Kernels: floatKernels("grad", softmaxBackwardRun[float32](false), softmaxBackwardRun[float64](false)),
 		Formula: softmaxBackwardFormula(false),
-		Grad: func(g *op.Grad) {
-			c, y, dim := g.Value("grad"), g.Value("output"), g.Int("dim")
-			g.To("grad", func() op.Value { return g.Op("softmax.backward", g.G(), y, dim) })
-			g.To("output", func() op.Value {
-				direct := g.Mul(g.G(), g.Sub(c, sumOver(g, g.Mul(c, y), dim)))
-				return g.Sub(direct, g.Mul(c, sumOver(g, g.Mul(g.G(), y), dim)))
-			})
-		},
-		Sample: sampleSoftmaxBackward,
-		Tol:    accumulating(softmaxTerms("grad"), "each element sums one product per entry of the dimension"),
+		Grad:    softmaxBackwardGrad,
+		Sample:  sampleSoftmaxBackward,
+		Tol:     accumulating(softmaxTerms("grad"), "each element sums one product per entry of the dimension"),
 	},
 	{
 		Sig:     "log_softmax.backward(Tensor grad, Tensor output, int dim) -> Tensor",
@@ -38,14 +31,9 @@ var normOps = []*op.Def{
 		Infer:   inferLike("grad"),
 		Kernels: floatKernels("grad", softmaxBackwardRun[float32](true), softmaxBackwardRun[float64](true)),
 		Formula: softmaxBackwardFormula(true),
-		Grad: func(g *op.Grad) {
-			c, y, dim := g.Value("grad"), g.Value("output"), g.Int("dim")
-			weighted := g.Mul(g.G(), g.Op("exp", y))
-			g.To("grad", func() op.Value { return g.Sub(g.G(), sumOver(g, weighted, dim)) })
-			g.To("output", func() op.Value { return g.Neg(g.Mul(weighted, sumOver(g, c, dim))) })
-		},
-		Sample: sampleSoftmaxBackward,
-		Tol:    accumulating(softmaxTerms("grad"), "each element sums one gradient per entry of the dimension"),
+		Grad:    logSoftmaxBackwardGrad,
+		Sample:  sampleSoftmaxBackward,
+		Tol:     accumulating(softmaxTerms("grad"), "each element sums one gradient per entry of the dimension"),
 	},
 	{
 		Sig:     "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor",
@@ -56,34 +44,20 @@ var normOps = []*op.Def{
 		Infer:   inferLike("input"),
 		Kernels: floatKernels("input", layerNormRun[float32], layerNormRun[float64]),
 		Formula: layerNormFormula,
-		Grad: func(g *op.Grad) {
-			x := g.Value("input")
-			cot := g.Cast(g.G(), x.DType())
-			d := g.All("layer_norm.backward", cot, x, g.Ints("normalized_shape"), g.Any("weight"), g.Float("eps"))
-			for i, name := range []string{"input", "weight", "bias"} {
-				g.To(name, func() op.Value { return d[i] })
-			}
-		},
-		Sample: sampleLayerNorm,
-		Tol:    accumulating(func(a op.Args) int { return tensor.NumElements(a.Ints("normalized_shape")) }, "mean and variance sum one term per normalised element"),
+		Grad:    layerNormGrad,
+		Sample:  sampleLayerNorm,
+		Tol:     accumulating(func(a op.Args) int { return tensor.NumElements(a.Ints("normalized_shape")) }, "mean and variance sum one term per normalised element"),
 	},
 	{
-		Sig: "layer_norm.backward(Tensor grad, Tensor input, int[] normalized_shape, Tensor? weight, float eps) -> (Tensor input, Tensor weight, Tensor bias)",
-		Doc: "Gradients of layer_norm with respect to input, weight and bias.",
-		SBP: anyOf(linear("grad"), normalisedBackward, gradientOfWeighted),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			x, n := a.Value("input"), a.Ints("normalized_shape")
-			return []op.Meta{{DType: x.DType(), Shape: x.Shape()}, {DType: x.DType(), Shape: n}, {DType: x.DType(), Shape: n}}, nil
-		},
+		Sig:     "layer_norm.backward(Tensor grad, Tensor input, int[] normalized_shape, Tensor? weight, float eps) -> (Tensor input, Tensor weight, Tensor bias)",
+		Doc:     "Gradients of layer_norm with respect to input, weight and bias.",
+		SBP:     anyOf(linear("grad"), normalisedBackward, gradientOfWeighted),
+		Infer:   inferLayerNormBackward,
 		Kernels: floatKernels("input", layerNormBackwardRun[float32], layerNormBackwardRun[float64]),
 		Formula: func(b op.Builder, a op.Args) []op.Value { return rowNormal(b, a).backward(a) },
 		Grad:    layerNormSecond,
-		Sample: func(s *op.Sampler) []any {
-			args := sampleLayerNorm(s)
-			x := args[0].(*tensor.Tensor)
-			return []any{s.Tensor(-2, 2, x.Shape()...), x, args[1], args[2], args[4]}
-		},
-		Tol: accumulating(func(a op.Args) int { return tensor.NumElements(a.Value("input").Shape()) }, "sums over the normalised elements, and over the rows"),
+		Sample:  sampleLayerNormBackward,
+		Tol:     accumulating(func(a op.Args) int { return tensor.NumElements(a.Value("input").Shape()) }, "sums over the normalised elements, and over the rows"),
 	},
 	{
 		Sig:     "batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, float eps=1e-05) -> Tensor",
@@ -93,10 +67,7 @@ var normOps = []*op.Def{
 		Mutates: []string{"running_mean", "running_var"},
 		Fixed:   []string{"running_mean", "running_var"},
 		Reject:  checkBatchNorm,
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			x := a.Value("input")
-			return one(x.DType(), x.Shape(), suggestedStrides(x, x.Shape())), nil
-		},
+		Infer:   inferBatchNorm,
 		Kernels: batchNormKernels,
 		Formula: batchNormFormula,
 		Grad:    batchNormGrad,
@@ -104,61 +75,114 @@ var normOps = []*op.Def{
 		Tol:     accumulating(channelTerms, "mean and variance sum one term per element of the channel"),
 	},
 	{
-		Sig: "batch_norm.backward(Tensor grad, Tensor input, Tensor? weight, float eps) -> (Tensor input, Tensor weight, Tensor bias)",
-		Doc: "Gradients of batch_norm in training with respect to input, weight and bias.",
-		SBP: anyOf(linear("grad"), axes("grad .c~, input .c~, weight c -> .c~, c, c"), gradientOfWeighted),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			x, d := a.Value("input"), a.Value("input").DType()
-			if w := a.Value("weight"); w != nil {
-				d = w.DType()
-			}
-			c := x.Shape()[1:2]
-			return []op.Meta{{DType: x.DType(), Shape: x.Shape()}, {DType: d, Shape: c}, {DType: d, Shape: c}}, nil
-		},
+		Sig:     "batch_norm.backward(Tensor grad, Tensor input, Tensor? weight, float eps) -> (Tensor input, Tensor weight, Tensor bias)",
+		Doc:     "Gradients of batch_norm in training with respect to input, weight and bias.",
+		SBP:     anyOf(linear("grad"), axes("grad .c~, input .c~, weight c -> .c~, c, c"), gradientOfWeighted),
+		Infer:   inferBatchNormBackward,
 		Kernels: floatKernels("input", batchNormBackwardRun[float32], batchNormBackwardRun[float64]),
 		Formula: func(b op.Builder, a op.Args) []op.Value { return channelNormal(b, a).backward(a) },
 		Grad:    batchNormSecond,
-		Sample: func(s *op.Sampler) []any {
-			x, w := sampleChannels(s)
-			return []any{s.Tensor(-2, 2, x.Shape()...), x, w, s.Float(1e-5, 0.1)}
-		},
-		Tol: accumulating(channelTerms, "sums over the elements of the channel"),
+		Sample:  sampleBatchNormBackward,
+		Tol:     accumulating(channelTerms, "sums over the elements of the channel"),
 	},
 	{
-		Sig: "batch_norm.moments(Tensor input, float eps) -> (Tensor mean, Tensor scale)",
-		Doc: "Mean and 1/√(var + eps) of each channel, dimension 1 of 3, which stay with size 1.",
-		SBP: axes("input .c. -> .c."),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			x := a.Value("input")
-			m := op.Meta{DType: x.DType(), Shape: []int{1, x.Shape()[1], 1}}
-			return []op.Meta{m, m}, nil
-		},
+		Sig:     "batch_norm.moments(Tensor input, float eps) -> (Tensor mean, Tensor scale)",
+		Doc:     "Mean and 1/√(var + eps) of each channel, dimension 1 of 3, which stay with size 1.",
+		SBP:     axes("input .c. -> .c."),
+		Infer:   inferBatchNormMoments,
 		Kernels: floatKernels("input", momentsRun[float32], momentsRun[float64]),
 		Formula: momentsFormula,
 		Grad:    momentsGrad,
-		Sample: func(s *op.Sampler) []any {
-			return []any{s.Tensor(-2, 2, int(s.Int(1, 4)), int(s.Int(1, 4)), int(s.Int(2, 5))), s.Float(1e-5, 0.1)}
-		},
-		Tol: accumulating(channelTerms, "mean and variance sum one term per element of the channel"),
+		Sample:  sampleBatchNormMoments,
+		Tol:     accumulating(channelTerms, "mean and variance sum one term per element of the channel"),
 	},
 	{
-		Sig:    "batch_norm.update(Tensor input, Tensor running_mean, Tensor running_var, Tensor? batches, float? momentum) -> (Tensor running_mean, Tensor running_var)",
-		Doc:    "The running statistics after a batch in training: (1 − momentum)·running + momentum·batch, with the unbiased variance; without momentum it is 1/batches, so that they are averages.",
-		Traits: op.NoGrad,
-		SBP:    axes("input .c~, running_mean c, running_var c -> c"),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			m, v := a.Value("running_mean"), a.Value("running_var")
-			return []op.Meta{{DType: m.DType(), Shape: m.Shape()}, {DType: v.DType(), Shape: v.Shape()}}, nil
-		},
+		Sig:     "batch_norm.update(Tensor input, Tensor running_mean, Tensor running_var, Tensor? batches, float? momentum) -> (Tensor running_mean, Tensor running_var)",
+		Doc:     "The running statistics after a batch in training: (1 − momentum)·running + momentum·batch, with the unbiased variance; without momentum it is 1/batches, so that they are averages.",
+		Traits:  op.NoGrad,
+		SBP:     axes("input .c~, running_mean c, running_var c -> c"),
+		Infer:   inferBatchNormUpdate,
 		Kernels: floatKernels("input", updateRun[float32], updateRun[float64]),
-		Sample: func(s *op.Sampler) []any {
-			x, _ := sampleChannels(s)
-			c := x.Shape()[1]
-			return []any{x, s.Tensor(-1, 1, c), s.Tensor(0.1, 1, c), nil, s.Float(0, 1)}
-		},
+		Sample:  sampleBatchNormUpdate,
 		Formula: runningFormula(false),
 		Tol:     accumulating(channelTerms, "mean and variance sum one term per element of the channel"),
 	},
+}
+
+func softmaxBackwardGrad(g *op.Grad) {
+	c, y, dim := g.Value("grad"), g.Value("output"), g.Int("dim")
+	g.To("grad", func() op.Value { return g.Op("softmax.backward", g.G(), y, dim) })
+	g.To("output", func() op.Value {
+		direct := g.Mul(g.G(), g.Sub(c, sumOver(g, g.Mul(c, y), dim)))
+		return g.Sub(direct, g.Mul(c, sumOver(g, g.Mul(g.G(), y), dim)))
+	})
+}
+
+func logSoftmaxBackwardGrad(g *op.Grad) {
+	c, y, dim := g.Value("grad"), g.Value("output"), g.Int("dim")
+	weighted := g.Mul(g.G(), g.Op("exp", y))
+	g.To("grad", func() op.Value { return g.Sub(g.G(), sumOver(g, weighted, dim)) })
+	g.To("output", func() op.Value { return g.Neg(g.Mul(weighted, sumOver(g, c, dim))) })
+}
+
+func layerNormGrad(g *op.Grad) {
+	x := g.Value("input")
+	cot := g.Cast(g.G(), x.DType())
+	d := g.All("layer_norm.backward", cot, x, g.Ints("normalized_shape"), g.Any("weight"), g.Float("eps"))
+	for i, name := range []string{"input", "weight", "bias"} {
+		g.To(name, func() op.Value { return d[i] })
+	}
+}
+
+func inferLayerNormBackward(a op.Args) ([]op.Meta, error) {
+	x, n := a.Value("input"), a.Ints("normalized_shape")
+	return []op.Meta{{DType: x.DType(), Shape: x.Shape()}, {DType: x.DType(), Shape: n}, {DType: x.DType(), Shape: n}}, nil
+}
+
+func sampleLayerNormBackward(s *op.Sampler) []any {
+	args := sampleLayerNorm(s)
+	x := args[0].(*tensor.Tensor)
+	return []any{s.Tensor(-2, 2, x.Shape()...), x, args[1], args[2], args[4]}
+}
+
+func inferBatchNorm(a op.Args) ([]op.Meta, error) {
+	x := a.Value("input")
+	return one(x.DType(), x.Shape(), suggestedStrides(x, x.Shape())), nil
+}
+
+func inferBatchNormBackward(a op.Args) ([]op.Meta, error) {
+	x, d := a.Value("input"), a.Value("input").DType()
+	if w := a.Value("weight"); w != nil {
+		d = w.DType()
+	}
+	c := x.Shape()[1:2]
+	return []op.Meta{{DType: x.DType(), Shape: x.Shape()}, {DType: d, Shape: c}, {DType: d, Shape: c}}, nil
+}
+
+func sampleBatchNormBackward(s *op.Sampler) []any {
+	x, w := sampleChannels(s)
+	return []any{s.Tensor(-2, 2, x.Shape()...), x, w, s.Float(1e-5, 0.1)}
+}
+
+func inferBatchNormMoments(a op.Args) ([]op.Meta, error) {
+	x := a.Value("input")
+	m := op.Meta{DType: x.DType(), Shape: []int{1, x.Shape()[1], 1}}
+	return []op.Meta{m, m}, nil
+}
+
+func sampleBatchNormMoments(s *op.Sampler) []any {
+	return []any{s.Tensor(-2, 2, int(s.Int(1, 4)), int(s.Int(1, 4)), int(s.Int(2, 5))), s.Float(1e-5, 0.1)}
+}
+
+func inferBatchNormUpdate(a op.Args) ([]op.Meta, error) {
+	m, v := a.Value("running_mean"), a.Value("running_var")
+	return []op.Meta{{DType: m.DType(), Shape: m.Shape()}, {DType: v.DType(), Shape: v.Shape()}}, nil
+}
+
+func sampleBatchNormUpdate(s *op.Sampler) []any {
+	x, _ := sampleChannels(s)
+	c := x.Shape()[1]
+	return []any{x, s.Tensor(-1, 1, c), s.Tensor(0.1, 1, c), nil, s.Float(0, 1)}
 }
 
 // inferLike infers one contiguous result of the dtype and shape of the named tensor.
@@ -182,12 +206,7 @@ func softmaxDef(id, params string, names []string, logarithm bool) *op.Def {
 		Names: names,
 		Doc:   doc,
 		SBP:   softmaxed,
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			if _, err := softmaxDim(a); err != nil {
-				return nil, err
-			}
-			return one(softmaxType(a), a.Value("input").Shape(), nil), nil
-		},
+		Infer: inferSoftmax,
 		Kernels: []op.Kernel{
 			{Name: "float32", When: softmaxResult(tensor.F32, tensor.BF16), Run: softmaxRun[float32](logarithm)},
 			{Name: "float64", When: softmaxResult(tensor.F64), Run: softmaxRun[float64](logarithm)},
@@ -205,13 +224,22 @@ func softmaxDef(id, params string, names []string, logarithm bool) *op.Def {
 			}
 			g.To("input", func() op.Value { return g.Op(backward, g.Cast(g.G(), g.Out[0].DType()), g.Out[0], dim) })
 		},
-		Sample: func(s *op.Sampler) []any {
-			x := s.Tensor(-2, 2, s.Shape(0, 3)...)
-			n := int64(max(x.Dim(), 1))
-			return []any{x, int(s.Int(-n, n))}
-		},
-		Tol: accumulating(softmaxTerms("input"), "each element sums one exponential per entry of the dimension"),
+		Sample: sampleSoftmax,
+		Tol:    accumulating(softmaxTerms("input"), "each element sums one exponential per entry of the dimension"),
 	}
+}
+
+func inferSoftmax(a op.Args) ([]op.Meta, error) {
+	if _, err := softmaxDim(a); err != nil {
+		return nil, err
+	}
+	return one(softmaxType(a), a.Value("input").Shape(), nil), nil
+}
+
+func sampleSoftmax(s *op.Sampler) []any {
+	x := s.Tensor(-2, 2, s.Shape(0, 3)...)
+	n := int64(max(x.Dim(), 1))
+	return []any{x, int(s.Int(-n, n))}
 }
 
 // softmaxDim returns the dimension, which the functional form may choose.

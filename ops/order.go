@@ -18,19 +18,11 @@ var orderOps = []*op.Def{
 		Names:     both("flip"),
 		Doc:       "Reverses the order of the entries of the dimensions.",
 		Traits:    op.Involution,
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			v := a.Value("input")
-			_, err := flippedDims(a)
-			return one(v.DType(), v.Shape(), denseStrides(v)), err
-		},
-		Kernels: []op.Kernel{{Name: "copy", Run: runFlip}},
-		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return g.Op("flip", g.G(), g.Ints("dims")) }) },
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(0, 4)
-			dims := slices.DeleteFunc(allDims(len(shape)), func(int) bool { return s.Bool() })
-			return []any{s.Tensor(-2, 2, shape...), dims}
-		},
-		Tol: exactTol("a copy"),
+		Infer:     inferFlip,
+		Kernels:   []op.Kernel{{Name: "copy", Run: runFlip}},
+		Grad:      op.Gradient(func(g *op.Grad) op.Value { return g.Op("flip", g.G(), g.Ints("dims")) }),
+		Sample:    sampleFlip,
+		Tol:       exactTol("a copy"),
 	},
 	flips("fliplr", 2, 1), flips("flipud", 1, 0),
 	{
@@ -39,12 +31,8 @@ var orderOps = []*op.Def{
 		Doc:     "Rotates by k quarter turns in the plane of two dimensions, from the first towards the second.",
 		Reject:  checkRot90,
 		Compose: rot90,
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(2, 4)
-			d := s.Index(len(shape))
-			return []any{s.Tensor(-2, 2, shape...), s.Int(-5, 6), []int{d, (d+1)%len(shape) - len(shape)}}
-		},
-		Tol: exactTol("a copy"),
+		Sample:  sampleRot90,
+		Tol:     exactTol("a copy"),
 	},
 	{
 		Sig:     "roll(Tensor input, int[1] shifts, int[1]? dims=[]) -> Tensor",
@@ -52,15 +40,8 @@ var orderOps = []*op.Def{
 		Doc:     "Moves the entries of each of the dims on by its shift; what leaves at the end enters at the start. Without dims, of the flattened tensor.",
 		Reject:  checkRoll,
 		Compose: func(b op.Builder, a op.Args) []op.Value { return vals(roll(b, a)) },
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 4)
-			if s.Bool() {
-				return []any{s.Tensor(-2, 2, shape...), []int{int(s.Int(-7, 8))}}
-			}
-			d := s.Index(len(shape))
-			return []any{s.Tensor(-2, 2, shape...), []int{int(s.Int(-7, 8)), 2}, []int{d, -1}}
-		},
-		Tol: exactTol("copies its input"),
+		Sample:  sampleRoll,
+		Tol:     exactTol("copies its input"),
 	},
 	{
 		Sig:    "repeat(Tensor input, int[] repeats) -> Tensor",
@@ -102,6 +83,33 @@ var orderOps = []*op.Def{
 		},
 		Tol: exactTol("copies its input"),
 	},
+}
+
+func inferFlip(a op.Args) ([]op.Meta, error) {
+	v := a.Value("input")
+	_, err := flippedDims(a)
+	return one(v.DType(), v.Shape(), denseStrides(v)), err
+}
+
+func sampleFlip(s *op.Sampler) []any {
+	shape := s.Shape(0, 4)
+	dims := slices.DeleteFunc(allDims(len(shape)), func(int) bool { return s.Bool() })
+	return []any{s.Tensor(-2, 2, shape...), dims}
+}
+
+func sampleRot90(s *op.Sampler) []any {
+	shape := s.Shape(2, 4)
+	d := s.Index(len(shape))
+	return []any{s.Tensor(-2, 2, shape...), s.Int(-5, 6), []int{d, (d+1)%len(shape) - len(shape)}}
+}
+
+func sampleRoll(s *op.Sampler) []any {
+	shape := s.Shape(1, 4)
+	if s.Bool() {
+		return []any{s.Tensor(-2, 2, shape...), []int{int(s.Int(-7, 8))}}
+	}
+	d := s.Index(len(shape))
+	return []any{s.Tensor(-2, 2, shape...), []int{int(s.Int(-7, 8)), 2}, []int{d, -1}}
 }
 
 // flips is a flip of one dimension of a tensor that has least dimensions.

@@ -36,23 +36,10 @@ var orderStatOps = []*op.Def{
 		Traits:        op.NoGrad | op.Dynamic,
 		NotSplittable: "its length depends on all elements",
 		Reject:        checkBincount,
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			n, err := bins(a)
-			return one(binType(a), []int{n}, nil), err
-		},
-		Kernels: []op.Kernel{{Name: "count", Run: bincountRun}},
-		Sample: func(s *op.Sampler) []any {
-			n := int(s.Int(0, 12))
-			x := tensor.New(tensor.I64, n)
-			for i := range n {
-				x.SetInt(i, s.Int(0, 7))
-			}
-			if s.Bool() {
-				return []any{x}
-			}
-			return []any{x, s.Tensor(-2, 2, n), s.Int(0, 10)}
-		},
-		Tol: accumulating(func(a op.Args) int { return tensor.NumElements(a.Value("input").Shape()) }, "a sum of at most Terms weights"),
+		Infer:         inferBincount,
+		Kernels:       []op.Kernel{{Name: "count", Run: bincountRun}},
+		Sample:        sampleBincount,
+		Tol:           accumulating(func(a op.Args) int { return tensor.NumElements(a.Value("input").Shape()) }, "a sum of at most Terms weights"),
 	},
 	{
 		Sig:    "histc(Tensor input, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
@@ -66,33 +53,54 @@ var orderStatOps = []*op.Def{
 			{Name: "float32", When: op.DTypeIn("input", float32Set...), Run: histcRun[float32]},
 			{Name: "float64", When: op.DTypeIn("input", tensor.F64), Run: histcRun[float64]},
 		},
-		Sample: func(s *op.Sampler) []any {
-			x := s.Tensor(-2, 2, s.Shape(0, 3)...)
-			if s.Bool() {
-				return []any{x, s.Int(1, 10)}
-			}
-			return []any{x, s.Int(1, 10), s.Float(-2, 0), s.Float(0.1, 2)}
-		},
-		Tol: exactTol("a count"),
+		Sample: sampleHistc,
+		Tol:    exactTol("a count"),
 	},
 	composed(&op.Def{
 		Sig:    "diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
 		Names:  both("diff"),
 		Doc:    "Differences of neighbours along dim, n times: out[i] = input[i+1] − input[i], with prepend and append joined on first. Of bools, whether they differ.",
 		Reject: checkDiff,
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 3)
-			d := s.Index(len(shape))
-			args := []any{s.Tensor(-2, 2, shape...), s.Int(1, 3), d}
-			if s.Bool() {
-				edge := slices.Clone(shape)
-				edge[d] = 1
-				args = append(args, s.Tensor(-2, 2, edge...), s.Tensor(-2, 2, shape...))
-			}
-			return args
-		},
-		Tol: accumulating(func(a op.Args) int { return 1 << min(max(a.Int("n"), 0), 20) }, "a sum of 2ⁿ terms"),
+		Sample: sampleDiff,
+		Tol:    accumulating(func(a op.Args) int { return 1 << min(max(a.Int("n"), 0), 20) }, "a sum of 2ⁿ terms"),
 	}, differences),
+}
+
+func inferBincount(a op.Args) ([]op.Meta, error) {
+	n, err := bins(a)
+	return one(binType(a), []int{n}, nil), err
+}
+
+func sampleBincount(s *op.Sampler) []any {
+	n := int(s.Int(0, 12))
+	x := tensor.New(tensor.I64, n)
+	for i := range n {
+		x.SetInt(i, s.Int(0, 7))
+	}
+	if s.Bool() {
+		return []any{x}
+	}
+	return []any{x, s.Tensor(-2, 2, n), s.Int(0, 10)}
+}
+
+func sampleHistc(s *op.Sampler) []any {
+	x := s.Tensor(-2, 2, s.Shape(0, 3)...)
+	if s.Bool() {
+		return []any{x, s.Int(1, 10)}
+	}
+	return []any{x, s.Int(1, 10), s.Float(-2, 0), s.Float(0.1, 2)}
+}
+
+func sampleDiff(s *op.Sampler) []any {
+	shape := s.Shape(1, 3)
+	d := s.Index(len(shape))
+	args := []any{s.Tensor(-2, 2, shape...), s.Int(1, 3), d}
+	if s.Bool() {
+		edge := slices.Clone(shape)
+		edge[d] = 1
+		args = append(args, s.Tensor(-2, 2, edge...), s.Tensor(-2, 2, shape...))
+	}
+	return args
 }
 
 func medianAll(id, nan string, without bool) *op.Def {
@@ -105,17 +113,17 @@ func medianAll(id, nan string, without bool) *op.Def {
 		Reject:        firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...), rejectEmptyIntegers),
 		Infer:         inferStat(statInputType),
 		Kernels:       medianKernels(without),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				if tensor.NumElements(g.Value("input").Shape()) == 0 {
-					return zeros(g, g.Value("input"))
-				}
-				return spreadEvenly(g)
-			})
-		},
-		Sample: func(s *op.Sampler) []any { return []any{s.Distinct(s.Shape(0, 4)...)} },
-		Tol:    exactTol("one of its inputs"),
+		Grad:          op.Gradient(medianAllGrad),
+		Sample:        func(s *op.Sampler) []any { return []any{s.Distinct(s.Shape(0, 4)...)} },
+		Tol:           exactTol("one of its inputs"),
 	}
+}
+
+func medianAllGrad(g *op.Grad) op.Value {
+	if tensor.NumElements(g.Value("input").Shape()) == 0 {
+		return zeros(g, g.Value("input"))
+	}
+	return spreadEvenly(g)
 }
 
 func medianDim(id, nan string, without bool) *op.Def {
@@ -171,19 +179,14 @@ func rejectEmptyIntegers(a op.Args) error {
 func quantileDef(id, nan string, without bool) *op.Def {
 	params := ", int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor"
 	return composed(&op.Def{
-		Sig:    id + "(Tensor input, Tensor q" + params,
-		More:   []string{id + "(Tensor input, float q" + params},
-		Names:  both(id),
-		Doc:    "Quantiles q, from 0 to 1, along dim, of all elements by default, " + nan + ": the element at rank q·(n − 1), interpolated as asked: linear, lower, higher, midpoint or nearest. A q of one dimension is the first dimension of the result.",
-		Reject: checkQuantile,
-		Constant: func(a op.Args) []string {
-			if a.Str("interpolation") != "linear" {
-				return []string{"q"} // the rank that is chosen is constant between jumps
-			}
-			return nil
-		},
-		Sample: sampleQuantile,
-		Tol:    accumulating(func(op.Args) int { return 2 }, "an interpolation between two inputs, which may cancel"),
+		Sig:      id + "(Tensor input, Tensor q" + params,
+		More:     []string{id + "(Tensor input, float q" + params},
+		Names:    both(id),
+		Doc:      "Quantiles q, from 0 to 1, along dim, of all elements by default, " + nan + ": the element at rank q·(n − 1), interpolated as asked: linear, lower, higher, midpoint or nearest. A q of one dimension is the first dimension of the result.",
+		Reject:   checkQuantile,
+		Constant: constantQuantile,
+		Sample:   sampleQuantile,
+		Tol:      accumulating(func(op.Args) int { return 2 }, "an interpolation between two inputs, which may cancel"),
 	}, func(b op.Builder, a op.Args) op.Value {
 		x := rowsLast(b, a)
 		p := b.All("quantile.places", x, a.Any("q"), a.Str("interpolation"), without)
@@ -196,6 +199,13 @@ func quantileDef(id, nan string, without bool) *op.Def {
 		near := b.Op("lt", weight, 0.5)
 		return quantileResult(b, a, b.Op("where", near, b.Add(lower, b.Mul(weight, step)), b.Sub(upper, b.Mul(step, b.Sub(1.0, weight)))))
 	})
+}
+
+func constantQuantile(a op.Args) []string {
+	if a.Str("interpolation") != "linear" {
+		return []string{"q"} // the rank that is chosen is constant between jumps
+	}
+	return nil
 }
 
 // quantilesIn returns the quantiles of a call.
@@ -288,39 +298,43 @@ func sampleQuantile(s *op.Sampler) []any {
 
 // quantilePlaces is the step of quantile that chooses.
 var quantilePlaces = &op.Def{
-	Sig:  "quantile.places(Tensor input, Tensor q, str interpolation, bool without_nan) -> (Tensor lower, Tensor upper, Tensor weight, Tensor span)",
-	More: []string{"quantile.places(Tensor input, float q, str interpolation, bool without_nan) -> (Tensor lower, Tensor upper, Tensor weight, Tensor span)"},
-	Doc:  "For each row, the last dimension of input, and each quantile: the places of the two elements between which it lies, the weight of the upper one, and the range of the ranks: the number of elements less 1, or 0 where NaN decides.",
-	SBP:  axes("input *., q q -> *q | input *., q  -> *."),
-	Infer: func(a op.Args) ([]op.Meta, error) {
-		x := a.Value("input")
-		shape := slices.Clone(x.Shape())
-		shape[len(shape)-1] = 1
-		if q := a.Value("q"); q != nil {
-			shape[len(shape)-1] = tensor.NumElements(q.Shape())
-		}
-		place, weight := op.Meta{DType: tensor.I64, Shape: shape}, op.Meta{DType: x.DType(), Shape: shape}
-		return []op.Meta{place, place, weight, weight}, nil
-	},
+	Sig:   "quantile.places(Tensor input, Tensor q, str interpolation, bool without_nan) -> (Tensor lower, Tensor upper, Tensor weight, Tensor span)",
+	More:  []string{"quantile.places(Tensor input, float q, str interpolation, bool without_nan) -> (Tensor lower, Tensor upper, Tensor weight, Tensor span)"},
+	Doc:   "For each row, the last dimension of input, and each quantile: the places of the two elements between which it lies, the weight of the upper one, and the range of the ranks: the number of elements less 1, or 0 where NaN decides.",
+	SBP:   axes("input *., q q -> *q | input *., q  -> *."),
+	Infer: inferQuantilePlaces,
 	Kernels: []op.Kernel{
 		{Name: "float32", When: op.DTypeIn("input", tensor.F32), Run: placesRun[float32]},
 		{Name: "float64", When: op.DTypeIn("input", tensor.F64), Run: placesRun[float64]},
 	},
-	Grad: func(g *op.Grad) {
-		g.To("q", func() op.Value {
-			if g.Cot[2] == nil || g.Str("interpolation") != "linear" {
-				return nil
-			}
-			q := g.Value("q")
-			slope := g.Op("where", g.Op("eq", g.Out[3], 0), 0.0, g.Mul(g.Cot[2], g.Out[3]))
-			slope = g.SumTo(slope, []int{tensor.NumElements(q.Shape())})
-			return g.Reshape(slope, q.Shape())
-		})
-	},
-	Sample: func(s *op.Sampler) []any {
-		return []any{s.Distinct(s.Shape(1, 3)...), s.Tensor(0.02, 0.98, 1+s.Index(3)), "linear", s.Bool()}
-	},
-	Tol: ulpTol(4, "a rank"),
+	Grad:   op.GradientOf("q", quantilePlacesGrad),
+	Sample: sampleQuantilePlaces,
+	Tol:    ulpTol(4, "a rank"),
+}
+
+func inferQuantilePlaces(a op.Args) ([]op.Meta, error) {
+	x := a.Value("input")
+	shape := slices.Clone(x.Shape())
+	shape[len(shape)-1] = 1
+	if q := a.Value("q"); q != nil {
+		shape[len(shape)-1] = tensor.NumElements(q.Shape())
+	}
+	place, weight := op.Meta{DType: tensor.I64, Shape: shape}, op.Meta{DType: x.DType(), Shape: shape}
+	return []op.Meta{place, place, weight, weight}, nil
+}
+
+func quantilePlacesGrad(g *op.Grad) op.Value {
+	if g.Cot[2] == nil || g.Str("interpolation") != "linear" {
+		return nil
+	}
+	q := g.Value("q")
+	slope := g.Op("where", g.Op("eq", g.Out[3], 0), 0.0, g.Mul(g.Cot[2], g.Out[3]))
+	slope = g.SumTo(slope, []int{tensor.NumElements(q.Shape())})
+	return g.Reshape(slope, q.Shape())
+}
+
+func sampleQuantilePlaces(s *op.Sampler) []any {
+	return []any{s.Distinct(s.Shape(1, 3)...), s.Tensor(0.02, 0.98, 1+s.Index(3)), "linear", s.Bool()}
 }
 
 func placesRun[T float32 | float64](c *op.Run) error {

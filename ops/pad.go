@@ -19,30 +19,17 @@ var padOps = []*op.Def{
 		Reject:    checkPad,
 		Infer:     inferPad,
 		Kernels:   []op.Kernel{{Name: "copy", Run: runPad}},
-		Grad: func(g *op.Grad) {
-			x, pad, mode := g.Value("input"), g.Ints("pad"), g.Str("mode")
-			g.To("input", func() op.Value {
-				if mode == "constant" {
-					return g.Op("pad", g.G(), negated(pad))
-				}
-				return g.Op("pad.back", g.G(), x.Shape(), pad, mode)
-			})
-		},
-		Sample: samplePad,
-		Tol:    exactTol("copies its input"),
+		Grad:      padGrad,
+		Sample:    samplePad,
+		Tol:       exactTol("copies its input"),
 	},
 	{
-		Sig:   "constant_pad_nd(Tensor input, int[] pad, Scalar value=0) -> Tensor",
-		Names: []string{"torch.constant_pad_nd"},
-		Doc:   "pad by a constant.",
-		Compose: func(b op.Builder, a op.Args) []op.Value {
-			return vals(b.Op("pad", a.Value("input"), a.Ints("pad"), "constant", a.Scalar("value")))
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 3)
-			return []any{s.Tensor(-2, 2, shape...), []int{s.Index(3), s.Index(3)}, 1.5}
-		},
-		Tol: exactTol("copies its input"),
+		Sig:     "constant_pad_nd(Tensor input, int[] pad, Scalar value=0) -> Tensor",
+		Names:   []string{"torch.constant_pad_nd"},
+		Doc:     "pad by a constant.",
+		Compose: composeConstantPadNd,
+		Sample:  sampleConstantPadNd,
+		Tol:     exactTol("copies its input"),
 	},
 	{
 		Sig:       "pad.back(Tensor input, int[] size, int[] pad, str mode) -> Tensor",
@@ -50,21 +37,42 @@ var padOps = []*op.Def{
 		Magnitude: "pad.back",
 		Doc:       "The adjoint of a pad of a tensor of the size, by a mode other than 'constant': every entry is added where pad reads it.",
 		Infer:     func(a op.Args) ([]op.Meta, error) { return one(a.Value("input").DType(), a.Ints("size"), nil), nil },
-		Kernels: []op.Kernel{{Name: "sum", When: op.DTypeIn("input", slices.Concat(float32Set, float64Set, complexTypes)...), Run: func(c *op.Run) error {
-			maps := padMaps(c.Ints("size"), c.Ints("pad"), c.Str("mode"))
-			return summed(c, func(out, in *tensor.Tensor) { kernel.RemapAdd(out, in, maps) })
-		}}},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value { return g.Op("pad", g.G(), g.Ints("pad"), g.Str("mode")) })
-		},
-		Sample: func(s *op.Sampler) []any {
-			return []any{s.Tensor(-2, 2, 2, 3, 8), []int{2, 3, 5}, []int{1, 2}, padModes[1+s.Index(3)]}
-		},
+		Kernels:   []op.Kernel{{Name: "sum", When: op.DTypeIn("input", slices.Concat(float32Set, float64Set, complexTypes)...), Run: runPadBack}},
+		Grad:      op.Gradient(func(g *op.Grad) op.Value { return g.Op("pad", g.G(), g.Ints("pad"), g.Str("mode")) }),
+		Sample:    samplePadBack,
 		Tol: op.Tol{
 			Class: op.Accumulating, Terms: func(a op.Args) int { return 1 << len(a.Ints("pad")) },
 			Reason: "a sum of the few entries that pad copies from one place",
 		},
 	},
+}
+
+func padGrad(g *op.Grad) {
+	x, pad, mode := g.Value("input"), g.Ints("pad"), g.Str("mode")
+	g.To("input", func() op.Value {
+		if mode == "constant" {
+			return g.Op("pad", g.G(), negated(pad))
+		}
+		return g.Op("pad.back", g.G(), x.Shape(), pad, mode)
+	})
+}
+
+func composeConstantPadNd(b op.Builder, a op.Args) []op.Value {
+	return vals(b.Op("pad", a.Value("input"), a.Ints("pad"), "constant", a.Scalar("value")))
+}
+
+func sampleConstantPadNd(s *op.Sampler) []any {
+	shape := s.Shape(1, 3)
+	return []any{s.Tensor(-2, 2, shape...), []int{s.Index(3), s.Index(3)}, 1.5}
+}
+
+func runPadBack(c *op.Run) error {
+	maps := padMaps(c.Ints("size"), c.Ints("pad"), c.Str("mode"))
+	return summed(c, func(out, in *tensor.Tensor) { kernel.RemapAdd(out, in, maps) })
+}
+
+func samplePadBack(s *op.Sampler) []any {
+	return []any{s.Tensor(-2, 2, 2, 3, 8), []int{2, 3, 5}, []int{1, 2}, padModes[1+s.Index(3)]}
 }
 
 var padModes = []string{"constant", "reflect", "replicate", "circular"}

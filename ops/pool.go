@@ -36,17 +36,8 @@ func maxPools(n int) []*op.Def {
 		Names:     []string{"torch.nn.functional." + plain},
 		Doc:       maxPoolDoc + " Indices are positions in the image; without return_indices there is one result.",
 		SBP:       planes(n, "input"),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			p, err := maxPoolOf(a)
-			if err != nil {
-				return nil, err
-			}
-			if !a.Bool("return_indices") {
-				return p.results(a.Value("input"), 1), nil
-			}
-			return p.results(a.Value("input"), 2), nil
-		},
-		Kernels: run,
+		Infer:     inferMaxPools,
+		Kernels:   run,
 		Grad: func(g *op.Grad) {
 			if g.G() == nil {
 				return
@@ -78,10 +69,21 @@ func maxPools(n int) []*op.Def {
 			return p.results(a.Value("input"), 1), nil
 		},
 		Kernels: run,
-		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return scatter(g, nil) }) },
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return scatter(g, nil) }),
 		Sample:  func(s *op.Sampler) []any { return samplePool(s, n) },
 		Tol:     selectTol("each element is a copy of an input element"),
 	}, indexed}
+}
+
+func inferMaxPools(a op.Args) ([]op.Meta, error) {
+	p, err := maxPoolOf(a)
+	if err != nil {
+		return nil, err
+	}
+	if !a.Bool("return_indices") {
+		return p.results(a.Value("input"), 1), nil
+	}
+	return p.results(a.Value("input"), 2), nil
 }
 
 // poolIndexing moves elements between planes and the windows that won them.
@@ -91,21 +93,11 @@ var poolIndexing = []*op.Def{
 		SBP:       anyOf(linear("grad"), planesBy("size", "grad", "indices"), pooledSums),
 		Magnitude: "max_pool.scatter",
 		Doc:       "Gradient of max_pool: adds each element of grad to the position of its plane, of the given size, that indices names.",
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			return one(a.Value("grad").DType(), planesOf(a.Value("grad"), a.Ints("size")), nil), nil
-		},
-		Kernels: windowKernels("grad", scatterRun[float32], scatterRun[float64]),
-		Grad: func(g *op.Grad) {
-			g.To("grad", func() op.Value { return g.Op("max_pool.gather", g.G(), g.Value("indices"), len(g.Ints("size"))) })
-		},
-		Sample: func(s *op.Sampler) []any {
-			grad, indices, plane := sampleIndices(s)
-			return []any{grad, indices, plane.Shape()[1:]}
-		},
-		Tol: accumulating(func(a op.Args) int {
-			s := a.Value("grad").Shape()
-			return tensor.NumElements(s[len(s)-len(a.Ints("size")):])
-		}, "an element sums the gradients of the windows that it wins"),
+		Infer:     inferMaxPoolScatter,
+		Kernels:   windowKernels("grad", scatterRun[float32], scatterRun[float64]),
+		Grad:      op.GradientOf("grad", maxPoolScatterGrad),
+		Sample:    sampleMaxPoolScatter,
+		Tol:       accumulating(maxPoolScatterTerms, "an element sums the gradients of the windows that it wins"),
 	},
 	{
 		Sig:       "max_pool.gather(Tensor input, Tensor indices, int dims) -> Tensor",
@@ -127,6 +119,24 @@ var poolIndexing = []*op.Def{
 		},
 		Tol: exactTol("each element is a copy of an input element"),
 	},
+}
+
+func inferMaxPoolScatter(a op.Args) ([]op.Meta, error) {
+	return one(a.Value("grad").DType(), planesOf(a.Value("grad"), a.Ints("size")), nil), nil
+}
+
+func maxPoolScatterGrad(g *op.Grad) op.Value {
+	return g.Op("max_pool.gather", g.G(), g.Value("indices"), len(g.Ints("size")))
+}
+
+func sampleMaxPoolScatter(s *op.Sampler) []any {
+	grad, indices, plane := sampleIndices(s)
+	return []any{grad, indices, plane.Shape()[1:]}
+}
+
+func maxPoolScatterTerms(a op.Args) int {
+	s := a.Value("grad").Shape()
+	return tensor.NumElements(s[len(s)-len(a.Ints("size")):])
 }
 
 // avgPools is avg_pool over n dimensions.

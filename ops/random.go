@@ -21,48 +21,13 @@ var noiseOps = []*op.Def{
 		Doc:           "Randomised leaky relu: x for x > 0, r·x elsewhere, r uniform in [lower, upper) and drawn for each element in training, (lower + upper)/2 in evaluation.",
 		Traits:        op.Random,
 		NotSplittable: drawsAll,
-		Reject: firstError(rejectTypes("input", slices.Concat(integralSet, complexTypes)...), func(a op.Args) error {
-			if a.Float("lower") > a.Float("upper") {
-				return op.RuntimeError("argument 'lower' should be less than or equal to 'upper', but %v > %v", a.Float("lower"), a.Float("upper"))
-			}
-			return nil
-		}),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			if a.Bool("training") {
-				return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
-			}
-			return sameAs("input")(a)
-		},
-		Kernels: []op.Kernel{{Name: "noise", When: op.DTypeIn("input", floatTypes...), Run: func(c *op.Run) error {
-			x := c.Tensor("input")
-			if !c.Bool("training") {
-				meanSlope(c.Out[0], x, (c.Float("lower")+c.Float("upper"))/2)
-				return nil
-			}
-			slope := tensor.New(x.DType(), x.Shape()...)
-			kernel.Fill(slope, c.Random, 1, kernel.UniformIn(c.Float("lower"), c.Float("upper")))
-			if x.DType() == tensor.F64 {
-				kernel.Map2(c.Out[0], x, slope, kernel.NoisyRelu[float64])
-			} else {
-				kernel.Map2(c.Out[0], x, slope, kernel.NoisyRelu[float32])
-			}
-			return nil
-		}}},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				x := g.Value("input")
-				slope := any((g.Float("lower") + g.Float("upper")) / 2)
-				if g.Bool("training") {
-					slope = g.Op("rrelu_noise", x, g.Float("lower"), g.Float("upper"), g.Draw)
-				}
-				return g.Op("where", g.Op("gt", x, 0), g.G(), g.Mul(g.G(), slope))
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			return []any{s.Distinct(s.Shape(0, 4)...), 0.1, 0.4, s.Bool()}
-		},
-		Law: rreluLaw,
-		Tol: drawn("a slope for each negative element"),
+		Reject:        firstError(rejectTypes("input", slices.Concat(integralSet, complexTypes)...), checkRrelu),
+		Infer:         inferRrelu,
+		Kernels:       []op.Kernel{{Name: "noise", When: op.DTypeIn("input", floatTypes...), Run: runRrelu}},
+		Grad:          op.Gradient(rreluGrad),
+		Sample:        func(s *op.Sampler) []any { return []any{s.Distinct(s.Shape(0, 4)...), 0.1, 0.4, s.Bool()} },
+		Law:           rreluLaw,
+		Tol:           drawn("a slope for each negative element"),
 	},
 	{
 		Sig:           "rrelu_noise(Tensor like, float lower, float upper, int draw) -> Tensor",
@@ -79,6 +44,45 @@ var noiseOps = []*op.Def{
 		Law: func(a op.Args) *op.Law { return nil },
 		Tol: drawn("repeats the draws of another call"),
 	},
+}
+
+func checkRrelu(a op.Args) error {
+	if a.Float("lower") > a.Float("upper") {
+		return op.RuntimeError("argument 'lower' should be less than or equal to 'upper', but %v > %v", a.Float("lower"), a.Float("upper"))
+	}
+	return nil
+}
+
+func inferRrelu(a op.Args) ([]op.Meta, error) {
+	if a.Bool("training") {
+		return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
+	}
+	return sameAs("input")(a)
+}
+
+func runRrelu(c *op.Run) error {
+	x := c.Tensor("input")
+	if !c.Bool("training") {
+		meanSlope(c.Out[0], x, (c.Float("lower")+c.Float("upper"))/2)
+		return nil
+	}
+	slope := tensor.New(x.DType(), x.Shape()...)
+	kernel.Fill(slope, c.Random, 1, kernel.UniformIn(c.Float("lower"), c.Float("upper")))
+	if x.DType() == tensor.F64 {
+		kernel.Map2(c.Out[0], x, slope, kernel.NoisyRelu[float64])
+	} else {
+		kernel.Map2(c.Out[0], x, slope, kernel.NoisyRelu[float32])
+	}
+	return nil
+}
+
+func rreluGrad(g *op.Grad) op.Value {
+	x := g.Value("input")
+	slope := any((g.Float("lower") + g.Float("upper")) / 2)
+	if g.Bool("training") {
+		slope = g.Op("rrelu_noise", x, g.Float("lower"), g.Float("upper"), g.Draw)
+	}
+	return g.Op("where", g.Op("gt", x, 0), g.G(), g.Mul(g.G(), slope))
 }
 
 // meanSlope is rrelu in evaluation.

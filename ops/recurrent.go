@@ -49,13 +49,15 @@ func lstmCell(id string, names []string, projected bool) *op.Def {
 			return firstError(checkCell, rejectTypes("input", integralSet...))(a)
 		},
 		Compose: composeLSTM,
-		Sample: func(s *op.Sampler) []any {
-			args := sampleCell(s, 4)
-			args[1] = []any{args[1], s.Tensor(-2, 2, args[1].(*tensor.Tensor).Shape()...)}
-			return args
-		},
-		Tol: cellTol,
+		Sample:  sampleLstmCell,
+		Tol:     cellTol,
 	}
+}
+
+func sampleLstmCell(s *op.Sampler) []any {
+	args := sampleCell(s, 4)
+	args[1] = []any{args[1], s.Tensor(-2, 2, args[1].(*tensor.Tensor).Shape()...)}
+	return args
 }
 
 func composeLSTM(b op.Builder, a op.Args) []op.Value {

@@ -31,7 +31,7 @@ var reduceOps = []*op.Def{
 				kernel.SumComplex(out, in, dims, 1)
 			}, sumType),
 		},
-		Grad:   func(g *op.Grad) { g.To("input", func() op.Value { return spread(g) }) },
+		Grad:   op.Gradient(func(g *op.Grad) op.Value { return spread(g) }),
 		Sample: sampleReduced,
 		Tol:    op.Tol{Class: op.Accumulating, Terms: reducedTerms, Reason: "a sum of Terms elements"},
 	},
@@ -55,9 +55,7 @@ var reduceOps = []*op.Def{
 				kernel.SumComplex(out, in, dims, float64(n))
 			}, meanType),
 		},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value { return g.Div(spread(g), max(reducedTerms(g.Args), 1)) })
-		},
+		Grad:   op.Gradient(func(g *op.Grad) op.Value { return g.Div(spread(g), max(reducedTerms(g.Args), 1)) }),
 		Sample: sampleReduced,
 		Tol:    op.Tol{Class: op.Accumulating, Terms: reducedTerms, Reason: "a sum of Terms elements, divided"},
 	},
@@ -75,7 +73,7 @@ var reduceOps = []*op.Def{
 			maxAllKernel[float32]("float32", float32Set),
 			maxAllKernel[float64]("float64", float64Set),
 		},
-		Grad:   func(g *op.Grad) { g.To("input", func() op.Value { return spreadEvenly(g) }) },
+		Grad:   op.Gradient(func(g *op.Grad) op.Value { return spreadEvenly(g) }),
 		Sample: func(s *op.Sampler) []any { return []any{s.Distinct(s.Shape(0, 4)...)} },
 		Tol:    selectTol("one of its inputs"),
 	},
@@ -93,14 +91,16 @@ var reduceOps = []*op.Def{
 			maxDimKernel[float32]("float32", float32Set),
 			maxDimKernel[float64]("float64", float64Set),
 		},
-		Grad: maxDimGrad,
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 4)
-			n := int64(len(shape))
-			return []any{s.Distinct(shape...), s.Int(-n, n), s.Bool()}
-		},
-		Tol: selectTol("one of its inputs"),
+		Grad:   maxDimGrad,
+		Sample: sampleMaxDim,
+		Tol:    selectTol("one of its inputs"),
 	},
+}
+
+func sampleMaxDim(s *op.Sampler) []any {
+	shape := s.Shape(1, 4)
+	n := int64(len(shape))
+	return []any{s.Distinct(shape...), s.Int(-n, n), s.Bool()}
 }
 
 // reducedDims returns the wrapped dim argument, all dimensions for None or none.

@@ -20,9 +20,7 @@ var scanOps = []*op.Def{
 			scanKernel("float64", resultOf(sumType, tensor.F64), sumType, kernel.CumSum[float64, float64]),
 			scanKernel("complex", resultOf(sumType, complexTypes...), sumType, kernel.CumSumComplex),
 		},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value { return g.Op("cumsum.backward", g.G(), g.Int("dim")) })
-		},
+		Grad:   op.Gradient(func(g *op.Grad) op.Value { return g.Op("cumsum.backward", g.G(), g.Int("dim")) }),
 		Sample: sampleScan,
 		Tol:    accumulating(scanTerms("input"), "a sum of up to Terms elements"),
 	},
@@ -37,9 +35,7 @@ var scanOps = []*op.Def{
 			gradKernel("float64", float64Set, kernel.CumSumBack[float64, float64]),
 			gradKernel("complex", complexTypes, kernel.CumSumBackComplex),
 		},
-		Grad: func(g *op.Grad) {
-			g.To("grad", func() op.Value { return g.Op("cumsum", g.G(), g.Int("dim")) })
-		},
+		Grad:   op.GradientOf("grad", func(g *op.Grad) op.Value { return g.Op("cumsum", g.G(), g.Int("dim")) }),
 		Sample: sampleScan,
 		Tol:    accumulating(scanTerms("grad"), "a sum of up to Terms elements"),
 	},
@@ -55,12 +51,7 @@ var scanOps = []*op.Def{
 			scanKernel("float64", resultOf(sumType, tensor.F64), sumType, kernel.CumProd[float64]),
 			scanKernel("complex", resultOf(sumType, complexTypes...), sumType, kernel.CumProd[complex128]),
 		},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				d := g.Out[0].DType()
-				return g.Op("cumprod.backward", wide(g, g.G()), conj(g, wide(g, g.Cast(g.Value("input"), d))), g.Int("dim"))
-			})
-		},
+		Grad:      op.Gradient(cumprodGrad),
 		Sample:    sampleScan,
 		Magnitude: "cumprod",
 		Tol:       accumulating(scanTerms("input"), "a product of up to Terms elements, one rounding each"),
@@ -75,11 +66,8 @@ var scanOps = []*op.Def{
 			backKernel("float64", float64Set, kernel.CumProdBack[float64]),
 			backKernel("complex", complexTypes, kernel.CumProdBack[complex128]),
 		},
-		Grad: cumprodSecond,
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 3)
-			return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape...), s.Index(len(shape))}
-		},
+		Grad:      cumprodSecond,
+		Sample:    sampleCumprodBackward,
 		Magnitude: "cumprod.backward",
 		Tol:       accumulating(scanTerms("input"), "a sum of up to Terms products"),
 	},
@@ -94,34 +82,43 @@ var scanOps = []*op.Def{
 			scanKernel("float32", op.DTypeIn("input", float32Set...), nil, kernel.LogCumSumExp[float32]),
 			scanKernel("float64", op.DTypeIn("input", tensor.F64), nil, kernel.LogCumSumExp[float64]),
 		},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				return g.Op("logcumsumexp.backward", g.G(), g.Value("input"), g.Out[0], g.Int("dim"))
-			})
-		},
+		Grad:    op.Gradient(logcumsumexpGrad),
 		Sample:  sampleScan,
 		Formula: logCumSumExpFormula,
 		Tol:     accumulating(scanTerms("input"), "a sum of up to Terms exponentials"),
 	},
 	{
-		Sig:   "logcumsumexp.backward(Tensor grad, Tensor input, Tensor output, int dim) -> Tensor",
-		Doc:   "Gradient of logcumsumexp: out[i] = Σ over k ≥ i of grad[k]·exp(input[i] − output[k]).",
-		SBP:   anyOf(linear("grad"), alongOthers("grad", "input", "output")),
-		Infer: inferLike("input"),
-		Kernels: []op.Kernel{
-			logBackKernel[float32]("float32", float32Set),
-			logBackKernel[float64]("float64", float64Set),
-		},
-		Grad: logcumsumexpSecond,
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 3)
-			return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape...), s.Index(len(shape))}
-		},
+		Sig:     "logcumsumexp.backward(Tensor grad, Tensor input, Tensor output, int dim) -> Tensor",
+		Doc:     "Gradient of logcumsumexp: out[i] = Σ over k ≥ i of grad[k]·exp(input[i] − output[k]).",
+		SBP:     anyOf(linear("grad"), alongOthers("grad", "input", "output")),
+		Infer:   inferLike("input"),
+		Kernels: []op.Kernel{logBackKernel[float32]("float32", float32Set), logBackKernel[float64]("float64", float64Set)},
+		Grad:    logcumsumexpSecond,
+		Sample:  sampleLogcumsumexpBackward,
 		Formula: logCumSumExpBackFormula,
 		Tol:     accumulating(scanTerms("input"), "a sum of up to Terms products"),
 	},
 	runningExtreme("cummax", "largest", kernel.CumMax[int64], kernel.CumMax[float32], kernel.CumMax[float64]),
 	runningExtreme("cummin", "smallest", kernel.CumMin[int64], kernel.CumMin[float32], kernel.CumMin[float64]),
+}
+
+func cumprodGrad(g *op.Grad) op.Value {
+	d := g.Out[0].DType()
+	return g.Op("cumprod.backward", wide(g, g.G()), conj(g, wide(g, g.Cast(g.Value("input"), d))), g.Int("dim"))
+}
+
+func sampleCumprodBackward(s *op.Sampler) []any {
+	shape := s.Shape(1, 3)
+	return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape...), s.Index(len(shape))}
+}
+
+func logcumsumexpGrad(g *op.Grad) op.Value {
+	return g.Op("logcumsumexp.backward", g.G(), g.Value("input"), g.Out[0], g.Int("dim"))
+}
+
+func sampleLogcumsumexpBackward(s *op.Sampler) []any {
+	shape := s.Shape(1, 3)
+	return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape...), s.Index(len(shape))}
 }
 
 func runningExtreme(id, which string, i64 func([]int64, []int64, []int64), f32 func([]float32, []int64, []float32), f64 func([]float64, []int64, []float64)) *op.Def {
@@ -132,31 +129,33 @@ func runningExtreme(id, which string, i64 func([]int64, []int64, []int64), f32 f
 		Doc:    "Running " + which + " element along dim, NaN from the first one on, and the last index at which it has occurred.",
 		SBP:    alongOthers("input"),
 		Reject: rejectTypes("input", complexTypes...),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			v := a.Value("input")
-			if _, err := scanDim(a, v); err != nil && len(v.Shape()) > 0 && tensor.NumElements(v.Shape()) > 0 {
-				return nil, err
-			}
-			return []op.Meta{{DType: v.DType(), Shape: v.Shape()}, {DType: tensor.I64, Shape: v.Shape()}}, nil
-		},
+		Infer:  inferRunningExtreme,
 		Kernels: []op.Kernel{
 			{Name: "no elements", When: emptyInput, Priority: 1, Run: zeroResults},
 			runningKernel("integer", integralSet, i64),
 			runningKernel("float32", float32Set, f32),
 			runningKernel("float64", float64Set, f64),
 		},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				x := g.Value("input")
-				if tensor.NumElements(x.Shape()) == 0 || len(x.Shape()) == 0 {
-					return g.G()
-				}
-				return g.Op("scatter_add", zeros(g, x), g.Int("dim"), g.Out[1], g.G())
-			})
-		},
+		Grad:   op.Gradient(runningExtremeGrad),
 		Sample: func(s *op.Sampler) []any { return sampleDistinctDim(s)[:2] },
 		Tol:    exactTol("one of its inputs"),
 	}
+}
+
+func inferRunningExtreme(a op.Args) ([]op.Meta, error) {
+	v := a.Value("input")
+	if _, err := scanDim(a, v); err != nil && len(v.Shape()) > 0 && tensor.NumElements(v.Shape()) > 0 {
+		return nil, err
+	}
+	return []op.Meta{{DType: v.DType(), Shape: v.Shape()}, {DType: tensor.I64, Shape: v.Shape()}}, nil
+}
+
+func runningExtremeGrad(g *op.Grad) op.Value {
+	x := g.Value("input")
+	if tensor.NumElements(x.Shape()) == 0 || len(x.Shape()) == 0 {
+		return g.G()
+	}
+	return g.Op("scatter_add", zeros(g, x), g.Int("dim"), g.Out[1], g.G())
 }
 
 func scanDim(a op.Args, v op.Value) (int, error) { return wrapDim(a.Int("dim"), len(v.Shape())) }

@@ -13,15 +13,17 @@ var setitemOps = []*op.Def{
 		Names:   []string{"operator.setitem", "Tensor.__setitem__"},
 		Doc:     "A copy of input after input[index] = value.",
 		Compose: setitem,
-		Sample: func(s *op.Sampler) []any {
-			args := sampleGetitem(s)
-			if s.Bool() {
-				return append(args, 1.5)
-			}
-			return append(args, s.Tensor(-2, 2))
-		},
-		Tol: exactTol("copies its inputs"),
+		Sample:  sampleSetitem,
+		Tol:     exactTol("copies its inputs"),
 	},
+}
+
+func sampleSetitem(s *op.Sampler) []any {
+	args := sampleGetitem(s)
+	if s.Bool() {
+		return append(args, 1.5)
+	}
+	return append(args, s.Tensor(-2, 2))
 }
 
 // setitem takes the view apart that the index makes, and puts it together

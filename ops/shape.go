@@ -17,11 +17,7 @@ var shapeOps = slices.Concat([]*op.Def{
 		Names:     both("flatten"),
 		Doc:       "Merges the dimensions start_dim to end_dim into one.",
 		Grad:      reshapeGrad,
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 4)
-			from := s.Index(len(shape))
-			return []any{s.Tensor(-2, 2, shape...), from, from + s.Index(len(shape)-from)}
-		},
+		Sample:    sampleFlatten,
 	}, reshaped(flattenedShape)),
 	viewOp(&op.Def{
 		Sig:       "reshape(Tensor input, int[] shape) -> Tensor",
@@ -47,32 +43,19 @@ var shapeOps = slices.Concat([]*op.Def{
 		Magnitude: "transpose",
 		Names:     append(both("transpose", "swapdims"), "torch.swapaxes(input, axis0, axis1)", "Tensor.swapaxes(input, axis0, axis1)"),
 		Doc:       "Exchanges two dimensions.",
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value { return g.Op("transpose", g.G(), g.Int("dim0"), g.Int("dim1")) })
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 4)
-			n := int64(len(shape))
-			return []any{s.Tensor(-2, 2, shape...), s.Int(-n, n), s.Int(-n, n)}
-		},
+		Grad:      op.Gradient(func(g *op.Grad) op.Value { return g.Op("transpose", g.G(), g.Int("dim0"), g.Int("dim1")) }),
+		Sample:    sampleTranspose,
 	}, func(a op.Args) (layout, error) { return transposed(a.Value("input"), a.Int("dim0"), a.Int("dim1")) }),
 	viewOp(&op.Def{
-		Sig: "t(Tensor input) -> Tensor",
-		SBP: mapped(viewed(func(a op.Args) (layout, error) {
-			return transposed(a.Value("input"), 0, max(len(a.Value("input").Shape())-1, 0))
-		})),
+		Sig:       "t(Tensor input) -> Tensor",
+		SBP:       mapped(viewed(shardT)),
 		Magnitude: "t",
 		Names:     both("t"),
 		Doc:       "Transposes a matrix; fewer dimensions stay as they are.",
-		Reject: func(a op.Args) error {
-			if n := len(a.Value("input").Shape()); n > 2 {
-				return op.RuntimeError("t() expects argument 'input' to have at most 2 dimensions, but it has %d", n)
-			}
-			return nil
-		},
-		Traits: op.Involution,
-		Grad:   func(g *op.Grad) { g.To("input", func() op.Value { return g.Op("t", g.G()) }) },
-		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 2)...)} },
+		Reject:    checkT,
+		Traits:    op.Involution,
+		Grad:      op.Gradient(func(g *op.Grad) op.Value { return g.Op("t", g.G()) }),
+		Sample:    func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 2)...)} },
 	}, func(a op.Args) (layout, error) {
 		v := a.Value("input")
 		return transposed(v, 0, max(len(v.Shape())-1, 0))
@@ -83,28 +66,8 @@ var shapeOps = slices.Concat([]*op.Def{
 		Magnitude: "permute",
 		Names:     both("permute"),
 		Doc:       "Reorders the dimensions: dimension i of the result is dimension dims[i] of the input.",
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				dims, err := permutation(g.Args)
-				if err != nil {
-					op.Fail(err)
-				}
-				inverse := make([]int, len(dims))
-				for i, d := range dims {
-					inverse[d] = i
-				}
-				return g.Op("permute", g.G(), inverse)
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 4)
-			dims := allDims(len(shape))
-			for i := range dims {
-				j := i + s.Index(len(dims)-i)
-				dims[i], dims[j] = dims[j], dims[i]
-			}
-			return []any{s.Tensor(-2, 2, shape...), dims}
-		},
+		Grad:      op.Gradient(permuteGrad),
+		Sample:    samplePermute,
 	}, permuted),
 	viewOp(&op.Def{
 		Sig:       "expand(Tensor input, int[] size) -> Tensor",
@@ -112,13 +75,8 @@ var shapeOps = slices.Concat([]*op.Def{
 		Magnitude: "expand",
 		Names:     []string{"Tensor.expand"},
 		Doc:       "Repeats dimensions of size 1, and new leading ones, without a copy; -1 keeps a size.",
-		Grad:      func(g *op.Grad) { g.To("input", func() op.Value { return g.G() }) },
-		Sample: func(s *op.Sampler) []any {
-			size := s.Shape(1, 4)
-			shape := slices.Clone(size)
-			shape[s.Index(len(shape))] = 1
-			return []any{s.Tensor(-2, 2, shape...), append([]int{2}, size...)}
-		},
+		Grad:      op.Gradient(func(g *op.Grad) op.Value { return g.G() }),
+		Sample:    sampleExpand,
 	}, expanded),
 	broadcastTo,
 	viewOp(&op.Def{
@@ -128,10 +86,7 @@ var shapeOps = slices.Concat([]*op.Def{
 		Names:     both("unsqueeze"),
 		Doc:       "Inserts a dimension of size 1 at dim.",
 		Grad:      reshapeGrad,
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(0, 3)
-			return []any{s.Tensor(-2, 2, shape...), s.Index(len(shape) + 1)}
-		},
+		Sample:    sampleUnsqueeze,
 	}, unsqueezed),
 	viewOp(&op.Def{
 		Sig:       "squeeze(Tensor input, int? dim=None) -> Tensor",
@@ -140,19 +95,7 @@ var shapeOps = slices.Concat([]*op.Def{
 		Names:     both("squeeze"),
 		Doc:       "Removes dimension dim if its size is 1; every such dimension by default.",
 		Grad:      reshapeGrad,
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(0, 3)
-			d := s.Index(len(shape) + 1)
-			shape = slices.Insert(shape, d, 1)
-			x := s.Tensor(-2, 2, shape...)
-			switch s.Index(4) {
-			case 0:
-				return []any{x}
-			case 1:
-				return []any{x, s.Index(len(shape))}
-			}
-			return []any{x, d - s.Index(2)*len(shape)}
-		},
+		Sample:    sampleSqueeze,
 	}, squeezed),
 	viewOp(&op.Def{
 		Sig:       "narrow(Tensor input, int dim, int start, int length) -> Tensor",
@@ -160,22 +103,8 @@ var shapeOps = slices.Concat([]*op.Def{
 		Magnitude: "narrow",
 		Names:     both("narrow"),
 		Doc:       "The length entries of dimension dim from start on.",
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				x := g.Value("input")
-				d, start, n, err := narrowRange(g.Args)
-				if err != nil {
-					op.Fail(err)
-				}
-				return g.Op("slice_scatter", zeros(g, x), g.G(), d, start, start+n)
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 4)
-			d := s.Index(len(shape))
-			start := s.Index(shape[d])
-			return []any{s.Tensor(-2, 2, shape...), d, start, s.Index(shape[d] - start + 1)}
-		},
+		Grad:      op.Gradient(narrowGrad),
+		Sample:    sampleNarrow,
 	}, narrowed),
 	viewOp(&op.Def{
 		Sig:       "contiguous(Tensor input, *, MemoryFormat memory_format=contiguous_format) -> Tensor",
@@ -184,7 +113,7 @@ var shapeOps = slices.Concat([]*op.Def{
 		Names:     []string{"Tensor.contiguous"},
 		Doc:       "The same tensor in the given memory order; itself if it has that already.",
 		Traits:    op.Idempotent | op.ItselfOrCopy,
-		Grad:      func(g *op.Grad) { g.To("input", func() op.Value { return g.G() }) },
+		Grad:      op.Gradient(func(g *op.Grad) op.Value { return g.G() }),
 		Sample:    sampleUnary(-2, 2),
 	}, contiguous),
 	{
@@ -196,7 +125,7 @@ var shapeOps = slices.Concat([]*op.Def{
 		Traits:    op.Idempotent,
 		Infer:     inferClone,
 		Kernels:   []op.Kernel{copyKernel},
-		Grad:      func(g *op.Grad) { g.To("input", func() op.Value { return g.G() }) },
+		Grad:      op.Gradient(func(g *op.Grad) op.Value { return g.G() }),
 		Sample:    sampleUnary(-2, 2),
 		Tol:       exactTol("a copy"),
 	},
@@ -211,9 +140,7 @@ var shapeOps = slices.Concat([]*op.Def{
 		Names:  []string{"Tensor.to"},
 		Doc:    "Converts the elements to a dtype: floats round to nearest even, and truncate towards integers; bool asks whether they are non-zero; complex to real drops the imaginary part. The input itself if it has the dtype.",
 		Reject: checkDevice,
-		Sample: func(s *op.Sampler) []any {
-			return []any{s.Tensor(-2, 2, s.Shape(0, 4)...), s.DType}
-		},
+		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...), s.DType} },
 	}, targetType, func(a op.Args) bool { return a.Bool("copy") }),
 	{
 		Sig:       "cat(Tensor[] tensors, int dim=0) -> Tensor",
@@ -223,26 +150,10 @@ var shapeOps = slices.Concat([]*op.Def{
 		Doc:       "Joins tensors along dim; 1-d tensors without elements are skipped.",
 		Reject:    checkCat,
 		Infer:     inferCat,
-		Kernels: []op.Kernel{{Name: "copy", Run: func(c *op.Run) error {
-			parts := slices.DeleteFunc(c.Tensors("tensors"), func(t *tensor.Tensor) bool { return skipped(t) })
-			if len(parts) > 0 {
-				kernel.Cat(c.Out[0], parts, catDim(c.Args))
-			}
-			return nil
-		}}},
-		Grad: catGrad,
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 4)
-			d := s.Index(len(shape))
-			var parts []any
-			for range 1 + s.Index(3) {
-				part := slices.Clone(shape)
-				part[d] = 1 + s.Index(4)
-				parts = append(parts, s.Tensor(-2, 2, part...))
-			}
-			return []any{parts, d}
-		},
-		Tol: exactTol("copies its inputs"),
+		Kernels:   []op.Kernel{{Name: "copy", Run: runCat}},
+		Grad:      catGrad,
+		Sample:    sampleCat,
+		Tol:       exactTol("copies its inputs"),
 	},
 	{
 		Sig:       "slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
@@ -252,28 +163,10 @@ var shapeOps = slices.Concat([]*op.Def{
 		Doc:       "A copy of input in which the entries start, start+step, … below end of dimension dim come from src.",
 		Reject:    checkSlice,
 		Infer:     sliceScatterMeta,
-		Kernels: []op.Kernel{{Name: "copy", Run: func(c *op.Run) error {
-			s := sliceOf(c.Args)
-			c.Out[0].CopyFrom(c.Tensor("input"))
-			c.Out[0].Narrow(s.dim, s.start, s.n, s.step).CopyFrom(c.Tensor("src"))
-			return nil
-		}}},
-		Grad: func(g *op.Grad) {
-			s := sliceOf(g.Args)
-			g.To("input", func() op.Value {
-				return g.Op("slice_scatter", g.G(), zeros(g, g.Value("src")), s.dim, s.start, s.end, s.step)
-			})
-			g.To("src", func() op.Value { return g.Op("slice", g.G(), s.dim, s.start, s.end, s.step) })
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 4)
-			d := s.Index(len(shape))
-			start := s.Index(shape[d])
-			part := slices.Clone(shape)
-			part[d] = (shape[d] - start + 1) / 2
-			return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, part...), d, start, shape[d], 2}
-		},
-		Tol: exactTol("copies its inputs"),
+		Kernels:   []op.Kernel{{Name: "copy", Run: runSliceScatter}},
+		Grad:      sliceScatterGrad,
+		Sample:    sampleSliceScatter,
+		Tol:       exactTol("copies its inputs"),
 	},
 	viewOp(&op.Def{
 		Sig:       "slice(Tensor input, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
@@ -281,17 +174,8 @@ var shapeOps = slices.Concat([]*op.Def{
 		Magnitude: "slice",
 		Doc:       "The entries start, start+step, … below end of dimension dim: input[start:end:step] there.",
 		Reject:    checkSlice,
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				s := sliceOf(g.Args)
-				return g.Op("slice_scatter", zeros(g, g.Value("input")), g.G(), s.dim, s.start, s.end, s.step)
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 4)
-			d := s.Index(len(shape))
-			return []any{s.Tensor(-2, 2, shape...), d, s.Index(shape[d]), -1 + int(s.Int(0, 7)), 1 + s.Index(3)}
-		},
+		Grad:      op.Gradient(sliceGrad),
+		Sample:    sampleSlice,
 	}, sliced),
 	{
 		Sig:       "gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
@@ -358,6 +242,148 @@ var shapeOps = slices.Concat([]*op.Def{
 		},
 	},
 }, casts)
+
+func sampleFlatten(s *op.Sampler) []any {
+	shape := s.Shape(1, 4)
+	from := s.Index(len(shape))
+	return []any{s.Tensor(-2, 2, shape...), from, from + s.Index(len(shape)-from)}
+}
+
+func sampleTranspose(s *op.Sampler) []any {
+	shape := s.Shape(1, 4)
+	n := int64(len(shape))
+	return []any{s.Tensor(-2, 2, shape...), s.Int(-n, n), s.Int(-n, n)}
+}
+
+func shardT(a op.Args) (layout, error) {
+	return transposed(a.Value("input"), 0, max(len(a.Value("input").Shape())-1, 0))
+}
+
+func checkT(a op.Args) error {
+	if n := len(a.Value("input").Shape()); n > 2 {
+		return op.RuntimeError("t() expects argument 'input' to have at most 2 dimensions, but it has %d", n)
+	}
+	return nil
+}
+
+func permuteGrad(g *op.Grad) op.Value {
+	dims, err := permutation(g.Args)
+	if err != nil {
+		op.Fail(err)
+	}
+	inverse := make([]int, len(dims))
+	for i, d := range dims {
+		inverse[d] = i
+	}
+	return g.Op("permute", g.G(), inverse)
+}
+
+func samplePermute(s *op.Sampler) []any {
+	shape := s.Shape(1, 4)
+	dims := allDims(len(shape))
+	for i := range dims {
+		j := i + s.Index(len(dims)-i)
+		dims[i], dims[j] = dims[j], dims[i]
+	}
+	return []any{s.Tensor(-2, 2, shape...), dims}
+}
+
+func sampleExpand(s *op.Sampler) []any {
+	size := s.Shape(1, 4)
+	shape := slices.Clone(size)
+	shape[s.Index(len(shape))] = 1
+	return []any{s.Tensor(-2, 2, shape...), append([]int{2}, size...)}
+}
+
+func sampleUnsqueeze(s *op.Sampler) []any {
+	shape := s.Shape(0, 3)
+	return []any{s.Tensor(-2, 2, shape...), s.Index(len(shape) + 1)}
+}
+
+func sampleSqueeze(s *op.Sampler) []any {
+	shape := s.Shape(0, 3)
+	d := s.Index(len(shape) + 1)
+	shape = slices.Insert(shape, d, 1)
+	x := s.Tensor(-2, 2, shape...)
+	switch s.Index(4) {
+	case 0:
+		return []any{x}
+	case 1:
+		return []any{x, s.Index(len(shape))}
+	}
+	return []any{x, d - s.Index(2)*len(shape)}
+}
+
+func narrowGrad(g *op.Grad) op.Value {
+	x := g.Value("input")
+	d, start, n, err := narrowRange(g.Args)
+	if err != nil {
+		op.Fail(err)
+	}
+	return g.Op("slice_scatter", zeros(g, x), g.G(), d, start, start+n)
+}
+
+func sampleNarrow(s *op.Sampler) []any {
+	shape := s.Shape(1, 4)
+	d := s.Index(len(shape))
+	start := s.Index(shape[d])
+	return []any{s.Tensor(-2, 2, shape...), d, start, s.Index(shape[d] - start + 1)}
+}
+
+func runCat(c *op.Run) error {
+	parts := slices.DeleteFunc(c.Tensors("tensors"), func(t *tensor.Tensor) bool { return skipped(t) })
+	if len(parts) > 0 {
+		kernel.Cat(c.Out[0], parts, catDim(c.Args))
+	}
+	return nil
+}
+
+func sampleCat(s *op.Sampler) []any {
+	shape := s.Shape(1, 4)
+	d := s.Index(len(shape))
+	var parts []any
+	for range 1 + s.Index(3) {
+		part := slices.Clone(shape)
+		part[d] = 1 + s.Index(4)
+		parts = append(parts, s.Tensor(-2, 2, part...))
+	}
+	return []any{parts, d}
+}
+
+func runSliceScatter(c *op.Run) error {
+	s := sliceOf(c.Args)
+	c.Out[0].CopyFrom(c.Tensor("input"))
+	c.Out[0].Narrow(s.dim, s.start, s.n, s.step).CopyFrom(c.Tensor("src"))
+	return nil
+}
+
+func sliceScatterGrad(g *op.Grad) {
+	s := sliceOf(g.Args)
+	g.To("input", func() op.Value {
+		return g.Op("slice_scatter", g.G(), zeros(g, g.Value("src")), s.dim, s.start, s.end, s.step)
+	})
+	g.To("src", func() op.Value { return g.Op("slice", g.G(), s.dim, s.start, s.end, s.step) })
+}
+
+func sampleSliceScatter(s *op.Sampler) []any {
+	shape := s.Shape(1, 4)
+	d := s.Index(len(shape))
+	start := s.Index(shape[d])
+	part := slices.Clone(shape)
+	part[d] = (shape[d] - start + 1) / 2
+	return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, part...), d, start, shape[d], 2}
+}
+
+func sliceGrad(g *op.Grad) op.Value {
+	s := sliceOf(g.Args)
+	return g.Op("slice_scatter", zeros(g, g.Value("input")), g.G(), s.dim, s.start, s.end, s.step)
+}
+
+func sampleSlice(s *op.Sampler) []any {
+	shape := s.Shape(1, 4)
+	d := s.Index(len(shape))
+	return []any{s.Tensor(-2, 2, shape...), d, s.Index(shape[d]), -1 + int(s.Int(0, 7)), 1 + s.Index(3)}
+}
 
 // casts are the methods that convert to a fixed dtype.
 var casts = []*op.Def{

@@ -12,32 +12,12 @@ import (
 // solveOps solve linear equations and factor positive definite matrices.
 var solveOps = []*op.Def{
 	{
-		Sig:   "linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
-		Names: []string{"torch.linalg.solve"},
-		Doc:   "The solution X of A·X = B, or of X·A = B without left, for square matrices A; B holds matrices, or vectors if its shape is A's without the last dimension. A singular matrix is rejected.",
-		SBP: func(a op.Args) []op.Sharding {
-			if x, y := a.Value("A").Shape(), a.Value("B").Shape(); len(x) != len(y) || !slices.Equal(x[:len(x)-2], y[:len(y)-2]) {
-				return nil
-			}
-			return planes(2, "A", "B")(a)
-		},
-		Reject: firstError(square("A"), floating("A"), func(a op.Args) error {
-			if x, y := a.Value("A").DType(), a.Value("B").DType(); x != y {
-				return op.RuntimeError("A and B must have the same dtype, but have %s and %s", x, y)
-			}
-			return nil
-		}),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			e, err := equationOf(a)
-			if err != nil {
-				return nil, err
-			}
-			strides := tensor.ContiguousStrides(e.out)
-			if len(e.out) > 1 && e.left {
-				strides = columnMajor(e.out)
-			}
-			return one(a.Value("A").DType(), e.out, strides), nil
-		},
+		Sig:     "linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
+		Names:   []string{"torch.linalg.solve"},
+		Doc:     "The solution X of A·X = B, or of X·A = B without left, for square matrices A; B holds matrices, or vectors if its shape is A's without the last dimension. A singular matrix is rejected.",
+		SBP:     shardLinalgSolve,
+		Reject:  firstError(square("A"), floating("A"), checkLinalgSolve),
+		Infer:   inferLinalgSolve,
 		Kernels: factorKernels("A", solveRun[float64](tensor.F64), solveRun[complex128](tensor.C128)),
 		Grad:    solveGrad,
 		Sample:  sampleSolve,
@@ -46,6 +26,32 @@ var solveOps = []*op.Def{
 	choleskyOp("cholesky", "bool upper=False", both("cholesky")),
 	choleskyOp("linalg_cholesky", "*, bool upper=False", []string{"torch.linalg.cholesky"}),
 	choleskyEx(),
+}
+
+func shardLinalgSolve(a op.Args) []op.Sharding {
+	if x, y := a.Value("A").Shape(), a.Value("B").Shape(); len(x) != len(y) || !slices.Equal(x[:len(x)-2], y[:len(y)-2]) {
+		return nil
+	}
+	return planes(2, "A", "B")(a)
+}
+
+func checkLinalgSolve(a op.Args) error {
+	if x, y := a.Value("A").DType(), a.Value("B").DType(); x != y {
+		return op.RuntimeError("A and B must have the same dtype, but have %s and %s", x, y)
+	}
+	return nil
+}
+
+func inferLinalgSolve(a op.Args) ([]op.Meta, error) {
+	e, err := equationOf(a)
+	if err != nil {
+		return nil, err
+	}
+	strides := tensor.ContiguousStrides(e.out)
+	if len(e.out) > 1 && e.left {
+		strides = columnMajor(e.out)
+	}
+	return one(a.Value("A").DType(), e.out, strides), nil
 }
 
 // equation is A·X = B or X·A = B over batches of one shape: X is n×m, or m×n
@@ -195,7 +201,7 @@ func choleskyOp(id, params string, names []string) *op.Def {
 			return one(v.DType(), v.Shape(), columnMajor(v.Shape())), nil
 		},
 		Kernels: factorKernels("input", runCholesky, nil),
-		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return choleskyGrad(g) }) },
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return choleskyGrad(g) }),
 		Sample:  func(s *op.Sampler) []any { return []any{positiveDefinite(s), op.Kw("upper", s.Bool())} },
 		Tol:     matrixTol("input"),
 	}

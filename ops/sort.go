@@ -24,12 +24,8 @@ var sortingOps = []*op.Def{
 		Infer:   inferSort,
 		Kernels: sortKernels(sortRun),
 		Grad:    orderGrad,
-		Sample: func(s *op.Sampler) []any {
-			x := sampleRanked(s, s.Shape(0, 3)...)
-			n := int64(max(x.Dim(), 1))
-			return []any{x, s.Int(-n, n), s.Bool()}
-		},
-		Tol: exactTol("its inputs in another order"),
+		Sample:  sampleSort,
+		Tol:     exactTol("its inputs in another order"),
 	},
 	{
 		Sig:     "sort.stable(Tensor input, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
@@ -41,12 +37,8 @@ var sortingOps = []*op.Def{
 		Infer:   inferSort,
 		Kernels: sortKernels(sortRun),
 		Grad:    orderGrad,
-		Sample: func(s *op.Sampler) []any {
-			x := sampleRanked(s, s.Shape(0, 3)...)
-			n := int64(max(x.Dim(), 1))
-			return []any{x, op.Kw("stable", s.Bool()), op.Kw("dim", s.Int(-n, n)), op.Kw("descending", s.Bool())}
-		},
-		Tol: exactTol("its inputs in another order"),
+		Sample:  sampleSortStable,
+		Tol:     exactTol("its inputs in another order"),
 	},
 	{
 		Sig:     "argsort(Tensor input, int dim=-1, bool descending=False) -> Tensor",
@@ -57,12 +49,8 @@ var sortingOps = []*op.Def{
 		Reject:  checkSort,
 		Infer:   inferArgsort,
 		Kernels: sortKernels(sortRun),
-		Sample: func(s *op.Sampler) []any {
-			x := sampleRanked(s, s.Shape(0, 3)...)
-			n := int64(max(x.Dim(), 1))
-			return []any{x, s.Int(-n, n), s.Bool()}
-		},
-		Tol: exactTol("places in its input"),
+		Sample:  sampleArgsort,
+		Tol:     exactTol("places in its input"),
 	},
 	{
 		Sig:     "argsort.stable(Tensor input, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
@@ -73,12 +61,8 @@ var sortingOps = []*op.Def{
 		Reject:  checkSort,
 		Infer:   inferArgsort,
 		Kernels: sortKernels(sortRun),
-		Sample: func(s *op.Sampler) []any {
-			x := sampleRanked(s, s.Shape(0, 3)...)
-			n := int64(max(x.Dim(), 1))
-			return []any{x, op.Kw("stable", true), op.Kw("dim", s.Int(-n, n)), op.Kw("descending", s.Bool())}
-		},
-		Tol: exactTol("places in its input"),
+		Sample:  sampleArgsortStable,
+		Tol:     exactTol("places in its input"),
 	},
 	{
 		Sig:    "msort(Tensor input) -> Tensor",
@@ -87,24 +71,13 @@ var sortingOps = []*op.Def{
 		Doc:    "Sorts along the first dimension, NaN as the largest value.",
 		SBP:    besides(func(op.Args) []int { return []int{0} }, "input"),
 		Reject: func(a op.Args) error { return rejectTypes("input", complexTypes...)(a) },
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			v := a.Value("input")
-			return one(v.DType(), v.Shape(), denseStrides(v)), nil
-		},
+		Infer:  inferMsort,
 		Kernels: sortKernels(func(c *op.Run, run sortFunc) error {
 			out := c.Out[0]
 			run(out, tensor.New(tensor.I64, out.Shape()...), c.Tensor("input"), 0, false)
 			return nil
 		}),
-		Grad: func(g *op.Grad) {
-			x := g.Value("input")
-			g.To("input", func() op.Value {
-				if len(x.Shape()) == 0 {
-					return g.G()
-				}
-				return g.Op("scatter", zeros(g, x), 0, g.Op("argsort", x, 0), g.G())
-			})
-		},
+		Grad:   msortGrad,
 		Sample: func(s *op.Sampler) []any { return []any{sampleRanked(s, s.Shape(0, 3)...)} },
 		Tol:    exactTol("its inputs in another order"),
 	},
@@ -115,65 +88,112 @@ var sortingOps = []*op.Def{
 		Doc:    "The k largest elements along dim, or the smallest, in sorted order, and their places; of equal elements the first ones.",
 		SBP:    alongOthers("input"),
 		Reject: firstError(checkTopK, rejectTypes("input", append([]tensor.DType{tensor.Bool}, complexTypes...)...)),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			v := a.Value("input")
-			shape := slices.Clone(v.Shape())
-			if len(shape) > 0 {
-				shape[dimOf(a)] = a.Int("k")
-			}
-			return []op.Meta{{DType: v.DType(), Shape: shape}, {DType: tensor.I64, Shape: shape}}, nil
-		},
+		Infer:  inferTopk,
 		Kernels: sortKernels(func(c *op.Run, run sortFunc) error {
 			run(c.Out[0], c.Out[1], c.Tensor("input"), dimOf(c.Args), c.Bool("largest"))
 			return nil
 		}),
-		Grad: orderGrad,
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(0, 3)
-			n := max(len(shape), 1)
-			d, size := s.Index(n), 1
-			if len(shape) > 0 {
-				size = shape[d]
-			}
-			k, sorted := s.Index(size)+1, s.Bool()
-			if !sorted {
-				k = 1 // of more, PyTorch's order is unspecified
-			}
-			return []any{sampleRanked(s, shape...), k, d - s.Index(2)*n, s.Bool(), sorted}
-		},
-		Tol: exactTol("elements of its input"),
+		Grad:   orderGrad,
+		Sample: sampleTopk,
+		Tol:    exactTol("elements of its input"),
 	},
 	{
-		Sig:    "kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
-		Names:  both("kthvalue"),
-		Traits: op.Monotone,
-		Doc:    "The k-th smallest element along dim, counted from 1, and its place; NaN is the largest value.",
-		SBP:    reduced,
-		Reject: firstError(checkKth, rejectTypes("input", append([]tensor.DType{tensor.Bool}, complexTypes...)...)),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			v := a.Value("input")
-			shape := reducedShape(v.Shape(), []int{dimOf(a)}, a.Bool("keepdim"))
-			return []op.Meta{{DType: v.DType(), Shape: shape}, {DType: tensor.I64, Shape: shape}}, nil
-		},
+		Sig:     "kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+		Names:   both("kthvalue"),
+		Traits:  op.Monotone,
+		Doc:     "The k-th smallest element along dim, counted from 1, and its place; NaN is the largest value.",
+		SBP:     reduced,
+		Reject:  firstError(checkKth, rejectTypes("input", append([]tensor.DType{tensor.Bool}, complexTypes...)...)),
+		Infer:   inferKthvalue,
 		Kernels: sortKernels(runKth),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				x := g.Value("input")
-				if len(x.Shape()) == 0 {
-					return g.G()
-				}
-				d := dimOf(g.Args)
-				kept := reducedShape(x.Shape(), []int{d}, true)
-				return g.Op("scatter", zeros(g, x), d, g.Reshape(g.Out[1], kept), g.Reshape(g.G(), kept))
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 3)
-			d := s.Index(len(shape))
-			return []any{sampleRanked(s, shape...), s.Index(shape[d]) + 1, d - s.Index(2)*len(shape), s.Bool()}
-		},
-		Tol: exactTol("elements of its input"),
+		Grad:    op.Gradient(kthvalueGrad),
+		Sample:  sampleKthvalue,
+		Tol:     exactTol("elements of its input"),
 	},
+}
+
+func sampleSort(s *op.Sampler) []any {
+	x := sampleRanked(s, s.Shape(0, 3)...)
+	n := int64(max(x.Dim(), 1))
+	return []any{x, s.Int(-n, n), s.Bool()}
+}
+
+func sampleSortStable(s *op.Sampler) []any {
+	x := sampleRanked(s, s.Shape(0, 3)...)
+	n := int64(max(x.Dim(), 1))
+	return []any{x, op.Kw("stable", s.Bool()), op.Kw("dim", s.Int(-n, n)), op.Kw("descending", s.Bool())}
+}
+
+func sampleArgsort(s *op.Sampler) []any {
+	x := sampleRanked(s, s.Shape(0, 3)...)
+	n := int64(max(x.Dim(), 1))
+	return []any{x, s.Int(-n, n), s.Bool()}
+}
+
+func sampleArgsortStable(s *op.Sampler) []any {
+	x := sampleRanked(s, s.Shape(0, 3)...)
+	n := int64(max(x.Dim(), 1))
+	return []any{x, op.Kw("stable", true), op.Kw("dim", s.Int(-n, n)), op.Kw("descending", s.Bool())}
+}
+
+func inferMsort(a op.Args) ([]op.Meta, error) {
+	v := a.Value("input")
+	return one(v.DType(), v.Shape(), denseStrides(v)), nil
+}
+
+func msortGrad(g *op.Grad) {
+	x := g.Value("input")
+	g.To("input", func() op.Value {
+		if len(x.Shape()) == 0 {
+			return g.G()
+		}
+		return g.Op("scatter", zeros(g, x), 0, g.Op("argsort", x, 0), g.G())
+	})
+}
+
+func inferTopk(a op.Args) ([]op.Meta, error) {
+	v := a.Value("input")
+	shape := slices.Clone(v.Shape())
+	if len(shape) > 0 {
+		shape[dimOf(a)] = a.Int("k")
+	}
+	return []op.Meta{{DType: v.DType(), Shape: shape}, {DType: tensor.I64, Shape: shape}}, nil
+}
+
+func sampleTopk(s *op.Sampler) []any {
+	shape := s.Shape(0, 3)
+	n := max(len(shape), 1)
+	d, size := s.Index(n), 1
+	if len(shape) > 0 {
+		size = shape[d]
+	}
+	k, sorted := s.Index(size)+1, s.Bool()
+	if !sorted {
+		k = 1 // of more, PyTorch's order is unspecified
+	}
+	return []any{sampleRanked(s, shape...), k, d - s.Index(2)*n, s.Bool(), sorted}
+}
+
+func inferKthvalue(a op.Args) ([]op.Meta, error) {
+	v := a.Value("input")
+	shape := reducedShape(v.Shape(), []int{dimOf(a)}, a.Bool("keepdim"))
+	return []op.Meta{{DType: v.DType(), Shape: shape}, {DType: tensor.I64, Shape: shape}}, nil
+}
+
+func kthvalueGrad(g *op.Grad) op.Value {
+	x := g.Value("input")
+	if len(x.Shape()) == 0 {
+		return g.G()
+	}
+	d := dimOf(g.Args)
+	kept := reducedShape(x.Shape(), []int{d}, true)
+	return g.Op("scatter", zeros(g, x), d, g.Reshape(g.Out[1], kept), g.Reshape(g.G(), kept))
+}
+
+func sampleKthvalue(s *op.Sampler) []any {
+	shape := s.Shape(1, 3)
+	d := s.Index(len(shape))
+	return []any{sampleRanked(s, shape...), s.Index(shape[d]) + 1, d - s.Index(2)*len(shape), s.Bool()}
 }
 
 // sampleRanked draws a tensor whose elements all differ, in integers too.
@@ -312,20 +332,13 @@ var searchOps = []*op.Def{
 		Doc:    "The place in the sorted boundaries at which to insert each value: before equal ones, after them with right.",
 		Traits: op.NoGrad,
 		SBP:    axes("input *, boundaries b -> *"),
-		Reject: func(a op.Args) error {
-			if n := len(a.Value("boundaries").Shape()); n != 1 {
-				return op.RuntimeError("argument 'boundaries' must have 1 dimension, but has %d", n)
-			}
-			return checkSearchTypes(a, "boundaries")
-		},
-		Infer: inferSearch,
+		Reject: checkBucketize,
+		Infer:  inferSearch,
 		Kernels: searchKernels("boundaries", func(c *op.Run, values *tensor.Tensor) searchArgs {
 			return searchArgs{seq: c.Tensor("boundaries"), values: values, right: c.Bool("right")}
 		}),
-		Sample: func(s *op.Sampler) []any {
-			return []any{s.Tensor(-2, 2, s.Shape(0, 3)...), sampleSorted(s, 1+s.Index(4)), op.Kw("right", s.Bool()), op.Kw("out_int32", s.Bool())}
-		},
-		Tol: exactTol("places in its input"),
+		Sample: sampleBucketize,
+		Tol:    exactTol("places in its input"),
 	},
 	{
 		Sig: "isin(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
@@ -337,38 +350,55 @@ var searchOps = []*op.Def{
 		Doc:    "Whether each element is one of test_elements; with invert, whether it is not. NaN equals nothing.",
 		Traits: op.NoGrad,
 		SBP:    axes("elements * -> *"),
-		Reject: func(a op.Args) error {
-			for _, name := range []string{"elements", "test_elements"} {
-				if v := a.Value(name); v != nil {
-					if err := rejectTypes(name, tensor.Bool, tensor.BF16, tensor.C64, tensor.C128)(a); err != nil {
-						return err
-					}
-				} else if d := a.Scalar(name).DType(); d == tensor.Bool || d.IsComplex() {
-					return op.RuntimeError("not implemented for argument '%s' of type %s", name, op.TypeName(a.Scalar(name).Any()))
-				}
-			}
-			return nil
-		},
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			shape := []int{}
-			if v := a.Value("elements"); v != nil {
-				shape = v.Shape()
-			}
-			return one(tensor.Bool, shape, nil), nil
-		},
+		Reject: checkIsin,
+		Infer:  inferIsin,
 		Kernels: []op.Kernel{
 			isinKernel("integer", integralSet, kernel.IsIn[int64]),
 			isinKernel("float32", float32Set, kernel.IsIn[float32]),
 			isinKernel("float64", float64Set, kernel.IsIn[float64]),
 		},
-		Sample: func(s *op.Sampler) []any {
-			x := s.Tensor(-2, 2, s.Shape(0, 3)...)
-			test := s.Tensor(-2, 2, 3)
-			test.Set(0, x.At(0))
-			return []any{x, test, op.Kw("invert", s.Bool()), op.Kw("assume_unique", false)}
-		},
-		Tol: exactTol("comparisons"),
+		Sample: sampleIsin,
+		Tol:    exactTol("comparisons"),
 	},
+}
+
+func checkBucketize(a op.Args) error {
+	if n := len(a.Value("boundaries").Shape()); n != 1 {
+		return op.RuntimeError("argument 'boundaries' must have 1 dimension, but has %d", n)
+	}
+	return checkSearchTypes(a, "boundaries")
+}
+
+func sampleBucketize(s *op.Sampler) []any {
+	return []any{s.Tensor(-2, 2, s.Shape(0, 3)...), sampleSorted(s, 1+s.Index(4)), op.Kw("right", s.Bool()), op.Kw("out_int32", s.Bool())}
+}
+
+func checkIsin(a op.Args) error {
+	for _, name := range []string{"elements", "test_elements"} {
+		if v := a.Value(name); v != nil {
+			if err := rejectTypes(name, tensor.Bool, tensor.BF16, tensor.C64, tensor.C128)(a); err != nil {
+				return err
+			}
+		} else if d := a.Scalar(name).DType(); d == tensor.Bool || d.IsComplex() {
+			return op.RuntimeError("not implemented for argument '%s' of type %s", name, op.TypeName(a.Scalar(name).Any()))
+		}
+	}
+	return nil
+}
+
+func inferIsin(a op.Args) ([]op.Meta, error) {
+	shape := []int{}
+	if v := a.Value("elements"); v != nil {
+		shape = v.Shape()
+	}
+	return one(tensor.Bool, shape, nil), nil
+}
+
+func sampleIsin(s *op.Sampler) []any {
+	x := s.Tensor(-2, 2, s.Shape(0, 3)...)
+	test := s.Tensor(-2, 2, 3)
+	test.Set(0, x.At(0))
+	return []any{x, test, op.Kw("invert", s.Bool()), op.Kw("assume_unique", false)}
 }
 
 // searchArgs are the arguments of a search in normal form.

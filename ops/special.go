@@ -49,22 +49,11 @@ var specialOps = []*op.Def{
 		Reject:  rejectComplex("input", "other"),
 		Infer:   zipped(floatPromoted, floatPromoted, "input", "other"),
 		Kernels: zip{f32: kernel.Zip[float32](kernel.Zeta), f64: kernel.Zip[float64](kernel.Zeta)}.kernels(floatPromoted),
-		Grad: func(g *op.Grad) {
-			if g.Needs("input") {
-				op.Fail(&op.Error{Class: "NotImplementedError", Msg: "the derivative for argument 'input' is not implemented"})
-			}
-			g.To("other", func() op.Value {
-				x := g.Any("input")
-				return g.Mul(g.G(), g.Neg(g.Mul(g.Op("zeta", plusOne(g, x), g.Any("other")), x)))
-			})
-		},
-		Fixed: []string{"input"},
-		Sample: func(s *op.Sampler) []any {
-			a, b := twoShapes(s)
-			return []any{s.Tensor(1.5, 4, a...), s.Tensor(0.5, 4, b...)}
-		},
-		Exact: func(x ...float64) float64 { return kernel.Zeta(x[0], x[1]) },
-		Tol:   gammaTol,
+		Grad:    zetaGrad,
+		Fixed:   []string{"input"},
+		Sample:  sampleZeta,
+		Exact:   func(x ...float64) float64 { return kernel.Zeta(x[0], x[1]) },
+		Tol:     gammaTol,
 	},
 	{
 		Sig:     "erfinv(Tensor input) -> Tensor",
@@ -74,12 +63,10 @@ var specialOps = []*op.Def{
 		Reject:  rejectTypes("input", complexTypes...),
 		Infer:   floatAs("input"),
 		Kernels: through(math.Erfinv, nil),
-		Grad: slopeOfResult(func(g *op.Grad, y op.Value) op.Value {
-			return g.Mul(g.Op("exp", g.Mul(y, y)), math.SqrtPi/2)
-		}),
-		Sample: sampleUnary(-0.9, 0.9),
-		Exact:  exactly(math.Erfinv),
-		Tol:    ulpTol(16, "as erf, of which it is the inverse: "+openCL),
+		Grad:    slopeOfResult(func(g *op.Grad, y op.Value) op.Value { return g.Mul(g.Op("exp", g.Mul(y, y)), math.SqrtPi/2) }),
+		Sample:  sampleUnary(-0.9, 0.9),
+		Exact:   exactly(math.Erfinv),
+		Tol:     ulpTol(16, "as erf, of which it is the inverse: "+openCL),
 	},
 	bessel("i0", "Modified Bessel function of the first kind of order 0.", kernel.BesselI0,
 		func(g *op.Grad, x op.Value) op.Value { return g.Op("i1", x) }, append(both("i0"), "torch.special.i0")...),
@@ -117,35 +104,15 @@ var specialOps = []*op.Def{
 		},
 	},
 	{
-		Sig:    "logit(Tensor input, float? eps=None) -> Tensor",
-		Names:  append(both("logit"), "torch.special.logit"),
-		Doc:    "Log-odds: log(x / (1 - x)), with x limited to [eps, 1 - eps] if eps is given. Integers give float32.",
-		SBP:    pointwise,
-		Reject: rejectTypes("input", complexTypes...),
-		Infer:  floatAs("input"),
-		Kernels: parametric(func(a op.Args) unary {
-			lo, hi := logitBounds(a)
-			return unary{f32: kernel.Each32(limited(lo, hi, kernel.Logit)), f64: kernel.Each64(limited(lo, hi, kernel.Logit))}
-		}, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64]}),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				x := wide(g, g.Value("input"))
-				d := g.Div(wide(g, g.G()), g.Mul(x, g.Sub(1, x)))
-				if !g.Has("eps") {
-					y := wide(g, g.Out[0])
-					return g.Op("where", g.Op("isnan", y), y, d)
-				}
-				lo, hi := logitBounds(g.Args)
-				return g.Op("where", g.Op("logical_and", g.Op("ge", x, lo), g.Op("le", x, hi)), d, 0.0)
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			x := s.Tensor(0.15, 0.85, s.Shape(0, 4)...)
-			if s.Bool() {
-				return []any{x}
-			}
-			return []any{x, s.Float(0.01, 0.1)}
-		},
+		Sig:     "logit(Tensor input, float? eps=None) -> Tensor",
+		Names:   append(both("logit"), "torch.special.logit"),
+		Doc:     "Log-odds: log(x / (1 - x)), with x limited to [eps, 1 - eps] if eps is given. Integers give float32.",
+		SBP:     pointwise,
+		Reject:  rejectTypes("input", complexTypes...),
+		Infer:   floatAs("input"),
+		Kernels: parametric(logitLanes, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64]}),
+		Grad:    op.Gradient(logitGrad),
+		Sample:  sampleLogit,
 		Exact:   exactly(kernel.Logit),
 		Formula: logitFormula,
 		Tol: op.Tol{
@@ -154,76 +121,43 @@ var specialOps = []*op.Def{
 		},
 	},
 	{
-		Sig:    "nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
-		Names:  both("nan_to_num"),
-		Doc:    "Replaces NaN, ∞ and -∞, by default with 0 and the dtype's largest and smallest number.",
-		SBP:    pointwise,
-		Reject: rejectTypes("input", complexTypes...),
-		Infer:  sameAs("input"),
-		Kernels: parametric(func(a op.Args) unary {
-			nan, posinf, neginf := replacements(a)
-			return unary{
-				f32: kernel.NanToNum(float32(nan), float32(posinf), float32(neginf)),
-				f64: kernel.NanToNum(nan, posinf, neginf),
-				i64: kernel.Copy[int64],
-			}
-		}, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64], i64: kernel.Copy[int64]}),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value { return g.Mul(g.G(), g.Op("isfinite", g.Value("input"))) })
-		},
-		Sample: func(s *op.Sampler) []any {
-			x := s.Tensor(-2, 2, s.Shape(0, 4)...)
-			if s.Bool() {
-				return []any{x}
-			}
-			return []any{x, s.Float(-1, 1), s.Float(2, 9), s.Float(-9, -2)}
-		},
-		Tol: exactTol("the input or a constant"),
+		Sig:     "nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
+		Names:   both("nan_to_num"),
+		Doc:     "Replaces NaN, ∞ and -∞, by default with 0 and the dtype's largest and smallest number.",
+		SBP:     pointwise,
+		Reject:  rejectTypes("input", complexTypes...),
+		Infer:   sameAs("input"),
+		Kernels: parametric(nanToNumLanes, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64], i64: kernel.Copy[int64]}),
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Mul(g.G(), g.Op("isfinite", g.Value("input"))) }),
+		Sample:  sampleNanToNum,
+		Tol:     exactTol("the input or a constant"),
 	},
 	scaling("deg2rad", "Angles from degrees to radians: x·π/180.", math.Pi/180),
 	scaling("rad2deg", "Angles from radians to degrees: x·180/π.", 180/math.Pi),
 	{
-		Sig:    "round.decimals(Tensor input, *, int decimals) -> Tensor",
-		Names:  append(both("round"), "torch.special.round"),
-		Doc:    "Rounds to a number of decimals, ties to even; a negative number rounds to powers of ten. Its gradient is 0.",
-		SBP:    pointwise,
-		Reject: rejectTypes("input", slices.Concat(integralSet, complexTypes)...),
-		Infer:  sameAs("input"),
-		Kernels: parametric(func(a op.Args) unary {
-			n, step := a.Int("decimals"), func(v float32) float32 { return v }
-			if d := a.Value("input").DType(); slices.Contains(halfTypes, d) {
-				step = roundHalf(d)
-			}
-			return unary{
-				f32: kernel.RoundDecimals(n, step),
-				f64: kernel.RoundDecimals(n, func(v float64) float64 { return v }),
-			}
-		}, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64]}),
-		Grad:   func(g *op.Grad) { g.To("input", func() op.Value { return zeros(g, g.Value("input")) }) },
-		Sample: func(s *op.Sampler) []any { return append(sampleFractions(s), op.Kw("decimals", s.Int(-1, 1))) },
-		Tol:    ulpTol(1, "an integer scaled by a power of ten"),
+		Sig:     "round.decimals(Tensor input, *, int decimals) -> Tensor",
+		Names:   append(both("round"), "torch.special.round"),
+		Doc:     "Rounds to a number of decimals, ties to even; a negative number rounds to powers of ten. Its gradient is 0.",
+		SBP:     pointwise,
+		Reject:  rejectTypes("input", slices.Concat(integralSet, complexTypes)...),
+		Infer:   sameAs("input"),
+		Kernels: parametric(roundDecimalsLanes, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64]}),
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return zeros(g, g.Value("input")) }),
+		Sample:  func(s *op.Sampler) []any { return append(sampleFractions(s), op.Kw("decimals", s.Int(-1, 1))) },
+		Tol:     ulpTol(1, "an integer scaled by a power of ten"),
 	},
 	{
 		Sig:   "ldexp(Tensor input, Tensor other) -> Tensor",
 		Names: both("ldexp"),
 		Doc:   "Multiplies by a power of two: input·2^other, where the power is rounded to other's dtype; of integers to float32.",
 		SBP:   linearly,
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			p := powered(a)
-			return zipped(promoted("input", "other"), promoted("input", "other"), "input", "other")(p)
-		},
+		Infer: inferLdexp,
 		Kernels: []op.Kernel{
 			ldexpKernel("float32", float32Set, kernel.Mul[float32]),
 			ldexpKernel("float64", float64Set, kernel.Mul[float64]),
 			ldexpKernel("complex", complexTypes, kernel.Mul[complex128]),
 		},
-		Grad: func(g *op.Grad) {
-			p := conj(g, g.Op("pow", 2.0, g.Value("other")))
-			g.To("input", func() op.Value { return g.Mul(g.G(), p) })
-			g.To("other", func() op.Value {
-				return g.Mul(g.Mul(g.G(), conjArg(g, "input")), g.Mul(p, math.Ln2))
-			})
-		},
+		Grad:   ldexpGrad,
 		Sample: sampleTwo(-2, 2),
 		Exact:  func(x ...float64) float64 { return x[0] * math.Exp2(x[1]) },
 		Tol:    ulpTol(17, "pow 16 ULP, then a multiplication: "+openCL),
@@ -249,9 +183,7 @@ var specialOps = []*op.Def{
 		Reject:  rejectTypes("input", complexTypes...),
 		Infer:   floatAs("input"),
 		Kernels: through(kernel.Ndtr, nil),
-		Grad: slope(func(g *op.Grad, x op.Value) op.Value {
-			return g.Mul(g.Op("exp", g.Mul(g.Mul(x, x), -0.5)), 1/(math.Sqrt2*math.SqrtPi))
-		}),
+		Grad:    slope(ndtrGrad),
 		Sample:  sampleUnary(-2, 2),
 		Exact:   exactly(kernel.Ndtr),
 		Formula: ndtrFormula,
@@ -262,34 +194,122 @@ var specialOps = []*op.Def{
 	},
 }
 
+func zetaGrad(g *op.Grad) {
+	if g.Needs("input") {
+		op.Fail(&op.Error{Class: "NotImplementedError", Msg: "the derivative for argument 'input' is not implemented"})
+	}
+	g.To("other", func() op.Value {
+		x := g.Any("input")
+		return g.Mul(g.G(), g.Neg(g.Mul(g.Op("zeta", plusOne(g, x), g.Any("other")), x)))
+	})
+}
+
+func sampleZeta(s *op.Sampler) []any {
+	a, b := twoShapes(s)
+	return []any{s.Tensor(1.5, 4, a...), s.Tensor(0.5, 4, b...)}
+}
+
+func logitLanes(a op.Args) unary {
+	lo, hi := logitBounds(a)
+	return unary{f32: kernel.Each32(limited(lo, hi, kernel.Logit)), f64: kernel.Each64(limited(lo, hi, kernel.Logit))}
+}
+
+func logitGrad(g *op.Grad) op.Value {
+	x := wide(g, g.Value("input"))
+	d := g.Div(wide(g, g.G()), g.Mul(x, g.Sub(1, x)))
+	if !g.Has("eps") {
+		y := wide(g, g.Out[0])
+		return g.Op("where", g.Op("isnan", y), y, d)
+	}
+	lo, hi := logitBounds(g.Args)
+	return g.Op("where", g.Op("logical_and", g.Op("ge", x, lo), g.Op("le", x, hi)), d, 0.0)
+}
+
+func sampleLogit(s *op.Sampler) []any {
+	x := s.Tensor(0.15, 0.85, s.Shape(0, 4)...)
+	if s.Bool() {
+		return []any{x}
+	}
+	return []any{x, s.Float(0.01, 0.1)}
+}
+
+func nanToNumLanes(a op.Args) unary {
+	nan, posinf, neginf := replacements(a)
+	return unary{
+		f32: kernel.NanToNum(float32(nan), float32(posinf), float32(neginf)),
+		f64: kernel.NanToNum(nan, posinf, neginf),
+		i64: kernel.Copy[int64],
+	}
+}
+
+func sampleNanToNum(s *op.Sampler) []any {
+	x := s.Tensor(-2, 2, s.Shape(0, 4)...)
+	if s.Bool() {
+		return []any{x}
+	}
+	return []any{x, s.Float(-1, 1), s.Float(2, 9), s.Float(-9, -2)}
+}
+
+func roundDecimalsLanes(a op.Args) unary {
+	n, step := a.Int("decimals"), func(v float32) float32 { return v }
+	if d := a.Value("input").DType(); slices.Contains(halfTypes, d) {
+		step = roundHalf(d)
+	}
+	return unary{
+		f32: kernel.RoundDecimals(n, step),
+		f64: kernel.RoundDecimals(n, func(v float64) float64 { return v }),
+	}
+}
+
+func inferLdexp(a op.Args) ([]op.Meta, error) {
+	p := powered(a)
+	return zipped(promoted("input", "other"), promoted("input", "other"), "input", "other")(p)
+}
+
+func ldexpGrad(g *op.Grad) {
+	p := conj(g, g.Op("pow", 2.0, g.Value("other")))
+	g.To("input", func() op.Value { return g.Mul(g.G(), p) })
+	g.To("other", func() op.Value {
+		return g.Mul(g.Mul(g.G(), conjArg(g, "input")), g.Mul(p, math.Ln2))
+	})
+}
+
+func ndtrGrad(g *op.Grad, x op.Value) op.Value {
+	return g.Mul(g.Op("exp", g.Mul(g.Mul(x, x), -0.5)), 1/(math.Sqrt2*math.SqrtPi))
+}
+
 var gammaTol = ulpTol(16, "as tgamma: "+openCL)
 
 // polygammaDef is polygamma with its arguments in one of two orders.
 func polygammaDef(sig string, order func(n int, x any) []any, names ...string) *op.Def {
 	return &op.Def{
-		Sig:   sig,
-		Names: names,
-		Doc:   "The n-th derivative of digamma. Integers give float32.",
-		SBP:   pointwise,
-		Reject: firstError(rejectTypes("input", complexTypes...), func(a op.Args) error {
-			if n := a.Int("n"); n < 0 {
-				return op.RuntimeError("argument 'n' must not be negative, but got %d", n)
-			}
-			return nil
-		}),
-		Infer: floatAs("input"),
-		Kernels: parametric(func(a op.Args) unary {
-			f := kernel.Polygamma(a.Int("n"))
-			return unary{f32: kernel.Each32(f), f64: kernel.Each64(f)}
-		}, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64]}),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				return g.Mul(wide(g, g.G()), g.Op("polygamma", g.Int("n")+1, wide(g, g.Value("input"))))
-			})
-		},
-		Sample: func(s *op.Sampler) []any { return order(s.Index(4), s.Tensor(0.6, 4, s.Shape(0, 4)...)) },
-		Tol:    gammaTol,
+		Sig:     sig,
+		Names:   names,
+		Doc:     "The n-th derivative of digamma. Integers give float32.",
+		SBP:     pointwise,
+		Reject:  firstError(rejectTypes("input", complexTypes...), checkPolygamma),
+		Infer:   floatAs("input"),
+		Kernels: parametric(polygammaLanes, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64]}),
+		Grad:    op.Gradient(polygammaGrad),
+		Sample:  func(s *op.Sampler) []any { return order(s.Index(4), s.Tensor(0.6, 4, s.Shape(0, 4)...)) },
+		Tol:     gammaTol,
 	}
+}
+
+func checkPolygamma(a op.Args) error {
+	if n := a.Int("n"); n < 0 {
+		return op.RuntimeError("argument 'n' must not be negative, but got %d", n)
+	}
+	return nil
+}
+
+func polygammaLanes(a op.Args) unary {
+	f := kernel.Polygamma(a.Int("n"))
+	return unary{f32: kernel.Each32(f), f64: kernel.Each64(f)}
+}
+
+func polygammaGrad(g *op.Grad) op.Value {
+	return g.Mul(wide(g, g.G()), g.Op("polygamma", g.Int("n")+1, wide(g, g.Value("input"))))
 }
 
 func bessel(id, doc string, f func(float64) float64, d func(g *op.Grad, x op.Value) op.Value, names ...string) *op.Def {
@@ -319,7 +339,7 @@ func scaling(id, doc string, k float64) *op.Def {
 		Reject:  rejectTypes("input", complexTypes...),
 		Infer:   floatAs("input"),
 		Kernels: through(times, nil),
-		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return g.Mul(g.G(), k) }) },
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Mul(g.G(), k) }),
 		Sample:  sampleUnary(-4, 4),
 		Exact:   exactly(times),
 		Tol:     ulpTol(2, "a rounded constant and a multiplication: "+openCL),

@@ -21,26 +21,12 @@ var splitOps = []*op.Def{
 		Tol:     exactTol("views of its input"),
 	},
 	{
-		Sig:   "unbind(Tensor input, int dim=0) -> Tensor[]",
-		Names: both("unbind"),
-		Doc:   "Views of the entries of a dimension, which they lack.",
-		Compose: func(b op.Builder, a op.Args) []op.Value {
-			x := a.Value("input")
-			d := must(wrapDim(a.Int("dim"), len(x.Shape())))
-			if len(x.Shape()) == 0 {
-				op.Fail(op.IndexError("Dimension specified as %d but tensor has no dimensions", a.Int("dim")))
-			}
-			out := []op.Value{}
-			for i := range x.Shape()[d] {
-				out = append(out, b.Op("select", x, d, i))
-			}
-			return out
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 4)
-			return []any{s.Tensor(-2, 2, shape...), s.Index(len(shape))}
-		},
-		Tol: exactTol("views of its input"),
+		Sig:     "unbind(Tensor input, int dim=0) -> Tensor[]",
+		Names:   both("unbind"),
+		Doc:     "Views of the entries of a dimension, which they lack.",
+		Compose: composeUnbind,
+		Sample:  sampleUnbind,
+		Tol:     exactTol("views of its input"),
 	},
 	{
 		Sig:   "tensor_split(Tensor input, int[] indices, int dim=0) -> Tensor[]",
@@ -72,6 +58,24 @@ var splitOps = []*op.Def{
 	},
 	axisSplit("hsplit", 1), axisSplit("vsplit", 2), axisSplit("dsplit", 3),
 	axisSplitAt("hsplit", 1), axisSplitAt("vsplit", 2), axisSplitAt("dsplit", 3),
+}
+
+func composeUnbind(b op.Builder, a op.Args) []op.Value {
+	x := a.Value("input")
+	d := must(wrapDim(a.Int("dim"), len(x.Shape())))
+	if len(x.Shape()) == 0 {
+		op.Fail(op.IndexError("Dimension specified as %d but tensor has no dimensions", a.Int("dim")))
+	}
+	out := []op.Value{}
+	for i := range x.Shape()[d] {
+		out = append(out, b.Op("select", x, d, i))
+	}
+	return out
+}
+
+func sampleUnbind(s *op.Sampler) []any {
+	shape := s.Shape(1, 4)
+	return []any{s.Tensor(-2, 2, shape...), s.Index(len(shape))}
 }
 
 // splitOp is split under one of the sets of parameter names that it has.

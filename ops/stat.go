@@ -27,7 +27,7 @@ var extremeOps = []*op.Def{
 		Reject:        firstError(rejectTypes("input", complexTypes...), statNonEmpty(op.RuntimeError)),
 		Infer:         inferStat(statInputType),
 		Kernels:       pairKernels(kernel.MinRow[int64], kernel.MinRow[float32], kernel.MinRow[float64]),
-		Grad:          func(g *op.Grad) { g.To("input", func() op.Value { return spreadEvenly(g) }) },
+		Grad:          op.Gradient(func(g *op.Grad) op.Value { return spreadEvenly(g) }),
 		Sample:        func(s *op.Sampler) []any { return []any{s.Distinct(s.Shape(0, 4)...)} },
 		Tol:           exactTol("one of its inputs"),
 	},
@@ -60,26 +60,28 @@ var extremeOps = []*op.Def{
 			aminmaxKernel[float32]("float32", float32Set),
 			aminmaxKernel[float64]("float64", float64Set),
 		},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				var terms []op.Value
-				for i, cot := range g.Cot {
-					if cot != nil {
-						terms = append(terms, evenlyAlong(g, cot, g.Out[i]))
-					}
-				}
-				return addAll(g, terms)
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			args := sampleDistinctDim(s)
-			if s.Bool() {
-				return args[:1]
-			}
-			return []any{args[0], op.Kw("dim", args[1]), op.Kw("keepdim", args[2])}
-		},
-		Tol: exactTol("two of its inputs"),
+		Grad:   op.Gradient(aminmaxGrad),
+		Sample: sampleAminmax,
+		Tol:    exactTol("two of its inputs"),
 	},
+}
+
+func aminmaxGrad(g *op.Grad) op.Value {
+	var terms []op.Value
+	for i, cot := range g.Cot {
+		if cot != nil {
+			terms = append(terms, evenlyAlong(g, cot, g.Out[i]))
+		}
+	}
+	return addAll(g, terms)
+}
+
+func sampleAminmax(s *op.Sampler) []any {
+	args := sampleDistinctDim(s)
+	if s.Bool() {
+		return args[:1]
+	}
+	return []any{args[0], op.Kw("dim", args[1]), op.Kw("keepdim", args[2])}
 }
 
 // statLane is the lane in which a kernel runs.
@@ -128,14 +130,16 @@ func evenExtreme(id, which string, run func(c *op.Run, dims []int, lane statLane
 		Reject:    statNonEmptyEach(op.RuntimeError),
 		Infer:     inferStat(statInputType),
 		Kernels:   []op.Kernel{lane("integer", integralSet, statInt), lane("float32", float32Set, stat32), lane("float64", float64Set, stat64)},
-		Grad:      func(g *op.Grad) { g.To("input", func() op.Value { return evenlyAlong(g, g.G(), g.Out[0]) }) },
-		Sample: func(s *op.Sampler) []any {
-			args := sampleReduced(s)
-			args[0] = s.Distinct(args[0].(*tensor.Tensor).Shape()...)
-			return args
-		},
-		Tol: exactTol("one of its inputs"),
+		Grad:      op.Gradient(func(g *op.Grad) op.Value { return evenlyAlong(g, g.G(), g.Out[0]) }),
+		Sample:    sampleEvenExtreme,
+		Tol:       exactTol("one of its inputs"),
 	}
+}
+
+func sampleEvenExtreme(s *op.Sampler) []any {
+	args := sampleReduced(s)
+	args[0] = s.Distinct(args[0].(*tensor.Tensor).Shape()...)
+	return args
 }
 
 // argExtreme is argmax or argmin.
@@ -153,12 +157,14 @@ func argExtreme(id, which string, i64 pairRow[int64], f32 pairRow[float32], f64 
 			indexKernel("float32", float32Set, f32),
 			indexKernel("float64", float64Set, f64),
 		},
-		Sample: func(s *op.Sampler) []any {
-			args := sampleDistinctDim(s)
-			return args[:1+2*s.Index(2)]
-		},
-		Tol: exactTol("an index"),
+		Sample: sampleArgExtreme,
+		Tol:    exactTol("an index"),
 	}
+}
+
+func sampleArgExtreme(s *op.Sampler) []any {
+	args := sampleDistinctDim(s)
+	return args[:1+2*s.Index(2)]
 }
 
 func pairKernels(i64 pairRow[int64], f32 pairRow[float32], f64 pairRow[float64]) []op.Kernel {

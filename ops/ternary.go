@@ -18,33 +18,16 @@ var ternaryOps = []*op.Def{
 		Names:     both("masked_fill"),
 		Doc:       "Replaces the elements where a bool mask holds by one value, a number or a 0-d tensor.",
 		Reject:    checkMaskedFill,
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			shape, err := broadcastShape(a.Value("input"), a.Value("mask"))
-			if err != nil {
-				return nil, err
-			}
-			return one(a.Value("input").DType(), shape, nil), nil
-		},
+		Infer:     inferMaskedFill,
 		Kernels: []op.Kernel{
 			maskedFillKernel[int64]("integer", integralSet),
 			maskedFillKernel[float32]("float32", float32Set),
 			maskedFillKernel[float64]("float64", float64Set),
 			maskedFillKernel[complex128]("complex", complexTypes),
 		},
-		Grad: func(g *op.Grad) {
-			mask := g.Value("mask")
-			g.To("input", func() op.Value { return g.Op("where", mask, 0.0, g.G()) })
-			g.To("value", func() op.Value { return g.Op("sum", g.Op("where", mask, g.G(), 0.0)) })
-		},
-		Sample: func(s *op.Sampler) []any {
-			a, b := twoShapes(s)
-			args := []any{s.Tensor(-2, 2, a...), sampleMask(s, b), s.Float(-3, 3)}
-			if s.Bool() {
-				args[2] = s.Tensor(-2, 2)
-			}
-			return args
-		},
-		Tol: exactTol("copies its inputs"),
+		Grad:   maskedFillGrad,
+		Sample: sampleMaskedFill,
+		Tol:    exactTol("copies its inputs"),
 	},
 	{
 		Sig:       "addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
@@ -60,17 +43,7 @@ var ternaryOps = []*op.Def{
 			factorKernel("float64", float64Set, func(v op.Scalar) func(dst, a, b, c []float64) { return kernel.AddcmulFloat[float64](v.Float()) }),
 			factorKernel("complex", complexTypes, func(v op.Scalar) func(dst, a, b, c []complex128) { return kernel.Addcmul(v.Complex()) }),
 		},
-		Grad: func(g *op.Grad) {
-			value := number(g.Args, "value")
-			times := func(other string) func() op.Value {
-				return func() op.Value {
-					return g.Mul(wide(g, g.G()), conj(g, g.Mul(wide(g, g.Value(other)), value)))
-				}
-			}
-			g.To("input", g.G)
-			g.To("tensor1", times("tensor2"))
-			g.To("tensor2", times("tensor1"))
-		},
+		Grad:   addcmulGrad,
 		Sample: sampleFactor(-2, 2),
 		Exact:  func(x ...float64) float64 { return math.FMA(x[1], x[2], x[0]) },
 		Tol:    twoTermTol,
@@ -89,15 +62,7 @@ var ternaryOps = []*op.Def{
 				return kernel.AddcdivComplex(v.Complex())
 			}),
 		},
-		Grad: func(g *op.Grad) {
-			value, y := number(g.Args, "value"), wide(g, g.Value("tensor2"))
-			g.To("input", g.G)
-			g.To("tensor1", func() op.Value { return g.Mul(wide(g, g.G()), conj(g, g.Div(value, y))) })
-			g.To("tensor2", func() op.Value {
-				slope := g.Div(g.Mul(wide(g, g.Value("tensor1")), value), g.Mul(y, y))
-				return g.Mul(g.Neg(wide(g, g.G())), conj(g, slope))
-			})
-		},
+		Grad:    addcdivGrad,
 		Sample:  sampleFactor(0.5, 2),
 		Exact:   func(x ...float64) float64 { return x[0] + x[1]/x[2] },
 		Formula: addcdivFormula,
@@ -116,25 +81,8 @@ var ternaryOps = []*op.Def{
 			lerpKernel("float64", float64Set, kernel.Lerp[float64]),
 			lerpKernel("complex", complexTypes, kernel.LerpComplex),
 		},
-		Grad: func(g *op.Grad) {
-			w := g.Any("weight")
-			if v := g.Value("weight"); v != nil {
-				w = wide(g, v)
-			}
-			g.To("input", func() op.Value { return g.Mul(wide(g, g.G()), conjOf(g, oneMinus(g, w))) })
-			g.To("end", func() op.Value { return g.Mul(wide(g, g.G()), conjOf(g, w)) })
-			g.To("weight", func() op.Value {
-				return g.Mul(wide(g, g.G()), conj(g, g.Sub(wide(g, g.Value("end")), wide(g, g.Value("input")))))
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			a, b := twoShapes(s)
-			args := []any{s.Tensor(-2, 2, a...), s.Tensor(-2, 2, b...), s.Float(-1, 2)}
-			if s.Bool() {
-				args[2] = s.Tensor(-1, 2, b...)
-			}
-			return args
-		},
+		Grad:    lerpGrad,
+		Sample:  sampleLerp,
 		Exact:   func(x ...float64) float64 { return kernel.Between(x[0], x[1], x[2]) },
 		Formula: lerpFormula,
 		Tol: op.Tol{
@@ -152,22 +100,90 @@ var ternaryOps = []*op.Def{
 		Infer:   zipped(promoted("input", "min", "max"), promoted("input", "min", "max"), "input", "min", "max"),
 		Kernels: clampToKernels("min", "max"),
 		Grad:    func(g *op.Grad) { clampToGrad(g, "min", "max") },
-		Sample: func(s *op.Sampler) []any {
-			a, _ := twoShapes(s)
-			three := s.Distinct(append([]int{3}, a...)...)
-			x, lo, hi := three.Select(0, 0), three.Select(0, 1), three.Select(0, 2)
-			switch s.Index(3) {
-			case 0:
-				return []any{x, lo}
-			case 1:
-				return []any{x, op.Kw("max", hi)}
-			}
-			return []any{x, lo, hi}
-		},
-		Tol: exactTol("the input or a bound"),
+		Sample:  sampleClampTensor,
+		Tol:     exactTol("the input or a bound"),
 	},
 	boundTensor("clamp_min", "min", "Raises each element to a lower bound: max(x, min)."),
 	boundTensor("clamp_max", "max", "Lowers each element to an upper bound: min(x, max)."),
+}
+
+func inferMaskedFill(a op.Args) ([]op.Meta, error) {
+	shape, err := broadcastShape(a.Value("input"), a.Value("mask"))
+	if err != nil {
+		return nil, err
+	}
+	return one(a.Value("input").DType(), shape, nil), nil
+}
+
+func maskedFillGrad(g *op.Grad) {
+	mask := g.Value("mask")
+	g.To("input", func() op.Value { return g.Op("where", mask, 0.0, g.G()) })
+	g.To("value", func() op.Value { return g.Op("sum", g.Op("where", mask, g.G(), 0.0)) })
+}
+
+func sampleMaskedFill(s *op.Sampler) []any {
+	a, b := twoShapes(s)
+	args := []any{s.Tensor(-2, 2, a...), sampleMask(s, b), s.Float(-3, 3)}
+	if s.Bool() {
+		args[2] = s.Tensor(-2, 2)
+	}
+	return args
+}
+
+func addcmulGrad(g *op.Grad) {
+	value := number(g.Args, "value")
+	times := func(other string) func() op.Value {
+		return func() op.Value {
+			return g.Mul(wide(g, g.G()), conj(g, g.Mul(wide(g, g.Value(other)), value)))
+		}
+	}
+	g.To("input", g.G)
+	g.To("tensor1", times("tensor2"))
+	g.To("tensor2", times("tensor1"))
+}
+
+func addcdivGrad(g *op.Grad) {
+	value, y := number(g.Args, "value"), wide(g, g.Value("tensor2"))
+	g.To("input", g.G)
+	g.To("tensor1", func() op.Value { return g.Mul(wide(g, g.G()), conj(g, g.Div(value, y))) })
+	g.To("tensor2", func() op.Value {
+		slope := g.Div(g.Mul(wide(g, g.Value("tensor1")), value), g.Mul(y, y))
+		return g.Mul(g.Neg(wide(g, g.G())), conj(g, slope))
+	})
+}
+
+func lerpGrad(g *op.Grad) {
+	w := g.Any("weight")
+	if v := g.Value("weight"); v != nil {
+		w = wide(g, v)
+	}
+	g.To("input", func() op.Value { return g.Mul(wide(g, g.G()), conjOf(g, oneMinus(g, w))) })
+	g.To("end", func() op.Value { return g.Mul(wide(g, g.G()), conjOf(g, w)) })
+	g.To("weight", func() op.Value {
+		return g.Mul(wide(g, g.G()), conj(g, g.Sub(wide(g, g.Value("end")), wide(g, g.Value("input")))))
+	})
+}
+
+func sampleLerp(s *op.Sampler) []any {
+	a, b := twoShapes(s)
+	args := []any{s.Tensor(-2, 2, a...), s.Tensor(-2, 2, b...), s.Float(-1, 2)}
+	if s.Bool() {
+		args[2] = s.Tensor(-1, 2, b...)
+	}
+	return args
+}
+
+func sampleClampTensor(s *op.Sampler) []any {
+	a, _ := twoShapes(s)
+	three := s.Distinct(append([]int{3}, a...)...)
+	x, lo, hi := three.Select(0, 0), three.Select(0, 1), three.Select(0, 2)
+	switch s.Index(3) {
+	case 0:
+		return []any{x, lo}
+	case 1:
+		return []any{x, op.Kw("max", hi)}
+	}
+	return []any{x, lo, hi}
 }
 
 var threeNames = []string{"input", "tensor1", "tensor2"}

@@ -67,12 +67,10 @@ var mathOps = []*op.Def{
 		SBP:     pointwise,
 		Infer:   floatAs("input"),
 		Kernels: throughBoth(kernel.Acos32, kernel.Each64(kernel.Acos), kernel.AcosComplex),
-		Grad: slope(func(g *op.Grad, x op.Value) op.Value {
-			return g.Neg(g.Op("rsqrt", g.Sub(1, g.Mul(x, x))))
-		}),
-		Sample: sampleUnary(-0.9, 0.9),
-		Exact:  exactly(kernel.Acos),
-		Tol:    ulpTol(4, "acos: "+openCL),
+		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Neg(g.Op("rsqrt", g.Sub(1, g.Mul(x, x)))) }),
+		Sample:  sampleUnary(-0.9, 0.9),
+		Exact:   exactly(kernel.Acos),
+		Tol:     ulpTol(4, "acos: "+openCL),
 	},
 	{
 		Sig:     "atan(Tensor input) -> Tensor",
@@ -217,12 +215,10 @@ var mathOps = []*op.Def{
 		Reject:  rejectTypes("input", complexTypes...),
 		Infer:   floatAs("input"),
 		Kernels: throughBoth(kernel.Erfc32, kernel.Each64(math.Erfc), nil),
-		Grad: slope(func(g *op.Grad, x op.Value) op.Value {
-			return g.Mul(g.Op("exp", g.Neg(g.Mul(x, x))), -2/math.SqrtPi)
-		}),
-		Sample: sampleUnary(-2, 2),
-		Exact:  exactly(math.Erfc),
-		Tol:    ulpTol(16, "erfc: "+openCL),
+		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Mul(g.Op("exp", g.Neg(g.Mul(x, x))), -2/math.SqrtPi) }),
+		Sample:  sampleUnary(-2, 2),
+		Exact:   exactly(math.Erfc),
+		Tol:     ulpTol(16, "erfc: "+openCL),
 	},
 	{
 		Sig:     "reciprocal(Tensor input) -> Tensor",
@@ -243,12 +239,10 @@ var mathOps = []*op.Def{
 		SBP:     pointwise,
 		Infer:   floatAs("input"),
 		Kernels: throughBoth(kernel.Rsqrt32, kernel.Each64(kernel.Rsqrt), kernel.RsqrtComplex),
-		Grad: slopeOfResult(func(g *op.Grad, y op.Value) op.Value {
-			return g.Mul(g.Mul(g.Mul(y, y), y), -0.5)
-		}),
-		Sample: sampleUnary(0.5, 3),
-		Exact:  exactly(kernel.Rsqrt),
-		Tol:    ulpTol(2, "rsqrt: "+openCL),
+		Grad:    slopeOfResult(func(g *op.Grad, y op.Value) op.Value { return g.Mul(g.Mul(g.Mul(y, y), y), -0.5) }),
+		Sample:  sampleUnary(0.5, 3),
+		Exact:   exactly(kernel.Rsqrt),
+		Tol:     ulpTol(2, "rsqrt: "+openCL),
 	},
 	{
 		Sig:     "square(Tensor input) -> Tensor",
@@ -294,7 +288,7 @@ func rounding(id, doc string, f func(float64) float64, names ...string) *op.Def 
 		Reject:  rejectTypes("input", append(complexTypes, tensor.Bool)...),
 		Infer:   sameAs("input"),
 		Kernels: unary{f32: kernel.Each32(f), f64: kernel.Each64(f), i64: kernel.Copy[int64]}.kernels(),
-		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return zeros(g, g.Value("input")) }) },
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return zeros(g, g.Value("input")) }),
 		Sample:  sampleFractions,
 		Exact:   exactly(f),
 		Tol:     exactTol("an integer"),
@@ -323,20 +317,16 @@ func exactly(f func(float64) float64) func(x ...float64) float64 {
 
 // slope is the gradient of a function whose derivative d writes from the input.
 func slope(d func(g *op.Grad, x op.Value) op.Value) func(*op.Grad) {
-	return func(g *op.Grad) {
-		g.To("input", func() op.Value {
-			return g.Mul(wide(g, g.G()), conj(g, d(g, wide(g, g.Value("input")))))
-		})
-	}
+	return op.Gradient(func(g *op.Grad) op.Value {
+		return g.Mul(wide(g, g.G()), conj(g, d(g, wide(g, g.Value("input")))))
+	})
 }
 
 // slopeOfResult is slope for a derivative that is written from the result.
 func slopeOfResult(d func(g *op.Grad, y op.Value) op.Value) func(*op.Grad) {
-	return func(g *op.Grad) {
-		g.To("input", func() op.Value {
-			return g.Mul(wide(g, g.G()), conj(g, d(g, wide(g, g.Out[0]))))
-		})
-	}
+	return op.Gradient(func(g *op.Grad) op.Value {
+		return g.Mul(wide(g, g.G()), conj(g, d(g, wide(g, g.Out[0]))))
+	})
 }
 
 // acoshSlope is 1 / √(x² - 1); for complex x on the principal branch.

@@ -20,18 +20,13 @@ var unaryOps = []*op.Def{
 		Names:     append(both("neg", "negative"), "operator.neg"),
 		Doc:       "Negates each element: -x.",
 		Traits:    op.Involution,
-		Reject: func(a op.Args) error {
-			if a.Value("input").DType() == tensor.Bool {
-				return op.RuntimeError("Negation, the `-` operator, on a bool tensor is not supported")
-			}
-			return nil
-		},
-		Infer:   sameAs("input"),
-		Kernels: unary{kernel.Neg32, kernel.Neg[float64], kernel.Neg[int64], kernel.Neg[complex128]}.kernels(),
-		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return g.Neg(g.G()) }) },
-		Sample:  sampleUnary(-2, 2),
-		Exact:   func(x ...float64) float64 { return -x[0] },
-		Tol:     exactTol("a change of sign"),
+		Reject:    checkNeg,
+		Infer:     sameAs("input"),
+		Kernels:   unary{kernel.Neg32, kernel.Neg[float64], kernel.Neg[int64], kernel.Neg[complex128]}.kernels(),
+		Grad:      op.Gradient(func(g *op.Grad) op.Value { return g.Neg(g.G()) }),
+		Sample:    sampleUnary(-2, 2),
+		Exact:     func(x ...float64) float64 { return -x[0] },
+		Tol:       exactTol("a change of sign"),
 	},
 	{
 		Sig:    "abs(Tensor input) -> Tensor",
@@ -42,14 +37,9 @@ var unaryOps = []*op.Def{
 		Reject: rejectTypes("input", tensor.Bool),
 		Infer:  elementwise(func(a op.Args) tensor.DType { return a.Value("input").DType().Real() }, "input"),
 		Kernels: append(unary{f32: kernel.Abs32, f64: kernel.Abs64, i64: kernel.AbsInt}.kernels(), op.Kernel{
-			Name: "complex", When: op.DTypeIn("input", complexTypes...), Run: func(c *op.Run) error {
-				kernel.Map1(c.Out[0], c.Tensor("input"), kernel.AbsComplex)
-				return nil
-			},
+			Name: "complex", When: op.DTypeIn("input", complexTypes...), Run: runAbs,
 		}),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value { return g.Mul(g.G(), g.Op("sgn", g.Value("input"))) })
-		},
+		Grad:   op.Gradient(func(g *op.Grad) op.Value { return g.Mul(g.G(), g.Op("sgn", g.Value("input"))) }),
 		Sample: sampleDistinct,
 		Exact:  func(x ...float64) float64 { return math.Abs(x[0]) },
 		Tol:    ulpTol(4, "exact for reals; hypot 4 ULP for complex: "+openCL),
@@ -63,7 +53,7 @@ var unaryOps = []*op.Def{
 		Reject:  rejectTypes("input", complexTypes...),
 		Infer:   sameAs("input"),
 		Kernels: unary{f32: kernel.Sign[float32], f64: kernel.Sign[float64], i64: kernel.Sign[int64]}.kernels(),
-		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return zeros(g, g.Value("input")) }) },
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return zeros(g, g.Value("input")) }),
 		Sample:  sampleDistinct,
 		Exact:   sign,
 		Tol:     exactTol("a comparison with zero"),
@@ -76,7 +66,7 @@ var unaryOps = []*op.Def{
 		SBP:     pointwise,
 		Infer:   sameAs("input"),
 		Kernels: unary{kernel.Sign[float32], kernel.Sign[float64], kernel.Sign[int64], kernel.EachComplex(kernel.SignComplex)}.kernels(),
-		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return sgnGrad(g) }) },
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return sgnGrad(g) }),
 		Sample:  sampleDistinct,
 		Exact:   sign,
 		Tol:     ulpTol(4, "exact for reals; hypot 4 ULP for complex: "+openCL),
@@ -90,7 +80,7 @@ var unaryOps = []*op.Def{
 		Traits:    op.Involution,
 		Infer:     sameAs("input"),
 		Kernels:   unary{kernel.Copy[float32], kernel.Copy[float64], kernel.Copy[int64], kernel.EachComplex(cmplx.Conj)}.kernels(),
-		Grad:      func(g *op.Grad) { g.To("input", func() op.Value { return g.Op("conj", g.G()) }) },
+		Grad:      op.Gradient(func(g *op.Grad) op.Value { return g.Op("conj", g.G()) }),
 		Sample:    sampleUnary(-2, 2),
 		Exact:     func(x ...float64) float64 { return x[0] },
 		Tol:       exactTol("a change of sign"),
@@ -102,7 +92,7 @@ var unaryOps = []*op.Def{
 		SBP:     pointwise,
 		Infer:   floatAs("input"),
 		Kernels: unary{f32: kernel.Exp32, f64: kernel.Exp64, c128: kernel.EachComplex(cmplx.Exp)}.kernels(),
-		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return g.Mul(g.G(), conj(g, g.Out[0])) }) },
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Mul(g.G(), conj(g, g.Out[0])) }),
 		Sample:  sampleUnary(-2, 2),
 		Exact:   func(x ...float64) float64 { return kernel.Exp(x[0]) },
 		Tol:     ulpTol(3, "exp: "+openCL),
@@ -114,12 +104,10 @@ var unaryOps = []*op.Def{
 		SBP:     pointwise,
 		Infer:   floatAs("input"),
 		Kernels: unary{f32: kernel.Log32, f64: kernel.Log64, c128: kernel.EachComplex(kernel.LogComplex)}.kernels(),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value { return g.Div(g.G(), conj(g, g.Value("input"))) })
-		},
-		Sample: sampleUnary(0.5, 3),
-		Exact:  func(x ...float64) float64 { return kernel.Log(x[0]) },
-		Tol:    ulpTol(3, "log: "+openCL),
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Div(g.G(), conj(g, g.Value("input"))) }),
+		Sample:  sampleUnary(0.5, 3),
+		Exact:   func(x ...float64) float64 { return kernel.Log(x[0]) },
+		Tol:     ulpTol(3, "log: "+openCL),
 	},
 	{
 		Sig:     "sqrt(Tensor input) -> Tensor",
@@ -128,12 +116,10 @@ var unaryOps = []*op.Def{
 		SBP:     pointwise,
 		Infer:   floatAs("input"),
 		Kernels: unary{f32: kernel.Sqrt32, f64: kernel.Sqrt[float64], c128: kernel.EachComplex(cmplx.Sqrt)}.kernels(),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value { return g.Div(g.G(), g.Mul(conj(g, g.Out[0]), 2)) })
-		},
-		Sample: sampleUnary(0.5, 3),
-		Exact:  func(x ...float64) float64 { return math.Sqrt(x[0]) },
-		Tol:    ulpTol(3, "sqrt: "+openCL),
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Div(g.G(), g.Mul(conj(g, g.Out[0]), 2)) }),
+		Sample:  sampleUnary(0.5, 3),
+		Exact:   func(x ...float64) float64 { return math.Sqrt(x[0]) },
+		Tol:     ulpTol(3, "sqrt: "+openCL),
 	},
 	{
 		Sig:     "tanh(Tensor input) -> Tensor",
@@ -142,15 +128,10 @@ var unaryOps = []*op.Def{
 		SBP:     pointwise,
 		Infer:   floatAs("input"),
 		Kernels: unary{f32: kernel.Tanh32, f64: kernel.Tanh64, c128: kernel.EachComplex(kernel.TanhComplex)}.kernels(),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				y := wide(g, g.Out[0])
-				return g.Mul(wide(g, g.G()), conj(g, g.Sub(1, g.Mul(y, y))))
-			})
-		},
-		Sample: sampleUnary(-2, 2),
-		Exact:  func(x ...float64) float64 { return math.Tanh(x[0]) },
-		Tol:    ulpTol(5, "tanh: "+openCL),
+		Grad:    op.Gradient(tanhGrad),
+		Sample:  sampleUnary(-2, 2),
+		Exact:   func(x ...float64) float64 { return math.Tanh(x[0]) },
+		Tol:     ulpTol(5, "tanh: "+openCL),
 	},
 	{
 		Sig:     "sigmoid(Tensor input) -> Tensor",
@@ -159,15 +140,10 @@ var unaryOps = []*op.Def{
 		SBP:     pointwise,
 		Infer:   floatAs("input"),
 		Kernels: unary{f32: kernel.Sigmoid32, f64: kernel.Sigmoid64, c128: kernel.EachComplex(kernel.SigmoidComplex)}.kernels(),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				y := wide(g, g.Out[0])
-				return g.Mul(wide(g, g.G()), conj(g, g.Mul(g.Sub(1, y), y)))
-			})
-		},
-		Sample: sampleUnary(-3, 3),
-		Exact:  func(x ...float64) float64 { return 1 / (1 + math.Exp(-x[0])) },
-		Tol:    ulpTol(6, "exp 3 ULP, then an addition and a division of 2.5: "+openCL),
+		Grad:    op.Gradient(sigmoidGrad),
+		Sample:  sampleUnary(-3, 3),
+		Exact:   func(x ...float64) float64 { return 1 / (1 + math.Exp(-x[0])) },
+		Tol:     ulpTol(6, "exp 3 ULP, then an addition and a division of 2.5: "+openCL),
 	},
 	{
 		Sig:     "erf(Tensor input) -> Tensor",
@@ -177,15 +153,10 @@ var unaryOps = []*op.Def{
 		Reject:  rejectTypes("input", complexTypes...),
 		Infer:   floatAs("input"),
 		Kernels: unary{f32: kernel.Erf32, f64: kernel.Each64(math.Erf)}.kernels(),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				x := wide(g, g.Value("input"))
-				return g.Mul(wide(g, g.G()), g.Mul(g.Op("exp", g.Neg(g.Mul(x, x))), 2/math.SqrtPi))
-			})
-		},
-		Sample: sampleUnary(-2, 2),
-		Exact:  func(x ...float64) float64 { return math.Erf(x[0]) },
-		Tol:    ulpTol(16, "erf: "+openCL),
+		Grad:    op.Gradient(erfGrad),
+		Sample:  sampleUnary(-2, 2),
+		Exact:   func(x ...float64) float64 { return math.Erf(x[0]) },
+		Tol:     ulpTol(16, "erf: "+openCL),
 	},
 	{
 		Sig:     "relu(Tensor input, bool inplace=False) -> Tensor",
@@ -196,78 +167,109 @@ var unaryOps = []*op.Def{
 		Reject:  firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...)),
 		Infer:   sameAs("input"),
 		Kernels: unary{f32: kernel.Relu32, f64: kernel.Relu[float64], i64: kernel.ReluInt}.kernels(),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				return g.Op("where", g.Op("le", g.Out[0], 0), 0.0, g.G())
-			})
-		},
-		Sample: sampleDistinct,
-		Exact:  func(x ...float64) float64 { return max(x[0], 0) },
-		Tol:    exactTol("the input or zero"),
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Op("where", g.Op("le", g.Out[0], 0), 0.0, g.G()) }),
+		Sample:  sampleDistinct,
+		Exact:   func(x ...float64) float64 { return max(x[0], 0) },
+		Tol:     exactTol("the input or zero"),
 	},
 	{
-		Sig:    "leaky_relu(Tensor input, float negative_slope=0.01, bool inplace=False) -> Tensor",
-		More:   []string{"leaky_relu(Tensor input, Scalar negative_slope, bool inplace=False) -> Tensor"},
-		Names:  []string{"torch.nn.functional.leaky_relu"},
-		Doc:    "Leaky rectified linear unit: x for x > 0, negative_slope·x elsewhere, and so its gradient.",
-		SBP:    pointwise,
-		Reject: firstError(rejectTypes("input", slices.Concat(integralSet, complexTypes)...), realSlope),
-		Infer:  sameAs("input"),
-		Kernels: parametric(func(a op.Args) unary {
-			slope := number(a, "negative_slope").Float()
-			return unary{f32: kernel.LeakyRelu(float32(slope)), f64: kernel.LeakyRelu(slope)}
-		}, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64]}),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				return g.Op("where", g.Op("gt", g.Value("input"), 0), g.G(), g.Mul(g.G(), number(g.Args, "negative_slope")))
-			})
-		},
-		Sample: func(s *op.Sampler) []any { return []any{s.Distinct(s.Shape(0, 4)...), s.Float(-1, 1)} },
-		Exact: func(x ...float64) float64 {
-			if x[0] > 0 {
-				return x[0]
-			}
-			return 0.01 * x[0]
-		},
-		Tol: ulpTol(1, "one multiplication"),
+		Sig:     "leaky_relu(Tensor input, float negative_slope=0.01, bool inplace=False) -> Tensor",
+		More:    []string{"leaky_relu(Tensor input, Scalar negative_slope, bool inplace=False) -> Tensor"},
+		Names:   []string{"torch.nn.functional.leaky_relu"},
+		Doc:     "Leaky rectified linear unit: x for x > 0, negative_slope·x elsewhere, and so its gradient.",
+		SBP:     pointwise,
+		Reject:  firstError(rejectTypes("input", slices.Concat(integralSet, complexTypes)...), realSlope),
+		Infer:   sameAs("input"),
+		Kernels: parametric(leakyReluLanes, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64]}),
+		Grad:    op.Gradient(leakyReluGrad),
+		Sample:  func(s *op.Sampler) []any { return []any{s.Distinct(s.Shape(0, 4)...), s.Float(-1, 1)} },
+		Exact:   exactLeakyRelu,
+		Tol:     ulpTol(1, "one multiplication"),
 	},
 	{
-		Sig:    "gelu(Tensor input, *, str approximate='none') -> Tensor",
-		Names:  []string{"torch.nn.functional.gelu"},
-		Doc:    "Gaussian error linear unit: x·Φ(x) with the normal distribution function Φ; approximate='tanh' gives x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))/2.",
-		SBP:    pointwise,
-		Reject: firstError(rejectTypes("input", slices.Concat(integralSet, complexTypes)...), knownApproximation),
-		Infer:  sameAs("input"),
-		Kernels: parametric(func(a op.Args) unary {
-			if a.Str("approximate") == "tanh" {
-				return unary{f32: kernel.GeluTanh32, f64: kernel.GeluTanh64}
-			}
-			return unary{f32: kernel.Gelu32, f64: kernel.Gelu64}
-		}, unary{f32: kernel.Gelu32, f64: kernel.Gelu64}),
+		Sig:     "gelu(Tensor input, *, str approximate='none') -> Tensor",
+		Names:   []string{"torch.nn.functional.gelu"},
+		Doc:     "Gaussian error linear unit: x·Φ(x) with the normal distribution function Φ; approximate='tanh' gives x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))/2.",
+		SBP:     pointwise,
+		Reject:  firstError(rejectTypes("input", slices.Concat(integralSet, complexTypes)...), knownApproximation),
+		Infer:   sameAs("input"),
+		Kernels: parametric(geluLanes, unary{f32: kernel.Gelu32, f64: kernel.Gelu64}),
 		Formula: geluFormula,
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				x := wide(g, g.Value("input"))
-				slope := geluSlope
-				if g.Str("approximate") == "tanh" {
-					slope = geluTanhSlope
-				}
-				return g.Mul(wide(g, g.G()), slope(g, x))
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			args := []any{s.Tensor(-3, 3, s.Shape(0, 4)...)}
-			if s.Bool() {
-				args = append(args, op.Kw("approximate", "tanh"))
-			}
-			return args
-		},
-		Exact: func(x ...float64) float64 { return 0.5 * x[0] * math.Erfc(-x[0]/math.Sqrt2) },
+		Grad:    op.Gradient(geluGrad),
+		Sample:  sampleGelu,
+		Exact:   func(x ...float64) float64 { return 0.5 * x[0] * math.Erfc(-x[0]/math.Sqrt2) },
 		Tol: op.Tol{
 			Class: op.Accumulating, Terms: func(op.Args) int { return 2 },
 			Reason: "PyTorch computes x/2 + x/2·erf(x/√2), whose terms cancel for x < 0",
 		},
 	},
+}
+
+func checkNeg(a op.Args) error {
+	if a.Value("input").DType() == tensor.Bool {
+		return op.RuntimeError("Negation, the `-` operator, on a bool tensor is not supported")
+	}
+	return nil
+}
+
+func runAbs(c *op.Run) error {
+	kernel.Map1(c.Out[0], c.Tensor("input"), kernel.AbsComplex)
+	return nil
+}
+
+func tanhGrad(g *op.Grad) op.Value {
+	y := wide(g, g.Out[0])
+	return g.Mul(wide(g, g.G()), conj(g, g.Sub(1, g.Mul(y, y))))
+}
+
+func sigmoidGrad(g *op.Grad) op.Value {
+	y := wide(g, g.Out[0])
+	return g.Mul(wide(g, g.G()), conj(g, g.Mul(g.Sub(1, y), y)))
+}
+
+func erfGrad(g *op.Grad) op.Value {
+	x := wide(g, g.Value("input"))
+	return g.Mul(wide(g, g.G()), g.Mul(g.Op("exp", g.Neg(g.Mul(x, x))), 2/math.SqrtPi))
+}
+
+func leakyReluLanes(a op.Args) unary {
+	slope := number(a, "negative_slope").Float()
+	return unary{f32: kernel.LeakyRelu(float32(slope)), f64: kernel.LeakyRelu(slope)}
+}
+
+func leakyReluGrad(g *op.Grad) op.Value {
+	return g.Op("where", g.Op("gt", g.Value("input"), 0), g.G(), g.Mul(g.G(), number(g.Args, "negative_slope")))
+}
+
+func exactLeakyRelu(x ...float64) float64 {
+	if x[0] > 0 {
+		return x[0]
+	}
+	return 0.01 * x[0]
+}
+
+func geluLanes(a op.Args) unary {
+	if a.Str("approximate") == "tanh" {
+		return unary{f32: kernel.GeluTanh32, f64: kernel.GeluTanh64}
+	}
+	return unary{f32: kernel.Gelu32, f64: kernel.Gelu64}
+}
+
+func geluGrad(g *op.Grad) op.Value {
+	x := wide(g, g.Value("input"))
+	slope := geluSlope
+	if g.Str("approximate") == "tanh" {
+		slope = geluTanhSlope
+	}
+	return g.Mul(wide(g, g.G()), slope(g, x))
+}
+
+func sampleGelu(s *op.Sampler) []any {
+	args := []any{s.Tensor(-3, 3, s.Shape(0, 4)...)}
+	if s.Bool() {
+		args = append(args, op.Kw("approximate", "tanh"))
+	}
+	return args
 }
 
 func sampleUnary(lo, hi float64) func(s *op.Sampler) []any {

@@ -20,13 +20,8 @@ var vectorNormOps = []*op.Def{
 			rowKernel("float64", op.DTypeIn("input", tensor.F64), nil, func(a op.Args) func([]float64) float64 { return kernel.NormRow[float64](a.Float("p")) }),
 			rowKernel("complex", op.DTypeIn("input", complexTypes...), nil, func(a op.Args) func([]complex128) float64 { return kernel.ComplexNormRow(a.Float("p")) }),
 		},
-		Grad: normGrad,
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 3)
-			x := s.Distinct(shape...)
-			p := []float64{0.5, 1, 1.5, 2, 3, math.Inf(1), math.Inf(-1)}[s.Index(7)]
-			return []any{x, p, []int{s.Index(len(shape))}, s.Bool()}
-		},
+		Grad:    normGrad,
+		Sample:  sampleNormReduce,
 		Formula: normFormula,
 		Tol:     accumulating(statTerms, "a sum of Terms powers and its root"),
 	},
@@ -46,17 +41,8 @@ var vectorNormOps = []*op.Def{
 		Names:  []string{"torch.linalg.norm"},
 		Doc:    "Norm of the vectors along dim, all of input by default, of order 2 unless ord says otherwise; over two dimensions a norm of matrices: 'fro', or the largest (1) or smallest (-1) sum of a column, of a row for ±inf. Those of singular values are not implemented.",
 		Reject: checkLinalgNorm,
-		Sample: func(s *op.Sampler) []any {
-			if s.Index(3) == 2 {
-				return append(sampleMatrixNorm(s), s.Bool())
-			}
-			args := sampleVectorNorm(s)
-			if len(args) == 1 {
-				return []any{args[0], nil}
-			}
-			return args
-		},
-		Tol: accumulating(statTerms, "a sum of Terms powers and its root"),
+		Sample: sampleLinalgNorm,
+		Tol:    accumulating(statTerms, "a sum of Terms powers and its root"),
 	}, func(b op.Builder, a op.Args) op.Value {
 		if isMatrixNorm(a) {
 			return matrixNorm(b, a)
@@ -79,16 +65,36 @@ var vectorNormOps = []*op.Def{
 		Names:  []string{"torch.nn.functional.normalize"},
 		Doc:    "Divides by the norm along dim: input/max(‖input‖ₚ, eps).",
 		Reject: checkNormType,
-		Sample: func(s *op.Sampler) []any {
-			x := s.Distinct(s.Shape(2, 4)...)
-			return []any{x, []float64{1, 1.5, 2, 3}[s.Index(4)], []int{s.Index(x.Dim())}, 0.01}
-		},
-		Tol: accumulating(statTerms, "a sum of Terms powers and its root, and a quotient"),
+		Sample: sampleNormalize,
+		Tol:    accumulating(statTerms, "a sum of Terms powers and its root, and a quotient"),
 	}, func(b op.Builder, a op.Args) op.Value {
 		x := a.Value("input")
 		norm := b.Op("norm.reduce", x, a.Float("p"), a.Ints("dim"), true)
 		return b.Div(x, b.Expand(b.Op("clamp_min", norm, a.Float("eps")), x.Shape()))
 	}),
+}
+
+func sampleNormReduce(s *op.Sampler) []any {
+	shape := s.Shape(1, 3)
+	x := s.Distinct(shape...)
+	p := []float64{0.5, 1, 1.5, 2, 3, math.Inf(1), math.Inf(-1)}[s.Index(7)]
+	return []any{x, p, []int{s.Index(len(shape))}, s.Bool()}
+}
+
+func sampleLinalgNorm(s *op.Sampler) []any {
+	if s.Index(3) == 2 {
+		return append(sampleMatrixNorm(s), s.Bool())
+	}
+	args := sampleVectorNorm(s)
+	if len(args) == 1 {
+		return []any{args[0], nil}
+	}
+	return args
+}
+
+func sampleNormalize(s *op.Sampler) []any {
+	x := s.Distinct(s.Shape(2, 4)...)
+	return []any{x, []float64{1, 1.5, 2, 3}[s.Index(4)], []int{s.Index(x.Dim())}, 0.01}
 }
 
 // plainNorm is torch.norm or Tensor.norm, which differ in what may be positional.
@@ -100,15 +106,17 @@ func plainNorm(id, keyword string, names ...string) *op.Def {
 		Names:  names,
 		Doc:    "Norm of order p over the dimensions dim, all of them by default, of vectors even over two dimensions; 'fro' is the order 2. The nuclear norm is not implemented.",
 		Reject: firstError(checkPlainNorm, checkNormType),
-		Sample: func(s *op.Sampler) []any {
-			x := s.Distinct(s.Shape(1, 3)...)
-			if s.Bool() {
-				return []any{x, "fro", []int{s.Index(x.Dim())}, s.Bool()}
-			}
-			return []any{x}
-		},
-		Tol: accumulating(statTerms, "a sum of Terms powers and its root"),
+		Sample: samplePlainNorm,
+		Tol:    accumulating(statTerms, "a sum of Terms powers and its root"),
 	}, func(b op.Builder, a op.Args) op.Value { return normOf(b, a, orderOf(a.Any("p"))) })
+}
+
+func samplePlainNorm(s *op.Sampler) []any {
+	x := s.Distinct(s.Shape(1, 3)...)
+	if s.Bool() {
+		return []any{x, "fro", []int{s.Index(x.Dim())}, s.Bool()}
+	}
+	return []any{x}
 }
 
 // orderOf returns the number that an order is; 2 for None and 'fro'.
@@ -273,32 +281,23 @@ func extremes(b op.Builder, x, norm op.Value) op.Value {
 
 var distanceOps = []*op.Def{
 	{
-		Sig:    "cosine_similarity.floor(Tensor input, float eps) -> Tensor",
-		Traits: op.Monotone,
-		Doc:    "Elements, but eps for those below it; its gradient passes both unchanged.",
-		SBP:    pointwise,
-		Infer:  inferLike("input"),
-		Grad:   func(g *op.Grad) { g.To("input", func() op.Value { return g.G() }) },
-		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(1, 2, s.Shape(0, 3)...), 0.5} },
-		Tol:    exactTol("one of its inputs"),
-		Kernels: []op.Kernel{{Name: "clamp_min", Run: func(c *op.Run) error {
-			v, err := compositionTable().Executor().Apply("clamp_min", []any{c.Tensor("input"), c.Float("eps")}, nil)
-			if err == nil {
-				c.Out[0].CopyFrom(v[0].(*tensor.Tensor))
-			}
-			return err
-		}}},
+		Sig:     "cosine_similarity.floor(Tensor input, float eps) -> Tensor",
+		Traits:  op.Monotone,
+		Doc:     "Elements, but eps for those below it; its gradient passes both unchanged.",
+		SBP:     pointwise,
+		Infer:   inferLike("input"),
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.G() }),
+		Sample:  func(s *op.Sampler) []any { return []any{s.Tensor(1, 2, s.Shape(0, 3)...), 0.5} },
+		Tol:     exactTol("one of its inputs"),
+		Kernels: []op.Kernel{{Name: "clamp_min", Run: runCosineSimilarityFloor}},
 	},
 	composed(&op.Def{
 		Sig:    "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
 		Names:  []string{"torch.cosine_similarity", "torch.nn.functional.cosine_similarity"},
 		Doc:    "Cosine of the angle between vectors along dim: Σ x1·x2 / (max(‖x1‖, eps)·max(‖x2‖, eps)).",
 		Reject: checkCosine,
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Dims(2 + s.Index(2))
-			return []any{s.Distinct(shape...), s.Distinct(shape...), s.Index(len(shape)), s.Float(1e-8, 1e-4)}
-		},
-		Tol: accumulating(distanceTerms, "sums of Terms products and their quotient"),
+		Sample: sampleCosineSimilarity,
+		Tol:    accumulating(distanceTerms, "sums of Terms products and their quotient"),
 	}, func(b op.Builder, a op.Args) op.Value {
 		d := a.Promoted("x1", "x2")
 		x, y := b.Cast(a.Value("x1"), d), b.Cast(a.Value("x2"), d)
@@ -313,19 +312,34 @@ var distanceOps = []*op.Def{
 		return b.Op("sum", b.Mul(unit(x), unit(y)), op.Kw("dim", []int{a.Int("dim")}))
 	}),
 	composed(&op.Def{
-		Sig:   "pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor",
-		Names: []string{"torch.pairwise_distance", "torch.nn.functional.pairwise_distance"},
-		Doc:   "Norm of the differences along the last dimension: ‖x1 − x2 + eps‖ₚ.",
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Dims(1 + s.Index(3))
-			pair := s.Distinct(append([]int{2}, shape...)...)
-			return []any{pair.Select(0, 0), pair.Select(0, 1), []float64{1, 1.5, 2, 3}[s.Index(4)], s.Float(1e-6, 1e-3), s.Bool()}
-		},
-		Tol: accumulating(distanceTerms, "a sum of Terms powers and its root"),
+		Sig:    "pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor",
+		Names:  []string{"torch.pairwise_distance", "torch.nn.functional.pairwise_distance"},
+		Doc:    "Norm of the differences along the last dimension: ‖x1 − x2 + eps‖ₚ.",
+		Sample: samplePairwiseDistance,
+		Tol:    accumulating(distanceTerms, "a sum of Terms powers and its root"),
 	}, func(b op.Builder, a op.Args) op.Value {
 		v := b.Add(b.Sub(a.Value("x1"), a.Value("x2")), a.Float("eps"))
 		return b.Op("norm.reduce", v, a.Float("p"), []int{-1}, a.Bool("keepdim"))
 	}),
+}
+
+func runCosineSimilarityFloor(c *op.Run) error {
+	v, err := compositionTable().Executor().Apply("clamp_min", []any{c.Tensor("input"), c.Float("eps")}, nil)
+	if err == nil {
+		c.Out[0].CopyFrom(v[0].(*tensor.Tensor))
+	}
+	return err
+}
+
+func sampleCosineSimilarity(s *op.Sampler) []any {
+	shape := s.Dims(2 + s.Index(2))
+	return []any{s.Distinct(shape...), s.Distinct(shape...), s.Index(len(shape)), s.Float(1e-8, 1e-4)}
+}
+
+func samplePairwiseDistance(s *op.Sampler) []any {
+	shape := s.Dims(1 + s.Index(3))
+	pair := s.Distinct(append([]int{2}, shape...)...)
+	return []any{pair.Select(0, 0), pair.Select(0, 1), []float64{1, 1.5, 2, 3}[s.Index(4)], s.Float(1e-6, 1e-3), s.Bool()}
 }
 
 // distance is the norm of order p along the last dimension. That of order 0

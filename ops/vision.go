@@ -40,33 +40,39 @@ var resampleOps = []*op.Def{
 		Infer:   inferInterpolate(resampleOf),
 		Kernels: resampleKernels(resampleOf),
 		Grad:    resampleGrad(resampleOf),
-		Sample: func(s *op.Sampler) []any {
-			r := sampleResampling(s)
-			return []any{s.Tensor(-2, 2, append(s.Dims(2), r.in...)...), r.out, r.mode, r.align, r.antialias, r.scaleArg()}
-		},
+		Sample:  sampleResample,
 		Formula: resampleFormula(resampleOf),
 		Tol:     weighted(resampleTerms(resampleOf), "a weighted mean of a neighbourhood"),
 	},
 	{
-		Sig: "resample.spread(Tensor grad, int[] size, str mode, bool align_corners, bool antialias, float[]? scale) -> Tensor",
-		Doc: "Gradient of resample for images of the given size.",
-		SBP: anyOf(linear("grad"), planesBy("size", "grad")),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			return one(a.Value("grad").DType(), planesOf(a.Value("grad"), a.Ints("size")), nil), nil
-		},
+		Sig:     "resample.spread(Tensor grad, int[] size, str mode, bool align_corners, bool antialias, float[]? scale) -> Tensor",
+		Doc:     "Gradient of resample for images of the given size.",
+		SBP:     anyOf(linear("grad"), planesBy("size", "grad")),
+		Infer:   inferResampleSpread,
 		Kernels: windowKernels("grad", resampleSpreadRun[float32], resampleSpreadRun[float64]),
-		Grad: func(g *op.Grad) {
-			g.To("grad", func() op.Value {
-				return g.Op("resample", g.G(), g.Value("grad").Shape()[2:], g.Str("mode"), g.Bool("align_corners"), g.Bool("antialias"), g.Any("scale"))
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			r := sampleResampling(s)
-			return []any{s.Tensor(-2, 2, append(s.Dims(2), r.out...)...), r.in, r.mode, r.align, r.antialias, r.scaleArg()}
-		},
+		Grad:    op.GradientOf("grad", resampleSpreadGrad),
+		Sample:  sampleResampleSpread,
 		Formula: resampleSpreadFormula,
 		Tol:     weighted(func(a op.Args) int { return 2 * spreadOf(a).spreadTerms() }, "an element sums its share of every element that it is read for; PyTorch rounds each weight and each sum"),
 	},
+}
+
+func sampleResample(s *op.Sampler) []any {
+	r := sampleResampling(s)
+	return []any{s.Tensor(-2, 2, append(s.Dims(2), r.in...)...), r.out, r.mode, r.align, r.antialias, r.scaleArg()}
+}
+
+func inferResampleSpread(a op.Args) ([]op.Meta, error) {
+	return one(a.Value("grad").DType(), planesOf(a.Value("grad"), a.Ints("size")), nil), nil
+}
+
+func resampleSpreadGrad(g *op.Grad) op.Value {
+	return g.Op("resample", g.G(), g.Value("grad").Shape()[2:], g.Str("mode"), g.Bool("align_corners"), g.Bool("antialias"), g.Any("scale"))
+}
+
+func sampleResampleSpread(s *op.Sampler) []any {
+	r := sampleResampling(s)
+	return []any{s.Tensor(-2, 2, append(s.Dims(2), r.out...)...), r.in, r.mode, r.align, r.antialias, r.scaleArg()}
 }
 
 // resampling is a checked interpolation of the last dimensions.
@@ -111,9 +117,7 @@ func fixedUpsample(id, mode string, align any) *op.Def {
 		Infer:   inferInterpolate(of),
 		Kernels: resampleKernels(of),
 		Grad:    resampleGrad(of),
-		Sample: func(s *op.Sampler) []any {
-			return []any{s.Tensor(-2, 2, s.Dims(4)...), s.Dims(2)}
-		},
+		Sample:  func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Dims(4)...), s.Dims(2)} },
 		Formula: resampleFormula(of),
 		Tol:     weighted(resampleTerms(of), "a weighted mean of a neighbourhood"),
 	}

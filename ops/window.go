@@ -36,12 +36,10 @@ var patchOps = []*op.Def{
 			{Name: "complex64", When: op.DTypeIn("input", tensor.C64), Run: unfoldRun[complex64]},
 			{Name: "complex128", When: op.DTypeIn("input", tensor.C128), Run: unfoldRun[complex128]},
 		},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				x := g.Value("input").Shape()
-				return g.Op("col2im", g.G(), x[len(x)-2:], g.Ints("kernel_size"), g.Ints("dilation"), g.Ints("padding"), g.Ints("stride"))
-			})
-		},
+		Grad: op.Gradient(func(g *op.Grad) op.Value {
+			x := g.Value("input").Shape()
+			return g.Op("col2im", g.G(), x[len(x)-2:], g.Ints("kernel_size"), g.Ints("dilation"), g.Ints("padding"), g.Ints("stride"))
+		}),
 		Sample: func(s *op.Sampler) []any {
 			shape, args := samplePatches(s)
 			return append([]any{s.Tensor(-2, 2, shape...)}, args...)
@@ -54,22 +52,24 @@ var patchOps = []*op.Def{
 		Magnitude: "col2im",
 		Names:     []string{"torch.nn.functional.fold"},
 		Doc:       "Sums columns of windows into images, the gradient of unfold: input[n, (c·height + i)·width + j, y·columns + x] is added to out[n, c, y·stride − padding + i·dilation, x·stride − padding + j·dilation].",
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			p, err := foldOf(a)
-			if err != nil {
-				return nil, err
-			}
-			return one(a.Value("input").DType(), p.result, nil), nil
-		},
-		Kernels: patchKernels(foldRun[float32], foldRun[float64], foldRun[complex64], foldRun[complex128]),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				return g.Op("im2col", g.G(), g.Ints("kernel_size"), g.Ints("dilation"), g.Ints("padding"), g.Ints("stride"))
-			})
-		},
-		Sample: sampleFold,
-		Tol:    accumulating(kernelTerms, "an element sums at most one element per tap of a window"),
+		Infer:     inferCol2im,
+		Kernels:   patchKernels(foldRun[float32], foldRun[float64], foldRun[complex64], foldRun[complex128]),
+		Grad:      op.Gradient(col2imGrad),
+		Sample:    sampleFold,
+		Tol:       accumulating(kernelTerms, "an element sums at most one element per tap of a window"),
 	},
+}
+
+func inferCol2im(a op.Args) ([]op.Meta, error) {
+	p, err := foldOf(a)
+	if err != nil {
+		return nil, err
+	}
+	return one(a.Value("input").DType(), p.result, nil), nil
+}
+
+func col2imGrad(g *op.Grad) op.Value {
+	return g.Op("im2col", g.G(), g.Ints("kernel_size"), g.Ints("dilation"), g.Ints("padding"), g.Ints("stride"))
 }
 
 // shuffleOps move elements between channels and positions, or among channels.
@@ -80,29 +80,11 @@ var shuffleOps = []*op.Def{
 		Magnitude: "pixel_shuffle",
 		Names:     []string{"torch.nn.functional.pixel_shuffle", "torch.pixel_shuffle"},
 		Doc:       "Makes r×r pixels of r² channels, r the upscale_factor: out[…, c, y·r + i, x·r + j] = input[…, (c·r + i)·r + j, y, x].",
-		Infer: inferShuffle(func(a op.Args, x []int) ([]int, error) {
-			r, n := a.Int("upscale_factor"), len(x)
-			if err := checkChannelFactor("upscale_factor", r, x); err != nil {
-				return nil, err
-			}
-			if x[n-3]%(r*r) != 0 {
-				return nil, op.RuntimeError("the channels of input %s must be divisible by the square of upscale_factor=%d", tensor.ShapeString(x), r)
-			}
-			return append(slices.Clone(x[:n-3]), x[n-3]/(r*r), x[n-2]*r, x[n-1]*r), nil
-		}),
-		Kernels: []op.Kernel{{Name: "copy", Run: func(c *op.Run) error {
-			movePixels(c.Out[0], c.Tensor("input"), c.Int("upscale_factor"), true)
-			return nil
-		}}},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value { return g.Op("pixel_unshuffle", g.G(), g.Int("upscale_factor")) })
-		},
-		Sample: func(s *op.Sampler) []any {
-			r, x := int(s.Int(1, 4)), s.Shape(3, 4)
-			x[len(x)-3] = r * r * int(s.Int(1, 3))
-			return []any{s.Tensor(-2, 2, x...), r}
-		},
-		Tol: exactTol("moves its input's elements"),
+		Infer:     inferShuffle(inferPixelShuffle),
+		Kernels:   []op.Kernel{{Name: "copy", Run: runPixelShuffle}},
+		Grad:      op.Gradient(func(g *op.Grad) op.Value { return g.Op("pixel_unshuffle", g.G(), g.Int("upscale_factor")) }),
+		Sample:    samplePixelShuffle,
+		Tol:       exactTol("moves its input's elements"),
 	},
 	{
 		Sig:       "pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor",
@@ -110,30 +92,11 @@ var shuffleOps = []*op.Def{
 		Magnitude: "pixel_unshuffle",
 		Names:     []string{"torch.nn.functional.pixel_unshuffle", "torch.pixel_unshuffle"},
 		Doc:       "Makes r² channels of r×r pixels, r the downscale_factor: out[…, (c·r + i)·r + j, y, x] = input[…, c, y·r + i, x·r + j].",
-		Infer: inferShuffle(func(a op.Args, x []int) ([]int, error) {
-			r, n := a.Int("downscale_factor"), len(x)
-			if err := checkChannelFactor("downscale_factor", r, x); err != nil {
-				return nil, err
-			}
-			if x[n-2]%r != 0 || x[n-1]%r != 0 {
-				return nil, op.RuntimeError("height and width of input %s must be divisible by downscale_factor=%d", tensor.ShapeString(x), r)
-			}
-			return append(slices.Clone(x[:n-3]), x[n-3]*r*r, x[n-2]/r, x[n-1]/r), nil
-		}),
-		Kernels: []op.Kernel{{Name: "copy", Run: func(c *op.Run) error {
-			movePixels(c.Tensor("input"), c.Out[0], c.Int("downscale_factor"), false)
-			return nil
-		}}},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value { return g.Op("pixel_shuffle", g.G(), g.Int("downscale_factor")) })
-		},
-		Sample: func(s *op.Sampler) []any {
-			r, x := int(s.Int(1, 4)), s.Shape(3, 4)
-			n := len(x)
-			x[n-2], x[n-1] = r*int(s.Int(1, 4)), r*int(s.Int(1, 4))
-			return []any{s.Tensor(-2, 2, x...), r}
-		},
-		Tol: exactTol("moves its input's elements"),
+		Infer:     inferShuffle(inferPixelUnshuffle),
+		Kernels:   []op.Kernel{{Name: "copy", Run: runPixelUnshuffle}},
+		Grad:      op.Gradient(func(g *op.Grad) op.Value { return g.Op("pixel_shuffle", g.G(), g.Int("downscale_factor")) }),
+		Sample:    samplePixelUnshuffle,
+		Tol:       exactTol("moves its input's elements"),
 	},
 	{
 		Sig:       "channel_shuffle(Tensor input, int groups) -> Tensor",
@@ -141,39 +104,90 @@ var shuffleOps = []*op.Def{
 		Magnitude: "channel_shuffle",
 		Names:     []string{"torch.nn.functional.channel_shuffle", "torch.channel_shuffle"},
 		Doc:       "Interleaves groups of channels: out[n, i·groups + g] = input[n, g·k + i], of groups of k channels.",
-		Infer: inferShuffle(func(a op.Args, x []int) ([]int, error) {
-			groups := a.Int("groups")
-			switch {
-			case len(x) < 3:
-				return nil, op.RuntimeError("expected input of more than 2 dimensions, but got size %s", tensor.ShapeString(x))
-			case groups < 1:
-				return nil, op.RuntimeError("groups must be positive, but is %d", groups)
-			case x[1]%groups != 0:
-				return nil, op.RuntimeError("the channels of input %s must be divisible by groups=%d", tensor.ShapeString(x), groups)
-			}
-			return slices.Clone(x), nil
-		}),
-		Kernels: []op.Kernel{{Name: "copy", Run: func(c *op.Run) error {
-			x, groups := c.Tensor("input"), c.Int("groups")
-			n, channels, rest := x.Shape()[0], x.Shape()[1], x.Shape()[2:]
-			if x.Len() > 0 {
-				from := x.Reshape(append([]int{n, groups, channels / groups}, rest...)...)
-				split(c.Out[0], append([]int{n, channels / groups, groups}, rest...)).CopyFrom(from.Transpose(1, 2))
-			}
-			return nil
-		}}},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				return g.Op("channel_shuffle", g.G(), g.Value("input").Shape()[1]/g.Int("groups"))
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			groups, x := int(s.Int(1, 4)), s.Shape(3, 5)
-			x[1] = groups * int(s.Int(1, 4))
-			return []any{s.Tensor(-2, 2, x...), groups}
-		},
-		Tol: exactTol("moves its input's elements"),
+		Infer:     inferShuffle(inferChannelShuffle),
+		Kernels:   []op.Kernel{{Name: "copy", Run: runChannelShuffle}},
+		Grad:      op.Gradient(channelShuffleGrad),
+		Sample:    sampleChannelShuffle,
+		Tol:       exactTol("moves its input's elements"),
 	},
+}
+
+func inferPixelShuffle(a op.Args, x []int) ([]int, error) {
+	r, n := a.Int("upscale_factor"), len(x)
+	if err := checkChannelFactor("upscale_factor", r, x); err != nil {
+		return nil, err
+	}
+	if x[n-3]%(r*r) != 0 {
+		return nil, op.RuntimeError("the channels of input %s must be divisible by the square of upscale_factor=%d", tensor.ShapeString(x), r)
+	}
+	return append(slices.Clone(x[:n-3]), x[n-3]/(r*r), x[n-2]*r, x[n-1]*r), nil
+}
+
+func runPixelShuffle(c *op.Run) error {
+	movePixels(c.Out[0], c.Tensor("input"), c.Int("upscale_factor"), true)
+	return nil
+}
+
+func samplePixelShuffle(s *op.Sampler) []any {
+	r, x := int(s.Int(1, 4)), s.Shape(3, 4)
+	x[len(x)-3] = r * r * int(s.Int(1, 3))
+	return []any{s.Tensor(-2, 2, x...), r}
+}
+
+func inferPixelUnshuffle(a op.Args, x []int) ([]int, error) {
+	r, n := a.Int("downscale_factor"), len(x)
+	if err := checkChannelFactor("downscale_factor", r, x); err != nil {
+		return nil, err
+	}
+	if x[n-2]%r != 0 || x[n-1]%r != 0 {
+		return nil, op.RuntimeError("height and width of input %s must be divisible by downscale_factor=%d", tensor.ShapeString(x), r)
+	}
+	return append(slices.Clone(x[:n-3]), x[n-3]*r*r, x[n-2]/r, x[n-1]/r), nil
+}
+
+func runPixelUnshuffle(c *op.Run) error {
+	movePixels(c.Tensor("input"), c.Out[0], c.Int("downscale_factor"), false)
+	return nil
+}
+
+func samplePixelUnshuffle(s *op.Sampler) []any {
+	r, x := int(s.Int(1, 4)), s.Shape(3, 4)
+	n := len(x)
+	x[n-2], x[n-1] = r*int(s.Int(1, 4)), r*int(s.Int(1, 4))
+	return []any{s.Tensor(-2, 2, x...), r}
+}
+
+func inferChannelShuffle(a op.Args, x []int) ([]int, error) {
+	groups := a.Int("groups")
+	switch {
+	case len(x) < 3:
+		return nil, op.RuntimeError("expected input of more than 2 dimensions, but got size %s", tensor.ShapeString(x))
+	case groups < 1:
+		return nil, op.RuntimeError("groups must be positive, but is %d", groups)
+	case x[1]%groups != 0:
+		return nil, op.RuntimeError("the channels of input %s must be divisible by groups=%d", tensor.ShapeString(x), groups)
+	}
+	return slices.Clone(x), nil
+}
+
+func runChannelShuffle(c *op.Run) error {
+	x, groups := c.Tensor("input"), c.Int("groups")
+	n, channels, rest := x.Shape()[0], x.Shape()[1], x.Shape()[2:]
+	if x.Len() > 0 {
+		from := x.Reshape(append([]int{n, groups, channels / groups}, rest...)...)
+		split(c.Out[0], append([]int{n, channels / groups, groups}, rest...)).CopyFrom(from.Transpose(1, 2))
+	}
+	return nil
+}
+
+func channelShuffleGrad(g *op.Grad) op.Value {
+	return g.Op("channel_shuffle", g.G(), g.Value("input").Shape()[1]/g.Int("groups"))
+}
+
+func sampleChannelShuffle(s *op.Sampler) []any {
+	groups, x := int(s.Int(1, 4)), s.Shape(3, 5)
+	x[1] = groups * int(s.Int(1, 4))
+	return []any{s.Tensor(-2, 2, x...), groups}
 }
 
 // maxUnpool is max_unpool over n dimensions.
@@ -197,11 +211,9 @@ func maxUnpool(n int) *op.Def {
 			return one(a.Value("input").DType(), shape, strides), nil
 		},
 		Kernels: windowKernels("input", unpoolRun[float32], unpoolRun[float64]),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value { return g.Op("max_pool.gather", g.G(), g.Value("indices"), n) })
-		},
-		Sample: func(s *op.Sampler) []any { return sampleUnpool(s, n) },
-		Tol:    exactTol("each element is a copy of an input element, or zero"),
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Op("max_pool.gather", g.G(), g.Value("indices"), n) }),
+		Sample:  func(s *op.Sampler) []any { return sampleUnpool(s, n) },
+		Tol:     exactTol("each element is a copy of an input element, or zero"),
 	}
 }
 
@@ -233,7 +245,7 @@ func lpPool(n int) *op.Def {
 			Name: "integers", Run: lpPoolRun[float32](of),
 			When: op.DTypeIn("input", tensor.Bool, tensor.U8, tensor.I8, tensor.I16, tensor.I32, tensor.I64),
 		}),
-		Grad: func(g *op.Grad) { g.To("input", func() op.Value { return lpPoolGrad(g, n) }) },
+		Grad: op.Gradient(func(g *op.Grad) op.Value { return lpPoolGrad(g, n) }),
 		Sample: func(s *op.Sampler) []any {
 			a := samplePool(s, n)
 			x := a[0].(*tensor.Tensor).Shape()
