@@ -12,7 +12,8 @@ import (
 )
 
 // Source is where batches come from: a test that draws cases, a shard that
-// holds them. One of its methods is called at a time.
+// holds them. One of its methods is called at a time; those of an exclusive one
+// are not called while its lane runs a batch.
 type Source[B any] interface {
 	// Wants reports whether another batch is to be run now. What is done with
 	// those under way may change that; with none under way, the source ends when

@@ -107,7 +107,7 @@ func (s *section) Next() *trialBatch {
 		return &trialBatch{of: s, opens: true}
 	}
 	b := &trialBatch{of: s, trials: s.batches[0]}
-	s.batches = s.batches[1:]
+	s.batches = slices.Delete(s.batches, 0, 1)
 	return b
 }
 
@@ -115,7 +115,8 @@ func (s *section) Next() *trialBatch {
 // none.
 func (s *section) collect() {
 	n := finished(s.records)
-	s.ready, s.records = append(s.ready, s.records[:n]...), s.records[n:]
+	s.ready = append(s.ready, s.records[:n]...)
+	s.records = slices.Delete(s.records, 0, n)
 }
 
 func (s *section) handOn() {
