@@ -44,7 +44,7 @@ type caseRounding struct {
 	of              *rounding.Analysis
 	job             *backend.Job
 	unbounded       bool
-	bounds, outline known
+	bounds, outline remembered
 	draws           [][]backend.Draw
 	drawsKnown      bool
 }
@@ -67,13 +67,13 @@ func (r *caseRounding) Draws() [][]backend.Draw {
 	return r.draws
 }
 
-// known are bounds as far as they were asked for: of results, or of gradients too.
-type known struct {
+// remembered are bounds as far as they were asked for: of results, or of gradients too.
+type remembered struct {
 	bounds    *compare.Bounds
 	gradients bool
 }
 
-func (r *caseRounding) recall(k *known, gradients bool, ask func(*backend.Job, bool) *compare.Bounds) *compare.Bounds {
+func (r *caseRounding) recall(k *remembered, gradients bool, ask func(*backend.Job, bool) *compare.Bounds) *compare.Bounds {
 	if r.unbounded {
 		return nil
 	}

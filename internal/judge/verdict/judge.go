@@ -21,11 +21,11 @@ type judge struct {
 	atol      *float64
 	v         *Verdict
 
-	same    map[string]bool         // names whose value has the same bits on both sides
-	dtypes  map[string]tensor.DType // of inputs and tensor results, as the reference has them
-	modules map[string]string       // constructor's target by module name
-	random  drawn
-	whole   bool // known faults look at the whole program
+	same         map[string]bool         // names whose value has the same bits on both sides
+	dtypes       map[string]tensor.DType // of inputs and tensor results, as the reference has them
+	modules      map[string]string       // constructor's target by module name
+	random       drawn
+	wholeProgram bool // faults look at the whole program, not at one call
 }
 
 func newJudge(p *program.Program, ref, cand *backend.Outcome, policy Policy) *judge {

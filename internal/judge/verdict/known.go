@@ -47,7 +47,7 @@ func Excused(v *Verdict, p *program.Program, ref *backend.Outcome, candidate bac
 		return v
 	}
 	j := newJudge(p, ref, ref, Policy{})
-	j.v, j.whole = v, true
+	j.v, j.wholeProgram = v, true
 	is := candidate.Name + " " + candidate.Version
 	for i := range faults {
 		f := &faults[i]
@@ -115,11 +115,11 @@ func (f *KnownFault) answers(j *judge, w *Where) bool {
 		return f.When == nil || f.When(j.p)
 	}
 	if w.Target != "" {
-		return sameOperator(w.Target, f.Target) && (f.When == nil || f.When(j.alone(w.Call)))
+		return sameOperator(w.Target, f.Target) && (f.When == nil || f.When(j.singleCall(w.Call)))
 	}
 	behind := j.behind(w.Name)
 	for i, c := range j.p.Calls {
-		if sameOperator(c.Target, f.Target) && behind[c.Result] && (f.When == nil || f.When(j.alone(i))) {
+		if sameOperator(c.Target, f.Target) && behind[c.Result] && (f.When == nil || f.When(j.singleCall(i))) {
 			return true
 		}
 	}

@@ -110,7 +110,7 @@ func (j *judge) drawnValue(w Where, want, got *backend.Value, draws []backend.Dr
 		if d := j.drawnTensor(w, expected, got.Tensor); d.OK && len(draws) == 1 && draws[0].Whole && !j.random.changed && !j.shapesOfDraws() {
 			fit = j.distribution(w, &draws[0], want.Tensor, got.Tensor)
 		}
-		j.weighDraws(w, want.Tensor, fit)
+		j.margin(w, want.Tensor, op.Statistical, fit.Ratio)
 		j.requiresGrad(w, want, got)
 	case want.IsTuple:
 		for i := range want.Tuple {
@@ -170,18 +170,6 @@ func (j *judge) tupleRead(call int) []backend.Value {
 func (j *judge) drawnTensor(w Where, want, got *tensor.Tensor) compare.Diff {
 	j.v.Drawn++
 	return j.shapes(w, want, got)
-}
-
-// weighDraws notes how near a comparison of draws came to its limit.
-func (j *judge) weighDraws(w Where, want *tensor.Tensor, fit compare.Fit) {
-	m := Margin{w.Part, w.Call, w.Name, w.Target, "", op.Statistical, fit.Ratio}
-	if want != nil {
-		m.DType = want.DType().String()
-	}
-	j.v.Margins = append(j.v.Margins, m)
-	if j.v.WorstAt == nil || fit.Ratio > j.v.Worst {
-		j.v.Worst, j.v.WorstAt = fit.Ratio, &m
-	}
 }
 
 // distribution judges the candidate's draws: their support, then their law,
@@ -249,7 +237,7 @@ func (j *judge) drawnGrad(w Where, want, got *tensor.Tensor) {
 	if d.OK && want != nil && w.Part == Grad && !j.shapesOfDraws() {
 		fit = j.relation(w, want, got)
 	}
-	j.weighDraws(w, want, fit)
+	j.margin(w, want, op.Statistical, fit.Ratio)
 }
 
 func (j *judge) relation(w Where, want, got *tensor.Tensor) compare.Fit {

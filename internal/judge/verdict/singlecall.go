@@ -6,11 +6,11 @@ import (
 	"plumb/program"
 )
 
-// alone returns a program of call i only, which reads the values that the
+// singleCall returns a program of call i only, which reads the values that the
 // reference has; the whole program where it has no other call, where the call
 // reads what is no tensor, or where what is at fault is a graph, not a call.
-func (j *judge) alone(i int) *program.Program {
-	if j.whole || len(j.p.Calls) < 2 || i >= len(j.p.Calls) {
+func (j *judge) singleCall(i int) *program.Program {
+	if j.wholeProgram || len(j.p.Calls) < 2 || i >= len(j.p.Calls) {
 		return j.p
 	}
 	p, c, ok := *j.p, j.p.Calls[i], true
