@@ -57,8 +57,17 @@ func play(t *testing.T, cfg Config[*list, piece], run, finish func(ctx context.C
 		opened.Add(1)
 		return &steps{run, finish, &closed}, nil
 	}
-	cfg.Done = func(p piece) { p.of.done(p) }
-	cfg.HandOn = func(p piece) { got = append(got, fmt.Sprint(p.of.name, p.n)) }
+	finished := map[piece]bool{}
+	cfg.Done = func(p piece) {
+		finished[p] = true
+		p.of.done(p)
+	}
+	cfg.HandOn = func(p piece) {
+		if !finished[p] {
+			t.Errorf("%s%d is handed on before it is finished", p.of.name, p.n)
+		}
+		got = append(got, fmt.Sprint(p.of.name, p.n))
+	}
 	cfg.End = func(l *list) { got = append(got, l.name+" ended") }
 	err := Run(t.Context(), cfg)
 	if n := opened.Load() - closed.Load(); n != 0 {
@@ -144,7 +153,8 @@ func TestExclusive(t *testing.T) {
 	cfg.Open = func() (Lane[piece], error) {
 		opened.Add(1)
 		o := &owned{}
-		o.run = func(_ context.Context, p piece) error {
+		o.run = func(ctx context.Context, p piece) error {
+			_ = wait(ctx, p)
 			mu.Lock()
 			defer mu.Unlock()
 			if lanes[p.of] == nil {
