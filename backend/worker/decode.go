@@ -3,11 +3,11 @@ package worker
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"plumb/backend"
-	"plumb/program"
 	"plumb/tensor"
 )
 
@@ -99,11 +99,14 @@ func (d *replyDecoder) oneCase(i int) {
 		case "modules":
 			d.modules(job, out)
 		case "grads":
-			d.grads(job, out, backend.PartGrad)
+			if out.Grads == nil {
+				out.Grads = map[string]*tensor.Tensor{}
+			}
+			maps.Copy(out.Grads, d.grads(job))
 		case "made":
 			d.made(job, out)
 		case "grads2":
-			d.grads(job, out, backend.PartSecondGrad)
+			out.SecondGrads = d.grads(job)
 		case "changes":
 			d.changes(job, out)
 		default:
@@ -271,8 +274,8 @@ func (d *replyDecoder) ints() []int {
 // optionalTensor reads a tagged tensor; nil for null and for what is no dense tensor.
 func (d *replyDecoder) optionalTensor() *tensor.Tensor { return d.value(maxDepth - 1).Tensor }
 
-// grads reads the gradients of the inputs that require one.
-func (d *replyDecoder) grads(job *backend.Job, out *backend.Outcome, part backend.Part) {
+func (d *replyDecoder) grads(job *backend.Job) map[string]*tensor.Tensor {
+	grads := map[string]*tensor.Tensor{}
 	next := 0
 	inputs := job.Program.Inputs
 	for ok := d.array(); ok; ok = d.more() {
@@ -281,18 +284,19 @@ func (d *replyDecoder) grads(job *backend.Job, out *backend.Outcome, part backen
 		}
 		if next == len(inputs) {
 			d.fail("more gradients than inputs that require one")
-			return
+			return grads
 		}
-		out.Add(backend.Place{Part: part, Owner: inputs[next].Name}, d.optionalTensor())
+		grads[inputs[next].Name] = d.optionalTensor()
 		next++
 	}
+	return grads
 }
 
 // changes reads what calls changed: the index of the call, that of the value,
 // and the tensor, each.
 func (d *replyDecoder) changes(job *backend.Job, out *backend.Outcome) {
 	p := job.Program
-	out.Watched = true
+	out.Changes = make([][]backend.Named, len(p.Calls))
 	for ok := d.array(); ok; ok = d.more() {
 		d.array()
 		call := d.int()
@@ -305,8 +309,14 @@ func (d *replyDecoder) changes(job *backend.Job, out *backend.Outcome) {
 			d.fail("call %d changes value %d", call, value)
 			return
 		}
+		name := ""
+		if value < len(p.Inputs) {
+			name = p.Inputs[value].Name
+		} else {
+			name = p.Calls[value-len(p.Inputs)].Result
+		}
 		if t != nil {
-			out.Add(backend.Place{Part: backend.PartChange, Call: call, Owner: nameOf(p, value)}, t)
+			out.Changes[call] = append(out.Changes[call], backend.Named{Name: name, Tensor: t})
 		}
 	}
 }
@@ -314,6 +324,9 @@ func (d *replyDecoder) changes(job *backend.Job, out *backend.Outcome) {
 // made reads the gradients of leaves that are no inputs with one: pairs of a
 // position among inputs and calls, and a tensor.
 func (d *replyDecoder) made(job *backend.Job, out *backend.Outcome) {
+	if out.Grads == nil {
+		out.Grads = map[string]*tensor.Tensor{}
+	}
 	p := job.Program
 	for ok := d.array(); ok; ok = d.more() {
 		d.array()
@@ -321,43 +334,37 @@ func (d *replyDecoder) made(job *backend.Job, out *backend.Outcome) {
 		d.more()
 		t := d.optionalTensor()
 		d.rest()
-		if i < 0 || i >= len(p.Inputs)+len(p.Calls) {
+		switch {
+		case i < 0 || i >= len(p.Inputs)+len(p.Calls):
 			d.fail("gradient of value %d", i)
 			return
+		case i < len(p.Inputs):
+			out.Grads[p.Inputs[i].Name] = t
+		default:
+			out.Grads[p.Calls[i-len(p.Inputs)].Result] = t
 		}
-		out.Add(backend.Place{Part: backend.PartGrad, Owner: nameOf(p, i)}, t)
 	}
-}
-
-// nameOf returns the name of a value by its position among inputs and calls.
-func nameOf(p *program.Program, i int) string {
-	if i < len(p.Inputs) {
-		return p.Inputs[i].Name
-	}
-	return p.Calls[i-len(p.Inputs)].Result
-}
-
-// moduleParts are the parts of an outcome by their keys in a module's reply.
-var moduleParts = map[string]backend.Part{
-	"final": backend.PartState, "grads": backend.PartParamGrad, "grads2": backend.PartSecondParamGrad, "stepped": backend.PartStep,
 }
 
 func (d *replyDecoder) modules(job *backend.Job, out *backend.Outcome) {
 	for ok := d.array(); ok; ok = d.more() {
 		call := -1
-		var initial backend.State
-		var slots []backend.Slot
+		var initial, final, grads, second, stepped backend.State
+		var hasFinal, hasGrads, hasSecond, hasStepped bool
 		for key, ok := d.object(); ok; key, ok = d.nextKey() {
-			part, known := moduleParts[key]
-			switch {
-			case key == "call":
+			switch key {
+			case "call":
 				call = d.int()
-			case key == "initial":
+			case "initial":
 				initial = d.state()
-			case known:
-				for _, n := range d.state() {
-					slots = append(slots, backend.Slot{Place: backend.Place{Part: part, Name: n.Name}, Tensor: n.Tensor})
-				}
+			case "final":
+				final, hasFinal = d.state(), true
+			case "grads":
+				grads, hasGrads = d.state(), true
+			case "grads2":
+				second, hasSecond = d.state(), true
+			case "stepped":
+				stepped, hasStepped = d.state(), true
 			default:
 				d.skip()
 			}
@@ -367,15 +374,27 @@ func (d *replyDecoder) modules(job *backend.Job, out *backend.Outcome) {
 			return
 		}
 		name := job.Program.Calls[call].Result
-		if out.Initial == nil {
-			out.Initial = map[string]backend.State{}
+		put(&out.Initial, name, initial)
+		if hasFinal {
+			put(&out.Final, name, final)
 		}
-		out.Initial[name] = initial
-		for _, s := range slots {
-			s.Owner = name
-			out.Slots = append(out.Slots, s)
+		if hasGrads {
+			put(&out.ParamGrads, name, grads)
+		}
+		if hasSecond {
+			put(&out.SecondParamGrads, name, second)
+		}
+		if hasStepped {
+			put(&out.Stepped, name, stepped)
 		}
 	}
+}
+
+func put(m *map[string]backend.State, name string, s backend.State) {
+	if *m == nil {
+		*m = map[string]backend.State{}
+	}
+	(*m)[name] = s
 }
 
 func (d *replyDecoder) state() backend.State {

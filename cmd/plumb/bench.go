@@ -11,12 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"plumb/backend/open"
 	"plumb/internal/campaign"
 	"plumb/internal/campaign/report"
 	"plumb/internal/find/finding"
-	"plumb/internal/find/shrink"
-	"plumb/internal/judge"
 	"plumb/internal/judge/verdict"
 )
 
@@ -24,17 +21,14 @@ import (
 var benchCases []byte
 
 func newBench() *cobra.Command {
-	cmd := &cobra.Command{
+	return parent(&cobra.Command{
 		Use:   "bench",
 		Short: "Measure Plumb: cases per CPU-second, drawing, kernels and graphs beside PyTorch's",
-	}
-	cmd.AddCommand(newBenchCases(), newBenchDraw(), newBenchKernels(), newBenchCompare(), newBenchGraph(), newBenchConform())
-	return cmd
+	}, newBenchCases(), newBenchDraw(), newBenchKernels(), newBenchCompare(), newBenchGraph(), newBenchConform())
 }
 
 func newBenchCases() *cobra.Command {
-	f := runFlags{reference: "torch", candidates: []string{"native"}, noGraph: true, seed: 1, timeout: time.Minute, device: "cpu", oracle: string(judge.OnMismatch), shrink: shrink.DefaultBudget}
-	var rounds int
+	b := &caseBench{session: newSession(), rounds: 5}
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "cases",
@@ -43,35 +37,32 @@ func newBenchCases() *cobra.Command {
 native operators, and divides the cases by the CPU time of every process,
 drawing, comparing and PyTorch included; the start of the processes is not
 counted. The median of the rounds is shown.`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			b := &caseBench{f: f, rounds: rounds, flags: cmd}
+			b.session.err = cmd.ErrOrStderr()
 			if err := b.run(cmd.Context()); err != nil {
 				return err
 			}
 			return b.print(cmd.OutOrStdout(), asJSON)
 		},
 	}
+	b.cases.n, b.subjects.jobs, b.cases.seed = 200, 2, 1
 	fl := cmd.Flags()
-	fl.StringVar(&f.reference, "reference", f.reference, "the reference: "+open.Help)
-	fl.StringVar(&f.python, "python", "", "the Python that has torch")
-	fl.IntVarP(&f.n, "number", "n", 200, "cases per test and round")
-	fl.IntVar(&rounds, "count", 5, "rounds")
-	fl.IntVarP(&f.jobs, "jobs", "j", 2, "lanes")
-	fl.BoolVar(&asJSON, "json", false, "print one object")
-	fl.Float64Var(&f.rtol, "rtol", 0, "")
-	fl.Float64Var(&f.atol, "atol", 0, "")
-	_ = fl.MarkHidden("rtol")
-	_ = fl.MarkHidden("atol")
+	fl.StringVar(&b.subjects.reference, "reference", "", "the reference (default torch); see plumb help backends")
+	pythonFlag(fl, &b.subjects.python)
+	fl.VarP(wholeNumber(&b.cases.n, 1), "number", "n", "cases per test and round")
+	fl.Var(wholeNumber(&b.rounds, 1), "count", "rounds")
+	jobsFlag(fl, &b.subjects.jobs, "lanes")
+	jsonFlag(fl, &asJSON, "print one object")
 	return cmd
 }
 
 // caseBench measures the pipeline.
 type caseBench struct {
-	f      runFlags
-	rounds int
-	flags  *cobra.Command
-	Rows   []caseRow `json:"tests"`
-	Total  float64   `json:"cases_per_cpu_second"`
+	*session `json:"-"`
+	rounds   int
+	Rows     []caseRow `json:"tests"`
+	Total    float64   `json:"cases_per_cpu_second"`
 }
 
 type caseRow struct {
@@ -80,13 +71,13 @@ type caseRow struct {
 }
 
 func (b *caseBench) run(ctx context.Context) error {
-	r := &runner{runFlags: b.f, flags: b.flags, out: io.Discard, err: b.flags.ErrOrStderr()}
-	cfg, err := r.config(ctx)
-	if err != nil {
+	eager := false
+	b.judging.checkGraph, b.judging.power = &eager, 0
+	if err := b.open(ctx, true); err != nil {
 		return err
 	}
-	defer r.sigs.Close()
-	tests, err := r.fileTests("cases.py", benchCases)
+	defer b.session.cases.sigs.Close()
+	l, err := b.session.cases.file("cases.py", benchCases)
 	if err != nil {
 		return usage(err)
 	}
@@ -94,8 +85,8 @@ func (b *caseBench) run(ctx context.Context) error {
 	for range b.rounds {
 		var cpu time.Duration
 		cases := 0
-		for i, t := range tests {
-			n, spent, err := b.measure(ctx, r, cfg, t)
+		for i, t := range l.tests {
+			n, spent, err := b.measure(ctx, t)
 			if err != nil {
 				return err
 			}
@@ -113,22 +104,21 @@ func (b *caseBench) run(ctx context.Context) error {
 
 // measure runs one test and returns its judged cases and the CPU time that
 // they took here and in the workers.
-func (b *caseBench) measure(ctx context.Context, r *runner, base *campaign.Config, t campaign.Test) (int, time.Duration, error) {
-	cfg := *base
-	cfg.Tests = []campaign.Test{t}
-	r.summary, r.sink = report.NewSummary(), nullSink{}
-	r.backends.TakeSpent()
+func (b *caseBench) measure(ctx context.Context, t campaign.Test) (int, time.Duration, error) {
+	b.cfg.Tests = []campaign.Test{t}
+	b.summary, b.sink = report.NewSummary(), nullSink{}
+	b.subjects.set.TakeSpent()
 	start := cpuTime()
-	if err := campaign.Run(ctx, cfg); err != nil {
+	if err := b.progress.run(ctx, b.cfg); err != nil {
 		return 0, 0, harness(err)
 	}
-	if len(r.summary.Errors) > 0 {
-		return 0, 0, usage(r.summary.Errors[0])
+	if len(b.summary.Errors) > 0 {
+		return 0, 0, usage(b.summary.Errors[0])
 	}
-	if n := r.summary.Findings(); n > 0 {
+	if n := b.summary.Findings(); n > 0 {
 		return 0, 0, &exitError{exitFindings, fmt.Errorf("%s: %d findings; run plumb run first", t.Name, n)}
 	}
-	return r.summary.Cases(), cpuTime() - start + r.backends.TakeSpent(), nil
+	return b.summary.Cases(), cpuTime() - start + b.subjects.set.TakeSpent(), nil
 }
 
 type nullSink struct{}

@@ -55,7 +55,8 @@ torch.allclose in a Python process. The medians of the rounds are shown.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&size, "size", size, "bytes of each tensor, such as 64MiB")
-	fl.IntVar(&b.count, "count", 9, "rounds")
+	b.count = 9
+	fl.Var(wholeNumber(&b.count, 1), "count", "rounds")
 	fl.StringVar(&python, "python", "", "the Python that has numpy and torch")
 	fl.BoolVar(&asJSON, "json", false, "print one object")
 	return cmd

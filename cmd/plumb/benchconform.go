@@ -39,7 +39,7 @@ type conformBench struct {
 	fnames []string
 	sample int
 	seed   uint64
-	limit  string
+	limit  int // bytes of the inputs of a case
 	jobs   int
 	json   bool
 }
@@ -84,12 +84,14 @@ development config, where there is one, else the config that Plumb ships.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&b.python, "python", "", "the Python that has torch")
+	pythonFlag(fl, &b.python)
 	fl.StringSliceVar(&b.fnames, "fname", nil, "these functions only; may be repeated")
-	fl.IntVar(&b.sample, "sample", 0, "this many cases, spread over all sizes; 0 for all")
+	fl.Var(wholeNumber(&b.sample, 0), "sample", "this many cases, spread over all sizes; 0 for all")
 	fl.Uint64Var(&b.seed, "seed", 1, "the seed of the sample")
-	fl.StringVar(&b.limit, "limit", "", "cases with at most so many bytes of inputs")
-	fl.IntVarP(&b.jobs, "jobs", "j", 2, "workers of gen and run")
+	b.limit = math.MaxInt
+	fl.Var(memorySize(&b.limit, ""), "limit", "cases with at most so many bytes of inputs")
+	b.jobs = 2
+	jobsFlag(fl, &b.jobs, "workers of gen and run")
 	fl.BoolVar(&b.json, "json", false, "print one object per line")
 	return cmd
 }
@@ -150,20 +152,13 @@ type sized struct {
 // pick selects the cases to measure, in the order of the config: those that the
 // script can run and Plumb has a program for.
 func (b *conformBench) pick(c *config.Config, function func(string) bool) ([]sized, error) {
-	limit := math.MaxInt
-	if b.limit != "" {
-		var err error
-		if limit, err = memorySize("--limit", b.limit); err != nil {
-			return nil, usage(err)
-		}
-	}
 	var all []sized
 	for one := range c.Cases() {
 		if !function(one.Function) || one.Interface == "CustomizedTest" || strings.HasPrefix(one.Interface, "torchvision") {
 			continue
 		}
 		if p, err := diopi.Program(one, 1); err == nil {
-			if n := inputSize(p); n <= limit {
+			if n := inputSize(p); n <= b.limit {
 				all = append(all, sized{one, n})
 			}
 		}

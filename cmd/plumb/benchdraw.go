@@ -14,7 +14,7 @@ import (
 )
 
 func newBenchDraw() *cobra.Command {
-	b := &drawBench{}
+	b := &drawBench{n: 1000}
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "draw",
@@ -31,7 +31,7 @@ needed. Of each test the median and the 90th percentile over its cases are shown
 		},
 	}
 	fl := cmd.Flags()
-	fl.IntVarP(&b.n, "number", "n", 1000, "cases per test")
+	fl.VarP(wholeNumber(&b.n, 1), "number", "n", "cases per test")
 	fl.Uint64Var(&b.seed, "seed", 1, "the seed of all cases")
 	fl.BoolVar(&asJSON, "json", false, "print one object")
 	return cmd
@@ -56,20 +56,13 @@ type drawRow struct {
 }
 
 func (b *drawBench) run() error {
-	if b.n < 1 {
-		return fmt.Errorf("-n %d: want at least one case", b.n)
-	}
-	r := &runner{err: io.Discard, sigs: &signatures{}}
-	r.seed, r.device = b.seed, "cpu"
-	if err := r.parseDTypes(); err != nil {
-		return err
-	}
-	tests, err := r.fileTests("cases.py", benchCases)
+	d := drawing{seed: b.seed, device: newSubjects().device, sigs: &signatures{}}
+	l, err := d.file("cases.py", benchCases)
 	if err != nil {
 		return err
 	}
 	b.All.Test = "all"
-	for _, t := range tests {
+	for _, t := range l.tests {
 		row := drawRow{Test: t.Name}
 		if err := row.measure(t, b.n); err != nil {
 			return err

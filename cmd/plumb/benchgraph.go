@@ -50,11 +50,13 @@ PyTorch what its profiler reports of the allocator.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&python, "python", "", "the Python that has torch")
-	fl.IntVar(&b.count, "count", 7, "measurements")
+	pythonFlag(fl, &python)
+	b.count = 7
+	fl.Var(wholeNumber(&b.count, 1), "count", "measurements")
 	fl.StringVar(&b.filter, "filter", "", "only blocks whose name contains this")
-	fl.IntSliceVar(&b.threads, "threads", []int{1}, "numbers of threads; 0 is one per core")
-	fl.StringSliceVar(&b.without, "without", nil, "passes that the graphs leave out")
+	b.threads = []int{1}
+	fl.Var(wholeNumbers(&b.threads, 0), "threads", "numbers of threads; 0 is one per core")
+	fl.Var(passes(&b.without), "without", "passes that the graphs leave out")
 	fl.BoolVar(&b.CPU, "cpu", false, "measure the CPU time of the process that runs a step, not the time that passes")
 	fl.BoolVar(&asJSON, "json", false, "print one object")
 	return cmd

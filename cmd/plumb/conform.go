@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -12,18 +11,14 @@ import (
 )
 
 func newConform() *cobra.Command {
-	cmd := &cobra.Command{
+	return parent(&cobra.Command{
 		Use:   "conform",
 		Short: "Record a conformance config on the reference, judge backends by it",
 		Long: `Conform reads configs in the language of DIOPI's conformance test, from a Python
 file that holds the dict or from YAML, and expands them to cases. Gen records
 what PyTorch does with them, run judges a backend by the recording, history
 shows earlier runs.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newConformExpand(), newConformList(), newConformGen(), newConformRun(), newConformHistory())
-	return cmd
+	}, newConformExpand(), newConformList(), newConformGen(), newConformRun(), newConformHistory())
 }
 
 func newConformExpand() *cobra.Command {
@@ -57,7 +52,7 @@ func readConfig(name string, warnings io.Writer) (*config.Config, error) {
 
 // configText reads the text of a config.
 func configText(name string) ([]byte, error) {
-	f, err := os.Open(name)
+	f, err := openRegular(name)
 	if err != nil {
 		return nil, usage(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -32,8 +31,8 @@ type conformGen struct {
 	python    string
 	timeout   time.Duration
 	self      bool
-	truth     string
-	memory    string
+	truth     baseline.TruthMode
+	memory    int
 	only      string
 }
 
@@ -58,14 +57,17 @@ given again; what it has finished can be used until then.`,
 	fl := cmd.Flags()
 	fl.StringVarP(&g.out, "out", "o", "", "the directory of the baseline")
 	fl.Uint64Var(&g.seed, "seed", 1, "the seed of all inputs")
-	fl.IntVarP(&g.jobs, "jobs", "j", runtime.NumCPU(), "references that run cases at the same time")
+	g.jobs = runtime.NumCPU()
+	jobsFlag(fl, &g.jobs, "references that run cases at the same time")
 	fl.StringSliceVar(&g.fnames, "fname", nil, "record these functions only; may be repeated")
-	fl.StringVar(&g.reference, "reference", "torch", "the backend that is believed: "+open.Help)
-	fl.StringVar(&g.python, "python", "", "the Python that has torch")
-	fl.DurationVar(&g.timeout, "timeout", 2*time.Minute, "time limit of one case")
+	fl.StringVar(&g.reference, "reference", defaultReference, "the backend that is believed; see plumb help backends")
+	pythonFlag(fl, &g.python)
+	g.timeout = 2 * time.Minute
+	fl.Var(timeSpan(&g.timeout), "timeout", "time limit of one case")
 	fl.BoolVar(&g.self, "self-contained", false, "store large results whole, not as their difference from what Plumb's own operators compute")
-	fl.StringVar(&g.truth, "truth", string(baseline.SmallTruth), `the cases of which the reference is asked in float64, too: "contested" (where what Plumb's own operators compute differs by more than their limits), "small" (these, and what rounds and has at most 512 elements), "all" (that round) or "none"; never of more than 3145728 elements`)
-	fl.StringVar(&g.memory, "memory", "1GB", "the most that cases under way may take; larger ones run alone")
+	g.truth = baseline.SmallTruth
+	fl.Var(oneOf(&g.truth, baseline.Contested, baseline.SmallTruth, baseline.AllTruth, baseline.NoTruth), "truth", `the cases of which the reference is asked in float64, too: "contested" (where what Plumb's own operators compute differs by more than their limits), "small" (these, and what rounds and has at most 512 elements), "all" (that round) or "none"; never of more than 3145728 elements`)
+	fl.Var(memorySize(&g.memory, "1GB"), "memory", "the most that cases under way may take; larger ones run alone")
 	fl.StringVar(&g.only, "only", "", "record these cases only: a file with a name a line")
 	_ = fl.MarkHidden("only")
 	_ = cmd.MarkFlagRequired("out")
@@ -73,16 +75,8 @@ given again; what it has finished can be used until then.`,
 }
 
 func (g *conformGen) run(ctx context.Context, config string, out, errs io.Writer) error {
-	if g.jobs < 1 {
-		return usage(fmt.Errorf("--jobs %d: want at least one", g.jobs))
-	}
-	mode := baseline.TruthMode(g.truth)
-	if !slices.Contains([]baseline.TruthMode{baseline.NoTruth, baseline.Contested, baseline.SmallTruth, baseline.AllTruth}, mode) {
-		return usage(fmt.Errorf("--truth %s: want contested, small, all or none", g.truth))
-	}
-	memory, err := memorySize("--memory", g.memory)
-	if err != nil {
-		return usage(err)
+	if err := idlePython(g.python, g.reference); err != nil {
+		return err
 	}
 	src, err := configText(config)
 	if err != nil {
@@ -109,13 +103,13 @@ func (g *conformGen) run(ctx context.Context, config string, out, errs io.Writer
 	}
 	cfg := baseline.GenConfig{
 		Dir: g.out, Plumb: plumbVersion(), Config: filepath.Base(config), Source: src, Seed: g.seed,
-		Cases: cases, Open: open, Jobs: g.jobs, Memory: int64(memory), Progress: progressTo(errs),
-		Truth: conform.Truth(mode),
+		Cases: cases, Open: open, Jobs: g.jobs, Memory: int64(g.memory), Progress: progressTo(errs),
+		Truth: conform.Truth(g.truth),
 	}
 	if !g.self {
 		cfg.Predict, cfg.Costly = conform.Predictor, conform.Contracts
 	}
-	boundHeap(memory)
+	boundHeap(g.memory)
 	start := time.Now()
 	m, err := baseline.Gen(ctx, cfg)
 	if m != nil {
@@ -132,7 +126,7 @@ func (g *conformGen) run(ctx context.Context, config string, out, errs io.Writer
 
 // onlyCases are the cases whose names are the lines of a file.
 func onlyCases(cases []baseline.Case, path string) ([]baseline.Case, error) {
-	text, err := os.ReadFile(path)
+	text, err := readRegular(path)
 	if err != nil {
 		return nil, err
 	}
@@ -141,20 +135,6 @@ func onlyCases(cases []baseline.Case, path string) ([]baseline.Case, error) {
 		wanted[strings.TrimSpace(line)] = true
 	}
 	return slices.DeleteFunc(cases, func(c baseline.Case) bool { return !wanted[c.Name] }), nil
-}
-
-// plumbVersion is the version or the revision that the binary was built from.
-func plumbVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value[:min(12, len(s.Value))]
-		}
-	}
-	return info.Main.Version
 }
 
 // byFunction selects functions by name; all for none.

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"plumb/backend"
 	"plumb/backend/open"
@@ -48,8 +48,9 @@ With --models it prints the models instead, and how much of each the config has.
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&l.candidate, "candidate", "", "tell what this backend implements: "+open.Help)
-	fl.StringVar(&l.python, "python", "", "the Python that has torch")
+	fl.StringVar(&l.candidate, "candidate", "", "tell what this backend implements; see plumb help backends")
+	pythonFlag(fl, &l.python)
+	needs(cmd, "python", "candidate")
 	fl.BoolVar(&l.json, "json", false, "one JSON object per function or model and line")
 	l.models.add(fl)
 	fl.BoolVar(&l.models.all, "models", false, "print the models instead of the functions")
@@ -299,14 +300,9 @@ type modelFlags struct {
 	all        bool
 }
 
-func (m *modelFlags) add(fl flagSet) {
+func (m *modelFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&m.name, "model", "", "only the functions that this model calls")
 	fl.StringVar(&m.file, "model-file", "", "a file of models to use instead of those that Plumb ships")
-}
-
-// flagSet is what adds flags to a command.
-type flagSet interface {
-	StringVar(p *string, name, value, usage string)
 }
 
 // load returns all models, and the one that is named; nil for none.
@@ -314,7 +310,7 @@ func (m *modelFlags) load() (all []*config.Model, one *config.Model, err error) 
 	name, src := "suites/conformance/models.py", suites.Models
 	if m.file != "" {
 		name = m.file
-		if src, err = os.ReadFile(name); err != nil {
+		if src, err = readRegular(name); err != nil {
 			return nil, nil, usage(err)
 		}
 	}

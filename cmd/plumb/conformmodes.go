@@ -4,14 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"plumb/conform"
 	"plumb/internal/conform/baseline"
 	"plumb/internal/conform/config"
+	"plumb/tensor"
 )
 
 // conformModes change which cases a conformance run has, how the candidate
@@ -24,7 +24,7 @@ type conformModes struct {
 	models     modelFlags
 	deviceFile string
 	compat     string
-	debug      int
+	debug      string // 0, 1 or 2
 	forward    bool
 
 	modes  config.Modes
@@ -32,30 +32,28 @@ type conformModes struct {
 	loaded []*config.Model
 }
 
-func (m *conformModes) add(fl *pflag.FlagSet) {
+func (m *conformModes) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
 	fl.StringSliceVar(&m.without, "filter-dtype", nil, "leave out cases with an argument of these dtypes, such as float64,int64")
 	fl.BoolVar(&m.nhwc, "nhwc", false, "give image arguments a channels-last layout: "+strings.Join(config.ChannelsLastFunctions(), " "))
-	fl.IntVar(&m.minDim, "nhwc-min-dim", 0, "leave out images of fewer dimensions with --nhwc (default 3)")
+	fl.Var(wholeNumber(&m.minDim, 1), "nhwc-min-dim", "leave out images of fewer dimensions with --nhwc (default 3)")
 	fl.BoolVar(&m.fourBytes, "four-bytes", false, "give index arguments int32 for int64: "+strings.Join(config.Int32Functions(), " "))
 	fl.BoolVar(&m.forward, "forward", false, "judge the forward pass alone: no gradient is asked for")
 	m.models.add(fl)
 	fl.StringVar(&m.deviceFile, "device-config", "", "a file of skip rules and tolerances of a device")
-	fl.StringVar(&m.compat, "compat", "", `say what the original's looser comparison says too: "diopi"`)
-	fl.IntVar(&m.debug, "failure-debug-level", 0, "of each failure print: 0 nothing more, 1 the case and sums, 2 tensors too")
+	fl.Var(oneOf(&m.compat, "diopi"), "compat", `say what the original's looser comparison says too: "diopi"`)
+	m.debug = "0"
+	fl.Var(oneOf(&m.debug, "0", "1", "2"), "failure-debug-level", "of each failure print: 0 nothing more, 1 the case and sums, 2 tensors too")
+	needs(cmd, "nhwc-min-dim", "nhwc")
 }
 
 // load reads what the flags name.
 func (m *conformModes) load(base *baseline.Baseline, errs io.Writer) (err error) {
-	switch {
-	case m.compat != "" && m.compat != "diopi":
-		return usage(fmt.Errorf("--compat %s: want diopi", m.compat))
-	case m.debug < 0 || m.debug > 2:
-		return usage(fmt.Errorf("--failure-debug-level %d: want 0, 1 or 2", m.debug))
-	case m.minDim != 0 && !m.nhwc:
-		return usage(fmt.Errorf("--nhwc-min-dim %d needs --nhwc", m.minDim))
-	}
 	m.modes = config.Modes{ChannelsLast: m.nhwc, MinDim: m.minDim, FourBytes: m.fourBytes}
 	for _, d := range m.without {
+		if _, err := tensor.ParseDType(strings.TrimSuffix(d, "_")); err != nil {
+			return usage(fmt.Errorf("--filter-dtype %s: there is no such dtype", d))
+		}
 		m.modes.Without = append(m.modes.Without, config.DType(strings.TrimSuffix(d, "_")))
 		if d == "bool" {
 			m.modes.Without[len(m.modes.Without)-1] = "bool_"
@@ -73,7 +71,7 @@ func (m *conformModes) load(base *baseline.Baseline, errs io.Writer) (err error)
 }
 
 func (m *conformModes) device(errs io.Writer) error {
-	src, err := os.ReadFile(m.deviceFile)
+	src, err := readRegular(m.deviceFile)
 	if err != nil {
 		return usage(err)
 	}
@@ -94,13 +92,13 @@ func (m *conformModes) open(base *baseline.Baseline, errs io.Writer) (err error)
 		}
 		fmt.Fprintf(errs, "plumb: %v; the cases are judged, and not counted by dtype\n", err)
 	}
-	m.kit.Forward, m.kit.Lenient, m.kit.Debug = m.forward, m.compat != "", m.debug
+	m.kit.Forward, m.kit.Lenient, m.kit.Debug = m.forward, m.compat != "", int(m.debug[0]-'0')
 	return nil
 }
 
 // changes says whether the recorded config is needed.
 func (m *conformModes) changes() bool {
-	return m.nhwc || m.fourBytes || len(m.without) > 0 || m.deviceFile != "" || m.models.name != "" || m.compat != "" || m.debug > 0
+	return m.nhwc || m.fourBytes || len(m.without) > 0 || m.deviceFile != "" || m.models.name != "" || m.compat != "" || m.debug != "0"
 }
 
 // dtype is the dtype by which a case is counted: that of its first tensor.

@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"plumb/backend/open"
 	"plumb/conform"
@@ -44,7 +43,7 @@ type conformRun struct {
 	fnames    []string
 	json      bool
 	verbose   bool
-	memory    string
+	memory    int
 	html      string
 	summarize string
 	junitFile string
@@ -90,30 +89,30 @@ on with --resume; plumb conform history lists and compares the runs in it.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&r.baseline, "baseline", "b", "", "the directory of the baseline (default: the one that Plumb ships)")
-	fl.StringVar(&r.candidate, "candidate", "native", "the backend that is judged: "+open.Help)
-	fl.StringVar(&r.python, "python", "", "the Python that has torch")
-	fl.DurationVar(&r.timeout, "timeout", 2*time.Minute, "time limit of one case")
-	fl.IntVarP(&r.jobs, "jobs", "j", runtime.NumCPU(), "candidates that run cases at the same time")
+	fl.StringVar(&r.candidate, "candidate", "native", "the backend that is judged; see plumb help backends")
+	pythonFlag(fl, &r.python)
+	r.timeout = 2 * time.Minute
+	fl.Var(timeSpan(&r.timeout), "timeout", "time limit of one case")
+	r.jobs = runtime.NumCPU()
+	jobsFlag(fl, &r.jobs, "candidates that run cases at the same time")
 	fl.StringSliceVar(&r.fnames, "fname", nil, "judge these functions only; may be repeated")
 	fl.BoolVar(&r.json, "json", false, "one JSON object per case and line, the summary last")
 	fl.BoolVarP(&r.verbose, "verbose", "v", false, "a line per case")
-	fl.StringVar(&r.memory, "memory", "1GB", "the most that cases under way may take; larger ones run alone")
+	fl.Var(memorySize(&r.memory, "1GB"), "memory", "the most that cases under way may take; larger ones run alone")
 	fl.StringVar(&r.html, "html", "", "write a page with the tables of functions, dtypes and models to this file")
 	fl.StringVar(&r.summarize, "summary", "", "write the same as JSON to this file")
 	fl.StringVar(&r.junitFile, "junit", "", "write JUnit XML for CI systems to this file: a testsuite per function")
 	r.kept.add(fl)
-	r.modes.add(fl)
+	r.modes.add(cmd)
+	bars(cmd, "json", "verbose")
 	fl.SetNormalizeFunc(asDIOPI)
 	return cmd
 }
 
 func (r *conformRun) run(ctx context.Context, args []string, errs io.Writer) error {
-	if r.jobs < 1 {
-		return usage(fmt.Errorf("--jobs %d: want at least one", r.jobs))
-	}
-	memory, err := memorySize("--memory", r.memory)
+	err := idlePython(r.python, r.candidate)
 	if err != nil {
-		return usage(err)
+		return err
 	}
 	if r.base, err = conform.Open(r.baseline); err != nil {
 		return usage(err)
@@ -126,7 +125,7 @@ func (r *conformRun) run(ctx context.Context, args []string, errs io.Writer) err
 	if err != nil {
 		return err
 	}
-	cfg.Memory = int64(memory)
+	cfg.Memory = int64(r.memory)
 	r.summary = report.NewSummary()
 	r.summary.Reference, r.summary.Candidates, r.summary.Seed = m.Reference.Name+" "+m.Reference.Version, []string{r.candidate}, m.Seed
 	r.rows, r.beyond = map[string]*report.Summary{}, map[string]int{}
@@ -142,7 +141,7 @@ func (r *conformRun) run(ctx context.Context, args []string, errs io.Writer) err
 		_ = errors.Join(r.kept.close(false), r.junit.Close())
 		return err
 	}
-	boundHeap(memory)
+	boundHeap(r.memory)
 	err = r.base.Run(ctx, *cfg)
 	err = errors.Join(err, r.kept.close(err == nil))
 	r.summary.Elapsed = time.Since(r.started)
@@ -251,8 +250,7 @@ func (r *conformRun) newSink() report.Sink {
 	if r.json {
 		return report.NewJSON(r.out)
 	}
-	f, ok := r.out.(*os.File)
-	tty := ok && term.IsTerminal(int(f.Fd()))
+	tty := isTerminal(r.out)
 	return &report.Console{W: r.out, Color: tty && os.Getenv("NO_COLOR") == "", Live: tty, Verbose: r.verbose, Quiet: true, Brief: true, MaxFindings: 3}
 }
 

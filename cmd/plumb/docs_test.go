@@ -35,7 +35,7 @@ func TestReadmeExampleRuns(t *testing.T) {
 		refs = append(refs, "torch")
 	}
 	for _, ref := range refs {
-		w, log := play(t, nil, []string{save(t, "my_test.py", blocks[0][1])}, "reference", ref, "seed", "7")
+		w, log := play(t, nil, []string{save(t, "my_test.py", blocks[0][1])}, "--reference", ref, "--seed", "7")
 		if len(w.records) != 50 || len(w.findings()) > 0 || w.ends[0].Err != nil {
 			t.Errorf("against %s: %d cases, want 50 aligned\n%s", ref, len(w.records), log)
 		}
@@ -46,7 +46,7 @@ func TestReadmeExampleRuns(t *testing.T) {
 func TestTestFilesPageRuns(t *testing.T) {
 	for _, b := range pythonBlock.FindAllStringSubmatch(document(t, "docs/test-files.md"), -1) {
 		lacks := strings.HasPrefix(b[1], "# unsupported")
-		w, log := play(t, nil, []string{save(t, "page.py", b[1])}, "reference", "torch", "seed", "7")
+		w, log := play(t, nil, []string{save(t, "page.py", b[1])}, "--reference", "torch", "--seed", "7")
 		if len(w.records) == 0 {
 			t.Errorf("%s\n%s", b[1], log)
 		}
@@ -74,7 +74,7 @@ func TestOperatorChecksRun(t *testing.T) {
 	for _, b := range blocks {
 		for line := range strings.Lines(b[1]) {
 			line = strings.TrimSpace(line)
-			if _, err := findTorch(); err != nil && !strings.Contains(line, "--gradcheck") {
+			if _, err := findTorch(); err != nil && !strings.Contains(line, "gradcheck") {
 				continue
 			}
 			args, ok := strings.CutPrefix(strings.ReplaceAll(line, "'", ""), "plumb ")

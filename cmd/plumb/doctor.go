@@ -54,7 +54,7 @@ missing the one command that installs it.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&python, "python", "", "the Python that has torch")
+	pythonFlag(cmd.Flags(), &python)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print an array with one object per backend")
 	return cmd
 }

@@ -11,6 +11,7 @@ import (
 	"plumb/backend"
 	"plumb/backend/open"
 	"plumb/internal/campaign"
+	"plumb/internal/campaign/report"
 	"plumb/internal/find/bundle"
 	"plumb/internal/find/finding"
 	"plumb/internal/judge/verdict"
@@ -20,63 +21,69 @@ import (
 // maxMinimised bounds the groups of failing cases that are made smaller.
 const maxMinimised = 50
 
-// minimise makes the failing cases smaller, joins those that fail alike, and
-// reports them.
-func (r *runner) minimise(ctx context.Context, cfg *campaign.Config) error {
-	groups := r.collector.Groups()
-	if len(groups) == 0 || r.shrink.Runs == 0 {
-		return nil
-	}
+// minimiser makes failing cases smaller and keeps them as bundles.
+type minimiser struct {
+	cfg      *campaign.Config
+	subjects *subjects
+	settings *settings
+	seed     uint64
+	summary  *report.Summary
+	log      io.Writer
+
+	solo *campaign.Solo
+}
+
+// minimise makes the failing cases smaller and joins those that fail alike.
+func (m *minimiser) minimise(ctx context.Context, groups []*finding.Group) ([]*finding.Finding, error) {
 	if len(groups) > maxMinimised {
-		fmt.Fprintf(r.err, "plumb: %d kinds of failure; the first %d are minimised\n", len(groups), maxMinimised)
+		fmt.Fprintf(m.log, "plumb: %d kinds of failure; the first %d are minimised\n", len(groups), maxMinimised)
 		groups = groups[:maxMinimised]
 	}
-	solo, err := campaign.Open(cfg)
-	if err != nil {
-		return err
+	var err error
+	if m.solo, err = campaign.Open(m.cfg); err != nil {
+		return nil, err
 	}
-	defer solo.Close()
+	defer m.solo.Close()
 	var again []campaign.Instance
-	threaded, err := r.backends.Threaded(ctx, r.reference)
+	threaded, err := m.subjects.set.Threaded(ctx, m.subjects.reference)
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case threaded != nil:
 		defer threaded.Close()
 		again = append(again, campaign.Instance{How: fmt.Sprintf("with one thread and with %d", open.ControlThreads), Backend: threaded})
 	}
-	found, err := solo.Minimise(ctx, groups, r.shrink, again...)
+	found, err := m.solo.Minimise(ctx, groups, m.settings.shrink, again...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, f := range found {
 		if f.Unstable != "" {
-			r.acquit(f)
+			m.acquit(f)
 		}
 	}
 	for _, f := range found {
-		r.bundle(ctx, cfg, solo, f)
+		m.bundle(ctx, f)
 	}
-	r.sink.Findings(found)
-	return nil
+	return found, nil
 }
 
 // bundle writes a finding's bundle and runs it in fresh processes. What keeps
 // it from being written is said, and the finding is reported without.
-func (r *runner) bundle(ctx context.Context, cfg *campaign.Config, solo *campaign.Solo, f *finding.Finding) {
-	dir, err := findingsDir(r.findings)
-	if r.findings == "none" {
+func (m *minimiser) bundle(ctx context.Context, f *finding.Finding) {
+	if m.settings.findings == "none" {
 		return
 	}
+	dir, err := findingsDir(m.settings.findings)
 	if err == nil {
 		err = os.MkdirAll(dir, 0o755)
 	}
 	var b *bundle.Bundle
 	if err == nil {
-		b, err = bundle.Write(filepath.Join(dir, f.ID), r.finding(solo, f))
+		b, err = bundle.Write(filepath.Join(dir, f.ID), m.finding(f))
 	}
 	if err != nil {
-		fmt.Fprintf(r.err, "plumb: the bundle of %s: %v\n", f.ID, err)
+		fmt.Fprintf(m.log, "plumb: the bundle of %s: %v\n", f.ID, err)
 		return
 	}
 	f.Bundle = b.Dir
@@ -94,12 +101,12 @@ func (r *runner) bundle(ctx context.Context, cfg *campaign.Config, solo *campaig
 	}
 	switch proof.State {
 	case bundle.Flaky:
-		err = r.retry(ctx, solo, f)
+		err = m.retry(ctx, f)
 	case bundle.NotReproduced:
-		err = r.needs(ctx, cfg, solo, f, b)
+		err = m.needs(ctx, f, b)
 	}
 	if err != nil {
-		fmt.Fprintf(r.err, "plumb: the bundle of %s: %v\n", f.ID, err)
+		fmt.Fprintf(m.log, "plumb: the bundle of %s: %v\n", f.ID, err)
 	}
 }
 
@@ -107,10 +114,10 @@ func (r *runner) bundle(ctx context.Context, cfg *campaign.Config, solo *campaig
 const retries = 5
 
 // retry judges the case again under its original conditions, in one process.
-func (r *runner) retry(ctx context.Context, solo *campaign.Solo, f *finding.Finding) error {
+func (m *minimiser) retry(ctx context.Context, f *finding.Finding) error {
 	failed := 0
 	for range retries {
-		again, err := solo.Repeat(ctx, f.Groups[0].First, f.Groups[0].First.Program)
+		again, err := m.solo.Repeat(ctx, f.Groups[0].First, f.Groups[0].First.Program)
 		if err != nil {
 			return err
 		}
@@ -124,15 +131,15 @@ func (r *runner) retry(ctx context.Context, solo *campaign.Solo, f *finding.Find
 
 // needs looks for the earlier cases of the test after which the bundle fails in
 // a fresh process, and keeps them beside the bundle.
-func (r *runner) needs(ctx context.Context, cfg *campaign.Config, solo *campaign.Solo, f *finding.Finding, b *bundle.Bundle) error {
+func (m *minimiser) needs(ctx context.Context, f *finding.Finding, b *bundle.Bundle) error {
 	first := f.Groups[0].First
-	at := slices.IndexFunc(cfg.Tests, func(t campaign.Test) bool { return t.Name == first.Test })
+	at := slices.IndexFunc(m.cfg.Tests, func(t campaign.Test) bool { return t.Name == first.Test })
 	if at < 0 {
 		return nil
 	}
 	var earlier []*program.Program
 	for i := range first.Index {
-		if p, err := cfg.Tests[at].Draw(i, solo); err == nil {
+		if p, err := m.cfg.Tests[at].Draw(i, m.solo); err == nil {
 			earlier = append(earlier, p)
 		}
 	}
@@ -147,30 +154,30 @@ func (r *runner) needs(ctx context.Context, cfg *campaign.Config, solo *campaign
 }
 
 // finding is what a bundle is made of.
-func (r *runner) finding(solo *campaign.Solo, f *finding.Finding) *bundle.Finding {
+func (m *minimiser) finding(f *finding.Finding) *bundle.Finding {
 	minimal, first := f.Result.Record, f.Groups[0].First
 	spec, mode := minimal.Candidate, ""
 	if len(minimal.Modes) > 0 && minimal.Modes[0] != backend.Eager {
 		mode = minimal.Modes[0]
 		spec = open.InMode(spec, mode)
 	}
-	reference, candidate := solo.Infos(minimal.Candidate, mode)
+	reference, candidate := m.solo.Infos(minimal.Candidate, mode)
 	return &bundle.Finding{
 		Program: minimal.Program, Job: campaign.Job(minimal.Program, minimal.Reference), Verdict: minimal.Verdict,
-		Reference: bundle.Side{Spec: r.reference, Info: reference}, Candidate: bundle.Side{Spec: spec, Info: candidate}, Modes: f.Modes(),
-		Expected: minimal.Reference, Got: minimal.Outcome, Seed: r.seed, Test: first.Test, Index: first.Index,
-		Choices: f.Result.Choices, Original: first.Program.String(), Count: f.Count(), Signature: f.Result.Signature.String(), Timeout: r.timeout,
+		Reference: bundle.Side{Spec: m.subjects.reference, Info: reference}, Candidate: bundle.Side{Spec: spec, Info: candidate}, Modes: f.Modes(),
+		Expected: minimal.Reference, Got: minimal.Outcome, Seed: m.seed, Test: first.Test, Index: first.Index,
+		Choices: f.Result.Choices, Original: first.Program.String(), Count: f.Count(), Signature: f.Result.Signature.String(), Timeout: m.settings.timeout,
 		Shrink: bundle.Shrink{Runs: f.Result.Runs, Seconds: f.Result.Elapsed.Seconds()},
 	}
 }
 
 // acquit counts a finding's cases as unstable.
-func (r *runner) acquit(f *finding.Finding) {
+func (m *minimiser) acquit(f *finding.Finding) {
 	for _, g := range f.Groups {
 		word := g.First.Verdict.Word
-		if r.summary.Words[word] -= g.Count; r.summary.Words[word] == 0 {
-			delete(r.summary.Words, word)
+		if m.summary.Words[word] -= g.Count; m.summary.Words[word] == 0 {
+			delete(m.summary.Words, word)
 		}
-		r.summary.Words[verdict.Unstable] += g.Count
+		m.summary.Words[verdict.Unstable] += g.Count
 	}
 }

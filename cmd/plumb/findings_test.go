@@ -15,8 +15,8 @@ func TestPlantedDefectsAreMinimised(t *testing.T) {
 			if f.file != "" {
 				files = []string{save(t, "planted.py", f.file)}
 			}
-			w, log := play(t, planted(t, f.plant), files, "reference", "native", "seed", "1", "filter", f.tests, "number", "20")
-			if err := w.run.minimise(t.Context(), w.cfg); err != nil {
+			w, log := play(t, planted(t, f.plant), files, "--reference", "native", "--seed", "1", "-k", f.tests, "-n", "20")
+			if err := w.run.minimise(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if len(w.minimal) == 0 {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -18,12 +17,10 @@ import (
 )
 
 func newGraph() *cobra.Command {
-	cmd := &cobra.Command{
+	return parent(&cobra.Command{
 		Use:   "graph",
-		Short: "Look at static graphs",
-	}
-	cmd.AddCommand(newGraphShow())
-	return cmd
+		Short: "Print a test's compiled graph, or compare random programs",
+	}, newGraphShow(), newGraphRun())
 }
 
 // graphShow is one execution of plumb graph show.
@@ -31,13 +28,13 @@ type graphShow struct {
 	seed    uint64
 	index   int
 	dot     bool
-	level   int
+	level   string // 1, 2 or 3
 	without []string
 	out     io.Writer
 }
 
 func newGraphShow() *cobra.Command {
-	g := &graphShow{}
+	g := &graphShow{level: "2"}
 	cmd := &cobra.Command{
 		Use:   "show FILE::TEST",
 		Short: "Print the graph of one case of a test, before and after the passes",
@@ -50,7 +47,7 @@ and how much memory the results need. Nothing is run: PyTorch is not needed.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g.out = cmd.OutOrStdout()
-			p, err := g.program(args[0])
+			p, err := g.program(cmd, args[0])
 			if err != nil {
 				return usage(err)
 			}
@@ -59,31 +56,39 @@ and how much memory the results need. Nothing is run: PyTorch is not needed.`,
 	}
 	fl := cmd.Flags()
 	fl.Uint64Var(&g.seed, "seed", 1, "the seed of the case")
-	fl.IntVar(&g.index, "case", 0, "which case of the test")
+	fl.Var(wholeNumber(&g.index, 0), "case", "which case of the test")
 	fl.BoolVar(&g.dot, "dot", false, "print the graph after the passes in Graphviz's language")
-	fl.IntVar(&g.level, "debug", 2, "1: what the passes did; 2: also the graph before and after them; 3: also after each, with the call that each node is from")
-	fl.StringSliceVar(&g.without, "without", nil, `passes to leave out: dead, fold, casts, algebra, common, recompute, dead2, fuse, reuse; "all" leaves out every one`)
+	fl.Var(oneOf(&g.level, "1", "2", "3"), "debug", "1: what the passes did; 2: also the graph before and after them; 3: also after each, with the call that each node is from")
+	fl.Var(passes(&g.without), "without", `passes to leave out: dead, fold, casts, algebra, common, recompute, dead2, fuse, reuse; "all" leaves out every one`)
+	bars(cmd, "dot", "debug")
 	return cmd
 }
 
 // program draws the case.
-func (g *graphShow) program(id string) (*program.Program, error) {
-	var f runFlags
-	f.register(&cobra.Command{})
-	f.seed = g.seed
-	r := &runner{runFlags: f, flags: &cobra.Command{}, files: []string{id}, out: io.Discard, err: io.Discard, sigs: &signatures{}, maxBytes: 1 << 25}
-	if err := errors.Join(r.parseDTypes(), r.prepare()); err != nil {
-		return nil, err
-	}
-	tests, err := r.tests()
+func (g *graphShow) program(cmd *cobra.Command, id string) (*program.Program, error) {
+	d := drawing{seed: g.seed, device: newSubjects().device, maxBytes: newSettings().maxBytes, sigs: &signatures{}}
+	files, ids := splitIDs([]string{id})
+	selection, err := newSelection(picking{}, ids, io.Discard)
 	if err != nil {
 		return nil, err
 	}
-	if tests, err = r.choose(tests); err != nil {
+	l, err := d.files(files)
+	if err != nil {
+		return nil, err
+	}
+	tests, _, err := selection.choose(l)
+	if err != nil {
 		return nil, err
 	}
 	if len(tests) != 1 {
 		return nil, fmt.Errorf("%s names %d tests; want one, as FILE::TEST", id, len(tests))
+	}
+	if l.defined[tests[0].Name] == nil {
+		for _, name := range []string{"seed", "case"} {
+			if cmd.Flags().Changed(name) {
+				return nil, fmt.Errorf("--%s has no effect: %s is a saved program, one case", name, id)
+			}
+		}
 	}
 	return tests[0].Draw(g.index, nativeObserver{})
 }
@@ -94,9 +99,9 @@ func (g *graphShow) show(ctx context.Context, p *program.Program) error {
 	if err != nil {
 		return err
 	}
-	o := graph.Options{Debug: g.level, Log: g.out, Without: g.without}
-	if g.dot {
-		o.Debug = 0
+	o := graph.Options{Log: g.out, Without: g.without}
+	if !g.dot {
+		o.Debug = int(g.level[0] - '0')
 	}
 	c, err := graph.Compile(code, o)
 	if err == nil && g.dot {

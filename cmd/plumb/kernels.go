@@ -43,11 +43,13 @@ A row that ends in "backward" is the call and its gradients together.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&python, "python", "", "the Python that has torch")
-	fl.IntVar(&b.count, "count", 7, "measurements per operator")
+	pythonFlag(fl, &python)
+	b.count = 7
+	fl.Var(wholeNumber(&b.count, 1), "count", "measurements per operator")
 	fl.StringVar(&b.filter, "filter", "", "only operators whose name contains this")
 	fl.BoolVar(&b.more, "more", false, "time a longer list: more operators, small sizes too")
-	fl.IntSliceVar(&b.threads, "threads", []int{1, 0}, "numbers of threads; 0 is one per core")
+	b.threads = []int{1, 0}
+	fl.Var(wholeNumbers(&b.threads, 0), "threads", "numbers of threads; 0 is one per core")
 	fl.BoolVar(&asJSON, "json", false, "print one object")
 	return cmd
 }

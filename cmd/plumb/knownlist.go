@@ -1,14 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"time"
-
-	"github.com/spf13/pflag"
 
 	"plumb/internal/campaign/report"
 	"plumb/internal/find/accepted"
@@ -18,19 +16,6 @@ import (
 // defaultKnown is the list that is read where it is there.
 const defaultKnown = "known.yaml"
 
-// knownFlags are the flags about accepted failures.
-type knownFlags struct {
-	file   string
-	clean  int
-	strict bool
-}
-
-func (f *knownFlags) register(fl *pflag.FlagSet) {
-	fl.StringVar(&f.file, "known", "", `the list of accepted failures, see plumb known; "none" for none (default: `+defaultKnown+`, where it is there)`)
-	fl.IntVar(&f.clean, "known-clean", accepted.CleanRuns, "clean runs on end after which an accepted failure counts as fixed")
-	fl.BoolVar(&f.strict, "strict", false, "fail when an accepted failure is fixed or has expired")
-}
-
 // acceptedList is a list of accepted failures that is followed through a run; nil accepts nothing.
 type acceptedList struct {
 	watch   *accepted.Watch
@@ -38,16 +23,14 @@ type acceptedList struct {
 	clean   int
 }
 
-func (f *knownFlags) open(log io.Writer) (*acceptedList, error) {
-	path := f.file
-	if path == "" {
-		path = defaultKnown
-	}
+// openKnown opens the list at a path, "" for the default one where it exists.
+func openKnown(given string, clean int, log io.Writer) (*acceptedList, error) {
+	path := cmp.Or(given, defaultKnown)
 	if path == "none" {
 		return nil, nil
 	}
 	l, err := readKnown(path)
-	if errors.Is(err, fs.ErrNotExist) && f.file == "" {
+	if errors.Is(err, fs.ErrNotExist) && given == "" {
 		return nil, nil
 	}
 	if err != nil {
@@ -61,11 +44,11 @@ func (f *knownFlags) open(log io.Writer) (*acceptedList, error) {
 	if err != nil {
 		fmt.Fprintf(log, "plumb: %v\n", err)
 	}
-	return &acceptedList{accepted.NewWatch(l, time.Now()), h, f.clean}, nil
+	return &acceptedList{accepted.NewWatch(l, time.Now()), h, clean}, nil
 }
 
 func readKnown(path string) (*accepted.List, error) {
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}

@@ -10,10 +10,10 @@ import (
 // TestShippedSuitesAreAligned judges the native operators by the shipped
 // suites: on PyTorch where it is, and by the recorded cases anywhere.
 func TestShippedSuitesAreAligned(t *testing.T) {
-	t.Run("recorded", func(t *testing.T) { aligned(t, 500, "reference", "recorded") })
+	t.Run("recorded", func(t *testing.T) { aligned(t, 500, "--reference", "recorded") })
 	t.Run("torch", func(t *testing.T) {
 		needTorch(t)
-		aligned(t, 2000, "reference", "torch", "seed", "20261121")
+		aligned(t, 2000, "--reference", "torch", "--seed", "20261121")
 	})
 }
 
@@ -71,7 +71,7 @@ def test_sometimes():
 def test_after():
     return torch.relu(random_tensor())
 `)
-		w, log := play(t, nil, []string{file}, "reference", "torch", "seed", "1")
+		w, log := play(t, nil, []string{file}, "--reference", "torch", "--seed", "1")
 		words := map[string]map[verdict.Word]int{}
 		for _, r := range w.records {
 			name := r.Test[strings.LastIndex(r.Test, ":")+1:]
@@ -87,7 +87,7 @@ def test_after():
 		if sometimes[verdict.Aligned] == 0 || sometimes[verdict.Crash]+sometimes[verdict.Aligned] != 8 || words["test_after"][verdict.Aligned] != 20 {
 			t.Errorf("%v\n%s", words, log)
 		}
-		again, _ := play(t, nil, []string{save(t, "finding.py", copied(t, log))}, "reference", "torch")
+		again, _ := play(t, nil, []string{save(t, "finding.py", copied(t, log))}, "--reference", "torch")
 		if len(again.records) != 1 || again.records[0].Verdict.Word != verdict.Crash {
 			t.Errorf("the saved program does not crash again: %v", again.records[0].Verdict)
 		}

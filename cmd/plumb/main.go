@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -33,13 +34,17 @@ func main() { os.Exit(Main()) }
 func Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, endSoon)
 	collectLess()
 	cmd, err := newRoot().ExecuteContextC(ctx)
 	var e *exitError
 	switch {
 	case err == nil:
 		return exitAligned
-	case errors.As(err, &e):
+	case ctx.Err() != nil && !errors.As(err, &e):
+		err = errInterrupted
+	}
+	if errors.As(err, &e) {
 		if e.err != nil {
 			fmt.Fprintln(os.Stderr, "plumb:", report.ErrorText(e.err))
 		}
@@ -48,6 +53,26 @@ func Main() int {
 	fmt.Fprintf(os.Stderr, "plumb: %v\n  see: %s --help\n", err, cmd.CommandPath())
 	return exitUsage
 }
+
+// grace is how long a command that a signal ends may take to say what it has.
+const grace = time.Second
+
+// endSoon ends the process where the command does not end by itself: a read
+// that blocks and a kernel that computes know nothing of the signal. A second
+// signal ends it at once.
+func endSoon() {
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, os.Interrupt, syscall.SIGTERM)
+	select {
+	case <-again:
+	case <-time.After(grace):
+	}
+	fmt.Fprintln(os.Stderr, "plumb:", errInterrupted.err)
+	os.Exit(exitFault)
+}
+
+// errInterrupted ends a command after a signal.
+var errInterrupted = &exitError{exitFault, errors.New("interrupted")}
 
 // collectLess lets more garbage gather between collections, unless GOGC says
 // how much: results are large and short-lived, and memory that goes back to
@@ -76,14 +101,28 @@ and backward, and compares every tensor.
 
   plumb run                      the shipped suites, fresh random cases
   plumb run my_test.py -n 100    your own tests
+  plumb ops run 'conv*'          operators, without a test file
   plumb doctor                   what is installed here, and what is missing
 
 Exit codes: 0 aligned, 1 findings, 2 a mistake in a command or a test, 3 a fault.`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		PersistentPreRunE: checkFlags,
 	}
-	root.AddCommand(newRun(), newOps(), newRepro(), newKnown(), newConform(), newMargins(), newDoctor(), newSelftest(), newBench(), newGraph())
+	root.AddCommand(newRun(), newOps(), newGraph(), newConform(), newRepro(), newKnown(), newMargins(), newSelftest(), newBench(), newDoctor(), newVersion())
+	root.AddCommand(newSettingsHelp(), newBackendsHelp())
+	cobra.AddTemplateFunc("flagText", flagText)
+	root.SetUsageTemplate(usageText)
 	return root
+}
+
+// newBackendsHelp is plumb help backends.
+func newBackendsHelp() *cobra.Command {
+	return &cobra.Command{Use: "backends", Short: "The names of references and candidates", Long: `A reference or a candidate is named as
+
+` + open.Help + `
+
+What is installed here: plumb doctor.`}
 }
 
 // usage wraps a mistake of the caller's.

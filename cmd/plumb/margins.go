@@ -10,77 +10,80 @@ import (
 
 	"plumb/backend"
 	"plumb/internal/campaign"
+	"plumb/internal/draw/script"
+	"plumb/internal/judge"
 	"plumb/internal/judge/margins"
 	"plumb/internal/judge/verdict"
 )
 
 // gauges measure the tests and the limits themselves, beside the verdicts.
 type gauges struct {
+	judge   *judge.Judge
+	power   int                     // cases per test that are sampled
+	defined map[string]*script.Test // by the test's name
+	log     io.Writer
+
 	margins *margins.Writer // nil for none
 	survey  verdict.Survey  // of the test whose records come in
 	last    int             // index of the case that was sampled last
 }
 
-// openMargins starts the file that --margins names. That the default one
-// cannot be written is no reason not to run.
-func (r *runner) openMargins() error {
-	path := r.margins
-	given := r.flags.Flags().Changed("margins")
-	switch {
-	case path == "none" || path == "" && given:
+// open starts the file of the margins. That the default one cannot be written
+// is no reason not to run.
+func (g *gauges) open(s *settings, log io.Writer) error {
+	g.power, g.log = s.power, log
+	switch s.margins {
+	case "none":
 		return nil
-	case given:
-		w, err := margins.Create(path)
-		if err != nil {
-			return usage(fmt.Errorf("--margins: %w", err))
+	case "":
+		path, err := margins.Default()
+		if err == nil {
+			g.margins, err = margins.Create(path)
 		}
-		r.gauges.margins = w
+		g.warn(err)
 		return nil
 	}
-	path, err := margins.Default()
-	if err == nil {
-		r.gauges.margins, err = margins.Create(path)
+	w, err := margins.Create(s.margins)
+	if err != nil {
+		return usage(fmt.Errorf("--set margins: %w", err))
 	}
-	r.warnMargins(err)
+	g.margins = w
 	return nil
 }
 
-func (r *runner) closeMargins() {
-	if w := r.gauges.margins; w != nil {
-		r.warnMargins(w.Close())
+func (g *gauges) close() {
+	if g.margins != nil {
+		g.warn(g.margins.Close())
 	}
 }
 
-func (r *runner) warnMargins(err error) {
+func (g *gauges) warn(err error) {
 	if err != nil {
-		fmt.Fprintf(r.err, "plumb: the margins of this run are not kept: %v\n", err)
+		fmt.Fprintf(g.log, "plumb: the margins of this run are not kept: %v\n", err)
 	}
 }
 
-// gauge takes a record's margins and, of the first cases of a test, the power.
-func (r *runner) gauge(rec *verdict.Record) {
-	g := &r.gauges
+// record takes a record's margins and, of the first cases of a test, the power.
+func (g *gauges) record(rec *verdict.Record) {
 	if g.margins != nil {
 		g.margins.Add(rec)
 	}
 	sampled := g.survey.Len()
-	if sampled == r.power || sampled > 0 && g.last == rec.Index || rec.Reference.Status != backend.OK {
+	if sampled == g.power || sampled > 0 && g.last == rec.Index || rec.Reference.Status != backend.OK {
 		return
 	}
-	g.survey.Add(rec.Index, r.judge.Power(campaign.Job(rec.Program, rec.Reference), rec.Reference))
+	g.survey.Add(rec.Index, g.judge.Power(campaign.Job(rec.Program, rec.Reference), rec.Reference))
 	g.last = rec.Index
 }
 
-// weigh gives a test's end what its sampled cases accept, and whether it mostly
-// rejects.
-func (r *runner) weigh(e *verdict.End) {
-	e.Weak = r.gauges.survey.Weak()
-	r.gauges.survey = verdict.Survey{}
-	t := r.defined[e.Test]
+// end gives a test's end what its sampled cases accept, and whether it mostly
+// rejects. It reports whether the test is weak for either.
+func (g *gauges) end(e *verdict.End) bool {
+	e.Weak = g.survey.Weak()
+	g.survey = verdict.Survey{}
+	t := g.defined[e.Test]
 	e.Rejects = e.Err == nil && t != nil && !t.Options.Refusals && e.Mostly()
-	if e.Weak != nil || e.Rejects {
-		r.summary.Weak++
-	}
+	return e.Weak != nil || e.Rejects
 }
 
 // marginsFlags are what plumb margins is told.
@@ -91,7 +94,7 @@ type marginsFlags struct {
 }
 
 func newMargins() *cobra.Command {
-	var f marginsFlags
+	f := marginsFlags{safety: margins.DefaultSafety}
 	cmd := &cobra.Command{
 		Use:   "margins [FILE…]",
 		Short: "Show how near comparisons came to their limits, and what limits the data support",
@@ -101,21 +104,19 @@ margins first, then limits far too wide. Without files it reads the last run's.
 
 With --suggest it proposes limits with their evidence. It changes nothing.`,
 		Example: `  plumb run -n 1000 && plumb margins    the limits of the shipped suites
-  plumb run --margins mine.jsonl        keep a run's margins in a file
+  plumb run --set margins=mine.jsonl    keep a run's margins in a file
   plumb margins mine.jsonl --suggest    the limits that it supports`,
 		RunE: func(cmd *cobra.Command, files []string) error { return f.run(cmd.OutOrStdout(), files) },
 	}
 	fl := cmd.Flags()
 	fl.BoolVar(&f.json, "json", false, "one JSON object per row and line")
 	fl.BoolVar(&f.suggest, "suggest", false, "propose limits")
-	fl.Float64Var(&f.safety, "safety", margins.DefaultSafety, "a proposed limit is this many times the largest observed error")
+	fl.Var(realNumber(&f.safety, 1, 1e6), "safety", "a proposed limit is this many times the largest observed error")
+	needs(cmd, "safety", "suggest")
 	return cmd
 }
 
 func (f *marginsFlags) run(out io.Writer, files []string) error {
-	if !(f.safety >= 1 && f.safety <= 1e6) {
-		return usage(fmt.Errorf("--safety %g: want a number from 1 to 1e6", f.safety))
-	}
 	t, err := readMargins(files)
 	if err != nil {
 		return usage(err)
@@ -173,7 +174,7 @@ func lastMargins() (string, error) {
 }
 
 func readMarginsFile(name string, t *margins.Table) error {
-	f, err := os.Open(name)
+	f, err := openRegular(name)
 	if err != nil {
 		return err
 	}

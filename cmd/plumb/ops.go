@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -18,23 +17,51 @@ import (
 )
 
 func newOps() *cobra.Command {
-	var asJSON, covered, reasons bool
+	return parent(&cobra.Command{
+		Use:   "ops",
+		Short: "List Plumb's own operators, and check them by cases drawn from their definitions",
+		Long: `Ops is about Plumb's own operators, without a test file: what an operator's
+definition says is listed and shown, and calls drawn from it are compared with
+PyTorch or checked against difference quotients.`,
+		Example: `  plumb ops show conv2d                     one operator
+  plumb ops run 'conv*' -n 50               legal calls in every dtype, and calls that break a rule
+  plumb ops gradcheck 'conv*'               gradients against difference quotients
+  plumb ops cover show softmax              what agrees with PyTorch, by dtype and layout`,
+	}, newOpsList(), newOpsShow(), newOpsRun(), newOpsCover(), newOpsGradcheck())
+}
+
+func newOpsList() *cobra.Command {
+	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "ops [NAME…]",
-		Short: "List Plumb's own operators",
-		Long:  "List Plumb's own operators: signature, public names, numerics class, whether a gradient exists. For named ones also how ranks may share a sample call.",
-		Example: `  plumb ops
-  plumb ops conv2d torch.max
-  plumb ops --coverage softmax                what agrees with PyTorch, by dtype and layout
-  plumb ops --coverage cover.json softmax     the same of a run with --coverage
-  plumb ops --json | jq -r '.[].id'`,
+		Use:   "list",
+		Short: "List the operators: signature, numerics class, whether a gradient exists",
+		Example: `  plumb ops list
+  plumb ops list --json | jq -r '.[].id'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			defs, err := selectOps(nil)
+			if err != nil {
+				return usage(err)
+			}
+			if asJSON {
+				return opsJSON(cmd.OutOrStdout(), defs)
+			}
+			return opsText(cmd.OutOrStdout(), defs)
+		},
+	}
+	jsonFlag(cmd.Flags(), &asJSON, "print an array with one object per operator")
+	return cmd
+}
+
+func newOpsShow() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show NAME…",
+		Short: "Show operators by name, and how ranks may share a sample call",
+		Example: `  plumb ops show conv2d torch.max
+  plumb ops show conv2d --json`,
+		Args: atLeastOne("the name of an operator"),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			if covered {
-				return opsCoverage(cmd.OutOrStdout(), names, reasons, asJSON)
-			}
-			if reasons {
-				return usage(errors.New("--reasons needs --coverage"))
-			}
 			defs, err := selectOps(names)
 			if err != nil {
 				return usage(err)
@@ -42,41 +69,24 @@ func newOps() *cobra.Command {
 			if asJSON {
 				return opsJSON(cmd.OutOrStdout(), defs)
 			}
-			if err := opsText(cmd.OutOrStdout(), defs); err != nil || len(names) == 0 {
+			if err := opsText(cmd.OutOrStdout(), defs); err != nil {
 				return err
 			}
 			return shardingText(cmd.OutOrStdout(), defs)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print an array with one object per operator")
-	cmd.Flags().BoolVar(&covered, "coverage", false, "print the matrix operator × direction × dtype × layout that comes with Plumb, or that of a file that plumb run --coverage wrote, the first argument")
-	cmd.Flags().BoolVar(&reasons, "reasons", false, "with --coverage: say of every cell that is not aligned why")
+	jsonFlag(cmd.Flags(), &asJSON, "print an array with one object per operator")
 	return cmd
 }
 
-// opsCoverage prints a coverage file; the arguments are its path, if it is not
-// the shipped one, and the operators that are wanted.
-func opsCoverage(w io.Writer, args []string, reasons, asJSON bool) error {
-	path, source := "", "the shipped coverage"
-	if len(args) > 0 && isCoverage(args[0]) {
-		path, source, args = args[0], args[0], args[1:]
+// atLeastOne demands an argument.
+func atLeastOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return fmt.Errorf("%s needs %s", cmd.CommandPath(), what)
+		}
+		return nil
 	}
-	defs, err := selectOps(args)
-	if err != nil {
-		return usage(err)
-	}
-	m, err := readCoverage(path, defs)
-	if err != nil {
-		return usage(err)
-	}
-	if len(m.Ops) == 0 && len(args) > 0 {
-		return usage(fmt.Errorf("%s has none of these operators; plumb run --ops %s --coverage FILE compares them", source, args[0]))
-	}
-	if asJSON {
-		return m.Write(w)
-	}
-	m.Text(w, reasons)
-	return nil
 }
 
 // selectOps returns the operators that answer to the names, by id or public
@@ -101,7 +111,7 @@ func selectOps(names []string) ([]*op.Def, error) {
 			found = append(found, d)
 		}
 		if len(found) == 0 {
-			return nil, fmt.Errorf("no operator is called %s; plumb ops lists them", n)
+			return nil, fmt.Errorf("no operator is called %s; plumb ops list prints them", n)
 		}
 		defs = append(defs, found...)
 	}

@@ -1,74 +1,106 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"plumb/internal/campaign"
-	"plumb/internal/judge/verdict"
 	"plumb/suites"
 )
 
-// pickFlags choose among tests, in the words of pytest.
-type pickFlags struct {
+// picking are the flags that choose among tests, in the words of pytest.
+type picking struct {
 	keyword     string
+	lastFailed  bool
+	failedFirst bool
 	collectOnly bool
 	exitFirst   bool
 	maxFail     int
-	lastFailed  bool
-	failedFirst bool
-	durations   int
-	quiet       bool
 }
 
-func (f *pickFlags) register(fl *pflag.FlagSet) {
+func (f *picking) register(fl *pflag.FlagSet) {
 	fl.StringVarP(&f.keyword, "keyword", "k", "", `run the tests whose full name matches this expression of names, and, or, not and (), such as "conv and not transpose"`)
+	fl.BoolVar(&f.lastFailed, "lf", false, "run the tests that failed last time in this folder, with the seed and -n of that time; all when none did")
+	fl.BoolVar(&f.failedFirst, "ff", false, "run all tests, those that failed last time first")
 	fl.BoolVar(&f.collectOnly, "collect-only", false, "list the tests instead of running them; with -q their names alone")
 	fl.BoolVarP(&f.exitFirst, "exitfirst", "x", false, "end the run at the first finding or mistake")
-	fl.IntVar(&f.maxFail, "maxfail", 0, "end the run when this many tests fail")
-	for _, name := range []string{"last-failed", "lf"} {
-		fl.BoolVar(&f.lastFailed, name, false, "run the tests that failed last time in this folder, with the seed and -n of that time; all when none did")
-	}
-	for _, name := range []string{"failed-first", "ff"} {
-		fl.BoolVar(&f.failedFirst, name, false, "run all tests, those that failed last time first")
-	}
-	fl.IntVar(&f.durations, "durations", 0, "print the tests that took the reference and the candidates longest, this many")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print findings and the counts only")
+	fl.Var(wholeNumber(&f.maxFail, 1), "maxfail", "end the run when this many tests fail")
 }
 
-func (f *pickFlags) check() error {
-	switch {
-	case f.maxFail < 0:
-		return fmt.Errorf("--maxfail %d: the number of tests cannot be negative", f.maxFail)
-	case f.durations < 0:
-		return fmt.Errorf("--durations %d: the number of tests cannot be negative", f.durations)
+// asPytest takes the longer spellings that pytest has.
+func asPytest(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	switch name {
+	case "last-failed":
+		name = "lf"
+	case "failed-first":
+		name = "ff"
 	}
-	return nil
+	return pflag.NormalizedName(name)
 }
 
-// picked is what a run knows of its selection.
-type picked struct {
+// restrict says which flags have no meaning beside these.
+func (f *picking) restrict(cmd *cobra.Command) {
+	cmd.Flags().SetNormalizeFunc(asPytest)
+	bars(cmd, "ff", "lf")
+	bars(cmd, "exitfirst", "maxfail")
+	bars(cmd, "collect-only", "exitfirst", "maxfail", "candidate", "jobs", "tolerance", "check-graph", "known", "verbose", "junit", "durations", "record")
+}
+
+// limit is the number of failing tests at which the run ends; 0 for none.
+func (f *picking) limit() int {
+	if f.exitFirst {
+		return 1
+	}
+	return f.maxFail
+}
+
+// selection chooses among tests as the command line says.
+type selection struct {
+	picking
 	ids     []string // asked for, as "file::Class::test"
 	matches keyword
 	names   []string // of every test that was loaded, selected or not
 	last    lastFailed
-	failed  map[string]bool
-	ended   map[string]bool
-	took    map[string]time.Duration
-	enough  context.CancelCauseFunc
-	stopped bool
+	seed    uint64 // of the run
+	log     io.Writer
+}
+
+// newSelection reads the flags, and what failed last time.
+func newSelection(f picking, ids []string, log io.Writer) (*selection, error) {
+	s := &selection{picking: f, ids: ids, log: log}
+	var err error
+	if s.matches, err = parseKeyword(f.keyword); err != nil {
+		return nil, err
+	}
+	s.last, err = readLastFailed()
+	if err != nil && (f.lastFailed || f.failedFirst) {
+		fmt.Fprintf(log, "plumb: which tests failed last time is not known: %v\n", err)
+	}
+	return s, nil
+}
+
+// settle gives the drawing its seed, and with --lf and --ff the seed and the
+// number of cases of the earlier run, where the command line gives none.
+func (s *selection) settle(d *drawing) {
+	var earlier *uint64
+	if (s.lastFailed || s.failedFirst) && len(s.last.Failed) > 0 {
+		earlier = &s.last.Seed
+		if d.n == 0 {
+			d.n = s.last.Number
+		}
+	}
+	d.settle(earlier)
+	s.seed = d.seed
 }
 
 // splitIDs separates the files from the tests that are asked for in them:
@@ -101,53 +133,18 @@ func shipped(file string) string {
 	return file
 }
 
-// prepare reads the flags that choose among tests.
-func (r *runner) prepare() (err error) {
-	p := &r.picked
-	if err := r.pick.check(); err != nil {
-		return err
-	}
-	if p.matches, err = parseKeyword(r.pick.keyword); err != nil {
-		return err
-	}
-	r.files, p.ids = splitIDs(r.files)
-	p.failed, p.ended, p.took = map[string]bool{}, map[string]bool{}, map[string]time.Duration{}
-	p.last, err = readLastFailed()
-	if !r.pick.lastFailed && !r.pick.failedFirst {
-		return nil
-	}
-	if err != nil {
-		fmt.Fprintf(r.err, "plumb: which tests failed last time is not known: %v\n", err)
-	}
-	if len(p.last.Failed) > 0 {
-		r.repeat(p.last)
-	}
-	return nil
-}
-
-// repeat takes the seed and the number of cases of an earlier run, where the
-// command line gives none.
-func (r *runner) repeat(l lastFailed) {
-	if !r.flags.Flags().Changed("seed") {
-		r.seed = l.Seed
-	}
-	if !r.flags.Flags().Changed("number") {
-		r.n = l.Number
-	}
-}
-
 // wanted reports whether the command line selects a test, and notes its name.
-func (r *runner) wanted(name string) bool {
-	r.picked.names = append(r.picked.names, name)
-	return strings.Contains(name, r.filter) && r.picked.matches(name) && r.asked(name)
+func (s *selection) wanted(name string) bool {
+	s.names = append(s.names, name)
+	return s.matches(name) && s.asked(name)
 }
 
 // asked reports whether a test is one of those that were asked for by name. A
 // file without such a name is asked for as a whole.
-func (r *runner) asked(name string) bool {
+func (s *selection) asked(name string) bool {
 	file, _, _ := strings.Cut(name, "::")
 	whole := true
-	for _, id := range r.picked.ids {
+	for _, id := range s.ids {
 		if selects(id, name) {
 			return true
 		}
@@ -165,40 +162,42 @@ func selects(id, name string) bool {
 	return ok && (after == "" || after[0] == '[' || strings.HasPrefix(after, "::"))
 }
 
-// choose returns the tests that the command line selects.
-func (r *runner) choose(tests []campaign.Test) ([]campaign.Test, error) {
-	var out []campaign.Test
-	for _, t := range tests {
-		if r.wanted(t.Name) {
-			out = append(out, t)
+// choose returns the tests that the command line selects, and tells of those
+// that skip themselves.
+func (s *selection) choose(l *loaded) (tests []campaign.Test, skipped []collected, err error) {
+	for _, t := range l.skipped {
+		if s.wanted(t.Name) {
+			skipped = append(skipped, collected{Test: t.Name, File: t.File, Line: t.Line, Skip: t.Skip})
+			fmt.Fprintf(s.log, "plumb: %s:%d: %s is skipped: %s\n", t.File, t.Line, t.Name, t.Skip)
 		}
 	}
-	for _, id := range r.picked.ids {
-		if !slices.ContainsFunc(r.picked.names, func(n string) bool { return selects(id, n) }) {
-			return nil, r.noSuch(fmt.Sprintf("there is no test %s", id), id)
+	for _, t := range l.tests {
+		if s.wanted(t.Name) {
+			tests = append(tests, t)
 		}
 	}
-	if len(out) == 0 && r.skipped == 0 {
-		return nil, r.selectsNothing()
+	for _, id := range s.ids {
+		if !slices.ContainsFunc(s.names, func(n string) bool { return selects(id, n) }) {
+			return nil, nil, s.noSuch(fmt.Sprintf("there is no test %s", id), id)
+		}
 	}
-	return r.again(out), nil
+	if len(tests)+len(skipped) == 0 {
+		return nil, nil, s.selectsNothing()
+	}
+	return s.again(tests), skipped, nil
 }
 
 // selectsNothing says which part of the selection no test has.
-func (r *runner) selectsNothing() error {
-	some := func(ok func(string) bool) bool { return slices.ContainsFunc(r.picked.names, ok) }
-	switch {
-	case !some(func(n string) bool { return strings.Contains(n, r.filter) }):
-		return r.noSuch(fmt.Sprintf("no test's name contains %q", r.filter), r.filter)
-	case !some(r.picked.matches):
-		return r.noSuch(fmt.Sprintf("no test's name matches -k %q", r.pick.keyword), longestWord(r.pick.keyword))
+func (s *selection) selectsNothing() error {
+	if !slices.ContainsFunc(s.names, s.matches) {
+		return s.noSuch(fmt.Sprintf("no test's name matches -k %q", s.keyword), longestWord(s.keyword))
 	}
-	return errors.New("no test is selected by all of -k, --filter and the names that are given")
+	return errors.New("no test is selected by both -k and the names that are given")
 }
 
 // noSuch adds the names that are spelled alike.
-func (r *runner) noSuch(message, name string) error {
-	if like := near(name, r.picked.names); len(like) > 0 {
+func (s *selection) noSuch(message, name string) error {
+	if like := near(name, s.names); len(like) > 0 {
 		message += "; there is\n  " + strings.Join(like, "\n  ")
 	}
 	return errors.New(message)
@@ -213,13 +212,13 @@ func longestWord(expr string) string {
 }
 
 // again takes what failed last time out of the tests, or to their front.
-func (r *runner) again(tests []campaign.Test) []campaign.Test {
-	if !r.pick.lastFailed && !r.pick.failedFirst {
+func (s *selection) again(tests []campaign.Test) []campaign.Test {
+	if !s.lastFailed && !s.failedFirst {
 		return tests
 	}
 	var failed, others []campaign.Test
 	for _, t := range tests {
-		if slices.Contains(r.picked.last.Failed, t.Name) {
+		if slices.Contains(s.last.Failed, t.Name) {
 			failed = append(failed, t)
 		} else {
 			others = append(others, t)
@@ -227,13 +226,13 @@ func (r *runner) again(tests []campaign.Test) []campaign.Test {
 	}
 	switch {
 	case len(failed) == 0:
-		fmt.Fprintf(r.err, "plumb: none of these tests failed last time: running all\n")
+		fmt.Fprintf(s.log, "plumb: none of these tests failed last time: running all\n")
 		return tests
-	case r.pick.failedFirst:
-		fmt.Fprintf(r.err, "plumb: first %s that failed last time, seed %d\n", count(len(failed), "test"), r.seed)
+	case s.failedFirst:
+		fmt.Fprintf(s.log, "plumb: first %s that failed last time, seed %d\n", count(len(failed), "test"), s.seed)
 		return append(failed, others...)
 	}
-	fmt.Fprintf(r.err, "plumb: %s of %d that failed last time, seed %d\n", count(len(failed), "test"), len(tests), r.seed)
+	fmt.Fprintf(s.log, "plumb: %s of %d that failed last time, seed %d\n", count(len(failed), "test"), len(tests), s.seed)
 	return failed
 }
 
@@ -242,168 +241,4 @@ func count(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// readSource reads a test file, or a shipped suite that is not on the disk.
-func readSource(name string) ([]byte, error) {
-	src, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		for _, f := range suites.Files() {
-			if f.Name == name {
-				return f.Source, nil
-			}
-		}
-	}
-	return src, err
-}
-
-// errEnough ends a run whose tests have failed often enough.
-var errEnough = errors.New("enough tests failed")
-
-// campaign runs the tests until enough of them have failed.
-func (r *runner) campaign(ctx context.Context, cfg *campaign.Config) error {
-	ctx, enough := context.WithCancelCause(ctx)
-	defer enough(nil)
-	r.picked.enough = enough
-	err := campaign.Run(ctx, *cfg)
-	if r.picked.stopped {
-		r.collector.End()
-	}
-	if errors.Is(err, errEnough) {
-		return nil
-	}
-	return err
-}
-
-// note keeps what a record says of its test: how long it took, whether it
-// failed.
-func (r *runner) note(rec *verdict.Record) {
-	r.picked.took[rec.Test] += rec.Reference.Elapsed + rec.Outcome.Elapsed
-	if rec.Verdict.Word.IsFinding() {
-		r.fail(rec.Test)
-	}
-}
-
-// fail counts a failing test, and ends the run when there are enough.
-func (r *runner) fail(test string) {
-	p := &r.picked
-	p.failed[test] = true
-	limit := r.pick.maxFail
-	if r.pick.exitFirst {
-		limit = 1
-	}
-	if limit > 0 && len(p.failed) >= limit && p.enough != nil {
-		p.stopped = true
-		p.enough(errEnough)
-	}
-}
-
-// remember keeps which tests failed, for --lf.
-func (r *runner) remember() {
-	p := &r.picked
-	if r.covering != nil || len(p.ended) == 0 && len(p.failed) == 0 {
-		return
-	}
-	l := lastFailed{Seed: r.seed, Number: r.n}
-	for _, name := range p.last.Failed {
-		if !p.ended[name] && !p.failed[name] {
-			l.Failed = append(l.Failed, name)
-		}
-	}
-	l.Failed = append(l.Failed, slices.Sorted(maps.Keys(p.failed))...)
-	if len(l.Failed) == 0 && len(p.last.Failed) == 0 {
-		return
-	}
-	if err := l.write(); err != nil {
-		fmt.Fprintf(r.err, "plumb: which tests failed is not kept: %v\n", err)
-	}
-}
-
-// epilogue prints what the flags ask for before the counts.
-func (r *runner) epilogue() {
-	p := &r.picked
-	if r.json {
-		return
-	}
-	if r.pick.durations > 0 && len(p.took) > 0 {
-		names := slices.SortedFunc(maps.Keys(p.took), func(a, b string) int {
-			if d := p.took[b] - p.took[a]; d != 0 {
-				return int(min(max(d, -1), 1))
-			}
-			return strings.Compare(a, b)
-		})
-		fmt.Fprintf(r.out, "\nslowest tests, time in the reference and the candidates:\n")
-		for _, n := range names[:min(len(names), r.pick.durations)] {
-			fmt.Fprintf(r.out, "  %8.3fs  %s\n", p.took[n].Seconds(), n)
-		}
-	}
-	if p.stopped {
-		fmt.Fprintf(r.out, "\nthe run ended after %s; %s of %d had ended before\n", count(len(p.failed), "failing test"), count(len(p.ended), "test"), r.summary.Tests)
-	}
-}
-
-// collected is a test as --collect-only --json prints it.
-type collected struct {
-	Test  string `json:"test"`
-	Cases int    `json:"cases"`
-	File  string `json:"file,omitempty"`
-	Line  int    `json:"line,omitempty"`
-	Skip  string `json:"skip,omitempty"`
-}
-
-// collect lists the tests that would run, and those that are skipped.
-func (r *runner) collect() error {
-	if err := errors.Join(r.check(), r.parseDTypes()); err != nil {
-		return usage(err)
-	}
-	if err := r.prepare(); err != nil {
-		return usage(err)
-	}
-	tests, err := r.tests()
-	if err != nil {
-		return err
-	}
-	if tests, err = r.choose(tests); err != nil {
-		return usage(err)
-	}
-	var list []collected
-	for _, t := range tests {
-		c := collected{Test: t.Name, Cases: t.N}
-		if d := r.defined[t.Name]; d != nil {
-			c.File, c.Line = d.File, d.Line
-		}
-		list = append(list, c)
-	}
-	r.printCollected(append(list, r.over...))
-	return nil
-}
-
-func (r *runner) printCollected(list []collected) {
-	if r.json {
-		enc := json.NewEncoder(r.out)
-		for _, c := range list {
-			_ = enc.Encode(c)
-		}
-		return
-	}
-	width, cases, skipped := 0, 0, 0
-	for _, c := range list {
-		width = max(width, len(c.Test))
-	}
-	for _, c := range list {
-		cases += c.Cases
-		what := count(c.Cases, "case")
-		if c.Skip != "" {
-			skipped++
-			what = "skipped: " + c.Skip
-		}
-		if r.pick.quiet {
-			fmt.Fprintln(r.out, c.Test)
-		} else {
-			fmt.Fprintf(r.out, "%-*s  %s\n", width, c.Test, what)
-		}
-	}
-	if !r.pick.quiet {
-		fmt.Fprintf(r.out, "\n%s, %s, %d skipped\n", count(len(list)-skipped, "test"), count(cases, "case"), skipped)
-	}
 }

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"plumb/backend"
 	"plumb/backend/native"
 	"plumb/backend/worker"
@@ -29,7 +27,7 @@ import (
 // defect is planted into one literal of the table.
 type defect struct {
 	name  string
-	tests string // the shipped tests that find it, as for --filter
+	tests string // the shipped tests that find it, as for -k
 	file  string // or the text of a test file that does
 	plant func(defs map[string]*op.Def)
 	word  verdict.Word
@@ -59,7 +57,7 @@ var defects = []defect{
 		name:  "leaky_relu has a wrong gradient for x = 0 only",
 		tests: "test_leaky_relu",
 		plant: leakyAtZero,
-		word:  verdict.Misaligned, kind: verdict.Kind(backend.PartGrad),
+		word:  verdict.Misaligned, kind: verdict.Kind(verdict.Grad),
 	},
 	{
 		name:  "tanh gives (1, n) for (n)",
@@ -175,7 +173,7 @@ def test_max():
 				return run(&clean)
 			})
 		},
-		word: verdict.Misaligned, kind: verdict.Kind(backend.PartValue),
+		word: verdict.Misaligned, kind: verdict.Kind(verdict.Value),
 	},
 }
 
@@ -210,8 +208,7 @@ type watcher struct {
 	report.Console
 	records []*verdict.Record
 	ends    []*verdict.End
-	run     *runner
-	cfg     *campaign.Config
+	run     *runCommand
 	minimal []*finding.Finding
 }
 
@@ -241,8 +238,8 @@ func (w *watcher) findings() []*verdict.Record {
 	return out
 }
 
-// play is plumb run with the flags, given in pairs of name and value, on a
-// native candidate of the table; nil stands for the true one.
+// play is plumb run with the flags, on a native candidate of the table; nil
+// stands for the true one.
 func play(t testing.TB, table *op.Table, files []string, flags ...string) (*watcher, string) {
 	t.Helper()
 	if table == nil {
@@ -256,32 +253,30 @@ func playOn(t testing.TB, candidate backend.Backend, files []string, flags ...st
 	t.Helper()
 	var out bytes.Buffer
 	w := &watcher{Console: report.Console{W: &out}}
-	r := &runner{files: files, flags: &cobra.Command{}, out: &out, err: io.Discard, summary: report.NewSummary(), sink: w}
-	r.register(r.flags)
-	for i := 0; i < len(flags); i += 2 {
-		if err := r.flags.Flags().Set(flags[i], flags[i+1]); err != nil {
-			t.Fatal(err)
-		}
+	r := &runCommand{session: newSession(drawingKeys...)}
+	r.out, r.err, r.summary, r.sink = &out, io.Discard, report.NewSummary(), w
+	if err := r.command().ParseFlags(append(flags, "--set", "findings=none")); err != nil { // their proof would run this test binary
+		t.Fatal(err)
 	}
-	r.findings = "none" // their proof would run this test binary
-	if r.reference == "torch" {
-		r.python = needTorch(t)
+	if r.subjects.reference == "torch" {
+		r.subjects.python = needTorch(t)
 	}
-	cfg, err := r.config(t.Context())
+	tests, err := r.prepare(t.Context(), files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(r.sigs.Close)
-	if r.reference == "torch" {
-		cfg.Reference, cfg.Jobs = openTorch(), 1
+	t.Cleanup(r.cases.sigs.Close)
+	if r.subjects.reference == "torch" {
+		r.cfg.Reference, r.cfg.Jobs = openTorch(), 1
 	}
 	if candidate != nil {
-		cfg.Candidates = []campaign.Candidate{{Name: "native", Open: func() (backend.Backend, error) { return candidate, nil }}}
+		r.cfg.Candidates = []campaign.Candidate{{Name: "native", Open: func() (backend.Backend, error) { return candidate, nil }}}
 	}
-	if err := campaign.Run(context.Background(), *cfg); err != nil {
+	r.cfg.Tests = tests
+	if err := r.progress.run(t.Context(), r.cfg); err != nil {
 		t.Fatal(err)
 	}
-	w.run, w.cfg = r, cfg
+	w.run = r
 	return w, out.String()
 }
 
@@ -334,7 +329,7 @@ func TestPlantedDefectsAreFoundAndShownAgain(t *testing.T) {
 				if f.file != "" {
 					files = []string{save(t, "planted.py", f.file)}
 				}
-				w, log := play(t, table, files, "reference", ref, "seed", "1", "filter", f.tests)
+				w, log := play(t, table, files, "--reference", ref, "--seed", "1", "-k", f.tests)
 				found := w.findings()
 				if len(found) == 0 {
 					t.Fatalf("not found in %d cases", len(w.records))
@@ -347,7 +342,7 @@ func TestPlantedDefectsAreFoundAndShownAgain(t *testing.T) {
 				if text != first.Program.String() {
 					t.Errorf("the log shows\n%s\nbut the program is\n%s", text, first.Program)
 				}
-				again, _ := play(t, table, []string{save(t, "finding.py", text)}, "reference", ref)
+				again, _ := play(t, table, []string{save(t, "finding.py", text)}, "--reference", ref)
 				// A fault that shows otherwise in a graph has a record of its own there.
 				if n := len(again.records); n < 1 || n > 3 {
 					t.Fatalf("%d records of one program in three modes", n)
@@ -371,7 +366,7 @@ func TestTheTrueTableHasNoneOfThem(t *testing.T) {
 		if f.file != "" {
 			files = []string{save(t, "planted.py", f.file)}
 		}
-		w, log := play(t, planted(t, func(map[string]*op.Def) {}), files, "reference", "native", "seed", "1", "filter", f.tests)
+		w, log := play(t, planted(t, func(map[string]*op.Def) {}), files, "--reference", "native", "--seed", "1", "-k", f.tests)
 		if len(w.findings()) > 0 || len(w.records) == 0 {
 			t.Errorf("%s: %d records\n%s", f.name, len(w.records), log)
 		}
@@ -396,7 +391,7 @@ func TestLeakyReluAtZeroIsFoundByChance(t *testing.T) {
 	table := planted(t, leakyAtZero)
 	seeds, cases := 0, 0
 	for seed := range 20 {
-		w, _ := play(t, table, nil, "reference", "native", "seed", fmt.Sprint(seed), "filter", "leaky_relu", "oracle", "off")
+		w, _ := play(t, table, nil, "--reference", "native", "--seed", fmt.Sprint(seed), "-k", "leaky_relu", "--set", "oracle=off")
 		n := len(w.findings())
 		if cases += n; n > 0 {
 			seeds++

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -81,7 +80,7 @@ func withPass(name string, run func(*graph.Code) (int, error)) *native.Backend {
 func TestPlantedPassIsNamed(t *testing.T) {
 	for _, ref := range references(&defect{}) {
 		t.Run(ref, func(t *testing.T) {
-			w, log := playOn(t, withPass("swap", swapped), []string{save(t, "pass.py", passTest)}, "reference", ref, "seed", "3", "shrink-runs", "60")
+			w, log := playOn(t, withPass("swap", swapped), []string{save(t, "pass.py", passTest)}, "--reference", ref, "--seed", "3", "--set", "shrink.runs=60")
 			if len(w.records) != 8 || len(w.findings()) != 4 {
 				t.Fatalf("%d records, %d findings:\n%s", len(w.records), len(w.findings()), log)
 			}
@@ -93,7 +92,7 @@ func TestPlantedPassIsNamed(t *testing.T) {
 			if !strings.Contains(log, "candidate native in graph (to blame: pass swap)") {
 				t.Errorf("the log does not say it:\n%s", log)
 			}
-			if err := w.run.minimise(context.Background(), w.cfg); err != nil || len(w.minimal) != 1 {
+			if err := w.run.minimise(t.Context()); err != nil || len(w.minimal) != 1 {
 				t.Fatalf("%d findings, %v", len(w.minimal), err)
 			}
 			f := w.minimal[0]
@@ -103,13 +102,13 @@ func TestPlantedPassIsNamed(t *testing.T) {
 			if calls := f.Result.Record.Program.Calls; len(calls) > 2 {
 				t.Errorf("%d calls are left:\n%s", len(calls), f.Result.Record.Program)
 			}
-			told(t, w.run, f)
+			told(t, w.run.subjects.reference, f)
 		})
 	}
 }
 
 // told looks at a finding's bundle and JSON.
-func told(t *testing.T, r *runner, f *finding.Finding) {
+func told(t *testing.T, reference string, f *finding.Finding) {
 	t.Helper()
 	var line bytes.Buffer
 	report.NewJSON(&line).Findings([]*finding.Finding{f})
@@ -125,7 +124,7 @@ func told(t *testing.T, r *runner, f *finding.Finding) {
 	m := f.Result.Record
 	b, err := bundle.Write(t.TempDir()+"/b", &bundle.Finding{
 		Program: m.Program, Verdict: m.Verdict, Job: jobOf(m.Program), Expected: m.Reference, Got: m.Outcome, Modes: f.Modes(),
-		Reference: bundle.Side{Spec: r.reference, Info: backend.Info{Name: "torch"}}, Candidate: bundle.Side{Spec: "native:graph", Info: backend.Info{Name: "native", Mode: "graph"}},
+		Reference: bundle.Side{Spec: reference, Info: backend.Info{Name: "torch"}}, Candidate: bundle.Side{Spec: "native:graph", Info: backend.Info{Name: "native", Mode: "graph"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +138,7 @@ func told(t *testing.T, r *runner, f *finding.Finding) {
 // bit for bit, however wide a limit is.
 func TestPassWithinEveryLimitIsAFinding(t *testing.T) {
 	file := save(t, "nudge.py", "from plumb import *\n\n@autotest(n=3)\ndef test_ones():\n    return random_tensor(ndim=2, dim1=3) * torch.full((3,), 0.7)\n")
-	w, log := playOn(t, withPass("nudge", nudged), []string{file}, "reference", "native", "seed", "1", "tolerance", "autotest")
+	w, log := playOn(t, withPass("nudge", nudged), []string{file}, "--reference", "native", "--seed", "1", "--tolerance", "autotest")
 	for _, r := range w.records {
 		if r.Verdict.Word != verdict.Crash || r.Verdict.Blame != "pass nudge" || r.Mode() != "graph" || !strings.Contains(r.Verdict.Reason, "pass nudge changes output") {
 			t.Errorf("%s in %s (%s): %s\n%s", r.Verdict.Word, r.Mode(), r.Verdict.Blame, r.Verdict.Reason, log)
@@ -154,7 +153,7 @@ func TestPassWithinEveryLimitIsAFinding(t *testing.T) {
 // in eager and in graphs.
 func TestFaultInEveryModeIsOneFinding(t *testing.T) {
 	table := planted(t, leakyAtZero)
-	w, log := play(t, table, nil, "reference", "native", "seed", "1", "filter", "test_leaky_relu", "oracle", "off")
+	w, log := play(t, table, nil, "--reference", "native", "--seed", "1", "-k", "test_leaky_relu", "--set", "oracle=off")
 	if len(w.findings()) == 0 {
 		t.Fatal(log)
 	}
@@ -163,7 +162,7 @@ func TestFaultInEveryModeIsOneFinding(t *testing.T) {
 			t.Errorf("%s in %s, to blame %q", r.Verdict.Word, r.Mode(), r.Verdict.Blame)
 		}
 	}
-	off, log := play(t, table, nil, "reference", "native", "seed", "1", "filter", "test_leaky_relu", "oracle", "off", "no-check-graph", "true")
+	off, log := play(t, table, nil, "--reference", "native", "--seed", "1", "-k", "test_leaky_relu", "--set", "oracle=off", "--check-graph=false")
 	if n := len(off.findings()); n != len(w.findings()) || off.findings()[0].Mode() != "eager" {
 		t.Errorf("without graphs: %d findings, want %d\n%s", n, len(w.findings()), log)
 	}

@@ -56,6 +56,9 @@ With --run the exit code is that of the program: 1 misaligned, 0 aligned,
   plumb repro 3f5a --zip finding.zip          to send it to somebody`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(cmd, len(args) > 0); err != nil {
+				return usage(err)
+			}
 			if len(args) == 0 {
 				return f.list(cmd.OutOrStdout())
 			}
@@ -72,7 +75,33 @@ With --run the exit code is that of the program: 1 misaligned, 0 aligned,
 	fl.StringVar(&f.mutant, "mutant", "", "with --as plumb: the mutant that is planted in Plumb's own operators, for plumb selftest")
 	fl.StringVar(&f.after, "after", "", "with --as plumb --run: first run the programs of this file on the candidate, in the same process")
 	_ = fl.MarkHidden("mutant")
+	needs(cmd, "python", "run")
+	needs(cmd, "plumb", "run")
+	needs(cmd, "after", "run")
+	bars(cmd, "zip", "run", "as")
 	return cmd
+}
+
+// check refuses flags that say nothing about what is asked for.
+func (f *reproFlags) check(cmd *cobra.Command, one bool) error {
+	fl := cmd.Flags()
+	for _, c := range []struct {
+		name  string
+		ok    bool
+		wants string
+	}{
+		{"run", one, "a finding: plumb repro ID --run"},
+		{"as", one, "a finding: plumb repro ID --as plumb"},
+		{"zip", one, "a finding: plumb repro ID --zip FILE"},
+		{"mutant", f.as == "plumb", "--as plumb"},
+		{"after", f.as == "plumb", "--as plumb"},
+		{"plumb", f.as == "native", "--as native"},
+	} {
+		if fl.Changed(c.name) && !c.ok {
+			return fmt.Errorf("--%s needs %s", c.name, c.wants)
+		}
+	}
+	return nil
 }
 
 // findingsDir returns the folder in which the findings lie.
@@ -258,7 +287,7 @@ func (f *reproFlags) before(ctx context.Context, candidate backend.Backend) erro
 	if f.after == "" {
 		return nil
 	}
-	text, err := os.ReadFile(f.after)
+	text, err := readRegular(f.after)
 	if err != nil {
 		return usage(err)
 	}

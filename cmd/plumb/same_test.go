@@ -4,13 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/spf13/cobra"
 
 	"plumb/backend"
 	"plumb/backend/native"
@@ -45,12 +42,7 @@ func (d drawn) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, err
 // draws returns a hash of the program and the input bits of n cases of every
 // test, by test and index; 0 is as many as the test says.
 func draws(t *testing.T, seed uint64, n, jobs, batch int, files []suites.File) map[string]string {
-	r := &runner{flags: &cobra.Command{}, out: io.Discard, err: io.Discard, sigs: &signatures{}}
-	r.register(r.flags)
-	r.seed, r.n = seed, n
-	if err := r.parseDTypes(); err != nil {
-		t.Fatal(err)
-	}
+	d := drawing{seed: seed, n: n, device: "cpu", sigs: &signatures{}}
 	open := func() (backend.Backend, error) { return drawn{native.New(ops.Table(), nn.Modules())}, nil }
 	hashes := map[string]string{}
 	cfg := campaign.Config{
@@ -64,11 +56,11 @@ func draws(t *testing.T, seed uint64, n, jobs, batch int, files []suites.File) m
 		},
 	}
 	for _, f := range files {
-		tests, err := r.fileTests(f.Name, f.Source)
+		l, err := d.file(f.Name, f.Source)
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg.Tests = append(cfg.Tests, tests...)
+		cfg.Tests = append(cfg.Tests, l.tests...)
 	}
 	if err := campaign.Run(t.Context(), cfg); err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"sync"
@@ -54,22 +53,18 @@ const caseSeeds = 1000
 // each program and its inputs' bits, by test and seed.
 func drawSeeds(t *testing.T, lanes int, backwards bool, files ...suites.File) map[string]string {
 	t.Helper()
-	r := &runner{err: io.Discard, sigs: &signatures{}}
-	r.device = "cpu"
-	if err := r.parseDTypes(); err != nil {
-		t.Fatal(err)
-	}
+	d := drawing{device: "cpu", sigs: &signatures{}}
 	type job struct {
 		test  campaign.Test
 		index int
 	}
 	var jobs []job
 	for _, f := range files {
-		tests, err := r.fileTests(f.Name, f.Source)
+		l, err := d.file(f.Name, f.Source)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, test := range tests {
+		for _, test := range l.tests {
 			for i := range caseSeeds {
 				jobs = append(jobs, job{test, i})
 			}

@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
+	"io"
 	"reflect"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -29,8 +28,7 @@ import (
 )
 
 func newSelftest() *cobra.Command {
-	s := selftest{runner: runner{flags: &cobra.Command{}}}
-	s.register(s.flags)
+	s := newSelftestOf()
 	var filter string
 	cmd := &cobra.Command{
 		Use:   "selftest",
@@ -47,54 +45,62 @@ Exit code 0 when at least 95% are found and nothing else is, 1 otherwise.`,
   plumb selftest --json | tail -1   the summary, for machines`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s.noGraph = true // mutants are of operators, whose every mode is theirs
-			if !cmd.Flags().Changed("seed") {
-				s.seed = rand.Uint64() >> 32
-			}
 			s.out, s.err = cmd.OutOrStdout(), cmd.ErrOrStderr()
-			if cmd.Flags().Changed("reference") {
-				_ = s.flags.Flags().Set("reference", s.reference)
-			}
 			s.plant(filter)
-			if len(s.subjects) == 0 {
+			if len(s.mutants) == 0 {
 				return usage(fmt.Errorf("no mutant's name contains %q", filter))
 			}
 			return s.run(cmd.Context())
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&s.reference, "reference", "torch", "the backend that is believed: "+open.Help)
-	fl.StringVar(&s.python, "python", "", "the Python that has torch")
-	fl.IntVarP(&s.n, "number", "n", 0, "cases per test (default: the test's own, 20 unless it says otherwise)")
-	fl.Uint64Var(&s.seed, "seed", 0, "the seed of all cases (default: a new one, printed at the end)")
+	fl.StringVar(&s.subjects.reference, "reference", "", "the backend that is believed (default torch): torch, recorded, …; see plumb help backends")
+	pythonFlag(fl, &s.subjects.python)
+	s.cases.register(fl)
 	fl.StringVar(&filter, "filter", "", "plant the mutants whose name, kind or operator contains this")
-	fl.IntVarP(&s.jobs, "jobs", "j", runtime.NumCPU(), "lanes that run cases at the same time")
+	jobsFlag(fl, &s.subjects.jobs, "lanes that run cases at the same time")
 	fl.BoolVarP(&s.verbose, "verbose", "v", false, "a line for each mutant, with the small program that shows it")
-	fl.BoolVar(&s.json, "json", false, "one JSON object per mutant and line, the summary last")
-	fl.IntVar(&s.proofs, "prove", 1, "fresh processes in which the bundle of each finding is run; 0 for none")
-	fl.IntVar(&s.shrink.Runs, "shrink-runs", shrink.DefaultBudget.Runs, "runs of the candidate that making one finding smaller may take; 0 leaves findings as they were drawn")
-	fl.DurationVar(&s.shrink.Time, "shrink-time", shrink.DefaultBudget.Time, "time that making one finding smaller may take")
+	jsonFlag(fl, &s.json, "one JSON object per mutant and line, the summary last")
+	fl.Var(wholeNumber(&s.proofs, 0), "prove", "fresh processes in which the bundle of each finding is run; 0 for none")
+	s.judging.settings.flag(fl)
+	bars(cmd, "json", "verbose")
 	return cmd
 }
 
 // selftest runs mutants as candidates, each on the cases that touch what it
 // has changed.
 type selftest struct {
-	runner
-	subjects []*subjectRun
-	control  []*verdict.Record // findings of the table without a fault
-	cases    int
-	errors   []error
+	subjects subjects
+	cases    drawing
+	judging  judging
+	verbose  bool
+	json     bool
 	proofs   int // fresh processes in which each finding's bundle is run
+	out, err io.Writer
+	matches  keyword // the tests that are run
 
-	cfg     *campaign.Config
-	pending []*verdict.Record // cases of the running test
-	touched touchedNames
-	idle    chan backend.Backend // references for questions beyond the run, nil: not yet started
+	mutants []*mutantRun
+	control []*verdict.Record // findings of the table without a fault
+	judged  int
+	errors  []error
+
+	cfg      *campaign.Config
+	judgedBy judge.Config
+	pending  []*verdict.Record // cases of the running test
+	touched  touchedNames
+	idle     chan backend.Backend // references for questions beyond the run, nil: not yet started
 }
 
-// subjectRun is a mutant and what came of it.
-type subjectRun struct {
+// newSelftestOf returns a selftest of no mutants with the defaults.
+func newSelftestOf() *selftest {
+	eager := false // mutants are of operators, whose every mode is theirs
+	s := &selftest{subjects: newSubjects(), judging: judging{settings: newSettings(shrinkKeys), checkGraph: &eager}, proofs: 1}
+	s.matches = func(string) bool { return true }
+	return s
+}
+
+// mutantRun is a mutant and what came of it.
+type mutantRun struct {
 	mutants.Mutant
 	backend *native.Backend
 	found   *verdict.Record // nil: missed
@@ -109,7 +115,7 @@ type subjectRun struct {
 func (s *selftest) plant(filter string) {
 	for _, m := range mutants.All() {
 		if strings.Contains(m.Name, filter) || strings.Contains(m.In, filter) || strings.Contains(string(m.Kind), filter) {
-			s.subjects = append(s.subjects, &subjectRun{Mutant: m})
+			s.mutants = append(s.mutants, &mutantRun{Mutant: m})
 		}
 	}
 }
@@ -117,11 +123,8 @@ func (s *selftest) plant(filter string) {
 // run is the whole command.
 func (s *selftest) run(ctx context.Context) error {
 	start := time.Now()
-	if s.timeout == 0 {
-		s.timeout = time.Minute
-	}
-	s.backends.Table, s.backends.Python, s.backends.Timeout = ops.Table(), s.python, s.timeout
-	for _, m := range s.subjects {
+	s.cases.settle(nil)
+	for _, m := range s.mutants {
 		table, modules, err := m.Tables()
 		if err != nil {
 			return harness(err)
@@ -135,19 +138,34 @@ func (s *selftest) run(ctx context.Context) error {
 	if err := campaign.Run(ctx, *s.cfg); err != nil {
 		return harness(err)
 	}
-	s.each(s.found(), func(m *subjectRun) { m.err = cmp.Or(m.err, s.minimise(ctx, m), s.prove(ctx, m)) })
+	s.each(s.found(), func(m *mutantRun) { m.err = cmp.Or(m.err, s.minimise(ctx, m), s.prove(ctx, m)) })
 	return s.report(time.Since(start))
 }
 
 // configure sets up the run of the table without a fault, which also notes what
 // each case touches.
 func (s *selftest) configure(ctx context.Context) error {
-	cfg, err := s.config(ctx)
+	cfg, err := s.subjects.open(ctx, s.judging.timeout, true, s.err)
 	if err != nil {
 		return err
 	}
-	s.idle = make(chan backend.Backend, s.jobs)
-	for range s.jobs {
+	if s.judgedBy, err = s.judging.arm(cfg, &s.subjects); err != nil {
+		return err
+	}
+	s.cases.sigs, s.cases.device, s.cases.maxBytes = s.subjects.signatures(cfg), s.subjects.device, s.judging.maxBytes
+	s.cases.graph = s.judging.checksGraph
+	l, err := s.cases.shipped(&s.subjects)
+	if err != nil {
+		return usage(err)
+	}
+	for _, t := range l.tests {
+		if s.matches(t.Name) {
+			t.Graph = false
+			cfg.Tests = append(cfg.Tests, t)
+		}
+	}
+	s.idle = make(chan backend.Backend, s.subjects.jobs)
+	for range s.subjects.jobs {
 		s.idle <- nil
 	}
 	s.touched.names = map[*program.Program]map[string]bool{}
@@ -159,12 +177,12 @@ func (s *selftest) configure(ctx context.Context) error {
 }
 
 func (s *selftest) close() {
-	for range s.jobs {
+	for range s.subjects.jobs {
 		if ref := <-s.idle; ref != nil {
 			_ = ref.Close()
 		}
 	}
-	s.sigs.Close()
+	s.cases.sigs.Close()
 }
 
 // endTest runs the mutants that are not yet found on the cases of a test.
@@ -174,7 +192,7 @@ func (s *selftest) endTest(ctx context.Context, e *verdict.End) {
 	if e.Err != nil {
 		s.errors = append(s.errors, e.Err)
 	}
-	s.cases += len(records)
+	s.judged += len(records)
 	var touched []map[string]bool
 	for _, r := range records {
 		touched = append(touched, s.touched.take(r.Program))
@@ -182,14 +200,14 @@ func (s *selftest) endTest(ctx context.Context, e *verdict.End) {
 			s.control = append(s.control, r)
 		}
 	}
-	var waiting []*subjectRun
-	for _, m := range s.subjects {
+	var waiting []*mutantRun
+	for _, m := range s.mutants {
 		if m.found == nil && m.err == nil {
 			waiting = append(waiting, m)
 		}
 	}
 	at := slices.IndexFunc(s.cfg.Tests, func(t campaign.Test) bool { return t.Name == e.Test })
-	s.each(waiting, func(m *subjectRun) {
+	s.each(waiting, func(m *mutantRun) {
 		for i, r := range records {
 			if touched[i][m.In] && m.found == nil && m.err == nil && ctx.Err() == nil {
 				m.test = s.cfg.Tests[at]
@@ -200,10 +218,10 @@ func (s *selftest) endTest(ctx context.Context, e *verdict.End) {
 }
 
 // each calls f for every one of ms, several at a time.
-func (s *selftest) each(ms []*subjectRun, f func(m *subjectRun)) {
-	next := make(chan *subjectRun)
+func (s *selftest) each(ms []*mutantRun, f func(m *mutantRun)) {
+	next := make(chan *mutantRun)
 	var lanes sync.WaitGroup
-	for range s.jobs {
+	for range s.subjects.jobs {
 		lanes.Go(func() {
 			for m := range next {
 				f(m)
@@ -219,7 +237,7 @@ func (s *selftest) each(ms []*subjectRun, f func(m *subjectRun)) {
 
 // try runs a mutant on a case. What differs from the true table in no bit need
 // not be judged; where the reference may be asked, it is.
-func (s *selftest) try(ctx context.Context, m *subjectRun, r *verdict.Record) error {
+func (s *selftest) try(ctx context.Context, m *mutantRun, r *verdict.Record) error {
 	start := time.Now()
 	defer func() { m.elapsed += time.Since(start) }()
 	job := &backend.Job{Program: r.Program, State: r.Reference.Initial}
@@ -236,7 +254,7 @@ func (s *selftest) try(ctx context.Context, m *subjectRun, r *verdict.Record) er
 	}
 	v := s.cfg.Judge.Case(job, r.Reference, out).Verdict(nil)
 	found := &verdict.Record{Test: r.Test, Index: r.Index, Candidate: m.Name, Program: r.Program, Verdict: v, Reference: r.Reference, Outcome: out}
-	if v.Arguable() && !open.IsRecorded(s.reference) {
+	if v.Arguable() && !open.IsRecorded(s.subjects.reference) {
 		err := s.alone(m, func(solo *campaign.Solo, _ *campaign.Config) error {
 			again, err := solo.Judge(ctx, m.Name, r.Program)
 			if err == nil {
@@ -262,14 +280,14 @@ func sameOutcome(a, b *backend.Outcome) bool {
 }
 
 // minimise makes a finding smaller.
-func (s *selftest) minimise(ctx context.Context, m *subjectRun) error {
-	if s.shrink.Runs == 0 {
+func (s *selftest) minimise(ctx context.Context, m *mutantRun) error {
+	if s.judging.shrink.Runs == 0 {
 		return nil
 	}
 	return s.alone(m, func(solo *campaign.Solo, cfg *campaign.Config) error {
 		cfg.Tests = []campaign.Test{m.test}
 		start := m.found
-		if open.IsRecorded(s.reference) { // the table without a fault has to find it too
+		if open.IsRecorded(s.subjects.reference) { // the table without a fault has to find it too
 			r, err := solo.Judge(ctx, m.Name, m.found.Program)
 			if err != nil || !r.Verdict.Word.IsFinding() {
 				return err
@@ -277,7 +295,7 @@ func (s *selftest) minimise(ctx context.Context, m *subjectRun) error {
 			r.Test, r.Index, start = m.found.Test, m.found.Index, r
 		}
 		var err error
-		m.small, err = shrink.Shrink(ctx, start, solo.Subject(start), s.shrink, nil)
+		m.small, err = shrink.Shrink(ctx, start, solo.Subject(start), s.judging.shrink, nil)
 		return err
 	})
 }
@@ -285,7 +303,7 @@ func (s *selftest) minimise(ctx context.Context, m *subjectRun) error {
 // alone calls f with what judges a mutant on any program. A baseline has no
 // answers for programs that it does not hold: the table without a fault takes
 // its place.
-func (s *selftest) alone(m *subjectRun, f func(solo *campaign.Solo, cfg *campaign.Config) error) error {
+func (s *selftest) alone(m *mutantRun, f func(solo *campaign.Solo, cfg *campaign.Config) error) error {
 	ref := <-s.idle
 	defer func() { s.idle <- ref }()
 	if ref == nil {
@@ -308,7 +326,7 @@ func (s *selftest) alone(m *subjectRun, f func(solo *campaign.Solo, cfg *campaig
 }
 
 func (s *selftest) openReference() (backend.Backend, error) {
-	if open.IsRecorded(s.reference) {
+	if open.IsRecorded(s.subjects.reference) {
 		return native.New(ops.Table(), nn.Modules()), nil
 	}
 	return s.cfg.Reference()

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
-
 	"plumb/internal/mutants"
 	"plumb/op"
 )
@@ -19,15 +17,11 @@ import (
 func selftestOf(t *testing.T, filter string, ms ...mutants.Mutant) (*selftest, string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	s := &selftest{runner: runner{flags: &cobra.Command{}, out: &out, err: io.Discard}}
-	s.register(s.flags)
-	for _, f := range [][2]string{{"reference", "recorded"}, {"seed", "1"}, {"filter", filter}} {
-		if err := s.flags.Flags().Set(f[0], f[1]); err != nil {
-			t.Fatal(err)
-		}
-	}
+	s, seed := newSelftestOf(), uint64(1)
+	s.out, s.err, s.proofs, s.subjects.reference, s.cases.given = &out, io.Discard, 0, "recorded", &seed
+	s.matches = func(name string) bool { return strings.Contains(name, filter) }
 	for _, m := range ms {
-		s.subjects = append(s.subjects, &subjectRun{Mutant: m})
+		s.mutants = append(s.mutants, &mutantRun{Mutant: m})
 	}
 	err := s.run(t.Context())
 	return s, out.String(), err
@@ -60,7 +54,7 @@ func TestSelftestFindsMutants(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, log)
 	}
-	for _, m := range s.subjects {
+	for _, m := range s.mutants {
 		switch {
 		case m.found == nil:
 			t.Errorf("%s: missed in %d runs", m.Name, m.runs)
@@ -68,8 +62,8 @@ func TestSelftestFindsMutants(t *testing.T) {
 			t.Errorf("%s: not minimal, want %+v\n%s", m.Name, m.Minimal, m.small.Record.Program)
 		}
 	}
-	if len(s.control) > 0 || s.cases == 0 {
-		t.Errorf("%d false findings in %d cases", len(s.control), s.cases)
+	if len(s.control) > 0 || s.judged == 0 {
+		t.Errorf("%d false findings in %d cases", len(s.control), s.judged)
 	}
 	if !strings.Contains(log, "4 of 4 mutants found") {
 		t.Errorf("the report does not say so:\n%s", log)
@@ -85,7 +79,7 @@ func TestSelftestMissesWhatIsNoFault(t *testing.T) {
 	if !errors.As(err, &exit) || exit.code != exitFindings {
 		t.Errorf("the error is %v, want exit code %d", err, exitFindings)
 	}
-	if m := s.subjects[0]; m.found != nil || m.runs == 0 {
+	if m := s.mutants[0]; m.found != nil || m.runs == 0 {
 		t.Errorf("found %v after %d runs", m.found, m.runs)
 	}
 	if !strings.Contains(log, "missed  no fault") {
@@ -97,12 +91,12 @@ func TestSelftestMissesWhatIsNoFault(t *testing.T) {
 // reaches only through a gradient is run on its cases too.
 func TestSelftestRunsWhatTouchesTheOperator(t *testing.T) {
 	s, _, _ := selftestOf(t, "test_max_dim", mutantsNamed(t, "scatter_add overwrites", "sort ignores descending")...)
-	if s.subjects[1].runs != 0 {
-		t.Errorf("sort was run on %d cases of max", s.subjects[1].runs)
+	if s.mutants[1].runs != 0 {
+		t.Errorf("sort was run on %d cases of max", s.mutants[1].runs)
 	}
 	scatter := mutants.Mutant{Name: "no fault", In: "scatter", Kind: mutants.Attribute, Op: func(*op.Def) {}}
 	s, _, _ = selftestOf(t, "test_max_dim", scatter)
-	if s.subjects[0].runs == 0 {
+	if s.mutants[0].runs == 0 {
 		t.Error("scatter, the gradient of max along a dimension, was not run")
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // prove writes the bundle of a mutant's finding and runs it in fresh processes,
 // which have the same mutant planted.
-func (s *selftest) prove(ctx context.Context, m *subjectRun) error {
+func (s *selftest) prove(ctx context.Context, m *mutantRun) error {
 	if s.proofs == 0 {
 		return nil
 	}
@@ -48,11 +48,11 @@ func (s *selftest) prove(ctx context.Context, m *subjectRun) error {
 }
 
 // mutantFinding is what the bundle of a mutant's finding is made of.
-func (s *selftest) mutantFinding(m *subjectRun) *bundle.Finding {
+func (s *selftest) mutantFinding(m *mutantRun) *bundle.Finding {
 	r := m.found
 	f := &bundle.Finding{
-		Reference: bundle.Side{Spec: s.reference}, Candidate: bundle.Side{Spec: "native"},
-		Seed: s.seed, Test: r.Test, Index: r.Index, Timeout: s.timeout,
+		Reference: bundle.Side{Spec: s.subjects.reference}, Candidate: bundle.Side{Spec: "native"},
+		Seed: s.cases.seed, Test: r.Test, Index: r.Index, Timeout: s.judging.timeout,
 	}
 	if m.small != nil {
 		f.Original, f.Choices = r.Program.String(), m.small.Choices

@@ -44,7 +44,7 @@ type smallJSON struct {
 	Program string          `json:"program"`
 }
 
-func (m *subjectRun) json() subjectJSON {
+func (m *mutantRun) json() subjectJSON {
 	j := subjectJSON{Name: m.Name, In: m.In, Kind: m.Kind, Found: m.found != nil, Runs: m.runs, Seconds: m.elapsed.Seconds(), Minimal: m.Minimal}
 	if m.err != nil {
 		j.Error = m.err.Error()
@@ -87,7 +87,7 @@ type selftestSummary struct {
 }
 
 func (s *selftest) summarise(elapsed time.Duration) *selftestSummary {
-	sum := &selftestSummary{Planted: len(s.subjects), False: len(s.control), Cases: s.cases, Reference: s.referenceName(), Seed: s.seed, Seconds: elapsed.Seconds()}
+	sum := &selftestSummary{Planted: len(s.mutants), False: len(s.control), Cases: s.judged, Reference: s.referenceName(), Seed: s.cases.seed, Seconds: elapsed.Seconds()}
 	var runs, seconds, shrinkRuns, shrinkSeconds []float64
 	for _, m := range s.found() {
 		sum.Found++
@@ -116,18 +116,18 @@ func (s *selftest) summarise(elapsed time.Duration) *selftestSummary {
 }
 
 // found returns the mutants that were found.
-func (s *selftest) found() []*subjectRun {
-	return slices.DeleteFunc(slices.Clone(s.subjects), func(m *subjectRun) bool { return m.found == nil })
+func (s *selftest) found() []*mutantRun {
+	return slices.DeleteFunc(slices.Clone(s.mutants), func(m *mutantRun) bool { return m.found == nil })
 }
 
 // referenceName says what the mutants were compared with.
 func (s *selftest) referenceName() string {
-	if name := s.backends.Is(s.reference); open.IsRecorded(s.reference) {
+	if name := s.subjects.set.Is(s.subjects.reference); open.IsRecorded(s.subjects.reference) {
 		return "recorded " + name
 	} else if name != "" {
 		return name
 	}
-	return s.reference
+	return s.subjects.reference
 }
 
 func (s *selftest) report(elapsed time.Duration) error {
@@ -135,7 +135,7 @@ func (s *selftest) report(elapsed time.Duration) error {
 	if s.json {
 		enc := json.NewEncoder(s.out)
 		enc.SetEscapeHTML(false)
-		for _, m := range s.subjects {
+		for _, m := range s.mutants {
 			if err := enc.Encode(map[string]any{"mutant": m.json()}); err != nil {
 				return err
 			}
@@ -151,7 +151,7 @@ func (s *selftest) report(elapsed time.Duration) error {
 
 func (s *selftest) verdict(sum *selftestSummary) error {
 	var errs []error
-	for _, m := range s.subjects {
+	for _, m := range s.mutants {
 		if m.err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", m.Name, m.err))
 		}
@@ -167,7 +167,7 @@ func (s *selftest) verdict(sum *selftestSummary) error {
 
 // print tells a person: what was missed, what was falsely found, and the summary.
 func (s *selftest) print(sum *selftestSummary) {
-	for _, m := range s.subjects {
+	for _, m := range s.mutants {
 		j := m.json()
 		switch {
 		case !j.Found:
@@ -186,7 +186,7 @@ func (s *selftest) print(sum *selftestSummary) {
 		fmt.Fprintf(s.out, "FALSE   %s case %d: %s\n%s\n", r.Test, r.Index, r.Verdict.Reason, r.Program)
 	}
 	shrunk := "not shrunk"
-	if s.shrink.Runs > 0 {
+	if s.judging.shrink.Runs > 0 {
 		shrunk = fmt.Sprintf("%d shrunk to the written minimum", sum.Minimal)
 	}
 	if s.proofs > 0 {

@@ -3,7 +3,6 @@ package main
 import (
 	"testing"
 
-	"plumb/backend"
 	"plumb/internal/judge/verdict"
 	"plumb/internal/mutants"
 	"plumb/op"
@@ -29,7 +28,7 @@ def test_relu():
 				return err
 			})
 		},
-		word: verdict.Misaligned, kind: verdict.Kind(backend.PartChange),
+		word: verdict.Misaligned, kind: verdict.Kind(verdict.Change),
 	},
 	{
 		name: "an assignment goes astray, and is overwritten",
@@ -51,7 +50,7 @@ def test_setitem():
 				return compose(b, a)
 			}
 		},
-		word: verdict.Misaligned, kind: verdict.Kind(backend.PartChange),
+		word: verdict.Misaligned, kind: verdict.Kind(verdict.Change),
 	},
 	{
 		name: "transpose is no view",
@@ -71,7 +70,7 @@ def test_transpose():
 				return []op.Value{b.Op("clone", b.Op("permute", a.Value("input"), []int{1, 0}))}
 			}
 		},
-		word: verdict.Misaligned, kind: verdict.Kind(backend.PartChange),
+		word: verdict.Misaligned, kind: verdict.Kind(verdict.Change),
 	},
 	{
 		name: "running statistics are mixed with another momentum",
@@ -90,7 +89,7 @@ def test_batch_norm():
 				})
 			}
 		},
-		word: verdict.Misaligned, kind: verdict.Kind(backend.PartState),
+		word: verdict.Misaligned, kind: verdict.Kind(verdict.State),
 	},
 	{
 		name: "the second layer of a sequence of sequences has half a gradient",
@@ -107,7 +106,7 @@ def test_nested():
 				g.To("weight", func() op.Value { return g.Mul(g.Op("matmul", g.Op("transpose", g.G(), 0, 1), g.Value("input")), -0.5) })
 			}
 		},
-		word: verdict.Misaligned, kind: verdict.Kind(backend.PartParamGrad),
+		word: verdict.Misaligned, kind: verdict.Kind(verdict.ParamGrad),
 	},
 	{
 		name: "the gradient of tanh cannot be differentiated",
@@ -124,7 +123,7 @@ def test_tanh():
 				})
 			}
 		},
-		word: verdict.Misaligned, kind: verdict.Kind(backend.PartSecondGrad),
+		word: verdict.Misaligned, kind: verdict.Kind(verdict.SecondGrad),
 	},
 	{
 		name: "dropout drops too much",
@@ -140,7 +139,7 @@ def test_dropout():
 				return run(&other)
 			})
 		},
-		word: verdict.Misaligned, kind: verdict.Kind(backend.PartValue),
+		word: verdict.Misaligned, kind: verdict.Kind(verdict.Value),
 	},
 }
 
@@ -166,7 +165,7 @@ def test_dropout():
 			}
 		}, true},
 	} {
-		w, log := play(t, planted(t, f.plant), []string{file}, "reference", "native", "seed", "1")
+		w, log := play(t, planted(t, f.plant), []string{file}, "--reference", "native", "--seed", "1")
 		if found := len(w.findings()) > 0; found != f.found || len(w.records) == 0 {
 			t.Errorf("found: %v, want %v\n%s", found, f.found, log)
 		}
@@ -189,7 +188,7 @@ def test_exp():
 			return err
 		})
 	}
-	if w, log := play(t, planted(t, double), []string{file}, "reference", "native", "seed", "1"); len(w.findings()) > 0 || len(w.records) != 5 {
+	if w, log := play(t, planted(t, double), []string{file}, "--reference", "native", "--seed", "1"); len(w.findings()) > 0 || len(w.records) != 5 {
 		t.Error(log)
 	}
 	longer := func(defs map[string]*op.Def) {
@@ -200,7 +199,7 @@ def test_exp():
 			return out, err
 		}
 	}
-	if w, _ := play(t, planted(t, longer), []string{file}, "reference", "native", "seed", "1"); len(w.findings()) == 0 {
+	if w, _ := play(t, planted(t, longer), []string{file}, "--reference", "native", "--seed", "1"); len(w.findings()) == 0 {
 		t.Error("another shape is not found")
 	}
 }
@@ -220,11 +219,11 @@ def test_exp():
 			return nil
 		}
 	}
-	strict, _ := play(t, planted(t, refuse), []string{file}, "reference", "native", "seed", "1")
+	strict, _ := play(t, planted(t, refuse), []string{file}, "--reference", "native", "--seed", "1")
 	if len(strict.findings()) == 0 || strict.findings()[0].Verdict.Kind != verdict.Exception {
 		t.Error("the candidate's exception is not found")
 	}
-	lenient, log := play(t, planted(t, refuse), []string{file}, "reference", "native", "seed", "1", "no-exceptions", "true")
+	lenient, log := play(t, planted(t, refuse), []string{file}, "--reference", "native", "--seed", "1", "--set", "exceptions=rejection")
 	if len(lenient.findings()) > 0 || lenient.ends[0].Rejected == 0 || lenient.ends[0].Judged != 5 {
 		t.Error(log)
 	}

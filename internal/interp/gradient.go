@@ -1,7 +1,6 @@
 package interp
 
 import (
-	"plumb/backend"
 	"plumb/internal/autograd"
 	"plumb/internal/eager"
 	"plumb/op"
@@ -45,14 +44,13 @@ func (r *Run) backward() error {
 
 // gradients reports the gradients of the inputs, of the leaves that calls made
 // and of the parameters.
-func (r *Run) gradients(end autograd.Cotangents) error {
+func (r *Run) gradients(end autograd.Cotangents) (err error) {
+	r.out.Grads = map[string]*tensor.Tensor{}
 	for i, leaf := range r.leaves.inputs {
-		if in := &r.job.Program.Inputs[i]; in.RequiresGrad {
-			g, err := r.leafGrad(leaf, end)
-			if err != nil {
+		if r.job.Program.Inputs[i].RequiresGrad {
+			if r.out.Grads[r.job.Program.Inputs[i].Name], err = r.leafGrad(leaf, end); err != nil {
 				return err
 			}
-			r.out.Add(backend.Place{Part: backend.PartGrad, Owner: in.Name}, g)
 		}
 	}
 	params := map[op.Value]bool{}
@@ -67,10 +65,11 @@ func (r *Run) gradients(end autograd.Cotangents) error {
 			return err
 		}
 		if g != nil && m.leaf.RequiresGrad() && !params[m.leaf] {
-			r.out.Add(backend.Place{Part: backend.PartGrad, Owner: m.name}, g)
+			r.out.Grads[m.name] = g
 		}
 	}
-	return r.paramGrads(backend.PartParamGrad, end)
+	r.out.ParamGrads, err = r.paramGrads(end, true)
+	return err
 }
 
 // second differentiates the gradients of the inputs together.
@@ -87,12 +86,20 @@ func (r *Run) second(grads autograd.Cotangents) (err error) {
 			return err
 		}
 	}
+	r.out.SecondGrads = r.inputGrads(seconds)
+	r.out.SecondParamGrads, err = r.paramGrads(seconds, false)
+	return err
+}
+
+// inputGrads returns the gradients of the inputs that require one.
+func (r *Run) inputGrads(grads autograd.Cotangents) map[string]*tensor.Tensor {
+	out := map[string]*tensor.Tensor{}
 	for i, leaf := range r.leaves.inputs {
 		if leaf.RequiresGrad() {
-			r.out.Add(backend.Place{Part: backend.PartSecondGrad, Owner: r.job.Program.Inputs[i].Name}, gradOf(seconds[leaf]))
+			out[r.job.Program.Inputs[i].Name] = gradOf(grads[leaf])
 		}
 	}
-	return r.paramGrads(backend.PartSecondParamGrad, seconds)
+	return out
 }
 
 func gradOf(v op.Value) *tensor.Tensor {

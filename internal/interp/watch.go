@@ -44,12 +44,13 @@ func (w *watch) named(name string) {
 
 // called reports what a call changed.
 func (w *watch) called(c *program.Call) {
-	w.out.Watched = true
+	var changed []backend.Named
 	if w.space != nil && w.mayChange(c) {
-		w.renewed()
+		changed = w.renewed()
 		w.behind.through = nil
 	}
-	w.written(c)
+	changed = append(changed, w.written(c)...)
+	w.out.Changes = append(w.out.Changes, changed)
 	if w.space != nil || w.readAgain(c) {
 		w.named(c.Result)
 	}
@@ -69,14 +70,9 @@ func (w *watch) readAgain(c *program.Call) (read bool) {
 	return read
 }
 
-// changed reports what the call that has just been run left in a tensor.
-func (w *watch) changed(name string, t *tensor.Tensor) {
-	w.out.Add(backend.Place{Part: backend.PartChange, Call: len(w.out.Values) - 1, Owner: name}, t)
-}
-
-// renewed reports the names that stand for other elements than before, in the
+// renewed returns the names that stand for other elements than before, in the
 // order of the program.
-func (w *watch) renewed() {
+func (w *watch) renewed() (changed []backend.Named) {
 	look := func(name string) {
 		ref := program.Ref(name)
 		old, ok := w.marks[ref]
@@ -85,7 +81,7 @@ func (w *watch) renewed() {
 			return
 		}
 		if told := w.behind.through == nil || w.behind.through.tensor == v.tensor; told && !v.tensor.Tensor.SameBits(old.tensor) {
-			w.changed(name, v.tensor.Tensor)
+			changed = append(changed, backend.Named{Name: name, Tensor: v.tensor.Tensor})
 		}
 		w.named(name)
 	}
@@ -96,16 +92,17 @@ func (w *watch) renewed() {
 	for i := range p.Calls[:len(w.out.Values)-1] {
 		look(p.Calls[i].Result)
 	}
+	return changed
 }
 
-// written reports the arguments into which the call wrote.
-func (w *watch) written(c *program.Call) {
+// written returns the arguments into which the call wrote.
+func (w *watch) written(c *program.Call) (changed []backend.Named) {
 	look := func(ref program.Ref) {
 		old, ok := w.marks[ref]
 		if v := w.env[ref]; !ok || v.tensor == nil || v.tensor.Tensor != old.tensor || sum(old.tensor) == old.sum {
 			return
 		}
-		w.changed(string(ref), copyOf(old.tensor))
+		changed = append(changed, backend.Named{Name: string(ref), Tensor: copyOf(old.tensor)})
 		w.spoil(old)
 		w.named(string(ref))
 	}
@@ -115,6 +112,7 @@ func (w *watch) written(c *program.Call) {
 	for _, kw := range c.Kwargs {
 		program.Refs(kw.Value, look)
 	}
+	return changed
 }
 
 // spoil notes that an input of the job, which is the caller's, was written into.

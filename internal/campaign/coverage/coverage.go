@@ -31,7 +31,7 @@ var rank = []State{Misaligned, Known, Aligned, Beyond, Refused, Unmeasured, None
 
 // Legend explains the symbols.
 const Legend = `+ aligned: compared with the reference; second order: the gradient's gradient agrees with
-  difference quotients (plumb run --gradcheck), as the reference cannot call gradients by name
+  difference quotients (plumb ops gradcheck), as the reference cannot call gradients by name
 ! misaligned   k a known fault of the reference   x both sides refuse such calls
 u the reference has no such operator or dtype   - no gradient by definition
 . no such call can be written   ~ not measured   (blank: the run did not reach it)

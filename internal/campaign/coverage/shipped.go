@@ -9,7 +9,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Made by: go run ./cmd/plumb run --ops '*' --coverage coverage/torch.json.zst --seed 11 --power 0
+// Made by: go run ./cmd/plumb ops cover run '*' --out internal/campaign/coverage/torch.json.zst --seed 11 --set power=0
 //
 //go:embed torch.json.zst
 var shipped []byte

@@ -157,7 +157,7 @@ func findingNotes(f *finding.Finding) []string {
 	}
 	how := fmt.Sprintf("in %s of the candidate, %.1fs", plural(r.Runs, "run"), r.Elapsed.Seconds())
 	if !r.Minimal {
-		how += "; the budget ended the search (--shrink-runs, --shrink-time)"
+		how += "; the budget ended the search (--set shrink.runs, shrink.time)"
 	}
 	note("modes", strings.Join(f.Modes(), ", "))
 	note("to blame", r.Record.Verdict.Blame)

@@ -34,7 +34,7 @@ type jsonRecord struct {
 	Reason    string         `json:"reason,omitempty"`
 	Compared  int            `json:"compared"` // tensors and numbers
 	Worst     compare.Number `json:"worst"`    // observed error ÷ limit
-	// Truths are the distances of both sides from the truth (--oracle always).
+	// Truths are the distances of both sides from the truth (--set oracle=always).
 	Truths []verdict.Truth `json:"truths,omitempty"`
 	// Uncaptured says why a graph mode does not support the case, Blame what of
 	// the graph is wrong.

@@ -398,7 +398,7 @@ func TestErrors(t *testing.T) {
 		"random_tensor: argument 'ndim' must be at most 64, not 65":                                                      draws(RandomTensor(TensorSpec{NDim: 65})),
 		"random_tensor: argument 'requires_grad' must be bool, not int":                                                  draws(RandomTensor(TensorSpec{NDim: 0, RequiresGrad: 1})),
 		"random_tensor: there is no int64 in [low=3, high=3)":                                                            draws(RandomTensor(TensorSpec{NDim: 0, DType: tensor.I64, Low: 3, High: 3})),
-		"random_tensor: shape [100000, 1000] of float32 is above the limit of 33554432 bytes; --max-tensor sets another": draws(RandomTensor(TensorSpec{NDim: 2, Dims: [5]any{100000, 1000}})),
+		"random_tensor: shape [100000, 1000] of float32 is above the limit of 33554432 bytes; --set tensor.max sets another": draws(RandomTensor(TensorSpec{NDim: 2, Dims: [5]any{100000, 1000}})),
 		"oneof needs at least one alternative":                                                                           choice1(nil),
 		"oneof: argument 'possibility' has 1 numbers for 2 alternatives":                                                 choice1([]float64{1}, 1, 2),
 		"oneof: argument 'possibility' must hold numbers from 0 to 1, not 7": func() error {

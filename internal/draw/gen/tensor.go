@@ -175,7 +175,7 @@ func (c *Case) checkSize(d tensor.DType, shape []int) error {
 		limit = MaxBytes
 	}
 	if bytes > float64(limit) {
-		return fmt.Errorf("random_tensor: shape %s of %s is above the limit of %d bytes; --max-tensor sets another", tensor.ShapeString(shape), d, limit)
+		return fmt.Errorf("random_tensor: shape %s of %s is above the limit of %d bytes; --set tensor.max sets another", tensor.ShapeString(shape), d, limit)
 	}
 	return nil
 }

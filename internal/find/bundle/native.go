@@ -13,6 +13,7 @@ import (
 	_ "embed"
 
 	"plumb/backend"
+	"plumb/internal/judge/verdict"
 	"plumb/internal/module"
 	"plumb/op"
 	"plumb/program"
@@ -101,7 +102,7 @@ type goFile struct {
 func (g *goFile) expressible() bool {
 	p := g.f.Program
 	n := g.p.calls(len(p.Calls))
-	if g.p.Mode != byElements && g.p.Mode != byException || g.p.Classes || g.p.Metadata || g.p.twice() || g.p.stepped() || g.p.Where.Part == backend.PartChange {
+	if g.p.Mode != byElements && g.p.Mode != byException || g.p.Classes || g.p.Metadata || g.p.twice() || g.p.stepped() || g.p.Where.Part == verdict.Change {
 		return false
 	}
 	if strings.Contains(p.String(), "\n    ") { // a block of statements
@@ -246,12 +247,12 @@ func (g *goFile) place() (name, expr string) {
 	w := g.p.Where
 	v := ident(w.Name)
 	switch {
-	case w.Part == backend.PartGrad:
+	case w.Part == verdict.Grad:
 		return w.Name, "grad(" + v + ")"
-	case w.Part != backend.PartValue:
+	case w.Part != verdict.Value:
 		module, name, _ := strings.Cut(w.Name, ".")
 		get := fmt.Sprintf("%s.Get(%q)", ident(module), name)
-		if w.Part == backend.PartParamGrad {
+		if w.Part == verdict.ParamGrad {
 			return module, "grad(" + get + ")"
 		}
 		return module, get + ".Unwrap()"

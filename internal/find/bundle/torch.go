@@ -428,17 +428,17 @@ func pythonText(e *Ending) string {
 func (w *pythonFile) result() string {
 	module, name, _ := strings.Cut(w.p.Where.Name, ".")
 	switch w.p.Where.Part {
-	case backend.PartGrad:
+	case verdict.Grad:
 		return w.p.Where.Name + ".grad"
-	case backend.PartParamGrad:
+	case verdict.ParamGrad:
 		return w.parameter() + ".grad"
-	case backend.PartParam, backend.PartState:
+	case verdict.Param, verdict.State:
 		return fmt.Sprintf("%s.state_dict()[%q]", module, name)
-	case backend.PartStep:
+	case verdict.Stepped:
 		return w.parameter() + ".detach()"
-	case backend.PartSecondGrad:
+	case verdict.SecondGrad:
 		return fmt.Sprintf("second[id(%s)]", w.p.Where.Name)
-	case backend.PartSecondParamGrad:
+	case verdict.SecondParamGrad:
 		return fmt.Sprintf("second[id(%s)]", w.parameter())
 	}
 	s := w.p.Where.Name
@@ -466,7 +466,7 @@ func (w *pythonFile) elements(s *torchScript) {
 		w.stored = gotFile
 	}
 	s.Recorded = "None"
-	s.Optional = w.p.Where.Part != backend.PartValue && w.p.Where.Part != backend.PartChange
+	s.Optional = w.p.Where.Part != verdict.Value && w.p.Where.Part != verdict.Change
 	if other.number != nil {
 		s.Recorded = w.tensor(other.number, w.stored, w.p.key(), 13)
 		s.Number = other.is != "a tensor"

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"plumb/backend"
 	"plumb/internal/judge/verdict"
 	"plumb/op"
 	"plumb/program"
@@ -15,7 +14,7 @@ import (
 // and gradients.
 func (s *search) forwardOnly() bool {
 	w := s.result.Record.Verdict.Where
-	if w == nil || w.Part != backend.PartValue && w.Part != backend.PartChange {
+	if w == nil || w.Part != verdict.Value && w.Part != verdict.Change {
 		return false
 	}
 	whole := s.edit(func(p *program.Program) {

@@ -8,7 +8,6 @@ package margins
 import (
 	"strings"
 
-	"plumb/backend"
 	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
 	"plumb/op"
@@ -24,7 +23,7 @@ type Margin struct {
 	// calls. For the gradient of an input it is the one that reads the input,
 	// "several operators" where they differ, "" where none does.
 	Op    string         `json:"op"`
-	Part  backend.Part   `json:"part"`
+	Part  verdict.Part   `json:"part"`
 	DType string         `json:"dtype"`
 	Class op.Class       `json:"class"` // of numerics; "" for the default of the dtype
 	Ratio compare.Number `json:"ratio"` // observed error ÷ limit; "inf" where nothing could pass

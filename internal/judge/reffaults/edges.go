@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"plumb/backend"
 	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
@@ -181,7 +180,7 @@ var hugeSquares = each([]string{
 	return verdict.KnownFault{
 		Reference: "torch",
 		Target:    target,
-		Kinds:     slices.Concat(values, grads, []verdict.Kind{verdict.Kind(backend.PartParamGrad)}),
+		Kinds:     slices.Concat(values, grads, []verdict.Kind{verdict.Kind(verdict.ParamGrad)}),
 		Shows:     func(v complex128) bool { return undefined(v) || v == 0 },
 		When: func(p *program.Program) bool {
 			return slices.ContainsFunc(p.Inputs, func(in program.Input) bool {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"plumb/backend"
 	"plumb/internal/judge/verdict"
 	"plumb/op"
 	"plumb/ops"
@@ -15,8 +14,8 @@ import (
 
 var (
 	raises = []verdict.Kind{verdict.Exception}
-	values = []verdict.Kind{verdict.Kind(backend.PartValue)}
-	grads  = []verdict.Kind{verdict.Kind(backend.PartGrad)}
+	values = []verdict.Kind{verdict.Kind(verdict.Value)}
+	grads  = []verdict.Kind{verdict.Kind(verdict.Grad)}
 )
 
 // shapeFaults are the faults around shapes, indices, products and windows.

@@ -13,17 +13,17 @@ import (
 // String names the place, such as "call 2, value y[0]" or "gradient of x".
 func (w *Where) String() string {
 	switch w.Part {
-	case backend.PartGrad, backend.PartParamGrad:
+	case Grad, ParamGrad:
 		return "gradient of " + w.Name
-	case backend.PartSecondGrad, backend.PartSecondParamGrad:
+	case SecondGrad, SecondParamGrad:
 		return "second-order gradient of " + w.Name
-	case backend.PartStep:
+	case Stepped:
 		return "parameter " + w.Name + " after a step of SGD"
-	case backend.PartChange:
+	case Change:
 		return fmt.Sprintf("%s after call %d", w.Name, w.Call)
-	case backend.PartParam:
+	case Param:
 		return "parameter " + w.Name + " after the last call"
-	case backend.PartState:
+	case State:
 		return "buffer " + w.Name + " after the last call"
 	}
 	if w.Name == "" {
@@ -39,11 +39,11 @@ func (w *Where) String() string {
 func (d *Difference) reason() string {
 	s := d.Where.String() + ": " + d.Diff.Message
 	switch d.Where.Part {
-	case backend.PartGrad, backend.PartParamGrad:
+	case Grad, ParamGrad:
 		s = "the values agree; " + s
-	case backend.PartSecondGrad, backend.PartSecondParamGrad:
+	case SecondGrad, SecondParamGrad:
 		s = "the values and their gradients agree; " + s
-	case backend.PartStep:
+	case Stepped:
 		s = "the values and the gradients agree; " + s
 	}
 	return s

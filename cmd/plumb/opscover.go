@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"plumb/backend"
 	"plumb/internal/campaign"
@@ -22,11 +25,96 @@ import (
 	"plumb/tensor"
 )
 
-// covering fills in the matrix of plumb run --coverage.
+// newOpsCover is plumb ops cover.
+func newOpsCover() *cobra.Command {
+	return parent(&cobra.Command{
+		Use:   "cover",
+		Short: "What agrees with the reference, by operator, direction, dtype and layout",
+		Long: `Cover is about the matrix operator × direction × dtype × layout: what agrees with
+the reference, what both refuse, and what cannot be compared. Plumb comes with
+the one of PyTorch; run measures one.`,
+	}, newCoverShow(), newCoverRun())
+}
+
+func newCoverShow() *cobra.Command {
+	var from string
+	var reasons, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show [NAME…]",
+		Short: "Print the matrix that comes with Plumb, or one of plumb ops cover run",
+		Example: `  plumb ops cover show softmax
+  plumb ops cover show --from cover.json softmax --reasons`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return showCoverage(cmd.OutOrStdout(), from, names, reasons, asJSON)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&from, "from", "", "a file that plumb ops cover run wrote")
+	fl.BoolVar(&reasons, "reasons", false, "say of every cell that is not aligned why")
+	jsonFlag(fl, &asJSON, "print the matrix as one object")
+	bars(cmd, "json", "reasons")
+	return cmd
+}
+
+// showCoverage prints the matrix of the operators that are wanted.
+func showCoverage(w io.Writer, path string, names []string, reasons, asJSON bool) error {
+	defs, err := selectOps(names)
+	if err != nil {
+		return usage(err)
+	}
+	m, err := readCoverage(path, defs)
+	if err != nil {
+		return usage(err)
+	}
+	if len(m.Ops) == 0 && len(names) > 0 {
+		return usage(fmt.Errorf("%s has none of these operators; this compares them: plumb ops cover run %s --out FILE", cmp.Or(path, "the shipped coverage"), names[0]))
+	}
+	if asJSON {
+		return m.Write(w)
+	}
+	m.Text(w, reasons)
+	return nil
+}
+
+func newCoverRun() *cobra.Command {
+	s := newSession()
+	c := &covering{session: s, cells: map[string][]cell{}, perCell: 2}
+	cmd := &cobra.Command{
+		Use:   "run PATTERN… --out FILE",
+		Short: "Measure the matrix for the operators whose name matches a pattern",
+		Long: `Run draws a few cases of every dtype and layout, legal or not, for the operators
+whose name matches one of the patterns, compares them, checks gradients of
+gradients against difference quotients, and writes the matrix to a file.`,
+		Example: `  plumb ops cover run 'leaky*' --out cover.json
+  plumb ops cover show --from cover.json`,
+		Args: atLeastOne("a pattern of operators' names, such as 'conv*' or '*'"),
+		RunE: func(cmd *cobra.Command, patterns []string) error {
+			s.attach(cmd)
+			return c.run(cmd.Context(), patterns)
+		},
+	}
+	group(cmd, whichCases, func(fl *pflag.FlagSet) {
+		fl.VarP(wholeNumber(&c.perCell, 1), "number", "n", "cases of each dtype and layout")
+		fl.Var(anySeed(&s.cases.given), "seed", "the seed of all cases (default: a new one, printed at the end)")
+	})
+	s.subjects.register(cmd)
+	s.judging.register(cmd)
+	s.reports.register(cmd)
+	group(cmd, whatPrinted, func(fl *pflag.FlagSet) {
+		fl.StringVarP(&c.out, "out", "o", "", "the file of the matrix; compressed where it ends in .zst")
+	})
+	_ = cmd.MarkFlagRequired("out")
+	return cmd
+}
+
+// covering measures a matrix.
 type covering struct {
-	matrix *coverage.Matrix
-	defs   []*op.Def
-	cells  map[string][]cell // by test, of its cases
+	*session
+	out     string
+	perCell int // cases
+	matrix  *coverage.Matrix
+	defs    []*op.Def
+	cells   map[string][]cell // by test, of its cases
 }
 
 // cell is where a case belongs.
@@ -37,42 +125,59 @@ type cell struct {
 	layout opcase.Layout
 }
 
-// coverTests are the tests that fill in the matrix: one per operator that
-// matches and dtype, of a few cases in every layout.
-func (r *runner) coverTests(pattern string) ([]campaign.Test, error) {
-	if len(r.dtypes) > 0 {
-		return nil, fmt.Errorf("--coverage fills in every dtype: leave out --dtype")
+func (c *covering) run(ctx context.Context, patterns []string) error {
+	c.cases.settle(nil)
+	if err := c.open(ctx, false); err != nil {
+		return err
 	}
-	m := &coverage.Matrix{Reference: r.backends.Is(r.reference), Date: time.Now().UTC().Format(time.DateOnly), Seed: r.seed, Cases: r.n}
-	if m.Cases == 0 {
-		m.Cases = 2
+	defer c.cases.sigs.Close()
+	tests, err := c.tests(patterns)
+	if err != nil {
+		return usage(err)
 	}
+	c.observers = append(c.observers, c)
+	end := c.session.run(ctx, "plumb ops cover run", tests)
+	var e *exitError
+	if errors.As(end, &e) && e.code != exitFindings {
+		return end
+	}
+	if err := c.finish(ctx); err != nil {
+		return &exitError{exitFault, err}
+	}
+	return end
+}
+
+// tests fill in the matrix: one per operator that matches and dtype, of a few
+// cases in every layout.
+func (c *covering) tests(patterns []string) ([]campaign.Test, error) {
+	m := &coverage.Matrix{Reference: c.subjects.set.Is(c.subjects.reference), Date: time.Now().UTC().Format(time.DateOnly), Seed: c.cases.seed, Cases: c.perCell}
 	for _, dt := range opDTypes {
 		m.DTypes = append(m.DTypes, dt.String())
 	}
 	for _, l := range opcase.Layouts {
 		m.Layouts = append(m.Layouts, string(l))
 	}
-	r.covering = &covering{matrix: m, cells: map[string][]cell{}}
+	c.matrix = m
+	matches, err := matching(ops.Table(), patterns)
+	if err != nil {
+		return nil, err
+	}
 	var out []campaign.Test
-	for _, d := range ops.Table().Defs() {
-		ok, err := answersTo(d, pattern)
-		if err != nil {
-			return nil, fmt.Errorf("--ops %s: %w", pattern, err)
-		}
-		if !ok || len(d.Names) == 0 || d.Sample == nil || !strings.Contains(d.ID(), r.filter) {
+	for _, one := range matches {
+		d := one.def
+		if len(d.Names) == 0 || d.Sample == nil {
 			continue
 		}
-		r.covering.defs = append(r.covering.defs, d)
+		c.defs = append(c.defs, d)
 		o := m.Add(d.ID())
 		for _, dt := range opDTypes {
-			if t := r.covering.test(d, o, dt, r.seed); t.N > 0 {
+			if t := c.test(d, o, dt, c.cases.seed); t.N > 0 {
 				out = append(out, t)
 			}
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("--ops %s: no operator's name matches; plumb ops lists them", pattern)
+		return nil, noOperator(patterns)
 	}
 	return out, nil
 }
@@ -98,12 +203,18 @@ func (c *covering) test(d *op.Def, o *coverage.Op, dt tensor.DType, seed uint64)
 		}
 	}
 	test := fixed(name, programs)
-	test.Graph = false // as for --ops
+	test.Graph = false // unless it is asked for
 	return test
 }
 
-// record fills in the cells of a judged case.
+// end has nothing to do: cells are filled in case by case.
+func (c *covering) end(*verdict.End) {}
+
+// record fills in the cells of a case of the first candidate.
 func (c *covering) record(rec *verdict.Record) {
+	if rec.Candidate != c.subjects.candidates[0] {
+		return
+	}
 	at := c.cells[rec.Test][rec.Index]
 	v := rec.Verdict
 	reason := firstSentence(v.Reason)
@@ -147,7 +258,7 @@ func inBackward(rec *verdict.Record) bool {
 		return rec.Reference.Call == len(rec.Program.Calls)
 	}
 	if v.Where != nil {
-		return v.Where.Part == backend.PartGrad
+		return v.Where.Part == verdict.Grad
 	}
 	raised := func(o *backend.Outcome) bool {
 		return o != nil && o.Status == backend.Raised && o.Call == len(rec.Program.Calls)
@@ -157,8 +268,8 @@ func inBackward(rec *verdict.Record) bool {
 
 // backward says what an aligned case tells of the gradient.
 func (at cell) backward(rec *verdict.Record) (coverage.State, string) {
-	for _, s := range rec.Reference.Slots {
-		if s.Part == backend.PartGrad && s.Tensor != nil {
+	for _, g := range rec.Reference.Grads {
+		if g != nil {
 			return coverage.Aligned, ""
 		}
 	}
@@ -182,11 +293,10 @@ func firstSentence(text string) string {
 }
 
 // finish fills in the second order and writes the file.
-func (r *runner) finish(ctx context.Context) error {
-	c := r.covering
-	check := func(d *op.Def) []secondOrder { return secondOrders(d, r.seed) }
+func (c *covering) finish(ctx context.Context) error {
+	check := func(d *op.Def) []secondOrder { return secondOrders(d, c.cases.seed) }
 	i := 0
-	for cells := range inOrder(ctx, r.jobs, c.defs, check) {
+	for cells := range inOrder(ctx, c.subjects.jobs, c.defs, check) {
 		for _, s := range cells {
 			c.matrix.Set(c.matrix.Ops[i], coverage.Second, s.dtype.String(), string(s.layout), s.state, s.reason)
 		}
@@ -195,19 +305,7 @@ func (r *runner) finish(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(r.coverage), ".plumb-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	if err := c.matrix.WriteFile(r.coverage, tmp); err != nil {
-		tmp.Close()
-		return err
-	}
-	if err := errors.Join(tmp.Chmod(0o644), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), r.coverage)
+	return whole(c.out, func(w io.Writer) error { return c.matrix.WriteFile(c.out, w) })
 }
 
 // secondOrder is a cell of the second order.
@@ -309,12 +407,6 @@ func deepened(arrange func(*tensor.Tensor) (*tensor.Tensor, bool)) func(*tensor.
 	}
 }
 
-// isCoverage reports whether an argument of plumb ops --coverage is a file's
-// name, not an operator's.
-func isCoverage(arg string) bool {
-	return strings.HasSuffix(arg, ".json") || strings.HasSuffix(arg, coverage.Compressed)
-}
-
 // readCoverage reads a coverage file, the shipped one for no path, and keeps
 // the operators asked for.
 func readCoverage(path string, defs []*op.Def) (*coverage.Matrix, error) {
@@ -336,14 +428,14 @@ func coverageAt(path string) (*coverage.Matrix, error) {
 	if path == "" {
 		return coverage.Shipped()
 	}
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	m, err := coverage.ReadFile(path, f)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; plumb run --ops '*' --coverage FILE writes one", path, err)
+		return nil, fmt.Errorf("%s: %w; plumb ops cover run '*' --out FILE writes one", path, err)
 	}
 	return m, nil
 }

@@ -7,13 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
-
 	"plumb/op"
 	"plumb/program"
 )
 
-// checkGradients is plumb run --gradcheck of a table whose cosine has a
+// checkGradients is plumb ops gradcheck of a table whose cosine has a
 // gradient of the wrong sign.
 func checkGradients(t *testing.T, asJSON bool) (string, error) {
 	t.Helper()
@@ -23,10 +21,9 @@ func checkGradients(t *testing.T, asJSON bool) (string, error) {
 		}
 	})
 	var out bytes.Buffer
-	r := &runner{flags: &cobra.Command{}, out: &out, err: &out}
-	r.register(r.flags)
-	r.ops, r.json, r.seed = "cos*", asJSON, 1
-	err := r.gradients(t.Context(), table)
+	seed := uint64(1)
+	g := &gradientCheck{given: &seed, jobs: 2, log: gradientLog{out: &out, json: asJSON}}
+	err := g.run(t.Context(), table, []string{"cos*"})
 	return out.String(), err
 }
 

@@ -6,69 +6,84 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"sync"
+
+	"github.com/spf13/cobra"
 
 	"plumb/internal/gradcheck"
 	"plumb/internal/judge/compare"
 	"plumb/op"
+	"plumb/ops"
 )
 
-// ofComparisons are the flags of plumb run that say nothing about gradients
-// checked by difference quotients.
-var ofComparisons = []string{"reference", "candidate", "python", "rtol", "atol", "record", "timeout", "device", "oracle", "dtype", "margins", "power", "coverage"}
+// gradientCheck is plumb ops gradcheck: no backend takes part.
+type gradientCheck struct {
+	calls int // of each operator; 0 for the usual number
+	given *uint64
+	jobs  int
+	log   gradientLog
+}
 
-// gradients is plumb run --gradcheck of a table: no backend takes part.
-func (r *runner) gradients(ctx context.Context, table *op.Table) error {
-	defs, err := r.gradientOps(table)
+func newOpsGradcheck() *cobra.Command {
+	g := &gradientCheck{jobs: runtime.NumCPU()}
+	cmd := &cobra.Command{
+		Use:   "gradcheck [PATTERN…]",
+		Short: "Check gradients against difference quotients, without a reference",
+		Long: `Gradcheck compares the gradients of Plumb's own operators with difference
+quotients in float64 and complex128, of first and second order. Without a pattern
+it checks all operators.`,
+		Example: `  plumb ops gradcheck 'conv*' 'max*'
+  plumb ops gradcheck --json | tail -1`,
+		RunE: func(cmd *cobra.Command, patterns []string) error {
+			g.log.out = cmd.OutOrStdout()
+			if len(patterns) == 0 {
+				patterns = []string{"*"}
+			}
+			return g.run(cmd.Context(), ops.Table(), patterns)
+		},
+	}
+	fl := cmd.Flags()
+	fl.VarP(wholeNumber(&g.calls, 1), "number", "n", "calls of each operator (default 12)")
+	fl.Var(anySeed(&g.given), "seed", "the seed of all calls (default: a new one, printed at the end)")
+	jobsFlag(fl, &g.jobs, "operators that are checked at the same time")
+	fl.BoolVarP(&g.log.verbose, "verbose", "v", false, "print every finding of an operator, not its first alone")
+	jsonFlag(fl, &g.log.json, "one JSON object per operator and line, the summary last")
+	bars(cmd, "json", "verbose")
+	return cmd
+}
+
+// run checks the operators of a table.
+func (g *gradientCheck) run(ctx context.Context, table *op.Table, patterns []string) error {
+	var defs []*op.Def
+	matches, err := matching(table, patterns)
 	if err != nil {
 		return usage(err)
 	}
-	g := &gradientLog{out: r.out, verbose: r.verbose, json: r.json}
-	options := gradcheck.Options{Seed: r.seed, Calls: r.n}
-	for report := range inOrder(ctx, r.jobs, defs, func(d *op.Def) *gradcheck.Report { return gradcheck.Check(table, d, options) }) {
-		g.add(report)
+	for _, m := range matches {
+		defs = append(defs, m.def)
+	}
+	if len(defs) == 0 {
+		return usage(noOperator(patterns))
+	}
+	c := drawing{given: g.given}
+	c.settle(nil)
+	options := gradcheck.Options{Seed: c.seed, Calls: g.calls}
+	for report := range inOrder(ctx, g.jobs, defs, func(d *op.Def) *gradcheck.Report { return gradcheck.Check(table, d, options) }) {
+		g.log.add(report)
 	}
 	if ctx.Err() != nil {
-		return &exitError{exitFault, errors.New("interrupted")}
+		return errInterrupted
 	}
-	g.summary(r.seed)
+	g.log.summary(c.seed)
 	switch {
-	case g.findings > 0:
+	case g.log.findings > 0:
 		return &exitError{exitFindings, nil}
-	case g.checked == 0:
+	case g.log.checked == 0:
 		return usage(errors.New("no gradient was checked"))
 	}
 	return nil
-}
-
-// gradientOps returns the operators that --ops and --filter ask for.
-func (r *runner) gradientOps(table *op.Table) ([]*op.Def, error) {
-	if err := r.check(); err != nil {
-		return nil, err
-	}
-	for _, name := range ofComparisons {
-		if r.flags.Flags().Changed(name) {
-			return nil, fmt.Errorf("--gradcheck compares no backends: leave out --%s", name)
-		}
-	}
-	if len(r.files) > 0 {
-		return nil, fmt.Errorf("--gradcheck checks operators, not test files; leave out %s", r.files[0])
-	}
-	var defs []*op.Def
-	for _, d := range table.Defs() {
-		ok, err := answersTo(d, r.ops)
-		if err != nil {
-			return nil, fmt.Errorf("--ops %s: %w", r.ops, err)
-		}
-		if (ok || r.ops == "") && strings.Contains(d.ID(), r.filter) {
-			defs = append(defs, d)
-		}
-	}
-	if len(defs) == 0 {
-		return nil, fmt.Errorf("no operator's name matches --ops %q and --filter %q; plumb ops lists them", r.ops, r.filter)
-	}
-	return defs, nil
 }
 
 // inOrder yields f of every item, in their order, computed by some goroutines

@@ -1,0 +1,264 @@
+package main
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// everyCommand calls f for the root and all below it.
+func everyCommand(cmd *cobra.Command, f func(*cobra.Command)) {
+	f(cmd)
+	for _, c := range cmd.Commands() {
+		everyCommand(c, f)
+	}
+}
+
+// refusal runs a command line that must be refused as a mistake of the
+// caller's, and returns the message.
+func refusal(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := newRoot()
+	cmd.SetArgs(args)
+	cmd.SetOut(io.Discard)
+	cmd.SetErr(io.Discard)
+	err := cmd.ExecuteContext(t.Context())
+	if err == nil {
+		t.Errorf("plumb %s is taken", strings.Join(args, " "))
+		return ""
+	}
+	if e, ok := err.(*exitError); ok {
+		if e.code != exitUsage {
+			t.Errorf("plumb %s ends with %d: %v", strings.Join(args, " "), e.code, e.err)
+		}
+		return e.err.Error()
+	}
+	return err.Error()
+}
+
+// TestFlagsThatCannotBeHonouredAreRefused: nothing that is asked for is
+// ignored in silence.
+func TestFlagsThatCannotBeHonouredAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	test := write("x.py", "@autotest()\ndef test_x():\n    return torch.relu(random_tensor())\n")
+	saved := write("saved.py", "# plumb program v1\nimport operator, torch\nfrom plumb import case, integer, tensor, uniform\n\ncase(\"a\", seed=1)\nx = tensor((2,), torch.float32, uniform(0.0, 1.0, key=1))\ny = torch.tanh(x)\n")
+	list := write("margins.jsonl", `{"op":"a","part":"value","dtype":"float32","class":"","ratio":0.25}`)
+	for _, c := range []struct{ args, want string }{
+		// numbers that mean nothing
+		{"graph run -n -3", "at least 1"},
+		{"run -n 0", "at least 1"},
+		{"run -j 0", "at least 1"},
+		{"run --maxfail 0", "at least 1"},
+		{"run --durations 0", "at least 1"},
+		{"run --seed -1", "not negative"},
+		{"run --set known.clean=-1", "known.clean=-1: want a whole number, at least 1"},
+		{"run --set power=-1", "power=-1: want a whole number, at least 0"},
+		{"run --set shrink.runs=x", "shrink.runs=x: want a whole number, at least 0"},
+		{"run --set shrink.time=0s", "shrink.time=0s: want a positive duration"},
+		{"run --set timeout=-1s", "timeout=-1s: want a positive duration"},
+		{"run --set tensor.max=0", "want a size such as 32MB"},
+		{"run --set oracle=sometimes", "want off, on-mismatch or always"},
+		{"run --set exceptions=", "want finding or rejection"},
+		{"run --set known.strict=maybe", "want true or false"},
+		{"run --set findings=", "want a path or none"},
+		{"run --set powers=1", "there is no setting \"powers\"; is it power?"},
+		{"run --dtype int32", "want float16, bfloat16, float32 or float64"},
+		{"run --tolerance 1,-1", "not negative"},
+		{"ops run relu -n 0", "at least 1"},
+		{"ops run relu -j 0", "at least 1"},
+		{"ops cover run relu --out x -n 0", "at least 1"},
+		{"ops gradcheck -n 0", "at least 1"},
+		{"ops gradcheck -j 0", "at least 1"},
+		{"selftest -n 0", "at least 1"},
+		{"selftest -j 0", "at least 1"},
+		{"selftest --prove -1", "at least 0"},
+		{"conform gen x.py --out y -j 0", "at least 1"},
+		{"conform gen x.py --out y --timeout 0s", "a positive duration"},
+		{"conform gen x.py --out y --memory 0", "a size such as 32MB"},
+		{"conform gen x.py --out y --truth half", "want "},
+		{"conform run -j 0", "at least 1"},
+		{"conform run --timeout 0s", "a positive duration"},
+		{"conform run --compat other", "want diopi"},
+		{"conform run --failure-debug-level 3", "want 0, 1 or 2"},
+		{"graph show " + test + " --case -1", "at least 0"},
+		{"graph show " + test + " --debug 4", "want 1, 2 or 3"},
+		{"margins " + list + " --suggest --safety 0", "from 1 to"},
+		{"bench cases -n 0", "at least 1"},
+		{"bench cases --count 0", "at least 1"},
+		{"bench cases -j 0", "at least 1"},
+		{"bench draw -n 0", "at least 1"},
+		{"bench kernels --count 0", "at least 1"},
+		{"bench kernels --threads -1", "at least 0"},
+		{"bench graph --count 0", "at least 1"},
+		{"bench graph --threads -1", "at least 0"},
+		{"bench compare --count 0", "at least 1"},
+		{"bench conform --sample -1", "at least 0"},
+		{"bench conform -j 0", "at least 1"},
+		{"bench conform --limit 0", "a size such as 32MB"},
+		// what is not here
+		{"run " + test + " --reference native --device cuda", "--device cuda: native has no such device here"},
+		{"run " + test + " --reference native --set oracle=always --candidate nosuch", "unknown backend"},
+		{"run --reference recorded --set oracle=always", "a recorded reference cannot be asked"},
+		// flags without what they are about
+		{"run " + test + " --reference native --python python3", "--python python3 has no effect"},
+		{"run " + saved + " --reference native -n 5", "-n has no effect"},
+		{"run " + saved + " --reference native --dtype float64", "--dtype has no effect"},
+		{"run " + saved + " --reference native --set tensor.max=1MB", "tensor.max has no effect"},
+		{"run --reference recorded --dtype float64", "--dtype has no effect"},
+		{"run --collect-only --junit x.xml", "--junit has no effect with --collect-only"},
+		{"run --collect-only --record x", "--record has no effect with --collect-only"},
+		{"run --collect-only --candidate native", "--candidate has no effect with --collect-only"},
+		{"run --collect-only --tolerance exact", "--tolerance has no effect with --collect-only"},
+		{"run --lf --ff", "--lf has no effect with --ff"},
+		{"run -x --maxfail 3", "--maxfail has no effect with --exitfirst"},
+		{"run --json -v", "--verbose has no effect with --json"},
+		{"run --json --durations 3", "--durations has no effect with --json"},
+		{"run -q -v", "--verbose has no effect with --quiet"},
+		{"run --junit=", "--junit is empty"},
+		{"run --python=", "--python is empty"},
+		{"ops run relu --device cpu", "unknown flag: --device"},
+		{"ops run relu --set tensor.max=1MB", "does not use the setting tensor.max"},
+		{"ops cover show --json --reasons", "--reasons has no effect with --json"},
+		{"ops gradcheck --json -v", "--verbose has no effect with --json"},
+		{"graph run --dtype float32", "unknown flag: --dtype"},
+		{"graph show " + test + "::test_x --dot --debug 3", "--debug has no effect with --dot"},
+		{"graph show " + test + "::test_x --without nosuch", "nosuch"},
+		{"graph show " + saved + " --seed 3", "--seed has no effect"},
+		{"bench graph --without nosuch", "nosuch"},
+		{"conform run --filter-dtype nosuch", "--filter-dtype nosuch"},
+		{"selftest --json -v", "--verbose has no effect with --json"},
+		{"selftest --set power=1", "does not use the setting power"},
+		{"selftest --reference native --python python3", "--python python3 has no effect"},
+		{"margins " + list + " --safety 5", "--safety needs --suggest"},
+		{"repro --run", "--run needs a finding"},
+		{"repro --zip x.zip", "--zip needs a finding"},
+		{"repro x --zip x.zip --run", "--run has no effect with --zip"},
+		{"repro x --python python3", "--python needs --run"},
+		{"repro x --run --after y", "--after needs --as plumb"},
+		{"repro x --run --plumb y", "--plumb needs --as native"},
+		{"conform run --json -v", "--verbose has no effect with --json"},
+		{"conform run --nhwc-min-dim 4", "--nhwc-min-dim needs --nhwc"},
+		{"conform run --python python3", "--python python3 has no effect"},
+		{"conform gen " + test + " --out y --reference native --python python3", "--python python3 has no effect"},
+		{"conform list --python python3", "--python needs --candidate"},
+		{"version --python python3", "--python needs --blas"},
+	} {
+		if got := refusal(t, strings.Fields(c.args)...); !strings.Contains(got, c.want) {
+			t.Errorf("plumb %s: %q, want %q in it", c.args, got, c.want)
+		}
+	}
+}
+
+// TestEveryFlagRefusesNonsense: a flag that is not free text takes no other.
+func TestEveryFlagRefusesNonsense(t *testing.T) {
+	everyCommand(newRoot(), func(cmd *cobra.Command) {
+		shown := 0
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				shown++
+			}
+			switch f.Value.Type() {
+			case "string", "strings", "stringSlice":
+				return
+			}
+			if err := f.Value.Set("no such value"); err == nil {
+				t.Errorf("%s --%s takes any text", cmd.CommandPath(), f.Name)
+			}
+			if strings.HasPrefix(f.Value.Type(), "int") && f.Value.Set("-1") == nil {
+				t.Errorf("%s --%s takes -1", cmd.CommandPath(), f.Name)
+			}
+		})
+		if shown > 25 {
+			t.Errorf("%s --help shows %d flags", cmd.CommandPath(), shown)
+		}
+	})
+}
+
+// TestSignalsEndCommands: SIGINT and SIGTERM end a command that reads what
+// never comes, and one that computes.
+func TestSignalsEndCommands(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs FIFOs")
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plumb := filepath.Join(dir, "plumb")
+	if err := os.Symlink(exe, plumb); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"repro", fifo},
+		{"ops", "gradcheck", "-n", "100000", "conv*"},
+		{"run", "--reference", "native", "-n", "100000"},
+	} {
+		for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+			cmd := exec.Command(plumb, args...)
+			cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+dir)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- cmd.Wait() }()
+			time.Sleep(500 * time.Millisecond)
+			_ = cmd.Process.Signal(sig)
+			select {
+			case <-ended:
+				if code := cmd.ProcessState.ExitCode(); code != exitFault {
+					t.Errorf("plumb %v after %v ends with %d", args, sig, code)
+				}
+			case <-time.After(10 * time.Second):
+				_ = cmd.Process.Kill()
+				t.Errorf("plumb %v goes on after %v", args, sig)
+			}
+		}
+	}
+}
+
+// TestWhatIsNoFileIsRefused: a FIFO, a device and a folder are no test files.
+func TestWhatIsNoFileIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "fifo")
+	if runtime.GOOS == "linux" {
+		if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range []string{"run %s --reference native", "graph show %s", "margins %s", "ops cover show --from %s", "conform expand %s", "run --reference native --known %s"} {
+			if got := refusal(t, strings.Fields(strings.ReplaceAll(command, "%s", fifo))...); !strings.Contains(got, "is a FIFO") {
+				t.Errorf("%s: %s", command, got)
+			}
+		}
+		if got := refusal(t, "run", "/dev/zero", "--reference", "native"); !strings.Contains(got, "is not a regular file") {
+			t.Error(got)
+		}
+	}
+	loop := filepath.Join(dir, "loop")
+	if err := os.Symlink(loop, loop); err != nil {
+		t.Skip(err)
+	}
+	if got := refusal(t, "run", loop, "--reference", "native"); !strings.Contains(got, "open "+loop) {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"plumb/backend/open"
+	"plumb/internal/campaign"
+	"plumb/internal/judge"
+	"plumb/nn"
+	"plumb/ops"
+)
+
+// judging says how outcomes are judged.
+type judging struct {
+	*settings
+	tolerance     tolerance
+	checkGraph    *bool // nil: as the tests say
+	known         string
+	sameException bool // what both sides raise must have the same class
+}
+
+func (j *judging) register(cmd *cobra.Command) {
+	group(cmd, howJudged, func(fl *pflag.FlagSet) {
+		fl.Var(tolerances(&j.tolerance), "tolerance", "limits that override the numerics classes and the tests' own: autotest (rtol 1e-4, atol 1e-5), exact, default (torch.testing.assert_close's, by dtype) or RTOL,ATOL")
+		fl.Var(yesOrNo(&j.checkGraph), "check-graph", "judge every case in the candidates' graph modes too, or with =false none: values, gradients, changes, state, and a module's parameters after a step of SGD (default: as the test says; not for cases drawn from operators)")
+		fl.Lookup("check-graph").NoOptDefVal = "true"
+		fl.StringVar(&j.known, "known", "", `the list of accepted failures, see plumb known; none for no list (default: `+defaultKnown+`, where it exists)`)
+		j.settings.flag(fl)
+	})
+}
+
+// checksGraph says whether a test is judged in graph modes too, which it says
+// of itself unless the flag does.
+func (j *judging) checksGraph(test bool) bool {
+	if j.checkGraph != nil {
+		return *j.checkGraph
+	}
+	return test
+}
+
+// arm gives a campaign its judge, and returns what it was made of.
+func (j *judging) arm(cfg *campaign.Config, s *subjects) (judge.Config, error) {
+	by := judge.Config{
+		Table: ops.Table(), Modules: nn.Modules(), Oracle: j.oracle, Reference: s.set.Is(s.reference), CanAskReference: !open.IsRecorded(s.reference),
+		RTol: j.tolerance.rtol, ATol: j.tolerance.atol, Default: j.tolerance.byDType,
+		SameException: j.sameException, NoExceptions: j.exceptions == isRejection,
+	}
+	if by.Oracle == judge.Always && !by.CanAskReference {
+		return by, usage(errors.New("--set oracle=always: a recorded reference cannot be asked again"))
+	}
+	cfg.Judge = judge.New(by)
+	return by, nil
+}

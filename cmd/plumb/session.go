@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"plumb/backend/recorded"
+	"plumb/internal/campaign"
+	"plumb/internal/campaign/report"
+	"plumb/internal/find/finding"
+	"plumb/internal/judge/verdict"
+)
+
+// session judges the cases of tests: it runs them on its subjects, makes what
+// fails smaller, and reports.
+type session struct {
+	subjects subjects
+	cases    drawing
+	judging  judging
+	reports  reports
+	out, err io.Writer
+
+	selection *selection // nil where the command has none
+	skipped   []collected
+	observers []observer // before anything else of the session
+
+	cfg       *campaign.Config
+	summary   *report.Summary
+	sink      report.Sink
+	gauges    gauges
+	accepted  *acceptedList // nil without a known list
+	collector finding.Collector
+	progress  progress
+	recorded  []recorded.Case // for --record
+}
+
+// observer sees the records and the ends of a session's tests.
+type observer interface {
+	record(*verdict.Record)
+	end(*verdict.End)
+}
+
+// newSession returns a session with the defaults, and these settings beside
+// those of the judge.
+func newSession(keys ...string) *session {
+	return &session{
+		subjects: newSubjects(),
+		judging:  judging{settings: newSettings(judgeKeys, findingKeys, keys)},
+	}
+}
+
+// attach gives the session where the command prints.
+func (s *session) attach(cmd *cobra.Command) { s.out, s.err = cmd.OutOrStdout(), cmd.ErrOrStderr() }
+
+// open opens the subjects and makes the judge, from which the drawing takes
+// what it asks the reference.
+func (s *session) open(ctx context.Context, fallback bool) (err error) {
+	if s.cfg, err = s.subjects.open(ctx, s.judging.timeout, fallback, s.err); err != nil {
+		return err
+	}
+	if _, err = s.judging.arm(s.cfg, &s.subjects); err != nil {
+		return err
+	}
+	s.gauges.judge = s.cfg.Judge
+	s.cases.sigs = s.subjects.signatures(s.cfg)
+	s.cases.device, s.cases.maxBytes, s.cases.graph = s.subjects.device, s.judging.maxBytes, s.judging.checksGraph
+	s.cfg.OnRecord, s.cfg.OnEnd = s.onRecord, s.onEnd
+	return nil
+}
+
+// run judges the tests and reports; name is the command's, for JUnit.
+func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (err error) {
+	start := time.Now()
+	for _, t := range tests {
+		t.Graph = s.judging.checksGraph(t.Graph)
+		s.cfg.Tests = append(s.cfg.Tests, t)
+	}
+	s.summary = report.NewSummary()
+	s.summary.Reference, s.summary.Candidates = s.subjects.reference, s.subjects.candidates
+	s.summary.Seed, s.summary.Tests = s.cases.seed, len(tests)
+	s.sink = s.reports.sink(s.out, s.judging.shrink.Runs > 0)
+	junit, err := openJUnit(s.reports.junit, name)
+	if err != nil {
+		return err
+	}
+	if junit != nil {
+		junit.Started = start
+		junit.Properties = [][2]string{{"candidates", strings.Join(s.subjects.candidates, ", ")}, {"reference", s.subjects.reference}, {"seed", fmt.Sprint(s.cases.seed)}}
+		s.sink = report.Sinks{s.sink, junit}
+		defer func() { err = closeJUnit(junit, err, s.err) }()
+	}
+	if err := s.gauges.open(s.judging.settings, s.err); err != nil {
+		return err
+	}
+	defer s.gauges.close()
+	if s.accepted, err = openKnown(s.judging.known, s.judging.clean, s.err); err != nil {
+		return err
+	}
+	err = s.judge(ctx)
+	s.summary.Elapsed = time.Since(start)
+	if err == nil || s.summary.Cases() > 0 {
+		if !s.reports.json {
+			s.progress.print(s.out, s.reports.durations, s.summary.Tests)
+		}
+		s.sink.Summary(s.summary)
+	}
+	return s.conclude(err)
+}
+
+// judge runs the cases, makes what fails smaller, and counts what is accepted.
+func (s *session) judge(ctx context.Context) error {
+	err := s.progress.run(ctx, s.cfg)
+	if s.progress.stopped {
+		s.collector.End()
+	}
+	if s.selection != nil {
+		s.progress.remember(s.selection.last, s.cases.seed, s.cases.n, s.err)
+	}
+	if err == nil {
+		err = s.minimise(ctx)
+	}
+	if err == nil {
+		err = s.accepted.settle(s.summary)
+	}
+	return err
+}
+
+// minimise makes the failing cases smaller and reports them.
+func (s *session) minimise(ctx context.Context) error {
+	groups := s.collector.Groups()
+	if len(groups) == 0 || s.judging.shrink.Runs == 0 {
+		return nil
+	}
+	m := minimiser{cfg: s.cfg, subjects: &s.subjects, settings: s.judging.settings, seed: s.cases.seed, summary: s.summary, log: s.err}
+	found, err := m.minimise(ctx, groups)
+	if err == nil {
+		s.sink.Findings(found)
+	}
+	return err
+}
+
+// conclude ends the command: err is what ended the cases.
+func (s *session) conclude(err error) error {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return errInterrupted
+	case err != nil:
+		return harness(err)
+	}
+	if s.reports.record != "" {
+		if err := s.writeBaseline(); err != nil {
+			return &exitError{exitFault, err}
+		}
+	}
+	switch {
+	case len(s.summary.Errors) > 0:
+		return &exitError{exitUsage, nil}
+	case s.summary.Findings() > 0, s.judging.fails() && len(s.summary.Stale) > 0:
+		return &exitError{exitFindings, nil}
+	case s.summary.Cases() == 0 && len(s.skipped) == 0:
+		return usage(errors.New("no case was run"))
+	}
+	return nil
+}
+
+// onRecord counts a record and hands it on.
+func (s *session) onRecord(rec *verdict.Record) {
+	if s.progress.stopped {
+		return
+	}
+	for _, o := range s.observers {
+		o.record(rec)
+	}
+	s.accepted.excuse(rec)
+	s.summary.Add(rec)
+	s.gauges.record(rec)
+	s.collector.Record(rec, rec.Verdict.Word.IsFinding())
+	s.sink.Record(rec)
+	s.progress.record(rec)
+	if s.reports.record != "" && rec.Candidate == s.subjects.candidates[0] && rec.Baseline() {
+		s.recorded = append(s.recorded, recorded.Case{Test: rec.Test, Program: rec.Program, Outcome: rec.Reference})
+	}
+}
+
+func (s *session) onEnd(e *verdict.End) {
+	if s.progress.stopped {
+		return
+	}
+	for _, o := range s.observers {
+		o.end(e)
+	}
+	if e.Err != nil {
+		s.summary.Errors = append(s.summary.Errors, e.Err)
+	}
+	s.progress.end(e)
+	if s.gauges.end(e) {
+		s.summary.Weak++
+	}
+	s.collector.End()
+	s.sink.End(e)
+}
+
+// writeBaseline writes what was recorded.
+func (s *session) writeBaseline() error {
+	ref, err := s.cfg.Reference()
+	if err != nil {
+		return err
+	}
+	defer ref.Close()
+	return recorded.WriteFile(s.reports.record, ref.Info(), s.recorded)
+}
