@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -156,36 +157,33 @@ func play(t *testing.T, name string, flags []string, f func(p *plumb.T), options
 // crooked is a table in which relu is wrong where a tensor has more than three
 // elements: its last one is off by a tenth.
 func crooked(t *testing.T) *op.Table {
-	relu := *ops.Table().Def("relu")
-	right := relu.Kernels
-	relu.Kernels = nil
-	for _, k := range right {
-		run := k.Run
-		k.Run = func(r *op.Run) error {
-			err := run(r)
-			if out := r.Out[0]; out.Len() > 3 {
-				out.Set(out.Len()-1, out.At(out.Len()-1)+0.1)
-			}
+	return altered(t, "relu", func(out *tensor.Tensor) {
+		if out.Len() > 3 {
+			out.Set(out.Len()-1, out.At(out.Len()-1)+0.1)
+		}
+	})
+}
+
+// altered is Plumb's table with an operator whose results are changed.
+func altered(t *testing.T, id string, change func(out *tensor.Tensor)) *op.Table {
+	t.Helper()
+	own := *ops.Table().Def(id)
+	all := slices.Clone(ops.All())
+	at := slices.IndexFunc(all, func(d *op.Def) bool { return d.ID() == id })
+	own.Kernels = slices.Clone(own.Kernels)
+	for i, k := range own.Kernels {
+		own.Kernels[i].Run = func(r *op.Run) error {
+			err := k.Run(r)
+			change(r.Out[0])
 			return err
 		}
-		relu.Kernels = append(relu.Kernels, k)
 	}
-	table, err := op.NewTable(replaced(&relu)...)
+	all[at] = &own
+	table, err := op.NewTable(all...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return table
-}
-
-// replaced are Plumb's operators with one in place of its namesake.
-func replaced(d *op.Def) []*op.Def {
-	var all []*op.Def
-	for _, o := range ops.All() {
-		if o.ID() != "relu" {
-			all = append(all, o)
-		}
-	}
-	return append(all, d)
 }
 
 func drawRelu(p *plumb.T) { p.Return(p.Torch("relu", p.Tensor(plumb.NDim(2))).Mul(2)) }
@@ -502,4 +500,49 @@ func TestTypedCallsAgainstPyTorch(t *testing.T) {
 		i := p.Int(0, len(defs))
 		drawTyped(p, defs[i], dtypes[i])
 	}, plumb.N(100))
+}
+
+// TestARecordedFileIsNotAsked: where a function can be written in several ways, a
+// live reference is asked for the truth and decides against the candidate. One
+// from a file is no more asked than the shipped baseline, and the limit is the
+// default.
+func TestARecordedFileIsNotAsked(t *testing.T) {
+	softmax := func(p *plumb.T) { p.Return(p.Torch("softmax", p.Tensor(plumb.Dims(2, 8)), 1)) }
+	off := plumb.Candidate(native.New(altered(t, "softmax", func(out *tensor.Tensor) { out.Set(0, out.At(0)+4e-6) }), nn.Modules()))
+	file := t.TempDir() + "/asked.plumb"
+	flags := []string{"plumb.reference=native", "plumb.seed=3", "plumb.n=4", "plumb.shrink=0"}
+	if got := play(t, "TestAsked", append(flags, "plumb.record="+file), softmax); got.failed {
+		t.Fatal(&got.log)
+	}
+	flags = append(flags, "plumb.record=")
+	if got := play(t, "TestAsked", flags, softmax, off); !got.failed {
+		t.Errorf("a live reference lets an error stand that it can be asked about: %s", &got.log)
+	}
+	if got := play(t, "TestAsked", append(flags, "plumb.reference=recorded:"+file), softmax, off); got.failed {
+		t.Errorf("a recorded file is taken for a live reference: %s", &got.log)
+	}
+}
+
+// scripted raises what TorchScript raises for a number and a tensor.
+type scripted struct{ backend.Backend }
+
+func (scripted) Info() backend.Info {
+	return backend.Info{Name: "torch", Version: "1.13.1", Modes: []string{"jit.script"}, Mode: "jit.script"}
+}
+
+func (scripted) Run(context.Context, *backend.Job) (*backend.Outcome, error) {
+	return &backend.Outcome{Status: backend.Raised, Class: "RuntimeError", Message: "Cannot input a tensor of dimension other than 0 as a scalar argument"}, nil
+}
+
+// TestGraphFaultsAreKnown: Go tests know what is wrong with PyTorch's own graph
+// modes, and excuse nothing else.
+func TestGraphFaultsAreKnown(t *testing.T) {
+	candidate := plumb.Candidate(scripted{native.New(ops.Table(), nn.Modules())})
+	flags := []string{"plumb.reference=native", "plumb.n=2", "plumb.shrink=0"}
+	for name, fails := range map[string]bool{"floordiv": false, "truediv": true} {
+		got := play(t, "TestKnown", flags, func(p *plumb.T) { p.Return(p.Operator(name, 9, p.Tensor(plumb.Dims(2), plumb.RequiresGrad(false)))) }, candidate)
+		if got.failed != fails {
+			t.Errorf("operator.%s of a number and a tensor: failed is %v: %s", name, got.failed, &got.log)
+		}
+	}
 }
