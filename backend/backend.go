@@ -77,24 +77,16 @@ type Outcome struct {
 	Call    int
 	// Values holds one value per finished call.
 	Values []Value
-	// Initial holds each module's state before the first call that used it,
-	// Final after the last call, by the name of the constructing call.
-	Initial, Final map[string]State
-	// Grads holds the gradient of every input that requires one, by name; nil
-	// where none arrived. ParamGrads likewise, by module and parameter.
-	Grads      map[string]*tensor.Tensor
-	ParamGrads map[string]State
-	// SecondGrads and SecondParamGrads are the gradients of the second order,
-	// where the program asks for them.
-	SecondGrads      map[string]*tensor.Tensor
-	SecondParamGrads map[string]State
-	// Changes holds, for each finished call, the inputs and earlier results that
-	// it changed, as they were right after it, by name; nil when the backend
-	// does not tell.
-	Changes [][]Named
-	// Stepped holds the parameters of each module after the optimizer's step,
-	// where the program asks for one.
-	Stepped map[string]State
+	// Initial holds each module's state before the first call that used it, by
+	// the name of the constructing call.
+	Initial map[string]State
+	// Slots hold every other tensor: changes by calls, the modules' state after
+	// the last call, gradients, parameters after a step. An input that requires a
+	// gradient has a slot for it, whether one arrived or not.
+	Slots []Slot
+	// Watched says that the backend tells which tensors a call has changed: those
+	// that have a slot of PartChange.
+	Watched bool
 	// Blame names the pass of a graph with which the subject does not compute
 	// what it does without, and Evidence says where; both empty where none is.
 	Blame    string

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -13,11 +14,15 @@ import (
 func Same(a, b *Outcome) bool {
 	return a.Status == b.Status && a.Class == b.Class && a.Message == b.Message && a.Call == b.Call && a.Blame == b.Blame &&
 		slices.EqualFunc(a.Values, b.Values, sameValue) &&
-		sameStates(a.Initial, b.Initial) && sameStates(a.Final, b.Final) &&
-		maps.EqualFunc(a.Grads, b.Grads, sameTensor) && sameStates(a.ParamGrads, b.ParamGrads) &&
-		maps.EqualFunc(a.SecondGrads, b.SecondGrads, sameTensor) && sameStates(a.SecondParamGrads, b.SecondParamGrads) &&
-		sameStates(a.Stepped, b.Stepped) &&
-		(a.Changes == nil) == (b.Changes == nil) && slices.EqualFunc(a.Changes, b.Changes, func(x, y []Named) bool { return sameState(x, y) })
+		maps.EqualFunc(a.Initial, b.Initial, sameState) && a.Watched == b.Watched &&
+		slices.EqualFunc(byPlace(a.Slots), byPlace(b.Slots), func(x, y Slot) bool { return x.Place == y.Place && sameTensor(x.Tensor, y.Tensor) })
+}
+
+// byPlace returns slots in an order that does not depend on who filled them.
+func byPlace(slots []Slot) []Slot {
+	return slices.SortedFunc(slices.Values(slots), func(a, b Slot) int {
+		return cmp.Or(cmp.Compare(a.Part, b.Part), a.Call-b.Call, cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Name, b.Name))
+	})
 }
 
 func sameTensor(a, b *tensor.Tensor) bool {
@@ -30,8 +35,6 @@ func sameTensor(a, b *tensor.Tensor) bool {
 func sameState(a, b State) bool {
 	return slices.EqualFunc(a, b, func(x, y Named) bool { return x.Name == y.Name && sameTensor(x.Tensor, y.Tensor) })
 }
-
-func sameStates(a, b map[string]State) bool { return maps.EqualFunc(a, b, sameState) }
 
 func sameValue(a, b Value) bool {
 	return a.RequiresGrad == b.RequiresGrad && a.IsTuple == b.IsTuple && a.Module == b.Module &&

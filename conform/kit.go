@@ -120,7 +120,7 @@ func (k *Kit) Judge(q *baseline.Question) *verdict.Verdict {
 	under := *q
 	if k.Forward {
 		under.Job = &backend.Job{Program: forwardOnly(q.Job.Program), Inputs: q.Job.Inputs}
-		under.Ref = withoutGradients(q.Ref)
+		under.Ref = q.Ref.Without(backend.Part.IsGradient)
 	}
 	if c.NarrowResults() {
 		under.Ref = narrowed(under.Ref, q.Cand)
@@ -165,12 +165,6 @@ func few(v *verdict.Verdict, share float64) bool {
 	return v.Word == verdict.Misaligned && len(v.Differences) > 0 && !slices.ContainsFunc(v.Differences, func(d verdict.Difference) bool {
 		return d.Diff.Total == 0 || float64(d.Diff.Mismatches) > share*float64(d.Diff.Total)
 	})
-}
-
-func withoutGradients(o *backend.Outcome) *backend.Outcome {
-	out := *o
-	out.Grads, out.ParamGrads, out.SecondGrads, out.SecondParamGrads = nil, nil, nil, nil
-	return &out
 }
 
 // narrowed is the reference's outcome with int32 where it has int64 and the

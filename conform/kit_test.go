@@ -105,8 +105,8 @@ func (b off) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error
 	for i := range o.Values {
 		o.Values[i] = enlarged(o.Values[i])
 	}
-	for name, g := range o.Grads {
-		o.Grads[name] = larger(g)
+	for i, s := range o.Slots {
+		o.Slots[i].Tensor = larger(s.Tensor)
 	}
 	return o, nil
 }

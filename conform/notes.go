@@ -24,7 +24,7 @@ func (k *Kit) note(r *baseline.Record, ref, cand *backend.Outcome) map[string]st
 		return nil
 	}
 	if k.Forward {
-		ref = withoutGradients(ref)
+		ref = ref.Without(backend.Part.IsGradient)
 	}
 	notes := map[string]string{}
 	if k.Lenient {
@@ -67,8 +67,8 @@ func outputsOf(p *program.Program, ref, cand *backend.Outcome) []compared {
 		}
 	}
 	for _, in := range p.Inputs {
-		if ref.Grads[in.Name] != nil || cand.Grads[in.Name] != nil {
-			out = append(out, compared{"gradient of " + in.Name, ref.Grads[in.Name], cand.Grads[in.Name]})
+		if want, got := ref.Grad(in.Name), cand.Grad(in.Name); want != nil || got != nil {
+			out = append(out, compared{"gradient of " + in.Name, want, got})
 		}
 	}
 	return out

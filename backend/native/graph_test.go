@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -112,20 +113,13 @@ func tensorsOf(out *backend.Outcome) map[string]*tensor.Tensor {
 	for i, v := range out.Values {
 		value("value "+string(rune('0'+i)), v)
 	}
-	for i, cs := range out.Changes {
-		for _, c := range cs {
-			all["change "+string(rune('0'+i))+" "+c.Name] = c.Tensor
+	for m, st := range out.Initial {
+		for _, n := range st {
+			all["initial "+m+"."+n.Name] = n.Tensor
 		}
 	}
-	for kind, states := range map[string]map[string]backend.State{"initial": out.Initial, "final": out.Final, "gradient": out.ParamGrads} {
-		for m, st := range states {
-			for _, n := range st {
-				all[kind+" "+m+"."+n.Name] = n.Tensor
-			}
-		}
-	}
-	for name, g := range out.Grads {
-		all["gradient "+name] = g
+	for _, s := range out.Slots {
+		all[fmt.Sprint(s.Part, s.Call, s.Place)] = s.Tensor
 	}
 	return all
 }

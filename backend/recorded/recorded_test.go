@@ -53,10 +53,15 @@ func sample(n int) Case {
 				{Tensor: tensor.New(tensor.F32, 2)}, {Tensor: tensor.New(tensor.I32, 2)}}},
 			plainOf(n),
 		},
-		Initial: state, Final: state,
-		Grads:      map[string]*tensor.Tensor{"x": tensor.Float64s(tensor.F32, []int{2, 3}, 1, 1, 1, 1, 1, 1), "c": nil},
-		ParamGrads: map[string]backend.State{"m": {{Name: "weight", Tensor: weight.Clone()}}},
-		Stepped:    map[string]backend.State{"m": {{Name: "weight", Tensor: tensor.Float64s(tensor.F32, []int{2, 3}, 1, 2, 3, 4, 5, 6.5)}}},
+		Initial: state,
+		Slots: []backend.Slot{
+			{Place: backend.Place{Part: backend.PartState, Owner: "m", Name: "weight"}, Tensor: weight},
+			{Place: backend.Place{Part: backend.PartState, Owner: "m", Name: "bias"}, Tensor: nil},
+			{Place: backend.Place{Part: backend.PartGrad, Owner: "c"}, Tensor: nil},
+			{Place: backend.Place{Part: backend.PartGrad, Owner: "x"}, Tensor: tensor.Float64s(tensor.F32, []int{2, 3}, 1, 1, 1, 1, 1, 1)},
+			{Place: backend.Place{Part: backend.PartParamGrad, Owner: "m", Name: "weight"}, Tensor: weight.Clone()},
+			{Place: backend.Place{Part: backend.PartStep, Owner: "m", Name: "weight"}, Tensor: tensor.Float64s(tensor.F32, []int{2, 3}, 1, 2, 3, 4, 5, 6.5)},
+		},
 	}, "suites/sample.py::test_sample"}
 }
 

@@ -1,6 +1,7 @@
 package recorded
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -88,17 +89,113 @@ type Code struct {
 // outcomes of one program are the same result.
 func Describe(o *backend.Outcome, put func(place string, t *tensor.Tensor) *TensorRef) (*Structure, error) {
 	d := describer{put}
-	out := &Structure{
-		Status: o.Status, Class: o.Class, Message: o.Message, Call: o.Call,
-		Initial: d.states("i", o.Initial), Final: d.states("f", o.Final), ParamGrads: d.states("p", o.ParamGrads),
-		SecondParamGrads: d.states("q", o.SecondParamGrads), Stepped: d.states("s", o.Stepped), Changes: d.changes(o.Changes),
-	}
+	out := &Structure{Status: o.Status, Class: o.Class, Message: o.Message, Call: o.Call, Initial: d.initial(o.Initial)}
 	var err error
 	if out.Values, err = d.values("v", o.Values); err != nil {
 		return nil, err
 	}
-	out.Grads, out.SecondGrads = d.grads("g", o.Grads), d.grads("h", o.SecondGrads)
+	if o.Watched {
+		out.Changes = &map[int][]namedJSON{}
+	}
+	for _, s := range o.Slots {
+		out.add(s.Place, d.tensor(placeOf(s.Place), s.Tensor))
+	}
 	return out, nil
+}
+
+// letters begin the places of the parts.
+var letters = map[backend.Part]string{
+	backend.PartState: "f", backend.PartGrad: "g", backend.PartParamGrad: "p",
+	backend.PartSecondGrad: "h", backend.PartSecondParamGrad: "q", backend.PartStep: "s",
+}
+
+func placeOf(at backend.Place) string {
+	switch {
+	case at.Part == backend.PartChange:
+		return "c" + strconv.Itoa(at.Call) + "." + at.Owner
+	case at.Name == "":
+		return letters[at.Part] + "." + at.Owner
+	}
+	return letters[at.Part] + "." + at.Owner + "." + at.Name
+}
+
+// ofInputs returns the tensors of a part by input; nil for a part of modules.
+func (s *Structure) ofInputs(part backend.Part) *map[string]*TensorRef {
+	switch part {
+	case backend.PartGrad:
+		return &s.Grads
+	case backend.PartSecondGrad:
+		return &s.SecondGrads
+	}
+	return nil
+}
+
+// ofModules returns the tensors of a part by module; nil for a part of inputs.
+func (s *Structure) ofModules(part backend.Part) *map[string][]namedJSON {
+	switch part {
+	case backend.PartState:
+		return &s.Final
+	case backend.PartParamGrad:
+		return &s.ParamGrads
+	case backend.PartSecondParamGrad:
+		return &s.SecondParamGrads
+	case backend.PartStep:
+		return &s.Stepped
+	}
+	return nil
+}
+
+// add puts the tensor of a slot in its field.
+func (s *Structure) add(at backend.Place, t *TensorRef) {
+	if at.Part == backend.PartChange {
+		(*s.Changes)[at.Call] = append((*s.Changes)[at.Call], namedJSON{at.Owner, t})
+		return
+	}
+	if m := s.ofInputs(at.Part); m != nil {
+		*m = with(*m, at.Owner, t)
+		return
+	}
+	m := s.ofModules(at.Part)
+	*m = with(*m, at.Owner, append((*m)[at.Owner], namedJSON{at.Name, t}))
+}
+
+func with[V any](m map[string]V, key string, v V) map[string]V {
+	if m == nil {
+		m = map[string]V{}
+	}
+	m[key] = v
+	return m
+}
+
+// slots yields the places of slots with what stands for their tensors.
+func (s *Structure) slots(yield func(backend.Place, *TensorRef) bool) {
+	for _, part := range []backend.Part{backend.PartState, backend.PartGrad, backend.PartParamGrad, backend.PartSecondGrad, backend.PartSecondParamGrad, backend.PartStep} {
+		if m := s.ofInputs(part); m != nil {
+			for owner, t := range sorted(*m) {
+				if !yield(backend.Place{Part: part, Owner: owner}, t) {
+					return
+				}
+			}
+			continue
+		}
+		for owner, list := range sorted(*s.ofModules(part)) {
+			for _, n := range list {
+				if !yield(backend.Place{Part: part, Owner: owner, Name: n.Name}, n.Tensor) {
+					return
+				}
+			}
+		}
+	}
+	if s.Changes == nil {
+		return
+	}
+	for call, list := range sorted(*s.Changes) {
+		for _, n := range list {
+			if !yield(backend.Place{Part: backend.PartChange, Call: call, Owner: n.Name}, n.Tensor) {
+				return
+			}
+		}
+	}
 }
 
 type describer struct {
@@ -112,45 +209,16 @@ func (d describer) tensor(place string, t *tensor.Tensor) *TensorRef {
 	return d.put(place, t)
 }
 
-func (d describer) grads(place string, m map[string]*tensor.Tensor) map[string]*TensorRef {
-	if m == nil {
-		return nil
-	}
-	out := map[string]*TensorRef{}
-	for name, t := range sorted(m) {
-		out[name] = d.tensor(place+"."+name, t)
-	}
-	return out
-}
-
-func (d describer) changes(calls [][]backend.Named) *map[int][]namedJSON {
-	if calls == nil {
-		return nil
-	}
-	out := map[int][]namedJSON{}
-	for i, changed := range calls {
-		if len(changed) > 0 {
-			out[i] = d.named("c"+strconv.Itoa(i), changed)
-		}
-	}
-	return &out
-}
-
-func (d describer) named(place string, state []backend.Named) []namedJSON {
-	list := []namedJSON{}
-	for _, n := range state {
-		list = append(list, namedJSON{n.Name, d.tensor(place+"."+n.Name, n.Tensor)})
-	}
-	return list
-}
-
-func (d describer) states(place string, m map[string]backend.State) map[string][]namedJSON {
+func (d describer) initial(m map[string]backend.State) map[string][]namedJSON {
 	if m == nil {
 		return nil
 	}
 	out := map[string][]namedJSON{}
 	for module, state := range sorted(m) {
-		out[module] = d.named(place+"."+module, state)
+		out[module] = []namedJSON{}
+		for _, n := range state {
+			out[module] = append(out[module], namedJSON{n.Name, d.tensor("i."+module+"."+n.Name, n.Tensor)})
+		}
 	}
 	return out
 }
@@ -208,24 +276,27 @@ func (s *Structure) Outcome(calls int, get func(*TensorRef) (*tensor.Tensor, err
 	if n := len(s.Values); n > calls {
 		return nil, fmt.Errorf("%d values for %d calls", n, calls)
 	}
-	d := restorer{calls, get}
-	o := &backend.Outcome{Status: s.Status, Class: s.Class, Message: s.Message, Call: s.Call}
-	var errs [9]error
+	d := restorer{get}
+	o := &backend.Outcome{Status: s.Status, Class: s.Class, Message: s.Message, Call: s.Call, Watched: s.Changes != nil}
+	var errs [2]error
 	o.Values, errs[0] = d.values(s.Values)
-	o.Initial, errs[1] = d.states(s.Initial)
-	o.Final, errs[2] = d.states(s.Final)
-	o.ParamGrads, errs[3] = d.states(s.ParamGrads)
-	o.Grads, errs[4] = d.grads(s.Grads)
-	o.SecondGrads, errs[5] = d.grads(s.SecondGrads)
-	o.SecondParamGrads, errs[6] = d.states(s.SecondParamGrads)
-	o.Changes, errs[7] = d.changes(s.Changes)
-	o.Stepped, errs[8] = d.states(s.Stepped)
-	return o, errors.Join(errs[:]...)
+	o.Initial, errs[1] = d.initial(s.Initial)
+	err := errors.Join(errs[:]...)
+	for at, ref := range s.slots {
+		t, wrong := d.tensor(ref)
+		if at.Call < 0 || at.Call >= calls && at.Part == backend.PartChange {
+			wrong = fmt.Errorf("there are %d calls", calls)
+		}
+		if wrong != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", placeOf(at), wrong))
+		}
+		o.Add(at, t)
+	}
+	return o, err
 }
 
 type restorer struct {
-	calls int
-	get   func(*TensorRef) (*tensor.Tensor, error)
+	get func(*TensorRef) (*tensor.Tensor, error)
 }
 
 // tensor returns the tensor that j describes; nil for nil.
@@ -284,62 +355,20 @@ func (j *plainJSON) value() (any, error) {
 	return nil, nil
 }
 
-func (d restorer) changes(js *map[int][]namedJSON) ([][]backend.Named, error) {
-	if js == nil {
-		return nil, nil
-	}
-	out := make([][]backend.Named, d.calls)
-	for i, list := range *js {
-		if i < 0 || i >= len(out) {
-			return nil, fmt.Errorf("changes of call %d of %d", i, len(out))
-		}
-		changed, err := d.named(list)
-		if err != nil {
-			return nil, fmt.Errorf("after call %d: %w", i, err)
-		}
-		out[i] = changed
-	}
-	return out, nil
-}
-
-func (d restorer) named(list []namedJSON) (backend.State, error) {
-	state := backend.State{}
-	for i := range list {
-		t, err := d.tensor(list[i].Tensor)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", list[i].Name, err)
-		}
-		state = append(state, backend.Named{Name: list[i].Name, Tensor: t})
-	}
-	return state, nil
-}
-
-func (d restorer) states(js map[string][]namedJSON) (map[string]backend.State, error) {
+func (d restorer) initial(js map[string][]namedJSON) (map[string]backend.State, error) {
 	if js == nil {
 		return nil, nil
 	}
 	out := map[string]backend.State{}
 	for module, list := range sorted(js) {
-		state, err := d.named(list)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", module, err)
+		out[module] = backend.State{}
+		for _, n := range list {
+			t, err := d.tensor(n.Tensor)
+			if err != nil {
+				return nil, fmt.Errorf("%s.%s: %w", module, n.Name, err)
+			}
+			out[module] = append(out[module], backend.Named{Name: n.Name, Tensor: t})
 		}
-		out[module] = state
-	}
-	return out, nil
-}
-
-func (d restorer) grads(js map[string]*TensorRef) (map[string]*tensor.Tensor, error) {
-	if js == nil {
-		return nil, nil
-	}
-	out := map[string]*tensor.Tensor{}
-	for name, j := range sorted(js) {
-		t, err := d.tensor(j)
-		if err != nil {
-			return nil, fmt.Errorf("gradient of %s: %w", name, err)
-		}
-		out[name] = t
 	}
 	return out, nil
 }
@@ -367,8 +396,8 @@ func (r *TensorRef) Arrange(t *tensor.Tensor) (*tensor.Tensor, error) {
 }
 
 // sorted iterates over a map in the order of its keys.
-func sorted[V any](m map[string]V) iter.Seq2[string, V] {
-	return func(yield func(string, V) bool) {
+func sorted[K cmp.Ordered, V any](m map[K]V) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
 		for _, k := range slices.Sorted(maps.Keys(m)) {
 			if !yield(k, m[k]) {
 				return

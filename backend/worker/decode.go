@@ -3,11 +3,11 @@ package worker
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"plumb/backend"
+	"plumb/program"
 	"plumb/tensor"
 )
 
@@ -99,14 +99,11 @@ func (d *replyDecoder) oneCase(i int) {
 		case "modules":
 			d.modules(job, out)
 		case "grads":
-			if out.Grads == nil {
-				out.Grads = map[string]*tensor.Tensor{}
-			}
-			maps.Copy(out.Grads, d.grads(job))
+			d.grads(job, out, backend.PartGrad)
 		case "made":
 			d.made(job, out)
 		case "grads2":
-			out.SecondGrads = d.grads(job)
+			d.grads(job, out, backend.PartSecondGrad)
 		case "changes":
 			d.changes(job, out)
 		default:
@@ -274,8 +271,8 @@ func (d *replyDecoder) ints() []int {
 // optionalTensor reads a tagged tensor; nil for null and for what is no dense tensor.
 func (d *replyDecoder) optionalTensor() *tensor.Tensor { return d.value(maxDepth - 1).Tensor }
 
-func (d *replyDecoder) grads(job *backend.Job) map[string]*tensor.Tensor {
-	grads := map[string]*tensor.Tensor{}
+// grads reads the gradients of the inputs that require one.
+func (d *replyDecoder) grads(job *backend.Job, out *backend.Outcome, part backend.Part) {
 	next := 0
 	inputs := job.Program.Inputs
 	for ok := d.array(); ok; ok = d.more() {
@@ -284,19 +281,18 @@ func (d *replyDecoder) grads(job *backend.Job) map[string]*tensor.Tensor {
 		}
 		if next == len(inputs) {
 			d.fail("more gradients than inputs that require one")
-			return grads
+			return
 		}
-		grads[inputs[next].Name] = d.optionalTensor()
+		out.Add(backend.Place{Part: part, Owner: inputs[next].Name}, d.optionalTensor())
 		next++
 	}
-	return grads
 }
 
 // changes reads what calls changed: the index of the call, that of the value,
 // and the tensor, each.
 func (d *replyDecoder) changes(job *backend.Job, out *backend.Outcome) {
 	p := job.Program
-	out.Changes = make([][]backend.Named, len(p.Calls))
+	out.Watched = true
 	for ok := d.array(); ok; ok = d.more() {
 		d.array()
 		call := d.int()
@@ -309,14 +305,8 @@ func (d *replyDecoder) changes(job *backend.Job, out *backend.Outcome) {
 			d.fail("call %d changes value %d", call, value)
 			return
 		}
-		name := ""
-		if value < len(p.Inputs) {
-			name = p.Inputs[value].Name
-		} else {
-			name = p.Calls[value-len(p.Inputs)].Result
-		}
 		if t != nil {
-			out.Changes[call] = append(out.Changes[call], backend.Named{Name: name, Tensor: t})
+			out.Add(backend.Place{Part: backend.PartChange, Call: call, Owner: nameOf(p, value)}, t)
 		}
 	}
 }
@@ -324,9 +314,6 @@ func (d *replyDecoder) changes(job *backend.Job, out *backend.Outcome) {
 // made reads the gradients of leaves that are no inputs with one: pairs of a
 // position among inputs and calls, and a tensor.
 func (d *replyDecoder) made(job *backend.Job, out *backend.Outcome) {
-	if out.Grads == nil {
-		out.Grads = map[string]*tensor.Tensor{}
-	}
 	p := job.Program
 	for ok := d.array(); ok; ok = d.more() {
 		d.array()
@@ -334,37 +321,43 @@ func (d *replyDecoder) made(job *backend.Job, out *backend.Outcome) {
 		d.more()
 		t := d.optionalTensor()
 		d.rest()
-		switch {
-		case i < 0 || i >= len(p.Inputs)+len(p.Calls):
+		if i < 0 || i >= len(p.Inputs)+len(p.Calls) {
 			d.fail("gradient of value %d", i)
 			return
-		case i < len(p.Inputs):
-			out.Grads[p.Inputs[i].Name] = t
-		default:
-			out.Grads[p.Calls[i-len(p.Inputs)].Result] = t
 		}
+		out.Add(backend.Place{Part: backend.PartGrad, Owner: nameOf(p, i)}, t)
 	}
+}
+
+// nameOf returns the name of a value by its position among inputs and calls.
+func nameOf(p *program.Program, i int) string {
+	if i < len(p.Inputs) {
+		return p.Inputs[i].Name
+	}
+	return p.Calls[i-len(p.Inputs)].Result
+}
+
+// moduleParts are the parts of an outcome by their keys in a module's reply.
+var moduleParts = map[string]backend.Part{
+	"final": backend.PartState, "grads": backend.PartParamGrad, "grads2": backend.PartSecondParamGrad, "stepped": backend.PartStep,
 }
 
 func (d *replyDecoder) modules(job *backend.Job, out *backend.Outcome) {
 	for ok := d.array(); ok; ok = d.more() {
 		call := -1
-		var initial, final, grads, second, stepped backend.State
-		var hasFinal, hasGrads, hasSecond, hasStepped bool
+		var initial backend.State
+		var slots []backend.Slot
 		for key, ok := d.object(); ok; key, ok = d.nextKey() {
-			switch key {
-			case "call":
+			part, known := moduleParts[key]
+			switch {
+			case key == "call":
 				call = d.int()
-			case "initial":
+			case key == "initial":
 				initial = d.state()
-			case "final":
-				final, hasFinal = d.state(), true
-			case "grads":
-				grads, hasGrads = d.state(), true
-			case "grads2":
-				second, hasSecond = d.state(), true
-			case "stepped":
-				stepped, hasStepped = d.state(), true
+			case known:
+				for _, n := range d.state() {
+					slots = append(slots, backend.Slot{Place: backend.Place{Part: part, Name: n.Name}, Tensor: n.Tensor})
+				}
 			default:
 				d.skip()
 			}
@@ -374,27 +367,15 @@ func (d *replyDecoder) modules(job *backend.Job, out *backend.Outcome) {
 			return
 		}
 		name := job.Program.Calls[call].Result
-		put(&out.Initial, name, initial)
-		if hasFinal {
-			put(&out.Final, name, final)
+		if out.Initial == nil {
+			out.Initial = map[string]backend.State{}
 		}
-		if hasGrads {
-			put(&out.ParamGrads, name, grads)
-		}
-		if hasSecond {
-			put(&out.SecondParamGrads, name, second)
-		}
-		if hasStepped {
-			put(&out.Stepped, name, stepped)
+		out.Initial[name] = initial
+		for _, s := range slots {
+			s.Owner = name
+			out.Slots = append(out.Slots, s)
 		}
 	}
-}
-
-func put(m *map[string]backend.State, name string, s backend.State) {
-	if *m == nil {
-		*m = map[string]backend.State{}
-	}
-	(*m)[name] = s
 }
 
 func (d *replyDecoder) state() backend.State {

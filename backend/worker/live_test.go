@@ -156,8 +156,8 @@ func TestEmptyAndZeroDim(t *testing.T) {
 		back("y", program.Fill{Dist: program.Uniform, Hi: 1}).back("z", program.Fill{}))
 	same(t, "empty", out.Values[0].Tensor, tensor.New(tensor.F32, 0, 3))
 	same(t, "0-d", out.Values[1].Tensor, tensor.Scalar(tensor.F64, -2))
-	same(t, "empty gradient", out.Grads["x"], tensor.New(tensor.F32, 0, 3))
-	same(t, "0-d gradient", out.Grads["s"], tensor.Scalar(tensor.F64, -1))
+	same(t, "empty gradient", out.Grad("x"), tensor.New(tensor.F32, 0, 3))
+	same(t, "0-d gradient", out.Grad("s"), tensor.Scalar(tensor.F64, -1))
 }
 
 func TestPlainValues(t *testing.T) {
@@ -259,7 +259,7 @@ func TestModules(t *testing.T) {
 		t.Errorf("values %+v", a.Values)
 	}
 	var names []string
-	for _, s := range a.Final["seq"] {
+	for _, s := range a.Of(backend.PartState, "seq") {
 		names = append(names, s.Name)
 	}
 	want := "0.weight 0.bias 1.weight 1.bias 1.running_mean 1.running_var 1.num_batches_tracked"
@@ -267,11 +267,11 @@ func TestModules(t *testing.T) {
 		t.Errorf("state %s, want %s", got, want)
 	}
 	same(t, "tracked at first", a.Initial["norm"][4].Tensor, tensor.Scalar(tensor.I64, 0))
-	same(t, "tracked at last", a.Final["norm"][4].Tensor, tensor.Scalar(tensor.I64, 1))
-	if g := a.ParamGrads["conv"]; len(g) != 2 || g[0].Name != "weight" || g[0].Tensor.Len() != weight.Len() {
+	same(t, "tracked at last", a.Of(backend.PartState, "norm")[4].Tensor, tensor.Scalar(tensor.I64, 1))
+	if g := a.Of(backend.PartParamGrad, "conv"); len(g) != 2 || g[0].Name != "weight" || g[0].Tensor.Len() != weight.Len() {
 		t.Errorf("gradients of conv: %+v", g)
 	}
-	same(t, "nested gradient", a.ParamGrads["seq"][0].Tensor, a.ParamGrads["conv"][0].Tensor)
+	same(t, "nested gradient", a.Of(backend.PartParamGrad, "seq")[0].Tensor, a.Of(backend.PartParamGrad, "conv")[0].Tensor)
 }
 
 func TestStateIsLoaded(t *testing.T) {
@@ -285,7 +285,7 @@ func TestStateIsLoaded(t *testing.T) {
 	}
 	same(t, "loaded", second.Initial["conv"][0].Tensor, first.Initial["conv"][0].Tensor)
 	same(t, "result", second.Values[3].Tensor, first.Values[3].Tensor)
-	same(t, "gradient", second.Grads["x"], first.Grads["x"])
+	same(t, "gradient", second.Grad("x"), first.Grad("x"))
 	candidate.State = map[string]backend.State{"conv": first.Initial["conv"][:1]}
 	third, err := w.Run(t.Context(), candidate)
 	if err != nil || third.Status != backend.Raised || !strings.Contains(third.Message, "bias") {
@@ -303,11 +303,11 @@ func TestBackward(t *testing.T) {
 	for i := range 2 {
 		want.Set(i, complex(float64(float32(-1)+float32(c[i])*3), 0))
 	}
-	same(t, "x", out.Grads["x"], want)
-	if g, ok := out.Grads["unused"]; !ok || g != nil {
-		t.Errorf("unused: %v, %v", g, ok)
+	same(t, "x", out.Grad("x"), want)
+	if g := out.Grad("unused"); g != nil || !slices.ContainsFunc(out.Slots, func(s backend.Slot) bool { return s.Owner == "unused" }) {
+		t.Errorf("unused: %v, in %v", g, out.Slots)
 	}
-	if _, ok := out.Grads["i"]; ok {
+	if slices.ContainsFunc(out.Slots, func(s backend.Slot) bool { return s.Owner == "i" }) {
 		t.Error("i requires no gradient and has one")
 	}
 }
@@ -317,7 +317,7 @@ func TestBackwardComplex(t *testing.T) {
 	x := tensor.New(tensor.C128, 2)
 	out := runOK(t, torch(t), new(builder).in("x", x, true).call("y", "torch.mul", ref("x"), 1.0).back("y", fill))
 	c := fill.Cotangent(4)
-	same(t, "gradient", out.Grads["x"], tensor.Of(tensor.C128, []int{2}, []complex128{complex(c[0], c[1]), complex(c[2], c[3])}))
+	same(t, "gradient", out.Grad("x"), tensor.Of(tensor.C128, []int{2}, []complex128{complex(c[0], c[1]), complex(c[2], c[3])}))
 }
 
 func TestBackwardAuto(t *testing.T) {
@@ -331,7 +331,7 @@ func TestBackwardAuto(t *testing.T) {
 	for i := range b.p.Backward {
 		b.p.Backward[i].Auto = true
 	}
-	same(t, "gradient", runOK(t, torch(t), b).Grads["x"], f32([]int{2}, -1, -1))
+	same(t, "gradient", runOK(t, torch(t), b).Grad("x"), f32([]int{2}, -1, -1))
 }
 
 // A result larger than every input needs more of the cotangent than was sent.
@@ -350,12 +350,12 @@ func TestLongCotangent(t *testing.T) {
 	for _, c := range fill.Cotangent(5000) {
 		sum += c
 	}
-	if got := outs[1].Grads["x"].Float(0); math.Abs(got-sum) > 1e-6 {
+	if got := outs[1].Grad("x").Float(0); math.Abs(got-sum) > 1e-6 {
 		t.Errorf("gradient %v, want %v", got, sum)
 	}
-	same(t, "neighbour", outs[2].Grads["x"], tensor.Float64s(tensor.F64, []int{1}, -fill.Cotangent(1)[0]))
+	same(t, "neighbour", outs[2].Grad("x"), tensor.Float64s(tensor.F64, []int{1}, -fill.Cotangent(1)[0]))
 	long.p.Backward[0].Cotangent = program.Fill{}
-	same(t, "ones", runOK(t, w, long).Grads["x"], tensor.Float64s(tensor.F64, []int{1}, 5000))
+	same(t, "ones", runOK(t, w, long).Grad("x"), tensor.Float64s(tensor.F64, []int{1}, 5000))
 }
 
 func TestExceptions(t *testing.T) {
@@ -607,14 +607,10 @@ func TestSilentChanges(t *testing.T) {
 	b.call("y", "torch.nn.functional.batch_norm", ref("x"), ref("mean"), ref("var")).kw("training", true).kw("momentum", 0.5)
 	b.call("z", "torch.neg", ref("mean"))
 	out := runOK(t, torch(t), b)
-	if len(out.Changes) != 2 || len(out.Changes[0]) != 2 || len(out.Changes[1]) != 0 {
-		t.Fatalf("changes %v, want two by the first call", out.Changes)
+	if !out.Watched || len(out.Slots) != 2 {
+		t.Fatalf("slots %v, want two changes by the first call", out.Slots)
 	}
-	for i, want := range []backend.Named{{Name: "mean", Tensor: f32([]int{1}, 1)}, {Name: "var", Tensor: f32([]int{1}, 1.5)}} {
-		if got := out.Changes[0][i]; got.Name != want.Name {
-			t.Errorf("change %d is of %s, want %s", i, got.Name, want.Name)
-		} else {
-			same(t, want.Name, got.Tensor, want.Tensor)
-		}
+	for name, want := range map[string]*tensor.Tensor{"mean": f32([]int{1}, 1), "var": f32([]int{1}, 1.5)} {
+		same(t, name, out.At(backend.Place{Part: backend.PartChange, Owner: name}), want)
 	}
 }

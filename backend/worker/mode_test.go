@@ -75,8 +75,8 @@ func TestCapturesGiveWhatCallsGive(t *testing.T) {
 			}
 		}
 	}
-	if out := runOK(t, w, programs["module and step"]()); len(out.Stepped["m"]) != 2 || out.Stepped["m"][0].Tensor.SameBits(out.Final["m"][0].Tensor) {
-		t.Errorf("the step left the parameters as they were: %+v", out.Stepped)
+	if out := runOK(t, w, programs["module and step"]()); len(out.Of(backend.PartStep, "m")) != 2 || out.Of(backend.PartStep, "m")[0].Tensor.SameBits(out.Of(backend.PartState, "m")[0].Tensor) {
+		t.Errorf("the step left the parameters as they were: %+v", out.Slots)
 	}
 }
 

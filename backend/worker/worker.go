@@ -279,8 +279,7 @@ func (w *Worker) runShared(ctx context.Context, jobs []*backend.Job) ([]*backend
 func redraw(job *backend.Job, o *backend.Outcome) {
 	for i := range job.Program.Inputs {
 		in := &job.Program.Inputs[i]
-		named := func(c backend.Named) bool { return c.Name == in.Name }
-		if slices.ContainsFunc(o.Changes, func(cs []backend.Named) bool { return slices.ContainsFunc(cs, named) }) {
+		if slices.ContainsFunc(o.Slots, func(s backend.Slot) bool { return s.Part == backend.PartChange && s.Owner == in.Name }) {
 			job.Inputs[i] = in.Materialize()
 		}
 	}

@@ -25,7 +25,7 @@ func TestAChangeIsSettledLikeTheResult(t *testing.T) {
 	}}}
 	outcome := func(v float64) *backend.Outcome {
 		y := tensor.Float64s(tensor.F64, nil, v)
-		return &backend.Outcome{Status: backend.OK, Values: []backend.Value{{Tensor: y}}, Changes: [][]backend.Named{{{Name: "x", Tensor: y}}}}
+		return &backend.Outcome{Status: backend.OK, Values: []backend.Value{{Tensor: y}}, Watched: true, Slots: []backend.Slot{{Place: backend.Place{Part: backend.PartChange, Owner: "x"}, Tensor: y}}}
 	}
 	job := campaign.Job(p, &backend.Outcome{})
 	plain := judge.New(judge.Config{Table: ops.Table(), Modules: nn.Modules(), Oracle: judge.OnMismatch})

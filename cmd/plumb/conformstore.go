@@ -298,7 +298,7 @@ func (r *conformRun) replay(cfg *baseline.RunConfig) func(*store.Result) error {
 func restored(one *store.Result, e *baseline.Entry) *baseline.Record {
 	v := &verdict.Verdict{Word: verdict.Word(one.Word), Reason: one.Reason, Compared: one.Compared, Drawn: one.Drawn}
 	if part, name, ok := strings.Cut(one.WorstAt, " "); ok {
-		v.Worst, v.WorstAt = compare.Number(one.Worst), &verdict.Margin{Part: verdict.Part(part), Name: name}
+		v.Worst, v.WorstAt = compare.Number(one.Worst), &verdict.Margin{Part: backend.Part(part), Name: name}
 	}
 	rec := &baseline.Record{
 		Record: verdict.Record{Index: one.Position, Program: &program.Program{Name: e.Name}, Verdict: v},

@@ -258,7 +258,7 @@ func inBackward(rec *verdict.Record) bool {
 		return rec.Reference.Call == len(rec.Program.Calls)
 	}
 	if v.Where != nil {
-		return v.Where.Part == verdict.Grad
+		return v.Where.Part == backend.PartGrad
 	}
 	raised := func(o *backend.Outcome) bool {
 		return o != nil && o.Status == backend.Raised && o.Call == len(rec.Program.Calls)
@@ -268,8 +268,8 @@ func inBackward(rec *verdict.Record) bool {
 
 // backward says what an aligned case tells of the gradient.
 func (at cell) backward(rec *verdict.Record) (coverage.State, string) {
-	for _, g := range rec.Reference.Grads {
-		if g != nil {
+	for _, s := range rec.Reference.Slots {
+		if s.Part == backend.PartGrad && s.Tensor != nil {
 			return coverage.Aligned, ""
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	"plumb/backend"
 	"plumb/internal/judge/verdict"
 	"plumb/internal/mutants"
 	"plumb/op"
@@ -28,7 +29,7 @@ def test_relu():
 				return err
 			})
 		},
-		word: verdict.Misaligned, kind: verdict.Kind(verdict.Change),
+		word: verdict.Misaligned, kind: verdict.Kind(backend.PartChange),
 	},
 	{
 		name: "an assignment goes astray, and is overwritten",
@@ -50,7 +51,7 @@ def test_setitem():
 				return compose(b, a)
 			}
 		},
-		word: verdict.Misaligned, kind: verdict.Kind(verdict.Change),
+		word: verdict.Misaligned, kind: verdict.Kind(backend.PartChange),
 	},
 	{
 		name: "transpose is no view",
@@ -70,7 +71,7 @@ def test_transpose():
 				return []op.Value{b.Op("clone", b.Op("permute", a.Value("input"), []int{1, 0}))}
 			}
 		},
-		word: verdict.Misaligned, kind: verdict.Kind(verdict.Change),
+		word: verdict.Misaligned, kind: verdict.Kind(backend.PartChange),
 	},
 	{
 		name: "running statistics are mixed with another momentum",
@@ -89,7 +90,7 @@ def test_batch_norm():
 				})
 			}
 		},
-		word: verdict.Misaligned, kind: verdict.Kind(verdict.State),
+		word: verdict.Misaligned, kind: verdict.Kind(backend.PartState),
 	},
 	{
 		name: "the second layer of a sequence of sequences has half a gradient",
@@ -106,7 +107,7 @@ def test_nested():
 				g.To("weight", func() op.Value { return g.Mul(g.Op("matmul", g.Op("transpose", g.G(), 0, 1), g.Value("input")), -0.5) })
 			}
 		},
-		word: verdict.Misaligned, kind: verdict.Kind(verdict.ParamGrad),
+		word: verdict.Misaligned, kind: verdict.Kind(backend.PartParamGrad),
 	},
 	{
 		name: "the gradient of tanh cannot be differentiated",
@@ -123,7 +124,7 @@ def test_tanh():
 				})
 			}
 		},
-		word: verdict.Misaligned, kind: verdict.Kind(verdict.SecondGrad),
+		word: verdict.Misaligned, kind: verdict.Kind(backend.PartSecondGrad),
 	},
 	{
 		name: "dropout drops too much",
@@ -139,7 +140,7 @@ def test_dropout():
 				return run(&other)
 			})
 		},
-		word: verdict.Misaligned, kind: verdict.Kind(verdict.Value),
+		word: verdict.Misaligned, kind: verdict.Kind(backend.PartValue),
 	},
 }
 

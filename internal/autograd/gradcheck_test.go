@@ -114,7 +114,11 @@ func TestGradientsArePrograms(t *testing.T) {
 				t.Errorf("%s: eager %s %s, program %s %s", d.ID(), eagerOut.Status, eagerOut.Message, out.Status, out.Message)
 				break
 			}
-			for name, want := range eagerOut.Grads {
+			for _, s := range eagerOut.Slots {
+				if s.Part != backend.PartGrad {
+					continue
+				}
+				name, want := s.Owner, s.Tensor
 				ref, ok := ext.Grads[name]
 				if !ok {
 					if want != nil {

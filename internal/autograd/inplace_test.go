@@ -45,8 +45,8 @@ func comparePure(t *testing.T, text string) {
 	}
 	want, got := outcome(t, p), outcome(t, ext.Program)
 	g := valueOf(ext.Program, nil, got, ext.Grads["x"])
-	if g == nil || want.Grads["x"] == nil || !g.SameBits(want.Grads["x"]) {
-		t.Errorf("gradient %v, in place %v\n%s", g, want.Grads["x"], ext.Program)
+	if g == nil || want.Grad("x") == nil || !g.SameBits(want.Grad("x")) {
+		t.Errorf("gradient %v, in place %v\n%s", g, want.Grad("x"), ext.Program)
 	}
 }
 

@@ -36,12 +36,12 @@ conform:                    op ops nn program tensor backend backend/native base
 internal/conform/config:    internal/spell
 internal/conform/diopi:     tensor program internal/draw/choice internal/conform/config
 internal/conform/baseline:  internal/campaign/drive tensor op program backend backend/recorded internal/safetensors internal/judge/compare internal/judge/verdict
-internal/judge/compare:     tensor op
+internal/judge/compare:     tensor op backend
 internal/judge:             op nn program backend internal/judge/compare internal/judge/reffaults internal/judge/rounding internal/judge/verdict
 internal/judge/verdict:     tensor internal/draw/choice op program internal/judge/truth backend internal/judge/compare
 internal/judge/rounding:    tensor op program internal/autograd internal/eager graph nn backend internal/interp internal/judge/compare
-internal/judge/reffaults:   tensor op ops program internal/judge/compare internal/judge/verdict
-internal/judge/margins:     op program internal/judge/compare internal/judge/verdict
+internal/judge/reffaults:   tensor op ops program backend internal/judge/compare internal/judge/verdict
+internal/judge/margins:     op program backend internal/judge/compare internal/judge/verdict
 internal/find/bundle:       tensor internal/draw/choice op program backend internal/safetensors internal/judge/compare internal/judge/verdict internal/module
 check:                      tensor internal/draw/choice op program internal/gradcheck internal/draw/opcase backend backend/native nn internal/campaign internal/judge/compare internal/judge/verdict internal/gotest
 internal/campaign/drive:

@@ -35,7 +35,7 @@ func TestChangesBehindAutograd(t *testing.T) {
 		if y := out.Values[len(out.Values)-1].Tensor; !slices.Equal(floats(y), c.last) {
 			t.Errorf("%s: got %v, want %v", name, y, c.last)
 		}
-		if g := out.Grads["x"]; c.grad != nil && !slices.Equal(floats(g), c.grad) {
+		if g := out.Grad("x"); c.grad != nil && !slices.Equal(floats(g), c.grad) {
 			t.Errorf("%s: gradient %v, want %v", name, g, c.grad)
 		}
 	}
@@ -53,9 +53,9 @@ func floats(t *tensor.Tensor) []float64 {
 func TestDataIsAllThatChanges(t *testing.T) {
 	out := outcomeOf(t, ops.Table(), backend.NewJob(text(t, "x = tensor((2,), torch.float32, [1.0, 2.0], requires_grad=True)\nd = x.data\nv = d.mul_(3)\nw = x.mul(2)\nu = w.mul_(5)")))
 	var told []string
-	for _, changed := range out.Changes {
-		for _, c := range changed {
-			told = append(told, c.Name)
+	for _, s := range out.Slots {
+		if s.Part == backend.PartChange {
+			told = append(told, s.Owner)
 		}
 	}
 	if !slices.Equal(told, []string{"d", "w"}) {

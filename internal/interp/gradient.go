@@ -1,6 +1,7 @@
 package interp
 
 import (
+	"plumb/backend"
 	"plumb/internal/autograd"
 	"plumb/internal/eager"
 	"plumb/op"
@@ -44,13 +45,14 @@ func (r *Run) backward() error {
 
 // gradients reports the gradients of the inputs, of the leaves that calls made
 // and of the parameters.
-func (r *Run) gradients(end autograd.Cotangents) (err error) {
-	r.out.Grads = map[string]*tensor.Tensor{}
+func (r *Run) gradients(end autograd.Cotangents) error {
 	for i, leaf := range r.leaves.inputs {
-		if r.job.Program.Inputs[i].RequiresGrad {
-			if r.out.Grads[r.job.Program.Inputs[i].Name], err = r.leafGrad(leaf, end); err != nil {
+		if in := &r.job.Program.Inputs[i]; in.RequiresGrad {
+			g, err := r.leafGrad(leaf, end)
+			if err != nil {
 				return err
 			}
+			r.out.Add(backend.Place{Part: backend.PartGrad, Owner: in.Name}, g)
 		}
 	}
 	params := map[op.Value]bool{}
@@ -65,11 +67,10 @@ func (r *Run) gradients(end autograd.Cotangents) (err error) {
 			return err
 		}
 		if g != nil && m.leaf.RequiresGrad() && !params[m.leaf] {
-			r.out.Grads[m.name] = g
+			r.out.Add(backend.Place{Part: backend.PartGrad, Owner: m.name}, g)
 		}
 	}
-	r.out.ParamGrads, err = r.paramGrads(end, true)
-	return err
+	return r.paramGrads(backend.PartParamGrad, end)
 }
 
 // second differentiates the gradients of the inputs together.
@@ -86,20 +87,12 @@ func (r *Run) second(grads autograd.Cotangents) (err error) {
 			return err
 		}
 	}
-	r.out.SecondGrads = r.inputGrads(seconds)
-	r.out.SecondParamGrads, err = r.paramGrads(seconds, false)
-	return err
-}
-
-// inputGrads returns the gradients of the inputs that require one.
-func (r *Run) inputGrads(grads autograd.Cotangents) map[string]*tensor.Tensor {
-	out := map[string]*tensor.Tensor{}
 	for i, leaf := range r.leaves.inputs {
 		if leaf.RequiresGrad() {
-			out[r.job.Program.Inputs[i].Name] = gradOf(grads[leaf])
+			r.out.Add(backend.Place{Part: backend.PartSecondGrad, Owner: r.job.Program.Inputs[i].Name}, gradOf(seconds[leaf]))
 		}
 	}
-	return out
+	return r.paramGrads(backend.PartSecondParamGrad, seconds)
 }
 
 func gradOf(v op.Value) *tensor.Tensor {

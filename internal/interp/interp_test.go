@@ -93,11 +93,11 @@ func TestModuleState(t *testing.T) {
 		}
 	}
 	check("y", out.Values[3].Tensor, 210.5, 430.5)
-	check("gradient of x", out.Grads["x"], 10, 100, 10, 100)
-	check("gradient of the weight", out.ParamGrads["m"][0].Tensor, 4, 6)
-	check("gradient of the bias", out.ParamGrads["m"][1].Tensor, 2)
+	check("gradient of x", out.Grad("x"), 10, 100, 10, 100)
+	check("gradient of the weight", out.Of(backend.PartParamGrad, "m")[0].Tensor, 4, 6)
+	check("gradient of the bias", out.Of(backend.PartParamGrad, "m")[1].Tensor, 2)
 	check("initial weight", out.Initial["m"][0].Tensor, 10, 100)
-	for _, n := range out.Final["b"] {
+	for _, n := range out.Of(backend.PartState, "b") {
 		if n.Name == "running_mean" {
 			check("running mean", n.Tensor, float64(float32(2)*float32(0.1)), float64(float32(3)*float32(0.1)))
 		}

@@ -40,7 +40,10 @@ func (r *Run) construct(c *program.Call) (*value, error) {
 		}
 	}
 	r.built = append(r.built, builtModule{c.Result, m})
-	r.out.Initial = withState(r.out.Initial, c.Result, r.stateOf(m))
+	if r.out.Initial == nil {
+		r.out.Initial = map[string]backend.State{}
+	}
+	r.out.Initial[c.Result] = r.stateOf(m)
 	return &value{module: m}, nil
 }
 
@@ -110,12 +113,11 @@ func (r *Run) stateOf(m *nn.Module) backend.State {
 	return st
 }
 
-func withState(all map[string]backend.State, name string, st backend.State) map[string]backend.State {
-	if all == nil {
-		all = map[string]backend.State{}
+// report adds the slots of a module's tensors.
+func (r *Run) report(part backend.Part, module string, st backend.State) {
+	for _, n := range st {
+		r.out.Add(backend.Place{Part: part, Owner: module, Name: n.Name}, n.Tensor)
 	}
-	all[name] = st
-	return all
 }
 
 // moduleCall runs a method of a module; "__call__" is its forward.
@@ -173,31 +175,29 @@ func wrapModule(out []op.Value, paired bool) *value {
 
 func (r *Run) finalState() {
 	for _, m := range r.built {
-		r.out.Final = withState(r.out.Final, m.name, r.stateOf(m.module))
+		r.report(backend.PartState, m.name, r.stateOf(m.module))
 	}
 }
 
 // paramGrads reports the gradients of parameters, of one that a container
-// holds twice under its first name, as named_parameters does; add counts in
-// what calls of backward left.
-func (r *Run) paramGrads(grads autograd.Cotangents, add bool) (all map[string]backend.State, err error) {
+// holds twice under its first name, as named_parameters does; those of the
+// first order count in what calls of backward left.
+func (r *Run) paramGrads(part backend.Part, grads autograd.Cotangents) (err error) {
 	for _, m := range r.built {
-		var st backend.State
 		seen := map[op.Value]bool{}
 		for _, s := range m.module.State() {
 			v := m.module.Value(s.Name)
 			g := gradOf(grads[v])
-			if add {
+			if part == backend.PartParamGrad {
 				if g, err = r.leafGrad(v, grads); err != nil {
-					return nil, err
+					return err
 				}
 			}
 			if s.Kind == nn.Param && g != nil && !seen[v] {
-				st = append(st, backend.Named{Name: s.Name, Tensor: g})
+				r.out.Add(backend.Place{Part: part, Owner: m.name, Name: s.Name}, g)
 			}
 			seen[v] = true
 		}
-		all = withState(all, m.name, st)
 	}
-	return all, nil
+	return nil
 }

@@ -22,7 +22,7 @@ func (r *Run) step(grads autograd.Cotangents) error {
 			if err != nil {
 				return err
 			}
-			r.out.Stepped = withState(r.out.Stepped, m.name, st)
+			r.report(backend.PartStep, m.name, st)
 		}
 		return nil
 	})

@@ -286,31 +286,30 @@ func (t *Trace) Fill(ts []*tensor.Tensor) *backend.Outcome {
 	for i, x := range t.outputs {
 		computed[x] = ts[i]
 	}
-	t.run.out.Changes = t.changed(ts[len(t.outputs):])
 	mapTensors(t.run.out, func(x *tensor.Tensor) *tensor.Tensor {
 		if t.Value(x) != nil {
 			return computed[x]
 		}
 		return x
 	})
+	t.changed(ts[len(t.outputs):])
 	return t.run.out
 }
 
-// changed returns what the calls changed, of which ts holds the elements
-// before and after.
-func (t *Trace) changed(ts []*tensor.Tensor) (all [][]backend.Named) {
-	for _, noted := range t.changes[:len(t.run.out.Values)] {
-		var changed []backend.Named
+// changed reports what the calls changed, of which ts holds the elements before
+// and after.
+func (t *Trace) changed(ts []*tensor.Tensor) {
+	out := t.run.out
+	out.Watched = true
+	for call, noted := range t.changes[:len(out.Values)] {
 		for _, c := range noted {
 			was, is := ts[0], ts[1]
 			ts = ts[2:]
 			if !is.SameBits(was) {
-				changed = append(changed, backend.Named{Name: c.name, Tensor: is})
+				out.Add(backend.Place{Part: backend.PartChange, Call: call, Owner: c.name}, is)
 			}
 		}
-		all = append(all, changed)
 	}
-	return all
 }
 
 // Fail makes the outcome that of a program whose graph failed: it ends before
@@ -324,7 +323,7 @@ func (t *Trace) Fail(err error) {
 	ended := *out
 	*out = backend.Outcome{Status: backend.OK, Values: ended.Values[:at], Initial: ended.Initial}
 	if at == len(t.run.job.Program.Calls) {
-		out.Final = ended.Final
+		out.Slots = slices.DeleteFunc(ended.Slots, func(s backend.Slot) bool { return s.Part != backend.PartState })
 	}
 	Fail(out, at, err)
 }
@@ -334,18 +333,15 @@ func mapTensors(out *backend.Outcome, f func(*tensor.Tensor) *tensor.Tensor) {
 	for i := range out.Values {
 		mapValue(&out.Values[i], f)
 	}
-	for _, all := range []map[string]backend.State{out.Initial, out.Final, out.ParamGrads, out.SecondParamGrads, out.Stepped} {
-		for _, name := range slices.Sorted(maps.Keys(all)) {
-			for i := range all[name] {
-				all[name][i].Tensor = f(all[name][i].Tensor)
-			}
+	for _, name := range slices.Sorted(maps.Keys(out.Initial)) {
+		for i := range out.Initial[name] {
+			t := &out.Initial[name][i].Tensor
+			*t = f(*t)
 		}
 	}
-	for _, all := range []map[string]*tensor.Tensor{out.Grads, out.SecondGrads} {
-		for _, name := range slices.Sorted(maps.Keys(all)) {
-			if all[name] != nil {
-				all[name] = f(all[name])
-			}
+	for i := range out.Slots {
+		if t := &out.Slots[i].Tensor; *t != nil {
+			*t = f(*t)
 		}
 	}
 }

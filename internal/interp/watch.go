@@ -44,13 +44,12 @@ func (w *watch) named(name string) {
 
 // called reports what a call changed.
 func (w *watch) called(c *program.Call) {
-	var changed []backend.Named
+	w.out.Watched = true
 	if w.space != nil && w.mayChange(c) {
-		changed = w.renewed()
+		w.renewed()
 		w.behind.through = nil
 	}
-	changed = append(changed, w.written(c)...)
-	w.out.Changes = append(w.out.Changes, changed)
+	w.written(c)
 	if w.space != nil || w.readAgain(c) {
 		w.named(c.Result)
 	}
@@ -70,9 +69,14 @@ func (w *watch) readAgain(c *program.Call) (read bool) {
 	return read
 }
 
-// renewed returns the names that stand for other elements than before, in the
+// changed reports what the call that has just been run left in a tensor.
+func (w *watch) changed(name string, t *tensor.Tensor) {
+	w.out.Add(backend.Place{Part: backend.PartChange, Call: len(w.out.Values) - 1, Owner: name}, t)
+}
+
+// renewed reports the names that stand for other elements than before, in the
 // order of the program.
-func (w *watch) renewed() (changed []backend.Named) {
+func (w *watch) renewed() {
 	look := func(name string) {
 		ref := program.Ref(name)
 		old, ok := w.marks[ref]
@@ -81,7 +85,7 @@ func (w *watch) renewed() (changed []backend.Named) {
 			return
 		}
 		if told := w.behind.through == nil || w.behind.through.tensor == v.tensor; told && !v.tensor.Tensor.SameBits(old.tensor) {
-			changed = append(changed, backend.Named{Name: name, Tensor: v.tensor.Tensor})
+			w.changed(name, v.tensor.Tensor)
 		}
 		w.named(name)
 	}
@@ -92,17 +96,16 @@ func (w *watch) renewed() (changed []backend.Named) {
 	for i := range p.Calls[:len(w.out.Values)-1] {
 		look(p.Calls[i].Result)
 	}
-	return changed
 }
 
-// written returns the arguments into which the call wrote.
-func (w *watch) written(c *program.Call) (changed []backend.Named) {
+// written reports the arguments into which the call wrote.
+func (w *watch) written(c *program.Call) {
 	look := func(ref program.Ref) {
 		old, ok := w.marks[ref]
 		if v := w.env[ref]; !ok || v.tensor == nil || v.tensor.Tensor != old.tensor || sum(old.tensor) == old.sum {
 			return
 		}
-		changed = append(changed, backend.Named{Name: string(ref), Tensor: copyOf(old.tensor)})
+		w.changed(string(ref), copyOf(old.tensor))
 		w.spoil(old)
 		w.named(string(ref))
 	}
@@ -112,7 +115,6 @@ func (w *watch) written(c *program.Call) (changed []backend.Named) {
 	for _, kw := range c.Kwargs {
 		program.Refs(kw.Value, look)
 	}
-	return changed
 }
 
 // spoil notes that an input of the job, which is the caller's, was written into.

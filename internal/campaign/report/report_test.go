@@ -50,7 +50,7 @@ func play(s Sink) {
 		}
 		s.End(e)
 	}
-	worst := &verdict.Margin{Part: verdict.Value, Name: "y"}
+	worst := &verdict.Margin{Part: backend.PartValue, Name: "y"}
 	send(record("act.py::test_relu", 0, verdict.Verdict{Word: verdict.Aligned, Compared: 2, Worst: 0.25, WorstAt: worst}))
 	send(record("act.py::test_relu", 1, verdict.Verdict{Word: verdict.Rejected, Reason: "both sides raised\nhere and there"}))
 	end(&verdict.End{Test: "act.py::test_relu", Judged: 1, Rejected: 1})

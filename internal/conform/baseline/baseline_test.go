@@ -74,7 +74,7 @@ func (t toy) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error
 	return &backend.Outcome{
 		Status: backend.OK,
 		Values: []backend.Value{{IsTuple: true, Tuple: []backend.Value{{Tensor: y, RequiresGrad: true}, {Tensor: x}, {Tensor: less}, {Tensor: tensor.New(tensor.I64, 3)}}}},
-		Grads:  map[string]*tensor.Tensor{"x": y.Clone()},
+		Slots:  []backend.Slot{{Place: backend.Place{Part: backend.PartGrad, Owner: "x"}, Tensor: y.Clone()}},
 	}, nil
 }
 

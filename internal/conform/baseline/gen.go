@@ -434,7 +434,7 @@ func inPlaceOf(p, out *program.Program, o *backend.Outcome) *backend.Outcome {
 	y = y.Contiguous()
 	return &backend.Outcome{
 		Status: backend.OK, Values: []backend.Value{{Tensor: y}},
-		Changes: [][]backend.Named{{{Name: string(ref), Tensor: y}}},
+		Watched: true, Slots: []backend.Slot{{Place: backend.Place{Part: backend.PartChange, Owner: string(ref)}, Tensor: y}},
 	}
 }
 

@@ -39,7 +39,7 @@ func (a affine) Run(_ context.Context, job *backend.Job) (*backend.Outcome, erro
 	y := of(2, 1)
 	y.Set(y.Len()-2, y.At(y.Len()-2)+complex(a.off, 0))
 	return &backend.Outcome{
-		Status: backend.OK, Values: []backend.Value{{Tensor: y, RequiresGrad: true}}, Grads: map[string]*tensor.Tensor{"x": of(3, 0)},
+		Status: backend.OK, Values: []backend.Value{{Tensor: y, RequiresGrad: true}}, Slots: []backend.Slot{{Place: backend.Place{Part: backend.PartGrad, Owner: "x"}, Tensor: of(3, 0)}},
 	}, nil
 }
 

@@ -41,7 +41,7 @@ func record(target string, d tensor.DType, kind verdict.Kind) *verdict.Record {
 	}
 	v := &verdict.Verdict{Word: verdict.Aligned}
 	if kind != "" {
-		v = &verdict.Verdict{Word: verdict.Misaligned, Kind: kind, Reason: "why", Where: &verdict.Where{Part: verdict.Value, Target: target, Name: "y"}}
+		v = &verdict.Verdict{Word: verdict.Misaligned, Kind: kind, Reason: "why", Where: &verdict.Where{Part: backend.PartValue, Target: target, Name: "y"}}
 	}
 	return &verdict.Record{Candidate: "native", Program: p, Verdict: v, Reference: &backend.Outcome{}}
 }

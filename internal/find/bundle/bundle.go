@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -124,18 +123,9 @@ func complete(f *Finding) *Finding {
 // only the other side has: one that does not exist is one that vanishes.
 func secondOrZeros(o, other *backend.Outcome) *backend.Outcome {
 	c := *o
-	c.SecondGrads, c.SecondParamGrads = maps.Clone(o.SecondGrads), maps.Clone(o.SecondParamGrads)
-	for name, t := range other.SecondGrads {
-		if t != nil && c.SecondGrads != nil && c.SecondGrads[name] == nil {
-			c.SecondGrads[name] = tensor.New(t.DType(), t.Shape()...)
-		}
-	}
-	for module, state := range other.SecondParamGrads {
-		for _, n := range state {
-			if n.Tensor != nil && c.SecondParamGrads != nil && named(c.SecondParamGrads[module], n.Name) == nil {
-				zeros := backend.Named{Name: n.Name, Tensor: tensor.New(n.Tensor.DType(), n.Tensor.Shape()...)}
-				c.SecondParamGrads[module] = append(slices.Clip(c.SecondParamGrads[module]), zeros)
-			}
+	for _, s := range other.Slots {
+		if s.Part.IsSecond() && s.Tensor != nil && o.Has(backend.PartSecondGrad) && o.At(s.Place) == nil {
+			c = *c.With(s.Place, tensor.New(s.Tensor.DType(), s.Tensor.Shape()...))
 		}
 	}
 	return &c

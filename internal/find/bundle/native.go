@@ -13,7 +13,6 @@ import (
 	_ "embed"
 
 	"plumb/backend"
-	"plumb/internal/judge/verdict"
 	"plumb/internal/module"
 	"plumb/op"
 	"plumb/program"
@@ -102,7 +101,7 @@ type goFile struct {
 func (g *goFile) expressible() bool {
 	p := g.f.Program
 	n := g.p.calls(len(p.Calls))
-	if g.p.Mode != byElements && g.p.Mode != byException || g.p.Classes || g.p.Metadata || g.p.twice() || g.p.stepped() || g.p.Where.Part == verdict.Change {
+	if g.p.Mode != byElements && g.p.Mode != byException || g.p.Classes || g.p.Metadata || g.p.twice() || g.p.stepped() || g.p.Where.Part == backend.PartChange {
 		return false
 	}
 	if strings.Contains(p.String(), "\n    ") { // a block of statements
@@ -247,12 +246,12 @@ func (g *goFile) place() (name, expr string) {
 	w := g.p.Where
 	v := ident(w.Name)
 	switch {
-	case w.Part == verdict.Grad:
+	case w.Part == backend.PartGrad:
 		return w.Name, "grad(" + v + ")"
-	case w.Part != verdict.Value:
+	case w.Part != backend.PartValue:
 		module, name, _ := strings.Cut(w.Name, ".")
 		get := fmt.Sprintf("%s.Get(%q)", ident(module), name)
-		if w.Part == verdict.ParamGrad {
+		if w.Part == backend.PartParamGrad {
 			return module, "grad(" + get + ")"
 		}
 		return module, get + ".Unwrap()"

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"plumb/backend"
 	"plumb/internal/judge/compare"
@@ -82,7 +81,7 @@ func differing(f *Finding, d *verdict.Difference) *place {
 	switch {
 	case p.Rule == compare.Support || p.Rule == compare.Distribution || p.Rule == compare.Relation:
 		p.Mode = byBits
-	case want.is != got.is && p.Where.Part == verdict.Value:
+	case want.is != got.is && p.Where.Part == backend.PartValue:
 		p.Mode = byStructure
 	case want.number == nil && got.number == nil:
 		p.Mode = byText
@@ -130,22 +129,12 @@ type found struct {
 }
 
 func (p *place) value(o *backend.Outcome) found {
-	module, name, _ := strings.Cut(p.Where.Name, ".")
 	switch p.Where.Part {
-	case verdict.Grad:
-		return optional(o, o.Grads[p.Where.Name])
-	case verdict.ParamGrad:
-		return optional(o, named(o.ParamGrads[module], name))
-	case verdict.Param, verdict.State:
-		return optional(o, named(o.Final[module], name))
-	case verdict.Stepped:
-		return optional(o, named(o.Stepped[module], name))
-	case verdict.SecondGrad:
-		return optional(o, o.SecondGrads[p.Where.Name])
-	case verdict.SecondParamGrad:
-		return optional(o, named(o.SecondParamGrads[module], name))
-	case verdict.Change:
+	case backend.PartValue:
+	case backend.PartChange:
 		return optional(o, p.changed(o))
+	default:
+		return optional(o, verdict.At(o, *p.Where))
 	}
 	if p.Where.Call >= len(o.Values) {
 		return found{}
@@ -170,15 +159,6 @@ func optional(o *backend.Outcome, t *tensor.Tensor) found {
 		return found{is: "None", ok: o.Status == backend.OK}
 	}
 	return found{is: "a tensor", number: t, ok: true}
-}
-
-func named(s backend.State, name string) *tensor.Tensor {
-	for _, n := range s {
-		if n.Name == name {
-			return n.Tensor
-		}
-	}
-	return nil
 }
 
 func foundIn(v *backend.Value) found {
@@ -227,18 +207,19 @@ func (p *place) ending(o *backend.Outcome) Ending {
 // key names the place's tensor in the files of tensors.
 func (p *place) key() string {
 	switch p.Where.Part {
-	case verdict.Grad, verdict.ParamGrad:
-		return p.Where.Name + ".grad"
-	case verdict.Param, verdict.State:
-		return p.Where.Name
-	case verdict.SecondGrad, verdict.SecondParamGrad:
-		return p.Where.Name + ".grad2"
-	case verdict.Stepped:
-		return p.Where.Name + ".stepped"
-	case verdict.Change:
+	case backend.PartValue:
+		return valueKey(p.Where.Name, p.Where.Path)
+	case backend.PartChange:
 		return fmt.Sprintf("%s.after.%d", p.Where.Name, p.Where.Call)
 	}
-	return valueKey(p.Where.Name, p.Where.Path)
+	return p.Where.Name + suffixes[p.Where.Part]
+}
+
+// suffixes end the names of tensors by their part.
+var suffixes = map[backend.Part]string{
+	backend.PartGrad: ".grad", backend.PartParamGrad: ".grad",
+	backend.PartSecondGrad: ".grad2", backend.PartSecondParamGrad: ".grad2",
+	backend.PartStep: ".stepped",
 }
 
 func valueKey(name string, path []int) string {
@@ -255,7 +236,7 @@ func (p *place) twice() bool {
 		return false
 	case p.Where == nil:
 		return true
-	case p.Where.Part == verdict.SecondGrad || p.Where.Part == verdict.SecondParamGrad:
+	case p.Where.Part.IsSecond():
 		return true
 	}
 	return p.Mode == byException && p.Where.Call >= len(p.program.Calls)
@@ -263,7 +244,7 @@ func (p *place) twice() bool {
 
 // stepped reports whether the optimizer's step comes before the place.
 func (p *place) stepped() bool {
-	return p.program.Step != (program.Step{}) && (p.Where == nil || p.Where.Part == verdict.Stepped)
+	return p.program.Step != (program.Step{}) && (p.Where == nil || p.Where.Part == backend.PartStep)
 }
 
 // calls returns how many calls it takes to get to the place, of n.
@@ -280,10 +261,8 @@ func (p *place) differentiates(n int) bool {
 		return true
 	}
 	switch p.Where.Part {
-	case verdict.Grad, verdict.ParamGrad, verdict.SecondGrad, verdict.SecondParamGrad, verdict.Stepped:
-		return true
-	case verdict.Param, verdict.State:
-		return false
+	case backend.PartValue, backend.PartChange:
+		return p.Where.Call >= n
 	}
-	return p.Where.Call >= n
+	return p.Where.Part.IsGradient() || p.Where.Part == backend.PartStep
 }

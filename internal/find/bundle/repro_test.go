@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"os"
 	"os/exec"
@@ -848,40 +847,9 @@ func changes(o *backend.Outcome) []*backend.Outcome {
 			break
 		}
 	}
-	for i, list := range o.Changes {
-		for k, n := range list {
-			add(n.Tensor, func(c *backend.Outcome, t *tensor.Tensor) {
-				c.Changes = slices.Clone(o.Changes)
-				c.Changes[i] = slices.Clone(list)
-				c.Changes[i][k].Tensor = t
-			})
-		}
+	for _, s := range o.Slots {
+		add(s.Tensor, func(c *backend.Outcome, t *tensor.Tensor) { *c = *o.With(s.Place, t) })
 	}
-	grads := func(m map[string]*tensor.Tensor, in func(c *backend.Outcome) *map[string]*tensor.Tensor) {
-		for _, name := range slices.Sorted(maps.Keys(m)) {
-			add(m[name], func(c *backend.Outcome, t *tensor.Tensor) {
-				*in(c) = maps.Clone(m)
-				(*in(c))[name] = t
-			})
-		}
-	}
-	grads(o.Grads, func(c *backend.Outcome) *map[string]*tensor.Tensor { return &c.Grads })
-	grads(o.SecondGrads, func(c *backend.Outcome) *map[string]*tensor.Tensor { return &c.SecondGrads })
-	states := func(m map[string]backend.State, in func(c *backend.Outcome) *map[string]backend.State) {
-		for _, module := range slices.Sorted(maps.Keys(m)) {
-			for k, n := range m[module] {
-				add(n.Tensor, func(c *backend.Outcome, t *tensor.Tensor) {
-					*in(c) = maps.Clone(m)
-					(*in(c))[module] = slices.Clone(m[module])
-					(*in(c))[module][k].Tensor = t
-				})
-			}
-		}
-	}
-	states(o.ParamGrads, func(c *backend.Outcome) *map[string]backend.State { return &c.ParamGrads })
-	states(o.Stepped, func(c *backend.Outcome) *map[string]backend.State { return &c.Stepped })
-	states(o.SecondParamGrads, func(c *backend.Outcome) *map[string]backend.State { return &c.SecondParamGrads })
-	states(o.Final, func(c *backend.Outcome) *map[string]backend.State { return &c.Final })
 	return out
 }
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"plumb/backend"
-	"plumb/internal/judge/verdict"
 	"plumb/internal/safetensors"
 	"plumb/op"
 	"plumb/program"
@@ -25,7 +24,11 @@ func inputTensors(f *Finding) []safetensors.Entry {
 		out = append(out, safetensors.Entry{Name: f.Program.Inputs[i].Name, Tensor: t})
 	}
 	for _, module := range slices.Sorted(maps.Keys(f.Job.State)) {
-		out = append(out, stateTensors(module, f.Job.State[module], "")...)
+		for _, n := range f.Job.State[module] {
+			if n.Tensor != nil {
+				out = append(out, safetensors.Entry{Name: module + "." + n.Name, Tensor: n.Tensor})
+			}
+		}
 	}
 	for i := range f.Program.Backward {
 		if t := cotangentOf(f, i); t != nil {
@@ -51,16 +54,6 @@ func secondCotangent(f *Finding, i int) *tensor.Tensor {
 }
 
 func secondKey(name string) string { return name + ".grad.cotangent" }
-
-func stateTensors(module string, s backend.State, suffix string) []safetensors.Entry {
-	var out []safetensors.Entry
-	for _, n := range s {
-		if n.Tensor != nil {
-			out = append(out, safetensors.Entry{Name: module + "." + n.Name + suffix, Tensor: n.Tensor})
-		}
-	}
-	return out
-}
 
 // cotangentOf returns the cotangent of an entry of Backward in the shape and
 // dtype of its value; nil where no side came so far.
@@ -142,23 +135,12 @@ func outcomeTensors(prog *program.Program, o *backend.Outcome, p *place) []safet
 			out = valueTensors(out, prog.Calls[i].Result, &o.Values[i])
 		}
 	}
-	for i := range prog.Calls {
-		name := prog.Calls[i].Result
-		out = append(out, stateTensors(name, o.Final[name], "")...)
-		out = append(out, stateTensors(name, o.ParamGrads[name], ".grad")...)
-		out = append(out, stateTensors(name, o.SecondParamGrads[name], ".grad2")...)
-		out = append(out, stateTensors(name, o.Stepped[name], ".stepped")...)
-	}
-	for i := range prog.Inputs {
-		name := prog.Inputs[i].Name
-		if t := o.Grads[name]; t != nil {
-			out = append(out, safetensors.Entry{Name: name + ".grad", Tensor: t})
-		}
-		if t := o.SecondGrads[name]; t != nil {
-			out = append(out, safetensors.Entry{Name: name + ".grad2", Tensor: t})
+	for _, at := range backend.Places(prog, o) {
+		if t := o.At(at); t != nil && at.Part != backend.PartChange {
+			out = append(out, safetensors.Entry{Name: at.String() + suffixes[at.Part], Tensor: t})
 		}
 	}
-	if p.Where != nil && p.Where.Part == verdict.Change {
+	if p.Where != nil && p.Where.Part == backend.PartChange {
 		if t := p.changed(o); t != nil {
 			out = append(out, safetensors.Entry{Name: p.key(), Tensor: t})
 		}

@@ -428,17 +428,17 @@ func pythonText(e *Ending) string {
 func (w *pythonFile) result() string {
 	module, name, _ := strings.Cut(w.p.Where.Name, ".")
 	switch w.p.Where.Part {
-	case verdict.Grad:
+	case backend.PartGrad:
 		return w.p.Where.Name + ".grad"
-	case verdict.ParamGrad:
+	case backend.PartParamGrad:
 		return w.parameter() + ".grad"
-	case verdict.Param, verdict.State:
+	case backend.PartParam, backend.PartState:
 		return fmt.Sprintf("%s.state_dict()[%q]", module, name)
-	case verdict.Stepped:
+	case backend.PartStep:
 		return w.parameter() + ".detach()"
-	case verdict.SecondGrad:
+	case backend.PartSecondGrad:
 		return fmt.Sprintf("second[id(%s)]", w.p.Where.Name)
-	case verdict.SecondParamGrad:
+	case backend.PartSecondParamGrad:
 		return fmt.Sprintf("second[id(%s)]", w.parameter())
 	}
 	s := w.p.Where.Name
@@ -466,7 +466,7 @@ func (w *pythonFile) elements(s *torchScript) {
 		w.stored = gotFile
 	}
 	s.Recorded = "None"
-	s.Optional = w.p.Where.Part != verdict.Value && w.p.Where.Part != verdict.Change
+	s.Optional = w.p.Where.Part != backend.PartValue && w.p.Where.Part != backend.PartChange
 	if other.number != nil {
 		s.Recorded = w.tensor(other.number, w.stored, w.p.key(), 13)
 		s.Number = other.is != "a tensor"

@@ -40,7 +40,7 @@ func TestCommon(t *testing.T) {
 
 func failed(target string, n int) *Finding {
 	p := relu(target, int64(n), n)
-	where := &verdict.Where{Part: verdict.Value, Target: target, Name: "y"}
+	where := &verdict.Where{Part: backend.PartValue, Target: target, Name: "y"}
 	r := &verdict.Record{Program: p, Candidate: "native", Verdict: &verdict.Verdict{Word: verdict.Misaligned, Kind: "value", Where: where}, Reference: &backend.Outcome{}}
 	return &Finding{
 		ID: p.ID(), Result: &shrink.Result{Record: r, Signature: shrink.SignatureOf(r)},

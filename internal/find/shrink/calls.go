@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"plumb/backend"
 	"plumb/internal/judge/verdict"
 	"plumb/op"
 	"plumb/program"
@@ -14,7 +15,7 @@ import (
 // and gradients.
 func (s *search) forwardOnly() bool {
 	w := s.result.Record.Verdict.Where
-	if w == nil || w.Part != verdict.Value && w.Part != verdict.Change {
+	if w == nil || w.Part != backend.PartValue && w.Part != backend.PartChange {
 		return false
 	}
 	whole := s.edit(func(p *program.Program) {

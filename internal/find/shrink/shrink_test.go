@@ -38,7 +38,7 @@ func judge(p *program.Program, wrong bool) *verdict.Record {
 	if wrong {
 		last := len(p.Calls) - 1
 		r.Verdict.Word, r.Verdict.Kind = verdict.Misaligned, "value"
-		r.Verdict.Where = &verdict.Where{Part: verdict.Value, Call: last, Target: p.Calls[last].Target, Name: p.Calls[last].Result}
+		r.Verdict.Where = &verdict.Where{Part: backend.PartValue, Call: last, Target: p.Calls[last].Target, Name: p.Calls[last].Result}
 	}
 	return r
 }

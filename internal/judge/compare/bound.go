@@ -6,6 +6,7 @@ import (
 	"math/cmplx"
 	"slices"
 
+	"plumb/backend"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -43,12 +44,8 @@ const otherFormula = 1 << 10
 
 // Bounds holds the bounds of an outcome's tensors, those that have one.
 type Bounds struct {
-	Values     []ValueBound // by call
-	Grads      map[string]*Bound
-	ParamGrads map[string]map[string]*Bound // by module and parameter
-	// Of the gradients of the second order.
-	SecondGrads      map[string]*Bound
-	SecondParamGrads map[string]map[string]*Bound
+	Values []ValueBound // by call
+	Slots  map[backend.Place]*Bound
 	// Poles says that the gradient of a call's result, from which others follow,
 	// is infinite or NaN somewhere, or beyond the range of float32.
 	Poles bool

@@ -8,6 +8,7 @@ package margins
 import (
 	"strings"
 
+	"plumb/backend"
 	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
 	"plumb/op"
@@ -23,7 +24,7 @@ type Margin struct {
 	// calls. For the gradient of an input it is the one that reads the input,
 	// "several operators" where they differ, "" where none does.
 	Op    string         `json:"op"`
-	Part  verdict.Part   `json:"part"`
+	Part  backend.Part   `json:"part"`
 	DType string         `json:"dtype"`
 	Class op.Class       `json:"class"` // of numerics; "" for the default of the dtype
 	Ratio compare.Number `json:"ratio"` // observed error ÷ limit; "inf" where nothing could pass

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"plumb/backend"
 	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
 	"plumb/op"
@@ -45,7 +46,7 @@ func golden(t *testing.T, name string, got []byte) {
 func sample(t *testing.T) *Table {
 	t.Helper()
 	table := &Table{}
-	add := func(name, dtype string, part verdict.Part, class op.Class, n int, ratio func(i int) float64) {
+	add := func(name, dtype string, part backend.Part, class op.Class, n int, ratio func(i int) float64) {
 		for i := range n {
 			if err := table.Add(&Margin{Op: name, DType: dtype, Part: part, Class: class, Ratio: compare.Number(ratio(i))}); err != nil {
 				t.Fatal(err)
@@ -61,19 +62,19 @@ func sample(t *testing.T) *Table {
 			return rest
 		}
 	}
-	add("torch.sum", "float32", verdict.Value, op.Accumulating, 200, func(i int) float64 { return float64(i) / 1000 })
-	add("torch.sum", "float32", verdict.Grad, "", 200, once(7, 0.85, 0.01))
-	add("torch.sum", "float16", verdict.Value, op.Accumulating, 150, func(i int) float64 { return float64(i) / 250 })
-	add("torch.exp", "float32", verdict.Value, op.Pointwise, 300, always(1.0/3))
-	add("torch.exp", "float64", verdict.Value, "", 120, always(0.004))
-	add("torch.exp", "float64", verdict.Grad, "", 40, always(0.004))
-	add("torch.mul", "float32", verdict.Value, op.Pointwise, 100, always(0))
-	add("torch.mul", "float32", verdict.Grad, op.Pointwise, 50, always(0))
-	add("torch.mul", "float32", verdict.Grad, op.Accumulating, 60, always(0.1))
-	add("torch.flatten", "float32", verdict.Value, op.Exact, 500, always(0))
-	add("torch.argmax", "int64", verdict.Value, op.Exact, 500, once(3, math.Inf(1), 0))
-	add("torch.nn.Linear", "float32", verdict.ParamGrad, "", 500, once(3, 2.5, 0.1))
-	add("", "float32", verdict.Value, "", 3, always(0.2))
+	add("torch.sum", "float32", backend.PartValue, op.Accumulating, 200, func(i int) float64 { return float64(i) / 1000 })
+	add("torch.sum", "float32", backend.PartGrad, "", 200, once(7, 0.85, 0.01))
+	add("torch.sum", "float16", backend.PartValue, op.Accumulating, 150, func(i int) float64 { return float64(i) / 250 })
+	add("torch.exp", "float32", backend.PartValue, op.Pointwise, 300, always(1.0/3))
+	add("torch.exp", "float64", backend.PartValue, "", 120, always(0.004))
+	add("torch.exp", "float64", backend.PartGrad, "", 40, always(0.004))
+	add("torch.mul", "float32", backend.PartValue, op.Pointwise, 100, always(0))
+	add("torch.mul", "float32", backend.PartGrad, op.Pointwise, 50, always(0))
+	add("torch.mul", "float32", backend.PartGrad, op.Accumulating, 60, always(0.1))
+	add("torch.flatten", "float32", backend.PartValue, op.Exact, 500, always(0))
+	add("torch.argmax", "int64", backend.PartValue, op.Exact, 500, once(3, math.Inf(1), 0))
+	add("torch.nn.Linear", "float32", backend.PartParamGrad, "", 500, once(3, 2.5, 0.1))
+	add("", "float32", backend.PartValue, "", 3, always(0.2))
 	return table
 }
 
@@ -189,11 +190,11 @@ func record() *verdict.Record {
 			{Result: "v", Target: "torch.exp", Args: []any{program.Ref("b")}},
 		}},
 		Verdict: &verdict.Verdict{Margins: []verdict.Margin{
-			{Part: verdict.Value, Call: 2, Name: "y", Target: "torch.nn.Linear", DType: "float32", Class: op.Accumulating, Ratio: 0.25},
-			{Part: verdict.Grad, Call: 6, Name: "x", DType: "float32", Ratio: compare.Number(math.Inf(1))},
-			{Part: verdict.Grad, Call: 6, Name: "w", DType: "float32", Ratio: 0},
-			{Part: verdict.Grad, Call: 6, Name: "b", DType: "float64", Ratio: 1e-9},
-			{Part: verdict.Grad, Call: 6, Name: "unused", DType: "float64", Ratio: 0},
+			{Part: backend.PartValue, Call: 2, Name: "y", Target: "torch.nn.Linear", DType: "float32", Class: op.Accumulating, Ratio: 0.25},
+			{Part: backend.PartGrad, Call: 6, Name: "x", DType: "float32", Ratio: compare.Number(math.Inf(1))},
+			{Part: backend.PartGrad, Call: 6, Name: "w", DType: "float32", Ratio: 0},
+			{Part: backend.PartGrad, Call: 6, Name: "b", DType: "float64", Ratio: 1e-9},
+			{Part: backend.PartGrad, Call: 6, Name: "unused", DType: "float64", Ratio: 0},
 		}},
 	}
 }

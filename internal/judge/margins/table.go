@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"plumb/backend"
 	"plumb/internal/judge/compare"
-	"plumb/internal/judge/verdict"
 	"plumb/op"
 )
 
@@ -19,7 +19,7 @@ type Table struct {
 
 type group struct {
 	op, dtype string
-	part      verdict.Part
+	part      backend.Part
 }
 
 type tally struct {
@@ -57,7 +57,7 @@ const (
 type Row struct {
 	Op    string       `json:"op"`
 	DType string       `json:"dtype"`
-	Part  verdict.Part `json:"part"`
+	Part  backend.Part `json:"part"`
 	// Class is the class of the comparisons that showed an error; "mixed" for
 	// several. Without errors it is the one that the comparisons name.
 	Class op.Class       `json:"class"`

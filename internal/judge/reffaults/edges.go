@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"plumb/backend"
 	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
@@ -180,7 +181,7 @@ var hugeSquares = each([]string{
 	return verdict.KnownFault{
 		Reference: "torch",
 		Target:    target,
-		Kinds:     slices.Concat(values, grads, []verdict.Kind{verdict.Kind(verdict.ParamGrad)}),
+		Kinds:     slices.Concat(values, grads, []verdict.Kind{verdict.Kind(backend.PartParamGrad)}),
 		Shows:     func(v complex128) bool { return undefined(v) || v == 0 },
 		When: func(p *program.Program) bool {
 			return slices.ContainsFunc(p.Inputs, func(in program.Input) bool {

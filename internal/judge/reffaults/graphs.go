@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"plumb/backend"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
 	"plumb/tensor"
@@ -17,7 +18,7 @@ var scripted = []string{"jit.trace", "jit.script"}
 
 var scriptFaults = []verdict.CandidateFault{{Modes: scripted, KnownFault: verdict.KnownFault{
 	Reference: "torch",
-	Kinds:     []verdict.Kind{verdict.Kind(verdict.Value)},
+	Kinds:     []verdict.Kind{verdict.Kind(backend.PartValue)},
 	Shows:     func(reference complex128) bool { return reference == 0 },
 	When:      bothZeros,
 	Reason:    "TorchScript keeps one of the constants 0.0 and -0.0, which it takes for equal",
@@ -25,7 +26,7 @@ var scriptFaults = []verdict.CandidateFault{{Modes: scripted, KnownFault: verdic
 		"torch.jit.trace(f, (c, x), check_trace=False)(c, x) gives 0 (1.13 and 2.0)",
 }}, {Modes: scripted, KnownFault: verdict.KnownFault{
 	Reference: "torch",
-	Kinds:     slices.Concat(grads, []verdict.Kind{verdict.Kind(verdict.ParamGrad), verdict.Kind(verdict.SecondGrad), verdict.Kind(verdict.Stepped)}),
+	Kinds:     slices.Concat(grads, []verdict.Kind{verdict.Kind(backend.PartParamGrad), verdict.Kind(backend.PartSecondGrad), verdict.Kind(backend.PartStep)}),
 	When:      anyComplex,
 	Reason:    "the gradients of TorchScript's own derivatives, which it takes from the second run on, are not conjugated for complex numbers",
 	Proof: "h = torch.jit.script of def h(x): return x * x + 0 * x; x = torch.tensor(1j, requires_grad=True); h(x); h(x).backward(torch.ones((), dtype=torch.complex64)) " +
@@ -33,7 +34,7 @@ var scriptFaults = []verdict.CandidateFault{{Modes: scripted, KnownFault: verdic
 }}, {Modes: []string{"jit.script"}, KnownFault: verdict.KnownFault{
 	Reference: "torch",
 	Target:    "unique_consecutive",
-	Kinds:     []verdict.Kind{"shape", verdict.Kind(verdict.Value)},
+	Kinds:     []verdict.Kind{"shape", verdict.Kind(backend.PartValue)},
 	Reason:    "as a method, TorchScript's unique_consecutive gives all three results, whatever is asked for: the second is the empty inverse, not the counts",
 	Proof:     "x = torch.tensor([5, 5, 6]): x.unique_consecutive(return_counts=True) gives 2 tensors, in a function of torch.jit.script 3, the second of them empty",
 }}, scalarFirst("lshift"), scalarFirst("rshift"), scalarFirst("floordiv"), scalarFirst("or_"), scalarFirst("xor"), scalarFirst("and_")}
@@ -65,7 +66,7 @@ func inFX(targets ...string) (all []verdict.CandidateFault) {
 		all = append(all, verdict.CandidateFault{Modes: []string{"fx"}, KnownFault: verdict.KnownFault{
 			Reference: "torch",
 			Target:    target,
-			Kinds:     []verdict.Kind{verdict.Kind(verdict.Change)},
+			Kinds:     []verdict.Kind{verdict.Kind(backend.PartChange)},
 			Reason:    "torch.fx records x += y as x = x + y: the tensor itself, and its views, stay as they were",
 			Proof: "g = torch.fx.symbolic_trace(lambda x, y: operator.iadd(x, y)); x = torch.zeros(1); g(x, torch.ones(1)) leaves x at 0, its code is add = x + y; " +
 				"likewise of a function that says x += y (1.13 and 2.0)",

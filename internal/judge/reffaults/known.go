@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"plumb/backend"
 	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
 	"plumb/op"
@@ -32,7 +33,7 @@ var torchFaults = []verdict.KnownFault{{
 	Reference: "torch 1.13",
 	Target:    "conv_transpose2d",
 	DType:     tensor.BF16,
-	Kinds:     []verdict.Kind{verdict.Exception, verdict.Kind("shape"), verdict.Kind(verdict.Value)},
+	Kinds:     []verdict.Kind{verdict.Exception, verdict.Kind("shape"), verdict.Kind(backend.PartValue)},
 	Reason:    "bfloat16 conv_transpose2d on CPU goes through a oneDNN path that runs the forward convolution: results have its shape, or its checks fail",
 	Proof: "torch.nn.functional.conv_transpose2d(x, w, stride=3) on shapes [1, 2, 7, 6] and [2, 2, 2, 2] gives [1, 2, 20, 17] in float32 and [1, 2, 2, 2] in bfloat16; " +
 		"under torch.backends.mkldnn.flags(enabled=False) it raises that slow_conv_transpose2d_out_cpu is not implemented for BFloat16",
@@ -40,7 +41,7 @@ var torchFaults = []verdict.KnownFault{{
 	Reference: "torch 1.13",
 	Target:    "conv_transpose1d",
 	DType:     tensor.BF16,
-	Kinds:     []verdict.Kind{verdict.Exception, verdict.Kind("shape"), verdict.Kind(verdict.Value)},
+	Kinds:     []verdict.Kind{verdict.Exception, verdict.Kind("shape"), verdict.Kind(backend.PartValue)},
 	Reason:    "bfloat16 conv_transpose1d on CPU goes through a oneDNN path that runs the forward convolution: results have its shape, or its checks fail",
 	Proof: "torch.nn.functional.conv_transpose1d(x, w, stride=3) on shapes [1, 2, 5] and [2, 2, 2] gives [1, 2, 14] in float32 and [1, 2, 2] in bfloat16; " +
 		"under torch.backends.mkldnn.flags(enabled=False) it raises that slow_conv_transpose1d_out_cpu is not implemented for BFloat16",
@@ -48,7 +49,7 @@ var torchFaults = []verdict.KnownFault{{
 	Reference: "torch 1.13",
 	Target:    "conv_transpose3d",
 	DType:     tensor.BF16,
-	Kinds:     []verdict.Kind{verdict.Exception, verdict.Kind("shape"), verdict.Kind(verdict.Value)},
+	Kinds:     []verdict.Kind{verdict.Exception, verdict.Kind("shape"), verdict.Kind(backend.PartValue)},
 	Reason:    "bfloat16 conv_transpose3d on CPU goes through a oneDNN path that runs the forward convolution: results have its shape, or its checks fail",
 	Proof: "torch.nn.functional.conv_transpose3d(x, w, stride=3) on shapes [1, 2, 5, 5, 5] and [2, 2, 2, 2, 2] gives [1, 2, 14, 14, 14] in float32 and [1, 2, 2, 2, 2] in bfloat16; " +
 		"under torch.backends.mkldnn.flags(enabled=False) it raises that slow_conv_transpose3d_out_cpu is not implemented for BFloat16",
@@ -56,7 +57,7 @@ var torchFaults = []verdict.KnownFault{{
 	Reference: "torch",
 	Target:    "polygamma",
 	DType:     tensor.F64,
-	Kinds:     []verdict.Kind{verdict.Kind(verdict.Value)},
+	Kinds:     []verdict.Kind{verdict.Kind(backend.PartValue)},
 	When:      func(p *program.Program) bool { return hasOrder(p, 0) || hasOrder(p, 1) },
 	Reason:    "float64 polygamma(1, x) is trigamma's asymptotic series after six steps, cut after three terms: ten digits are right; polygamma(0, x) is digamma, which cancels around its root",
 	Proof:     "torch.polygamma(1, torch.tensor(2.46, dtype=torch.float64)) differs from mpmath.psi(1, mpf(2.46)) by 1.5e-10, two million units in the last place",
@@ -64,20 +65,20 @@ var torchFaults = []verdict.KnownFault{{
 	Reference: "torch 1.13",
 	Target:    "digamma",
 	DType:     tensor.F64,
-	Kinds:     []verdict.Kind{verdict.Kind(verdict.Value)},
+	Kinds:     []verdict.Kind{verdict.Kind(backend.PartValue)},
 	Reason:    "float64 digamma cancels around its root at 1.46: it is 8 units of roundoff off at 1.25 and 3634 at 1.463",
 	Proof:     "torch.digamma(torch.linspace(1.3, 1.7, 401, dtype=torch.float64)) compared with mpmath.psi(0, x) at 40 digits",
 }, {
 	Reference: "torch 1.13",
 	Target:    "psi",
 	DType:     tensor.F64,
-	Kinds:     []verdict.Kind{verdict.Kind(verdict.Value)},
+	Kinds:     []verdict.Kind{verdict.Kind(backend.PartValue)},
 	Reason:    "float64 digamma cancels around its root at 1.46: it is 8 units of roundoff off at 1.25 and 3634 at 1.463",
 	Proof:     "torch.special.psi(torch.linspace(1.3, 1.7, 401, dtype=torch.float64)) compared with mpmath.psi(0, x) at 40 digits",
 }, {
 	Reference: "torch 1.13",
 	Target:    "batch_norm",
-	Kinds:     []verdict.Kind{verdict.Kind(verdict.Grad)},
+	Kinds:     []verdict.Kind{verdict.Kind(backend.PartGrad)},
 	When:      func(p *program.Program) bool { return slices.ContainsFunc(p.Inputs, gappedVector) },
 	Reason:    "the CPU gradient of batch_norm reads weight and the running statistics as if they were contiguous",
 	Proof: "w = torch.randn(4)[::2].requires_grad_(); x = torch.randn(3, 2, requires_grad=True); " +
@@ -99,7 +100,7 @@ var torchFaults = []verdict.KnownFault{{
 }, {
 	Reference: "torch 1.13",
 	Target:    "multi_margin_loss",
-	Kinds:     []verdict.Kind{verdict.Exception, verdict.Kind(verdict.Value), verdict.Kind(verdict.Grad)},
+	Kinds:     []verdict.Kind{verdict.Exception, verdict.Kind(backend.PartValue), verdict.Kind(backend.PartGrad)},
 	When:      func(p *program.Program) bool { return len(p.Inputs) > 2 && misread(first(p), p.Inputs[2]) },
 	Reason:    "the kernel reads weight as if it were contiguous and had an element for every class",
 	Proof: "F = torch.nn.functional.multi_margin_loss; x = torch.rand(1, 3); t = torch.tensor([1]); w = torch.tensor([1., 9., 2., 9., 3., 9.]); " +
@@ -138,7 +139,7 @@ var complexDot = each([]string{"matmul", "imatmul", "rmatmul", "dot", "vdot", "i
 	return verdict.KnownFault{
 		Reference: "torch 1.13",
 		Target:    target,
-		Kinds:     []verdict.Kind{verdict.Kind(verdict.Value), verdict.Kind(verdict.Grad)},
+		Kinds:     []verdict.Kind{verdict.Kind(backend.PartValue), verdict.Kind(backend.PartGrad)},
 		When: func(p *program.Program) bool {
 			return slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return in.DType.IsComplex() && len(in.Shape) == 1 })
 		},
@@ -154,7 +155,7 @@ func inaccurate(target string, ulp int) []verdict.KnownFault {
 		Reference: "torch 1.13",
 		Target:    target,
 		DType:     tensor.C128,
-		Kinds:     []verdict.Kind{verdict.Kind(verdict.Value)},
+		Kinds:     []verdict.Kind{verdict.Kind(backend.PartValue)},
 		Reason:    fmt.Sprintf("the vectorised complex function cancels: it is up to %d units of roundoff off for |z| < 0.25", ulp),
 		Proof:     "compared with mpmath at 40 digits on 2,000 random z with parts in ±0.18; the largest |error| / |result| / 2^-53",
 	}}
@@ -307,7 +308,7 @@ var unsignedZero = each([]string{"i1", "i1e"}, func(target string) verdict.Known
 	return verdict.KnownFault{
 		Reference: "torch",
 		Target:    target,
-		Kinds:     []verdict.Kind{verdict.Kind(verdict.Value)},
+		Kinds:     []verdict.Kind{verdict.Kind(backend.PartValue)},
 		When:      func(p *program.Program) bool { return slices.ContainsFunc(p.Inputs, negativeZero) },
 		Reason:    "the odd function gives +0 at -0: it takes |x| and asks whether x < 0",
 		Proof:     "torch.signbit(torch.special.i1(torch.tensor(-0.))) is False; I1(-x) = -I1(x), and IEEE 754-2019 §9.2.1 keeps the sign of zero for odd functions",

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"plumb/backend"
 	"plumb/internal/judge/verdict"
 	"plumb/op"
 	"plumb/ops"
@@ -14,8 +15,8 @@ import (
 
 var (
 	raises = []verdict.Kind{verdict.Exception}
-	values = []verdict.Kind{verdict.Kind(verdict.Value)}
-	grads  = []verdict.Kind{verdict.Kind(verdict.Grad)}
+	values = []verdict.Kind{verdict.Kind(backend.PartValue)}
+	grads  = []verdict.Kind{verdict.Kind(backend.PartGrad)}
 )
 
 // shapeFaults are the faults around shapes, indices, products and windows.

@@ -22,34 +22,18 @@ func (bound boundsBy) value(v backend.Value) compare.ValueBound {
 }
 
 func (bound boundsBy) of(p *program.Program, out *backend.Outcome) *compare.Bounds {
-	b := &compare.Bounds{Values: make([]compare.ValueBound, len(p.Calls))}
+	b := &compare.Bounds{Values: make([]compare.ValueBound, len(p.Calls)), Slots: map[backend.Place]*compare.Bound{}}
 	for i, v := range out.Values {
 		b.Values[i] = bound.value(v)
 	}
 	if out.Status == backend.OK {
-		b.Grads, b.SecondGrads = bound.named(out.Grads), bound.named(out.SecondGrads)
-		b.ParamGrads, b.SecondParamGrads = bound.states(out.ParamGrads), bound.states(out.SecondParamGrads)
-	}
-	return b
-}
-
-func (bound boundsBy) named(ts map[string]*tensor.Tensor) map[string]*compare.Bound {
-	out := map[string]*compare.Bound{}
-	for name, t := range ts {
-		out[name] = bound(t)
-	}
-	return out
-}
-
-func (bound boundsBy) states(states map[string]backend.State) map[string]map[string]*compare.Bound {
-	out := map[string]map[string]*compare.Bound{}
-	for name, st := range states {
-		out[name] = map[string]*compare.Bound{}
-		for _, n := range st {
-			out[name][n.Name] = bound(n.Tensor)
+		for _, s := range out.Slots {
+			if s.Part.IsGradient() {
+				b.Slots[s.Place] = bound(s.Tensor)
+			}
 		}
 	}
-	return out
+	return b
 }
 
 func (s *errorSession) collect(p *program.Program, out *backend.Outcome) *compare.Bounds {

@@ -68,8 +68,8 @@ func certain(t *testing.T, b *Analysis, p *program.Program, told map[string]int)
 				check("values", p.Calls[i].Result, outline.Values[i].At([]int{k}), bounds.Values[i].At([]int{k}))
 			}
 		}
-		for name, o := range outline.Grads {
-			check("gradients", name, o, bounds.Grads[name])
+		for at, o := range outline.Slots {
+			check("gradients", at.String(), o, bounds.Slots[at])
 		}
 	}
 }

@@ -54,7 +54,7 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	b = boundsOf("y.backward()")
-	if got := b.Grads["x"]; got == nil || got.Error != nil || got.Value.Float(0) != -3 {
+	if got := b.Slots[backend.Place{Part: backend.PartGrad, Owner: "x"}]; got == nil || got.Error != nil || got.Value.Float(0) != -3 {
 		t.Errorf("gradient of x, of integers: %+v", got)
 	}
 }
@@ -76,7 +76,7 @@ func TestBoundsOfFormulas(t *testing.T) {
 	for _, call := range []string{"torch.softmax(x, 1)", "torch.log_softmax(x, 1)", "torch.nn.functional.layer_norm(x, (4,))", "torch.nn.functional.batch_norm(x, None, None, training=True)", "torch.nn.functional.gelu(x)"} {
 		b := New(ops.Table(), nn.Modules()).Bounds(backend.NewJob(text(t, "x = tensor((3, 4), torch.float32, uniform(-1, 1, key=1), requires_grad=True)\n"+
 			"y = "+call+"\ny.backward(uniform(-1, 1, key=2))")), true)
-		for name, bound := range map[string]*compare.Bound{"value": b.Values[0].Bound, "gradient": b.Grads["x"]} {
+		for name, bound := range map[string]*compare.Bound{"value": b.Values[0].Bound, "gradient": b.Slots[backend.Place{Part: backend.PartGrad, Owner: "x"}]} {
 			if bound == nil || bound.Error == nil {
 				t.Errorf("%s: the %s has no bound", call, name)
 				continue

@@ -13,14 +13,15 @@ import (
 // changes compares what a call left in the inputs and earlier results that it
 // changed on either side. Where says which call.
 func (j *judge) changes(w Where, basis compare.Basis, random bool) {
-	if w.Call >= len(j.ref.Changes) || w.Call >= len(j.cand.Changes) {
+	if !j.ref.Watched || !j.cand.Watched {
 		return
 	}
-	want, got := j.ref.Changes[w.Call], j.cand.Changes[w.Call]
-	w.Part = Change
-	for _, name := range names(want, got) {
-		w.Name = name
-		j.change(w, j.now(j.ref, w.Call, name), j.now(j.cand, w.Call, name), find(want, name) == nil, basis, random)
+	w.Part = backend.PartChange
+	for _, at := range j.places {
+		if at.Part == backend.PartChange && at.Call == w.Call {
+			w.Name = at.Owner
+			j.change(w, j.now(j.ref, w.Call, w.Name), j.now(j.cand, w.Call, w.Name), j.ref.At(at) == nil, basis, random)
+		}
 	}
 }
 
@@ -31,7 +32,7 @@ func (j *judge) change(w Where, want, got *tensor.Tensor, kept bool, basis compa
 	switch {
 	case kept && !same && !random && want != nil && j.same[w.Name]:
 		j.v.Compared++
-		j.differ(w, Kind(Change), fmt.Sprintf("the candidate changed it, the reference did not: %s", j.line(w.Call)))
+		j.differ(w, Kind(backend.PartChange), fmt.Sprintf("the candidate changed it, the reference did not: %s", j.line(w.Call)))
 	case random:
 		j.drawnTensor(w, want, got)
 	case want != nil:
@@ -49,8 +50,8 @@ func (j *judge) now(o *backend.Outcome, call int, name string) *tensor.Tensor {
 // Changed returns the tensor that a name of the program stood for right after a
 // call; nil when it stood for none, or the run did not come so far.
 func Changed(p *program.Program, o *backend.Outcome, call int, name string) *tensor.Tensor {
-	for i := min(call, len(o.Changes)-1); i >= 0 && p.Calls[i].Result != name; i-- {
-		if t := find(o.Changes[i], name); t != nil {
+	for i := call; i >= 0 && p.Calls[i].Result != name; i-- {
+		if t := o.At(backend.Place{Part: backend.PartChange, Call: i, Owner: name}); t != nil {
 			return t
 		}
 	}

@@ -24,6 +24,7 @@ type judge struct {
 	same         map[string]bool         // names whose value has the same bits on both sides
 	dtypes       map[string]tensor.DType // of inputs and tensor results, as the reference has them
 	modules      map[string]string       // constructor's target by module name
+	places       []backend.Place         // of the slots of both sides
 	random       drawn
 	wholeProgram bool // faults look at the whole program, not at one call
 }
@@ -126,8 +127,6 @@ func (j *judge) malformed(o *backend.Outcome) string {
 		return fmt.Sprintf("blames call %d of %d", o.Call, n)
 	case len(o.Values) > n:
 		return fmt.Sprintf("has %d values for %d calls", len(o.Values), n)
-	case len(o.Changes) > n:
-		return fmt.Sprintf("tells the changes of %d calls of %d", len(o.Changes), n)
 	}
 	if _, ok := endings[o.Status]; !ok && o.Status != backend.OK && o.Status != backend.Raised {
 		return fmt.Sprintf("has the unknown status %q", o.Status)
@@ -167,7 +166,7 @@ func (j *judge) call(i int, c *program.Call, want, got *backend.Value) {
 	if program.IsModule(c.Target) {
 		j.modules[c.Result] = target
 	}
-	w := Where{Part: Value, Call: i, Line: j.line(i), Target: target, Name: c.Result}
+	w := Where{Part: backend.PartValue, Call: i, Line: j.line(i), Target: target, Name: c.Result}
 	basis := compare.Basis{Tols: j.tols(target), Same: sameInputs, RTol: j.rtol, ATol: j.atol, Default: j.byDefault()}
 	random := j.random.meet(j.p, i)
 	switch {
@@ -202,7 +201,7 @@ func (j *judge) last(i int) bool {
 }
 
 func (j *judge) changed(o *backend.Outcome, i int) bool {
-	return i < len(o.Changes) && len(o.Changes[i]) > 0
+	return slices.ContainsFunc(o.Slots, func(s backend.Slot) bool { return s.Part == backend.PartChange && s.Call == i })
 }
 
 // readsGradient reports whether a call gives what an earlier call of backward
@@ -337,7 +336,7 @@ func (j *judge) plain(w Where, want, got any, basis compare.Basis, wide tensor.D
 	default:
 		j.v.Compared++
 		if !j.p.Shapes && !reflect.DeepEqual(want, got) {
-			j.differ(w, Kind(Value), fmt.Sprintf("got %v, want %v", got, want))
+			j.differ(w, Kind(backend.PartValue), fmt.Sprintf("got %v, want %v", got, want))
 		}
 	}
 }
@@ -365,7 +364,8 @@ func sameBits(a, b *backend.Value) bool {
 // sameModule reports whether a module's state agrees in every bit, before the
 // first call and after the last.
 func (j *judge) sameModule(name string) bool {
-	return sameState(j.ref.Initial[name], j.cand.Initial[name]) && sameState(j.ref.Final[name], j.cand.Final[name])
+	return sameState(j.ref.Initial[name], j.cand.Initial[name]) &&
+		sameState(j.ref.Of(backend.PartState, name), j.cand.Of(backend.PartState, name))
 }
 
 func sameState(a, b backend.State) bool {
@@ -405,7 +405,7 @@ func ExceptionClass(o *backend.Outcome) string {
 }
 
 func (j *judge) raised(o *backend.Outcome, who, other string) {
-	w := Where{Part: Value, Call: o.Call, Line: j.line(o.Call)}
+	w := Where{Part: backend.PartValue, Call: o.Call, Line: j.line(o.Call)}
 	if o.Call < len(j.p.Calls) {
 		c := &j.p.Calls[o.Call]
 		w.Target, w.Name = j.target(c), c.Result
@@ -413,58 +413,45 @@ func (j *judge) raised(o *backend.Outcome, who, other string) {
 	j.differ(w, Exception, fmt.Sprintf("the %s raised %s, the %s did not", who, exception(o), other))
 }
 
-// final compares the modules' state after the last call.
-func (j *judge) final() {
-	j.states(j.ref.Final, j.cand.Final, func(module, name string) Part {
-		if slices.ContainsFunc(j.ref.ParamGrads[module], func(n backend.Named) bool { return n.Name == name }) {
-			return Param
+// slots compares what follows the last call: state, gradients, and parameters
+// after a step. A missing slot is one without a tensor.
+func (j *judge) slots() {
+	for _, at := range j.places {
+		if !j.compares(at) {
+			continue
 		}
-		return State
-	})
-}
-
-func (j *judge) paramGrads() {
-	j.states(j.ref.ParamGrads, j.cand.ParamGrads, func(string, string) Part { return ParamGrad })
-}
-
-// second compares the gradients of the second order.
-func (j *judge) second() {
-	if j.p.Second.Dist == "" || j.ref.SecondGrads == nil {
-		return
-	}
-	j.inputGrads(SecondGrad, j.ref.SecondGrads, j.cand.SecondGrads)
-	j.states(j.ref.SecondParamGrads, j.cand.SecondParamGrads, func(string, string) Part { return SecondParamGrad })
-}
-
-// stepped compares the parameters after the optimizer's step.
-func (j *judge) stepped() {
-	if j.p.Step == (program.Step{}) || j.ref.Stepped == nil || j.cand.Stepped == nil {
-		return
-	}
-	j.states(j.ref.Stepped, j.cand.Stepped, func(string, string) Part { return Stepped })
-}
-
-// states compares the modules in program order, and the tensors of each in the
-// reference's order. A missing entry is one without a tensor.
-func (j *judge) states(want, got map[string]backend.State, part func(module, name string) Part) {
-	for i := range j.p.Calls {
-		module := j.p.Calls[i].Result
-		for _, name := range names(want[module], got[module]) {
-			w := Where{
-				Part: part(module, name), Call: len(j.p.Calls), Name: module + "." + name,
-				Target: j.modules[module], Users: j.users(module),
-			}
-			random := j.random.names[module]
-			if w.Part == ParamGrad || w.Part == SecondParamGrad || w.Part == Stepped {
-				random = j.random.gradient(j.p, module)
-			}
-			a, b := find(want[module], name), find(got[module], name)
-			if w.Part == SecondParamGrad {
-				a, b = orZeros(a, b), orZeros(b, a)
-			}
-			j.optional(w, a, b, random)
+		w := Where{Part: at.Part, Call: len(j.p.Calls), Name: at.String(), Target: j.modules[at.Owner], Users: j.users(at.Owner)}
+		want, got := j.ref.At(at), j.cand.At(at)
+		random := j.random.names[at.Owner]
+		switch {
+		case at.Part != backend.PartState:
+			random = j.random.gradient(j.p, at.Owner)
+		case slices.ContainsFunc(j.ref.Of(backend.PartParamGrad, at.Owner), func(n backend.Named) bool { return n.Name == at.Name }):
+			w.Part = backend.PartParam
 		}
+		if at.Part.IsSecond() {
+			want, got = orZeros(want, got), orZeros(got, want)
+		}
+		j.optional(w, want, got, random)
 	}
+}
+
+// compares reports whether a slot of either side is compared after the calls.
+func (j *judge) compares(at backend.Place) bool {
+	switch at.Part {
+	case backend.PartChange:
+		return false
+	case backend.PartSecondGrad, backend.PartSecondParamGrad:
+		return j.p.Second.Dist != "" && j.ref.Has(backend.PartSecondGrad)
+	case backend.PartStep:
+		return j.p.Step != (program.Step{}) && j.ref.Has(at.Part) && j.cand.Has(at.Part)
+	case backend.PartGrad:
+		if i := slices.IndexFunc(j.p.Inputs, func(in program.Input) bool { return in.Name == at.Owner }); i >= 0 {
+			return j.p.Inputs[i].RequiresGrad || j.ref.At(at) != nil
+		}
+		return j.p.MakesLeaves()
+	}
+	return true
 }
 
 // orZeros returns t, or zeros like other where there is none: a gradient of the
@@ -474,49 +461,6 @@ func orZeros(t, other *tensor.Tensor) *tensor.Tensor {
 		return t
 	}
 	return tensor.New(other.DType(), other.Shape()...)
-}
-
-func names(a, b backend.State) []string {
-	var list []string
-	for _, n := range slices.Concat(a, b) {
-		if !slices.Contains(list, n.Name) {
-			list = append(list, n.Name)
-		}
-	}
-	return list
-}
-
-func find(s backend.State, name string) *tensor.Tensor {
-	for _, n := range s {
-		if n.Name == name {
-			return n.Tensor
-		}
-	}
-	return nil
-}
-
-func (j *judge) grads() { j.inputGrads(Grad, j.ref.Grads, j.cand.Grads) }
-
-func (j *judge) inputGrads(part Part, want, got map[string]*tensor.Tensor) {
-	for _, in := range j.p.Inputs {
-		if in.RequiresGrad || want[in.Name] != nil {
-			w := Where{Part: part, Call: len(j.p.Calls), Name: in.Name, Users: j.users(in.Name)}
-			a, b := want[in.Name], got[in.Name]
-			if part == SecondGrad {
-				a, b = orZeros(a, b), orZeros(b, a)
-			}
-			j.optional(w, a, b, j.random.gradient(j.p, in.Name))
-		}
-	}
-	if !j.p.MakesLeaves() || part != Grad {
-		return
-	}
-	for _, c := range j.p.Calls {
-		if want[c.Result] != nil || got[c.Result] != nil {
-			w := Where{Part: part, Call: len(j.p.Calls), Name: c.Result, Users: j.users(c.Result)}
-			j.optional(w, want[c.Result], got[c.Result], j.random.gradient(j.p, c.Result))
-		}
-	}
 }
 
 // optional compares two tensors of which either may be missing; random ones

@@ -3,7 +3,6 @@ package verdict
 import (
 	"math"
 	"math/cmplx"
-	"strings"
 
 	"plumb/backend"
 	"plumb/internal/draw/choice"
@@ -215,37 +214,20 @@ func At(o *backend.Outcome, w Where) *tensor.Tensor {
 	if o == nil {
 		return nil
 	}
-	switch w.Part {
-	case Value:
-		if w.Call >= len(o.Values) {
+	if w.Part != backend.PartValue {
+		return o.At(w.place())
+	}
+	if w.Call >= len(o.Values) {
+		return nil
+	}
+	v := o.Values[w.Call]
+	for _, i := range w.Path {
+		if i >= len(v.Tuple) {
 			return nil
 		}
-		v := o.Values[w.Call]
-		for _, i := range w.Path {
-			if i >= len(v.Tuple) {
-				return nil
-			}
-			v = v.Tuple[i]
-		}
-		return v.Tensor
-	case Grad:
-		return o.Grads[w.Name]
-	case SecondGrad:
-		return o.SecondGrads[w.Name]
-	case Change:
-		if w.Call >= len(o.Changes) {
-			return nil
-		}
-		return find(o.Changes[w.Call], w.Name)
+		v = v.Tuple[i]
 	}
-	module, name, _ := strings.Cut(w.Name, ".")
-	switch w.Part {
-	case ParamGrad:
-		return find(o.ParamGrads[module], name)
-	case SecondParamGrad:
-		return find(o.SecondParamGrads[module], name)
-	}
-	return find(o.Final[module], name)
+	return v.Tensor
 }
 
 // Arguable reports whether an oracle could change the verdict: a difference is

@@ -107,7 +107,7 @@ func TestKnownFaults(t *testing.T) {
 	one.Values[0].Tensor.Set(0, 1)
 	gives := func(v complex128) verdict.KnownFault {
 		f := fault
-		f.Kinds, f.Shows = []verdict.Kind{verdict.Kind(verdict.Value)}, func(reference complex128) bool { return reference == v }
+		f.Kinds, f.Shows = []verdict.Kind{verdict.Kind(backend.PartValue)}, func(reference complex128) bool { return reference == v }
 		return f
 	}
 	for _, c := range []struct {

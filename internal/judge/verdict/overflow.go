@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/cmplx"
 
+	"plumb/backend"
 	"plumb/internal/judge/compare"
 	"plumb/tensor"
 )
@@ -33,7 +34,7 @@ func (j *judge) decidable(w Where, want, got *tensor.Tensor) *tensor.Tensor {
 		b = nil
 	}
 	truth := j.wide(w, want)
-	poles := w.Part == Grad && bounds != nil && bounds.Poles
+	poles := w.Part == backend.PartGrad && bounds != nil && bounds.Poles
 	if b == nil && truth == nil && !poles {
 		return nil
 	}

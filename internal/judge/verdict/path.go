@@ -185,15 +185,15 @@ func masks(got, want *tensor.Tensor) (moved, kept *tensor.Tensor) {
 // Lift returns the candidate's outcome as one of the path, of which ref is the
 // reference's.
 func (p *Path) Lift(ref, cand *backend.Outcome) *backend.Outcome {
-	out := *cand
-	out.Values, out.Changes = nil, nil
+	out := cand.Without(func(part backend.Part) bool { return part == backend.PartChange })
+	out.Values, out.Watched = nil, false
 	if cand.Status == backend.Raised {
 		out.Call = p.callOf(cand.Call)
 	}
 	for k, s := range p.steps {
 		switch {
 		case s.at >= len(cand.Values):
-			return &out
+			return out
 		case s.own:
 			out.Values = append(out.Values, cand.Values[s.at])
 		case s.value != nil:
@@ -204,7 +204,7 @@ func (p *Path) Lift(ref, cand *backend.Outcome) *backend.Outcome {
 			out.Values = append(out.Values, cand.Values[s.at])
 		}
 	}
-	return &out
+	return out
 }
 
 // callOf returns the call of the path that is call i of the case.

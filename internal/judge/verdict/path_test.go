@@ -110,9 +110,9 @@ func TestPathBlamesFaults(t *testing.T) {
 		{"a comparison after a jump", jump, "i", set(3, 0)},
 		{"exp", jump, "y", set(0, 4.4818)},
 		{"a gradient at a kink", kink, "x", func(o *backend.Outcome) {
-			g := o.Grads["x"].Clone()
+			g := o.Grad("x").Clone()
 			g.Set(1, 2*g.At(1))
-			o.Grads["x"] = g
+			*o = *o.With(backend.Place{Part: backend.PartGrad, Owner: "x"}, g)
 		}},
 	} {
 		_, settled := judgePath(t, c.text, c.tamper)

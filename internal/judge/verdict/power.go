@@ -71,7 +71,7 @@ func Power(p *program.Program, ref *backend.Outcome, judge func(p *program.Progr
 
 // place identifies what is compared.
 type place struct {
-	part Part
+	part backend.Part
 	call int
 	name string
 }
@@ -98,7 +98,7 @@ func results(p *program.Program, ref *backend.Outcome) []result {
 	var list []result
 	for i := range p.Calls {
 		if i < len(ref.Values) && isOutput(p, i) {
-			w := Where{Part: Value, Call: i, Line: p.Calls[i].String(), Target: p.Calls[i].Target, Name: p.Calls[i].Result}
+			w := Where{Part: backend.PartValue, Call: i, Line: p.Calls[i].String(), Target: p.Calls[i].Target, Name: p.Calls[i].Result}
 			list = appendValues(list, w, &ref.Values[i], func(v backend.Value) *backend.Outcome {
 				fake := *ref
 				fake.Values = slices.Clone(ref.Values)
@@ -107,8 +107,7 @@ func results(p *program.Program, ref *backend.Outcome) []result {
 			})
 		}
 	}
-	list = appendGrads(list, p, ref)
-	return appendParamGrads(list, p, ref)
+	return appendGrads(list, p, ref)
 }
 
 func isOutput(p *program.Program, call int) bool {
@@ -162,47 +161,24 @@ func number(v any) *tensor.Tensor {
 	return nil
 }
 
+// appendGrads appends the gradients of inputs and parameters.
 func appendGrads(list []result, p *program.Program, ref *backend.Outcome) []result {
-	for _, in := range p.Inputs {
-		if want := ref.Grads[in.Name]; want != nil {
-			w := Where{Part: Grad, Call: len(p.Calls), Name: in.Name}
-			list = append(list, result{w, want, func(t *tensor.Tensor) *backend.Outcome {
-				fake := *ref
-				fake.Grads = cloneWith(ref.Grads, in.Name, t)
-				return &fake
-			}})
+	for _, at := range backend.Places(p, ref) {
+		w := Where{Part: at.Part, Call: len(p.Calls), Name: at.String()}
+		isInput := slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return in.Name == at.Owner })
+		switch {
+		case at.Part == backend.PartGrad && isInput:
+		case at.Part == backend.PartParamGrad:
+			i := slices.IndexFunc(p.Calls, func(c program.Call) bool { return c.Result == at.Owner })
+			w.Target = p.Calls[i].Target
+		default:
+			continue
+		}
+		if want := ref.At(at); want != nil {
+			list = append(list, result{w, want, func(t *tensor.Tensor) *backend.Outcome { return ref.With(at, t) }})
 		}
 	}
 	return list
-}
-
-func appendParamGrads(list []result, p *program.Program, ref *backend.Outcome) []result {
-	for _, c := range p.Calls {
-		state := ref.ParamGrads[c.Result]
-		for i, n := range state {
-			if n.Tensor == nil {
-				continue
-			}
-			w := Where{Part: ParamGrad, Call: len(p.Calls), Target: c.Target, Name: c.Result + "." + n.Name}
-			list = append(list, result{w, n.Tensor, func(t *tensor.Tensor) *backend.Outcome {
-				fake := *ref
-				changed := slices.Clone(state)
-				changed[i].Tensor = t
-				fake.ParamGrads = cloneWith(ref.ParamGrads, c.Result, changed)
-				return &fake
-			}})
-		}
-	}
-	return list
-}
-
-func cloneWith[V any](m map[string]V, key string, v V) map[string]V {
-	c := make(map[string]V, len(m))
-	for k, old := range m {
-		c[k] = old
-	}
-	c[key] = v
-	return c
 }
 
 // trial tries every fake of one result.
@@ -229,7 +205,7 @@ func (t *trial) run() {
 	if want.Len() > 0 && t.acceptsOff(want) {
 		t.accept(oneOff, false)
 	}
-	if t.r.where.Part != Value && want.DType().IsDifferentiable() {
+	if t.r.where.Part != backend.PartValue && want.DType().IsDifferentiable() {
 		t.rearranged(flips, negated(want))
 	}
 }

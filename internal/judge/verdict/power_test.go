@@ -33,7 +33,10 @@ func expected(y, x, w *tensor.Tensor) *backend.Outcome {
 	return &backend.Outcome{
 		Status: backend.OK,
 		Values: []backend.Value{{Tensor: y, RequiresGrad: true}},
-		Grads:  map[string]*tensor.Tensor{"x": x, "w": w},
+		Slots: []backend.Slot{
+			{Place: backend.Place{Part: backend.PartGrad, Owner: "x"}, Tensor: x},
+			{Place: backend.Place{Part: backend.PartGrad, Owner: "w"}, Tensor: w},
+		},
 	}
 }
 
@@ -138,7 +141,7 @@ func TestPowerWithoutBackward(t *testing.T) {
 	p := example()
 	p.Backward = nil
 	ref := outcome()
-	ref.Grads, ref.ParamGrads = nil, nil
+	ref = ref.Without(backend.Part.IsGradient)
 	for _, f := range Power(p, ref, judgeBy(Policy{RTol: ptr(1e9)})) {
 		if f.Where.Name != "u" {
 			t.Errorf("a fake of %s", &f.Where)
@@ -252,8 +255,8 @@ func elements(t *tensor.Tensor) []string {
 }
 
 func TestSurvey(t *testing.T) {
-	x, y := Where{Part: Grad, Call: 1, Name: "x"}, Where{Part: Value, Call: 0, Name: "y"}
-	y0 := Where{Part: Value, Call: 3, Name: "y", Path: []int{0}}
+	x, y := Where{Part: backend.PartGrad, Call: 1, Name: "x"}, Where{Part: backend.PartValue, Call: 0, Name: "y"}
+	y0 := Where{Part: backend.PartValue, Call: 3, Name: "y", Path: []int{0}}
 	wrong := func(fake string, w Where) Weakness { return Weakness{fake, w, false} }
 	same := func(fake string, w Where) Weakness { return Weakness{fake, w, true} }
 	for _, tt := range []struct {
@@ -293,11 +296,11 @@ func TestSurvey(t *testing.T) {
 // TestSurveyNamesTheFirstCase: the first one that speaks against the test.
 func TestSurveyNamesTheFirstCase(t *testing.T) {
 	var s Survey
-	x := Where{Part: Grad, Name: "x"}
+	x := Where{Part: backend.PartGrad, Name: "x"}
 	s.Add(4, []Weakness{{zeros, x, true}})
 	s.Add(6, nil)
 	s.Add(7, []Weakness{{zeros, x, false}})
-	want := &Weak{Cases: 1, Sampled: 3, Fakes: []Accepted{{Fake: zeros, Part: Grad, Name: "x", Cases: 1, First: 7}}}
+	want := &Weak{Cases: 1, Sampled: 3, Fakes: []Accepted{{Fake: zeros, Part: backend.PartGrad, Name: "x", Cases: 1, First: 7}}}
 	if diff := cmp.Diff(want, s.Weak()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

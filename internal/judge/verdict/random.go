@@ -234,7 +234,7 @@ func values(p *program.Program, o *backend.Outcome) func(program.Ref) *tensor.Te
 func (j *judge) drawnGrad(w Where, want, got *tensor.Tensor) {
 	d := j.drawnTensor(w, want, got)
 	fit := compare.Fit{}
-	if d.OK && want != nil && w.Part == Grad && !j.shapesOfDraws() {
+	if d.OK && want != nil && w.Part == backend.PartGrad && !j.shapesOfDraws() {
 		fit = j.relation(w, want, got)
 	}
 	j.margin(w, want, op.Statistical, fit.Ratio)

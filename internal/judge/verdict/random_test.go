@@ -70,7 +70,7 @@ func TestRandomResults(t *testing.T) {
 		"dropout, one element":       {dropped, value(0, at(77, 0.1)), compare.Support},
 		"dropout of nothing":         {strings.Replace(dropped, "0.3", "0.0", 1), value(0, at(77, 0.1)), compare.Distance},
 		"dropout, another mask back": {dropped, shiftGrad, compare.Relation},
-		"dropout, gradient unscaled": {dropped, func(_ *program.Program, cand *backend.Outcome) { rewrite(cand.Grads["x"], times(0.7)) }, compare.Relation},
+		"dropout, gradient unscaled": {dropped, func(_ *program.Program, cand *backend.Outcome) { rewrite(cand.Grad("x"), times(0.7)) }, compare.Relation},
 		"dropout, other p":           {dropped, dropMore, compare.Distribution},
 		"dropout, everything kept":   {dropped, keepAll, compare.Distribution},
 		"channels":                   {channels, nil, ""},
@@ -81,7 +81,7 @@ func TestRandomResults(t *testing.T) {
 		}, compare.Shape},
 		"beside":          {strings.Replace(dropped, "y.backward", "z = torch.exp(x)\nz.backward", 1), nil, ""},
 		"beside, value":   {strings.Replace(dropped, "y.backward", "z = torch.exp(x)\nz.backward", 1), value(1, at(5, 1)), compare.Distance},
-		"beside, sum":     {strings.Replace(dropped, "y.backward", "z = torch.exp(x)\nz.backward", 1), func(_ *program.Program, cand *backend.Outcome) { rewrite(cand.Grads["x"], at(5, 9)) }, compare.Distance},
+		"beside, sum":     {strings.Replace(dropped, "y.backward", "z = torch.exp(x)\nz.backward", 1), func(_ *program.Program, cand *backend.Outcome) { rewrite(cand.Grad("x"), at(5, 9)) }, compare.Distance},
 		"module":          {"x = tensor((90, 80), torch.float32, uniform(1, 2, key=5))\nm = torch.nn.Dropout(0.5)\ny = m(x)\n", nil, ""},
 		"module, p":       {"x = tensor((90, 80), torch.float32, uniform(1, 2, key=5))\nm = torch.nn.Dropout(0.5)\ny = m(x)\n", keepSome, compare.Distribution},
 		"module, eval":    {"x = tensor((9,), torch.float32, uniform(1, 2, key=5))\nm = torch.nn.Dropout(0.5)\ne = m.eval()\ny = m(x)\n", value(2, at(5, 1)), compare.Distance},
@@ -129,7 +129,7 @@ func at(i int, to float64) func(int, float64) float64 {
 
 // shiftGrad gives the gradient of another mask.
 func shiftGrad(_ *program.Program, cand *backend.Outcome) {
-	g := cand.Grads["x"]
+	g := cand.Grad("x")
 	first := g.Float(0)
 	rewrite(g, func(i int, v float64) float64 {
 		if i+1 == g.Len() {

@@ -18,7 +18,7 @@ const maxScalars = 1 << 14
 // call is a scalar function of floats that package exact knows; nil elsewhere.
 // The inputs are the reference's.
 func (j *judge) scalarTruth(w Where, want *tensor.Tensor) *tensor.Tensor {
-	if j.policy.Table == nil || j.policy.NoScalars || w.Part != Value && !j.isResult(w, want) || len(w.Path) > 0 || !want.DType().IsFloat() || want.Len() > maxScalars {
+	if j.policy.Table == nil || j.policy.NoScalars || w.Part != backend.PartValue && !j.isResult(w, want) || len(w.Path) > 0 || !want.DType().IsFloat() || want.Len() > maxScalars {
 		return nil
 	}
 	if slices.ContainsFunc(j.p.Calls[:w.Call], func(c program.Call) bool { return inPlace(&c) }) {
@@ -62,7 +62,7 @@ func (j *judge) exactly(w Where, want, got *tensor.Tensor, limit compare.Limit, 
 // isResult reports whether what a call changed is its result: of an operator in
 // place, under any name.
 func (j *judge) isResult(w Where, want *tensor.Tensor) bool {
-	if w.Part != Change || w.Call >= len(j.ref.Values) {
+	if w.Part != backend.PartChange || w.Call >= len(j.ref.Values) {
 		return false
 	}
 	result := j.ref.Values[w.Call].Tensor

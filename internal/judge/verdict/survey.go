@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"plumb/backend"
 )
 
 // Survey collects what Power found in the sampled cases of one test.
@@ -26,12 +28,12 @@ type Weak struct {
 
 // Accepted is a fake that cases of a test accept for one result.
 type Accepted struct {
-	Fake  string `json:"fake"`
-	Part  Part   `json:"part"`
-	Name  string `json:"name"`
-	Path  []int  `json:"path,omitempty"`
-	Cases int    `json:"cases"` // that accept it
-	First int    `json:"first"` // index of the first of them
+	Fake  string       `json:"fake"`
+	Part  backend.Part `json:"part"`
+	Name  string       `json:"name"`
+	Path  []int        `json:"path,omitempty"`
+	Cases int          `json:"cases"` // that accept it
+	First int          `json:"first"` // index of the first of them
 	// Equal says that the expected result is itself zeros or constant in every
 	// sampled case.
 	Equal bool `json:"equal,omitempty"`
@@ -124,14 +126,16 @@ func (t *tally) settle(sampled int) bool {
 	return t.wrong > 0 || t.equal == sampled
 }
 
-func rank(p Part) int { return slices.Index([]Part{Value, Grad, ParamGrad}, p) }
+func rank(p backend.Part) int {
+	return slices.Index([]backend.Part{backend.PartValue, backend.PartGrad, backend.PartParamGrad}, p)
+}
 
 func (a *Accepted) place() string {
 	s := a.Name
 	for _, i := range a.Path {
 		s += fmt.Sprintf("[%d]", i)
 	}
-	if a.Part == Grad || a.Part == ParamGrad {
+	if a.Part == backend.PartGrad || a.Part == backend.PartParamGrad {
 		return "gradient of " + s
 	}
 	return s

@@ -13,17 +13,17 @@ import (
 // String names the place, such as "call 2, value y[0]" or "gradient of x".
 func (w *Where) String() string {
 	switch w.Part {
-	case Grad, ParamGrad:
+	case backend.PartGrad, backend.PartParamGrad:
 		return "gradient of " + w.Name
-	case SecondGrad, SecondParamGrad:
+	case backend.PartSecondGrad, backend.PartSecondParamGrad:
 		return "second-order gradient of " + w.Name
-	case Stepped:
+	case backend.PartStep:
 		return "parameter " + w.Name + " after a step of SGD"
-	case Change:
+	case backend.PartChange:
 		return fmt.Sprintf("%s after call %d", w.Name, w.Call)
-	case Param:
+	case backend.PartParam:
 		return "parameter " + w.Name + " after the last call"
-	case State:
+	case backend.PartState:
 		return "buffer " + w.Name + " after the last call"
 	}
 	if w.Name == "" {
@@ -39,11 +39,11 @@ func (w *Where) String() string {
 func (d *Difference) reason() string {
 	s := d.Where.String() + ": " + d.Diff.Message
 	switch d.Where.Part {
-	case Grad, ParamGrad:
+	case backend.PartGrad, backend.PartParamGrad:
 		s = "the values agree; " + s
-	case SecondGrad, SecondParamGrad:
+	case backend.PartSecondGrad, backend.PartSecondParamGrad:
 		s = "the values and their gradients agree; " + s
-	case Stepped:
+	case backend.PartStep:
 		s = "the values and the gradients agree; " + s
 	}
 	return s

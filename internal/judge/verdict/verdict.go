@@ -80,28 +80,9 @@ const (
 	RequiresGrad Kind = "requires_grad"
 )
 
-// Part is a part of an outcome.
-type Part string
-
-// The parts.
-const (
-	Value     Part = "value"      // of a call
-	Param     Part = "param"      // a module's parameter
-	State     Part = "state"      // a module's buffer
-	Grad      Part = "grad"       // of an input
-	ParamGrad Part = "param_grad" // of a module's parameter
-	// Change is what a call left in an input or in an earlier result.
-	Change Part = "change"
-	// The gradients of the second order.
-	SecondGrad      Part = "grad2"
-	SecondParamGrad Part = "param_grad2"
-	// Stepped is a module's parameter after the optimizer's step.
-	Stepped Part = "step"
-)
-
 // Where is the place of a comparison in a program.
 type Where struct {
-	Part Part `json:"part"`
+	Part backend.Part `json:"part"`
 	// Call is the index of the call; the number of calls for what follows the
 	// last one: state and gradients.
 	Call   int    `json:"call"`
@@ -112,6 +93,19 @@ type Where struct {
 	Path []int  `json:"path,omitempty"` // position within a tuple
 	// Users are the lines of the calls that read the input or module.
 	Users []string `json:"users,omitempty"`
+}
+
+// place returns the place of the outcomes' slots, which a value has not.
+func (w *Where) place() backend.Place {
+	owner, name, _ := strings.Cut(w.Name, ".")
+	at := backend.Place{Part: w.Part, Owner: owner, Name: name}
+	switch w.Part {
+	case backend.PartParam:
+		at.Part = backend.PartState
+	case backend.PartChange:
+		at.Call = w.Call
+	}
+	return at
 }
 
 // Difference is a comparison that failed.
@@ -133,7 +127,7 @@ type Difference struct {
 
 // Margin says how near its limit one passed or failed comparison came.
 type Margin struct {
-	Part   Part           `json:"part"`
+	Part   backend.Part   `json:"part"`
 	Call   int            `json:"call"`
 	Name   string         `json:"name"`
 	Target string         `json:"target,omitempty"`
@@ -248,14 +242,11 @@ func Judge(p *program.Program, ref, cand *backend.Outcome, policy Policy) *Verdi
 	if j.status(); j.v.Word != "" {
 		return j.v
 	}
+	j.places = backend.Places(p, ref, cand)
 	j.calls()
 	j.exceptions()
 	if ref.Status == backend.OK && cand.Status == backend.OK {
-		j.final()
-		j.grads()
-		j.paramGrads()
-		j.second()
-		j.stepped()
+		j.slots()
 	}
 	return j.conclude()
 }
@@ -331,8 +322,8 @@ func (j *judge) bounds(w Where) *compare.Bounds {
 
 // among asks for the bounds of a place's part; nil where that has none.
 func (j *judge) among(w Where, ask func(gradients bool) *compare.Bounds) *compare.Bounds {
-	gradient := w.Part == Grad || w.Part == ParamGrad || w.Part == SecondGrad || w.Part == SecondParamGrad
-	if w.Part != Value && !gradient {
+	gradient := w.Part.IsGradient()
+	if w.Part != backend.PartValue && !gradient {
 		return nil
 	}
 	return ask(gradient)
@@ -343,21 +334,11 @@ func pickBound(b *compare.Bounds, w Where) *compare.Bound {
 	if b == nil {
 		return nil
 	}
-	switch w.Part {
-	case Value:
-		if w.Call < len(b.Values) {
-			return b.Values[w.Call].At(w.Path)
-		}
-	case Grad:
-		return b.Grads[w.Name]
-	case ParamGrad:
-		module, name, _ := strings.Cut(w.Name, ".")
-		return b.ParamGrads[module][name]
-	case SecondGrad:
-		return b.SecondGrads[w.Name]
-	case SecondParamGrad:
-		module, name, _ := strings.Cut(w.Name, ".")
-		return b.SecondParamGrads[module][name]
+	if w.Part != backend.PartValue {
+		return b.Slots[w.place()]
+	}
+	if w.Call < len(b.Values) {
+		return b.Values[w.Call].At(w.Path)
 	}
 	return nil
 }

@@ -47,8 +47,8 @@ func example() *program.Program {
 // outcome is a complete outcome of example; every call of it is fresh.
 func outcome() *backend.Outcome {
 	six := func() *tensor.Tensor { return f32([]int{2, 3}, 1, 2, 3, 4, 5, 6) }
-	state := func(v float64) map[string]backend.State {
-		return map[string]backend.State{"m": {{Name: "weight", Tensor: f32([]int{3}, 1, 1, 1)}, {Name: "running_mean", Tensor: f32([]int{3}, v, v, v)}}}
+	state := func(v float64) backend.State {
+		return backend.State{{Name: "weight", Tensor: f32([]int{3}, 1, 1, 1)}, {Name: "running_mean", Tensor: f32([]int{3}, v, v, v)}}
 	}
 	t := func(x *tensor.Tensor) backend.Value { return backend.Value{Tensor: x, RequiresGrad: true} }
 	return &backend.Outcome{
@@ -63,11 +63,32 @@ func outcome() *backend.Outcome {
 			t(f32([]int{3}, 4, 5, 6)),
 			t(f32([]int{6}, 1, 2, 3, 4, 5, 6)),
 		},
-		Initial:    state(0),
-		Final:      state(0.5),
-		Grads:      map[string]*tensor.Tensor{"x": f32([]int{2, 3}, 1, 1, 1, 1, 1, 1)},
-		ParamGrads: map[string]backend.State{"m": {{Name: "weight", Tensor: f32([]int{3}, 1, 2, 3)}}},
+		Initial: map[string]backend.State{"m": state(0)},
+		Slots: append(slotsOf("m", state(0.5)),
+			backend.Slot{Place: grad, Tensor: f32([]int{2, 3}, 1, 1, 1, 1, 1, 1)},
+			backend.Slot{Place: weightGrad, Tensor: f32([]int{3}, 1, 2, 3)}),
 	}
+}
+
+// The places of what outcome has beside values.
+var (
+	grad       = backend.Place{Part: backend.PartGrad, Owner: "x"}
+	weightGrad = backend.Place{Part: backend.PartParamGrad, Owner: "m", Name: "weight"}
+	weight     = backend.Place{Part: backend.PartState, Owner: "m", Name: "weight"}
+	mean       = backend.Place{Part: backend.PartState, Owner: "m", Name: "running_mean"}
+)
+
+func slotsOf(module string, state backend.State) []backend.Slot {
+	var slots []backend.Slot
+	for _, n := range state {
+		slots = append(slots, backend.Slot{Place: backend.Place{Part: backend.PartState, Owner: module, Name: n.Name}, Tensor: n.Tensor})
+	}
+	return slots
+}
+
+// without takes the slots of a part from an outcome.
+func without(o *backend.Outcome, part backend.Part) {
+	*o = *o.Without(func(p backend.Part) bool { return p == part })
 }
 
 func tols(target string) []op.Tol {
@@ -102,10 +123,10 @@ var cases = []struct {
 		for _, i := range []int{7, 6, 2} {
 			c.Values[i].Tensor.Set(1, -1)
 		}
-		c.Grads["x"].Set(0, 9)
-		c.ParamGrads["m"][0].Tensor.Set(0, 9)
-		c.Final["m"][1].Tensor.Set(0, 9)
-		c.Final["m"][0].Tensor.Set(0, 9)
+		c.At(grad).Set(0, 9)
+		c.At(weightGrad).Set(0, 9)
+		c.At(mean).Set(0, 9)
+		c.At(weight).Set(0, 9)
 	}, word: Misaligned, kind: "value", where: "call 2, value y"},
 	{name: "exact", change: func(_, c *backend.Outcome) { c.Values[2].Tensor.Set(1, 2.0000002) }, word: Misaligned, kind: "value", where: "call 2, value y"},
 	{name: "exact_inherits", change: func(_, c *backend.Outcome) {
@@ -127,15 +148,15 @@ var cases = []struct {
 	{name: "int_for_bool", change: func(_, c *backend.Outcome) { c.Values[5].Plain = true }, word: Misaligned, kind: "structure", where: "call 5, value n"},
 	{name: "requires_grad", change: func(_, c *backend.Outcome) { c.Values[6].RequiresGrad = false }, word: Misaligned, kind: "requires_grad", where: "call 6, value w"},
 	{name: "requires_grad_ignored", change: func(_, c *backend.Outcome) { c.Values[6].RequiresGrad = false }, policy: Policy{IgnoreRequiresGrad: true}, word: Aligned},
-	{name: "grad", change: func(_, c *backend.Outcome) { c.Grads["x"].Set(4, 1.001) }, word: Misaligned, kind: "grad", where: "gradient of x"},
-	{name: "grad_missing", change: func(_, c *backend.Outcome) { delete(c.Grads, "x") }, word: Misaligned, kind: "structure", where: "gradient of x"},
-	{name: "grad_extra", change: func(r, _ *backend.Outcome) { r.Grads["x"] = nil }, word: Misaligned, kind: "structure", where: "gradient of x"},
-	{name: "param_grad", change: func(_, c *backend.Outcome) { c.ParamGrads["m"][0].Tensor.Set(2, -3) }, word: Misaligned, kind: "param_grad", where: "gradient of m.weight"},
-	{name: "param_grad_missing", change: func(_, c *backend.Outcome) { c.ParamGrads = nil }, word: Misaligned, kind: "structure", where: "gradient of m.weight"},
-	{name: "param", change: func(_, c *backend.Outcome) { c.Final["m"][0].Tensor.Set(0, 2) }, word: Misaligned, kind: "param", where: "parameter m.weight after the last call"},
-	{name: "state", change: func(_, c *backend.Outcome) { c.Final["m"][1].Tensor.Set(2, 0) }, word: Misaligned, kind: "state", where: "buffer m.running_mean after the last call"},
+	{name: "grad", change: func(_, c *backend.Outcome) { c.At(grad).Set(4, 1.001) }, word: Misaligned, kind: "grad", where: "gradient of x"},
+	{name: "grad_missing", change: func(_, c *backend.Outcome) { without(c, backend.PartGrad) }, word: Misaligned, kind: "structure", where: "gradient of x"},
+	{name: "grad_extra", change: func(r, _ *backend.Outcome) { *r = *r.With(grad, nil) }, word: Misaligned, kind: "structure", where: "gradient of x"},
+	{name: "param_grad", change: func(_, c *backend.Outcome) { c.At(weightGrad).Set(2, -3) }, word: Misaligned, kind: "param_grad", where: "gradient of m.weight"},
+	{name: "param_grad_missing", change: func(_, c *backend.Outcome) { without(c, backend.PartParamGrad) }, word: Misaligned, kind: "structure", where: "gradient of m.weight"},
+	{name: "param", change: func(_, c *backend.Outcome) { c.At(weight).Set(0, 2) }, word: Misaligned, kind: "param", where: "parameter m.weight after the last call"},
+	{name: "state", change: func(_, c *backend.Outcome) { c.At(mean).Set(2, 0) }, word: Misaligned, kind: "state", where: "buffer m.running_mean after the last call"},
 	{name: "state_extra", change: func(_, c *backend.Outcome) {
-		c.Final["m"] = append(c.Final["m"], backend.Named{Name: "extra", Tensor: f32(nil, 1)})
+		c.Add(backend.Place{Part: backend.PartState, Owner: "m", Name: "extra"}, f32(nil, 1))
 	}, word: Misaligned, kind: "structure", where: "buffer m.extra after the last call"},
 	{name: "rejected", change: func(r, c *backend.Outcome) {
 		raise(r, 2, "RuntimeError", "shape is invalid\nfor input of size 6")
@@ -167,7 +188,7 @@ var cases = []struct {
 	{name: "explicit", change: func(_, c *backend.Outcome) { c.Values[1].Tensor.Set(4, 5.5) }, policy: Policy{RTol: ptr(0.01), ATol: ptr(0.25)}, word: Misaligned, kind: "value", where: "call 1, value h"},
 	{name: "explicit_wide", change: func(_, c *backend.Outcome) {
 		c.Values[1].Tensor.Set(4, 5.5)
-		c.Grads["x"].Set(0, 1.5)
+		c.At(grad).Set(0, 1.5)
 	}, policy: Policy{RTol: ptr(0.5)}, word: Aligned},
 }
 
@@ -271,12 +292,10 @@ func tensors(o *backend.Outcome) []*tensor.Tensor {
 		}
 	}
 	walk(o.Values)
-	for _, s := range []backend.State{o.Final["m"], o.ParamGrads["m"]} {
-		for _, n := range s {
-			list = append(list, n.Tensor)
-		}
+	for _, s := range o.Slots {
+		list = append(list, s.Tensor)
 	}
-	return append(list, o.Grads["x"])
+	return list
 }
 
 // TestInPlaceCallsSpreadDifferences: after an in-place call has differed, an
@@ -317,8 +336,8 @@ func TestModulesByTheirConstructor(t *testing.T) {
 		},
 	}
 	run := func(v, state float64) *backend.Outcome {
-		s := map[string]backend.State{"m": {{Name: "p", Tensor: f32(nil, state)}}}
-		return &backend.Outcome{Status: backend.OK, Initial: s, Final: s, Values: []backend.Value{{Module: true}, {Module: true}, {Tensor: f32([]int{1}, v)}}}
+		s := backend.State{{Name: "p", Tensor: f32(nil, state)}}
+		return &backend.Outcome{Status: backend.OK, Initial: map[string]backend.State{"m": s}, Slots: slotsOf("m", s), Values: []backend.Value{{Module: true}, {Module: true}, {Tensor: f32([]int{1}, v)}}}
 	}
 	exact := func(target string) []op.Tol {
 		if target == "torch.nn.Flatten" {
