@@ -129,7 +129,8 @@ type Def struct {
 	Law func(a Args) *Law
 	// Magnitude names the operator of the same arguments which, given absolute
 	// values, results in Σ|terms| of each result element; "" when the results
-	// are no sums of products. Rounding-error bounds follow from it.
+	// are no sums of products. Rounding-error bounds follow from it. A Tol with
+	// OwnMagnitude stands for the operator itself.
 	Magnitude string
 	// Formula writes the results in other operators, for those that are neither
 	// elementwise nor sums of products: their rounding-error bounds are the formula's.
@@ -171,6 +172,9 @@ type Tol struct {
 	Reason string
 	// AnyZero says that a zero result may have either sign.
 	AnyZero bool
+	// OwnMagnitude says that the operator is its own Magnitude: its terms are
+	// elements of arguments, or products of them, none subtracted.
+	OwnMagnitude bool
 	// Fractional says that terms are divided or have fractional weights, so
 	// that sums of integers are no integers.
 	Fractional bool

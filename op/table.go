@@ -70,6 +70,9 @@ func (d *Def) init() error {
 			}
 		}
 	}
+	if d.Tol.OwnMagnitude {
+		d.Magnitude = d.ID()
+	}
 	switch {
 	case d.Compose != nil:
 	case d.Infer == nil && d.View == nil:

@@ -12,20 +12,19 @@ import (
 // advancedOps index by tensors, as x[i, j] does.
 var advancedOps = []*op.Def{
 	{
-		Sig:       "index(Tensor input, int[] dims, Tensor[] indices) -> Tensor",
-		SBP:       linear("input"),
-		Magnitude: "index",
-		Doc:       "The elements that index tensors name, broadcast to one shape: indices[k] counts along dimension dims[k], from either end; a mask takes as many dimensions from there on as it has. Their shape stands in place of the dimensions when those are adjacent, else in front.",
-		Traits:    op.Dynamic,
-		Reject:    checkAdvanced,
-		Infer:     inferIndex,
-		Kernels:   []op.Kernel{{Name: "index", Run: runIndex}},
-		Grad:      op.Gradient(indexGrad),
+		Sig:     "index(Tensor input, int[] dims, Tensor[] indices) -> Tensor",
+		SBP:     linear("input"),
+		Doc:     "The elements that index tensors name, broadcast to one shape: indices[k] counts along dimension dims[k], from either end; a mask takes as many dimensions from there on as it has. Their shape stands in place of the dimensions when those are adjacent, else in front.",
+		Traits:  op.Dynamic,
+		Reject:  checkAdvanced,
+		Infer:   inferIndex,
+		Kernels: []op.Kernel{{Name: "index", Run: runIndex}},
+		Grad:    op.Gradient(indexGrad),
 		Sample: func(s *op.Sampler) []any {
 			x, dims, indices := sampleLookup(s, false)
 			return []any{x, dims, indices}
 		},
-		Tol: exactTol("copies its inputs"),
+		Tol: ownMagnitude(exactTol("copies its inputs")),
 	},
 	putDef("index.put(Tensor input, int[] dims, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor"),
 	putDef("index_put(Tensor input, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor", both("index_put")...),
@@ -60,15 +59,14 @@ func putDef(sig string, names ...string) *op.Def {
 		return rest
 	}
 	return &op.Def{
-		Sig:       sig,
-		SBP:       additive("input", "values"),
-		Magnitude: id,
-		Names:     names,
-		Doc:       "A copy of input in which the elements that index tensors name are values, or have values added to them with accumulate; values are broadcast to the shape of what the same indices read.",
-		Traits:    op.Dynamic,
-		Reject:    firstError(checkAdvanced, checkPut),
-		Infer:     inferPut,
-		Kernels:   []op.Kernel{{Name: "index", Run: runPut}},
+		Sig:     sig,
+		SBP:     additive("input", "values"),
+		Names:   names,
+		Doc:     "A copy of input in which the elements that index tensors name are values, or have values added to them with accumulate; values are broadcast to the shape of what the same indices read.",
+		Traits:  op.Dynamic,
+		Reject:  firstError(checkAdvanced, checkPut),
+		Infer:   inferPut,
+		Kernels: []op.Kernel{{Name: "index", Run: runPut}},
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value {
 				if g.Bool("accumulate") {
@@ -94,7 +92,7 @@ func putDef(sig string, names ...string) *op.Def {
 			}
 			return append(args, indices, values, accumulate)
 		},
-		Tol: accumulating(putTerms, "adds at most as many values as there are indices"),
+		Tol: ownMagnitude(accumulating(putTerms, "adds at most as many values as there are indices")),
 	}
 }
 

@@ -13,9 +13,8 @@ import (
 
 var binaryOps = slices.Concat([]*op.Def{
 	{
-		Sig:       "add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor",
-		SBP:       anyOf(pointwise, additive("input", "other")),
-		Magnitude: "add",
+		Sig: "add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor",
+		SBP: anyOf(pointwise, additive("input", "other")),
 		More: []string{
 			"add(Tensor input, Scalar other, *, Scalar alpha=1) -> Tensor",
 			"add(Scalar input, Tensor other, *, Scalar alpha=1) -> Tensor",
@@ -30,7 +29,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		Grad:    func(g *op.Grad) { addGrad(g, 1) },
 		Sample:  sampleTwo(-2, 2),
 		Exact:   func(x ...float64) float64 { return x[0] + x[1] },
-		Tol:     ulpTol(1, "one rounding: "+openCL),
+		Tol:     ownMagnitude(ulpTol(1, "one rounding: "+openCL)),
 	},
 	{
 		Sig:       "sub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor",
@@ -52,15 +51,14 @@ var binaryOps = slices.Concat([]*op.Def{
 		Tol:     ulpTol(1, "one rounding: "+openCL),
 	},
 	{
-		Sig:       "mul(Tensor input, Tensor other) -> Tensor",
-		SBP:       anyOf(pointwise, linear("input", "other")),
-		Magnitude: "mul",
-		More:      scalarForms("mul"),
-		Names:     append(both("mul", "multiply"), "operator.mul"),
-		Neutral:   func(a op.Args) bool { return a.Scalar("other").Float() == 1 },
-		Doc:       "Product of the elements: input·other.",
-		Traits:    op.Commutative,
-		Infer:     zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
+		Sig:     "mul(Tensor input, Tensor other) -> Tensor",
+		SBP:     anyOf(pointwise, linear("input", "other")),
+		More:    scalarForms("mul"),
+		Names:   append(both("mul", "multiply"), "operator.mul"),
+		Neutral: func(a op.Args) bool { return a.Scalar("other").Float() == 1 },
+		Doc:     "Product of the elements: input·other.",
+		Traits:  op.Commutative,
+		Infer:   zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
 		Kernels: []op.Kernel{
 			binaryKernel("integer", integralSet, kernel.Mul[int64]),
 			binaryKernel("float32", float32Set, kernel.Mul32),
@@ -70,12 +68,11 @@ var binaryOps = slices.Concat([]*op.Def{
 		Grad:   mulGrad,
 		Sample: sampleTwo(-2, 2),
 		Exact:  func(x ...float64) float64 { return x[0] * x[1] },
-		Tol:    ulpTol(1, "one rounding: "+openCL),
+		Tol:    ownMagnitude(ulpTol(1, "one rounding: "+openCL)),
 	},
 	{
-		Sig:       "div(Tensor input, Tensor other, *, str? rounding_mode=None) -> Tensor",
-		SBP:       anyOf(pointwise, provided(func(a op.Args) bool { return !a.Has("rounding_mode") }, linear("input"))),
-		Magnitude: "div",
+		Sig: "div(Tensor input, Tensor other, *, str? rounding_mode=None) -> Tensor",
+		SBP: anyOf(pointwise, provided(func(a op.Args) bool { return !a.Has("rounding_mode") }, linear("input"))),
 		More: []string{
 			"div(Tensor input, Scalar other, *, str? rounding_mode=None) -> Tensor",
 			"div(Scalar input, Tensor other, *, str? rounding_mode=None) -> Tensor",
@@ -99,7 +96,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		Grad:   divGrad,
 		Sample: sampleDiv,
 		Exact:  func(x ...float64) float64 { return x[0] / x[1] },
-		Tol:    ulpTol(2.5, "division: "+openCL),
+		Tol:    ownMagnitude(ulpTol(2.5, "division: "+openCL)),
 	},
 	{
 		Sig:    "pow(Tensor input, Tensor exponent) -> Tensor",
@@ -123,9 +120,8 @@ var binaryOps = slices.Concat([]*op.Def{
 	maximumDef("maximum(Tensor input, Tensor other) -> Tensor", both("maximum")...),
 	maximumDef("max.other(Tensor input, Tensor other) -> Tensor", both("max")...),
 	{
-		Sig:       "where(Tensor condition, Tensor input, Tensor other) -> Tensor",
-		SBP:       anyOf(pointwise, additive("input", "other"), zeroElse("input", "other"), zeroElse("other", "input")),
-		Magnitude: "where",
+		Sig: "where(Tensor condition, Tensor input, Tensor other) -> Tensor",
+		SBP: anyOf(pointwise, additive("input", "other"), zeroElse("input", "other"), zeroElse("other", "input")),
 		More: []string{
 			"where(Tensor condition, Tensor input, Scalar other) -> Tensor",
 			"where(Tensor condition, Scalar input, Tensor other) -> Tensor",
@@ -138,20 +134,19 @@ var binaryOps = slices.Concat([]*op.Def{
 		Kernels: whereKernels,
 		Grad:    whereGrad,
 		Sample:  sampleWhere,
-		Tol:     exactTol("copies its inputs"),
+		Tol:     ownMagnitude(exactTol("copies its inputs")),
 	},
 	{
-		Sig:       "where.self(Tensor input, Tensor condition, Tensor other) -> Tensor",
-		Names:     []string{"Tensor.where"},
-		Doc:       "Selects by a bool tensor: input where condition holds, other elsewhere.",
-		SBP:       anyOf(pointwise, additive("input", "other"), zeroElse("input", "other"), zeroElse("other", "input")),
-		Reject:    checkWhere,
-		Infer:     inferWhere,
-		Kernels:   whereKernels,
-		Grad:      whereGrad,
-		Sample:    sampleWhereSelf,
-		Magnitude: "where.self",
-		Tol:       exactTol("copies its inputs"),
+		Sig:     "where.self(Tensor input, Tensor condition, Tensor other) -> Tensor",
+		Names:   []string{"Tensor.where"},
+		Doc:     "Selects by a bool tensor: input where condition holds, other elsewhere.",
+		SBP:     anyOf(pointwise, additive("input", "other"), zeroElse("input", "other"), zeroElse("other", "input")),
+		Reject:  checkWhere,
+		Infer:   inferWhere,
+		Kernels: whereKernels,
+		Grad:    whereGrad,
+		Sample:  sampleWhereSelf,
+		Tol:     ownMagnitude(exactTol("copies its inputs")),
 	},
 }, comparisons)
 

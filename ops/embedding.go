@@ -91,7 +91,6 @@ func embeddingDef(sig, name, index string) *op.Def {
 	return &op.Def{
 		Sig:            sig,
 		SBP:            embedded(index),
-		Magnitude:      sig[:len(sig)-len(afterName(sig))],
 		Names:          []string{name},
 		Doc:            "The rows of weight that " + index + " numbers: out[i,j] = weight[" + index + "[i,j]]. Row padding_idx has no gradient; with scale_grad_by_freq, gradients are divided by how often a row occurs.",
 		SelectOverload: func(a op.Args) bool { return index != "input" || !a.Has("max_norm") },
@@ -119,7 +118,7 @@ func embeddingDef(sig, name, index string) *op.Def {
 			}
 			return args
 		},
-		Tol: exactTol("copies rows"),
+		Tol: ownMagnitude(exactTol("copies rows")),
 	}
 }
 

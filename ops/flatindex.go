@@ -11,12 +11,11 @@ import (
 // flatIndexOps count elements in row-major order, or along one dimension.
 var flatIndexOps = []*op.Def{
 	{
-		Sig:       "take(Tensor input, Tensor index) -> Tensor",
-		SBP:       anyOf(linear("input"), axes("index * -> *")),
-		Magnitude: "take",
-		Names:     both("take"),
-		Doc:       "The elements that index names in row-major order, from either end: out[i] = input.flatten()[index[i]].",
-		Reject:    checkTake,
+		Sig:    "take(Tensor input, Tensor index) -> Tensor",
+		SBP:    anyOf(linear("input"), axes("index * -> *")),
+		Names:  both("take"),
+		Doc:    "The elements that index names in row-major order, from either end: out[i] = input.flatten()[index[i]].",
+		Reject: checkTake,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(a.Value("input").DType(), a.Value("index").Shape(), nil), nil
 		},
@@ -34,15 +33,14 @@ var flatIndexOps = []*op.Def{
 			x := s.Tensor(-2, 2, s.Shape(0, 3)...)
 			return []any{x, signedIndex(s, x.Len(), 4).Reshape([][]int{{4}, {2, 2}, {1, 4, 1}}[s.Index(3)]...)}
 		},
-		Tol: exactTol("copies its inputs"),
+		Tol: ownMagnitude(exactTol("copies its inputs")),
 	},
 	{
-		Sig:       "put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
-		SBP:       additive("input", "source"),
-		Magnitude: "put",
-		Names:     both("put"),
-		Doc:       "A copy of input in which the elements that index names in row-major order are those of source, or have them added with accumulate.",
-		Reject:    checkPutFlat,
+		Sig:    "put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+		SBP:    additive("input", "source"),
+		Names:  both("put"),
+		Doc:    "A copy of input in which the elements that index names in row-major order are those of source, or have them added with accumulate.",
+		Reject: checkPutFlat,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value("input")
 			return one(v.DType(), v.Shape(), denseStrides(v)), nil
@@ -68,20 +66,19 @@ var flatIndexOps = []*op.Def{
 			}
 			return []any{x, index, source, s.Bool()}
 		},
-		Tol: accumulating(func(a op.Args) int {
+		Tol: ownMagnitude(accumulating(func(a op.Args) int {
 			if a.Bool("accumulate") {
 				return entryTerms(a)
 			}
 			return 1
-		}, "adds at most as many elements as index has"),
+		}, "adds at most as many elements as index has")),
 	},
 	{
-		Sig:       "take_along_dim(Tensor input, Tensor indices, int? dim=None) -> Tensor",
-		SBP:       anyOf(linear("input"), provided(func(a op.Args) bool { return a.Has("dim") }, alongOthers("input", "indices")), entriesOf("indices")),
-		Magnitude: "take_along_dim",
-		Names:     both("take_along_dim"),
-		Doc:       "Picks along dim as gather does, with input and indices broadcast in the other dimensions; in row-major order without dim.",
-		Reject:    checkTakeAlong,
+		Sig:    "take_along_dim(Tensor input, Tensor indices, int? dim=None) -> Tensor",
+		SBP:    anyOf(linear("input"), provided(func(a op.Args) bool { return a.Has("dim") }, alongOthers("input", "indices")), entriesOf("indices")),
+		Names:  both("take_along_dim"),
+		Doc:    "Picks along dim as gather does, with input and indices broadcast in the other dimensions; in row-major order without dim.",
+		Reject: checkTakeAlong,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			_, to, err := takeShapes(a)
 			return one(a.Value("input").DType(), to, nil), err
@@ -126,7 +123,7 @@ var flatIndexOps = []*op.Def{
 			of[d] = 1 + s.Index(4)
 			return []any{x, sampleIndex(s, of, shape[d]), d - s.Index(2)*len(shape)}
 		},
-		Tol: exactTol("copies its inputs"),
+		Tol: ownMagnitude(exactTol("copies its inputs")),
 	},
 	{
 		Sig:    "one_hot(Tensor input, int num_classes=-1) -> Tensor",

@@ -176,12 +176,11 @@ var storeOps = []*op.Def{
 		Tol:     exactTol("zeros"),
 	},
 	viewOp(&op.Def{
-		Sig:       "alias(Tensor input) -> Tensor",
-		Magnitude: "alias",
-		SBP:       linearly,
-		Doc:       "The same tensor as another object.",
-		Grad:      op.Gradient(func(g *op.Grad) op.Value { return g.G() }),
-		Sample:    func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
+		Sig:    "alias(Tensor input) -> Tensor",
+		SBP:    linearly,
+		Doc:    "The same tensor as another object.",
+		Grad:   op.Gradient(func(g *op.Grad) op.Value { return g.G() }),
+		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
 	}, sameLayout),
 	viewOp(&op.Def{
 		Sig:    "no_gradient(Tensor input, str reason) -> Tensor",
@@ -192,13 +191,12 @@ var storeOps = []*op.Def{
 		Grad:   op.Gradient(func(g *op.Grad) op.Value { op.Fail(op.RuntimeError("%s", g.Str("reason"))); return nil }),
 	}, sameLayout),
 	viewOp(&op.Def{
-		Sig:       "detach(Tensor input) -> Tensor",
-		Magnitude: "detach",
-		SBP:       linearly,
-		Names:     both("detach"),
-		Doc:       "A view of input that is not differentiated.",
-		Traits:    op.NoGrad,
-		Sample:    func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
+		Sig:    "detach(Tensor input) -> Tensor",
+		SBP:    linearly,
+		Names:  both("detach"),
+		Doc:    "A view of input that is not differentiated.",
+		Traits: op.NoGrad,
+		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
 	}, sameLayout),
 }
 

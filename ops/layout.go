@@ -13,60 +13,54 @@ var layoutOps = slices.Concat(getitemOps, setitemOps, viewOps, splitOps, joinOps
 // viewOps are views that shape.go does not have.
 var viewOps = []*op.Def{
 	viewOp(&op.Def{
-		Sig:       "select(Tensor input, int dim, int index) -> Tensor",
-		SBP:       mapped(viewed(selected)),
-		Magnitude: "select",
-		Names:     both("select"),
-		Doc:       "Entry index of dimension dim, which the result lacks.",
-		Grad:      op.Gradient(selectGrad),
-		Sample:    sampleSelect,
+		Sig:    "select(Tensor input, int dim, int index) -> Tensor",
+		SBP:    mapped(viewed(selected)),
+		Names:  both("select"),
+		Doc:    "Entry index of dimension dim, which the result lacks.",
+		Grad:   op.Gradient(selectGrad),
+		Sample: sampleSelect,
 	}, selected),
 	viewOp(&op.Def{
-		Sig:       "diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1) -> Tensor",
-		SBP:       mapped(viewed(diagonal)),
-		Magnitude: "diagonal",
-		Names:     both("diagonal"),
-		Doc:       "The diagonal of the matrices in dimensions dim1 and dim2, offset entries above the main one, as the last dimension.",
-		Grad:      op.Gradient(diagonalGrad),
-		Sample:    sampleDiagonal,
+		Sig:    "diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+		SBP:    mapped(viewed(diagonal)),
+		Names:  both("diagonal"),
+		Doc:    "The diagonal of the matrices in dimensions dim1 and dim2, offset entries above the main one, as the last dimension.",
+		Grad:   op.Gradient(diagonalGrad),
+		Sample: sampleDiagonal,
 	}, diagonal),
 	viewOp(&op.Def{
-		Sig:       "unfold(Tensor input, int dimension, int size, int step) -> Tensor",
-		SBP:       mapped(viewed(unfolded)),
-		Magnitude: "unfold",
-		Names:     []string{"Tensor.unfold"},
-		Doc:       "Windows of size entries, step apart, of a dimension; a window's entries are the last dimension.",
-		Grad:      op.Gradient(unfoldGrad),
-		Sample:    sampleUnfold,
+		Sig:    "unfold(Tensor input, int dimension, int size, int step) -> Tensor",
+		SBP:    mapped(viewed(unfolded)),
+		Names:  []string{"Tensor.unfold"},
+		Doc:    "Windows of size entries, step apart, of a dimension; a window's entries are the last dimension.",
+		Grad:   op.Gradient(unfoldGrad),
+		Sample: sampleUnfold,
 	}, unfolded),
 	viewOp(&op.Def{
-		Sig:       "movedim(Tensor input, int[] source, int[] destination) -> Tensor",
-		SBP:       mapped(viewed(moved)),
-		Magnitude: "movedim",
-		More:      []string{"movedim(Tensor input, int source, int destination) -> Tensor"},
-		Names:     both("movedim", "moveaxis"),
-		Doc:       "Moves dimensions source to the positions destination; the others keep their order.",
-		Grad:      op.Gradient(movedimGrad),
-		Sample:    sampleMovedim,
+		Sig:    "movedim(Tensor input, int[] source, int[] destination) -> Tensor",
+		SBP:    mapped(viewed(moved)),
+		More:   []string{"movedim(Tensor input, int source, int destination) -> Tensor"},
+		Names:  both("movedim", "moveaxis"),
+		Doc:    "Moves dimensions source to the positions destination; the others keep their order.",
+		Grad:   op.Gradient(movedimGrad),
+		Sample: sampleMovedim,
 	}, moved),
 	viewOp(&op.Def{
-		Sig:       "unflatten(Tensor input, int dim, int[] sizes) -> Tensor",
-		SBP:       regrouped(unflattenedShape, "sizes", dimOf),
-		Magnitude: "unflatten",
-		Names:     both("unflatten"),
-		Doc:       "Splits dimension dim into the given sizes, one of which may be -1.",
-		Grad:      reshapeGrad,
-		Sample:    sampleUnflatten,
+		Sig:    "unflatten(Tensor input, int dim, int[] sizes) -> Tensor",
+		SBP:    regrouped(unflattenedShape, "sizes", dimOf),
+		Names:  both("unflatten"),
+		Doc:    "Splits dimension dim into the given sizes, one of which may be -1.",
+		Grad:   reshapeGrad,
+		Sample: sampleUnflatten,
 	}, reshaped(unflattenedShape)),
 	viewOp(&op.Def{
-		Sig:       "ravel(Tensor input) -> Tensor",
-		SBP:       regrouped(func(a op.Args) ([]int, error) { return []int{tensor.NumElements(a.Value("input").Shape())}, nil }, "", nil),
-		Magnitude: "ravel",
-		Names:     both("ravel"),
-		Doc:       "The elements in row-major order, in one dimension.",
-		Traits:    op.Idempotent,
-		Grad:      reshapeGrad,
-		Sample:    sampleUnary(-2, 2),
+		Sig:    "ravel(Tensor input) -> Tensor",
+		SBP:    regrouped(func(a op.Args) ([]int, error) { return []int{tensor.NumElements(a.Value("input").Shape())}, nil }, "", nil),
+		Names:  both("ravel"),
+		Doc:    "The elements in row-major order, in one dimension.",
+		Traits: op.Idempotent,
+		Grad:   reshapeGrad,
+		Sample: sampleUnary(-2, 2),
 	}, reshaped(func(a op.Args) ([]int, error) { return []int{tensor.NumElements(a.Value("input").Shape())}, nil })),
 	transposition("T", "Reverses the order of the dimensions.", func(n int) []int {
 		dims := allDims(n)
@@ -92,11 +86,10 @@ var viewOps = []*op.Def{
 		Tol: exactTol("a conversion, rounded once"),
 	},
 	{
-		Sig:       "diagonal_scatter(Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
-		SBP:       anyOf(additive("input", "src"), scatteredDiagonal),
-		Magnitude: "diagonal_scatter",
-		Names:     both("diagonal_scatter"),
-		Doc:       "A copy of input in which a diagonal comes from src.",
+		Sig:   "diagonal_scatter(Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+		SBP:   anyOf(additive("input", "src"), scatteredDiagonal),
+		Names: both("diagonal_scatter"),
+		Doc:   "A copy of input in which a diagonal comes from src.",
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			l, err := diagonal(a)
 			if err != nil {
@@ -131,7 +124,7 @@ var viewOps = []*op.Def{
 			l := diagonalOf(x, offset, d1, d2)
 			return []any{x, s.Tensor(-2, 2, l.shape...), offset, d1, d2}
 		},
-		Tol: exactTol("copies its inputs"),
+		Tol: ownMagnitude(exactTol("copies its inputs")),
 	},
 	{
 		Sig:   "select_scatter(Tensor input, Tensor src, int dim, int index) -> Tensor",
@@ -158,7 +151,6 @@ var viewOps = []*op.Def{
 	viewOp(&op.Def{
 		Sig:           "as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None) -> Tensor",
 		NotSplittable: "it reads storage, which a piece lacks",
-		Magnitude:     "as_strided",
 		Names:         both("as_strided"),
 		Doc:           "A view of the input's storage with the given shape, strides and offset; elements may occur more than once.",
 		Reject:        checkAsStrided,
@@ -195,7 +187,6 @@ var viewOps = []*op.Def{
 			strides, offset := c.Ints("stride")[:n], c.Ints("stride")[n]
 			return summed(c, func(out, in *tensor.Tensor) { kernel.AddStrided(out, in, strides, offset) })
 		}}},
-		Magnitude: "as_strided.back",
 		Grad: func(g *op.Grad) {
 			n := len(g.Ints("stride")) - 1
 			g.To("input", func() op.Value {
@@ -206,10 +197,10 @@ var viewOps = []*op.Def{
 		Sample: func(s *op.Sampler) []any {
 			return []any{s.Tensor(-2, 2, 2, 3), []int{4, 5}, []int{s.Index(5), s.Index(3), s.Index(5)}}
 		},
-		Tol: op.Tol{
+		Tol: ownMagnitude(op.Tol{
 			Class: op.Accumulating, Terms: func(a op.Args) int { return 1 + tensor.NumElements(a.Value("input").Shape()) },
 			Reason: "a sum of at most as many elements as input has",
-		},
+		}),
 	},
 }
 

@@ -311,12 +311,11 @@ func sampleTensordotLists(s *op.Sampler) []any {
 func addedProduct(id, x, y string, nx, ny int, formula string) *op.Def {
 	p := &addProduct{id, x, y}
 	return &op.Def{
-		Sig:       id + "(Tensor input, Tensor " + x + ", Tensor " + y + ", *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-		Names:     both(id),
-		Doc:       "A product of matrices added to the input: " + formula + " With beta 0 the input is ignored.",
-		SBP:       p.shardings(),
-		Magnitude: id,
-		Reject:    firstError(dimensions(x, nx, y, ny), p.check),
+		Sig:    id + "(Tensor input, Tensor " + x + ", Tensor " + y + ", *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+		Names:  both(id),
+		Doc:    "A product of matrices added to the input: " + formula + " With beta 0 the input is ignored.",
+		SBP:    p.shardings(),
+		Reject: firstError(dimensions(x, nx, y, ny), p.check),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			out, err := p.outShape(a)
 			if err != nil {
@@ -327,7 +326,7 @@ func addedProduct(id, x, y string, nx, ny int, formula string) *op.Def {
 		Kernels: p.kernels(),
 		Grad:    p.grad,
 		Sample:  p.sample,
-		Tol:     accumulating(func(a op.Args) int { return p.terms(a) + 1 }, "each element sums one product per inner index and the input"),
+		Tol:     ownMagnitude(accumulating(func(a op.Args) int { return p.terms(a) + 1 }, "each element sums one product per inner index and the input")),
 	}
 }
 

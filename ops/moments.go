@@ -23,10 +23,9 @@ var productOps = []*op.Def{
 			rowKernel("float64", resultOf(sumType, tensor.F64), sumType, fixed(kernel.ProductRow[float64])),
 			rowKernel("complex", resultOf(sumType, complexTypes...), sumType, fixed(kernel.ProductRow[complex128])),
 		},
-		Grad:      prodGrad,
-		Sample:    sampleStatSome,
-		Magnitude: "prod",
-		Tol:       accumulating(statTerms, "a product of Terms elements, one rounding each"),
+		Grad:   prodGrad,
+		Sample: sampleStatSome,
+		Tol:    ownMagnitude(accumulating(statTerms, "a product of Terms elements, one rounding each")),
 	},
 	{
 		Sig:   "prod.others(Tensor input) -> Tensor",
@@ -38,10 +37,9 @@ var productOps = []*op.Def{
 			scanKernel("float64", op.DTypeIn("input", tensor.F64), nil, kernel.OtherProducts[float64]),
 			scanKernel("complex", op.DTypeIn("input", complexTypes...), nil, kernel.OtherProducts[complex128]),
 		},
-		Grad:      othersGrad,
-		Sample:    func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Dims(2)...)} },
-		Magnitude: "prod.others",
-		Tol:       accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "a product of one row"),
+		Grad:   othersGrad,
+		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Dims(2)...)} },
+		Tol:    ownMagnitude(accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "a product of one row")),
 	},
 }
 
@@ -147,13 +145,12 @@ var countOps = []*op.Def{
 		Tol:    exactTol("a count"),
 	},
 	{
-		Sig:       "nansum(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
-		Names:     both("nansum"),
-		SBP:       summing,
-		Magnitude: "nansum",
-		Doc:       "Sum over the dimensions dim, all of them by default, of the elements that are not NaN.",
-		Reject:    rejectTypes("input", complexTypes...),
-		Infer:     inferStat(sumType),
+		Sig:    "nansum(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
+		Names:  both("nansum"),
+		SBP:    summing,
+		Doc:    "Sum over the dimensions dim, all of them by default, of the elements that are not NaN.",
+		Reject: rejectTypes("input", complexTypes...),
+		Infer:  inferStat(sumType),
 		Kernels: []op.Kernel{
 			sumKernel("integer", integralSet, func(out, in *tensor.Tensor, dims []int, _ int) {
 				kernel.Sum[int64, int64](out, in, dims, 1)
@@ -163,7 +160,7 @@ var countOps = []*op.Def{
 		},
 		Grad:   op.Gradient(func(g *op.Grad) op.Value { return g.Op("where", g.Op("isnan", g.Value("input")), 0.0, spread(g)) }),
 		Sample: sampleReduced,
-		Tol:    accumulating(statTerms, "a sum of Terms elements"),
+		Tol:    ownMagnitude(accumulating(statTerms, "a sum of Terms elements")),
 	},
 	{
 		Sig:    "logsumexp(Tensor input, int[1] dim, bool keepdim=False) -> Tensor",

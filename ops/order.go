@@ -12,17 +12,16 @@ import (
 // orderOps reverse, rotate and repeat the entries of dimensions.
 var orderOps = []*op.Def{
 	{
-		Sig:       "flip(Tensor input, int[] dims) -> Tensor",
-		SBP:       anyOf(linear("input"), besides(dimsOf("dims"), "input")),
-		Magnitude: "flip",
-		Names:     both("flip"),
-		Doc:       "Reverses the order of the entries of the dimensions.",
-		Traits:    op.Involution,
-		Infer:     inferFlip,
-		Kernels:   []op.Kernel{{Name: "copy", Run: runFlip}},
-		Grad:      op.Gradient(func(g *op.Grad) op.Value { return g.Op("flip", g.G(), g.Ints("dims")) }),
-		Sample:    sampleFlip,
-		Tol:       exactTol("a copy"),
+		Sig:     "flip(Tensor input, int[] dims) -> Tensor",
+		SBP:     anyOf(linear("input"), besides(dimsOf("dims"), "input")),
+		Names:   both("flip"),
+		Doc:     "Reverses the order of the entries of the dimensions.",
+		Traits:  op.Involution,
+		Infer:   inferFlip,
+		Kernels: []op.Kernel{{Name: "copy", Run: runFlip}},
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Op("flip", g.G(), g.Ints("dims")) }),
+		Sample:  sampleFlip,
+		Tol:     ownMagnitude(exactTol("a copy")),
 	},
 	flips("fliplr", 2, 1), flips("flipud", 1, 0),
 	{

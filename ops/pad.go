@@ -11,17 +11,16 @@ import (
 // padOps add entries around a tensor.
 var padOps = []*op.Def{
 	{
-		Sig:       "pad(Tensor input, int[] pad, str mode='constant', Scalar? value=None) -> Tensor",
-		SBP:       anyOf(provided(padsZeros, linear("input")), padded),
-		Magnitude: "pad",
-		Names:     []string{"torch.nn.functional.pad"},
-		Doc:       "Adds pad[0] entries before and pad[1] after the last dimension, pad[2] and pad[3] around the one before it, and so on; negative counts take entries away. The new entries are value, or by mode 'reflect' those mirrored at the edge, 'replicate' the edge, 'circular' those from the other end.",
-		Reject:    checkPad,
-		Infer:     inferPad,
-		Kernels:   []op.Kernel{{Name: "copy", Run: runPad}},
-		Grad:      padGrad,
-		Sample:    samplePad,
-		Tol:       exactTol("copies its input"),
+		Sig:     "pad(Tensor input, int[] pad, str mode='constant', Scalar? value=None) -> Tensor",
+		SBP:     anyOf(provided(padsZeros, linear("input")), padded),
+		Names:   []string{"torch.nn.functional.pad"},
+		Doc:     "Adds pad[0] entries before and pad[1] after the last dimension, pad[2] and pad[3] around the one before it, and so on; negative counts take entries away. The new entries are value, or by mode 'reflect' those mirrored at the edge, 'replicate' the edge, 'circular' those from the other end.",
+		Reject:  checkPad,
+		Infer:   inferPad,
+		Kernels: []op.Kernel{{Name: "copy", Run: runPad}},
+		Grad:    padGrad,
+		Sample:  samplePad,
+		Tol:     ownMagnitude(exactTol("copies its input")),
 	},
 	{
 		Sig:     "constant_pad_nd(Tensor input, int[] pad, Scalar value=0) -> Tensor",
@@ -32,18 +31,17 @@ var padOps = []*op.Def{
 		Tol:     exactTol("copies its input"),
 	},
 	{
-		Sig:       "pad.back(Tensor input, int[] size, int[] pad, str mode) -> Tensor",
-		SBP:       linear("input"),
-		Magnitude: "pad.back",
-		Doc:       "The adjoint of a pad of a tensor of the size, by a mode other than 'constant': every entry is added where pad reads it.",
-		Infer:     func(a op.Args) ([]op.Meta, error) { return one(a.Value("input").DType(), a.Ints("size"), nil), nil },
-		Kernels:   []op.Kernel{{Name: "sum", When: op.DTypeIn("input", slices.Concat(float32Set, float64Set, complexTypes)...), Run: runPadBack}},
-		Grad:      op.Gradient(func(g *op.Grad) op.Value { return g.Op("pad", g.G(), g.Ints("pad"), g.Str("mode")) }),
-		Sample:    samplePadBack,
-		Tol: op.Tol{
+		Sig:     "pad.back(Tensor input, int[] size, int[] pad, str mode) -> Tensor",
+		SBP:     linear("input"),
+		Doc:     "The adjoint of a pad of a tensor of the size, by a mode other than 'constant': every entry is added where pad reads it.",
+		Infer:   func(a op.Args) ([]op.Meta, error) { return one(a.Value("input").DType(), a.Ints("size"), nil), nil },
+		Kernels: []op.Kernel{{Name: "sum", When: op.DTypeIn("input", slices.Concat(float32Set, float64Set, complexTypes)...), Run: runPadBack}},
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Op("pad", g.G(), g.Ints("pad"), g.Str("mode")) }),
+		Sample:  samplePadBack,
+		Tol: ownMagnitude(op.Tol{
 			Class: op.Accumulating, Terms: func(a op.Args) int { return 1 << len(a.Ints("pad")) },
 			Reason: "a sum of the few entries that pad copies from one place",
-		},
+		}),
 	},
 }
 

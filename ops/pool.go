@@ -30,14 +30,13 @@ func maxPools(n int) []*op.Def {
 		return poolScatter(g, g.G(), indices, g.Value("input"), n)
 	}
 	indexed := &op.Def{
-		Sig:       found + params + ", bool return_indices=True) -> (Tensor output, Tensor indices)",
-		Magnitude: found,
-		Traits:    op.Monotone,
-		Names:     []string{"torch.nn.functional." + plain},
-		Doc:       maxPoolDoc + " Indices are positions in the image; without return_indices there is one result.",
-		SBP:       planes(n, "input"),
-		Infer:     inferMaxPools,
-		Kernels:   run,
+		Sig:     found + params + ", bool return_indices=True) -> (Tensor output, Tensor indices)",
+		Traits:  op.Monotone,
+		Names:   []string{"torch.nn.functional." + plain},
+		Doc:     maxPoolDoc + " Indices are positions in the image; without return_indices there is one result.",
+		SBP:     planes(n, "input"),
+		Infer:   inferMaxPools,
+		Kernels: run,
 		Grad: func(g *op.Grad) {
 			if g.G() == nil {
 				return
@@ -50,17 +49,16 @@ func maxPools(n int) []*op.Def {
 			})
 		},
 		Sample: func(s *op.Sampler) []any { return samplePool(s, n) },
-		Tol:    selectTol("each element is a copy of an input element, or its position"),
+		Tol:    ownMagnitude(selectTol("each element is a copy of an input element, or its position")),
 	}
 	if n == 1 {
 		indexed.Names = append(indexed.Names, "torch."+found)
 	}
 	return []*op.Def{{
-		Sig:       plain + params + ") -> Tensor",
-		Magnitude: plain,
-		Names:     []string{"torch.nn.functional." + plain, "torch." + plain},
-		Doc:       maxPoolDoc,
-		SBP:       planes(n, "input"),
+		Sig:   plain + params + ") -> Tensor",
+		Names: []string{"torch.nn.functional." + plain, "torch." + plain},
+		Doc:   maxPoolDoc,
+		SBP:   planes(n, "input"),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			p, err := maxPoolOf(a)
 			if err != nil {
@@ -71,7 +69,7 @@ func maxPools(n int) []*op.Def {
 		Kernels: run,
 		Grad:    op.Gradient(func(g *op.Grad) op.Value { return scatter(g, nil) }),
 		Sample:  func(s *op.Sampler) []any { return samplePool(s, n) },
-		Tol:     selectTol("each element is a copy of an input element"),
+		Tol:     ownMagnitude(selectTol("each element is a copy of an input element")),
 	}, indexed}
 }
 
@@ -89,21 +87,19 @@ func inferMaxPools(a op.Args) ([]op.Meta, error) {
 // poolIndexing moves elements between planes and the windows that won them.
 var poolIndexing = []*op.Def{
 	{
-		Sig:       "max_pool.scatter(Tensor grad, Tensor indices, int[] size) -> Tensor",
-		SBP:       anyOf(linear("grad"), planesBy("size", "grad", "indices"), pooledSums),
-		Magnitude: "max_pool.scatter",
-		Doc:       "Gradient of max_pool: adds each element of grad to the position of its plane, of the given size, that indices names.",
-		Infer:     inferMaxPoolScatter,
-		Kernels:   windowKernels("grad", scatterRun[float32], scatterRun[float64]),
-		Grad:      op.GradientOf("grad", maxPoolScatterGrad),
-		Sample:    sampleMaxPoolScatter,
-		Tol:       accumulating(maxPoolScatterTerms, "an element sums the gradients of the windows that it wins"),
+		Sig:     "max_pool.scatter(Tensor grad, Tensor indices, int[] size) -> Tensor",
+		SBP:     anyOf(linear("grad"), planesBy("size", "grad", "indices"), pooledSums),
+		Doc:     "Gradient of max_pool: adds each element of grad to the position of its plane, of the given size, that indices names.",
+		Infer:   inferMaxPoolScatter,
+		Kernels: windowKernels("grad", scatterRun[float32], scatterRun[float64]),
+		Grad:    op.GradientOf("grad", maxPoolScatterGrad),
+		Sample:  sampleMaxPoolScatter,
+		Tol:     ownMagnitude(accumulating(maxPoolScatterTerms, "an element sums the gradients of the windows that it wins")),
 	},
 	{
-		Sig:       "max_pool.gather(Tensor input, Tensor indices, int dims) -> Tensor",
-		SBP:       anyOf(linear("input"), func(a op.Args) []op.Sharding { return planes(a.Int("dims"), "input", "indices")(a) }, pooledEntries),
-		Magnitude: "max_pool.gather",
-		Doc:       "The elements of each plane of input, its last dims dimensions, that indices names.",
+		Sig: "max_pool.gather(Tensor input, Tensor indices, int dims) -> Tensor",
+		SBP: anyOf(linear("input"), func(a op.Args) []op.Sharding { return planes(a.Int("dims"), "input", "indices")(a) }, pooledEntries),
+		Doc: "The elements of each plane of input, its last dims dimensions, that indices names.",
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(a.Value("input").DType(), a.Value("indices").Shape(), nil), nil
 		},
@@ -117,7 +113,7 @@ var poolIndexing = []*op.Def{
 			_, indices, plane := sampleIndices(s)
 			return []any{plane, indices, 2}
 		},
-		Tol: exactTol("each element is a copy of an input element"),
+		Tol: ownMagnitude(exactTol("each element is a copy of an input element")),
 	},
 }
 
@@ -147,11 +143,10 @@ func avgPools(n int) []*op.Def {
 		sig += ", int? divisor_override=None"
 	}
 	d := &op.Def{
-		Sig:       sig + ") -> Tensor",
-		SBP:       anyOf(linear("input"), planes(n, "input")),
-		Magnitude: id,
-		Names:     []string{"torch.nn.functional." + id},
-		Doc:       avgPoolDoc,
+		Sig:   sig + ") -> Tensor",
+		SBP:   anyOf(linear("input"), planes(n, "input")),
+		Names: []string{"torch.nn.functional." + id},
+		Doc:   avgPoolDoc,
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			p, err := avgPoolOf(a, "input", n, nil)
 			if err != nil {
@@ -167,7 +162,7 @@ func avgPools(n int) []*op.Def {
 			})
 		},
 		Sample: func(s *op.Sampler) []any { return sampleAvgPool(s, n) },
-		Tol:    weighted(kernelTerms, "a mean of the elements of a window"),
+		Tol:    ownMagnitude(weighted(kernelTerms, "a mean of the elements of a window")),
 	}
 	if n == 1 {
 		d.Names = append(d.Names, "torch."+id)
@@ -177,10 +172,9 @@ func avgPools(n int) []*op.Def {
 
 // poolSpread is the transposed map of avg_pool over any number of dimensions.
 var poolSpread = &op.Def{
-	Sig:       "avg_pool.spread(Tensor grad, int[] size, int[] kernel_size, int[]? stride, int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
-	SBP:       anyOf(linear("grad"), planesBy("size", "grad")),
-	Magnitude: "avg_pool.spread",
-	Doc:       "Gradient of avg_pool for images of the given size: each element of grad over its divisor is added to the elements of its window.",
+	Sig: "avg_pool.spread(Tensor grad, int[] size, int[] kernel_size, int[]? stride, int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
+	SBP: anyOf(linear("grad"), planesBy("size", "grad")),
+	Doc: "Gradient of avg_pool for images of the given size: each element of grad over its divisor is added to the elements of its window.",
 	Infer: func(a op.Args) ([]op.Meta, error) {
 		return one(a.Value("grad").DType(), planesOf(a.Value("grad"), a.Ints("size")), nil), nil
 	},
@@ -206,7 +200,7 @@ var poolSpread = &op.Def{
 		}
 		return append([]any{s.Tensor(-2, 2, p.result...), x[len(x)-n:]}, sig.Vals[1:]...)
 	},
-	Tol: weighted(kernelTerms, "an element sums its share of every window that it is in"),
+	Tol: ownMagnitude(weighted(kernelTerms, "an element sums its share of every window that it is in")),
 }
 
 // adaptivePools are the adaptive poolings over n dimensions.
@@ -217,13 +211,12 @@ func adaptivePools(n int) []*op.Def {
 		size = "(Tensor input, int[1] output_size"
 	}
 	mean := &op.Def{
-		Sig:       avg + size + ") -> Tensor",
-		SBP:       anyOf(linear("input"), planes(n, "input")),
-		Magnitude: avg,
-		Names:     []string{"torch.nn.functional." + avg},
-		Doc:       "Means over boxes " + adaptDoc,
-		Infer:     inferAdaptive(n, 1),
-		Kernels:   windowKernels("input", adaptiveAvgRun[float32], adaptiveAvgRun[float64]),
+		Sig:     avg + size + ") -> Tensor",
+		SBP:     anyOf(linear("input"), planes(n, "input")),
+		Names:   []string{"torch.nn.functional." + avg},
+		Doc:     "Means over boxes " + adaptDoc,
+		Infer:   inferAdaptive(n, 1),
+		Kernels: windowKernels("input", adaptiveAvgRun[float32], adaptiveAvgRun[float64]),
 		Grad: func(g *op.Grad) {
 			g.To("input", func() op.Value {
 				x := g.Value("input").Shape()
@@ -231,13 +224,13 @@ func adaptivePools(n int) []*op.Def {
 			})
 		},
 		Sample: func(s *op.Sampler) []any { return sampleAdaptive(s, n) },
-		Tol: weighted(func(a op.Args) int {
+		Tol: ownMagnitude(weighted(func(a op.Args) int {
 			p, err := adaptiveOf(a, n)
 			if err != nil {
 				return 1
 			}
 			return p.terms()
-		}, "a mean of the elements of a box"),
+		}, "a mean of the elements of a box")),
 	}
 	scatter := func(g *op.Grad, indices op.Value) op.Value {
 		if indices == nil {
@@ -250,26 +243,24 @@ func adaptivePools(n int) []*op.Def {
 		return []any{s.Distinct(a[0].(*tensor.Tensor).Shape()...), a[1]}
 	}
 	maxima := &op.Def{
-		Sig:       top + size + ") -> Tensor",
-		Magnitude: top,
-		Names:     []string{"torch.nn.functional." + top},
-		Doc:       "Maxima over boxes " + adaptDoc,
-		SBP:       planes(n, "input"),
-		Infer:     inferAdaptive(n, 1),
-		Kernels:   windowKernels("input", adaptiveMaxRun[float32], adaptiveMaxRun[float64]),
-		Grad:      func(g *op.Grad) { g.To("input", func() op.Value { return scatter(g, nil) }) },
-		Sample:    sample,
-		Tol:       selectTol("each element is a copy of an input element"),
+		Sig:     top + size + ") -> Tensor",
+		Names:   []string{"torch.nn.functional." + top},
+		Doc:     "Maxima over boxes " + adaptDoc,
+		SBP:     planes(n, "input"),
+		Infer:   inferAdaptive(n, 1),
+		Kernels: windowKernels("input", adaptiveMaxRun[float32], adaptiveMaxRun[float64]),
+		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return scatter(g, nil) }) },
+		Sample:  sample,
+		Tol:     ownMagnitude(selectTol("each element is a copy of an input element")),
 	}
 	found := &op.Def{
-		Sig:       top + ".indices" + size + ", bool return_indices=True) -> (Tensor output, Tensor indices)",
-		Magnitude: top + ".indices",
-		Traits:    op.Monotone,
-		Names:     []string{"torch.nn.functional." + top},
-		Doc:       "Maxima and their positions in the image, without return_indices the maxima alone, over boxes " + adaptDoc,
-		SBP:       planes(n, "input"),
-		Infer:     inferAdaptive(n, 2),
-		Kernels:   maxima.Kernels,
+		Sig:     top + ".indices" + size + ", bool return_indices=True) -> (Tensor output, Tensor indices)",
+		Traits:  op.Monotone,
+		Names:   []string{"torch.nn.functional." + top},
+		Doc:     "Maxima and their positions in the image, without return_indices the maxima alone, over boxes " + adaptDoc,
+		SBP:     planes(n, "input"),
+		Infer:   inferAdaptive(n, 2),
+		Kernels: maxima.Kernels,
 		Grad: func(g *op.Grad) {
 			if g.G() == nil {
 				return
@@ -282,7 +273,7 @@ func adaptivePools(n int) []*op.Def {
 			})
 		},
 		Sample: sample,
-		Tol:    selectTol("each element is a copy of an input element, or its position"),
+		Tol:    ownMagnitude(selectTol("each element is a copy of an input element, or its position")),
 	}
 	defs := []*op.Def{mean, maxima, found}
 	if n == 1 {
@@ -298,10 +289,9 @@ func adaptivePools(n int) []*op.Def {
 
 // adaptiveSpread is the transposed map of adaptive_avg_pool over any number of dimensions.
 var adaptiveSpread = &op.Def{
-	Sig:       "adaptive_avg_pool.spread(Tensor grad, int[] size) -> Tensor",
-	SBP:       anyOf(linear("grad"), planesBy("size", "grad")),
-	Magnitude: "adaptive_avg_pool.spread",
-	Doc:       "Gradient of adaptive_avg_pool for images of the given size: each element of grad over the size of its box is added to the elements of the box.",
+	Sig: "adaptive_avg_pool.spread(Tensor grad, int[] size) -> Tensor",
+	SBP: anyOf(linear("grad"), planesBy("size", "grad")),
+	Doc: "Gradient of adaptive_avg_pool for images of the given size: each element of grad over the size of its box is added to the elements of the box.",
 	Infer: func(a op.Args) ([]op.Meta, error) {
 		return one(a.Value("grad").DType(), planesOf(a.Value("grad"), a.Ints("size")), nil), nil
 	},
@@ -317,7 +307,7 @@ var adaptiveSpread = &op.Def{
 		n := 1 + s.Index(3)
 		return []any{s.Tensor(-2, 2, s.Dims(n+1)...), s.Dims(n)}
 	},
-	Tol: weighted(func(a op.Args) int {
+	Tol: ownMagnitude(weighted(func(a op.Args) int {
 		n := len(a.Ints("size"))
 		s := a.Value("grad").Shape()
 		terms := 1
@@ -325,7 +315,7 @@ var adaptiveSpread = &op.Def{
 			terms *= out/max(a.Ints("size")[i], 1) + 2
 		}
 		return terms
-	}, "an element sums its share of every box that it is in"),
+	}, "an element sums its share of every box that it is in")),
 }
 
 // poolPlan is a checked pooling: its geometry and the shape of its results.

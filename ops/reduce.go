@@ -10,13 +10,12 @@ import (
 
 var reduceOps = []*op.Def{
 	{
-		Sig:       "sum(Tensor input, int[1]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
-		SBP:       anyOf(linear("input"), summing),
-		Magnitude: "sum",
-		More:      []string{"sum(Tensor input, *, dtype? dtype=None) -> Tensor"},
-		Names:     both("sum"),
-		Doc:       "Sum over the dimensions dim, all of them by default. Integers and bool give int64 unless dtype says otherwise.",
-		Infer:     inferReduced(sumType),
+		Sig:   "sum(Tensor input, int[1]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
+		SBP:   anyOf(linear("input"), summing),
+		More:  []string{"sum(Tensor input, *, dtype? dtype=None) -> Tensor"},
+		Names: both("sum"),
+		Doc:   "Sum over the dimensions dim, all of them by default. Integers and bool give int64 unless dtype says otherwise.",
+		Infer: inferReduced(sumType),
 		Kernels: []op.Kernel{
 			sumKernel("integer", integralSet, func(out, in *tensor.Tensor, dims []int, _ int) {
 				kernel.Sum[int64, int64](out, in, dims, 1)
@@ -33,17 +32,16 @@ var reduceOps = []*op.Def{
 		},
 		Grad:   op.Gradient(func(g *op.Grad) op.Value { return spread(g) }),
 		Sample: sampleReduced,
-		Tol:    op.Tol{Class: op.Accumulating, Terms: reducedTerms, Reason: "a sum of Terms elements"},
+		Tol:    ownMagnitude(op.Tol{Class: op.Accumulating, Terms: reducedTerms, Reason: "a sum of Terms elements"}),
 	},
 	{
-		Sig:       "mean(Tensor input, int[1]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
-		SBP:       anyOf(linear("input"), reduced),
-		Magnitude: "mean",
-		More:      []string{"mean(Tensor input, *, dtype? dtype=None) -> Tensor"},
-		Names:     both("mean"),
-		Doc:       "Mean over the dimensions dim, all of them by default: the sum divided by the number of elements.",
-		Reject:    checkMean,
-		Infer:     inferReduced(meanType),
+		Sig:    "mean(Tensor input, int[1]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
+		SBP:    anyOf(linear("input"), reduced),
+		More:   []string{"mean(Tensor input, *, dtype? dtype=None) -> Tensor"},
+		Names:  both("mean"),
+		Doc:    "Mean over the dimensions dim, all of them by default: the sum divided by the number of elements.",
+		Reject: checkMean,
+		Infer:  inferReduced(meanType),
 		Kernels: []op.Kernel{
 			sumKernel("float32", float32Set, func(out, in *tensor.Tensor, dims []int, n int) {
 				kernel.Sum[float32](out, in, dims, float64(n))
@@ -57,13 +55,12 @@ var reduceOps = []*op.Def{
 		},
 		Grad:   op.Gradient(func(g *op.Grad) op.Value { return g.Div(spread(g), max(reducedTerms(g.Args), 1)) }),
 		Sample: sampleReduced,
-		Tol:    op.Tol{Class: op.Accumulating, Terms: reducedTerms, Reason: "a sum of Terms elements, divided"},
+		Tol:    ownMagnitude(op.Tol{Class: op.Accumulating, Terms: reducedTerms, Reason: "a sum of Terms elements, divided"}),
 	},
 	{
 		Sig:           "max(Tensor input) -> Tensor",
 		Traits:        op.Monotone,
 		NotSplittable: "the maximum of a split axis would be a partial maximum, which the vocabulary lacks",
-		Magnitude:     "max",
 		Names:         both("max"),
 		Doc:           "Largest element; NaN if there is one. Its gradient is spread evenly over all elements that equal it.",
 		Reject:        firstError(rejectTypes("input", complexTypes...), rejectEmpty),
@@ -75,17 +72,16 @@ var reduceOps = []*op.Def{
 		},
 		Grad:   op.Gradient(func(g *op.Grad) op.Value { return spreadEvenly(g) }),
 		Sample: func(s *op.Sampler) []any { return []any{s.Distinct(s.Shape(0, 4)...)} },
-		Tol:    selectTol("one of its inputs"),
+		Tol:    ownMagnitude(selectTol("one of its inputs")),
 	},
 	{
-		Sig:       "max.dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-		Traits:    op.Monotone,
-		SBP:       reduced,
-		Magnitude: "max.dim",
-		Names:     both("max"),
-		Doc:       "Largest elements along dim and the first index of each; a NaN is larger than everything. The gradient goes to that index.",
-		Reject:    checkMaxDim,
-		Infer:     inferMaxDim,
+		Sig:    "max.dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+		Traits: op.Monotone,
+		SBP:    reduced,
+		Names:  both("max"),
+		Doc:    "Largest elements along dim and the first index of each; a NaN is larger than everything. The gradient goes to that index.",
+		Reject: checkMaxDim,
+		Infer:  inferMaxDim,
 		Kernels: []op.Kernel{
 			maxDimKernel[int64]("integer", integralSet),
 			maxDimKernel[float32]("float32", float32Set),
@@ -93,7 +89,7 @@ var reduceOps = []*op.Def{
 		},
 		Grad:   maxDimGrad,
 		Sample: sampleMaxDim,
-		Tol:    selectTol("one of its inputs"),
+		Tol:    ownMagnitude(selectTol("one of its inputs")),
 	},
 }
 

@@ -379,6 +379,12 @@ func selectTol(reason string) op.Tol {
 	return op.Tol{Class: op.Exact, Reason: reason, AnyZero: true}
 }
 
+// ownMagnitude is the class of an operator that is its own Magnitude.
+func ownMagnitude(t op.Tol) op.Tol {
+	t.OwnMagnitude = true
+	return t
+}
+
 // both returns the names of a function of torch that is also a method.
 func both(names ...string) []string {
 	var out []string

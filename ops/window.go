@@ -47,16 +47,15 @@ var patchOps = []*op.Def{
 		Tol: exactTol("each element is a copy of an input element, or zero"),
 	},
 	{
-		Sig:       "col2im(Tensor input, int[2] output_size, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1) -> Tensor",
-		SBP:       anyOf(linear("input"), axes("input n.. -> n...")),
-		Magnitude: "col2im",
-		Names:     []string{"torch.nn.functional.fold"},
-		Doc:       "Sums columns of windows into images, the gradient of unfold: input[n, (c·height + i)·width + j, y·columns + x] is added to out[n, c, y·stride − padding + i·dilation, x·stride − padding + j·dilation].",
-		Infer:     inferCol2im,
-		Kernels:   patchKernels(foldRun[float32], foldRun[float64], foldRun[complex64], foldRun[complex128]),
-		Grad:      op.Gradient(col2imGrad),
-		Sample:    sampleFold,
-		Tol:       accumulating(kernelTerms, "an element sums at most one element per tap of a window"),
+		Sig:     "col2im(Tensor input, int[2] output_size, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1) -> Tensor",
+		SBP:     anyOf(linear("input"), axes("input n.. -> n...")),
+		Names:   []string{"torch.nn.functional.fold"},
+		Doc:     "Sums columns of windows into images, the gradient of unfold: input[n, (c·height + i)·width + j, y·columns + x] is added to out[n, c, y·stride − padding + i·dilation, x·stride − padding + j·dilation].",
+		Infer:   inferCol2im,
+		Kernels: patchKernels(foldRun[float32], foldRun[float64], foldRun[complex64], foldRun[complex128]),
+		Grad:    op.Gradient(col2imGrad),
+		Sample:  sampleFold,
+		Tol:     ownMagnitude(accumulating(kernelTerms, "an element sums at most one element per tap of a window")),
 	},
 }
 
@@ -75,40 +74,37 @@ func col2imGrad(g *op.Grad) op.Value {
 // shuffleOps move elements between channels and positions, or among channels.
 var shuffleOps = []*op.Def{
 	{
-		Sig:       "pixel_shuffle(Tensor input, int upscale_factor) -> Tensor",
-		SBP:       anyOf(linear("input"), planes(3, "input"), evenly(axes("input ~c.. -> ~c.."))),
-		Magnitude: "pixel_shuffle",
-		Names:     []string{"torch.nn.functional.pixel_shuffle", "torch.pixel_shuffle"},
-		Doc:       "Makes r×r pixels of r² channels, r the upscale_factor: out[…, c, y·r + i, x·r + j] = input[…, (c·r + i)·r + j, y, x].",
-		Infer:     inferShuffle(inferPixelShuffle),
-		Kernels:   []op.Kernel{{Name: "copy", Run: runPixelShuffle}},
-		Grad:      op.Gradient(func(g *op.Grad) op.Value { return g.Op("pixel_unshuffle", g.G(), g.Int("upscale_factor")) }),
-		Sample:    samplePixelShuffle,
-		Tol:       exactTol("moves its input's elements"),
+		Sig:     "pixel_shuffle(Tensor input, int upscale_factor) -> Tensor",
+		SBP:     anyOf(linear("input"), planes(3, "input"), evenly(axes("input ~c.. -> ~c.."))),
+		Names:   []string{"torch.nn.functional.pixel_shuffle", "torch.pixel_shuffle"},
+		Doc:     "Makes r×r pixels of r² channels, r the upscale_factor: out[…, c, y·r + i, x·r + j] = input[…, (c·r + i)·r + j, y, x].",
+		Infer:   inferShuffle(inferPixelShuffle),
+		Kernels: []op.Kernel{{Name: "copy", Run: runPixelShuffle}},
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Op("pixel_unshuffle", g.G(), g.Int("upscale_factor")) }),
+		Sample:  samplePixelShuffle,
+		Tol:     ownMagnitude(exactTol("moves its input's elements")),
 	},
 	{
-		Sig:       "pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor",
-		SBP:       anyOf(linear("input"), planes(3, "input"), evenly(axes("input ~c.. -> ~c.."))),
-		Magnitude: "pixel_unshuffle",
-		Names:     []string{"torch.nn.functional.pixel_unshuffle", "torch.pixel_unshuffle"},
-		Doc:       "Makes r² channels of r×r pixels, r the downscale_factor: out[…, (c·r + i)·r + j, y, x] = input[…, c, y·r + i, x·r + j].",
-		Infer:     inferShuffle(inferPixelUnshuffle),
-		Kernels:   []op.Kernel{{Name: "copy", Run: runPixelUnshuffle}},
-		Grad:      op.Gradient(func(g *op.Grad) op.Value { return g.Op("pixel_shuffle", g.G(), g.Int("downscale_factor")) }),
-		Sample:    samplePixelUnshuffle,
-		Tol:       exactTol("moves its input's elements"),
+		Sig:     "pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor",
+		SBP:     anyOf(linear("input"), planes(3, "input"), evenly(axes("input ~c.. -> ~c.."))),
+		Names:   []string{"torch.nn.functional.pixel_unshuffle", "torch.pixel_unshuffle"},
+		Doc:     "Makes r² channels of r×r pixels, r the downscale_factor: out[…, (c·r + i)·r + j, y, x] = input[…, c, y·r + i, x·r + j].",
+		Infer:   inferShuffle(inferPixelUnshuffle),
+		Kernels: []op.Kernel{{Name: "copy", Run: runPixelUnshuffle}},
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Op("pixel_shuffle", g.G(), g.Int("downscale_factor")) }),
+		Sample:  samplePixelUnshuffle,
+		Tol:     ownMagnitude(exactTol("moves its input's elements")),
 	},
 	{
-		Sig:       "channel_shuffle(Tensor input, int groups) -> Tensor",
-		SBP:       anyOf(linear("input"), besides(func(op.Args) []int { return []int{1} }, "input")),
-		Magnitude: "channel_shuffle",
-		Names:     []string{"torch.nn.functional.channel_shuffle", "torch.channel_shuffle"},
-		Doc:       "Interleaves groups of channels: out[n, i·groups + g] = input[n, g·k + i], of groups of k channels.",
-		Infer:     inferShuffle(inferChannelShuffle),
-		Kernels:   []op.Kernel{{Name: "copy", Run: runChannelShuffle}},
-		Grad:      op.Gradient(channelShuffleGrad),
-		Sample:    sampleChannelShuffle,
-		Tol:       exactTol("moves its input's elements"),
+		Sig:     "channel_shuffle(Tensor input, int groups) -> Tensor",
+		SBP:     anyOf(linear("input"), besides(func(op.Args) []int { return []int{1} }, "input")),
+		Names:   []string{"torch.nn.functional.channel_shuffle", "torch.channel_shuffle"},
+		Doc:     "Interleaves groups of channels: out[n, i·groups + g] = input[n, g·k + i], of groups of k channels.",
+		Infer:   inferShuffle(inferChannelShuffle),
+		Kernels: []op.Kernel{{Name: "copy", Run: runChannelShuffle}},
+		Grad:    op.Gradient(channelShuffleGrad),
+		Sample:  sampleChannelShuffle,
+		Tol:     ownMagnitude(exactTol("moves its input's elements")),
 	},
 }
 
@@ -194,11 +190,10 @@ func sampleChannelShuffle(s *op.Sampler) []any {
 func maxUnpool(n int) *op.Def {
 	id := fmt.Sprintf("max_unpool%dd", n)
 	return &op.Def{
-		Sig:       fmt.Sprintf("%[1]s(Tensor input, Tensor indices, int[%[2]d] kernel_size, int[%[2]d]? stride=None, int[%[2]d] padding=0, int[]? output_size=None) -> Tensor", id, n),
-		SBP:       anyOf(linear("input"), planes(n, "input", "indices")),
-		Magnitude: id,
-		Names:     []string{"torch.nn.functional." + id},
-		Doc:       "Puts each element of input at the position of its plane that indices names, as max_pool gives them, and zero elsewhere; output_size chooses among the sizes that max_pool maps to the input's.",
+		Sig:   fmt.Sprintf("%[1]s(Tensor input, Tensor indices, int[%[2]d] kernel_size, int[%[2]d]? stride=None, int[%[2]d] padding=0, int[]? output_size=None) -> Tensor", id, n),
+		SBP:   anyOf(linear("input"), planes(n, "input", "indices")),
+		Names: []string{"torch.nn.functional." + id},
+		Doc:   "Puts each element of input at the position of its plane that indices names, as max_pool gives them, and zero elsewhere; output_size chooses among the sizes that max_pool maps to the input's.",
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			shape, err := unpooledShape(a, n)
 			if err != nil {
@@ -213,7 +208,7 @@ func maxUnpool(n int) *op.Def {
 		Kernels: windowKernels("input", unpoolRun[float32], unpoolRun[float64]),
 		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Op("max_pool.gather", g.G(), g.Value("indices"), n) }),
 		Sample:  func(s *op.Sampler) []any { return sampleUnpool(s, n) },
-		Tol:     exactTol("each element is a copy of an input element, or zero"),
+		Tol:     ownMagnitude(exactTol("each element is a copy of an input element, or zero")),
 	}
 }
 
