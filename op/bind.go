@@ -198,67 +198,79 @@ func normalise(t Type, v any) (any, error) {
 	if t.List {
 		return normaliseList(t, v)
 	}
-	switch t.Kind {
-	case KTensor:
-		if x, ok := v.(Value); ok {
-			return x, nil
-		}
-	case KScalar:
-		switch x := v.(type) {
-		case Scalar:
-			return x, nil
-		case int:
-			return ScalarOf(int64(x)), nil
-		case bool, int64, float64, complex128:
-			return ScalarOf(x), nil
-		}
-	case KInt:
-		switch x := v.(type) {
-		case int:
-			return x, nil
-		case int64:
-			return int(x), nil
-		}
-	case KFloat:
-		switch x := v.(type) {
-		case float64:
-			return x, nil
-		case int64:
-			return float64(x), nil
-		case int:
-			return float64(x), nil
-		case bool:
-			return ScalarOf(x).Float(), nil
-		}
-	case KBool:
-		if x, ok := v.(bool); ok {
-			return x, nil
-		}
-	case KStr:
-		if x, ok := v.(string); ok {
-			return x, nil
-		}
-	case KDType:
-		if x, ok := v.(tensor.DType); ok && x.Valid() {
-			return x, nil
-		}
-	case KDevice:
-		switch x := v.(type) {
-		case Device:
-			return x, nil
-		case string:
-			return Device(x), nil
-		}
-	case KData:
+	if n, ok := normaliseOne(t.Kind, v); ok {
+		return n, nil
+	}
+	if t.Kind == KData {
 		return data(v)
-	case KIndex:
-		return indexOf(v), nil
-	case KFormat:
-		if x, ok := v.(tensor.MemoryFormat); ok && x.Valid() {
-			return x, nil
-		}
 	}
 	return nil, fmt.Errorf("must be %s, not %s", t, TypeName(v))
+}
+
+// normaliseOne converts v to the normal form of a kind; false where it has none.
+func normaliseOne(k Kind, v any) (any, bool) {
+	switch k {
+	case KTensor:
+		return as[Value](v)
+	case KScalar:
+		return normaliseScalar(v)
+	case KInt:
+		if x, ok := v.(int64); ok {
+			return int(x), true
+		}
+		return as[int](v)
+	case KFloat:
+		return normaliseFloat(v)
+	case KBool:
+		return as[bool](v)
+	case KStr:
+		return as[string](v)
+	case KDType:
+		x, ok := v.(tensor.DType)
+		return x, ok && x.Valid()
+	case KDevice:
+		if x, ok := v.(string); ok {
+			return Device(x), true
+		}
+		return as[Device](v)
+	case KIndex:
+		return indexOf(v), true
+	case KFormat:
+		x, ok := v.(tensor.MemoryFormat)
+		return x, ok && x.Valid()
+	}
+	return nil, false
+}
+
+func as[T any](v any) (any, bool) {
+	x, ok := v.(T)
+	return x, ok
+}
+
+func normaliseScalar(v any) (any, bool) {
+	switch x := v.(type) {
+	case Scalar:
+		return x, true
+	case int:
+		return ScalarOf(int64(x)), true
+	case bool, int64, float64, complex128:
+		return ScalarOf(x), true
+	}
+	return nil, false
+}
+
+func normaliseFloat(v any) (any, bool) {
+	switch x := v.(type) {
+	case float64:
+		return x, true
+	case int64:
+		return float64(x), true
+	case int:
+		return float64(x), true
+	case bool:
+		return ScalarOf(x).Float(), true
+	}
+	return nil, false
 }
 
 func normaliseList(t Type, v any) (any, error) {

@@ -55,74 +55,37 @@ var derivedOps = slices.Concat(
 			Names:   []string{"torch.linalg.diagonal"},
 			Doc:     "A view of the diagonals of the matrices over two dimensions.",
 			Compose: composeLinalgDiagonal,
-			Sample: func(s *op.Sampler) []any {
-				return []any{s.Tensor(-2, 2, s.Shape(2, 4)...), op.Kw("offset", s.Index(3)-1)}
-			},
-			Tol: exactTol("a view of its input"),
+			Sample:  sampleLinalgDiagonal,
+			Tol:     exactTol("a view of its input"),
 		},
 		composed(&op.Def{
-			Sig:   "vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
-			Names: []string{"torch.linalg.vecdot"},
-			Doc:   "Sums of the products of vectors along dim, the first conjugated: Σ conj(x)·y.",
-			Reject: func(a op.Args) error {
-				x, y := a.Value("x").DType(), a.Value("y").DType()
-				if !x.IsDifferentiable() || x != y {
-					return op.RuntimeError("arguments 'x' and 'y' must have the same floating point or complex dtype, not %s and %s", x, y)
-				}
-				return nil
-			},
-			Sample: func(s *op.Sampler) []any {
-				shape := s.Shape(1, 3)
-				return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape...), op.Kw("dim", s.Index(len(shape)))}
-			},
-			Tol: accumulating(func(a op.Args) int { return tensor.NumElements(a.Value("x").Shape()) }, "sums of Terms products"),
+			Sig:    "vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
+			Names:  []string{"torch.linalg.vecdot"},
+			Doc:    "Sums of the products of vectors along dim, the first conjugated: Σ conj(x)·y.",
+			Reject: checkVecdot,
+			Sample: sampleVecdot,
+			Tol:    accumulating(func(a op.Args) int { return tensor.NumElements(a.Value("x").Shape()) }, "sums of Terms products"),
 		}, func(b op.Builder, a op.Args) op.Value {
 			return b.Op("sum", b.Mul(conjugate(b, a.Value("x")), a.Value("y")), []int{a.Int("dim")})
 		}),
 		{
-			Sig:   "sum_to_size(Tensor input, int[] size) -> Tensor",
-			Names: []string{"Tensor.sum_to_size"},
-			Doc:   "Sums over the dimensions along which a tensor of the size would be repeated to become input.",
-			SBP:   linear("input"),
-			Reject: func(a op.Args) error {
-				if x := a.Value("input").Shape(); !broadcastsTo(a.Ints("size"), x) {
-					return op.RuntimeError("argument 'size' %v does not expand to input's shape %s", a.Ints("size"), tensor.ShapeString(x))
-				}
-				return nil
-			},
-			Compose: func(b op.Builder, a op.Args) []op.Value {
-				if len(a.Ints("size")) == 0 {
-					return vals(b.Op("sum", a.Value("input")))
-				}
-				return vals(b.SumTo(a.Value("input"), a.Ints("size")))
-			},
-			Sample: func(s *op.Sampler) []any {
-				x := s.Tensor(-2, 2, s.Shape(0, 4)...)
-				return []any{x, partOf(s, x.Shape())}
-			},
-			Tol: accumulating(func(a op.Args) int { return tensor.NumElements(a.Value("input").Shape()) }, "sums of Terms elements"),
+			Sig:     "sum_to_size(Tensor input, int[] size) -> Tensor",
+			Names:   []string{"Tensor.sum_to_size"},
+			Doc:     "Sums over the dimensions along which a tensor of the size would be repeated to become input.",
+			SBP:     linear("input"),
+			Reject:  checkSumToSize,
+			Compose: composeSumToSize,
+			Sample:  sampleSumToSize,
+			Tol:     accumulating(func(a op.Args) int { return tensor.NumElements(a.Value("input").Shape()) }, "sums of Terms elements"),
 		},
 		composed(&op.Def{
 			Sig:           "pdist(Tensor input, float p=2) -> Tensor",
 			Names:         []string{"torch.pdist", "torch.nn.functional.pdist"},
 			Doc:           "Distances of order p between all pairs of rows, row 0 with the later ones first.",
 			NotSplittable: pairsRows,
-			Reject: func(a op.Args) error {
-				x := a.Value("input")
-				switch {
-				case len(x.Shape()) != 2:
-					return op.RuntimeError("argument 'input' must have 2 dimensions, but has %d", len(x.Shape()))
-				case !x.DType().IsFloat():
-					return op.RuntimeError("argument 'input' must have a floating point dtype, not %s", x.DType())
-				case !(a.Float("p") >= 0):
-					return op.RuntimeError("argument 'p' must not be negative, but is %v", a.Float("p"))
-				}
-				return nil
-			},
-			Sample: func(s *op.Sampler) []any {
-				return []any{s.Distinct(s.Dims(2)...), []float64{1, 1.5, 2, 3}[s.Index(4)]}
-			},
-			Tol: accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "a sum of Terms powers and its root"),
+			Reject:        checkPdist,
+			Sample:        func(s *op.Sampler) []any { return []any{s.Distinct(s.Dims(2)...), []float64{1, 1.5, 2, 3}[s.Index(4)]} },
+			Tol:           accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "a sum of Terms powers and its root"),
 		}, func(b op.Builder, a op.Args) op.Value {
 			x := a.Value("input")
 			n := x.Shape()[0]
@@ -136,10 +99,8 @@ var derivedOps = slices.Concat(
 			Doc:           "Covariances of the rows, each a variable: (x − mean)·(x − mean)ᴴ/(n − correction). Weights are not implemented.",
 			NotSplittable: pairsRows,
 			Reject:        checkCov,
-			Sample: func(s *op.Sampler) []any {
-				return []any{s.Tensor(-2, 2, append(s.Shape(0, 1), s.Index(4)+2)...), op.Kw("correction", s.Index(2))}
-			},
-			Tol: accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "sums of Terms products of differences from a mean"),
+			Sample:        sampleCov,
+			Tol:           accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "sums of Terms products of differences from a mean"),
 		}, covariance),
 		stepwise(&op.Def{
 			Sig:           "corrcoef(Tensor input) -> Tensor",
@@ -152,6 +113,59 @@ var derivedOps = slices.Concat(
 		}, correlation),
 	},
 )
+
+func sampleLinalgDiagonal(s *op.Sampler) []any {
+	return []any{s.Tensor(-2, 2, s.Shape(2, 4)...), op.Kw("offset", s.Index(3)-1)}
+}
+
+func checkVecdot(a op.Args) error {
+	x, y := a.Value("x").DType(), a.Value("y").DType()
+	if !x.IsDifferentiable() || x != y {
+		return op.RuntimeError("arguments 'x' and 'y' must have the same floating point or complex dtype, not %s and %s", x, y)
+	}
+	return nil
+}
+
+func sampleVecdot(s *op.Sampler) []any {
+	shape := s.Shape(1, 3)
+	return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape...), op.Kw("dim", s.Index(len(shape)))}
+}
+
+func checkSumToSize(a op.Args) error {
+	if x := a.Value("input").Shape(); !broadcastsTo(a.Ints("size"), x) {
+		return op.RuntimeError("argument 'size' %v does not expand to input's shape %s", a.Ints("size"), tensor.ShapeString(x))
+	}
+	return nil
+}
+
+func composeSumToSize(b op.Builder, a op.Args) []op.Value {
+	if len(a.Ints("size")) == 0 {
+		return vals(b.Op("sum", a.Value("input")))
+	}
+	return vals(b.SumTo(a.Value("input"), a.Ints("size")))
+}
+
+func sampleSumToSize(s *op.Sampler) []any {
+	x := s.Tensor(-2, 2, s.Shape(0, 4)...)
+	return []any{x, partOf(s, x.Shape())}
+}
+
+func checkPdist(a op.Args) error {
+	x := a.Value("input")
+	switch {
+	case len(x.Shape()) != 2:
+		return op.RuntimeError("argument 'input' must have 2 dimensions, but has %d", len(x.Shape()))
+	case !x.DType().IsFloat():
+		return op.RuntimeError("argument 'input' must have a floating point dtype, not %s", x.DType())
+	case !(a.Float("p") >= 0):
+		return op.RuntimeError("argument 'p' must not be negative, but is %v", a.Float("p"))
+	}
+	return nil
+}
+
+func sampleCov(s *op.Sampler) []any {
+	return []any{s.Tensor(-2, 2, append(s.Shape(0, 1), s.Index(4)+2)...), op.Kw("correction", s.Index(2))}
+}
 
 func checkDist(a op.Args) error {
 	d, p := a.Promoted("input", "other"), a.Scalar("p").DType()

@@ -18,23 +18,12 @@ var discreteDraws = []*op.Def{
 		Traits:        op.Random,
 		NotSplittable: drawsAll,
 		Reject:        rejectTypes("input", slices.Concat(integralSet, complexTypes)...),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
-		},
-		Kernels: resultKernel(floatTypes, func(c *op.Run) error {
-			p := wideElements(c.Tensor("input"))
-			for _, v := range p {
-				if !(v >= 0 && v <= 1) {
-					return op.RuntimeError("argument 'input' must have elements in [0, 1], but has %v", v)
-				}
-			}
-			kernel.Fill(c.Out[0], c.Random, 1, kernel.Bernoulli(p))
-			return nil
-		}),
-		Grad:   zeroGrad,
-		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(0.1, 0.9, s.Shape(0, 4)...)} },
-		Law:    func(a op.Args) *op.Law { return binary(a.Tensor("input").Float) },
-		Tol:    drawn("0 or 1"),
+		Infer:         inferBernoulli,
+		Kernels:       resultKernel(floatTypes, runBernoulli),
+		Grad:          zeroGrad,
+		Sample:        func(s *op.Sampler) []any { return []any{s.Tensor(0.1, 0.9, s.Shape(0, 4)...)} },
+		Law:           func(a op.Args) *op.Law { return binary(a.Tensor("input").Float) },
+		Tol:           drawn("0 or 1"),
 	},
 	{
 		Sig:           "bernoulli.p(Tensor input, float p, *, Generator? generator=None) -> Tensor",
@@ -42,40 +31,12 @@ var discreteDraws = []*op.Def{
 		Doc:           "1 with probability p, else 0, in the shape and dtype of the input.",
 		Traits:        op.NoGrad | op.Random,
 		NotSplittable: drawsAll,
-		Reject: firstError(rejectTypes("input", complexTypes...), func(a op.Args) error {
-			if p := a.Float("p"); !(p >= 0 && p <= 1) {
-				return op.RuntimeError("argument 'p' must be in [0, 1], but is %v", p)
-			}
-			return nil
-		}),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
-		},
-		Kernels: resultKernel(slices.Concat(floatTypes, integralSet), func(c *op.Run) error {
-			p := slices.Repeat([]float64{c.Float("p")}, c.Out[0].Len())
-			if c.Out[0].DType().IsDifferentiable() {
-				kernel.Fill(c.Out[0], c.Random, 1, kernel.Bernoulli(p))
-				return nil
-			}
-			kernel.Fill(c.Out[0], c.Random, 1, func(dst []int64, words []uint64, _ int) {
-				for i := range dst {
-					dst[i] = 0
-					if kernel.Unit(words[i]) < p[0] {
-						dst[i] = 1
-					}
-				}
-			})
-			return nil
-		}),
-		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-1, 1, s.Shape(0, 4)...), s.Float(0, 1)} },
-		Law: func(a op.Args) *op.Law {
-			p := a.Float("p")
-			if p == 0 || p == 1 {
-				return nil
-			}
-			return binary(func(int) float64 { return p })
-		},
-		Tol: drawn("0 or 1"),
+		Reject:        firstError(rejectTypes("input", complexTypes...), checkBernoulliP),
+		Infer:         inferBernoulliP,
+		Kernels:       resultKernel(slices.Concat(floatTypes, integralSet), runBernoulliP),
+		Sample:        func(s *op.Sampler) []any { return []any{s.Tensor(-1, 1, s.Shape(0, 4)...), s.Float(0, 1)} },
+		Law:           bernoulliPLaw,
+		Tol:           drawn("0 or 1"),
 	},
 	creation("randint", "int low, int high, int[] size", "Uniform integers in [low, high).", op.Def{
 		More:  []string{"randint(int high, int[] size, *, Generator? generator=None, dtype? dtype=None, device? device=None) -> Tensor"},
@@ -127,18 +88,11 @@ var discreteDraws = []*op.Def{
 		Traits:        op.NoGrad | op.Random,
 		NotSplittable: drawsAll,
 		Reject:        checkMultinomial,
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			shape := slices.Clone(a.Value("input").Shape())
-			shape[len(shape)-1] = a.Int("num_samples")
-			return one(tensor.I64, shape, nil), nil
-		},
-		Kernels: []op.Kernel{{Name: "inversion", When: op.DTypeIn("input", floatTypes...), Run: drawMultinomial}},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 2)
-			return []any{s.Tensor(0.1, 1, shape...), int(s.Int(1, int64(shape[len(shape)-1])+1)), s.Bool()}
-		},
-		Law: multinomialLaw,
-		Tol: drawn("indices"),
+		Infer:         inferMultinomial,
+		Kernels:       []op.Kernel{{Name: "inversion", When: op.DTypeIn("input", floatTypes...), Run: drawMultinomial}},
+		Sample:        sampleMultinomial,
+		Law:           multinomialLaw,
+		Tol:           drawn("indices"),
 	},
 	{
 		Sig:           "poisson(Tensor input, Generator? generator=None) -> Tensor",
@@ -148,24 +102,90 @@ var discreteDraws = []*op.Def{
 		NotSplittable: drawsAll,
 		Fixed:         []string{"input"},
 		Reject:        rejectTypes("input", slices.Concat(integralSet, complexTypes)...),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
-		},
-		Kernels: resultKernel(floatTypes, func(c *op.Run) error {
-			rate := wideElements(c.Tensor("input"))
-			for _, v := range rate {
-				if !(v >= 0) {
-					return op.RuntimeError("argument 'input' must have rates that are not negative, but has %v", v)
-				}
-			}
-			kernel.Fill(c.Out[0], c.Random, 1, kernel.Poisson(rate))
-			return nil
-		}),
-		Grad:   zeroGrad,
-		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(0, 9, s.Shape(0, 4)...)} },
-		Law:    poissonLaw,
-		Tol:    drawn("counts"),
+		Infer:         inferPoisson,
+		Kernels:       resultKernel(floatTypes, runPoisson),
+		Grad:          zeroGrad,
+		Sample:        func(s *op.Sampler) []any { return []any{s.Tensor(0, 9, s.Shape(0, 4)...)} },
+		Law:           poissonLaw,
+		Tol:           drawn("counts"),
 	},
+}
+
+func inferBernoulli(a op.Args) ([]op.Meta, error) {
+	return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
+}
+
+func runBernoulli(c *op.Run) error {
+	p := wideElements(c.Tensor("input"))
+	for _, v := range p {
+		if !(v >= 0 && v <= 1) {
+			return op.RuntimeError("argument 'input' must have elements in [0, 1], but has %v", v)
+		}
+	}
+	kernel.Fill(c.Out[0], c.Random, 1, kernel.Bernoulli(p))
+	return nil
+}
+
+func checkBernoulliP(a op.Args) error {
+	if p := a.Float("p"); !(p >= 0 && p <= 1) {
+		return op.RuntimeError("argument 'p' must be in [0, 1], but is %v", p)
+	}
+	return nil
+}
+
+func inferBernoulliP(a op.Args) ([]op.Meta, error) {
+	return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
+}
+
+func runBernoulliP(c *op.Run) error {
+	p := slices.Repeat([]float64{c.Float("p")}, c.Out[0].Len())
+	if c.Out[0].DType().IsDifferentiable() {
+		kernel.Fill(c.Out[0], c.Random, 1, kernel.Bernoulli(p))
+		return nil
+	}
+	kernel.Fill(c.Out[0], c.Random, 1, func(dst []int64, words []uint64, _ int) {
+		for i := range dst {
+			dst[i] = 0
+			if kernel.Unit(words[i]) < p[0] {
+				dst[i] = 1
+			}
+		}
+	})
+	return nil
+}
+
+func bernoulliPLaw(a op.Args) *op.Law {
+	p := a.Float("p")
+	if p == 0 || p == 1 {
+		return nil
+	}
+	return binary(func(int) float64 { return p })
+}
+
+func inferMultinomial(a op.Args) ([]op.Meta, error) {
+	shape := slices.Clone(a.Value("input").Shape())
+	shape[len(shape)-1] = a.Int("num_samples")
+	return one(tensor.I64, shape, nil), nil
+}
+
+func sampleMultinomial(s *op.Sampler) []any {
+	shape := s.Shape(1, 2)
+	return []any{s.Tensor(0.1, 1, shape...), int(s.Int(1, int64(shape[len(shape)-1])+1)), s.Bool()}
+}
+
+func inferPoisson(a op.Args) ([]op.Meta, error) {
+	return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
+}
+
+func runPoisson(c *op.Run) error {
+	rate := wideElements(c.Tensor("input"))
+	for _, v := range rate {
+		if !(v >= 0) {
+			return op.RuntimeError("argument 'input' must have rates that are not negative, but has %v", v)
+		}
+	}
+	kernel.Fill(c.Out[0], c.Random, 1, kernel.Poisson(rate))
+	return nil
 }
 
 var integerKernels = resultKernel(slices.Concat(integralSet, floatTypes), func(c *op.Run) error {

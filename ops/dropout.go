@@ -65,7 +65,7 @@ func (d dropout) def() *op.Def {
 		Reject:        firstError(d.check),
 		Infer:         d.infer,
 		Kernels: []op.Kernel{
-			{Name: "copy", Priority: 1, When: op.Pred{Text: "nothing to drop", Holds: passes}, Run: runDef},
+			{Name: "copy", Priority: 1, When: op.Pred{Text: "nothing to drop", Holds: passes}, Run: runUnchanged},
 			{Name: "zero", Priority: 1, When: op.Pred{Text: "all is dropped from integers", Holds: func(a op.Args) bool {
 				return a.Float("p") == 1 && !a.Value("input").DType().IsDifferentiable()
 			}}, Run: func(c *op.Run) error {
@@ -108,7 +108,7 @@ func (d dropout) def() *op.Def {
 	}
 }
 
-func runDef(c *op.Run) error {
+func runUnchanged(c *op.Run) error {
 	c.Out[0].CopyFrom(c.Tensor("input"))
 	return nil
 }
@@ -222,40 +222,18 @@ func (d dropout) law(a op.Args) *op.Law {
 		isNo, isYes := near(v, no, size), near(v, yes, size)
 		return isYes, isNo != isYes, isNo || isYes
 	}
-	mask := d.maskShape(x.Shape())
 	return &op.Law{
 		Support: fmt.Sprintf("each element dropped, or x·%.6g%+.6g", scale, kept),
 		Atoms:   true,
 		Two:     true,
 		Draws: func(out *tensor.Tensor) ([]op.Draw, error) {
-			seen := map[int]bool{}
-			var ds []op.Draw
-			for i := range out.Len() {
+			return d.draws(a, out, func(i int) (isKept, told bool, err error) {
 				isKept, told, legal := tells(out, i)
 				if !legal {
-					return nil, outside(i, out, fmt.Sprintf("%v when dropped or %v when kept", x.Float(i)*0+dropped, x.Float(i)*scale+kept))
+					err = outside(i, out, fmt.Sprintf("%v when dropped or %v when kept", x.Float(i)*0+dropped, x.Float(i)*scale+kept))
 				}
-				if !told {
-					continue
-				}
-				if d.channels {
-					at := maskIndex(i, x.Shape(), mask)
-					was, known := seen[at]
-					if known && was != isKept {
-						return nil, fmt.Errorf("element %d is %v: a channel is dropped in part", i, out.Float(i))
-					}
-					if known {
-						continue
-					}
-					seen[at] = isKept
-				}
-				draw := op.Draw{At: i, Below: 0, Upto: p}
-				if isKept {
-					draw.Below, draw.Upto = p, 1
-				}
-				ds = append(ds, draw)
-			}
-			return ds, nil
+				return isKept, told, err
+			})
 		},
 		Slopes: func(out *tensor.Tensor) []float64 {
 			return each(out, func(i int) float64 {
@@ -270,6 +248,40 @@ func (d dropout) law(a op.Args) *op.Law {
 			})
 		},
 	}
+}
+
+// draws lists what each element tells of being kept; of a whole channel, the
+// first that tells.
+func (d dropout) draws(a op.Args, out *tensor.Tensor, tells func(i int) (isKept, told bool, err error)) ([]op.Draw, error) {
+	p, shape := a.Float("p"), a.Value("input").Shape()
+	mask, seen := d.maskShape(shape), map[int]bool{}
+	var ds []op.Draw
+	for i := range out.Len() {
+		isKept, told, err := tells(i)
+		if err != nil {
+			return nil, err
+		}
+		if !told {
+			continue
+		}
+		if d.channels {
+			at := maskIndex(i, shape, mask)
+			was, known := seen[at]
+			if known && was != isKept {
+				return nil, fmt.Errorf("element %d is %v: a channel is dropped in part", i, out.Float(i))
+			}
+			if known {
+				continue
+			}
+			seen[at] = isKept
+		}
+		draw := op.Draw{At: i, Below: 0, Upto: p}
+		if isKept {
+			draw.Below, draw.Upto = p, 1
+		}
+		ds = append(ds, draw)
+	}
+	return ds, nil
 }
 
 // rounded returns what rounds a number to a real dtype.

@@ -11,29 +11,16 @@ import (
 // flatIndexOps count elements in row-major order, or along one dimension.
 var flatIndexOps = []*op.Def{
 	{
-		Sig:    "take(Tensor input, Tensor index) -> Tensor",
-		SBP:    anyOf(linear("input"), axes("index * -> *")),
-		Names:  both("take"),
-		Doc:    "The elements that index names in row-major order, from either end: out[i] = input.flatten()[index[i]].",
-		Reject: checkTake,
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			return one(a.Value("input").DType(), a.Value("index").Shape(), nil), nil
-		},
-		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
-			s, err := flatSelection(c.Tensor("input"), c.Tensor("index"))
-			if err == nil {
-				s.Take(c.Out[0])
-			}
-			return err
-		}}},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value { return g.Op("put", zeros(g, g.Value("input")), g.Value("index"), g.G(), true) })
-		},
-		Sample: func(s *op.Sampler) []any {
-			x := s.Tensor(-2, 2, s.Shape(0, 3)...)
-			return []any{x, signedIndex(s, x.Len(), 4).Reshape([][]int{{4}, {2, 2}, {1, 4, 1}}[s.Index(3)]...)}
-		},
-		Tol: ownMagnitude(exactTol("copies its inputs")),
+		Sig:     "take(Tensor input, Tensor index) -> Tensor",
+		SBP:     anyOf(linear("input"), axes("index * -> *")),
+		Names:   both("take"),
+		Doc:     "The elements that index names in row-major order, from either end: out[i] = input.flatten()[index[i]].",
+		Reject:  checkTake,
+		Infer:   inferTake,
+		Kernels: []op.Kernel{{Name: "index", Run: runTake}},
+		Grad:    op.Gradient(takeGrad),
+		Sample:  sampleTake,
+		Tol:     ownMagnitude(exactTol("copies its inputs")),
 	},
 	{
 		Sig:    "put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
@@ -46,26 +33,8 @@ var flatIndexOps = []*op.Def{
 			return one(v.DType(), v.Shape(), denseStrides(v)), nil
 		},
 		Kernels: []op.Kernel{{Name: "index", Run: runPutFlat}},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				if g.Bool("accumulate") {
-					return g.G()
-				}
-				return g.Op("put", g.G(), g.Value("index"), zeros(g, g.Value("source")), false)
-			})
-			g.To("source", func() op.Value {
-				return g.Reshape(g.Op("take", g.G(), g.Value("index")), g.Value("source").Shape())
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			x := s.Tensor(-2, 2, s.Shape(0, 3)...)
-			index := sampleUnique(s, x.Len())
-			source := s.Tensor(-2, 2, index.Len())
-			if s.Bool() {
-				source = source.Reshape(1, index.Len())
-			}
-			return []any{x, index, source, s.Bool()}
-		},
+		Grad:    putGrad,
+		Sample:  samplePut,
 		Tol: ownMagnitude(accumulating(func(a op.Args) int {
 			if a.Bool("accumulate") {
 				return entryTerms(a)
@@ -74,86 +43,139 @@ var flatIndexOps = []*op.Def{
 		}, "adds at most as many elements as index has")),
 	},
 	{
-		Sig:    "take_along_dim(Tensor input, Tensor indices, int? dim=None) -> Tensor",
-		SBP:    anyOf(linear("input"), provided(func(a op.Args) bool { return a.Has("dim") }, alongOthers("input", "indices")), entriesOf("indices")),
-		Names:  both("take_along_dim"),
-		Doc:    "Picks along dim as gather does, with input and indices broadcast in the other dimensions; in row-major order without dim.",
-		Reject: checkTakeAlong,
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			_, to, err := takeShapes(a)
-			return one(a.Value("input").DType(), to, nil), err
-		},
-		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
-			from, to, err := takeShapes(c.Args)
-			if err != nil {
-				return err
-			}
-			x, index := c.Tensor("input"), c.Tensor("indices")
-			if !c.Has("dim") {
-				x, index = x.Reshape(from...), index.Reshape(to...)
-			}
-			if x, err = x.Expand(from...); err == nil {
-				index, err = index.Expand(to...)
-			}
-			if err != nil {
-				return err
-			}
-			return badIndex(kernel.Gather(c.Out[0], x, index, takeDim(c.Args)))
-		}}},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				x, index := zeros(g, g.Value("input")), g.Value("indices")
-				from, to, err := takeShapes(g.Args)
-				if err != nil {
-					op.Fail(err)
-				}
-				if !g.Has("dim") {
-					d := g.Op("scatter_add", g.Reshape(x, from), 0, g.Reshape(index, to), g.G())
-					return g.Reshape(d, g.Value("input").Shape())
-				}
-				return g.Op("scatter_add", g.Expand(x, from), takeDim(g.Args), g.Expand(index, to), g.G())
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 4)
-			x := s.Tensor(-2, 2, shape...)
-			d := s.Index(len(shape)) // without dim, PyTorch wants contiguous tensors
-			of := slices.Clone(shape)
-			of[s.Index(len(of))] = 1
-			of[d] = 1 + s.Index(4)
-			return []any{x, sampleIndex(s, of, shape[d]), d - s.Index(2)*len(shape)}
-		},
-		Tol: ownMagnitude(exactTol("copies its inputs")),
+		Sig:     "take_along_dim(Tensor input, Tensor indices, int? dim=None) -> Tensor",
+		SBP:     anyOf(linear("input"), provided(func(a op.Args) bool { return a.Has("dim") }, alongOthers("input", "indices")), entriesOf("indices")),
+		Names:   both("take_along_dim"),
+		Doc:     "Picks along dim as gather does, with input and indices broadcast in the other dimensions; in row-major order without dim.",
+		Reject:  checkTakeAlong,
+		Infer:   inferTakeAlongDim,
+		Kernels: []op.Kernel{{Name: "index", Run: runTakeAlongDim}},
+		Grad:    op.Gradient(takeAlongDimGrad),
+		Sample:  sampleTakeAlongDim,
+		Tol:     ownMagnitude(exactTol("copies its inputs")),
 	},
 	{
-		Sig:    "one_hot(Tensor input, int num_classes=-1) -> Tensor",
-		Names:  []string{"torch.nn.functional.one_hot"},
-		Doc:    "Rows of num_classes zeros with a 1 at the place that each element names; num_classes is one more than the largest by default.",
-		Traits: op.NoGrad | op.Dynamic,
-		SBP:    provided(func(a op.Args) bool { return a.Int("num_classes") >= 0 }, pointwise),
-		Reject: checkOneHot,
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			n := a.Int("num_classes")
-			if n < 0 {
-				t, err := elementsOf(a.Value("input"), "input")
-				if err != nil {
-					return nil, err
-				}
-				n = 1 + int(slices.Max(contiguousData[int64](t)))
-			}
-			return one(tensor.I64, append(slices.Clone(a.Value("input").Shape()), n), nil), nil
-		},
+		Sig:     "one_hot(Tensor input, int num_classes=-1) -> Tensor",
+		Names:   []string{"torch.nn.functional.one_hot"},
+		Doc:     "Rows of num_classes zeros with a 1 at the place that each element names; num_classes is one more than the largest by default.",
+		Traits:  op.NoGrad | op.Dynamic,
+		SBP:     provided(func(a op.Args) bool { return a.Int("num_classes") >= 0 }, pointwise),
+		Reject:  checkOneHot,
+		Infer:   inferOneHot,
 		Kernels: []op.Kernel{{Name: "write", Run: runOneHot}},
-		Sample: func(s *op.Sampler) []any {
-			n := 1 + s.Index(5)
-			args := []any{sampleIndex(s, s.Shape(0, 3), n)}
-			if s.Bool() {
-				args = append(args, n+s.Index(3))
-			}
-			return args
-		},
-		Tol: exactTol("zeros and ones"),
+		Sample:  sampleOneHot,
+		Tol:     exactTol("zeros and ones"),
 	},
+}
+
+func inferTake(a op.Args) ([]op.Meta, error) {
+	return one(a.Value("input").DType(), a.Value("index").Shape(), nil), nil
+}
+
+func runTake(c *op.Run) error {
+	s, err := flatSelection(c.Tensor("input"), c.Tensor("index"))
+	if err == nil {
+		s.Take(c.Out[0])
+	}
+	return err
+}
+
+func takeGrad(g *op.Grad) op.Value {
+	return g.Op("put", zeros(g, g.Value("input")), g.Value("index"), g.G(), true)
+}
+
+func sampleTake(s *op.Sampler) []any {
+	x := s.Tensor(-2, 2, s.Shape(0, 3)...)
+	return []any{x, signedIndex(s, x.Len(), 4).Reshape([][]int{{4}, {2, 2}, {1, 4, 1}}[s.Index(3)]...)}
+}
+
+func putGrad(g *op.Grad) {
+	g.To("input", func() op.Value {
+		if g.Bool("accumulate") {
+			return g.G()
+		}
+		return g.Op("put", g.G(), g.Value("index"), zeros(g, g.Value("source")), false)
+	})
+	g.To("source", func() op.Value {
+		return g.Reshape(g.Op("take", g.G(), g.Value("index")), g.Value("source").Shape())
+	})
+}
+
+func samplePut(s *op.Sampler) []any {
+	x := s.Tensor(-2, 2, s.Shape(0, 3)...)
+	index := sampleUnique(s, x.Len())
+	source := s.Tensor(-2, 2, index.Len())
+	if s.Bool() {
+		source = source.Reshape(1, index.Len())
+	}
+	return []any{x, index, source, s.Bool()}
+}
+
+func inferTakeAlongDim(a op.Args) ([]op.Meta, error) {
+	_, to, err := takeShapes(a)
+	return one(a.Value("input").DType(), to, nil), err
+}
+
+func runTakeAlongDim(c *op.Run) error {
+	from, to, err := takeShapes(c.Args)
+	if err != nil {
+		return err
+	}
+	x, index := c.Tensor("input"), c.Tensor("indices")
+	if !c.Has("dim") {
+		x, index = x.Reshape(from...), index.Reshape(to...)
+	}
+	if x, err = x.Expand(from...); err == nil {
+		index, err = index.Expand(to...)
+	}
+	if err != nil {
+		return err
+	}
+	return badIndex(kernel.Gather(c.Out[0], x, index, takeDim(c.Args)))
+}
+
+func takeAlongDimGrad(g *op.Grad) op.Value {
+	x, index := zeros(g, g.Value("input")), g.Value("indices")
+	from, to, err := takeShapes(g.Args)
+	if err != nil {
+		op.Fail(err)
+	}
+	if !g.Has("dim") {
+		d := g.Op("scatter_add", g.Reshape(x, from), 0, g.Reshape(index, to), g.G())
+		return g.Reshape(d, g.Value("input").Shape())
+	}
+	return g.Op("scatter_add", g.Expand(x, from), takeDim(g.Args), g.Expand(index, to), g.G())
+}
+
+func sampleTakeAlongDim(s *op.Sampler) []any {
+	shape := s.Shape(1, 4)
+	x := s.Tensor(-2, 2, shape...)
+	d := s.Index(len(shape)) // without dim, PyTorch wants contiguous tensors
+	of := slices.Clone(shape)
+	of[s.Index(len(of))] = 1
+	of[d] = 1 + s.Index(4)
+	return []any{x, sampleIndex(s, of, shape[d]), d - s.Index(2)*len(shape)}
+}
+
+func inferOneHot(a op.Args) ([]op.Meta, error) {
+	n := a.Int("num_classes")
+	if n < 0 {
+		t, err := elementsOf(a.Value("input"), "input")
+		if err != nil {
+			return nil, err
+		}
+		n = 1 + int(slices.Max(contiguousData[int64](t)))
+	}
+	return one(tensor.I64, append(slices.Clone(a.Value("input").Shape()), n), nil), nil
+}
+
+func sampleOneHot(s *op.Sampler) []any {
+	n := 1 + s.Index(5)
+	args := []any{sampleIndex(s, s.Shape(0, 3), n)}
+	if s.Bool() {
+		args = append(args, n+s.Index(3))
+	}
+	return args
 }
 
 func checkTake(a op.Args) error {

@@ -69,20 +69,16 @@ var joinOps = []*op.Def{
 		Variadic: true,
 		Doc:      "All combinations of one element of each vector, as the rows of a matrix; a single vector is returned as it is.",
 		Compose:  composeCartesianProd,
-		Sample: func(s *op.Sampler) []any {
-			return []any{[]any{s.Tensor(-2, 2, s.Dims(1)...), s.Tensor(-2, 2, s.Dims(1)...)}}
-		},
-		Tol: exactTol("copies its inputs"),
+		Sample:   sampleCartesianProd,
+		Tol:      exactTol("copies its inputs"),
 	},
 	{
 		Sig:     "combinations(Tensor input, int r=2, bool with_replacement=False) -> Tensor",
 		Names:   []string{"torch.combinations"},
 		Doc:     "All combinations of r elements of a vector in order, as the rows of a matrix.",
 		Compose: combinations,
-		Sample: func(s *op.Sampler) []any {
-			return []any{s.Tensor(-2, 2, s.Dims(1)...), s.Index(4), s.Bool()}
-		},
-		Tol: exactTol("copies its input"),
+		Sample:  func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Dims(1)...), s.Index(4), s.Bool()} },
+		Tol:     exactTol("copies its input"),
 	},
 	{
 		Sig:           "vander(Tensor x, int? N=None, bool increasing=False) -> Tensor",
@@ -91,31 +87,37 @@ var joinOps = []*op.Def{
 		NotSplittable: "each column is a power of the one beside it, and the columns are counted",
 		Doc:           "The matrix of the powers 0 to N-1 of a vector's elements, the highest first unless increasing.",
 		Compose:       vander,
-		Sample: func(s *op.Sampler) []any {
-			return []any{s.Tensor(-2, 2, s.Dims(1)...), s.Index(5), s.Bool()}
-		},
-		Tol: ulpTol(8, "repeated products, in any order"),
+		Sample:        func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Dims(1)...), s.Index(5), s.Bool()} },
+		Tol:           ulpTol(8, "repeated products, in any order"),
 	},
 	{
-		Sig:   "diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
-		Names: both("diag_embed"),
-		Doc:   "Zeros with the input's last dimension on the diagonals of the matrices in dimensions dim1 and dim2 of the result.",
-		SBP:   anyOf(linear("input"), diagonalEmbedded),
-		Compose: func(b op.Builder, a op.Args) []op.Value {
-			shape, d1, d2, err := embeddedShape(a)
-			if err != nil {
-				op.Fail(err)
-			}
-			x := a.Value("input")
-			return vals(b.Op("diagonal_scatter", b.Op("new_zeros", x, shape), x, a.Int("offset"), d1, d2))
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 3)
-			d := s.Index(len(shape) + 1)
-			return []any{s.Tensor(-2, 2, shape...), s.Int(-2, 3), d, (d + 1) % (len(shape) + 1)}
-		},
-		Tol: exactTol("copies its input"),
+		Sig:     "diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
+		Names:   both("diag_embed"),
+		Doc:     "Zeros with the input's last dimension on the diagonals of the matrices in dimensions dim1 and dim2 of the result.",
+		SBP:     anyOf(linear("input"), diagonalEmbedded),
+		Compose: composeDiagEmbed,
+		Sample:  sampleDiagEmbed,
+		Tol:     exactTol("copies its input"),
 	},
+}
+
+func sampleCartesianProd(s *op.Sampler) []any {
+	return []any{[]any{s.Tensor(-2, 2, s.Dims(1)...), s.Tensor(-2, 2, s.Dims(1)...)}}
+}
+
+func composeDiagEmbed(b op.Builder, a op.Args) []op.Value {
+	shape, d1, d2, err := embeddedShape(a)
+	if err != nil {
+		op.Fail(err)
+	}
+	x := a.Value("input")
+	return vals(b.Op("diagonal_scatter", b.Op("new_zeros", x, shape), x, a.Int("offset"), d1, d2))
+}
+
+func sampleDiagEmbed(s *op.Sampler) []any {
+	shape := s.Shape(1, 3)
+	d := s.Index(len(shape) + 1)
+	return []any{s.Tensor(-2, 2, shape...), s.Int(-2, 3), d, (d + 1) % (len(shape) + 1)}
 }
 
 func composeStack(b op.Builder, a op.Args) []op.Value {

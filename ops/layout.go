@@ -73,80 +73,32 @@ var viewOps = []*op.Def{
 	like("reshape_as", "reshape", "Tensor.reshape_as", reshapedAs),
 	like("expand_as", "expand", "Tensor.expand_as", linearly),
 	{
-		Sig:   "type_as(Tensor input, Tensor other) -> Tensor",
-		Names: []string{"Tensor.type_as"},
-		Doc:   "Converts the elements to other's dtype, as Tensor.to does.",
-		Compose: func(b op.Builder, a op.Args) []op.Value {
-			return vals(b.Op("to", a.Value("input"), a.Value("other").DType()))
-		},
-		Fixed: []string{"other"},
-		Sample: func(s *op.Sampler) []any {
-			return []any{s.Tensor(-2, 2, s.Shape(0, 4)...), s.Tensor(-2, 2, 1)}
-		},
-		Tol: exactTol("a conversion, rounded once"),
+		Sig:     "type_as(Tensor input, Tensor other) -> Tensor",
+		Names:   []string{"Tensor.type_as"},
+		Doc:     "Converts the elements to other's dtype, as Tensor.to does.",
+		Compose: composeTypeAs,
+		Fixed:   []string{"other"},
+		Sample:  func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...), s.Tensor(-2, 2, 1)} },
+		Tol:     exactTol("a conversion, rounded once"),
 	},
 	{
-		Sig:   "diagonal_scatter(Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
-		SBP:   anyOf(additive("input", "src"), scatteredDiagonal),
-		Names: both("diagonal_scatter"),
-		Doc:   "A copy of input in which a diagonal comes from src.",
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			l, err := diagonal(a)
-			if err != nil {
-				return nil, err
-			}
-			v := a.Value("input")
-			if src := a.Value("src").Shape(); !slices.Equal(src, l.shape) {
-				return nil, op.RuntimeError("expected argument 'src' to have the diagonal's size %s but got %s", tensor.ShapeString(l.shape), tensor.ShapeString(src))
-			}
-			return one(v.DType(), v.Shape(), iteratorStrides(v.Shape(), v)), nil
-		},
-		Kernels: []op.Kernel{{Name: "copy", Run: func(c *op.Run) error {
-			out := c.Out[0]
-			out.CopyFrom(c.Tensor("input"))
-			part, err := viewOf(out, c.Args, diagonal)
-			if err == nil {
-				part.CopyFrom(c.Tensor("src"))
-			}
-			return err
-		}}},
-		Grad: func(g *op.Grad) {
-			offset, d1, d2 := g.Int("offset"), g.Int("dim1"), g.Int("dim2")
-			g.To("input", func() op.Value {
-				return g.Op("diagonal_scatter", g.G(), zeros(g, g.Value("src")), offset, d1, d2)
-			})
-			g.To("src", func() op.Value { return g.Op("diagonal", g.G(), offset, d1, d2) })
-		},
-		Sample: func(s *op.Sampler) []any {
-			args := sampleDiagonal(s)
-			x := args[0].(*tensor.Tensor)
-			d1, d2, offset := args[2].(int), args[3].(int), int(args[1].(int64))
-			l := diagonalOf(x, offset, d1, d2)
-			return []any{x, s.Tensor(-2, 2, l.shape...), offset, d1, d2}
-		},
-		Tol: ownMagnitude(exactTol("copies its inputs")),
+		Sig:     "diagonal_scatter(Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+		SBP:     anyOf(additive("input", "src"), scatteredDiagonal),
+		Names:   both("diagonal_scatter"),
+		Doc:     "A copy of input in which a diagonal comes from src.",
+		Infer:   inferDiagonalScatter,
+		Kernels: []op.Kernel{{Name: "copy", Run: runDiagonalScatter}},
+		Grad:    diagonalScatterGrad,
+		Sample:  sampleDiagonalScatter,
+		Tol:     ownMagnitude(exactTol("copies its inputs")),
 	},
 	{
-		Sig:   "select_scatter(Tensor input, Tensor src, int dim, int index) -> Tensor",
-		Names: both("select_scatter"),
-		Doc:   "A copy of input in which entry index of dimension dim comes from src.",
-		Compose: func(b op.Builder, a op.Args) []op.Value {
-			d, i, err := selection(a)
-			if err != nil {
-				op.Fail(err)
-			}
-			x, src := a.Value("input"), a.Value("src")
-			if entry := slices.Delete(slices.Clone(x.Shape()), d, d+1); !slices.Equal(src.Shape(), entry) {
-				op.Fail(op.RuntimeError("src must have the shape %s of an entry, but has %s", tensor.ShapeString(entry), tensor.ShapeString(src.Shape())))
-			}
-			return vals(b.Op("slice_scatter", x, b.Op("unsqueeze", src, d), d, i, i+1))
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 4)
-			d := s.Index(len(shape))
-			return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, slices.Delete(slices.Clone(shape), d, d+1)...), d, s.Index(shape[d])}
-		},
-		Tol: exactTol("copies its inputs"),
+		Sig:     "select_scatter(Tensor input, Tensor src, int dim, int index) -> Tensor",
+		Names:   both("select_scatter"),
+		Doc:     "A copy of input in which entry index of dimension dim comes from src.",
+		Compose: composeSelectScatter,
+		Sample:  sampleSelectScatter,
+		Tol:     exactTol("copies its inputs"),
 	},
 	viewOp(&op.Def{
 		Sig:           "as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None) -> Tensor",
@@ -154,54 +106,122 @@ var viewOps = []*op.Def{
 		Names:         both("as_strided"),
 		Doc:           "A view of the input's storage with the given shape, strides and offset; elements may occur more than once.",
 		Reject:        checkAsStrided,
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				x := g.Value("input")
-				l := must(asStrided(g.Args))
-				if tensor.NumElements(l.shape) == 0 {
-					return zeros(g, x)
-				}
-				place := append(slices.Clone(l.strides), l.offset)
-				room := max(tensor.Extent(x.Shape(), x.Strides()), l.offset+tensor.Extent(l.shape, l.strides))
-				storage := g.Op("as_strided.back", g.G(), []int{room}, place)
-				if mayOverlap(x.Shape(), x.Strides()) { // PyTorch shares a place's gradient among the elements of input that lie there
-					own := append(slices.Clone(x.Strides()), 0)
-					sharers := g.Op("as_strided.back", g.Op("ones_like", x), []int{room}, own)
-					storage = g.Div(storage, g.Op("clamp_min", sharers, 1))
-				}
-				return g.Op("as_strided", storage, x.Shape(), x.Strides())
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			a, b := 1+s.Index(3), 1+s.Index(3)
-			return []any{s.Tensor(-2, 2, 4, 5), []int{a, b}, []int{s.Index(5), s.Index(3)}, s.Index(5)}
-		},
+		Grad:          op.Gradient(asStridedGrad),
+		Sample:        sampleAsStrided,
 	}, asStrided),
 	{
-		Sig:   "as_strided.back(Tensor input, int[] shape, int[] stride) -> Tensor",
-		Doc:   "The adjoint of a view of a contiguous tensor of the shape with the given strides, followed by the offset: every element of input is added where the view reads.",
-		SBP:   linear("input"),
-		Infer: func(a op.Args) ([]op.Meta, error) { return one(a.Value("input").DType(), a.Ints("shape"), nil), nil },
-		Kernels: []op.Kernel{{Name: "sum", When: op.DTypeIn("input", slices.Concat(float32Set, float64Set, complexTypes)...), Run: func(c *op.Run) error {
-			n := len(c.Ints("stride")) - 1
-			strides, offset := c.Ints("stride")[:n], c.Ints("stride")[n]
-			return summed(c, func(out, in *tensor.Tensor) { kernel.AddStrided(out, in, strides, offset) })
-		}}},
-		Grad: func(g *op.Grad) {
-			n := len(g.Ints("stride")) - 1
-			g.To("input", func() op.Value {
-				whole := g.Op("clone", g.G(), op.Kw("memory_format", tensor.Contiguous))
-				return g.Op("as_strided", whole, g.Value("input").Shape(), g.Ints("stride")[:n], g.Ints("stride")[n])
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			return []any{s.Tensor(-2, 2, 2, 3), []int{4, 5}, []int{s.Index(5), s.Index(3), s.Index(5)}}
-		},
+		Sig:     "as_strided.back(Tensor input, int[] shape, int[] stride) -> Tensor",
+		Doc:     "The adjoint of a view of a contiguous tensor of the shape with the given strides, followed by the offset: every element of input is added where the view reads.",
+		SBP:     linear("input"),
+		Infer:   func(a op.Args) ([]op.Meta, error) { return one(a.Value("input").DType(), a.Ints("shape"), nil), nil },
+		Kernels: []op.Kernel{{Name: "sum", When: op.DTypeIn("input", slices.Concat(float32Set, float64Set, complexTypes)...), Run: runAsStridedBack}},
+		Grad:    asStridedBackGrad,
+		Sample:  sampleAsStridedBack,
 		Tol: ownMagnitude(op.Tol{
 			Class: op.Accumulating, Terms: func(a op.Args) int { return 1 + tensor.NumElements(a.Value("input").Shape()) },
 			Reason: "a sum of at most as many elements as input has",
 		}),
 	},
+}
+
+func composeTypeAs(b op.Builder, a op.Args) []op.Value {
+	return vals(b.Op("to", a.Value("input"), a.Value("other").DType()))
+}
+
+func inferDiagonalScatter(a op.Args) ([]op.Meta, error) {
+	l, err := diagonal(a)
+	if err != nil {
+		return nil, err
+	}
+	v := a.Value("input")
+	if src := a.Value("src").Shape(); !slices.Equal(src, l.shape) {
+		return nil, op.RuntimeError("expected argument 'src' to have the diagonal's size %s but got %s", tensor.ShapeString(l.shape), tensor.ShapeString(src))
+	}
+	return one(v.DType(), v.Shape(), iteratorStrides(v.Shape(), v)), nil
+}
+
+func runDiagonalScatter(c *op.Run) error {
+	out := c.Out[0]
+	out.CopyFrom(c.Tensor("input"))
+	part, err := viewOf(out, c.Args, diagonal)
+	if err == nil {
+		part.CopyFrom(c.Tensor("src"))
+	}
+	return err
+}
+
+func diagonalScatterGrad(g *op.Grad) {
+	offset, d1, d2 := g.Int("offset"), g.Int("dim1"), g.Int("dim2")
+	g.To("input", func() op.Value {
+		return g.Op("diagonal_scatter", g.G(), zeros(g, g.Value("src")), offset, d1, d2)
+	})
+	g.To("src", func() op.Value { return g.Op("diagonal", g.G(), offset, d1, d2) })
+}
+
+func sampleDiagonalScatter(s *op.Sampler) []any {
+	args := sampleDiagonal(s)
+	x := args[0].(*tensor.Tensor)
+	d1, d2, offset := args[2].(int), args[3].(int), int(args[1].(int64))
+	l := diagonalOf(x, offset, d1, d2)
+	return []any{x, s.Tensor(-2, 2, l.shape...), offset, d1, d2}
+}
+
+func composeSelectScatter(b op.Builder, a op.Args) []op.Value {
+	d, i, err := selection(a)
+	if err != nil {
+		op.Fail(err)
+	}
+	x, src := a.Value("input"), a.Value("src")
+	if entry := slices.Delete(slices.Clone(x.Shape()), d, d+1); !slices.Equal(src.Shape(), entry) {
+		op.Fail(op.RuntimeError("src must have the shape %s of an entry, but has %s", tensor.ShapeString(entry), tensor.ShapeString(src.Shape())))
+	}
+	return vals(b.Op("slice_scatter", x, b.Op("unsqueeze", src, d), d, i, i+1))
+}
+
+func sampleSelectScatter(s *op.Sampler) []any {
+	shape := s.Shape(1, 4)
+	d := s.Index(len(shape))
+	return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, slices.Delete(slices.Clone(shape), d, d+1)...), d, s.Index(shape[d])}
+}
+
+func asStridedGrad(g *op.Grad) op.Value {
+	x := g.Value("input")
+	l := must(asStrided(g.Args))
+	if tensor.NumElements(l.shape) == 0 {
+		return zeros(g, x)
+	}
+	place := append(slices.Clone(l.strides), l.offset)
+	room := max(tensor.Extent(x.Shape(), x.Strides()), l.offset+tensor.Extent(l.shape, l.strides))
+	storage := g.Op("as_strided.back", g.G(), []int{room}, place)
+	if mayOverlap(x.Shape(), x.Strides()) { // PyTorch shares a place's gradient among the elements of input that lie there
+		own := append(slices.Clone(x.Strides()), 0)
+		sharers := g.Op("as_strided.back", g.Op("ones_like", x), []int{room}, own)
+		storage = g.Div(storage, g.Op("clamp_min", sharers, 1))
+	}
+	return g.Op("as_strided", storage, x.Shape(), x.Strides())
+}
+
+func sampleAsStrided(s *op.Sampler) []any {
+	a, b := 1+s.Index(3), 1+s.Index(3)
+	return []any{s.Tensor(-2, 2, 4, 5), []int{a, b}, []int{s.Index(5), s.Index(3)}, s.Index(5)}
+}
+
+func runAsStridedBack(c *op.Run) error {
+	n := len(c.Ints("stride")) - 1
+	strides, offset := c.Ints("stride")[:n], c.Ints("stride")[n]
+	return summed(c, func(out, in *tensor.Tensor) { kernel.AddStrided(out, in, strides, offset) })
+}
+
+func asStridedBackGrad(g *op.Grad) {
+	n := len(g.Ints("stride")) - 1
+	g.To("input", func() op.Value {
+		whole := g.Op("clone", g.G(), op.Kw("memory_format", tensor.Contiguous))
+		return g.Op("as_strided", whole, g.Value("input").Shape(), g.Ints("stride")[:n], g.Ints("stride")[n])
+	})
+}
+
+func sampleAsStridedBack(s *op.Sampler) []any {
+	return []any{s.Tensor(-2, 2, 2, 3), []int{4, 5}, []int{s.Index(5), s.Index(3), s.Index(5)}}
 }
 
 func selectGrad(g *op.Grad) op.Value {
@@ -275,17 +295,17 @@ func mayOverlap(shape, strides []int) bool {
 
 // broadcastTo has expand's semantics but always takes a list as a function.
 var broadcastTo = &op.Def{
-	Sig:   "broadcast_to(Tensor input, int[] size) -> Tensor",
-	Names: both("broadcast_to"),
-	Doc:   "Applies expand.",
-	Compose: func(b op.Builder, a op.Args) []op.Value {
-		return vals(b.Expand(a.Value("input"), a.Ints("size")))
-	},
-	Sample: func(s *op.Sampler) []any {
-		shape := s.Shape(1, 3)
-		return []any{s.Tensor(-2, 2, shape...), append([]int{2}, shape...)}
-	},
-	Tol: exactTol("a view of its input"),
+	Sig:     "broadcast_to(Tensor input, int[] size) -> Tensor",
+	Names:   both("broadcast_to"),
+	Doc:     "Applies expand.",
+	Compose: func(b op.Builder, a op.Args) []op.Value { return vals(b.Expand(a.Value("input"), a.Ints("size"))) },
+	Sample:  sampleBroadcastTo,
+	Tol:     exactTol("a view of its input"),
+}
+
+func sampleBroadcastTo(s *op.Sampler) []any {
+	shape := s.Shape(1, 3)
+	return []any{s.Tensor(-2, 2, shape...), append([]int{2}, shape...)}
 }
 
 // vals is the result list of a composition.
@@ -362,13 +382,15 @@ func like(name, id, public string, shardings sharder) *op.Def {
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			return vals(b.Op(id, a.Value("input"), a.Value("other").Shape()))
 		},
-		Fixed: []string{"other"},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 4)
-			return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape...)}
-		},
-		Tol: exactTol("a view of its input"),
+		Fixed:  []string{"other"},
+		Sample: sampleLike,
+		Tol:    exactTol("a view of its input"),
 	}
+}
+
+func sampleLike(s *op.Sampler) []any {
+	shape := s.Shape(1, 4)
+	return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape...)}
 }
 
 // viewOf applies a layout rule of the argument input to a tensor of its shape.

@@ -12,40 +12,31 @@ var linalgOps = slices.Concat(vectorProducts, addedProducts, chainedProducts, ma
 
 var vectorProducts = []*op.Def{
 	{
-		Sig:    "mv(Tensor input, Tensor vec) -> Tensor",
-		Names:  both("mv"),
-		Doc:    "Product of a matrix and a vector: out[i] = Σₖ input[i, k]·vec[k].",
-		Reject: dimensions("input", 2, "vec", 1),
-		Compose: func(b op.Builder, a op.Args) []op.Value {
-			return []op.Value{b.Op("matmul", a.Value("input"), a.Value("vec"))}
-		},
-		Sample: func(s *op.Sampler) []any {
-			d := s.Dims(2)
-			return []any{s.Tensor(-2, 2, d[0], d[1]), s.Tensor(-2, 2, d[1])}
-		},
-		Tol: innerTol("input"),
+		Sig:     "mv(Tensor input, Tensor vec) -> Tensor",
+		Names:   both("mv"),
+		Doc:     "Product of a matrix and a vector: out[i] = Σₖ input[i, k]·vec[k].",
+		Reject:  dimensions("input", 2, "vec", 1),
+		Compose: composeMv,
+		Sample:  sampleMv,
+		Tol:     innerTol("input"),
 	},
 	{
-		Sig:    "dot(Tensor input, Tensor tensor) -> Tensor",
-		Names:  both("dot"),
-		Doc:    "Sum of the products of two vectors: Σₖ inputₖ·tensorₖ.",
-		Reject: dimensions("input", 1, "tensor", 1),
-		Compose: func(b op.Builder, a op.Args) []op.Value {
-			return []op.Value{b.Op("matmul", a.Value("input"), a.Value("tensor"))}
-		},
-		Sample: sampleVectors,
-		Tol:    innerTol("input"),
+		Sig:     "dot(Tensor input, Tensor tensor) -> Tensor",
+		Names:   both("dot"),
+		Doc:     "Sum of the products of two vectors: Σₖ inputₖ·tensorₖ.",
+		Reject:  dimensions("input", 1, "tensor", 1),
+		Compose: composeDot,
+		Sample:  sampleVectors,
+		Tol:     innerTol("input"),
 	},
 	{
-		Sig:    "vdot(Tensor input, Tensor other) -> Tensor",
-		Names:  both("vdot"),
-		Doc:    "Sum of the products of a vector's conjugate and another vector: Σₖ conj(inputₖ)·otherₖ.",
-		Reject: dimensions("input", 1, "other", 1),
-		Compose: func(b op.Builder, a op.Args) []op.Value {
-			return []op.Value{b.Op("matmul", conjugate(b, a.Value("input")), a.Value("other"))}
-		},
-		Sample: sampleVectors,
-		Tol:    innerTol("input"),
+		Sig:     "vdot(Tensor input, Tensor other) -> Tensor",
+		Names:   both("vdot"),
+		Doc:     "Sum of the products of a vector's conjugate and another vector: Σₖ conj(inputₖ)·otherₖ.",
+		Reject:  dimensions("input", 1, "other", 1),
+		Compose: composeVdot,
+		Sample:  sampleVectors,
+		Tol:     innerTol("input"),
 	},
 	{
 		Sig:     "inner(Tensor input, Tensor other) -> Tensor",
@@ -53,34 +44,23 @@ var vectorProducts = []*op.Def{
 		Doc:     "Products summed over the last dimension of both: out[…, …′] = Σₖ input[…, k]·other[…′, k]; a number multiplies.",
 		Reject:  checkInner,
 		Compose: composeInner,
-		Sample: func(s *op.Sampler) []any {
-			k := int(s.Int(1, 6))
-			return []any{s.Tensor(-2, 2, append(s.Shape(0, 2), k)...), s.Tensor(-2, 2, append(s.Shape(0, 2), k)...)}
-		},
-		Tol: innerTol("input"),
+		Sample:  sampleInner,
+		Tol:     innerTol("input"),
 	},
 	{
-		Sig:    "outer(Tensor input, Tensor vec2) -> Tensor",
-		Names:  both("outer", "ger"),
-		Doc:    "All products of two vectors: out[i, j] = input[i]·vec2[j].",
-		Reject: dimensions("input", 1, "vec2", 1),
-		Compose: func(b op.Builder, a op.Args) []op.Value {
-			return []op.Value{b.Mul(b.Reshape(a.Value("input"), []int{-1, 1}), a.Value("vec2"))}
-		},
-		Sample: func(s *op.Sampler) []any {
-			d := s.Dims(2)
-			return []any{s.Tensor(-2, 2, d[0]), s.Tensor(-2, 2, d[1])}
-		},
-		Tol: accumulating(func(op.Args) int { return 1 }, "each element is one product"),
+		Sig:     "outer(Tensor input, Tensor vec2) -> Tensor",
+		Names:   both("outer", "ger"),
+		Doc:     "All products of two vectors: out[i, j] = input[i]·vec2[j].",
+		Reject:  dimensions("input", 1, "vec2", 1),
+		Compose: composeOuter,
+		Sample:  sampleOuter,
+		Tol:     accumulating(func(op.Args) int { return 1 }, "each element is one product"),
 	},
 	{
-		Sig:   "tensordot(Tensor a, Tensor b, int dims=2) -> Tensor",
-		Names: []string{"torch.tensordot", "torch.functional.tensordot"},
-		Doc:   "Products summed over the last dims dimensions of a and the first of b.",
-		Reject: func(a op.Args) error {
-			_, _, err := contractedDims(a)
-			return err
-		},
+		Sig:     "tensordot(Tensor a, Tensor b, int dims=2) -> Tensor",
+		Names:   []string{"torch.tensordot", "torch.functional.tensordot"},
+		Doc:     "Products summed over the last dims dimensions of a and the first of b.",
+		Reject:  checkTensordot,
 		Compose: composeTensordot,
 		Sample:  sampleTensordot,
 		Tol:     contractedTol,
@@ -93,6 +73,42 @@ var vectorProducts = []*op.Def{
 		Sample:  sampleTensordotLists,
 		Tol:     contractedTol,
 	},
+}
+
+func composeMv(b op.Builder, a op.Args) []op.Value {
+	return []op.Value{b.Op("matmul", a.Value("input"), a.Value("vec"))}
+}
+
+func sampleMv(s *op.Sampler) []any {
+	d := s.Dims(2)
+	return []any{s.Tensor(-2, 2, d[0], d[1]), s.Tensor(-2, 2, d[1])}
+}
+
+func composeDot(b op.Builder, a op.Args) []op.Value {
+	return []op.Value{b.Op("matmul", a.Value("input"), a.Value("tensor"))}
+}
+
+func composeVdot(b op.Builder, a op.Args) []op.Value {
+	return []op.Value{b.Op("matmul", conjugate(b, a.Value("input")), a.Value("other"))}
+}
+
+func sampleInner(s *op.Sampler) []any {
+	k := int(s.Int(1, 6))
+	return []any{s.Tensor(-2, 2, append(s.Shape(0, 2), k)...), s.Tensor(-2, 2, append(s.Shape(0, 2), k)...)}
+}
+
+func composeOuter(b op.Builder, a op.Args) []op.Value {
+	return []op.Value{b.Mul(b.Reshape(a.Value("input"), []int{-1, 1}), a.Value("vec2"))}
+}
+
+func sampleOuter(s *op.Sampler) []any {
+	d := s.Dims(2)
+	return []any{s.Tensor(-2, 2, d[0]), s.Tensor(-2, 2, d[1])}
+}
+
+func checkTensordot(a op.Args) error {
+	_, _, err := contractedDims(a)
+	return err
 }
 
 var addedProducts = []*op.Def{

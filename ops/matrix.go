@@ -16,10 +16,8 @@ var chainedProducts = []*op.Def{
 		Names:   both("kron"),
 		Doc:     "Kronecker product: blocks of other, each multiplied by one element of input.",
 		Compose: composeKron,
-		Sample: func(s *op.Sampler) []any {
-			return []any{s.Tensor(-2, 2, s.Shape(0, 3)...), s.Tensor(-2, 2, s.Shape(0, 3)...)}
-		},
-		Tol: accumulating(func(op.Args) int { return 1 }, "each element is one product"),
+		Sample:  sampleKron,
+		Tol:     accumulating(func(op.Args) int { return 1 }, "each element is one product"),
 	},
 	{
 		Sig:     "matrix_power(Tensor input, int n) -> Tensor",
@@ -27,32 +25,18 @@ var chainedProducts = []*op.Def{
 		Doc:     "Product of n copies of a square matrix, or of its inverse when n is negative.",
 		Reject:  square("input"),
 		Compose: composePower,
-		Sample: func(s *op.Sampler) []any {
-			return []any{wellConditioned(s), s.Int(-3, 6)}
-		},
-		Tol: accumulating(func(a op.Args) int {
-			n := a.Int("n")
-			return sizeOf(a.Value("input"), 1) * max(n, -n, 1)
-		}, "each factor sums one product per inner index"),
+		Sample:  func(s *op.Sampler) []any { return []any{wellConditioned(s), s.Int(-3, 6)} },
+		Tol:     accumulating(matrixPowerTerms, "each factor sums one product per inner index"),
 	},
 	{
-		Sig: "matrix_power.identity(Tensor input) -> Tensor",
-		Doc: "Identity matrices of the input's shape.",
-		SBP: planes(2, "input"),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
-		},
-		Kernels: []op.Kernel{{Name: "any", Run: func(c *op.Run) error {
-			out := c.Out[0]
-			clear(out.Storage())
-			for i, n := 0, sizeOf(out, 1); n > 0 && i < out.Len()/n; i++ {
-				out.Set(i*n+i%n, 1)
-			}
-			return nil
-		}}},
-		Grad:   func(g *op.Grad) { g.To("input", func() op.Value { return zeros(g, g.Value("input")) }) },
-		Sample: func(s *op.Sampler) []any { return []any{wellConditioned(s)} },
-		Tol:    exactTol("ones and zeros"),
+		Sig:     "matrix_power.identity(Tensor input) -> Tensor",
+		Doc:     "Identity matrices of the input's shape.",
+		SBP:     planes(2, "input"),
+		Infer:   inferMatrixPowerIdentity,
+		Kernels: []op.Kernel{{Name: "any", Run: runMatrixPowerIdentity}},
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return zeros(g, g.Value("input")) }),
+		Sample:  func(s *op.Sampler) []any { return []any{wellConditioned(s)} },
+		Tol:     exactTol("ones and zeros"),
 	},
 	{
 		Sig:     "multi_dot(Tensor[] tensors) -> Tensor",
@@ -70,26 +54,10 @@ var chainedProducts = []*op.Def{
 		Variadic: true,
 		Doc:      "Product of matrices in the order of the fewest multiplications.",
 		SBP:      chainProduct("matrices"),
-		Reject: func(a op.Args) error {
-			for i, v := range a.Values("matrices") {
-				if n := len(v.Shape()); n != 2 {
-					return op.RuntimeError("element %d of matrices must have 2 dimensions, but has %d", i, n)
-				}
-			}
-			if len(a.Values("matrices")) == 0 {
-				return op.RuntimeError("matrices must have at least one element")
-			}
-			return nil
-		},
-		Compose: func(b op.Builder, a op.Args) []op.Value {
-			vs := a.Values("matrices")
-			if len(vs) == 1 {
-				return vs
-			}
-			return []op.Value{b.Op("multi_dot", vs)}
-		},
-		Sample: func(s *op.Sampler) []any { return []any{sampleChain(s, 1)} },
-		Tol:    accumulating(func(a op.Args) int { return chainTerms(a.Values("matrices")) }, "each product sums over its inner index"),
+		Reject:   checkChainMatmul,
+		Compose:  composeChainMatmul,
+		Sample:   func(s *op.Sampler) []any { return []any{sampleChain(s, 1)} },
+		Tol:      accumulating(func(a op.Args) int { return chainTerms(a.Values("matrices")) }, "each product sums over its inner index"),
 	},
 	{
 		Sig:     "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
@@ -112,64 +80,112 @@ var chainedProducts = []*op.Def{
 	crossProduct("linalg_cross(Tensor input, Tensor other, *, int? dim=-1) -> Tensor", []string{"torch.linalg.cross"}),
 }
 
+func sampleKron(s *op.Sampler) []any {
+	return []any{s.Tensor(-2, 2, s.Shape(0, 3)...), s.Tensor(-2, 2, s.Shape(0, 3)...)}
+}
+
+func matrixPowerTerms(a op.Args) int {
+	n := a.Int("n")
+	return sizeOf(a.Value("input"), 1) * max(n, -n, 1)
+}
+
+func inferMatrixPowerIdentity(a op.Args) ([]op.Meta, error) {
+	return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
+}
+
+func runMatrixPowerIdentity(c *op.Run) error {
+	out := c.Out[0]
+	clear(out.Storage())
+	for i, n := 0, sizeOf(out, 1); n > 0 && i < out.Len()/n; i++ {
+		out.Set(i*n+i%n, 1)
+	}
+	return nil
+}
+
+func checkChainMatmul(a op.Args) error {
+	for i, v := range a.Values("matrices") {
+		if n := len(v.Shape()); n != 2 {
+			return op.RuntimeError("element %d of matrices must have 2 dimensions, but has %d", i, n)
+		}
+	}
+	if len(a.Values("matrices")) == 0 {
+		return op.RuntimeError("matrices must have at least one element")
+	}
+	return nil
+}
+
+func composeChainMatmul(b op.Builder, a op.Args) []op.Value {
+	vs := a.Values("matrices")
+	if len(vs) == 1 {
+		return vs
+	}
+	return []op.Value{b.Op("multi_dot", vs)}
+}
+
 var matrixFunctions = []*op.Def{
 	inverseOp("inverse(Tensor input) -> Tensor", both("inverse"), "input"),
 	inverseOp("linalg_inv(Tensor A) -> Tensor", []string{"torch.linalg.inv"}, "A"),
 	{
-		Sig:    "inverse.near(Tensor input) -> (Tensor det, Tensor inverse)",
-		Doc:    "Determinant and inverse of square matrices, in whose elimination the machine epsilon stands for a pivot of zero.",
-		SBP:    planes(2, "input"),
-		Reject: firstError(square("input"), floating("input")),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			v := a.Value("input")
-			return append(one(v.DType(), batchOf(v), nil), op.Meta{DType: v.DType(), Shape: v.Shape()}), nil
-		},
+		Sig:     "inverse.near(Tensor input) -> (Tensor det, Tensor inverse)",
+		Doc:     "Determinant and inverse of square matrices, in whose elimination the machine epsilon stands for a pivot of zero.",
+		SBP:     planes(2, "input"),
+		Reject:  firstError(square("input"), floating("input")),
+		Infer:   inferInverseNear,
 		Kernels: factorKernels("input", inverseNearRun[float64](tensor.F64), inverseNearRun[complex128](tensor.C128)),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				h := adjoint(g, g.Out[1])
-				var d op.Value
-				if g.Cot[0] != nil {
-					d = g.Mul(asMatrices(g, g.Mul(g.Cot[0], conj(g, g.Out[0]))), h)
-				}
-				if g.Cot[1] == nil {
-					return d
-				}
-				e := g.Op("matmul", h, g.Op("matmul", g.Cot[1], h))
-				if d == nil {
-					return g.Neg(e)
-				}
-				return g.Sub(d, e)
-			})
-		},
-		Sample: func(s *op.Sampler) []any { return []any{wellConditioned(s)} },
-		Tol:    matrixTol("input"),
+		Grad:    op.Gradient(inverseNearGrad),
+		Sample:  func(s *op.Sampler) []any { return []any{wellConditioned(s)} },
+		Tol:     matrixTol("input"),
 	},
 	detOp("det(Tensor input) -> Tensor", both("det"), "input"),
 	detOp("linalg_det(Tensor A) -> Tensor", []string{"torch.linalg.det"}, "A"),
 	slogdetOp("slogdet(Tensor input) -> (Tensor sign, Tensor logabsdet)", both("slogdet"), "input"),
 	slogdetOp("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", []string{"torch.linalg.slogdet"}, "A"),
 	{
-		Sig:    "logdet(Tensor input) -> Tensor",
-		Names:  both("logdet"),
-		Doc:    "Logarithm of the determinant; NaN when that is negative, complex for complex matrices.",
-		Reject: firstError(square("input"), floating("input")),
-		Compose: func(b op.Builder, a op.Args) []op.Value {
-			out := b.All("slogdet", a.Value("input"))
-			if out[0].DType().IsComplex() {
-				return []op.Value{b.Add(b.Op("log", out[0]), out[1])}
-			}
-			return []op.Value{b.Op("where", b.Op("eq", out[0], -1.0), math.NaN(), out[1])}
-		},
-		Sample: func(s *op.Sampler) []any {
-			x := wellConditioned(s)
-			for i, n := 0, sizeOf(x, 1); i < x.Len()/n; i++ {
-				x.Set(i*n+i%n, complex(math.Abs(x.Float(i*n+i%n)), 0))
-			}
-			return []any{x}
-		},
-		Tol: matrixTol("input"),
+		Sig:     "logdet(Tensor input) -> Tensor",
+		Names:   both("logdet"),
+		Doc:     "Logarithm of the determinant; NaN when that is negative, complex for complex matrices.",
+		Reject:  firstError(square("input"), floating("input")),
+		Compose: composeLogdet,
+		Sample:  sampleLogdet,
+		Tol:     matrixTol("input"),
 	},
+}
+
+func inferInverseNear(a op.Args) ([]op.Meta, error) {
+	v := a.Value("input")
+	return append(one(v.DType(), batchOf(v), nil), op.Meta{DType: v.DType(), Shape: v.Shape()}), nil
+}
+
+func inverseNearGrad(g *op.Grad) op.Value {
+	h := adjoint(g, g.Out[1])
+	var d op.Value
+	if g.Cot[0] != nil {
+		d = g.Mul(asMatrices(g, g.Mul(g.Cot[0], conj(g, g.Out[0]))), h)
+	}
+	if g.Cot[1] == nil {
+		return d
+	}
+	e := g.Op("matmul", h, g.Op("matmul", g.Cot[1], h))
+	if d == nil {
+		return g.Neg(e)
+	}
+	return g.Sub(d, e)
+}
+
+func composeLogdet(b op.Builder, a op.Args) []op.Value {
+	out := b.All("slogdet", a.Value("input"))
+	if out[0].DType().IsComplex() {
+		return []op.Value{b.Add(b.Op("log", out[0]), out[1])}
+	}
+	return []op.Value{b.Op("where", b.Op("eq", out[0], -1.0), math.NaN(), out[1])}
+}
+
+func sampleLogdet(s *op.Sampler) []any {
+	x := wellConditioned(s)
+	for i, n := 0, sizeOf(x, 1); i < x.Len()/n; i++ {
+		x.Set(i*n+i%n, complex(math.Abs(x.Float(i*n+i%n)), 0))
+	}
+	return []any{x}
 }
 
 // square rejects a named tensor that is no batch of square matrices.
@@ -386,14 +402,16 @@ func crossProduct(sig string, names []string) *op.Def {
 		Doc:     "Cross product along a dimension of size 3: outᵢ = inputⱼ·otherₖ − inputₖ·otherⱼ for (i, j, k) cyclic; without dim along the first such dimension.",
 		Reject:  firstError(checkCross, rejectTypes("input", tensor.Bool, tensor.F16)),
 		Compose: composeCross,
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 3)
-			dim := s.Index(len(shape))
-			shape[dim] = 3
-			return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape...), op.Kw("dim", dim)}
-		},
-		Tol: accumulating(func(op.Args) int { return 2 }, "each element is a difference of two products"),
+		Sample:  sampleCrossProduct,
+		Tol:     accumulating(func(op.Args) int { return 2 }, "each element is a difference of two products"),
 	}
+}
+
+func sampleCrossProduct(s *op.Sampler) []any {
+	shape := s.Shape(1, 3)
+	dim := s.Index(len(shape))
+	shape[dim] = 3
+	return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape...), op.Kw("dim", dim)}
 }
 
 func checkCross(a op.Args) error {
@@ -486,15 +504,15 @@ func inverseOp(sig string, names []string, arg string) *op.Def {
 			return one(v.DType(), v.Shape(), columnMajor(v.Shape())), nil
 		},
 		Kernels: factorKernels(arg, inverseRun[float64](arg, tensor.F64), inverseRun[complex128](arg, tensor.C128)),
-		Grad: func(g *op.Grad) {
-			g.To(arg, func() op.Value {
-				h := adjoint(g, g.Out[0])
-				return g.Neg(g.Op("matmul", h, g.Op("matmul", g.G(), h)))
-			})
-		},
-		Sample: func(s *op.Sampler) []any { return []any{wellConditioned(s)} },
-		Tol:    matrixTol(arg),
+		Grad:    op.GradientOf(arg, inverseOpGrad),
+		Sample:  func(s *op.Sampler) []any { return []any{wellConditioned(s)} },
+		Tol:     matrixTol(arg),
 	}
+}
+
+func inverseOpGrad(g *op.Grad) op.Value {
+	h := adjoint(g, g.Out[0])
+	return g.Neg(g.Op("matmul", h, g.Op("matmul", g.G(), h)))
 }
 
 func inverseRun[T kernel.Field](arg string, d tensor.DType) func(c *op.Run) error {
@@ -537,21 +555,17 @@ func inverseNearRun[T kernel.Field](d tensor.DType) func(c *op.Run) error {
 
 func detOp(sig string, names []string, arg string) *op.Def {
 	return &op.Def{
-		Sig:    sig,
-		Names:  names,
-		Doc:    "Determinant of square matrices.",
-		SBP:    planes(2, arg),
-		Reject: firstError(square(arg), floating(arg)),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			return one(a.Value(arg).DType(), batchOf(a.Value(arg)), nil), nil
-		},
+		Sig:     sig,
+		Names:   names,
+		Doc:     "Determinant of square matrices.",
+		SBP:     planes(2, arg),
+		Reject:  firstError(square(arg), floating(arg)),
+		Infer:   func(a op.Args) ([]op.Meta, error) { return one(a.Value(arg).DType(), batchOf(a.Value(arg)), nil), nil },
 		Kernels: factorKernels(arg, detRun[float64](arg, tensor.F64), detRun[complex128](arg, tensor.C128)),
-		Grad: func(g *op.Grad) {
-			g.To(arg, func() op.Value {
-				near := g.All("inverse.near", g.Value(arg))
-				return g.Mul(asMatrices(g, g.Mul(g.G(), conj(g, near[0]))), adjoint(g, near[1]))
-			})
-		},
+		Grad: op.GradientOf(arg, func(g *op.Grad) op.Value {
+			near := g.All("inverse.near", g.Value(arg))
+			return g.Mul(asMatrices(g, g.Mul(g.G(), conj(g, near[0]))), adjoint(g, near[1]))
+		}),
 		Sample: func(s *op.Sampler) []any { return []any{wellConditioned(s)} },
 		Tol:    matrixTol(arg),
 	}

@@ -43,29 +43,21 @@ var orderOps = []*op.Def{
 		Tol:     exactTol("copies its input"),
 	},
 	{
-		Sig:    "repeat(Tensor input, int[] repeats) -> Tensor",
-		Names:  []string{"Tensor.repeat"},
-		Doc:    "Copies of the tensor beside each other, repeats[i] times along dimension i; new dimensions lead.",
-		Reject: checkRepeat,
-		Compose: func(b op.Builder, a op.Args) []op.Value {
-			return vals(repeatedAlong(b, a.Value("input"), a.Ints("repeats")))
-		},
-		Sample: sampleRepeat,
-		Tol:    exactTol("copies its input"),
+		Sig:     "repeat(Tensor input, int[] repeats) -> Tensor",
+		Names:   []string{"Tensor.repeat"},
+		Doc:     "Copies of the tensor beside each other, repeats[i] times along dimension i; new dimensions lead.",
+		Reject:  checkRepeat,
+		Compose: composeRepeat,
+		Sample:  sampleRepeat,
+		Tol:     exactTol("copies its input"),
 	},
 	{
-		Sig:   "tile(Tensor input, int[] dims) -> Tensor",
-		Names: both("tile"),
-		Doc:   "Copies of the tensor beside each other, dims[i] times along dimension i; missing leading counts are 1.",
-		Compose: func(b op.Builder, a op.Args) []op.Value {
-			x, n := a.Value("input"), a.Ints("dims")
-			if k := len(x.Shape()) - len(n); k > 0 {
-				n = append(slices.Repeat([]int{1}, k), n...)
-			}
-			return vals(b.Op("repeat", x, n))
-		},
-		Sample: sampleRepeat,
-		Tol:    exactTol("copies its input"),
+		Sig:     "tile(Tensor input, int[] dims) -> Tensor",
+		Names:   both("tile"),
+		Doc:     "Copies of the tensor beside each other, dims[i] times along dimension i; missing leading counts are 1.",
+		Compose: composeTile,
+		Sample:  sampleRepeat,
+		Tol:     exactTol("copies its input"),
 	},
 	{
 		Sig:     "repeat_interleave(Tensor input, int repeats, int? dim=None, *, int? output_size=None) -> Tensor",
@@ -73,15 +65,29 @@ var orderOps = []*op.Def{
 		Names:   both("repeat_interleave"),
 		Doc:     "Every entry of a dimension repeats times in a row, where a tensor tells the times of each entry; without dim, of the flattened tensor.",
 		Compose: func(b op.Builder, a op.Args) []op.Value { return vals(interleaved(b, a)) },
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 3)
-			if s.Bool() {
-				return []any{s.Tensor(-2, 2, shape...), 1 + s.Index(3)}
-			}
-			return []any{s.Tensor(-2, 2, shape...), s.Index(4), s.Index(len(shape))}
-		},
-		Tol: exactTol("copies its input"),
+		Sample:  sampleRepeatInterleave,
+		Tol:     exactTol("copies its input"),
 	},
+}
+
+func composeRepeat(b op.Builder, a op.Args) []op.Value {
+	return vals(repeatedAlong(b, a.Value("input"), a.Ints("repeats")))
+}
+
+func composeTile(b op.Builder, a op.Args) []op.Value {
+	x, n := a.Value("input"), a.Ints("dims")
+	if k := len(x.Shape()) - len(n); k > 0 {
+		n = append(slices.Repeat([]int{1}, k), n...)
+	}
+	return vals(b.Op("repeat", x, n))
+}
+
+func sampleRepeatInterleave(s *op.Sampler) []any {
+	shape := s.Shape(1, 3)
+	if s.Bool() {
+		return []any{s.Tensor(-2, 2, shape...), 1 + s.Index(3)}
+	}
+	return []any{s.Tensor(-2, 2, shape...), s.Index(4), s.Index(len(shape))}
 }
 
 func inferFlip(a op.Args) ([]op.Meta, error) {

@@ -97,24 +97,28 @@ var poolIndexing = []*op.Def{
 		Tol:     ownMagnitude(accumulating(maxPoolScatterTerms, "an element sums the gradients of the windows that it wins")),
 	},
 	{
-		Sig: "max_pool.gather(Tensor input, Tensor indices, int dims) -> Tensor",
-		SBP: anyOf(linear("input"), func(a op.Args) []op.Sharding { return planes(a.Int("dims"), "input", "indices")(a) }, pooledEntries),
-		Doc: "The elements of each plane of input, its last dims dimensions, that indices names.",
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			return one(a.Value("input").DType(), a.Value("indices").Shape(), nil), nil
-		},
+		Sig:     "max_pool.gather(Tensor input, Tensor indices, int dims) -> Tensor",
+		SBP:     anyOf(linear("input"), func(a op.Args) []op.Sharding { return planes(a.Int("dims"), "input", "indices")(a) }, pooledEntries),
+		Doc:     "The elements of each plane of input, its last dims dimensions, that indices names.",
+		Infer:   inferMaxPoolGather,
 		Kernels: windowKernels("input", gatherRun[float32], gatherRun[float64]),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				return poolScatter(g, g.G(), g.Value("indices"), g.Value("input"), g.Int("dims"))
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			_, indices, plane := sampleIndices(s)
-			return []any{plane, indices, 2}
-		},
-		Tol: ownMagnitude(exactTol("each element is a copy of an input element")),
+		Grad:    op.Gradient(maxPoolGatherGrad),
+		Sample:  sampleMaxPoolGather,
+		Tol:     ownMagnitude(exactTol("each element is a copy of an input element")),
 	},
+}
+
+func inferMaxPoolGather(a op.Args) ([]op.Meta, error) {
+	return one(a.Value("input").DType(), a.Value("indices").Shape(), nil), nil
+}
+
+func maxPoolGatherGrad(g *op.Grad) op.Value {
+	return poolScatter(g, g.G(), g.Value("indices"), g.Value("input"), g.Int("dims"))
+}
+
+func sampleMaxPoolGather(s *op.Sampler) []any {
+	_, indices, plane := sampleIndices(s)
+	return []any{plane, indices, 2}
 }
 
 func inferMaxPoolScatter(a op.Args) ([]op.Meta, error) {
@@ -155,12 +159,10 @@ func avgPools(n int) []*op.Def {
 			return p.results(a.Value("input"), 1), nil
 		},
 		Kernels: append(windowKernels("input", avgPoolRun[float32], avgPoolRun[float64]), op.Kernel{Name: "int64", When: op.DTypeIn("input", tensor.I64), Run: avgPoolRun[int64]}),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				x := g.Value("input").Shape()
-				return g.Op("avg_pool.spread", g.G(), x[len(x)-n:], g.Ints("kernel_size"), g.Any("stride"), g.Ints("padding"), g.Bool("ceil_mode"), g.Bool("count_include_pad"), divisorOf(g.Args))
-			})
-		},
+		Grad: op.Gradient(func(g *op.Grad) op.Value {
+			x := g.Value("input").Shape()
+			return g.Op("avg_pool.spread", g.G(), x[len(x)-n:], g.Ints("kernel_size"), g.Any("stride"), g.Ints("padding"), g.Bool("ceil_mode"), g.Bool("count_include_pad"), divisorOf(g.Args))
+		}),
 		Sample: func(s *op.Sampler) []any { return sampleAvgPool(s, n) },
 		Tol:    ownMagnitude(weighted(kernelTerms, "a mean of the elements of a window")),
 	}
@@ -172,57 +174,67 @@ func avgPools(n int) []*op.Def {
 
 // poolSpread is the transposed map of avg_pool over any number of dimensions.
 var poolSpread = &op.Def{
-	Sig: "avg_pool.spread(Tensor grad, int[] size, int[] kernel_size, int[]? stride, int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
-	SBP: anyOf(linear("grad"), planesBy("size", "grad")),
-	Doc: "Gradient of avg_pool for images of the given size: each element of grad over its divisor is added to the elements of its window.",
-	Infer: func(a op.Args) ([]op.Meta, error) {
-		return one(a.Value("grad").DType(), planesOf(a.Value("grad"), a.Ints("size")), nil), nil
-	},
+	Sig:     "avg_pool.spread(Tensor grad, int[] size, int[] kernel_size, int[]? stride, int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
+	SBP:     anyOf(linear("grad"), planesBy("size", "grad")),
+	Doc:     "Gradient of avg_pool for images of the given size: each element of grad over its divisor is added to the elements of its window.",
+	Infer:   inferAvgPoolSpread,
 	Kernels: windowKernels("grad", avgSpreadRun[float32], avgSpreadRun[float64]),
-	Grad: func(g *op.Grad) {
-		g.To("grad", func() op.Value {
-			args := []any{g.G(), g.Ints("kernel_size"), g.Any("stride"), g.Ints("padding"), g.Bool("ceil_mode"), g.Bool("count_include_pad")}
-			n := len(g.Ints("size"))
-			if n > 1 {
-				args = append(args, g.Any("divisor_override"))
-			}
-			return g.Op(fmt.Sprintf("avg_pool%dd", n), args...)
-		})
-	},
-	Sample: func(s *op.Sampler) []any {
-		n := 1 + s.Index(3)
-		a := sampleAvgPool(s, n)
-		x := a[0].(*tensor.Tensor).Shape()
-		sig := op.Args{Sig: op.MustParseSig("avg_pool(Tensor input, int[] kernel_size, int[]? stride, int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override)"), Vals: append(a, nil)[:7]}
-		p, err := avgPoolOf(sig, "input", n, nil)
-		if err != nil {
-			panic(err)
-		}
-		return append([]any{s.Tensor(-2, 2, p.result...), x[len(x)-n:]}, sig.Vals[1:]...)
-	},
-	Tol: ownMagnitude(weighted(kernelTerms, "an element sums its share of every window that it is in")),
+	Grad:    op.GradientOf("grad", avgPoolSpreadGrad),
+	Sample:  sampleAvgPoolSpread,
+	Tol:     ownMagnitude(weighted(kernelTerms, "an element sums its share of every window that it is in")),
+}
+
+func inferAvgPoolSpread(a op.Args) ([]op.Meta, error) {
+	return one(a.Value("grad").DType(), planesOf(a.Value("grad"), a.Ints("size")), nil), nil
+}
+
+func avgPoolSpreadGrad(g *op.Grad) op.Value {
+	args := []any{g.G(), g.Ints("kernel_size"), g.Any("stride"), g.Ints("padding"), g.Bool("ceil_mode"), g.Bool("count_include_pad")}
+	n := len(g.Ints("size"))
+	if n > 1 {
+		args = append(args, g.Any("divisor_override"))
+	}
+	return g.Op(fmt.Sprintf("avg_pool%dd", n), args...)
+}
+
+func sampleAvgPoolSpread(s *op.Sampler) []any {
+	n := 1 + s.Index(3)
+	a := sampleAvgPool(s, n)
+	x := a[0].(*tensor.Tensor).Shape()
+	sig := op.Args{Sig: op.MustParseSig("avg_pool(Tensor input, int[] kernel_size, int[]? stride, int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override)"), Vals: append(a, nil)[:7]}
+	p, err := avgPoolOf(sig, "input", n, nil)
+	if err != nil {
+		panic(err)
+	}
+	return append([]any{s.Tensor(-2, 2, p.result...), x[len(x)-n:]}, sig.Vals[1:]...)
 }
 
 // adaptivePools are the adaptive poolings over n dimensions.
 func adaptivePools(n int) []*op.Def {
-	avg, top := fmt.Sprintf("adaptive_avg_pool%dd", n), fmt.Sprintf("adaptive_max_pool%dd", n)
-	size := fmt.Sprintf("(Tensor input, int?[%d] output_size", n)
+	return append([]*op.Def{adaptiveMean(n)}, adaptiveMaxima(n)...)
+}
+
+// adaptiveSize begins the parameters of an adaptive pooling over n dimensions.
+func adaptiveSize(n int) string {
 	if n == 1 {
-		size = "(Tensor input, int[1] output_size"
+		return "(Tensor input, int[1] output_size"
 	}
+	return fmt.Sprintf("(Tensor input, int?[%d] output_size", n)
+}
+
+func adaptiveMean(n int) *op.Def {
+	id := fmt.Sprintf("adaptive_avg_pool%dd", n)
 	mean := &op.Def{
-		Sig:     avg + size + ") -> Tensor",
+		Sig:     id + adaptiveSize(n) + ") -> Tensor",
 		SBP:     anyOf(linear("input"), planes(n, "input")),
-		Names:   []string{"torch.nn.functional." + avg},
+		Names:   []string{"torch.nn.functional." + id},
 		Doc:     "Means over boxes " + adaptDoc,
 		Infer:   inferAdaptive(n, 1),
 		Kernels: windowKernels("input", adaptiveAvgRun[float32], adaptiveAvgRun[float64]),
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				x := g.Value("input").Shape()
-				return g.Op("adaptive_avg_pool.spread", g.G(), x[len(x)-n:])
-			})
-		},
+		Grad: op.Gradient(func(g *op.Grad) op.Value {
+			x := g.Value("input").Shape()
+			return g.Op("adaptive_avg_pool.spread", g.G(), x[len(x)-n:])
+		}),
 		Sample: func(s *op.Sampler) []any { return sampleAdaptive(s, n) },
 		Tol: ownMagnitude(weighted(func(a op.Args) int {
 			p, err := adaptiveOf(a, n)
@@ -232,6 +244,15 @@ func adaptivePools(n int) []*op.Def {
 			return p.terms()
 		}, "a mean of the elements of a box")),
 	}
+	if n == 1 {
+		mean.Names = append(mean.Names, "torch."+id)
+	}
+	return mean
+}
+
+// adaptiveMaxima are adaptive_max_pool without and with positions.
+func adaptiveMaxima(n int) []*op.Def {
+	top, size := fmt.Sprintf("adaptive_max_pool%dd", n), adaptiveSize(n)
 	scatter := func(g *op.Grad, indices op.Value) op.Value {
 		if indices == nil {
 			indices = g.All(top+".indices", g.Value("input"), g.Ints("output_size"))[1]
@@ -249,7 +270,7 @@ func adaptivePools(n int) []*op.Def {
 		SBP:     planes(n, "input"),
 		Infer:   inferAdaptive(n, 1),
 		Kernels: windowKernels("input", adaptiveMaxRun[float32], adaptiveMaxRun[float64]),
-		Grad:    func(g *op.Grad) { g.To("input", func() op.Value { return scatter(g, nil) }) },
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return scatter(g, nil) }),
 		Sample:  sample,
 		Tol:     ownMagnitude(selectTol("each element is a copy of an input element")),
 	}
@@ -275,12 +296,10 @@ func adaptivePools(n int) []*op.Def {
 		Sample: sample,
 		Tol:    ownMagnitude(selectTol("each element is a copy of an input element, or its position")),
 	}
-	defs := []*op.Def{mean, maxima, found}
+	defs := []*op.Def{maxima, found}
 	if n == 1 {
-		mean.Names = append(mean.Names, "torch."+avg)
 		pair := *found
-		pair.Magnitude = top + ".pair"
-		pair.Sig = pair.Magnitude + size + ") -> (Tensor output, Tensor indices)"
+		pair.Sig = top + ".pair" + size + ") -> (Tensor output, Tensor indices)"
 		pair.Names = []string{"torch." + top}
 		defs = append(defs, &pair)
 	}
@@ -289,33 +308,39 @@ func adaptivePools(n int) []*op.Def {
 
 // adaptiveSpread is the transposed map of adaptive_avg_pool over any number of dimensions.
 var adaptiveSpread = &op.Def{
-	Sig: "adaptive_avg_pool.spread(Tensor grad, int[] size) -> Tensor",
-	SBP: anyOf(linear("grad"), planesBy("size", "grad")),
-	Doc: "Gradient of adaptive_avg_pool for images of the given size: each element of grad over the size of its box is added to the elements of the box.",
-	Infer: func(a op.Args) ([]op.Meta, error) {
-		return one(a.Value("grad").DType(), planesOf(a.Value("grad"), a.Ints("size")), nil), nil
-	},
+	Sig:     "adaptive_avg_pool.spread(Tensor grad, int[] size) -> Tensor",
+	SBP:     anyOf(linear("grad"), planesBy("size", "grad")),
+	Doc:     "Gradient of adaptive_avg_pool for images of the given size: each element of grad over the size of its box is added to the elements of the box.",
+	Infer:   inferAdaptiveAvgPoolSpread,
 	Kernels: windowKernels("grad", adaptiveSpreadRun[float32], adaptiveSpreadRun[float64]),
-	Grad: func(g *op.Grad) {
-		g.To("grad", func() op.Value {
-			n := len(g.Ints("size"))
-			s := g.Value("grad").Shape()
-			return g.Op(fmt.Sprintf("adaptive_avg_pool%dd", n), g.G(), s[len(s)-n:])
-		})
-	},
-	Sample: func(s *op.Sampler) []any {
-		n := 1 + s.Index(3)
-		return []any{s.Tensor(-2, 2, s.Dims(n+1)...), s.Dims(n)}
-	},
-	Tol: ownMagnitude(weighted(func(a op.Args) int {
-		n := len(a.Ints("size"))
-		s := a.Value("grad").Shape()
-		terms := 1
-		for i, out := range s[len(s)-n:] {
-			terms *= out/max(a.Ints("size")[i], 1) + 2
-		}
-		return terms
-	}, "an element sums its share of every box that it is in")),
+	Grad:    op.GradientOf("grad", adaptiveAvgPoolSpreadGrad),
+	Sample:  sampleAdaptiveAvgPoolSpread,
+	Tol:     ownMagnitude(weighted(adaptiveAvgPoolSpreadTerms, "an element sums its share of every box that it is in")),
+}
+
+func inferAdaptiveAvgPoolSpread(a op.Args) ([]op.Meta, error) {
+	return one(a.Value("grad").DType(), planesOf(a.Value("grad"), a.Ints("size")), nil), nil
+}
+
+func adaptiveAvgPoolSpreadGrad(g *op.Grad) op.Value {
+	n := len(g.Ints("size"))
+	s := g.Value("grad").Shape()
+	return g.Op(fmt.Sprintf("adaptive_avg_pool%dd", n), g.G(), s[len(s)-n:])
+}
+
+func sampleAdaptiveAvgPoolSpread(s *op.Sampler) []any {
+	n := 1 + s.Index(3)
+	return []any{s.Tensor(-2, 2, s.Dims(n+1)...), s.Dims(n)}
+}
+
+func adaptiveAvgPoolSpreadTerms(a op.Args) int {
+	n := len(a.Ints("size"))
+	s := a.Value("grad").Shape()
+	terms := 1
+	for i, out := range s[len(s)-n:] {
+		terms *= out/max(a.Ints("size")[i], 1) + 2
+	}
+	return terms
 }
 
 // poolPlan is a checked pooling: its geometry and the shape of its results.

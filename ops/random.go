@@ -34,16 +34,20 @@ var noiseOps = []*op.Def{
 		Doc:           "The slopes that the call of rrelu with a number has drawn.",
 		Traits:        op.NoGrad | op.Random,
 		NotSplittable: drawsAll,
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			return one(a.Value("like").DType(), a.Value("like").Shape(), nil), nil
-		},
-		Kernels: []op.Kernel{{Name: "noise", Run: func(c *op.Run) error {
-			kernel.Fill(c.Out[0], c.Random, 1, kernel.UniformIn(c.Float("lower"), c.Float("upper")))
-			return nil
-		}}},
-		Law: func(a op.Args) *op.Law { return nil },
-		Tol: drawn("repeats the draws of another call"),
+		Infer:         inferRreluNoise,
+		Kernels:       []op.Kernel{{Name: "noise", Run: runRreluNoise}},
+		Law:           func(a op.Args) *op.Law { return nil },
+		Tol:           drawn("repeats the draws of another call"),
 	},
+}
+
+func inferRreluNoise(a op.Args) ([]op.Meta, error) {
+	return one(a.Value("like").DType(), a.Value("like").Shape(), nil), nil
+}
+
+func runRreluNoise(c *op.Run) error {
+	kernel.Fill(c.Out[0], c.Random, 1, kernel.UniformIn(c.Float("lower"), c.Float("upper")))
+	return nil
 }
 
 func checkRrelu(a op.Args) error {
@@ -365,16 +369,9 @@ func normalOf(id, params string) *op.Def {
 		NotSplittable: drawsAll,
 		Fixed:         []string{"mean", "std"},
 		Reject:        checkStd,
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			vs := valuesOf(a, []string{"mean", "std"})
-			shape, err := broadcastShape(vs...)
-			return one(vs[0].DType(), shape, nil), err
-		},
-		Kernels: resultKernel(inexactTypes, drawNormal),
-		Grad: func(g *op.Grad) {
-			g.To("mean", func() op.Value { return zeros(g, g.Value("mean")) })
-			g.To("std", func() op.Value { return zeros(g, g.Value("std")) })
-		},
+		Infer:         inferNormalOf,
+		Kernels:       resultKernel(inexactTypes, drawNormal),
+		Grad:          normalOfGrad,
 		Sample: func(s *op.Sampler) []any {
 			switch x := s.Shape(0, 3); id {
 			case "normal":
@@ -388,6 +385,17 @@ func normalOf(id, params string) *op.Def {
 		Law: normalLaw,
 		Tol: drawn("numbers from a random stream"),
 	}
+}
+
+func inferNormalOf(a op.Args) ([]op.Meta, error) {
+	vs := valuesOf(a, []string{"mean", "std"})
+	shape, err := broadcastShape(vs...)
+	return one(vs[0].DType(), shape, nil), err
+}
+
+func normalOfGrad(g *op.Grad) {
+	g.To("mean", func() op.Value { return zeros(g, g.Value("mean")) })
+	g.To("std", func() op.Value { return zeros(g, g.Value("std")) })
 }
 
 func checkStd(a op.Args) error {

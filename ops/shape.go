@@ -162,47 +162,28 @@ var shapeOps = slices.Concat([]*op.Def{
 		Sample: sampleSlice,
 	}, sliced),
 	{
-		Sig:    "gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
-		SBP:    anyOf(linear("input"), alongOthers("input", "index"), entriesOf("index")),
-		Names:  both("gather"),
-		Doc:    "Picks along dim: for dim 1 of three, out[i,j,k] = input[i,index[i,j,k],k].",
-		Reject: checkIndex("input"),
-		Infer: func(a op.Args) ([]op.Meta, error) {
-			return one(a.Value("input").DType(), a.Value("index").Shape(), nil), nil
-		},
-		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
-			return badIndex(kernel.Gather(c.Out[0], c.Tensor("input"), c.Tensor("index"), dimOf(c.Args)))
-		}}},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				return g.Op("scatter_add", zeros(g, g.Value("input")), dimOf(g.Args), g.Value("index"), g.G())
-			})
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 4)
-			d := s.Index(len(shape))
-			return []any{s.Tensor(-2, 2, shape...), d, sampleIndex(s, shape, shape[d])}
-		},
-		Tol: ownMagnitude(exactTol("copies its inputs")),
+		Sig:     "gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+		SBP:     anyOf(linear("input"), alongOthers("input", "index"), entriesOf("index")),
+		Names:   both("gather"),
+		Doc:     "Picks along dim: for dim 1 of three, out[i,j,k] = input[i,index[i,j,k],k].",
+		Reject:  checkIndex("input"),
+		Infer:   inferGather,
+		Kernels: []op.Kernel{{Name: "index", Run: runGather}},
+		Grad:    op.Gradient(gatherGrad),
+		Sample:  sampleGather,
+		Tol:     ownMagnitude(exactTol("copies its inputs")),
 	},
 	{
-		Sig:    "scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor",
-		SBP:    anyOf(additive("input", "src"), alongOthers("input", "index", "src")),
-		Names:  both("scatter"),
-		Doc:    "A copy of input with elements replaced along dim: for dim 1 of three, out[i,index[i,j,k],k] = src[i,j,k].",
-		Reject: checkScatter,
-		Infer:  inferScatter,
-		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error {
-			out := c.Out[0]
-			out.CopyFrom(c.Tensor("input"))
-			return badIndex(kernel.Scatter(out, c.Tensor("src"), c.Tensor("index"), dimOf(c.Args)))
-		}}},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value { return g.Op("scatter.value", g.G(), dimOf(g.Args), g.Value("index"), 0.0) })
-			g.To("src", func() op.Value { return gathered(g) })
-		},
-		Sample: sampleScatter,
-		Tol:    ownMagnitude(exactTol("copies its inputs")),
+		Sig:     "scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor",
+		SBP:     anyOf(additive("input", "src"), alongOthers("input", "index", "src")),
+		Names:   both("scatter"),
+		Doc:     "A copy of input with elements replaced along dim: for dim 1 of three, out[i,index[i,j,k],k] = src[i,j,k].",
+		Reject:  checkScatter,
+		Infer:   inferScatter,
+		Kernels: []op.Kernel{{Name: "index", Run: runScatter}},
+		Grad:    scatterGrad,
+		Sample:  sampleScatter,
+		Tol:     ownMagnitude(exactTol("copies its inputs")),
 	},
 	{
 		Sig:     "scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor",
@@ -212,17 +193,48 @@ var shapeOps = slices.Concat([]*op.Def{
 		Reject:  checkScatter,
 		Infer:   inferScatter,
 		Kernels: []op.Kernel{{Name: "index", Run: runScatterAdd}},
-		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value { return g.G() })
-			g.To("src", func() op.Value { return gathered(g) })
-		},
-		Sample: sampleScatter,
+		Grad:    scatterAddGrad,
+		Sample:  sampleScatter,
 		Tol: ownMagnitude(op.Tol{
 			Class: op.Accumulating, Terms: func(a op.Args) int { return 1 + tensor.NumElements(a.Value("index").Shape()) },
 			Reason: "a sum of at most as many elements as index has",
 		}),
 	},
 }, casts)
+
+func inferGather(a op.Args) ([]op.Meta, error) {
+	return one(a.Value("input").DType(), a.Value("index").Shape(), nil), nil
+}
+
+func runGather(c *op.Run) error {
+	return badIndex(kernel.Gather(c.Out[0], c.Tensor("input"), c.Tensor("index"), dimOf(c.Args)))
+}
+
+func gatherGrad(g *op.Grad) op.Value {
+	return g.Op("scatter_add", zeros(g, g.Value("input")), dimOf(g.Args), g.Value("index"), g.G())
+}
+
+func sampleGather(s *op.Sampler) []any {
+	shape := s.Shape(1, 4)
+	d := s.Index(len(shape))
+	return []any{s.Tensor(-2, 2, shape...), d, sampleIndex(s, shape, shape[d])}
+}
+
+func runScatter(c *op.Run) error {
+	out := c.Out[0]
+	out.CopyFrom(c.Tensor("input"))
+	return badIndex(kernel.Scatter(out, c.Tensor("src"), c.Tensor("index"), dimOf(c.Args)))
+}
+
+func scatterGrad(g *op.Grad) {
+	g.To("input", func() op.Value { return g.Op("scatter.value", g.G(), dimOf(g.Args), g.Value("index"), 0.0) })
+	g.To("src", func() op.Value { return gathered(g) })
+}
+
+func scatterAddGrad(g *op.Grad) {
+	g.To("input", func() op.Value { return g.G() })
+	g.To("src", func() op.Value { return gathered(g) })
+}
 
 func sampleFlatten(s *op.Sampler) []any {
 	shape := s.Shape(1, 4)

@@ -29,35 +29,41 @@ var splitOps = []*op.Def{
 		Tol:     exactTol("views of its input"),
 	},
 	{
-		Sig:   "tensor_split(Tensor input, int[] indices, int dim=0) -> Tensor[]",
-		Names: both("tensor_split"),
-		Doc:   "Views of the parts of a dimension between the indices.",
-		Compose: func(b op.Builder, a op.Args) []op.Value {
-			return cutAt(b, a.Value("input"), splitDim(a), a.Ints("indices"))
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 4)
-			return []any{s.Tensor(-2, 2, shape...), []int{s.Index(3), 2 + s.Index(2)}, s.Index(len(shape))}
-		},
-		Tol: exactTol("views of its input"),
+		Sig:     "tensor_split(Tensor input, int[] indices, int dim=0) -> Tensor[]",
+		Names:   both("tensor_split"),
+		Doc:     "Views of the parts of a dimension between the indices.",
+		Compose: composeTensorSplit,
+		Sample:  sampleTensorSplit,
+		Tol:     exactTol("views of its input"),
 	},
 	{
-		Sig:   "tensor_split.sections(Tensor input, int sections, int dim=0) -> Tensor[]",
-		Names: both("tensor_split"),
-		Doc:   "Views of so many parts of a dimension, the first ones larger by one where they cannot be equal.",
-		Compose: func(b op.Builder, a op.Args) []op.Value {
-			x, d, k := a.Value("input"), splitDim(a), a.Int("sections")
-			if k <= 0 {
-				op.Fail(op.RuntimeError("number of sections must be larger than 0, got %d", k))
-			}
-			failBeyond("number of sections", k)
-			return cutAt(b, x, d, sectionEnds(x.Shape()[d], k))
-		},
-		Sample: sampleSections,
-		Tol:    exactTol("views of its input"),
+		Sig:     "tensor_split.sections(Tensor input, int sections, int dim=0) -> Tensor[]",
+		Names:   both("tensor_split"),
+		Doc:     "Views of so many parts of a dimension, the first ones larger by one where they cannot be equal.",
+		Compose: composeTensorSplitSections,
+		Sample:  sampleSections,
+		Tol:     exactTol("views of its input"),
 	},
 	axisSplit("hsplit", 1), axisSplit("vsplit", 2), axisSplit("dsplit", 3),
 	axisSplitAt("hsplit", 1), axisSplitAt("vsplit", 2), axisSplitAt("dsplit", 3),
+}
+
+func composeTensorSplit(b op.Builder, a op.Args) []op.Value {
+	return cutAt(b, a.Value("input"), splitDim(a), a.Ints("indices"))
+}
+
+func sampleTensorSplit(s *op.Sampler) []any {
+	shape := s.Shape(1, 4)
+	return []any{s.Tensor(-2, 2, shape...), []int{s.Index(3), 2 + s.Index(2)}, s.Index(len(shape))}
+}
+
+func composeTensorSplitSections(b op.Builder, a op.Args) []op.Value {
+	x, d, k := a.Value("input"), splitDim(a), a.Int("sections")
+	if k <= 0 {
+		op.Fail(op.RuntimeError("number of sections must be larger than 0, got %d", k))
+	}
+	failBeyond("number of sections", k)
+	return cutAt(b, x, d, sectionEnds(x.Shape()[d], k))
 }
 
 func composeUnbind(b op.Builder, a op.Args) []op.Value {
@@ -82,31 +88,35 @@ func sampleUnbind(s *op.Sampler) []any {
 func splitOp(format string, names ...string) *op.Def {
 	sized := func(typ string) string { return fmt.Sprintf(format, typ) }
 	d := &op.Def{
-		Sig:   sized("int[]"),
-		Names: names,
-		Doc:   "Views of the parts of a dimension, of one size or of the given ones.",
-		Compose: func(b op.Builder, a op.Args) []op.Value {
-			x := a.Vals[0].(op.Value)
-			if n, ok := a.Vals[1].(int); ok {
-				return splitEqual(b, x, n, a.Int("dim"))
-			}
-			return splitSizes(b, x, a.Vals[1].([]int), a.Int("dim"))
-		},
-		Sample: func(s *op.Sampler) []any {
-			shape := s.Shape(1, 4)
-			d := s.Index(len(shape))
-			if cap := shape[d]; s.Bool() {
-				n := s.Index(cap + 1)
-				return []any{s.Tensor(-2, 2, shape...), []int{n, cap - n}, d}
-			}
-			return []any{s.Tensor(-2, 2, shape...), []int{shape[d]}, d}
-		},
-		Tol: exactTol("views of its input"),
+		Sig:     sized("int[]"),
+		Names:   names,
+		Doc:     "Views of the parts of a dimension, of one size or of the given ones.",
+		Compose: composeSplitOp,
+		Sample:  sampleSplitOp,
+		Tol:     exactTol("views of its input"),
 	}
 	if names[0] != "torch.split_with_sizes" {
 		d.More = []string{sized("int")}
 	}
 	return d
+}
+
+func composeSplitOp(b op.Builder, a op.Args) []op.Value {
+	x := a.Vals[0].(op.Value)
+	if n, ok := a.Vals[1].(int); ok {
+		return splitEqual(b, x, n, a.Int("dim"))
+	}
+	return splitSizes(b, x, a.Vals[1].([]int), a.Int("dim"))
+}
+
+func sampleSplitOp(s *op.Sampler) []any {
+	shape := s.Shape(1, 4)
+	d := s.Index(len(shape))
+	if cap := shape[d]; s.Bool() {
+		n := s.Index(cap + 1)
+		return []any{s.Tensor(-2, 2, shape...), []int{n, cap - n}, d}
+	}
+	return []any{s.Tensor(-2, 2, shape...), []int{shape[d]}, d}
 }
 
 func splitEqual(b op.Builder, x op.Value, size, dim int) []op.Value {
@@ -239,10 +249,8 @@ func axisSplitAt(name string, least int) *op.Def {
 			x := a.Value("input")
 			return b.All("tensor_split", x, a.Ints("indices"), splitAxis(name, x, least))
 		},
-		Sample: func(s *op.Sampler) []any {
-			return []any{s.Tensor(-2, 2, s.Shape(least, 4)...), []int{s.Index(3), 2}}
-		},
-		Tol: exactTol("views of its input"),
+		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(least, 4)...), []int{s.Index(3), 2}} },
+		Tol:    exactTol("views of its input"),
 	}
 }
 
