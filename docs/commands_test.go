@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"strings"
 	"testing"
 
 	"plumb/backend/worker"
@@ -28,19 +29,21 @@ func TestCommands(t *testing.T) {
 }
 
 func commands(t *testing.T, page string) {
-	text, err := os.ReadFile(page)
+	source, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := shell.FindAllSubmatch(text, -1)
+	blocks := shell.FindAllSubmatch(source, -1)
 	if len(blocks) == 0 {
 		t.Fatal("the page has no commands")
 	}
+	dir := t.TempDir() // stands in for /tmp
 	for _, b := range blocks {
-		cmd := exec.Command("sh", "-e", "-c", string(b[1]))
+		text := strings.ReplaceAll(string(b[1]), "/tmp/", dir+"/")
+		cmd := exec.Command("sh", "-e", "-c", text)
 		cmd.Dir = ".."
 		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", b[1], err, out)
+			t.Errorf("%s: %v\n%s", text, err, out)
 		}
 	}
 }

@@ -39,6 +39,7 @@ func TestGraphsHoldLessThanEager(t *testing.T) {
 }
 
 func TestBenchGraph(t *testing.T) {
+	slow(t)
 	needTorch(t)
 	cmd := newBenchGraph()
 	var out strings.Builder
@@ -68,6 +69,7 @@ func TestBenchGraph(t *testing.T) {
 
 // TestBenchGraphChecks: a block that computes something else is not timed.
 func TestBenchGraphChecks(t *testing.T) {
+	slow(t)
 	needTorch(t)
 	blocks := graphBlocks()[:1]
 	torch, err := startGraphPeer(t.Context(), "", 1, blocks)

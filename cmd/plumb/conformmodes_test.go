@@ -70,7 +70,7 @@ func TestConformModeMistakes(t *testing.T) {
 	for want, args := range map[string][]string{
 		"no dtype is named f32":         {"--filter-dtype", "f32"},
 		"--compat oneflow: want diopi":  {"--compat", "oneflow"},
-		"--nhwc-min-dim 4 needs --nhwc": {"--nhwc-min-dim", "4"},
+		"--nhwc-min-dim needs --nhwc": {"--nhwc-min-dim", "4"},
 		"--failure-debug-level 3":       {"--failure-debug-level", "3"},
 		"--model resnet51: suites/":     {"--model", "resnet51"},
 		"no such file":                  {"--device-config", "/nowhere/device.py"},

@@ -26,6 +26,7 @@ var pythonBlock = regexp.MustCompile("(?s)```python\n(.*?)```")
 
 // TestReadmeExampleRuns saves the README's test and runs it.
 func TestReadmeExampleRuns(t *testing.T) {
+	slow(t)
 	blocks := pythonBlock.FindAllStringSubmatch(document(t, "README.md"), -1)
 	if len(blocks) == 0 {
 		t.Fatal("the README shows no test")
@@ -68,6 +69,7 @@ var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 // TestOperatorChecksRun runs the commands of the page in its order; without
 // PyTorch, those that need no reference.
 func TestOperatorChecksRun(t *testing.T) {
+	slow(t)
 	blocks := shellBlock.FindAllStringSubmatch(document(t, "docs/operator-checks.md"), -1)
 	t.Chdir(t.TempDir())
 	seen := 0

@@ -87,6 +87,15 @@ func checkFlags(cmd *cobra.Command, _ []string) error {
 	return nil
 }
 
+// flagError says which flag takes another value.
+func flagError(cmd *cobra.Command, err error) error {
+	var value *pflag.InvalidValueError
+	if errors.As(err, &value) {
+		err = fmt.Errorf("--%s %s: %w", value.GetFlag().Name, value.GetValue(), value.Unwrap())
+	}
+	return usage(fmt.Errorf("%w\n  see: %s --help", err, cmd.CommandPath()))
+}
+
 // flagText is the usage text of a command's flags, by heading.
 func flagText(cmd *cobra.Command) string {
 	var headings []string

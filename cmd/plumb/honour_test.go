@@ -141,7 +141,7 @@ func TestFlagsThatCannotBeHonouredAreRefused(t *testing.T) {
 		{"graph show " + test + "::test_x --without nosuch", "nosuch"},
 		{"graph show " + saved + " --seed 3", "--seed has no effect"},
 		{"bench graph --without nosuch", "nosuch"},
-		{"conform run --filter-dtype nosuch", "--filter-dtype nosuch"},
+		{"conform run --filter-dtype nosuch", "no dtype is named nosuch"},
 		{"selftest --json -v", "--verbose has no effect with --json"},
 		{"selftest --set power=1", "does not use the setting power"},
 		{"selftest --reference native --python python3", "--python python3 has no effect"},
@@ -193,6 +193,7 @@ func TestEveryFlagRefusesNonsense(t *testing.T) {
 // TestSignalsEndCommands: SIGINT and SIGTERM end a command that reads what
 // never comes, and one that computes.
 func TestSignalsEndCommands(t *testing.T) {
+	slow(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("needs FIFOs")
 	}

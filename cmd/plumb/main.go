@@ -113,6 +113,7 @@ Exit codes: 0 aligned, 1 findings, 2 a mistake in a command or a test, 3 a fault
 	root.AddCommand(newSettingsHelp(), newBackendsHelp())
 	cobra.AddTemplateFunc("flagText", flagText)
 	root.SetUsageTemplate(usageText)
+	root.SetFlagErrorFunc(flagError)
 	return root
 }
 

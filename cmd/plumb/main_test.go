@@ -50,6 +50,14 @@ func needTorch(t testing.TB) string {
 	return path
 }
 
+// slow skips a test that -short leaves out.
+func slow(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes long")
+	}
+}
+
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line

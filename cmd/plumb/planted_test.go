@@ -321,6 +321,7 @@ func references(f *defect) []string {
 // cases suffice with those, a defect is found, and its program, copied from the
 // log and saved, shows it again.
 func TestPlantedDefectsAreFoundAndShownAgain(t *testing.T) {
+	slow(t)
 	for _, f := range append(defects, stateDefects...) {
 		for _, ref := range references(&f) {
 			t.Run(f.name+"/"+ref, func(t *testing.T) {
@@ -388,6 +389,7 @@ func copied(t *testing.T, log string) string {
 // TestLeakyReluAtZeroIsFoundByChance: the shipped tests, at their own number
 // of cases, find a gradient that is wrong for x = 0 alone with nearly every seed.
 func TestLeakyReluAtZeroIsFoundByChance(t *testing.T) {
+	slow(t)
 	table := planted(t, leakyAtZero)
 	seeds, cases := 0, 0
 	for seed := range 20 {

@@ -78,6 +78,7 @@ func withPass(name string, run func(*graph.Code) (int, error)) *native.Backend {
 // passes is wrong: eager is aligned, the finding is in graph alone, its report
 // names the pass, in every form, and it is made smaller.
 func TestPlantedPassIsNamed(t *testing.T) {
+	slow(t)
 	for _, ref := range references(&defect{}) {
 		t.Run(ref, func(t *testing.T) {
 			w, log := playOn(t, withPass("swap", swapped), []string{save(t, "pass.py", passTest)}, "--reference", ref, "--seed", "3", "--set", "shrink.runs=60")

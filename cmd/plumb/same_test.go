@@ -71,18 +71,23 @@ func draws(t *testing.T, seed uint64, n, jobs, batch int, files []suites.File) m
 // TestSameSeedSameBits: programs and input bits follow from the seed, the test
 // and the index alone, not from lanes, batches or the order of the files.
 func TestSameSeedSameBits(t *testing.T) {
+	slow(t)
 	reversed := suites.Files()
 	slices.Reverse(reversed)
+	orders := []struct {
+		jobs, batch int
+		files       []suites.File
+	}{{2, 32, suites.Files()}, {8, 1, reversed}, {8, 5, suites.Files()}, {1, 32, reversed}}
 	before := map[string]string{}
-	for seed := uint64(1); seed <= 3; seed++ {
+	for seed := uint64(1); seed <= 2; seed++ {
 		want := draws(t, seed, 4, 1, 32, suites.Files())
 		if len(want) < 2000 {
 			t.Fatalf("%d cases of the shipped suites, want at least 2000", len(want))
 		}
-		for _, c := range []struct {
-			jobs, batch int
-			files       []suites.File
-		}{{2, 32, suites.Files()}, {8, 5, suites.Files()}, {1, 32, reversed}, {8, 1, reversed}} {
+		if seed > 1 {
+			orders = orders[:1]
+		}
+		for _, c := range orders {
 			if got := draws(t, seed, 4, c.jobs, c.batch, c.files); !maps.Equal(got, want) {
 				t.Errorf("seed %d: %d lanes, batches of %d, first %s: other draws than one by one", seed, c.jobs, c.batch, c.files[0].Name)
 			}
