@@ -94,31 +94,35 @@ func (v *Value) Attr(name string) *Value {
 }
 
 // Add records v + x.
-func (v *Value) Add(x any) *Value { return v.p.Operator("add", v, x) }
+func (v *Value) Add(x any) *Value { return v.p.call("operator.add", []any{v, x}) }
 
 // Sub records v - x.
-func (v *Value) Sub(x any) *Value { return v.p.Operator("sub", v, x) }
+func (v *Value) Sub(x any) *Value { return v.p.call("operator.sub", []any{v, x}) }
 
 // Mul records v * x.
-func (v *Value) Mul(x any) *Value { return v.p.Operator("mul", v, x) }
+func (v *Value) Mul(x any) *Value { return v.p.call("operator.mul", []any{v, x}) }
 
 // Div records v / x.
-func (v *Value) Div(x any) *Value { return v.p.Operator("truediv", v, x) }
+func (v *Value) Div(x any) *Value { return v.p.call("operator.truediv", []any{v, x}) }
 
 // Pow records v ** x.
-func (v *Value) Pow(x any) *Value { return v.p.Operator("pow", v, x) }
+func (v *Value) Pow(x any) *Value { return v.p.call("operator.pow", []any{v, x}) }
 
 // MatMul records v @ x.
-func (v *Value) MatMul(x any) *Value { return v.p.Operator("matmul", v, x) }
+func (v *Value) MatMul(x any) *Value { return v.p.call("operator.matmul", []any{v, x}) }
 
 // Neg records -v.
-func (v *Value) Neg() *Value { return v.p.Operator("neg", v) }
+func (v *Value) Neg() *Value { return v.p.call("operator.neg", []any{v}) }
 
 // Index records v[index, …].
-func (v *Value) Index(index ...any) *Value { return v.p.Operator("getitem", v, indices(index)) }
+func (v *Value) Index(index ...any) *Value {
+	return v.p.call("operator.getitem", []any{v, indices(index)})
+}
 
 // SetIndex records v[index, …] = x.
-func (v *Value) SetIndex(x any, index ...any) { v.p.Operator("setitem", v, indices(index), x) }
+func (v *Value) SetIndex(x any, index ...any) {
+	v.p.call("operator.setitem", []any{v, indices(index), x})
+}
 
 // indices are one index, or a tuple of several.
 func indices(index []any) any {

@@ -215,10 +215,8 @@ func (s *Session) accumulate(leaf, g *eager.Var) error {
 		return nil
 	}
 	return s.NoGrad(func() error {
-		out, err := s.eager.Apply("add", []any{leaf.Grad, g}, nil)
-		if err == nil {
-			leaf.Grad = out[0].(*eager.Var)
-		}
-		return err
+		return op.Catch(func() {
+			leaf.Grad = op.Builder{Applier: s.eager}.Add(leaf.Grad, g).(*eager.Var)
+		})
 	})
 }

@@ -13,6 +13,8 @@ type InPlaceRules struct {
 	// Through writes a call as an in-place call on a view of the tensor, of
 	// which it returns the id and arguments; "" where it stores its own result.
 	Through func(b Builder, a Args) (id string, args []any)
+	// NoResult says that the call is a statement of Python, which has no value.
+	NoResult bool
 	// Fit rejects a result that the tensor cannot hold, before what holds for
 	// every operator: Castable, and equal shapes.
 	Fit func(a Args, result Value) error

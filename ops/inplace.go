@@ -49,7 +49,7 @@ var inPlaceRules = map[string]op.InPlaceRules{
 	"addbmm":      {Resizes: true},
 	"as_strided":  {NoGradView: true},
 	"detach":      {Detaches: true},
-	"setitem":     {Through: assignThroughView, Expanded: true},
+	"setitem":     {Through: assignThroughView, NoResult: true, Expanded: true},
 	"fill":        {Expanded: true},
 	"zero":        {Expanded: true},
 	"masked_fill": {Expanded: true},

@@ -279,6 +279,67 @@ func TestIdempotentAndInvolution(t *testing.T) {
 	})
 }
 
+func TestShapeOnly(t *testing.T) {
+	everySample(t, func(t *testing.T, call *op.Call) {
+		if !call.Def.Traits.Has(op.ShapeOnly) {
+			return
+		}
+		other := with(call, sameLayout)
+		for _, x := range tensorsOf(other) {
+			for i := range x.Len() {
+				x.Set(i, 1-x.At(i))
+			}
+		}
+		if a, b := execute(t, call)[0], execute(t, other)[0]; !a.SameBits(b) {
+			t.Errorf("other elements change the result of %v", tensorsOf(call))
+		}
+	})
+}
+
+func TestItselfOrCopy(t *testing.T) {
+	everySample(t, func(t *testing.T, call *op.Call) {
+		if !call.Def.Traits.Has(op.ItselfOrCopy) {
+			return
+		}
+		if x, y := tensorsOf(call)[0], execute(t, call)[0]; x != y && x.SharesStorage(y) {
+			t.Errorf("another view of %v", x)
+		}
+	})
+}
+
+// TestNeutral gives every operator that has neutral numbers some, and a tensor
+// of edge values.
+func TestNeutral(t *testing.T) {
+	for _, d := range ops.Table().Defs() {
+		if d.Neutral == nil {
+			continue
+		}
+		found := 0
+		for _, c := range []any{int64(0), int64(1), 0.0, math.Copysign(0, -1), 1.0, -1.0, 2.5} {
+			for _, dt := range []tensor.DType{tensor.F32, tensor.F64, tensor.I64} {
+				x := tensor.New(dt, 6)
+				for i, v := range []float64{0, math.Copysign(0, -1), 3, -7, 1e9, 1} {
+					x.Set(i, complex(v, 0))
+				}
+				call, err := ops.Table().ResolveID(d.ID(), []any{x, c}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !d.Neutral(call.Args) {
+					continue
+				}
+				if y := execute(t, call)[0]; y.DType() == dt && !y.SameBits(x) {
+					t.Errorf("%s: %v and %v of %s give %v", d.ID(), x, c, dt, y)
+				}
+				found++
+			}
+		}
+		if found == 0 {
+			t.Errorf("%s: no number is neutral", d.ID())
+		}
+	}
+}
+
 func TestMonotone(t *testing.T) {
 	everySample(t, func(t *testing.T, call *op.Call) {
 		if !call.Def.Traits.Has(op.Monotone) {

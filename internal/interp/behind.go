@@ -51,7 +51,7 @@ func (r *Run) throughData(c *program.Call, call *op.Call, x *eager.Var) (*value,
 	}
 	r.behind.data[data.tensor] = x
 	r.behind.through = data
-	if call.Def.ID() == "setitem" {
+	if call.Def.InPlace.NoResult {
 		return &value{}, nil
 	}
 	return data, nil

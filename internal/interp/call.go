@@ -59,7 +59,7 @@ func (r *Run) call(c *program.Call) (*value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if call.Def.ID() == "setitem" && call.InPlace {
+	if call.InPlace && call.Def.InPlace.NoResult {
 		return &value{}, nil
 	}
 	return wrap(call, out), nil
