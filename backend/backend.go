@@ -75,6 +75,9 @@ type Outcome struct {
 	Class   string
 	Message string
 	Call    int
+	// NoKernel says that the subject raised because it has no kernel for a legal
+	// call, or no gradient: there is nothing to align with.
+	NoKernel bool
 	// Values holds one value per finished call.
 	Values []Value
 	// Initial holds each module's state before the first call that used it, by

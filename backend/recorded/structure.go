@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"plumb/backend"
+	"plumb/backend/refusal"
 	"plumb/tensor"
 )
 
@@ -270,6 +271,13 @@ func plain(v any) (*plainJSON, error) {
 
 func formatFloat(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
+// Ending returns the outcome without its tensors.
+func (s *Structure) Ending() *backend.Outcome {
+	o := &backend.Outcome{Status: s.Status, Class: s.Class, Message: s.Message, Call: s.Call}
+	refusal.Classify(o)
+	return o
+}
+
 // Outcome returns the outcome of a program of so many calls. Get returns the
 // tensor that a reference, which is never nil, stands for.
 func (s *Structure) Outcome(calls int, get func(*TensorRef) (*tensor.Tensor, error)) (*backend.Outcome, error) {
@@ -277,7 +285,8 @@ func (s *Structure) Outcome(calls int, get func(*TensorRef) (*tensor.Tensor, err
 		return nil, fmt.Errorf("%d values for %d calls", n, calls)
 	}
 	d := restorer{get}
-	o := &backend.Outcome{Status: s.Status, Class: s.Class, Message: s.Message, Call: s.Call, Watched: s.Changes != nil}
+	o := s.Ending()
+	o.Watched = s.Changes != nil
 	var errs [2]error
 	o.Values, errs[0] = d.values(s.Values)
 	o.Initial, errs[1] = d.initial(s.Initial)

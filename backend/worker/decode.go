@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"plumb/backend"
+	"plumb/backend/refusal"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -132,6 +133,7 @@ var statuses = []backend.Status{backend.OK, backend.Raised, backend.OutOfMemory,
 
 func (d *replyDecoder) finish(job *backend.Job, out *backend.Outcome, status backend.Status) {
 	out.Status = status
+	refusal.Classify(out)
 	calls := len(job.Program.Calls)
 	switch {
 	case !slices.Contains(statuses, status):

@@ -10,7 +10,6 @@ import (
 	"plumb/internal/campaign"
 	"plumb/internal/draw/choice"
 	"plumb/internal/draw/opcase"
-	"plumb/internal/judge/verdict"
 	"plumb/ops"
 	"plumb/program"
 )
@@ -90,7 +89,7 @@ func probe(ctx context.Context, g *opcase.Grapher, cfg *campaign.Config) error {
 			switch {
 			case out.Status == backend.Unsupported:
 				g.Leave(probes[i])
-			case verdict.LacksKernel(out):
+			case out.NoKernel:
 				g.Hold(probes[i])
 			}
 		}

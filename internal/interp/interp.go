@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"plumb/backend"
+	"plumb/backend/refusal"
 	"plumb/graph"
 	"plumb/internal/eager"
 	"plumb/internal/inplace"
@@ -193,6 +194,7 @@ func Fail(out *backend.Outcome, call int, err error) {
 	switch {
 	case errors.As(err, &e):
 		out.Status, out.Class = backend.Raised, e.Class
+		refusal.Classify(out)
 	case errors.As(err, &capture):
 		out.Status = backend.Unsupported
 	case errors.Is(err, op.ErrUnknown) || errors.Is(err, inplace.ErrUnsupported) || errors.Is(err, nn.ErrUnsupported) || errors.Is(err, errUnsupported):

@@ -165,7 +165,7 @@ type genLane struct {
 	judged backend.Backend // whose verdict is asked for the truth
 	wanted []*question     // of the batch, whose truth is to be asked for
 	// refusals are what the reference said of dtypes that it has no kernel for.
-	refusals map[string]refusal
+	refusals map[string]refused
 }
 
 func (g *generator) openLane() (drive.Lane[*caseBatch], error) {

@@ -2,10 +2,10 @@ package baseline
 
 import (
 	"context"
-	"regexp"
 	"strings"
 
 	"plumb/backend"
+	"plumb/backend/refusal"
 	"plumb/program"
 )
 
@@ -14,17 +14,14 @@ import (
 // program of the same functions and dtypes is run on inputs that were not drawn:
 // where it is refused in the very same words, the drawn ones would have been.
 
-// refusal is how a program was refused at its first call.
-type refusal struct{ class, message string }
+// refused is how a program was refused at its first call.
+type refused struct{ class, message string }
 
-// noKernel are the words of PyTorch's dispatch macros, which look at a dtype.
-var noKernel = regexp.MustCompile(`^"\w+" not implemented for '\w+'$`)
-
-func refusalOf(o *backend.Outcome) (refusal, bool) {
-	if o == nil || o.Status != backend.Raised || o.Call > 0 || !noKernel.MatchString(o.Message) || len(tensorsOf(o)) > 0 {
-		return refusal{}, false
+func refusalOf(o *backend.Outcome) (refused, bool) {
+	if o == nil || o.Status != backend.Raised || o.Call > 0 || !refusal.OfDType(o.Message) || len(tensorsOf(o)) > 0 {
+		return refused{}, false
 	}
-	return refusal{o.Class, o.Message}, true
+	return refused{o.Class, o.Message}, true
 }
 
 // kind is what a program's functions and dtypes are.
@@ -44,7 +41,7 @@ func (l *genLane) learn(ways []*way) {
 	for _, w := range ways {
 		if r, ok := refusalOf(w.outcome); ok {
 			if l.refusals == nil {
-				l.refusals = map[string]refusal{}
+				l.refusals = map[string]refused{}
 			}
 			l.refusals[kind(w.Program)] = r
 		}

@@ -190,10 +190,7 @@ func (l *runLane) refusal(t *trial, cand *backend.Outcome) *verdict.Verdict {
 }
 
 // refusal is how the reference failed the case.
-func (t *trial) refusal() *backend.Outcome {
-	s := &t.stored.Outcome
-	return &backend.Outcome{Status: s.Status, Class: s.Class, Message: s.Message, Call: s.Call}
-}
+func (t *trial) refusal() *backend.Outcome { return t.stored.Outcome.Ending() }
 
 // judge sets the verdict of a trial's record.
 func (l *runLane) judge(ctx context.Context, t *trial, shard *shardReader) {

@@ -70,7 +70,7 @@ func (j *judge) status() {
 			*s.side = j.side(s.o)
 		}
 	}
-	if LacksKernel(j.ref) {
+	if j.ref.NoKernel {
 		j.v.Word, j.v.Reason = Unsupported, "the reference has no kernel for this: "+j.ref.Message
 		return
 	}
@@ -91,18 +91,6 @@ func (j *judge) side(o *backend.Outcome) *Side {
 		s.Line = j.line(o.Call)
 	}
 	return s
-}
-
-// missingKernelMessages is what PyTorch says of what it has not.
-var missingKernelMessages = []string{"\" not implemented for '", "derivative for ", "_cpu not implemented for ", " is not implemented for half on CPU", "Low precision dtypes not supported", "does not support automatic differentiation for outputs with complex dtype",
-	"is not differentiable with respect to argument '", " to have one of the following scalar types: Half, Float, Double; but got CPUBFloat16Type"}
-
-// LacksKernel reports whether PyTorch raised what it raises for a legal call
-// whose dtype it has no kernel for, or whose gradient it lacks: there is
-// nothing to align with.
-func LacksKernel(o *backend.Outcome) bool {
-	return o.Status == backend.Raised && (o.Class == "RuntimeError" || o.Class == "NotImplementedError") &&
-		slices.ContainsFunc(missingKernelMessages, func(s string) bool { return strings.Contains(o.Message, s) })
 }
 
 var endings = map[backend.Status]struct {

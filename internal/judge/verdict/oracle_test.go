@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"plumb/backend"
+	"plumb/backend/refusal"
 	"plumb/internal/judge/verdict"
 	"plumb/op"
 	"plumb/ops"
@@ -71,7 +72,9 @@ func TestMissingKernelIsUnsupported(t *testing.T) {
 	p := callOf("torch.exp", literal(1))
 	ok := &backend.Outcome{Status: backend.OK, Values: []backend.Value{{Tensor: tensor.New(tensor.F32, 1)}}}
 	raised := func(class, msg string) *backend.Outcome {
-		return &backend.Outcome{Status: backend.Raised, Class: class, Message: msg}
+		o := &backend.Outcome{Status: backend.Raised, Class: class, Message: msg}
+		refusal.Classify(o)
+		return o
 	}
 	for _, c := range []struct {
 		ref, cand *backend.Outcome
