@@ -6,6 +6,7 @@ package backend
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"plumb/op"
@@ -90,6 +91,9 @@ type Outcome struct {
 	// Watched says that the backend tells which tensors a call has changed: those
 	// that have a slot of PartChange.
 	Watched bool
+	// Unread opens the elements of tensors that are not in memory, once each; such
+	// a tensor has dtype and shape alone. Close tells what is wrong with them.
+	Unread map[*tensor.Tensor]func() (io.ReadCloser, error)
 	// Blame names the pass of a graph with which the subject does not compute
 	// what it does without, and Evidence says where; both empty where none is.
 	Blame    string

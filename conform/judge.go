@@ -38,7 +38,6 @@ func withoutOracle(c *judge.Case, q *baseline.Question) *verdict.Verdict {
 		return c.Verdict(nil)
 	}
 	c.Unbounded()
-	c.Policy.Measure = q.Measure
 	v := c.Verdict(nil)
 	if v.Word == verdict.Misaligned && v.Arguable() {
 		c.Policy.RTol, c.Policy.ATol = &q.Entry.RTol, &q.Entry.ATol

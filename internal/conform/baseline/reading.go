@@ -6,26 +6,25 @@ import (
 
 	"plumb/backend"
 	"plumb/backend/recorded"
-	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
 	"plumb/internal/safetensors"
 	"plumb/tensor"
 )
 
 // A reading judges a case of one call whose large results are read from the
-// shard while they are compared, so that the reference's are never in memory: a
-// tensor of its dtype and shape stands for each. It can only tell that a case is
-// aligned; any other is judged again with all in memory.
+// shard while they are compared, so that the reference's are never in memory. It
+// can only tell that a case is aligned; any other is judged again with all in
+// memory.
 type reading struct {
 	*decoder
 	shard  later
 	least  int // bytes of a result that is read while it is compared
-	stands map[*tensor.Tensor]*recorded.TensorRef
-	read   int // how many of them were found within their limits
+	unread map[*tensor.Tensor]func() (io.ReadCloser, error)
+	opened int
 }
 
 func newReading(d *decoder, shard later, least int) *reading {
-	return &reading{d, shard, least, map[*tensor.Tensor]*recorded.TensorRef{}, 0}
+	return &reading{d, shard, least, map[*tensor.Tensor]func() (io.ReadCloser, error){}, 0}
 }
 
 // later gives tensors when they are needed, large ones as they are read.
@@ -41,7 +40,7 @@ type later interface {
 const readBytes = 4 << 20
 
 // readable reports whether a trial's results may be read while they are
-// compared: Judge takes Measure for them, and nothing else asks for elements.
+// compared: nothing else asks for their elements.
 func (l *runLane) readable(t *trial) bool {
 	s := &t.stored.Outcome
 	return l.Read > 0 && l.Note == nil && t.stored.Truth == nil && t.outcome.Status == backend.OK &&
@@ -53,11 +52,12 @@ func (l *runLane) readable(t *trial) bool {
 func (l *runLane) reading(t *trial, d *decoder, shard later) *verdict.Verdict {
 	r := newReading(d, shard, readBytes)
 	ref, err := t.stored.Outcome.Outcome(1, r.tensor)
-	if err != nil || len(r.stands) == 0 {
+	if err != nil || len(r.unread) == 0 {
 		return nil
 	}
-	v := l.Judge(&Question{Entry: t.record.Entry, Job: t.job, Ref: ref, Cand: t.outcome, Measure: r.measure})
-	if v.Word == verdict.Aligned && v.Drawn == 0 && r.read == len(r.stands) {
+	ref.Unread = r.unread
+	v := l.Judge(&Question{Entry: t.record.Entry, Job: t.job, Ref: ref, Cand: t.outcome})
+	if v.Word == verdict.Aligned && v.Drawn == 0 && r.opened == len(r.unread) {
 		return v
 	}
 	return nil
@@ -69,11 +69,14 @@ func (r *reading) tensor(ref *recorded.TensorRef) (*tensor.Tensor, error) {
 	if !ok {
 		return r.decoder.tensor(ref)
 	}
-	stand, err := tensor.Scalar(dtype, 0).Expand(shape...)
+	layout, err := tensor.Scalar(dtype, 0).Expand(shape...)
 	if err == nil {
-		r.stands[stand] = ref
+		r.unread[layout] = func() (io.ReadCloser, error) {
+			r.opened++
+			return r.open(ref, layout)
+		}
 	}
-	return stand, err
+	return layout, err
 }
 
 // form returns the dtype and shape of a tensor that may be read as it is
@@ -111,48 +114,28 @@ func (r *reading) form(ref *recorded.TensorRef) (d tensor.DType, shape []int, ok
 	return d, shape, ok
 }
 
-// measure is verdict.Policy.Measure.
-func (r *reading) measure(want, got *tensor.Tensor, limit compare.Limit, o compare.Options) compare.Diff {
-	ref := r.stands[want]
-	if ref == nil {
-		return compare.Judge(want, got, limit, o)
-	}
-	in, err := r.open(ref, want)
-	if err != nil {
-		return unread(err)
-	}
-	d, err := compare.Stream(want, in, got, limit, o)
-	if err = errors.Join(err, in.ended()); err != nil {
-		return unread(err)
-	}
-	if d.OK {
-		r.read++
-	}
-	return d
-}
-
-func unread(err error) compare.Diff {
-	return compare.Diff{Rule: compare.Structure, Message: err.Error()}
-}
-
 // elements are those of a tensor, as they are read.
 type elements struct {
 	io.Reader
-	ended func() error // what is wrong when all are read; nil for nothing
+	ended func() error // what is wrong when all are read
 }
 
-func (r *reading) open(ref *recorded.TensorRef, want *tensor.Tensor) (elements, error) {
+// Close tells what is wrong with the elements.
+func (e elements) Close() error { return e.ended() }
+
+func (r *reading) open(ref *recorded.TensorRef, want *tensor.Tensor) (io.ReadCloser, error) {
 	in, err := r.shard.open(ref.Stored)
-	fine := func() error { return nil }
 	switch {
-	case err != nil || ref.Coded == nil:
-		return elements{in, fine}, err
+	case err != nil:
+		return nil, err
+	case ref.Coded == nil:
+		return io.NopCloser(in), nil
 	case ref.Coded.By == shuffled:
-		return elements{newUnshuffler(in, part(want.DType()), int64(want.Len()*want.DType().Size())), fine}, nil
+		return io.NopCloser(newUnshuffler(in, part(want.DType()), int64(want.Len()*want.DType().Size()))), nil
 	}
 	p, err := r.predicted(ref, want.DType())
 	if err != nil {
-		return elements{}, err
+		return nil, err
 	}
 	var check checksum
 	restored := newRestorer(want.DType(), p.Bytes(), in, ref.Coded.NaN, &check)

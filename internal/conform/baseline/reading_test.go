@@ -97,8 +97,8 @@ func judgeAffine(t *testing.T, b *Baseline, cand affine, tol float64, from int) 
 		Candidate: "affine", Open: func() (backend.Backend, error) { return cand, nil }, Predict: func() backend.Backend { return affine{} },
 		Read: from, Jobs: 1, Memory: 64 << 20,
 		Judge: func(q *Question) *verdict.Verdict {
-			v := verdict.Judge(q.Job.Program, q.Ref, q.Cand, verdict.Policy{RTol: &tol, ATol: &tol, Measure: q.Measure})
-			if q.Measure != nil && v.Word == verdict.Aligned {
+			v := verdict.Judge(q.Job.Program, q.Ref, q.Cand, verdict.Policy{RTol: &tol, ATol: &tol})
+			if q.Ref.Unread != nil && v.Word == verdict.Aligned {
 				read += len(v.Margins)
 			}
 			return v

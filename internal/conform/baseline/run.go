@@ -9,7 +9,6 @@ import (
 
 	"plumb/backend"
 	"plumb/internal/campaign/drive"
-	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
 	"plumb/tensor"
@@ -38,8 +37,8 @@ type RunConfig struct {
 	// Note returns what else is to be said about a judged case, by its kind; it is
 	// called from several goroutines. Nil says nothing.
 	Note func(r *Record, ref, cand *backend.Outcome) map[string]string
-	// Read is from how many elements on, of inputs and results, Judge judges a case
-	// by Question.Measure; 0 for none.
+	// Read is from how many elements on, of inputs and results, those of a case
+	// are read while they are compared: see backend.Outcome.Unread. 0 is for none.
 	Read   int
 	Jobs   int
 	Memory int64 // of the cases under way, in bytes
@@ -57,9 +56,6 @@ type Question struct {
 	// Truth reads the oracle that was recorded, while the outcome is judged; it is
 	// nil where there is none.
 	Truth func() (*verdict.Oracle, error)
-	// Measure, where set, is what the policy has to have; see verdict.Policy. Ref
-	// has the shapes of its large results then, and not their elements.
-	Measure func(want, got *tensor.Tensor, limit compare.Limit, o compare.Options) compare.Diff
 }
 
 // Record is a judged variant of a case. One of a case that could not be run

@@ -35,10 +35,7 @@ func TestStream(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				found, err := Stream(like, bytes.NewReader(want.Bytes()), got, limit, Options{})
-				if err != nil {
-					t.Fatalf("%s[%d]: %v", d, n, err)
-				}
+				found := Operand{like, opening(bytes.NewReader(want.Bytes()))}.Judge(got, limit, Options{})
 				if !expected.OK {
 					expected, found.Message, found.WorstRatio = Diff{Rule: expected.Rule}, "", 0
 				}
@@ -50,19 +47,24 @@ func TestStream(t *testing.T) {
 	}
 }
 
+func opening(r io.Reader) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) { return io.NopCloser(r), nil }
+}
+
 // TestStreamEnds: what is cut short, or cannot be read, is an error.
 func TestStreamEnds(t *testing.T) {
 	got := tensor.New(tensor.F32, 3000)
 	for _, r := range []io.Reader{bytes.NewReader(nil), bytes.NewReader(make([]byte, 2999*4))} {
-		if d, err := Stream(got, r, got, Default(tensor.F32), Options{}); err == nil || d.OK {
-			t.Errorf("%v, %v: want an error", d, err)
+		if d := (Operand{got, opening(r)}).Judge(got, Default(tensor.F32), Options{}); d.Rule != Structure {
+			t.Errorf("%v: want broken structure", d)
 		}
 	}
-	if _, err := Stream(got, bytes.NewReader(make([]byte, 3000*4)), got.Narrow(0, 0, 1500, 2), Default(tensor.F32), Options{}); err != nil {
-		t.Errorf("another shape is broken metadata, not an error: %v", err)
+	zeros := Operand{got, opening(bytes.NewReader(make([]byte, 3000*4)))}
+	if d := zeros.Judge(got.Narrow(0, 0, 1500, 2), Default(tensor.F32), Options{}); d.Rule != Shape {
+		t.Errorf("another shape: %v", d)
 	}
 	strided := tensor.New(tensor.F32, 6000).Narrow(0, 0, 3000, 2)
-	if _, err := Stream(got, bytes.NewReader(make([]byte, 3000*4)), strided, Default(tensor.F32), Options{}); err == nil {
-		t.Error("a strided result: want an error")
+	if d := zeros.Judge(strided, Default(tensor.F32), Options{}); d.Rule != Structure {
+		t.Errorf("a strided result: %v", d)
 	}
 }

@@ -221,10 +221,6 @@ type Policy struct {
 	// NoExceptions counts an exception of one side only as a rejection.
 	NoExceptions bool
 	Compare      compare.Options
-	// Measure compares two tensors; nil is compare.Judge. One for which the
-	// expected elements are not in memory may find a difference without saying
-	// more of it: its verdict is of use only where it is Aligned.
-	Measure func(want, got *tensor.Tensor, limit compare.Limit, o compare.Options) compare.Diff
 	// Reference is the reference's name and version, such as "torch 1.13.1";
 	// Faults are what is known to be wrong with references.
 	Reference string
@@ -249,13 +245,6 @@ func Judge(p *program.Program, ref, cand *backend.Outcome, policy Policy) *Verdi
 		j.slots()
 	}
 	return j.conclude()
-}
-
-func (j *judge) measure(want, got *tensor.Tensor, limit compare.Limit, o compare.Options) compare.Diff {
-	if j.policy.Measure != nil {
-		return j.policy.Measure(want, got, limit, o)
-	}
-	return compare.Judge(want, got, limit, o)
 }
 
 // shapes compares what two tensors are, not what is in them.
