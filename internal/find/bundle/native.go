@@ -217,9 +217,7 @@ func (g *goFile) body(n int) string {
 		}
 	}
 	var b strings.Builder
-	if draws(p) {
-		fmt.Fprintf(&b, "s.Seed(%d)\n", p.Seed)
-	}
+	fmt.Fprintf(&b, "s.Seed(%d)\n", p.Seed)
 	if p.DType != tensor.Invalid && p.DType != tensor.F32 {
 		fmt.Fprintf(&b, "s.DefaultDType(tensor.%s)\n", goDTypes[p.DType])
 	}

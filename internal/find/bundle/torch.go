@@ -151,10 +151,7 @@ func (w *pythonFile) origin() string {
 func (w *pythonFile) program() string {
 	p := w.f.Program
 	n := w.p.calls(len(p.Calls))
-	var lines []string
-	if draws(p) {
-		lines = append(lines, fmt.Sprintf("torch.manual_seed(%d)", p.Seed))
-	}
+	lines := []string{fmt.Sprintf("torch.manual_seed(%d)", p.Seed)}
 	for i := range p.Inputs {
 		lines = append(lines, w.input(i))
 	}
@@ -163,18 +160,6 @@ func (w *pythonFile) program() string {
 		lines = append(lines, w.backward()...)
 	}
 	return "    " + strings.ReplaceAll(strings.Join(lines, "\n"), "\n", "\n    ")
-}
-
-// random are parts of the names of what draws.
-var random = []string{"rand", "drop", "bernoulli", "normal", "multinomial", "poisson", "exponential", "geometric", "cauchy", "uniform", "rrelu", "gumbel",
-	"fractional", "attention", "transformer", "init.", "torch.ops.", "generator", "rnn", "lstm", "gru", "shuffle"}
-
-// draws reports whether a program may draw random numbers.
-func draws(p *program.Program) bool {
-	return slices.ContainsFunc(p.Calls, func(c program.Call) bool {
-		text := strings.ToLower(c.String())
-		return slices.ContainsFunc(random, func(s string) bool { return strings.Contains(text, s) })
-	})
 }
 
 func (w *pythonFile) input(i int) string {
