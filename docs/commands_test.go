@@ -3,6 +3,7 @@ package docs_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,9 +14,10 @@ import (
 var shell = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 
 // pages are the pages whose commands are run.
-var pages = []string{"adding-an-operator.md", "go-tests.md", "selftest.md"}
+var pages = []string{"framework.md", "device.md", "go-code.md", "write-an-operator.md", "subject.md", "selftest.md"}
 
-// TestCommands runs the commands of the pages, each block from the repository's root.
+// TestCommands runs the commands of the pages, each block from the repository's
+// root, with plumb on the path and a folder of the test for /tmp.
 func TestCommands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs other tests")
@@ -23,27 +25,32 @@ func TestCommands(t *testing.T) {
 	if _, _, err := worker.FindPython(""); err != nil {
 		t.Skip(err)
 	}
+	bin := t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", filepath.Join(bin, "plumb"), "../cmd/plumb").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	for _, page := range pages {
 		t.Run(page, func(t *testing.T) { commands(t, page) })
 	}
 }
 
 func commands(t *testing.T, page string) {
-	source, err := os.ReadFile(page)
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := shell.FindAllSubmatch(source, -1)
+	blocks := shell.FindAllSubmatch(text, -1)
 	if len(blocks) == 0 {
 		t.Fatal("the page has no commands")
 	}
-	dir := t.TempDir() // stands in for /tmp
+	tmp := t.TempDir()
 	for _, b := range blocks {
-		text := strings.ReplaceAll(string(b[1]), "/tmp/", dir+"/")
-		cmd := exec.Command("sh", "-e", "-c", text)
+		cmd := exec.Command("sh", "-e", "-c", strings.ReplaceAll(string(b[1]), "/tmp/", tmp+"/"))
 		cmd.Dir = ".."
 		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", text, err, out)
+			t.Errorf("%s: %v\n%s", b[1], err, out)
 		}
 	}
 }
