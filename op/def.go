@@ -119,9 +119,12 @@ type Def struct {
 	Choices []string
 	// Sample draws the arguments of one legal call.
 	Sample func(s *Sampler) []any
-	// Exact computes one element in float64, for elementwise operators, from
-	// the elements of the tensor arguments in order.
-	Exact func(x ...float64) float64
+	// Exact returns the function of numbers that a call computes, for elementwise
+	// operators; nil for calls of which it knows none. It shares no arithmetic
+	// with Kernels.
+	Exact func(a Args) Truth
+	// NoExact says why an elementwise operator has no second way to its results.
+	NoExact string
 	// Tol is the numerics class with its reason.
 	Tol Tol
 	// Law returns how the results of a Random operator are distributed; nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"plumb/internal/kernel"
+	"plumb/internal/truth"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -43,7 +44,7 @@ var activationOps = []*op.Def{
 		Kernels: unary{f32: kernel.Clamp[float32](0, 6), f64: kernel.Clamp[float64](0, 6), i64: kernel.ClampInt(0, 6)}.kernels(),
 		Grad:    op.Gradient(func(g *op.Grad) op.Value { return between(g, g.G(), op.ScalarOf(0.0), op.ScalarOf(6.0)) }),
 		Sample:  func(s *op.Sampler) []any { return []any{awayFrom(s, -3, 9, 0, 6)} },
-		Exact:   func(x ...float64) float64 { return min(max(x[0], 0), 6) },
+		Exact:   exactly(truth.Relu6),
 		Tol:     exactTol("the input or a bound"),
 	},
 	{
@@ -58,7 +59,7 @@ var activationOps = []*op.Def{
 		Kernels: parametric(hardtanhLanes, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64], i64: kernel.ReluInt}),
 		Grad:    op.Gradient(hardtanhGrad),
 		Sample:  sampleHardtanh,
-		Exact:   func(x ...float64) float64 { return min(max(x[0], -1), 1) },
+		Exact:   exactly(truth.Hardtanh),
 		Tol:     exactTol("the input or a bound"),
 	},
 	activation("silu", "Sigmoid linear unit: x / (1 + e^-x).", op.Def{
@@ -66,21 +67,21 @@ var activationOps = []*op.Def{
 		Kernels: throughBoth(kernel.Silu32, kernel.Silu64, kernel.SiluComplex),
 		Grad:    slope(siluSlope),
 		Sample:  sampleUnary(-3, 3),
-		Exact:   exactly(kernel.Silu),
+		Exact:   exactly(truth.Silu),
 		Tol:     ulpTol(6, "exp 3 ULP, then an addition and a division of 2.5: "+openCL),
 	}),
 	activation("mish", "Self-regularised unit: x·tanh(log(1 + e^x)).", op.Def{
 		Kernels: throughBoth(kernel.Mish32, kernel.Each64(kernel.Mish), nil),
 		Grad:    slope(mishSlope),
 		Sample:  sampleUnary(-3, 3),
-		Exact:   exactly(kernel.Mish),
+		Exact:   exactly(truth.Mish),
 		Tol:     ulpTol(11, "exp 3 ULP, log1p 2, tanh 5 and a multiplication: "+openCL),
 	}),
 	activation("hardswish", "Hard swish: x·min(max(x + 3, 0), 6) / 6. Its gradient is -1/2 at -3 and 1 at 3.", op.Def{
 		Kernels: through(kernel.Hardswish, nil),
 		Grad:    slope(hardswishSlope),
 		Sample:  func(s *op.Sampler) []any { return []any{awayFrom(s, -5, 5, -3, 3)} },
-		Exact:   exactly(kernel.Hardswish),
+		Exact:   exactly(truth.Hardswish),
 		Tol:     ulpTol(4, "an addition, a multiplication and a division of 2.5: "+openCL),
 	}),
 	activation("hardsigmoid", "Hard sigmoid: min(max(x + 3, 0), 6) / 6. Its gradient is 0 at -3 and 3.", op.Def{
@@ -91,7 +92,7 @@ var activationOps = []*op.Def{
 			return g.Op("where", inside, g.Div(g.G(), 6), 0.0)
 		}),
 		Sample: func(s *op.Sampler) []any { return []any{awayFrom(s, -5, 5, -3, 3)} },
-		Exact:  exactly(kernel.Hardsigmoid),
+		Exact:  exactly(truth.Hardsigmoid),
 		Tol:    ulpTol(3, "an addition and a division of 2.5: "+openCL),
 	}),
 	{
@@ -105,7 +106,7 @@ var activationOps = []*op.Def{
 		Kernels: parametric(eluLanes, realFunc(math.Exp)),
 		Grad:    func(g *op.Grad) { eluGrad(g, number(g.Args, "alpha").Float(), 1, 1) },
 		Sample:  sampleAlpha(-1, 2),
-		Exact:   exactly(kernel.Elu(1, 1, 1)),
+		Exact:   exactly(truth.Elu),
 		Tol:     ulpTol(4, "expm1 3 ULP and a multiplication: "+openCL),
 	},
 	{
@@ -119,7 +120,7 @@ var activationOps = []*op.Def{
 		Kernels: parametric(celuLanes, realFunc(math.Exp)),
 		Grad:    celuGrad,
 		Sample:  sampleAlpha(0.5, 2),
-		Exact:   exactly(kernel.Elu(1, 1, 1)),
+		Exact:   exactly(truth.Celu),
 		Tol:     ulpTol(7, "a division of 2.5, expm1 3 ULP and a multiplication: "+openCL),
 	},
 	{
@@ -132,7 +133,7 @@ var activationOps = []*op.Def{
 		Kernels: through(kernel.Elu(seluAlpha*seluScale, seluScale, 1), nil),
 		Grad:    func(g *op.Grad) { eluGrad(g, seluAlpha*seluScale, seluScale, 1) },
 		Sample:  func(s *op.Sampler) []any { return []any{awayFrom(s, -3, 3, 0)} },
-		Exact:   exactly(kernel.Elu(seluAlpha*seluScale, seluScale, 1)),
+		Exact:   exactly(truth.Selu),
 		Tol:     ulpTol(5, "expm1 3 ULP and two multiplications: "+openCL),
 	},
 	{
@@ -146,7 +147,7 @@ var activationOps = []*op.Def{
 		Kernels: parametric(softplusLanes, realFunc(math.Exp)),
 		Grad:    op.Gradient(softplusGrad),
 		Sample:  sampleSoftplus,
-		Exact:   exactly(kernel.Softplus64(1, 20)),
+		Exact:   exactly(truth.Softplus),
 		Tol:     ulpTol(8, "a multiplication, exp 3 ULP, log1p 2 and a division of 2.5: "+openCL),
 	},
 	{
@@ -159,7 +160,7 @@ var activationOps = []*op.Def{
 		Kernels: throughBoth(kernel.LogSigmoid32, kernel.LogSigmoid64, nil),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("sigmoid", g.Neg(x)) }),
 		Sample:  sampleUnary(-3, 3),
-		Exact:   exactly(kernel.Logsigmoid),
+		Exact:   exactly(truth.LogSigmoid),
 		Tol:     ulpTol(6, "exp 3 ULP, log1p 2 and a subtraction: "+openCL),
 	},
 	{
@@ -172,7 +173,7 @@ var activationOps = []*op.Def{
 		Kernels: append(through(kernel.Softsign, kernel.SoftsignComplex), wrappingSoftsign),
 		Grad:    op.Gradient(func(g *op.Grad) op.Value { return softsignGrad(g) }),
 		Sample:  sampleDistinct,
-		Exact:   exactly(kernel.Softsign),
+		Exact:   exactly(truth.Softsign),
 		Tol:     ulpTol(3, "an addition and a division of 2.5: "+openCL),
 	},
 	{
@@ -186,7 +187,7 @@ var activationOps = []*op.Def{
 		Formula: tanhshrinkFormula,
 		Grad:    slope(tanhshrinkGrad),
 		Sample:  sampleUnary(-3, 3),
-		Exact:   exactly(kernel.Tanhshrink),
+		Exact:   exactly(truth.Tanhshrink),
 		Tol: op.Tol{
 			Class: op.Accumulating, Terms: func(op.Args) int { return 2 },
 			Reason: "the terms of x - tanh x cancel near 0",
@@ -199,7 +200,7 @@ var activationOps = []*op.Def{
 			lambda := number(a, "lambd").Float()
 			return unary{f32: kernel.Softshrink(float32(lambda)), f64: kernel.Softshrink(lambda)}
 		}, realFunc(math.Exp)),
-		Exact: func(x ...float64) float64 { return x[0] - min(max(x[0], -0.5), 0.5) },
+		Exact: exactly(truth.Softshrink),
 		Tol:   ulpTol(1, "one rounding: "+openCL),
 	}),
 	shrink("hardshrink", "Hard shrinkage: 0 for -lambd ≤ x ≤ lambd, x elsewhere.", op.Def{
@@ -210,13 +211,8 @@ var activationOps = []*op.Def{
 			lambda := parameter(a, "lambd")
 			return unary{f32: kernel.Hardshrink(float32(lambda)), f64: kernel.Hardshrink(lambda)}
 		}, realFunc(math.Exp)),
-		Exact: func(x ...float64) float64 {
-			if math.Abs(x[0]) <= 0.5 {
-				return 0
-			}
-			return x[0]
-		},
-		Tol: exactTol("the input or zero"),
+		Exact: exactly(truth.Hardshrink),
+		Tol:   exactTol("the input or zero"),
 	}),
 	{
 		Sig:     "threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) -> Tensor",

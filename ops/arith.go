@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"plumb/internal/kernel"
+	"plumb/internal/truth"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -23,7 +24,7 @@ var arithOps = slices.Concat([]*op.Def{
 		Sample: sampleApart,
 		Kernels: zip{f32: kernel.Fmax[float32], f64: kernel.Fmax[float64], i64: kernel.MaximumInt}.
 			kernels(promoted("input", "other")),
-		Exact: func(x ...float64) float64 { return max(x[0], x[1]) },
+		Exact: exactly(truth.Fmax),
 		Tol:   selectTol("one of its inputs"),
 	},
 	{
@@ -37,7 +38,7 @@ var arithOps = slices.Concat([]*op.Def{
 		Sample: sampleApart,
 		Kernels: zip{f32: kernel.Fmin[float32], f64: kernel.Fmin[float64], i64: kernel.MinimumInt}.
 			kernels(promoted("input", "other")),
-		Exact: func(x ...float64) float64 { return min(x[0], x[1]) },
+		Exact: exactly(truth.Fmin),
 		Tol:   selectTol("one of its inputs"),
 	},
 	{
@@ -52,7 +53,7 @@ var arithOps = slices.Concat([]*op.Def{
 			dividing(promoted("input", "other")),
 		Grad:   func(g *op.Grad) { modGrad(g, "trunc") },
 		Sample: sampleQuotients,
-		Exact:  func(x ...float64) float64 { return math.Mod(x[0], x[1]) },
+		Exact:  exactly(truth.Fmod),
 		Tol:    exactTol("fmod is exact"),
 	},
 	{
@@ -67,7 +68,7 @@ var arithOps = slices.Concat([]*op.Def{
 			dividing(promoted("input", "other")),
 		Grad:   remainderGrad,
 		Sample: sampleQuotients,
-		Exact:  func(x ...float64) float64 { return kernel.Remainder(x[0], x[1]) },
+		Exact:  exactly(truth.Remainder),
 		Tol:    ulpTol(1, "fmod is exact, and one addition follows"),
 	},
 	{
@@ -96,7 +97,7 @@ var arithOps = slices.Concat([]*op.Def{
 		Kernels: addKernels(-1, "other", "input"),
 		Grad:    rsubGrad,
 		Sample:  sampleRsub,
-		Exact:   func(x ...float64) float64 { return x[1] - x[0] },
+		Exact:   exactly(truth.Rsub),
 		Tol:     ulpTol(1, "one rounding: "+openCL),
 	},
 	{
@@ -109,7 +110,7 @@ var arithOps = slices.Concat([]*op.Def{
 		Kernels: zip{f32: kernel.Zip[float32](kernel.Atan2), f64: kernel.Zip[float64](kernel.Atan2)}.kernels(floatPromoted),
 		Grad:    atan2Grad,
 		Sample:  sampleBothPositive,
-		Exact:   func(x ...float64) float64 { return kernel.Atan2(x[0], x[1]) },
+		Exact:   exactly(truth.Atan2),
 		Tol:     ulpTol(6, "atan2: "+openCL),
 	},
 	{
@@ -123,7 +124,7 @@ var arithOps = slices.Concat([]*op.Def{
 		Kernels: zip{f32: kernel.Zip[float32](math.Hypot), f64: kernel.Zip[float64](math.Hypot)}.kernels(promoted("input", "other")),
 		Grad:    hypotGrad,
 		Sample:  sampleBothPositive,
-		Exact:   func(x ...float64) float64 { return math.Hypot(x[0], x[1]) },
+		Exact:   exactly(truth.Hypot),
 		Tol:     ulpTol(4, "hypot: "+openCL),
 	},
 	{
@@ -137,7 +138,7 @@ var arithOps = slices.Concat([]*op.Def{
 		Kernels: zip{f32: kernel.Zip[float32](kernel.Logaddexp), f64: kernel.Zip[float64](kernel.Logaddexp)}.kernels(promoted("input", "other")),
 		Grad:    func(g *op.Grad) { logaddexpGrad(g, 1) },
 		Sample:  sampleTwo(-3, 3),
-		Exact:   func(x ...float64) float64 { return kernel.Logaddexp(x[0], x[1]) },
+		Exact:   exactly(truth.LogAddExp),
 		Formula: logAddExpFormula("exp", "log1p", 1),
 		Tol:     logaddTol,
 	},
@@ -152,7 +153,7 @@ var arithOps = slices.Concat([]*op.Def{
 		Kernels: zip{f32: kernel.Zip[float32](kernel.Logaddexp2), f64: kernel.Zip[float64](kernel.Logaddexp2)}.kernels(promoted("input", "other")),
 		Grad:    func(g *op.Grad) { logaddexpGrad(g, math.Ln2) },
 		Sample:  sampleTwo(-3, 3),
-		Exact:   func(x ...float64) float64 { return kernel.Logaddexp2(x[0], x[1]) },
+		Exact:   exactly(truth.LogAddExp2),
 		Formula: logAddExpFormula("exp2", "log1p", 1/math.Ln2),
 		Tol:     logaddTol,
 	},
@@ -167,7 +168,7 @@ var arithOps = slices.Concat([]*op.Def{
 		Kernels: zip{f32: kernel.Zip[float32](kernel.Xlogy), f64: kernel.Zip[float64](kernel.Xlogy)}.kernels(floatPromoted),
 		Grad:    func(g *op.Grad) { xlogyGrad(g, "xlogy", 0) },
 		Sample:  samplePositiveOther,
-		Exact:   func(x ...float64) float64 { return kernel.Xlogy(x[0], x[1]) },
+		Exact:   exactly(truth.XLogY),
 		Tol:     ulpTol(4, "log 3 ULP, then a multiplication: "+openCL),
 	},
 	{
@@ -181,7 +182,7 @@ var arithOps = slices.Concat([]*op.Def{
 		Kernels: zip{f32: kernel.Zip[float32](kernel.Xlog1py), f64: kernel.Zip[float64](kernel.Xlog1py)}.kernels(floatPromoted),
 		Grad:    func(g *op.Grad) { xlogyGrad(g, "xlog1py", 1) },
 		Sample:  samplePositiveOther,
-		Exact:   func(x ...float64) float64 { return kernel.Xlog1py(x[0], x[1]) },
+		Exact:   exactly(truth.XLog1pY),
 		Tol:     ulpTol(3, "log1p 2 ULP, then a multiplication: "+openCL),
 	},
 	{
@@ -195,7 +196,7 @@ var arithOps = slices.Concat([]*op.Def{
 		Kernels: zip{f32: kernel.Zip[float32](math.Copysign), f64: kernel.Zip[float64](math.Copysign)}.kernels(floatPromoted),
 		Grad:    copysignGrad,
 		Sample:  sampleApart,
-		Exact:   func(x ...float64) float64 { return math.Copysign(x[0], x[1]) },
+		Exact:   exactly(truth.Copysign),
 		Tol:     exactTol("a change of sign"),
 	},
 	{
@@ -211,7 +212,7 @@ var arithOps = slices.Concat([]*op.Def{
 		},
 		Grad:   floatPowerGrad,
 		Sample: sampleFloatPower,
-		Exact:  func(x ...float64) float64 { return kernel.Power(x[0], x[1]) },
+		Exact:  exactlyWide(truth.Pow),
 		Tol:    ulpTol(16, "pow: "+openCL),
 	},
 	{
@@ -436,7 +437,7 @@ func minimumDef(sig string, names ...string) *op.Def {
 			kernels(promoted("input", "other")),
 		Grad:   minimumGrad,
 		Sample: sampleApart,
-		Exact:  func(x ...float64) float64 { return min(x[0], x[1]) },
+		Exact:  exactly(truth.Minimum),
 		Tol:    selectTol("one of its inputs"),
 	}
 }

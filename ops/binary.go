@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"plumb/internal/kernel"
+	"plumb/internal/truth"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -28,7 +29,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		Kernels: addKernels(1, "input", "other"),
 		Grad:    func(g *op.Grad) { addGrad(g, 1) },
 		Sample:  sampleTwo(-2, 2),
-		Exact:   func(x ...float64) float64 { return x[0] + x[1] },
+		Exact:   exactly(truth.Add),
 		Tol:     ownMagnitude(ulpTol(1, "one rounding: "+openCL)),
 	},
 	{
@@ -47,7 +48,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		Kernels: addKernels(-1, "input", "other"),
 		Grad:    func(g *op.Grad) { addGrad(g, -1) },
 		Sample:  sampleTwo(-2, 2),
-		Exact:   func(x ...float64) float64 { return x[0] - x[1] },
+		Exact:   exactly(truth.Sub),
 		Tol:     ulpTol(1, "one rounding: "+openCL),
 	},
 	{
@@ -67,7 +68,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		},
 		Grad:   mulGrad,
 		Sample: sampleTwo(-2, 2),
-		Exact:  func(x ...float64) float64 { return x[0] * x[1] },
+		Exact:  exactly(truth.Mul),
 		Tol:    ownMagnitude(ulpTol(1, "one rounding: "+openCL)),
 	},
 	{
@@ -95,7 +96,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		},
 		Grad:   divGrad,
 		Sample: sampleDiv,
-		Exact:  func(x ...float64) float64 { return x[0] / x[1] },
+		Exact:  exactDiv,
 		Tol:    ownMagnitude(ulpTol(2.5, "division: "+openCL)),
 	},
 	{
@@ -114,7 +115,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		},
 		Grad:   powGrad,
 		Sample: samplePow,
-		Exact:  func(x ...float64) float64 { return kernel.Power(x[0], x[1]) },
+		Exact:  exactly(truth.Pow),
 		Tol:    ulpTol(16, "pow: "+openCL),
 	},
 	maximumDef("maximum(Tensor input, Tensor other) -> Tensor", both("maximum")...),
@@ -555,7 +556,7 @@ func maximumDef(sig string, names ...string) *op.Def {
 		},
 		Grad:   maximumGrad,
 		Sample: sampleMaximum,
-		Exact:  func(x ...float64) float64 { return max(x[0], x[1]) },
+		Exact:  exactly(truth.Maximum),
 		Tol:    selectTol("one of its inputs"),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"plumb/internal/truth"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -318,7 +319,7 @@ func filledLike(name string, v int64) *op.Def {
 		Infer:  alike,
 		Traits: op.Idempotent,
 		Sample: sampleUnary(-2, 2),
-		Exact:  func(...float64) float64 { return float64(v) },
+		Exact:  exactly(truth.Constant(float64(v))),
 	}, fillOf(v))
 	d.Magnitude = "zeros_like"
 	return d

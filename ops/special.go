@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"plumb/internal/kernel"
+	"plumb/internal/truth"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -22,7 +23,7 @@ var specialOps = []*op.Def{
 		Kernels: through(kernel.Lgamma, nil),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("digamma", x) }),
 		Sample:  sampleUnary(0.5, 4),
-		Exact:   exactly(kernel.Lgamma),
+		NoExact: heldToMpmath,
 		Tol:     gammaTol,
 	},
 	{
@@ -35,7 +36,7 @@ var specialOps = []*op.Def{
 		Kernels: through(kernel.Digamma, nil),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("polygamma", 1, x) }),
 		Sample:  sampleUnary(0.5, 4),
-		Exact:   exactly(kernel.Digamma),
+		NoExact: heldToMpmath,
 		Tol:     gammaTol,
 	},
 	polygammaDef("polygamma(int n, Tensor input) -> Tensor", func(n int, x any) []any { return []any{n, x} }, "torch.polygamma", "torch.special.polygamma"),
@@ -52,7 +53,7 @@ var specialOps = []*op.Def{
 		Grad:    zetaGrad,
 		Fixed:   []string{"input"},
 		Sample:  sampleZeta,
-		Exact:   func(x ...float64) float64 { return kernel.Zeta(x[0], x[1]) },
+		NoExact: heldToMpmath,
 		Tol:     gammaTol,
 	},
 	{
@@ -65,7 +66,7 @@ var specialOps = []*op.Def{
 		Kernels: through(math.Erfinv, nil),
 		Grad:    slopeOfResult(func(g *op.Grad, y op.Value) op.Value { return g.Mul(g.Op("exp", g.Mul(y, y)), math.SqrtPi/2) }),
 		Sample:  sampleUnary(-0.9, 0.9),
-		Exact:   exactly(math.Erfinv),
+		NoExact: heldToMpmath,
 		Tol:     ulpTol(16, "as erf, of which it is the inverse: "+openCL),
 	},
 	bessel("i0", "Modified Bessel function of the first kind of order 0.", kernel.BesselI0,
@@ -96,7 +97,7 @@ var specialOps = []*op.Def{
 		Kernels: through(kernel.Sinc, kernel.SincComplex),
 		Grad:    slope(sincSlope),
 		Sample:  sampleUnary(-2.5, 2.5),
-		Exact:   exactly(kernel.Sinc),
+		Exact:   exactly(truth.Sinc),
 		Formula: sincFormula,
 		Tol: op.Tol{
 			Class: op.Accumulating, Terms: func(op.Args) int { return 2 },
@@ -113,7 +114,7 @@ var specialOps = []*op.Def{
 		Kernels: parametric(logitLanes, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64]}),
 		Grad:    op.Gradient(logitGrad),
 		Sample:  sampleLogit,
-		Exact:   exactly(kernel.Logit),
+		Exact:   exactLogit,
 		Formula: logitFormula,
 		Tol: op.Tol{
 			Class: op.Accumulating, Terms: func(op.Args) int { return 2 },
@@ -132,8 +133,8 @@ var specialOps = []*op.Def{
 		Sample:  sampleNanToNum,
 		Tol:     exactTol("the input or a constant"),
 	},
-	scaling("deg2rad", "Angles from degrees to radians: x·π/180.", math.Pi/180),
-	scaling("rad2deg", "Angles from radians to degrees: x·180/π.", 180/math.Pi),
+	scaling("deg2rad", "Angles from degrees to radians: x·π/180.", math.Pi/180, truth.Deg2rad),
+	scaling("rad2deg", "Angles from radians to degrees: x·180/π.", 180/math.Pi, truth.Rad2deg),
 	{
 		Sig:     "round.decimals(Tensor input, *, int decimals) -> Tensor",
 		Names:   append(both("round"), "torch.special.round"),
@@ -159,7 +160,7 @@ var specialOps = []*op.Def{
 		},
 		Grad:   ldexpGrad,
 		Sample: sampleTwo(-2, 2),
-		Exact:  func(x ...float64) float64 { return x[0] * math.Exp2(x[1]) },
+		Exact:  exactly(truth.Ldexp),
 		Tol:    ulpTol(17, "pow 16 ULP, then a multiplication: "+openCL),
 	},
 	{
@@ -172,7 +173,7 @@ var specialOps = []*op.Def{
 		Kernels: through(kernel.Entr, nil),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Neg(g.Add(g.Op("log", x), 1)) }),
 		Sample:  sampleUnary(0.2, 3),
-		Exact:   exactly(kernel.Entr),
+		Exact:   exactly(truth.Entr),
 		Tol:     ulpTol(4, "log 3 ULP, then a multiplication: "+openCL),
 	},
 	{
@@ -185,7 +186,7 @@ var specialOps = []*op.Def{
 		Kernels: through(kernel.Ndtr, nil),
 		Grad:    slope(ndtrGrad),
 		Sample:  sampleUnary(-2, 2),
-		Exact:   exactly(kernel.Ndtr),
+		Exact:   exactly(truth.Ndtr),
 		Formula: ndtrFormula,
 		Tol: op.Tol{
 			Class: op.Accumulating, Terms: func(op.Args) int { return 2 },
@@ -278,6 +279,9 @@ func ndtrGrad(g *op.Grad, x op.Value) op.Value {
 	return g.Mul(g.Op("exp", g.Mul(g.Mul(x, x), -0.5)), 1/(math.Sqrt2*math.SqrtPi))
 }
 
+// heldToMpmath is why functions without a proved series have no Exact.
+const heldToMpmath = "its kernel is held to values of mpmath, which no series of package truth could add to"
+
 var gammaTol = ulpTol(16, "as tgamma: "+openCL)
 
 // polygammaDef is polygamma with its arguments in one of two orders.
@@ -323,13 +327,13 @@ func bessel(id, doc string, f func(float64) float64, d func(g *op.Grad, x op.Val
 		Kernels: through(f, nil),
 		Grad:    slope(d),
 		Sample:  sampleUnary(-4, 4),
-		Exact:   exactly(f),
+		NoExact: heldToMpmath,
 		Tol:     ulpTol(16, "as the special functions of "+openCL),
 	}
 }
 
 // scaling is a multiplication by a constant.
-func scaling(id, doc string, k float64) *op.Def {
+func scaling(id, doc string, k float64, t truth.Func) *op.Def {
 	times := func(x float64) float64 { return x * k }
 	return &op.Def{
 		Sig:     id + "(Tensor input) -> Tensor",
@@ -341,7 +345,7 @@ func scaling(id, doc string, k float64) *op.Def {
 		Kernels: through(times, nil),
 		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Mul(g.G(), k) }),
 		Sample:  sampleUnary(-4, 4),
-		Exact:   exactly(times),
+		Exact:   exactly(t),
 		Tol:     ulpTol(2, "a rounded constant and a multiplication: "+openCL),
 	}
 }

@@ -1,10 +1,10 @@
 package ops
 
 import (
-	"math"
 	"slices"
 
 	"plumb/internal/kernel"
+	"plumb/internal/truth"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -43,7 +43,7 @@ var ternaryOps = []*op.Def{
 		},
 		Grad:   addcmulGrad,
 		Sample: sampleFactor(-2, 2),
-		Exact:  func(x ...float64) float64 { return math.FMA(x[1], x[2], x[0]) },
+		Exact:  exactly(truth.Addcmul),
 		Tol:    ownMagnitude(twoTermTol),
 	},
 	{
@@ -62,7 +62,7 @@ var ternaryOps = []*op.Def{
 		},
 		Grad:    addcdivGrad,
 		Sample:  sampleFactor(0.5, 2),
-		Exact:   func(x ...float64) float64 { return x[0] + x[1]/x[2] },
+		Exact:   exactly(truth.Addcdiv),
 		Formula: addcdivFormula,
 		Tol:     twoTermTol,
 	},
@@ -81,7 +81,7 @@ var ternaryOps = []*op.Def{
 		},
 		Grad:    lerpGrad,
 		Sample:  sampleLerp,
-		Exact:   func(x ...float64) float64 { return kernel.Between(x[0], x[1], x[2]) },
+		Exact:   exactly(truth.Lerp),
 		Formula: lerpFormula,
 		Tol: op.Tol{
 			Class: op.Accumulating, Terms: func(op.Args) int { return 3 },

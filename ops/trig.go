@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"plumb/internal/kernel"
+	"plumb/internal/truth"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -21,7 +22,7 @@ var mathOps = []*op.Def{
 		Kernels: throughBoth(kernel.Sin32, kernel.Each64(kernel.Sin), cmplx.Sin),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("cos", x) }),
 		Sample:  sampleUnary(-3, 3),
-		Exact:   exactly(kernel.Sin),
+		Exact:   exactly(truth.Sin),
 		Tol:     ulpTol(4, "sin: "+openCL),
 	},
 	{
@@ -33,7 +34,7 @@ var mathOps = []*op.Def{
 		Kernels: throughBoth(kernel.Cos32, kernel.Each64(kernel.Cos), cmplx.Cos),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Neg(g.Op("sin", x)) }),
 		Sample:  sampleUnary(-3, 3),
-		Exact:   exactly(kernel.Cos),
+		Exact:   exactly(truth.Cos),
 		Tol:     ulpTol(4, "cos: "+openCL),
 	},
 	{
@@ -45,7 +46,7 @@ var mathOps = []*op.Def{
 		Kernels: throughBoth(kernel.Tan32, kernel.Each64(kernel.Tan), kernel.TanComplex),
 		Grad:    slopeOfResult(func(g *op.Grad, y op.Value) op.Value { return g.Add(g.Mul(y, y), 1) }),
 		Sample:  sampleUnary(-1.3, 1.3),
-		Exact:   exactly(kernel.Tan),
+		Exact:   exactly(truth.Tan),
 		Tol:     ulpTol(5, "tan: "+openCL),
 	},
 	{
@@ -57,7 +58,7 @@ var mathOps = []*op.Def{
 		Kernels: throughBoth(kernel.Asin32, kernel.Each64(kernel.Asin), kernel.AsinComplex),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("rsqrt", g.Sub(1, g.Mul(x, x))) }),
 		Sample:  sampleUnary(-0.9, 0.9),
-		Exact:   exactly(kernel.Asin),
+		Exact:   exactly(truth.Asin),
 		Tol:     ulpTol(4, "asin: "+openCL),
 	},
 	{
@@ -69,7 +70,7 @@ var mathOps = []*op.Def{
 		Kernels: throughBoth(kernel.Acos32, kernel.Each64(kernel.Acos), kernel.AcosComplex),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Neg(g.Op("rsqrt", g.Sub(1, g.Mul(x, x)))) }),
 		Sample:  sampleUnary(-0.9, 0.9),
-		Exact:   exactly(kernel.Acos),
+		Exact:   exactly(truth.Acos),
 		Tol:     ulpTol(4, "acos: "+openCL),
 	},
 	{
@@ -81,7 +82,7 @@ var mathOps = []*op.Def{
 		Kernels: throughBoth(kernel.Atan32, kernel.Each64(math.Atan), kernel.AtanComplex),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("reciprocal", g.Add(g.Mul(x, x), 1)) }),
 		Sample:  sampleUnary(-3, 3),
-		Exact:   exactly(math.Atan),
+		Exact:   exactly(truth.Atan),
 		Tol:     ulpTol(5, "atan: "+openCL),
 	},
 	{
@@ -93,7 +94,7 @@ var mathOps = []*op.Def{
 		Kernels: throughBoth(kernel.Sinh32, kernel.Sinh64, cmplx.Sinh),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("cosh", x) }),
 		Sample:  sampleUnary(-2, 2),
-		Exact:   exactly(kernel.Sinh),
+		Exact:   exactly(truth.Sinh),
 		Tol:     ulpTol(4, "sinh: "+openCL),
 	},
 	{
@@ -105,7 +106,7 @@ var mathOps = []*op.Def{
 		Kernels: throughBoth(kernel.Cosh32, kernel.Cosh64, cmplx.Cosh),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("sinh", x) }),
 		Sample:  sampleUnary(-2, 2),
-		Exact:   exactly(kernel.Cosh),
+		Exact:   exactly(truth.Cosh),
 		Tol:     ulpTol(4, "cosh: "+openCL),
 	},
 	{
@@ -117,7 +118,7 @@ var mathOps = []*op.Def{
 		Kernels: throughBoth(kernel.Asinh32, kernel.Asinh64, kernel.AsinhComplex),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("rsqrt", g.Add(g.Mul(x, x), 1)) }),
 		Sample:  sampleUnary(-3, 3),
-		Exact:   exactly(math.Asinh),
+		Exact:   exactly(truth.Asinh),
 		Tol:     ulpTol(4, "asinh: "+openCL),
 	},
 	{
@@ -129,7 +130,7 @@ var mathOps = []*op.Def{
 		Kernels: throughBoth(kernel.Acosh32, kernel.Acosh64, kernel.AcoshComplex),
 		Grad:    slope(acoshSlope),
 		Sample:  sampleUnary(1.2, 4),
-		Exact:   exactly(math.Acosh),
+		Exact:   exactly(truth.Acosh),
 		Tol:     ulpTol(4, "acosh: "+openCL),
 	},
 	{
@@ -141,7 +142,7 @@ var mathOps = []*op.Def{
 		Kernels: throughBoth(kernel.Atanh32, kernel.Atanh64, kernel.AtanhComplex),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("reciprocal", g.Sub(1, g.Mul(x, x))) }),
 		Sample:  sampleUnary(-0.9, 0.9),
-		Exact:   exactly(math.Atanh),
+		Exact:   exactly(truth.Atanh),
 		Tol:     ulpTol(5, "atanh: "+openCL),
 	},
 	{
@@ -154,7 +155,7 @@ var mathOps = []*op.Def{
 		Kernels: throughBoth(kernel.Log1pOf32, kernel.Log1pOf64, nil),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("reciprocal", g.Add(x, 1)) }),
 		Sample:  sampleUnary(-0.5, 3),
-		Exact:   exactly(math.Log1p),
+		Exact:   exactly(truth.Log1p),
 		Tol:     ulpTol(2, "log1p: "+openCL),
 	},
 	{
@@ -166,7 +167,7 @@ var mathOps = []*op.Def{
 		Kernels: throughBoth(kernel.Log2Of32, kernel.Log2Of64, kernel.Log2Complex),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("reciprocal", g.Mul(x, math.Ln2)) }),
 		Sample:  sampleUnary(0.5, 3),
-		Exact:   exactly(kernel.Log2),
+		Exact:   exactly(truth.Log2),
 		Tol:     ulpTol(3, "log2: "+openCL),
 	},
 	{
@@ -178,7 +179,7 @@ var mathOps = []*op.Def{
 		Kernels: throughBoth(kernel.Log10Of32, kernel.Log10Of64, kernel.Log10Complex),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("reciprocal", g.Mul(x, math.Ln10)) }),
 		Sample:  sampleUnary(0.5, 3),
-		Exact:   exactly(kernel.Log10),
+		Exact:   exactly(truth.Log10),
 		Tol:     ulpTol(3, "log10: "+openCL),
 	},
 	{
@@ -191,7 +192,7 @@ var mathOps = []*op.Def{
 		Kernels: throughBoth(kernel.Expm1Of32, kernel.Expm1Of64, nil),
 		Grad:    slopeOfResult(func(g *op.Grad, y op.Value) op.Value { return g.Add(y, 1) }),
 		Sample:  sampleUnary(-2, 2),
-		Exact:   exactly(kernel.Expm1),
+		Exact:   exactly(truth.Expm1),
 		Tol:     ulpTol(3, "expm1: "+openCL),
 	},
 	{
@@ -204,7 +205,7 @@ var mathOps = []*op.Def{
 		Kernels: throughBoth(kernel.Exp2Of32, kernel.Each64(math.Exp2), nil),
 		Grad:    slopeOfResult(func(g *op.Grad, y op.Value) op.Value { return g.Mul(y, math.Ln2) }),
 		Sample:  sampleUnary(-2, 2),
-		Exact:   exactly(math.Exp2),
+		Exact:   exactly(truth.Exp2),
 		Tol:     ulpTol(3, "exp2: "+openCL),
 	},
 	{
@@ -217,7 +218,7 @@ var mathOps = []*op.Def{
 		Kernels: throughBoth(kernel.Erfc32, kernel.Each64(math.Erfc), nil),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Mul(g.Op("exp", g.Neg(g.Mul(x, x))), -2/math.SqrtPi) }),
 		Sample:  sampleUnary(-2, 2),
-		Exact:   exactly(math.Erfc),
+		Exact:   exactly(truth.Erfc),
 		Tol:     ulpTol(16, "erfc: "+openCL),
 	},
 	{
@@ -229,7 +230,7 @@ var mathOps = []*op.Def{
 		Kernels: unary{f32: kernel.Reciprocal[float32], f64: kernel.Reciprocal[float64], c128: kernel.EachComplex(kernel.ReciprocalComplex)}.kernels(),
 		Grad:    slopeOfResult(func(g *op.Grad, y op.Value) op.Value { return g.Neg(g.Mul(y, y)) }),
 		Sample:  sampleUnary(0.5, 3),
-		Exact:   func(x ...float64) float64 { return 1 / x[0] },
+		Exact:   exactly(truth.Reciprocal),
 		Tol:     ulpTol(2.5, "division: "+openCL),
 	},
 	{
@@ -241,7 +242,7 @@ var mathOps = []*op.Def{
 		Kernels: throughBoth(kernel.Rsqrt32, kernel.Each64(kernel.Rsqrt), kernel.RsqrtComplex),
 		Grad:    slopeOfResult(func(g *op.Grad, y op.Value) op.Value { return g.Mul(g.Mul(g.Mul(y, y), y), -0.5) }),
 		Sample:  sampleUnary(0.5, 3),
-		Exact:   exactly(kernel.Rsqrt),
+		Exact:   exactly(truth.Rsqrt),
 		Tol:     ulpTol(2, "rsqrt: "+openCL),
 	},
 	{
@@ -253,13 +254,13 @@ var mathOps = []*op.Def{
 		Kernels: unary{kernel.Square[float32], kernel.Square[float64], kernel.Square[int64], kernel.EachComplex(func(z complex128) complex128 { return z * z })}.kernels(),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Mul(x, 2) }),
 		Sample:  sampleUnary(-2, 2),
-		Exact:   func(x ...float64) float64 { return x[0] * x[0] },
+		Exact:   exactly(truth.Square),
 		Tol:     ulpTol(1, "one rounding: "+openCL),
 	},
-	rounding("floor", "Largest integer not above each element: ⌊x⌋.", math.Floor, both("floor")...),
-	rounding("ceil", "Smallest integer not below each element: ⌈x⌉.", math.Ceil, both("ceil")...),
-	rounding("round", "Integer nearest to each element, ties to even.", math.RoundToEven, append(both("round"), "torch.special.round")...),
-	rounding("trunc", "Each element rounded towards zero.", math.Trunc, both("trunc", "fix")...),
+	rounding("floor", "Largest integer not above each element: ⌊x⌋.", math.Floor, truth.Floor, both("floor")...),
+	rounding("ceil", "Smallest integer not below each element: ⌈x⌉.", math.Ceil, truth.Ceil, both("ceil")...),
+	rounding("round", "Integer nearest to each element, ties to even.", math.RoundToEven, truth.Round, append(both("round"), "torch.special.round")...),
+	rounding("trunc", "Each element rounded towards zero.", math.Trunc, truth.Trunc, both("trunc", "fix")...),
 	{
 		Sig:     "frac(Tensor input) -> Tensor",
 		Names:   both("frac"),
@@ -271,14 +272,14 @@ var mathOps = []*op.Def{
 		Kernels: through(kernel.Frac, nil),
 		Grad:    func(g *op.Grad) { g.To("input", g.G) },
 		Sample:  sampleFractions,
-		Exact:   exactly(kernel.Frac),
+		Exact:   exactly(truth.Frac),
 		Tol:     exactTol("the low bits of the input"),
 	},
 }
 
 // rounding is an operator that results in integers; integers are themselves.
 // Its gradient is zero.
-func rounding(id, doc string, f func(float64) float64, names ...string) *op.Def {
+func rounding(id, doc string, f func(float64) float64, t truth.Func, names ...string) *op.Def {
 	return &op.Def{
 		Sig:     id + "(Tensor input) -> Tensor",
 		Names:   names,
@@ -290,7 +291,7 @@ func rounding(id, doc string, f func(float64) float64, names ...string) *op.Def 
 		Kernels: unary{f32: kernel.Each32(f), f64: kernel.Each64(f), i64: kernel.Copy[int64]}.kernels(),
 		Grad:    op.Gradient(func(g *op.Grad) op.Value { return zeros(g, g.Value("input")) }),
 		Sample:  sampleFractions,
-		Exact:   exactly(f),
+		Exact:   exactly(t),
 		Tol:     exactTol("an integer"),
 	}
 }
@@ -309,10 +310,6 @@ func throughBoth(short func(dst, a []float32), full func(dst, a []float64), c fu
 		u.c128 = kernel.EachComplex(c)
 	}
 	return u.kernels()
-}
-
-func exactly(f func(float64) float64) func(x ...float64) float64 {
-	return func(x ...float64) float64 { return f(x[0]) }
 }
 
 // slope is the gradient of a function whose derivative d writes from the input.

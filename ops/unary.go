@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"plumb/internal/kernel"
+	"plumb/internal/truth"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -25,7 +26,7 @@ var unaryOps = []*op.Def{
 		Kernels:   unary{kernel.Neg32, kernel.Neg[float64], kernel.Neg[int64], kernel.Neg[complex128]}.kernels(),
 		Grad:      op.Gradient(func(g *op.Grad) op.Value { return g.Neg(g.G()) }),
 		Sample:    sampleUnary(-2, 2),
-		Exact:     func(x ...float64) float64 { return -x[0] },
+		Exact:     exactly(truth.Neg),
 		Tol:       exactTol("a change of sign"),
 	},
 	{
@@ -41,7 +42,7 @@ var unaryOps = []*op.Def{
 		}),
 		Grad:   op.Gradient(func(g *op.Grad) op.Value { return g.Mul(g.G(), g.Op("sgn", g.Value("input"))) }),
 		Sample: sampleDistinct,
-		Exact:  func(x ...float64) float64 { return math.Abs(x[0]) },
+		Exact:  exactly(truth.Abs),
 		Tol:    ulpTol(4, "exact for reals; hypot 4 ULP for complex: "+openCL),
 	},
 	{
@@ -55,7 +56,7 @@ var unaryOps = []*op.Def{
 		Kernels: unary{f32: kernel.Sign[float32], f64: kernel.Sign[float64], i64: kernel.Sign[int64]}.kernels(),
 		Grad:    op.Gradient(func(g *op.Grad) op.Value { return zeros(g, g.Value("input")) }),
 		Sample:  sampleDistinct,
-		Exact:   sign,
+		Exact:   exactly(truth.Sign),
 		Tol:     exactTol("a comparison with zero"),
 	},
 	{
@@ -68,7 +69,7 @@ var unaryOps = []*op.Def{
 		Kernels: unary{kernel.Sign[float32], kernel.Sign[float64], kernel.Sign[int64], kernel.EachComplex(kernel.SignComplex)}.kernels(),
 		Grad:    op.Gradient(func(g *op.Grad) op.Value { return sgnGrad(g) }),
 		Sample:  sampleDistinct,
-		Exact:   sign,
+		Exact:   exactly(truth.Sign),
 		Tol:     ulpTol(4, "exact for reals; hypot 4 ULP for complex: "+openCL),
 	},
 	{
@@ -82,7 +83,7 @@ var unaryOps = []*op.Def{
 		Kernels:   unary{kernel.Copy[float32], kernel.Copy[float64], kernel.Copy[int64], kernel.EachComplex(cmplx.Conj)}.kernels(),
 		Grad:      op.Gradient(func(g *op.Grad) op.Value { return g.Op("conj", g.G()) }),
 		Sample:    sampleUnary(-2, 2),
-		Exact:     func(x ...float64) float64 { return x[0] },
+		Exact:     exactly(truth.Identity),
 		Tol:       exactTol("a change of sign"),
 	},
 	{
@@ -94,7 +95,7 @@ var unaryOps = []*op.Def{
 		Kernels: unary{f32: kernel.Exp32, f64: kernel.Exp64, c128: kernel.EachComplex(cmplx.Exp)}.kernels(),
 		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Mul(g.G(), conj(g, g.Out[0])) }),
 		Sample:  sampleUnary(-2, 2),
-		Exact:   func(x ...float64) float64 { return kernel.Exp(x[0]) },
+		Exact:   exactly(truth.Exp),
 		Tol:     ulpTol(3, "exp: "+openCL),
 	},
 	{
@@ -106,7 +107,7 @@ var unaryOps = []*op.Def{
 		Kernels: unary{f32: kernel.Log32, f64: kernel.Log64, c128: kernel.EachComplex(kernel.LogComplex)}.kernels(),
 		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Div(g.G(), conj(g, g.Value("input"))) }),
 		Sample:  sampleUnary(0.5, 3),
-		Exact:   func(x ...float64) float64 { return kernel.Log(x[0]) },
+		Exact:   exactly(truth.Log),
 		Tol:     ulpTol(3, "log: "+openCL),
 	},
 	{
@@ -118,7 +119,7 @@ var unaryOps = []*op.Def{
 		Kernels: unary{f32: kernel.Sqrt32, f64: kernel.Sqrt[float64], c128: kernel.EachComplex(cmplx.Sqrt)}.kernels(),
 		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Div(g.G(), g.Mul(conj(g, g.Out[0]), 2)) }),
 		Sample:  sampleUnary(0.5, 3),
-		Exact:   func(x ...float64) float64 { return math.Sqrt(x[0]) },
+		Exact:   exactly(truth.Sqrt),
 		Tol:     ulpTol(3, "sqrt: "+openCL),
 	},
 	{
@@ -130,7 +131,7 @@ var unaryOps = []*op.Def{
 		Kernels: unary{f32: kernel.Tanh32, f64: kernel.Tanh64, c128: kernel.EachComplex(kernel.TanhComplex)}.kernels(),
 		Grad:    op.Gradient(tanhGrad),
 		Sample:  sampleUnary(-2, 2),
-		Exact:   func(x ...float64) float64 { return math.Tanh(x[0]) },
+		Exact:   exactly(truth.Tanh),
 		Tol:     ulpTol(5, "tanh: "+openCL),
 	},
 	{
@@ -142,7 +143,7 @@ var unaryOps = []*op.Def{
 		Kernels: unary{f32: kernel.Sigmoid32, f64: kernel.Sigmoid64, c128: kernel.EachComplex(kernel.SigmoidComplex)}.kernels(),
 		Grad:    op.Gradient(sigmoidGrad),
 		Sample:  sampleUnary(-3, 3),
-		Exact:   func(x ...float64) float64 { return 1 / (1 + math.Exp(-x[0])) },
+		Exact:   exactly(truth.Sigmoid),
 		Tol:     ulpTol(6, "exp 3 ULP, then an addition and a division of 2.5: "+openCL),
 	},
 	{
@@ -155,7 +156,7 @@ var unaryOps = []*op.Def{
 		Kernels: unary{f32: kernel.Erf32, f64: kernel.Each64(math.Erf)}.kernels(),
 		Grad:    op.Gradient(erfGrad),
 		Sample:  sampleUnary(-2, 2),
-		Exact:   func(x ...float64) float64 { return math.Erf(x[0]) },
+		Exact:   exactly(truth.Erf),
 		Tol:     ulpTol(16, "erf: "+openCL),
 	},
 	{
@@ -169,7 +170,7 @@ var unaryOps = []*op.Def{
 		Kernels: unary{f32: kernel.Relu32, f64: kernel.Relu[float64], i64: kernel.ReluInt}.kernels(),
 		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Op("where", g.Op("le", g.Out[0], 0), 0.0, g.G()) }),
 		Sample:  sampleDistinct,
-		Exact:   func(x ...float64) float64 { return max(x[0], 0) },
+		Exact:   exactly(truth.Relu),
 		Tol:     exactTol("the input or zero"),
 	},
 	{
@@ -183,7 +184,7 @@ var unaryOps = []*op.Def{
 		Kernels: parametric(leakyReluLanes, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64]}),
 		Grad:    op.Gradient(leakyReluGrad),
 		Sample:  func(s *op.Sampler) []any { return []any{s.Distinct(s.Shape(0, 4)...), s.Float(-1, 1)} },
-		Exact:   exactLeakyRelu,
+		Exact:   exactly(truth.LeakyRelu),
 		Tol:     ulpTol(1, "one multiplication"),
 	},
 	{
@@ -197,7 +198,7 @@ var unaryOps = []*op.Def{
 		Formula: geluFormula,
 		Grad:    op.Gradient(geluGrad),
 		Sample:  sampleGelu,
-		Exact:   func(x ...float64) float64 { return 0.5 * x[0] * math.Erfc(-x[0]/math.Sqrt2) },
+		Exact:   exactGelu,
 		Tol: op.Tol{
 			Class: op.Accumulating, Terms: func(op.Args) int { return 2 },
 			Reason: "PyTorch computes x/2 + x/2·erf(x/√2), whose terms cancel for x < 0",
@@ -241,13 +242,6 @@ func leakyReluGrad(g *op.Grad) op.Value {
 	return g.Op("where", g.Op("gt", g.Value("input"), 0), g.G(), g.Mul(g.G(), number(g.Args, "negative_slope")))
 }
 
-func exactLeakyRelu(x ...float64) float64 {
-	if x[0] > 0 {
-		return x[0]
-	}
-	return 0.01 * x[0]
-}
-
 func geluLanes(a op.Args) unary {
 	if a.Str("approximate") == "tanh" {
 		return unary{f32: kernel.GeluTanh32, f64: kernel.GeluTanh64}
@@ -277,16 +271,6 @@ func sampleUnary(lo, hi float64) func(s *op.Sampler) []any {
 }
 
 func sampleDistinct(s *op.Sampler) []any { return []any{s.Distinct(s.Shape(0, 4)...)} }
-
-func sign(x ...float64) float64 {
-	switch {
-	case x[0] > 0:
-		return 1
-	case x[0] < 0:
-		return -1
-	}
-	return 0
-}
 
 // sgnGrad is (g - Re(g·conj(s))·s) / |x| with s = sgn(x), and 0 where x = 0.
 func sgnGrad(g *op.Grad) op.Value {

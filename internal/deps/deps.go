@@ -10,8 +10,8 @@ internal/draw/choice:
 internal/safetensors:       tensor
 op:                         tensor internal/draw/choice
 internal/kernel:            tensor
-ops:                        tensor op internal/kernel internal/autograd
-internal/judge/truth:       tensor
+ops:                        tensor op internal/kernel internal/truth internal/autograd
+internal/truth:             tensor
 program:                    tensor internal/draw/choice op internal/variate
 internal/inplace:           tensor op
 internal/autograd:          tensor op program internal/inplace
@@ -39,7 +39,7 @@ internal/conform/diopi:     tensor program internal/draw/choice internal/conform
 internal/conform/baseline:  internal/campaign/drive tensor op program backend backend/recorded internal/safetensors internal/judge/compare internal/judge/verdict backend/refusal
 internal/judge/compare:     tensor op backend
 internal/judge:             op nn program backend internal/judge/compare internal/judge/reffaults internal/judge/rounding internal/judge/verdict
-internal/judge/verdict:     tensor internal/draw/choice op program internal/judge/truth backend internal/judge/compare
+internal/judge/verdict:     tensor internal/draw/choice op program backend internal/judge/compare
 internal/judge/rounding:    tensor op program internal/autograd internal/eager graph nn backend internal/interp internal/judge/compare
 internal/judge/reffaults:   tensor op ops program backend internal/judge/compare internal/judge/verdict
 internal/judge/margins:     op program backend internal/judge/compare internal/judge/verdict

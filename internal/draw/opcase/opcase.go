@@ -304,7 +304,7 @@ var special = []float64{0, math.Copysign(0, -1), 1, -1, math.Inf(1), math.Inf(-1
 // kink every gradient is a convention; nor are they put into what an in-place
 // form changes, because what follows from a known fault there is told by no name.
 func (c *call) specials(dt tensor.DType) {
-	if op.InPlace(c.target) || c.def.Exact == nil || !dt.IsFloat() || c.src.Int(0, 4) != 0 {
+	if op.InPlace(c.target) || !c.def.ScalarFunction() || !dt.IsFloat() || c.src.Int(0, 4) != 0 {
 		return
 	}
 	for i := range c.Inputs {

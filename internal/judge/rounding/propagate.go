@@ -73,7 +73,7 @@ func (s *errorSession) rule(call *op.Call, out []op.Value, inexact, whole bool) 
 		return s.monotone(call, out)
 	case d.Magnitude != "" && !quotient(call):
 		return s.products(call, inexact, whole)
-	case d.Tol.Class == op.Pointwise || d.Exact != nil && (exact || d.Tol.ULP > 0):
+	case d.Tol.Class == op.Pointwise || d.ScalarFunction() && (exact || d.Tol.ULP > 0):
 		return s.elementwise(call, out, exact)
 	}
 	return nil
@@ -441,7 +441,7 @@ func (s *errorSession) apply(call *op.Call, of func(op.Value) *tensor.Tensor) ([
 		switch d := v.DType(); {
 		case d.IsDifferentiable():
 			return of(v)
-		case call.Def.Exact != nil && d != tensor.Bool: // a number, no index
+		case call.Def.ScalarFunction() && d != tensor.Bool: // a number, no index
 			return absolute(tensorOf(v))
 		}
 		return tensorOf(v)

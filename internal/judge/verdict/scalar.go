@@ -5,7 +5,6 @@ import (
 
 	"plumb/backend"
 	"plumb/internal/judge/compare"
-	"plumb/internal/judge/truth"
 	"plumb/op"
 	"plumb/program"
 	"plumb/tensor"
@@ -14,9 +13,9 @@ import (
 // maxScalars bounds the elements of a result that are computed exactly.
 const maxScalars = 1 << 14
 
-// scalarTruth returns a call's result correctly rounded to float64, where the
-// call is a scalar function of floats that package exact knows; nil elsewhere.
-// The inputs are the reference's.
+// scalarTruth returns what a call's elements are by the operator's literal,
+// rounded to float64; nil where the literal does not say. The inputs are the
+// reference's.
 func (j *judge) scalarTruth(w Where, want *tensor.Tensor) *tensor.Tensor {
 	if j.policy.Table == nil || j.policy.NoScalars || w.Part != backend.PartValue && !j.isResult(w, want) || len(w.Path) > 0 || !want.DType().IsFloat() || want.Len() > maxScalars {
 		return nil
@@ -28,12 +27,33 @@ func (j *judge) scalarTruth(w Where, want *tensor.Tensor) *tensor.Tensor {
 	if err != nil {
 		return nil
 	}
-	f, operands, ok := scalarFunction(call, want)
-	if !ok {
+	return exactResult(call, want)
+}
+
+// exactResult computes the Exact of a call's literal for each element of want;
+// nil where it has none, or where the tensors are converted before.
+func exactResult(call *op.Call, want *tensor.Tensor) *tensor.Tensor {
+	if call.Def.Exact == nil {
 		return nil
 	}
+	f := call.Def.Exact(call.Args)
+	if f == nil {
+		return nil
+	}
+	var operands []*tensor.Tensor
+	for _, v := range call.Args.AllValues() {
+		t, ok := v.(*tensor.Tensor)
+		if !ok || t.DType() != want.DType() {
+			return nil
+		}
+		t, err := t.Expand(want.Shape()...)
+		if err != nil {
+			return nil
+		}
+		operands = append(operands, t)
+	}
 	truth := tensor.New(tensor.F64, want.Shape()...)
-	at := make([]float64, f.Arity)
+	at := make([]float64, len(operands))
 	for i := range truth.Len() {
 		for k, o := range operands {
 			at[k] = o.Float(i)
@@ -83,60 +103,4 @@ func (j *judge) bound(call int, side *backend.Outcome) (*op.Call, error) {
 		return nil, err
 	}
 	return program.Resolve(j.policy.Table, c.Target, args, kwargs)
-}
-
-// scalarFunction returns the function of a bound call with its operands,
-// broadcast to the result. The attributes beyond them must have their defaults.
-func scalarFunction(call *op.Call, want *tensor.Tensor) (truth.Func, []*tensor.Tensor, bool) {
-	id := call.Def.ID()
-	if id == "gelu" && call.Args.Str("approximate") == "tanh" {
-		id = "gelu:tanh"
-	}
-	f, ok := truth.Lookup(id)
-	var operands []*tensor.Tensor
-	for i, p := range call.Args.Sig.Params {
-		v := call.Args.Vals[i]
-		switch {
-		case !ok:
-		case len(operands) < f.Arity:
-			o := operand(v, want)
-			ok = o != nil
-			operands = append(operands, o)
-		case p.Name != "approximate":
-			ok = p.HasDefault && v == p.Default
-		}
-	}
-	return f, operands, ok && len(operands) == f.Arity
-}
-
-// operand returns an argument as the operator computes with it: a tensor of the
-// result's dtype, or a number rounded to the dtype in which it computes.
-func operand(v any, want *tensor.Tensor) *tensor.Tensor {
-	var t *tensor.Tensor
-	switch v := v.(type) {
-	case *tensor.Tensor:
-		if v.DType() != want.DType() {
-			return nil
-		}
-		t = v
-	case op.Scalar:
-		t = computed(v.Float(), want.DType())
-	case float64:
-		t = computed(v, want.DType())
-	default:
-		return nil
-	}
-	t, err := t.Expand(want.Shape()...)
-	if err != nil {
-		return nil
-	}
-	return t
-}
-
-// computed returns a Python number as an operator on dtype d computes with it.
-func computed(v float64, d tensor.DType) *tensor.Tensor {
-	if d != tensor.F64 {
-		d = tensor.F32
-	}
-	return tensor.Float64s(d, nil, v)
 }

@@ -29,14 +29,14 @@ func (p bits) exp(x ball) ball {
 		return ball{x.mid, lost}
 	}
 	w := int(p) + guard
-	n := int(math.Round(x.float() / math.Ln2))
+	n := nearest(x.float() / math.Ln2)
 	r := fix(x.mid, w)
 	if n != 0 {
 		g := guard
 		product := new(big.Int).Mul(ln2.fixed(w+g), big.NewInt(int64(n)))
 		r.Sub(r, product.Rsh(product, uint(g)))
 	}
-	k := max(0, int(math.Sqrt(float64(w)))+min(r.BitLen()-w, 0))
+	k := max(0, 1<<(mathbits.Len(uint(w))/2)+min(r.BitLen()-w, 0)) // some √w
 	y, units := expSeries(r, w+k)
 	for range k {
 		y.Mul(y, y).Rsh(y, uint(w+k))
@@ -94,7 +94,7 @@ func (p bits) log(x ball) ball {
 
 // logNearOne returns log m for m in [√½, √2).
 func (p bits) logNearOne(m ball) ball {
-	estimate := math.Log(m.float())
+	estimate := estimateLog(m.float())
 	if estimate == 0 {
 		t := p.sub(m, integer(1))
 		return p.artanhSeries(p.quo(t, p.add(m, integer(1)))).scale(1)
@@ -186,7 +186,7 @@ func (p bits) atan(x ball) ball {
 	}
 	q += bits(max(0, -x.size()))
 	mid := exactly(x.mid)
-	y := number(math.Atan(x.float()))
+	y := number(estimateAtan(x.float()))
 	if y.zero() {
 		return q.arctanSeries(mid).widen(x.err)
 	}

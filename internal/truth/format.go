@@ -23,7 +23,7 @@ func formatOf(d tensor.DType) format {
 	case tensor.F64:
 		return format{53, -1022, 1023}
 	}
-	panic(fmt.Sprintf("exact: %s is no real floating-point dtype", d))
+	panic(fmt.Sprintf("truth: %s is no real floating-point dtype", d))
 }
 
 // quantum returns the exponent of the spacing of the format at numbers of size

@@ -2,11 +2,11 @@ package truth
 
 import (
 	"bufio"
+	"maps"
 	"math"
 	"math/big"
 	"os"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,23 +17,16 @@ import (
 
 var floats = []tensor.DType{tensor.F16, tensor.BF16, tensor.F32, tensor.F64}
 
-func lookup(t *testing.T, id string) Func {
+func lookup(t *testing.T, name string) Func {
 	t.Helper()
-	f, ok := Lookup(id)
+	f, ok := functions[name]
 	if !ok {
-		t.Fatalf("no function %s", id)
+		t.Fatalf("no function %s", name)
 	}
 	return f
 }
 
-func ids() []string {
-	var names []string
-	for id := range functions {
-		names = append(names, id)
-	}
-	sort.Strings(names)
-	return names
-}
+func names() []string { return slices.Sorted(maps.Keys(functions)) }
 
 // draws returns n argument lists whose elements are of the dtype: half of them
 // near 1 in size, the others of any exponent.
@@ -268,10 +261,10 @@ func TestULP(t *testing.T) {
 // TestNoNumberIsNearer takes every function by both of its doors: what Round
 // returns is at most half a unit off, and its neighbours at least that.
 func TestNoNumberIsNearer(t *testing.T) {
-	for _, id := range ids() {
+	for _, id := range names() {
 		for _, d := range floats {
 			f, form := lookup(t, id), formatOf(d)
-			for _, args := range draws(d, f.Arity, 150) {
+			for _, args := range draws(d, f.arity, 150) {
 				y := f.Round(d, args...)
 				if u := f.ULP(d, y, args...); u > 0.5 {
 					t.Errorf("%s %s%x = %x, %v ULP off", id, d, args, y, u)
@@ -307,11 +300,11 @@ func (f format) neighbours(x float64) []float64 {
 // TestBallsHoldTheTruth compares an evaluation of few bits with one of many:
 // they differ by no more than they say.
 func TestBallsHoldTheTruth(t *testing.T) {
-	for _, id := range ids() {
+	for _, id := range names() {
 		f := lookup(t, id)
 		checked, settled := 0, 0
 		for _, d := range []tensor.DType{tensor.F16, tensor.F64} {
-			for i, args := range draws(d, f.Arity, 400) {
+			for i, args := range draws(d, f.arity, 400) {
 				if _, known := f.known(args); known || f.eval == nil {
 					continue
 				}

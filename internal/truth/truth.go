@@ -21,13 +21,14 @@ import (
 
 // Func is a function of real numbers.
 type Func struct {
-	// Arity is the number of arguments.
-	Arity int
-	name  string
+	arity int
 	// special returns the result where it does not follow from eval.
 	special func(x []float64) (float64, bool)
 	eval    func(p bits, x []ball) ball
 }
+
+// Arity returns the number of arguments.
+func (f Func) Arity() int { return f.arity }
 
 // firstBits is the precision of the first evaluation; lastBits is never needed.
 const (
@@ -35,13 +36,13 @@ const (
 	lastBits  = 1 << 16
 )
 
-// With returns f with its last arguments fixed, such as attributes.
-func (f Func) With(last ...float64) Func {
+// Fixed returns f with argument i fixed at v.
+func (f Func) Fixed(i int, v float64) Func {
 	g := f
-	g.Arity -= len(last)
-	g.special = func(x []float64) (float64, bool) { return f.special(slices.Concat(x, last)) }
-	fixed := balls(last)
-	g.eval = func(p bits, x []ball) ball { return f.eval(p, slices.Concat(x, fixed)) }
+	g.arity--
+	g.special = func(x []float64) (float64, bool) { return f.special(slices.Insert(slices.Clone(x), i, v)) }
+	fixed := number(v)
+	g.eval = func(p bits, x []ball) ball { return f.eval(p, slices.Insert(slices.Clone(x), i, fixed)) }
 	return g
 }
 
@@ -100,8 +101,8 @@ func (f Func) ULP(d tensor.DType, got float64, args ...float64) float64 {
 
 // known returns the result where no evaluation is needed.
 func (f Func) known(args []float64) (float64, bool) {
-	if len(args) != f.Arity {
-		panic(fmt.Sprintf("exact: %s takes %d arguments, not %d", f.name, f.Arity, len(args)))
+	if len(args) != f.arity {
+		panic(fmt.Sprintf("truth: %d arguments for a function of %d", len(args), f.arity))
 	}
 	return f.special(args)
 }
@@ -114,7 +115,7 @@ func (f Func) refine(args []float64, done func(p bits, b ball) bool) {
 			return
 		}
 	}
-	panic(fmt.Sprintf("exact: %s%v is not settled by %d bits", f.name, args, lastBits))
+	panic(fmt.Sprintf("truth: a function of %v is not settled by %d bits", args, lastBits))
 }
 
 func balls(xs []float64) []ball {

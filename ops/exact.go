@@ -1,0 +1,64 @@
+package ops
+
+import (
+	"math"
+	"slices"
+
+	"plumb/internal/truth"
+	"plumb/op"
+	"plumb/tensor"
+)
+
+// exactly is the Exact of an operator that computes f of its first parameters.
+// Numbers among them are rounded as kernels hold them: to float32 unless a
+// tensor is float64.
+func exactly(f truth.Func) func(a op.Args) op.Truth {
+	return func(a op.Args) op.Truth {
+		wide := slices.ContainsFunc(a.AllValues(), func(v op.Value) bool { return v.DType() == tensor.F64 })
+		return ofTensors(f, a, wide)
+	}
+}
+
+// exactlyWide is exactly for operators that compute in float64 in any case.
+func exactlyWide(f truth.Func) func(a op.Args) op.Truth {
+	return func(a op.Args) op.Truth { return ofTensors(f, a, true) }
+}
+
+// ofTensors fixes the numbers among the parameters of f; of NaN it knows nothing.
+func ofTensors(f truth.Func, a op.Args, wide bool) op.Truth {
+	for i, p := range slices.Backward(a.Sig.Params[:f.Arity()]) {
+		if a.Value(p.Name) != nil {
+			continue
+		}
+		x := number(a, p.Name).Float()
+		if !wide {
+			x = float64(float32(x))
+		}
+		if math.IsNaN(x) {
+			return nil
+		}
+		f = f.Fixed(i, x)
+	}
+	return f
+}
+
+func exactGelu(a op.Args) op.Truth {
+	if a.Str("approximate") == "tanh" {
+		return truth.GeluTanh
+	}
+	return truth.Gelu
+}
+
+func exactLogit(a op.Args) op.Truth {
+	if !a.Has("eps") {
+		return truth.Logit
+	}
+	return exactly(truth.LogitWithin)(a)
+}
+
+func exactDiv(a op.Args) op.Truth {
+	if a.Has("rounding_mode") {
+		return nil
+	}
+	return exactly(truth.Div)(a)
+}
