@@ -10,7 +10,7 @@ import (
 	"strconv"
 
 	"plumb/backend"
-	"plumb/backend/refusal"
+	"plumb/internal/refusal"
 	"plumb/tensor"
 )
 

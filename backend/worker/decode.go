@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"plumb/backend"
-	"plumb/backend/refusal"
+	"plumb/internal/refusal"
 	"plumb/program"
 	"plumb/tensor"
 )

@@ -27,16 +27,16 @@ internal/mutants:           tensor op ops nn program
 internal/draw/gen:          tensor internal/draw/choice op program
 backend:                    tensor op program
 backend/native:             tensor op graph nn backend internal/interp
-internal/interp:            tensor internal/draw/choice op program internal/autograd internal/eager graph internal/inplace nn backend backend/refusal
-backend/worker:             tensor op program backend backend/refusal
-backend/refusal:            backend
-backend/recorded:           tensor program backend internal/safetensors backend/refusal
+internal/interp:            tensor internal/draw/choice op program internal/autograd internal/eager graph internal/inplace nn backend internal/refusal
+backend/worker:             tensor op program backend internal/refusal
+internal/refusal:            backend
+backend/recorded:           tensor program backend internal/safetensors internal/refusal
 backend/open:               op nn backend backend/native backend/worker backend/recorded baselines
 internal/draw/script:       tensor internal/draw/choice op program internal/draw/gen backend
 conform:                    op ops nn program tensor backend backend/native baselines internal/judge internal/judge/verdict internal/conform/baseline internal/conform/config internal/conform/diopi
 internal/conform/config:    internal/spell
 internal/conform/diopi:     tensor program internal/draw/choice internal/conform/config
-internal/conform/baseline:  internal/campaign/drive tensor op program backend backend/recorded internal/safetensors internal/judge/compare internal/judge/verdict backend/refusal
+internal/conform/baseline:  internal/campaign/drive tensor op program backend backend/recorded internal/safetensors internal/judge/compare internal/judge/verdict internal/refusal
 internal/judge/compare:     tensor op backend
 internal/judge:             op nn program backend internal/judge/compare internal/judge/reffaults internal/judge/rounding internal/judge/verdict
 internal/judge/verdict:     tensor internal/draw/choice op program backend internal/judge/compare

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"plumb/backend"
-	"plumb/backend/refusal"
 	"plumb/graph"
 	"plumb/internal/eager"
 	"plumb/internal/inplace"
+	"plumb/internal/refusal"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/program"

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"plumb/backend"
-	"plumb/backend/refusal"
+	"plumb/internal/refusal"
 	"plumb/program"
 )
 

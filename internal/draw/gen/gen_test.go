@@ -386,21 +386,21 @@ func both(v any) ([]float64, error) { return []float64{v.(float64), 1 - v.(float
 
 func TestErrors(t *testing.T) {
 	for want, f := range map[string]func() error{
-		"random(1, 6) has no type here; write random(1, 6).to(int), .to(float) or .to(bool)":                             draws(Random(1, 6)),
-		"random(3, 3): there is no int in [3, 3)":                                                                        draws(withType(Random(3, 3), Int)),
-		"random: argument 'low' must be a finite number, not str":                                                        draws(withType(Random("a", 3), Int)),
-		"random: argument 'high' must be a finite number, not +Inf":                                                      draws(withType(Random(0, math.Inf(1)), Float)),
-		"* between generators needs numbers, not str and int":                                                            draws(Mul("a", 2)),
-		"+ between generators needs numbers, not nothing() and int":                                                      draws(Add(Nothing(), 2)),
-		"4611686018427387904 * 4 overflows":                                                                              draws(Mul(1<<62, 4)),
-		"random_tensor: argument 'ndim' must be int, not float":                                                          draws(RandomTensor(TensorSpec{NDim: 1.5})),
-		"random_tensor: argument 'dim1' must be int, not nothing()":                                                      draws(RandomTensor(TensorSpec{NDim: 2, Dims: [5]any{1, Nothing()}})),
-		"random_tensor: argument 'ndim' must be at most 64, not 65":                                                      draws(RandomTensor(TensorSpec{NDim: 65})),
-		"random_tensor: argument 'requires_grad' must be bool, not int":                                                  draws(RandomTensor(TensorSpec{NDim: 0, RequiresGrad: 1})),
-		"random_tensor: there is no int64 in [low=3, high=3)":                                                            draws(RandomTensor(TensorSpec{NDim: 0, DType: tensor.I64, Low: 3, High: 3})),
+		"random(1, 6) has no type here; write random(1, 6).to(int), .to(float) or .to(bool)":                                 draws(Random(1, 6)),
+		"random(3, 3): there is no int in [3, 3)":                                                                            draws(withType(Random(3, 3), Int)),
+		"random: argument 'low' must be a finite number, not str":                                                            draws(withType(Random("a", 3), Int)),
+		"random: argument 'high' must be a finite number, not +Inf":                                                          draws(withType(Random(0, math.Inf(1)), Float)),
+		"* between generators needs numbers, not str and int":                                                                draws(Mul("a", 2)),
+		"+ between generators needs numbers, not nothing() and int":                                                          draws(Add(Nothing(), 2)),
+		"4611686018427387904 * 4 overflows":                                                                                  draws(Mul(1<<62, 4)),
+		"random_tensor: argument 'ndim' must be int, not float":                                                              draws(RandomTensor(TensorSpec{NDim: 1.5})),
+		"random_tensor: argument 'dim1' must be int, not nothing()":                                                          draws(RandomTensor(TensorSpec{NDim: 2, Dims: [5]any{1, Nothing()}})),
+		"random_tensor: argument 'ndim' must be at most 64, not 65":                                                          draws(RandomTensor(TensorSpec{NDim: 65})),
+		"random_tensor: argument 'requires_grad' must be bool, not int":                                                      draws(RandomTensor(TensorSpec{NDim: 0, RequiresGrad: 1})),
+		"random_tensor: there is no int64 in [low=3, high=3)":                                                                draws(RandomTensor(TensorSpec{NDim: 0, DType: tensor.I64, Low: 3, High: 3})),
 		"random_tensor: shape [100000, 1000] of float32 is above the limit of 33554432 bytes; --set tensor.max sets another": draws(RandomTensor(TensorSpec{NDim: 2, Dims: [5]any{100000, 1000}})),
-		"oneof needs at least one alternative":                                                                           choice1(nil),
-		"oneof: argument 'possibility' has 1 numbers for 2 alternatives":                                                 choice1([]float64{1}, 1, 2),
+		"oneof needs at least one alternative":                                                                               choice1(nil),
+		"oneof: argument 'possibility' has 1 numbers for 2 alternatives":                                                     choice1([]float64{1}, 1, 2),
 		"oneof: argument 'possibility' must hold numbers from 0 to 1, not 7": func() error {
 			_, err := must(OneOfDrawn(Constant(7.), both, "a", "b")).Value(NewCase(choice.New(1)))
 			return err

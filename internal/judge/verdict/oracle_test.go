@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"plumb/backend"
-	"plumb/backend/refusal"
 	"plumb/internal/judge/verdict"
+	"plumb/internal/refusal"
 	"plumb/op"
 	"plumb/ops"
 	"plumb/program"

@@ -11,6 +11,8 @@ import (
 	"plumb/backend/worker"
 )
 
+const root = "../.."
+
 var shell = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 
 // pages are the pages whose commands are run.
@@ -26,7 +28,7 @@ func TestCommands(t *testing.T) {
 		t.Skip(err)
 	}
 	bin := t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", filepath.Join(bin, "plumb"), "../cmd/plumb").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", filepath.Join(bin, "plumb"), root+"/cmd/plumb").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
@@ -37,7 +39,7 @@ func TestCommands(t *testing.T) {
 }
 
 func commands(t *testing.T, page string) {
-	text, err := os.ReadFile(page)
+	text, err := os.ReadFile(filepath.Join(root, "docs", page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +50,7 @@ func commands(t *testing.T, page string) {
 	tmp := t.TempDir()
 	for _, b := range blocks {
 		cmd := exec.Command("sh", "-e", "-c", strings.ReplaceAll(string(b[1]), "/tmp/", tmp+"/"))
-		cmd.Dir = ".."
+		cmd.Dir = root
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", b[1], err, out)
 		}

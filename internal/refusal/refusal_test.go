@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"plumb/backend"
-	"plumb/backend/refusal"
+	"plumb/internal/refusal"
 )
 
 // TestClassify: what PyTorch 1.13 says of a dtype without a kernel, or of a
