@@ -68,13 +68,13 @@ func TestConformModes(t *testing.T) {
 func TestConformModeMistakes(t *testing.T) {
 	dir := recordedModes(t)
 	for want, args := range map[string][]string{
-		"no dtype is named f32":         {"--filter-dtype", "f32"},
-		"--compat oneflow: want diopi":  {"--compat", "oneflow"},
-		"--nhwc-min-dim needs --nhwc": {"--nhwc-min-dim", "4"},
-		"--failure-debug-level 3":       {"--failure-debug-level", "3"},
-		"--model resnet51: suites/":     {"--model", "resnet51"},
-		"no such file":                  {"--device-config", "/nowhere/device.py"},
-		"want a dict":                   {"--device-config", save(t, "bad.py", "d = {'relu': 3}")},
+		"no dtype is named f32":        {"--filter-dtype", "f32"},
+		"--compat oneflow: want diopi": {"--compat", "oneflow"},
+		"--nhwc-min-dim needs --nhwc":  {"--nhwc-min-dim", "4"},
+		"--failure-debug-level 3":      {"--failure-debug-level", "3"},
+		"--model resnet51: suites/":    {"--model", "resnet51"},
+		"no such file":                 {"--device-config", "/nowhere/device.py"},
+		"want a dict":                  {"--device-config", save(t, "bad.py", "d = {'relu': 3}")},
 	} {
 		_, _, err := conformed(t, append([]string{"run", "--baseline", dir}, args...)...)
 		if e, ok := err.(*exitError); !ok || e.code != exitUsage || !strings.Contains(err.Error(), want) {
