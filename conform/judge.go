@@ -2,7 +2,6 @@ package conform
 
 import (
 	"slices"
-	"strings"
 
 	"plumb/backend"
 	"plumb/backend/native"
@@ -74,18 +73,11 @@ func rounds(tols []op.Tol) bool {
 // told apart in a baseline: Plumb's own operators.
 func Predictor() backend.Backend { return native.New(ops.Table(), nn.Modules()) }
 
-// contractions are the functions that do many operations for each byte of their
-// results: computing them again costs more than storing them.
-var contractions = []string{
-	"conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-	"matmul", "bmm", "mm", "addmm", "baddbmm", "linear", "cdist", "cholesky_ex", "qr",
-}
-
 // Contracts reports whether a program calls a contraction, whose results are
 // not predicted.
 func Contracts(p *program.Program) bool {
 	return slices.ContainsFunc(p.Calls, func(c program.Call) bool {
-		return slices.Contains(contractions, c.Target[strings.LastIndexByte(c.Target, '.')+1:])
+		return slices.ContainsFunc(ops.Table().Lookup(c.Target), func(d *op.Def) bool { return d.Traits.Has(op.Contraction) })
 	})
 }
 

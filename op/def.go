@@ -33,6 +33,7 @@ const (
 	Monotone                       // no real result falls when elements of arguments rise
 	ShapeOnly                      // no element of an argument is read
 	ItselfOrCopy                   // a View that shares memory with its input is the input
+	Contraction                    // sums of many terms for each byte of the results: dearer to compute again than to store
 )
 
 // Domain is what a tensor argument has to be like: outside of it a call is

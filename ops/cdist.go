@@ -12,6 +12,7 @@ import (
 var cdistOps = []*op.Def{
 	composed(&op.Def{
 		Sig:     "cdist(Tensor x1, Tensor x2, float p=2.0, str? compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor",
+		Traits:  op.Contraction,
 		Names:   []string{"torch.cdist", "torch.functional.cdist"},
 		Doc:     "Distances of order p between all pairs of rows of two batches of matrices: out[…,i,j] = ‖x1[…,i,:] − x2[…,j,:]‖ₚ.",
 		SBP:     axes("x1 *m., x2 *n. -> *mn"),

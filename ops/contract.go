@@ -11,6 +11,7 @@ import (
 var contractOps = []*op.Def{
 	{
 		Sig:     "matmul(Tensor input, Tensor other) -> Tensor",
+		Traits:  op.Contraction,
 		SBP:     anyOf(axes("input k, other k -> | input k, other *kn -> *n | input *mk, other k -> *m | input *mk, other *kn -> *mn"), linear("input", "other")),
 		Names:   []string{"torch.matmul", "Tensor.matmul", "operator.matmul", "torch.linalg.matmul"},
 		Doc:     "Matrix product: out[…, i, j] = Σₖ input[…, i, k]·other[…, k, j]; vectors count as one row or column, leading dimensions broadcast.",
@@ -22,6 +23,7 @@ var contractOps = []*op.Def{
 	},
 	{
 		Sig:     "mm(Tensor input, Tensor mat2) -> Tensor",
+		Traits:  op.Contraction,
 		SBP:     anyOf(axes("input mk, mat2 kn -> mn"), linear("input", "mat2")),
 		Names:   []string{"torch.mm", "Tensor.mm"},
 		Doc:     "Matrix product of two matrices: out[i, j] = Σₖ input[i, k]·mat2[k, j].",
@@ -33,6 +35,7 @@ var contractOps = []*op.Def{
 	},
 	{
 		Sig:     "bmm(Tensor input, Tensor mat2) -> Tensor",
+		Traits:  op.Contraction,
 		SBP:     anyOf(axes("input bmk, mat2 bkn -> bmn"), linear("input", "mat2")),
 		Names:   []string{"torch.bmm", "Tensor.bmm"},
 		Doc:     "Matrix products of two batches: out[b, i, j] = Σₖ input[b, i, k]·mat2[b, k, j].",
@@ -44,6 +47,7 @@ var contractOps = []*op.Def{
 	},
 	{
 		Sig:     "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+		Traits:  op.Contraction,
 		SBP:     anyOf(axes("input *k, weight nk, +bias n -> *n | input *k, weight k, +bias * -> *"), multilinear([]string{"input", "weight"}, "bias")),
 		Names:   []string{"torch.nn.functional.linear"},
 		Doc:     "Affine map of the last dimension: out[…, j] = Σₖ input[…, k]·weight[j, k] + bias[j].",

@@ -327,6 +327,7 @@ func sampleTensordotLists(s *op.Sampler) []any {
 func addedProduct(id, x, y string, nx, ny int, formula string) *op.Def {
 	p := &addProduct{id, x, y}
 	return &op.Def{
+		Traits: op.Contraction,
 		Sig:    id + "(Tensor input, Tensor " + x + ", Tensor " + y + ", *, Scalar beta=1, Scalar alpha=1) -> Tensor",
 		Names:  both(id),
 		Doc:    "A product of matrices added to the input: " + formula + " With beta 0 the input is ignored.",

@@ -333,6 +333,22 @@ func TestNeutral(t *testing.T) {
 	}
 }
 
+// TestContractions: what is dearer to compute than to store sums many terms.
+func TestContractions(t *testing.T) {
+	seen := 0
+	for _, d := range ops.Table().Defs() {
+		if !d.Traits.Has(op.Contraction) {
+			continue
+		}
+		if seen++; d.Tol.Class != op.Accumulating {
+			t.Errorf("%s is a contraction and %s", d.ID(), d.Tol.Class)
+		}
+	}
+	if seen == 0 {
+		t.Error("no operator is a contraction")
+	}
+}
+
 func TestMonotone(t *testing.T) {
 	everySample(t, func(t *testing.T, call *op.Call) {
 		if !call.Def.Traits.Has(op.Monotone) {
