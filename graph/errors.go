@@ -141,5 +141,3 @@ func shapes(vs []*Value) string {
 	}
 	return "(" + strings.Join(parts, ", ") + ")"
 }
-
-func asRejection(err error, to **op.Error) bool { return errors.As(err, to) }

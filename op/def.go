@@ -34,6 +34,11 @@ const (
 	ShapeOnly                      // no element of an argument is read
 	ItselfOrCopy                   // a View that shares memory with its input is the input
 	Contraction                    // sums of many terms for each byte of the results: dearer to compute again than to store
+	Compares                       // each result follows from the sign of input - other, or from whether they are equal
+	FollowsOrder                   // the results follow from the order of the elements alone, not from how far apart they are
+	Classifies                     // the results are the same for all finite real elements
+	Cancels                        // f(x, x) = 0 for finite x, if no alpha scales an argument
+	Additive                       // where one argument is 0, the result is the other or its negative, if no alpha scales an argument
 )
 
 // Domain is what a tensor argument has to be like: outside of it a call is
@@ -136,6 +141,10 @@ type Def struct {
 	// are no sums of products. Rounding-error bounds follow from it. A Tol with
 	// OwnMagnitude stands for the operator itself.
 	Magnitude string
+	// HasMagnitude reports whether Magnitude holds for the call at hand: a
+	// quotient is a product by a number, but no product of two tensors. Nil: for
+	// every call.
+	HasMagnitude func(a Args) bool
 	// Formula writes the results in other operators, for those that are neither
 	// elementwise nor sums of products: their rounding-error bounds are the formula's.
 	Formula func(b Builder, a Args) []Value

@@ -91,6 +91,7 @@ var arithOps = slices.Concat([]*op.Def{
 		More:    []string{"rsub(Tensor input, Scalar other, *, Scalar alpha=1) -> Tensor"},
 		Names:   []string{"torch.rsub"},
 		Doc:     "Difference the other way round: other - alpha·input.",
+		Traits:  op.Cancels | op.Additive,
 		SBP:     anyOf(pointwise, additive("input", "other")),
 		Reject:  firstError(rejectBoolSub, checkAlpha),
 		Infer:   zipped(promoted("input", "other"), promoted("input", "other"), "other", "input"),

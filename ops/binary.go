@@ -23,7 +23,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		Names:   append(both("add"), "operator.add"),
 		Neutral: func(a op.Args) bool { return addsNothing(a, true) },
 		Doc:     "Sum: input + alpha·other.",
-		Traits:  op.Commutative,
+		Traits:  op.Commutative | op.Additive,
 		Reject:  checkAlpha,
 		Infer:   zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
 		Kernels: addKernels(1, "input", "other"),
@@ -43,6 +43,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		Names:   append(both("sub", "subtract"), "operator.sub"),
 		Neutral: func(a op.Args) bool { return addsNothing(a, false) },
 		Doc:     "Difference: input - alpha·other.",
+		Traits:  op.Cancels | op.Additive,
 		Reject:  firstError(rejectBoolSub, checkAlpha),
 		Infer:   zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
 		Kernels: addKernels(-1, "input", "other"),
@@ -72,8 +73,9 @@ var binaryOps = slices.Concat([]*op.Def{
 		Tol:    ownMagnitude(ulpTol(1, "one rounding: "+openCL)),
 	},
 	{
-		Sig: "div(Tensor input, Tensor other, *, str? rounding_mode=None) -> Tensor",
-		SBP: anyOf(pointwise, provided(func(a op.Args) bool { return !a.Has("rounding_mode") }, linear("input"))),
+		Sig:          "div(Tensor input, Tensor other, *, str? rounding_mode=None) -> Tensor",
+		SBP:          anyOf(pointwise, provided(func(a op.Args) bool { return !a.Has("rounding_mode") }, linear("input"))),
+		HasMagnitude: func(a op.Args) bool { return a.Value("other") == nil },
 		More: []string{
 			"div(Tensor input, Scalar other, *, str? rounding_mode=None) -> Tensor",
 			"div(Scalar input, Tensor other, *, str? rounding_mode=None) -> Tensor",
@@ -97,7 +99,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		Grad:   divGrad,
 		Sample: sampleDiv,
 		Exact:  exactDiv,
-		Tol:    ownMagnitude(ulpTol(2.5, "division: "+openCL)),
+		Tol:    ownMagnitude(fractional(ulpTol(2.5, "division: "+openCL))),
 	},
 	{
 		Sig:    "pow(Tensor input, Tensor exponent) -> Tensor",
@@ -200,7 +202,7 @@ func order(id, formula string, i64 compare[int64], f32 compare[float32], f64 com
 		More:   []string{id + "(Tensor input, Scalar other) -> Tensor"},
 		Names:  append(both(names...), "operator."+id),
 		Doc:    "Compares real elements: " + formula + ".",
-		Traits: op.NoGrad,
+		Traits: op.NoGrad | op.Compares,
 		SBP:    pointwise,
 		Reject: rejectComplex("input", "other"),
 		Infer:  zipped(func(op.Args) tensor.DType { return tensor.Bool }, promoted("input", "other"), "input", "other"),
@@ -232,7 +234,7 @@ func withReversed(defs ...*op.Def) []*op.Def {
 		r := *d
 		r.Sig, r.More = id+".reversed(Scalar input, Tensor other) -> Tensor", nil
 		r.Names = []string{"operator." + id}
-		r.Traits = op.NoGrad
+		r.Traits = op.NoGrad | op.Compares
 		r.Sample = func(s *op.Sampler) []any { return []any{s.Float(-2, 2), s.Tensor(-2, 2, s.Shape(0, 4)...)} }
 		all = append(all, &r)
 	}

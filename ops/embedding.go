@@ -129,9 +129,6 @@ func inferEmbedding(index string) func(op.Args) ([]op.Meta, error) {
 	}
 }
 
-// afterName is a signature from its parameter list on.
-func afterName(sig string) string { return sig[slices.Index([]byte(sig), '('):] }
-
 func checkEmbedding(index string) func(op.Args) error {
 	return func(a op.Args) error {
 		rows, w := a.Value(index), a.Value("weight")

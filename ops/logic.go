@@ -58,9 +58,9 @@ var logicOps = slices.Concat([]*op.Def{
 		Sample: sampleEqual,
 		Tol:    exactTol("a truth value"),
 	},
-	predicate("isposinf", "Whether each real element is ∞.", func(x float64) bool { return math.IsInf(x, 1) }, never, nil),
-	predicate("isneginf", "Whether each real element is -∞.", func(x float64) bool { return math.IsInf(x, -1) }, never, nil),
-	predicate("isreal", "Whether each element has no imaginary part.",
+	classification("isposinf", "Whether each real element is ∞.", func(x float64) bool { return math.IsInf(x, 1) }, never, nil),
+	classification("isneginf", "Whether each real element is -∞.", func(x float64) bool { return math.IsInf(x, -1) }, never, nil),
+	classification("isreal", "Whether each element has no imaginary part.",
 		func(float64) bool { return true }, func(int64) bool { return true }, func(z complex128) bool { return imag(z) == 0 }),
 })
 

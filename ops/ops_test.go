@@ -373,6 +373,110 @@ func TestMonotone(t *testing.T) {
 	})
 }
 
+// TestCompares replaces the arguments of a comparison by the sign of their
+// difference and 0.
+func TestCompares(t *testing.T) {
+	withTrait(t, op.Compares, func(t *testing.T, call *op.Call, shape []int) *op.Call {
+		if call.Args.Value("input") == nil || call.Args.Value("other") == nil {
+			return call
+		}
+		sides := broadcast(t, tensorsOf(call), shape)
+		signs, zeros := tensor.New(tensor.F64, shape...), tensor.New(tensor.F64, shape...)
+		for i := range signs.Len() {
+			switch d := sides[0].At(i) - sides[1].At(i); {
+			case imag(d) != 0 || real(d) < 0:
+				signs.Set(i, -1)
+			case real(d) > 0:
+				signs.Set(i, 1)
+			}
+		}
+		return &op.Call{Def: call.Def, Args: op.Args{Sig: call.Args.Sig, Vals: []any{signs, zeros}}}
+	})
+}
+
+// TestFollowsOrder squares the distances between elements.
+func TestFollowsOrder(t *testing.T) {
+	withTrait(t, op.FollowsOrder, func(t *testing.T, call *op.Call, _ []int) *op.Call {
+		return changed(call, func(v float64) float64 { return v * math.Abs(v) })
+	})
+}
+
+// TestClassifies changes all finite real elements.
+func TestClassifies(t *testing.T) {
+	withTrait(t, op.Classifies, func(t *testing.T, call *op.Call, _ []int) *op.Call {
+		return changed(call, func(v float64) float64 {
+			if math.IsInf(v, 0) || math.IsNaN(v) {
+				return v
+			}
+			return -3*v + 1
+		})
+	})
+}
+
+// withTrait demands of each sampled call of operators with the trait that
+// another call, which the trait says to be like it, has the same results.
+func withTrait(t *testing.T, trait op.Trait, like func(t *testing.T, call *op.Call, shape []int) *op.Call) {
+	everySample(t, func(t *testing.T, call *op.Call) {
+		if !call.Def.Traits.Has(trait) {
+			return
+		}
+		want := execute(t, call)[0]
+		if got := execute(t, like(t, call, want.Shape()))[0]; !got.SameBits(want) {
+			t.Errorf("%v of %v, want %v", got, tensorsOf(call), want)
+		}
+	})
+}
+
+// changed returns the call with f of every real floating-point element.
+func changed(call *op.Call, f func(float64) float64) *op.Call {
+	c := with(call, sameLayout)
+	for _, x := range tensorsOf(c) {
+		for i := range x.Len() {
+			if x.DType().IsFloat() {
+				x.Set(i, complex(f(x.Float(i)), 0))
+			}
+		}
+	}
+	return c
+}
+
+// TestCancels subtracts finite elements from themselves.
+func TestCancels(t *testing.T) {
+	everySample(t, func(t *testing.T, call *op.Call) {
+		if !call.Def.Traits.Has(op.Cancels) || call.Args.Scalar("alpha").Float() != 1 {
+			return
+		}
+		for _, x := range tensorsOf(call) {
+			y := execute(t, &op.Call{Def: call.Def, Args: op.Args{Sig: call.Args.Sig, Vals: []any{x, x, op.ScalarOf(1.0)}}})[0]
+			for i := range y.Len() {
+				if y.At(i) != 0 {
+					t.Fatalf("%v from equal elements %v", y.At(i), x.At(i))
+				}
+			}
+		}
+	})
+}
+
+// TestAdditive expects of 0 and an element the element or its negative.
+func TestAdditive(t *testing.T) {
+	everySample(t, func(t *testing.T, call *op.Call) {
+		if !call.Def.Traits.Has(op.Additive) || call.Args.Scalar("alpha").Float() != 1 {
+			return
+		}
+		for _, x := range tensorsOf(call) {
+			zero := tensor.New(x.DType(), x.Shape()...)
+			for _, pair := range [][]any{{x, zero, op.ScalarOf(1.0)}, {zero, x, op.ScalarOf(1.0)}} {
+				y := execute(t, &op.Call{Def: call.Def, Args: op.Args{Sig: call.Args.Sig, Vals: pair}})[0]
+				for i := range y.Len() {
+					if y.At(i) != x.At(i) && y.At(i) != -x.At(i) {
+						t.Fatalf("%v from 0 and %v", y.At(i), x.At(i))
+					}
+				}
+			}
+		}
+	})
+}
+
 func TestViewsShareStorage(t *testing.T) {
 	everySample(t, func(t *testing.T, call *op.Call) {
 		if !call.Def.Traits.Has(op.View) {

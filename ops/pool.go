@@ -383,9 +383,7 @@ func looksChannelsLast(shape, strides []int) bool {
 
 // weighted is the class of results that sum terms with fractional weights.
 func weighted(terms func(a op.Args) int, reason string) op.Tol {
-	t := accumulating(terms, reason)
-	t.Fractional = true
-	return t
+	return fractional(accumulating(terms, reason))
 }
 
 // windowKernels are kernels in float32, also for half precision, and float64.

@@ -13,11 +13,11 @@ import (
 var predicateOps = []*op.Def{
 	predicate("logical_not", "Whether each element is 0.",
 		func(x float64) bool { return x == 0 }, func(i int64) bool { return i == 0 }, func(z complex128) bool { return z == 0 }),
-	predicate("isnan", "Whether each element is NaN; of a complex number, whether a part is.",
+	classification("isnan", "Whether each element is NaN; of a complex number, whether a part is.",
 		math.IsNaN, never, func(z complex128) bool { return math.IsNaN(real(z)) || math.IsNaN(imag(z)) }),
-	predicate("isinf", "Whether each element is infinite; of a complex number, whether a part is.",
+	classification("isinf", "Whether each element is infinite; of a complex number, whether a part is.",
 		func(x float64) bool { return math.IsInf(x, 0) }, never, cmplx.IsInf),
-	predicate("isfinite", "Whether each element is neither infinite nor NaN; of a complex number, whether both parts are.",
+	classification("isfinite", "Whether each element is neither infinite nor NaN; of a complex number, whether both parts are.",
 		finite, func(int64) bool { return true }, func(z complex128) bool { return finite(real(z)) && finite(imag(z)) }),
 	predicate("signbit", "Whether the sign of each real element is set: that of -0 is.",
 		math.Signbit, func(i int64) bool { return i < 0 }, nil),
@@ -45,6 +45,13 @@ func predicate(id, doc string, x func(float64) bool, i func(int64) bool, z func(
 		return d
 	}
 	d.Kernels = append(d.Kernels, predicateKernel("complex", complexTypes, z))
+	return d
+}
+
+// classification is a predicate that is the same of all finite real elements.
+func classification(id, doc string, x func(float64) bool, i func(int64) bool, z func(complex128) bool) *op.Def {
+	d := predicate(id, doc, x, i, z)
+	d.Traits |= op.Classifies
 	return d
 }
 

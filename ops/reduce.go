@@ -55,7 +55,7 @@ var reduceOps = []*op.Def{
 		},
 		Grad:   op.Gradient(func(g *op.Grad) op.Value { return g.Div(spread(g), max(reducedTerms(g.Args), 1)) }),
 		Sample: sampleReduced,
-		Tol:    ownMagnitude(op.Tol{Class: op.Accumulating, Terms: reducedTerms, Reason: "a sum of Terms elements, divided"}),
+		Tol:    ownMagnitude(fractional(op.Tol{Class: op.Accumulating, Terms: reducedTerms, Reason: "a sum of Terms elements, divided"})),
 	},
 	{
 		Sig:           "max(Tensor input) -> Tensor",

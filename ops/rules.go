@@ -373,6 +373,12 @@ func ulpTol(n float64, reason string) op.Tol {
 	return op.Tol{Class: op.Pointwise, ULP: n, Reason: reason}
 }
 
+// fractional says of a class that its terms are divided.
+func fractional(t op.Tol) op.Tol {
+	t.Fractional = true
+	return t
+}
+
 // selectTol is exactTol for operators that choose among elements: of +0 and -0
 // they may choose either.
 func selectTol(reason string) op.Tol {

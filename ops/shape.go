@@ -126,6 +126,7 @@ var shapeOps = slices.Concat([]*op.Def{
 		Doc:    "Converts the elements to a dtype: floats round to nearest even, and truncate towards integers; bool asks whether they are non-zero; complex to real drops the imaginary part. The input itself if it has the dtype.",
 		Reject: checkDevice,
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...), s.DType} },
+		Tol:    ownMagnitude(exactTol("a conversion, rounded once")),
 	}, targetType, func(a op.Args) bool { return a.Bool("copy") }),
 	{
 		Sig:     "cat(Tensor[] tensors, int dim=0) -> Tensor",
@@ -337,6 +338,7 @@ func cast(name string, d tensor.DType) *op.Def {
 		Traits: op.Idempotent,
 		SBP:    linearly,
 		Sample: sampleUnary(-2, 2),
+		Tol:    exactTol("a conversion, rounded once"),
 	}, func(op.Args) tensor.DType { return d }, func(op.Args) bool { return false })
 	if !d.IsDifferentiable() {
 		def.SBP = pointwise
@@ -350,7 +352,6 @@ func cast(name string, d tensor.DType) *op.Def {
 // where that has the dtype already and no copy is asked for.
 func castOp(d *op.Def, dtype func(op.Args) tensor.DType, copies func(op.Args) bool) *op.Def {
 	d.Traits |= op.View
-	d.Tol = ownMagnitude(exactTol("a conversion, rounded once"))
 	d.Grad = func(g *op.Grad) { g.To("input", func() op.Value { return g.G() }) }
 	same := func(a op.Args) bool { return a.Value("input").DType() == dtype(a) && !copies(a) }
 	d.Infer = func(a op.Args) ([]op.Meta, error) {

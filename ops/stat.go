@@ -148,7 +148,7 @@ func argExtreme(id, which string, i64 pairRow[int64], f32 pairRow[float32], f64 
 		Sig:    id + "(Tensor input, int? dim=None, bool keepdim=False) -> Tensor",
 		Names:  both(id),
 		Doc:    "First index of the " + which + " element along dim, by default in the flattened tensor; a NaN counts as the " + which + ".",
-		Traits: op.NoGrad,
+		Traits: op.NoGrad | op.FollowsOrder,
 		SBP:    reduced,
 		Reject: firstError(statNonEmpty(op.IndexError), rejectTypes("input", append(complexTypes, tensor.Bool)...)),
 		Infer:  inferStat(statIndexType),

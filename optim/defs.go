@@ -122,6 +122,11 @@ var defs = []*Def{
 	},
 }
 
+// StepSGD returns a parameter after the first step of SGD.
+func StepSGD(b op.Builder, param, grad op.Value, lr, momentum float64) op.Value {
+	return b.Op("sgd.update", param, grad, op.Kw("lr", lr), op.Kw("momentum", momentum))
+}
+
 // apply applies an update to a parameter, its gradient, states and options.
 func apply(b op.Builder, id string, p *Param, states, options []any) []op.Value {
 	return b.All(id, slices.Concat([]any{p.Value, p.Grad}, states, options)...)

@@ -27,7 +27,7 @@ internal/mutants:           tensor op ops nn program
 internal/draw/gen:          tensor internal/draw/choice op program
 backend:                    tensor op program
 backend/native:             tensor op graph nn backend internal/interp
-internal/interp:            tensor internal/draw/choice op program internal/autograd internal/eager graph internal/inplace nn backend internal/refusal
+internal/interp:            tensor internal/draw/choice op program internal/autograd internal/eager graph internal/inplace nn optim backend internal/refusal
 backend/worker:             tensor op program backend internal/refusal
 internal/refusal:            backend
 backend/recorded:           tensor program backend internal/safetensors internal/refusal

@@ -37,13 +37,7 @@ var rooms = map[string]string{
 var lines = map[string]string{
 	"program/record.go getitem":                        "a program's text writes indices in brackets, by its own name for the function",
 	"program/record.go setitem":                        "a program's text writes indices in brackets, by its own name for the function",
-	"internal/interp/step.go sgd.update":               "a program's step is one of SGD",
 	"internal/opgen/conformance.go linalg_cholesky_ex": "the config draws no elements for it: it returns where others refuse indefinite matrices",
-}
-
-// pending are the files whose ids are still to become facts of literals.
-var pending = map[string]string{
-	"internal/judge/rounding": "rules of error propagation",
 }
 
 // words are ids that are dtypes or words of Python, of Go or of Plumb's own
@@ -64,9 +58,6 @@ func TestOperatorsAreNamedInTheirLiterals(t *testing.T) {
 	used := map[string]bool{}
 	ids := operatorIDs()
 	for path, src := range sources(t) {
-		if roomOf(path, pending) != "" {
-			continue
-		}
 		if r := roomOf(path, rooms); r != "" {
 			used[r] = true
 			continue

@@ -143,7 +143,7 @@ func (r *Run) moduleCall(method string, c *program.Call) (*value, error) {
 		if err != nil {
 			return nil, err
 		}
-		recv.module.Train(bound.Bool("mode"))
+		recv.module.Train(bound.Vals[0].(bool))
 		return recv, nil
 	case "eval":
 		recv.module.Train(false)

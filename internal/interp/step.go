@@ -6,6 +6,7 @@ import (
 	"plumb/internal/eager"
 	"plumb/nn"
 	"plumb/op"
+	"plumb/optim"
 	"plumb/program"
 )
 
@@ -52,13 +53,12 @@ func (r *Run) stepParam(v *eager.Var, grads autograd.Cotangents, s program.Step)
 	if err != nil || g == nil || !v.RequiresGrad() {
 		return v, err
 	}
-	call, err := r.table.ResolveID("sgd.update", []any{v, r.session.Leaf(g, false)}, []op.Kwarg{op.Kw("lr", s.LR), op.Kw("momentum", s.Momentum)})
+	var stepped op.Value
+	err = op.Catch(func() {
+		stepped = optim.StepSGD(r.session.Builder(), v, r.session.Leaf(g, false), s.LR, s.Momentum)
+	})
 	if err != nil {
 		return nil, err
 	}
-	out, err := r.session.Execute(call)
-	if err != nil {
-		return nil, err
-	}
-	return out[0].(*eager.Var), nil
+	return stepped.(*eager.Var), nil
 }

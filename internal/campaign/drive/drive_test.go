@@ -107,13 +107,13 @@ func TestOrder(t *testing.T) {
 // more alone.
 func TestLimit(t *testing.T) {
 	var held, most, alone atomic.Int64
-	run := func(_ context.Context, p piece) error {
+	run := func(ctx context.Context, p piece) error {
 		n := held.Add(p.of.cost)
 		if p.of.cost > 8 {
 			alone.Store(max(alone.Load(), n))
 		}
 		most.Store(max(most.Load(), n))
-		return wait(nil, p)
+		return wait(ctx, p)
 	}
 	finish := func(_ context.Context, p piece) error { held.Add(-p.of.cost); return nil }
 	if _, err := play(t, Config[*list, piece]{Sources: lists(), Jobs: 6, Limit: 8}, run, finish); err != nil || most.Load() != 9 || alone.Load() != 9 {

@@ -44,7 +44,7 @@ const large = 1000
 func compareErrors(t *testing.T, d *op.Def, key uint64, from int) (compared int) {
 	t.Helper()
 	call := sampled(t, d, key)
-	s, alone := newSession(ops.Table(), 0x1p-24), newSession(ops.Table(), 0x1p-24)
+	s, untouched := newSession(ops.Table(), 0x1p-24), newSession(ops.Table(), 0x1p-24)
 	arguments := 0
 	wide := widened(call, func(w *tensor.Tensor) {
 		switch arguments++; {
@@ -65,7 +65,8 @@ func compareErrors(t *testing.T, d *op.Def, key uint64, from int) (compared int)
 	if err != nil {
 		t.Fatal(err)
 	}
-	said, formula := s.errors(wide, out), s.formula(wide, out)
+	c := s.applied(wide, out)
+	said, formula := c.stated(), c.formula()
 	if said == nil || formula == nil || formula[0].unknown {
 		return 0
 	}
@@ -76,7 +77,7 @@ func compareErrors(t *testing.T, d *op.Def, key uint64, from int) (compared int)
 	case call.Args.Float("p") == 2: // no absolute values
 		least, most = 0.55, 1.3
 	}
-	rounding := alone.formula(wide, out)
+	rounding := untouched.applied(wide, out).formula()
 	for i := range out[0].(*eager.Var).Len() {
 		a, b := errorAt(said[0], i), errorAt(formula[0], i)
 		if from >= ofFirst && b < 10*errorAt(rounding[0], i) {

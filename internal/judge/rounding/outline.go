@@ -70,10 +70,10 @@ func (known outlines) carry(args []*graph.Value) bool {
 // scalarFunction reports whether elementwise bounds the call's one result.
 func scalarFunction(call *op.Call) bool {
 	d := call.Def
-	return d.Tol.Class == op.Pointwise && d.Formula == nil && (d.Magnitude == "" || quotient(call)) && len(d.Sigs()[0].Results) <= 1 && !d.Sigs()[0].Many
+	return d.Tol.Class == op.Pointwise && d.Formula == nil && !sumsProducts(call) && len(d.Sigs()[0].Results) <= 1 && !d.Sigs()[0].Many
 }
 
 // mayCancel is what cancels can be without elements.
 func mayCancel(call *op.Call, args []*graph.Value) bool {
-	return call.Def.ID() == "sub" && len(args) == 2 && args[0].Layout().SharesStorage(args[1].Layout())
+	return call.Def.Traits.Has(op.Cancels) && len(args) == 2 && args[0].Layout().SharesStorage(args[1].Layout())
 }

@@ -1,0 +1,118 @@
+package rounding
+
+import (
+	"math"
+
+	"plumb/internal/eager"
+	"plumb/op"
+	"plumb/tensor"
+)
+
+// elementwise bounds a function of elements: its own roundings, and the errors
+// of its operands times its derivatives there.
+func (c *applied) elementwise() []*state {
+	if len(c.out) != 1 {
+		return nil
+	}
+	y := tensorOf(c.out[0])
+	err := absolute(y)
+	e, k := tensor.Data[float64](err), c.roundings()
+	if c.exact {
+		k = 0
+	}
+	for i := range e {
+		e[i] *= k
+	}
+	if c.exact && !c.continuous() {
+		return nil
+	}
+	slopes, ok := c.slopes(y.Shape())
+	if !ok {
+		return nil
+	}
+	for _, sl := range slopes {
+		from := tensor.Data[float64](sl.err)
+		for i, d := range tensor.Data[float64](sl.slope) {
+			if c.exact {
+				d = max(d, 1) // it may be 0 at a kink
+			}
+			if from[i] != 0 {
+				e[i] += d * from[i]
+			}
+		}
+	}
+	return []*state{{err: err}}
+}
+
+// continuous reports whether the results move no farther than the operands
+// do when these move by their errors: whether no jump is that near.
+func (c *applied) continuous() bool {
+	reach := 0.0
+	for _, v := range c.call.Args.AllValues() {
+		if e := c.of(v).err; e != nil {
+			reach = max(reach, c.unit*largest(e))
+		}
+	}
+	low, errLow := c.shifted(-1)
+	high, errHigh := c.shifted(1)
+	if errLow != nil || errHigh != nil {
+		return false
+	}
+	for i := range low[0].Len() {
+		a, b := low[0].At(i), high[0].At(i)
+		if !(math.Hypot(real(a)-real(b), imag(a)-imag(b)) <= 4*reach+0x1p-50*math.Hypot(real(a), imag(a))) {
+			return false
+		}
+	}
+	return true
+}
+
+// slope is |∂f/∂x| beside the error of x, element by element of the result.
+type slope struct{ slope, err *tensor.Tensor }
+
+// slopes differentiates the call by its own gradient rule; it fails for
+// functions that jump.
+func (c *applied) slopes(shape []int) ([]slope, bool) {
+	session := eager.New(c.table)
+	leaves := map[op.Value]*eager.Var{}
+	var errs []op.Value
+	args := c.call.Args.MapValues(func(v op.Value) op.Value {
+		if !v.DType().IsDifferentiable() || c.of(v).err == nil {
+			return tensorOf(v)
+		}
+		if leaves[v] == nil {
+			x, err := tensorOf(v).Expand(shape...)
+			if err != nil {
+				return tensorOf(v)
+			}
+			leaves[v] = session.Leaf(x.Contiguous(), true)
+			errs = append(errs, v)
+		}
+		return leaves[v]
+	})
+	if len(errs) == 0 {
+		return nil, true
+	}
+	out, err := session.Execute(&op.Call{Def: c.call.Def, Args: args})
+	if err != nil || !eager.RequiresGrad(out[0]) {
+		return nil, false
+	}
+	ones := tensor.New(out[0].DType(), shape...)
+	for i := range ones.Len() {
+		ones.Set(i, 1)
+	}
+	cot, err := session.Backward(out[:1], []op.Value{session.Leaf(ones, false)}, false)
+	if err != nil {
+		return nil, false
+	}
+	var list []slope
+	for _, v := range errs {
+		g, ok := cot[leaves[v]]
+		e, err := c.of(v).err.Expand(shape...)
+		if !ok || err != nil {
+			return nil, false
+		}
+		list = append(list, slope{absolute(tensorOf(g)), e.Contiguous()})
+	}
+	return list, true
+}
