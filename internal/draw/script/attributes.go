@@ -33,6 +33,11 @@ func classNames(v starlark.Value) ([]string, error) {
 		return classNames(s)
 	case *symbol:
 		return v.classNames()
+	case *object:
+		if v.class.base == nil {
+			return []string{"object"}, nil
+		}
+		return []string{className(v.class.base), "object"}, nil
 	}
 	return []string{v.Type()}, nil
 }
@@ -70,10 +75,14 @@ func isInstance(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 		return nil, err
 	}
 	types := []starlark.Value{a[1]}
+	o, isObject := a[0].(*object)
 	if ts, ok := a[1].(starlark.Tuple); ok {
 		types = ts
 	}
 	for _, t := range types {
+		if c, ok := t.(*class); ok && isObject && slices.Contains(o.class.order, c) {
+			return starlark.True, nil
+		}
 		if slices.Contains(names, className(t)) {
 			return starlark.True, nil
 		}
@@ -97,6 +106,9 @@ func className(v starlark.Value) string {
 func typeCall(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	if len(a) != 1 {
 		return nil, fmt.Errorf("type takes one argument, not %d", len(a))
+	}
+	if o, ok := a[0].(*object); ok {
+		return o.class, nil
 	}
 	names, err := classNames(a[0])
 	if err != nil {
@@ -142,6 +154,11 @@ func isCallable(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 func attribute(t *starlark.Thread, x starlark.Value, name string) (starlark.Value, error) {
 	if v, err := plainAttr(x, name); v != nil || err != nil {
 		return v, err
+	}
+	if o, ok := x.(*object); ok {
+		if p, ok := o.class.lookup(name).(*property); ok {
+			return starlark.Call(t, p.get, starlark.Tuple{o}, nil)
+		}
 	}
 	if name == "__version__" && x == path("torch") {
 		return torchVersion(t), nil
@@ -214,18 +231,3 @@ func setAttr(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	}
 	return starlark.None, x.SetField(name, a[2])
 }
-
-// superCall gives a parent whose methods do nothing: unittest's setUp.
-func superCall(*starlark.Thread, starlark.Tuple) (starlark.Value, error) { return parent{}, nil }
-
-type parent struct{}
-
-func (parent) String() string        { return "super" }
-func (parent) Type() string          { return "super" }
-func (parent) Freeze()               {}
-func (parent) Truth() starlark.Bool  { return true }
-func (parent) Hash() (uint32, error) { return 0, nil }
-func (parent) AttrNames() []string   { return nil }
-
-// Attr returns a method without effect.
-func (parent) Attr(name string) (starlark.Value, error) { return ignoredCall(name), nil }

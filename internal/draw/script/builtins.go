@@ -20,7 +20,7 @@ var hostFunctions starlark.StringDict
 
 func init() {
 	hostFunctions = starlark.StringDict{
-		fnUnsupported: builtin(fnUnsupported, unsupportedHere), fnDropped: loading(fnDropped, dropped), fnMember: loading(fnMember, member),
+		fnUnsupported: builtin(fnUnsupported, unsupportedHere), fnDropped: loading(fnDropped, dropped), fnMember: builtin(fnMember, member),
 		fnChain: builtin(fnChain, chain), fnConcat: builtin(fnConcat, concat), fnMany: builtin(fnMany, many), fnMerge: builtin(fnMerge, merge),
 		fnUnpack: builtin(fnUnpack, unpack), fnFormat: builtin(fnFormat, formatCall), fnDelete: builtin(fnDelete, deleteItem),
 		fnDepth: starlark.NewBuiltin(fnDepth, checkDepth),
@@ -38,7 +38,7 @@ func init() {
 		"bin": builtin("bin", inBase("#b")), "hex": builtin("hex", inBase("#x")), "oct": builtin("oct", inBase("#o")),
 		"open": notHere("open", "files are not open to test files"), "eval": notHere("eval", "eval is not supported in test files"), "exec": notHere("exec", "exec is not supported in test files"),
 		"input": notHere("input", "input is not supported in test files"), "globals": notHere("globals", "globals is not supported in test files"), "locals": notHere("locals", "locals is not supported in test files"), "vars": notHere("vars", "vars is not supported in test files"),
-		"staticmethod": notHere("staticmethod", "staticmethod is not supported as a function"), "classmethod": notHere("classmethod", "classmethod is not supported in test files"), "property": notHere("property", "property is not supported in test files"),
+		"staticmethod": wrapMethod("staticmethod", bindsNothing), "classmethod": wrapMethod("classmethod", bindsClass), "property": builtin("property", makeProperty),
 		"issubclass": notHere("issubclass", "issubclass is not supported in test files"), "exit": notHere("exit", "exit is not supported in test files"),
 	}
 	for _, e := range []string{"ZeroDivisionError", "AttributeError", "OverflowError", "ImportError", "StopIteration", "ModuleNotFoundError", "UserWarning", "DeprecationWarning"} {
@@ -81,14 +81,6 @@ func unsupportedHere(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, erro
 func dropped(_ *starlark.Thread, l *loader, a starlark.Tuple) (starlark.Value, error) {
 	line, _ := starlark.AsInt32(a[1])
 	l.file.Notes = append(l.file.Notes, Note{line, string(a[0].(starlark.String)) + "; it is left out"})
-	return starlark.None, nil
-}
-
-// member makes what a class's body assigns an attribute of the class.
-func member(_ *starlark.Thread, l *loader, a starlark.Tuple) (starlark.Value, error) {
-	if l.class != nil {
-		l.class.values[string(a[0].(starlark.String))] = a[1]
-	}
 	return starlark.None, nil
 }
 
@@ -342,6 +334,9 @@ func inBase(spec string) func(*starlark.Thread, starlark.Tuple) (starlark.Value,
 // contains is "x in y".
 func contains(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	x, y := a[0], a[1]
+	if v, ok, err := special(t, y, "__contains__", x); ok {
+		return v, err
+	}
 	switch y := y.(type) {
 	case starlark.String:
 		s, ok := x.(starlark.String)

@@ -174,8 +174,8 @@ func (d *draw) setUp() error {
 	if t.class == nil || t.fn.NumParams() == 0 {
 		return nil
 	}
-	fn, ok := t.class.members["setUp"]
-	if !ok {
+	fn := t.class.lookup("setUp")
+	if fn == nil {
 		return nil
 	}
 	_, err := starlark.Call(d.thread, fn, t.receiver(d.fields), nil)

@@ -37,6 +37,8 @@ func iterate(t *starlark.Thread, v starlark.Value) ([]starlark.Value, error) {
 		return nil, v.unavailable()
 	case *generator:
 		return nil, fmt.Errorf("a generator is not a sequence; use .value()")
+	case *object:
+		return v.iterate(t)
 	case starlark.Iterable:
 		if n := starlark.Len(v); n > maxElements {
 			return nil, fmt.Errorf("more than %d elements", maxElements)

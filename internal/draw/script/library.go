@@ -33,8 +33,8 @@ var predeclared = func() starlark.StringDict {
 		}),
 		fnRaise: builtin(fnRaise, raise), fnAssert: builtin(fnAssert, assert),
 		fnImport: builtin(fnImport, importModule), fnFrom: builtin(fnFrom, importName),
-		fnDecorate: loading(fnDecorate, decorate), fnClass: loading(fnClass, beginClass),
-		fnEndClass: loading(fnEndClass, endClass), fnDef: loading(fnDef, define),
+		fnDecorate: builtin(fnDecorate, decorate), fnClass: starlark.NewBuiltin(fnClass, beginClass),
+		fnEndClass: builtin(fnEndClass, endClass), fnDef: builtin(fnDef, define),
 		"range": starlark.NewBuiltin("range", boundedRange), "len": builtin("len", length), "abs": builtin("abs", absolute),
 		"pow":   builtin("pow", func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return pair("pow", t, a) }),
 		"sum":   builtin("sum", sum),
@@ -416,6 +416,9 @@ func boundedRange(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, 
 
 func length(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 	if len(args) == 1 {
+		if n, ok, err := special(t, args[0], "__len__"); ok {
+			return n, err
+		}
 		v := args[0]
 		if a, ok := v.(*attr); ok {
 			s, err := a.resolve()

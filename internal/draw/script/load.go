@@ -2,7 +2,7 @@ package script
 
 import (
 	"fmt"
-	"maps"
+	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -14,51 +14,9 @@ const loadKey = "plumb.load"
 // loader collects the tests while a module body runs.
 type loader struct {
 	file    *File
-	pending []starlark.Value // decorators
-	class   *class
 	plain   []undecorated
 	wrapped map[string]bool // names of decorated functions outside of classes
 	shared  []*Test         // of decorated functions with parameters, for other tests to call
-}
-
-// class is a test class.
-type class struct {
-	name    string
-	isTest  bool
-	skip    string
-	members map[string]*starlark.Function
-	values  map[string]starlark.Value // what its body assigns
-	outer   *class
-	lacks   string // why it cannot be used
-	static  map[string]bool
-}
-
-func (c *class) String() string        { return c.name }
-func (c *class) Type() string          { return "class" }
-func (c *class) Freeze()               {}
-func (c *class) Truth() starlark.Bool  { return true }
-func (c *class) Hash() (uint32, error) { return hashString(c.name) }
-
-func (c *class) Name() string        { return c.name }
-func (c *class) AttrNames() []string { return nil }
-
-// CallInternal is what only test classes' runners do.
-func (c *class) CallInternal(*starlark.Thread, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
-	if c.lacks != "" {
-		return nil, lack("%s", c.lacks)
-	}
-	return nil, lack("making an instance of %s is not supported in test files", c.name)
-}
-
-// Attr returns a function or value of the class.
-func (c *class) Attr(name string) (starlark.Value, error) {
-	if fn, ok := c.members[name]; ok {
-		return fn, nil
-	}
-	if v, ok := c.values[name]; ok {
-		return v, nil
-	}
-	return nil, lack("class %s has no attribute %s", c.name, name)
 }
 
 // autotest is what @autotest(…) gives.
@@ -110,15 +68,13 @@ func (t testCase) Attr(name string) (starlark.Value, error) {
 		return v, nil
 	}
 	if t.class != nil {
-		if fn, ok := t.class.members[name]; ok {
-			if t.class.static[name] {
-				return fn, nil
-			}
-			return starlark.NewBuiltin(name, func(th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-				return starlark.Call(th, fn, append(starlark.Tuple{t}, args...), kwargs)
-			}), nil
-		}
-		if v, ok := t.class.values[name]; ok {
+		switch v := t.class.lookup(name).(type) {
+		case nil:
+		case *starlark.Function:
+			return bindTo(v, t), nil
+		case *wrappedMethod:
+			return v.bind(t, t.class), nil
+		default:
 			return v, nil
 		}
 	}
@@ -153,49 +109,37 @@ func (l *loader) note(t *starlark.Thread, format string, args ...any) {
 	l.file.Notes = append(l.file.Notes, Note{int(p.line), fmt.Sprintf(format, args...)})
 }
 
-func decorate(t *starlark.Thread, l *loader, args starlark.Tuple) (starlark.Value, error) {
+// decorate notes a decorator of the function or class that comes next.
+func decorate(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 	if len(args) != 1 {
 		return nil, fmt.Errorf("want one decorator")
 	}
 	v := args[0]
 	switch d := v.(type) {
-	case *autotest, profiled:
+	case *autotest, profiled, *starlark.Function, *manager, *object:
 	case *starlark.Builtin:
 		switch d.Name() {
 		case "autotest":
 			v = &autotest{options}
-		case "staticmethod":
-			v = &static{}
 		case "globaltest":
 			v = globalMark{}
-		default:
-			v = lacked(fmt.Sprintf("the decorator %s is not supported in test files", d.Name()))
 		}
 	case ignored:
-		if d.skip == "" {
+		if l, ok := t.Local(loadKey).(*loader); ok && d.skip == "" {
 			l.note(t, "@%s has no effect", d.name)
 		}
 	case foreign:
 		if name, err := callForeign(d, nil); err == nil {
-			return decorate(t, l, starlark.Tuple{name})
+			return decorate(t, starlark.Tuple{name})
 		}
 		v = lacked(d.unavailable().Error())
-	case *static:
 	default:
 		v = lacked(fmt.Sprintf("the decorator %s is not supported in test files", v))
 	}
-	l.pending = append(l.pending, v)
+	b := bodiesOf(t)
+	b.pending = append(b.pending, v)
 	return starlark.None, nil
 }
-
-// static is the decorator staticmethod.
-type static struct{}
-
-func (*static) String() string        { return "staticmethod" }
-func (*static) Type() string          { return "decorator" }
-func (*static) Freeze()               {}
-func (*static) Truth() starlark.Bool  { return true }
-func (*static) Hash() (uint32, error) { return 0, nil }
 
 // lacked is a decorator that test files do not have, and why.
 type lacked string
@@ -206,44 +150,6 @@ func (l lacked) Freeze()               {}
 func (l lacked) Truth() starlark.Bool  { return true }
 func (l lacked) Hash() (uint32, error) { return 0, nil }
 
-// beginClass is the condition of the if statement that a class became.
-func beginClass(_ *starlark.Thread, l *loader, args starlark.Tuple) (starlark.Value, error) {
-	name := string(args[0].(starlark.String))
-	c := &class{name: name, isTest: strings.HasPrefix(name, "Test"), members: map[string]*starlark.Function{}, values: map[string]starlark.Value{}, static: map[string]bool{}, outer: l.class}
-	for _, base := range args[1:] {
-		switch b := base.(type) {
-		case foreign:
-			c.isTest = c.isTest || strings.HasSuffix(string(b), ".TestCase") || b == "TestCase"
-		case *class:
-			c.isTest = c.isTest || b.isTest
-			maps.Copy(c.members, b.members)
-			maps.Copy(c.values, b.values)
-			maps.Copy(c.static, b.static)
-		}
-	}
-	if !c.isTest || c.outer != nil {
-		c.isTest = false
-		c.lacks = fmt.Sprintf("class %s is not supported: only test classes, class %s(unittest.TestCase), are in test files", name, name)
-	}
-	for _, d := range l.pending {
-		switch d := d.(type) {
-		case ignored:
-			c.skip = d.skip
-		case *autotest:
-			return nil, fmt.Errorf("@autotest belongs to a test function, not to class %s", name)
-		}
-	}
-	l.pending, l.class = nil, c
-	return starlark.True, nil
-}
-
-// endClass returns the class for its name to be bound to.
-func endClass(_ *starlark.Thread, l *loader, _ starlark.Tuple) (starlark.Value, error) {
-	c := l.class
-	l.class = c.outer
-	return c, nil
-}
-
 // globalMark is what @globaltest gives.
 type globalMark struct{}
 
@@ -253,77 +159,123 @@ func (globalMark) Freeze()               {}
 func (globalMark) Truth() starlark.Bool  { return true }
 func (globalMark) Hash() (uint32, error) { return 0, nil }
 
-// define registers a function that was just defined, and returns what its name
-// is bound to.
-func define(t *starlark.Thread, l *loader, args starlark.Tuple) (starlark.Value, error) {
+// marks are what the decorators of a function say of it.
+type marks struct {
+	decorated
+	skip, lacks string
+	profile     bool
+}
+
+// define returns what the name of a function that was just defined is bound
+// to; the second argument says whether it belongs to a class.
+func define(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+	b := bodiesOf(t)
+	decorators := b.pending
+	b.pending = nil
 	fn, ok := args[0].(*starlark.Function)
 	if !ok {
 		return args[0], nil
 	}
-	decorators := l.pending
-	l.pending = nil
-	if l.class != nil {
-		l.class.members[fn.Name()] = fn
+	var in *class
+	if bool(args[1].Truth()) {
+		in = b.class
 	}
-	wrapped := &decorated{fn: fn}
-	skip, lacks := "", ""
-	profile := false
-	for _, d := range decorators {
+	out, m, err := decoratedBy(t, fn, decorators)
+	if err != nil {
+		return nil, err
+	}
+	if in != nil {
+		in.attrs[shortName(fn)] = out
+	}
+	l, loads := t.Local(loadKey).(*loader)
+	if f, ok := out.(*starlark.Function); ok && loads && (in == nil || in.isTest && in.outer == nil) {
+		m.fn = f
+		return l.enter(t, m, shortName(fn), in)
+	}
+	return out, nil
+}
+
+// decoratedBy applies the decorators that are functions, the innermost first,
+// and collects what the others say.
+func decoratedBy(t *starlark.Thread, fn *starlark.Function, decorators []starlark.Value) (starlark.Value, marks, error) {
+	m := marks{decorated: decorated{fn: fn}}
+	var out starlark.Value = fn
+	for _, d := range slices.Backward(decorators) {
 		switch d := d.(type) {
 		case *autotest:
-			wrapped.auto = d
+			m.auto = d
 		case globalMark:
-			wrapped.global = true
+			m.global = true
 		case profiled:
-			profile = true
+			m.profile = true
 		case ignored:
 			if d.skip != "" {
-				skip = d.skip
-			}
-		case *static:
-			if l.class != nil {
-				l.class.static[fn.Name()] = true
+				m.skip = d.skip
 			}
 		case lacked:
-			lacks = string(d)
+			m.lacks = string(d)
+		case *manager:
+			out = d.decorating(out.(starlark.Callable))
+		default:
+			v, err := starlark.Call(t, d, starlark.Tuple{out}, nil)
+			if err != nil {
+				return nil, m, err
+			}
+			out = v
 		}
 	}
-	var out starlark.Value = fn
-	if l.class != nil && !l.class.isTest {
-		return out, nil
+	if m.lacks != "" && m.auto == nil {
+		return lackedFunction(fn, m.lacks), m, nil
 	}
-	if l.class == nil && (wrapped.auto != nil || wrapped.global) {
-		out = wrapped
-		l.wrapped[fn.Name()] = true
+	return out, m, nil
+}
+
+// lackedFunction is a function whose decorator test files do not have.
+func lackedFunction(fn *starlark.Function, why string) starlark.Value {
+	return starlark.NewBuiltin(fn.Name(), func(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
+		return nil, lack("%s", why)
+	})
+}
+
+// shortName is a function's name within its class.
+func shortName(fn *starlark.Function) string {
+	return fn.Name()[strings.LastIndexByte(fn.Name(), '.')+1:]
+}
+
+// enter registers a function of the module or of a test class.
+func (l *loader) enter(t *starlark.Thread, m marks, name string, in *class) (starlark.Value, error) {
+	var out starlark.Value = m.fn
+	if in == nil && (m.auto != nil || m.global) {
+		out = &m.decorated
+		l.wrapped[name] = true
 	}
-	test := l.test(fn, wrapped, skip)
-	test.lacks = lacks
+	test := l.test(name, &m, in)
 	switch {
-	case profile:
+	case m.profile:
 		test.Skip = skipProfile
 		return out, l.include(test)
-	case !isTest(fn.Name()) || l.class == nil && required(fn) > 1 && (wrapped.auto != nil || wrapped.global):
-		if isTest(fn.Name()) {
+	case !isTest(name) || in == nil && required(m.fn) > 1 && (m.auto != nil || m.global):
+		if isTest(name) {
 			l.shared = append(l.shared, test)
 		}
 		return out, nil
-	case wrapped.auto == nil:
-		l.plain = append(l.plain, undecorated{fn, test, int(l.file.out.source(l.file.top(t)).line)})
+	case m.auto == nil:
+		l.plain = append(l.plain, undecorated{m.fn, test, int(l.file.out.source(l.file.top(t)).line)})
 		return out, nil
 	}
 	return out, l.include(test)
 }
 
-func (l *loader) test(fn *starlark.Function, d *decorated, skip string) *Test {
+func (l *loader) test(name string, m *marks, in *class) *Test {
 	f := l.file
 	test := &Test{
-		Name: f.Name + "::" + fn.Name(), File: f.Name, Line: int(fn.Position().Line), Options: d.options(), Skip: skip,
-		file: f, fn: fn, class: l.class, global: d.global,
+		Name: f.Name + "::" + name, File: f.Name, Line: int(m.fn.Position().Line), Options: m.options(), Skip: m.skip,
+		file: f, fn: m.fn, class: in, global: m.global, lacks: m.lacks,
 	}
-	if l.class != nil {
-		test.Name = f.Name + "::" + l.class.name + "::" + fn.Name()
+	if in != nil {
+		test.Name = f.Name + "::" + in.name + "::" + name
 		if test.Skip == "" {
-			test.Skip = l.class.skip
+			test.Skip = in.skip
 		}
 	}
 	return test
@@ -333,11 +285,11 @@ func (l *loader) test(fn *starlark.Function, d *decorated, skip string) *Test {
 func (l *loader) include(test *Test) error {
 	fn := test.fn
 	if required(fn) > 1 || test.class != nil && fn.NumParams() == 0 {
-		return fmt.Errorf("%s must have one parameter, the test case, not %d", fn.Name(), fn.NumParams())
+		return fmt.Errorf("%s must have one parameter, the test case, not %d", shortName(fn), fn.NumParams())
 	}
 	for _, other := range l.file.tests {
 		if other.Name == test.Name {
-			return fmt.Errorf("%s is defined twice; the first is at line %d", fn.Name(), other.Line)
+			return fmt.Errorf("%s is defined twice; the first is at line %d", shortName(fn), other.Line)
 		}
 	}
 	l.file.tests = append(l.file.tests, test)

@@ -20,12 +20,14 @@ func method(name string, f func(starlark.Tuple) (starlark.Value, error)) starlar
 
 // plainAttr returns an attribute of a plain value that Starlark lacks.
 func plainAttr(x starlark.Value, name string) (starlark.Value, error) {
-	switch name {
-	case "__class__":
+	switch _, own := x.(*object); {
+	case own:
+		return nil, nil
+	case name == "__class__":
 		return typeCall(nil, starlark.Tuple{x})
-	case "__name__":
+	case name == "__name__":
 		return nameOf(x), nil
-	case "__len__":
+	case name == "__len__":
 		return method(name, func(starlark.Tuple) (starlark.Value, error) { return length(nil, starlark.Tuple{x}) }), nil
 	}
 	if isNumber(x) {

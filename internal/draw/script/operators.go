@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/cmplx"
+	"strings"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -49,6 +50,9 @@ const (
 )
 
 func (o operator) call(t *starlark.Thread, x, y starlark.Value) (starlark.Value, error) {
+	if v, ok, err := o.ofObjects(t, x, y); ok {
+		return v, err
+	}
 	for _, v := range []starlark.Value{x, y} {
 		switch v := v.(type) {
 		case *symbol:
@@ -82,6 +86,27 @@ func (o operator) call(t *starlark.Thread, x, y starlark.Value) (starlark.Value,
 	}
 	return v, spend(t, v)
 }
+
+// ofObjects calls the method of a class that the file defines.
+func (o operator) ofObjects(t *starlark.Thread, x, y starlark.Value) (starlark.Value, bool, error) {
+	name := strings.TrimSuffix(o.name, "_")
+	if v, ok, err := special(t, x, "__"+name+"__", y); ok {
+		return v, ok, err
+	}
+	if o.inplace {
+		name = name[1:]
+		if v, ok, err := special(t, x, "__"+name+"__", y); ok {
+			return v, ok, err
+		}
+	}
+	if mirrored, ok := mirrors[name]; ok {
+		return special(t, y, "__"+mirrored+"__", x)
+	}
+	return special(t, y, "__r"+name+"__", x)
+}
+
+// mirrors are the comparisons that the right operand makes.
+var mirrors = map[string]string{"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 
 // lazy combines generators.
 func (o operator) lazy(x, y starlark.Value) (starlark.Value, error) {
@@ -334,6 +359,12 @@ func truth(t *starlark.Thread, v starlark.Value) (starlark.Value, error) {
 			return nil, fmt.Errorf("the truth value of an array with more than one element is ambiguous: use a.any() or a.all()")
 		}
 		return starlark.Bool(v.t.At(0) != 0), nil
+	case *object:
+		if b, ok, err := special(t, v, "__bool__"); ok {
+			return b, err
+		}
+		n, ok, err := special(t, v, "__len__")
+		return starlark.Bool(!ok || n != nil && bool(n.Truth())), err
 	}
 	return v, nil
 }

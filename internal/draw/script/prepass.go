@@ -203,15 +203,9 @@ func (p *prepasser) statement(toks []token) *scanError {
 	case first.is("from"):
 		return p.fromStmt(toks)
 	case first.is("@"):
-		if inside {
-			return lacks(first, "a decorator inside a function is not supported in test files")
-		}
 		p.wrap(toks, fnDecorate+"(")
 		return p.expressions(toks[1:])
 	case first.is("class"):
-		if inside {
-			return lacks(first, "a class inside a function is not supported in test files")
-		}
 		return p.classStmt(toks)
 	case first.is("with"):
 		if !inside {
@@ -509,7 +503,7 @@ func (p *prepasser) expressions(toks []token) *scanError {
 			case "yield", "await", "load":
 				return lacks(t, "%s is not supported in test files", t.text)
 			default:
-				if isReserved(t.text) && !(i > 0 && toks[i-1].is(".")) {
+				if isReserved(t.text) && !(i > 0 && (toks[i-1].is(".") || toks[i-1].is("def") && p.lines[p.line].indent > 0)) {
 					return fail(t, "the name %s is reserved", t.text)
 				}
 			}

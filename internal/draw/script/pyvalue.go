@@ -275,6 +275,11 @@ func repr(v starlark.Value, depth int) string {
 		return "..."
 	}
 	switch v := v.(type) {
+	case *object:
+		if s := v.text("__repr__"); s != "" {
+			return s
+		}
+		return "<" + v.class.name + " object>"
 	case starlark.String:
 		return quoted(string(v))
 	case starlark.Float:

@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"strings"
 
 	"go.starlark.net/syntax"
 )
@@ -15,9 +16,13 @@ type rewriter struct {
 	hints map[point]string
 	// calls are the call expressions by that position, for error messages.
 	calls map[point]*syntax.CallExpr
-	depth int // of functions
-	class int // the depth at which a class's body stands, plus one; 0 for none
-	elses int // loops with an else so far
+	level level
+	class *classBody // the innermost class around; nil for none
+	self  string     // the first parameter of the method around
+	count int        // classes so far
+	elses int        // loops with an else so far
+	// properties are the names of attributes that functions compute.
+	properties map[string]bool
 	// withs counts the with statements around the code within its function;
 	// loopWiths those around the innermost loop. unbroken is the variable of
 	// that loop which its breaks set; empty for none.
@@ -43,9 +48,7 @@ func (r *rewriter) stmts(list []syntax.Stmt) []syntax.Stmt {
 		if pending && !decorator && !isDefinition(s) {
 			r.fail(syntax.Start(s), "a decorator must be followed by a function or a class")
 		}
-		if decorator && r.depth > 0 {
-			r.fail(syntax.Start(s), "a decorator inside a function is not supported in test files")
-		}
+		decorated := pending
 		pending = decorator
 		switch s := s.(type) {
 		case *syntax.ReturnStmt:
@@ -61,29 +64,16 @@ func (r *rewriter) stmts(list []syntax.Stmt) []syntax.Stmt {
 		r.stmt(s)
 		out = append(out, s)
 		out = append(out, r.member(s)...)
-		if def, ok := s.(*syntax.DefStmt); ok && r.depth == 0 {
+		if def, ok := s.(*syntax.DefStmt); ok && (r.level != inFunction || decorated) {
 			name := def.Name.Name
-			out = append(out, &syntax.AssignStmt{OpPos: def.Def, Op: syntax.EQ, LHS: ident(name, def.Name.NamePos), RHS: call(fnDef, def.Def, ident(name, def.Name.NamePos))})
+			ofClass := ident(map[bool]string{true: "True", false: "False"}[r.level == inClass], def.Def)
+			out = append(out, &syntax.AssignStmt{OpPos: def.Def, Op: syntax.EQ, LHS: ident(name, def.Name.NamePos), RHS: call(fnDef, def.Def, ident(name, def.Name.NamePos), ofClass)})
 		}
 	}
 	if pending {
 		r.fail(syntax.Start(list[len(list)-1]), "a decorator must be followed by a function or a class")
 	}
 	return out
-}
-
-// member tells the class about what its body assigns.
-func (r *rewriter) member(s syntax.Stmt) []syntax.Stmt {
-	a, ok := s.(*syntax.AssignStmt)
-	if !ok || r.class == 0 || r.depth > 0 {
-		return nil
-	}
-	id, ok := a.LHS.(*syntax.Ident)
-	if !ok {
-		return nil
-	}
-	name := &syntax.Literal{Token: syntax.STRING, TokenPos: id.NamePos, Raw: quote(id.Name), Value: id.Name}
-	return []syntax.Stmt{&syntax.ExprStmt{X: call(fnMember, id.NamePos, name, ident(id.Name, id.NamePos))}}
 }
 
 func isUnbroken(s syntax.Stmt) bool {
@@ -185,9 +175,12 @@ func (r *rewriter) stmt(s syntax.Stmt) {
 		r.params(s.Params)
 		outer := *r
 		r.withs, r.loopWiths, r.unbroken, r.pendingElse = 0, 0, "", ""
-		r.depth++
+		if r.level == inClass {
+			r.self = firstParam(s)
+		}
+		r.level = inFunction
 		s.Body = append([]syntax.Stmt{&syntax.ExprStmt{X: call(fnDepth, s.Def)}}, r.stmts(s.Body)...)
-		r.depth--
+		r.level, r.self = outer.level, outer.self
 		r.withs, r.loopWiths, r.unbroken, r.pendingElse = outer.withs, outer.loopWiths, outer.unbroken, outer.pendingElse
 	case *syntax.ExprStmt:
 		if isCall(s.X, fnDelete) {
@@ -215,11 +208,7 @@ func (r *rewriter) stmt(s syntax.Stmt) {
 
 func (r *rewriter) ifStmt(s *syntax.IfStmt) {
 	if isCall(s.Cond, fnClass) {
-		s.Cond = r.expr(s.Cond)
-		name := s.Cond.(*syntax.CallExpr).Args[0].(*syntax.Literal).Value.(string)
-		r.class++
-		defer func() { r.class-- }()
-		s.True = append(r.stmts(s.True), &syntax.AssignStmt{OpPos: s.If, Op: syntax.EQ, LHS: ident(name, s.If), RHS: call(fnEndClass, s.If)})
+		r.classStmt(s)
 		return
 	}
 	if isCall(s.Cond, fnWith) {
@@ -267,7 +256,7 @@ func (r *rewriter) deletes(c *syntax.CallExpr) syntax.Expr {
 func (r *rewriter) assign(s *syntax.AssignStmt) {
 	s.RHS = r.expr(s.RHS)
 	if id, ok := s.LHS.(*syntax.Ident); ok && s.Op == syntax.EQ {
-		r.hint(s.RHS, id.Name)
+		r.hint(s.RHS, id.Name[strings.LastIndexByte(id.Name, '.')+1:])
 	}
 	if s.Op == syntax.EQ {
 		s.LHS = r.target(s.LHS)
@@ -420,7 +409,7 @@ func (r *rewriter) expr(e syntax.Expr) syntax.Expr {
 func (r *rewriter) dot(e *syntax.DotExpr) syntax.Expr {
 	start := syntax.Start(e)
 	e.X = r.expr(e.X)
-	if !pythonAttrs[e.Name.Name] {
+	if !pythonAttrs[e.Name.Name] && !r.properties[e.Name.Name] {
 		return e
 	}
 	name := &syntax.Literal{Token: syntax.STRING, TokenPos: e.Name.NamePos, Raw: quote(e.Name.Name), Value: e.Name.Name}
@@ -448,6 +437,9 @@ func (r *rewriter) bounds(e *syntax.SliceExpr) []syntax.Expr {
 func (r *rewriter) callExpr(e *syntax.CallExpr) syntax.Expr {
 	e.Fn = r.expr(e.Fn)
 	r.calls[at(e.Lparen)] = e
+	if isCall(e, "super") && len(e.Args) == 0 && r.self != "" {
+		e.Args = []syntax.Expr{ident(r.class.ref, e.Lparen), ident(r.self, e.Lparen)}
+	}
 	e.Args = arranged(e.Args, e.Lparen)
 	for i, a := range e.Args {
 		switch a := a.(type) {

@@ -39,10 +39,7 @@ type block struct {
 }
 
 func newScope(t *starlark.Thread, target string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	d, err := drawOf(t, target)
-	if err != nil {
-		return nil, err
-	}
+	d, _ := t.Local(drawKey).(*draw) // nil where it decorates a function of the module
 	c := &pending{d: d, target: target}
 	if err := c.arguments(nil, args, kwargs); err != nil {
 		return nil, err
@@ -53,6 +50,21 @@ func newScope(t *starlark.Thread, target string, args starlark.Tuple, kwargs []s
 		}
 	}
 	return &manager{scope: &program.Scope{Target: target, Args: c.args, Kwargs: c.kwargs}}, nil
+}
+
+// decorating returns a function that runs within the context, as its decorator.
+func (c *manager) decorating(fn starlark.Callable) starlark.Value {
+	within := starlark.NewBuiltin(fn.Name(), func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		if _, err := enter(t, starlark.Tuple{starlark.String(""), c}); err != nil {
+			return nil, err
+		}
+		v, err := starlark.Call(t, fn, args, kwargs)
+		if err != nil {
+			return nil, err
+		}
+		return leave(t, starlark.Tuple{starlark.MakeInt(1), v})
+	})
+	return &wrappedMethod{within, bindsSelf}
 }
 
 // enter begins a with statement; its arguments are names and contexts in turn.

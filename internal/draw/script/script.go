@@ -172,7 +172,7 @@ func (n *names) all() starlark.StringDict {
 }
 
 func (f *File) rewrite(tree *syntax.File) error {
-	r := &rewriter{marks: f.out.marks, hints: map[point]string{}, calls: map[point]*syntax.CallExpr{}}
+	r := &rewriter{marks: f.out.marks, hints: map[point]string{}, calls: map[point]*syntax.CallExpr{}, properties: properties(tree)}
 	tree.Stmts = r.stmts(tree.Stmts)
 	f.hints, f.calls, f.mentions = r.hints, r.calls, map[int][]string{}
 	syntax.Walk(tree, func(n syntax.Node) bool {

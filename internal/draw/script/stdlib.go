@@ -19,7 +19,7 @@ func init() {
 	standard = map[string]starlark.Value{
 		"math": &library{name: "math", names: mathNames()}, "itertools": &library{name: "itertools", names: itertoolsNames()},
 		"collections": &library{name: "collections", names: starlark.StringDict{"OrderedDict": pyTypes["dict"], "namedtuple": builtin("namedtuple", namedTuple), "defaultdict": notHere("defaultdict", "collections.defaultdict is not supported in test files")}},
-		"functools":   &library{name: "functools", names: starlark.StringDict{"partial": starlark.NewBuiltin("partial", partial), "reduce": builtin("reduce", reduce)}},
+		"functools":   &library{name: "functools", names: starlark.StringDict{"partial": starlark.NewBuiltin("partial", partial), "reduce": builtin("reduce", reduce), "wraps": builtin("wraps", wraps)}},
 		"operator":    &library{name: "operator", names: operatorNames()},
 		"copy":        &library{name: "copy", names: starlark.StringDict{"copy": builtin("copy", shallowCopy), "deepcopy": builtin("deepcopy", deepCopy)}},
 		"os":          &library{name: "os", names: starlark.StringDict{"getenv": builtin("getenv", getenv), "environ": environment{}}},
@@ -258,6 +258,11 @@ func isqrt(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 		}
 	}
 	return nil, fmt.Errorf("isqrt() argument must be nonnegative")
+}
+
+// wraps is a decorator that leaves the function as it is.
+func wraps(*starlark.Thread, starlark.Tuple) (starlark.Value, error) {
+	return builtin("wraps", func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return a[0], nil }), nil
 }
 
 func partial(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {

@@ -428,6 +428,13 @@ class Scope:
         RUN.scopes.pop()
         return self.context.__exit__(*e)
 
+    def __call__(self, function):
+        def within(*args, **kwargs):
+            with self:
+                return function(*args, **kwargs)
+
+        return within
+
 
 class Token:
     def __init__(self, text):

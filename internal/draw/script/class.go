@@ -1,0 +1,507 @@
+package script
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+)
+
+// class is a class that a file defines.
+type class struct {
+	name      string
+	isTest    bool
+	skip      string
+	attrs     map[string]starlark.Value // what its body defines
+	order     []*class                  // itself and its bases, in the order in which attributes are looked up
+	inherited inherited                 // what its instances are beside Python's objects
+	base      starlark.Value            // the base that inherited stands for; nil for none
+	lacks     string                    // why it cannot be used
+	outer     *class                    // around its body, while that runs
+}
+
+// inherited is what an instance inherits from a class that no file defines.
+type inherited interface {
+	// init is the constructor, for a class that calls it or has none.
+	init(t *starlark.Thread, o *object, args starlark.Tuple, kwargs []starlark.Tuple) error
+	// attr returns an attribute; nil where there is none.
+	attr(o *object, name string) (starlark.Value, error)
+	// call is the instance called, where its class has no __call__.
+	call(t *starlark.Thread, o *object, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error)
+}
+
+func (c *class) String() string        { return c.name }
+func (c *class) Type() string          { return "class" }
+func (c *class) Freeze()               {}
+func (c *class) Truth() starlark.Bool  { return true }
+func (c *class) Hash() (uint32, error) { return hashString(c.name) }
+func (c *class) Name() string          { return c.name }
+func (c *class) AttrNames() []string   { return nil }
+
+// linear returns a class and its bases, a base behind all that derive from it.
+func linear(c *class, bases []*class) []*class {
+	var all []*class
+	for _, b := range bases {
+		all = append(all, b.order...)
+	}
+	out := []*class{c}
+	for i, b := range all {
+		if !slices.Contains(all[i+1:], b) {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// lookup returns what a class or its bases define under a name.
+func (c *class) lookup(name string) starlark.Value { return found(c.order, name) }
+
+func found(order []*class, name string) starlark.Value {
+	for _, k := range order {
+		if v, ok := k.attrs[name]; ok {
+			return v
+		}
+	}
+	return nil
+}
+
+// behind returns the bases that come after another one.
+func (c *class) behind(after *class) []*class {
+	return c.order[slices.Index(c.order, after)+1:]
+}
+
+// Attr returns what the class defines.
+func (c *class) Attr(name string) (starlark.Value, error) {
+	switch v := c.lookup(name).(type) {
+	case nil:
+	case *wrappedMethod:
+		if v.binding == bindsSelf {
+			return v.Callable, nil
+		}
+		return v.bind(c, c), nil
+	default:
+		return v, nil
+	}
+	switch name {
+	case "__name__", "__qualname__":
+		return starlark.String(c.name), nil
+	}
+	return nil, lack("class %s has no attribute %s", c.name, name)
+}
+
+// CallInternal makes an instance.
+func (c *class) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	switch {
+	case c.lacks != "":
+		return nil, lack("%s", c.lacks)
+	case c.isTest:
+		return nil, lack("making an instance of the test class %s is not supported in test files", c.name)
+	}
+	if _, ok := c.base.(*starlark.Builtin); ok { // of an exception
+		return exception(c.name, args), nil
+	}
+	o := &object{class: c, fields: map[string]starlark.Value{}, thread: t}
+	if init := c.lookup("__init__"); init != nil {
+		_, err := starlark.Call(t, init, append(starlark.Tuple{o}, args...), kwargs)
+		return o, err
+	}
+	return o, c.inherited.init(t, o, args, kwargs)
+}
+
+// object is an instance of a class that a file defines.
+type object struct {
+	class  *class
+	fields map[string]starlark.Value
+	names  []string // of the fields, in the order of assignment
+	frozen bool
+	thread *starlark.Thread // that made it
+	state  any              // of its inherited part
+}
+
+func (o *object) String() string {
+	for _, name := range []string{"__str__", "__repr__"} {
+		if s := o.text(name); s != "" {
+			return s
+		}
+	}
+	return "<" + o.class.name + " object>"
+}
+
+// text is what a method without arguments says; empty where there is none.
+func (o *object) text(method string) string {
+	v, _, err := special(o.thread, o, method)
+	s, _ := starlark.AsString(v)
+	if err != nil {
+		return ""
+	}
+	return s
+}
+
+func (o *object) Type() string          { return o.class.name }
+func (o *object) Truth() starlark.Bool  { return true }
+func (o *object) Hash() (uint32, error) { return hashString(fmt.Sprintf("%p", o)) }
+func (o *object) Name() string          { return o.class.name }
+func (o *object) AttrNames() []string   { return slices.Clone(o.names) }
+
+// Freeze makes what was made outside of every test constant.
+func (o *object) Freeze() {
+	if o.frozen {
+		return
+	}
+	o.frozen = true
+	for v := range maps.Values(o.fields) {
+		v.Freeze()
+	}
+}
+
+// Attr returns a field, a method or what it inherits.
+func (o *object) Attr(name string) (starlark.Value, error) {
+	if v, ok := o.fields[name]; ok {
+		return v, nil
+	}
+	if v := o.class.lookup(name); v != nil {
+		return o.bound(v), nil
+	}
+	switch name {
+	case "__class__":
+		return o.class, nil
+	case "__dict__":
+		d := starlark.NewDict(len(o.names))
+		for _, n := range o.names {
+			if err := d.SetKey(starlark.String(n), o.fields[n]); err != nil {
+				return nil, err
+			}
+		}
+		return d, nil
+	}
+	v, err := o.class.inherited.attr(o, name)
+	if v == nil && err == nil {
+		err = starlark.NoSuchAttrError(fmt.Sprintf("%s has no attribute %s", article(o.class.name), name))
+	}
+	return v, err
+}
+
+// bound is an attribute of the class as the instance sees it.
+func (o *object) bound(v starlark.Value) starlark.Value {
+	switch v := v.(type) {
+	case *starlark.Function:
+		return bindTo(v, o)
+	case *wrappedMethod:
+		return v.bind(o, o.class)
+	}
+	return v
+}
+
+// bindTo returns a function whose first argument is given.
+func bindTo(fn starlark.Callable, self starlark.Value) starlark.Value {
+	return starlark.NewBuiltin(fn.Name(), func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		return starlark.Call(t, fn, append(starlark.Tuple{self}, args...), kwargs)
+	})
+}
+
+// SetField is o.name = v.
+func (o *object) SetField(name string, v starlark.Value) error {
+	if o.frozen {
+		return fmt.Errorf("%s was made outside of a test and cannot be changed in one", o.class.name)
+	}
+	if _, ok := o.class.lookup(name).(*property); ok {
+		return lack("assigning to the property %s is not supported in test files", name)
+	}
+	if _, ok := o.fields[name]; !ok {
+		o.names = append(o.names, name)
+	}
+	if a, ok := v.(*attr); ok { // of now
+		s, err := a.resolve()
+		if err != nil {
+			return err
+		}
+		v = s
+	}
+	o.fields[name] = v
+	return nil
+}
+
+// CallInternal is o(…).
+func (o *object) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if fn := o.class.lookup("__call__"); fn != nil {
+		return starlark.Call(t, o.bound(fn), args, kwargs)
+	}
+	return o.class.inherited.call(t, o, args, kwargs)
+}
+
+// special calls a method of Python's data model; false where the class has none.
+func special(t *starlark.Thread, v starlark.Value, name string, args ...starlark.Value) (starlark.Value, bool, error) {
+	o, ok := v.(*object)
+	if !ok {
+		return nil, false, nil
+	}
+	fn := o.class.lookup(name)
+	if fn == nil {
+		return nil, false, nil
+	}
+	out, err := starlark.Call(t, o.bound(fn), args, nil)
+	return out, true, err
+}
+
+// property is what @property gives: a function that computes an attribute.
+type property struct{ get starlark.Callable }
+
+func (*property) String() string        { return "property" }
+func (*property) Type() string          { return "property" }
+func (*property) Freeze()               {}
+func (*property) Truth() starlark.Bool  { return true }
+func (*property) Hash() (uint32, error) { return 0, nil }
+func makeProperty(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	if len(a) == 1 {
+		if fn, ok := a[0].(starlark.Callable); ok {
+			return &property{fn}, nil
+		}
+	}
+	return nil, fmt.Errorf("property takes one function")
+}
+
+// binding says what a function of a class gets as its first argument.
+type binding uint8
+
+const (
+	bindsNothing binding = iota // @staticmethod
+	bindsClass                  // @classmethod
+	bindsSelf
+)
+
+// wrappedMethod is a function that a decorator of the engine gives.
+type wrappedMethod struct {
+	starlark.Callable
+	binding binding
+}
+
+func (m *wrappedMethod) bind(self starlark.Value, c *class) starlark.Value {
+	switch m.binding {
+	case bindsClass:
+		return bindTo(m.Callable, c)
+	case bindsSelf:
+		return bindTo(m.Callable, self)
+	}
+	return m.Callable
+}
+
+func wrapMethod(name string, b binding) *starlark.Builtin {
+	return builtin(name, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+		if len(a) == 1 {
+			if fn, ok := a[0].(starlark.Callable); ok {
+				return &wrappedMethod{fn, b}, nil
+			}
+		}
+		return nil, fmt.Errorf("%s takes one function", name)
+	})
+}
+
+// parent is super(): the attributes of the bases, bound to an instance.
+type parent struct {
+	of   *class
+	self starlark.Value
+}
+
+func (parent) String() string        { return "super" }
+func (parent) Type() string          { return "super" }
+func (parent) Freeze()               {}
+func (parent) Truth() starlark.Bool  { return true }
+func (parent) Hash() (uint32, error) { return 0, nil }
+func (parent) AttrNames() []string   { return nil }
+
+// Attr returns a method of a base; one that no file defines does nothing for a
+// test case.
+func (p parent) Attr(name string) (starlark.Value, error) {
+	switch self := p.self.(type) {
+	case *object:
+		if v := found(self.class.behind(p.of), name); v != nil {
+			return self.bound(v), nil
+		}
+		if name == "__init__" {
+			return starlark.NewBuiltin(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+				return starlark.None, self.class.inherited.init(t, self, args, kwargs)
+			}), nil
+		}
+		if v, err := self.class.inherited.attr(self, name); v != nil || err != nil {
+			return v, err
+		}
+	case testCase:
+		if fn, ok := found(self.class.behind(p.of), name).(starlark.Callable); ok {
+			return bindTo(fn, self), nil
+		}
+	case *class:
+		if fn, ok := found(self.behind(p.of), name).(*wrappedMethod); ok {
+			return fn.bind(self, self), nil
+		}
+	}
+	return ignoredCall(name), nil
+}
+
+// superCall is super(T, self), which the source pass makes of super().
+func superCall(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	if len(a) != 2 {
+		return nil, fmt.Errorf("super() belongs into a method")
+	}
+	c, ok := a[0].(*class)
+	if !ok {
+		return nil, fmt.Errorf("super of %s", article(a[0].Type()))
+	}
+	return parent{c, a[1]}, nil
+}
+
+// bodies are the class and the decorators of what is being defined.
+type bodies struct {
+	class   *class
+	pending []starlark.Value // decorators
+}
+
+// bodiesKey is the thread-local name of the bodies.
+const bodiesKey = "plumb.bodies"
+
+func bodiesOf(t *starlark.Thread) *bodies {
+	b, ok := t.Local(bodiesKey).(*bodies)
+	if !ok {
+		b = &bodies{}
+		t.SetLocal(bodiesKey, b)
+	}
+	return b
+}
+
+// beginClass is the condition of the if statement that a class became.
+func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	b := bodiesOf(t)
+	name := string(args[0].(starlark.String))
+	c := &class{name: name, attrs: map[string]starlark.Value{}, outer: b.class, inherited: plainClass{}}
+	var bases []*class
+	for _, v := range args[1:] {
+		switch v := v.(type) {
+		case *class:
+			bases = append(bases, v)
+			c.isTest = c.isTest || v.isTest
+			if v.base != nil {
+				c.inherited, c.base = v.inherited, v.base
+			}
+			if v.lacks != "" {
+				c.lacks = v.lacks
+			}
+		case foreign:
+			if strings.HasSuffix(string(v), ".TestCase") || v == "TestCase" {
+				c.isTest = true
+			} else {
+				c.lacks = fmt.Sprintf("class %s is not supported: its base %s is not in test files", name, v)
+			}
+		default:
+			if n := inheritedFrom(v); n != nil {
+				c.inherited, c.base = n, v
+			} else {
+				c.lacks = fmt.Sprintf("class %s is not supported: its base %s is not in test files", name, str(v))
+			}
+		}
+	}
+	c.order = linear(c, bases)
+	for _, d := range b.pending {
+		switch d := d.(type) {
+		case ignored:
+			c.skip = d.skip
+		case *autotest:
+			return nil, fmt.Errorf("@autotest belongs to a test function, not to class %s", name)
+		}
+	}
+	b.pending, b.class = nil, c
+	return starlark.True, nil
+}
+
+// endClass returns the class for its name to be bound to.
+func endClass(t *starlark.Thread, _ starlark.Tuple) (starlark.Value, error) {
+	b := bodiesOf(t)
+	c := b.class
+	b.class = c.outer
+	return c, nil
+}
+
+// member makes what a class's body assigns an attribute of the class.
+func member(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	bodiesOf(t).class.attrs[string(a[0].(starlark.String))] = a[1]
+	return starlark.None, nil
+}
+
+// inheritedFrom returns what instances of a class inherit from a base that no file
+// defines; nil for one that test files lack.
+func inheritedFrom(base starlark.Value) inherited {
+	switch base := base.(type) {
+	case *pyType:
+		if base.name == "object" {
+			return plainClass{}
+		}
+	case *starlark.Builtin:
+		if strings.HasSuffix(base.Name(), "Error") || strings.HasSuffix(base.Name(), "Exception") || strings.HasSuffix(base.Name(), "Warning") {
+			return plainClass{}
+		}
+	}
+	return nil
+}
+
+// plainClass are objects without an inherited part.
+type plainClass struct{}
+
+func (plainClass) init(_ *starlark.Thread, o *object, args starlark.Tuple, kwargs []starlark.Tuple) error {
+	if len(args)+len(kwargs) > 0 {
+		return fmt.Errorf("%s() takes no arguments", o.class.name)
+	}
+	return nil
+}
+
+func (plainClass) attr(*object, string) (starlark.Value, error) { return nil, nil }
+
+func (plainClass) call(_ *starlark.Thread, o *object, _ starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	return nil, fmt.Errorf("'%s' object is not callable", o.class.name)
+}
+
+// Get is o[k]. Starlark asks for an item without a thread; that of the draw is
+// the one that made the object.
+func (o *object) Get(k starlark.Value) (starlark.Value, bool, error) {
+	v, ok, err := special(o.thread, o, "__getitem__", k)
+	if !ok && err == nil {
+		err = fmt.Errorf("'%s' object is not subscriptable", o.class.name)
+	}
+	return v, true, err
+}
+
+// SetKey is o[k] = v.
+func (o *object) SetKey(k, v starlark.Value) error {
+	_, ok, err := special(o.thread, o, "__setitem__", k, v)
+	if !ok && err == nil {
+		err = fmt.Errorf("'%s' object does not support item assignment", o.class.name)
+	}
+	return err
+}
+
+// iterate returns the elements of an object with __iter__, or __len__ and __getitem__.
+func (o *object) iterate(t *starlark.Thread) ([]starlark.Value, error) {
+	if v, ok, err := special(t, o, "__iter__"); ok {
+		if err != nil {
+			return nil, err
+		}
+		return iterate(t, v)
+	}
+	n, ok, err := special(t, o, "__len__")
+	if err != nil || !ok {
+		if err == nil {
+			err = fmt.Errorf("'%s' object is not iterable", o.class.name)
+		}
+		return nil, err
+	}
+	size, err := starlark.AsInt32(n)
+	if err != nil || size > maxElements {
+		return nil, fmt.Errorf("__len__ of '%s' is out of range", o.class.name)
+	}
+	out := make([]starlark.Value, size)
+	for i := range out {
+		if out[i], ok, err = special(t, o, "__getitem__", starlark.MakeInt(i)); err != nil || !ok {
+			return nil, fmt.Errorf("'%s' object is not iterable: %w", o.class.name, err)
+		}
+	}
+	return out, nil
+}
