@@ -261,6 +261,22 @@ func (m *Module) Value(name string) op.Value {
 	return o.values[s.Name]
 }
 
+// Given returns the argument of the constructor that the module has as an
+// attribute of the same name: a number or a truth value.
+func (m *Module) Given(name string) (any, bool) {
+	i := m.Args.Sig.Index(name)
+	if i < 0 {
+		return nil, false
+	}
+	switch v := m.Args.Vals[i].(type) {
+	case int:
+		return int64(v), true
+	case int64, float64, bool:
+		return v, true
+	}
+	return nil, false
+}
+
 // Train sets the training mode of the module and its children.
 func (m *Module) Train(mode bool) {
 	m.Training = mode

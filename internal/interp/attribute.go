@@ -70,6 +70,9 @@ func (r *Run) attribute(v *value, name string) (*value, error) {
 		if hasState(v.module, name) {
 			return &value{}, nil
 		}
+		if given, ok := v.module.Given(name); ok {
+			return &value{plain: given}, nil
+		}
 	case v.tensor == nil:
 	case name == "grad":
 		if v.tensor.Grad == nil {

@@ -108,7 +108,7 @@ func choose(weights []float64, kids []*Node) *Node {
 	o := oneOf{}
 	var ordered []*Node
 	for _, i := range nothingFirst(kids) {
-		o.leaves += kids[i].size()
+		o.leaves += kids[i].Size()
 		ordered = append(ordered, kids[i])
 		if weights != nil {
 			o.weights = append(o.weights, weights[i])
@@ -139,7 +139,7 @@ func isNothing(n *Node) bool {
 // likely as the others.
 func Or(a, b any) *Node {
 	x, y := pack(a), pack(b)
-	return choose([]float64{float64(x.size()), float64(y.size())}, []*Node{x, y})
+	return choose([]float64{float64(x.Size()), float64(y.Size())}, []*Node{x, y})
 }
 
 // RandomOrNothing is Random with probability 2/3, else nothing.

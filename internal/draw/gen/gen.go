@@ -52,6 +52,8 @@ type Case struct {
 	Special program.Special
 	// MaxBytes bounds the size of a random tensor; 0 is the package's MaxBytes.
 	MaxBytes int
+	// Caller is for the functions of Custom generators.
+	Caller any
 
 	values map[*Node]any
 	types  map[*Node]Type
@@ -167,13 +169,15 @@ func (n *Node) typeIn(c *Case) Type {
 	return c.types[n]
 }
 
-// size counts the leaves among which "|" chooses uniformly.
-func (n *Node) size() int {
-	o, ok := n.rule.(oneOf)
-	if !ok {
-		return 1
+// Size counts the leaves among which "|" chooses uniformly.
+func (n *Node) Size() int {
+	switch r := n.rule.(type) {
+	case oneOf:
+		return r.leaves
+	case custom:
+		return r.leaves
 	}
-	return o.leaves
+	return 1
 }
 
 // String prints the generator as a test writes it.

@@ -66,6 +66,10 @@ func readBackward(a arguments, o *Options) error {
 			o.AutoBackward = NoBackward
 		}
 	default:
+		if v == starlark.String("ValidatedFalse") {
+			o.AutoBackward = NoBackward
+			return nil
+		}
 		if v != starlark.String("auto") {
 			return a.wrong("auto_backward", "True, False or \"auto\"")
 		}

@@ -582,7 +582,7 @@ func (d *draw) toProgram(v starlark.Value) (any, error) {
 }
 
 func article(typ string) string {
-	if strings.ContainsRune("aeiou", rune(typ[0])) {
+	if strings.ContainsRune("aeiouAEIOU", rune(typ[0])) {
 		return "an " + typ
 	}
 	return "a " + typ

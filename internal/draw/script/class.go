@@ -104,10 +104,16 @@ func (c *class) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []s
 	}
 	o := &object{class: c, fields: map[string]starlark.Value{}, thread: t}
 	if init := c.lookup("__init__"); init != nil {
-		_, err := starlark.Call(t, init, append(starlark.Tuple{o}, args...), kwargs)
-		return o, err
+		if _, err := starlark.Call(t, init, append(starlark.Tuple{o}, args...), kwargs); err != nil {
+			return nil, err
+		}
+	} else if err := c.inherited.init(t, o, args, kwargs); err != nil {
+		return nil, err
 	}
-	return o, c.inherited.init(t, o, args, kwargs)
+	if g, ok := o.state.(*generator); ok {
+		return g, nil
+	}
+	return o, nil
 }
 
 // object is an instance of a class that a file defines.
@@ -432,8 +438,11 @@ func member(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 func inheritedFrom(base starlark.Value) inherited {
 	switch base := base.(type) {
 	case *pyType:
-		if base.name == "object" {
+		switch base.name {
+		case "object":
 			return plainClass{}
+		case "generator":
+			return generatorClass{}
 		}
 	case *starlark.Builtin:
 		if strings.HasSuffix(base.Name(), "Error") || strings.HasSuffix(base.Name(), "Exception") || strings.HasSuffix(base.Name(), "Warning") {

@@ -129,6 +129,7 @@ func newDraw(t *Test, src *choice.Source, env Env) *draw {
 	d.adopt()
 	d.thread = &starlark.Thread{Name: t.Name, Print: func(*starlark.Thread, string) {}}
 	d.thread.SetLocal(drawKey, d)
+	d.gen.Caller = d.thread
 	d.thread.SetMaxExecutionSteps(maxSteps)
 	return d
 }

@@ -63,7 +63,6 @@ func TestMistakesNamePositionAndCause(t *testing.T) {
 		"assertEqual":                   {"import unittest\nclass TestX(unittest.TestCase):\n    @autotest()\n    def test_x(test_case):\n        test_case.assertEqual(1, 2)\n", `t.py:5:9: the test's assertion failed on the reference: 1 != 2`},
 		"raise":                         {body("x = random_tensor()\nraise ValueError('no')"), `t.py:4:5: the test raises ValueError: no`},
 		"assert":                        {body("x = random_tensor(ndim=2)\nassert x.ndim == 3, 'three'"), `t.py:4:5: the test's assertion failed: three`},
-		"generator truth":               {body("k = random_bool()\nif k:\n    pass"), `t.py:4:8: a generator has no truth value; use .value()`},
 		"generator compare":             {body("k = random(1, 3)\nif k > 2:\n    pass"), `t.py:4:10: a generator knows the operators +, -, * and |, not gt; use .value() to compute with what it drew`},
 		"plain operands":                {body("return 'a' + 1"), `t.py:3:16: unknown binary op: string + int`},
 		"dict argument":                 {body("return torch.relu({'a': 1})"), `t.py:3:23: torch.relu: a dict cannot be passed to an operator`},

@@ -64,7 +64,7 @@ func makeGPUDevice(t *starlark.Thread, _ arguments) (starlark.Value, error) {
 	if d, ok := t.Local(drawKey).(*draw); ok && !slices.ContainsFunc(d.env.Devices, isCUDA) {
 		return nil, lack("gpu_device() needs a run with --device cuda")
 	}
-	return &generator{gen.Constant("cuda")}, nil
+	return &generator{node: gen.Constant("cuda")}, nil
 }
 
 func isCUDA(device string) bool { return strings.HasPrefix(device, "cuda") }
@@ -112,7 +112,7 @@ func oneOfValues(vs []starlark.Value) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &generator{n}, nil
+	return &generator{node: n}, nil
 }
 
 var sbpParams = []string{"placement", "dim", "max_dim", "except_split", "except_broadcast", "except_partial_sum", "valid_split_axis"}

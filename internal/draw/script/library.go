@@ -86,24 +86,32 @@ func loading(name string, f func(*starlark.Thread, *loader, starlark.Tuple) (sta
 
 // vocabulary is what "from plumb import *" gives.
 var vocabulary = map[string]starlark.Value{
-	"autotest":              declare("autotest", autotestParams, makeAutotest),
-	"globaltest":            starlark.NewBuiltin("globaltest", notADecorator),
-	"profile":               declare("profile", []string{"op"}, makeProfile),
-	"random":                declare("random", []string{"low", "high"}, func(_ *starlark.Thread, a arguments) (starlark.Value, error) { return a.bounds(gen.Random) }),
-	"random_or_nothing":     declare("random_or_nothing", []string{"low", "high"}, func(_ *starlark.Thread, a arguments) (starlark.Value, error) { return a.bounds(gen.RandomOrNothing) }),
-	"random_bool":           declare("random_bool", nil, func(*starlark.Thread, arguments) (starlark.Value, error) { return &generator{gen.RandomBool()}, nil }),
-	"random_device":         declare("random_device", nil, func(*starlark.Thread, arguments) (starlark.Value, error) { return &generator{gen.RandomDevice()}, nil }),
-	"cpu_device":            declare("cpu_device", nil, func(*starlark.Thread, arguments) (starlark.Value, error) { return &generator{gen.Constant("cpu")}, nil }),
+	"autotest":          declare("autotest", autotestParams, makeAutotest),
+	"globaltest":        starlark.NewBuiltin("globaltest", notADecorator),
+	"profile":           declare("profile", []string{"op"}, makeProfile),
+	"random":            declare("random", []string{"low", "high"}, func(_ *starlark.Thread, a arguments) (starlark.Value, error) { return a.bounds(gen.Random) }),
+	"random_or_nothing": declare("random_or_nothing", []string{"low", "high"}, func(_ *starlark.Thread, a arguments) (starlark.Value, error) { return a.bounds(gen.RandomOrNothing) }),
+	"random_bool": declare("random_bool", nil, func(*starlark.Thread, arguments) (starlark.Value, error) {
+		return &generator{node: gen.RandomBool()}, nil
+	}),
+	"random_device": declare("random_device", nil, func(*starlark.Thread, arguments) (starlark.Value, error) {
+		return &generator{node: gen.RandomDevice()}, nil
+	}),
+	"cpu_device": declare("cpu_device", nil, func(*starlark.Thread, arguments) (starlark.Value, error) {
+		return &generator{node: gen.Constant("cpu")}, nil
+	}),
 	"gpu_device":            declare("gpu_device", nil, makeGPUDevice),
-	"nothing":               declare("nothing", nil, func(*starlark.Thread, arguments) (starlark.Value, error) { return &generator{gen.Nothing()}, nil }),
+	"nothing":               declare("nothing", nil, func(*starlark.Thread, arguments) (starlark.Value, error) { return &generator{node: gen.Nothing()}, nil }),
 	"constant":              declare("constant", []string{"x"}, makeConstant),
+	"generator":             &pyType{name: "generator"},
+	"pack":                  builtin("pack", pack),
 	"oneof":                 starlark.NewBuiltin("oneof", makeOneOf),
 	"random_dtype":          declare("random_dtype", []string{"groups"}, makeRandomDType),
 	"random_pytorch_dtype":  declare("random_pytorch_dtype", []string{"groups"}, makeRandomDType),
 	"random_tensor":         declare("random_tensor", tensorParams, tensorNode(randomTensor).now),
-	"random_pytorch_tensor": declare("random_pytorch_tensor", tensorParams, tensorNode(randomTensor).later),
+	"random_pytorch_tensor": declare("random_pytorch_tensor", tensorParams, tensorNode(randomTensor).now),
 	"choice_tensor":         declare("choice_tensor", choiceParams, tensorNode(choiceTensor).now),
-	"choice_pytorch_tensor": declare("choice_pytorch_tensor", choiceParams, tensorNode(choiceTensor).later),
+	"choice_pytorch_tensor": declare("choice_pytorch_tensor", choiceParams, tensorNode(choiceTensor).now),
 	"all_placement":         placements("all_placement", true, true),
 	"all_cpu_placement":     placements("all_cpu_placement", true, false),
 	"all_cuda_placement":    placements("all_cuda_placement", false, true),
@@ -176,7 +184,11 @@ func (a arguments) get(param string) starlark.Value { return a.values[slices.Ind
 
 // number returns a parameter that is a number or a generator; nil when not given.
 func (a arguments) number(param string) (any, error) {
-	switch v := a.get(param).(type) {
+	v, err := settled(a.get(param))
+	if err != nil {
+		return nil, err
+	}
+	switch v := v.(type) {
 	case nil, starlark.NoneType:
 		return nil, nil
 	case *generator:
@@ -206,7 +218,7 @@ func (a arguments) bounds(f func(low, high any) *gen.Node) (starlark.Value, erro
 	if high == nil {
 		high = 6
 	}
-	return &generator{f(low, high)}, nil
+	return &generator{node: f(low, high)}, nil
 }
 
 func makeConstant(_ *starlark.Thread, a arguments) (starlark.Value, error) {
@@ -218,7 +230,7 @@ func makeConstant(_ *starlark.Thread, a arguments) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &generator{gen.Constant(n)}, nil
+	return &generator{node: gen.Constant(n)}, nil
 }
 
 func makeOneOf(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
@@ -237,7 +249,7 @@ func makeOneOf(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwa
 	if err != nil {
 		return nil, err
 	}
-	return &generator{n}, nil
+	return &generator{node: n}, nil
 }
 
 func (a arguments) oneOf(alternatives []any) (*gen.Node, error) {
@@ -298,7 +310,7 @@ func makeRandomDType(_ *starlark.Thread, a arguments) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &generator{n}, nil
+	return &generator{node: n}, nil
 }
 
 var tensorParams = []string{"ndim", "dim0", "dim1", "dim2", "dim3", "dim4", "low", "high", "dtype", "requires_grad", "pin_memory", "special", "layout"}
@@ -306,7 +318,7 @@ var tensorParams = []string{"ndim", "dim0", "dim1", "dim2", "dim3", "dim4", "low
 // tensorNode describes a tensor to draw.
 type tensorNode func(t *starlark.Thread, a arguments) (*draw, *gen.Node, error)
 
-// now draws the tensor at once.
+// now draws the tensor.
 func (f tensorNode) now(t *starlark.Thread, a arguments) (starlark.Value, error) {
 	d, n, err := f(t, a)
 	if err != nil {
@@ -317,15 +329,6 @@ func (f tensorNode) now(t *starlark.Thread, a arguments) (starlark.Value, error)
 		return nil, err
 	}
 	return d.fromProgram(v)
-}
-
-// later gives a generator: the tensor is drawn where it is used.
-func (f tensorNode) later(t *starlark.Thread, a arguments) (starlark.Value, error) {
-	_, n, err := f(t, a)
-	if err != nil {
-		return nil, err
-	}
-	return &generator{n}, nil
 }
 
 func randomTensor(t *starlark.Thread, a arguments) (*draw, *gen.Node, error) {
@@ -397,7 +400,7 @@ func (a arguments) switches(into map[string]*bool) error {
 		case starlark.Bool:
 			*field = bool(v)
 		default:
-			if param != "check_graph" || v != starlark.String("ValidatedFalse") {
+			if v != starlark.String("ValidatedFalse") { // False, and somebody looked at why
 				return a.wrong(param, "True or False")
 			}
 			*field = false

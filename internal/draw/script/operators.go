@@ -120,13 +120,13 @@ func (o operator) lazy(x, y starlark.Value) (starlark.Value, error) {
 	}
 	switch o.token {
 	case syntax.PLUS:
-		return &generator{gen.Add(a, b)}, nil
+		return &generator{node: gen.Add(a, b)}, nil
 	case syntax.MINUS:
-		return &generator{gen.Sub(a, b)}, nil
+		return &generator{node: gen.Sub(a, b)}, nil
 	case syntax.STAR:
-		return &generator{gen.Mul(a, b)}, nil
+		return &generator{node: gen.Mul(a, b)}, nil
 	case syntax.PIPE:
-		return &generator{gen.Or(a, b)}, nil
+		return &generator{node: gen.Or(a, b)}, nil
 	}
 	return nil, fmt.Errorf("a generator knows the operators +, -, * and |, not %s; use .value() to compute with what it drew", o.name)
 }
@@ -318,7 +318,7 @@ func unary(name string, token syntax.Token, x starlark.Value) (starlark.Value, e
 		return nil, x.unavailable()
 	case *generator:
 		if name == "neg" {
-			return &generator{gen.Neg(x.node)}, nil
+			return &generator{node: gen.Neg(x.node)}, nil
 		}
 		return nil, fmt.Errorf("a generator does not know %s", name)
 	case complexNumber:
@@ -348,7 +348,15 @@ func truth(t *starlark.Thread, v starlark.Value) (starlark.Value, error) {
 		}
 		return truth(t, s)
 	case *generator:
-		return nil, fmt.Errorf("a generator has no truth value; use .value()")
+		d, err := drawOf(t, "the truth of a generator")
+		if err != nil {
+			return nil, err
+		}
+		drawn, err := d.settled(v, gen.Bool)
+		if err != nil {
+			return nil, err
+		}
+		return truth(t, drawn)
 	case foreign:
 		if _, loads := t.Local(loadKey).(*loader); loads {
 			return starlark.False, nil
