@@ -154,6 +154,7 @@ func (d *draw) getattr(s *symbol, name string) (*symbol, error) {
 	if err != nil {
 		return nil, err
 	}
+	out.attribute = true
 	if s.kind != kindUnknown && name != "grad" && name != "is_leaf" && name != "grad_fn" && name != "training" {
 		out.kind = kindTensor
 	}

@@ -44,9 +44,6 @@ func TestDrawnCalls(t *testing.T) {
 		"a tuple known by its signature": {
 			"x = random_tensor(ndim=2)\nv, i = torch.max(x, 1)\nm = x.max(dim=0)\nreturn m.values + v, x.max(0)[-1], m.values",
 			"v = torch.max(x, 1)\nv2 = v[0]\nv3 = v[1]\nm = x.max(dim=0)\nv4 = m[0]\nv5 = v4 + v2\nv6 = x.max(0)\nv7 = v6[1]\nbackward v5\nbackward v7\nbackward v4"},
-		"a returned tuple is differentiated element by element": {
-			"return torch.max(random_tensor(ndim=2), dim=0)",
-			"v = torch.max(x, dim=0)\nv2 = v[0]\nv3 = v[1]\nbackward v2\nbackward v3"},
 		"overloads by type": {
 			"x = random_tensor()\nreturn torch.max(x), torch.max(x, x), torch.add(x, 2), torch.add(x, x, alpha=2)",
 			"v = torch.max(x)\nv2 = torch.max(x, x)\nv3 = torch.add(x, 2)\nv4 = torch.add(x, x, alpha=2)\nbackward v\nbackward v2\nbackward v3\nbackward v4"},
@@ -80,6 +77,7 @@ func TestDrawnCalls(t *testing.T) {
 		"shapes of inputs are known": {
 			"x = random_tensor(ndim=2, dim0=3, dim1=4)\nif x.shape == (3, 4) and x.size(-1) == 4 and x.dim() == 2 and len(x) == 3 and x.numel() == 12 and x.dtype == torch.float32 and x.requires_grad:\n    return x.relu()\nreturn x",
 			"v = x.relu()\nbackward v"},
+		"a leaf": {"return random_tensor()", "backward x"},
 		"is": {
 			"x = random_tensor()\nif x is not None and (x is x) and not (None is x) and None is None:\n    return x.relu()",
 			"v = x.relu()\nbackward v"},
@@ -205,9 +203,21 @@ func TestObservationAsksTheReferenceOnce(t *testing.T) {
 				return backend.Value{IsTuple: true, Tuple: make([]backend.Value, 2)}, nil
 			}, "v",
 			"v = torch.odd(x)\nv2 = v[0]\nv3 = v[1]\nv4 = v2.relu()\nv5 = v3.relu()\nv6 = v4 + v5\nbackward v6"},
+		"a returned tuple is differentiated element by element": {"return torch.max(random_tensor(ndim=2), dim=0)",
+			func(*program.Program, program.Ref) (backend.Value, error) {
+				one := backend.Value{Tensor: tensor.New(tensor.F32), RequiresGrad: true}
+				return backend.Value{IsTuple: true, Tuple: []backend.Value{one, one}}, nil
+			}, "v",
+			"v = torch.max(x, dim=0)\nv2 = v[0]\nv3 = v[1]\nbackward v2\nbackward v3"},
+		"constants of a tuple are not differentiated": {"return torch.max(random_tensor(ndim=2), dim=0)",
+			func(*program.Program, program.Ref) (backend.Value, error) {
+				one := backend.Value{Tensor: tensor.New(tensor.F32), RequiresGrad: true}
+				return backend.Value{IsTuple: true, Tuple: []backend.Value{one, {Tensor: tensor.New(tensor.I64)}}}, nil
+			}, "v",
+			"v = torch.max(x, dim=0)\nv2 = v[0]\nbackward v2"},
 		"returned value of unknown kind": {"return torch.odd(random_tensor())",
 			func(_ *program.Program, ref program.Ref) (backend.Value, error) {
-				one := backend.Value{Tensor: tensor.New(tensor.F32)}
+				one := backend.Value{Tensor: tensor.New(tensor.F32), RequiresGrad: true}
 				return backend.Value{IsTuple: true, Tuple: []backend.Value{one, {}}}, nil
 			}, "v v3",
 			"v = torch.odd(x)\nv2 = v[0]\nv3 = v[1]\nbackward v2"},

@@ -60,7 +60,7 @@ func plain(v any) func(*program.Program, program.Ref) (backend.Value, error) {
 
 func ofShape(shape ...int) func(*program.Program, program.Ref) (backend.Value, error) {
 	return func(*program.Program, program.Ref) (backend.Value, error) {
-		return backend.Value{Tensor: tensor.New(tensor.F32, shape...)}, nil
+		return backend.Value{Tensor: tensor.New(tensor.F32, shape...), RequiresGrad: true}, nil
 	}
 }
 

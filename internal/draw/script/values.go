@@ -276,6 +276,8 @@ type symbol struct {
 	list   bool   // a list of tensors whose length is not known yet
 	tupled bool   // of a module: a call may give a tuple
 	made   string // of a module: the class
+	// attribute says that it is an attribute of another value.
+	attribute bool
 }
 
 type symbolKind uint8

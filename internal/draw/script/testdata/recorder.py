@@ -548,6 +548,14 @@ class Replay:
         return replay
 
 
+def returned(v):
+    if isinstance(v, dict):
+        v = list(v.values())
+    if isinstance(v, (list, tuple)):
+        return [e for part in v for e in returned(part)]
+    return [v]
+
+
 def run(case):
     global RUN
     RUN = Run(case)
@@ -572,9 +580,9 @@ def run(case):
             result = one.test_it()
         else:
             result = space["test_it"](unittest.TestCase("run"))
-        for v in result if isinstance(result, (list, tuple)) else [result]:
-            v = settle(v)
-            if isinstance(v, Sym) and isinstance(v._value, real_torch.Tensor):
+        found = [v for v in map(settle, returned(result)) if isinstance(v, Sym) and isinstance(v._value, real_torch.Tensor)]
+        for v in found:
+            if len(found) == 1 or v._value.requires_grad:
                 RUN.lines.append("backward " + v._name)
         RUN.lines += ["show " + s for s in RUN.shown]
         if RUN.trace:
