@@ -95,6 +95,10 @@ func TypeOf(t op.Type) (Type, bool) {
 	return List(elem), true
 }
 
+// IsDrawable reports whether the type is one to draw, and not Python's str or
+// a class.
+func (t Type) IsDrawable() bool { return t.kind != untyped }
+
 // String returns Python's notation, such as "Union[int, Tuple[int, int]]".
 func (t Type) String() string {
 	name := typeNames[t.kind]

@@ -374,31 +374,26 @@ func calling(mentions []string, names map[string]bool) bool {
 
 // enlist makes tests of the undecorated test functions that call decorated
 // functions, and notes about the others.
-func (l *loader) enlist() error {
+func (l *loader) enlist() {
 	for _, t := range l.shared {
 		if !l.called(t) {
-			return &positioned{point{int32(t.Line), 1}, l.include(t)}
+			l.include(t)
 		}
 	}
 	for _, u := range l.plain {
-		if !calling(l.file.mentions[int(u.fn.Position().Line)], l.wrapped) {
-			if !u.test.global && u.test.Skip == "" {
-				l.file.Notes = append(l.file.Notes, Note{u.line, fmt.Sprintf("%s has no @autotest and is not run", u.fn.Name())})
-				continue
-			}
-			if !u.test.global {
-				continue
-			}
-		} else {
+		switch {
+		case calling(l.file.mentions[int(u.fn.Position().Line)], l.wrapped):
 			u.test.drives = true
 			u.test.count()
-		}
-		if err := l.include(u.test); err != nil {
-			l.file.Notes = append(l.file.Notes, Note{u.line, err.Error()})
+			l.include(u.test)
+		case u.test.global:
+			l.include(u.test)
+		case u.test.Skip == "":
+			l.file.Notes = append(l.file.Notes, Note{u.line, fmt.Sprintf("%s has no @autotest and is not run", u.fn.Name())})
 		}
 	}
 	slices.SortStableFunc(l.file.tests, func(a, b *Test) int { return a.Line - b.Line })
-	return nil
+	slices.SortStableFunc(l.file.Notes, func(a, b Note) int { return a.Line - b.Line })
 }
 
 // called reports whether another function mentions the test's.

@@ -219,3 +219,91 @@ func TestVocabularyOfGenerators(t *testing.T) {
 		}
 	}
 }
+
+// TestLaterDefinitionsReplaceEarlier: as in Python, the last function of a name
+// is the one that there is, and a note tells of the first.
+func TestLaterDefinitionsReplaceEarlier(t *testing.T) {
+	f := load(t, `
+@autotest()
+def _impl(test_case, k):
+    return torch.relu(random_tensor())
+
+@autotest(n=7)
+def _impl(test_case, k):
+    return torch.nn.functional.leaky_relu(random_tensor())
+
+class TestA:
+    @autotest()
+    def test_x(self):
+        return torch.relu(random_tensor())
+
+    def test_driver(self):
+        pass
+
+    @autotest(n=3)
+    def test_x(self):
+        return torch.nn.functional.leaky_relu(random_tensor())
+
+    def test_driver(self):
+        _impl(self, 1)
+
+class TestB:
+    @autotest()
+    def test_gone(self):
+        return torch.relu(random_tensor())
+
+class TestB:
+    @autotest()
+    def test_there(self):
+        return torch.relu(random_tensor())
+`)
+	var got []string
+	for _, test := range f.Tests() {
+		p, err := test.Draw(choice.New(1), Env{Signatures: toySigs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%s %d %s", test.Name, test.Options.N, p.Calls[0].Target))
+	}
+	for _, n := range f.Notes {
+		got = append(got, fmt.Sprintf("%d: %s", n.Line, n.Text))
+	}
+	want := []string{
+		"t.py::TestA::test_x 3 torch.nn.functional.leaky_relu", "t.py::TestA::test_driver 7 torch.nn.functional.leaky_relu", "t.py::TestB::test_there 20 torch.relu",
+		"7: _impl takes the place of the one at line 3", "19: test_x takes the place of the one at line 12",
+		"22: test_driver takes the place of the one at line 15", "30: TestB takes the place of the one at line 25",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestAMistakeCostsItsOwnTest: the other tests of the file run.
+func TestAMistakeCostsItsOwnTest(t *testing.T) {
+	for src, want := range map[string]string{
+		"@autotest(rtoll=1)\ndef test_x(test_case):\n    pass\n":                        "t.py:1:11: autotest: unknown keyword argument 'rtoll'",
+		"@autotest(n=times)\ndef test_x(test_case):\n    pass\n":                        "t.py:1:13: undefined: times",
+		"@unittest.skipIf(undefined_flag, '')\n@autotest()\ndef test_x(a):\n    pass\n": "t.py:1:2: undefined: unittest",
+		"@autotest()\ndef test_x(a, b):\n    pass\n":                                    "t.py:2:1: test_x must have one parameter",
+		"@autotest()\ndef test_x():\n    return torch.relu(nobody)\n":                   "t.py:3:23: undefined: nobody",
+	} {
+		f := load(t, src+"@autotest()\ndef test_fine():\n    return torch.relu(random_tensor())\n")
+		if len(f.Tests()) != 2 {
+			t.Fatalf("%q: %d tests", src, len(f.Tests()))
+		}
+		_, wrong := f.Tests()[0].Draw(choice.New(1), Env{Signatures: toySigs})
+		_, fine := f.Tests()[1].Draw(choice.New(1), Env{Signatures: toySigs})
+		var e *Error
+		if !errors.As(wrong, &e) || e.Unsupported || !strings.HasPrefix(wrong.Error(), want) || fine != nil {
+			t.Errorf("%q: %v, want %s; the other test: %v", src, wrong, want, fine)
+		}
+	}
+}
+
+// TestATestThatDrawsNothing runs as it is.
+func TestATestThatDrawsNothing(t *testing.T) {
+	p := drawOne(t, body("x = torch.ones(2, 3)\nreturn torch.relu(x)"), Env{})
+	if len(p.Inputs) != 0 || len(p.Calls) != 2 || len(p.Backward) != 1 {
+		t.Error(p)
+	}
+}

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -20,7 +21,7 @@ var hostFunctions starlark.StringDict
 
 func init() {
 	hostFunctions = starlark.StringDict{
-		fnUnsupported: builtin(fnUnsupported, unsupportedHere), fnDropped: loading(fnDropped, dropped), fnMember: builtin(fnMember, member),
+		fnUnsupported: builtin(fnUnsupported, unsupportedHere), fnDropped: loading(fnDropped, dropped), fnUndefined: builtin(fnUndefined, undefinedHere), fnMember: builtin(fnMember, member),
 		fnChain: builtin(fnChain, chain), fnConcat: builtin(fnConcat, concat), fnMany: builtin(fnMany, many), fnMerge: builtin(fnMerge, merge),
 		fnUnpack: builtin(fnUnpack, unpack), fnFormat: builtin(fnFormat, formatCall), fnDelete: builtin(fnDelete, deleteItem),
 		fnDepth: starlark.NewBuiltin(fnDepth, checkDepth),
@@ -75,6 +76,11 @@ func unsupportedHere(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, erro
 	line, _ := starlark.AsInt32(a[1])
 	col, _ := starlark.AsInt32(a[2])
 	return nil, &unsupportedInFiles{string(a[0].(starlark.String)), point{int32(line), int32(col)}}
+}
+
+// undefinedHere reports a name that nothing defines.
+func undefinedHere(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	return nil, errors.New(string(a[0].(starlark.String)))
 }
 
 // dropped notes what was left out of a file.
@@ -345,6 +351,9 @@ func contains(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 		}
 		return starlark.Bool(strings.Contains(string(y), string(s))), nil
 	case *starlark.Dict:
+		_, found, err := y.Get(x)
+		return starlark.Bool(found), err
+	case environment:
 		_, found, err := y.Get(x)
 		return starlark.Bool(found), err
 	case *symbol, *attr:

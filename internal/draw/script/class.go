@@ -380,6 +380,7 @@ func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ 
 	b := bodiesOf(t)
 	name := string(args[0].(starlark.String))
 	c := &class{name: name, attrs: map[string]starlark.Value{}, outer: b.class, inherited: plainClass{}}
+	c.isTest = len(args) == 1 && strings.HasPrefix(name, "Test") // as pytest has it
 	var bases []*class
 	for _, v := range args[1:] {
 		switch v := v.(type) {
@@ -407,10 +408,15 @@ func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ 
 		}
 	}
 	c.order = linear(c, bases)
+	if l, loads := t.Local(loadKey).(*loader); loads && b.class == nil {
+		l.redefine(t, l.testName(name, nil), name)
+	}
 	for _, d := range b.pending {
 		switch d := d.(type) {
 		case ignored:
 			c.skip = d.skip
+		case mistaken:
+			return nil, d.err
 		case *autotest:
 			return nil, fmt.Errorf("@autotest belongs to a test function, not to class %s", name)
 		}

@@ -101,15 +101,10 @@ func (t *Test) Draw(src *choice.Source, env Env) (*program.Program, error) {
 	if d.options.IncludeComplex {
 		d.gen.Complex = src.Bool()
 	}
-	before := len(src.Record())
 	result, err := d.run()
 	if err == nil && d.fault == nil {
-		decisions := len(src.Record()) - before
-		if decisions > 0 {
-			err = d.finish(result)
-		}
-		if err == nil {
-			err = d.idle(decisions)
+		if err = d.finish(result); err == nil {
+			err = d.idle()
 		}
 	}
 	if d.fault != nil {
@@ -149,6 +144,9 @@ func (d *draw) adopt() {
 // run calls the test's function, or as far as the call whose turn it is.
 func (d *draw) run() (starlark.Value, error) {
 	t := d.test
+	if t.wrong != nil {
+		return nil, t.wrong
+	}
 	if t.global {
 		return nil, &positioned{point{int32(t.Line), 1}, needsGlobal("@globaltest")}
 	}
@@ -195,16 +193,12 @@ func (t *Test) receiver(fields map[string]starlark.Value) starlark.Tuple {
 	return starlark.Tuple{testCase{t.class, fields}}
 }
 
-// idle returns an error when the test made no call or drew nothing.
-func (d *draw) idle(decisions int) error {
-	at := point{int32(d.test.Line), 1}
-	switch {
-	case len(d.prog.Calls) == 0 && len(d.prog.Backward) == 0:
-		return &positioned{at, fmt.Errorf("%s draws nothing: it makes no call of torch", d.test.Name)}
-	case decisions == 0:
-		return &positioned{at, fmt.Errorf("%s draws nothing: it uses no random value", d.test.Name)}
+// idle returns an error when the test made no call.
+func (d *draw) idle() error {
+	if len(d.prog.Calls) > 0 || len(d.prog.Backward) > 0 {
+		return nil
 	}
-	return nil
+	return &positioned{point{int32(d.test.Line), 1}, fmt.Errorf("%s draws nothing: it makes no call of torch", d.test.Name)}
 }
 
 // fail ends the draw where no error can be returned.

@@ -46,6 +46,7 @@ type rewritten struct {
 	marks    map[point]mark
 	segments map[int32][]segment // by line
 	opaque   bool                // something outside of every function was dropped
+	stars    []string            // modules of which everything is imported
 }
 
 // source returns the position in the original text.

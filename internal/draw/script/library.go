@@ -32,7 +32,6 @@ var predeclared = func() starlark.StringDict {
 			return starlark.Bool(!same(a[0], a[1])), nil
 		}),
 		fnRaise: builtin(fnRaise, raise), fnAssert: builtin(fnAssert, assert),
-		fnImport: builtin(fnImport, importModule), fnFrom: builtin(fnFrom, importName),
 		fnDecorate: builtin(fnDecorate, decorate), fnClass: starlark.NewBuiltin(fnClass, beginClass),
 		fnEndClass: builtin(fnEndClass, endClass), fnDef: builtin(fnDef, define),
 		"range": starlark.NewBuiltin("range", boundedRange), "len": builtin("len", length), "abs": builtin("abs", absolute),
@@ -537,16 +536,11 @@ func same(x, y starlark.Value) bool {
 		}
 		eq, err := starlark.Compare(syntax.EQL, x, y)
 		return err == nil && eq
-	case starlark.Tuple, version:
-		return false
 	}
-	switch y.(type) {
-	case starlark.Tuple, version:
-		return false
-	case starlark.NoneType:
+	if y == starlark.None {
 		return isNone(x)
 	}
-	return x == y
+	return identical(x, y)
 }
 
 // raised is what a test raises.
@@ -616,53 +610,4 @@ func (l *library) Attr(name string) (starlark.Value, error) {
 		return foreign(l.name + "." + name), nil
 	}
 	return nil, fmt.Errorf("%s has no name %s", l.name, name)
-}
-
-// moduleOf returns what an import of a module binds.
-func moduleOf(name string) starlark.Value {
-	switch {
-	case name == "torch" || strings.HasPrefix(name, "torch.") && name != "torch.nn.common_types":
-		return path(name)
-	case name == "plumb" || strings.Contains(name, "automated_test_util"):
-		names := map[string]starlark.Value{"torch": path("torch")}
-		for k, v := range vocabulary {
-			names[k] = v
-		}
-		return &library{name: name, names: names}
-	case name == "typing" || name == "torch.nn.common_types":
-		names := map[string]starlark.Value{}
-		for k, v := range pyTypes {
-			names[k] = v
-		}
-		return &library{name: name, names: names}
-	case name == "oneflow" || strings.HasPrefix(name, "oneflow."):
-		if v := standard[name]; v != nil {
-			return v
-		}
-		return oneflow(strings.TrimPrefix(strings.TrimPrefix(name, "oneflow"), "."))
-	}
-	if v := standard[name]; v != nil {
-		return v
-	}
-	return foreign(name)
-}
-
-func importModule(_ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
-	return moduleOf(string(args[0].(starlark.String))), nil
-}
-
-func importName(_ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
-	module, name := string(args[0].(starlark.String)), string(args[1].(starlark.String))
-	m := moduleOf(module)
-	if name == "*" {
-		return starlark.None, nil
-	}
-	if v := standard[module+"."+name]; v != nil {
-		return v, nil
-	}
-	v, err := m.(starlark.HasAttrs).Attr(name)
-	if v == nil && err == nil {
-		err = fmt.Errorf("%s has no name %s", module, name)
-	}
-	return v, err
 }

@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,6 +18,7 @@ type loader struct {
 	plain   []undecorated
 	wrapped map[string]bool // names of decorated functions outside of classes
 	shared  []*Test         // of decorated functions with parameters, for other tests to call
+	lines   map[string]int  // of functions and classes so far, by name
 }
 
 // autotest is what @autotest(…) gives.
@@ -32,6 +34,7 @@ func (*autotest) Hash() (uint32, error) { return 0, nil }
 type ignored struct {
 	name string
 	skip string
+	lost bool // it has an effect in Python
 }
 
 func (i ignored) String() string        { return i.name }
@@ -109,37 +112,61 @@ func (l *loader) note(t *starlark.Thread, format string, args ...any) {
 	l.file.Notes = append(l.file.Notes, Note{int(p.line), fmt.Sprintf(format, args...)})
 }
 
-// decorate notes a decorator of the function or class that comes next.
+// decorate notes a decorator of the function or class that comes next. It is
+// given as a function; at the top of a file a mistake in it is one of the test
+// that follows.
 func decorate(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 	if len(args) != 1 {
 		return nil, fmt.Errorf("want one decorator")
 	}
-	v := args[0]
-	switch d := v.(type) {
-	case *autotest, profiled, *starlark.Function, *manager, *object:
-	case *starlark.Builtin:
-		switch d.Name() {
-		case "autotest":
-			v = &autotest{options}
-		case "globaltest":
-			v = globalMark{}
-		}
-	case ignored:
-		if l, ok := t.Local(loadKey).(*loader); ok && d.skip == "" {
-			l.note(t, "@%s has no effect", d.name)
-		}
-	case foreign:
-		if name, err := callForeign(d, nil); err == nil {
-			return decorate(t, starlark.Tuple{name})
-		}
-		v = lacked(d.unavailable().Error())
+	l, loads := t.Local(loadKey).(*loader)
+	v, err := starlark.Call(t, args[0], nil, nil)
+	switch {
+	case err == nil:
+		v = decoratorOf(v)
+	case loads:
+		v = mistaken{err}
 	default:
-		v = lacked(fmt.Sprintf("the decorator %s is not supported in test files", v))
+		return nil, err
+	}
+	if i, ok := v.(ignored); ok && i.lost && loads {
+		l.note(t, "@%s has no effect", i.name)
 	}
 	b := bodiesOf(t)
 	b.pending = append(b.pending, v)
 	return starlark.None, nil
 }
+
+// decoratorOf returns what a value does as a decorator.
+func decoratorOf(v starlark.Value) starlark.Value {
+	switch d := v.(type) {
+	case *autotest, profiled, *starlark.Function, *manager, *object, ignored:
+		return v
+	case *starlark.Builtin:
+		switch d.Name() {
+		case "autotest":
+			return &autotest{options}
+		case "globaltest":
+			return globalMark{}
+		}
+		return v
+	case foreign:
+		if known, err := callForeign(d, nil); err == nil {
+			return known
+		}
+		return lacked(d.unavailable().Error())
+	}
+	return lacked(fmt.Sprintf("the decorator %s is not supported in test files", v))
+}
+
+// mistaken is a decorator that cannot be evaluated.
+type mistaken struct{ err error }
+
+func (m mistaken) String() string      { return m.err.Error() }
+func (mistaken) Type() string          { return "decorator" }
+func (mistaken) Freeze()               {}
+func (mistaken) Truth() starlark.Bool  { return true }
+func (mistaken) Hash() (uint32, error) { return 0, nil }
 
 // lacked is a decorator that test files do not have, and why.
 type lacked string
@@ -163,6 +190,7 @@ func (globalMark) Hash() (uint32, error) { return 0, nil }
 type marks struct {
 	decorated
 	skip, lacks string
+	wrong       error // of a decorator
 	profile     bool
 }
 
@@ -190,7 +218,7 @@ func define(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 	l, loads := t.Local(loadKey).(*loader)
 	if f, ok := out.(*starlark.Function); ok && loads && (in == nil || in.isTest && in.outer == nil) {
 		m.fn = f
-		return l.enter(t, m, shortName(fn), in)
+		return l.enter(t, m, shortName(fn), in), nil
 	}
 	return out, nil
 }
@@ -214,6 +242,8 @@ func decoratedBy(t *starlark.Thread, fn *starlark.Function, decorators []starlar
 			}
 		case lacked:
 			m.lacks = string(d)
+		case mistaken:
+			m.auto, m.wrong = &autotest{options}, d.err
 		case *manager:
 			out = d.decorating(out.(starlark.Callable))
 		default:
@@ -243,7 +273,8 @@ func shortName(fn *starlark.Function) string {
 }
 
 // enter registers a function of the module or of a test class.
-func (l *loader) enter(t *starlark.Thread, m marks, name string, in *class) (starlark.Value, error) {
+func (l *loader) enter(t *starlark.Thread, m marks, name string, in *class) starlark.Value {
+	l.redefine(t, l.testName(name, in), name)
 	var out starlark.Value = m.fn
 	if in == nil && (m.auto != nil || m.global) {
 		out = &m.decorated
@@ -253,27 +284,51 @@ func (l *loader) enter(t *starlark.Thread, m marks, name string, in *class) (sta
 	switch {
 	case m.profile:
 		test.Skip = skipProfile
-		return out, l.include(test)
+		l.include(test)
 	case !isTest(name) || in == nil && required(m.fn) > 1 && (m.auto != nil || m.global):
 		if isTest(name) {
 			l.shared = append(l.shared, test)
 		}
-		return out, nil
 	case m.auto == nil:
 		l.plain = append(l.plain, undecorated{m.fn, test, int(l.file.out.source(l.file.top(t)).line)})
-		return out, nil
+	default:
+		l.include(test)
 	}
-	return out, l.include(test)
+	return out
+}
+
+// redefine notes that a function or class of the full name has that of an
+// earlier one, whose place it takes.
+func (l *loader) redefine(t *starlark.Thread, full, name string) {
+	if line, ok := l.lines[full]; ok {
+		l.note(t, "%s takes the place of the one at line %d", name, line)
+	}
+	replaced := func(n string) bool { return n == full || strings.HasPrefix(n, full+"::") }
+	maps.DeleteFunc(l.lines, func(n string, _ int) bool { return replaced(n) })
+	l.lines[full] = int(l.file.out.source(l.file.top(t)).line)
+	l.file.tests = slices.DeleteFunc(l.file.tests, func(t *Test) bool { return replaced(t.Name) })
+	l.shared = slices.DeleteFunc(l.shared, func(t *Test) bool { return replaced(t.Name) })
+	l.plain = slices.DeleteFunc(l.plain, func(u undecorated) bool { return replaced(u.test.Name) })
+	if full == l.testName(name, nil) {
+		delete(l.wrapped, name)
+	}
+}
+
+// testName is the full name of a test of the module or of a class.
+func (l *loader) testName(name string, in *class) string {
+	if in != nil {
+		name = in.name + "::" + name
+	}
+	return l.file.Name + "::" + name
 }
 
 func (l *loader) test(name string, m *marks, in *class) *Test {
 	f := l.file
 	test := &Test{
-		Name: f.Name + "::" + name, File: f.Name, Line: int(m.fn.Position().Line), Options: m.options(), Skip: m.skip,
-		file: f, fn: m.fn, class: in, global: m.global, lacks: m.lacks,
+		Name: l.testName(name, in), File: f.Name, Line: int(m.fn.Position().Line), Options: m.options(), Skip: m.skip,
+		file: f, fn: m.fn, class: in, global: m.global, lacks: m.lacks, wrong: m.wrong,
 	}
 	if in != nil {
-		test.Name = f.Name + "::" + in.name + "::" + name
 		if test.Skip == "" {
 			test.Skip = in.skip
 		}
@@ -282,18 +337,11 @@ func (l *loader) test(name string, m *marks, in *class) *Test {
 }
 
 // include adds a test to the file's.
-func (l *loader) include(test *Test) error {
-	fn := test.fn
-	if required(fn) > 1 || test.class != nil && fn.NumParams() == 0 {
-		return fmt.Errorf("%s must have one parameter, the test case, not %d", shortName(fn), fn.NumParams())
-	}
-	for _, other := range l.file.tests {
-		if other.Name == test.Name {
-			return fmt.Errorf("%s is defined twice; the first is at line %d", shortName(fn), other.Line)
-		}
+func (l *loader) include(test *Test) {
+	if fn := test.fn; test.wrong == nil && (required(fn) > 1 || test.class != nil && fn.NumParams() == 0) {
+		test.wrong = &positioned{point{int32(test.Line), 1}, fmt.Errorf("%s must have one parameter, the test case, not %d", shortName(fn), fn.NumParams())}
 	}
 	l.file.tests = append(l.file.tests, test)
-	return nil
 }
 
 // required counts the parameters without default.
@@ -325,16 +373,18 @@ func callForeign(f foreign, args starlark.Tuple) (starlark.Value, error) {
 	}
 	switch {
 	case last == "skip":
-		return ignored{name, reason(args, 0)}, nil
+		return ignored{name: name, skip: reason(args, 0)}, nil
 	case last == "skipIf", last == "skipUnless":
 		if len(args) > 0 && bool(args[0].Truth()) == (last == "skipIf") {
-			return ignored{name, reason(args, 1)}, nil
+			return ignored{name: name, skip: reason(args, 1)}, nil
 		}
-		return ignored{name, ""}, nil
-	case strings.HasPrefix(last, "skip_unless_") && last != "skip_unless_1n1d":
-		return ignored{name, "it needs several devices: " + last}, nil
+		return ignored{name: name}, nil
+	case last == "skip_unless_1n1d":
+		return ignored{name: name}, nil
+	case strings.HasPrefix(last, "skip_unless_"):
+		return ignored{name: name, skip: "it needs several devices: " + last}, nil
 	}
-	return ignored{name, ""}, nil
+	return ignored{name: name, lost: true}, nil
 }
 
 func reason(args starlark.Tuple, i int) string {

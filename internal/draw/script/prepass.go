@@ -25,6 +25,7 @@ const (
 
 	fnUnsupported = "__unsupported__"
 	fnDropped     = "__dropped__"
+	fnUndefined   = "__undefined__"
 	fnChain       = "__chain__"
 	fnConcat      = "__concat__"
 	fnMany        = "__many__"
@@ -75,7 +76,7 @@ func prepass(src string) (*rewritten, *scanError) {
 		}
 	}
 	out := apply(src, p.edits)
-	out.opaque = p.opaque
+	out.opaque, out.stars = p.opaque, p.stars
 	return out, nil
 }
 
@@ -89,6 +90,7 @@ type prepasser struct {
 	done  map[int]bool // tokens, by start, that need no further edit
 	// opaque says that something outside of every function was dropped.
 	opaque bool
+	stars  []string // modules of which everything is imported
 }
 
 // maxElifs bounds a chain that later passes follow by recursion.
@@ -391,9 +393,7 @@ func (p *prepasser) fromStmt(toks []token) *scanError {
 		rest = rest[min(1, len(rest)):]
 		switch {
 		case name.is("*"):
-			if !strings.Contains(module, "automated_test_util") && module != "plumb" && module != "torch.nn.common_types" && module != "typing" {
-				p.opaque = true
-			}
+			p.stars = append(p.stars, module)
 			out = append(out, fmt.Sprintf("%s(%q, \"*\")", fnFrom, module))
 		case module == "__future__":
 			out = append(out, "pass")
@@ -554,7 +554,7 @@ func (p *prepasser) operator(toks []token, i int) *scanError {
 		return lacks(t, ":= is not supported in test files")
 	case "[":
 		if i > 0 && endsOperand(toks[i-1]) {
-			p.subscript(toks[i+1:])
+			p.subscript(toks[i:])
 		}
 	}
 	return nil
@@ -577,11 +577,18 @@ func endsOperand(t token) bool {
 	return t.is(")") || t.is("]") || t.is("}")
 }
 
-// subscript turns the slices of x[a:b, c] into slice(a, b); the tokens start
-// after the bracket. x[a:b] alone is left as it is.
+// subscript turns the slices of x[a:b, c] into slice(a, b), and x[a, b,] into
+// x[(a, b,)]; the tokens start with the bracket. x[a:b] alone is left as it is.
 func (p *prepasser) subscript(toks []token) {
-	items, colons := splitSubscript(toks)
-	if len(items) < 2 || colons == 0 {
+	items, end, colons := splitSubscript(toks)
+	if len(items) < 2 {
+		return
+	}
+	if len(items[len(items)-1]) == 0 {
+		p.put(toks[0].end, 0, "(")
+		p.put(toks[end].start, -1, ")")
+	}
+	if colons == 0 {
 		return
 	}
 	for _, item := range items {
@@ -589,20 +596,21 @@ func (p *prepasser) subscript(toks []token) {
 	}
 }
 
-// splitSubscript returns the comma-separated items up to the closing bracket
-// and the number of colons outside inner brackets.
-func splitSubscript(toks []token) (items [][]token, colons int) {
-	depth, start := 0, 0
-	for i, t := range toks {
+// splitSubscript returns the comma-separated items up to the closing bracket,
+// the index of that, and the number of colons outside inner brackets.
+func splitSubscript(toks []token) (items [][]token, end, colons int) {
+	depth, start := 0, 1
+	for i, t := range toks[1:] {
+		i++
 		switch {
 		case depth == 0 && t.is("]"):
-			return append(items, toks[start:i]), colons
+			return append(items, toks[start:i]), i, colons
 		case t.is("(") || t.is("[") || t.is("{"):
 			depth++
 		case t.is(")") || t.is("]") || t.is("}"):
 			depth--
 		case depth == 0 && t.is("lambda"):
-			return nil, 0
+			return nil, 0, 0
 		case depth == 0 && t.is(":"):
 			colons++
 		case depth == 0 && t.is(","):
@@ -610,7 +618,7 @@ func splitSubscript(toks []token) (items [][]token, colons int) {
 			start = i + 1
 		}
 	}
-	return nil, 0
+	return nil, 0, 0
 }
 
 func (p *prepasser) sliceItem(item []token) {

@@ -18,20 +18,15 @@ var pyTypes = func() map[string]*pyType {
 		"float":   {name: "float", typ: gen.Float, dtype: tensor.F64, convert: toFloat},
 		"bool":    {name: "bool", typ: gen.Bool, dtype: tensor.Bool, convert: toBool},
 		"complex": {name: "complex", typ: gen.Complex, dtype: tensor.C128, convert: toComplex},
-		"object":  {name: "object"},
-		"str":     {name: "str", convert: toStr}, "list": {name: "list", convert: toList}, "tuple": {name: "tuple", convert: toTuple}, "set": {name: "set", convert: toSet}, "frozenset": {name: "frozenset", convert: toSet},
-		"dict": {name: "dict", call: toDict}, "Any": {name: "Any"}, "Callable": {name: "Callable", of: anyType}, "Sequence": {name: "Sequence", of: anyType}, "Dict": {name: "Dict", of: anyType},
+		"object":  {name: "object"}, "NoneType": {name: "NoneType", typ: gen.None},
+		"str": {name: "str", convert: toStr}, "list": {name: "list", convert: toList, of: listType}, "tuple": {name: "tuple", convert: toTuple, of: tupleType}, "set": {name: "set", convert: toSet}, "frozenset": {name: "frozenset", convert: toSet},
+		"dict": {name: "dict", call: toDict, of: anyType}, "Any": {name: "Any"}, "Callable": {name: "Callable", of: anyType}, "Sequence": {name: "Sequence", of: anyType}, "Dict": {name: "Dict", of: anyType},
 		"Union": {name: "Union", of: func(ts []gen.Type) (gen.Type, error) { return gen.Union(ts...), nil }},
-		"Tuple": {name: "Tuple", of: func(ts []gen.Type) (gen.Type, error) { return gen.Tuple(ts...), nil }},
+		"Tuple": {name: "Tuple", of: tupleType},
 		"Optional": {name: "Optional", of: func(ts []gen.Type) (gen.Type, error) {
 			return gen.Union(append(ts, gen.None)...), nil
 		}},
-		"List": {name: "List", of: func(ts []gen.Type) (gen.Type, error) {
-			if len(ts) != 1 {
-				return gen.Type{}, fmt.Errorf("typing.List takes one type")
-			}
-			return gen.List(ts[0]), nil
-		}},
+		"List": {name: "List", of: listType},
 	}
 	named := func(name string, t gen.Type) { m[name] = &pyType{name: name, typ: t} }
 	for n := 1; n <= 6; n++ {
@@ -71,6 +66,15 @@ func plainOf(fn string, args starlark.Tuple) (starlark.Value, error) {
 		return nil, v.unavailable()
 	}
 	return args[0], nil
+}
+
+func tupleType(ts []gen.Type) (gen.Type, error) { return gen.Tuple(ts...), nil }
+
+func listType(ts []gen.Type) (gen.Type, error) {
+	if len(ts) != 1 {
+		return gen.Type{}, fmt.Errorf("typing.List takes one type")
+	}
+	return gen.List(ts[0]), nil
 }
 
 func anyType([]gen.Type) (gen.Type, error) { return gen.Type{}, nil }

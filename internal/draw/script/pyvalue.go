@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,7 +49,7 @@ func equal(x, y starlark.Value, depth int) (bool, error) {
 			return false, nil
 		}
 		for i := range xs {
-			if xs[i] == ys[i] && !isNaN(xs[i]) {
+			if identical(xs[i], ys[i]) && !isNaN(xs[i]) {
 				continue
 			}
 			if eq, err := equal(xs[i], ys[i], depth+1); err != nil || !eq {
@@ -111,6 +112,9 @@ func equalDicts(a, b *starlark.Dict, depth int) (bool, error) {
 	}
 	return true, nil
 }
+
+// identical reports whether x and y are one value.
+func identical(x, y starlark.Value) bool { return reflect.ValueOf(x).Comparable() && x == y }
 
 func isNaN(v starlark.Value) bool {
 	f, ok := v.(starlark.Float)

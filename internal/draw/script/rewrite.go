@@ -16,11 +16,13 @@ type rewriter struct {
 	hints map[point]string
 	// calls are the call expressions by that position, for error messages.
 	calls map[point]*syntax.CallExpr
-	level level
-	class *classBody // the innermost class around; nil for none
-	self  string     // the first parameter of the method around
-	count int        // classes so far
-	elses int        // loops with an else so far
+	// undefined are the messages about names that nothing defines.
+	undefined map[point]string
+	level     level
+	class     *classBody // the innermost class around; nil for none
+	self      string     // the first parameter of the method around
+	count     int        // classes so far
+	elses     int        // loops with an else so far
 	// properties are the names of attributes that functions compute.
 	properties map[string]bool
 	// withs counts the with statements around the code within its function;
@@ -62,6 +64,9 @@ func (r *rewriter) stmts(list []syntax.Stmt) []syntax.Stmt {
 			}
 		}
 		r.stmt(s)
+		if decorator {
+			later(s.(*syntax.ExprStmt).X.(*syntax.CallExpr))
+		}
 		out = append(out, s)
 		out = append(out, r.member(s)...)
 		if def, ok := s.(*syntax.DefStmt); ok && (r.level != inFunction || decorated) {
@@ -74,6 +79,17 @@ func (r *rewriter) stmts(list []syntax.Stmt) []syntax.Stmt {
 		r.fail(syntax.Start(list[len(list)-1]), "a decorator must be followed by a function or a class")
 	}
 	return out
+}
+
+func stringLiteral(s string, p syntax.Position) *syntax.Literal {
+	return &syntax.Literal{Token: syntax.STRING, TokenPos: p, Raw: quote(s), Value: s}
+}
+
+// later makes functions of a call's arguments.
+func later(c *syntax.CallExpr) {
+	for i, a := range c.Args {
+		c.Args[i] = &syntax.LambdaExpr{Lambda: syntax.Start(a), Body: a}
+	}
 }
 
 func isUnbroken(s syntax.Stmt) bool {
@@ -384,6 +400,10 @@ func (r *rewriter) expr(e syntax.Expr) syntax.Expr {
 		r.list(e.List)
 	case *syntax.DotExpr:
 		return r.dot(e)
+	case *syntax.Ident:
+		if msg, ok := r.undefined[at(e.NamePos)]; ok {
+			return call(fnUndefined, e.NamePos, stringLiteral(msg, e.NamePos))
+		}
 	case *syntax.IndexExpr:
 		e.X, e.Y = r.expr(e.X), r.expr(e.Y)
 	case *syntax.LambdaExpr:
@@ -412,8 +432,7 @@ func (r *rewriter) dot(e *syntax.DotExpr) syntax.Expr {
 	if !pythonAttrs[e.Name.Name] && !r.properties[e.Name.Name] {
 		return e
 	}
-	name := &syntax.Literal{Token: syntax.STRING, TokenPos: e.Name.NamePos, Raw: quote(e.Name.Name), Value: e.Name.Name}
-	return call(fnAttr, start, e.X, name)
+	return call(fnAttr, start, e.X, stringLiteral(e.Name.Name, e.Name.NamePos))
 }
 
 func (r *rewriter) list(es []syntax.Expr) {

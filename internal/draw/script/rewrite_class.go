@@ -155,9 +155,7 @@ func (c *classBody) defaults(params []syntax.Expr) {
 
 // tells is the statement by which the class learns of one of its names.
 func (c *classBody) tells(name string, p syntax.Position) syntax.Stmt {
-	own := name[len(c.prefix):]
-	literal := &syntax.Literal{Token: syntax.STRING, TokenPos: p, Raw: quote(own), Value: own}
-	return &syntax.ExprStmt{X: call(fnMember, p, literal, ident(name, p))}
+	return &syntax.ExprStmt{X: call(fnMember, p, stringLiteral(name[len(c.prefix):], p), ident(name, p))}
 }
 
 // member tells the class about what its body assigns.

@@ -61,6 +61,7 @@ type Test struct {
 	fn    *starlark.Function
 	class *class
 	lacks string // what the test needs that test files do not have
+	wrong error  // a mistake in the test's head
 
 	global bool // it has @globaltest
 	drives bool // it calls decorated functions
@@ -108,26 +109,28 @@ var fileOptions = &syntax.FileOptions{Set: true, While: true, TopLevelControl: t
 // Load parses a test file, runs its module body and collects its tests. The
 // error is an *Error with the position.
 func Load(filename string, src []byte) (*File, error) {
-	f := &File{Name: filename, src: string(src), out: &rewritten{}}
+	f := &File{Name: filename, src: string(src)}
+	if _, err := f.run(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// run executes the file and returns its names.
+func (f *File) run() (starlark.StringDict, error) {
+	f.out = &rewritten{}
 	out, scanErr := prepass(f.src)
 	if scanErr != nil {
 		return nil, f.errorAt(pointAt(f.src, scanErr.at), scanErr.msg)
 	}
 	f.out = out
-	tree, err := fileOptions.Parse(filename, out.text, 0)
+	names := newNames(out)
+	program, err := f.compile(names)
 	if err != nil {
 		return nil, f.located(err)
 	}
-	if err := f.rewrite(tree); err != nil {
-		return nil, f.located(err)
-	}
-	names := &names{opaque: out.opaque, known: predeclared}
-	program, err := starlark.FileProgram(tree, names.has)
-	if err != nil {
-		return nil, f.located(err)
-	}
-	l := &loader{file: f, wrapped: map[string]bool{}}
-	thread := &starlark.Thread{Name: filename, Print: func(*starlark.Thread, string) {}}
+	l := &loader{file: f, wrapped: map[string]bool{}, lines: map[string]int{}}
+	thread := &starlark.Thread{Name: f.Name, Print: func(*starlark.Thread, string) {}}
 	thread.SetLocal(loadKey, l)
 	thread.SetMaxExecutionSteps(maxSteps)
 	globals, err := program.Init(thread, names.all())
@@ -135,18 +138,66 @@ func Load(filename string, src []byte) (*File, error) {
 		return nil, f.located(err)
 	}
 	globals.Freeze()
-	if err := l.enlist(); err != nil {
-		return nil, f.located(err)
+	l.enlist()
+	return globals, nil
+}
+
+// compile turns the file's source into a program. Names that nothing defines
+// are errors where they are used, as in Python.
+func (f *File) compile(names *names) (*starlark.Program, error) {
+	var undefined map[point]string
+	for {
+		tree, err := fileOptions.Parse(f.Name, f.out.text, 0)
+		if err != nil {
+			return nil, err
+		}
+		if err := f.rewrite(tree, undefined); err != nil {
+			return nil, err
+		}
+		program, err := starlark.FileProgram(tree, names.has)
+		if undefined != nil || err == nil {
+			return program, err
+		}
+		if undefined = undefinedNames(err); undefined == nil {
+			return nil, err
+		}
 	}
-	return f, nil
+}
+
+// undefinedNames are the messages about names that nothing defines, by
+// position; nil when the error tells of something else as well.
+func undefinedNames(err error) map[point]string {
+	var list resolve.ErrorList
+	if !errors.As(err, &list) {
+		return nil
+	}
+	out := map[point]string{}
+	for _, e := range list {
+		if !strings.HasPrefix(e.Msg, "undefined: ") {
+			return nil
+		}
+		out[at(e.Pos)] = e.Msg
+	}
+	return out
 }
 
 // names are those that a file may use without defining them. Where a part of
-// the file was dropped, any other name may have been defined there.
+// the file was dropped, or a module is not known of which everything is
+// imported, any other name may have been defined there.
 type names struct {
 	opaque bool
 	known  starlark.StringDict
 	lost   []string
+}
+
+func newNames(out *rewritten) *names {
+	n := &names{out.opaque, maps.Clone(predeclared), nil}
+	for _, module := range out.stars {
+		all, known := exported(module)
+		maps.Copy(n.known, all)
+		n.opaque = n.opaque || !known
+	}
+	return n
 }
 
 func (n *names) has(name string) bool {
@@ -160,19 +211,16 @@ func (n *names) has(name string) bool {
 	return true
 }
 
+// all returns the values of the names, once it is known which the file uses.
 func (n *names) all() starlark.StringDict {
-	if len(n.lost) == 0 {
-		return n.known
-	}
-	all := maps.Clone(n.known)
 	for _, name := range n.lost {
-		all[name] = foreign(name)
+		n.known[name] = foreign(name)
 	}
-	return all
+	return n.known
 }
 
-func (f *File) rewrite(tree *syntax.File) error {
-	r := &rewriter{marks: f.out.marks, hints: map[point]string{}, calls: map[point]*syntax.CallExpr{}, properties: properties(tree)}
+func (f *File) rewrite(tree *syntax.File, undefined map[point]string) error {
+	r := &rewriter{marks: f.out.marks, hints: map[point]string{}, calls: map[point]*syntax.CallExpr{}, undefined: undefined, properties: properties(tree)}
 	tree.Stmts = r.stmts(tree.Stmts)
 	f.hints, f.calls, f.mentions = r.hints, r.calls, map[int][]string{}
 	syntax.Walk(tree, func(n syntax.Node) bool {

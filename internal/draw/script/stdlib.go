@@ -22,28 +22,12 @@ func init() {
 		"functools":   &library{name: "functools", names: starlark.StringDict{"partial": starlark.NewBuiltin("partial", partial), "reduce": builtin("reduce", reduce), "wraps": builtin("wraps", wraps)}},
 		"operator":    &library{name: "operator", names: operatorNames()},
 		"copy":        &library{name: "copy", names: starlark.StringDict{"copy": builtin("copy", shallowCopy), "deepcopy": builtin("deepcopy", deepCopy)}},
-		"os":          &library{name: "os", names: starlark.StringDict{"getenv": builtin("getenv", getenv), "environ": environment{}}},
-		"sys":         &library{name: "sys", names: starlark.StringDict{"version_info": starlark.Tuple{starlark.MakeInt(3), starlark.MakeInt(11), starlark.MakeInt(2)}, "platform": starlark.String("linux"), "maxsize": starlark.MakeInt64(math.MaxInt64)}},
-		"warnings":    &library{name: "warnings", names: starlark.StringDict{"filterwarnings": ignoredCall("filterwarnings"), "simplefilter": ignoredCall("simplefilter"), "warn": ignoredCall("warn")}},
-		"packaging":   &library{name: "packaging", names: starlark.StringDict{"version": versionLibrary}}, "packaging.version": versionLibrary,
+		"os":          &library{name: "os", names: starlark.StringDict{"getenv": environmentGet, "environ": environment{}, "path": osPath}}, "os.path": osPath,
+		"sys":       &library{name: "sys", names: starlark.StringDict{"version_info": starlark.Tuple{starlark.MakeInt(3), starlark.MakeInt(11), starlark.MakeInt(2)}, "platform": starlark.String("linux"), "maxsize": starlark.MakeInt64(math.MaxInt64)}},
+		"warnings":  &library{name: "warnings", names: starlark.StringDict{"filterwarnings": ignoredCall("filterwarnings"), "simplefilter": ignoredCall("simplefilter"), "warn": ignoredCall("warn")}},
+		"packaging": &library{name: "packaging", names: starlark.StringDict{"version": versionLibrary}}, "packaging.version": versionLibrary,
 		"random": randomModule{}, "numpy": numpy, "numpy.random": numpyRandom, "numpy.testing": numpyTesting,
 	}
-	util := starlark.StringDict{
-		"GenArgList": builtin("GenArgList", genArgList), "GenArgDict": builtin("GenArgDict", genArgDict), "GenCartesianProduct": builtin("GenCartesianProduct", cartesianProduct),
-		"type_name_to_flow_type": typeNames(func(d dtype) starlark.Value { return d }), "type_name_to_np_type": typeNames(func(d dtype) starlark.Value { return numpyType(d) }),
-	}
-	standard["oneflow.test_utils.test_util"], standard["test_util"] = &library{name: "test_util", names: util}, &library{name: "test_util", names: util}
-}
-
-func typeNames(f func(dtype) starlark.Value) *starlark.Dict {
-	d := starlark.NewDict(8)
-	for alias, name := range map[string]string{"float16": "float16", "float32": "float32", "float": "float32", "float64": "float64", "double": "float64", "int8": "int8", "int32": "int32", "int64": "int64", "uint8": "uint8", "bool": "bool", "complex64": "complex64", "complex128": "complex128"} {
-		if err := d.SetKey(starlark.String(alias), f(torchConstants[name].(dtype))); err != nil {
-			panic(err) // a string is hashable
-		}
-	}
-	d.Freeze()
-	return d
 }
 
 // real makes a function of one float.
@@ -394,37 +378,6 @@ func copyValue(v starlark.Value, depth int, left *int) (starlark.Value, error) {
 	}
 	return v, nil
 }
-
-func getenv(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
-	if len(a) == 2 {
-		return a[1], nil
-	}
-	return starlark.None, nil
-}
-
-// environment is os.environ: empty.
-type environment struct{}
-
-func (environment) String() string        { return "environ({})" }
-func (environment) Type() string          { return "environ" }
-func (environment) Freeze()               {}
-func (environment) Truth() starlark.Bool  { return false }
-func (environment) Hash() (uint32, error) { return 0, nil }
-func (environment) AttrNames() []string   { return []string{"get"} }
-
-// Attr returns get.
-func (environment) Attr(name string) (starlark.Value, error) {
-	if name == "get" {
-		return builtin("get", getenv), nil
-	}
-	return nil, nil
-}
-
-// Get finds nothing.
-func (environment) Get(starlark.Value) (starlark.Value, bool, error) { return nil, false, nil }
-
-// SetKey has no effect.
-func (environment) SetKey(_, _ starlark.Value) error { return nil }
 
 // record is an instance of a named tuple.
 type namedType struct {

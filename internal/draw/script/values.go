@@ -157,11 +157,14 @@ func (t *pyType) Get(k starlark.Value) (starlark.Value, bool, error) {
 	if !ok {
 		items = starlark.Tuple{k}
 	}
+	if n := len(items); n == 2 && items[1] == (ellipsis{}) { // Tuple[int, ...]
+		return pyTypes["List"].Get(items[0])
+	}
 	parts := make([]gen.Type, len(items))
 	for i, v := range items {
 		p, err := typeOf(v)
-		if err != nil {
-			return nil, false, err
+		if err != nil { // an annotation need not be one to draw
+			return &pyType{name: t.name}, true, nil
 		}
 		parts[i] = p
 	}
@@ -183,7 +186,7 @@ func (t *pyType) CallInternal(thread *starlark.Thread, args starlark.Tuple, kwar
 func typeOf(v starlark.Value) (gen.Type, error) {
 	switch v := v.(type) {
 	case *pyType:
-		if v.of == nil {
+		if v.typ.IsDrawable() {
 			return v.typ, nil
 		}
 	case starlark.NoneType:

@@ -1,0 +1,161 @@
+package script
+
+import (
+	_ "embed"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+
+	"go.starlark.net/starlark"
+)
+
+func init() {
+	predeclared[fnImport] = builtin(fnImport, importModule)
+	utilityNames = sync.OnceValue(loadUtilities)
+	predeclared[fnFrom] = builtin(fnFrom, importName)
+}
+
+// oldNames are packages under which OneFlow's modules were imported once.
+var oldNames = []string{"oneflow.compatible.single_client", "oneflow.experimental"}
+
+// moduleOf returns what an import of a module binds.
+func moduleOf(name string) starlark.Value {
+	for _, old := range oldNames {
+		if name == old || strings.HasPrefix(name, old+".") {
+			name = "oneflow" + strings.TrimPrefix(name, old)
+		}
+	}
+	if names := ownNames(name); names != nil {
+		return &library{name: name, names: names, lacks: name == "typing"}
+	}
+	if v := standard[name]; v != nil {
+		return v
+	}
+	switch {
+	case name == "torch" || strings.HasPrefix(name, "torch."):
+		return path(name)
+	case name == "oneflow" || strings.HasPrefix(name, "oneflow."):
+		return oneflow(strings.TrimPrefix(strings.TrimPrefix(name, "oneflow"), "."))
+	}
+	return foreign(name)
+}
+
+// ownNames are the names of a module around AutoTest's tests for which Plumb
+// has its own; nil for other modules.
+func ownNames(module string) starlark.StringDict {
+	last := module[strings.LastIndexByte(module, '.')+1:]
+	switch {
+	case module == "plumb":
+		return vocabularyNames()
+	case strings.Contains(module, "automated_test_util"):
+		return automatedNames()
+	case last == "test_util", strings.HasSuffix(module, "nn.modules.utils"):
+		return utilityNames()
+	case last == "common_types", module == "typing":
+		return typeNames()
+	case last == "broadcast_ops":
+		return starlark.StringDict{"broadcast_shapes": path("torch.broadcast_shapes")}
+	}
+	return nil
+}
+
+// vocabularyNames are those of "from plumb import *".
+func vocabularyNames() starlark.StringDict {
+	names := starlark.StringDict{"torch": path("torch")}
+	maps.Copy(names, vocabulary)
+	return names
+}
+
+func typeNames() starlark.StringDict {
+	names := starlark.StringDict{}
+	for name, t := range pyTypes {
+		names[name] = t
+	}
+	return names
+}
+
+// automatedNames are those that OneFlow's automated_test_util brings: beside
+// the vocabulary what it imports itself.
+func automatedNames() starlark.StringDict {
+	names := starlark.StringDict{
+		"flow": moduleOf("oneflow"), "oneflow": moduleOf("oneflow"), "np": moduleOf("numpy"), "unittest": moduleOf("unittest"),
+		"OrderedDict": pyTypes["dict"], "broadcast_shapes": path("torch.broadcast_shapes"),
+	}
+	for _, module := range []string{"os", "sys", "math", "copy", "functools", "itertools", "collections", "numpy", "warnings"} {
+		names[module] = moduleOf(module)
+	}
+	for name, f := range randomFuncs {
+		names[name] = f.value("random." + name)
+	}
+	maps.Copy(names, utilityNames())
+	maps.Copy(names, vocabularyNames())
+	return names
+}
+
+//go:embed utilities.py
+var utilitySource string
+
+// utilityNames are those of OneFlow's test_util and of torch.nn.modules.utils.
+var utilityNames func() starlark.StringDict
+
+func loadUtilities() starlark.StringDict {
+	names, err := (&File{Name: "utilities.py", src: utilitySource}).run()
+	if err != nil {
+		panic(err) // the source is part of this package
+	}
+	maps.Copy(names, starlark.StringDict{
+		"GenArgList": builtin("GenArgList", genArgList), "GenArgDict": builtin("GenArgDict", genArgDict), "GenCartesianProduct": builtin("GenCartesianProduct", cartesianProduct),
+		"type_name_to_flow_type": dtypesByName(func(d dtype) starlark.Value { return d }), "type_name_to_np_type": dtypesByName(func(d dtype) starlark.Value { return numpyType(d) }),
+	})
+	return names
+}
+
+func dtypesByName(f func(dtype) starlark.Value) *starlark.Dict {
+	d := starlark.NewDict(16)
+	for alias, name := range map[string]string{"float16": "float16", "float32": "float32", "float": "float32", "float64": "float64", "double": "float64", "int8": "int8", "int32": "int32", "int64": "int64", "uint8": "uint8", "bool": "bool", "complex64": "complex64", "complex128": "complex128"} {
+		if err := d.SetKey(starlark.String(alias), f(torchConstants[name].(dtype))); err != nil {
+			panic(err) // a string is hashable
+		}
+	}
+	d.Freeze()
+	return d
+}
+
+// exported returns the names that "from module import *" binds, and whether
+// they are known.
+func exported(module string) (starlark.StringDict, bool) {
+	switch m := moduleOf(module).(type) {
+	case *library:
+		return m.names, true
+	case randomModule:
+		names := starlark.StringDict{}
+		for name, f := range randomFuncs {
+			names[name] = f.value("random." + name)
+		}
+		return names, true
+	}
+	return nil, false
+}
+
+func importModule(_ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+	return moduleOf(string(args[0].(starlark.String))), nil
+}
+
+func importName(_ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+	module, name := string(args[0].(starlark.String)), string(args[1].(starlark.String))
+	if name == "*" {
+		return starlark.None, nil
+	}
+	if v := standard[module+"."+name]; v != nil {
+		return v, nil
+	}
+	if names := ownNames(module + "." + name); names != nil {
+		return moduleOf(module + "." + name), nil
+	}
+	v, err := moduleOf(module).(starlark.HasAttrs).Attr(name)
+	if v == nil && err == nil {
+		err = fmt.Errorf("%s has no name %s", module, name)
+	}
+	return v, err
+}
