@@ -62,3 +62,13 @@ func exactDiv(a op.Args) op.Truth {
 	}
 	return exactly(truth.Div)(a)
 }
+
+// exactPrelu knows the calls whose slopes lie along the last dimension, as
+// tensors broadcast: one slope, or one per column.
+func exactPrelu(a op.Args) op.Truth {
+	rank, slopes := len(a.Value("input").Shape()), tensor.NumElements(a.Value("weight").Shape())
+	if rank == 0 || slopes > 1 && rank != 2 {
+		return nil
+	}
+	return exactly(truth.LeakyRelu)(a)
+}

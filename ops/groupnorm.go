@@ -60,6 +60,7 @@ var groupNormOps = []*op.Def{
 		Reject: checkPrelu,
 		Infer:  inferPrelu,
 		Sample: samplePrelu,
+		Exact:  exactPrelu,
 		Tol:    ulpTol(1, "a multiplication, correctly rounded"),
 	}, func(b op.Builder, a op.Args) op.Value {
 		x, w := a.Value("input"), a.Value("weight")

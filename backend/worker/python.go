@@ -41,7 +41,7 @@ func FindPython(flag string) (path, torchVersion string, err error) {
 	if flag != "" {
 		path, version, err := tryPython(flag)
 		if err != nil {
-			return "", "", &backend.Fault{Backend: "torch", Err: err, Fix: fixFor(path)}
+			return "", "", &backend.Fault{Backend: "torch", Err: err, Fix: fixNamed(flag, path)}
 		}
 		return path, version, nil
 	}
@@ -84,6 +84,15 @@ func worst(missed []error) error {
 }
 
 const aptInstall = "apt-get install --no-install-recommends python3-torch libopenblas0-pthread"
+
+// fixNamed says how to repair the Python that is asked for by name; path is ""
+// where there is none.
+func fixNamed(name, path string) string {
+	if path == "" && !strings.HasPrefix(name, "/usr/bin/") {
+		return "name a Python that has torch with --python or $PLUMB_PYTHON, or neither"
+	}
+	return fixFor(path)
+}
 
 // fixFor returns the command that gives the Python at path its torch; for an
 // empty path, one that gives the system both.

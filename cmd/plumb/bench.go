@@ -37,7 +37,7 @@ func newBenchCases() *cobra.Command {
 native operators, and divides the cases by the CPU time of every process,
 drawing, comparing and PyTorch included; the start of the processes is not
 counted. The median of the rounds is shown.`,
-		Args: cobra.NoArgs,
+		Args: noArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b.session.err = cmd.ErrOrStderr()
 			if err := b.run(cmd.Context()); err != nil {
@@ -48,11 +48,11 @@ counted. The median of the rounds is shown.`,
 	}
 	b.cases.n, b.subjects.jobs, b.cases.seed = 200, 2, 1
 	fl := cmd.Flags()
-	fl.StringVar(&b.subjects.reference, "reference", "", "the reference (default torch); see plumb help backends")
+	fl.StringVar(&b.subjects.reference, "reference", "", "the backend that is taken to be right (default torch); see plumb help backends")
 	pythonFlag(fl, &b.subjects.python)
 	fl.VarP(wholeNumber(&b.cases.n, 1), "number", "n", "cases per test and round")
 	fl.Var(wholeNumber(&b.rounds, 1), "count", "rounds")
-	jobsFlag(fl, &b.subjects.jobs, "lanes")
+	jobsFlag(fl, &b.subjects.jobs, "cases that run at the same time")
 	jsonFlag(fl, &asJSON, "print one object")
 	return cmd
 }

@@ -29,7 +29,7 @@ var benchCompare string
 
 func newBenchCompare() *cobra.Command {
 	b := &compareBench{}
-	size, python := "64MiB", ""
+	size, python := 64<<20, ""
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "compare",
@@ -38,23 +38,16 @@ func newBenchCompare() *cobra.Command {
 counted: with every statistic, and with the pass or fail rules alone. In the
 same rounds it measures a plain read of the memory, and numpy.allclose and
 torch.allclose in a Python process. The medians of the rounds are shown.`,
-		Args: cobra.NoArgs,
+		Args: noArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			n, err := parseSize(size)
-			if err != nil {
-				return usage(err)
-			}
-			if b.count < 1 {
-				return usage(errors.New("--count must be at least 1"))
-			}
-			if err := b.run(cmd.Context(), n, python); err != nil {
+			if err := b.run(cmd.Context(), size, python); err != nil {
 				return err
 			}
 			return b.print(cmd.OutOrStdout(), asJSON)
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&size, "size", size, "bytes of each tensor, such as 64MiB")
+	fl.Var(&limited[int]{to: &size, parse: parseSize, kind: "size", want: "from 4KiB to 16GiB, such as 64MiB", text: "64MiB"}, "size", "bytes of each tensor")
 	b.count = 9
 	fl.Var(wholeNumber(&b.count, 1), "count", "rounds")
 	fl.StringVar(&python, "python", "", "the Python that has numpy and torch")
@@ -63,7 +56,7 @@ torch.allclose in a Python process. The medians of the rounds are shown.`,
 }
 
 // parseSize reads a number of bytes with an optional KiB, MiB or GiB.
-func parseSize(s string) (int, error) {
+func parseSize(s string) (n int, ok bool) {
 	digits, shift := s, 0
 	for i, unit := range []string{"KiB", "MiB", "GiB"} {
 		if d, ok := strings.CutSuffix(s, unit); ok {
@@ -71,10 +64,8 @@ func parseSize(s string) (int, error) {
 		}
 	}
 	n, err := strconv.Atoi(digits)
-	if err != nil || n < 1 || n > math.MaxInt32 || n<<shift < 4096 || n<<shift > 16<<30 {
-		return 0, fmt.Errorf("size %q: want between 4KiB and 16GiB, such as 64MiB", s)
-	}
-	return n << shift &^ 63, nil
+	ok = err == nil && n >= 1 && n <= math.MaxInt32 && n<<shift >= 4096 && n<<shift <= 16<<30
+	return n << shift &^ 63, ok
 }
 
 // compareBench measures package compare.

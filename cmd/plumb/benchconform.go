@@ -64,17 +64,16 @@ func newBenchConform() *cobra.Command {
 them with plumb conform run, and has a plain Python script do what gen does:
 draw with numpy in float64 and cast, PyTorch forward and backward, one pickle
 per case of inputs, outputs and gradients. CPU seconds are those of all
-processes of a command, user and system, from its start to its end: importing
-torch is in them, once for the script and once per worker for gen. The part that
-the script spends in PyTorch's forward and backward is told: gen asks PyTorch as
-well, so that the other part is all that it can save. The peak of
-memory is that of the sum of all processes, pages that they share counted once.
+processes of a command, user and system, from its start to its end, importing
+torch included: once for the script and once per worker for gen. How much of it
+the script spends in PyTorch's forward and backward is shown, since gen has to
+spend that too. Peak memory is summed over all processes, shared pages counted
+once.
 Functions without a name of their own in PyTorch are left out of all three.
 
---sample N takes N cases, evenly from the list in the order of their size, so
-that they have about the bytes per case of all. Without CONFIG it is the
-development config, where there is one, else the config that Plumb ships.`,
-		Args: cobra.MaximumNArgs(1),
+--sample N takes N cases spread evenly over the sizes. Without CONFIG it measures
+the development config, where there is one, else the config that Plumb ships.`,
+		Args: takes(0, 1, "one CONFIG"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			config, err := b.config(args)
 			if err != nil {
@@ -86,12 +85,12 @@ development config, where there is one, else the config that Plumb ships.`,
 	fl := cmd.Flags()
 	pythonFlag(fl, &b.python)
 	fl.StringSliceVar(&b.fnames, "fname", nil, "these functions only; may be repeated")
-	fl.Var(wholeNumber(&b.sample, 0), "sample", "this many cases, spread over all sizes; 0 for all")
-	fl.Uint64Var(&b.seed, "seed", 1, "the seed of the sample")
+	fl.Var(wholeNumber(&b.sample, 0), "sample", "take this many cases, spread over all sizes; 0 for all")
+	fl.Var(fixedSeed(&b.seed, 1), "seed", "the seed of the sample")
 	b.limit = math.MaxInt
-	fl.Var(memorySize(&b.limit, ""), "limit", "cases with at most so many bytes of inputs")
+	fl.Var(memorySize(&b.limit, ""), "limit", "leave out cases with more bytes of inputs than this")
 	b.jobs = 2
-	jobsFlag(fl, &b.jobs, "workers of gen and run")
+	jobsFlag(fl, &b.jobs, "cases that gen and run work on at the same time")
 	fl.BoolVar(&b.json, "json", false, "print one object per line")
 	return cmd
 }

@@ -19,10 +19,11 @@ func newBenchDraw() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "draw",
 		Short: "Microseconds to draw a case of the twelve fixed tests",
-		Long: `Draw draws cases of the twelve tests of plumb bench cases in one goroutine: the
-test function runs in the engine and its calls are recorded as a program. Making
-the inputs' elements is measured beside it. Nothing is run, so PyTorch is not
-needed. Of each test the median and the 90th percentile over its cases are shown.`,
+		Long: `Draw draws cases of the twelve tests of plumb bench cases in one goroutine: each
+test function is executed and its calls are recorded as a program. Filling the
+input tensors is timed separately. No operator runs, so PyTorch is not needed.
+For each test the median and the 90th percentile over its cases are shown.`,
+		Args: noArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := b.run(); err != nil {
 				return usage(err)
@@ -32,7 +33,7 @@ needed. Of each test the median and the 90th percentile over its cases are shown
 	}
 	fl := cmd.Flags()
 	fl.VarP(wholeNumber(&b.n, 1), "number", "n", "cases per test")
-	fl.Uint64Var(&b.seed, "seed", 1, "the seed of all cases")
+	fl.Var(fixedSeed(&b.seed, 1), "seed", "the seed of all cases")
 	fl.BoolVar(&asJSON, "json", false, "print one object")
 	return cmd
 }

@@ -35,14 +35,11 @@ on the same tensors; medians are shown. The results of each are compared with
 PyTorch's before anything is timed, and those of the graph with eager's, bit by
 bit.
 
-Memory is the most that is held at once above what was held before the step:
-tensors that live, after each operator, by the garbage collector's count; of
-PyTorch what its profiler reports of the allocator.`,
-		Args: cobra.NoArgs,
+Memory is the peak of what a step adds: of Plumb the live tensors after each
+operator, as Go's garbage collector counts them; of PyTorch what its profiler
+reports of the allocator.`,
+		Args: noArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if b.count < 1 {
-				return usage(errors.New("--count must be at least 1"))
-			}
 			if err := b.run(cmd.Context(), python); err != nil {
 				return err
 			}
@@ -57,7 +54,7 @@ PyTorch what its profiler reports of the allocator.`,
 	b.threads = []int{1}
 	fl.Var(wholeNumbers(&b.threads, 0), "threads", "numbers of threads; 0 is one per core")
 	fl.Var(passes(&b.without), "without", "passes that the graphs leave out")
-	fl.BoolVar(&b.CPU, "cpu", false, "measure the CPU time of the process that runs a step, not the time that passes")
+	fl.BoolVar(&b.CPU, "cpu", false, "measure CPU time instead of wall-clock time")
 	fl.BoolVar(&asJSON, "json", false, "print one object")
 	return cmd
 }

@@ -14,10 +14,10 @@ func newConform() *cobra.Command {
 	return parent(&cobra.Command{
 		Use:   "conform",
 		Short: "Record a conformance config on the reference, judge backends by it",
-		Long: `Conform reads configs in the language of DIOPI's conformance test, from a Python
-file that holds the dict or from YAML, and expands them to cases. Gen records
-what PyTorch does with them, run judges a backend by the recording, history
-shows earlier runs.`,
+		Long: `Conform reads configs in the language of DIOPI's conformance test (a Python file
+with the dict, or YAML) and expands them to cases. Gen records what PyTorch
+computes for them, run judges a backend by that recording, and history shows
+earlier runs.`,
 	}, newConformExpand(), newConformList(), newConformGen(), newConformRun(), newConformHistory())
 }
 
@@ -28,7 +28,7 @@ func newConformExpand() *cobra.Command {
 		Short: "Print the cases of a config, in order",
 		Long: `Expand prints the cases of a config, in order: their names, or with --json one
 object per line. Warnings about keys that have no effect go to stderr.`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1, "a CONFIG"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := readConfig(args[0], cmd.ErrOrStderr())
 			if err != nil {

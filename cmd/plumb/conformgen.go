@@ -45,30 +45,35 @@ func newConformGen() *cobra.Command {
 backward, and writes a baseline: a directory with a manifest and compressed
 shards, for plumb conform run on machines without the reference.
 
-An interrupted recording goes on where it stopped when the same command is
-given again; what it has finished can be used until then.`,
+The same command resumes an interrupted recording; the cases recorded so far can
+already be used.`,
 		Example: `  plumb conform gen my_config.py --out baseline
   plumb conform gen my_config.py --out baseline --fname conv2d,relu`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1, "one CONFIG"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("timeout") {
+				if err := idleTimeout("--timeout", g.reference); err != nil {
+					return err
+				}
+			}
 			return g.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVarP(&g.out, "out", "o", "", "the directory of the baseline")
-	fl.Uint64Var(&g.seed, "seed", 1, "the seed of all inputs")
+	fl.VarP(folder(&g.out), "out", "o", "the directory of the baseline")
+	fl.Var(fixedSeed(&g.seed, 1), "seed", "the seed of all inputs")
 	g.jobs = runtime.NumCPU()
-	jobsFlag(fl, &g.jobs, "references that run cases at the same time")
+	jobsFlag(fl, &g.jobs, "cases that run at the same time")
 	fl.StringSliceVar(&g.fnames, "fname", nil, "record these functions only; may be repeated")
-	fl.StringVar(&g.reference, "reference", defaultReference, "the backend that is believed; see plumb help backends")
+	fl.StringVar(&g.reference, "reference", defaultReference, "the backend that is taken to be right; see plumb help backends")
 	pythonFlag(fl, &g.python)
 	g.timeout = 2 * time.Minute
 	fl.Var(timeSpan(&g.timeout), "timeout", "time limit of one case")
-	fl.BoolVar(&g.self, "self-contained", false, "store large results whole, not as their difference from what Plumb's own operators compute")
+	fl.BoolVar(&g.self, "self-contained", false, "store large results in full instead of as the difference from what Plumb's own operators compute: larger, but read without computing")
 	g.truth = baseline.SmallTruth
-	fl.Var(oneOf(&g.truth, baseline.Contested, baseline.SmallTruth, baseline.AllTruth, baseline.NoTruth), "truth", `the cases of which the reference is asked in float64, too: "contested" (where what Plumb's own operators compute differs by more than their limits), "small" (these, and what rounds and has at most 512 elements), "all" (that round) or "none"; never of more than 3145728 elements`)
-	fl.Var(memorySize(&g.memory, "1GB"), "memory", "the most that cases under way may take; larger ones run alone")
-	fl.StringVar(&g.only, "only", "", "record these cases only: a file with a name a line")
+	fl.Var(oneOf(&g.truth, baseline.Contested, baseline.SmallTruth, baseline.AllTruth, baseline.NoTruth), "truth", `for which cases float64 results of the reference are stored too: "contested" (Plumb's own operators differ from the reference by more than their limits), "small" (these, and every result of at most 512 elements that rounding affects), "all" (every result that rounding affects) or "none"; results of more than 3145728 elements never are`)
+	fl.Var(memorySize(&g.memory, "1GB"), "memory", "memory for the cases that run at the same time; a case that needs more runs alone")
+	fl.Var(inFile(&g.only), "only", "record these cases only: a file with a name a line")
 	_ = fl.MarkHidden("only")
 	_ = cmd.MarkFlagRequired("out")
 	return cmd

@@ -30,16 +30,16 @@ func newConformHistory() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history [RUN | --diff RUN RUN]",
 		Short: "List, show or compare the runs of a results store",
-		Long: `History shows what plumb conform run --store has kept: without a RUN a line per
-run, with how many of the functions the candidate implements and how many of the
-cases pass; of a RUN, its number or last, the tables of functions and dtypes and
-what failed; with --diff of two, the cases whose verdict changed from the first
-to the second.`,
+		Long: `History shows the runs that plumb conform run --store has kept. Without a RUN it
+prints a line per run: how many functions the candidate implements and how many
+cases pass. With a RUN (its number, or "last") it prints the tables of functions
+and dtypes and what failed; with --diff and two RUNs, the cases whose verdict
+changed from the first to the second.`,
 		Example: `  plumb conform history --store results.db
   plumb conform history --store results.db last
   plumb conform history --store results.db --diff 3 last
   plumb conform history --store results.db last --json`,
-		Args: cobra.MaximumNArgs(2),
+		Args: takes(0, 2, "one RUN, or two with --diff"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h.out = bufio.NewWriter(cmd.OutOrStdout())
 			err := h.run(args)
@@ -50,8 +50,8 @@ to the second.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&h.path, "store", "", "the results store (default: $"+storeVariable+")")
-	fl.BoolVar(&h.diff, "diff", false, "compare two runs; the exit code is 1 where a case fails newly")
+	fl.Var(inFile(&h.path), "store", "the results store (default: $"+storeVariable+")")
+	fl.BoolVar(&h.diff, "diff", false, "compare two runs; the exit code is 1 when a case fails that did not fail before")
 	fl.BoolVar(&h.json, "json", false, "one JSON object per run, result or change and line")
 	return cmd
 }

@@ -35,25 +35,27 @@ func newConformList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [CONFIG]",
 		Short: "Print the functions of a config: their cases, who implements them, which models call them",
-		Long: `List prints the functions of a config with the number of their cases and
-entries; without a CONFIG, of the one that Plumb ships. With --candidate it asks a
-backend for the smallest case of each function, and tells which it implements.
-With --models it prints the models instead, and how much of each the config has.`,
+		Long: `List prints the functions of a config (default: the one that Plumb ships) with
+the number of their cases and entries. With --candidate it runs the smallest case
+of each function on a backend and says which functions that implements. With
+--models it prints networks instead, such as resnet50: how many functions each
+calls, and which of them the config lacks.`,
 		Example: `  plumb conform list my_config.py
   plumb conform list --candidate native
   plumb conform list --models --candidate ./my-worker`,
-		Args: cobra.MaximumNArgs(1),
+		Args: takes(0, 1, "one CONFIG"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return l.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&l.candidate, "candidate", "", "tell what this backend implements; see plumb help backends")
+	fl.StringVar(&l.candidate, "candidate", "", "say for each function whether this backend implements it; see plumb help backends")
 	pythonFlag(fl, &l.python)
 	needs(cmd, "python", "candidate")
 	fl.BoolVar(&l.json, "json", false, "one JSON object per function or model and line")
 	l.models.add(fl)
-	fl.BoolVar(&l.models.all, "models", false, "print the models instead of the functions")
+	fl.BoolVar(&l.models.all, "models", false, "print networks instead of functions")
+	needs(cmd, "model-file", "model", "models")
 	return cmd
 }
 
@@ -79,6 +81,9 @@ func (l *conformList) run(ctx context.Context, args []string, out, errs io.Write
 	models, model, err := l.models.load()
 	if err != nil {
 		return err
+	}
+	if model != nil {
+		models = []*config.Model{model}
 	}
 	functions, total := l.count(c, model)
 	if l.candidate != "" {
@@ -301,8 +306,8 @@ type modelFlags struct {
 }
 
 func (m *modelFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&m.name, "model", "", "only the functions that this model calls")
-	fl.StringVar(&m.file, "model-file", "", "a file of models to use instead of those that Plumb ships")
+	fl.StringVar(&m.name, "model", "", "only the functions that this network calls, such as resnet50")
+	fl.Var(inFile(&m.file), "model-file", "a file of networks to use instead of those that Plumb ships")
 }
 
 // load returns all models, and the one that is named; nil for none.

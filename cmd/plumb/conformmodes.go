@@ -35,14 +35,14 @@ func (m *conformModes) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringSliceVar(&m.without, "filter-dtype", nil, "leave out cases with an argument of these dtypes, such as float64,int64")
 	fl.BoolVar(&m.nhwc, "nhwc", false, "give image arguments a channels-last layout: "+strings.Join(config.ChannelsLastFunctions(), " "))
-	fl.Var(wholeNumber(&m.minDim, 1), "nhwc-min-dim", "leave out images of fewer dimensions with --nhwc (default 3)")
-	fl.BoolVar(&m.fourBytes, "four-bytes", false, "give index arguments int32 for int64: "+strings.Join(config.Int32Functions(), " "))
-	fl.BoolVar(&m.forward, "forward", false, "judge the forward pass alone: no gradient is asked for")
+	fl.Var(wholeNumber(&m.minDim, 1), "nhwc-min-dim", "with --nhwc, leave images of fewer dimensions as they are (default 3)")
+	fl.BoolVar(&m.fourBytes, "four-bytes", false, "make index arguments int32 instead of int64: "+strings.Join(config.Int32Functions(), " "))
+	fl.BoolVar(&m.forward, "forward", false, "judge the forward pass only, without gradients")
 	m.models.add(fl)
-	fl.StringVar(&m.deviceFile, "device-config", "", "a file of skip rules and tolerances of a device")
-	fl.Var(oneOf(&m.compat, "diopi"), "compat", `say what the original's looser comparison says too: "diopi"`)
+	fl.Var(inFile(&m.deviceFile), "device-config", "a file that says for a device which cases to skip and which tolerances to use")
+	fl.Var(oneOf(&m.compat, "diopi"), "compat", `with "diopi", also say whether DIOPI's own, looser comparison would pass`)
 	m.debug = "0"
-	fl.Var(oneOf(&m.debug, "0", "1", "2"), "failure-debug-level", "of each failure print: 0 nothing more, 1 the case and sums, 2 tensors too")
+	fl.Var(oneOf(&m.debug, "0", "1", "2"), "failure-debug-level", "what to print about each failure: 0 nothing more, 1 the case and the sums of its tensors, 2 the tensors too")
 	needs(cmd, "nhwc-min-dim", "nhwc")
 }
 

@@ -67,44 +67,51 @@ func newConformRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [CONFIG]",
 		Short: "Judge a backend by a baseline",
-		Long: `Run judges a candidate by what the reference did when the baseline was recorded:
-every case forward and backward, and its in-place variant, by the numerics
-classes of the operators. No reference is needed on this machine. Without
---baseline it goes by the one that Plumb ships, of the config that it ships.
+		Long: `Run compares a candidate with a baseline, which holds what the reference computed
+when it was recorded: every case forward and backward, and in place where the
+function can, within the limits of docs/numerics.md. PyTorch is not needed on
+this machine. The default baseline is the one that Plumb ships.
 
-With a CONFIG, only the cases that it has are judged.
+With a CONFIG, only the cases of that config are judged.
 
-With --store, results go into a file as they come, and an interrupted run goes
-on with --resume; plumb conform history lists and compares the runs in it.`,
+With --store, each result goes into a file as soon as it is known, and --resume
+continues an interrupted run; plumb conform history lists and compares the runs
+in that file.`,
 		Example: `  plumb conform run --candidate ./my-worker
   plumb conform run --baseline baseline
   plumb conform run --baseline baseline --candidate torch --fname conv2d
   plumb conform run --baseline baseline --store results.db --resume
   plumb conform run --junit conformance.xml`,
-		Args: cobra.MaximumNArgs(1),
+		Args: takes(0, 1, "one CONFIG"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.out = cmd.OutOrStdout()
+			if cmd.Flags().Changed("timeout") {
+				if err := idleTimeout("--timeout", r.candidate); err != nil {
+					return err
+				}
+			}
 			return r.run(cmd.Context(), args, cmd.ErrOrStderr())
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVarP(&r.baseline, "baseline", "b", "", "the directory of the baseline (default: the one that Plumb ships)")
+	fl.VarP(folder(&r.baseline), "baseline", "b", "the directory of the baseline (default: the one that Plumb ships)")
 	fl.StringVar(&r.candidate, "candidate", "native", "the backend that is judged; see plumb help backends")
 	pythonFlag(fl, &r.python)
 	r.timeout = 2 * time.Minute
 	fl.Var(timeSpan(&r.timeout), "timeout", "time limit of one case")
 	r.jobs = runtime.NumCPU()
-	jobsFlag(fl, &r.jobs, "candidates that run cases at the same time")
+	jobsFlag(fl, &r.jobs, "cases that run at the same time")
 	fl.StringSliceVar(&r.fnames, "fname", nil, "judge these functions only; may be repeated")
 	fl.BoolVar(&r.json, "json", false, "one JSON object per case and line, the summary last")
 	fl.BoolVarP(&r.verbose, "verbose", "v", false, "a line per case")
-	fl.Var(memorySize(&r.memory, "1GB"), "memory", "the most that cases under way may take; larger ones run alone")
-	fl.StringVar(&r.html, "html", "", "write a page with the tables of functions, dtypes and models to this file")
-	fl.StringVar(&r.summarize, "summary", "", "write the same as JSON to this file")
-	fl.StringVar(&r.junitFile, "junit", "", "write JUnit XML for CI systems to this file: a testsuite per function")
+	fl.Var(memorySize(&r.memory, "1GB"), "memory", "memory for the cases that run at the same time; a case that needs more runs alone")
+	fl.Var(outFile(&r.html), "html", "write a page with the tables of functions, dtypes and models to this file")
+	fl.Var(outFile(&r.summarize), "summary", "write the contents of the --html page as JSON to this file")
+	fl.Var(outFile(&r.junitFile), "junit", "write JUnit XML for CI systems to this file: a testsuite per function")
 	r.kept.add(fl)
 	r.modes.add(cmd)
-	bars(cmd, "json", "verbose")
+	bars(cmd, "json", "verbose", "failure-debug-level")
+	needs(cmd, "model-file", "model", "verbose", "html", "summary")
 	fl.SetNormalizeFunc(asDIOPI)
 	return cmd
 }

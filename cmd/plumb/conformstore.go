@@ -44,8 +44,8 @@ type keeper struct {
 }
 
 func (k *keeper) add(fl *pflag.FlagSet) {
-	fl.StringVar(&k.path, "store", "", "keep the results in this file, for plumb conform history; it is made where it is not there (default: $"+storeVariable+", else none)")
-	fl.BoolVar(&k.resume, "resume", false, "go on with the last run of the store that judged the same and was interrupted; without one, start anew")
+	fl.Var(outFile(&k.path), "store", "keep the results in this file, for plumb conform history (default: $"+storeVariable+", else none)")
+	fl.BoolVar(&k.resume, "resume", false, "continue the last interrupted run of the store that judged the same; start anew when there is none")
 }
 
 // named is the file, "" for none.

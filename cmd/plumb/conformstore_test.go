@@ -206,7 +206,7 @@ func TestConformStoreMistakes(t *testing.T) {
 	}{
 		{"--resume needs --store FILE", []string{"run", "--baseline", dir, "--resume"}},
 		{"results.db: open: file is not a database", []string{"run", "--baseline", dir, "--store", text}},
-		{"--junit: open ", []string{"run", "--baseline", dir, "--junit", filepath.Join(dir, "none", "j.xml")}},
+		{"there is no directory ", []string{"run", "--baseline", dir, "--junit", filepath.Join(dir, "none", "j.xml")}},
 		{"results.db: open: file is not a database", []string{"history", "--store", text}},
 		{"none.db: no such file", []string{"history", "--store", filepath.Join(dir, "none.db")}},
 		{"history needs --store FILE", []string{"history"}},

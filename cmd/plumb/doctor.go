@@ -39,12 +39,12 @@ func newDoctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say which backends are here, and how to install what is missing",
-		Long: `Doctor starts every backend, says its version and devices, and for each that is
-missing the one command that installs it.`,
+		Long: `Doctor starts every backend and prints its version and devices, and for each
+backend that is missing the command that installs it.`,
 		Example: `  plumb doctor
   plumb doctor --python ~/venv/bin/python
   plumb doctor --json | jq '.[] | select(.ok | not).fix'`,
-		Args: cobra.NoArgs,
+		Args: noArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			checks := []checkup{checkNative(), checkBaseline(), checkTorch(cmd.Context(), python)}
 			if asJSON {

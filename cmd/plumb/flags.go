@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"plumb/backend/open"
 	"plumb/graph"
 	"plumb/internal/draw/script"
 	"plumb/program"
@@ -21,7 +22,7 @@ import (
 // The headings under which help lists flags.
 const (
 	whichCases    = "Which cases"
-	whichSubjects = "Which subjects"
+	whichSubjects = "Reference and candidates"
 	howJudged     = "How they are judged"
 	whatPrinted   = "What is printed and kept"
 )
@@ -63,14 +64,20 @@ func bars(cmd *cobra.Command, name string, others ...string) {
 	annotate(cmd.Flags(), name, barsFlag, others...)
 }
 
-// checkFlags refuses flags that the command cannot honour together, and texts
-// that are empty.
+// checkFlags refuses flags that the command cannot honour together, texts that
+// are empty, and paths at which there is not what the flag needs.
 func checkFlags(cmd *cobra.Command, _ []string) error {
 	fl := cmd.Flags()
 	var errs []error
 	fl.Visit(func(f *pflag.Flag) {
-		if f.Value.Type() == "string" && f.Value.String() == "" {
+		file, isFile := f.Value.(*pathValue)
+		switch {
+		case f.Value.String() == "" && (isFile || f.Value.Type() == "string"):
 			errs = append(errs, fmt.Errorf("--%s is empty: give it a value or leave it out", f.Name))
+		case isFile:
+			if err := file.check(*file.to); err != nil {
+				errs = append(errs, fmt.Errorf("--%s %s: %w", f.Name, *file.to, err))
+			}
 		}
 		if of := f.Annotations[needsFlag]; of != nil && !slices.ContainsFunc(of, fl.Changed) {
 			errs = append(errs, fmt.Errorf("--%s needs --%s", f.Name, strings.Join(of, " or --")))
@@ -157,6 +164,25 @@ func parent(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
+// takes says how many arguments a command has, and what they are.
+func takes(least, most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return fmt.Errorf("%s needs %s", cmd.CommandPath(), what)
+		case most == 0 && len(args) > 0:
+			return fmt.Errorf("%s takes flags only, not %q", cmd.CommandPath(), args[0])
+		case len(args) > most:
+			return fmt.Errorf("%s takes %s, not %d arguments", cmd.CommandPath(), what, len(args))
+		}
+		return nil
+	}
+}
+
+func noArguments() cobra.PositionalArgs { return takes(0, 0, "") }
+
+func atLeastOne(what string) cobra.PositionalArgs { return takes(1, math.MaxInt, what) }
+
 // limited is the value of a flag or a setting that takes some texts only.
 type limited[T any] struct {
 	to    *T
@@ -181,6 +207,34 @@ func (v *limited[T]) Set(text string) error {
 
 // Type names the kind of value for help.
 func (v *limited[T]) Type() string { return v.kind }
+
+// pathValue is the value of a flag that names a file or a folder.
+type pathValue struct {
+	to    *string
+	kind  string // as help names it
+	check func(path string) error
+}
+
+// String returns the path.
+func (v *pathValue) String() string { return *v.to }
+
+// Set takes any path; checkFlags looks what is there.
+func (v *pathValue) Set(path string) error {
+	*v.to = path
+	return nil
+}
+
+// Type names the kind of value for help.
+func (v *pathValue) Type() string { return v.kind }
+
+// inFile is a file that is read.
+func inFile(to *string) pflag.Value { return &pathValue{to, "file", checkRegular} }
+
+// outFile is a file that is written.
+func outFile(to *string) pflag.Value { return &pathValue{to, "file", checkWritable} }
+
+// folder is a folder that is read, or is made where it is not there.
+func folder(to *string) pflag.Value { return &pathValue{to, "folder", checkFolder} }
 
 // wholeNumber is a number from least on; to keeps what it has until one is given.
 func wholeNumber(to *int, least int) pflag.Value {
@@ -279,12 +333,25 @@ func yesOrNo(to **bool) pflag.Value {
 
 // anySeed is a seed; nil stands for a new one.
 func anySeed(to **uint64) pflag.Value {
-	v := &limited[*uint64]{to: to, kind: "uint", want: "a whole number that is not negative"}
+	v := &limited[*uint64]{to: to, kind: "uint", want: wantSeed}
 	v.parse = func(text string) (*uint64, bool) {
-		n, err := strconv.ParseUint(text, 0, 64)
-		return &n, err == nil
+		n, ok := parseSeed(text)
+		return &n, ok
 	}
 	return v
+}
+
+// fixedSeed is a seed that has a default.
+func fixedSeed(to *uint64, initial uint64) pflag.Value {
+	*to = initial
+	return &limited[uint64]{to: to, kind: "uint", want: wantSeed, parse: parseSeed, text: strconv.FormatUint(initial, 10)}
+}
+
+const wantSeed = "a whole number that is not negative and has at most 64 bits"
+
+func parseSeed(text string) (uint64, bool) {
+	n, err := strconv.ParseUint(text, 0, 64)
+	return n, err == nil
 }
 
 // sizeUnits are those of sizes; as in AutoTest a MB has 1024² bytes.
@@ -314,12 +381,12 @@ func memorySize(to *int, text string) pflag.Value {
 
 // floatTypes are dtypes with a fraction; given more than once, a flag adds to them.
 func floatTypes(to *[]tensor.DType) pflag.Value {
-	v := &limited[[]tensor.DType]{to: to, kind: "dtypes", want: "float16, bfloat16, float32 or float64"}
+	v := &limited[[]tensor.DType]{to: to, kind: "dtypes", want: "float16, bfloat16, float32 or float64, each once"}
 	v.parse = func(text string) ([]tensor.DType, bool) {
 		all := *to
 		for name := range strings.SplitSeq(text, ",") {
 			d, err := tensor.ParseDType(name)
-			if err != nil || !d.IsFloat() {
+			if err != nil || !d.IsFloat() || slices.Contains(all, d) {
 				return nil, false
 			}
 			all = append(all, d)
@@ -362,13 +429,24 @@ func absolute(rtol, atol float64) tolerance { return tolerance{rtol: &rtol, atol
 func jsonFlag(fl *pflag.FlagSet, to *bool, what string) { fl.BoolVar(to, "json", false, what) }
 
 func pythonFlag(fl *pflag.FlagSet, to *string) {
-	fl.StringVar(to, "python", "", "the Python that has torch (default: $PLUMB_PYTHON, python3, /usr/bin/python3)")
+	fl.StringVar(to, "python", "", "the Python that has torch (default: $PLUMB_PYTHON, else python3 or /usr/bin/python3)")
 }
 
-// idlePython refuses a Python that no subject would run.
+// idlePython refuses a Python that no backend would run.
 func idlePython(python string, specs ...string) error {
 	if python != "" && !slices.ContainsFunc(specs, isTorch) {
-		return usage(fmt.Errorf("--python %s has no effect: no subject is torch", python))
+		return usage(fmt.Errorf("--python %s has no effect: neither the reference nor a candidate is torch", python))
+	}
+	return nil
+}
+
+// idleTimeout refuses a time limit, given by a flag, that no backend would
+// keep: only another process can be stopped.
+func idleTimeout(flag string, specs ...string) error {
+	if !slices.ContainsFunc(specs, func(spec string) bool {
+		return isTorch(spec) || strings.ContainsRune(spec, '/') && !open.IsRecorded(spec)
+	}) {
+		return usage(fmt.Errorf("%s has no effect: it limits PyTorch and workers, and %s is neither", flag, strings.Join(specs, ", ")))
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ and how much memory the results need. Nothing is run: PyTorch is not needed.`,
 		Example: `  plumb graph show suites/norm.py::test_layer_norm
   plumb graph show suites/norm.py::test_layer_norm --dot | dot -Tsvg > graph.svg
   plumb graph show finding.py --debug 3 --without fuse,reuse`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1, "one test, as FILE::TEST"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g.out = cmd.OutOrStdout()
 			p, err := g.program(cmd, args[0])
@@ -55,10 +55,10 @@ and how much memory the results need. Nothing is run: PyTorch is not needed.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.Uint64Var(&g.seed, "seed", 1, "the seed of the case")
-	fl.Var(wholeNumber(&g.index, 0), "case", "which case of the test")
+	fl.Var(fixedSeed(&g.seed, 1), "seed", "the seed of the case")
+	fl.Var(wholeNumber(&g.index, 0), "case", "which case of the test, counted from 0")
 	fl.BoolVar(&g.dot, "dot", false, "print the graph after the passes in Graphviz's language")
-	fl.Var(oneOf(&g.level, "1", "2", "3"), "debug", "1: what the passes did; 2: also the graph before and after them; 3: also after each, with the call that each node is from")
+	fl.Var(oneOf(&g.level, "1", "2", "3"), "debug", "what to print: 1, what the passes did; 2, also the graph before and after all passes; 3, also the graph after each pass, with the call that each node comes from")
 	fl.Var(passes(&g.without), "without", `passes to leave out: dead, fold, casts, algebra, common, recompute, dead2, fuse, reuse; "all" leaves out every one`)
 	bars(cmd, "dot", "debug")
 	return cmd

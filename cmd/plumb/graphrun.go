@@ -19,21 +19,21 @@ func newGraphRun() *cobra.Command {
 	s.cases.n = 100
 	cmd := &cobra.Command{
 		Use:   "run",
-		Short: "Compare random programs of 3 to 40 calls, which read each other's results",
-		Long: `Run draws whole programs over the table of operators: each call is one that its
-operator's definition samples, on earlier results. The programs are run on the
-reference and on the candidates, forward and backward, and compared.`,
+		Short: "Compare random programs of 3 to 40 calls that use each other's results",
+		Long: `Run draws random programs of several calls: each call is drawn from the
+definition of its operator and takes results of earlier calls. The programs run
+forward and backward on the reference and on the candidates, and are compared.`,
 		Example: `  plumb graph run -n 1000
   plumb graph run -n 1000 --check-graph       as static graphs too
   plumb graph run --candidate torch:fx`,
-		Args: cobra.NoArgs,
+		Args: noArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s.attach(cmd)
 			return runGraphs(cmd.Context(), s)
 		},
 	}
 	group(cmd, whichCases, func(fl *pflag.FlagSet) {
-		fl.VarP(wholeNumber(&s.cases.n, 1), "number", "n", "programs")
+		fl.VarP(wholeNumber(&s.cases.n, 1), "number", "n", "how many programs")
 		fl.Var(anySeed(&s.cases.given), "seed", "the seed of all programs (default: a new one, printed at the end)")
 	})
 	s.subjects.register(cmd)

@@ -141,7 +141,53 @@ func TestFlagsThatCannotBeHonouredAreRefused(t *testing.T) {
 		{"graph show " + test + "::test_x --without nosuch", "nosuch"},
 		{"graph show " + saved + " --seed 3", "--seed has no effect"},
 		{"bench graph --without nosuch", "nosuch"},
+		{"bench graph --seed 1", "unknown flag: --seed"},
+		{"bench compare --size 1KiB", "from 4KiB to 16GiB"},
+		// graph modes that are not there
+		{"graph run --reference native --candidate native:graph --check-graph", "--check-graph has no effect on native:graph: it runs every case in the mode graph already"},
+		{"run " + test + " --reference native --candidate recorded --check-graph", "--check-graph: recorded has no graph mode"},
+		// given twice
+		{"run --reference native --candidate native --candidate native", "--candidate native is given twice"},
+		{"run --dtype float32 --dtype float32", "each once"},
+		// arguments
+		{"ops list x", "plumb ops list takes flags only, not \"x\""},
+		{"bench kernels x", "plumb bench kernels takes flags only"},
+		{"graph show", "plumb graph show needs one test, as FILE::TEST"},
+		{"repro a b", "plumb repro takes one finding"},
+		{"help nosuch", "there is no command or topic \"nosuch\""},
+		{"help ops nosuch", "there is no command or topic \"ops nosuch\""},
+		// files and folders
+		{"run --junit " + dir, "is a directory; name a file in it"},
+		{"run --record " + dir + "/no/such", "there is no directory " + dir + "/no"},
+		{"run --known " + dir, "--known " + dir},
+		{"run --reference native --set findings=" + test, "is a file; name a directory"},
+		{"run " + test + " --reference native --set margins=" + dir, "--set margins: open " + dir},
+		{"run " + test + " --python " + dir + " --reference torch", "name a Python that has torch with --python or $PLUMB_PYTHON"},
+		{"ops cover run relu --out " + dir, "--out " + dir},
+		{"ops cover show --from " + dir, "--from " + dir},
+		{"repro --findings " + test, "is a file; name a directory"},
+		{"repro x --zip " + dir, "--zip " + dir},
+		{"known --file " + dir, "--file " + dir},
+		{"conform run --html " + dir, "--html " + dir},
+		{"conform run --summary " + dir, "--summary " + dir},
+		{"conform run --baseline " + test, "--baseline " + test},
+		{"conform run --device-config " + dir, "--device-config " + dir},
+		{"conform run --store " + dir, "--store " + dir},
+		{"conform gen x.py --out " + test, "--out " + test},
+		{"conform history --store " + dir + "/none.db", "--store " + dir},
 		{"conform run --filter-dtype nosuch", "no dtype is named nosuch"},
+		{"conform run --model-file " + test, "--model-file needs --model"},
+		{"conform list --model-file " + test, "--model-file needs --model or --models"},
+		{"conform run --json --failure-debug-level 1", "--failure-debug-level has no effect with --json"},
+		{"conform run --timeout 3s", "--timeout has no effect"},
+		{"conform run --resume", "--resume needs --store FILE"},
+		{"run " + test + " --reference native --set timeout=3s", "--set timeout has no effect"},
+		{"run " + test + " --reference native --set shrink.runs=0 --set shrink.time=3s", "--set shrink.time has no effect with --set shrink.runs=0"},
+		{"run " + test + " --reference native --known none --set known.clean=4", "--set known.clean has no effect with --known none"},
+		{"ops run relu -n 1 --reference recorded", "--reference recorded: it holds none of these cases"},
+		{"run --collect-only --seed 3", "--seed has no effect with --collect-only"},
+		{"run --collect-only --set power=1", "--set has no effect with --collect-only"},
+		{"run --collect-only --device cuda", "--device has no effect with --collect-only"},
 		{"selftest --json -v", "--verbose has no effect with --json"},
 		{"selftest --set power=1", "does not use the setting power"},
 		{"selftest --reference native --python python3", "--python python3 has no effect"},
@@ -150,8 +196,10 @@ func TestFlagsThatCannotBeHonouredAreRefused(t *testing.T) {
 		{"repro --zip x.zip", "--zip needs a finding"},
 		{"repro x --zip x.zip --run", "--run has no effect with --zip"},
 		{"repro x --python python3", "--python needs --run"},
-		{"repro x --run --after y", "--after needs --as plumb"},
+		{"repro x --run --after " + test, "--after needs --as plumb"},
 		{"repro x --run --plumb y", "--plumb needs --as native"},
+		{"repro x --as nosuch", "want torch, native, plumb or torch_candidate"},
+		{"repro x --run --as native --python python3", "--python needs --as torch or --as plumb"},
 		{"conform run --json -v", "--verbose has no effect with --json"},
 		{"conform run --nhwc-min-dim 4", "--nhwc-min-dim needs --nhwc"},
 		{"conform run --python python3", "--python python3 has no effect"},
@@ -174,7 +222,7 @@ func TestEveryFlagRefusesNonsense(t *testing.T) {
 				shown++
 			}
 			switch f.Value.Type() {
-			case "string", "strings", "stringSlice":
+			case "string", "strings", "stringSlice", "file", "folder":
 				return
 			}
 			if err := f.Value.Set("no such value"); err == nil {
@@ -186,6 +234,15 @@ func TestEveryFlagRefusesNonsense(t *testing.T) {
 		})
 		if shown > 25 {
 			t.Errorf("%s --help shows %d flags", cmd.CommandPath(), shown)
+		}
+	})
+}
+
+// TestCommandsSayWhatArgumentsTheyTake: none takes arguments that it ignores.
+func TestCommandsSayWhatArgumentsTheyTake(t *testing.T) {
+	everyCommand(newRoot(), func(cmd *cobra.Command) {
+		if cmd.Runnable() && !cmd.HasSubCommands() && cmd.Args == nil && !strings.ContainsAny(cmd.Use, "…|") {
+			t.Errorf("%s takes any argument", cmd.CommandPath())
 		}
 	})
 }

@@ -24,10 +24,10 @@ type judging struct {
 
 func (j *judging) register(cmd *cobra.Command) {
 	group(cmd, howJudged, func(fl *pflag.FlagSet) {
-		fl.Var(tolerances(&j.tolerance), "tolerance", "limits that override the numerics classes and the tests' own: autotest (rtol 1e-4, atol 1e-5), exact, default (torch.testing.assert_close's, by dtype) or RTOL,ATOL")
-		fl.Var(yesOrNo(&j.checkGraph), "check-graph", "judge every case in the candidates' graph modes too, or with =false none: values, gradients, changes, state, and a module's parameters after a step of SGD (default: as the test says; not for cases drawn from operators)")
+		fl.Var(tolerances(&j.tolerance), "tolerance", "use these limits for every comparison instead of those of docs/numerics.md and of the tests: autotest (rtol 1e-4, atol 1e-5), exact, default (those of torch.testing.assert_close, by dtype) or RTOL,ATOL")
+		fl.Var(yesOrNo(&j.checkGraph), "check-graph", "run every case as a static graph too, with =false none, and compare values, gradients, in-place changes, buffers, and a module's parameters after a step of SGD (default: as the test says; off for cases drawn from operators)")
 		fl.Lookup("check-graph").NoOptDefVal = "true"
-		fl.StringVar(&j.known, "known", "", `the list of accepted failures, see plumb known; none for no list (default: `+defaultKnown+`, where it exists)`)
+		fl.Var(&pathValue{&j.known, "file", checkKnown}, "known", `the list of accepted failures, see plumb known; "none" for no list (default: `+defaultKnown+`, where it exists)`)
 		j.settings.flag(fl)
 	})
 }

@@ -35,6 +35,7 @@ func newBenchKernels() *cobra.Command {
 PyTorch and on Plumb's own operators, with one thread each and then with one
 per core, and prints the medians and their ratio. Below 1, Plumb is faster.
 A row that ends in "backward" is the call and its gradients together.`,
+		Args: noArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := b.run(cmd.Context(), python); err != nil {
 				return err

@@ -21,24 +21,25 @@ func newKnown() *cobra.Command {
 	var file, findings string
 	cmd := &cobra.Command{
 		Use:   "known",
-		Short: "List the failures that are accepted for a time, or accept one",
-		Long: `Known lists the entries of ` + defaultKnown + `: failures that plumb run does not count
-against the candidate until a day. An entry has a scope (operator, kind, dtype,
-layout, mode, candidate), a reason and an owner. Another kind of failure at the
-same place is a finding all the same. An entry that no longer fails is reported
-as fixed; plumb run --strict fails then.`,
+		Short: "List the failures that are accepted until a given day, or accept one",
+		Long: `Known lists the entries of ` + defaultKnown + `: failures that plumb run accepts until a given
+day. An entry says what it covers (operator, kind of failure, dtype, layout, mode,
+candidate), why, and who answers for it. Another kind of failure of the same
+operator is still a finding. An entry that no longer fails is reported as fixed;
+with --set known.strict=true plumb run then fails.`,
 		Example: `  plumb known
   plumb known add 3f5a9c1200b7d4e8 --reason "waits for the new kernel" --until 2027-01-31
-  plumb run --strict`,
-		Args: cobra.NoArgs,
+  plumb run --set known.strict=true`,
+		Args: noArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return listKnown(cmd.OutOrStdout(), file) },
 	}
-	cmd.PersistentFlags().StringVar(&file, "file", defaultKnown, "the list")
+	file = defaultKnown
+	cmd.PersistentFlags().Var(outFile(&file), "file", "the list")
 	var e accepted.Entry
 	add := &cobra.Command{
 		Use:   "add ID | FOLDER | ZIP",
-		Short: "Accept a finding until a day",
-		Args:  cobra.ExactArgs(1),
+		Short: "Accept a finding until a given day",
+		Args:  takes(1, 1, "one finding: an ID, a folder or a zip file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f := reproFlags{findings: findings}
 			b, err := f.open(args[0])
@@ -52,7 +53,7 @@ as fixed; plumb run --strict fails then.`,
 		},
 	}
 	fl := add.Flags()
-	fl.StringVar(&findings, "findings", "", "the folder of findings (default: in the user's cache)")
+	fl.Var(folder(&findings), "findings", "the folder of findings (default: in the user's cache)")
 	fl.StringVar(&e.Reason, "reason", "", "why it is accepted")
 	fl.StringVar(&e.Until, "until", "", "the last day, as 2027-01-31")
 	fl.StringVar(&e.Owner, "owner", os.Getenv("USER"), "who answers for it")

@@ -47,6 +47,14 @@ func openKnown(given string, clean int, log io.Writer) (*acceptedList, error) {
 	return &acceptedList{accepted.NewWatch(l, time.Now()), h, clean}, nil
 }
 
+// checkKnown returns an error where --known names no list.
+func checkKnown(path string) error {
+	if path == "none" {
+		return nil
+	}
+	return checkRegular(path)
+}
+
 func readKnown(path string) (*accepted.List, error) {
 	f, err := openRegular(path)
 	if err != nil {

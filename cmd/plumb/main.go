@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -96,7 +97,7 @@ func newRoot() *cobra.Command {
 		Use:   "plumb",
 		Short: "Tell whether operators compute what PyTorch's compute",
 		Long: `Plumb draws random tensor programs from PyTorch-style tests, runs them on a
-reference (PyTorch) and on candidates (first: Plumb's own operators), forward
+reference (PyTorch) and on candidates (by default Plumb's own operators), forward
 and backward, and compares every tensor.
 
   plumb run                      the shipped suites, fresh random cases
@@ -111,10 +112,27 @@ Exit codes: 0 aligned, 1 findings, 2 a mistake in a command or a test, 3 a fault
 	}
 	root.AddCommand(newRun(), newOps(), newGraph(), newConform(), newRepro(), newKnown(), newMargins(), newSelftest(), newBench(), newDoctor(), newVersion())
 	root.AddCommand(newSettingsHelp(), newBackendsHelp())
+	root.SetHelpCommand(newHelp())
 	cobra.AddTemplateFunc("flagText", flagText)
 	root.SetUsageTemplate(usageText)
 	root.SetFlagErrorFunc(flagError)
 	return root
+}
+
+// newHelp is plumb help.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND | TOPIC]",
+		Short: "Explain a command or a topic",
+		RunE: func(help *cobra.Command, names []string) error {
+			cmd, rest, err := help.Root().Find(names)
+			if err != nil || len(rest) > 0 {
+				return usage(fmt.Errorf("there is no command or topic %q; plumb help lists them", strings.Join(names, " ")))
+			}
+			cmd.InitDefaultHelpFlag()
+			return cmd.Help()
+		},
+	}
 }
 
 // newBackendsHelp is plumb help backends.

@@ -97,15 +97,17 @@ func newMargins() *cobra.Command {
 	f := marginsFlags{safety: margins.DefaultSafety}
 	cmd := &cobra.Command{
 		Use:   "margins [FILE…]",
-		Short: "Show how near comparisons came to their limits, and what limits the data support",
-		Long: `Margins reads what plumb run keeps of every comparison, the observed error divided
-by its limit, and shows per operator, dtype and part how it is spread: thin
-margins first, then limits far too wide. Without files it reads the last run's.
+		Short: "Show how close errors came to their limits, and propose limits",
+		Long: `Margins reads a file in which plumb run keeps, for every comparison, the observed
+error divided by its limit. It shows how these ratios are distributed, by
+operator, dtype, and value or gradient: first where errors come close to the
+limit, then where the limit is far too wide. Without a FILE it reads that of the
+last run.
 
-With --suggest it proposes limits with their evidence. It changes nothing.`,
+With --suggest it proposes limits and shows the evidence. It changes nothing.`,
 		Example: `  plumb run -n 1000 && plumb margins    the limits of the shipped suites
   plumb run --set margins=mine.jsonl    keep a run's margins in a file
-  plumb margins mine.jsonl --suggest    the limits that it supports`,
+  plumb margins mine.jsonl --suggest    limits that fit it`,
 		RunE: func(cmd *cobra.Command, files []string) error { return f.run(cmd.OutOrStdout(), files) },
 	}
 	fl := cmd.Flags()
@@ -131,7 +133,7 @@ func (f *marginsFlags) run(out io.Writer, files []string) error {
 	if err := margins.Print(out, rows); err != nil || f.suggest {
 		return fault(err)
 	}
-	_, err = fmt.Fprintln(out, "\nfor limits that these data support: plumb margins --suggest")
+	_, err = fmt.Fprintln(out, "\nfor limits that fit these errors: plumb margins --suggest")
 	return fault(err)
 }
 

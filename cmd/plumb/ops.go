@@ -37,7 +37,7 @@ func newOpsList() *cobra.Command {
 		Short: "List the operators: signature, numerics class, whether a gradient exists",
 		Example: `  plumb ops list
   plumb ops list --json | jq -r '.[].id'`,
-		Args: cobra.NoArgs,
+		Args: noArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			defs, err := selectOps(nil)
 			if err != nil {
@@ -77,16 +77,6 @@ func newOpsShow() *cobra.Command {
 	}
 	jsonFlag(cmd.Flags(), &asJSON, "print an array with one object per operator")
 	return cmd
-}
-
-// atLeastOne demands an argument.
-func atLeastOne(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return fmt.Errorf("%s needs %s", cmd.CommandPath(), what)
-		}
-		return nil
-	}
 }
 
 // selectOps returns the operators that answer to the names, by id or public

@@ -30,9 +30,9 @@ func newOpsCover() *cobra.Command {
 	return parent(&cobra.Command{
 		Use:   "cover",
 		Short: "What agrees with the reference, by operator, direction, dtype and layout",
-		Long: `Cover is about the matrix operator × direction × dtype × layout: what agrees with
-the reference, what both refuse, and what cannot be compared. Plumb comes with
-the one of PyTorch; run measures one.`,
+		Long: `Cover is about a matrix of operators, forward or backward, dtypes and memory
+layouts: each cell says whether Plumb agrees with the reference, both refuse, or
+nothing could be compared. Plumb ships the matrix for PyTorch; run measures one.`,
 	}, newCoverShow(), newCoverRun())
 }
 
@@ -41,7 +41,7 @@ func newCoverShow() *cobra.Command {
 	var reasons, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show [NAME…]",
-		Short: "Print the matrix that comes with Plumb, or one of plumb ops cover run",
+		Short: "Print the matrix that Plumb ships, or one that plumb ops cover run wrote",
 		Example: `  plumb ops cover show softmax
   plumb ops cover show --from cover.json softmax --reasons`,
 		RunE: func(cmd *cobra.Command, names []string) error {
@@ -49,8 +49,8 @@ func newCoverShow() *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&from, "from", "", "a file that plumb ops cover run wrote")
-	fl.BoolVar(&reasons, "reasons", false, "say of every cell that is not aligned why")
+	fl.Var(inFile(&from), "from", "a file that plumb ops cover run wrote")
+	fl.BoolVar(&reasons, "reasons", false, "say why, for every cell that is not aligned")
 	jsonFlag(fl, &asJSON, "print the matrix as one object")
 	bars(cmd, "json", "reasons")
 	return cmd
@@ -101,7 +101,7 @@ gradients against difference quotients, and writes the matrix to a file.`,
 	s.judging.register(cmd)
 	s.reports.register(cmd)
 	group(cmd, whatPrinted, func(fl *pflag.FlagSet) {
-		fl.StringVarP(&c.out, "out", "o", "", "the file of the matrix; compressed where it ends in .zst")
+		fl.VarP(outFile(&c.out), "out", "o", "the file of the matrix; compressed where it ends in .zst")
 	})
 	_ = cmd.MarkFlagRequired("out")
 	return cmd

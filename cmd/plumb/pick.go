@@ -30,9 +30,9 @@ type picking struct {
 
 func (f *picking) register(fl *pflag.FlagSet) {
 	fl.StringVarP(&f.keyword, "keyword", "k", "", `run the tests whose full name matches this expression of names, and, or, not and (), such as "conv and not transpose"`)
-	fl.BoolVar(&f.lastFailed, "lf", false, "run the tests that failed last time in this folder, with the seed and -n of that time; all when none did")
-	fl.BoolVar(&f.failedFirst, "ff", false, "run all tests, those that failed last time first")
-	fl.BoolVar(&f.collectOnly, "collect-only", false, "list the tests instead of running them; with -q their names alone")
+	fl.BoolVar(&f.lastFailed, "lf", false, "run the tests that failed in the last run in this folder, with its seed and -n; all when none failed")
+	fl.BoolVar(&f.failedFirst, "ff", false, "run all tests, those that failed in the last run first")
+	fl.BoolVar(&f.collectOnly, "collect-only", false, "list the tests instead of running them; with -q only their names")
 	fl.BoolVarP(&f.exitFirst, "exitfirst", "x", false, "end the run at the first finding or mistake")
 	fl.Var(wholeNumber(&f.maxFail, 1), "maxfail", "end the run when this many tests fail")
 }
@@ -53,7 +53,7 @@ func (f *picking) restrict(cmd *cobra.Command) {
 	cmd.Flags().SetNormalizeFunc(asPytest)
 	bars(cmd, "ff", "lf")
 	bars(cmd, "exitfirst", "maxfail")
-	bars(cmd, "collect-only", "exitfirst", "maxfail", "candidate", "jobs", "tolerance", "check-graph", "known", "verbose", "junit", "durations", "record")
+	bars(cmd, "collect-only", "exitfirst", "maxfail", "seed", "candidate", "jobs", "python", "device", "set", "tolerance", "check-graph", "known", "verbose", "junit", "durations", "record")
 }
 
 // limit is the number of failing tests at which the run ends; 0 for none.

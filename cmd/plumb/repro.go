@@ -43,18 +43,19 @@ func newRepro() *cobra.Command {
 		Use:   "repro [ID | FOLDER | ZIP]",
 		Short: "Show, run or pack the bundle of a finding",
 		Long: `Repro prints a program that shows a finding, or runs it. Each finding has a
-bundle, a folder with one file per side: plain PyTorch, a Go test for Plumb's own
-operators, Plumb's program. Without an argument the findings are listed.
+bundle, a folder with the failing case as plain PyTorch, as a Go test for Plumb's
+own operators, and as a program that Plumb reads. Without an argument repro lists
+the findings.
 
 With --run the exit code is that of the program: 1 misaligned, 0 aligned,
-2 where it cannot run here.`,
+2 when it cannot run here.`,
 		Example: `  plumb repro                                 the findings, newest first
   plumb repro 3f5a9c1200b7d4e8                the PyTorch program of one
   plumb repro 3f5a9c1200b7d4e8 --run          run it
   plumb repro 3f5a --as native --run          the Go test, against Plumb's source
   plumb repro ./bundle --as plumb --run       on the candidate, by Plumb itself
   plumb repro 3f5a --zip finding.zip          to send it to somebody`,
-		Args: cobra.MaximumNArgs(1),
+		Args: takes(0, 1, "one finding: an ID, a folder or a zip file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd, len(args) > 0); err != nil {
 				return usage(err)
@@ -66,14 +67,15 @@ With --run the exit code is that of the program: 1 misaligned, 0 aligned,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.as, "as", "torch", "whose program: torch, native or plumb; torch_candidate where both sides are PyTorch")
-	fl.BoolVar(&f.run, "run", false, "run it, and end with its exit code")
-	fl.StringVar(&f.zip, "zip", "", "write the whole bundle as this zip file")
-	fl.StringVar(&f.findings, "findings", "", "the folder of findings (default: in the user's cache)")
-	fl.StringVar(&f.python, "python", "", "the Python that has torch (default: the one that found it)")
-	fl.StringVar(&f.plumb, "plumb", "", "the folder of Plumb's source, for the Go test (default: where this program was built)")
+	f.as = "torch"
+	fl.Var(oneOf(&f.as, "torch", "native", "plumb", "torch_candidate"), "as", "which program: torch (plain PyTorch), native (a Go test), plumb (Plumb's own text), or torch_candidate where the candidate is PyTorch too")
+	fl.BoolVar(&f.run, "run", false, "run the program, and exit with its exit code")
+	fl.Var(outFile(&f.zip), "zip", "write the whole bundle to this zip file")
+	fl.Var(folder(&f.findings), "findings", "the folder of findings (default: in the user's cache)")
+	fl.StringVar(&f.python, "python", "", "the Python that has torch (default: the one with which it was found)")
+	fl.Var(folder(&f.plumb), "plumb", "with --as native --run: the folder of Plumb's source (default: where this program was built)")
 	fl.StringVar(&f.mutant, "mutant", "", "with --as plumb: the mutant that is planted in Plumb's own operators, for plumb selftest")
-	fl.StringVar(&f.after, "after", "", "with --as plumb --run: first run the programs of this file on the candidate, in the same process")
+	fl.Var(inFile(&f.after), "after", "with --as plumb --run: first run the programs of this file on the candidate, in the same process")
 	_ = fl.MarkHidden("mutant")
 	needs(cmd, "python", "run")
 	needs(cmd, "plumb", "run")
@@ -96,6 +98,7 @@ func (f *reproFlags) check(cmd *cobra.Command, one bool) error {
 		{"mutant", f.as == "plumb", "--as plumb"},
 		{"after", f.as == "plumb", "--as plumb"},
 		{"plumb", f.as == "native", "--as native"},
+		{"python", f.as != "native", "--as torch or --as plumb"},
 	} {
 		if fl.Changed(c.name) && !c.ok {
 			return fmt.Errorf("--%s needs %s", c.name, c.wants)

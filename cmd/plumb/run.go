@@ -27,15 +27,15 @@ func (r *runCommand) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [FILE[::CLASS][::TEST]…]",
 		Short: "Draw random cases from test files, run them on reference and candidates, compare",
-		Long: `Run draws random programs from PyTorch-style tests, runs each on the reference
-and on the candidates, forward and backward, and compares every tensor.
+		Long: `Run draws random programs from PyTorch-style tests, runs each forward and
+backward on the reference and on the candidates, and compares every tensor.
 
-A FILE is a test file (see suites/), or the text of one program, as printed for
-a finding; FILE::CLASS::TEST, FILE::TEST or FILE::CLASS are tests of it, by the
-names that --collect-only lists. Without files the shipped suites run; on a
-machine without PyTorch the recorded baseline takes the place of the reference.
+A FILE is a test file (see suites/), or a program as printed for a finding.
+FILE::TEST, FILE::CLASS::TEST and FILE::CLASS choose tests of a file, by the names
+that --collect-only lists. Without a FILE the shipped suites run; on a machine
+without PyTorch, its recorded results are the reference.
 
-Cases without a test file: plumb ops run, plumb graph run.`,
+To draw cases without a test file: plumb ops run, plumb graph run.`,
 		Example: `  plumb run                                   the shipped suites
   plumb run my_test.py -n 200 --seed 7        200 cases a test, the same every time
   plumb run my_test.py::TestConv::test_1d     one test; also my_test.py::TestConv
@@ -45,7 +45,7 @@ Cases without a test file: plumb ops run, plumb graph run.`,
   plumb run --lf                              what failed last time, with its seed
   plumb run --durations 10 -q                 the counts and the slowest tests only
   plumb run finding.py                        one saved program again
-  plumb run --set oracle=off --set power=0    quicker, and sure of less
+  plumb run --set oracle=off --set power=0    quicker, with fewer checks
   plumb run --json | tail -1                  the summary, for machines
   plumb run --junit plumb.xml                 the cases, for CI systems`,
 		RunE: func(cmd *cobra.Command, files []string) error {

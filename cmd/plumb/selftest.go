@@ -33,17 +33,18 @@ func newSelftest() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "selftest",
 		Short: "Plant faults in Plumb's own operators and see which are found",
-		Long: `Selftest plants faults (mutants) in the table of operators and modules, one at
-a time, and runs the shipped suites on each, with the budgets of plumb run. It
-says which are found, makes what is found smaller, and compares that with the
-smallest program that a person would write. The table without a fault runs along
-and has to be found clean.
+		Long: `Selftest plants faults (mutants) in Plumb's operators and modules, one at a time,
+and runs the shipped suites on each, with as many cases as plumb run. It says
+which mutants are found, makes the failing programs smaller, and compares their
+size with that of the smallest program a person would write. The operators
+without a fault are judged too, and nothing may be found in them.
 
-Exit code 0 when at least 95% are found and nothing else is, 1 otherwise.`,
+The exit code is 0 when at least 95% of the mutants are found and nothing is
+found in the operators without a fault, else 1.`,
 		Example: `  plumb selftest                    every mutant against PyTorch, or the recorded baseline
   plumb selftest --filter conv -v   those with conv in their name
   plumb selftest --json | tail -1   the summary, for machines`,
-		Args: cobra.NoArgs,
+		Args: noArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s.out, s.err = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			s.plant(filter)
@@ -54,14 +55,14 @@ Exit code 0 when at least 95% are found and nothing else is, 1 otherwise.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&s.subjects.reference, "reference", "", "the backend that is believed (default torch): torch, recorded, …; see plumb help backends")
+	fl.StringVar(&s.subjects.reference, "reference", "", "the backend that is taken to be right (default torch): torch, recorded, …; see plumb help backends")
 	pythonFlag(fl, &s.subjects.python)
 	s.cases.register(fl)
 	fl.StringVar(&filter, "filter", "", "plant the mutants whose name, kind or operator contains this")
-	jobsFlag(fl, &s.subjects.jobs, "lanes that run cases at the same time")
+	jobsFlag(fl, &s.subjects.jobs, "cases that run at the same time")
 	fl.BoolVarP(&s.verbose, "verbose", "v", false, "a line for each mutant, with the small program that shows it")
 	jsonFlag(fl, &s.json, "one JSON object per mutant and line, the summary last")
-	fl.Var(wholeNumber(&s.proofs, 0), "prove", "fresh processes in which the bundle of each finding is run; 0 for none")
+	fl.Var(wholeNumber(&s.proofs, 0), "prove", "how many times the bundle of each finding is run again in a fresh process")
 	s.judging.settings.flag(fl)
 	bars(cmd, "json", "verbose")
 	return cmd

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"plumb/backend"
+	"plumb/backend/open"
 	"plumb/backend/recorded"
 	"plumb/internal/campaign"
 	"plumb/internal/campaign/report"
@@ -38,6 +40,7 @@ type session struct {
 	collector finding.Collector
 	progress  progress
 	recorded  []recorded.Case // for --record
+	beyond    int             // cases that the reference does not support
 }
 
 // observer sees the records and the ends of a session's tests.
@@ -61,8 +64,16 @@ func (s *session) attach(cmd *cobra.Command) { s.out, s.err = cmd.OutOrStdout(),
 // open opens the subjects and makes the judge, from which the drawing takes
 // what it asks the reference.
 func (s *session) open(ctx context.Context, fallback bool) (err error) {
+	if err := s.judging.settle(s.judging.known, s.subjects.specs()...); err != nil {
+		return err
+	}
 	if s.cfg, err = s.subjects.open(ctx, s.judging.timeout, fallback, s.err); err != nil {
 		return err
+	}
+	if s.judging.checkGraph != nil && *s.judging.checkGraph {
+		if err := s.subjects.haveGraphModes(s.cfg); err != nil {
+			return err
+		}
 	}
 	if _, err = s.judging.arm(s.cfg, &s.subjects); err != nil {
 		return err
@@ -165,6 +176,8 @@ func (s *session) conclude(err error) error {
 		return &exitError{exitFindings, nil}
 	case s.summary.Cases() == 0 && len(s.skipped) == 0:
 		return usage(errors.New("no case was run"))
+	case open.IsRecorded(s.subjects.reference) && s.beyond > 0 && s.beyond == s.summary.Cases():
+		return usage(fmt.Errorf("--reference %s: it holds none of these cases, only those that were recorded with --record, for the same seed and -n", s.subjects.reference))
 	}
 	return nil
 }
@@ -176,6 +189,9 @@ func (s *session) onRecord(rec *verdict.Record) {
 	}
 	for _, o := range s.observers {
 		o.record(rec)
+	}
+	if rec.Reference.Status == backend.Unsupported {
+		s.beyond++
 	}
 	s.accepted.excuse(rec)
 	s.summary.Add(rec)

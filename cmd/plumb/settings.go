@@ -69,17 +69,17 @@ func newSettings(keys ...[]string) *settings {
 		return &limited[string]{to: to, parse: func(text string) (string, bool) { return text, text != "" }, want: "a path or none"}
 	}
 	s.table = []setting{
-		{"exceptions", "what it counts as when one side alone raises an exception", oneOf(&s.exceptions, isFinding, isRejection), "", ""},
-		{"findings", "the folder that keeps the bundle of each finding, for plumb repro", path(&s.findings), "", "the user's cache"},
-		{"known.clean", "an accepted failure counts as fixed after this many runs in a row without it", wholeNumber(&s.clean, 1), "", ""},
-		{"known.strict", "fail when an accepted failure is fixed or has expired", yesOrNo(&s.strict), "", "false"},
-		{"margins", "the file that keeps observed error ÷ limit of every comparison, for plumb margins", path(&s.margins), "", "the user's cache"},
-		{"oracle", "when a live reference is asked again in float64, to tell who is right", oneOf(&s.oracle, judge.OracleModes...), "", ""},
-		{"power", "cases per test that are used to check that wrong results would be rejected", wholeNumber(&s.power, 0), "", ""},
-		{"shrink.runs", "runs of the candidate that making one finding smaller may take; 0 leaves findings as drawn", wholeNumber(&s.shrink.Runs, 0), "", ""},
-		{"shrink.time", "time that making one finding smaller may take", timeSpan(&s.shrink.Time), "", ""},
-		{"tensor.max", "the largest tensor that random_tensor draws", memorySize(&s.maxBytes, "32MB"), "", ""},
-		{"timeout", "time limit of one case", timeSpan(&s.timeout), "", ""},
+		{"exceptions", "whether an exception that only one side raises counts as a finding or as a rejection", oneOf(&s.exceptions, isFinding, isRejection), "", ""},
+		{"findings", "folder for the bundle of each finding, for plumb repro", path(&s.findings), "", "the user's cache"},
+		{"known.clean", "runs in a row without an accepted failure after which it counts as fixed", wholeNumber(&s.clean, 1), "", ""},
+		{"known.strict", "whether the run fails when an accepted failure is fixed or has expired", yesOrNo(&s.strict), "", "false"},
+		{"margins", "file for observed error ÷ limit of every comparison, for plumb margins", path(&s.margins), "", "the user's cache"},
+		{"oracle", "when to run the reference again in float64, to tell which side is right", oneOf(&s.oracle, judge.OracleModes...), "", ""},
+		{"power", "cases per test for which Plumb checks that wrong results would be rejected", wholeNumber(&s.power, 0), "", ""},
+		{"shrink.runs", "candidate runs allowed for making one finding smaller; 0: findings stay as drawn, no bundles", wholeNumber(&s.shrink.Runs, 0), "", ""},
+		{"shrink.time", "time allowed for making one finding smaller", timeSpan(&s.shrink.Time), "", ""},
+		{"tensor.max", "largest tensor that random_tensor draws", memorySize(&s.maxBytes, "32MB"), "", ""},
+		{"timeout", "time limit of one case in PyTorch or a worker", timeSpan(&s.timeout), "", ""},
 	}
 	for i := range s.table {
 		row := &s.table[i]
@@ -136,6 +136,33 @@ func (s *settings) likely(key string) string {
 	return ""
 }
 
+// settle refuses settings that have no effect beside the others.
+func (s *settings) settle(known string, specs ...string) error {
+	if s.given["timeout"] {
+		if err := idleTimeout("--set timeout", specs...); err != nil {
+			return err
+		}
+	}
+	if err := checkFolder(s.findings); err != nil {
+		return usage(fmt.Errorf("--set findings=%s: %w", s.findings, err))
+	}
+	for _, c := range []struct {
+		idle  bool
+		keys  []string
+		where string
+	}{
+		{s.shrink.Runs == 0, []string{"shrink.time", "findings"}, "--set shrink.runs=0"},
+		{known == "none", []string{"known.clean", "known.strict"}, "--known none"},
+	} {
+		for _, key := range c.keys {
+			if c.idle && s.given[key] {
+				return usage(fmt.Errorf("--set %s has no effect with %s: leave one of them out", key, c.where))
+			}
+		}
+	}
+	return nil
+}
+
 // fails reports whether an accepted failure that is fixed fails the run.
 func (s *settings) fails() bool { return s.strict != nil && *s.strict }
 
@@ -147,7 +174,7 @@ func (s *settings) flag(fl *pflag.FlagSet) {
 // newSettingsHelp is plumb help settings.
 func newSettingsHelp() *cobra.Command {
 	var b strings.Builder
-	b.WriteString("Settings tune the judge and what is done with findings. A command changes one with\n--set KEY=VALUE, which may be repeated; its --help names the keys that it has.\n\n")
+	b.WriteString("Settings change how results are judged and what is done with findings. Give a\ncommand --set KEY=VALUE, as often as needed; its --help lists the keys it knows.\n\n")
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "KEY\tDEFAULT\tVALUES\tMEANING")
 	for _, row := range newSettings().table {

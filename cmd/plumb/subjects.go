@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"plumb/backend"
 	"plumb/backend/open"
+	"plumb/backend/worker"
 	"plumb/internal/campaign"
 	"plumb/ops"
 )
@@ -40,11 +42,16 @@ func newSubjects() subjects {
 
 func (s *subjects) register(cmd *cobra.Command) {
 	group(cmd, whichSubjects, func(fl *pflag.FlagSet) {
-		fl.StringVar(&s.reference, "reference", "", "the backend that is believed (default torch): torch, native, recorded:FILE, …; see plumb help backends")
+		fl.StringVar(&s.reference, "reference", "", "the backend that is taken to be right (default torch): torch, native, recorded:FILE, …; see plumb help backends")
 		fl.StringSliceVar(&s.candidates, "candidate", s.candidates, "the backends that are judged; may be repeated")
 		pythonFlag(fl, &s.python)
-		jobsFlag(fl, &s.jobs, "lanes that run cases at the same time")
+		jobsFlag(fl, &s.jobs, "cases that run at the same time")
 	})
+}
+
+// specs are the names of the backends.
+func (s *subjects) specs() []string {
+	return append(slices.Clone(s.candidates), cmp.Or(s.reference, defaultReference))
 }
 
 // open begins a campaign: it resolves the backends. With fallback, the shipped
@@ -55,8 +62,13 @@ func (s *subjects) open(ctx context.Context, timeout time.Duration, fallback boo
 	if !given {
 		s.reference = defaultReference
 	}
-	if err := idlePython(s.python, append(s.candidates, s.reference)...); err != nil {
+	if err := idlePython(s.python, s.specs()...); err != nil {
 		return nil, err
+	}
+	for i, spec := range s.candidates {
+		if slices.Contains(s.candidates[:i], spec) {
+			return nil, usage(fmt.Errorf("--candidate %s is given twice", spec))
+		}
 	}
 	cfg := &campaign.Config{Jobs: s.jobs, Batch: 32}
 	var err error
@@ -87,22 +99,40 @@ func (s *subjects) checkDevice(cfg *campaign.Config) error {
 	if s.device == "cpu" {
 		return nil
 	}
-	lacks := func(name string, open campaign.Opener) error {
-		b, err := open()
+	all := append(slices.Clone(cfg.Candidates), campaign.Candidate{Name: s.reference, Open: cfg.Reference})
+	return eachInfo(all, func(name string, info backend.Info) error {
+		if slices.Contains(info.Devices, s.device) {
+			return nil
+		}
+		return usage(fmt.Errorf("--device %s: %s has no such device here; it has %s", s.device, name, strings.Join(info.Devices, ", ")))
+	})
+}
+
+// haveGraphModes refuses --check-graph where a candidate has no graph mode
+// beside the mode in which it runs.
+func (s *subjects) haveGraphModes(cfg *campaign.Config) error {
+	return eachInfo(cfg.Candidates, func(name string, info backend.Info) error {
+		switch {
+		case info.Own() != backend.Eager:
+			return usage(fmt.Errorf("--check-graph has no effect on %s: it runs every case in the mode %s already", name, info.Own()))
+		case isTorch(name):
+			return usage(fmt.Errorf("--check-graph: PyTorch's graphs are candidates of their own: --candidate torch:%s", strings.Join(worker.TorchModes, " or torch:")))
+		case len(info.GraphModes()) == 0:
+			return usage(fmt.Errorf("--check-graph: %s has no graph mode; leave the flag out", name))
+		}
+		return nil
+	})
+}
+
+// eachInfo calls f with what each backend says of itself, until f returns an error.
+func eachInfo(all []campaign.Candidate, f func(name string, info backend.Info) error) error {
+	for _, c := range all {
+		b, err := c.Open()
 		if err != nil {
 			return harness(err)
 		}
-		defer b.Close()
-		if has := b.Info().Devices; !slices.Contains(has, s.device) {
-			return usage(fmt.Errorf("--device %s: %s has no such device here; it has %s", s.device, name, strings.Join(has, ", ")))
-		}
-		return nil
-	}
-	if err := lacks(s.reference, cfg.Reference); err != nil {
-		return err
-	}
-	for _, c := range cfg.Candidates {
-		if err := lacks(c.Name, c.Open); err != nil {
+		err = f(c.Name, b.Info())
+		if err = errors.Join(err, b.Close()); err != nil {
 			return err
 		}
 	}

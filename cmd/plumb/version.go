@@ -58,10 +58,10 @@ func newVersion() *cobra.Command {
 	var python string
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Print the version, commit, Go and CPU features that results depend on",
+		Short: "Print the version, commit, Go version and CPU features",
 		Example: `  plumb version
-  plumb version --blas      also the libraries for linear algebra that PyTorch has loaded`,
-		Args: cobra.NoArgs,
+  plumb version --blas      also the linear algebra library that PyTorch uses`,
+		Args: noArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b := thisBuild()
 			if blas {
@@ -78,7 +78,7 @@ func newVersion() *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.BoolVar(&blas, "blas", false, "start PyTorch and ask which BLAS it has loaded")
+	fl.BoolVar(&blas, "blas", false, "start PyTorch and print the linear algebra library (BLAS) that it uses")
 	pythonFlag(fl, &python)
 	jsonFlag(fl, &asJSON, "print one object")
 	needs(cmd, "python", "blas")
