@@ -314,7 +314,7 @@ func all16(d tensor.DType) []float64 {
 // withoutTruth are pointwise operators that are no functions of real elements
 // at the same place in each tensor.
 var withoutTruth = map[string]string{
-	"polar": "its result is complex", "prelu": "it has one slope per channel",
+	"polar":           "its result is complex",
 	"mse_loss.square": "a step of mse_loss", "_foreach_mul.list": "it takes lists of tensors",
 }
 
