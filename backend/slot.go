@@ -121,8 +121,14 @@ func (o *Outcome) Without(drop func(Part) bool) *Outcome {
 func Places(p *program.Program, outcomes ...*Outcome) []Place {
 	var all []Place
 	for _, o := range outcomes {
+		first := all == nil
+		all = slices.Grow(all, max(0, len(o.Slots)-len(all)))
 		for i := range o.Slots {
-			all = append(all, o.Slots[i].Place)
+			// Outcomes mostly have the same places in the same order.
+			at := o.Slots[i].Place
+			if first || !(i < len(all) && all[i] == at) && !slices.Contains(all, at) {
+				all = append(all, at)
+			}
 		}
 	}
 	if len(all) == 0 {
@@ -135,12 +141,9 @@ func Places(p *program.Program, outcomes ...*Outcome) []Place {
 	for i := range p.Calls {
 		position[p.Calls[i].Result] = len(p.Inputs) + i
 	}
-	seen := make(map[Place]bool, len(all))
 	all = slices.DeleteFunc(all, func(at Place) bool {
 		_, known := position[at.Owner]
-		again := seen[at]
-		seen[at] = true
-		return again || !known
+		return !known
 	})
 	slices.SortStableFunc(all, func(a, b Place) int {
 		return cmp.Or(slices.Index(parts, a.Part)-slices.Index(parts, b.Part), a.Call-b.Call, position[a.Owner]-position[b.Owner])

@@ -25,6 +25,7 @@ type judge struct {
 	dtypes       map[string]tensor.DType // of inputs and tensor results, as the reference has them
 	modules      map[string]string       // constructor's target by module name
 	places       []backend.Place         // of the slots of both sides
+	current      comparison              // which is being settled; one place of memory for all
 	random       drawn
 	wholeProgram bool // faults look at the whole program, not at one call
 }

@@ -44,7 +44,8 @@ func (j *judge) record(w Where, want, got *tensor.Tensor, basis compare.Basis) {
 		j.shapes(w, want, got)
 		return
 	}
-	c := j.compared(w, want, got, basis)
+	c := &j.current
+	*c = j.compared(w, want, got, &basis)
 	for _, s := range settlers {
 		if c.diff.Rule == s.broken && (c.diff.OK || !c.unread) {
 			s.settle(j, c)
@@ -59,9 +60,9 @@ func (j *judge) record(w Where, want, got *tensor.Tensor, basis compare.Basis) {
 }
 
 // compared holds two tensors to their limit.
-func (j *judge) compared(w Where, want, got *tensor.Tensor, basis compare.Basis) *comparison {
-	c := &comparison{where: w, want: want, got: got, sameInputs: basis.Same, options: j.policy.Compare}
-	c.limit = j.limit(w, want, got, &basis)
+func (j *judge) compared(w Where, want, got *tensor.Tensor, basis *compare.Basis) comparison {
+	c := comparison{where: w, want: want, got: got, sameInputs: basis.Same, options: j.policy.Compare}
+	c.limit = j.limit(w, want, got, basis)
 	c.options.SignedZero = c.options.SignedZero || basis.Same && signsZero(c.limit.Class, want, basis.Tols)
 	expected := compare.Operand{Tensor: want, Open: j.ref.Unread[want]}
 	c.unread = expected.Open != nil
@@ -143,7 +144,8 @@ func (j *judge) margin(w Where, want *tensor.Tensor, class op.Class, ratio compa
 	}
 	j.v.Margins = append(j.v.Margins, m)
 	if j.v.WorstAt == nil || ratio > j.v.Worst {
-		j.v.Worst, j.v.WorstAt = ratio, &m
+		worst := m // it alone is kept beyond the margins
+		j.v.Worst, j.v.WorstAt = ratio, &worst
 	}
 }
 
