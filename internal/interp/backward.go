@@ -110,28 +110,84 @@ func (r *Run) gradCall(c *program.Call) (*value, error) {
 	if err != nil {
 		return nil, err
 	}
-	grads, err := r.differentiate(m["outputs"], m["grad_outputs"], flag(m["create_graph"], false))
+	create := flag(m["create_graph"], false)
+	var grads autograd.Cotangents
+	if flag(m["is_grads_batched"], false) {
+		grads, err = r.batched(m["outputs"], m["grad_outputs"], inputs, create)
+	} else {
+		grads, err = r.differentiate(m["outputs"], m["grad_outputs"], create)
+	}
 	if err != nil {
 		return nil, err
 	}
 	out := &value{tuple: []*value{}}
 	for _, x := range inputs {
-		if x == nil || !x.RequiresGrad() {
-			return nil, op.RuntimeError("One of the differentiated Tensors does not require grad")
+		g, err := r.asked(x, grads, flag(m["allow_unused"], false))
+		if err != nil {
+			return nil, err
 		}
-		switch g := grads[x].(type) {
-		case nil:
-			if !flag(m["allow_unused"], false) {
-				return nil, op.RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.")
-			}
-			out.tuple = append(out.tuple, &value{})
-		case *eager.Var:
-			out.tuple = append(out.tuple, &value{tensor: g})
-		default:
-			out.tuple = append(out.tuple, &value{tensor: r.session.Leaf(gradOf(g), false)})
-		}
+		out.tuple = append(out.tuple, g)
 	}
 	return out, nil
+}
+
+// asked is the gradient of an input of torch.autograd.grad.
+func (r *Run) asked(x *eager.Var, grads autograd.Cotangents, allowUnused bool) (*value, error) {
+	if x == nil || !x.RequiresGrad() {
+		return nil, op.RuntimeError("One of the differentiated Tensors does not require grad")
+	}
+	switch g := grads[x].(type) {
+	case nil:
+		if !allowUnused {
+			return nil, op.RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.")
+		}
+		return &value{}, nil
+	case *eager.Var:
+		return &value{tensor: g}, nil
+	default:
+		return &value{tensor: r.session.Leaf(gradOf(g), false)}, nil
+	}
+}
+
+// batched returns the gradients for each of the cotangents that weights hold
+// along their first dimension, stacked.
+func (r *Run) batched(outputs, weights any, inputs []*eager.Var, create bool) (autograd.Cotangents, error) {
+	cots, err := variables(weights)
+	if err != nil {
+		return nil, err
+	}
+	if len(cots) == 0 || slices.ContainsFunc(cots, func(c *eager.Var) bool { return c == nil || c.Dim() == 0 || c.Shape()[0] != cots[0].Shape()[0] }) {
+		return nil, op.RuntimeError("is_grads_batched=True needs grad_outputs with one first dimension")
+	}
+	b := r.session.Builder()
+	stacks := map[op.Value][]any{}
+	for i := range cots[0].Shape()[0] {
+		var rows []any
+		err := op.Catch(func() {
+			for _, c := range cots {
+				rows = append(rows, b.Reshape(b.Narrow(c, 0, i, 1), c.Shape()[1:]))
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		grads, err := r.differentiate(outputs, rows, create)
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range inputs {
+			if g := grads[x]; g != nil {
+				stacks[x] = append(stacks[x], g)
+			}
+		}
+	}
+	out := autograd.Cotangents{}
+	err = op.Catch(func() {
+		for x, rows := range stacks {
+			out[x] = b.Stack(rows)
+		}
+	})
+	return out, err
 }
 
 // leafGrad is what a leaf has from calls of backward, and from the program's end.

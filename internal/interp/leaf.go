@@ -37,7 +37,7 @@ var leafSigs = map[string]*op.Sig{
 	"Tensor.retain_grad":      op.MustParseSig("retain_grad(Tensor self)"),
 	"Tensor.backward":         op.MustParseSig("backward(Tensor self, Tensor? gradient=None, bool? retain_graph=None, bool create_graph=False)"),
 	"torch.autograd.backward": op.MustParseSig("backward(Tensor[1] tensors, Tensor[1]? grad_tensors=None, bool? retain_graph=None, bool create_graph=False)"),
-	"torch.autograd.grad":     op.MustParseSig("grad(Tensor[1] outputs, Tensor[1] inputs, Tensor[1]? grad_outputs=None, bool? retain_graph=None, bool create_graph=False, bool only_inputs=True, bool allow_unused=False)"),
+	"torch.autograd.grad":     op.MustParseSig("grad(Tensor[1] outputs, Tensor[1] inputs, Tensor[1]? grad_outputs=None, bool? retain_graph=None, bool create_graph=False, bool only_inputs=True, bool allow_unused=False, bool is_grads_batched=False)"),
 }
 
 // bound is the arguments of a call by parameter; nil where it has the default.

@@ -75,6 +75,9 @@ func (p path) onHost(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 	if ignoredPaths[p] {
 		return starlark.None, nil
 	}
+	if f, ok := derivatives[p]; ok {
+		return f.derive(t, p, args, kwargs)
+	}
 	if program.IsScope(string(p)) {
 		return newScope(t, string(p), args, kwargs)
 	}
