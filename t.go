@@ -228,7 +228,7 @@ func (p *T) differentiate(auto bool, values []any) {
 			p.fail(fmt.Errorf("%T has no gradient", x))
 		}
 		v := p.values[ref]
-		switch v.known() {
+		switch v.observedKind() {
 		case aTensor:
 			p.prog.Backward = append(p.prog.Backward, program.Backward{Value: ref, Auto: auto, Cotangent: p.cotangent()})
 		case aTuple:

@@ -274,7 +274,7 @@ func (v *Value) Unpack() []*Value {
 // length returns the length of a tuple, which the reference is asked for when
 // nothing else tells.
 func (v *Value) length() int {
-	if v.known() != aTuple {
+	if v.observedKind() != aTuple {
 		v.p.fail(fmt.Errorf("%s is no tuple", v.ref))
 	}
 	if v.metas != nil {
@@ -286,8 +286,8 @@ func (v *Value) length() int {
 	return len(v.elems)
 }
 
-// known returns what kind of value v is.
-func (v *Value) known() kind {
+// observedKind returns what kind of value v is.
+func (v *Value) observedKind() kind {
 	if v.kind != unknown {
 		return v.kind
 	}
@@ -314,7 +314,7 @@ func (v *Value) known() kind {
 // Must ends the draw there, and the reference has to refuse it as well. The
 // shape and dtype of a result are those that Plumb infers.
 func (v *Value) Typed() *api.Tensor {
-	if v.known() != aTensor {
+	if v.observedKind() != aTensor {
 		v.p.fail(fmt.Errorf("%s is no tensor", v.ref))
 	}
 	return v.p.Session().Recorded(program.NewSymbol(v.ref, v.metas[0]))
@@ -392,13 +392,13 @@ func (r recorder) Record(name string, args []any, kwargs []op.Kwarg) ([]op.Value
 		return nil, refused
 	}
 	results := []*Value{v}
-	if v.known() == aTuple {
+	if v.observedKind() == aTuple {
 		results = v.Unpack()
 	}
 	out := make([]op.Value, len(results))
 	for i, x := range results {
 		var m op.Meta
-		if x.known() == aTensor || len(x.metas) == 1 {
+		if x.observedKind() == aTensor || len(x.metas) == 1 {
 			m = x.metas[0]
 		}
 		out[i] = program.NewSymbol(x.ref, m)
@@ -413,7 +413,7 @@ func (r recorder) Record(name string, args []any, kwargs []op.Kwarg) ([]op.Value
 func (p *T) named(name string, args []any, kwargs []op.Kwarg) (program.Call, error) {
 	d := p.table.Def(name)
 	if d == nil {
-		return p.plain(name, args, kwargs), nil
+		return p.asWritten(name, args, kwargs), nil
 	}
 	given, err := arguments(d, args, kwargs)
 	if err != nil {
@@ -430,7 +430,7 @@ func (p *T) named(name string, args []any, kwargs []op.Kwarg) (program.Call, err
 			}
 		}
 	}
-	return p.plain(program.OwnPrefix+name, args, kwargs), nil
+	return p.asWritten(program.OwnPrefix+name, args, kwargs), nil
 }
 
 // arguments returns the arguments of a call by the names of their parameters,
@@ -469,8 +469,8 @@ func withDefaults(d *op.Def, given map[string]any) map[string]any {
 	return all
 }
 
-// plain writes a call with its arguments as they are.
-func (p *T) plain(name string, args []any, kwargs []op.Kwarg) program.Call {
+// asWritten writes a call with its arguments as they are.
+func (p *T) asWritten(name string, args []any, kwargs []op.Kwarg) program.Call {
 	c := program.Call{Target: name}
 	for _, a := range args {
 		c.Args = append(c.Args, program.FromOp(a))

@@ -49,8 +49,8 @@ func NewKit(base *baseline.Baseline, modes Modes) (*Kit, error) {
 // Case returns the case of the recorded config; nil where it has none.
 func (k *Kit) Case(e *baseline.Entry) *config.Case { return k.cases[e.Name] }
 
-// Apply makes a run of the baseline one by the kit. What is selected already
-// stays so.
+// Apply configures cfg to judge with the kit. It narrows the selection that cfg
+// has.
 func (k *Kit) Apply(cfg *baseline.RunConfig) {
 	pick := cfg.Select
 	cfg.Select = func(e *baseline.Entry) bool {

@@ -226,7 +226,7 @@ func (b *Builder) record(c *op.Call) ([]*Value, error) {
 	}
 	for _, name := range c.Def.Mutates {
 		if v := c.Args.Value(name); v != nil {
-			if err := b.alone(c, v.(*Value)); err != nil {
+			if err := b.refuseViewed(c, v.(*Value)); err != nil {
 				return nil, err
 			}
 			n.Mutated = append(n.Mutated, name)
@@ -261,8 +261,8 @@ func (b *Builder) recordView(c *op.Call) ([]*Value, error) {
 	return n.Out, nil
 }
 
-// alone refuses to change a value of which there are views.
-func (b *Builder) alone(c *op.Call, v *Value) error {
+// refuseViewed refuses to change a value of which there are views.
+func (b *Builder) refuseViewed(c *op.Call, v *Value) error {
 	for _, n := range b.code.Nodes {
 		for _, u := range n.Out {
 			if u != v && u.layout.SharesStorage(v.layout) {

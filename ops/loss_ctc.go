@@ -22,12 +22,12 @@ var ctcLosses = []*op.Def{
 	}, func(b op.Builder, a op.Args) op.Value {
 		how := chosenReduction(a)
 		x := a.Value("log_probs")
-		alone := len(x.Shape()) == 2
-		if alone {
+		unbatched := len(x.Shape()) == 2
+		if unbatched {
 			x = b.Op("unsqueeze", x, 1)
 		}
 		loss := b.Op("ctc_loss.samples", x, a.Value("targets"), a.Any("input_lengths"), a.Any("target_lengths"), a.Int("blank"), how == "mean", a.Bool("zero_infinity"))
-		if alone && how == "none" {
+		if unbatched && how == "none" {
 			return b.Op("squeeze", loss, 0)
 		}
 		return reduceLoss(b, loss, how)

@@ -60,7 +60,7 @@ func regrouped(out func(a op.Args) ([]int, error), sizes string, first func(a op
 		var all []op.Sharding
 		for _, g := range groups(a.Value("input").Shape(), shape) {
 			s := splits(map[string]int{"input": g.in}, op.S(g.out))
-			s.Even = !g.alone
+			s.Even = !g.single
 			if sizes != "" {
 				if at := g.out - first(a); at >= 0 && at < len(a.Ints(sizes)) {
 					s.Sizes = map[string]int{sizes: at}
@@ -72,11 +72,11 @@ func regrouped(out func(a op.Args) ([]int, error), sizes string, first func(a op
 	})
 }
 
-// group is the first axes of two runs of axes with the same elements; alone
+// group is the first axes of two runs of axes with the same elements; single
 // when both are one axis.
 type group struct {
 	in, out int
-	alone   bool
+	single  bool
 }
 
 func groups(in, out []int) []group {

@@ -493,7 +493,7 @@ func reshapedAs(a op.Args) []op.Sharding {
 	all := linear("input")(a)
 	for _, g := range groups(a.Value("input").Shape(), a.Value("other").Shape()) {
 		s := splits(map[string]int{"input": g.in, "other": g.out}, op.S(g.out))
-		s.Even = !g.alone
+		s.Even = !g.single
 		all = append(all, s)
 	}
 	return all

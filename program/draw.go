@@ -18,7 +18,7 @@ func (f *Fill) draw(t *tensor.Tensor) {
 	case d.IsComplex() && !f.Real && f.Dist != Integer:
 		f.draw(realParts(t))
 	case d.IsComplex():
-		f.plain(t)
+		f.throughFloat64(t)
 	case f.isNormal() && f.Lo == 0 && f.Hi == 1:
 		f.normals(t)
 	case f.Dist == Uniform && d.IsFloat():
@@ -26,7 +26,7 @@ func (f *Fill) draw(t *tensor.Tensor) {
 	case f.Dist == Integer && !d.IsFloat() && f.fits32():
 		f.integral(t)
 	default:
-		f.plain(t)
+		f.throughFloat64(t)
 	}
 }
 

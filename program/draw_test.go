@@ -85,7 +85,7 @@ func TestQuickIsPlain(t *testing.T) {
 				f.Key = uint64(n)
 				quick, plain := tensor.New(d, n), tensor.New(d, n)
 				f.draw(quick)
-				f.plain(plain)
+				f.throughFloat64(plain)
 				if (f.Real || !d.IsComplex()) && !quick.SameBits(plain) {
 					t.Errorf("%d elements of %s of %s: not the plain bits", n, f.String(), d)
 				}
@@ -201,7 +201,7 @@ func TestDistsHaveText(t *testing.T) {
 	} {
 		p := &Program{Name: "t", Inputs: []Input{{Name: "x", DType: tensor.F32, Shape: []int{2, 2}, Fill: f}}}
 		back, err := Parse("", p.String())
-		if err != nil || back.Inputs[0].Fill != f || p.Check() != nil {
+		if err != nil || back.Inputs[0].Fill != f || p.Validate() != nil {
 			t.Errorf("%s: %v, %+v", p.Inputs[0].String(), err, back)
 		}
 	}

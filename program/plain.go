@@ -8,8 +8,8 @@ import (
 	"plumb/tensor"
 )
 
-// plain draws by way of float64, whatever the law and the dtype.
-func (f *Fill) plain(t *tensor.Tensor) {
+// throughFloat64 draws by way of float64, whatever the law and the dtype.
+func (f *Fill) throughFloat64(t *tensor.Tensor) {
 	var words [block]uint64
 	var reals [2 * block]float64
 	rng, each, wide := choice.NewPhilox(f.Key), 1, t.DType().Real() == tensor.F64

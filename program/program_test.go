@@ -48,7 +48,7 @@ func example() *Program {
 
 func TestTextRoundTrip(t *testing.T) {
 	p := example()
-	if err := p.Check(); err != nil {
+	if err := p.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	text := p.String()
@@ -128,7 +128,7 @@ func TestCheck(t *testing.T) {
 		{Program{Calls: []Call{{Result: "y", Target: "Tensor.sum"}}}, "y: Tensor.sum has no receiver"},
 		{Program{Backward: []Backward{{Value: "z"}}}, "backward of z, which is not defined"},
 	} {
-		if err := c.p.Check(); err == nil || err.Error() != c.want {
+		if err := c.p.Validate(); err == nil || err.Error() != c.want {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
 	}
@@ -181,7 +181,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("x = tensor((2,), torch.float32, [1.0, -2e5])\ny = x[..., 1:2, None] # c\ny.backward()")
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := Parse("f", text)
-		if err != nil || p.Check() != nil {
+		if err != nil || p.Validate() != nil {
 			return
 		}
 		again, err := Parse("f", p.String())

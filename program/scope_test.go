@@ -30,7 +30,7 @@ func TestScopesReadBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Check(); err != nil {
+	if err := p.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	if got := p.String(); got != scoped {

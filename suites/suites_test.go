@@ -73,7 +73,7 @@ func TestEveryDrawIsAValidProgramThatTheTableKnows(t *testing.T) {
 	total := 0
 	draws(t, 20, func(test *script.Test, p *program.Program) {
 		total++
-		if err := p.Check(); err != nil {
+		if err := p.Validate(); err != nil {
 			t.Errorf("%s: %v\n%s", test.Name, err, p)
 		}
 		for _, c := range p.Calls {

@@ -42,7 +42,7 @@ func decodeCase(c *caseJSON, tensors map[string]*tensor.Tensor) (*Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.Check(); err != nil {
+	if err := p.Validate(); err != nil {
 		return nil, err
 	}
 	if id := p.ID(); id != c.ID {

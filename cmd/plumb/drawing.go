@@ -122,7 +122,7 @@ func (d *drawing) file(name string, src []byte) (*loaded, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := p.Check(); err != nil {
+		if err := p.Validate(); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		out.tests = []campaign.Test{fixed(name, []*program.Program{p})}

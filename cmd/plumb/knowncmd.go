@@ -92,7 +92,7 @@ func blamed(p *program.Program, v *verdict.Verdict) string {
 }
 
 func addKnown(out io.Writer, path string, e accepted.Entry) error {
-	if err := e.Check(); err != nil {
+	if err := e.Validate(); err != nil {
 		return usage(fmt.Errorf("%w (--reason, --until and --owner say what has to be known of an accepted failure)", err))
 	}
 	l, err := readKnown(path)

@@ -256,7 +256,7 @@ func (s *selftest) try(ctx context.Context, m *mutantRun, r *verdict.Record) err
 	v := s.cfg.Judge.Case(job, r.Reference, out).Verdict(nil)
 	found := &verdict.Record{Test: r.Test, Index: r.Index, Candidate: m.Name, Program: r.Program, Verdict: v, Reference: r.Reference, Outcome: out}
 	if v.Arguable() && !open.IsRecorded(s.subjects.reference) {
-		err := s.alone(m, func(solo *campaign.Solo, _ *campaign.Config) error {
+		err := s.withSolo(m, func(solo *campaign.Solo, _ *campaign.Config) error {
 			again, err := solo.Judge(ctx, m.Name, r.Program)
 			if err == nil {
 				found.Verdict, found.Reference, found.Outcome = again.Verdict, again.Reference, again.Outcome
@@ -285,7 +285,7 @@ func (s *selftest) minimise(ctx context.Context, m *mutantRun) error {
 	if s.judging.shrink.Runs == 0 {
 		return nil
 	}
-	return s.alone(m, func(solo *campaign.Solo, cfg *campaign.Config) error {
+	return s.withSolo(m, func(solo *campaign.Solo, cfg *campaign.Config) error {
 		cfg.Tests = []campaign.Test{m.test}
 		start := m.found
 		if open.IsRecorded(s.subjects.reference) { // the table without a fault has to find it too
@@ -301,10 +301,10 @@ func (s *selftest) minimise(ctx context.Context, m *mutantRun) error {
 	})
 }
 
-// alone calls f with what judges a mutant on any program. A baseline has no
+// withSolo calls f with what judges a mutant on any program. A baseline has no
 // answers for programs that it does not hold: the table without a fault takes
 // its place.
-func (s *selftest) alone(m *mutantRun, f func(solo *campaign.Solo, cfg *campaign.Config) error) error {
+func (s *selftest) withSolo(m *mutantRun, f func(solo *campaign.Solo, cfg *campaign.Config) error) error {
 	ref := <-s.idle
 	defer func() { s.idle <- ref }()
 	if ref == nil {

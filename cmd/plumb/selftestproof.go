@@ -29,7 +29,7 @@ func (s *selftest) prove(ctx context.Context, m *mutantRun) error {
 	}
 	defer os.RemoveAll(dir)
 	f := s.mutantFinding(m)
-	err = s.alone(m, func(solo *campaign.Solo, _ *campaign.Config) error {
+	err = s.withSolo(m, func(solo *campaign.Solo, _ *campaign.Config) error {
 		f.Reference.Info, f.Candidate.Info = solo.Infos(m.Name, "")
 		return nil
 	})

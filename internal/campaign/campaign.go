@@ -200,7 +200,7 @@ func (l *lane) draw(b *batch) {
 			c.program, c.err = cut.Program, nil
 		}
 		if c.err == nil {
-			if err := c.program.Check(); err != nil {
+			if err := c.program.Validate(); err != nil {
 				c.err = fmt.Errorf("%s: case %d is not a valid program: %w", b.test.Name, b.first+i, err)
 			}
 		}

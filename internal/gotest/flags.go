@@ -11,13 +11,13 @@ import (
 )
 
 var (
-	seedFlag      = flag.Uint64("plumb.seed", 0, "the seed of all cases (default: a new one each time, printed with what fails)")
+	seedFlag      = flag.Uint64("plumb.seed", 0, "the seed of all cases (default: a new one each time, printed with each failure)")
 	numberFlag    = flag.Int("plumb.n", 0, "cases per test (default: the test's own)")
-	referenceFlag = flag.String("plumb.reference", "torch", `the backend that is believed: `+help+`, or "none" to hold the candidate to itself`)
-	candidateFlag = flag.String("plumb.candidate", "native", "the backends that are judged, with commas between: "+help)
+	referenceFlag = flag.String("plumb.reference", "torch", `the backend that is taken to be right: `+help+`, or "none" to compare the candidate with itself`)
+	candidateFlag = flag.String("plumb.candidate", "native", "the backends that are judged, separated by commas: "+help)
 	pythonFlag    = flag.String("plumb.python", "", "the Python that has torch")
-	shrinkFlag    = flag.Int("plumb.shrink", shrink.DefaultBudget.Runs, "runs of the candidate that making one failing case smaller may take; 0 leaves it as it was drawn")
-	recordFlag    = flag.String("plumb.record", "", "write the reference's outcomes to this file, for -plumb.reference=recorded:FILE")
+	shrinkFlag    = flag.Int("plumb.shrink", shrink.DefaultBudget.Runs, "candidate runs allowed for making one failing case smaller; 0 leaves it as drawn")
+	recordFlag    = flag.String("plumb.record", "", "save the cases and the reference's results in this file, for -plumb.reference=recorded:FILE")
 )
 
 var help = strings.ReplaceAll(open.Help, "--python", "-plumb.python")

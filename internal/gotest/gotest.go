@@ -78,8 +78,15 @@ func Run(t testing.TB, c Config) *report.Summary {
 
 // open resolves the backends by their names, and says what is wrong with flags.
 func (r *run) open(cfg *campaign.Config) (err error) {
-	if *numberFlag < 0 || *shrinkFlag < 0 {
-		return fmt.Errorf("-plumb.n=%d -plumb.shrink=%d: neither can be negative", *numberFlag, *shrinkFlag)
+	switch {
+	case *numberFlag < 0:
+		return fmt.Errorf("-plumb.n=%d: want a whole number, at least 1 (0: as the test says)", *numberFlag)
+	case *shrinkFlag < 0:
+		return fmt.Errorf("-plumb.shrink=%d: want a whole number, at least 0", *shrinkFlag)
+	case r.recording && (r.reference == "none" || open.IsRecorded(r.reference)):
+		return fmt.Errorf("-plumb.record has no effect with -plumb.reference=%s: only a backend that runs can be recorded", r.reference)
+	case r.Candidates != nil && given("plumb.candidate"):
+		r.t.Log("-plumb.candidate has no effect here: the test names its candidates itself")
 	}
 	cfg.Candidates = r.Candidates
 	if cfg.Candidates == nil {

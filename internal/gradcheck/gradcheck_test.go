@@ -157,7 +157,7 @@ func TestPlantedGradientsAreFound(t *testing.T) {
 			}
 			text := f.Program.String()
 			parsed, err := program.Parse("finding", text)
-			if err != nil || parsed.Check() != nil || len(parsed.Backward) == 0 {
+			if err != nil || parsed.Validate() != nil || len(parsed.Backward) == 0 {
 				t.Errorf("the finding's program is none: %v\n%s", err, text)
 			}
 		})

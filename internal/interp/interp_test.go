@@ -20,7 +20,7 @@ func text(t *testing.T, lines string) *program.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Check(); err != nil {
+	if err := p.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	return p

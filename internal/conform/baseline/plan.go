@@ -43,7 +43,7 @@ func (g *generator) plan() error {
 		} else {
 			one := planned{index: i}
 			for _, v := range variants {
-				if err := v.Program.Check(); err != nil {
+				if err := v.Program.Validate(); err != nil {
 					return fmt.Errorf("%s: not a valid program: %w", c.Name, err)
 				}
 				one.bytes += inputBytes(v.Program)

@@ -302,7 +302,7 @@ func (v *variantJSON) parse() (*program.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.Check(); err != nil {
+	if err := p.Validate(); err != nil {
 		return nil, err
 	}
 	if id := p.ID(); id != v.ID {

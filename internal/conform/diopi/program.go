@@ -341,7 +341,7 @@ func (b *build) chosen(out []any) ([]any, error) {
 
 // done is the program, checked.
 func (b *build) done() (*program.Program, error) {
-	if err := b.p.Check(); err != nil {
+	if err := b.p.Validate(); err != nil {
 		return nil, b.fail("%v", err)
 	}
 	return b.p, nil

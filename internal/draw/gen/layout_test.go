@@ -14,7 +14,7 @@ func drawTensor(t *testing.T, key uint64, s TensorSpec) *Tensor {
 	t.Helper()
 	x := value(t, RandomTensor(s), NewCase(choice.New(key))).(*Tensor)
 	in := program.Input{Name: "x", DType: x.DType, Shape: x.Shape, Strides: x.Strides, Fill: x.Fill}
-	if err := (&program.Program{Inputs: []program.Input{in}}).Check(); err != nil {
+	if err := (&program.Program{Inputs: []program.Input{in}}).Validate(); err != nil {
 		t.Fatal(err)
 	}
 	in.Materialize()

@@ -63,7 +63,7 @@ func (g *Grapher) Probes() []Probe {
 				}
 				return pureOnes(usable)[0]
 			})
-			if err == nil && d.record(c) == nil && c.Check() == nil {
+			if err == nil && d.record(c) == nil && c.Validate() == nil {
 				probes = append(probes, Probe{c.Program, def, c.target})
 			}
 		}
@@ -109,7 +109,7 @@ func (g *Grapher) Draw(src *choice.Source) (*program.Program, error) {
 		return nil, errors.New("no call could be drawn")
 	}
 	d.backward()
-	return p, p.Check()
+	return p, p.Validate()
 }
 
 // drawing is a program that is being drawn.

@@ -41,7 +41,7 @@ func (d Drawer) Illegal(src *choice.Source, dt tensor.DType, rule int) (*program
 	} else {
 		c.Calls = []program.Call{written}
 	}
-	return c.Program, c.Check()
+	return c.Program, c.Validate()
 }
 
 // fixed returns how many leading arguments stay: without its tensor a call is

@@ -53,7 +53,7 @@ func (d Drawer) Arranged(src *choice.Source, dt tensor.DType, l Layout) (*progra
 			continue
 		}
 		if d.record(c) == nil {
-			return c.Program, c.Check()
+			return c.Program, c.Validate()
 		}
 		refused = c
 	}
@@ -65,7 +65,7 @@ func (d Drawer) Arranged(src *choice.Source, dt tensor.DType, l Layout) (*progra
 		refused.Inputs[i].RequiresGrad = false
 	}
 	refused.Calls = []program.Call{refused.written()}
-	return refused.Program, refused.Check()
+	return refused.Program, refused.Validate()
 }
 
 // arrange gives the call a dtype and a layout; the later the try, the more of

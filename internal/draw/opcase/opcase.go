@@ -122,7 +122,7 @@ func (d Drawer) Legal(src *choice.Source, dt tensor.DType) (*program.Program, er
 			c.keywords()
 		}
 		if err = d.record(c); err == nil {
-			return c.Program, c.Check()
+			return c.Program, c.Validate()
 		}
 	}
 	return nil, err

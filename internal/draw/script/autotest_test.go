@@ -213,7 +213,7 @@ func TestVocabularyOfGenerators(t *testing.T) {
 				break
 			}
 			got, _, _ := strings.Cut(calls(p), "\nbackward")
-			if err := p.Check(); err != nil || got != want {
+			if err := p.Validate(); err != nil || got != want {
 				t.Errorf("%s: %v\n got %s\nwant %s", lines, err, got, want)
 			}
 		}

@@ -228,7 +228,7 @@ func TestObservationAsksTheReferenceOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &watcher{answer: func(p *program.Program, ref program.Ref) (backend.Value, error) {
-				if err := p.Check(); err != nil || len(p.Backward) > 0 {
+				if err := p.Validate(); err != nil || len(p.Backward) > 0 {
 					t.Errorf("asked with a bad program: %v\n%s", err, p)
 				}
 				if ref == "v3" && name == "returned value of unknown kind" {

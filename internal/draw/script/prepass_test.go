@@ -271,7 +271,7 @@ func FuzzLoad(f *testing.F) {
 		for _, test := range file.Tests() {
 			p, err := test.Draw(choice.New(1), Env{Signatures: toySigs, Observer: &watcher{answer: ofShape(2, 3)}})
 			if err == nil {
-				err = p.Check()
+				err = p.Validate()
 				if err != nil {
 					t.Fatalf("%v\n%s", err, p)
 				}

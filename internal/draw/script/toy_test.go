@@ -92,7 +92,7 @@ func drawOne(t *testing.T, src string, env Env) *program.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Check(); err != nil {
+	if err := p.Validate(); err != nil {
 		t.Fatalf("invalid program: %v\n%s", err, p)
 	}
 	return p

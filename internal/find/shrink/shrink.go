@@ -88,7 +88,7 @@ func (s *search) over() bool {
 // and fails in the same way.
 func (s *search) try(p *program.Program) bool {
 	size := sizeOf(p)
-	if s.over() || !size.less(s.size) || len(p.Calls) == 0 || p.Check() != nil {
+	if s.over() || !size.less(s.size) || len(p.Calls) == 0 || p.Validate() != nil {
 		return false
 	}
 	id := p.ID()

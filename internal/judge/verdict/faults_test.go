@@ -85,7 +85,7 @@ func judgeNative(t *testing.T, p *program.Program, cand *native.Backend) *verdic
 // judgeBounded is judgeNative, with or without rounding-error bounds.
 func judgeBounded(t *testing.T, p *program.Program, cand *native.Backend, bounded bool) *verdict.Verdict {
 	t.Helper()
-	if err := p.Check(); err != nil {
+	if err := p.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	ref := native.New(ops.Table(), nn.Modules())

@@ -57,7 +57,7 @@ func judgePath(t *testing.T, text string, tamper func(*backend.Outcome)) (direct
 	if path == nil {
 		return direct, direct
 	}
-	if err := path.Job.Program.Check(); err != nil {
+	if err := path.Job.Program.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	on := run(ref, path.Job)

@@ -12,10 +12,10 @@ import (
 // MaxInputBytes bounds the storage of one input.
 const MaxInputBytes = 16 << 30
 
-// Check returns an error when the program is not valid: a name is used before
+// Validate returns an error when the program is not valid: a name is used before
 // it is defined or defined twice, an input's description contradicts itself,
 // or a method does not fit its receiver.
-func (p *Program) Check() error {
+func (p *Program) Validate() error {
 	module := map[Ref]bool{}
 	define := func(name string, isModule bool) error {
 		if _, dup := module[Ref(name)]; dup || !isName(name) {

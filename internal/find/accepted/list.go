@@ -73,7 +73,7 @@ func Read(r io.Reader) (*List, error) {
 		return nil, fmt.Errorf("version %d: this plumb reads version %d", l.Version, Version)
 	}
 	for i := range l.Known {
-		if err := l.Known[i].Check(); err != nil {
+		if err := l.Known[i].Validate(); err != nil {
 			return nil, fmt.Errorf("entry %d: %w", i+1, err)
 		}
 	}
@@ -86,8 +86,8 @@ func (l *List) Bytes() ([]byte, error) { return yaml.Marshal(l) }
 // layouts are the words for an input's strides.
 var layouts = []string{"non-contiguous", "channels_last", "expanded"}
 
-// Check returns what is wrong with an entry.
-func (e *Entry) Check() error {
+// Validate returns what is wrong with an entry.
+func (e *Entry) Validate() error {
 	for _, f := range []struct{ name, value, why string }{
 		{"operator", e.Operator, "which operator fails"}, {"kind", string(e.Kind), "how it fails"},
 		{"reason", e.Reason, "why this is accepted"}, {"owner", e.Owner, "who answers for it"}, {"until", e.Until, "the last day, as 2027-01-31"},
