@@ -136,14 +136,7 @@ func (f *fake) Skipf(format string, args ...any) {
 // "plumb.seed=7".
 func play(t *testing.T, name string, flags []string, f func(p *plumb.T), options ...plumb.Option) (tb *fake) {
 	t.Helper()
-	for _, pair := range flags {
-		key, value, _ := strings.Cut(pair, "=")
-		before := flag.Lookup(key).Value.String()
-		if err := flag.Set(key, value); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = flag.Set(key, before) })
-	}
+	give(t, flags)
 	tb = &fake{TB: t, name: name}
 	defer func() {
 		if r := recover(); r != nil && r != (ended{}) {
@@ -152,6 +145,26 @@ func play(t *testing.T, name string, flags []string, f func(p *plumb.T), options
 	}()
 	plumb.Check(tb, f, options...)
 	return tb
+}
+
+// give sets flags for the rest of the test. A flag set remembers which flags
+// were given: those of the process must not.
+func give(t *testing.T, flags []string) {
+	t.Helper()
+	all := flag.CommandLine
+	flag.CommandLine = flag.NewFlagSet(t.Name(), flag.ContinueOnError)
+	t.Cleanup(func() { flag.CommandLine = all })
+	all.VisitAll(func(f *flag.Flag) { flag.Var(f.Value, f.Name, f.Usage) })
+	all.Visit(func(f *flag.Flag) { _ = flag.Set(f.Name, f.Value.String()) })
+	for _, pair := range flags {
+		key, value, _ := strings.Cut(pair, "=")
+		of := flag.Lookup(key).Value
+		before := of.String()
+		if err := flag.Set(key, value); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = of.Set(before) })
+	}
 }
 
 // crooked is a table in which relu is wrong where a tensor has more than three
