@@ -85,6 +85,26 @@ func (s *Space) Leaf(v op.Value) {
 	s.of(v).memory.leaf = s.host.RequiresGrad(v)
 }
 
+// Underlie makes a leaf the whole of the memory of v, which shares its elements
+// but requires no gradient: view is the call that makes v of the leaf. It
+// returns false where the memory has a gradient of its own.
+func (s *Space) Underlie(v, leaf op.Value, view *op.Call) bool {
+	m := s.of(v).memory
+	if s.host.RequiresGrad(m.whole) {
+		return false
+	}
+	seen := map[*variable]bool{}
+	for _, x := range s.variables {
+		if x.memory == m && !seen[x] {
+			seen[x] = true
+			x.steps = append([]step{{view, leaf}}, x.steps...)
+		}
+	}
+	m.whole, m.leaf = leaf, true
+	s.hold(&variable{memory: m}, leaf)
+	return true
+}
+
 // of returns the variable that v is a value of.
 func (s *Space) of(v op.Value) *variable {
 	x := s.variables[v]

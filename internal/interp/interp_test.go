@@ -124,3 +124,47 @@ func TestInputsAreNotChanged(t *testing.T) {
 		t.Error("the update is not seen by the next call")
 	}
 }
+
+// TestParametersShareMemory changes a parameter, and with it the tensor that
+// it was made of; views of that follow.
+func TestParametersShareMemory(t *testing.T) {
+	p := text(t, `v = tensor((2,), torch.float32, [1.0, 2.0])
+row = v[1]
+p = torch.nn.Parameter(v)
+with torch.no_grad():
+    q = p.sub_(1)
+y = v + 0
+z = row + 0
+l = p.sum()
+l.backward()`)
+	out := outcomeOf(t, ops.Table(), backend.NewJob(p))
+	if out.Status != backend.OK {
+		t.Fatalf("%s %s", out.Status, out.Message)
+	}
+	y, z := out.Values[3].Tensor, out.Values[4].Tensor
+	if y.Float(0) != 0 || y.Float(1) != 1 || z.Float(0) != 1 || out.Values[3].RequiresGrad {
+		t.Errorf("v is %v, its row %v", y, z)
+	}
+}
+
+// TestPartsOfModules lists what a module holds, by name and by kind.
+func TestPartsOfModules(t *testing.T) {
+	out := outcomeOf(t, ops.Table(), backend.NewJob(text(t, `n = torch.nn.BatchNorm1d(2)
+m = torch.nn.Sequential(n)
+p = m.named_parameters()
+b = m.named_buffers()
+w = m.get_parameter("0.weight")
+e = m.get_parameter("0.none")`)))
+	if out.Status != backend.Raised || out.Class != "AttributeError" || out.Call != 5 {
+		t.Fatalf("%s %s %s in call %d", out.Status, out.Class, out.Message, out.Call)
+	}
+	names := func(i int) (s string) {
+		for _, e := range out.Values[i].Tuple {
+			s += e.Tuple[0].Plain.(string) + " "
+		}
+		return s
+	}
+	if names(2) != "0.weight 0.bias " || names(3) != "0.running_mean 0.running_var 0.num_batches_tracked " || !out.Values[4].RequiresGrad {
+		t.Errorf("parameters %s, buffers %s", names(2), names(3))
+	}
+}

@@ -105,7 +105,15 @@ func (r *Run) parameter(c *program.Call) (*value, error) {
 	if wanted && !x.DType().IsDifferentiable() {
 		return nil, op.RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
 	}
-	return &value{tensor: r.leaf(c.Result, x.Tensor, wanted)}, nil
+	p := r.leaf(c.Result, x.Tensor, wanted)
+	if r.space != nil && wanted {
+		view, err := program.Resolve(r.table, "Tensor.detach", []any{p}, nil)
+		if err != nil {
+			return nil, err
+		}
+		r.space.Underlie(x, p, view)
+	}
+	return &value{tensor: p}, nil
 }
 
 // leaf makes a variable whose gradient is an outcome.

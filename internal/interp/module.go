@@ -149,7 +149,31 @@ func (r *Run) moduleCall(method string, c *program.Call) (*value, error) {
 		recv.module.Train(false)
 		return recv, nil
 	}
-	return nil, fmt.Errorf("%w: Module.%s", errUnsupported, method)
+	return r.part(recv.module, method, args)
+}
+
+// part returns what a module holds: by name, or all of a kind with their names.
+func (r *Run) part(m *nn.Module, method string, args []any) (*value, error) {
+	kinds := map[string]nn.Kind{"named_parameters": nn.Param, "get_parameter": nn.Param, "named_buffers": nn.Buffer, "get_buffer": nn.Buffer}
+	kind, ok := kinds[method]
+	if !ok {
+		return nil, fmt.Errorf("%w: Module.%s", errUnsupported, method)
+	}
+	all := &value{tuple: []*value{}}
+	for _, s := range m.State() {
+		v, ok := m.Value(s.Name).(*eager.Var)
+		if s.Kind != kind || !ok {
+			continue
+		}
+		if len(args) == 1 && args[0] == any(s.Name) {
+			return &value{tensor: v}, nil
+		}
+		all.tuple = append(all.tuple, &value{tuple: []*value{{plain: s.Name}, {tensor: v}}})
+	}
+	if len(args) > 0 {
+		return nil, &op.Error{Class: "AttributeError", Msg: fmt.Sprintf("%s has no attribute `%v`", m.Def.Name(), args[0])}
+	}
+	return all, nil
 }
 
 var trainSig = op.MustParseSig("train(bool mode=True)")

@@ -5,6 +5,7 @@ import ctypes
 import operator
 import os
 from time import perf_counter_ns as now
+from types import GeneratorType
 
 import torch
 from torch.autograd import backward as differentiate
@@ -113,7 +114,8 @@ def module_method(name, target):
     def call(module, *args, **kwargs):
         if not isinstance(module, Module):
             raise TypeError("%s: expected a Module, got %s" % (target, type(module).__name__))
-        return getattr(module, name)(*args, **kwargs)
+        found = getattr(module, name)(*args, **kwargs)
+        return list(found) if isinstance(found, GeneratorType) else found
 
     return call
 

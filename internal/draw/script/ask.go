@@ -34,6 +34,11 @@ var moduleMethods = strings.Fields(`
 	modules named_buffers named_children named_modules named_parameters parameters register_buffer
 	register_forward_hook register_parameter requires_grad_ state_dict to train type zero_grad`)
 
+// moduleCall is a call of a module's method.
+func moduleCall(method string, m *symbol) program.Call {
+	return program.Call{Target: "Module." + method, Args: []any{m.ref}}
+}
+
 // none is the default of a question for an attribute.
 const none = "no such attribute"
 
@@ -93,6 +98,9 @@ func (s *symbol) deepCopy() (starlark.Value, error) {
 			return nil, err
 		}
 		out.(*symbol).kind = kindTensor
+	}
+	if isParam(s) {
+		out.(*symbol).made = s.made
 	}
 	return out, nil
 }

@@ -37,7 +37,11 @@ func classNames(v starlark.Value) ([]string, error) {
 		if v.class.base == nil {
 			return []string{"object"}, nil
 		}
-		return []string{className(v.class.base), "object"}, nil
+		names := []string{className(v.class.base), "object"}
+		if isModule(v) {
+			names = append(names, "torch.nn.Module", "torch.nn.modules.module.Module")
+		}
+		return names, nil
 	}
 	return []string{v.Type()}, nil
 }
@@ -49,6 +53,9 @@ func (s *symbol) classNames() ([]string, error) {
 	}
 	switch kind {
 	case kindTensor:
+		if isParam(s) {
+			return []string{"torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.Tensor"}, nil
+		}
 		return []string{"torch.Tensor"}, nil
 	case kindTuple:
 		return []string{"tuple"}, nil

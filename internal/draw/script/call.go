@@ -3,6 +3,7 @@ package script
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -32,8 +33,12 @@ func (p path) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []sta
 // method calls a method of a tensor or module.
 func (d *draw) method(s *symbol, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if s.kind == kindModule {
+		if f, ok := moduleFunctions[name]; ok && !ofPrograms[name] {
+			return f.call(d, name, s, args, kwargs)
+		}
 		v, err := d.call("Module."+name, s, args, kwargs)
-		if err == nil && (name == "train" || name == "eval" || name == "to" || name == "requires_grad_") {
+		if err == nil && (name == "train" || name == "eval" || name == "to") {
+			s.trained(name)
 			return s, nil
 		}
 		return v, err
@@ -48,6 +53,19 @@ func (d *draw) method(s *symbol, name string, args starlark.Tuple, kwargs []star
 		}
 	}
 	return d.call("Tensor."+name, s, args, kwargs)
+}
+
+// trained notes the mode that the last call gave a module.
+func (s *symbol) trained(method string) {
+	c := s.d.prog.Calls[len(s.d.prog.Calls)-1]
+	switch {
+	case method == "eval":
+		s.mode = starlark.False
+	case method == "train" && len(c.Args) == 2:
+		s.mode = starlark.Bool(c.Args[1] == true)
+	case method == "train":
+		s.mode = starlark.True
+	}
 }
 
 // observed answers the methods that look at a value instead of computing one.
@@ -230,6 +248,10 @@ func (c *pending) classify(out, recv *symbol) {
 		if recv != nil {
 			out.made = recv.made
 		}
+		out.children = c.held()
+		return
+	case strings.HasSuffix(c.target, ".Parameter"):
+		out.kind, out.made = kindTensor, c.target
 		return
 	case strings.HasPrefix(c.target, "operator."):
 		if len(c.args) > 0 && c.known(c.args[0]) {
@@ -256,6 +278,27 @@ func (c *pending) classify(out, recv *symbol) {
 	case sig != nil && len(sig.Results) > 0:
 		out.setResults(sig.Results)
 	}
+}
+
+// held are the modules that a container is made of; nil for other calls.
+func (c *pending) held() []named {
+	if !slices.Contains(containerPaths, path(c.target)) {
+		return nil
+	}
+	parts := c.args
+	if len(parts) == 1 {
+		if list, ok := parts[0].(program.List); ok {
+			parts = list
+		}
+	}
+	var out []named
+	for i, p := range parts {
+		ref, _ := p.(program.Ref)
+		if s := c.d.symbols[ref]; s != nil {
+			out = append(out, named{strconv.Itoa(i), s})
+		}
+	}
+	return out
 }
 
 // tupleModules are the modules of torch.nn whose call gives a tuple; max pools

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.starlark.net/starlark"
+
+	"plumb/program"
 )
 
 // class is a class that a file defines.
@@ -87,6 +89,9 @@ func (c *class) Attr(name string) (starlark.Value, error) {
 	switch name {
 	case "__name__", "__qualname__":
 		return starlark.String(c.name), nil
+	}
+	if f, ok := c.inherited.(functionClass); ok {
+		return f.ofClass(c, name)
 	}
 	return nil, lack("class %s has no attribute %s", c.name, name)
 }
@@ -450,10 +455,29 @@ func inheritedFrom(base starlark.Value) inherited {
 		case "generator":
 			return generatorClass{}
 		}
+	case path:
+		if n := inheritedFromTorch(base); n != nil {
+			return n
+		}
 	case *starlark.Builtin:
 		if strings.HasSuffix(base.Name(), "Error") || strings.HasSuffix(base.Name(), "Exception") || strings.HasSuffix(base.Name(), "Warning") {
 			return plainClass{}
 		}
+	}
+	return nil
+}
+
+func inheritedFromTorch(base path) inherited {
+	last := base[strings.LastIndexByte(string(base), '.')+1:]
+	switch {
+	case base == "torch.nn.Module" || base == "torch.nn.modules.module.Module" || base == "torch.nn.modules.Module":
+		return moduleClass{"torch.nn.Module"}
+	case strings.HasPrefix(string(base), "torch.nn.") && program.IsModule(string(base)):
+		return moduleClass{"torch.nn." + last}
+	case base == "torch.autograd.Function" || base == "torch.autograd.function.Function":
+		return functionClass{}
+	case base == "torch.utils.data.Dataset":
+		return plainClass{}
 	}
 	return nil
 }
@@ -478,6 +502,10 @@ func (plainClass) call(_ *starlark.Thread, o *object, _ starlark.Tuple, _ []star
 // the one that made the object.
 func (o *object) Get(k starlark.Value) (starlark.Value, bool, error) {
 	v, ok, err := special(o.thread, o, "__getitem__", k)
+	if c, module := o.class.inherited.(moduleClass); !ok && module {
+		v, err = c.item(o, k)
+		return v, true, err
+	}
 	if !ok && err == nil {
 		err = fmt.Errorf("'%s' object is not subscriptable", o.class.name)
 	}
@@ -487,6 +515,9 @@ func (o *object) Get(k starlark.Value) (starlark.Value, bool, error) {
 // SetKey is o[k] = v.
 func (o *object) SetKey(k, v starlark.Value) error {
 	_, ok, err := special(o.thread, o, "__setitem__", k, v)
+	if !ok && isModule(o) {
+		return o.SetField(str(k), v)
+	}
 	if !ok && err == nil {
 		err = fmt.Errorf("'%s' object does not support item assignment", o.class.name)
 	}
@@ -500,6 +531,11 @@ func (o *object) iterate(t *starlark.Thread) ([]starlark.Value, error) {
 			return nil, err
 		}
 		return iterate(t, v)
+	}
+	if c, ok := o.class.inherited.(moduleClass); ok && c.of == "torch.nn.ModuleDict" {
+		return iterate(t, listOf(o.children(), func(c named) starlark.Value { return starlark.String(c.name) }))
+	} else if ok {
+		return iterate(t, listOf(o.children(), func(c named) starlark.Value { return c.value }))
 	}
 	n, ok, err := special(t, o, "__len__")
 	if err != nil || !ok {

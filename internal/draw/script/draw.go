@@ -498,6 +498,10 @@ func (s *symbol) elements() ([]starlark.Value, error) {
 		}
 		n = shape[0]
 	case kindModule, kindPlain:
+		if s.children != nil {
+			vs, _ := sequence(listOf(s.children, func(c named) starlark.Value { return c.value }))
+			return vs, nil
+		}
 		return nil, fmt.Errorf("%s is not a sequence", s.ref)
 	}
 	if n > maxElements {

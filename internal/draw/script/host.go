@@ -75,6 +75,9 @@ func (p path) onHost(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 	if ignoredPaths[p] {
 		return starlark.None, nil
 	}
+	if v, err := p.hosted(t, args); v != nil || err != nil {
+		return v, err
+	}
 	if f, ok := derivatives[p]; ok {
 		return f.derive(t, p, args, kwargs)
 	}

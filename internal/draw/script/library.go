@@ -421,6 +421,9 @@ func length(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 		if n, ok, err := special(t, args[0], "__len__"); ok {
 			return n, err
 		}
+		if o, ok := args[0].(*object); ok && isModule(o) {
+			return starlark.MakeInt(len(o.children())), nil
+		}
 		v := args[0]
 		if a, ok := v.(*attr); ok {
 			s, err := a.resolve()
@@ -443,6 +446,9 @@ func (s *symbol) length() (starlark.Value, error) {
 	}
 	if kind == kindTuple {
 		return starlark.MakeInt(len(s.names)), nil
+	}
+	if s.children != nil {
+		return starlark.MakeInt(len(s.children)), nil
 	}
 	shape, err := s.shape()
 	if err != nil {

@@ -322,10 +322,10 @@ func copied(a starlark.Tuple, depth int) (starlark.Value, error) {
 		return nil, fmt.Errorf("copy takes one value, not %d", len(a))
 	}
 	left := maxElements
-	return copyValue(a[0], depth, &left)
+	return copyValue(a[0], depth, &left, map[starlark.Value]starlark.Value{})
 }
 
-func copyValue(v starlark.Value, depth int, left *int) (starlark.Value, error) {
+func copyValue(v starlark.Value, depth int, left *int, memo map[starlark.Value]starlark.Value) (starlark.Value, error) {
 	if depth == 0 {
 		return v, nil
 	}
@@ -337,7 +337,7 @@ func copyValue(v starlark.Value, depth int, left *int) (starlark.Value, error) {
 		}
 		out := make([]starlark.Value, len(vs))
 		for i, e := range vs {
-			c, err := copyValue(e, depth-1, left)
+			c, err := copyValue(e, depth-1, left, memo)
 			if err != nil {
 				return nil, err
 			}
@@ -350,7 +350,7 @@ func copyValue(v starlark.Value, depth int, left *int) (starlark.Value, error) {
 	case *starlark.Dict:
 		out := starlark.NewDict(v.Len())
 		for _, item := range v.Items() {
-			c, err := copyValue(item[1], depth-1, left)
+			c, err := copyValue(item[1], depth-1, left, memo)
 			if err != nil {
 				return nil, err
 			}
@@ -369,10 +369,10 @@ func copyValue(v starlark.Value, depth int, left *int) (starlark.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		return copyValue(s, depth, left)
-	case *symbol:
+		return copyValue(s, depth, left, memo)
+	case *symbol, *object:
 		if depth > 1 {
-			return v.deepCopy()
+			return copyPart(v, memo)
 		}
 		return nil, lack("a copy of %s is not supported in test files: write x.clone()", article(v.Type()))
 	}

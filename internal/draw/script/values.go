@@ -278,7 +278,12 @@ type symbol struct {
 	elems  []starlark.Value
 	list   bool   // a list of tensors whose length is not known yet
 	tupled bool   // of a module: a call may give a tuple
-	made   string // of a module: the class
+	made   string // of a module: the class; of a parameter too
+	// children are the modules that a container is made of; entries the
+	// parameters and buffers of a module, once they were asked for.
+	children []named
+	entries  *[2][]named
+	mode     starlark.Value // of a module: what it was trained with last; nil for its default
 	// attribute says that it is an attribute of another value.
 	attribute bool
 }
@@ -351,6 +356,16 @@ func (s *symbol) Get(k starlark.Value) (starlark.Value, bool, error) {
 		v, err := s.element(n)
 		return v, true, err
 	}
+	if i, ok := k.(starlark.Int); ok && s.children != nil {
+		n, err := starlark.AsInt32(i)
+		if err == nil && n < 0 {
+			n += len(s.children)
+		}
+		if err != nil || n < 0 || n >= len(s.children) {
+			return nil, false, fmt.Errorf("index %s is out of range", i)
+		}
+		return s.children[n].value, true, nil
+	}
 	v, err := s.d.call("operator.getitem", nil, starlark.Tuple{s, k}, nil)
 	return v, true, err
 }
@@ -363,6 +378,7 @@ func (s *symbol) SetKey(k, v starlark.Value) error {
 
 // SetField is x.name = v.
 func (s *symbol) SetField(name string, v starlark.Value) error {
+	s.entries = nil
 	_, err := s.d.call("setattr", nil, starlark.Tuple{s, starlark.String(name), v}, nil)
 	return err
 }

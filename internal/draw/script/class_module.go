@@ -1,0 +1,717 @@
+package script
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"plumb/internal/draw/gen"
+)
+
+// moduleClass are modules that a file defines, and containers of them: the
+// engine calls their forward, and what that calls is the program. of is the
+// class of torch.nn that they derive from.
+type moduleClass struct{ of path }
+
+// moduleState is the state of a module that is an object.
+type moduleState struct {
+	training bool
+	buffers  map[string]bool // which of the fields are
+	base     *symbol         // the module of torch.nn that it extends; nil for none
+}
+
+// containerPaths are the containers that may hold modules of a file.
+var containerPaths = []path{"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"}
+
+func stateOf(o *object) *moduleState {
+	s, ok := o.state.(*moduleState)
+	if !ok {
+		s = &moduleState{training: true, buffers: map[string]bool{}}
+		o.state = s
+	}
+	return s
+}
+
+func (c moduleClass) init(t *starlark.Thread, o *object, args starlark.Tuple, kwargs []starlark.Tuple) error {
+	s := stateOf(o)
+	switch {
+	case c.of == "torch.nn.Module":
+		return plainClass{}.init(t, o, args, kwargs)
+	case slices.Contains(containerPaths, c.of):
+		return o.contain(t, args)
+	}
+	v, err := starlark.Call(t, c.of, args, kwargs)
+	if err == nil {
+		s.base, _ = v.(*symbol)
+	}
+	return err
+}
+
+// contain adds the modules that a container's constructor is given.
+func (o *object) contain(t *starlark.Thread, args starlark.Tuple) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if pairs, ok := args[0].(*starlark.Dict); ok {
+		for _, item := range pairs.Items() {
+			if err := o.SetField(str(item[0]), item[1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	parts := []starlark.Value(args)
+	if o.class.inherited.(moduleClass).of != "torch.nn.Sequential" {
+		var err error
+		if parts, err = iterate(t, args[0]); err != nil {
+			return err
+		}
+	}
+	for _, p := range parts {
+		name := strconv.Itoa(len(o.names))
+		if pair, ok := p.(starlark.Tuple); ok && len(pair) == 2 {
+			name, p = str(pair[0]), pair[1]
+		}
+		if err := o.SetField(name, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hosted makes a container of torch.nn an object where it holds modules of the
+// file, or may be given some; nil where it can be part of the program.
+func (p path) hosted(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+	_, drawing := t.Local(drawKey).(*draw)
+	if !slices.Contains(containerPaths, p) || !drawing {
+		return nil, nil
+	}
+	o := &object{class: &class{name: string(p[len("torch.nn."):]), base: p, inherited: moduleClass{p}}, fields: map[string]starlark.Value{}, thread: t}
+	o.class.order = []*class{o.class}
+	if err := o.class.inherited.init(t, o, args, nil); err != nil {
+		return nil, err
+	}
+	recorded := len(o.names) > 0 && !slices.ContainsFunc(args, func(v starlark.Value) bool { _, dict := v.(*starlark.Dict); return dict })
+	for _, n := range o.names {
+		_, inProgram := o.fields[n].(*symbol)
+		_, lazy := o.fields[n].(*generator)
+		if n != strconv.Itoa(slices.Index(o.names, n)) {
+			inProgram, lazy = false, false
+		}
+		recorded = recorded && (inProgram || lazy)
+	}
+	if recorded {
+		return nil, nil
+	}
+	return o, nil
+}
+
+// call is the forward of a module.
+func (c moduleClass) call(t *starlark.Thread, o *object, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if fn := o.class.lookup("forward"); fn != nil {
+		return starlark.Call(t, o.bound(fn), args, kwargs)
+	}
+	return c.forward(t, o, args, kwargs)
+}
+
+// forward is that of the class of torch.nn.
+func (c moduleClass) forward(t *starlark.Thread, o *object, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if s := stateOf(o); s.base != nil {
+		return starlark.Call(t, s.base, args, kwargs)
+	}
+	if c.of != "torch.nn.Sequential" || len(args) != 1 {
+		return nil, fmt.Errorf("module %s is missing the required \"forward\" function", o.class.name)
+	}
+	v := args[0]
+	for _, part := range o.children() {
+		var err error
+		if v, err = starlark.Call(t, part.value, starlark.Tuple{v}, nil); err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+// named is a part of a module.
+type named struct {
+	name  string
+	value starlark.Value
+}
+
+// children are the fields that are modules.
+func (o *object) children() []named {
+	var out []named
+	for _, n := range o.names {
+		if isModule(o.fields[n]) {
+			out = append(out, named{n, o.fields[n]})
+		}
+	}
+	return out
+}
+
+// isModule reports whether a value is a module: of the file or of torch.nn.
+func isModule(v starlark.Value) bool {
+	switch v := v.(type) {
+	case *symbol:
+		return v.kind == kindModule
+	case *object:
+		_, ok := v.class.inherited.(moduleClass)
+		return ok
+	}
+	return false
+}
+
+func isParam(v starlark.Value) bool {
+	s, ok := v.(*symbol)
+	return ok && strings.HasSuffix(s.made, ".Parameter")
+}
+
+// own returns a module's own parameters and buffers, and its children.
+func own(m starlark.Value) (params, buffers, children []named, err error) {
+	if s, ok := m.(*symbol); ok {
+		if s.children != nil {
+			return nil, nil, s.children, nil
+		}
+		params, buffers, err = s.listed()
+		return params, buffers, nil, err
+	}
+	o := m.(*object)
+	s := stateOf(o)
+	if s.base != nil {
+		if params, buffers, children, err = own(s.base); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	for _, n := range o.names {
+		v := o.fields[n]
+		switch {
+		case s.buffers[n]:
+			if v != starlark.None {
+				buffers = append(buffers, named{n, v})
+			}
+		case isParam(v):
+			params = append(params, named{n, v})
+		}
+	}
+	return params, buffers, append(children, o.children()...), nil
+}
+
+// modules lists a module and all below it, each once, by dotted name.
+func modules(m starlark.Value) ([]named, error) {
+	var out []named
+	seen := map[starlark.Value]bool{}
+	var walk func(prefix string, m starlark.Value) error
+	walk = func(prefix string, m starlark.Value) error {
+		if seen[m] {
+			return nil
+		}
+		seen[m] = true
+		out = append(out, named{prefix, m})
+		_, _, children, err := own(m)
+		if err != nil {
+			return err
+		}
+		for _, c := range children {
+			if err := walk(dotted(prefix, c.name), c.value); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return out, walk("", m)
+}
+
+func dotted(prefix, name string) string {
+	if prefix == "" {
+		return name
+	}
+	return prefix + "." + name
+}
+
+// entries lists the parameters and the buffers of a module and all below it,
+// each once.
+func entries(m starlark.Value) (params, buffers []named, err error) {
+	all, err := modules(m)
+	if err != nil {
+		return nil, nil, err
+	}
+	seen := map[starlark.Value]bool{}
+	add := func(to *[]named, prefix string, found []named) {
+		for _, e := range found {
+			if !seen[e.value] {
+				seen[e.value] = true
+				*to = append(*to, named{dotted(prefix, e.name), e.value})
+			}
+		}
+	}
+	for _, part := range all {
+		p, b, _, err := own(part.value)
+		if err != nil {
+			return nil, nil, err
+		}
+		add(&params, part.name, p)
+		add(&buffers, part.name, b)
+	}
+	return params, buffers, nil
+}
+
+// listed are the parameters and buffers of a module of the program, whose
+// names the reference tells.
+func (s *symbol) listed() (params, buffers []named, err error) {
+	if s.entries == nil {
+		s.entries = &[2][]named{}
+		for i, kind := range []string{"parameter", "buffer"} {
+			if s.entries[i], err = s.ask(kind); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	return s.entries[0], s.entries[1], nil
+}
+
+func (s *symbol) ask(kind string) ([]named, error) {
+	v, err := s.d.ask(moduleCall("named_"+kind+"s", s))
+	if err != nil {
+		return nil, err
+	}
+	var out []named
+	for _, e := range v.Tuple {
+		if len(e.Tuple) != 2 {
+			continue
+		}
+		name, _ := e.Tuple[0].Plain.(string)
+		var part *symbol
+		if strings.Contains(name, ".") {
+			var got starlark.Value
+			if got, err = s.d.call("Module.get_"+kind, s, starlark.Tuple{starlark.String(name)}, nil); err == nil {
+				part = got.(*symbol)
+			}
+		} else {
+			part, err = s.d.getattr(s, name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		part.kind = kindTensor
+		if kind == "parameter" {
+			part.made = "torch.nn.Parameter"
+		}
+		out = append(out, named{name, part})
+	}
+	return out, nil
+}
+
+// attr are the attributes of every module.
+func (c moduleClass) attr(o *object, name string) (starlark.Value, error) {
+	s := stateOf(o)
+	if m, ok := moduleFunctions[name]; ok {
+		return m.bind(name, o), nil
+	}
+	switch name {
+	case "training":
+		return starlark.Bool(s.training), nil
+	case "__call__":
+		return bindCall(name, o, c.call), nil
+	case "forward":
+		return bindCall(name, o, c.forward), nil
+	}
+	if s.base != nil {
+		return s.base.Attr(name)
+	}
+	if f, ok := containerFunctions[name]; ok && c.of != "torch.nn.Module" {
+		return builtin(name, func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return f(t, o, a) }), nil
+	}
+	return nil, nil
+}
+
+func bindCall(name string, o *object, call func(*starlark.Thread, *object, starlark.Tuple, []starlark.Tuple) (starlark.Value, error)) starlark.Value {
+	return starlark.NewBuiltin(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		return call(t, o, args, kwargs)
+	})
+}
+
+// item is m[k] of a container.
+func (c moduleClass) item(o *object, k starlark.Value) (starlark.Value, error) {
+	if s, ok := starlark.AsString(k); ok {
+		if v := o.fields[s]; v != nil {
+			return v, nil
+		}
+		return nil, fmt.Errorf("%s has no module %s", o.class.name, repr(k, 0))
+	}
+	all := o.children()
+	values := make(starlark.Tuple, len(all))
+	for i, c := range all {
+		values[i] = c.value
+	}
+	if s, ok := k.(*slice); ok {
+		part, err := getslice(values, s.start, s.stop, s.step)
+		if err != nil {
+			return nil, err
+		}
+		args := part.(starlark.Tuple)
+		if c.of != "torch.nn.Sequential" {
+			args = starlark.Tuple{args}
+		}
+		return c.of.hostedAnyway(o.thread, args)
+	}
+	i, err := starlark.AsInt32(k)
+	if err == nil && i < 0 {
+		i += len(values)
+	}
+	if err != nil || i < 0 || i >= len(values) {
+		return nil, fmt.Errorf("index %s is out of range", k)
+	}
+	return values[i], nil
+}
+
+// hostedAnyway is a container that is an object whatever it holds.
+func (p path) hostedAnyway(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+	v, err := p.hosted(t, args)
+	if v == nil && err == nil {
+		return starlark.Call(t, p, args, nil)
+	}
+	return v, err
+}
+
+// containerFunctions are the methods of containers.
+var containerFunctions map[string]func(t *starlark.Thread, o *object, a starlark.Tuple) (starlark.Value, error)
+
+func init() {
+	containerFunctions = map[string]func(t *starlark.Thread, o *object, a starlark.Tuple) (starlark.Value, error){
+		"append": func(_ *starlark.Thread, o *object, a starlark.Tuple) (starlark.Value, error) {
+			if len(a) != 1 || !isModule(a[0]) {
+				return nil, fmt.Errorf("append takes a module")
+			}
+			return o, o.SetField(strconv.Itoa(len(o.names)), a[0])
+		},
+		"extend": func(t *starlark.Thread, o *object, a starlark.Tuple) (starlark.Value, error) {
+			return o, o.contain(t, a)
+		},
+		"update": func(t *starlark.Thread, o *object, a starlark.Tuple) (starlark.Value, error) {
+			return starlark.None, o.contain(t, a)
+		},
+		"keys": func(_ *starlark.Thread, o *object, _ starlark.Tuple) (starlark.Value, error) {
+			return listOf(o.children(), func(c named) starlark.Value { return starlark.String(c.name) }), nil
+		},
+		"values": func(_ *starlark.Thread, o *object, _ starlark.Tuple) (starlark.Value, error) {
+			return listOf(o.children(), func(c named) starlark.Value { return c.value }), nil
+		},
+		"items": func(_ *starlark.Thread, o *object, _ starlark.Tuple) (starlark.Value, error) {
+			return listOf(o.children(), pairOf), nil
+		},
+	}
+}
+
+func pairOf(c named) starlark.Value { return starlark.Tuple{starlark.String(c.name), c.value} }
+
+func listOf(all []named, f func(named) starlark.Value) *starlark.List {
+	out := make([]starlark.Value, len(all))
+	for i, c := range all {
+		out[i] = f(c)
+	}
+	return starlark.NewList(out)
+}
+
+func iteratorOf(all []named, f func(named) starlark.Value) starlark.Value {
+	vs, _ := sequence(listOf(all, f))
+	return &iterator{vs}
+}
+
+// moduleFunction is a method of every module, of the file or of torch.nn.
+type moduleFunction struct {
+	params []string
+	f      func(d *draw, m starlark.Value, a arguments) (starlark.Value, error)
+}
+
+func (f moduleFunction) bind(name string, m starlark.Value) starlark.Value {
+	return starlark.NewBuiltin(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		d, err := drawOf(t, name)
+		if err != nil {
+			return nil, err
+		}
+		return f.call(d, name, m, args, kwargs)
+	})
+}
+
+func (f moduleFunction) call(d *draw, name string, m starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	a := arguments{name, f.params, make([]starlark.Value, len(f.params))}
+	if err := a.bind(args, kwargs); err != nil {
+		return nil, err
+	}
+	return f.f(d, m, a)
+}
+
+// moduleFunctions are those that the engine answers by what the module holds.
+// Modules of torch.nn have some as calls of the program instead: train, eval
+// and conversions.
+var moduleFunctions map[string]moduleFunction
+
+// ofPrograms are those that a module of torch.nn has as calls.
+var ofPrograms = map[string]bool{
+	"train": true, "eval": true, "to": true, "cpu": true, "cuda": true, "double": true, "float": true, "half": true, "register_buffer": true, "add_module": true, "register_parameter": true,
+}
+
+func init() {
+	value := func(c named) starlark.Value { return c.value }
+	list := func(pick func(m starlark.Value) ([]named, error), show func(named) starlark.Value) moduleFunction {
+		return moduleFunction{[]string{"prefix", "recurse"}, func(_ *draw, m starlark.Value, _ arguments) (starlark.Value, error) {
+			all, err := pick(m)
+			return iteratorOf(all, show), err
+		}}
+	}
+	params := func(m starlark.Value) ([]named, error) { p, _, err := entries(m); return p, err }
+	buffers := func(m starlark.Value) ([]named, error) { _, b, err := entries(m); return b, err }
+	children := func(m starlark.Value) ([]named, error) { _, _, c, err := own(m); return c, err }
+	moduleFunctions = map[string]moduleFunction{
+		"parameters": {[]string{"recurse"}, list(params, value).f}, "named_parameters": list(params, pairOf),
+		"buffers": {[]string{"recurse"}, list(buffers, value).f}, "named_buffers": list(buffers, pairOf),
+		"children": list(children, value), "named_children": list(children, pairOf),
+		"modules": list(modules, value), "named_modules": list(modules, pairOf),
+		"state_dict": {nil, stateDict}, "load_state_dict": {[]string{"state_dict", "strict"}, loadStateDict},
+		"zero_grad": {[]string{"set_to_none"}, zeroGrad}, "requires_grad_": {[]string{"requires_grad"}, requiresGrad},
+		"train": {[]string{"mode"}, train}, "eval": {nil, func(d *draw, m starlark.Value, _ arguments) (starlark.Value, error) {
+			return train(d, m, arguments{"train", []string{"mode"}, []starlark.Value{starlark.False}})
+		}},
+		"register_buffer": {[]string{"name", "tensor", "persistent"}, registerBuffer}, "register_parameter": {[]string{"name", "param"}, addPart("name", "param")},
+		"add_module": {[]string{"name", "module"}, addPart("name", "module")}, "register_module": {[]string{"name", "module"}, addPart("name", "module")},
+		"apply": {[]string{"fn"}, applyTo}, "get_parameter": {[]string{"target"}, partOf(params)}, "get_buffer": {[]string{"target"}, partOf(buffers)}, "get_submodule": {[]string{"target"}, partOf(modules)},
+		"to": {[]string{"device", "dtype"}, convertModule}, "cpu": {nil, sameModule}, "cuda": {[]string{"device"}, sameModule},
+		"float": {nil, convertTo("float")}, "double": {nil, convertTo("double")}, "half": {nil, convertTo("half")},
+	}
+}
+
+// within runs f with the calls that it makes in torch.no_grad().
+func (d *draw) within(f func() error) error {
+	off, err := newScope(d.thread, "torch.no_grad", nil, nil)
+	if err != nil {
+		return err
+	}
+	if _, err := enter(d.thread, starlark.Tuple{starlark.String(""), off}); err != nil {
+		return err
+	}
+	if err := f(); err != nil {
+		return err
+	}
+	_, err = leave(d.thread, starlark.Tuple{starlark.MakeInt(1)})
+	return err
+}
+
+func stateDict(d *draw, m starlark.Value, _ arguments) (starlark.Value, error) {
+	params, buffers, err := entries(m)
+	if err != nil {
+		return nil, err
+	}
+	out := starlark.NewDict(len(params))
+	for _, e := range append(params, buffers...) {
+		v, err := d.apply("Tensor.detach", e.value)
+		if err != nil {
+			return nil, err
+		}
+		if err := out.SetKey(starlark.String(e.name), v); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func loadStateDict(d *draw, m starlark.Value, a arguments) (starlark.Value, error) {
+	from, ok := a.get("state_dict").(*starlark.Dict)
+	if !ok {
+		return nil, fmt.Errorf("load_state_dict takes a dict")
+	}
+	params, buffers, err := entries(m)
+	if err != nil {
+		return nil, err
+	}
+	return starlark.None, d.within(func() error {
+		for _, e := range append(params, buffers...) {
+			v, found, err := from.Get(starlark.String(e.name))
+			if err != nil || !found {
+				return fmt.Errorf("Error(s) in loading state_dict: missing key %s", e.name)
+			}
+			if _, err := d.apply("Tensor.copy_", e.value, v); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// clearGrads is what zero_grad does from PyTorch 2 on: no gradient is left.
+func clearGrads(params []named) error {
+	for _, p := range params {
+		if err := p.value.(*symbol).SetField("grad", starlark.None); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func zeroGrad(_ *draw, m starlark.Value, _ arguments) (starlark.Value, error) {
+	params, _, err := entries(m)
+	if err != nil {
+		return nil, err
+	}
+	return starlark.None, clearGrads(params)
+}
+
+func requiresGrad(d *draw, m starlark.Value, a arguments) (starlark.Value, error) {
+	params, _, err := entries(m)
+	for _, p := range params {
+		args := starlark.Tuple{}
+		if v := a.get("requires_grad"); v != nil {
+			args = starlark.Tuple{v}
+		}
+		if _, err := d.call("Tensor.requires_grad_", p.value.(*symbol), args, nil); err != nil {
+			return nil, err
+		}
+	}
+	return m, err
+}
+
+func train(d *draw, m starlark.Value, a arguments) (starlark.Value, error) {
+	var mode starlark.Value = starlark.True
+	if v := a.get("mode"); v != nil {
+		drawn, err := d.settled(v, gen.Bool)
+		if err != nil {
+			return nil, err
+		}
+		mode = starlark.Bool(drawn.Truth())
+	}
+	all, err := modules(m)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range all {
+		switch v := part.value.(type) {
+		case *object:
+			stateOf(v).training = bool(mode.Truth())
+			if b := stateOf(v).base; b != nil {
+				_, err = d.method(b, "train", starlark.Tuple{mode}, nil)
+			}
+		case *symbol:
+			_, err = d.method(v, "train", starlark.Tuple{mode}, nil)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func registerBuffer(_ *draw, m starlark.Value, a arguments) (starlark.Value, error) {
+	name, ok := starlark.AsString(a.get("name"))
+	o, own := m.(*object)
+	if !ok || !own || a.get("tensor") == nil {
+		return nil, fmt.Errorf("register_buffer takes a name and a tensor")
+	}
+	stateOf(o).buffers[name] = true
+	return starlark.None, o.SetField(name, a.get("tensor"))
+}
+
+func addPart(name, value string) func(*draw, starlark.Value, arguments) (starlark.Value, error) {
+	return func(_ *draw, m starlark.Value, a arguments) (starlark.Value, error) {
+		n, ok := starlark.AsString(a.get(name))
+		o, own := m.(*object)
+		if !ok || !own || a.get(value) == nil {
+			return nil, fmt.Errorf("%s takes a name and a value", a.fn)
+		}
+		return starlark.None, o.SetField(n, a.get(value))
+	}
+}
+
+// applyTo calls a function with every module, children first.
+func applyTo(d *draw, m starlark.Value, a arguments) (starlark.Value, error) {
+	_, _, children, err := own(m)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range children {
+		if _, err := applyTo(d, c.value, a); err != nil {
+			return nil, err
+		}
+	}
+	_, err = starlark.Call(d.thread, a.get("fn"), starlark.Tuple{m}, nil)
+	return m, err
+}
+
+func partOf(pick func(starlark.Value) ([]named, error)) func(*draw, starlark.Value, arguments) (starlark.Value, error) {
+	return func(_ *draw, m starlark.Value, a arguments) (starlark.Value, error) {
+		all, err := pick(m)
+		if err != nil {
+			return nil, err
+		}
+		name, _ := starlark.AsString(a.get("target"))
+		for _, e := range all {
+			if e.name == name {
+				return e.value, nil
+			}
+		}
+		return nil, fmt.Errorf("the module has no %s", name)
+	}
+}
+
+func sameModule(_ *draw, m starlark.Value, _ arguments) (starlark.Value, error) { return m, nil }
+
+// convertModule is m.to(…): a dtype converts, a device is that of the run.
+func convertModule(d *draw, m starlark.Value, a arguments) (starlark.Value, error) {
+	for _, v := range a.values {
+		if t, ok := v.(dtype); ok {
+			return convertTo("to", t)(d, m, a)
+		}
+	}
+	return m, nil
+}
+
+// convertTo replaces the parameters and buffers that the file's modules hold,
+// and calls the method of the others.
+func convertTo(name string, args ...starlark.Value) func(*draw, starlark.Value, arguments) (starlark.Value, error) {
+	return func(d *draw, m starlark.Value, _ arguments) (starlark.Value, error) {
+		all, err := modules(m)
+		if err != nil {
+			return nil, err
+		}
+		for _, part := range all {
+			switch v := part.value.(type) {
+			case *symbol:
+				_, err = d.method(v, name, starlark.Tuple(args), nil)
+			case *object:
+				err = v.convert(d, name, args)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		return m, nil
+	}
+}
+
+func (o *object) convert(d *draw, name string, args []starlark.Value) error {
+	s := stateOf(o)
+	if s.base != nil {
+		if _, err := d.method(s.base, name, starlark.Tuple(args), nil); err != nil {
+			return err
+		}
+	}
+	for _, n := range o.names {
+		v, ok := o.fields[n].(*symbol)
+		if !ok || !s.buffers[n] && !isParam(v) {
+			continue
+		}
+		x, err := d.apply("Tensor.detach", v)
+		if err == nil {
+			x, err = d.apply("Tensor."+name, append([]starlark.Value{x}, args...)...)
+		}
+		if err == nil && !s.buffers[n] {
+			x, err = d.apply("torch.nn.Parameter", x)
+		}
+		if err != nil {
+			return err
+		}
+		o.fields[n] = x
+	}
+	return nil
+}
