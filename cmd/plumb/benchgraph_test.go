@@ -11,6 +11,7 @@ import (
 // TestGraphsHoldLessThanEager: a training step as a graph gives what eager
 // gives, bit for bit, and holds at most 60% of its memory.
 func TestGraphsHoldLessThanEager(t *testing.T) {
+	slow(t)
 	for _, k := range graphBlocks() {
 		eager, graph := newEagerRunner(&k, "train"), newGraphRunner(&k, "train", nil)
 		want, err := eager.check()

@@ -141,6 +141,7 @@ func TestConformMistake(t *testing.T) {
 
 // TestConformancePageRuns runs the commands of the page.
 func TestConformancePageRuns(t *testing.T) {
+	slow(t)
 	blocks := shellBlock.FindAllStringSubmatch(document(t, "docs/conformance.md"), -1)
 	t.Chdir(root)
 	_, noTorch := findTorch()

@@ -121,6 +121,7 @@ func TestConformOwnWorker(t *testing.T) {
 // TestConformCrash: a worker that aborts, or never ends, on a case is judged so,
 // and goes on with the rest.
 func TestConformCrash(t *testing.T) {
+	slow(t)
 	for _, tt := range []struct {
 		word verdict.Word
 		does string

@@ -225,6 +225,7 @@ func TestConformFlags(t *testing.T) {
 
 // TestConformTorch records small.py with PyTorch and judges native by it.
 func TestConformTorch(t *testing.T) {
+	slow(t)
 	if _, err := findTorch(); err != nil {
 		t.Skip(err)
 	}

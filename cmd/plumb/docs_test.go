@@ -45,6 +45,7 @@ func TestReadmeExampleRuns(t *testing.T) {
 
 // TestTestFilesPageRuns runs every test that the page shows.
 func TestTestFilesPageRuns(t *testing.T) {
+	slow(t)
 	for _, b := range pythonBlock.FindAllStringSubmatch(document(t, "docs/test-files.md"), -1) {
 		lacks := strings.HasPrefix(b[1], "# unsupported")
 		w, log := play(t, nil, []string{save(t, "page.py", b[1])}, "--reference", "torch", "--seed", "7")

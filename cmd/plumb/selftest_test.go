@@ -90,6 +90,7 @@ func TestSelftestMissesWhatIsNoFault(t *testing.T) {
 // TestSelftestRunsWhatTouchesTheOperator: a mutant of an operator that a test
 // reaches only through a gradient is run on its cases too.
 func TestSelftestRunsWhatTouchesTheOperator(t *testing.T) {
+	slow(t)
 	s, _, _ := selftestOf(t, "test_max_dim", mutantsNamed(t, "scatter_add overwrites", "sort ignores descending")...)
 	if s.mutants[1].runs != 0 {
 		t.Errorf("sort was run on %d cases of max", s.mutants[1].runs)

@@ -47,6 +47,9 @@ func TestTruthsShareNoArithmetic(t *testing.T) {
 
 // TestSharedArithmeticIsFound plants what TestTruthsShareNoArithmetic is to find.
 func TestSharedArithmeticIsFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: loads the types of the whole table for each planted fault")
+	}
 	for _, c := range []struct{ file, old, new, shared, opaque string }{
 		{"internal/truth/estimate.go", "return 2 * sum", "return 2*sum + math.Log1p(m)", "math.Log1p", ""},
 		{"ops/exact.go", "x = float64(float32(x))", "x, _ = logitBounds(a)", "plumb/ops.logitBounds", ""},

@@ -183,7 +183,11 @@ func measure(t *testing.T, def *op.Def, form form, d tensor.DType, limit float64
 	xs := make([]*tensor.Tensor, tensors(def, form.args))
 	var args []any
 	for i, values := range points(d, len(xs)) {
-		xs[i] = tensor.Float64s(d, []int{len(values)}, values...)
+		shape := []int{len(values)}
+		if i == 0 {
+			shape = []int{1, len(values)} // one row of channels, for the slopes of prelu
+		}
+		xs[i] = tensor.Float64s(d, shape, values...)
 		args = append(args, xs[i])
 	}
 	f, out := execute(t, def, append(args, form.args...))

@@ -463,6 +463,9 @@ func goTest(t testing.TB, b *bundle.Bundle) (int, string) {
 // where only the planted table is wrong, and fails where the true one differs
 // from what was recorded.
 func TestGoTests(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: go test builds a module for each bundle")
+	}
 	torch(t)
 	chosen := map[string]bool{"parameter gradient": true, "in place": true}
 	for i := range defects {
