@@ -4510,46 +4510,51 @@ func Rrelu(input *Tensor, options ...RreluOptions) (*Tensor, error) {
 
 // RandOptions are the arguments of Rand that may be left out.
 type RandOptions struct {
-	Dtype  DType  // dtype, default None
-	Device Device // device, default None
+	Dtype        DType  // dtype, default None
+	Device       Device // device, default None
+	RequiresGrad bool   // bool, default False
 }
 
 // Rand applies the operator rand.
 //
 // Uniform numbers in [0, 1).
 //
-//	rand(int[] size, *, Generator? generator=None, dtype? dtype=None, device? device=None) -> Tensor
+//	rand(int[] size, *, Generator? generator=None, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func (s *Session) Rand(size []int, options ...RandOptions) (*Tensor, error) {
 	set := last(options)
 	return one(apply(s, "rand",
 		given("size", size),
 		optional("dtype", set.Dtype),
-		optional("device", set.Device)))
+		optional("device", set.Device),
+		optional("requires_grad", set.RequiresGrad)))
 }
 
 // RandnOptions are the arguments of Randn that may be left out.
 type RandnOptions struct {
-	Dtype  DType  // dtype, default None
-	Device Device // device, default None
+	Dtype        DType  // dtype, default None
+	Device       Device // device, default None
+	RequiresGrad bool   // bool, default False
 }
 
 // Randn applies the operator randn.
 //
 // Normal numbers of mean 0 and variance 1.
 //
-//	randn(int[] size, *, Generator? generator=None, dtype? dtype=None, device? device=None) -> Tensor
+//	randn(int[] size, *, Generator? generator=None, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func (s *Session) Randn(size []int, options ...RandnOptions) (*Tensor, error) {
 	set := last(options)
 	return one(apply(s, "randn",
 		given("size", size),
 		optional("dtype", set.Dtype),
-		optional("device", set.Device)))
+		optional("device", set.Device),
+		optional("requires_grad", set.RequiresGrad)))
 }
 
 // RandLikeOptions are the arguments of RandLike that may be left out.
 type RandLikeOptions struct {
 	Dtype        DType         // dtype, default None
 	Device       Device        // device, default None
+	RequiresGrad bool          // bool, default False
 	MemoryFormat *MemoryFormat // MemoryFormat, default None
 }
 
@@ -4557,13 +4562,14 @@ type RandLikeOptions struct {
 //
 // Uniform numbers in [0, 1) in the shape of the input.
 //
-//	rand_like(Tensor input, *, dtype? dtype=None, device? device=None, MemoryFormat? memory_format=None) -> Tensor
+//	rand_like(Tensor input, *, dtype? dtype=None, device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor
 func RandLike(input *Tensor, options ...RandLikeOptions) (*Tensor, error) {
 	set := last(options)
 	return one(apply(nil, "rand_like",
 		given("input", input),
 		optional("dtype", set.Dtype),
 		optional("device", set.Device),
+		optional("requires_grad", set.RequiresGrad),
 		optional("memory_format", set.MemoryFormat)))
 }
 
@@ -4571,6 +4577,7 @@ func RandLike(input *Tensor, options ...RandLikeOptions) (*Tensor, error) {
 type RandnLikeOptions struct {
 	Dtype        DType         // dtype, default None
 	Device       Device        // device, default None
+	RequiresGrad bool          // bool, default False
 	MemoryFormat *MemoryFormat // MemoryFormat, default None
 }
 
@@ -4578,27 +4585,29 @@ type RandnLikeOptions struct {
 //
 // Normal numbers of mean 0 and variance 1 in the shape of the input.
 //
-//	randn_like(Tensor input, *, dtype? dtype=None, device? device=None, MemoryFormat? memory_format=None) -> Tensor
+//	randn_like(Tensor input, *, dtype? dtype=None, device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor
 func RandnLike(input *Tensor, options ...RandnLikeOptions) (*Tensor, error) {
 	set := last(options)
 	return one(apply(nil, "randn_like",
 		given("input", input),
 		optional("dtype", set.Dtype),
 		optional("device", set.Device),
+		optional("requires_grad", set.RequiresGrad),
 		optional("memory_format", set.MemoryFormat)))
 }
 
 // NormalSizeOptions are the arguments of NormalSize that may be left out.
 type NormalSizeOptions struct {
-	Dtype  DType  // dtype, default None
-	Device Device // device, default None
+	Dtype        DType  // dtype, default None
+	Device       Device // device, default None
+	RequiresGrad bool   // bool, default False
 }
 
 // NormalSize applies the operator normal.size.
 //
 // Normal numbers of a mean and a standard deviation.
 //
-//	normal.size(float mean, float std, int[] size, *, Generator? generator=None, dtype? dtype=None, device? device=None) -> Tensor
+//	normal.size(float mean, float std, int[] size, *, Generator? generator=None, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func (s *Session) NormalSize(mean float64, std float64, size []int, options ...NormalSizeOptions) (*Tensor, error) {
 	set := last(options)
 	return one(apply(s, "normal.size",
@@ -4606,7 +4615,8 @@ func (s *Session) NormalSize(mean float64, std float64, size []int, options ...N
 		given("std", std),
 		given("size", size),
 		optional("dtype", set.Dtype),
-		optional("device", set.Device)))
+		optional("device", set.Device),
+		optional("requires_grad", set.RequiresGrad)))
 }
 
 // Normal applies the operator normal.
@@ -4671,17 +4681,18 @@ func BernoulliP(input *Tensor, p float64) (*Tensor, error) {
 
 // RandintOptions are the arguments of Randint that may be left out.
 type RandintOptions struct {
-	Low    *int   // int
-	Dtype  DType  // dtype, default None
-	Device Device // device, default None
+	Low          *int   // int
+	Dtype        DType  // dtype, default None
+	Device       Device // device, default None
+	RequiresGrad bool   // bool, default False
 }
 
 // Randint applies the operator randint.
 //
 // Uniform integers in [low, high).
 //
-//	randint(int low, int high, int[] size, *, Generator? generator=None, dtype? dtype=None, device? device=None) -> Tensor
-//	randint(int high, int[] size, *, Generator? generator=None, dtype? dtype=None, device? device=None) -> Tensor
+//	randint(int low, int high, int[] size, *, Generator? generator=None, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
+//	randint(int high, int[] size, *, Generator? generator=None, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func (s *Session) Randint(high int, size []int, options ...RandintOptions) (*Tensor, error) {
 	set := last(options)
 	return one(apply(s, "randint",
@@ -4689,7 +4700,8 @@ func (s *Session) Randint(high int, size []int, options ...RandintOptions) (*Ten
 		given("size", size),
 		optional("low", set.Low),
 		optional("dtype", set.Dtype),
-		optional("device", set.Device)))
+		optional("device", set.Device),
+		optional("requires_grad", set.RequiresGrad)))
 }
 
 // RandintLikeOptions are the arguments of RandintLike that may be left out.
@@ -4697,6 +4709,7 @@ type RandintLikeOptions struct {
 	Low          *int          // int
 	Dtype        DType         // dtype, default None
 	Device       Device        // device, default None
+	RequiresGrad bool          // bool, default False
 	MemoryFormat *MemoryFormat // MemoryFormat, default None
 }
 
@@ -4704,8 +4717,8 @@ type RandintLikeOptions struct {
 //
 // Uniform integers in [low, high) in the shape of the input.
 //
-//	randint_like(Tensor input, int low, int high, *, dtype? dtype=None, device? device=None, MemoryFormat? memory_format=None) -> Tensor
-//	randint_like(Tensor input, int high, *, dtype? dtype=None, device? device=None, MemoryFormat? memory_format=None) -> Tensor
+//	randint_like(Tensor input, int low, int high, *, dtype? dtype=None, device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor
+//	randint_like(Tensor input, int high, *, dtype? dtype=None, device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor
 func RandintLike(input *Tensor, high int, options ...RandintLikeOptions) (*Tensor, error) {
 	set := last(options)
 	return one(apply(nil, "randint_like",
@@ -4714,26 +4727,29 @@ func RandintLike(input *Tensor, high int, options ...RandintLikeOptions) (*Tenso
 		optional("low", set.Low),
 		optional("dtype", set.Dtype),
 		optional("device", set.Device),
+		optional("requires_grad", set.RequiresGrad),
 		optional("memory_format", set.MemoryFormat)))
 }
 
 // RandpermOptions are the arguments of Randperm that may be left out.
 type RandpermOptions struct {
-	Dtype  DType  // dtype, default None
-	Device Device // device, default None
+	Dtype        DType  // dtype, default None
+	Device       Device // device, default None
+	RequiresGrad bool   // bool, default False
 }
 
 // Randperm applies the operator randperm.
 //
 // The integers 0 to n - 1 in random order.
 //
-//	randperm(int n, *, Generator? generator=None, dtype? dtype=None, device? device=None) -> Tensor
+//	randperm(int n, *, Generator? generator=None, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func (s *Session) Randperm(n int, options ...RandpermOptions) (*Tensor, error) {
 	set := last(options)
 	return one(apply(s, "randperm",
 		given("n", n),
 		optional("dtype", set.Dtype),
-		optional("device", set.Device)))
+		optional("device", set.Device),
+		optional("requires_grad", set.RequiresGrad)))
 }
 
 // MultinomialOptions are the arguments of Multinomial that may be left out.

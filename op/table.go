@@ -188,6 +188,12 @@ type Call struct {
 	Done func(lo, hi int)
 }
 
+// MakesLeaf reports whether the call makes a tensor that is to require a
+// gradient: it has an argument requires_grad that is True.
+func (c *Call) MakesLeaf() bool {
+	return c.Args.Sig.Index("requires_grad") >= 0 && c.Args.Bool("requires_grad")
+}
+
 // Resolve binds a call of a public name ("Tensor.x" binds args[0] as the
 // receiver). Signatures are tried in order; when none accepts the arguments,
 // the error is that of the only one, that of a Choice, or lists them all.

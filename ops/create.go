@@ -222,7 +222,7 @@ func created(d *op.Def, run func(c *op.Run) error) *op.Def {
 		d.Tol = exactTol("numbers, rounded once")
 	}
 	if d.Reject == nil {
-		d.Reject = checkOptions
+		d.Reject = checkDevice
 	}
 	d.Kernels = []op.Kernel{{Name: "fill", Run: func(c *op.Run) error {
 		if err := fillZero(c); err != nil {
@@ -231,13 +231,6 @@ func created(d *op.Def, run func(c *op.Run) error) *op.Def {
 		return run(c)
 	}}}
 	return d
-}
-
-func checkOptions(a op.Args) error {
-	if a.Bool("requires_grad") {
-		return fmt.Errorf("%w: requires_grad of a new tensor", op.ErrUnknown)
-	}
-	return checkDevice(a)
 }
 
 // chosen is the argument dtype, or else the given one.

@@ -39,12 +39,12 @@ var discreteDraws = []*op.Def{
 		Tol:           drawn("0 or 1"),
 	},
 	creation("randint", "int low, int high, int[] size", "Uniform integers in [low, high).", op.Def{
-		More:  []string{"randint(int high, int[] size, *, Generator? generator=None, dtype? dtype=None, device? device=None) -> Tensor"},
+		More:  []string{"randint(int high, int[] size, *, Generator? generator=None, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor"},
 		Names: []string{"torch.randint"}, Reject: checkRange, Infer: sizedIntegers, Kernels: integerKernels, Law: integerLaw,
 		Sample: func(s *op.Sampler) []any { return []any{int(s.Int(-5, 1)), int(s.Int(1, 9)), s.Shape(0, 3)} },
 	}),
 	drawnLike("randint_like", ", int low, int high", "Uniform integers in [low, high) in the shape of the input.", op.Def{
-		More:  []string{"randint_like(Tensor input, int high, *, dtype? dtype=None, device? device=None, MemoryFormat? memory_format=None) -> Tensor"},
+		More:  []string{"randint_like(Tensor input, int high, *, dtype? dtype=None, device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor"},
 		Names: []string{"torch.randint_like"}, Reject: checkRange, Kernels: integerKernels, Law: integerLaw,
 		Sample: func(s *op.Sampler) []any {
 			x, lo, hi := s.Tensor(-1, 1, s.Shape(0, 3)...), int(s.Int(-5, 1)), int(s.Int(1, 9))

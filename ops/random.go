@@ -139,7 +139,7 @@ func rreluLaw(a op.Args) *op.Law {
 
 // creation completes a call that makes a tensor of numbers from nothing.
 func creation(id, params, doc string, d op.Def) *op.Def {
-	d.Sig = id + "(" + params + ", *, Generator? generator=None, dtype? dtype=None, device? device=None) -> Tensor"
+	d.Sig = id + "(" + params + ", *, Generator? generator=None, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor"
 	d.Doc = doc
 	d.Traits = op.NoGrad | op.Random
 	if d.Infer == nil {
@@ -152,7 +152,7 @@ func creation(id, params, doc string, d op.Def) *op.Def {
 
 // like completes a call that makes numbers in the shape of a tensor.
 func drawnLike(id, params, doc string, d op.Def) *op.Def {
-	d.Sig = id + "(Tensor input" + params + ", *, dtype? dtype=None, device? device=None, MemoryFormat? memory_format=None) -> Tensor"
+	d.Sig = id + "(Tensor input" + params + ", *, dtype? dtype=None, device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor"
 	d.Doc = doc
 	d.Traits = op.NoGrad | op.Random
 	d.NotSplittable = drawsAll

@@ -156,6 +156,12 @@ func (s *Session) Execute(call *op.Call) ([]op.Value, error) {
 	for i, t := range ts {
 		out[i] = &Var{Tensor: t, requiresGrad: record && t.DType().IsDifferentiable()}
 	}
+	if call.MakesLeaf() {
+		if !ts[0].DType().IsDifferentiable() {
+			return nil, op.RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+		}
+		out[0].(*Var).requiresGrad = true
+	}
 	if record {
 		s.record(call, out)
 	}

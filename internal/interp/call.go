@@ -62,6 +62,9 @@ func (r *Run) call(c *program.Call) (*value, error) {
 	if call.InPlace && call.Def.InPlace.NoResult {
 		return &value{}, nil
 	}
+	if call.MakesLeaf() {
+		return &value{tensor: out[0].(*eager.Var)}, r.wantGrad(c, out[0].(*eager.Var), true)
+	}
 	return wrap(call, out), nil
 }
 

@@ -219,6 +219,8 @@ def convert(schema):
     converted = [aten_parameter(p) for p in split_top(params, ",") if p]
     if None in converted or not any("Tensor" in p for p in converted) and results is None:
         return None
+    if "pin_memory" in params and "non_blocking" not in params:  # Python's factories have one more
+        converted.append("bool requires_grad=False")
     text = "%s(%s)" % (head, ", ".join(p for p in converted if p))
     return text + " -> " + results if results else text
 
