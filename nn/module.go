@@ -51,6 +51,8 @@ type Def struct {
 	Random bool
 	// Container modules are made from modules instead of Sig's arguments.
 	Container bool
+	// AnyArguments says that the constructor takes any arguments and ignores them.
+	AnyArguments bool
 	// Reject returns the constructor's rejections.
 	Reject func(a op.Args) error
 	// State lists the parameters and buffers in the order of PyTorch's state_dict.
@@ -148,6 +150,9 @@ func named(err *error, name string) {
 }
 
 func (d *Def) bind(args []any, kwargs []op.Kwarg) (op.Args, error) {
+	if d.AnyArguments {
+		args, kwargs = nil, nil
+	}
 	var first error
 	for _, s := range d.sigs {
 		a, err := s.Bind(args, kwargs, false)

@@ -33,7 +33,7 @@ func basics() []*Def {
 		pointwise("Flatten", "(int start_dim=1, int end_dim=-1)", "Flattens a range of dimensions into one.", func(b op.Builder, x op.Value, a op.Args) op.Value {
 			return b.Op("flatten", x, a.Int("start_dim"), a.Int("end_dim"))
 		}),
-		pointwise("Identity", "()", "Returns its input.", func(b op.Builder, x op.Value, a op.Args) op.Value { return x }),
+		anyArguments(pointwise("Identity", "()", "Returns its input, whatever arguments it was made with.", func(b op.Builder, x op.Value, a op.Args) op.Value { return x })),
 		{
 			Names: []string{"torch.nn.Linear", "torch.nn.modules.linear.Linear"},
 			Sig:   "Linear(int in_features, int out_features, bool? bias=True, device? device=None, dtype? dtype=None)",
@@ -86,6 +86,12 @@ func pointwise(name, params, doc string, apply func(b op.Builder, x op.Value, a 
 			return one(apply(b, a.Value("input"), m.Args))
 		},
 	}
+}
+
+// anyArguments makes the constructor ignore its arguments.
+func anyArguments(d *Def) *Def {
+	d.AnyArguments = true
+	return d
 }
 
 func unsupported(m *Module, arg string, v any) error {

@@ -31,6 +31,7 @@ type drawing struct {
 	n        int             // cases per test; 0 for its own number
 	dtypes   []tensor.DType  // of random float tensors; nil for the test's own
 	device   string          // that random_device() gives
+	strict   bool            // a test that names a CUDA device needs one
 	maxBytes int             // of a random tensor
 	graph    func(bool) bool // says whether a test is judged in graph modes
 	sigs     *signatures
@@ -135,6 +136,9 @@ func (d *drawing) file(name string, src []byte) (*loaded, error) {
 	for _, n := range file.Notes {
 		out.notes = append(out.notes, fmt.Sprintf("%s:%d: %s", name, n.Line, n.Text))
 	}
+	if len(file.CUDA) > 0 && !d.strict && d.device == newSubjects().device {
+		out.notes = append(out.notes, fmt.Sprintf("%s:%d: \"cuda\" is the CPU in this run (%s); see --device-strict", name, file.CUDA[0], count(len(file.CUDA), "line")))
+	}
 	if len(file.Tests()) == 0 {
 		return nil, fmt.Errorf("%s has no test: write one as\n\n  @autotest()\n  def test_relu():\n      x = random_tensor(ndim=2)\n      return torch.relu(x)", name)
 	}
@@ -204,7 +208,7 @@ func (d *drawing) test(t *script.Test, float tensor.DType) campaign.Test {
 	}
 	test := campaign.Drawn(full, name, n, choice.DeriveName(seed, name), func(src *choice.Source, i int, o campaign.Observer) (*program.Program, error) {
 		env := script.Env{
-			Signatures: d.sigs, Reference: d.sigs.Reference(), Observer: o, Devices: []string{d.device}, Index: i,
+			Signatures: d.sigs, Reference: d.sigs.Reference(), Observer: o, Devices: []string{d.device}, DeviceStrict: d.strict, Index: i,
 			Float: float, Integers: true, MaxBytes: d.maxBytes, Version: d.sigs.Version,
 		}
 		p, err := t.Draw(src, env)

@@ -337,29 +337,41 @@ func (d *decorated) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs
 // case is one of them.
 type turn struct {
 	want  int // index of the call to run; negative runs none
-	made  []*decorated
+	made  []taken
 	done  bool
 	value starlark.Value
+}
+
+// taken is a call of a decorated function.
+type taken struct {
+	*decorated
+	args   starlark.Tuple
+	kwargs []starlark.Tuple
+}
+
+// run makes the call the case of the draw.
+func (c taken) run(d *draw) (starlark.Value, error) {
+	if c.global {
+		return nil, needsGlobal("@globaltest")
+	}
+	d.turn = nil
+	d.options = c.decorated.options()
+	d.adopt()
+	return starlark.Call(d.thread, c.fn, c.args, c.kwargs)
 }
 
 // errTurn ends a test after the call that was its turn.
 var errTurn = fmt.Errorf("the call has been run")
 
 func (w *turn) take(d *draw, f *decorated, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	w.made = append(w.made, f)
+	w.made = append(w.made, taken{f, args, kwargs})
 	if len(w.made) > maxElements {
 		return nil, fmt.Errorf("the test makes more than %d calls of %s", maxElements, f.Name())
 	}
 	if len(w.made)-1 != w.want {
 		return starlark.None, nil
 	}
-	if f.global {
-		return nil, needsGlobal("@globaltest")
-	}
-	d.turn = nil
-	d.options = f.auto.options
-	d.adopt()
-	v, err := starlark.Call(d.thread, f.fn, args, kwargs)
+	v, err := w.made[w.want].run(d)
 	if err != nil {
 		return nil, err
 	}
@@ -412,7 +424,7 @@ func (t *Test) count() {
 	d := newDraw(t, choice.New(0), Env{})
 	d.turn = &turn{want: -1}
 	_ = d.setUp()
-	_, _ = starlark.Call(d.thread, t.fn, t.receiver(d.fields), nil)
+	_, _ = d.body()
 	t.Calls = len(d.turn.made)
 	t.Options = options
 	t.Options.N = 1

@@ -56,6 +56,7 @@ var pythonAttrs = map[string]bool{
 	"real": true, "imag": true, "conjugate": true, "is_integer": true, "bit_length": true, "count": true, "index": true, "encode": true, "decode": true,
 	"join": true, "replace": true, "extend": true, "item": true, "tolist": true, "all": true, "any": true, "astype": true, "dtype": true,
 	"__name__": true, "__version__": true, "__class__": true, "__len__": true, "keys": true, "isnumeric": true, "isdecimal": true, "isidentifier": true, "casefold": true, "numerator": true, "union": true,
+	"pytorch": true, "oneflow": true,
 }
 
 // ignoredCall is a function without effect.

@@ -20,10 +20,6 @@ func (p path) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []sta
 		return v, err
 	}
 	d, err := drawOf(t, string(p))
-	if l, loads := t.Local(loadKey).(*loader); loads && err != nil {
-		l.note(t, "%s outside of a test is not supported", p)
-		return foreign(string(p) + "(…) outside of a test"), nil
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -32,6 +28,9 @@ func (p path) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []sta
 
 // method calls a method of a tensor or module.
 func (d *draw) method(s *symbol, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if name == "cuda" && !slices.ContainsFunc(d.env.Devices, isCUDA) {
+		return d.method(s, "to", starlark.Tuple{starlark.String(name)}, nil)
+	}
 	if s.kind == kindModule {
 		if f, ok := moduleFunctions[name]; ok && !ofPrograms[name] {
 			return f.call(d, name, s, args, kwargs)
@@ -207,13 +206,13 @@ func (d *draw) call(target string, recv *symbol, args starlark.Tuple, kwargs []s
 	if c.global != "" {
 		return nil, needsGlobal(target + " of a " + c.global)
 	}
+	if err := c.misuse(); err != nil {
+		return nil, err
+	}
 	if c.lazy {
 		if err := c.drawAll(); err != nil {
 			return nil, err
 		}
-	}
-	if err := c.misuse(); err != nil {
-		return nil, err
 	}
 	if recv != nil && c.elided() {
 		return recv, nil
@@ -384,6 +383,8 @@ func (c *pending) argument(v starlark.Value) (any, error) {
 		return tuple, nil
 	case *slice:
 		return c.sliceArgument(v)
+	case starlark.String:
+		return c.d.placed(string(v))
 	}
 	return c.d.toProgram(v)
 }
@@ -497,6 +498,9 @@ func (c *pending) fill(a any, p *op.Param, what string) (any, error) {
 	return a, nil
 }
 
+// unknownParam types an argument that the signatures do not have.
+var unknownParam = &op.Param{Type: op.Type{Kind: op.KFloat}}
+
 // sliceParam types the parts of a slice.
 var sliceParam = &op.Param{Type: op.Type{Kind: op.KInt}}
 
@@ -521,6 +525,9 @@ func (c *pending) fillAll(list []any, p *op.Param, what string) error {
 
 func (c *pending) drawNode(n *gen.Node, p *op.Param, what string) (any, error) {
 	if u := n.Untyped(c.d.gen); u != nil {
+		if p == nil && len(c.sigs) > 0 { // for PyTorch to refuse
+			p = unknownParam
+		}
 		if p == nil {
 			return nil, fmt.Errorf("%s: the type of %s is not known, which %s needs; write %s.to(int), .to(float) or .to(bool)", c.target, what, u, u)
 		}

@@ -215,7 +215,7 @@ func bindTo(fn starlark.Callable, self starlark.Value) starlark.Value {
 // SetField is o.name = v.
 func (o *object) SetField(name string, v starlark.Value) error {
 	if o.frozen {
-		return fmt.Errorf("%s was made outside of a test and cannot be changed in one", o.class.name)
+		return fmt.Errorf("%s was made while the file was loaded and cannot be changed", o.class.name)
 	}
 	if _, ok := o.class.lookup(name).(*property); ok {
 		return lack("assigning to the property %s is not supported in test files", name)

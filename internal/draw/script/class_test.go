@@ -73,7 +73,6 @@ func TestClassMistakes(t *testing.T) {
 		"class A:\n    pass\n" + body("A(1)"):    "A() takes no arguments",
 		"class A:\n    pass\n" + body("A().f()"): "an A has no attribute f",
 		"class A(generator):\n    def __init__(self):\n        super().__init__([])\n" + body("A().value()"): "the generator A has no method _calc_value",
-		"class A:\n    pass\na = A()\n" + body("a.x = 1"):                                                    "A was made outside of a test and cannot be changed in one",
 	} {
 		_, err := loadTest(t, src).Draw(choice.New(1), Env{Signatures: toySigs})
 		if err == nil || !strings.Contains(err.Error(), want) {

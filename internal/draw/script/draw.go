@@ -37,6 +37,9 @@ type Env struct {
 	Observer Observer
 	// Devices are those of the run; the first is the default. Empty means "cpu".
 	Devices []string
+	// DeviceStrict makes a test that names a CUDA device unsupported in a run
+	// without one; otherwise the default device takes its place.
+	DeviceStrict bool
 	// Float is the dtype of random float tensors and of modules' parameters;
 	// Invalid means float32.
 	Float tensor.DType
@@ -157,22 +160,35 @@ func (d *draw) run() (starlark.Value, error) {
 		return nil, err
 	}
 	if !t.drives {
-		return starlark.Call(d.thread, t.fn, t.receiver(d.fields), nil)
+		return d.body()
 	}
 	turn := &turn{want: d.env.Index % max(t.Calls, 1)}
 	d.turn = turn
-	v, err := starlark.Call(d.thread, t.fn, t.receiver(d.fields), nil)
+	v, err := d.body()
 	switch {
 	case turn.done && errors.Is(err, errTurn):
 		return turn.value, nil
-	case err == nil && !turn.done:
-		err = &positioned{point{int32(t.Line), 1}, fmt.Errorf("%s makes %d calls of other tests, but made %d when the file was loaded", t.Name, len(turn.made), t.Calls)}
+	case err == nil && !turn.done && len(turn.made) > 0: // fewer than when the file was loaded
+		return turn.made[turn.want%len(turn.made)].run(d)
 	}
 	return v, err
 }
 
-// setUp calls the class's own.
-func (d *draw) setUp() error {
+// body calls the test's function.
+func (d *draw) body() (starlark.Value, error) {
+	return starlark.Call(d.thread, d.test.fn, d.test.receiver(d.fields), nil)
+}
+
+// setUp prepares the call of the test: the values that the file makes outside
+// of it are the draw's own, and the class's setUp has run.
+func (d *draw) setUp() (err error) {
+	if d.test.file.again {
+		now, err := d.test.file.rerun(d, d.test)
+		if err != nil {
+			return err
+		}
+		d.test = now
+	}
 	t := d.test
 	if t.class == nil || t.fn.NumParams() == 0 {
 		return nil
@@ -181,7 +197,7 @@ func (d *draw) setUp() error {
 	if fn == nil {
 		return nil
 	}
-	_, err := starlark.Call(d.thread, fn, t.receiver(d.fields), nil)
+	_, err = starlark.Call(d.thread, fn, t.receiver(d.fields), nil)
 	return err
 }
 
@@ -298,8 +314,10 @@ func (d *draw) differentiate(s *symbol, several bool) error {
 			if err != nil {
 				return err
 			}
-			if err := d.differentiate(e.(*symbol), false); err != nil {
-				return err
+			if e, ok := e.(*symbol); ok {
+				if err := d.differentiate(e, false); err != nil {
+					return err
+				}
 			}
 		}
 	case kindTensor:
@@ -415,6 +433,18 @@ func (d *draw) device() string {
 	return "cpu"
 }
 
+// placed returns the device of the run for one that a test names: without CUDA
+// the default takes its place.
+func (d *draw) placed(name string) (string, error) {
+	switch {
+	case !isCUDA(name) || slices.ContainsFunc(d.env.Devices, isCUDA):
+		return name, nil
+	case d.env.DeviceStrict:
+		return "", lack("the device %q needs a run with --device cuda", name)
+	}
+	return d.device(), nil
+}
+
 func (d *draw) isDefaultDevice(v any) bool {
 	s, ok := v.(string)
 	return ok && (s == d.device() || s == d.device()+":0")
@@ -454,10 +484,28 @@ func (s *symbol) known() (symbolKind, error) {
 		s.kind = kindTensor
 	case v.IsTuple:
 		s.kind, s.names = kindTuple, make([]string, len(v.Tuple))
+		return s.kind, s.plainElements(v.Tuple)
 	default:
 		s.kind = kindPlain
 	}
 	return s.kind, nil
+}
+
+// plainElements takes the elements of an observed tuple that are plain values,
+// such as those of a size.
+func (s *symbol) plainElements(vs []backend.Value) error {
+	s.elems = make([]starlark.Value, len(vs))
+	for i, v := range vs {
+		if v.Tensor != nil || v.IsTuple || v.Module || v.Plain == nil {
+			continue
+		}
+		e, err := s.d.fromProgram(v.Plain)
+		if err != nil {
+			return err
+		}
+		s.elems[i] = e
+	}
+	return nil
 }
 
 // tensor observes a tensor; nil when s is none.
@@ -620,8 +668,12 @@ func intTuple(xs []int) starlark.Value {
 	return out
 }
 
-// drawOf returns the draw of a thread, or an error while a file is loaded.
+// drawOf returns the draw of a thread. What is drawn while a file is loaded is
+// drawn again for every test.
 func drawOf(t *starlark.Thread, what string) (*draw, error) {
+	if l, loads := t.Local(loadKey).(*loader); loads {
+		l.drew = true
+	}
 	if d, ok := t.Local(drawKey).(*draw); ok {
 		return d, nil
 	}

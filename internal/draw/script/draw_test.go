@@ -397,9 +397,88 @@ func TestGoroutinesDoNotMeet(t *testing.T) {
 	group.Wait()
 }
 
-func TestGlobalsAreFrozen(t *testing.T) {
-	src := "seen = []\n" + body("x = random_tensor()\nseen.append(1)\nreturn x.relu()")
-	if _, err := loadTest(t, src).Draw(choice.New(1), Env{Signatures: toySigs}); err == nil || !strings.Contains(err.Error(), "t.py:5:5: ") {
-		t.Errorf("one case may change what the next one sees: %v", err)
+// TestGlobalsAreOfOneDraw: what the top of the file makes is made anew for
+// every draw: a case cannot change what the next one sees, and a tensor of the
+// file is one of the program.
+func TestGlobalsAreOfOneDraw(t *testing.T) {
+	test := loadTest(t, `
+class Box:
+    pass
+box = Box()
+box.seen = []
+seen = []
+size = random(2, 5).to(int).value()
+W = torch.ones(2, size)
+
+@autotest()
+def test_it(test_case):
+    seen.append(1)
+    box.seen.append(1)
+    assert len(seen) == len(box.seen) == 1
+    return torch.relu(W)
+`)
+	sizes := map[string]bool{}
+	for key := range uint64(20) {
+		p, err := test.Draw(choice.New(key), Env{Signatures: toySigs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.Calls) != 2 || p.Calls[0].Target != "torch.ones" || p.Calls[1].Expr() != "torch.relu(W)" {
+			t.Fatalf("the program is\n%s", p)
+		}
+		sizes[p.Calls[0].Expr()] = true
+	}
+	if len(sizes) != 3 {
+		t.Errorf("the sizes are %v, want 2 to 4", sizes)
+	}
+}
+
+// TestDevicesOfARunWithoutCUDA: the default device takes the place of one that
+// a test names; where that must not be, the test is unsupported.
+func TestDevicesOfARunWithoutCUDA(t *testing.T) {
+	src := body(`d = torch.device("cuda", 0)
+x = random_tensor(ndim=2).to("cuda")
+y = torch.relu(x.cuda()).to(device="cuda:0").to(d).to(torch.device(type="cuda")).to(gpu_device())
+assert not torch.cuda.is_available() and y.device == d == torch.device("cuda")
+return y`)
+	p, err := loadTest(t, src).Draw(choice.New(1), Env{Signatures: toySigs})
+	if err != nil || len(p.Calls) != 1 {
+		t.Errorf("%v\n%s", err, p)
+	}
+	_, err = loadTest(t, src).Draw(choice.New(1), Env{Signatures: toySigs, DeviceStrict: true})
+	var e *Error
+	if !errors.As(err, &e) || !e.Unsupported || !strings.Contains(e.Msg, "needs a run with --device cuda") {
+		t.Errorf("with DeviceStrict: %v", err)
+	}
+	if got := load(t, src).CUDA; !slices.Equal(got, []int{3, 4, 5, 6}) {
+		t.Errorf("lines that name CUDA: %v", got)
+	}
+}
+
+// TestDrawnArgumentsAreForTheReferenceToRefuse: a mistake is only what is one
+// whatever is drawn.
+func TestDrawnArgumentsAreForTheReferenceToRefuse(t *testing.T) {
+	for _, src := range []string{
+		"m = torch.nn.Linear(3, oneof('a', 'b'))\nreturn m(random_tensor(ndim=2, dim1=3))",
+		"m = torch.nn.Linear(3, 4, alpha=random())\nreturn m(random_tensor(ndim=2, dim1=3))",
+	} {
+		p := drawOne(t, body(src), Env{})
+		if len(p.Calls) != 2 {
+			t.Errorf("%s:\n%s", src, p)
+		}
+	}
+}
+
+// TestBothSidesOfPlainValues: a number or a shape is the same on both sides.
+func TestBothSidesOfPlainValues(t *testing.T) {
+	p := drawOne(t, body(`x = random_tensor(ndim=2, dim0=2, dim1=3)
+k, n = x.shape.pytorch, x.shape[0].oneflow
+assert k == (2, 3) and n == 2 and x.size().oneflow[1].pytorch == 3 and x.dim().pytorch == 2
+x.pytorch = x.pytorch
+torch.backends.cudnn.deterministic = True
+torch.pytorch.backends.cuda.matmul.allow_tf32 = False
+return torch.relu(x.oneflow)`), Env{})
+	if len(p.Calls) != 1 {
+		t.Error(p)
 	}
 }

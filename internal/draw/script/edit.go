@@ -47,6 +47,7 @@ type rewritten struct {
 	segments map[int32][]segment // by line
 	opaque   bool                // something outside of every function was dropped
 	stars    []string            // modules of which everything is imported
+	cuda     []int               // lines that name a CUDA device
 }
 
 // source returns the position in the original text.

@@ -59,12 +59,16 @@ func global(target string, kwargs []starlark.Tuple) error {
 	return nil
 }
 
-// makeGPUDevice gives "cuda", which a run has to have.
+// makeGPUDevice gives "cuda", or what stands for it.
 func makeGPUDevice(t *starlark.Thread, _ arguments) (starlark.Value, error) {
-	if d, ok := t.Local(drawKey).(*draw); ok && !slices.ContainsFunc(d.env.Devices, isCUDA) {
-		return nil, lack("gpu_device() needs a run with --device cuda")
+	name := "cuda"
+	if d, ok := t.Local(drawKey).(*draw); ok {
+		var err error
+		if name, err = d.placed(name); err != nil {
+			return nil, err
+		}
 	}
-	return &generator{node: gen.Constant("cuda")}, nil
+	return &generator{node: gen.Constant(name)}, nil
 }
 
 func isCUDA(device string) bool { return strings.HasPrefix(device, "cuda") }

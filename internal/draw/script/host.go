@@ -86,7 +86,7 @@ func (p path) onHost(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 	}
 	switch p {
 	case "torch.device":
-		return deviceOf(args)
+		return deviceOf(t, args, kwargs)
 	case "torch.Size":
 		if len(args) == 0 {
 			return starlark.Tuple{}, nil
@@ -100,6 +100,8 @@ func (p path) onHost(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 		return starlark.MakeInt(0), nil
 	case "torch.is_tensor":
 		return isInstance(t, append(args[:len(args):len(args)], path("torch.Tensor")))
+	case "torch.broadcast_shapes":
+		return broadcastShapes(args)
 	case "torch.get_default_dtype":
 		return dtype(tensor.F32), nil
 	case "torch.finfo", "torch.iinfo":
@@ -116,14 +118,40 @@ func (p path) onHost(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 }
 
 // deviceOf is torch.device: a string such as "cuda:1".
-func deviceOf(args starlark.Tuple) (starlark.Value, error) {
-	switch len(args) {
-	case 1:
-		return args[0], nil
-	case 2:
-		return starlark.String(str(args[0]) + ":" + str(args[1])), nil
+func deviceOf(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	a := arguments{"torch.device", []string{"type", "index"}, []starlark.Value{nil, starlark.None}}
+	if err := a.rebind(args, kwargs); err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("torch.device takes a type and an index")
+	name, ok := starlark.AsString(a.values[0])
+	if !ok { // a generator, or a device already
+		return a.values[0], nil
+	}
+	if a.values[1] != starlark.None {
+		name += ":" + str(a.values[1])
+	}
+	if d, ok := t.Local(drawKey).(*draw); ok {
+		var err error
+		if name, err = d.placed(name); err != nil {
+			return nil, err
+		}
+	}
+	return starlark.String(name), nil
+}
+
+// broadcastShapes is torch.broadcast_shapes; nil for what PyTorch refuses.
+func broadcastShapes(args starlark.Tuple) (starlark.Value, error) {
+	shape := []int{}
+	for _, a := range args {
+		d, err := dims(a)
+		if err != nil {
+			return nil, nil
+		}
+		if shape, err = tensor.BroadcastShapes(shape, d); err != nil {
+			return nil, nil
+		}
+	}
+	return intTuple(shape), nil
 }
 
 // fromArray makes a numpy array a literal input; nil for other arguments.

@@ -237,7 +237,7 @@ func cartesianProduct(t *starlark.Thread, a starlark.Tuple) (starlark.Value, err
 }
 
 // runProduct is the product of what a run can have: without a CUDA device
-// "cuda" is no element.
+// "cuda" is no element beside others.
 func runProduct(t *starlark.Thread, seqs []starlark.Value) ([]starlark.Value, error) {
 	d, ok := t.Local(drawKey).(*draw)
 	if ok && slices.ContainsFunc(d.env.Devices, isCUDA) {
@@ -248,7 +248,10 @@ func runProduct(t *starlark.Thread, seqs []starlark.Value) ([]starlark.Value, er
 		if err != nil {
 			return nil, err
 		}
-		seqs[i] = starlark.Tuple(slices.DeleteFunc(slices.Clone(vs), func(v starlark.Value) bool { return v == starlark.String("cuda") }))
+		here := slices.DeleteFunc(slices.Clone(vs), func(v starlark.Value) bool { s, ok := v.(starlark.String); return ok && isCUDA(string(s)) })
+		if len(here) > 0 {
+			seqs[i] = starlark.Tuple(here)
+		}
 	}
 	return cartesian(t, seqs)
 }

@@ -19,6 +19,11 @@ type loader struct {
 	wrapped map[string]bool // names of decorated functions outside of classes
 	shared  []*Test         // of decorated functions with parameters, for other tests to call
 	lines   map[string]int  // of functions and classes so far, by name
+	drew    bool            // something outside of a test belongs to a draw
+}
+
+func newLoader(f *File) *loader {
+	return &loader{file: f, wrapped: map[string]bool{}, lines: map[string]int{}}
 }
 
 // autotest is what @autotest(…) gives.

@@ -174,8 +174,9 @@ func acceptsPlain(k op.Kind, v any, m mode) bool {
 func (d *draw) kindOf(r program.Ref) symbolKind { return d.symbols[r].kind }
 
 // misuse returns an error for a keyword that no known signature has, or an
-// argument whose type none accepts: mistakes in the test file, whatever was
-// drawn. Whether values are legal is the reference's to say.
+// argument whose type none accepts: mistakes in the test file, whatever is
+// drawn. Whether what is drawn and whether values are legal is the reference's
+// to say.
 func (c *pending) misuse() error {
 	if len(c.sigs) == 0 || strings.HasPrefix(c.target, "operator.") {
 		return nil
@@ -203,12 +204,15 @@ func (c *pending) mistake() error {
 		receiver = 1
 	}
 	for i := receiver; i < len(c.args); i++ {
+		if holdsNode(c.args[i]) {
+			continue
+		}
 		if p := c.refused(c.args[i], func(s *op.Sig) *op.Param { return positionalParam(s, i, len(c.args), c.method) }); p != nil {
 			return &argumentError{i - receiver, "", fmt.Sprintf("%s: argument '%s' must be %s, not %s", c.target, p.Name, p.Type, typeName(c.args[i]))}
 		}
 	}
 	for _, kw := range c.kwargs {
-		if kw.Name == "out" {
+		if kw.Name == "out" || holdsNode(kw.Value) {
 			continue
 		}
 		if c.keyword(nil, kw.Name) == nil {
@@ -219,6 +223,19 @@ func (c *pending) mistake() error {
 		}
 	}
 	return nil
+}
+
+// holdsNode reports whether an argument is still to be drawn.
+func holdsNode(v any) bool {
+	switch v := v.(type) {
+	case *gen.Node:
+		return true
+	case program.List:
+		return slices.ContainsFunc(v, holdsNode)
+	case program.Tuple:
+		return slices.ContainsFunc(v, holdsNode)
+	}
+	return false
 }
 
 // refused returns the parameter of the first signature when all signatures

@@ -27,6 +27,8 @@ func plainAttr(x starlark.Value, name string) (starlark.Value, error) {
 		return typeCall(nil, starlark.Tuple{x})
 	case name == "__name__":
 		return nameOf(x), nil
+	case name == "pytorch" || name == "oneflow":
+		return bothSides(x), nil
 	case name == "__len__":
 		return method(name, func(starlark.Tuple) (starlark.Value, error) { return length(nil, starlark.Tuple{x}) }), nil
 	}
@@ -69,6 +71,15 @@ func scalarAttr(x starlark.Value, name string) (starlark.Value, error) {
 		return a.Attr(name)
 	}
 	return nil, nil
+}
+
+// bothSides returns a plain value, which is the same on both sides; nil for others.
+func bothSides(x starlark.Value) starlark.Value {
+	switch x.(type) {
+	case starlark.NoneType, starlark.Bool, starlark.Int, starlark.Float, complexNumber, starlark.String, starlark.Tuple, *starlark.List, *starlark.Dict:
+		return x
+	}
+	return nil
 }
 
 func nameOf(x starlark.Value) starlark.Value {

@@ -76,8 +76,24 @@ func prepass(src string) (*rewritten, *scanError) {
 		}
 	}
 	out := apply(src, p.edits)
-	out.opaque, out.stars = p.opaque, p.stars
+	out.opaque, out.stars, out.cuda = p.opaque, p.stars, p.namesCUDA()
 	return out, nil
+}
+
+// namesCUDA returns the lines that name a CUDA device.
+func (p *prepasser) namesCUDA() []int {
+	var lines []int
+	for i, t := range p.toks {
+		named := t.kind == tokString && isCUDA(strings.Trim(t.text, `"'`))
+		moves := t.is("cuda") && i > 0 && p.toks[i-1].is(".") && p.toks[i+1].is("(")
+		if !named && !moves {
+			continue
+		}
+		if line := int(pointAt(p.src, t.start).line); len(lines) == 0 || lines[len(lines)-1] != line {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 type prepasser struct {

@@ -13,12 +13,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"plumb/internal/draw/choice"
 	"plumb/internal/draw/gen"
 	"plumb/program"
 	"plumb/tensor"
@@ -28,6 +30,7 @@ import (
 type File struct {
 	Name  string
 	Notes []Note
+	CUDA  []int // lines that name a CUDA device
 	src   string
 	out   *rewritten
 	hints map[point]string
@@ -35,6 +38,10 @@ type File struct {
 	tests []*Test
 	// mentions are the names that the body of the function at a line mentions.
 	mentions map[int][]string
+
+	program *starlark.Program
+	names   starlark.StringDict
+	again   bool // the top of the file runs again for every draw
 }
 
 // Note says what of a file has no effect, such as an unknown decorator.
@@ -123,23 +130,58 @@ func (f *File) run() (starlark.StringDict, error) {
 	if scanErr != nil {
 		return nil, f.errorAt(pointAt(f.src, scanErr.at), scanErr.msg)
 	}
-	f.out = out
+	f.out, f.CUDA = out, out.cuda
 	names := newNames(out)
 	program, err := f.compile(names)
 	if err != nil {
 		return nil, f.located(err)
 	}
-	l := &loader{file: f, wrapped: map[string]bool{}, lines: map[string]int{}}
-	thread := &starlark.Thread{Name: f.Name, Print: func(*starlark.Thread, string) {}}
+	f.program, f.names = program, names.all()
+	l := newLoader(f)
+	thread := newDraw(&Test{Name: f.Name, file: f}, choice.New(0), Env{}).thread
 	thread.SetLocal(loadKey, l)
-	thread.SetMaxExecutionSteps(maxSteps)
-	globals, err := program.Init(thread, names.all())
+	globals, err := program.Init(thread, f.names)
 	if err != nil {
 		return nil, f.located(err)
 	}
+	f.again = l.drew || slices.ContainsFunc(slices.Collect(maps.Values(globals)), isChangeable)
 	globals.Freeze()
 	l.enlist()
 	return globals, nil
+}
+
+// isChangeable reports whether a value outside of a test is one that tests may
+// change.
+func isChangeable(v starlark.Value) bool {
+	switch v.(type) {
+	case *starlark.List, *starlark.Dict, *starlark.Set, *object:
+		return true
+	}
+	return false
+}
+
+// rerun runs the top of the file for a draw, so that the tensors and lists
+// that it makes are the draw's own, and returns the test as it is then.
+func (f *File) rerun(d *draw, t *Test) (*Test, error) {
+	fresh := *f
+	fresh.tests, fresh.Notes = nil, nil
+	l := newLoader(&fresh)
+	d.thread.SetLocal(loadKey, l)
+	defer d.thread.SetLocal(loadKey, nil)
+	if _, err := f.program.Init(d.thread, f.names); err != nil {
+		return nil, err
+	}
+	for _, u := range l.plain {
+		fresh.tests = append(fresh.tests, u.test)
+	}
+	all := append(fresh.tests, l.shared...)
+	i := slices.IndexFunc(all, func(other *Test) bool { return other.Name == t.Name })
+	if i < 0 {
+		return nil, fmt.Errorf("%s is not defined again", t.Name)
+	}
+	now := *t
+	now.fn, now.class = all[i].fn, all[i].class
+	return &now, nil
 }
 
 // compile turns the file's source into a program. Names that nothing defines

@@ -40,6 +40,14 @@ func (p path) Attr(name string) (starlark.Value, error) {
 	return p + path("."+name), nil
 }
 
+// SetField accepts what is set about torch's own backends, and lets it be.
+func (p path) SetField(name string, _ starlark.Value) error {
+	if strings.HasPrefix(string(p), "torch.backends.") {
+		return nil
+	}
+	return lack("assigning to %s.%s is not supported in test files", p, name)
+}
+
 // torchConstants are the attributes of torch that are values.
 var torchConstants = func() map[string]starlark.Value {
 	m := map[string]starlark.Value{
@@ -378,6 +386,9 @@ func (s *symbol) SetKey(k, v starlark.Value) error {
 
 // SetField is x.name = v.
 func (s *symbol) SetField(name string, v starlark.Value) error {
+	if (name == "pytorch" || name == "oneflow") && v == s { // both sides are one program
+		return nil
+	}
 	s.entries = nil
 	_, err := s.d.call("setattr", nil, starlark.Tuple{s, starlark.String(name), v}, nil)
 	return err

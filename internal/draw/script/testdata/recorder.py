@@ -475,7 +475,7 @@ class Path:
             return tuple(*args)
         if path == "torch.device":
             return args[0] if len(args) == 1 else "%s:%s" % args
-        if path in ("torch.cuda.is_available", "torch.finfo", "torch.iinfo"):
+        if path in ("torch.cuda.is_available", "torch.finfo", "torch.iinfo", "torch.broadcast_shapes"):
             return resolve(path)(*args)
         if path == "torch.is_tensor":
             return isinstance(args[0], Sym) and isinstance(args[0]._value, real_torch.Tensor)
