@@ -32,7 +32,7 @@ backend/worker:             tensor op program backend internal/refusal
 internal/refusal:            backend
 backend/recorded:           tensor program backend internal/safetensors internal/refusal
 backend/open:               op nn backend backend/native backend/worker backend/recorded baselines
-internal/draw/script:       tensor internal/draw/choice op program internal/draw/gen backend
+internal/draw/script:       tensor internal/draw/choice op program internal/draw/gen backend ops optim
 conform:                    op ops nn program tensor backend backend/native baselines internal/judge internal/judge/verdict internal/conform/baseline internal/conform/config internal/conform/diopi
 internal/conform/config:    internal/spell
 internal/conform/diopi:     tensor program internal/draw/choice internal/conform/config

@@ -472,6 +472,8 @@ func inheritedFromTorch(base path) inherited {
 	switch {
 	case base == "torch.nn.Module" || base == "torch.nn.modules.module.Module" || base == "torch.nn.modules.Module":
 		return moduleClass{"torch.nn.Module"}
+	case base == "torch.nn.Graph":
+		return graphClass{}
 	case strings.HasPrefix(string(base), "torch.nn.") && program.IsModule(string(base)):
 		return moduleClass{"torch.nn." + last}
 	case base == "torch.autograd.Function" || base == "torch.autograd.function.Function":

@@ -25,7 +25,7 @@ func oneflow(name string) starlark.Value {
 		return flow{}
 	}
 	first, _, _ := strings.Cut(name, ".")
-	if oneflowOnly[first] || name == "nn.Graph" || name == "nn.graph" {
+	if oneflowOnly[first] {
 		return foreign("oneflow." + name)
 	}
 	if v, ok := torchConstants[name]; ok {
@@ -76,6 +76,9 @@ func (p path) onHost(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 		return starlark.None, nil
 	}
 	if v, err := p.hosted(t, args); v != nil || err != nil {
+		return v, err
+	}
+	if v, err := p.optimizing(t, args, kwargs); v != nil || err != nil {
 		return v, err
 	}
 	if f, ok := derivatives[p]; ok {
