@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -95,21 +96,62 @@ func (d *drawing) shipped(s *subjects) (*loaded, error) {
 	return out, nil
 }
 
-// files loads test files and saved programs.
+// files loads test files and saved programs; of a folder it takes the files
+// test_*.py in it and below. Where there are several, what is no Python costs
+// its own file alone.
 func (d *drawing) files(names []string) (*loaded, error) {
 	out := &loaded{defined: map[string]*script.Test{}}
+	names, err := withinFolders(names)
+	if err != nil {
+		return nil, err
+	}
 	for _, name := range names {
 		src, err := readSource(name)
 		if err != nil {
 			return nil, err
 		}
-		l, err := d.file(filepath.ToSlash(name), src)
+		name = filepath.ToSlash(name)
+		l, err := d.file(name, src)
+		switch {
+		case err == nil:
+			out.add(l)
+		case len(names) == 1:
+			return nil, err
+		default:
+			out.tests = append(out.tests, mistaken(name, err))
+		}
+	}
+	return out, nil
+}
+
+// withinFolders puts the test files of a folder in its place.
+func withinFolders(names []string) ([]string, error) {
+	var out []string
+	for _, name := range names {
+		if info, err := os.Stat(name); err != nil || !info.IsDir() {
+			out = append(out, name)
+			continue
+		}
+		before := len(out)
+		err := filepath.WalkDir(name, func(path string, e fs.DirEntry, err error) error {
+			if ok, _ := filepath.Match("test_*.py", e.Name()); ok && err == nil && !e.IsDir() {
+				out = append(out, path)
+			}
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
-		out.add(l)
+		if len(out) == before {
+			return nil, fmt.Errorf("%s holds no file test_*.py", name)
+		}
 	}
 	return out, nil
+}
+
+// mistaken is a file that cannot be loaded, as a test in error.
+func mistaken(name string, err error) campaign.Test {
+	return campaign.Test{Name: name, N: 1, Fixed: true, Draw: func(int, campaign.Observer) (*program.Program, error) { return nil, err }}
 }
 
 // file loads a test file or a saved program.
@@ -246,8 +288,15 @@ func (d *drawing) recorded(base *recorded.Baseline) []campaign.Test {
 	return out
 }
 
+// maxSource bounds a saved program, whose text may hold literal tensors; a test
+// file is smaller.
+const maxSource = 256 << 20
+
 // readSource reads a test file, or a shipped suite that is not on the disk.
 func readSource(name string) ([]byte, error) {
+	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && info.Size() > maxSource {
+		return nil, fmt.Errorf("%s is larger than %d MiB; it is no test file", name, maxSource>>20)
+	}
 	src, err := readRegular(name)
 	if errors.Is(err, os.ErrNotExist) {
 		if at := slices.IndexFunc(suites.Files(), func(f suites.File) bool { return f.Name == name }); at >= 0 {

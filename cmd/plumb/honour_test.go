@@ -312,6 +312,16 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 			t.Error(got)
 		}
 	}
+	large := filepath.Join(dir, "large.py")
+	if err := os.WriteFile(large, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(large, 1<<30); err != nil {
+		t.Fatal(err)
+	}
+	if got := refusal(t, "run", large, "--reference", "native"); !strings.Contains(got, "is larger than 256 MiB") {
+		t.Error(got)
+	}
 	loop := filepath.Join(dir, "loop")
 	if err := os.Symlink(loop, loop); err != nil {
 		t.Skip(err)
