@@ -89,7 +89,7 @@ const aptInstall = "apt-get install --no-install-recommends python3-torch libope
 // where there is none.
 func fixNamed(name, path string) string {
 	if path == "" && !strings.HasPrefix(name, "/usr/bin/") {
-		return "name a Python that has torch with --python or $PLUMB_PYTHON, or neither"
+		return "name a Python that has torch with --python or $PLUMB_PYTHON, or neither after: " + fixFor("")
 	}
 	return fixFor(path)
 }

@@ -28,6 +28,9 @@ func (a *array) Hash() (uint32, error) { return 0, fmt.Errorf("unhashable type: 
 func (a *array) AttrNames() []string   { return nil }
 func (a *array) clone() *array         { return &array{a.t.Clone()} }
 
+// errLarge is the error of an array that test files do not hold.
+var errLarge = lack("an array of more than %d elements is not supported in test files", maxElements)
+
 // numpyType is an element type such as numpy.float32; calling it converts.
 type numpyType dtype
 
@@ -231,7 +234,7 @@ func (b *arrayBuilder) add(v starlark.Value, depth int) error {
 
 func (b *arrayBuilder) append(v starlark.Value) error {
 	if b.values = append(b.values, v); len(b.values) > maxElements {
-		return fmt.Errorf("an array of more than %d elements", maxElements)
+		return errLarge
 	}
 	return nil
 }
@@ -409,7 +412,7 @@ func (a *array) gather(k *array) (part, error) {
 	inner := tensor.NumElements(shape[1:])
 	p := part{at: []int{}, shape: append(slices.Clone(k.t.Shape()), shape[1:]...)}
 	if k.t.Len()*inner > maxElements {
-		return p, fmt.Errorf("an array of more than %d elements", maxElements)
+		return p, errLarge
 	}
 	for i := range k.t.Len() {
 		at := int(k.t.Int(i))

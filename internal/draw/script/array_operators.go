@@ -130,7 +130,7 @@ func (o operator) elementwise(a, b *array) (*array, error) {
 		return nil, fmt.Errorf("operands could not be broadcast together with shapes %s %s", tensor.ShapeString(a.t.Shape()), tensor.ShapeString(b.t.Shape()))
 	}
 	if tensor.NumElements(shape) > maxElements {
-		return nil, fmt.Errorf("an array of more than %d elements", maxElements)
+		return nil, errLarge
 	}
 	d := resultType(a, b)
 	if d == tensor.Bool && (o.token == syntax.MINUS) {

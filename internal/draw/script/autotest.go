@@ -384,8 +384,8 @@ func calling(mentions []string, names map[string]bool) bool {
 	return slices.ContainsFunc(mentions, func(m string) bool { return names[m] })
 }
 
-// enlist makes tests of the undecorated test functions that call decorated
-// functions, and notes about the others.
+// enlist makes tests of the undecorated test functions: those that call
+// decorated functions have their cases, others one.
 func (l *loader) enlist() {
 	for _, t := range l.shared {
 		if !l.called(t) {
@@ -398,10 +398,10 @@ func (l *loader) enlist() {
 			u.test.drives = true
 			u.test.count()
 			l.include(u.test)
-		case u.test.global:
+		case u.test.class != nil || u.fn.NumParams() == 0:
+			u.test.plain = !u.test.global
+			u.test.Options.N, u.test.Options.AutoBackward, u.test.Options.CheckGraph = 1, NoBackward, false
 			l.include(u.test)
-		case u.test.Skip == "":
-			l.file.Notes = append(l.file.Notes, Note{u.line, fmt.Sprintf("%s has no @autotest and is not run", u.fn.Name())})
 		}
 	}
 	slices.SortStableFunc(l.file.tests, func(a, b *Test) int { return a.Line - b.Line })
@@ -448,7 +448,6 @@ func (d *decorated) options() Options {
 type undecorated struct {
 	fn   *starlark.Function
 	test *Test
-	line int
 }
 
 // isTest reports whether a function is one by its name.

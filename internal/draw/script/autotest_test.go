@@ -7,8 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"plumb/backend/native"
 	"plumb/internal/draw/choice"
 	"plumb/internal/draw/gen"
+	"plumb/nn"
+	"plumb/ops"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -86,7 +89,7 @@ class TestIt(unittest.TestCase):
 // their cases, one call after the other.
 func TestTestsThatCallTests(t *testing.T) {
 	f := load(t, "import unittest\n"+drivenSource)
-	if len(f.Tests()) != 1 || len(f.Notes) != 1 || !strings.Contains(f.Notes[0].Text, "test_nothing has no @autotest") {
+	if len(f.Tests()) != 2 || f.Tests()[1].Name != "t.py::TestIt::test_nothing" || len(f.Notes) != 0 {
 		t.Fatalf("%v %v", f.Tests(), f.Notes)
 	}
 	test := f.Tests()[0]
@@ -305,5 +308,74 @@ func TestATestThatDrawsNothing(t *testing.T) {
 	p := drawOne(t, body("x = torch.ones(2, 3)\nreturn torch.relu(x)"), Env{})
 	if len(p.Inputs) != 0 || len(p.Calls) != 2 || len(p.Backward) != 1 {
 		t.Error(p)
+	}
+}
+
+// TestPlainTestsRunOnce: a test without @autotest is one program, with its
+// assertions about the reference.
+func TestPlainTestsRunOnce(t *testing.T) {
+	f := load(t, `
+import unittest
+import numpy as np
+import oneflow as flow
+
+def _test_relu(test_case, shape, device):
+    a = np.random.randn(*shape).astype(np.float32)
+    x = flow.tensor(a, device=flow.device(device))
+    test_case.assertTrue(np.array_equal(flow.relu(x).numpy(), np.maximum(a, 0)))
+
+class TestIt(flow.unittest.TestCase):
+    def test_relu(test_case):
+        for shape in [(2, 3), (4,)]:
+            for device in ["cpu", "cuda"]:
+                _test_relu(test_case, shape, device)
+
+    @autotest(n=2)
+    def _impl(test_case, ndim):
+        return torch.relu(random_tensor(ndim=ndim))
+
+    def test_driver(test_case):
+        test_case._impl(2)
+        test_case._impl(3)
+
+def test_with_a_parameter(device):
+    pass
+`)
+	var got []string
+	for _, test := range f.Tests() {
+		o := test.Options
+		got = append(got, fmt.Sprintf("%s %d %t", test.Name, o.N, o.AutoBackward == NoBackward))
+	}
+	want := []string{"t.py::TestIt::test_relu 1 true", "t.py::TestIt::test_driver 4 false"}
+	if !slices.Equal(got, want) {
+		t.Fatalf("%q, want %q", got, want)
+	}
+	o := nativeObserver{native.New(ops.Table(), nn.Modules())}
+	p, err := f.Tests()[0].Draw(choice.New(1), Env{Signatures: tableSigs{}, Observer: o})
+	if err != nil || len(p.Calls) != 4 || len(p.Inputs) != 4 {
+		t.Errorf("%v\n%s", err, p)
+	}
+	p, err = f.Tests()[1].Draw(choice.New(1), Env{Signatures: tableSigs{}, Index: 1})
+	if err != nil || len(p.Calls) != 1 || len(p.Inputs[0].Shape) != 3 {
+		t.Errorf("%v\n%s", err, p)
+	}
+}
+
+// TestADriverMayMakeFewerCalls than when the file was loaded.
+func TestADriverMayMakeFewerCalls(t *testing.T) {
+	test := loadTest(t, `
+@autotest(n=1)
+def _impl(test_case, ndim):
+    return torch.relu(random_tensor(ndim=ndim))
+
+def test_driver():
+    for ndim in range(1, 1 + random(1, 6).to(int).value()):
+        _impl(None, ndim)
+`)
+	for i := range 40 {
+		p, err := test.Draw(choice.New(uint64(i)), Env{Signatures: toySigs, Index: i})
+		if err != nil || len(p.Calls) != 1 {
+			t.Fatalf("case %d: %v\n%s", i, err, p)
+		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 // graphClass are OneFlow's static graphs, classes that derive from nn.Graph. A
 // call of one is its build, then the step of its optimizers: the program that
 // eager and the graph modes of candidates run alike.
-type graphClass struct{ plainClass }
+type graphClass struct{}
 
 // graphState is what a graph is told of.
 type graphState struct {

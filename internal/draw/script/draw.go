@@ -90,6 +90,7 @@ type draw struct {
 	fault   error                     // of the observer or the signatures; ends the draw
 	fields  map[string]starlark.Value // of the test case
 	blocks  []*block                  // with statements around
+	asked   int                       // calls that the reference has run to tell values
 }
 
 // Draw runs the test once and returns the program that it recorded. The same
@@ -106,9 +107,7 @@ func (t *Test) Draw(src *choice.Source, env Env) (*program.Program, error) {
 	}
 	result, err := d.run()
 	if err == nil && d.fault == nil {
-		if err = d.finish(result); err == nil {
-			err = d.idle()
-		}
+		err = d.finish(result)
 	}
 	if d.fault != nil {
 		return nil, d.fault
@@ -209,14 +208,6 @@ func (t *Test) receiver(fields map[string]starlark.Value) starlark.Tuple {
 	return starlark.Tuple{testCase{t.class, fields}}
 }
 
-// idle returns an error when the test made no call.
-func (d *draw) idle() error {
-	if len(d.prog.Calls) > 0 || len(d.prog.Backward) > 0 {
-		return nil
-	}
-	return &positioned{point{int32(d.test.Line), 1}, fmt.Errorf("%s draws nothing: it makes no call of torch", d.test.Name)}
-}
-
 // fail ends the draw where no error can be returned.
 func (d *draw) fail(err error) {
 	if d.fault == nil {
@@ -230,6 +221,9 @@ func (d *draw) finish(result starlark.Value) error {
 	values, err := returned(result, 0)
 	if err != nil {
 		return &positioned{at, err}
+	}
+	if len(values) == 0 && len(d.prog.Calls) == 0 && len(d.prog.Backward) == 0 && !d.test.plain {
+		return &positioned{at, fmt.Errorf("%s draws nothing: it makes no call of torch", d.test.Name)}
 	}
 	if d.options.AutoBackward == NoBackward {
 		return nil
@@ -450,6 +444,9 @@ func (d *draw) isDefaultDevice(v any) bool {
 	return ok && (s == d.device() || s == d.device()+":0")
 }
 
+// maxAsked bounds the calls that the reference runs to tell values to a draw.
+const maxAsked = 100000
+
 // observe asks the reference for a value.
 func (d *draw) observe(ref program.Ref) (backend.Value, error) {
 	if v, ok := d.seen[ref]; ok {
@@ -458,6 +455,9 @@ func (d *draw) observe(ref program.Ref) (backend.Value, error) {
 	if d.env.Observer == nil {
 		d.fault = fmt.Errorf("%s: %w", d.test.Name, ErrNoObserver)
 		return backend.Value{}, d.fault
+	}
+	if d.asked += len(d.prog.Calls); d.asked > maxAsked {
+		return backend.Value{}, lack("the test looks at values after too many calls, more than %d in sum, to be run by the reference each time", maxAsked)
 	}
 	p := *d.prog
 	p.Inputs, p.Calls, p.Backward = slices.Clip(p.Inputs), slices.Clip(p.Calls), nil

@@ -80,6 +80,8 @@ func (t testCase) Attr(name string) (starlark.Value, error) {
 		case nil:
 		case *starlark.Function:
 			return bindTo(v, t), nil
+		case *decorated:
+			return bindTo(v, t), nil
 		case *wrappedMethod:
 			return v.bind(t, t.class), nil
 		default:
@@ -217,13 +219,13 @@ func define(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if in != nil {
-		in.attrs[shortName(fn)] = out
-	}
 	l, loads := t.Local(loadKey).(*loader)
 	if f, ok := out.(*starlark.Function); ok && loads && (in == nil || in.isTest && in.outer == nil) {
 		m.fn = f
-		return l.enter(t, m, shortName(fn), in), nil
+		out = l.enter(t, m, shortName(fn), in)
+	}
+	if in != nil {
+		in.attrs[shortName(fn)] = out
 	}
 	return out, nil
 }
@@ -281,7 +283,9 @@ func shortName(fn *starlark.Function) string {
 func (l *loader) enter(t *starlark.Thread, m marks, name string, in *class) starlark.Value {
 	l.redefine(t, l.testName(name, in), name)
 	var out starlark.Value = m.fn
-	if in == nil && (m.auto != nil || m.global) {
+	auto := m.auto != nil || m.global
+	called := !isTest(name) || required(m.fn) > 1 // by other tests
+	if auto && (in == nil || called) {
 		out = &m.decorated
 		l.wrapped[name] = true
 	}
@@ -290,12 +294,12 @@ func (l *loader) enter(t *starlark.Thread, m marks, name string, in *class) star
 	case m.profile:
 		test.Skip = skipProfile
 		l.include(test)
-	case !isTest(name) || in == nil && required(m.fn) > 1 && (m.auto != nil || m.global):
-		if isTest(name) {
+	case called:
+		if isTest(name) && auto {
 			l.shared = append(l.shared, test)
 		}
 	case m.auto == nil:
-		l.plain = append(l.plain, undecorated{m.fn, test, int(l.file.out.source(l.file.top(t)).line)})
+		l.plain = append(l.plain, undecorated{m.fn, test})
 	default:
 		l.include(test)
 	}

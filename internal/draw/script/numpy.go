@@ -167,7 +167,7 @@ func dims(v starlark.Value) ([]int, error) {
 		}
 		out[i] = k
 		if n *= max(k, 1); n > maxElements {
-			return nil, fmt.Errorf("an array of more than %d elements", maxElements)
+			return nil, errLarge
 		}
 	}
 	return out, nil

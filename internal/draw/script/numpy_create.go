@@ -100,7 +100,7 @@ func arange(t *starlark.Thread, a arguments) (starlark.Value, error) {
 	}
 	n := math.Ceil((xs[1] - xs[0]) / xs[2])
 	if !(n <= maxElements) {
-		return nil, fmt.Errorf("an array of more than %d elements", maxElements)
+		return nil, errLarge
 	}
 	out := tensor.New(d, max(int(n), 0))
 	delta := (xs[0] + xs[2]) - xs[0] // as numpy fills: from the difference of the first two

@@ -26,7 +26,7 @@ func arraysOf(t *starlark.Thread, v starlark.Value) ([]*array, tensor.DType, err
 		}
 		d = promoteNumpy(d, out[i].t.DType())
 		if total += out[i].t.Len(); total > maxElements {
-			return nil, d, fmt.Errorf("an array of more than %d elements", maxElements)
+			return nil, d, errLarge
 		}
 	}
 	return out, d, nil
@@ -235,7 +235,7 @@ func broadcastAll(as ...*array) ([]*tensor.Tensor, []int, error) {
 		return nil, nil, fmt.Errorf("operands could not be broadcast together")
 	}
 	if tensor.NumElements(shape) > maxElements {
-		return nil, nil, fmt.Errorf("an array of more than %d elements", maxElements)
+		return nil, nil, errLarge
 	}
 	out := make([]*tensor.Tensor, len(as))
 	for i, a := range as {

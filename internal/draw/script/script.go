@@ -72,6 +72,7 @@ type Test struct {
 
 	global bool // it has @globaltest
 	drives bool // it calls decorated functions
+	plain  bool // it has no decorator and is run as it is
 }
 
 // BackwardMode says which of a test's results are differentiated.
