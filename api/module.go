@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/eager"
 	"plumb/nn"
 	"plumb/op"
@@ -41,7 +42,7 @@ func (s *Session) Module(name string, args ...any) (*Module, error) {
 	}
 	c := call{name: name, s: s}
 	positional, kws := c.split(args)
-	if s.dtype != tensor.Invalid && def.Sigs()[0].Index("dtype") >= 0 && !slices.ContainsFunc(kws, func(k op.Kwarg) bool { return k.Name == "dtype" }) {
+	if s.dtype != tensor.Invalid && def.Sigs()[0].Takes(arg.DType) && !slices.ContainsFunc(kws, func(k op.Kwarg) bool { return k.Name == "dtype" }) {
 		kws = append(kws, op.Kw("dtype", s.dtype))
 	}
 	if c.err != nil {

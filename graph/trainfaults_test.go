@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"plumb/internal/arg"
 	"plumb/internal/draw/choice"
 	"plumb/nn"
 	"plumb/op"
@@ -50,7 +51,7 @@ func narrowed(start func(old, size int) int) func(c *Code) (int, error) {
 			}
 			call := *n.Call
 			call.Args.Vals = slices.Clone(call.Args.Vals)
-			at := call.Args.Sig.Index("start")
+			at := call.Args.Sig.Index(arg.Start)
 			call.Args.Vals[at] = start(call.Args.Int("start"), call.Args.Int("length"))
 			n.Call = &call
 		}
@@ -98,7 +99,7 @@ var trainFaults = []trainFault{
 			if n.op() != "batch_norm.update" {
 				continue
 			}
-			for i, name := range []string{"running_mean", "running_var"} {
+			for i, name := range []op.TensorArg{arg.RunningMean, arg.RunningVar} {
 				by[n.Call.Args.Value(name).(*Value)] = n.Out[i]
 			}
 			m := n.again()

@@ -61,7 +61,7 @@ type Node struct {
 	// results are the operator's and, for each name in Mutated, what the kernel
 	// leaves of that argument: the argument itself stays as it was.
 	Call    *op.Call
-	Mutated []string
+	Mutated []op.TensorArg
 	Out     []*Value
 	Name    string         // of an Input
 	Const   *tensor.Tensor // of a Constant

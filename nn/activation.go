@@ -1,6 +1,9 @@
 package nn
 
-import "plumb/op"
+import (
+	"plumb/internal/arg"
+	"plumb/op"
+)
 
 const inplaceOnly = "(bool inplace=False)"
 
@@ -11,12 +14,12 @@ var activations = []*Def{
 	applies("Hardswish", inplaceOnly, "hardswish"),
 	applies("Hardsigmoid", inplaceOnly, "hardsigmoid"),
 	applies("SELU", inplaceOnly, "selu"),
-	applies("ELU", "(float alpha=1.0, bool inplace=False)", "elu", "alpha"),
-	applies("CELU", "(float alpha=1.0, bool inplace=False)", "celu", "alpha"),
-	applies("Softplus", "(float beta=1.0, float threshold=20.0)", "softplus", "beta", "threshold"),
-	applies("Softshrink", "(float lambd=0.5)", "softshrink", "lambd"),
-	applies("Hardshrink", "(float lambd=0.5)", "hardshrink", "lambd"),
-	applies("Threshold", "(float threshold, float value, bool inplace=False)", "threshold", "threshold", "value"),
+	applies("ELU", "(float alpha=1.0, bool inplace=False)", "elu", arg.AlphaFloat),
+	applies("CELU", "(float alpha=1.0, bool inplace=False)", "celu", arg.AlphaFloat),
+	applies("Softplus", "(float beta=1.0, float threshold=20.0)", "softplus", arg.BetaFloat, arg.ThresholdFloat),
+	applies("Softshrink", "(float lambd=0.5)", "softshrink", arg.Lambd),
+	applies("Hardshrink", "(float lambd=0.5)", "hardshrink", arg.Lambd),
+	applies("Threshold", "(float threshold, float value, bool inplace=False)", "threshold", arg.ThresholdFloat, arg.ValueFloat),
 	applies("Softsign", "()", "softsign"),
 	applies("LogSigmoid", "()", "logsigmoid"),
 	applies("Tanhshrink", "()", "tanhshrink"),
@@ -24,7 +27,7 @@ var activations = []*Def{
 }
 
 // applies is a module that calls an operator with its own arguments.
-func applies(name, params, id string, attributes ...string) *Def {
+func applies(name, params, id string, attributes ...op.FloatArg) *Def {
 	return pointwise(name, params, "Applies "+id+".", func(b op.Builder, x op.Value, a op.Args) op.Value {
 		args := []any{x}
 		for _, n := range attributes {
@@ -52,12 +55,12 @@ func hardtanh() *Def {
 }
 
 func limits(a op.Args) (lo, hi float64) {
-	lo, hi = a.Float("min_val"), a.Float("max_val")
-	if a.Has("min_value") {
-		lo = a.Float("min_value")
+	lo, hi = a.Float(arg.MinVal), a.Float(arg.MaxVal)
+	if a.Has(arg.MinValue) {
+		lo = a.Float(arg.MinValue)
 	}
-	if a.Has("max_value") {
-		hi = a.Float("max_value")
+	if a.Has(arg.MaxValue) {
+		hi = a.Float(arg.MaxValue)
 	}
 	return lo, hi
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -14,8 +15,8 @@ var attentionModules = []*Def{{
 	Sig:   "MultiheadAttention(int embed_dim, int num_heads, float dropout=0.0, bool bias=True, bool add_bias_kv=False, bool add_zero_attn=False, int? kdim=None, int? vdim=None, bool batch_first=False, device? device=None, dtype? dtype=None)",
 	Doc:   "Applies attention in several heads to projections of query, key and value, and projects the result; returns it and the weights.",
 	Reject: func(a op.Args) error {
-		if n := a.Int("num_heads"); n < 1 || a.Int("embed_dim")%n != 0 {
-			return assertion("embed_dim=%d must be divisible by num_heads=%d", a.Int("embed_dim"), n)
+		if n := a.Int(arg.NumHeads); n < 1 || a.Int(arg.EmbedDim)%n != 0 {
+			return assertion("embed_dim=%d must be divisible by num_heads=%d", a.Int(arg.EmbedDim), n)
 		}
 		return nil
 	},
@@ -30,33 +31,33 @@ func assertion(format string, args ...any) error {
 }
 
 func attentionState(a op.Args) []Slot {
-	e := a.Int("embed_dim")
+	e := a.Int(arg.EmbedDim)
 	var slots []Slot
 	param := func(name string, fill *float64, shape ...int) {
 		slots = append(slots, Slot{Name: name, Kind: Param, DType: stateType(a), Shape: shape, Fill: fill})
 	}
 	if separate(a) {
 		param("q_proj_weight", nil, e, e)
-		param("k_proj_weight", nil, e, orDefault(a, "kdim", e))
-		param("v_proj_weight", nil, e, orDefault(a, "vdim", e))
+		param("k_proj_weight", nil, e, orDefault(a, arg.Kdim, e))
+		param("v_proj_weight", nil, e, orDefault(a, arg.Vdim, e))
 	} else {
 		param("in_proj_weight", nil, 3*e, e)
 	}
-	if a.Bool("bias") {
+	if a.Bool(arg.BiasBool) {
 		param("in_proj_bias", new(0.0), 3*e)
 	}
-	if a.Bool("add_bias_kv") {
+	if a.Bool(arg.AddBiasKV) {
 		param("bias_k", nil, 1, 1, e)
 		param("bias_v", nil, 1, 1, e)
 	}
 	param("out_proj.weight", nil, e, e)
-	if a.Bool("bias") {
+	if a.Bool(arg.BiasBool) {
 		param("out_proj.bias", new(0.0), e)
 	}
 	return slots
 }
 
-func orDefault(a op.Args, name string, n int) int {
+func orDefault(a op.Args, name op.IntArg, n int) int {
 	if a.Has(name) {
 		return a.Int(name)
 	}
@@ -65,21 +66,21 @@ func orDefault(a op.Args, name string, n int) int {
 
 // separate reports whether query, key and value have weights of their own.
 func separate(a op.Args) bool {
-	e := a.Int("embed_dim")
-	return orDefault(a, "kdim", e) != e || orDefault(a, "vdim", e) != e
+	e := a.Int(arg.EmbedDim)
+	return orDefault(a, arg.Kdim, e) != e || orDefault(a, arg.Vdim, e) != e
 }
 
 func attentionForward(b op.Builder, m *Module, a op.Args) []op.Value {
 	c := m.Args
-	q, k, v := a.Value("query"), a.Value("key"), a.Value("value")
-	padding, mask := a.Value("key_padding_mask"), a.Value("attn_mask")
-	for _, arg := range []string{"add_bias_kv", "add_zero_attn"} {
-		if c.Bool(arg) {
-			op.Fail(unsupported(m, arg, true))
+	q, k, v := a.Value(arg.Query), a.Value(arg.Key), a.Value(arg.ValueTensor)
+	padding, mask := a.Value(arg.KeyPaddingMask), a.Value(arg.AttnMask)
+	for _, flag := range []op.BoolArg{arg.AddBiasKV, arg.AddZeroAttn} {
+		if c.Bool(flag) {
+			op.Fail(unsupported(m, string(flag), true))
 		}
 	}
-	if m.Training && c.Float("dropout") > 0 {
-		op.Fail(unsupported(m, "dropout", c.Float("dropout")))
+	if m.Training && c.Float(arg.Dropout) > 0 {
+		op.Fail(unsupported(m, "dropout", c.Float(arg.Dropout)))
 	}
 	batched := len(q.Shape()) == 3
 	checkAttended(q, k, v, padding, mask)
@@ -89,16 +90,16 @@ func attentionForward(b op.Builder, m *Module, a op.Args) []op.Value {
 		if padding != nil {
 			padding = b.Op("unsqueeze", padding, 0)
 		}
-	case c.Bool("batch_first"):
+	case c.Bool(arg.BatchFirst):
 		q, k, v = sameOf(q, k, v, func(x op.Value) op.Value { return b.Op("transpose", x, 0, 1) })
 	}
 	checkEmbedding(c, q, k, v)
-	h := heads{Builder: b, n: c.Int("num_heads"), size: c.Int("embed_dim") / c.Int("num_heads"), batch: q.Shape()[1], from: q.Shape()[0], to: k.Shape()[0]}
+	h := heads{Builder: b, n: c.Int(arg.NumHeads), size: c.Int(arg.EmbedDim) / c.Int(arg.NumHeads), batch: q.Shape()[1], from: q.Shape()[0], to: k.Shape()[0]}
 	added := h.mask(mask, padding, q.DType())
 	out, weights := h.attend(project(b, m, q, k, v), added, m)
-	if a.Bool("need_weights") {
+	if a.Bool(arg.NeedWeights) {
 		weights = b.Reshape(weights, []int{h.batch, h.n, h.from, h.to})
-		if a.Bool("average_attn_weights") {
+		if a.Bool(arg.AverageAttnWeights) {
 			weights = b.Div(b.Op("sum", weights, 1), h.n)
 		}
 	} else {
@@ -110,7 +111,7 @@ func attentionForward(b op.Builder, m *Module, a op.Args) []op.Value {
 		if weights != nil {
 			weights = b.Op("squeeze", weights, 0)
 		}
-	case c.Bool("batch_first"):
+	case c.Bool(arg.BatchFirst):
 		out = b.Op("transpose", out, 0, 1)
 	}
 	return []op.Value{out, weights}
@@ -151,7 +152,7 @@ func checkAttended(q, k, v, padding, mask op.Value) {
 }
 
 func checkEmbedding(c op.Args, q, k, v op.Value) {
-	if e := c.Int("embed_dim"); q.Shape()[2] != e {
+	if e := c.Int(arg.EmbedDim); q.Shape()[2] != e {
 		op.Fail(assertion("query must have embed_dim=%d features, but has %d", e, q.Shape()[2]))
 	}
 	ks, vs := k.Shape(), v.Shape()

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"plumb/internal/arg"
 	"plumb/op"
 )
 
@@ -16,7 +17,7 @@ var containers = []*Def{
 		Doc:       "Applies modules one after the other.",
 		Container: true,
 		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
-			out := one(a.Value("input"))
+			out := one(a.Value(arg.Input))
 			for _, c := range m.Children {
 				next, err := c.Call(b, []any{out[0]}, nil)
 				if err != nil {

@@ -1,6 +1,9 @@
 package nn
 
-import "plumb/op"
+import (
+	"plumb/internal/arg"
+	"plumb/op"
+)
 
 var distanceModules = []*Def{
 	{
@@ -9,7 +12,7 @@ var distanceModules = []*Def{
 		Doc:        "Applies cosine_similarity to two inputs.",
 		ForwardSig: "forward(Tensor x1, Tensor x2)",
 		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
-			return one(b.Op("cosine_similarity", a.Value("x1"), a.Value("x2"), m.Args.Int("dim"), m.Args.Float("eps")))
+			return one(b.Op("cosine_similarity", a.Value(arg.X1), a.Value(arg.X2), m.Args.Int(arg.Dim), m.Args.Float(arg.Eps)))
 		},
 	},
 	{
@@ -18,7 +21,7 @@ var distanceModules = []*Def{
 		Doc:        "Applies pairwise_distance to two inputs.",
 		ForwardSig: "forward(Tensor x1, Tensor x2)",
 		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
-			return one(b.Op("pairwise_distance", a.Value("x1"), a.Value("x2"), m.Args.Float("p"), m.Args.Float("eps"), m.Args.Bool("keepdim")))
+			return one(b.Op("pairwise_distance", a.Value(arg.X1), a.Value(arg.X2), m.Args.Float(arg.P), m.Args.Float(arg.Eps), m.Args.Bool(arg.Keepdim)))
 		},
 	},
 }

@@ -1,6 +1,9 @@
 package nn
 
-import "plumb/op"
+import (
+	"plumb/internal/arg"
+	"plumb/op"
+)
 
 var dropoutModules = []*Def{
 	dropoutModule("Dropout", "dropout"),
@@ -15,7 +18,7 @@ var dropoutModules = []*Def{
 		Doc:    "Applies rrelu; in evaluation with the mean slope.",
 		Random: true,
 		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
-			return one(b.Op("rrelu", a.Value("input"), m.Args.Float("lower"), m.Args.Float("upper"), m.Training, m.Args.Bool("inplace")))
+			return one(b.Op("rrelu", a.Value(arg.Input), m.Args.Float(arg.Lower), m.Args.Float(arg.UpperFloat), m.Training, m.Args.Bool(arg.Inplace)))
 		},
 	},
 }
@@ -28,13 +31,13 @@ func dropoutModule(name, id string) *Def {
 		Doc:    "Applies " + id + " in training.",
 		Random: true,
 		Reject: func(a op.Args) error {
-			if p := a.Float("p"); p < 0 || p > 1 {
+			if p := a.Float(arg.P); p < 0 || p > 1 {
 				return op.ValueError("argument 'p' has to be between 0 and 1, but is %v", p)
 			}
 			return nil
 		},
 		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
-			return one(b.Op(id, a.Value("input"), m.Args.Float("p"), m.Training, m.Args.Bool("inplace")))
+			return one(b.Op(id, a.Value(arg.Input), m.Args.Float(arg.P), m.Training, m.Args.Bool(arg.Inplace)))
 		},
 	}
 }

@@ -3,6 +3,7 @@ package nn
 import (
 	"fmt"
 
+	"plumb/internal/arg"
 	"plumb/op"
 )
 
@@ -13,11 +14,11 @@ var embeddingModules = []*Def{
 		Doc:    "Applies embedding to a weight of num_embeddings rows.",
 		Reject: checkPaddingIndex,
 		State: func(a op.Args) []Slot {
-			return []Slot{{Name: "weight", Kind: Param, DType: stateType(a), Shape: []int{a.Int("num_embeddings"), a.Int("embedding_dim")}}}
+			return []Slot{{Name: "weight", Kind: Param, DType: stateType(a), Shape: []int{a.Int(arg.NumEmbeddings), a.Int(arg.EmbeddingDim)}}}
 		},
 		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
 			c := m.Args
-			return one(b.Op("embedding", a.Value("input"), m.param("weight"), c.Any("padding_idx"), c.Any("max_norm"), c.Float("norm_type"), c.Bool("scale_grad_by_freq"), c.Bool("sparse")))
+			return one(b.Op("embedding", a.Value(arg.Input), m.param("weight"), c.Any(arg.PaddingIdx), c.Any(arg.MaxNorm), c.Float(arg.NormType), c.Bool(arg.ScaleGradByFreq), c.Bool(arg.Sparse)))
 		},
 	},
 	{
@@ -26,22 +27,22 @@ var embeddingModules = []*Def{
 		Doc:    "Applies embedding_bag to a weight of num_embeddings rows.",
 		Reject: checkPaddingIndex,
 		State: func(a op.Args) []Slot {
-			return []Slot{{Name: "weight", Kind: Param, DType: stateType(a), Shape: []int{a.Int("num_embeddings"), a.Int("embedding_dim")}}}
+			return []Slot{{Name: "weight", Kind: Param, DType: stateType(a), Shape: []int{a.Int(arg.NumEmbeddings), a.Int(arg.EmbeddingDim)}}}
 		},
 		ForwardSig: "forward(Tensor input, Tensor? offsets=None, Tensor? per_sample_weights=None)",
 		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
 			c := m.Args
-			return one(b.Op("embedding_bag", a.Value("input"), m.param("weight"), a.Any("offsets"), c.Any("max_norm"), c.Float("norm_type"), c.Bool("scale_grad_by_freq"), c.Str("mode"), c.Bool("sparse"), a.Any("per_sample_weights"), c.Bool("include_last_offset"), c.Any("padding_idx")))
+			return one(b.Op("embedding_bag", a.Value(arg.Input), m.param("weight"), a.Any(arg.Offsets), c.Any(arg.MaxNorm), c.Float(arg.NormType), c.Bool(arg.ScaleGradByFreq), c.Str(arg.Mode), c.Bool(arg.Sparse), a.Any(arg.PerSampleWeights), c.Bool(arg.IncludeLastOffset), c.Any(arg.PaddingIdx)))
 		},
 	},
 }
 
 func checkPaddingIndex(a op.Args) error {
-	if a.Has("_weight") {
+	if a.Has(arg.PrivateWeight) {
 		return fmt.Errorf("argument _weight is %w", ErrUnsupported)
 	}
-	n := a.Int("num_embeddings")
-	if pad := a.Int("padding_idx"); a.Has("padding_idx") && (pad >= n || pad < -n) {
+	n := a.Int(arg.NumEmbeddings)
+	if pad := a.Int(arg.PaddingIdx); a.Has(arg.PaddingIdx) && (pad >= n || pad < -n) {
 		return &op.Error{Class: "AssertionError", Msg: "argument 'padding_idx' must be within num_embeddings"}
 	}
 	return nil

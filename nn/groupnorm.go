@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"plumb/internal/arg"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -11,22 +12,22 @@ var groupNormModules = []*Def{
 		Sig:   "GroupNorm(int num_groups, int num_channels, float eps=1e-05, bool affine=True, device? device=None, dtype? dtype=None)",
 		Doc:   "Applies group_norm.",
 		Reject: func(a op.Args) error {
-			switch groups := a.Int("num_groups"); {
+			switch groups := a.Int(arg.NumGroups); {
 			case groups == 0:
 				return &op.Error{Class: "ZeroDivisionError", Msg: "num_groups is 0"}
-			case a.Int("num_channels")%groups != 0:
-				return op.ValueError("num_channels=%d must be divisible by num_groups=%d", a.Int("num_channels"), groups)
+			case a.Int(arg.NumChannels)%groups != 0:
+				return op.ValueError("num_channels=%d must be divisible by num_groups=%d", a.Int(arg.NumChannels), groups)
 			}
 			return nil
 		},
 		State: func(a op.Args) []Slot {
-			if !a.Bool("affine") {
+			if !a.Bool(arg.Affine) {
 				return nil
 			}
-			return affine(a, []int{a.Int("num_channels")})
+			return affine(a, []int{a.Int(arg.NumChannels)})
 		},
 		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
-			return one(b.Op("group_norm", a.Value("input"), m.Args.Int("num_groups"), m.param("weight"), m.param("bias"), m.Args.Float("eps")))
+			return one(b.Op("group_norm", a.Value(arg.Input), m.Args.Int(arg.NumGroups), m.param("weight"), m.param("bias"), m.Args.Float(arg.Eps)))
 		},
 	},
 	instanceNorm("InstanceNorm1d", 3),
@@ -34,7 +35,7 @@ var groupNormModules = []*Def{
 	instanceNorm("InstanceNorm3d", 5),
 	batchNorm("BatchNorm3d", 5, 5),
 	pointwise("LocalResponseNorm", "(int size, float alpha=0.0001, float beta=0.75, float k=1.0)", "Applies local_response_norm.", func(b op.Builder, x op.Value, a op.Args) op.Value {
-		return b.Op("local_response_norm", x, a.Int("size"), a.Float("alpha"), a.Float("beta"), a.Float("k"))
+		return b.Op("local_response_norm", x, a.Int(arg.SizeInt), a.Float(arg.AlphaFloat), a.Float(arg.BetaFloat), a.Float(arg.KFloat))
 	}),
 	{
 		Names: []string{"torch.nn.RMSNorm"},
@@ -42,13 +43,13 @@ var groupNormModules = []*Def{
 		More:  []string{"RMSNorm(int normalized_shape, float? eps=None, bool elementwise_affine=True, device? device=None, dtype? dtype=None)"},
 		Doc:   "Applies rms_norm over the last dimensions.",
 		State: func(a op.Args) []Slot {
-			if !a.Bool("elementwise_affine") {
+			if !a.Bool(arg.ElementwiseAffine) {
 				return nil
 			}
 			return affine(a, normalizedShape(a))[:1]
 		},
 		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
-			return one(b.Op("rms_norm", a.Value("input"), normalizedShape(m.Args), m.param("weight"), m.Args.Any("eps")))
+			return one(b.Op("rms_norm", a.Value(arg.Input), normalizedShape(m.Args), m.param("weight"), m.Args.Any(arg.Eps)))
 		},
 	},
 	{
@@ -56,17 +57,17 @@ var groupNormModules = []*Def{
 		Sig:   "PReLU(int num_parameters=1, float init=0.25, device? device=None, dtype? dtype=None)",
 		Doc:   "Applies prelu with a learned slope.",
 		State: func(a op.Args) []Slot {
-			return []Slot{{Name: "weight", Kind: Param, DType: stateType(a), Shape: []int{a.Int("num_parameters")}, Fill: new(a.Float("init"))}}
+			return []Slot{{Name: "weight", Kind: Param, DType: stateType(a), Shape: []int{a.Int(arg.NumParameters)}, Fill: new(a.Float(arg.Init))}}
 		},
 		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
-			return one(b.Op("prelu", a.Value("input"), m.param("weight")))
+			return one(b.Op("prelu", a.Value(arg.Input), m.param("weight")))
 		},
 	},
 	pointwise("GLU", "(int dim=-1)", "Applies glu.", func(b op.Builder, x op.Value, a op.Args) op.Value {
-		return b.Op("glu", x, a.Int("dim"))
+		return b.Op("glu", x, a.Int(arg.Dim))
 	}),
 	pointwise("Softmin", "(int? dim=None)", "Applies softmin along dim.", func(b op.Builder, x op.Value, a op.Args) op.Value {
-		return b.Op("softmin", x, a.Any("dim"))
+		return b.Op("softmin", x, a.Any(arg.Dim))
 	}),
 	pointwise("Softmax2d", "()", "Applies softmax over the channels of 3 or 4 dimensions.", func(b op.Builder, x op.Value, a op.Args) op.Value {
 		if n := len(x.Shape()); n != 3 && n != 4 {
@@ -85,7 +86,7 @@ func instanceNorm(name string, n int) *Def {
 		Doc:   "Applies instance_norm per channel of each sample, and keeps running statistics in training if asked to.",
 		State: batchNormState,
 		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
-			x := a.Value("input")
+			x := a.Value(arg.Input)
 			switch len(x.Shape()) {
 			case n:
 				return one(instanceNormForward(b, m, x))
@@ -103,13 +104,13 @@ func instanceNormForward(b op.Builder, m *Module, x op.Value) op.Value {
 	mean, variance := m.param("running_mean"), m.param("running_var")
 	own := m.Training || mean == nil
 	if !own || mean == nil {
-		return b.Op("instance_norm", x, mean, variance, m.param("weight"), m.param("bias"), own, m.Args.Float("momentum"), m.Args.Float("eps"))
+		return b.Op("instance_norm", x, mean, variance, m.param("weight"), m.param("bias"), own, m.Args.Float(arg.Momentum), m.Args.Float(arg.Eps))
 	}
-	if s, features := x.Shape(), m.Args.Int("num_features"); s[1] != features && tensor.NumElements(s) > 0 {
+	if s, features := x.Shape(), m.Args.Int(arg.NumFeatures); s[1] != features && tensor.NumElements(s) > 0 {
 		op.Fail(op.RuntimeError("running_mean should contain %d elements, not %d", s[1], features))
 	}
-	out := b.Op("instance_norm", x, nil, nil, m.param("weight"), m.param("bias"), true, 0.0, m.Args.Float("eps"))
-	updated := b.All("instance_norm.update", x, mean, variance, m.Args.Float("momentum"))
+	out := b.Op("instance_norm", x, nil, nil, m.param("weight"), m.param("bias"), true, 0.0, m.Args.Float(arg.Eps))
+	updated := b.All("instance_norm.update", x, mean, variance, m.Args.Float(arg.Momentum))
 	m.values["running_mean"], m.values["running_var"] = updated[0], updated[1]
 	return out
 }

@@ -3,6 +3,7 @@ package nn
 import (
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/op"
 )
 
@@ -32,7 +33,7 @@ var lossModules = []*Def{
 		takes("anchor", "positive", "negative"),
 	loss("MultiLabelSoftMarginLoss", "Tensor? weight=None, "+reductionParams, "multilabel_soft_margin_loss"),
 	loss("MultiMarginLoss", "int p=1, float margin=1.0, Tensor? weight=None, "+reductionParams, "multi_margin_loss").refuses(func(a op.Args) error {
-		switch p, w := a.Int("p"), a.Value("weight"); {
+		switch p, w := a.Int(arg.PInt), a.Value(arg.Weight); {
 		case p != 1 && p != 2:
 			return op.ValueError("argument 'p' must be 1 or 2, but is %d", p)
 		case w != nil && len(w.Shape()) != 1:
@@ -55,11 +56,7 @@ func loss(name, params, id string) *Def {
 		Doc:   "Applies " + id + ".",
 		State: givenWeights,
 		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
-			var args []any
-			for _, p := range a.Sig.Params {
-				args = append(args, a.Any(p.Name))
-			}
-			return one(b.Op(id, append(args, m.lossArguments()...)...))
+			return one(b.Op(id, append(slices.Clone(a.Vals), m.lossArguments()...)...))
 		},
 	}
 	return d.takes("input", "target")
@@ -103,10 +100,11 @@ func (m *Module) lossArguments() []any {
 func givenWeights(a op.Args) []Slot {
 	var s []Slot
 	for _, name := range weightNames {
-		if a.Sig.Index(name) < 0 || !a.Has(name) {
+		at := a.Sig.Index(op.TensorArg(name))
+		if at < 0 || a.Vals[at] == nil {
 			continue
 		}
-		v := a.Value(name)
+		v := a.Vals[at].(op.Value)
 		s = append(s, Slot{Name: name, Kind: Buffer, DType: v.DType(), Shape: v.Shape(), Given: v})
 	}
 	return s

@@ -172,7 +172,7 @@ func (d *Def) widen(a op.Args) op.Args {
 	vals := make([]any, len(main.Params))
 	for i, p := range main.Params {
 		vals[i] = p.Default
-		if j := a.Sig.Index(p.Name); j >= 0 {
+		if j := a.Sig.Index(op.AnyArg(p.Name)); j >= 0 {
 			vals[i] = a.Vals[j]
 		}
 	}
@@ -269,7 +269,7 @@ func (m *Module) Value(name string) op.Value {
 // Given returns the argument of the constructor that the module has as an
 // attribute of the same name: a number or a truth value.
 func (m *Module) Given(name string) (any, bool) {
-	i := m.Args.Sig.Index(name)
+	i := m.Args.Sig.Index(op.AnyArg(name))
 	if i < 0 {
 		return nil, false
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -17,21 +18,21 @@ func basics() []*Def {
 	return []*Def{
 		pointwise("ReLU", "(bool inplace=False)", "Applies relu.", func(b op.Builder, x op.Value, a op.Args) op.Value { return b.Op("relu", x) }),
 		pointwise("LeakyReLU", "(float negative_slope=0.01, bool inplace=False)", "Applies leaky_relu.", func(b op.Builder, x op.Value, a op.Args) op.Value {
-			return b.Op("leaky_relu", x, a.Float("negative_slope"))
+			return b.Op("leaky_relu", x, a.Float(arg.NegativeSlope))
 		}),
 		pointwise("GELU", "(str approximate='none')", "Applies gelu.", func(b op.Builder, x op.Value, a op.Args) op.Value {
-			return b.Op("gelu", x, op.Kw("approximate", a.Str("approximate")))
+			return b.Op("gelu", x, op.Kw("approximate", a.Str(arg.Approximate)))
 		}),
 		pointwise("Sigmoid", "()", "Applies sigmoid.", func(b op.Builder, x op.Value, a op.Args) op.Value { return b.Op("sigmoid", x) }),
 		pointwise("Tanh", "()", "Applies tanh.", func(b op.Builder, x op.Value, a op.Args) op.Value { return b.Op("tanh", x) }),
 		pointwise("Softmax", "(int? dim=None)", "Applies softmax along dim.", func(b op.Builder, x op.Value, a op.Args) op.Value {
-			return b.Op("softmax.functional", x, a.Any("dim"))
+			return b.Op("softmax.functional", x, a.Any(arg.Dim))
 		}),
 		pointwise("LogSoftmax", "(int? dim=None)", "Applies log_softmax along dim.", func(b op.Builder, x op.Value, a op.Args) op.Value {
-			return b.Op("log_softmax.functional", x, a.Any("dim"))
+			return b.Op("log_softmax.functional", x, a.Any(arg.Dim))
 		}),
 		pointwise("Flatten", "(int start_dim=1, int end_dim=-1)", "Flattens a range of dimensions into one.", func(b op.Builder, x op.Value, a op.Args) op.Value {
-			return b.Op("flatten", x, a.Int("start_dim"), a.Int("end_dim"))
+			return b.Op("flatten", x, a.Int(arg.StartDim), a.Int(arg.EndDim))
 		}),
 		anyArguments(pointwise("Identity", "()", "Returns its input, whatever arguments it was made with.", func(b op.Builder, x op.Value, a op.Args) op.Value { return x })),
 		{
@@ -39,10 +40,10 @@ func basics() []*Def {
 			Sig:   "Linear(int in_features, int out_features, bool? bias=True, device? device=None, dtype? dtype=None)",
 			Doc:   "Applies an affine map to the last dimension: input·weightᵀ + bias.",
 			State: func(a op.Args) []Slot {
-				return weights(a, []int{a.Int("out_features"), a.Int("in_features")}, a.Int("out_features"))
+				return weights(a, []int{a.Int(arg.OutFeatures), a.Int(arg.InFeatures)}, a.Int(arg.OutFeatures))
 			},
 			Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
-				return one(b.Op("linear", a.Value("input"), m.param("weight"), m.param("bias")))
+				return one(b.Op("linear", a.Value(arg.Input), m.param("weight"), m.param("bias")))
 			},
 		},
 		batchNorm("BatchNorm1d", 2, 3),
@@ -53,13 +54,13 @@ func basics() []*Def {
 			More:  []string{"LayerNorm(int normalized_shape, float eps=1e-05, bool elementwise_affine=True, device? device=None, dtype? dtype=None)"},
 			Doc:   "Applies layer_norm over the last dimensions.",
 			State: func(a op.Args) []Slot {
-				if !a.Bool("elementwise_affine") {
+				if !a.Bool(arg.ElementwiseAffine) {
 					return nil
 				}
 				return affine(a, normalizedShape(a))
 			},
 			Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
-				return one(b.Op("layer_norm", a.Value("input"), normalizedShape(m.Args), m.param("weight"), m.param("bias"), m.Args.Float("eps")))
+				return one(b.Op("layer_norm", a.Value(arg.Input), normalizedShape(m.Args), m.param("weight"), m.param("bias"), m.Args.Float(arg.Eps)))
 			},
 		},
 	}
@@ -80,10 +81,10 @@ func pointwise(name, params, doc string, apply func(b op.Builder, x op.Value, a 
 		Sig:   name + params,
 		Doc:   doc,
 		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
-			if m.Args.Sig.Index("inplace") >= 0 && m.Args.Bool("inplace") {
+			if m.Args.Sig.Takes(arg.Inplace) && m.Args.Bool(arg.Inplace) {
 				b = op.Builder{Applier: inPlace{b.Applier}}
 			}
-			return one(apply(b, a.Value("input"), m.Args))
+			return one(apply(b, a.Value(arg.Input), m.Args))
 		},
 	}
 }
@@ -94,14 +95,14 @@ func anyArguments(d *Def) *Def {
 	return d
 }
 
-func unsupported(m *Module, arg string, v any) error {
-	return fmt.Errorf("%s: argument %s=%v is %w", m.Def.Name(), arg, v, ErrUnsupported)
+func unsupported(m *Module, param string, v any) error {
+	return fmt.Errorf("%s: argument %s=%v is %w", m.Def.Name(), param, v, ErrUnsupported)
 }
 
 // stateType is the dtype that the dtype argument asks for.
 func stateType(a op.Args) tensor.DType {
-	if a.Has("dtype") {
-		return a.DType("dtype")
+	if a.Has(arg.DType) {
+		return a.DType(arg.DType)
 	}
 	return tensor.F32
 }
@@ -109,7 +110,7 @@ func stateType(a op.Args) tensor.DType {
 // weights are a weight and, unless the bias argument is false, a bias.
 func weights(a op.Args, shape []int, out int) []Slot {
 	s := []Slot{{Name: "weight", Kind: Param, DType: stateType(a), Shape: shape}}
-	if a.Bool("bias") {
+	if a.Bool(arg.BiasBool) {
 		s = append(s, Slot{Name: "bias", Kind: Param, DType: stateType(a), Shape: []int{out}})
 	}
 	return s
@@ -124,18 +125,18 @@ func affine(a op.Args, shape []int) []Slot {
 }
 
 func normalizedShape(a op.Args) []int {
-	if n, ok := a.Any("normalized_shape").(int); ok {
+	if n, ok := a.Any(arg.NormalizedShape).(int); ok {
 		return []int{n}
 	}
-	return a.Ints("normalized_shape")
+	return a.Ints(arg.NormalizedShape)
 }
 
 func checkGroups(a op.Args) error {
-	groups := a.Int("groups")
+	groups := a.Int(arg.Groups)
 	if groups < 1 {
 		return op.ValueError("groups must be a positive integer, but is %d", groups)
 	}
-	for _, name := range []string{"in_channels", "out_channels"} {
+	for _, name := range []op.IntArg{arg.InChannels, arg.OutChannels} {
 		if a.Int(name)%groups != 0 {
 			return op.ValueError("%s=%d must be divisible by groups=%d", name, a.Int(name), groups)
 		}
@@ -149,22 +150,22 @@ func checkConv(a op.Args) error {
 	if err := checkGroups(a); err != nil {
 		return err
 	}
-	if text, ok := a.Any("padding").(string); ok {
+	if text, ok := a.Any(arg.Padding).(string); ok {
 		switch {
 		case text != "same" && text != "valid":
 			return op.ValueError("padding must be 'same', 'valid' or integers, but is '%s'", text)
-		case text == "same" && slices.ContainsFunc(a.Ints("stride"), func(s int) bool { return s != 1 }):
+		case text == "same" && slices.ContainsFunc(a.Ints(arg.Stride), func(s int) bool { return s != 1 }):
 			return op.ValueError("padding='same' is not supported for strided convolutions")
 		}
 	}
-	if mode := a.Str("padding_mode"); !slices.Contains(paddingModes, mode) {
+	if mode := a.Str(arg.PaddingMode); !slices.Contains(paddingModes, mode) {
 		return op.ValueError("padding_mode must be one of %v, but is '%s'", paddingModes, mode)
 	}
 	return nil
 }
 
 func checkConvTranspose(a op.Args) error {
-	if mode := a.Str("padding_mode"); mode != "zeros" {
+	if mode := a.Str(arg.PaddingMode); mode != "zeros" {
 		return op.ValueError("padding_mode must be 'zeros', but is '%s'", mode)
 	}
 	return checkGroups(a)
@@ -173,17 +174,17 @@ func checkConvTranspose(a op.Args) error {
 // outputPadding returns the output_padding that gives the output_size of a
 // call, or the constructor's without one.
 func outputPadding(c, a op.Args) ([]int, error) {
-	if !a.Has("output_size") {
-		return c.Ints("output_padding"), nil
+	if !a.Has(arg.OutputSize) {
+		return c.Ints(arg.OutputPadding), nil
 	}
-	in, want := a.Value("input").Shape(), a.Ints("output_size")
-	stride, pad, kernel, dilation := c.Ints("stride"), c.Ints("padding"), c.Ints("kernel_size"), c.Ints("dilation")
+	in, want := a.Value(arg.Input).Shape(), a.Ints(arg.OutputSize)
+	stride, pad, kernel, dilation := c.Ints(arg.Stride), c.Ints(arg.Padding), c.Ints(arg.KernelSize), c.Ints(arg.Dilation)
 	n := len(stride)
 	if len(want) == len(in) && len(in) > n {
 		want = want[len(in)-n:]
 	}
 	if len(want) != n || len(in) <= n {
-		return nil, op.ValueError("output_size must have %d or %d elements, but has %d", n, len(in), len(a.Ints("output_size")))
+		return nil, op.ValueError("output_size must have %d or %d elements, but has %d", n, len(in), len(a.Ints(arg.OutputSize)))
 	}
 	extra := make([]int, n)
 	for i, n := range in[len(in)-n:] {
@@ -204,21 +205,21 @@ func batchNorm(name string, lo, hi int) *Def {
 		Doc:   "Applies batch_norm per channel, and keeps running statistics in training; without momentum they are averages over all batches.",
 		State: batchNormState,
 		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
-			if n := len(a.Value("input").Shape()); n < lo || n > hi {
+			if n := len(a.Value(arg.Input).Shape()); n < lo || n > hi {
 				op.Fail(op.ValueError("expected an input of %d to %d dimensions, but got %d", lo, hi, n))
 			}
-			return one(batchNormForward(b, m, a.Value("input")))
+			return one(batchNormForward(b, m, a.Value(arg.Input)))
 		},
 	}
 }
 
 func batchNormState(a op.Args) []Slot {
-	shape := []int{a.Int("num_features")}
+	shape := []int{a.Int(arg.NumFeatures)}
 	var s []Slot
-	if a.Bool("affine") {
+	if a.Bool(arg.Affine) {
 		s = affine(a, shape)
 	}
-	if a.Bool("track_running_stats") {
+	if a.Bool(arg.TrackRunningStats) {
 		s = append(s,
 			Slot{Name: "running_mean", Kind: Buffer, DType: stateType(a), Shape: shape, Fill: new(0.0)},
 			Slot{Name: "running_var", Kind: Buffer, DType: stateType(a), Shape: shape, Fill: new(1.0)},
@@ -235,15 +236,15 @@ func batchNormForward(b op.Builder, m *Module, x op.Value) op.Value {
 	tracked := mean != nil
 	train := m.Training || !tracked
 	if !train || !tracked {
-		return b.Op("batch_norm", x, mean, variance, m.param("weight"), m.param("bias"), train, 0.0, m.Args.Float("eps"))
+		return b.Op("batch_norm", x, mean, variance, m.param("weight"), m.param("bias"), train, 0.0, m.Args.Float(arg.Eps))
 	}
-	features := m.Args.Int("num_features")
+	features := m.Args.Int(arg.NumFeatures)
 	if s := x.Shape(); s[1] != features && tensor.NumElements(s) > 0 {
 		op.Fail(op.RuntimeError("running_mean should contain %d elements, not %d", s[1], features))
 	}
-	out := b.Op("batch_norm", x, nil, nil, m.param("weight"), m.param("bias"), true, 0.0, m.Args.Float("eps"))
+	out := b.Op("batch_norm", x, nil, nil, m.param("weight"), m.param("bias"), true, 0.0, m.Args.Float(arg.Eps))
 	batches := b.Add(m.values["num_batches_tracked"], 1)
-	updated := b.All("batch_norm.update", x, mean, variance, batches, m.Args.Any("momentum"))
+	updated := b.All("batch_norm.update", x, mean, variance, batches, m.Args.Any(arg.Momentum))
 	m.values["num_batches_tracked"], m.values["running_mean"], m.values["running_var"] = batches, updated[0], updated[1]
 	return out
 }

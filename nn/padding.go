@@ -1,6 +1,9 @@
 package nn
 
-import "plumb/op"
+import (
+	"plumb/internal/arg"
+	"plumb/op"
+)
 
 var paddingModules = []*Def{
 	pads("ConstantPad1d", "(int[2] padding, float value)", "constant"),
@@ -18,9 +21,9 @@ var paddingModules = []*Def{
 // pads is a module that applies pad in one mode.
 func pads(name, params, mode string) *Def {
 	return pointwise(name, params, "Applies pad with mode '"+mode+"'.", func(b op.Builder, x op.Value, a op.Args) op.Value {
-		args := []any{x, a.Ints("padding"), mode}
-		if a.Sig.Index("value") >= 0 {
-			args = append(args, a.Float("value"))
+		args := []any{x, a.Ints(arg.Padding), mode}
+		if a.Sig.Takes(arg.Value) {
+			args = append(args, a.Float(arg.ValueFloat))
 		}
 		return b.Op("pad", args...)
 	})

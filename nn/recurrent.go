@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"plumb/internal/arg"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -28,10 +29,10 @@ func hiddenSig(name string) string {
 
 // hiddenState returns the given state, one tensor or an LSTM's two; nil for none.
 func hiddenState(a op.Args) []op.Value {
-	if v := a.Value("hx"); v != nil {
+	if v := a.Value(arg.Hx); v != nil {
 		return []op.Value{v}
 	}
-	return a.Values("hx")
+	return a.Values(arg.HxTensors)
 }
 
 // zeroState returns states of zeros for the rows of x.
@@ -58,7 +59,7 @@ func recurrentCell(name, params string, gates int) *Def {
 		Sig:   name + "(int input_size, int hidden_size, bool? bias=True" + params + ", device? device=None, dtype? dtype=None)",
 		Doc:   "Applies one step of a recurrent network.",
 		State: func(a op.Args) []Slot {
-			return gateWeights(a, "", gates*a.Int("hidden_size"), a.Int("input_size"), a.Int("hidden_size"))
+			return gateWeights(a, "", gates*a.Int(arg.HiddenSize), a.Int(arg.InputSize), a.Int(arg.HiddenSize))
 		},
 		ForwardSig: hiddenSig(name),
 		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
@@ -73,7 +74,7 @@ func gateWeights(a op.Args, suffix string, rows, input, hidden int) []Slot {
 		{Name: "weight_ih" + suffix, Shape: []int{rows, input}},
 		{Name: "weight_hh" + suffix, Shape: []int{rows, hidden}},
 	}
-	if a.Bool("bias") {
+	if a.Bool(arg.BiasBool) {
 		slots = append(slots, Slot{Name: "bias_ih" + suffix, Shape: []int{rows}}, Slot{Name: "bias_hh" + suffix, Shape: []int{rows}})
 	}
 	for i := range slots {
@@ -83,7 +84,7 @@ func gateWeights(a op.Args, suffix string, rows, input, hidden int) []Slot {
 }
 
 func cellForward(b op.Builder, m *Module, a op.Args, gates int) []op.Value {
-	x, hx := a.Value("input"), hiddenState(a)
+	x, hx := a.Value(arg.Input), hiddenState(a)
 	n := len(x.Shape())
 	if n != 1 && n != 2 {
 		op.Fail(&op.Error{Class: "AssertionError", Msg: fmt.Sprintf("input must have 1 or 2 dimensions, but has %d", n)})
@@ -93,7 +94,7 @@ func cellForward(b op.Builder, m *Module, a op.Args, gates int) []op.Value {
 		hx = mapAll(hx, func(v op.Value) op.Value { return b.Op("unsqueeze", v, 0) })
 	}
 	if hx == nil {
-		hx = zeroState(b, x, m.values["weight_ih"], slices.Repeat([]int{m.Args.Int("hidden_size")}, states(gates))...)
+		hx = zeroState(b, x, m.values["weight_ih"], slices.Repeat([]int{m.Args.Int(arg.HiddenSize)}, states(gates))...)
 	}
 	out := step(b, m, "", gates, x, hx)
 	if n == 1 {
@@ -119,7 +120,7 @@ func step(b op.Builder, m *Module, suffix string, gates int, x op.Value, hx []op
 	case 3:
 		return b.All("gru_cell", x, hx[0], wi, wh, bi, bh)
 	}
-	switch f := m.Args.Str("nonlinearity"); f {
+	switch f := m.Args.Str(arg.Nonlinearity); f {
 	case "tanh", "relu":
 		return b.All("rnn_"+f+"_cell", x, hx[0], wi, wh, bi, bh)
 	default:
@@ -136,15 +137,15 @@ func recurrentLayers(name, params string, gates int) *Def {
 		Reject: checkRecurrent,
 		State: func(a op.Args) []Slot {
 			var slots []Slot
-			for layer := range a.Int("num_layers") {
+			for layer := range a.Int(arg.NumLayers) {
 				for _, suffix := range layerSuffixes(a, layer) {
-					input := a.Int("input_size")
+					input := a.Int(arg.InputSize)
 					if layer > 0 {
 						input = directions(a) * outputSize(a)
 					}
-					slots = append(slots, gateWeights(a, suffix, gates*a.Int("hidden_size"), input, outputSize(a))...)
+					slots = append(slots, gateWeights(a, suffix, gates*a.Int(arg.HiddenSize), input, outputSize(a))...)
 					if n := projection(a); n > 0 {
-						slots = append(slots, Slot{Name: "weight_hr" + suffix, Kind: Param, DType: stateType(a), Shape: []int{n, a.Int("hidden_size")}})
+						slots = append(slots, Slot{Name: "weight_hr" + suffix, Kind: Param, DType: stateType(a), Shape: []int{n, a.Int(arg.HiddenSize)}})
 					}
 				}
 			}
@@ -160,37 +161,37 @@ func recurrentLayers(name, params string, gates int) *Def {
 
 func checkRecurrent(a op.Args) error {
 	lstm := a.Sig.Name == "LSTM"
-	if a.Sig.Index("nonlinearity") >= 0 && !slices.Contains([]string{"tanh", "relu"}, a.Str("nonlinearity")) {
-		return op.ValueError("nonlinearity must be 'tanh' or 'relu', but is '%s'", a.Str("nonlinearity"))
+	if a.Sig.Takes(arg.Nonlinearity) && !slices.Contains([]string{"tanh", "relu"}, a.Str(arg.Nonlinearity)) {
+		return op.ValueError("nonlinearity must be 'tanh' or 'relu', but is '%s'", a.Str(arg.Nonlinearity))
 	}
-	if !lstm && a.Has("proj_size") {
+	if !lstm && a.Has(arg.ProjSize) {
 		return op.ValueError("proj_size is only supported for LSTM")
 	}
-	if p := a.Float("dropout"); !(p >= 0 && p <= 1) {
+	if p := a.Float(arg.Dropout); !(p >= 0 && p <= 1) {
 		return op.ValueError("dropout should be a number in range [0, 1], but is %v", p)
 	}
-	if n := a.Int("proj_size"); n < 0 || n >= a.Int("hidden_size") {
-		return op.ValueError("proj_size must not be negative and must be smaller than hidden_size=%d, but is %d", a.Int("hidden_size"), n)
+	if n := a.Int(arg.ProjSize); n < 0 || n >= a.Int(arg.HiddenSize) {
+		return op.ValueError("proj_size must not be negative and must be smaller than hidden_size=%d, but is %d", a.Int(arg.HiddenSize), n)
 	}
-	if a.Int("num_layers") < 1 {
-		return op.IndexError("num_layers must be positive, but is %d", a.Int("num_layers"))
+	if a.Int(arg.NumLayers) < 1 {
+		return op.IndexError("num_layers must be positive, but is %d", a.Int(arg.NumLayers))
 	}
 	return nil
 }
 
 // projection is the size to which an LSTM projects its output; 0 for none.
-func projection(a op.Args) int { return a.Int("proj_size") }
+func projection(a op.Args) int { return a.Int(arg.ProjSize) }
 
 // outputSize is the number of features of one direction's output.
 func outputSize(a op.Args) int {
 	if n := projection(a); n > 0 {
 		return n
 	}
-	return a.Int("hidden_size")
+	return a.Int(arg.HiddenSize)
 }
 
 func directions(a op.Args) int {
-	if a.Bool("bidirectional") {
+	if a.Bool(arg.Bidirectional) {
 		return 2
 	}
 	return 1
@@ -199,7 +200,7 @@ func directions(a op.Args) int {
 // layerSuffixes are the endings of the names of a layer's parameters, per direction.
 func layerSuffixes(a op.Args, layer int) []string {
 	suffix := fmt.Sprintf("_l%d", layer)
-	if a.Bool("bidirectional") {
+	if a.Bool(arg.Bidirectional) {
 		return []string{suffix, suffix + "_reverse"}
 	}
 	return []string{suffix}
@@ -207,9 +208,9 @@ func layerSuffixes(a op.Args, layer int) []string {
 
 // layersForward runs the layers over time, which is dimension 0 of x.
 func layersForward(b op.Builder, m *Module, a op.Args, gates int) []op.Value {
-	c, x, hx := m.Args, a.Value("input"), hiddenState(a)
-	if m.Training && c.Float("dropout") > 0 && c.Int("num_layers") > 1 {
-		op.Fail(unsupported(m, "dropout", c.Float("dropout")))
+	c, x, hx := m.Args, a.Value(arg.Input), hiddenState(a)
+	if m.Training && c.Float(arg.Dropout) > 0 && c.Int(arg.NumLayers) > 1 {
+		op.Fail(unsupported(m, "dropout", c.Float(arg.Dropout)))
 	}
 	batched := len(x.Shape()) == 3
 	for _, h := range hx {
@@ -218,7 +219,7 @@ func layersForward(b op.Builder, m *Module, a op.Args, gates int) []op.Value {
 		}
 	}
 	batchDim := 1
-	if c.Bool("batch_first") {
+	if c.Bool(arg.BatchFirst) {
 		batchDim = 0
 	}
 	if !batched {
@@ -245,15 +246,15 @@ func checkSequence(m *Module, x op.Value, hx []op.Value, timeDim int) {
 	if len(s) != 3 {
 		op.Fail(op.RuntimeError("input must have 2 or 3 dimensions, but has shape %s", tensor.ShapeString(s)))
 	}
-	if s[2] != c.Int("input_size") {
-		op.Fail(op.RuntimeError("input has %d features, but input_size is %d", s[2], c.Int("input_size")))
+	if s[2] != c.Int(arg.InputSize) {
+		op.Fail(op.RuntimeError("input has %d features, but input_size is %d", s[2], c.Int(arg.InputSize)))
 	}
 	for i, h := range hx {
 		size := outputSize(c)
 		if i == 1 {
-			size = c.Int("hidden_size")
+			size = c.Int(arg.HiddenSize)
 		}
-		want := []int{c.Int("num_layers") * directions(c), s[1-timeDim], size}
+		want := []int{c.Int(arg.NumLayers) * directions(c), s[1-timeDim], size}
 		if !slices.Equal(h.Shape(), want) {
 			op.Fail(op.RuntimeError("hx must have shape %s, but has %s", tensor.ShapeString(want), tensor.ShapeString(h.Shape())))
 		}
@@ -268,7 +269,7 @@ func checkSequence(m *Module, x op.Value, hx []op.Value, timeDim int) {
 func runLayers(b op.Builder, m *Module, x op.Value, hx []op.Value, gates int) (op.Value, []op.Value) {
 	c := m.Args
 	final := make([][]op.Value, states(gates))
-	for layer := range c.Int("num_layers") {
+	for layer := range c.Int(arg.NumLayers) {
 		var sides []op.Value
 		for _, suffix := range layerSuffixes(c, layer) {
 			state := initialState(b, m, x, hx, suffix, len(final[0]), gates)
@@ -294,7 +295,7 @@ func initialState(b op.Builder, m *Module, x op.Value, hx []op.Value, suffix str
 	if hx != nil {
 		return mapAll(hx, func(v op.Value) op.Value { return b.Op("select", v, 0, at) })
 	}
-	sizes := []int{outputSize(m.Args), m.Args.Int("hidden_size")}
+	sizes := []int{outputSize(m.Args), m.Args.Int(arg.HiddenSize)}
 	return zeroState(b, b.Op("select", x, 0, 0), m.values["weight_ih"+suffix], sizes[:states(gates)]...)
 }
 

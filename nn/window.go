@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"plumb/internal/arg"
 	"plumb/op"
 )
 
@@ -14,22 +15,22 @@ var windowModules = slices.Concat(
 	[]*Def{
 		maxPoolModule(1), maxPoolModule(2), maxPoolModule(3), lpPoolModule(1), lpPoolModule(2),
 		pointwise("Unfold", "(int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1)", "Applies unfold.", func(b op.Builder, x op.Value, a op.Args) op.Value {
-			return b.Op("im2col", x, a.Ints("kernel_size"), a.Ints("dilation"), a.Ints("padding"), a.Ints("stride"))
+			return b.Op("im2col", x, a.Ints(arg.KernelSize), a.Ints(arg.Dilation), a.Ints(arg.Padding), a.Ints(arg.Stride))
 		}),
 		pointwise("Fold", "(int[2] output_size, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1)", "Applies fold.", func(b op.Builder, x op.Value, a op.Args) op.Value {
-			return b.Op("col2im", x, a.Ints("output_size"), a.Ints("kernel_size"), a.Ints("dilation"), a.Ints("padding"), a.Ints("stride"))
+			return b.Op("col2im", x, a.Ints(arg.OutputSize), a.Ints(arg.KernelSize), a.Ints(arg.Dilation), a.Ints(arg.Padding), a.Ints(arg.Stride))
 		}),
 		pointwise("PixelShuffle", "(int upscale_factor)", "Applies pixel_shuffle.", func(b op.Builder, x op.Value, a op.Args) op.Value {
-			return b.Op("pixel_shuffle", x, a.Int("upscale_factor"))
+			return b.Op("pixel_shuffle", x, a.Int(arg.UpscaleFactor))
 		}),
 		pointwise("PixelUnshuffle", "(int downscale_factor)", "Applies pixel_unshuffle.", func(b op.Builder, x op.Value, a op.Args) op.Value {
-			return b.Op("pixel_unshuffle", x, a.Int("downscale_factor"))
+			return b.Op("pixel_unshuffle", x, a.Int(arg.DownscaleFactor))
 		}),
 		pointwise("ChannelShuffle", "(int groups)", "Applies channel_shuffle.", func(b op.Builder, x op.Value, a op.Args) op.Value {
-			return b.Op("channel_shuffle", x, a.Int("groups"))
+			return b.Op("channel_shuffle", x, a.Int(arg.Groups))
 		}),
 		upsampleModule("Upsample", ", str mode='nearest', bool? align_corners=None, bool? recompute_scale_factor=None", func(a op.Args) []any {
-			return []any{a.Str("mode"), a.Any("align_corners"), a.Any("recompute_scale_factor")}
+			return []any{a.Str(arg.Mode), a.Any(arg.AlignCorners), a.Any(arg.RecomputeScaleFactor)}
 		}),
 		upsampleModule("UpsamplingNearest2d", "", func(op.Args) []any { return []any{"nearest"} }),
 		upsampleModule("UpsamplingBilinear2d", "", func(op.Args) []any { return []any{"bilinear", true} }),
@@ -49,15 +50,15 @@ func convModule(n int) *Def {
 		Doc:    "Applies " + id + ".",
 		Reject: checkConv,
 		State: func(a op.Args) []Slot {
-			shape := append([]int{a.Int("out_channels"), a.Int("in_channels") / a.Int("groups")}, a.Ints("kernel_size")...)
-			return weights(a, shape, a.Int("out_channels"))
+			shape := append([]int{a.Int(arg.OutChannels), a.Int(arg.InChannels) / a.Int(arg.Groups)}, a.Ints(arg.KernelSize)...)
+			return weights(a, shape, a.Int(arg.OutChannels))
 		},
 		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
-			if mode := m.Args.Str("padding_mode"); mode != "zeros" {
+			if mode := m.Args.Str(arg.PaddingMode); mode != "zeros" {
 				op.Fail(unsupported(m, "padding_mode", mode))
 			}
 			c := m.Args
-			return one(b.Op(id, a.Value("input"), m.param("weight"), m.param("bias"), c.Ints("stride"), c.Any("padding"), c.Ints("dilation"), c.Int("groups")))
+			return one(b.Op(id, a.Value(arg.Input), m.param("weight"), m.param("bias"), c.Ints(arg.Stride), c.Any(arg.Padding), c.Ints(arg.Dilation), c.Int(arg.Groups)))
 		},
 	}
 }
@@ -71,8 +72,8 @@ func convTransposeModule(n int) *Def {
 		Doc:    "Applies " + id + "; output_size of a call takes the place of output_padding.",
 		Reject: checkConvTranspose,
 		State: func(a op.Args) []Slot {
-			shape := append([]int{a.Int("in_channels"), a.Int("out_channels") / a.Int("groups")}, a.Ints("kernel_size")...)
-			return weights(a, shape, a.Int("out_channels"))
+			shape := append([]int{a.Int(arg.InChannels), a.Int(arg.OutChannels) / a.Int(arg.Groups)}, a.Ints(arg.KernelSize)...)
+			return weights(a, shape, a.Int(arg.OutChannels))
 		},
 		ForwardSig: "forward(Tensor input, int[]? output_size=None)",
 		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
@@ -81,7 +82,7 @@ func convTransposeModule(n int) *Def {
 				op.Fail(err)
 			}
 			c := m.Args
-			return one(b.Op(id, a.Value("input"), m.param("weight"), m.param("bias"), c.Ints("stride"), c.Ints("padding"), extra, c.Int("groups"), c.Ints("dilation")))
+			return one(b.Op(id, a.Value(arg.Input), m.param("weight"), m.param("bias"), c.Ints(arg.Stride), c.Ints(arg.Padding), extra, c.Int(arg.Groups), c.Ints(arg.Dilation)))
 		},
 	}
 }
@@ -94,10 +95,10 @@ func maxPoolModule(n int) *Def {
 		Doc:   "Applies max_pool.",
 		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
 			id, c := fmt.Sprintf("max_pool%dd", n), m.Args
-			if c.Bool("return_indices") {
+			if c.Bool(arg.ReturnIndices) {
 				id += "_with_indices"
 			}
-			return b.All(id, a.Value("input"), c.Ints("kernel_size"), c.Any("stride"), c.Ints("padding"), c.Ints("dilation"), c.Bool("ceil_mode"))
+			return b.All(id, a.Value(arg.Input), c.Ints(arg.KernelSize), c.Any(arg.Stride), c.Ints(arg.Padding), c.Ints(arg.Dilation), c.Bool(arg.CeilMode))
 		},
 	}
 }
@@ -114,14 +115,14 @@ func poolModules(n int) []*Def {
 	}
 	return []*Def{
 		pointwise(fmt.Sprintf("AvgPool%dd", n), avg+")", "Applies avg_pool.", func(b op.Builder, x op.Value, a op.Args) op.Value {
-			args := []any{x, a.Ints("kernel_size"), a.Any("stride"), a.Ints("padding"), a.Bool("ceil_mode"), a.Bool("count_include_pad")}
+			args := []any{x, a.Ints(arg.KernelSize), a.Any(arg.Stride), a.Ints(arg.Padding), a.Bool(arg.CeilMode), a.Bool(arg.CountIncludePad)}
 			if n > 1 {
-				args = append(args, a.Any("divisor_override"))
+				args = append(args, a.Any(arg.DivisorOverride))
 			}
 			return b.Op(fmt.Sprintf("avg_pool%dd", n), args...)
 		}),
 		pointwise(fmt.Sprintf("AdaptiveAvgPool%dd", n), size+")", "Applies adaptive_avg_pool.", func(b op.Builder, x op.Value, a op.Args) op.Value {
-			return b.Op(fmt.Sprintf("adaptive_avg_pool%dd", n), x, a.Ints("output_size"))
+			return b.Op(fmt.Sprintf("adaptive_avg_pool%dd", n), x, a.Ints(arg.OutputSize))
 		}),
 		{
 			Names: []string{fmt.Sprintf("torch.nn.AdaptiveMaxPool%dd", n)},
@@ -129,10 +130,10 @@ func poolModules(n int) []*Def {
 			Doc:   "Applies adaptive_max_pool.",
 			Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
 				id := fmt.Sprintf("adaptive_max_pool%dd", n)
-				if m.Args.Bool("return_indices") {
+				if m.Args.Bool(arg.ReturnIndices) {
 					id += ".indices"
 				}
-				return b.All(id, a.Value("input"), m.Args.Ints("output_size"))
+				return b.All(id, a.Value(arg.Input), m.Args.Ints(arg.OutputSize))
 			},
 		},
 		{
@@ -142,7 +143,7 @@ func poolModules(n int) []*Def {
 			ForwardSig: "forward(Tensor input, Tensor indices, int[]? output_size=None)",
 			Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
 				c := m.Args
-				return one(b.Op(fmt.Sprintf("max_unpool%dd", n), a.Value("input"), a.Value("indices"), c.Ints("kernel_size"), c.Any("stride"), c.Ints("padding"), a.Any("output_size")))
+				return one(b.Op(fmt.Sprintf("max_unpool%dd", n), a.Value(arg.Input), a.Value(arg.Indices), c.Ints(arg.KernelSize), c.Any(arg.Stride), c.Ints(arg.Padding), a.Any(arg.OutputSize)))
 			},
 		},
 	}
@@ -155,7 +156,7 @@ func lpPoolModule(n int) *Def {
 		params = strings.Replace(params, "int[1] kernel_size", "int kernel_size", 1)
 	}
 	return pointwise(fmt.Sprintf("LPPool%dd", n), params, "Applies lp_pool.", func(b op.Builder, x op.Value, a op.Args) op.Value {
-		return b.Op(fmt.Sprintf("lp_pool%dd", n), x, a.Float("norm_type"), a.Any("kernel_size"), a.Any("stride"), a.Bool("ceil_mode"))
+		return b.Op(fmt.Sprintf("lp_pool%dd", n), x, a.Float(arg.NormType), a.Any(arg.KernelSize), a.Any(arg.Stride), a.Bool(arg.CeilMode))
 	})
 }
 
@@ -165,7 +166,7 @@ func upsampleModule(name, params string, rest func(a op.Args) []any) *Def {
 		return fmt.Sprintf("%s(%s? size=None, %s? scale_factor=None%s)", name, size, scale, params)
 	}
 	d := pointwise(name, "", "Applies interpolate.", func(b op.Builder, x op.Value, a op.Args) op.Value {
-		return b.Op("interpolate", append([]any{x, a.Any("size"), a.Any("scale_factor")}, rest(a)...)...)
+		return b.Op("interpolate", append([]any{x, a.Any(arg.Size), a.Any(arg.ScaleFactor)}, rest(a)...)...)
 	})
 	d.Sig = sig("int[]", "float[]")
 	d.More = []string{sig("int", "float"), sig("int[]", "float"), sig("int", "float[]")}

@@ -63,59 +63,72 @@ type Args struct {
 	Vals []any
 }
 
-// Any returns the named argument in its normal form; nil for None.
-func (a Args) Any(name string) any {
-	i := a.Sig.Index(name)
+// Any returns an argument in its normal form; nil for None.
+func (a Args) Any(p Handle) any { return a.at(p.Name()) }
+
+// Has reports whether an argument is not None.
+func (a Args) Has(p Handle) bool { return a.at(p.Name()) != nil }
+
+func (a Args) at(name string) any {
+	i := a.Sig.index(name)
 	if i < 0 {
 		panic(fmt.Sprintf("op: %s has no parameter %q", a.Sig.Name, name))
 	}
 	return a.Vals[i]
 }
 
-// Has reports whether the named argument is not None.
-func (a Args) Has(name string) bool { return a.Any(name) != nil }
+// read returns an argument as a T; the zero T for None, and for what an
+// overload takes in its place.
+func read[T any](a Args, p Arg[T]) T {
+	v, _ := a.at(string(p)).(T)
+	return v
+}
 
-// Value returns a tensor argument; nil for None.
-func (a Args) Value(name string) Value { v, _ := a.Any(name).(Value); return v }
+// Value returns a tensor argument; nil for None, and for what an overload
+// takes in the tensor's place. So do the other readers.
+func (a Args) Value(p TensorArg) Value { return read(a, p) }
 
-// Tensor returns a tensor argument inside a kernel; nil for None.
-func (a Args) Tensor(name string) *tensor.Tensor { t, _ := a.Any(name).(*tensor.Tensor); return t }
+// Tensor is Value inside a kernel.
+func (a Args) Tensor(p TensorArg) *tensor.Tensor {
+	t, _ := a.at(string(p)).(*tensor.Tensor)
+	return t
+}
 
 // Values returns a Tensor[] argument.
-func (a Args) Values(name string) []Value { v, _ := a.Any(name).([]Value); return v }
+func (a Args) Values(p TensorsArg) []Value { return read(a, p) }
 
 // Tensors returns a Tensor[] argument inside a kernel.
-func (a Args) Tensors(name string) []*tensor.Tensor {
+func (a Args) Tensors(p TensorsArg) []*tensor.Tensor {
 	var ts []*tensor.Tensor
-	for _, v := range a.Values(name) {
+	for _, v := range a.Values(p) {
 		ts = append(ts, v.(*tensor.Tensor))
 	}
 	return ts
 }
 
 // Int returns an int argument; 0 for None.
-func (a Args) Int(name string) int { v, _ := a.Any(name).(int); return v }
+func (a Args) Int(p IntArg) int { return read(a, p) }
 
 // Ints returns an int[] argument; nil for None.
-func (a Args) Ints(name string) []int { v, _ := a.Any(name).([]int); return v }
+func (a Args) Ints(p IntsArg) []int { return read(a, p) }
 
 // Float returns a float argument; 0 for None.
-func (a Args) Float(name string) float64 { v, _ := a.Any(name).(float64); return v }
+func (a Args) Float(p FloatArg) float64 { return read(a, p) }
 
 // Floats returns a float[] argument; nil for None.
-func (a Args) Floats(name string) []float64 { v, _ := a.Any(name).([]float64); return v }
+func (a Args) Floats(p FloatsArg) []float64 { return read(a, p) }
 
 // Bool returns a bool argument; false for None.
-func (a Args) Bool(name string) bool { v, _ := a.Any(name).(bool); return v }
+func (a Args) Bool(p BoolArg) bool { return read(a, p) }
 
 // Str returns a str argument; "" for None.
-func (a Args) Str(name string) string { v, _ := a.Any(name).(string); return v }
+func (a Args) Str(p StrArg) string { return read(a, p) }
 
 // DType returns a dtype argument; Invalid for None.
-func (a Args) DType(name string) tensor.DType { v, _ := a.Any(name).(tensor.DType); return v }
+func (a Args) DType(p DTypeArg) tensor.DType { return read(a, p) }
 
 // Scalar returns a Scalar argument; the zero Scalar for None.
-func (a Args) Scalar(name string) Scalar { v, _ := a.Any(name).(Scalar); return v }
+func (a Args) Scalar(p ScalarArg) Scalar { return read(a, p) }
 
 // AllValues returns every tensor among the arguments, lists flattened, in order.
 func (a Args) AllValues() []Value {
@@ -156,11 +169,11 @@ func (a Args) MapValues(f func(Value) Value) Args {
 }
 
 // Promoted returns the dtype to which PyTorch's promotion rules bring the
-// named arguments, tensors or Scalars (torch.result_type). None takes no part.
-func (a Args) Promoted(names ...string) tensor.DType {
+// arguments, tensors or Scalars (torch.result_type). None takes no part.
+func (a Args) Promoted(ps ...Handle) tensor.DType {
 	var dim, zeroDim, wrapped tensor.DType
-	for _, n := range names {
-		switch v := a.Any(n).(type) {
+	for _, p := range ps {
+		switch v := a.Any(p).(type) {
 		case Scalar:
 			wrapped = tensor.Promote(wrapped, v.DType())
 		case Value:

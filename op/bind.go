@@ -105,12 +105,12 @@ func (s *Sig) Bind(args []any, kwargs []Kwarg, method bool) (Args, error) {
 		}
 	}
 	for _, kw := range kwargs {
-		i := s.Index(kw.Name)
+		i := s.index(kw.Name)
 		if s.Unnamed {
 			i = -1
 		}
 		if i < 0 {
-			i = s.Index(numpyNames[kw.Name])
+			i = s.index(numpyNames[kw.Name])
 		}
 		if i < 0 || s.Params[i].OnlyInOverloads {
 			return Args{}, TypeError("%s got an unexpected keyword argument '%s'; it takes %s", s.Name, kw.Name, s.paramList())

@@ -82,7 +82,7 @@ type Def struct {
 	// first as it is. Nil knows of none.
 	Neutral func(a Args) bool
 	// Domains say which tensors make sense for arguments that cannot hold any number.
-	Domains map[string]Domain
+	Domains map[TensorArg]Domain
 	// SelectOverload says whether bound arguments are this operator's, among several of a
 	// name whose flags decide what they return; nil takes all.
 	SelectOverload func(a Args) bool
@@ -102,7 +102,7 @@ type Def struct {
 	// View computes the result of a View operator.
 	View func(a Args) (*tensor.Tensor, error)
 	// Mutates names the tensor arguments that kernels update in place.
-	Mutates []string
+	Mutates []TensorArg
 	// InPlace says what is otherwise where the result is stored into the first
 	// tensor argument.
 	InPlace InPlaceRules
@@ -113,13 +113,13 @@ type Def struct {
 	Kernels []Kernel
 	// Grad writes the gradient; nil only with NoGrad or Compose.
 	Grad func(g *Grad)
-	// Fixed names the tensor arguments that have no gradient by definition,
+	// Fixed are the tensor arguments that have no gradient by definition,
 	// such as running statistics.
-	Fixed []string
+	Fixed []Handle
 	// Constant names the tensor arguments on which the results of the call at
 	// hand do not depend smoothly, so that they want no gradient for their sake;
 	// nil for none. Its operators take no lists of tensors.
-	Constant func(a Args) []string
+	Constant func(a Args) []TensorArg
 	// Choices names the arguments that PyTorch compares with the values they
 	// may have before it asks for their type: any other value is a ValueError.
 	Choices []string
@@ -156,6 +156,11 @@ type Def struct {
 	sigs    []*Sig            // parsed Sig and More
 	aliases map[string][]*Sig // the signatures with the parameter names of a public name
 	table   *Table
+}
+
+// IsFixed reports whether an argument is Fixed.
+func (d *Def) IsFixed(name string) bool {
+	return slices.ContainsFunc(d.Fixed, func(p Handle) bool { return p.Name() == name })
 }
 
 // ID returns the operator's id, the name in its signature.
@@ -226,15 +231,15 @@ type Pred struct {
 	Holds func(a Args) bool
 }
 
-// DTypeIn holds when the named tensor argument has one of the dtypes.
-func DTypeIn(arg string, ds ...tensor.DType) Pred {
+// DTypeIn holds when a tensor argument has one of the dtypes.
+func DTypeIn(p TensorArg, ds ...tensor.DType) Pred {
 	var names []string
 	for _, d := range ds {
 		names = append(names, d.String())
 	}
 	return Pred{
-		Text:  fmt.Sprintf("dtype of %s in {%s}", arg, strings.Join(names, ", ")),
-		Holds: func(a Args) bool { return a.Value(arg) != nil && slices.Contains(ds, a.Value(arg).DType()) },
+		Text:  fmt.Sprintf("dtype of %s in {%s}", p, strings.Join(names, ", ")),
+		Holds: func(a Args) bool { return a.Value(p) != nil && slices.Contains(ds, a.Value(p).DType()) },
 	}
 }
 

@@ -152,23 +152,23 @@ func NewGrad(b Builder, a Args, out, cot []Value, need func(Value) bool) *Grad {
 // G returns the cotangent of result 0; nil when none arrives.
 func (g *Grad) G() Value { return g.Cot[0] }
 
-// Needs reports whether the named tensor argument wants a gradient.
-func (g *Grad) Needs(name string) bool {
-	v := g.Value(name)
+// Needs reports whether a tensor argument wants a gradient.
+func (g *Grad) Needs(p TensorArg) bool {
+	v := g.Value(p)
 	return v != nil && g.need(v)
 }
 
 // NeedsValue reports whether an element of a Tensor[] argument wants a gradient.
 func (g *Grad) NeedsValue(v Value) bool { return g.need(v) }
 
-// To sets the gradient of the named tensor argument when it wants one: f
+// To sets the gradient of a tensor argument when it wants one: f
 // builds it. What f returns is summed over broadcast dimensions and cast to
 // the argument's dtype and shape; a complex gradient of a real argument keeps
 // its real part. One that the argument's shape does not broadcast to is a
 // RuntimeError, as in PyTorch. A nil result means no gradient.
-func (g *Grad) To(name string, f func() Value) {
-	if g.Needs(name) {
-		g.ToValue(g.Value(name), f)
+func (g *Grad) To(p TensorArg, f func() Value) {
+	if g.Needs(p) {
+		g.ToValue(g.Value(p), f)
 	}
 }
 
@@ -211,13 +211,13 @@ func repeats(big, shape []int) bool {
 func Gradient(rule func(g *Grad) Value) func(*Grad) {
 	return func(g *Grad) {
 		first := slices.IndexFunc(g.Sig.Params, func(p Param) bool { return p.Type.Kind == KTensor && !p.Type.List })
-		GradientOf(g.Sig.Params[first].Name, rule)(g)
+		GradientOf(TensorArg(g.Sig.Params[first].Name), rule)(g)
 	}
 }
 
-// GradientOf is Gradient for the named tensor.
-func GradientOf(name string, rule func(g *Grad) Value) func(*Grad) {
-	return func(g *Grad) { g.To(name, func() Value { return rule(g) }) }
+// GradientOf is Gradient for another tensor.
+func GradientOf(p TensorArg, rule func(g *Grad) Value) func(*Grad) {
+	return func(g *Grad) { g.To(p, func() Value { return rule(g) }) }
 }
 
 // Result returns the gradient that the rule set for an input; nil if none.

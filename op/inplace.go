@@ -77,7 +77,7 @@ func Assigning(name string) string {
 func (c *Call) inPlace(name string) {
 	_, tensor := c.Args.Vals[0].(Value)
 	c.InPlace = tensor && InPlace(name)
-	if i := c.Args.Sig.Index("inplace"); i >= 0 && c.Args.Vals[i] == true {
+	if i := c.Args.Sig.index("inplace"); i >= 0 && c.Args.Vals[i] == true {
 		c.InPlace = true
 		c.Args.Vals = slices.Clone(c.Args.Vals)
 		c.Args.Vals[i] = false

@@ -203,7 +203,7 @@ func TestPromoted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := a.Promoted("x", "y", "z"); got != c.want {
+		if got := a.Promoted(TensorArg("x"), TensorArg("y"), ScalarArg("z")); got != c.want {
 			t.Errorf("%v, %v, %v: %s, want %s", c.x, c.y, c.z, got, c.want)
 		}
 	}

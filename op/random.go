@@ -45,6 +45,9 @@ func (r *Run) Random(dst []uint64, at int) {
 	}
 }
 
+// draw is the number of the random stream that a call repeats.
+const draw = IntArg("draw")
+
 // Keys gives the calls of random operators their keys, one after the other. A
 // call whose signature has a parameter "draw" repeats the stream of the call
 // of that number, so that a gradient meets the draws of its forward call.
@@ -54,13 +57,13 @@ type Keys struct {
 }
 
 // Key returns the number and the key of a random operator's call.
-func (k *Keys) Key(c *Call) (draw int, key uint64) {
-	if c.Args.Sig.Index("draw") >= 0 {
-		draw = c.Args.Int("draw")
+func (k *Keys) Key(c *Call) (number int, key uint64) {
+	if c.Args.Sig.Takes(draw) {
+		number = c.Args.Int(draw)
 	} else {
-		draw = k.Count()
+		number = k.Count()
 	}
-	return draw, choice.Derive(k.Seed, uint64(draw))
+	return number, choice.Derive(k.Seed, uint64(number))
 }
 
 // Count returns the number of the next call.

@@ -10,9 +10,9 @@ type Rounding struct {
 	Unit float64 // the roundoff of the dtype in which the call is judged
 	// Error returns a bound of the error of an argument by element, in units of
 	// the roundoff; nil where it is exact.
-	Error func(arg string) *tensor.Tensor
+	Error func(p TensorArg) *tensor.Tensor
 	// Integral reports that the elements of an argument are integers, and exact.
-	Integral func(arg string) bool
+	Integral func(p TensorArg) bool
 	// Sum returns how many roundings of Σ|terms| a sum of so many terms stands for.
 	Sum func(terms int) float64
 	// ULP returns how many roundings a function with this limit stands for.

@@ -116,7 +116,7 @@ type Sharding struct {
 	Results []SBP
 	// Sizes names the int[] arguments that have the size of the split axis of
 	// result 0 at a position: there each rank has its own size, or -1 as given.
-	Sizes map[string]int
+	Sizes map[IntsArg]int
 	// Even says that the ranks have to divide every split axis.
 	Even bool
 }

@@ -93,8 +93,13 @@ type Sig struct {
 // String returns the signature as it was written.
 func (s *Sig) String() string { return s.text }
 
-// Index returns the position of the named parameter, or -1.
-func (s *Sig) Index(name string) int {
+// Takes reports whether the signature has the parameter.
+func (s *Sig) Takes(p Handle) bool { return s.Index(p) >= 0 }
+
+// Index returns the position of the parameter, or -1.
+func (s *Sig) Index(p Handle) int { return s.index(p.Name()) }
+
+func (s *Sig) index(name string) int {
 	for i := range s.Params {
 		if s.Params[i].Name == name {
 			return i
@@ -135,7 +140,7 @@ func ParseSig(text string) (*Sig, error) {
 			return fail("%v", err)
 		}
 		p.KwOnly = kwOnly
-		if s.Index(p.Name) >= 0 {
+		if s.index(p.Name) >= 0 {
 			return fail("parameter %s appears twice", p.Name)
 		}
 		s.Params = append(s.Params, p)

@@ -50,14 +50,14 @@ func (d *Def) init() error {
 	}
 	for _, s := range d.sigs {
 		for _, n := range d.Choices {
-			if i := s.Index(n); i >= 0 {
+			if i := s.index(n); i >= 0 {
 				s.Params[i].Choice = true
 			}
 		}
 	}
 	main := d.sigs[0]
 	for _, n := range d.OnlyInOverloads {
-		i := main.Index(n)
+		i := main.index(n)
 		if i < 0 {
 			return fmt.Errorf("operator %s: OnlyInOverloads names %s, which %q lacks", d.ID(), n, main)
 		}
@@ -65,7 +65,7 @@ func (d *Def) init() error {
 	}
 	for _, s := range d.sigs[1:] {
 		for _, p := range s.Params {
-			if main.Index(p.Name) < 0 {
+			if main.index(p.Name) < 0 {
 				return fmt.Errorf("operator %s: signature %q has a parameter %s that %q lacks", d.ID(), s, p.Name, main)
 			}
 		}
@@ -188,10 +188,12 @@ type Call struct {
 	Done func(lo, hi int)
 }
 
+const requiresGrad = BoolArg("requires_grad")
+
 // MakesLeaf reports whether the call makes a tensor that is to require a
 // gradient: it has an argument requires_grad that is True.
 func (c *Call) MakesLeaf() bool {
-	return c.Args.Sig.Index("requires_grad") >= 0 && c.Args.Bool("requires_grad")
+	return c.Args.Sig.Takes(requiresGrad) && c.Args.Bool(requiresGrad)
 }
 
 // Resolve binds a call of a public name ("Tensor.x" binds args[0] as the
@@ -263,7 +265,7 @@ func (d *Def) widen(a Args) Args {
 	}
 	vals := make([]any, len(main.Params))
 	for i, p := range main.Params {
-		if j := a.Sig.Index(p.Name); j >= 0 {
+		if j := a.Sig.index(p.Name); j >= 0 {
 			vals[i] = a.Vals[j]
 		} else {
 			vals[i] = p.Default

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/internal/truth"
 	"plumb/op"
@@ -24,23 +25,23 @@ var activationOps = []*op.Def{
 		Traits:  op.Monotone,
 		Doc:     "Limits each element: min(max(x, min), max). The gradient is 1 at the bounds.",
 		SBP:     pointwise,
-		Reject:  firstError(needsBound, checkBounds("min", "max")),
-		Infer:   elementwise(promoted("input", "min", "max"), "input"),
-		Kernels: clampKernels("min", "max"),
-		Grad:    func(g *op.Grad) { clampGrad(g, "min", "max") },
+		Reject:  firstError(needsBound, checkBounds(arg.Min, arg.Max)),
+		Infer:   elementwise(promoted(arg.Input, arg.MinTensor, arg.MaxTensor), arg.Input),
+		Kernels: clampKernels(arg.Min, arg.Max),
+		Grad:    func(g *op.Grad) { clampGrad(g, arg.Min, arg.Max) },
 		Sample:  sampleClamp,
 		Tol:     selectTol("the input or a bound"),
 	},
-	oneBound("clamp_min", "min", "Raises each element to a lower bound: max(x, min)."),
-	oneBound("clamp_max", "max", "Lowers each element to an upper bound: min(x, max)."),
+	oneBound("clamp_min", arg.Min, "Raises each element to a lower bound: max(x, min)."),
+	oneBound("clamp_max", arg.Max, "Lowers each element to an upper bound: min(x, max)."),
 	{
 		Sig:     "relu6(Tensor input, bool inplace=False) -> Tensor",
 		Names:   []string{"torch.nn.functional.relu6"},
 		Doc:     "Limits each element to [0, 6]: min(max(x, 0), 6). The gradient is 0 at the bounds.",
 		Traits:  op.Idempotent,
 		SBP:     pointwise,
-		Reject:  firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...)),
-		Infer:   sameAs("input"),
+		Reject:  firstError(rejectTypes(arg.Input, append(complexTypes, tensor.Bool)...)),
+		Infer:   sameAs(arg.Input),
 		Kernels: unary{f32: kernel.Clamp[float32](0, 6), f64: kernel.Clamp[float64](0, 6), i64: kernel.ClampInt(0, 6)}.kernels(),
 		Grad:    op.Gradient(func(g *op.Grad) op.Value { return between(g, g.G(), op.ScalarOf(0.0), op.ScalarOf(6.0)) }),
 		Sample:  func(s *op.Sampler) []any { return []any{awayFrom(s, -3, 9, 0, 6)} },
@@ -54,8 +55,8 @@ var activationOps = []*op.Def{
 		Doc:     "Limits each element to [min_val, max_val]: min(max(x, min_val), max_val). The gradient is 0 at the bounds.",
 		Traits:  op.Idempotent,
 		SBP:     pointwise,
-		Reject:  firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...), limitsFit),
-		Infer:   sameAs("input"),
+		Reject:  firstError(rejectTypes(arg.Input, append(complexTypes, tensor.Bool)...), limitsFit),
+		Infer:   sameAs(arg.Input),
 		Kernels: parametric(hardtanhLanes, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64], i64: kernel.ReluInt}),
 		Grad:    op.Gradient(hardtanhGrad),
 		Sample:  sampleHardtanh,
@@ -63,7 +64,7 @@ var activationOps = []*op.Def{
 		Tol:     exactTol("the input or a bound"),
 	},
 	activation("silu", "Sigmoid linear unit: x / (1 + e^-x).", op.Def{
-		Reject:  firstError(rejectTypes("input", integralSet...)),
+		Reject:  firstError(rejectTypes(arg.Input, integralSet...)),
 		Kernels: throughBoth(kernel.Silu32, kernel.Silu64, kernel.SiluComplex),
 		Grad:    slope(siluSlope),
 		Sample:  sampleUnary(-3, 3),
@@ -87,7 +88,7 @@ var activationOps = []*op.Def{
 	activation("hardsigmoid", "Hard sigmoid: min(max(x + 3, 0), 6) / 6. Its gradient is 0 at -3 and 3.", op.Def{
 		Kernels: through(kernel.Hardsigmoid, nil),
 		Grad: op.Gradient(func(g *op.Grad) op.Value {
-			x := g.Value("input")
+			x := g.Value(arg.Input)
 			inside := g.Op("where", g.Op("lt", x, 3), g.Op("gt", x, -3), false)
 			return g.Op("where", inside, g.Div(g.G(), 6), 0.0)
 		}),
@@ -101,10 +102,10 @@ var activationOps = []*op.Def{
 		Names:   []string{"torch.nn.functional.elu"},
 		Doc:     "Exponential linear unit: x for x > 0, alpha·(e^x - 1) elsewhere, and so its gradient.",
 		SBP:     pointwise,
-		Reject:  firstError(floatsOnly, realNumbers("alpha")),
-		Infer:   sameAs("input"),
+		Reject:  firstError(floatsOnly, realNumbers(arg.Alpha)),
+		Infer:   sameAs(arg.Input),
 		Kernels: parametric(eluLanes, realFunc(math.Exp)),
-		Grad:    func(g *op.Grad) { eluGrad(g, number(g.Args, "alpha").Float(), 1, 1) },
+		Grad:    func(g *op.Grad) { eluGrad(g, number(g.Args, arg.Alpha).Float(), 1, 1) },
 		Sample:  sampleAlpha(-1, 2),
 		Exact:   exactly(truth.Elu),
 		Tol:     ulpTol(4, "expm1 3 ULP and a multiplication: "+openCL),
@@ -115,8 +116,8 @@ var activationOps = []*op.Def{
 		Names:   []string{"torch.celu", "torch.nn.functional.celu"},
 		Doc:     "Continuously differentiable exponential linear unit: x for x > 0, alpha·(e^(x/alpha) - 1) elsewhere.",
 		SBP:     pointwise,
-		Reject:  firstError(floatsOnly, realNumbers("alpha"), alphaNotZero),
-		Infer:   sameAs("input"),
+		Reject:  firstError(floatsOnly, realNumbers(arg.Alpha), alphaNotZero),
+		Infer:   sameAs(arg.Input),
 		Kernels: parametric(celuLanes, realFunc(math.Exp)),
 		Grad:    celuGrad,
 		Sample:  sampleAlpha(0.5, 2),
@@ -129,7 +130,7 @@ var activationOps = []*op.Def{
 		Doc:     "Scaled exponential linear unit: s·x for x > 0, s·a·(e^x - 1) elsewhere, with s = 1.0507… and a = 1.6732….",
 		SBP:     pointwise,
 		Reject:  floatsOnly,
-		Infer:   sameAs("input"),
+		Infer:   sameAs(arg.Input),
 		Kernels: through(kernel.Elu(seluAlpha*seluScale, seluScale, 1), nil),
 		Grad:    func(g *op.Grad) { eluGrad(g, seluAlpha*seluScale, seluScale, 1) },
 		Sample:  func(s *op.Sampler) []any { return []any{awayFrom(s, -3, 3, 0)} },
@@ -142,8 +143,8 @@ var activationOps = []*op.Def{
 		Names:   []string{"torch.nn.functional.softplus"},
 		Doc:     "Smooth rectifier: log(1 + e^(beta·x)) / beta, and x where beta·x > threshold.",
 		SBP:     pointwise,
-		Reject:  firstError(floatsOnly, realNumbers("beta", "threshold")),
-		Infer:   sameAs("input"),
+		Reject:  firstError(floatsOnly, realNumbers(arg.Beta, arg.Threshold)),
+		Infer:   sameAs(arg.Input),
 		Kernels: parametric(softplusLanes, realFunc(math.Exp)),
 		Grad:    op.Gradient(softplusGrad),
 		Sample:  sampleSoftplus,
@@ -156,7 +157,7 @@ var activationOps = []*op.Def{
 		Doc:     "Logarithm of the logistic function: log(1 / (1 + e^-x)).",
 		SBP:     pointwise,
 		Reject:  floatsOnly,
-		Infer:   sameAs("input"),
+		Infer:   sameAs(arg.Input),
 		Kernels: throughBoth(kernel.LogSigmoid32, kernel.LogSigmoid64, nil),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("sigmoid", g.Neg(x)) }),
 		Sample:  sampleUnary(-3, 3),
@@ -168,8 +169,8 @@ var activationOps = []*op.Def{
 		Names:   []string{"torch.nn.functional.softsign"},
 		Doc:     "Soft sign: x / (1 + |x|). Integers give float32.",
 		SBP:     pointwise,
-		Reject:  rejectTypes("input", tensor.Bool),
-		Infer:   floatAs("input"),
+		Reject:  rejectTypes(arg.Input, tensor.Bool),
+		Infer:   floatAs(arg.Input),
 		Kernels: append(through(kernel.Softsign, kernel.SoftsignComplex), wrappingSoftsign),
 		Grad:    op.Gradient(func(g *op.Grad) op.Value { return softsignGrad(g) }),
 		Sample:  sampleDistinct,
@@ -181,8 +182,8 @@ var activationOps = []*op.Def{
 		Names:   []string{"torch.nn.functional.tanhshrink"},
 		Doc:     "Shrinkage by the hyperbolic tangent: x - tanh x. Integers give float32.",
 		SBP:     pointwise,
-		Reject:  rejectTypes("input", tensor.Bool),
-		Infer:   floatAs("input"),
+		Reject:  rejectTypes(arg.Input, tensor.Bool),
+		Infer:   floatAs(arg.Input),
 		Kernels: through(kernel.Tanhshrink, kernel.TanhshrinkComplex),
 		Formula: tanhshrinkFormula,
 		Grad:    slope(tanhshrinkGrad),
@@ -195,9 +196,9 @@ var activationOps = []*op.Def{
 	},
 	shrink("softshrink", "Soft shrinkage: x - lambd for x > lambd, x + lambd for x < -lambd, 0 elsewhere.", op.Def{
 		Names:  []string{"torch.nn.functional.softshrink"},
-		Reject: firstError(floatsOnly, realNumbers("lambd"), lambdNotNegative),
+		Reject: firstError(floatsOnly, realNumbers(arg.LambdScalar), lambdNotNegative),
 		Kernels: parametric(func(a op.Args) unary {
-			lambda := number(a, "lambd").Float()
+			lambda := number(a, arg.LambdScalar).Float()
 			return unary{f32: kernel.Softshrink(float32(lambda)), f64: kernel.Softshrink(lambda)}
 		}, realFunc(math.Exp)),
 		Exact: exactly(truth.Softshrink),
@@ -206,9 +207,9 @@ var activationOps = []*op.Def{
 	shrink("hardshrink", "Hard shrinkage: 0 for -lambd ≤ x ≤ lambd, x elsewhere.", op.Def{
 		Names:  append(both("hardshrink"), "torch.nn.functional.hardshrink"),
 		Traits: op.Idempotent,
-		Reject: firstError(floatsOnly, realNumbers("lambd")),
+		Reject: firstError(floatsOnly, realNumbers(arg.LambdScalar)),
 		Kernels: parametric(func(a op.Args) unary {
-			lambda := parameter(a, "lambd")
+			lambda := parameter(a, arg.LambdScalar)
 			return unary{f32: kernel.Hardshrink(float32(lambda)), f64: kernel.Hardshrink(lambda)}
 		}, realFunc(math.Exp)),
 		Exact: exactly(truth.Hardshrink),
@@ -219,8 +220,8 @@ var activationOps = []*op.Def{
 		Names:   []string{"torch.threshold", "torch.nn.functional.threshold"},
 		Doc:     "Replaces small elements: value for x ≤ threshold, x elsewhere. The gradient is 0 at the threshold.",
 		SBP:     pointwise,
-		Reject:  firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...), realNumbers("threshold", "value")),
-		Infer:   sameAs("input"),
+		Reject:  firstError(rejectTypes(arg.Input, append(complexTypes, tensor.Bool)...), realNumbers(arg.Threshold, arg.Value)),
+		Infer:   sameAs(arg.Input),
 		Kernels: parametric(thresholdLanes, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64], i64: kernel.ReluInt}),
 		Grad:    op.Gradient(thresholdGrad),
 		Sample:  func(s *op.Sampler) []any { return []any{awayFrom(s, -2, 2, 0.5), 0.5, s.Float(-3, 3)} },
@@ -241,12 +242,12 @@ func sampleClamp(s *op.Sampler) []any {
 }
 
 func hardtanhLanes(a op.Args) unary {
-	lo, hi := parameter(a, "min_val"), parameter(a, "max_val")
+	lo, hi := parameter(a, arg.MinValScalar), parameter(a, arg.MaxValScalar)
 	return unary{f32: kernel.Clamp(float32(lo), float32(hi)), f64: kernel.Clamp(lo, hi), i64: kernel.ClampInt(int64(lo), int64(hi))}
 }
 
 func hardtanhGrad(g *op.Grad) op.Value {
-	return between(g, g.G(), number(g.Args, "min_val"), number(g.Args, "max_val"))
+	return between(g, g.G(), number(g.Args, arg.MinValScalar), number(g.Args, arg.MaxValScalar))
 }
 
 func sampleHardtanh(s *op.Sampler) []any {
@@ -257,27 +258,27 @@ func sampleHardtanh(s *op.Sampler) []any {
 }
 
 func eluLanes(a op.Args) unary {
-	return realFunc(kernel.Elu(number(a, "alpha").Float(), 1, 1))
+	return realFunc(kernel.Elu(number(a, arg.Alpha).Float(), 1, 1))
 }
 
 func celuLanes(a op.Args) unary {
-	alpha := number(a, "alpha").Float()
+	alpha := number(a, arg.Alpha).Float()
 	return realFunc(kernel.Elu(alpha, 1, 1/alpha))
 }
 
 func celuGrad(g *op.Grad) {
-	alpha := number(g.Args, "alpha").Float()
+	alpha := number(g.Args, arg.Alpha).Float()
 	eluGrad(g, alpha, 1, 1/alpha)
 }
 
 func softplusLanes(a op.Args) unary {
-	beta, threshold := number(a, "beta").Float(), number(a, "threshold").Float()
+	beta, threshold := number(a, arg.Beta).Float(), number(a, arg.Threshold).Float()
 	return unary{f32: kernel.Each32(kernel.Softplus32(beta, threshold)), f64: kernel.Each64(kernel.Softplus64(beta, threshold))}
 }
 
 func softplusGrad(g *op.Grad) op.Value {
-	c, x := wide(g, g.G()), g.Mul(wide(g, g.Value("input")), number(g.Args, "beta"))
-	return g.Op("where", g.Op("gt", x, number(g.Args, "threshold")), c, g.Mul(c, g.Op("sigmoid", x)))
+	c, x := wide(g, g.G()), g.Mul(wide(g, g.Value(arg.Input)), number(g.Args, arg.Beta))
+	return g.Op("where", g.Op("gt", x, number(g.Args, arg.Threshold)), c, g.Mul(c, g.Op("sigmoid", x)))
 }
 
 func sampleSoftplus(s *op.Sampler) []any {
@@ -293,7 +294,7 @@ func tanhshrinkGrad(g *op.Grad, x op.Value) op.Value {
 }
 
 func thresholdLanes(a op.Args) unary {
-	limit, value := parameter(a, "threshold"), parameter(a, "value")
+	limit, value := parameter(a, arg.Threshold), parameter(a, arg.Value)
 	return unary{
 		f32: kernel.Threshold(float32(limit), float32(value)), f64: kernel.Threshold(limit, value),
 		i64: kernel.ThresholdInt(int64(limit), int64(value)),
@@ -301,7 +302,7 @@ func thresholdLanes(a op.Args) unary {
 }
 
 func thresholdGrad(g *op.Grad) op.Value {
-	return g.Op("where", g.Op("le", g.Value("input"), number(g.Args, "threshold")), 0.0, g.G())
+	return g.Op("where", g.Op("le", g.Value(arg.Input), number(g.Args, arg.Threshold)), 0.0, g.G())
 }
 
 // activation completes a function of torch.nn.functional without parameters.
@@ -311,7 +312,7 @@ func activation(id, doc string, d op.Def) *op.Def {
 	d.Names = []string{"torch.nn.functional." + id}
 	d.Doc = doc
 	d.SBP = pointwise
-	d.Infer = sameAs("input")
+	d.Infer = sameAs(arg.Input)
 	if d.Reject == nil {
 		d.Reject = floatsOnly
 	}
@@ -324,10 +325,10 @@ func shrink(id, doc string, d op.Def) *op.Def {
 	d.More = []string{id + "(Tensor input, Scalar lambd) -> Tensor"}
 	d.Doc = doc
 	d.SBP = pointwise
-	d.Infer = sameAs("input")
+	d.Infer = sameAs(arg.Input)
 	d.Grad = func(g *op.Grad) {
-		g.To("input", func() op.Value {
-			x, lambda := g.Value("input"), parameter(g.Args, "lambd")
+		g.To(arg.Input, func() op.Value {
+			x, lambda := g.Value(arg.Input), parameter(g.Args, arg.LambdScalar)
 			low := g.Op("where", g.Op("ge", x, -lambda), 0.0, g.G())
 			return g.Op("where", g.Op("le", x, lambda), low, g.G())
 		})
@@ -342,15 +343,15 @@ func shrink(id, doc string, d op.Def) *op.Def {
 }
 
 // oneBound is a clamp with one bound, which must be given.
-func oneBound(id, bound, doc string) *op.Def {
+func oneBound(id string, bound op.ScalarArg, doc string) *op.Def {
 	return &op.Def{
-		Sig:     id + "(Tensor input, Scalar " + bound + ") -> Tensor",
+		Sig:     id + "(Tensor input, Scalar " + string(bound) + ") -> Tensor",
 		Names:   both(id),
 		Doc:     doc + " The gradient is 1 at the bound.",
 		Traits:  op.Idempotent | op.Monotone,
 		SBP:     pointwise,
 		Reject:  checkBounds(bound),
-		Infer:   elementwise(promoted("input", bound), "input"),
+		Infer:   elementwise(promoted(arg.Input, bound), arg.Input),
 		Kernels: clampKernels(bound),
 		Grad:    func(g *op.Grad) { clampGrad(g, bound) },
 		Sample:  func(s *op.Sampler) []any { return []any{awayFrom(s, -2, 2, 0.5), 0.5} },
@@ -359,7 +360,7 @@ func oneBound(id, bound, doc string) *op.Def {
 }
 
 func needsBound(a op.Args) error {
-	if !a.Has("min") && !a.Has("max") {
+	if !a.Has(arg.Min) && !a.Has(arg.Max) {
 		return op.RuntimeError("At least one of 'min' or 'max' must not be None")
 	}
 	return nil
@@ -368,16 +369,16 @@ func needsBound(a op.Args) error {
 // checkBounds rejects results and bounds that clamp has no kernel for.
 // wrappingSoftsign computes 1 + |x| of integers in their own dtype, as PyTorch
 // does: it overflows there.
-var wrappingSoftsign = op.Kernel{Name: "integer", Priority: 1, When: op.DTypeIn("input", integerTypes...), Run: func(c *op.Run) error {
-	x := c.Tensor("input")
+var wrappingSoftsign = op.Kernel{Name: "integer", Priority: 1, When: op.DTypeIn(arg.Input, integerTypes...), Run: func(c *op.Run) error {
+	x := c.Tensor(arg.Input)
 	d := x.DType()
 	kernel.Map1(c.Out[0], x, kernel.SoftsignWrapped(uint(8*d.Size()), d == tensor.U8))
 	return nil
 }}
 
-func checkBounds(bounds ...string) func(op.Args) error {
+func checkBounds(bounds ...op.ScalarArg) func(op.Args) error {
 	return func(a op.Args) error {
-		d := a.Promoted(append([]string{"input"}, bounds...)...)
+		d := a.Promoted(inputAnd(bounds)...)
 		if d.IsComplex() || d == tensor.Bool {
 			return op.RuntimeError("not implemented for %s", d)
 		}
@@ -392,8 +393,17 @@ func checkBounds(bounds ...string) func(op.Args) error {
 	}
 }
 
+// inputAnd returns the handles of the input and of bounds.
+func inputAnd[H op.Handle](bounds []H) []op.Handle {
+	all := []op.Handle{arg.Input}
+	for _, b := range bounds {
+		all = append(all, b)
+	}
+	return all
+}
+
 // clampKernels compute in the dtype to which the input and the bounds promote.
-func clampKernels(bounds ...string) []op.Kernel {
+func clampKernels(bounds ...op.ScalarArg) []op.Kernel {
 	return []op.Kernel{
 		clampKernel("integer", integralSet, bounds, func(lo, hi op.Scalar) func(dst, a []int64) {
 			low, high := int64(math.MinInt64), int64(math.MaxInt64)
@@ -415,17 +425,17 @@ func clampKernels(bounds ...string) []op.Kernel {
 	}
 }
 
-func clampKernel[T kernel.Lane](name string, ds []tensor.DType, bounds []string, f func(lo, hi op.Scalar) func(dst, a []T)) op.Kernel {
-	names := append([]string{"input"}, bounds...)
+func clampKernel[T kernel.Lane](name string, ds []tensor.DType, bounds []op.ScalarArg, f func(lo, hi op.Scalar) func(dst, a []T)) op.Kernel {
+	names := inputAnd(bounds)
 	return op.Kernel{Name: name, When: resultIn(ds, names...), Run: func(c *op.Run) error {
 		d := c.Promoted(names...)
-		kernel.Map1(c.Out[0], operand(c.Args, "input", d), f(bound(c.Args, bounds, "min", d), bound(c.Args, bounds, "max", d)))
+		kernel.Map1(c.Out[0], operand(c.Args, arg.Input, d), f(bound(c.Args, bounds, arg.Min, d), bound(c.Args, bounds, arg.Max, d)))
 		return nil
 	}}
 }
 
 // bound returns a bound as dtype d holds it; the zero Scalar when there is none.
-func bound(a op.Args, bounds []string, name string, d tensor.DType) op.Scalar {
+func bound(a op.Args, bounds []op.ScalarArg, name op.ScalarArg, d tensor.DType) op.Scalar {
 	if !slices.Contains(bounds, name) || !a.Has(name) {
 		return op.Scalar{}
 	}
@@ -448,18 +458,18 @@ func floatBounds(lo, hi op.Scalar) (low, high float64) {
 }
 
 // clampGrad passes the gradient where x is within the bounds; not for NaN.
-func clampGrad(g *op.Grad, bounds ...string) {
-	g.To("input", func() op.Value {
+func clampGrad(g *op.Grad, bounds ...op.ScalarArg) {
+	g.To(arg.Input, func() op.Value {
 		d := g.G()
 		for _, b := range bounds {
 			if !g.Has(b) {
 				continue
 			}
 			compare := "ge"
-			if b == "max" {
+			if b == arg.Max {
 				compare = "le"
 			}
-			d = g.Op("where", g.Op(compare, g.Value("input"), g.Scalar(b)), d, 0.0)
+			d = g.Op("where", g.Op(compare, g.Value(arg.Input), g.Scalar(b)), d, 0.0)
 		}
 		return d
 	})
@@ -467,7 +477,7 @@ func clampGrad(g *op.Grad, bounds ...string) {
 
 // between passes c where the input is within the open interval, and where it is NaN.
 func between(g *op.Grad, c op.Value, lo, hi op.Scalar) op.Value {
-	x := g.Value("input")
+	x := g.Value(arg.Input)
 	return g.Op("where", g.Op("le", x, lo), 0.0, g.Op("where", g.Op("ge", x, hi), 0.0, c))
 }
 
@@ -497,8 +507,8 @@ func hardswishSlope(g *op.Grad, x op.Value) op.Value {
 // eluGrad is negative·inner·e^(inner·x) for x ≤ 0 and positive elsewhere. The
 // exponential is taken of what it is needed for, so that the others cannot overflow.
 func eluGrad(g *op.Grad, negative, positive, inner float64) {
-	g.To("input", func() op.Value {
-		x, c := wide(g, g.Value("input")), wide(g, g.G())
+	g.To(arg.Input, func() op.Value {
+		x, c := wide(g, g.Value(arg.Input)), wide(g, g.G())
 		small := g.Op("le", x, 0)
 		e := g.Op("exp", g.Mul(g.Op("where", small, x, 0.0), inner))
 		return g.Op("where", small, g.Mul(g.Mul(c, e), negative*inner), g.Mul(c, positive))
@@ -508,7 +518,7 @@ func eluGrad(g *op.Grad, negative, positive, inner float64) {
 // softsignGrad is that of x / (1 + |x|) as a quotient: c/a - Re(c·conj(y))/a · sgn x
 // with a = 1 + |x|.
 func softsignGrad(g *op.Grad) op.Value {
-	x, y, c := wide(g, g.Value("input")), wide(g, g.Out[0]), wide(g, g.G())
+	x, y, c := wide(g, g.Value(arg.Input)), wide(g, g.Out[0]), wide(g, g.G())
 	a := g.Add(g.Op("abs", x), 1)
 	along := g.Cast(g.Mul(c, conj(g, y)), x.DType().Real())
 	return g.Sub(g.Div(c, a), g.Mul(g.Div(along, a), g.Op("sgn", x)))
@@ -521,8 +531,8 @@ func realFunc(f func(float64) float64) unary {
 
 // parameter returns a number as PyTorch's kernels hold it: rounded to the
 // input's dtype.
-func parameter(a op.Args, name string) float64 {
-	s, d := number(a, name), a.Value("input").DType()
+func parameter(a op.Args, name op.ScalarArg) float64 {
+	s, d := number(a, name), a.Value(arg.Input).DType()
 	if d.IsInt() {
 		return float64(scalarTensor(s, d).Int(0)) // -1 is 255 in uint8
 	}
@@ -530,18 +540,18 @@ func parameter(a op.Args, name string) float64 {
 }
 
 func floatsOnly(a op.Args) error {
-	return rejectTypes("input", slices.Concat(integralSet, complexTypes)...)(a)
+	return rejectTypes(arg.Input, slices.Concat(integralSet, complexTypes)...)(a)
 }
 
 // realNumbers rejects parameters that PyTorch refuses to convert to the input's dtype.
-func realNumbers(names ...string) func(op.Args) error {
+func realNumbers(names ...op.ScalarArg) func(op.Args) error {
 	return func(a op.Args) error {
 		for _, n := range names {
 			s := number(a, n)
 			if s.DType().IsComplex() {
 				return op.RuntimeError("argument '%s' must be real, not %v", n, s.Any())
 			}
-			if err := fits(s, a.Value("input").DType()); err != nil {
+			if err := fits(s, a.Value(arg.Input).DType()); err != nil {
 				return err
 			}
 		}
@@ -551,8 +561,8 @@ func realNumbers(names ...string) func(op.Args) error {
 
 // limitsFit checks the limits of hardtanh, which for uint8 are truncated first.
 func limitsFit(a op.Args) error {
-	names := []string{"min_val", "max_val"}
-	d := a.Value("input").DType()
+	names := []op.ScalarArg{arg.MinValScalar, arg.MaxValScalar}
+	d := a.Value(arg.Input).DType()
 	if d != tensor.U8 {
 		return realNumbers(names...)(a)
 	}
@@ -572,14 +582,14 @@ func limitsFit(a op.Args) error {
 }
 
 func alphaNotZero(a op.Args) error {
-	if number(a, "alpha").Float() == 0 {
+	if number(a, arg.Alpha).Float() == 0 {
 		return op.RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
 	}
 	return nil
 }
 
 func lambdNotNegative(a op.Args) error {
-	if v := number(a, "lambd").Float(); v < 0 {
+	if v := number(a, arg.LambdScalar).Float(); v < 0 {
 		return op.RuntimeError("lambda must be greater or equal to 0, but found to be %v", v)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -27,13 +28,13 @@ func adaptiveMean(n int) *op.Def {
 	id := fmt.Sprintf("adaptive_avg_pool%dd", n)
 	mean := &op.Def{
 		Sig:     id + adaptiveSize(n) + ") -> Tensor",
-		SBP:     anyOf(linear("input"), planes(n, "input")),
+		SBP:     anyOf(linear(arg.Input), planes(n, arg.Input)),
 		Names:   []string{"torch.nn.functional." + id},
 		Doc:     "Means over boxes " + adaptDoc,
 		Infer:   inferAdaptive(n, 1),
-		Kernels: windowKernels("input", adaptiveAvgRun[float32], adaptiveAvgRun[float64]),
+		Kernels: windowKernels(arg.Input, adaptiveAvgRun[float32], adaptiveAvgRun[float64]),
 		Grad: op.Gradient(func(g *op.Grad) op.Value {
-			x := g.Value("input").Shape()
+			x := g.Value(arg.Input).Shape()
 			return g.Op("adaptive_avg_pool.spread", g.G(), x[len(x)-n:])
 		}),
 		Sample: func(s *op.Sampler) []any { return sampleAdaptive(s, n) },
@@ -56,9 +57,9 @@ func adaptiveMaxima(n int) []*op.Def {
 	top, size := fmt.Sprintf("adaptive_max_pool%dd", n), adaptiveSize(n)
 	scatter := func(g *op.Grad, indices op.Value) op.Value {
 		if indices == nil {
-			indices = g.All(top+".indices", g.Value("input"), g.Ints("output_size"))[1]
+			indices = g.All(top+".indices", g.Value(arg.Input), g.Ints(arg.OutputSize))[1]
 		}
-		return poolScatter(g, g.G(), indices, g.Value("input"), n)
+		return poolScatter(g, g.G(), indices, g.Value(arg.Input), n)
 	}
 	sample := func(s *op.Sampler) []any {
 		a := sampleAdaptive(s, n)
@@ -68,9 +69,9 @@ func adaptiveMaxima(n int) []*op.Def {
 		Sig:     top + size + ") -> Tensor",
 		Names:   []string{"torch.nn.functional." + top},
 		Doc:     "Maxima over boxes " + adaptDoc,
-		SBP:     planes(n, "input"),
+		SBP:     planes(n, arg.Input),
 		Infer:   inferAdaptive(n, 1),
-		Kernels: windowKernels("input", adaptiveMaxRun[float32], adaptiveMaxRun[float64]),
+		Kernels: windowKernels(arg.Input, adaptiveMaxRun[float32], adaptiveMaxRun[float64]),
 		Grad:    op.Gradient(func(g *op.Grad) op.Value { return scatter(g, nil) }),
 		Sample:  sample,
 		Tol:     ownMagnitude(selectTol("each element is a copy of an input element")),
@@ -80,14 +81,14 @@ func adaptiveMaxima(n int) []*op.Def {
 		Traits:  op.Monotone,
 		Names:   []string{"torch.nn.functional." + top},
 		Doc:     "Maxima and their positions in the image, without return_indices the maxima alone, over boxes " + adaptDoc,
-		SBP:     planes(n, "input"),
+		SBP:     planes(n, arg.Input),
 		Infer:   inferAdaptive(n, 2),
 		Kernels: maxima.Kernels,
 		Grad: func(g *op.Grad) {
 			if g.G() == nil {
 				return
 			}
-			g.To("input", func() op.Value {
+			g.To(arg.Input, func() op.Value {
 				if len(g.Out) == 1 {
 					return scatter(g, nil)
 				}
@@ -110,22 +111,22 @@ func adaptiveMaxima(n int) []*op.Def {
 // adaptiveSpread is the transposed map of adaptive_avg_pool over any number of dimensions.
 var adaptiveSpread = &op.Def{
 	Sig:     "adaptive_avg_pool.spread(Tensor grad, int[] size) -> Tensor",
-	SBP:     anyOf(linear("grad"), planesBy("size", "grad")),
+	SBP:     anyOf(linear(arg.Grad), planesBy(arg.Size, arg.Grad)),
 	Doc:     "Gradient of adaptive_avg_pool for images of the given size: each element of grad over the size of its box is added to the elements of the box.",
 	Infer:   inferAdaptiveAvgPoolSpread,
-	Kernels: windowKernels("grad", adaptiveSpreadRun[float32], adaptiveSpreadRun[float64]),
-	Grad:    op.GradientOf("grad", adaptiveAvgPoolSpreadGrad),
+	Kernels: windowKernels(arg.Grad, adaptiveSpreadRun[float32], adaptiveSpreadRun[float64]),
+	Grad:    op.GradientOf(arg.Grad, adaptiveAvgPoolSpreadGrad),
 	Sample:  sampleAdaptiveAvgPoolSpread,
 	Tol:     ownMagnitude(weighted(adaptiveAvgPoolSpreadTerms, "an element sums its share of every box that it is in")),
 }
 
 func inferAdaptiveAvgPoolSpread(a op.Args) ([]op.Meta, error) {
-	return one(a.Value("grad").DType(), planesOf(a.Value("grad"), a.Ints("size")), nil), nil
+	return one(a.Value(arg.Grad).DType(), planesOf(a.Value(arg.Grad), a.Ints(arg.Size)), nil), nil
 }
 
 func adaptiveAvgPoolSpreadGrad(g *op.Grad) op.Value {
-	n := len(g.Ints("size"))
-	s := g.Value("grad").Shape()
+	n := len(g.Ints(arg.Size))
+	s := g.Value(arg.Grad).Shape()
 	return g.Op(fmt.Sprintf("adaptive_avg_pool%dd", n), g.G(), s[len(s)-n:])
 }
 
@@ -135,11 +136,11 @@ func sampleAdaptiveAvgPoolSpread(s *op.Sampler) []any {
 }
 
 func adaptiveAvgPoolSpreadTerms(a op.Args) int {
-	n := len(a.Ints("size"))
-	s := a.Value("grad").Shape()
+	n := len(a.Ints(arg.Size))
+	s := a.Value(arg.Grad).Shape()
 	terms := 1
 	for i, out := range s[len(s)-n:] {
-		terms *= out/max(a.Ints("size")[i], 1) + 2
+		terms *= out/max(a.Ints(arg.Size)[i], 1) + 2
 	}
 	return terms
 }
@@ -164,17 +165,17 @@ func (p *adaptivePlan) terms() int {
 }
 
 func adaptiveOf(a op.Args, n int) (*adaptivePlan, error) {
-	x, full := a.Value("input").Shape(), n
+	x, full := a.Value(arg.Input).Shape(), n
 	if strings.HasPrefix(a.Sig.Name, "adaptive_max") || n == 3 {
 		full = len(x) - 1
 	}
-	if d, v := len(x), a.Ints("output_size"); n > 1 && d <= len(v) {
+	if d, v := len(x), a.Ints(arg.OutputSize); n > 1 && d <= len(v) {
 		return nil, op.ValueError("expected input of more dimensions than output_size=%v has elements, but got size %s", v, tensor.ShapeString(x))
 	}
 	if d := len(x); d != n+1 && d != n+2 || tensor.NumElements(x[d-full:]) == 0 {
 		return nil, op.RuntimeError("expected %dD or %dD (batch mode) input with elements, but got size %s", n+1, n+2, tensor.ShapeString(x))
 	}
-	v, err := tuple(a, "output_size", n)
+	v, err := tuple(a, arg.OutputSize, n)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +185,7 @@ func adaptiveOf(a op.Args, n int) (*adaptivePlan, error) {
 			size[i] = x[len(x)-n+i]
 		}
 	}
-	if err := checkAtLeast(0, "output_size", size); err != nil {
+	if err := checkAtLeast(0, arg.OutputSize, size); err != nil {
 		return nil, err
 	}
 	return &adaptivePlan{x[len(x)-n:], size, append(slices.Clone(x[:len(x)-n]), size...)}, nil
@@ -212,27 +213,27 @@ func inferAdaptive(n, results int) func(op.Args) ([]op.Meta, error) {
 			return nil, err
 		}
 		count := results
-		if a.Sig.Index("return_indices") >= 0 && !a.Bool("return_indices") {
+		if a.Sig.Takes(arg.ReturnIndices) && !a.Bool(arg.ReturnIndices) {
 			count = 1
 		}
-		return pooled(a.Value("input"), p.result, n, count), nil
+		return pooled(a.Value(arg.Input), p.result, n, count), nil
 	}
 }
 
 func adaptiveAvgRun[T float32 | float64](c *op.Run) error {
-	n := c.Sig.Params[c.Sig.Index("output_size")].Type.N
+	n := c.Sig.Params[c.Sig.Index(arg.OutputSize)].Type.N
 	p, err := adaptiveOf(c.Args, n)
 	if err != nil {
 		return err
 	}
 	if c.Out[0].Len() > 0 {
-		applyBlend(c.Out[0], c.Tensor("input"), boxMean[T](p.boxes()), n)
+		applyBlend(c.Out[0], c.Tensor(arg.Input), boxMean[T](p.boxes()), n)
 	}
 	return nil
 }
 
 func adaptiveSpreadRun[T float32 | float64](c *op.Run) error {
-	size, grad := c.Ints("size"), c.Tensor("grad")
+	size, grad := c.Ints(arg.Size), c.Tensor(arg.Grad)
 	if grad.Len() == 0 {
 		return zeroResults(c)
 	}
@@ -242,7 +243,7 @@ func adaptiveSpreadRun[T float32 | float64](c *op.Run) error {
 }
 
 func adaptiveMaxRun[T float32 | float64](c *op.Run) error {
-	n := c.Sig.Params[c.Sig.Index("output_size")].Type.N
+	n := c.Sig.Params[c.Sig.Index(arg.OutputSize)].Type.N
 	p, err := adaptiveOf(c.Args, n)
 	if err != nil {
 		return err
@@ -250,7 +251,7 @@ func adaptiveMaxRun[T float32 | float64](c *op.Run) error {
 	if c.Out[0].Len() == 0 {
 		return nil
 	}
-	x, boxes := contiguousData[T](c.Tensor("input")), p.boxes()
+	x, boxes := contiguousData[T](c.Tensor(arg.Input)), p.boxes()
 	planes := tensor.NumElements(p.result[:len(p.result)-n])
 	writeTo(c.Out[0], func(y []T) {
 		if len(c.Out) == 1 {

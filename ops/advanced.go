@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -13,7 +14,7 @@ import (
 var advancedOps = []*op.Def{
 	{
 		Sig:     "index(Tensor input, int[] dims, Tensor[] indices) -> Tensor",
-		SBP:     linear("input"),
+		SBP:     linear(arg.Input),
 		Doc:     "The elements that index tensors name, broadcast to one shape: indices[k] counts along dimension dims[k], from either end; a mask takes as many dimensions from there on as it has. Their shape stands in place of the dimensions when those are adjacent, else in front.",
 		Traits:  op.Dynamic,
 		Reject:  checkAdvanced,
@@ -35,11 +36,11 @@ func inferIndex(a op.Args) ([]op.Meta, error) {
 	if err != nil {
 		return nil, err
 	}
-	return one(a.Value("input").DType(), x.shape, x.resultStrides(a.Value("input"))), nil
+	return one(a.Value(arg.Input).DType(), x.shape, x.resultStrides(a.Value(arg.Input))), nil
 }
 
 func runIndex(c *op.Run) error {
-	s, err := lookedUp(c.Args, c.Tensor("input"))
+	s, err := lookedUp(c.Args, c.Tensor(arg.Input))
 	if err == nil {
 		s.Take(c.Out[0])
 	}
@@ -47,20 +48,20 @@ func runIndex(c *op.Run) error {
 }
 
 func indexGrad(g *op.Grad) op.Value {
-	return g.Op("index.put", zeros(g, g.Value("input")), g.Ints("dims"), g.Values("indices"), g.G(), true)
+	return g.Op("index.put", zeros(g, g.Value(arg.Input)), g.Ints(arg.Dims), g.Values(arg.IndicesTensors), g.G(), true)
 }
 
 func putDef(sig string, names ...string) *op.Def {
 	id := sig[:slices.Index([]byte(sig), '(')]
 	with := func(g *op.Grad, rest ...any) []any {
-		if g.Sig.Index("dims") >= 0 {
-			return slices.Concat([]any{g.Ints("dims")}, rest)
+		if g.Sig.Takes(arg.Dims) {
+			return slices.Concat([]any{g.Ints(arg.Dims)}, rest)
 		}
 		return rest
 	}
 	return &op.Def{
 		Sig:     sig,
-		SBP:     additive("input", "values"),
+		SBP:     additive(arg.Input, arg.Values),
 		Names:   names,
 		Doc:     "A copy of input in which the elements that index tensors name are values, or have values added to them with accumulate; values are broadcast to the shape of what the same indices read.",
 		Traits:  op.Dynamic,
@@ -68,13 +69,13 @@ func putDef(sig string, names ...string) *op.Def {
 		Infer:   inferPut,
 		Kernels: []op.Kernel{{Name: "index", Run: runPut}},
 		Grad: func(g *op.Grad) {
-			g.To("input", func() op.Value {
-				if g.Bool("accumulate") {
+			g.To(arg.Input, func() op.Value {
+				if g.Bool(arg.Accumulate) {
 					return g.G()
 				}
-				return g.Op(id, append([]any{g.G()}, with(g, g.Values("indices"), zeros(g, g.Value("values")))...)...)
+				return g.Op(id, append([]any{g.G()}, with(g, g.Values(arg.IndicesTensors), zeros(g, g.Value(arg.Values)))...)...)
 			})
-			g.To("values", func() op.Value { return g.Op("index", g.G(), lookupDims(g.Args), g.Values("indices")) })
+			g.To(arg.Values, func() op.Value { return g.Op("index", g.G(), lookupDims(g.Args), g.Values(arg.IndicesTensors)) })
 		},
 		Sample: func(s *op.Sampler) []any {
 			accumulate := s.Bool()
@@ -101,19 +102,19 @@ func inferPut(a op.Args) ([]op.Meta, error) {
 	if err != nil {
 		return nil, err
 	}
-	if got, err := indexedTo(a.Value("values"), x.shape); err != nil {
+	if got, err := indexedTo(a.Value(arg.Values), x.shape); err != nil {
 		return got, err
 	}
-	v := a.Value("input")
+	v := a.Value(arg.Input)
 	return one(v.DType(), v.Shape(), denseStrides(v)), nil
 }
 
 func putTerms(a op.Args) int {
-	if !a.Bool("accumulate") {
+	if !a.Bool(arg.Accumulate) {
 		return 1
 	}
 	n := 1
-	for _, v := range a.Values("indices") {
+	for _, v := range a.Values(arg.IndicesTensors) {
 		n += tensor.NumElements(v.Shape())
 	}
 	return n
@@ -131,12 +132,12 @@ type lookup struct {
 
 // lookupDims returns the first dimension that each index takes.
 func lookupDims(a op.Args) []int {
-	if a.Sig.Index("dims") >= 0 {
-		return a.Ints("dims")
+	if a.Sig.Takes(arg.Dims) {
+		return a.Ints(arg.Dims)
 	}
 	var dims []int
 	next := 0
-	for _, v := range a.Values("indices") {
+	for _, v := range a.Values(arg.IndicesTensors) {
 		dims = append(dims, next)
 		next += taken(v)
 	}
@@ -154,11 +155,11 @@ func taken(v op.Value) int {
 func isMask(v op.Value) bool { return v.DType() == tensor.Bool || v.DType() == tensor.U8 }
 
 func checkAdvanced(a op.Args) error {
-	x, dims := a.Value("input"), lookupDims(a)
+	x, dims := a.Value(arg.Input), lookupDims(a)
 	if len(dims) == 0 {
 		return op.RuntimeError("argument 'indices' must have at least one tensor")
 	}
-	for i, v := range a.Values("indices") {
+	for i, v := range a.Values(arg.IndicesTensors) {
 		switch {
 		case v.DType() != tensor.I64 && !isMask(v):
 			return op.IndexError("tensors used as indices must be long, byte or bool tensors, but argument 'indices' has one of %s", v.DType())
@@ -174,7 +175,7 @@ func checkAdvanced(a op.Args) error {
 }
 
 func checkPut(a op.Args) error {
-	if d, v := a.Value("input").DType(), a.Value("values").DType(); d != v {
+	if d, v := a.Value(arg.Input).DType(), a.Value(arg.Values).DType(); d != v {
 		return op.RuntimeError("expected argument 'values' to have the dtype of 'input', %s, not %s", d, v)
 	}
 	return nil
@@ -192,7 +193,7 @@ func elementsOf(v op.Value, name string) (*tensor.Tensor, error) {
 // lookupOf resolves masks into the places where they hold, and broadcasts.
 func lookupOf(a op.Args) (*lookup, error) {
 	x := &lookup{}
-	for i, v := range a.Values("indices") {
+	for i, v := range a.Values(arg.IndicesTensors) {
 		d := lookupDims(a)[i]
 		if !isMask(v) {
 			x.dims, x.indices = append(x.dims, d), append(x.indices, v)
@@ -209,7 +210,7 @@ func lookupOf(a op.Args) (*lookup, error) {
 			x.dims, x.indices = append(x.dims, d+j), append(x.indices, where.Select(1, j))
 		}
 	}
-	return x, x.broadcast(a.Value("input").Shape())
+	return x, x.broadcast(a.Value(arg.Input).Shape())
 }
 
 func (x *lookup) broadcast(shape []int) error {
@@ -321,13 +322,13 @@ func runPut(c *op.Run) error {
 		if err != nil {
 			return s, nil, err
 		}
-		src, err := c.Tensor("values").Convert(t.DType()).Expand(s.View.Shape()...)
+		src, err := c.Tensor(arg.Values).Convert(t.DType()).Expand(s.View.Shape()...)
 		return s, src, err
 	}
-	if c.Bool("accumulate") {
+	if c.Bool(arg.Accumulate) {
 		return reduceInto(c, kernel.ReduceSum, true, choose)
 	}
-	c.Out[0].CopyFrom(c.Tensor("input"))
+	c.Out[0].CopyFrom(c.Tensor(arg.Input))
 	s, src, err := choose(c.Out[0])
 	if err == nil {
 		s.Put(src)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/internal/truth"
 	"plumb/op"
@@ -18,12 +19,12 @@ var arithOps = slices.Concat([]*op.Def{
 		Names:  both("fmax"),
 		Doc:    "Larger of two real elements; a NaN loses to a number. The gradient of equal elements goes to input.",
 		SBP:    pointwise,
-		Reject: rejectComplex("input", "other"),
-		Infer:  zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
+		Reject: rejectComplex(arg.Input, arg.Other),
+		Infer:  zipped(promoted(arg.Input, arg.Other), promoted(arg.Input, arg.Other), arg.Input, arg.Other),
 		Grad:   func(g *op.Grad) { winnerGrad(g, "ge") },
 		Sample: sampleApart,
 		Kernels: zip{f32: kernel.Fmax[float32], f64: kernel.Fmax[float64], i64: kernel.MaximumInt}.
-			kernels(promoted("input", "other")),
+			kernels(promoted(arg.Input, arg.Other)),
 		Exact: exactly(truth.Fmax),
 		Tol:   selectTol("one of its inputs"),
 	},
@@ -32,12 +33,12 @@ var arithOps = slices.Concat([]*op.Def{
 		Names:  both("fmin"),
 		Doc:    "Smaller of two real elements; a NaN loses to a number. The gradient of equal elements goes to input.",
 		SBP:    pointwise,
-		Reject: rejectComplex("input", "other"),
-		Infer:  zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
+		Reject: rejectComplex(arg.Input, arg.Other),
+		Infer:  zipped(promoted(arg.Input, arg.Other), promoted(arg.Input, arg.Other), arg.Input, arg.Other),
 		Grad:   func(g *op.Grad) { winnerGrad(g, "le") },
 		Sample: sampleApart,
 		Kernels: zip{f32: kernel.Fmin[float32], f64: kernel.Fmin[float64], i64: kernel.MinimumInt}.
-			kernels(promoted("input", "other")),
+			kernels(promoted(arg.Input, arg.Other)),
 		Exact: exactly(truth.Fmin),
 		Tol:   selectTol("one of its inputs"),
 	},
@@ -47,10 +48,10 @@ var arithOps = slices.Concat([]*op.Def{
 		Names:  both("fmod"),
 		Doc:    "Remainder of input / other rounded towards zero: input - other·trunc(input/other).",
 		SBP:    anyOf(pointwise),
-		Reject: rejectPromoted(boolAndComplex, "input", "other"),
-		Infer:  zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
+		Reject: rejectPromoted(boolAndComplex, arg.Input, arg.Other),
+		Infer:  zipped(promoted(arg.Input, arg.Other), promoted(arg.Input, arg.Other), arg.Input, arg.Other),
 		Kernels: zip{f32: kernel.Zip[float32](math.Mod), f64: kernel.Zip[float64](math.Mod), i64: kernel.ZipInt(kernel.FmodInt)}.
-			dividing(promoted("input", "other")),
+			dividing(promoted(arg.Input, arg.Other)),
 		Grad:   func(g *op.Grad) { modGrad(g, "trunc") },
 		Sample: sampleQuotients,
 		Exact:  exactly(truth.Fmod),
@@ -62,10 +63,10 @@ var arithOps = slices.Concat([]*op.Def{
 		Names:  append(both("remainder"), "operator.mod", "Tensor.__mod__"),
 		Doc:    "Remainder of input / other rounded down: input - other·⌊input/other⌋.",
 		SBP:    pointwise,
-		Reject: rejectPromoted(boolAndComplex, "input", "other"),
-		Infer:  zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
+		Reject: rejectPromoted(boolAndComplex, arg.Input, arg.Other),
+		Infer:  zipped(promoted(arg.Input, arg.Other), promoted(arg.Input, arg.Other), arg.Input, arg.Other),
 		Kernels: zip{f32: kernel.Zip[float32](kernel.Remainder), f64: kernel.Zip[float64](kernel.Remainder), i64: kernel.ZipInt(kernel.RemainderInt)}.
-			dividing(promoted("input", "other")),
+			dividing(promoted(arg.Input, arg.Other)),
 		Grad:   remainderGrad,
 		Sample: sampleQuotients,
 		Exact:  exactly(truth.Remainder),
@@ -77,12 +78,12 @@ var arithOps = slices.Concat([]*op.Def{
 		Names:  append(both("floor_divide"), "operator.floordiv", "Tensor.__floordiv__"),
 		Doc:    "Quotient of the elements rounded down: ⌊input/other⌋. PyTorch has no gradient of it.",
 		SBP:    pointwise,
-		Reject: rejectPromoted(boolAndComplex, "input", "other"),
-		Infer:  zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
+		Reject: rejectPromoted(boolAndComplex, arg.Input, arg.Other),
+		Infer:  zipped(promoted(arg.Input, arg.Other), promoted(arg.Input, arg.Other), arg.Input, arg.Other),
 		Kernels: zip{f32: kernel.DivFloor[float32], f64: kernel.DivFloor[float64], i64: kernel.DivFloorInt}.
-			dividing(promoted("input", "other")),
-		Grad:   noDerivative("floor_divide", "input", "other"),
-		Fixed:  []string{"input", "other"},
+			dividing(promoted(arg.Input, arg.Other)),
+		Grad:   noDerivative("floor_divide", arg.Input, arg.Other),
+		Fixed:  []op.Handle{arg.Input, arg.Other},
 		Sample: sampleQuotients,
 		Tol:    exactTol("an integer"),
 	},
@@ -92,10 +93,10 @@ var arithOps = slices.Concat([]*op.Def{
 		Names:   []string{"torch.rsub"},
 		Doc:     "Difference the other way round: other - alpha·input.",
 		Traits:  op.Cancels | op.Additive,
-		SBP:     anyOf(pointwise, additive("input", "other")),
+		SBP:     anyOf(pointwise, additive(arg.Input, arg.Other)),
 		Reject:  firstError(rejectBoolSub, checkAlpha),
-		Infer:   zipped(promoted("input", "other"), promoted("input", "other"), "other", "input"),
-		Kernels: addKernels(-1, "other", "input"),
+		Infer:   zipped(promoted(arg.Input, arg.Other), promoted(arg.Input, arg.Other), arg.Other, arg.Input),
+		Kernels: addKernels(-1, arg.Other, arg.Input),
 		Grad:    rsubGrad,
 		Sample:  sampleRsub,
 		Exact:   exactly(truth.Rsub),
@@ -106,8 +107,8 @@ var arithOps = slices.Concat([]*op.Def{
 		Names:   both("atan2", "arctan2"),
 		Doc:     "Angle of the point (other, input), in [-π, π]. Integers give float32.",
 		SBP:     pointwise,
-		Reject:  rejectComplex("input", "other"),
-		Infer:   zipped(floatPromoted, floatPromoted, "input", "other"),
+		Reject:  rejectComplex(arg.Input, arg.Other),
+		Infer:   zipped(floatPromoted, floatPromoted, arg.Input, arg.Other),
 		Kernels: zip{f32: kernel.Zip[float32](kernel.Atan2), f64: kernel.Zip[float64](kernel.Atan2)}.kernels(floatPromoted),
 		Grad:    atan2Grad,
 		Sample:  sampleBothPositive,
@@ -120,9 +121,9 @@ var arithOps = slices.Concat([]*op.Def{
 		Doc:     "Length of the hypotenuse: √(input² + other²).",
 		Traits:  op.Commutative,
 		SBP:     pointwise,
-		Reject:  rejectPromoted(append(integralSet, complexTypes...), "input", "other"),
-		Infer:   zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
-		Kernels: zip{f32: kernel.Zip[float32](math.Hypot), f64: kernel.Zip[float64](math.Hypot)}.kernels(promoted("input", "other")),
+		Reject:  rejectPromoted(append(integralSet, complexTypes...), arg.Input, arg.Other),
+		Infer:   zipped(promoted(arg.Input, arg.Other), promoted(arg.Input, arg.Other), arg.Input, arg.Other),
+		Kernels: zip{f32: kernel.Zip[float32](math.Hypot), f64: kernel.Zip[float64](math.Hypot)}.kernels(promoted(arg.Input, arg.Other)),
 		Grad:    hypotGrad,
 		Sample:  sampleBothPositive,
 		Exact:   exactly(truth.Hypot),
@@ -134,9 +135,9 @@ var arithOps = slices.Concat([]*op.Def{
 		Doc:     "Logarithm of a sum of exponentials: log(e^input + e^other).",
 		Traits:  op.Commutative,
 		SBP:     pointwise,
-		Reject:  rejectPromoted(append(integralSet, complexTypes...), "input", "other"),
-		Infer:   zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
-		Kernels: zip{f32: kernel.Zip[float32](kernel.Logaddexp), f64: kernel.Zip[float64](kernel.Logaddexp)}.kernels(promoted("input", "other")),
+		Reject:  rejectPromoted(append(integralSet, complexTypes...), arg.Input, arg.Other),
+		Infer:   zipped(promoted(arg.Input, arg.Other), promoted(arg.Input, arg.Other), arg.Input, arg.Other),
+		Kernels: zip{f32: kernel.Zip[float32](kernel.Logaddexp), f64: kernel.Zip[float64](kernel.Logaddexp)}.kernels(promoted(arg.Input, arg.Other)),
 		Grad:    func(g *op.Grad) { logaddexpGrad(g, 1) },
 		Sample:  sampleTwo(-3, 3),
 		Exact:   exactly(truth.LogAddExp),
@@ -149,9 +150,9 @@ var arithOps = slices.Concat([]*op.Def{
 		Doc:     "Binary logarithm of a sum of powers of two: log2(2^input + 2^other).",
 		Traits:  op.Commutative,
 		SBP:     pointwise,
-		Reject:  rejectPromoted(append(integralSet, complexTypes...), "input", "other"),
-		Infer:   zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
-		Kernels: zip{f32: kernel.Zip[float32](kernel.Logaddexp2), f64: kernel.Zip[float64](kernel.Logaddexp2)}.kernels(promoted("input", "other")),
+		Reject:  rejectPromoted(append(integralSet, complexTypes...), arg.Input, arg.Other),
+		Infer:   zipped(promoted(arg.Input, arg.Other), promoted(arg.Input, arg.Other), arg.Input, arg.Other),
+		Kernels: zip{f32: kernel.Zip[float32](kernel.Logaddexp2), f64: kernel.Zip[float64](kernel.Logaddexp2)}.kernels(promoted(arg.Input, arg.Other)),
 		Grad:    func(g *op.Grad) { logaddexpGrad(g, math.Ln2) },
 		Sample:  sampleTwo(-3, 3),
 		Exact:   exactly(truth.LogAddExp2),
@@ -164,8 +165,8 @@ var arithOps = slices.Concat([]*op.Def{
 		Names:   append(both("xlogy"), "torch.special.xlogy"),
 		Doc:     "input·log(other), and 0 where input is 0 unless other is NaN. Integers give float32.",
 		SBP:     pointwise,
-		Reject:  rejectComplex("input", "other"),
-		Infer:   zipped(floatPromoted, floatPromoted, "input", "other"),
+		Reject:  rejectComplex(arg.Input, arg.Other),
+		Infer:   zipped(floatPromoted, floatPromoted, arg.Input, arg.Other),
 		Kernels: zip{f32: kernel.Zip[float32](kernel.Xlogy), f64: kernel.Zip[float64](kernel.Xlogy)}.kernels(floatPromoted),
 		Grad:    func(g *op.Grad) { xlogyGrad(g, "xlogy", 0) },
 		Sample:  samplePositiveOther,
@@ -178,8 +179,8 @@ var arithOps = slices.Concat([]*op.Def{
 		Names:   []string{"torch.special.xlog1py"},
 		Doc:     "input·log(1 + other), and 0 where input is 0 unless other is NaN. Integers give float32.",
 		SBP:     pointwise,
-		Reject:  rejectComplex("input", "other"),
-		Infer:   zipped(floatPromoted, floatPromoted, "input", "other"),
+		Reject:  rejectComplex(arg.Input, arg.Other),
+		Infer:   zipped(floatPromoted, floatPromoted, arg.Input, arg.Other),
 		Kernels: zip{f32: kernel.Zip[float32](kernel.Xlog1py), f64: kernel.Zip[float64](kernel.Xlog1py)}.kernels(floatPromoted),
 		Grad:    func(g *op.Grad) { xlogyGrad(g, "xlog1py", 1) },
 		Sample:  samplePositiveOther,
@@ -192,8 +193,8 @@ var arithOps = slices.Concat([]*op.Def{
 		Names:   both("copysign"),
 		Doc:     "Magnitude of input with the sign of other. Integers give float32. Other's gradient is 0.",
 		SBP:     pointwise,
-		Reject:  rejectComplex("input", "other"),
-		Infer:   zipped(floatPromoted, floatPromoted, "input", "other"),
+		Reject:  rejectComplex(arg.Input, arg.Other),
+		Infer:   zipped(floatPromoted, floatPromoted, arg.Input, arg.Other),
 		Kernels: zip{f32: kernel.Zip[float32](math.Copysign), f64: kernel.Zip[float64](math.Copysign)}.kernels(floatPromoted),
 		Grad:    copysignGrad,
 		Sample:  sampleApart,
@@ -222,14 +223,14 @@ var arithOps = slices.Concat([]*op.Def{
 		Doc:    "Step function: 0 below 0, 1 above, and values at 0. PyTorch has no gradient of it.",
 		SBP:    pointwise,
 		Reject: checkHeaviside,
-		Infer:  elementwise(func(a op.Args) tensor.DType { return a.Value("input").DType() }, "input", "values"),
+		Infer:  elementwise(func(a op.Args) tensor.DType { return a.Value(arg.Input).DType() }, arg.Input, arg.Values),
 		Kernels: []op.Kernel{
-			zipKernel("integer", integralSet, "input", "values", promoted("input", "values"), fixed(kernel.Heaviside[int64])),
-			zipKernel("float32", float32Set, "input", "values", promoted("input", "values"), fixed(kernel.Heaviside[float32])),
-			zipKernel("float64", float64Set, "input", "values", promoted("input", "values"), fixed(kernel.Heaviside[float64])),
+			zipKernel("integer", integralSet, arg.Input, arg.Values, promoted(arg.Input, arg.Values), fixed(kernel.Heaviside[int64])),
+			zipKernel("float32", float32Set, arg.Input, arg.Values, promoted(arg.Input, arg.Values), fixed(kernel.Heaviside[float32])),
+			zipKernel("float64", float64Set, arg.Input, arg.Values, promoted(arg.Input, arg.Values), fixed(kernel.Heaviside[float64])),
 		},
-		Grad:   noDerivative("heaviside", "input", "values"),
-		Fixed:  []string{"input", "values"},
+		Grad:   noDerivative("heaviside", arg.Input, arg.Values),
+		Fixed:  []op.Handle{arg.Input, arg.Values},
 		Sample: sampleTwo(-2, 2),
 		Tol:    exactTol("0, 1 or an input"),
 	},
@@ -238,14 +239,14 @@ var arithOps = slices.Concat([]*op.Def{
 		Names: both("nextafter"),
 		Doc:   "The next number after input towards other, on the dtype's own grid. PyTorch has no gradient of it.",
 		SBP:   pointwise,
-		Infer: zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
+		Infer: zipped(promoted(arg.Input, arg.Other), promoted(arg.Input, arg.Other), arg.Input, arg.Other),
 		Kernels: []op.Kernel{
-			zipKernel("float32", []tensor.DType{tensor.F32}, "input", "other", promoted("input", "other"), fixed(kernel.NextAfter32)),
-			zipKernel("float64", float64Set, "input", "other", promoted("input", "other"), fixed(kernel.NextAfter64)),
-			zipKernel("bfloat16", []tensor.DType{tensor.BF16}, "input", "other", promoted("input", "other"), fixed(kernel.NextAfterBF16)),
+			zipKernel("float32", []tensor.DType{tensor.F32}, arg.Input, arg.Other, promoted(arg.Input, arg.Other), fixed(kernel.NextAfter32)),
+			zipKernel("float64", float64Set, arg.Input, arg.Other, promoted(arg.Input, arg.Other), fixed(kernel.NextAfter64)),
+			zipKernel("bfloat16", []tensor.DType{tensor.BF16}, arg.Input, arg.Other, promoted(arg.Input, arg.Other), fixed(kernel.NextAfterBF16)),
 		},
-		Grad:   noDerivative("nextafter", "input", "other"),
-		Fixed:  []string{"input", "other"},
+		Grad:   noDerivative("nextafter", arg.Input, arg.Other),
+		Fixed:  []op.Handle{arg.Input, arg.Other},
 		Sample: sampleTwo(-2, 2),
 		Tol:    exactTol("a neighbour of the input"),
 	},
@@ -255,9 +256,9 @@ var arithOps = slices.Concat([]*op.Def{
 		Doc:     "Greatest common divisor of the elements of two integer tensors.",
 		Traits:  op.NoGrad | op.Commutative,
 		SBP:     pointwise,
-		Reject:  integersOnly("input", "other"),
-		Infer:   zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
-		Kernels: zip{i64: kernel.ZipInt(kernel.Gcd)}.kernels(promoted("input", "other")),
+		Reject:  integersOnly(arg.Input, arg.Other),
+		Infer:   zipped(promoted(arg.Input, arg.Other), promoted(arg.Input, arg.Other), arg.Input, arg.Other),
+		Kernels: zip{i64: kernel.ZipInt(kernel.Gcd)}.kernels(promoted(arg.Input, arg.Other)),
 		Sample:  sampleIntegers,
 		Tol:     exactTol("integers"),
 	},
@@ -267,24 +268,24 @@ var arithOps = slices.Concat([]*op.Def{
 		Doc:     "Least common multiple of the elements of two integer tensors.",
 		Traits:  op.NoGrad | op.Commutative,
 		SBP:     pointwise,
-		Reject:  integersOnly("input", "other"),
-		Infer:   zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
-		Kernels: zip{i64: kernel.ZipInt(kernel.Lcm)}.kernels(promoted("input", "other")),
+		Reject:  integersOnly(arg.Input, arg.Other),
+		Infer:   zipped(promoted(arg.Input, arg.Other), promoted(arg.Input, arg.Other), arg.Input, arg.Other),
+		Kernels: zip{i64: kernel.ZipInt(kernel.Lcm)}.kernels(promoted(arg.Input, arg.Other)),
 		Sample:  sampleIntegers,
 		Tol:     exactTol("integers"),
 	},
 }, specialOps)
 
 func remainderGrad(g *op.Grad) {
-	if g.Value("input") == nil {
-		noDerivative("remainder of a number", "other")(g)
+	if g.Value(arg.Input) == nil {
+		noDerivative("remainder of a number", arg.Other)(g)
 	}
 	modGrad(g, "floor")
 }
 
 func rsubGrad(g *op.Grad) {
-	g.To("input", func() op.Value { return g.Neg(g.Mul(g.G(), cmplxConj(number(g.Args, "alpha")))) })
-	g.To("other", g.G)
+	g.To(arg.Input, func() op.Value { return g.Neg(g.Mul(g.G(), cmplxConj(number(g.Args, arg.Alpha)))) })
+	g.To(arg.Other, g.G)
 }
 
 func sampleRsub(s *op.Sampler) []any {
@@ -297,31 +298,31 @@ func sampleRsub(s *op.Sampler) []any {
 
 func atan2Grad(g *op.Grad) {
 	f64 := func(v op.Value) op.Value { return g.Cast(v, tensor.F64) } // of float32, no square of it overflows
-	x, y := f64(g.Value("input")), f64(g.Value("other"))
+	x, y := f64(g.Value(arg.Input)), f64(g.Value(arg.Other))
 	over := func(d op.Value) op.Value {
 		return g.Mul(g.Mul(f64(g.G()), d), g.Op("reciprocal", g.Add(g.Mul(x, x), g.Mul(y, y))))
 	}
-	g.To("input", func() op.Value { return over(y) })
-	g.To("other", func() op.Value { return over(g.Neg(x)) })
+	g.To(arg.Input, func() op.Value { return over(y) })
+	g.To(arg.Other, func() op.Value { return over(g.Neg(x)) })
 }
 
 func hypotGrad(g *op.Grad) {
-	part := func(name string) func() op.Value {
+	part := func(name op.TensorArg) func() op.Value {
 		return func() op.Value {
 			return g.Mul(wide(g, g.G()), g.Div(wide(g, g.Value(name)), wide(g, g.Out[0])))
 		}
 	}
-	g.To("input", part("input"))
-	g.To("other", part("other"))
+	g.To(arg.Input, part(arg.Input))
+	g.To(arg.Other, part(arg.Other))
 }
 
 func copysignGrad(g *op.Grad) {
-	g.To("input", func() op.Value {
-		x := g.Value("input")
+	g.To(arg.Input, func() op.Value {
+		x := g.Value(arg.Input)
 		ratio := g.Op("where", g.Op("eq", x, 0), 0.0, g.Div(g.Out[0], x))
 		return g.Mul(g.G(), ratio)
 	})
-	g.To("other", func() op.Value { return zeros(g, g.G()) })
+	g.To(arg.Other, func() op.Value { return zeros(g, g.G()) })
 }
 
 func sampleFloatPower(s *op.Sampler) []any {
@@ -336,7 +337,7 @@ func sampleFloatPower(s *op.Sampler) []any {
 }
 
 func checkHeaviside(a op.Args) error {
-	x, y := a.Value("input").DType(), a.Value("values").DType()
+	x, y := a.Value(arg.Input).DType(), a.Value(arg.Values).DType()
 	if x.IsComplex() || y.IsComplex() {
 		return op.RuntimeError("heaviside is not implemented for complex tensors")
 	}
@@ -369,18 +370,18 @@ func (z zip) kernels(to func(op.Args) tensor.DType) []op.Kernel {
 	var ks []op.Kernel
 	reals := float32Set
 	if z.i64 != nil {
-		ks = append(ks, zipKernel("integer", integralSet, "input", "other", to, fixed(z.i64)))
+		ks = append(ks, zipKernel("integer", integralSet, arg.Input, arg.Other, to, fixed(z.i64)))
 	} else {
 		reals = slices.Concat(float32Set, integralSet)
 	}
 	if z.f32 != nil {
-		ks = append(ks, zipKernel("float32", reals, "input", "other", to, fixed(z.f32)))
+		ks = append(ks, zipKernel("float32", reals, arg.Input, arg.Other, to, fixed(z.f32)))
 	}
 	if z.f64 != nil {
-		ks = append(ks, zipKernel("float64", float64Set, "input", "other", to, fixed(z.f64)))
+		ks = append(ks, zipKernel("float64", float64Set, arg.Input, arg.Other, to, fixed(z.f64)))
 	}
 	if z.c128 != nil {
-		ks = append(ks, zipKernel("complex", complexTypes, "input", "other", to, fixed(z.c128)))
+		ks = append(ks, zipKernel("complex", complexTypes, arg.Input, arg.Other, to, fixed(z.c128)))
 	}
 	return ks
 }
@@ -393,10 +394,10 @@ func (z zip) dividing(to func(op.Args) tensor.DType) []op.Kernel {
 }
 
 // floatPromoted is the promoted dtype of input and other; float32 for integers.
-func floatPromoted(a op.Args) tensor.DType { return floatResult(a.Promoted("input", "other")) }
+func floatPromoted(a op.Args) tensor.DType { return floatResult(a.Promoted(arg.Input, arg.Other)) }
 
 // rejectPromoted rejects arguments that promote to one of the dtypes.
-func rejectPromoted(ds []tensor.DType, names ...string) func(op.Args) error {
+func rejectPromoted(ds []tensor.DType, names ...op.Handle) func(op.Args) error {
 	return func(a op.Args) error {
 		if d := a.Promoted(names...); slices.Contains(ds, d) {
 			return op.RuntimeError("not implemented for %s", d)
@@ -405,7 +406,7 @@ func rejectPromoted(ds []tensor.DType, names ...string) func(op.Args) error {
 	}
 }
 
-func integersOnly(names ...string) func(op.Args) error {
+func integersOnly(names ...op.Handle) func(op.Args) error {
 	return func(a op.Args) error {
 		if d := a.Promoted(names...); !slices.Contains(integerTypes, d) {
 			return op.RuntimeError("arguments must be integers, not %s", d)
@@ -415,7 +416,7 @@ func integersOnly(names ...string) func(op.Args) error {
 }
 
 // noDerivative is the gradient of an operator for which PyTorch refuses one.
-func noDerivative(id string, names ...string) func(*op.Grad) {
+func noDerivative(id string, names ...op.TensorArg) func(*op.Grad) {
 	return func(g *op.Grad) {
 		for _, n := range names {
 			if g.Needs(n) {
@@ -432,10 +433,10 @@ func minimumDef(sig string, names ...string) *op.Def {
 		Doc:    "Smaller of two real elements; NaN if either is NaN. Its gradient goes in halves to equal elements.",
 		Traits: op.Commutative,
 		SBP:    pointwise,
-		Reject: rejectComplex("input", "other"),
-		Infer:  zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
+		Reject: rejectComplex(arg.Input, arg.Other),
+		Infer:  zipped(promoted(arg.Input, arg.Other), promoted(arg.Input, arg.Other), arg.Input, arg.Other),
 		Kernels: zip{f32: kernel.Minimum32, f64: kernel.Minimum[float64], i64: kernel.MinimumInt}.
-			kernels(promoted("input", "other")),
+			kernels(promoted(arg.Input, arg.Other)),
 		Grad:   minimumGrad,
 		Sample: sampleApart,
 		Exact:  exactly(truth.Minimum),
@@ -444,58 +445,58 @@ func minimumDef(sig string, names ...string) *op.Def {
 }
 
 func minimumGrad(g *op.Grad) {
-	x, y := g.Value("input"), g.Value("other")
+	x, y := g.Value(arg.Input), g.Value(arg.Other)
 	half := func(loses op.Value) op.Value {
 		d := g.Op("where", g.Op("eq", x, y), g.Div(g.G(), 2), g.G())
 		return g.Op("where", loses, 0.0, d)
 	}
-	g.To("input", func() op.Value { return half(g.Op("gt", x, y)) })
-	g.To("other", func() op.Value { return half(g.Op("lt", x, y)) })
+	g.To(arg.Input, func() op.Value { return half(g.Op("gt", x, y)) })
+	g.To(arg.Other, func() op.Value { return half(g.Op("lt", x, y)) })
 }
 
 // winnerGrad passes the gradient to input where it wins or other is NaN, and
 // to other elsewhere.
 func winnerGrad(g *op.Grad, wins string) {
-	x, y := g.Value("input"), g.Value("other")
+	x, y := g.Value(arg.Input), g.Value(arg.Other)
 	first := g.Op("logical_or", g.Op(wins, x, y), g.Op("isnan", y))
-	g.To("input", func() op.Value { return g.Op("where", first, g.G(), 0.0) })
-	g.To("other", func() op.Value { return g.Op("where", first, 0.0, g.G()) })
+	g.To(arg.Input, func() op.Value { return g.Op("where", first, g.G(), 0.0) })
+	g.To(arg.Other, func() op.Value { return g.Op("where", first, 0.0, g.G()) })
 }
 
 // modGrad is the gradient of input - other·round(input/other).
 func modGrad(g *op.Grad, mode string) {
-	g.To("input", g.G)
-	g.To("other", func() op.Value {
-		q := g.Op("div", g.Any("input"), g.Any("other"), op.Kw("rounding_mode", mode))
+	g.To(arg.Input, g.G)
+	g.To(arg.Other, func() op.Value {
+		q := g.Op("div", g.Any(arg.Input), g.Any(arg.Other), op.Kw("rounding_mode", mode))
 		return g.Neg(g.Mul(g.G(), q))
 	})
 }
 
 // logaddexpGrad shares the gradient as a logistic function of k times the difference.
 func logaddexpGrad(g *op.Grad, k float64) {
-	x, y := wide(g, g.Value("input")), wide(g, g.Value("other"))
+	x, y := wide(g, g.Value(arg.Input)), wide(g, g.Value(arg.Other))
 	share := func(d op.Value) op.Value {
 		return g.Mul(wide(g, g.G()), g.Op("sigmoid", g.Mul(d, k)))
 	}
-	g.To("input", func() op.Value { return share(g.Sub(x, y)) })
-	g.To("other", func() op.Value { return share(g.Sub(y, x)) })
+	g.To(arg.Input, func() op.Value { return share(g.Sub(x, y)) })
+	g.To(arg.Other, func() op.Value { return share(g.Sub(y, x)) })
 }
 
 // xlogyGrad is the gradient of x·log(y + shift), id's formula.
 func xlogyGrad(g *op.Grad, id string, shift int) {
-	x, y := g.Any("input"), g.Any("other")
-	g.To("input", func() op.Value {
+	x, y := g.Any(arg.Input), g.Any(arg.Other)
+	g.To(arg.Input, func() op.Value {
 		d := g.Op(id, g.G(), y)
-		zero := g.Op("eq", g.Value("input"), 0)
-		if v := g.Value("other"); v != nil {
+		zero := g.Op("eq", g.Value(arg.Input), 0)
+		if v := g.Value(arg.Other); v != nil {
 			return g.Op("where", g.Op("logical_and", zero, g.Op("le", v, -shift)), 0.0, d)
 		}
-		if number(g.Args, "other").Float() <= float64(-shift) {
+		if number(g.Args, arg.OtherScalar).Float() <= float64(-shift) {
 			return g.Op("where", zero, 0.0, d)
 		}
 		return d
 	})
-	g.To("other", func() op.Value {
+	g.To(arg.Other, func() op.Value {
 		if shift != 0 {
 			y = g.Add(y, shift)
 		}
@@ -504,7 +505,7 @@ func xlogyGrad(g *op.Grad, id string, shift int) {
 }
 
 func floatPowerType(a op.Args) tensor.DType {
-	if a.Promoted("input", "exponent").IsComplex() {
+	if a.Promoted(arg.Input, arg.Exponent).IsComplex() {
 		return tensor.C128
 	}
 	return tensor.F64
@@ -512,11 +513,11 @@ func floatPowerType(a op.Args) tensor.DType {
 
 // floatPowerKernel is powKernel with the operands brought to 64 bits.
 func floatPowerKernel[T kernel.Lane](name string, ds []tensor.DType, constant func(float64) func(dst, a []T), general func(dst, a, b []T)) op.Kernel {
-	k := zipKernel(name, ds, "input", "exponent", floatPowerType, fixed(general))
+	k := zipKernel(name, ds, arg.Input, arg.Exponent, floatPowerType, fixed(general))
 	zip := k.Run
 	k.Run = func(c *op.Run) error {
 		if f := constantPower(c.Args, constant); f != nil {
-			kernel.Map1(c.Out[0], c.Tensor("input"), f)
+			kernel.Map1(c.Out[0], c.Tensor(arg.Input), f)
 			return nil
 		}
 		return zip(c)
@@ -536,8 +537,8 @@ func floatPowerGrad(g *op.Grad) {
 		}
 	}
 	pow.Args = args
-	g.To("input", func() op.Value { return powGradInput(&pow) })
-	g.To("exponent", func() op.Value { return powGradExponent(&pow) })
+	g.To(arg.Input, func() op.Value { return powGradInput(&pow) })
+	g.To(arg.Exponent, func() op.Value { return powGradExponent(&pow) })
 }
 
 // sampleApart draws two tensors of one shape whose elements are far from each other.

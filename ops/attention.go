@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -22,21 +23,21 @@ var attentionOps = []*op.Def{
 	{
 		Sig:     "attention.causal(Tensor scores, float value) -> Tensor",
 		Doc:     "A copy in which value takes the place of the elements (…, i, j) with j > i.",
-		SBP:     planes(2, "scores"),
+		SBP:     planes(2, arg.Scores),
 		Infer:   inferAttentionCausal,
 		Kernels: []op.Kernel{{Name: "copy", Run: causalRun}},
-		Grad:    op.GradientOf("scores", func(g *op.Grad) op.Value { return g.Op("attention.causal", g.G(), 0.0) }),
+		Grad:    op.GradientOf(arg.Scores, func(g *op.Grad) op.Value { return g.Op("attention.causal", g.G(), 0.0) }),
 		Sample:  func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(2, 4)...), s.Float(-1, 1)} },
 		Tol:     exactTol("copies or replaces elements"),
 	},
 }
 
 func scaledDotProductAttentionTerms(a op.Args) int {
-	return sizeOf(a.Value("query"), 1) + sizeOf(a.Value("key"), 2)
+	return sizeOf(a.Value(arg.Query), 1) + sizeOf(a.Value(arg.Key), 2)
 }
 
 func inferAttentionCausal(a op.Args) ([]op.Meta, error) {
-	v := a.Value("scores")
+	v := a.Value(arg.Scores)
 	if len(v.Shape()) < 2 {
 		return nil, op.RuntimeError("scores must have at least 2 dimensions, but has %d", len(v.Shape()))
 	}
@@ -45,9 +46,9 @@ func inferAttentionCausal(a op.Args) ([]op.Meta, error) {
 
 func causalRun(c *op.Run) error {
 	out := c.Out[0]
-	out.CopyFrom(c.Tensor("scores"))
+	out.CopyFrom(c.Tensor(arg.Scores))
 	rows, columns := sizeOf(out, 2), sizeOf(out, 1)
-	fill := tensor.Scalar(out.DType(), complex(c.Float("value"), 0))
+	fill := tensor.Scalar(out.DType(), complex(c.Float(arg.ValueFloat), 0))
 	flat := out.Reshape(tensor.NumElements(out.Shape()[:out.Dim()-2]), rows, columns)
 	for i := range min(rows, max(columns-1, 0)) {
 		above := flat.Narrow(1, i, 1, 1).Narrow(2, i+1, columns-i-1, 1)
@@ -61,18 +62,18 @@ func causalRun(c *op.Run) error {
 }
 
 func checkAttention(a op.Args) error {
-	q, k, v := a.Value("query"), a.Value("key"), a.Value("value")
+	q, k, v := a.Value(arg.Query), a.Value(arg.Key), a.Value(arg.ValueTensor)
 	if len(q.Shape()) < 2 || len(k.Shape()) < 2 || len(v.Shape()) < 2 {
 		return op.RuntimeError("query, key and value must have at least 2 dimensions, but have shapes %s, %s and %s", tensor.ShapeString(q.Shape()), tensor.ShapeString(k.Shape()), tensor.ShapeString(v.Shape()))
 	}
 	if q.DType() != k.DType() || q.DType() != v.DType() {
 		return op.RuntimeError("query, key and value must have the same dtype, but have %s, %s and %s", q.DType(), k.DType(), v.DType())
 	}
-	mask := a.Value("attn_mask")
+	mask := a.Value(arg.AttnMask)
 	if mask == nil {
 		return nil
 	}
-	if a.Bool("is_causal") {
+	if a.Bool(arg.IsCausal) {
 		return op.RuntimeError("attn_mask must be None when is_causal is True")
 	}
 	if d := mask.DType(); d != tensor.Bool && d != q.DType() && d != tensor.F32 {
@@ -82,19 +83,19 @@ func checkAttention(a op.Args) error {
 }
 
 func composeAttention(b op.Builder, a op.Args) []op.Value {
-	q, k, v := a.Value("query"), a.Value("key"), a.Value("value")
-	if a.Bool("enable_gqa") {
+	q, k, v := a.Value(arg.Query), a.Value(arg.Key), a.Value(arg.ValueTensor)
+	if a.Bool(arg.EnableGqa) {
 		k, v = repeatHeads(b, k, q), repeatHeads(b, v, q)
 	}
 	scale := 1 / math.Sqrt(float64(sizeOf(q, 1)))
-	if a.Has("scale") {
-		scale = a.Float("scale")
+	if a.Has(arg.Scale) {
+		scale = a.Float(arg.Scale)
 	}
 	// as PyTorch, both factors share the scale, lest a half type overflow
 	root := math.Sqrt(math.Abs(scale))
 	scores := b.Op("matmul", b.Mul(q, math.Copysign(root, scale)), b.Mul(b.Op("transpose", k, -2, -1), root))
-	switch mask := a.Value("attn_mask"); {
-	case a.Bool("is_causal"):
+	switch mask := a.Value(arg.AttnMask); {
+	case a.Bool(arg.IsCausal):
 		scores = b.Op("attention.causal", scores, math.Inf(-1))
 	case mask != nil && mask.DType() == tensor.Bool:
 		scores = b.Op("where", mask, scores, math.Inf(-1))
@@ -102,7 +103,7 @@ func composeAttention(b op.Builder, a op.Args) []op.Value {
 		scores = b.Add(scores, mask)
 	}
 	weights := b.Op("softmax", scores, -1)
-	if p := a.Float("dropout_p"); p > 0 {
+	if p := a.Float(arg.DropoutP); p > 0 {
 		weights = b.Op("dropout", weights, p)
 	}
 	return []op.Value{b.Op("matmul", weights, v)}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/internal/truth"
 	"plumb/op"
@@ -15,7 +16,7 @@ import (
 var binaryOps = slices.Concat([]*op.Def{
 	{
 		Sig: "add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor",
-		SBP: anyOf(pointwise, additive("input", "other")),
+		SBP: anyOf(pointwise, additive(arg.Input, arg.Other)),
 		More: []string{
 			"add(Tensor input, Scalar other, *, Scalar alpha=1) -> Tensor",
 			"add(Scalar input, Tensor other, *, Scalar alpha=1) -> Tensor",
@@ -25,8 +26,8 @@ var binaryOps = slices.Concat([]*op.Def{
 		Doc:     "Sum: input + alpha·other.",
 		Traits:  op.Commutative | op.Additive,
 		Reject:  checkAlpha,
-		Infer:   zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
-		Kernels: addKernels(1, "input", "other"),
+		Infer:   zipped(promoted(arg.Input, arg.Other), promoted(arg.Input, arg.Other), arg.Input, arg.Other),
+		Kernels: addKernels(1, arg.Input, arg.Other),
 		Grad:    func(g *op.Grad) { addGrad(g, 1) },
 		Sample:  sampleTwo(-2, 2),
 		Exact:   exactly(truth.Add),
@@ -34,7 +35,7 @@ var binaryOps = slices.Concat([]*op.Def{
 	},
 	{
 		Sig:       "sub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor",
-		SBP:       anyOf(pointwise, additive("input", "other")),
+		SBP:       anyOf(pointwise, additive(arg.Input, arg.Other)),
 		Magnitude: "add",
 		More: []string{
 			"sub(Tensor input, Scalar other, *, Scalar alpha=1) -> Tensor",
@@ -45,8 +46,8 @@ var binaryOps = slices.Concat([]*op.Def{
 		Doc:     "Difference: input - alpha·other.",
 		Traits:  op.Cancels | op.Additive,
 		Reject:  firstError(rejectBoolSub, checkAlpha),
-		Infer:   zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
-		Kernels: addKernels(-1, "input", "other"),
+		Infer:   zipped(promoted(arg.Input, arg.Other), promoted(arg.Input, arg.Other), arg.Input, arg.Other),
+		Kernels: addKernels(-1, arg.Input, arg.Other),
 		Grad:    func(g *op.Grad) { addGrad(g, -1) },
 		Sample:  sampleTwo(-2, 2),
 		Exact:   exactly(truth.Sub),
@@ -54,13 +55,13 @@ var binaryOps = slices.Concat([]*op.Def{
 	},
 	{
 		Sig:     "mul(Tensor input, Tensor other) -> Tensor",
-		SBP:     anyOf(pointwise, linear("input", "other")),
+		SBP:     anyOf(pointwise, linear(arg.Input, arg.Other)),
 		More:    scalarForms("mul"),
 		Names:   append(both("mul", "multiply"), "operator.mul"),
-		Neutral: func(a op.Args) bool { return a.Scalar("other").Float() == 1 },
+		Neutral: func(a op.Args) bool { return a.Scalar(arg.OtherScalar).Float() == 1 },
 		Doc:     "Product of the elements: input·other.",
 		Traits:  op.Commutative,
-		Infer:   zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
+		Infer:   zipped(promoted(arg.Input, arg.Other), promoted(arg.Input, arg.Other), arg.Input, arg.Other),
 		Kernels: []op.Kernel{
 			binaryKernel("integer", integralSet, kernel.Mul[int64]),
 			binaryKernel("float32", float32Set, kernel.Mul32),
@@ -74,17 +75,17 @@ var binaryOps = slices.Concat([]*op.Def{
 	},
 	{
 		Sig:          "div(Tensor input, Tensor other, *, str? rounding_mode=None) -> Tensor",
-		SBP:          anyOf(pointwise, provided(func(a op.Args) bool { return !a.Has("rounding_mode") }, linear("input"))),
-		HasMagnitude: func(a op.Args) bool { return a.Value("other") == nil },
+		SBP:          anyOf(pointwise, provided(func(a op.Args) bool { return !a.Has(arg.RoundingMode) }, linear(arg.Input))),
+		HasMagnitude: func(a op.Args) bool { return a.Value(arg.Other) == nil },
 		More: []string{
 			"div(Tensor input, Scalar other, *, str? rounding_mode=None) -> Tensor",
 			"div(Scalar input, Tensor other, *, str? rounding_mode=None) -> Tensor",
 		},
 		Names:   append(both("div", "divide", "true_divide"), "operator.truediv"),
-		Neutral: func(a op.Args) bool { return a.Scalar("other").Float() == 1 && !a.Has("rounding_mode") },
+		Neutral: func(a op.Args) bool { return a.Scalar(arg.OtherScalar).Float() == 1 && !a.Has(arg.RoundingMode) },
 		Doc:     "Quotient of the elements: input / other; rounding_mode 'trunc' rounds it towards zero, 'floor' down. Without one, integers give float32.",
 		Reject:  checkRounding,
-		Infer:   zipped(divType, divType, "input", "other"),
+		Infer:   zipped(divType, divType, arg.Input, arg.Other),
 		Kernels: []op.Kernel{
 			divKernel("float32", slices.Concat(float32Set, integralSet), "", kernel.Div32),
 			divKernel("float64", float64Set, "", kernel.Div[float64]),
@@ -108,7 +109,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		Doc:    "Power of the elements: input^exponent.",
 		SBP:    pointwise,
 		Reject: checkPow,
-		Infer:  powMeta(promoted("input", "exponent")),
+		Infer:  powMeta(promoted(arg.Input, arg.Exponent)),
 		Kernels: []op.Kernel{
 			powKernel("integer", integralSet, nil, kernel.PowInt),
 			powKernel("float32", float32Set, kernel.PowConst[float32], kernel.Pow32),
@@ -124,7 +125,7 @@ var binaryOps = slices.Concat([]*op.Def{
 	maximumDef("max.other(Tensor input, Tensor other) -> Tensor", both("max")...),
 	{
 		Sig: "where(Tensor condition, Tensor input, Tensor other) -> Tensor",
-		SBP: anyOf(pointwise, additive("input", "other"), zeroElse("input", "other"), zeroElse("other", "input")),
+		SBP: anyOf(pointwise, additive(arg.Input, arg.Other), zeroElse(arg.Input, arg.Other), zeroElse(arg.Other, arg.Input)),
 		More: []string{
 			"where(Tensor condition, Tensor input, Scalar other) -> Tensor",
 			"where(Tensor condition, Scalar input, Tensor other) -> Tensor",
@@ -143,7 +144,7 @@ var binaryOps = slices.Concat([]*op.Def{
 		Sig:     "where.self(Tensor input, Tensor condition, Tensor other) -> Tensor",
 		Names:   []string{"Tensor.where"},
 		Doc:     "Selects by a bool tensor: input where condition holds, other elsewhere.",
-		SBP:     anyOf(pointwise, additive("input", "other"), zeroElse("input", "other"), zeroElse("other", "input")),
+		SBP:     anyOf(pointwise, additive(arg.Input, arg.Other), zeroElse(arg.Input, arg.Other), zeroElse(arg.Other, arg.Input)),
 		Reject:  checkWhere,
 		Infer:   inferWhere,
 		Kernels: whereKernels,
@@ -154,8 +155,8 @@ var binaryOps = slices.Concat([]*op.Def{
 }, comparisons)
 
 func mulGrad(g *op.Grad) {
-	g.To("input", func() op.Value { return g.Mul(g.G(), conjArg(g, "other")) })
-	g.To("other", func() op.Value { return g.Mul(g.G(), conjArg(g, "input")) })
+	g.To(arg.Input, func() op.Value { return g.Mul(g.G(), conjArg(g, arg.Other)) })
+	g.To(arg.Other, func() op.Value { return g.Mul(g.G(), conjArg(g, arg.Input)) })
 }
 
 func sampleDiv(s *op.Sampler) []any {
@@ -204,8 +205,8 @@ func order(id, formula string, i64 compare[int64], f32 compare[float32], f64 com
 		Doc:    "Compares real elements: " + formula + ".",
 		Traits: op.NoGrad | op.Compares,
 		SBP:    pointwise,
-		Reject: rejectComplex("input", "other"),
-		Infer:  zipped(func(op.Args) tensor.DType { return tensor.Bool }, promoted("input", "other"), "input", "other"),
+		Reject: rejectComplex(arg.Input, arg.Other),
+		Infer:  zipped(func(op.Args) tensor.DType { return tensor.Bool }, promoted(arg.Input, arg.Other), arg.Input, arg.Other),
 		Kernels: []op.Kernel{
 			compareKernel("integer", integralSet, i64),
 			compareKernel("float32", float32Set, f32),
@@ -242,11 +243,11 @@ func withReversed(defs ...*op.Def) []*op.Def {
 }
 
 func compareKernel[T kernel.Lane](name string, ds []tensor.DType, f compare[T]) op.Kernel {
-	return zipKernel(name, ds, "input", "other", promoted("input", "other"), fixed(f))
+	return zipKernel(name, ds, arg.Input, arg.Other, promoted(arg.Input, arg.Other), fixed(f))
 }
 
 func binaryKernel[T kernel.Lane](name string, ds []tensor.DType, f func(dst, a, b []T)) op.Kernel {
-	return zipKernel(name, ds, "input", "other", promoted("input", "other"), fixed(f))
+	return zipKernel(name, ds, arg.Input, arg.Other, promoted(arg.Input, arg.Other), fixed(f))
 }
 
 // scalarForms are the signatures of a binary operator with a Scalar on either side.
@@ -258,18 +259,18 @@ func scalarForms(id string) []string {
 }
 
 // addKernels compute x + sign·alpha·y.
-func addKernels(sign float64, x, y string) []op.Kernel {
+func addKernels(sign float64, x, y op.TensorArg) []op.Kernel {
 	alpha := func(a op.Args) complex128 {
-		k := number(a, "alpha")
+		k := number(a, arg.Alpha)
 		if i, ok := k.Any().(int64); ok {
 			return complex(sign*float64(i)+0, 0) // an int has no -0
 		}
 		return complex(sign, 0) * k.Complex()
 	}
-	to := promoted("input", "other")
+	to := promoted(arg.Input, arg.Other)
 	return []op.Kernel{
 		zipKernel("integer", integralSet, x, y, to, func(a op.Args) func(dst, a, b []int64) {
-			return scaled(alpha(a), kernel.AddScaled(int64(sign)*number(a, "alpha").Int()))
+			return scaled(alpha(a), kernel.AddScaled(int64(sign)*number(a, arg.Alpha).Int()))
 		}),
 		zipKernel("float32", []tensor.DType{tensor.F32}, x, y, to, func(a op.Args) func(dst, a, b []float32) {
 			switch alpha(a) {
@@ -304,10 +305,10 @@ func scaled[T float64 | float32 | int64 | complex128](alpha complex128, general 
 }
 
 func addGrad(g *op.Grad, sign int64) {
-	g.To("input", func() op.Value { return g.G() })
-	g.To("other", func() op.Value {
+	g.To(arg.Input, func() op.Value { return g.G() })
+	g.To(arg.Other, func() op.Value {
 		d := g.G()
-		if alpha := number(g.Args, "alpha"); alpha.Complex() != 1 {
+		if alpha := number(g.Args, arg.Alpha); alpha.Complex() != 1 {
 			d = g.Mul(d, cmplxConj(alpha))
 		}
 		if sign < 0 {
@@ -325,7 +326,7 @@ func cmplxConj(s op.Scalar) op.Scalar {
 }
 
 // conjArg returns the conjugate of a tensor or Scalar argument.
-func conjArg(g *op.Grad, name string) any {
+func conjArg(g *op.Grad, name op.TensorArg) any {
 	if v := g.Value(name); v != nil {
 		return conj(g, v)
 	}
@@ -334,7 +335,7 @@ func conjArg(g *op.Grad, name string) any {
 
 // checkAlpha is PyTorch's alpha_check.
 func checkAlpha(a op.Args) error {
-	alpha, d := number(a, "alpha"), a.Promoted("input", "other")
+	alpha, d := number(a, arg.Alpha), a.Promoted(arg.Input, arg.Other)
 	switch k := alpha.DType(); {
 	case k == tensor.Bool && d != tensor.Bool:
 		return op.RuntimeError("Boolean alpha only supported for Boolean results, not %s", d)
@@ -347,7 +348,7 @@ func checkAlpha(a op.Args) error {
 }
 
 func rejectBoolSub(a op.Args) error {
-	for _, name := range []string{"input", "other"} {
+	for _, name := range []op.TensorArg{arg.Input, arg.Other} {
 		v := a.Value(name)
 		if v != nil && v.DType() == tensor.Bool || v == nil && number(a, name).DType() == tensor.Bool {
 			return op.RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported: argument '%s'", name)
@@ -357,7 +358,7 @@ func rejectBoolSub(a op.Args) error {
 }
 
 // rejectComplex rejects tensors and Scalars that promote to a complex dtype.
-func rejectComplex(names ...string) func(op.Args) error {
+func rejectComplex(names ...op.Handle) func(op.Args) error {
 	return func(a op.Args) error {
 		if d := a.Promoted(names...); d.IsComplex() {
 			return op.RuntimeError("not implemented for %s", d)
@@ -367,31 +368,31 @@ func rejectComplex(names ...string) func(op.Args) error {
 }
 
 func divType(a op.Args) tensor.DType {
-	d := a.Promoted("input", "other")
-	if a.Has("rounding_mode") {
+	d := a.Promoted(arg.Input, arg.Other)
+	if a.Has(arg.RoundingMode) {
 		return d
 	}
 	return floatResult(d)
 }
 
 func checkRounding(a op.Args) error {
-	if !a.Has("rounding_mode") {
+	if !a.Has(arg.RoundingMode) {
 		return nil
 	}
-	if m := a.Str("rounding_mode"); m != "trunc" && m != "floor" {
+	if m := a.Str(arg.RoundingMode); m != "trunc" && m != "floor" {
 		return op.RuntimeError("div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'", m)
 	}
-	if d := a.Promoted("input", "other"); d == tensor.Bool || d.IsComplex() {
+	if d := a.Promoted(arg.Input, arg.Other); d == tensor.Bool || d.IsComplex() {
 		return op.RuntimeError("rounding_mode is not implemented for %s", d)
 	}
 	return nil
 }
 
 func divKernel[T kernel.Lane](name string, ds []tensor.DType, mode string, f func(dst, a, b []T)) op.Kernel {
-	k := zipKernel(name, ds, "input", "other", divType, fixed(f))
+	k := zipKernel(name, ds, arg.Input, arg.Other, divType, fixed(f))
 	k.When = op.And(k.When, op.Pred{
 		Text:  "rounding_mode '" + mode + "'",
-		Holds: func(a op.Args) bool { return a.Str("rounding_mode") == mode },
+		Holds: func(a op.Args) bool { return a.Str(arg.RoundingMode) == mode },
 	})
 	if _, integer := any(f).(func(dst, a, b []int64)); integer {
 		k.Run = guardZero(divType, k.Run)
@@ -402,7 +403,7 @@ func divKernel[T kernel.Lane](name string, ds []tensor.DType, mode string, f fun
 // guardZero rejects an integer division in which an element is divided by zero.
 func guardZero(to func(op.Args) tensor.DType, run func(*op.Run) error) func(*op.Run) error {
 	return func(c *op.Run) error {
-		if c.Out[0].Len() > 0 && kernel.AnyZero(operand(c.Args, "other", to(c.Args))) {
+		if c.Out[0].Len() > 0 && kernel.AnyZero(operand(c.Args, arg.Other, to(c.Args))) {
 			return op.RuntimeError("ZeroDivisionError: argument 'other' has a zero")
 		}
 		return run(c)
@@ -410,35 +411,35 @@ func guardZero(to func(op.Args) tensor.DType, run func(*op.Run) error) func(*op.
 }
 
 func divGrad(g *op.Grad) {
-	if g.Has("rounding_mode") {
-		g.To("input", func() op.Value { return zeros(g, g.G()) })
-		g.To("other", func() op.Value { return zeros(g, g.G()) })
+	if g.Has(arg.RoundingMode) {
+		g.To(arg.Input, func() op.Value { return zeros(g, g.G()) })
+		g.To(arg.Other, func() op.Value { return zeros(g, g.G()) })
 		return
 	}
-	g.To("input", func() op.Value { return g.Div(g.G(), conjArg(g, "other")) })
-	g.To("other", func() op.Value {
-		other := g.Value("other")
-		return g.Mul(g.Neg(g.G()), conj(g, g.Div(g.Div(g.Any("input"), other), other)))
+	g.To(arg.Input, func() op.Value { return g.Div(g.G(), conjArg(g, arg.Other)) })
+	g.To(arg.Other, func() op.Value {
+		other := g.Value(arg.Other)
+		return g.Mul(g.Neg(g.G()), conj(g, g.Div(g.Div(g.Any(arg.Input), other), other)))
 	})
 }
 
 // powMeta is elementwise, but a power of a Scalar is contiguous, as in PyTorch.
 func powMeta(d func(op.Args) tensor.DType) func(op.Args) ([]op.Meta, error) {
 	return func(a op.Args) ([]op.Meta, error) {
-		if a.Value("input") == nil {
-			return one(d(a), a.Value("exponent").Shape(), nil), nil
+		if a.Value(arg.Input) == nil {
+			return one(d(a), a.Value(arg.Exponent).Shape(), nil), nil
 		}
-		return zipped(d, d, "input", "exponent")(a)
+		return zipped(d, d, arg.Input, arg.Exponent)(a)
 	}
 }
 
 func checkPow(a op.Args) error {
-	d := a.Promoted("input", "exponent")
-	if a.Value("exponent") == nil {
-		if e := number(a, "exponent"); !d.IsDifferentiable() && e.Float() < 0 {
+	d := a.Promoted(arg.Input, arg.Exponent)
+	if a.Value(arg.Exponent) == nil {
+		if e := number(a, arg.ExponentScalar); !d.IsDifferentiable() && e.Float() < 0 {
 			return op.RuntimeError("Integers to negative integer powers are not allowed: exponent %v", e.Any())
 		}
-		if err := fits(number(a, "exponent"), d); err != nil {
+		if err := fits(number(a, arg.ExponentScalar), d); err != nil {
 			return err
 		}
 	}
@@ -450,11 +451,11 @@ func checkPow(a op.Args) error {
 
 // powKernel uses constant for Scalar exponents that it knows, and general otherwise.
 func powKernel[T kernel.Lane](name string, ds []tensor.DType, constant func(float64) func(dst, a []T), general func(dst, a, b []T)) op.Kernel {
-	k := zipKernel(name, ds, "input", "exponent", promoted("input", "exponent"), fixed(general))
+	k := zipKernel(name, ds, arg.Input, arg.Exponent, promoted(arg.Input, arg.Exponent), fixed(general))
 	zip := k.Run
 	k.Run = func(c *op.Run) error {
 		if f := constantPower(c.Args, constant); f != nil {
-			kernel.Map1(c.Out[0], c.Tensor("input"), f)
+			kernel.Map1(c.Out[0], c.Tensor(arg.Input), f)
 			return nil
 		}
 		return zip(c)
@@ -463,10 +464,10 @@ func powKernel[T kernel.Lane](name string, ds []tensor.DType, constant func(floa
 }
 
 func constantPower[T any](a op.Args, constant func(float64) func(dst, a []T)) func(dst, a []T) {
-	if constant == nil || a.Value("exponent") != nil {
+	if constant == nil || a.Value(arg.Exponent) != nil {
 		return nil
 	}
-	e := number(a, "exponent")
+	e := number(a, arg.ExponentScalar)
 	if imag(e.Complex()) != 0 {
 		return nil
 	}
@@ -474,27 +475,27 @@ func constantPower[T any](a op.Args, constant func(float64) func(dst, a []T)) fu
 }
 
 func powGrad(g *op.Grad) {
-	g.To("input", func() op.Value { return powGradInput(g) })
-	g.To("exponent", func() op.Value { return powGradExponent(g) })
+	g.To(arg.Input, func() op.Value { return powGradInput(g) })
+	g.To(arg.Exponent, func() op.Value { return powGradExponent(g) })
 }
 
 // powGradInput is g·conj(y·x^(y-1)), and 0 where the exponent is 0.
 func powGradInput(g *op.Grad) op.Value {
-	exponent := g.Value("exponent")
+	exponent := g.Value(arg.Exponent)
 	if exponent == nil {
 		return powGradBase(g)
 	}
-	slope := g.Mul(exponent, g.Op("pow", g.Any("input"), g.Sub(exponent, 1)))
+	slope := g.Mul(exponent, g.Op("pow", g.Any(arg.Input), g.Sub(exponent, 1)))
 	return g.Op("where", g.Op("eq", exponent, 0), 0.0, g.Mul(g.G(), conj(g, slope)))
 }
 
 // powGradBase is g·conj(n·x^(n-1)) for a Scalar n, and 0 for n = 0.
 func powGradBase(g *op.Grad) op.Value {
-	n := number(g.Args, "exponent")
+	n := number(g.Args, arg.ExponentScalar)
 	if n.Complex() == 0 {
 		return zeros(g, g.G())
 	}
-	slope := g.Mul(g.Op("pow", g.Any("input"), minusOne(n)), n)
+	slope := g.Mul(g.Op("pow", g.Any(arg.Input), minusOne(n)), n)
 	return g.Mul(g.G(), conj(g, slope))
 }
 
@@ -512,9 +513,9 @@ func minusOne(s op.Scalar) op.Scalar {
 
 // powGradExponent is g·conj(y·log(x)), and 0 where x = 0 and the exponent is not negative.
 func powGradExponent(g *op.Grad) op.Value {
-	input := g.Value("input")
+	input := g.Value(arg.Input)
 	if input == nil {
-		base := number(g.Args, "input")
+		base := number(g.Args, arg.InputScalar)
 		d := g.Mul(g.G(), conj(g, g.Mul(g.Out[0], logScalar(base, g.Out[0].DType().IsComplex()))))
 		if base.Complex() != 0 {
 			return d
@@ -527,7 +528,7 @@ func powGradExponent(g *op.Grad) op.Value {
 
 // notNegative says where the exponent is real and at least 0.
 func notNegative(g *op.Grad) op.Value {
-	e := g.Value("exponent")
+	e := g.Value(arg.Exponent)
 	if !e.DType().IsComplex() {
 		return g.Op("ge", e, 0)
 	}
@@ -549,8 +550,8 @@ func maximumDef(sig string, names ...string) *op.Def {
 		Doc:    "Larger of two real elements; NaN if either is NaN. Its gradient goes in halves to equal elements.",
 		Traits: op.Commutative,
 		SBP:    pointwise,
-		Reject: rejectComplex("input", "other"),
-		Infer:  zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
+		Reject: rejectComplex(arg.Input, arg.Other),
+		Infer:  zipped(promoted(arg.Input, arg.Other), promoted(arg.Input, arg.Other), arg.Input, arg.Other),
 		Kernels: []op.Kernel{
 			binaryKernel("integer", integralSet, kernel.MaximumInt),
 			binaryKernel("float32", float32Set, kernel.Maximum32),
@@ -564,13 +565,13 @@ func maximumDef(sig string, names ...string) *op.Def {
 }
 
 func maximumGrad(g *op.Grad) {
-	x, y := g.Value("input"), g.Value("other")
+	x, y := g.Value(arg.Input), g.Value(arg.Other)
 	half := func(loses op.Value) op.Value {
 		d := g.Op("where", g.Op("eq", x, y), g.Div(g.G(), 2), g.G())
 		return g.Op("where", loses, 0.0, d)
 	}
-	g.To("input", func() op.Value { return half(g.Op("lt", x, y)) })
-	g.To("other", func() op.Value { return half(g.Op("gt", x, y)) })
+	g.To(arg.Input, func() op.Value { return half(g.Op("lt", x, y)) })
+	g.To(arg.Other, func() op.Value { return half(g.Op("gt", x, y)) })
 }
 
 func sampleMaximum(s *op.Sampler) []any {
@@ -580,12 +581,12 @@ func sampleMaximum(s *op.Sampler) []any {
 }
 
 func checkWhere(a op.Args) error {
-	if d := a.Value("condition").DType(); d != tensor.Bool && d != tensor.U8 {
+	if d := a.Value(arg.Condition).DType(); d != tensor.Bool && d != tensor.U8 {
 		return op.RuntimeError("where expected argument 'condition' to be a boolean tensor, but got %s", d)
 	}
-	for _, name := range []string{"input", "other"} {
+	for _, name := range []op.TensorArg{arg.Input, arg.Other} {
 		if a.Value(name) == nil {
-			if err := fits(a.Scalar(name), a.Promoted("input", "other")); err != nil {
+			if err := fits(number(a, name), a.Promoted(arg.Input, arg.Other)); err != nil {
 				return err
 			}
 		}
@@ -595,8 +596,8 @@ func checkWhere(a op.Args) error {
 
 // inferWhere lets condition, input and other decide the memory order, in that order.
 func inferWhere(a op.Args) ([]op.Meta, error) {
-	d := a.Promoted("input", "other")
-	vs := append([]op.Value{a.Value("condition")}, convertedTo(d, valuesOf(a, []string{"input", "other"}))...)
+	d := a.Promoted(arg.Input, arg.Other)
+	vs := append([]op.Value{a.Value(arg.Condition)}, convertedTo(d, valuesOf(a, []op.Handle{arg.Input, arg.Other}))...)
 	shape, err := broadcastShape(vs...)
 	if err != nil {
 		return nil, err
@@ -612,17 +613,17 @@ var whereKernels = []op.Kernel{
 }
 
 func whereKernel[T float32 | float64 | int64 | complex128](name string, ds []tensor.DType) op.Kernel {
-	return op.Kernel{Name: name, When: resultIn(ds, "input", "other"), Run: func(c *op.Run) error {
-		d := c.Promoted("input", "other")
-		kernel.Map3(c.Out[0], c.Tensor("condition"), operand(c.Args, "input", d), operand(c.Args, "other", d), kernel.Where[T])
+	return op.Kernel{Name: name, When: resultIn(ds, arg.Input, arg.Other), Run: func(c *op.Run) error {
+		d := c.Promoted(arg.Input, arg.Other)
+		kernel.Map3(c.Out[0], c.Tensor(arg.Condition), operand(c.Args, arg.Input, d), operand(c.Args, arg.Other, d), kernel.Where[T])
 		return nil
 	}}
 }
 
 func whereGrad(g *op.Grad) {
-	c := g.Value("condition")
-	g.To("input", func() op.Value { return g.Op("where", c, g.G(), 0.0) })
-	g.To("other", func() op.Value { return g.Op("where", c, 0.0, g.G()) })
+	c := g.Value(arg.Condition)
+	g.To(arg.Input, func() op.Value { return g.Op("where", c, g.G(), 0.0) })
+	g.To(arg.Other, func() op.Value { return g.Op("where", c, 0.0, g.G()) })
 }
 
 // twoShapes draws two shapes that broadcast with each other.
@@ -657,7 +658,7 @@ func sampleMask(s *op.Sampler, shape []int) *tensor.Tensor {
 // as it is, of the sign given by negative; for integers either. The sum of -0
 // and 0 is 0.
 func addsNothing(a op.Args, negative bool) bool {
-	other, alpha := a.Scalar("other").Float(), a.Scalar("alpha")
+	other, alpha := a.Scalar(arg.OtherScalar).Float(), a.Scalar(arg.Alpha)
 	return other == 0 && !alpha.DType().IsComplex() && alpha.Float() == 1 &&
-		(math.Signbit(other) == negative || a.Value("input").DType().IsInt())
+		(math.Signbit(other) == negative || a.Value(arg.Input).DType().IsInt())
 }

@@ -3,13 +3,14 @@ package ops
 import (
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
 )
 
 func runCat(c *op.Run) error {
-	parts := slices.DeleteFunc(c.Tensors("tensors"), func(t *tensor.Tensor) bool { return skipped(t) })
+	parts := slices.DeleteFunc(c.Tensors(arg.Tensors), func(t *tensor.Tensor) bool { return skipped(t) })
 	if len(parts) > 0 {
 		kernel.Cat(c.Out[0], parts, catDim(c.Args))
 	}
@@ -34,7 +35,7 @@ func skipped(v op.Value) bool { return len(v.Shape()) == 1 && v.Shape()[0] == 0 
 
 // catParts returns the tensors that are not skipped; the first one when all are.
 func catParts(a op.Args) []op.Value {
-	vs := a.Values("tensors")
+	vs := a.Values(arg.Tensors)
 	parts := slices.DeleteFunc(slices.Clone(vs), skipped)
 	if len(parts) == 0 {
 		return vs[:1]
@@ -48,12 +49,12 @@ func catDim(a op.Args) int {
 	if skipped(first) {
 		return 0
 	}
-	d, _ := wrapDim(a.Int("dim"), len(first.Shape()))
+	d, _ := wrapDim(a.Int(arg.Dim), len(first.Shape()))
 	return d
 }
 
 func checkCat(a op.Args) error {
-	vs := a.Values("tensors")
+	vs := a.Values(arg.Tensors)
 	if len(vs) == 0 {
 		return op.RuntimeError("torch.cat(): expected argument 'tensors' to be a non-empty list of Tensors")
 	}
@@ -66,7 +67,7 @@ func checkCat(a op.Args) error {
 	if skipped(first) {
 		return nil
 	}
-	_, err := wrapDim(a.Int("dim"), len(first.Shape()))
+	_, err := wrapDim(a.Int(arg.Dim), len(first.Shape()))
 	return err
 }
 
@@ -89,7 +90,7 @@ func inferCat(a op.Args) ([]op.Meta, error) {
 
 func catType(a op.Args) tensor.DType {
 	var dim, zeroDim tensor.DType
-	for _, v := range a.Values("tensors") {
+	for _, v := range a.Values(arg.Tensors) {
 		if len(v.Shape()) == 0 {
 			zeroDim = tensor.Promote(zeroDim, v.DType())
 		} else {
@@ -101,7 +102,7 @@ func catType(a op.Args) tensor.DType {
 
 // catStrides is channels-last when every tensor is, else contiguous.
 func catStrides(a op.Args, shape []int) []int {
-	for _, v := range a.Values("tensors") {
+	for _, v := range a.Values(arg.Tensors) {
 		if len(v.Shape()) != 4 || tensor.Contiguous.Matches(v.Shape(), v.Strides()) || !tensor.ChannelsLast.Matches(v.Shape(), v.Strides()) {
 			return nil
 		}
@@ -111,7 +112,7 @@ func catStrides(a op.Args, shape []int) []int {
 
 func catGrad(g *op.Grad) {
 	d, at := catDim(g.Args), 0
-	for _, v := range g.Values("tensors") {
+	for _, v := range g.Values(arg.Tensors) {
 		if skipped(v) {
 			g.ToValue(v, func() op.Value { return zeros(g, v) })
 			continue

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -23,7 +24,7 @@ var cdistOps = []*op.Def{
 		Errors:  cdistErrors,
 		Tol:     accumulating(distanceTerms, "a sum of Terms powers and its root"),
 	}, func(b op.Builder, a op.Args) op.Value {
-		return distance(b, rowDifferences(b, a), a.Float("p"))
+		return distance(b, rowDifferences(b, a), a.Float(arg.P))
 	}),
 	stepwise(&op.Def{
 		Sig:     "cdist.backward(Tensor grad, Tensor x1, Tensor x2, Tensor distances, float p) -> Tensor",
@@ -33,15 +34,15 @@ var cdistOps = []*op.Def{
 		Sample:  sampleCdistBackward,
 		Kernels: rowPairKernels(cdistBackwardRun[float32], cdistBackwardRun[float64]),
 		Errors:  cdistBackwardErrors,
-		Tol:     accumulating(func(a op.Args) int { return sizeOf(a.Value("x2"), 2) }, "a sum of Terms slopes"),
+		Tol:     accumulating(func(a op.Args) int { return sizeOf(a.Value(arg.X2), 2) }, "a sum of Terms slopes"),
 	}, func(b op.Builder, a op.Args) op.Value {
-		cot, norm := b.Op("unsqueeze", a.Value("grad"), -1), b.Op("unsqueeze", a.Value("distances"), -1)
-		return b.Op("sum", normSlopes(b, rowDifferences(b, a), cot, norm, a.Float("p")), -2)
+		cot, norm := b.Op("unsqueeze", a.Value(arg.Grad), -1), b.Op("unsqueeze", a.Value(arg.Distances), -1)
+		return b.Op("sum", normSlopes(b, rowDifferences(b, a), cot, norm, a.Float(arg.P)), -2)
 	}),
 }
 
 func inferCdistBackward(a op.Args) ([]op.Meta, error) {
-	pairs, x := a.Value("distances").Shape(), a.Value("x1")
+	pairs, x := a.Value(arg.Distances).Shape(), a.Value(arg.X1)
 	return one(x.DType(), append(slices.Clone(pairs[:len(pairs)-1]), sizeOf(x, 1)), nil), nil
 }
 
@@ -54,14 +55,14 @@ func sampleCdistBackward(s *op.Sampler) []any {
 
 // rowDifferences are those between all pairs of rows of x1 and x2.
 func rowDifferences(b op.Builder, a op.Args) op.Value {
-	return b.Sub(b.Op("unsqueeze", a.Value("x1"), -2), b.Op("unsqueeze", a.Value("x2"), -3))
+	return b.Sub(b.Op("unsqueeze", a.Value(arg.X1), -2), b.Op("unsqueeze", a.Value(arg.X2), -3))
 }
 
 func rowPairKernels(run32, run64 func(c *op.Run) error) []op.Kernel {
 	return []op.Kernel{
-		{Name: "float32", When: op.DTypeIn("x1", tensor.F32), Run: run32},
-		{Name: "float64", When: op.DTypeIn("x1", tensor.F64), Run: run64},
-		{Name: "half", When: op.DTypeIn("x1", halfTypes...), Run: inFloat32(run32)},
+		{Name: "float32", When: op.DTypeIn(arg.X1, tensor.F32), Run: run32},
+		{Name: "float64", When: op.DTypeIn(arg.X1, tensor.F64), Run: run64},
+		{Name: "half", When: op.DTypeIn(arg.X1, halfTypes...), Run: inFloat32(run32)},
 	}
 }
 
@@ -79,25 +80,25 @@ func rowPairs[T float32 | float64](x, y *tensor.Tensor) kernel.Rows[T] {
 }
 
 func cdistRun[T float32 | float64](c *op.Run) error {
-	rows := rowPairs[T](c.Tensor("x1"), c.Tensor("x2"))
-	writeTo(c.Out[0], func(out []T) { kernel.Distances(rows, c.Float("p"), out) })
+	rows := rowPairs[T](c.Tensor(arg.X1), c.Tensor(arg.X2))
+	writeTo(c.Out[0], func(out []T) { kernel.Distances(rows, c.Float(arg.P), out) })
 	return nil
 }
 
 func cdistBackwardRun[T float32 | float64](c *op.Run) error {
-	rows := rowPairs[T](c.Tensor("x1"), c.Tensor("x2"))
-	g, d := contiguousData[T](c.Tensor("grad")), contiguousData[T](c.Tensor("distances"))
-	writeTo(c.Out[0], func(out []T) { kernel.DistanceGrads(rows, c.Float("p"), g, d, out) })
+	rows := rowPairs[T](c.Tensor(arg.X1), c.Tensor(arg.X2))
+	g, d := contiguousData[T](c.Tensor(arg.Grad)), contiguousData[T](c.Tensor(arg.Distances))
+	writeTo(c.Out[0], func(out []T) { kernel.DistanceGrads(rows, c.Float(arg.P), g, d, out) })
 	return nil
 }
 
 // cdistGrad takes the distances as they are before they are rounded to a half
 // type, for those of infinite order are compared with the differences.
 func cdistGrad(g *op.Grad) {
-	x, y, p := wide(g, g.Value("x1")), wide(g, g.Value("x2")), g.Float("p")
+	x, y, p := wide(g, g.Value(arg.X1)), wide(g, g.Value(arg.X2)), g.Float(arg.P)
 	if p == 0 {
-		g.To("x1", func() op.Value { return zeros(g, x) })
-		g.To("x2", func() op.Value { return zeros(g, y) })
+		g.To(arg.X1, func() op.Value { return zeros(g, x) })
+		g.To(arg.X2, func() op.Value { return zeros(g, y) })
 		return
 	}
 	cot, d := wide(g, g.G()), g.Out[0]
@@ -105,22 +106,22 @@ func cdistGrad(g *op.Grad) {
 		d = g.Op("cdist", x, y, p)
 	}
 	turned := func(v op.Value) op.Value { return g.Op("transpose", v, -2, -1) }
-	g.To("x1", func() op.Value { return g.Op("cdist.backward", cot, x, y, d, p) })
-	g.To("x2", func() op.Value { return g.Op("cdist.backward", turned(cot), y, x, turned(d), p) })
+	g.To(arg.X1, func() op.Value { return g.Op("cdist.backward", cot, x, y, d, p) })
+	g.To(arg.X2, func() op.Value { return g.Op("cdist.backward", turned(cot), y, x, turned(d), p) })
 }
 
 // roundedRows are the rows of a call with their errors; terms are those of its sums.
 func roundedRows(r *op.Rounding, terms int) kernel.RoundedRows {
-	x, y := r.Tensor("x1"), r.Tensor("x2")
+	x, y := r.Tensor(arg.X1), r.Tensor(arg.X2)
 	return kernel.RoundedRows{
-		Rows: rowPairs[float64](x, y), Errs: rowPairs[float64](errorOf(r, "x1"), errorOf(r, "x2")),
-		Unit: r.Unit, Whole: r.Integral("x1") && r.Integral("x2"),
+		Rows: rowPairs[float64](x, y), Errs: rowPairs[float64](errorOf(r, arg.X1), errorOf(r, arg.X2)),
+		Unit: r.Unit, Whole: r.Integral(arg.X1) && r.Integral(arg.X2),
 		Sum: r.Sum(terms), Sqrt: r.ULP(3), Pow: r.ULP(16), Div: r.ULP(2.5),
 	}
 }
 
 // errorOf is the error of an argument, zeros for none.
-func errorOf(r *op.Rounding, name string) *tensor.Tensor {
+func errorOf(r *op.Rounding, name op.TensorArg) *tensor.Tensor {
 	if e := r.Error(name); e != nil {
 		return e
 	}
@@ -128,20 +129,20 @@ func errorOf(r *op.Rounding, name string) *tensor.Tensor {
 }
 
 func cdistErrors(r *op.Rounding) ([]*tensor.Tensor, bool) {
-	p := r.Float("p")
+	p := r.Float(arg.P)
 	rows, e := roundedRows(r, distanceTerms(r.Args)), tensor.Unset(tensor.F64, r.Out[0].Shape(), nil)
 	ok := kernel.DistanceErrors(rows, p, contiguousData[float64](r.Out[0]), tensor.Data[float64](e)[:e.Len()])
 	return exactOr(e, rows.Whole && (p == 0 || p == 1 || math.IsInf(p, 1))), ok
 }
 
 func cdistBackwardErrors(r *op.Rounding) ([]*tensor.Tensor, bool) {
-	p := r.Float("p")
-	rows, e := roundedRows(r, sizeOf(r.Value("x2"), 2)), tensor.Unset(tensor.F64, r.Out[0].Shape(), nil)
-	rounded := func(name string) kernel.Rounded {
+	p := r.Float(arg.P)
+	rows, e := roundedRows(r, sizeOf(r.Value(arg.X2), 2)), tensor.Unset(tensor.F64, r.Out[0].Shape(), nil)
+	rounded := func(name op.TensorArg) kernel.Rounded {
 		return kernel.Rounded{Values: contiguousData[float64](r.Tensor(name)), Errs: contiguousData[float64](errorOf(r, name)), Whole: r.Integral(name)}
 	}
-	ok := kernel.DistanceGradErrors(rows, p, rounded("grad"), rounded("distances"), tensor.Data[float64](e)[:e.Len()])
-	return exactOr(e, rows.Whole && r.Integral("grad") && (p == 1 || math.IsInf(p, 1))), ok
+	ok := kernel.DistanceGradErrors(rows, p, rounded(arg.Grad), rounded(arg.Distances), tensor.Data[float64](e)[:e.Len()])
+	return exactOr(e, rows.Whole && r.Integral(arg.Grad) && (p == 1 || math.IsInf(p, 1))), ok
 }
 
 // exactOr is e, but nil where whole numbers have no error.
@@ -153,19 +154,19 @@ func exactOr(e *tensor.Tensor, whole bool) []*tensor.Tensor {
 }
 
 func checkCdist(a op.Args) error {
-	x, y := a.Value("x1"), a.Value("x2")
+	x, y := a.Value(arg.X1), a.Value(arg.X2)
 	modes := []string{"use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"}
 	switch {
-	case a.Has("compute_mode") && !slices.Contains(modes, a.Str("compute_mode")):
-		return op.ValueError("%s is not a valid value for argument 'compute_mode'", a.Str("compute_mode"))
+	case a.Has(arg.ComputeMode) && !slices.Contains(modes, a.Str(arg.ComputeMode)):
+		return op.ValueError("%s is not a valid value for argument 'compute_mode'", a.Str(arg.ComputeMode))
 	case len(x.Shape()) < 2 || len(y.Shape()) < 2:
 		return op.RuntimeError("arguments 'x1' and 'x2' must have at least 2 dimensions")
 	case sizeOf(x, 1) != sizeOf(y, 1):
 		return op.RuntimeError("arguments 'x1' and 'x2' must have the same number of columns, not %d and %d", sizeOf(x, 1), sizeOf(y, 1))
 	case x.DType() != y.DType() || !x.DType().IsDifferentiable() || x.DType().IsComplex():
 		return op.RuntimeError("arguments 'x1' and 'x2' must have the same floating point dtype, not %s and %s", x.DType(), y.DType())
-	case a.Float("p") < 0:
-		return op.RuntimeError("argument 'p' must not be negative, but is %v", a.Float("p"))
+	case a.Float(arg.P) < 0:
+		return op.RuntimeError("argument 'p' must not be negative, but is %v", a.Float(arg.P))
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -14,9 +15,9 @@ var complexOps = []*op.Def{
 		Sig:     "complex(Tensor real, Tensor imag) -> Tensor",
 		Names:   []string{"torch.complex"},
 		Doc:     "real + i·imag.",
-		SBP:     anyOf(pointwise, additive("real", "imag")),
-		Reject:  checkParts("real", "imag"),
-		Infer:   elementwise(func(a op.Args) tensor.DType { return complexOf(a.Value("real").DType()) }, "real", "imag"),
+		SBP:     anyOf(pointwise, additive(arg.Real, arg.Imag)),
+		Reject:  checkParts(arg.Real, arg.Imag),
+		Infer:   elementwise(func(a op.Args) tensor.DType { return complexOf(a.Value(arg.Real).DType()) }, arg.Real, arg.Imag),
 		Kernels: []op.Kernel{{Name: "copy", Run: runComplex}},
 		Grad:    complexGrad,
 		Sample:  sampleComplex,
@@ -26,7 +27,7 @@ var complexOps = []*op.Def{
 		Sig:     "polar(Tensor abs, Tensor angle) -> Tensor",
 		Names:   []string{"torch.polar"},
 		Doc:     "abs·cos(angle) + i·abs·sin(angle).",
-		Reject:  checkParts("abs", "angle"),
+		Reject:  checkParts(arg.Abs, arg.Angle),
 		Compose: composePolar,
 		Sample:  samplePolar,
 		Tol:     ulpTol(5, "OpenCL: sin and cos 4 ULP, and a product"),
@@ -49,7 +50,7 @@ var complexOps = []*op.Def{
 		Names:  []string{"torch.view_as_complex"},
 		Doc:    "A view of a tensor whose last dimension has size 2 as complex numbers.",
 		Traits: op.View,
-		SBP:    anyOf(linear("input"), planes(1, "input")),
+		SBP:    anyOf(linear(arg.Input), planes(1, arg.Input)),
 		Reject: checkPairs,
 		Infer:  inferViewAsComplex,
 		View:   viewViewAsComplex,
@@ -60,7 +61,7 @@ var complexOps = []*op.Def{
 }
 
 func runComplex(c *op.Run) error {
-	for i, part := range []string{"real", "imag"} {
+	for i, part := range []op.TensorArg{arg.Real, arg.Imag} {
 		x, err := c.Tensor(part).Expand(c.Out[0].Shape()...)
 		if err != nil {
 			return err
@@ -71,8 +72,8 @@ func runComplex(c *op.Run) error {
 }
 
 func complexGrad(g *op.Grad) {
-	g.To("real", func() op.Value { return g.Op("real", g.G()) })
-	g.To("imag", func() op.Value { return g.Op("imag", g.G()) })
+	g.To(arg.Real, func() op.Value { return g.Op("real", g.G()) })
+	g.To(arg.Imag, func() op.Value { return g.Op("imag", g.G()) })
 }
 
 func sampleComplex(s *op.Sampler) []any {
@@ -81,7 +82,7 @@ func sampleComplex(s *op.Sampler) []any {
 }
 
 func composePolar(b op.Builder, a op.Args) []op.Value {
-	r, phi := a.Value("abs"), a.Value("angle")
+	r, phi := a.Value(arg.Abs), a.Value(arg.Angle)
 	return vals(b.Op("complex", b.Mul(r, b.Op("cos", phi)), b.Mul(r, b.Op("sin", phi))))
 }
 
@@ -91,7 +92,7 @@ func samplePolar(s *op.Sampler) []any {
 }
 
 func inferViewAsReal(a op.Args) ([]op.Meta, error) {
-	v := a.Value("input")
+	v := a.Value(arg.Input)
 	if !v.DType().IsComplex() {
 		return nil, op.RuntimeError("view_as_real is only supported for complex tensors")
 	}
@@ -99,20 +100,20 @@ func inferViewAsReal(a op.Args) ([]op.Meta, error) {
 }
 
 func viewViewAsReal(a op.Args) (*tensor.Tensor, error) {
-	if !a.Value("input").DType().IsComplex() {
+	if !a.Value(arg.Input).DType().IsComplex() {
 		return nil, op.RuntimeError("view_as_real is only supported for complex tensors")
 	}
-	return asReal(a.Tensor("input")), nil
+	return asReal(a.Tensor(arg.Input)), nil
 }
 
 func inferViewAsComplex(a op.Args) ([]op.Meta, error) {
-	v := a.Value("input")
+	v := a.Value(arg.Input)
 	n := len(v.Shape()) - 1
 	return one(complexOf(v.DType()), v.Shape()[:n], halved(v.Strides()[:n])), nil
 }
 
 func viewViewAsComplex(a op.Args) (*tensor.Tensor, error) {
-	t := a.Tensor("input")
+	t := a.Tensor(arg.Input)
 	n := t.Dim() - 1
 	return tensor.FromBytes(complexOf(t.DType()), t.Shape()[:n], halved(t.Strides()[:n]), t.Offset()/2, t.Storage())
 }
@@ -139,7 +140,7 @@ func realOf(d tensor.DType) tensor.DType {
 // errComplexHalf says that the result would be complex32.
 var errComplexHalf = fmt.Errorf("%w: dtype complex32", op.ErrUnknown)
 
-func checkParts(x, y string) func(op.Args) error {
+func checkParts(x, y op.TensorArg) func(op.Args) error {
 	return func(a op.Args) error {
 		d := a.Value(x).DType()
 		switch {
@@ -185,8 +186,8 @@ func halved(xs []int) []int {
 // own real part.
 func partOp(name string, i int) *op.Def {
 	check := func(a op.Args) error {
-		if i == 1 && !a.Value("input").DType().IsComplex() {
-			return op.RuntimeError("imag is not implemented for tensors with non-complex dtypes: argument 'input' is %s", a.Value("input").DType())
+		if i == 1 && !a.Value(arg.Input).DType().IsComplex() {
+			return op.RuntimeError("imag is not implemented for tensors with non-complex dtypes: argument 'input' is %s", a.Value(arg.Input).DType())
 		}
 		return nil
 	}
@@ -199,7 +200,7 @@ func partOp(name string, i int) *op.Def {
 		Reject: check,
 		Infer:  inferPartOp,
 		View: func(a op.Args) (*tensor.Tensor, error) {
-			t := a.Tensor("input")
+			t := a.Tensor(arg.Input)
 			if !t.DType().IsComplex() {
 				return t, nil
 			}
@@ -217,7 +218,7 @@ func partOp(name string, i int) *op.Def {
 }
 
 func inferPartOp(a op.Args) ([]op.Meta, error) {
-	v := a.Value("input")
+	v := a.Value(arg.Input)
 	if !v.DType().IsComplex() {
 		return one(v.DType(), v.Shape(), v.Strides()), nil
 	}
@@ -232,7 +233,7 @@ func complexSample(s *op.Sampler, shape []int) *tensor.Tensor {
 }
 
 func checkPairs(a op.Args) error {
-	v := a.Value("input")
+	v := a.Value(arg.Input)
 	n := len(v.Shape()) - 1
 	switch d := v.DType(); {
 	case d == tensor.F16:

@@ -81,13 +81,15 @@ func (f rule) apply(on op.Applier, a op.Args) (v op.Value, err error) {
 }
 
 // grad applies the rule once more, and walks its steps backward.
-func (f rule) grad(g *op.Grad, fixed []string) {
+func (f rule) grad(g *op.Grad, fixed []op.Handle) {
 	t := &stepTape{Applier: g.Applier, need: map[op.Value]bool{}}
 	for _, v := range g.AllValues() {
 		t.need[v] = g.NeedsValue(v)
 	}
-	for _, name := range fixed {
-		t.need[g.Value(name)] = false
+	for _, p := range fixed {
+		if v, ok := g.Any(p).(op.Value); ok {
+			t.need[v] = false
+		}
 	}
 	out := f(op.Builder{Applier: t}, g.Args)
 	cot := autograd.Cotangents{out: g.Cast(g.G(), out.DType())}

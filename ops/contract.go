@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -12,55 +13,55 @@ var contractOps = []*op.Def{
 	{
 		Sig:     "matmul(Tensor input, Tensor other) -> Tensor",
 		Traits:  op.Contraction,
-		SBP:     anyOf(axes("input k, other k -> | input k, other *kn -> *n | input *mk, other k -> *m | input *mk, other *kn -> *mn"), linear("input", "other")),
+		SBP:     anyOf(axes("input k, other k -> | input k, other *kn -> *n | input *mk, other k -> *m | input *mk, other *kn -> *mn"), linear(arg.Input, arg.Other)),
 		Names:   []string{"torch.matmul", "Tensor.matmul", "operator.matmul", "torch.linalg.matmul"},
 		Doc:     "Matrix product: out[…, i, j] = Σₖ input[…, i, k]·other[…, k, j]; vectors count as one row or column, leading dimensions broadcast.",
 		Infer:   inferMatmul,
 		Kernels: reporting(productKernels(matmulEmpty, zeroResults, matmulRun[float32], matmulRun[float64], matmulIntegers)),
 		Grad:    matmulGrad,
 		Sample:  sampleMatmul,
-		Tol:     ownMagnitude(accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "each element sums one product per inner index")),
+		Tol:     ownMagnitude(accumulating(func(a op.Args) int { return sizeOf(a.Value(arg.Input), 1) }, "each element sums one product per inner index")),
 	},
 	{
 		Sig:     "mm(Tensor input, Tensor mat2) -> Tensor",
 		Traits:  op.Contraction,
-		SBP:     anyOf(axes("input mk, mat2 kn -> mn"), linear("input", "mat2")),
+		SBP:     anyOf(axes("input mk, mat2 kn -> mn"), linear(arg.Input, arg.Mat2)),
 		Names:   []string{"torch.mm", "Tensor.mm"},
 		Doc:     "Matrix product of two matrices: out[i, j] = Σₖ input[i, k]·mat2[k, j].",
 		Infer:   func(a op.Args) ([]op.Meta, error) { return ranked(a, 2) },
 		Kernels: reporting(productKernels(mat2Empty, zeroResults, mat2Run[float32], mat2Run[float64], mat2Integers)),
 		Grad:    mat2Grad,
 		Sample:  sampleMm,
-		Tol:     ownMagnitude(accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "each element sums one product per inner index")),
+		Tol:     ownMagnitude(accumulating(func(a op.Args) int { return sizeOf(a.Value(arg.Input), 1) }, "each element sums one product per inner index")),
 	},
 	{
 		Sig:     "bmm(Tensor input, Tensor mat2) -> Tensor",
 		Traits:  op.Contraction,
-		SBP:     anyOf(axes("input bmk, mat2 bkn -> bmn"), linear("input", "mat2")),
+		SBP:     anyOf(axes("input bmk, mat2 bkn -> bmn"), linear(arg.Input, arg.Mat2)),
 		Names:   []string{"torch.bmm", "Tensor.bmm"},
 		Doc:     "Matrix products of two batches: out[b, i, j] = Σₖ input[b, i, k]·mat2[b, k, j].",
 		Infer:   func(a op.Args) ([]op.Meta, error) { return ranked(a, 3) },
 		Kernels: reporting(productKernels(mat2Empty, zeroResults, mat2Run[float32], mat2Run[float64], mat2Integers)),
 		Grad:    mat2Grad,
 		Sample:  sampleBmm,
-		Tol:     ownMagnitude(accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "each element sums one product per inner index")),
+		Tol:     ownMagnitude(accumulating(func(a op.Args) int { return sizeOf(a.Value(arg.Input), 1) }, "each element sums one product per inner index")),
 	},
 	{
 		Sig:     "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
 		Traits:  op.Contraction,
-		SBP:     anyOf(axes("input *k, weight nk, +bias n -> *n | input *k, weight k, +bias * -> *"), multilinear([]string{"input", "weight"}, "bias")),
+		SBP:     anyOf(axes("input *k, weight nk, +bias n -> *n | input *k, weight k, +bias * -> *"), multilinear([]op.Handle{arg.Input, arg.Weight}, arg.Bias)),
 		Names:   []string{"torch.nn.functional.linear"},
 		Doc:     "Affine map of the last dimension: out[…, j] = Σₖ input[…, k]·weight[j, k] + bias[j].",
 		Infer:   inferLinear,
 		Kernels: reporting(productKernels(linearEmpty, spreadBias, linearRun[float32], linearRun[float64], linearIntegers)),
 		Grad:    linearGrad,
 		Sample:  sampleLinear,
-		Tol:     ownMagnitude(accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) + 1 }, "each element sums one product per input feature and the bias")),
+		Tol:     ownMagnitude(accumulating(func(a op.Args) int { return sizeOf(a.Value(arg.Input), 1) + 1 }, "each element sums one product per input feature and the bias")),
 	},
 }
 
 func inferMatmul(a op.Args) ([]op.Meta, error) {
-	p, err := matmulOf(a.Value("input"), a.Value("other"))
+	p, err := matmulOf(a.Value(arg.Input), a.Value(arg.Other))
 	if err != nil {
 		return nil, err
 	}
@@ -79,13 +80,13 @@ func sampleBmm(s *op.Sampler) []any {
 
 func inferLinear(a op.Args) ([]op.Meta, error) {
 	l, err := linearOf(a)
-	if err == nil && a.Has("bias") {
+	if err == nil && a.Has(arg.Bias) {
 		err = checkBias(a, l)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return one(a.Value("input").DType(), l.out, nil), nil
+	return one(a.Value(arg.Input).DType(), l.out, nil), nil
 }
 
 func sampleLinear(s *op.Sampler) []any {
@@ -107,8 +108,8 @@ type gemmType interface {
 // exist for every dtype but bool and float16; without products to sum, for those too.
 func productKernels(empty op.Pred, zeros func(c *op.Run) error, run32, run64, other func(c *op.Run) error) []op.Kernel {
 	others := slices.Concat(integerTypes, complexTypes)
-	return append(floatKernels("input", run32, run64),
-		op.Kernel{Name: "integer and complex", When: op.DTypeIn("input", others...), Run: other},
+	return append(floatKernels(arg.Input, run32, run64),
+		op.Kernel{Name: "integer and complex", When: op.DTypeIn(arg.Input, others...), Run: other},
 		op.Kernel{Name: "no products", When: empty, Priority: 1, Run: zeros},
 	)
 }
@@ -176,14 +177,14 @@ func (p *product) isEmpty(x, y op.Value) bool {
 var matmulEmpty = op.Pred{
 	Text: "no products to sum",
 	Holds: func(a op.Args) bool {
-		x, y := a.Value("input"), a.Value("other")
+		x, y := a.Value(arg.Input), a.Value(arg.Other)
 		p, err := matmulOf(x, y)
 		return err == nil && p.isEmpty(x, y)
 	},
 }
 
 func matmulRun[T gemmType](c *op.Run) error {
-	matmulInto[T](c.Tensor("input"), c.Tensor("other"), c.Out[0], c.Done)
+	matmulInto[T](c.Tensor(arg.Input), c.Tensor(arg.Other), c.Out[0], c.Done)
 	return nil
 }
 
@@ -213,7 +214,7 @@ func stackOf[T gemmType](t *tensor.Tensor, batch []int) kernel.Stack[T] {
 }
 
 func matmulIntegers(c *op.Run) error {
-	return byElement(c, "input", elementRuns{
+	return byElement(c, arg.Input, elementRuns{
 		matmulRun[uint8], matmulRun[int8], matmulRun[int16], matmulRun[int32], matmulRun[int64], matmulRun[complex64], matmulRun[complex128],
 	})
 }
@@ -224,14 +225,14 @@ type elementRuns [7]func(c *op.Run) error
 var elementOrder = slices.Concat(integerTypes, complexTypes)
 
 // byElement runs the instance for the dtype of the named argument.
-func byElement(c *op.Run, arg string, runs elementRuns) error {
+func byElement(c *op.Run, arg op.TensorArg, runs elementRuns) error {
 	return runs[slices.Index(elementOrder, c.Tensor(arg).DType())](c)
 }
 
-func matmulGrad(g *op.Grad) { matmulGrads(g, "input", "other") }
+func matmulGrad(g *op.Grad) { matmulGrads(g, arg.Input, arg.Other) }
 
 // matmulGrads sets dX = G·Yᴴ and dY = Xᴴ·G, summed over broadcast batches.
-func matmulGrads(g *op.Grad, xName, yName string) {
+func matmulGrads(g *op.Grad, xName, yName op.TensorArg) {
 	x, y := g.Value(xName), g.Value(yName)
 	p, err := matmulOf(x, y)
 	if err != nil {
@@ -261,7 +262,7 @@ func adjoint(g *op.Grad, v op.Value) op.Value {
 
 // ranked infers mm and bmm: matmul of two tensors of n dimensions, without broadcasting.
 func ranked(a op.Args, n int) ([]op.Meta, error) {
-	x, y := a.Value("input"), a.Value("mat2")
+	x, y := a.Value(arg.Input), a.Value(arg.Mat2)
 	if len(x.Shape()) != n || len(y.Shape()) != n {
 		return nil, op.RuntimeError("input and mat2 must have %d dimensions, but have shapes %s and %s", n, tensor.ShapeString(x.Shape()), tensor.ShapeString(y.Shape()))
 	}
@@ -278,23 +279,23 @@ func ranked(a op.Args, n int) ([]op.Meta, error) {
 var mat2Empty = op.Pred{
 	Text: "no products to sum",
 	Holds: func(a op.Args) bool {
-		p, err := matmulOf(a.Value("input"), a.Value("mat2"))
-		return err == nil && p.isEmpty(a.Value("input"), a.Value("mat2"))
+		p, err := matmulOf(a.Value(arg.Input), a.Value(arg.Mat2))
+		return err == nil && p.isEmpty(a.Value(arg.Input), a.Value(arg.Mat2))
 	},
 }
 
 func mat2Run[T gemmType](c *op.Run) error {
-	matmulInto[T](c.Tensor("input"), c.Tensor("mat2"), c.Out[0], c.Done)
+	matmulInto[T](c.Tensor(arg.Input), c.Tensor(arg.Mat2), c.Out[0], c.Done)
 	return nil
 }
 
 func mat2Integers(c *op.Run) error {
-	return byElement(c, "input", elementRuns{
+	return byElement(c, arg.Input, elementRuns{
 		mat2Run[uint8], mat2Run[int8], mat2Run[int16], mat2Run[int32], mat2Run[int64], mat2Run[complex64], mat2Run[complex128],
 	})
 }
 
-func mat2Grad(g *op.Grad) { matmulGrads(g, "input", "mat2") }
+func mat2Grad(g *op.Grad) { matmulGrads(g, arg.Input, arg.Mat2) }
 
 // sampleMatmul draws any of the forms of matmul, with tied inner sizes and
 // broadcast batches.
@@ -329,7 +330,7 @@ type affineMap struct {
 }
 
 func linearOf(a op.Args) (*affineMap, error) {
-	x, w := a.Value("input"), a.Value("weight")
+	x, w := a.Value(arg.Input), a.Value(arg.Weight)
 	xs, ws := x.Shape(), w.Shape()
 	if len(xs) == 0 || len(ws) == 0 || len(ws) > 2 {
 		return nil, op.RuntimeError("input needs at least 1 dimension and weight 1 or 2, but they have shapes %s and %s", tensor.ShapeString(xs), tensor.ShapeString(ws))
@@ -352,7 +353,7 @@ func linearOf(a op.Args) (*affineMap, error) {
 // checkBias applies PyTorch's rules: where it can, it adds the bias to all
 // rows at once (addmm), which is stricter than a sum in place.
 func checkBias(a op.Args, l *affineMap) error {
-	x, w, b := a.Value("input"), a.Value("weight"), a.Value("bias")
+	x, w, b := a.Value(arg.Input), a.Value(arg.Weight), a.Value(arg.Bias)
 	target := l.out
 	fused := len(x.Shape()) == 2 || len(x.Shape()) == 3 && tensor.Contiguous.Matches(x.Shape(), x.Strides())
 	if fused {
@@ -410,7 +411,7 @@ func spreadBias(c *op.Run) error {
 	if err != nil {
 		return err
 	}
-	bias := c.Tensor("bias")
+	bias := c.Tensor(arg.Bias)
 	if bias == nil {
 		return zeroResults(c)
 	}
@@ -427,9 +428,9 @@ func linearRun[T gemmType](c *op.Run) error {
 	if err != nil {
 		return err
 	}
-	x := c.Tensor("input").Reshape(l.m, l.k)
-	w := c.Tensor("weight").Reshape(l.n, l.k)
-	if c.Has("bias") {
+	x := c.Tensor(arg.Input).Reshape(l.m, l.k)
+	w := c.Tensor(arg.Weight).Reshape(l.n, l.k)
+	if c.Has(arg.Bias) {
 		if err := spreadBias(c); err != nil {
 			return err
 		}
@@ -440,12 +441,12 @@ func linearRun[T gemmType](c *op.Run) error {
 	if c.Done != nil {
 		done = func(lo, hi int) { c.Done(lo*l.n, hi*l.n) }
 	}
-	kernel.GemmThen(l.m, l.n, l.k, a, b, kernel.Mat[T]{Data: tensor.Data[T](c.Out[0]), RS: l.n, CS: 1}, c.Has("bias"), done)
+	kernel.GemmThen(l.m, l.n, l.k, a, b, kernel.Mat[T]{Data: tensor.Data[T](c.Out[0]), RS: l.n, CS: 1}, c.Has(arg.Bias), done)
 	return nil
 }
 
 func linearIntegers(c *op.Run) error {
-	return byElement(c, "input", elementRuns{
+	return byElement(c, arg.Input, elementRuns{
 		linearRun[uint8], linearRun[int8], linearRun[int16], linearRun[int32], linearRun[int64], linearRun[complex64], linearRun[complex128],
 	})
 }
@@ -455,15 +456,15 @@ func linearGrad(g *op.Grad) {
 	if err != nil {
 		op.Fail(err)
 	}
-	x, w := g.Value("input"), g.Value("weight")
+	x, w := g.Value(arg.Input), g.Value(arg.Weight)
 	cot := g.Reshape(g.G(), []int{l.m, l.n})
-	g.To("input", func() op.Value {
+	g.To(arg.Input, func() op.Value {
 		d := g.Op("matmul", cot, conj(g, g.Reshape(w, []int{l.n, l.k})))
 		return g.Reshape(d, x.Shape())
 	})
-	g.To("weight", func() op.Value {
+	g.To(arg.Weight, func() op.Value {
 		d := g.Op("matmul", g.Op("transpose", cot, 0, 1), conj(g, g.Reshape(x, []int{l.m, l.k})))
 		return g.Reshape(d, w.Shape())
 	})
-	g.To("bias", func() op.Value { return g.Reshape(g.G(), l.biasShape(g.Value("bias"))) })
+	g.To(arg.Bias, func() op.Value { return g.Reshape(g.G(), l.biasShape(g.Value(arg.Bias))) })
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -26,9 +27,9 @@ func convolutions(n int) []*op.Def {
 			Names:  []string{"torch.nn.functional." + forward, "torch." + forward},
 			Doc:    "Cross-correlation: out[b, o, …, y, x] = bias[o] + Σ weight[o, c, …, i, j]·input[b, c, …, y·stride − padding + i·dilation, x·stride − padding + j·dilation], c over the channels of o's group.",
 			Infer:  inferConv(plan),
-			Kernels: append(reporting(floatKernels("input", convRun[float32](plan), convRun[float64](plan))),
-				op.Kernel{Name: "integer", When: op.And(op.DTypeIn("input", integerTypes...), undilated), Run: convOther(plan)},
-				op.Kernel{Name: "int64 and complex", When: op.DTypeIn("input", tensor.I64, tensor.C64, tensor.C128), Run: convOther(plan)},
+			Kernels: append(reporting(floatKernels(arg.Input, convRun[float32](plan), convRun[float64](plan))),
+				op.Kernel{Name: "integer", When: op.And(op.DTypeIn(arg.Input, integerTypes...), undilated), Run: convOther(plan)},
+				op.Kernel{Name: "int64 and complex", When: op.DTypeIn(arg.Input, tensor.I64, tensor.C64, tensor.C128), Run: convOther(plan)},
 				op.Kernel{Name: "no elements", When: noElements(plan), Priority: 1, Run: zeroResults},
 			),
 			Grad:   convGrad(plan),
@@ -42,8 +43,8 @@ func convolutions(n int) []*op.Def {
 			Names:  []string{"torch.nn.functional." + transposed, "torch." + transposed},
 			Doc:    "Transposed convolution, the gradient of " + forward + " with respect to its input: input[b, c, …, y, x]·weight[c, o, …, i, j] is added to out[b, o, …, y·stride − padding + i·dilation, x·stride − padding + j·dilation].",
 			Infer:  inferConv(transposedPlan),
-			Kernels: append(floatKernels("input", convTransposeRun[float32](transposedPlan), convTransposeRun[float64](transposedPlan)),
-				op.Kernel{Name: "int64", When: op.DTypeIn("input", tensor.I64), Run: convTransposeRun[int64](transposedPlan)},
+			Kernels: append(floatKernels(arg.Input, convTransposeRun[float32](transposedPlan), convTransposeRun[float64](transposedPlan)),
+				op.Kernel{Name: "int64", When: op.DTypeIn(arg.Input, tensor.I64), Run: convTransposeRun[int64](transposedPlan)},
 				op.Kernel{Name: "no elements", When: noElements(transposedPlan), Priority: 1, Run: zeroResults},
 			),
 			Grad:   convTransposeGrad(transposedPlan),
@@ -54,38 +55,38 @@ func convolutions(n int) []*op.Def {
 }
 
 func convolutionsTerms(a op.Args) int {
-	w := a.Value("weight").Shape()
-	return w[0]/max(a.Int("groups"), 1)*tensor.NumElements(w[2:]) + 1
+	w := a.Value(arg.Weight).Shape()
+	return w[0]/max(a.Int(arg.Groups), 1)*tensor.NumElements(w[2:]) + 1
 }
 
 // bilinearOps are the three bilinear parts of a convolution, over any number of dimensions.
 var bilinearOps = []*op.Def{
 	{
 		Sig:     "conv.map(Tensor image, Tensor weight, int[] size, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor",
-		SBP:     anyOf(bilinearConv("image ni, weight oi -> no"), linear("image", "weight")),
+		SBP:     anyOf(bilinearConv("image ni, weight oi -> no"), linear(arg.Image, arg.Weight)),
 		Doc:     "Convolution of a batch without bias to a map of a given size; outside the image there are zeros.",
-		Infer:   inferBilinear("image", func(p *plane, image, weight op.Value) []int { return p.shape(image, 0, weight.Shape()[0]) }),
-		Kernels: bilinearKernels("image", mapRun[float32], mapRun[float64], mapRun[complex64], mapRun[complex128]),
+		Infer:   inferBilinear(arg.Image, func(p *plane, image, weight op.Value) []int { return p.shape(image, 0, weight.Shape()[0]) }),
+		Kernels: bilinearKernels(arg.Image, mapRun[float32], mapRun[float64], mapRun[complex64], mapRun[complex128]),
 		Grad:    convMapGrad,
 		Sample:  sampleBilinear(func(image, mapped, weight *tensor.Tensor) (x, y, size *tensor.Tensor) { return image, weight, mapped }),
-		Tol:     ownMagnitude(accumulating(func(a op.Args) int { return patchSize(a.Value("weight")) }, "each element sums one product per weight of its filter")),
+		Tol:     ownMagnitude(accumulating(func(a op.Args) int { return patchSize(a.Value(arg.Weight)) }, "each element sums one product per weight of its filter")),
 	},
 	{
 		Sig:     "conv.image(Tensor map, Tensor weight, int[] size, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor",
-		SBP:     anyOf(bilinearConv("map no, weight oi -> ni"), linear("map", "weight")),
+		SBP:     anyOf(bilinearConv("map no, weight oi -> ni"), linear(arg.Map, arg.Weight)),
 		Doc:     "Gradient of conv.map with respect to an image of a given size.",
-		Infer:   inferBilinear("map", func(p *plane, m, weight op.Value) []int { return p.shape(m, 0, p.Groups*weight.Shape()[1]) }),
-		Kernels: bilinearKernels("map", imageRun[float32], imageRun[float64], imageRun[complex64], imageRun[complex128]),
+		Infer:   inferBilinear(arg.Map, func(p *plane, m, weight op.Value) []int { return p.shape(m, 0, p.Groups*weight.Shape()[1]) }),
+		Kernels: bilinearKernels(arg.Map, imageRun[float32], imageRun[float64], imageRun[complex64], imageRun[complex128]),
 		Grad:    convImageGrad,
 		Sample:  sampleBilinear(func(image, mapped, weight *tensor.Tensor) (x, y, size *tensor.Tensor) { return mapped, weight, image }),
 		Tol:     ownMagnitude(accumulating(convImageTerms, "each element sums at most one product per weight")),
 	},
 	{
 		Sig:     "conv.weight(Tensor image, Tensor map, int[] size, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor",
-		SBP:     anyOf(bilinearConv("image ni, map no -> oi"), linear("image", "map")),
+		SBP:     anyOf(bilinearConv("image ni, map no -> oi"), linear(arg.Image, arg.Map)),
 		Doc:     "Gradient of conv.map with respect to weights with kernels of a given size.",
-		Infer:   inferBilinear("image", func(p *plane, image, m op.Value) []int { return p.shape(m, 1, image.Shape()[1]/p.Groups) }),
-		Kernels: bilinearKernels("image", weightRun[float32], weightRun[float64], weightRun[complex64], weightRun[complex128]),
+		Infer:   inferBilinear(arg.Image, func(p *plane, image, m op.Value) []int { return p.shape(m, 1, image.Shape()[1]/p.Groups) }),
+		Kernels: bilinearKernels(arg.Image, weightRun[float32], weightRun[float64], weightRun[complex64], weightRun[complex128]),
 		Grad:    convWeightGrad,
 		Sample:  sampleBilinear(func(image, mapped, weight *tensor.Tensor) (x, y, size *tensor.Tensor) { return image, mapped, weight }),
 		Tol:     ownMagnitude(accumulating(convWeightTerms, "each element sums one product per image and output position")),
@@ -94,31 +95,31 @@ var bilinearOps = []*op.Def{
 
 func convMapGrad(g *op.Grad) {
 	p := planeOf(g.Args)
-	image, weight := g.Value("image"), g.Value("weight")
-	g.To("image", func() op.Value { return p.image(g, g.G(), conj(g, weight), image) })
-	g.To("weight", func() op.Value { return p.weight(g, conj(g, image), g.G(), weight) })
+	image, weight := g.Value(arg.Image), g.Value(arg.Weight)
+	g.To(arg.Image, func() op.Value { return p.image(g, g.G(), conj(g, weight), image) })
+	g.To(arg.Weight, func() op.Value { return p.weight(g, conj(g, image), g.G(), weight) })
 }
 
 func convImageGrad(g *op.Grad) {
 	p := planeOf(g.Args)
-	m, weight := g.Value("map"), g.Value("weight")
-	g.To("map", func() op.Value { return p.mapped(g, g.G(), conj(g, weight), m) })
-	g.To("weight", func() op.Value { return p.weight(g, g.G(), conj(g, m), weight) })
+	m, weight := g.Value(arg.Map), g.Value(arg.Weight)
+	g.To(arg.Map, func() op.Value { return p.mapped(g, g.G(), conj(g, weight), m) })
+	g.To(arg.Weight, func() op.Value { return p.weight(g, g.G(), conj(g, m), weight) })
 }
 
 func convImageTerms(a op.Args) int {
-	return a.Value("weight").Shape()[0] * patchSize(a.Value("weight"))
+	return a.Value(arg.Weight).Shape()[0] * patchSize(a.Value(arg.Weight))
 }
 
 func convWeightGrad(g *op.Grad) {
 	p := planeOf(g.Args)
-	image, m := g.Value("image"), g.Value("map")
-	g.To("image", func() op.Value { return p.image(g, conj(g, m), g.G(), image) })
-	g.To("map", func() op.Value { return p.mapped(g, conj(g, image), g.G(), m) })
+	image, m := g.Value(arg.Image), g.Value(arg.Map)
+	g.To(arg.Image, func() op.Value { return p.image(g, conj(g, m), g.G(), image) })
+	g.To(arg.Map, func() op.Value { return p.mapped(g, conj(g, image), g.G(), m) })
 }
 
 func convWeightTerms(a op.Args) int {
-	s := a.Value("map").Shape()
+	s := a.Value(arg.Map).Shape()
 	return s[0] * tensor.NumElements(s[2:])
 }
 
@@ -132,7 +133,7 @@ type convPlan struct {
 	result  []int
 }
 
-func checkAtLeast(low int, name string, v []int) error {
+func checkAtLeast[N ~string](low int, name N, v []int) error {
 	if slices.ContainsFunc(v, func(n int) bool { return n < low || n > math.MaxInt32 }) {
 		return op.RuntimeError("%s must be at least %d and below 2^31, but is %v", name, low, v)
 	}
@@ -142,14 +143,14 @@ func checkAtLeast(low int, name string, v []int) error {
 // convArgs checks what convolutions over n dimensions and transposed ones have
 // in common. Padding may be a string.
 func convArgs(a op.Args, n int) (*convPlan, error) {
-	x, w := a.Value("input").Shape(), a.Value("weight").Shape()
+	x, w := a.Value(arg.Input).Shape(), a.Value(arg.Weight).Shape()
 	if d := len(x); d != n+1 && d != n+2 {
 		return nil, op.RuntimeError("expected %dD (unbatched) or %dD (batched) input, but got input of size %s", n+1, n+2, tensor.ShapeString(x))
 	}
 	if len(w) != n+2 {
 		return nil, op.RuntimeError("expected a weight of %d dimensions, but got size %s", n+2, tensor.ShapeString(w))
 	}
-	groups := a.Int("groups")
+	groups := a.Int(arg.Groups)
 	if groups < 1 {
 		return nil, op.RuntimeError("groups must be positive, but is %d", groups)
 	}
@@ -169,11 +170,11 @@ func convArgs(a op.Args, n int) (*convPlan, error) {
 
 // readSteps reads and checks stride, dilation and padding.
 func (p *convPlan) readSteps(a op.Args) error {
-	stride, err := tuple(a, "stride", p.dims)
+	stride, err := tuple(a, arg.Stride, p.dims)
 	if err != nil {
 		return err
 	}
-	dilation, err := tuple(a, "dilation", p.dims)
+	dilation, err := tuple(a, arg.Dilation, p.dims)
 	if err != nil {
 		return err
 	}
@@ -183,9 +184,9 @@ func (p *convPlan) readSteps(a op.Args) error {
 	}
 	for _, c := range []struct {
 		low  int
-		name string
+		name op.IntsArg
 		v    [3]int
-	}{{1, "stride", p.Stride}, {0, "padding", p.Padding}, {1, "dilation", p.Dilation}, {1, "kernel size", p.Kernel}} {
+	}{{1, arg.Stride, p.Stride}, {0, arg.Padding, p.Padding}, {1, arg.Dilation, p.Dilation}, {1, arg.KernelSize, p.Kernel}} {
 		if err := checkAtLeast(c.low, c.name, c.v[3-p.dims:]); err != nil {
 			return err
 		}
@@ -195,10 +196,10 @@ func (p *convPlan) readSteps(a op.Args) error {
 
 // padding reads the padding argument; 'same' puts the smaller half first.
 func padding(a op.Args, p *convPlan) ([3]int, error) {
-	text, ok := a.Any("padding").(string)
+	text, ok := a.Any(arg.Padding).(string)
 	switch {
 	case !ok:
-		v, err := tuple(a, "padding", p.dims)
+		v, err := tuple(a, arg.Padding, p.dims)
 		if err != nil {
 			return [3]int{}, err
 		}
@@ -218,8 +219,8 @@ func padding(a op.Args, p *convPlan) ([3]int, error) {
 }
 
 func checkConvTypes(a op.Args) error {
-	d := a.Value("input").DType()
-	for _, name := range []string{"weight", "bias"} {
+	d := a.Value(arg.Input).DType()
+	for _, name := range []op.TensorArg{arg.Weight, arg.Bias} {
 		if v := a.Value(name); v != nil && v.DType() != d {
 			return op.RuntimeError("input and %s must have the same dtype, but have %s and %s", name, d, v.DType())
 		}
@@ -228,7 +229,7 @@ func checkConvTypes(a op.Args) error {
 }
 
 func checkConvBias(a op.Args, channels int) error {
-	if b := a.Value("bias"); b != nil && !slices.Equal(b.Shape(), []int{channels}) {
+	if b := a.Value(arg.Bias); b != nil && !slices.Equal(b.Shape(), []int{channels}) {
 		return op.RuntimeError("expected bias to be 1-dimensional with %d elements, but got bias of size %s", channels, tensor.ShapeString(b.Shape()))
 	}
 	return nil
@@ -247,7 +248,7 @@ func convOf(a op.Args, n int) (*convPlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, w := a.Value("input").Shape(), a.Value("weight").Shape()
+	x, w := a.Value(arg.Input).Shape(), a.Value(arg.Weight).Shape()
 	channels := x[len(x)-n-1]
 	p.XC, p.YC, p.X = w[1], w[0]/p.Groups, lifted(x[len(x)-n:], 1)
 	if channels != p.XC*p.Groups {
@@ -261,7 +262,7 @@ func convOf(a op.Args, n int) (*convPlan, error) {
 	}
 	for i := range 3 {
 		extent, pad := p.Dilation[i]*(p.Kernel[i]-1)+1, 2*p.Padding[i]
-		if a.Any("padding") == "same" {
+		if a.Any(arg.Padding) == "same" {
 			pad = extent - 1
 		}
 		if p.X[i]+pad < extent {
@@ -282,11 +283,11 @@ func convTransposeOf(a op.Args, n int) (*convPlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	extra, err := tuple(a, "output_padding", n)
+	extra, err := tuple(a, arg.OutputPadding, n)
 	if err != nil {
 		return nil, err
 	}
-	x, w := a.Value("input").Shape(), a.Value("weight").Shape()
+	x, w := a.Value(arg.Input).Shape(), a.Value(arg.Weight).Shape()
 	p.XC, p.YC, p.Y = w[1], w[0]/p.Groups, lifted(x[len(x)-n:], 1)
 	if channels := x[len(x)-n-1]; channels != w[0] {
 		return nil, op.RuntimeError("given weight of size %s, expected input %s to have %d channels, but got %d", tensor.ShapeString(w), tensor.ShapeString(x), w[0], channels)
@@ -294,7 +295,7 @@ func convTransposeOf(a op.Args, n int) (*convPlan, error) {
 	if err := checkConvBias(a, w[1]*p.Groups); err != nil {
 		return nil, err
 	}
-	if err := checkAtLeast(0, "output_padding", extra); err != nil {
+	if err := checkAtLeast(0, arg.OutputPadding, extra); err != nil {
 		return nil, err
 	}
 	after := lifted(extra, 0)
@@ -337,14 +338,14 @@ func inferConv(plan func(op.Args) (*convPlan, error)) func(op.Args) ([]op.Meta, 
 		if err != nil {
 			return nil, err
 		}
-		return one(a.Value("input").DType(), p.result, nil), nil
+		return one(a.Value(arg.Input).DType(), p.result, nil), nil
 	}
 }
 
 var undilated = op.Pred{
 	Text: "dilation = 1",
 	Holds: func(a op.Args) bool {
-		return !slices.ContainsFunc(a.Ints("dilation"), func(n int) bool { return n != 1 })
+		return !slices.ContainsFunc(a.Ints(arg.Dilation), func(n int) bool { return n != 1 })
 	},
 }
 
@@ -359,7 +360,7 @@ func noElements(plan func(op.Args) (*convPlan, error)) op.Pred {
 }
 
 // filterSize is the number of weights of one output channel of a convolution.
-func filterSize(a op.Args) int { return patchSize(a.Value("weight")) }
+func filterSize(a op.Args) int { return patchSize(a.Value(arg.Weight)) }
 
 func patchSize(weight op.Value) int { return tensor.NumElements(weight.Shape()[1:]) }
 
@@ -386,8 +387,8 @@ func convRun[T gemmType](plan func(op.Args) (*convPlan, error)) func(c *op.Run) 
 		if err != nil {
 			return err
 		}
-		x := kernel.VolumeOf[T](asBatch(c.Tensor("input"), p.dims))
-		w, b := contiguousData[T](c.Tensor("weight")), contiguousData[T](c.Tensor("bias"))
+		x := kernel.VolumeOf[T](asBatch(c.Tensor(arg.Input), p.dims))
+		w, b := contiguousData[T](c.Tensor(arg.Weight)), contiguousData[T](c.Tensor(arg.Bias))
 		kernel.ConvForwardThen(&p.Conv, x, w, b, tensor.Data[T](c.Out[0]), c.Done)
 		return nil
 	}
@@ -395,7 +396,7 @@ func convRun[T gemmType](plan func(op.Args) (*convPlan, error)) func(c *op.Run) 
 
 func convOther(plan func(op.Args) (*convPlan, error)) func(c *op.Run) error {
 	return func(c *op.Run) error {
-		return byElement(c, "input", elementRuns{
+		return byElement(c, arg.Input, elementRuns{
 			convRun[uint8](plan), convRun[int8](plan), convRun[int16](plan), convRun[int32](plan), convRun[int64](plan), convRun[complex64](plan), convRun[complex128](plan),
 		})
 	}
@@ -407,8 +408,8 @@ func convTransposeRun[T gemmType](plan func(op.Args) (*convPlan, error)) func(c 
 		if err != nil {
 			return err
 		}
-		y := planar[T](asBatch(c.Tensor("input"), p.dims))
-		w, b := contiguousData[T](c.Tensor("weight")), contiguousData[T](c.Tensor("bias"))
+		y := planar[T](asBatch(c.Tensor(arg.Input), p.dims))
+		w, b := contiguousData[T](c.Tensor(arg.Weight)), contiguousData[T](c.Tensor(arg.Bias))
 		kernel.ConvInput(&p.Conv, y, w, b, tensor.Data[T](c.Out[0]))
 		return nil
 	}
@@ -424,12 +425,12 @@ func convGrad(plan func(op.Args) (*convPlan, error)) func(g *op.Grad) {
 			zeroConvGrads(g)
 			return
 		}
-		x, w := g.Value("input"), g.Value("weight")
+		x, w := g.Value(arg.Input), g.Value(arg.Weight)
 		l := p.plane()
 		image, cot := p.batch(g, x), p.batch(g, g.G())
-		g.To("input", func() op.Value { return g.Reshape(l.image(g, cot, conj(g, w), image), x.Shape()) })
-		g.To("weight", func() op.Value { return l.weight(g, conj(g, image), cot, w) })
-		g.To("bias", func() op.Value { return p.biasGrad(g, cot) })
+		g.To(arg.Input, func() op.Value { return g.Reshape(l.image(g, cot, conj(g, w), image), x.Shape()) })
+		g.To(arg.Weight, func() op.Value { return l.weight(g, conj(g, image), cot, w) })
+		g.To(arg.Bias, func() op.Value { return p.biasGrad(g, cot) })
 	}
 }
 
@@ -443,12 +444,12 @@ func convTransposeGrad(plan func(op.Args) (*convPlan, error)) func(g *op.Grad) {
 			zeroConvGrads(g)
 			return
 		}
-		x, w := g.Value("input"), g.Value("weight")
+		x, w := g.Value(arg.Input), g.Value(arg.Weight)
 		l := p.plane()
 		m, cot := p.batch(g, x), p.batch(g, g.G())
-		g.To("input", func() op.Value { return g.Reshape(l.mapped(g, cot, w, m), x.Shape()) })
-		g.To("weight", func() op.Value { return l.weight(g, cot, m, w) })
-		g.To("bias", func() op.Value { return p.biasGrad(g, cot) })
+		g.To(arg.Input, func() op.Value { return g.Reshape(l.mapped(g, cot, w, m), x.Shape()) })
+		g.To(arg.Weight, func() op.Value { return l.weight(g, cot, m, w) })
+		g.To(arg.Bias, func() op.Value { return p.biasGrad(g, cot) })
 	}
 }
 
@@ -467,7 +468,7 @@ func (p *convPlan) batch(g *op.Grad, v op.Value) op.Value {
 }
 
 func zeroConvGrads(g *op.Grad) {
-	for _, name := range []string{"input", "weight", "bias"} {
+	for _, name := range []op.TensorArg{arg.Input, arg.Weight, arg.Bias} {
 		g.To(name, func() op.Value { return zeros(g, g.Value(name)) })
 	}
 }
@@ -482,8 +483,8 @@ type plane struct {
 func (p *convPlan) plane() *plane { return &plane{Window: p.Window, Groups: p.Groups} }
 
 func planeOf(a op.Args) *plane {
-	p := &plane{Groups: a.Int("groups"), Size: a.Ints("size")}
-	p.Stride, p.Padding, p.Dilation = lifted(a.Ints("stride"), 1), lifted(a.Ints("padding"), 0), lifted(a.Ints("dilation"), 1)
+	p := &plane{Groups: a.Int(arg.Groups), Size: a.Ints(arg.Size)}
+	p.Stride, p.Padding, p.Dilation = lifted(a.Ints(arg.Stride), 1), lifted(a.Ints(arg.Padding), 0), lifted(a.Ints(arg.Dilation), 1)
 	return p
 }
 
@@ -515,14 +516,14 @@ func (p *plane) weight(g *op.Grad, image, m, like op.Value) op.Value {
 
 // inferBilinear infers one result of the dtype of the named argument. Its
 // shape follows from the first two arguments.
-func inferBilinear(first string, shape func(p *plane, x, y op.Value) []int) func(op.Args) ([]op.Meta, error) {
+func inferBilinear(first op.TensorArg, shape func(p *plane, x, y op.Value) []int) func(op.Args) ([]op.Meta, error) {
 	return func(a op.Args) ([]op.Meta, error) {
 		vs := a.AllValues()
 		return one(a.Value(first).DType(), shape(planeOf(a), vs[0], vs[1]), nil), nil
 	}
 }
 
-func bilinearKernels(first string, run32, run64, run64c, run128c func(c *op.Run) error) []op.Kernel {
+func bilinearKernels(first op.TensorArg, run32, run64, run64c, run128c func(c *op.Run) error) []op.Kernel {
 	return append(floatKernels(first, run32, run64),
 		op.Kernel{Name: "complex64", When: op.DTypeIn(first, tensor.C64), Run: run64c},
 		op.Kernel{Name: "complex128", When: op.DTypeIn(first, tensor.C128), Run: run128c},
@@ -538,21 +539,21 @@ func (p *plane) conv(image, m, weight *tensor.Tensor) *kernel.Conv {
 }
 
 func mapRun[T gemmType](c *op.Run) error {
-	image, weight, out := c.Tensor("image"), c.Tensor("weight"), c.Out[0]
+	image, weight, out := c.Tensor(arg.Image), c.Tensor(arg.Weight), c.Out[0]
 	conv := planeOf(c.Args).conv(image, out, weight)
 	kernel.ConvForward(conv, kernel.VolumeOf[T](image), contiguousData[T](weight), nil, tensor.Data[T](out))
 	return nil
 }
 
 func imageRun[T gemmType](c *op.Run) error {
-	m, weight, out := c.Tensor("map"), c.Tensor("weight"), c.Out[0]
+	m, weight, out := c.Tensor(arg.Map), c.Tensor(arg.Weight), c.Out[0]
 	conv := planeOf(c.Args).conv(out, m, weight)
 	kernel.ConvInput(conv, planar[T](m), contiguousData[T](weight), nil, tensor.Data[T](out))
 	return nil
 }
 
 func weightRun[T gemmType](c *op.Run) error {
-	image, m, out := c.Tensor("image"), c.Tensor("map"), c.Out[0]
+	image, m, out := c.Tensor(arg.Image), c.Tensor(arg.Map), c.Out[0]
 	conv := planeOf(c.Args).conv(image, m, out)
 	kernel.ConvWeight(conv, kernel.VolumeOf[T](image), contiguousData[T](m), tensor.Data[T](out))
 	return nil

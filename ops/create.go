@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/truth"
 	"plumb/op"
 	"plumb/tensor"
@@ -25,7 +26,7 @@ var createOps = slices.Concat([]*op.Def{
 		Names:         []string{"torch.full"},
 		Doc:           "A tensor whose elements are all fill_value, of its dtype unless dtype says otherwise.",
 		NotSplittable: createsAll,
-		Infer:         sized(func(a op.Args) tensor.DType { return a.Scalar("fill_value").DType() }),
+		Infer:         sized(func(a op.Args) tensor.DType { return a.Scalar(arg.FillValue).DType() }),
 		Sample:        func(s *op.Sampler) []any { return []any{s.Shape(0, 4), s.Int(-5, 6), op.Kw("dtype", s.DType)} },
 	}, fillValue),
 	created(&op.Def{
@@ -43,7 +44,7 @@ var createOps = slices.Concat([]*op.Def{
 		Names:         []string{"Tensor.new_full"},
 		Doc:           "A tensor of the input's dtype and the given size whose elements are all fill_value.",
 		NotSplittable: createsAll,
-		Infer:         sized(func(a op.Args) tensor.DType { return a.Value("input").DType() }),
+		Infer:         sized(func(a op.Args) tensor.DType { return a.Value(arg.Input).DType() }),
 		Sample:        func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, 1), s.Shape(0, 4), s.Int(-5, 6)} },
 	}, fillValue),
 	created(&op.Def{
@@ -52,13 +53,13 @@ var createOps = slices.Concat([]*op.Def{
 		Doc:           "A tensor of a number or of nested lists of numbers: bool, int64, float32 or complex64 by their kind unless dtype says otherwise.",
 		NotSplittable: createsAll,
 		Infer: func(a op.Args) ([]op.Meta, error) {
-			d, shape, err := shapeOfList(a.Any("data"))
+			d, shape, err := shapeOfList(a.Any(arg.Data))
 			return one(chosen(a, d), shape, nil), err
 		},
 		Sample: func(s *op.Sampler) []any { return []any{[]any{[]any{1.5, s.Int(-5, 6)}, []any{-2.25, true}}} },
 	}, func(c *op.Run) error {
 		at := 0
-		return fillList(c.Out[0], c.Any("data"), &at)
+		return fillList(c.Out[0], c.Any(arg.Data), &at)
 	}),
 	created(&op.Def{
 		Sig:           "scalar_tensor(Scalar s, " + makeOptions + ") -> Tensor",
@@ -66,10 +67,10 @@ var createOps = slices.Concat([]*op.Def{
 		Doc:           "A 0-d tensor of the number.",
 		NotSplittable: createsAll,
 		Infer: func(a op.Args) ([]op.Meta, error) {
-			return one(chosen(a, tensor.F32), []int{}, nil), fits(a.Scalar("s"), chosen(a, tensor.F32))
+			return one(chosen(a, tensor.F32), []int{}, nil), fits(a.Scalar(arg.S), chosen(a, tensor.F32))
 		},
 		Sample: func(s *op.Sampler) []any { return []any{s.Int(-5, 6)} },
-	}, func(c *op.Run) error { return fillWith(c, c.Scalar("s")) }),
+	}, func(c *op.Run) error { return fillWith(c, c.Scalar(arg.S)) }),
 	created(&op.Def{
 		Sig:           "arange(Scalar start, Scalar end, Scalar step=1, " + makeOptions + ") -> Tensor",
 		More:          []string{"arange(Scalar end, " + makeOptions + ") -> Tensor"},
@@ -90,12 +91,12 @@ var createOps = slices.Concat([]*op.Def{
 		Doc:           "An n by m matrix, m = n by default, with ones on the main diagonal and zeros elsewhere.",
 		NotSplittable: createsAll,
 		Infer: func(a op.Args) ([]op.Meta, error) {
-			n, m := a.Int("n"), a.Int("n")
+			n, m := a.Int(arg.N), a.Int(arg.N)
 			if n < 0 {
 				return nil, op.RuntimeError("n must be greater or equal to 0, got %d", n)
 			}
-			if a.Has("m") {
-				m = a.Int("m")
+			if a.Has(arg.M) {
+				m = a.Int(arg.M)
 			}
 			if m < 0 {
 				return nil, op.RuntimeError("m must be greater or equal to 0, got %d", m)
@@ -147,7 +148,7 @@ var createOps = slices.Concat([]*op.Def{
 		},
 	}, func(c *op.Run) error {
 		line, _ := steps(c.Args)
-		base := c.Float("base")
+		base := c.Float(arg.Base)
 		for i := range c.Out[0].Len() {
 			setNumber(c.Out[0], i, math.Pow(base, line(i)))
 		}
@@ -235,8 +236,8 @@ func created(d *op.Def, run func(c *op.Run) error) *op.Def {
 
 // chosen is the argument dtype, or else the given one.
 func chosen(a op.Args, otherwise tensor.DType) tensor.DType {
-	if a.Has("dtype") {
-		return a.DType("dtype")
+	if a.Has(arg.DType) {
+		return a.DType(arg.DType)
 	}
 	return otherwise
 }
@@ -244,15 +245,15 @@ func chosen(a op.Args, otherwise tensor.DType) tensor.DType {
 // sized infers a tensor of the argument size.
 func sized(otherwise func(op.Args) tensor.DType) func(op.Args) ([]op.Meta, error) {
 	return func(a op.Args) ([]op.Meta, error) {
-		size := a.Ints("size")
+		size := a.Ints(arg.Size)
 		for _, n := range size {
 			if n < 0 {
 				return nil, op.RuntimeError("Trying to create tensor with negative dimension %d: argument 'size' is %s", n, tensor.ShapeString(size))
 			}
 		}
 		d := chosen(a, otherwise(a))
-		if a.Sig.Index("fill_value") >= 0 && d != tensor.Bool {
-			if err := fits(a.Scalar("fill_value"), d); err != nil {
+		if a.Sig.Takes(arg.FillValue) && d != tensor.Bool {
+			if err := fits(a.Scalar(arg.FillValue), d); err != nil {
 				return nil, err
 			}
 		}
@@ -262,10 +263,10 @@ func sized(otherwise func(op.Args) tensor.DType) func(op.Args) ([]op.Meta, error
 
 // alike infers a tensor like the input.
 func alike(a op.Args) ([]op.Meta, error) {
-	v := a.Value("input")
+	v := a.Value(arg.Input)
 	d := chosen(a, v.DType())
-	if a.Sig.Index("fill_value") >= 0 {
-		if err := fits(a.Scalar("fill_value"), d); err != nil {
+	if a.Sig.Takes(arg.FillValue) {
+		if err := fits(a.Scalar(arg.FillValue), d); err != nil {
 			return nil, err
 		}
 	}
@@ -286,7 +287,7 @@ func fillWith(c *op.Run, v op.Scalar) error {
 	return nil
 }
 
-func fillValue(c *op.Run) error { return fillWith(c, c.Scalar("fill_value")) }
+func fillValue(c *op.Run) error { return fillWith(c, c.Scalar(arg.FillValue)) }
 
 func fillOf(v int64) func(c *op.Run) error {
 	return func(c *op.Run) error { return fillWith(c, op.ScalarOf(v)) }
@@ -324,7 +325,7 @@ func filledNew(name string, v int64) *op.Def {
 		Names:         []string{"Tensor." + name},
 		Doc:           fmt.Sprintf("A tensor of the input's dtype and the given size whose elements are all %d.", v),
 		NotSplittable: createsAll,
-		Infer:         sized(func(a op.Args) tensor.DType { return a.Value("input").DType() }),
+		Infer:         sized(func(a op.Args) tensor.DType { return a.Value(arg.Input).DType() }),
 		Sample:        func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, 1), s.Shape(0, 4)} },
 	}, fillOf(v))
 	d.Magnitude = "new_zeros"
@@ -334,10 +335,10 @@ func filledNew(name string, v int64) *op.Def {
 // progression is the start, end and step of an arange.
 func progression(a op.Args) (start, end, step op.Scalar) {
 	start = op.ScalarOf(int64(0))
-	if a.Has("start") {
-		start = a.Scalar("start")
+	if a.Has(arg.Start) {
+		start = a.Scalar(arg.StartScalar)
 	}
-	return start, a.Scalar("end"), a.Scalar("step")
+	return start, a.Scalar(arg.End), a.Scalar(arg.StepScalar)
 }
 
 func inferArange(a op.Args) ([]op.Meta, error) {
@@ -391,33 +392,33 @@ var stepsTol = op.Tol{
 func inferSteps(a op.Args) ([]op.Meta, error) {
 	d := chosen(a, tensor.F32)
 	switch {
-	case a.Int("steps") < 0:
-		return nil, op.RuntimeError("number of steps must be non-negative: argument 'steps' is %d", a.Int("steps"))
+	case a.Int(arg.Steps) < 0:
+		return nil, op.RuntimeError("number of steps must be non-negative: argument 'steps' is %d", a.Int(arg.Steps))
 	case d == tensor.Bool:
 		return nil, op.RuntimeError("not implemented for argument 'dtype' %s", d)
 	}
 	if a.Sig.Name == "linspace" {
-		for _, name := range []string{"start", "end"}[:min(a.Int("steps"), 2)] {
+		for _, name := range []op.ScalarArg{arg.StartScalar, arg.End}[:min(a.Int(arg.Steps), 2)] {
 			if err := fits(a.Scalar(name), d); err != nil {
 				return nil, err
 			}
 		}
 	}
-	complexEnd := a.Scalar("start").DType().IsComplex() || a.Scalar("end").DType().IsComplex()
+	complexEnd := a.Scalar(arg.StartScalar).DType().IsComplex() || a.Scalar(arg.End).DType().IsComplex()
 	switch {
-	case complexEnd && a.Has("dtype") && !d.IsComplex():
+	case complexEnd && a.Has(arg.DType) && !d.IsComplex():
 		return nil, op.RuntimeError("complex steps cannot be cast to argument 'dtype' %s", d)
 	case a.Sig.Name != "linspace" && (complexEnd || d.IsComplex()):
 		return nil, fmt.Errorf("%w: complex exponents", op.ErrUnknown)
-	case complexEnd && !a.Has("dtype"):
+	case complexEnd && !a.Has(arg.DType):
 		d = tensor.C64
 	}
-	return one(d, []int{a.Int("steps")}, nil), nil
+	return one(d, []int{a.Int(arg.Steps)}, nil), nil
 }
 
 // steps returns the numbers of a linspace, as their two parts.
 func steps(a op.Args) (re, im func(i int) float64) {
-	lo, hi, n := a.Scalar("start").Complex(), a.Scalar("end").Complex(), a.Int("steps")
+	lo, hi, n := a.Scalar(arg.StartScalar).Complex(), a.Scalar(arg.End).Complex(), a.Int(arg.Steps)
 	return stepsBetween(real(lo), real(hi), n), stepsBetween(imag(lo), imag(hi), n)
 }
 
@@ -452,10 +453,10 @@ func triangle(name string, upper bool) *op.Def {
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			d := chosen(a, tensor.I64)
 			switch {
-			case a.Int("row") < 0:
-				return nil, op.RuntimeError("row must be non-negative, got %d", a.Int("row"))
-			case a.Int("col") < 0:
-				return nil, op.RuntimeError("col must be non-negative, got %d", a.Int("col"))
+			case a.Int(arg.Row) < 0:
+				return nil, op.RuntimeError("row must be non-negative, got %d", a.Int(arg.Row))
+			case a.Int(arg.Col) < 0:
+				return nil, op.RuntimeError("col must be non-negative, got %d", a.Int(arg.Col))
 			case d != tensor.I64 && d != tensor.I32:
 				return nil, op.RuntimeError("\"%s\" not implemented for argument 'dtype' %s", name, d)
 			}
@@ -491,8 +492,8 @@ type corner struct {
 }
 
 func cornerOf(a op.Args, upper bool) corner {
-	rows, cols := a.Int("row"), a.Int("col")
-	return corner{rows, cols, min(max(a.Int("offset"), -rows), cols), upper}
+	rows, cols := a.Int(arg.Row), a.Int(arg.Col)
+	return corner{rows, cols, min(max(a.Int(arg.Offset), -rows), cols), upper}
 }
 
 // columns returns the range of columns in row i.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"plumb/internal/arg"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -21,9 +22,9 @@ var derivedOps = slices.Concat(
 			NotSplittable: dependsOnAll,
 			Reject:        checkDist,
 			Sample:        sampleDist,
-			Tol:           accumulating(func(a op.Args) int { return tensor.NumElements(a.Value("input").Shape()) }, "a sum of Terms powers and its root"),
+			Tol:           accumulating(func(a op.Args) int { return tensor.NumElements(a.Value(arg.Input).Shape()) }, "a sum of Terms powers and its root"),
 		}, func(b op.Builder, a op.Args) op.Value {
-			return b.Op("norm.reduce", b.Sub(a.Value("input"), a.Value("other")), a.Scalar("p").Float())
+			return b.Op("norm.reduce", b.Sub(a.Value(arg.Input), a.Value(arg.Other)), a.Scalar(arg.PScalar).Float())
 		}),
 		{
 			Sig:     "diagflat(Tensor input, int offset=0) -> Tensor",
@@ -37,7 +38,7 @@ var derivedOps = slices.Concat(
 			Sig:    "addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
 			Names:  both("addr"),
 			Doc:    "All products of two vectors added to the input: out[i, j] = beta·input[i, j] + alpha·vec1[i]·vec2[j]. With beta 0 the input is ignored.",
-			Reject: firstError(dimensions("vec1", 1, "vec2", 1), checkAddr),
+			Reject: firstError(dimensions(arg.Vec1, 1, arg.Vec2, 1), checkAddr),
 			Sample: sampleAddr,
 			Tol:    accumulating(func(op.Args) int { return 2 }, "each element is a product and a summand"),
 		}, composeAddr),
@@ -46,7 +47,7 @@ var derivedOps = slices.Concat(
 			Names:   both("positive"),
 			Doc:     "The input itself.",
 			Reject:  checkPositive,
-			Compose: func(b op.Builder, a op.Args) []op.Value { return vals(a.Value("input")) },
+			Compose: func(b op.Builder, a op.Args) []op.Value { return vals(a.Value(arg.Input)) },
 			Sample:  func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
 			Tol:     exactTol("its input"),
 		},
@@ -64,19 +65,19 @@ var derivedOps = slices.Concat(
 			Doc:    "Sums of the products of vectors along dim, the first conjugated: Σ conj(x)·y.",
 			Reject: checkVecdot,
 			Sample: sampleVecdot,
-			Tol:    accumulating(func(a op.Args) int { return tensor.NumElements(a.Value("x").Shape()) }, "sums of Terms products"),
+			Tol:    accumulating(func(a op.Args) int { return tensor.NumElements(a.Value(arg.X).Shape()) }, "sums of Terms products"),
 		}, func(b op.Builder, a op.Args) op.Value {
-			return b.Op("sum", b.Mul(conjugate(b, a.Value("x")), a.Value("y")), []int{a.Int("dim")})
+			return b.Op("sum", b.Mul(conjugate(b, a.Value(arg.X)), a.Value(arg.Y)), []int{a.Int(arg.Dim)})
 		}),
 		{
 			Sig:     "sum_to_size(Tensor input, int[] size) -> Tensor",
 			Names:   []string{"Tensor.sum_to_size"},
 			Doc:     "Sums over the dimensions along which a tensor of the size would be repeated to become input.",
-			SBP:     linear("input"),
+			SBP:     linear(arg.Input),
 			Reject:  checkSumToSize,
 			Compose: composeSumToSize,
 			Sample:  sampleSumToSize,
-			Tol:     accumulating(func(a op.Args) int { return tensor.NumElements(a.Value("input").Shape()) }, "sums of Terms elements"),
+			Tol:     accumulating(func(a op.Args) int { return tensor.NumElements(a.Value(arg.Input).Shape()) }, "sums of Terms elements"),
 		},
 		composed(&op.Def{
 			Sig:           "pdist(Tensor input, float p=2) -> Tensor",
@@ -85,13 +86,13 @@ var derivedOps = slices.Concat(
 			NotSplittable: pairsRows,
 			Reject:        checkPdist,
 			Sample:        func(s *op.Sampler) []any { return []any{s.Distinct(s.Dims(2)...), []float64{1, 1.5, 2, 3}[s.Index(4)]} },
-			Tol:           accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "a sum of Terms powers and its root"),
+			Tol:           accumulating(func(a op.Args) int { return sizeOf(a.Value(arg.Input), 1) }, "a sum of Terms powers and its root"),
 		}, func(b op.Builder, a op.Args) op.Value {
-			x := a.Value("input")
+			x := a.Value(arg.Input)
 			n := x.Shape()[0]
 			pairs := b.Op("triu_indices", n, n, 1)
 			row := func(i int) op.Value { return b.Op("index_select", x, 0, b.Op("select", pairs, 0, i)) }
-			return distance(b, b.Sub(row(0), row(1)), a.Float("p"))
+			return distance(b, b.Sub(row(0), row(1)), a.Float(arg.P))
 		}),
 		stepwise(&op.Def{
 			Sig:           "cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor",
@@ -100,7 +101,7 @@ var derivedOps = slices.Concat(
 			NotSplittable: pairsRows,
 			Reject:        checkCov,
 			Sample:        sampleCov,
-			Tol:           accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "sums of Terms products of differences from a mean"),
+			Tol:           accumulating(func(a op.Args) int { return sizeOf(a.Value(arg.Input), 1) }, "sums of Terms products of differences from a mean"),
 		}, covariance),
 		stepwise(&op.Def{
 			Sig:           "corrcoef(Tensor input) -> Tensor",
@@ -109,7 +110,7 @@ var derivedOps = slices.Concat(
 			NotSplittable: pairsRows,
 			Reject:        checkCov,
 			Sample:        func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Index(4)+1, s.Index(4)+3)} },
-			Tol:           accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "sums of Terms products of differences from a mean, and a quotient"),
+			Tol:           accumulating(func(a op.Args) int { return sizeOf(a.Value(arg.Input), 1) }, "sums of Terms products of differences from a mean, and a quotient"),
 		}, correlation),
 	},
 )
@@ -119,7 +120,7 @@ func sampleLinalgDiagonal(s *op.Sampler) []any {
 }
 
 func checkVecdot(a op.Args) error {
-	x, y := a.Value("x").DType(), a.Value("y").DType()
+	x, y := a.Value(arg.X).DType(), a.Value(arg.Y).DType()
 	if !x.IsDifferentiable() || x != y {
 		return op.RuntimeError("arguments 'x' and 'y' must have the same floating point or complex dtype, not %s and %s", x, y)
 	}
@@ -132,17 +133,17 @@ func sampleVecdot(s *op.Sampler) []any {
 }
 
 func checkSumToSize(a op.Args) error {
-	if x := a.Value("input").Shape(); !broadcastsTo(a.Ints("size"), x) {
-		return op.RuntimeError("argument 'size' %v does not expand to input's shape %s", a.Ints("size"), tensor.ShapeString(x))
+	if x := a.Value(arg.Input).Shape(); !broadcastsTo(a.Ints(arg.Size), x) {
+		return op.RuntimeError("argument 'size' %v does not expand to input's shape %s", a.Ints(arg.Size), tensor.ShapeString(x))
 	}
 	return nil
 }
 
 func composeSumToSize(b op.Builder, a op.Args) []op.Value {
-	if len(a.Ints("size")) == 0 {
-		return vals(b.Op("sum", a.Value("input")))
+	if len(a.Ints(arg.Size)) == 0 {
+		return vals(b.Op("sum", a.Value(arg.Input)))
 	}
-	return vals(b.SumTo(a.Value("input"), a.Ints("size")))
+	return vals(b.SumTo(a.Value(arg.Input), a.Ints(arg.Size)))
 }
 
 func sampleSumToSize(s *op.Sampler) []any {
@@ -151,14 +152,14 @@ func sampleSumToSize(s *op.Sampler) []any {
 }
 
 func checkPdist(a op.Args) error {
-	x := a.Value("input")
+	x := a.Value(arg.Input)
 	switch {
 	case len(x.Shape()) != 2:
 		return op.RuntimeError("argument 'input' must have 2 dimensions, but has %d", len(x.Shape()))
 	case !x.DType().IsFloat():
 		return op.RuntimeError("argument 'input' must have a floating point dtype, not %s", x.DType())
-	case !(a.Float("p") >= 0):
-		return op.RuntimeError("argument 'p' must not be negative, but is %v", a.Float("p"))
+	case !(a.Float(arg.P) >= 0):
+		return op.RuntimeError("argument 'p' must not be negative, but is %v", a.Float(arg.P))
 	}
 	return nil
 }
@@ -168,7 +169,7 @@ func sampleCov(s *op.Sampler) []any {
 }
 
 func checkDist(a op.Args) error {
-	d, p := a.Promoted("input", "other"), a.Scalar("p").DType()
+	d, p := a.Promoted(arg.Input, arg.Other), a.Scalar(arg.PScalar).DType()
 	if !d.IsDifferentiable() || p == tensor.Bool || p.IsComplex() {
 		return op.RuntimeError("arguments 'input' and 'other' must have a floating point or complex common dtype, not %s, and 'p' must be an int or a float, not %s", d, p)
 	}
@@ -181,7 +182,7 @@ func sampleDist(s *op.Sampler) []any {
 }
 
 func composeDiagflat(b op.Builder, a op.Args) []op.Value {
-	return vals(b.Op("diag", b.Reshape(a.Value("input"), []int{-1}), a.Int("offset")))
+	return vals(b.Op("diag", b.Reshape(a.Value(arg.Input), []int{-1}), a.Int(arg.Offset)))
 }
 
 func sampleAddr(s *op.Sampler) []any {
@@ -194,14 +195,14 @@ func sampleAddr(s *op.Sampler) []any {
 }
 
 func checkPositive(a op.Args) error {
-	if a.Value("input").DType() == tensor.Bool {
+	if a.Value(arg.Input).DType() == tensor.Bool {
 		return op.RuntimeError("the `+` operator on a bool tensor is not supported: argument 'input'")
 	}
 	return nil
 }
 
 func composeLinalgDiagonal(b op.Builder, a op.Args) []op.Value {
-	return vals(b.Op("diagonal", a.Value("A"), a.Int("offset"), a.Int("dim1"), a.Int("dim2")))
+	return vals(b.Op("diagonal", a.Value(arg.UpperA), a.Int(arg.Offset), a.Int(arg.Dim1), a.Int(arg.Dim2)))
 }
 
 // trapezoids are an integral by the trapezoidal rule with places, and with distances.
@@ -218,7 +219,7 @@ func trapezoids(id, dx string) []*op.Def {
 				return sample(s, y, s.Index(y.Dim()))
 			},
 			Tol: op.Tol{
-				Class: op.Accumulating, Terms: func(a op.Args) int { return 2 * tensor.NumElements(a.Value("y").Shape()) }, Fractional: true,
+				Class: op.Accumulating, Terms: func(a op.Args) int { return 2 * tensor.NumElements(a.Value(arg.Y).Shape()) }, Fractional: true,
 				Reason: "sums of Terms products",
 			},
 		}, trapezoid)
@@ -238,30 +239,30 @@ func trapezoids(id, dx string) []*op.Def {
 }
 
 func checkTrapezoid(a op.Args) error {
-	y := a.Value("y")
-	d, err := wrapDim(a.Int("dim"), len(y.Shape()))
+	y := a.Value(arg.Y)
+	d, err := wrapDim(a.Int(arg.Dim), len(y.Shape()))
 	switch {
 	case isRunning(a) && y.DType() == tensor.Bool:
-		return rejectTypes("y", tensor.Bool)(a)
+		return rejectTypes(arg.Y, tensor.Bool)(a)
 	case err != nil:
 		return err
 	case len(y.Shape()) == 0:
-		return op.IndexError("argument 'y' has no dimensions, but 'dim' is %d", a.Int("dim"))
+		return op.IndexError("argument 'y' has no dimensions, but 'dim' is %d", a.Int(arg.Dim))
 	}
-	if a.Sig.Index("x") < 0 {
-		if dx := number(a, "dx").DType(); dx == tensor.Bool || dx.IsComplex() {
+	if !a.Sig.Takes(arg.X) {
+		if dx := number(a, arg.Dx).DType(); dx == tensor.Bool || dx.IsComplex() {
 			return op.RuntimeError("argument 'dx' must be a real number, not %s", dx)
 		}
 		if !isRunning(a) && y.Shape()[d] == 0 {
 			return nil
 		}
-		return rejectTypes("y", tensor.Bool)(a)
+		return rejectTypes(arg.Y, tensor.Bool)(a)
 	}
-	x := a.Value("x")
+	x := a.Value(arg.X)
 	if !isRunning(a) && y.Shape()[d] == 0 {
 		return nil
 	}
-	if err := firstError(rejectTypes("y", tensor.Bool), rejectTypes("x", tensor.Bool))(a); err != nil {
+	if err := firstError(rejectTypes(arg.Y, tensor.Bool), rejectTypes(arg.X, tensor.Bool))(a); err != nil {
 		return err
 	}
 	if len(x.Shape()) > len(y.Shape()) {
@@ -276,9 +277,9 @@ func checkTrapezoid(a op.Args) error {
 func isRunning(a op.Args) bool { return strings.HasPrefix(a.Sig.Name, "cumulative_") }
 
 func trapezoid(b op.Builder, a op.Args) op.Value {
-	y, running := a.Value("y"), isRunning(a)
+	y, running := a.Value(arg.Y), isRunning(a)
 	rank := len(y.Shape())
-	d := must(wrapDim(a.Int("dim"), rank))
+	d := must(wrapDim(a.Int(arg.Dim), rank))
 	n := y.Shape()[d]
 	part := func(v op.Value, from int) op.Value {
 		size := v.Shape()[d]
@@ -293,15 +294,15 @@ func trapezoid(b op.Builder, a op.Args) op.Value {
 	if n == 0 && !running {
 		return b.Op("zeros", slices.Delete(slices.Clone(y.Shape()), d, d+1), op.Kw("dtype", y.DType()))
 	}
-	if a.Sig.Index("x") < 0 && !running {
+	if !a.Sig.Takes(arg.X) && !running {
 		ends := b.Add(b.Op("select", y, d, 0), b.Op("select", y, d, n-1))
-		return b.Mul(b.Sub(b.Op("sum", y, []int{d}), b.Mul(ends, 0.5)), number(a, "dx").Float())
+		return b.Mul(b.Sub(b.Op("sum", y, []int{d}), b.Mul(ends, 0.5)), number(a, arg.Dx).Float())
 	}
 	heights := b.Add(part(y, 0), part(y, 1))
-	if a.Sig.Index("x") < 0 {
-		return b.Mul(total(heights), number(a, "dx").Float()/2)
+	if !a.Sig.Takes(arg.X) {
+		return b.Mul(total(heights), number(a, arg.Dx).Float()/2)
 	}
-	x := a.Value("x")
+	x := a.Value(arg.X)
 	shape := slices.Repeat([]int{1}, rank)
 	if len(x.Shape()) == 1 {
 		shape[d] = n
@@ -313,12 +314,12 @@ func trapezoid(b op.Builder, a op.Args) op.Value {
 }
 
 func checkAddr(a op.Args) error {
-	x, v, w := a.Value("input"), a.Value("vec1"), a.Value("vec2")
-	d := a.Promoted("input", "vec1", "vec2")
+	x, v, w := a.Value(arg.Input), a.Value(arg.Vec1), a.Value(arg.Vec2)
+	d := a.Promoted(arg.Input, arg.Vec1, arg.Vec2)
 	if out := []int{v.Shape()[0], w.Shape()[0]}; !broadcastsTo(x.Shape(), out) {
 		return op.RuntimeError("argument 'input' of shape %s does not expand to %s", tensor.ShapeString(x.Shape()), tensor.ShapeString(out))
 	}
-	for _, name := range []string{"beta", "alpha"} {
+	for _, name := range []op.ScalarArg{arg.Beta, arg.Alpha} {
 		switch s := a.Scalar(name); {
 		case s.DType().IsComplex() && !d.IsComplex(), s.DType().IsFloat() && !d.IsDifferentiable():
 			return op.RuntimeError("argument '%s' is %v, but the tensors have dtype %s", name, s.Any(), d)
@@ -330,26 +331,26 @@ func checkAddr(a op.Args) error {
 }
 
 func composeAddr(b op.Builder, a op.Args) op.Value {
-	d := a.Promoted("input", "vec1", "vec2")
-	scaled := func(v op.Value, name string) op.Value {
+	d := a.Promoted(arg.Input, arg.Vec1, arg.Vec2)
+	scaled := func(v op.Value, name op.ScalarArg) op.Value {
 		if s := a.Scalar(name); s.Complex() != 1 {
 			return b.Mul(v, s)
 		}
 		return v
 	}
-	column := b.Reshape(b.Cast(a.Value("vec1"), d), []int{-1, 1})
-	out := scaled(b.Mul(column, b.Cast(a.Value("vec2"), d)), "alpha")
-	if a.Scalar("beta").Complex() != 0 {
-		out = b.Add(scaled(b.Cast(a.Value("input"), d), "beta"), out)
+	column := b.Reshape(b.Cast(a.Value(arg.Vec1), d), []int{-1, 1})
+	out := scaled(b.Mul(column, b.Cast(a.Value(arg.Vec2), d)), arg.Alpha)
+	if a.Scalar(arg.Beta).Complex() != 0 {
+		out = b.Add(scaled(b.Cast(a.Value(arg.Input), d), arg.Beta), out)
 	}
 	return b.Cast(out, d)
 }
 
 func checkCov(a op.Args) error {
-	x := a.Value("input")
-	for _, name := range []string{"fweights", "aweights"} {
-		if a.Sig.Index(name) >= 0 && a.Has(name) {
-			return notUnderstood("cov", name)
+	x := a.Value(arg.Input)
+	for _, name := range []op.TensorArg{arg.Fweights, arg.Aweights} {
+		if a.Sig.Takes(name) && a.Has(name) {
+			return notUnderstood("cov", string(name))
 		}
 	}
 	switch {
@@ -362,14 +363,14 @@ func checkCov(a op.Args) error {
 }
 
 func covariance(b op.Builder, a op.Args) op.Value {
-	x := a.Value("input")
+	x := a.Value(arg.Input)
 	rows, n := 1, tensor.NumElements(x.Shape())
 	if len(x.Shape()) == 2 {
 		rows, n = x.Shape()[0], x.Shape()[1]
 	}
 	correction := 1
-	if a.Sig.Index("correction") >= 0 {
-		correction = a.Int("correction")
+	if a.Sig.Takes(arg.Correction) {
+		correction = a.Int(arg.CorrectionInt)
 	}
 	v := b.Cast(b.Reshape(x, []int{rows, n}), floatResult(x.DType()))
 	v = b.Sub(v, b.Op("mean", v, []int{1}, true))

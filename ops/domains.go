@@ -4,27 +4,28 @@ import (
 	"fmt"
 	"strings"
 
+	"plumb/internal/arg"
 	"plumb/op"
 )
 
 // domains are the arguments that cannot hold any number, by operator and parameter.
-var domains = map[string]map[string]op.Domain{
-	"binary_cross_entropy": {"input": op.UnitRange, "target": op.UnitRange},
-	"gaussian_nll_loss":    {"var": op.UnitRange},
-	"quantile":             {"q": op.UnitRange},
-	"nanquantile":          {"q": op.UnitRange},
-	"grid_sample":          {"grid": op.IntRange}, // its gradient reads outside of memory
-	"histc":                {"input": op.IntRange},
-	"to":                   {"input": op.IntRange},
-	"byte":                 {"input": op.IntRange},
-	"char":                 {"input": op.IntRange},
-	"short":                {"input": op.IntRange},
-	"int":                  {"input": op.IntRange},
-	"long":                 {"input": op.IntRange},
-	"signbit":              {"input": op.NoNaN},
-	"copysign":             {"other": op.NoNaN},
-	"nll_loss":             {"weight": op.Constant},
-	"cross_entropy":        {"weight": op.Constant},
+var domains = map[string]map[op.TensorArg]op.Domain{
+	"binary_cross_entropy": {arg.Input: op.UnitRange, arg.Target: op.UnitRange},
+	"gaussian_nll_loss":    {arg.Var: op.UnitRange},
+	"quantile":             {arg.Q: op.UnitRange},
+	"nanquantile":          {arg.Q: op.UnitRange},
+	"grid_sample":          {arg.Grid: op.IntRange}, // its gradient reads outside of memory
+	"histc":                {arg.Input: op.IntRange},
+	"to":                   {arg.Input: op.IntRange},
+	"byte":                 {arg.Input: op.IntRange},
+	"char":                 {arg.Input: op.IntRange},
+	"short":                {arg.Input: op.IntRange},
+	"int":                  {arg.Input: op.IntRange},
+	"long":                 {arg.Input: op.IntRange},
+	"signbit":              {arg.Input: op.NoNaN},
+	"copysign":             {arg.Other: op.NoNaN},
+	"nll_loss":             {arg.Weight: op.Constant},
+	"cross_entropy":        {arg.Weight: op.Constant},
 }
 
 // sampledOnly are the operators all of whose tensors are op.AsSampled: matrices
@@ -48,10 +49,10 @@ func withDomains(defs []*op.Def) []*op.Def {
 		if err != nil {
 			panic(fmt.Errorf("operator %s: %w", id, err))
 		}
-		all := map[string]op.Domain{}
+		all := map[op.TensorArg]op.Domain{}
 		for _, p := range s.Params {
 			if p.Type.Kind == op.KTensor {
-				all[p.Name] = op.AsSampled
+				all[op.TensorArg(p.Name)] = op.AsSampled
 			}
 		}
 		byID[id].Domains = all

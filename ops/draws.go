@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -17,12 +18,12 @@ var discreteDraws = []*op.Def{
 		Doc:           "1 with the probability that each element gives, else 0. The gradient is 0.",
 		Traits:        op.Random,
 		NotSplittable: drawsAll,
-		Reject:        rejectTypes("input", slices.Concat(integralSet, complexTypes)...),
+		Reject:        rejectTypes(arg.Input, slices.Concat(integralSet, complexTypes)...),
 		Infer:         inferBernoulli,
 		Kernels:       resultKernel(floatTypes, runBernoulli),
 		Grad:          zeroGrad,
 		Sample:        func(s *op.Sampler) []any { return []any{s.Tensor(0.1, 0.9, s.Shape(0, 4)...)} },
-		Law:           func(a op.Args) *op.Law { return binary(a.Tensor("input").Float) },
+		Law:           func(a op.Args) *op.Law { return binary(a.Tensor(arg.Input).Float) },
 		Tol:           drawn("0 or 1"),
 	},
 	{
@@ -31,7 +32,7 @@ var discreteDraws = []*op.Def{
 		Doc:           "1 with probability p, else 0, in the shape and dtype of the input.",
 		Traits:        op.NoGrad | op.Random,
 		NotSplittable: drawsAll,
-		Reject:        firstError(rejectTypes("input", complexTypes...), checkBernoulliP),
+		Reject:        firstError(rejectTypes(arg.Input, complexTypes...), checkBernoulliP),
 		Infer:         inferBernoulliP,
 		Kernels:       resultKernel(slices.Concat(floatTypes, integralSet), runBernoulliP),
 		Sample:        func(s *op.Sampler) []any { return []any{s.Tensor(-1, 1, s.Shape(0, 4)...), s.Float(0, 1)} },
@@ -60,12 +61,12 @@ var discreteDraws = []*op.Def{
 	creation("randperm", "int n", "The integers 0 to n - 1 in random order.", op.Def{
 		Names: []string{"torch.randperm"},
 		Infer: func(a op.Args) ([]op.Meta, error) {
-			n, d := a.Int("n"), tensor.I64
+			n, d := a.Int(arg.N), tensor.I64
 			if n < 0 {
 				return nil, op.RuntimeError("argument 'n' must not be negative, but is %d", n)
 			}
-			if a.Has("dtype") {
-				d = a.DType("dtype")
+			if a.Has(arg.DType) {
+				d = a.DType(arg.DType)
 			}
 			if most := largestInteger(d); d == tensor.Bool || d.IsComplex() || float64(n) > most+1 {
 				return nil, op.RuntimeError("argument 'n' is %d, which %s cannot count to", n, d)
@@ -73,12 +74,12 @@ var discreteDraws = []*op.Def{
 			return one(d, []int{n}, nil), nil
 		},
 		Kernels: resultKernel(append(integerTypes, floatTypes...), func(c *op.Run) error {
-			order := make([]int64, c.Int("n"))
+			order := make([]int64, c.Int(arg.N))
 			kernel.Shuffle(order, c.Random)
 			c.Out[0].CopyFrom(tensor.Of(tensor.I64, []int{len(order)}, order).Convert(c.Out[0].DType()))
 			return nil
 		}),
-		Law:    func(a op.Args) *op.Law { return permutations(a.Int("n")) },
+		Law:    func(a op.Args) *op.Law { return permutations(a.Int(arg.N)) },
 		Sample: func(s *op.Sampler) []any { return []any{int(s.Int(0, 20))} },
 	}),
 	{
@@ -89,7 +90,7 @@ var discreteDraws = []*op.Def{
 		NotSplittable: drawsAll,
 		Reject:        checkMultinomial,
 		Infer:         inferMultinomial,
-		Kernels:       []op.Kernel{{Name: "inversion", When: op.DTypeIn("input", floatTypes...), Run: drawMultinomial}},
+		Kernels:       []op.Kernel{{Name: "inversion", When: op.DTypeIn(arg.Input, floatTypes...), Run: drawMultinomial}},
 		Sample:        sampleMultinomial,
 		Law:           multinomialLaw,
 		Tol:           drawn("indices"),
@@ -100,8 +101,8 @@ var discreteDraws = []*op.Def{
 		Doc:           "Poisson numbers, each of its own rate. The gradient is 0.",
 		Traits:        op.Random,
 		NotSplittable: drawsAll,
-		Fixed:         []string{"input"},
-		Reject:        rejectTypes("input", slices.Concat(integralSet, complexTypes)...),
+		Fixed:         []op.Handle{arg.Input},
+		Reject:        rejectTypes(arg.Input, slices.Concat(integralSet, complexTypes)...),
 		Infer:         inferPoisson,
 		Kernels:       resultKernel(floatTypes, runPoisson),
 		Grad:          zeroGrad,
@@ -112,11 +113,11 @@ var discreteDraws = []*op.Def{
 }
 
 func inferBernoulli(a op.Args) ([]op.Meta, error) {
-	return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
+	return one(a.Value(arg.Input).DType(), a.Value(arg.Input).Shape(), nil), nil
 }
 
 func runBernoulli(c *op.Run) error {
-	p := wideElements(c.Tensor("input"))
+	p := wideElements(c.Tensor(arg.Input))
 	for _, v := range p {
 		if !(v >= 0 && v <= 1) {
 			return op.RuntimeError("argument 'input' must have elements in [0, 1], but has %v", v)
@@ -127,18 +128,18 @@ func runBernoulli(c *op.Run) error {
 }
 
 func checkBernoulliP(a op.Args) error {
-	if p := a.Float("p"); !(p >= 0 && p <= 1) {
+	if p := a.Float(arg.P); !(p >= 0 && p <= 1) {
 		return op.RuntimeError("argument 'p' must be in [0, 1], but is %v", p)
 	}
 	return nil
 }
 
 func inferBernoulliP(a op.Args) ([]op.Meta, error) {
-	return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
+	return one(a.Value(arg.Input).DType(), a.Value(arg.Input).Shape(), nil), nil
 }
 
 func runBernoulliP(c *op.Run) error {
-	p := slices.Repeat([]float64{c.Float("p")}, c.Out[0].Len())
+	p := slices.Repeat([]float64{c.Float(arg.P)}, c.Out[0].Len())
 	if c.Out[0].DType().IsDifferentiable() {
 		kernel.Fill(c.Out[0], c.Random, 1, kernel.Bernoulli(p))
 		return nil
@@ -155,7 +156,7 @@ func runBernoulliP(c *op.Run) error {
 }
 
 func bernoulliPLaw(a op.Args) *op.Law {
-	p := a.Float("p")
+	p := a.Float(arg.P)
 	if p == 0 || p == 1 {
 		return nil
 	}
@@ -163,8 +164,8 @@ func bernoulliPLaw(a op.Args) *op.Law {
 }
 
 func inferMultinomial(a op.Args) ([]op.Meta, error) {
-	shape := slices.Clone(a.Value("input").Shape())
-	shape[len(shape)-1] = a.Int("num_samples")
+	shape := slices.Clone(a.Value(arg.Input).Shape())
+	shape[len(shape)-1] = a.Int(arg.NumSamples)
 	return one(tensor.I64, shape, nil), nil
 }
 
@@ -174,11 +175,11 @@ func sampleMultinomial(s *op.Sampler) []any {
 }
 
 func inferPoisson(a op.Args) ([]op.Meta, error) {
-	return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
+	return one(a.Value(arg.Input).DType(), a.Value(arg.Input).Shape(), nil), nil
 }
 
 func runPoisson(c *op.Run) error {
-	rate := wideElements(c.Tensor("input"))
+	rate := wideElements(c.Tensor(arg.Input))
 	for _, v := range rate {
 		if !(v >= 0) {
 			return op.RuntimeError("argument 'input' must have rates that are not negative, but has %v", v)
@@ -189,7 +190,7 @@ func runPoisson(c *op.Run) error {
 }
 
 var integerKernels = resultKernel(slices.Concat(integralSet, floatTypes), func(c *op.Run) error {
-	draw := kernel.Integers(int64(c.Int("low")), int64(c.Int("high")))
+	draw := kernel.Integers(int64(c.Int(arg.Low)), int64(c.Int(arg.High)))
 	if !c.Out[0].DType().IsDifferentiable() {
 		kernel.Fill(c.Out[0], c.Random, 1, draw)
 		return nil
@@ -205,7 +206,7 @@ var integerKernels = resultKernel(slices.Concat(integralSet, floatTypes), func(c
 })
 
 func zeroGrad(g *op.Grad) {
-	g.To("input", func() op.Value { return zeros(g, g.Value("input")) })
+	g.To(arg.Input, func() op.Value { return zeros(g, g.Value(arg.Input)) })
 }
 
 // wideElements returns the elements in row-major order.
@@ -229,21 +230,21 @@ func binary(p func(i int) float64) *op.Law {
 }
 
 func checkRange(a op.Args) error {
-	if a.Int("low") >= a.Int("high") {
-		return op.RuntimeError("argument 'low' must be less than 'high', but %d >= %d", a.Int("low"), a.Int("high"))
+	if a.Int(arg.Low) >= a.Int(arg.High) {
+		return op.RuntimeError("argument 'low' must be less than 'high', but %d >= %d", a.Int(arg.Low), a.Int(arg.High))
 	}
 	d := tensor.I64
-	if a.Has("dtype") {
-		d = a.DType("dtype")
-	} else if a.Sig.Index("input") >= 0 {
-		d = a.Value("input").DType()
+	if a.Has(arg.DType) {
+		d = a.DType(arg.DType)
+	} else if a.Sig.Takes(arg.Input) {
+		d = a.Value(arg.Input).DType()
 	}
 	least := -largestInteger(d) - 1
 	if d == tensor.U8 || d == tensor.Bool {
 		least = 0
 	}
-	if d.IsComplex() || float64(a.Int("low")) < least || float64(a.Int("high")-1) > largestInteger(d) {
-		return op.RuntimeError("a range from %d to %d is out of bounds for %s", a.Int("low"), a.Int("high"), d)
+	if d.IsComplex() || float64(a.Int(arg.Low)) < least || float64(a.Int(arg.High)-1) > largestInteger(d) {
+		return op.RuntimeError("a range from %d to %d is out of bounds for %s", a.Int(arg.Low), a.Int(arg.High), d)
 	}
 	return nil
 }
@@ -265,14 +266,14 @@ func largestInteger(d tensor.DType) float64 {
 
 func sizedIntegers(a op.Args) ([]op.Meta, error) {
 	metas, err := drawnSize(a)
-	if err == nil && !a.Has("dtype") {
+	if err == nil && !a.Has(arg.DType) {
 		metas[0].DType = tensor.I64
 	}
 	return metas, err
 }
 
 func integerLaw(a op.Args) *op.Law {
-	lo, hi := float64(a.Int("low")), float64(a.Int("high"))
+	lo, hi := float64(a.Int(arg.Low)), float64(a.Int(arg.High))
 	if hi-lo <= 1 {
 		return nil
 	}
@@ -316,7 +317,7 @@ func permutations(n int) *op.Law {
 }
 
 func checkMultinomial(a op.Args) error {
-	x, n := a.Value("input"), a.Int("num_samples")
+	x, n := a.Value(arg.Input), a.Int(arg.NumSamples)
 	rank := len(x.Shape())
 	switch {
 	case rank != 1 && rank != 2:
@@ -325,7 +326,7 @@ func checkMultinomial(a op.Args) error {
 		return op.RuntimeError("argument 'input' must have a floating dtype, but has %s", x.DType())
 	case n <= 0:
 		return op.RuntimeError("argument 'num_samples' must be positive, but is %d", n)
-	case !a.Bool("replacement") && n > x.Shape()[rank-1]:
+	case !a.Bool(arg.Replacement) && n > x.Shape()[rank-1]:
 		return op.RuntimeError("argument 'num_samples' is %d, more than the %d categories, without replacement", n, x.Shape()[rank-1])
 	case x.Shape()[rank-1] == 0 && (rank == 1 || x.Shape()[0] > 0):
 		return op.RuntimeError("argument 'input' must have a positive sum in each row, but has no categories")
@@ -343,8 +344,8 @@ func rowsOf(t *tensor.Tensor) [][]float64 {
 }
 
 func drawMultinomial(c *op.Run) error {
-	n := c.Int("num_samples")
-	rows := rowsOf(c.Tensor("input"))
+	n := c.Int(arg.NumSamples)
+	rows := rowsOf(c.Tensor(arg.Input))
 	out := tensor.Data[int64](c.Out[0])
 	unit, words := make([]float64, n), make([]uint64, n)
 	for r, weights := range rows {
@@ -362,7 +363,7 @@ func drawMultinomial(c *op.Run) error {
 		for i, w := range words {
 			unit[i] = kernel.Unit(w)
 		}
-		kernel.Multinomial(out[r*n:(r+1)*n], weights, c.Bool("replacement"), unit)
+		kernel.Multinomial(out[r*n:(r+1)*n], weights, c.Bool(arg.Replacement), unit)
 	}
 	return nil
 }
@@ -370,7 +371,7 @@ func drawMultinomial(c *op.Run) error {
 // multinomialLaw follows each row: without replacement, an index has its share
 // of what the earlier ones have left.
 func multinomialLaw(a op.Args) *op.Law {
-	rows, n, again := rowsOf(a.Tensor("input")), a.Int("num_samples"), a.Bool("replacement")
+	rows, n, again := rowsOf(a.Tensor(arg.Input)), a.Int(arg.NumSamples), a.Bool(arg.Replacement)
 	return &op.Law{Support: "indices of positive weight", Atoms: true, Draws: func(out *tensor.Tensor) ([]op.Draw, error) {
 		var ds []op.Draw
 		for r, row := range rows {
@@ -400,7 +401,7 @@ func multinomialLaw(a op.Args) *op.Law {
 }
 
 func poissonLaw(a op.Args) *op.Law {
-	rate := a.Tensor("input")
+	rate := a.Tensor(arg.Input)
 	return &op.Law{Support: "counts", Atoms: true, Draws: func(out *tensor.Tensor) ([]op.Draw, error) {
 		return eachDraw(out, func(i int, v float64) (below, upto float64, ok bool) {
 			r := rate.Float(i)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -27,7 +28,7 @@ var dropoutOps = []*op.Def{
 		Doc:           "What the call of a dropout with a number has multiplied its input by: scale with probability 1 - p, else 0.",
 		Traits:        op.NoGrad | op.Random,
 		NotSplittable: drawsAll,
-		Infer:         func(a op.Args) ([]op.Meta, error) { return one(a.Value("like").DType(), a.Ints("shape"), nil), nil },
+		Infer:         func(a op.Args) ([]op.Meta, error) { return one(a.Value(arg.Like).DType(), a.Ints(arg.Shape), nil), nil },
 		Kernels:       []op.Kernel{{Name: "mask", Run: runDropoutMask}},
 		Law:           func(op.Args) *op.Law { return nil },
 		Tol:           drawn("repeats the draws of another call"),
@@ -35,7 +36,7 @@ var dropoutOps = []*op.Def{
 }
 
 func runDropoutMask(c *op.Run) error {
-	kernel.Fill(c.Out[0], c.Random, 1, kernel.Keep(c.Float("p"), c.Float("scale")))
+	kernel.Fill(c.Out[0], c.Random, 1, kernel.Keep(c.Float(arg.P), c.Float(arg.Scale)))
 	return nil
 }
 
@@ -67,26 +68,26 @@ func (d dropout) def() *op.Def {
 		Kernels: []op.Kernel{
 			{Name: "copy", Priority: 1, When: op.Pred{Text: "nothing to drop", Holds: passes}, Run: runUnchanged},
 			{Name: "zero", Priority: 1, When: op.Pred{Text: "all is dropped from integers", Holds: func(a op.Args) bool {
-				return a.Float("p") == 1 && !a.Value("input").DType().IsDifferentiable()
+				return a.Float(arg.P) == 1 && !a.Value(arg.Input).DType().IsDifferentiable()
 			}}, Run: func(c *op.Run) error {
 				c.Out[0].CopyFrom(tensor.New(c.Out[0].DType(), c.Out[0].Shape()...))
 				return nil
 			}},
-			{Name: "float32", When: op.DTypeIn("input", float32Set...), Run: func(c *op.Run) error {
+			{Name: "float32", When: op.DTypeIn(arg.Input, float32Set...), Run: func(c *op.Run) error {
 				runDropout[float32](d, c)
 				return nil
 			}},
-			{Name: "float64", When: op.DTypeIn("input", tensor.F64), Run: func(c *op.Run) error {
+			{Name: "float64", When: op.DTypeIn(arg.Input, tensor.F64), Run: func(c *op.Run) error {
 				runDropout[float64](d, c)
 				return nil
 			}},
 		},
 		Grad: op.Gradient(func(g *op.Grad) op.Value {
-			x := g.Value("input")
+			x := g.Value(arg.Input)
 			if passes(g.Args) {
 				return g.G()
 			}
-			return g.Mul(g.G(), g.Op("dropout_mask", x, d.maskShape(x.Shape()), g.Float("p"), d.scale(g.Args), g.Draw))
+			return g.Mul(g.G(), g.Op("dropout_mask", x, d.maskShape(x.Shape()), g.Float(arg.P), d.scale(g.Args), g.Draw))
 		}),
 		Sample: func(s *op.Sampler) []any {
 			lo := 0
@@ -109,17 +110,17 @@ func (d dropout) def() *op.Def {
 }
 
 func runUnchanged(c *op.Run) error {
-	c.Out[0].CopyFrom(c.Tensor("input"))
+	c.Out[0].CopyFrom(c.Tensor(arg.Input))
 	return nil
 }
 
 // passes reports whether the input is the result.
 func passes(a op.Args) bool {
-	return a.Float("p") == 0 || !a.Bool("training") || tensor.NumElements(a.Value("input").Shape()) == 0
+	return a.Float(arg.P) == 0 || !a.Bool(arg.Training) || tensor.NumElements(a.Value(arg.Input).Shape()) == 0
 }
 
 func (d dropout) check(a op.Args) error {
-	p, x := a.Float("p"), a.Value("input")
+	p, x := a.Float(arg.P), a.Value(arg.Input)
 	switch {
 	case p < 0 || p > 1:
 		return op.ValueError("argument 'p' has to be between 0 and 1, but is %v", p)
@@ -140,12 +141,12 @@ func (d dropout) check(a op.Args) error {
 }
 
 func (d dropout) infer(a op.Args) ([]op.Meta, error) {
-	x := a.Value("input")
+	x := a.Value(arg.Input)
 	if passes(a) {
 		return one(x.DType(), x.Shape(), slices.Clone(x.Strides())), nil
 	}
 	vs := []op.Value{x}
-	if !d.channels && a.Float("p") < 1 {
+	if !d.channels && a.Float(arg.P) < 1 {
 		vs = append(vs, dense{x, tensor.ContiguousStrides(x.Shape())})
 	}
 	return one(x.DType(), x.Shape(), iteratorStrides(x.Shape(), vs...)), nil
@@ -167,7 +168,7 @@ func (d dropout) maskShape(shape []int) []int {
 
 // scale is what a kept element is multiplied by.
 func (d dropout) scale(a op.Args) float64 {
-	p := a.Float("p")
+	p := a.Float(arg.P)
 	switch {
 	case p == 1:
 		return 0
@@ -179,7 +180,7 @@ func (d dropout) scale(a op.Args) float64 {
 
 // shift is what is added to a dropped and to a kept element.
 func (d dropout) shift(a op.Args) (dropped, kept float64) {
-	if p := a.Float("p"); d.alpha && p < 1 {
+	if p := a.Float(arg.P); d.alpha && p < 1 {
 		scale := d.scale(a)
 		return alphaLimit * scale * (p - 1), alphaLimit * scale * p
 	}
@@ -187,10 +188,10 @@ func (d dropout) shift(a op.Args) (dropped, kept float64) {
 }
 
 func runDropout[T float32 | float64](d dropout, c *op.Run) {
-	x, out := c.Tensor("input"), c.Out[0]
+	x, out := c.Tensor(arg.Input), c.Out[0]
 	mask := tensor.New(x.DType(), d.maskShape(x.Shape())...)
-	kernel.Fill(mask, c.Random, 1, kernel.Keep(c.Float("p"), d.scale(c.Args)))
-	if !d.alpha || c.Float("p") == 1 {
+	kernel.Fill(mask, c.Random, 1, kernel.Keep(c.Float(arg.P), d.scale(c.Args)))
+	if !d.alpha || c.Float(arg.P) == 1 {
 		kernel.Map2(out, x, mask, kernel.Scaled[T])
 		return
 	}
@@ -207,11 +208,11 @@ func runDropout[T float32 | float64](d dropout, c *op.Run) {
 // law compares each element with what it is when dropped and when kept. Of
 // whole channels, any element tells.
 func (d dropout) law(a op.Args) *op.Law {
-	p := a.Float("p")
+	p := a.Float(arg.P)
 	if passes(a) || p == 1 {
 		return nil
 	}
-	x := a.Tensor("input")
+	x := a.Tensor(arg.Input)
 	scale := d.scale(a)
 	dropped, kept := d.shift(a)
 	round, near := rounded(x.DType()), nearby(x.DType())
@@ -253,7 +254,7 @@ func (d dropout) law(a op.Args) *op.Law {
 // draws lists what each element tells of being kept; of a whole channel, the
 // first that tells.
 func (d dropout) draws(a op.Args, out *tensor.Tensor, tells func(i int) (isKept, told bool, err error)) ([]op.Draw, error) {
-	p, shape := a.Float("p"), a.Value("input").Shape()
+	p, shape := a.Float(arg.P), a.Value(arg.Input).Shape()
 	mask, seen := d.maskShape(shape), map[int]bool{}
 	var ds []op.Draw
 	for i := range out.Len() {

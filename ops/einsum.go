@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"plumb/internal/arg"
 	"plumb/op"
 )
 
@@ -29,7 +30,7 @@ func composeEinsum(b op.Builder, a op.Args) []op.Value {
 	if err != nil {
 		op.Fail(err)
 	}
-	return []op.Value{e.apply(b, a.Values("operands"))}
+	return []op.Value{e.apply(b, a.Values(arg.Operands))}
 }
 
 // ellipsisLabel is the label of the first dimension that "..." stands for.
@@ -45,11 +46,11 @@ type einsum struct {
 }
 
 func einsumOf(a op.Args) (*einsum, error) {
-	vs := a.Values("operands")
+	vs := a.Values(arg.Operands)
 	if len(vs) == 0 {
 		return nil, op.ValueError("operands must have at least one element")
 	}
-	equation := a.Str("equation")
+	equation := a.Str(arg.Equation)
 	left, right, explicit := strings.Cut(equation, "->")
 	e := &einsum{size: map[int]int{}}
 	terms := strings.Split(left, ",")

@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -20,7 +21,7 @@ var embeddingBagOps = []*op.Def{
 		},
 		Reject:  checkEmbeddingBag,
 		Choices: []string{"mode"},
-		Kernels: []op.Kernel{{Name: "composition", When: op.DTypeIn("weight", tensor.F16, tensor.F32, tensor.F64), Run: func(c *op.Run) error {
+		Kernels: []op.Kernel{{Name: "composition", When: op.DTypeIn(arg.Weight, tensor.F16, tensor.F32, tensor.F64), Run: func(c *op.Run) error {
 			if err := checkBagElements(c.Args); err != nil {
 				return err
 			}
@@ -29,7 +30,7 @@ var embeddingBagOps = []*op.Def{
 		Sample: sampleEmbeddingBag,
 		Tol: op.Tol{
 			Class: op.Accumulating, Fractional: true,
-			Terms:  func(a op.Args) int { return tensor.NumElements(a.Value("input").Shape()) },
+			Terms:  func(a op.Args) int { return tensor.NumElements(a.Value(arg.Input).Shape()) },
 			Reason: "a bag sums at most Terms rows",
 		},
 	}, embeddingBag),
@@ -40,25 +41,25 @@ var embeddingBagOps = []*op.Def{
 		NotSplittable: dependsOnAll,
 		Infer:         inferEmbeddingBagWinners,
 		Kernels: []op.Kernel{
-			{Name: "float32", When: op.DTypeIn("rows", tensor.F32), Run: bagWinners[float32]},
-			{Name: "float64", When: op.DTypeIn("rows", tensor.F64), Run: bagWinners[float64]},
+			{Name: "float32", When: op.DTypeIn(arg.Rows, tensor.F32), Run: bagWinners[float32]},
+			{Name: "float64", When: op.DTypeIn(arg.Rows, tensor.F64), Run: bagWinners[float64]},
 		},
 		Tol: exactTol("places in its input"),
 	},
 }
 
 func inferEmbeddingBagWinners(a op.Args) ([]op.Meta, error) {
-	return one(tensor.I64, []int{a.Int("count"), sizeAlong(a.Value("rows"), 1)}, nil), nil
+	return one(tensor.I64, []int{a.Int(arg.Count), sizeAlong(a.Value(arg.Rows), 1)}, nil), nil
 }
 
 func bagWinners[T float32 | float64](c *op.Run) error {
-	rows := c.Tensor("rows").Contiguous()
-	kernel.BagWinners(tensor.Data[int64](c.Out[0]), contiguousData[T](rows), contiguousData[int64](c.Tensor("bags")), contiguousData[bool](c.Tensor("padded")), rows.Shape()[1])
+	rows := c.Tensor(arg.Rows).Contiguous()
+	kernel.BagWinners(tensor.Data[int64](c.Out[0]), contiguousData[T](rows), contiguousData[int64](c.Tensor(arg.Bags)), contiguousData[bool](c.Tensor(arg.Padded)), rows.Shape()[1])
 	return nil
 }
 
 func checkEmbeddingBag(a op.Args) error {
-	x, w, offsets, each := a.Value("input"), a.Value("weight"), a.Value("offsets"), a.Value("per_sample_weights")
+	x, w, offsets, each := a.Value(arg.Input), a.Value(arg.Weight), a.Value(arg.Offsets), a.Value(arg.PerSampleWeights)
 	switch rank := len(x.Shape()); {
 	case each != nil && !slices.Equal(each.Shape(), x.Shape()):
 		return op.ValueError("argument 'per_sample_weights' must have the shape %s of input, not %s", tensor.ShapeString(x.Shape()), tensor.ShapeString(each.Shape()))
@@ -71,17 +72,17 @@ func checkEmbeddingBag(a op.Args) error {
 	case rank == 2 && x.Shape()[1] == 0:
 		return op.RuntimeError("argument 'input' of shape %s has bags of no entries", tensor.ShapeString(x.Shape()))
 	}
-	mode := a.Str("mode")
+	mode := a.Str(arg.Mode)
 	switch {
 	case !slices.Contains([]string{"sum", "mean", "max"}, mode):
 		return op.ValueError("argument 'mode' must be sum, mean or max, not %q", mode)
-	case mode == "max" && (a.Bool("scale_grad_by_freq") || a.Bool("sparse")):
+	case mode == "max" && (a.Bool(arg.ScaleGradByFreq) || a.Bool(arg.Sparse)):
 		return op.ValueError("mode max goes neither with argument 'scale_grad_by_freq' nor with 'sparse'")
 	case each != nil && mode != "sum":
 		return &op.Error{Class: "NotImplementedError", Msg: "argument 'per_sample_weights' goes with mode sum only, not with " + mode}
-	case a.Has("max_norm"):
+	case a.Has(arg.MaxNorm):
 		return notUnderstood("embedding_bag", "max_norm")
-	case a.Bool("sparse"):
+	case a.Bool(arg.Sparse):
 		return notUnderstood("embedding_bag", "sparse")
 	case len(w.Shape()) < 2:
 		return op.IndexError("argument 'weight' must have 2 dimensions, but has %d", len(w.Shape()))
@@ -92,16 +93,16 @@ func checkEmbeddingBag(a op.Args) error {
 }
 
 func checkBagTypes(a op.Args) error {
-	w, each := a.Value("weight"), a.Value("per_sample_weights")
-	if d := a.Promoted("input", "offsets"); d != tensor.I64 && d != tensor.I32 {
+	w, each := a.Value(arg.Weight), a.Value(arg.PerSampleWeights)
+	if d := a.Promoted(arg.Input, arg.Offsets); d != tensor.I64 && d != tensor.I32 {
 		return op.RuntimeError("arguments 'input' and 'offsets' must together have dtype int64 or int32, not %s", d)
 	}
 	switch {
-	case a.Has("padding_idx") && !inRows(a.Int("padding_idx"), w):
-		return op.RuntimeError("argument 'padding_idx' must be a row of weight, from %d to %d, but is %d", -sizeAlong(w, 0), sizeAlong(w, 0)-1, a.Int("padding_idx"))
+	case a.Has(arg.PaddingIdx) && !inRows(a.Int(arg.PaddingIdx), w):
+		return op.RuntimeError("argument 'padding_idx' must be a row of weight, from %d to %d, but is %d", -sizeAlong(w, 0), sizeAlong(w, 0)-1, a.Int(arg.PaddingIdx))
 	case each != nil && each.DType() != w.DType():
 		return op.RuntimeError("argument 'per_sample_weights' must have the dtype %s of weight, not %s", w.DType(), each.DType())
-	case a.Bool("include_last_offset") && a.Has("offsets") && sizeAlong(a.Value("offsets"), 0) == 0:
+	case a.Bool(arg.IncludeLastOffset) && a.Has(arg.Offsets) && sizeAlong(a.Value(arg.Offsets), 0) == 0:
 		return op.RuntimeError("argument 'offsets' must not be empty with include_last_offset")
 	}
 	return nil
@@ -109,13 +110,13 @@ func checkBagTypes(a op.Args) error {
 
 // checkBagElements rejects numbers of rows that there are not, and offsets out of order.
 func checkBagElements(a op.Args) error {
-	x, n := a.Tensor("input"), sizeAlong(a.Value("weight"), 0)
+	x, n := a.Tensor(arg.Input), sizeAlong(a.Value(arg.Weight), 0)
 	for i := range x.Len() {
 		if v := x.Int(i); v < 0 || v >= int64(n) {
 			return op.RuntimeError("argument 'input' has %d, which is no row of weight's %d", v, n)
 		}
 	}
-	offsets, last := a.Tensor("offsets"), int64(0)
+	offsets, last := a.Tensor(arg.Offsets), int64(0)
 	if offsets == nil {
 		return nil
 	}
@@ -139,7 +140,7 @@ type bags struct {
 func embeddingBag(b op.Builder, a op.Args) op.Value {
 	p := bagsOf(b, a)
 	var out op.Value
-	switch mode := a.Str("mode"); {
+	switch mode := a.Str(arg.Mode); {
 	case p.count == 0:
 		return b.Op("narrow", p.rows, 0, 0, 0)
 	case mode == "max" && p.rows.Shape()[0] > 0:
@@ -151,30 +152,30 @@ func embeddingBag(b op.Builder, a op.Args) op.Value {
 	default:
 		out = p.sums(b)
 	}
-	if a.Bool("include_last_offset") && a.Has("offsets") {
+	if a.Bool(arg.IncludeLastOffset) && a.Has(arg.Offsets) {
 		return b.Op("narrow", out, 0, 0, p.count-1)
 	}
 	return out
 }
 
 func bagsOf(b op.Builder, a op.Args) *bags {
-	x, w := a.Value("input"), a.Value("weight")
+	x, w := a.Value(arg.Input), a.Value(arg.Weight)
 	n := tensor.NumElements(x.Shape())
 	entries := b.Reshape(x, []int{n})
 	p := &bags{width: w.Shape()[1]}
-	p.rows = b.Op("embedding", entries, w, op.Kw("scale_grad_by_freq", a.Bool("scale_grad_by_freq")))
-	if each := a.Value("per_sample_weights"); each != nil {
+	p.rows = b.Op("embedding", entries, w, op.Kw("scale_grad_by_freq", a.Bool(arg.ScaleGradByFreq)))
+	if each := a.Value(arg.PerSampleWeights); each != nil {
 		p.rows = b.Mul(p.rows, b.Reshape(each, []int{n, 1}))
 	}
-	pad := a.Int("padding_idx")
+	pad := a.Int(arg.PaddingIdx)
 	switch {
-	case !a.Has("padding_idx"):
+	case !a.Has(arg.PaddingIdx):
 		pad = -1
 	case pad < 0:
 		pad += w.Shape()[0]
 	}
 	p.padded = b.Reshape(b.Op("eq", entries, pad), []int{n, 1})
-	if offsets := a.Value("offsets"); offsets != nil {
+	if offsets := a.Value(arg.Offsets); offsets != nil {
 		p.count = offsets.Shape()[0]
 		places := b.Op("arange", 0, n, op.Kw("dtype", tensor.I64))
 		p.of = b.Sub(b.Op("bucketize", places, b.Cast(offsets, tensor.I64), op.Kw("right", true)), 1)

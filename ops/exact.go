@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/truth"
 	"plumb/op"
 	"plumb/tensor"
@@ -27,10 +28,10 @@ func exactlyWide(f truth.Func) func(a op.Args) op.Truth {
 // ofTensors fixes the numbers among the parameters of f; of NaN it knows nothing.
 func ofTensors(f truth.Func, a op.Args, wide bool) op.Truth {
 	for i, p := range slices.Backward(a.Sig.Params[:f.Arity()]) {
-		if a.Value(p.Name) != nil {
+		if _, ok := a.Vals[i].(op.Value); ok {
 			continue
 		}
-		x := number(a, p.Name).Float()
+		x := number(a, op.AnyArg(p.Name)).Float()
 		if !wide {
 			x = float64(float32(x))
 		}
@@ -43,21 +44,21 @@ func ofTensors(f truth.Func, a op.Args, wide bool) op.Truth {
 }
 
 func exactGelu(a op.Args) op.Truth {
-	if a.Str("approximate") == "tanh" {
+	if a.Str(arg.Approximate) == "tanh" {
 		return truth.GeluTanh
 	}
 	return truth.Gelu
 }
 
 func exactLogit(a op.Args) op.Truth {
-	if !a.Has("eps") {
+	if !a.Has(arg.Eps) {
 		return truth.Logit
 	}
 	return exactly(truth.LogitWithin)(a)
 }
 
 func exactDiv(a op.Args) op.Truth {
-	if a.Has("rounding_mode") {
+	if a.Has(arg.RoundingMode) {
 		return nil
 	}
 	return exactly(truth.Div)(a)
@@ -66,7 +67,7 @@ func exactDiv(a op.Args) op.Truth {
 // exactPrelu knows the calls whose slopes lie along the last dimension, as
 // tensors broadcast: one slope, or one per column.
 func exactPrelu(a op.Args) op.Truth {
-	rank, slopes := len(a.Value("input").Shape()), tensor.NumElements(a.Value("weight").Shape())
+	rank, slopes := len(a.Value(arg.Input).Shape()), tensor.NumElements(a.Value(arg.Weight).Shape())
 	if rank == 0 || slopes > 1 && rank != 2 {
 		return nil
 	}

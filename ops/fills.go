@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -15,7 +16,7 @@ var fillOps = []*op.Def{
 	drawnOver("uniform", "float from=0, float to=1", "Tensor.uniform_(*)", "Uniform numbers in [from, to); the parts of a complex number are drawn alike.", op.Def{
 		Reject: checkUniform,
 		Kernels: resultKernel(inexactTypes, func(c *op.Run) error {
-			kernel.Fill(realParts(c.Out[0]), c.Random, 1, kernel.UniformIn(c.Float("from"), c.Float("to")))
+			kernel.Fill(realParts(c.Out[0]), c.Random, 1, kernel.UniformIn(c.Float(arg.From), c.Float(arg.ToFloat)))
 			return nil
 		}),
 		Law: boundedLaw,
@@ -24,13 +25,13 @@ var fillOps = []*op.Def{
 		Reject: checkStd, Kernels: resultKernel(inexactTypes, drawNormal), Law: normalLaw,
 	}, func(s *op.Sampler) []any { return []any{s.Float(-2, 2), s.Float(0.1, 2)} }),
 	drawnOver("exponential", "float lambd=1", "Tensor.exponential_", "Exponential numbers of the rate lambd: P(X > x) = exp(-lambd·x).", op.Def{
-		Reject: func(a op.Args) error { return atLeastZero(a, "lambd") },
+		Reject: func(a op.Args) error { return atLeastZero(a, arg.Lambd) },
 		Kernels: transformed(func(a op.Args) func(u float64) float64 {
-			rate := a.Float("lambd")
+			rate := a.Float(arg.Lambd)
 			return func(u float64) float64 { return -math.Log(u) / rate }
 		}),
 		Law: func(a op.Args) *op.Law {
-			rate := a.Float("lambd")
+			rate := a.Float(arg.Lambd)
 			if rate == 0 || math.IsInf(rate, 1) {
 				return nil
 			}
@@ -39,11 +40,11 @@ var fillOps = []*op.Def{
 	}, func(s *op.Sampler) []any { return []any{s.Float(0.3, 3)} }),
 	drawnOver("cauchy", "float median=0, float sigma=1", "Tensor.cauchy_", "Cauchy numbers: median + sigma·tan(π·(U - ½)), U uniform.", op.Def{
 		Kernels: transformed(func(a op.Args) func(u float64) float64 {
-			median, sigma := a.Float("median"), a.Float("sigma")
+			median, sigma := a.Float(arg.Median), a.Float(arg.Sigma)
 			return func(u float64) float64 { return median + sigma*math.Tan(math.Pi*(u-0.5)) }
 		}),
 		Law: func(a op.Args) *op.Law {
-			median, sigma := a.Float("median"), math.Abs(a.Float("sigma"))
+			median, sigma := a.Float(arg.Median), math.Abs(a.Float(arg.Sigma))
 			if sigma == 0 {
 				return nil
 			}
@@ -52,13 +53,13 @@ var fillOps = []*op.Def{
 	}, func(s *op.Sampler) []any { return []any{s.Float(-2, 2), s.Float(0.1, 2)} }),
 	drawnOver("log_normal", "float mean=1, float std=2", "Tensor.log_normal_", "Numbers whose logarithm is normal, of a mean and a standard deviation.", op.Def{
 		Reject: func(a op.Args) error {
-			if !(a.Float("std") > 0) {
-				return op.RuntimeError("argument 'std' must be positive, but is %v", a.Float("std"))
+			if !(a.Float(arg.Std) > 0) {
+				return op.RuntimeError("argument 'std' must be positive, but is %v", a.Float(arg.Std))
 			}
 			return nil
 		},
 		Kernels: resultKernel(floatTypes, func(c *op.Run) error {
-			mean, std := c.Float("mean"), c.Float("std")
+			mean, std := c.Float(arg.Mean), c.Float(arg.Std)
 			kernel.Fill(c.Out[0], c.Random, 2, func(dst []float64, words []uint64, at int) {
 				kernel.Normal(dst, words, at)
 				for i, z := range dst {
@@ -68,13 +69,13 @@ var fillOps = []*op.Def{
 			return nil
 		}),
 		Law: func(a op.Args) *op.Law {
-			mean, std := a.Float("mean"), a.Float("std")
+			mean, std := a.Float(arg.Mean), a.Float(arg.Std)
 			return continuous("positive numbers", 0, func(v float64) float64 { return normalCDF((math.Log(max(v, 0)) - mean) / std) }, func(v float64) bool { return v >= 0 })
 		},
 	}, func(s *op.Sampler) []any { return []any{s.Float(-1, 1), s.Float(0.1, 1)} }),
 	drawnOver("geometric", "float p", "Tensor.geometric_", "How many trials it takes until the first success of probability p.", op.Def{
 		Reject: func(a op.Args) error {
-			if p := a.Float("p"); !(p > 0 && p < 1) {
+			if p := a.Float(arg.P); !(p > 0 && p < 1) {
 				return op.RuntimeError("argument 'p' must be in (0, 1), but is %v", p)
 			}
 			return nil
@@ -89,16 +90,16 @@ var fillOps = []*op.Def{
 	}, func(s *op.Sampler) []any { return []any{s.Float(0.1, 0.9)} }),
 	drawnOver("bernoulli.tensor", "Tensor p", "Tensor.bernoulli_", "1 with the probability that the element of p gives, broadcast to input, else 0.", op.Def{
 		Reject: func(a op.Args) error {
-			if !broadcastsTo(a.Value("p").Shape(), a.Value("input").Shape()) {
-				return op.RuntimeError("argument 'p' of shape %s does not expand to input's %s", tensor.ShapeString(a.Value("p").Shape()), tensor.ShapeString(a.Value("input").Shape()))
+			if !broadcastsTo(a.Value(arg.PTensor).Shape(), a.Value(arg.Input).Shape()) {
+				return op.RuntimeError("argument 'p' of shape %s does not expand to input's %s", tensor.ShapeString(a.Value(arg.PTensor).Shape()), tensor.ShapeString(a.Value(arg.Input).Shape()))
 			}
-			return rejectTypes("p", slices.Concat(integralSet, complexTypes)...)(a)
+			return rejectTypes(arg.PTensor, slices.Concat(integralSet, complexTypes)...)(a)
 		},
-		Fixed:   []string{"p"},
+		Fixed:   []op.Handle{arg.PTensor},
 		Kernels: resultKernel(slices.Concat(floatTypes, integralSet), drawBernoulli),
 		Grad: func(g *op.Grad) {
 			zeroGrad(g)
-			g.To("p", func() op.Value { return zeros(g, g.Value("p")) })
+			g.To(arg.PTensor, func() op.Value { return zeros(g, g.Value(arg.PTensor)) })
 		},
 		Law: bernoulliLaw,
 	}, nil),
@@ -113,7 +114,7 @@ func drawnOver(id, params, name, doc string, d op.Def, sample func(s *op.Sampler
 	d.Traits = op.Random
 	d.NotSplittable = drawsAll
 	d.Infer = func(a op.Args) ([]op.Meta, error) {
-		return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
+		return one(a.Value(arg.Input).DType(), a.Value(arg.Input).Shape(), nil), nil
 	}
 	if d.Grad == nil {
 		d.Grad = zeroGrad
@@ -163,10 +164,10 @@ func continuous(support string, scale float64, cdf func(v float64) float64, in f
 
 // checkUniform rejects what PyTorch's uniform_ does, its bounds being numbers of the dtype.
 func checkUniform(a op.Args) error {
-	lo, hi, most := a.Float("from"), a.Float("to"), largestOf(realOr(a.Value("input").DType()))
-	for _, name := range []string{"from", "to"} {
+	lo, hi, most := a.Float(arg.From), a.Float(arg.ToFloat), largestOf(realOr(a.Value(arg.Input).DType()))
+	for _, name := range []op.FloatArg{arg.From, arg.ToFloat} {
 		if v := a.Float(name); !(math.Abs(v) <= most) {
-			return op.RuntimeError("argument '%s' is out of bounds for %s: %v", name, a.Value("input").DType(), v)
+			return op.RuntimeError("argument '%s' is out of bounds for %s: %v", name, a.Value(arg.Input).DType(), v)
 		}
 	}
 	if lo > hi || hi-lo > most {
@@ -189,16 +190,16 @@ func largestOf(d tensor.DType) float64 {
 }
 
 func boundedLaw(a op.Args) *op.Law {
-	lo, hi := a.Float("from"), a.Float("to")
+	lo, hi := a.Float(arg.From), a.Float(arg.ToFloat)
 	if lo == hi {
 		return nil
 	}
-	slack := 4 * epsilonOf(realOr(a.Value("input").DType())) * (math.Abs(lo) + math.Abs(hi))
+	slack := 4 * epsilonOf(realOr(a.Value(arg.Input).DType())) * (math.Abs(lo) + math.Abs(hi))
 	support := fmt.Sprintf("[%v, %v)", lo, hi)
 	return continuous(support, math.Abs(lo)+math.Abs(hi), func(v float64) float64 { return (v - lo) / (hi - lo) }, func(v float64) bool { return v >= lo-slack && v <= hi+slack })
 }
 
-func atLeastZero(a op.Args, name string) error {
+func atLeastZero(a op.Args, name op.FloatArg) error {
 	if v := a.Float(name); !(v >= 0) {
 		return op.RuntimeError("argument '%s' must not be negative, but is %v", name, v)
 	}
@@ -223,7 +224,7 @@ func counts(c *op.Run, f func(word uint64, at int) int64) {
 }
 
 func drawGeometric(c *op.Run) error {
-	scale := 1 / math.Log1p(-c.Float("p"))
+	scale := 1 / math.Log1p(-c.Float(arg.P))
 	counts(c, func(word uint64, _ int) int64 {
 		return int64(max(1, math.Ceil(math.Log(float64(word>>11+1)*0x1p-53)*scale)))
 	})
@@ -231,7 +232,7 @@ func drawGeometric(c *op.Run) error {
 }
 
 func geometricLaw(a op.Args) *op.Law {
-	fail, most := math.Log1p(-a.Float("p")), largestInteger(a.Value("input").DType())
+	fail, most := math.Log1p(-a.Float(arg.P)), largestInteger(a.Value(arg.Input).DType())
 	return &op.Law{Support: "counts from 1 on", Atoms: true, Draws: func(out *tensor.Tensor) ([]op.Draw, error) {
 		return eachDraw(out, func(_ int, v float64) (below, upto float64, ok bool) {
 			if most*fail > -20 { // counts that the dtype lacks occur
@@ -243,7 +244,7 @@ func geometricLaw(a op.Args) *op.Law {
 }
 
 func checkProbability(a op.Args) error {
-	if p := a.Float("p"); !(p >= 0 && p <= 1) {
+	if p := a.Float(arg.P); !(p >= 0 && p <= 1) {
 		return op.RuntimeError("argument 'p' must be in [0, 1], but is %v", p)
 	}
 	return nil
@@ -251,11 +252,11 @@ func checkProbability(a op.Args) error {
 
 // probabilities returns that of each element of the input.
 func probabilities(a op.Args) (func(i int) float64, error) {
-	t := a.Tensor("p")
+	t := a.Tensor(arg.PTensor)
 	if t == nil {
-		return func(int) float64 { return a.Float("p") }, nil
+		return func(int) float64 { return a.Float(arg.P) }, nil
 	}
-	spread, err := t.Expand(a.Value("input").Shape()...)
+	spread, err := t.Expand(a.Value(arg.Input).Shape()...)
 	if err != nil {
 		return nil, err
 	}
@@ -283,7 +284,7 @@ func drawBernoulli(c *op.Run) error {
 
 func bernoulliLaw(a op.Args) *op.Law {
 	p, err := probabilities(a)
-	if v := a.Float("p"); err != nil || a.Value("p") == nil && (v == 0 || v == 1) {
+	if v := a.Float(arg.P); err != nil || a.Value(arg.PTensor) == nil && (v == 0 || v == 1) {
 		return nil
 	}
 	return binary(p)
@@ -313,7 +314,7 @@ func randomFill() *op.Def {
 }
 
 func checkRandomFill(a op.Args) error {
-	d := a.Value("input").DType()
+	d := a.Value(arg.Input).DType()
 	lo, hi := fillRange(a)
 	least := -largestInteger(d) - 1
 	if d == tensor.U8 || d == tensor.Bool {
@@ -322,9 +323,9 @@ func checkRandomFill(a op.Args) error {
 	switch {
 	case d.IsComplex():
 		return op.RuntimeError("not implemented for argument 'input' of dtype %s", d)
-	case a.Has("to") && lo >= hi:
+	case a.Has(arg.To) && lo >= hi:
 		return op.RuntimeError("argument 'from' must be less than 'to', but %d >= %d", lo, hi)
-	case float64(lo) < least || a.Has("to") && float64(hi-1) > largestInteger(d):
+	case float64(lo) < least || a.Has(arg.To) && float64(hi-1) > largestInteger(d):
 		return op.RuntimeError("a range from %d to %d is out of bounds for %s", lo, hi, d)
 	}
 	return nil
@@ -353,10 +354,10 @@ func randomFillLaw(a op.Args) *op.Law {
 
 // fillRange is the range of random_; its end may be 2^63, which wraps.
 func fillRange(a op.Args) (lo, hi int64) {
-	lo = int64(a.Int("from"))
-	switch d := a.Value("input").DType(); {
-	case a.Has("to"):
-		hi = int64(a.Int("to"))
+	lo = int64(a.Int(arg.FromInt))
+	switch d := a.Value(arg.Input).DType(); {
+	case a.Has(arg.To):
+		hi = int64(a.Int(arg.To))
 	case d == tensor.I64:
 		hi = math.MinInt64
 	default:

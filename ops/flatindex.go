@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -12,7 +13,7 @@ import (
 var flatIndexOps = []*op.Def{
 	{
 		Sig:     "take(Tensor input, Tensor index) -> Tensor",
-		SBP:     anyOf(linear("input"), axes("index * -> *")),
+		SBP:     anyOf(linear(arg.Input), axes("index * -> *")),
 		Names:   both("take"),
 		Doc:     "The elements that index names in row-major order, from either end: out[i] = input.flatten()[index[i]].",
 		Reject:  checkTake,
@@ -24,19 +25,19 @@ var flatIndexOps = []*op.Def{
 	},
 	{
 		Sig:    "put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
-		SBP:    additive("input", "source"),
+		SBP:    additive(arg.Input, arg.Source),
 		Names:  both("put"),
 		Doc:    "A copy of input in which the elements that index names in row-major order are those of source, or have them added with accumulate.",
 		Reject: checkPutFlat,
 		Infer: func(a op.Args) ([]op.Meta, error) {
-			v := a.Value("input")
+			v := a.Value(arg.Input)
 			return one(v.DType(), v.Shape(), denseStrides(v)), nil
 		},
 		Kernels: []op.Kernel{{Name: "index", Run: runPutFlat}},
 		Grad:    putGrad,
 		Sample:  samplePut,
 		Tol: ownMagnitude(accumulating(func(a op.Args) int {
-			if a.Bool("accumulate") {
+			if a.Bool(arg.Accumulate) {
 				return entryTerms(a)
 			}
 			return 1
@@ -44,7 +45,7 @@ var flatIndexOps = []*op.Def{
 	},
 	{
 		Sig:     "take_along_dim(Tensor input, Tensor indices, int? dim=None) -> Tensor",
-		SBP:     anyOf(linear("input"), provided(func(a op.Args) bool { return a.Has("dim") }, alongOthers("input", "indices")), entriesOf("indices")),
+		SBP:     anyOf(linear(arg.Input), provided(func(a op.Args) bool { return a.Has(arg.Dim) }, alongOthers(arg.Input, arg.Indices)), entriesOf(arg.Indices)),
 		Names:   both("take_along_dim"),
 		Doc:     "Picks along dim as gather does, with input and indices broadcast in the other dimensions; in row-major order without dim.",
 		Reject:  checkTakeAlong,
@@ -59,7 +60,7 @@ var flatIndexOps = []*op.Def{
 		Names:   []string{"torch.nn.functional.one_hot"},
 		Doc:     "Rows of num_classes zeros with a 1 at the place that each element names; num_classes is one more than the largest by default.",
 		Traits:  op.NoGrad | op.Dynamic,
-		SBP:     provided(func(a op.Args) bool { return a.Int("num_classes") >= 0 }, pointwise),
+		SBP:     provided(func(a op.Args) bool { return a.Int(arg.NumClasses) >= 0 }, pointwise),
 		Reject:  checkOneHot,
 		Infer:   inferOneHot,
 		Kernels: []op.Kernel{{Name: "write", Run: runOneHot}},
@@ -69,11 +70,11 @@ var flatIndexOps = []*op.Def{
 }
 
 func inferTake(a op.Args) ([]op.Meta, error) {
-	return one(a.Value("input").DType(), a.Value("index").Shape(), nil), nil
+	return one(a.Value(arg.Input).DType(), a.Value(arg.Index).Shape(), nil), nil
 }
 
 func runTake(c *op.Run) error {
-	s, err := flatSelection(c.Tensor("input"), c.Tensor("index"))
+	s, err := flatSelection(c.Tensor(arg.Input), c.Tensor(arg.Index))
 	if err == nil {
 		s.Take(c.Out[0])
 	}
@@ -81,7 +82,7 @@ func runTake(c *op.Run) error {
 }
 
 func takeGrad(g *op.Grad) op.Value {
-	return g.Op("put", zeros(g, g.Value("input")), g.Value("index"), g.G(), true)
+	return g.Op("put", zeros(g, g.Value(arg.Input)), g.Value(arg.Index), g.G(), true)
 }
 
 func sampleTake(s *op.Sampler) []any {
@@ -90,14 +91,14 @@ func sampleTake(s *op.Sampler) []any {
 }
 
 func putGrad(g *op.Grad) {
-	g.To("input", func() op.Value {
-		if g.Bool("accumulate") {
+	g.To(arg.Input, func() op.Value {
+		if g.Bool(arg.Accumulate) {
 			return g.G()
 		}
-		return g.Op("put", g.G(), g.Value("index"), zeros(g, g.Value("source")), false)
+		return g.Op("put", g.G(), g.Value(arg.Index), zeros(g, g.Value(arg.Source)), false)
 	})
-	g.To("source", func() op.Value {
-		return g.Reshape(g.Op("take", g.G(), g.Value("index")), g.Value("source").Shape())
+	g.To(arg.Source, func() op.Value {
+		return g.Reshape(g.Op("take", g.G(), g.Value(arg.Index)), g.Value(arg.Source).Shape())
 	})
 }
 
@@ -113,7 +114,7 @@ func samplePut(s *op.Sampler) []any {
 
 func inferTakeAlongDim(a op.Args) ([]op.Meta, error) {
 	_, to, err := takeShapes(a)
-	return one(a.Value("input").DType(), to, nil), err
+	return one(a.Value(arg.Input).DType(), to, nil), err
 }
 
 func runTakeAlongDim(c *op.Run) error {
@@ -121,8 +122,8 @@ func runTakeAlongDim(c *op.Run) error {
 	if err != nil {
 		return err
 	}
-	x, index := c.Tensor("input"), c.Tensor("indices")
-	if !c.Has("dim") {
+	x, index := c.Tensor(arg.Input), c.Tensor(arg.Indices)
+	if !c.Has(arg.Dim) {
 		x, index = x.Reshape(from...), index.Reshape(to...)
 	}
 	if x, err = x.Expand(from...); err == nil {
@@ -135,14 +136,14 @@ func runTakeAlongDim(c *op.Run) error {
 }
 
 func takeAlongDimGrad(g *op.Grad) op.Value {
-	x, index := zeros(g, g.Value("input")), g.Value("indices")
+	x, index := zeros(g, g.Value(arg.Input)), g.Value(arg.Indices)
 	from, to, err := takeShapes(g.Args)
 	if err != nil {
 		op.Fail(err)
 	}
-	if !g.Has("dim") {
+	if !g.Has(arg.Dim) {
 		d := g.Op("scatter_add", g.Reshape(x, from), 0, g.Reshape(index, to), g.G())
-		return g.Reshape(d, g.Value("input").Shape())
+		return g.Reshape(d, g.Value(arg.Input).Shape())
 	}
 	return g.Op("scatter_add", g.Expand(x, from), takeDim(g.Args), g.Expand(index, to), g.G())
 }
@@ -158,15 +159,15 @@ func sampleTakeAlongDim(s *op.Sampler) []any {
 }
 
 func inferOneHot(a op.Args) ([]op.Meta, error) {
-	n := a.Int("num_classes")
+	n := a.Int(arg.NumClasses)
 	if n < 0 {
-		t, err := elementsOf(a.Value("input"), "input")
+		t, err := elementsOf(a.Value(arg.Input), "input")
 		if err != nil {
 			return nil, err
 		}
 		n = 1 + int(slices.Max(contiguousData[int64](t)))
 	}
-	return one(tensor.I64, append(slices.Clone(a.Value("input").Shape()), n), nil), nil
+	return one(tensor.I64, append(slices.Clone(a.Value(arg.Input).Shape()), n), nil), nil
 }
 
 func sampleOneHot(s *op.Sampler) []any {
@@ -179,7 +180,7 @@ func sampleOneHot(s *op.Sampler) []any {
 }
 
 func checkTake(a op.Args) error {
-	x, index := a.Value("input"), a.Value("index")
+	x, index := a.Value(arg.Input), a.Value(arg.Index)
 	switch {
 	case index.DType() != tensor.I64:
 		return op.RuntimeError("expected argument 'index' to have dtype int64, not %s", index.DType())
@@ -193,7 +194,7 @@ func checkPutFlat(a op.Args) error {
 	if err := checkTake(a); err != nil {
 		return err
 	}
-	x, index, src := a.Value("input"), a.Value("index"), a.Value("source")
+	x, index, src := a.Value(arg.Input), a.Value(arg.Index), a.Value(arg.Source)
 	switch {
 	case src.DType() != x.DType():
 		return op.RuntimeError("expected argument 'source' to have the dtype of 'input', %s, not %s", x.DType(), src.DType())
@@ -232,14 +233,14 @@ func placeOf(t *tensor.Tensor, at int64) int64 {
 
 func runPutFlat(c *op.Run) error {
 	choose := func(t *tensor.Tensor) (kernel.Selection, *tensor.Tensor, error) {
-		s, err := flatSelection(t, c.Tensor("index"))
-		return s, c.Tensor("source").Convert(t.DType()).Reshape(c.Tensor("index").Shape()...), err
+		s, err := flatSelection(t, c.Tensor(arg.Index))
+		return s, c.Tensor(arg.Source).Convert(t.DType()).Reshape(c.Tensor(arg.Index).Shape()...), err
 	}
-	if c.Tensor("index").Len() > 0 && c.Bool("accumulate") {
+	if c.Tensor(arg.Index).Len() > 0 && c.Bool(arg.Accumulate) {
 		return reduceInto(c, kernel.ReduceSum, true, choose)
 	}
-	c.Out[0].CopyFrom(c.Tensor("input"))
-	if c.Tensor("index").Len() == 0 {
+	c.Out[0].CopyFrom(c.Tensor(arg.Input))
+	if c.Tensor(arg.Index).Len() == 0 {
 		return nil
 	}
 	s, src, err := choose(c.Out[0])
@@ -250,11 +251,11 @@ func runPutFlat(c *op.Run) error {
 }
 
 func checkTakeAlong(a op.Args) error {
-	x, index := a.Value("input"), a.Value("indices")
+	x, index := a.Value(arg.Input), a.Value(arg.Indices)
 	if index.DType() != tensor.I64 {
 		return op.RuntimeError("expected argument 'indices' to have dtype int64, not %s", index.DType())
 	}
-	if !a.Has("dim") {
+	if !a.Has(arg.Dim) {
 		for _, v := range []op.Value{x, index} {
 			if _, ok := tensor.ViewStrides(v.Shape(), v.Strides(), []int{tensor.NumElements(v.Shape())}); !ok {
 				return op.RuntimeError("view size is not compatible with the strides of arguments 'input' and 'indices'")
@@ -268,12 +269,12 @@ func checkTakeAlong(a op.Args) error {
 	if len(x.Shape()) == 0 {
 		return op.IndexError("dimension specified as argument 'dim' but the tensor has no dimensions")
 	}
-	_, err := wrapDim(a.Int("dim"), len(x.Shape()))
+	_, err := wrapDim(a.Int(arg.Dim), len(x.Shape()))
 	return err
 }
 
 func takeDim(a op.Args) int {
-	if !a.Has("dim") {
+	if !a.Has(arg.Dim) {
 		return 0
 	}
 	return dimOf(a)
@@ -281,8 +282,8 @@ func takeDim(a op.Args) int {
 
 // takeShapes returns the shapes to which input and indices are broadcast.
 func takeShapes(a op.Args) (from, to []int, err error) {
-	x, index := a.Value("input").Shape(), a.Value("indices").Shape()
-	if !a.Has("dim") {
+	x, index := a.Value(arg.Input).Shape(), a.Value(arg.Indices).Shape()
+	if !a.Has(arg.Dim) {
 		return []int{tensor.NumElements(x)}, []int{tensor.NumElements(index)}, nil
 	}
 	d := dimOf(a)
@@ -299,7 +300,7 @@ func takeShapes(a op.Args) (from, to []int, err error) {
 }
 
 func checkOneHot(a op.Args) error {
-	x, n := a.Value("input"), a.Int("num_classes")
+	x, n := a.Value(arg.Input), a.Int(arg.NumClasses)
 	if x.DType() != tensor.I64 {
 		return op.RuntimeError("argument 'input' must be an index tensor of dtype int64, not %s", x.DType())
 	}
@@ -327,7 +328,7 @@ func runOneHot(c *op.Run) error {
 	out := c.Out[0]
 	clear(out.Storage())
 	data, n := tensor.Data[int64](out), out.Shape()[out.Dim()-1]
-	for i, v := range contiguousData[int64](c.Tensor("input")) {
+	for i, v := range contiguousData[int64](c.Tensor(arg.Input)) {
 		data[i*n+int(v)] = 1
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -18,7 +19,7 @@ func softmaxFormula(logarithm bool) func(op.Builder, op.Args) []op.Value {
 		if err != nil {
 			op.Fail(err)
 		}
-		x := b.Cast(a.Value("input"), softmaxType(a))
+		x := b.Cast(a.Value(arg.Input), softmaxType(a))
 		shifted := b.Sub(x, b.Op("max.dim", x, dim, true))
 		e := b.Op("exp", shifted)
 		sum := b.Op("sum", e, []int{dim}, true)
@@ -31,7 +32,7 @@ func softmaxFormula(logarithm bool) func(op.Builder, op.Args) []op.Value {
 
 func softmaxBackwardFormula(logarithm bool) func(op.Builder, op.Args) []op.Value {
 	return func(b op.Builder, a op.Args) []op.Value {
-		c, y, dim := a.Value("grad"), a.Value("output"), []int{a.Int("dim")}
+		c, y, dim := a.Value(arg.Grad), a.Value(arg.Output), []int{a.Int(arg.Dim)}
 		if logarithm {
 			return []op.Value{b.Sub(c, b.Mul(b.Op("exp", y), b.Op("sum", c, dim, true)))}
 		}
@@ -80,10 +81,10 @@ func (n normal) affine(x, weight, bias, like op.Value) []op.Value {
 // backward returns the gradients of input, weight and bias: s·(u − mean u − x̂·mean(x̂·u))
 // with u = grad·weight, and the sums of grad·x̂ and of grad.
 func (n normal) backward(a op.Args) []op.Value {
-	x, c := a.Value("input"), n.in3(a.Value("grad"))
-	centred, s := n.moments(n.in3(x), a.Float("eps"))
+	x, c := a.Value(arg.Input), n.in3(a.Value(arg.Grad))
+	centred, s := n.moments(n.in3(x), a.Float(arg.Eps))
 	hat, u := n.Mul(centred, s), c
-	if w := a.Value("weight"); w != nil {
+	if w := a.Value(arg.Weight); w != nil {
 		u = n.Mul(c, n.Reshape(w, n.param))
 	}
 	inner := n.Sub(n.Sub(u, n.mean(u)), n.Mul(hat, n.mean(n.Mul(hat, u))))
@@ -96,44 +97,44 @@ func (n normal) backward(a op.Args) []op.Value {
 
 func rowNormal(b op.Builder, a op.Args) normal {
 	d := rowGroups(a)
-	return normal{b, d, a.Ints("normalized_shape"), []int{1, 1, d.Inner}, []int{0, 1}}
+	return normal{b, d, a.Ints(arg.NormalizedShape), []int{1, 1, d.Inner}, []int{0, 1}}
 }
 
 func channelNormal(b op.Builder, a op.Args) normal {
-	d := channelGroups(a.Value("input"))
+	d := channelGroups(a.Value(arg.Input))
 	return normal{b, d, []int{d.Count}, []int{1, d.Count, 1}, []int{0, 2}}
 }
 
 func layerNormFormula(b op.Builder, a op.Args) []op.Value {
 	n := rowNormal(b, a)
-	centred, s := n.moments(n.in3(a.Value("input")), a.Float("eps"))
-	return n.affine(n.Mul(centred, s), a.Value("weight"), a.Value("bias"), a.Value("input"))
+	centred, s := n.moments(n.in3(a.Value(arg.Input)), a.Float(arg.Eps))
+	return n.affine(n.Mul(centred, s), a.Value(arg.Weight), a.Value(arg.Bias), a.Value(arg.Input))
 }
 
 func batchNormFormula(b op.Builder, a op.Args) []op.Value {
 	n := channelNormal(b, a)
-	x := n.in3(a.Value("input"))
+	x := n.in3(a.Value(arg.Input))
 	var centred, s op.Value
-	if a.Bool("training") {
-		centred, s = n.moments(x, a.Float("eps"))
+	if a.Bool(arg.Training) {
+		centred, s = n.moments(x, a.Float(arg.Eps))
 	} else {
-		centred = n.Sub(x, n.Reshape(a.Value("running_mean"), n.param))
-		s = n.scale(n.Reshape(a.Value("running_var"), n.param), a.Float("eps"))
+		centred = n.Sub(x, n.Reshape(a.Value(arg.RunningMean), n.param))
+		s = n.scale(n.Reshape(a.Value(arg.RunningVar), n.param), a.Float(arg.Eps))
 	}
-	return n.affine(n.Mul(centred, s), a.Value("weight"), a.Value("bias"), a.Value("input"))
+	return n.affine(n.Mul(centred, s), a.Value(arg.Weight), a.Value(arg.Bias), a.Value(arg.Input))
 }
 
 func momentsFormula(b op.Builder, a op.Args) []op.Value {
-	n := normal{Builder: b, d: channelGroups(a.Value("input"))}
-	x := n.in3(a.Value("input"))
-	_, s := n.moments(x, a.Float("eps"))
+	n := normal{Builder: b, d: channelGroups(a.Value(arg.Input))}
+	x := n.in3(a.Value(arg.Input))
+	_, s := n.moments(x, a.Float(arg.Eps))
 	return []op.Value{n.mean(x), s}
 }
 
 func geluFormula(b op.Builder, a op.Args) []op.Value {
-	x := a.Value("input")
+	x := a.Value(arg.Input)
 	cdf := b.Op("erf", b.Mul(x, math.Sqrt2/2))
-	if a.Str("approximate") == "tanh" {
+	if a.Str(arg.Approximate) == "tanh" {
 		cubic := b.Mul(b.Mul(b.Mul(x, x), x), 0.044715)
 		cdf = b.Op("tanh", b.Mul(b.Add(x, cubic), math.Sqrt(2/math.Pi)))
 	}
@@ -141,7 +142,7 @@ func geluFormula(b op.Builder, a op.Args) []op.Value {
 }
 
 func tanhshrinkFormula(b op.Builder, a op.Args) []op.Value {
-	x := a.Value("input")
+	x := a.Value(arg.Input)
 	return []op.Value{b.Sub(x, b.Op("tanh", x))}
 }
 
@@ -158,8 +159,8 @@ func reductionAt(a op.Args) reduction {
 	if err != nil {
 		op.Fail(err)
 	}
-	s := a.Value("input").Shape()
-	kept := a.Sig.Index("keepdim") >= 0 && a.Bool("keepdim")
+	s := a.Value(arg.Input).Shape()
+	kept := a.Sig.Takes(arg.Keepdim) && a.Bool(arg.Keepdim)
 	r := reduction{dims: dims, shape: reducedShape(s, dims, kept), length: 1}
 	for _, d := range dims {
 		r.length *= s[d]
@@ -169,7 +170,7 @@ func reductionAt(a op.Args) reduction {
 
 // logSumExpFormula is m + log Σ exp(x − m), m the largest of a row.
 func logSumExpFormula(b op.Builder, a op.Args) []op.Value {
-	r, x := reductionAt(a), b.Cast(a.Value("input"), floatResult(statInputType(a)))
+	r, x := reductionAt(a), b.Cast(a.Value(arg.Input), floatResult(statInputType(a)))
 	most := b.Op("amax", x, r.dims, true)
 	sum := b.Op("sum", b.Op("exp", b.Sub(x, most)), r.dims, true)
 	return []op.Value{b.Reshape(b.Add(b.Op("log", sum), most), r.shape)}
@@ -178,7 +179,7 @@ func logSumExpFormula(b op.Builder, a op.Args) []op.Value {
 // momentFormula is Σ(x − mean)²/(n − correction) of reals, or its root.
 func momentFormula(root, mean bool) func(op.Builder, op.Args) []op.Value {
 	return func(b op.Builder, a op.Args) []op.Value {
-		r, x := reductionAt(a), a.Value("input")
+		r, x := reductionAt(a), a.Value(arg.Input)
 		if x.DType().IsComplex() {
 			op.Fail(op.RuntimeError("no formula for complex numbers"))
 		}
@@ -198,8 +199,8 @@ func momentFormula(root, mean bool) func(op.Builder, op.Args) []op.Value {
 
 // normFormula is (Σ|x|ᵖ)^(1/p), or the largest or smallest |x|.
 func normFormula(b op.Builder, a op.Args) []op.Value {
-	r, p := reductionAt(a), a.Float("p")
-	x := b.Op("abs", a.Value("input"))
+	r, p := reductionAt(a), a.Float(arg.P)
+	x := b.Op("abs", a.Value(arg.Input))
 	var y op.Value
 	switch {
 	case tensor.NumElements(x.Shape()) == 0 || p == 0:
@@ -219,46 +220,46 @@ func normFormula(b op.Builder, a op.Args) []op.Value {
 }
 
 func thresholdFormula(b op.Builder, a op.Args) []op.Value {
-	x := a.Value("input")
-	return []op.Value{b.Op("where", b.Op("le", x, number(a, "threshold")), number(a, "value"), x)}
+	x := a.Value(arg.Input)
+	return []op.Value{b.Op("where", b.Op("le", x, number(a, arg.Threshold)), number(a, arg.Value), x)}
 }
 
 // logAddExpFormula is m + log(1 + base^−|x − y|), m the larger one; unit is
 // the logarithm of e.
 func logAddExpFormula(exp, log string, unit float64) func(op.Builder, op.Args) []op.Value {
 	return func(b op.Builder, a op.Args) []op.Value {
-		x, y := a.Value("input"), a.Value("other")
+		x, y := a.Value(arg.Input), a.Value(arg.Other)
 		most, least := b.Op("maximum", x, y), b.Op("minimum", x, y)
 		return []op.Value{b.Add(most, b.Mul(b.Op(log, b.Op(exp, b.Sub(least, most))), unit))}
 	}
 }
 
 func sincFormula(b op.Builder, a op.Args) []op.Value {
-	x := a.Value("input")
+	x := a.Value(arg.Input)
 	zero := b.Op("eq", x, 0.0)
 	turn := b.Mul(b.Op("where", zero, 1.0, x), math.Pi)
 	return []op.Value{b.Op("where", zero, 1.0, b.Div(b.Op("sin", turn), turn))}
 }
 
 func logitFormula(b op.Builder, a op.Args) []op.Value {
-	x := a.Value("input")
-	if lo, hi := logitBounds(a); a.Has("eps") {
+	x := a.Value(arg.Input)
+	if lo, hi := logitBounds(a); a.Has(arg.Eps) {
 		x = b.Op("clamp", x, lo, hi)
 	}
 	return []op.Value{b.Op("log", b.Div(x, b.Sub(1.0, x)))}
 }
 
 func ndtrFormula(b op.Builder, a op.Args) []op.Value {
-	return []op.Value{b.Mul(b.Op("erfc", b.Mul(a.Value("input"), -math.Sqrt2/2)), 0.5)}
+	return []op.Value{b.Mul(b.Op("erfc", b.Mul(a.Value(arg.Input), -math.Sqrt2/2)), 0.5)}
 }
 
 func addcdivFormula(b op.Builder, a op.Args) []op.Value {
-	return []op.Value{b.Add(a.Value("input"), b.Mul(b.Div(a.Value("tensor1"), a.Value("tensor2")), number(a, "value")))}
+	return []op.Value{b.Add(a.Value(arg.Input), b.Mul(b.Div(a.Value(arg.Tensor1), a.Value(arg.Tensor2)), number(a, arg.Value)))}
 }
 
 // lerpFormula starts at the end that is nearer.
 func lerpFormula(b op.Builder, a op.Args) []op.Value {
-	from, to, w := a.Value("input"), a.Value("end"), a.Any("weight")
+	from, to, w := a.Value(arg.Input), a.Value(arg.EndTensor), a.Any(arg.Weight)
 	step := b.Sub(to, from)
 	if v, ok := w.(op.Scalar); ok {
 		if c := v.Complex(); math.Hypot(real(c), imag(c)) < 0.5 {
@@ -275,7 +276,7 @@ const longestChain = 256
 
 // logCumSumExpFormula adds one element after the other, as an implementation may.
 func logCumSumExpFormula(b op.Builder, a op.Args) []op.Value {
-	x := a.Value("input")
+	x := a.Value(arg.Input)
 	if len(x.Shape()) == 0 || tensor.NumElements(x.Shape()) == 0 {
 		return []op.Value{b.Op("clone", x)}
 	}
@@ -295,16 +296,16 @@ func logCumSumExpFormula(b op.Builder, a op.Args) []op.Value {
 
 // logCumSumExpBackFormula is Σ over k ≥ i of grad[k]·exp(input[i] − output[k]).
 func logCumSumExpBackFormula(b op.Builder, a op.Args) []op.Value {
-	x := a.Value("input")
+	x := a.Value(arg.Input)
 	if len(x.Shape()) == 0 || tensor.NumElements(x.Shape()) == 0 {
 		op.Fail(op.RuntimeError("no formula without rows"))
 	}
 	d := alongDim(a, x)
-	rows := func(name string, last int) op.Value {
+	rows := func(name op.TensorArg, last int) op.Value {
 		return b.Op("unsqueeze", b.Op("transpose", a.Value(name), d, -1), last)
 	}
-	slopes := b.Op("triu", b.Op("exp", b.Sub(rows("input", -1), rows("output", -2))))
-	return []op.Value{b.Op("transpose", b.Op("sum", b.Mul(rows("grad", -2), slopes), []int{-1}), d, -1)}
+	slopes := b.Op("triu", b.Op("exp", b.Sub(rows(arg.Input, -1), rows(arg.Output, -2))))
+	return []op.Value{b.Op("transpose", b.Op("sum", b.Mul(rows(arg.Grad, -2), slopes), []int{-1}), d, -1)}
 }
 
 // resampleFormula multiplies with the matrix of weights of each dimension.
@@ -316,7 +317,7 @@ func resampleFormula(of func(op.Args) (*resampling, error)) func(op.Builder, op.
 		if err != nil {
 			op.Fail(err)
 		}
-		x := a.Value("input")
+		x := a.Value(arg.Input)
 		for i := range r.in {
 			x = resampledAlong(b, x, i+2, r.weights(b, i, x.DType()), false)
 		}
@@ -325,7 +326,7 @@ func resampleFormula(of func(op.Args) (*resampling, error)) func(op.Builder, op.
 }
 
 func resampleSpreadFormula(b op.Builder, a op.Args) []op.Value {
-	r, g := spreadOf(a), a.Value("grad")
+	r, g := spreadOf(a), a.Value(arg.Grad)
 	for i := range r.in {
 		g = resampledAlong(b, g, i+2, r.weights(b, i, g.DType()), true)
 	}
@@ -372,18 +373,18 @@ func (r *resampling) tapsAt(i, o int) (first int, w []float64) {
 func coarse(b op.Builder, v op.Value, at any) op.Value { return b.Sub(b.Add(v, at), at) }
 
 func affineGridFormula(b op.Builder, a op.Args) []op.Value {
-	theta, size := a.Value("theta"), a.Ints("size")
-	grid := b.Op("matmul", gridBase(b, size[2:], a.Bool("align_corners"), theta.DType()), b.Op("transpose", theta, 1, 2))
+	theta, size := a.Value(arg.Theta), a.Ints(arg.Size)
+	grid := b.Op("matmul", gridBase(b, size[2:], a.Bool(arg.AlignCorners), theta.DType()), b.Op("transpose", theta, 1, 2))
 	shape := append(append([]int{size[0]}, size[2:]...), len(size)-2)
 	return []op.Value{b.Reshape(grid, shape)}
 }
 
 func affineThetaFormula(b op.Builder, a op.Args) []op.Value {
-	g := a.Value("grad")
+	g := a.Value(arg.Grad)
 	s := g.Shape()
 	n, size := s[len(s)-1], s[1:len(s)-1]
 	rows := b.Reshape(g, []int{s[0], tensor.NumElements(size), n})
-	base := gridBase(b, size, a.Bool("align_corners"), g.DType())
+	base := gridBase(b, size, a.Bool(arg.AlignCorners), g.DType())
 	return []op.Value{b.Op("matmul", b.Op("transpose", rows, 1, 2), base)}
 }
 
@@ -401,23 +402,23 @@ func gridBase(b op.Builder, size []int, align bool, d tensor.DType) op.Value {
 // samples of each one's own.
 func runningFormula(samples bool) func(op.Builder, op.Args) []op.Value {
 	return func(b op.Builder, a op.Args) []op.Value {
-		v := a.Value("input")
+		v := a.Value(arg.Input)
 		d, c, first := channelGroups(v), v.Shape()[1], v.Shape()[0]
 		shape, over, n := []int{d.Outer, d.Count, d.Inner}, []int{0, 2}, d.Outer*d.Inner
 		if samples {
 			shape, over, n = []int{first, c, tensor.NumElements(v.Shape()[2:])}, []int{2}, tensor.NumElements(v.Shape()[2:])
 		}
-		if n < 2 || first == 0 || !a.Has("momentum") {
+		if n < 2 || first == 0 || !a.Has(arg.Momentum) {
 			op.Fail(op.RuntimeError("no formula for one element, or without momentum"))
 		}
-		x, m := b.Reshape(v, shape), a.Float("momentum")
+		x, m := b.Reshape(v, shape), a.Float(arg.Momentum)
 		mean := b.Op("mean", x, over, true)
 		centred := b.Sub(x, mean)
 		variance := b.Div(b.Op("sum", b.Mul(centred, centred), over, true), n-1)
-		blended := func(name string, stat op.Value) op.Value {
+		blended := func(name op.TensorArg, stat op.Value) op.Value {
 			stat = b.Reshape(b.Op("mean", stat, []int{0}, true), []int{c})
 			return b.Add(b.Mul(a.Value(name), 1-m), b.Mul(stat, m))
 		}
-		return []op.Value{blended("running_mean", mean), blended("running_var", variance)}
+		return []op.Value{blended(arg.RunningMean, mean), blended(arg.RunningVar, variance)}
 	}
 }

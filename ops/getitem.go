@@ -3,6 +3,7 @@ package ops
 import (
 	"fmt"
 
+	"plumb/internal/arg"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -21,7 +22,7 @@ var getitemOps = []*op.Def{
 // getitem applies the parts of the index from left to right, then the tensors
 // among them together.
 func getitem(b op.Builder, a op.Args) []op.Value {
-	x, index := a.Value("input"), a.Any("index").(op.Index)
+	x, index := a.Value(arg.Input), a.Any(arg.Index).(op.Index)
 	used := 0
 	for _, e := range index {
 		used += consumed(e)
@@ -65,7 +66,7 @@ func getitem(b op.Builder, a op.Args) []op.Value {
 	switch {
 	case len(tensors) > 0:
 		return vals(b.Op("index", x, dims, tensors))
-	case x == a.Value("input"):
+	case x == a.Value(arg.Input):
 		return vals(b.Op("alias", x))
 	}
 	return vals(x)

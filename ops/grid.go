@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -14,21 +15,21 @@ var gridOps = []*op.Def{
 		Sig:     "affine_grid(Tensor theta, int[] size, bool? align_corners=None) -> Tensor",
 		Names:   []string{"torch.nn.functional.affine_grid"},
 		Doc:     "Coordinates for grid_sample: out[n, …, i] = Σ theta[n, i, j]·p[j] for every position p = (x, y, [z,] 1) of an image of the given size [N, C, …] from −1 to 1, the ends of the image, or the centres of its outer elements with align_corners.",
-		SBP:     anyOf(linear("theta"), gridOfBatch),
+		SBP:     anyOf(linear(arg.Theta), gridOfBatch),
 		Infer:   inferAffineGrid,
-		Kernels: windowKernels("theta", affineRun[float32], affineRun[float64]),
-		Grad:    op.GradientOf("theta", func(g *op.Grad) op.Value { return g.Op("affine_grid.theta", g.G(), g.Bool("align_corners")) }),
+		Kernels: windowKernels(arg.Theta, affineRun[float32], affineRun[float64]),
+		Grad:    op.GradientOf(arg.Theta, func(g *op.Grad) op.Value { return g.Op("affine_grid.theta", g.G(), g.Bool(arg.AlignCorners)) }),
 		Sample:  sampleAffineGrid,
 		Formula: affineGridFormula,
-		Tol:     weighted(func(a op.Args) int { return 3 * a.Value("theta").Shape()[2] }, "each element sums one product per coordinate, which PyTorch rounds twice"),
+		Tol:     weighted(func(a op.Args) int { return 3 * a.Value(arg.Theta).Shape()[2] }, "each element sums one product per coordinate, which PyTorch rounds twice"),
 	},
 	{
 		Sig:     "affine_grid.theta(Tensor grad, bool align_corners) -> Tensor",
 		Doc:     "Gradient of affine_grid with respect to theta.",
-		SBP:     anyOf(linear("grad"), axes("grad n~ -> n~")),
+		SBP:     anyOf(linear(arg.Grad), axes("grad n~ -> n~")),
 		Infer:   inferAffineGridTheta,
-		Kernels: windowKernels("grad", affineThetaRun[float32], affineThetaRun[float64]),
-		Grad:    op.GradientOf("grad", affineGridThetaGrad),
+		Kernels: windowKernels(arg.Grad, affineThetaRun[float32], affineThetaRun[float64]),
+		Grad:    op.GradientOf(arg.Grad, affineGridThetaGrad),
 		Sample:  sampleAffineGridTheta,
 		Formula: affineThetaFormula,
 		Tol:     weighted(affineGridThetaTerms, "each element sums one product per position"),
@@ -39,7 +40,7 @@ var gridOps = []*op.Def{
 		Doc:     "Reads images at the coordinates grid[n, …, (x, y[, z])]: −1 and 1 are the ends of the image, or with align_corners the centres of its outer elements. Between elements the nearest, a linear or a cubic curve counts; outside the image zero, its border, or its reflection.",
 		SBP:     sampledGrid,
 		Infer:   inferGridSample,
-		Kernels: windowKernels("input", gridSampleRun[float32], gridSampleRun[float64]),
+		Kernels: windowKernels(arg.Input, gridSampleRun[float32], gridSampleRun[float64]),
 		Grad:    gridSampleGrad,
 		Sample:  func(s *op.Sampler) []any { return sampleGrid(s) },
 		Tol:     weighted(gridTerms, "each element sums the weighted neighbours of a position"),
@@ -49,7 +50,7 @@ var gridOps = []*op.Def{
 		Doc:     "grid_sample, differentiated order[i] times by coordinate i of every position.",
 		SBP:     sampledGrid,
 		Infer:   inferGridSample,
-		Kernels: windowKernels("input", gridSampleRun[float32], gridSampleRun[float64]),
+		Kernels: windowKernels(arg.Input, gridSampleRun[float32], gridSampleRun[float64]),
 		Grad:    gridSampleGrad,
 		Sample:  sampleGridRead,
 		Tol:     weighted(gridTerms, "each element sums the weighted neighbours of a position"),
@@ -57,12 +58,12 @@ var gridOps = []*op.Def{
 	{
 		Sig:     "grid_sample.spread(Tensor grad, Tensor grid, int[] size, str mode, str padding_mode, bool align_corners, int[] order) -> Tensor",
 		Doc:     "Gradient of grid_sample.read with respect to images of the given size.",
-		SBP:     anyOf(linear("grad"), axes("grad nchw, grid nhw. -> nc.. | grad ncdhw, grid ndhw. -> nc...")),
+		SBP:     anyOf(linear(arg.Grad), axes("grad nchw, grid nhw. -> nc.. | grad ncdhw, grid ndhw. -> nc...")),
 		Infer:   inferGridSampleSpread,
-		Kernels: windowKernels("grad", gridSpreadRun[float32], gridSpreadRun[float64]),
+		Kernels: windowKernels(arg.Grad, gridSpreadRun[float32], gridSpreadRun[float64]),
 		Grad:    gridSampleSpreadGrad,
 		Sample:  sampleGridSampleSpread,
-		Tol:     weighted(func(a op.Args) int { return tensor.NumElements(a.Value("grad").Shape()[2:]) }, "an element sums its share of every position that reads it"),
+		Tol:     weighted(func(a op.Args) int { return tensor.NumElements(a.Value(arg.Grad).Shape()[2:]) }, "an element sums its share of every position that reads it"),
 	},
 }
 
@@ -71,7 +72,7 @@ func inferAffineGrid(a op.Args) ([]op.Meta, error) {
 	if err != nil {
 		return nil, err
 	}
-	return one(a.Value("theta").DType(), shape, nil), nil
+	return one(a.Value(arg.Theta).DType(), shape, nil), nil
 }
 
 func sampleAffineGrid(s *op.Sampler) []any {
@@ -81,15 +82,15 @@ func sampleAffineGrid(s *op.Sampler) []any {
 }
 
 func inferAffineGridTheta(a op.Args) ([]op.Meta, error) {
-	v := a.Value("grad")
+	v := a.Value(arg.Grad)
 	s := v.Shape()
 	n := s[len(s)-1]
 	return one(v.DType(), []int{s[0], n, n + 1}, nil), nil
 }
 
 func affineGridThetaGrad(g *op.Grad) op.Value {
-	s := g.Value("grad").Shape()
-	return g.Op("affine_grid", g.G(), append([]int{s[0], 1}, s[1:len(s)-1]...), g.Bool("align_corners"))
+	s := g.Value(arg.Grad).Shape()
+	return g.Op("affine_grid", g.G(), append([]int{s[0], 1}, s[1:len(s)-1]...), g.Bool(arg.AlignCorners))
 }
 
 func sampleAffineGridTheta(s *op.Sampler) []any {
@@ -98,18 +99,18 @@ func sampleAffineGridTheta(s *op.Sampler) []any {
 }
 
 func affineGridThetaTerms(a op.Args) int {
-	s := a.Value("grad").Shape()
+	s := a.Value(arg.Grad).Shape()
 	return tensor.NumElements(s[1 : len(s)-1])
 }
 
 func inferGridSampleSpread(a op.Args) ([]op.Meta, error) {
-	s := a.Value("grad").Shape()
-	return one(a.Value("grad").DType(), append(slices.Clone(s[:2]), a.Ints("size")...), nil), nil
+	s := a.Value(arg.Grad).Shape()
+	return one(a.Value(arg.Grad).DType(), append(slices.Clone(s[:2]), a.Ints(arg.Size)...), nil), nil
 }
 
 func gridSampleSpreadGrad(g *op.Grad) {
-	g.To("grad", func() op.Value { return readGrid(g, g.G(), g.Ints("order")) })
-	g.To("grid", func() op.Value { return coordinateGrad(g, g.Value("grad"), g.G()) })
+	g.To(arg.Grad, func() op.Value { return readGrid(g, g.G(), g.Ints(arg.Order)) })
+	g.To(arg.Grid, func() op.Value { return coordinateGrad(g, g.Value(arg.Grad), g.G()) })
 }
 
 func sampleGridSampleSpread(s *op.Sampler) []any {
@@ -120,7 +121,7 @@ func sampleGridSampleSpread(s *op.Sampler) []any {
 }
 
 func affineShape(a op.Args) ([]int, error) {
-	size, v := a.Ints("size"), a.Value("theta")
+	size, v := a.Ints(arg.Size), a.Value(arg.Theta)
 	if d := v.DType(); !d.IsFloat() {
 		return nil, op.ValueError("expected theta to have a floating point dtype, but got %s", d)
 	}
@@ -132,7 +133,7 @@ func affineShape(a op.Args) ([]int, error) {
 	if len(theta) != 3 || theta[1] != n || theta[2] != n+1 {
 		return nil, op.ValueError("expected theta of size [N, %d, %d] for size %v, but got %s", n, n+1, size, tensor.ShapeString(theta))
 	}
-	unchecked := a.Bool("align_corners") && slices.Min(size[2:]) == 1 // PyTorch warns in place of checking
+	unchecked := a.Bool(arg.AlignCorners) && slices.Min(size[2:]) == 1 // PyTorch warns in place of checking
 	switch {
 	case unchecked && size[0] < 0:
 		return nil, op.RuntimeError("expected a positive size, but got %v", size)
@@ -181,9 +182,9 @@ func positions[T float32 | float64](size []int, align bool) []T {
 }
 
 func affineRun[T float32 | float64](c *op.Run) error {
-	size, theta := c.Ints("size")[2:], contiguousData[T](c.Tensor("theta"))
+	size, theta := c.Ints(arg.Size)[2:], contiguousData[T](c.Tensor(arg.Theta))
 	n, count := len(size), tensor.NumElements(size)
-	base, out := positions[T](size, c.Bool("align_corners")), tensor.Data[T](c.Out[0])
+	base, out := positions[T](size, c.Bool(arg.AlignCorners)), tensor.Data[T](c.Out[0])
 	for i := range c.Out[0].Len() {
 		batch, p, row := i/n/count, i/n%count, i%n
 		var sum T
@@ -196,11 +197,11 @@ func affineRun[T float32 | float64](c *op.Run) error {
 }
 
 func affineThetaRun[T float32 | float64](c *op.Run) error {
-	g := c.Tensor("grad")
+	g := c.Tensor(arg.Grad)
 	s := g.Shape()
 	n := s[len(s)-1]
 	size, grad, out := s[1:len(s)-1], contiguousData[T](g), tensor.Data[T](c.Out[0])
-	base, count := positions[T](size, c.Bool("align_corners")), tensor.NumElements(size)
+	base, count := positions[T](size, c.Bool(arg.AlignCorners)), tensor.NumElements(size)
 	for i := range c.Out[0].Len() {
 		batch, row, column := i/(n+1)/n, i/(n+1)%n, i%(n+1)
 		var sum T
@@ -221,19 +222,19 @@ func inferGridSample(a op.Args) ([]op.Meta, error) {
 	if err := checkGridSample(a); err != nil {
 		return nil, err
 	}
-	x, grid := a.Value("input"), a.Value("grid").Shape()
+	x, grid := a.Value(arg.Input), a.Value(arg.Grid).Shape()
 	shape := append(slices.Clone(x.Shape()[:2]), grid[1:len(grid)-1]...)
 	return one(x.DType(), shape, nil), nil
 }
 
 func checkGridSample(a op.Args) error {
-	if _, ok := gridCurves[a.Str("mode")]; !ok {
-		return op.ValueError("expected mode to be 'bilinear', 'nearest' or 'bicubic', but got '%s'", a.Str("mode"))
+	if _, ok := gridCurves[a.Str(arg.Mode)]; !ok {
+		return op.ValueError("expected mode to be 'bilinear', 'nearest' or 'bicubic', but got '%s'", a.Str(arg.Mode))
 	}
-	if _, ok := gridEdges[a.Str("padding_mode")]; !ok {
-		return op.ValueError("expected padding_mode to be 'zeros', 'border' or 'reflection', but got '%s'", a.Str("padding_mode"))
+	if _, ok := gridEdges[a.Str(arg.PaddingMode)]; !ok {
+		return op.ValueError("expected padding_mode to be 'zeros', 'border' or 'reflection', but got '%s'", a.Str(arg.PaddingMode))
 	}
-	x, grid := a.Value("input").Shape(), a.Value("grid").Shape()
+	x, grid := a.Value(arg.Input).Shape(), a.Value(arg.Grid).Shape()
 	n := len(x) - 2
 	switch {
 	case len(x) == 0 || len(grid) == 0:
@@ -246,21 +247,21 @@ func checkGridSample(a op.Args) error {
 		return op.RuntimeError("expected the last dimension of grid to have size %d, but got size %s", n, tensor.ShapeString(grid))
 	case tensor.NumElements(x[2:]) == 0:
 		return op.RuntimeError("expected input with non-empty images, but got size %s", tensor.ShapeString(x))
-	case n == 3 && a.Str("mode") == "bicubic":
+	case n == 3 && a.Str(arg.Mode) == "bicubic":
 		return op.RuntimeError("mode 'bicubic' only supports 4D input, but got size %s", tensor.ShapeString(x))
-	case a.Value("input").DType() != a.Value("grid").DType():
-		return op.RuntimeError("expected input and grid to have the same dtype, but got %s and %s", a.Value("input").DType(), a.Value("grid").DType())
+	case a.Value(arg.Input).DType() != a.Value(arg.Grid).DType():
+		return op.RuntimeError("expected input and grid to have the same dtype, but got %s and %s", a.Value(arg.Input).DType(), a.Value(arg.Grid).DType())
 	}
 	return nil
 }
 
 // gridOf is the geometry of reading images of the given size at a grid.
 func gridOf(a op.Args, size, images []int) *kernel.Grid {
-	grid := a.Value("grid").Shape()
+	grid := a.Value(arg.Grid).Shape()
 	n := len(size)
 	g := &kernel.Grid{
 		N: images[0], C: images[1], P: tensor.NumElements(grid[1 : n+1]), Dims: n, X: lifted(size, 1),
-		Align: a.Bool("align_corners"), Edge: gridEdges[a.Str("padding_mode")], Curve: gridCurves[a.Str("mode")],
+		Align: a.Bool(arg.AlignCorners), Edge: gridEdges[a.Str(arg.PaddingMode)], Curve: gridCurves[a.Str(arg.Mode)],
 	}
 	for i, order := range gridOrder(a, n) {
 		g.Order[2-i] = order
@@ -270,46 +271,46 @@ func gridOf(a op.Args, size, images []int) *kernel.Grid {
 
 // gridOrder is the order argument, which grid_sample lacks.
 func gridOrder(a op.Args, n int) []int {
-	if a.Sig.Index("order") < 0 {
+	if !a.Sig.Takes(arg.Order) {
 		return make([]int, n)
 	}
-	return a.Ints("order")
+	return a.Ints(arg.Order)
 }
 
 func gridTerms(a op.Args) int {
-	n := len(a.Value("input").Shape()) - 2
-	if a.Str("mode") == "bicubic" {
+	n := len(a.Value(arg.Input).Shape()) - 2
+	if a.Str(arg.Mode) == "bicubic" {
 		return 1 << (2 * n)
 	}
 	return 1 << n
 }
 
 func gridSampleRun[T float32 | float64](c *op.Run) error {
-	x := c.Tensor("input")
+	x := c.Tensor(arg.Input)
 	g := gridOf(c.Args, x.Shape()[2:], x.Shape())
-	kernel.SampleGrid(g, contiguousData[T](x), contiguousData[T](c.Tensor("grid")), tensor.Data[T](c.Out[0]))
+	kernel.SampleGrid(g, contiguousData[T](x), contiguousData[T](c.Tensor(arg.Grid)), tensor.Data[T](c.Out[0]))
 	return nil
 }
 
 func gridSpreadRun[T float32 | float64](c *op.Run) error {
-	grad := c.Tensor("grad")
-	g := gridOf(c.Args, c.Ints("size"), grad.Shape())
-	kernel.SpreadGrid(g, contiguousData[T](grad), contiguousData[T](c.Tensor("grid")), tensor.Data[T](c.Out[0])[:c.Out[0].Len()])
+	grad := c.Tensor(arg.Grad)
+	g := gridOf(c.Args, c.Ints(arg.Size), grad.Shape())
+	kernel.SpreadGrid(g, contiguousData[T](grad), contiguousData[T](c.Tensor(arg.Grid)), tensor.Data[T](c.Out[0])[:c.Out[0].Len()])
 	return nil
 }
 
 func gridSampleGrad(g *op.Grad) {
-	x := g.Value("input")
+	x := g.Value(arg.Input)
 	n := len(x.Shape()) - 2
-	g.To("input", func() op.Value {
-		return g.Op("grid_sample.spread", g.G(), g.Value("grid"), x.Shape()[2:], g.Str("mode"), g.Str("padding_mode"), g.Bool("align_corners"), gridOrder(g.Args, n))
+	g.To(arg.Input, func() op.Value {
+		return g.Op("grid_sample.spread", g.G(), g.Value(arg.Grid), x.Shape()[2:], g.Str(arg.Mode), g.Str(arg.PaddingMode), g.Bool(arg.AlignCorners), gridOrder(g.Args, n))
 	})
-	g.To("grid", func() op.Value { return coordinateGrad(g, g.G(), x) })
+	g.To(arg.Grid, func() op.Value { return coordinateGrad(g, g.G(), x) })
 }
 
 // readGrid reads images as the call that is differentiated does, with another order.
 func readGrid(g *op.Grad, images op.Value, order []int) op.Value {
-	return g.Op("grid_sample.read", images, g.Value("grid"), g.Str("mode"), g.Str("padding_mode"), g.Bool("align_corners"), order)
+	return g.Op("grid_sample.read", images, g.Value(arg.Grid), g.Str(arg.Mode), g.Str(arg.PaddingMode), g.Bool(arg.AlignCorners), order)
 }
 
 // coordinateGrad returns Σ over channels of cot times the derivative of what

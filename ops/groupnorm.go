@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -19,7 +20,7 @@ var groupNormOps = []*op.Def{
 		Traits:  op.NoGrad,
 		SBP:     axes("input .c~, running_mean c, running_var c -> c"),
 		Infer:   inferInstanceNormUpdate,
-		Kernels: floatKernels("input", instanceUpdateRun[float32], instanceUpdateRun[float64]),
+		Kernels: floatKernels(arg.Input, instanceUpdateRun[float32], instanceUpdateRun[float64]),
 		Sample:  sampleInstanceNormUpdate,
 		Formula: runningFormula(true),
 		Tol:     accumulating(channelTerms, "mean and variance sum one term per element of the channel"),
@@ -28,15 +29,15 @@ var groupNormOps = []*op.Def{
 		Sig:    "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
 		Names:  []string{"torch.nn.functional.rms_norm", "torch.rms_norm"},
 		Doc:    "Divides by the root mean square over the last dimensions: input/√(mean(input²) + eps)·weight, eps by default the distance from 1 to the next number of the dtype.",
-		Reject: firstError(rejectTypes("input", integralSet...), checkTrailing),
+		Reject: firstError(rejectTypes(arg.Input, integralSet...), checkTrailing),
 		Sample: sampleRMSNorm,
 		Tol:    accumulating(trailingTerms, "the mean sums one square per normalised element"),
 	}, func(b op.Builder, a op.Args) op.Value {
-		x, eps := a.Value("input"), a.Float("eps")
-		if !a.Has("eps") {
+		x, eps := a.Value(arg.Input), a.Float(arg.Eps)
+		if !a.Has(arg.Eps) {
 			eps = finfoEps(x.DType())
 		}
-		return b.Op("rms_norm.scaled", x, a.Ints("normalized_shape"), a.Any("weight"), eps)
+		return b.Op("rms_norm.scaled", x, a.Ints(arg.NormalizedShape), a.Any(arg.Weight), eps)
 	}),
 	composed(&op.Def{
 		Sig:    "rms_norm.scaled(Tensor input, int[] normalized_shape, Tensor? weight, float eps) -> Tensor",
@@ -50,7 +51,7 @@ var groupNormOps = []*op.Def{
 		Doc:    "Divides by the squares of size channels around each: input/(k + alpha·Σ input²/size)^beta.",
 		Reject: checkLocalResponse,
 		Sample: sampleLocalResponseNorm,
-		Tol:    accumulating(func(a op.Args) int { return 8 + a.Int("size") }, "a sum of one square per channel of the window, a power and a quotient"),
+		Tol:    accumulating(func(a op.Args) int { return 8 + a.Int(arg.SizeInt) }, "a sum of one square per channel of the window, a power and a quotient"),
 	}, localResponse),
 	composed(&op.Def{
 		Sig:    "prelu(Tensor input, Tensor weight) -> Tensor",
@@ -63,7 +64,7 @@ var groupNormOps = []*op.Def{
 		Exact:  exactPrelu,
 		Tol:    ulpTol(1, "a multiplication, correctly rounded"),
 	}, func(b op.Builder, a op.Args) op.Value {
-		x, w := a.Value("input"), a.Value("weight")
+		x, w := a.Value(arg.Input), a.Value(arg.Weight)
 		positive := b.Op("gt", x, 0)
 		rest := b.Op("where", positive, b.Op("zeros_like", x), x) // an infinity has no part in weight's gradient
 		return b.Op("where", positive, x, b.Mul(rest, b.Reshape(w, preluShape(x, w))))
@@ -72,12 +73,12 @@ var groupNormOps = []*op.Def{
 		Sig:    "glu(Tensor input, int dim=-1) -> Tensor",
 		Names:  []string{"torch.nn.functional.glu"},
 		Doc:    "Gated linear unit: the first half of a dimension times the logistic function of the second.",
-		SBP:    alongOthers("input"),
+		SBP:    alongOthers(arg.Input),
 		Reject: firstError(floatsOnly, checkHalves),
 		Sample: sampleGlu,
 		Tol:    ulpTol(6, "exp 3 ULP, an addition, a division of 2.5 and a multiplication: "+openCL),
 	}, func(b op.Builder, a op.Args) op.Value {
-		x, d := a.Value("input"), a.Int("dim")
+		x, d := a.Value(arg.Input), a.Int(arg.Dim)
 		w, _ := wrapDim(d, len(x.Shape()))
 		n := x.Shape()[w] / 2
 		return b.Mul(b.Op("narrow", x, d, 0, n), b.Op("sigmoid", b.Op("narrow", x, d, n, n)))
@@ -87,14 +88,14 @@ var groupNormOps = []*op.Def{
 		Names:  []string{"torch.nn.functional.softmin"},
 		Doc:    "softmax of the negated input along a dimension.",
 		Sample: sampleSoftmin,
-		Tol:    accumulating(softmaxTerms("input"), "each element sums one exponential per entry of the dimension"),
+		Tol:    accumulating(softmaxTerms(arg.Input), "each element sums one exponential per entry of the dimension"),
 	}, func(b op.Builder, a op.Args) op.Value {
-		return b.Op("softmax.functional", b.Neg(a.Value("input")), op.Kw("dim", a.Any("dim")), op.Kw("dtype", a.Any("dtype")))
+		return b.Op("softmax.functional", b.Neg(a.Value(arg.Input)), op.Kw("dim", a.Any(arg.Dim)), op.Kw("dtype", a.Any(arg.DType)))
 	}),
 }
 
 func inferInstanceNormUpdate(a op.Args) ([]op.Meta, error) {
-	m, v := a.Value("running_mean"), a.Value("running_var")
+	m, v := a.Value(arg.RunningMean), a.Value(arg.RunningVar)
 	return []op.Meta{{DType: m.DType(), Shape: m.Shape()}, {DType: v.DType(), Shape: v.Shape()}}, nil
 }
 
@@ -109,7 +110,7 @@ func sampleLocalResponseNorm(s *op.Sampler) []any {
 }
 
 func inferPrelu(a op.Args) ([]op.Meta, error) {
-	x := a.Value("input")
+	x := a.Value(arg.Input)
 	return one(x.DType(), x.Shape(), suggestedStrides(x, x.Shape())), nil
 }
 
@@ -144,7 +145,7 @@ func groupNorm(sig, name string, check func(op.Args) error) *op.Def {
 		SBP:     anyOf(axes("input n~ -> n~"), affinely),
 		Reject:  checkGroupNorm,
 		Infer:   inferGroupNorm,
-		Kernels: floatKernels("input", groupNormRun[float32], groupNormRun[float64]),
+		Kernels: floatKernels(arg.Input, groupNormRun[float32], groupNormRun[float64]),
 		Sample:  sampleGroupNorm,
 		Tol:     accumulating(groupNormTerms, "mean and variance sum one term per element of the group"),
 	}
@@ -152,13 +153,13 @@ func groupNorm(sig, name string, check func(op.Args) error) *op.Def {
 		d.Reject = firstError(check, checkGroupNorm)
 	}
 	return composed(d, func(b op.Builder, a op.Args) op.Value {
-		x := a.Value("input")
-		return affineChannels(b, a, normalised(b, x, x.Shape()[0]*a.Int("num_groups"), a.Float("eps")))
+		x := a.Value(arg.Input)
+		return affineChannels(b, a, normalised(b, x, x.Shape()[0]*a.Int(arg.NumGroups), a.Float(arg.Eps)))
 	})
 }
 
 func inferGroupNorm(a op.Args) ([]op.Meta, error) {
-	x := a.Value("input")
+	x := a.Value(arg.Input)
 	return one(x.DType(), x.Shape(), suggestedStrides(x, x.Shape())), nil
 }
 
@@ -169,13 +170,13 @@ func sampleGroupNorm(s *op.Sampler) []any {
 }
 
 func groupNormTerms(a op.Args) int {
-	x := a.Value("input").Shape()
-	return tensor.NumElements(x[1:]) / a.Int("num_groups")
+	x := a.Value(arg.Input).Shape()
+	return tensor.NumElements(x[1:]) / a.Int(arg.NumGroups)
 }
 
 // checkGroupValues is what the functional form checks before.
 func checkGroupValues(a op.Args) error {
-	s, groups := a.Value("input").Shape(), a.Int("num_groups")
+	s, groups := a.Value(arg.Input).Shape(), a.Int(arg.NumGroups)
 	switch {
 	case len(s) < 2:
 		return op.IndexError("expected argument 'input' of at least 2 dimensions, but got size %s", tensor.ShapeString(s))
@@ -188,7 +189,7 @@ func checkGroupValues(a op.Args) error {
 }
 
 func checkGroupNorm(a op.Args) error {
-	s, groups := a.Value("input").Shape(), a.Int("num_groups")
+	s, groups := a.Value(arg.Input).Shape(), a.Int(arg.NumGroups)
 	switch {
 	case len(s) < 2:
 		return op.IndexError("expected argument 'input' of at least 2 dimensions, but got size %s", tensor.ShapeString(s))
@@ -197,13 +198,13 @@ func checkGroupNorm(a op.Args) error {
 	case s[1]%groups != 0:
 		return op.RuntimeError("the %d channels of argument 'input' must be divisible by num_groups=%d", s[1], groups)
 	}
-	for _, name := range []string{"weight", "bias"} {
+	for _, name := range []op.TensorArg{arg.Weight, arg.Bias} {
 		switch v := a.Value(name); {
 		case v == nil:
 		case !slices.Equal(v.Shape(), s[1:2]):
 			return op.RuntimeError("argument '%s' must be a vector of the %d channels of input, but has the shape %s", name, s[1], tensor.ShapeString(v.Shape()))
-		case v.DType() != a.Value("input").DType():
-			return op.RuntimeError("expected argument '%s' of the dtype %s of input, but found %s", name, a.Value("input").DType(), v.DType())
+		case v.DType() != a.Value(arg.Input).DType():
+			return op.RuntimeError("expected argument '%s' of the dtype %s of input, but found %s", name, a.Value(arg.Input).DType(), v.DType())
 		}
 	}
 	return nil
@@ -229,15 +230,15 @@ func stretched(values []float64, channels int) []float64 {
 }
 
 func groupNormRun[T float32 | float64](c *op.Run) error {
-	in := c.Tensor("input")
+	in := c.Tensor(arg.Input)
 	if in.Len() == 0 {
 		return nil
 	}
-	s, groups := in.Shape(), c.Int("num_groups")
+	s, groups := in.Shape(), c.Int(arg.NumGroups)
 	x, space := contiguousData[T](in), tensor.NumElements(s[2:])
 	per := s[1] / groups
 	mean, scale := moments(kernel.Groups{Outer: 1, Count: s[0] * groups, Inner: per * space}, x)
-	kernel.InverseDeviation[T](scale, c.Float("eps"))
+	kernel.InverseDeviation[T](scale, c.Float(arg.Eps))
 	affine := affineOf[T](c)
 	affine.Weight, affine.Bias = tiled(affine.Weight, s[0]), tiled(affine.Bias, s[0])
 	d := kernel.Groups{Outer: 1, Count: s[0] * s[1], Inner: space}
@@ -267,10 +268,10 @@ func channelShape(x op.Value) []int {
 
 // affineChannels multiplies by weight and adds bias, where they are given.
 func affineChannels(b op.Builder, a op.Args, x op.Value) op.Value {
-	if w := a.Value("weight"); w != nil {
+	if w := a.Value(arg.Weight); w != nil {
 		x = b.Mul(x, b.Reshape(w, channelShape(x)))
 	}
-	if v := a.Value("bias"); v != nil {
+	if v := a.Value(arg.Bias); v != nil {
 		x = b.Add(x, b.Reshape(v, channelShape(x)))
 	}
 	return x
@@ -293,15 +294,15 @@ func instanceNorm(sig, name string, check func(op.Args) error) *op.Def {
 		Sig:     sig,
 		Names:   []string{name},
 		Doc:     "Normalises each channel of each sample: (input − mean)/√(var + eps)·weight + bias, with the channel's own mean and biased variance or, without use_input_stats, the running ones. Those given are updated: running = (1 − momentum)·running + momentum·batch, with the unbiased variance, averaged over the batch.",
-		SBP:     anyOf(perChannel("nc~", ".c~", func(a op.Args) bool { return !a.Bool("use_input_stats") || !a.Has("running_mean") }), affinely),
-		Mutates: []string{"running_mean", "running_var"},
-		Fixed:   []string{"running_mean", "running_var"},
+		SBP:     anyOf(perChannel("nc~", ".c~", func(a op.Args) bool { return !a.Bool(arg.UseInputStats) || !a.Has(arg.RunningMean) }), affinely),
+		Mutates: []op.TensorArg{arg.RunningMean, arg.RunningVar},
+		Fixed:   []op.Handle{arg.RunningMean, arg.RunningVar},
 		Reject:  checkInstanceNorm,
-		Infer:   inferLike("input"),
+		Infer:   inferLike(arg.Input),
 		Kernels: []op.Kernel{
-			{Name: "float32", When: op.DTypeIn("input", tensor.F32), Run: instanceNormRun[float32]},
-			{Name: "float64", When: op.DTypeIn("input", tensor.F64), Run: instanceNormRun[float64]},
-			{Name: "bfloat16", When: op.DTypeIn("input", tensor.BF16), Run: instanceNormHalf},
+			{Name: "float32", When: op.DTypeIn(arg.Input, tensor.F32), Run: instanceNormRun[float32]},
+			{Name: "float64", When: op.DTypeIn(arg.Input, tensor.F64), Run: instanceNormRun[float64]},
+			{Name: "bfloat16", When: op.DTypeIn(arg.Input, tensor.BF16), Run: instanceNormHalf},
 		},
 		Sample: func(s *op.Sampler) []any {
 			x := sampleInstances(s)
@@ -333,23 +334,23 @@ func instanceNorm(sig, name string, check func(op.Args) error) *op.Def {
 
 // checkSpatialValues is what the functional form checks before.
 func checkSpatialValues(a op.Args) error {
-	s := a.Value("input").Shape()
-	if a.Bool("use_input_stats") && tensor.NumElements(s[min(2, len(s)):]) == 1 {
+	s := a.Value(arg.Input).Shape()
+	if a.Bool(arg.UseInputStats) && tensor.NumElements(s[min(2, len(s)):]) == 1 {
 		return op.ValueError("expected more than 1 spatial element in argument 'input' when its own statistics are used, but got size %s", tensor.ShapeString(s))
 	}
 	return nil
 }
 
 func checkInstanceNorm(a op.Args) error {
-	x := a.Value("input")
+	x := a.Value(arg.Input)
 	s := x.Shape()
 	if len(s) < 2 {
 		return op.IndexError("expected argument 'input' of at least 2 dimensions, but got size %s", tensor.ShapeString(s))
 	}
-	if !a.Bool("use_input_stats") && (!a.Has("running_mean") || !a.Has("running_var")) {
+	if !a.Bool(arg.UseInputStats) && (!a.Has(arg.RunningMean) || !a.Has(arg.RunningVar)) {
 		return op.RuntimeError("arguments 'running_mean' and 'running_var' must be defined when use_input_stats is false")
 	}
-	for _, name := range []string{"running_mean", "running_var"} {
+	for _, name := range []op.TensorArg{arg.RunningMean, arg.RunningVar} {
 		if v := a.Value(name); v != nil && len(v.Shape()) == 1 && v.Shape()[0] > 1 && v.Strides()[0] == 0 {
 			return op.RuntimeError("argument '%s' is written to, but its elements share one place in memory", name)
 		}
@@ -357,12 +358,12 @@ func checkInstanceNorm(a op.Args) error {
 	if tensor.NumElements(s) == 0 {
 		return checkNoInstances(a)
 	}
-	for _, name := range []string{"running_mean", "running_var"} {
+	for _, name := range []op.TensorArg{arg.RunningMean, arg.RunningVar} {
 		if v := a.Value(name); v != nil && len(v.Shape()) == 0 {
 			return op.RuntimeError("argument '%s' must have 1 dimension, but has none", name)
 		}
 	}
-	for _, name := range []string{"running_mean", "running_var", "weight", "bias"} {
+	for _, name := range []op.TensorArg{arg.RunningMean, arg.RunningVar, arg.Weight, arg.Bias} {
 		if v := a.Value(name); v != nil && len(v.Shape()) > 1 {
 			return op.RuntimeError("argument '%s' must have 1 dimension, but has %d", name, len(v.Shape()))
 		}
@@ -377,18 +378,18 @@ func checkInstanceNorm(a op.Args) error {
 // repeats each vector for every sample, takes the first of weight's and bias's
 // elements, and views or sums the running statistics as samples by channels.
 func checkNoInstances(a op.Args) error {
-	x := a.Value("input").Shape()
-	for _, name := range []string{"weight", "bias", "running_mean", "running_var"} {
+	x := a.Value(arg.Input).Shape()
+	for _, name := range []op.TensorArg{arg.Weight, arg.Bias, arg.RunningMean, arg.RunningVar} {
 		if v := a.Value(name); v != nil && len(v.Shape()) > 1 {
 			return op.RuntimeError("argument '%s' must have 1 dimension, but has %d", name, len(v.Shape()))
 		}
 	}
-	for _, name := range []string{"weight", "bias"} {
+	for _, name := range []op.TensorArg{arg.Weight, arg.Bias} {
 		if v := a.Value(name); v != nil && tensor.NumElements(v.Shape())*x[0] == 0 {
 			return op.IndexError("argument '%s' has no elements for the %d samples", name, x[0])
 		}
 	}
-	for _, name := range []string{"running_mean", "running_var"} {
+	for _, name := range []op.TensorArg{arg.RunningMean, arg.RunningVar} {
 		v := a.Value(name)
 		if v == nil {
 			continue
@@ -407,20 +408,20 @@ func sampleGroups(x op.Value) kernel.Groups {
 }
 
 func instanceNormRun[T float32 | float64](c *op.Run) error {
-	in := c.Tensor("input")
+	in := c.Tensor(arg.Input)
 	if in.Len() == 0 {
 		return nil
 	}
 	d, x, samples := sampleGroups(in), contiguousData[T](in), in.Shape()[0]
 	var mean, scale []float64
-	if c.Bool("use_input_stats") {
+	if c.Bool(arg.UseInputStats) {
 		mean, scale = moments(d, x)
-		blend(c.Tensor("running_mean"), c.Tensor("running_mean"), overSamples(mean, samples), c.Float("momentum"))
-		blend(c.Tensor("running_var"), c.Tensor("running_var"), overSamples(unbiased(d, scale), samples), c.Float("momentum"))
+		blend(c.Tensor(arg.RunningMean), c.Tensor(arg.RunningMean), overSamples(mean, samples), c.Float(arg.Momentum))
+		blend(c.Tensor(arg.RunningVar), c.Tensor(arg.RunningVar), overSamples(unbiased(d, scale), samples), c.Float(arg.Momentum))
 	} else {
-		mean, scale = tiled(floats(c.Tensor("running_mean")), samples), tiled(floats(c.Tensor("running_var")), samples)
+		mean, scale = tiled(floats(c.Tensor(arg.RunningMean)), samples), tiled(floats(c.Tensor(arg.RunningVar)), samples)
 	}
-	kernel.InverseDeviation[float64](scale, c.Float("eps"))
+	kernel.InverseDeviation[float64](scale, c.Float(arg.Eps))
 	affine := affineOf[T](c)
 	affine.Weight, affine.Bias = tiled(affine.Weight, samples), tiled(affine.Bias, samples)
 	kernel.NormaliseGroups(d, x, mean, scale, affine, tensor.Data[T](c.Out[0]))
@@ -433,8 +434,8 @@ func instanceNormHalf(c *op.Run) error {
 		if err := instanceNormRun[float32](w); err != nil {
 			return err
 		}
-		for _, name := range []string{"running_mean", "running_var"} {
-			if v := c.Tensor(name); v != nil && c.Bool("use_input_stats") {
+		for _, name := range []op.TensorArg{arg.RunningMean, arg.RunningVar} {
+			if v := c.Tensor(name); v != nil && c.Bool(arg.UseInputStats) {
 				v.CopyFrom(w.Tensor(name))
 			}
 		}
@@ -452,28 +453,28 @@ func overSamples(values []float64, samples int) []float64 {
 }
 
 func instanceUpdateRun[T float32 | float64](c *op.Run) error {
-	in := c.Tensor("input")
-	c.Out[0].CopyFrom(c.Tensor("running_mean"))
-	c.Out[1].CopyFrom(c.Tensor("running_var"))
+	in := c.Tensor(arg.Input)
+	c.Out[0].CopyFrom(c.Tensor(arg.RunningMean))
+	c.Out[1].CopyFrom(c.Tensor(arg.RunningVar))
 	if in.Len() == 0 {
 		return nil
 	}
 	d, samples := sampleGroups(in), in.Shape()[0]
 	mean, variance := moments(d, contiguousData[T](in))
-	blend(c.Out[0], c.Tensor("running_mean"), overSamples(mean, samples), c.Float("momentum"))
-	blend(c.Out[1], c.Tensor("running_var"), overSamples(unbiased(d, variance), samples), c.Float("momentum"))
+	blend(c.Out[0], c.Tensor(arg.RunningMean), overSamples(mean, samples), c.Float(arg.Momentum))
+	blend(c.Out[1], c.Tensor(arg.RunningVar), overSamples(unbiased(d, variance), samples), c.Float(arg.Momentum))
 	return nil
 }
 
 // instances is the rule of instance_norm.
 func instances(b op.Builder, a op.Args) op.Value {
-	x := a.Value("input")
-	if a.Bool("use_input_stats") {
-		return affineChannels(b, a, normalised(b, x, x.Shape()[0]*x.Shape()[1], a.Float("eps")))
+	x := a.Value(arg.Input)
+	if a.Bool(arg.UseInputStats) {
+		return affineChannels(b, a, normalised(b, x, x.Shape()[0]*x.Shape()[1], a.Float(arg.Eps)))
 	}
 	shape := channelShape(x)
-	scale := b.Div(1, b.Op("sqrt", b.Add(a.Value("running_var"), a.Float("eps"))))
-	centred := b.Sub(x, b.Reshape(a.Value("running_mean"), shape))
+	scale := b.Div(1, b.Op("sqrt", b.Add(a.Value(arg.RunningVar), a.Float(arg.Eps))))
+	centred := b.Sub(x, b.Reshape(a.Value(arg.RunningMean), shape))
 	return affineChannels(b, a, b.Mul(centred, b.Reshape(scale, shape)))
 }
 
@@ -481,15 +482,15 @@ func sampleInstances(s *op.Sampler) *tensor.Tensor {
 	return s.Tensor(-2, 2, append([]int{int(s.Int(1, 4)), int(s.Int(1, 4)), int(s.Int(2, 6))}, s.Shape(0, 2)...)...)
 }
 
-func trailingTerms(a op.Args) int { return tensor.NumElements(a.Ints("normalized_shape")) }
+func trailingTerms(a op.Args) int { return tensor.NumElements(a.Ints(arg.NormalizedShape)) }
 
 func checkTrailing(a op.Args) error {
-	x, n := a.Value("input"), a.Ints("normalized_shape")
+	x, n := a.Value(arg.Input), a.Ints(arg.NormalizedShape)
 	lead := len(x.Shape()) - len(n)
 	if len(n) == 0 || lead < 0 || !slices.Equal(x.Shape()[lead:], n) {
 		return op.RuntimeError("normalized_shape=%s must be the last dimensions, at least one, of the input's size %s", tensor.ShapeString(n), tensor.ShapeString(x.Shape()))
 	}
-	if w := a.Value("weight"); w != nil && !slices.Equal(w.Shape(), n) {
+	if w := a.Value(arg.Weight); w != nil && !slices.Equal(w.Shape(), n) {
 		return op.RuntimeError("expected argument 'weight' of the shape %s of normalized_shape, but got %s", tensor.ShapeString(n), tensor.ShapeString(w.Shape()))
 	}
 	return nil
@@ -509,11 +510,11 @@ func finfoEps(d tensor.DType) float64 {
 }
 
 func rootMeanSquare(b op.Builder, a op.Args) op.Value {
-	x, n := a.Value("input"), len(a.Ints("normalized_shape"))
+	x, n := a.Value(arg.Input), len(a.Ints(arg.NormalizedShape))
 	dims := allDims(len(x.Shape()))[len(x.Shape())-n:]
 	square := b.Op("mean", b.Op("square", x), op.Kw("dim", dims), op.Kw("keepdim", true))
-	out := b.Mul(x, b.Op("rsqrt", b.Add(square, a.Float("eps"))))
-	if w := a.Value("weight"); w != nil {
+	out := b.Mul(x, b.Op("rsqrt", b.Add(square, a.Float(arg.Eps))))
+	if w := a.Value(arg.Weight); w != nil {
 		return b.Mul(out, w)
 	}
 	return out
@@ -530,20 +531,20 @@ func sampleRMSNorm(s *op.Sampler) []any {
 }
 
 func checkLocalResponse(a op.Args) error {
-	s := a.Value("input").Shape()
+	s := a.Value(arg.Input).Shape()
 	switch {
 	case len(s) < 3:
 		return op.ValueError("expected argument 'input' of 3 or more dimensions, but got %d", len(s))
-	case tensor.NumElements(s) > 0 && a.Int("size") < 0 && (1-a.Int("size"))/2 > s[1]:
-		return op.IndexError("argument 'size' is %d, which cuts off more than %d channels", a.Int("size"), s[1])
-	case tensor.NumElements(s) > 0 && a.Int("size") < 1:
-		return op.RuntimeError("argument 'size' must be greater than zero, but is %d", a.Int("size"))
+	case tensor.NumElements(s) > 0 && a.Int(arg.SizeInt) < 0 && (1-a.Int(arg.SizeInt))/2 > s[1]:
+		return op.IndexError("argument 'size' is %d, which cuts off more than %d channels", a.Int(arg.SizeInt), s[1])
+	case tensor.NumElements(s) > 0 && a.Int(arg.SizeInt) < 1:
+		return op.RuntimeError("argument 'size' must be greater than zero, but is %d", a.Int(arg.SizeInt))
 	}
 	return nil
 }
 
 func localResponse(b op.Builder, a op.Args) op.Value {
-	x, size := a.Value("input"), a.Int("size")
+	x, size := a.Value(arg.Input), a.Int(arg.SizeInt)
 	if tensor.NumElements(x.Shape()) == 0 {
 		return b.Op("clone", x)
 	}
@@ -560,8 +561,8 @@ func localResponse(b op.Builder, a op.Args) op.Value {
 		window = b.Add(window, b.Op("narrow", padded, 1, i, x.Shape()[1]))
 	}
 	mean := b.Op("div", window, size, op.Kw("rounding_mode", roundingOf(x.DType())))
-	base := b.Add(b.Mul(mean, a.Float("alpha")), a.Float("k"))
-	return b.Div(x, b.Op("pow", base, a.Float("beta")))
+	base := b.Add(b.Mul(mean, a.Float(arg.AlphaFloat)), a.Float(arg.KFloat))
+	return b.Div(x, b.Op("pow", base, a.Float(arg.BetaFloat)))
 }
 
 // roundingOf is how the mean of a window is rounded: integers stay integers.
@@ -573,7 +574,7 @@ func roundingOf(d tensor.DType) any {
 }
 
 func checkPrelu(a op.Args) error {
-	x, w := a.Value("input"), a.Value("weight")
+	x, w := a.Value(arg.Input), a.Value(arg.Weight)
 	n := tensor.NumElements(w.Shape())
 	channels := 1
 	if len(x.Shape()) > 1 {
@@ -605,11 +606,11 @@ func preluShape(x, w op.Value) []int {
 }
 
 func checkHalves(a op.Args) error {
-	s := a.Value("input").Shape()
+	s := a.Value(arg.Input).Shape()
 	if len(s) == 0 {
 		return op.RuntimeError("argument 'input' must have a dimension to halve")
 	}
-	d, err := wrapDim(a.Int("dim"), len(s))
+	d, err := wrapDim(a.Int(arg.Dim), len(s))
 	switch {
 	case err != nil:
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -16,11 +17,11 @@ var indexOps = slices.Concat(embeddingOps, embeddingBagOps, alongOps, advancedOp
 var alongOps = []*op.Def{
 	{
 		Sig:     "index_select(Tensor input, int dim, Tensor index) -> Tensor",
-		SBP:     anyOf(linear("input"), alongOthers("input"), selectedRows("index")),
+		SBP:     anyOf(linear(arg.Input), alongOthers(arg.Input), selectedRows(arg.Index)),
 		Names:   both("index_select"),
 		Doc:     "The entries index[0], index[1], … of dimension dim.",
 		Reject:  checkSelect,
-		Infer:   func(a op.Args) ([]op.Meta, error) { return one(a.Value("input").DType(), selectedShape(a), nil), nil },
+		Infer:   func(a op.Args) ([]op.Meta, error) { return one(a.Value(arg.Input).DType(), selectedShape(a), nil), nil },
 		Kernels: []op.Kernel{{Name: "index", Run: runIndexSelect}},
 		Grad:    indexSelectGrad,
 		Sample:  sampleIndexSelect,
@@ -28,7 +29,7 @@ var alongOps = []*op.Def{
 	},
 	{
 		Sig:     "index_add(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
-		SBP:     anyOf(additive("input", "source"), alongOthers("input", "source"), addedAlong("index", "source")),
+		SBP:     anyOf(additive(arg.Input, arg.Source), alongOthers(arg.Input, arg.Source), addedAlong(arg.Index, arg.Source)),
 		Names:   both("index_add"),
 		Doc:     "A copy of input with alpha times the entries of source added along dim: for dim 1 of three, out[i,index[j],k] += alpha·source[i,j,k].",
 		Reject:  firstError(checkIndexAdd, checkEntryAlpha),
@@ -40,7 +41,7 @@ var alongOps = []*op.Def{
 	},
 	{
 		Sig:     "index_copy(Tensor input, int dim, Tensor index, Tensor source) -> Tensor",
-		SBP:     anyOf(additive("input", "source"), alongOthers("input", "source")),
+		SBP:     anyOf(additive(arg.Input, arg.Source), alongOthers(arg.Input, arg.Source)),
 		Names:   both("index_copy"),
 		Doc:     "A copy of input with entries of dim replaced: for dim 1 of three, out[i,index[j],k] = source[i,j,k].",
 		Reject:  checkIndexCopy,
@@ -52,7 +53,7 @@ var alongOps = []*op.Def{
 	},
 	{
 		Sig:     "index_fill(Tensor input, int dim, Tensor index, Tensor value) -> Tensor",
-		SBP:     anyOf(additive("input", "value"), alongOthers("input")),
+		SBP:     anyOf(additive(arg.Input, arg.ValueTensor), alongOthers(arg.Input)),
 		More:    []string{"index_fill(Tensor input, int dim, Tensor index, Scalar value) -> Tensor"},
 		Names:   both("index_fill"),
 		Doc:     "A copy of input with the entries index[0], index[1], … of dimension dim set to value.",
@@ -67,7 +68,7 @@ var alongOps = []*op.Def{
 		Sig:     "index_reduce(Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
 		Names:   both("index_reduce"),
 		Doc:     "A copy of input with the entries of source reduced into it along dim by prod, mean, amax or amin; the entries of input that index names take part with include_self only.",
-		SBP:     alongOthers("input", "source"),
+		SBP:     alongOthers(arg.Input, arg.Source),
 		Reject:  firstError(checkIndexAdd, checkReduction("prod", "mean", "amax", "amin")),
 		Infer:   inferScatter,
 		Kernels: []op.Kernel{{Name: "index", Run: runIndexReduce}},
@@ -80,44 +81,44 @@ var alongOps = []*op.Def{
 		Sig:       "scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
 		Names:     both("scatter_reduce"),
 		Doc:       "A copy of input with the elements of src reduced into it along dim by sum, prod, mean, amax or amin, as scatter_add does for sum; the elements of input that index names take part with include_self only.",
-		SBP:       alongOthers("input", "index", "src"),
+		SBP:       alongOthers(arg.Input, arg.Index, arg.Src),
 		Reject:    firstError(checkReduction("sum", "prod", "mean", "amax", "amin"), checkScatter),
 		Infer:     inferScatter,
 		Kernels:   []op.Kernel{{Name: "index", Run: runScatterReduce}},
 		Grad:      reductionGrad(scatterWriter),
 		Sample:    sampleScatterReduce,
-		Tol:       accumulating(func(a op.Args) int { return 1 + tensor.NumElements(a.Value("index").Shape()) }, "combines at most as many elements as index has"),
+		Tol:       accumulating(func(a op.Args) int { return 1 + tensor.NumElements(a.Value(arg.Index).Shape()) }, "combines at most as many elements as index has"),
 	},
 	{
 		Sig:     "scatter.reduce(Tensor input, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
 		Names:   both("scatter"),
 		Doc:     "A copy of input with elements of src added or multiplied into it along dim.",
 		Traits:  op.NoGrad,
-		SBP:     alongOthers("input", "index", "src"),
+		SBP:     alongOthers(arg.Input, arg.Index, arg.Src),
 		Reject:  firstError(checkReduction("add", "multiply"), checkScatter),
 		Infer:   inferScatter,
-		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error { return reduceElements(c, scatterReduction(c.Args), true, c.Tensor("src")) }}},
+		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error { return reduceElements(c, scatterReduction(c.Args), true, c.Tensor(arg.Src)) }}},
 		Sample: func(s *op.Sampler) []any {
 			return append(sampleScatter(s), op.Kw("reduce", []string{"add", "multiply"}[s.Index(2)]))
 		},
-		Tol: ownMagnitude(accumulating(func(a op.Args) int { return 1 + tensor.NumElements(a.Value("index").Shape()) }, "combines at most as many elements as index has")),
+		Tol: ownMagnitude(accumulating(func(a op.Args) int { return 1 + tensor.NumElements(a.Value(arg.Index).Shape()) }, "combines at most as many elements as index has")),
 	},
 	{
 		Sig:     "scatter.value(Tensor input, int dim, Tensor index, Scalar value, *, str? reduce=None) -> Tensor",
 		Names:   both("scatter"),
 		Doc:     "A copy of input with a number written, added or multiplied into it along dim.",
-		SBP:     alongOthers("input", "index"),
+		SBP:     alongOthers(arg.Input, arg.Index),
 		Reject:  checkScatterValue,
 		Infer:   inferScatter,
 		Kernels: []op.Kernel{{Name: "index", Run: runScatterValue}},
 		Grad:    scatterValueGrad,
 		Sample:  sampleScatterValue,
-		Tol:     ownMagnitude(accumulating(func(a op.Args) int { return 1 + tensor.NumElements(a.Value("index").Shape()) }, "combines at most as many elements as index has")),
+		Tol:     ownMagnitude(accumulating(func(a op.Args) int { return 1 + tensor.NumElements(a.Value(arg.Index).Shape()) }, "combines at most as many elements as index has")),
 	},
 }
 
 func runIndexSelect(c *op.Run) error {
-	s, err := chosenEntries(c.Tensor("input"), dimOf(c.Args), c.Tensor("index"))
+	s, err := chosenEntries(c.Tensor(arg.Input), dimOf(c.Args), c.Tensor(arg.Index))
 	if err == nil {
 		s.Take(c.Out[0])
 	} else if dimOf(c.Args) == 1 { // which PyTorch selects by a function of its own
@@ -127,8 +128,8 @@ func runIndexSelect(c *op.Run) error {
 }
 
 func indexSelectGrad(g *op.Grad) {
-	x := g.Value("input")
-	g.To("input", func() op.Value { return g.Op("index_add", zeros(g, x), dimOf(g.Args), g.Value("index"), g.G()) })
+	x := g.Value(arg.Input)
+	g.To(arg.Input, func() op.Value { return g.Op("index_add", zeros(g, x), dimOf(g.Args), g.Value(arg.Index), g.G()) })
 }
 
 func sampleIndexSelect(s *op.Sampler) []any {
@@ -138,12 +139,12 @@ func sampleIndexSelect(s *op.Sampler) []any {
 }
 
 func runIndexAdd(c *op.Run) error {
-	return reduceEntries(c, kernel.ReduceSum, true, c.Scalar("alpha"))
+	return reduceEntries(c, kernel.ReduceSum, true, c.Scalar(arg.Alpha))
 }
 
 func indexAddGrad(g *op.Grad) {
-	g.To("input", func() op.Value { return g.G() })
-	g.To("source", func() op.Value { return g.Mul(entries(g), g.Scalar("alpha").Any()) })
+	g.To(arg.Input, func() op.Value { return g.G() })
+	g.To(arg.Source, func() op.Value { return g.Mul(entries(g), g.Scalar(arg.Alpha).Any()) })
 }
 
 func sampleIndexAdd(s *op.Sampler) []any {
@@ -155,50 +156,50 @@ func sampleIndexAdd(s *op.Sampler) []any {
 }
 
 func runIndexCopy(c *op.Run) error {
-	c.Out[0].CopyFrom(c.Tensor("input"))
-	s, err := chosenEntries(c.Out[0], dimOf(c.Args), c.Tensor("index"))
+	c.Out[0].CopyFrom(c.Tensor(arg.Input))
+	s, err := chosenEntries(c.Out[0], dimOf(c.Args), c.Tensor(arg.Index))
 	if err == nil {
-		s.Put(reshapedTo(c.Tensor("source"), s.View.Shape()))
+		s.Put(reshapedTo(c.Tensor(arg.Source), s.View.Shape()))
 	}
 	return err
 }
 
 func indexCopyGrad(g *op.Grad) {
-	g.To("input", func() op.Value { return g.Op("index_fill", g.G(), dimOf(g.Args), g.Value("index"), 0.0) })
-	g.To("source", func() op.Value { return entries(g) })
+	g.To(arg.Input, func() op.Value { return g.Op("index_fill", g.G(), dimOf(g.Args), g.Value(arg.Index), 0.0) })
+	g.To(arg.Source, func() op.Value { return entries(g) })
 }
 
 func inferIndexFill(a op.Args) ([]op.Meta, error) {
-	v := a.Value("input")
+	v := a.Value(arg.Input)
 	return one(v.DType(), v.Shape(), denseStrides(v)), nil
 }
 
 func runIndexFill(c *op.Run) error {
 	out := c.Out[0]
-	out.CopyFrom(c.Tensor("input"))
-	if sizeAlong(out, dimOf(c.Args)) == 0 && c.Tensor("index").Len() > 0 {
+	out.CopyFrom(c.Tensor(arg.Input))
+	if sizeAlong(out, dimOf(c.Args)) == 0 && c.Tensor(arg.Index).Len() > 0 {
 		return op.RuntimeError("argument 'index' names entries of dimension %d, which is empty", dimOf(c.Args))
 	}
-	if v := c.Tensor("value"); v != nil && v.DType().IsFloat() {
+	if v := c.Tensor(arg.ValueTensor); v != nil && v.DType().IsFloat() {
 		if err := fits(op.ScalarOf(v.Float(0)), out.DType()); err != nil {
 			return err
 		}
 	}
-	index, err := wrappedIndex(c.Tensor("index"), sizeAlong(out, dimOf(c.Args)), dimOf(c.Args))
+	index, err := wrappedIndex(c.Tensor(arg.Index), sizeAlong(out, dimOf(c.Args)), dimOf(c.Args))
 	if err != nil {
 		return err
 	}
 	s, err := chosenEntries(out, dimOf(c.Args), index)
 	if err == nil {
-		s.Put(repeated(operand(c.Args, "value", out.DType()), s.View.Shape()))
+		s.Put(repeated(operand(c.Args, arg.ValueTensor, out.DType()), s.View.Shape()))
 	}
 	return err
 }
 
 func indexFillGrad(g *op.Grad) {
-	d, index := dimOf(g.Args), g.Value("index")
-	g.To("input", func() op.Value { return g.Op("index_fill", g.G(), d, index, 0.0) })
-	g.To("value", func() op.Value { return g.Op("sum", g.Sub(g.G(), g.Op("index_fill", g.G(), d, index, 0.0))) })
+	d, index := dimOf(g.Args), g.Value(arg.Index)
+	g.To(arg.Input, func() op.Value { return g.Op("index_fill", g.G(), d, index, 0.0) })
+	g.To(arg.ValueTensor, func() op.Value { return g.Op("sum", g.Sub(g.G(), g.Op("index_fill", g.G(), d, index, 0.0))) })
 }
 
 func sampleIndexFill(s *op.Sampler) []any {
@@ -212,7 +213,7 @@ func sampleIndexFill(s *op.Sampler) []any {
 }
 
 func runIndexReduce(c *op.Run) error {
-	return reduceEntries(c, kernel.Reduction(c.Str("reduce")), c.Bool("include_self"), op.ScalarOf(int64(1)))
+	return reduceEntries(c, kernel.Reduction(c.Str(arg.ReduceStr)), c.Bool(arg.IncludeSelf), op.ScalarOf(int64(1)))
 }
 
 func sampleIndexReduce(s *op.Sampler) []any {
@@ -221,7 +222,7 @@ func sampleIndexReduce(s *op.Sampler) []any {
 }
 
 func runScatterReduce(c *op.Run) error {
-	return reduceElements(c, kernel.Reduction(c.Str("reduce")), c.Bool("include_self"), c.Tensor("src"))
+	return reduceElements(c, kernel.Reduction(c.Str(arg.ReduceStr)), c.Bool(arg.IncludeSelf), c.Tensor(arg.Src))
 }
 
 func sampleScatterReduce(s *op.Sampler) []any {
@@ -232,10 +233,10 @@ func sampleScatterReduce(s *op.Sampler) []any {
 }
 
 func scatterValueGrad(g *op.Grad) {
-	if g.Has("reduce") {
+	if g.Has(arg.Reduce) {
 		op.Fail(op.RuntimeError("the derivative for 'scatter' with argument 'reduce' is not implemented"))
 	}
-	g.To("input", func() op.Value { return g.Op("scatter.value", g.G(), dimOf(g.Args), g.Value("index"), 0.0) })
+	g.To(arg.Input, func() op.Value { return g.Op("scatter.value", g.G(), dimOf(g.Args), g.Value(arg.Index), 0.0) })
 }
 
 func sampleScatterValue(s *op.Sampler) []any {
@@ -266,8 +267,8 @@ func notUnderstood(name, param string) error {
 
 // checkVector checks an index vector of one of the dtypes.
 func checkVector(a op.Args, ds ...tensor.DType) error {
-	index := a.Value("index")
-	if _, err := wrapDim(a.Int("dim"), len(a.Value("input").Shape())); err != nil {
+	index := a.Value(arg.Index)
+	if _, err := wrapDim(a.Int(arg.Dim), len(a.Value(arg.Input).Shape())); err != nil {
 		return err
 	}
 	if n := len(index.Shape()); n > 1 {
@@ -280,23 +281,23 @@ func checkVector(a op.Args, ds ...tensor.DType) error {
 }
 
 func checkSelect(a op.Args) error {
-	if len(a.Value("input").Shape()) == 0 && tensor.NumElements(a.Value("index").Shape()) == 0 {
+	if len(a.Value(arg.Input).Shape()) == 0 && tensor.NumElements(a.Value(arg.Index).Shape()) == 0 {
 		return op.RuntimeError("argument 'index' must name an element of a scalar, but is empty")
 	}
 	return checkVector(a, tensor.I32, tensor.I64)
 }
 
 func selectedShape(a op.Args) []int {
-	shape := slices.Clone(a.Value("input").Shape())
+	shape := slices.Clone(a.Value(arg.Input).Shape())
 	if len(shape) > 0 {
-		shape[dimOf(a)] = tensor.NumElements(a.Value("index").Shape())
+		shape[dimOf(a)] = tensor.NumElements(a.Value(arg.Index).Shape())
 	}
 	return shape
 }
 
 // checkSource checks the counts and the dtype of source.
 func checkSource(a op.Args, counts func(format string, args ...any) *op.Error) error {
-	x, src, n := a.Value("input"), a.Value("source"), tensor.NumElements(a.Value("index").Shape())
+	x, src, n := a.Value(arg.Input), a.Value(arg.Source), tensor.NumElements(a.Value(arg.Index).Shape())
 	d := dimOf(a)
 	if src.DType() != x.DType() {
 		return op.RuntimeError("expected argument 'source' to have the dtype of 'input', %s, not %s", x.DType(), src.DType())
@@ -325,26 +326,28 @@ func checkIndexAdd(a op.Args) error {
 	if err := checkVector(a, tensor.I32, tensor.I64); err != nil {
 		return err
 	}
-	if d := dimOf(a); len(a.Value("source").Shape()) == 0 && len(a.Value("input").Shape()) > 1 {
+	if d := dimOf(a); len(a.Value(arg.Source).Shape()) == 0 && len(a.Value(arg.Input).Shape()) > 1 {
 		if d == 0 {
 			return op.IndexError("argument 'source' has no dimension 0")
 		}
 		return op.RuntimeError("argument 'source' has no dimension %d", d)
 	}
-	x, src, d := a.Value("input"), a.Value("source"), dimOf(a)
-	if n := tensor.NumElements(a.Value("index").Shape()); sizeAlong(x, d) == 0 && n > 0 && len(src.Shape()) > d && n == sizeAlong(src, d) {
+	x, src, d := a.Value(arg.Input), a.Value(arg.Source), dimOf(a)
+	if n := tensor.NumElements(a.Value(arg.Index).Shape()); sizeAlong(x, d) == 0 && n > 0 && len(src.Shape()) > d && n == sizeAlong(src, d) {
 		return op.IndexError("argument 'index' names %d entries of dimension %d, which is empty", n, d)
 	}
 	return checkSource(a, op.RuntimeError)
 }
 
-func checkEntryAlpha(a op.Args) error { return fitsReal(a.Scalar("alpha"), a.Value("input").DType()) }
+func checkEntryAlpha(a op.Args) error {
+	return fitsReal(a.Scalar(arg.Alpha), a.Value(arg.Input).DType())
+}
 
 func checkIndexCopy(a op.Args) error {
 	if err := checkVector(a, tensor.I64); err != nil {
 		return err
 	}
-	x, src, d := a.Value("input").Shape(), a.Value("source").Shape(), dimOf(a)
+	x, src, d := a.Value(arg.Input).Shape(), a.Value(arg.Source).Shape(), dimOf(a)
 	if len(x) > 0 && len(src) > 0 {
 		if len(x) != len(src) {
 			return op.IndexError("when 'source' and 'input' are not scalars, their dimensionality must match: %d and %d", len(src), len(x))
@@ -353,31 +356,31 @@ func checkIndexCopy(a op.Args) error {
 			return op.RuntimeError("argument 'source' of shape %s must have the sizes of 'input', %s, in all dimensions but %d", tensor.ShapeString(src), tensor.ShapeString(x), d)
 		}
 	}
-	if sizeAlong(a.Value("input"), d) == 0 && tensor.NumElements(a.Value("index").Shape()) > 0 && tensor.NumElements(src) > 0 {
+	if sizeAlong(a.Value(arg.Input), d) == 0 && tensor.NumElements(a.Value(arg.Index).Shape()) > 0 && tensor.NumElements(src) > 0 {
 		return op.RuntimeError("argument 'index' names entries of dimension %d, which is empty", d)
 	}
 	return checkSource(a, op.IndexError)
 }
 
 func checkIndexFill(a op.Args) error {
-	index, value := a.Value("index"), a.Value("value")
+	index, value := a.Value(arg.Index), a.Value(arg.ValueTensor)
 	switch {
 	case index.DType() != tensor.I64:
 		return op.IndexError("expected dtype int64 for argument 'index', but got %s", index.DType())
 	case len(index.Shape()) > 1:
 		return op.RuntimeError("argument 'index' has to be a vector or scalar")
-	case value != nil && value.DType().IsComplex() && !a.Value("input").DType().IsComplex():
-		return op.RuntimeError("argument 'value' of dtype %s cannot be converted to %s", value.DType(), a.Value("input").DType())
+	case value != nil && value.DType().IsComplex() && !a.Value(arg.Input).DType().IsComplex():
+		return op.RuntimeError("argument 'value' of dtype %s cannot be converted to %s", value.DType(), a.Value(arg.Input).DType())
 	case value != nil && len(value.Shape()) > 0:
 		return op.RuntimeError("argument 'value' must be 0-dimensional, but has %d dimensions", len(value.Shape()))
 	}
-	if _, err := wrapDim(a.Int("dim"), len(a.Value("input").Shape())); err != nil {
+	if _, err := wrapDim(a.Int(arg.Dim), len(a.Value(arg.Input).Shape())); err != nil {
 		return err
 	}
 	if value != nil {
 		return nil
 	}
-	return fitsReal(a.Scalar("value"), a.Value("input").DType())
+	return fitsReal(a.Scalar(arg.Value), a.Value(arg.Input).DType())
 }
 
 // fitsReal is fits that also rejects a complex number for a real tensor.
@@ -391,11 +394,11 @@ func fitsReal(s op.Scalar, d tensor.DType) error {
 // checkReduction checks that the argument reduce is one of the names.
 func checkReduction(names ...string) func(op.Args) error {
 	return func(a op.Args) error {
-		r := a.Str("reduce")
+		r := a.Str(arg.ReduceStr)
 		if !slices.Contains(names, r) {
 			return op.RuntimeError("argument 'reduce' must be one of %v, but is '%s'", names, r)
 		}
-		switch d := a.Value("input").DType(); {
+		switch d := a.Value(arg.Input).DType(); {
 		case d.IsComplex() && r != "add" && r != "multiply", d == tensor.Bool && r == "mean":
 			return op.RuntimeError("reduce='%s' is not implemented for argument 'input' of dtype %s", r, d)
 		}
@@ -404,15 +407,15 @@ func checkReduction(names ...string) func(op.Args) error {
 }
 
 func checkScatterValue(a op.Args) error {
-	if a.Has("reduce") {
+	if a.Has(arg.Reduce) {
 		if err := checkReduction("add", "multiply")(a); err != nil {
 			return err
 		}
 	}
-	if err := checkIndex("input")(a); err != nil {
+	if err := checkIndex(arg.Input)(a); err != nil {
 		return err
 	}
-	return fitsReal(a.Scalar("value"), a.Value("input").DType())
+	return fitsReal(a.Scalar(arg.Value), a.Value(arg.Input).DType())
 }
 
 // chosenEntries selects the entries of dimension d that a vector names.
@@ -494,12 +497,12 @@ func repeated(t *tensor.Tensor, shape []int) *tensor.Tensor {
 }
 
 func runScatterValue(c *op.Run) error {
-	src := repeated(scalarTensor(c.Scalar("value"), c.Out[0].DType()), c.Tensor("index").Shape())
-	if c.Has("reduce") {
+	src := repeated(scalarTensor(c.Scalar(arg.Value), c.Out[0].DType()), c.Tensor(arg.Index).Shape())
+	if c.Has(arg.Reduce) {
 		return reduceElements(c, scatterReduction(c.Args), true, src)
 	}
-	c.Out[0].CopyFrom(c.Tensor("input"))
-	return badIndex(kernel.Scatter(c.Out[0], src, c.Tensor("index"), dimOf(c.Args)))
+	c.Out[0].CopyFrom(c.Tensor(arg.Input))
+	return badIndex(kernel.Scatter(c.Out[0], src, c.Tensor(arg.Index), dimOf(c.Args)))
 }
 
 // signedIndex draws a vector of n indices into a dimension, counted from either end.

@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -22,11 +23,11 @@ func combineType(d tensor.DType) tensor.DType {
 // reduceEntries runs index_add and index_reduce.
 func reduceEntries(c *op.Run, r kernel.Reduction, self bool, alpha op.Scalar) error {
 	return reduceInto(c, r, self, func(t *tensor.Tensor) (kernel.Selection, *tensor.Tensor, error) {
-		s, err := chosenEntries(t, dimOf(c.Args), c.Tensor("index"))
+		s, err := chosenEntries(t, dimOf(c.Args), c.Tensor(arg.Index))
 		if err != nil {
 			return s, nil, err
 		}
-		src := reshapedTo(c.Tensor("source").Convert(t.DType()), s.View.Shape())
+		src := reshapedTo(c.Tensor(arg.Source).Convert(t.DType()), s.View.Shape())
 		if k := alpha.Complex(); k != 1 {
 			scaled := tensor.New(t.DType(), src.Shape()...)
 			multiplied(scaled, src, scalarTensor(alpha, c.Out[0].DType()).Convert(t.DType()))
@@ -52,12 +53,12 @@ func multiplied(out, a, b *tensor.Tensor) {
 
 // reduceElements runs scatter_reduce and scatter with a reduction.
 func reduceElements(c *op.Run, r kernel.Reduction, self bool, src *tensor.Tensor) error {
-	if c.Tensor("index").Len() == 0 {
-		c.Out[0].CopyFrom(c.Tensor("input"))
+	if c.Tensor(arg.Index).Len() == 0 {
+		c.Out[0].CopyFrom(c.Tensor(arg.Input))
 		return nil
 	}
 	return reduceInto(c, r, self, func(t *tensor.Tensor) (kernel.Selection, *tensor.Tensor, error) {
-		s, err := chosenElements(t, dimOf(c.Args), c.Tensor("index"))
+		s, err := chosenElements(t, dimOf(c.Args), c.Tensor(arg.Index))
 		if err != nil {
 			return s, nil, err
 		}
@@ -77,7 +78,7 @@ const meanReduction kernel.Reduction = "mean"
 // reduceInto combines what choose selects in a copy of the input, in a dtype
 // of more precision, and rounds once.
 func reduceInto(c *op.Run, r kernel.Reduction, self bool, choose func(*tensor.Tensor) (kernel.Selection, *tensor.Tensor, error)) error {
-	sum := c.Tensor("input").Convert(combineType(c.Out[0].DType()))
+	sum := c.Tensor(arg.Input).Convert(combineType(c.Out[0].DType()))
 	s, src, err := choose(sum)
 	if err != nil {
 		return err
@@ -132,7 +133,7 @@ func divideByCounts(sum *tensor.Tensor, self bool, choose func(*tensor.Tensor) (
 }
 
 func scatterReduction(a op.Args) kernel.Reduction {
-	if a.Str("reduce") == "add" {
+	if a.Str(arg.ReduceStr) == "add" {
 		return kernel.ReduceSum
 	}
 	return kernel.ReduceProd
@@ -140,46 +141,46 @@ func scatterReduction(a op.Args) kernel.Reduction {
 
 // entries gathers the cotangent's entries for source.
 func entries(g *op.Grad) op.Value {
-	return g.Reshape(g.Op("index_select", g.G(), dimOf(g.Args), g.Value("index")), g.Value("source").Shape())
+	return g.Reshape(g.Op("index_select", g.G(), dimOf(g.Args), g.Value(arg.Index)), g.Value(arg.Source).Shape())
 }
 
-func entryTerms(a op.Args) int { return 1 + tensor.NumElements(a.Value("index").Shape()) }
+func entryTerms(a op.Args) int { return 1 + tensor.NumElements(a.Value(arg.Index).Shape()) }
 
 // reductionWriter is how a reduction's gradient reaches the operators of its family.
 type reductionWriter struct {
-	source         string
+	source         op.TensorArg
 	reduce         func(g *op.Grad, self, src op.Value) op.Value // the same reduction of other values
 	add            func(g *op.Grad, to, src op.Value) op.Value
 	gather, zeroed func(g *op.Grad, v op.Value) op.Value // entries for source; v without the entries that index names
 }
 
 var scatterWriter = reductionWriter{
-	source: "src",
+	source: arg.Src,
 	reduce: func(g *op.Grad, self, src op.Value) op.Value {
-		return g.Op("scatter_reduce", self, dimOf(g.Args), g.Value("index"), src, g.Str("reduce"), op.Kw("include_self", g.Bool("include_self")))
+		return g.Op("scatter_reduce", self, dimOf(g.Args), g.Value(arg.Index), src, g.Str(arg.ReduceStr), op.Kw("include_self", g.Bool(arg.IncludeSelf)))
 	},
 	add: func(g *op.Grad, to, src op.Value) op.Value {
-		return g.Op("scatter_add", to, dimOf(g.Args), g.Value("index"), src)
+		return g.Op("scatter_add", to, dimOf(g.Args), g.Value(arg.Index), src)
 	},
-	gather: func(g *op.Grad, v op.Value) op.Value { return g.Op("gather", v, dimOf(g.Args), g.Value("index")) },
+	gather: func(g *op.Grad, v op.Value) op.Value { return g.Op("gather", v, dimOf(g.Args), g.Value(arg.Index)) },
 	zeroed: func(g *op.Grad, v op.Value) op.Value {
-		return g.Op("scatter.value", v, dimOf(g.Args), g.Value("index"), 0.0)
+		return g.Op("scatter.value", v, dimOf(g.Args), g.Value(arg.Index), 0.0)
 	},
 }
 
 var indexWriter = reductionWriter{
-	source: "source",
+	source: arg.Source,
 	reduce: func(g *op.Grad, self, src op.Value) op.Value {
-		return g.Op("index_reduce", self, dimOf(g.Args), g.Value("index"), src, g.Str("reduce"), op.Kw("include_self", g.Bool("include_self")))
+		return g.Op("index_reduce", self, dimOf(g.Args), g.Value(arg.Index), src, g.Str(arg.ReduceStr), op.Kw("include_self", g.Bool(arg.IncludeSelf)))
 	},
 	add: func(g *op.Grad, to, src op.Value) op.Value {
-		return g.Op("index_add", to, dimOf(g.Args), g.Value("index"), src)
+		return g.Op("index_add", to, dimOf(g.Args), g.Value(arg.Index), src)
 	},
 	gather: func(g *op.Grad, v op.Value) op.Value {
-		return g.Reshape(g.Op("index_select", v, dimOf(g.Args), g.Value("index")), g.Value("source").Shape())
+		return g.Reshape(g.Op("index_select", v, dimOf(g.Args), g.Value(arg.Index)), g.Value(arg.Source).Shape())
 	},
 	zeroed: func(g *op.Grad, v op.Value) op.Value {
-		return g.Op("index_fill", v, dimOf(g.Args), g.Cast(g.Value("index"), tensor.I64), 0.0)
+		return g.Op("index_fill", v, dimOf(g.Args), g.Cast(g.Value(arg.Index), tensor.I64), 0.0)
 	},
 }
 
@@ -189,7 +190,7 @@ var indexWriter = reductionWriter{
 func reductionGrad(w reductionWriter) func(g *op.Grad) {
 	return func(g *op.Grad) {
 		var self, src func() op.Value
-		switch g.Str("reduce") {
+		switch g.Str(arg.ReduceStr) {
 		case "sum":
 			self, src = g.G, func() op.Value { return w.gather(g, g.G()) }
 		case "prod":
@@ -199,8 +200,8 @@ func reductionGrad(w reductionWriter) func(g *op.Grad) {
 		default:
 			self, src = w.extremeGrads(g)
 		}
-		g.To("input", func() op.Value {
-			if g.Bool("include_self") {
+		g.To(arg.Input, func() op.Value {
+			if g.Bool(arg.IncludeSelf) {
 				return self()
 			}
 			return w.zeroed(g, self())
@@ -210,7 +211,7 @@ func reductionGrad(w reductionWriter) func(g *op.Grad) {
 }
 
 func (w reductionWriter) productGrads(g *op.Grad) (self, src func() op.Value) {
-	x, s := g.Value("input"), g.Value(w.source)
+	x, s := g.Value(arg.Input), g.Value(w.source)
 	self = func() op.Value {
 		masked := g.Op("where", g.Op("eq", x, 0.0), g.Add(zeros(g, x), 1.0), x)
 		return g.Div(g.Mul(g.G(), conj(g, w.reduce(g, masked, s))), conj(g, masked))
@@ -228,8 +229,8 @@ func (w reductionWriter) productGrads(g *op.Grad) (self, src func() op.Value) {
 }
 
 func (w reductionWriter) meanGrads(g *op.Grad) (self, src func() op.Value) {
-	counts := zeros(g, g.Value("input"))
-	if g.Bool("include_self") {
+	counts := zeros(g, g.Value(arg.Input))
+	if g.Bool(arg.IncludeSelf) {
 		counts = g.Add(counts, 1.0)
 	}
 	counts = w.add(g, counts, g.Add(zeros(g, g.Value(w.source)), 1.0))
@@ -239,7 +240,7 @@ func (w reductionWriter) meanGrads(g *op.Grad) (self, src func() op.Value) {
 }
 
 func (w reductionWriter) extremeGrads(g *op.Grad) (self, src func() op.Value) {
-	x, s, y := g.Value("input"), g.Value(w.source), g.Out[0]
+	x, s, y := g.Value(arg.Input), g.Value(w.source), g.Out[0]
 	selfHits := g.Cast(g.Op("eq", x, y), x.DType())
 	srcHits := g.Cast(g.Op("eq", s, w.gather(g, y)), x.DType())
 	share := g.Div(g.G(), w.add(g, selfHits, srcHits))

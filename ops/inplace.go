@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"plumb/internal/arg"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -39,9 +40,9 @@ var inPlaceRules = map[string]op.InPlaceRules{
 	"acosh":       {NoBackward: noInPlaceBackward("acosh")},
 	"asinh":       {NoBackward: noInPlaceBackward("asinh")},
 	"atanh":       {NoBackward: noInPlaceBackward("atanh")},
-	"leaky_relu":  {NoBackward: negativeSlope("negative_slope", "leakyReLu")},
-	"elu":         {NoBackward: negativeSlope("alpha", "elu")},
-	"celu":        {NoBackward: negativeSlope("alpha", "elu")},
+	"leaky_relu":  {NoBackward: negativeSlope(arg.NegativeSlope, "leakyReLu")},
+	"elu":         {NoBackward: negativeSlope(arg.Alpha, "elu")},
+	"celu":        {NoBackward: negativeSlope(arg.Alpha, "elu")},
 	"ldexp":       {NoGrad: "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."},
 	"float_power": {Fit: fitFloatPower},
 	"addmv":       {Fit: fitUnconverted},
@@ -65,14 +66,14 @@ var inPlaceRules = map[string]op.InPlaceRules{
 
 // fitAbs rejects complex tensors: the absolute values are real.
 func fitAbs(a op.Args, _ op.Value) error {
-	if a.Value("input").DType().IsComplex() {
+	if a.Value(arg.Input).DType().IsComplex() {
 		return op.RuntimeError("In-place abs is not supported for complex tensors.")
 	}
 	return nil
 }
 
 func fitFloatPower(a op.Args, result op.Value) error {
-	if own := a.Value("input").DType(); own != result.DType() {
+	if own := a.Value(arg.Input).DType(); own != result.DType() {
 		return op.RuntimeError("the base given to float_power_ has dtype %s but the operation's result requires dtype %s", own, result.DType())
 	}
 	return nil
@@ -81,7 +82,7 @@ func fitFloatPower(a op.Args, result op.Value) error {
 // fitUnconverted is the rule of operators that compute their result in place,
 // with no conversion of it.
 func fitUnconverted(a op.Args, result op.Value) error {
-	if own := a.Value("input").DType(); own != result.DType() {
+	if own := a.Value(arg.Input).DType(); own != result.DType() {
 		return op.BadInPlaceDType(own, result.DType())
 	}
 	return nil
@@ -95,7 +96,7 @@ func noInPlaceBackward(name string) func(op.Args) string {
 
 // negativeSlope refuses a negative slope: the gradient could not tell by the
 // result which side of the kink the input was on.
-func negativeSlope(arg, name string) func(op.Args) string {
+func negativeSlope(arg op.Handle, name string) func(op.Args) string {
 	return func(a op.Args) string {
 		var slope float64
 		switch v := a.Any(arg).(type) {
@@ -186,9 +187,9 @@ var storeOps = []*op.Def{
 		Sig:    "no_gradient(Tensor input, str reason) -> Tensor",
 		SBP:    linearly,
 		Doc:    "The same tensor, which refuses to be differentiated.",
-		Fixed:  []string{"input"},
+		Fixed:  []op.Handle{arg.Input},
 		Sample: func(*op.Sampler) []any { return []any{tensor.New(tensor.I64, 2), "it has none"} },
-		Grad:   op.Gradient(func(g *op.Grad) op.Value { op.Fail(op.RuntimeError("%s", g.Str("reason"))); return nil }),
+		Grad:   op.Gradient(func(g *op.Grad) op.Value { op.Fail(op.RuntimeError("%s", g.Str(arg.Reason))); return nil }),
 	}, sameLayout),
 	viewOp(&op.Def{
 		Sig:    "detach(Tensor input) -> Tensor",
@@ -201,9 +202,9 @@ var storeOps = []*op.Def{
 }
 
 func composeCopy(b op.Builder, a op.Args) []op.Value {
-	x, src := a.Value("input"), a.Value("other")
+	x, src := a.Value(arg.Input), a.Value(arg.Other)
 	if src == nil {
-		return vals(b.Replace(x, b.Op("full_like", x, a.Scalar("other"))))
+		return vals(b.Replace(x, b.Op("full_like", x, a.Scalar(arg.OtherScalar))))
 	}
 	return vals(b.Replace(x, b.Op("clone", b.Expand(b.Cast(src, x.DType()), x.Shape()))))
 }
@@ -214,18 +215,18 @@ func sampleCopy(s *op.Sampler) []any {
 }
 
 func checkFill(a op.Args) error {
-	if v := a.Value("value"); v != nil && len(v.Shape()) > 0 {
+	if v := a.Value(arg.ValueTensor); v != nil && len(v.Shape()) > 0 {
 		return op.RuntimeError("fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.", len(v.Shape()))
 	}
 	return nil
 }
 
 func composeFill(b op.Builder, a op.Args) []op.Value {
-	x := a.Value("input")
-	if v := a.Value("value"); v != nil {
+	x := a.Value(arg.Input)
+	if v := a.Value(arg.ValueTensor); v != nil {
 		return vals(b.Replace(x, b.Op("clone", b.Expand(b.Cast(v, x.DType()), x.Shape()))))
 	}
-	return vals(b.Replace(x, b.Op("full_like", x, a.Scalar("value"))))
+	return vals(b.Replace(x, b.Op("full_like", x, a.Scalar(arg.Value))))
 }
 
 func sampleFill(s *op.Sampler) []any {
@@ -237,11 +238,11 @@ func sampleFill(s *op.Sampler) []any {
 }
 
 func composeZero(b op.Builder, a op.Args) []op.Value {
-	x := a.Value("input")
+	x := a.Value(arg.Input)
 	return vals(b.Replace(x, b.Op("zeros_like", x)))
 }
 
 func sameLayout(a op.Args) (layout, error) {
-	v := a.Value("input")
+	v := a.Value(arg.Input)
 	return layout{shape: v.Shape(), strides: v.Strides()}, nil
 }

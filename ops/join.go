@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -83,7 +84,7 @@ var joinOps = []*op.Def{
 	{
 		Sig:           "vander(Tensor x, int? N=None, bool increasing=False) -> Tensor",
 		Names:         []string{"torch.vander"},
-		Fixed:         []string{"x"}, // PyTorch overwrites what its gradient needs
+		Fixed:         []op.Handle{arg.X}, // PyTorch overwrites what its gradient needs
 		NotSplittable: "each column is a power of the one beside it, and the columns are counted",
 		Doc:           "The matrix of the powers 0 to N-1 of a vector's elements, the highest first unless increasing.",
 		Compose:       vander,
@@ -94,7 +95,7 @@ var joinOps = []*op.Def{
 		Sig:     "diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
 		Names:   both("diag_embed"),
 		Doc:     "Zeros with the input's last dimension on the diagonals of the matrices in dimensions dim1 and dim2 of the result.",
-		SBP:     anyOf(linear("input"), diagonalEmbedded),
+		SBP:     anyOf(linear(arg.Input), diagonalEmbedded),
 		Compose: composeDiagEmbed,
 		Sample:  sampleDiagEmbed,
 		Tol:     exactTol("copies its input"),
@@ -110,8 +111,8 @@ func composeDiagEmbed(b op.Builder, a op.Args) []op.Value {
 	if err != nil {
 		op.Fail(err)
 	}
-	x := a.Value("input")
-	return vals(b.Op("diagonal_scatter", b.Op("new_zeros", x, shape), x, a.Int("offset"), d1, d2))
+	x := a.Value(arg.Input)
+	return vals(b.Op("diagonal_scatter", b.Op("new_zeros", x, shape), x, a.Int(arg.Offset), d1, d2))
 }
 
 func sampleDiagEmbed(s *op.Sampler) []any {
@@ -121,12 +122,12 @@ func sampleDiagEmbed(s *op.Sampler) []any {
 }
 
 func composeStack(b op.Builder, a op.Args) []op.Value {
-	vs := a.Values("tensors")
+	vs := a.Values(arg.Tensors)
 	if len(vs) == 0 {
 		op.Fail(op.RuntimeError("stack expects a non-empty TensorList"))
 	}
 	first := vs[0].Shape()
-	d := must(wrapDim(a.Int("dim"), len(first)+1))
+	d := must(wrapDim(a.Int(arg.Dim), len(first)+1))
 	parts := make([]op.Value, len(vs))
 	for i, v := range vs {
 		if !slices.Equal(v.Shape(), first) {
@@ -139,7 +140,7 @@ func composeStack(b op.Builder, a op.Args) []op.Value {
 
 func composeColumnStack(b op.Builder, a op.Args) []op.Value {
 	parts := []op.Value{}
-	for _, v := range a.Values("tensors") {
+	for _, v := range a.Values(arg.Tensors) {
 		if len(v.Shape()) <= 1 {
 			v = b.Reshape(v, []int{tensor.NumElements(v.Shape()), 1})
 		}
@@ -153,7 +154,7 @@ func sampleMeshgrid(s *op.Sampler) []any {
 }
 
 func composeBroadcastTensors(b op.Builder, a op.Args) []op.Value {
-	vs := a.Values("tensors")
+	vs := a.Values(arg.Tensors)
 	shape := must(broadcastShape(vs...))
 	out := []op.Value{}
 	for _, v := range vs {
@@ -174,7 +175,7 @@ func sampleBlockDiag(s *op.Sampler) []any {
 }
 
 func composeCartesianProd(b op.Builder, a op.Args) []op.Value {
-	vs := a.Values("tensors")
+	vs := a.Values(arg.Tensors)
 	for _, v := range vs {
 		if len(v.Shape()) != 1 {
 			op.Fail(op.RuntimeError("Expect a 1D vector, but got shape %s", tensor.ShapeString(v.Shape())))
@@ -210,7 +211,7 @@ func stacker(name, atleast string, dim int, names ...string) *op.Def {
 		Names: names,
 		Doc:   "Joins tensors along a dimension after " + atleast + "; 1-d ones along their only dimension.",
 		Compose: func(b op.Builder, a op.Args) []op.Value {
-			vs := a.Values("tensors")
+			vs := a.Values(arg.Tensors)
 			if len(vs) == 0 {
 				op.Fail(op.RuntimeError("%s expects a non-empty TensorList", name))
 			}
@@ -236,7 +237,7 @@ func leastRank(name string, n int) *op.Def {
 		Doc:    "A view with dimensions of size 1 added up to a least number of them.",
 		Traits: op.Idempotent,
 		Compose: func(b op.Builder, a op.Args) []op.Value {
-			x := a.Value("input")
+			x := a.Value(arg.Input)
 			switch have := len(x.Shape()); {
 			case have >= n:
 				return vals(x)
@@ -261,7 +262,7 @@ func leastRanks(name string) *op.Def {
 		Doc:   "Applies " + name + " to each tensor.",
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			out := []op.Value{}
-			for _, v := range a.Values("tensors") {
+			for _, v := range a.Values(arg.Tensors) {
 				out = append(out, b.Op(name, v))
 			}
 			return out
@@ -272,7 +273,7 @@ func leastRanks(name string) *op.Def {
 }
 
 func meshgrid(b op.Builder, a op.Args) []op.Value {
-	vs := a.Values("tensors")
+	vs := a.Values(arg.Tensors)
 	if len(vs) == 0 {
 		op.Fail(op.RuntimeError("meshgrid expects a non-empty TensorList"))
 	}
@@ -287,7 +288,7 @@ func meshgrid(b op.Builder, a op.Args) []op.Value {
 		shape = append(shape, tensor.NumElements(v.Shape()))
 	}
 	swap := false
-	switch mode := a.Any("indexing"); mode {
+	switch mode := a.Any(arg.Indexing); mode {
 	case nil, "ij":
 	case "xy":
 		swap = len(vs) >= 2
@@ -314,7 +315,7 @@ func meshgrid(b op.Builder, a op.Args) []op.Value {
 }
 
 func blockDiag(b op.Builder, a op.Args) []op.Value {
-	vs := a.Values("tensors")
+	vs := a.Values(arg.Tensors)
 	if len(vs) == 0 {
 		return vals(b.Op("zeros", []int{1, 0}))
 	}
@@ -337,7 +338,7 @@ func blockDiag(b op.Builder, a op.Args) []op.Value {
 }
 
 func combinations(b op.Builder, a op.Args) []op.Value {
-	x, r := a.Value("input"), a.Int("r")
+	x, r := a.Value(arg.Input), a.Int(arg.R)
 	if len(x.Shape()) != 1 {
 		op.Fail(op.RuntimeError("Expect a 1D vector, but got shape %s", tensor.ShapeString(x.Shape())))
 	}
@@ -347,7 +348,7 @@ func combinations(b op.Builder, a op.Args) []op.Value {
 	if r == 0 {
 		return vals(b.Op("new_zeros", x, []int{0}))
 	}
-	n, again := x.Shape()[0], a.Bool("with_replacement")
+	n, again := x.Shape()[0], a.Bool(arg.WithReplacement)
 	failBeyond("r", r)
 	count := choices(n, r, again)
 	if math.Pow(float64(n), float64(r)) > tensor.MaxElements || count*float64(r) > maxPicks {
@@ -398,13 +399,13 @@ func chosenOf(n, r, count int, again bool) []any {
 }
 
 func vander(b op.Builder, a op.Args) []op.Value {
-	x := a.Value("x")
+	x := a.Value(arg.X)
 	if len(x.Shape()) != 1 {
 		op.Fail(op.RuntimeError("x must be a one-dimensional tensor."))
 	}
 	n := x.Shape()[0]
-	if a.Has("N") {
-		n = a.Int("N")
+	if a.Has(arg.UpperN) {
+		n = a.Int(arg.UpperN)
 	}
 	if n < 0 {
 		op.Fail(op.RuntimeError("N must be non-negative."))
@@ -421,7 +422,7 @@ func vander(b op.Builder, a op.Args) []op.Value {
 	}
 	factors := []op.Value{b.Op("new_ones", x, []int{rows, 1}), b.Expand(b.Reshape(x, []int{rows, 1}), []int{rows, n - 1})}
 	powers := b.Op("cumprod", b.Op("cat", factors, 1), 1)
-	if !a.Bool("increasing") {
+	if !a.Bool(arg.Increasing) {
 		powers = b.Op("flip", powers, []int{1})
 	}
 	return vals(powers)
@@ -429,23 +430,23 @@ func vander(b op.Builder, a op.Args) []op.Value {
 
 // embeddedShape returns the shape of a diag_embed and its wrapped dimensions.
 func embeddedShape(a op.Args) (shape []int, d1, d2 int, err error) {
-	in := a.Value("input").Shape()
+	in := a.Value(arg.Input).Shape()
 	n := len(in) + 1
-	if d1, err = wrapDim(a.Int("dim1"), n); err != nil {
+	if d1, err = wrapDim(a.Int(arg.Dim1), n); err != nil {
 		return
 	}
-	if d2, err = wrapDim(a.Int("dim2"), n); err != nil {
+	if d2, err = wrapDim(a.Int(arg.Dim2), n); err != nil {
 		return
 	}
 	if d1 == d2 {
-		err = op.RuntimeError("diagonal dimensions cannot be identical %d, %d", a.Int("dim1"), a.Int("dim2"))
+		err = op.RuntimeError("diagonal dimensions cannot be identical %d, %d", a.Int(arg.Dim1), a.Int(arg.Dim2))
 		return
 	}
 	if len(in) == 0 {
 		err = op.IndexError("Dimension out of range: diag_embed needs an argument 'input' of at least one dimension")
 		return
 	}
-	side := in[len(in)-1] + max(a.Int("offset"), -a.Int("offset"))
+	side := in[len(in)-1] + max(a.Int(arg.Offset), -a.Int(arg.Offset))
 	shape = slices.Clone(in[:len(in)-1])
 	for _, d := range []int{min(d1, d2), max(d1, d2)} {
 		shape = slices.Insert(shape, d, side)

@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -47,7 +48,7 @@ var viewOps = []*op.Def{
 	}, moved),
 	viewOp(&op.Def{
 		Sig:    "unflatten(Tensor input, int dim, int[] sizes) -> Tensor",
-		SBP:    regrouped(unflattenedShape, "sizes", dimOf),
+		SBP:    regrouped(unflattenedShape, arg.Sizes, dimOf),
 		Names:  both("unflatten"),
 		Doc:    "Splits dimension dim into the given sizes, one of which may be -1.",
 		Grad:   reshapeGrad,
@@ -55,13 +56,13 @@ var viewOps = []*op.Def{
 	}, reshaped(unflattenedShape)),
 	viewOp(&op.Def{
 		Sig:    "ravel(Tensor input) -> Tensor",
-		SBP:    regrouped(func(a op.Args) ([]int, error) { return []int{tensor.NumElements(a.Value("input").Shape())}, nil }, "", nil),
+		SBP:    regrouped(func(a op.Args) ([]int, error) { return []int{tensor.NumElements(a.Value(arg.Input).Shape())}, nil }, "", nil),
 		Names:  both("ravel"),
 		Doc:    "The elements in row-major order, in one dimension.",
 		Traits: op.Idempotent,
 		Grad:   reshapeGrad,
 		Sample: sampleUnary(-2, 2),
-	}, reshaped(func(a op.Args) ([]int, error) { return []int{tensor.NumElements(a.Value("input").Shape())}, nil })),
+	}, reshaped(func(a op.Args) ([]int, error) { return []int{tensor.NumElements(a.Value(arg.Input).Shape())}, nil })),
 	transposition("T", "Reverses the order of the dimensions.", func(n int) []int {
 		dims := allDims(n)
 		slices.Reverse(dims)
@@ -77,13 +78,13 @@ var viewOps = []*op.Def{
 		Names:   []string{"Tensor.type_as"},
 		Doc:     "Converts the elements to other's dtype, as Tensor.to does.",
 		Compose: composeTypeAs,
-		Fixed:   []string{"other"},
+		Fixed:   []op.Handle{arg.Other},
 		Sample:  func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...), s.Tensor(-2, 2, 1)} },
 		Tol:     exactTol("a conversion, rounded once"),
 	},
 	{
 		Sig:     "diagonal_scatter(Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
-		SBP:     anyOf(additive("input", "src"), scatteredDiagonal),
+		SBP:     anyOf(additive(arg.Input, arg.Src), scatteredDiagonal),
 		Names:   both("diagonal_scatter"),
 		Doc:     "A copy of input in which a diagonal comes from src.",
 		Infer:   inferDiagonalScatter,
@@ -110,22 +111,24 @@ var viewOps = []*op.Def{
 		Sample:        sampleAsStrided,
 	}, asStrided),
 	{
-		Sig:     "as_strided.back(Tensor input, int[] shape, int[] stride) -> Tensor",
-		Doc:     "The adjoint of a view of a contiguous tensor of the shape with the given strides, followed by the offset: every element of input is added where the view reads.",
-		SBP:     linear("input"),
-		Infer:   func(a op.Args) ([]op.Meta, error) { return one(a.Value("input").DType(), a.Ints("shape"), nil), nil },
-		Kernels: []op.Kernel{{Name: "sum", When: op.DTypeIn("input", slices.Concat(float32Set, float64Set, complexTypes)...), Run: runAsStridedBack}},
+		Sig: "as_strided.back(Tensor input, int[] shape, int[] stride) -> Tensor",
+		Doc: "The adjoint of a view of a contiguous tensor of the shape with the given strides, followed by the offset: every element of input is added where the view reads.",
+		SBP: linear(arg.Input),
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			return one(a.Value(arg.Input).DType(), a.Ints(arg.Shape), nil), nil
+		},
+		Kernels: []op.Kernel{{Name: "sum", When: op.DTypeIn(arg.Input, slices.Concat(float32Set, float64Set, complexTypes)...), Run: runAsStridedBack}},
 		Grad:    asStridedBackGrad,
 		Sample:  sampleAsStridedBack,
 		Tol: ownMagnitude(op.Tol{
-			Class: op.Accumulating, Terms: func(a op.Args) int { return 1 + tensor.NumElements(a.Value("input").Shape()) },
+			Class: op.Accumulating, Terms: func(a op.Args) int { return 1 + tensor.NumElements(a.Value(arg.Input).Shape()) },
 			Reason: "a sum of at most as many elements as input has",
 		}),
 	},
 }
 
 func composeTypeAs(b op.Builder, a op.Args) []op.Value {
-	return vals(b.Op("to", a.Value("input"), a.Value("other").DType()))
+	return vals(b.Op("to", a.Value(arg.Input), a.Value(arg.Other).DType()))
 }
 
 func inferDiagonalScatter(a op.Args) ([]op.Meta, error) {
@@ -133,8 +136,8 @@ func inferDiagonalScatter(a op.Args) ([]op.Meta, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := a.Value("input")
-	if src := a.Value("src").Shape(); !slices.Equal(src, l.shape) {
+	v := a.Value(arg.Input)
+	if src := a.Value(arg.Src).Shape(); !slices.Equal(src, l.shape) {
 		return nil, op.RuntimeError("expected argument 'src' to have the diagonal's size %s but got %s", tensor.ShapeString(l.shape), tensor.ShapeString(src))
 	}
 	return one(v.DType(), v.Shape(), iteratorStrides(v.Shape(), v)), nil
@@ -142,20 +145,20 @@ func inferDiagonalScatter(a op.Args) ([]op.Meta, error) {
 
 func runDiagonalScatter(c *op.Run) error {
 	out := c.Out[0]
-	out.CopyFrom(c.Tensor("input"))
+	out.CopyFrom(c.Tensor(arg.Input))
 	part, err := viewOf(out, c.Args, diagonal)
 	if err == nil {
-		part.CopyFrom(c.Tensor("src"))
+		part.CopyFrom(c.Tensor(arg.Src))
 	}
 	return err
 }
 
 func diagonalScatterGrad(g *op.Grad) {
-	offset, d1, d2 := g.Int("offset"), g.Int("dim1"), g.Int("dim2")
-	g.To("input", func() op.Value {
-		return g.Op("diagonal_scatter", g.G(), zeros(g, g.Value("src")), offset, d1, d2)
+	offset, d1, d2 := g.Int(arg.Offset), g.Int(arg.Dim1), g.Int(arg.Dim2)
+	g.To(arg.Input, func() op.Value {
+		return g.Op("diagonal_scatter", g.G(), zeros(g, g.Value(arg.Src)), offset, d1, d2)
 	})
-	g.To("src", func() op.Value { return g.Op("diagonal", g.G(), offset, d1, d2) })
+	g.To(arg.Src, func() op.Value { return g.Op("diagonal", g.G(), offset, d1, d2) })
 }
 
 func sampleDiagonalScatter(s *op.Sampler) []any {
@@ -171,7 +174,7 @@ func composeSelectScatter(b op.Builder, a op.Args) []op.Value {
 	if err != nil {
 		op.Fail(err)
 	}
-	x, src := a.Value("input"), a.Value("src")
+	x, src := a.Value(arg.Input), a.Value(arg.Src)
 	if entry := slices.Delete(slices.Clone(x.Shape()), d, d+1); !slices.Equal(src.Shape(), entry) {
 		op.Fail(op.RuntimeError("src must have the shape %s of an entry, but has %s", tensor.ShapeString(entry), tensor.ShapeString(src.Shape())))
 	}
@@ -185,7 +188,7 @@ func sampleSelectScatter(s *op.Sampler) []any {
 }
 
 func asStridedGrad(g *op.Grad) op.Value {
-	x := g.Value("input")
+	x := g.Value(arg.Input)
 	l := must(asStrided(g.Args))
 	if tensor.NumElements(l.shape) == 0 {
 		return zeros(g, x)
@@ -207,16 +210,16 @@ func sampleAsStrided(s *op.Sampler) []any {
 }
 
 func runAsStridedBack(c *op.Run) error {
-	n := len(c.Ints("stride")) - 1
-	strides, offset := c.Ints("stride")[:n], c.Ints("stride")[n]
+	n := len(c.Ints(arg.Stride)) - 1
+	strides, offset := c.Ints(arg.Stride)[:n], c.Ints(arg.Stride)[n]
 	return summed(c, func(out, in *tensor.Tensor) { kernel.AddStrided(out, in, strides, offset) })
 }
 
 func asStridedBackGrad(g *op.Grad) {
-	n := len(g.Ints("stride")) - 1
-	g.To("input", func() op.Value {
+	n := len(g.Ints(arg.Stride)) - 1
+	g.To(arg.Input, func() op.Value {
 		whole := g.Op("clone", g.G(), op.Kw("memory_format", tensor.Contiguous))
-		return g.Op("as_strided", whole, g.Value("input").Shape(), g.Ints("stride")[:n], g.Ints("stride")[n])
+		return g.Op("as_strided", whole, g.Value(arg.Input).Shape(), g.Ints(arg.Stride)[:n], g.Ints(arg.Stride)[n])
 	})
 }
 
@@ -225,7 +228,7 @@ func sampleAsStridedBack(s *op.Sampler) []any {
 }
 
 func selectGrad(g *op.Grad) op.Value {
-	x := g.Value("input")
+	x := g.Value(arg.Input)
 	d, i, err := selection(g.Args)
 	if err != nil {
 		op.Fail(err)
@@ -240,11 +243,11 @@ func sampleSelect(s *op.Sampler) []any {
 }
 
 func diagonalGrad(g *op.Grad) op.Value {
-	return g.Op("diagonal_scatter", zeros(g, g.Value("input")), g.G(), g.Int("offset"), g.Int("dim1"), g.Int("dim2"))
+	return g.Op("diagonal_scatter", zeros(g, g.Value(arg.Input)), g.G(), g.Int(arg.Offset), g.Int(arg.Dim1), g.Int(arg.Dim2))
 }
 
 func unfoldGrad(g *op.Grad) op.Value {
-	return g.Op("as_strided.back", g.G(), g.Value("input").Shape(), contiguousView(g, unfolded))
+	return g.Op("as_strided.back", g.G(), g.Value(arg.Input).Shape(), contiguousView(g, unfolded))
 }
 
 func sampleUnfold(s *op.Sampler) []any {
@@ -254,7 +257,7 @@ func sampleUnfold(s *op.Sampler) []any {
 }
 
 func movedimGrad(g *op.Grad) op.Value {
-	return g.Op("movedim", g.G(), dimList(g.Args, "destination"), dimList(g.Args, "source"))
+	return g.Op("movedim", g.G(), dimList(g.Args, arg.DestinationInts), dimList(g.Args, arg.SourceInts))
 }
 
 func sampleMovedim(s *op.Sampler) []any {
@@ -298,7 +301,7 @@ var broadcastTo = &op.Def{
 	Sig:     "broadcast_to(Tensor input, int[] size) -> Tensor",
 	Names:   both("broadcast_to"),
 	Doc:     "Applies expand.",
-	Compose: func(b op.Builder, a op.Args) []op.Value { return vals(b.Expand(a.Value("input"), a.Ints("size"))) },
+	Compose: func(b op.Builder, a op.Args) []op.Value { return vals(b.Expand(a.Value(arg.Input), a.Ints(arg.Size))) },
 	Sample:  sampleBroadcastTo,
 	Tol:     exactTol("a view of its input"),
 }
@@ -327,7 +330,7 @@ func transposition(name, doc string, order func(n int) []int, names ...string) *
 		Doc:    doc,
 		Traits: op.Involution,
 		Compose: func(b op.Builder, a op.Args) []op.Value {
-			x := a.Value("input")
+			x := a.Value(arg.Input)
 			return vals(b.Op("permute", x, order(len(x.Shape()))))
 		},
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(2, 4)...)} },
@@ -354,7 +357,7 @@ func adjointView(name string, names ...string) *op.Def {
 		Doc:    "Exchanges the last two dimensions and conjugates complex numbers.",
 		Traits: op.Involution,
 		Compose: func(b op.Builder, a op.Args) []op.Value {
-			x := a.Value("input")
+			x := a.Value(arg.Input)
 			n := len(x.Shape())
 			if n == 1 && name != "H" || n != 2 && n != 0 && name == "H" {
 				op.Fail(op.RuntimeError("tensor.%s is only supported on matrices, got %d-D tensor.", name, n))
@@ -380,9 +383,9 @@ func like(name, id, public string, shardings sharder) *op.Def {
 		Doc:   "Applies " + id + " with other's shape.",
 		SBP:   shardings,
 		Compose: func(b op.Builder, a op.Args) []op.Value {
-			return vals(b.Op(id, a.Value("input"), a.Value("other").Shape()))
+			return vals(b.Op(id, a.Value(arg.Input), a.Value(arg.Other).Shape()))
 		},
-		Fixed:  []string{"other"},
+		Fixed:  []op.Handle{arg.Other},
 		Sample: sampleLike,
 		Tol:    exactTol("a view of its input"),
 	}
@@ -404,21 +407,21 @@ func viewOf(t *tensor.Tensor, a op.Args, rule func(op.Args) (layout, error)) (*t
 
 func withInput(a op.Args, v op.Value) op.Args {
 	vs := slices.Clone(a.Vals)
-	vs[a.Sig.Index("input")] = v
+	vs[a.Sig.Index(arg.Input)] = v
 	return op.Args{Sig: a.Sig, Vals: vs}
 }
 
 // contiguousView returns the strides, and after them the offset, that the
 // layout rule gives a contiguous input.
 func contiguousView(g *op.Grad, rule func(op.Args) (layout, error)) []int {
-	x := g.Value("input")
+	x := g.Value(arg.Input)
 	l := must(rule(withInput(g.Args, dense{x, tensor.ContiguousStrides(x.Shape())})))
 	return append(slices.Clone(l.strides), l.offset)
 }
 
 // summed runs a kernel that adds to a result of zeros; half types in float32.
 func summed(c *op.Run, add func(out, in *tensor.Tensor)) error {
-	out, in := c.Out[0], c.Tensor("input")
+	out, in := c.Out[0], c.Tensor(arg.Input)
 	sum := out
 	if slices.Contains(halfTypes, out.DType()) {
 		sum, in = tensor.New(tensor.F32, out.Shape()...), in.Convert(tensor.F32)
@@ -434,14 +437,14 @@ func summed(c *op.Run, add func(out, in *tensor.Tensor)) error {
 
 // selection returns the wrapped dimension and index of a select.
 func selection(a op.Args) (dim, i int, err error) {
-	shape := a.Value("input").Shape()
+	shape := a.Value(arg.Input).Shape()
 	if len(shape) == 0 {
 		return 0, 0, op.IndexError("select() cannot be applied to a 0-dim tensor")
 	}
-	if dim, err = wrapDim(a.Int("dim"), len(shape)); err != nil {
+	if dim, err = wrapDim(a.Int(arg.Dim), len(shape)); err != nil {
 		return 0, 0, err
 	}
-	i = a.Int("index")
+	i = a.Int(arg.IndexInt)
 	if i < -shape[dim] || i >= shape[dim] {
 		return 0, 0, op.IndexError("select(): index %d out of range for tensor of size %s at dimension %d", i, tensor.ShapeString(shape), dim)
 	}
@@ -456,7 +459,7 @@ func selected(a op.Args) (layout, error) {
 	if err != nil {
 		return layout{}, err
 	}
-	v := a.Value("input")
+	v := a.Value(arg.Input)
 	return layout{
 		shape:   slices.Delete(slices.Clone(v.Shape()), d, d+1),
 		strides: slices.Delete(slices.Clone(v.Strides()), d, d+1),
@@ -465,20 +468,20 @@ func selected(a op.Args) (layout, error) {
 }
 
 func diagonal(a op.Args) (layout, error) {
-	v := a.Value("input")
+	v := a.Value(arg.Input)
 	n := len(v.Shape())
-	d1, err := wrapDim(a.Int("dim1"), n)
+	d1, err := wrapDim(a.Int(arg.Dim1), n)
 	if err != nil {
 		return layout{}, err
 	}
-	d2, err := wrapDim(a.Int("dim2"), n)
+	d2, err := wrapDim(a.Int(arg.Dim2), n)
 	if err != nil {
 		return layout{}, err
 	}
 	if d1 == d2 {
-		return layout{}, op.RuntimeError("diagonal dimensions cannot be identical %d, %d", a.Int("dim1"), a.Int("dim2"))
+		return layout{}, op.RuntimeError("diagonal dimensions cannot be identical %d, %d", a.Int(arg.Dim1), a.Int(arg.Dim2))
 	}
-	return diagonalOf(v, a.Int("offset"), d1, d2), nil
+	return diagonalOf(v, a.Int(arg.Offset), d1, d2), nil
 }
 
 func diagonalOf(v op.Value, offset, d1, d2 int) layout {
@@ -510,8 +513,8 @@ func sampleDiagonal(s *op.Sampler) []any {
 }
 
 func unfolded(a op.Args) (layout, error) {
-	v, size, step := a.Value("input"), a.Int("size"), a.Int("step")
-	d, err := wrapDim(a.Int("dimension"), len(v.Shape()))
+	v, size, step := a.Value(arg.Input), a.Int(arg.SizeInt), a.Int(arg.StepInt)
+	d, err := wrapDim(a.Int(arg.Dimension), len(v.Shape()))
 	if err != nil {
 		return layout{}, err
 	}
@@ -536,7 +539,7 @@ func unfolded(a op.Args) (layout, error) {
 }
 
 // dimList returns an argument that is one int or a list.
-func dimList(a op.Args, name string) []int {
+func dimList(a op.Args, name op.IntsArg) []int {
 	if i, ok := a.Any(name).(int); ok {
 		return []int{i}
 	}
@@ -544,8 +547,8 @@ func dimList(a op.Args, name string) []int {
 }
 
 func moved(a op.Args) (layout, error) {
-	v := a.Value("input")
-	from, to := dimList(a, "source"), dimList(a, "destination")
+	v := a.Value(arg.Input)
+	from, to := dimList(a, arg.SourceInts), dimList(a, arg.DestinationInts)
 	if len(from) != len(to) {
 		return layout{}, op.RuntimeError("movedim: Invalid source or destination dims: source has %d dimensions, destination %d", len(from), len(to))
 	}
@@ -580,11 +583,11 @@ func moved(a op.Args) (layout, error) {
 }
 
 func unflattenedShape(a op.Args) ([]int, error) {
-	shape, sizes := a.Value("input").Shape(), slices.Clone(a.Ints("sizes"))
+	shape, sizes := a.Value(arg.Input).Shape(), slices.Clone(a.Ints(arg.Sizes))
 	if len(shape) == 0 {
-		return nil, op.IndexError("dimension specified as %d but tensor has no dimensions", a.Int("dim"))
+		return nil, op.IndexError("dimension specified as %d but tensor has no dimensions", a.Int(arg.Dim))
 	}
-	d, err := wrapDim(a.Int("dim"), len(shape))
+	d, err := wrapDim(a.Int(arg.Dim), len(shape))
 	if err != nil {
 		return nil, err
 	}
@@ -607,14 +610,14 @@ func unflattenedShape(a op.Args) ([]int, error) {
 		known *= sizes[hole]
 	}
 	if known != shape[d] {
-		return nil, op.RuntimeError("unflatten: Provided sizes %s don't multiply up to the size of dim %d (%d) in the input tensor", tensor.ShapeString(a.Ints("sizes")), d, shape[d])
+		return nil, op.RuntimeError("unflatten: Provided sizes %s don't multiply up to the size of dim %d (%d) in the input tensor", tensor.ShapeString(a.Ints(arg.Sizes)), d, shape[d])
 	}
 	return slices.Concat(shape[:d], sizes, shape[d+1:]), nil
 }
 
 // checkAsStrided rejects lists that do not fit each other or the storage.
 func checkAsStrided(a op.Args) error {
-	size, stride := a.Ints("size"), a.Ints("stride")
+	size, stride := a.Ints(arg.Size), a.Ints(arg.Stride)
 	if len(size) != len(stride) {
 		return op.RuntimeError("mismatch in length of arguments 'size' and 'stride': %d and %d", len(size), len(stride))
 	}
@@ -626,8 +629,8 @@ func checkAsStrided(a op.Args) error {
 			return op.RuntimeError("as_strided: Negative strides are not supported at the moment, got strides: %s", tensor.ShapeString(stride))
 		}
 	}
-	if a.Int("storage_offset") < 0 {
-		return op.RuntimeError("Tensor: invalid storage offset %d", a.Int("storage_offset"))
+	if a.Int(arg.StorageOffset) < 0 {
+		return op.RuntimeError("Tensor: invalid storage offset %d", a.Int(arg.StorageOffset))
 	}
 	return nil
 }
@@ -635,14 +638,14 @@ func checkAsStrided(a op.Args) error {
 // asStrided counts from the storage's start when an offset is given, which is
 // the first element of every tensor but a view.
 func asStrided(a op.Args) (layout, error) {
-	v := a.Value("input")
-	l := layout{shape: a.Ints("size"), strides: a.Ints("stride"), offset: a.Int("storage_offset")}
+	v := a.Value(arg.Input)
+	l := layout{shape: a.Ints(arg.Size), strides: a.Ints(arg.Stride), offset: a.Int(arg.StorageOffset)}
 	room := tensor.Extent(v.Shape(), v.Strides())
 	if t, ok := v.(interface {
 		Offset() int
 		Storage() []byte
 	}); ok {
-		if a.Has("storage_offset") {
+		if a.Has(arg.StorageOffset) {
 			l.offset -= t.Offset()
 		}
 		room = len(t.Storage())/v.DType().Size() - t.Offset()

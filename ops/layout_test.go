@@ -17,7 +17,7 @@ func TestSetitemReplacesWhatGetitemReads(t *testing.T) {
 			return
 		}
 		d[c.Def.ID()] = c.Def
-		x, index := c.Args.Tensor("input"), c.Args.Any("index")
+		x, index := c.Args.Tensor("input"), c.Args.Any(op.AnyArg("index"))
 		out := execute(t, c)[0]
 		part := call(t, "getitem", []any{out, index})
 		want := 1.5

@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -15,28 +16,28 @@ var vectorProducts = []*op.Def{
 		Sig:     "mv(Tensor input, Tensor vec) -> Tensor",
 		Names:   both("mv"),
 		Doc:     "Product of a matrix and a vector: out[i] = Σₖ input[i, k]·vec[k].",
-		Reject:  dimensions("input", 2, "vec", 1),
+		Reject:  dimensions(arg.Input, 2, arg.Vec, 1),
 		Compose: composeMv,
 		Sample:  sampleMv,
-		Tol:     innerTol("input"),
+		Tol:     innerTol(arg.Input),
 	},
 	{
 		Sig:     "dot(Tensor input, Tensor tensor) -> Tensor",
 		Names:   both("dot"),
 		Doc:     "Sum of the products of two vectors: Σₖ inputₖ·tensorₖ.",
-		Reject:  dimensions("input", 1, "tensor", 1),
+		Reject:  dimensions(arg.Input, 1, arg.Tensor, 1),
 		Compose: composeDot,
 		Sample:  sampleVectors,
-		Tol:     innerTol("input"),
+		Tol:     innerTol(arg.Input),
 	},
 	{
 		Sig:     "vdot(Tensor input, Tensor other) -> Tensor",
 		Names:   both("vdot"),
 		Doc:     "Sum of the products of a vector's conjugate and another vector: Σₖ conj(inputₖ)·otherₖ.",
-		Reject:  dimensions("input", 1, "other", 1),
+		Reject:  dimensions(arg.Input, 1, arg.Other, 1),
 		Compose: composeVdot,
 		Sample:  sampleVectors,
-		Tol:     innerTol("input"),
+		Tol:     innerTol(arg.Input),
 	},
 	{
 		Sig:     "inner(Tensor input, Tensor other) -> Tensor",
@@ -45,13 +46,13 @@ var vectorProducts = []*op.Def{
 		Reject:  checkInner,
 		Compose: composeInner,
 		Sample:  sampleInner,
-		Tol:     innerTol("input"),
+		Tol:     innerTol(arg.Input),
 	},
 	{
 		Sig:     "outer(Tensor input, Tensor vec2) -> Tensor",
 		Names:   both("outer", "ger"),
 		Doc:     "All products of two vectors: out[i, j] = input[i]·vec2[j].",
-		Reject:  dimensions("input", 1, "vec2", 1),
+		Reject:  dimensions(arg.Input, 1, arg.Vec2, 1),
 		Compose: composeOuter,
 		Sample:  sampleOuter,
 		Tol:     accumulating(func(op.Args) int { return 1 }, "each element is one product"),
@@ -76,7 +77,7 @@ var vectorProducts = []*op.Def{
 }
 
 func composeMv(b op.Builder, a op.Args) []op.Value {
-	return []op.Value{b.Op("matmul", a.Value("input"), a.Value("vec"))}
+	return []op.Value{b.Op("matmul", a.Value(arg.Input), a.Value(arg.Vec))}
 }
 
 func sampleMv(s *op.Sampler) []any {
@@ -85,11 +86,11 @@ func sampleMv(s *op.Sampler) []any {
 }
 
 func composeDot(b op.Builder, a op.Args) []op.Value {
-	return []op.Value{b.Op("matmul", a.Value("input"), a.Value("tensor"))}
+	return []op.Value{b.Op("matmul", a.Value(arg.Input), a.Value(arg.Tensor))}
 }
 
 func composeVdot(b op.Builder, a op.Args) []op.Value {
-	return []op.Value{b.Op("matmul", conjugate(b, a.Value("input")), a.Value("other"))}
+	return []op.Value{b.Op("matmul", conjugate(b, a.Value(arg.Input)), a.Value(arg.Other))}
 }
 
 func sampleInner(s *op.Sampler) []any {
@@ -98,7 +99,7 @@ func sampleInner(s *op.Sampler) []any {
 }
 
 func composeOuter(b op.Builder, a op.Args) []op.Value {
-	return []op.Value{b.Mul(b.Reshape(a.Value("input"), []int{-1, 1}), a.Value("vec2"))}
+	return []op.Value{b.Mul(b.Reshape(a.Value(arg.Input), []int{-1, 1}), a.Value(arg.Vec2))}
 }
 
 func sampleOuter(s *op.Sampler) []any {
@@ -112,19 +113,19 @@ func checkTensordot(a op.Args) error {
 }
 
 var addedProducts = []*op.Def{
-	addedProduct("addmm", "mat1", "mat2", 2, 2, "out = beta·input + alpha·(mat1 @ mat2)."),
-	addedProduct("addmv", "mat", "vec", 2, 1, "out = beta·input + alpha·(mat @ vec)."),
-	addedProduct("addbmm", "batch1", "batch2", 3, 3, "out = beta·input + alpha·Σᵢ batch1[i] @ batch2[i]."),
-	addedProduct("baddbmm", "batch1", "batch2", 3, 3, "out[i] = beta·input[i] + alpha·(batch1[i] @ batch2[i])."),
+	addedProduct("addmm", arg.Mat1, arg.Mat2, 2, 2, "out = beta·input + alpha·(mat1 @ mat2)."),
+	addedProduct("addmv", arg.Mat, arg.Vec, 2, 1, "out = beta·input + alpha·(mat @ vec)."),
+	addedProduct("addbmm", arg.Batch1, arg.Batch2, 3, 3, "out = beta·input + alpha·Σᵢ batch1[i] @ batch2[i]."),
+	addedProduct("baddbmm", arg.Batch1, arg.Batch2, 3, 3, "out[i] = beta·input[i] + alpha·(batch1[i] @ batch2[i])."),
 }
 
 // innerTol is the class of sums over the last dimension of the named tensor.
-func innerTol(name string) op.Tol {
+func innerTol(name op.TensorArg) op.Tol {
 	return accumulating(func(a op.Args) int { return sizeOf(a.Value(name), 1) }, "each element sums one product per inner index")
 }
 
 // dimensions rejects named tensors that do not have the given numbers of dimensions.
-func dimensions(x string, nx int, y string, ny int) func(op.Args) error {
+func dimensions(x op.TensorArg, nx int, y op.TensorArg, ny int) func(op.Args) error {
 	return func(a op.Args) error {
 		if gx, gy := len(a.Value(x).Shape()), len(a.Value(y).Shape()); gx != nx || gy != ny {
 			refuse := op.RuntimeError
@@ -150,7 +151,7 @@ func conjugate(b op.Builder, v op.Value) op.Value {
 }
 
 func checkInner(a op.Args) error {
-	x, y := a.Value("input").Shape(), a.Value("other").Shape()
+	x, y := a.Value(arg.Input).Shape(), a.Value(arg.Other).Shape()
 	if len(x) > 0 && len(y) > 0 && x[len(x)-1] != y[len(y)-1] {
 		return op.RuntimeError("the last dimensions of input and other must match, but the shapes are %s and %s", tensor.ShapeString(x), tensor.ShapeString(y))
 	}
@@ -158,7 +159,7 @@ func checkInner(a op.Args) error {
 }
 
 func composeInner(b op.Builder, a op.Args) []op.Value {
-	x, y := a.Value("input"), a.Value("other")
+	x, y := a.Value(arg.Input), a.Value(arg.Other)
 	nx, ny := len(x.Shape()), len(y.Shape())
 	if nx == 0 || ny == 0 {
 		return []op.Value{b.Mul(x, y)}
@@ -171,7 +172,7 @@ var contractedTol = accumulating(func(a op.Args) int {
 	dims, _, err := contractedDims(a)
 	n := 1
 	for _, d := range dims {
-		n *= a.Value("a").Shape()[d]
+		n *= a.Value(arg.A).Shape()[d]
 	}
 	if err != nil {
 		return 1
@@ -181,8 +182,8 @@ var contractedTol = accumulating(func(a op.Args) int {
 
 // contractedDims returns the dimensions of a and b that tensordot sums over.
 func contractedDims(a op.Args) (dx, dy []int, err error) {
-	x, y := a.Value("a").Shape(), a.Value("b").Shape()
-	if dx, dy, err = namedDims(a.Any("dims"), max(len(x), len(y), 1)); err != nil {
+	x, y := a.Value(arg.A).Shape(), a.Value(arg.B).Shape()
+	if dx, dy, err = namedDims(a.Any(arg.Dims), max(len(x), len(y), 1)); err != nil {
 		return nil, nil, err
 	}
 	for i := range dx {
@@ -260,7 +261,7 @@ func composeTensordot(b op.Builder, a op.Args) []op.Value {
 	if err != nil {
 		op.Fail(err)
 	}
-	return []op.Value{contracted(b, a.Value("a"), a.Value("b"), dx, dy)}
+	return []op.Value{contracted(b, a.Value(arg.A), a.Value(arg.B), dx, dy)}
 }
 
 // contracted sums products over the dimensions dx of x and dy of y, as one
@@ -324,11 +325,11 @@ func sampleTensordotLists(s *op.Sampler) []any {
 }
 
 // addedProduct is an operator that adds a product of matrices to its input.
-func addedProduct(id, x, y string, nx, ny int, formula string) *op.Def {
+func addedProduct(id string, x op.TensorArg, y op.TensorArg, nx, ny int, formula string) *op.Def {
 	p := &addProduct{id, x, y}
 	return &op.Def{
 		Traits: op.Contraction,
-		Sig:    id + "(Tensor input, Tensor " + x + ", Tensor " + y + ", *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+		Sig:    id + "(Tensor input, Tensor " + string(x) + ", Tensor " + string(y) + ", *, Scalar beta=1, Scalar alpha=1) -> Tensor",
 		Names:  both(id),
 		Doc:    "A product of matrices added to the input: " + formula + " With beta 0 the input is ignored.",
 		SBP:    p.shardings(),
@@ -348,7 +349,10 @@ func addedProduct(id, x, y string, nx, ny int, formula string) *op.Def {
 }
 
 // addProduct names the operands of a product that is added to the input.
-type addProduct struct{ id, x, y string }
+type addProduct struct {
+	id   string
+	x, y op.TensorArg
+}
 
 func (p *addProduct) shardings() sharder {
 	x, y, out := "mk", "kn", "mn"
@@ -360,7 +364,7 @@ func (p *addProduct) shardings() sharder {
 	case "baddbmm":
 		x, y, out = "bmk", "bkn", "bmn"
 	}
-	return anyOf(productAxes(p.x+" "+x, p.y+" "+y, out), multilinear([]string{p.x, p.y}, "input"))
+	return anyOf(productAxes(string(p.x)+" "+x, string(p.y)+" "+y, out), multilinear([]op.Handle{p.x, p.y}, arg.Input))
 }
 
 // stacked reports whether the product sums over the batch.
@@ -377,7 +381,7 @@ func (p *addProduct) terms(a op.Args) int {
 // check rejects what PyTorch does: addmm and addbmm want an input of the same
 // dtype, the others convert it.
 func (p *addProduct) check(a op.Args) error {
-	x, y, in := a.Value(p.x), a.Value(p.y), a.Value("input")
+	x, y, in := a.Value(p.x), a.Value(p.y), a.Value(arg.Input)
 	if x.DType() != y.DType() {
 		return op.RuntimeError("%s and %s must have the same dtype, but have %s and %s", p.x, p.y, x.DType(), y.DType())
 	}
@@ -387,7 +391,7 @@ func (p *addProduct) check(a op.Args) error {
 	if len(x.Shape()) == 3 && x.Shape()[0] != y.Shape()[0] {
 		return op.RuntimeError("%s and %s must have the same batch size, but have %d and %d", p.x, p.y, x.Shape()[0], y.Shape()[0])
 	}
-	for _, name := range []string{"beta", "alpha"} {
+	for _, name := range []op.ScalarArg{arg.Beta, arg.Alpha} {
 		if imag(a.Scalar(name).Complex()) != 0 && !x.DType().IsComplex() {
 			return op.RuntimeError("%s is complex, but %s has dtype %s", name, p.x, x.DType())
 		}
@@ -402,7 +406,7 @@ func (p *addProduct) outShape(a op.Args) ([]int, error) {
 	x, y := a.Value(p.x).Shape(), a.Value(p.y).Shape()
 	if x[len(x)-1] != columnShape(y)[max(len(y)-2, 0)] {
 		refuse := op.RuntimeError
-		if p.id == "addmv" && len(a.Value("input").Shape()) == 0 {
+		if p.id == "addmv" && len(a.Value(arg.Input).Shape()) == 0 {
 			refuse = op.IndexError
 		}
 		return nil, refuse("%s %s and %s %s cannot be multiplied: their inner sizes differ", p.x, tensor.ShapeString(x), p.y, tensor.ShapeString(y))
@@ -414,7 +418,7 @@ func (p *addProduct) outShape(a op.Args) ([]int, error) {
 	if p.stacked() {
 		out = out[1:]
 	}
-	if in := a.Value("input").Shape(); !broadcastsTo(in, out) || p.id == "addmv" && len(in) > 1 {
+	if in := a.Value(arg.Input).Shape(); !broadcastsTo(in, out) || p.id == "addmv" && len(in) > 1 {
 		return nil, op.RuntimeError("input of shape %s does not expand to the product's shape %s", tensor.ShapeString(in), tensor.ShapeString(out))
 	}
 	return out, nil
@@ -443,7 +447,7 @@ func addProductRun[T gemmType](p *addProduct) func(c *op.Run) error {
 	return func(c *op.Run) error {
 		out := c.Out[0]
 		dst := tensor.Data[T](out)[:out.Len()]
-		alpha, beta := scalarElement[T](c.Scalar("alpha"), out.DType()), scalarElement[T](c.Scalar("beta"), out.DType())
+		alpha, beta := scalarElement[T](c.Scalar(arg.Alpha), out.DType()), scalarElement[T](c.Scalar(arg.Beta), out.DType())
 		clear(dst)
 		if p.terms(c.Args) > 0 && len(dst) > 0 && (alpha != 0 || p.id != "addmv") {
 			x, y := p.operands(c)
@@ -451,7 +455,7 @@ func addProductRun[T gemmType](p *addProduct) func(c *op.Run) error {
 		}
 		var in []T
 		if beta != 0 {
-			spread, err := c.Tensor("input").Convert(out.DType()).Expand(out.Shape()...)
+			spread, err := c.Tensor(arg.Input).Convert(out.DType()).Expand(out.Shape()...)
 			if err != nil {
 				return err
 			}
@@ -478,7 +482,7 @@ func scalarElement[T gemmType](s op.Scalar, d tensor.DType) T {
 
 func (p *addProduct) grad(g *op.Grad) {
 	x, y := g.Value(p.x), g.Value(p.y)
-	g.To("input", func() op.Value { return timesConj(g, g.G(), g.Scalar("beta")) })
+	g.To(arg.Input, func() op.Value { return timesConj(g, g.G(), g.Scalar(arg.Beta)) })
 	cot := g.G()
 	if p.stacked() {
 		cot = g.Expand(cot, append([]int{x.Shape()[0]}, cot.Shape()...))
@@ -488,14 +492,14 @@ func (p *addProduct) grad(g *op.Grad) {
 		cot, y = g.Op("unsqueeze", cot, 1), g.Op("unsqueeze", y, 1)
 	}
 	g.To(p.x, func() op.Value {
-		return timesConj(g, g.Op("matmul", cot, adjoint(g, y)), g.Scalar("alpha"))
+		return timesConj(g, g.Op("matmul", cot, adjoint(g, y)), g.Scalar(arg.Alpha))
 	})
 	g.To(p.y, func() op.Value {
 		d := g.Op("matmul", adjoint(g, x), cot)
 		if vector {
 			d = g.Op("squeeze", d, 1)
 		}
-		return timesConj(g, d, g.Scalar("alpha"))
+		return timesConj(g, d, g.Scalar(arg.Alpha))
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -27,7 +28,7 @@ var logicOps = slices.Concat([]*op.Def{
 		Traits:  op.NoGrad,
 		SBP:     pointwise,
 		Reject:  checkClose,
-		Infer:   zipped(boolResult, promoted("input", "other"), "input", "other"),
+		Infer:   zipped(boolResult, promoted(arg.Input, arg.Other), arg.Input, arg.Other),
 		Kernels: closeKernels,
 		Sample:  sampleClose,
 		Tol:     exactTol("a truth value"),
@@ -68,7 +69,7 @@ func checkAllclose(a op.Args) error {
 	if err := checkClose(a); err != nil {
 		return err
 	}
-	_, err := broadcastShape(a.Value("input"), a.Value("other"))
+	_, err := broadcastShape(a.Value(arg.Input), a.Value(arg.Other))
 	return err
 }
 
@@ -85,7 +86,7 @@ var closeKernels = []op.Kernel{
 		return closeness(a).Close32(func(v float32) float32 { return v })
 	}),
 	closeKernel("half", halfTypes, func(a op.Args) func(dst []uint8, x, y []float32) {
-		return closeness(a).Close32(roundHalf(a.Value("input").DType()))
+		return closeness(a).Close32(roundHalf(a.Value(arg.Input).DType()))
 	}),
 	closeKernel("integer", integralSet, func(a op.Args) func(dst []uint8, x, y []float32) {
 		return closeness(a).Close32(func(v float32) float32 { return v })
@@ -113,7 +114,7 @@ func logical(id, doc string, i64 compare[int64], f32 compare[float32], f64 compa
 		Doc:    doc,
 		Traits: op.NoGrad | op.Commutative,
 		SBP:    pointwise,
-		Infer:  zipped(boolResult, promoted("input", "other"), "input", "other"),
+		Infer:  zipped(boolResult, promoted(arg.Input, arg.Other), arg.Input, arg.Other),
 		Kernels: []op.Kernel{
 			compareKernel("integer", integralSet, i64),
 			compareKernel("float32", float32Set, f32),
@@ -139,22 +140,22 @@ func bitwise(id, doc string, f func(dst, a, b []int64), names ...string) *op.Def
 		Traits:  op.NoGrad | op.Commutative,
 		SBP:     pointwise,
 		Reject:  integralOnly,
-		Infer:   zipped(promoted("input", "other"), promoted("input", "other"), "input", "other"),
-		Kernels: zip{i64: f}.kernels(promoted("input", "other")),
+		Infer:   zipped(promoted(arg.Input, arg.Other), promoted(arg.Input, arg.Other), arg.Input, arg.Other),
+		Kernels: zip{i64: f}.kernels(promoted(arg.Input, arg.Other)),
 		Sample:  sampleIntegers,
 		Tol:     exactTol("bits"),
 	}
 }
 
 func integralOnly(a op.Args) error {
-	if d := a.Promoted("input", "other"); !slices.Contains(integralSet, d) {
+	if d := a.Promoted(arg.Input, arg.Other); !slices.Contains(integralSet, d) {
 		return op.RuntimeError("arguments must be integers or bools, not %s", d)
 	}
 	return nil
 }
 
 func shift(id, doc string, f func(width int64) func(dst, a, b []int64), names ...string) *op.Def {
-	to := promoted("input", "other")
+	to := promoted(arg.Input, arg.Other)
 	return &op.Def{
 		Sig:    id + "(Tensor input, Tensor other) -> Tensor",
 		More:   scalarForms(id),
@@ -162,10 +163,10 @@ func shift(id, doc string, f func(width int64) func(dst, a, b []int64), names ..
 		Doc:    doc,
 		Traits: op.NoGrad,
 		SBP:    pointwise,
-		Reject: integersOnly("input", "other"),
-		Infer:  zipped(to, to, "input", "other"),
+		Reject: integersOnly(arg.Input, arg.Other),
+		Infer:  zipped(to, to, arg.Input, arg.Other),
 		Kernels: []op.Kernel{
-			zipKernel("integer", integerTypes, "input", "other", to, func(a op.Args) func(dst, a, b []int64) {
+			zipKernel("integer", integerTypes, arg.Input, arg.Other, to, func(a op.Args) func(dst, a, b []int64) {
 				return f(int64(8 * to(a).Size()))
 			}),
 		},
@@ -192,12 +193,12 @@ func complement(id string, refuse func(string, ...any) *op.Error, names ...strin
 		Traits: op.NoGrad | op.Involution,
 		SBP:    pointwise,
 		Reject: func(a op.Args) error {
-			if d := a.Value("input").DType(); !slices.Contains(integralSet, d) {
+			if d := a.Value(arg.Input).DType(); !slices.Contains(integralSet, d) {
 				return refuse("argument 'input' must be of integers or bools, not %s", d)
 			}
 			return nil
 		},
-		Infer: sameAs("input"),
+		Infer: sameAs(arg.Input),
 		Kernels: []op.Kernel{
 			mapKernel("integer", integerTypes, fixed(kernel.BitNot)),
 			predicateKernel("bool", []tensor.DType{tensor.Bool}, func(i int64) bool { return i == 0 }),
@@ -208,10 +209,10 @@ func complement(id string, refuse func(string, ...any) *op.Error, names ...strin
 }
 
 func checkClose(a op.Args) error {
-	if x, y := a.Value("input").DType(), a.Value("other").DType(); x != y {
+	if x, y := a.Value(arg.Input).DType(), a.Value(arg.Other).DType(); x != y {
 		return op.RuntimeError("argument 'other' must have input's dtype %s, not %s", x, y)
 	}
-	for _, name := range []string{"rtol", "atol"} {
+	for _, name := range []op.FloatArg{arg.Rtol, arg.Atol} {
 		if v := a.Float(name); v < 0 {
 			return op.RuntimeError("argument '%s' must be at least 0, but got %v", name, v)
 		}
@@ -222,8 +223,8 @@ func checkClose(a op.Args) error {
 // closeNaN rejects with equal_nan an other that enlarges the input: PyTorch
 // writes into the input's NaN what both have.
 func closeNaN(a op.Args) error {
-	x, y := a.Value("input"), a.Value("other")
-	if !a.Bool("equal_nan") || !x.DType().IsDifferentiable() {
+	x, y := a.Value(arg.Input), a.Value(arg.Other)
+	if !a.Bool(arg.EqualNan) || !x.DType().IsDifferentiable() {
 		return nil
 	}
 	shape, err := broadcastShape(x, y)
@@ -234,18 +235,18 @@ func closeNaN(a op.Args) error {
 }
 
 func closeness(a op.Args) kernel.Closeness {
-	return kernel.Closeness{Rel: a.Float("rtol"), Abs: a.Float("atol"), EqualNaN: a.Bool("equal_nan")}
+	return kernel.Closeness{Rel: a.Float(arg.Rtol), Abs: a.Float(arg.Atol), EqualNaN: a.Bool(arg.EqualNan)}
 }
 
 func closeKernel[T kernel.Lane](name string, ds []tensor.DType, f func(a op.Args) func(dst []uint8, x, y []T)) op.Kernel {
-	return zipKernel(name, ds, "input", "other", promoted("input", "other"), f)
+	return zipKernel(name, ds, arg.Input, arg.Other, promoted(arg.Input, arg.Other), f)
 }
 
 // everywhere is a kernel that results in whether the elementwise one of ks
 // that fits the arguments holds for all elements.
 func everywhere(ks []op.Kernel) op.Kernel {
 	return op.Kernel{Name: "all elements", Run: func(c *op.Run) error {
-		shape, err := broadcastShape(c.Value("input"), c.Value("other"))
+		shape, err := broadcastShape(c.Value(arg.Input), c.Value(arg.Other))
 		if err != nil {
 			return err
 		}
@@ -262,7 +263,7 @@ func everywhere(ks []op.Kernel) op.Kernel {
 var differentShapes = op.Pred{
 	Text: "input and other of different shapes",
 	Holds: func(a op.Args) bool {
-		return !slices.Equal(a.Value("input").Shape(), a.Value("other").Shape())
+		return !slices.Equal(a.Value(arg.Input).Shape(), a.Value(arg.Other).Shape())
 	},
 }
 

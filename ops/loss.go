@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -22,10 +23,10 @@ var pointLosses = []*op.Def{
 		Sig:    "mse_loss.square(Tensor input) -> Tensor",
 		Doc:    "input², whose gradient takes a mean's divisor before it multiplies by input.",
 		SBP:    pointwise,
-		Grad:   op.Gradient(func(g *op.Grad) op.Value { return g.Mul(g.Mul(g.G(), 2), conj(g, g.Value("input"))) }),
+		Grad:   op.Gradient(func(g *op.Grad) op.Value { return g.Mul(g.Mul(g.G(), 2), conj(g, g.Value(arg.Input))) }),
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 3)...)} },
 		Tol:    ulpTol(1, "a multiplication, correctly rounded"),
-	}, func(b op.Builder, a op.Args) op.Value { return b.Op("square", a.Value("input")) }),
+	}, func(b op.Builder, a op.Args) op.Value { return b.Op("square", a.Value(arg.Input)) }),
 	composed(&op.Def{
 		Sig:     "l1_loss(Tensor input, Tensor target, " + lossTail + ") -> Tensor",
 		Choices: []string{"reduction"},
@@ -37,7 +38,7 @@ var pointLosses = []*op.Def{
 		x, t := expandedPair(b, a)
 		return b.Op("abs", b.Sub(x, t))
 	})),
-	pointLoss("smooth_l1_loss", ", "+lossTail+", float beta=1.0", "Squared error below beta, absolute error above: d²/(2·beta) where d = |input − target| < beta, else d − beta/2.", smoothL1, "beta"),
+	pointLoss("smooth_l1_loss", ", "+lossTail+", float beta=1.0", "Squared error below beta, absolute error above: d²/(2·beta) where d = |input − target| < beta, else d − beta/2.", smoothL1, arg.BetaFloat),
 	composed(&op.Def{
 		Sig:    "smooth_l1_loss.zero(Tensor input, Tensor target) -> Tensor",
 		Doc:    "|input − target|, with −1 for the gradient of either where they are equal.",
@@ -45,20 +46,22 @@ var pointLosses = []*op.Def{
 		Grad:   smoothL1LossZeroGrad,
 		Sample: sampleSmoothL1LossZero,
 		Tol:    lossTol,
-	}, func(b op.Builder, a op.Args) op.Value { return b.Op("abs", b.Sub(a.Value("input"), a.Value("target"))) }),
-	pointLoss("huber_loss", ", str reduction='mean', float delta=1.0", "Huber's loss: d²/2 where d = |input − target| ≤ delta, else delta·(d − delta/2).", huber, "delta"),
+	}, func(b op.Builder, a op.Args) op.Value {
+		return b.Op("abs", b.Sub(a.Value(arg.Input), a.Value(arg.Target)))
+	}),
+	pointLoss("huber_loss", ", str reduction='mean', float delta=1.0", "Huber's loss: d²/2 where d = |input − target| ≤ delta, else delta·(d − delta/2).", huber, arg.Delta),
 	composed(&op.Def{
 		Sig:     "binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, " + lossTail + ") -> Tensor",
 		Choices: []string{"reduction"},
 		Names:   []string{"torch.nn.functional.binary_cross_entropy"},
 		Doc:     "Cross entropy of probabilities of two classes: −weight·(target·log(input) + (1 − target)·log(1 − input)), logarithms at least −100.",
-		Reject:  firstError(checkLossReduction, sameSizes, sameFloats("target"), weightFits("weight")),
-		Fixed:   []string{"weight"},
-		Sample:  sampleBinary(0.1, 0.9, "weight"),
+		Reject:  firstError(checkLossReduction, sameSizes, sameFloats(arg.Target), weightFits(arg.Weight)),
+		Fixed:   []op.Handle{arg.Weight},
+		Sample:  sampleBinary(0.1, 0.9, arg.Weight),
 		Tol:     lossTol,
 	}, reducing(func(b op.Builder, a op.Args) op.Value {
-		loss := b.Op("binary_cross_entropy.elements", a.Value("input"), a.Value("target"))
-		if w := a.Value("weight"); w != nil {
+		loss := b.Op("binary_cross_entropy.elements", a.Value(arg.Input), a.Value(arg.Target))
+		if w := a.Value(arg.Weight); w != nil {
 			return b.Cast(b.Mul(loss, w), loss.DType())
 		}
 		return loss
@@ -72,7 +75,7 @@ var pointLosses = []*op.Def{
 		Sample: sampleBinaryCrossEntropyElements,
 		Tol:    lossTol,
 	}, func(b op.Builder, a op.Args) op.Value {
-		x, t := a.Value("input"), a.Value("target")
+		x, t := a.Value(arg.Input), a.Value(arg.Target)
 		return b.Sub(b.Mul(b.Sub(t, 1), cappedLog(b, "log1p", b.Neg(x))), b.Mul(t, cappedLog(b, "log", x)))
 	}),
 	composed(&op.Def{
@@ -80,13 +83,13 @@ var pointLosses = []*op.Def{
 		Choices: []string{"reduction"},
 		Names:   []string{"torch.nn.functional.binary_cross_entropy_with_logits"},
 		Doc:     "Cross entropy of two classes from logits: −weight·(pos_weight·target·log σ(input) + (1 − target)·log(1 − σ(input))).",
-		Reject:  firstError(checkLossReduction, sameSizes, logitsCheck, weightFits("weight", "pos_weight")),
-		Fixed:   []string{"weight", "pos_weight"},
-		Sample:  sampleBinary(-3, 3, "weight", "pos_weight"),
+		Reject:  firstError(checkLossReduction, sameSizes, logitsCheck, weightFits(arg.Weight, arg.PosWeight)),
+		Fixed:   []op.Handle{arg.Weight, arg.PosWeight},
+		Sample:  sampleBinary(-3, 3, arg.Weight, arg.PosWeight),
 		Tol:     lossTol,
 	}, reducing(func(b op.Builder, a op.Args) op.Value {
-		loss := b.Op("binary_cross_entropy_with_logits.elements", a.Value("input"), a.Value("target"), a.Any("pos_weight"))
-		if w := a.Value("weight"); w != nil {
+		loss := b.Op("binary_cross_entropy_with_logits.elements", a.Value(arg.Input), a.Value(arg.Target), a.Any(arg.PosWeight))
+		if w := a.Value(arg.Weight); w != nil {
 			return b.Cast(b.Mul(loss, w), loss.DType())
 		}
 		return loss
@@ -99,9 +102,9 @@ var pointLosses = []*op.Def{
 		Sample: sampleBinaryCrossEntropyWithLogitsElements,
 		Tol:    lossTol,
 	}, func(b op.Builder, a op.Args) op.Value {
-		x, t := a.Value("input"), a.Value("target")
+		x, t := a.Value(arg.Input), a.Value(arg.Target)
 		linear, entropy := b.Mul(b.Sub(1, t), x), b.Op("logsigmoid", x)
-		if p := a.Value("pos_weight"); p != nil {
+		if p := a.Value(arg.PosWeight); p != nil {
 			entropy = b.Mul(b.Add(b.Mul(b.Sub(p, 1), t), 1), entropy)
 		}
 		return b.Cast(b.Sub(linear, entropy), t.DType())
@@ -111,7 +114,7 @@ var pointLosses = []*op.Def{
 		Choices: []string{"reduction"},
 		Names:   []string{"torch.nn.functional.kl_div"},
 		Doc:     "Kullback-Leibler divergence of log-probabilities: target·(log(target) − input), 0 where target is 0; exp(target)·(target − input) with log_target. The reduction 'batchmean' divides the sum by the size of dimension 0.",
-		Reject:  firstError(checkDivergence, rejectTypes("input", slices.Concat(integralSet, complexTypes)...), rejectTypes("target", slices.Concat(integralSet, complexTypes)...)),
+		Reject:  firstError(checkDivergence, rejectTypes(arg.Input, slices.Concat(integralSet, complexTypes)...), rejectTypes(arg.Target, slices.Concat(integralSet, complexTypes)...)),
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(1, 3)
 			return []any{s.Tensor(-3, 0, shape...), s.Tensor(0.1, 1, shape...), op.Kw("log_target", s.Bool()), op.Kw("reduction", []string{"none", "mean", "sum", "batchmean"}[s.Index(4)])}
@@ -124,11 +127,11 @@ var pointLosses = []*op.Def{
 		Names:   []string{"torch.nn.functional.soft_margin_loss"},
 		Doc:     "Logistic loss of two classes: log(1 + exp(−target·input)).",
 		Reject:  firstError(checkLossReduction, fitsInput),
-		Fixed:   []string{"target"},
+		Fixed:   []op.Handle{arg.Target},
 		Sample:  sampleLoss(),
 		Tol:     lossTol,
 	}, reducing(func(b op.Builder, a op.Args) op.Value {
-		x, t := a.Value("input"), a.Value("target")
+		x, t := a.Value(arg.Input), a.Value(arg.Target)
 		z := b.Mul(b.Cast(t, x.DType()), x)
 		if z.DType().IsComplex() {
 			return b.Op("log", b.Add(b.Op("exp", b.Neg(z)), 1))
@@ -156,20 +159,20 @@ var pointLosses = []*op.Def{
 		Sig:    "gaussian_nll_loss.floor(Tensor var, float eps) -> Tensor",
 		Doc:    "max(var, eps) with the gradient of var.",
 		SBP:    pointwise,
-		Grad:   func(g *op.Grad) { g.To("var", g.G) },
+		Grad:   func(g *op.Grad) { g.To(arg.Var, g.G) },
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(0.5, 2, s.Shape(0, 3)...), 0.25} },
 		Tol:    exactTol("the input or a bound"),
-	}, func(b op.Builder, a op.Args) op.Value { return b.Op("clamp_min", a.Value("var"), a.Float("eps")) }),
+	}, func(b op.Builder, a op.Args) op.Value { return b.Op("clamp_min", a.Value(arg.Var), a.Float(arg.Eps)) }),
 }
 
 func smoothL1LossZeroGrad(g *op.Grad) {
-	x, t := g.Value("input"), g.Value("target")
+	x, t := g.Value(arg.Input), g.Value(arg.Target)
 	slope := func(up, down op.Value) op.Value {
 		d := g.Sub(up, down)
 		return g.Op("where", g.Op("isnan", d), d, g.Op("where", g.Op("gt", up, down), g.G(), g.Neg(g.G())))
 	}
-	g.To("input", func() op.Value { return slope(x, t) })
-	g.To("target", func() op.Value { return slope(t, x) })
+	g.To(arg.Input, func() op.Value { return slope(x, t) })
+	g.To(arg.Target, func() op.Value { return slope(t, x) })
 }
 
 func sampleSmoothL1LossZero(s *op.Sampler) []any {
@@ -178,12 +181,12 @@ func sampleSmoothL1LossZero(s *op.Sampler) []any {
 }
 
 func binaryCrossEntropyElementsGrad(g *op.Grad) {
-	x, t := g.Value("input"), g.Value("target")
-	g.To("input", func() op.Value {
+	x, t := g.Value(arg.Input), g.Value(arg.Target)
+	g.To(arg.Input, func() op.Value {
 		slope := g.Op("clamp_min", g.Mul(g.Sub(1, x), x), 1e-12)
 		return g.Div(g.Mul(g.G(), g.Sub(x, t)), slope)
 	})
-	g.To("target", func() op.Value {
+	g.To(arg.Target, func() op.Value {
 		return g.Mul(g.G(), g.Sub(cappedLog(g.Builder, "log1p", g.Neg(x)), cappedLog(g.Builder, "log", x)))
 	})
 }
@@ -194,21 +197,21 @@ func sampleBinaryCrossEntropyElements(s *op.Sampler) []any {
 }
 
 func binaryCrossEntropyWithLogitsElementsGrad(g *op.Grad) {
-	x, t, p := g.Value("input"), g.Value("target"), g.Value("pos_weight")
-	g.To("input", func() op.Value {
+	x, t, p := g.Value(arg.Input), g.Value(arg.Target), g.Value(arg.PosWeight)
+	g.To(arg.Input, func() op.Value {
 		if p == nil {
 			return g.Mul(g.G(), g.Sub(g.Op("sigmoid", x), t))
 		}
 		pt := g.Mul(p, t)
 		return g.Mul(g.G(), g.Sub(g.Mul(g.Sub(g.Add(pt, 1), t), g.Op("sigmoid", x)), pt))
 	})
-	g.To("target", func() op.Value {
+	g.To(arg.Target, func() op.Value {
 		if p == nil {
 			return g.Neg(g.Mul(g.G(), x))
 		}
 		return g.Mul(g.G(), g.Sub(g.Op("logsigmoid", g.Neg(x)), g.Mul(p, g.Op("logsigmoid", x))))
 	})
-	g.To("pos_weight", func() op.Value { return g.Neg(g.Mul(g.G(), g.Mul(t, g.Op("logsigmoid", x)))) })
+	g.To(arg.PosWeight, func() op.Value { return g.Neg(g.Mul(g.G(), g.Mul(t, g.Op("logsigmoid", x)))) })
 }
 
 func sampleBinaryCrossEntropyWithLogitsElements(s *op.Sampler) []any {
@@ -226,7 +229,7 @@ func samplePoissonNllLoss(s *op.Sampler) []any {
 }
 
 func runGaussianNllLoss(c *op.Run) error {
-	if err := rejectNegative(c.Tensor("var")); err != nil {
+	if err := rejectNegative(c.Tensor(arg.Var)); err != nil {
 		return err
 	}
 	return reducing(gaussianLoss).wide().run(c)
@@ -252,7 +255,7 @@ var lossTol = accumulating(func(a op.Args) int {
 }, "a mean or sum of elements, each a few roundings")
 
 // pointLoss is a loss of two tensors of floating dtype that are broadcast to each other.
-func pointLoss(name, tail, doc string, f func(b op.Builder, x, t op.Value, a op.Args) op.Value, attributes ...string) *op.Def {
+func pointLoss(name, tail, doc string, f func(b op.Builder, x, t op.Value, a op.Args) op.Value, attributes ...op.FloatArg) *op.Def {
 	return composed(&op.Def{
 		Sig:     name + "(Tensor input, Tensor target" + tail + ") -> Tensor",
 		Choices: []string{"reduction"},
@@ -292,7 +295,7 @@ func reductionOf(a op.Args) (string, error) {
 	if how := legacyReduction(a); how != "" {
 		return how, nil
 	}
-	switch r := a.Str("reduction"); r {
+	switch r := a.Str(arg.Reduction); r {
 	case "none", "mean", "sum":
 		return r, nil
 	case "elementwise_mean":
@@ -303,13 +306,13 @@ func reductionOf(a op.Args) (string, error) {
 }
 
 func legacyReduction(a op.Args) string {
-	if a.Sig.Index("size_average") < 0 || !a.Has("size_average") && !a.Has("reduce") {
+	if !a.Sig.Takes(arg.SizeAverage) || !a.Has(arg.SizeAverage) && !a.Has(arg.Reduce) {
 		return ""
 	}
 	switch {
-	case a.Has("reduce") && !a.Bool("reduce"):
+	case a.Has(arg.Reduce) && !a.Bool(arg.Reduce):
 		return "none"
-	case a.Has("size_average") && !a.Bool("size_average"):
+	case a.Has(arg.SizeAverage) && !a.Bool(arg.SizeAverage):
 		return "sum"
 	}
 	return "mean"
@@ -322,22 +325,22 @@ func checkLossReduction(a op.Args) error {
 
 // strictReduction is checkLossReduction for losses that do not know the old name of "mean".
 func strictReduction(a op.Args) error {
-	if legacyReduction(a) == "" && !slices.Contains(lossReductions, a.Str("reduction")) {
-		return op.ValueError("%s is not valid for argument 'reduction'", a.Str("reduction"))
+	if legacyReduction(a) == "" && !slices.Contains(lossReductions, a.Str(arg.Reduction)) {
+		return op.ValueError("%s is not valid for argument 'reduction'", a.Str(arg.Reduction))
 	}
 	return nil
 }
 
 // lossTypes wants a real floating dtype.
 func lossTypes(a op.Args) error {
-	if d := a.Promoted("input", "target"); !d.IsDifferentiable() || d.IsComplex() {
+	if d := a.Promoted(arg.Input, arg.Target); !d.IsDifferentiable() || d.IsComplex() {
 		return op.RuntimeError("not implemented for arguments 'input' and 'target' of result type %s", d)
 	}
 	return nil
 }
 
 func expandedPair(b op.Builder, a op.Args) (x, t op.Value) {
-	x, t = a.Value("input"), a.Value("target")
+	x, t = a.Value(arg.Input), a.Value(arg.Target)
 	shape, err := broadcastShape(x, t)
 	if err != nil {
 		op.Fail(err)
@@ -345,13 +348,13 @@ func expandedPair(b op.Builder, a op.Args) (x, t op.Value) {
 	return b.Expand(x, shape), b.Expand(t, shape)
 }
 
-func checkThreshold(name string, attributes []string) func(op.Args) error {
+func checkThreshold(name string, attributes []op.FloatArg) func(op.Args) error {
 	return func(a op.Args) error {
 		for _, n := range attributes {
 			switch v := a.Float(n); {
 			case v < 0:
 				return op.RuntimeError("%s does not support negative values for %s", name, n)
-			case v == 0 && n == "delta":
+			case v == 0 && n == arg.Delta:
 				return op.RuntimeError("%s does not support non-positive values for %s", name, n)
 			}
 		}
@@ -362,15 +365,15 @@ func checkThreshold(name string, attributes []string) func(op.Args) error {
 // keepsType rejects what huber_loss, whose result has the input's dtype, cannot convert to it.
 func keepsType(name string) func(op.Args) error {
 	return func(a op.Args) error {
-		if d := a.Value("input").DType(); name == "huber_loss" && !d.IsDifferentiable() {
-			return op.RuntimeError("the result type %s cannot be cast to the dtype %s of argument 'input'", a.Promoted("input", "target"), d)
+		if d := a.Value(arg.Input).DType(); name == "huber_loss" && !d.IsDifferentiable() {
+			return op.RuntimeError("the result type %s cannot be cast to the dtype %s of argument 'input'", a.Promoted(arg.Input, arg.Target), d)
 		}
 		return nil
 	}
 }
 
 func smoothL1(b op.Builder, x, t op.Value, a op.Args) op.Value {
-	beta := a.Float("beta")
+	beta := a.Float(arg.BetaFloat)
 	if beta == 0 {
 		return b.Op("smooth_l1_loss.zero", x, t)
 	}
@@ -380,11 +383,11 @@ func smoothL1(b op.Builder, x, t op.Value, a op.Args) op.Value {
 }
 
 func huber(b op.Builder, x, t op.Value, a op.Args) op.Value {
-	delta := a.Float("delta")
+	delta := a.Float(arg.Delta)
 	d := b.Op("abs", b.Sub(x, t))
 	far := b.Op("gt", d, delta)
 	loss := b.Op("where", far, b.Mul(b.Sub(d, 0.5*delta), delta), halfSquare(b, far, d))
-	return b.Cast(loss, a.Value("input").DType())
+	return b.Cast(loss, a.Value(arg.Input).DType())
 }
 
 // halfSquare is d²/2, and 0 where d is far: the gradient there must not meet
@@ -400,16 +403,16 @@ func cappedLog(b op.Builder, id string, x op.Value) op.Value {
 }
 
 func sameSizes(a op.Args) error {
-	if x, t := a.Value("input").Shape(), a.Value("target").Shape(); !slices.Equal(x, t) {
+	if x, t := a.Value(arg.Input).Shape(), a.Value(arg.Target).Shape(); !slices.Equal(x, t) {
 		return op.ValueError("the size %s of target must be the size %s of input", tensor.ShapeString(t), tensor.ShapeString(x))
 	}
 	return nil
 }
 
 // sameFloats wants the named tensors in the floating dtype of input.
-func sameFloats(names ...string) func(op.Args) error {
+func sameFloats(names ...op.TensorArg) func(op.Args) error {
 	return func(a op.Args) error {
-		d := a.Value("input").DType()
+		d := a.Value(arg.Input).DType()
 		if !d.IsDifferentiable() || d.IsComplex() {
 			return op.RuntimeError("not implemented for argument 'input' of dtype %s", d)
 		}
@@ -424,15 +427,15 @@ func sameFloats(names ...string) func(op.Args) error {
 
 // weightFits rejects named tensors that would make the result larger than the
 // input, or complex.
-func weightFits(names ...string) func(op.Args) error {
+func weightFits(names ...op.TensorArg) func(op.Args) error {
 	return func(a op.Args) error {
-		x := a.Value("input").Shape()
+		x := a.Value(arg.Input).Shape()
 		for _, n := range names {
 			w := a.Value(n)
 			if w == nil {
 				continue
 			}
-			if shape, err := broadcastShape(a.Value("input"), w); err != nil {
+			if shape, err := broadcastShape(a.Value(arg.Input), w); err != nil {
 				return err
 			} else if !slices.Equal(shape, x) {
 				return op.RuntimeError("the shape %s of input does not match its broadcast shape %s with argument '%s'", tensor.ShapeString(x), tensor.ShapeString(shape), n)
@@ -446,7 +449,7 @@ func weightFits(names ...string) func(op.Args) error {
 }
 
 func logitsCheck(a op.Args) error {
-	for _, n := range []string{"input", "target"} {
+	for _, n := range []op.TensorArg{arg.Input, arg.Target} {
 		if d := a.Value(n).DType(); !d.IsDifferentiable() || d.IsComplex() {
 			return op.RuntimeError("argument '%s' must be of a real floating dtype, but is %s", n, d)
 		}
@@ -456,7 +459,7 @@ func logitsCheck(a op.Args) error {
 
 // fitsInput rejects a target that would make the result larger than the input.
 func fitsInput(a op.Args) error {
-	x, t := a.Value("input"), a.Value("target")
+	x, t := a.Value(arg.Input), a.Value(arg.Target)
 	shape, err := broadcastShape(x, t)
 	switch {
 	case err != nil:
@@ -472,7 +475,7 @@ func fitsInput(a op.Args) error {
 }
 
 func rejectOutside01(a op.Args) error {
-	x, ok := a.Value("input").(*tensor.Tensor)
+	x, ok := a.Value(arg.Input).(*tensor.Tensor)
 	if !ok {
 		return nil
 	}
@@ -485,22 +488,22 @@ func rejectOutside01(a op.Args) error {
 }
 
 func checkDivergence(a op.Args) error {
-	if a.Str("reduction") == "batchmean" {
+	if a.Str(arg.Reduction) == "batchmean" {
 		return nil
 	}
 	return checkLossReduction(a)
 }
 
 func divergence(b op.Builder, a op.Args) op.Value {
-	x, t := a.Value("input"), a.Value("target")
+	x, t := a.Value(arg.Input), a.Value(arg.Target)
 	var loss op.Value
-	if a.Bool("log_target") {
+	if a.Bool(arg.LogTarget) {
 		loss = b.Mul(b.Op("exp", t), b.Sub(t, x))
 	} else {
 		entropy := b.Op("where", b.Op("eq", t, 0), 0.0, b.Mul(t, b.Op("log", t)))
 		loss = b.Sub(entropy, b.Mul(t, x))
 	}
-	batch := a.Str("reduction") == "batchmean"
+	batch := a.Str(arg.Reduction) == "batchmean"
 	if how := legacyReduction(a); how != "" || !batch {
 		if how == "" {
 			how, _ = reductionOf(a)
@@ -516,14 +519,14 @@ func divergence(b op.Builder, a op.Args) op.Value {
 }
 
 func poisson(b op.Builder, a op.Args) op.Value {
-	x, t := a.Value("input"), a.Value("target")
+	x, t := a.Value(arg.Input), a.Value(arg.Target)
 	var loss op.Value
-	if a.Bool("log_input") {
+	if a.Bool(arg.LogInput) {
 		loss = b.Sub(b.Op("exp", x), b.Mul(t, x))
 	} else {
-		loss = b.Sub(x, b.Mul(t, b.Op("log", b.Add(x, a.Float("eps")))))
+		loss = b.Sub(x, b.Mul(t, b.Op("log", b.Add(x, a.Float(arg.Eps)))))
 	}
-	if !a.Bool("full") {
+	if !a.Bool(arg.Full) {
 		return loss
 	}
 	half := b.Mul(b.Op("log", b.Mul(t, 2*math.Pi)), 0.5)
@@ -534,7 +537,7 @@ func poisson(b op.Builder, a op.Args) op.Value {
 // varianceOf returns the shape of var beside input: var may lack the last
 // dimension, or have it with size 1.
 func varianceOf(a op.Args) ([]int, error) {
-	x, v := a.Value("input").Shape(), a.Value("var").Shape()
+	x, v := a.Value(arg.Input).Shape(), a.Value(arg.Var).Shape()
 	last := len(x) - 1
 	switch {
 	case slices.Equal(x, v):
@@ -551,7 +554,7 @@ func checkVariance(a op.Args) error {
 	if _, err := varianceOf(a); err != nil {
 		return err
 	}
-	if d := a.Value("var").DType(); !d.IsDifferentiable() || d.IsComplex() {
+	if d := a.Value(arg.Var).DType(); !d.IsDifferentiable() || d.IsComplex() {
 		return op.RuntimeError("argument 'var' must be of a real floating dtype, but is %s", d)
 	}
 	return nil
@@ -571,35 +574,35 @@ func gaussianLoss(b op.Builder, a op.Args) op.Value {
 	if err != nil {
 		op.Fail(err)
 	}
-	x, t, v, eps := a.Value("input"), a.Value("target"), b.Reshape(a.Value("var"), shape), a.Float("eps")
+	x, t, v, eps := a.Value(arg.Input), a.Value(arg.Target), b.Reshape(a.Value(arg.Var), shape), a.Float(arg.Eps)
 	v = b.Op("gaussian_nll_loss.floor", v, eps)
 	loss := b.Mul(b.Add(b.Op("log", v), b.Div(b.Op("square", b.Sub(x, t)), v)), 0.5)
-	if a.Bool("full") {
+	if a.Bool(arg.Full) {
 		loss = b.Add(loss, 0.5*math.Log(2*math.Pi))
 	}
 	return loss
 }
 
 // sampleLoss draws a pair whose elements are apart, and a reduction.
-func sampleLoss(attributes ...string) func(s *op.Sampler) []any {
+func sampleLoss(attributes ...op.FloatArg) func(s *op.Sampler) []any {
 	return func(s *op.Sampler) []any {
 		shape := s.Shape(0, 3)
 		t := shape[s.Index(len(shape)+1):]
 		args := []any{s.Distinct(shape...), s.Tensor(-0.02, 0.02, t...), op.Kw("reduction", lossReductions[s.Index(3)])}
 		for _, n := range attributes {
-			args = append(args, op.Kw(n, 0.375))
+			args = append(args, op.Kw(string(n), 0.375))
 		}
 		return args
 	}
 }
 
-func sampleBinary(lo, hi float64, weights ...string) func(s *op.Sampler) []any {
+func sampleBinary(lo, hi float64, weights ...op.TensorArg) func(s *op.Sampler) []any {
 	return func(s *op.Sampler) []any {
 		shape := s.Shape(1, 3)
 		args := []any{s.Tensor(lo, hi, shape...), s.Tensor(0, 1, shape...), op.Kw("reduction", lossReductions[s.Index(3)])}
 		for _, n := range weights {
 			if s.Bool() {
-				args = append(args, op.Kw(n, s.Tensor(0.5, 2, shape[len(shape)-1])))
+				args = append(args, op.Kw(string(n), s.Tensor(0.5, 2, shape[len(shape)-1])))
 			}
 		}
 		return args

@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -15,7 +16,7 @@ var classLosses = []*op.Def{
 		Names:   []string{"torch.nn.functional.nll_loss"},
 		Doc:     "Negative log-likelihood of the class target in dimension 1 (0 of 1): −weight[target]·input[target], 0 where target is ignore_index. The mean is weighted.",
 		Reject:  firstError(checkLossReduction, checkClasses),
-		Fixed:   []string{"weight"},
+		Fixed:   []op.Handle{arg.Weight},
 		Sample:  sampleNllLoss,
 		Tol:     lossTol,
 	}, nllLoss),
@@ -24,7 +25,7 @@ var classLosses = []*op.Def{
 		Doc:     "The classes as indices, 0 for ignore_index. Others must be in range.",
 		Traits:  op.NoGrad,
 		SBP:     axes("target * -> *"),
-		Infer:   func(a op.Args) ([]op.Meta, error) { return one(tensor.I64, a.Value("target").Shape(), nil), nil },
+		Infer:   func(a op.Args) ([]op.Meta, error) { return one(tensor.I64, a.Value(arg.Target).Shape(), nil), nil },
 		Kernels: []op.Kernel{{Name: "integer", Run: classIndex}},
 		Sample:  sampleNllLossIndex,
 		Tol:     exactTol("a copy of its input"),
@@ -64,7 +65,7 @@ func sampleCrossEntropy(s *op.Sampler) []any {
 func classDim(x op.Value) int { return min(len(x.Shape())-1, 1) }
 
 func checkClasses(a op.Args) error {
-	x, t := a.Value("input"), a.Value("target")
+	x, t := a.Value(arg.Input), a.Value(arg.Target)
 	xs, ts := x.Shape(), t.Shape()
 	n := len(xs)
 	switch {
@@ -79,14 +80,14 @@ func checkClasses(a op.Args) error {
 	case t.DType() != tensor.I64 && (t.DType() != tensor.U8 || n > 2):
 		return op.RuntimeError("expected argument 'target' of dtype int64, but found %s", t.DType())
 	}
-	if err := sameFloats("weight")(a); err != nil {
+	if err := sameFloats(arg.Weight)(a); err != nil {
 		return err
 	}
 	return checkClassWeight(a)
 }
 
 func checkClassWeight(a op.Args) error {
-	x, w := a.Value("input"), a.Value("weight")
+	x, w := a.Value(arg.Input), a.Value(arg.Weight)
 	if classes := x.Shape()[classDim(x)]; w != nil && !slices.Equal(w.Shape(), []int{classes}) {
 		return op.RuntimeError("argument 'weight' must have one value for each of %d classes, but has the shape %s", classes, tensor.ShapeString(w.Shape()))
 	}
@@ -94,13 +95,13 @@ func checkClassWeight(a op.Args) error {
 }
 
 func checkCrossEntropy(a op.Args) error {
-	x, t := a.Value("input"), a.Value("target")
-	switch smoothing := a.Float("label_smoothing"); {
+	x, t := a.Value(arg.Input), a.Value(arg.Target)
+	switch smoothing := a.Float(arg.LabelSmoothing); {
 	case !slices.Equal(x.Shape(), t.Shape()):
 		if smoothing > 1 {
 			return op.RuntimeError("argument 'label_smoothing' must be between 0 and 1, but is %v", smoothing)
 		}
-		if t.DType() == tensor.U8 && smoothing > 0 && a.Has("weight") && chosenReduction(a) == "mean" {
+		if t.DType() == tensor.U8 && smoothing > 0 && a.Has(arg.Weight) && chosenReduction(a) == "mean" {
 			return op.RuntimeError("expected argument 'target' of dtype int64 to choose from argument 'weight', but found %s", t.DType())
 		}
 		if len(x.Shape()) == 0 {
@@ -109,7 +110,7 @@ func checkCrossEntropy(a op.Args) error {
 		return checkClasses(a)
 	case !t.DType().IsDifferentiable() || t.DType().IsComplex():
 		return op.RuntimeError("expected argument 'target' of class probabilities of a floating dtype, but got %s", t.DType())
-	case a.Int("ignore_index") >= 0:
+	case a.Int(arg.IgnoreIndex) >= 0:
 		return op.RuntimeError("argument 'ignore_index' is not supported with class probabilities")
 	case len(x.Shape()) == 0:
 		return op.IndexError("argument 'input' has no dimension of classes")
@@ -123,8 +124,8 @@ func checkCrossEntropy(a op.Args) error {
 }
 
 func classIndex(c *op.Run) error {
-	classes, ignore := int64(c.Int("classes")), int64(c.Int("ignore_index"))
-	in, out := c.Tensor("target"), tensor.Data[int64](c.Out[0])
+	classes, ignore := int64(c.Int(arg.Classes)), int64(c.Int(arg.IgnoreIndex))
+	in, out := c.Tensor(arg.Target), tensor.Data[int64](c.Out[0])
 	for i := range c.Out[0].Len() {
 		switch v := in.Int(i); {
 		case v == ignore:
@@ -145,13 +146,13 @@ type picked struct {
 }
 
 func pickClasses(b op.Builder, a op.Args) picked {
-	x, t := a.Value("input"), a.Value("target")
-	ignore := a.Int("ignore_index")
+	x, t := a.Value(arg.Input), a.Value(arg.Target)
+	ignore := a.Int(arg.IgnoreIndex)
 	p := picked{
 		index:   b.Op("nll_loss.index", t, x.Shape()[classDim(x)], ignore),
 		ignored: b.Op("eq", t, ignore),
 	}
-	if w := a.Value("weight"); w != nil {
+	if w := a.Value(arg.Weight); w != nil {
 		each := b.Reshape(b.Op("gather", w, 0, b.Reshape(p.index, []int{-1})), t.Shape())
 		p.weight = b.Op("where", p.ignored, 0.0, each)
 	} else {
@@ -173,8 +174,8 @@ func (p *picked) mean(b op.Builder, loss op.Value) op.Value {
 }
 
 func nllLoss(b op.Builder, a op.Args) op.Value {
-	x := a.Value("input")
-	if tensor.NumElements(x.Shape()) == 0 && tensor.NumElements(a.Value("target").Shape()) == 0 {
+	x := a.Value(arg.Input)
+	if tensor.NumElements(x.Shape()) == 0 && tensor.NumElements(a.Value(arg.Target).Shape()) == 0 {
 		return reduceLoss(b, b.Op("sum", x, op.Kw("dim", classDim(x))), chosenReduction(a))
 	}
 	if x.Shape()[classDim(x)] == 0 {
@@ -190,8 +191,8 @@ func nllLoss(b op.Builder, a op.Args) op.Value {
 
 // noClassesLoss is the loss where every target has to be ignored: zeros, the mean NaN.
 func noClassesLoss(b op.Builder, a op.Args) op.Value {
-	x := a.Value("input")
-	index := b.Op("nll_loss.index", a.Value("target"), 0, a.Int("ignore_index"))
+	x := a.Value(arg.Input)
+	index := b.Op("nll_loss.index", a.Value(arg.Target), 0, a.Int(arg.IgnoreIndex))
 	loss := b.Add(b.Op("sum", x, op.Kw("dim", classDim(x))), b.Cast(index, x.DType()))
 	if how := chosenReduction(a); how != "mean" {
 		return reduceLoss(b, loss, how)
@@ -209,7 +210,7 @@ func chosenReduction(a op.Args) string {
 }
 
 func crossEntropy(b op.Builder, a op.Args) op.Value {
-	x, t := a.Value("input"), a.Value("target")
+	x, t := a.Value(arg.Input), a.Value(arg.Target)
 	logs := b.Op("log_softmax", x, classDim(x))
 	if slices.Equal(x.Shape(), t.Shape()) {
 		return probabilityLoss(b, a, logs)
@@ -220,7 +221,7 @@ func crossEntropy(b op.Builder, a op.Args) op.Value {
 		}
 		return v
 	}))
-	smoothing := a.Float("label_smoothing")
+	smoothing := a.Float(arg.LabelSmoothing)
 	if smoothing <= 0 {
 		return likelihood
 	}
@@ -230,7 +231,7 @@ func crossEntropy(b op.Builder, a op.Args) op.Value {
 
 // classWeights returns the weights in the input's number of dimensions.
 func classWeights(b op.Builder, a op.Args) op.Value {
-	x, w := a.Value("input"), a.Value("weight")
+	x, w := a.Value(arg.Input), a.Value(arg.Weight)
 	shape := make([]int, len(x.Shape()))
 	for i := range shape {
 		shape[i] = 1
@@ -241,11 +242,11 @@ func classWeights(b op.Builder, a op.Args) op.Value {
 
 // smoothLoss is the loss against the uniform distribution, times the number of classes.
 func smoothLoss(b op.Builder, a op.Args, logs op.Value) op.Value {
-	if a.Has("weight") {
+	if a.Has(arg.Weight) {
 		logs = b.Mul(logs, classWeights(b, a))
 	}
 	p := pickClasses(b, a)
-	loss := b.Neg(b.Op("sum", logs, op.Kw("dim", classDim(a.Value("input")))))
+	loss := b.Neg(b.Op("sum", logs, op.Kw("dim", classDim(a.Value(arg.Input)))))
 	loss = b.Op("where", p.ignored, 0.0, loss)
 	if how := chosenReduction(a); how != "mean" {
 		return reduceLoss(b, loss, how)
@@ -255,14 +256,14 @@ func smoothLoss(b op.Builder, a op.Args, logs op.Value) op.Value {
 
 // probabilityLoss is cross_entropy against class probabilities; its mean is over the batch.
 func probabilityLoss(b op.Builder, a op.Args, logs op.Value) op.Value {
-	x, t := a.Value("input"), a.Value("target")
+	x, t := a.Value(arg.Input), a.Value(arg.Target)
 	dim := classDim(x)
 	classes := float64(x.Shape()[dim])
-	if smoothing := a.Float("label_smoothing"); smoothing > 0 {
+	if smoothing := a.Float(arg.LabelSmoothing); smoothing > 0 {
 		t = b.Add(b.Mul(t, 1-smoothing), smoothing/classes)
 	}
 	terms := b.Mul(logs, t)
-	if a.Has("weight") {
+	if a.Has(arg.Weight) {
 		terms = b.Mul(terms, classWeights(b, a))
 	}
 	switch chosenReduction(a) {

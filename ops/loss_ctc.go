@@ -3,6 +3,7 @@ package ops
 import (
 	"math"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -21,12 +22,12 @@ var ctcLosses = []*op.Def{
 		Tol:     lossTol,
 	}, func(b op.Builder, a op.Args) op.Value {
 		how := chosenReduction(a)
-		x := a.Value("log_probs")
+		x := a.Value(arg.LogProbs)
 		unbatched := len(x.Shape()) == 2
 		if unbatched {
 			x = b.Op("unsqueeze", x, 1)
 		}
-		loss := b.Op("ctc_loss.samples", x, a.Value("targets"), a.Any("input_lengths"), a.Any("target_lengths"), a.Int("blank"), how == "mean", a.Bool("zero_infinity"))
+		loss := b.Op("ctc_loss.samples", x, a.Value(arg.Targets), a.Any(arg.InputLengths), a.Any(arg.TargetLengths), a.Int(arg.Blank), how == "mean", a.Bool(arg.ZeroInfinity))
 		if unbatched && how == "none" {
 			return b.Op("squeeze", loss, 0)
 		}
@@ -39,10 +40,10 @@ var ctcLosses = []*op.Def{
 		SBP:   axes("log_probs .n., targets n., input_lengths n, target_lengths n -> n"),
 		Infer: inferCtcLossSamples,
 		Kernels: []op.Kernel{
-			{Name: "float32", When: op.DTypeIn("log_probs", tensor.F32), Run: ctcRun[float32]},
-			{Name: "float64", When: op.DTypeIn("log_probs", tensor.F64), Run: ctcRun[float64]},
+			{Name: "float32", When: op.DTypeIn(arg.LogProbs, tensor.F32), Run: ctcRun[float32]},
+			{Name: "float64", When: op.DTypeIn(arg.LogProbs, tensor.F64), Run: ctcRun[float64]},
 		},
-		Grad:   op.GradientOf("log_probs", ctcLossSamplesGrad),
+		Grad:   op.GradientOf(arg.LogProbs, ctcLossSamplesGrad),
 		Sample: func(s *op.Sampler) []any { return append(sampleCTC(s)[:4], 0, s.Bool(), s.Bool()) },
 		Tol:    lossTol,
 	},
@@ -51,11 +52,11 @@ var ctcLosses = []*op.Def{
 		More:   []string{"ctc_loss.backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank, bool average, bool zero_infinity) -> Tensor"},
 		Doc:    "Gradient of ctc_loss.samples with respect to log_probs.",
 		Traits: op.NoGrad,
-		SBP:    anyOf(linear("grad"), axes("grad n, log_probs .n., targets n., input_lengths n, target_lengths n -> .n.")),
-		Infer:  inferLike("log_probs"),
+		SBP:    anyOf(linear(arg.Grad), axes("grad n, log_probs .n., targets n., input_lengths n, target_lengths n -> .n.")),
+		Infer:  inferLike(arg.LogProbs),
 		Kernels: []op.Kernel{
-			{Name: "float32", When: op.DTypeIn("log_probs", tensor.F32), Run: ctcBackwardRun[float32]},
-			{Name: "float64", When: op.DTypeIn("log_probs", tensor.F64), Run: ctcBackwardRun[float64]},
+			{Name: "float32", When: op.DTypeIn(arg.LogProbs, tensor.F32), Run: ctcBackwardRun[float32]},
+			{Name: "float64", When: op.DTypeIn(arg.LogProbs, tensor.F64), Run: ctcBackwardRun[float64]},
 		},
 		Sample: sampleCtcLossBackward,
 		Tol:    lossTol,
@@ -63,12 +64,12 @@ var ctcLosses = []*op.Def{
 }
 
 func inferCtcLossSamples(a op.Args) ([]op.Meta, error) {
-	x := a.Value("log_probs")
+	x := a.Value(arg.LogProbs)
 	return one(x.DType(), x.Shape()[1:2], nil), nil
 }
 
 func ctcLossSamplesGrad(g *op.Grad) op.Value {
-	return g.Op("ctc_loss.backward", g.G(), g.Value("log_probs"), g.Value("targets"), g.Any("input_lengths"), g.Any("target_lengths"), g.Int("blank"), g.Bool("average"), g.Bool("zero_infinity"))
+	return g.Op("ctc_loss.backward", g.G(), g.Value(arg.LogProbs), g.Value(arg.Targets), g.Any(arg.InputLengths), g.Any(arg.TargetLengths), g.Int(arg.Blank), g.Bool(arg.Average), g.Bool(arg.ZeroInfinity))
 }
 
 func sampleCtcLossBackward(s *op.Sampler) []any {
@@ -78,18 +79,18 @@ func sampleCtcLossBackward(s *op.Sampler) []any {
 }
 
 // lengthCount returns how many lengths an argument has, a tensor or a list.
-func lengthCount(a op.Args, name string) int {
-	if v := a.Value(name); v != nil {
+func lengthCount(a op.Args, name op.Handle) int {
+	if v, ok := a.Any(name).(op.Value); ok {
 		return tensor.NumElements(v.Shape())
 	}
-	return len(a.Ints(name))
+	return len(a.Any(name).([]int))
 }
 
 // lengthsOf returns the lengths of an argument in a kernel.
-func lengthsOf(a op.Args, name string) []int {
-	t := a.Tensor(name)
-	if t == nil {
-		return a.Ints(name)
+func lengthsOf(a op.Args, name op.Handle) []int {
+	t, ok := a.Any(name).(*tensor.Tensor)
+	if !ok {
+		return a.Any(name).([]int)
 	}
 	out := make([]int, t.Len())
 	for i := range out {
@@ -99,9 +100,9 @@ func lengthsOf(a op.Args, name string) []int {
 }
 
 func checkCTC(a op.Args) error {
-	x, t := a.Value("log_probs"), a.Value("targets")
+	x, t := a.Value(arg.LogProbs), a.Value(arg.Targets)
 	s := x.Shape()
-	for _, name := range []string{"input_lengths", "target_lengths"} {
+	for _, name := range []op.TensorArg{arg.InputLengths, arg.TargetLengths} {
 		if v := a.Value(name); v != nil && v.DType() != tensor.U8 && v.DType() != tensor.I32 && v.DType() != tensor.I64 {
 			return op.RuntimeError("argument '%s' must be integral, but is %s", name, v.DType())
 		}
@@ -115,8 +116,8 @@ func checkCTC(a op.Args) error {
 		return op.RuntimeError("not implemented for argument 'log_probs' of dtype %s", x.DType())
 	case len(t.Shape()) == 0 || len(t.Shape()) > 2:
 		return op.RuntimeError("argument 'targets' must have 1 or 2 dimensions, but has %d", len(t.Shape()))
-	case a.Int("blank") < 0 || a.Int("blank") >= s[len(s)-1]:
-		return op.RuntimeError("argument 'blank' must be one of %d classes, but is %d", s[len(s)-1], a.Int("blank"))
+	case a.Int(arg.Blank) < 0 || a.Int(arg.Blank) >= s[len(s)-1]:
+		return op.RuntimeError("argument 'blank' must be one of %d classes, but is %d", s[len(s)-1], a.Int(arg.Blank))
 	}
 	batch := 1
 	if len(s) == 3 {
@@ -125,7 +126,7 @@ func checkCTC(a op.Args) error {
 	if ts := t.Shape(); len(s) == 3 && len(ts) == 2 && ts[0] != batch {
 		return op.RuntimeError("argument 'targets' of size %s must have a row for each of %d samples", tensor.ShapeString(ts), batch)
 	}
-	for _, name := range []string{"input_lengths", "target_lengths"} {
+	for _, name := range []op.TensorArg{arg.InputLengths, arg.TargetLengths} {
 		if n := lengthCount(a, name); n != batch {
 			return op.RuntimeError("argument '%s' must have a length for each of %d samples, but has %d", name, batch, n)
 		}
@@ -135,9 +136,9 @@ func checkCTC(a op.Args) error {
 
 // ctcSamples prepares every sample of the call.
 func ctcSamples[T float32 | float64](c *op.Run) ([]kernel.CTC[T], error) {
-	x, t := c.Tensor("log_probs"), c.Tensor("targets")
+	x, t := c.Tensor(arg.LogProbs), c.Tensor(arg.Targets)
 	s, data := x.Shape(), contiguousData[T](x)
-	times, counts := lengthsOf(c.Args, "input_lengths"), lengthsOf(c.Args, "target_lengths")
+	times, counts := lengthsOf(c.Args, arg.InputLengths), lengthsOf(c.Args, arg.TargetLengths)
 	out := make([]kernel.CTC[T], s[1])
 	offset := 0
 	for n := range out {
@@ -158,7 +159,7 @@ func ctcSamples[T float32 | float64](c *op.Run) ([]kernel.CTC[T], error) {
 			}
 		}
 		offset += counts[n]
-		out[n] = kernel.CTC[T]{LogProbs: data, Batch: s[1], Sample: n, Classes: s[2], Time: times[n], Blank: c.Int("blank"), Labels: labels}
+		out[n] = kernel.CTC[T]{LogProbs: data, Batch: s[1], Sample: n, Classes: s[2], Time: times[n], Blank: c.Int(arg.Blank), Labels: labels}
 	}
 	if t.Dim() < 2 && offset != t.Len() {
 		return nil, op.RuntimeError("argument 'targets' must have the %d elements of target_lengths, but has %d", offset, t.Len())
@@ -171,7 +172,7 @@ func ctcSamples[T float32 | float64](c *op.Run) ([]kernel.CTC[T], error) {
 
 // ctcShare is the factor of a sample's loss in the result.
 func ctcShare(a op.Args, labels []int) float64 {
-	if a.Bool("average") {
+	if a.Bool(arg.Average) {
 		return 1 / float64(max(len(labels), 1))
 	}
 	return 1
@@ -186,7 +187,7 @@ func ctcRun[T float32 | float64](c *op.Run) error {
 	kernel.Parallel(len(samples), 1, func(lo, hi int) {
 		for n := lo; n < hi; n++ {
 			loss, _ := samples[n].Loss()
-			if c.Bool("zero_infinity") && math.IsInf(loss, 1) {
+			if c.Bool(arg.ZeroInfinity) && math.IsInf(loss, 1) {
 				loss = 0
 			}
 			out[n] = T(loss * ctcShare(c.Args, samples[n].Labels))
@@ -201,10 +202,10 @@ func ctcBackwardRun[T float32 | float64](c *op.Run) error {
 		return err
 	}
 	clear(c.Out[0].Storage())
-	grad, out := c.Tensor("grad"), tensor.Data[T](c.Out[0])
+	grad, out := c.Tensor(arg.Grad), tensor.Data[T](c.Out[0])
 	kernel.Parallel(len(samples), 1, func(lo, hi int) {
 		for n := lo; n < hi; n++ {
-			if loss, _ := samples[n].Loss(); c.Bool("zero_infinity") && math.IsInf(loss, 1) {
+			if loss, _ := samples[n].Loss(); c.Bool(arg.ZeroInfinity) && math.IsInf(loss, 1) {
 				continue
 			}
 			samples[n].Grad(grad.Float(n)*ctcShare(c.Args, samples[n].Labels), out)

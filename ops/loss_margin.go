@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -15,14 +16,14 @@ var marginLosses = []*op.Def{
 		Choices: []string{"reduction"},
 		Names:   []string{"torch.nn.functional.hinge_embedding_loss"},
 		Doc:     "Distances of pairs that are alike, target 1, or not, −1: input where target is 1, max(0, margin − input) where it is −1, the sum of both elsewhere.",
-		Reject:  firstError(checkLossReduction, rejectTypes("input", tensor.Bool)),
+		Reject:  firstError(checkLossReduction, rejectTypes(arg.Input, tensor.Bool)),
 		Sample: func(s *op.Sampler) []any {
 			x := s.Distinct(s.Shape(0, 3)...)
 			return []any{x, sampleSigns(s, x.Shape()...), 0.375, op.Kw("reduction", lossReductions[s.Index(3)])}
 		},
 		Tol: lossTol,
 	}, reducing(func(b op.Builder, a op.Args) op.Value {
-		x, t := a.Value("input"), a.Value("target")
+		x, t := a.Value(arg.Input), a.Value(arg.Target)
 		apart := b.Op("where", b.Op("ne", t, 1), b.Op("clamp_min", b.Sub(marginFor(a, x.DType()), x), 0), b.Op("zeros_like", x))
 		alike := b.Op("where", b.Op("ne", t, -1), x, b.Op("zeros_like", x))
 		return b.Add(apart, alike)
@@ -32,15 +33,15 @@ var marginLosses = []*op.Def{
 		Choices: []string{"reduction"},
 		Names:   []string{"torch.nn.functional.margin_ranking_loss"},
 		Doc:     "Ranking of pairs, input1 first for target 1 and input2 for −1: max(0, −target·(input1 − input2) + margin).",
-		Reject:  firstError(checkLossReduction, sameDims("input1", "input2", "target")),
+		Reject:  firstError(checkLossReduction, sameDims(arg.Input1, arg.Input2, arg.Target)),
 		Sample: func(s *op.Sampler) []any {
 			x := s.Distinct(s.Shape(0, 3)...)
 			return []any{x, s.Tensor(-0.02, 0.02, x.Shape()...), sampleSigns(s, x.Shape()...), 0.375, op.Kw("reduction", lossReductions[s.Index(3)])}
 		},
 		Tol: lossTol,
 	}, reducing(func(b op.Builder, a op.Args) op.Value {
-		apart := b.Mul(b.Neg(a.Value("target")), b.Sub(a.Value("input1"), a.Value("input2")))
-		return b.Op("clamp_min", b.Add(apart, a.Float("margin")), 0)
+		apart := b.Mul(b.Neg(a.Value(arg.Target)), b.Sub(a.Value(arg.Input1), a.Value(arg.Input2)))
+		return b.Op("clamp_min", b.Add(apart, a.Float(arg.Margin)), 0)
 	})),
 	composed(&op.Def{
 		Sig:     "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, " + lossTail + ") -> Tensor",
@@ -60,7 +61,7 @@ var marginLosses = []*op.Def{
 		Choices: []string{"reduction"},
 		Names:   []string{"torch.nn.functional.triplet_margin_loss"},
 		Doc:     "max(0, d(anchor, positive) − d(anchor, negative) + margin), d the p-norm of the difference plus eps over the last dimension; swap takes d(positive, negative) where it is the smaller negative distance.",
-		Reject:  firstError(checkLossReduction, sameDims("anchor", "positive", "negative")),
+		Reject:  firstError(checkLossReduction, sameDims(arg.Anchor, arg.Positive, arg.Negative)),
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(1, 3)
 			p := []float64{1, 2, 3}[s.Index(3)]
@@ -68,13 +69,13 @@ var marginLosses = []*op.Def{
 		},
 		Tol: lossTol,
 	}, reducing(func(b op.Builder, a op.Args) op.Value {
-		near := pairDistance(b, a, "anchor", "positive")
-		far := pairDistance(b, a, "anchor", "negative")
-		if a.Bool("swap") {
-			other := pairDistance(b, a, "positive", "negative")
+		near := pairDistance(b, a, arg.Anchor, arg.Positive)
+		far := pairDistance(b, a, arg.Anchor, arg.Negative)
+		if a.Bool(arg.Swap) {
+			other := pairDistance(b, a, arg.Positive, arg.Negative)
 			far = b.Neg(b.Op("maximum", b.Neg(far), b.Neg(other)))
 		}
-		return b.Op("clamp_min", b.Sub(b.Add(near, a.Float("margin")), far), 0)
+		return b.Op("clamp_min", b.Sub(b.Add(near, a.Float(arg.Margin)), far), 0)
 	})),
 	composed(&op.Def{
 		Sig:    "multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, " + lossTail + ") -> Tensor",
@@ -91,9 +92,9 @@ var marginLosses = []*op.Def{
 		},
 		Tol: lossTol,
 	}, reducing(func(b op.Builder, a op.Args) op.Value {
-		x, t := a.Value("input"), a.Value("target")
+		x, t := a.Value(arg.Input), a.Value(arg.Target)
 		loss := b.Neg(b.Add(b.Mul(t, b.Op("logsigmoid", x)), b.Mul(b.Sub(1, t), b.Op("logsigmoid", b.Neg(x)))))
-		if w := a.Value("weight"); w != nil {
+		if w := a.Value(arg.Weight); w != nil {
 			loss = b.Mul(loss, w)
 		}
 		last := len(x.Shape()) - 1
@@ -105,7 +106,7 @@ var marginLosses = []*op.Def{
 		Names:   []string{"torch.nn.functional.multi_margin_loss"},
 		Doc:     "Hinge of each class against the class target: Σ weight[target]·max(0, margin − input[target] + input[i])^p over the classes i ≠ target, divided by their number.",
 		Reject:  firstError(checkLossReduction, checkMultiMargin),
-		Fixed:   []string{"weight"},
+		Fixed:   []op.Handle{arg.Weight},
 		Sample: func(s *op.Sampler) []any {
 			n, classes := int(s.Int(1, 4)), int(s.Int(2, 6))
 			target := tensor.New(tensor.I64, n)
@@ -125,7 +126,7 @@ var marginLosses = []*op.Def{
 		Doc:     "The classes, which must be in range.",
 		Traits:  op.NoGrad,
 		SBP:     axes("target * -> *"),
-		Infer:   inferLike("target"),
+		Infer:   inferLike(arg.Target),
 		Kernels: []op.Kernel{{Name: "integer", Run: runMultiMarginLossIndex}},
 		Sample:  sampleMultiMarginLossIndex,
 		Tol:     exactTol("a copy of its input"),
@@ -146,7 +147,7 @@ var marginLosses = []*op.Def{
 		Sig:     "multilabel_margin_loss.labels(Tensor target) -> (Tensor index, Tensor label, Tensor other)",
 		Doc:     "The labels of each row as indices, 0 for none; which of them are labels; and which classes are none.",
 		Traits:  op.NoGrad,
-		SBP:     planes(1, "target"),
+		SBP:     planes(1, arg.Target),
 		Infer:   inferMultilabelMarginLossLabels,
 		Kernels: []op.Kernel{{Name: "integer", Run: labelRows}},
 		Sample:  func(s *op.Sampler) []any { return []any{sampleLabels(s, []int{int(s.Int(1, 4)), int(s.Int(1, 6))})} },
@@ -155,12 +156,12 @@ var marginLosses = []*op.Def{
 }
 
 func runMultiMarginLossIndex(c *op.Run) error {
-	for i, t := 0, c.Tensor("target"); i < t.Len(); i++ {
-		if v := t.Int(i); v < 0 || v >= int64(c.Int("classes")) {
-			return op.RuntimeError("argument 'target' is out of range: class %d of %d", v, c.Int("classes"))
+	for i, t := 0, c.Tensor(arg.Target); i < t.Len(); i++ {
+		if v := t.Int(i); v < 0 || v >= int64(c.Int(arg.Classes)) {
+			return op.RuntimeError("argument 'target' is out of range: class %d of %d", v, c.Int(arg.Classes))
 		}
 	}
-	c.Out[0].CopyFrom(c.Tensor("target"))
+	c.Out[0].CopyFrom(c.Tensor(arg.Target))
 	return nil
 }
 
@@ -170,16 +171,16 @@ func sampleMultiMarginLossIndex(s *op.Sampler) []any {
 }
 
 func inferMultilabelMarginLossLabels(a op.Args) ([]op.Meta, error) {
-	s := a.Value("target").Shape()
+	s := a.Value(arg.Target).Shape()
 	return []op.Meta{{DType: tensor.I64, Shape: s}, {DType: tensor.Bool, Shape: s}, {DType: tensor.Bool, Shape: s}}, nil
 }
 
 // marginFor is the margin as a number of the dtype.
 func marginFor(a op.Args, d tensor.DType) any {
 	if d.IsInt() {
-		return int64(a.Float("margin"))
+		return int64(a.Float(arg.Margin))
 	}
-	return a.Float("margin")
+	return a.Float(arg.Margin)
 }
 
 // sampleSigns draws a tensor of 1 and −1.
@@ -208,7 +209,7 @@ func sampleLabels(s *op.Sampler, shape []int) *tensor.Tensor {
 }
 
 // sameDims wants as many dimensions in each of the named tensors.
-func sameDims(names ...string) func(op.Args) error {
+func sameDims(names ...op.TensorArg) func(op.Args) error {
 	return func(a op.Args) error {
 		for _, n := range names[1:] {
 			if want, got := len(a.Value(names[0]).Shape()), len(a.Value(n).Shape()); got != want {
@@ -220,16 +221,16 @@ func sameDims(names ...string) func(op.Args) error {
 }
 
 func checkCosineLoss(a op.Args) error {
-	n := len(a.Value("target").Shape())
-	x, y := len(a.Value("input1").Shape()), len(a.Value("input2").Shape())
-	_, err := broadcastShape(a.Value("input1"), a.Value("input2"))
+	n := len(a.Value(arg.Target).Shape())
+	x, y := len(a.Value(arg.Input1).Shape()), len(a.Value(arg.Input2).Shape())
+	_, err := broadcastShape(a.Value(arg.Input1), a.Value(arg.Input2))
 	if n == 1 && x == 2 && y < 2 && err == nil {
 		return op.IndexError("argument 'input2' has no dimension 1")
 	}
 	if n > 1 {
 		return op.RuntimeError("argument 'target' must have 0 or 1 dimensions, but has %d", n)
 	}
-	for _, name := range []string{"input1", "input2"} {
+	for _, name := range []op.TensorArg{arg.Input1, arg.Input2} {
 		if m := len(a.Value(name).Shape()); m != n+1 {
 			return op.RuntimeError("argument '%s' must have %d dimensions with a target of %d, but has %d", name, n+1, n, m)
 		}
@@ -238,19 +239,19 @@ func checkCosineLoss(a op.Args) error {
 }
 
 func cosineLoss(b op.Builder, a op.Args) op.Value {
-	x, y, t := a.Value("input1"), a.Value("input2"), a.Value("target")
+	x, y, t := a.Value(arg.Input1), a.Value(arg.Input2), a.Value(arg.Target)
 	dim := op.Kw("dim", len(t.Shape()))
 	square := func(v op.Value) op.Value { return b.Add(b.Op("sum", b.Mul(v, v), dim), 1e-12) }
 	cos := b.Div(b.Op("sum", b.Mul(x, y), dim), b.Op("sqrt", b.Mul(square(x), square(y))))
 	none := b.Op("zeros_like", cos)
 	alike := b.Op("where", b.Op("eq", t, 1), b.Sub(1, cos), none)
-	apart := b.Op("where", b.Op("eq", t, -1), b.Op("clamp_min", b.Sub(cos, a.Float("margin")), 0), none)
+	apart := b.Op("where", b.Op("eq", t, -1), b.Op("clamp_min", b.Sub(cos, a.Float(arg.Margin)), 0), none)
 	return b.Add(alike, apart)
 }
 
 // pairDistance is the p-norm over the last dimension of x − y + eps.
-func pairDistance(b op.Builder, a op.Args, x, y string) op.Value {
-	d := b.Add(b.Sub(a.Value(x), a.Value(y)), a.Float("eps"))
+func pairDistance(b op.Builder, a op.Args, x, y op.TensorArg) op.Value {
+	d := b.Add(b.Sub(a.Value(x), a.Value(y)), a.Float(arg.Eps))
 	last := len(d.Shape()) - 1
 	if d.DType().IsComplex() {
 		d = b.Op("abs", d)
@@ -259,7 +260,7 @@ func pairDistance(b op.Builder, a op.Args, x, y string) op.Value {
 		return b.Op("abs", d)
 	}
 	dim := op.Kw("dim", last)
-	switch p := a.Float("p"); {
+	switch p := a.Float(arg.P); {
 	case p == 2:
 		return b.Op("sqrt", b.Op("sum", b.Mul(d, d), dim))
 	case p == 1 || math.IsInf(p, 0) && tensor.NumElements(d.Shape()) == 0:
@@ -276,7 +277,7 @@ func pairDistance(b op.Builder, a op.Args, x, y string) op.Value {
 }
 
 func checkClassDimension(a op.Args) error {
-	if len(a.Value("input").Shape()) == 0 {
+	if len(a.Value(arg.Input).Shape()) == 0 {
 		return op.IndexError("argument 'input' has no dimension of classes")
 	}
 	return nil
@@ -292,7 +293,7 @@ func scoreRows(x op.Value) []int {
 }
 
 func checkScores(a op.Args) error {
-	x, t := a.Value("input"), a.Value("target")
+	x, t := a.Value(arg.Input), a.Value(arg.Target)
 	s := x.Shape()
 	switch {
 	case len(s) > 2 || len(s) > 0 && s[len(s)-1] == 0:
@@ -304,7 +305,7 @@ func checkScores(a op.Args) error {
 }
 
 func checkMultiMargin(a op.Args) error {
-	p, w := a.Scalar("p").Float(), a.Value("weight")
+	p, w := a.Scalar(arg.PScalar).Float(), a.Value(arg.Weight)
 	switch {
 	case p != 1 && p != 2:
 		return op.ValueError("argument 'p' must be 1 or 2, but is %v", p)
@@ -314,32 +315,32 @@ func checkMultiMargin(a op.Args) error {
 	if err := checkScores(a); err != nil {
 		return err
 	}
-	rows, t := scoreRows(a.Value("input")), a.Value("target").Shape()
+	rows, t := scoreRows(a.Value(arg.Input)), a.Value(arg.Target).Shape()
 	switch {
 	case len(t) > 1 || tensor.NumElements(t) != rows[0]:
 		return op.RuntimeError("inconsistent size %s of argument 'target' for %d rows", tensor.ShapeString(t), rows[0])
 	case w != nil && w.Shape()[0] != rows[1]:
 		return op.RuntimeError("argument 'weight' has %d elements for %d classes", w.Shape()[0], rows[1])
 	}
-	return sameFloats("weight")(a)
+	return sameFloats(arg.Weight)(a)
 }
 
 func multiMargin(b op.Builder, a op.Args) op.Value {
-	rows := scoreRows(a.Value("input"))
-	x := b.Reshape(a.Value("input"), rows)
-	index := b.Reshape(b.Op("multi_margin_loss.index", a.Value("target"), rows[1]), []int{rows[0], 1})
-	margin := b.Add(b.Sub(x, b.Op("gather", x, 1, index)), a.Float("margin"))
+	rows := scoreRows(a.Value(arg.Input))
+	x := b.Reshape(a.Value(arg.Input), rows)
+	index := b.Reshape(b.Op("multi_margin_loss.index", a.Value(arg.Target), rows[1]), []int{rows[0], 1})
+	margin := b.Add(b.Sub(x, b.Op("gather", x, 1, index)), a.Float(arg.Margin))
 	hinge := positivePart(b, margin)
-	if a.Scalar("p").Float() == 2 {
+	if a.Scalar(arg.PScalar).Float() == 2 {
 		hinge = b.Mul(hinge, hinge)
 	}
-	if w := a.Value("weight"); w != nil {
+	if w := a.Value(arg.Weight); w != nil {
 		hinge = b.Mul(hinge, b.Reshape(b.Op("gather", w, 0, b.Reshape(index, []int{rows[0]})), []int{rows[0], 1}))
 		hinge = b.Op("where", b.Op("gt", margin, 0), hinge, b.Op("zeros_like", hinge)) // 0, whatever the weight
 	}
 	hinge = b.Op("scatter", hinge, 1, index, b.Cast(b.Op("zeros_like", index), x.DType()))
 	loss := b.Div(b.Op("sum", hinge, op.Kw("dim", 1)), rows[1])
-	return b.Reshape(loss, a.Value("target").Shape())
+	return b.Reshape(loss, a.Value(arg.Target).Shape())
 }
 
 // positivePart is x where it is positive, else 0, of NaN too.
@@ -351,7 +352,7 @@ func checkLabels(a op.Args) error {
 	if err := checkScores(a); err != nil {
 		return err
 	}
-	x, t := a.Value("input").Shape(), a.Value("target").Shape()
+	x, t := a.Value(arg.Input).Shape(), a.Value(arg.Target).Shape()
 	if !slices.Equal(x, t) && !(len(x) < 2 && len(t) < 2 && tensor.NumElements(x) == tensor.NumElements(t)) {
 		return op.RuntimeError("inconsistent size %s of argument 'target' for input of size %s", tensor.ShapeString(t), tensor.ShapeString(x))
 	}
@@ -359,23 +360,23 @@ func checkLabels(a op.Args) error {
 }
 
 func multilabelMargin(b op.Builder, a op.Args) op.Value {
-	rows := scoreRows(a.Value("input"))
+	rows := scoreRows(a.Value(arg.Input))
 	n, classes := rows[0], rows[1]
-	x := b.Reshape(a.Value("input"), rows)
-	m := b.All("multilabel_margin_loss.labels", b.Reshape(a.Value("target"), rows))
+	x := b.Reshape(a.Value(arg.Input), rows)
+	m := b.All("multilabel_margin_loss.labels", b.Reshape(a.Value(arg.Target), rows))
 	labels := b.Reshape(b.Op("gather", x, 1, m[0]), []int{n, classes, 1})
 	hinge := positivePart(b, b.Add(b.Sub(b.Reshape(x, []int{n, 1, classes}), labels), 1))
 	counts := b.Mul(b.Reshape(m[1], []int{n, classes, 1}), b.Reshape(m[2], []int{n, 1, classes}))
 	hinge = b.Op("where", counts, hinge, b.Op("zeros_like", hinge))
 	loss := b.Div(b.Op("sum", hinge, op.Kw("dim", []int{1, 2})), classes)
-	if len(a.Value("input").Shape()) < 2 {
+	if len(a.Value(arg.Input).Shape()) < 2 {
 		return b.Reshape(loss, []int{})
 	}
 	return loss
 }
 
 func labelRows(c *op.Run) error {
-	in := c.Tensor("target")
+	in := c.Tensor(arg.Target)
 	classes := in.Shape()[1]
 	index := tensor.Data[int64](c.Out[0])
 	for row := range in.Shape()[0] {

@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -27,7 +28,7 @@ var maskOps = []*op.Def{
 		Doc:           "The indices of the elements that are not zero, one vector for each dimension.",
 		Traits:        op.NoGrad | op.Dynamic,
 		NotSplittable: dependsOnAll,
-		Compose:       composePlaces("input"),
+		Compose:       composePlaces(arg.Input),
 		Sample:        sampleNonzeroTuple,
 		Tol:           exactTol("places in its input"),
 	},
@@ -37,13 +38,13 @@ var maskOps = []*op.Def{
 		Doc:           "The indices of the elements that are not zero, one vector for each dimension.",
 		Traits:        op.NoGrad | op.Dynamic,
 		NotSplittable: dependsOnAll,
-		Compose:       composePlaces("condition"),
+		Compose:       composePlaces(arg.Condition),
 		Sample:        func(s *op.Sampler) []any { return []any{sampleIndex(s, s.Shape(0, 4), 2).Convert(s.DType)} },
 		Tol:           exactTol("places in its input"),
 	},
 	{
 		Sig:     "masked_select(Tensor input, Tensor mask) -> Tensor",
-		SBP:     linear("input"),
+		SBP:     linear(arg.Input),
 		Names:   both("masked_select"),
 		Doc:     "The elements of input at which mask holds, in row-major order, both broadcast to one shape.",
 		Traits:  op.Dynamic,
@@ -56,7 +57,7 @@ var maskOps = []*op.Def{
 	},
 	{
 		Sig:     "masked_scatter(Tensor input, Tensor mask, Tensor source) -> Tensor",
-		SBP:     additive("input", "source"),
+		SBP:     additive(arg.Input, arg.Source),
 		Names:   both("masked_scatter"),
 		Doc:     "A copy of input, broadcast with mask, in which the elements at which mask holds are the first ones of source, both in row-major order.",
 		Reject:  firstError(checkMask("masked_scatter"), checkMaskedSource),
@@ -68,18 +69,18 @@ var maskOps = []*op.Def{
 	},
 	{
 		Sig:     "masked_scatter.backward(Tensor grad, Tensor mask, int[] size) -> Tensor",
-		SBP:     linear("grad"),
+		SBP:     linear(arg.Grad),
 		Doc:     "Gradient of masked_scatter with respect to its source: the elements of grad at which mask holds, then zeros, in a tensor of the given size.",
-		Infer:   func(a op.Args) ([]op.Meta, error) { return one(a.Value("grad").DType(), a.Ints("size"), nil), nil },
+		Infer:   func(a op.Args) ([]op.Meta, error) { return one(a.Value(arg.Grad).DType(), a.Ints(arg.Size), nil), nil },
 		Kernels: []op.Kernel{{Name: "scan", Run: runMaskedScatterBackward}},
-		Grad:    op.GradientOf("grad", maskedScatterBackwardGrad),
+		Grad:    op.GradientOf(arg.Grad, maskedScatterBackwardGrad),
 		Sample:  sampleMaskedScatterBackward,
 		Tol:     ownMagnitude(exactTol("copies its inputs")),
 	},
 }
 
 func inferNonzero(a op.Args) ([]op.Meta, error) {
-	t, err := elementsOf(a.Value("input"), "input")
+	t, err := elementsOf(a.Value(arg.Input), "input")
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +89,7 @@ func inferNonzero(a op.Args) ([]op.Meta, error) {
 }
 
 func runNonzero(c *op.Run) error {
-	x := c.Tensor("input")
+	x := c.Tensor(arg.Input)
 	kernel.Coordinates(c.Out[0], kernel.TruePlaces(x.Convert(tensor.Bool)), x.Shape())
 	return nil
 }
@@ -102,11 +103,11 @@ func inferMaskedSelect(a op.Args) ([]op.Meta, error) {
 	if err != nil {
 		return nil, err
 	}
-	return one(a.Value("input").DType(), []int{kernel.CountTrue(mask)}, nil), nil
+	return one(a.Value(arg.Input).DType(), []int{kernel.CountTrue(mask)}, nil), nil
 }
 
 func runMaskedSelect(c *op.Run) error {
-	s, err := masked(c.Args, c.Tensor("input"))
+	s, err := masked(c.Args, c.Tensor(arg.Input))
 	if err == nil {
 		s.Take(c.Out[0])
 	}
@@ -114,11 +115,11 @@ func runMaskedSelect(c *op.Run) error {
 }
 
 func maskedSelectGrad(g *op.Grad) op.Value {
-	shape, err := broadcastShape(g.Value("input"), g.Value("mask"))
+	shape, err := broadcastShape(g.Value(arg.Input), g.Value(arg.Mask))
 	if err != nil {
 		op.Fail(err)
 	}
-	return g.Op("masked_scatter", g.Expand(zeros(g, g.Value("input")), shape), g.Value("mask"), g.G())
+	return g.Op("masked_scatter", g.Expand(zeros(g, g.Value(arg.Input)), shape), g.Value(arg.Mask), g.G())
 }
 
 func sampleMaskedSelect(s *op.Sampler) []any {
@@ -127,13 +128,13 @@ func sampleMaskedSelect(s *op.Sampler) []any {
 }
 
 func inferMaskedScatter(a op.Args) ([]op.Meta, error) {
-	shape, err := broadcastShape(a.Value("input"), a.Value("mask"))
-	return one(a.Value("input").DType(), shape, nil), err
+	shape, err := broadcastShape(a.Value(arg.Input), a.Value(arg.Mask))
+	return one(a.Value(arg.Input).DType(), shape, nil), err
 }
 
 func runMaskedScatter(c *op.Run) error {
-	out, src := c.Out[0], c.Tensor("source")
-	x, err := c.Tensor("input").Expand(out.Shape()...)
+	out, src := c.Out[0], c.Tensor(arg.Source)
+	x, err := c.Tensor(arg.Input).Expand(out.Shape()...)
 	if err != nil {
 		return err
 	}
@@ -150,9 +151,9 @@ func runMaskedScatter(c *op.Run) error {
 }
 
 func maskedScatterGrad(g *op.Grad) {
-	mask := g.Value("mask")
-	g.To("input", func() op.Value { return g.Op("where", g.Cast(mask, tensor.Bool), 0.0, g.G()) })
-	g.To("source", func() op.Value { return g.Op("masked_scatter.backward", g.G(), mask, g.Value("source").Shape()) })
+	mask := g.Value(arg.Mask)
+	g.To(arg.Input, func() op.Value { return g.Op("where", g.Cast(mask, tensor.Bool), 0.0, g.G()) })
+	g.To(arg.Source, func() op.Value { return g.Op("masked_scatter.backward", g.G(), mask, g.Value(arg.Source).Shape()) })
 }
 
 func sampleMaskedScatter(s *op.Sampler) []any {
@@ -163,7 +164,7 @@ func sampleMaskedScatter(s *op.Sampler) []any {
 func runMaskedScatterBackward(c *op.Run) error {
 	out := c.Out[0]
 	clear(out.Storage())
-	s, err := maskedAt(c.Tensor("grad"), c.Tensor("mask"))
+	s, err := maskedAt(c.Tensor(arg.Grad), c.Tensor(arg.Mask))
 	if err == nil {
 		s.Take(out.Reshape(out.Len()).Narrow(0, 0, s.View.Len(), 1))
 	}
@@ -171,7 +172,7 @@ func runMaskedScatterBackward(c *op.Run) error {
 }
 
 func maskedScatterBackwardGrad(g *op.Grad) op.Value {
-	return g.Op("masked_scatter", zeros(g, g.Value("grad")), g.Value("mask"), g.G())
+	return g.Op("masked_scatter", zeros(g, g.Value(arg.Grad)), g.Value(arg.Mask), g.G())
 }
 
 func sampleMaskedScatterBackward(s *op.Sampler) []any {
@@ -181,7 +182,7 @@ func sampleMaskedScatterBackward(s *op.Sampler) []any {
 
 func checkMask(name string) func(op.Args) error {
 	return func(a op.Args) error {
-		if v := a.Value("mask"); !isMask(v) {
+		if v := a.Value(arg.Mask); !isMask(v) {
 			return op.RuntimeError("expected argument 'mask' to have dtype bool or uint8, not %s", v.DType())
 		}
 		return nil
@@ -189,16 +190,16 @@ func checkMask(name string) func(op.Args) error {
 }
 
 func checkMaskedSource(a op.Args) error {
-	if d, v := a.Value("input").DType(), a.Value("source").DType(); d != v {
+	if d, v := a.Value(arg.Input).DType(), a.Value(arg.Source).DType(); d != v {
 		return op.RuntimeError("expected argument 'source' to have the dtype of 'input', %s, not %s", d, v)
 	}
 	return nil
 }
 
 // composePlaces returns the columns of nonzero; a number counts as a vector of one element.
-func composePlaces(name string) func(op.Builder, op.Args) []op.Value {
+func composePlaces(name op.TensorArg) func(op.Builder, op.Args) []op.Value {
 	return func(b op.Builder, a op.Args) []op.Value {
-		if a.Sig.Index("as_tuple") >= 0 && !a.Bool("as_tuple") {
+		if a.Sig.Takes(arg.AsTuple) && !a.Bool(arg.AsTuple) {
 			op.Fail(notUnderstood("nonzero", "as_tuple=False"))
 		}
 		x := a.Value(name)
@@ -212,11 +213,11 @@ func composePlaces(name string) func(op.Builder, op.Args) []op.Value {
 
 // broadcastMask returns the mask in the shape that it has with the input.
 func broadcastMask(a op.Args) (*tensor.Tensor, error) {
-	shape, err := broadcastShape(a.Value("input"), a.Value("mask"))
+	shape, err := broadcastShape(a.Value(arg.Input), a.Value(arg.Mask))
 	if err != nil {
 		return nil, err
 	}
-	mask, err := elementsOf(a.Value("mask"), "mask")
+	mask, err := elementsOf(a.Value(arg.Mask), "mask")
 	if err != nil {
 		return nil, err
 	}
@@ -269,7 +270,7 @@ var matrixOps = []*op.Def{
 	triangleDef("triu", "above and on", true),
 	{
 		Sig:    "trace(Tensor input) -> Tensor",
-		SBP:    linear("input"),
+		SBP:    linear(arg.Input),
 		Names:  both("trace"),
 		Doc:    "Sum of the diagonal of a matrix; integers give int64.",
 		Reject: checkTrace,
@@ -282,11 +283,11 @@ var matrixOps = []*op.Def{
 		},
 		Grad:   traceGrad,
 		Sample: sampleTrace,
-		Tol:    ownMagnitude(accumulating(func(a op.Args) int { return slices.Min(a.Value("input").Shape()) }, "a sum of the diagonal")),
+		Tol:    ownMagnitude(accumulating(func(a op.Args) int { return slices.Min(a.Value(arg.Input).Shape()) }, "a sum of the diagonal")),
 	},
 	{
 		Sig:     "diag(Tensor input, int diagonal=0) -> Tensor",
-		SBP:     linear("input"),
+		SBP:     linear(arg.Input),
 		Names:   both("diag"),
 		Doc:     "The diagonal of a matrix, diagonal steps above the main one; of a vector, the square matrix with that diagonal and zeros elsewhere.",
 		Reject:  checkDiag,
@@ -298,25 +299,25 @@ var matrixOps = []*op.Def{
 	},
 	{
 		Sig:     "diag.backward(Tensor grad, int[] size, int diagonal) -> Tensor",
-		SBP:     linear("grad"),
+		SBP:     linear(arg.Grad),
 		Doc:     "A matrix of zeros with the given diagonal.",
 		Infer:   inferDiagBackward,
 		Kernels: []op.Kernel{{Name: "copy", Run: runDiagBackward}},
-		Grad:    op.GradientOf("grad", func(g *op.Grad) op.Value { return g.Op("diag", g.G(), g.Int("diagonal")) }),
+		Grad:    op.GradientOf(arg.Grad, func(g *op.Grad) op.Value { return g.Op("diag", g.G(), g.Int(arg.Diagonal)) }),
 		Sample:  sampleDiagBackward,
 		Tol:     ownMagnitude(exactTol("copies its inputs")),
 	},
 }
 
 func checkTrace(a op.Args) error {
-	if n := len(a.Value("input").Shape()); n != 2 {
+	if n := len(a.Value(arg.Input).Shape()); n != 2 {
 		return op.RuntimeError("expected argument 'input' to be a matrix, but got a tensor with %d dimensions", n)
 	}
-	return rejectTypes("input", tensor.Bool)(a)
+	return rejectTypes(arg.Input, tensor.Bool)(a)
 }
 
 func inferTrace(a op.Args) ([]op.Meta, error) {
-	d := a.Value("input").DType()
+	d := a.Value(arg.Input).DType()
 	if d.IsInt() {
 		d = tensor.I64
 	}
@@ -324,8 +325,8 @@ func inferTrace(a op.Args) ([]op.Meta, error) {
 }
 
 func traceGrad(g *op.Grad) {
-	shape := g.Value("input").Shape()
-	g.To("input", func() op.Value { return g.Op("triu", g.Op("tril", g.Expand(g.G(), shape))) })
+	shape := g.Value(arg.Input).Shape()
+	g.To(arg.Input, func() op.Value { return g.Op("triu", g.Op("tril", g.Expand(g.G(), shape))) })
 }
 
 func sampleTrace(s *op.Sampler) []any {
@@ -334,29 +335,29 @@ func sampleTrace(s *op.Sampler) []any {
 }
 
 func inferDiag(a op.Args) ([]op.Meta, error) {
-	shape := a.Value("input").Shape()
+	shape := a.Value(arg.Input).Shape()
 	if len(shape) == 1 {
-		n := shape[0] + max(a.Int("diagonal"), -a.Int("diagonal"))
-		return one(a.Value("input").DType(), []int{n, n}, nil), nil
+		n := shape[0] + max(a.Int(arg.Diagonal), -a.Int(arg.Diagonal))
+		return one(a.Value(arg.Input).DType(), []int{n, n}, nil), nil
 	}
-	_, _, n := matrixDiagonal(shape, a.Int("diagonal"))
-	return one(a.Value("input").DType(), []int{n}, nil), nil
+	_, _, n := matrixDiagonal(shape, a.Int(arg.Diagonal))
+	return one(a.Value(arg.Input).DType(), []int{n}, nil), nil
 }
 
 func runDiag(c *op.Run) error {
-	x, out := c.Tensor("input"), c.Out[0]
+	x, out := c.Tensor(arg.Input), c.Out[0]
 	if x.Dim() == 2 {
-		out.CopyFrom(diagonalView(x, c.Int("diagonal")))
+		out.CopyFrom(diagonalView(x, c.Int(arg.Diagonal)))
 		return nil
 	}
 	clear(out.Storage())
-	diagonalView(out, c.Int("diagonal")).CopyFrom(x)
+	diagonalView(out, c.Int(arg.Diagonal)).CopyFrom(x)
 	return nil
 }
 
 func diagGrad(g *op.Grad) {
-	x, k := g.Value("input"), g.Int("diagonal")
-	g.To("input", func() op.Value {
+	x, k := g.Value(arg.Input), g.Int(arg.Diagonal)
+	g.To(arg.Input, func() op.Value {
 		if len(x.Shape()) == 1 {
 			return g.Op("diag", g.G(), k)
 		}
@@ -370,12 +371,12 @@ func sampleDiag(s *op.Sampler) []any {
 }
 
 func inferDiagBackward(a op.Args) ([]op.Meta, error) {
-	return one(a.Value("grad").DType(), a.Ints("size"), nil), nil
+	return one(a.Value(arg.Grad).DType(), a.Ints(arg.Size), nil), nil
 }
 
 func runDiagBackward(c *op.Run) error {
 	clear(c.Out[0].Storage())
-	diagonalView(c.Out[0], c.Int("diagonal")).CopyFrom(c.Tensor("grad"))
+	diagonalView(c.Out[0], c.Int(arg.Diagonal)).CopyFrom(c.Tensor(arg.Grad))
 	return nil
 }
 
@@ -388,39 +389,39 @@ func sampleDiagBackward(s *op.Sampler) []any {
 func triangleDef(name, where string, upper bool) *op.Def {
 	return &op.Def{
 		Sig:    name + "(Tensor input, int diagonal=0) -> Tensor",
-		SBP:    anyOf(linear("input"), planes(2, "input")),
+		SBP:    anyOf(linear(arg.Input), planes(2, arg.Input)),
 		Names:  both(name),
 		Doc:    "The elements of each matrix, the last two dimensions, that lie " + where + " a diagonal, that many steps above the main one; zeros elsewhere.",
 		Traits: op.Idempotent,
 		Reject: checkTriangle,
-		Infer:  inferLike("input"),
+		Infer:  inferLike(arg.Input),
 		Kernels: []op.Kernel{{Name: "copy", Run: func(c *op.Run) error {
-			c.Out[0].CopyFrom(c.Tensor("input"))
-			kernel.Triangle(c.Out[0], c.Int("diagonal"), upper)
+			c.Out[0].CopyFrom(c.Tensor(arg.Input))
+			kernel.Triangle(c.Out[0], c.Int(arg.Diagonal), upper)
 			return nil
 		}}},
-		Grad:   op.Gradient(func(g *op.Grad) op.Value { return g.Op(name, g.G(), g.Int("diagonal")) }),
+		Grad:   op.Gradient(func(g *op.Grad) op.Value { return g.Op(name, g.G(), g.Int(arg.Diagonal)) }),
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(2, 4)...), s.Int(-6, 7)} },
 		Tol:    ownMagnitude(exactTol("copies its inputs")),
 	}
 }
 
 func checkTriangle(a op.Args) error {
-	if n := len(a.Value("input").Shape()); n < 2 {
+	if n := len(a.Value(arg.Input).Shape()); n < 2 {
 		return op.IndexError("expected argument 'input' to have at least 2 dimensions, but it has %d", n)
 	}
 	return nil
 }
 
 func traceKernel(name string, ds []tensor.DType, sum func(out, in *tensor.Tensor, dims []int, by float64)) op.Kernel {
-	return op.Kernel{Name: name, When: op.DTypeIn("input", ds...), Run: func(c *op.Run) error {
-		sum(c.Out[0], diagonalView(c.Tensor("input"), 0), []int{0}, 1)
+	return op.Kernel{Name: name, When: op.DTypeIn(arg.Input, ds...), Run: func(c *op.Run) error {
+		sum(c.Out[0], diagonalView(c.Tensor(arg.Input), 0), []int{0}, 1)
 		return nil
 	}}
 }
 
 func checkDiag(a op.Args) error {
-	shape, k := a.Value("input").Shape(), a.Int("diagonal")
+	shape, k := a.Value(arg.Input).Shape(), a.Int(arg.Diagonal)
 	switch {
 	case len(shape) != 1 && len(shape) != 2:
 		return op.RuntimeError("expected argument 'input' to be a matrix or a vector, but it has %d dimensions", len(shape))

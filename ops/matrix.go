@@ -5,6 +5,7 @@ import (
 	"math/cmplx"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -23,7 +24,7 @@ var chainedProducts = []*op.Def{
 		Sig:     "matrix_power(Tensor input, int n) -> Tensor",
 		Names:   append(both("matrix_power"), "torch.linalg.matrix_power"),
 		Doc:     "Product of n copies of a square matrix, or of its inverse when n is negative.",
-		Reject:  square("input"),
+		Reject:  square(arg.Input),
 		Compose: composePower,
 		Sample:  func(s *op.Sampler) []any { return []any{wellConditioned(s), s.Int(-3, 6)} },
 		Tol:     accumulating(matrixPowerTerms, "each factor sums one product per inner index"),
@@ -31,10 +32,10 @@ var chainedProducts = []*op.Def{
 	{
 		Sig:     "matrix_power.identity(Tensor input) -> Tensor",
 		Doc:     "Identity matrices of the input's shape.",
-		SBP:     planes(2, "input"),
+		SBP:     planes(2, arg.Input),
 		Infer:   inferMatrixPowerIdentity,
 		Kernels: []op.Kernel{{Name: "any", Run: runMatrixPowerIdentity}},
-		Grad:    op.Gradient(func(g *op.Grad) op.Value { return zeros(g, g.Value("input")) }),
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return zeros(g, g.Value(arg.Input)) }),
 		Sample:  func(s *op.Sampler) []any { return []any{wellConditioned(s)} },
 		Tol:     exactTol("ones and zeros"),
 	},
@@ -42,28 +43,28 @@ var chainedProducts = []*op.Def{
 		Sig:     "multi_dot(Tensor[] tensors) -> Tensor",
 		Names:   []string{"torch.linalg.multi_dot"},
 		Doc:     "Product of matrices in the order of the fewest multiplications; the first and the last may be vectors.",
-		SBP:     chainProduct("tensors"),
+		SBP:     chainProduct(arg.Tensors),
 		Reject:  checkChain,
 		Compose: composeMultiDot,
 		Sample:  func(s *op.Sampler) []any { return []any{sampleChain(s, 2)} },
-		Tol:     accumulating(func(a op.Args) int { return chainTerms(a.Values("tensors")) }, "each product sums over its inner index"),
+		Tol:     accumulating(func(a op.Args) int { return chainTerms(a.Values(arg.Tensors)) }, "each product sums over its inner index"),
 	},
 	{
 		Sig:      "chain_matmul(Tensor[] matrices) -> Tensor",
 		Names:    []string{"torch.chain_matmul", "torch.functional.chain_matmul"},
 		Variadic: true,
 		Doc:      "Product of matrices in the order of the fewest multiplications.",
-		SBP:      chainProduct("matrices"),
+		SBP:      chainProduct(arg.Matrices),
 		Reject:   checkChainMatmul,
 		Compose:  composeChainMatmul,
 		Sample:   func(s *op.Sampler) []any { return []any{sampleChain(s, 1)} },
-		Tol:      accumulating(func(a op.Args) int { return chainTerms(a.Values("matrices")) }, "each product sums over its inner index"),
+		Tol:      accumulating(func(a op.Args) int { return chainTerms(a.Values(arg.Matrices)) }, "each product sums over its inner index"),
 	},
 	{
 		Sig:     "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
 		Names:   []string{"torch.nn.functional.bilinear", "torch.bilinear"},
 		Doc:     "Bilinear form of the last dimensions: out[…, o] = Σᵢⱼ input1[…, i]·weight[o, i, j]·input2[…, j] + bias[o].",
-		SBP:     anyOf(axes("input1 *i, input2 *j, weight oij, +bias o -> *o"), multilinear([]string{"input1", "input2", "weight"}, "bias")),
+		SBP:     anyOf(axes("input1 *i, input2 *j, weight oij, +bias o -> *o"), multilinear([]op.Handle{arg.Input1, arg.Input2, arg.Weight}, arg.Bias)),
 		Reject:  checkBilinear,
 		Compose: composeBilinear,
 		Sample: func(s *op.Sampler) []any {
@@ -74,7 +75,7 @@ var chainedProducts = []*op.Def{
 			}
 			return args
 		},
-		Tol: accumulating(func(a op.Args) int { return sizeOf(a.Value("weight"), 1)*sizeOf(a.Value("weight"), 2) + 1 }, "each element sums one product per pair of features and the bias"),
+		Tol: accumulating(func(a op.Args) int { return sizeOf(a.Value(arg.Weight), 1)*sizeOf(a.Value(arg.Weight), 2) + 1 }, "each element sums one product per pair of features and the bias"),
 	},
 	crossProduct("cross(Tensor input, Tensor other, int? dim=None) -> Tensor", both("cross")),
 	crossProduct("linalg_cross(Tensor input, Tensor other, *, int? dim=-1) -> Tensor", []string{"torch.linalg.cross"}),
@@ -85,12 +86,12 @@ func sampleKron(s *op.Sampler) []any {
 }
 
 func matrixPowerTerms(a op.Args) int {
-	n := a.Int("n")
-	return sizeOf(a.Value("input"), 1) * max(n, -n, 1)
+	n := a.Int(arg.N)
+	return sizeOf(a.Value(arg.Input), 1) * max(n, -n, 1)
 }
 
 func inferMatrixPowerIdentity(a op.Args) ([]op.Meta, error) {
-	return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
+	return one(a.Value(arg.Input).DType(), a.Value(arg.Input).Shape(), nil), nil
 }
 
 func runMatrixPowerIdentity(c *op.Run) error {
@@ -103,19 +104,19 @@ func runMatrixPowerIdentity(c *op.Run) error {
 }
 
 func checkChainMatmul(a op.Args) error {
-	for i, v := range a.Values("matrices") {
+	for i, v := range a.Values(arg.Matrices) {
 		if n := len(v.Shape()); n != 2 {
 			return op.RuntimeError("element %d of matrices must have 2 dimensions, but has %d", i, n)
 		}
 	}
-	if len(a.Values("matrices")) == 0 {
+	if len(a.Values(arg.Matrices)) == 0 {
 		return op.RuntimeError("matrices must have at least one element")
 	}
 	return nil
 }
 
 func composeChainMatmul(b op.Builder, a op.Args) []op.Value {
-	vs := a.Values("matrices")
+	vs := a.Values(arg.Matrices)
 	if len(vs) == 1 {
 		return vs
 	}
@@ -123,36 +124,36 @@ func composeChainMatmul(b op.Builder, a op.Args) []op.Value {
 }
 
 var matrixFunctions = []*op.Def{
-	inverseOp("inverse(Tensor input) -> Tensor", both("inverse"), "input"),
-	inverseOp("linalg_inv(Tensor A) -> Tensor", []string{"torch.linalg.inv"}, "A"),
+	inverseOp("inverse(Tensor input) -> Tensor", both("inverse"), arg.Input),
+	inverseOp("linalg_inv(Tensor A) -> Tensor", []string{"torch.linalg.inv"}, arg.UpperA),
 	{
 		Sig:     "inverse.near(Tensor input) -> (Tensor det, Tensor inverse)",
 		Doc:     "Determinant and inverse of square matrices, in whose elimination the machine epsilon stands for a pivot of zero.",
-		SBP:     planes(2, "input"),
-		Reject:  firstError(square("input"), floating("input")),
+		SBP:     planes(2, arg.Input),
+		Reject:  firstError(square(arg.Input), floating(arg.Input)),
 		Infer:   inferInverseNear,
-		Kernels: factorKernels("input", inverseNearRun[float64](tensor.F64), inverseNearRun[complex128](tensor.C128)),
+		Kernels: factorKernels(arg.Input, inverseNearRun[float64](tensor.F64), inverseNearRun[complex128](tensor.C128)),
 		Grad:    op.Gradient(inverseNearGrad),
 		Sample:  func(s *op.Sampler) []any { return []any{wellConditioned(s)} },
-		Tol:     matrixTol("input"),
+		Tol:     matrixTol(arg.Input),
 	},
-	detOp("det(Tensor input) -> Tensor", both("det"), "input"),
-	detOp("linalg_det(Tensor A) -> Tensor", []string{"torch.linalg.det"}, "A"),
-	slogdetOp("slogdet(Tensor input) -> (Tensor sign, Tensor logabsdet)", both("slogdet"), "input"),
-	slogdetOp("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", []string{"torch.linalg.slogdet"}, "A"),
+	detOp("det(Tensor input) -> Tensor", both("det"), arg.Input),
+	detOp("linalg_det(Tensor A) -> Tensor", []string{"torch.linalg.det"}, arg.UpperA),
+	slogdetOp("slogdet(Tensor input) -> (Tensor sign, Tensor logabsdet)", both("slogdet"), arg.Input),
+	slogdetOp("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", []string{"torch.linalg.slogdet"}, arg.UpperA),
 	{
 		Sig:     "logdet(Tensor input) -> Tensor",
 		Names:   both("logdet"),
 		Doc:     "Logarithm of the determinant; NaN when that is negative, complex for complex matrices.",
-		Reject:  firstError(square("input"), floating("input")),
+		Reject:  firstError(square(arg.Input), floating(arg.Input)),
 		Compose: composeLogdet,
 		Sample:  sampleLogdet,
-		Tol:     matrixTol("input"),
+		Tol:     matrixTol(arg.Input),
 	},
 }
 
 func inferInverseNear(a op.Args) ([]op.Meta, error) {
-	v := a.Value("input")
+	v := a.Value(arg.Input)
 	return append(one(v.DType(), batchOf(v), nil), op.Meta{DType: v.DType(), Shape: v.Shape()}), nil
 }
 
@@ -173,7 +174,7 @@ func inverseNearGrad(g *op.Grad) op.Value {
 }
 
 func composeLogdet(b op.Builder, a op.Args) []op.Value {
-	out := b.All("slogdet", a.Value("input"))
+	out := b.All("slogdet", a.Value(arg.Input))
 	if out[0].DType().IsComplex() {
 		return []op.Value{b.Add(b.Op("log", out[0]), out[1])}
 	}
@@ -189,7 +190,7 @@ func sampleLogdet(s *op.Sampler) []any {
 }
 
 // square rejects a named tensor that is no batch of square matrices.
-func square(name string) func(op.Args) error {
+func square(name op.TensorArg) func(op.Args) error {
 	return func(a op.Args) error {
 		s := a.Value(name).Shape()
 		if len(s) < 2 || s[len(s)-1] != s[len(s)-2] {
@@ -200,7 +201,7 @@ func square(name string) func(op.Args) error {
 }
 
 // floating rejects dtypes for which PyTorch factorises no matrices.
-func floating(name string) func(op.Args) error {
+func floating(name op.TensorArg) func(op.Args) error {
 	return rejectTypes(name, slices.Concat(integralSet, halfTypes)...)
 }
 
@@ -220,7 +221,7 @@ func wellConditioned(s *op.Sampler) *tensor.Tensor {
 }
 
 // matrixTol is the class of functions of a matrix by elimination.
-func matrixTol(name string) op.Tol {
+func matrixTol(name op.TensorArg) op.Tol {
 	return accumulating(func(a op.Args) int {
 		n := sizeOf(a.Value(name), 1)
 		return n * n
@@ -228,7 +229,7 @@ func matrixTol(name string) op.Tol {
 }
 
 func composeKron(b op.Builder, a op.Args) []op.Value {
-	x, y := a.Value("input"), a.Value("other")
+	x, y := a.Value(arg.Input), a.Value(arg.Other)
 	n := max(len(x.Shape()), len(y.Shape()))
 	xs, ys, out := make([]int, 2*n), make([]int, 2*n), make([]int, n)
 	for i := range n {
@@ -241,7 +242,7 @@ func composeKron(b op.Builder, a op.Args) []op.Value {
 }
 
 func composePower(b op.Builder, a op.Args) []op.Value {
-	x, n := a.Value("input"), a.Int("n")
+	x, n := a.Value(arg.Input), a.Int(arg.N)
 	switch {
 	case n == 0:
 		return []op.Value{b.Op("matrix_power.identity", x)}
@@ -269,7 +270,7 @@ func composePower(b op.Builder, a op.Args) []op.Value {
 }
 
 func checkChain(a op.Args) error {
-	vs := a.Values("tensors")
+	vs := a.Values(arg.Tensors)
 	if len(vs) < 2 {
 		return op.RuntimeError("tensors must have at least 2 elements, but has %d", len(vs))
 	}
@@ -289,7 +290,7 @@ func checkChain(a op.Args) error {
 }
 
 func composeMultiDot(b op.Builder, a op.Args) []op.Value {
-	vs := slices.Clone(a.Values("tensors"))
+	vs := slices.Clone(a.Values(arg.Tensors))
 	last := len(vs) - 1
 	out := []int{}
 	if len(vs[0].Shape()) == 2 {
@@ -355,7 +356,7 @@ func sampleChain(s *op.Sampler, least int64) []any {
 }
 
 func checkBilinear(a op.Args) error {
-	x, y, w := a.Value("input1").Shape(), a.Value("input2").Shape(), a.Value("weight").Shape()
+	x, y, w := a.Value(arg.Input1).Shape(), a.Value(arg.Input2).Shape(), a.Value(arg.Weight).Shape()
 	if len(x) == 0 && len(y) == 0 {
 		return op.IndexError("input1 and input2 must have a dimension of features, but have none")
 	}
@@ -372,25 +373,25 @@ func checkBilinear(a op.Args) error {
 	if len(w) != 3 || w[1] != x[last] || w[2] != y[last] {
 		return op.RuntimeError("weight of shape %s does not fit input1 with %d and input2 with %d features", tensor.ShapeString(w), x[last], y[last])
 	}
-	if a.Has("bias") && len(a.Value("bias").Shape()) == 0 {
+	if a.Has(arg.Bias) && len(a.Value(arg.Bias).Shape()) == 0 {
 		return op.IndexError("bias must have the shape %s, but has no dimensions", tensor.ShapeString(w[:1]))
 	}
-	if a.Has("bias") && !slices.Equal(a.Value("bias").Shape(), w[:1]) {
-		return op.RuntimeError("bias must have the shape %s, but has %s", tensor.ShapeString(w[:1]), tensor.ShapeString(a.Value("bias").Shape()))
+	if a.Has(arg.Bias) && !slices.Equal(a.Value(arg.Bias).Shape(), w[:1]) {
+		return op.RuntimeError("bias must have the shape %s, but has %s", tensor.ShapeString(w[:1]), tensor.ShapeString(a.Value(arg.Bias).Shape()))
 	}
 	return nil
 }
 
 func composeBilinear(b op.Builder, a op.Args) []op.Value {
-	x, y, w := a.Value("input1"), a.Value("input2"), a.Value("weight")
+	x, y, w := a.Value(arg.Input1), a.Value(arg.Input2), a.Value(arg.Weight)
 	o, i, j := w.Shape()[0], w.Shape()[1], w.Shape()[2]
 	batch := x.Shape()[:len(x.Shape())-1]
 	n := tensor.NumElements(batch)
 	left := sumProducts(b, b.Reshape(x, []int{n, 1, i, 1}), b.Op("unsqueeze", w, 0), []int{2})
 	out := sumProducts(b, left, b.Reshape(y, []int{n, 1, 1, j}), []int{3})
 	out = b.Reshape(out, append(slices.Clone(batch), o))
-	if a.Has("bias") {
-		out = b.Add(out, a.Value("bias"))
+	if a.Has(arg.Bias) {
+		out = b.Add(out, a.Value(arg.Bias))
 	}
 	return []op.Value{out}
 }
@@ -400,7 +401,7 @@ func crossProduct(sig string, names []string) *op.Def {
 		Sig:     sig,
 		Names:   names,
 		Doc:     "Cross product along a dimension of size 3: outᵢ = inputⱼ·otherₖ − inputₖ·otherⱼ for (i, j, k) cyclic; without dim along the first such dimension.",
-		Reject:  firstError(checkCross, rejectTypes("input", tensor.Bool, tensor.F16)),
+		Reject:  firstError(checkCross, rejectTypes(arg.Input, tensor.Bool, tensor.F16)),
 		Compose: composeCross,
 		Sample:  sampleCrossProduct,
 		Tol:     accumulating(func(op.Args) int { return 2 }, "each element is a difference of two products"),
@@ -415,12 +416,12 @@ func sampleCrossProduct(s *op.Sampler) []any {
 }
 
 func checkCross(a op.Args) error {
-	x, y := a.Value("input"), a.Value("other")
+	x, y := a.Value(arg.Input), a.Value(arg.Other)
 	if len(x.Shape()) != len(y.Shape()) {
 		return op.RuntimeError("input and other must have the same number of dimensions, but have %d and %d", len(x.Shape()), len(y.Shape()))
 	}
-	if len(x.Shape()) == 0 && a.Has("dim") {
-		return op.IndexError("dim is %d, but input and other have no dimensions", a.Int("dim"))
+	if len(x.Shape()) == 0 && a.Has(arg.Dim) {
+		return op.IndexError("dim is %d, but input and other have no dimensions", a.Int(arg.Dim))
 	}
 	dim, err := crossDim(a)
 	if err != nil {
@@ -436,9 +437,9 @@ func checkCross(a op.Args) error {
 }
 
 func crossDim(a op.Args) (int, error) {
-	s := a.Value("input").Shape()
-	if a.Has("dim") {
-		return wrapDim(a.Int("dim"), len(s))
+	s := a.Value(arg.Input).Shape()
+	if a.Has(arg.Dim) {
+		return wrapDim(a.Int(arg.Dim), len(s))
 	}
 	if d := slices.Index(s, 3); d >= 0 {
 		return d, nil
@@ -451,22 +452,24 @@ func composeCross(b op.Builder, a op.Args) []op.Value {
 	if err != nil {
 		op.Fail(err)
 	}
-	d := a.Value("input").DType()
+	d := a.Value(arg.Input).DType()
 	inner := d
 	if d == tensor.F32 {
 		inner = tensor.F64 // a product may overflow whose difference from the other does not
 	}
-	part := func(name string, i int) op.Value { return b.Cast(b.Op("narrow", a.Value(name), dim, i%3, 1), inner) }
+	part := func(name op.TensorArg, i int) op.Value {
+		return b.Cast(b.Op("narrow", a.Value(name), dim, i%3, 1), inner)
+	}
 	parts := make([]op.Value, 3)
 	for i := range parts {
-		parts[i] = b.Cast(b.Sub(b.Mul(part("input", i+1), part("other", i+2)), b.Mul(part("input", i+2), part("other", i+1))), d)
+		parts[i] = b.Cast(b.Sub(b.Mul(part(arg.Input, i+1), part(arg.Other, i+2)), b.Mul(part(arg.Input, i+2), part(arg.Other, i+1))), d)
 	}
 	return []op.Value{b.Op("contiguous", b.Op("cat", parts, dim))}
 }
 
 // factorKernels are the kernels of functions by elimination, which computes
 // in float64 or complex128.
-func factorKernels(name string, reals func(c *op.Run) error, complexes func(c *op.Run) error) []op.Kernel {
+func factorKernels(name op.TensorArg, reals func(c *op.Run) error, complexes func(c *op.Run) error) []op.Kernel {
 	ks := []op.Kernel{{Name: "real", When: op.DTypeIn(name, tensor.F32, tensor.F64), Run: reals}}
 	if complexes != nil {
 		ks = append(ks, op.Kernel{Name: "complex", When: op.DTypeIn(name, complexTypes...), Run: complexes})
@@ -475,7 +478,7 @@ func factorKernels(name string, reals func(c *op.Run) error, complexes func(c *o
 }
 
 // factors calls f with the elimination of each matrix of the named tensor.
-func factors[T kernel.Field](c *op.Run, name string, d tensor.DType, f func(i int, lu *kernel.LU[T])) {
+func factors[T kernel.Field](c *op.Run, name op.TensorArg, d tensor.DType, f func(i int, lu *kernel.LU[T])) {
 	x := c.Tensor(name)
 	n := sizeOf(x, 1)
 	data := contiguousData[T](x.Convert(d).Clone())
@@ -492,7 +495,7 @@ func columnMajor(shape []int) []int {
 	return s
 }
 
-func inverseOp(sig string, names []string, arg string) *op.Def {
+func inverseOp(sig string, names []string, arg op.TensorArg) *op.Def {
 	return &op.Def{
 		Sig:    sig,
 		Names:  names,
@@ -515,14 +518,14 @@ func inverseOpGrad(g *op.Grad) op.Value {
 	return g.Neg(g.Op("matmul", h, g.Op("matmul", g.G(), h)))
 }
 
-func inverseRun[T kernel.Field](arg string, d tensor.DType) func(c *op.Run) error {
+func inverseRun[T kernel.Field](arg op.TensorArg, d tensor.DType) func(c *op.Run) error {
 	return func(c *op.Run) error {
 		work := tensor.New(d, c.Out[0].Shape()...)
 		data := tensor.Data[T](work)
 		var err error
 		factors(c, arg, d, func(i int, lu *kernel.LU[T]) {
 			if k := lu.Zero(); k >= 0 {
-				err = &op.Error{Class: "_LinAlgError", Msg: "argument " + arg + " holds a singular matrix"}
+				err = &op.Error{Class: "_LinAlgError", Msg: "argument " + string(arg) + " holds a singular matrix"}
 				return
 			}
 			lu.Inverse(data[i*lu.N*lu.N:][:lu.N*lu.N])
@@ -542,7 +545,7 @@ func inverseNearRun[T kernel.Field](d tensor.DType) func(c *op.Run) error {
 		if slices.Contains([]tensor.DType{tensor.F32, tensor.C64}, c.Out[0].DType()) {
 			eps = 0x1p-23
 		}
-		factors(c, "input", d, func(i int, lu *kernel.LU[T]) {
+		factors(c, arg.Input, d, func(i int, lu *kernel.LU[T]) {
 			lu.Replace(eps)
 			dets[i] = lu.Det()
 			lu.Inverse(data[i*lu.N*lu.N:][:lu.N*lu.N])
@@ -553,7 +556,7 @@ func inverseNearRun[T kernel.Field](d tensor.DType) func(c *op.Run) error {
 	}
 }
 
-func detOp(sig string, names []string, arg string) *op.Def {
+func detOp(sig string, names []string, arg op.TensorArg) *op.Def {
 	return &op.Def{
 		Sig:     sig,
 		Names:   names,
@@ -578,7 +581,7 @@ func asMatrices(g *op.Grad, v op.Value) op.Value {
 	return g.Op("unsqueeze", g.Op("unsqueeze", v, -1), -1)
 }
 
-func detRun[T kernel.Field](arg string, d tensor.DType) func(c *op.Run) error {
+func detRun[T kernel.Field](arg op.TensorArg, d tensor.DType) func(c *op.Run) error {
 	return func(c *op.Run) error {
 		work := tensor.New(d, c.Out[0].Shape()...)
 		data := tensor.Data[T](work)
@@ -588,7 +591,7 @@ func detRun[T kernel.Field](arg string, d tensor.DType) func(c *op.Run) error {
 	}
 }
 
-func slogdetOp(sig string, names []string, arg string) *op.Def {
+func slogdetOp(sig string, names []string, arg op.TensorArg) *op.Def {
 	return &op.Def{
 		Sig:    sig,
 		Names:  names,
@@ -628,7 +631,7 @@ func turning(g *op.Grad, cot, sign op.Value) op.Value {
 	return g.Mul(g.Sub(z, conj(g, z)), 0.5)
 }
 
-func complexSlogdetRun(arg string) func(c *op.Run) error {
+func complexSlogdetRun(arg op.TensorArg) func(c *op.Run) error {
 	return func(c *op.Run) error {
 		factors(c, arg, tensor.C128, func(i int, lu *kernel.LU[complex128]) {
 			sign, log := lu.Sign, 0.0
@@ -648,7 +651,7 @@ func complexSlogdetRun(arg string) func(c *op.Run) error {
 	}
 }
 
-func slogdetRun(arg string) func(c *op.Run) error {
+func slogdetRun(arg op.TensorArg) func(c *op.Run) error {
 	return func(c *op.Run) error {
 		factors(c, arg, tensor.F64, func(i int, lu *kernel.LU[float64]) {
 			sign, log := lu.Sign, 0.0

@@ -3,19 +3,20 @@ package ops
 import (
 	"math"
 
+	"plumb/internal/arg"
 	"plumb/op"
 )
 
 // isMatrixNorm reports whether linalg.norm takes the norm of matrices by number.
 func isMatrixNorm(a op.Args) bool {
-	_, number := a.Any("ord").(op.Scalar)
-	return number && (len(a.Ints("dim")) == 2 || !a.Has("dim") && len(a.Value("input").Shape()) == 2)
+	_, number := a.Any(arg.Ord).(op.Scalar)
+	return number && (len(a.Ints(arg.DimInts)) == 2 || !a.Has(arg.Dim) && len(a.Value(arg.Input).Shape()) == 2)
 }
 
 // matrixDims returns the dimensions of rows and of columns.
 func matrixDims(a op.Args) ([]int, error) {
-	n, dims := len(a.Value("input").Shape()), a.Ints("dim")
-	if !a.Has("dim") {
+	n, dims := len(a.Value(arg.Input).Shape()), a.Ints(arg.DimInts)
+	if !a.Has(arg.Dim) {
 		dims = []int{-2, -1}
 	}
 	switch {
@@ -39,7 +40,7 @@ func matrixDims(a op.Args) ([]int, error) {
 }
 
 func checkMatrixNorm(a op.Args) error {
-	ord, number := a.Any("ord").(op.Scalar)
+	ord, number := a.Any(arg.Ord).(op.Scalar)
 	if number {
 		switch p := math.Abs(ord.Float()); {
 		case p == 2:
@@ -48,7 +49,7 @@ func checkMatrixNorm(a op.Args) error {
 			return op.RuntimeError("argument 'ord' of a matrix must be ±1, ±2 or ±inf, not %v", ord.Any())
 		}
 	}
-	switch p := a.Str("ord"); {
+	switch p := a.Str(arg.OrdStr); {
 	case number || p == "fro":
 	case p == "nuc":
 		return notUnderstood("matrix_norm", "ord='nuc'")
@@ -68,14 +69,14 @@ func matrixNorm(b op.Builder, a op.Args) op.Value {
 	if err != nil {
 		op.Fail(err)
 	}
-	x := a.Value("input")
-	if a.Has("dtype") {
-		x = b.Cast(x, a.DType("dtype"))
+	x := a.Value(arg.Input)
+	if a.Has(arg.DType) {
+		x = b.Cast(x, a.DType(arg.DType))
 	}
-	if a.Str("ord") == "fro" {
-		return b.Op("norm.reduce", x, 2.0, dims, a.Bool("keepdim"))
+	if a.Str(arg.OrdStr) == "fro" {
+		return b.Op("norm.reduce", x, 2.0, dims, a.Bool(arg.Keepdim))
 	}
-	p := a.Scalar("ord").Float()
+	p := a.Scalar(arg.Ord).Float()
 	inner, outer, best := dims[0], dims[1], "amax"
 	if math.IsInf(p, 0) {
 		inner, outer = outer, inner
@@ -85,7 +86,7 @@ func matrixNorm(b op.Builder, a op.Args) op.Value {
 	}
 	sums := b.Op("sum", b.Op("abs", x), []int{inner}, true)
 	out := b.Op(best, sums, []int{outer}, true)
-	return b.Reshape(out, reducedShape(x.Shape(), dims, a.Bool("keepdim")))
+	return b.Reshape(out, reducedShape(x.Shape(), dims, a.Bool(arg.Keepdim)))
 }
 
 func sampleMatrixNorm(s *op.Sampler) []any {

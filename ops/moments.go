@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -30,16 +31,16 @@ var productOps = []*op.Def{
 	{
 		Sig:   "prod.others(Tensor input) -> Tensor",
 		Doc:   "Each element of a matrix replaced by the product of the others in its row.",
-		SBP:   planes(1, "input"),
-		Infer: inferLike("input"),
+		SBP:   planes(1, arg.Input),
+		Infer: inferLike(arg.Input),
 		Kernels: []op.Kernel{
-			scanKernel("float32", op.DTypeIn("input", float32Set...), nil, kernel.OtherProducts[float32]),
-			scanKernel("float64", op.DTypeIn("input", tensor.F64), nil, kernel.OtherProducts[float64]),
-			scanKernel("complex", op.DTypeIn("input", complexTypes...), nil, kernel.OtherProducts[complex128]),
+			scanKernel("float32", op.DTypeIn(arg.Input, float32Set...), nil, kernel.OtherProducts[float32]),
+			scanKernel("float64", op.DTypeIn(arg.Input, tensor.F64), nil, kernel.OtherProducts[float64]),
+			scanKernel("complex", op.DTypeIn(arg.Input, complexTypes...), nil, kernel.OtherProducts[complex128]),
 		},
 		Grad:   othersGrad,
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Dims(2)...)} },
-		Tol:    ownMagnitude(accumulating(func(a op.Args) int { return sizeOf(a.Value("input"), 1) }, "a product of one row")),
+		Tol:    ownMagnitude(accumulating(func(a op.Args) int { return sizeOf(a.Value(arg.Input), 1) }, "a product of one row")),
 	},
 }
 
@@ -58,8 +59,8 @@ func sampleStatSome(s *op.Sampler) []any {
 }
 
 func prodGrad(g *op.Grad) {
-	g.To("input", func() op.Value {
-		x := g.Cast(g.Value("input"), workType(g.Out[0].DType()))
+	g.To(arg.Input, func() op.Value {
+		x := g.Cast(g.Value(arg.Input), workType(g.Out[0].DType()))
 		if tensor.NumElements(x.Shape()) == 0 {
 			return zeros(g, x)
 		}
@@ -111,8 +112,8 @@ func diagonalOnes(g *op.Grad, v op.Value, n int) op.Value {
 // othersGrad replaces x[i] by 1 in the i-th of n copies of a row, whose
 // products without x[j] are then the derivatives of result i by x[j].
 func othersGrad(g *op.Grad) {
-	g.To("input", func() op.Value {
-		x := g.Value("input")
+	g.To(arg.Input, func() op.Value {
+		x := g.Value(arg.Input)
 		rows, n := x.Shape()[0], x.Shape()[1]
 		if rows*n == 0 {
 			return zeros(g, x)
@@ -136,10 +137,10 @@ var countOps = []*op.Def{
 		SBP:    summing,
 		Infer:  inferStat(statIndexType),
 		Kernels: []op.Kernel{
-			rowKernel("integer", op.DTypeIn("input", integralSet...), nil, fixed(kernel.CountRow[int64])),
-			rowKernel("float32", op.DTypeIn("input", float32Set...), nil, fixed(kernel.CountRow[float32])),
-			rowKernel("float64", op.DTypeIn("input", tensor.F64), nil, fixed(kernel.CountRow[float64])),
-			rowKernel("complex", op.DTypeIn("input", complexTypes...), nil, fixed(kernel.CountRow[complex128])),
+			rowKernel("integer", op.DTypeIn(arg.Input, integralSet...), nil, fixed(kernel.CountRow[int64])),
+			rowKernel("float32", op.DTypeIn(arg.Input, float32Set...), nil, fixed(kernel.CountRow[float32])),
+			rowKernel("float64", op.DTypeIn(arg.Input, tensor.F64), nil, fixed(kernel.CountRow[float64])),
+			rowKernel("complex", op.DTypeIn(arg.Input, complexTypes...), nil, fixed(kernel.CountRow[complex128])),
 		},
 		Sample: func(s *op.Sampler) []any { args := sampleReduced(s); return args[:min(len(args), 2)] },
 		Tol:    exactTol("a count"),
@@ -149,7 +150,7 @@ var countOps = []*op.Def{
 		Names:  both("nansum"),
 		SBP:    summing,
 		Doc:    "Sum over the dimensions dim, all of them by default, of the elements that are not NaN.",
-		Reject: rejectTypes("input", complexTypes...),
+		Reject: rejectTypes(arg.Input, complexTypes...),
 		Infer:  inferStat(sumType),
 		Kernels: []op.Kernel{
 			sumKernel("integer", integralSet, func(out, in *tensor.Tensor, dims []int, _ int) {
@@ -158,7 +159,7 @@ var countOps = []*op.Def{
 			rowKernel("float32", resultOf(sumType, float32Set...), sumType, fixed(kernel.NanSumRow[float32])),
 			rowKernel("float64", resultOf(sumType, tensor.F64), sumType, fixed(kernel.NanSumRow[float64])),
 		},
-		Grad:   op.Gradient(func(g *op.Grad) op.Value { return g.Op("where", g.Op("isnan", g.Value("input")), 0.0, spread(g)) }),
+		Grad:   op.Gradient(func(g *op.Grad) op.Value { return g.Op("where", g.Op("isnan", g.Value(arg.Input)), 0.0, spread(g)) }),
 		Sample: sampleReduced,
 		Tol:    ownMagnitude(accumulating(statTerms, "a sum of Terms elements")),
 	},
@@ -170,8 +171,8 @@ var countOps = []*op.Def{
 		Reject: checkLogSumExp,
 		Infer:  inferStat(func(a op.Args) tensor.DType { return floatResult(statInputType(a)) }),
 		Kernels: []op.Kernel{
-			rowKernel("float32", op.DTypeIn("input", slices.Concat(float32Set, integralSet)...), nil, fixed(kernel.LogSumExpRow[float32])),
-			rowKernel("float64", op.DTypeIn("input", tensor.F64), nil, fixed(kernel.LogSumExpRow[float64])),
+			rowKernel("float32", op.DTypeIn(arg.Input, slices.Concat(float32Set, integralSet)...), nil, fixed(kernel.LogSumExpRow[float32])),
+			rowKernel("float64", op.DTypeIn(arg.Input, tensor.F64), nil, fixed(kernel.LogSumExpRow[float64])),
 		},
 		Grad:    op.Gradient(logsumexpGrad),
 		Sample:  sampleLogsumexp,
@@ -182,18 +183,18 @@ var countOps = []*op.Def{
 		Sig:    "nanmean(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
 		Names:  both("nanmean"),
 		Doc:    "Mean over the dimensions dim, all of them by default, of the elements that are not NaN.",
-		Reject: func(a op.Args) error { return rejectTypes("input", append(integralSet, complexTypes...)...)(a) },
+		Reject: func(a op.Args) error { return rejectTypes(arg.Input, append(integralSet, complexTypes...)...)(a) },
 		Sample: sampleReduced,
 		Tol:    accumulating(statTerms, "a sum of Terms elements, divided by their number"),
 	}, func(b op.Builder, a op.Args) op.Value {
-		x, dim, keep := a.Value("input"), op.Kw("dim", a.Any("dim")), op.Kw("keepdim", a.Any("keepdim"))
+		x, dim, keep := a.Value(arg.Input), op.Kw("dim", a.Any(arg.Dim)), op.Kw("keepdim", a.Any(arg.Keepdim))
 		count := b.Op("sum", b.Op("logical_not", b.Op("isnan", x)), dim, keep)
-		return b.Div(b.Op("nansum", x, dim, keep, op.Kw("dtype", a.Any("dtype"))), count)
+		return b.Div(b.Op("nansum", x, dim, keep, op.Kw("dtype", a.Any(arg.DType))), count)
 	}),
 }
 
 func logsumexpGrad(g *op.Grad) op.Value {
-	share := g.Op("exp", g.Sub(wide(g, g.Value("input")), keptLike(g, wide(g, g.Out[0]))))
+	share := g.Op("exp", g.Sub(wide(g, g.Value(arg.Input)), keptLike(g, wide(g, g.Out[0]))))
 	return g.Mul(keptLike(g, wide(g, g.G())), share)
 }
 
@@ -206,7 +207,7 @@ func checkLogSumExp(a op.Args) error {
 	switch {
 	case statInputType(a).IsComplex():
 		return op.RuntimeError("argument 'input' must not be complex")
-	case len(a.Ints("dim")) == 0 && len(a.Value("input").Shape()) > 0:
+	case len(a.Ints(arg.DimInts)) == 0 && len(a.Value(arg.Input).Shape()) > 0:
 		return op.RuntimeError("argument 'dim' must name a dimension")
 	}
 	return nil
@@ -223,10 +224,10 @@ func truthOf(id, doc string, i64 func([]int64) uint8, f32 func([]float32) uint8,
 		SBP:    reduced,
 		Infer:  inferStat(inferTruthOf),
 		Kernels: []op.Kernel{
-			rowKernel("integer", op.DTypeIn("input", integralSet...), nil, fixed(i64)),
-			rowKernel("float32", op.DTypeIn("input", float32Set...), nil, fixed(f32)),
-			rowKernel("float64", op.DTypeIn("input", tensor.F64), nil, fixed(f64)),
-			rowKernel("complex", op.DTypeIn("input", complexTypes...), nil, fixed(c128)),
+			rowKernel("integer", op.DTypeIn(arg.Input, integralSet...), nil, fixed(i64)),
+			rowKernel("float32", op.DTypeIn(arg.Input, float32Set...), nil, fixed(f32)),
+			rowKernel("float64", op.DTypeIn(arg.Input, tensor.F64), nil, fixed(f64)),
+			rowKernel("complex", op.DTypeIn(arg.Input, complexTypes...), nil, fixed(c128)),
 		},
 		Sample: sampleStatSome,
 		Tol:    exactTol("a truth value"),
@@ -324,9 +325,9 @@ func checkMoment(a op.Args) error {
 
 func momentCorrection(a op.Args) float64 {
 	switch {
-	case a.Has("correction"):
-		return a.Scalar("correction").Float()
-	case a.Has("unbiased") && !a.Bool("unbiased"):
+	case a.Has(arg.Correction):
+		return a.Scalar(arg.Correction).Float()
+	case a.Has(arg.Unbiased) && !a.Bool(arg.Unbiased):
 		return 0
 	}
 	return 1
@@ -344,7 +345,7 @@ func realPart(d tensor.DType) tensor.DType {
 }
 
 func momentKernel[T, D kernel.Lane](name string, ds []tensor.DType, root bool, variance, deviation func(correction float64) func(row, _ []T) (D, T)) op.Kernel {
-	return op.Kernel{Name: name, When: op.DTypeIn("input", ds...), Run: func(c *op.Run) error {
+	return op.Kernel{Name: name, When: op.DTypeIn(arg.Input, ds...), Run: func(c *op.Run) error {
 		dims, err := statDims(c.Args)
 		if err != nil {
 			return err
@@ -356,7 +357,7 @@ func momentKernel[T, D kernel.Lane](name string, ds []tensor.DType, root bool, v
 		if len(c.Out) > 1 {
 			means = c.Out[1]
 		}
-		kernel.ReducePairs(c.Out[0], means, c.Tensor("input"), dims, f(momentCorrection(c.Args)))
+		kernel.ReducePairs(c.Out[0], means, c.Tensor(arg.Input), dims, f(momentCorrection(c.Args)))
 		return nil
 	}}
 }
@@ -365,8 +366,8 @@ func momentKernel[T, D kernel.Lane](name string, ds []tensor.DType, root bool, v
 // deviation is not 0, ∂std/∂x = ∂var/∂x / (2·std). Of a scalar with n equal to
 // the correction it is infinite, as in PyTorch.
 func momentGrad(g *op.Grad, root bool) {
-	g.To("input", func() op.Value {
-		x := wide(g, g.Value("input"))
+	g.To(arg.Input, func() op.Value {
+		x := wide(g, g.Value(arg.Input))
 		n := float64(statTerms(g.Args))
 		var terms []op.Value
 		if v := g.Cot[0]; v != nil {

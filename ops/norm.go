@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -16,56 +17,56 @@ var normOps = []*op.Def{
 	{
 		Sig:     "softmax.backward(Tensor grad, Tensor output, int dim) -> Tensor",
 		Doc:     "Gradient of softmax from its result y: y·(grad − Σ grad·y).",
-		SBP:     anyOf(linear("grad"), alongOthers("grad", "output")),
-		Infer:   inferLike("grad"),
-		Kernels: floatKernels("grad", softmaxBackwardRun[float32](false), softmaxBackwardRun[float64](false)),
+		SBP:     anyOf(linear(arg.Grad), alongOthers(arg.Grad, arg.Output)),
+		Infer:   inferLike(arg.Grad),
+		Kernels: floatKernels(arg.Grad, softmaxBackwardRun[float32](false), softmaxBackwardRun[float64](false)),
 		Formula: softmaxBackwardFormula(false),
 		Grad:    softmaxBackwardGrad,
 		Sample:  sampleSoftmaxBackward,
-		Tol:     accumulating(softmaxTerms("grad"), "each element sums one product per entry of the dimension"),
+		Tol:     accumulating(softmaxTerms(arg.Grad), "each element sums one product per entry of the dimension"),
 	},
 	{
 		Sig:     "log_softmax.backward(Tensor grad, Tensor output, int dim) -> Tensor",
 		Doc:     "Gradient of log_softmax from its result y: grad − exp(y)·Σ grad.",
-		SBP:     anyOf(linear("grad"), alongOthers("grad", "output")),
-		Infer:   inferLike("grad"),
-		Kernels: floatKernels("grad", softmaxBackwardRun[float32](true), softmaxBackwardRun[float64](true)),
+		SBP:     anyOf(linear(arg.Grad), alongOthers(arg.Grad, arg.Output)),
+		Infer:   inferLike(arg.Grad),
+		Kernels: floatKernels(arg.Grad, softmaxBackwardRun[float32](true), softmaxBackwardRun[float64](true)),
 		Formula: softmaxBackwardFormula(true),
 		Grad:    logSoftmaxBackwardGrad,
 		Sample:  sampleSoftmaxBackward,
-		Tol:     accumulating(softmaxTerms("grad"), "each element sums one gradient per entry of the dimension"),
+		Tol:     accumulating(softmaxTerms(arg.Grad), "each element sums one gradient per entry of the dimension"),
 	},
 	{
 		Sig:     "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor",
 		Names:   []string{"torch.nn.functional.layer_norm", "torch.layer_norm"},
 		Doc:     "Normalises over the last dimensions: out = (input − mean)/√(var + eps)·weight + bias, var the biased variance.",
-		SBP:     anyOf(besidesNormalised("input"), affinely),
+		SBP:     anyOf(besidesNormalised(arg.Input), affinely),
 		Reject:  checkLayerNorm,
-		Infer:   inferLike("input"),
-		Kernels: floatKernels("input", layerNormRun[float32], layerNormRun[float64]),
+		Infer:   inferLike(arg.Input),
+		Kernels: floatKernels(arg.Input, layerNormRun[float32], layerNormRun[float64]),
 		Formula: layerNormFormula,
 		Grad:    layerNormGrad,
 		Sample:  sampleLayerNorm,
-		Tol:     accumulating(func(a op.Args) int { return tensor.NumElements(a.Ints("normalized_shape")) }, "mean and variance sum one term per normalised element"),
+		Tol:     accumulating(func(a op.Args) int { return tensor.NumElements(a.Ints(arg.NormalizedShape)) }, "mean and variance sum one term per normalised element"),
 	},
 	{
 		Sig:     "layer_norm.backward(Tensor grad, Tensor input, int[] normalized_shape, Tensor? weight, float eps) -> (Tensor input, Tensor weight, Tensor bias)",
 		Doc:     "Gradients of layer_norm with respect to input, weight and bias.",
-		SBP:     anyOf(linear("grad"), normalisedBackward, gradientOfWeighted),
+		SBP:     anyOf(linear(arg.Grad), normalisedBackward, gradientOfWeighted),
 		Infer:   inferLayerNormBackward,
-		Kernels: floatKernels("input", layerNormBackwardRun[float32], layerNormBackwardRun[float64]),
+		Kernels: floatKernels(arg.Input, layerNormBackwardRun[float32], layerNormBackwardRun[float64]),
 		Formula: func(b op.Builder, a op.Args) []op.Value { return rowNormal(b, a).backward(a) },
 		Grad:    layerNormSecond,
 		Sample:  sampleLayerNormBackward,
-		Tol:     accumulating(func(a op.Args) int { return tensor.NumElements(a.Value("input").Shape()) }, "sums over the normalised elements, and over the rows"),
+		Tol:     accumulating(func(a op.Args) int { return tensor.NumElements(a.Value(arg.Input).Shape()) }, "sums over the normalised elements, and over the rows"),
 	},
 	{
 		Sig:     "batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, float eps=1e-05) -> Tensor",
 		Names:   []string{"torch.nn.functional.batch_norm"},
 		Doc:     "Normalises each channel, dimension 1: out = (input − mean)/√(var + eps)·weight + bias, with the batch's mean and biased variance in training, else the running ones; training updates those given: running = (1 − momentum)·running + momentum·batch, with the unbiased variance.",
-		SBP:     anyOf(perChannel("nc*", ".c~", func(a op.Args) bool { return !a.Bool("training") }), affinely),
-		Mutates: []string{"running_mean", "running_var"},
-		Fixed:   []string{"running_mean", "running_var"},
+		SBP:     anyOf(perChannel("nc*", ".c~", func(a op.Args) bool { return !a.Bool(arg.Training) }), affinely),
+		Mutates: []op.TensorArg{arg.RunningMean, arg.RunningVar},
+		Fixed:   []op.Handle{arg.RunningMean, arg.RunningVar},
 		Reject:  checkBatchNorm,
 		Infer:   inferBatchNorm,
 		Kernels: batchNormKernels,
@@ -77,9 +78,9 @@ var normOps = []*op.Def{
 	{
 		Sig:     "batch_norm.backward(Tensor grad, Tensor input, Tensor? weight, float eps) -> (Tensor input, Tensor weight, Tensor bias)",
 		Doc:     "Gradients of batch_norm in training with respect to input, weight and bias.",
-		SBP:     anyOf(linear("grad"), axes("grad .c~, input .c~, weight c -> .c~, c, c"), gradientOfWeighted),
+		SBP:     anyOf(linear(arg.Grad), axes("grad .c~, input .c~, weight c -> .c~, c, c"), gradientOfWeighted),
 		Infer:   inferBatchNormBackward,
-		Kernels: floatKernels("input", batchNormBackwardRun[float32], batchNormBackwardRun[float64]),
+		Kernels: floatKernels(arg.Input, batchNormBackwardRun[float32], batchNormBackwardRun[float64]),
 		Formula: func(b op.Builder, a op.Args) []op.Value { return channelNormal(b, a).backward(a) },
 		Grad:    batchNormSecond,
 		Sample:  sampleBatchNormBackward,
@@ -90,7 +91,7 @@ var normOps = []*op.Def{
 		Doc:     "Mean and 1/√(var + eps) of each channel, dimension 1 of 3, which stay with size 1.",
 		SBP:     axes("input .c. -> .c."),
 		Infer:   inferBatchNormMoments,
-		Kernels: floatKernels("input", momentsRun[float32], momentsRun[float64]),
+		Kernels: floatKernels(arg.Input, momentsRun[float32], momentsRun[float64]),
 		Formula: momentsFormula,
 		Grad:    momentsGrad,
 		Sample:  sampleBatchNormMoments,
@@ -102,7 +103,7 @@ var normOps = []*op.Def{
 		Traits:  op.NoGrad,
 		SBP:     axes("input .c~, running_mean c, running_var c -> c"),
 		Infer:   inferBatchNormUpdate,
-		Kernels: floatKernels("input", updateRun[float32], updateRun[float64]),
+		Kernels: floatKernels(arg.Input, updateRun[float32], updateRun[float64]),
 		Sample:  sampleBatchNormUpdate,
 		Formula: runningFormula(false),
 		Tol:     accumulating(channelTerms, "mean and variance sum one term per element of the channel"),
@@ -110,32 +111,32 @@ var normOps = []*op.Def{
 }
 
 func softmaxBackwardGrad(g *op.Grad) {
-	c, y, dim := g.Value("grad"), g.Value("output"), g.Int("dim")
-	g.To("grad", func() op.Value { return g.Op("softmax.backward", g.G(), y, dim) })
-	g.To("output", func() op.Value {
+	c, y, dim := g.Value(arg.Grad), g.Value(arg.Output), g.Int(arg.Dim)
+	g.To(arg.Grad, func() op.Value { return g.Op("softmax.backward", g.G(), y, dim) })
+	g.To(arg.Output, func() op.Value {
 		direct := g.Mul(g.G(), g.Sub(c, sumOver(g, g.Mul(c, y), dim)))
 		return g.Sub(direct, g.Mul(c, sumOver(g, g.Mul(g.G(), y), dim)))
 	})
 }
 
 func logSoftmaxBackwardGrad(g *op.Grad) {
-	c, y, dim := g.Value("grad"), g.Value("output"), g.Int("dim")
+	c, y, dim := g.Value(arg.Grad), g.Value(arg.Output), g.Int(arg.Dim)
 	weighted := g.Mul(g.G(), g.Op("exp", y))
-	g.To("grad", func() op.Value { return g.Sub(g.G(), sumOver(g, weighted, dim)) })
-	g.To("output", func() op.Value { return g.Neg(g.Mul(weighted, sumOver(g, c, dim))) })
+	g.To(arg.Grad, func() op.Value { return g.Sub(g.G(), sumOver(g, weighted, dim)) })
+	g.To(arg.Output, func() op.Value { return g.Neg(g.Mul(weighted, sumOver(g, c, dim))) })
 }
 
 func layerNormGrad(g *op.Grad) {
-	x := g.Value("input")
+	x := g.Value(arg.Input)
 	cot := g.Cast(g.G(), x.DType())
-	d := g.All("layer_norm.backward", cot, x, g.Ints("normalized_shape"), g.Any("weight"), g.Float("eps"))
-	for i, name := range []string{"input", "weight", "bias"} {
+	d := g.All("layer_norm.backward", cot, x, g.Ints(arg.NormalizedShape), g.Any(arg.Weight), g.Float(arg.Eps))
+	for i, name := range []op.TensorArg{arg.Input, arg.Weight, arg.Bias} {
 		g.To(name, func() op.Value { return d[i] })
 	}
 }
 
 func inferLayerNormBackward(a op.Args) ([]op.Meta, error) {
-	x, n := a.Value("input"), a.Ints("normalized_shape")
+	x, n := a.Value(arg.Input), a.Ints(arg.NormalizedShape)
 	return []op.Meta{{DType: x.DType(), Shape: x.Shape()}, {DType: x.DType(), Shape: n}, {DType: x.DType(), Shape: n}}, nil
 }
 
@@ -146,13 +147,13 @@ func sampleLayerNormBackward(s *op.Sampler) []any {
 }
 
 func inferBatchNorm(a op.Args) ([]op.Meta, error) {
-	x := a.Value("input")
+	x := a.Value(arg.Input)
 	return one(x.DType(), x.Shape(), suggestedStrides(x, x.Shape())), nil
 }
 
 func inferBatchNormBackward(a op.Args) ([]op.Meta, error) {
-	x, d := a.Value("input"), a.Value("input").DType()
-	if w := a.Value("weight"); w != nil {
+	x, d := a.Value(arg.Input), a.Value(arg.Input).DType()
+	if w := a.Value(arg.Weight); w != nil {
 		d = w.DType()
 	}
 	c := x.Shape()[1:2]
@@ -165,7 +166,7 @@ func sampleBatchNormBackward(s *op.Sampler) []any {
 }
 
 func inferBatchNormMoments(a op.Args) ([]op.Meta, error) {
-	x := a.Value("input")
+	x := a.Value(arg.Input)
 	m := op.Meta{DType: x.DType(), Shape: []int{1, x.Shape()[1], 1}}
 	return []op.Meta{m, m}, nil
 }
@@ -175,7 +176,7 @@ func sampleBatchNormMoments(s *op.Sampler) []any {
 }
 
 func inferBatchNormUpdate(a op.Args) ([]op.Meta, error) {
-	m, v := a.Value("running_mean"), a.Value("running_var")
+	m, v := a.Value(arg.RunningMean), a.Value(arg.RunningVar)
 	return []op.Meta{{DType: m.DType(), Shape: m.Shape()}, {DType: v.DType(), Shape: v.Shape()}}, nil
 }
 
@@ -186,7 +187,7 @@ func sampleBatchNormUpdate(s *op.Sampler) []any {
 }
 
 // inferLike infers one contiguous result of the dtype and shape of the named tensor.
-func inferLike(name string) func(op.Args) ([]op.Meta, error) {
+func inferLike(name op.TensorArg) func(op.Args) ([]op.Meta, error) {
 	return func(a op.Args) ([]op.Meta, error) {
 		v := a.Value(name)
 		return one(v.DType(), v.Shape(), nil), nil
@@ -219,13 +220,13 @@ func softmaxDef(id, params string, names []string, logarithm bool) *op.Def {
 				op.Fail(err)
 			}
 			if tensor.NumElements(g.Out[0].Shape()) == 0 {
-				g.To("input", func() op.Value { return zeros(g, g.Value("input")) })
+				g.To(arg.Input, func() op.Value { return zeros(g, g.Value(arg.Input)) })
 				return
 			}
-			g.To("input", func() op.Value { return g.Op(backward, g.Cast(g.G(), g.Out[0].DType()), g.Out[0], dim) })
+			g.To(arg.Input, func() op.Value { return g.Op(backward, g.Cast(g.G(), g.Out[0].DType()), g.Out[0], dim) })
 		},
 		Sample: sampleSoftmax,
-		Tol:    accumulating(softmaxTerms("input"), "each element sums one exponential per entry of the dimension"),
+		Tol:    accumulating(softmaxTerms(arg.Input), "each element sums one exponential per entry of the dimension"),
 	}
 }
 
@@ -233,7 +234,7 @@ func inferSoftmax(a op.Args) ([]op.Meta, error) {
 	if _, err := softmaxDim(a); err != nil {
 		return nil, err
 	}
-	return one(softmaxType(a), a.Value("input").Shape(), nil), nil
+	return one(softmaxType(a), a.Value(arg.Input).Shape(), nil), nil
 }
 
 func sampleSoftmax(s *op.Sampler) []any {
@@ -244,11 +245,11 @@ func sampleSoftmax(s *op.Sampler) []any {
 
 // softmaxDim returns the dimension, which the functional form may choose.
 func softmaxDim(a op.Args) (int, error) {
-	n := len(a.Value("input").Shape())
+	n := len(a.Value(arg.Input).Shape())
 	switch {
-	case a.Has("dim"):
-		return wrapDim(a.Int("dim"), n)
-	case a.Sig.Index("_stacklevel") < 0:
+	case a.Has(arg.Dim):
+		return wrapDim(a.Int(arg.Dim), n)
+	case !a.Sig.Takes(arg.PrivateStacklevel):
 		return 0, op.RuntimeError("argument 'dim' must be int, not None")
 	case n == 0 || n == 1 || n == 3:
 		return 0, nil
@@ -257,10 +258,10 @@ func softmaxDim(a op.Args) (int, error) {
 }
 
 func softmaxType(a op.Args) tensor.DType {
-	if a.Has("dtype") {
-		return a.DType("dtype")
+	if a.Has(arg.DType) {
+		return a.DType(arg.DType)
 	}
-	return a.Value("input").DType()
+	return a.Value(arg.Input).DType()
 }
 
 func softmaxResult(ds ...tensor.DType) op.Pred {
@@ -271,10 +272,10 @@ func softmaxResult(ds ...tensor.DType) op.Pred {
 }
 
 // softmaxTerms counts the entries of the dimension of the named tensor.
-func softmaxTerms(name string) func(a op.Args) int {
+func softmaxTerms(name op.TensorArg) func(a op.Args) int {
 	return func(a op.Args) int {
 		s := a.Value(name).Shape()
-		if d, err := wrapDim(a.Int("dim"), len(s)); err == nil && len(s) > 0 {
+		if d, err := wrapDim(a.Int(arg.Dim), len(s)); err == nil && len(s) > 0 {
 			return s[d]
 		}
 		return 1
@@ -295,7 +296,7 @@ func softmaxRun[T float32 | float64](logarithm bool) func(c *op.Run) error {
 		if err != nil {
 			return err
 		}
-		x, out := c.Tensor("input"), c.Out[0]
+		x, out := c.Tensor(arg.Input), c.Out[0]
 		outer, n, inner := around(x.Shape(), dim)
 		if x.DType() != out.DType() {
 			x = x.Convert(out.DType())
@@ -314,9 +315,9 @@ func softmaxRun[T float32 | float64](logarithm bool) func(c *op.Run) error {
 
 func softmaxBackwardRun[T float32 | float64](logarithm bool) func(c *op.Run) error {
 	return func(c *op.Run) error {
-		g := c.Tensor("grad")
-		outer, n, inner := around(g.Shape(), c.Int("dim"))
-		kernel.SoftmaxBackward(outer, n, inner, contiguousData[T](once(g, c.Int("dim"))), contiguousData[T](c.Tensor("output")), tensor.Data[T](c.Out[0]), logarithm)
+		g := c.Tensor(arg.Grad)
+		outer, n, inner := around(g.Shape(), c.Int(arg.Dim))
+		kernel.SoftmaxBackward(outer, n, inner, contiguousData[T](once(g, c.Int(arg.Dim))), contiguousData[T](c.Tensor(arg.Output)), tensor.Data[T](c.Out[0]), logarithm)
 		return nil
 	}
 }
@@ -345,12 +346,12 @@ func sampleSoftmaxBackward(s *op.Sampler) []any {
 }
 
 func checkLayerNorm(a op.Args) error {
-	x, n := a.Value("input"), a.Ints("normalized_shape")
+	x, n := a.Value(arg.Input), a.Ints(arg.NormalizedShape)
 	lead := len(x.Shape()) - len(n)
 	if len(n) == 0 || lead < 0 || !slices.Equal(x.Shape()[lead:], n) {
 		return op.RuntimeError("normalized_shape=%s must be the last dimensions, at least one, of the input's size %s", tensor.ShapeString(n), tensor.ShapeString(x.Shape()))
 	}
-	for _, name := range []string{"weight", "bias"} {
+	for _, name := range []op.TensorArg{arg.Weight, arg.Bias} {
 		v := a.Value(name)
 		switch {
 		case v == nil:
@@ -365,8 +366,8 @@ func checkLayerNorm(a op.Args) error {
 
 // rowGroups are the rows that layer_norm normalises.
 func rowGroups(a op.Args) kernel.Groups {
-	n := a.Ints("normalized_shape")
-	x := a.Value("input").Shape()
+	n := a.Ints(arg.NormalizedShape)
+	x := a.Value(arg.Input).Shape()
 	return kernel.Groups{Outer: 1, Count: tensor.NumElements(x[:len(x)-len(n)]), Inner: tensor.NumElements(n)}
 }
 
@@ -376,7 +377,7 @@ func channelGroups(x op.Value) kernel.Groups {
 	return kernel.Groups{Outer: s[0], Count: s[1], Inner: tensor.NumElements(s[2:])}
 }
 
-func channelTerms(a op.Args) int { return channelSize(a.Value("input").Shape()) }
+func channelTerms(a op.Args) int { return channelSize(a.Value(arg.Input).Shape()) }
 
 // moments returns the mean and the variance of each group.
 func moments[T float32 | float64](d kernel.Groups, x []T) (mean, variance []float64) {
@@ -393,22 +394,22 @@ func statistics[T float32 | float64](d kernel.Groups, x []T, eps float64) (mean,
 }
 
 func affineOf[T float32 | float64](c *op.Run) kernel.Affine[T] {
-	return kernel.Affine[T]{Weight: contiguousData[T](c.Tensor("weight")), Bias: contiguousData[T](c.Tensor("bias"))}
+	return kernel.Affine[T]{Weight: contiguousData[T](c.Tensor(arg.Weight)), Bias: contiguousData[T](c.Tensor(arg.Bias))}
 }
 
 func layerNormRun[T float32 | float64](c *op.Run) error {
-	d, x := rowGroups(c.Args), contiguousData[T](c.Tensor("input"))
+	d, x := rowGroups(c.Args), contiguousData[T](c.Tensor(arg.Input))
 	mean, scale := moments(d, x)
-	kernel.InverseDeviation[T](scale, c.Float("eps")) // as PyTorch, which has float64 here in batch_norm alone
+	kernel.InverseDeviation[T](scale, c.Float(arg.Eps)) // as PyTorch, which has float64 here in batch_norm alone
 	kernel.NormaliseRows(d, x, mean, scale, affineOf[T](c), tensor.Data[T](c.Out[0]))
 	return nil
 }
 
 func layerNormBackwardRun[T float32 | float64](c *op.Run) error {
-	d, x, gy := rowGroups(c.Args), contiguousData[T](c.Tensor("input")), contiguousData[T](c.Tensor("grad"))
+	d, x, gy := rowGroups(c.Args), contiguousData[T](c.Tensor(arg.Input)), contiguousData[T](c.Tensor(arg.Grad))
 	mean, scale := moments(d, x)
-	kernel.InverseDeviation[T](scale, c.Float("eps"))
-	kernel.RowGrads(d, gy, x, mean, scale, contiguousData[T](c.Tensor("weight")), tensor.Data[T](c.Out[0]))
+	kernel.InverseDeviation[T](scale, c.Float(arg.Eps))
+	kernel.RowGrads(d, gy, x, mean, scale, contiguousData[T](c.Tensor(arg.Weight)), tensor.Data[T](c.Out[0]))
 	sumG, sumGX := make([]float64, d.Inner), make([]float64, d.Inner)
 	kernel.RowSums(d, gy, x, mean, scale, sumG, sumGX)
 	store(c.Out[1], sumGX)
@@ -437,25 +438,25 @@ func sampleLayerNorm(s *op.Sampler) []any {
 // checkBatchNorm follows PyTorch in the order of its rules, which decides the
 // class of a rejection, and in what it does not look at when there are no elements.
 func checkBatchNorm(a op.Args) error {
-	x := a.Value("input")
+	x := a.Value(arg.Input)
 	s := x.Shape()
 	switch {
-	case a.Bool("training") && len(s) == 0:
+	case a.Bool(arg.Training) && len(s) == 0:
 		return op.IndexError("expected an input of at least 2 dimensions, but got size []")
-	case a.Bool("training") && channelSize(s) == 1:
+	case a.Bool(arg.Training) && channelSize(s) == 1:
 		return op.ValueError("expected more than 1 value per channel when training, got input size %s", tensor.ShapeString(s))
 	case tensor.NumElements(s) == 0:
 		return checkFirstValues(a)
 	}
-	for _, name := range []string{"running_mean", "running_var"} {
-		if !a.Has(name) && !a.Bool("training") {
+	for _, name := range []op.TensorArg{arg.RunningMean, arg.RunningVar} {
+		if !a.Has(name) && !a.Bool(arg.Training) {
 			return op.RuntimeError("%s must be defined in evaluation mode", name)
 		}
 		if v := a.Value(name); v != nil && len(v.Shape()) != 1 {
 			return op.RuntimeError("%s must have 1 dimension, but has size %s", name, tensor.ShapeString(v.Shape()))
 		}
 	}
-	for _, name := range []string{"running_mean", "running_var", "weight", "bias"} {
+	for _, name := range []op.TensorArg{arg.RunningMean, arg.RunningVar, arg.Weight, arg.Bias} {
 		if err := checkChannelValues(x, name, a.Value(name)); err != nil {
 			return err
 		}
@@ -471,7 +472,7 @@ func channelSize(shape []int) int { return shape[0] * tensor.NumElements(shape[m
 
 // checkFirstValues rejects an affine parameter without a first element.
 func checkFirstValues(a op.Args) error {
-	for _, name := range []string{"weight", "bias"} {
+	for _, name := range []op.TensorArg{arg.Weight, arg.Bias} {
 		if v := a.Value(name); v != nil && (len(v.Shape()) == 0 || v.Shape()[0] == 0) {
 			return op.IndexError("%s must have a first element, but has size %s", name, tensor.ShapeString(v.Shape()))
 		}
@@ -481,7 +482,7 @@ func checkFirstValues(a op.Args) error {
 
 // checkChannelValues checks one of the tensors with a value per channel. Those
 // of a bfloat16 input may be float32.
-func checkChannelValues(x op.Value, name string, v op.Value) error {
+func checkChannelValues(x op.Value, name op.TensorArg, v op.Value) error {
 	channels := 0
 	if len(x.Shape()) > 1 {
 		channels = x.Shape()[1]
@@ -497,45 +498,45 @@ func checkChannelValues(x op.Value, name string, v op.Value) error {
 }
 
 var batchNormKernels = []op.Kernel{
-	{Name: "float32", When: op.DTypeIn("input", tensor.F32), Run: batchNormRun[float32]},
-	{Name: "float64", When: op.DTypeIn("input", tensor.F64), Run: batchNormRun[float64]},
-	{Name: "bfloat16", When: op.DTypeIn("input", tensor.BF16), Run: batchNormHalf},
+	{Name: "float32", When: op.DTypeIn(arg.Input, tensor.F32), Run: batchNormRun[float32]},
+	{Name: "float64", When: op.DTypeIn(arg.Input, tensor.F64), Run: batchNormRun[float64]},
+	{Name: "bfloat16", When: op.DTypeIn(arg.Input, tensor.BF16), Run: batchNormHalf},
 	{Name: "no elements", When: emptyInput, Priority: 1, Run: zeroResults},
 }
 
 var emptyInput = op.Pred{
 	Text:  "input without elements",
-	Holds: func(a op.Args) bool { return tensor.NumElements(a.Value("input").Shape()) == 0 },
+	Holds: func(a op.Args) bool { return tensor.NumElements(a.Value(arg.Input).Shape()) == 0 },
 }
 
 // batchNormHalf runs in float32 and rounds the running statistics back.
 func batchNormHalf(c *op.Run) error {
-	mean, variance := c.Tensor("running_mean"), c.Tensor("running_var")
+	mean, variance := c.Tensor(arg.RunningMean), c.Tensor(arg.RunningVar)
 	return inFloat32(func(w *op.Run) error {
 		if err := batchNormRun[float32](w); err != nil {
 			return err
 		}
-		if mean != nil && c.Bool("training") {
-			mean.CopyFrom(w.Tensor("running_mean"))
+		if mean != nil && c.Bool(arg.Training) {
+			mean.CopyFrom(w.Tensor(arg.RunningMean))
 		}
-		if variance != nil && c.Bool("training") {
-			variance.CopyFrom(w.Tensor("running_var"))
+		if variance != nil && c.Bool(arg.Training) {
+			variance.CopyFrom(w.Tensor(arg.RunningVar))
 		}
 		return nil
 	})(c)
 }
 
 func batchNormRun[T float32 | float64](c *op.Run) error {
-	d, x := channelGroups(c.Tensor("input")), contiguousData[T](c.Tensor("input"))
+	d, x := channelGroups(c.Tensor(arg.Input)), contiguousData[T](c.Tensor(arg.Input))
 	var mean, scale []float64
-	if c.Bool("training") {
+	if c.Bool(arg.Training) {
 		mean, scale = moments(d, x)
-		blend(c.Tensor("running_mean"), c.Tensor("running_mean"), mean, c.Float("momentum"))
-		blend(c.Tensor("running_var"), c.Tensor("running_var"), unbiased(d, scale), c.Float("momentum"))
+		blend(c.Tensor(arg.RunningMean), c.Tensor(arg.RunningMean), mean, c.Float(arg.Momentum))
+		blend(c.Tensor(arg.RunningVar), c.Tensor(arg.RunningVar), unbiased(d, scale), c.Float(arg.Momentum))
 	} else {
-		mean, scale = floats(c.Tensor("running_mean")), floats(c.Tensor("running_var"))
+		mean, scale = floats(c.Tensor(arg.RunningMean)), floats(c.Tensor(arg.RunningVar))
 	}
-	kernel.InverseDeviation[float64](scale, c.Float("eps"))
+	kernel.InverseDeviation[float64](scale, c.Float(arg.Eps))
 	writeTo(c.Out[0], func(y []T) { kernel.NormaliseGroups(d, x, mean, scale, affineOf[T](c), y) })
 	return nil
 }
@@ -567,53 +568,53 @@ func floats(t *tensor.Tensor) []float64 {
 }
 
 func updateRun[T float32 | float64](c *op.Run) error {
-	d, x := channelGroups(c.Tensor("input")), contiguousData[T](c.Tensor("input"))
+	d, x := channelGroups(c.Tensor(arg.Input)), contiguousData[T](c.Tensor(arg.Input))
 	mean, variance := moments(d, x)
-	momentum := c.Float("momentum")
-	if !c.Has("momentum") {
-		momentum = 1 / c.Tensor("batches").Float(0)
+	momentum := c.Float(arg.Momentum)
+	if !c.Has(arg.Momentum) {
+		momentum = 1 / c.Tensor(arg.Batches).Float(0)
 	}
 	if len(x) == 0 {
-		c.Out[0].CopyFrom(c.Tensor("running_mean"))
-		c.Out[1].CopyFrom(c.Tensor("running_var"))
+		c.Out[0].CopyFrom(c.Tensor(arg.RunningMean))
+		c.Out[1].CopyFrom(c.Tensor(arg.RunningVar))
 		return nil
 	}
-	blend(c.Out[0], c.Tensor("running_mean"), mean, momentum)
-	blend(c.Out[1], c.Tensor("running_var"), unbiased(d, variance), momentum)
+	blend(c.Out[0], c.Tensor(arg.RunningMean), mean, momentum)
+	blend(c.Out[1], c.Tensor(arg.RunningVar), unbiased(d, variance), momentum)
 	return nil
 }
 
 func batchNormBackwardRun[T float32 | float64](c *op.Run) error {
-	d, x, gy := channelGroups(c.Tensor("input")), contiguousData[T](c.Tensor("input")), contiguousData[T](c.Tensor("grad"))
-	mean, scale := statistics(d, x, c.Float("eps"))
+	d, x, gy := channelGroups(c.Tensor(arg.Input)), contiguousData[T](c.Tensor(arg.Input)), contiguousData[T](c.Tensor(arg.Grad))
+	mean, scale := statistics(d, x, c.Float(arg.Eps))
 	sumG, sumGX := make([]float64, d.Count), make([]float64, d.Count)
-	kernel.GroupGrads(d, gy, x, mean, scale, contiguousData[T](c.Tensor("weight")), tensor.Data[T](c.Out[0])[:len(x)], sumG, sumGX)
+	kernel.GroupGrads(d, gy, x, mean, scale, contiguousData[T](c.Tensor(arg.Weight)), tensor.Data[T](c.Out[0])[:len(x)], sumG, sumGX)
 	store(c.Out[1], sumGX)
 	store(c.Out[2], sumG)
 	return nil
 }
 
 func momentsRun[T float32 | float64](c *op.Run) error {
-	mean, scale := statistics(channelGroups(c.Tensor("input")), contiguousData[T](c.Tensor("input")), c.Float("eps"))
+	mean, scale := statistics(channelGroups(c.Tensor(arg.Input)), contiguousData[T](c.Tensor(arg.Input)), c.Float(arg.Eps))
 	store(c.Out[0], mean)
 	store(c.Out[1], scale)
 	return nil
 }
 
 func batchNormGrad(g *op.Grad) {
-	x := g.Value("input")
+	x := g.Value(arg.Input)
 	if tensor.NumElements(x.Shape()) == 0 {
-		for _, name := range []string{"input", "weight", "bias"} {
+		for _, name := range []op.TensorArg{arg.Input, arg.Weight, arg.Bias} {
 			g.To(name, func() op.Value { return zeros(g, g.Value(name)) })
 		}
 		return
 	}
 	cot := g.Cast(g.G(), x.DType())
-	if g.Bool("training") {
-		d := g.All("batch_norm.backward", cot, x, g.Any("weight"), g.Float("eps"))
-		g.To("input", func() op.Value { return d[0] })
-		g.To("weight", func() op.Value { return g.Reshape(d[1], g.Value("weight").Shape()) })
-		g.To("bias", func() op.Value { return g.Reshape(d[2], g.Value("bias").Shape()) })
+	if g.Bool(arg.Training) {
+		d := g.All("batch_norm.backward", cot, x, g.Any(arg.Weight), g.Float(arg.Eps))
+		g.To(arg.Input, func() op.Value { return d[0] })
+		g.To(arg.Weight, func() op.Value { return g.Reshape(d[1], g.Value(arg.Weight).Shape()) })
+		g.To(arg.Bias, func() op.Value { return g.Reshape(d[2], g.Value(arg.Bias).Shape()) })
 		return
 	}
 	batchNormEvalGrad(g, x, cot)
@@ -627,21 +628,21 @@ func batchNormEvalGrad(g *op.Grad, x, cot op.Value) {
 	}
 	channel[1] = x.Shape()[1]
 	others := slices.DeleteFunc(allDims(len(channel)), func(d int) bool { return d == 1 })
-	scale := g.Div(1.0, g.Op("sqrt", g.Add(wide(g, g.Value("running_var")), g.Float("eps"))))
-	g.To("input", func() op.Value {
+	scale := g.Div(1.0, g.Op("sqrt", g.Add(wide(g, g.Value(arg.RunningVar)), g.Float(arg.Eps))))
+	g.To(arg.Input, func() op.Value {
 		factor := scale
-		if w := g.Value("weight"); w != nil {
+		if w := g.Value(arg.Weight); w != nil {
 			factor = g.Mul(scale, g.Reshape(wide(g, w), scale.Shape()))
 		}
 		return g.Mul(wide(g, cot), g.Reshape(factor, channel))
 	})
-	g.To("weight", func() op.Value {
-		centred := g.Sub(wide(g, x), g.Reshape(wide(g, g.Value("running_mean")), channel))
+	g.To(arg.Weight, func() op.Value {
+		centred := g.Sub(wide(g, x), g.Reshape(wide(g, g.Value(arg.RunningMean)), channel))
 		d := g.Mul(g.Op("sum", g.Mul(wide(g, cot), centred), op.Kw("dim", others)), scale)
-		return g.Reshape(d, g.Value("weight").Shape())
+		return g.Reshape(d, g.Value(arg.Weight).Shape())
 	})
-	g.To("bias", func() op.Value {
-		return g.Reshape(g.Op("sum", wide(g, cot), op.Kw("dim", others)), g.Value("bias").Shape())
+	g.To(arg.Bias, func() op.Value {
+		return g.Reshape(g.Op("sum", wide(g, cot), op.Kw("dim", others)), g.Value(arg.Bias).Shape())
 	})
 }
 
@@ -652,9 +653,9 @@ func groups3(g *op.Grad, v op.Value, d kernel.Groups) op.Value {
 
 // momentsGrad uses ∂mean/∂x = 1/n and ∂s/∂x = −s²·x̂/n.
 func momentsGrad(g *op.Grad) {
-	x := g.Value("input")
+	x := g.Value(arg.Input)
 	n := float64(x.Shape()[0] * x.Shape()[2])
-	g.To("input", func() op.Value {
+	g.To(arg.Input, func() op.Value {
 		var terms []op.Value
 		if g.Cot[0] != nil {
 			terms = append(terms, g.Expand(g.Div(g.Cot[0], n), x.Shape()))

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 )
@@ -41,10 +42,10 @@ func (p *projection) derivative(u, v op.Value) op.Value {
 // is the shape, in 3 dimensions, of the weight, and others are the
 // dimensions along which the weight repeats.
 func normSecond(g *op.Grad, d kernel.Groups, param, others []int) {
-	x := g.Value("input")
-	p := projectionAt(g, groups3(g, x, d), d, g.Float("eps"))
-	c, u := groups3(g, g.Value("grad"), d), groups3(g, g.Value("grad"), d)
-	weight := g.Value("weight")
+	x := g.Value(arg.Input)
+	p := projectionAt(g, groups3(g, x, d), d, g.Float(arg.Eps))
+	c, u := groups3(g, g.Value(arg.Grad), d), groups3(g, g.Value(arg.Grad), d)
+	weight := g.Value(arg.Weight)
 	if weight != nil {
 		weight = g.Cast(g.Reshape(weight, param), x.DType())
 		u = g.Mul(c, weight)
@@ -59,7 +60,7 @@ func normSecond(g *op.Grad, d kernel.Groups, param, others []int) {
 	if g.Cot[2] != nil {
 		toBias = g.Cast(g.Reshape(g.Cot[2], param), x.DType())
 	}
-	g.To("grad", func() op.Value {
+	g.To(arg.Grad, func() op.Value {
 		var terms []op.Value
 		if v != nil {
 			jv := p.apply(v)
@@ -76,7 +77,7 @@ func normSecond(g *op.Grad, d kernel.Groups, param, others []int) {
 		}
 		return g.Reshape(addAll(g, terms), x.Shape())
 	})
-	g.To("input", func() op.Value {
+	g.To(arg.Input, func() op.Value {
 		var terms []op.Value
 		if v != nil {
 			terms = append(terms, p.derivative(u, v))
@@ -89,11 +90,11 @@ func normSecond(g *op.Grad, d kernel.Groups, param, others []int) {
 		}
 		return g.Reshape(addAll(g, terms), x.Shape())
 	})
-	g.To("weight", func() op.Value {
+	g.To(arg.Weight, func() op.Value {
 		if v == nil {
 			return nil
 		}
-		return g.Reshape(sumOver(g, g.Mul(c, p.apply(v)), others...), g.Value("weight").Shape())
+		return g.Reshape(sumOver(g, g.Mul(c, p.apply(v)), others...), g.Value(arg.Weight).Shape())
 	})
 }
 
@@ -112,6 +113,6 @@ func layerNormSecond(g *op.Grad) {
 }
 
 func batchNormSecond(g *op.Grad) {
-	d := channelGroups(g.Value("input"))
+	d := channelGroups(g.Value(arg.Input))
 	normSecond(g, d, []int{1, d.Count, 1}, []int{0, 2})
 }

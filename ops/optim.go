@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"plumb/internal/arg"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -68,7 +69,7 @@ func update(d *op.Def, steps func(u updating) []op.Value) *op.Def {
 	d.Traits = op.NoGrad
 	d.Reject = checkUpdate
 	d.Compose = func(b op.Builder, a op.Args) []op.Value {
-		if !a.Value("param").DType().IsComplex() {
+		if !a.Value(arg.Param).DType().IsComplex() {
 			return steps(updating{b, a})
 		}
 		out := steps(updating{b, a.MapValues(func(v op.Value) op.Value {
@@ -78,7 +79,7 @@ func update(d *op.Def, steps func(u updating) []op.Value) *op.Def {
 			return v
 		})})
 		for i, v := range out {
-			if len(v.Shape()) > len(a.Value("param").Shape()) {
+			if len(v.Shape()) > len(a.Value(arg.Param).Shape()) {
 				out[i] = b.Op("view_as_complex", b.Op("contiguous", v))
 			}
 		}
@@ -93,7 +94,7 @@ var updateNumbers = []string{"step", "lr"}
 // checkUpdate rejects parameters that are not floating, and gradients and
 // states of another dtype or shape than the parameter's.
 func checkUpdate(a op.Args) error {
-	p := a.Value("param")
+	p := a.Value(arg.Param)
 	if !p.DType().IsDifferentiable() {
 		return op.RuntimeError("argument 'param' must be floating or complex, not %s", p.DType())
 	}
@@ -124,12 +125,12 @@ type updating struct {
 
 // gradient returns ±grad, with weight decay added.
 func (u updating) gradient() op.Value {
-	g := u.Value("grad")
-	if u.Sig.Index("maximize") >= 0 && u.Bool("maximize") {
+	g := u.Value(arg.Grad)
+	if u.Sig.Takes(arg.Maximize) && u.Bool(arg.Maximize) {
 		g = u.Neg(g)
 	}
-	if decay := u.Float("weight_decay"); decay != 0 {
-		g = u.Op("add", g, u.Value("param"), op.Kw("alpha", decay))
+	if decay := u.Float(arg.WeightDecay); decay != 0 {
+		g = u.Op("add", g, u.Value(arg.Param), op.Kw("alpha", decay))
 	}
 	return g
 }
@@ -185,10 +186,10 @@ func (u updating) wide(v op.Value) op.Value {
 }
 
 // like casts a result back: 0-d parameters and float64 numbers promote.
-func (u updating) like(v op.Value) op.Value { return u.Cast(v, u.Value("param").DType()) }
+func (u updating) like(v op.Value) op.Value { return u.Cast(v, u.Value(arg.Param).DType()) }
 
 // steps returns step in float64, in which PyTorch computes what depends on it.
-func (u updating) steps() op.Value { return u.Cast(u.Value("step"), tensor.F64) }
+func (u updating) steps() op.Value { return u.Cast(u.Value(arg.Step), tensor.F64) }
 
 // unbiased returns 1 − βᵗ.
 func (u updating) unbiased(beta float64, t op.Value) op.Value {
@@ -196,108 +197,108 @@ func (u updating) unbiased(beta float64, t op.Value) op.Value {
 }
 
 func updateSGD(u updating) []op.Value {
-	d, momentum := u.gradient(), u.Float("momentum")
+	d, momentum := u.gradient(), u.Float(arg.Momentum)
 	if momentum == 0 {
-		return []op.Value{u.descend(u.Value("param"), d, u.Any("lr"))}
+		return []op.Value{u.descend(u.Value(arg.Param), d, u.Any(arg.LRFloat))}
 	}
-	buf := u.Value("momentum_buffer")
+	buf := u.Value(arg.MomentumBuffer)
 	if buf == nil {
 		buf = u.Op("clone", d)
 	} else {
-		buf = u.Op("add", u.Mul(buf, momentum), d, op.Kw("alpha", 1-u.Float("dampening")))
+		buf = u.Op("add", u.Mul(buf, momentum), d, op.Kw("alpha", 1-u.Float(arg.Dampening)))
 	}
-	if u.Bool("nesterov") {
+	if u.Bool(arg.Nesterov) {
 		d = u.Op("add", d, buf, op.Kw("alpha", momentum))
 	} else {
 		d = buf
 	}
-	return []op.Value{u.descend(u.Value("param"), d, u.Any("lr")), buf}
+	return []op.Value{u.descend(u.Value(arg.Param), d, u.Any(arg.LRFloat)), buf}
 }
 
 // adam applies Adam to p with the gradient g.
 func (u updating) adam(p, g op.Value) []op.Value {
 	t := u.Add(u.steps(), 1)
-	beta1, beta2 := u.Float("beta1"), u.Float("beta2")
-	m, v := u.average(u.Value("exp_avg"), g, beta1), u.squares(u.Value("exp_avg_sq"), g, beta2)
-	states := []op.Value{m, v, u.Add(u.Value("step"), 1)}
+	beta1, beta2 := u.Float(arg.Beta1), u.Float(arg.Beta2)
+	m, v := u.average(u.Value(arg.ExpAvg), g, beta1), u.squares(u.Value(arg.ExpAvgSq), g, beta2)
+	states := []op.Value{m, v, u.Add(u.Value(arg.Step), 1)}
 	largest := v
-	if old := u.Value("max_exp_avg_sq"); old != nil {
+	if old := u.Value(arg.MaxExpAvgSq); old != nil {
 		largest = u.Op("maximum", old, v)
 		states = append(states, largest)
 	}
 	root := u.like(u.Div(u.Op("sqrt", largest), u.Op("sqrt", u.unbiased(beta2, t))))
-	size := u.Div(u.Any("lr"), u.unbiased(beta1, t))
-	return append([]op.Value{u.descendRatio(p, m, u.Add(root, u.Float("eps")), size)}, states...)
+	size := u.Div(u.Any(arg.LRFloat), u.unbiased(beta1, t))
+	return append([]op.Value{u.descendRatio(p, m, u.Add(root, u.Float(arg.Eps)), size)}, states...)
 }
 
-func updateAdam(u updating) []op.Value { return u.adam(u.Value("param"), u.gradient()) }
+func updateAdam(u updating) []op.Value { return u.adam(u.Value(arg.Param), u.gradient()) }
 
 func updateAdamW(u updating) []op.Value {
-	g, decay := u.Value("grad"), u.Float("weight_decay")
-	if u.Bool("maximize") {
+	g, decay := u.Value(arg.Grad), u.Float(arg.WeightDecay)
+	if u.Bool(arg.Maximize) {
 		g = u.Neg(g)
 	}
 	var keep any
-	if lr, ok := u.Any("lr").(op.Scalar); ok {
+	if lr, ok := u.Any(arg.LRFloat).(op.Scalar); ok {
 		keep = 1 - float64(lr.Float()*decay)
 	} else {
-		keep = u.Sub(1, u.Mul(u.Any("lr"), decay))
+		keep = u.Sub(1, u.Mul(u.Any(arg.LRFloat), decay))
 	}
-	return u.adam(u.like(u.Mul(u.Value("param"), keep)), g)
+	return u.adam(u.like(u.Mul(u.Value(arg.Param), keep)), g)
 }
 
 func updateRAdam(u updating) []op.Value {
 	g, t := u.gradient(), u.Add(u.steps(), 1)
-	beta1, beta2 := u.Float("beta1"), u.Float("beta2")
-	m, v := u.average(u.Value("exp_avg"), g, beta1), u.squares(u.Value("exp_avg_sq"), g, beta2)
+	beta1, beta2 := u.Float(arg.Beta1), u.Float(arg.Beta2)
+	m, v := u.average(u.Value(arg.ExpAvg), g, beta1), u.squares(u.Value(arg.ExpAvgSq), g, beta2)
 	unbiased := u.unbiased(beta2, t)
 	limit := 2/(1-beta2) - 1
 	rho := u.Sub(limit, u.Div(u.Mul(u.Mul(t, 2), u.Op("pow", beta2, t)), unbiased))
 	over := u.Mul(u.Mul(u.Sub(rho, 4), u.Sub(rho, 2)), limit)
 	rect := u.Op("sqrt", u.Div(over, u.Mul(rho, (limit-4)*(limit-2))))
-	scale := u.Div(u.Op("sqrt", unbiased), u.Add(u.wide(u.Op("sqrt", v)), u.Float("eps")))
+	scale := u.Div(u.Op("sqrt", unbiased), u.Add(u.wide(u.Op("sqrt", v)), u.Float(arg.Eps)))
 	scale = u.Op("where", u.Op("gt", rho, 5), u.Mul(scale, rect), 1.0)
-	d := u.Mul(u.like(u.Div(m, u.unbiased(beta1, t))), u.Any("lr"))
-	p := u.Cast(u.Sub(u.wide(u.Value("param")), u.Mul(u.wide(d), scale)), u.Value("param").DType())
-	return []op.Value{p, m, v, u.Add(u.Value("step"), 1)}
+	d := u.Mul(u.like(u.Div(m, u.unbiased(beta1, t))), u.Any(arg.LRFloat))
+	p := u.Cast(u.Sub(u.wide(u.Value(arg.Param)), u.Mul(u.wide(d), scale)), u.Value(arg.Param).DType())
+	return []op.Value{p, m, v, u.Add(u.Value(arg.Step), 1)}
 }
 
 func updateRMSprop(u updating) []op.Value {
-	g, alpha := u.gradient(), u.Float("alpha")
-	v := u.squares(u.Value("square_avg"), g, alpha)
+	g, alpha := u.gradient(), u.Float(arg.AlphaFloat)
+	v := u.squares(u.Value(arg.SquareAvg), g, alpha)
 	states := []op.Value{v}
 	root := v
-	if old := u.Value("grad_avg"); old != nil {
+	if old := u.Value(arg.GradAvg); old != nil {
 		avg := u.average(old, g, alpha)
 		states = append(states, avg)
 		root = u.Op("addcmul", v, avg, avg, op.Kw("value", -1))
 	}
-	root = u.Add(u.Op("sqrt", root), u.Float("eps"))
-	p, lr := u.Value("param"), u.Any("lr")
-	buf := u.Value("momentum_buffer")
+	root = u.Add(u.Op("sqrt", root), u.Float(arg.Eps))
+	p, lr := u.Value(arg.Param), u.Any(arg.LRFloat)
+	buf := u.Value(arg.MomentumBuffer)
 	if buf == nil {
 		return append([]op.Value{u.descendQuotient(p, g, root, lr)}, states...)
 	}
-	buf = u.Op("addcdiv", u.Mul(buf, u.Float("momentum")), g, root)
+	buf = u.Op("addcdiv", u.Mul(buf, u.Float(arg.Momentum)), g, root)
 	return append([]op.Value{u.descend(p, buf, lr)}, append(states, buf)...)
 }
 
 func updateAdagrad(u updating) []op.Value {
 	g := u.gradient()
-	sum := u.Op("addcmul", u.Value("sum"), g, g)
-	slow := u.Add(u.Mul(u.steps(), u.Float("lr_decay")), 1)
-	root := u.Add(u.Op("sqrt", sum), u.Float("eps"))
-	p := u.descendRatio(u.Value("param"), g, root, u.Div(u.Any("lr"), slow))
-	return []op.Value{p, sum, u.Add(u.Value("step"), 1)}
+	sum := u.Op("addcmul", u.Value(arg.Sum), g, g)
+	slow := u.Add(u.Mul(u.steps(), u.Float(arg.LRDecay)), 1)
+	root := u.Add(u.Op("sqrt", sum), u.Float(arg.Eps))
+	p := u.descendRatio(u.Value(arg.Param), g, root, u.Div(u.Any(arg.LRFloat), slow))
+	return []op.Value{p, sum, u.Add(u.Value(arg.Step), 1)}
 }
 
 func updateAdadelta(u updating) []op.Value {
-	g, rho, eps := u.gradient(), u.Float("rho"), u.Float("eps")
-	v := u.squares(u.Value("square_avg"), g, rho)
+	g, rho, eps := u.gradient(), u.Float(arg.Rho), u.Float(arg.Eps)
+	v := u.squares(u.Value(arg.SquareAvg), g, rho)
 	root := u.Op("sqrt", u.Add(v, eps))
-	acc := u.Value("acc_delta")
+	acc := u.Value(arg.AccDelta)
 	d := u.Mul(u.Div(u.Op("sqrt", u.Add(acc, eps)), root), g)
-	return []op.Value{u.descend(u.Value("param"), d, u.Any("lr")), v, u.squares(acc, d, rho)}
+	return []op.Value{u.descend(u.Value(arg.Param), d, u.Any(arg.LRFloat)), v, u.squares(acc, d, rho)}
 }
 
 // sampleUpdate draws a parameter, a gradient, the named states, which are

@@ -13,12 +13,12 @@ import (
 
 // updates are the operators that take a learning rate.
 func updates() []*op.Def {
-	return slices.DeleteFunc(slices.Clone(ops.Table().Defs()), func(d *op.Def) bool { return d.Sigs()[0].Index("lr") < 0 })
+	return slices.DeleteFunc(slices.Clone(ops.Table().Defs()), func(d *op.Def) bool { return !d.Sigs()[0].Takes(op.AnyArg("lr")) })
 }
 
 func withArg(call *op.Call, name string, v any) *op.Call {
 	vals := slices.Clone(call.Args.Vals)
-	vals[call.Args.Sig.Index(name)] = v
+	vals[call.Args.Sig.Index(op.AnyArg(name))] = v
 	return &op.Call{Def: call.Def, Args: op.Args{Sig: call.Args.Sig, Vals: vals}}
 }
 

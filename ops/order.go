@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -13,13 +14,13 @@ import (
 var orderOps = []*op.Def{
 	{
 		Sig:     "flip(Tensor input, int[] dims) -> Tensor",
-		SBP:     anyOf(linear("input"), besides(dimsOf("dims"), "input")),
+		SBP:     anyOf(linear(arg.Input), besides(dimsOf(arg.Dims), arg.Input)),
 		Names:   both("flip"),
 		Doc:     "Reverses the order of the entries of the dimensions.",
 		Traits:  op.Involution,
 		Infer:   inferFlip,
 		Kernels: []op.Kernel{{Name: "copy", Run: runFlip}},
-		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Op("flip", g.G(), g.Ints("dims")) }),
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Op("flip", g.G(), g.Ints(arg.Dims)) }),
 		Sample:  sampleFlip,
 		Tol:     ownMagnitude(exactTol("a copy")),
 	},
@@ -71,11 +72,11 @@ var orderOps = []*op.Def{
 }
 
 func composeRepeat(b op.Builder, a op.Args) []op.Value {
-	return vals(repeatedAlong(b, a.Value("input"), a.Ints("repeats")))
+	return vals(repeatedAlong(b, a.Value(arg.Input), a.Ints(arg.RepeatsInts)))
 }
 
 func composeTile(b op.Builder, a op.Args) []op.Value {
-	x, n := a.Value("input"), a.Ints("dims")
+	x, n := a.Value(arg.Input), a.Ints(arg.Dims)
 	if k := len(x.Shape()) - len(n); k > 0 {
 		n = append(slices.Repeat([]int{1}, k), n...)
 	}
@@ -91,7 +92,7 @@ func sampleRepeatInterleave(s *op.Sampler) []any {
 }
 
 func inferFlip(a op.Args) ([]op.Meta, error) {
-	v := a.Value("input")
+	v := a.Value(arg.Input)
 	_, err := flippedDims(a)
 	return one(v.DType(), v.Shape(), denseStrides(v)), err
 }
@@ -125,7 +126,7 @@ func flips(name string, least, dim int) *op.Def {
 		Doc:    "Reverses the order of the entries of a dimension, as flip does.",
 		Traits: op.Involution,
 		Compose: func(b op.Builder, a op.Args) []op.Value {
-			x := a.Value("input")
+			x := a.Value(arg.Input)
 			if len(x.Shape()) < least {
 				op.Fail(op.RuntimeError("Input must be >= %d-d.", least))
 			}
@@ -137,14 +138,14 @@ func flips(name string, least, dim int) *op.Def {
 }
 
 func flippedDims(a op.Args) ([]int, error) {
-	if len(a.Ints("dims")) == 0 {
+	if len(a.Ints(arg.Dims)) == 0 {
 		return nil, nil
 	}
-	return wrapDims(a.Ints("dims"), len(a.Value("input").Shape()))
+	return wrapDims(a.Ints(arg.Dims), len(a.Value(arg.Input).Shape()))
 }
 
 func runFlip(c *op.Run) error {
-	out, in := c.Out[0], c.Tensor("input")
+	out, in := c.Out[0], c.Tensor(arg.Input)
 	if out.Dim() == 0 {
 		out.CopyFrom(in)
 		return nil
@@ -162,7 +163,7 @@ func runFlip(c *op.Run) error {
 }
 
 func checkRot90(a op.Args) error {
-	dims, n := a.Ints("dims"), len(a.Value("input").Shape())
+	dims, n := a.Ints(arg.Dims), len(a.Value(arg.Input).Shape())
 	if len(dims) != 2 {
 		return op.RuntimeError("expected total rotation dims == 2, but got dims = %d", len(dims))
 	}
@@ -181,8 +182,8 @@ func checkRot90(a op.Args) error {
 }
 
 func rot90(b op.Builder, a op.Args) []op.Value {
-	x, dims := a.Value("input"), a.Ints("dims")
-	switch ((a.Int("k") % 4) + 4) % 4 {
+	x, dims := a.Value(arg.Input), a.Ints(arg.Dims)
+	switch ((a.Int(arg.K) % 4) + 4) % 4 {
 	case 1:
 		return vals(b.Op("transpose", b.Op("flip", x, dims[1:]), dims[0], dims[1]))
 	case 2:
@@ -194,7 +195,7 @@ func rot90(b op.Builder, a op.Args) []op.Value {
 }
 
 func checkRoll(a op.Args) error {
-	shifts, dims := a.Ints("shifts"), a.Ints("dims")
+	shifts, dims := a.Ints(arg.Shifts), a.Ints(arg.Dims)
 	switch {
 	case len(shifts) == 0:
 		return op.RuntimeError("`shifts` required")
@@ -203,11 +204,11 @@ func checkRoll(a op.Args) error {
 	case len(shifts) != len(dims):
 		return op.RuntimeError("shifts and dimensions must align. shifts: %d, dims:%d", len(shifts), len(dims))
 	}
-	if len(a.Value("input").Shape()) == 0 {
+	if len(a.Value(arg.Input).Shape()) == 0 {
 		return op.IndexError("Dimension specified as %d but tensor has no dimensions", dims[0])
 	}
 	for _, d := range dims {
-		if _, err := wrapDim(d, len(a.Value("input").Shape())); err != nil {
+		if _, err := wrapDim(d, len(a.Value(arg.Input).Shape())); err != nil {
 			return err
 		}
 	}
@@ -215,8 +216,8 @@ func checkRoll(a op.Args) error {
 }
 
 func roll(b op.Builder, a op.Args) op.Value {
-	x := a.Value("input")
-	shifts, dims := a.Ints("shifts"), a.Ints("dims")
+	x := a.Value(arg.Input)
+	shifts, dims := a.Ints(arg.Shifts), a.Ints(arg.Dims)
 	if len(dims) == 0 {
 		flat := b.Reshape(b.Op("contiguous", x), []int{tensor.NumElements(x.Shape())})
 		return b.Reshape(rolled(b, flat, shifts[0], 0), x.Shape())
@@ -238,8 +239,8 @@ func rolled(b op.Builder, x op.Value, shift, dim int) op.Value {
 }
 
 func checkRepeat(a op.Args) error {
-	repeats := a.Ints("repeats")
-	if len(repeats) < len(a.Value("input").Shape()) {
+	repeats := a.Ints(arg.RepeatsInts)
+	if len(repeats) < len(a.Value(arg.Input).Shape()) {
 		return op.RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
 	}
 	for _, n := range repeats {
@@ -275,21 +276,21 @@ func sampleRepeat(s *op.Sampler) []any {
 }
 
 func interleaved(b op.Builder, a op.Args) op.Value {
-	if a.Value("repeats") != nil {
+	if a.Value(arg.Repeats) != nil {
 		return interleavedBy(b, a)
 	}
-	x, n := a.Value("input"), a.Int("repeats")
+	x, n := a.Value(arg.Input), a.Int(arg.RepeatsInt)
 	if n < 0 {
 		op.Fail(op.RuntimeError("repeats can not be negative"))
 	}
 	d := 0
-	if a.Has("dim") {
+	if a.Has(arg.Dim) {
 		d = must(entryDim(a))
 	} else {
 		x = b.Op("flatten", x)
 	}
 	shape := x.Shape()
-	if size := a.Any("output_size"); size != nil && size != n*shape[d] {
+	if size := a.Any(arg.OutputSize); size != nil && size != n*shape[d] {
 		op.Fail(op.RuntimeError("allocated size does not match required size"))
 	}
 	wide := slices.Insert(slices.Clone(shape), d+1, n)
@@ -301,14 +302,14 @@ func interleaved(b op.Builder, a op.Args) op.Value {
 // interleavedBy reads how often each entry is repeated, which the result's
 // shape depends on.
 func interleavedBy(b op.Builder, a op.Args) op.Value {
-	x, d := a.Value("input"), 0
-	if a.Has("dim") {
+	x, d := a.Value(arg.Input), 0
+	if a.Has(arg.Dim) {
 		d = must(entryDim(a))
 	} else {
 		x = b.Op("flatten", x)
 	}
-	picks := repeatedEntries(a.Value("repeats"), x.Shape()[d])
-	if size := a.Any("output_size"); size != nil && size != len(picks) {
+	picks := repeatedEntries(a.Value(arg.Repeats), x.Shape()[d])
+	if size := a.Any(arg.OutputSize); size != nil && size != len(picks) {
 		op.Fail(op.RuntimeError("allocated size does not match required size"))
 	}
 	shape, single := slices.Clone(x.Shape()), slices.Repeat([]int{1}, len(x.Shape()))
@@ -348,9 +349,9 @@ func repeatedEntries(repeats op.Value, n int) []any {
 
 // entryDim returns the wrapped dim of a tensor that has dimensions.
 func entryDim(a op.Args) (int, error) {
-	n := len(a.Value("input").Shape())
+	n := len(a.Value(arg.Input).Shape())
 	if n == 0 {
-		return 0, op.IndexError("Dimension specified as %d but tensor has no dimensions", a.Int("dim"))
+		return 0, op.IndexError("Dimension specified as %d but tensor has no dimensions", a.Int(arg.Dim))
 	}
-	return wrapDim(a.Int("dim"), n)
+	return wrapDim(a.Int(arg.Dim), n)
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -19,7 +20,7 @@ var orderStatOps = []*op.Def{
 		Names:   both("mode"),
 		Doc:     "Most frequent element along dim, the smallest of several, and the last index at which it occurs.",
 		SBP:     reduced,
-		Reject:  firstError(statNonEmpty(op.IndexError), rejectTypes("input", complexTypes...)),
+		Reject:  firstError(statNonEmpty(op.IndexError), rejectTypes(arg.Input, complexTypes...)),
 		Infer:   inferStatPair(statInputType, statIndexType),
 		Kernels: pairKernels(kernel.ModeRow[int64], kernel.ModeRow[float32], kernel.ModeRow[float64]),
 		Grad:    maxDimGrad,
@@ -39,19 +40,19 @@ var orderStatOps = []*op.Def{
 		Infer:         inferBincount,
 		Kernels:       []op.Kernel{{Name: "count", Run: bincountRun}},
 		Sample:        sampleBincount,
-		Tol:           accumulating(func(a op.Args) int { return tensor.NumElements(a.Value("input").Shape()) }, "a sum of at most Terms weights"),
+		Tol:           accumulating(func(a op.Args) int { return tensor.NumElements(a.Value(arg.Input).Shape()) }, "a sum of at most Terms weights"),
 	},
 	{
 		Sig:    "histc(Tensor input, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
 		Names:  both("histc"),
 		Doc:    "Counts of the elements in equal intervals from min to max, the range of the elements when these are equal; the last interval has its end.",
 		Traits: op.NoGrad,
-		SBP:    provided(func(a op.Args) bool { return a.Scalar("min").Float() != a.Scalar("max").Float() }, summing),
+		SBP:    provided(func(a op.Args) bool { return a.Scalar(arg.Min).Float() != a.Scalar(arg.Max).Float() }, summing),
 		Reject: checkHistc,
-		Infer:  func(a op.Args) ([]op.Meta, error) { return one(statInputType(a), []int{a.Int("bins")}, nil), nil },
+		Infer:  func(a op.Args) ([]op.Meta, error) { return one(statInputType(a), []int{a.Int(arg.Bins)}, nil), nil },
 		Kernels: []op.Kernel{
-			{Name: "float32", When: op.DTypeIn("input", float32Set...), Run: histcRun[float32]},
-			{Name: "float64", When: op.DTypeIn("input", tensor.F64), Run: histcRun[float64]},
+			{Name: "float32", When: op.DTypeIn(arg.Input, float32Set...), Run: histcRun[float32]},
+			{Name: "float64", When: op.DTypeIn(arg.Input, tensor.F64), Run: histcRun[float64]},
 		},
 		Sample: sampleHistc,
 		Tol:    exactTol("a count"),
@@ -62,7 +63,7 @@ var orderStatOps = []*op.Def{
 		Doc:    "Differences of neighbours along dim, n times: out[i] = input[i+1] − input[i], with prepend and append joined on first. Of bools, whether they differ.",
 		Reject: checkDiff,
 		Sample: sampleDiff,
-		Tol:    accumulating(func(a op.Args) int { return 1 << min(max(a.Int("n"), 0), 20) }, "a sum of 2ⁿ terms"),
+		Tol:    accumulating(func(a op.Args) int { return 1 << min(max(a.Int(arg.N), 0), 20) }, "a sum of 2ⁿ terms"),
 	}, differences),
 }
 
@@ -110,7 +111,7 @@ func medianAll(id, nan string, without bool) *op.Def {
 		Traits:        op.Monotone,
 		Doc:           "Median of all elements, the lower one of two; " + nan + ". Its gradient is spread evenly over all elements that equal it.",
 		NotSplittable: dependsOnAll,
-		Reject:        firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...), rejectEmptyIntegers),
+		Reject:        firstError(rejectTypes(arg.Input, append(complexTypes, tensor.Bool)...), rejectEmptyIntegers),
 		Infer:         inferStat(statInputType),
 		Kernels:       medianKernels(without),
 		Grad:          op.Gradient(medianAllGrad),
@@ -120,8 +121,8 @@ func medianAll(id, nan string, without bool) *op.Def {
 }
 
 func medianAllGrad(g *op.Grad) op.Value {
-	if tensor.NumElements(g.Value("input").Shape()) == 0 {
-		return zeros(g, g.Value("input"))
+	if tensor.NumElements(g.Value(arg.Input).Shape()) == 0 {
+		return zeros(g, g.Value(arg.Input))
 	}
 	return spreadEvenly(g)
 }
@@ -133,7 +134,7 @@ func medianDim(id, nan string, without bool) *op.Def {
 		Traits:  op.Monotone,
 		Doc:     "Medians along dim, the lower one of two, and the index of each that a stable sort gives; " + nan + ". The gradient goes to that index.",
 		SBP:     reduced,
-		Reject:  firstError(statNonEmpty(op.IndexError), rejectTypes("input", append(complexTypes, tensor.Bool)...)),
+		Reject:  firstError(statNonEmpty(op.IndexError), rejectTypes(arg.Input, append(complexTypes, tensor.Bool)...)),
 		Infer:   inferStatPair(statInputType, statIndexType),
 		Kernels: medianKernels(without),
 		Grad:    maxDimGrad,
@@ -144,9 +145,9 @@ func medianDim(id, nan string, without bool) *op.Def {
 
 func medianKernels(without bool) []op.Kernel {
 	return []op.Kernel{
-		{Name: "integer", When: op.DTypeIn("input", integerTypes...), Run: medianRun[int64](without)},
-		{Name: "float32", When: op.DTypeIn("input", float32Set...), Run: medianRun[float32](without)},
-		{Name: "float64", When: op.DTypeIn("input", tensor.F64), Run: medianRun[float64](without)},
+		{Name: "integer", When: op.DTypeIn(arg.Input, integerTypes...), Run: medianRun[int64](without)},
+		{Name: "float32", When: op.DTypeIn(arg.Input, float32Set...), Run: medianRun[float32](without)},
+		{Name: "float64", When: op.DTypeIn(arg.Input, tensor.F64), Run: medianRun[float64](without)},
 	}
 }
 
@@ -160,14 +161,14 @@ func medianRun[T float32 | float64 | int64](without bool) func(c *op.Run) error 
 		if len(c.Out) > 1 {
 			indices = c.Out[1]
 		}
-		kernel.Medians[T](c.Out[0], indices, c.Tensor("input"), dims, without)
+		kernel.Medians[T](c.Out[0], indices, c.Tensor(arg.Input), dims, without)
 		return nil
 	}
 }
 
 // rejectEmptyIntegers rejects what has no NaN to result in.
 func rejectEmptyIntegers(a op.Args) error {
-	v := a.Value("input")
+	v := a.Value(arg.Input)
 	if v.DType().IsInt() && tensor.NumElements(v.Shape()) == 0 {
 		return op.RuntimeError("argument 'input' has no elements, and its dtype %s no NaN", v.DType())
 	}
@@ -189,9 +190,9 @@ func quantileDef(id, nan string, without bool) *op.Def {
 		Tol:      accumulating(func(op.Args) int { return 2 }, "an interpolation between two inputs, which may cancel"),
 	}, func(b op.Builder, a op.Args) op.Value {
 		x := rowsLast(b, a)
-		p := b.All("quantile.places", x, a.Any("q"), a.Str("interpolation"), without)
+		p := b.All("quantile.places", x, a.Any(arg.QFloat), a.Str(arg.Interpolation), without)
 		lower := b.Op("gather", x, -1, p[0])
-		if between := a.Str("interpolation"); between != "linear" && between != "midpoint" {
+		if between := a.Str(arg.Interpolation); between != "linear" && between != "midpoint" {
 			return quantileResult(b, a, lower)
 		}
 		upper, weight := b.Op("gather", x, -1, p[1]), p[2]
@@ -201,29 +202,29 @@ func quantileDef(id, nan string, without bool) *op.Def {
 	})
 }
 
-func constantQuantile(a op.Args) []string {
-	if a.Str("interpolation") != "linear" {
-		return []string{"q"} // the rank that is chosen is constant between jumps
+func constantQuantile(a op.Args) []op.TensorArg {
+	if a.Str(arg.Interpolation) != "linear" {
+		return []op.TensorArg{arg.Q} // the rank that is chosen is constant between jumps
 	}
 	return nil
 }
 
 // quantilesIn returns the quantiles of a call.
 func quantilesIn[T float32 | float64](c *op.Run) []T {
-	if q, ok := c.Any("q").(float64); ok {
+	if q, ok := c.Any(arg.QFloat).(float64); ok {
 		return []T{T(q)}
 	}
-	return contiguousData[T](c.Tensor("q"))
+	return contiguousData[T](c.Tensor(arg.Q))
 }
 
 // rowsLast brings the reduced dimension to the end.
 func rowsLast(b op.Builder, a op.Args) op.Value {
-	x := a.Value("input")
+	x := a.Value(arg.Input)
 	shape := x.Shape()
-	if !a.Has("dim") || len(shape) == 0 {
+	if !a.Has(arg.Dim) || len(shape) == 0 {
 		return b.Reshape(x, []int{tensor.NumElements(shape)})
 	}
-	d, err := wrapDim(a.Int("dim"), len(shape))
+	d, err := wrapDim(a.Int(arg.Dim), len(shape))
 	if err != nil {
 		op.Fail(err)
 	}
@@ -237,7 +238,7 @@ func quantileResult(b op.Builder, a op.Args, v op.Value) op.Value {
 	if err != nil {
 		op.Fail(err)
 	}
-	if q := a.Value("q"); q == nil || len(q.Shape()) == 0 {
+	if q := a.Value(arg.Q); q == nil || len(q.Shape()) == 0 {
 		return b.Reshape(v, shape)
 	}
 	n := len(shape)
@@ -248,20 +249,20 @@ func quantileResult(b op.Builder, a op.Args, v op.Value) op.Value {
 var interpolations = []string{"linear", "lower", "higher", "midpoint", "nearest"}
 
 func checkQuantile(a op.Args) error {
-	x := a.Value("input")
+	x := a.Value(arg.Input)
 	if d := x.DType(); d != tensor.F32 && d != tensor.F64 {
 		return op.RuntimeError("argument 'input' must be float32 or float64, not %s", d)
 	}
 	if tensor.NumElements(x.Shape()) == 0 {
 		return op.RuntimeError("argument 'input' must have an element")
 	}
-	if !slices.Contains(interpolations, a.Str("interpolation")) {
-		return op.RuntimeError("argument 'interpolation' must be one of linear, lower, higher, midpoint and nearest, not %q", a.Str("interpolation"))
+	if !slices.Contains(interpolations, a.Str(arg.Interpolation)) {
+		return op.RuntimeError("argument 'interpolation' must be one of linear, lower, higher, midpoint and nearest, not %q", a.Str(arg.Interpolation))
 	}
-	if q := a.Value("q"); q != nil {
+	if q := a.Value(arg.Q); q != nil {
 		return checkQuantiles(q, x.DType())
 	}
-	if q, _ := a.Any("q").(float64); !(q >= 0 && q <= 1) {
+	if q, _ := a.Any(arg.QFloat).(float64); !(q >= 0 && q <= 1) {
 		return op.RuntimeError("argument 'q' must lie in [0, 1], but is %v", q)
 	}
 	return nil
@@ -304,19 +305,19 @@ var quantilePlaces = &op.Def{
 	SBP:   axes("input *., q q -> *q | input *., q  -> *."),
 	Infer: inferQuantilePlaces,
 	Kernels: []op.Kernel{
-		{Name: "float32", When: op.DTypeIn("input", tensor.F32), Run: placesRun[float32]},
-		{Name: "float64", When: op.DTypeIn("input", tensor.F64), Run: placesRun[float64]},
+		{Name: "float32", When: op.DTypeIn(arg.Input, tensor.F32), Run: placesRun[float32]},
+		{Name: "float64", When: op.DTypeIn(arg.Input, tensor.F64), Run: placesRun[float64]},
 	},
-	Grad:   op.GradientOf("q", quantilePlacesGrad),
+	Grad:   op.GradientOf(arg.Q, quantilePlacesGrad),
 	Sample: sampleQuantilePlaces,
 	Tol:    ulpTol(4, "a rank"),
 }
 
 func inferQuantilePlaces(a op.Args) ([]op.Meta, error) {
-	x := a.Value("input")
+	x := a.Value(arg.Input)
 	shape := slices.Clone(x.Shape())
 	shape[len(shape)-1] = 1
-	if q := a.Value("q"); q != nil {
+	if q := a.Value(arg.Q); q != nil {
 		shape[len(shape)-1] = tensor.NumElements(q.Shape())
 	}
 	place, weight := op.Meta{DType: tensor.I64, Shape: shape}, op.Meta{DType: x.DType(), Shape: shape}
@@ -324,10 +325,10 @@ func inferQuantilePlaces(a op.Args) ([]op.Meta, error) {
 }
 
 func quantilePlacesGrad(g *op.Grad) op.Value {
-	if g.Cot[2] == nil || g.Str("interpolation") != "linear" {
+	if g.Cot[2] == nil || g.Str(arg.Interpolation) != "linear" {
 		return nil
 	}
-	q := g.Value("q")
+	q := g.Value(arg.Q)
 	slope := g.Op("where", g.Op("eq", g.Out[3], 0), 0.0, g.Mul(g.Cot[2], g.Out[3]))
 	slope = g.SumTo(slope, []int{tensor.NumElements(q.Shape())})
 	return g.Reshape(slope, q.Shape())
@@ -339,7 +340,7 @@ func sampleQuantilePlaces(s *op.Sampler) []any {
 
 func placesRun[T float32 | float64](c *op.Run) error {
 	var f func(rank float64) (lower, upper, weight float64)
-	switch c.Str("interpolation") {
+	switch c.Str(arg.Interpolation) {
 	case "lower":
 		f = func(r float64) (float64, float64, float64) { return math.Floor(r), math.Floor(r), 0 }
 	case "higher":
@@ -354,17 +355,17 @@ func placesRun[T float32 | float64](c *op.Run) error {
 	kernel.QuantilePlaces(kernel.Places[T]{
 		Lower: tensor.Data[int64](c.Out[0]), Upper: tensor.Data[int64](c.Out[1]),
 		Weight: tensor.Data[T](c.Out[2]), Span: tensor.Data[T](c.Out[3]),
-	}, c.Tensor("input"), quantilesIn[T](c), f, c.Bool("without_nan"))
+	}, c.Tensor(arg.Input), quantilesIn[T](c), f, c.Bool(arg.WithoutNan))
 	return nil
 }
 
 func checkBincount(a op.Args) error {
-	x, w := a.Value("input"), a.Value("weights")
+	x, w := a.Value(arg.Input), a.Value(arg.Weights)
 	switch {
 	case !x.DType().IsInt() || x.DType() == tensor.Bool:
 		return op.RuntimeError("not implemented for argument 'input' of dtype %s", x.DType())
-	case a.Int("minlength") < 0:
-		return op.RuntimeError("argument 'minlength' must not be negative, but is %d", a.Int("minlength"))
+	case a.Int(arg.Minlength) < 0:
+		return op.RuntimeError("argument 'minlength' must not be negative, but is %d", a.Int(arg.Minlength))
 	case len(x.Shape()) != 1:
 		return op.RuntimeError("argument 'input' must have 1 dimension, but has size %s", tensor.ShapeString(x.Shape()))
 	case w != nil && x.Shape()[0] > 0 && !slices.Equal(w.Shape(), x.Shape()):
@@ -375,11 +376,11 @@ func checkBincount(a op.Args) error {
 
 // bins returns the number of results, which depends on the elements.
 func bins(a op.Args) (int, error) {
-	t, err := elementsOf(a.Value("input"), "input")
+	t, err := elementsOf(a.Value(arg.Input), "input")
 	if err != nil {
 		return 0, err
 	}
-	n := a.Int("minlength")
+	n := a.Int(arg.Minlength)
 	for i := range t.Len() {
 		v := int(real(t.At(i)))
 		if v < 0 {
@@ -391,9 +392,9 @@ func bins(a op.Args) (int, error) {
 }
 
 func binType(a op.Args) tensor.DType {
-	w := a.Value("weights")
+	w := a.Value(arg.Weights)
 	switch {
-	case w == nil || tensor.NumElements(w.Shape()) == 0 || tensor.NumElements(a.Value("input").Shape()) == 0:
+	case w == nil || tensor.NumElements(w.Shape()) == 0 || tensor.NumElements(a.Value(arg.Input).Shape()) == 0:
 		return tensor.I64
 	case w.DType() == tensor.F32:
 		return tensor.F32
@@ -402,10 +403,10 @@ func binType(a op.Args) tensor.DType {
 }
 
 func bincountRun(c *op.Run) error {
-	x, out := c.Tensor("input").Convert(tensor.I64), c.Out[0]
+	x, out := c.Tensor(arg.Input).Convert(tensor.I64), c.Out[0]
 	sums := make([]float64, out.Len())
 	places := contiguousData[int64](x)
-	if w := c.Tensor("weights"); w != nil && len(places) > 0 {
+	if w := c.Tensor(arg.Weights); w != nil && len(places) > 0 {
 		for i, v := range floats(w) {
 			sums[places[i]] += v
 		}
@@ -420,9 +421,9 @@ func bincountRun(c *op.Run) error {
 
 func checkHistc(a op.Args) error {
 	switch {
-	case a.Int("bins") <= 0:
-		return op.RuntimeError("argument 'bins' must be positive, but is %d", a.Int("bins"))
-	case a.Scalar("max").Float() < a.Scalar("min").Float():
+	case a.Int(arg.Bins) <= 0:
+		return op.RuntimeError("argument 'bins' must be positive, but is %d", a.Int(arg.Bins))
+	case a.Scalar(arg.Max).Float() < a.Scalar(arg.Min).Float():
 		return op.RuntimeError("argument 'max' must not be smaller than 'min'")
 	}
 	return nil
@@ -430,8 +431,8 @@ func checkHistc(a op.Args) error {
 
 // histcRange returns the range of the intervals.
 func histcRange(c *op.Run) (lo, hi float64, err error) {
-	lo, hi = c.Scalar("min").Float(), c.Scalar("max").Float()
-	if x := c.Tensor("input"); lo == hi && x.Len() > 0 {
+	lo, hi = c.Scalar(arg.Min).Float(), c.Scalar(arg.Max).Float()
+	if x := c.Tensor(arg.Input); lo == hi && x.Len() > 0 {
 		values := floats(x)
 		lo, hi = slices.Min(values), slices.Max(values)
 	}
@@ -449,22 +450,22 @@ func histcRun[T float32 | float64](c *op.Run) error {
 	if err != nil {
 		return err
 	}
-	counts := make([]float64, c.Int("bins"))
-	kernel.Histogram(counts, contiguousData[T](toFloat32(c.Tensor("input"))), T(lo), T(hi))
+	counts := make([]float64, c.Int(arg.Bins))
+	kernel.Histogram(counts, contiguousData[T](toFloat32(c.Tensor(arg.Input))), T(lo), T(hi))
 	store(c.Out[0], counts)
 	return nil
 }
 
 func checkDiff(a op.Args) error {
-	shape := a.Value("input").Shape()
+	shape := a.Value(arg.Input).Shape()
 	if len(shape) == 0 {
 		return op.RuntimeError("argument 'input' must have at least 1 dimension")
 	}
-	d, err := wrapDim(a.Int("dim"), len(shape))
+	d, err := wrapDim(a.Int(arg.Dim), len(shape))
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"prepend", "append"} {
+	for _, name := range []op.TensorArg{arg.Prepend, arg.Append} {
 		v := a.Value(name)
 		if v == nil {
 			continue
@@ -482,22 +483,22 @@ func checkDiff(a op.Args) error {
 }
 
 func differences(b op.Builder, a op.Args) op.Value {
-	x := a.Value("input")
-	d, err := wrapDim(a.Int("dim"), len(x.Shape()))
+	x := a.Value(arg.Input)
+	d, err := wrapDim(a.Int(arg.Dim), len(x.Shape()))
 	if err != nil {
 		op.Fail(err)
 	}
-	if parts := valuesOf(a, []string{"prepend", "input", "append"}); len(parts) > 1 {
+	if parts := valuesOf(a, []op.Handle{arg.Prepend, arg.Input, arg.Append}); len(parts) > 1 {
 		x = b.Op("cat", parts, d)
 	}
 	subtract := "sub"
 	if x.DType() == tensor.Bool {
 		subtract = "ne"
 	}
-	if a.Int("n") <= 0 {
+	if a.Int(arg.N) <= 0 {
 		return b.Op("clone", x)
 	}
-	for range min(a.Int("n"), x.Shape()[d]) {
+	for range min(a.Int(arg.N), x.Shape()[d]) {
 		n := x.Shape()[d]
 		x = b.Op(subtract, b.Op("narrow", x, d, 1, n-1), b.Op("narrow", x, d, 0, n-1))
 	}

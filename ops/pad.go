@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -12,7 +13,7 @@ import (
 var padOps = []*op.Def{
 	{
 		Sig:     "pad(Tensor input, int[] pad, str mode='constant', Scalar? value=None) -> Tensor",
-		SBP:     anyOf(provided(padsZeros, linear("input")), padded),
+		SBP:     anyOf(provided(padsZeros, linear(arg.Input)), padded),
 		Names:   []string{"torch.nn.functional.pad"},
 		Doc:     "Adds pad[0] entries before and pad[1] after the last dimension, pad[2] and pad[3] around the one before it, and so on; negative counts take entries away. The new entries are value, or by mode 'reflect' those mirrored at the edge, 'replicate' the edge, 'circular' those from the other end.",
 		Reject:  checkPad,
@@ -32,22 +33,22 @@ var padOps = []*op.Def{
 	},
 	{
 		Sig:     "pad.back(Tensor input, int[] size, int[] pad, str mode) -> Tensor",
-		SBP:     linear("input"),
+		SBP:     linear(arg.Input),
 		Doc:     "The adjoint of a pad of a tensor of the size, by a mode other than 'constant': every entry is added where pad reads it.",
-		Infer:   func(a op.Args) ([]op.Meta, error) { return one(a.Value("input").DType(), a.Ints("size"), nil), nil },
-		Kernels: []op.Kernel{{Name: "sum", When: op.DTypeIn("input", slices.Concat(float32Set, float64Set, complexTypes)...), Run: runPadBack}},
-		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Op("pad", g.G(), g.Ints("pad"), g.Str("mode")) }),
+		Infer:   func(a op.Args) ([]op.Meta, error) { return one(a.Value(arg.Input).DType(), a.Ints(arg.Size), nil), nil },
+		Kernels: []op.Kernel{{Name: "sum", When: op.DTypeIn(arg.Input, slices.Concat(float32Set, float64Set, complexTypes)...), Run: runPadBack}},
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Op("pad", g.G(), g.Ints(arg.Pad), g.Str(arg.Mode)) }),
 		Sample:  samplePadBack,
 		Tol: ownMagnitude(op.Tol{
-			Class: op.Accumulating, Terms: func(a op.Args) int { return 1 << len(a.Ints("pad")) },
+			Class: op.Accumulating, Terms: func(a op.Args) int { return 1 << len(a.Ints(arg.Pad)) },
 			Reason: "a sum of the few entries that pad copies from one place",
 		}),
 	},
 }
 
 func padGrad(g *op.Grad) {
-	x, pad, mode := g.Value("input"), g.Ints("pad"), g.Str("mode")
-	g.To("input", func() op.Value {
+	x, pad, mode := g.Value(arg.Input), g.Ints(arg.Pad), g.Str(arg.Mode)
+	g.To(arg.Input, func() op.Value {
 		if mode == "constant" {
 			return g.Op("pad", g.G(), negated(pad))
 		}
@@ -56,7 +57,7 @@ func padGrad(g *op.Grad) {
 }
 
 func composeConstantPadNd(b op.Builder, a op.Args) []op.Value {
-	return vals(b.Op("pad", a.Value("input"), a.Ints("pad"), "constant", a.Scalar("value")))
+	return vals(b.Op("pad", a.Value(arg.Input), a.Ints(arg.Pad), "constant", a.Scalar(arg.Value)))
 }
 
 func sampleConstantPadNd(s *op.Sampler) []any {
@@ -65,7 +66,7 @@ func sampleConstantPadNd(s *op.Sampler) []any {
 }
 
 func runPadBack(c *op.Run) error {
-	maps := padMaps(c.Ints("size"), c.Ints("pad"), c.Str("mode"))
+	maps := padMaps(c.Ints(arg.Size), c.Ints(arg.Pad), c.Str(arg.Mode))
 	return summed(c, func(out, in *tensor.Tensor) { kernel.RemapAdd(out, in, maps) })
 }
 
@@ -92,7 +93,7 @@ func edges(pad []int, d, n int) (low, high int) {
 }
 
 func checkPad(a op.Args) error {
-	x, pad, mode := a.Value("input"), a.Ints("pad"), a.Str("mode")
+	x, pad, mode := a.Value(arg.Input), a.Ints(arg.Pad), a.Str(arg.Mode)
 	n := len(x.Shape())
 	switch {
 	case len(pad)%2 != 0:
@@ -102,11 +103,11 @@ func checkPad(a op.Args) error {
 	case len(pad) > 2*n:
 		return op.RuntimeError("Padding length too large: argument 'pad' has %d for %d dimensions", len(pad), n)
 	case mode == "constant":
-		if a.Has("value") {
-			return fits(a.Scalar("value"), x.DType())
+		if a.Has(arg.Value) {
+			return fits(a.Scalar(arg.Value), x.DType())
 		}
 		return nil
-	case a.Has("value") && a.Scalar("value").Complex() != 0:
+	case a.Has(arg.Value) && a.Scalar(arg.Value).Complex() != 0:
 		return op.RuntimeError("Padding mode \"%s\" doesn't take in value argument", mode)
 	case len(pad) < 2 || len(pad) > 6 || n != len(pad)/2+1 && n != len(pad)/2+2:
 		return padNotImplemented("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")
@@ -139,7 +140,7 @@ func checkCircular(shape, pad []int) error {
 
 // checkMirror checks the modes reflect and replicate.
 func checkMirror(a op.Args) error {
-	x, pad, mode := a.Value("input"), a.Ints("pad"), a.Str("mode")
+	x, pad, mode := a.Value(arg.Input), a.Ints(arg.Pad), a.Str(arg.Mode)
 	shape := x.Shape()
 	n, free := len(shape), 0
 	if n == len(pad)/2+2 {
@@ -164,14 +165,14 @@ func checkMirror(a op.Args) error {
 }
 
 func inferPad(a op.Args) ([]op.Meta, error) {
-	x, pad := a.Value("input"), a.Ints("pad")
+	x, pad := a.Value(arg.Input), a.Ints(arg.Pad)
 	shape := slices.Clone(x.Shape())
 	cropped := !slices.ContainsFunc(pad, func(n int) bool { return n > 0 })
 	least := 0
-	if a.Str("mode") == "constant" && !cropped {
+	if a.Str(arg.Mode) == "constant" && !cropped {
 		least = 1
 	}
-	if a.Str("mode") == "constant" {
+	if a.Str(arg.Mode) == "constant" {
 		if err := checkCropped(shape, pad); err != nil {
 			return nil, err
 		}
@@ -184,7 +185,7 @@ func inferPad(a op.Args) ([]op.Meta, error) {
 		}
 	}
 	switch {
-	case a.Str("mode") != "constant":
+	case a.Str(arg.Mode) != "constant":
 		return one(x.DType(), shape, nil), nil
 	case cropped:
 		return one(x.DType(), shape, denseStrides(resized{x, shape})), nil
@@ -222,8 +223,8 @@ type resized struct {
 func (r resized) Shape() []int { return r.shape }
 
 func runPad(c *op.Run) error {
-	out, in, pad := c.Out[0], c.Tensor("input"), c.Ints("pad")
-	if mode := c.Str("mode"); mode != "constant" {
+	out, in, pad := c.Out[0], c.Tensor(arg.Input), c.Ints(arg.Pad)
+	if mode := c.Str(arg.Mode); mode != "constant" {
 		if out.Len() > 0 {
 			kernel.Remap(out, in, padMaps(in.Shape(), pad, mode))
 		}
@@ -234,8 +235,8 @@ func runPad(c *op.Run) error {
 		low[d], _ = edges(pad, d, in.Dim())
 	}
 	value := op.ScalarOf(int64(0))
-	if c.Has("value") {
-		value = c.Scalar("value")
+	if c.Has(arg.Value) {
+		value = c.Scalar(arg.Value)
 	}
 	return kernel.PadConstant(out, in, scalarTensor(value, out.DType()), low)
 }

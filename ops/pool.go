@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -21,26 +22,26 @@ var poolOps = slices.Concat(maxPools(1), maxPools(2), maxPools(3), poolIndexing,
 func maxPools(n int) []*op.Def {
 	plain, found := fmt.Sprintf("max_pool%dd", n), fmt.Sprintf("max_pool%dd_with_indices", n)
 	params := fmt.Sprintf("(Tensor input, int[%[1]d] kernel_size, int[%[1]d]? stride=None, int[%[1]d] padding=0, int[%[1]d] dilation=1, bool ceil_mode=False", n)
-	run := windowKernels("input", maxPoolRun[float32], maxPoolRun[float64])
+	run := windowKernels(arg.Input, maxPoolRun[float32], maxPoolRun[float64])
 	scatter := func(g *op.Grad, indices op.Value) op.Value {
 		if indices == nil {
-			indices = g.All(found, g.Value("input"), g.Ints("kernel_size"), g.Any("stride"), g.Ints("padding"), g.Ints("dilation"), g.Bool("ceil_mode"))[1]
+			indices = g.All(found, g.Value(arg.Input), g.Ints(arg.KernelSize), g.Any(arg.Stride), g.Ints(arg.Padding), g.Ints(arg.Dilation), g.Bool(arg.CeilMode))[1]
 		}
-		return poolScatter(g, g.G(), indices, g.Value("input"), n)
+		return poolScatter(g, g.G(), indices, g.Value(arg.Input), n)
 	}
 	indexed := &op.Def{
 		Sig:     found + params + ", bool return_indices=True) -> (Tensor output, Tensor indices)",
 		Traits:  op.Monotone,
 		Names:   []string{"torch.nn.functional." + plain},
 		Doc:     maxPoolDoc + " Indices are positions in the image; without return_indices there is one result.",
-		SBP:     planes(n, "input"),
+		SBP:     planes(n, arg.Input),
 		Infer:   inferMaxPools,
 		Kernels: run,
 		Grad: func(g *op.Grad) {
 			if g.G() == nil {
 				return
 			}
-			g.To("input", func() op.Value {
+			g.To(arg.Input, func() op.Value {
 				if len(g.Out) == 1 {
 					return scatter(g, nil)
 				}
@@ -57,13 +58,13 @@ func maxPools(n int) []*op.Def {
 		Sig:   plain + params + ") -> Tensor",
 		Names: []string{"torch.nn.functional." + plain, "torch." + plain},
 		Doc:   maxPoolDoc,
-		SBP:   planes(n, "input"),
+		SBP:   planes(n, arg.Input),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			p, err := maxPoolOf(a)
 			if err != nil {
 				return nil, err
 			}
-			return p.results(a.Value("input"), 1), nil
+			return p.results(a.Value(arg.Input), 1), nil
 		},
 		Kernels: run,
 		Grad:    op.Gradient(func(g *op.Grad) op.Value { return scatter(g, nil) }),
@@ -77,30 +78,30 @@ func inferMaxPools(a op.Args) ([]op.Meta, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !a.Bool("return_indices") {
-		return p.results(a.Value("input"), 1), nil
+	if !a.Bool(arg.ReturnIndices) {
+		return p.results(a.Value(arg.Input), 1), nil
 	}
-	return p.results(a.Value("input"), 2), nil
+	return p.results(a.Value(arg.Input), 2), nil
 }
 
 // poolIndexing moves elements between planes and the windows that won them.
 var poolIndexing = []*op.Def{
 	{
 		Sig:     "max_pool.scatter(Tensor grad, Tensor indices, int[] size) -> Tensor",
-		SBP:     anyOf(linear("grad"), planesBy("size", "grad", "indices"), pooledSums),
+		SBP:     anyOf(linear(arg.Grad), planesBy(arg.Size, arg.Grad, arg.Indices), pooledSums),
 		Doc:     "Gradient of max_pool: adds each element of grad to the position of its plane, of the given size, that indices names.",
 		Infer:   inferMaxPoolScatter,
-		Kernels: windowKernels("grad", scatterRun[float32], scatterRun[float64]),
-		Grad:    op.GradientOf("grad", maxPoolScatterGrad),
+		Kernels: windowKernels(arg.Grad, scatterRun[float32], scatterRun[float64]),
+		Grad:    op.GradientOf(arg.Grad, maxPoolScatterGrad),
 		Sample:  sampleMaxPoolScatter,
 		Tol:     ownMagnitude(accumulating(maxPoolScatterTerms, "an element sums the gradients of the windows that it wins")),
 	},
 	{
 		Sig:     "max_pool.gather(Tensor input, Tensor indices, int dims) -> Tensor",
-		SBP:     anyOf(linear("input"), func(a op.Args) []op.Sharding { return planes(a.Int("dims"), "input", "indices")(a) }, pooledEntries),
+		SBP:     anyOf(linear(arg.Input), func(a op.Args) []op.Sharding { return planes(a.Int(arg.DimsInt), arg.Input, arg.Indices)(a) }, pooledEntries),
 		Doc:     "The elements of each plane of input, its last dims dimensions, that indices names.",
 		Infer:   inferMaxPoolGather,
-		Kernels: windowKernels("input", gatherRun[float32], gatherRun[float64]),
+		Kernels: windowKernels(arg.Input, gatherRun[float32], gatherRun[float64]),
 		Grad:    op.Gradient(maxPoolGatherGrad),
 		Sample:  sampleMaxPoolGather,
 		Tol:     ownMagnitude(exactTol("each element is a copy of an input element")),
@@ -108,11 +109,11 @@ var poolIndexing = []*op.Def{
 }
 
 func inferMaxPoolGather(a op.Args) ([]op.Meta, error) {
-	return one(a.Value("input").DType(), a.Value("indices").Shape(), nil), nil
+	return one(a.Value(arg.Input).DType(), a.Value(arg.Indices).Shape(), nil), nil
 }
 
 func maxPoolGatherGrad(g *op.Grad) op.Value {
-	return poolScatter(g, g.G(), g.Value("indices"), g.Value("input"), g.Int("dims"))
+	return poolScatter(g, g.G(), g.Value(arg.Indices), g.Value(arg.Input), g.Int(arg.DimsInt))
 }
 
 func sampleMaxPoolGather(s *op.Sampler) []any {
@@ -121,11 +122,11 @@ func sampleMaxPoolGather(s *op.Sampler) []any {
 }
 
 func inferMaxPoolScatter(a op.Args) ([]op.Meta, error) {
-	return one(a.Value("grad").DType(), planesOf(a.Value("grad"), a.Ints("size")), nil), nil
+	return one(a.Value(arg.Grad).DType(), planesOf(a.Value(arg.Grad), a.Ints(arg.Size)), nil), nil
 }
 
 func maxPoolScatterGrad(g *op.Grad) op.Value {
-	return g.Op("max_pool.gather", g.G(), g.Value("indices"), len(g.Ints("size")))
+	return g.Op("max_pool.gather", g.G(), g.Value(arg.Indices), len(g.Ints(arg.Size)))
 }
 
 func sampleMaxPoolScatter(s *op.Sampler) []any {
@@ -134,8 +135,8 @@ func sampleMaxPoolScatter(s *op.Sampler) []any {
 }
 
 func maxPoolScatterTerms(a op.Args) int {
-	s := a.Value("grad").Shape()
-	return tensor.NumElements(s[len(s)-len(a.Ints("size")):])
+	s := a.Value(arg.Grad).Shape()
+	return tensor.NumElements(s[len(s)-len(a.Ints(arg.Size)):])
 }
 
 // avgPools is avg_pool over n dimensions.
@@ -147,20 +148,20 @@ func avgPools(n int) []*op.Def {
 	}
 	d := &op.Def{
 		Sig:   sig + ") -> Tensor",
-		SBP:   anyOf(linear("input"), planes(n, "input")),
+		SBP:   anyOf(linear(arg.Input), planes(n, arg.Input)),
 		Names: []string{"torch.nn.functional." + id},
 		Doc:   avgPoolDoc,
 		Infer: func(a op.Args) ([]op.Meta, error) {
-			p, err := avgPoolOf(a, "input", n, nil)
+			p, err := avgPoolOf(a, arg.Input, n, nil)
 			if err != nil {
 				return nil, err
 			}
-			return p.results(a.Value("input"), 1), nil
+			return p.results(a.Value(arg.Input), 1), nil
 		},
-		Kernels: append(windowKernels("input", avgPoolRun[float32], avgPoolRun[float64]), op.Kernel{Name: "int64", When: op.DTypeIn("input", tensor.I64), Run: avgPoolRun[int64]}),
+		Kernels: append(windowKernels(arg.Input, avgPoolRun[float32], avgPoolRun[float64]), op.Kernel{Name: "int64", When: op.DTypeIn(arg.Input, tensor.I64), Run: avgPoolRun[int64]}),
 		Grad: op.Gradient(func(g *op.Grad) op.Value {
-			x := g.Value("input").Shape()
-			return g.Op("avg_pool.spread", g.G(), x[len(x)-n:], g.Ints("kernel_size"), g.Any("stride"), g.Ints("padding"), g.Bool("ceil_mode"), g.Bool("count_include_pad"), divisorOf(g.Args))
+			x := g.Value(arg.Input).Shape()
+			return g.Op("avg_pool.spread", g.G(), x[len(x)-n:], g.Ints(arg.KernelSize), g.Any(arg.Stride), g.Ints(arg.Padding), g.Bool(arg.CeilMode), g.Bool(arg.CountIncludePad), divisorOf(g.Args))
 		}),
 		Sample: func(s *op.Sampler) []any { return sampleAvgPool(s, n) },
 		Tol:    ownMagnitude(weighted(kernelTerms, "a mean of the elements of a window")),
@@ -174,24 +175,24 @@ func avgPools(n int) []*op.Def {
 // poolSpread is the transposed map of avg_pool over any number of dimensions.
 var poolSpread = &op.Def{
 	Sig:     "avg_pool.spread(Tensor grad, int[] size, int[] kernel_size, int[]? stride, int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
-	SBP:     anyOf(linear("grad"), planesBy("size", "grad")),
+	SBP:     anyOf(linear(arg.Grad), planesBy(arg.Size, arg.Grad)),
 	Doc:     "Gradient of avg_pool for images of the given size: each element of grad over its divisor is added to the elements of its window.",
 	Infer:   inferAvgPoolSpread,
-	Kernels: windowKernels("grad", avgSpreadRun[float32], avgSpreadRun[float64]),
-	Grad:    op.GradientOf("grad", avgPoolSpreadGrad),
+	Kernels: windowKernels(arg.Grad, avgSpreadRun[float32], avgSpreadRun[float64]),
+	Grad:    op.GradientOf(arg.Grad, avgPoolSpreadGrad),
 	Sample:  sampleAvgPoolSpread,
 	Tol:     ownMagnitude(weighted(kernelTerms, "an element sums its share of every window that it is in")),
 }
 
 func inferAvgPoolSpread(a op.Args) ([]op.Meta, error) {
-	return one(a.Value("grad").DType(), planesOf(a.Value("grad"), a.Ints("size")), nil), nil
+	return one(a.Value(arg.Grad).DType(), planesOf(a.Value(arg.Grad), a.Ints(arg.Size)), nil), nil
 }
 
 func avgPoolSpreadGrad(g *op.Grad) op.Value {
-	args := []any{g.G(), g.Ints("kernel_size"), g.Any("stride"), g.Ints("padding"), g.Bool("ceil_mode"), g.Bool("count_include_pad")}
-	n := len(g.Ints("size"))
+	args := []any{g.G(), g.Ints(arg.KernelSize), g.Any(arg.Stride), g.Ints(arg.Padding), g.Bool(arg.CeilMode), g.Bool(arg.CountIncludePad)}
+	n := len(g.Ints(arg.Size))
 	if n > 1 {
-		args = append(args, g.Any("divisor_override"))
+		args = append(args, g.Any(arg.DivisorOverride))
 	}
 	return g.Op(fmt.Sprintf("avg_pool%dd", n), args...)
 }
@@ -201,7 +202,7 @@ func sampleAvgPoolSpread(s *op.Sampler) []any {
 	a := sampleAvgPool(s, n)
 	x := a[0].(*tensor.Tensor).Shape()
 	sig := op.Args{Sig: op.MustParseSig("avg_pool(Tensor input, int[] kernel_size, int[]? stride, int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override)"), Vals: append(a, nil)[:7]}
-	p, err := avgPoolOf(sig, "input", n, nil)
+	p, err := avgPoolOf(sig, arg.Input, n, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -252,7 +253,7 @@ func lifted(v []int, unit int) [3]int {
 }
 
 // tuple reads an int[n] argument.
-func tuple(a op.Args, name string, n int) ([]int, error) {
+func tuple(a op.Args, name op.IntsArg, n int) ([]int, error) {
 	v := a.Ints(name)
 	if len(v) != n {
 		return nil, op.RuntimeError("expected %s to be a single integer value or a list of %d values, but got %s=%s", name, n, name, tensor.ShapeString(v))
@@ -262,19 +263,19 @@ func tuple(a op.Args, name string, n int) ([]int, error) {
 
 // maxPoolOf checks a max_pool.
 func maxPoolOf(a op.Args) (*poolPlan, error) {
-	n := a.Sig.Params[a.Sig.Index("kernel_size")].Type.N
-	dilation, err := tuple(a, "dilation", n)
+	n := a.Sig.Params[a.Sig.Index(arg.KernelSize)].Type.N
+	dilation, err := tuple(a, arg.Dilation, n)
 	if err != nil {
 		return nil, err
 	}
-	return poolOf(a, "input", n, dilation, nil)
+	return poolOf(a, arg.Input, n, dilation, nil)
 }
 
 // poolOf checks a pooling of the last n dimensions; size stands for those of
 // the argument x when it is not nil.
-func poolOf(a op.Args, x string, n int, dilation, size []int) (*poolPlan, error) {
+func poolOf(a op.Args, x op.TensorArg, n int, dilation, size []int) (*poolPlan, error) {
 	shape := a.Value(x).Shape()
-	if n == 2 && len(shape) < 3 && a.Sig.Index("dilation") < 0 { // avg_pool2d reads its size from the end
+	if n == 2 && len(shape) < 3 && !a.Sig.Takes(arg.Dilation) { // avg_pool2d reads its size from the end
 		return nil, op.IndexError("expected 3D or 4D (batch mode) %s, but got size %s", x, tensor.ShapeString(shape))
 	}
 	if d := len(shape); d != n+1 && d != n+2 || size == nil && tensor.NumElements(shape[d-n-1:]) == 0 {
@@ -289,7 +290,7 @@ func poolOf(a op.Args, x string, n int, dilation, size []int) (*poolPlan, error)
 		return nil, err
 	}
 	for i := 3 - n; i < 3; i++ {
-		p.Y[i] = pooledSize(p.X[i], p.Kernel[i], p.Stride[i], p.Padding[i], p.Dilation[i], a.Bool("ceil_mode"))
+		p.Y[i] = pooledSize(p.X[i], p.Kernel[i], p.Stride[i], p.Padding[i], p.Dilation[i], a.Bool(arg.CeilMode))
 	}
 	if slices.Min(p.Y[:]) < 1 {
 		return nil, op.RuntimeError("given input size %s, the calculated output size %v is too small", tensor.ShapeString(shape), p.Y[3-n:])
@@ -300,17 +301,17 @@ func poolOf(a op.Args, x string, n int, dilation, size []int) (*poolPlan, error)
 
 // readWindow reads and checks kernel_size, stride and padding; w has the dilation.
 func readWindow(a op.Args, n int, w *kernel.Window) error {
-	size, err := tuple(a, "kernel_size", n)
+	size, err := tuple(a, arg.KernelSize, n)
 	if err != nil {
 		return err
 	}
 	stride := size
-	if len(a.Ints("stride")) > 0 {
-		if stride, err = tuple(a, "stride", n); err != nil {
+	if len(a.Ints(arg.Stride)) > 0 {
+		if stride, err = tuple(a, arg.Stride, n); err != nil {
 			return err
 		}
 	}
-	padding, err := tuple(a, "padding", n)
+	padding, err := tuple(a, arg.Padding, n)
 	if err != nil {
 		return err
 	}
@@ -321,9 +322,9 @@ func readWindow(a op.Args, n int, w *kernel.Window) error {
 func checkWindow(w *kernel.Window) error {
 	for _, c := range []struct {
 		low  int
-		name string
+		name op.IntsArg
 		v    [3]int
-	}{{1, "kernel_size", w.Kernel}, {1, "stride", w.Stride}, {0, "padding", w.Padding}, {1, "dilation", w.Dilation}} {
+	}{{1, arg.KernelSize, w.Kernel}, {1, arg.Stride, w.Stride}, {0, arg.Padding, w.Padding}, {1, arg.Dilation, w.Dilation}} {
 		if err := checkAtLeast(c.low, c.name, c.v[:]); err != nil {
 			return err
 		}
@@ -387,7 +388,7 @@ func weighted(terms func(a op.Args) int, reason string) op.Tol {
 }
 
 // windowKernels are kernels in float32, also for half precision, and float64.
-func windowKernels(arg string, run32, run64 func(c *op.Run) error) []op.Kernel {
+func windowKernels(arg op.TensorArg, run32, run64 func(c *op.Run) error) []op.Kernel {
 	return append(floatKernels(arg, run32, run64), op.Kernel{Name: "float16", When: op.DTypeIn(arg, tensor.F16), Run: inFloat32(run32)})
 }
 
@@ -396,7 +397,7 @@ func maxPoolRun[T float32 | float64](c *op.Run) error {
 	if err != nil {
 		return err
 	}
-	x := contiguousData[T](c.Tensor("input"))
+	x := contiguousData[T](c.Tensor(arg.Input))
 	planes := tensor.NumElements(p.result[:len(p.result)-p.dims])
 	writeTo(c.Out[0], func(y []T) {
 		if len(c.Out) == 1 {
@@ -422,31 +423,31 @@ func poolScatter(g *op.Grad, cot, indices, like op.Value, n int) op.Value {
 
 func scatterRun[T float32 | float64](c *op.Run) error {
 	s := c.Out[0].Shape()
-	planes := tensor.NumElements(s[:len(s)-len(c.Ints("size"))])
-	kernel.ScatterPlanes(planes, contiguousData[T](c.Tensor("grad")), contiguousData[int64](c.Tensor("indices")), tensor.Data[T](c.Out[0])[:c.Out[0].Len()])
+	planes := tensor.NumElements(s[:len(s)-len(c.Ints(arg.Size))])
+	kernel.ScatterPlanes(planes, contiguousData[T](c.Tensor(arg.Grad)), contiguousData[int64](c.Tensor(arg.Indices)), tensor.Data[T](c.Out[0])[:c.Out[0].Len()])
 	return nil
 }
 
 func gatherRun[T float32 | float64](c *op.Run) error {
 	s := c.Out[0].Shape()
-	planes := tensor.NumElements(s[:len(s)-c.Int("dims")])
-	kernel.GatherPlanes(planes, contiguousData[T](c.Tensor("input")), contiguousData[int64](c.Tensor("indices")), tensor.Data[T](c.Out[0])[:c.Out[0].Len()])
+	planes := tensor.NumElements(s[:len(s)-c.Int(arg.DimsInt)])
+	kernel.GatherPlanes(planes, contiguousData[T](c.Tensor(arg.Input)), contiguousData[int64](c.Tensor(arg.Indices)), tensor.Data[T](c.Out[0])[:c.Out[0].Len()])
 	return nil
 }
 
 // divisorOf is the divisor_override argument, which avg_pool1d lacks.
 func divisorOf(a op.Args) any {
-	if a.Sig.Index("divisor_override") < 0 {
+	if !a.Sig.Takes(arg.DivisorOverride) {
 		return nil
 	}
-	return a.Any("divisor_override")
+	return a.Any(arg.DivisorOverride)
 }
 
 // kernelTerms is the number of elements of a window.
-func kernelTerms(a op.Args) int { return tensor.NumElements(a.Ints("kernel_size")) }
+func kernelTerms(a op.Args) int { return tensor.NumElements(a.Ints(arg.KernelSize)) }
 
 // avgPoolOf checks an avg_pool of the last n dimensions, as poolOf does.
-func avgPoolOf(a op.Args, x string, n int, size []int) (*poolPlan, error) {
+func avgPoolOf(a op.Args, x op.TensorArg, n int, size []int) (*poolPlan, error) {
 	p, err := poolOf(a, x, n, slices.Repeat([]int{1}, n), size)
 	if err != nil {
 		return nil, err
@@ -468,7 +469,7 @@ func meanOf[T float32 | float64 | int64](p *kernel.Pool, a op.Args) *kernel.Blen
 		m.Div[i] = make([]T, p.Y[i])
 		for o := range m.Div[i] {
 			m.Div[i][o] = T(m.Axes[i].Count[o])
-			if a.Bool("count_include_pad") {
+			if a.Bool(arg.CountIncludePad) {
 				first := o*p.Stride[i] - p.Padding[i]
 				m.Div[i][o] = T(min(first+p.Kernel[i], p.X[i]+p.Padding[i]) - first)
 			}
@@ -478,20 +479,20 @@ func meanOf[T float32 | float64 | int64](p *kernel.Pool, a op.Args) *kernel.Blen
 }
 
 func avgPoolRun[T float32 | float64 | int64](c *op.Run) error {
-	p, err := avgPoolOf(c.Args, "input", c.Sig.Params[c.Sig.Index("kernel_size")].Type.N, nil)
+	p, err := avgPoolOf(c.Args, arg.Input, c.Sig.Params[c.Sig.Index(arg.KernelSize)].Type.N, nil)
 	if err != nil {
 		return err
 	}
-	applyBlend(c.Out[0], c.Tensor("input"), meanOf[T](&p.Pool, c.Args), p.dims)
+	applyBlend(c.Out[0], c.Tensor(arg.Input), meanOf[T](&p.Pool, c.Args), p.dims)
 	return nil
 }
 
 func avgSpreadRun[T float32 | float64](c *op.Run) error {
-	p, err := avgPoolOf(c.Args, "grad", len(c.Ints("size")), c.Ints("size"))
+	p, err := avgPoolOf(c.Args, arg.Grad, len(c.Ints(arg.Size)), c.Ints(arg.Size))
 	if err != nil {
 		return err
 	}
-	spreadBlend(c.Out[0], c.Tensor("grad"), meanOf[T](&p.Pool, c.Args), p.dims)
+	spreadBlend(c.Out[0], c.Tensor(arg.Grad), meanOf[T](&p.Pool, c.Args), p.dims)
 	return nil
 }
 

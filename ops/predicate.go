@@ -5,6 +5,7 @@ import (
 	"math/cmplx"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -32,7 +33,7 @@ func predicate(id, doc string, x func(float64) bool, i func(int64) bool, z func(
 		Doc:    doc,
 		Traits: op.NoGrad,
 		SBP:    pointwise,
-		Infer:  elementwise(func(op.Args) tensor.DType { return tensor.Bool }, "input"),
+		Infer:  elementwise(func(op.Args) tensor.DType { return tensor.Bool }, arg.Input),
 		Kernels: []op.Kernel{
 			predicateKernel("integer", integralSet, i),
 			predicateKernel("float", slices.Concat(float32Set, float64Set), x),
@@ -41,7 +42,7 @@ func predicate(id, doc string, x func(float64) bool, i func(int64) bool, z func(
 		Tol:    exactTol("a truth value"),
 	}
 	if z == nil {
-		d.Reject = rejectTypes("input", complexTypes...)
+		d.Reject = rejectTypes(arg.Input, complexTypes...)
 		return d
 	}
 	d.Kernels = append(d.Kernels, predicateKernel("complex", complexTypes, z))
@@ -56,8 +57,8 @@ func classification(id, doc string, x func(float64) bool, i func(int64) bool, z 
 }
 
 func predicateKernel[T float64 | int64 | complex128](name string, ds []tensor.DType, f func(T) bool) op.Kernel {
-	return op.Kernel{Name: name, When: op.DTypeIn("input", ds...), Run: func(c *op.Run) error {
-		kernel.Map1(c.Out[0], c.Tensor("input"), kernel.Holds(f))
+	return op.Kernel{Name: name, When: op.DTypeIn(arg.Input, ds...), Run: func(c *op.Run) error {
+		kernel.Map1(c.Out[0], c.Tensor(arg.Input), kernel.Holds(f))
 		return nil
 	}}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -21,9 +22,9 @@ var noiseOps = []*op.Def{
 		Doc:           "Randomised leaky relu: x for x > 0, r·x elsewhere, r uniform in [lower, upper) and drawn for each element in training, (lower + upper)/2 in evaluation.",
 		Traits:        op.Random,
 		NotSplittable: drawsAll,
-		Reject:        firstError(rejectTypes("input", slices.Concat(integralSet, complexTypes)...), checkRrelu),
+		Reject:        firstError(rejectTypes(arg.Input, slices.Concat(integralSet, complexTypes)...), checkRrelu),
 		Infer:         inferRrelu,
-		Kernels:       []op.Kernel{{Name: "noise", When: op.DTypeIn("input", floatTypes...), Run: runRrelu}},
+		Kernels:       []op.Kernel{{Name: "noise", When: op.DTypeIn(arg.Input, floatTypes...), Run: runRrelu}},
 		Grad:          op.Gradient(rreluGrad),
 		Sample:        func(s *op.Sampler) []any { return []any{s.Distinct(s.Shape(0, 4)...), 0.1, 0.4, s.Bool()} },
 		Law:           rreluLaw,
@@ -42,36 +43,36 @@ var noiseOps = []*op.Def{
 }
 
 func inferRreluNoise(a op.Args) ([]op.Meta, error) {
-	return one(a.Value("like").DType(), a.Value("like").Shape(), nil), nil
+	return one(a.Value(arg.Like).DType(), a.Value(arg.Like).Shape(), nil), nil
 }
 
 func runRreluNoise(c *op.Run) error {
-	kernel.Fill(c.Out[0], c.Random, 1, kernel.UniformIn(c.Float("lower"), c.Float("upper")))
+	kernel.Fill(c.Out[0], c.Random, 1, kernel.UniformIn(c.Float(arg.Lower), c.Float(arg.UpperFloat)))
 	return nil
 }
 
 func checkRrelu(a op.Args) error {
-	if a.Float("lower") > a.Float("upper") {
-		return op.RuntimeError("argument 'lower' should be less than or equal to 'upper', but %v > %v", a.Float("lower"), a.Float("upper"))
+	if a.Float(arg.Lower) > a.Float(arg.UpperFloat) {
+		return op.RuntimeError("argument 'lower' should be less than or equal to 'upper', but %v > %v", a.Float(arg.Lower), a.Float(arg.UpperFloat))
 	}
 	return nil
 }
 
 func inferRrelu(a op.Args) ([]op.Meta, error) {
-	if a.Bool("training") {
-		return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
+	if a.Bool(arg.Training) {
+		return one(a.Value(arg.Input).DType(), a.Value(arg.Input).Shape(), nil), nil
 	}
-	return sameAs("input")(a)
+	return sameAs(arg.Input)(a)
 }
 
 func runRrelu(c *op.Run) error {
-	x := c.Tensor("input")
-	if !c.Bool("training") {
-		meanSlope(c.Out[0], x, (c.Float("lower")+c.Float("upper"))/2)
+	x := c.Tensor(arg.Input)
+	if !c.Bool(arg.Training) {
+		meanSlope(c.Out[0], x, (c.Float(arg.Lower)+c.Float(arg.UpperFloat))/2)
 		return nil
 	}
 	slope := tensor.New(x.DType(), x.Shape()...)
-	kernel.Fill(slope, c.Random, 1, kernel.UniformIn(c.Float("lower"), c.Float("upper")))
+	kernel.Fill(slope, c.Random, 1, kernel.UniformIn(c.Float(arg.Lower), c.Float(arg.UpperFloat)))
 	if x.DType() == tensor.F64 {
 		kernel.Map2(c.Out[0], x, slope, kernel.NoisyRelu[float64])
 	} else {
@@ -81,10 +82,10 @@ func runRrelu(c *op.Run) error {
 }
 
 func rreluGrad(g *op.Grad) op.Value {
-	x := g.Value("input")
-	slope := any((g.Float("lower") + g.Float("upper")) / 2)
-	if g.Bool("training") {
-		slope = g.Op("rrelu_noise", x, g.Float("lower"), g.Float("upper"), g.Draw)
+	x := g.Value(arg.Input)
+	slope := any((g.Float(arg.Lower) + g.Float(arg.UpperFloat)) / 2)
+	if g.Bool(arg.Training) {
+		slope = g.Op("rrelu_noise", x, g.Float(arg.Lower), g.Float(arg.UpperFloat), g.Draw)
 	}
 	return g.Op("where", g.Op("gt", x, 0), g.G(), g.Mul(g.G(), slope))
 }
@@ -99,9 +100,9 @@ func meanSlope(out, x *tensor.Tensor, slope float64) {
 }
 
 func rreluLaw(a op.Args) *op.Law {
-	lo, hi := a.Float("lower"), a.Float("upper")
-	x := a.Tensor("input")
-	if !a.Bool("training") || lo == hi {
+	lo, hi := a.Float(arg.Lower), a.Float(arg.UpperFloat)
+	x := a.Tensor(arg.Input)
+	if !a.Bool(arg.Training) || lo == hi {
 		return nil
 	}
 	slope := func(out *tensor.Tensor, i int) float64 {
@@ -157,13 +158,13 @@ func drawnLike(id, params, doc string, d op.Def) *op.Def {
 	d.Traits = op.NoGrad | op.Random
 	d.NotSplittable = drawsAll
 	d.Infer = func(a op.Args) ([]op.Meta, error) {
-		x := a.Value("input")
+		x := a.Value(arg.Input)
 		dtype := x.DType()
-		if a.Has("dtype") {
-			dtype = a.DType("dtype")
+		if a.Has(arg.DType) {
+			dtype = a.DType(arg.DType)
 		}
 		strides := denseStrides(x)
-		if f, ok := a.Any("memory_format").(tensor.MemoryFormat); ok && f != tensor.Preserve {
+		if f, ok := a.Any(arg.MemoryFormat).(tensor.MemoryFormat); ok && f != tensor.Preserve {
 			strides = f.Strides(x.Shape())
 		}
 		return one(dtype, x.Shape(), strides), nil
@@ -174,16 +175,16 @@ func drawnLike(id, params, doc string, d op.Def) *op.Def {
 }
 
 func drawnSize(a op.Args) ([]op.Meta, error) {
-	for _, n := range a.Ints("size") {
+	for _, n := range a.Ints(arg.Size) {
 		if n < 0 {
-			return nil, op.RuntimeError("Trying to create tensor with negative dimension %d: %v", n, a.Ints("size"))
+			return nil, op.RuntimeError("Trying to create tensor with negative dimension %d: %v", n, a.Ints(arg.Size))
 		}
 	}
 	d := tensor.F32
-	if a.Has("dtype") {
-		d = a.DType("dtype")
+	if a.Has(arg.DType) {
+		d = a.DType(arg.DType)
 	}
-	return one(d, a.Ints("size"), nil), nil
+	return one(d, a.Ints(arg.Size), nil), nil
 }
 
 // resultKernel runs on results of one of the dtypes.
@@ -196,8 +197,8 @@ func resultKernel(ds []tensor.DType, run func(c *op.Run) error) []op.Kernel {
 
 // drawnType is the dtype that the arguments give to what is drawn.
 func drawnType(a op.Args) tensor.DType {
-	if a.Sig.Index("dtype") >= 0 && a.Has("dtype") {
-		return a.DType("dtype")
+	if a.Sig.Takes(arg.DType) && a.Has(arg.DType) {
+		return a.DType(arg.DType)
 	}
 	if vs := a.AllValues(); len(vs) > 0 {
 		return vs[0].DType()
@@ -294,32 +295,32 @@ func normalLaw(a op.Args) *op.Law { return gaussian(normalParameters(a)) }
 // normalParameters returns the mean and the standard deviation of each real
 // part of the result.
 func normalParameters(a op.Args) (mean, std func(part int) float64) {
-	mean, std = parameters(a, "mean"), parameters(a, "std")
+	mean, std = parameters(a, arg.Mean), parameters(a, arg.Std)
 	d := drawnType(a)
 	if !d.IsComplex() {
 		return mean, std
 	}
-	if t := a.Tensor("mean"); t != nil {
+	if t := a.Tensor(arg.MeanTensor); t != nil {
 		mean = asReal(spreadParameter(a, t)).Float
 	} else {
-		mean = func(part int) float64 { return a.Float("mean") * float64(1-part%2) }
+		mean = func(part int) float64 { return a.Float(arg.Mean) * float64(1-part%2) }
 	}
 	whole, share := std, partDeviation(d)
 	return mean, func(part int) float64 { return whole(part/2) * share }
 }
 
 // parameters returns the elements of a tensor argument, or a number for all.
-func parameters(a op.Args, name string) func(i int) float64 {
-	if t := a.Tensor(name); t != nil {
+func parameters(a op.Args, name op.Handle) func(i int) float64 {
+	if t, ok := a.Any(name).(*tensor.Tensor); ok {
 		return spreadParameter(a, t).Float
 	}
-	v := a.Float(name)
+	v := a.Any(name).(float64)
 	return func(int) float64 { return v }
 }
 
 // spreadParameter broadcasts t to the common shape of mean and std.
 func spreadParameter(a op.Args, t *tensor.Tensor) *tensor.Tensor {
-	shape, err := broadcastShape(valuesOf(a, []string{"mean", "std"})...)
+	shape, err := broadcastShape(valuesOf(a, []op.Handle{arg.MeanTensor, arg.StdTensor})...)
 	if err != nil {
 		return t
 	}
@@ -367,7 +368,7 @@ func normalOf(id, params string) *op.Def {
 		Doc:           "Normal numbers, each of its own mean and standard deviation. They have no gradient: PyTorch's is 0.",
 		Traits:        op.Random,
 		NotSplittable: drawsAll,
-		Fixed:         []string{"mean", "std"},
+		Fixed:         []op.Handle{arg.MeanTensor, arg.StdTensor},
 		Reject:        checkStd,
 		Infer:         inferNormalOf,
 		Kernels:       resultKernel(inexactTypes, drawNormal),
@@ -388,28 +389,28 @@ func normalOf(id, params string) *op.Def {
 }
 
 func inferNormalOf(a op.Args) ([]op.Meta, error) {
-	vs := valuesOf(a, []string{"mean", "std"})
+	vs := valuesOf(a, []op.Handle{arg.MeanTensor, arg.StdTensor})
 	shape, err := broadcastShape(vs...)
 	return one(vs[0].DType(), shape, nil), err
 }
 
 func normalOfGrad(g *op.Grad) {
-	g.To("mean", func() op.Value { return zeros(g, g.Value("mean")) })
-	g.To("std", func() op.Value { return zeros(g, g.Value("std")) })
+	g.To(arg.MeanTensor, func() op.Value { return zeros(g, g.Value(arg.MeanTensor)) })
+	g.To(arg.StdTensor, func() op.Value { return zeros(g, g.Value(arg.StdTensor)) })
 }
 
 func checkStd(a op.Args) error {
-	if v := a.Value("std"); v != nil && v.DType().IsComplex() {
+	if v := a.Value(arg.StdTensor); v != nil && v.DType().IsComplex() {
 		return op.RuntimeError("argument 'std' must not be complex, but is %s", v.DType())
 	}
-	if v, ok := a.Any("std").(float64); ok && !(v >= 0) {
+	if v, ok := a.Any(arg.Std).(float64); ok && !(v >= 0) {
 		return op.RuntimeError("argument 'std' must not be negative, but is %v", v)
 	}
 	return nil
 }
 
 func drawNormal(c *op.Run) error {
-	if std := c.Tensor("std"); std != nil {
+	if std := c.Tensor(arg.StdTensor); std != nil {
 		for i := range std.Len() {
 			if !(std.Float(i) >= 0) {
 				return op.RuntimeError("argument 'std' must have elements of at least 0, but has %v", std.Float(i))

@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -16,9 +17,9 @@ var recurrentOps = []*op.Def{
 		Sig:    "gru_cell(Tensor input, Tensor hx" + cellParams + "Tensor",
 		Names:  []string{"torch.gru_cell"},
 		Doc:    "One step of a gated recurrent unit: h' = (1−z)·n + z·h, with r, z = σ(W·x + b + W'·h + b') and n = tanh(W·x + b + r·(W'·h + b')).",
-		Reject: firstError(checkCell, rejectTypes("input", integralSet...)),
+		Reject: firstError(checkCell, rejectTypes(arg.Input, integralSet...)),
 		Compose: func(b op.Builder, a op.Args) []op.Value {
-			h := a.Value("hx")
+			h := a.Value(arg.Hx)
 			x, y := gates(b, cellInput(b, a), 3), gates(b, cellHidden(b, a, h), 3)
 			reset := b.Op("sigmoid", addOnto(b, y[0], x[0]))
 			update := b.Op("sigmoid", addOnto(b, y[1], x[1]))
@@ -40,13 +41,13 @@ func lstmCell(id string, names []string, projected bool) *op.Def {
 		Names: names,
 		Doc:   "One step of a long short-term memory: c' = f·c + i·g and h' = o·tanh(c'), with i, f, o = σ(W·x + b + W'·h + b') and g = tanh of such a sum.",
 		Reject: func(a op.Args) error {
-			if n := len(a.Values("hx")); n != 2 {
+			if n := len(a.Values(arg.HxTensors)); n != 2 {
 				return op.RuntimeError("hx must have two elements, but has %d", n)
 			}
 			if projected {
 				return nil
 			}
-			return firstError(checkCell, rejectTypes("input", integralSet...))(a)
+			return firstError(checkCell, rejectTypes(arg.Input, integralSet...))(a)
 		},
 		Compose: composeLSTM,
 		Sample:  sampleLstmCell,
@@ -61,7 +62,7 @@ func sampleLstmCell(s *op.Sampler) []any {
 }
 
 func composeLSTM(b op.Builder, a op.Args) []op.Value {
-	h, c := a.Values("hx")[0], a.Values("hx")[1]
+	h, c := a.Values(arg.HxTensors)[0], a.Values(arg.HxTensors)[1]
 	parts := gates(b, addOnto(b, cellHidden(b, a, h), cellInput(b, a)), 4)
 	in, forget, out := b.Op("sigmoid", parts[0]), b.Op("sigmoid", parts[1]), b.Op("sigmoid", parts[3])
 	c = b.Add(b.Mul(forget, c), b.Mul(in, b.Op("tanh", parts[2])))
@@ -69,7 +70,7 @@ func composeLSTM(b op.Builder, a op.Args) []op.Value {
 }
 
 var cellTol = accumulating(func(a op.Args) int {
-	return sizeOf(a.Value("w_ih"), 1) + sizeOf(a.Value("w_hh"), 1) + 2
+	return sizeOf(a.Value(arg.WIH), 1) + sizeOf(a.Value(arg.WHH), 1) + 2
 }, "each gate sums one product per input and hidden feature and two biases")
 
 func simpleCell(id, function string) *op.Def {
@@ -79,7 +80,7 @@ func simpleCell(id, function string) *op.Def {
 		Doc:    "One step of an Elman network: h' = " + function + "(W·x + b + W'·h + b').",
 		Reject: checkCell,
 		Compose: func(b op.Builder, a op.Args) []op.Value {
-			return []op.Value{b.Op(function, addOnto(b, cellHidden(b, a, a.Value("hx")), cellInput(b, a)))}
+			return []op.Value{b.Op(function, addOnto(b, cellHidden(b, a, a.Value(arg.Hx)), cellInput(b, a)))}
 		},
 		Sample: func(s *op.Sampler) []any { return sampleCell(s, 1) },
 		Tol:    cellTol,
@@ -87,11 +88,11 @@ func simpleCell(id, function string) *op.Def {
 }
 
 func cellInput(b op.Builder, a op.Args) op.Value {
-	return b.Op("linear", a.Value("input"), a.Value("w_ih"), a.Any("b_ih"))
+	return b.Op("linear", a.Value(arg.Input), a.Value(arg.WIH), a.Any(arg.BIH))
 }
 
 func cellHidden(b op.Builder, a op.Args, h op.Value) op.Value {
-	return b.Op("linear", h, a.Value("w_hh"), a.Any("b_hh"))
+	return b.Op("linear", h, a.Value(arg.WHH), a.Any(arg.BHH))
 }
 
 // addOnto adds the input's part to the hidden one, which it must not widen:
@@ -117,8 +118,8 @@ func gates(b op.Builder, v op.Value, n int) []op.Value {
 // What lacks a dimension is an IndexError where PyTorch asks for its size, and
 // it asks in this order.
 func checkCell(a op.Args) error {
-	x := a.Value("input").Shape()
-	features, err := columns(a, "w_ih")
+	x := a.Value(arg.Input).Shape()
+	features, err := columns(a, arg.WIH)
 	if err != nil {
 		return err
 	}
@@ -128,11 +129,11 @@ func checkCell(a op.Args) error {
 	if x[1] != features {
 		return op.RuntimeError("input has %d features, but w_ih expects %d", x[1], features)
 	}
-	if features, err = columns(a, "w_hh"); err != nil {
+	if features, err = columns(a, arg.WHH); err != nil {
 		return err
 	}
-	hidden := a.Values("hx")
-	if h := a.Value("hx"); h != nil {
+	hidden := a.Values(arg.HxTensors)
+	if h := a.Value(arg.Hx); h != nil {
 		hidden = []op.Value{h}
 	}
 	for _, h := range hidden {
@@ -140,7 +141,7 @@ func checkCell(a op.Args) error {
 			return err
 		}
 	}
-	for _, w := range []string{"w_ih", "w_hh"} {
+	for _, w := range []op.TensorArg{arg.WIH, arg.WHH} {
 		if s := a.Value(w).Shape(); len(s) != 2 {
 			return op.RuntimeError("%s must be a matrix, but has shape %s", w, tensor.ShapeString(s))
 		}
@@ -149,7 +150,7 @@ func checkCell(a op.Args) error {
 }
 
 // columns returns the size of dimension 1 of a weight.
-func columns(a op.Args, weight string) (int, error) {
+func columns(a op.Args, weight op.TensorArg) (int, error) {
 	s := a.Value(weight).Shape()
 	if len(s) < 2 {
 		return 0, op.IndexError("%s must be a matrix, but has shape %s", weight, tensor.ShapeString(s))

@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -11,7 +12,7 @@ import (
 var reduceOps = []*op.Def{
 	{
 		Sig:   "sum(Tensor input, int[1]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
-		SBP:   anyOf(linear("input"), summing),
+		SBP:   anyOf(linear(arg.Input), summing),
 		More:  []string{"sum(Tensor input, *, dtype? dtype=None) -> Tensor"},
 		Names: both("sum"),
 		Doc:   "Sum over the dimensions dim, all of them by default. Integers and bool give int64 unless dtype says otherwise.",
@@ -36,7 +37,7 @@ var reduceOps = []*op.Def{
 	},
 	{
 		Sig:    "mean(Tensor input, int[1]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
-		SBP:    anyOf(linear("input"), reduced),
+		SBP:    anyOf(linear(arg.Input), reduced),
 		More:   []string{"mean(Tensor input, *, dtype? dtype=None) -> Tensor"},
 		Names:  both("mean"),
 		Doc:    "Mean over the dimensions dim, all of them by default: the sum divided by the number of elements.",
@@ -63,8 +64,8 @@ var reduceOps = []*op.Def{
 		NotSplittable: "the maximum of a split axis would be a partial maximum, which the vocabulary lacks",
 		Names:         both("max"),
 		Doc:           "Largest element; NaN if there is one. Its gradient is spread evenly over all elements that equal it.",
-		Reject:        firstError(rejectTypes("input", complexTypes...), rejectEmpty),
-		Infer:         func(a op.Args) ([]op.Meta, error) { return one(a.Value("input").DType(), []int{}, nil), nil },
+		Reject:        firstError(rejectTypes(arg.Input, complexTypes...), rejectEmpty),
+		Infer:         func(a op.Args) ([]op.Meta, error) { return one(a.Value(arg.Input).DType(), []int{}, nil), nil },
 		Kernels: []op.Kernel{
 			maxAllKernel[int64]("integer", integralSet),
 			maxAllKernel[float32]("float32", float32Set),
@@ -101,7 +102,7 @@ func sampleMaxDim(s *op.Sampler) []any {
 
 // reducedDims returns the wrapped dim argument, all dimensions for None or none.
 func reducedDims(a op.Args) ([]int, error) {
-	return wrapDims(a.Ints("dim"), len(a.Value("input").Shape()))
+	return wrapDims(a.Ints(arg.DimInts), len(a.Value(arg.Input).Shape()))
 }
 
 // reducedTerms returns how many elements each result combines.
@@ -109,7 +110,7 @@ func reducedTerms(a op.Args) int {
 	dims, _ := reducedDims(a)
 	n := 1
 	for _, d := range dims {
-		n *= a.Value("input").Shape()[d]
+		n *= a.Value(arg.Input).Shape()[d]
 	}
 	return n
 }
@@ -120,25 +121,25 @@ func inferReduced(dtype func(op.Args) tensor.DType) func(op.Args) ([]op.Meta, er
 		if err != nil {
 			return nil, err
 		}
-		return one(dtype(a), reducedShape(a.Value("input").Shape(), dims, a.Bool("keepdim")), nil), nil
+		return one(dtype(a), reducedShape(a.Value(arg.Input).Shape(), dims, a.Bool(arg.Keepdim)), nil), nil
 	}
 }
 
 func sumType(a op.Args) tensor.DType {
-	if a.Has("dtype") {
-		return a.DType("dtype")
+	if a.Has(arg.DType) {
+		return a.DType(arg.DType)
 	}
-	if d := a.Value("input").DType(); d.IsDifferentiable() {
+	if d := a.Value(arg.Input).DType(); d.IsDifferentiable() {
 		return d
 	}
 	return tensor.I64
 }
 
 func meanType(a op.Args) tensor.DType {
-	if a.Has("dtype") {
-		return a.DType("dtype")
+	if a.Has(arg.DType) {
+		return a.DType(arg.DType)
 	}
-	return a.Value("input").DType()
+	return a.Value(arg.Input).DType()
 }
 
 func checkMean(a op.Args) error {
@@ -155,7 +156,7 @@ func sumKernel(name string, ds []tensor.DType, f func(out, in *tensor.Tensor, di
 		Name: name,
 		When: op.Pred{Text: "result dtype in {" + typeNames(ds) + "}", Holds: func(a op.Args) bool { return slices.Contains(ds, dtype(a)) }},
 		Run: func(c *op.Run) error {
-			in, d := c.Tensor("input"), dtype(c.Args)
+			in, d := c.Tensor(arg.Input), dtype(c.Args)
 			if in.DType() != d && tensor.Promote(in.DType(), d) != d || d == tensor.Bool {
 				in = in.Convert(d)
 			}
@@ -171,7 +172,7 @@ func sumKernel(name string, ds []tensor.DType, f func(out, in *tensor.Tensor, di
 
 // spread expands the cotangent of a reduction to the shape of its input.
 func spread(g *op.Grad) op.Value {
-	shape := g.Value("input").Shape()
+	shape := g.Value(arg.Input).Shape()
 	dims, err := reducedDims(g.Args)
 	if err != nil {
 		op.Fail(err)
@@ -193,15 +194,15 @@ func sampleReduced(s *op.Sampler) []any {
 }
 
 func rejectEmpty(a op.Args) error {
-	if tensor.NumElements(a.Value("input").Shape()) == 0 {
+	if tensor.NumElements(a.Value(arg.Input).Shape()) == 0 {
 		return op.RuntimeError("max(): Expected reduction dim to be specified for argument 'input' without elements")
 	}
 	return nil
 }
 
 func maxAllKernel[T float32 | float64 | int64](name string, ds []tensor.DType) op.Kernel {
-	return op.Kernel{Name: name, When: op.DTypeIn("input", ds...), Run: func(c *op.Run) error {
-		in := c.Tensor("input")
+	return op.Kernel{Name: name, When: op.DTypeIn(arg.Input, ds...), Run: func(c *op.Run) error {
+		in := c.Tensor(arg.Input)
 		kernel.Max[T](c.Out[0], nil, in, allDims(in.Dim()))
 		return nil
 	}}
@@ -210,15 +211,15 @@ func maxAllKernel[T float32 | float64 | int64](name string, ds []tensor.DType) o
 // spreadEvenly divides the cotangent by the number of elements that equal the
 // maximum, NaN counted as equal to NaN, and gives each of them its part.
 func spreadEvenly(g *op.Grad) op.Value {
-	x, y := g.Value("input"), g.Out[0]
+	x, y := g.Value(arg.Input), g.Out[0]
 	nan := g.Mul(g.Op("ne", x, x), g.Op("ne", y, y))
 	mask := g.Add(g.Op("eq", x, y), nan)
 	return g.Op("where", mask, g.Div(g.G(), g.Op("sum", mask)), 0.0)
 }
 
 func checkMaxDim(a op.Args) error {
-	v := a.Value("input")
-	d, err := wrapDim(a.Int("dim"), len(v.Shape()))
+	v := a.Value(arg.Input)
+	d, err := wrapDim(a.Int(arg.Dim), len(v.Shape()))
 	switch {
 	case err != nil:
 		return err
@@ -231,19 +232,19 @@ func checkMaxDim(a op.Args) error {
 }
 
 func inferMaxDim(a op.Args) ([]op.Meta, error) {
-	v := a.Value("input")
-	d, err := wrapDim(a.Int("dim"), len(v.Shape()))
+	v := a.Value(arg.Input)
+	d, err := wrapDim(a.Int(arg.Dim), len(v.Shape()))
 	if err != nil {
 		return nil, err
 	}
-	shape := reducedShape(v.Shape(), []int{d}, a.Bool("keepdim"))
+	shape := reducedShape(v.Shape(), []int{d}, a.Bool(arg.Keepdim))
 	return []op.Meta{{DType: v.DType(), Shape: shape}, {DType: tensor.I64, Shape: shape}}, nil
 }
 
 func maxDimKernel[T float32 | float64 | int64](name string, ds []tensor.DType) op.Kernel {
-	return op.Kernel{Name: name, When: op.DTypeIn("input", ds...), Run: func(c *op.Run) error {
-		in := c.Tensor("input")
-		d, err := wrapDim(c.Int("dim"), in.Dim())
+	return op.Kernel{Name: name, When: op.DTypeIn(arg.Input, ds...), Run: func(c *op.Run) error {
+		in := c.Tensor(arg.Input)
+		d, err := wrapDim(c.Int(arg.Dim), in.Dim())
 		if err != nil {
 			return err
 		}
@@ -253,9 +254,9 @@ func maxDimKernel[T float32 | float64 | int64](name string, ds []tensor.DType) o
 }
 
 func maxDimGrad(g *op.Grad) {
-	g.To("input", func() op.Value {
-		x := g.Value("input")
-		d, err := wrapDim(g.Int("dim"), len(x.Shape()))
+	g.To(arg.Input, func() op.Value {
+		x := g.Value(arg.Input)
+		d, err := wrapDim(g.Int(arg.Dim), len(x.Shape()))
 		if err != nil {
 			op.Fail(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -107,13 +108,13 @@ func one(d tensor.DType, shape, strides []int) []op.Meta {
 
 // elementwise infers a result of the broadcast shape of the named tensors, in
 // the memory order that PyTorch's TensorIterator gives it.
-func elementwise(dtype func(a op.Args) tensor.DType, names ...string) func(op.Args) ([]op.Meta, error) {
+func elementwise(dtype func(a op.Args) tensor.DType, names ...op.Handle) func(op.Args) ([]op.Meta, error) {
 	return zipped(dtype, nil, names...)
 }
 
 // zipped is elementwise for operands that PyTorch brings to a common dtype
 // first: those of another dtype take part in the memory order as dense copies.
-func zipped(dtype, common func(a op.Args) tensor.DType, names ...string) func(op.Args) ([]op.Meta, error) {
+func zipped(dtype, common func(a op.Args) tensor.DType, names ...op.Handle) func(op.Args) ([]op.Meta, error) {
 	return func(a op.Args) ([]op.Meta, error) {
 		vs := valuesOf(a, names)
 		shape, err := broadcastShape(vs...)
@@ -159,10 +160,10 @@ func denseStrides(v op.Value) []int {
 }
 
 // valuesOf returns the tensors among the named arguments.
-func valuesOf(a op.Args, names []string) []op.Value {
+func valuesOf(a op.Args, names []op.Handle) []op.Value {
 	var vs []op.Value
 	for _, n := range names {
-		if v := a.Value(n); v != nil {
+		if v, ok := a.Any(n).(op.Value); ok {
 			vs = append(vs, v)
 		}
 	}
@@ -170,17 +171,17 @@ func valuesOf(a op.Args, names []string) []op.Value {
 }
 
 // sameAs infers a result of the dtype, shape and memory order of the named tensor.
-func sameAs(name string) func(op.Args) ([]op.Meta, error) {
+func sameAs(name op.TensorArg) func(op.Args) ([]op.Meta, error) {
 	return elementwise(func(a op.Args) tensor.DType { return a.Value(name).DType() }, name)
 }
 
 // floatAs is sameAs with integers and bool giving float32.
-func floatAs(name string) func(op.Args) ([]op.Meta, error) {
+func floatAs(name op.TensorArg) func(op.Args) ([]op.Meta, error) {
 	return elementwise(func(a op.Args) tensor.DType { return floatResult(a.Value(name).DType()) }, name)
 }
 
 // promoted returns the dtype rule of torch.result_type over the named arguments.
-func promoted(names ...string) func(op.Args) tensor.DType {
+func promoted(names ...op.Handle) func(op.Args) tensor.DType {
 	return func(a op.Args) tensor.DType { return a.Promoted(names...) }
 }
 
@@ -303,7 +304,7 @@ func firstError(checks ...func(op.Args) error) func(op.Args) error {
 
 // rejectTypes rejects a named tensor of one of the dtypes, with PyTorch's
 // class for a missing CPU kernel.
-func rejectTypes(name string, ds ...tensor.DType) func(op.Args) error {
+func rejectTypes(name op.TensorArg, ds ...tensor.DType) func(op.Args) error {
 	return func(a op.Args) error {
 		if d := a.Value(name).DType(); slices.Contains(ds, d) {
 			return op.RuntimeError("not implemented for argument '%s' of dtype %s", name, d)
@@ -313,10 +314,14 @@ func rejectTypes(name string, ds ...tensor.DType) func(op.Args) error {
 }
 
 // resultIn holds when the promoted dtype of the named arguments is one of ds.
-func resultIn(ds []tensor.DType, names ...string) op.Pred {
+func resultIn(ds []tensor.DType, ps ...op.Handle) op.Pred {
+	var names []string
+	for _, p := range ps {
+		names = append(names, p.Name())
+	}
 	return op.Pred{
 		Text:  fmt.Sprintf("result type of %s in {%s}", strings.Join(names, ", "), typeNames(ds)),
-		Holds: func(a op.Args) bool { return slices.Contains(ds, a.Promoted(names...)) },
+		Holds: func(a op.Args) bool { return slices.Contains(ds, a.Promoted(ps...)) },
 	}
 }
 
@@ -329,11 +334,12 @@ func typeNames(ds []tensor.DType) string {
 }
 
 // number returns a Scalar or float argument as a Scalar.
-func number(a op.Args, name string) op.Scalar {
-	if f, ok := a.Any(name).(float64); ok {
+func number(a op.Args, p op.Handle) op.Scalar {
+	if f, ok := a.Any(p).(float64); ok {
 		return op.ScalarOf(f)
 	}
-	return a.Scalar(name)
+	s, _ := a.Any(p).(op.Scalar)
+	return s
 }
 
 // conj returns the complex conjugate, by which PyTorch's convention multiplies
@@ -413,11 +419,11 @@ func scalarTensor(s op.Scalar, d tensor.DType) *tensor.Tensor {
 // operand returns a tensor or Scalar argument for a kernel whose operands are
 // brought to dtype d. Only 0-d operands can lose anything by that, so the
 // others are left to the kernel's loaders.
-func operand(a op.Args, name string, d tensor.DType) *tensor.Tensor {
-	t := a.Tensor(name)
+func operand(a op.Args, p op.TensorArg, d tensor.DType) *tensor.Tensor {
+	t := a.Tensor(p)
 	switch {
 	case t == nil:
-		return scalarTensor(number(a, name), d)
+		return scalarTensor(number(a, p), d)
 	case t.Dim() == 0 && t.DType() != d:
 		return t.Convert(d)
 	}
@@ -484,15 +490,15 @@ func parametric(of func(a op.Args) unary, shape unary) []op.Kernel {
 }
 
 func mapKernel[T kernel.Lane](name string, ds []tensor.DType, f func(a op.Args) func(dst, a []T)) op.Kernel {
-	return op.Kernel{Name: name, When: op.DTypeIn("input", ds...), Run: func(c *op.Run) error {
-		kernel.Map1(c.Out[0], c.Tensor("input"), f(c.Args))
+	return op.Kernel{Name: name, When: op.DTypeIn(arg.Input, ds...), Run: func(c *op.Run) error {
+		kernel.Map1(c.Out[0], c.Tensor(arg.Input), f(c.Args))
 		return nil
 	}}
 }
 
 // zipKernel is a kernel over two operands, tensors or Scalars, brought to the
 // dtype to; it runs when their promoted dtype is one of ds.
-func zipKernel[D, T kernel.Lane](name string, ds []tensor.DType, x, y string, to func(op.Args) tensor.DType, f func(a op.Args) func(dst []D, a, b []T)) op.Kernel {
+func zipKernel[D, T kernel.Lane](name string, ds []tensor.DType, x, y op.TensorArg, to func(op.Args) tensor.DType, f func(a op.Args) func(dst []D, a, b []T)) op.Kernel {
 	return op.Kernel{Name: name, When: resultIn(ds, x, y), Run: func(c *op.Run) error {
 		d := to(c.Args)
 		kernel.Map2(c.Out[0], operand(c.Args, x, d), operand(c.Args, y, d), f(c.Args))

@@ -4,21 +4,22 @@ import (
 	"errors"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
 )
 
 func inferGather(a op.Args) ([]op.Meta, error) {
-	return one(a.Value("input").DType(), a.Value("index").Shape(), nil), nil
+	return one(a.Value(arg.Input).DType(), a.Value(arg.Index).Shape(), nil), nil
 }
 
 func runGather(c *op.Run) error {
-	return badIndex(kernel.Gather(c.Out[0], c.Tensor("input"), c.Tensor("index"), dimOf(c.Args)))
+	return badIndex(kernel.Gather(c.Out[0], c.Tensor(arg.Input), c.Tensor(arg.Index), dimOf(c.Args)))
 }
 
 func gatherGrad(g *op.Grad) op.Value {
-	return g.Op("scatter_add", zeros(g, g.Value("input")), dimOf(g.Args), g.Value("index"), g.G())
+	return g.Op("scatter_add", zeros(g, g.Value(arg.Input)), dimOf(g.Args), g.Value(arg.Index), g.G())
 }
 
 func sampleGather(s *op.Sampler) []any {
@@ -29,25 +30,25 @@ func sampleGather(s *op.Sampler) []any {
 
 func runScatter(c *op.Run) error {
 	out := c.Out[0]
-	out.CopyFrom(c.Tensor("input"))
-	return badIndex(kernel.Scatter(out, c.Tensor("src"), c.Tensor("index"), dimOf(c.Args)))
+	out.CopyFrom(c.Tensor(arg.Input))
+	return badIndex(kernel.Scatter(out, c.Tensor(arg.Src), c.Tensor(arg.Index), dimOf(c.Args)))
 }
 
 func scatterGrad(g *op.Grad) {
-	g.To("input", func() op.Value { return g.Op("scatter.value", g.G(), dimOf(g.Args), g.Value("index"), 0.0) })
-	g.To("src", func() op.Value { return gathered(g) })
+	g.To(arg.Input, func() op.Value { return g.Op("scatter.value", g.G(), dimOf(g.Args), g.Value(arg.Index), 0.0) })
+	g.To(arg.Src, func() op.Value { return gathered(g) })
 }
 
 func scatterAddGrad(g *op.Grad) {
-	g.To("input", func() op.Value { return g.G() })
-	g.To("src", func() op.Value { return gathered(g) })
+	g.To(arg.Input, func() op.Value { return g.G() })
+	g.To(arg.Src, func() op.Value { return gathered(g) })
 }
 
 // checkIndex checks the index tensor of a gather or scatter on the input.
-func checkIndex(target string) func(op.Args) error {
+func checkIndex(target op.TensorArg) func(op.Args) error {
 	return func(a op.Args) error {
-		v, index := a.Value(target), a.Value("index")
-		d, err := wrapDim(a.Int("dim"), len(v.Shape()))
+		v, index := a.Value(target), a.Value(arg.Index)
+		d, err := wrapDim(a.Int(arg.Dim), len(v.Shape()))
 		if err != nil {
 			return err
 		}
@@ -86,33 +87,33 @@ func indexWithin(v, index op.Value, dim int, free bool) error {
 }
 
 func checkScatter(a op.Args) error {
-	if err := checkIndex("input")(a); err != nil {
+	if err := checkIndex(arg.Input)(a); err != nil {
 		return err
 	}
-	src := a.Value("src")
-	if src.DType() != a.Value("input").DType() {
-		return op.RuntimeError("expected argument 'src' to have the dtype of 'input', %s, not %s", a.Value("input").DType(), src.DType())
+	src := a.Value(arg.Src)
+	if src.DType() != a.Value(arg.Input).DType() {
+		return op.RuntimeError("expected argument 'src' to have the dtype of 'input', %s, not %s", a.Value(arg.Input).DType(), src.DType())
 	}
-	index := a.Value("index").Shape()
+	index := a.Value(arg.Index).Shape()
 	if n := len(src.Shape()); n > 0 && n < len(index) && !slices.Contains(index, 0) && !exceeds(index[:n], src.Shape()) {
 		return op.IndexError("dimension %d of argument 'index' is none of argument 'src' of shape %s", n, tensor.ShapeString(src.Shape()))
 	}
-	return indexWithin(src, a.Value("index"), dimOf(a), false)
+	return indexWithin(src, a.Value(arg.Index), dimOf(a), false)
 }
 
 func inferScatter(a op.Args) ([]op.Meta, error) {
-	return one(a.Value("input").DType(), a.Value("input").Shape(), nil), nil
+	return one(a.Value(arg.Input).DType(), a.Value(arg.Input).Shape(), nil), nil
 }
 
 // runScatterAdd sums half types in float32.
 func runScatterAdd(c *op.Run) error {
-	out, src := c.Out[0], c.Tensor("src")
+	out, src := c.Out[0], c.Tensor(arg.Src)
 	sum := out
 	if slices.Contains(halfTypes, out.DType()) {
 		sum, src = tensor.New(tensor.F32, out.Shape()...), src.Convert(tensor.F32)
 	}
-	sum.CopyFrom(c.Tensor("input"))
-	err := kernel.ScatterAdd(sum, src, c.Tensor("index"), dimOf(c.Args))
+	sum.CopyFrom(c.Tensor(arg.Input))
+	err := kernel.ScatterAdd(sum, src, c.Tensor(arg.Index), dimOf(c.Args))
 	if sum != out {
 		out.CopyFrom(sum)
 	}
@@ -130,7 +131,7 @@ func badIndex(err error) error {
 // gathered is the gradient of a scatter's src, which PyTorch defines for a src
 // of the index's shape.
 func gathered(g *op.Grad) op.Value {
-	return g.Op("gather", g.G(), dimOf(g.Args), g.Value("index"))
+	return g.Op("gather", g.G(), dimOf(g.Args), g.Value(arg.Index))
 }
 
 func sampleIndex(s *op.Sampler, shape []int, n int) *tensor.Tensor {

@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/op"
 )
 
@@ -29,8 +30,8 @@ func sampleSetitem(s *op.Sampler) []any {
 // setitem takes the view apart that the index makes, and puts it together
 // again around the value.
 func setitem(b op.Builder, a op.Args) []op.Value {
-	x := a.Value("input")
-	places := placesOf(b, x, a.Any("index").(op.Index))
+	x := a.Value(arg.Input)
+	places := placesOf(b, x, a.Any(arg.Index).(op.Index))
 	stack := []op.Value{x}
 	for _, s := range places.steps {
 		stack = append(stack, s.view(b, stack[len(stack)-1]))
@@ -50,14 +51,14 @@ func setitem(b op.Builder, a op.Args) []op.Value {
 // assignThroughView writes x[index] = value as a copy into the view x[index];
 // tensors, lists and masks among the index make none.
 func assignThroughView(b op.Builder, a op.Args) (id string, args []any) {
-	index := a.Any("index").(op.Index)
+	index := a.Any(arg.Index).(op.Index)
 	if slices.ContainsFunc(index, picksElements) {
 		return "", nil
 	}
-	view := b.Op("getitem", a.Value("input"), index)
-	v := a.Value("value")
+	view := b.Op("getitem", a.Value(arg.Input), index)
+	v := a.Value(arg.ValueTensor)
 	if v == nil {
-		return "fill", []any{view, a.Scalar("value")}
+		return "fill", []any{view, a.Scalar(arg.Value)}
 	}
 	for len(v.Shape()) > len(view.Shape()) && v.Shape()[0] == 1 {
 		v = b.Op("select", v, 0, 0)
@@ -76,9 +77,9 @@ func picksElements(entry any) bool {
 
 // assigned brings the value to the dtype and shape of the view that it replaces.
 func assigned(b op.Builder, a op.Args, view op.Value) op.Value {
-	v := a.Value("value")
+	v := a.Value(arg.ValueTensor)
 	if v == nil {
-		return b.Op("full_like", view, a.Scalar("value"))
+		return b.Op("full_like", view, a.Scalar(arg.Value))
 	}
 	return b.Op("clone", b.Expand(b.Cast(withoutLead(b, v), view.DType()), view.Shape()))
 }
@@ -86,10 +87,10 @@ func assigned(b op.Builder, a op.Args, view op.Value) op.Value {
 // assignedTo is assigned for what index tensors replace: numbers are
 // converted, a tensor must have the dtype.
 func assignedTo(b op.Builder, a op.Args, view op.Value) op.Value {
-	if v := a.Value("value"); v != nil {
+	if v := a.Value(arg.ValueTensor); v != nil {
 		return withoutLead(b, v)
 	}
-	return b.Op("tensor", a.Scalar("value").Any(), op.Kw("dtype", view.DType()))
+	return b.Op("tensor", a.Scalar(arg.Value).Any(), op.Kw("dtype", view.DType()))
 }
 
 // withoutLead drops the leading dimensions of size 1.

@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -18,28 +19,32 @@ var shapeOps = slices.Concat([]*op.Def{
 	}, reshaped(flattenedShape)),
 	viewOp(&op.Def{
 		Sig:    "reshape(Tensor input, int[] shape) -> Tensor",
-		SBP:    regrouped(func(a op.Args) ([]int, error) { return inferShape(a, a.Ints("shape")) }, "shape", fromFirst),
+		SBP:    regrouped(func(a op.Args) ([]int, error) { return inferShape(a, a.Ints(arg.Shape)) }, arg.Shape, fromFirst),
 		Names:  both("reshape"),
 		Doc:    "The same elements in another shape, in which one -1 is inferred.",
 		Grad:   reshapeGrad,
 		Sample: sampleReshape,
-	}, reshaped(func(a op.Args) ([]int, error) { return inferShape(a, a.Ints("shape")) })),
+	}, reshaped(func(a op.Args) ([]int, error) { return inferShape(a, a.Ints(arg.Shape)) })),
 	viewOp(&op.Def{
 		Sig:    "view(Tensor input, int[] size) -> Tensor",
-		SBP:    regrouped(func(a op.Args) ([]int, error) { return inferShape(a, a.Ints("size")) }, "size", fromFirst),
+		SBP:    regrouped(func(a op.Args) ([]int, error) { return inferShape(a, a.Ints(arg.Size)) }, arg.Size, fromFirst),
 		Names:  []string{"Tensor.view"},
 		Doc:    "The same storage in another shape, in which one -1 is inferred.",
 		Grad:   reshapeGrad,
 		Sample: sampleReshape,
 	}, viewLayout),
 	viewOp(&op.Def{
-		Sig:    "transpose(Tensor input, int dim0, int dim1) -> Tensor",
-		SBP:    mapped(viewed(func(a op.Args) (layout, error) { return transposed(a.Value("input"), a.Int("dim0"), a.Int("dim1")) })),
+		Sig: "transpose(Tensor input, int dim0, int dim1) -> Tensor",
+		SBP: mapped(viewed(func(a op.Args) (layout, error) {
+			return transposed(a.Value(arg.Input), a.Int(arg.Dim0), a.Int(arg.Dim1))
+		})),
 		Names:  append(both("transpose", "swapdims"), "torch.swapaxes(input, axis0, axis1)", "Tensor.swapaxes(input, axis0, axis1)"),
 		Doc:    "Exchanges two dimensions.",
-		Grad:   op.Gradient(func(g *op.Grad) op.Value { return g.Op("transpose", g.G(), g.Int("dim0"), g.Int("dim1")) }),
+		Grad:   op.Gradient(func(g *op.Grad) op.Value { return g.Op("transpose", g.G(), g.Int(arg.Dim0), g.Int(arg.Dim1)) }),
 		Sample: sampleTranspose,
-	}, func(a op.Args) (layout, error) { return transposed(a.Value("input"), a.Int("dim0"), a.Int("dim1")) }),
+	}, func(a op.Args) (layout, error) {
+		return transposed(a.Value(arg.Input), a.Int(arg.Dim0), a.Int(arg.Dim1))
+	}),
 	viewOp(&op.Def{
 		Sig:    "t(Tensor input) -> Tensor",
 		SBP:    mapped(viewed(shardT)),
@@ -50,7 +55,7 @@ var shapeOps = slices.Concat([]*op.Def{
 		Grad:   op.Gradient(func(g *op.Grad) op.Value { return g.Op("t", g.G()) }),
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 2)...)} },
 	}, func(a op.Args) (layout, error) {
-		v := a.Value("input")
+		v := a.Value(arg.Input)
 		return transposed(v, 0, max(len(v.Shape())-1, 0))
 	}),
 	viewOp(&op.Def{
@@ -63,7 +68,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	}, permuted),
 	viewOp(&op.Def{
 		Sig:    "expand(Tensor input, int[] size) -> Tensor",
-		SBP:    repeatedAxes("size"),
+		SBP:    repeatedAxes(arg.Size),
 		Names:  []string{"Tensor.expand"},
 		Doc:    "Repeats dimensions of size 1, and new leading ones, without a copy; -1 keeps a size.",
 		Grad:   op.Gradient(func(g *op.Grad) op.Value { return g.G() }),
@@ -80,7 +85,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	}, unsqueezed),
 	viewOp(&op.Def{
 		Sig:    "squeeze(Tensor input, int? dim=None) -> Tensor",
-		SBP:    anyOf(linear("input"), squeezedAxes),
+		SBP:    anyOf(linear(arg.Input), squeezedAxes),
 		Names:  both("squeeze"),
 		Doc:    "Removes dimension dim if its size is 1; every such dimension by default.",
 		Grad:   reshapeGrad,
@@ -88,7 +93,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	}, squeezed),
 	viewOp(&op.Def{
 		Sig:    "narrow(Tensor input, int dim, int start, int length) -> Tensor",
-		SBP:    anyOf(linear("input"), alongOthers("input")),
+		SBP:    anyOf(linear(arg.Input), alongOthers(arg.Input)),
 		Names:  both("narrow"),
 		Doc:    "The length entries of dimension dim from start on.",
 		Grad:   op.Gradient(narrowGrad),
@@ -127,7 +132,7 @@ var shapeOps = slices.Concat([]*op.Def{
 		Reject: checkDevice,
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...), s.DType} },
 		Tol:    ownMagnitude(exactTol("a conversion, rounded once")),
-	}, targetType, func(a op.Args) bool { return a.Bool("copy") }),
+	}, targetType, func(a op.Args) bool { return a.Bool(arg.Copy) }),
 	{
 		Sig:     "cat(Tensor[] tensors, int dim=0) -> Tensor",
 		SBP:     concatenated,
@@ -142,7 +147,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	},
 	{
 		Sig:     "slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
-		SBP:     anyOf(additive("input", "src"), alongOthers("input", "src")),
+		SBP:     anyOf(additive(arg.Input, arg.Src), alongOthers(arg.Input, arg.Src)),
 		Names:   both("slice_scatter"),
 		Doc:     "A copy of input in which the entries start, start+step, … below end of dimension dim come from src.",
 		Reject:  checkSlice,
@@ -154,7 +159,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	},
 	viewOp(&op.Def{
 		Sig:    "slice(Tensor input, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
-		SBP:    anyOf(linear("input"), alongOthers("input")),
+		SBP:    anyOf(linear(arg.Input), alongOthers(arg.Input)),
 		Doc:    "The entries start, start+step, … below end of dimension dim: input[start:end:step] there.",
 		Reject: checkSlice,
 		Grad:   op.Gradient(sliceGrad),
@@ -162,10 +167,10 @@ var shapeOps = slices.Concat([]*op.Def{
 	}, sliced),
 	{
 		Sig:     "gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
-		SBP:     anyOf(linear("input"), alongOthers("input", "index"), entriesOf("index")),
+		SBP:     anyOf(linear(arg.Input), alongOthers(arg.Input, arg.Index), entriesOf(arg.Index)),
 		Names:   both("gather"),
 		Doc:     "Picks along dim: for dim 1 of three, out[i,j,k] = input[i,index[i,j,k],k].",
-		Reject:  checkIndex("input"),
+		Reject:  checkIndex(arg.Input),
 		Infer:   inferGather,
 		Kernels: []op.Kernel{{Name: "index", Run: runGather}},
 		Grad:    op.Gradient(gatherGrad),
@@ -174,7 +179,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	},
 	{
 		Sig:     "scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor",
-		SBP:     anyOf(additive("input", "src"), alongOthers("input", "index", "src")),
+		SBP:     anyOf(additive(arg.Input, arg.Src), alongOthers(arg.Input, arg.Index, arg.Src)),
 		Names:   both("scatter"),
 		Doc:     "A copy of input with elements replaced along dim: for dim 1 of three, out[i,index[i,j,k],k] = src[i,j,k].",
 		Reject:  checkScatter,
@@ -186,7 +191,7 @@ var shapeOps = slices.Concat([]*op.Def{
 	},
 	{
 		Sig:     "scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor",
-		SBP:     anyOf(additive("input", "src"), alongOthers("input", "index", "src"), addedAlong("index", "src")),
+		SBP:     anyOf(additive(arg.Input, arg.Src), alongOthers(arg.Input, arg.Index, arg.Src), addedAlong(arg.Index, arg.Src)),
 		Names:   both("scatter_add"),
 		Doc:     "A copy of input with elements added along dim: for dim 1 of three, out[i,index[i,j,k],k] += src[i,j,k].",
 		Reject:  checkScatter,
@@ -195,7 +200,7 @@ var shapeOps = slices.Concat([]*op.Def{
 		Grad:    scatterAddGrad,
 		Sample:  sampleScatter,
 		Tol: ownMagnitude(op.Tol{
-			Class: op.Accumulating, Terms: func(a op.Args) int { return 1 + tensor.NumElements(a.Value("index").Shape()) },
+			Class: op.Accumulating, Terms: func(a op.Args) int { return 1 + tensor.NumElements(a.Value(arg.Index).Shape()) },
 			Reason: "a sum of at most as many elements as index has",
 		}),
 	},
@@ -214,11 +219,11 @@ func sampleTranspose(s *op.Sampler) []any {
 }
 
 func shardT(a op.Args) (layout, error) {
-	return transposed(a.Value("input"), 0, max(len(a.Value("input").Shape())-1, 0))
+	return transposed(a.Value(arg.Input), 0, max(len(a.Value(arg.Input).Shape())-1, 0))
 }
 
 func checkT(a op.Args) error {
-	if n := len(a.Value("input").Shape()); n > 2 {
+	if n := len(a.Value(arg.Input).Shape()); n > 2 {
 		return op.RuntimeError("t() expects argument 'input' to have at most 2 dimensions, but it has %d", n)
 	}
 	return nil
@@ -273,7 +278,7 @@ func sampleSqueeze(s *op.Sampler) []any {
 }
 
 func narrowGrad(g *op.Grad) op.Value {
-	x := g.Value("input")
+	x := g.Value(arg.Input)
 	d, start, n, err := narrowRange(g.Args)
 	if err != nil {
 		op.Fail(err)
@@ -290,17 +295,17 @@ func sampleNarrow(s *op.Sampler) []any {
 
 func runSliceScatter(c *op.Run) error {
 	s := sliceOf(c.Args)
-	c.Out[0].CopyFrom(c.Tensor("input"))
-	c.Out[0].Narrow(s.dim, s.start, s.n, s.step).CopyFrom(c.Tensor("src"))
+	c.Out[0].CopyFrom(c.Tensor(arg.Input))
+	c.Out[0].Narrow(s.dim, s.start, s.n, s.step).CopyFrom(c.Tensor(arg.Src))
 	return nil
 }
 
 func sliceScatterGrad(g *op.Grad) {
 	s := sliceOf(g.Args)
-	g.To("input", func() op.Value {
-		return g.Op("slice_scatter", g.G(), zeros(g, g.Value("src")), s.dim, s.start, s.end, s.step)
+	g.To(arg.Input, func() op.Value {
+		return g.Op("slice_scatter", g.G(), zeros(g, g.Value(arg.Src)), s.dim, s.start, s.end, s.step)
 	})
-	g.To("src", func() op.Value { return g.Op("slice", g.G(), s.dim, s.start, s.end, s.step) })
+	g.To(arg.Src, func() op.Value { return g.Op("slice", g.G(), s.dim, s.start, s.end, s.step) })
 }
 
 func sampleSliceScatter(s *op.Sampler) []any {
@@ -314,7 +319,7 @@ func sampleSliceScatter(s *op.Sampler) []any {
 
 func sliceGrad(g *op.Grad) op.Value {
 	s := sliceOf(g.Args)
-	return g.Op("slice_scatter", zeros(g, g.Value("input")), g.G(), s.dim, s.start, s.end, s.step)
+	return g.Op("slice_scatter", zeros(g, g.Value(arg.Input)), g.G(), s.dim, s.start, s.end, s.step)
 }
 
 func sampleSlice(s *op.Sampler) []any {
@@ -352,10 +357,10 @@ func cast(name string, d tensor.DType) *op.Def {
 // where that has the dtype already and no copy is asked for.
 func castOp(d *op.Def, dtype func(op.Args) tensor.DType, copies func(op.Args) bool) *op.Def {
 	d.Traits |= op.View
-	d.Grad = func(g *op.Grad) { g.To("input", func() op.Value { return g.G() }) }
-	same := func(a op.Args) bool { return a.Value("input").DType() == dtype(a) && !copies(a) }
+	d.Grad = func(g *op.Grad) { g.To(arg.Input, func() op.Value { return g.G() }) }
+	same := func(a op.Args) bool { return a.Value(arg.Input).DType() == dtype(a) && !copies(a) }
 	d.Infer = func(a op.Args) ([]op.Meta, error) {
-		v := a.Value("input")
+		v := a.Value(arg.Input)
 		strides := v.Strides()
 		if !same(a) {
 			strides = denseStrides(v)
@@ -363,7 +368,7 @@ func castOp(d *op.Def, dtype func(op.Args) tensor.DType, copies func(op.Args) bo
 		return one(dtype(a), v.Shape(), strides), nil
 	}
 	d.View = func(a op.Args) (*tensor.Tensor, error) {
-		t := a.Tensor("input")
+		t := a.Tensor(arg.Input)
 		if same(a) {
 			return t, nil
 		}
@@ -375,7 +380,7 @@ func castOp(d *op.Def, dtype func(op.Args) tensor.DType, copies func(op.Args) bo
 }
 
 var copyKernel = op.Kernel{Name: "copy", Run: func(c *op.Run) error {
-	c.Out[0].CopyFrom(c.Tensor("input"))
+	c.Out[0].CopyFrom(c.Tensor(arg.Input))
 	return nil
 }}
 
@@ -407,14 +412,14 @@ func viewOp(d *op.Def, rule func(op.Args) (layout, error)) *op.Def {
 		if err != nil {
 			return nil, err
 		}
-		return one(a.Value("input").DType(), l.shape, l.strides), nil
+		return one(a.Value(arg.Input).DType(), l.shape, l.strides), nil
 	}
 	d.View = func(a op.Args) (*tensor.Tensor, error) {
 		l, err := rule(a)
 		if err != nil {
 			return nil, err
 		}
-		t := a.Tensor("input")
+		t := a.Tensor(arg.Input)
 		if l.copied {
 			return copied(t, l), nil
 		}
@@ -439,7 +444,7 @@ func reshaped(shape func(op.Args) ([]int, error)) func(op.Args) (layout, error) 
 		if err != nil {
 			return layout{}, err
 		}
-		v := a.Value("input")
+		v := a.Value(arg.Input)
 		strides, ok := tensor.ViewStrides(v.Shape(), v.Strides(), to)
 		if !ok {
 			strides = tensor.ContiguousStrides(to)
@@ -449,7 +454,7 @@ func reshaped(shape func(op.Args) ([]int, error)) func(op.Args) (layout, error) 
 }
 
 func viewLayout(a op.Args) (layout, error) {
-	l, err := reshaped(func(a op.Args) ([]int, error) { return inferShape(a, a.Ints("size")) })(a)
+	l, err := reshaped(func(a op.Args) ([]int, error) { return inferShape(a, a.Ints(arg.Size)) })(a)
 	if err == nil && l.copied {
 		err = op.RuntimeError("view size is not compatible with input tensor's size and stride: use .reshape(...) instead")
 	}
@@ -458,7 +463,7 @@ func viewLayout(a op.Args) (layout, error) {
 
 // inferShape replaces the -1 in a shape that the input's elements are to take.
 func inferShape(a op.Args, want []int) ([]int, error) {
-	n := tensor.NumElements(a.Value("input").Shape())
+	n := tensor.NumElements(a.Value(arg.Input).Shape())
 	shape, known, hole := slices.Clone(want), 1, -1
 	for i, d := range want {
 		switch {
@@ -485,12 +490,12 @@ func inferShape(a op.Args, want []int) ([]int, error) {
 }
 
 func flattenedShape(a op.Args) ([]int, error) {
-	shape := a.Value("input").Shape()
-	from, err := wrapDim(a.Int("start_dim"), len(shape))
+	shape := a.Value(arg.Input).Shape()
+	from, err := wrapDim(a.Int(arg.StartDim), len(shape))
 	if err != nil {
 		return nil, err
 	}
-	to, err := wrapDim(a.Int("end_dim"), len(shape))
+	to, err := wrapDim(a.Int(arg.EndDim), len(shape))
 	if err != nil {
 		return nil, err
 	}
@@ -505,7 +510,7 @@ func flattenedShape(a op.Args) ([]int, error) {
 }
 
 func reshapeGrad(g *op.Grad) {
-	g.To("input", func() op.Value { return g.Reshape(g.G(), g.Value("input").Shape()) })
+	g.To(arg.Input, func() op.Value { return g.Reshape(g.G(), g.Value(arg.Input).Shape()) })
 }
 
 func sampleReshape(s *op.Sampler) []any {
@@ -518,18 +523,18 @@ func sampleReshape(s *op.Sampler) []any {
 }
 
 func sliceScatterMeta(a op.Args) ([]op.Meta, error) {
-	s, v := sliceOf(a), a.Value("input")
+	s, v := sliceOf(a), a.Value(arg.Input)
 	want := slices.Clone(v.Shape())
 	want[s.dim] = s.n
-	if !slices.Equal(want, a.Value("src").Shape()) {
-		return nil, op.RuntimeError("expected argument 'src' to have the slice's size %s but got %s", tensor.ShapeString(want), tensor.ShapeString(a.Value("src").Shape()))
+	if !slices.Equal(want, a.Value(arg.Src).Shape()) {
+		return nil, op.RuntimeError("expected argument 'src' to have the slice's size %s but got %s", tensor.ShapeString(want), tensor.ShapeString(a.Value(arg.Src).Shape()))
 	}
 	return one(v.DType(), v.Shape(), iteratorStrides(v.Shape(), v)), nil
 }
 
 // contiguous keeps the input where it has the memory order already.
 func contiguous(a op.Args) (layout, error) {
-	v, f := a.Value("input"), a.Any("memory_format").(tensor.MemoryFormat)
+	v, f := a.Value(arg.Input), a.Any(arg.MemoryFormat).(tensor.MemoryFormat)
 	switch {
 	case f == tensor.Preserve:
 		return layout{}, op.RuntimeError("preserve memory format is unsupported by the contiguous operator")
@@ -542,8 +547,8 @@ func contiguous(a op.Args) (layout, error) {
 }
 
 func inferClone(a op.Args) ([]op.Meta, error) {
-	v := a.Value("input")
-	f, given := a.Any("memory_format").(tensor.MemoryFormat)
+	v := a.Value(arg.Input)
+	f, given := a.Any(arg.MemoryFormat).(tensor.MemoryFormat)
 	switch {
 	case !given || f == tensor.Preserve:
 		return one(v.DType(), v.Shape(), denseStrides(v)), nil
@@ -555,23 +560,23 @@ func inferClone(a op.Args) ([]op.Meta, error) {
 
 // targetType is the dtype argument, or that of the argument other, or the input's.
 func targetType(a op.Args) tensor.DType {
-	if a.Has("dtype") {
-		return a.DType("dtype")
+	if a.Has(arg.DType) {
+		return a.DType(arg.DType)
 	}
-	if a.Sig.Index("other") >= 0 && a.Has("other") {
-		return a.Value("other").DType()
+	if a.Sig.Takes(arg.Other) && a.Has(arg.Other) {
+		return a.Value(arg.Other).DType()
 	}
-	return a.Value("input").DType()
+	return a.Value(arg.Input).DType()
 }
 
 func checkDevice(a op.Args) error {
-	if d, ok := a.Any("device").(op.Device); ok && d != "cpu" {
+	if d, ok := a.Any(arg.Device).(op.Device); ok && d != "cpu" {
 		return op.RuntimeError("device '%s' is not available: argument 'device' must be 'cpu'", d)
 	}
 	return nil
 }
 
 func dimOf(a op.Args) int {
-	d, _ := wrapDim(a.Int("dim"), len(a.Value("input").Shape()))
+	d, _ := wrapDim(a.Int(arg.Dim), len(a.Value(arg.Input).Shape()))
 	return d
 }

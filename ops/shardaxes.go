@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"plumb/internal/arg"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -13,7 +14,7 @@ import (
 // result that has its stride, found on strides of which none is a sum of others.
 func viewed(rule func(op.Args) (layout, error)) func(a op.Args) []int {
 	return func(a op.Args) []int {
-		v := a.Value("input")
+		v := a.Value(arg.Input)
 		l, err := rule(a)
 		places := slices.Repeat([]int{-1}, len(v.Shape()))
 		if err != nil {
@@ -51,19 +52,19 @@ func sharesStride(strides []int, s int) bool {
 // regrouped splits a reshaped input along each axis that is the outermost
 // factor of a group of axes with the same elements in the result. The result
 // sizes stand in the argument sizes from result axis first on, if there is one.
-func regrouped(out func(a op.Args) ([]int, error), sizes string, first func(a op.Args) int) sharder {
-	return anyOf(linear("input"), func(a op.Args) []op.Sharding {
+func regrouped(out func(a op.Args) ([]int, error), sizes op.IntsArg, first func(a op.Args) int) sharder {
+	return anyOf(linear(arg.Input), func(a op.Args) []op.Sharding {
 		shape, err := out(a)
 		if err != nil {
 			return nil
 		}
 		var all []op.Sharding
-		for _, g := range groups(a.Value("input").Shape(), shape) {
-			s := splits(map[string]int{"input": g.in}, op.S(g.out))
+		for _, g := range groups(a.Value(arg.Input).Shape(), shape) {
+			s := splits(map[op.TensorArg]int{arg.Input: g.in}, op.S(g.out))
 			s.Even = !g.single
 			if sizes != "" {
 				if at := g.out - first(a); at >= 0 && at < len(a.Ints(sizes)) {
-					s.Sizes = map[string]int{sizes: at}
+					s.Sizes = map[op.IntsArg]int{sizes: at}
 				}
 			}
 			all = append(all, s)
@@ -114,15 +115,15 @@ func fromFirst(op.Args) int { return 0 }
 
 // repeatedAxes splits the axes of the input that an expansion does not repeat, and
 // has no size for.
-func repeatedAxes(sizes string) sharder {
-	return anyOf(linear("input"), func(a op.Args) []op.Sharding {
-		in, shape := a.Value("input").Shape(), a.Ints(sizes)
+func repeatedAxes(sizes op.IntsArg) sharder {
+	return anyOf(linear(arg.Input), func(a op.Args) []op.Sharding {
+		in, shape := a.Value(arg.Input).Shape(), a.Ints(sizes)
 		var all []op.Sharding
 		for i, n := range in {
 			at := i + len(shape) - len(in)
 			if n == shape[at] || shape[at] == -1 {
-				s := splits(map[string]int{"input": i}, op.S(at))
-				s.Sizes = map[string]int{sizes: at}
+				s := splits(map[op.TensorArg]int{arg.Input: i}, op.S(at))
+				s.Sizes = map[op.IntsArg]int{sizes: at}
 				all = append(all, s)
 			}
 		}
@@ -283,12 +284,12 @@ func (f axisForm) along(b boundAxes, label string) (op.Sharding, bool) {
 }
 
 // dimsOf returns the dimensions that an int or int[] argument names in the first tensor.
-func dimsOf(names ...string) func(a op.Args) []int {
+func dimsOf(names ...op.Handle) func(a op.Args) []int {
 	return func(a op.Args) []int {
 		var dims []int
 		n := len(a.AllValues()[0].Shape())
 		for _, name := range names {
-			for _, d := range append(slices.Clone(a.Ints(name)), intsOf(a.Any(name))...) {
+			for _, d := range intsOf(a.Any(name)) {
 				w, _ := wrapDim(d, n)
 				dims = append(dims, w)
 			}
@@ -297,12 +298,14 @@ func dimsOf(names ...string) func(a op.Args) []int {
 	}
 }
 
+// intsOf returns an int or int[] argument as a list.
 func intsOf(v any) []int {
 	if d, ok := v.(int); ok {
 		return []int{d}
 	}
-	return nil
+	ds, _ := v.([]int)
+	return ds
 }
 
 // ungrouped holds for a convolution of one group.
-func ungrouped(a op.Args) bool { return a.Int("groups") == 1 }
+func ungrouped(a op.Args) bool { return a.Int(arg.Groups) == 1 }

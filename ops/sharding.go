@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"plumb/internal/arg"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -41,10 +42,10 @@ func provided(cond func(a op.Args) bool, r sharder) sharder {
 }
 
 // splits makes one signature: S along the axes of the arguments, out of the results.
-func splits(axes map[string]int, out ...op.SBP) op.Sharding {
+func splits[N ~string](axes map[N]int, out ...op.SBP) op.Sharding {
 	s := op.Sharding{Args: map[string]op.SBP{}, Results: out}
 	for name, axis := range axes {
-		s.Args[name] = op.S(axis)
+		s.Args[string(name)] = op.S(axis)
 	}
 	return s
 }
@@ -76,7 +77,7 @@ func pointwise(a op.Args) []op.Sharding {
 
 // additive takes P of all the named arguments that are given, of differentiable
 // dtypes, together to P: f(Σx, Σy) = Σf(x, y).
-func additive(names ...string) sharder {
+func additive(names ...op.Handle) sharder {
 	return func(a op.Args) []op.Sharding {
 		if truncates(a) {
 			return nil
@@ -87,7 +88,7 @@ func additive(names ...string) sharder {
 			switch {
 			case a.Any(n) == nil:
 			case tensor && v.DType().IsDifferentiable():
-				s.Args[n] = op.P
+				s.Args[n.Name()] = op.P
 			default:
 				return nil
 			}
@@ -98,11 +99,11 @@ func additive(names ...string) sharder {
 
 // truncates reports whether a call asks for a dtype that loses fractions.
 func truncates(a op.Args) bool {
-	return a.Sig.Index("dtype") >= 0 && a.Has("dtype") && !a.DType("dtype").IsDifferentiable()
+	return a.Sig.Takes(arg.DType) && a.Has(arg.DType) && !a.DType(arg.DType).IsDifferentiable()
 }
 
 // linear takes P of each of the named arguments alone to P.
-func linear(names ...string) sharder {
+func linear(names ...op.Handle) sharder {
 	var rules []sharder
 	for _, n := range names {
 		rules = append(rules, additive(n))
@@ -111,14 +112,14 @@ func linear(names ...string) sharder {
 }
 
 // linearly is pointwise, and linear in the input.
-var linearly = anyOf(pointwise, linear("input"))
+var linearly = anyOf(pointwise, linear(arg.Input))
 
 // reductionDims are the dimensions that dim names, all of them without dim.
 func reductionDims(a op.Args) []int {
-	n := len(a.Value("input").Shape())
+	n := len(a.Value(arg.Input).Shape())
 	var dims []int
-	if a.Sig.Index("dim") >= 0 {
-		switch d := a.Any("dim").(type) {
+	if a.Sig.Takes(arg.Dim) {
+		switch d := a.Any(arg.Dim).(type) {
 		case int:
 			dims = []int{d}
 		case []int:
@@ -129,16 +130,16 @@ func reductionDims(a op.Args) []int {
 	return dims
 }
 
-func keptDims(a op.Args) bool { return a.Sig.Index("keepdim") >= 0 && a.Bool("keepdim") }
+func keptDims(a op.Args) bool { return a.Sig.Takes(arg.Keepdim) && a.Bool(arg.Keepdim) }
 
 // reduced splits the axes that a reduction keeps, in all results.
 func reduced(a op.Args) []op.Sharding {
 	dims, at := reductionDims(a), 0
 	var all []op.Sharding
-	for axis := range a.Value("input").Shape() {
+	for axis := range a.Value(arg.Input).Shape() {
 		gone := slices.Contains(dims, axis)
 		if !gone {
-			all = append(all, splits(map[string]int{"input": axis}, op.S(at)))
+			all = append(all, splits(map[op.TensorArg]int{arg.Input: axis}, op.S(at)))
 		}
 		if !gone || keptDims(a) {
 			at++
@@ -152,21 +153,21 @@ func reduced(a op.Args) []op.Sharding {
 func summing(a op.Args) []op.Sharding {
 	all := reduced(a)
 	for _, axis := range reductionDims(a) {
-		all = append(all, splits(map[string]int{"input": axis}, op.P))
+		all = append(all, splits(map[op.TensorArg]int{arg.Input: axis}, op.P))
 	}
 	return all
 }
 
 // besides splits the named arguments, all of the same dimensions, along each
 // axis that is not among dims.
-func besides(dims func(a op.Args) []int, names ...string) sharder {
+func besides(dims func(a op.Args) []int, names ...op.TensorArg) sharder {
 	return func(a op.Args) []op.Sharding {
 		var all []op.Sharding
 		for axis, n := range a.Value(names[0]).Shape() {
 			if slices.Contains(dims(a), axis) {
 				continue
 			}
-			axes := map[string]int{}
+			axes := map[op.TensorArg]int{}
 			for _, name := range names {
 				if v := a.Value(name); v != nil && axis < len(v.Shape()) && v.Shape()[axis] == n {
 					axes[name] = axis
@@ -186,7 +187,7 @@ func besides(dims func(a op.Args) []int, names ...string) sharder {
 // dimOfFirst is the dimension that dim names in the first tensor argument; all without one.
 func dimOfFirst(a op.Args) []int {
 	n := len(a.AllValues()[0].Shape())
-	switch d := a.Any("dim").(type) {
+	switch d := a.Any(arg.Dim).(type) {
 	case int:
 		w, _ := wrapDim(d, n)
 		return []int{w}
@@ -198,10 +199,10 @@ func dimOfFirst(a op.Args) []int {
 }
 
 // alongOthers splits the named arguments along each axis but dim.
-func alongOthers(names ...string) sharder { return besides(dimOfFirst, names...) }
+func alongOthers(names ...op.TensorArg) sharder { return besides(dimOfFirst, names...) }
 
 // lastDims are the last n dimensions of the named tensor.
-func lastDims(name string, n int) func(a op.Args) []int {
+func lastDims(name op.TensorArg, n int) func(a op.Args) []int {
 	return func(a op.Args) []int {
 		d := len(a.Value(name).Shape())
 		return allDims(d)[max(d-n, 0):]
@@ -212,11 +213,11 @@ func lastDims(name string, n int) func(a op.Args) []int {
 // returns, for each axis of the input, its axis in the result, or -1. The
 // operator is linear.
 func mapped(place func(a op.Args) []int) sharder {
-	return anyOf(linear("input"), func(a op.Args) []op.Sharding {
+	return anyOf(linear(arg.Input), func(a op.Args) []op.Sharding {
 		var all []op.Sharding
 		for axis, to := range place(a) {
 			if to >= 0 {
-				all = append(all, splits(map[string]int{"input": axis}, op.S(to)))
+				all = append(all, splits(map[op.TensorArg]int{arg.Input: axis}, op.S(to)))
 			}
 		}
 		return all
@@ -235,25 +236,25 @@ func convolved(n int, weight string) sharder {
 	return anyOf(
 		provided(ungrouped, form("io"+weight)),
 		provided(func(a op.Args) bool { return !ungrouped(a) }, form("....")),
-		additive("input", "bias"), additive("weight", "bias"),
+		additive(arg.Input, arg.Bias), additive(arg.Weight, arg.Bias),
 	)
 }
 
 // planes splits all axes of the named tensors but the last n, the window's.
-func planes(n int, names ...string) sharder {
+func planes(n int, names ...op.TensorArg) sharder {
 	return besides(lastDims(names[0], n), names...)
 }
 
 // planesBy is planes over as many dimensions as the int[] argument has.
-func planesBy(size string, names ...string) sharder {
+func planesBy(size op.IntsArg, names ...op.TensorArg) sharder {
 	return func(a op.Args) []op.Sharding { return planes(len(a.Ints(size)), names...)(a) }
 }
 
 // multilinear takes P of one factor, together with all that is added, to P.
-func multilinear(factors []string, added ...string) sharder {
+func multilinear(factors []op.Handle, added ...op.Handle) sharder {
 	var rules []sharder
 	for _, f := range factors {
-		rules = append(rules, additive(append([]string{f}, added...)...))
+		rules = append(rules, additive(append([]op.Handle{f}, added...)...))
 	}
 	return anyOf(rules...)
 }
@@ -265,25 +266,25 @@ func bilinearConv(text string) sharder {
 		if !ungrouped(a) {
 			text = strings.NewReplacer("ni", "n.", "no", "n.", "oi", "..").Replace(text)
 		}
-		window := strings.Repeat(".", len(a.Ints("stride")))
+		window := strings.Repeat(".", len(a.Ints(arg.Stride)))
 		return axes(strings.ReplaceAll(strings.ReplaceAll(text, ",", window+","), " ->", window+" ->") + window)(a)
 	}
 }
 
 // embedded splits the row numbers, and the columns of the table. A split of
 // its rows would need the numbers masked.
-func embedded(index string) sharder {
-	return provided(func(a op.Args) bool { return a.Sig.Index("max_norm") < 0 || !a.Has("max_norm") },
-		anyOf(linear("weight"), axes(index+" *, weight .d -> *d")))
+func embedded(index op.TensorArg) sharder {
+	return provided(func(a op.Args) bool { return !a.Sig.Takes(arg.MaxNorm) || !a.Has(arg.MaxNorm) },
+		anyOf(linear(arg.Weight), axes(string(index)+" *, weight .d -> *d")))
 }
 
 // selectedRows splits the index of a selection along dim.
-func selectedRows(index string) sharder {
+func selectedRows(index op.TensorArg) sharder {
 	return func(a op.Args) []op.Sharding {
-		if len(a.Value(index).Shape()) != 1 || len(a.Value("input").Shape()) == 0 {
+		if len(a.Value(index).Shape()) != 1 || len(a.Value(arg.Input).Shape()) == 0 {
 			return nil
 		}
-		return []op.Sharding{splits(map[string]int{index: 0}, op.S(dimOf(a)))}
+		return []op.Sharding{splits(map[op.TensorArg]int{index: 0}, op.S(dimOf(a)))}
 	}
 }
 
@@ -302,13 +303,13 @@ func perChannel(form, whole string, free func(a op.Args) bool) sharder {
 }
 
 // besidesNormalised splits what a normalisation over the last dimensions leaves apart.
-func besidesNormalised(names ...string) sharder {
-	return func(a op.Args) []op.Sharding { return planes(len(a.Ints("normalized_shape")), names...)(a) }
+func besidesNormalised(names ...op.TensorArg) sharder {
+	return func(a op.Args) []op.Sharding { return planes(len(a.Ints(arg.NormalizedShape)), names...)(a) }
 }
 
 // normalisedBackward has P for the gradients of weight and bias.
 func normalisedBackward(a op.Args) []op.Sharding {
-	all := besidesNormalised("grad", "input")(a)
+	all := besidesNormalised(arg.Grad, arg.Input)(a)
 	for i := range all {
 		all[i].Results = append(all[i].Results, op.P, op.P)
 	}
@@ -318,30 +319,30 @@ func normalisedBackward(a op.Args) []op.Sharding {
 // softmaxed splits all axes but that of the softmax.
 func softmaxed(a op.Args) []op.Sharding {
 	d, _ := softmaxDim(a)
-	return besides(func(op.Args) []int { return []int{d} }, "input")(a)
+	return besides(func(op.Args) []int { return []int{d} }, arg.Input)(a)
 }
 
 // padded splits the axes that are not padded.
 func padded(a op.Args) []op.Sharding {
-	n, pad := len(a.Value("input").Shape()), a.Ints("pad")
+	n, pad := len(a.Value(arg.Input).Shape()), a.Ints(arg.Pad)
 	var dims []int
 	for i := 0; i+1 < len(pad); i += 2 {
 		if pad[i] != 0 || pad[i+1] != 0 {
 			dims = append(dims, n-1-i/2)
 		}
 	}
-	return besides(func(op.Args) []int { return dims }, "input")(a)
+	return besides(func(op.Args) []int { return dims }, arg.Input)(a)
 }
 
 // padsZeros reports whether a padding is linear.
 func padsZeros(a op.Args) bool {
-	return a.Str("mode") != "constant" || a.Scalar("value").Complex() == 0
+	return a.Str(arg.Mode) != "constant" || a.Scalar(arg.Value).Complex() == 0
 }
 
 // squeezedAxes splits axes other than dim. Without dim nothing is legal: a
 // piece may have size 1 where the whole has not, and lose the axis.
 func squeezedAxes(a op.Args) []op.Sharding {
-	if !a.Has("dim") {
+	if !a.Has(arg.Dim) {
 		return nil
 	}
 	places := viewed(squeezed)(a)
@@ -353,13 +354,13 @@ func squeezedAxes(a op.Args) []op.Sharding {
 
 // converted is pointwise, and linear where the elements become floats.
 func converted(a op.Args) []op.Sharding {
-	to := a.DType("dtype")
-	if other := a.Value("other"); to == tensor.Invalid && other != nil {
+	to := a.DType(arg.DType)
+	if other := a.Value(arg.Other); to == tensor.Invalid && other != nil {
 		to = other.DType()
 	}
 	all := axes("input * -> *")(a)
 	if to == tensor.Invalid || to.IsDifferentiable() {
-		all = append(all, linear("input")(a)...)
+		all = append(all, linear(arg.Input)(a)...)
 	}
 	return all
 }
@@ -377,7 +378,7 @@ func productAxes(x, y, out string) sharder {
 func concatenated(a op.Args) []op.Sharding {
 	names, dim := a.ArgNames(), catDim(a)
 	partial := op.Sharding{Args: map[string]op.SBP{}, Results: []op.SBP{op.P}}
-	for i, v := range a.Values("tensors") {
+	for i, v := range a.Values(arg.Tensors) {
 		partial.Args[names[i]] = op.P
 		if !v.DType().IsDifferentiable() {
 			partial.Args = nil
@@ -390,7 +391,7 @@ func concatenated(a op.Args) []op.Sharding {
 	}
 	for axis := range catParts(a)[0].Shape() {
 		axes := map[string]int{}
-		for i, v := range a.Values("tensors") {
+		for i, v := range a.Values(arg.Tensors) {
 			if !skipped(v) {
 				axes[names[i]] = axis
 			}
@@ -404,11 +405,11 @@ func concatenated(a op.Args) []op.Sharding {
 
 // scatteredDiagonal splits the axes that are not the diagonal's; it is src's last.
 func scatteredDiagonal(a op.Args) []op.Sharding {
-	diagonal, at := dimsOf("dim1", "dim2")(a), 0
+	diagonal, at := dimsOf(arg.Dim1, arg.Dim2)(a), 0
 	var all []op.Sharding
-	for axis := range a.Value("input").Shape() {
+	for axis := range a.Value(arg.Input).Shape() {
 		if !slices.Contains(diagonal, axis) {
-			all = append(all, splits(map[string]int{"input": axis, "src": at}, op.S(axis)))
+			all = append(all, splits(map[op.TensorArg]int{arg.Input: axis, arg.Src: at}, op.S(axis)))
 			at++
 		}
 	}
@@ -417,22 +418,22 @@ func scatteredDiagonal(a op.Args) []op.Sharding {
 
 // gridOfBatch splits the batch, whose size stands in the argument size.
 func gridOfBatch(op.Args) []op.Sharding {
-	s := splits(map[string]int{"theta": 0}, op.S(0))
-	s.Sizes = map[string]int{"size": 0}
+	s := splits(map[op.TensorArg]int{arg.Theta: 0}, op.S(0))
+	s.Sizes = map[op.IntsArg]int{arg.Size: 0}
 	return []op.Sharding{s}
 }
 
 // resampled splits batch and channels of images whose number of dimensions the
 // attributes do not tell.
-var resampled = anyOf(linear("input"), axes("input nc~ -> nc~"))
+var resampled = anyOf(linear(arg.Input), axes("input nc~ -> nc~"))
 
 // sampledGrid splits images by batch and channel, and grids by batch and position.
-var sampledGrid = anyOf(linear("input"), axes("input nc.., grid nhw. -> nchw | input nc..., grid ndhw. -> ncdhw"))
+var sampledGrid = anyOf(linear(arg.Input), axes("input nc.., grid nhw. -> nchw | input nc..., grid ndhw. -> ncdhw"))
 
 // chainProduct splits a chain of matrices by the rows of the first and the
 // columns of the last, and has P for what two neighbours sum over. The
 // product is linear in each.
-func chainProduct(list string) sharder {
+func chainProduct(list op.TensorsArg) sharder {
 	return func(a op.Args) []op.Sharding {
 		vs, names := a.Values(list), a.ArgNames()
 		last := len(vs) - 1
@@ -469,7 +470,7 @@ func diagonalEmbedded(a op.Args) []op.Sharding {
 	axis := 0
 	for at := range shape {
 		if at != d1 && at != d2 {
-			all = append(all, splits(map[string]int{"input": axis}, op.S(at)))
+			all = append(all, splits(map[op.TensorArg]int{arg.Input: axis}, op.S(at)))
 			axis++
 		}
 	}
@@ -478,8 +479,8 @@ func diagonalEmbedded(a op.Args) []op.Sharding {
 
 // unsqueezedPlaces moves the axes from dim on by one.
 func unsqueezedPlaces(a op.Args) []int {
-	places := allDims(len(a.Value("input").Shape()))
-	d, _ := wrapDim(a.Int("dim"), len(places)+1)
+	places := allDims(len(a.Value(arg.Input).Shape()))
+	d, _ := wrapDim(a.Int(arg.Dim), len(places)+1)
 	for axis := range places {
 		if axis >= d {
 			places[axis]++
@@ -490,9 +491,9 @@ func unsqueezedPlaces(a op.Args) []int {
 
 // reshapedAs is regrouped for a shape that is another tensor's, split like the result.
 func reshapedAs(a op.Args) []op.Sharding {
-	all := linear("input")(a)
-	for _, g := range groups(a.Value("input").Shape(), a.Value("other").Shape()) {
-		s := splits(map[string]int{"input": g.in, "other": g.out}, op.S(g.out))
+	all := linear(arg.Input)(a)
+	for _, g := range groups(a.Value(arg.Input).Shape(), a.Value(arg.Other).Shape()) {
+		s := splits(map[op.TensorArg]int{arg.Input: g.in, arg.Other: g.out}, op.S(g.out))
 		s.Even = !g.single
 		all = append(all, s)
 	}
@@ -501,32 +502,32 @@ func reshapedAs(a op.Args) []op.Sharding {
 
 // entriesOf splits an index along dim, where each of its entries chooses one
 // of the whole input.
-func entriesOf(index string) sharder {
-	return provided(func(a op.Args) bool { return a.Has("dim") && len(a.Value("input").Shape()) > 0 },
+func entriesOf(index op.TensorArg) sharder {
+	return provided(func(a op.Args) bool { return a.Has(arg.Dim) && len(a.Value(arg.Input).Shape()) > 0 },
 		func(a op.Args) []op.Sharding {
-			return []op.Sharding{splits(map[string]int{index: dimOf(a)}, op.S(dimOf(a)))}
+			return []op.Sharding{splits(map[op.TensorArg]int{index: dimOf(a)}, op.S(dimOf(a)))}
 		})
 }
 
 // addedAlong adds to a partial sum what each rank has of the named arguments,
 // split along dim; an index of one dimension numbers it.
-func addedAlong(index, src string) sharder {
+func addedAlong(index, src op.TensorArg) sharder {
 	return provided(func(a op.Args) bool {
-		return len(a.Value("input").Shape()) > 0 && a.Value("input").DType().IsDifferentiable()
+		return len(a.Value(arg.Input).Shape()) > 0 && a.Value(arg.Input).DType().IsDifferentiable()
 	},
 		func(a op.Args) []op.Sharding {
 			at := min(dimOf(a), len(a.Value(index).Shape())-1)
 			if at < 0 || len(a.Value(src).Shape()) == 0 || a.Value(index).Shape()[at] != a.Value(src).Shape()[dimOf(a)] {
 				return nil
 			}
-			s := splits(map[string]int{index: at, src: dimOf(a)}, op.P)
+			s := splits(map[op.TensorArg]int{index: at, src: dimOf(a)}, op.P)
 			s.Args["input"] = op.P
 			return []op.Sharding{s}
 		})
 }
 
 // affinely takes P of weight and bias, which are linear where there is a weight.
-var affinely = provided(func(a op.Args) bool { return a.Has("weight") }, additive("weight", "bias"))
+var affinely = provided(func(a op.Args) bool { return a.Has(arg.Weight) }, additive(arg.Weight, arg.Bias))
 
 // evenly demands that the ranks divide the split axes of a rule.
 func evenly(r sharder) sharder {
@@ -543,11 +544,11 @@ func evenly(r sharder) sharder {
 func gridded(a op.Args) []op.Sharding {
 	var all []op.Sharding
 	for i, name := range a.ArgNames() {
-		if v := a.Values("tensors")[i]; len(v.Shape()) == 0 {
+		if v := a.Values(arg.Tensors)[i]; len(v.Shape()) == 0 {
 			continue
 		}
 		at := i
-		if a.Str("indexing") == "xy" && i < 2 && len(a.ArgNames()) > 1 {
+		if a.Str(arg.Indexing) == "xy" && i < 2 && len(a.ArgNames()) > 1 {
 			at = 1 - i
 		}
 		all = append(all, splits(map[string]int{name: 0}, op.S(at)))
@@ -559,10 +560,10 @@ func gridded(a op.Args) []op.Sharding {
 // chooses one entry of the whole plane.
 func pooledEntries(a op.Args) []op.Sharding {
 	var all []op.Sharding
-	n := len(a.Value("indices").Shape())
-	for _, axis := range lastDims("indices", a.Int("dims"))(a) {
+	n := len(a.Value(arg.Indices).Shape())
+	for _, axis := range lastDims(arg.Indices, a.Int(arg.DimsInt))(a) {
 		if axis < n {
-			all = append(all, splits(map[string]int{"indices": axis}, op.S(axis)))
+			all = append(all, splits(map[op.TensorArg]int{arg.Indices: axis}, op.S(axis)))
 		}
 	}
 	return all
@@ -571,8 +572,8 @@ func pooledEntries(a op.Args) []op.Sharding {
 // pooledSums has P for the window axes along which a plane's entries are summed.
 func pooledSums(a op.Args) []op.Sharding {
 	var all []op.Sharding
-	for _, axis := range lastDims("grad", len(a.Ints("size")))(a) {
-		all = append(all, splits(map[string]int{"grad": axis, "indices": axis}, op.P))
+	for _, axis := range lastDims(arg.Grad, len(a.Ints(arg.Size)))(a) {
+		all = append(all, splits(map[op.TensorArg]int{arg.Grad: axis, arg.Indices: axis}, op.P))
 	}
 	return all
 }
@@ -580,14 +581,14 @@ func pooledSums(a op.Args) []op.Sharding {
 // searched splits the values, and the sequences in which they are searched: a
 // place is the sum of the places in the parts of a sequence.
 func searched(a op.Args) []op.Sharding {
-	if a.Has("sorter") {
+	if a.Has(arg.Sorter) {
 		return axes("sorted_sequence ., sorter ., input * -> * | sorted_sequence *., sorter *., input *q -> *q")(a)
 	}
 	return axes("sorted_sequence s, input * -> * | sorted_sequence *s, input *q -> *q")(a)
 }
 
 // zeroElse takes P of the named choice to P where the other choice is the number 0.
-func zeroElse(name, other string) sharder {
+func zeroElse(name, other op.Handle) sharder {
 	return provided(func(a op.Args) bool {
 		s, number := a.Any(other).(op.Scalar)
 		return number && s.Complex() == 0
@@ -597,7 +598,7 @@ func zeroElse(name, other string) sharder {
 // gradientOfWeighted has the gradient of the input linear in the weight, on
 // which those of weight and bias do not depend.
 func gradientOfWeighted(a op.Args) []op.Sharding {
-	if !a.Has("weight") {
+	if !a.Has(arg.Weight) {
 		return nil
 	}
 	return []op.Sharding{{Args: map[string]op.SBP{"weight": op.P}, Results: []op.SBP{op.P, op.B, op.B}}}

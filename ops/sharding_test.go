@@ -133,7 +133,7 @@ func checkSharding(call *op.Call, s op.Sharding, ranks int, key uint64) (ran boo
 		for _, l := range locals {
 			held = append(held, l.Args.Tensor(name))
 		}
-		if err := gathersTo(s.Args[name], whole.Args.Tensor(name), held, exact); err != nil {
+		if err := gathersTo(s.Args[name.Name()], whole.Args.Tensor(name), held, exact); err != nil {
 			return true, fmt.Errorf("%s afterwards: %w", name, err)
 		}
 	}

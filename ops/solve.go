@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -16,12 +17,12 @@ var solveOps = []*op.Def{
 		Names:   []string{"torch.linalg.solve"},
 		Doc:     "The solution X of A·X = B, or of X·A = B without left, for square matrices A; B holds matrices, or vectors if its shape is A's without the last dimension. A singular matrix is rejected.",
 		SBP:     shardLinalgSolve,
-		Reject:  firstError(square("A"), floating("A"), checkLinalgSolve),
+		Reject:  firstError(square(arg.UpperA), floating(arg.UpperA), checkLinalgSolve),
 		Infer:   inferLinalgSolve,
-		Kernels: factorKernels("A", solveRun[float64](tensor.F64), solveRun[complex128](tensor.C128)),
+		Kernels: factorKernels(arg.UpperA, solveRun[float64](tensor.F64), solveRun[complex128](tensor.C128)),
 		Grad:    solveGrad,
 		Sample:  sampleSolve,
-		Tol:     matrixTol("A"),
+		Tol:     matrixTol(arg.UpperA),
 	},
 	choleskyOp("cholesky", "bool upper=False", both("cholesky")),
 	choleskyOp("linalg_cholesky", "*, bool upper=False", []string{"torch.linalg.cholesky"}),
@@ -29,14 +30,14 @@ var solveOps = []*op.Def{
 }
 
 func shardLinalgSolve(a op.Args) []op.Sharding {
-	if x, y := a.Value("A").Shape(), a.Value("B").Shape(); len(x) != len(y) || !slices.Equal(x[:len(x)-2], y[:len(y)-2]) {
+	if x, y := a.Value(arg.UpperA).Shape(), a.Value(arg.UpperB).Shape(); len(x) != len(y) || !slices.Equal(x[:len(x)-2], y[:len(y)-2]) {
 		return nil
 	}
-	return planes(2, "A", "B")(a)
+	return planes(2, arg.UpperA, arg.UpperB)(a)
 }
 
 func checkLinalgSolve(a op.Args) error {
-	if x, y := a.Value("A").DType(), a.Value("B").DType(); x != y {
+	if x, y := a.Value(arg.UpperA).DType(), a.Value(arg.UpperB).DType(); x != y {
 		return op.RuntimeError("A and B must have the same dtype, but have %s and %s", x, y)
 	}
 	return nil
@@ -51,7 +52,7 @@ func inferLinalgSolve(a op.Args) ([]op.Meta, error) {
 	if len(e.out) > 1 && e.left {
 		strides = columnMajor(e.out)
 	}
-	return one(a.Value("A").DType(), e.out, strides), nil
+	return one(a.Value(arg.UpperA).DType(), e.out, strides), nil
 }
 
 // equation is A·X = B or X·A = B over batches of one shape: X is n×m, or m×n
@@ -63,8 +64,8 @@ type equation struct {
 }
 
 func equationOf(a op.Args) (*equation, error) {
-	x, y := a.Value("A").Shape(), a.Value("B").Shape()
-	e := &equation{left: a.Bool("left"), n: x[len(x)-1], m: 1}
+	x, y := a.Value(arg.UpperA).Shape(), a.Value(arg.UpperB).Shape()
+	e := &equation{left: a.Bool(arg.Left), n: x[len(x)-1], m: 1}
 	e.vector = len(y) == 1 || slices.Equal(y, x[:len(x)-1])
 	switch {
 	case e.vector:
@@ -77,7 +78,7 @@ func equationOf(a op.Args) (*equation, error) {
 		rows, columns = columns, rows
 	}
 	if rows != e.n {
-		return nil, op.RuntimeError("A and B have incompatible shapes: %s and %s", tensor.ShapeString(x), tensor.ShapeString(a.Value("B").Shape()))
+		return nil, op.RuntimeError("A and B have incompatible shapes: %s and %s", tensor.ShapeString(x), tensor.ShapeString(a.Value(arg.UpperB).Shape()))
 	}
 	e.m = columns
 	batch, err := tensor.BroadcastShapes(x[:len(x)-2], y[:len(y)-2])
@@ -97,7 +98,7 @@ func solveRun[T kernel.Field](d tensor.DType) func(c *op.Run) error {
 		if err != nil {
 			return err
 		}
-		a, b := c.Tensor("A").Convert(d), c.Tensor("B").Convert(d)
+		a, b := c.Tensor(arg.UpperA).Convert(d), c.Tensor(arg.UpperB).Convert(d)
 		if e.vector {
 			b = b.Reshape(append(slices.Clone(b.Shape()), 1)...)
 		}
@@ -148,16 +149,16 @@ func solveGrad(g *op.Grad) {
 	if e.vector {
 		cot, x = g.Op("unsqueeze", cot, -1), g.Op("unsqueeze", x, -1)
 	}
-	a := g.Value("A")
+	a := g.Value(arg.UpperA)
 	h := adjoint(g, a)
 	d := g.Op("linalg_solve", g.Expand(h, append(slices.Clone(e.batch), e.n, e.n)), cot, op.Kw("left", e.left))
-	g.To("B", func() op.Value {
+	g.To(arg.UpperB, func() op.Value {
 		if e.vector {
 			return g.Op("squeeze", d, -1)
 		}
 		return d
 	})
-	g.To("A", func() op.Value {
+	g.To(arg.UpperA, func() op.Value {
 		if e.left {
 			return g.Neg(g.Op("matmul", d, adjoint(g, x)))
 		}
@@ -186,24 +187,24 @@ func choleskyOp(id, params string, names []string) *op.Def {
 		Sig:   id + "(Tensor input, " + params + ") -> Tensor",
 		Names: names,
 		Doc:   "The lower triangular L, of a positive diagonal, with L·Lᵀ = input, or with upper its transpose. The matrices must be symmetric, and real, for PyTorch's gradient of complex ones is that of no function; one that is not positive definite is rejected.",
-		SBP:   planes(2, "input"),
+		SBP:   planes(2, arg.Input),
 		Reject: firstError(func(a op.Args) error {
-			if id == "cholesky" && tensor.NumElements(a.Value("input").Shape()) == 0 {
+			if id == "cholesky" && tensor.NumElements(a.Value(arg.Input).Shape()) == 0 {
 				return nil // which that one returns as it is
 			}
-			return square("input")(a)
-		}, floating("input")),
+			return square(arg.Input)(a)
+		}, floating(arg.Input)),
 		Infer: func(a op.Args) ([]op.Meta, error) {
-			v := a.Value("input")
+			v := a.Value(arg.Input)
 			if id == "cholesky" && tensor.NumElements(v.Shape()) == 0 {
 				return one(v.DType(), v.Shape(), nil), nil
 			}
 			return one(v.DType(), v.Shape(), columnMajor(v.Shape())), nil
 		},
-		Kernels: factorKernels("input", runCholesky, nil),
+		Kernels: factorKernels(arg.Input, runCholesky, nil),
 		Grad:    op.Gradient(func(g *op.Grad) op.Value { return choleskyGrad(g) }),
 		Sample:  func(s *op.Sampler) []any { return []any{positiveDefinite(s), op.Kw("upper", s.Bool())} },
-		Tol:     matrixTol("input"),
+		Tol:     matrixTol(arg.Input),
 	}
 }
 
@@ -220,7 +221,7 @@ func choleskyEx() *op.Def {
 		if err != nil {
 			return nil, err
 		}
-		shape := a.Value("input").Shape()
+		shape := a.Value(arg.Input).Shape()
 		return append(metas, op.Meta{DType: tensor.I32, Shape: shape[:len(shape)-2]}), nil
 	}
 	return d
@@ -233,18 +234,18 @@ func runCholesky(c *op.Run) error {
 		}
 		return nil
 	}
-	x := c.Tensor("input").Convert(tensor.F64).Clone().Contiguous()
+	x := c.Tensor(arg.Input).Convert(tensor.F64).Clone().Contiguous()
 	data, n := tensor.Data[float64](x), sizeOf(x, 1)
 	for i := range tensor.NumElements(x.Shape()[:x.Dim()-2]) {
 		k := kernel.Cholesky(n, data[i*n*n:][:n*n])
 		switch {
-		case k < n && (len(c.Out) == 1 || c.Bool("check_errors")):
+		case k < n && (len(c.Out) == 1 || c.Bool(arg.CheckErrors)):
 			return &op.Error{Class: "_LinAlgError", Msg: "argument input holds a matrix that is not positive definite"}
 		case len(c.Out) > 1:
 			c.Out[1].SetInt(i, int64((k+1)%(n+1)))
 		}
 	}
-	if c.Bool("upper") {
+	if c.Bool(arg.Upper) {
 		x = x.Transpose(x.Dim()-2, x.Dim()-1)
 	}
 	c.Out[0].CopyFrom(x.Convert(c.Out[0].DType()))
@@ -255,7 +256,7 @@ func runCholesky(c *op.Run) error {
 // triangle, its diagonal counted once.
 func choleskyGrad(g *op.Grad) op.Value {
 	l, cot := g.Out[0], g.G()
-	if g.Bool("upper") {
+	if g.Bool(arg.Upper) {
 		l, cot = adjoint(g, l), adjoint(g, cot)
 	}
 	h := adjoint(g, l)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -18,7 +19,7 @@ var sortingOps = []*op.Def{
 		Names:   both("sort"),
 		Traits:  op.Monotone,
 		Doc:     "Sorts along dim, NaN as the largest value; indices are the places in input. Equal elements keep their order.",
-		SBP:     alongOthers("input"),
+		SBP:     alongOthers(arg.Input),
 		Reject:  checkSort,
 		Infer:   inferSort,
 		Kernels: sortKernels(sortRun),
@@ -31,7 +32,7 @@ var sortingOps = []*op.Def{
 		Names:   both("sort"),
 		Traits:  op.Monotone,
 		Doc:     "Sorts along dim, NaN as the largest value; equal elements keep their order.",
-		SBP:     alongOthers("input"),
+		SBP:     alongOthers(arg.Input),
 		Reject:  checkSort,
 		Infer:   inferSort,
 		Kernels: sortKernels(sortRun),
@@ -44,7 +45,7 @@ var sortingOps = []*op.Def{
 		Names:   both("argsort"),
 		Doc:     "The places of the elements along dim in sorted order. Equal elements keep their order.",
 		Traits:  op.NoGrad | op.FollowsOrder,
-		SBP:     alongOthers("input"),
+		SBP:     alongOthers(arg.Input),
 		Reject:  checkSort,
 		Infer:   inferArgsort,
 		Kernels: sortKernels(sortRun),
@@ -56,7 +57,7 @@ var sortingOps = []*op.Def{
 		Names:   both("argsort"),
 		Doc:     "The places of the elements along dim in sorted order; equal elements keep their order.",
 		Traits:  op.NoGrad | op.FollowsOrder,
-		SBP:     alongOthers("input"),
+		SBP:     alongOthers(arg.Input),
 		Reject:  checkSort,
 		Infer:   inferArgsort,
 		Kernels: sortKernels(sortRun),
@@ -68,12 +69,12 @@ var sortingOps = []*op.Def{
 		Names:  both("msort"),
 		Traits: op.Monotone,
 		Doc:    "Sorts along the first dimension, NaN as the largest value.",
-		SBP:    besides(func(op.Args) []int { return []int{0} }, "input"),
-		Reject: func(a op.Args) error { return rejectTypes("input", complexTypes...)(a) },
+		SBP:    besides(func(op.Args) []int { return []int{0} }, arg.Input),
+		Reject: func(a op.Args) error { return rejectTypes(arg.Input, complexTypes...)(a) },
 		Infer:  inferMsort,
 		Kernels: sortKernels(func(c *op.Run, run sortFunc) error {
 			out := c.Out[0]
-			run(out, tensor.New(tensor.I64, out.Shape()...), c.Tensor("input"), 0, false)
+			run(out, tensor.New(tensor.I64, out.Shape()...), c.Tensor(arg.Input), 0, false)
 			return nil
 		}),
 		Grad:   msortGrad,
@@ -85,11 +86,11 @@ var sortingOps = []*op.Def{
 		Names:  both("topk"),
 		Traits: op.Monotone,
 		Doc:    "The k largest elements along dim, or the smallest, in sorted order, and their places; of equal elements the first ones.",
-		SBP:    alongOthers("input"),
-		Reject: firstError(checkTopK, rejectTypes("input", append([]tensor.DType{tensor.Bool}, complexTypes...)...)),
+		SBP:    alongOthers(arg.Input),
+		Reject: firstError(checkTopK, rejectTypes(arg.Input, append([]tensor.DType{tensor.Bool}, complexTypes...)...)),
 		Infer:  inferTopk,
 		Kernels: sortKernels(func(c *op.Run, run sortFunc) error {
-			run(c.Out[0], c.Out[1], c.Tensor("input"), dimOf(c.Args), c.Bool("largest"))
+			run(c.Out[0], c.Out[1], c.Tensor(arg.Input), dimOf(c.Args), c.Bool(arg.Largest))
 			return nil
 		}),
 		Grad:   orderGrad,
@@ -102,7 +103,7 @@ var sortingOps = []*op.Def{
 		Traits:  op.Monotone,
 		Doc:     "The k-th smallest element along dim, counted from 1, and its place; NaN is the largest value.",
 		SBP:     reduced,
-		Reject:  firstError(checkKth, rejectTypes("input", append([]tensor.DType{tensor.Bool}, complexTypes...)...)),
+		Reject:  firstError(checkKth, rejectTypes(arg.Input, append([]tensor.DType{tensor.Bool}, complexTypes...)...)),
 		Infer:   inferKthvalue,
 		Kernels: sortKernels(runKth),
 		Grad:    op.Gradient(kthvalueGrad),
@@ -136,13 +137,13 @@ func sampleArgsortStable(s *op.Sampler) []any {
 }
 
 func inferMsort(a op.Args) ([]op.Meta, error) {
-	v := a.Value("input")
+	v := a.Value(arg.Input)
 	return one(v.DType(), v.Shape(), denseStrides(v)), nil
 }
 
 func msortGrad(g *op.Grad) {
-	x := g.Value("input")
-	g.To("input", func() op.Value {
+	x := g.Value(arg.Input)
+	g.To(arg.Input, func() op.Value {
 		if len(x.Shape()) == 0 {
 			return g.G()
 		}
@@ -151,10 +152,10 @@ func msortGrad(g *op.Grad) {
 }
 
 func inferTopk(a op.Args) ([]op.Meta, error) {
-	v := a.Value("input")
+	v := a.Value(arg.Input)
 	shape := slices.Clone(v.Shape())
 	if len(shape) > 0 {
-		shape[dimOf(a)] = a.Int("k")
+		shape[dimOf(a)] = a.Int(arg.K)
 	}
 	return []op.Meta{{DType: v.DType(), Shape: shape}, {DType: tensor.I64, Shape: shape}}, nil
 }
@@ -174,13 +175,13 @@ func sampleTopk(s *op.Sampler) []any {
 }
 
 func inferKthvalue(a op.Args) ([]op.Meta, error) {
-	v := a.Value("input")
-	shape := reducedShape(v.Shape(), []int{dimOf(a)}, a.Bool("keepdim"))
+	v := a.Value(arg.Input)
+	shape := reducedShape(v.Shape(), []int{dimOf(a)}, a.Bool(arg.Keepdim))
 	return []op.Meta{{DType: v.DType(), Shape: shape}, {DType: tensor.I64, Shape: shape}}, nil
 }
 
 func kthvalueGrad(g *op.Grad) op.Value {
-	x := g.Value("input")
+	x := g.Value(arg.Input)
 	if len(x.Shape()) == 0 {
 		return g.G()
 	}
@@ -218,7 +219,7 @@ type sortFunc func(values, indices, in *tensor.Tensor, dim int, descending bool)
 
 func sortKernels(run func(c *op.Run, f sortFunc) error) []op.Kernel {
 	with := func(name string, ds []tensor.DType, f sortFunc) op.Kernel {
-		return op.Kernel{Name: name, When: op.DTypeIn("input", ds...), Run: func(c *op.Run) error { return run(c, f) }}
+		return op.Kernel{Name: name, When: op.DTypeIn(arg.Input, ds...), Run: func(c *op.Run) error { return run(c, f) }}
 	}
 	return []op.Kernel{
 		with("integer", integralSet, kernel.Sort[int64]),
@@ -232,43 +233,43 @@ func sortRun(c *op.Run, run sortFunc) error {
 	if len(c.Out) == 1 {
 		values = nil
 	}
-	run(values, c.Out[len(c.Out)-1], c.Tensor("input"), dimOf(c.Args), c.Bool("descending"))
+	run(values, c.Out[len(c.Out)-1], c.Tensor(arg.Input), dimOf(c.Args), c.Bool(arg.Descending))
 	return nil
 }
 
 func checkSort(a op.Args) error {
-	if _, err := wrapDim(a.Int("dim"), len(a.Value("input").Shape())); err != nil {
+	if _, err := wrapDim(a.Int(arg.Dim), len(a.Value(arg.Input).Shape())); err != nil {
 		return err
 	}
-	return rejectTypes("input", complexTypes...)(a)
+	return rejectTypes(arg.Input, complexTypes...)(a)
 }
 
 func inferSort(a op.Args) ([]op.Meta, error) {
-	v := a.Value("input")
+	v := a.Value(arg.Input)
 	strides := denseStrides(v)
 	return []op.Meta{{DType: v.DType(), Shape: v.Shape(), Strides: strides}, {DType: tensor.I64, Shape: v.Shape(), Strides: strides}}, nil
 }
 
 func inferArgsort(a op.Args) ([]op.Meta, error) {
-	v := a.Value("input")
+	v := a.Value(arg.Input)
 	return one(tensor.I64, v.Shape(), denseStrides(v)), nil
 }
 
 func checkTopK(a op.Args) error {
-	v := a.Value("input")
-	d, err := wrapDim(a.Int("dim"), len(v.Shape()))
+	v := a.Value(arg.Input)
+	d, err := wrapDim(a.Int(arg.Dim), len(v.Shape()))
 	if err != nil {
 		return err
 	}
-	if k := a.Int("k"); k < 0 || k > sizeAlong(v, d) {
+	if k := a.Int(arg.K); k < 0 || k > sizeAlong(v, d) {
 		return op.RuntimeError("argument 'k' must be between 0 and the size %d of dimension %d, but is %d", sizeAlong(v, d), d, k)
 	}
 	return nil
 }
 
 func checkKth(a op.Args) error {
-	v := a.Value("input")
-	d, err := wrapDim(a.Int("dim"), len(v.Shape()))
+	v := a.Value(arg.Input)
+	d, err := wrapDim(a.Int(arg.Dim), len(v.Shape()))
 	if err != nil {
 		return err
 	}
@@ -276,21 +277,21 @@ func checkKth(a op.Args) error {
 	if n == 0 {
 		return op.IndexError("expected dimension %d of argument 'input' to have non-zero size", d)
 	}
-	if k := a.Int("k"); k < 1 || k > n {
+	if k := a.Int(arg.K); k < 1 || k > n {
 		return op.RuntimeError("argument 'k' must be between 1 and the size %d of dimension %d, but is %d", n, d, k)
 	}
 	return nil
 }
 
 func runKth(c *op.Run, run sortFunc) error {
-	in := c.Tensor("input")
+	in := c.Tensor(arg.Input)
 	if in.Dim() == 0 {
 		in, _ = in.View(1)
 	}
 	d := dimOf(c.Args)
 	values, indices := tensor.New(in.DType(), in.Shape()...), tensor.New(tensor.I64, in.Shape()...)
 	run(values, indices, in, d, false)
-	k := c.Int("k") - 1
+	k := c.Int(arg.K) - 1
 	c.Out[0].CopyFrom(values.Narrow(d, k, 1, 1).Reshape(c.Out[0].Shape()...))
 	c.Out[1].CopyFrom(indices.Narrow(d, k, 1, 1).Reshape(c.Out[1].Shape()...))
 	return nil
@@ -298,8 +299,8 @@ func runKth(c *op.Run, run sortFunc) error {
 
 // orderGrad sends each result's gradient to the place that it came from.
 func orderGrad(g *op.Grad) {
-	g.To("input", func() op.Value {
-		x := g.Value("input")
+	g.To(arg.Input, func() op.Value {
+		x := g.Value(arg.Input)
 		if len(x.Shape()) == 0 {
 			return g.G()
 		}
@@ -318,8 +319,8 @@ var searchOps = []*op.Def{
 		SBP:    searched,
 		Reject: checkSearch,
 		Infer:  inferSearch,
-		Kernels: searchKernels("sorted_sequence", func(c *op.Run, values *tensor.Tensor) searchArgs {
-			return searchArgs{seq: c.Tensor("sorted_sequence"), values: values, sorter: c.Tensor("sorter"), right: c.Bool("right") || c.Str("side") == "right"}
+		Kernels: searchKernels(arg.SortedSequence, func(c *op.Run, values *tensor.Tensor) searchArgs {
+			return searchArgs{seq: c.Tensor(arg.SortedSequence), values: values, sorter: c.Tensor(arg.Sorter), right: c.Bool(arg.Right) || c.Str(arg.Side) == "right"}
 		}),
 		Sample: sampleSearch,
 		Tol:    exactTol("places in its input"),
@@ -333,8 +334,8 @@ var searchOps = []*op.Def{
 		SBP:    axes("input *, boundaries b -> *"),
 		Reject: checkBucketize,
 		Infer:  inferSearch,
-		Kernels: searchKernels("boundaries", func(c *op.Run, values *tensor.Tensor) searchArgs {
-			return searchArgs{seq: c.Tensor("boundaries"), values: values, right: c.Bool("right")}
+		Kernels: searchKernels(arg.Boundaries, func(c *op.Run, values *tensor.Tensor) searchArgs {
+			return searchArgs{seq: c.Tensor(arg.Boundaries), values: values, right: c.Bool(arg.Right)}
 		}),
 		Sample: sampleBucketize,
 		Tol:    exactTol("places in its input"),
@@ -362,10 +363,10 @@ var searchOps = []*op.Def{
 }
 
 func checkBucketize(a op.Args) error {
-	if n := len(a.Value("boundaries").Shape()); n != 1 {
+	if n := len(a.Value(arg.Boundaries).Shape()); n != 1 {
 		return op.RuntimeError("argument 'boundaries' must have 1 dimension, but has %d", n)
 	}
-	return checkSearchTypes(a, "boundaries")
+	return checkSearchTypes(a, arg.Boundaries)
 }
 
 func sampleBucketize(s *op.Sampler) []any {
@@ -373,13 +374,13 @@ func sampleBucketize(s *op.Sampler) []any {
 }
 
 func checkIsin(a op.Args) error {
-	for _, name := range []string{"elements", "test_elements"} {
+	for _, name := range []op.TensorArg{arg.Elements, arg.TestElements} {
 		if v := a.Value(name); v != nil {
 			if err := rejectTypes(name, tensor.Bool, tensor.BF16, tensor.C64, tensor.C128)(a); err != nil {
 				return err
 			}
-		} else if d := a.Scalar(name).DType(); d == tensor.Bool || d.IsComplex() {
-			return op.RuntimeError("not implemented for argument '%s' of type %s", name, op.TypeName(a.Scalar(name).Any()))
+		} else if d := number(a, name).DType(); d == tensor.Bool || d.IsComplex() {
+			return op.RuntimeError("not implemented for argument '%s' of type %s", name, op.TypeName(number(a, name).Any()))
 		}
 	}
 	return nil
@@ -387,7 +388,7 @@ func checkIsin(a op.Args) error {
 
 func inferIsin(a op.Args) ([]op.Meta, error) {
 	shape := []int{}
-	if v := a.Value("elements"); v != nil {
+	if v := a.Value(arg.Elements); v != nil {
 		shape = v.Shape()
 	}
 	return one(tensor.Bool, shape, nil), nil
@@ -406,11 +407,11 @@ type searchArgs struct {
 	right               bool
 }
 
-func searchKernels(seq string, of func(c *op.Run, values *tensor.Tensor) searchArgs) []op.Kernel {
+func searchKernels(seq op.TensorArg, of func(c *op.Run, values *tensor.Tensor) searchArgs) []op.Kernel {
 	with := func(name string, ds []tensor.DType, search func(out, seq, values, sorter *tensor.Tensor, right bool)) op.Kernel {
-		return op.Kernel{Name: name, When: resultIn(ds, seq, "input"), Run: func(c *op.Run) error {
-			d := c.Promoted(seq, "input")
-			a := of(c, operand(c.Args, "input", d).Convert(d))
+		return op.Kernel{Name: name, When: resultIn(ds, seq, arg.Input), Run: func(c *op.Run) error {
+			d := c.Promoted(seq, arg.Input)
+			a := of(c, operand(c.Args, arg.Input, d).Convert(d))
 			if a.sorter != nil {
 				if err := checkSorter(a.sorter, sizeOf(a.seq, 1)); err != nil {
 					return err
@@ -439,23 +440,23 @@ func checkSorter(sorter *tensor.Tensor, n int) error {
 	return nil
 }
 
-func checkSearchTypes(a op.Args, seq string) error {
-	if d := a.Promoted(seq, "input"); d == tensor.Bool || d.IsComplex() {
+func checkSearchTypes(a op.Args, seq op.TensorArg) error {
+	if d := a.Promoted(seq, arg.Input); d == tensor.Bool || d.IsComplex() {
 		return op.RuntimeError("not implemented for arguments '%s' and 'input' of dtype %s", seq, d)
 	}
 	return nil
 }
 
 func checkSearch(a op.Args) error {
-	seq, v := a.Value("sorted_sequence").Shape(), a.Value("input")
+	seq, v := a.Value(arg.SortedSequence).Shape(), a.Value(arg.Input)
 	var values []int
 	if v != nil {
 		values = v.Shape()
 	}
 	switch n := len(seq); {
-	case a.Has("side") && a.Str("side") != "left" && a.Str("side") != "right":
-		return op.RuntimeError("argument 'side' must be 'left' or 'right', but is '%s'", a.Str("side"))
-	case a.Bool("right") && a.Str("side") == "left":
+	case a.Has(arg.Side) && a.Str(arg.Side) != "left" && a.Str(arg.Side) != "right":
+		return op.RuntimeError("argument 'side' must be 'left' or 'right', but is '%s'", a.Str(arg.Side))
+	case a.Bool(arg.Right) && a.Str(arg.Side) == "left":
 		return op.RuntimeError("arguments 'side' and 'right' cannot be opposites: side='left' with right=True")
 	case n == 0:
 		return op.RuntimeError("argument 'sorted_sequence' must have at least one dimension")
@@ -464,7 +465,7 @@ func checkSearch(a op.Args) error {
 	case n != 1 && (n != len(values) || !slices.Equal(seq[:n-1], values[:n-1])):
 		return op.RuntimeError("argument 'sorted_sequence' of shape %s must have 1 dimension or all but the last dimension of 'input', %s", tensor.ShapeString(seq), tensor.ShapeString(values))
 	}
-	if sorter := a.Value("sorter"); sorter != nil {
+	if sorter := a.Value(arg.Sorter); sorter != nil {
 		switch {
 		case !slices.Equal(sorter.Shape(), seq):
 			return op.RuntimeError("argument 'sorter' must have the shape %s of 'sorted_sequence', not %s", tensor.ShapeString(seq), tensor.ShapeString(sorter.Shape()))
@@ -472,15 +473,15 @@ func checkSearch(a op.Args) error {
 			return op.RuntimeError("argument 'sorter' must have dtype int64, not %s", sorter.DType())
 		}
 	}
-	return checkSearchTypes(a, "sorted_sequence")
+	return checkSearchTypes(a, arg.SortedSequence)
 }
 
 func inferSearch(a op.Args) ([]op.Meta, error) {
 	d, shape := tensor.I64, []int{}
-	if a.Bool("out_int32") {
+	if a.Bool(arg.OutInt32) {
 		d = tensor.I32
 	}
-	if v := a.Value("input"); v != nil {
+	if v := a.Value(arg.Input); v != nil {
 		shape = v.Shape()
 	}
 	return one(d, shape, nil), nil
@@ -518,9 +519,9 @@ func sampleSearch(s *op.Sampler) []any {
 }
 
 func isinKernel(name string, ds []tensor.DType, f func(out, x, test *tensor.Tensor, invert bool)) op.Kernel {
-	return op.Kernel{Name: name, When: resultIn(ds, "elements", "test_elements"), Run: func(c *op.Run) error {
-		d := c.Promoted("elements", "test_elements")
-		f(c.Out[0], operand(c.Args, "elements", d).Convert(d), operand(c.Args, "test_elements", d).Convert(d), c.Bool("invert"))
+	return op.Kernel{Name: name, When: resultIn(ds, arg.Elements, arg.TestElements), Run: func(c *op.Run) error {
+		d := c.Promoted(arg.Elements, arg.TestElements)
+		f(c.Out[0], operand(c.Args, arg.Elements, d).Convert(d), operand(c.Args, arg.TestElements, d).Convert(d), c.Bool(arg.Invert))
 		return nil
 	}}
 }

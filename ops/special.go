@@ -5,6 +5,7 @@ import (
 	"math/cmplx"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/internal/truth"
 	"plumb/op"
@@ -18,8 +19,8 @@ var specialOps = []*op.Def{
 		Names:   append(both("lgamma"), "torch.special.gammaln"),
 		Doc:     "Logarithm of the absolute value of the gamma function: log|Γ(x)|. Integers give float32.",
 		SBP:     pointwise,
-		Reject:  rejectTypes("input", complexTypes...),
-		Infer:   floatAs("input"),
+		Reject:  rejectTypes(arg.Input, complexTypes...),
+		Infer:   floatAs(arg.Input),
 		Kernels: through(kernel.Lgamma, nil),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("digamma", x) }),
 		Sample:  sampleUnary(0.5, 4),
@@ -31,8 +32,8 @@ var specialOps = []*op.Def{
 		Names:   append(both("digamma"), "torch.special.digamma", "torch.special.psi"),
 		Doc:     "Logarithmic derivative of the gamma function: Γ'(x) / Γ(x). Integers give float32.",
 		SBP:     pointwise,
-		Reject:  rejectTypes("input", complexTypes...),
-		Infer:   floatAs("input"),
+		Reject:  rejectTypes(arg.Input, complexTypes...),
+		Infer:   floatAs(arg.Input),
 		Kernels: through(kernel.Digamma, nil),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Op("polygamma", 1, x) }),
 		Sample:  sampleUnary(0.5, 4),
@@ -47,11 +48,11 @@ var specialOps = []*op.Def{
 		Names:   []string{"torch.special.zeta"},
 		Doc:     "Hurwitz's zeta function: Σ (k + other)^-input over k ≥ 0. PyTorch has the gradient of other only.",
 		SBP:     pointwise,
-		Reject:  rejectComplex("input", "other"),
-		Infer:   zipped(floatPromoted, floatPromoted, "input", "other"),
+		Reject:  rejectComplex(arg.Input, arg.Other),
+		Infer:   zipped(floatPromoted, floatPromoted, arg.Input, arg.Other),
 		Kernels: zip{f32: kernel.Zip[float32](kernel.Zeta), f64: kernel.Zip[float64](kernel.Zeta)}.kernels(floatPromoted),
 		Grad:    zetaGrad,
-		Fixed:   []string{"input"},
+		Fixed:   []op.Handle{arg.Input},
 		Sample:  sampleZeta,
 		NoExact: heldToMpmath,
 		Tol:     gammaTol,
@@ -61,8 +62,8 @@ var specialOps = []*op.Def{
 		Names:   append(both("erfinv"), "torch.special.erfinv"),
 		Doc:     "Inverse of the error function: erf(erfinv x) = x. Integers give float32.",
 		SBP:     pointwise,
-		Reject:  rejectTypes("input", complexTypes...),
-		Infer:   floatAs("input"),
+		Reject:  rejectTypes(arg.Input, complexTypes...),
+		Infer:   floatAs(arg.Input),
 		Kernels: through(math.Erfinv, nil),
 		Grad:    slopeOfResult(func(g *op.Grad, y op.Value) op.Value { return g.Mul(g.Op("exp", g.Mul(y, y)), math.SqrtPi/2) }),
 		Sample:  sampleUnary(-0.9, 0.9),
@@ -93,7 +94,7 @@ var specialOps = []*op.Def{
 		Names:   append(both("sinc"), "torch.special.sinc"),
 		Doc:     "Normalised sinc: sin πx / πx, and 1 for 0. Integers give float32.",
 		SBP:     pointwise,
-		Infer:   floatAs("input"),
+		Infer:   floatAs(arg.Input),
 		Kernels: through(kernel.Sinc, kernel.SincComplex),
 		Grad:    slope(sincSlope),
 		Sample:  sampleUnary(-2.5, 2.5),
@@ -109,8 +110,8 @@ var specialOps = []*op.Def{
 		Names:   append(both("logit"), "torch.special.logit"),
 		Doc:     "Log-odds: log(x / (1 - x)), with x limited to [eps, 1 - eps] if eps is given. Integers give float32.",
 		SBP:     pointwise,
-		Reject:  rejectTypes("input", complexTypes...),
-		Infer:   floatAs("input"),
+		Reject:  rejectTypes(arg.Input, complexTypes...),
+		Infer:   floatAs(arg.Input),
 		Kernels: parametric(logitLanes, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64]}),
 		Grad:    op.Gradient(logitGrad),
 		Sample:  sampleLogit,
@@ -126,10 +127,10 @@ var specialOps = []*op.Def{
 		Names:   both("nan_to_num"),
 		Doc:     "Replaces NaN, ∞ and -∞, by default with 0 and the dtype's largest and smallest number.",
 		SBP:     pointwise,
-		Reject:  rejectTypes("input", complexTypes...),
-		Infer:   sameAs("input"),
+		Reject:  rejectTypes(arg.Input, complexTypes...),
+		Infer:   sameAs(arg.Input),
 		Kernels: parametric(nanToNumLanes, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64], i64: kernel.Copy[int64]}),
-		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Mul(g.G(), g.Op("isfinite", g.Value("input"))) }),
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Mul(g.G(), g.Op("isfinite", g.Value(arg.Input))) }),
 		Sample:  sampleNanToNum,
 		Tol:     exactTol("the input or a constant"),
 	},
@@ -140,10 +141,10 @@ var specialOps = []*op.Def{
 		Names:   append(both("round"), "torch.special.round"),
 		Doc:     "Rounds to a number of decimals, ties to even; a negative number rounds to powers of ten. Its gradient is 0.",
 		SBP:     pointwise,
-		Reject:  rejectTypes("input", slices.Concat(integralSet, complexTypes)...),
-		Infer:   sameAs("input"),
+		Reject:  rejectTypes(arg.Input, slices.Concat(integralSet, complexTypes)...),
+		Infer:   sameAs(arg.Input),
 		Kernels: parametric(roundDecimalsLanes, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64]}),
-		Grad:    op.Gradient(func(g *op.Grad) op.Value { return zeros(g, g.Value("input")) }),
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return zeros(g, g.Value(arg.Input)) }),
 		Sample:  func(s *op.Sampler) []any { return append(sampleFractions(s), op.Kw("decimals", s.Int(-1, 1))) },
 		Tol:     ulpTol(1, "an integer scaled by a power of ten"),
 	},
@@ -168,8 +169,8 @@ var specialOps = []*op.Def{
 		Names:   []string{"torch.special.entr"},
 		Doc:     "Entropy of each element: -x·log x, 0 for 0 and -∞ below. Integers give float32.",
 		SBP:     pointwise,
-		Reject:  rejectTypes("input", complexTypes...),
-		Infer:   floatAs("input"),
+		Reject:  rejectTypes(arg.Input, complexTypes...),
+		Infer:   floatAs(arg.Input),
 		Kernels: through(kernel.Entr, nil),
 		Grad:    slope(func(g *op.Grad, x op.Value) op.Value { return g.Neg(g.Add(g.Op("log", x), 1)) }),
 		Sample:  sampleUnary(0.2, 3),
@@ -181,8 +182,8 @@ var specialOps = []*op.Def{
 		Names:   []string{"torch.special.ndtr"},
 		Doc:     "Normal distribution function: Φ(x) = erfc(-x/√2) / 2. Integers give float32.",
 		SBP:     pointwise,
-		Reject:  rejectTypes("input", complexTypes...),
-		Infer:   floatAs("input"),
+		Reject:  rejectTypes(arg.Input, complexTypes...),
+		Infer:   floatAs(arg.Input),
 		Kernels: through(kernel.Ndtr, nil),
 		Grad:    slope(ndtrGrad),
 		Sample:  sampleUnary(-2, 2),
@@ -196,12 +197,12 @@ var specialOps = []*op.Def{
 }
 
 func zetaGrad(g *op.Grad) {
-	if g.Needs("input") {
+	if g.Needs(arg.Input) {
 		op.Fail(&op.Error{Class: "NotImplementedError", Msg: "the derivative for argument 'input' is not implemented"})
 	}
-	g.To("other", func() op.Value {
-		x := g.Any("input")
-		return g.Mul(g.G(), g.Neg(g.Mul(g.Op("zeta", plusOne(g, x), g.Any("other")), x)))
+	g.To(arg.Other, func() op.Value {
+		x := g.Any(arg.Input)
+		return g.Mul(g.G(), g.Neg(g.Mul(g.Op("zeta", plusOne(g, x), g.Any(arg.Other)), x)))
 	})
 }
 
@@ -216,9 +217,9 @@ func logitLanes(a op.Args) unary {
 }
 
 func logitGrad(g *op.Grad) op.Value {
-	x := wide(g, g.Value("input"))
+	x := wide(g, g.Value(arg.Input))
 	d := g.Div(wide(g, g.G()), g.Mul(x, g.Sub(1, x)))
-	if !g.Has("eps") {
+	if !g.Has(arg.Eps) {
 		y := wide(g, g.Out[0])
 		return g.Op("where", g.Op("isnan", y), y, d)
 	}
@@ -252,8 +253,8 @@ func sampleNanToNum(s *op.Sampler) []any {
 }
 
 func roundDecimalsLanes(a op.Args) unary {
-	n, step := a.Int("decimals"), func(v float32) float32 { return v }
-	if d := a.Value("input").DType(); slices.Contains(halfTypes, d) {
+	n, step := a.Int(arg.Decimals), func(v float32) float32 { return v }
+	if d := a.Value(arg.Input).DType(); slices.Contains(halfTypes, d) {
 		step = roundHalf(d)
 	}
 	return unary{
@@ -264,14 +265,14 @@ func roundDecimalsLanes(a op.Args) unary {
 
 func inferLdexp(a op.Args) ([]op.Meta, error) {
 	p := powered(a)
-	return zipped(promoted("input", "other"), promoted("input", "other"), "input", "other")(p)
+	return zipped(promoted(arg.Input, arg.Other), promoted(arg.Input, arg.Other), arg.Input, arg.Other)(p)
 }
 
 func ldexpGrad(g *op.Grad) {
-	p := conj(g, g.Op("pow", 2.0, g.Value("other")))
-	g.To("input", func() op.Value { return g.Mul(g.G(), p) })
-	g.To("other", func() op.Value {
-		return g.Mul(g.Mul(g.G(), conjArg(g, "input")), g.Mul(p, math.Ln2))
+	p := conj(g, g.Op("pow", 2.0, g.Value(arg.Other)))
+	g.To(arg.Input, func() op.Value { return g.Mul(g.G(), p) })
+	g.To(arg.Other, func() op.Value {
+		return g.Mul(g.Mul(g.G(), conjArg(g, arg.Input)), g.Mul(p, math.Ln2))
 	})
 }
 
@@ -291,8 +292,8 @@ func polygammaDef(sig string, order func(n int, x any) []any, names ...string) *
 		Names:   names,
 		Doc:     "The n-th derivative of digamma. Integers give float32.",
 		SBP:     pointwise,
-		Reject:  firstError(rejectTypes("input", complexTypes...), checkPolygamma),
-		Infer:   floatAs("input"),
+		Reject:  firstError(rejectTypes(arg.Input, complexTypes...), checkPolygamma),
+		Infer:   floatAs(arg.Input),
 		Kernels: parametric(polygammaLanes, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64]}),
 		Grad:    op.Gradient(polygammaGrad),
 		Sample:  func(s *op.Sampler) []any { return order(s.Index(4), s.Tensor(0.6, 4, s.Shape(0, 4)...)) },
@@ -301,19 +302,19 @@ func polygammaDef(sig string, order func(n int, x any) []any, names ...string) *
 }
 
 func checkPolygamma(a op.Args) error {
-	if n := a.Int("n"); n < 0 {
+	if n := a.Int(arg.N); n < 0 {
 		return op.RuntimeError("argument 'n' must not be negative, but got %d", n)
 	}
 	return nil
 }
 
 func polygammaLanes(a op.Args) unary {
-	f := kernel.Polygamma(a.Int("n"))
+	f := kernel.Polygamma(a.Int(arg.N))
 	return unary{f32: kernel.Each32(f), f64: kernel.Each64(f)}
 }
 
 func polygammaGrad(g *op.Grad) op.Value {
-	return g.Mul(wide(g, g.G()), g.Op("polygamma", g.Int("n")+1, wide(g, g.Value("input"))))
+	return g.Mul(wide(g, g.G()), g.Op("polygamma", g.Int(arg.N)+1, wide(g, g.Value(arg.Input))))
 }
 
 func bessel(id, doc string, f func(float64) float64, d func(g *op.Grad, x op.Value) op.Value, names ...string) *op.Def {
@@ -322,8 +323,8 @@ func bessel(id, doc string, f func(float64) float64, d func(g *op.Grad, x op.Val
 		Names:   names,
 		Doc:     doc + " Integers give float32.",
 		SBP:     pointwise,
-		Reject:  rejectTypes("input", complexTypes...),
-		Infer:   floatAs("input"),
+		Reject:  rejectTypes(arg.Input, complexTypes...),
+		Infer:   floatAs(arg.Input),
 		Kernels: through(f, nil),
 		Grad:    slope(d),
 		Sample:  sampleUnary(-4, 4),
@@ -340,8 +341,8 @@ func scaling(id, doc string, k float64, t truth.Func) *op.Def {
 		Names:   both(id),
 		Doc:     doc + " Integers give float32.",
 		SBP:     linearly,
-		Reject:  rejectTypes("input", complexTypes...),
-		Infer:   floatAs("input"),
+		Reject:  rejectTypes(arg.Input, complexTypes...),
+		Infer:   floatAs(arg.Input),
 		Kernels: through(times, nil),
 		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Mul(g.G(), k) }),
 		Sample:  sampleUnary(-4, 4),
@@ -398,11 +399,11 @@ func plusOne(g *op.Grad, v any) any {
 
 // logitBounds returns eps and 1 - eps; no bounds without eps.
 func logitBounds(a op.Args) (lo, hi float64) {
-	if !a.Has("eps") {
+	if !a.Has(arg.Eps) {
 		return math.Inf(-1), math.Inf(1)
 	}
-	eps := a.Float("eps")
-	if d := a.Value("input").DType(); d != tensor.F64 {
+	eps := a.Float(arg.Eps)
+	if d := a.Value(arg.Input).DType(); d != tensor.F64 {
 		return float64(float32(eps)), float64(1 - float32(eps))
 	}
 	return eps, 1 - eps
@@ -422,9 +423,9 @@ func limited(lo, hi float64, f func(float64) float64) func(float64) float64 {
 
 // replacements returns what nan_to_num puts for NaN, ∞ and -∞.
 func replacements(a op.Args) (nan, posinf, neginf float64) {
-	posinf = largest(a.Value("input").DType())
+	posinf = largest(a.Value(arg.Input).DType())
 	neginf = -posinf
-	for name, v := range map[string]*float64{"nan": &nan, "posinf": &posinf, "neginf": &neginf} {
+	for name, v := range map[op.FloatArg]*float64{arg.Nan: &nan, arg.Posinf: &posinf, arg.Neginf: &neginf} {
 		if a.Has(name) {
 			*v = a.Float(name)
 		}
@@ -448,7 +449,7 @@ func largest(d tensor.DType) float64 {
 // powered returns ldexp's arguments with other described as the power that it becomes.
 func powered(a op.Args) op.Args {
 	a.Vals = slices.Clone(a.Vals)
-	other := a.Value("other")
+	other := a.Value(arg.Other)
 	a.Vals[1] = power{dense{other, tensor.ContiguousStrides(other.Shape())}, floatResult(other.DType())}
 	return a
 }
@@ -464,10 +465,10 @@ func (p power) DType() tensor.DType { return p.dtype }
 
 func ldexpKernel[T kernel.Lane](name string, ds []tensor.DType, mul func(dst, a, b []T)) op.Kernel {
 	when := op.Pred{Text: "result type in {" + typeNames(ds) + "}", Holds: func(a op.Args) bool {
-		return slices.Contains(ds, powered(a).Promoted("input", "other"))
+		return slices.Contains(ds, powered(a).Promoted(arg.Input, arg.Other))
 	}}
 	return op.Kernel{Name: name, When: when, Run: func(c *op.Run) error {
-		other := c.Tensor("other")
+		other := c.Tensor(arg.Other)
 		p := tensor.New(floatResult(other.DType()), other.Shape()...)
 		switch d := p.DType(); {
 		case d.IsComplex():
@@ -477,7 +478,7 @@ func ldexpKernel[T kernel.Lane](name string, ds []tensor.DType, mul func(dst, a,
 		default:
 			kernel.Map1(p, other, kernel.Exp2Of32)
 		}
-		kernel.Map2(c.Out[0], c.Tensor("input"), p, mul)
+		kernel.Map2(c.Out[0], c.Tensor(arg.Input), p, mul)
 		return nil
 	}}
 }

@@ -3,6 +3,7 @@ package ops
 import (
 	"fmt"
 
+	"plumb/internal/arg"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -49,7 +50,7 @@ var splitOps = []*op.Def{
 }
 
 func composeTensorSplit(b op.Builder, a op.Args) []op.Value {
-	return cutAt(b, a.Value("input"), splitDim(a), a.Ints("indices"))
+	return cutAt(b, a.Value(arg.Input), splitDim(a), a.Ints(arg.IndicesInts))
 }
 
 func sampleTensorSplit(s *op.Sampler) []any {
@@ -58,7 +59,7 @@ func sampleTensorSplit(s *op.Sampler) []any {
 }
 
 func composeTensorSplitSections(b op.Builder, a op.Args) []op.Value {
-	x, d, k := a.Value("input"), splitDim(a), a.Int("sections")
+	x, d, k := a.Value(arg.Input), splitDim(a), a.Int(arg.Sections)
 	if k <= 0 {
 		op.Fail(op.RuntimeError("number of sections must be larger than 0, got %d", k))
 	}
@@ -67,10 +68,10 @@ func composeTensorSplitSections(b op.Builder, a op.Args) []op.Value {
 }
 
 func composeUnbind(b op.Builder, a op.Args) []op.Value {
-	x := a.Value("input")
-	d := must(wrapDim(a.Int("dim"), len(x.Shape())))
+	x := a.Value(arg.Input)
+	d := must(wrapDim(a.Int(arg.Dim), len(x.Shape())))
 	if len(x.Shape()) == 0 {
-		op.Fail(op.IndexError("Dimension specified as %d but tensor has no dimensions", a.Int("dim")))
+		op.Fail(op.IndexError("Dimension specified as %d but tensor has no dimensions", a.Int(arg.Dim)))
 	}
 	out := []op.Value{}
 	for i := range x.Shape()[d] {
@@ -104,9 +105,9 @@ func splitOp(format string, names ...string) *op.Def {
 func composeSplitOp(b op.Builder, a op.Args) []op.Value {
 	x := a.Vals[0].(op.Value)
 	if n, ok := a.Vals[1].(int); ok {
-		return splitEqual(b, x, n, a.Int("dim"))
+		return splitEqual(b, x, n, a.Int(arg.Dim))
 	}
-	return splitSizes(b, x, a.Vals[1].([]int), a.Int("dim"))
+	return splitSizes(b, x, a.Vals[1].([]int), a.Int(arg.Dim))
 }
 
 func sampleSplitOp(s *op.Sampler) []any {
@@ -162,28 +163,28 @@ func splitSizes(b op.Builder, x op.Value, sizes []int, dim int) []op.Value {
 }
 
 func chunk(b op.Builder, a op.Args) []op.Value {
-	x, k := a.Value("input"), a.Int("chunks")
+	x, k := a.Value(arg.Input), a.Int(arg.Chunks)
 	if len(x.Shape()) == 0 {
 		op.Fail(op.RuntimeError("chunk expects at least a 1-dimensional tensor"))
 	}
 	if k <= 0 {
 		op.Fail(op.RuntimeError("chunk expects `chunks` to be greater than 0, got: %d", k))
 	}
-	n := x.Shape()[must(wrapDim(a.Int("dim"), len(x.Shape())))]
+	n := x.Shape()[must(wrapDim(a.Int(arg.Dim), len(x.Shape())))]
 	if n == 0 {
 		failBeyond("chunks", k)
-		return splitSizes(b, x, make([]int, k), a.Int("dim"))
+		return splitSizes(b, x, make([]int, k), a.Int(arg.Dim))
 	}
-	return splitEqual(b, x, (n+k-1)/k, a.Int("dim"))
+	return splitEqual(b, x, (n+k-1)/k, a.Int(arg.Dim))
 }
 
 // splitDim returns the wrapped dimension of a tensor that has one.
 func splitDim(a op.Args) int {
-	x := a.Value("input")
+	x := a.Value(arg.Input)
 	if len(x.Shape()) == 0 {
 		op.Fail(op.RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"))
 	}
-	return must(wrapDim(a.Int("dim"), len(x.Shape())))
+	return must(wrapDim(a.Int(arg.Dim), len(x.Shape())))
 }
 
 // cutAt slices a dimension at the ends, clipped as Python does.
@@ -222,7 +223,7 @@ func axisSplit(name string, least int) *op.Def {
 		Names: both(name),
 		Doc:   "Views of equal parts of a dimension.",
 		Compose: func(b op.Builder, a op.Args) []op.Value {
-			x, k := a.Value("input"), a.Int("sections")
+			x, k := a.Value(arg.Input), a.Int(arg.Sections)
 			d := splitAxis(name, x, least)
 			if n := x.Shape()[d]; k == 0 || n%k != 0 {
 				op.Fail(op.RuntimeError("torch.%s attempted to split along dimension %d, but the size of the dimension %d is not divisible by the split_size %d!", name, d, n, k))
@@ -246,8 +247,8 @@ func axisSplitAt(name string, least int) *op.Def {
 		Names: both(name),
 		Doc:   "Views of the parts of a dimension between the indices.",
 		Compose: func(b op.Builder, a op.Args) []op.Value {
-			x := a.Value("input")
-			return b.All("tensor_split", x, a.Ints("indices"), splitAxis(name, x, least))
+			x := a.Value(arg.Input)
+			return b.All("tensor_split", x, a.Ints(arg.IndicesInts), splitAxis(name, x, least))
 		},
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(least, 4)...), []int{s.Index(3), 2}} },
 		Tol:    exactTol("views of its input"),

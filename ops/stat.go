@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -24,7 +25,7 @@ var extremeOps = []*op.Def{
 		Traits:        op.Monotone,
 		Doc:           "Smallest element; NaN if there is one. Its gradient is spread evenly over all elements that equal it.",
 		NotSplittable: "the minimum of a split axis would be a partial minimum, which the vocabulary lacks",
-		Reject:        firstError(rejectTypes("input", complexTypes...), statNonEmpty(op.RuntimeError)),
+		Reject:        firstError(rejectTypes(arg.Input, complexTypes...), statNonEmpty(op.RuntimeError)),
 		Infer:         inferStat(statInputType),
 		Kernels:       pairKernels(kernel.MinRow[int64], kernel.MinRow[float32], kernel.MinRow[float64]),
 		Grad:          op.Gradient(func(g *op.Grad) op.Value { return spreadEvenly(g) }),
@@ -38,7 +39,7 @@ var extremeOps = []*op.Def{
 		Traits:    op.Monotone,
 		Doc:       "Smallest elements along dim and the first index of each; a NaN is smaller than everything. The gradient goes to that index.",
 		SBP:       reduced,
-		Reject:    firstError(statNonEmpty(op.IndexError), rejectTypes("input", complexTypes...)),
+		Reject:    firstError(statNonEmpty(op.IndexError), rejectTypes(arg.Input, complexTypes...)),
 		Infer:     inferStatPair(statInputType, statIndexType),
 		Kernels:   pairKernels(kernel.MinRow[int64], kernel.MinRow[float32], kernel.MinRow[float64]),
 		Grad:      maxDimGrad,
@@ -53,7 +54,7 @@ var extremeOps = []*op.Def{
 		Traits: op.Monotone,
 		Doc:    "Smallest and largest elements along dim, of all elements by default; NaN if there is one. Gradients are spread evenly over equal elements.",
 		SBP:    reduced,
-		Reject: firstError(statNonEmpty(op.RuntimeError), rejectTypes("input", complexTypes...)),
+		Reject: firstError(statNonEmpty(op.RuntimeError), rejectTypes(arg.Input, complexTypes...)),
 		Infer:  inferStatPair(statInputType, statInputType),
 		Kernels: []op.Kernel{
 			aminmaxKernel[int64]("integer", integralSet),
@@ -98,7 +99,7 @@ type pairRow[T kernel.Lane] = func(row, scratch []T) (T, int64)
 
 // reduce runs the lane's row function and keeps the values.
 func (l statLane) reduce(c *op.Run, dims []int, i64 pairRow[int64], f32 pairRow[float32], f64 pairRow[float64]) {
-	out, in := c.Out[0], c.Tensor("input")
+	out, in := c.Out[0], c.Tensor(arg.Input)
 	switch l {
 	case statInt:
 		kernel.ReducePairs(out, nil, in, dims, i64)
@@ -112,7 +113,7 @@ func (l statLane) reduce(c *op.Run, dims []int, i64 pairRow[int64], f32 pairRow[
 // evenExtreme is amax or amin.
 func evenExtreme(id, which string, run func(c *op.Run, dims []int, lane statLane)) *op.Def {
 	lane := func(name string, ds []tensor.DType, l statLane) op.Kernel {
-		return op.Kernel{Name: name, When: op.DTypeIn("input", ds...), Run: func(c *op.Run) error {
+		return op.Kernel{Name: name, When: op.DTypeIn(arg.Input, ds...), Run: func(c *op.Run) error {
 			dims, err := statDims(c.Args)
 			if err == nil {
 				run(c, dims, l)
@@ -150,7 +151,7 @@ func argExtreme(id, which string, i64 pairRow[int64], f32 pairRow[float32], f64 
 		Doc:    "First index of the " + which + " element along dim, by default in the flattened tensor; a NaN counts as the " + which + ".",
 		Traits: op.NoGrad | op.FollowsOrder,
 		SBP:    reduced,
-		Reject: firstError(statNonEmpty(op.IndexError), rejectTypes("input", append(complexTypes, tensor.Bool)...)),
+		Reject: firstError(statNonEmpty(op.IndexError), rejectTypes(arg.Input, append(complexTypes, tensor.Bool)...)),
 		Infer:  inferStat(statIndexType),
 		Kernels: []op.Kernel{
 			indexKernel("integer", integerTypes, i64),
@@ -173,7 +174,7 @@ func pairKernels(i64 pairRow[int64], f32 pairRow[float32], f64 pairRow[float64])
 
 // pairKernel writes values and, if there are two results, indices.
 func pairKernel[T kernel.Lane](name string, ds []tensor.DType, f pairRow[T]) op.Kernel {
-	return op.Kernel{Name: name, When: op.DTypeIn("input", ds...), Run: func(c *op.Run) error {
+	return op.Kernel{Name: name, When: op.DTypeIn(arg.Input, ds...), Run: func(c *op.Run) error {
 		dims, err := statDims(c.Args)
 		if err != nil {
 			return err
@@ -182,28 +183,28 @@ func pairKernel[T kernel.Lane](name string, ds []tensor.DType, f pairRow[T]) op.
 		if len(c.Out) > 1 {
 			indices = c.Out[1]
 		}
-		kernel.ReducePairs(c.Out[0], indices, c.Tensor("input"), dims, f)
+		kernel.ReducePairs(c.Out[0], indices, c.Tensor(arg.Input), dims, f)
 		return nil
 	}}
 }
 
 func indexKernel[T kernel.Lane](name string, ds []tensor.DType, f pairRow[T]) op.Kernel {
-	return op.Kernel{Name: name, When: op.DTypeIn("input", ds...), Run: func(c *op.Run) error {
+	return op.Kernel{Name: name, When: op.DTypeIn(arg.Input, ds...), Run: func(c *op.Run) error {
 		dims, err := statDims(c.Args)
 		if err == nil {
-			kernel.ReducePairs(nil, c.Out[0], c.Tensor("input"), dims, f)
+			kernel.ReducePairs(nil, c.Out[0], c.Tensor(arg.Input), dims, f)
 		}
 		return err
 	}}
 }
 
 func aminmaxKernel[T float32 | float64 | int64](name string, ds []tensor.DType) op.Kernel {
-	return op.Kernel{Name: name, When: op.DTypeIn("input", ds...), Run: func(c *op.Run) error {
+	return op.Kernel{Name: name, When: op.DTypeIn(arg.Input, ds...), Run: func(c *op.Run) error {
 		dims, err := statDims(c.Args)
 		if err != nil {
 			return err
 		}
-		kernel.ReducePairs(c.Out[0], c.Out[1], c.Tensor("input"), dims, func(row, _ []T) (T, T) {
+		kernel.ReducePairs(c.Out[0], c.Out[1], c.Tensor(arg.Input), dims, func(row, _ []T) (T, T) {
 			lo, _ := kernel.MinRow(row, nil)
 			hi, _ := kernel.MaxRow(row, nil)
 			return lo, hi
@@ -220,7 +221,7 @@ func rowKernel[T, D kernel.Lane](name string, when op.Pred, to func(op.Args) ten
 		if err != nil {
 			return err
 		}
-		in := c.Tensor("input")
+		in := c.Tensor(arg.Input)
 		if to != nil && in.DType() != to(c.Args) {
 			in = in.Convert(to(c.Args))
 		}
@@ -232,11 +233,11 @@ func rowKernel[T, D kernel.Lane](name string, when op.Pred, to func(op.Args) ten
 // statDims returns the dimensions that the argument dim names: all of them
 // for None, none and operators without it.
 func statDims(a op.Args) ([]int, error) {
-	n := len(a.Value("input").Shape())
-	if a.Sig.Index("dim") < 0 {
+	n := len(a.Value(arg.Input).Shape())
+	if !a.Sig.Takes(arg.Dim) {
 		return allDims(n), nil
 	}
-	switch d := a.Any("dim").(type) {
+	switch d := a.Any(arg.Dim).(type) {
 	case int:
 		return wrapDims([]int{d}, n)
 	case []int:
@@ -250,7 +251,7 @@ func statTerms(a op.Args) int {
 	dims, _ := statDims(a)
 	n := 1
 	for _, d := range dims {
-		n *= a.Value("input").Shape()[d]
+		n *= a.Value(arg.Input).Shape()[d]
 	}
 	return n
 }
@@ -260,8 +261,8 @@ func statShape(a op.Args) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	keep := a.Sig.Index("keepdim") >= 0 && a.Bool("keepdim")
-	return reducedShape(a.Value("input").Shape(), dims, keep), nil
+	keep := a.Sig.Takes(arg.Keepdim) && a.Bool(arg.Keepdim)
+	return reducedShape(a.Value(arg.Input).Shape(), dims, keep), nil
 }
 
 // inferStat infers one contiguous result per row.
@@ -285,7 +286,7 @@ func inferStatPair(first, second func(op.Args) tensor.DType) func(op.Args) ([]op
 	}
 }
 
-func statInputType(a op.Args) tensor.DType { return a.Value("input").DType() }
+func statInputType(a op.Args) tensor.DType { return a.Value(arg.Input).DType() }
 
 func statIndexType(op.Args) tensor.DType { return tensor.I64 }
 
@@ -293,12 +294,12 @@ func statIndexType(op.Args) tensor.DType { return tensor.I64 }
 // row, else with an IndexError.
 func statNonEmpty(class func(format string, args ...any) *op.Error) func(op.Args) error {
 	return func(a op.Args) error {
-		shape := a.Value("input").Shape()
+		shape := a.Value(arg.Input).Shape()
 		dims, err := statDims(a)
 		if err != nil {
 			return err
 		}
-		if a.Sig.Index("dim") < 0 || !a.Has("dim") {
+		if !a.Sig.Takes(arg.Dim) || !a.Has(arg.Dim) {
 			if tensor.NumElements(shape) == 0 {
 				return class("Expected reduction dim to be specified for argument 'input' without elements")
 			}
@@ -316,8 +317,8 @@ func statNonEmpty(class func(format string, args ...any) *op.Error) func(op.Args
 // statNonEmptyEach is statNonEmpty for a list of dimensions, where none means all.
 func statNonEmptyEach(class func(format string, args ...any) *op.Error) func(op.Args) error {
 	return func(a op.Args) error {
-		if len(a.Ints("dim")) == 0 {
-			if tensor.NumElements(a.Value("input").Shape()) == 0 {
+		if len(a.Ints(arg.DimInts)) == 0 {
+			if tensor.NumElements(a.Value(arg.Input).Shape()) == 0 {
 				return class("Expected reduction dim to be specified for argument 'input' without elements")
 			}
 			return nil
@@ -333,12 +334,12 @@ func keptLike(g *op.Grad, v op.Value) op.Value {
 	if err != nil {
 		op.Fail(err)
 	}
-	return g.Reshape(v, reducedShape(g.Value("input").Shape(), dims, true))
+	return g.Reshape(v, reducedShape(g.Value(arg.Input).Shape(), dims, true))
 }
 
 // spreadKept expands a result, or its gradient, to the shape of the input.
 func spreadKept(g *op.Grad, v op.Value) op.Value {
-	return g.Expand(keptLike(g, v), g.Value("input").Shape())
+	return g.Expand(keptLike(g, v), g.Value(arg.Input).Shape())
 }
 
 // statSum sums over the reduced dimensions, which stay with size 1.
@@ -356,7 +357,7 @@ func statSum(g *op.Grad, v op.Value) op.Value {
 // evenlyAlong divides the cotangent among the elements of each row that equal
 // its result; where none does, for NaN, it is NaN.
 func evenlyAlong(g *op.Grad, cot, result op.Value) op.Value {
-	x := g.Value("input")
+	x := g.Value(arg.Input)
 	mask := g.Cast(g.Op("eq", x, keptLike(g, result)), wide(g, cot).DType())
 	share := g.Div(wide(g, keptLike(g, cot)), statSum(g, mask))
 	return g.Mul(mask, share)

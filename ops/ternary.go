@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/internal/truth"
 	"plumb/op"
@@ -13,7 +14,7 @@ var ternaryOps = []*op.Def{
 	{
 		Sig:    "masked_fill(Tensor input, Tensor mask, Tensor value) -> Tensor",
 		More:   []string{"masked_fill(Tensor input, Tensor mask, Scalar value) -> Tensor"},
-		SBP:    anyOf(pointwise, additive("input", "value")),
+		SBP:    anyOf(pointwise, additive(arg.Input, arg.ValueTensor)),
 		Names:  both("masked_fill"),
 		Doc:    "Replaces the elements where a bool mask holds by one value, a number or a 0-d tensor.",
 		Reject: checkMaskedFill,
@@ -30,7 +31,7 @@ var ternaryOps = []*op.Def{
 	},
 	{
 		Sig:    "addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-		SBP:    anyOf(pointwise, multilinear([]string{"tensor1", "tensor2"}, "input")),
+		SBP:    anyOf(pointwise, multilinear([]op.Handle{arg.Tensor1, arg.Tensor2}, arg.Input)),
 		Names:  both("addcmul"),
 		Doc:    "Adds a product: input + value·tensor1·tensor2.",
 		Reject: firstError(rejectPromoted([]tensor.DType{tensor.Bool}, threeNames...), checkFactor),
@@ -50,7 +51,7 @@ var ternaryOps = []*op.Def{
 		Sig:    "addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
 		Names:  both("addcdiv"),
 		Doc:    "Adds a quotient: input + value·tensor1/tensor2.",
-		SBP:    anyOf(pointwise, additive("input", "tensor1")),
+		SBP:    anyOf(pointwise, additive(arg.Input, arg.Tensor1)),
 		Reject: firstError(rejectIntegerQuotient, rejectPromoted(integralSet, threeNames...), checkFactor),
 		Infer:  zipped(promoted(threeNames...), promoted(threeNames...), threeNames...),
 		Kernels: []op.Kernel{
@@ -71,9 +72,9 @@ var ternaryOps = []*op.Def{
 		More:   []string{"lerp(Tensor input, Tensor end, Scalar weight) -> Tensor"},
 		Names:  both("lerp"),
 		Doc:    "Linear interpolation: input + weight·(end - input).",
-		SBP:    anyOf(pointwise, additive("input", "end")),
+		SBP:    anyOf(pointwise, additive(arg.Input, arg.EndTensor)),
 		Reject: checkLerp,
-		Infer:  elementwise(func(a op.Args) tensor.DType { return a.Value("input").DType() }, "input", "end", "weight"),
+		Infer:  elementwise(func(a op.Args) tensor.DType { return a.Value(arg.Input).DType() }, arg.Input, arg.EndTensor, arg.Weight),
 		Kernels: []op.Kernel{
 			lerpKernel("float32", float32Set, kernel.Lerp[float32]),
 			lerpKernel("float64", float64Set, kernel.Lerp[float64]),
@@ -94,29 +95,29 @@ var ternaryOps = []*op.Def{
 		Traits:  op.Monotone,
 		Doc:     "Limits each element by tensors: min(max(x, min), max); NaN if any is NaN. The gradient is x's at the bounds.",
 		SBP:     pointwise,
-		Reject:  firstError(needsBound, rejectComplex("input", "min", "max"), rejectBoolBounds),
-		Infer:   zipped(promoted("input", "min", "max"), promoted("input", "min", "max"), "input", "min", "max"),
-		Kernels: clampToKernels("min", "max"),
-		Grad:    func(g *op.Grad) { clampToGrad(g, "min", "max") },
+		Reject:  firstError(needsBound, rejectComplex(arg.Input, arg.MinTensor, arg.MaxTensor), rejectBoolBounds),
+		Infer:   zipped(promoted(arg.Input, arg.MinTensor, arg.MaxTensor), promoted(arg.Input, arg.MinTensor, arg.MaxTensor), arg.Input, arg.MinTensor, arg.MaxTensor),
+		Kernels: clampToKernels(arg.MinTensor, arg.MaxTensor),
+		Grad:    func(g *op.Grad) { clampToGrad(g, arg.MinTensor, arg.MaxTensor) },
 		Sample:  sampleClampTensor,
 		Tol:     exactTol("the input or a bound"),
 	},
-	boundTensor("clamp_min", "min", "Raises each element to a lower bound: max(x, min)."),
-	boundTensor("clamp_max", "max", "Lowers each element to an upper bound: min(x, max)."),
+	boundTensor("clamp_min", arg.MinTensor, "Raises each element to a lower bound: max(x, min)."),
+	boundTensor("clamp_max", arg.MaxTensor, "Lowers each element to an upper bound: min(x, max)."),
 }
 
 func inferMaskedFill(a op.Args) ([]op.Meta, error) {
-	shape, err := broadcastShape(a.Value("input"), a.Value("mask"))
+	shape, err := broadcastShape(a.Value(arg.Input), a.Value(arg.Mask))
 	if err != nil {
 		return nil, err
 	}
-	return one(a.Value("input").DType(), shape, nil), nil
+	return one(a.Value(arg.Input).DType(), shape, nil), nil
 }
 
 func maskedFillGrad(g *op.Grad) {
-	mask := g.Value("mask")
-	g.To("input", func() op.Value { return g.Op("where", mask, 0.0, g.G()) })
-	g.To("value", func() op.Value { return g.Op("sum", g.Op("where", mask, g.G(), 0.0)) })
+	mask := g.Value(arg.Mask)
+	g.To(arg.Input, func() op.Value { return g.Op("where", mask, 0.0, g.G()) })
+	g.To(arg.ValueTensor, func() op.Value { return g.Op("sum", g.Op("where", mask, g.G(), 0.0)) })
 }
 
 func sampleMaskedFill(s *op.Sampler) []any {
@@ -129,36 +130,36 @@ func sampleMaskedFill(s *op.Sampler) []any {
 }
 
 func addcmulGrad(g *op.Grad) {
-	value := number(g.Args, "value")
-	times := func(other string) func() op.Value {
+	value := number(g.Args, arg.Value)
+	times := func(other op.TensorArg) func() op.Value {
 		return func() op.Value {
 			return g.Mul(wide(g, g.G()), conj(g, g.Mul(wide(g, g.Value(other)), value)))
 		}
 	}
-	g.To("input", g.G)
-	g.To("tensor1", times("tensor2"))
-	g.To("tensor2", times("tensor1"))
+	g.To(arg.Input, g.G)
+	g.To(arg.Tensor1, times(arg.Tensor2))
+	g.To(arg.Tensor2, times(arg.Tensor1))
 }
 
 func addcdivGrad(g *op.Grad) {
-	value, y := number(g.Args, "value"), wide(g, g.Value("tensor2"))
-	g.To("input", g.G)
-	g.To("tensor1", func() op.Value { return g.Mul(wide(g, g.G()), conj(g, g.Div(value, y))) })
-	g.To("tensor2", func() op.Value {
-		slope := g.Div(g.Mul(wide(g, g.Value("tensor1")), value), g.Mul(y, y))
+	value, y := number(g.Args, arg.Value), wide(g, g.Value(arg.Tensor2))
+	g.To(arg.Input, g.G)
+	g.To(arg.Tensor1, func() op.Value { return g.Mul(wide(g, g.G()), conj(g, g.Div(value, y))) })
+	g.To(arg.Tensor2, func() op.Value {
+		slope := g.Div(g.Mul(wide(g, g.Value(arg.Tensor1)), value), g.Mul(y, y))
 		return g.Mul(g.Neg(wide(g, g.G())), conj(g, slope))
 	})
 }
 
 func lerpGrad(g *op.Grad) {
-	w := g.Any("weight")
-	if v := g.Value("weight"); v != nil {
+	w := g.Any(arg.Weight)
+	if v := g.Value(arg.Weight); v != nil {
 		w = wide(g, v)
 	}
-	g.To("input", func() op.Value { return g.Mul(wide(g, g.G()), conjOf(g, oneMinus(g, w))) })
-	g.To("end", func() op.Value { return g.Mul(wide(g, g.G()), conjOf(g, w)) })
-	g.To("weight", func() op.Value {
-		return g.Mul(wide(g, g.G()), conj(g, g.Sub(wide(g, g.Value("end")), wide(g, g.Value("input")))))
+	g.To(arg.Input, func() op.Value { return g.Mul(wide(g, g.G()), conjOf(g, oneMinus(g, w))) })
+	g.To(arg.EndTensor, func() op.Value { return g.Mul(wide(g, g.G()), conjOf(g, w)) })
+	g.To(arg.Weight, func() op.Value {
+		return g.Mul(wide(g, g.G()), conj(g, g.Sub(wide(g, g.Value(arg.EndTensor)), wide(g, g.Value(arg.Input)))))
 	})
 }
 
@@ -184,7 +185,7 @@ func sampleClampTensor(s *op.Sampler) []any {
 	return []any{x, lo, hi}
 }
 
-var threeNames = []string{"input", "tensor1", "tensor2"}
+var threeNames = []op.Handle{arg.Input, arg.Tensor1, arg.Tensor2}
 
 var twoTermTol = op.Tol{
 	Class: op.Accumulating, Terms: func(op.Args) int { return 2 },
@@ -192,16 +193,16 @@ var twoTermTol = op.Tol{
 }
 
 func checkMaskedFill(a op.Args) error {
-	if d := a.Value("mask").DType(); d != tensor.Bool && d != tensor.U8 {
+	if d := a.Value(arg.Mask).DType(); d != tensor.Bool && d != tensor.U8 {
 		return op.RuntimeError("masked_fill only supports boolean masks, but argument 'mask' has dtype %s", d)
 	}
-	if v := a.Value("value"); v != nil {
+	if v := a.Value(arg.ValueTensor); v != nil {
 		if n := len(v.Shape()); n != 0 {
 			return op.RuntimeError("argument 'value' must be a number or a 0-d tensor, but has %d dimensions", n)
 		}
 		return nil
 	}
-	return fillable(a.Scalar("value"), a.Value("input").DType())
+	return fillable(a.Scalar(arg.Value), a.Value(arg.Input).DType())
 }
 
 // fillable rejects a number that a tensor of dtype d cannot be filled with.
@@ -213,31 +214,31 @@ func fillable(v op.Scalar, d tensor.DType) error {
 }
 
 func maskedFillKernel[T float32 | float64 | int64 | complex128](name string, ds []tensor.DType) op.Kernel {
-	return op.Kernel{Name: name, When: op.DTypeIn("input", ds...), Run: func(c *op.Run) error {
-		v := c.Scalar("value")
-		if t := c.Tensor("value"); t != nil {
+	return op.Kernel{Name: name, When: op.DTypeIn(arg.Input, ds...), Run: func(c *op.Run) error {
+		v := c.Scalar(arg.Value)
+		if t := c.Tensor(arg.ValueTensor); t != nil {
 			item, err := t.Item()
 			if err != nil {
 				return err
 			}
 			v = op.ScalarOf(item)
 		}
-		d := c.Tensor("input").DType()
+		d := c.Tensor(arg.Input).DType()
 		if err := fillable(v, d); err != nil {
 			return err
 		}
-		kernel.Map3(c.Out[0], c.Tensor("mask"), scalarTensor(v, d), c.Tensor("input"), kernel.Where[T])
+		kernel.Map3(c.Out[0], c.Tensor(arg.Mask), scalarTensor(v, d), c.Tensor(arg.Input), kernel.Where[T])
 		return nil
 	}}
 }
 
 // checkFactor rejects a value that PyTorch cannot bring to the result's dtype.
 func checkFactor(a op.Args) error {
-	return fillable(number(a, "value"), a.Promoted(threeNames...))
+	return fillable(number(a, arg.Value), a.Promoted(threeNames...))
 }
 
 func rejectIntegerQuotient(a op.Args) error {
-	x, y := a.Value("tensor1").DType(), a.Value("tensor2").DType()
+	x, y := a.Value(arg.Tensor1).DType(), a.Value(arg.Tensor2).DType()
 	if !x.IsDifferentiable() && !y.IsDifferentiable() {
 		return op.RuntimeError("a quotient of integers is not supported: arguments 'tensor1' and 'tensor2' are %s and %s", x, y)
 	}
@@ -247,7 +248,7 @@ func rejectIntegerQuotient(a op.Args) error {
 func factorKernel[T kernel.Lane](name string, ds []tensor.DType, f func(value op.Scalar) func(dst, a, b, c []T)) op.Kernel {
 	return op.Kernel{Name: name, When: resultIn(ds, threeNames...), Run: func(c *op.Run) error {
 		d := c.Promoted(threeNames...)
-		kernel.MapTernary(c.Out[0], operand(c.Args, "input", d), operand(c.Args, "tensor1", d), operand(c.Args, "tensor2", d), f(number(c.Args, "value")))
+		kernel.MapTernary(c.Out[0], operand(c.Args, arg.Input, d), operand(c.Args, arg.Tensor1, d), operand(c.Args, arg.Tensor2, d), f(number(c.Args, arg.Value)))
 		return nil
 	}}
 }
@@ -264,8 +265,8 @@ func sampleFactor(lo, hi float64) func(s *op.Sampler) []any {
 }
 
 func checkLerp(a op.Args) error {
-	d := a.Value("input").DType()
-	for _, name := range []string{"end", "weight"} {
+	d := a.Value(arg.Input).DType()
+	for _, name := range []op.TensorArg{arg.EndTensor, arg.Weight} {
 		if v := a.Value(name); v != nil && v.DType() != d {
 			return op.RuntimeError("argument '%s' must have input's dtype %s, not %s", name, d, v.DType())
 		}
@@ -273,15 +274,15 @@ func checkLerp(a op.Args) error {
 	if !d.IsDifferentiable() {
 		return op.RuntimeError("not implemented for %s", d)
 	}
-	if a.Value("weight") == nil {
-		return fillable(a.Scalar("weight"), d)
+	if a.Value(arg.Weight) == nil {
+		return fillable(a.Scalar(arg.WeightScalar), d)
 	}
 	return nil
 }
 
 func lerpKernel[T kernel.Lane](name string, ds []tensor.DType, f func(dst, a, b, c []T)) op.Kernel {
-	return op.Kernel{Name: name, When: op.DTypeIn("input", ds...), Run: func(c *op.Run) error {
-		kernel.MapTernary(c.Out[0], c.Tensor("input"), c.Tensor("end"), weightOf(c.Args), f)
+	return op.Kernel{Name: name, When: op.DTypeIn(arg.Input, ds...), Run: func(c *op.Run) error {
+		kernel.MapTernary(c.Out[0], c.Tensor(arg.Input), c.Tensor(arg.EndTensor), weightOf(c.Args), f)
 		return nil
 	}}
 }
@@ -289,14 +290,14 @@ func lerpKernel[T kernel.Lane](name string, ds []tensor.DType, f func(dst, a, b,
 // weightOf returns the weight; a number in float32 for the half types, which
 // PyTorch does not round to them.
 func weightOf(a op.Args) *tensor.Tensor {
-	d := a.Tensor("input").DType()
+	d := a.Tensor(arg.Input).DType()
 	if slices.Contains(halfTypes, d) {
 		d = tensor.F32
 	}
-	if t := a.Tensor("weight"); t != nil {
+	if t := a.Tensor(arg.Weight); t != nil {
 		return t
 	}
-	return scalarTensor(a.Scalar("weight"), d)
+	return scalarTensor(a.Scalar(arg.WeightScalar), d)
 }
 
 // oneMinus returns 1 - w for a tensor or a Scalar.
@@ -318,15 +319,15 @@ func conjOf(g *op.Grad, w any) any {
 }
 
 // boundTensor is a clamp with one bound, a tensor.
-func boundTensor(id, bound, doc string) *op.Def {
+func boundTensor(id string, bound op.TensorArg, doc string) *op.Def {
 	return &op.Def{
-		Sig:     id + ".Tensor(Tensor input, Tensor " + bound + ") -> Tensor",
+		Sig:     id + ".Tensor(Tensor input, Tensor " + string(bound) + ") -> Tensor",
 		Names:   both(id),
 		Traits:  op.Monotone,
 		Doc:     doc + " The gradient is x's at the bound.",
 		SBP:     pointwise,
-		Reject:  rejectComplex("input", bound),
-		Infer:   zipped(promoted("input", bound), promoted("input", bound), "input", bound),
+		Reject:  rejectComplex(arg.Input, bound),
+		Infer:   zipped(promoted(arg.Input, bound), promoted(arg.Input, bound), arg.Input, bound),
 		Kernels: clampToKernels(bound),
 		Grad:    func(g *op.Grad) { clampToGrad(g, bound) },
 		Sample:  sampleApart,
@@ -337,13 +338,13 @@ func boundTensor(id, bound, doc string) *op.Def {
 // rejectBoolBounds rejects bools between two bounds: PyTorch has the larger and
 // the smaller of two bools, but no kernel for both bounds at once.
 func rejectBoolBounds(a op.Args) error {
-	if a.Has("min") && a.Has("max") && a.Promoted("input", "min", "max") == tensor.Bool {
+	if a.Has(arg.MinTensor) && a.Has(arg.MaxTensor) && a.Promoted(arg.Input, arg.MinTensor, arg.MaxTensor) == tensor.Bool {
 		return op.RuntimeError("not implemented for bool")
 	}
 	return nil
 }
 
-func clampToKernels(bounds ...string) []op.Kernel {
+func clampToKernels(bounds ...op.TensorArg) []op.Kernel {
 	return []op.Kernel{
 		clampToKernel("integer", integralSet, bounds, kernel.MaximumInt, kernel.MinimumInt, kernel.ClampToInt),
 		clampToKernel("float32", float32Set, bounds, kernel.Maximum32, kernel.Minimum32, kernel.ClampTo[float32]),
@@ -351,19 +352,19 @@ func clampToKernels(bounds ...string) []op.Kernel {
 	}
 }
 
-func clampToKernel[T kernel.Lane](name string, ds []tensor.DType, bounds []string, raise, lower func(dst, a, b []T), both func(dst, a, lo, hi []T)) op.Kernel {
-	names := append([]string{"input"}, bounds...)
-	has := func(a op.Args, bound string) bool { return slices.Contains(bounds, bound) && a.Has(bound) }
+func clampToKernel[T kernel.Lane](name string, ds []tensor.DType, bounds []op.TensorArg, raise, lower func(dst, a, b []T), both func(dst, a, lo, hi []T)) op.Kernel {
+	names := inputAnd(bounds)
+	has := func(a op.Args, bound op.TensorArg) bool { return slices.Contains(bounds, bound) && a.Has(bound) }
 	return op.Kernel{Name: name, When: resultIn(ds, names...), Run: func(c *op.Run) error {
 		d := c.Promoted(names...)
-		x := operand(c.Args, "input", d)
-		switch lo, hi := has(c.Args, "min"), has(c.Args, "max"); {
+		x := operand(c.Args, arg.Input, d)
+		switch lo, hi := has(c.Args, arg.MinTensor), has(c.Args, arg.MaxTensor); {
 		case lo && hi:
-			kernel.MapTernary(c.Out[0], x, operand(c.Args, "min", d), operand(c.Args, "max", d), both)
+			kernel.MapTernary(c.Out[0], x, operand(c.Args, arg.MinTensor, d), operand(c.Args, arg.MaxTensor, d), both)
 		case lo:
-			kernel.Map2(c.Out[0], x, operand(c.Args, "min", d), raise)
+			kernel.Map2(c.Out[0], x, operand(c.Args, arg.MinTensor, d), raise)
 		default:
-			kernel.Map2(c.Out[0], x, operand(c.Args, "max", d), lower)
+			kernel.Map2(c.Out[0], x, operand(c.Args, arg.MaxTensor, d), lower)
 		}
 		return nil
 	}}
@@ -371,14 +372,14 @@ func clampToKernel[T kernel.Lane](name string, ds []tensor.DType, bounds []strin
 
 // clampToGrad passes the gradient to x within the bounds, and to the bound
 // that x violates; max wins over min.
-func clampToGrad(g *op.Grad, bounds ...string) {
-	x := g.Value("input")
+func clampToGrad(g *op.Grad, bounds ...op.TensorArg) {
+	x := g.Value(arg.Input)
 	var lo, hi op.Value
-	if slices.Contains(bounds, "min") {
-		lo = g.Value("min")
+	if slices.Contains(bounds, arg.MinTensor) {
+		lo = g.Value(arg.MinTensor)
 	}
-	if slices.Contains(bounds, "max") {
-		hi = g.Value("max")
+	if slices.Contains(bounds, arg.MaxTensor) {
+		hi = g.Value(arg.MaxTensor)
 	}
 	only := func(where string, a, b, d op.Value) op.Value {
 		if a == nil || b == nil {
@@ -386,12 +387,12 @@ func clampToGrad(g *op.Grad, bounds ...string) {
 		}
 		return g.Op("where", g.Op(where, a, b), d, 0.0)
 	}
-	g.To("input", func() op.Value { return only("ge", x, lo, only("le", x, hi, g.G())) })
+	g.To(arg.Input, func() op.Value { return only("ge", x, lo, only("le", x, hi, g.G())) })
 	if lo != nil {
-		g.To("min", func() op.Value { return only("lt", lo, hi, only("lt", x, lo, g.G())) })
+		g.To(arg.MinTensor, func() op.Value { return only("lt", lo, hi, only("lt", x, lo, g.G())) })
 	}
 	if hi != nil {
-		g.To("max", func() op.Value {
+		g.To(arg.MaxTensor, func() op.Value {
 			over := g.Op("gt", x, hi)
 			if lo != nil {
 				over = g.Op("logical_or", over, g.Op("lt", hi, lo))

@@ -5,6 +5,7 @@ import (
 	"math/cmplx"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/internal/truth"
 	"plumb/op"
@@ -22,7 +23,7 @@ var unaryOps = []*op.Def{
 		Doc:       "Negates each element: -x.",
 		Traits:    op.Involution,
 		Reject:    checkNeg,
-		Infer:     sameAs("input"),
+		Infer:     sameAs(arg.Input),
 		Kernels:   unary{kernel.Neg32, kernel.Neg[float64], kernel.Neg[int64], kernel.Neg[complex128]}.kernels(),
 		Grad:      op.Gradient(func(g *op.Grad) op.Value { return g.Neg(g.G()) }),
 		Sample:    sampleUnary(-2, 2),
@@ -35,12 +36,12 @@ var unaryOps = []*op.Def{
 		Doc:    "Absolute value of each element: |x|; the modulus of a complex number.",
 		Traits: op.Idempotent,
 		SBP:    pointwise,
-		Reject: rejectTypes("input", tensor.Bool),
-		Infer:  elementwise(func(a op.Args) tensor.DType { return a.Value("input").DType().Real() }, "input"),
+		Reject: rejectTypes(arg.Input, tensor.Bool),
+		Infer:  elementwise(func(a op.Args) tensor.DType { return a.Value(arg.Input).DType().Real() }, arg.Input),
 		Kernels: append(unary{f32: kernel.Abs32, f64: kernel.Abs64, i64: kernel.AbsInt}.kernels(), op.Kernel{
-			Name: "complex", When: op.DTypeIn("input", complexTypes...), Run: runAbs,
+			Name: "complex", When: op.DTypeIn(arg.Input, complexTypes...), Run: runAbs,
 		}),
-		Grad:   op.Gradient(func(g *op.Grad) op.Value { return g.Mul(g.G(), g.Op("sgn", g.Value("input"))) }),
+		Grad:   op.Gradient(func(g *op.Grad) op.Value { return g.Mul(g.G(), g.Op("sgn", g.Value(arg.Input))) }),
 		Sample: sampleDistinct,
 		Exact:  exactly(truth.Abs),
 		Tol:    ulpTol(4, "exact for reals; hypot 4 ULP for complex: "+openCL),
@@ -51,10 +52,10 @@ var unaryOps = []*op.Def{
 		Doc:     "Sign of each real element: -1, 0 or 1; 0 for NaN.",
 		Traits:  op.Idempotent,
 		SBP:     pointwise,
-		Reject:  rejectTypes("input", complexTypes...),
-		Infer:   sameAs("input"),
+		Reject:  rejectTypes(arg.Input, complexTypes...),
+		Infer:   sameAs(arg.Input),
 		Kernels: unary{f32: kernel.Sign[float32], f64: kernel.Sign[float64], i64: kernel.Sign[int64]}.kernels(),
-		Grad:    op.Gradient(func(g *op.Grad) op.Value { return zeros(g, g.Value("input")) }),
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return zeros(g, g.Value(arg.Input)) }),
 		Sample:  sampleDistinct,
 		Exact:   exactly(truth.Sign),
 		Tol:     exactTol("a comparison with zero"),
@@ -65,7 +66,7 @@ var unaryOps = []*op.Def{
 		Doc:     "Sign of each element: x / |x|, and 0 for 0.",
 		Traits:  op.Idempotent,
 		SBP:     pointwise,
-		Infer:   sameAs("input"),
+		Infer:   sameAs(arg.Input),
 		Kernels: unary{kernel.Sign[float32], kernel.Sign[float64], kernel.Sign[int64], kernel.EachComplex(kernel.SignComplex)}.kernels(),
 		Grad:    op.Gradient(func(g *op.Grad) op.Value { return sgnGrad(g) }),
 		Sample:  sampleDistinct,
@@ -79,7 +80,7 @@ var unaryOps = []*op.Def{
 		Names:     both("conj", "conj_physical"),
 		Doc:       "Complex conjugate of each element; a real element itself.",
 		Traits:    op.Involution,
-		Infer:     sameAs("input"),
+		Infer:     sameAs(arg.Input),
 		Kernels:   unary{kernel.Copy[float32], kernel.Copy[float64], kernel.Copy[int64], kernel.EachComplex(cmplx.Conj)}.kernels(),
 		Grad:      op.Gradient(func(g *op.Grad) op.Value { return g.Op("conj", g.G()) }),
 		Sample:    sampleUnary(-2, 2),
@@ -91,7 +92,7 @@ var unaryOps = []*op.Def{
 		Names:   both("exp"),
 		Doc:     "Exponential of each element: e^x. Integers give float32.",
 		SBP:     pointwise,
-		Infer:   floatAs("input"),
+		Infer:   floatAs(arg.Input),
 		Kernels: unary{f32: kernel.Exp32, f64: kernel.Exp64, c128: kernel.EachComplex(cmplx.Exp)}.kernels(),
 		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Mul(g.G(), conj(g, g.Out[0])) }),
 		Sample:  sampleUnary(-2, 2),
@@ -103,9 +104,9 @@ var unaryOps = []*op.Def{
 		Names:   both("log"),
 		Doc:     "Natural logarithm of each element. Integers give float32.",
 		SBP:     pointwise,
-		Infer:   floatAs("input"),
+		Infer:   floatAs(arg.Input),
 		Kernels: unary{f32: kernel.Log32, f64: kernel.Log64, c128: kernel.EachComplex(kernel.LogComplex)}.kernels(),
-		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Div(g.G(), conj(g, g.Value("input"))) }),
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Div(g.G(), conj(g, g.Value(arg.Input))) }),
 		Sample:  sampleUnary(0.5, 3),
 		Exact:   exactly(truth.Log),
 		Tol:     ulpTol(3, "log: "+openCL),
@@ -115,7 +116,7 @@ var unaryOps = []*op.Def{
 		Names:   both("sqrt"),
 		Doc:     "Square root of each element. Integers give float32.",
 		SBP:     pointwise,
-		Infer:   floatAs("input"),
+		Infer:   floatAs(arg.Input),
 		Kernels: unary{f32: kernel.Sqrt32, f64: kernel.Sqrt[float64], c128: kernel.EachComplex(cmplx.Sqrt)}.kernels(),
 		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Div(g.G(), g.Mul(conj(g, g.Out[0]), 2)) }),
 		Sample:  sampleUnary(0.5, 3),
@@ -127,7 +128,7 @@ var unaryOps = []*op.Def{
 		Names:   append(both("tanh"), "torch.nn.functional.tanh"),
 		Doc:     "Hyperbolic tangent of each element. Integers give float32.",
 		SBP:     pointwise,
-		Infer:   floatAs("input"),
+		Infer:   floatAs(arg.Input),
 		Kernels: unary{f32: kernel.Tanh32, f64: kernel.Tanh64, c128: kernel.EachComplex(kernel.TanhComplex)}.kernels(),
 		Grad:    op.Gradient(tanhGrad),
 		Sample:  sampleUnary(-2, 2),
@@ -139,7 +140,7 @@ var unaryOps = []*op.Def{
 		Names:   append(both("sigmoid"), "torch.nn.functional.sigmoid", "torch.special.expit"),
 		Doc:     "Logistic function of each element: 1 / (1 + e^-x). Integers give float32.",
 		SBP:     pointwise,
-		Infer:   floatAs("input"),
+		Infer:   floatAs(arg.Input),
 		Kernels: unary{f32: kernel.Sigmoid32, f64: kernel.Sigmoid64, c128: kernel.EachComplex(kernel.SigmoidComplex)}.kernels(),
 		Grad:    op.Gradient(sigmoidGrad),
 		Sample:  sampleUnary(-3, 3),
@@ -151,8 +152,8 @@ var unaryOps = []*op.Def{
 		Names:   append(both("erf"), "torch.special.erf"),
 		Doc:     "Error function of each element: 2/√π ∫₀ˣ e^(-t²) dt. Integers give float32.",
 		SBP:     pointwise,
-		Reject:  rejectTypes("input", complexTypes...),
-		Infer:   floatAs("input"),
+		Reject:  rejectTypes(arg.Input, complexTypes...),
+		Infer:   floatAs(arg.Input),
 		Kernels: unary{f32: kernel.Erf32, f64: kernel.Each64(math.Erf)}.kernels(),
 		Grad:    op.Gradient(erfGrad),
 		Sample:  sampleUnary(-2, 2),
@@ -165,8 +166,8 @@ var unaryOps = []*op.Def{
 		Doc:     "Rectified linear unit: max(x, 0). Its gradient at 0 is 0.",
 		Traits:  op.Idempotent,
 		SBP:     pointwise,
-		Reject:  firstError(rejectTypes("input", append(complexTypes, tensor.Bool)...)),
-		Infer:   sameAs("input"),
+		Reject:  firstError(rejectTypes(arg.Input, append(complexTypes, tensor.Bool)...)),
+		Infer:   sameAs(arg.Input),
 		Kernels: unary{f32: kernel.Relu32, f64: kernel.Relu[float64], i64: kernel.ReluInt}.kernels(),
 		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Op("where", g.Op("le", g.Out[0], 0), 0.0, g.G()) }),
 		Sample:  sampleDistinct,
@@ -179,8 +180,8 @@ var unaryOps = []*op.Def{
 		Names:   []string{"torch.nn.functional.leaky_relu"},
 		Doc:     "Leaky rectified linear unit: x for x > 0, negative_slope·x elsewhere, and so its gradient.",
 		SBP:     pointwise,
-		Reject:  firstError(rejectTypes("input", slices.Concat(integralSet, complexTypes)...), realSlope),
-		Infer:   sameAs("input"),
+		Reject:  firstError(rejectTypes(arg.Input, slices.Concat(integralSet, complexTypes)...), realSlope),
+		Infer:   sameAs(arg.Input),
 		Kernels: parametric(leakyReluLanes, unary{f32: kernel.Relu[float32], f64: kernel.Relu[float64]}),
 		Grad:    op.Gradient(leakyReluGrad),
 		Sample:  func(s *op.Sampler) []any { return []any{s.Distinct(s.Shape(0, 4)...), s.Float(-1, 1)} },
@@ -192,8 +193,8 @@ var unaryOps = []*op.Def{
 		Names:   []string{"torch.nn.functional.gelu"},
 		Doc:     "Gaussian error linear unit: x·Φ(x) with the normal distribution function Φ; approximate='tanh' gives x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))/2.",
 		SBP:     pointwise,
-		Reject:  firstError(rejectTypes("input", slices.Concat(integralSet, complexTypes)...), knownApproximation),
-		Infer:   sameAs("input"),
+		Reject:  firstError(rejectTypes(arg.Input, slices.Concat(integralSet, complexTypes)...), knownApproximation),
+		Infer:   sameAs(arg.Input),
 		Kernels: parametric(geluLanes, unary{f32: kernel.Gelu32, f64: kernel.Gelu64}),
 		Formula: geluFormula,
 		Grad:    op.Gradient(geluGrad),
@@ -207,14 +208,14 @@ var unaryOps = []*op.Def{
 }
 
 func checkNeg(a op.Args) error {
-	if a.Value("input").DType() == tensor.Bool {
+	if a.Value(arg.Input).DType() == tensor.Bool {
 		return op.RuntimeError("Negation, the `-` operator, on a bool tensor is not supported")
 	}
 	return nil
 }
 
 func runAbs(c *op.Run) error {
-	kernel.Map1(c.Out[0], c.Tensor("input"), kernel.AbsComplex)
+	kernel.Map1(c.Out[0], c.Tensor(arg.Input), kernel.AbsComplex)
 	return nil
 }
 
@@ -229,30 +230,30 @@ func sigmoidGrad(g *op.Grad) op.Value {
 }
 
 func erfGrad(g *op.Grad) op.Value {
-	x := wide(g, g.Value("input"))
+	x := wide(g, g.Value(arg.Input))
 	return g.Mul(wide(g, g.G()), g.Mul(g.Op("exp", g.Neg(g.Mul(x, x))), 2/math.SqrtPi))
 }
 
 func leakyReluLanes(a op.Args) unary {
-	slope := number(a, "negative_slope").Float()
+	slope := number(a, arg.NegativeSlopeScalar).Float()
 	return unary{f32: kernel.LeakyRelu(float32(slope)), f64: kernel.LeakyRelu(slope)}
 }
 
 func leakyReluGrad(g *op.Grad) op.Value {
-	return g.Op("where", g.Op("gt", g.Value("input"), 0), g.G(), g.Mul(g.G(), number(g.Args, "negative_slope")))
+	return g.Op("where", g.Op("gt", g.Value(arg.Input), 0), g.G(), g.Mul(g.G(), number(g.Args, arg.NegativeSlopeScalar)))
 }
 
 func geluLanes(a op.Args) unary {
-	if a.Str("approximate") == "tanh" {
+	if a.Str(arg.Approximate) == "tanh" {
 		return unary{f32: kernel.GeluTanh32, f64: kernel.GeluTanh64}
 	}
 	return unary{f32: kernel.Gelu32, f64: kernel.Gelu64}
 }
 
 func geluGrad(g *op.Grad) op.Value {
-	x := wide(g, g.Value("input"))
+	x := wide(g, g.Value(arg.Input))
 	slope := geluSlope
-	if g.Str("approximate") == "tanh" {
+	if g.Str(arg.Approximate) == "tanh" {
 		slope = geluTanhSlope
 	}
 	return g.Mul(wide(g, g.G()), slope(g, x))
@@ -274,7 +275,7 @@ func sampleDistinct(s *op.Sampler) []any { return []any{s.Distinct(s.Shape(0, 4)
 
 // sgnGrad is (g - Re(g·conj(s))·s) / |x| with s = sgn(x), and 0 where x = 0.
 func sgnGrad(g *op.Grad) op.Value {
-	x, s := g.Value("input"), g.Out[0]
+	x, s := g.Value(arg.Input), g.Out[0]
 	if !x.DType().IsComplex() {
 		return zeros(g, x)
 	}
@@ -303,14 +304,14 @@ func geluTanhSlope(g *op.Grad, x op.Value) op.Value {
 }
 
 func realSlope(a op.Args) error {
-	if s := number(a, "negative_slope"); s.DType().IsComplex() {
+	if s := number(a, arg.NegativeSlopeScalar); s.DType().IsComplex() {
 		return op.RuntimeError("argument 'negative_slope' must be real, not %v", s.Any())
 	}
 	return nil
 }
 
 func knownApproximation(a op.Args) error {
-	if s := a.Str("approximate"); s != "none" && s != "tanh" {
+	if s := a.Str(arg.Approximate); s != "none" && s != "tanh" {
 		return op.RuntimeError("approximate argument must be either none or tanh, not '%s'", s)
 	}
 	return nil

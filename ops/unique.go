@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -57,25 +58,27 @@ func uniqueDef(name, suffix string, all, inverse, counts bool) *op.Def {
 	}
 	keyword, position := uniqueSigs(name+suffix, all, inverse, counts)
 	d := &op.Def{
-		Sig:            keyword,
-		More:           []string{position},
-		SelectOverload: func(a op.Args) bool { return a.Bool("return_inverse") == inverse && a.Bool("return_counts") == counts },
-		Names:          both(name),
-		Doc:            doc,
-		Traits:         op.NoGrad | op.Dynamic,
-		NotSplittable:  dependsOnAll,
-		Reject:         checkUnique,
-		Tol:            exactTol("elements of its input and counts"),
+		Sig:  keyword,
+		More: []string{position},
+		SelectOverload: func(a op.Args) bool {
+			return a.Bool(arg.ReturnInverse) == inverse && a.Bool(arg.ReturnCounts) == counts
+		},
+		Names:         both(name),
+		Doc:           doc,
+		Traits:        op.NoGrad | op.Dynamic,
+		NotSplittable: dependsOnAll,
+		Reject:        checkUnique,
+		Tol:           exactTol("elements of its input and counts"),
 	}
 	d.Infer = func(a op.Args) ([]op.Meta, error) {
-		x, err := elementsOf(a.Value("input"), "input")
+		x, err := elementsOf(a.Value(arg.Input), "input")
 		if err != nil {
 			return nil, err
 		}
 		g := groupsOf(a, x, all)
 		return uniqueMetas(a, x, len(g.First)), nil
 	}
-	d.Kernels = []op.Kernel{{Name: "groups", Run: func(c *op.Run) error { return runUnique(c, groupsOf(c.Args, c.Tensor("input"), all)) }}}
+	d.Kernels = []op.Kernel{{Name: "groups", Run: func(c *op.Run) error { return runUnique(c, groupsOf(c.Args, c.Tensor(arg.Input), all)) }}}
 	d.Sample = func(s *op.Sampler) []any {
 		args := []any{sampleIndex(s, s.Shape(1, 3), 3).Convert(realOr(s.DType))}
 		for _, p := range d.Sigs()[0].Params {
@@ -104,17 +107,17 @@ func realOr(d tensor.DType) tensor.DType {
 }
 
 func checkUnique(a op.Args) error {
-	x := a.Value("input")
+	x := a.Value(arg.Input)
 	if x.DType().IsComplex() {
 		return op.RuntimeError("not implemented for argument 'input' of dtype %s", x.DType())
 	}
-	if !a.Has("dim") {
+	if !a.Has(arg.Dim) {
 		return nil
 	}
 	if len(x.Shape()) == 0 {
 		return op.IndexError("dimension specified as argument 'dim' but the tensor has no dimensions")
 	}
-	d, err := wrapDim(a.Int("dim"), len(x.Shape()))
+	d, err := wrapDim(a.Int(arg.Dim), len(x.Shape()))
 	if err != nil {
 		return err
 	}
@@ -128,7 +131,7 @@ func checkUnique(a op.Args) error {
 
 // rowsFirst returns the input with the entries to group along dimension 0.
 func rowsFirst(a op.Args, x *tensor.Tensor) *tensor.Tensor {
-	if !a.Has("dim") {
+	if !a.Has(arg.Dim) {
 		return x.Reshape(x.Len())
 	}
 	return x.Transpose(0, dimOf(a))
@@ -149,7 +152,7 @@ func groupsOf(a op.Args, x *tensor.Tensor, sorted bool) kernel.RowGroups {
 func uniqueMetas(a op.Args, x *tensor.Tensor, groups int) []op.Meta {
 	out := op.Meta{DType: x.DType(), Shape: []int{groups}}
 	inverse := op.Meta{DType: tensor.I64, Shape: x.Shape()}
-	if a.Has("dim") {
+	if a.Has(arg.Dim) {
 		d := dimOf(a)
 		shape := slices.Clone(x.Shape())
 		shape[d] = groups
@@ -161,25 +164,25 @@ func uniqueMetas(a op.Args, x *tensor.Tensor, groups int) []op.Meta {
 		inverse.Shape = []int{x.Shape()[d]}
 	}
 	metas := []op.Meta{out}
-	if a.Bool("return_inverse") {
+	if a.Bool(arg.ReturnInverse) {
 		metas = append(metas, inverse)
 	}
-	if a.Bool("return_counts") {
+	if a.Bool(arg.ReturnCounts) {
 		metas = append(metas, op.Meta{DType: tensor.I64, Shape: []int{groups}})
 	}
 	return metas
 }
 
 func runUnique(c *op.Run, g kernel.RowGroups) error {
-	x, out := rowsFirst(c.Args, c.Tensor("input")), rowsFirst(c.Args, c.Out[0])
+	x, out := rowsFirst(c.Args, c.Tensor(arg.Input)), rowsFirst(c.Args, c.Out[0])
 	for i, from := range g.First {
 		out.Narrow(0, i, 1, 1).CopyFrom(x.Narrow(0, from, 1, 1))
 	}
 	at := 1
 	for _, part := range []struct {
-		name   string
+		name   op.BoolArg
 		places []int
-	}{{"return_inverse", g.Inverse}, {"return_counts", g.Counts}} {
+	}{{arg.ReturnInverse, g.Inverse}, {arg.ReturnCounts, g.Counts}} {
 		if c.Bool(part.name) {
 			for i, v := range part.places {
 				c.Out[at].SetInt(i, int64(v))

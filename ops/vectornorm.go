@@ -3,6 +3,7 @@ package ops
 import (
 	"math"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -16,9 +17,9 @@ var vectorNormOps = []*op.Def{
 		Infer: inferStat(func(a op.Args) tensor.DType { return realPart(statInputType(a)) }),
 		Kernels: []op.Kernel{
 			{Name: "no elements", When: emptyInput, Priority: 1, Run: zeroResults},
-			rowKernel("float32", op.DTypeIn("input", float32Set...), nil, func(a op.Args) func([]float32) float32 { return kernel.NormRow[float32](a.Float("p")) }),
-			rowKernel("float64", op.DTypeIn("input", tensor.F64), nil, func(a op.Args) func([]float64) float64 { return kernel.NormRow[float64](a.Float("p")) }),
-			rowKernel("complex", op.DTypeIn("input", complexTypes...), nil, func(a op.Args) func([]complex128) float64 { return kernel.ComplexNormRow(a.Float("p")) }),
+			rowKernel("float32", op.DTypeIn(arg.Input, float32Set...), nil, func(a op.Args) func([]float32) float32 { return kernel.NormRow[float32](a.Float(arg.P)) }),
+			rowKernel("float64", op.DTypeIn(arg.Input, tensor.F64), nil, func(a op.Args) func([]float64) float64 { return kernel.NormRow[float64](a.Float(arg.P)) }),
+			rowKernel("complex", op.DTypeIn(arg.Input, complexTypes...), nil, func(a op.Args) func([]complex128) float64 { return kernel.ComplexNormRow(a.Float(arg.P)) }),
 		},
 		Grad:    normGrad,
 		Sample:  sampleNormReduce,
@@ -33,7 +34,7 @@ var vectorNormOps = []*op.Def{
 		Sample: sampleVectorNorm,
 		Tol:    accumulating(statTerms, "a sum of Terms powers and its root"),
 	}, func(b op.Builder, a op.Args) op.Value {
-		return normOf(b, a, a.Scalar("ord").Float())
+		return normOf(b, a, a.Scalar(arg.Ord).Float())
 	}),
 	composed(&op.Def{
 		Sig:    "linalg_norm(Tensor input, str ord, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
@@ -47,7 +48,7 @@ var vectorNormOps = []*op.Def{
 		if isMatrixNorm(a) {
 			return matrixNorm(b, a)
 		}
-		return normOf(b, a, orderOf(a.Any("ord")))
+		return normOf(b, a, orderOf(a.Any(arg.Ord)))
 	}),
 	composed(&op.Def{
 		Sig:    "matrix_norm(Tensor input, str ord='fro', int[] dim=[-2, -1], bool keepdim=False, *, dtype? dtype=None) -> Tensor",
@@ -68,9 +69,9 @@ var vectorNormOps = []*op.Def{
 		Sample: sampleNormalize,
 		Tol:    accumulating(statTerms, "a sum of Terms powers and its root, and a quotient"),
 	}, func(b op.Builder, a op.Args) op.Value {
-		x := a.Value("input")
-		norm := b.Op("norm.reduce", x, a.Float("p"), a.Ints("dim"), true)
-		return b.Div(x, b.Expand(b.Op("clamp_min", norm, a.Float("eps")), x.Shape()))
+		x := a.Value(arg.Input)
+		norm := b.Op("norm.reduce", x, a.Float(arg.P), a.Ints(arg.DimInts), true)
+		return b.Div(x, b.Expand(b.Op("clamp_min", norm, a.Float(arg.Eps)), x.Shape()))
 	}),
 }
 
@@ -108,7 +109,7 @@ func plainNorm(id, keyword string, names ...string) *op.Def {
 		Reject: firstError(checkPlainNorm, checkNormType),
 		Sample: samplePlainNorm,
 		Tol:    accumulating(statTerms, "a sum of Terms powers and its root"),
-	}, func(b op.Builder, a op.Args) op.Value { return normOf(b, a, orderOf(a.Any("p"))) })
+	}, func(b op.Builder, a op.Args) op.Value { return normOf(b, a, orderOf(a.Any(arg.P))) })
 }
 
 func samplePlainNorm(s *op.Sampler) []any {
@@ -129,11 +130,11 @@ func orderOf(v any) float64 {
 
 // normOf is norm.reduce over the call's dim, in its dtype.
 func normOf(b op.Builder, a op.Args, p float64) op.Value {
-	x := a.Value("input")
-	if a.Has("dtype") {
-		x = b.Cast(x, a.DType("dtype"))
+	x := a.Value(arg.Input)
+	if a.Has(arg.DType) {
+		x = b.Cast(x, a.DType(arg.DType))
 	}
-	return b.Op("norm.reduce", x, p, a.Any("dim"), a.Bool("keepdim"))
+	return b.Op("norm.reduce", x, p, a.Any(arg.Dim), a.Bool(arg.Keepdim))
 }
 
 func checkNormType(a op.Args) error {
@@ -147,12 +148,12 @@ func checkVectorNorm(a op.Args) error {
 	if err := checkNormType(a); err != nil {
 		return err
 	}
-	p, shape := a.Scalar("ord").Float(), a.Value("input").Shape()
+	p, shape := a.Scalar(arg.Ord).Float(), a.Value(arg.Input).Shape()
 	dims, err := statDims(a)
 	if err != nil {
 		return err
 	}
-	all := len(a.Ints("dim")) == 0
+	all := len(a.Ints(arg.DimInts)) == 0
 	for _, d := range dims {
 		if (p < 0 || math.IsInf(p, 1)) && shape[d] == 0 && (!all || tensor.NumElements(shape) == 0) {
 			return op.RuntimeError("cannot compute the norm of ord=%v over dimension %d of argument 'input', which has no elements", p, d)
@@ -162,9 +163,9 @@ func checkVectorNorm(a op.Args) error {
 }
 
 func checkNormDType(a op.Args) error {
-	from, to := statInputType(a), a.DType("dtype")
+	from, to := statInputType(a), a.DType(arg.DType)
 	switch {
-	case !a.Has("dtype"):
+	case !a.Has(arg.DType):
 	case from.IsComplex() != to.IsComplex() || !to.IsDifferentiable():
 		return op.RuntimeError("argument 'dtype' must be of the kind of input's dtype %s, but is %s", from, to)
 	case tensor.Promote(from, to) != to:
@@ -174,24 +175,24 @@ func checkNormDType(a op.Args) error {
 }
 
 func checkLinalgNorm(a op.Args) error {
-	n := len(a.Value("input").Shape())
-	dims := a.Ints("dim")
-	if s, ok := a.Any("ord").(string); ok {
+	n := len(a.Value(arg.Input).Shape())
+	dims := a.Ints(arg.DimInts)
+	if s, ok := a.Any(arg.Ord).(string); ok {
 		switch {
 		case s != "fro":
 			return op.RuntimeError("ord=%q is not implemented", s)
-		case a.Has("dim") && len(dims) != 2 || !a.Has("dim") && n != 2:
+		case a.Has(arg.Dim) && len(dims) != 2 || !a.Has(arg.Dim) && n != 2:
 			return op.RuntimeError("ord='fro' needs two dimensions in argument 'dim', or of input")
 		}
 		return checkNormType(a)
 	}
-	if !a.Has("ord") {
+	if !a.Has(arg.Ord) {
 		return firstError(checkNormType, checkNormDType)(a)
 	}
 	switch {
-	case !a.Has("dim") && n != 1 && n != 2:
+	case !a.Has(arg.Dim) && n != 1 && n != 2:
 		return op.RuntimeError("input must have 1 or 2 dimensions when 'ord' is given and 'dim' is not, but has %d", n)
-	case a.Has("dim") && len(dims) != 1 && len(dims) != 2:
+	case a.Has(arg.Dim) && len(dims) != 1 && len(dims) != 2:
 		return op.RuntimeError("argument 'dim' must name 1 or 2 dimensions when 'ord' is given, but names %d", len(dims))
 	case isMatrixNorm(a):
 		return checkMatrixNorm(a)
@@ -200,16 +201,16 @@ func checkLinalgNorm(a op.Args) error {
 }
 
 func checkPlainNorm(a op.Args) error {
-	switch p := a.Any("p").(type) {
+	switch p := a.Any(arg.P).(type) {
 	case string:
 		switch {
 		case p == "nuc":
 			return op.RuntimeError("p='nuc' is not implemented")
 		case p != "fro":
 			return op.RuntimeError("argument 'p' must be a number, 'fro' or 'nuc', not %q", p)
-		case a.Has("dtype"):
+		case a.Has(arg.DType):
 			return op.ValueError("argument 'dtype' is not supported with p='fro'")
-		case len(a.Ints("dim")) > 2:
+		case len(a.Ints(arg.DimInts)) > 2:
 			return op.RuntimeError("argument 'dim' must name at most 2 dimensions with p='fro'")
 		}
 	case op.Scalar:
@@ -232,10 +233,10 @@ func sampleVectorNorm(s *op.Sampler) []any {
 // normGrad follows PyTorch where the norm has no derivative: it is 0 at the norm
 // 0 and at the elements 0, and for p = 0 none, or 0 in a distance.
 func normGrad(g *op.Grad) {
-	g.To("input", func() op.Value {
-		x, p := wide(g, g.Value("input")), g.Float("p")
+	g.To(arg.Input, func() op.Value {
+		x, p := wide(g, g.Value(arg.Input)), g.Float(arg.P)
 		switch {
-		case p == 0 && g.Bool("share"):
+		case p == 0 && g.Bool(arg.Share):
 			return nil
 		case p == 0:
 			return zeros(g, x)
@@ -243,7 +244,7 @@ func normGrad(g *op.Grad) {
 			return zeros(g, x)
 		}
 		cot, norm := keptLike(g, wide(g, g.G())), keptLike(g, wide(g, g.Out[0]))
-		if math.IsInf(p, 0) && g.Bool("share") {
+		if math.IsInf(p, 0) && g.Bool(arg.Share) {
 			cot = g.Div(cot, statSum(g, extremes(g.Builder, x, norm)))
 		}
 		return normSlopes(g.Builder, x, cot, norm, p)
@@ -285,7 +286,7 @@ var distanceOps = []*op.Def{
 		Traits:  op.Monotone,
 		Doc:     "Elements, but eps for those below it; its gradient passes both unchanged.",
 		SBP:     pointwise,
-		Infer:   inferLike("input"),
+		Infer:   inferLike(arg.Input),
 		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.G() }),
 		Sample:  func(s *op.Sampler) []any { return []any{s.Tensor(1, 2, s.Shape(0, 3)...), 0.5} },
 		Tol:     exactTol("one of its inputs"),
@@ -299,17 +300,17 @@ var distanceOps = []*op.Def{
 		Sample: sampleCosineSimilarity,
 		Tol:    accumulating(distanceTerms, "sums of Terms products and their quotient"),
 	}, func(b op.Builder, a op.Args) op.Value {
-		d := a.Promoted("x1", "x2")
-		x, y := b.Cast(a.Value("x1"), d), b.Cast(a.Value("x2"), d)
+		d := a.Promoted(arg.X1, arg.X2)
+		x, y := b.Cast(a.Value(arg.X1), d), b.Cast(a.Value(arg.X2), d)
 		shape, err := broadcastShape(x, y)
 		if err != nil {
 			op.Fail(err)
 		}
 		unit := func(v op.Value) op.Value {
 			v = b.Expand(v, shape)
-			return b.Div(v, b.Op("cosine_similarity.floor", b.Op("norm.reduce", v, 2.0, []int{a.Int("dim")}, true), a.Float("eps")))
+			return b.Div(v, b.Op("cosine_similarity.floor", b.Op("norm.reduce", v, 2.0, []int{a.Int(arg.Dim)}, true), a.Float(arg.Eps)))
 		}
-		return b.Op("sum", b.Mul(unit(x), unit(y)), op.Kw("dim", []int{a.Int("dim")}))
+		return b.Op("sum", b.Mul(unit(x), unit(y)), op.Kw("dim", []int{a.Int(arg.Dim)}))
 	}),
 	composed(&op.Def{
 		Sig:    "pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor",
@@ -318,13 +319,13 @@ var distanceOps = []*op.Def{
 		Sample: samplePairwiseDistance,
 		Tol:    accumulating(distanceTerms, "a sum of Terms powers and its root"),
 	}, func(b op.Builder, a op.Args) op.Value {
-		v := b.Add(b.Sub(a.Value("x1"), a.Value("x2")), a.Float("eps"))
-		return b.Op("norm.reduce", v, a.Float("p"), []int{-1}, a.Bool("keepdim"))
+		v := b.Add(b.Sub(a.Value(arg.X1), a.Value(arg.X2)), a.Float(arg.Eps))
+		return b.Op("norm.reduce", v, a.Float(arg.P), []int{-1}, a.Bool(arg.Keepdim))
 	}),
 }
 
 func runCosineSimilarityFloor(c *op.Run) error {
-	v, err := compositionTable().Executor().Apply("clamp_min", []any{c.Tensor("input"), c.Float("eps")}, nil)
+	v, err := compositionTable().Executor().Apply("clamp_min", []any{c.Tensor(arg.Input), c.Float(arg.Eps)}, nil)
 	if err == nil {
 		c.Out[0].CopyFrom(v[0].(*tensor.Tensor))
 	}
@@ -353,12 +354,12 @@ func distance(b op.Builder, v op.Value, p float64) op.Value {
 
 // distanceTerms is the length of the vectors of which distances are taken.
 func distanceTerms(a op.Args) int {
-	shape, err := broadcastShape(a.Value("x1"))
+	shape, err := broadcastShape(a.Value(arg.X1))
 	if err != nil || len(shape) == 0 {
 		return 1
 	}
-	if a.Sig.Index("dim") >= 0 {
-		if d, err := wrapDim(a.Int("dim"), len(shape)); err == nil {
+	if a.Sig.Takes(arg.Dim) {
+		if d, err := wrapDim(a.Int(arg.Dim), len(shape)); err == nil {
 			return shape[d]
 		}
 	}
@@ -366,7 +367,7 @@ func distanceTerms(a op.Args) int {
 }
 
 func checkCosine(a op.Args) error {
-	if d := a.Promoted("x1", "x2"); !d.IsDifferentiable() || d.IsComplex() {
+	if d := a.Promoted(arg.X1, arg.X2); !d.IsDifferentiable() || d.IsComplex() {
 		return op.RuntimeError("arguments 'x1' and 'x2' must have a floating point common dtype, not %s", d)
 	}
 	return nil

@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -27,7 +28,7 @@ func transposed(v op.Value, dim0, dim1 int) (layout, error) {
 
 // permutation returns the wrapped dims of a permute.
 func permutation(a op.Args) ([]int, error) {
-	dims, n := a.Ints("dims"), len(a.Value("input").Shape())
+	dims, n := a.Ints(arg.Dims), len(a.Value(arg.Input).Shape())
 	if len(dims) != n {
 		return nil, op.RuntimeError("permute: argument 'dims' names %d dimensions but the input has %d", len(dims), n)
 	}
@@ -50,7 +51,7 @@ func permuted(a op.Args) (layout, error) {
 	if err != nil {
 		return layout{}, err
 	}
-	v := a.Value("input")
+	v := a.Value(arg.Input)
 	var l layout
 	for _, d := range dims {
 		l.shape, l.strides = append(l.shape, v.Shape()[d]), append(l.strides, v.Strides()[d])
@@ -60,7 +61,7 @@ func permuted(a op.Args) (layout, error) {
 
 // expanded is PyTorch's infer_expand_geometry.
 func expanded(a op.Args) (layout, error) {
-	v, size := a.Value("input"), a.Ints("size")
+	v, size := a.Value(arg.Input), a.Ints(arg.Size)
 	lead := len(size) - len(v.Shape())
 	if lead < 0 {
 		return layout{}, op.RuntimeError("expand: the number of sizes provided (%d) must be greater or equal to the number of dimensions in the tensor (%d)", len(size), len(v.Shape()))
@@ -87,8 +88,8 @@ func expanded(a op.Args) (layout, error) {
 }
 
 func unsqueezed(a op.Args) (layout, error) {
-	v := a.Value("input")
-	d, err := wrapDim(a.Int("dim"), len(v.Shape())+1)
+	v := a.Value(arg.Input)
+	d, err := wrapDim(a.Int(arg.Dim), len(v.Shape())+1)
 	if err != nil {
 		return layout{}, err
 	}
@@ -100,10 +101,10 @@ func unsqueezed(a op.Args) (layout, error) {
 }
 
 func squeezed(a op.Args) (layout, error) {
-	v := a.Value("input")
+	v := a.Value(arg.Input)
 	drop := -1
-	if a.Has("dim") {
-		d, err := wrapDim(a.Int("dim"), len(v.Shape()))
+	if a.Has(arg.Dim) {
+		d, err := wrapDim(a.Int(arg.Dim), len(v.Shape()))
 		if err != nil {
 			return layout{}, err
 		}
@@ -120,14 +121,14 @@ func squeezed(a op.Args) (layout, error) {
 
 // narrowRange returns the wrapped dimension and the checked range of a narrow.
 func narrowRange(a op.Args) (dim, start, n int, err error) {
-	shape := a.Value("input").Shape()
+	shape := a.Value(arg.Input).Shape()
 	if len(shape) == 0 {
 		return 0, 0, 0, op.RuntimeError("narrow() cannot be applied to a 0-dim tensor")
 	}
-	if dim, err = wrapDim(a.Int("dim"), len(shape)); err != nil {
+	if dim, err = wrapDim(a.Int(arg.Dim), len(shape)); err != nil {
 		return
 	}
-	start, n = a.Int("start"), a.Int("length")
+	start, n = a.Int(arg.Start), a.Int(arg.Length)
 	if start != shape[dim] {
 		if start, err = wrapDim(start, shape[dim]); err != nil {
 			return
@@ -144,7 +145,7 @@ func narrowed(a op.Args) (layout, error) {
 	if err != nil {
 		return layout{}, err
 	}
-	return cut(a.Value("input"), d, start, n, 1), nil
+	return cut(a.Value(arg.Input), d, start, n, 1), nil
 }
 
 // cut is the layout of n entries of a dimension, step apart.
@@ -159,23 +160,23 @@ func cut(v op.Value, d, start, n, step int) layout {
 type slicing struct{ dim, start, end, n, step int }
 
 func checkSlice(a op.Args) error {
-	shape := a.Value("input").Shape()
+	shape := a.Value(arg.Input).Shape()
 	if len(shape) == 0 {
 		return op.IndexError("slice() cannot be applied to a 0-dim tensor")
 	}
-	if a.Int("step") <= 0 {
-		return op.RuntimeError("slice step must be positive, not %d", a.Int("step"))
+	if a.Int(arg.StepInt) <= 0 {
+		return op.RuntimeError("slice step must be positive, not %d", a.Int(arg.StepInt))
 	}
-	_, err := wrapDim(a.Int("dim"), len(shape))
+	_, err := wrapDim(a.Int(arg.Dim), len(shape))
 	return err
 }
 
 // sliceOf clips start and end as Python does.
 func sliceOf(a op.Args) slicing {
-	shape := a.Value("input").Shape()
-	d, _ := wrapDim(a.Int("dim"), len(shape))
+	shape := a.Value(arg.Input).Shape()
+	d, _ := wrapDim(a.Int(arg.Dim), len(shape))
 	size := shape[d]
-	clip := func(name string, v int) int {
+	clip := func(name op.IntArg, v int) int {
 		if a.Has(name) {
 			v = a.Int(name)
 		}
@@ -184,13 +185,13 @@ func sliceOf(a op.Args) slicing {
 		}
 		return min(max(v, 0), size)
 	}
-	s := slicing{dim: d, start: clip("start", 0), step: a.Int("step")}
-	s.end = max(clip("end", size), s.start)
+	s := slicing{dim: d, start: clip(arg.Start, 0), step: a.Int(arg.StepInt)}
+	s.end = max(clip(arg.EndInt, size), s.start)
 	s.n = (s.end - s.start + s.step - 1) / s.step
 	return s
 }
 
 func sliced(a op.Args) (layout, error) {
 	s := sliceOf(a)
-	return cut(a.Value("input"), s.dim, s.start, s.n, s.step), nil
+	return cut(a.Value(arg.Input), s.dim, s.start, s.n, s.step), nil
 }

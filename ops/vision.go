@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -36,7 +37,7 @@ var resampleOps = []*op.Def{
 	{
 		Sig:     "resample(Tensor input, int[] size, str mode, bool align_corners, bool antialias, float[]? scale) -> Tensor",
 		Doc:     "interpolate to a given size; scale, if there is one, relates positions in its place.",
-		SBP:     anyOf(linear("input"), planesBy("size", "input")),
+		SBP:     anyOf(linear(arg.Input), planesBy(arg.Size, arg.Input)),
 		Infer:   inferInterpolate(resampleOf),
 		Kernels: resampleKernels(resampleOf),
 		Grad:    resampleGrad(resampleOf),
@@ -47,10 +48,10 @@ var resampleOps = []*op.Def{
 	{
 		Sig:     "resample.spread(Tensor grad, int[] size, str mode, bool align_corners, bool antialias, float[]? scale) -> Tensor",
 		Doc:     "Gradient of resample for images of the given size.",
-		SBP:     anyOf(linear("grad"), planesBy("size", "grad")),
+		SBP:     anyOf(linear(arg.Grad), planesBy(arg.Size, arg.Grad)),
 		Infer:   inferResampleSpread,
-		Kernels: windowKernels("grad", resampleSpreadRun[float32], resampleSpreadRun[float64]),
-		Grad:    op.GradientOf("grad", resampleSpreadGrad),
+		Kernels: windowKernels(arg.Grad, resampleSpreadRun[float32], resampleSpreadRun[float64]),
+		Grad:    op.GradientOf(arg.Grad, resampleSpreadGrad),
 		Sample:  sampleResampleSpread,
 		Formula: resampleSpreadFormula,
 		Tol:     weighted(func(a op.Args) int { return 2 * spreadOf(a).spreadTerms() }, "an element sums its share of every element that it is read for; PyTorch rounds each weight and each sum"),
@@ -63,11 +64,11 @@ func sampleResample(s *op.Sampler) []any {
 }
 
 func inferResampleSpread(a op.Args) ([]op.Meta, error) {
-	return one(a.Value("grad").DType(), planesOf(a.Value("grad"), a.Ints("size")), nil), nil
+	return one(a.Value(arg.Grad).DType(), planesOf(a.Value(arg.Grad), a.Ints(arg.Size)), nil), nil
 }
 
 func resampleSpreadGrad(g *op.Grad) op.Value {
-	return g.Op("resample", g.G(), g.Value("grad").Shape()[2:], g.Str("mode"), g.Bool("align_corners"), g.Bool("antialias"), g.Any("scale"))
+	return g.Op("resample", g.G(), g.Value(arg.Grad).Shape()[2:], g.Str(arg.Mode), g.Bool(arg.AlignCorners), g.Bool(arg.Antialias), g.Any(arg.Scale))
 }
 
 func sampleResampleSpread(s *op.Sampler) []any {
@@ -124,11 +125,11 @@ func fixedUpsample(id, mode string, align any) *op.Def {
 }
 
 func interpolateOf(a op.Args) (*resampling, error) {
-	return readResampling(a, a.Str("mode"), a.Any("align_corners"), a.Bool("recompute_scale_factor"), a.Bool("antialias"))
+	return readResampling(a, a.Str(arg.Mode), a.Any(arg.AlignCorners), a.Bool(arg.RecomputeScaleFactor), a.Bool(arg.Antialias))
 }
 
 func readResampling(a op.Args, mode string, align any, recompute, antialias bool) (*resampling, error) {
-	x := a.Value("input").Shape()
+	x := a.Value(arg.Input).Shape()
 	need, known := modesOf[mode]
 	if align != nil && known && need == 0 {
 		return nil, op.ValueError("align_corners can only be set with the modes linear, bilinear, bicubic and trilinear, not %s", mode)
@@ -147,12 +148,12 @@ func readResampling(a op.Args, mode string, align any, recompute, antialias bool
 	if n := len(r.in); n < 1 || n > 3 || !known || need != 0 && need != n {
 		return nil, notImplemented("mode='%s' does not support input of size %s", mode, tensor.ShapeString(x))
 	}
-	return r, r.check(a.Value("input"))
+	return r, r.check(a.Value(arg.Input))
 }
 
 // readSize reads size and scale_factor, of which exactly one is given.
 func (r *resampling) readSize(a op.Args, recompute bool) error {
-	sizes, scales := a.Has("size"), a.Has("scale_factor")
+	sizes, scales := a.Has(arg.Size), a.Has(arg.ScaleFactor)
 	switch {
 	case sizes && scales:
 		return op.ValueError("only one of size or scale_factor should be defined")
@@ -161,8 +162,8 @@ func (r *resampling) readSize(a op.Args, recompute bool) error {
 	case sizes && recompute:
 		return op.ValueError("recompute_scale_factor is not meaningful with an explicit size")
 	case sizes:
-		r.out = a.Ints("size")
-		if n, ok := a.Any("size").(int); ok {
+		r.out = a.Ints(arg.Size)
+		if n, ok := a.Any(arg.Size).(int); ok {
 			r.out = slices.Repeat([]int{n}, len(r.in))
 		}
 		if len(r.out) != len(r.in) {
@@ -170,8 +171,8 @@ func (r *resampling) readSize(a op.Args, recompute bool) error {
 		}
 		return nil
 	}
-	factors, _ := a.Any("scale_factor").([]float64)
-	if f, ok := a.Any("scale_factor").(float64); ok {
+	factors, _ := a.Any(arg.ScaleFactor).([]float64)
+	if f, ok := a.Any(arg.ScaleFactor).(float64); ok {
 		factors = slices.Repeat([]float64{f}, len(r.in))
 	}
 	if len(factors) != len(r.in) {
@@ -192,26 +193,26 @@ func (r *resampling) check(v op.Value) error {
 		if tensor.NumElements(r.in) == 0 || len(r.in) == 3 && x[1] == 0 {
 			return op.RuntimeError("expected input with elements, but got size %s", tensor.ShapeString(x))
 		}
-		return checkAtLeast(0, "size", r.out)
+		return checkAtLeast(0, arg.Size, r.out)
 	}
 	if tensor.NumElements(x[1:]) == 0 {
 		return op.RuntimeError("expected input with elements, but got size %s", tensor.ShapeString(x))
 	}
-	return checkAtLeast(1, "size", r.out)
+	return checkAtLeast(1, arg.Size, r.out)
 }
 
 func resampleOf(a op.Args) (*resampling, error) {
 	r := spreadOf(a)
-	r.in, r.out = a.Value("input").Shape()[2:], a.Ints("size")
+	r.in, r.out = a.Value(arg.Input).Shape()[2:], a.Ints(arg.Size)
 	return r, nil
 }
 
 // spreadOf reads the arguments of resample.spread.
 func spreadOf(a op.Args) *resampling {
-	r := &resampling{in: a.Ints("size"), mode: a.Str("mode"), align: a.Bool("align_corners"), antialias: a.Bool("antialias")}
-	r.scale, _ = a.Any("scale").([]float64)
-	if a.Sig.Index("grad") >= 0 {
-		r.out = a.Value("grad").Shape()[2:]
+	r := &resampling{in: a.Ints(arg.Size), mode: a.Str(arg.Mode), align: a.Bool(arg.AlignCorners), antialias: a.Bool(arg.Antialias)}
+	r.scale, _ = a.Any(arg.Scale).([]float64)
+	if a.Sig.Takes(arg.Grad) {
+		r.out = a.Value(arg.Grad).Shape()[2:]
 	}
 	return r
 }
@@ -222,7 +223,7 @@ func inferInterpolate(of func(op.Args) (*resampling, error)) func(op.Args) ([]op
 		if err != nil {
 			return nil, err
 		}
-		x := a.Value("input")
+		x := a.Value(arg.Input)
 		shape := append(slices.Clone(x.Shape()[:2]), r.out...)
 		return one(x.DType(), shape, r.strides(x, shape)), nil
 	}
@@ -248,16 +249,16 @@ func resampleKernels(of func(op.Args) (*resampling, error)) []op.Kernel {
 		r, err := of(a)
 		return err == nil && (r.mode == "nearest" || r.mode == "nearest-exact")
 	}}
-	bytes := op.Kernel{Name: "nearest uint8", When: op.And(op.DTypeIn("input", tensor.U8), nearest), Run: func(c *op.Run) error {
+	bytes := op.Kernel{Name: "nearest uint8", When: op.And(op.DTypeIn(arg.Input, tensor.U8), nearest), Run: func(c *op.Run) error {
 		r, err := of(c.Args)
 		if err != nil {
 			return err
 		}
 		m := &kernel.Blend[uint8]{Boxes: resampleBlend[float32](r).Boxes}
-		applyBlend(c.Out[0], c.Tensor("input"), m, len(r.in))
+		applyBlend(c.Out[0], c.Tensor(arg.Input), m, len(r.in))
 		return nil
 	}}
-	return append(windowKernels("input", resampleRun[float32](of), resampleRun[float64](of)), bytes)
+	return append(windowKernels(arg.Input, resampleRun[float32](of), resampleRun[float64](of)), bytes)
 }
 
 func resampleRun[T float32 | float64](of func(op.Args) (*resampling, error)) func(c *op.Run) error {
@@ -266,14 +267,14 @@ func resampleRun[T float32 | float64](of func(op.Args) (*resampling, error)) fun
 		if err != nil {
 			return err
 		}
-		applyBlend(c.Out[0], c.Tensor("input"), resampleBlend[T](r), len(r.in))
+		applyBlend(c.Out[0], c.Tensor(arg.Input), resampleBlend[T](r), len(r.in))
 		return nil
 	}
 }
 
 func resampleSpreadRun[T float32 | float64](c *op.Run) error {
 	r := spreadOf(c.Args)
-	spreadBlend(c.Out[0], c.Tensor("grad"), resampleBlend[T](r), len(r.in))
+	spreadBlend(c.Out[0], c.Tensor(arg.Grad), resampleBlend[T](r), len(r.in))
 	return nil
 }
 
@@ -283,7 +284,7 @@ func resampleGrad(of func(op.Args) (*resampling, error)) func(g *op.Grad) {
 		if err != nil {
 			op.Fail(err)
 		}
-		g.To("input", func() op.Value {
+		g.To(arg.Input, func() op.Value {
 			return g.Op("resample.spread", g.G(), r.in, r.mode, r.align, r.antialias, r.scaleArg())
 		})
 	}

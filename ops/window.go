@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
@@ -18,7 +19,7 @@ const unfoldSig = "im2col(Tensor input, int[2] kernel_size, int[2] dilation=1, i
 var patchOps = []*op.Def{
 	{
 		Sig:       unfoldSig,
-		SBP:       anyOf(linear("input"), axes("input n... -> n..")),
+		SBP:       anyOf(linear(arg.Input), axes("input n... -> n..")),
 		Magnitude: "im2col",
 		Names:     []string{"torch.nn.functional.unfold"},
 		Doc:       "Columns of the windows of an image, padded with zeros: out[n, (c·height + i)·width + j, y·columns + x] = input[n, c, y·stride − padding + i·dilation, x·stride − padding + j·dilation].",
@@ -27,18 +28,18 @@ var patchOps = []*op.Def{
 			if err != nil {
 				return nil, err
 			}
-			return one(a.Value("input").DType(), p.result, nil), nil
+			return one(a.Value(arg.Input).DType(), p.result, nil), nil
 		},
 		Kernels: []op.Kernel{
-			{Name: "float32", When: op.DTypeIn("input", tensor.F32), Run: unfoldRun[float32]},
-			{Name: "float64", When: op.DTypeIn("input", tensor.F64), Run: unfoldRun[float64]},
-			{Name: "half", When: op.DTypeIn("input", halfTypes...), Run: unfoldRun[int16]}, // the same bits
-			{Name: "complex64", When: op.DTypeIn("input", tensor.C64), Run: unfoldRun[complex64]},
-			{Name: "complex128", When: op.DTypeIn("input", tensor.C128), Run: unfoldRun[complex128]},
+			{Name: "float32", When: op.DTypeIn(arg.Input, tensor.F32), Run: unfoldRun[float32]},
+			{Name: "float64", When: op.DTypeIn(arg.Input, tensor.F64), Run: unfoldRun[float64]},
+			{Name: "half", When: op.DTypeIn(arg.Input, halfTypes...), Run: unfoldRun[int16]}, // the same bits
+			{Name: "complex64", When: op.DTypeIn(arg.Input, tensor.C64), Run: unfoldRun[complex64]},
+			{Name: "complex128", When: op.DTypeIn(arg.Input, tensor.C128), Run: unfoldRun[complex128]},
 		},
 		Grad: op.Gradient(func(g *op.Grad) op.Value {
-			x := g.Value("input").Shape()
-			return g.Op("col2im", g.G(), x[len(x)-2:], g.Ints("kernel_size"), g.Ints("dilation"), g.Ints("padding"), g.Ints("stride"))
+			x := g.Value(arg.Input).Shape()
+			return g.Op("col2im", g.G(), x[len(x)-2:], g.Ints(arg.KernelSize), g.Ints(arg.Dilation), g.Ints(arg.Padding), g.Ints(arg.Stride))
 		}),
 		Sample: func(s *op.Sampler) []any {
 			shape, args := samplePatches(s)
@@ -48,7 +49,7 @@ var patchOps = []*op.Def{
 	},
 	{
 		Sig:     "col2im(Tensor input, int[2] output_size, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1) -> Tensor",
-		SBP:     anyOf(linear("input"), axes("input n.. -> n...")),
+		SBP:     anyOf(linear(arg.Input), axes("input n.. -> n...")),
 		Names:   []string{"torch.nn.functional.fold"},
 		Doc:     "Sums columns of windows into images, the gradient of unfold: input[n, (c·height + i)·width + j, y·columns + x] is added to out[n, c, y·stride − padding + i·dilation, x·stride − padding + j·dilation].",
 		Infer:   inferCol2im,
@@ -64,40 +65,40 @@ func inferCol2im(a op.Args) ([]op.Meta, error) {
 	if err != nil {
 		return nil, err
 	}
-	return one(a.Value("input").DType(), p.result, nil), nil
+	return one(a.Value(arg.Input).DType(), p.result, nil), nil
 }
 
 func col2imGrad(g *op.Grad) op.Value {
-	return g.Op("im2col", g.G(), g.Ints("kernel_size"), g.Ints("dilation"), g.Ints("padding"), g.Ints("stride"))
+	return g.Op("im2col", g.G(), g.Ints(arg.KernelSize), g.Ints(arg.Dilation), g.Ints(arg.Padding), g.Ints(arg.Stride))
 }
 
 // shuffleOps move elements between channels and positions, or among channels.
 var shuffleOps = []*op.Def{
 	{
 		Sig:     "pixel_shuffle(Tensor input, int upscale_factor) -> Tensor",
-		SBP:     anyOf(linear("input"), planes(3, "input"), evenly(axes("input ~c.. -> ~c.."))),
+		SBP:     anyOf(linear(arg.Input), planes(3, arg.Input), evenly(axes("input ~c.. -> ~c.."))),
 		Names:   []string{"torch.nn.functional.pixel_shuffle", "torch.pixel_shuffle"},
 		Doc:     "Makes r×r pixels of r² channels, r the upscale_factor: out[…, c, y·r + i, x·r + j] = input[…, (c·r + i)·r + j, y, x].",
 		Infer:   inferShuffle(inferPixelShuffle),
 		Kernels: []op.Kernel{{Name: "copy", Run: runPixelShuffle}},
-		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Op("pixel_unshuffle", g.G(), g.Int("upscale_factor")) }),
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Op("pixel_unshuffle", g.G(), g.Int(arg.UpscaleFactor)) }),
 		Sample:  samplePixelShuffle,
 		Tol:     ownMagnitude(exactTol("moves its input's elements")),
 	},
 	{
 		Sig:     "pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor",
-		SBP:     anyOf(linear("input"), planes(3, "input"), evenly(axes("input ~c.. -> ~c.."))),
+		SBP:     anyOf(linear(arg.Input), planes(3, arg.Input), evenly(axes("input ~c.. -> ~c.."))),
 		Names:   []string{"torch.nn.functional.pixel_unshuffle", "torch.pixel_unshuffle"},
 		Doc:     "Makes r² channels of r×r pixels, r the downscale_factor: out[…, (c·r + i)·r + j, y, x] = input[…, c, y·r + i, x·r + j].",
 		Infer:   inferShuffle(inferPixelUnshuffle),
 		Kernels: []op.Kernel{{Name: "copy", Run: runPixelUnshuffle}},
-		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Op("pixel_shuffle", g.G(), g.Int("downscale_factor")) }),
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Op("pixel_shuffle", g.G(), g.Int(arg.DownscaleFactor)) }),
 		Sample:  samplePixelUnshuffle,
 		Tol:     ownMagnitude(exactTol("moves its input's elements")),
 	},
 	{
 		Sig:     "channel_shuffle(Tensor input, int groups) -> Tensor",
-		SBP:     anyOf(linear("input"), besides(func(op.Args) []int { return []int{1} }, "input")),
+		SBP:     anyOf(linear(arg.Input), besides(func(op.Args) []int { return []int{1} }, arg.Input)),
 		Names:   []string{"torch.nn.functional.channel_shuffle", "torch.channel_shuffle"},
 		Doc:     "Interleaves groups of channels: out[n, i·groups + g] = input[n, g·k + i], of groups of k channels.",
 		Infer:   inferShuffle(inferChannelShuffle),
@@ -109,7 +110,7 @@ var shuffleOps = []*op.Def{
 }
 
 func inferPixelShuffle(a op.Args, x []int) ([]int, error) {
-	r, n := a.Int("upscale_factor"), len(x)
+	r, n := a.Int(arg.UpscaleFactor), len(x)
 	if err := checkChannelFactor("upscale_factor", r, x); err != nil {
 		return nil, err
 	}
@@ -120,7 +121,7 @@ func inferPixelShuffle(a op.Args, x []int) ([]int, error) {
 }
 
 func runPixelShuffle(c *op.Run) error {
-	movePixels(c.Out[0], c.Tensor("input"), c.Int("upscale_factor"), true)
+	movePixels(c.Out[0], c.Tensor(arg.Input), c.Int(arg.UpscaleFactor), true)
 	return nil
 }
 
@@ -131,7 +132,7 @@ func samplePixelShuffle(s *op.Sampler) []any {
 }
 
 func inferPixelUnshuffle(a op.Args, x []int) ([]int, error) {
-	r, n := a.Int("downscale_factor"), len(x)
+	r, n := a.Int(arg.DownscaleFactor), len(x)
 	if err := checkChannelFactor("downscale_factor", r, x); err != nil {
 		return nil, err
 	}
@@ -142,7 +143,7 @@ func inferPixelUnshuffle(a op.Args, x []int) ([]int, error) {
 }
 
 func runPixelUnshuffle(c *op.Run) error {
-	movePixels(c.Tensor("input"), c.Out[0], c.Int("downscale_factor"), false)
+	movePixels(c.Tensor(arg.Input), c.Out[0], c.Int(arg.DownscaleFactor), false)
 	return nil
 }
 
@@ -154,7 +155,7 @@ func samplePixelUnshuffle(s *op.Sampler) []any {
 }
 
 func inferChannelShuffle(a op.Args, x []int) ([]int, error) {
-	groups := a.Int("groups")
+	groups := a.Int(arg.Groups)
 	switch {
 	case len(x) < 3:
 		return nil, op.RuntimeError("expected input of more than 2 dimensions, but got size %s", tensor.ShapeString(x))
@@ -167,7 +168,7 @@ func inferChannelShuffle(a op.Args, x []int) ([]int, error) {
 }
 
 func runChannelShuffle(c *op.Run) error {
-	x, groups := c.Tensor("input"), c.Int("groups")
+	x, groups := c.Tensor(arg.Input), c.Int(arg.Groups)
 	n, channels, rest := x.Shape()[0], x.Shape()[1], x.Shape()[2:]
 	if x.Len() > 0 {
 		from := x.Reshape(append([]int{n, groups, channels / groups}, rest...)...)
@@ -177,7 +178,7 @@ func runChannelShuffle(c *op.Run) error {
 }
 
 func channelShuffleGrad(g *op.Grad) op.Value {
-	return g.Op("channel_shuffle", g.G(), g.Value("input").Shape()[1]/g.Int("groups"))
+	return g.Op("channel_shuffle", g.G(), g.Value(arg.Input).Shape()[1]/g.Int(arg.Groups))
 }
 
 func sampleChannelShuffle(s *op.Sampler) []any {
@@ -191,7 +192,7 @@ func maxUnpool(n int) *op.Def {
 	id := fmt.Sprintf("max_unpool%dd", n)
 	return &op.Def{
 		Sig:   fmt.Sprintf("%[1]s(Tensor input, Tensor indices, int[%[2]d] kernel_size, int[%[2]d]? stride=None, int[%[2]d] padding=0, int[]? output_size=None) -> Tensor", id, n),
-		SBP:   anyOf(linear("input"), planes(n, "input", "indices")),
+		SBP:   anyOf(linear(arg.Input), planes(n, arg.Input, arg.Indices)),
 		Names: []string{"torch.nn.functional." + id},
 		Doc:   "Puts each element of input at the position of its plane that indices names, as max_pool gives them, and zero elsewhere; output_size chooses among the sizes that max_pool maps to the input's.",
 		Infer: func(a op.Args) ([]op.Meta, error) {
@@ -201,12 +202,12 @@ func maxUnpool(n int) *op.Def {
 			}
 			var strides []int
 			if n == 2 {
-				strides = suggestedStrides(a.Value("input"), shape)
+				strides = suggestedStrides(a.Value(arg.Input), shape)
 			}
-			return one(a.Value("input").DType(), shape, strides), nil
+			return one(a.Value(arg.Input).DType(), shape, strides), nil
 		},
-		Kernels: windowKernels("input", unpoolRun[float32], unpoolRun[float64]),
-		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Op("max_pool.gather", g.G(), g.Value("indices"), n) }),
+		Kernels: windowKernels(arg.Input, unpoolRun[float32], unpoolRun[float64]),
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Op("max_pool.gather", g.G(), g.Value(arg.Indices), n) }),
 		Sample:  func(s *op.Sampler) []any { return sampleUnpool(s, n) },
 		Tol:     ownMagnitude(exactTol("each element is a copy of an input element, or zero")),
 	}
@@ -224,21 +225,21 @@ func lpPool(n int) *op.Def {
 		Sig:   fmt.Sprintf("%[1]s(Tensor input, float norm_type, %[3]s kernel_size, int[%[2]d]? stride=None, bool ceil_mode=False) -> Tensor", id, n, kernelType),
 		Names: []string{"torch.nn.functional." + id},
 		Doc:   "Power mean of each window times its size: (k·mean of input^p)^(1/p), p the norm_type and k the elements of kernel_size; its gradient is zero where the sum is.",
-		SBP:   planes(n, "input"),
+		SBP:   planes(n, arg.Input),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			p, err := of(a)
 			if err != nil {
 				return nil, err
 			}
-			out := p.results(a.Value("input"), 1)
+			out := p.results(a.Value(arg.Input), 1)
 			if !out[0].DType.IsDifferentiable() {
 				out[0].DType = tensor.F32
 			}
 			return out, nil
 		},
-		Kernels: append(windowKernels("input", lpPoolRun[float32](of), lpPoolRun[float64](of)), op.Kernel{
+		Kernels: append(windowKernels(arg.Input, lpPoolRun[float32](of), lpPoolRun[float64](of)), op.Kernel{
 			Name: "integers", Run: lpPoolRun[float32](of),
-			When: op.DTypeIn("input", tensor.Bool, tensor.U8, tensor.I8, tensor.I16, tensor.I32, tensor.I64),
+			When: op.DTypeIn(arg.Input, tensor.Bool, tensor.U8, tensor.I8, tensor.I16, tensor.I32, tensor.I64),
 		}),
 		Grad: op.Gradient(func(g *op.Grad) op.Value { return lpPoolGrad(g, n) }),
 		Sample: func(s *op.Sampler) []any {
@@ -255,7 +256,7 @@ func lpPool(n int) *op.Def {
 
 // lpPoolOf checks an lp_pool as PyTorch checks the avg_pool that it is made of.
 func lpPoolOf(a op.Args, n int) (*poolPlan, error) {
-	return poolOf(padless(a, n), "input", n, slices.Repeat([]int{1}, n), nil)
+	return poolOf(padless(a, n), arg.Input, n, slices.Repeat([]int{1}, n), nil)
 }
 
 // padless returns the arguments as avg_pool has them, with a padding of zero.
@@ -263,8 +264,8 @@ func padless(a op.Args, n int) op.Args {
 	sig := *a.Sig
 	sig.Params = append(slices.Clone(sig.Params), op.Param{Name: "padding"}, op.Param{Name: "count_include_pad"})
 	vals := append(slices.Clone(a.Vals), make([]int, n), true)
-	if k, ok := a.Any("kernel_size").(int); ok {
-		vals[sig.Index("kernel_size")] = []int{k}
+	if k, ok := a.Any(arg.KernelSize).(int); ok {
+		vals[sig.Index(arg.KernelSize)] = []int{k}
 	}
 	return op.Args{Sig: &sig, Vals: vals}
 }
@@ -275,7 +276,7 @@ func lpPoolRun[T float32 | float64](of func(op.Args) (*poolPlan, error)) func(c 
 		if err != nil {
 			return err
 		}
-		input, norm := c.Tensor("input"), c.Float("norm_type")
+		input, norm := c.Tensor(arg.Input), c.Float(arg.NormType)
 		if !input.DType().IsDifferentiable() {
 			input = input.Convert(tensor.F32)
 		}
@@ -301,8 +302,8 @@ func powers[T float32 | float64](dst, x []T, p float64) {
 }
 
 func lpPoolGrad(g *op.Grad, n int) op.Value {
-	x, p := wide(g, g.Value("input")), g.Float("norm_type")
-	window, stride, ceil := padless(g.Args, n).Ints("kernel_size"), g.Any("stride"), g.Bool("ceil_mode")
+	x, p := wide(g, g.Value(arg.Input)), g.Float(arg.NormType)
+	window, stride, ceil := padless(g.Args, n).Ints(arg.KernelSize), g.Any(arg.Stride), g.Bool(arg.CeilMode)
 	size := tensor.NumElements(window)
 	sum := g.Mul(g.Op(fmt.Sprintf("avg_pool%dd", n), g.Op("pow", x, p), window, stride, 0, ceil), size)
 	slope := g.Mul(g.Op("pow", sum, 1/p-1), float64(size)/p)
@@ -314,9 +315,9 @@ func lpPoolGrad(g *op.Grad, n int) op.Value {
 }
 
 func patchKernels(run32, run64, run64c, run128c func(c *op.Run) error) []op.Kernel {
-	return append(windowKernels("input", run32, run64),
-		op.Kernel{Name: "complex64", When: op.DTypeIn("input", tensor.C64), Run: run64c},
-		op.Kernel{Name: "complex128", When: op.DTypeIn("input", tensor.C128), Run: run128c},
+	return append(windowKernels(arg.Input, run32, run64),
+		op.Kernel{Name: "complex64", When: op.DTypeIn(arg.Input, tensor.C64), Run: run64c},
+		op.Kernel{Name: "complex128", When: op.DTypeIn(arg.Input, tensor.C128), Run: run128c},
 	)
 }
 
@@ -333,10 +334,10 @@ func patchWindow(a op.Args, size []int) (*patchPlan, error) {
 	p := &patchPlan{}
 	p.Groups = 1
 	for _, field := range []struct {
-		name      string
+		name      op.IntsArg
 		low, unit int
 		to        *[3]int
-	}{{"kernel_size", 1, 1, &p.Kernel}, {"dilation", 1, 1, &p.Dilation}, {"padding", 0, 0, &p.Padding}, {"stride", 1, 1, &p.Stride}} {
+	}{{arg.KernelSize, 1, 1, &p.Kernel}, {arg.Dilation, 1, 1, &p.Dilation}, {arg.Padding, 0, 0, &p.Padding}, {arg.Stride, 1, 1, &p.Stride}} {
 		v, err := tuple(a, field.name, 2)
 		if err != nil {
 			return nil, err
@@ -358,7 +359,7 @@ func patchWindow(a op.Args, size []int) (*patchPlan, error) {
 }
 
 func unfoldOf(a op.Args) (*patchPlan, error) {
-	x := a.Value("input").Shape()
+	x := a.Value(arg.Input).Shape()
 	if len(x) < 3 {
 		return nil, op.IndexError("expected 3D or 4D (batch mode) input, but got size %s", tensor.ShapeString(x))
 	}
@@ -375,16 +376,16 @@ func unfoldOf(a op.Args) (*patchPlan, error) {
 }
 
 func foldOf(a op.Args) (*patchPlan, error) {
-	x := a.Value("input").Shape()
+	x := a.Value(arg.Input).Shape()
 	n := len(x)
 	if n != 2 && n != 3 || tensor.NumElements(x[n-2:]) == 0 {
 		return nil, op.RuntimeError("expected 2D or 3D (batch mode) input, only its batch may be empty, but got size %s", tensor.ShapeString(x))
 	}
-	size, err := tuple(a, "output_size", 2)
+	size, err := tuple(a, arg.OutputSize, 2)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkAtLeast(1, "output_size", size); err != nil {
+	if err := checkAtLeast(1, arg.OutputSize, size); err != nil {
 		return nil, err
 	}
 	p, err := patchWindow(a, size)
@@ -407,7 +408,7 @@ func unfoldRun[T gemmType](c *op.Run) error {
 	if err != nil {
 		return err
 	}
-	x := asBatch(c.Tensor("input"), 2)
+	x := asBatch(c.Tensor(arg.Input), 2)
 	kernel.Unfold(&p.Conv, kernel.VolumeOf[T](x), tensor.Data[T](c.Out[0])[:c.Out[0].Len()])
 	return nil
 }
@@ -417,7 +418,7 @@ func foldRun[T gemmType](c *op.Run) error {
 	if err != nil {
 		return err
 	}
-	kernel.Fold(&p.Conv, contiguousData[T](c.Tensor("input")), tensor.Data[T](c.Out[0])[:c.Out[0].Len()])
+	kernel.Fold(&p.Conv, contiguousData[T](c.Tensor(arg.Input)), tensor.Data[T](c.Out[0])[:c.Out[0].Len()])
 	return nil
 }
 
@@ -464,7 +465,7 @@ func checkChannelFactor(name string, r int, x []int) error {
 // inferShuffle infers a result of the input's dtype and memory format.
 func inferShuffle(shape func(a op.Args, x []int) ([]int, error)) func(op.Args) ([]op.Meta, error) {
 	return func(a op.Args) ([]op.Meta, error) {
-		x := a.Value("input")
+		x := a.Value(arg.Input)
 		out, err := shape(a, x.Shape())
 		if err != nil {
 			return nil, err
@@ -504,7 +505,7 @@ func movePixels(large, deep *tensor.Tensor, r int, enlarge bool) {
 }
 
 func unpooledShape(a op.Args, n int) ([]int, error) {
-	v, index := a.Value("input"), a.Value("indices")
+	v, index := a.Value(arg.Input), a.Value(arg.Indices)
 	x := v.Shape()
 	if len(x) < n {
 		return nil, op.IndexError("expected %dD or %dD (batch mode) input, but got size %s", n+1, n+2, tensor.ShapeString(x))
@@ -528,22 +529,22 @@ func unpooledShape(a op.Args, n int) ([]int, error) {
 // unpooledSize is output_size, or the least size that max_pool maps to x.
 func unpooledSize(a op.Args, x []int) ([]int, error) {
 	n := len(x)
-	kernel, err := tuple(a, "kernel_size", n)
+	kernel, err := tuple(a, arg.KernelSize, n)
 	if err != nil {
 		return nil, err
 	}
 	stride := kernel
-	if a.Has("stride") {
-		if stride, err = tuple(a, "stride", n); err != nil {
+	if a.Has(arg.Stride) {
+		if stride, err = tuple(a, arg.Stride, n); err != nil {
 			return nil, err
 		}
 	}
-	padding, err := tuple(a, "padding", n)
+	padding, err := tuple(a, arg.Padding, n)
 	if err != nil {
 		return nil, err
 	}
 	if n == 3 {
-		if err := checkAtLeast(1, "stride", stride); err != nil {
+		if err := checkAtLeast(1, arg.Stride, stride); err != nil {
 			return nil, err
 		}
 	}
@@ -551,10 +552,10 @@ func unpooledSize(a op.Args, x []int) ([]int, error) {
 	for i := range n {
 		size[i] = (x[i]-1)*stride[i] + kernel[i] - 2*padding[i]
 	}
-	if !a.Has("output_size") {
+	if !a.Has(arg.OutputSize) {
 		return size, checkAtLeast(0, "the calculated output size", size)
 	}
-	want := a.Ints("output_size")
+	want := a.Ints(arg.OutputSize)
 	if len(want) == n+2 {
 		want = want[2:]
 	}
@@ -570,11 +571,11 @@ func unpooledSize(a op.Args, x []int) ([]int, error) {
 }
 
 func unpoolRun[T float32 | float64](c *op.Run) error {
-	x, n := c.Tensor("input"), c.Sig.Params[c.Sig.Index("kernel_size")].Type.N
+	x, n := c.Tensor(arg.Input), c.Sig.Params[c.Sig.Index(arg.KernelSize)].Type.N
 	planes := tensor.NumElements(x.Shape()[:x.Dim()-n])
 	var err error
 	writeTo(c.Out[0], func(y []T) {
-		if bad, ok := kernel.PlacePlanes(planes, contiguousData[T](x), contiguousData[int64](c.Tensor("indices")), y); !ok {
+		if bad, ok := kernel.PlacePlanes(planes, contiguousData[T](x), contiguousData[int64](c.Tensor(arg.Indices)), y); !ok {
 			err = op.RuntimeError("indices has %d, which lies outside the %d elements of a plane", bad, len(y)/planes)
 		}
 	})

@@ -9,7 +9,7 @@ import (
 // dtypes that PyTorch's CPU kernels have, which lack float16 in 1.13. The tensors arrive contiguous,
 // in float32 in place of bfloat16; results are rounded once and laid out as
 // Infer said.
-func floatKernels(arg string, run32, run64 func(c *op.Run) error) []op.Kernel {
+func floatKernels(arg op.TensorArg, run32, run64 func(c *op.Run) error) []op.Kernel {
 	return []op.Kernel{
 		{Name: "float32", When: op.DTypeIn(arg, tensor.F32), Run: run32},
 		{Name: "float64", When: op.DTypeIn(arg, tensor.F64), Run: run64},

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/op"
 )
 
@@ -16,45 +17,45 @@ type phase struct {
 }
 
 func checkOneCycle(a op.Args) error {
-	for _, name := range []string{"total_steps", "epochs", "steps_per_epoch"} {
+	for _, name := range []op.IntArg{arg.TotalSteps, arg.Epochs, arg.StepsPerEpoch} {
 		if a.Has(name) && a.Int(name) <= 0 {
 			return op.ValueError("Expected positive integer %s, but got %d", name, a.Int(name))
 		}
 	}
-	if !a.Has("total_steps") && (!a.Has("epochs") || !a.Has("steps_per_epoch")) {
-		if a.Has("epochs") || a.Has("steps_per_epoch") {
+	if !a.Has(arg.TotalSteps) && (!a.Has(arg.Epochs) || !a.Has(arg.StepsPerEpoch)) {
+		if a.Has(arg.Epochs) || a.Has(arg.StepsPerEpoch) {
 			return op.TypeError("epochs and steps_per_epoch must both be given")
 		}
 		return op.ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
 	}
-	if pct := a.Float("pct_start"); pct < 0 || pct > 1 {
+	if pct := a.Float(arg.PctStart); pct < 0 || pct > 1 {
 		return op.ValueError("Expected float between 0 and 1 pct_start, but got %v", pct)
 	}
-	if s := a.Str("anneal_strategy"); s != "cos" && s != "linear" {
+	if s := a.Str(arg.AnnealStrategy); s != "cos" && s != "linear" {
 		return op.ValueError("anneal_strategy must by one of 'cos' or 'linear', instead got %s", s)
 	}
 	return nil
 }
 
 func beginOneCycle(s *Scheduler) error {
-	s.orElse("base_momentum", 0.85)
-	s.orElse("max_momentum", 0.95)
+	s.orElse(arg.BaseMomentum, 0.85)
+	s.orElse(arg.MaxMomentum, 0.95)
 	momentum := s.o.defaults.Has("momentum") || s.o.defaults.Has("betas")
-	if s.args.Bool("cycle_momentum") && !momentum {
+	if s.args.Bool(arg.CycleMomentum) && !momentum {
 		return op.ValueError("optimizer must support momentum with `cycle_momentum` option enabled")
 	}
 	if s.LastEpoch != -1 {
 		return nil
 	}
 	for i, g := range s.o.Groups {
-		high := s.args.Floats("max_lr")[i]
-		low := high / s.float("div_factor")
+		high := s.args.Floats(arg.MaxLR)[i]
+		low := high / s.float(arg.DivFactor)
 		g.Set("initial_lr", low)
 		g.Set("max_lr", high)
-		g.Set("min_lr", low/s.float("final_div_factor"))
-		if s.args.Bool("cycle_momentum") {
-			g.Set("max_momentum", s.args.Floats("max_momentum")[i])
-			g.Set("base_momentum", s.args.Floats("base_momentum")[i])
+		g.Set("min_lr", low/s.float(arg.FinalDivFactor))
+		if s.args.Bool(arg.CycleMomentum) {
+			g.Set("max_momentum", s.args.Floats(arg.MaxMomentum)[i])
+			g.Set("base_momentum", s.args.Floats(arg.BaseMomentum)[i])
 			s.setMomentum(g, g.Float("max_momentum"))
 		}
 	}
@@ -73,16 +74,16 @@ func (s *Scheduler) setMomentum(g *Group, v float64) {
 }
 
 func (s *Scheduler) totalSteps() int {
-	if s.args.Has("total_steps") {
-		return s.int("total_steps")
+	if s.args.Has(arg.TotalSteps) {
+		return s.int(arg.TotalSteps)
 	}
-	return s.int("epochs") * s.int("steps_per_epoch")
+	return s.int(arg.Epochs) * s.int(arg.StepsPerEpoch)
 }
 
 func (s *Scheduler) phases() []phase {
-	total, pct := float64(s.totalSteps()), s.float("pct_start")
+	total, pct := float64(s.totalSteps()), s.float(arg.PctStart)
 	up := phase{pct*total - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum"}
-	if s.args.Bool("three_phase") {
+	if s.args.Bool(arg.ThreePhase) {
 		return []phase{up,
 			{2*pct*total - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum"},
 			{total - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum"}}
@@ -104,7 +105,7 @@ func (s *Scheduler) phase() (p phase, pct float64) {
 }
 
 func (s *Scheduler) anneal(start, end, pct float64) float64 {
-	if s.args.Str("anneal_strategy") == "linear" {
+	if s.args.Str(arg.AnnealStrategy) == "linear" {
 		return (end-start)*pct + start
 	}
 	return end + (start-end)/2*(math.Cos(math.Pi*pct)+1)
@@ -114,7 +115,7 @@ func oneCycleMomentum(s *Scheduler) error {
 	if s.LastEpoch > s.totalSteps() {
 		return op.ValueError("Tried to step %d times. The specified number of total steps is %d", s.LastEpoch+1, s.totalSteps())
 	}
-	if !s.args.Bool("cycle_momentum") {
+	if !s.args.Bool(arg.CycleMomentum) {
 		return nil
 	}
 	p, pct := s.phase()

@@ -200,7 +200,7 @@ func (o *Optimizer) AddGroup(spec GroupSpec) (err error) {
 // option sets one option of a group, brought to its type in the signature;
 // PyTorch keeps options that it does not know.
 func (d *Def) option(g *Group, kw op.Kwarg) error {
-	i := d.sig.Index(kw.Name)
+	i := d.sig.Index(op.AnyArg(kw.Name))
 	if i < 0 {
 		g.Set(kw.Name, kw.Value)
 		return nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"plumb/internal/arg"
 	"plumb/op"
 )
 
@@ -12,7 +13,7 @@ var plateauDef = sync.OnceValue(func() *ScheduleDef {
 	d := &ScheduleDef{
 		Name:  "ReduceLROnPlateau",
 		Sig:   "ReduceLROnPlateau(str mode='min', float factor=0.1, int patience=10, float threshold=1e-4, str threshold_mode='rel', int cooldown=0, float[]? min_lr=None, float eps=1e-8, bool verbose=False)",
-		lists: []string{"min_lr"},
+		lists: []op.FloatsArg{arg.MinLR},
 	}
 	d.sig = op.MustParseSig(d.Sig)
 	return d
@@ -41,15 +42,15 @@ func NewReduceLROnPlateau(o *Optimizer, args []any, kwargs ...op.Kwarg) (r *Redu
 		return nil, err
 	}
 	switch {
-	case a.Float("factor") >= 1:
+	case a.Float(arg.Factor) >= 1:
 		return nil, op.ValueError("Factor should be < 1.0.")
-	case a.Str("mode") != "min" && a.Str("mode") != "max":
-		return nil, op.ValueError("mode %s is unknown!", a.Str("mode"))
-	case a.Str("threshold_mode") != "rel" && a.Str("threshold_mode") != "abs":
-		return nil, op.ValueError("threshold mode %s is unknown!", a.Str("threshold_mode"))
+	case a.Str(arg.Mode) != "min" && a.Str(arg.Mode) != "max":
+		return nil, op.ValueError("mode %s is unknown!", a.Str(arg.Mode))
+	case a.Str(arg.ThresholdMode) != "rel" && a.Str(arg.ThresholdMode) != "abs":
+		return nil, op.ValueError("threshold mode %s is unknown!", a.Str(arg.ThresholdMode))
 	}
 	r = &ReduceLROnPlateau{o: o, args: a, best: math.Inf(1)}
-	if a.Str("mode") == "max" {
+	if a.Str(arg.Mode) == "max" {
 		r.best = math.Inf(-1)
 	}
 	return r, nil
@@ -66,16 +67,16 @@ func (r *ReduceLROnPlateau) Step(metric float64) {
 		r.cooldown--
 		r.bad = 0
 	}
-	if r.bad > r.args.Int("patience") {
+	if r.bad > r.args.Int(arg.Patience) {
 		r.reduce()
-		r.cooldown, r.bad = r.args.Int("cooldown"), 0
+		r.cooldown, r.bad = r.args.Int(arg.Cooldown), 0
 	}
 	r.last = rates(r.o)
 }
 
 func (r *ReduceLROnPlateau) better(metric float64) bool {
-	by := r.args.Float("threshold")
-	switch r.args.Str("mode") + r.args.Str("threshold_mode") {
+	by := r.args.Float(arg.ThresholdFloat)
+	switch r.args.Str(arg.Mode) + r.args.Str(arg.ThresholdMode) {
 	case "minrel":
 		return metric < r.best*(1-by)
 	case "minabs":
@@ -89,15 +90,15 @@ func (r *ReduceLROnPlateau) better(metric float64) bool {
 func (r *ReduceLROnPlateau) reduce() {
 	for i, g := range r.o.Groups {
 		low := 0.0
-		if least := r.args.Floats("min_lr"); least != nil {
+		if least := r.args.Floats(arg.MinLR); least != nil {
 			low = least[i]
 		}
-		lr := max(g.LR()*r.args.Float("factor"), low)
-		if g.LR()-lr <= r.args.Float("eps") {
+		lr := max(g.LR()*r.args.Float(arg.Factor), low)
+		if g.LR()-lr <= r.args.Float(arg.Eps) {
 			continue
 		}
 		g.SetLR(lr)
-		if r.args.Bool("verbose") {
+		if r.args.Bool(arg.Verbose) {
 			r.o.printf("Epoch %05d: reducing learning rate of group %d to %.4e.\n", r.LastEpoch, i, lr)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"plumb/internal/arg"
 	"plumb/op"
 )
 
@@ -28,8 +29,8 @@ type ScheduleDef struct {
 	// PyTorch's "chainable form" is such, else from the initial one.
 	Doc string
 
-	function string   // the parameter that is a function
-	lists    []string // parameters that have one number or one for each group
+	function string         // the parameter that is a function
+	lists    []op.FloatsArg // parameters that have one number or one for each group
 	check    func(a op.Args) error
 	begin    func(s *Scheduler) error
 	rate     func(s *Scheduler, group int) float64
@@ -95,7 +96,7 @@ func (d *ScheduleDef) New(o *Optimizer, args []any, kwargs ...op.Kwarg) (s *Sche
 			return nil, err
 		}
 	}
-	s.LastEpoch, s.verbose = s.args.Int("last_epoch"), s.args.Bool("verbose")
+	s.LastEpoch, s.verbose = s.args.Int(arg.LastEpoch), s.args.Bool(arg.Verbose)
 	if d.begin != nil {
 		if err := d.begin(s); err != nil {
 			return nil, err
@@ -132,7 +133,7 @@ func (d *ScheduleDef) bind(o *Optimizer, args []any, kwargs []op.Kwarg) (op.Args
 }
 
 func (d *ScheduleDef) spread(o *Optimizer, name string, v any) any {
-	if !slices.Contains(d.lists, name) {
+	if !slices.Contains(d.lists, op.FloatsArg(name)) {
 		return v
 	}
 	switch x := v.(type) {
@@ -263,9 +264,9 @@ func (s *Scheduler) LastLR() []float64 { return slices.Clone(s.last) }
 // lr is the present rate of a group.
 func (s *Scheduler) lr(group int) float64 { return s.o.Groups[group].LR() }
 
-func (s *Scheduler) float(name string) float64 { return s.args.Float(name) }
+func (s *Scheduler) float(name op.FloatArg) float64 { return s.args.Float(name) }
 
-func (s *Scheduler) int(name string) int { return s.args.Int(name) }
+func (s *Scheduler) int(name op.IntArg) int { return s.args.Int(name) }
 
 // StateDict returns what the schedule has to remember, under PyTorch's names:
 // its options, "last_epoch", "_step_count", "_last_lr", "base_lrs" and its own variables.

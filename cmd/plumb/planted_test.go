@@ -41,7 +41,7 @@ var defects = []defect{
 		name:  "conv_transpose2d ignores output_padding",
 		tests: "test_conv_transpose2d",
 		plant: func(defs map[string]*op.Def) {
-			mutants.RewriteArgs(defs["conv_transpose2d"], func(a op.Args) op.Args { return mutants.With(a, "output_padding", []int{0, 0}) })
+			mutants.RewriteArgs(defs["conv_transpose2d"], func(a op.Args) op.Args { return mutants.With(a, op.IntsArg("output_padding"), []int{0, 0}) })
 		},
 		word: verdict.Misaligned, kind: "shape", baseline: true,
 	},
@@ -49,7 +49,7 @@ var defects = []defect{
 		name:  "the module ConvTranspose2d, likewise",
 		tests: "test_conv_transpose2d_output_padding",
 		plant: func(defs map[string]*op.Def) {
-			mutants.RewriteArgs(defs["conv_transpose2d"], func(a op.Args) op.Args { return mutants.With(a, "output_padding", []int{0, 0}) })
+			mutants.RewriteArgs(defs["conv_transpose2d"], func(a op.Args) op.Args { return mutants.With(a, op.IntsArg("output_padding"), []int{0, 0}) })
 		},
 		word: verdict.Misaligned, kind: "shape", baseline: true,
 	},
@@ -145,7 +145,7 @@ def test_softmax():
 `,
 		plant: func(defs map[string]*op.Def) {
 			mutants.RewriteArgs(defs["softmax"], func(a op.Args) op.Args {
-				return mutants.With(a, "dim", a.Int("dim")%max(len(a.Value("input").Shape()), 1))
+				return mutants.With(a, op.IntArg("dim"), a.Int("dim")%max(len(a.Value("input").Shape()), 1))
 			})
 		},
 		word: verdict.Misaligned, kind: verdict.Exception,
@@ -183,7 +183,7 @@ func leakyAtZero(defs map[string]*op.Def) {
 	defs["leaky_relu"].Grad = func(g *op.Grad) {
 		g.To("input", func() op.Value {
 			slope := g.Scalar("negative_slope").Any()
-			if !g.Has("negative_slope") || slope == nil {
+			if !g.Has(op.AnyArg("negative_slope")) || slope == nil {
 				slope = g.Float("negative_slope")
 			}
 			return g.Op("where", g.Op("ge", g.Value("input"), 0), g.G(), g.Mul(g.G(), slope))

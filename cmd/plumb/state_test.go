@@ -46,7 +46,7 @@ def test_setitem():
 			compose := defs["fill"].Compose
 			defs["fill"].Compose = func(b op.Builder, a op.Args) []op.Value {
 				if a.Scalar("value").Float() == 0 {
-					a = mutants.With(a, "value", op.ScalarOf(int64(7)))
+					a = mutants.With(a, op.ScalarArg("value"), op.ScalarOf(int64(7)))
 				}
 				return compose(b, a)
 			}
@@ -85,7 +85,7 @@ def test_batch_norm():
 			for _, id := range []string{"batch_norm", "batch_norm.update"} {
 				mutants.Around(defs[id], func(c *op.Run, run func(*op.Run) error) error {
 					other := *c
-					other.Args = mutants.With(c.Args, "momentum", 0.3)
+					other.Args = mutants.With(c.Args, op.FloatArg("momentum"), 0.3)
 					return run(&other)
 				})
 			}
@@ -136,7 +136,7 @@ def test_dropout():
 		plant: func(defs map[string]*op.Def) {
 			mutants.Around(defs["dropout"], func(c *op.Run, run func(*op.Run) error) error {
 				other := *c
-				other.Args = mutants.With(c.Args, "p", 0.4)
+				other.Args = mutants.With(c.Args, op.FloatArg("p"), 0.4)
 				return run(&other)
 			})
 		},

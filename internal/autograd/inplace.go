@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/internal/inplace"
 	"plumb/op"
 	"plumb/program"
@@ -16,7 +17,7 @@ func changes(c program.Call, table *op.Table) bool {
 	if op.InPlace(c.Target) {
 		return true
 	}
-	return slices.ContainsFunc(table.Lookup(c.Target), func(d *op.Def) bool { return d.Sigs()[0].Index("inplace") >= 0 })
+	return slices.ContainsFunc(table.Lookup(c.Target), func(d *op.Def) bool { return d.Sigs()[0].Takes(arg.Inplace) })
 }
 
 // refresh brings what a name stands for up to date.

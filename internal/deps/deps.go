@@ -9,25 +9,26 @@ tensor:
 internal/draw/choice:
 internal/safetensors:       tensor
 op:                         tensor internal/draw/choice
+internal/arg:               op
 internal/kernel:            tensor
-ops:                        tensor op internal/kernel internal/truth internal/autograd
+ops:                        internal/arg tensor op internal/kernel internal/truth internal/autograd
 internal/truth:             tensor
 program:                    tensor internal/draw/choice op internal/variate
-internal/inplace:           tensor op
-internal/autograd:          tensor op program internal/inplace
+internal/inplace:           internal/arg tensor op
+internal/autograd:          internal/arg tensor op program internal/inplace
 internal/eager:             tensor op internal/autograd
 graph:                      tensor internal/draw/choice internal/kernel op internal/autograd internal/eager nn optim internal/where
-api:                        tensor op internal/autograd internal/eager ops nn
-nn:                         tensor op
+api:                        internal/arg tensor op internal/autograd internal/eager ops nn
+nn:                         internal/arg tensor op
 internal/gradcheck:         tensor internal/draw/choice op program internal/eager
 internal/campaign/coverage:
-optim:                      tensor op internal/eager nn
+optim:                      internal/arg tensor op internal/eager nn
 internal/draw/opcase:       tensor internal/draw/choice op program internal/inplace
-internal/mutants:           tensor op ops nn program
+internal/mutants:           internal/arg tensor op ops nn program
 internal/draw/gen:          tensor internal/draw/choice op program
 backend:                    tensor op program
 backend/native:             tensor op graph nn backend internal/interp
-internal/interp:            tensor internal/draw/choice op program internal/autograd internal/eager graph internal/inplace nn optim backend internal/refusal
+internal/interp:            internal/arg tensor internal/draw/choice op program internal/autograd internal/eager graph internal/inplace nn optim backend internal/refusal
 backend/worker:             tensor op program backend internal/refusal
 internal/refusal:            backend
 backend/recorded:           tensor program backend internal/safetensors internal/refusal

@@ -22,6 +22,7 @@ var rooms = map[string]string{
 	"nn":                            "modules are written in operators",
 	"optim":                         "optimizers are written in operators",
 	"op/grad.go":                    "the vocabulary of op.Builder: what gradients, graphs and changes in place are written in",
+	"internal/arg":                  "the names of parameters, some of which are ids too",
 	"internal/asmgen":               "generates loops by the names of functions",
 	"internal/draw/script":          "Python's, numpy's and the test language's functions, which test files call",
 	"internal/conform/config":       "the functions of the conformance language",

@@ -222,10 +222,13 @@ func smooth(call *op.Call) bool {
 		return true
 	}
 	constant := call.Def.Constant(call.Args)
-	return slices.ContainsFunc(call.Args.Sig.Params, func(p op.Param) bool {
-		v, ok := call.Args.Any(p.Name).(op.Value)
-		return ok && !slices.Contains(constant, p.Name) && RequiresGrad(v)
-	})
+	for i, p := range call.Args.Sig.Params {
+		v, ok := call.Args.Vals[i].(op.Value)
+		if ok && !slices.Contains(constant, op.TensorArg(p.Name)) && RequiresGrad(v) {
+			return true
+		}
+	}
+	return false
 }
 
 // RequiresGrad reports whether v is a variable that wants a gradient.

@@ -59,7 +59,7 @@ func draw(table *op.Table, d *op.Def, dt tensor.DType, seed uint64, i int, arran
 func (c *Call) wrap(a any, param string) any {
 	switch a := a.(type) {
 	case *tensor.Tensor:
-		differentiable := (a.DType() == tensor.F64 || a.DType() == tensor.C128) && !slices.Contains(c.def.Fixed, param) && !slices.Contains(c.def.Mutates, param)
+		differentiable := (a.DType() == tensor.F64 || a.DType() == tensor.C128) && !c.def.IsFixed(param) && !slices.Contains(c.def.Mutates, op.TensorArg(param))
 		if differentiable && c.arrange != nil {
 			changed := false
 			a, changed = c.arrange(a)
@@ -109,7 +109,7 @@ func (c *Call) Program(name string) *program.Program {
 	own, sig := c.def.Called(name), c.def.Sigs()[0]
 	for _, kw := range c.kws {
 		called := kw.Name
-		if i := sig.Index(kw.Name); i >= 0 {
+		if i := sig.Index(op.AnyArg(kw.Name)); i >= 0 {
 			called = own.Params[i].Name
 		}
 		call.Kwargs = append(call.Kwargs, program.Kwarg{Name: called, Value: w.argument(kw.Value)})

@@ -127,7 +127,7 @@ func Check(table *op.Table, d *op.Def, o Options) *Report {
 // None returns why an operator has no gradient by definition; "" when it has one.
 func None(d *op.Def) string {
 	differentiable := func(p op.Param) bool {
-		return p.Type.Kind == op.KTensor && !slices.Contains(d.Fixed, p.Name) && !slices.Contains(d.Mutates, p.Name)
+		return p.Type.Kind == op.KTensor && !d.IsFixed(p.Name) && !slices.Contains(d.Mutates, op.TensorArg(p.Name))
 	}
 	switch {
 	case d.Traits.Has(op.NoGrad):

@@ -61,7 +61,7 @@ var planted = []struct {
 		g.To("input", func() op.Value { return g.Mul(g.G(), g.Op("conj", g.Value("other"))) })
 	})},
 	{name: "a missing sum over a broadcast dimension", op: "mul", order: 1, plant: gradient(func(g *op.Grad) {
-		part := func(to, factor string) {
+		part := func(to, factor op.TensorArg) {
 			g.To(to, func() op.Value {
 				v := g.Value(to)
 				d := g.Mul(g.G(), g.Op("conj", g.Value(factor)))

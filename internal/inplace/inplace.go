@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -256,7 +257,7 @@ func (s *Space) change(c *op.Call) (op.Value, error) {
 }
 
 // converts reports whether a view operator makes another dtype: it is no view then.
-func converts(c *op.Call) bool { return c.Def.Sigs()[0].Index("dtype") >= 0 }
+func converts(c *op.Call) bool { return c.Def.Sigs()[0].Takes(arg.DType) }
 
 // through applies a call that is an in-place call on a view of its tensor;
 // false where it is none.

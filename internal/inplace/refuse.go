@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -15,7 +16,7 @@ func fits(v, out op.Value, c *op.Call) error {
 			return err
 		}
 	}
-	i := c.Args.Sig.Index("dtype")
+	i := c.Args.Sig.Index(arg.DType)
 	switch given := i >= 0 && c.Args.Vals[i] != nil; {
 	case given && c.Args.Vals[i] != v.DType():
 		return op.BadInPlaceDType(v.DType(), out.DType())

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"plumb/internal/arg"
 	"plumb/internal/eager"
 	"plumb/internal/inplace"
 	"plumb/op"
@@ -30,7 +31,7 @@ func hasTrue(args []any, kwargs []program.Kwarg) bool {
 
 // takesInPlace reports whether a target has an argument inplace.
 func (r *Run) takesInPlace(target string) bool {
-	has := func(s *op.Sig) bool { return s.Index("inplace") >= 0 }
+	has := func(s *op.Sig) bool { return s.Takes(arg.Inplace) }
 	if m := r.modules.Lookup(target); m != nil {
 		return slices.ContainsFunc(m.Sigs(), has)
 	}

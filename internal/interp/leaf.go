@@ -55,7 +55,7 @@ func (r *Run) bound(c *program.Call) (map[string]any, error) {
 		m[sig.Params[i].Name] = a
 	}
 	for _, kw := range kwargs {
-		if sig.Index(kw.Name) < 0 {
+		if sig.Index(op.AnyArg(kw.Name)) < 0 {
 			return nil, op.TypeError("%s() got an unexpected keyword argument '%s'", sig.Name, kw.Name)
 		}
 		m[kw.Name] = kw.Value

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"plumb/backend"
+	"plumb/internal/arg"
 	"plumb/internal/autograd"
 	"plumb/internal/draw/choice"
 	"plumb/internal/eager"
@@ -50,7 +51,7 @@ func (r *Run) construct(c *program.Call) (*value, error) {
 // withDType adds the program's default dtype to a constructor's arguments.
 func (r *Run) withDType(def *nn.Def, kwargs []op.Kwarg) []op.Kwarg {
 	d := r.job.Program.DType
-	if d == tensor.Invalid || def.Sigs()[0].Index("dtype") < 0 || slices.ContainsFunc(kwargs, func(k op.Kwarg) bool { return k.Name == "dtype" }) {
+	if d == tensor.Invalid || !def.Sigs()[0].Takes(arg.DType) || slices.ContainsFunc(kwargs, func(k op.Kwarg) bool { return k.Name == "dtype" }) {
 		return kwargs
 	}
 	return append(slices.Clone(kwargs), op.Kw("dtype", d))

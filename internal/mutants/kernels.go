@@ -3,6 +3,7 @@ package mutants
 import (
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/op"
 	"plumb/ops"
 	"plumb/tensor"
@@ -11,7 +12,7 @@ import (
 // zipped computes each element of the first result of a call on real numbers
 // from those of two operands that broadcast to it, numbers or tensors, and the
 // true result.
-func zipped(first, second string, f func(x, y, v float64) float64) plant {
+func zipped(first, second op.Handle, f func(x, y, v float64) float64) plant {
 	return onReals(func(c *op.Run) {
 		x, y, out := operand(c, first), operand(c, second), c.Out[0]
 		for i := range out.Len() {
@@ -21,10 +22,10 @@ func zipped(first, second string, f func(x, y, v float64) float64) plant {
 }
 
 // operand returns an argument in the shape of the first result.
-func operand(c *op.Run, name string) *tensor.Tensor {
-	t := c.Tensor(name)
-	if t == nil {
-		t = tensor.Scalar(tensor.F64, c.Scalar(name).Complex())
+func operand(c *op.Run, name op.Handle) *tensor.Tensor {
+	t, ok := c.Any(name).(*tensor.Tensor)
+	if !ok {
+		t = tensor.Scalar(tensor.F64, c.Any(name).(op.Scalar).Complex())
 	}
 	wide, err := t.Expand(c.Out[0].Shape()...)
 	if err != nil {
@@ -34,7 +35,7 @@ func operand(c *op.Run, name string) *tensor.Tensor {
 }
 
 // instead makes the kernels compute another operator of some of the arguments.
-func instead(id string, names ...string) plant {
+func instead(id string, names ...op.Handle) plant {
 	return func(d *op.Def) {
 		Around(d, func(c *op.Run, _ func(*op.Run) error) error {
 			var args []any
@@ -58,7 +59,7 @@ func instead(id string, names ...string) plant {
 
 // unstrided makes the kernels read an argument for which when holds as if it
 // were contiguous.
-func unstrided(name string, when func(t *tensor.Tensor) bool) plant {
+func unstrided(name op.TensorArg, when func(t *tensor.Tensor) bool) plant {
 	return func(d *op.Def) {
 		Around(d, func(c *op.Run, run func(*op.Run) error) error {
 			t := c.Tensor(name)
@@ -97,7 +98,7 @@ func all(plants ...plant) plant {
 }
 
 // exchanged makes an operator take two arguments for each other.
-func exchanged(first, second string) plant {
+func exchanged(first, second op.Handle) plant {
 	return func(d *op.Def) {
 		RewriteArgs(d, func(a op.Args) op.Args {
 			return With(With(a, first, a.Any(second)), second, a.Any(first))
@@ -122,13 +123,13 @@ func firstOnly(g *op.Grad, d op.Value, shape []int) op.Value {
 // of equal elements the last comes first.
 func turned(d *op.Def) {
 	Around(d, func(c *op.Run, run func(*op.Run) error) error {
-		x := c.Tensor("input")
+		x := c.Tensor(arg.Input)
 		if x.Dim() == 0 {
 			return run(c)
 		}
 		dim := wrapped(c.Args)
 		changed := *c
-		changed.Args = With(c.Args, "input", reversed(x, dim))
+		changed.Args = With(c.Args, arg.Input, reversed(x, dim))
 		if err := run(&changed); err != nil {
 			return err
 		}
@@ -152,7 +153,7 @@ func reversed(t *tensor.Tensor, dim int) *tensor.Tensor {
 
 // negated makes an operator on real numbers work on their negatives.
 var negated = all(
-	inputs("input", each(func(v float64) float64 { return -v })),
+	inputs(arg.Input, each(func(v float64) float64 { return -v })),
 	reals(func(v float64) float64 { return -v }),
 )
 

@@ -3,6 +3,7 @@ package mutants
 import (
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/nn"
 	"plumb/op"
 )
@@ -20,7 +21,7 @@ func mode(f func(training bool) bool) func(*nn.Def) {
 func to(v any) func(op.Args) any { return func(op.Args) any { return v } }
 
 // given makes a module's calls see another value of one of their own arguments.
-func given(name string, v any) func(*nn.Def) {
+func given(name op.Handle, v any) func(*nn.Def) {
 	return forward(func(b op.Builder, m *nn.Module, a op.Args, call moduleCall) []op.Value {
 		return call(b, m, With(a, name, v))
 	})
@@ -45,9 +46,9 @@ var moduleMutants = []Mutant{
 	{Name: "BatchNorm3d keeps no running statistics", In: "torch.nn.BatchNorm3d", Kind: State, Minimal: Minimal{1, 2},
 		Module: func(d *nn.Def) {
 			state := d.State
-			d.State = func(a op.Args) []nn.Slot { return state(With(a, "track_running_stats", false)) }
+			d.State = func(a op.Args) []nn.Slot { return state(With(a, arg.TrackRunningStats, false)) }
 		}},
-	{Name: "BatchNorm2d ignores momentum", In: "torch.nn.BatchNorm2d", Kind: Wiring, Module: configured("momentum", to(0.1)), Minimal: Minimal{1, 2}},
+	{Name: "BatchNorm2d ignores momentum", In: "torch.nn.BatchNorm2d", Kind: Wiring, Module: configured(arg.Momentum, to(0.1)), Minimal: Minimal{1, 2}},
 	{Name: "BatchNorm1d does not update its running mean", In: "torch.nn.BatchNorm1d", Kind: State, Minimal: Minimal{1, 2},
 		Module: forward(func(b op.Builder, m *nn.Module, a op.Args, call moduleCall) []op.Value {
 			was := m.Value("running_mean")
@@ -59,37 +60,37 @@ var moduleMutants = []Mutant{
 			}
 			return out
 		})},
-	{Name: "InstanceNorm2d ignores eps", In: "torch.nn.InstanceNorm2d", Kind: Wiring, Module: configured("eps", to(1e-5)), Minimal: Minimal{1, 2}},
+	{Name: "InstanceNorm2d ignores eps", In: "torch.nn.InstanceNorm2d", Kind: Wiring, Module: configured(arg.Eps, to(1e-5)), Minimal: Minimal{1, 2}},
 	{Name: "GroupNorm takes its weight for its bias", In: "torch.nn.GroupNorm", Kind: Wiring, Module: applies("group_norm", swap(2, 3)), Minimal: Minimal{1, 2}},
 	{Name: "LayerNorm has weights with elementwise_affine=False", In: "torch.nn.LayerNorm", Kind: State, Minimal: Minimal{0, 0},
 		Module: func(d *nn.Def) {
 			state := d.State
-			d.State = func(a op.Args) []nn.Slot { return state(With(a, "elementwise_affine", true)) }
+			d.State = func(a op.Args) []nn.Slot { return state(With(a, arg.ElementwiseAffine, true)) }
 		}},
 	{Name: "Linear ignores bias=False", In: "torch.nn.Linear", Kind: State, Minimal: Minimal{1, 1},
 		Module: func(d *nn.Def) {
 			state := d.State
-			d.State = func(a op.Args) []nn.Slot { return state(With(a, "bias", true)) }
+			d.State = func(a op.Args) []nn.Slot { return state(With(a, arg.Bias, true)) }
 		}},
 	{Name: "PReLU has one parameter for all channels", In: "torch.nn.PReLU", Kind: State, Minimal: Minimal{0, 0},
 		Module: func(d *nn.Def) {
 			state := d.State
-			d.State = func(a op.Args) []nn.Slot { return state(With(a, "num_parameters", 1)) }
+			d.State = func(a op.Args) []nn.Slot { return state(With(a, arg.NumParameters, 1)) }
 		}},
 	{Name: "Embedding forgets padding_idx", In: "torch.nn.Embedding", Kind: Wiring, Minimal: Minimal{1, 1},
 		Module: applies("embedding", func(_ *nn.Module, args []any) { args[2] = nil })},
 	{Name: "Conv2d takes stride for dilation", In: "torch.nn.Conv2d", Kind: Wiring, Module: applies("conv2d", swap(3, 5)), Minimal: Minimal{1, 2}},
-	{Name: "Conv1d ignores groups", In: "torch.nn.Conv1d", Kind: Wiring, Module: configured("groups", to(1)), Minimal: Minimal{1, 2}},
-	{Name: "ConvTranspose2d ignores output_size", In: "torch.nn.ConvTranspose2d", Kind: Wiring, Module: given("output_size", nil), Minimal: Minimal{1, 1}},
+	{Name: "Conv1d ignores groups", In: "torch.nn.Conv1d", Kind: Wiring, Module: configured(arg.Groups, to(1)), Minimal: Minimal{1, 2}},
+	{Name: "ConvTranspose2d ignores output_size", In: "torch.nn.ConvTranspose2d", Kind: Wiring, Module: given(arg.OutputSize, nil), Minimal: Minimal{1, 1}},
 	{Name: "MaxPool2d takes padding for dilation", In: "torch.nn.MaxPool2d", Kind: Wiring, Minimal: Minimal{1, 6},
 		Module: forward(func(b op.Builder, m *nn.Module, a op.Args, call moduleCall) []op.Value {
 			changed := *m
-			changed.Args = With(m.Args, "dilation", repeated(1, 2))
+			changed.Args = With(m.Args, arg.Dilation, repeated(1, 2))
 			return call(b, &changed, a)
 		})},
-	{Name: "AvgPool2d ignores ceil_mode", In: "torch.nn.AvgPool2d", Kind: Wiring, Module: configured("ceil_mode", to(false)), Minimal: Minimal{1, 6}},
+	{Name: "AvgPool2d ignores ceil_mode", In: "torch.nn.AvgPool2d", Kind: Wiring, Module: configured(arg.CeilMode, to(false)), Minimal: Minimal{1, 6}},
 	{Name: "Dropout drops in evaluation", In: "torch.nn.Dropout", Kind: State, Module: mode(func(bool) bool { return true }), Minimal: Minimal{2, 4}},
-	{Name: "Flatten flattens the batch", In: "torch.nn.Flatten", Kind: Wiring, Module: configured("start_dim", to(0)), Minimal: Minimal{1, 1}},
+	{Name: "Flatten flattens the batch", In: "torch.nn.Flatten", Kind: Wiring, Module: configured(arg.StartDim, to(0)), Minimal: Minimal{1, 1}},
 	{Name: "Softmax2d runs over the width", In: "torch.nn.Softmax2d", Kind: Axis, Minimal: Minimal{1, 2},
 		Module: applies("softmax.functional", func(_ *nn.Module, args []any) { args[1] = -1 })},
 	{Name: "Sequential leaves out its last module", In: "torch.nn.Sequential", Kind: Wiring, Minimal: Minimal{1, 1},
@@ -104,7 +105,7 @@ var moduleMutants = []Mutant{
 				args[0] = []op.Value{sides[1], sides[0]}
 			}
 		})},
-	{Name: "LSTM ignores batch_first", In: "torch.nn.LSTM", Kind: Wiring, Module: configured("batch_first", to(false)), Minimal: Minimal{1, 2}},
+	{Name: "LSTM ignores batch_first", In: "torch.nn.LSTM", Kind: Wiring, Module: configured(arg.BatchFirst, to(false)), Minimal: Minimal{1, 2}},
 	{Name: "LSTM takes its cell state for its hidden state", In: "torch.nn.LSTM", Kind: Wiring, Minimal: Minimal{1, 2},
 		Module: applies("lstm_cell.projected", func(_ *nn.Module, args []any) {
 			hx := args[1].([]op.Value)
@@ -112,8 +113,8 @@ var moduleMutants = []Mutant{
 				args[1] = []op.Value{hx[1], hx[0]}
 			}
 		})},
-	{Name: "GRU ignores hx", In: "torch.nn.GRU", Kind: Wiring, Module: given("hx", nil), Minimal: Minimal{1, 1}},
-	{Name: "RNN ignores nonlinearity", In: "torch.nn.RNN", Kind: Wiring, Module: configured("nonlinearity", to("tanh")), Minimal: Minimal{1, 1}},
+	{Name: "GRU ignores hx", In: "torch.nn.GRU", Kind: Wiring, Module: given(arg.Hx, nil), Minimal: Minimal{1, 1}},
+	{Name: "RNN ignores nonlinearity", In: "torch.nn.RNN", Kind: Wiring, Module: configured(arg.Nonlinearity, to("tanh")), Minimal: Minimal{1, 1}},
 	{Name: "GRU returns the final state of the last layer for each", In: "torch.nn.GRU", Kind: State, Minimal: Minimal{1, 1},
 		Module: forward(func(b op.Builder, m *nn.Module, a op.Args, call moduleCall) []op.Value {
 			out := call(b, m, a)
@@ -123,18 +124,18 @@ var moduleMutants = []Mutant{
 			}
 			return out
 		})},
-	{Name: "MultiheadAttention ignores average_attn_weights", In: "torch.nn.MultiheadAttention", Kind: Wiring, Module: given("average_attn_weights", true), Minimal: Minimal{1, 2}},
-	{Name: "MultiheadAttention ignores key_padding_mask", In: "torch.nn.MultiheadAttention", Kind: Wiring, Module: given("key_padding_mask", nil), Minimal: Minimal{1, 2}},
-	{Name: "CrossEntropyLoss ignores label_smoothing", In: "torch.nn.CrossEntropyLoss", Kind: Wiring, Module: configured("label_smoothing", to(0.0)), Minimal: Minimal{1, 2}},
-	{Name: "MSELoss ignores reduction", In: "torch.nn.MSELoss", Kind: Wiring, Module: configured("reduction", to("mean")), Minimal: Minimal{1, 2}},
+	{Name: "MultiheadAttention ignores average_attn_weights", In: "torch.nn.MultiheadAttention", Kind: Wiring, Module: given(arg.AverageAttnWeights, true), Minimal: Minimal{1, 2}},
+	{Name: "MultiheadAttention ignores key_padding_mask", In: "torch.nn.MultiheadAttention", Kind: Wiring, Module: given(arg.KeyPaddingMask, nil), Minimal: Minimal{1, 2}},
+	{Name: "CrossEntropyLoss ignores label_smoothing", In: "torch.nn.CrossEntropyLoss", Kind: Wiring, Module: configured(arg.LabelSmoothing, to(0.0)), Minimal: Minimal{1, 2}},
+	{Name: "MSELoss ignores reduction", In: "torch.nn.MSELoss", Kind: Wiring, Module: configured(arg.Reduction, to("mean")), Minimal: Minimal{1, 2}},
 	{Name: "Upsample ignores align_corners", In: "torch.nn.Upsample", Kind: Wiring, Minimal: Minimal{1, 2},
-		Module: configured("align_corners", func(a op.Args) any {
-			if a.Has("align_corners") {
+		Module: configured(arg.AlignCorners, func(a op.Args) any {
+			if a.Has(arg.AlignCorners) {
 				return false
 			}
 			return nil
 		})},
-	{Name: "ReLU ignores inplace", In: "torch.nn.ReLU", Kind: Aliasing, Module: configured("inplace", to(false)), Minimal: Minimal{2, 1}},
+	{Name: "ReLU ignores inplace", In: "torch.nn.ReLU", Kind: Aliasing, Module: configured(arg.Inplace, to(false)), Minimal: Minimal{2, 1}},
 	{Name: "Identity drops the gradient", In: "torch.nn.Identity", Kind: Gradient, Minimal: Minimal{1, 1},
 		Module: forward(func(b op.Builder, m *nn.Module, a op.Args, call moduleCall) []op.Value {
 			return []op.Value{b.Op("detach", call(b, m, a)[0])}

@@ -10,7 +10,7 @@ import (
 )
 
 // With returns the arguments with one replaced.
-func With(a op.Args, name string, v any) op.Args {
+func With(a op.Args, name op.Handle, v any) op.Args {
 	vals := slices.Clone(a.Vals)
 	vals[a.Sig.Index(name)] = v
 	return op.Args{Sig: a.Sig, Vals: vals}
@@ -69,20 +69,20 @@ func rewriteKernelArgs(d *op.Def, f func(op.Args) op.Args) {
 type plant = func(d *op.Def)
 
 // fixed makes an operator ignore an argument: it always has the value v.
-func fixed(name string, v any) plant { return seen(name, func(op.Args) any { return v }) }
+func fixed(name op.Handle, v any) plant { return seen(name, func(op.Args) any { return v }) }
 
 // seen makes an operator see another value of an argument.
-func seen(name string, f func(a op.Args) any) plant {
+func seen(name op.Handle, f func(a op.Args) any) plant {
 	return func(d *op.Def) { RewriteArgs(d, func(a op.Args) op.Args { return With(a, name, f(a)) }) }
 }
 
 // seenForward makes the kernels alone see another value of an argument.
-func seenForward(name string, f func(a op.Args) any) plant {
+func seenForward(name op.Handle, f func(a op.Args) any) plant {
 	return func(d *op.Def) { rewriteKernelArgs(d, func(a op.Args) op.Args { return With(a, name, f(a)) }) }
 }
 
 // seenBackward makes the gradient alone see another value of an argument.
-func seenBackward(name string, f func(a op.Args) any) plant {
+func seenBackward(name op.Handle, f func(a op.Args) any) plant {
 	return func(d *op.Def) {
 		grad := d.Grad
 		d.Grad = func(g *op.Grad) {
@@ -126,7 +126,7 @@ func reals(f func(v float64) float64) plant {
 
 // ofInput computes each element of the first result of a call on real numbers
 // from that of the named argument, of the same shape, and the true result.
-func ofInput(name string, f func(x, y float64) float64) plant {
+func ofInput(name op.TensorArg, f func(x, y float64) float64) plant {
 	return onReals(func(c *op.Run) {
 		x, out := c.Tensor(name), c.Out[0]
 		for i := range out.Len() {
@@ -146,7 +146,7 @@ func onReals(f func(c *op.Run)) plant {
 }
 
 // inputs lets the kernels see a changed copy of a tensor argument.
-func inputs(name string, f func(c *op.Run, t *tensor.Tensor)) plant {
+func inputs(name op.TensorArg, f func(c *op.Run, t *tensor.Tensor)) plant {
 	return func(d *op.Def) {
 		Around(d, func(c *op.Run, run func(*op.Run) error) error {
 			if c.Value(name) == nil {
@@ -182,7 +182,7 @@ func noNaN(v float64) func(float64) float64 {
 
 // through computes calls in one dtype with the precision of another: the named
 // arguments are rounded to it, and so is the first result.
-func through(from, d tensor.DType, names ...string) plant {
+func through(from, d tensor.DType, names ...op.TensorArg) plant {
 	return func(def *op.Def) {
 		Around(def, func(c *op.Run, run func(*op.Run) error) error {
 			changed := *c
@@ -273,7 +273,7 @@ func gradient(f func(g *op.Grad, rule func(*op.Grad))) plant {
 }
 
 // gradOf changes the gradient of one argument; nil drops it.
-func gradOf(name string, f func(g *op.Grad, d op.Value) op.Value) plant {
+func gradOf(name op.TensorArg, f func(g *op.Grad, d op.Value) op.Value) plant {
 	return gradient(func(g *op.Grad, rule func(*op.Grad)) {
 		inner := op.NewGrad(g.Builder, g.Args, g.Out, g.Cot, g.NeedsValue)
 		inner.Draw = g.Draw
@@ -295,12 +295,12 @@ func gradOf(name string, f func(g *op.Grad, d op.Value) op.Value) plant {
 }
 
 // dropped drops the gradient of one argument: it is none.
-func dropped(name string) plant {
+func dropped(name op.TensorArg) plant {
 	return gradOf(name, func(*op.Grad, op.Value) op.Value { return nil })
 }
 
 // scaled multiplies the gradient of one argument.
-func scaled(name string, by float64) plant {
+func scaled(name op.TensorArg, by float64) plant {
 	return gradOf(name, func(g *op.Grad, d op.Value) op.Value { return g.Mul(d, by) })
 }
 
@@ -329,7 +329,7 @@ func refuses(f func(a op.Args) bool) plant {
 }
 
 // configured makes a module's calls see another value of an argument of its constructor.
-func configured(name string, f func(a op.Args) any) func(*nn.Def) {
+func configured(name op.Handle, f func(a op.Args) any) func(*nn.Def) {
 	return forward(func(b op.Builder, m *nn.Module, a op.Args, call moduleCall) []op.Value {
 		changed := *m
 		changed.Args = With(m.Args, name, f(m.Args))

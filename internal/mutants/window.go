@@ -3,17 +3,18 @@ package mutants
 import (
 	"slices"
 
+	"plumb/internal/arg"
 	"plumb/op"
 	"plumb/tensor"
 )
 
 // onesFor ignores an int[] argument: all of it is 1.
-func onesFor(name string) func(a op.Args) any {
+func onesFor(name op.IntsArg) func(a op.Args) any {
 	return func(a op.Args) any { return repeated(1, len(a.Ints(name))) }
 }
 
 // shorter is an int[] argument of which each positive number is one less.
-func shorter(name string) func(a op.Args) any {
+func shorter(name op.Handle) func(a op.Args) any {
 	return func(a op.Args) any {
 		v, ok := a.Any(name).([]int)
 		if !ok {
@@ -28,7 +29,7 @@ func shorter(name string) func(a op.Args) any {
 }
 
 // turnedRound is an int[] argument in reverse: height for width.
-func turnedRound(name string) func(a op.Args) any {
+func turnedRound(name op.Handle) func(a op.Args) any {
 	return func(a op.Args) any {
 		if v, ok := a.Any(name).([]int); ok {
 			return backwards(v)
@@ -38,45 +39,45 @@ func turnedRound(name string) func(a op.Args) any {
 }
 
 var windowMutants = []Mutant{
-	{Name: "conv2d ignores dilation", In: "conv2d", Kind: Geometry, Op: seen("dilation", onesFor("dilation")), Minimal: Minimal{1, 3}},
-	{Name: "conv2d pads one less", In: "conv2d", Kind: Geometry, Op: seen("padding", shorter("padding")), Minimal: Minimal{1, 1}},
-	{Name: "conv2d takes the padding of the height for the width", In: "conv2d", Kind: Axis, Op: seen("padding", turnedRound("padding")), Minimal: Minimal{1, 1}},
-	{Name: "conv2d reads channels-last images in memory order", In: "conv2d", Kind: Layout, Op: unstrided("input", channelsLast), Minimal: Minimal{2, 4}},
-	{Name: "conv2d computes float32 in float16", In: "conv2d", Kind: Precision, Op: through(tensor.F32, tensor.F16, "input", "weight"), Minimal: Minimal{1, 1}},
+	{Name: "conv2d ignores dilation", In: "conv2d", Kind: Geometry, Op: seen(arg.Dilation, onesFor(arg.Dilation)), Minimal: Minimal{1, 3}},
+	{Name: "conv2d pads one less", In: "conv2d", Kind: Geometry, Op: seen(arg.Padding, shorter(arg.Padding)), Minimal: Minimal{1, 1}},
+	{Name: "conv2d takes the padding of the height for the width", In: "conv2d", Kind: Axis, Op: seen(arg.Padding, turnedRound(arg.Padding)), Minimal: Minimal{1, 1}},
+	{Name: "conv2d reads channels-last images in memory order", In: "conv2d", Kind: Layout, Op: unstrided(arg.Input, channelsLast), Minimal: Minimal{2, 4}},
+	{Name: "conv2d computes float32 in float16", In: "conv2d", Kind: Precision, Op: through(tensor.F32, tensor.F16, arg.Input, arg.Weight), Minimal: Minimal{1, 1}},
 	{Name: "conv1d reads the first group for every group", In: "conv1d", Kind: Attribute, Minimal: Minimal{1, 2},
-		Op: inputs("input", func(c *op.Run, t *tensor.Tensor) {
-			dim, groups := t.Dim()-2, c.Int("groups")
+		Op: inputs(arg.Input, func(c *op.Run, t *tensor.Tensor) {
+			dim, groups := t.Dim()-2, c.Int(arg.Groups)
 			if n := t.Shape()[dim]; groups > 1 && n >= groups {
 				reordered(t, dim, func(i, n int) int { return i % (n / groups) })
 			}
 		})},
 	{Name: "conv1d's gradient of bias is that of one position", In: "conv1d", Kind: Broadcast, Minimal: Minimal{1, 2},
-		Op: gradOf("bias", func(g *op.Grad, d op.Value) op.Value {
+		Op: gradOf(arg.Bias, func(g *op.Grad, d op.Value) op.Value {
 			s := g.G().Shape()
 			return g.Div(d, max(s[len(s)-1], 1))
 		})},
-	{Name: "conv3d takes the stride of the depth for the width", In: "conv3d", Kind: Axis, Op: seen("stride", turnedRound("stride")), Minimal: Minimal{1, 2}},
-	{Name: "the gradient of a convolution ignores dilation", In: "conv.image", Kind: Gradient, Op: seenForward("dilation", onesFor("dilation")), Minimal: Minimal{1, 3}},
-	{Name: "the gradient of a convolution's weight ignores stride", In: "conv.weight", Kind: Gradient, Op: seenForward("stride", onesFor("stride")), Minimal: Minimal{1, 3}},
+	{Name: "conv3d takes the stride of the depth for the width", In: "conv3d", Kind: Axis, Op: seen(arg.Stride, turnedRound(arg.Stride)), Minimal: Minimal{1, 2}},
+	{Name: "the gradient of a convolution ignores dilation", In: "conv.image", Kind: Gradient, Op: seenForward(arg.Dilation, onesFor(arg.Dilation)), Minimal: Minimal{1, 3}},
+	{Name: "the gradient of a convolution's weight ignores stride", In: "conv.weight", Kind: Gradient, Op: seenForward(arg.Stride, onesFor(arg.Stride)), Minimal: Minimal{1, 3}},
 	{Name: "conv_transpose2d ignores output_padding", In: "conv_transpose2d", Kind: Geometry, Minimal: Minimal{1, 1},
-		Op: fixed("output_padding", []int{0, 0})},
-	{Name: "conv_transpose1d pads one less", In: "conv_transpose1d", Kind: Geometry, Op: seen("padding", shorter("padding")), Minimal: Minimal{1, 3}},
-	{Name: "conv_transpose3d ignores dilation", In: "conv_transpose3d", Kind: Geometry, Op: seen("dilation", onesFor("dilation")), Minimal: Minimal{1, 2}},
-	{Name: "max_pool2d ignores ceil_mode", In: "max_pool2d", Kind: Geometry, Op: fixed("ceil_mode", false), Minimal: Minimal{1, 6}},
+		Op: fixed(arg.OutputPadding, []int{0, 0})},
+	{Name: "conv_transpose1d pads one less", In: "conv_transpose1d", Kind: Geometry, Op: seen(arg.Padding, shorter(arg.Padding)), Minimal: Minimal{1, 3}},
+	{Name: "conv_transpose3d ignores dilation", In: "conv_transpose3d", Kind: Geometry, Op: seen(arg.Dilation, onesFor(arg.Dilation)), Minimal: Minimal{1, 2}},
+	{Name: "max_pool2d ignores ceil_mode", In: "max_pool2d", Kind: Geometry, Op: fixed(arg.CeilMode, false), Minimal: Minimal{1, 6}},
 	{Name: "max_pool2d pads with zeros", In: "max_pool2d", Kind: Geometry, Minimal: Minimal{1, 1},
 		Op: elements(func(c *op.Run, i int, v complex128) complex128 {
-			s, pad := c.Out[0].Shape(), c.Ints("padding")
+			s, pad := c.Out[0].Shape(), c.Ints(arg.Padding)
 			width, height := s[len(s)-1], s[len(s)-2]
 			if pad[1] > 0 && i%width == 0 || pad[0] > 0 && i/width%height == 0 {
 				return complex(max(real(v), 0), 0)
 			}
 			return v
 		})},
-	{Name: "max_pool2d's gradient ignores dilation", In: "max_pool2d", Kind: Gradient, Op: seenBackward("dilation", onesFor("dilation")), Minimal: Minimal{1, 6}},
+	{Name: "max_pool2d's gradient ignores dilation", In: "max_pool2d", Kind: Gradient, Op: seenBackward(arg.Dilation, onesFor(arg.Dilation)), Minimal: Minimal{1, 6}},
 	{Name: "max_pool1d makes its stride 1 by default", In: "max_pool1d", Kind: Geometry, Minimal: Minimal{1, 3},
-		Op: seen("stride", func(a op.Args) any {
-			if a.Has("stride") {
-				return a.Any("stride")
+		Op: seen(arg.Stride, func(a op.Args) any {
+			if a.Has(arg.Stride) {
+				return a.Any(arg.Stride)
 			}
 			return []int{1}
 		})},
@@ -85,18 +86,18 @@ var windowMutants = []Mutant{
 			if len(c.Out) < 2 {
 				return
 			}
-			s := c.Tensor("input").Shape()
+			s := c.Tensor(arg.Input).Shape()
 			for i := range c.Out[1].Len() {
 				c.Out[1].SetInt(i, c.Out[1].Int(i)%int64(s[len(s)-1]))
 			}
 		})},
-	{Name: "avg_pool2d ignores count_include_pad", In: "avg_pool2d", Kind: Geometry, Op: fixed("count_include_pad", true), Minimal: Minimal{1, 1}},
-	{Name: "avg_pool2d ignores divisor_override", In: "avg_pool2d", Kind: Attribute, Op: fixed("divisor_override", nil), Minimal: Minimal{1, 1}},
-	{Name: "avg_pool1d ignores ceil_mode", In: "avg_pool1d", Kind: Geometry, Op: fixed("ceil_mode", false), Minimal: Minimal{1, 3}},
-	{Name: "the gradient of avg_pool counts the padding", In: "avg_pool.spread", Kind: Gradient, Op: seenForward("count_include_pad", func(op.Args) any { return true }), Minimal: Minimal{1, 1}},
+	{Name: "avg_pool2d ignores count_include_pad", In: "avg_pool2d", Kind: Geometry, Op: fixed(arg.CountIncludePad, true), Minimal: Minimal{1, 1}},
+	{Name: "avg_pool2d ignores divisor_override", In: "avg_pool2d", Kind: Attribute, Op: fixed(arg.DivisorOverride, nil), Minimal: Minimal{1, 1}},
+	{Name: "avg_pool1d ignores ceil_mode", In: "avg_pool1d", Kind: Geometry, Op: fixed(arg.CeilMode, false), Minimal: Minimal{1, 3}},
+	{Name: "the gradient of avg_pool counts the padding", In: "avg_pool.spread", Kind: Gradient, Op: seenForward(arg.CountIncludePad, func(op.Args) any { return true }), Minimal: Minimal{1, 1}},
 	{Name: "adaptive_avg_pool1d divides by its largest window", In: "adaptive_avg_pool1d", Kind: Geometry, Minimal: Minimal{1, 3},
 		Op: elements(func(c *op.Run, i int, v complex128) complex128 {
-			x, y := c.Tensor("input").Shape(), c.Out[0].Shape()
+			x, y := c.Tensor(arg.Input).Shape(), c.Out[0].Shape()
 			n, m := x[len(x)-1], y[len(y)-1]
 			size := func(o int) int { return ((o+1)*n+m-1)/m - o*n/m }
 			most := 1
@@ -106,8 +107,8 @@ var windowMutants = []Mutant{
 			return v * complex(float64(size(i%m))/float64(most), 0)
 		})},
 	{Name: "adaptive_max_pool2d takes None for 1", In: "adaptive_max_pool2d", Kind: Attribute, Minimal: Minimal{1, 2},
-		Op: seen("output_size", func(a op.Args) any {
-			size := slices.Clone(a.Ints("output_size"))
+		Op: seen(arg.OutputSize, func(a op.Args) any {
+			size := slices.Clone(a.Ints(arg.OutputSize))
 			for i, n := range size {
 				if n == op.NoInt {
 					size[i] = 1
@@ -115,29 +116,29 @@ var windowMutants = []Mutant{
 			}
 			return size
 		})},
-	{Name: "max_unpool2d ignores output_size", In: "max_unpool2d", Kind: Attribute, Op: fixed("output_size", nil), Minimal: Minimal{1, 1}},
-	{Name: "lp_pool2d ignores norm_type", In: "lp_pool2d", Kind: Attribute, Op: fixed("norm_type", 2.0), Minimal: Minimal{1, 2}},
-	{Name: "unfold ignores dilation", In: "im2col", Kind: Geometry, Op: seen("dilation", onesFor("dilation")), Minimal: Minimal{1, 9}},
-	{Name: "fold takes the stride of the height for the width", In: "col2im", Kind: Axis, Op: seen("stride", turnedRound("stride")), Minimal: Minimal{1, 4}},
+	{Name: "max_unpool2d ignores output_size", In: "max_unpool2d", Kind: Attribute, Op: fixed(arg.OutputSize, nil), Minimal: Minimal{1, 1}},
+	{Name: "lp_pool2d ignores norm_type", In: "lp_pool2d", Kind: Attribute, Op: fixed(arg.NormType, 2.0), Minimal: Minimal{1, 2}},
+	{Name: "unfold ignores dilation", In: "im2col", Kind: Geometry, Op: seen(arg.Dilation, onesFor(arg.Dilation)), Minimal: Minimal{1, 9}},
+	{Name: "fold takes the stride of the height for the width", In: "col2im", Kind: Axis, Op: seen(arg.Stride, turnedRound(arg.Stride)), Minimal: Minimal{1, 4}},
 	{Name: "interpolate ignores align_corners", In: "interpolate", Kind: Geometry, Minimal: Minimal{1, 2},
-		Op: seen("align_corners", func(a op.Args) any {
-			if a.Has("align_corners") {
+		Op: seen(arg.AlignCorners, func(a op.Args) any {
+			if a.Has(arg.AlignCorners) {
 				return false
 			}
 			return nil
 		})},
 	{Name: "interpolate rounds nearest positions as nearest-exact does", In: "interpolate", Kind: Rounding, Minimal: Minimal{1, 2},
-		Op: seenForward("mode", func(a op.Args) any {
-			if m := a.Str("mode"); m != "nearest" {
+		Op: seenForward(arg.Mode, func(a op.Args) any {
+			if m := a.Str(arg.Mode); m != "nearest" {
 				return m
 			}
 			return "nearest-exact"
 		})},
-	{Name: "the gradient of interpolate ignores align_corners", In: "resample.spread", Kind: Gradient, Op: seenForward("align_corners", func(op.Args) any { return false }), Minimal: Minimal{1, 2}},
-	{Name: "grid_sample ignores padding_mode", In: "grid_sample", Kind: Attribute, Op: fixed("padding_mode", "zeros"), Minimal: Minimal{1, 2}},
+	{Name: "the gradient of interpolate ignores align_corners", In: "resample.spread", Kind: Gradient, Op: seenForward(arg.AlignCorners, func(op.Args) any { return false }), Minimal: Minimal{1, 2}},
+	{Name: "grid_sample ignores padding_mode", In: "grid_sample", Kind: Attribute, Op: fixed(arg.PaddingMode, "zeros"), Minimal: Minimal{1, 2}},
 	{Name: "grid_sample takes y for x", In: "grid_sample", Kind: Axis, Minimal: Minimal{1, 2},
-		Op: inputs("grid", func(_ *op.Run, t *tensor.Tensor) {
+		Op: inputs(arg.Grid, func(_ *op.Run, t *tensor.Tensor) {
 			reordered(t, t.Dim()-1, func(i, n int) int { return n - 1 - i })
 		})},
-	{Name: "affine_grid ignores align_corners", In: "affine_grid", Kind: Geometry, Op: fixed("align_corners", false), Minimal: Minimal{1, 6}},
+	{Name: "affine_grid ignores align_corners", In: "affine_grid", Kind: Geometry, Op: fixed(arg.AlignCorners, false), Minimal: Minimal{1, 6}},
 }

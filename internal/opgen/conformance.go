@@ -154,7 +154,7 @@ func sampled(d opcase.Drawer, target string, dt tensor.DType, key uint64) (row, 
 	own, first := d.Def.Called(target), d.Def.Sigs()[0]
 	for at, v := range d.Def.Sample(&op.Sampler{Source: choice.New(key), DType: dt}) {
 		if kw, ok := v.(op.Kwarg); ok {
-			at, v = first.Index(kw.Name), kw.Value
+			at, v = first.Index(op.AnyArg(kw.Name)), kw.Value
 		}
 		if at < 0 || at >= len(own.Params) {
 			return row{}, false
@@ -465,7 +465,7 @@ func (e *entry) argument(name string) string {
 		b.WriteString(", gen_policy='gen_tensor_list_diff_shape'")
 	}
 	fmt.Fprintf(&b, ", dtype=[%s]", strings.Join(numpyNames(dtypes), ", "))
-	if !e.plain && own.IsDifferentiable() && !e.Def.Traits.Has(op.NoGrad) && !slices.Contains(e.Def.Fixed, name) {
+	if !e.plain && own.IsDifferentiable() && !e.Def.Traits.Has(op.NoGrad) && !e.Def.IsFixed(name) {
 		b.WriteString(", requires_grad=[True]")
 	}
 	return b.String() + ")"

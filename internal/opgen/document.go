@@ -143,7 +143,11 @@ func differentiable(d *op.Def) string {
 	case d.Traits.Has(op.NoGrad):
 		return "none"
 	case len(d.Fixed) > 0:
-		return "yes, not of " + codes(d.Fixed)
+		var names []string
+		for _, p := range d.Fixed {
+			names = append(names, p.Name())
+		}
+		return "yes, not of " + codes(names)
 	}
 	return "yes"
 }

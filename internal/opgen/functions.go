@@ -101,7 +101,7 @@ func newFunction(d *op.Def) *function {
 // meet notes the parameter's type in a signature. One that a signature lacks
 // or has a default for may be left out.
 func (p *param) meet(s *op.Sig) {
-	i := s.Index(p.name)
+	i := s.Index(op.AnyArg(p.name))
 	if i < 0 {
 		p.optional = true
 		return

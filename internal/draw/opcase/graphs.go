@@ -178,8 +178,8 @@ func (c *call) domains() map[string]op.Domain {
 	of := map[string]op.Domain{}
 	own, main := c.def.Called(c.target), c.def.Sigs()[0]
 	for i, v := range c.arguments() {
-		if at := own.Index(c.params[i]); at >= 0 {
-			program.Refs(v, func(r program.Ref) { of[string(r)] = c.def.Domains[main.Params[at].Name] })
+		if at := own.Index(op.AnyArg(c.params[i])); at >= 0 {
+			program.Refs(v, func(r program.Ref) { of[string(r)] = c.def.Domains[op.TensorArg(main.Params[at].Name)] })
 		}
 	}
 	return of

@@ -190,7 +190,7 @@ func (c *call) rename() {
 		c.pos, c.params = c.pos[:n], slices.Delete(c.params, n, len(c.pos))
 	}
 	for i, p := range c.params {
-		if at := c.def.Sigs()[0].Index(p); at >= 0 {
+		if at := c.def.Sigs()[0].Index(op.AnyArg(p)); at >= 0 {
 			c.params[i] = own.Params[at].Name
 		}
 	}
@@ -234,7 +234,7 @@ func (c *call) argument(v any, param string) any {
 		c.Inputs = append(c.Inputs, program.Input{
 			Name: name, DType: v.DType(), Shape: v.Shape(),
 			Fill:         program.Fill{Dist: program.Literal, Data: v.Contiguous()},
-			RequiresGrad: v.DType().IsDifferentiable() && !c.def.Traits.Has(op.NoGrad) && !slices.Contains(c.def.Fixed, param),
+			RequiresGrad: v.DType().IsDifferentiable() && !c.def.Traits.Has(op.NoGrad) && !c.def.IsFixed(param),
 		})
 		return program.Ref(name)
 	case []any:

@@ -25,11 +25,11 @@ var aliases = map[string]string{"axis": "dim", "keepdims": "keepdim", "x": "inpu
 
 // paramIndex returns the parameter of a keyword, or -1.
 func paramIndex(s *op.Sig, name string) int {
-	if i := s.Index(name); i >= 0 {
+	if i := s.Index(op.AnyArg(name)); i >= 0 {
 		return i
 	}
 	if alias, ok := aliases[name]; ok {
-		return s.Index(alias)
+		return s.Index(op.AnyArg(alias))
 	}
 	return -1
 }

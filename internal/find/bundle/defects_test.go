@@ -271,7 +271,7 @@ m = torch.nn.Linear(3, 2)
 y = m(x)
 y.backward(uniform(0.5, 1.0, key=9))
 `, func(defs map[string]*op.Def) {
-		mutants.RewriteArgs(defs["sgd.update"], func(a op.Args) op.Args { return mutants.With(a, "lr", op.ScalarOf(0.25)) })
+		mutants.RewriteArgs(defs["sgd.update"], func(a op.Args) op.Args { return mutants.With(a, op.AnyArg("lr"), op.ScalarOf(0.25)) })
 	}, verdict.Misaligned, "step"},
 	{"requires_grad", `
 x = tensor((2,), torch.float32, [1.0, 2.0], requires_grad=True)

@@ -78,7 +78,7 @@ func first(f func(v complex128) complex128) func(c *op.Run) {
 func plus1(v complex128) complex128 { return v + 1 }
 
 // zeroGrad makes an operator's gradient that of the cotangent times two.
-func doubled(id, input string) func(map[string]*op.Def) {
+func doubled(id string, input op.TensorArg) func(map[string]*op.Def) {
 	return func(defs map[string]*op.Def) {
 		defs[id].Grad = func(g *op.Grad) {
 			g.To(input, func() op.Value { return g.Mul(g.G(), 2) })

@@ -41,11 +41,11 @@ func (c *applied) apart() bool {
 
 // side returns the elements of an argument, a tensor or a number, in a shape,
 // and the bounds of their errors.
-func (c *applied) side(name string, shape []int) (at func(i int) complex128, err func(i int) float64, ok bool) {
+func (c *applied) side(name op.TensorArg, shape []int) (at func(i int) complex128, err func(i int) float64, ok bool) {
 	exact := func(int) float64 { return 0 }
 	v := c.call.Args.Value(name)
 	if v == nil {
-		number := c.call.Args.Scalar(name).Complex()
+		number := c.call.Args.Any(name).(op.Scalar).Complex()
 		return func(int) complex128 { return number }, exact, true
 	}
 	x, failed := tensorOf(v).Expand(shape...)

@@ -34,8 +34,8 @@ func (c *applied) stated() []*state {
 	r := &op.Rounding{
 		Args:     c.call.Args.MapValues(func(v op.Value) op.Value { return tensorOf(v) }),
 		Unit:     c.unit,
-		Error:    func(arg string) *tensor.Tensor { return c.of(c.call.Args.Value(arg)).err },
-		Integral: func(arg string) bool { st := c.of(c.call.Args.Value(arg)); return st.integral && st.err == nil },
+		Error:    func(p op.TensorArg) *tensor.Tensor { return c.of(c.call.Args.Value(p)).err },
+		Integral: func(p op.TensorArg) bool { st := c.of(c.call.Args.Value(p)); return st.integral && st.err == nil },
 		Sum:      c.sumRoundings,
 		ULP:      func(limit float64) float64 { return max(1, c.limit(limit)) },
 	}

@@ -178,7 +178,7 @@ func (c *applied) magnitude(of func(op.Value) *tensor.Tensor) ([]*tensor.Tensor,
 func shared(def *op.Def, a op.Args) []op.Kwarg {
 	var kwargs []op.Kwarg
 	for i, p := range a.Sig.Params {
-		if v := a.Vals[i]; v != nil && def.Sigs()[0].Index(p.Name) >= 0 {
+		if v := a.Vals[i]; v != nil && def.Sigs()[0].Index(op.AnyArg(p.Name)) >= 0 {
 			kwargs = append(kwargs, op.Kw(p.Name, v))
 		}
 	}

@@ -57,12 +57,12 @@ func after(f func(out *tensor.Tensor)) func(func(*op.Run) error, *op.Run) error 
 }
 
 // without computes on arguments of which one holds zeros along its first row.
-func without(arg string) func(func(*op.Run) error, *op.Run) error {
+func without(name op.TensorArg) func(func(*op.Run) error, *op.Run) error {
 	return func(original func(*op.Run) error, c *op.Run) error {
-		x := c.Tensor(arg).Clone()
+		x := c.Tensor(name).Clone()
 		x.Set(0, 0)
 		args := op.Args{Sig: c.Sig, Vals: slices.Clone(c.Vals)}
-		args.Vals[c.Sig.Index(arg)] = x
+		args.Vals[c.Sig.Index(name)] = x
 		return original(&op.Run{Args: args, Out: c.Out, Scratch: c.Scratch})
 	}
 }
