@@ -12,10 +12,7 @@ import (
 // has run run the program, or one that ends in a view of the tensor, or both;
 // an outcome other than OK is to be an error of run.
 func Observe(p *program.Program, ref program.Ref, run func(*Job) (*Outcome, error)) (Value, error) {
-	job := &Job{Program: p}
-	for i := range p.Inputs {
-		job.Inputs = append(job.Inputs, p.Inputs[i].Materialize())
-	}
+	job := NewJob(p)
 	input := slices.IndexFunc(p.Inputs, func(in program.Input) bool { return in.Name == string(ref) })
 	call := slices.IndexFunc(p.Calls, func(c program.Call) bool { return c.Result == string(ref) })
 	changed := p.ChangesAfter(call)

@@ -92,7 +92,7 @@ func rejects(t *testing.T, drawer opcase.Drawer, dt tensor.DType) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := run.Run(context.Background(), job(p))
+		out, err := run.Run(context.Background(), backend.NewJob(p))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,14 +100,6 @@ func rejects(t *testing.T, drawer opcase.Drawer, dt tensor.DType) {
 			t.Errorf("%s: %s\n%s", out.Status, out.Message, p)
 		}
 	}
-}
-
-func job(p *program.Program) *backend.Job {
-	j := &backend.Job{Program: p}
-	for i := range p.Inputs {
-		j.Inputs = append(j.Inputs, p.Inputs[i].Materialize())
-	}
-	return j
 }
 
 // exact compares sampled calls with the literal's Exact, in float64 and

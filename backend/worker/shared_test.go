@@ -42,10 +42,7 @@ func TestRunShared(t *testing.T) {
 		var shared, plain []*backend.Job
 		for _, b := range batch {
 			shared = append(shared, &backend.Job{Program: &b.p})
-			job := &backend.Job{Program: &b.p}
-			for i := range b.p.Inputs {
-				job.Inputs = append(job.Inputs, b.p.Inputs[i].Materialize())
-			}
+			job := backend.NewJob(&b.p)
 			plain = append(plain, job)
 		}
 		got, err := w.RunShared(t.Context(), shared)

@@ -197,7 +197,7 @@ func conformanceCase(r *store.Result) report.ConformanceCase {
 	dtype, _, _ := strings.Cut(r.DTypes, " ")
 	return report.ConformanceCase{
 		Case: caseName(r.Case, r.Variant), Function: r.Function, DType: cmp.Or(dtype, "none"), Word: verdict.Word(r.Word), Reason: r.Reason,
-		Recorded: r.Outcome != store.Unrecorded, Lenient: r.Lenient,
+		Recorded: r.Outcome != report.Unrecorded, Lenient: r.Lenient,
 	}
 }
 

@@ -167,10 +167,7 @@ func (l *conformList) ask(ctx context.Context, functions []*listed) error {
 		if f.smallest == nil {
 			continue
 		}
-		job := &backend.Job{Program: f.smallest}
-		for i := range f.smallest.Inputs {
-			job.Inputs = append(job.Inputs, f.smallest.Inputs[i].Materialize())
-		}
+		job := backend.NewJob(f.smallest)
 		o, err := cand.Run(ctx, job)
 		if err != nil {
 			return harness(err)

@@ -264,7 +264,7 @@ func (r *conformRun) result(rec *baseline.Record) store.Result {
 	v := rec.Verdict
 	out := store.Result{
 		Case: rec.Entry.Name, Variant: rec.Variant, Position: rec.Index, Function: rec.Entry.Function,
-		DTypes: strings.Join(r.modes.dtypes(rec.Entry), " "), Outcome: store.Outcome(one.Outcome()), Word: string(one.Word), Reason: v.Reason, Lenient: one.Lenient,
+		DTypes: strings.Join(r.modes.dtypes(rec.Entry), " "), Outcome: one.Outcome(), Word: string(one.Word), Reason: v.Reason, Lenient: one.Lenient,
 		Compared: v.Compared, Drawn: v.Drawn, Worst: math.NaN(), Elapsed: rec.Elapsed,
 	}
 	if v.WorstAt != nil {

@@ -13,7 +13,6 @@ import (
 	"plumb/nn"
 	"plumb/ops"
 	"plumb/program"
-	"plumb/tensor"
 )
 
 func newGraph() *cobra.Command {
@@ -95,7 +94,7 @@ func (g *graphShow) program(cmd *cobra.Command, id string) (*program.Program, er
 
 func (g *graphShow) show(ctx context.Context, p *program.Program) error {
 	b := native.New(ops.Table(), nn.Modules()).Graph(graph.Options{})
-	code, err := b.Trace(ctx, jobOf(p))
+	code, err := b.Trace(ctx, backend.NewJob(p))
 	if err != nil {
 		return err
 	}
@@ -110,21 +109,13 @@ func (g *graphShow) show(ctx context.Context, p *program.Program) error {
 	return err
 }
 
-func jobOf(p *program.Program) *backend.Job {
-	j := &backend.Job{Program: p, Inputs: make([]*tensor.Tensor, len(p.Inputs))}
-	for i := range p.Inputs {
-		j.Inputs[i] = p.Inputs[i].Materialize()
-	}
-	return j
-}
-
 // nativeObserver tells a test that asks for values while it is drawn those of
 // Plumb's own operators.
 type nativeObserver struct{}
 
 // Observe runs the program and returns the value of a name.
 func (nativeObserver) Observe(p *program.Program, ref program.Ref) (backend.Value, error) {
-	out, err := native.New(ops.Table(), nn.Modules()).Run(context.Background(), jobOf(p))
+	out, err := native.New(ops.Table(), nn.Modules()).Run(context.Background(), backend.NewJob(p))
 	if err != nil {
 		return backend.Value{}, err
 	}

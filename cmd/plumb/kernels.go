@@ -284,10 +284,7 @@ func (b *kernelBench) part(ctx context.Context, threads int, ours, theirs backen
 // time returns the median microseconds of one call on either side. The sides
 // take turns, so that whatever else the machine does disturbs both.
 func (b *kernelBench) time(ctx context.Context, ours, theirs backend.Backend, c *kernelCase) (native, torch float64, err error) {
-	job := &backend.Job{Program: c.program()}
-	for i := range job.Program.Inputs {
-		job.Inputs = append(job.Inputs, job.Program.Inputs[i].Materialize())
-	}
+	job := backend.NewJob(c.program())
 	var times [2][]float64
 	for range b.count + 1 {
 		for i, side := range []backend.Backend{ours, theirs} {

@@ -15,6 +15,7 @@ import (
 	"plumb/backend"
 	"plumb/internal/campaign"
 	"plumb/internal/campaign/coverage"
+	"plumb/internal/campaign/drive"
 	"plumb/internal/draw/choice"
 	"plumb/internal/draw/opcase"
 	"plumb/internal/gradcheck"
@@ -296,14 +297,14 @@ func firstSentence(text string) string {
 func (c *covering) finish(ctx context.Context) error {
 	check := func(d *op.Def) []secondOrder { return secondOrders(d, c.cases.seed) }
 	i := 0
-	for cells := range inOrder(ctx, c.subjects.jobs, c.defs, check) {
+	err := drive.Each(ctx, c.subjects.jobs, c.defs, check, func(cells []secondOrder) {
 		for _, s := range cells {
 			c.matrix.Set(c.matrix.Ops[i], coverage.Second, s.dtype.String(), string(s.layout), s.state, s.reason)
 		}
 		i++
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
+	})
+	if err != nil {
+		return err
 	}
 	return whole(c.out, func(w io.Writer) error { return c.matrix.WriteFile(c.out, w) })
 }

@@ -8,10 +8,10 @@ import (
 	"io"
 	"runtime"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
+	"plumb/internal/campaign/drive"
 	"plumb/internal/gradcheck"
 	"plumb/internal/judge/compare"
 	"plumb/op"
@@ -70,10 +70,8 @@ func (g *gradientCheck) run(ctx context.Context, table *op.Table, patterns []str
 	c := drawing{given: g.given}
 	c.settle(nil)
 	options := gradcheck.Options{Seed: c.seed, Calls: g.calls}
-	for report := range inOrder(ctx, g.jobs, defs, func(d *op.Def) *gradcheck.Report { return gradcheck.Check(table, d, options) }) {
-		g.log.add(report)
-	}
-	if ctx.Err() != nil {
+	check := func(d *op.Def) *gradcheck.Report { return gradcheck.Check(table, d, options) }
+	if err := drive.Each(ctx, g.jobs, defs, check, g.log.add); err != nil {
 		return errInterrupted
 	}
 	g.log.summary(c.seed)
@@ -84,49 +82,6 @@ func (g *gradientCheck) run(ctx context.Context, table *op.Table, patterns []str
 		return usage(errors.New("no gradient was checked"))
 	}
 	return nil
-}
-
-// inOrder yields f of every item, in their order, computed by some goroutines
-// at a time, until the context ends.
-func inOrder[A, B any](ctx context.Context, jobs int, items []A, f func(A) B) func(yield func(B) bool) {
-	return func(yield func(B) bool) {
-		results := make([]chan B, len(items))
-		for i := range results {
-			results[i] = make(chan B, 1)
-		}
-		next := make(chan int)
-		var lanes sync.WaitGroup
-		defer lanes.Wait()
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		lanes.Go(func() {
-			defer close(next)
-			for i := range items {
-				select {
-				case next <- i:
-				case <-ctx.Done():
-					return
-				}
-			}
-		})
-		for range jobs {
-			lanes.Go(func() {
-				for i := range next {
-					results[i] <- f(items[i])
-				}
-			})
-		}
-		for _, result := range results {
-			select {
-			case v := <-result:
-				if !yield(v) {
-					return
-				}
-			case <-ctx.Done():
-				return
-			}
-		}
-	}
 }
 
 // gradientLog prints the reports and counts them.

@@ -124,7 +124,7 @@ func told(t *testing.T, reference string, f *finding.Finding) {
 	}
 	m := f.Result.Record
 	b, err := bundle.Write(t.TempDir()+"/b", &bundle.Finding{
-		Program: m.Program, Verdict: m.Verdict, Job: jobOf(m.Program), Expected: m.Reference, Got: m.Outcome, Modes: f.Modes(),
+		Program: m.Program, Verdict: m.Verdict, Job: backend.NewJob(m.Program), Expected: m.Reference, Got: m.Outcome, Modes: f.Modes(),
 		Reference: bundle.Side{Spec: reference, Info: backend.Info{Name: "torch"}}, Candidate: bundle.Side{Spec: "native:graph", Info: backend.Info{Name: "native", Mode: "graph"}},
 	})
 	if err != nil {

@@ -299,10 +299,7 @@ func (f *reproFlags) before(ctx context.Context, candidate backend.Backend) erro
 		return usage(err)
 	}
 	for _, p := range programs {
-		job := &backend.Job{Program: p}
-		for i := range p.Inputs {
-			job.Inputs = append(job.Inputs, p.Inputs[i].Materialize())
-		}
+		job := backend.NewJob(p)
 		if _, err := candidate.Run(ctx, job); err != nil {
 			return unable(fmt.Errorf("--after: %w", err))
 		}

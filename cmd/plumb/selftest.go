@@ -17,6 +17,7 @@ import (
 	"plumb/backend/native"
 	"plumb/backend/open"
 	"plumb/internal/campaign"
+	"plumb/internal/campaign/drive"
 	"plumb/internal/find/bundle"
 	"plumb/internal/find/shrink"
 	"plumb/internal/judge"
@@ -139,7 +140,13 @@ func (s *selftest) run(ctx context.Context) error {
 	if err := campaign.Run(ctx, *s.cfg); err != nil {
 		return harness(err)
 	}
-	s.each(s.found(), func(m *mutantRun) { m.err = cmp.Or(m.err, s.minimise(ctx, m), s.prove(ctx, m)) })
+	settle := func(m *mutantRun) error {
+		m.err = cmp.Or(m.err, s.minimise(ctx, m), s.prove(ctx, m))
+		return m.err
+	}
+	if err := drive.Each(ctx, s.subjects.jobs, s.found(), settle, nil); err != nil {
+		return harness(err)
+	}
 	return s.report(time.Since(start))
 }
 
@@ -208,32 +215,15 @@ func (s *selftest) endTest(ctx context.Context, e *verdict.End) {
 		}
 	}
 	at := slices.IndexFunc(s.cfg.Tests, func(t campaign.Test) bool { return t.Name == e.Test })
-	s.each(waiting, func(m *mutantRun) {
+	_ = drive.Each(ctx, s.subjects.jobs, waiting, func(m *mutantRun) error { // the run around it ends with the context too
 		for i, r := range records {
 			if touched[i][m.In] && m.found == nil && m.err == nil && ctx.Err() == nil {
 				m.test = s.cfg.Tests[at]
 				m.err = s.try(ctx, m, r)
 			}
 		}
-	})
-}
-
-// each calls f for every one of ms, several at a time.
-func (s *selftest) each(ms []*mutantRun, f func(m *mutantRun)) {
-	next := make(chan *mutantRun)
-	var lanes sync.WaitGroup
-	for range s.subjects.jobs {
-		lanes.Go(func() {
-			for m := range next {
-				f(m)
-			}
-		})
-	}
-	for _, m := range ms {
-		next <- m
-	}
-	close(next)
-	lanes.Wait()
+		return m.err
+	}, nil)
 }
 
 // try runs a mutant on a case. What differs from the true table in no bit need
@@ -241,10 +231,7 @@ func (s *selftest) each(ms []*mutantRun, f func(m *mutantRun)) {
 func (s *selftest) try(ctx context.Context, m *mutantRun, r *verdict.Record) error {
 	start := time.Now()
 	defer func() { m.elapsed += time.Since(start) }()
-	job := &backend.Job{Program: r.Program, State: r.Reference.Initial}
-	for i := range r.Program.Inputs {
-		job.Inputs = append(job.Inputs, r.Program.Inputs[i].Materialize())
-	}
+	job := campaign.Job(r.Program, r.Reference)
 	m.runs++
 	out, err := m.backend.Run(ctx, job)
 	if err != nil || sameOutcome(out, r.Outcome) {

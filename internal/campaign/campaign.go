@@ -207,23 +207,15 @@ func (l *lane) draw(b *batch) {
 		if c.err != nil {
 			continue
 		}
-		c.job = newJob(c.program)
+		c.job = backend.NewJob(c.program)
 	}
 }
 
 // Job returns what a candidate is asked to run: the program on its inputs, from
 // the state that the reference reported.
 func Job(p *program.Program, ref *backend.Outcome) *backend.Job {
-	job := newJob(p)
+	job := backend.NewJob(p)
 	job.State = ref.Initial
-	return job
-}
-
-func newJob(p *program.Program) *backend.Job {
-	job := &backend.Job{Program: p}
-	for i := range p.Inputs {
-		job.Inputs = append(job.Inputs, p.Inputs[i].Materialize())
-	}
 	return job
 }
 

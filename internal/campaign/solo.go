@@ -63,7 +63,7 @@ func (s *Solo) judge(ctx context.Context, candidate string, p *program.Program, 
 	if err != nil {
 		return nil, err
 	}
-	job := newJob(p)
+	job := backend.NewJob(p)
 	ref, err := s.one(ctx, s.lane.ref, job)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (s *Solo) Infos(candidate, mode string) (reference, judged backend.Info) {
 // for the same one, and judges the second outcome against the first as a
 // candidate's: whether the reference stands still.
 func (s *Solo) Again(ctx context.Context, p *program.Program, other backend.Backend) (*verdict.Verdict, error) {
-	job := newJob(p)
+	job := backend.NewJob(p)
 	first, err := s.one(ctx, s.lane.ref, job)
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func Try(ctx context.Context, open Opener, programs []*program.Program) (outcome
 	defer func() { err = errors.Join(err, b.Close()) }()
 	jobs := make([]*backend.Job, len(programs))
 	for i, p := range programs {
-		jobs[i] = newJob(p)
+		jobs[i] = backend.NewJob(p)
 	}
 	return backend.RunBatch(ctx, b, jobs)
 }

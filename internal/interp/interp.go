@@ -76,11 +76,14 @@ type observer interface {
 // Calls counts the calls that are done.
 func (r *Run) Calls() int { return len(r.out.Values) }
 
-// Names returns a name of each tensor that has one.
+// Names returns the name of each tensor that has one, the first of several.
 func (r *Run) Names() map[op.Value]program.Ref {
 	names := map[op.Value]program.Ref{}
 	for name, v := range r.env {
-		if v.tensor != nil {
+		if v.tensor == nil {
+			continue
+		}
+		if other, ok := names[v.tensor]; !ok || name < other {
 			names[v.tensor] = name
 		}
 	}

@@ -39,6 +39,8 @@ type Config struct {
 	// NoExceptions counts an exception of one side only as a rejection, and
 	// SameException asks that what both sides raise has the same class.
 	NoExceptions, SameException bool
+	// Settled, where set, is all that Breach and EndAlike go by.
+	Settled *Settled
 }
 
 // Judge judges candidates by one reference. It may be used by several goroutines.
@@ -46,11 +48,12 @@ type Judge struct {
 	policy   verdict.Policy
 	oracle   OracleMode
 	rounding *rounding.Analysis // nil without a table
+	settled  *Settled
 }
 
 // New returns a judge.
 func New(c Config) *Judge {
-	j := &Judge{policy: verdict.Policy{
+	j := &Judge{settled: c.Settled, policy: verdict.Policy{
 		RTol: c.RTol, ATol: c.ATol, Default: c.Default, NoExceptions: c.NoExceptions, SameException: c.SameException,
 		Reference: c.Reference, Faults: reffaults.Faults,
 	}}

@@ -36,3 +36,14 @@ var dispatch = regexp.MustCompile(`^"\w+" not implemented for '\w+'$`)
 // OfDType reports whether an exception's message says that a function has
 // no kernel for a dtype, whatever the elements are.
 func OfDType(message string) bool { return dispatch.MatchString(message) }
+
+// Caught returns the class by which a caller would catch what a side raised.
+func Caught(o *backend.Outcome) string {
+	switch {
+	case o.Class == "NotImplementedError":
+		return "RuntimeError" // its subclass
+	case o.Class == "AttributeError" && strings.Contains(o.Message, "' object has no attribute '"):
+		return "TypeError" // what a function written in Python raises for an argument of a wrong type
+	}
+	return o.Class
+}

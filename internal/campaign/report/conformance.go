@@ -120,10 +120,11 @@ func (one *ConformanceCase) failed() bool {
 	return one.Recorded
 }
 
-// Outcome is the column of a row that a verdict is counted in.
+// Outcome is what became of a case, for counting: the column of its row.
 type Outcome string
 
-// The outcomes.
+// The outcomes. Passed are aligned, or differ by a known fault of the reference
+// alone; Unrecorded are cases with no recorded result.
 const (
 	Passed      Outcome = "passed"
 	Failed      Outcome = "failed"

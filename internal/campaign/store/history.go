@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
+	"plumb/internal/campaign/report"
 	"strconv"
 	"time"
 )
@@ -67,7 +68,7 @@ func (s *Store) Results(run int64, each func(*Result) error) error {
 		if err != nil {
 			return err
 		}
-		r.Outcome, r.Worst, r.Elapsed = Outcome(outcome), math.NaN(), time.Duration(us.Int64)*time.Microsecond
+		r.Outcome, r.Worst, r.Elapsed = report.Outcome(outcome), math.NaN(), time.Duration(us.Int64)*time.Microsecond
 		if worst.Valid {
 			r.Worst = worst.Float64
 		}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"plumb/internal/campaign/report"
 	"strings"
 	"sync"
 	"testing"
@@ -24,7 +25,7 @@ func exampleRun() *Run {
 	}
 }
 
-func result(i int, function string, o Outcome, word string) Result {
+func result(i int, function string, o report.Outcome, word string) Result {
 	return Result{Case: fmt.Sprintf("%s_%d", function, i), Position: i, Function: function, DTypes: "float32 int64", Outcome: o, Word: word, Compared: 2, Worst: 0.5, WorstAt: "grad x", Elapsed: 3 * time.Millisecond}
 }
 
@@ -75,8 +76,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a b?c%20#.db")
 	s := open2(t, path)
 	want := []Result{
-		result(0, "relu", Passed, "aligned"), result(1, "relu", Failed, "misaligned"), result(2, "nms", Unrecorded, "rejected"),
-		result(3, "conv", Unsupported, "unsupported"), result(4, "conv", Skipped, ""), result(10, "add", Passed, "known"),
+		result(0, "relu", report.Passed, "aligned"), result(1, "relu", report.Failed, "misaligned"), result(2, "nms", report.Unrecorded, "rejected"),
+		result(3, "conv", report.Unsupported, "unsupported"), result(4, "conv", report.Skipped, ""), result(10, "add", report.Passed, "known"),
 	}
 	want[1].Reason, want[1].Lenient, want[1].Worst = "wrong: \x00 <b> '; DROP TABLE runs", "passes", math.Inf(1)
 	want[4].Worst, want[4].Elapsed, want[4].Compared = math.NaN(), 0, 0
@@ -137,14 +138,14 @@ func TestRunsByName(t *testing.T) {
 // TestDiff compares two runs.
 func TestDiff(t *testing.T) {
 	s := open2(t, filepath.Join(t.TempDir(), "s.db"))
-	inPlace := result(0, "a", Passed, "known")
+	inPlace := result(0, "a", report.Passed, "known")
 	inPlace.Variant = "inplace"
 	write(t, s, exampleRun(), true,
-		result(0, "a", Passed, "aligned"), inPlace, result(1, "a", Failed, "misaligned"), result(2, "a", Failed, "misaligned"),
-		result(3, "a", Passed, "aligned"), result(4, "a", Unsupported, "unsupported"), result(5, "a", Passed, "aligned"), result(6, "a", Passed, "aligned"))
+		result(0, "a", report.Passed, "aligned"), inPlace, result(1, "a", report.Failed, "misaligned"), result(2, "a", report.Failed, "misaligned"),
+		result(3, "a", report.Passed, "aligned"), result(4, "a", report.Unsupported, "unsupported"), result(5, "a", report.Passed, "aligned"), result(6, "a", report.Passed, "aligned"))
 	write(t, s, exampleRun(), true,
-		result(0, "a", Passed, "aligned"), inPlace, result(1, "a", Passed, "aligned"), result(2, "a", Failed, "crash"),
-		result(3, "a", Failed, "timeout"), result(4, "a", Failed, "misaligned"), result(5, "a", Skipped, ""), result(7, "a", Passed, "aligned"), result(8, "a", Passed, "aligned"))
+		result(0, "a", report.Passed, "aligned"), inPlace, result(1, "a", report.Passed, "aligned"), result(2, "a", report.Failed, "crash"),
+		result(3, "a", report.Failed, "timeout"), result(4, "a", report.Failed, "misaligned"), result(5, "a", report.Skipped, ""), result(7, "a", report.Passed, "aligned"), result(8, "a", report.Passed, "aligned"))
 	got := collect(t, func(each func(*Change) error) error { return s.Diff(1, 2, each) })
 	want := []Change{
 		{Case: "a_3", Function: "a", Kind: NewlyFailing, Before: "aligned", After: "timeout"},
@@ -166,11 +167,11 @@ func TestDiff(t *testing.T) {
 // TestUnfinished: a run goes on only as the same one.
 func TestUnfinished(t *testing.T) {
 	s := open2(t, filepath.Join(t.TempDir(), "s.db"))
-	write(t, s, exampleRun(), true, result(0, "a", Passed, "aligned"))
+	write(t, s, exampleRun(), true, result(0, "a", report.Passed, "aligned"))
 	if r, err := s.Unfinished(exampleRun()); err != nil || r != nil {
 		t.Fatalf("%v, %v: the run is complete", r, err)
 	}
-	write(t, s, exampleRun(), false, result(0, "a", Passed, "aligned"), result(1, "b", Failed, "crash"))
+	write(t, s, exampleRun(), false, result(0, "a", report.Passed, "aligned"), result(1, "b", report.Failed, "crash"))
 	for name, change := range map[string]func(*Run){
 		"baseline": func(r *Run) { r.Baseline = "b1" }, "candidate": func(r *Run) { r.Candidate = "torch" },
 		"version": func(r *Run) { r.CandidateVersion = "2" }, "flags": func(r *Run) { r.Flags = "{}" }, "plumb": func(r *Run) { r.Plumb = "v2" },
@@ -190,7 +191,7 @@ func TestUnfinished(t *testing.T) {
 	if err != nil || len(replayed) != 2 {
 		t.Fatalf("%v, %v", replayed, err)
 	}
-	if err := w.Add(result(2, "b", Passed, "aligned")); err != nil {
+	if err := w.Add(result(2, "b", report.Passed, "aligned")); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(true); err != nil {
@@ -200,7 +201,7 @@ func TestUnfinished(t *testing.T) {
 	if err != nil || !r.Complete || r.Counts != (Counts{Functions: 2, Implemented: 2, Passed: 2, Failed: 1}) {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if err := w.Add(result(2, "b", Passed, "aligned")); err != nil {
+	if err := w.Add(result(2, "b", report.Passed, "aligned")); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(true); err == nil || !strings.Contains(err.Error(), "s.db: write results:") {
@@ -220,7 +221,7 @@ func TestCasesAreWhole(t *testing.T) {
 	}
 	seen := 0
 	for i := range 3*batchResults + 7 {
-		r := result((i+1)/2, "f", Passed, "aligned") // the first case has one variant
+		r := result((i+1)/2, "f", report.Passed, "aligned") // the first case has one variant
 		r.Variant = []string{"", "inplace"}[(i+1)%2]
 		if err := w.Add(r); err != nil {
 			t.Fatal(err)
@@ -251,7 +252,7 @@ func TestTwoWriters(t *testing.T) {
 			for range 3 {
 				w, err := s.Begin(exampleRun())
 				for i := 0; err == nil && i < 300; i++ {
-					err = w.Add(result(i, "f", Passed, "aligned"))
+					err = w.Add(result(i, "f", report.Passed, "aligned"))
 				}
 				if err == nil {
 					err = w.Close(true)
@@ -273,7 +274,7 @@ func TestTwoWriters(t *testing.T) {
 // broken within a character.
 func TestReasonsAreBounded(t *testing.T) {
 	s := open2(t, filepath.Join(t.TempDir(), "s.db"))
-	long := result(0, "f", Failed, "misaligned")
+	long := result(0, "f", report.Failed, "misaligned")
 	long.Reason = strings.Repeat("ä", maxReason) + "\xff"
 	write(t, s, exampleRun(), true, long)
 	got := results(t, s, 1)[0].Reason
@@ -302,7 +303,7 @@ func TestForeignFiles(t *testing.T) {
 	stored := func(then func(t *testing.T, path string)) func(t *testing.T, path string) {
 		return func(t *testing.T, path string) {
 			s := open2(t, path)
-			write(t, s, exampleRun(), true, result(0, "f", Passed, "aligned"))
+			write(t, s, exampleRun(), true, result(0, "f", report.Passed, "aligned"))
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -361,7 +362,7 @@ func TestForeignFiles(t *testing.T) {
 func TestHugeValuesAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	s := open2(t, path)
-	write(t, s, exampleRun(), true, result(0, "f", Passed, "aligned"))
+	write(t, s, exampleRun(), true, result(0, "f", report.Passed, "aligned"))
 	db, err := sql.Open("sqlite", path)
 	if err != nil {
 		t.Fatal(err)

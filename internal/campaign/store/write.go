@@ -5,21 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"math"
+	"plumb/internal/campaign/report"
 	"strconv"
 	"time"
-)
-
-// Outcome is what became of a case, for counting.
-type Outcome string
-
-// The outcomes. Passed are aligned, or differ by a known fault of the reference
-// alone; Unrecorded are cases with no recorded result.
-const (
-	Passed      Outcome = "passed"
-	Failed      Outcome = "failed"
-	Unsupported Outcome = "unsupported"
-	Skipped     Outcome = "skipped"
-	Unrecorded  Outcome = "unrecorded"
 )
 
 // Run is a run of a conformance baseline.
@@ -72,15 +60,15 @@ func share(part, whole int) float64 {
 	return float64(part) / float64(whole)
 }
 
-func (c *Counts) of(o Outcome) *int {
+func (c *Counts) of(o report.Outcome) *int {
 	switch o {
-	case Passed:
+	case report.Passed:
 		return &c.Passed
-	case Failed:
+	case report.Failed:
 		return &c.Failed
-	case Unsupported:
+	case report.Unsupported:
 		return &c.Unsupported
-	case Skipped:
+	case report.Skipped:
 		return &c.Skipped
 	}
 	return &c.Unrecorded
@@ -88,17 +76,17 @@ func (c *Counts) of(o Outcome) *int {
 
 // Result is the verdict on a variant of a case.
 type Result struct {
-	Case     string  `json:"case"`
-	Variant  string  `json:"variant,omitempty"` // "inplace"
-	Position int     `json:"position"`          // of the case in the baseline
-	Function string  `json:"function"`
-	DTypes   string  `json:"dtypes"` // of the arguments, distinct, separated by spaces
-	Outcome  Outcome `json:"outcome"`
-	Word     string  `json:"verdict,omitempty"` // empty where skipped
-	Reason   string  `json:"reason,omitempty"`
-	Lenient  string  `json:"lenient,omitempty"` // what DIOPI's comparison says of a failure
-	Compared int     `json:"compared"`          // tensors
-	Drawn    int     `json:"drawn,omitempty"`   // of these, judged by statistics
+	Case     string         `json:"case"`
+	Variant  string         `json:"variant,omitempty"` // "inplace"
+	Position int            `json:"position"`          // of the case in the baseline
+	Function string         `json:"function"`
+	DTypes   string         `json:"dtypes"` // of the arguments, distinct, separated by spaces
+	Outcome  report.Outcome `json:"outcome"`
+	Word     string         `json:"verdict,omitempty"` // empty where skipped
+	Reason   string         `json:"reason,omitempty"`
+	Lenient  string         `json:"lenient,omitempty"` // what DIOPI's comparison says of a failure
+	Compared int            `json:"compared"`          // tensors
+	Drawn    int            `json:"drawn,omitempty"`   // of these, judged by statistics
 	// Worst is the largest observed error ÷ limit, NaN where nothing was compared;
 	// WorstAt names the tensor, such as "grad x".
 	Worst   float64       `json:"-"`

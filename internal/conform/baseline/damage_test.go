@@ -262,7 +262,7 @@ func FuzzShard(f *testing.F) {
 	}
 	variants, err := toyCases(40)[0].Programs()
 	must(f, err)
-	job := newJob(variants[0].Program)
+	job := backend.NewJob(variants[0].Program)
 	o, err := toy{}.Run(context.Background(), job)
 	must(f, err)
 	f.Fuzz(func(t *testing.T, outcome, blob []byte) {

@@ -312,7 +312,7 @@ func (l *genLane) runShared(ctx context.Context, jobs []*backend.Job) ([]*backen
 		return s.RunShared(ctx, jobs)
 	}
 	for _, job := range jobs {
-		*job = *newJob(job.Program)
+		*job = *backend.NewJob(job.Program)
 	}
 	return backend.RunBatch(ctx, l.ref, jobs)
 }
@@ -396,7 +396,7 @@ func (l *genLane) predict(ctx context.Context, w *way) (*backend.Outcome, error)
 	return o, nil
 }
 
-// sharedJob is newJob, with the inputs of another job where they are the same.
+// sharedJob is backend.NewJob, with the inputs of another job where they are the same.
 func sharedJob(p *program.Program, other *backend.Job) *backend.Job {
 	job := &backend.Job{Program: p}
 	for i := range p.Inputs {

@@ -29,7 +29,7 @@ func (p picky) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, err
 
 func (p picky) RunShared(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
 	for _, job := range jobs {
-		*job = *newJob(job.Program)
+		*job = *backend.NewJob(job.Program)
 	}
 	*p.drawn += len(jobs)
 	return backend.RunBatch(ctx, picky{}, jobs)

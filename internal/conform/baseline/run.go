@@ -136,10 +136,10 @@ func (l *runLane) Run(ctx context.Context, b *trialBatch) error {
 			t.outcome = &backend.Outcome{}
 			continue
 		}
-		t.job = newJob(t.program)
+		t.job = backend.NewJob(t.program)
 		job := t.job
 		if t.asked != t.program {
-			job = newJob(t.asked)
+			job = backend.NewJob(t.asked)
 		}
 		jobs, asked = append(jobs, job), append(asked, t)
 	}

@@ -18,15 +18,6 @@ func inputBytes(p *program.Program) int64 {
 	return n
 }
 
-// newJob draws the inputs of a program.
-func newJob(p *program.Program) *backend.Job {
-	job := &backend.Job{Program: p}
-	for i := range p.Inputs {
-		job.Inputs = append(job.Inputs, p.Inputs[i].Materialize())
-	}
-	return job
-}
-
 // Elements is the number of elements of a job's inputs and of an outcome.
 func Elements(job *backend.Job, o *backend.Outcome) int {
 	n := 0

@@ -6,7 +6,6 @@ import (
 
 	"plumb/backend"
 	"plumb/internal/judge/compare"
-	"plumb/internal/judge/verdict"
 	"plumb/internal/safetensors"
 	"plumb/tensor"
 )
@@ -76,15 +75,14 @@ func aligned(format string, args ...any) Result {
 func (b *Bundle) judgeException(now *Ending) Result {
 	want := &b.m.Expected
 	text := fmt.Sprintf("the candidate %s; the reference %s", finish(now), finish(want))
-	raised, expected := now.Status == backend.Raised, want.Status == backend.Raised
-	if raised != expected || b.m.Place.Classes && caught(now) != caught(want) {
+	if !b.m.Place.judge().EndAlike(want.outcome(), now.outcome()) {
 		return misaligned("%s", text)
 	}
 	return aligned("%s", text)
 }
 
-func caught(e *Ending) string {
-	return verdict.ExceptionClass(&backend.Outcome{Class: e.Class, Message: e.Message})
+func (e *Ending) outcome() *backend.Outcome {
+	return &backend.Outcome{Status: e.Status, Class: e.Class, Message: e.Message}
 }
 
 func (b *Bundle) judgeValue(v found) (Result, error) {
@@ -113,7 +111,7 @@ func (b *Bundle) judgeValue(v found) (Result, error) {
 	if v.number == nil && expected != nil && p.twice() {
 		v.number = tensor.New(expected.DType(), expected.Shape()...)
 	}
-	if text := p.compare(expected, v.number); text != "" {
+	if text := p.judge().Breach(expected, v.number); text != "" {
 		return misaligned("%s: %s (limit: %s)", p.Where, text, p.Limit), nil
 	}
 	return aligned("%s is within the limit: %s", p.Where, p.Limit), nil

@@ -2,10 +2,9 @@ package bundle
 
 import (
 	"fmt"
-	"math"
-	"slices"
 
 	"plumb/backend"
+	"plumb/internal/judge"
 	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
@@ -27,15 +26,9 @@ const (
 
 // place is where the sides diverged first, and what decides there.
 type place struct {
-	Mode    mode            `json:"mode"`
-	Where   *verdict.Where  `json:"where,omitempty"`
-	Rule    compare.Rule    `json:"rule,omitempty"`
-	Limit   compare.Limit   `json:"limit"`
-	Options compare.Options `json:"options"`
-	// Classes asks that both sides raise the same class.
-	Classes bool `json:"classes,omitempty"`
-	// Metadata compares no elements, only dtype and shape.
-	Metadata bool `json:"metadata,omitempty"`
+	Mode  mode           `json:"mode"`
+	Where *verdict.Where `json:"where,omitempty"`
+	judge.Settled
 
 	program *program.Program
 }
@@ -66,7 +59,7 @@ func placeOf(f *Finding) (*place, error) {
 }
 
 func differing(f *Finding, d *verdict.Difference) *place {
-	p := &place{Mode: byElements, Where: &d.Where, Rule: d.Diff.Rule, Limit: d.Limit, program: f.Program}
+	p := &place{Mode: byElements, Where: &d.Where, Settled: judge.Settled{Rule: d.Diff.Rule, Limit: d.Limit}, program: f.Program}
 	p.Metadata = f.Program.Shapes || d.Limit.Reason == "" && (p.Rule == compare.DType || p.Rule == compare.Shape)
 	switch d.Kind {
 	case verdict.Exception:
@@ -94,30 +87,15 @@ func differing(f *Finding, d *verdict.Difference) *place {
 // reproduces looks for the options under which the limit is broken again.
 func (p *place) reproduces(want, got *tensor.Tensor) bool {
 	for _, o := range []compare.Options{{}, {SignedZero: true}, {NaNDiffers: true}, {Layout: true}} {
-		if p.Options = o; p.compare(want, got) != "" {
+		if p.Options = o; p.judge().Breach(want, got) != "" {
 			return true
 		}
 	}
 	return false
 }
 
-// compare returns how got breaks the limit; "" when it does not.
-func (p *place) compare(want, got *tensor.Tensor) string {
-	if p.Limit.Error != nil && want != nil && !slices.Equal(p.Limit.Error.Shape(), want.Shape()) {
-		return fmt.Sprintf("want is %s, which is not what the limit was made for", want)
-	}
-	if p.Metadata {
-		return compare.Metadata(want, got, p.Options).Message
-	}
-	d := compare.Judge(want, got, p.Limit, p.Options)
-	if d.OK && p.Rule == verdict.Bias && d.Total-d.Hist[0] >= minBiased && math.Abs(float64(d.Bias)) == 1 {
-		return fmt.Sprintf("all %d errors lean to one side", d.Total-d.Hist[0])
-	}
-	return d.Message
-}
-
-// minBiased is how many errors it takes to lean to one side, as in package verdict.
-const minBiased = 100
+// judge returns the judge by what is settled at the place.
+func (p *place) judge() *judge.Judge { return judge.New(judge.Config{Settled: &p.Settled}) }
 
 // found is a value at a place; number is nil for what is no tensor or number.
 type found struct {

@@ -137,10 +137,7 @@ func finding(t testing.TB, text string, table *op.Table) *bundle.Finding {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job := &backend.Job{Program: p}
-	for i := range p.Inputs {
-		job.Inputs = append(job.Inputs, p.Inputs[i].Materialize())
-	}
+	job := backend.NewJob(p)
 	expected := run(t, ref, job)
 	job.State = expected.Initial
 	cand := native.New(table, nn.Modules())
@@ -510,10 +507,7 @@ func TestOfTheBaseline(t *testing.T) {
 		if i%every != 0 || c.Outcome.Status != backend.OK {
 			continue
 		}
-		job := &backend.Job{Program: c.Program}
-		for k := range c.Program.Inputs {
-			job.Inputs = append(job.Inputs, c.Program.Inputs[k].Materialize())
-		}
+		job := backend.NewJob(c.Program)
 		expected := run(t, ref, job)
 		for k, got := range changes(expected) {
 			f := &bundle.Finding{

@@ -15,6 +15,7 @@ import (
 	"plumb/backend"
 	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
+	"plumb/internal/refusal"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -375,7 +376,7 @@ func (w *pythonFile) place(s *torchScript) {
 	end := w.p.ending(w.outcome)
 	s.Finish = clean(finish(&end))
 	if end.Status == backend.Raised {
-		s.OtherRaised = caught(&end)
+		s.OtherRaised = refusal.Caught(end.outcome())
 	}
 	if w.own.Status == backend.Raised {
 		s.OwnClass = w.own.Class

@@ -15,8 +15,8 @@ const Bias compare.Rule = "bias"
 // minBiased is how many unequal elements it takes to speak of a bias.
 const minBiased = 100
 
-// oneSided reports whether all of at least minBiased errors have one sign.
-func oneSided(d *compare.Diff) bool {
+// OneSided reports whether all of at least minBiased errors have one sign.
+func OneSided(d *compare.Diff) bool {
 	unequal := d.Total - d.Hist[0]
 	return unequal >= minBiased && math.Abs(float64(d.Bias)) == 1
 }

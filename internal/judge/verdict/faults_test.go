@@ -89,10 +89,7 @@ func judgeBounded(t *testing.T, p *program.Program, cand *native.Backend, bounde
 		t.Fatal(err)
 	}
 	ref := native.New(ops.Table(), nn.Modules())
-	job := &backend.Job{Program: p}
-	for i := range p.Inputs {
-		job.Inputs = append(job.Inputs, p.Inputs[i].Materialize())
-	}
+	job := backend.NewJob(p)
 	run := func(b *native.Backend, j *backend.Job) *backend.Outcome {
 		out, err := b.Run(context.Background(), j)
 		if err != nil {

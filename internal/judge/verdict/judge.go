@@ -8,6 +8,7 @@ import (
 
 	"plumb/backend"
 	"plumb/internal/judge/compare"
+	"plumb/internal/refusal"
 	"plumb/op"
 	"plumb/program"
 	"plumb/tensor"
@@ -375,22 +376,11 @@ func (j *judge) exceptions() {
 		j.raised(j.ref, "reference", "candidate")
 	case candRaised && !refRaised:
 		j.raised(j.cand, "candidate", "reference")
-	case refRaised && j.policy.SameException && ExceptionClass(j.ref) != ExceptionClass(j.cand):
+	case refRaised && j.policy.SameException && refusal.Caught(j.ref) != refusal.Caught(j.cand):
 		j.raised(j.cand, "candidate", "reference")
 		d := &j.v.Differences[len(j.v.Differences)-1]
 		d.Diff.Message = fmt.Sprintf("the candidate raised %s, the reference %s", exception(j.cand), exception(j.ref))
 	}
-}
-
-// ExceptionClass returns the class by which a caller would catch what a side raised.
-func ExceptionClass(o *backend.Outcome) string {
-	switch {
-	case o.Class == "NotImplementedError":
-		return "RuntimeError" // its subclass
-	case o.Class == "AttributeError" && strings.Contains(o.Message, "' object has no attribute '"):
-		return "TypeError" // what a function written in Python raises for an argument of a wrong type
-	}
-	return o.Class
 }
 
 func (j *judge) raised(o *backend.Outcome, who, other string) {

@@ -41,10 +41,7 @@ func judgePath(t *testing.T, text string, tamper func(*backend.Outcome)) (direct
 		c.Policy.NoScalars = true // no exact values
 		return c.Verdict(nil)
 	}
-	job := &backend.Job{Program: p}
-	for i := range p.Inputs {
-		job.Inputs = append(job.Inputs, p.Inputs[i].Materialize())
-	}
+	job := backend.NewJob(p)
 	want, got := run(ref, job), run(unitLower(t), job)
 	if want.Status != backend.OK {
 		t.Fatal(want.Message)

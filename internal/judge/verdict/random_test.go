@@ -26,10 +26,7 @@ func drawTwice(t *testing.T, text string, change func(p *program.Program, cand *
 		t.Fatal(err)
 	}
 	own := native.New(ops.Table(), nn.Modules())
-	job := &backend.Job{Program: p}
-	for i := range p.Inputs {
-		job.Inputs = append(job.Inputs, p.Inputs[i].Materialize())
-	}
+	job := backend.NewJob(p)
 	ref, _ := own.Run(t.Context(), job)
 	other := *p
 	other.Seed = 2

@@ -81,7 +81,7 @@ func (j *judge) leaveUndecided(c *comparison) {
 
 // findBias finds errors within a pointwise limit that all have one sign.
 func (j *judge) findBias(c *comparison) {
-	if c.limit.Class == op.Pointwise && oneSided(&c.diff) {
+	if c.limit.Class == op.Pointwise && OneSided(&c.diff) {
 		j.bias(c.where, c.want, c.got, &c.diff)
 	}
 }
