@@ -58,7 +58,7 @@ func TestFlagsThatCannotBeHonouredAreRefused(t *testing.T) {
 	}
 	test := write("x.py", "@autotest()\ndef test_x():\n    return torch.relu(random_tensor())\n")
 	saved := write("saved.py", "# plumb program v1\nimport operator, torch\nfrom plumb import case, integer, tensor, uniform\n\ncase(\"a\", seed=1)\nx = tensor((2,), torch.float32, uniform(0.0, 1.0, key=1))\ny = torch.tanh(x)\n")
-	list := write("margins.jsonl", `{"op":"a","part":"value","dtype":"float32","class":"","ratio":0.25}`)
+	list := write("margins.jsonl", `{"op":"a","part":"value","dtype":"float32","erring":[""],"count":1,"max":0.25,"join":1,"bins":[-352,1]}`)
 	for _, c := range []struct{ args, want string }{
 		// numbers that mean nothing
 		{"graph run -n -3", "at least 1"},

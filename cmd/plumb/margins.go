@@ -98,11 +98,11 @@ func newMargins() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "margins [FILE…]",
 		Short: "Show how close errors came to their limits, and propose limits",
-		Long: `Margins reads a file in which plumb run keeps, for every comparison, the observed
-error divided by its limit. It shows how these ratios are distributed, by
+		Long: `Margins reads a file in which plumb run sums up, for its comparisons, the observed
+error divided by the limit. It shows how these ratios are distributed, by
 operator, dtype, and value or gradient: first where errors come close to the
-limit, then where the limit is far too wide. Without a FILE it reads that of the
-last run.
+limit, with the case that came closest, then where the limit is far too wide.
+Without a FILE it reads that of the last run; several are taken as one run.
 
 With --suggest it proposes limits and shows the evidence. It changes nothing.`,
 		Example: `  plumb run -n 1000 && plumb margins    the limits of the shipped suites
@@ -181,5 +181,5 @@ func readMarginsFile(name string, t *margins.Table) error {
 		return err
 	}
 	defer f.Close()
-	return margins.Read(name, f, t.Add)
+	return t.Read(name, f)
 }

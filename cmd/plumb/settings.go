@@ -73,7 +73,7 @@ func newSettings(keys ...[]string) *settings {
 		{"findings", "folder for the bundle of each finding, for plumb repro", path(&s.findings), "", "the user's cache"},
 		{"known.clean", "runs in a row without an accepted failure after which it counts as fixed", wholeNumber(&s.clean, 1), "", ""},
 		{"known.strict", "whether the run fails when an accepted failure is fixed or has expired", yesOrNo(&s.strict), "", "false"},
-		{"margins", "file for observed error ÷ limit of every comparison, for plumb margins", path(&s.margins), "", "the user's cache"},
+		{"margins", "file that sums up observed error ÷ limit of the comparisons, for plumb margins", path(&s.margins), "", "the user's cache"},
 		{"oracle", "when to run the reference again in float64, to tell which side is right", oneOf(&s.oracle, judge.OracleModes...), "", ""},
 		{"power", "cases per test for which Plumb checks that wrong results would be rejected", wholeNumber(&s.power, 0), "", ""},
 		{"shrink.runs", "candidate runs allowed for making one finding smaller; 0: findings stay as drawn, no bundles", wholeNumber(&s.shrink.Runs, 0), "", ""},

@@ -1,11 +1,14 @@
-// Package margins keeps how near every comparison of a run came to its limit,
-// and sums it up: which limits are thin, which far too wide, and what limits
-// the data would support.
+// Package margins keeps how near the comparisons of a run came to their
+// limits, and sums it up: which limits are thin, which far too wide, and what
+// limits the data would support.
 //
-// A file of margins has one JSON object per line and comparison, see Margin.
+// A file of margins has one JSON object per line for each operator, dtype and
+// part, see row. Its size is bounded, and the files of two runs merge into
+// exactly what one run of both would have left.
 package margins
 
 import (
+	"cmp"
 	"strings"
 
 	"plumb/backend"
@@ -17,18 +20,28 @@ import (
 
 // Margin is one comparison of one case.
 type Margin struct {
-	Test      string `json:"test"`
-	Case      int    `json:"case"` // index
-	Candidate string `json:"candidate"`
 	// Op is the public name of the operator, a module's constructor for its
 	// calls. For the gradient of an input it is the one that reads the input,
 	// "several operators" where they differ, "" where none does.
-	Op    string         `json:"op"`
-	Part  backend.Part   `json:"part"`
-	DType string         `json:"dtype"`
-	Class op.Class       `json:"class"` // of numerics; "" for the default of the dtype
-	Ratio compare.Number `json:"ratio"` // observed error ÷ limit; "inf" where nothing could pass
-	Name  string         `json:"name"`  // of the result, input or parameter
+	Op    string
+	DType string
+	Part  backend.Part
+	Class op.Class       // of numerics; "" for the default of the dtype
+	Ratio compare.Number // observed error ÷ limit; infinite where nothing could pass
+	At    Place
+}
+
+// Place says which comparison it was.
+type Place struct {
+	Test      string `json:"test"`
+	Case      int    `json:"case"` // index
+	Candidate string `json:"candidate"`
+	Name      string `json:"name"` // of the result, input or parameter
+}
+
+func (p *Place) compare(q *Place) int {
+	return cmp.Or(cmp.Compare(p.Test, q.Test), cmp.Compare(p.Case, q.Case),
+		cmp.Compare(p.Candidate, q.Candidate), cmp.Compare(p.Name, q.Name))
 }
 
 // Of returns the margins of a record, in the order of the comparisons.
@@ -36,8 +49,8 @@ func Of(r *verdict.Record) []Margin {
 	out := make([]Margin, len(r.Verdict.Margins))
 	for i, m := range r.Verdict.Margins {
 		out[i] = Margin{
-			Test: r.Test, Case: r.Index, Candidate: r.Candidate, Op: m.Target,
-			Part: m.Part, DType: m.DType, Class: m.Class, Ratio: m.Ratio, Name: m.Name,
+			Op: m.Target, DType: m.DType, Part: m.Part, Class: m.Class, Ratio: m.Ratio,
+			At: Place{Test: r.Test, Case: r.Index, Candidate: r.Candidate, Name: m.Name},
 		}
 		if m.Target == "" {
 			out[i].Op = reader(r.Program, m.Name)

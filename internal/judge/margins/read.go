@@ -9,18 +9,19 @@ import (
 	"math"
 )
 
-// What a line may hold; a file within these bounds cannot make a reader or a
-// Table grow beyond them.
+// What a line may hold; a file within these bounds cannot make a Table grow
+// beyond them.
 const (
-	maxLine   = 64 << 10 // bytes
-	maxText   = 256      // bytes of a name that a Table keeps
-	maxGroups = 10_000   // rows of a Table
+	maxLine   = 16 << 10 // bytes
+	maxText   = 256      // bytes of the name of an operator, dtype or part
+	maxGroups = 20_000   // rows of a Table
+	maxCount  = 1 << 53  // comparisons of a Table
 )
 
-// Read calls add for every margin of a file, in order, and stops at its first
-// error. Empty lines and unknown fields are passed over. The error names the
-// file and the line, such as "last.jsonl:3: …".
-func Read(name string, r io.Reader, add func(*Margin) error) error {
+// Read merges the rows of a file into t, and stops at the first that is wrong.
+// Empty lines and unknown fields are passed over. The error names the file and
+// the line, such as "last.jsonl:3: …".
+func (t *Table) Read(name string, r io.Reader) error {
 	lines := bufio.NewReaderSize(r, maxLine)
 	for n := 1; ; n++ {
 		line, err := lines.ReadSlice('\n')
@@ -30,7 +31,7 @@ func Read(name string, r io.Reader, add func(*Margin) error) error {
 		if err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("%s:%d: %w", name, n, err)
 		}
-		if bad := readLine(line, add); bad != nil {
+		if bad := t.readLine(line); bad != nil {
 			return fmt.Errorf("%s:%d: %w", name, n, bad)
 		}
 		if err != nil {
@@ -39,18 +40,28 @@ func Read(name string, r io.Reader, add func(*Margin) error) error {
 	}
 }
 
-func readLine(line []byte, add func(*Margin) error) error {
+func (t *Table) readLine(line []byte) error {
 	if isBlank(line) {
 		return nil
 	}
-	m := Margin{Ratio: missing}
-	if err := json.Unmarshal(line, &m); err != nil {
+	var r row
+	if err := json.Unmarshal(line, &r); err != nil {
 		return err
 	}
-	if err := m.check(); err != nil {
+	o, err := r.tally()
+	if err != nil {
 		return err
 	}
-	return add(&m)
+	if o.count > maxCount-t.count {
+		return fmt.Errorf("more than %d comparisons", maxCount)
+	}
+	h, err := t.group(group{r.Op, r.DType, r.Part})
+	if err != nil {
+		return err
+	}
+	h.merge(o)
+	t.count += o.count
+	return nil
 }
 
 func isBlank(line []byte) bool {
@@ -62,19 +73,60 @@ func isBlank(line []byte) bool {
 	return true
 }
 
-// missing is no ratio that a file can hold.
-const missing = -1
-
-func (m *Margin) check() error {
-	switch ratio := float64(m.Ratio); {
-	case ratio == missing:
-		return errors.New(`"ratio" is missing`)
+// tally checks a row and returns what it says.
+func (r *row) tally() (*tally, error) {
+	ratio := float64(r.Max)
+	switch {
+	case r.Part == "":
+		return nil, errors.New(`"part" is missing`)
+	case r.Count < 1 || r.Count > maxCount:
+		return nil, fmt.Errorf(`"count" is missing or %d: a row has a comparison or more`, r.Count)
 	case math.IsNaN(ratio) || ratio < 0:
-		return fmt.Errorf(`"ratio" is %v; an error divided by its limit is not below 0`, m.Ratio)
-	case m.Part == "":
-		return errors.New(`"part" is missing`)
-	case max(len(m.Op), len(m.Part), len(m.DType), len(m.Class)) > maxText:
-		return fmt.Errorf("a name is longer than %d bytes", maxText)
+		return nil, fmt.Errorf(`"max" is %v; an error divided by its limit is not below 0`, r.Max)
+	case r.Over < 0 || r.Over > r.Count || (r.Over > 0) != (ratio > 1):
+		return nil, fmt.Errorf(`"over" is %d of %d with a maximum of %v`, r.Over, r.Count, r.Max)
+	case len(r.Erring)+len(r.Clean) == 0:
+		return nil, errors.New(`"erring" and "clean" are missing: a comparison has a class`)
 	}
+	t := &tally{hist: hist{count: r.Count, over: r.Over, max: ratio}}
+	if r.At != nil {
+		t.at = *r.At
+	}
+	for _, c := range r.Erring {
+		t.erring.add(c)
+	}
+	for _, c := range r.Clean {
+		t.clean.add(c)
+	}
+	return t, r.readBins(&t.hist)
+}
+
+// readBins fills the bins of h, which knows the count and the maximum.
+func (r *row) readBins(h *hist) error {
+	for 1<<h.joins < r.Join && h.joins < maxJoins {
+		h.joins++
+	}
+	if 1<<h.joins != r.Join {
+		return fmt.Errorf(`"join" is %d: want 1, 2, 4 or 8`, r.Join)
+	}
+	h.bins = map[int]int{}
+	next, last, rest := 0, 0, r.Count
+	for _, n := range r.Bins {
+		switch {
+		case n == 0 || n > rest:
+			return fmt.Errorf(`"bins": %d comparisons in a bin, with %d of %d left`, n, rest, r.Count)
+		case next > lastBin>>h.joins || n < next-lastBin>>h.joins:
+			return fmt.Errorf(`"bins" has more than %d bins`, lastBin>>h.joins+1)
+		case n < 0:
+			next -= n
+			continue
+		}
+		h.bins[next] = n
+		last, next, rest = next, next+1, rest-n
+	}
+	if rest != 0 || last != binOf(h.max)>>h.joins {
+		return errors.New(`"bins" do not sum up to "count" or do not end with "max"`)
+	}
+	h.fit()
 	return nil
 }

@@ -24,9 +24,24 @@ type group struct {
 
 type tally struct {
 	hist
+	at Place // of the largest ratio, the first by its names; of none above 0, nothing
 	// The classes of the comparisons with an error and of those without. Where
 	// all bits agree, the judge need not know the class that would have held.
-	erring, clean []op.Class
+	erring, clean classes
+}
+
+// classes are sorted, and no more than it takes to know that they are mixed.
+type classes []op.Class
+
+const maxClasses = 2
+
+func (c *classes) add(class op.Class) {
+	at, found := slices.BinarySearch(*c, class)
+	if found || at == maxClasses {
+		return
+	}
+	*c = slices.Insert(*c, at, class)
+	*c = (*c)[:min(len(*c), maxClasses)]
 }
 
 // Mark judges the limit of a row.
@@ -52,8 +67,9 @@ const (
 	enough  = 100 // comparisons to say that a limit is wide
 )
 
-// Row is the summary of one group. The quantiles are exact or up to 3 % too
-// large, never too small.
+// Row is the summary of one group. The quantiles are at most 3 % too large
+// where the ratios spread little and 25 % where they spread much, never too
+// small.
 type Row struct {
 	Op    string       `json:"op"`
 	DType string       `json:"dtype"`
@@ -65,46 +81,72 @@ type Row struct {
 	P50   compare.Number `json:"p50"` // of observed error ÷ limit
 	P99   compare.Number `json:"p99"`
 	Max   compare.Number `json:"max"`
-	Over  int            `json:"over"` // comparisons that exceed the limit
+	Over  int            `json:"over"`         // comparisons that exceed the limit
+	At    *Place         `json:"at,omitempty"` // the comparison with the largest error; nil without any
 	Mark  Mark           `json:"mark,omitempty"`
 	// Advice is set by Suggest.
 	Advice *Advice `json:"advice,omitempty"`
 }
 
-// Add counts a margin. The error says that a file has more groups than any run.
+// Add counts a margin. The error says that there are more groups than any run
+// has, or that a name is too long.
 func (t *Table) Add(m *Margin) error {
-	g := group{m.Op, m.DType, m.Part}
-	h := t.groups[g]
-	if h == nil {
-		if len(t.groups) == maxGroups {
-			return fmt.Errorf("more than %d kinds of comparisons", maxGroups)
-		}
-		if t.groups == nil {
-			t.groups = map[group]*tally{}
-		}
-		h = &tally{}
-		t.groups[g] = h
+	h, err := t.group(group{m.Op, m.DType, m.Part})
+	if err != nil {
+		return err
 	}
-	h.add(float64(m.Ratio))
-	if classes := h.classes(m.Ratio > 0); len(*classes) < maxClasses && !slices.Contains(*classes, m.Class) {
-		*classes = append(*classes, m.Class)
+	ratio := float64(m.Ratio)
+	if ratio > 0 {
+		h.erring.add(m.Class)
+		h.reach(ratio, &m.At)
+	} else {
+		h.clean.add(m.Class)
 	}
+	h.add(ratio)
 	t.count++
 	return nil
 }
 
-// maxClasses is how many classes of a group are told apart.
-const maxClasses = 8
+// group returns the tally of g, which it makes where that is missing.
+func (t *Table) group(g group) (*tally, error) {
+	if h := t.groups[g]; h != nil {
+		return h, nil
+	}
+	switch {
+	case len(t.groups) == maxGroups:
+		return nil, fmt.Errorf("more than %d kinds of comparisons", maxGroups)
+	case max(len(g.op), len(g.dtype), len(g.part)) > maxText:
+		return nil, fmt.Errorf("a name is longer than %d bytes", maxText)
+	case t.groups == nil:
+		t.groups = map[group]*tally{}
+	}
+	h := &tally{}
+	t.groups[g] = h
+	return h, nil
+}
+
+// reach notes where a ratio above 0 was seen; add or merge counts it afterwards.
+func (t *tally) reach(ratio float64, at *Place) {
+	if ratio > t.max || ratio == t.max && at.compare(&t.at) < 0 {
+		t.at = *at
+	}
+}
+
+func (t *tally) merge(o *tally) {
+	if o.max > 0 {
+		t.reach(o.max, &o.at)
+	}
+	for _, c := range o.erring {
+		t.erring.add(c)
+	}
+	for _, c := range o.clean {
+		t.clean.add(c)
+	}
+	t.hist.merge(&o.hist)
+}
 
 // Mixed stands for several classes.
 const Mixed op.Class = "mixed"
-
-func (t *tally) classes(erring bool) *[]op.Class {
-	if erring {
-		return &t.erring
-	}
-	return &t.clean
-}
 
 func (t *tally) class() op.Class {
 	classes := t.erring
@@ -128,6 +170,9 @@ func (t *Table) Rows() []Row {
 		r := Row{
 			Op: g.op, DType: g.dtype, Part: g.part, Class: h.class(), Count: h.count, Over: h.over,
 			P50: compare.Number(h.quantile(0.5)), P99: compare.Number(h.quantile(0.99)), Max: compare.Number(h.max),
+		}
+		if h.max > 0 {
+			r.At = &h.at
 		}
 		r.Mark = r.mark()
 		rows = append(rows, r)

@@ -18,10 +18,10 @@ func Print(w io.Writer, rows []Row) error {
 	if len(rows) > 0 && rows[0].Advice != nil {
 		return printAdvice(w, rows)
 	}
-	lines := []string{"operator\tdtype\tpart\tclass\tcount\t50 %\t99 %\tmax\tmark"}
+	lines := []string{"operator\tdtype\tpart\tclass\tcount\t50 %\t99 %\tmax\tmark\tlargest"}
 	for _, r := range rows {
-		lines = append(lines, fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s",
-			cell(r.Op), cell(r.DType), cell(string(r.Part)), className(r.Class), r.Count, r.P50, r.P99, r.Max, r.remark()))
+		lines = append(lines, fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s",
+			cell(r.Op), cell(r.DType), cell(string(r.Part)), className(r.Class), r.Count, r.P50, r.P99, r.Max, r.remark(), r.largest()))
 	}
 	if err := columns(w, lines); err != nil {
 		return err
@@ -96,6 +96,14 @@ func (r *Row) remark() string {
 		return fmt.Sprintf("%d %s", r.Over, r.Mark)
 	}
 	return string(r.Mark)
+}
+
+// largest says where the largest error of a row was that asks for a look.
+func (r *Row) largest() string {
+	if r.At == nil || r.Mark != Over && r.Mark != Thin {
+		return ""
+	}
+	return cell(fmt.Sprintf("%s case %d, %s", r.At.Test, r.At.Case, r.At.Name))
 }
 
 func (r *Row) proposal() string {

@@ -2,13 +2,71 @@ package margins
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
+	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"plumb/backend"
+	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
 )
+
+// row is a line of a file: what a Table keeps of a group.
+type row struct {
+	Op     string         `json:"op"`
+	DType  string         `json:"dtype"`
+	Part   backend.Part   `json:"part"`
+	Erring classes        `json:"erring,omitempty"` // classes of the comparisons with an error
+	Clean  classes        `json:"clean,omitempty"`  // of those without
+	Count  int            `json:"count"`
+	Over   int            `json:"over,omitempty"`
+	Max    compare.Number `json:"max"`
+	At     *Place         `json:"at,omitempty"` // of Max, when above 0
+	// Bins has the counts of bins 0, 1 and so on; in the place of k empty bins
+	// it may have -k. Bin 0 is the ratio 0. Any other, its number multiplied by
+	// Join being n, begins at 2^(n/32 − 13) × (1 + (n mod 32)/32), n/32 rounded
+	// down. The first of them also has what is less, the last what is more.
+	Join int   `json:"join"`
+	Bins []int `json:"bins"`
+}
+
+// Write writes the table as a file that Read merges: a line per group, by
+// operator, dtype and part.
+func (t *Table) Write(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	order := slices.SortedFunc(maps.Keys(t.groups), func(a, b group) int {
+		return cmp.Or(cmp.Compare(a.op, b.op), cmp.Compare(a.dtype, b.dtype), cmp.Compare(a.part, b.part))
+	})
+	for _, g := range order {
+		if err := enc.Encode(t.groups[g].row(g)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tally) row(g group) *row {
+	r := &row{Op: g.op, DType: g.dtype, Part: g.part, Erring: t.erring, Clean: t.clean,
+		Count: t.count, Over: t.over, Max: compare.Number(t.max), Join: 1 << t.joins}
+	if t.max > 0 {
+		r.At = &t.at
+	}
+	next := 0
+	for _, b := range slices.Sorted(maps.Keys(t.bins)) {
+		if b > next {
+			r.Bins = append(r.Bins, next-b)
+		}
+		r.Bins = append(r.Bins, t.bins[b])
+		next = b + 1
+	}
+	return r
+}
 
 // Default returns the file of the last run's margins, in the user's cache
 // directory. The error says that there is no such directory.
@@ -20,15 +78,14 @@ func Default() (string, error) {
 	return filepath.Join(dir, "plumb", "margins", "last.jsonl"), nil
 }
 
-// Writer writes margins to a file, which is replaced only when all are written:
-// a reader sees the run before or this one, never half of it. Its methods are
-// called from one goroutine at a time.
+// Writer sums up the margins of a run and writes them to a file, which is
+// replaced at once: a reader sees the run before or this one, never half of
+// it. Its methods are called from one goroutine at a time.
 type Writer struct {
-	path string
-	file *os.File
-	w    *bufio.Writer
-	enc  *json.Encoder
-	err  error
+	path  string
+	file  *os.File
+	table Table
+	err   error
 }
 
 // Create starts a file of margins at path, and makes its directory where that
@@ -38,10 +95,7 @@ func Create(path string) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{path: path, file: f, w: bufio.NewWriterSize(f, 1<<16)}
-	w.enc = json.NewEncoder(w.w)
-	w.enc.SetEscapeHTML(false)
-	return w, nil
+	return &Writer{path: path, file: f}, nil
 }
 
 func create(path string) (*os.File, error) {
@@ -54,23 +108,26 @@ func create(path string) (*os.File, error) {
 	return os.CreateTemp(filepath.Dir(path), ".margins-*")
 }
 
-// Add writes the margins of a record. After an error nothing is written any
+// Add counts the margins of a record. After an error nothing is counted any
 // more, and Close returns it.
 func (w *Writer) Add(r *verdict.Record) {
 	if w.err != nil {
 		return
 	}
 	for _, m := range Of(r) {
-		if w.err = w.enc.Encode(m); w.err != nil {
+		if w.err = w.table.Add(&m); w.err != nil {
 			return
 		}
 	}
 }
 
-// Close puts the file in its place; where something went wrong, the file that
-// was there before stays.
+// Close writes the file and puts it in its place; where something went wrong,
+// the file that was there before stays.
 func (w *Writer) Close() error {
-	err := errors.Join(w.err, w.w.Flush())
+	err := w.err
+	if err == nil {
+		err = w.write()
+	}
 	if w.file.Name() == w.path {
 		return errors.Join(err, w.file.Close())
 	}
@@ -79,4 +136,9 @@ func (w *Writer) Close() error {
 		return err
 	}
 	return os.Rename(w.file.Name(), w.path)
+}
+
+func (w *Writer) write() error {
+	b := bufio.NewWriterSize(w.file, 1<<16)
+	return errors.Join(w.table.Write(b), b.Flush())
 }
