@@ -2577,7 +2577,7 @@ type BincountOptions struct {
 
 // Bincount applies the operator bincount.
 //
-// Counts how often each of the integers 0, 1, … occurs, or sums the weights at their places; at least minlength results. PyTorch, too, has no gradient of weights.
+// Counts how often each of the integers 0, 1, … occurs, or sums the weights at their places; at least minlength results. PyTorch has no gradient of weights.
 //
 //	bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor
 func Bincount(input *Tensor, options ...BincountOptions) (*Tensor, error) {
@@ -5144,7 +5144,7 @@ func ScatterReduce(input *Tensor, dim int, index *Tensor, src *Tensor, reduce st
 
 // ScatterReduceAttribute applies the operator scatter.reduce.
 //
-// A copy of input with elements of src added or multiplied into it along dim.
+// A copy of input with elements of src added or multiplied into it along dim. PyTorch has no gradient of it.
 //
 //	scatter.reduce(Tensor input, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor
 func ScatterReduceAttribute(input *Tensor, dim int, index *Tensor, src *Tensor, reduce string) (*Tensor, error) {

@@ -163,6 +163,13 @@ func (d *Def) IsFixed(name string) bool {
 	return slices.ContainsFunc(d.Fixed, func(p Handle) bool { return p.Name() == name })
 }
 
+// Differentiable reports whether the results have a gradient of any argument.
+func (d *Def) Differentiable() bool {
+	return !d.Traits.Has(NoGrad) && slices.ContainsFunc(d.sigs[0].Params, func(p Param) bool {
+		return p.Type.Kind == KTensor && !d.IsFixed(p.Name)
+	})
+}
+
 // ID returns the operator's id, the name in its signature.
 func (d *Def) ID() string { return d.sigs[0].Name }
 

@@ -92,12 +92,13 @@ var alongOps = []*op.Def{
 	{
 		Sig:     "scatter.reduce(Tensor input, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
 		Names:   both("scatter"),
-		Doc:     "A copy of input with elements of src added or multiplied into it along dim.",
-		Traits:  op.NoGrad,
+		Doc:     "A copy of input with elements of src added or multiplied into it along dim. PyTorch has no gradient of it.",
 		SBP:     alongOthers(arg.Input, arg.Index, arg.Src),
 		Reject:  firstError(checkReduction("add", "multiply"), checkScatter),
 		Infer:   inferScatter,
 		Kernels: []op.Kernel{{Name: "index", Run: func(c *op.Run) error { return reduceElements(c, scatterReduction(c.Args), true, c.Tensor(arg.Src)) }}},
+		Grad:    noDerivative("scatter with argument 'reduce'", arg.Input, arg.Src),
+		Fixed:   []op.Handle{arg.Input, arg.Index, arg.Src},
 		Sample: func(s *op.Sampler) []any {
 			return append(sampleScatter(s), op.Kw("reduce", []string{"add", "multiply"}[s.Index(2)]))
 		},
@@ -234,7 +235,7 @@ func sampleScatterReduce(s *op.Sampler) []any {
 
 func scatterValueGrad(g *op.Grad) {
 	if g.Has(arg.Reduce) {
-		op.Fail(op.RuntimeError("the derivative for 'scatter' with argument 'reduce' is not implemented"))
+		noDerivative("scatter with argument 'reduce'", arg.Input)(g)
 	}
 	g.To(arg.Input, func() op.Value { return g.Op("scatter.value", g.G(), dimOf(g.Args), g.Value(arg.Index), 0.0) })
 }

@@ -65,9 +65,11 @@ func uniqueDef(name, suffix string, all, inverse, counts bool) *op.Def {
 		},
 		Names:         both(name),
 		Doc:           doc,
-		Traits:        op.NoGrad | op.Dynamic,
+		Traits:        op.Dynamic,
 		NotSplittable: dependsOnAll,
 		Reject:        checkUnique,
+		Grad:          noDerivative(name, arg.Input),
+		Fixed:         []op.Handle{arg.Input},
 		Tol:           exactTol("elements of its input and counts"),
 	}
 	d.Infer = func(a op.Args) ([]op.Meta, error) {

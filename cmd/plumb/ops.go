@@ -124,7 +124,7 @@ func opsJSON(w io.Writer, defs []*op.Def) error {
 	for _, d := range defs {
 		out = append(out, opJSON{
 			ID: d.ID(), Signatures: append([]string{d.Sig}, d.More...), Names: append([]string{}, d.Names...), Doc: d.Doc,
-			Gradient: !d.Traits.Has(op.NoGrad), Class: d.Tol.Class, ULP: d.Tol.ULP, Reason: d.Tol.Reason,
+			Gradient: d.Differentiable(), Class: d.Tol.Class, ULP: d.Tol.ULP, Reason: d.Tol.Reason,
 		})
 	}
 	enc := json.NewEncoder(w)
@@ -138,7 +138,7 @@ func opsText(w io.Writer, defs []*op.Def) error {
 	fmt.Fprintln(tw, "OPERATOR\tGRADIENT\tCLASS\tSIGNATURE")
 	for _, d := range defs {
 		grad := "yes"
-		if d.Traits.Has(op.NoGrad) {
+		if !d.Differentiable() {
 			grad = "-"
 		}
 		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", d.ID(), grad, d.Tol.Class, d.Sig)

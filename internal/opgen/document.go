@@ -72,7 +72,7 @@ func sentence(text string) string {
 }
 
 func gradient(d *op.Def) string {
-	if d.Traits.Has(op.NoGrad) {
+	if !d.Differentiable() {
 		return "–"
 	}
 	return "yes"
@@ -140,7 +140,7 @@ func traits(t op.Trait) string {
 
 func differentiable(d *op.Def) string {
 	switch {
-	case d.Traits.Has(op.NoGrad):
+	case !d.Differentiable():
 		return "none"
 	case len(d.Fixed) > 0:
 		var names []string

@@ -270,6 +270,7 @@ func (c *pending) classify(out, recv *symbol) {
 	switch {
 	case slices.Contains(c.kwargs, program.Kwarg{Name: "return_indices", Value: false}):
 		out.kind = kindTensor
+	case sig != nil && c.flagged(sig):
 	case sig != nil && sig.Many:
 		out.list = true
 	case sig != nil && sig.Plain:
@@ -277,6 +278,14 @@ func (c *pending) classify(out, recv *symbol) {
 	case sig != nil && len(sig.Results) > 0:
 		out.setResults(sig.Results)
 	}
+}
+
+// flagged reports whether flags decide how many results there are, as those of
+// unique do: signatures of other results fit as well.
+func (c *pending) flagged(sig *op.Sig) bool {
+	return slices.ContainsFunc(c.sigs, func(s *op.Sig) bool {
+		return (len(s.Results) > 1) != (len(sig.Results) > 1) && c.matches(s, strict)
+	})
 }
 
 // held are the modules that a container is made of; nil for other calls.

@@ -203,6 +203,11 @@ func TestObservationAsksTheReferenceOnce(t *testing.T) {
 				return backend.Value{IsTuple: true, Tuple: make([]backend.Value, 2)}, nil
 			}, "v",
 			"v = torch.odd(x)\nv2 = v[0]\nv3 = v[1]\nv4 = v2.relu()\nv5 = v3.relu()\nv6 = v4 + v5\nbackward v6"},
+		"flags that decide how many results there are": {"a, b = torch.unique(random_tensor(), return_counts=True)\nreturn a.relu()",
+			func(*program.Program, program.Ref) (backend.Value, error) {
+				return backend.Value{IsTuple: true, Tuple: make([]backend.Value, 2)}, nil
+			}, "v",
+			"v = torch.unique(x, return_counts=True)\nv2 = v[0]\nv3 = v[1]\nv4 = v2.relu()\nbackward v4"},
 		"a returned tuple is differentiated element by element": {"return torch.max(random_tensor(ndim=2), dim=0)",
 			func(*program.Program, program.Ref) (backend.Value, error) {
 				one := backend.Value{Tensor: tensor.New(tensor.F32), RequiresGrad: true}

@@ -36,14 +36,16 @@ func paramIndex(s *op.Sig, name string) int {
 
 // match returns the first signature to which the arguments fit; nil when none.
 func (c *pending) match(m mode) *op.Sig {
-	places := make([]int, 0, 8)
-	for _, s := range c.sigs {
-		places = slices.Grow(places[:0], len(c.args))[:len(c.args)]
-		if place(s, len(c.args), c.method, places) && c.fits(s, places, m) {
-			return s
-		}
+	i := slices.IndexFunc(c.sigs, func(s *op.Sig) bool { return c.matches(s, m) })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return c.sigs[i]
+}
+
+func (c *pending) matches(s *op.Sig, m mode) bool {
+	places := make([]int, len(c.args))
+	return place(s, len(c.args), c.method, places) && c.fits(s, places, m)
 }
 
 // place finds the parameter of each positional argument. An only list

@@ -24,6 +24,7 @@ func init() {
 		"torch.cat":                      {"cat(Tensor[] tensors, int dim=0) -> Tensor"},
 		"torch.matmul":                   {"matmul(Tensor input, Tensor other) -> Tensor"},
 		"torch.add":                      {"add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor", "add(Tensor input, Scalar other, *, Scalar alpha=1) -> Tensor"},
+		"torch.unique":                   {"unique(Tensor input, *, bool return_counts=False) -> Tensor", "unique.counts(Tensor input, *, bool return_counts) -> (Tensor output, Tensor counts)"},
 		"torch.max":                      {"max(Tensor input) -> Tensor", "max.dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", "max.other(Tensor input, Tensor other) -> Tensor"},
 		"Tensor.max":                     {"max(Tensor input) -> Tensor", "max.dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", "max.other(Tensor input, Tensor other) -> Tensor"},
 		"Tensor.sum":                     {"sum(Tensor input, int[1]? dim=None, bool keepdim=False) -> Tensor"},
