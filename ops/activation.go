@@ -98,6 +98,7 @@ var activationOps = []*op.Def{
 	}),
 	{
 		Sig:     "elu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor",
+		InPlace: op.InPlaceRules{NoBackward: negativeSlope(arg.Alpha, "elu")},
 		More:    []string{"elu(Tensor input, Scalar alpha, bool inplace=False) -> Tensor"},
 		Names:   []string{"torch.nn.functional.elu"},
 		Doc:     "Exponential linear unit: x for x > 0, alpha·(e^x - 1) elsewhere, and so its gradient.",
@@ -112,6 +113,7 @@ var activationOps = []*op.Def{
 	},
 	{
 		Sig:     "celu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor",
+		InPlace: op.InPlaceRules{NoBackward: negativeSlope(arg.Alpha, "elu")},
 		More:    []string{"celu(Tensor input, Scalar alpha, bool inplace=False) -> Tensor"},
 		Names:   []string{"torch.celu", "torch.nn.functional.celu"},
 		Doc:     "Continuously differentiable exponential linear unit: x for x > 0, alpha·(e^(x/alpha) - 1) elsewhere.",

@@ -28,7 +28,8 @@ var advancedOps = []*op.Def{
 		Tol: ownMagnitude(exactTol("copies its inputs")),
 	},
 	putDef("index.put(Tensor input, int[] dims, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor"),
-	putDef("index_put(Tensor input, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor", both("index_put")...),
+	inPlace(op.InPlaceRules{Expanded: true},
+		putDef("index_put(Tensor input, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor", both("index_put")...)),
 }
 
 func inferIndex(a op.Args) ([]op.Meta, error) {

@@ -189,6 +189,7 @@ var arithOps = slices.Concat([]*op.Def{
 	},
 	{
 		Sig:     "copysign(Tensor input, Tensor other) -> Tensor",
+		Domains: map[op.TensorArg]op.Domain{arg.Other: op.NoNaN},
 		More:    []string{"copysign(Tensor input, Scalar other) -> Tensor"},
 		Names:   both("copysign"),
 		Doc:     "Magnitude of input with the sign of other. Integers give float32. Other's gradient is 0.",
@@ -202,12 +203,13 @@ var arithOps = slices.Concat([]*op.Def{
 		Tol:     exactTol("a change of sign"),
 	},
 	{
-		Sig:   "float_power(Tensor input, Tensor exponent) -> Tensor",
-		More:  []string{"float_power(Tensor input, Scalar exponent) -> Tensor", "float_power(Scalar input, Tensor exponent) -> Tensor"},
-		Names: both("float_power"),
-		Doc:   "Power of the elements in float64, or complex128 for complex elements: input^exponent.",
-		SBP:   pointwise,
-		Infer: powMeta(floatPowerType),
+		Sig:     "float_power(Tensor input, Tensor exponent) -> Tensor",
+		InPlace: op.InPlaceRules{Fit: fitFloatPower},
+		More:    []string{"float_power(Tensor input, Scalar exponent) -> Tensor", "float_power(Scalar input, Tensor exponent) -> Tensor"},
+		Names:   both("float_power"),
+		Doc:     "Power of the elements in float64, or complex128 for complex elements: input^exponent.",
+		SBP:     pointwise,
+		Infer:   powMeta(floatPowerType),
 		Kernels: []op.Kernel{
 			floatPowerKernel("real", slices.Concat(integralSet, float32Set, float64Set), kernel.PowConst[float64], kernel.Pow64),
 			floatPowerKernel("complex", complexTypes, kernel.PowConstComplex, kernel.PowComplex),

@@ -36,6 +36,7 @@ var gridOps = []*op.Def{
 	},
 	{
 		Sig:     "grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', bool? align_corners=None) -> Tensor",
+		Domains: map[op.TensorArg]op.Domain{arg.Grid: op.IntRange}, // its gradient reads outside of memory
 		Names:   []string{"torch.nn.functional.grid_sample"},
 		Doc:     "Reads images at the coordinates grid[n, …, (x, y[, z])]: −1 and 1 are the ends of the image, or with align_corners the centres of its outer elements. Between elements the nearest, a linear or a cubic curve counts; outside the image zero, its border, or its reflection.",
 		SBP:     sampledGrid,

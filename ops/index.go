@@ -53,6 +53,7 @@ var alongOps = []*op.Def{
 	},
 	{
 		Sig:     "index_fill(Tensor input, int dim, Tensor index, Tensor value) -> Tensor",
+		InPlace: op.InPlaceRules{Expanded: true},
 		SBP:     anyOf(additive(arg.Input, arg.ValueTensor), alongOthers(arg.Input)),
 		More:    []string{"index_fill(Tensor input, int dim, Tensor index, Scalar value) -> Tensor"},
 		Names:   both("index_fill"),

@@ -33,35 +33,10 @@ var (
 	inPlaceFunctionals = strings.Fields("celu hardtanh leaky_relu relu rrelu selu threshold")
 )
 
-// inPlaceRules are the rules of operators whose in-place form differs from the
-// function beyond where the result goes.
-var inPlaceRules = map[string]op.InPlaceRules{
-	"abs":         {Fit: fitAbs},
-	"acosh":       {NoBackward: noInPlaceBackward("acosh")},
-	"asinh":       {NoBackward: noInPlaceBackward("asinh")},
-	"atanh":       {NoBackward: noInPlaceBackward("atanh")},
-	"leaky_relu":  {NoBackward: negativeSlope(arg.NegativeSlope, "leakyReLu")},
-	"elu":         {NoBackward: negativeSlope(arg.Alpha, "elu")},
-	"celu":        {NoBackward: negativeSlope(arg.Alpha, "elu")},
-	"ldexp":       {NoGrad: "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."},
-	"float_power": {Fit: fitFloatPower},
-	"addmv":       {Fit: fitUnconverted},
-	"baddbmm":     {Fit: fitUnconverted},
-	"addbmm":      {Resizes: true},
-	"as_strided":  {NoGradView: true},
-	"detach":      {Detaches: true},
-	"setitem":     {Through: assignThroughView, NoResult: true, Expanded: true},
-	"fill":        {Expanded: true},
-	"zero":        {Expanded: true},
-	"masked_fill": {Expanded: true},
-	"index_fill":  {Expanded: true},
-	"index_put":   {Expanded: true},
-	"tril":        {Expanded: true},
-	"triu":        {Expanded: true},
-	"logical_not": {Untracked: true},
-	"logical_and": {Untracked: true},
-	"logical_or":  {Untracked: true},
-	"logical_xor": {Untracked: true},
+// inPlace gives an operator the rules of its in-place form.
+func inPlace(r op.InPlaceRules, d *op.Def) *op.Def {
+	d.InPlace = r
+	return d
 }
 
 // fitAbs rejects complex tensors: the absolute values are real.
@@ -112,10 +87,9 @@ func negativeSlope(arg op.Handle, name string) func(op.Args) string {
 	}
 }
 
-// withInPlace gives the operators the names and the rules of their in-place forms.
+// withInPlace gives the operators the names of their in-place forms.
 func withInPlace(defs []*op.Def) []*op.Def {
 	for _, d := range defs {
-		d.InPlace = inPlaceRules[idOf(d)]
 		for _, n := range slices.Clone(d.Names) {
 			if form := inPlaceName(n); form != "" && !slices.Contains(d.Names, form) {
 				d.Names = append(d.Names, form)
@@ -160,6 +134,7 @@ var storeOps = []*op.Def{
 	},
 	{
 		Sig:     "fill(Tensor input, Tensor value) -> Tensor",
+		InPlace: op.InPlaceRules{Expanded: true},
 		More:    []string{"fill(Tensor input, Scalar value) -> Tensor"},
 		Names:   []string{"Tensor.fill_", "torch.fill", "torch.fill_"},
 		Doc:     "A tensor like input with one value everywhere.",
@@ -170,6 +145,7 @@ var storeOps = []*op.Def{
 	},
 	{
 		Sig:     "zero(Tensor input) -> Tensor",
+		InPlace: op.InPlaceRules{Expanded: true},
 		Names:   []string{"Tensor.zero_", "torch.zero_"},
 		Doc:     "Zeros like input.",
 		Compose: composeZero,
@@ -192,12 +168,13 @@ var storeOps = []*op.Def{
 		Grad:   op.Gradient(func(g *op.Grad) op.Value { op.Fail(op.RuntimeError("%s", g.Str(arg.Reason))); return nil }),
 	}, sameLayout),
 	viewOp(&op.Def{
-		Sig:    "detach(Tensor input) -> Tensor",
-		SBP:    linearly,
-		Names:  both("detach"),
-		Doc:    "A view of input that is not differentiated.",
-		Traits: op.NoGrad,
-		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
+		Sig:     "detach(Tensor input) -> Tensor",
+		InPlace: op.InPlaceRules{Detaches: true},
+		SBP:     linearly,
+		Names:   both("detach"),
+		Doc:     "A view of input that is not differentiated.",
+		Traits:  op.NoGrad,
+		Sample:  func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
 	}, sameLayout),
 }
 

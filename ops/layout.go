@@ -103,6 +103,7 @@ var viewOps = []*op.Def{
 	},
 	viewOp(&op.Def{
 		Sig:           "as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None) -> Tensor",
+		InPlace:       op.InPlaceRules{NoGradView: true},
 		NotSplittable: "it reads storage, which a piece lacks",
 		Names:         both("as_strided"),
 		Doc:           "A view of the input's storage with the given shape, strides and offset; elements may occur more than once.",

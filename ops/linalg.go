@@ -114,9 +114,9 @@ func checkTensordot(a op.Args) error {
 
 var addedProducts = []*op.Def{
 	addedProduct("addmm", arg.Mat1, arg.Mat2, 2, 2, "out = beta·input + alpha·(mat1 @ mat2)."),
-	addedProduct("addmv", arg.Mat, arg.Vec, 2, 1, "out = beta·input + alpha·(mat @ vec)."),
-	addedProduct("addbmm", arg.Batch1, arg.Batch2, 3, 3, "out = beta·input + alpha·Σᵢ batch1[i] @ batch2[i]."),
-	addedProduct("baddbmm", arg.Batch1, arg.Batch2, 3, 3, "out[i] = beta·input[i] + alpha·(batch1[i] @ batch2[i])."),
+	inPlace(op.InPlaceRules{Fit: fitUnconverted}, addedProduct("addmv", arg.Mat, arg.Vec, 2, 1, "out = beta·input + alpha·(mat @ vec).")),
+	inPlace(op.InPlaceRules{Resizes: true}, addedProduct("addbmm", arg.Batch1, arg.Batch2, 3, 3, "out = beta·input + alpha·Σᵢ batch1[i] @ batch2[i].")),
+	inPlace(op.InPlaceRules{Fit: fitUnconverted}, addedProduct("baddbmm", arg.Batch1, arg.Batch2, 3, 3, "out[i] = beta·input[i] + alpha·(batch1[i] @ batch2[i]).")),
 }
 
 // innerTol is the class of sums over the last dimension of the named tensor.

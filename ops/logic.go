@@ -109,12 +109,13 @@ func truthValue(op.Args) ([]op.Meta, error) { return one(tensor.Bool, []int{}, n
 
 func logical(id, doc string, i64 compare[int64], f32 compare[float32], f64 compare[float64], c128 compare[complex128]) *op.Def {
 	return &op.Def{
-		Sig:    id + "(Tensor input, Tensor other) -> Tensor",
-		Names:  both(id),
-		Doc:    doc,
-		Traits: op.NoGrad | op.Commutative,
-		SBP:    pointwise,
-		Infer:  zipped(boolResult, promoted(arg.Input, arg.Other), arg.Input, arg.Other),
+		Sig:     id + "(Tensor input, Tensor other) -> Tensor",
+		InPlace: op.InPlaceRules{Untracked: true},
+		Names:   both(id),
+		Doc:     doc,
+		Traits:  op.NoGrad | op.Commutative,
+		SBP:     pointwise,
+		Infer:   zipped(boolResult, promoted(arg.Input, arg.Other), arg.Input, arg.Other),
 		Kernels: []op.Kernel{
 			compareKernel("integer", integralSet, i64),
 			compareKernel("float32", float32Set, f32),

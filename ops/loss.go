@@ -52,6 +52,7 @@ var pointLosses = []*op.Def{
 	pointLoss("huber_loss", ", str reduction='mean', float delta=1.0", "Huber's loss: d²/2 where d = |input − target| ≤ delta, else delta·(d − delta/2).", huber, arg.Delta),
 	composed(&op.Def{
 		Sig:     "binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, " + lossTail + ") -> Tensor",
+		Domains: map[op.TensorArg]op.Domain{arg.Input: op.UnitRange, arg.Target: op.UnitRange},
 		Choices: []string{"reduction"},
 		Names:   []string{"torch.nn.functional.binary_cross_entropy"},
 		Doc:     "Cross entropy of probabilities of two classes: −weight·(target·log(input) + (1 − target)·log(1 − input)), logarithms at least −100.",
@@ -148,6 +149,7 @@ var pointLosses = []*op.Def{
 	}, reducing(poisson)),
 	composed(&op.Def{
 		Sig:     "gaussian_nll_loss(Tensor input, Tensor target, Tensor var, bool full=False, float eps=1e-06, str reduction='mean') -> Tensor",
+		Domains: map[op.TensorArg]op.Domain{arg.Var: op.UnitRange},
 		Names:   []string{"torch.nn.functional.gaussian_nll_loss"},
 		Doc:     "Negative log-likelihood of normal distributions: (log(var) + (input − target)²/var)/2 with var at least eps, which the gradient does not see; full adds log(2π)/2.",
 		Reject:  firstError(checkVariance, strictReduction),

@@ -12,6 +12,7 @@ import (
 var classLosses = []*op.Def{
 	composed(&op.Def{
 		Sig:     "nll_loss(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean') -> Tensor",
+		Domains: map[op.TensorArg]op.Domain{arg.Weight: op.Constant},
 		Choices: []string{"reduction"},
 		Names:   []string{"torch.nn.functional.nll_loss"},
 		Doc:     "Negative log-likelihood of the class target in dimension 1 (0 of 1): −weight[target]·input[target], 0 where target is ignore_index. The mean is weighted.",
@@ -32,6 +33,7 @@ var classLosses = []*op.Def{
 	},
 	composed(&op.Def{
 		Sig:     "cross_entropy(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean', float label_smoothing=0.0) -> Tensor",
+		Domains: map[op.TensorArg]op.Domain{arg.Weight: op.Constant},
 		Choices: []string{"reduction"},
 		Names:   []string{"torch.nn.functional.cross_entropy"},
 		Doc:     "Cross entropy of softmax over the classes, dimension 1 (0 of 1), against the class target or, for a floating target of the input's shape, its probabilities; label_smoothing mixes those with the uniform distribution.",

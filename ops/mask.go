@@ -388,13 +388,14 @@ func sampleDiagBackward(s *op.Sampler) []any {
 
 func triangleDef(name, where string, upper bool) *op.Def {
 	return &op.Def{
-		Sig:    name + "(Tensor input, int diagonal=0) -> Tensor",
-		SBP:    anyOf(linear(arg.Input), planes(2, arg.Input)),
-		Names:  both(name),
-		Doc:    "The elements of each matrix, the last two dimensions, that lie " + where + " a diagonal, that many steps above the main one; zeros elsewhere.",
-		Traits: op.Idempotent,
-		Reject: checkTriangle,
-		Infer:  inferLike(arg.Input),
+		Sig:     name + "(Tensor input, int diagonal=0) -> Tensor",
+		InPlace: op.InPlaceRules{Expanded: true},
+		SBP:     anyOf(linear(arg.Input), planes(2, arg.Input)),
+		Names:   both(name),
+		Doc:     "The elements of each matrix, the last two dimensions, that lie " + where + " a diagonal, that many steps above the main one; zeros elsewhere.",
+		Traits:  op.Idempotent,
+		Reject:  checkTriangle,
+		Infer:   inferLike(arg.Input),
 		Kernels: []op.Kernel{{Name: "copy", Run: func(c *op.Run) error {
 			c.Out[0].CopyFrom(c.Tensor(arg.Input))
 			kernel.Triangle(c.Out[0], c.Int(arg.Diagonal), upper)

@@ -22,6 +22,7 @@ var chainedProducts = []*op.Def{
 	},
 	{
 		Sig:     "matrix_power(Tensor input, int n) -> Tensor",
+		Domains: asSampled(arg.Input),
 		Names:   append(both("matrix_power"), "torch.linalg.matrix_power"),
 		Doc:     "Product of n copies of a square matrix, or of its inverse when n is negative.",
 		Reject:  square(arg.Input),
@@ -31,6 +32,7 @@ var chainedProducts = []*op.Def{
 	},
 	{
 		Sig:     "matrix_power.identity(Tensor input) -> Tensor",
+		Domains: asSampled(arg.Input),
 		Doc:     "Identity matrices of the input's shape.",
 		SBP:     planes(2, arg.Input),
 		Infer:   inferMatrixPowerIdentity,
@@ -128,6 +130,7 @@ var matrixFunctions = []*op.Def{
 	inverseOp("linalg_inv(Tensor A) -> Tensor", []string{"torch.linalg.inv"}, arg.UpperA),
 	{
 		Sig:     "inverse.near(Tensor input) -> (Tensor det, Tensor inverse)",
+		Domains: asSampled(arg.Input),
 		Doc:     "Determinant and inverse of square matrices, in whose elimination the machine epsilon stands for a pivot of zero.",
 		SBP:     planes(2, arg.Input),
 		Reject:  firstError(square(arg.Input), floating(arg.Input)),
@@ -143,6 +146,7 @@ var matrixFunctions = []*op.Def{
 	slogdetOp("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", []string{"torch.linalg.slogdet"}, arg.UpperA),
 	{
 		Sig:     "logdet(Tensor input) -> Tensor",
+		Domains: asSampled(arg.Input),
 		Names:   both("logdet"),
 		Doc:     "Logarithm of the determinant; NaN when that is negative, complex for complex matrices.",
 		Reject:  firstError(square(arg.Input), floating(arg.Input)),
@@ -497,11 +501,12 @@ func columnMajor(shape []int) []int {
 
 func inverseOp(sig string, names []string, arg op.TensorArg) *op.Def {
 	return &op.Def{
-		Sig:    sig,
-		Names:  names,
-		Doc:    "Inverse of square matrices. A singular matrix is rejected.",
-		SBP:    planes(2, arg),
-		Reject: firstError(square(arg), floating(arg)),
+		Sig:     sig,
+		Domains: asSampled(arg),
+		Names:   names,
+		Doc:     "Inverse of square matrices. A singular matrix is rejected.",
+		SBP:     planes(2, arg),
+		Reject:  firstError(square(arg), floating(arg)),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value(arg)
 			return one(v.DType(), v.Shape(), columnMajor(v.Shape())), nil
@@ -559,6 +564,7 @@ func inverseNearRun[T kernel.Field](d tensor.DType) func(c *op.Run) error {
 func detOp(sig string, names []string, arg op.TensorArg) *op.Def {
 	return &op.Def{
 		Sig:     sig,
+		Domains: asSampled(arg),
 		Names:   names,
 		Doc:     "Determinant of square matrices.",
 		SBP:     planes(2, arg),
@@ -593,11 +599,12 @@ func detRun[T kernel.Field](arg op.TensorArg, d tensor.DType) func(c *op.Run) er
 
 func slogdetOp(sig string, names []string, arg op.TensorArg) *op.Def {
 	return &op.Def{
-		Sig:    sig,
-		Names:  names,
-		Doc:    "Sign of the determinant, of complex matrices its direction, and the logarithm of its absolute value, which is real.",
-		SBP:    planes(2, arg),
-		Reject: firstError(square(arg), floating(arg)),
+		Sig:     sig,
+		Domains: asSampled(arg),
+		Names:   names,
+		Doc:     "Sign of the determinant, of complex matrices its direction, and the logarithm of its absolute value, which is real.",
+		SBP:     planes(2, arg),
+		Reject:  firstError(square(arg), floating(arg)),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value(arg)
 			return append(one(v.DType(), batchOf(v), nil), one(v.DType().Real(), batchOf(v), nil)...), nil

@@ -11,7 +11,7 @@ import (
 
 // All returns the operators of every family.
 func All() []*op.Def {
-	return withDomains(withInPlace(slices.Concat(
+	return withInPlace(slices.Concat(
 		unaryOps, mathOps, activationOps, predicateOps,
 		binaryOps, arithOps, logicOps, ternaryOps,
 		reduceOps, statOps, scanOps,
@@ -21,7 +21,7 @@ func All() []*op.Def {
 		convOps, poolOps, windowOps, visionOps,
 		normOps, groupNormOps, lossOps, storeOps, foreachOps,
 		optimOps, derivedOps,
-	)))
+	))
 }
 
 // Table returns the table of All.

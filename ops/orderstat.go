@@ -17,6 +17,7 @@ var orderStatOps = []*op.Def{
 	medianDim("nanmedian", "without NaN", true),
 	{
 		Sig:     "mode(Tensor input, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+		Domains: asSampled(arg.Input),
 		Names:   both("mode"),
 		Doc:     "Most frequent element along dim, the smallest of several, and the last index at which it occurs.",
 		SBP:     reduced,
@@ -45,13 +46,14 @@ var orderStatOps = []*op.Def{
 		Tol:           accumulating(func(a op.Args) int { return tensor.NumElements(a.Value(arg.Input).Shape()) }, "a sum of at most Terms weights"),
 	},
 	{
-		Sig:    "histc(Tensor input, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
-		Names:  both("histc"),
-		Doc:    "Counts of the elements in equal intervals from min to max, the range of the elements when these are equal; the last interval has its end.",
-		Traits: op.NoGrad,
-		SBP:    provided(func(a op.Args) bool { return a.Scalar(arg.Min).Float() != a.Scalar(arg.Max).Float() }, summing),
-		Reject: checkHistc,
-		Infer:  func(a op.Args) ([]op.Meta, error) { return one(statInputType(a), []int{a.Int(arg.Bins)}, nil), nil },
+		Sig:     "histc(Tensor input, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
+		Domains: map[op.TensorArg]op.Domain{arg.Input: op.IntRange},
+		Names:   both("histc"),
+		Doc:     "Counts of the elements in equal intervals from min to max, the range of the elements when these are equal; the last interval has its end.",
+		Traits:  op.NoGrad,
+		SBP:     provided(func(a op.Args) bool { return a.Scalar(arg.Min).Float() != a.Scalar(arg.Max).Float() }, summing),
+		Reject:  checkHistc,
+		Infer:   func(a op.Args) ([]op.Meta, error) { return one(statInputType(a), []int{a.Int(arg.Bins)}, nil), nil },
 		Kernels: []op.Kernel{
 			{Name: "float32", When: op.DTypeIn(arg.Input, float32Set...), Run: histcRun[float32]},
 			{Name: "float64", When: op.DTypeIn(arg.Input, tensor.F64), Run: histcRun[float64]},
@@ -109,6 +111,7 @@ func sampleDiff(s *op.Sampler) []any {
 func medianAll(id, nan string, without bool) *op.Def {
 	return &op.Def{
 		Sig:           id + "(Tensor input) -> Tensor",
+		Domains:       asSampled(arg.Input),
 		Names:         both(id),
 		Traits:        op.Monotone,
 		Doc:           "Median of all elements, the lower one of two; " + nan + ". Its gradient is spread evenly over all elements that equal it.",
@@ -132,6 +135,7 @@ func medianAllGrad(g *op.Grad) op.Value {
 func medianDim(id, nan string, without bool) *op.Def {
 	return &op.Def{
 		Sig:     id + ".dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+		Domains: asSampled(arg.Input),
 		Names:   both(id),
 		Traits:  op.Monotone,
 		Doc:     "Medians along dim, the lower one of two, and the index of each that a stable sort gives; " + nan + ". The gradient goes to that index.",
@@ -184,6 +188,7 @@ func quantileDef(id, nan string, without bool) *op.Def {
 	return composed(&op.Def{
 		Sig:      id + "(Tensor input, Tensor q" + params,
 		More:     []string{id + "(Tensor input, float q" + params},
+		Domains:  map[op.TensorArg]op.Domain{arg.Q: op.UnitRange},
 		Names:    both(id),
 		Doc:      "Quantiles q, from 0 to 1, along dim, of all elements by default, " + nan + ": the element at rank q·(n − 1), interpolated as asked: linear, lower, higher, midpoint or nearest. A q of one dimension is the first dimension of the result.",
 		Reject:   checkQuantile,

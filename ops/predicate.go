@@ -12,16 +12,16 @@ import (
 )
 
 var predicateOps = []*op.Def{
-	predicate("logical_not", "Whether each element is 0.",
-		func(x float64) bool { return x == 0 }, func(i int64) bool { return i == 0 }, func(z complex128) bool { return z == 0 }),
+	inPlace(op.InPlaceRules{Untracked: true}, predicate("logical_not", "Whether each element is 0.",
+		func(x float64) bool { return x == 0 }, func(i int64) bool { return i == 0 }, func(z complex128) bool { return z == 0 })),
 	classification("isnan", "Whether each element is NaN; of a complex number, whether a part is.",
 		math.IsNaN, never, func(z complex128) bool { return math.IsNaN(real(z)) || math.IsNaN(imag(z)) }),
 	classification("isinf", "Whether each element is infinite; of a complex number, whether a part is.",
 		func(x float64) bool { return math.IsInf(x, 0) }, never, cmplx.IsInf),
 	classification("isfinite", "Whether each element is neither infinite nor NaN; of a complex number, whether both parts are.",
 		finite, func(int64) bool { return true }, func(z complex128) bool { return finite(real(z)) && finite(imag(z)) }),
-	predicate("signbit", "Whether the sign of each real element is set: that of -0 is.",
-		math.Signbit, func(i int64) bool { return i < 0 }, nil),
+	holding(op.NoNaN, predicate("signbit", "Whether the sign of each real element is set: that of -0 is.",
+		math.Signbit, func(i int64) bool { return i < 0 }, nil)),
 }
 
 // predicate is an operator that results in bool; z is nil where complex

@@ -10,6 +10,7 @@ import (
 var setitemOps = []*op.Def{
 	{
 		Sig:     "setitem(Tensor input, Index index, Tensor value) -> Tensor",
+		InPlace: op.InPlaceRules{Through: assignThroughView, NoResult: true, Expanded: true},
 		More:    []string{"setitem(Tensor input, Index index, Scalar value) -> Tensor"},
 		Names:   []string{"operator.setitem", "Tensor.__setitem__"},
 		Doc:     "A copy of input after input[index] = value.",

@@ -121,8 +121,9 @@ var shapeOps = slices.Concat([]*op.Def{
 		Tol:     ownMagnitude(exactTol("a copy")),
 	},
 	castOp(&op.Def{
-		Sig: "to(Tensor input, device? device=None, dtype? dtype=None, bool non_blocking=False, bool copy=False, *, Tensor? other=None) -> Tensor",
-		SBP: converted,
+		Sig:     "to(Tensor input, device? device=None, dtype? dtype=None, bool non_blocking=False, bool copy=False, *, Tensor? other=None) -> Tensor",
+		Domains: map[op.TensorArg]op.Domain{arg.Input: op.IntRange},
+		SBP:     converted,
 		More: []string{
 			"to(Tensor input, dtype dtype, bool non_blocking=False, bool copy=False) -> Tensor",
 			"to(Tensor input, Tensor other, bool non_blocking=False, bool copy=False) -> Tensor",
@@ -345,6 +346,9 @@ func cast(name string, d tensor.DType) *op.Def {
 		Sample: sampleUnary(-2, 2),
 		Tol:    exactTol("a conversion, rounded once"),
 	}, func(op.Args) tensor.DType { return d }, func(op.Args) bool { return false })
+	if !d.IsDifferentiable() && d != tensor.Bool {
+		def = holding(op.IntRange, def)
+	}
 	if !d.IsDifferentiable() {
 		def.SBP = pointwise
 		def.Traits |= op.NoGrad

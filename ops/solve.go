@@ -14,6 +14,7 @@ import (
 var solveOps = []*op.Def{
 	{
 		Sig:     "linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
+		Domains: asSampled(arg.UpperA, arg.UpperB),
 		Names:   []string{"torch.linalg.solve"},
 		Doc:     "The solution X of A·X = B, or of X·A = B without left, for square matrices A; B holds matrices, or vectors if its shape is A's without the last dimension. A singular matrix is rejected.",
 		SBP:     shardLinalgSolve,
@@ -184,10 +185,11 @@ func sampleSolve(s *op.Sampler) []any {
 
 func choleskyOp(id, params string, names []string) *op.Def {
 	return &op.Def{
-		Sig:   id + "(Tensor input, " + params + ") -> Tensor",
-		Names: names,
-		Doc:   "The lower triangular L, of a positive diagonal, with L·Lᵀ = input, or with upper its transpose. The matrices must be symmetric, and real, for PyTorch's gradient of complex ones is that of no function; one that is not positive definite is rejected.",
-		SBP:   planes(2, arg.Input),
+		Sig:     id + "(Tensor input, " + params + ") -> Tensor",
+		Domains: asSampled(arg.Input),
+		Names:   names,
+		Doc:     "The lower triangular L, of a positive diagonal, with L·Lᵀ = input, or with upper its transpose. The matrices must be symmetric, and real, for PyTorch's gradient of complex ones is that of no function; one that is not positive definite is rejected.",
+		SBP:     planes(2, arg.Input),
 		Reject: firstError(func(a op.Args) error {
 			if id == "cholesky" && tensor.NumElements(a.Value(arg.Input).Shape()) == 0 {
 				return nil // which that one returns as it is

@@ -16,6 +16,7 @@ var sortOps = slices.Concat(sortingOps, searchOps, uniqueOps)
 var sortingOps = []*op.Def{
 	{
 		Sig:     "sort(Tensor input, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+		Domains: asSampled(arg.Input),
 		Names:   both("sort"),
 		Traits:  op.Monotone,
 		Doc:     "Sorts along dim, NaN as the largest value; indices are the places in input. Equal elements keep their order.",
@@ -29,6 +30,7 @@ var sortingOps = []*op.Def{
 	},
 	{
 		Sig:     "sort.stable(Tensor input, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+		Domains: asSampled(arg.Input),
 		Names:   both("sort"),
 		Traits:  op.Monotone,
 		Doc:     "Sorts along dim, NaN as the largest value; equal elements keep their order.",
@@ -42,6 +44,7 @@ var sortingOps = []*op.Def{
 	},
 	{
 		Sig:     "argsort(Tensor input, int dim=-1, bool descending=False) -> Tensor",
+		Domains: asSampled(arg.Input),
 		Names:   both("argsort"),
 		Doc:     "The places of the elements along dim in sorted order. Equal elements keep their order.",
 		Traits:  op.NoGrad | op.FollowsOrder,
@@ -54,6 +57,7 @@ var sortingOps = []*op.Def{
 	},
 	{
 		Sig:     "argsort.stable(Tensor input, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
+		Domains: asSampled(arg.Input),
 		Names:   both("argsort"),
 		Doc:     "The places of the elements along dim in sorted order; equal elements keep their order.",
 		Traits:  op.NoGrad | op.FollowsOrder,
@@ -65,13 +69,14 @@ var sortingOps = []*op.Def{
 		Tol:     exactTol("places in its input"),
 	},
 	{
-		Sig:    "msort(Tensor input) -> Tensor",
-		Names:  both("msort"),
-		Traits: op.Monotone,
-		Doc:    "Sorts along the first dimension, NaN as the largest value.",
-		SBP:    besides(func(op.Args) []int { return []int{0} }, arg.Input),
-		Reject: func(a op.Args) error { return rejectTypes(arg.Input, complexTypes...)(a) },
-		Infer:  inferMsort,
+		Sig:     "msort(Tensor input) -> Tensor",
+		Domains: asSampled(arg.Input),
+		Names:   both("msort"),
+		Traits:  op.Monotone,
+		Doc:     "Sorts along the first dimension, NaN as the largest value.",
+		SBP:     besides(func(op.Args) []int { return []int{0} }, arg.Input),
+		Reject:  func(a op.Args) error { return rejectTypes(arg.Input, complexTypes...)(a) },
+		Infer:   inferMsort,
 		Kernels: sortKernels(func(c *op.Run, run sortFunc) error {
 			out := c.Out[0]
 			run(out, tensor.New(tensor.I64, out.Shape()...), c.Tensor(arg.Input), 0, false)
@@ -82,13 +87,14 @@ var sortingOps = []*op.Def{
 		Tol:    exactTol("its inputs in another order"),
 	},
 	{
-		Sig:    "topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
-		Names:  both("topk"),
-		Traits: op.Monotone,
-		Doc:    "The k largest elements along dim, or the smallest, in sorted order, and their places; of equal elements the first ones.",
-		SBP:    alongOthers(arg.Input),
-		Reject: firstError(checkTopK, rejectTypes(arg.Input, append([]tensor.DType{tensor.Bool}, complexTypes...)...)),
-		Infer:  inferTopk,
+		Sig:     "topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
+		Domains: asSampled(arg.Input),
+		Names:   both("topk"),
+		Traits:  op.Monotone,
+		Doc:     "The k largest elements along dim, or the smallest, in sorted order, and their places; of equal elements the first ones.",
+		SBP:     alongOthers(arg.Input),
+		Reject:  firstError(checkTopK, rejectTypes(arg.Input, append([]tensor.DType{tensor.Bool}, complexTypes...)...)),
+		Infer:   inferTopk,
 		Kernels: sortKernels(func(c *op.Run, run sortFunc) error {
 			run(c.Out[0], c.Out[1], c.Tensor(arg.Input), dimOf(c.Args), c.Bool(arg.Largest))
 			return nil
@@ -99,6 +105,7 @@ var sortingOps = []*op.Def{
 	},
 	{
 		Sig:     "kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+		Domains: asSampled(arg.Input),
 		Names:   both("kthvalue"),
 		Traits:  op.Monotone,
 		Doc:     "The k-th smallest element along dim, counted from 1, and its place; NaN is the largest value.",
@@ -311,14 +318,15 @@ func orderGrad(g *op.Grad) {
 // searchOps look values up in others.
 var searchOps = []*op.Def{
 	{
-		Sig:    "searchsorted(Tensor sorted_sequence, Tensor input, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
-		More:   []string{"searchsorted(Tensor sorted_sequence, Scalar input, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor"},
-		Names:  []string{"torch.searchsorted"},
-		Doc:    "The place in the sorted last dimension of sorted_sequence at which to insert each value: before equal entries, after them with right or side='right'. A sequence of one dimension serves all values; sorter is the order that sorts it.",
-		Traits: op.NoGrad,
-		SBP:    searched,
-		Reject: checkSearch,
-		Infer:  inferSearch,
+		Sig:     "searchsorted(Tensor sorted_sequence, Tensor input, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+		Domains: asSampled(arg.SortedSequence, arg.Input, arg.Sorter),
+		More:    []string{"searchsorted(Tensor sorted_sequence, Scalar input, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor"},
+		Names:   []string{"torch.searchsorted"},
+		Doc:     "The place in the sorted last dimension of sorted_sequence at which to insert each value: before equal entries, after them with right or side='right'. A sequence of one dimension serves all values; sorter is the order that sorts it.",
+		Traits:  op.NoGrad,
+		SBP:     searched,
+		Reject:  checkSearch,
+		Infer:   inferSearch,
 		Kernels: searchKernels(arg.SortedSequence, func(c *op.Run, values *tensor.Tensor) searchArgs {
 			return searchArgs{seq: c.Tensor(arg.SortedSequence), values: values, sorter: c.Tensor(arg.Sorter), right: c.Bool(arg.Right) || c.Str(arg.Side) == "right"}
 		}),

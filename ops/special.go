@@ -149,11 +149,12 @@ var specialOps = []*op.Def{
 		Tol:     ulpTol(1, "an integer scaled by a power of ten"),
 	},
 	{
-		Sig:   "ldexp(Tensor input, Tensor other) -> Tensor",
-		Names: both("ldexp"),
-		Doc:   "Multiplies by a power of two: input·2^other, where the power is rounded to other's dtype; of integers to float32.",
-		SBP:   linearly,
-		Infer: inferLdexp,
+		Sig:     "ldexp(Tensor input, Tensor other) -> Tensor",
+		InPlace: op.InPlaceRules{NoGrad: "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."},
+		Names:   both("ldexp"),
+		Doc:     "Multiplies by a power of two: input·2^other, where the power is rounded to other's dtype; of integers to float32.",
+		SBP:     linearly,
+		Infer:   inferLdexp,
 		Kernels: []op.Kernel{
 			ldexpKernel("float32", float32Set, kernel.Mul[float32]),
 			ldexpKernel("float64", float64Set, kernel.Mul[float64]),

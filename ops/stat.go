@@ -146,13 +146,14 @@ func sampleEvenExtreme(s *op.Sampler) []any {
 // argExtreme is argmax or argmin.
 func argExtreme(id, which string, i64 pairRow[int64], f32 pairRow[float32], f64 pairRow[float64]) *op.Def {
 	return &op.Def{
-		Sig:    id + "(Tensor input, int? dim=None, bool keepdim=False) -> Tensor",
-		Names:  both(id),
-		Doc:    "First index of the " + which + " element along dim, by default in the flattened tensor; a NaN counts as the " + which + ".",
-		Traits: op.NoGrad | op.FollowsOrder,
-		SBP:    reduced,
-		Reject: firstError(statNonEmpty(op.IndexError), rejectTypes(arg.Input, append(complexTypes, tensor.Bool)...)),
-		Infer:  inferStat(statIndexType),
+		Sig:     id + "(Tensor input, int? dim=None, bool keepdim=False) -> Tensor",
+		Domains: asSampled(arg.Input),
+		Names:   both(id),
+		Doc:     "First index of the " + which + " element along dim, by default in the flattened tensor; a NaN counts as the " + which + ".",
+		Traits:  op.NoGrad | op.FollowsOrder,
+		SBP:     reduced,
+		Reject:  firstError(statNonEmpty(op.IndexError), rejectTypes(arg.Input, append(complexTypes, tensor.Bool)...)),
+		Infer:   inferStat(statIndexType),
 		Kernels: []op.Kernel{
 			indexKernel("integer", integerTypes, i64),
 			indexKernel("float32", float32Set, f32),

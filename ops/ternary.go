@@ -12,13 +12,14 @@ import (
 
 var ternaryOps = []*op.Def{
 	{
-		Sig:    "masked_fill(Tensor input, Tensor mask, Tensor value) -> Tensor",
-		More:   []string{"masked_fill(Tensor input, Tensor mask, Scalar value) -> Tensor"},
-		SBP:    anyOf(pointwise, additive(arg.Input, arg.ValueTensor)),
-		Names:  both("masked_fill"),
-		Doc:    "Replaces the elements where a bool mask holds by one value, a number or a 0-d tensor.",
-		Reject: checkMaskedFill,
-		Infer:  inferMaskedFill,
+		Sig:     "masked_fill(Tensor input, Tensor mask, Tensor value) -> Tensor",
+		InPlace: op.InPlaceRules{Expanded: true},
+		More:    []string{"masked_fill(Tensor input, Tensor mask, Scalar value) -> Tensor"},
+		SBP:     anyOf(pointwise, additive(arg.Input, arg.ValueTensor)),
+		Names:   both("masked_fill"),
+		Doc:     "Replaces the elements where a bool mask holds by one value, a number or a 0-d tensor.",
+		Reject:  checkMaskedFill,
+		Infer:   inferMaskedFill,
 		Kernels: []op.Kernel{
 			maskedFillKernel[int64]("integer", integralSet),
 			maskedFillKernel[float32]("float32", float32Set),

@@ -112,6 +112,7 @@ var mathOps = []*op.Def{
 	},
 	{
 		Sig:     "asinh(Tensor input) -> Tensor",
+		InPlace: op.InPlaceRules{NoBackward: noInPlaceBackward("asinh")},
 		Names:   both("asinh", "arcsinh"),
 		Doc:     "Inverse hyperbolic sine of each element: log(x + √(x² + 1)). Integers give float32.",
 		SBP:     pointwise,
@@ -124,6 +125,7 @@ var mathOps = []*op.Def{
 	},
 	{
 		Sig:     "acosh(Tensor input) -> Tensor",
+		InPlace: op.InPlaceRules{NoBackward: noInPlaceBackward("acosh")},
 		Names:   both("acosh", "arccosh"),
 		Doc:     "Inverse hyperbolic cosine of each element: log(x + √(x² - 1)). Integers give float32.",
 		SBP:     pointwise,
@@ -136,6 +138,7 @@ var mathOps = []*op.Def{
 	},
 	{
 		Sig:     "atanh(Tensor input) -> Tensor",
+		InPlace: op.InPlaceRules{NoBackward: noInPlaceBackward("atanh")},
 		Names:   both("atanh", "arctanh"),
 		Doc:     "Inverse hyperbolic tangent of each element: log((1 + x) / (1 - x)) / 2. Integers give float32.",
 		SBP:     pointwise,
