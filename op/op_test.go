@@ -174,6 +174,7 @@ func TestNewTableRefusesIncompleteLiterals(t *testing.T) {
 		"has no kernel":                func(d *Def) { d.Kernels = nil },
 		"has no gradient":              func(d *Def) { d.Traits = 0 },
 		"numerics class with a reason": func(d *Def) { d.Tol.Reason = "" },
+		"is its own magnitude and":     func(d *Def) { d.Magnitude, d.Tol.OwnMagnitude = "g", true },
 	} {
 		d := whole()
 		spoil(d)

@@ -71,6 +71,9 @@ func (d *Def) init() error {
 		}
 	}
 	if d.Tol.OwnMagnitude {
+		if d.Magnitude != "" && d.Magnitude != d.ID() {
+			return fmt.Errorf("operator %s is its own magnitude and has %s for one", d.ID(), d.Magnitude)
+		}
 		d.Magnitude = d.ID()
 	}
 	switch {
