@@ -28,7 +28,7 @@ var activationOps = []*op.Def{
 		Reject:  firstError(needsBound, checkBounds(arg.Min, arg.Max)),
 		Infer:   elementwise(promoted(arg.Input, arg.MinTensor, arg.MaxTensor), arg.Input),
 		Kernels: clampKernels(arg.Min, arg.Max),
-		Grad:    func(g *op.Grad) { clampGrad(g, arg.Min, arg.Max) },
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return clampGrad(g, arg.Min, arg.Max) }),
 		Sample:  sampleClamp,
 		Tol:     selectTol("the input or a bound"),
 	},
@@ -106,7 +106,7 @@ var activationOps = []*op.Def{
 		Reject:  firstError(floatsOnly, realNumbers(arg.Alpha)),
 		Infer:   sameAs(arg.Input),
 		Kernels: parametric(eluLanes, realFunc(math.Exp)),
-		Grad:    func(g *op.Grad) { eluGrad(g, number(g.Args, arg.Alpha).Float(), 1, 1) },
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return eluGrad(g, number(g.Args, arg.Alpha).Float(), 1, 1) }),
 		Sample:  sampleAlpha(-1, 2),
 		Exact:   exactly(truth.Elu),
 		Tol:     ulpTol(4, "expm1 3 ULP and a multiplication: "+openCL),
@@ -121,7 +121,7 @@ var activationOps = []*op.Def{
 		Reject:  firstError(floatsOnly, realNumbers(arg.Alpha), alphaNotZero),
 		Infer:   sameAs(arg.Input),
 		Kernels: parametric(celuLanes, realFunc(math.Exp)),
-		Grad:    celuGrad,
+		Grad:    op.Gradient(celuGrad),
 		Sample:  sampleAlpha(0.5, 2),
 		Exact:   exactly(truth.Celu),
 		Tol:     ulpTol(7, "a division of 2.5, expm1 3 ULP and a multiplication: "+openCL),
@@ -134,7 +134,7 @@ var activationOps = []*op.Def{
 		Reject:  floatsOnly,
 		Infer:   sameAs(arg.Input),
 		Kernels: through(kernel.Elu(seluAlpha*seluScale, seluScale, 1), nil),
-		Grad:    func(g *op.Grad) { eluGrad(g, seluAlpha*seluScale, seluScale, 1) },
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return eluGrad(g, seluAlpha*seluScale, seluScale, 1) }),
 		Sample:  func(s *op.Sampler) []any { return []any{awayFrom(s, -3, 3, 0)} },
 		Exact:   exactly(truth.Selu),
 		Tol:     ulpTol(5, "expm1 3 ULP and two multiplications: "+openCL),
@@ -268,9 +268,9 @@ func celuLanes(a op.Args) unary {
 	return realFunc(kernel.Elu(alpha, 1, 1/alpha))
 }
 
-func celuGrad(g *op.Grad) {
+func celuGrad(g *op.Grad) op.Value {
 	alpha := number(g.Args, arg.Alpha).Float()
-	eluGrad(g, alpha, 1, 1/alpha)
+	return eluGrad(g, alpha, 1, 1/alpha)
 }
 
 func softplusLanes(a op.Args) unary {
@@ -328,13 +328,11 @@ func shrink(id, doc string, d op.Def) *op.Def {
 	d.Doc = doc
 	d.SBP = pointwise
 	d.Infer = sameAs(arg.Input)
-	d.Grad = func(g *op.Grad) {
-		g.To(arg.Input, func() op.Value {
-			x, lambda := g.Value(arg.Input), parameter(g.Args, arg.LambdScalar)
-			low := g.Op("where", g.Op("ge", x, -lambda), 0.0, g.G())
-			return g.Op("where", g.Op("le", x, lambda), low, g.G())
-		})
-	}
+	d.Grad = op.Gradient(func(g *op.Grad) op.Value {
+		x, lambda := g.Value(arg.Input), parameter(g.Args, arg.LambdScalar)
+		low := g.Op("where", g.Op("ge", x, -lambda), 0.0, g.G())
+		return g.Op("where", g.Op("le", x, lambda), low, g.G())
+	})
 	d.Sample = func(s *op.Sampler) []any {
 		if s.Bool() {
 			return []any{awayFrom(s, -2, 2, -0.5, 0.5)}
@@ -355,7 +353,7 @@ func oneBound(id string, bound op.ScalarArg, doc string) *op.Def {
 		Reject:  checkBounds(bound),
 		Infer:   elementwise(promoted(arg.Input, bound), arg.Input),
 		Kernels: clampKernels(bound),
-		Grad:    func(g *op.Grad) { clampGrad(g, bound) },
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return clampGrad(g, bound) }),
 		Sample:  func(s *op.Sampler) []any { return []any{awayFrom(s, -2, 2, 0.5), 0.5} },
 		Tol:     selectTol("the input or a bound"),
 	}
@@ -460,21 +458,19 @@ func floatBounds(lo, hi op.Scalar) (low, high float64) {
 }
 
 // clampGrad passes the gradient where x is within the bounds; not for NaN.
-func clampGrad(g *op.Grad, bounds ...op.ScalarArg) {
-	g.To(arg.Input, func() op.Value {
-		d := g.G()
-		for _, b := range bounds {
-			if !g.Has(b) {
-				continue
-			}
-			compare := "ge"
-			if b == arg.Max {
-				compare = "le"
-			}
-			d = g.Op("where", g.Op(compare, g.Value(arg.Input), g.Scalar(b)), d, 0.0)
+func clampGrad(g *op.Grad, bounds ...op.ScalarArg) op.Value {
+	d := g.G()
+	for _, b := range bounds {
+		if !g.Has(b) {
+			continue
 		}
-		return d
-	})
+		compare := "ge"
+		if b == arg.Max {
+			compare = "le"
+		}
+		d = g.Op("where", g.Op(compare, g.Value(arg.Input), g.Scalar(b)), d, 0.0)
+	}
+	return d
 }
 
 // between passes c where the input is within the open interval, and where it is NaN.
@@ -508,13 +504,11 @@ func hardswishSlope(g *op.Grad, x op.Value) op.Value {
 
 // eluGrad is negative·inner·e^(inner·x) for x ≤ 0 and positive elsewhere. The
 // exponential is taken of what it is needed for, so that the others cannot overflow.
-func eluGrad(g *op.Grad, negative, positive, inner float64) {
-	g.To(arg.Input, func() op.Value {
-		x, c := wide(g, g.Value(arg.Input)), wide(g, g.G())
-		small := g.Op("le", x, 0)
-		e := g.Op("exp", g.Mul(g.Op("where", small, x, 0.0), inner))
-		return g.Op("where", small, g.Mul(g.Mul(c, e), negative*inner), g.Mul(c, positive))
-	})
+func eluGrad(g *op.Grad, negative, positive, inner float64) op.Value {
+	x, c := wide(g, g.Value(arg.Input)), wide(g, g.G())
+	small := g.Op("le", x, 0)
+	e := g.Op("exp", g.Mul(g.Op("where", small, x, 0.0), inner))
+	return g.Op("where", small, g.Mul(g.Mul(c, e), negative*inner), g.Mul(c, positive))
 }
 
 // softsignGrad is that of x / (1 + |x|) as a quotient: c/a - Re(c·conj(y))/a · sgn x

@@ -97,8 +97,7 @@ func cdistBackwardRun[T float32 | float64](c *op.Run) error {
 func cdistGrad(g *op.Grad) {
 	x, y, p := wide(g, g.Value(arg.X1)), wide(g, g.Value(arg.X2)), g.Float(arg.P)
 	if p == 0 {
-		g.To(arg.X1, func() op.Value { return zeros(g, x) })
-		g.To(arg.X2, func() op.Value { return zeros(g, y) })
+		zeroGrads(arg.X1, arg.X2)(g)
 		return
 	}
 	cot, d := wide(g, g.G()), g.Out[0]

@@ -422,7 +422,7 @@ func convGrad(plan func(op.Args) (*convPlan, error)) func(g *op.Grad) {
 			op.Fail(err)
 		}
 		if tensor.NumElements(p.result) == 0 {
-			zeroConvGrads(g)
+			zeroGrads(arg.Input, arg.Weight, arg.Bias)(g)
 			return
 		}
 		x, w := g.Value(arg.Input), g.Value(arg.Weight)
@@ -441,7 +441,7 @@ func convTransposeGrad(plan func(op.Args) (*convPlan, error)) func(g *op.Grad) {
 			op.Fail(err)
 		}
 		if tensor.NumElements(p.result) == 0 {
-			zeroConvGrads(g)
+			zeroGrads(arg.Input, arg.Weight, arg.Bias)(g)
 			return
 		}
 		x, w := g.Value(arg.Input), g.Value(arg.Weight)
@@ -465,12 +465,6 @@ func (p *convPlan) batch(g *op.Grad, v op.Value) op.Value {
 		return v
 	}
 	return g.Reshape(v, append([]int{1}, v.Shape()...))
-}
-
-func zeroConvGrads(g *op.Grad) {
-	for _, name := range []op.TensorArg{arg.Input, arg.Weight, arg.Bias} {
-		g.To(name, func() op.Value { return zeros(g, g.Value(name)) })
-	}
 }
 
 // plane is the geometry that the three bilinear parts of a convolution share.

@@ -21,7 +21,7 @@ var discreteDraws = []*op.Def{
 		Reject:        rejectTypes(arg.Input, slices.Concat(integralSet, complexTypes)...),
 		Infer:         inferBernoulli,
 		Kernels:       resultKernel(floatTypes, runBernoulli),
-		Grad:          zeroGrad,
+		Grad:          op.Gradient(zeroGrad),
 		Sample:        func(s *op.Sampler) []any { return []any{s.Tensor(0.1, 0.9, s.Shape(0, 4)...)} },
 		Law:           func(a op.Args) *op.Law { return binary(a.Tensor(arg.Input).Float) },
 		Tol:           drawn("0 or 1"),
@@ -105,7 +105,7 @@ var discreteDraws = []*op.Def{
 		Reject:        rejectTypes(arg.Input, slices.Concat(integralSet, complexTypes)...),
 		Infer:         inferPoisson,
 		Kernels:       resultKernel(floatTypes, runPoisson),
-		Grad:          zeroGrad,
+		Grad:          op.Gradient(zeroGrad),
 		Sample:        func(s *op.Sampler) []any { return []any{s.Tensor(0, 9, s.Shape(0, 4)...)} },
 		Law:           poissonLaw,
 		Tol:           drawn("counts"),
@@ -205,8 +205,15 @@ var integerKernels = resultKernel(slices.Concat(integralSet, floatTypes), func(c
 	return nil
 })
 
-func zeroGrad(g *op.Grad) {
-	g.To(arg.Input, func() op.Value { return zeros(g, g.Value(arg.Input)) })
+func zeroGrad(g *op.Grad) op.Value { return zeros(g, g.Value(arg.Input)) }
+
+// zeroGrads has the gradient 0 for each of the arguments.
+func zeroGrads(names ...op.TensorArg) func(*op.Grad) {
+	return func(g *op.Grad) {
+		for _, name := range names {
+			g.To(name, func() op.Value { return zeros(g, g.Value(name)) })
+		}
+	}
 }
 
 // wideElements returns the elements in row-major order.

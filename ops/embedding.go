@@ -165,21 +165,19 @@ func inRows(i int, w op.Value) bool {
 }
 
 func embeddingGrad(index op.TensorArg) func(g *op.Grad) {
-	return func(g *op.Grad) {
-		g.To(arg.Weight, func() op.Value {
-			w := g.Value(arg.Weight)
-			n := tensor.NumElements(g.Value(index).Shape())
-			rows := g.Reshape(g.Value(index), []int{n})
-			d := g.Reshape(g.G(), []int{n, w.Shape()[1]})
-			if pad, ok := paddingRow(g.Args, index); ok {
-				d = g.Op("where", g.Reshape(g.Op("eq", rows, pad), []int{n, 1}), 0.0, d)
-			}
-			if g.Bool(arg.ScaleGradByFreq) {
-				d = g.Div(d, g.Reshape(frequencies(g, rows, w), []int{n, 1}))
-			}
-			return g.Op("index_add", zeros(g, w), 0, rows, d)
-		})
-	}
+	return op.GradientOf(arg.Weight, func(g *op.Grad) op.Value {
+		w := g.Value(arg.Weight)
+		n := tensor.NumElements(g.Value(index).Shape())
+		rows := g.Reshape(g.Value(index), []int{n})
+		d := g.Reshape(g.G(), []int{n, w.Shape()[1]})
+		if pad, ok := paddingRow(g.Args, index); ok {
+			d = g.Op("where", g.Reshape(g.Op("eq", rows, pad), []int{n, 1}), 0.0, d)
+		}
+		if g.Bool(arg.ScaleGradByFreq) {
+			d = g.Div(d, g.Reshape(frequencies(g, rows, w), []int{n, 1}))
+		}
+		return g.Op("index_add", zeros(g, w), 0, rows, d)
+	})
 }
 
 // paddingRow returns the row without a gradient, if there is one.

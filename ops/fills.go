@@ -97,11 +97,8 @@ var fillOps = []*op.Def{
 		},
 		Fixed:   []op.Handle{arg.PTensor},
 		Kernels: resultKernel(slices.Concat(floatTypes, integralSet), drawBernoulli),
-		Grad: func(g *op.Grad) {
-			zeroGrad(g)
-			g.To(arg.PTensor, func() op.Value { return zeros(g, g.Value(arg.PTensor)) })
-		},
-		Law: bernoulliLaw,
+		Grad:    zeroGrads(arg.Input, arg.PTensor),
+		Law:     bernoulliLaw,
 	}, nil),
 	randomFill(),
 }
@@ -117,7 +114,7 @@ func drawnOver(id, params, name, doc string, d op.Def, sample func(s *op.Sampler
 		return one(a.Value(arg.Input).DType(), a.Value(arg.Input).Shape(), nil), nil
 	}
 	if d.Grad == nil {
-		d.Grad = zeroGrad
+		d.Grad = op.Gradient(zeroGrad)
 	}
 	d.Sample = func(s *op.Sampler) []any {
 		x := s.Tensor(-1, 1, s.Shape(0, 4)...)

@@ -23,7 +23,7 @@ var alongOps = []*op.Def{
 		Reject:  checkSelect,
 		Infer:   func(a op.Args) ([]op.Meta, error) { return one(a.Value(arg.Input).DType(), selectedShape(a), nil), nil },
 		Kernels: []op.Kernel{{Name: "index", Run: runIndexSelect}},
-		Grad:    indexSelectGrad,
+		Grad:    op.Gradient(indexSelectGrad),
 		Sample:  sampleIndexSelect,
 		Tol:     ownMagnitude(exactTol("copies its inputs")),
 	},
@@ -113,7 +113,7 @@ var alongOps = []*op.Def{
 		Reject:  checkScatterValue,
 		Infer:   inferScatter,
 		Kernels: []op.Kernel{{Name: "index", Run: runScatterValue}},
-		Grad:    scatterValueGrad,
+		Grad:    op.Gradient(scatterValueGrad),
 		Sample:  sampleScatterValue,
 		Tol:     ownMagnitude(accumulating(func(a op.Args) int { return 1 + tensor.NumElements(a.Value(arg.Index).Shape()) }, "combines at most as many elements as index has")),
 	},
@@ -129,9 +129,9 @@ func runIndexSelect(c *op.Run) error {
 	return err
 }
 
-func indexSelectGrad(g *op.Grad) {
+func indexSelectGrad(g *op.Grad) op.Value {
 	x := g.Value(arg.Input)
-	g.To(arg.Input, func() op.Value { return g.Op("index_add", zeros(g, x), dimOf(g.Args), g.Value(arg.Index), g.G()) })
+	return g.Op("index_add", zeros(g, x), dimOf(g.Args), g.Value(arg.Index), g.G())
 }
 
 func sampleIndexSelect(s *op.Sampler) []any {
@@ -234,11 +234,11 @@ func sampleScatterReduce(s *op.Sampler) []any {
 	return append(args, sampleReduction(s, "sum", "prod", "mean", "amax", "amin"), op.Kw("include_self", s.Bool()))
 }
 
-func scatterValueGrad(g *op.Grad) {
+func scatterValueGrad(g *op.Grad) op.Value {
 	if g.Has(arg.Reduce) {
 		noDerivative("scatter with argument 'reduce'", arg.Input)(g)
 	}
-	g.To(arg.Input, func() op.Value { return g.Op("scatter.value", g.G(), dimOf(g.Args), g.Value(arg.Index), 0.0) })
+	return g.Op("scatter.value", g.G(), dimOf(g.Args), g.Value(arg.Index), 0.0)
 }
 
 func sampleScatterValue(s *op.Sampler) []any {

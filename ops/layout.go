@@ -51,7 +51,7 @@ var viewOps = []*op.Def{
 		SBP:    regrouped(unflattenedShape, arg.Sizes, dimOf),
 		Names:  both("unflatten"),
 		Doc:    "Splits dimension dim into the given sizes, one of which may be -1.",
-		Grad:   reshapeGrad,
+		Grad:   op.Gradient(reshapeGrad),
 		Sample: sampleUnflatten,
 	}, reshaped(unflattenedShape)),
 	viewOp(&op.Def{
@@ -60,7 +60,7 @@ var viewOps = []*op.Def{
 		Names:  both("ravel"),
 		Doc:    "The elements in row-major order, in one dimension.",
 		Traits: op.Idempotent,
-		Grad:   reshapeGrad,
+		Grad:   op.Gradient(reshapeGrad),
 		Sample: sampleUnary(-2, 2),
 	}, reshaped(func(a op.Args) ([]int, error) { return []int{tensor.NumElements(a.Value(arg.Input).Shape())}, nil })),
 	transposition("T", "Reverses the order of the dimensions.", func(n int) []int {
@@ -119,7 +119,7 @@ var viewOps = []*op.Def{
 			return one(a.Value(arg.Input).DType(), a.Ints(arg.Shape), nil), nil
 		},
 		Kernels: []op.Kernel{{Name: "sum", When: op.DTypeIn(arg.Input, slices.Concat(float32Set, float64Set, complexTypes)...), Run: runAsStridedBack}},
-		Grad:    asStridedBackGrad,
+		Grad:    op.Gradient(asStridedBackGrad),
 		Sample:  sampleAsStridedBack,
 		Tol: ownMagnitude(op.Tol{
 			Class: op.Accumulating, Terms: func(a op.Args) int { return 1 + tensor.NumElements(a.Value(arg.Input).Shape()) },
@@ -216,12 +216,10 @@ func runAsStridedBack(c *op.Run) error {
 	return summed(c, func(out, in *tensor.Tensor) { kernel.AddStrided(out, in, strides, offset) })
 }
 
-func asStridedBackGrad(g *op.Grad) {
+func asStridedBackGrad(g *op.Grad) op.Value {
 	n := len(g.Ints(arg.Stride)) - 1
-	g.To(arg.Input, func() op.Value {
-		whole := g.Op("clone", g.G(), op.Kw("memory_format", tensor.Contiguous))
-		return g.Op("as_strided", whole, g.Value(arg.Input).Shape(), g.Ints(arg.Stride)[:n], g.Ints(arg.Stride)[n])
-	})
+	whole := g.Op("clone", g.G(), op.Kw("memory_format", tensor.Contiguous))
+	return g.Op("as_strided", whole, g.Value(arg.Input).Shape(), g.Ints(arg.Stride)[:n], g.Ints(arg.Stride)[n])
 }
 
 func sampleAsStridedBack(s *op.Sampler) []any {

@@ -161,7 +161,7 @@ var pointLosses = []*op.Def{
 		Sig:    "gaussian_nll_loss.floor(Tensor var, float eps) -> Tensor",
 		Doc:    "max(var, eps) with the gradient of var.",
 		SBP:    pointwise,
-		Grad:   func(g *op.Grad) { g.To(arg.Var, g.G) },
+		Grad:   op.Gradient((*op.Grad).G),
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(0.5, 2, s.Shape(0, 3)...), 0.25} },
 		Tol:    exactTol("the input or a bound"),
 	}, func(b op.Builder, a op.Args) op.Value { return b.Op("clamp_min", a.Value(arg.Var), a.Float(arg.Eps)) }),

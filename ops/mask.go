@@ -281,7 +281,7 @@ var matrixOps = []*op.Def{
 			traceKernel("float64", float64Set, kernel.Sum[float64, float64]),
 			traceKernel("complex", complexTypes, kernel.SumComplex),
 		},
-		Grad:   traceGrad,
+		Grad:   op.Gradient(traceGrad),
 		Sample: sampleTrace,
 		Tol:    ownMagnitude(accumulating(func(a op.Args) int { return slices.Min(a.Value(arg.Input).Shape()) }, "a sum of the diagonal")),
 	},
@@ -293,7 +293,7 @@ var matrixOps = []*op.Def{
 		Reject:  checkDiag,
 		Infer:   inferDiag,
 		Kernels: []op.Kernel{{Name: "copy", Run: runDiag}},
-		Grad:    diagGrad,
+		Grad:    op.Gradient(diagGrad),
 		Sample:  sampleDiag,
 		Tol:     ownMagnitude(exactTol("copies its inputs")),
 	},
@@ -324,9 +324,9 @@ func inferTrace(a op.Args) ([]op.Meta, error) {
 	return one(d, []int{}, nil), nil
 }
 
-func traceGrad(g *op.Grad) {
+func traceGrad(g *op.Grad) op.Value {
 	shape := g.Value(arg.Input).Shape()
-	g.To(arg.Input, func() op.Value { return g.Op("triu", g.Op("tril", g.Expand(g.G(), shape))) })
+	return g.Op("triu", g.Op("tril", g.Expand(g.G(), shape)))
 }
 
 func sampleTrace(s *op.Sampler) []any {
@@ -355,14 +355,12 @@ func runDiag(c *op.Run) error {
 	return nil
 }
 
-func diagGrad(g *op.Grad) {
+func diagGrad(g *op.Grad) op.Value {
 	x, k := g.Value(arg.Input), g.Int(arg.Diagonal)
-	g.To(arg.Input, func() op.Value {
-		if len(x.Shape()) == 1 {
-			return g.Op("diag", g.G(), k)
-		}
-		return g.Op("diag.backward", g.G(), x.Shape(), k)
-	})
+	if len(x.Shape()) == 1 {
+		return g.Op("diag", g.G(), k)
+	}
+	return g.Op("diag.backward", g.G(), x.Shape(), k)
 }
 
 func sampleDiag(s *op.Sampler) []any {

@@ -24,7 +24,7 @@ var productOps = []*op.Def{
 			rowKernel("float64", resultOf(sumType, tensor.F64), sumType, fixed(kernel.ProductRow[float64])),
 			rowKernel("complex", resultOf(sumType, complexTypes...), sumType, fixed(kernel.ProductRow[complex128])),
 		},
-		Grad:   prodGrad,
+		Grad:   op.Gradient(prodGrad),
 		Sample: sampleStatSome,
 		Tol:    ownMagnitude(accumulating(statTerms, "a product of Terms elements, one rounding each")),
 	},
@@ -38,7 +38,7 @@ var productOps = []*op.Def{
 			scanKernel("float64", op.DTypeIn(arg.Input, tensor.F64), nil, kernel.OtherProducts[float64]),
 			scanKernel("complex", op.DTypeIn(arg.Input, complexTypes...), nil, kernel.OtherProducts[complex128]),
 		},
-		Grad:   othersGrad,
+		Grad:   op.Gradient(othersGrad),
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Dims(2)...)} },
 		Tol:    ownMagnitude(accumulating(func(a op.Args) int { return sizeOf(a.Value(arg.Input), 1) }, "a product of one row")),
 	},
@@ -58,15 +58,13 @@ func sampleStatSome(s *op.Sampler) []any {
 	return args[:1+2*s.Index(2)]
 }
 
-func prodGrad(g *op.Grad) {
-	g.To(arg.Input, func() op.Value {
-		x := g.Cast(g.Value(arg.Input), workType(g.Out[0].DType()))
-		if tensor.NumElements(x.Shape()) == 0 {
-			return zeros(g, x)
-		}
-		rows, back := matrixOfRows(g, x)
-		return g.Mul(spreadKept(g, g.G()), conj(g, back(g.Op("prod.others", rows))))
-	})
+func prodGrad(g *op.Grad) op.Value {
+	x := g.Cast(g.Value(arg.Input), workType(g.Out[0].DType()))
+	if tensor.NumElements(x.Shape()) == 0 {
+		return zeros(g, x)
+	}
+	rows, back := matrixOfRows(g, x)
+	return g.Mul(spreadKept(g, g.G()), conj(g, back(g.Op("prod.others", rows))))
 }
 
 // matrixOfRows lays the rows that statDims names out as a matrix, and returns
@@ -111,19 +109,17 @@ func diagonalOnes(g *op.Grad, v op.Value, n int) op.Value {
 
 // othersGrad replaces x[i] by 1 in the i-th of n copies of a row, whose
 // products without x[j] are then the derivatives of result i by x[j].
-func othersGrad(g *op.Grad) {
-	g.To(arg.Input, func() op.Value {
-		x := g.Value(arg.Input)
-		rows, n := x.Shape()[0], x.Shape()[1]
-		if rows*n == 0 {
-			return zeros(g, x)
-		}
-		diagonal := g.Op("eq", diagonalOnes(g, x, n), 1)
-		copies := g.Op("where", diagonal, 1.0, g.Expand(g.Reshape(x, []int{rows, 1, n}), []int{rows, n, n}))
-		pairs := g.Reshape(g.Op("prod.others", g.Reshape(copies, []int{rows * n, n})), []int{rows, n, n})
-		pairs = g.Op("where", diagonal, 0.0, conj(g, pairs))
-		return g.Op("sum", g.Mul(g.Reshape(g.G(), []int{rows, n, 1}), pairs), op.Kw("dim", []int{1}))
-	})
+func othersGrad(g *op.Grad) op.Value {
+	x := g.Value(arg.Input)
+	rows, n := x.Shape()[0], x.Shape()[1]
+	if rows*n == 0 {
+		return zeros(g, x)
+	}
+	diagonal := g.Op("eq", diagonalOnes(g, x, n), 1)
+	copies := g.Op("where", diagonal, 1.0, g.Expand(g.Reshape(x, []int{rows, 1, n}), []int{rows, n, n}))
+	pairs := g.Reshape(g.Op("prod.others", g.Reshape(copies, []int{rows * n, n})), []int{rows, n, n})
+	pairs = g.Op("where", diagonal, 0.0, conj(g, pairs))
+	return g.Op("sum", g.Mul(g.Reshape(g.G(), []int{rows, n, 1}), pairs), op.Kw("dim", []int{1}))
 }
 
 var countOps = []*op.Def{
@@ -295,7 +291,7 @@ func momentDef(id, doc string, root, mean bool) *op.Def {
 					return kernel.ComplexVarianceRow(c, true)
 				}),
 		},
-		Grad:    func(g *op.Grad) { momentGrad(g, root) },
+		Grad:    op.Gradient(func(g *op.Grad) op.Value { return momentGrad(g, root) }),
 		Sample:  sampleMoment,
 		Formula: momentFormula(root, mean),
 		Tol:     accumulating(statTerms, "mean and variance sum one term per element of the row"),
@@ -365,28 +361,26 @@ func momentKernel[T, D kernel.Lane](name string, ds []tensor.DType, root bool, v
 // momentGrad uses ∂var/∂x = 2·(x − mean)/(n − correction) and, where the
 // deviation is not 0, ∂std/∂x = ∂var/∂x / (2·std). Of a scalar with n equal to
 // the correction it is infinite, as in PyTorch.
-func momentGrad(g *op.Grad, root bool) {
-	g.To(arg.Input, func() op.Value {
-		x := wide(g, g.Value(arg.Input))
-		n := float64(statTerms(g.Args))
-		var terms []op.Value
-		if v := g.Cot[0]; v != nil {
-			v = wide(g, v)
-			if root {
-				std := wide(g, g.Out[0])
-				v = g.Op("where", g.Op("eq", std, 0), 0.0, g.Div(v, g.Mul(std, 2)))
-			}
-			slope := g.Mul(spreadKept(g, v), momentSlope(n, momentCorrection(g.Args)))
-			if len(x.Shape()) > 0 || n != momentCorrection(g.Args) {
-				slope = g.Mul(g.Sub(x, g.Div(statSum(g, x), n)), slope)
-			}
-			terms = append(terms, slope)
+func momentGrad(g *op.Grad, root bool) op.Value {
+	x := wide(g, g.Value(arg.Input))
+	n := float64(statTerms(g.Args))
+	var terms []op.Value
+	if v := g.Cot[0]; v != nil {
+		v = wide(g, v)
+		if root {
+			std := wide(g, g.Out[0])
+			v = g.Op("where", g.Op("eq", std, 0), 0.0, g.Div(v, g.Mul(std, 2)))
 		}
-		if len(g.Cot) > 1 && g.Cot[1] != nil {
-			terms = append(terms, g.Div(spreadKept(g, wide(g, g.Cot[1])), n))
+		slope := g.Mul(spreadKept(g, v), momentSlope(n, momentCorrection(g.Args)))
+		if len(x.Shape()) > 0 || n != momentCorrection(g.Args) {
+			slope = g.Mul(g.Sub(x, g.Div(statSum(g, x), n)), slope)
 		}
-		return addAll(g, terms)
-	})
+		terms = append(terms, slope)
+	}
+	if len(g.Cot) > 1 && g.Cot[1] != nil {
+		terms = append(terms, g.Div(spreadKept(g, wide(g, g.Cot[1])), n))
+	}
+	return addAll(g, terms)
 }
 
 // momentSlope is 2/(n − correction), infinite for 0.

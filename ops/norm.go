@@ -93,7 +93,7 @@ var normOps = []*op.Def{
 		Infer:   inferBatchNormMoments,
 		Kernels: floatKernels(arg.Input, momentsRun[float32], momentsRun[float64]),
 		Formula: momentsFormula,
-		Grad:    momentsGrad,
+		Grad:    op.Gradient(momentsGrad),
 		Sample:  sampleBatchNormMoments,
 		Tol:     accumulating(channelTerms, "mean and variance sum one term per element of the channel"),
 	},
@@ -214,17 +214,16 @@ func softmaxDef(id, params string, names []string, logarithm bool) *op.Def {
 			{Name: "no elements", When: emptyInput, Priority: 1, Run: zeroResults},
 		},
 		Formula: softmaxFormula(logarithm),
-		Grad: func(g *op.Grad) {
+		Grad: op.Gradient(func(g *op.Grad) op.Value {
 			dim, err := softmaxDim(g.Args)
 			if err != nil {
 				op.Fail(err)
 			}
 			if tensor.NumElements(g.Out[0].Shape()) == 0 {
-				g.To(arg.Input, func() op.Value { return zeros(g, g.Value(arg.Input)) })
-				return
+				return zeroGrad(g)
 			}
-			g.To(arg.Input, func() op.Value { return g.Op(backward, g.Cast(g.G(), g.Out[0].DType()), g.Out[0], dim) })
-		},
+			return g.Op(backward, g.Cast(g.G(), g.Out[0].DType()), g.Out[0], dim)
+		}),
 		Sample: sampleSoftmax,
 		Tol:    accumulating(softmaxTerms(arg.Input), "each element sums one exponential per entry of the dimension"),
 	}
@@ -604,9 +603,7 @@ func momentsRun[T float32 | float64](c *op.Run) error {
 func batchNormGrad(g *op.Grad) {
 	x := g.Value(arg.Input)
 	if tensor.NumElements(x.Shape()) == 0 {
-		for _, name := range []op.TensorArg{arg.Input, arg.Weight, arg.Bias} {
-			g.To(name, func() op.Value { return zeros(g, g.Value(name)) })
-		}
+		zeroGrads(arg.Input, arg.Weight, arg.Bias)(g)
 		return
 	}
 	cot := g.Cast(g.G(), x.DType())
@@ -652,21 +649,19 @@ func groups3(g *op.Grad, v op.Value, d kernel.Groups) op.Value {
 }
 
 // momentsGrad uses ∂mean/∂x = 1/n and ∂s/∂x = −s²·x̂/n.
-func momentsGrad(g *op.Grad) {
+func momentsGrad(g *op.Grad) op.Value {
 	x := g.Value(arg.Input)
 	n := float64(x.Shape()[0] * x.Shape()[2])
-	g.To(arg.Input, func() op.Value {
-		var terms []op.Value
-		if g.Cot[0] != nil {
-			terms = append(terms, g.Expand(g.Div(g.Cot[0], n), x.Shape()))
-		}
-		if g.Cot[1] != nil {
-			mean, s := g.Out[0], g.Out[1]
-			slope := g.Mul(g.Cot[1], g.Mul(s, g.Mul(s, s)))
-			terms = append(terms, g.Neg(g.Mul(g.Sub(x, mean), g.Div(slope, n))))
-		}
-		return addAll(g, terms)
-	})
+	var terms []op.Value
+	if g.Cot[0] != nil {
+		terms = append(terms, g.Expand(g.Div(g.Cot[0], n), x.Shape()))
+	}
+	if g.Cot[1] != nil {
+		mean, s := g.Out[0], g.Out[1]
+		slope := g.Mul(g.Cot[1], g.Mul(s, g.Mul(s, s)))
+		terms = append(terms, g.Neg(g.Mul(g.Sub(x, mean), g.Div(slope, n))))
+	}
+	return addAll(g, terms)
 }
 
 func sampleChannels(s *op.Sampler) (x, weight *tensor.Tensor) {

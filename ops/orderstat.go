@@ -24,7 +24,7 @@ var orderStatOps = []*op.Def{
 		Reject:  firstError(statNonEmpty(op.IndexError), rejectTypes(arg.Input, complexTypes...)),
 		Infer:   inferStatPair(statInputType, statIndexType),
 		Kernels: pairKernels(kernel.ModeRow[int64], kernel.ModeRow[float32], kernel.ModeRow[float64]),
-		Grad:    maxDimGrad,
+		Grad:    op.Gradient(maxDimGrad),
 		Sample:  sampleDistinctDim,
 		Tol:     exactTol("one of its inputs"),
 	},
@@ -143,7 +143,7 @@ func medianDim(id, nan string, without bool) *op.Def {
 		Reject:  firstError(statNonEmpty(op.IndexError), rejectTypes(arg.Input, append(complexTypes, tensor.Bool)...)),
 		Infer:   inferStatPair(statInputType, statIndexType),
 		Kernels: medianKernels(without),
-		Grad:    maxDimGrad,
+		Grad:    op.Gradient(maxDimGrad),
 		Sample:  sampleDistinctDim,
 		Tol:     exactTol("one of its inputs"),
 	}

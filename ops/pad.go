@@ -19,7 +19,7 @@ var padOps = []*op.Def{
 		Reject:  checkPad,
 		Infer:   inferPad,
 		Kernels: []op.Kernel{{Name: "copy", Run: runPad}},
-		Grad:    padGrad,
+		Grad:    op.Gradient(padGrad),
 		Sample:  samplePad,
 		Tol:     ownMagnitude(exactTol("copies its input")),
 	},
@@ -46,14 +46,12 @@ var padOps = []*op.Def{
 	},
 }
 
-func padGrad(g *op.Grad) {
+func padGrad(g *op.Grad) op.Value {
 	x, pad, mode := g.Value(arg.Input), g.Ints(arg.Pad), g.Str(arg.Mode)
-	g.To(arg.Input, func() op.Value {
-		if mode == "constant" {
-			return g.Op("pad", g.G(), negated(pad))
-		}
-		return g.Op("pad.back", g.G(), x.Shape(), pad, mode)
-	})
+	if mode == "constant" {
+		return g.Op("pad", g.G(), negated(pad))
+	}
+	return g.Op("pad.back", g.G(), x.Shape(), pad, mode)
 }
 
 func composeConstantPadNd(b op.Builder, a op.Args) []op.Value {

@@ -37,17 +37,15 @@ func maxPools(n int) []*op.Def {
 		SBP:     planes(n, arg.Input),
 		Infer:   inferMaxPools,
 		Kernels: run,
-		Grad: func(g *op.Grad) {
-			if g.G() == nil {
-				return
+		Grad: op.Gradient(func(g *op.Grad) op.Value {
+			switch {
+			case g.G() == nil:
+				return nil
+			case len(g.Out) == 1:
+				return scatter(g, nil)
 			}
-			g.To(arg.Input, func() op.Value {
-				if len(g.Out) == 1 {
-					return scatter(g, nil)
-				}
-				return scatter(g, g.Out[1])
-			})
-		},
+			return scatter(g, g.Out[1])
+		}),
 		Sample: func(s *op.Sampler) []any { return samplePool(s, n) },
 		Tol:    ownMagnitude(selectTol("each element is a copy of an input element, or its position")),
 	}

@@ -372,7 +372,7 @@ func normalOf(id, params string) *op.Def {
 		Reject:        checkStd,
 		Infer:         inferNormalOf,
 		Kernels:       resultKernel(inexactTypes, drawNormal),
-		Grad:          normalOfGrad,
+		Grad:          zeroGrads(arg.MeanTensor, arg.StdTensor),
 		Sample: func(s *op.Sampler) []any {
 			switch x := s.Shape(0, 3); id {
 			case "normal":
@@ -392,11 +392,6 @@ func inferNormalOf(a op.Args) ([]op.Meta, error) {
 	vs := valuesOf(a, []op.Handle{arg.MeanTensor, arg.StdTensor})
 	shape, err := broadcastShape(vs...)
 	return one(vs[0].DType(), shape, nil), err
-}
-
-func normalOfGrad(g *op.Grad) {
-	g.To(arg.MeanTensor, func() op.Value { return zeros(g, g.Value(arg.MeanTensor)) })
-	g.To(arg.StdTensor, func() op.Value { return zeros(g, g.Value(arg.StdTensor)) })
 }
 
 func checkStd(a op.Args) error {

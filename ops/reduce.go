@@ -88,7 +88,7 @@ var reduceOps = []*op.Def{
 			maxDimKernel[float32]("float32", float32Set),
 			maxDimKernel[float64]("float64", float64Set),
 		},
-		Grad:   maxDimGrad,
+		Grad:   op.Gradient(maxDimGrad),
 		Sample: sampleMaxDim,
 		Tol:    ownMagnitude(selectTol("one of its inputs")),
 	},
@@ -253,14 +253,12 @@ func maxDimKernel[T float32 | float64 | int64](name string, ds []tensor.DType) o
 	}}
 }
 
-func maxDimGrad(g *op.Grad) {
-	g.To(arg.Input, func() op.Value {
-		x := g.Value(arg.Input)
-		d, err := wrapDim(g.Int(arg.Dim), len(x.Shape()))
-		if err != nil {
-			op.Fail(err)
-		}
-		kept := reducedShape(x.Shape(), []int{d}, true)
-		return g.Op("scatter", zeros(g, x), d, g.Reshape(g.Out[1], kept), g.Reshape(g.G(), kept))
-	})
+func maxDimGrad(g *op.Grad) op.Value {
+	x := g.Value(arg.Input)
+	d, err := wrapDim(g.Int(arg.Dim), len(x.Shape()))
+	if err != nil {
+		op.Fail(err)
+	}
+	kept := reducedShape(x.Shape(), []int{d}, true)
+	return g.Op("scatter", zeros(g, x), d, g.Reshape(g.Out[1], kept), g.Reshape(g.G(), kept))
 }

@@ -14,7 +14,7 @@ var shapeOps = slices.Concat([]*op.Def{
 		SBP:    regrouped(flattenedShape, "", nil),
 		Names:  both("flatten"),
 		Doc:    "Merges the dimensions start_dim to end_dim into one.",
-		Grad:   reshapeGrad,
+		Grad:   op.Gradient(reshapeGrad),
 		Sample: sampleFlatten,
 	}, reshaped(flattenedShape)),
 	viewOp(&op.Def{
@@ -22,7 +22,7 @@ var shapeOps = slices.Concat([]*op.Def{
 		SBP:    regrouped(func(a op.Args) ([]int, error) { return inferShape(a, a.Ints(arg.Shape)) }, arg.Shape, fromFirst),
 		Names:  both("reshape"),
 		Doc:    "The same elements in another shape, in which one -1 is inferred.",
-		Grad:   reshapeGrad,
+		Grad:   op.Gradient(reshapeGrad),
 		Sample: sampleReshape,
 	}, reshaped(func(a op.Args) ([]int, error) { return inferShape(a, a.Ints(arg.Shape)) })),
 	viewOp(&op.Def{
@@ -30,7 +30,7 @@ var shapeOps = slices.Concat([]*op.Def{
 		SBP:    regrouped(func(a op.Args) ([]int, error) { return inferShape(a, a.Ints(arg.Size)) }, arg.Size, fromFirst),
 		Names:  []string{"Tensor.view"},
 		Doc:    "The same storage in another shape, in which one -1 is inferred.",
-		Grad:   reshapeGrad,
+		Grad:   op.Gradient(reshapeGrad),
 		Sample: sampleReshape,
 	}, viewLayout),
 	viewOp(&op.Def{
@@ -80,7 +80,7 @@ var shapeOps = slices.Concat([]*op.Def{
 		SBP:    mapped(unsqueezedPlaces),
 		Names:  both("unsqueeze"),
 		Doc:    "Inserts a dimension of size 1 at dim.",
-		Grad:   reshapeGrad,
+		Grad:   op.Gradient(reshapeGrad),
 		Sample: sampleUnsqueeze,
 	}, unsqueezed),
 	viewOp(&op.Def{
@@ -88,7 +88,7 @@ var shapeOps = slices.Concat([]*op.Def{
 		SBP:    anyOf(linear(arg.Input), squeezedAxes),
 		Names:  both("squeeze"),
 		Doc:    "Removes dimension dim if its size is 1; every such dimension by default.",
-		Grad:   reshapeGrad,
+		Grad:   op.Gradient(reshapeGrad),
 		Sample: sampleSqueeze,
 	}, squeezed),
 	viewOp(&op.Def{
@@ -361,7 +361,7 @@ func cast(name string, d tensor.DType) *op.Def {
 // where that has the dtype already and no copy is asked for.
 func castOp(d *op.Def, dtype func(op.Args) tensor.DType, copies func(op.Args) bool) *op.Def {
 	d.Traits |= op.View
-	d.Grad = func(g *op.Grad) { g.To(arg.Input, func() op.Value { return g.G() }) }
+	d.Grad = op.Gradient((*op.Grad).G)
 	same := func(a op.Args) bool { return a.Value(arg.Input).DType() == dtype(a) && !copies(a) }
 	d.Infer = func(a op.Args) ([]op.Meta, error) {
 		v := a.Value(arg.Input)
@@ -513,8 +513,8 @@ func flattenedShape(a op.Args) ([]int, error) {
 	return slices.Concat(shape[:from], []int{merged}, shape[to+1:]), nil
 }
 
-func reshapeGrad(g *op.Grad) {
-	g.To(arg.Input, func() op.Value { return g.Reshape(g.G(), g.Value(arg.Input).Shape()) })
+func reshapeGrad(g *op.Grad) op.Value {
+	return g.Reshape(g.G(), g.Value(arg.Input).Shape())
 }
 
 func sampleReshape(s *op.Sampler) []any {

@@ -24,7 +24,7 @@ var sortingOps = []*op.Def{
 		Reject:  checkSort,
 		Infer:   inferSort,
 		Kernels: sortKernels(sortRun),
-		Grad:    orderGrad,
+		Grad:    op.Gradient(orderGrad),
 		Sample:  sampleSort,
 		Tol:     exactTol("its inputs in another order"),
 	},
@@ -38,7 +38,7 @@ var sortingOps = []*op.Def{
 		Reject:  checkSort,
 		Infer:   inferSort,
 		Kernels: sortKernels(sortRun),
-		Grad:    orderGrad,
+		Grad:    op.Gradient(orderGrad),
 		Sample:  sampleSortStable,
 		Tol:     exactTol("its inputs in another order"),
 	},
@@ -82,7 +82,7 @@ var sortingOps = []*op.Def{
 			run(out, tensor.New(tensor.I64, out.Shape()...), c.Tensor(arg.Input), 0, false)
 			return nil
 		}),
-		Grad:   msortGrad,
+		Grad:   op.Gradient(msortGrad),
 		Sample: func(s *op.Sampler) []any { return []any{sampleRanked(s, s.Shape(0, 3)...)} },
 		Tol:    exactTol("its inputs in another order"),
 	},
@@ -99,7 +99,7 @@ var sortingOps = []*op.Def{
 			run(c.Out[0], c.Out[1], c.Tensor(arg.Input), dimOf(c.Args), c.Bool(arg.Largest))
 			return nil
 		}),
-		Grad:   orderGrad,
+		Grad:   op.Gradient(orderGrad),
 		Sample: sampleTopk,
 		Tol:    exactTol("elements of its input"),
 	},
@@ -148,14 +148,12 @@ func inferMsort(a op.Args) ([]op.Meta, error) {
 	return one(v.DType(), v.Shape(), denseStrides(v)), nil
 }
 
-func msortGrad(g *op.Grad) {
+func msortGrad(g *op.Grad) op.Value {
 	x := g.Value(arg.Input)
-	g.To(arg.Input, func() op.Value {
-		if len(x.Shape()) == 0 {
-			return g.G()
-		}
-		return g.Op("scatter", zeros(g, x), 0, g.Op("argsort", x, 0), g.G())
-	})
+	if len(x.Shape()) == 0 {
+		return g.G()
+	}
+	return g.Op("scatter", zeros(g, x), 0, g.Op("argsort", x, 0), g.G())
 }
 
 func inferTopk(a op.Args) ([]op.Meta, error) {
@@ -305,14 +303,12 @@ func runKth(c *op.Run, run sortFunc) error {
 }
 
 // orderGrad sends each result's gradient to the place that it came from.
-func orderGrad(g *op.Grad) {
-	g.To(arg.Input, func() op.Value {
-		x := g.Value(arg.Input)
-		if len(x.Shape()) == 0 {
-			return g.G()
-		}
-		return g.Op("scatter", zeros(g, x), dimOf(g.Args), g.Out[1], g.G())
-	})
+func orderGrad(g *op.Grad) op.Value {
+	x := g.Value(arg.Input)
+	if len(x.Shape()) == 0 {
+		return g.G()
+	}
+	return g.Op("scatter", zeros(g, x), dimOf(g.Args), g.Out[1], g.G())
 }
 
 // searchOps look values up in others.

@@ -42,7 +42,7 @@ var extremeOps = []*op.Def{
 		Reject:    firstError(statNonEmpty(op.IndexError), rejectTypes(arg.Input, complexTypes...)),
 		Infer:     inferStatPair(statInputType, statIndexType),
 		Kernels:   pairKernels(kernel.MinRow[int64], kernel.MinRow[float32], kernel.MinRow[float64]),
-		Grad:      maxDimGrad,
+		Grad:      op.Gradient(maxDimGrad),
 		Sample:    sampleDistinctDim,
 		Tol:       exactTol("one of its inputs"),
 	},

@@ -274,7 +274,7 @@ var mathOps = []*op.Def{
 		Reject:  rejectTypes(arg.Input, slices.Concat(integralSet, complexTypes)...),
 		Infer:   sameAs(arg.Input),
 		Kernels: through(kernel.Frac, nil),
-		Grad:    func(g *op.Grad) { g.To(arg.Input, g.G) },
+		Grad:    op.Gradient((*op.Grad).G),
 		Sample:  sampleFractions,
 		Exact:   exactly(truth.Frac),
 		Tol:     exactTol("the low bits of the input"),

@@ -21,7 +21,7 @@ var vectorNormOps = []*op.Def{
 			rowKernel("float64", op.DTypeIn(arg.Input, tensor.F64), nil, func(a op.Args) func([]float64) float64 { return kernel.NormRow[float64](a.Float(arg.P)) }),
 			rowKernel("complex", op.DTypeIn(arg.Input, complexTypes...), nil, func(a op.Args) func([]complex128) float64 { return kernel.ComplexNormRow(a.Float(arg.P)) }),
 		},
-		Grad:    normGrad,
+		Grad:    op.Gradient(normGrad),
 		Sample:  sampleNormReduce,
 		Formula: normFormula,
 		Tol:     accumulating(statTerms, "a sum of Terms powers and its root"),
@@ -232,23 +232,21 @@ func sampleVectorNorm(s *op.Sampler) []any {
 
 // normGrad follows PyTorch where the norm has no derivative: it is 0 at the norm
 // 0 and at the elements 0, and for p = 0 none, or 0 in a distance.
-func normGrad(g *op.Grad) {
-	g.To(arg.Input, func() op.Value {
-		x, p := wide(g, g.Value(arg.Input)), g.Float(arg.P)
-		switch {
-		case p == 0 && g.Bool(arg.Share):
-			return nil
-		case p == 0:
-			return zeros(g, x)
-		case tensor.NumElements(x.Shape()) == 0:
-			return zeros(g, x)
-		}
-		cot, norm := keptLike(g, wide(g, g.G())), keptLike(g, wide(g, g.Out[0]))
-		if math.IsInf(p, 0) && g.Bool(arg.Share) {
-			cot = g.Div(cot, statSum(g, extremes(g.Builder, x, norm)))
-		}
-		return normSlopes(g.Builder, x, cot, norm, p)
-	})
+func normGrad(g *op.Grad) op.Value {
+	x, p := wide(g, g.Value(arg.Input)), g.Float(arg.P)
+	switch {
+	case p == 0 && g.Bool(arg.Share):
+		return nil
+	case p == 0:
+		return zeros(g, x)
+	case tensor.NumElements(x.Shape()) == 0:
+		return zeros(g, x)
+	}
+	cot, norm := keptLike(g, wide(g, g.G())), keptLike(g, wide(g, g.Out[0]))
+	if math.IsInf(p, 0) && g.Bool(arg.Share) {
+		cot = g.Div(cot, statSum(g, extremes(g.Builder, x, norm)))
+	}
+	return normSlopes(g.Builder, x, cot, norm, p)
 }
 
 // normSlopes is the gradient of a norm of an order other than 0, weighted by
