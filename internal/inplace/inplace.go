@@ -418,6 +418,11 @@ func (s *Space) store(x *variable, result op.Value) error {
 	return nil
 }
 
+// Assign makes a value what the variable holds from now on that once held v.
+func (s *Space) Assign(v, value op.Value) error {
+	return s.store(s.of(v), value)
+}
+
 // put returns the variable's memory with a new value at its place there: the
 // view's steps, taken from the positions of the whole, tell where that is.
 func (s *Space) put(b op.Builder, x *variable, result op.Value) op.Value {

@@ -65,6 +65,7 @@ func (r *Run) attribute(v *value, name string) (*value, error) {
 		return &value{plain: v.module.Training}, nil
 	case v.module != nil:
 		if p, ok := v.module.Value(name).(*eager.Var); ok {
+			r.readBuffer(v.module, name)
 			return &value{tensor: p}, nil
 		}
 		if hasState(v.module, name) {

@@ -108,6 +108,21 @@ func TestModuleState(t *testing.T) {
 	}
 }
 
+// TestBuffersChangeInPlace: a name for a buffer stands for what a later call of
+// its module left in it, also of one inside another, and views follow.
+func TestBuffersChangeInPlace(t *testing.T) {
+	for _, bind := range []string{"b = torch.nn.BatchNorm1d(2)\nn = b.num_batches_tracked\nr = b.running_mean", "c = torch.nn.BatchNorm1d(2)\nb = torch.nn.Sequential(c)\nn = c.num_batches_tracked\nr = c.running_mean"} {
+		out := outcomeOf(t, ops.Table(), backend.NewJob(text(t, "x = tensor((2, 2), torch.float32, [1.0, 2.0, 3.0, 4.0])\n"+bind+"\nv = r[1]\ny = b(x)\nz = b(x)\nn1 = n + 0\nv1 = v + 0")))
+		if out.Status != backend.OK {
+			t.Fatal(out.Message)
+		}
+		last := len(out.Values) - 1
+		if n, v := out.Values[last-1].Tensor.Float(0), out.Values[last].Tensor.Float(0); n != 2 || v == 0 {
+			t.Errorf("after 2 batches num_batches_tracked is %v, running_mean[1] %v\n%s", n, v, bind)
+		}
+	}
+}
+
 // TestInputsAreNotChanged: batch_norm updates running statistics in place.
 func TestInputsAreNotChanged(t *testing.T) {
 	j := backend.NewJob(text(t, "x = tensor((4, 2), torch.float32, uniform(-1, 1, key=1))\n"+

@@ -10,6 +10,7 @@ import (
 	"plumb/internal/autograd"
 	"plumb/internal/draw/choice"
 	"plumb/internal/eager"
+	"plumb/internal/inplace"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/program"
@@ -134,9 +135,17 @@ func (r *Run) moduleCall(method string, c *program.Call) (*value, error) {
 	}
 	switch method {
 	case "__call__", "forward":
+		before := r.buffers(recv.module)
 		out, err := recv.module.Call(r.builder(), args, kwargs)
 		if err != nil {
 			return nil, err
+		}
+		for name, old := range before {
+			if now := recv.module.Value(name); now != old {
+				if err := r.space.Assign(old, now); err != nil {
+					return nil, err
+				}
+			}
 		}
 		return wrapModule(out, recv.module.Def.Paired), nil
 	case "train":
@@ -153,6 +162,30 @@ func (r *Run) moduleCall(method string, c *program.Call) (*value, error) {
 	return r.part(recv.module, method, args)
 }
 
+// buffers are those of a module, of which a forward may change what earlier
+// names stand for; none where the program has not read any.
+func (r *Run) buffers(m *nn.Module) map[string]op.Value {
+	if r.space == nil {
+		return nil
+	}
+	found := map[string]op.Value{}
+	for _, s := range m.State() {
+		if s.Kind == nn.Buffer {
+			found[s.Name] = m.Value(s.Name)
+		}
+	}
+	return found
+}
+
+// readBuffer notes that a name stands for a buffer, which calls of its module
+// change in place.
+func (r *Run) readBuffer(m *nn.Module, name string) {
+	isBuffer := func(s nn.Slot) bool { return s.Name == name && s.Kind == nn.Buffer }
+	if r.space == nil && slices.ContainsFunc(m.State(), isBuffer) {
+		r.space = inplace.New(r.table, host{r.session})
+	}
+}
+
 // part returns what a module holds: by name, or all of a kind with their names.
 func (r *Run) part(m *nn.Module, method string, args []any) (*value, error) {
 	kinds := map[string]nn.Kind{"named_parameters": nn.Param, "get_parameter": nn.Param, "named_buffers": nn.Buffer, "get_buffer": nn.Buffer}
@@ -166,6 +199,7 @@ func (r *Run) part(m *nn.Module, method string, args []any) (*value, error) {
 		if s.Kind != kind || !ok {
 			continue
 		}
+		r.readBuffer(m, s.Name)
 		if len(args) == 1 && args[0] == any(s.Name) {
 			return &value{tensor: v}, nil
 		}

@@ -358,7 +358,7 @@ class Run:
             f = targets[call[0]]
             args = [decode(a, env) for a in call[1]]
             kwargs = {name: decode(a, env) for name, a in call[2].items()} if len(call) > 2 else {}
-            kept = [(k, x.detach().clone()) for k, x in enumerate(env) if isinstance(x, Tensor)] if f in SILENT else ()
+            kept = [(k, x.detach().clone()) for k, x in self.unnoticed(f, args)]
             t = now()
             if len(call) > 3:
                 with contextlib.ExitStack() as stack:
@@ -373,6 +373,7 @@ class Run:
                 told = any(c[:2] == (i, k) for c in self.changes)
                 if not told and not torch.equal(x, env[k].detach()):
                     self.changes.append((i, k, store(memory, env[k])))
+                self.versions[k] = version(env[k])
             env.append(v)
             self.versions.append(version(v))
             if isinstance(v, Module) and isinstance(f, type):
@@ -382,6 +383,16 @@ class Run:
             else:
                 self.values.append(encode(memory, v))
             mark = memory.mark
+
+    def unnoticed(self, f, args):
+        """Lists the values that a call may change without its arguments telling:
+        norms do not count it, and a module may change its buffers."""
+        if f in SILENT:
+            return [(k, x) for k, x in enumerate(self.env) if isinstance(x, Tensor)]
+        if not args or not isinstance(args[0], Module):
+            return ()
+        buffers = set(map(id, args[0].buffers()))
+        return [(k, x) for k, x in enumerate(self.env) if id(x) in buffers] if buffers else ()
 
     def finish_values(self):
         """Stores the last call's value, which nothing changes: a large one after the
