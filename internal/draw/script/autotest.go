@@ -398,7 +398,7 @@ func (l *loader) enlist() {
 			u.test.drives = true
 			u.test.count()
 			l.include(u.test)
-		case u.test.class != nil || u.fn.NumParams() == 0:
+		case u.test.class != nil || u.fn.NumParams() == len(u.test.given):
 			u.test.plain = !u.test.global
 			u.test.Options.N, u.test.Options.AutoBackward, u.test.Options.CheckGraph = 1, NoBackward, false
 			l.include(u.test)

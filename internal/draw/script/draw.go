@@ -175,7 +175,7 @@ func (d *draw) run() (starlark.Value, error) {
 
 // body calls the test's function.
 func (d *draw) body() (starlark.Value, error) {
-	return starlark.Call(d.thread, d.test.fn, d.test.receiver(d.fields), nil)
+	return starlark.Call(d.thread, d.test.fn, d.test.receiver(d.fields), d.test.given)
 }
 
 // setUp prepares the call of the test: the values that the file makes outside
@@ -202,7 +202,7 @@ func (d *draw) setUp() (err error) {
 
 // receiver returns the arguments of the test's function.
 func (t *Test) receiver(fields map[string]starlark.Value) starlark.Tuple {
-	if t.fn.NumParams() == 0 {
+	if t.fn.NumParams() == len(t.given) {
 		return nil
 	}
 	return starlark.Tuple{testCase{t.class, fields}}

@@ -147,7 +147,7 @@ func decorate(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 // decoratorOf returns what a value does as a decorator.
 func decoratorOf(v starlark.Value) starlark.Value {
 	switch d := v.(type) {
-	case *autotest, profiled, *starlark.Function, *manager, *object, ignored:
+	case *autotest, profiled, *parametrize, *starlark.Function, *manager, *object, ignored:
 		return v
 	case *starlark.Builtin:
 		switch d.Name() {
@@ -158,7 +158,7 @@ func decoratorOf(v starlark.Value) starlark.Value {
 		}
 		return v
 	case foreign:
-		if known, err := callForeign(d, nil); err == nil {
+		if known, err := callForeign(nil, d, nil, nil); err == nil {
 			return known
 		}
 		return lacked(d.unavailable().Error())
@@ -199,6 +199,7 @@ type marks struct {
 	skip, lacks string
 	wrong       error // of a decorator
 	profile     bool
+	by          []*parametrize // the innermost first
 }
 
 // define returns what the name of a function that was just defined is bound
@@ -243,6 +244,8 @@ func decoratedBy(t *starlark.Thread, fn *starlark.Function, decorators []starlar
 			m.global = true
 		case profiled:
 			m.profile = true
+		case *parametrize:
+			m.by = append(m.by, d)
 		case ignored:
 			if d.skip != "" {
 				m.skip = d.skip
@@ -284,18 +287,25 @@ func (l *loader) enter(t *starlark.Thread, m marks, name string, in *class) star
 	l.redefine(t, l.testName(name, in), name)
 	var out starlark.Value = m.fn
 	auto := m.auto != nil || m.global
-	called := !isTest(name) || required(m.fn) > 1 // by other tests
+	called := !isTest(name) || m.by == nil && required(m.fn) > 1 // by other tests
 	if auto && (in == nil || called) {
 		out = &m.decorated
 		l.wrapped[name] = true
 	}
-	test := l.test(name, &m, in)
+	for _, test := range parametrized(l.test(name, &m, in), m.by) {
+		l.take(test, &m, called)
+	}
+	return out
+}
+
+// take registers a test; called says that other tests call it.
+func (l *loader) take(test *Test, m *marks, called bool) {
 	switch {
 	case m.profile:
 		test.Skip = skipProfile
 		l.include(test)
 	case called:
-		if isTest(name) && auto {
+		if isTest(shortName(m.fn)) && (m.auto != nil || m.global) {
 			l.shared = append(l.shared, test)
 		}
 	case m.auto == nil:
@@ -303,7 +313,6 @@ func (l *loader) enter(t *starlark.Thread, m marks, name string, in *class) star
 	default:
 		l.include(test)
 	}
-	return out
 }
 
 // redefine notes that a function or class of the full name has that of an
@@ -312,7 +321,9 @@ func (l *loader) redefine(t *starlark.Thread, full, name string) {
 	if line, ok := l.lines[full]; ok {
 		l.note(t, "%s takes the place of the one at line %d", name, line)
 	}
-	replaced := func(n string) bool { return n == full || strings.HasPrefix(n, full+"::") }
+	replaced := func(n string) bool {
+		return n == full || strings.HasPrefix(n, full+"::") || strings.HasPrefix(n, full+"[")
+	}
 	maps.DeleteFunc(l.lines, func(n string, _ int) bool { return replaced(n) })
 	l.lines[full] = int(l.file.out.source(l.file.top(t)).line)
 	l.file.tests = slices.DeleteFunc(l.file.tests, func(t *Test) bool { return replaced(t.Name) })
@@ -347,7 +358,7 @@ func (l *loader) test(name string, m *marks, in *class) *Test {
 
 // include adds a test to the file's.
 func (l *loader) include(test *Test) {
-	if fn := test.fn; test.wrong == nil && (required(fn) > 1 || test.class != nil && fn.NumParams() == 0) {
+	if fn := test.fn; test.wrong == nil && (required(fn)-len(test.given) > 1 || test.class != nil && fn.NumParams() == 0) {
 		test.wrong = &positioned{point{int32(test.Line), 1}, fmt.Errorf("%s must have one parameter, the test case, not %d", shortName(fn), fn.NumParams())}
 	}
 	l.file.tests = append(l.file.tests, test)
@@ -370,8 +381,13 @@ func required(fn *starlark.Function) int {
 	return n
 }
 
-// callForeign gives the decorators of unittest their meaning.
-func callForeign(f foreign, args starlark.Tuple) (starlark.Value, error) {
+// callForeign gives the decorators of unittest, and pytest, their meaning.
+func callForeign(t *starlark.Thread, f foreign, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if strings.HasPrefix(string(f), "pytest.") {
+		if v, err := callPytest(t, f, args, kwargs); v != nil || err != nil {
+			return v, err
+		}
+	}
 	name := string(f)
 	dir, last := name, name
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {

@@ -67,8 +67,9 @@ type Test struct {
 	file  *File
 	fn    *starlark.Function
 	class *class
-	lacks string // what the test needs that test files do not have
-	wrong error  // a mistake in the test's head
+	lacks string           // what the test needs that test files do not have
+	wrong error            // a mistake in the test's head
+	given []starlark.Tuple // keyword arguments of its function, by @pytest.mark.parametrize
 
 	global bool // it has @globaltest
 	drives bool // it calls decorated functions

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"math"
@@ -522,8 +523,9 @@ func (f foreign) unavailable() error {
 // CallInternal gives the decorators of unittest their meaning; anything else
 // is an error.
 func (f foreign) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	v, err := callForeign(f, args)
-	if l, loads := t.Local(loadKey).(*loader); err != nil && loads {
+	v, err := callForeign(t, f, args, kwargs)
+	var lacks *unsupportedInFiles
+	if l, loads := t.Local(loadKey).(*loader); loads && errors.As(err, &lacks) {
 		l.note(t, "%s has no effect", f)
 		return f + "()", nil
 	}

@@ -1,0 +1,206 @@
+package script
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+)
+
+// parametrize is what @pytest.mark.parametrize(…) gives: sets of arguments of
+// the function that follows, each with its id.
+type parametrize struct {
+	names []string
+	sets  []parameterSet
+}
+
+// parameterSet are the values of one test. It is also what pytest.param gives.
+type parameterSet struct {
+	values starlark.Tuple
+	id     string
+	skip   string
+}
+
+func (*parametrize) String() string        { return "pytest.mark.parametrize" }
+func (*parametrize) Type() string          { return "decorator" }
+func (*parametrize) Freeze()               {}
+func (*parametrize) Truth() starlark.Bool  { return true }
+func (*parametrize) Hash() (uint32, error) { return hashString("pytest.mark.parametrize") }
+
+func (*parameterSet) String() string        { return "pytest.param" }
+func (*parameterSet) Type() string          { return "ParameterSet" }
+func (p *parameterSet) Freeze()             { p.values.Freeze() }
+func (*parameterSet) Truth() starlark.Bool  { return true }
+func (*parameterSet) Hash() (uint32, error) { return hashString("pytest.param") }
+
+// callPytest gives pytest's marks, param and raises their meaning; nil for what
+// test files do not have.
+func callPytest(t *starlark.Thread, f foreign, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	switch name := strings.TrimPrefix(string(f), "pytest."); name {
+	case "raises":
+		return assertRaises(t, nil, args, kwargs)
+	case "param":
+		return makeParam(args, kwargs), nil
+	case "mark.parametrize":
+		return makeParametrize(t, args, kwargs)
+	case "mark.skip":
+		return ignored{name: string(f), skip: reason(append(args, keyword(kwargs, "reason")...), 0)}, nil
+	case "mark.skipif":
+		if len(args) == 0 || !bool(args[0].Truth()) {
+			return ignored{name: string(f)}, nil
+		}
+		return ignored{name: string(f), skip: reason(append(args[:1:1], keyword(kwargs, "reason")...), 1)}, nil
+	default:
+		if strings.HasPrefix(name, "mark.") {
+			return ignored{name: string(f), lost: name == "mark.xfail"}, nil
+		}
+		return nil, nil
+	}
+}
+
+// keyword returns a keyword argument; nothing where it is not given.
+func keyword(kwargs []starlark.Tuple, name string) starlark.Tuple {
+	for _, kw := range kwargs {
+		if kw[0] == starlark.Value(starlark.String(name)) {
+			return starlark.Tuple{kw[1]}
+		}
+	}
+	return nil
+}
+
+func makeParam(args starlark.Tuple, kwargs []starlark.Tuple) *parameterSet {
+	p := &parameterSet{values: args}
+	if id := keyword(kwargs, "id"); id != nil {
+		p.id, _ = starlark.AsString(id[0])
+	}
+	for _, marks := range keyword(kwargs, "marks") {
+		list := []starlark.Value{marks}
+		if some, several := sequence(marks); several {
+			list = some
+		}
+		for _, m := range list {
+			if i, ok := decoratorOf(m).(ignored); ok && i.skip != "" {
+				p.skip = i.skip
+			}
+		}
+	}
+	return p
+}
+
+func makeParametrize(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	args = append(args[:len(args):len(args)], keyword(kwargs, "argnames")...)
+	args = append(args, keyword(kwargs, "argvalues")...)
+	if len(args) < 2 {
+		return nil, fmt.Errorf("pytest.mark.parametrize takes argnames and argvalues")
+	}
+	p := &parametrize{}
+	if s, ok := starlark.AsString(args[0]); ok {
+		for name := range strings.SplitSeq(s, ",") {
+			p.names = append(p.names, strings.TrimSpace(name))
+		}
+	} else if list, ok := sequence(args[0]); ok {
+		for _, v := range list {
+			p.names = append(p.names, str(v))
+		}
+	}
+	values, err := iterate(t, args[1])
+	if err != nil {
+		return nil, fmt.Errorf("pytest.mark.parametrize: argvalues: %w", err)
+	}
+	for i, v := range values {
+		set, err := p.set(i, v)
+		if err != nil {
+			return nil, err
+		}
+		p.sets = append(p.sets, set)
+	}
+	if ids := append(args[2:], keyword(kwargs, "ids")...); len(ids) > 0 {
+		given, _ := sequence(ids[0]) // a function of ids names nothing here
+		for i := range min(len(given), len(p.sets)) {
+			if s, ok := starlark.AsString(given[i]); ok {
+				p.sets[i].id = s
+			}
+		}
+	}
+	return p, nil
+}
+
+// set reads the i-th of the argvalues. Its id is pytest's.
+func (p *parametrize) set(i int, v starlark.Value) (parameterSet, error) {
+	set := parameterSet{values: starlark.Tuple{v}}
+	given, isParam := v.(*parameterSet)
+	switch {
+	case isParam:
+		set = *given
+	case len(p.names) != 1:
+		set.values, _ = sequence(v)
+	}
+	if len(set.values) != len(p.names) {
+		return set, fmt.Errorf("pytest.mark.parametrize: argvalues[%d] has not %d values: %s", i, len(p.names), strings.Join(p.names, ", "))
+	}
+	if set.id == "" {
+		var ids []string
+		for k, v := range set.values {
+			ids = append(ids, parameterID(p.names[k], i, v))
+		}
+		set.id = strings.Join(ids, "-")
+	}
+	return set, nil
+}
+
+func parameterID(name string, i int, v starlark.Value) string {
+	switch v.(type) {
+	case starlark.String, starlark.Int, starlark.Float, starlark.Bool, starlark.NoneType:
+		return str(v)
+	}
+	return fmt.Sprintf("%s%d", name, i)
+}
+
+// parametrized returns the tests that the decorators make of one: all
+// combinations, those of the decorator nearest to the function in the outer loop.
+func parametrized(test *Test, by []*parametrize) []*Test {
+	tests := []*Test{test}
+	for k, p := range by {
+		var next []*Test
+		for _, t := range tests {
+			for _, set := range p.sets {
+				next = append(next, t.with(p.names, set, k == 0))
+			}
+		}
+		tests = next
+	}
+	for _, t := range tests {
+		if t != test {
+			t.Name += "]"
+		}
+	}
+	return tests
+}
+
+// with is the test with a set of arguments.
+func (t *Test) with(names []string, set parameterSet, first bool) *Test {
+	one := *t
+	one.given = slices.Clone(t.given)
+	for i, name := range names {
+		one.given = append(one.given, starlark.Tuple{starlark.String(name), set.values[i]})
+		if t.wrong == nil && !t.takes(name) {
+			one.wrong = &positioned{point{int32(t.Line), 1}, fmt.Errorf("%s has no argument %q, which pytest.mark.parametrize gives", shortName(t.fn), name)}
+		}
+	}
+	one.Name += map[bool]string{true: "[", false: "-"}[first] + set.id
+	if set.skip != "" {
+		one.Skip = set.skip
+	}
+	return &one
+}
+
+// takes reports whether the test's function has an argument.
+func (t *Test) takes(name string) bool {
+	for i := range t.fn.NumParams() {
+		if p, _ := t.fn.Param(i); p == name {
+			return true
+		}
+	}
+	return t.fn.HasKwargs()
+}
