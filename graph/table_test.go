@@ -173,6 +173,9 @@ func TestTableAsGraph(t *testing.T) {
 // a loop of its own over small blocks: where a kernel may not be cut into
 // blocks or may not write over its argument, elements differ.
 func TestBlocksAndMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	blocks, inPlace, spreads, heads := 0, 0, 0, 0
 	everySample(t, 3, func(t *testing.T, call *op.Call) {
 		if call.Def.Compose != nil {

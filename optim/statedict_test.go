@@ -117,6 +117,9 @@ func (tr *trainer) load(t *testing.T, params []float64, state *packedState) {
 }
 
 func TestStateDictsRoundTripWithPyTorch(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	short, long := request{Train: map[string]trainRequest{}}, request{Train: map[string]trainRequest{}}
 	native := map[string][][]float64{}
 	for _, c := range stateCases() {

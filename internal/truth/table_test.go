@@ -124,6 +124,9 @@ func (b breach) covers(name string, d tensor.DType, x []float64) bool {
 // that the literal declares. The 16-bit dtypes round the result of float32 once
 // more, so that their limit is 1.
 func TestKernelsKeepTheirLimits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	measured := 0
 	breached := make([]bool, len(breaches))
 	for _, def := range ops.Table().Defs() {

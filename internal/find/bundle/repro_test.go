@@ -251,6 +251,9 @@ func scripts(t testing.TB, paths ...string) []result {
 // TestEveryDefectIsShown runs PyTorch's file of every bundle in a fresh
 // process, and judges the true and the defective table by the bundle.
 func TestEveryDefectIsShown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	torch(t)
 	bundles := make([]*bundle.Bundle, len(defects))
 	var paths []string
@@ -298,6 +301,9 @@ func judges(t *testing.T, d *defect, b *bundle.Bundle) {
 // TestTheOtherSides: with the defect on the reference's side, PyTorch's file as
 // the candidate's fails and as the reference's passes; and the other way round.
 func TestTheOtherSides(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	torch(t)
 	var paths []string
 	var want []int
@@ -493,6 +499,9 @@ func TestGoTests(t *testing.T) {
 // changed in what the candidate is said to have given, PyTorch's file as the
 // reference's fails and as the candidate's passes, which computes it again.
 func TestOfTheBaseline(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	ref := torch(t)
 	base, err := recorded.Read(baselines.Default())
 	if err != nil {
