@@ -43,9 +43,13 @@ func (c *Call) Grad() bool {
 // Differentiates reports whether a call of the program computes gradients that
 // stay with their tensors, or the program's end does.
 func (p *Program) Differentiates() bool {
-	return len(p.Backward) > 0 || slices.ContainsFunc(p.Calls, func(c Call) bool {
-		return c.Target == "Tensor.backward" || c.Target == "torch.autograd.backward"
-	})
+	return len(p.Backward) > 0 || slices.ContainsFunc(p.Calls, func(c Call) bool { return c.IsBackward() })
+}
+
+// IsBackward reports whether the call computes gradients that stay with their
+// tensors.
+func (c *Call) IsBackward() bool {
+	return c.Target == "Tensor.backward" || c.Target == "torch.autograd.backward"
 }
 
 // MakesLeaves reports whether a call may make a tensor require a gradient that

@@ -245,6 +245,15 @@ class TestDerivatives(unittest.TestCase):
         y.pytorch.sum().backward()
         self.assertTrue(np.allclose(x.oneflow.grad.numpy(), x.pytorch.grad.numpy(), 1e-4, 1e-5))
 
+    @autotest(n=3, auto_backward=False)
+    def test_backward_through_dropout(self):
+        m, k = torch.nn.Linear(3, 4), torch.nn.Linear(4, 2)
+        x = random_tensor(ndim=2, dim0=5, dim1=3)
+        torch.nn.functional.dropout(m(x), 0.5).sum().backward()
+        k(torch.ones(1, 4)).sum().backward()
+        return m.weight.grad, x.grad, k.weight.grad
+
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -17,6 +17,7 @@ type drawn struct {
 	draws   [][]backend.Draw // by call
 	names   map[string]bool  // values and modules that depend on draws
 	changed bool             // an in-place call was met: arguments may have changed since
+	grads   bool             // a call of backward was met whose gradients depend on draws
 }
 
 // of returns the draws of a call.
@@ -34,7 +35,8 @@ func (d *drawn) meet(p *program.Program, i int) bool {
 	c := &p.Calls[i]
 	reads := false
 	c.EachRef(func(r program.Ref) { reads = reads || d.names[string(r)] })
-	random := reads || len(d.of(i)) > 0
+	d.grads = d.grads || reads && c.IsBackward()
+	random := reads || len(d.of(i)) > 0 || d.grads && readsGradient(c)
 	if random {
 		d.names[c.Result] = true
 		if c.Target == "Module.__call__" || c.Target == "Module.forward" {
@@ -74,7 +76,7 @@ func (d *drawn) gradient(p *program.Program, name string) bool {
 		wanted[string(b.Value)] = true
 	}
 	for i := len(p.Calls) - 1; i >= 0; i-- {
-		if c := &p.Calls[i]; wanted[c.Result] {
+		if c := &p.Calls[i]; wanted[c.Result] || c.IsBackward() {
 			c.EachRef(func(r program.Ref) { wanted[string(r)] = true })
 		}
 	}
