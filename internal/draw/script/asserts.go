@@ -98,6 +98,10 @@ func isNone(v starlark.Value) bool {
 		v = s
 	}
 	if s, ok := v.(*symbol); ok {
+		if s.attribute && s.kind == kindTensor { // as it is taken for: m.bias may be None
+			v, err := s.d.observe(s.ref)
+			return err == nil && v.Tensor == nil && !v.IsTuple && !v.Module && v.Plain == nil
+		}
 		if kind, err := s.known(); err != nil || kind != kindPlain {
 			return false
 		}
