@@ -210,10 +210,13 @@ func (s *Set) Threaded(ctx context.Context, spec string) (backend.Backend, error
 	return s.open(ctx, s.python(path, mode, ControlThreads))
 }
 
+// embedded reads the embedded baseline once: nothing changes it.
+var embedded = sync.OnceValues(func() (*recorded.Baseline, error) { return recorded.Read(baselines.Default()) })
+
 // Baseline reads a baseline file, or the embedded one for "".
 func Baseline(path string) (*recorded.Baseline, error) {
 	if path == "" {
-		return recorded.Read(baselines.Default())
+		return embedded()
 	}
 	f, err := os.Open(path)
 	if err != nil {
