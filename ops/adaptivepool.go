@@ -84,17 +84,9 @@ func adaptiveMaxima(n int) []*op.Def {
 		SBP:     planes(n, arg.Input),
 		Infer:   inferAdaptive(n, 2),
 		Kernels: maxima.Kernels,
-		Grad: op.Gradient(func(g *op.Grad) op.Value {
-			switch {
-			case g.G() == nil:
-				return nil
-			case len(g.Out) == 1:
-				return scatter(g, nil)
-			}
-			return scatter(g, g.Out[1])
-		}),
-		Sample: sample,
-		Tol:    ownMagnitude(selectTol("each element is a copy of an input element, or its position")),
+		Grad:    maximaGrad(scatter),
+		Sample:  sample,
+		Tol:     ownMagnitude(selectTol("each element is a copy of an input element, or its position")),
 	}
 	defs := []*op.Def{maxima, found}
 	if n == 1 {

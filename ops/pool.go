@@ -37,17 +37,9 @@ func maxPools(n int) []*op.Def {
 		SBP:     planes(n, arg.Input),
 		Infer:   inferMaxPools,
 		Kernels: run,
-		Grad: op.Gradient(func(g *op.Grad) op.Value {
-			switch {
-			case g.G() == nil:
-				return nil
-			case len(g.Out) == 1:
-				return scatter(g, nil)
-			}
-			return scatter(g, g.Out[1])
-		}),
-		Sample: func(s *op.Sampler) []any { return samplePool(s, n) },
-		Tol:    ownMagnitude(selectTol("each element is a copy of an input element, or its position")),
+		Grad:    maximaGrad(scatter),
+		Sample:  func(s *op.Sampler) []any { return samplePool(s, n) },
+		Tol:     ownMagnitude(selectTol("each element is a copy of an input element, or its position")),
 	}
 	if n == 1 {
 		indexed.Names = append(indexed.Names, "torch."+found)
@@ -69,6 +61,20 @@ func maxPools(n int) []*op.Def {
 		Sample:  func(s *op.Sampler) []any { return samplePool(s, n) },
 		Tol:     ownMagnitude(selectTol("each element is a copy of an input element")),
 	}, indexed}
+}
+
+// maximaGrad is the gradient of a maximum pooling whose positions are its second
+// result, where that was asked for.
+func maximaGrad(scatter func(g *op.Grad, indices op.Value) op.Value) func(*op.Grad) {
+	return op.Gradient(func(g *op.Grad) op.Value {
+		switch {
+		case g.G() == nil:
+			return nil
+		case len(g.Out) == 1:
+			return scatter(g, nil)
+		}
+		return scatter(g, g.Out[1])
+	})
 }
 
 func inferMaxPools(a op.Args) ([]op.Meta, error) {

@@ -5,9 +5,10 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
-	"plumb/internal/campaign/report"
 	"strconv"
 	"time"
+
+	"plumb/internal/campaign/report"
 )
 
 // Runs hands every run to each, the oldest first.

@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"plumb/internal/campaign/report"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"plumb/internal/campaign/report"
 )
 
 var started = time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC)

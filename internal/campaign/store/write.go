@@ -5,9 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"math"
-	"plumb/internal/campaign/report"
 	"strconv"
 	"time"
+
+	"plumb/internal/campaign/report"
 )
 
 // Run is a run of a conformance baseline.

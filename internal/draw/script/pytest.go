@@ -150,9 +150,13 @@ func (p *parametrize) set(i int, v starlark.Value) (parameterSet, error) {
 }
 
 func parameterID(name string, i int, v starlark.Value) string {
-	switch v.(type) {
+	switch v := v.(type) {
 	case starlark.String, starlark.Int, starlark.Float, starlark.Bool, starlark.NoneType:
 		return str(v)
+	case *starlark.Function:
+		return shortName(v)
+	case path:
+		return string(v[strings.LastIndexByte(string(v), '.')+1:])
 	}
 	return fmt.Sprintf("%s%d", name, i)
 }

@@ -25,6 +25,9 @@ class TestC:
     @pytest.mark.parametrize(argnames=("a", "b"), argvalues=zip([1, 2], [True, False]), ids=["one", None])
     def test_self(self, a, b): assert torch.ones(a).dim() == 1
 
+@pytest.mark.parametrize("f", [torch.relu, torch.nn.Tanh, test_product, torch.float64])
+def test_named(f): assert torch.ones(1).dim() == 1
+
 @pytest.mark.skipif(2 > 1, reason="more")
 def test_left_out(): pass
 
@@ -58,6 +61,10 @@ test_shapes[line]
 test_shapes[shape2-none] skipped: later
 TestC::test_self[one]
 TestC::test_self[2-False]
+test_named[relu]
+test_named[Tanh]
+test_named[test_product]
+test_named[f3]
 test_left_out skipped: more
 test_taken
 test_other[1] wrong: test_other has no argument "z", which pytest.mark.parametrize gives
