@@ -15,8 +15,9 @@
 // The function runs once for each case. It draws from its T and records calls;
 // nothing is computed until it has returned, or asks for a value (Value.Shape,
 // Value.Item), which is the reference's. What every call gives is compared, and
-// the gradients that Return and Backward ask for. A draw that both sides refuse
-// is replaced by another.
+// the gradients that Return and Backward ask for, of the candidate call by call
+// and, where it has them, of its static graphs (CheckGraph). A draw that both
+// sides refuse is replaced by another.
 //
 // Calls are recorded by PyTorch's names (T.Torch, T.Module, Value.Method), or
 // through the typed functions of package api on Value.Typed; both may be mixed.
@@ -27,6 +28,7 @@
 //
 //	go test -plumb.n=200 -plumb.seed=7       200 cases a test, the same every time
 //	go test -plumb.reference=none            without a reference: the candidate is held to itself
+//	go test -plumb.check-graph=false         call by call only, not as static graphs
 //	go test -plumb.record=cases.plumb        keep what the reference does, for machines without it:
 //	go test -plumb.reference=recorded:cases.plumb
 //
@@ -66,6 +68,7 @@ type config struct {
 	table      *op.Table
 	rtol, atol *float64
 	second     bool
+	graph      bool
 	floats     []tensor.DType
 	candidates []campaign.Candidate
 }
@@ -89,6 +92,12 @@ func DTypes(dtypes ...tensor.DType) Option {
 // inputs, each times a random cotangent, are differentiated together.
 func SecondOrder() Option { return func(c *config) { c.second = true } }
 
+// CheckGraph says whether each case also runs as static graphs, where the
+// candidate has them: with passes and without, forward, backward, and for
+// modules a step of SGD. It does unless the option, or -plumb.check-graph,
+// says otherwise.
+func CheckGraph(check bool) Option { return func(c *config) { c.graph = check } }
+
 // Table sets the operators that native runs and that typed calls are recorded
 // by, such as op.NewTable(append(mine, ops.All()...)...): of two operators that
 // answer to one name, the first counts.
@@ -107,7 +116,7 @@ func Candidate(b backend.Backend) Option {
 // fails the test where they differ. It judges as plumb run does.
 func Check(t testing.TB, f func(p *T), options ...Option) {
 	t.Helper()
-	c := config{n: Cases}
+	c := config{n: Cases, graph: true}
 	for _, o := range options {
 		o(&c)
 	}
@@ -131,9 +140,11 @@ func (c *config) tests(name string, seed uint64, f func(*T)) []campaign.Test {
 }
 
 func (c *config) test(name string, seed uint64, float tensor.DType, f func(*T)) campaign.Test {
-	return campaign.Drawn(name, name, gotest.Number(c.n), choice.DeriveName(seed, name), func(src *choice.Source, _ int, o campaign.Observer) (*program.Program, error) {
+	test := campaign.Drawn(name, name, gotest.Number(c.n), choice.DeriveName(seed, name), func(src *choice.Source, _ int, o campaign.Observer) (*program.Program, error) {
 		return c.draw(name, float, src, o, f)
 	})
+	test.Graph = c.graph
+	return test
 }
 
 // Replay runs the program of a finding's bundle, which dir holds, on Plumb's

@@ -15,6 +15,7 @@ import (
 	"plumb/api"
 	"plumb/backend"
 	"plumb/backend/native"
+	"plumb/graph"
 	"plumb/internal/draw/choice"
 	"plumb/internal/draw/opcase"
 	"plumb/nn"
@@ -212,7 +213,7 @@ func TestFailure(t *testing.T) {
 		t.Fatalf("the planted operator passes: %s", &first.log)
 	}
 	text := first.log.String()
-	for _, want := range []string{"TestPlanted/relu (f), case ", "candidate native\n", "misaligned (value): call 0, value v1: ", "v1 = torch.relu(x1)\n", "limit ", "error       max abs 0.1", "\nx1 = tensor((4,), torch.float32, integer(0.0, 1.0, key=0))\nv1 = torch.relu(x1)\n\n", " of 20 cases; the program is the smallest that was found in "} {
+	for _, want := range []string{"TestPlanted/relu (f), case ", "candidate native in eager, graph, graph-plain\n", "misaligned (value): call 0, value v1: ", "v1 = torch.relu(x1)\n", "limit ", "error       max abs 0.1", "\nx1 = tensor((4,), torch.float32, integer(0.0, 1.0, key=0))\nv1 = torch.relu(x1)\n\n", " of 20 cases; the program is the smallest that was found in "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the failure does not say %q:\n%s", want, text)
 		}
@@ -254,6 +255,80 @@ func id(text string) string {
 		return m[1]
 	}
 	return ""
+}
+
+// turned is a pass that computes the sine where a graph asks for the cosine.
+func turned(c *graph.Code) (int, error) {
+	count := 0
+	for _, n := range c.Nodes {
+		if n.Kind == graph.Apply && n.Call.Def.ID() == "cos" {
+			call := *n.Call
+			call.Def = ops.Table().Def("sin")
+			n.Call = &call
+			count++
+		}
+	}
+	return count, nil
+}
+
+// TestGraphsAreChecked plants a pass that shows in the gradients of graphs alone:
+// it is found unless the test or the flag asks for no graphs.
+func TestGraphsAreChecked(t *testing.T) {
+	own := plumb.Candidate(native.New(ops.Table(), nn.Modules()).Compiling(graph.Options{Passes: slices.Insert(graph.Passes(), 0, graph.Pass{Name: "turn", Run: turned})}))
+	draws := map[string]func(p *plumb.T){
+		"input": func(p *plumb.T) { p.Return(p.Torch("sin", p.Tensor(plumb.NDim(2)))) },
+		"module": func(p *plumb.T) {
+			p.Return(p.Torch("sin", p.Module("nn.Linear", 3, 2).Call(p.Tensor(plumb.Dims(2, 3), plumb.RequiresGrad(false)))))
+		},
+	}
+	for name, draw := range draws {
+		for _, c := range []struct {
+			flag, again string
+			options     []plumb.Option
+			found       bool
+		}{
+			{found: true},
+			{options: []plumb.Option{plumb.CheckGraph(false)}},
+			{flag: "plumb.check-graph=false"},
+			{flag: "plumb.check-graph=true", again: " -plumb.check-graph=true\n", options: []plumb.Option{plumb.CheckGraph(false)}, found: true},
+		} {
+			t.Run(name+" "+c.flag, func(t *testing.T) {
+				flags := []string{"plumb.reference=native", "plumb.seed=1", "plumb.n=2", "plumb.shrink=0"}
+				if c.flag != "" {
+					flags = append(flags, c.flag)
+				}
+				got := play(t, "TestGraphs", flags, draw, append(c.options, own)...)
+				text := got.log.String()
+				if got.failed != c.found {
+					t.Fatalf("failed is %v, want %v: %s", got.failed, c.found, text)
+				}
+				if !c.found {
+					return
+				}
+				for _, want := range []string{"candidate native in graph (to blame: pass turn)\nmisaligned (", "the values agree; gradient of ", c.again} {
+					if !strings.Contains(text, want) {
+						t.Errorf("the failure does not say %q: %s", want, text)
+					}
+				}
+				if steps := strings.Contains(text, ", sgd=("); steps != (name == "module") {
+					t.Errorf("takes a step: %v\n%s", steps, text)
+				}
+			})
+		}
+	}
+}
+
+// TestGraphsOfCandidatesWithoutThem asks for a check of graphs where there are
+// none: an error, or nothing where a test names its candidate itself.
+func TestGraphsOfCandidatesWithoutThem(t *testing.T) {
+	flags := []string{"plumb.reference=native", "plumb.n=2", "plumb.check-graph=true"}
+	if got := play(t, "TestX", flags, drawRelu, plumb.Candidate(stubborn{backend.Unsupported})); got.state != "skip" {
+		t.Errorf("the test's own candidate: %s", &got.log)
+	}
+	want := "no effect on native:graph: it runs every case in the mode graph already"
+	if got := play(t, "TestX", append(flags, "plumb.candidate=native:graph"), drawRelu); got.state != "fatal" || !strings.Contains(got.log.String(), want) {
+		t.Errorf("%s", &got.log)
+	}
 }
 
 // TestTableIsJudged judges an operator of the caller's own table, by default

@@ -13,6 +13,7 @@ import (
 	"plumb/internal/campaign"
 	"plumb/internal/draw/choice"
 	"plumb/internal/draw/gen"
+	"plumb/internal/gotest"
 	"plumb/internal/module"
 	"plumb/internal/where"
 	"plumb/op"
@@ -273,6 +274,9 @@ func (c *config) draw(name string, float tensor.DType, src *choice.Source, o cam
 	}
 	if c.second && len(p.prog.Backward) > 0 {
 		p.prog.Second = p.cotangent()
+	}
+	if gotest.ChecksGraph(c.graph) && p.prog.Steps() {
+		p.prog.Step = program.GraphStep
 	}
 	return p.prog, nil
 }

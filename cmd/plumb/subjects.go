@@ -16,7 +16,6 @@ import (
 
 	"plumb/backend"
 	"plumb/backend/open"
-	"plumb/backend/worker"
 	"plumb/internal/campaign"
 	"plumb/ops"
 )
@@ -112,13 +111,8 @@ func (s *subjects) checkDevice(cfg *campaign.Config) error {
 // beside the mode in which it runs.
 func (s *subjects) haveGraphModes(cfg *campaign.Config) error {
 	return eachInfo(cfg.Candidates, func(name string, info backend.Info) error {
-		switch {
-		case info.Own() != backend.Eager:
-			return usage(fmt.Errorf("--check-graph has no effect on %s: it runs every case in the mode %s already", name, info.Own()))
-		case isTorch(name):
-			return usage(fmt.Errorf("--check-graph: PyTorch's graphs are candidates of their own: --candidate torch:%s", strings.Join(worker.TorchModes, " or torch:")))
-		case len(info.GraphModes()) == 0:
-			return usage(fmt.Errorf("--check-graph: %s has no graph mode; leave the flag out", name))
+		if err := open.NeedGraphModes("--check-graph", name, info); err != nil {
+			return usage(err)
 		}
 		return nil
 	})

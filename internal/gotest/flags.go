@@ -3,6 +3,7 @@ package gotest
 import (
 	"flag"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -19,6 +20,46 @@ var (
 	shrinkFlag    = flag.Int("plumb.shrink", shrink.DefaultBudget.Runs, "candidate runs allowed for making one failing case smaller; 0 leaves it as drawn")
 	recordFlag    = flag.String("plumb.record", "", "save the cases and the reference's results in this file, for -plumb.reference=recorded:FILE")
 )
+
+// checkGraph is -plumb.check-graph: yes or no, or as the test says.
+type checkGraph struct{ says *bool }
+
+var graphFlag checkGraph
+
+func init() {
+	flag.Var(&graphFlag, "plumb.check-graph", "run every case as a static graph too, with =false none, and compare values, gradients, in-place changes, buffers, and a module's parameters after a step of SGD (default: as the test says)")
+}
+
+// String is empty where the flag is not given.
+func (c *checkGraph) String() string {
+	if c.says == nil {
+		return ""
+	}
+	return strconv.FormatBool(*c.says)
+}
+
+// Set takes true, false, or what String gives without the flag.
+func (c *checkGraph) Set(text string) error {
+	if text == "" {
+		c.says = nil
+		return nil
+	}
+	yes, err := strconv.ParseBool(text)
+	c.says = &yes
+	return err
+}
+
+// IsBoolFlag lets the flag stand alone for true.
+func (c *checkGraph) IsBoolFlag() bool { return true }
+
+// ChecksGraph says whether a test is judged in graph modes too, which it says
+// of itself unless -plumb.check-graph does.
+func ChecksGraph(test bool) bool {
+	if graphFlag.says != nil {
+		return *graphFlag.says
+	}
+	return test
+}
 
 var help = strings.ReplaceAll(open.Help, "--python", "-plumb.python")
 

@@ -54,7 +54,7 @@ type run struct {
 func Run(t testing.TB, c Config) *report.Summary {
 	t.Helper()
 	r := &run{Config: c, t: t, set: setOf(c.Table), reference: *referenceFlag, recording: *recordFlag != "", summary: report.NewSummary()}
-	cfg := campaign.Config{Tests: c.Tests, Jobs: 1, Batch: 32, OnRecord: r.onRecord, OnEnd: r.onEnd}
+	cfg := campaign.Config{Tests: slices.Clone(c.Tests), Jobs: 1, Batch: 32, OnRecord: r.onRecord, OnEnd: r.onEnd}
 	if err := r.open(&cfg); err != nil {
 		r.missing(err)
 	}
@@ -97,6 +97,12 @@ func (r *run) open(cfg *campaign.Config) (err error) {
 			}
 			cfg.Candidates = append(cfg.Candidates, campaign.Candidate{Name: name, Open: open})
 		}
+		if err := checkGraphs(cfg.Candidates); err != nil {
+			return err
+		}
+	}
+	for i := range cfg.Tests {
+		cfg.Tests[i].Graph = ChecksGraph(cfg.Tests[i].Graph)
 	}
 	if r.reference == "none" {
 		cfg.Reference = cfg.Candidates[0].Open
@@ -106,9 +112,28 @@ func (r *run) open(cfg *campaign.Config) (err error) {
 		return err
 	}
 	if path, ok := strings.CutPrefix(r.reference, "recorded:"); ok {
-		cfg.Tests, err = recordedTests(path, r.Tests)
+		cfg.Tests, err = recordedTests(path, cfg.Tests)
 	}
 	return err
+}
+
+// checkGraphs refuses -plumb.check-graph where a candidate has no graph mode
+// beside the mode in which it runs.
+func checkGraphs(candidates []campaign.Candidate) error {
+	if !ChecksGraph(false) {
+		return nil
+	}
+	for _, c := range candidates {
+		b, err := c.Open()
+		if err != nil {
+			return err
+		}
+		err = open.NeedGraphModes("-plumb.check-graph", c.Name, b.Info())
+		if err = errors.Join(err, b.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // missing ends the test where a backend cannot be opened.
@@ -134,9 +159,9 @@ func recordedTests(path string, tests []campaign.Test) ([]campaign.Test, error) 
 	var out []campaign.Test
 	for _, t := range tests {
 		if programs := byTest[t.Name]; len(programs) > 0 {
-			out = append(out, campaign.Test{Name: t.Name, N: min(t.N, len(programs)), Fixed: true, Draw: func(i int, _ campaign.Observer) (*program.Program, error) {
-				return programs[i], nil
-			}})
+			t.N, t.Fixed = min(t.N, len(programs)), true
+			t.Draw = func(i int, _ campaign.Observer) (*program.Program, error) { return programs[i], nil }
+			out = append(out, t)
 		}
 	}
 	if len(out) == 0 {
@@ -234,7 +259,7 @@ func (r *run) acquit(f *finding.Finding) {
 // and ends with the command that draws the first case again.
 func (r *run) failure(f *finding.Finding) string {
 	first, small := f.Groups[0].First, f.Result.Record
-	text := fmt.Sprintf("%s, case %d (%s), candidate %s\n%s\n%s\n", first.Test, first.Index, first.Program.ID(), first.Candidate, small.Verdict.Text(), small.Program)
+	text := fmt.Sprintf("%s, case %d (%s), candidate %s\n%s\n%s\n", first.Test, first.Index, first.Program.ID(), report.Candidate(first), small.Verdict.Text(), small.Program)
 	seen := fmt.Sprintf("%d of %d cases", f.Count(), r.summary.Cases())
 	if small != first {
 		seen += fmt.Sprintf("; the program is the smallest that was found in %d runs", f.Result.Runs)
@@ -249,7 +274,7 @@ func (r *run) failure(f *finding.Finding) string {
 // before it.
 func (r *run) again(index int) string {
 	cmd := fmt.Sprintf("go test -run '%s' -plumb.seed=%d -plumb.n=%d", pattern(r.t.Name()), r.Seed, index+1)
-	for _, name := range []string{"plumb.reference", "plumb.candidate", "plumb.python"} {
+	for _, name := range []string{"plumb.reference", "plumb.candidate", "plumb.python", "plumb.check-graph"} {
 		if given(name) {
 			cmd += fmt.Sprintf(" -%s=%s", name, value(name))
 		}

@@ -102,5 +102,19 @@ func (s *shared) RunBatch(ctx context.Context, jobs []*backend.Job) ([]*backend.
 	return backend.RunBatch(ctx, s.Backend, jobs)
 }
 
+// In returns the backend in another mode, which runs when no other does.
+func (s *shared) In(mode string) (backend.Backend, error) {
+	modal, ok := s.Backend.(backend.Modal)
+	if !ok {
+		info := s.Info()
+		return nil, &backend.ModeError{Backend: info.Name, Mode: mode, Modes: info.Modes}
+	}
+	b, err := modal.In(mode)
+	if err != nil {
+		return nil, err
+	}
+	return &shared{b, s.one}, nil
+}
+
 // Close leaves the backend open: it belongs to the test.
 func (s *shared) Close() error { return nil }

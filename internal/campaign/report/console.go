@@ -65,16 +65,16 @@ func (c *Console) finding(r *verdict.Record) {
 	}
 	c.clear()
 	if c.Brief {
-		fmt.Fprintf(c.W, "%s %s, case %d (%s), candidate %s\n  %s\n", c.paint(r.Verdict.Word), r.Test, r.Index, r.Program.ID(), candidate(r), firstLine(r.Verdict.Reason))
+		fmt.Fprintf(c.W, "%s %s, case %d (%s), candidate %s\n  %s\n", c.paint(r.Verdict.Word), r.Test, r.Index, r.Program.ID(), Candidate(r), firstLine(r.Verdict.Reason))
 		return
 	}
-	fmt.Fprintf(c.W, "\n%s %s, case %d (%s), candidate %s\n", c.paint(r.Verdict.Word), r.Test, r.Index, r.Program.ID(), candidate(r))
+	fmt.Fprintf(c.W, "\n%s %s, case %d (%s), candidate %s\n", c.paint(r.Verdict.Word), r.Test, r.Index, r.Program.ID(), Candidate(r))
 	fmt.Fprintln(c.W, indent(r.Verdict.Text()))
 	fmt.Fprintf(c.W, "\n%s\n", r.Program)
 }
 
-// candidate names the candidate of a failing case and the modes that fail.
-func candidate(r *verdict.Record) string {
+// Candidate names the candidate of a failing case and the modes that fail.
+func Candidate(r *verdict.Record) string {
 	s := r.Candidate
 	if len(r.Modes) > 1 || len(r.Modes) == 1 && r.Modes[0] != backend.Eager && !strings.Contains(s, r.Modes[0]) {
 		s += " in " + r.Mode()
