@@ -31,6 +31,7 @@ type Builder struct {
 	of       *Node     // whose gradient is recorded
 	part     int       // that Checkpoint marks, from 1
 	marked   int       // parts
+	scopes   *scopes   // nil where nobody asks for them
 }
 
 // NewBuilder returns a builder of an empty graph.

@@ -42,11 +42,11 @@ type Options struct {
 	// Without names the passes that are left out, Reuse among them; All leaves
 	// out every one.
 	Without []string
-	// Debug is how much Log is told: 1 the passes and their times, 2 also the
-	// code before the first and after the last, 3 the code after each pass
-	// that changed it, with the places where nodes were traced.
-	Debug int
-	Log   io.Writer
+	// DebugPasses is how much Log is told of the passes: 1 what each did and its
+	// time, 2 also the code before the first and after the last, 3 the code after
+	// each pass that changed it, with the places where nodes were traced.
+	DebugPasses int
+	Log         io.Writer
 	// Passes take the place of those of Passes, where given.
 	Passes []Pass
 	// Block is how many elements a fused loop takes at a time; 0 for a default.
@@ -169,14 +169,14 @@ func (c *Code) check(outputs []*Value) error {
 }
 
 func (o *Options) logf(level int, format string, args ...any) {
-	if o.Debug >= level && o.Log != nil {
+	if o.DebugPasses >= level && o.Log != nil {
 		fmt.Fprintf(o.Log, format, args...)
 	}
 }
 
 func (o *Options) show(level int, when string, c *Code) {
-	if o.Debug >= level && o.Log != nil {
-		fmt.Fprintf(o.Log, "%s %s:\n%s", c.Name, when, indent(c.text(o.Debug >= 3)))
+	if o.DebugPasses >= level && o.Log != nil {
+		fmt.Fprintf(o.Log, "%s %s:\n%s", c.Name, when, indent(c.text(o.DebugPasses >= 3)))
 	}
 }
 

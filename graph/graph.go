@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"plumb/nn"
 	"plumb/op"
@@ -34,6 +35,7 @@ type Graph struct {
 	table    *op.Table
 	function TreeFunc
 	options  Options
+	debug    Debug
 	mu       sync.Mutex
 	compiled map[string]*entry
 	used     []string // keys of compiled, the latest last
@@ -177,6 +179,7 @@ func (g *Graph) entry(in *tree) (*entry, []*cell, error) {
 		g.touch(key)
 		return e, cells, nil
 	}
+	began := time.Now()
 	t, err := g.trace(in, cells)
 	if err != nil {
 		return nil, nil, err
@@ -184,7 +187,7 @@ func (g *Graph) entry(in *tree) (*entry, []*cell, error) {
 	for _, s := range t.stages {
 		g.options.logf(1, "%s: %s\n", g.Name, s)
 	}
-	c, err := Compile(t.code, g.options)
+	c, err := g.debug.Compile(t.code, g.options, began)
 	if err != nil {
 		return nil, nil, err
 	}

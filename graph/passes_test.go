@@ -268,7 +268,7 @@ func TestDebug(t *testing.T) {
 	var lines []int
 	for level := range 4 {
 		var log bytes.Buffer
-		if _, err := Compile(code, Options{Debug: level, Log: &log}); err != nil {
+		if _, err := Compile(code, Options{DebugPasses: level, Log: &log}); err != nil {
 			t.Fatal(err)
 		}
 		lines = append(lines, strings.Count(log.String(), "\n"))

@@ -67,11 +67,14 @@ func (n *Node) text() string {
 	return strings.Join(left, ", ") + " = " + right
 }
 
-func callText(c *op.Call) string {
+func callText(c *op.Call) string { return c.Def.ID() + "(" + argsText(c.Args, false) + ")" }
+
+// argsText writes arguments, those at their defaults only where asked for.
+func argsText(a op.Args, defaults bool) string {
 	var parts []string
-	for i, p := range c.Args.Sig.Params {
-		v := c.Args.Vals[i]
-		if _, tensor := v.(*Value); !tensor && fmt.Sprint(v) == fmt.Sprint(p.Default) {
+	for i, v := range a.Vals {
+		p := a.Sig.Params[i]
+		if _, tensor := v.(*Value); !tensor && !defaults && fmt.Sprint(v) == fmt.Sprint(p.Default) {
 			continue
 		}
 		text := argText(v)
@@ -80,7 +83,7 @@ func callText(c *op.Call) string {
 		}
 		parts = append(parts, text)
 	}
-	return c.Def.ID() + "(" + strings.Join(parts, ", ") + ")"
+	return strings.Join(parts, ", ")
 }
 
 func argText(v any) string {

@@ -304,6 +304,12 @@ type tracer struct {
 // values are in their places while it runs.
 func (g *Graph) trace(in *tree, cells []*cell) (*traced, error) {
 	t := &tracer{Graph: g, b: NewBuilder(g.table, g.Name), cells: cells}
+	if g.debug.tells(Modules) {
+		t.b.Describing()
+		for _, a := range g.modules {
+			t.b.scopes.names[a.module] = a.name
+		}
+	}
 	var out *tree
 	var results []*Value
 	defer func() {

@@ -181,6 +181,7 @@ type Code struct {
 	Nodes   []*Node // inputs and constants included
 	Outputs []*Value
 
+	scopes  []*Scope
 	values  int   // ids below it are taken
 	donated []int // inputs whose memory results may take
 }

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -95,6 +96,14 @@ func (m *Module) Child(name string) *Module {
 		}
 	}
 	return nil
+}
+
+// ChildName returns the name of a child; "" for another module.
+func (m *Module) ChildName(child *Module) string {
+	if i := slices.Index(m.Children, child); i >= 0 {
+		return m.childName(i)
+	}
+	return ""
 }
 
 func (m *Module) childName(i int) string {

@@ -16,6 +16,13 @@ import (
 // PyTorch, is not implemented.
 var ErrUnsupported = errors.New("unsupported")
 
+// Scoped is an op.Applier that is told of the calls of modules around what it
+// applies.
+type Scoped interface {
+	// EnterModule begins a module's call, which leave ends with its results.
+	EnterModule(m *Module, args op.Args) (leave func(out []op.Value))
+}
+
 // Kind tells parameters from buffers.
 type Kind string
 
@@ -203,6 +210,9 @@ func (s *Slot) constant() *tensor.Tensor {
 	return t
 }
 
+// OwnState lists the entries of the module without those of its children.
+func (m *Module) OwnState() []Slot { return slices.Clone(m.slots) }
+
 // State lists the entries of the module and its children, those under "0.",
 // "1." and so on, or the names that the children were given.
 func (m *Module) State() []Slot {
@@ -303,6 +313,10 @@ func (m *Module) Call(b op.Builder, args []any, kwargs []op.Kwarg) (out []op.Val
 	a, err := m.Def.forward.Bind(args, kwargs, false)
 	if err != nil {
 		return nil, err
+	}
+	if s, ok := b.Applier.(Scoped); ok {
+		leave := s.EnterModule(m, a)
+		defer func() { leave(out) }()
 	}
 	if failed := op.Catch(func() { out = m.Def.Forward(b, m, a) }); failed != nil {
 		return nil, failed

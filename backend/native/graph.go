@@ -10,6 +10,7 @@ import (
 	"plumb/backend"
 	"plumb/graph"
 	"plumb/internal/interp"
+	"plumb/program"
 	"plumb/tensor"
 )
 
@@ -45,7 +46,12 @@ func (b *GraphBackend) Run(ctx context.Context, job *backend.Job) (*backend.Outc
 // Trace returns the graph of a program before any pass. The error says what
 // cannot be captured.
 func (b *GraphBackend) Trace(ctx context.Context, job *backend.Job) (*graph.Code, error) {
-	t := b.interpreter.Trace(ctx, job)
+	return b.Outlined(ctx, job, nil)
+}
+
+// Outlined is Trace for a graph that is described by the parts of an outline.
+func (b *GraphBackend) Outlined(ctx context.Context, job *backend.Job, o *program.Outline) (*graph.Code, error) {
+	t := b.interpreter.Outlined(ctx, job, o)
 	if out := t.Outcome(); out.Status != backend.OK {
 		return nil, fmt.Errorf("call %d: %s: %s", out.Call, out.Status, out.Message)
 	}

@@ -191,7 +191,7 @@ func TestGraphErrorsNameTheCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	var shown strings.Builder
-	if _, err := graph.Compile(code, graph.Options{Debug: 3, Log: &shown}); err != nil {
+	if _, err := graph.Compile(code, graph.Options{DebugPasses: 3, Log: &shown}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"# p.py:9: y = Module.__call__", "# backward: gradient of linear(float32[4, 3], float32[3, 3], float32[3]) at p.py:9: y = "} {

@@ -36,6 +36,7 @@ type drawing struct {
 	maxBytes int             // of a random tensor
 	graph    func(bool) bool // says whether a test is judged in graph modes
 	sigs     *signatures
+	printed  printed
 }
 
 func (d *drawing) register(fl *pflag.FlagSet) {
@@ -252,6 +253,7 @@ func (d *drawing) test(t *script.Test, float tensor.DType) campaign.Test {
 		env := script.Env{
 			Signatures: d.sigs, Reference: d.sigs.Reference(), Observer: o, Devices: []string{d.device}, DeviceStrict: d.strict, Index: i,
 			Float: float, Integers: true, MaxBytes: d.maxBytes, Version: d.sigs.Version,
+			Print: d.printed.of(full, i), Debug: debugGraph,
 		}
 		p, err := t.Draw(src, env)
 		if err == nil && graph && p.Steps() {

@@ -34,7 +34,8 @@ func (f *picking) register(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.failedFirst, "ff", false, "run all tests, those that failed in the last run first")
 	fl.BoolVar(&f.collectOnly, "collect-only", false, "list the tests instead of running them; with -q only their names")
 	fl.BoolVarP(&f.exitFirst, "exitfirst", "x", false, "end the run at the first finding or mistake")
-	fl.Var(wholeNumber(&f.maxFail, 1), "maxfail", "end the run when this many tests fail")
+	fl.Var(wholeNumber(&f.maxFail, 1), "maxfail", "end the run when this many tests fail; -x, --exitfirst: at the first finding or mistake")
+	fl.Lookup("exitfirst").Hidden = true // told with maxfail
 }
 
 // asPytest takes the longer spellings that pytest has.
@@ -53,7 +54,7 @@ func (f *picking) restrict(cmd *cobra.Command) {
 	cmd.Flags().SetNormalizeFunc(asPytest)
 	bars(cmd, "ff", "lf")
 	bars(cmd, "exitfirst", "maxfail")
-	bars(cmd, "collect-only", "exitfirst", "maxfail", "seed", "candidate", "jobs", "python", "device", "set", "tolerance", "check-graph", "known", "verbose", "junit", "durations", "record")
+	bars(cmd, "collect-only", "exitfirst", "maxfail", "seed", "candidate", "jobs", "python", "device", "set", "tolerance", "check-graph", "known", "verbose", "junit", "durations", "record", "no-capture")
 }
 
 // limit is the number of failing tests at which the run ends; 0 for none.

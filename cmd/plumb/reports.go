@@ -45,6 +45,9 @@ func (f *reports) sink(out io.Writer, brief bool) report.Sink {
 }
 
 func isTerminal(w io.Writer) bool {
+	if t, ok := w.(*inTurn); ok {
+		w = t.w
+	}
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

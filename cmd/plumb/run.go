@@ -59,6 +59,9 @@ To draw cases without a test file: plumb ops run, plumb graph run.`,
 		r.cases.registerDTypes(fl)
 		r.picking.register(fl)
 	})
+	group(cmd, whatPrinted, func(fl *pflag.FlagSet) {
+		fl.BoolVarP(&r.cases.printed.atOnce, "no-capture", "s", false, "show at once what tests print, with the test and case; without the flag it is shown for cases that fail")
+	})
 	r.subjects.register(cmd)
 	group(cmd, whichSubjects, func(fl *pflag.FlagSet) {
 		fl.StringVar(&r.subjects.device, "device", r.subjects.device, "the device that random_device() gives")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -58,8 +59,25 @@ func newSession(keys ...string) *session {
 	}
 }
 
-// attach gives the session where the command prints.
-func (s *session) attach(cmd *cobra.Command) { s.out, s.err = cmd.OutOrStdout(), cmd.ErrOrStderr() }
+// attach gives the session where the command prints. Tests print while others
+// are reported.
+func (s *session) attach(cmd *cobra.Command) {
+	var one sync.Mutex
+	s.out, s.err = &inTurn{&one, cmd.OutOrStdout()}, &inTurn{&one, cmd.ErrOrStderr()}
+}
+
+// inTurn is a writer for several goroutines.
+type inTurn struct {
+	mu *sync.Mutex
+	w  io.Writer
+}
+
+// Write writes when no other does.
+func (t *inTurn) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.w.Write(p)
+}
 
 // open opens the subjects and makes the judge, from which the drawing takes
 // what it asks the reference.
@@ -96,6 +114,9 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 	s.summary.Reference, s.summary.Candidates = s.subjects.reference, s.subjects.candidates
 	s.summary.Seed, s.summary.Tests = s.cases.seed, len(tests)
 	s.sink = s.reports.sink(s.out, s.judging.shrink.Runs > 0)
+	if s.cases.printed.out = s.out; s.reports.json {
+		s.cases.printed.out = s.err
+	}
 	junit, err := openJUnit(s.reports.junit, name)
 	if err != nil {
 		return err
@@ -127,6 +148,7 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 // judge runs the cases, makes what fails smaller, and counts what is accepted.
 func (s *session) judge(ctx context.Context) error {
 	err := s.progress.run(ctx, s.cfg)
+	s.cases.printed.stop()
 	if s.progress.stopped {
 		s.collector.End()
 	}
@@ -198,6 +220,7 @@ func (s *session) onRecord(rec *verdict.Record) {
 	s.gauges.record(rec)
 	s.collector.Record(rec, rec.Verdict.Word.IsFinding())
 	s.sink.Record(rec)
+	s.cases.printed.record(rec)
 	s.progress.record(rec)
 	if s.reports.record != "" && rec.Candidate == s.subjects.candidates[0] && rec.Baseline() {
 		s.recorded = append(s.recorded, recorded.Case{Test: rec.Test, Program: rec.Program, Outcome: rec.Reference})
@@ -220,6 +243,7 @@ func (s *session) onEnd(e *verdict.End) {
 	}
 	s.collector.End()
 	s.sink.End(e)
+	s.cases.printed.end(e)
 }
 
 // writeBaseline writes what was recorded.

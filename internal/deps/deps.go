@@ -27,7 +27,7 @@ internal/draw/opcase:       tensor internal/draw/choice op program internal/inpl
 internal/mutants:           internal/arg tensor op ops nn program
 internal/draw/gen:          tensor internal/draw/choice op program
 backend:                    tensor op program
-backend/native:             tensor op graph nn backend internal/interp
+backend/native:             tensor op program graph nn backend internal/interp
 internal/interp:            internal/arg tensor internal/draw/choice op program internal/autograd internal/eager graph internal/inplace nn optim backend internal/refusal
 backend/worker:             tensor op program backend internal/refusal
 internal/refusal:            backend

@@ -103,10 +103,14 @@ func (r *Run) execute(call *op.Call) ([]op.Value, error) {
 
 // builder is what modules are written on.
 func (r *Run) builder() op.Builder {
+	b := r.session.Builder()
 	if r.space != nil {
-		return r.space.Builder()
+		b = r.space.Builder()
 	}
-	return r.session.Builder()
+	if t, ok := r.session.(*Trace); ok && t.outline != nil {
+		b.Applier = scoped{b.Applier, t}
+	}
+	return b
 }
 
 // refresh brings the tensors that a name stands for up to date.

@@ -28,6 +28,7 @@ type Trace struct {
 	outputs []*tensor.Tensor                // the layouts of the graph's outputs
 	marks   map[program.Ref]*graph.Value    // what names stood for when they were last looked at
 	changes [][]change                      // by call
+	outline *program.Outline                // nil where nobody asks for the graph's modules
 }
 
 var (
@@ -44,7 +45,13 @@ type change struct {
 // Trace follows the program without computing it. Its outcome says what cannot
 // be captured; the tensors in it are layouts.
 func (in *Interpreter) Trace(ctx context.Context, job *backend.Job) *Trace {
+	return in.Outlined(ctx, job, nil)
+}
+
+// Outlined is Trace for a graph that can be described by the parts of an outline.
+func (in *Interpreter) Outlined(ctx context.Context, job *backend.Job, o *program.Outline) *Trace {
 	t := &Trace{
+		outline: o,
 		Session: eager.New(in.table),
 		builder: graph.NewBuilder(in.table, job.Program.Name),
 		values:  map[*tensor.Tensor]*graph.Value{},
@@ -56,7 +63,11 @@ func (in *Interpreter) Trace(ctx context.Context, job *backend.Job) *Trace {
 	t.OnGrad(t.differentiate)
 	t.run = in.Start(job, t)
 	t.run.observer = t
+	if o != nil {
+		t.builder.Describing()
+	}
 	t.run.Outcome(ctx)
+	t.addParts()
 	return t
 }
 

@@ -35,7 +35,7 @@ func init() {
 		"repr": builtin("repr", func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 			return one("repr", a, func(v starlark.Value) string { return repr(v, 0) })
 		}),
-		"format": builtin("format", formatCall), "print": ignoredCall("print"), "super": builtin("super", superCall), "iter": builtin("iter", iterCall), "next": builtin("next", nextCall),
+		"format": builtin("format", formatCall), "print": starlark.NewBuiltin("print", printCall), "super": builtin("super", superCall), "iter": builtin("iter", iterCall), "next": builtin("next", nextCall),
 		"bin": builtin("bin", inBase("#b")), "hex": builtin("hex", inBase("#x")), "oct": builtin("oct", inBase("#o")),
 		"open": notHere("open", "files are not open to test files"), "eval": notHere("eval", "eval is not supported in test files"), "exec": notHere("exec", "exec is not supported in test files"),
 		"input": notHere("input", "input is not supported in test files"), "globals": notHere("globals", "globals is not supported in test files"), "locals": notHere("locals", "locals is not supported in test files"), "vars": notHere("vars", "vars is not supported in test files"),

@@ -20,12 +20,14 @@ type graphState struct {
 	optimizers []*optimizer
 	schedules  []*schedule
 	parts      int // micro-batches of a call
+	level      int // of debug
+	built      bool
 }
 
 func graphOf(o *object) *graphState {
 	s, ok := o.state.(*graphState)
 	if !ok {
-		s = &graphState{parts: 1}
+		s = &graphState{parts: 1, level: minDebug}
 		o.state = s
 	}
 	return s
@@ -48,7 +50,7 @@ func (graphClass) attr(o *object, name string) (starlark.Value, error) {
 	case "add_optimizer":
 		return declare(name, []string{"optim", "lr_sch", "is_sparse"}, g.addOptimizer), nil
 	case "debug":
-		return declare(name, []string{"v_level", "ranks", "max_py_stack_depth", "only_user_py_stack", "op_repr_with_py_stack"}, debugLevel), nil
+		return declare(name, []string{"v_level", "ranks", "max_py_stack_depth", "only_user_py_stack", "op_repr_with_py_stack"}, g.debug), nil
 	case "set_grad_scaler":
 		return nil, lack("set_grad_scaler is not supported in test files")
 	}
@@ -74,13 +76,14 @@ func (g *graphState) addOptimizer(_ *starlark.Thread, a arguments) (starlark.Val
 // The levels of debug, which are OneFlow's.
 const minDebug, maxDebug = -1, 3
 
-// debugLevel takes a level and prints nothing: plumb graph show --debug does.
-func debugLevel(_ *starlark.Thread, a arguments) (starlark.Value, error) {
+// debug has the graph's first call print how the graph is built.
+func (g *graphState) debug(_ *starlark.Thread, a arguments) (starlark.Value, error) {
 	if v := a.get("v_level"); v != nil {
 		n, err := starlark.AsInt32(v)
 		if err != nil || n < minDebug || n > maxDebug {
 			return nil, a.wrong("v_level", fmt.Sprintf("a level from %d to %d", minDebug, maxDebug))
 		}
+		g.level = n
 	}
 	return starlark.None, nil
 }
@@ -132,10 +135,17 @@ func (graphClass) call(t *starlark.Thread, o *object, args starlark.Tuple, kwarg
 		return nil, fmt.Errorf("graph %s has no method build", o.class.name)
 	}
 	g := graphOf(o)
+	return g.told(d, o, args, func() (starlark.Value, error) {
+		return g.step(d, func(args starlark.Tuple) (starlark.Value, error) {
+			return starlark.Call(t, o.bound(build), args, kwargs)
+		}, args)
+	})
+}
+
+// step runs build, and updates where that calls backward.
+func (g *graphState) step(d *draw, run func(starlark.Tuple) (starlark.Value, error), args starlark.Tuple) (starlark.Value, error) {
 	before := len(d.prog.Calls)
-	out, err := g.build(d, func(args starlark.Tuple) (starlark.Value, error) {
-		return starlark.Call(t, o.bound(build), args, kwargs)
-	}, args)
+	out, err := g.build(d, run, args)
 	if err != nil {
 		return nil, err
 	}

@@ -109,10 +109,13 @@ func (p path) hosted(t *starlark.Thread, args starlark.Tuple) (starlark.Value, e
 
 // call is the forward of a module.
 func (c moduleClass) call(t *starlark.Thread, o *object, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	if fn := o.class.lookup("forward"); fn != nil {
-		return starlark.Call(t, o.bound(fn), args, kwargs)
-	}
-	return c.forward(t, o, args, kwargs)
+	d, _ := t.Local(drawKey).(*draw)
+	return d.outlined(o, args, func() (starlark.Value, error) {
+		if fn := o.class.lookup("forward"); fn != nil {
+			return starlark.Call(t, o.bound(fn), args, kwargs)
+		}
+		return c.forward(t, o, args, kwargs)
+	})
 }
 
 // forward is that of the class of torch.nn.

@@ -55,6 +55,12 @@ type Env struct {
 	// asked where a test looks, nil and "" mean one that the suites are written for.
 	Version func() string
 
+	// Print receives what the test prints, once a draw that prints something.
+	Print func(text string)
+	// Debug returns what a graph's debug of a level prints: of a program that
+	// ends with the graph's call.
+	Debug func(p *program.Program, o *program.Outline, level int) string
+
 	trace func(what string, v starlark.Value) // told of what Python's random functions gave
 }
 
@@ -91,6 +97,8 @@ type draw struct {
 	fields  map[string]starlark.Value // of the test case
 	blocks  []*block                  // with statements around
 	asked   int                       // calls that the reference has run to tell values
+	printed strings.Builder
+	outline *outline // of the graph whose debug tells of it; else nil
 }
 
 // Draw runs the test once and returns the program that it recorded. The same
@@ -105,6 +113,7 @@ func (t *Test) Draw(src *choice.Source, env Env) (*program.Program, error) {
 	if d.options.IncludeComplex {
 		d.gen.Complex = src.Bool()
 	}
+	defer d.handPrinted()
 	result, err := d.run()
 	if err == nil && d.fault == nil {
 		err = d.finish(result)
