@@ -34,6 +34,14 @@ type Job struct {
 	// name of the constructing call, as the reference reported them. Nil for
 	// the reference itself, which makes its own from the program's seed.
 	State map[string]State
+	// Measure asks how long the last call takes; nil for not.
+	Measure *Measure
+}
+
+// Measure is how a program's last call is measured, after the program has run.
+type Measure struct {
+	Times    int  // the call is made again
+	Backward bool // each time with the gradients of its float results by its float arguments
 }
 
 // NewJob returns a job with the inputs that the program describes.
@@ -99,6 +107,10 @@ type Outcome struct {
 	Blame    string
 	Evidence string
 	Elapsed  time.Duration
+	// Measured is the time of the calls that Job.Measure asks for; 0 where the
+	// backend does not measure, negative where it asks for gradients and there
+	// are none.
+	Measured time.Duration
 }
 
 // Value is the result of a call: exactly one of a tensor, a tuple, or a plain

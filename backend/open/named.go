@@ -38,6 +38,8 @@ type Set struct {
 	Table   *op.Table     // of native
 	Python  string        // that has torch; empty for the one that worker.FindPython finds
 	Timeout time.Duration // of one case of a worker; 0 for its default
+	Threads int           // of a worker; 0 for one
+	Memory  int64         // bytes of address space of a worker; 0 for no limit
 
 	mu      sync.Mutex
 	found   map[string]string // resolved Python by the name asked for
@@ -70,7 +72,7 @@ func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend,
 			return nil, err
 		}
 		s.note(spec, "torch "+version)
-		return func() (backend.Backend, error) { return s.open(ctx, s.python(path, mode, 1)) }, nil
+		return func() (backend.Backend, error) { return s.open(ctx, s.python(path, mode, max(s.Threads, 1))) }, nil
 	case "recorded":
 		base, err := Baseline(arg)
 		if err != nil {
@@ -160,7 +162,7 @@ func (s *Set) torch(arg string) (mode, python string) {
 
 // python is the configuration of Plumb's own worker.
 func (s *Set) python(path, mode string, threads int) worker.Config {
-	return worker.Config{Python: path, Mode: mode, Threads: threads}
+	return worker.Config{Python: path, Mode: mode, Threads: threads, MemoryLimit: s.Memory}
 }
 
 // command returns how to start the program at a path as a worker in a mode.
@@ -170,7 +172,7 @@ func (s *Set) command(ctx context.Context, path, mode string) (func() (backend.B
 		return nil, &Error{fmt.Errorf("the worker %s cannot be started: %w", path, err)}
 	}
 	return func() (backend.Backend, error) {
-		return s.open(ctx, worker.Config{Command: []string{found}, Mode: mode, Threads: 1})
+		return s.open(ctx, worker.Config{Command: []string{found}, Mode: mode, Threads: max(s.Threads, 1), MemoryLimit: s.Memory})
 	}, nil
 }
 

@@ -93,6 +93,8 @@ func (d *replyDecoder) oneCase(i int) {
 			out.Call = d.int()
 		case "elapsed":
 			out.Elapsed = time.Duration(d.int())
+		case "measured":
+			out.Measured = time.Duration(d.int())
 		case "need":
 			need = d.int()
 		case "values":

@@ -142,6 +142,11 @@ func (e *encoder) program(length int) error {
 			e.raw(`]`)
 		}
 	}
+	if m := e.job.Measure; m != nil {
+		e.raw(`,"measure":[`)
+		e.int(m.Times)
+		e.raw(fmt.Sprintf(`,%t]`, m.Backward))
+	}
 	e.raw(`}`)
 	return nil
 }

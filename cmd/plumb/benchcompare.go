@@ -109,15 +109,16 @@ func (b *compareBench) run(ctx context.Context, bytes int, python string) error 
 		b.Skipped = append(b.Skipped, fmt.Sprintf("%s and %s: %v", numpyRow, torchRow, err))
 	}
 	b.Rows = b.warm()
-	for round := range b.count {
-		for i := range b.Rows {
-			r := &b.Rows[(i+round)%len(b.Rows)]
-			spent, err := r.once()
-			if err != nil {
-				return harness(err)
-			}
-			r.seconds = append(r.seconds, spent.Seconds())
+	err = inTurns(b.count, len(b.Rows), func(_, i int) error {
+		spent, err := b.Rows[i].once()
+		if err != nil {
+			return harness(err)
 		}
+		b.Rows[i].seconds = append(b.Rows[i].seconds, spent.Seconds())
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	b.conclude()
 	return ctx.Err()

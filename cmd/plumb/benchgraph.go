@@ -259,20 +259,22 @@ const measurement = 100 * time.Millisecond
 
 // time measures every side once a round, in turn.
 func (b *graphBench) time(r *graphRow) error {
-	for round := range b.count + 1 {
-		for i := range r.Sides {
-			s := &r.Sides[(i+round)%len(r.Sides)]
-			runtime.GC()
-			seconds, err := s.runner.time(max(s.repeat, 1), b.CPU)
-			if err != nil {
-				return harness(fmt.Errorf("%s, %s: %w", r.name(), s.Name, err))
-			}
-			if round == 0 {
-				s.repeat = 1 + int(measurement.Seconds()/seconds)
-				continue
-			}
+	err := inTurns(b.count+1, len(r.Sides), func(round, i int) error {
+		s := &r.Sides[i]
+		runtime.GC()
+		seconds, err := s.runner.time(max(s.repeat, 1), b.CPU)
+		switch {
+		case err != nil:
+			return harness(fmt.Errorf("%s, %s: %w", r.name(), s.Name, err))
+		case round == 0:
+			s.repeat = 1 + int(measurement.Seconds()/seconds)
+		default:
 			s.times = append(s.times, seconds)
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	for i := range r.Sides {
 		r.Sides[i].Millis = 1e3 * median(r.Sides[i].times)

@@ -58,6 +58,7 @@ func TestFlagsThatCannotBeHonouredAreRefused(t *testing.T) {
 	}
 	test := write("x.py", "@autotest()\ndef test_x():\n    return torch.relu(random_tensor())\n")
 	saved := write("saved.py", "# plumb program v1\nimport operator, torch\nfrom plumb import case, integer, tensor, uniform\n\ncase(\"a\", seed=1)\nx = tensor((2,), torch.float32, uniform(0.0, 1.0, key=1))\ny = torch.tanh(x)\n")
+	marked := write("marked.py", "@profile(torch.relu)\ndef profile_x(test_case):\n    torch.relu(torch.ones(2))\n")
 	list := write("margins.jsonl", `{"op":"a","part":"value","dtype":"float32","erring":[""],"count":1,"max":0.25,"join":1,"bins":[-352,1]}`)
 	for _, c := range []struct{ args, want string }{
 		// numbers that mean nothing
@@ -100,6 +101,12 @@ func TestFlagsThatCannotBeHonouredAreRefused(t *testing.T) {
 		{"graph show " + test + " --debug 4", "want -1, 0, 1, 2 or 3"},
 		{"graph show " + test + " --debug-passes 4", "want 0, 1, 2 or 3"},
 		{"margins " + list + " --suggest --safety 0", "from 1 to"},
+		{"profile " + test + " --count 0", "at least 1"},
+		{"profile " + test + " --threads -1", "at least 0"},
+		{"profile " + test + " --compare nosuch.json", "no such file"},
+		{"profile " + test + " --reference native", "no function is marked"},
+		{"profile " + test + " --reference recorded", "recorded cannot be measured: it holds results"},
+		{"profile " + marked + " --reference native --python python3", "--python python3 has no effect"},
 		{"bench cases -n 0", "at least 1"},
 		{"bench cases --count 0", "at least 1"},
 		{"bench cases -j 0", "at least 1"},

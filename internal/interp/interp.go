@@ -141,6 +141,12 @@ func (r *Run) walk(ctx context.Context) {
 	r.finalState()
 	if err := r.backward(); err != nil {
 		Fail(r.out, len(p.Calls), err)
+		return
+	}
+	if _, computes := r.session.(EagerSession); computes && r.job.Measure != nil {
+		if err := r.measure(ctx, r.job.Measure); err != nil {
+			Fail(r.out, len(p.Calls)-1, err)
+		}
 	}
 }
 

@@ -545,6 +545,8 @@ class Run:
             need = self.backward()
             if need:
                 return {"status": "need", "need": need}
+        if self.case.get("measure"):
+            self.reply["measured"] = self.measured(*self.case["measure"])
         if not self.case.get("leaves"):
             self.env[len(self.case["inputs"]):] = ()
         self.finish_values()
@@ -554,6 +556,33 @@ class Run:
             self.step()
         return self.reply
 
+    def measured(self, times, backward):
+        """Makes the last call again, with its gradients where asked, after once that
+        does not count; returns the nanoseconds."""
+        call, wanted = self.case["calls"][-1], []
+
+        def given(a):
+            a = decode(a, self.env)
+            return fresh(a, wanted) if backward else a
+
+        f = targets[call[0]]
+        args = [given(a) for a in call[1]]
+        kwargs = {name: given(a) for name, a in call[2].items()} if len(call) > 2 else {}
+        with contextlib.ExitStack() as stack:
+            for scope in call[3] if len(call) > 3 else ():
+                stack.enter_context(context(scope, self.env))
+            cotangents = [torch.ones_like(x) for x in results(f(*args, **kwargs))] if backward else ()
+            if backward and not cotangents:
+                return -1
+            finish_device()
+            t = now()
+            for _ in range(times):
+                v = f(*args, **kwargs)
+                if backward:
+                    torch.autograd.grad(results(v), wanted, cotangents, allow_unused=True)
+            finish_device()
+            return now() - t
+
     def failed(self, e):
         self.finish_values()
         reply = self.reply
@@ -562,6 +591,33 @@ class Run:
         reply["message"] = str(e)[:MESSAGE]
         reply["call"] = self.call
         return reply
+
+
+def fresh(a, wanted):
+    """Returns an argument whose float tensors are leaves, which it adds to `wanted`
+    as it does parameters of modules."""
+    if isinstance(a, (list, tuple)):
+        return type(a)([fresh(x, wanted) for x in a])
+    if isinstance(a, Module):
+        wanted.extend(p for p in a.parameters() if p.requires_grad)
+    if isinstance(a, Tensor) and (a.is_floating_point() or a.is_complex()):
+        a = a.detach().requires_grad_()
+        wanted.append(a)
+    return a
+
+
+def results(v):
+    """Lists the tensors of a result that can be differentiated."""
+    if isinstance(v, Tensor):
+        return [v] if v.requires_grad else []
+    if isinstance(v, (list, tuple)):
+        return [x for e in v for x in results(e)]
+    return []
+
+
+def finish_device():
+    if not ON_CPU:
+        torch.cuda.synchronize()
 
 
 def cotangent(memory, v, offset, n):

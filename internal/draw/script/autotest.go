@@ -288,23 +288,6 @@ func notADecorator(_ *starlark.Thread, b *starlark.Builtin, _ starlark.Tuple, _ 
 	return nil, fmt.Errorf("@%s is a decorator without arguments", b.Name())
 }
 
-// makeProfile accepts the decorator of a profile, which plumb run does not run.
-func makeProfile(*starlark.Thread, arguments) (starlark.Value, error) {
-	return profiled{}, nil
-}
-
-// profiled is what @profile(op) gives.
-type profiled struct{}
-
-func (profiled) String() string        { return "profile" }
-func (profiled) Type() string          { return "decorator" }
-func (profiled) Freeze()               {}
-func (profiled) Truth() starlark.Bool  { return true }
-func (profiled) Hash() (uint32, error) { return 0, nil }
-
-// skipProfile is why plumb run skips a profile.
-const skipProfile = "@profile measures and compares nothing: plumb profile runs it"
-
 // decorated is a test function as its module sees it: a test that is called by
 // another one runs there.
 type decorated struct {

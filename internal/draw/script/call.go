@@ -196,6 +196,9 @@ func (d *draw) call(target string, recv *symbol, args starlark.Tuple, kwargs []s
 	if err := global(target, kwargs); err != nil {
 		return nil, err
 	}
+	if d.test.Profile != "" {
+		kwargs = d.described(kwargs)
+	}
 	c := &pending{d: d, target: target, method: recv != nil}
 	if c.sigs, d.fault = lookup(d.env.Signatures, target); d.fault != nil {
 		return nil, d.fault

@@ -97,6 +97,7 @@ type draw struct {
 	fields  map[string]starlark.Value // of the test case
 	blocks  []*block                  // with statements around
 	asked   int                       // calls that the reference has run to tell values
+	labels  map[int]string            // of a profile: descriptions, by the call
 	printed strings.Builder
 	outline *outline // of the graph whose debug tells of it; else nil
 }

@@ -197,8 +197,8 @@ func (globalMark) Hash() (uint32, error) { return 0, nil }
 type marks struct {
 	decorated
 	skip, lacks string
-	wrong       error // of a decorator
-	profile     bool
+	wrong       error          // of a decorator
+	profile     string         // what @profile names; empty without it
 	by          []*parametrize // the innermost first
 }
 
@@ -243,7 +243,7 @@ func decoratedBy(t *starlark.Thread, fn *starlark.Function, decorators []starlar
 		case globalMark:
 			m.global = true
 		case profiled:
-			m.profile = true
+			m.profile = string(d)
 		case *parametrize:
 			m.by = append(m.by, d)
 		case ignored:
@@ -301,8 +301,8 @@ func (l *loader) enter(t *starlark.Thread, m marks, name string, in *class) star
 // take registers a test; called says that other tests call it.
 func (l *loader) take(test *Test, m *marks, called bool) {
 	switch {
-	case m.profile:
-		test.Skip = skipProfile
+	case m.profile != "":
+		test.Profile, test.Skip = m.profile, skipProfile
 		l.include(test)
 	case called:
 		if isTest(shortName(m.fn)) && (m.auto != nil || m.global) {

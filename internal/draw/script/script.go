@@ -60,6 +60,9 @@ type Test struct {
 	Line    int // of its def
 	Options Options
 	Skip    string // why it is not to be run; empty otherwise
+	// Profile is the target of the calls that a function with @profile
+	// measures; empty for tests.
+	Profile string
 	// Calls, where not 0, is how many calls the test makes of decorated
 	// functions: its cases are those.
 	Calls int

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestIntervalsOfMedians holds the pair of order statistics to the binomial
+// distribution: the interval misses the median with at most 5%.
+func TestIntervalsOfMedians(t *testing.T) {
+	for n, want := range map[int]int{1: 0, 3: 0, 6: 0, 8: 0, 9: 1, 11: 1, 12: 2, 20: 5, 101: 40} {
+		if got := outside(n, 0.025); got != want {
+			t.Errorf("of %d, %d are outside on each side, want %d", n, got, want)
+		}
+	}
+	if low, high := interval([]float64{9, 1, 2, 3, 4, 5, 6, 7, 8}); low != 2 || high != 8 {
+		t.Errorf("%v – %v", low, high)
+	}
+}
+
+// TestSidesTakeTurns: in each round every side runs once, and another begins.
+func TestSidesTakeTurns(t *testing.T) {
+	var order []int
+	err := inTurns(3, 2, func(_, i int) error { order = append(order, i); return nil })
+	if want := []int{0, 1, 1, 0, 0, 1}; err != nil || !slices.Equal(order, want) {
+		t.Errorf("%v, %v, want %v", order, err, want)
+	}
+}
+
+// TestSlowerRows tells what lies beyond the intervals of both runs and a
+// twentieth, relative to the reference: a machine that is slower in all makes no
+// row slower.
+func TestSlowerRows(t *testing.T) {
+	row := func(function string, low, ratio, high float64) profileRow {
+		return profileRow{Function: function, Subject: "native", Pass: forwardPass, Threads: 1, Median: 10 * ratio, Ratio: ratio, RatioLow: low, RatioHigh: high}
+	}
+	before := []profileRow{row("p.py::a", 0.9, 1, 1.1), row("p.py::b", 0.9, 1, 1.1), row("p.py::c", 0.9, 1, 1.01), row("p.py::d", 0.9, 1, 1.1), row("p.py::e", 0.9, 1, 1.1)}
+	now := []profileRow{row("there/p.py::a", 1.2, 1.3, 1.4), row("p.py::b", 1.05, 1.3, 1.4), row("p.py::c", 1.02, 1.03, 1.04), row("p.py::new", 9, 10, 11)}
+	now = append(now, profileRow{Function: "p.py::d", Subject: "native", Pass: forwardPass, Threads: 1, Failed: "raised: no"})
+	slow := row("p.py::e", 0.9, 1, 1.1) // the reference became slower alike
+	slow.Median = 1e3
+	got := slowerRows(before, append(now, slow))
+	want := []string{"slower: p.py::a, , forward, 1 thread, native: 1.30 times the reference's time, 1.00 before (13.00 and 10.00 µs)", "fails now: p.py::d, , forward, 1 thread, native: raised: no"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%s", strings.Join(got, "\n"))
+	}
+}
