@@ -244,6 +244,11 @@ type CutShort struct {
 // Error returns what the reference said.
 func (c *CutShort) Error() string { return c.Outcome.Class + ": " + c.Outcome.Message }
 
+// Raised returns the exception that the reference raised; false where it failed otherwise.
+func (c *CutShort) Raised() (class, message string, ok bool) {
+	return c.Outcome.Class, c.Outcome.Message, c.Outcome.Status == backend.Raised
+}
+
 func (b *batch) jobs() []*backend.Job {
 	var jobs []*backend.Job
 	for i := range b.cases {

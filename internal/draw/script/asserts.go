@@ -224,6 +224,6 @@ func assertion(name string) starlark.Value {
 		if msg := given.get("msg"); msg != nil && msg != starlark.None {
 			wrong += ": " + str(msg)
 		}
-		return nil, fmt.Errorf("the test's assertion failed on the reference: %s", wrong)
+		return nil, &assertionError{"the test's assertion failed on the reference: " + wrong}
 	})
 }

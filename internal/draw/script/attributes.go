@@ -33,11 +33,13 @@ func classNames(v starlark.Value) ([]string, error) {
 		return classNames(s)
 	case *symbol:
 		return v.classNames()
+	case *raised:
+		return exceptionNames(v.class), nil
 	case *object:
 		if v.class.base == nil {
 			return []string{"object"}, nil
 		}
-		names := []string{className(v.class.base), "object"}
+		names := append(exceptionNames(className(v.class.base)), "object")
 		if isModule(v) {
 			names = append(names, "torch.nn.Module", "torch.nn.modules.module.Module")
 		}
@@ -114,8 +116,13 @@ func typeCall(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	if len(a) != 1 {
 		return nil, fmt.Errorf("type takes one argument, not %d", len(a))
 	}
-	if o, ok := a[0].(*object); ok {
-		return o.class, nil
+	switch v := a[0].(type) {
+	case *object:
+		return v.class, nil
+	case *raised:
+		if class := predeclared[v.class]; class != nil {
+			return class, nil
+		}
 	}
 	names, err := classNames(a[0])
 	if err != nil {

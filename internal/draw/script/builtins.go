@@ -42,9 +42,6 @@ func init() {
 		"staticmethod": wrapMethod("staticmethod", bindsNothing), "classmethod": wrapMethod("classmethod", bindsClass), "property": builtin("property", makeProperty),
 		"issubclass": notHere("issubclass", "issubclass is not supported in test files"), "exit": notHere("exit", "exit is not supported in test files"),
 	}
-	for _, e := range []string{"ZeroDivisionError", "AttributeError", "OverflowError", "ImportError", "StopIteration", "ModuleNotFoundError", "UserWarning", "DeprecationWarning"} {
-		hostFunctions[e] = builtin(e, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return exception(e, a), nil })
-	}
 	for name, v := range hostFunctions {
 		predeclared[name] = v
 	}

@@ -209,8 +209,10 @@ func (d *draw) call(target string, recv *symbol, args starlark.Tuple, kwargs []s
 	if c.global != "" {
 		return nil, needsGlobal(target + " of a " + c.global)
 	}
-	if err := c.misuse(); err != nil {
-		return nil, err
+	if d.expecting == 0 { // else the reference says what is wrong
+		if err := c.misuse(); err != nil {
+			return nil, err
+		}
 	}
 	if c.lazy {
 		if err := c.drawAll(); err != nil {

@@ -104,10 +104,10 @@ func (c *class) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []s
 	case c.isTest:
 		return nil, lack("making an instance of the test class %s is not supported in test files", c.name)
 	}
-	if _, ok := c.base.(*starlark.Builtin); ok { // of an exception
-		return exception(c.name, args), nil
-	}
 	o := &object{class: c, fields: map[string]starlark.Value{}, thread: t}
+	if _, ok := c.inherited.(exceptionClass); ok {
+		o.state = args
+	}
 	if init := c.lookup("__init__"); init != nil {
 		if _, err := starlark.Call(t, init, append(starlark.Tuple{o}, args...), kwargs); err != nil {
 			return nil, err
@@ -460,8 +460,8 @@ func inheritedFrom(base starlark.Value) inherited {
 			return n
 		}
 	case *starlark.Builtin:
-		if strings.HasSuffix(base.Name(), "Error") || strings.HasSuffix(base.Name(), "Exception") || strings.HasSuffix(base.Name(), "Warning") {
-			return plainClass{}
+		if _, ok := exceptions[base.Name()]; ok {
+			return exceptionClass{}
 		}
 	}
 	return nil

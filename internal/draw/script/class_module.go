@@ -418,5 +418,5 @@ func listOf(all []named, f func(named) starlark.Value) *starlark.List {
 
 func iteratorOf(all []named, f func(named) starlark.Value) starlark.Value {
 	vs, _ := sequence(listOf(all, f))
-	return &iterator{vs}
+	return &iterator{rest: vs}
 }

@@ -100,13 +100,24 @@ type draw struct {
 	labels  map[int]string            // of a profile: descriptions, by the call
 	printed strings.Builder
 	outline *outline // of the graph whose debug tells of it; else nil
+	trying  int      // try statements around
+	stops   []func() // of the sequences that may not have ended
+	// expecting counts the blocks around that must raise.
+	expecting int
 }
+
+// close ends what may still run.
+func (d *draw) close() {
+	for _, stop := range d.stops {
+		stop()
+	}
 
 // Draw runs the test once and returns the program that it recorded. The same
 // decisions of src give the same program. A mistake in the test file is an
 // *Error; any other error is the observer's or of the signatures.
 func (t *Test) Draw(src *choice.Source, env Env) (*program.Program, error) {
 	d := newDraw(t, src, env)
+	defer d.close()
 	d.prog.Seed = src.Key()
 	if env.Integers {
 		d.gen.Integers = src.Weighted(integerWeights) == 1
@@ -427,6 +438,9 @@ func (d *draw) record(c program.Call) (*symbol, error) {
 	}
 	s := &symbol{d: d, ref: program.Ref(c.Result)}
 	d.symbols[s.ref] = s
+	if d.trying > 0 {
+		return s, d.demand(s)
+	}
 	return s, nil
 }
 

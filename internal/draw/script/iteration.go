@@ -27,9 +27,7 @@ func iterate(t *starlark.Thread, v starlark.Value) ([]starlark.Value, error) {
 	case *array:
 		return v.rows()
 	case *iterator:
-		rest := v.rest
-		v.rest = nil
-		return rest, nil
+		return v.all()
 	case foreign:
 		if _, loads := t.Local(loadKey).(*loader); loads {
 			return nil, nil
@@ -354,7 +352,10 @@ func enumerate(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwa
 }
 
 // iterator is what zip, map, reversed and the like give: it is used up once.
-type iterator struct{ rest []starlark.Value }
+type iterator struct {
+	rest []starlark.Value
+	more func() (starlark.Value, error) // behind rest; nil at the end
+}
 
 func (*iterator) String() string        { return "<iterator>" }
 func (*iterator) Type() string          { return "iterator" }
@@ -362,11 +363,37 @@ func (*iterator) Freeze()               {}
 func (*iterator) Truth() starlark.Bool  { return true }
 func (*iterator) Hash() (uint32, error) { return 0, fmt.Errorf("unhashable type: iterator") }
 
-// Iterate uses up what is left.
-func (i *iterator) Iterate() starlark.Iterator {
-	rest := i.rest
+// next returns the next value; nil at the end.
+func (i *iterator) next() (v starlark.Value, err error) {
+	if len(i.rest) > 0 {
+		v, i.rest = i.rest[0], i.rest[1:]
+		return v, nil
+	}
+	if i.more != nil {
+		if v, err = i.more(); v == nil {
+			i.more = nil
+		}
+	}
+	return v, err
+}
+
+// all uses up what is left.
+func (i *iterator) all() ([]starlark.Value, error) {
+	out := i.rest
 	i.rest = nil
-	return &elements{rest}
+	for i.more != nil {
+		v, err := i.next()
+		if err != nil {
+			return nil, err
+		}
+		if v != nil {
+			out = append(out, v)
+		}
+		if len(out) > maxElements {
+			return nil, fmt.Errorf("more than %d elements; next() takes one of an endless sequence", maxElements)
+		}
+	}
+	return out, nil
 }
 
 func iterCall(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
@@ -385,13 +412,13 @@ func nextCall(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 		return nil, fmt.Errorf("next takes an iterator and a default")
 	}
 	i, ok := a[0].(*iterator)
-	switch {
-	case !ok:
+	if !ok {
 		return nil, fmt.Errorf("%s is not an iterator", article(a[0].Type()))
-	case len(i.rest) > 0:
-		v := i.rest[0]
-		i.rest = i.rest[1:]
-		return v, nil
+	}
+	v, err := i.next()
+	switch {
+	case err != nil || v != nil:
+		return v, err
 	case len(a) == 2:
 		return a[1], nil
 	}

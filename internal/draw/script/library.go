@@ -31,7 +31,6 @@ var predeclared = func() starlark.StringDict {
 		fnIsNot: builtin(fnIsNot, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 			return starlark.Bool(!same(a[0], a[1])), nil
 		}),
-		fnRaise: builtin(fnRaise, raise), fnAssert: builtin(fnAssert, assert),
 		fnDecorate: builtin(fnDecorate, decorate), fnClass: starlark.NewBuiltin(fnClass, beginClass),
 		fnEndClass: builtin(fnEndClass, endClass), fnDef: builtin(fnDef, define),
 		"range": starlark.NewBuiltin("range", boundedRange), "len": builtin("len", length), "abs": builtin("abs", absolute),
@@ -45,9 +44,6 @@ var predeclared = func() starlark.StringDict {
 	}
 	for token, name := range unaryNames {
 		m["__"+name+"__"] = builtin("__"+name+"__", func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return unary(name, token, a[0]) })
-	}
-	for _, e := range []string{"Exception", "ValueError", "TypeError", "RuntimeError", "NotImplementedError", "AssertionError", "IndexError", "KeyError"} {
-		m[e] = builtin(e, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return exception(e, a), nil })
 	}
 	for name, t := range pyTypes {
 		m[name] = t
@@ -489,15 +485,15 @@ func sum(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 	if len(args) < 1 || len(args) > 2 {
 		return nil, fmt.Errorf("sum takes one or two arguments, not %d", len(args))
 	}
-	it, ok := args[0].(starlark.Iterable)
-	if !ok {
-		return nil, fmt.Errorf("sum of %s, which is not a sequence", args[0].Type())
+	vs, err := iterate(t, args[0])
+	if err != nil {
+		return nil, err
 	}
 	var total starlark.Value = starlark.MakeInt(0)
 	if len(args) == 2 {
 		total = args[1]
 	}
-	for v := range starlark.Elements(it) {
+	for _, v := range vs {
 		next, err := operators["add"].call(t, total, v)
 		if err != nil {
 			return nil, err
@@ -547,51 +543,6 @@ func same(x, y starlark.Value) bool {
 		return isNone(x)
 	}
 	return identical(x, y)
-}
-
-// raised is what a test raises.
-type raised string
-
-func (r raised) String() string        { return string(r) }
-func (r raised) Type() string          { return "exception" }
-func (r raised) Freeze()               {}
-func (r raised) Truth() starlark.Bool  { return true }
-func (r raised) Hash() (uint32, error) { return hashString(string(r)) }
-
-func exception(class string, args starlark.Tuple) raised {
-	var parts []string
-	for _, a := range args {
-		if s, ok := starlark.AsString(a); ok {
-			parts = append(parts, s)
-		} else {
-			parts = append(parts, a.String())
-		}
-	}
-	return raised(strings.TrimSuffix(class+": "+strings.Join(parts, ", "), ": "))
-}
-
-func raise(_ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
-	if len(args) == 0 {
-		return nil, fmt.Errorf("raise without an exception")
-	}
-	if b, ok := args[0].(*starlark.Builtin); ok {
-		return nil, fmt.Errorf("the test raises %s", b.Name())
-	}
-	return nil, fmt.Errorf("the test raises %s", args[0].String())
-}
-
-func assert(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
-	if len(args) < 1 || len(args) > 2 {
-		return nil, fmt.Errorf("assert takes a condition and a message")
-	}
-	v, err := truth(t, args[0])
-	if err != nil || bool(v.Truth()) {
-		return starlark.None, err
-	}
-	if len(args) == 2 {
-		return nil, fmt.Errorf("the test's assertion failed: %s", exception("", args[1:])[2:])
-	}
-	return nil, fmt.Errorf("the test's assertion failed")
 }
 
 // library is a module that test files import from, with its names.

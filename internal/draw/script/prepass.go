@@ -42,6 +42,16 @@ const (
 	fnLeave       = "__leave__"
 	fnDepth       = "__depth__"
 	nameUnbroken  = "__unbroken__"
+
+	fnTry       = "__try__"
+	fnExcept    = "__except__"
+	fnNoError   = "__noerror__"
+	fnFinally   = "__finally__"
+	fnGlobal    = "__global__"
+	fnNonlocal  = "__nonlocal__"
+	fnYield     = "__yield__"
+	fnYieldFrom = "__yieldfrom__"
+	fnLet       = "__let__"
 )
 
 // prepass turns what Starlark's grammar lacks into what it has: imports,
@@ -199,10 +209,12 @@ func topLevel(toks []token, text string) int {
 	return -1
 }
 
-// absent are the statements that test files lack.
-var absent = map[string]bool{
-	"try": true, "except": true, "finally": true, "global": true, "nonlocal": true, "async": true, "yield": true, "await": true, "match": false,
-}
+// absent are the statements that test files lack; outside of functions, so are
+// those that only a function can have.
+var (
+	absent         = map[string]bool{"async": true, "await": true}
+	absentAtTheTop = map[string]bool{"try": true, "except": true, "finally": true, "nonlocal": true, "yield": true}
+)
 
 func (p *prepasser) statement(toks []token) *scanError {
 	if len(toks) == 0 {
@@ -210,11 +222,20 @@ func (p *prepasser) statement(toks []token) *scanError {
 	}
 	first := toks[0]
 	inside := len(p.lines) > 0 && p.lines[p.line].def >= 0
-	if first.kind == tokName && absent[first.text] && (inside || !p.attempt(toks)) {
-		return lacks(first, "%s is not supported in test files", first.text)
+	if first.kind == tokName && (absent[first.text] || !inside && absentAtTheTop[first.text]) {
+		if !p.attempt(toks) {
+			return lacks(first, "%s is not supported in test files", first.text)
+		}
+		return nil
 	}
 	switch {
-	case first.kind == tokName && absent[first.text]:
+	case first.is("try") || first.is("finally"):
+		p.replace(first.start, first.end, fmt.Sprintf("if __%s__()", first.text))
+		return nil
+	case first.is("except"):
+		return p.exceptClause(toks)
+	case first.is("global") || first.is("nonlocal"):
+		p.declaration(toks)
 		return nil
 	case first.is("import"):
 		return p.importStmt(toks)
@@ -275,6 +296,83 @@ func (p *prepasser) attempt(toks []token) bool {
 	return true
 }
 
+// exceptClause turns "except E as e:" into "if __except__("e", E):".
+func (p *prepasser) exceptClause(toks []token) *scanError {
+	rest, name := toks[1:len(toks)-1], ""
+	if len(rest) > 0 && rest[0].is("*") {
+		return lacks(rest[0], "except* is not supported in test files")
+	}
+	if as := topLevel(rest, "as"); as > 0 && as == len(rest)-2 {
+		name = rest[as+1].text
+		p.replace(rest[as].start, rest[as+1].end, "")
+		rest = rest[:as]
+	}
+	p.replace(toks[0].start, toks[0].end, fmt.Sprintf("if %s(%s, ", fnExcept, quote(name)))
+	p.put(toks[len(toks)-1].start, -1, ")")
+	return p.expressions(rest)
+}
+
+// declaration turns "global x, y" into "__global__("x", "y")".
+func (p *prepasser) declaration(toks []token) {
+	var names []string
+	for _, t := range toks[1:] {
+		if t.kind == tokName {
+			names = append(names, quote(t.text))
+		}
+	}
+	p.replace(toks[0].start, toks[len(toks)-1].end, fmt.Sprintf("__%s__(%s)", toks[0].text, strings.Join(names, ", ")))
+}
+
+// yields turns "yield x" and "yield from x" into calls; the tokens start with
+// it and end with its statement. It returns the number of further tokens used.
+func (p *prepasser) yields(toks []token) int {
+	fn, first, used := fnYield, toks[0], 0
+	if len(toks) > 1 && toks[1].is("from") {
+		fn, first.end, used = fnYieldFrom, toks[1].end, 1
+	}
+	end := operandEnd(toks, used+1, ")", "]", "}")
+	if end == used+1 {
+		p.replace(first.start, first.end, fn+"(None)")
+		return used
+	}
+	tuple := topLevel(toks[used+1:end], ",") >= 0
+	p.replace(first.start, first.end, fn+map[bool]string{true: "((", false: "("}[tuple])
+	p.put(toks[end-1].end, -3, map[bool]string{true: "))", false: ")"}[tuple])
+	return used
+}
+
+// let turns "x := e" into "__let__(x, e)"; the tokens start with the name and
+// end with its statement.
+func (p *prepasser) let(toks []token) {
+	end := operandEnd(toks, 2, ")", "]", "}", ",", ":", "for", "if")
+	p.put(toks[0].start, 2, fnLet+"(")
+	p.replace(toks[1].start, toks[1].end, ",")
+	p.put(toks[end-1].end, -2, ")")
+}
+
+// operandEnd returns the index of the first token from the given one on that
+// is one of the ends, outside of brackets that open behind it; x if c else y
+// goes on.
+func operandEnd(toks []token, from int, ends ...string) int {
+	depth := 0
+	for i := from; i < len(toks); i++ {
+		t := toks[i]
+		if depth == 0 && t.is("if") && topLevel(toks[i:], "else") > 0 {
+			continue
+		}
+		if depth == 0 && slices.ContainsFunc(ends, t.is) {
+			return i
+		}
+		switch {
+		case t.is("(") || t.is("[") || t.is("{"):
+			depth++
+		case t.is(")") || t.is("]") || t.is("}"):
+			depth--
+		}
+	}
+	return len(toks)
+}
+
 // loopElse makes the else of a loop an if that the rewriter gives its condition.
 func (p *prepasser) loopElse(toks []token) {
 	indent := p.lines[p.line].indent
@@ -286,7 +384,11 @@ func (p *prepasser) loopElse(toks []token) {
 			p.replace(toks[0].start, toks[0].end, "if "+nameUnbroken)
 			return
 		case l.indent == indent && (l.toks[0].is("try") || l.toks[0].is("except")):
-			p.replace(toks[0].start, toks[0].end, "if True")
+			text := "if True"
+			if l.def >= 0 {
+				text = "if " + fnNoError + "()"
+			}
+			p.replace(toks[0].start, toks[0].end, text)
 			return
 		case l.indent == indent:
 			return
@@ -516,9 +618,14 @@ func (p *prepasser) expressions(toks []token) *scanError {
 			switch t.text {
 			case "is":
 				i += p.identity(toks[i:])
-			case "yield", "await", "load":
+			case "yield":
+				i += p.yields(toks[i:])
+			case "await", "load":
 				return lacks(t, "%s is not supported in test files", t.text)
 			default:
+				if i+1 < len(toks) && toks[i+1].is(":=") {
+					p.let(toks[i:])
+				}
 				if isReserved(t.text) && !(i > 0 && (toks[i-1].is(".") || toks[i-1].is("def") && p.lines[p.line].indent > 0)) {
 					return fail(t, "the name %s is reserved", t.text)
 				}
@@ -566,8 +673,6 @@ func (p *prepasser) operator(toks []token, i int) *scanError {
 		p.edits = append(p.edits, edit{t.start, t.end, "*=", markMatmul, 100})
 	case "...":
 		p.replace(t.start, t.end, "Ellipsis")
-	case ":=":
-		return lacks(t, ":= is not supported in test files")
 	case "[":
 		if i > 0 && endsOperand(toks[i-1]) {
 			p.subscript(toks[i:])

@@ -337,9 +337,13 @@ func str(v starlark.Value) string {
 	if s, ok := v.(starlark.String); ok {
 		return string(s)
 	}
-	if r, ok := v.(raised); ok {
-		_, msg, _ := strings.Cut(string(r), ": ")
-		return msg
+	switch e := v.(type) {
+	case *raised:
+		return e.message()
+	case *object:
+		if args, ok := e.state.(starlark.Tuple); ok && e.text("__str__") == "" {
+			return messageOf(args)
+		}
 	}
 	return repr(v, 0)
 }

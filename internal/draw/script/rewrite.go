@@ -2,7 +2,6 @@ package script
 
 import (
 	"fmt"
-	"strings"
 
 	"go.starlark.net/syntax"
 )
@@ -18,6 +17,7 @@ type rewriter struct {
 	calls map[point]*syntax.CallExpr
 	// undefined are the messages about names that nothing defines.
 	undefined map[point]string
+	held      *celled
 	level     level
 	class     *classBody // the innermost class around; nil for none
 	self      string     // the first parameter of the method around
@@ -69,16 +69,33 @@ func (r *rewriter) stmts(list []syntax.Stmt) []syntax.Stmt {
 		}
 		out = append(out, s)
 		out = append(out, r.member(s)...)
-		if def, ok := s.(*syntax.DefStmt); ok && (r.level != inFunction || decorated) {
-			name := def.Name.Name
-			ofClass := ident(map[bool]string{true: "True", false: "False"}[r.level == inClass], def.Def)
-			out = append(out, &syntax.AssignStmt{OpPos: def.Def, Op: syntax.EQ, LHS: ident(name, def.Name.NamePos), RHS: call(fnDef, def.Def, ident(name, def.Name.NamePos), ofClass)})
+		if def, ok := s.(*syntax.DefStmt); ok && (r.level != inFunction || decorated || r.held.variables[def]) {
+			out = append(out, r.defined(def))
 		}
 	}
 	if pending {
 		r.fail(syntax.Start(list[len(list)-1]), "a decorator must be followed by a function or a class")
 	}
 	return out
+}
+
+// defined is the statement by which a function reports itself.
+func (r *rewriter) defined(def *syntax.DefStmt) syntax.Stmt {
+	name, p := def.Name.Name, def.Name.NamePos
+	ofClass := ident(map[bool]string{true: "True", false: "False"}[r.level == inClass], def.Def)
+	target := r.place(def, name, p)
+	if r.held.variables[def] { // its name is the cell's
+		def.Name = ident("__"+name+"__", p)
+	}
+	return &syntax.AssignStmt{OpPos: def.Def, Op: syntax.EQ, LHS: target, RHS: call(fnDef, def.Def, ident(def.Name.Name, p), ofClass)}
+}
+
+// place is the variable of a name, which stands at a node of the source.
+func (r *rewriter) place(n syntax.Node, name string, p syntax.Position) syntax.Expr {
+	if r.held.variables[n] {
+		return cellOf(name, p)
+	}
+	return ident(name, p)
 }
 
 func stringLiteral(s string, p syntax.Position) *syntax.Literal {
@@ -195,7 +212,8 @@ func (r *rewriter) stmt(s syntax.Stmt) {
 			r.self = firstParam(s)
 		}
 		r.level = inFunction
-		s.Body = append([]syntax.Stmt{&syntax.ExprStmt{X: call(fnDepth, s.Def)}}, r.stmts(s.Body)...)
+		begin := append([]syntax.Stmt{&syntax.ExprStmt{X: call(fnDepth, s.Def)}}, r.held.functions[s].made(s.Def)...)
+		s.Body = append(begin, r.stmts(s.Body)...)
 		r.level, r.self = outer.level, outer.self
 		r.withs, r.loopWiths, r.unbroken, r.pendingElse = outer.withs, outer.loopWiths, outer.unbroken, outer.pendingElse
 	case *syntax.ExprStmt:
@@ -242,7 +260,7 @@ func (r *rewriter) with(s *syntax.IfStmt) {
 	var out []syntax.Stmt
 	for i := 0; i+1 < len(c.Args); i += 2 {
 		if name := c.Args[i].(*syntax.Literal).Value.(string); name != "" {
-			out = append(out, &syntax.AssignStmt{OpPos: s.If, Op: syntax.EQ, LHS: ident(name, s.If), RHS: call(fnEntered, s.If, number64(i/2, s.If))})
+			out = append(out, &syntax.AssignStmt{OpPos: s.If, Op: syntax.EQ, LHS: r.place(c.Args[i], name, s.If), RHS: call(fnEntered, s.If, number64(i/2, s.If))})
 		}
 	}
 	s.Cond = r.expr(c)
@@ -271,8 +289,9 @@ func (r *rewriter) deletes(c *syntax.CallExpr) syntax.Expr {
 
 func (r *rewriter) assign(s *syntax.AssignStmt) {
 	s.RHS = r.expr(s.RHS)
-	if id, ok := s.LHS.(*syntax.Ident); ok && s.Op == syntax.EQ {
-		r.hint(s.RHS, id.Name[strings.LastIndexByte(id.Name, '.')+1:])
+	name := assigned(s.LHS)
+	if name != "" && s.Op == syntax.EQ {
+		r.hint(s.RHS, name)
 	}
 	if s.Op == syntax.EQ {
 		s.LHS = r.target(s.LHS)
@@ -288,9 +307,9 @@ func (r *rewriter) assign(s *syntax.AssignStmt) {
 	case markMatmul:
 		op = "imatmul"
 	}
-	value := call("__"+op+"__", s.OpPos, r.expr(copyTarget(s.LHS)), s.RHS)
-	if id, ok := s.LHS.(*syntax.Ident); ok {
-		r.hints[at(s.OpPos)] = id.Name
+	value := call("__"+op+"__", s.OpPos, r.expr(r.copyTarget(s.LHS)), s.RHS)
+	if name != "" {
+		r.hints[at(s.OpPos)] = name
 	}
 	s.LHS = r.target(s.LHS)
 	s.Op, s.RHS = syntax.EQ, value
@@ -298,26 +317,26 @@ func (r *rewriter) assign(s *syntax.AssignStmt) {
 
 // copyTarget copies the nodes of an assignment's target that are rewritten or
 // resolved, so that it can be read as well.
-func copyTarget(e syntax.Expr) syntax.Expr {
+func (r *rewriter) copyTarget(e syntax.Expr) syntax.Expr {
 	switch e := e.(type) {
 	case *syntax.Ident:
-		return ident(e.Name, e.NamePos)
+		return r.place(e, e.Name, e.NamePos)
 	case *syntax.ParenExpr:
-		return copyTarget(e.X)
+		return r.copyTarget(e.X)
 	case *syntax.DotExpr:
 		d := *e
-		d.X = copyTarget(e.X)
+		d.X = r.copyTarget(e.X)
 		return &d
 	case *syntax.IndexExpr:
 		d := *e
-		d.X, d.Y = copyTarget(e.X), copyTarget(e.Y)
+		d.X, d.Y = r.copyTarget(e.X), r.copyTarget(e.Y)
 		return &d
 	case *syntax.Literal:
 		d := *e
 		return &d
 	case *syntax.UnaryExpr:
 		d := *e
-		d.X = copyTarget(e.X)
+		d.X = r.copyTarget(e.X)
 		return &d
 	}
 	return e
@@ -325,6 +344,8 @@ func copyTarget(e syntax.Expr) syntax.Expr {
 
 func (r *rewriter) target(e syntax.Expr) syntax.Expr {
 	switch e := e.(type) {
+	case *syntax.Ident:
+		return r.place(e, e.Name, e.NamePos)
 	case *syntax.IndexExpr:
 		e.X, e.Y = r.expr(e.X), r.expr(e.Y)
 	case *syntax.SliceExpr:
@@ -404,6 +425,7 @@ func (r *rewriter) expr(e syntax.Expr) syntax.Expr {
 		if msg, ok := r.undefined[at(e.NamePos)]; ok {
 			return call(fnUndefined, e.NamePos, stringLiteral(msg, e.NamePos))
 		}
+		return r.place(e, e.Name, e.NamePos)
 	case *syntax.IndexExpr:
 		e.X, e.Y = r.expr(e.X), r.expr(e.Y)
 	case *syntax.LambdaExpr:

@@ -34,7 +34,8 @@ func (c *classBody) own(name string) string {
 
 // classStmt rewrites the if statement that a class became.
 func (r *rewriter) classStmt(s *syntax.IfStmt) {
-	name := s.Cond.(*syntax.CallExpr).Args[0].(*syntax.Literal).Value.(string)
+	literal := s.Cond.(*syntax.CallExpr).Args[0]
+	name := textOf(literal)
 	target := name
 	if r.level == inClass {
 		target = r.class.own(name)
@@ -52,7 +53,7 @@ func (r *rewriter) classStmt(s *syntax.IfStmt) {
 	r.level, r.class, r.self = inClass, c, ""
 	s.True = append(r.stmts(s.True),
 		&syntax.AssignStmt{OpPos: s.If, Op: syntax.EQ, LHS: ident(c.ref, s.If), RHS: call(fnEndClass, s.If)},
-		&syntax.AssignStmt{OpPos: s.If, Op: syntax.EQ, LHS: ident(target, s.If), RHS: ident(c.ref, s.If)})
+		&syntax.AssignStmt{OpPos: s.If, Op: syntax.EQ, LHS: r.place(literal, target, s.If), RHS: ident(c.ref, s.If)})
 	r.level, r.class, r.self = outer.level, outer.class, outer.self
 	if r.level == inClass {
 		s.True = append(s.True, r.class.tells(target, s.If))
@@ -73,7 +74,7 @@ func (c *classBody) collect(s syntax.Stmt) {
 		c.collectAll(s.Body)
 	case *syntax.IfStmt:
 		if isCall(s.Cond, fnClass) {
-			c.names[s.Cond.(*syntax.CallExpr).Args[0].(*syntax.Literal).Value.(string)] = true
+			c.names[textOf(s.Cond.(*syntax.CallExpr).Args[0])] = true
 			return
 		}
 		c.collectAll(s.True)

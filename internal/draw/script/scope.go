@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"slices"
 
 	"go.starlark.net/starlark"
 
@@ -17,7 +18,26 @@ func init() {
 // manager is what a with statement can enter.
 type manager struct {
 	scope  *program.Scope // nil for what concerns the test alone
-	raises bool           // the block must be refused by the reference
+	raises *expectation   // the block must be refused by the reference; nil for others
+	// enter and exit are what the context does itself; nil for nothing.
+	enter, exit func(t *starlark.Thread) (starlark.Value, error)
+}
+
+// expectation is what an assertRaises waits for.
+type expectation struct {
+	class  starlark.Value // nil for every exception
+	caught starlark.Value
+}
+
+// AttrNames returns none.
+func (*manager) AttrNames() []string { return nil }
+
+// Attr returns the exception that was raised, by unittest's name and pytest's.
+func (c *manager) Attr(name string) (starlark.Value, error) {
+	if c.raises != nil && (name == "exception" || name == "value") {
+		return c.raises.caught, nil
+	}
+	return nil, nil
 }
 
 func (c *manager) String() string {
@@ -75,13 +95,19 @@ func enter(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	}
 	b := &block{first: len(d.prog.Calls)}
 	for i := 1; i < len(a); i += 2 {
-		switch c := a[i].(type) {
+		switch c := contextOf(a[i]).(type) {
 		case *manager:
 			if c.scope != nil { // each statement is a block of its own
 				s := *c.scope
 				c = &manager{scope: &s}
 			}
-			b.contexts, b.entered = append(b.contexts, c), append(b.entered, starlark.None)
+			var as starlark.Value = starlark.None
+			if c.enter != nil {
+				if as, err = c.enter(t); err != nil {
+					return nil, err
+				}
+			}
+			b.contexts, b.entered = append(b.contexts, c), append(b.entered, as)
 		case foreign:
 			return nil, c.unavailable()
 		default:
@@ -90,6 +116,45 @@ func enter(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	}
 	d.blocks = append(d.blocks, b)
 	return starlark.True, nil
+}
+
+// contextOf makes a context of an object with __enter__ and __exit__.
+func contextOf(v starlark.Value) starlark.Value {
+	o, ok := v.(*object)
+	if !ok || o.class.lookup("__enter__") == nil || o.class.lookup("__exit__") == nil {
+		return v
+	}
+	return &manager{
+		enter: func(t *starlark.Thread) (starlark.Value, error) {
+			v, _, err := special(t, o, "__enter__")
+			return v, err
+		},
+		exit: func(t *starlark.Thread) (starlark.Value, error) {
+			v, _, err := special(t, o, "__exit__", starlark.None, starlark.None, starlark.None)
+			return v, err
+		},
+	}
+}
+
+// contextManager is contextlib.contextmanager: what a function yields once is
+// what the with statement enters.
+func contextManager(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	fn, ok := a[0].(starlark.Callable)
+	if !ok {
+		return nil, fmt.Errorf("contextmanager takes a function")
+	}
+	return starlark.NewBuiltin(fn.Name(), func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		v, err := starlark.Call(t, fn, args, kwargs)
+		i, ok := v.(*iterator)
+		if err == nil && !ok {
+			err = fmt.Errorf("%s does not yield", fn.Name())
+		}
+		if err != nil {
+			return nil, err
+		}
+		next := func(*starlark.Thread) (starlark.Value, error) { return i.next() }
+		return &manager{enter: next, exit: next}, nil
+	}), nil
 }
 
 func entered(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
@@ -111,8 +176,13 @@ func leave(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	for range n {
 		b := d.blocks[len(d.blocks)-1]
 		d.blocks = d.blocks[:len(d.blocks)-1]
-		for _, c := range b.contexts {
-			if c.raises {
+		for _, c := range slices.Backward(b.contexts) {
+			if c.exit != nil {
+				if _, err := c.exit(t); err != nil {
+					return nil, err
+				}
+			}
+			if c.raises != nil {
 				return nil, d.refused(b.first)
 			}
 		}
@@ -138,9 +208,6 @@ func (d *draw) current() []*program.Scope {
 
 // refused ends the draw with a program that both sides must refuse.
 func (d *draw) refused(first int) error {
-	if len(d.prog.Calls) == first {
-		return lack("assertRaises around what makes no call of torch is not supported in test files")
-	}
 	d.prog.Raises = true
 	last := d.prog.Calls[len(d.prog.Calls)-1].Result
 	delete(d.seen, program.Ref(last))
@@ -148,7 +215,7 @@ func (d *draw) refused(first int) error {
 		return err
 	}
 	d.prog.Raises = false
-	return fmt.Errorf("the test's assertion failed on the reference: nothing was raised")
+	return &assertionError{"the test's assertion failed on the reference: nothing was raised"}
 }
 
 // assertRaises is a context, or a call with the function that must raise.
@@ -157,20 +224,30 @@ func assertRaises(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, 
 	if err != nil {
 		return nil, err
 	}
+	m := &manager{raises: &expectation{}}
+	if len(args) > 0 {
+		m.raises.class = args[0]
+	}
 	if len(args) < 2 {
-		return &manager{raises: true}, nil
+		return m, nil
 	}
-	first := len(d.prog.Calls)
-	if _, ok := args[1].(starlark.Callable); !ok {
-		return &manager{raises: true}, nil
+	fn, ok := args[1].(starlark.Callable)
+	if !ok {
+		return m, nil
 	}
-	if _, err := starlark.Call(t, args[1], args[2:], kwargs); err != nil {
-		return nil, err
-	}
-	return starlark.None, d.refused(first)
+	call := starlark.NewBuiltin(fn.Name(), func(t *starlark.Thread, _ *starlark.Builtin, _ starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+		return starlark.Call(t, fn, args[2:], kwargs)
+	})
+	_, err = d.expect(t, call, m)
+	return starlark.None, err
 }
 
 // subTest is a context without effect.
 func subTest(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
 	return &manager{}, nil
+}
+
+// catchWarnings is a context that has caught none.
+func catchWarnings(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
+	return &manager{enter: func(*starlark.Thread) (starlark.Value, error) { return starlark.NewList(nil), nil }}, nil
 }

@@ -143,7 +143,9 @@ func (f *File) run() (starlark.StringDict, error) {
 	}
 	f.program, f.names = program, names.all()
 	l := newLoader(f)
-	thread := newDraw(&Test{Name: f.Name, file: f}, choice.New(0), Env{}).thread
+	d := newDraw(&Test{Name: f.Name, file: f}, choice.New(0), Env{})
+	defer d.close()
+	thread := d.thread
 	thread.SetLocal(loadKey, l)
 	globals, err := program.Init(thread, f.names)
 	if err != nil {
@@ -159,7 +161,7 @@ func (f *File) run() (starlark.StringDict, error) {
 // change.
 func isChangeable(v starlark.Value) bool {
 	switch v.(type) {
-	case *starlark.List, *starlark.Dict, *starlark.Set, *object:
+	case *starlark.List, *starlark.Dict, *starlark.Set, *object, *cell:
 		return true
 	}
 	return false
@@ -267,8 +269,14 @@ func (n *names) all() starlark.StringDict {
 }
 
 func (f *File) rewrite(tree *syntax.File, undefined map[point]string) error {
-	r := &rewriter{marks: f.out.marks, hints: map[point]string{}, calls: map[point]*syntax.CallExpr{}, undefined: undefined, properties: properties(tree)}
-	tree.Stmts = r.stmts(tree.Stmts)
+	l := &lowerer{bodies: map[*syntax.DefStmt]bool{}}
+	tree.Stmts = l.stmts(tree.Stmts)
+	if l.err != nil {
+		return *l.err
+	}
+	held := findCells(tree.Stmts, l.bodies)
+	r := &rewriter{marks: f.out.marks, hints: map[point]string{}, calls: map[point]*syntax.CallExpr{}, undefined: undefined, properties: properties(tree), held: held}
+	tree.Stmts = append(held.module.made(syntax.MakePosition(&f.Name, 1, 1)), r.stmts(tree.Stmts)...)
 	f.hints, f.calls, f.mentions = r.hints, r.calls, map[int][]string{}
 	syntax.Walk(tree, func(n syntax.Node) bool {
 		if def, ok := n.(*syntax.DefStmt); ok {

@@ -23,9 +23,10 @@ func init() {
 		"operator":    &library{name: "operator", names: operatorNames()},
 		"copy":        &library{name: "copy", names: starlark.StringDict{"copy": builtin("copy", shallowCopy), "deepcopy": builtin("deepcopy", deepCopy)}},
 		"os":          &library{name: "os", names: starlark.StringDict{"getenv": environmentGet, "environ": environment{}, "path": osPath}}, "os.path": osPath,
-		"sys":       &library{name: "sys", names: starlark.StringDict{"version_info": starlark.Tuple{starlark.MakeInt(3), starlark.MakeInt(11), starlark.MakeInt(2)}, "platform": starlark.String("linux"), "maxsize": starlark.MakeInt64(math.MaxInt64)}},
-		"warnings":  &library{name: "warnings", names: starlark.StringDict{"filterwarnings": ignoredCall("filterwarnings"), "simplefilter": ignoredCall("simplefilter"), "warn": ignoredCall("warn")}},
-		"packaging": &library{name: "packaging", names: starlark.StringDict{"version": versionLibrary}}, "packaging.version": versionLibrary,
+		"sys":        &library{name: "sys", names: starlark.StringDict{"version_info": starlark.Tuple{starlark.MakeInt(3), starlark.MakeInt(11), starlark.MakeInt(2)}, "platform": starlark.String("linux"), "maxsize": starlark.MakeInt64(math.MaxInt64)}},
+		"warnings":   &library{name: "warnings", names: starlark.StringDict{"filterwarnings": ignoredCall("filterwarnings"), "simplefilter": ignoredCall("simplefilter"), "warn": ignoredCall("warn"), "catch_warnings": starlark.NewBuiltin("catch_warnings", catchWarnings)}},
+		"contextlib": &library{name: "contextlib", names: starlark.StringDict{"contextmanager": builtin("contextmanager", contextManager), "nullcontext": starlark.NewBuiltin("nullcontext", subTest)}},
+		"packaging":  &library{name: "packaging", names: starlark.StringDict{"version": versionLibrary}}, "packaging.version": versionLibrary,
 		"random": randomModule{}, "numpy": numpy, "numpy.random": numpyRandom, "numpy.testing": numpyTesting,
 	}
 }
