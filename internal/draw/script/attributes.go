@@ -13,7 +13,12 @@ func classNames(v starlark.Value) ([]string, error) {
 	switch v := v.(type) {
 	case starlark.Bool:
 		return []string{"bool", "int"}, nil
-	case starlark.Int, starlark.Float, starlark.Tuple, *starlark.List, *starlark.Dict, *starlark.Set, complexNumber, *slice:
+	case starlark.Tuple:
+		if _, err := dims(v); err == nil && len(v) > 0 {
+			return []string{"torch.Size", "tuple"}, nil
+		}
+		return []string{"tuple"}, nil
+	case starlark.Int, starlark.Float, *starlark.List, *starlark.Dict, *starlark.Set, complexNumber, *slice:
 		return []string{v.Type()}, nil
 	case starlark.String:
 		return []string{"str"}, nil
@@ -186,6 +191,15 @@ func attribute(t *starlark.Thread, x starlark.Value, name string) (starlark.Valu
 		return nil, nil
 	}
 	return v, err
+}
+
+// look reads an attribute that stands for itself.
+func look(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	if x, ok := a[0].(*attr); ok {
+		_, err := x.resolve()
+		return starlark.None, err
+	}
+	return starlark.None, nil
 }
 
 func attrCall(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {

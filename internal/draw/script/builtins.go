@@ -25,7 +25,7 @@ func init() {
 		fnChain: builtin(fnChain, chain), fnConcat: builtin(fnConcat, concat), fnMany: builtin(fnMany, many), fnMerge: builtin(fnMerge, merge),
 		fnUnpack: builtin(fnUnpack, unpack), fnFormat: builtin(fnFormat, formatCall), fnDelete: builtin(fnDelete, deleteItem),
 		fnDepth: starlark.NewBuiltin(fnDepth, checkDepth),
-		fnAttr:  builtin(fnAttr, attrCall), fnIn: builtin(fnIn, contains), fnNotIn: builtin(fnNotIn, notContains),
+		fnAttr:  builtin(fnAttr, attrCall), fnLook: builtin(fnLook, look), fnIn: builtin(fnIn, contains), fnNotIn: builtin(fnNotIn, notContains),
 		"any": builtin("any", anyTrue), "all": builtin("all", allTrue), "map": builtin("map", mapCall), "filter": builtin("filter", filterCall),
 		"min": starlark.NewBuiltin("min", extreme("lt")), "max": starlark.NewBuiltin("max", extreme("gt")),
 		"sorted": starlark.NewBuiltin("sorted", sorted), "reversed": builtin("reversed", reversed), "enumerate": starlark.NewBuiltin("enumerate", enumerate),
@@ -53,7 +53,7 @@ var pythonAttrs = map[string]bool{
 	"real": true, "imag": true, "conjugate": true, "is_integer": true, "bit_length": true, "count": true, "index": true, "encode": true, "decode": true,
 	"join": true, "replace": true, "extend": true, "item": true, "tolist": true, "all": true, "any": true, "astype": true, "dtype": true,
 	"__name__": true, "__version__": true, "__class__": true, "__len__": true, "keys": true, "isnumeric": true, "isdecimal": true, "isidentifier": true, "casefold": true, "numerator": true, "union": true,
-	"pytorch": true, "oneflow": true,
+	"pytorch": true, "oneflow": true, "type": true,
 }
 
 // ignoredCall is a function without effect.

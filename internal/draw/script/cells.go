@@ -22,7 +22,8 @@ const (
 	scopeFunction scopeKind = iota // or the module
 	scopeBody                      // of a lowered statement: its variables are those of the function around
 	scopeClass
-	scopeExpr // a lambda or a comprehension
+	scopeLambda
+	scopeComprehension
 )
 
 // scope holds the names that a part of a file binds.
@@ -49,19 +50,19 @@ type cells struct {
 	order     []*scope
 	variables []variable
 	lets      []variable // those that := binds
-	functions map[*syntax.DefStmt]*scope
+	functions map[syntax.Node]*scope
 }
 
 // celled says which variables of a file are held by cells.
 type celled struct {
 	variables map[syntax.Node]bool
-	functions map[*syntax.DefStmt]*scope
+	functions map[syntax.Node]*scope // by *DefStmt and *LambdaExpr
 	module    *scope
 }
 
 // findCells looks through the statements of a file.
 func findCells(stmts []syntax.Stmt, bodies map[*syntax.DefStmt]bool) *celled {
-	c := &cells{bodies: bodies, functions: map[*syntax.DefStmt]*scope{}}
+	c := &cells{bodies: bodies, functions: map[syntax.Node]*scope{}}
 	module := c.scope(scopeFunction, nil)
 	c.stmts(stmts, module)
 	for _, l := range c.lets {
@@ -197,12 +198,13 @@ func (c *cells) node(n syntax.Node, in *scope) bool {
 		c.call(n, in)
 		return false
 	case *syntax.LambdaExpr:
-		inner := c.scope(scopeExpr, in)
+		inner := c.scope(scopeLambda, in)
+		c.functions[n] = inner
 		c.params(n.Params, in, inner)
 		c.exprs(inner, n.Body)
 		return false
 	case *syntax.Comprehension:
-		inner := c.scope(scopeExpr, in)
+		inner := c.scope(scopeComprehension, in)
 		for _, clause := range n.Clauses {
 			switch clause := clause.(type) {
 			case *syntax.ForClause:
@@ -226,7 +228,7 @@ func (c *cells) call(n *syntax.CallExpr, in *scope) {
 			return
 		}
 		to := in
-		for to.kind == scopeExpr {
+		for to.kind == scopeComprehension {
 			to = to.outer
 		}
 		c.lets = append(c.lets, variable{n, id.Name, to})
@@ -234,6 +236,9 @@ func (c *cells) call(n *syntax.CallExpr, in *scope) {
 	}
 	c.exprs(in, n.Fn)
 	for _, a := range args {
+		if l, ok := a.(*syntax.LambdaExpr); ok && isCall(n, fnChain) { // an operand of the source's
+			a = l.Body
+		}
 		if b, ok := a.(*syntax.BinaryExpr); ok && b.Op == syntax.EQ { // by keyword
 			a = b.Y
 		}
@@ -270,7 +275,7 @@ func (s *scope) module() *scope {
 
 // owner is the scope whose variable a name is when code in s assigns it.
 func (s *scope) owner(name string) *scope {
-	if s.kind == scopeClass || s.kind == scopeExpr {
+	if s.kind != scopeFunction && s.kind != scopeBody {
 		return s
 	}
 	f := s.function()
@@ -296,7 +301,7 @@ func (s *scope) holder(name string) *scope {
 		case at.binds[name] && !at.nonlocal[name] && at.kind != scopeBody && (at.kind != scopeClass || within):
 			return at
 		}
-		within = within && at.kind != scopeFunction
+		within = within && at.kind != scopeFunction && at.kind != scopeLambda
 	}
 	return nil
 }
@@ -325,6 +330,20 @@ func (s *scope) made(p syntax.Position) []syntax.Stmt {
 		out = append(out, &syntax.AssignStmt{OpPos: p, Op: syntax.EQ, LHS: ident(name, p), RHS: c})
 	}
 	return out
+}
+
+// celling is the body of a lambda behind the making of its cells.
+func (s *scope) celling(body syntax.Expr, p syntax.Position) syntax.Expr {
+	if s == nil || len(s.celled) == 0 { // nil: an operand of a chain
+		return body
+	}
+	inner := &syntax.LambdaExpr{Lambda: p, Body: body}
+	c := &syntax.CallExpr{Fn: inner, Lparen: p, Rparen: p}
+	for _, made := range s.made(p) {
+		a := made.(*syntax.AssignStmt)
+		inner.Params, c.Args = append(inner.Params, a.LHS), append(c.Args, a.RHS)
+	}
+	return c
 }
 
 // cellOf is the variable that a cell holds.

@@ -39,6 +39,10 @@ func plainAttr(x starlark.Value, name string) (starlark.Value, error) {
 	}
 	switch x := x.(type) {
 	case starlark.String:
+		if name == "type" { // of a device
+			kind, _, _ := strings.Cut(string(x), ":")
+			return starlark.String(kind), nil
+		}
 		return stringAttr(string(x), name), nil
 	case *starlark.List:
 		return listAttr(x, name), nil

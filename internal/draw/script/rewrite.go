@@ -65,7 +65,7 @@ func (r *rewriter) stmts(list []syntax.Stmt) []syntax.Stmt {
 		}
 		r.stmt(s)
 		if decorator {
-			later(s.(*syntax.ExprStmt).X.(*syntax.CallExpr))
+			r.later(s.(*syntax.ExprStmt).X.(*syntax.CallExpr))
 		}
 		out = append(out, s)
 		out = append(out, r.member(s)...)
@@ -102,9 +102,13 @@ func stringLiteral(s string, p syntax.Position) *syntax.Literal {
 	return &syntax.Literal{Token: syntax.STRING, TokenPos: p, Raw: quote(s), Value: s}
 }
 
-// later makes functions of a call's arguments.
-func later(c *syntax.CallExpr) {
+// later makes a function of a decorator.
+func (r *rewriter) later(c *syntax.CallExpr) {
 	for i, a := range c.Args {
+		if u, ok := a.(*syntax.UnaryExpr); ok && (u.Op == syntax.STAR || u.Op == syntax.STARSTAR) {
+			r.fail(u.OpPos, "want one decorator")
+			return
+		}
 		c.Args[i] = &syntax.LambdaExpr{Lambda: syntax.Start(a), Body: a}
 	}
 }
@@ -221,7 +225,10 @@ func (r *rewriter) stmt(s syntax.Stmt) {
 			s.X = r.deletes(s.X.(*syntax.CallExpr))
 			return
 		}
-		s.X = r.expr(s.X)
+		_, attribute := s.X.(*syntax.DotExpr)
+		if s.X = r.expr(s.X); attribute {
+			s.X = call(fnLook, syntax.Start(s.X), s.X)
+		}
 	case *syntax.ForStmt:
 		s.X = call(fnMany, syntax.Start(s.X), r.expr(s.X))
 		s.Vars = r.target(s.Vars)
@@ -430,7 +437,7 @@ func (r *rewriter) expr(e syntax.Expr) syntax.Expr {
 		e.X, e.Y = r.expr(e.X), r.expr(e.Y)
 	case *syntax.LambdaExpr:
 		r.params(e.Params)
-		e.Body = &syntax.CondExpr{If: e.Lambda, Cond: call(fnDepth, e.Lambda), True: r.expr(e.Body), ElsePos: e.Lambda, False: ident("None", e.Lambda)}
+		e.Body = &syntax.CondExpr{If: e.Lambda, Cond: call(fnDepth, e.Lambda), True: r.held.functions[e].celling(r.expr(e.Body), e.Lambda), ElsePos: e.Lambda, False: ident("None", e.Lambda)}
 	case *syntax.ListExpr:
 		r.list(e.List)
 	case *syntax.ParenExpr:

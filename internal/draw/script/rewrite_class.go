@@ -190,8 +190,8 @@ func properties(tree *syntax.File) map[string]bool {
 	syntax.Walk(tree, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.ExprStmt:
-			if isCallOf(n, fnDecorate) {
-				id, ok := n.X.(*syntax.CallExpr).Args[0].(*syntax.Ident)
+			if c, ok := n.X.(*syntax.CallExpr); ok && isCall(c, fnDecorate) && len(c.Args) == 1 {
+				id, ok := c.Args[0].(*syntax.Ident)
 				marked = marked || ok && id.Name == "property"
 			}
 		case *syntax.DefStmt:
