@@ -81,7 +81,7 @@ func (p *profileCommand) run(ctx context.Context, files []string, log io.Writer)
 	if err != nil {
 		return usage(err)
 	}
-	p.report = profileReport{Rounds: p.rounds, Rows: []profileRow{}}
+	p.report = profileReport{Rounds: p.rounds, Rows: []profileRow{}, Subjects: map[string]string{}}
 	var done []int
 	for _, n := range p.threads {
 		if n == 0 {
@@ -96,8 +96,12 @@ func (p *profileCommand) run(ctx context.Context, files []string, log io.Writer)
 			return err
 		}
 	}
+	slices.SortStableFunc(p.report.Rows, func(a, b profileRow) int { return a.order - b.order })
 	return nil
 }
+
+// maxProfiled is more than the calls that a function can make.
+const maxProfiled = 1 << 24
 
 // profileMemory is the address space of a worker: what asks for more is out of
 // memory, and the machine stays usable.
@@ -122,8 +126,12 @@ func (p *profileCommand) part(ctx context.Context, tests []*script.Test, threads
 	if err != nil {
 		return harness(err)
 	}
-	for _, t := range tests {
-		if err := p.function(ctx, t, sigs, sides, threads); err != nil {
+	for _, s := range sides {
+		info := s.Info()
+		p.report.Subjects[s.name] = info.Name + " " + info.Version
+	}
+	for i, t := range tests {
+		if err := p.function(ctx, t, i*maxProfiled, sigs, sides, threads); err != nil {
 			return err
 		}
 	}
@@ -188,9 +196,10 @@ func openSides(all []campaign.Candidate) (sides []profileSide, err error) {
 	return sides, nil
 }
 
-// function measures the calls of one function. What is wrong with it costs no
+// function measures the calls of one function, which are numbered from order
+// on. What is wrong with it costs no
 // other function its rows.
-func (p *profileCommand) function(ctx context.Context, t *script.Test, sigs *signatures, sides []profileSide, threads int) error {
+func (p *profileCommand) function(ctx context.Context, t *script.Test, order int, sigs *signatures, sides []profileSide, threads int) error {
 	env := script.Env{Signatures: sigs, Reference: sigs.Reference(), Version: sigs.Version, Observer: sideObserver{ctx, sides[0]}}
 	prog, calls, err := t.DrawProfile(choice.New(1), env)
 	var own *script.Error
@@ -202,7 +211,7 @@ func (p *profileCommand) function(ctx context.Context, t *script.Test, sigs *sig
 	case err != nil:
 		return harness(err)
 	}
-	for _, called := range calls {
+	for i, called := range calls {
 		c := newProfiledCall(prog, called.Call)
 		for _, backward := range []bool{false, true} {
 			rows, err := c.measure(ctx, sides, backward, p.rounds)
@@ -210,7 +219,7 @@ func (p *profileCommand) function(ctx context.Context, t *script.Test, sigs *sig
 				return harness(err)
 			}
 			for _, r := range rows {
-				r.Function, r.Call, r.Label, r.Threads = t.Name, prog.Calls[called.Call].Expr(), called.Description, threads
+				r.Function, r.Label, r.Threads, r.order = t.Name, called.Description, threads, order+i
 				p.report.Rows = append(p.report.Rows, r)
 			}
 		}

@@ -46,3 +46,27 @@ func TestSlowerRows(t *testing.T) {
 		t.Errorf("%s", strings.Join(got, "\n"))
 	}
 }
+
+// TestCorpusProfiles measures the functions with @profile of the corpus: each
+// has rows, on both sides.
+func TestCorpusProfiles(t *testing.T) {
+	slow(t)
+	needTorch(t)
+	p := &profileCommand{subjects: newSubjects(), rounds: 1, threads: []int{1}}
+	if err := p.run(t.Context(), []string{"../../suites/corpus"}, t.Output()); err != nil {
+		t.Fatal(err)
+	}
+	functions := map[string]bool{}
+	for _, r := range p.report.Rows {
+		functions[r.Function] = true
+		if r.Failed != "" || r.Median <= 0 || r.Low > r.Median || r.High < r.Median || (r.Subject == "native") != (r.Ratio > 0) {
+			t.Errorf("%+v", r)
+		}
+	}
+	for _, s := range p.report.Skipped {
+		t.Errorf("%s: %s", s.Function, s.Why)
+	}
+	if len(functions) < 28 {
+		t.Errorf("%d functions are measured, want at least 28", len(functions))
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"plumb/op"
 	"plumb/ops"
 	"plumb/program"
+	"plumb/tensor"
 )
 
 // profiledCall is a call that is measured, the last of a program.
@@ -18,6 +19,7 @@ type profiledCall struct {
 	prog        *program.Program
 	state       map[string]backend.State // of modules: the reference's
 	bytes       int                      // of arguments and result
+	arguments   []string                 // tensors: "x float32[2, 3]"
 	elementwise bool
 }
 
@@ -113,17 +115,14 @@ func (c *profiledCall) once(ctx context.Context, s profileSide, ask *backend.Mea
 	if c.state == nil {
 		c.state = out.Initial
 	}
-	if c.bytes == 0 {
-		c.bytes = c.size(job, out)
+	if c.arguments == nil && out.Status == backend.OK {
+		c.look(job, out)
 	}
 	return out.Measured, nil
 }
 
-// size is how many bytes the call's tensors have.
-func (c *profiledCall) size(job *backend.Job, out *backend.Outcome) int {
-	if out.Status != backend.OK {
-		return 0
-	}
+// look notes what the call's tensors are like.
+func (c *profiledCall) look(job *backend.Job, out *backend.Outcome) {
 	values := map[program.Ref]backend.Value{}
 	for i := range job.Program.Inputs {
 		values[program.Ref(job.Program.Inputs[i].Name)] = backend.Value{Tensor: job.Inputs[i]}
@@ -131,15 +130,18 @@ func (c *profiledCall) size(job *backend.Job, out *backend.Outcome) int {
 	for i, v := range out.Values {
 		values[program.Ref(job.Program.Calls[i].Result)] = v
 	}
-	n := valueBytes(out.Values[len(out.Values)-1])
+	c.bytes, c.arguments = valueBytes(out.Values[len(out.Values)-1]), []string{}
 	var seen []program.Ref
 	c.call().EachRef(func(r program.Ref) {
-		if !slices.Contains(seen, r) {
-			seen = append(seen, r)
-			n += valueBytes(values[r])
+		if slices.Contains(seen, r) {
+			return
+		}
+		seen = append(seen, r)
+		c.bytes += valueBytes(values[r])
+		if t := values[r].Tensor; t != nil {
+			c.arguments = append(c.arguments, fmt.Sprintf("%s %s%s", r, t.DType(), tensor.ShapeString(t.Shape())))
 		}
 	})
-	return n
 }
 
 func outcomeBytes(out *backend.Outcome) int {
@@ -166,6 +168,7 @@ func (c *profiledCall) rows(sides []profileSide, all []measured, backward bool) 
 	rows := make([]profileRow, len(sides))
 	for i, m := range all {
 		r := &rows[i]
+		r.Call, r.Arguments = c.call().Expr(), c.arguments
 		r.Subject, r.Pass, r.Failed = sides[i].name, forwardPass, m.failed
 		if backward {
 			r.Pass = bothPasses

@@ -14,11 +14,12 @@ import (
 
 // profileReport is what plumb profile measured.
 type profileReport struct {
-	Reference string           `json:"reference"`
-	Rounds    int              `json:"rounds"`
-	Rows      []profileRow     `json:"rows"`
-	Skipped   []profileSkipped `json:"skipped,omitempty"`
-	Slower    []string         `json:"slower,omitempty"` // than in the run of --compare
+	Reference string            `json:"reference"`
+	Subjects  map[string]string `json:"subjects"` // names and versions, by the name of the flag
+	Rounds    int               `json:"rounds"`
+	Rows      []profileRow      `json:"rows"`
+	Skipped   []profileSkipped  `json:"skipped,omitempty"`
+	Slower    []string          `json:"slower,omitempty"` // than in the run of --compare
 }
 
 // The passes of a row.
@@ -29,16 +30,17 @@ const (
 
 // profileRow is what one subject takes for one call.
 type profileRow struct {
-	Function string  `json:"function"`
-	Call     string  `json:"call"`
-	Label    string  `json:"description,omitempty"`
-	Pass     string  `json:"pass"`
-	Threads  int     `json:"threads"`
-	Subject  string  `json:"subject"`
-	Calls    int     `json:"calls"`        // that were measured
-	Median   float64 `json:"microseconds"` // of a call
-	Low      float64 `json:"low"`
-	High     float64 `json:"high"`
+	Function  string   `json:"function"`
+	Call      string   `json:"call"`
+	Arguments []string `json:"arguments"` // tensors of the call: "x float32[2, 3]"
+	Label     string   `json:"description,omitempty"`
+	Pass      string   `json:"pass"`
+	Threads   int      `json:"threads"`
+	Subject   string   `json:"subject"`
+	Calls     int      `json:"calls"`        // that were measured
+	Median    float64  `json:"microseconds"` // of a call
+	Low       float64  `json:"low"`
+	High      float64  `json:"high"`
 	// Ratio is the time divided by the reference's, between RatioLow and
 	// RatioHigh; 0 for the reference itself.
 	Ratio     float64 `json:"per_reference,omitempty"`
@@ -46,6 +48,8 @@ type profileRow struct {
 	RatioHigh float64 `json:"per_reference_high,omitempty"`
 	GBs       float64 `json:"gb_per_s,omitempty"` // of arguments and results, where that bounds the speed
 	Failed    string  `json:"failed,omitempty"`   // why there is no time
+
+	order int // of the call among all
 }
 
 // profileSkipped is a function that could not be drawn.
@@ -153,7 +157,7 @@ func (r *profileReport) print(w io.Writer) error {
 	last := ""
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		if head := inFolder(row.Function) + ": " + cmp.Or(row.Label, row.Call); head != last {
+		if head := row.head(); head != last {
 			last = head
 			fmt.Fprintf(tw, "\n%s\n  pass\tthreads\tsubject\tµs\tinterval\t÷ %s\tGB/s\n", head, r.Reference)
 		}
@@ -169,6 +173,15 @@ func (r *profileReport) print(w io.Writer) error {
 		fmt.Fprintln(w, s)
 	}
 	return nil
+}
+
+// head tells the function, the call and its tensors.
+func (r *profileRow) head() string {
+	text := inFolder(r.Function) + ": " + cmp.Or(r.Label, r.Call)
+	if len(r.Arguments) > 0 {
+		text += "  (" + strings.Join(r.Arguments, ", ") + ")"
+	}
+	return text
 }
 
 // cells are the columns of what was measured.
