@@ -57,7 +57,11 @@ exit code is then 1.`,
   plumb profile test_*.py --compare before.json`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, files []string) error {
-			if err := p.run(cmd.Context(), files, cmd.ErrOrStderr()); err != nil {
+			out := cmd.OutOrStdout()
+			if p.asJSON {
+				out = io.Discard
+			}
+			if err := p.run(cmd.Context(), files, out, cmd.ErrOrStderr()); err != nil {
 				return err
 			}
 			return p.conclude(cmd.OutOrStdout())
@@ -75,13 +79,56 @@ exit code is then 1.`,
 	return cmd
 }
 
-func (p *profileCommand) run(ctx context.Context, files []string, log io.Writer) error {
-	defer kernel.SetThreads(0)
+func (p *profileCommand) run(ctx context.Context, files []string, out, log io.Writer) (err error) {
 	tests, err := p.marked(files, log)
 	if err != nil {
 		return usage(err)
 	}
 	p.report = profileReport{Rounds: p.rounds, Rows: []profileRow{}, Subjects: map[string]string{}}
+	defer kernel.SetThreads(0)
+	parts, sigs, err := p.openParts(ctx, log)
+	defer func() {
+		for _, part := range parts {
+			err = errors.Join(err, part.close())
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	defer sigs.Close()
+	p.report.printHead(out)
+	for _, t := range tests {
+		first := len(p.report.Rows)
+		if err := p.function(ctx, t, sigs, parts); err != nil {
+			return err
+		}
+		if err := p.report.print(out, first); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// profileMemory is the address space of a worker: what asks for more is out of
+// memory, and the machine stays usable.
+const profileMemory = 8 << 30
+
+// profilePart are the subjects with a number of threads.
+type profilePart struct {
+	threads int
+	sides   []profileSide
+}
+
+func (p *profilePart) close() (err error) {
+	for _, s := range p.sides {
+		err = errors.Join(err, s.Close())
+	}
+	return err
+}
+
+// openParts opens the subjects for each number of threads; those that are open
+// come with the error, too.
+func (p *profileCommand) openParts(ctx context.Context, log io.Writer) (parts []*profilePart, sigs *signatures, err error) {
 	var done []int
 	for _, n := range p.threads {
 		if n == 0 {
@@ -91,51 +138,26 @@ func (p *profileCommand) run(ctx context.Context, files []string, log io.Writer)
 			continue
 		}
 		done = append(done, n)
-		kernel.SetThreads(n)
-		if err := p.part(ctx, tests, n, log); err != nil {
-			return err
+		p.set.Threads, p.set.Memory = n, profileMemory
+		cfg, err := p.open(ctx, 0, false, log)
+		if err != nil {
+			return parts, nil, err
 		}
-	}
-	slices.SortStableFunc(p.report.Rows, func(a, b profileRow) int { return a.order - b.order })
-	return nil
-}
-
-// maxProfiled is more than the calls that a function can make.
-const maxProfiled = 1 << 24
-
-// profileMemory is the address space of a worker: what asks for more is out of
-// memory, and the machine stays usable.
-const profileMemory = 8 << 30
-
-// part measures all functions with a number of threads.
-func (p *profileCommand) part(ctx context.Context, tests []*script.Test, threads int, log io.Writer) (err error) {
-	p.set.Threads, p.set.Memory = threads, profileMemory
-	cfg, err := p.open(ctx, 0, false, log)
-	if err != nil {
-		return err
+		part := &profilePart{threads: n}
+		parts = append(parts, part)
+		if part.sides, err = openSides(append([]campaign.Candidate{{Name: p.reference, Open: cfg.Reference}}, cfg.Candidates...)); err != nil {
+			return parts, nil, harness(err)
+		}
+		if sigs == nil {
+			sigs = p.signatures(cfg)
+		}
 	}
 	p.report.Reference = p.reference
-	sigs := p.signatures(cfg)
-	defer sigs.Close()
-	sides, err := openSides(append([]campaign.Candidate{{Name: p.reference, Open: cfg.Reference}}, cfg.Candidates...))
-	defer func() {
-		for _, s := range sides {
-			err = errors.Join(err, s.Close())
-		}
-	}()
-	if err != nil {
-		return harness(err)
-	}
-	for _, s := range sides {
+	for _, s := range parts[0].sides {
 		info := s.Info()
 		p.report.Subjects[s.name] = info.Name + " " + info.Version
 	}
-	for i, t := range tests {
-		if err := p.function(ctx, t, i*maxProfiled, sigs, sides, threads); err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
+	return parts, sigs, nil
 }
 
 // marked loads the files and returns their functions with @profile.
@@ -196,11 +218,10 @@ func openSides(all []campaign.Candidate) (sides []profileSide, err error) {
 	return sides, nil
 }
 
-// function measures the calls of one function, which are numbered from order
-// on. What is wrong with it costs no
+// function measures the calls of one function. What is wrong with it costs no
 // other function its rows.
-func (p *profileCommand) function(ctx context.Context, t *script.Test, order int, sigs *signatures, sides []profileSide, threads int) error {
-	env := script.Env{Signatures: sigs, Reference: sigs.Reference(), Version: sigs.Version, Observer: sideObserver{ctx, sides[0]}}
+func (p *profileCommand) function(ctx context.Context, t *script.Test, sigs *signatures, parts []*profilePart) error {
+	env := script.Env{Signatures: sigs, Reference: sigs.Reference(), Version: sigs.Version, Observer: sideObserver{ctx, parts[0].sides[0]}}
 	prog, calls, err := t.DrawProfile(choice.New(1), env)
 	var own *script.Error
 	var cut *campaign.CutShort
@@ -211,18 +232,24 @@ func (p *profileCommand) function(ctx context.Context, t *script.Test, order int
 	case err != nil:
 		return harness(err)
 	}
-	for i, called := range calls {
-		c := newProfiledCall(prog, called.Call)
-		for _, backward := range []bool{false, true} {
-			rows, err := c.measure(ctx, sides, backward, p.rounds)
-			if err != nil {
-				return harness(err)
-			}
-			for _, r := range rows {
-				r.Function, r.Label, r.Threads, r.order = t.Name, called.Description, threads, order+i
-				p.report.Rows = append(p.report.Rows, r)
+	for _, called := range calls {
+		for _, part := range parts {
+			kernel.SetThreads(part.threads)
+			c := newProfiledCall(prog, called.Call)
+			for _, backward := range []bool{false, true} {
+				rows, err := c.measure(ctx, part.sides, backward, p.rounds)
+				switch {
+				case ctx.Err() != nil:
+					return errInterrupted
+				case err != nil:
+					return harness(err)
+				}
+				for _, r := range rows {
+					r.Function, r.Label, r.Threads = t.Name, called.Description, part.threads
+					p.report.Rows = append(p.report.Rows, r)
+				}
 			}
 		}
 	}
-	return ctx.Err()
+	return nil
 }

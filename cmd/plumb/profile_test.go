@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -53,7 +54,7 @@ func TestCorpusProfiles(t *testing.T) {
 	slow(t)
 	needTorch(t)
 	p := &profileCommand{subjects: newSubjects(), rounds: 1, threads: []int{1}}
-	if err := p.run(t.Context(), []string{"../../suites/corpus"}, t.Output()); err != nil {
+	if err := p.run(t.Context(), []string{"../../suites/corpus"}, io.Discard, t.Output()); err != nil {
 		t.Fatal(err)
 	}
 	functions := map[string]bool{}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -48,8 +47,6 @@ type profileRow struct {
 	RatioHigh float64 `json:"per_reference_high,omitempty"`
 	GBs       float64 `json:"gb_per_s,omitempty"` // of arguments and results, where that bounds the speed
 	Failed    string  `json:"failed,omitempty"`   // why there is no time
-
-	order int // of the call among all
 }
 
 // profileSkipped is a function that could not be drawn.
@@ -58,15 +55,12 @@ type profileSkipped struct {
 	Why      string `json:"why"`
 }
 
-// skip notes once why a function has no rows.
+// skip notes why a function has no rows.
 func (r *profileReport) skip(function string, err error) {
-	s := profileSkipped{function, firstLineOf(err.Error())}
-	if !slices.Contains(r.Skipped, s) {
-		r.Skipped = append(r.Skipped, s)
-	}
+	r.Skipped = append(r.Skipped, profileSkipped{function, firstLineOf(err.Error())})
 }
 
-// conclude prints the rows, and what became slower.
+// conclude prints what became slower; with --json all.
 func (p *profileCommand) conclude(w io.Writer) error {
 	if p.before != "" {
 		before, err := readProfile(p.before)
@@ -79,8 +73,8 @@ func (p *profileCommand) conclude(w io.Writer) error {
 		if err := json.NewEncoder(w).Encode(&p.report); err != nil {
 			return err
 		}
-	} else if err := p.report.print(w); err != nil {
-		return err
+	} else {
+		p.report.printEnd(w)
 	}
 	switch n := len(p.report.Slower); {
 	case n > 0:
@@ -151,28 +145,33 @@ func (r *profileRow) name() string {
 	return fmt.Sprintf("%s, %s, %s, %s, %s", inFolder(r.Function), cmp.Or(r.Label, r.Call), r.Pass, count(r.Threads, "thread"), r.Subject)
 }
 
-func (r *profileReport) print(w io.Writer) error {
+func (r *profileReport) printHead(w io.Writer) {
 	fmt.Fprintf(w, "medians of %s, relative to %s\n", count(r.Rounds, "round"), r.Reference)
+}
+
+// print shows the rows from first on.
+func (r *profileReport) print(w io.Writer, first int) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	last := ""
-	for i := range r.Rows {
-		row := &r.Rows[i]
+	for i := range r.Rows[first:] {
+		row := &r.Rows[first+i]
 		if head := row.head(); head != last {
 			last = head
 			fmt.Fprintf(tw, "\n%s\n  pass\tthreads\tsubject\tµs\tinterval\t÷ %s\tGB/s\n", head, r.Reference)
 		}
 		fmt.Fprintf(tw, "  %s\t%d\t%s\t%s\n", row.Pass, row.Threads, row.Subject, row.cells())
 	}
-	if err := tw.Flush(); err != nil {
-		return err
-	}
+	return tw.Flush()
+}
+
+// printEnd shows what was not measured, and what is slower.
+func (r *profileReport) printEnd(w io.Writer) {
 	for _, s := range r.Skipped {
 		fmt.Fprintf(w, "not measured: %s\n", s.Why)
 	}
 	for _, s := range r.Slower {
 		fmt.Fprintln(w, s)
 	}
-	return nil
 }
 
 // head tells the function, the call and its tensors.
