@@ -7,13 +7,20 @@ import (
 )
 
 // Scalar is a Python number: bool, int64, float64 or complex128.
-type Scalar struct{ v any }
+type Scalar struct {
+	v     any
+	dtype tensor.DType // of the tensor whose element it is, in Data
+}
 
 // ScalarOf wraps a bool, int64, float64 or complex128.
-func ScalarOf(v any) Scalar { return Scalar{v} }
+func ScalarOf(v any) Scalar { return Scalar{v: v} }
 
-// DType returns the dtype that the number has as a wrapped number in type promotion.
+// DType returns the dtype that the number has as a wrapped number in type
+// promotion; of an element of a tensor, the tensor's.
 func (s Scalar) DType() tensor.DType {
+	if s.dtype != tensor.Invalid {
+		return s.dtype
+	}
 	switch s.v.(type) {
 	case bool:
 		return tensor.Bool

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,9 +78,13 @@ var numpyNames = map[string]string{"axis": "dim", "keepdims": "keepdim", "x": "i
 // An int[N] parameter accepts one int and repeats it. When method is set,
 // args[0] is the receiver. A list that is the only positional parameter, or
 // the only one after the receiver, takes all the positional arguments
-// (x.permute(0, 2, 1), torch.zeros(2, 3), torch.meshgrid(x, y)). The error is
-// a TypeError.
+// (x.permute(0, 2, 1), torch.zeros(2, 3), torch.meshgrid(x, y)). A tensor that
+// PyTorch takes for a number is read. The error is a TypeError, or ErrNoElements.
 func (s *Sig) Bind(args []any, kwargs []Kwarg, method bool) (Args, error) {
+	return s.bind(args, kwargs, method, true)
+}
+
+func (s *Sig) bind(args []any, kwargs []Kwarg, method, read bool) (Args, error) {
 	args = s.gather(args, method)
 	if n := s.positional(); len(args) > n {
 		return Args{}, TypeError("%s takes %d positional arguments but %d were given", s.Name, n, len(args))
@@ -93,6 +98,9 @@ func (s *Sig) Bind(args []any, kwargs []Kwarg, method bool) (Args, error) {
 		}
 		given[i] = true
 		n, err := normalise(p.Type, v)
+		if err != nil && read {
+			n, err = fromTensor(p.Type, v, err)
+		}
 		if err != nil {
 			return s.mismatch(p, err)
 		}
@@ -133,6 +141,9 @@ func (s *Sig) Bind(args []any, kwargs []Kwarg, method bool) (Args, error) {
 
 // mismatch rejects a value of a wrong type.
 func (s *Sig) mismatch(p *Param, err error) error {
+	if errors.Is(err, ErrNoElements) {
+		return fmt.Errorf("%s: argument '%s': %w", s.Name, p.Name, err)
+	}
 	e := TypeError("%s: argument '%s' %v", s.Name, p.Name, err)
 	if p.Choice {
 		e.Class = "ValueError"
@@ -204,7 +215,7 @@ func normalise(t Type, v any) (any, error) {
 	if t.Kind == KData {
 		return data(v)
 	}
-	return nil, fmt.Errorf("must be %s, not %s", t, TypeName(v))
+	return nil, mustBe(t, v)
 }
 
 // normaliseOne converts v to the normal form of a kind; false where it has none.
@@ -234,7 +245,10 @@ func normaliseOne(k Kind, v any) (any, bool) {
 		}
 		return as[Device](v)
 	case KIndex:
-		return indexOf(v), true
+		if x, ok := v.(Index); ok {
+			return x, true
+		}
+		return IndexOf(v), true
 	case KFormat:
 		x, ok := v.(tensor.MemoryFormat)
 		return x, ok && x.Valid()
@@ -300,7 +314,7 @@ func normaliseList(t Type, v any) (any, error) {
 	default:
 		one, err := normalise(elem, v)
 		if err != nil || t.N == 0 {
-			return nil, fmt.Errorf("must be %s, not %s", t, TypeName(v))
+			return nil, mustBe(t, v)
 		}
 		switch one := one.(type) {
 		case int:
@@ -309,7 +323,7 @@ func normaliseList(t Type, v any) (any, error) {
 			return slices.Repeat([]float64{one}, t.N), nil
 		}
 	}
-	return nil, fmt.Errorf("must be %s, not %s", t, TypeName(v))
+	return nil, mustBe(t, v)
 }
 
 // filled replaces None where a list may have it.

@@ -101,6 +101,9 @@ type Def struct {
 	Infer func(a Args) ([]Meta, error)
 	// View computes the result of a View operator.
 	View func(a Args) (*tensor.Tensor, error)
+	// Itself reports whether the result of a call is its first argument itself,
+	// not a copy of it; nil for never.
+	Itself func(a Args) bool
 	// Mutates names the tensor arguments that kernels update in place.
 	Mutates []TensorArg
 	// InPlace says what is otherwise where the result is stored into the first

@@ -28,6 +28,9 @@ type InPlaceRules struct {
 	Untracked bool
 	// NoGradView says of a View that it is not supported where a gradient is wanted.
 	NoGradView bool
+	// FrozenViews says that PyTorch refuses to change the results, which are
+	// views, where that is differentiated.
+	FrozenViews bool
 	// NoGrad is what PyTorch refuses the call with if an argument requires a gradient.
 	NoGrad string
 	// NoBackward returns what PyTorch refuses to differentiate the call with

@@ -45,6 +45,33 @@ func TestParseSig(t *testing.T) {
 	}
 }
 
+// TestBindReadsTensors: a tensor is a number where PyTorch's argument parser
+// takes it for one.
+func TestBindReadsTensors(t *testing.T) {
+	s := MustParseSig("f(Scalar scalar, int int, float float, int[2] ints, Data data, bool bool=False) -> Tensor")
+	one, half := tensor.Scalar(tensor.I32, 1), tensor.Scalar(tensor.F64, 0.5)
+	row, yes := tensor.Of(tensor.F32, []int{2}, []float32{1, 2}), tensor.Scalar(tensor.Bool, 1)
+	list := []any{int64(2), tensor.Of(tensor.I64, []int{1, 1}, []int64{3})}
+	a, err := s.Bind([]any{half, one, one, list, []any{row, half}[:1]}, nil, false)
+	if err == nil || !strings.Contains(err.Error(), "only one element tensors") {
+		t.Errorf("a row within data: %v, %v", a.Vals, err)
+	}
+	a, err = s.Bind([]any{half, one, one, list, row}, nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := a.Vals[4].([]any)
+	if a.Vals[0] != any(ScalarOf(0.5)) || a.Vals[1] != 1 || a.Vals[2] != 1.0 || !reflect.DeepEqual(a.Vals[3], []int{2, 3}) || len(data) != 2 || data[1].(Scalar).DType() != tensor.F32 {
+		t.Errorf("got %v", a.Vals)
+	}
+	for i, wrong := range [][]any{{row}, {half, yes}, {half, half}, {half, row}, {half, one, row}, {half, one, one, one}, {half, one, one, []any{half, one}}, {half, one, one, list, 1, yes}} {
+		args := append(append([]any{}, wrong...), []any{half, one, one, list, 1}[min(len(wrong), 5):]...)
+		if a, err := s.Bind(args, nil, false); err == nil {
+			t.Errorf("%d: accepted as %v", i, a.Vals)
+		}
+	}
+}
+
 func TestBind(t *testing.T) {
 	x := tensor.New(tensor.F32, 2)
 	pool := MustParseSig("pool(Tensor input, int[2] kernel, int[2]? stride=None, *, float eps=1e-5, Scalar alpha=1, bool flag=False) -> Tensor")

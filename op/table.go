@@ -219,13 +219,23 @@ func (t *Table) ResolveID(id string, args []any, kwargs []Kwarg) (*Call, error) 
 	return resolve(id, []*Def{d}, args, kwargs)
 }
 
+// resolve prefers a signature that takes tensors as such to one that reads them.
 func resolve(name string, defs []*Def, args []any, kwargs []Kwarg) (*Call, error) {
+	c, err := overload(name, defs, args, kwargs, false)
+	if err != nil {
+		return overload(name, defs, args, kwargs, true)
+	}
+	return c, nil
+}
+
+// overload binds a call to the first signature that accepts it.
+func overload(name string, defs []*Def, args []any, kwargs []Kwarg, read bool) (*Call, error) {
 	method := strings.HasPrefix(name, "Tensor.")
 	var errs []error
 	var tried []string
 	for _, d := range defs {
 		for i, called := range d.called(name) {
-			a, err := called.Bind(args, kwargs, method)
+			a, err := called.bind(args, kwargs, method, read)
 			if err == nil {
 				for _, p := range d.sigs[i].Params[len(a.Vals):] {
 					a.Vals = append(a.Vals, p.Default)
@@ -242,7 +252,7 @@ func resolve(name string, defs []*Def, args []any, kwargs []Kwarg) (*Call, error
 		}
 	}
 	for _, err := range errs {
-		if e, ok := err.(*Error); len(errs) == 1 || ok && e.Class == "ValueError" {
+		if e, ok := err.(*Error); len(errs) == 1 || !ok || e.Class == "ValueError" {
 			return nil, err
 		}
 	}

@@ -65,6 +65,7 @@ func (d dropout) def() *op.Def {
 		NotSplittable: drawsAll,
 		Reject:        firstError(d.check),
 		Infer:         d.infer,
+		Itself:        passes,
 		Kernels: []op.Kernel{
 			{Name: "copy", Priority: 1, When: op.Pred{Text: "nothing to drop", Holds: passes}, Run: runUnchanged},
 			{Name: "zero", Priority: 1, When: op.Pred{Text: "all is dropped from integers", Holds: func(a op.Args) bool {

@@ -18,6 +18,7 @@ var splitOps = []*op.Def{
 		Names:   both("chunk"),
 		Doc:     "Views of at most so many parts of a dimension, all of one size but the last.",
 		Compose: chunk,
+		InPlace: op.InPlaceRules{FrozenViews: true},
 		Sample:  sampleSections,
 		Tol:     exactTol("views of its input"),
 	},
@@ -26,6 +27,7 @@ var splitOps = []*op.Def{
 		Names:   both("unbind"),
 		Doc:     "Views of the entries of a dimension, which they lack.",
 		Compose: composeUnbind,
+		InPlace: op.InPlaceRules{FrozenViews: true},
 		Sample:  sampleUnbind,
 		Tol:     exactTol("views of its input"),
 	},
@@ -93,6 +95,7 @@ func splitOp(format string, names ...string) *op.Def {
 		Names:   names,
 		Doc:     "Views of the parts of a dimension, of one size or of the given ones.",
 		Compose: composeSplitOp,
+		InPlace: op.InPlaceRules{FrozenViews: true},
 		Sample:  sampleSplitOp,
 		Tol:     exactTol("views of its input"),
 	}

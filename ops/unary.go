@@ -79,6 +79,7 @@ var unaryOps = []*op.Def{
 		SBP:       linearly,
 		Magnitude: "clone",
 		Names:     both("conj", "conj_physical"),
+		Itself:    func(a op.Args) bool { return !a.Value(arg.Input).DType().IsComplex() },
 		Doc:       "Complex conjugate of each element; a real element itself.",
 		Traits:    op.Involution,
 		Infer:     sameAs(arg.Input),

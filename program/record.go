@@ -1,6 +1,7 @@
 package program
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -169,15 +170,14 @@ func ToOp(v any, value func(Ref) (any, error)) (any, error) {
 // indexToOp is ToOp for what stands between the brackets of x[…], where a
 // tuple means several indices and a list one.
 func indexToOp(v any, value func(Ref) (any, error)) (any, error) {
-	t, ok := v.(Tuple)
-	if !ok {
-		t = Tuple{v}
-	}
-	list, err := listToOp(t, value)
+	x, err := ToOp(v, value)
 	if err != nil {
 		return nil, err
 	}
-	return op.Index(list.([]any)), nil
+	if _, ok := v.(Tuple); ok {
+		return op.Index(x.([]any)), nil
+	}
+	return op.IndexOf(x), nil
 }
 
 func sliceToOp(s Slice, value func(Ref) (any, error)) (any, error) {
@@ -190,14 +190,17 @@ func sliceToOp(s Slice, value func(Ref) (any, error)) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		switch v := v.(type) {
-		case nil:
-		case int64:
-			n := int(v)
-			*part.to = &n
-		default:
+		if v == nil {
+			continue
+		}
+		n, err := op.IntOf(v)
+		switch {
+		case errors.Is(err, op.ErrNoElements):
+			return nil, err
+		case err != nil:
 			return nil, op.TypeError("slice indices must be integers or None or have an __index__ method, not %s", op.TypeName(v))
 		}
+		*part.to = &n
 	}
 	return out, nil
 }

@@ -376,20 +376,25 @@ func (t *Tensor) Bytes() []byte {
 // String describes t by dtype and shape, such as "float32[2, 3]".
 func (t *Tensor) String() string { return fmt.Sprintf("%s%s", t.dtype, ShapeString(t.shape)) }
 
-// Item returns the one element of t as a float64, int64, bool or complex128.
+// Item returns the one element of t as Number does.
 func (t *Tensor) Item() (any, error) {
 	if t.Len() != 1 {
 		return nil, fmt.Errorf("a tensor with %d elements has no single item", t.Len())
 	}
+	return t.Number(0), nil
+}
+
+// Number returns element i in row-major order as a float64, int64, bool or complex128.
+func (t *Tensor) Number(i int) any {
 	switch {
 	case t.dtype == Bool:
-		return t.Int(0) != 0, nil
+		return t.Int(i) != 0
 	case t.dtype.IsInt():
-		return t.Int(0), nil
+		return t.Int(i)
 	case t.dtype.IsComplex():
-		return t.At(0), nil
+		return t.At(i)
 	}
-	return t.Float(0), nil
+	return t.Float(i)
 }
 
 // HasNonFinite reports whether a floating or complex element is NaN or infinite.

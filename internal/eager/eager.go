@@ -17,6 +17,8 @@ import (
 type Var struct {
 	*tensor.Tensor
 	requiresGrad bool
+	symbolic     bool // the elements are not known
+	unrecorded   bool // a view that requires a gradient as what it views does, made while nothing was recorded
 	from         *application
 	// Grad is for a caller that accumulates gradients; a session leaves it alone.
 	Grad    *Var
@@ -42,8 +44,21 @@ func (v *Var) RequiresGrad() bool { return v.requiresGrad }
 // SetRequiresGrad says whether a gradient of a leaf is wanted from now on.
 func (v *Var) SetRequiresGrad(on bool) { v.requiresGrad = on }
 
+// Elements returns the variable's tensor, or op.ErrNoElements where the session
+// computes none.
+func (v *Var) Elements() (*tensor.Tensor, error) {
+	if v.symbolic {
+		return nil, op.ErrNoElements
+	}
+	return v.Tensor, nil
+}
+
 // IsLeaf reports whether no recorded call made the variable.
 func (v *Var) IsLeaf() bool { return v.from == nil }
+
+// Accumulates reports whether gradients are added up in the variable: it is a
+// leaf that wants one, not an unrecorded view.
+func (v *Var) Accumulates() bool { return v.from == nil && v.requiresGrad && !v.unrecorded }
 
 // Session applies operators of one table. It is for one goroutine.
 type Session struct {
@@ -55,7 +70,9 @@ type Session struct {
 	keys    op.Keys
 	drew    func(call *op.Call, out []op.Value)
 	compute func(call *op.Call) ([]*tensor.Tensor, error)
-	applied func(n *autograd.Node)
+	// symbolic says that the tensors of variables are layouts.
+	symbolic bool
+	applied  func(n *autograd.Node)
 }
 
 // New returns a session over the table.
@@ -68,6 +85,9 @@ func (s *Session) Compute(f func(call *op.Call) ([]*tensor.Tensor, error)) { s.c
 // OnGrad has f told of every application whose gradient is recorded next, and
 // of nil after the last.
 func (s *Session) OnGrad(f func(n *autograd.Node)) { s.applied = f }
+
+// Symbolic has the session compute with layouts: no element of a variable is known.
+func (s *Session) Symbolic() { s.symbolic = true }
 
 // Limit bounds the bytes that the results of one call and its temporary memory
 // may take; 0 leaves them to op.Call.
@@ -95,8 +115,15 @@ func (s *Session) Seed(seed uint64) { s.keys.Seed = seed }
 func (s *Session) OnDraw(f func(call *op.Call, out []op.Value)) { s.drew = f }
 
 // Leaf returns a variable of the tensor; requiresGrad asks for its gradient.
-func (s *Session) Leaf(t *tensor.Tensor, requiresGrad bool) *Var {
+func Leaf(t *tensor.Tensor, requiresGrad bool) *Var {
 	return &Var{Tensor: t, requiresGrad: requiresGrad}
+}
+
+// Leaf returns a variable of the tensor; requiresGrad asks for its gradient.
+func (s *Session) Leaf(t *tensor.Tensor, requiresGrad bool) *Var {
+	v := Leaf(t, requiresGrad)
+	v.symbolic = s.symbolic
+	return v
 }
 
 // Builder returns a Builder that computes at once.
@@ -147,14 +174,22 @@ func (s *Session) Execute(call *op.Call) ([]op.Value, error) {
 		numbered.Draw, numbered.Key = s.keys.Key(call)
 		call, plain.Draw, plain.Key = &numbered, numbered.Draw, numbered.Key
 	}
+	if f := call.Def.Itself; f != nil && f(plain.Args) {
+		if x, ok := call.Args.Vals[0].(*Var); ok {
+			_, err := plain.Infer()
+			return []op.Value{x}, err
+		}
+	}
 	ts, err := s.compute(&plain)
 	if err != nil {
 		return nil, err
 	}
-	record = record && !s.paused && !call.Def.Traits.Has(op.NoGrad) && smooth(call)
+	record = record && !call.Def.Traits.Has(op.NoGrad) && smooth(call)
+	unrecorded := record && s.paused && !s.walking && call.Def.View != nil && shares(&plain, ts[0])
+	record = record && !s.paused
 	out := make([]op.Value, len(ts))
 	for i, t := range ts {
-		out[i] = &Var{Tensor: t, requiresGrad: record && t.DType().IsDifferentiable()}
+		out[i] = &Var{Tensor: t, requiresGrad: (record || unrecorded) && t.DType().IsDifferentiable(), symbolic: s.symbolic, unrecorded: unrecorded}
 	}
 	if call.MakesLeaf() {
 		if !ts[0].DType().IsDifferentiable() {
@@ -177,6 +212,14 @@ func (s *Session) record(call *op.Call, out []op.Value) {
 	for _, v := range out {
 		v.(*Var).from = from
 	}
+}
+
+// shares reports whether the result of a call has the memory of an argument.
+func shares(call *op.Call, result *tensor.Tensor) bool {
+	return slices.ContainsFunc(call.Args.AllValues(), func(v op.Value) bool {
+		x, ok := v.(*tensor.Tensor)
+		return ok && x.SharesStorage(result)
+	})
 }
 
 // tape returns the applications that the values depend on, in their order.

@@ -65,7 +65,7 @@ func (c *Call) wrap(a any, param string) any {
 			a, changed = c.arrange(a)
 			c.arranged = c.arranged || changed
 		}
-		v := (*eager.Session)(nil).Leaf(a, differentiable)
+		v := eager.Leaf(a, differentiable)
 		if differentiable {
 			c.leaves = append(c.leaves, argument{param, v})
 		}

@@ -98,7 +98,7 @@ func weigh(out []op.Value, key uint64) []*eager.Var {
 		w := tensor.New(v.DType(), v.Shape()...)
 		fill := program.Fill{Dist: program.Uniform, Lo: 0.5, Hi: 1.5, Key: choice.Derive(key, uint64(i))}
 		fill.Into(w)
-		weights[i] = (*eager.Session)(nil).Leaf(w, false)
+		weights[i] = eager.Leaf(w, false)
 	}
 	return weights
 }

@@ -56,7 +56,7 @@ type variable struct {
 	steps  []step   // that make it from the whole
 	value  op.Value // as of version
 	at     int
-	multi  bool // one of several views that one call returned
+	frozen string // why PyTorch refuses to change the view where that is differentiated; "": it does not
 }
 
 // step is a view: the call, and which of its arguments is viewed.
@@ -187,8 +187,8 @@ func (s *Space) Execute(c *op.Call) ([]op.Value, error) {
 		return []op.Value{v}, err
 	case c.Def.Compose != nil:
 		out, err := c.Parts(s.Builder())
-		if c.Def.Sigs()[0].Many {
-			s.markMany(out)
+		if c.Def.InPlace.FrozenViews {
+			s.freeze(out)
 		}
 		return out, err
 	}
@@ -199,10 +199,16 @@ func (s *Space) Execute(c *op.Call) ([]op.Value, error) {
 	return out, err
 }
 
-func (s *Space) markMany(out []op.Value) {
+// Why PyTorch does not let a view be changed where that is differentiated.
+const (
+	severalViews   = "the output of a function that returns multiple views is a view and is being modified inplace. Such functions do not allow the output views to be modified inplace."
+	unrecordedView = "A view was created in no_grad mode and is being modified inplace with grad mode enabled."
+)
+
+func (s *Space) freeze(out []op.Value) {
 	for _, v := range out {
-		if x := s.variables[v]; x != nil && len(x.steps) > 0 {
-			x.multi = true
+		if x := s.variables[v]; x != nil && len(x.steps) > 0 && !s.quiet {
+			x.frozen = severalViews
 		}
 	}
 }
@@ -218,7 +224,10 @@ func (s *Space) note(c *op.Call, view op.Value) {
 		}
 		if shares {
 			of := s.of(v)
-			x := &variable{memory: of.memory, steps: append(slices.Clip(of.steps), step{c, v})}
+			x := &variable{memory: of.memory, steps: append(slices.Clip(of.steps), step{c, v}), frozen: of.frozen}
+			if s.quiet && x.frozen == "" {
+				x.frozen = unrecordedView
+			}
 			s.hold(x, view)
 			return
 		}
@@ -288,8 +297,8 @@ func (s *Space) writable(x *variable, c *op.Call) error {
 		return op.RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
 	case x.memory.leaf && s.host.RequiresGrad(x.value):
 		return op.RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-	case x.multi && s.host.RequiresGrad(x.value):
-		return op.RuntimeError("the output of a function that returns multiple views is a view and is being modified inplace. Such functions do not allow the output views to be modified inplace.")
+	case x.frozen != "" && slices.ContainsFunc(c.Args.AllValues(), s.host.RequiresGrad):
+		return op.RuntimeError("%s", x.frozen)
 	case c.Def.InPlace.Detaches && len(x.steps) > 0:
 		return op.RuntimeError("Can't detach views in-place. Use detach() instead.")
 	}

@@ -82,6 +82,10 @@ func (r *Run) attribute(v *value, name string) (*value, error) {
 		return &value{tensor: v.tensor.Grad}, nil
 	case name == "is_leaf":
 		return &value{plain: v.tensor.IsLeaf()}, nil
+	case name == "grad_fn" && v.tensor.IsLeaf():
+		return &value{}, nil
+	case name == "grad_fn":
+		return &value{plain: name}, nil
 	case name == "data":
 		call, err := program.Resolve(r.table, "Tensor.detach", []any{v.tensor}, nil)
 		if err != nil {

@@ -80,5 +80,5 @@ func (r *Run) read(x *eager.Var) bool {
 // looks reports whether a call gives an attribute that is no view of its tensor.
 func (r *Run) looks(c *program.Call) bool {
 	ref, ok := c.Args[0].(program.Ref)
-	return c.Target == "getattr" && ok && (r.env[ref].module != nil || slices.Contains([]any{"data", "grad", "is_leaf", "requires_grad", "shape", "ndim"}, c.Args[1]))
+	return c.Target == "getattr" && ok && (r.env[ref].module != nil || slices.Contains([]any{"data", "grad", "grad_fn", "is_leaf", "requires_grad", "shape", "ndim"}, c.Args[1]))
 }

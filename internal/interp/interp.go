@@ -206,7 +206,7 @@ func Fail(out *backend.Outcome, call int, err error) {
 		refusal.Classify(out)
 	case errors.As(err, &capture):
 		out.Status = backend.Unsupported
-	case errors.Is(err, op.ErrUnknown) || errors.Is(err, inplace.ErrUnsupported) || errors.Is(err, nn.ErrUnsupported) || errors.Is(err, errUnsupported):
+	case errors.Is(err, op.ErrUnknown) || errors.Is(err, op.ErrNoElements) || errors.Is(err, inplace.ErrUnsupported) || errors.Is(err, nn.ErrUnsupported) || errors.Is(err, errUnsupported):
 		out.Status = backend.Unsupported
 	default:
 		out.Status, out.Class = backend.Crashed, "error"

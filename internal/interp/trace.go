@@ -60,6 +60,7 @@ func (in *Interpreter) Outlined(ctx context.Context, job *backend.Job, o *progra
 	}
 	t.Seed(job.Program.Seed)
 	t.Compute(t.emit)
+	t.Symbolic()
 	t.OnGrad(t.differentiate)
 	t.run = in.Start(job, t)
 	t.run.observer = t

@@ -122,7 +122,7 @@ class TestIndexing(flow.unittest.TestCase):
     @autotest(n=3)
     def test_scatter(test_case):
         input = random_tensor(ndim=2, dim0=3, dim1=4)
-        src = random_tensor(ndim=2, dim0=3, dim1=4)
+        src = random_tensor(ndim=2, dim0=2, dim1=4)
         index = torch.tensor([[0, 1, 2, 3], [3, 2, 1, 0]])
         return torch.scatter(input, 1, index, src), input.scatter(0, index[:, :3] % 3, 0.5)
 
@@ -206,7 +206,7 @@ class TestIndexing(flow.unittest.TestCase):
     def test_last_dim_slice_assign_through_view(test_case):
         x = random_tensor(ndim=2, dim0=4, dim1=6)
         y = x.clone()
-        left, right = y.chunk(2, dim=1)
+        left, right = y[:, :3], y[:, 3:]
         left[:, 0] = right[:, 0]
         return y
 

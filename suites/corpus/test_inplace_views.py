@@ -50,8 +50,8 @@ class TestInplace(unittest.TestCase):
         y = x + 0
         torch.sigmoid_(y)
         z = x + 0
-        z.tanh_().exp_().clamp_(0.5, 2)
-        return y, z
+        z.clamp_(-2, 2).tanh_()
+        return y, z, torch.exp_(x + 0)
 
     @autotest(n=3)
     def test_fill_zero(self):
@@ -132,8 +132,21 @@ class TestInplace(unittest.TestCase):
     def test_split_and_write(self):
         x = random_tensor(ndim=2, dim0=6, dim1=2)
         y = x.clone()
-        for i, part in enumerate(y.split(2)):
-            part.mul_(i)
+        for i in range(3):
+            y.narrow(0, 2 * i, 2).mul_(i)
+        return y
+
+    @autotest(n=3)
+    def test_views_of_a_split_are_not_written(self):
+        y = random_tensor(ndim=2, dim0=6, dim1=2).clone()
+        with self.assertRaises(RuntimeError):
+            y.split(2)[0].mul_(2)
+        with self.assertRaises(RuntimeError):
+            y.chunk(3)[1][:, 0].zero_()
+        with torch.no_grad():
+            part = y[:2]
+        with self.assertRaises(RuntimeError):
+            part.mul_(2)
         return y
 
     @autotest(n=3)

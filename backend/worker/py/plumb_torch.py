@@ -254,6 +254,8 @@ def encode(memory, v):
         return ["c", encode(memory, v.real), encode(memory, v.imag)]
     if kind is torch.dtype or kind is torch.device or kind is torch.layout or kind is torch.memory_format:
         return str(v)
+    if hasattr(v, "next_functions"):
+        return "grad_fn"
     return ["x", "%s.%s" % (kind.__module__, kind.__qualname__)]
 
 
