@@ -40,7 +40,7 @@ func init() {
 		"open": notHere("open", "files are not open to test files"), "eval": notHere("eval", "eval is not supported in test files"), "exec": notHere("exec", "exec is not supported in test files"),
 		"input": notHere("input", "input is not supported in test files"), "globals": notHere("globals", "globals is not supported in test files"), "locals": notHere("locals", "locals is not supported in test files"), "vars": notHere("vars", "vars is not supported in test files"),
 		"staticmethod": wrapMethod("staticmethod", bindsNothing), "classmethod": wrapMethod("classmethod", bindsClass), "property": builtin("property", makeProperty),
-		"issubclass": notHere("issubclass", "issubclass is not supported in test files"), "exit": notHere("exit", "exit is not supported in test files"),
+		"issubclass": builtin("issubclass", isSubclass), "exit": notHere("exit", "exit is not supported in test files"),
 	}
 	for name, v := range hostFunctions {
 		predeclared[name] = v
@@ -53,7 +53,7 @@ var pythonAttrs = map[string]bool{
 	"real": true, "imag": true, "conjugate": true, "is_integer": true, "bit_length": true, "count": true, "index": true, "encode": true, "decode": true,
 	"join": true, "replace": true, "extend": true, "item": true, "tolist": true, "all": true, "any": true, "astype": true, "dtype": true,
 	"__name__": true, "__version__": true, "__class__": true, "__len__": true, "keys": true, "isnumeric": true, "isdecimal": true, "isidentifier": true, "casefold": true, "numerator": true, "union": true,
-	"pytorch": true, "oneflow": true, "type": true,
+	"pytorch": true, "oneflow": true, "type": true, "name": true,
 }
 
 // ignoredCall is a function without effect.

@@ -563,6 +563,9 @@ func (l *library) Attr(name string) (starlark.Value, error) {
 	if v, ok := l.names[name]; ok {
 		return v, nil
 	}
+	if v := l.fromPrelude(name); v != nil {
+		return v, nil
+	}
 	if l.lacks || standard[l.name] == l {
 		return foreign(l.name + "." + name), nil
 	}

@@ -38,6 +38,10 @@ func plainAttr(x starlark.Value, name string) (starlark.Value, error) {
 		}
 	}
 	switch x := x.(type) {
+	case numpyType:
+		if name == "name" {
+			return starlark.String(x.Name()), nil
+		}
 	case starlark.String:
 		if name == "type" { // of a device
 			kind, _, _ := strings.Cut(string(x), ":")

@@ -29,7 +29,7 @@ func init() {
 	fillNumpyFuncs()
 	names := starlark.StringDict{
 		"pi": starlark.Float(math.Pi), "e": starlark.Float(math.E), "inf": starlark.Float(math.Inf(1)), "nan": starlark.Float(math.NaN()), "newaxis": starlark.None,
-		"random": numpyRandom, "testing": numpyTesting, "ndarray": &pyType{name: "numpy.ndarray"},
+		"random": numpyRandom, "linalg": numpyLinalg, "testing": numpyTesting, "ndarray": &pyType{name: "numpy.ndarray"},
 		"bool_": numpyType(tensor.Bool), "bool8": numpyType(tensor.Bool), "half": numpyType(tensor.F16), "single": numpyType(tensor.F32), "double": numpyType(tensor.F64),
 		"int_": numpyType(tensor.I64), "float_": numpyType(tensor.F64), "int": pyTypes["int"], "float": pyTypes["float"], "bool": pyTypes["bool"],
 		"dtype": builtin("dtype", func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
@@ -112,7 +112,7 @@ func isTrue(a *array) *array {
 var elementFuncs = map[string]func(float64) float64{
 	"sqrt": math.Sqrt, "exp": math.Exp, "log": math.Log, "log2": math.Log2, "log10": math.Log10, "log1p": math.Log1p, "expm1": math.Expm1, "sin": math.Sin, "cos": math.Cos, "tan": math.Tan,
 	"arcsin": math.Asin, "arccos": math.Acos, "arctan": math.Atan, "sinh": math.Sinh, "cosh": math.Cosh, "tanh": math.Tanh, "floor": math.Floor, "ceil": math.Ceil, "trunc": math.Trunc, "rint": math.RoundToEven,
-	"reciprocal": func(x float64) float64 { return 1 / x },
+	"cbrt": math.Cbrt, "reciprocal": func(x float64) float64 { return 1 / x },
 }
 
 func elementFunc(name string, f func(float64) float64) *starlark.Builtin {
@@ -199,8 +199,8 @@ func fillNumpyFuncs() {
 		"amax": {reduceParams, 1, reduction("max")}, "amin": {reduceParams, 1, reduction("min")}, "any": {reduceParams, 1, reduction("any")}, "all": {reduceParams, 1, reduction("all")}, "std": {reduceParams, 1, reduction("std")}, "var": {reduceParams, 1, reduction("var")},
 		"argmax": {reduceParams, 1, reduction("argmax")}, "argmin": {reduceParams, 1, reduction("argmin")}, "cumsum": {[]string{"a", "axis"}, 1, cumsum}, "sort": {[]string{"a", "axis"}, 1, sortCall}, "argsort": {[]string{"a", "axis"}, 1, argsortCall},
 		"concatenate": {[]string{"arrays", "axis"}, 1, concatenate}, "stack": {[]string{"arrays", "axis"}, 1, stackArrays}, "expand_dims": {[]string{"a", "axis"}, 2, expandDims}, "squeeze": {[]string{"a", "axis"}, 1, squeeze},
-		"reshape": {[]string{"a", "newshape"}, 2, reshapeCall}, "transpose": {[]string{"a", "axes"}, 1, transposeCall}, "where": {[]string{"condition", "x", "y"}, 3, where}, "maximum": {[]string{"x1", "x2"}, 2, extremum("gt")}, "minimum": {[]string{"x1", "x2"}, 2, extremum("lt")},
-		"clip": {[]string{"a", "a_min", "a_max"}, 3, clip}, "flip": {[]string{"m", "axis"}, 1, flip}, "broadcast_to": {[]string{"array", "shape"}, 2, broadcastTo}, "repeat": {[]string{"a", "repeats"}, 2, repeatCall},
+		"reshape": {[]string{"a", "newshape"}, 2, reshapeCall}, "transpose": {[]string{"a", "axes"}, 1, transposeCall}, "where": {[]string{"condition", "x", "y"}, 1, where}, "maximum": {[]string{"x1", "x2"}, 2, extremum("gt")}, "minimum": {[]string{"x1", "x2"}, 2, extremum("lt")},
+		"clip": {[]string{"a", "a_min", "a_max"}, 3, clip}, "flip": {[]string{"m", "axis"}, 1, flip}, "broadcast_to": {[]string{"array", "shape"}, 2, broadcastTo},
 		"unique": {[]string{"ar"}, 1, unique}, "shape": {[]string{"a"}, 1, func(t *starlark.Thread, a arguments) (starlark.Value, error) {
 			x, err := a.array(t, "a")
 			if err != nil {
@@ -214,7 +214,10 @@ func fillNumpyFuncs() {
 			}
 			return x.reshaped([]int{-1})
 		}},
-		"round": {[]string{"a", "decimals"}, 1, roundArray}, "around": {[]string{"a", "decimals"}, 1, roundArray}, "sign": {[]string{"x"}, 1, signArray},
+		"nonzero": {[]string{"a"}, 1, nonzeroCall}, "finfo": {[]string{"dtype"}, 1, numpyLimits("torch.finfo")}, "iinfo": {[]string{"type"}, 1, numpyLimits("torch.iinfo")},
+		"arctan2": {[]string{"x1", "x2"}, 2, pairwise(math.Atan2)}, "hypot": {[]string{"x1", "x2"}, 2, pairwise(math.Hypot)}, "fmod": {[]string{"x1", "x2"}, 2, pairwise(math.Mod)}, "copysign": {[]string{"x1", "x2"}, 2, pairwise(math.Copysign)},
+		"issubdtype": {[]string{"arg1", "arg2"}, 2, isSubtype},
+		"round":      {[]string{"a", "decimals"}, 1, roundArray}, "around": {[]string{"a", "decimals"}, 1, roundArray}, "sign": {[]string{"x"}, 1, signArray},
 	}
 }
 
@@ -327,6 +330,9 @@ func (a arguments) arrays(t *starlark.Thread) ([]*array, error) {
 }
 
 func where(t *starlark.Thread, args arguments) (starlark.Value, error) {
+	if args.values[1] == nil && args.values[2] == nil {
+		return nonzeroCall(t, arguments{args.fn, []string{"a"}, args.values[:1]})
+	}
 	as, err := args.arrays(t)
 	if err != nil {
 		return nil, err
@@ -415,6 +421,10 @@ func (a *array) Attr(name string) (starlark.Value, error) {
 		return starlark.MakeInt(a.t.Dim()), nil
 	case "size":
 		return starlark.MakeInt(a.t.Len()), nil
+	case "itemsize":
+		return starlark.MakeInt(a.t.DType().Size()), nil
+	case "nbytes":
+		return starlark.MakeInt(a.t.Len() * a.t.DType().Size()), nil
 	case "dtype":
 		return numpyType(a.t.DType()), nil
 	case "T":
@@ -429,6 +439,9 @@ func (a *array) Attr(name string) (starlark.Value, error) {
 		}), nil
 	}
 	if m := a.method(name); m != nil {
+		return m, nil
+	}
+	if m := a.boundTo(name); m != nil {
 		return m, nil
 	}
 	f, ok := numpyFuncs[name]
@@ -450,6 +463,15 @@ func (a *array) method(name string) starlark.Value {
 		return method(name, func(starlark.Tuple) (starlark.Value, error) { return a.clone(), nil })
 	case "item":
 		return method(name, a.item)
+	case "sort":
+		return numpyFunc{[]string{"axis"}, 0, func(_ *starlark.Thread, args arguments) (starlark.Value, error) {
+			v, _, err := a.sortedRows(args.values[0])
+			if err != nil {
+				return nil, err
+			}
+			a.t.CopyFrom(v.t)
+			return starlark.None, nil
+		}}.value(name)
 	case "reshape":
 		return starlark.NewBuiltin(name, func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 			shape, err := signedDims(args)
@@ -491,7 +513,7 @@ func (a *array) method(name string) starlark.Value {
 // arrayMethods are the functions that arrays have as methods.
 var arrayMethods = map[string]bool{
 	"sum": true, "prod": true, "mean": true, "max": true, "min": true, "any": true, "all": true, "std": true, "var": true, "argmax": true, "argmin": true,
-	"cumsum": true, "argsort": true, "squeeze": true, "clip": true, "round": true, "repeat": true,
+	"cumsum": true, "argsort": true, "nonzero": true, "squeeze": true, "clip": true, "round": true,
 }
 
 func (a *array) item(args starlark.Tuple) (starlark.Value, error) {

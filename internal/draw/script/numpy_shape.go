@@ -284,20 +284,3 @@ func broadcastTo(t *starlark.Thread, args arguments) (starlark.Value, error) {
 	}
 	return &array{x.Clone()}, nil
 }
-
-func repeatCall(t *starlark.Thread, args arguments) (starlark.Value, error) {
-	a, err := args.array(t, "a")
-	if err != nil {
-		return nil, err
-	}
-	n, err := starlark.AsInt32(args.get("repeats"))
-	if err != nil || n < 0 || a.t.Len()*n > maxElements {
-		return nil, fmt.Errorf("repeat: want a number that is not negative and not too large")
-	}
-	flat := a.t.Reshape(a.t.Len(), 1)
-	x, err := flat.Expand(a.t.Len(), n)
-	if err != nil {
-		return nil, err
-	}
-	return &array{x.Clone().Reshape(a.t.Len() * n)}, nil
-}

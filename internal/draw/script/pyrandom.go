@@ -105,6 +105,12 @@ func init() {
 			return v, err
 		})
 	}
+	names["integers"] = names["randint"]
+	for _, name := range []string{"RandomState", "default_rng"} { // the case's decisions, as all of numpy.random
+		names[name] = starlark.NewBuiltin("numpy.random."+name, func(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
+			return numpyRandom, nil
+		})
+	}
 	numpyRandom.names = names
 }
 

@@ -1,0 +1,113 @@
+# The classes and functions of Python's library that are made of others.
+
+
+class defaultdict:
+    def __init__(self, default_factory=None, *args):
+        self.default_factory = default_factory
+        self._dict = dict(*args)
+
+    def __getitem__(self, key):
+        if key not in self._dict and self.default_factory is not None:
+            self._dict[key] = self.default_factory()
+        return self._dict[key]
+
+    def __setitem__(self, key, value):
+        self._dict[key] = value
+
+    def __contains__(self, key):
+        return key in self._dict
+
+    def __len__(self):
+        return len(self._dict)
+
+    def __iter__(self):
+        return iter(list(self._dict))
+
+    def get(self, key, default=None):
+        return self._dict.get(key, default)
+
+    def keys(self):
+        return self._dict.keys()
+
+    def values(self):
+        return self._dict.values()
+
+    def items(self):
+        return self._dict.items()
+
+
+class Counter(defaultdict):
+    def __init__(self, elements=()):
+        self.default_factory = None
+        self._dict = {}
+        for e in elements:
+            self._dict[e] = self._dict.get(e, 0) + 1
+
+    def __getitem__(self, key):
+        return self._dict.get(key, 0)
+
+    def most_common(self, n=None):
+        return sorted(self._dict.items(), key=lambda kv: -kv[1])[:n]
+
+
+class deque:
+    def __init__(self, elements=(), maxlen=None):
+        self._list = list(elements)
+        self.maxlen = maxlen
+
+    def append(self, v):
+        self._list.append(v)
+        if self.maxlen is not None and len(self._list) > self.maxlen:
+            self._list.pop(0)
+
+    def appendleft(self, v):
+        self._list.insert(0, v)
+
+    def pop(self):
+        return self._list.pop()
+
+    def popleft(self):
+        return self._list.pop(0)
+
+    def extend(self, values):
+        for v in values:
+            self.append(v)
+
+    def __getitem__(self, i):
+        return self._list[i]
+
+    def __len__(self):
+        return len(self._list)
+
+    def __iter__(self):
+        return iter(self._list)
+
+
+def islice(iterable, *bounds):
+    stop = bounds[0] if len(bounds) == 1 else bounds[1]
+    start = 0 if len(bounds) == 1 else bounds[0] or 0
+    step = bounds[2] if len(bounds) > 2 else 1
+    it, i, end = iter(iterable), 0, "the end of an iterator"
+    while stop is None or i < stop:
+        v = next(it, end)
+        if v is end:
+            return
+        if i >= start and (i - start) % step == 0:
+            yield v
+        i += 1
+
+
+def zip_longest(*iterables, fillvalue=None):
+    lists = [list(i) for i in iterables]
+    n = max([len(v) for v in lists])
+    return zip(*[v + [fillvalue] * (n - len(v)) for v in lists])
+
+
+def itemgetter(*items):
+    if len(items) == 1:
+        return lambda v: v[items[0]]
+    return lambda v: tuple([v[i] for i in items])
+
+
+def attrgetter(name):
+    return lambda v: getattr(v, name)
