@@ -116,6 +116,10 @@ type Def struct {
 	Kernels []Kernel
 	// Grad writes the gradient; nil only with NoGrad or Compose.
 	Grad func(g *Grad)
+	// Saves reports whether PyTorch keeps tensors for the gradient of a call, which
+	// it then computes once only unless it is told to retain them; nil where that
+	// follows from whether Grad reads elements of the arguments or results.
+	Saves func(a Args) bool
 	// Fixed are the tensor arguments that have no gradient by definition,
 	// such as running statistics.
 	Fixed []Handle

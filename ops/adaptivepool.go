@@ -37,6 +37,7 @@ func adaptiveMean(n int) *op.Def {
 			x := g.Value(arg.Input).Shape()
 			return g.Op("adaptive_avg_pool.spread", g.G(), x[len(x)-n:])
 		}),
+		Saves:  savesTensors,
 		Sample: func(s *op.Sampler) []any { return sampleAdaptive(s, n) },
 		Tol: ownMagnitude(weighted(func(a op.Args) int {
 			p, err := adaptiveOf(a, n)

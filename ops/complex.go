@@ -20,6 +20,7 @@ var complexOps = []*op.Def{
 		Infer:   elementwise(func(a op.Args) tensor.DType { return complexOf(a.Value(arg.Real).DType()) }, arg.Real, arg.Imag),
 		Kernels: []op.Kernel{{Name: "copy", Run: runComplex}},
 		Grad:    complexGrad,
+		Saves:   savesTensors,
 		Sample:  sampleComplex,
 		Tol:     exactTol("copies its inputs"),
 	},

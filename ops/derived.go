@@ -213,7 +213,8 @@ func trapezoids(id, dx string) []*op.Def {
 	}
 	with := func(sig, doc string, sample func(s *op.Sampler, y *tensor.Tensor, dim int) []any) *op.Def {
 		return composed(&op.Def{
-			Sig: sig, Names: []string{"torch." + id}, Doc: doc, Reject: checkTrapezoid,
+			Saves: func(a op.Args) bool { return a.Sig.Takes(arg.X) },
+			Sig:   sig, Names: []string{"torch." + id}, Doc: doc, Reject: checkTrapezoid,
 			Sample: func(s *op.Sampler) []any {
 				y := s.Tensor(-2, 2, s.Shape(1, 3)...)
 				return sample(s, y, s.Index(y.Dim()))

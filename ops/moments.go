@@ -291,6 +291,7 @@ func momentDef(id, doc string, root, mean bool) *op.Def {
 					return kernel.ComplexVarianceRow(c, true)
 				}),
 		},
+		Saves:   savesTensors,
 		Grad:    op.Gradient(func(g *op.Grad) op.Value { return momentGrad(g, root) }),
 		Sample:  sampleMoment,
 		Formula: momentFormula(root, mean),

@@ -66,6 +66,7 @@ var orderStatOps = []*op.Def{
 		Names:  both("diff"),
 		Doc:    "Differences of neighbours along dim, n times: out[i] = input[i+1] − input[i], with prepend and append joined on first. Of bools, whether they differ.",
 		Reject: checkDiff,
+		Saves:  savesNothing,
 		Sample: sampleDiff,
 		Tol:    accumulating(func(a op.Args) int { return 1 << min(max(a.Int(arg.N), 0), 20) }, "a sum of 2ⁿ terms"),
 	}, differences),

@@ -20,6 +20,7 @@ var padOps = []*op.Def{
 		Infer:   inferPad,
 		Kernels: []op.Kernel{{Name: "copy", Run: runPad}},
 		Grad:    op.Gradient(padGrad),
+		Saves:   func(a op.Args) bool { return a.Str(arg.Mode) != "constant" },
 		Sample:  samplePad,
 		Tol:     ownMagnitude(exactTol("copies its input")),
 	},

@@ -163,6 +163,7 @@ func avgPools(n int) []*op.Def {
 			return p.results(a.Value(arg.Input), 1), nil
 		},
 		Kernels: append(windowKernels(arg.Input, avgPoolRun[float32], avgPoolRun[float64]), op.Kernel{Name: "int64", When: op.DTypeIn(arg.Input, tensor.I64), Run: avgPoolRun[int64]}),
+		Saves:   savesTensors,
 		Grad: op.Gradient(func(g *op.Grad) op.Value {
 			x := g.Value(arg.Input).Shape()
 			return g.Op("avg_pool.spread", g.G(), x[len(x)-n:], g.Ints(arg.KernelSize), g.Any(arg.Stride), g.Ints(arg.Padding), g.Bool(arg.CeilMode), g.Bool(arg.CountIncludePad), divisorOf(g.Args))

@@ -54,6 +54,7 @@ var reduceOps = []*op.Def{
 				kernel.SumComplex(out, in, dims, float64(n))
 			}, meanType),
 		},
+		Saves:  func(a op.Args) bool { return a.Has(arg.DimInts) },
 		Grad:   op.Gradient(func(g *op.Grad) op.Value { return g.Div(spread(g), max(reducedTerms(g.Args), 1)) }),
 		Sample: sampleReduced,
 		Tol:    ownMagnitude(fractional(op.Tol{Class: op.Accumulating, Terms: reducedTerms, Reason: "a sum of Terms elements, divided"})),

@@ -518,3 +518,7 @@ func failBeyond(what string, n int) {
 		op.Fail(op.RuntimeError("can't allocate memory: %s is %d", what, n))
 	}
 }
+
+// savesTensors and savesNothing say whether PyTorch keeps tensors for the gradient of a call.
+func savesTensors(op.Args) bool { return true }
+func savesNothing(op.Args) bool { return false }

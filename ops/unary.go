@@ -70,6 +70,7 @@ var unaryOps = []*op.Def{
 		Infer:   sameAs(arg.Input),
 		Kernels: unary{kernel.Sign[float32], kernel.Sign[float64], kernel.Sign[int64], kernel.EachComplex(kernel.SignComplex)}.kernels(),
 		Grad:    op.Gradient(func(g *op.Grad) op.Value { return sgnGrad(g) }),
+		Saves:   savesTensors,
 		Sample:  sampleDistinct,
 		Exact:   exactly(truth.Sign),
 		Tol:     ulpTol(4, "exact for reals; hypot 4 ULP for complex: "+openCL),

@@ -28,6 +28,7 @@ var resampleOps = []*op.Def{
 		Infer:   inferInterpolate(interpolateOf),
 		Kernels: resampleKernels(interpolateOf),
 		Grad:    resampleGrad(interpolateOf),
+		Saves:   func(a op.Args) bool { return a.Str(arg.Mode) == "area" },
 		Sample:  sampleInterpolate,
 		Formula: resampleFormula(interpolateOf),
 		Tol:     weighted(resampleTerms(interpolateOf), "a weighted mean of a neighbourhood"),

@@ -37,6 +37,7 @@ var patchOps = []*op.Def{
 			{Name: "complex64", When: op.DTypeIn(arg.Input, tensor.C64), Run: unfoldRun[complex64]},
 			{Name: "complex128", When: op.DTypeIn(arg.Input, tensor.C128), Run: unfoldRun[complex128]},
 		},
+		Saves: savesTensors,
 		Grad: op.Gradient(func(g *op.Grad) op.Value {
 			x := g.Value(arg.Input).Shape()
 			return g.Op("col2im", g.G(), x[len(x)-2:], g.Ints(arg.KernelSize), g.Ints(arg.Dilation), g.Ints(arg.Padding), g.Ints(arg.Stride))

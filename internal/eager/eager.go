@@ -29,7 +29,9 @@ type Var struct {
 // application is one recorded call, the at-th of its session.
 type application struct {
 	autograd.Node
-	at int
+	at    int
+	reads bool // its gradient is computed from elements of its arguments or results
+	freed bool // they are forgotten
 }
 
 // Track notes that v is what a memory holds as long as *version stays what it is.
@@ -65,7 +67,7 @@ type Session struct {
 	table   *op.Table
 	count   int // of recorded calls
 	paused  bool
-	walking bool // Backward runs
+	walking *walk // nil while no Backward runs
 	limit   int
 	keys    op.Keys
 	drew    func(call *op.Call, out []op.Value)
@@ -156,7 +158,8 @@ func (s *Session) Execute(call *op.Call) ([]op.Value, error) {
 	if call.Def.Compose != nil && !call.Def.Traits.Has(op.NoGrad) {
 		return call.Parts(s.Builder())
 	}
-	if s.walking {
+	if s.walking != nil {
+		s.walking.note(call)
 		if err := unchanged(call); err != nil {
 			return nil, err
 		}
@@ -185,7 +188,7 @@ func (s *Session) Execute(call *op.Call) ([]op.Value, error) {
 		return nil, err
 	}
 	record = record && !call.Def.Traits.Has(op.NoGrad) && smooth(call)
-	unrecorded := record && s.paused && !s.walking && call.Def.View != nil && shares(&plain, ts[0])
+	unrecorded := record && s.paused && s.walking == nil && call.Def.View != nil && shares(&plain, ts[0])
 	record = record && !s.paused
 	out := make([]op.Value, len(ts))
 	for i, t := range ts {
@@ -207,7 +210,7 @@ func (s *Session) Execute(call *op.Call) ([]op.Value, error) {
 }
 
 func (s *Session) record(call *op.Call, out []op.Value) {
-	from := &application{autograd.Node{Call: call, Out: out}, s.count}
+	from := &application{Node: autograd.Node{Call: call, Out: out}, at: s.count}
 	s.count++
 	for _, v := range out {
 		v.(*Var).from = from
@@ -222,8 +225,9 @@ func shares(call *op.Call, result *tensor.Tensor) bool {
 	})
 }
 
-// tape returns the applications that the values depend on, in their order.
-func tape(values []op.Value) []autograd.Node {
+// tape returns the applications that the values depend on, in their order; with
+// inputs, those of them that depend on an input.
+func tape(values, inputs []op.Value) []*application {
 	seen := map[*application]bool{}
 	var found []*application
 	for left := slices.Clone(values); len(left) > 0; {
@@ -237,11 +241,17 @@ func tape(values []op.Value) []autograd.Node {
 		left = append(left, v.from.Call.Args.AllValues()...)
 	}
 	slices.SortFunc(found, func(a, b *application) int { return cmp.Compare(a.at, b.at) })
-	nodes := make([]autograd.Node, len(found))
-	for i, a := range found {
-		nodes[i] = a.Node
+	if inputs == nil {
+		return found
 	}
-	return nodes
+	leads := map[*application]bool{}
+	return slices.DeleteFunc(found, func(a *application) bool {
+		leads[a] = slices.ContainsFunc(a.Call.Args.AllValues(), func(v op.Value) bool {
+			x, ok := v.(*Var)
+			return slices.Contains(inputs, v) || ok && leads[x.from]
+		})
+		return !leads[a]
+	})
 }
 
 // unchanged rejects, within a gradient, arguments that were part of a memory
@@ -281,12 +291,13 @@ func RequiresGrad(v op.Value) bool {
 }
 
 // Backward returns the gradients of the values, weighted by their cotangents,
-// with respect to every variable that they depend on. With create, the
-// gradients are recorded and can be differentiated again.
-func (s *Session) Backward(values, cotangents []op.Value, create bool) (autograd.Cotangents, error) {
+// with respect to every variable that they depend on; with inputs, of those that
+// depend on one of them in turn, and of the inputs. With create, the gradients
+// are recorded and can be differentiated again.
+func (s *Session) Backward(values, cotangents []op.Value, create bool, inputs ...op.Value) (autograd.Cotangents, error) {
 	paused := s.paused
-	defer func() { s.paused, s.walking = paused, false }()
-	s.paused, s.walking = !create, true
+	defer func() { s.paused, s.walking = paused, nil }()
+	s.paused, s.walking = !create, &walk{}
 	b := s.Builder()
 	cot := autograd.Cotangents{}
 	for i, v := range values {
@@ -297,23 +308,67 @@ func (s *Session) Backward(values, cotangents []op.Value, create bool) (autograd
 			return nil, err
 		}
 	}
-	if err := s.walk(b, tape(values), cot); err != nil {
+	if err := s.walk(b, tape(values, inputs), cot); err != nil {
 		return nil, fmt.Errorf("backward: %w", err)
 	}
 	return cot, nil
 }
 
 // walk is autograd.Walk, told of.
-func (s *Session) walk(b op.Builder, tape []autograd.Node, cot autograd.Cotangents) error {
-	if s.applied == nil {
-		return autograd.Walk(b, tape, cot, RequiresGrad)
+func (s *Session) walk(b op.Builder, tape []*application, cot autograd.Cotangents) error {
+	if s.applied != nil {
+		defer s.applied(nil)
 	}
-	defer s.applied(nil)
-	for i := range slices.Backward(tape) {
-		s.applied(&tape[i])
-		if err := autograd.Walk(b, tape[i:i+1], cot, RequiresGrad); err != nil {
+	for _, a := range slices.Backward(tape) {
+		if a.freed {
+			return op.RuntimeError("%s", freedGraph)
+		}
+		if s.applied != nil {
+			s.applied(&a.Node)
+		}
+		s.walking.enter(a, cot)
+		if err := autograd.Walk(b, []autograd.Node{a.Node}, cot, RequiresGrad); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+const freedGraph = "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). " +
+	"Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). " +
+	"Specify retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors after calling backward."
+
+// Release ends what Backward of the same values and inputs may be repeated with:
+// a call whose gradient reads elements is not differentiated again.
+func (s *Session) Release(values []op.Value, inputs ...op.Value) {
+	for _, a := range tape(values, inputs) {
+		a.freed = a.reads
+		if saves := a.Call.Def.Saves; saves != nil {
+			a.freed = saves(a.Call.Args)
+		}
+	}
+}
+
+// walk is where Backward is.
+type walk struct {
+	of    *application
+	saved map[op.Value]bool // arguments and results of the call whose gradient is computed, but for what arrives
+}
+
+func (w *walk) enter(a *application, cot autograd.Cotangents) {
+	w.of, w.saved = a, map[op.Value]bool{}
+	for _, v := range slices.Concat(a.Call.Args.AllValues(), a.Out) {
+		w.saved[v] = true
+	}
+	for _, v := range a.Out {
+		delete(w.saved, cot[v])
+	}
+}
+
+// note notes that a gradient is computed by a call.
+func (w *walk) note(call *op.Call) {
+	if w.of == nil || w.of.reads || call.Def.Traits.Has(op.ShapeOnly) {
+		return
+	}
+	w.of.reads = slices.ContainsFunc(call.Args.AllValues(), func(v op.Value) bool { return w.saved[v] })
 }

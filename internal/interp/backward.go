@@ -31,6 +31,9 @@ func (r *Run) backwardCalls(c *program.Call) (*value, error) {
 func (r *Run) accumulate(m map[string]any) (*value, error) {
 	create := flag(m["create_graph"], false)
 	grads, err := r.differentiate(m["tensors"], m["grad_tensors"], create)
+	if err == nil {
+		err = r.release(m, "tensors")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -66,8 +69,28 @@ func (r *Run) addGrad(x *eager.Var, g op.Value) error {
 	return nil
 }
 
+// release ends a pass backward that is not to be repeated.
+func (r *Run) release(m map[string]any, outputs string, inputs ...op.Value) error {
+	if flag(m["retain_graph"], flag(m["create_graph"], false)) {
+		return nil
+	}
+	outs, err := variables(m[outputs])
+	if err == nil {
+		r.session.Release(values(outs), inputs...)
+	}
+	return err
+}
+
+func values(vars []*eager.Var) []op.Value {
+	var list []op.Value
+	for _, v := range vars {
+		list = append(list, v)
+	}
+	return list
+}
+
 // differentiate returns the gradients of outputs, weighted by cotangents.
-func (r *Run) differentiate(outputs, weights any, create bool) (autograd.Cotangents, error) {
+func (r *Run) differentiate(outputs, weights any, create bool, inputs ...op.Value) (autograd.Cotangents, error) {
 	outs, err := variables(outputs)
 	if err != nil {
 		return nil, err
@@ -79,7 +102,7 @@ func (r *Run) differentiate(outputs, weights any, create bool) (autograd.Cotange
 	if cots != nil && len(cots) != len(outs) {
 		return nil, op.RuntimeError("got %d tensors and %d gradients", len(outs), len(cots))
 	}
-	var values, seeds []op.Value
+	var seeds []op.Value
 	for i, v := range outs {
 		if v == nil || !v.RequiresGrad() {
 			return nil, op.RuntimeError("element %d of tensors does not require grad and does not have a grad_fn", i)
@@ -96,9 +119,9 @@ func (r *Run) differentiate(outputs, weights any, create bool) (autograd.Cotange
 		default:
 			seed = cotangent(&program.Fill{}, v.Tensor)
 		}
-		values, seeds = append(values, v), append(seeds, seed)
+		seeds = append(seeds, seed)
 	}
-	return r.session.Backward(values, seeds, create)
+	return r.session.Backward(values(outs), seeds, create, inputs...)
 }
 
 func (r *Run) gradCall(c *program.Call) (*value, error) {
@@ -115,7 +138,10 @@ func (r *Run) gradCall(c *program.Call) (*value, error) {
 	if flag(m["is_grads_batched"], false) {
 		grads, err = r.batched(m["outputs"], m["grad_outputs"], inputs, create)
 	} else {
-		grads, err = r.differentiate(m["outputs"], m["grad_outputs"], create)
+		grads, err = r.differentiate(m["outputs"], m["grad_outputs"], create, values(inputs)...)
+	}
+	if err == nil {
+		err = r.release(m, "outputs", values(inputs)...)
 	}
 	if err != nil {
 		return nil, err
@@ -171,7 +197,7 @@ func (r *Run) batched(outputs, weights any, inputs []*eager.Var, create bool) (a
 		if err != nil {
 			return nil, err
 		}
-		grads, err := r.differentiate(outputs, rows, create)
+		grads, err := r.differentiate(outputs, rows, create, values(inputs)...)
 		if err != nil {
 			return nil, err
 		}

@@ -15,7 +15,9 @@ type Session interface {
 	Builder() op.Builder
 	// Recording runs f with or without recording what its calls compute.
 	Recording(on bool, f func() error) error
-	Backward(values, cotangents []op.Value, create bool) (autograd.Cotangents, error)
+	Backward(values, cotangents []op.Value, create bool, inputs ...op.Value) (autograd.Cotangents, error)
+	// Release ends what Backward of the same values and inputs may be repeated with.
+	Release(values []op.Value, inputs ...op.Value)
 	// Replace gives a variable other elements.
 	Replace(v *eager.Var, t *tensor.Tensor)
 	// Kept returns what a tensor is now, whatever is written into it later.

@@ -240,7 +240,7 @@ func (t *Trace) Value(x *tensor.Tensor) *graph.Value {
 }
 
 // Backward feeds cotangents that have elements as inputs.
-func (t *Trace) Backward(values, cotangents []op.Value, create bool) (autograd.Cotangents, error) {
+func (t *Trace) Backward(values, cotangents []op.Value, create bool, inputs ...op.Value) (autograd.Cotangents, error) {
 	fed := make([]op.Value, len(cotangents))
 	for i, c := range cotangents {
 		fed[i] = c
@@ -248,7 +248,7 @@ func (t *Trace) Backward(values, cotangents []op.Value, create bool) (autograd.C
 			fed[i] = t.input(x)
 		}
 	}
-	return t.Session.Backward(values, fed, create)
+	return t.Session.Backward(values, fed, create, inputs...)
 }
 
 // Replace gives a variable the elements of another layout, or its own in a new one.

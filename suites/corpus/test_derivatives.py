@@ -257,3 +257,34 @@ class TestDerivatives(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main()
+
+
+class TestSecondBackward(unittest.TestCase):
+    @autotest(n=2, auto_backward=False)
+    def test_nothing_was_kept(self):
+        x = random_tensor(ndim=2, dim0=2, dim1=3)
+        y = (x + 1).reshape(3, 2).sum()
+        y.backward()
+        y.backward()
+        return x.grad
+
+    @autotest(n=2, auto_backward=False)
+    def test_retained(self):
+        x = random_tensor(ndim=1, dim0=3)
+        y = x.exp().sum()
+        y.backward(retain_graph=True)
+        y.backward()
+        with self.assertRaises(RuntimeError):
+            y.backward()
+        return x.grad
+
+    @autotest(n=2, auto_backward=False)
+    def test_of_other_inputs(self):
+        x = random_tensor(ndim=1, dim0=3)
+        w = random_tensor(ndim=1, dim0=3)
+        z = x.exp() + w.sin()
+        (g,) = torch.autograd.grad(z.sum(), x)
+        (h,) = torch.autograd.grad(z.sum(), w)
+        with self.assertRaises(RuntimeError):
+            z.sum().backward()
+        return g, h

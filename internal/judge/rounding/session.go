@@ -84,7 +84,7 @@ func (s *errorSession) Execute(call *op.Call) ([]op.Value, error) {
 }
 
 // Backward walks the tape; with create, what it computes is recorded on it.
-func (s *errorSession) Backward(values, cotangents []op.Value, create bool) (autograd.Cotangents, error) {
+func (s *errorSession) Backward(values, cotangents []op.Value, create bool, _ ...op.Value) (autograd.Cotangents, error) {
 	b := s.Builder()
 	cot := autograd.Cotangents{}
 	for i, v := range values {
@@ -98,6 +98,9 @@ func (s *errorSession) Backward(values, cotangents []op.Value, create bool) (aut
 	defer s.notePoles(cot)
 	return cot, autograd.Walk(b, s.tape, cot, eager.RequiresGrad)
 }
+
+// Release does nothing: what may be repeated is the subject's to know.
+func (*errorSession) Release([]op.Value, ...op.Value) {}
 
 // notePoles notes the recorded results whose gradient is not finite, or beyond
 // the range of float32.
