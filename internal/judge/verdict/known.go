@@ -77,11 +77,11 @@ func (j *judge) known() *KnownFault {
 }
 
 func (f *KnownFault) explains(j *judge, w *Where) bool {
-	fits := false
-	for _, k := range f.Kinds {
-		fits = fits || k == j.v.Kind
+	kind := j.v.Kind
+	if _, ok := j.gradientOf(w); ok && kind == Kind(backend.PartValue) {
+		kind = Kind(backend.PartGrad)
 	}
-	if !fits || !f.answers(j, w) || f.Shows != nil && !f.shows(j, w) ||
+	if !slices.Contains(f.Kinds, kind) || !f.answers(j, w) || f.Shows != nil && !f.shows(j, w) ||
 		f.Rule != "" && j.v.Differences[0].Diff.Rule != f.Rule {
 		return false
 	}
@@ -114,16 +114,52 @@ func (f *KnownFault) answers(j *judge, w *Where) bool {
 	if f.Target == "" {
 		return f.When == nil || f.When(j.p)
 	}
-	if w.Target != "" {
+	name, gradient := j.gradientOf(w)
+	if w.Target != "" && !gradient {
 		return sameOperator(w.Target, f.Target) && (f.When == nil || f.When(j.singleCall(w.Call)))
 	}
-	behind := j.behind(w.Name)
+	behind := j.behind(name)
 	for i, c := range j.p.Calls {
-		if sameOperator(c.Target, f.Target) && behind[c.Result] && (f.When == nil || f.When(j.singleCall(i))) {
+		if j.applies(&c, f.Target) && behind[c.Result] && (f.When == nil || f.When(j.singleCall(i))) {
 			return true
 		}
 	}
 	return false
+}
+
+// gradientOf returns whose gradient is at a place, "" for any; false where it is
+// a value that no pass backward gave.
+func (j *judge) gradientOf(w *Where) (name string, ok bool) {
+	if w.Part != backend.PartValue || w.Call >= len(j.p.Calls) {
+		return w.Name, w.Target == ""
+	}
+	c := &j.p.Calls[w.Call]
+	if readsGradient(c) {
+		r, _ := first(c).(program.Ref)
+		return string(r), true
+	}
+	return "", c.Target == "torch.autograd.grad"
+}
+
+// applies reports whether a call is one of an operator, or of a module that is
+// made of it.
+func (j *judge) applies(c *program.Call, name string) bool {
+	if sameOperator(c.Target, name) {
+		return true
+	}
+	module, ok := first(c).(program.Ref)
+	return ok && strings.HasPrefix(c.Target, "Module.") && j.holds(module, name)
+}
+
+// holds reports whether a module is one of an operator, or has one in it.
+func (j *judge) holds(module program.Ref, name string) (found bool) {
+	for i := range j.p.Calls {
+		if c := &j.p.Calls[i]; c.Result == string(module) && program.IsModule(c.Target) {
+			found = sameOperator(c.Target, name)
+			c.EachRef(func(r program.Ref) { found = found || j.holds(r, name) })
+		}
+	}
+	return found
 }
 
 // OperatorName is the name by which the forms of an operator are equal, as a

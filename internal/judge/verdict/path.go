@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"plumb/backend"
-	"plumb/internal/judge/compare"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -34,11 +33,11 @@ type step struct {
 
 // Along returns the path of a candidate that a verdict blames. There is none,
 // and it is nil, where the program has modules, changes in place, gradients of
-// the second order, reads of gradients, draws, or a tolerance of its own; nor
-// where the sides agree in every bit before what is blamed.
+// the second order, reads of gradients, or draws; nor where the sides agree in
+// every bit before what is blamed. A tolerance that the test gives is then one of
+// each call.
 func Along(job *backend.Job, ref, cand *backend.Outcome, v *Verdict) *Path {
-	if v.Word != Misaligned || v.Where == nil || v.Drawn > 0 || !followable(job.Program) || !differsBefore(v.Where.Call, ref, cand) ||
-		slices.ContainsFunc(v.Differences, func(d Difference) bool { return d.Limit.Class == compare.Explicit }) {
+	if v.Word != Misaligned || v.Where == nil || v.Drawn > 0 || !followable(job.Program) || !differsBefore(v.Where.Call, ref, cand) {
 		return nil
 	}
 	p := *job.Program
@@ -62,7 +61,7 @@ func Along(job *backend.Job, ref, cand *backend.Outcome, v *Verdict) *Path {
 
 // followable reports whether every call is a function of its arguments alone.
 func followable(p *program.Program) bool {
-	if p.Second.Dist != "" || p.RTol != nil || p.ATol != nil || p.Tolerance != "" || p.Shapes {
+	if p.Second.Dist != "" || p.Shapes {
 		return false
 	}
 	return !slices.ContainsFunc(p.Calls, func(c program.Call) bool {

@@ -6,18 +6,23 @@ import (
 	"plumb/program"
 )
 
-// singleCall returns a program of call i only, which reads the values that the
-// reference has; the whole program where it has no other call, where the call
-// reads what is no tensor, or where what is at fault is a graph, not a call.
+// singleCall returns a program of call i only, behind those that make the module
+// that it calls, which reads the values that the reference has; the whole program
+// where it has no other call, where the call reads what is no tensor, or where
+// what is at fault is a graph, not a call.
 func (j *judge) singleCall(i int) *program.Program {
 	if j.wholeProgram || len(j.p.Calls) < 2 || i >= len(j.p.Calls) {
 		return j.p
 	}
 	p, c, ok := *j.p, j.p.Calls[i], true
-	p.Inputs = nil
+	p.Inputs, p.Calls = nil, nil
 	own := func(r program.Ref) any {
 		t := values(j.p, j.ref)(r)
 		if t == nil {
+			if made := j.construction(r, nil); made != nil {
+				p.Calls = made
+				return r
+			}
 			ok = false
 			return r
 		}
@@ -37,12 +42,22 @@ func (j *judge) singleCall(i int) *program.Program {
 	if !ok {
 		return j.p
 	}
-	p.Calls = []program.Call{c}
+	p.Calls = append(p.Calls, c)
 	p.Backward = nil
 	if len(j.p.Backward) > 0 {
 		p.Backward = []program.Backward{{Value: program.Ref(c.Result), Auto: true}}
 	}
 	return &p
+}
+
+// construction adds the calls that make a module to others; nil where a name is none.
+func (j *judge) construction(module program.Ref, calls []program.Call) []program.Call {
+	i := slices.IndexFunc(j.p.Calls, func(c program.Call) bool { return c.Result == string(module) && program.IsModule(c.Target) })
+	if i < 0 {
+		return calls
+	}
+	j.p.Calls[i].EachRef(func(r program.Ref) { calls = j.construction(r, calls) })
+	return append(calls, j.p.Calls[i])
 }
 
 // differentiable reports whether the reference differentiates a value.

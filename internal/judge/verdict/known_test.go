@@ -1,0 +1,60 @@
+package verdict_test
+
+import (
+	"testing"
+
+	"plumb/backend"
+	"plumb/backend/native"
+	"plumb/internal/judge/verdict"
+	"plumb/nn"
+	"plumb/ops"
+	"plumb/program"
+)
+
+// TestFaultsBehindNames: a fault of an operator's gradient is known where a
+// module applies it, alone or within another, and where the program reads the
+// gradient.
+func TestFaultsBehindNames(t *testing.T) {
+	const x = "x = tensor((1,), torch.float32, [1.5], requires_grad=True)\n"
+	const read = "b = y.backward()\ng = x.grad\n"
+	fault := verdict.KnownFault{
+		Reference: "torch", Target: "silu", Kinds: []verdict.Kind{verdict.Kind(backend.PartGrad)}, Reason: "r", Proof: "p",
+		When: func(p *program.Program) bool { return len(p.Inputs) == 1 && p.Inputs[0].Materialize().Float(0) == 1.5 },
+	}
+	for name, c := range map[string]struct {
+		text  string
+		known bool
+	}{
+		"a gradient read":     {x + "y = torch.nn.functional.silu(x)\n" + read, true},
+		"one asked for":       {x + "y = torch.nn.functional.silu(x)\ng = torch.autograd.grad(y, x)\n", true},
+		"another call's":      {x + "y = torch.sin(x)\n" + read, false},
+		"a value":             {x + "y = torch.nn.functional.silu(x)\n", false},
+		"a module":            {x + "m = torch.nn.SiLU()\ny = m(x)\n" + read, true},
+		"of another element":  {x + "m = torch.nn.SiLU()\nz = x * 2\ny = m(z)\n" + read, false},
+		"a module in another": {x + "m = torch.nn.SiLU()\ns = torch.nn.Sequential(m)\nz = x * 1\ny = s(z)\n" + read, true},
+		"another module":      {x + "m = torch.nn.Tanh()\ny = m(x)\n" + read, false},
+	} {
+		p, err := program.Parse("p.py", head+c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		job := backend.NewJob(p)
+		own := native.New(ops.Table(), nn.Modules())
+		ref, _ := own.Run(t.Context(), job)
+		cand, _ := own.Run(t.Context(), job)
+		if ref.Status != backend.OK {
+			t.Fatal(name, ref.Message)
+		}
+		for v := &cand.Values[len(cand.Values)-1]; ; v = &v.Tuple[0] {
+			if v.Tensor != nil {
+				v.Tensor = v.Tensor.Clone()
+				v.Tensor.Set(0, 7)
+				break
+			}
+		}
+		got := verdict.Judge(p, ref, cand, verdict.Policy{Reference: "torch 1.13", Faults: []verdict.KnownFault{fault}})
+		if known := got.Word == verdict.Known; known != c.known || got.Word == verdict.Aligned {
+			t.Errorf("%s: known %v, want %v: %s", name, known, c.known, got.Text())
+		}
+	}
+}
