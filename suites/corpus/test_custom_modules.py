@@ -209,6 +209,24 @@ class TestCustomModules(flow.unittest.TestCase):
         return y
 
     @autotest(n=2)
+    def test_hooks_change_what_they_see(test_case):
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = torch.nn.Linear(2, 2)
+
+            def forward(self, x):
+                return self.fc(x) + 1
+
+        m = Net()
+        m.register_forward_pre_hook(lambda mod, inp: (inp[0] * 2,))
+        m.fc.register_forward_hook(lambda mod, inp, out: out.relu())
+        x = random_tensor(ndim=2, dim0=2, dim1=2)
+        y = m(x)
+        test_case.assertTrue(np.allclose(y.detach().numpy(), (torch.nn.functional.linear(x * 2, m.fc.weight, m.fc.bias).relu() + 1).detach().numpy(), 1e-5, 1e-5))
+        return y
+
+    @autotest(n=2)
     def test_module_to_double(test_case):
         m = torch.nn.Linear(2, 2).double()
         return m(random_tensor(ndim=2, dim0=2, dim1=2).double())

@@ -164,6 +164,7 @@ class TestDerivatives(unittest.TestCase):
         y = x * 2
         y.register_hook(lambda g: g * 10)
         y.sum().backward()
+        self.assertTrue(np.allclose(x.grad.numpy(), np.full(3, 20.0)))
         return x.grad
 
     @autotest(n=3, auto_backward=False)

@@ -42,6 +42,9 @@ func (d *draw) method(s *symbol, name string, args starlark.Tuple, kwargs []star
 		}
 		return v, err
 	}
+	if name == "register_hook" && len(args) == 1 {
+		return s.registerHook(args[0])
+	}
 	if known, v, err := s.observed(name, args, kwargs); known {
 		return v, err
 	}

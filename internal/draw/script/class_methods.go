@@ -64,6 +64,7 @@ func init() {
 			return train(d, m, arguments{"train", []string{"mode"}, []starlark.Value{starlark.False}})
 		}},
 		"register_buffer": {[]string{"name", "tensor", "persistent"}, registerBuffer}, "register_parameter": {[]string{"name", "param"}, addPart("name", "param")},
+		"register_forward_hook": {[]string{"hook"}, registerHook(false)}, "register_forward_pre_hook": {[]string{"hook"}, registerHook(true)},
 		"add_module": {[]string{"name", "module"}, addPart("name", "module")}, "register_module": {[]string{"name", "module"}, addPart("name", "module")},
 		"apply": {[]string{"fn"}, applyTo}, "get_parameter": {[]string{"target"}, partOf(params)}, "get_buffer": {[]string{"target"}, partOf(buffers)}, "get_submodule": {[]string{"target"}, partOf(modules)},
 		"to": {[]string{"device", "dtype"}, convertModule}, "cpu": {nil, sameModule}, "cuda": {[]string{"device"}, sameModule},

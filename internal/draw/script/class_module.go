@@ -19,6 +19,7 @@ type moduleState struct {
 	training bool
 	buffers  map[string]bool // which of the fields are
 	base     *symbol         // the module of torch.nn that it extends; nil for none
+	hooks    hooks
 }
 
 // containerPaths are the containers that may hold modules of a file.
@@ -110,11 +111,13 @@ func (p path) hosted(t *starlark.Thread, args starlark.Tuple) (starlark.Value, e
 // call is the forward of a module.
 func (c moduleClass) call(t *starlark.Thread, o *object, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	d, _ := t.Local(drawKey).(*draw)
-	return d.outlined(o, args, func() (starlark.Value, error) {
-		if fn := o.class.lookup("forward"); fn != nil {
-			return starlark.Call(t, o.bound(fn), args, kwargs)
-		}
-		return c.forward(t, o, args, kwargs)
+	return stateOf(o).hooks.around(t, o, args, func(args starlark.Tuple) (starlark.Value, error) {
+		return d.outlined(o, args, func() (starlark.Value, error) {
+			if fn := o.class.lookup("forward"); fn != nil {
+				return starlark.Call(t, o.bound(fn), args, kwargs)
+			}
+			return c.forward(t, o, args, kwargs)
+		})
 	})
 }
 

@@ -214,6 +214,11 @@ func (d *draw) setUp() (err error) {
 	if t.class == nil || t.fn.NumParams() == 0 {
 		return nil
 	}
+	if m, ok := t.class.lookup("setUpClass").(*wrappedMethod); ok { // what it assigns is the case's own
+		if _, err := starlark.Call(d.thread, m.Callable, t.receiver(d.fields), nil); err != nil {
+			return err
+		}
+	}
 	fn := t.class.lookup("setUp")
 	if fn == nil {
 		return nil

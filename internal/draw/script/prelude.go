@@ -20,9 +20,12 @@ var (
 	numpySource []byte
 	//go:embed prelude/stdlib.py
 	stdlibSource []byte
+	//go:embed prelude/torch.py
+	torchSource []byte
 
 	numpyPrelude  = prelude("numpy.py", numpySource)
 	stdlibPrelude = prelude("stdlib.py", stdlibSource)
+	torchPrelude  = prelude("torch.py", torchSource)
 )
 
 // prelude returns what gives the names of a file of ours, read when first asked.

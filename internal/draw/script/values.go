@@ -3,6 +3,7 @@ package script
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"hash/maphash"
 	"math"
 	"strings"
@@ -295,6 +296,7 @@ type symbol struct {
 	mode     starlark.Value // of a module: what it was trained with last; nil for its default
 	// attribute says that it is an attribute of another value.
 	attribute bool
+	hooks     hooks // of a module
 }
 
 type symbolKind uint8
@@ -322,7 +324,12 @@ func (s *symbol) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []
 	if s.kind != kindModule {
 		return nil, fmt.Errorf("%s is a %s, which cannot be called", s.ref, s.Type())
 	}
-	return s.d.call("Module.__call__", s, args, kwargs)
+	if s.hookedInside() {
+		return nil, lack("a hook of a module that is called by a container is not supported in test files")
+	}
+	return s.hooks.around(t, s, args, func(args starlark.Tuple) (starlark.Value, error) {
+		return s.d.call("Module.__call__", s, args, kwargs)
+	})
 }
 
 // Attr returns what is known of a value, or a method or attribute that is
@@ -374,6 +381,18 @@ func (s *symbol) Get(k starlark.Value) (starlark.Value, bool, error) {
 			return nil, false, fmt.Errorf("index %s is out of range", i)
 		}
 		return s.children[n].value, true, nil
+	}
+	if part, ok := k.(*slice); ok && s.children != nil {
+		values, err := getslice(starlark.Tuple(slices.Collect(starlark.Elements(listOf(s.children, func(c named) starlark.Value { return c.value })))), part.start, part.stop, part.step)
+		if err != nil {
+			return nil, false, err
+		}
+		args := values.(starlark.Tuple)
+		if s.made != "torch.nn.Sequential" {
+			args = starlark.Tuple{args}
+		}
+		v, err := path(s.made).hostedAnyway(s.d.thread, args)
+		return v, true, err
 	}
 	v, err := s.d.call("operator.getitem", nil, starlark.Tuple{s, k}, nil)
 	return v, true, err

@@ -1,0 +1,127 @@
+package script
+
+import (
+	"slices"
+
+	"go.starlark.net/starlark"
+)
+
+// torchCalls are the functions and classes of torch that torch.py has: those
+// of lists, where some is set, only for what is no single tensor.
+var torchCalls = map[path]struct {
+	name string
+	some func(first starlark.Value) bool
+}{
+	"torch.nn.ParameterList": {name: "ParameterList"}, "torch.nn.ParameterDict": {name: "ParameterDict"},
+	"torch.nn.utils.clip_grad_norm_": {name: "clip_grad_norm_"}, "torch.nn.utils.clip_grad_value_": {name: "clip_grad_value_"},
+	"torch.nn.utils.parameters_to_vector": {name: "parameters_to_vector"}, "torch.nn.utils.vector_to_parameters": {name: "vector_to_parameters"},
+	"torch.autograd.backward": {"backward", func(v starlark.Value) bool { _, several := sequence(v); return several }},
+	"torch.einsum":            {"einsum", func(v starlark.Value) bool { _, isText := v.(starlark.String); return !isText }},
+}
+
+// fromTorchPrelude answers a call that torch.py has; nil for others.
+func (p path) fromTorchPrelude(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	c, ok := torchCalls[p]
+	if !ok || c.some != nil && (len(args) == 0 || !c.some(args[0])) {
+		return nil, nil
+	}
+	return starlark.Call(t, torchPrelude()[c.name], args, kwargs)
+}
+
+// hook is a function that a module calls before or behind its forward.
+type hook struct {
+	fn     starlark.Value
+	before bool
+}
+
+// hooks are those of a module, in the order of their registration.
+type hooks struct{ list []*hook }
+
+// register adds a hook and returns its handle.
+func (h *hooks) register(fn starlark.Value, before bool) starlark.Value {
+	added := &hook{fn, before}
+	h.list = append(h.list, added)
+	return handle(func() { h.list = slices.DeleteFunc(h.list, func(other *hook) bool { return other == added }) })
+}
+
+// handle is what registers a hook returns: remove takes it away.
+func handle(remove func()) starlark.Value {
+	return &library{name: "RemovableHandle", names: starlark.StringDict{"remove": builtin("remove", func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) {
+		remove()
+		return starlark.None, nil
+	})}}
+}
+
+// around calls a module between its hooks.
+func (h *hooks) around(t *starlark.Thread, module starlark.Value, args starlark.Tuple, call func(starlark.Tuple) (starlark.Value, error)) (starlark.Value, error) {
+	for _, k := range slices.Clone(h.list) {
+		if !k.before {
+			continue
+		}
+		v, err := starlark.Call(t, k.fn, starlark.Tuple{module, args}, nil)
+		if err != nil {
+			return nil, err
+		}
+		if given, ok := v.(starlark.Tuple); ok {
+			args = given
+		} else if v != starlark.None {
+			args = starlark.Tuple{v}
+		}
+	}
+	out, err := call(args)
+	for _, k := range slices.Clone(h.list) {
+		if err != nil {
+			return nil, err
+		}
+		if k.before {
+			continue
+		}
+		var v starlark.Value
+		if v, err = starlark.Call(t, k.fn, starlark.Tuple{module, args, out}, nil); err == nil && v != starlark.None {
+			out = v
+		}
+	}
+	return out, err
+}
+
+// hooksOf are the hooks of a module.
+func hooksOf(m starlark.Value) *hooks {
+	if s, ok := m.(*symbol); ok {
+		return &s.hooks
+	}
+	return &stateOf(m.(*object)).hooks
+}
+
+func registerHook(before bool) func(*draw, starlark.Value, arguments) (starlark.Value, error) {
+	return func(_ *draw, m starlark.Value, a arguments) (starlark.Value, error) {
+		return hooksOf(m).register(a.get("hook"), before), nil
+	}
+}
+
+// hookedInside reports whether a module that the subject calls itself, as part
+// of a container, has hooks that would not run.
+func (s *symbol) hookedInside() bool {
+	return slices.ContainsFunc(s.children, func(c named) bool {
+		inner, ok := c.value.(*symbol)
+		return ok && (len(inner.hooks.list) > 0 || inner.hookedInside())
+	})
+}
+
+// registerHook is Tensor.register_hook: what is computed from the tensor from
+// now on is computed from its like, whose gradient the hook sees.
+func (s *symbol) registerHook(fn starlark.Value) (starlark.Value, error) {
+	if s.input != nil || isParam(s) {
+		return nil, lack("register_hook of a leaf is not supported in test files")
+	}
+	apply, err := torchPrelude()["GradientHook"].(*class).Attr("apply")
+	if err != nil {
+		return nil, err
+	}
+	v, err := starlark.Call(s.d.thread, apply, starlark.Tuple{s, fn}, nil)
+	if like, ok := v.(*symbol); ok && err == nil {
+		before := s.ref
+		s.ref = like.ref
+		return handle(func() { s.ref = before }), nil
+	}
+	return nil, err
+}

@@ -1,0 +1,144 @@
+# What torch makes of its own operators where it is handed functions, lists of
+# parameters or other things that no subject can be given: the calls that
+# PyTorch makes, recorded one by one.
+import torch
+
+
+class ParameterList(torch.nn.Module):
+    def __init__(self, values=()):
+        super().__init__()
+        self.size = 0
+        self.extend(values)
+
+    def append(self, value):
+        if isinstance(value, torch.Tensor) and not isinstance(value, torch.nn.Parameter):
+            value = torch.nn.Parameter(value)
+        setattr(self, str(self.size), value)
+        self.size = self.size + 1
+        return self
+
+    def extend(self, values):
+        for v in values:
+            self.append(v)
+        return self
+
+    def __len__(self):
+        return self.size
+
+    def __getitem__(self, i):
+        at = list(range(self.size))[i]
+        if isinstance(at, list):
+            return ParameterList([getattr(self, str(k)) for k in at])
+        return getattr(self, str(at))
+
+    def __iter__(self):
+        return iter([getattr(self, str(k)) for k in range(self.size)])
+
+
+class ParameterDict(torch.nn.Module):
+    def __init__(self, parameters=None):
+        super().__init__()
+        self.order = []
+        self.update({} if parameters is None else parameters)
+
+    def update(self, parameters):
+        for name, value in parameters.items():
+            self[name] = value
+
+    def __setitem__(self, name, value):
+        if isinstance(value, torch.Tensor) and not isinstance(value, torch.nn.Parameter):
+            value = torch.nn.Parameter(value)
+        if name not in self.order:
+            self.order.append(name)
+        setattr(self, name, value)
+
+    def __getitem__(self, name):
+        return getattr(self, name)
+
+    def __contains__(self, name):
+        return name in self.order
+
+    def __len__(self):
+        return len(self.order)
+
+    def __iter__(self):
+        return iter(self.order)
+
+    def keys(self):
+        return list(self.order)
+
+    def values(self):
+        return [getattr(self, name) for name in self.order]
+
+    def items(self):
+        return [(name, getattr(self, name)) for name in self.order]
+
+
+def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+    grads = [p.grad for p in parameters if p.grad is not None]
+    if len(grads) == 0:
+        return torch.tensor(0.0)
+    with torch.no_grad():
+        if norm_type == float("inf"):
+            total = torch.stack([g.detach().abs().max() for g in grads]).max()
+        else:
+            total = torch.norm(torch.stack([torch.norm(g.detach(), norm_type) for g in grads]), norm_type)
+        coefficient = torch.clamp(max_norm / (total + 1e-6), max=1.0)
+        for g in grads:
+            g.detach().mul_(coefficient)
+    return total
+
+
+def clip_grad_value_(parameters, clip_value, foreach=None):
+    parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+    with torch.no_grad():
+        for p in parameters:
+            if p.grad is not None:
+                p.grad.clamp_(min=-clip_value, max=clip_value)
+
+
+def parameters_to_vector(parameters):
+    return torch.cat([p.view(-1) for p in parameters])
+
+
+def vector_to_parameters(vec, parameters):
+    at = 0
+    for p in parameters:
+        n = p.numel()
+        with torch.no_grad():
+            p.copy_(vec[at : at + n].view_as(p))
+        at += n
+
+
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None):
+    n = len(tensors)
+    grads = [None] * n if grad_tensors is None else grad_tensors
+    for i, (t, g) in enumerate(zip(tensors, grads)):
+        keep = True if i < n - 1 else retain_graph
+        t.backward(g, retain_graph=keep, create_graph=create_graph)
+
+
+def einsum(*args):
+    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+    def text(sublist):
+        return "".join(["..." if s is Ellipsis else letters[s] for s in sublist])
+
+    n = len(args) // 2
+    equation = ",".join([text(args[2 * i + 1]) for i in range(n)])
+    if len(args) % 2 == 1:
+        equation += "->" + text(args[-1])
+    return torch.einsum(equation, *[args[2 * i] for i in range(n)])
+
+
+class GradientHook(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, hook):
+        ctx.hook = hook
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        replaced = ctx.hook(grad)
+        return (grad if replaced is None else replaced), None
