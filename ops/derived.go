@@ -44,7 +44,7 @@ var derivedOps = slices.Concat(
 		}, composeAddr),
 		{
 			Sig:     "positive(Tensor input) -> Tensor",
-			Names:   both("positive"),
+			Names:   append(both("positive"), "operator.pos"),
 			Doc:     "The input itself.",
 			Reject:  checkPositive,
 			Compose: func(b op.Builder, a op.Args) []op.Value { return vals(a.Value(arg.Input)) },
