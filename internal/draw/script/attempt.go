@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"go.starlark.net/starlark"
+
+	"plumb/program"
 )
 
 func init() {
@@ -100,9 +102,10 @@ func expect(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	return d.expect(t, a[0], m)
 }
 
-// expect runs what must raise. Where calls of torch were made, they must be
-// refused by both sides, and the program ends with them; an exception of the
-// test file itself is the end of the block alone.
+// expect runs what must raise. An exception of the test file itself is the end
+// of the block alone. Calls of torch must be refused by both sides, and the
+// program ends with them: of several such blocks, each ends the program of
+// another case, and the others are left out of it.
 func (d *draw) expect(t *starlark.Thread, body starlark.Value, m *manager) (starlark.Value, error) {
 	first := len(d.prog.Calls)
 	d.expecting++
@@ -112,16 +115,42 @@ func (d *draw) expect(t *starlark.Thread, body starlark.Value, m *manager) (star
 	case err != nil:
 		return nil, err
 	case out.err != nil:
-		v := exceptionOf(out.err)
-		if m.raises.class != nil && !isException(v, m.raises.class) {
+		if v := m.raises.class; v != nil && !isException(exceptionOf(out.err), v) {
 			return nil, out.err
 		}
-		m.raises.caught = v
-		return &outcome{}, nil
 	case len(d.prog.Calls) == first:
-		return nil, &assertionError{"the test's assertion failed on the reference: nothing was raised"}
+		return nil, errNothingRaised
+	case d.refusals == d.env.Index%d.test.endings():
+		return nil, d.refused(first)
+	default:
+		d.refusals++
+		if out.err, err = d.without(first); err != nil {
+			return nil, err
+		}
 	}
-	return nil, d.refused(first)
+	m.raises.caught = exceptionOf(out.err)
+	return &outcome{}, nil
+}
+
+// errNothingRaised is the failure of a block that expects an exception.
+var errNothingRaised = &assertionError{"the test's assertion failed on the reference: nothing was raised"}
+
+// without takes the calls from the one on that the reference refuses out of the
+// program, and returns what it said.
+func (d *draw) without(first int) (refused, err error) {
+	all := d.prog.Calls
+	for n := first; n < len(all); n++ {
+		d.prog.Calls = all[: n+1 : n+1]
+		err := d.demand(d.symbols[program.Ref(all[n].Result)])
+		var no *refusedError
+		if errors.As(err, &no) {
+			return no, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, errNothingRaised
 }
 
 func outcomeOf(a starlark.Tuple) *outcome { return a[0].(*outcome) }

@@ -383,7 +383,7 @@ func (l *loader) enlist() {
 			l.include(u.test)
 		case u.test.class != nil || u.fn.NumParams() == len(u.test.given):
 			u.test.plain = !u.test.global
-			u.test.Options.N, u.test.Options.AutoBackward, u.test.Options.CheckGraph = 1, NoBackward, false
+			u.test.Options.N, u.test.Options.AutoBackward, u.test.Options.CheckGraph = u.test.endings(), NoBackward, false
 			l.include(u.test)
 		}
 	}
@@ -419,6 +419,10 @@ func (t *Test) count() {
 		t.Options.N += f.options().N
 	}
 }
+
+// endings is the number of cases that the blocks with an expected exception
+// make: each ends the program of one, and what follows the last has another.
+func (t *Test) endings() int { return max(t.file.endings[t.Line], 1) }
 
 func (d *decorated) options() Options {
 	if d.auto == nil {

@@ -102,8 +102,9 @@ type draw struct {
 	outline *outline // of the graph whose debug tells of it; else nil
 	trying  int      // try statements around
 	stops   []func() // of the sequences that may not have ended
-	// expecting counts the blocks around that must raise.
-	expecting int
+	// expecting counts the blocks around that must raise; refusals those that
+	// the program has gone on without.
+	expecting, refusals int
 }
 
 // close ends what may still run.

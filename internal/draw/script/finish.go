@@ -15,7 +15,7 @@ func (d *draw) finish(result starlark.Value) error {
 	if err != nil {
 		return &positioned{at, err}
 	}
-	if len(values) == 0 && len(d.prog.Calls) == 0 && len(d.prog.Backward) == 0 && !d.test.plain {
+	if len(values) == 0 && len(d.prog.Calls) == 0 && len(d.prog.Backward) == 0 && !d.test.plain && d.refusals == 0 {
 		return &positioned{at, fmt.Errorf("%s draws nothing: it makes no call of torch", d.test.Name)}
 	}
 	if d.options.AutoBackward == NoBackward {

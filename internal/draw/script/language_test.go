@@ -102,6 +102,66 @@ func TestExpectedRefusalEndsTheProgram(t *testing.T) {
 	}
 }
 
+// TestEveryExpectedRefusalHasItsCase: of several blocks each ends the program of
+// one case, and what follows the last has another.
+func TestEveryExpectedRefusalHasItsCase(t *testing.T) {
+	f, err := Load("t.py", []byte("import unittest\nclass TestX(unittest.TestCase):\n    def test_x(self):\n        x = random_tensor(ndim=2, dim0=2, dim1=3)\n"+
+		"        with self.assertRaises(RuntimeError):\n            torch.matmul(x.relu(), x)\n        self.assertRaises(RuntimeError, torch.sum, x, 5)\n        y = torch.tanh(x)\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := f.Tests()[0].Options.N; n != 3 {
+		t.Errorf("%d cases, want 3", n)
+	}
+	o := refusing{nativeObserver{native.New(ops.Table(), nn.Modules())}}
+	for i, want := range []string{"Tensor.relu torch.matmul raises", "Tensor.relu torch.sum raises", "Tensor.relu torch.tanh"} {
+		var seen *program.Program
+		p, err := f.Tests()[0].Draw(choice.New(1), Env{Signatures: tableSigs{}, Observer: noting{o, &seen}, Index: i})
+		if err != nil {
+			p = seen
+		}
+		var got []string
+		for _, c := range p.Calls {
+			got = append(got, c.Target)
+		}
+		if p.Raises {
+			got = append(got, "raises")
+		}
+		if s := strings.Join(got, " "); s != want {
+			t.Errorf("case %d: %s, want %s (%v)", i, s, want, err)
+		}
+	}
+}
+
+// refusing tells what the subject raised, as the observer of a run does.
+type refusing struct{ nativeObserver }
+
+func (r refusing) Observe(p *program.Program, ref program.Ref) (backend.Value, error) {
+	v, err := r.nativeObserver.Observe(p, ref)
+	if err != nil {
+		return v, raisedError{err}
+	}
+	return v, nil
+}
+
+type raisedError struct{ error }
+
+func (r raisedError) Raised() (class, message string, ok bool) {
+	return "RuntimeError", r.Error(), true
+}
+
+// noting remembers the program that was last observed.
+type noting struct {
+	refusing
+	seen **program.Program
+}
+
+func (n noting) Observe(p *program.Program, ref program.Ref) (backend.Value, error) {
+	kept := *p
+	*n.seen = &kept
+	return n.refusing.Observe(p, ref)
+}
+
 // watching remembers the program that was last observed.
 type watching struct {
 	nativeObserver

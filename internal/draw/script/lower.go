@@ -283,3 +283,58 @@ func expectsException(e syntax.Expr) bool {
 	}
 	return name == "raises" || strings.HasPrefix(name, "assertRaises")
 }
+
+// endings counts, by the line of the function, the blocks and calls that expect
+// an exception, and one more where something follows the last. Where a block
+// names the exception, the function looks at what it says, which is another
+// text in every framework: there the first one ends it.
+func endings(tree *syntax.File) map[int]int {
+	out := map[int]int{}
+	syntax.Walk(tree, func(n syntax.Node) bool {
+		def, ok := n.(*syntax.DefStmt)
+		if !ok {
+			return true
+		}
+		count, named := 0, false
+		for _, s := range def.Body {
+			syntax.Walk(s, func(n syntax.Node) bool {
+				e, ok := n.(*syntax.CallExpr)
+				if ok && expectsException(e) {
+					count++
+				}
+				if ok && isCall(e, fnWith) {
+					for i := 0; i+1 < len(e.Args); i += 2 {
+						named = named || expectsException(e.Args[i+1]) && textOf(e.Args[i]) != ""
+					}
+				}
+				return true
+			})
+		}
+		if named {
+			return true
+		}
+		if count > 0 && !isExpectation(def.Body[len(def.Body)-1]) {
+			count++
+		}
+		out[int(def.Def.Line)] = count
+		return true
+	})
+	return out
+}
+
+// isExpectation reports whether a statement does nothing but expect an exception.
+func isExpectation(s syntax.Stmt) bool {
+	switch s := s.(type) {
+	case *syntax.IfStmt:
+		if c, ok := s.Cond.(*syntax.CallExpr); ok && isCall(c, fnWith) {
+			for _, a := range c.Args {
+				if expectsException(a) {
+					return true
+				}
+			}
+		}
+	case *syntax.ExprStmt:
+		return expectsException(s.X)
+	}
+	return false
+}

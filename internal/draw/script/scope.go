@@ -215,7 +215,7 @@ func (d *draw) refused(first int) error {
 		return err
 	}
 	d.prog.Raises = false
-	return &assertionError{"the test's assertion failed on the reference: nothing was raised"}
+	return errNothingRaised
 }
 
 // assertRaises is a context, or a call with the function that must raise.

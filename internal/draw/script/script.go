@@ -38,6 +38,7 @@ type File struct {
 	tests []*Test
 	// mentions are the names that the body of the function at a line mentions.
 	mentions map[int][]string
+	endings  map[int]int // see Test.endings; by the same line
 
 	program *starlark.Program
 	names   starlark.StringDict
@@ -269,6 +270,7 @@ func (n *names) all() starlark.StringDict {
 }
 
 func (f *File) rewrite(tree *syntax.File, undefined map[point]string) error {
+	f.endings = endings(tree)
 	l := &lowerer{bodies: map[*syntax.DefStmt]bool{}}
 	tree.Stmts = l.stmts(tree.Stmts)
 	if l.err != nil {

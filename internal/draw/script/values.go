@@ -3,9 +3,9 @@ package script
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"hash/maphash"
 	"math"
+	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
