@@ -11,10 +11,14 @@ import (
 )
 
 var attentionModules = []*Def{{
-	Names: []string{"torch.nn.MultiheadAttention"},
-	Sig:   "MultiheadAttention(int embed_dim, int num_heads, float dropout=0.0, bool bias=True, bool add_bias_kv=False, bool add_zero_attn=False, int? kdim=None, int? vdim=None, bool batch_first=False, device? device=None, dtype? dtype=None)",
-	Doc:   "Applies attention in several heads to projections of query, key and value, and projects the result; returns it and the weights.",
+	Names:  []string{"torch.nn.MultiheadAttention"},
+	Sig:    "MultiheadAttention(int embed_dim, int num_heads, float dropout=0.0, bool bias=True, bool add_bias_kv=False, bool add_zero_attn=False, int? kdim=None, int? vdim=None, bool batch_first=False, device? device=None, dtype? dtype=None)",
+	Doc:    "Applies attention in several heads to projections of query, key and value, and projects the result; returns it and the weights.",
+	Random: true,
 	Reject: func(a op.Args) error {
+		if a.Int(arg.NumHeads) == 0 || a.Int(arg.EmbedDim) == 0 {
+			return &op.Error{Class: "ZeroDivisionError", Msg: "embed_dim and num_heads must not be zero"}
+		}
 		if n := a.Int(arg.NumHeads); n < 1 || a.Int(arg.EmbedDim)%n != 0 {
 			return assertion("embed_dim=%d must be divisible by num_heads=%d", a.Int(arg.EmbedDim), n)
 		}
@@ -78,9 +82,6 @@ func attentionForward(b op.Builder, m *Module, a op.Args) []op.Value {
 		if c.Bool(flag) {
 			op.Fail(unsupported(m, string(flag), true))
 		}
-	}
-	if m.Training && c.Float(arg.Dropout) > 0 {
-		op.Fail(unsupported(m, "dropout", c.Float(arg.Dropout)))
 	}
 	batched := len(q.Shape()) == 3
 	checkAttended(q, k, v, padding, mask)
@@ -254,6 +255,9 @@ func (h *heads) attend(projected [3]op.Value, added op.Value, m *Module) (out, w
 		weights = h.Op("bmm", scaled, keys)
 	}
 	weights = h.Op("softmax", weights, -1)
+	if p := m.Args.Float(arg.Dropout); m.Training && p > 0 {
+		weights = h.Op("dropout", weights, p, true)
+	}
 	out = h.Op("transpose", h.Op("bmm", weights, part[2]), 0, 1)
 	out = h.Reshape(out, []int{h.from * h.batch, h.n * h.size})
 	out = h.Op("linear", out, m.param("out_proj.weight"), m.param("out_proj.bias"))

@@ -29,13 +29,7 @@ var containers = []*Def{
 			return out
 		},
 	},
-	{
-		Names:     []string{"torch.nn.ModuleList"},
-		Sig:       "ModuleList()",
-		Doc:       "Holds a list of modules, which others call.",
-		Container: true,
-		Forward:   noForward,
-	},
+	moduleList,
 	{
 		Names:     []string{"torch.nn.ModuleDict"},
 		Sig:       "ModuleDict()",
@@ -43,6 +37,14 @@ var containers = []*Def{
 		Container: true,
 		Forward:   noForward,
 	},
+}
+
+var moduleList = &Def{
+	Names:     []string{"torch.nn.ModuleList"},
+	Sig:       "ModuleList()",
+	Doc:       "Holds a list of modules, which others call.",
+	Container: true,
+	Forward:   noForward,
 }
 
 func noForward(_ op.Builder, m *Module, _ op.Args) []op.Value {

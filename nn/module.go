@@ -64,6 +64,8 @@ type Def struct {
 	Reject func(a op.Args) error
 	// State lists the parameters and buffers in the order of PyTorch's state_dict.
 	State func(a op.Args) []Slot
+	// Parts makes the modules that the module consists of.
+	Parts func(a op.Args) ([]Named, error)
 	// ForwardSig is the signature of a call; nothing means "forward(Tensor input)".
 	ForwardSig string
 	// Paired says that the results after the first are one tuple, as in
@@ -145,8 +147,20 @@ func (d *Def) New(args []any, kwargs []op.Kwarg) (m *Module, err error) {
 			m.values[s.Name] = s.constant()
 		}
 	}
+	if d.Parts != nil {
+		parts, err := d.Parts(a)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range parts {
+			m.Children, m.names = append(m.Children, p.Module), append(m.names, p.Name)
+		}
+	}
 	return m, nil
 }
+
+// Opaque lets a module be an argument of a constructor.
+func (m *Module) Opaque() {}
 
 // named puts a module's name into a rejection that lacks one.
 func named(err *error, name string) {
@@ -253,6 +267,32 @@ func (m *Module) Load(name string, v op.Value) error {
 	}
 	o.values[s.Name] = v
 	return nil
+}
+
+// Conversion returns the dtype to which a method that every module has converts it.
+func Conversion(method string, args []any) (d tensor.DType, ok bool) {
+	switch {
+	case (method == "to" || method == "type") && len(args) == 1:
+		d, ok = args[0].(tensor.DType)
+	case len(args) == 0:
+		d, ok = map[string]tensor.DType{"float": tensor.F32, "double": tensor.F64, "half": tensor.F16, "bfloat16": tensor.BF16}[method]
+	}
+	return d, ok
+}
+
+// Convert gives the floating-point parameters and buffers of the module and its
+// children a dtype; f converts each.
+func (m *Module) Convert(d tensor.DType, f func(v op.Value, kind Kind) op.Value) {
+	m.slots = slices.Clone(m.slots)
+	for i := range m.slots {
+		if s := &m.slots[i]; s.DType.IsFloat() && s.DType != d {
+			s.DType = d
+			m.values[s.Name] = f(m.values[s.Name], s.Kind)
+		}
+	}
+	for _, c := range m.Children {
+		c.Convert(d, f)
+	}
 }
 
 // Drop removes the module's own entry bias, as m.bias = None does, and reports

@@ -11,7 +11,7 @@ import (
 
 // All returns the definitions of this package.
 func All() []*Def {
-	return slices.Concat(basics(), containers, activations, distanceModules, paddingModules, windowModules, groupNormModules, dropoutModules, lossModules, recurrentModules, attentionModules, bilinearModules, embeddingModules)
+	return slices.Concat(basics(), containers, activations, distanceModules, paddingModules, windowModules, groupNormModules, dropoutModules, lossModules, recurrentModules, attentionModules, transformerModules, bilinearModules, embeddingModules)
 }
 
 func basics() []*Def {
@@ -35,35 +35,39 @@ func basics() []*Def {
 			return b.Op("flatten", x, a.Int(arg.StartDim), a.Int(arg.EndDim))
 		}),
 		anyArguments(pointwise("Identity", "()", "Returns its input, whatever arguments it was made with.", func(b op.Builder, x op.Value, a op.Args) op.Value { return x })),
-		{
-			Names: []string{"torch.nn.Linear", "torch.nn.modules.linear.Linear"},
-			Sig:   "Linear(int in_features, int out_features, bool? bias=True, device? device=None, dtype? dtype=None)",
-			Doc:   "Applies an affine map to the last dimension: input·weightᵀ + bias.",
-			State: func(a op.Args) []Slot {
-				return weights(a, []int{a.Int(arg.OutFeatures), a.Int(arg.InFeatures)}, a.Int(arg.OutFeatures))
-			},
-			Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
-				return one(b.Op("linear", a.Value(arg.Input), m.param("weight"), m.param("bias")))
-			},
-		},
+		linearModule,
 		batchNorm("BatchNorm1d", 2, 3),
 		batchNorm("BatchNorm2d", 4, 4),
-		{
-			Names: []string{"torch.nn.LayerNorm"},
-			Sig:   "LayerNorm(int[] normalized_shape, float eps=1e-05, bool elementwise_affine=True, device? device=None, dtype? dtype=None)",
-			More:  []string{"LayerNorm(int normalized_shape, float eps=1e-05, bool elementwise_affine=True, device? device=None, dtype? dtype=None)"},
-			Doc:   "Applies layer_norm over the last dimensions.",
-			State: func(a op.Args) []Slot {
-				if !a.Bool(arg.ElementwiseAffine) {
-					return nil
-				}
-				return affine(a, normalizedShape(a))
-			},
-			Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
-				return one(b.Op("layer_norm", a.Value(arg.Input), normalizedShape(m.Args), m.param("weight"), m.param("bias"), m.Args.Float(arg.Eps)))
-			},
-		},
+		layerNormModule,
 	}
+}
+
+var linearModule = &Def{
+	Names: []string{"torch.nn.Linear", "torch.nn.modules.linear.Linear"},
+	Sig:   "Linear(int in_features, int out_features, bool? bias=True, device? device=None, dtype? dtype=None)",
+	Doc:   "Applies an affine map to the last dimension: input·weightᵀ + bias.",
+	State: func(a op.Args) []Slot {
+		return weights(a, []int{a.Int(arg.OutFeatures), a.Int(arg.InFeatures)}, a.Int(arg.OutFeatures))
+	},
+	Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
+		return one(b.Op("linear", a.Value(arg.Input), m.param("weight"), m.param("bias")))
+	},
+}
+
+var layerNormModule = &Def{
+	Names: []string{"torch.nn.LayerNorm"},
+	Sig:   "LayerNorm(int[] normalized_shape, float eps=1e-05, bool elementwise_affine=True, device? device=None, dtype? dtype=None)",
+	More:  []string{"LayerNorm(int normalized_shape, float eps=1e-05, bool elementwise_affine=True, device? device=None, dtype? dtype=None)"},
+	Doc:   "Applies layer_norm over the last dimensions.",
+	State: func(a op.Args) []Slot {
+		if !a.Bool(arg.ElementwiseAffine) {
+			return nil
+		}
+		return affine(a, normalizedShape(a))
+	},
+	Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
+		return one(b.Op("layer_norm", a.Value(arg.Input), normalizedShape(m.Args), m.param("weight"), m.param("bias"), m.Args.Float(arg.Eps)))
+	},
 }
 
 // inPlace applies operators by their argument inplace.

@@ -54,13 +54,35 @@ func convModule(n int) *Def {
 			return weights(a, shape, a.Int(arg.OutChannels))
 		},
 		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
-			if mode := m.Args.Str(arg.PaddingMode); mode != "zeros" {
-				op.Fail(unsupported(m, "padding_mode", mode))
-			}
 			c := m.Args
-			return one(b.Op(id, a.Value(arg.Input), m.param("weight"), m.param("bias"), c.Ints(arg.Stride), c.Any(arg.Padding), c.Ints(arg.Dilation), c.Int(arg.Groups)))
+			x, padding := a.Value(arg.Input), c.Any(arg.Padding)
+			if mode := c.Str(arg.PaddingMode); mode != "zeros" {
+				x, padding = b.Op("pad", x, aroundInput(c), mode), 0
+			}
+			return one(b.Op(id, x, m.param("weight"), m.param("bias"), c.Ints(arg.Stride), padding, c.Ints(arg.Dilation), c.Int(arg.Groups)))
 		},
 	}
+}
+
+// aroundInput is the padding of a convolution as pad takes it: the last
+// dimension first, each with what goes before and after it.
+func aroundInput(c op.Args) []int {
+	kernel, dilation := c.Ints(arg.KernelSize), c.Ints(arg.Dilation)
+	var out []int
+	for i := len(kernel) - 1; i >= 0; i-- {
+		before, after := 0, 0
+		switch padding := c.Any(arg.Padding).(type) {
+		case []int:
+			before, after = padding[i], padding[i]
+		case string:
+			if padding == "same" {
+				before = dilation[i] * (kernel[i] - 1) / 2
+				after = dilation[i]*(kernel[i]-1) - before
+			}
+		}
+		out = append(out, before, after)
+	}
+	return out
 }
 
 // convTransposeModule is the transposed convolution over n dimensions.

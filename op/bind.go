@@ -361,8 +361,14 @@ func repeat[T any](t Type, xs []T) (any, error) {
 	return xs, nil
 }
 
+// Opaque is what an argument of type Data may be beside numbers, such as a module.
+type Opaque interface{ Opaque() }
+
 // data returns numbers and nested lists of them as Scalar and []any.
 func data(v any) (any, error) {
+	if o, ok := v.(Opaque); ok {
+		return o, nil
+	}
 	list, ok := v.([]any)
 	if !ok {
 		return normalise(Type{Kind: KScalar}, v)

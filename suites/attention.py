@@ -63,3 +63,27 @@ def test_rotary_embedding():
     sin = torch.cat([torch.sin(angle), torch.sin(angle)], dim=-1)
     half = torch.chunk(x, 2, dim=-1)
     return x * cos + torch.cat([-half[1], half[0]], dim=-1) * sin
+
+
+@autotest(n=2)
+def test_transformer_encoder():
+    layer = torch.nn.TransformerEncoderLayer(4, 2, 6, 0.0, batch_first=random_bool(), norm_first=random_bool(), activation=oneof("relu", "gelu"))
+    m = torch.nn.TransformerEncoder(layer, random(1, 3), norm=torch.nn.LayerNorm(4))
+    m.train(random())
+    return m(random_tensor(ndim=3, dim0=2, dim1=3, dim2=4))
+
+
+@autotest(n=2)
+def test_transformer_decoder():
+    m = torch.nn.TransformerDecoder(torch.nn.TransformerDecoderLayer(4, 2, 6, 0.0), 1)
+    tgt = random_tensor(ndim=3, dim0=3, dim1=2, dim2=4)
+    memory = random_tensor(ndim=3, dim0=5, dim1=2, dim2=4)
+    mask = torch.triu(torch.ones(3, 3), diagonal=1).bool()
+    padding = torch.tensor([[False, False, False, False, True], [False, False, False, True, True]])
+    return m(tgt, memory, tgt_mask=mask, memory_key_padding_mask=padding)
+
+
+@autotest(n=2)
+def test_transformer():
+    m = torch.nn.Transformer(4, 2, 1, 1, 6, dropout=0.0, batch_first=random_bool())
+    return m(random_tensor(ndim=3, dim0=2, dim1=2, dim2=4), random_tensor(ndim=3, dim0=2, dim1=2, dim2=4))

@@ -79,7 +79,7 @@ func ours(name string) []*op.Sig {
 	for _, d := range ops.Table().Lookup(name) {
 		sigs = append(sigs, d.Sigs()...)
 	}
-	if d := nn.Modules().Lookup(name); sigs == nil && d != nil {
+	if d := nn.Modules().Lookup(name); sigs == nil && d != nil && !d.AnyArguments {
 		return d.Sigs()
 	}
 	return sigs

@@ -159,7 +159,22 @@ func (r *Run) moduleCall(method string, c *program.Call) (*value, error) {
 		recv.module.Train(false)
 		return recv, nil
 	}
+	if d, ok := nn.Conversion(method, args); ok && len(kwargs) == 0 {
+		recv.module.Convert(d, r.converted(d))
+		return recv, nil
+	}
 	return r.part(recv.module, method, args)
+}
+
+// converted makes leaves of a dtype from parameters and buffers.
+func (r *Run) converted(d tensor.DType) func(v op.Value, kind nn.Kind) op.Value {
+	return func(v op.Value, kind nn.Kind) op.Value {
+		leaf := r.session.Leaf(gradOf(r.builder().Cast(v, d)), kind == nn.Param)
+		if r.space != nil {
+			r.space.Leaf(leaf)
+		}
+		return leaf
+	}
 }
 
 // buffers are those of a module, of which a forward may change what earlier

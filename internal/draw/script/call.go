@@ -36,11 +36,17 @@ func (d *draw) method(s *symbol, name string, args starlark.Tuple, kwargs []star
 			return f.call(d, name, s, args, kwargs)
 		}
 		v, err := d.call("Module."+name, s, args, kwargs)
-		if err == nil && (name == "train" || name == "eval" || name == "to") {
+		switch {
+		case err != nil:
+			return nil, err
+		case name == "train" || name == "eval":
 			s.trained(name)
 			return s, nil
+		case slices.Contains(moduleConversions, name):
+			s.entries = nil
+			return s, nil
 		}
-		return v, err
+		return v, nil
 	}
 	if name == "register_hook" && len(args) == 1 {
 		return s.registerHook(args[0])
@@ -56,6 +62,10 @@ func (d *draw) method(s *symbol, name string, args starlark.Tuple, kwargs []star
 	}
 	return d.call("Tensor."+name, s, args, kwargs)
 }
+
+// moduleConversions are the methods of modules that convert their state, and
+// result in the module.
+var moduleConversions = []string{"to", "type", "float", "double", "half", "bfloat16", "cpu"}
 
 // trained notes the mode that the last call gave a module.
 func (s *symbol) trained(method string) {

@@ -84,6 +84,12 @@ func (p path) onHost(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 	if v, err := p.fromTorchPrelude(t, args, kwargs); v != nil || err != nil {
 		return v, err
 	}
+	if v, err := p.initializing(t, args, kwargs); v != nil || err != nil {
+		return v, err
+	}
+	if v, err := p.dtypeFact(args); v != nil || err != nil {
+		return v, err
+	}
 	if f, ok := derivatives[p]; ok {
 		return f.derive(t, p, args, kwargs)
 	}

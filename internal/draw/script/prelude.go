@@ -22,10 +22,13 @@ var (
 	stdlibSource []byte
 	//go:embed prelude/torch.py
 	torchSource []byte
+	//go:embed prelude/init.py
+	initSource []byte
 
 	numpyPrelude  = prelude("numpy.py", numpySource)
 	stdlibPrelude = prelude("stdlib.py", stdlibSource)
 	torchPrelude  = prelude("torch.py", torchSource)
+	initPrelude   = prelude("init.py", initSource)
 )
 
 // prelude returns what gives the names of a file of ours, read when first asked.
