@@ -94,3 +94,9 @@ def test_lstm_to_double():
 def test_half_float():
     m = torch.nn.Linear(3, 2).half().float()
     return m(random_tensor(ndim=2, dim0=4, dim1=3))
+
+
+@autotest(n=3, auto_backward=False)
+def test_typed_constructors():
+    x = torch.ones(2, dtype=torch.float64)
+    return torch.LongTensor([1, 2]), torch.Tensor([[1, 2.5]]), torch.BoolTensor([True, False]), x.new_tensor([1, 2]), x.type(torch.int32)

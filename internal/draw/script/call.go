@@ -54,6 +54,9 @@ func (d *draw) method(s *symbol, name string, args starlark.Tuple, kwargs []star
 	if known, v, err := s.observed(name, args, kwargs); known {
 		return v, err
 	}
+	if v, err := d.retyped(s, name, args, kwargs); v != nil || err != nil {
+		return v, err
+	}
 	switch name {
 	case "cpu":
 		if len(args) == 0 && d.device() == "cpu" {

@@ -117,3 +117,47 @@ func numberType(v starlark.Value) tensor.DType {
 	}
 	return tensor.Invalid
 }
+
+// typedConstructors are the classes of tensors that older files call, and their dtypes.
+var typedConstructors = map[path]tensor.DType{
+	"torch.Tensor": tensor.F32, "torch.FloatTensor": tensor.F32, "torch.DoubleTensor": tensor.F64, "torch.HalfTensor": tensor.F16, "torch.BFloat16Tensor": tensor.BF16,
+	"torch.LongTensor": tensor.I64, "torch.IntTensor": tensor.I32, "torch.ShortTensor": tensor.I16, "torch.CharTensor": tensor.I8, "torch.ByteTensor": tensor.U8, "torch.BoolTensor": tensor.Bool,
+}
+
+// constructing makes torch.LongTensor([…]) a call of torch.tensor with its
+// dtype; nil for arguments that are no list.
+func (p path) constructing(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	d, ok := typedConstructors[p]
+	if !ok || len(args) != 1 || len(kwargs) > 0 {
+		return nil, nil
+	}
+	if _, isList := args[0].(*starlark.List); !isList {
+		return nil, nil
+	}
+	return path("torch.tensor").CallInternal(t, args, ofType(d))
+}
+
+func ofType(d tensor.DType) []starlark.Tuple {
+	return []starlark.Tuple{{starlark.String("dtype"), dtype(d)}}
+}
+
+// retyped answers methods that are others by a dtype: x.type(d) is x.to(d), and
+// x.new_tensor(data) is torch.tensor of x's dtype; nil for the rest.
+func (d *draw) retyped(s *symbol, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if len(args) != 1 || len(kwargs) > 0 {
+		return nil, nil
+	}
+	switch name {
+	case "type":
+		if into, ok := args[0].(dtype); ok {
+			return d.method(s, "to", starlark.Tuple{into}, nil)
+		}
+	case "new_tensor":
+		t, err := s.tensor()
+		if t == nil || err != nil {
+			return nil, err
+		}
+		return path("torch.tensor").CallInternal(d.thread, args, ofType(t.DType()))
+	}
+	return nil, nil
+}

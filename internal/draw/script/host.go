@@ -87,6 +87,9 @@ func (p path) onHost(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 	if v, err := p.initializing(t, args, kwargs); v != nil || err != nil {
 		return v, err
 	}
+	if v, err := p.constructing(t, args, kwargs); v != nil || err != nil {
+		return v, err
+	}
 	if v, err := p.dtypeFact(args); v != nil || err != nil {
 		return v, err
 	}
