@@ -381,7 +381,7 @@ func (l *loader) enlist() {
 			u.test.drives = true
 			u.test.count()
 			l.include(u.test)
-		case u.test.class != nil || u.fn.NumParams() == len(u.test.given):
+		case u.test.class != nil || u.fn.NumParams() == len(u.test.given)+len(u.test.fixtures.of(u.fn)):
 			u.test.plain = !u.test.global
 			u.test.Options.N, u.test.Options.AutoBackward, u.test.Options.CheckGraph = u.test.endings(), NoBackward, false
 			l.include(u.test)

@@ -82,26 +82,27 @@ const drawKey = "plumb"
 
 // draw records one program.
 type draw struct {
-	test    *Test
-	env     Env
-	gen     *gen.Case
-	thread  *starlark.Thread
-	prog    *program.Program
-	names   map[string]int // of each base: how many names it has
-	inputs  map[*gen.Tensor]*symbol
-	symbols map[program.Ref]*symbol
-	seen    map[program.Ref]backend.Value
-	options Options
-	turn    *turn                     // of a test whose cases are calls of others; nil once it runs one
-	fault   error                     // of the observer or the signatures; ends the draw
-	fields  map[string]starlark.Value // of the test case
-	blocks  []*block                  // with statements around
-	asked   int                       // calls that the reference has run to tell values
-	labels  map[int]string            // of a profile: descriptions, by the call
-	printed strings.Builder
-	outline *outline // of the graph whose debug tells of it; else nil
-	trying  int      // try statements around
-	stops   []func() // of the sequences that may not have ended
+	test     *Test
+	env      Env
+	gen      *gen.Case
+	thread   *starlark.Thread
+	prog     *program.Program
+	names    map[string]int // of each base: how many names it has
+	inputs   map[*gen.Tensor]*symbol
+	symbols  map[program.Ref]*symbol
+	seen     map[program.Ref]backend.Value
+	options  Options
+	turn     *turn                     // of a test whose cases are calls of others; nil once it runs one
+	fault    error                     // of the observer or the signatures; ends the draw
+	fields   map[string]starlark.Value // of the test case
+	blocks   []*block                  // with statements around
+	asked    int                       // calls that the reference has run to tell values
+	labels   map[int]string            // of a profile: descriptions, by the call
+	printed  strings.Builder
+	outline  *outline // of the graph whose debug tells of it; else nil
+	trying   int      // try statements around
+	prepared prepared
+	stops    []func() // of the sequences that may not have ended
 	// expecting counts the blocks around that must raise; refusals those that
 	// the program has gone on without.
 	expecting, refusals int
@@ -198,7 +199,15 @@ func (d *draw) run() (starlark.Value, error) {
 
 // body calls the test's function.
 func (d *draw) body() (starlark.Value, error) {
-	return starlark.Call(d.thread, d.test.fn, d.test.receiver(d.fields), d.test.given)
+	args, err := d.arguments()
+	if err != nil {
+		return nil, err
+	}
+	v, err := starlark.Call(d.thread, d.test.fn, d.test.receiver(d.fields), args)
+	if err != nil {
+		return nil, err
+	}
+	return v, d.tearDown()
 }
 
 // setUp prepares the call of the test: the values that the file makes outside
@@ -230,7 +239,7 @@ func (d *draw) setUp() (err error) {
 
 // receiver returns the arguments of the test's function.
 func (t *Test) receiver(fields map[string]starlark.Value) starlark.Tuple {
-	if t.fn.NumParams() == len(t.given) {
+	if t.fn.NumParams() == len(t.given)+len(t.fixtures.of(t.fn)) {
 		return nil
 	}
 	return starlark.Tuple{testCase{t.class, fields}}

@@ -20,10 +20,12 @@ type loader struct {
 	shared  []*Test         // of decorated functions with parameters, for other tests to call
 	lines   map[string]int  // of functions and classes so far, by name
 	drew    bool            // something outside of a test belongs to a draw
+
+	fixtures fixtures
 }
 
 func newLoader(f *File) *loader {
-	return &loader{file: f, wrapped: map[string]bool{}, lines: map[string]int{}}
+	return &loader{file: f, wrapped: map[string]bool{}, lines: map[string]int{}, fixtures: fixtures{}}
 }
 
 // autotest is what @autotest(…) gives.
@@ -147,7 +149,7 @@ func decorate(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 // decoratorOf returns what a value does as a decorator.
 func decoratorOf(v starlark.Value) starlark.Value {
 	switch d := v.(type) {
-	case *autotest, profiled, *parametrize, *starlark.Function, *manager, *object, ignored:
+	case *autotest, *fixture, profiled, *parametrize, *starlark.Function, *manager, *object, ignored:
 		return v
 	case *starlark.Builtin:
 		switch d.Name() {
@@ -200,6 +202,7 @@ type marks struct {
 	wrong       error          // of a decorator
 	profile     string         // what @profile names; empty without it
 	by          []*parametrize // the innermost first
+	fixture     *fixture       // that the function is; nil for none
 }
 
 // define returns what the name of a function that was just defined is bound
@@ -221,6 +224,10 @@ func define(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 		return nil, err
 	}
 	l, loads := t.Local(loadKey).(*loader)
+	if m.fixture != nil && loads {
+		l.fixture(*m.fixture, fn, in)
+		return fn, nil
+	}
 	if f, ok := out.(*starlark.Function); ok && loads && (in == nil || in.isTest && in.outer == nil) {
 		m.fn = f
 		out = l.enter(t, m, shortName(fn), in)
@@ -246,6 +253,8 @@ func decoratedBy(t *starlark.Thread, fn *starlark.Function, decorators []starlar
 			m.profile = string(d)
 		case *parametrize:
 			m.by = append(m.by, d)
+		case *fixture:
+			m.fixture = d
 		case ignored:
 			if d.skip != "" {
 				m.skip = d.skip
@@ -287,13 +296,15 @@ func (l *loader) enter(t *starlark.Thread, m marks, name string, in *class) star
 	l.redefine(t, l.testName(name, in), name)
 	var out starlark.Value = m.fn
 	auto := m.auto != nil || m.global
-	called := !isTest(name) || m.by == nil && required(m.fn) > 1 // by other tests
+	called := !isTest(name) || m.by == nil && required(m.fn)-len(l.fixtures.of(m.fn)) > 1 // by other tests
 	if auto && (in == nil || called) {
 		out = &m.decorated
 		l.wrapped[name] = true
 	}
-	for _, test := range parametrized(l.test(name, &m, in), m.by) {
-		l.take(test, &m, called)
+	for _, chosen := range l.test(name, &m, in).chosen() {
+		for _, test := range parametrized(chosen, m.by) {
+			l.take(test, &m, called)
+		}
 	}
 	return out
 }
@@ -346,7 +357,7 @@ func (l *loader) test(name string, m *marks, in *class) *Test {
 	f := l.file
 	test := &Test{
 		Name: l.testName(name, in), File: f.Name, Line: int(m.fn.Position().Line), Options: m.options(), Skip: m.skip,
-		file: f, fn: m.fn, class: in, global: m.global, lacks: m.lacks, wrong: m.wrong,
+		file: f, fn: m.fn, class: in, fixtures: l.fixtures, global: m.global, lacks: m.lacks, wrong: m.wrong,
 	}
 	if in != nil {
 		if test.Skip == "" {
@@ -358,7 +369,7 @@ func (l *loader) test(name string, m *marks, in *class) *Test {
 
 // include adds a test to the file's.
 func (l *loader) include(test *Test) {
-	if fn := test.fn; test.wrong == nil && (required(fn)-len(test.given) > 1 || test.class != nil && fn.NumParams() == 0) {
+	if fn := test.fn; test.wrong == nil && (required(fn)-len(test.given)-len(test.fixtures.of(fn)) > 1 || test.class != nil && fn.NumParams() == 0) {
 		test.wrong = &positioned{point{int32(test.Line), 1}, fmt.Errorf("%s must have one parameter, the test case, not %d", shortName(fn), fn.NumParams())}
 	}
 	l.file.tests = append(l.file.tests, test)

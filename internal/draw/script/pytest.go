@@ -40,6 +40,8 @@ func callPytest(t *starlark.Thread, f foreign, args starlark.Tuple, kwargs []sta
 	switch name := strings.TrimPrefix(string(f), "pytest."); name {
 	case "raises":
 		return assertRaises(t, nil, args, kwargs)
+	case "fixture":
+		return makeFixture(t, kwargs)
 	case "param":
 		return makeParam(args, kwargs), nil
 	case "mark.parametrize":
@@ -165,25 +167,20 @@ func parameterID(name string, i int, v starlark.Value) string {
 // combinations, those of the decorator nearest to the function in the outer loop.
 func parametrized(test *Test, by []*parametrize) []*Test {
 	tests := []*Test{test}
-	for k, p := range by {
+	for _, p := range by {
 		var next []*Test
 		for _, t := range tests {
 			for _, set := range p.sets {
-				next = append(next, t.with(p.names, set, k == 0))
+				next = append(next, t.with(p.names, set))
 			}
 		}
 		tests = next
-	}
-	for _, t := range tests {
-		if t != test {
-			t.Name += "]"
-		}
 	}
 	return tests
 }
 
 // with is the test with a set of arguments.
-func (t *Test) with(names []string, set parameterSet, first bool) *Test {
+func (t *Test) with(names []string, set parameterSet) *Test {
 	one := *t
 	one.given = slices.Clone(t.given)
 	for i, name := range names {
@@ -192,7 +189,7 @@ func (t *Test) with(names []string, set parameterSet, first bool) *Test {
 			one.wrong = &positioned{point{int32(t.Line), 1}, fmt.Errorf("%s has no argument %q, which pytest.mark.parametrize gives", shortName(t.fn), name)}
 		}
 	}
-	one.Name += map[bool]string{true: "[", false: "-"}[first] + set.id
+	one.Name = withID(t.Name, set.id)
 	if set.skip != "" {
 		one.Skip = set.skip
 	}

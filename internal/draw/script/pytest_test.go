@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"plumb/internal/draw/choice"
 )
 
@@ -95,5 +97,70 @@ func TestAssertClose(t *testing.T) {
 		if holds != (err == nil) || err != nil && !strings.Contains(err.Error(), "assertion failed") {
 			t.Errorf("assert_close(%s): %v", call, err)
 		}
+	}
+}
+
+// TestFixtures: a test's arguments are what the fixtures of their names return
+// or yield; their params make tests, with pytest's ids.
+func TestFixtures(t *testing.T) {
+	f, err := Load("t.py", []byte(`import pytest
+import torch
+
+log = []
+
+@pytest.fixture
+def device():
+    return "cpu"
+
+@pytest.fixture(params=[torch.float32, torch.float64], ids=["a", "b"])
+def dtype(request):
+    return request.param
+
+@pytest.fixture(params=[(1, 2), (3,)])
+def shape(request):
+    return request.param
+
+@pytest.fixture
+def weights(device, dtype):
+    yield torch.ones(2, 3, dtype=dtype)
+    torch.neg(torch.zeros(1))
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_linear(weights, n, dtype):
+    torch.add(weights, torch.full((n, 1), 2, dtype=dtype))
+
+def test_shape(shape):
+    torch.zeros(shape)
+
+class TestIn:
+    @pytest.fixture(autouse=True)
+    def prepare(self):
+        self.k = 3
+
+    def test_k(self, device):
+        assert device == "cpu"
+        torch.ones(self.k)
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, test := range f.Tests() {
+		p, err := test.Draw(choice.New(1), Env{Signatures: tableSigs{}})
+		if err != nil {
+			t.Fatalf("%s: %v", test.Name, err)
+		}
+		var targets []string
+		for _, c := range p.Calls {
+			targets = append(targets, strings.TrimPrefix(c.Target, "torch."))
+		}
+		got = append(got, strings.TrimPrefix(test.Name, "t.py::")+" "+strings.Join(targets, " "))
+	}
+	want := []string{ // as pytest 8 names and orders them
+		"test_linear[a-1] ones full add zeros neg", "test_linear[a-2] ones full add zeros neg", "test_linear[b-1] ones full add zeros neg", "test_linear[b-2] ones full add zeros neg",
+		"test_shape[shape0] zeros", "test_shape[shape1] zeros", "TestIn::test_k ones",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -68,12 +68,14 @@ type Test struct {
 	// functions: its cases are those.
 	Calls int
 
-	file  *File
-	fn    *starlark.Function
-	class *class
-	lacks string           // what the test needs that test files do not have
-	wrong error            // a mistake in the test's head
-	given []starlark.Tuple // keyword arguments of its function, by @pytest.mark.parametrize
+	file     *File
+	fn       *starlark.Function
+	class    *class
+	lacks    string // what the test needs that test files do not have
+	wrong    error  // a mistake in the test's head
+	fixtures fixtures
+	params   map[string]starlark.Value // request.param of fixtures, by their names
+	given    []starlark.Tuple          // keyword arguments of its function, by @pytest.mark.parametrize
 
 	global bool // it has @globaltest
 	drives bool // it calls decorated functions
@@ -188,7 +190,7 @@ func (f *File) rerun(d *draw, t *Test) (*Test, error) {
 		return nil, fmt.Errorf("%s is not defined again", t.Name)
 	}
 	now := *t
-	now.fn, now.class = all[i].fn, all[i].class
+	now.fn, now.class, now.fixtures = all[i].fn, all[i].class, all[i].fixtures
 	return &now, nil
 }
 
