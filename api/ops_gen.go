@@ -2279,7 +2279,7 @@ type LinalgNormOptions struct {
 
 // LinalgNorm applies the operator linalg_norm.
 //
-// Norm of the vectors along dim, all of input by default, of order 2 unless ord says otherwise; over two dimensions a norm of matrices: 'fro', or the largest (1) or smallest (-1) sum of a column, of a row for ±inf. Those of singular values are not implemented.
+// Norm of the vectors along dim, all of input by default, of order 2 unless ord says otherwise; over two dimensions a norm of matrices: 'fro', or the largest (1) or smallest (-1) sum of a column, of a row for ±inf, or the largest (2) or smallest (-2) singular value, or their sum ('nuc').
 //
 //	linalg_norm(Tensor input, str ord, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
 //	linalg_norm(Tensor input, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
@@ -2303,7 +2303,7 @@ type MatrixNormOptions struct {
 
 // MatrixNorm applies the operator matrix_norm.
 //
-// Norm of the matrices over two dimensions: 'fro', or the largest (1) or smallest (-1) sum of a column, of a row for ±inf. Those of singular values are not implemented.
+// Norm of the matrices over two dimensions: 'fro', or the largest (1) or smallest (-1) sum of a column, of a row for ±inf, or the largest (2) or smallest (-2) singular value, or their sum ('nuc').
 //
 //	matrix_norm(Tensor input, str ord='fro', int[] dim=[-2, -1], bool keepdim=False, *, dtype? dtype=None) -> Tensor
 //	matrix_norm(Tensor input, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, dtype? dtype=None) -> Tensor
@@ -6209,6 +6209,189 @@ func LinalgCholeskyEx(input *Tensor, options ...LinalgCholeskyExOptions) (L, inf
 		given("input", input),
 		optional("upper", set.Upper),
 		optional("check_errors", set.CheckErrors)))
+}
+
+// LinalgSolveTriangularOptions are the arguments of LinalgSolveTriangular that may be left out.
+type LinalgSolveTriangularOptions struct {
+	Left          *bool // bool, default True
+	Unitriangular bool  // bool, default False
+}
+
+// LinalgSolveTriangular applies the operator linalg_solve_triangular.
+//
+// The solution X of input·X = B, or of X·input = B without left, for triangular matrices, of which the elements beyond the triangle are not read, nor those of the diagonal if unitriangular, which count as 1.
+//
+//	linalg_solve_triangular(Tensor input, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor
+func LinalgSolveTriangular(input *Tensor, B *Tensor, upper bool, options ...LinalgSolveTriangularOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "linalg_solve_triangular",
+		given("input", input),
+		given("B", B),
+		given("upper", upper),
+		optional("left", set.Left),
+		optional("unitriangular", set.Unitriangular)))
+}
+
+// CholeskySolveOptions are the arguments of CholeskySolve that may be left out.
+type CholeskySolveOptions struct {
+	Upper bool // bool, default False
+}
+
+// CholeskySolve applies the operator cholesky_solve.
+//
+// The solution X of (L·Lᴴ)·X = input for a lower triangular L = input2, or with upper of (Uᴴ·U)·X = input. PyTorch's gradient by the elements beyond the triangle, which are not read, is that of a function which reads them.
+//
+//	cholesky_solve(Tensor input, Tensor input2, bool upper=False) -> Tensor
+func CholeskySolve(input *Tensor, input2 *Tensor, options ...CholeskySolveOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "cholesky_solve",
+		given("input", input),
+		given("input2", input2),
+		optional("upper", set.Upper)))
+}
+
+// LinalgQrOptions are the arguments of LinalgQr that may be left out.
+type LinalgQrOptions struct {
+	Mode string // str, default 'reduced'
+}
+
+// LinalgQr applies the operator linalg_qr.
+//
+// Q, whose columns are orthonormal, and the upper triangular R with Q·R = A, of the signs that reflections give; Q is square when mode is 'complete' and empty when it is 'r'.
+//
+//	linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)
+func LinalgQr(A *Tensor, options ...LinalgQrOptions) (Q, R *Tensor, err error) {
+	set := last(options)
+	return two(apply(nil, "linalg_qr",
+		given("A", A),
+		optional("mode", set.Mode)))
+}
+
+// LinalgSvdvalsOptions are the arguments of LinalgSvdvals that may be left out.
+type LinalgSvdvalsOptions struct {
+	Driver string // str, default None
+}
+
+// LinalgSvdvals applies the operator linalg_svdvals.
+//
+// Singular values of matrices, in descending order.
+//
+//	linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor
+func LinalgSvdvals(A *Tensor, options ...LinalgSvdvalsOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "linalg_svdvals",
+		given("A", A),
+		optional("driver", set.Driver)))
+}
+
+// LinalgEigvalshOptions are the arguments of LinalgEigvalsh that may be left out.
+type LinalgEigvalshOptions struct {
+	UPLO string // str, default 'L'
+}
+
+// LinalgEigvalsh applies the operator linalg_eigvalsh.
+//
+// Eigenvalues of Hermitian matrices, in ascending order. The matrices must be Hermitian, whichever triangle UPLO names, for PyTorch's gradient is of both.
+//
+//	linalg_eigvalsh(Tensor input, str UPLO='L') -> Tensor
+func LinalgEigvalsh(input *Tensor, options ...LinalgEigvalshOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "linalg_eigvalsh",
+		given("input", input),
+		optional("UPLO", set.UPLO)))
+}
+
+// LinalgPinvOptions are the arguments of LinalgPinv that may be left out.
+type LinalgPinvOptions struct {
+	Atol      *float64 // float, default None
+	Rtol      *float64 // float, default None
+	Hermitian bool     // bool, default False
+	Rcond     *float64 // float, default None
+}
+
+// LinalgPinv applies the operator linalg_pinv.
+//
+// Pseudo-inverse of matrices, in which singular values count as 0 that are not above rcond times the largest, or above atol and above rtol times the largest.
+//
+//	linalg_pinv(Tensor input, *, float? atol=None, float? rtol=None, bool hermitian=False, float? rcond=None) -> Tensor
+//	linalg_pinv(Tensor input, float rcond, bool hermitian=False) -> Tensor
+func LinalgPinv(input *Tensor, options ...LinalgPinvOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "linalg_pinv",
+		given("input", input),
+		optional("atol", set.Atol),
+		optional("rtol", set.Rtol),
+		optional("hermitian", set.Hermitian),
+		optional("rcond", set.Rcond)))
+}
+
+// PinverseOptions are the arguments of Pinverse that may be left out.
+type PinverseOptions struct {
+	Rcond *float64 // float, default 1e-15
+}
+
+// Pinverse applies the operator pinverse.
+//
+// Pseudo-inverse of matrices, in which singular values count as 0 that are not above rcond times the largest, or above atol and above rtol times the largest.
+//
+//	pinverse(Tensor input, float rcond=1e-15) -> Tensor
+func Pinverse(input *Tensor, options ...PinverseOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "pinverse",
+		given("input", input),
+		optional("rcond", set.Rcond)))
+}
+
+// LinalgMatrixRankOptions are the arguments of LinalgMatrixRank that may be left out.
+type LinalgMatrixRankOptions struct {
+	Atol      *float64 // float, default None
+	Rtol      *float64 // float, default None
+	Hermitian bool     // bool, default False
+	Tol       *float64 // float, default None
+}
+
+// LinalgMatrixRank applies the operator linalg_matrix_rank.
+//
+// How many singular values of a matrix are above tol, or above atol and above rtol times the largest: rtol is the dtype's epsilon times the larger size unless atol or rtol says otherwise.
+//
+//	linalg_matrix_rank(Tensor input, *, float? atol=None, float? rtol=None, bool hermitian=False, float? tol=None) -> Tensor
+//	linalg_matrix_rank(Tensor input, float tol, bool hermitian=False) -> Tensor
+func LinalgMatrixRank(input *Tensor, options ...LinalgMatrixRankOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "linalg_matrix_rank",
+		given("input", input),
+		optional("atol", set.Atol),
+		optional("rtol", set.Rtol),
+		optional("hermitian", set.Hermitian),
+		optional("tol", set.Tol)))
+}
+
+// LinalgCondOptions are the arguments of LinalgCond that may be left out.
+type LinalgCondOptions struct {
+	P Arg // Scalar or str, default None
+}
+
+// LinalgCond applies the operator linalg_cond.
+//
+// Condition number: the quotient of the largest and the smallest singular value (of the smallest and the largest for p = -2), otherwise the norm of the matrix times that of its inverse. A singular matrix is rejected, and a gradient refused, unless p is None, ±2 or 'nuc'.
+//
+//	linalg_cond(Tensor input, Scalar? p=None) -> Tensor
+//	linalg_cond(Tensor input, str p) -> Tensor
+func LinalgCond(input *Tensor, options ...LinalgCondOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "linalg_cond",
+		given("input", input),
+		optional("p", set.P)))
+}
+
+// MatrixExp applies the operator matrix_exp.
+//
+// Exponential of square matrices: Σₖ inputᵏ/k!.
+//
+//	matrix_exp(Tensor input) -> Tensor
+func MatrixExp(input *Tensor) (*Tensor, error) {
+	return one(apply(nil, "matrix_exp",
+		given("input", input)))
 }
 
 // Einsum applies the operator einsum.

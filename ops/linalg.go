@@ -9,7 +9,7 @@ import (
 	"plumb/tensor"
 )
 
-var linalgOps = slices.Concat(vectorProducts, addedProducts, chainedProducts, matrixFunctions, solveOps)
+var linalgOps = slices.Concat(vectorProducts, addedProducts, chainedProducts, matrixFunctions, solveOps, triangularOps, decompositions, spectralOps)
 
 var vectorProducts = []*op.Def{
 	{

@@ -5,10 +5,14 @@ import (
 
 	"plumb/internal/arg"
 	"plumb/op"
+	"plumb/tensor"
 )
 
-// isMatrixNorm reports whether linalg.norm takes the norm of matrices by number.
+// isMatrixNorm reports whether linalg.norm takes a norm that vectors do not have.
 func isMatrixNorm(a op.Args) bool {
+	if a.Str(arg.OrdStr) == "nuc" {
+		return true
+	}
 	_, number := a.Any(arg.Ord).(op.Scalar)
 	return number && (len(a.Ints(arg.DimInts)) == 2 || !a.Has(arg.Dim) && len(a.Value(arg.Input).Shape()) == 2)
 }
@@ -43,16 +47,12 @@ func checkMatrixNorm(a op.Args) error {
 	ord, number := a.Any(arg.Ord).(op.Scalar)
 	if number {
 		switch p := math.Abs(ord.Float()); {
-		case p == 2:
-			return notUnderstood("matrix_norm", "ord=2")
-		case p != 1 && !math.IsInf(p, 0):
+		case p != 1 && p != 2 && !math.IsInf(p, 0):
 			return op.RuntimeError("argument 'ord' of a matrix must be ±1, ±2 or ±inf, not %v", ord.Any())
 		}
 	}
 	switch p := a.Str(arg.OrdStr); {
-	case number || p == "fro":
-	case p == "nuc":
-		return notUnderstood("matrix_norm", "ord='nuc'")
+	case number || p == "fro" || p == "nuc":
 	default:
 		return op.RuntimeError("argument 'ord' must be a number, 'fro' or 'nuc', not %q", p)
 	}
@@ -60,10 +60,42 @@ func checkMatrixNorm(a op.Args) error {
 	if err != nil {
 		return err
 	}
-	return firstError(checkNormType, checkNormDType)(a)
+	if err := firstError(checkNormType, checkNormDType)(a); err != nil || !ofSingularValues(a) {
+		return err
+	}
+	d := a.Value(arg.Input).DType()
+	if a.Has(arg.DType) {
+		d = a.DType(arg.DType)
+	}
+	if d == tensor.F16 || d == tensor.BF16 {
+		return op.RuntimeError("singular values of %s matrices are not implemented", d)
+	}
+	return nil
 }
 
-// matrixNorm reduces the sums of the columns' magnitudes, or of the rows'.
+// ofSingularValues reports whether the norm of matrices is one of their singular values.
+func ofSingularValues(a op.Args) bool {
+	if ord, number := a.Any(arg.Ord).(op.Scalar); number {
+		return math.Abs(ord.Float()) == 2
+	}
+	return a.Str(arg.OrdStr) == "nuc"
+}
+
+// singularNorm is the largest singular value, the smallest, or their sum.
+func singularNorm(b op.Builder, x op.Value, dims []int, ord any) op.Value {
+	s := b.Op("linalg_svdvals", b.Op("permute", x, append(otherDims(x, dims), dims...)))
+	p, number := ord.(op.Scalar)
+	switch {
+	case !number:
+		return b.Op("sum", s, []int{-1})
+	case p.Float() < 0:
+		return b.Op("amin", s, []int{-1})
+	}
+	return b.Op("amax", s, []int{-1})
+}
+
+// matrixNorm reduces the sums of the columns' magnitudes, or of the rows', or
+// singular values.
 func matrixNorm(b op.Builder, a op.Args) op.Value {
 	dims, err := matrixDims(a)
 	if err != nil {
@@ -75,6 +107,9 @@ func matrixNorm(b op.Builder, a op.Args) op.Value {
 	}
 	if a.Str(arg.OrdStr) == "fro" {
 		return b.Op("norm.reduce", x, 2.0, dims, a.Bool(arg.Keepdim))
+	}
+	if ofSingularValues(a) {
+		return b.Reshape(singularNorm(b, x, dims, a.Any(arg.Ord)), reducedShape(x.Shape(), dims, a.Bool(arg.Keepdim)))
 	}
 	p := a.Scalar(arg.Ord).Float()
 	inner, outer, best := dims[0], dims[1], "amax"

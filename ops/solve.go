@@ -66,20 +66,29 @@ type equation struct {
 
 func equationOf(a op.Args) (*equation, error) {
 	x, y := a.Value(arg.UpperA).Shape(), a.Value(arg.UpperB).Shape()
-	e := &equation{left: a.Bool(arg.Left), n: x[len(x)-1], m: 1}
-	e.vector = len(y) == 1 || slices.Equal(y, x[:len(x)-1])
-	switch {
-	case e.vector:
+	vector := len(y) == 1 || slices.Equal(y, x[:len(x)-1])
+	if vector {
 		y = append(slices.Clone(y), 1)
-	case len(y) < 2:
-		return nil, op.RuntimeError("B must have at least 2 dimensions, or be a vector, but has %d", len(y))
 	}
+	e, err := matrixEquation(x, y, a.Bool(arg.Left))
+	if vector && err == nil {
+		e.vector, e.out = true, e.out[:len(e.out)-1]
+	}
+	return e, err
+}
+
+// matrixEquation is the equation of matrices A and B of the shapes x and y.
+func matrixEquation(x, y []int, left bool) (*equation, error) {
+	if len(y) < 2 {
+		return nil, op.RuntimeError("B must have at least 2 dimensions, but has %d", len(y))
+	}
+	e := &equation{left: left, n: x[len(x)-1]}
 	rows, columns := y[len(y)-2], y[len(y)-1]
-	if !e.left {
+	if !left {
 		rows, columns = columns, rows
 	}
 	if rows != e.n {
-		return nil, op.RuntimeError("A and B have incompatible shapes: %s and %s", tensor.ShapeString(x), tensor.ShapeString(a.Value(arg.UpperB).Shape()))
+		return nil, op.RuntimeError("A and B have incompatible shapes: %s and %s", tensor.ShapeString(x), tensor.ShapeString(y))
 	}
 	e.m = columns
 	batch, err := tensor.BroadcastShapes(x[:len(x)-2], y[:len(y)-2])
@@ -87,9 +96,6 @@ func equationOf(a op.Args) (*equation, error) {
 		return nil, op.RuntimeError("batch dimensions of A and B: %v", err)
 	}
 	e.batch, e.out = batch, append(slices.Clone(batch), y[len(y)-2:]...)
-	if e.vector {
-		e.out = e.out[:len(e.out)-1]
-	}
 	return e, nil
 }
 

@@ -40,7 +40,7 @@ var vectorNormOps = []*op.Def{
 		Sig:    "linalg_norm(Tensor input, str ord, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
 		More:   []string{"linalg_norm(Tensor input, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor"},
 		Names:  []string{"torch.linalg.norm"},
-		Doc:    "Norm of the vectors along dim, all of input by default, of order 2 unless ord says otherwise; over two dimensions a norm of matrices: 'fro', or the largest (1) or smallest (-1) sum of a column, of a row for ±inf. Those of singular values are not implemented.",
+		Doc:    "Norm of the vectors along dim, all of input by default, of order 2 unless ord says otherwise; over two dimensions a norm of matrices: 'fro', or the largest (1) or smallest (-1) sum of a column, of a row for ±inf, or the largest (2) or smallest (-2) singular value, or their sum ('nuc').",
 		Reject: checkLinalgNorm,
 		Sample: sampleLinalgNorm,
 		Tol:    accumulating(statTerms, "a sum of Terms powers and its root"),
@@ -54,7 +54,7 @@ var vectorNormOps = []*op.Def{
 		Sig:    "matrix_norm(Tensor input, str ord='fro', int[] dim=[-2, -1], bool keepdim=False, *, dtype? dtype=None) -> Tensor",
 		More:   []string{"matrix_norm(Tensor input, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, dtype? dtype=None) -> Tensor"},
 		Names:  []string{"torch.linalg.matrix_norm"},
-		Doc:    "Norm of the matrices over two dimensions: 'fro', or the largest (1) or smallest (-1) sum of a column, of a row for ±inf. Those of singular values are not implemented.",
+		Doc:    "Norm of the matrices over two dimensions: 'fro', or the largest (1) or smallest (-1) sum of a column, of a row for ±inf, or the largest (2) or smallest (-2) singular value, or their sum ('nuc').",
 		Reject: checkMatrixNorm,
 		Sample: sampleMatrixNorm,
 		Tol:    accumulating(statTerms, "a sum of Terms powers and its root"),
@@ -179,10 +179,10 @@ func checkLinalgNorm(a op.Args) error {
 	dims := a.Ints(arg.DimInts)
 	if s, ok := a.Any(arg.Ord).(string); ok {
 		switch {
-		case s != "fro":
-			return op.RuntimeError("ord=%q is not implemented", s)
 		case a.Has(arg.Dim) && len(dims) != 2 || !a.Has(arg.Dim) && n != 2:
-			return op.RuntimeError("ord='fro' needs two dimensions in argument 'dim', or of input")
+			return op.RuntimeError("ord=%q needs two dimensions in argument 'dim', or of input", s)
+		case s != "fro":
+			return checkMatrixNorm(a)
 		}
 		return checkNormType(a)
 	}

@@ -305,3 +305,77 @@ def test_addr():
 def test_linalg_names():
     x = random_tensor(ndim=3, dim0=2, dim1=3, dim2=3)
     return torch.linalg.matmul(x, x), torch.linalg.diagonal(x, offset=oneof(-1, 0, 1)), torch.linalg.vecdot(x, x * 2, dim=oneof(0, -1)), torch.diagflat(x[0], random(-1, 2).to(int)), x.diagflat(), torch.positive(x) * 2, torch.special.softmax(x, 1), torch.special.log_softmax(x, -1), torch.conj_physical(x)
+
+
+def well_spread(rows, columns):
+    # singular values apart from 0 and from each other
+    diagonal = torch.arange(1, rows + 1).reshape(rows, 1) * torch.eye(rows, columns)
+    return 4 * diagonal + random_tensor(ndim=2, dim0=rows, dim1=columns, low=-0.5, high=0.5)
+
+
+@autotest()
+def test_solve_triangular():
+    n, upper = random(1, 5).to(int), random_bool()
+    a = regular(n)
+    b = random_tensor(ndim=2, dim0=n, dim1=random(1, 4))
+    return torch.linalg.solve_triangular(a, b, upper=upper, unitriangular=random_bool()), torch.linalg.solve_triangular(a, b.t(), upper=upper, left=False)
+
+
+@autotest()
+def test_cholesky_solve():
+    n = random(1, 6).to(int)
+    m = random_tensor(ndim=2, dim0=n, dim1=n)
+    l = torch.linalg.cholesky(m @ m.t() + n * torch.eye(n))
+    b = random_tensor(ndim=2, dim0=n, dim1=random(1, 4))
+    return torch.cholesky_solve(b, l), b.cholesky_solve(l.t(), True)
+
+
+@autotest()
+def test_qr():
+    q, r = torch.linalg.qr(well_spread(random(1, 6).to(int), random(1, 6).to(int)))
+    return q, r
+
+
+@autotest(auto_backward=False)
+def test_qr_modes():
+    q, r = torch.linalg.qr(well_spread(random(1, 6).to(int), random(1, 6).to(int)), mode=oneof("complete", "r"))
+    return q, r
+
+
+@autotest()
+def test_svdvals():
+    x = well_spread(random(1, 6).to(int), random(1, 6).to(int))
+    return torch.linalg.svdvals(x), torch.linalg.matrix_norm(x, oneof(2, -2, "nuc")), torch.linalg.norm(x, oneof(2, "nuc"))
+
+
+@autotest()
+def test_eigvalsh():
+    n = random(1, 6).to(int)
+    x = well_spread(n, n)
+    return torch.linalg.eigvalsh(x + x.t(), oneof("L", "U"))
+
+
+@autotest()
+def test_pinv():
+    x = well_spread(random(1, 6).to(int), random(1, 6).to(int))
+    return torch.linalg.pinv(x), torch.linalg.pinv(x, rtol=0.5), torch.linalg.pinv(x, 0.001), torch.pinverse(x), x.pinverse()
+
+
+@autotest()
+def test_cond():
+    n = random(1, 6).to(int)
+    return torch.linalg.cond(well_spread(n, n), p=oneof(2, -2, "nuc") | nothing())
+
+
+@autotest(auto_backward=False)
+def test_matrix_rank():
+    n = random(1, 6).to(int)
+    x = well_spread(n, n)
+    return torch.linalg.matrix_rank(x), torch.linalg.matrix_rank(x, 10.0), torch.linalg.matrix_rank(x, atol=6.0, rtol=0.3), torch.linalg.matrix_rank(x[:1].t() @ x[:1]), torch.linalg.cond(x, oneof(1, "fro"))
+
+
+@autotest()
+def test_matrix_exp():
+    n = random(1, 6).to(int)
+    x = random_tensor(ndim=3, dim1=n, dim2=n, low=-1, high=1)
+    return torch.matrix_exp(x), x.matrix_exp(), torch.linalg.matrix_exp(2 * x)

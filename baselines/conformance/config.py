@@ -11521,6 +11521,185 @@ diopi_configs = {
             dict(ins=['input'], value=[[[1.4684807062149048, -0.5549797415733337, 0.32159125804901123], [-0.5549797415733337, 1.7649425268173218, -0.37209343910217285], [0.32159125804901123, -0.37209343910217285, 1.3264161348342896]], [[1.2677562236785889]]], gen_policy='gen_tensor_by_value', dtype=[np.float32, np.float64], requires_grad=[True]),
         ]),
     ),
+    'linalg_solve_triangular': dict(
+        name=['solve_triangular'],
+        interface=['torch.linalg'],
+        para=dict(
+            upper=[False, False],
+            left=[False, False],
+            unitriangular=[True, False],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(4, 4), (1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-3.95, high=3.81), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['B'], shape=[(2, 4), (2, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.99), dtype=[np.float32, np.float64], requires_grad=[True]),
+        ]),
+    ),
+    'linalg_solve_triangular_complex': dict(
+        name=['solve_triangular'],
+        interface=['torch.linalg'],
+        para=dict(
+            upper=[False],
+            left=[False],
+            unitriangular=[True],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(4, 4)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['B'], shape=[(2, 4)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+        ]),
+    ),
+    'cholesky_solve': dict(
+        name=['cholesky_solve'],
+        interface=['torch'],
+        para=dict(
+            upper=[False, False],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(4, 1), (1, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-1.99, high=1.98), dtype=[np.float32, np.float64], requires_grad=[True]),
+            dict(ins=['input2'], shape=[(4, 4), (1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-3.95, high=3.81), dtype=[np.float32, np.float64], requires_grad=[True]),
+        ]),
+    ),
+    'cholesky_solve_complex': dict(
+        name=['cholesky_solve'],
+        interface=['torch'],
+        para=dict(
+            upper=[False],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(4, 1)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+            dict(ins=['input2'], shape=[(4, 4)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+        ]),
+    ),
+    'linalg_qr': dict(
+        name=['qr'],
+        interface=['torch.linalg'],
+        requires_backward=[0, 1],
+        tensor_para=dict(args=[
+            dict(ins=['A'], shape=[(2, 3, 2)], gen_fn=dict(fn='Genfunc.uniform', low=-4.1, high=4.23), dtype=[np.float32, np.float64], requires_grad=[True]),
+        ]),
+    ),
+    'linalg_qr_2': dict(
+        name=['qr'],
+        interface=['torch.linalg'],
+        requires_backward=[0, 1],
+        para=dict(
+            mode=['complete'],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['A'], shape=[(1, 1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-4.1, high=4.23), dtype=[np.float32, np.float64], requires_grad=[True]),
+        ]),
+    ),
+    'linalg_qr_complex': dict(
+        name=['qr'],
+        interface=['torch.linalg'],
+        requires_backward=[0, 1],
+        tensor_para=dict(args=[
+            dict(ins=['A'], shape=[(2, 3, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+        ]),
+    ),
+    'linalg_svdvals': dict(
+        name=['svdvals'],
+        interface=['torch.linalg'],
+        tensor_para=dict(args=[
+            dict(ins=['A'], shape=[(2, 3, 2), (1, 1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-4.1, high=4.23), dtype=[np.float32, np.float64], requires_grad=[True]),
+        ]),
+    ),
+    'linalg_svdvals_complex': dict(
+        name=['svdvals'],
+        interface=['torch.linalg'],
+        tensor_para=dict(args=[
+            dict(ins=['A'], shape=[(2, 3, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+        ]),
+    ),
+    'linalg_eigvalsh': dict(
+        name=['eigvalsh'],
+        interface=['torch.linalg'],
+        para=dict(
+            UPLO=['L', 'L'],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['input'], value=[[[0.8643337488174438, -0.0750490203499794, -0.07240411639213562], [-0.0750490203499794, 2.162519693374634, 0.07144908607006073], [-0.07240411639213562, 0.07144908607006073, 3.021111249923706]], [[0.870637059211731]]], gen_policy='gen_tensor_by_value', dtype=[np.float32, np.float64], requires_grad=[True]),
+        ]),
+    ),
+    'linalg_eigvalsh_complex': dict(
+        name=['eigvalsh'],
+        interface=['torch.linalg'],
+        para=dict(
+            UPLO=['L'],
+        ),
+        tensor_para=dict(args=[
+            dict(ins=['input'], value=[[[0, 0, 0], [0, 2, 0], [0, 0, 3]]], gen_policy='gen_tensor_by_value', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+        ]),
+    ),
+    'linalg_pinv': dict(
+        name=['pinv'],
+        interface=['torch.linalg'],
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(2, 3, 2), (1, 1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-4.1, high=4.23), dtype=[np.float32, np.float64], requires_grad=[True]),
+        ]),
+    ),
+    'linalg_pinv_complex': dict(
+        name=['pinv'],
+        interface=['torch.linalg'],
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(2, 3, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+        ]),
+    ),
+    'pinverse': dict(
+        name=['pinverse'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(2, 3, 2), (1, 1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-4.1, high=4.23), dtype=[np.float32, np.float64], requires_grad=[True]),
+        ]),
+    ),
+    'pinverse_complex': dict(
+        name=['pinverse'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(2, 3, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+        ]),
+    ),
+    'linalg_matrix_rank': dict(
+        name=['matrix_rank'],
+        interface=['torch.linalg'],
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(2, 3, 2), (1, 1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-4.1, high=4.23), dtype=[np.float32, np.float64]),
+        ]),
+    ),
+    'linalg_matrix_rank_complex': dict(
+        name=['matrix_rank'],
+        interface=['torch.linalg'],
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(2, 3, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128]),
+        ]),
+    ),
+    'linalg_cond': dict(
+        name=['cond'],
+        interface=['torch.linalg'],
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(4, 4), (1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-3.95, high=3.81), dtype=[np.float32, np.float64], requires_grad=[True]),
+        ]),
+    ),
+    'linalg_cond_complex': dict(
+        name=['cond'],
+        interface=['torch.linalg'],
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(4, 4)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+        ]),
+    ),
+    'matrix_exp': dict(
+        name=['matrix_exp'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(3, 3), (1, 1)], gen_fn=dict(fn='Genfunc.uniform', low=-0.96, high=0.95), dtype=[np.float32, np.float64], requires_grad=[True]),
+        ]),
+    ),
+    'matrix_exp_complex': dict(
+        name=['matrix_exp'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(3, 3)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+        ]),
+    ),
     'scaled_dot_product_attention': dict(
         name=['scaled_dot_product_attention'],
         interface=['torch.nn.functional'],

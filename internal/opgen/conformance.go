@@ -231,8 +231,8 @@ func (w *configWriter) entries(d opcase.Drawer, target string, k kind, dts []ten
 }
 
 // structured are operators that take any elements and mean what they are sampled
-// with, such as positive definite matrices.
-var structured = []string{"linalg_cholesky_ex"}
+// with, such as positive definite or symmetric matrices.
+var structured = []string{"linalg_cholesky_ex", "linalg_eigvalsh"}
 
 // best is the entry with generators where native computes it with their
 // elements, and with the sampled elements where only these are in the domain;

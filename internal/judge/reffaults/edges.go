@@ -48,6 +48,15 @@ var edgeFaults = slices.Concat(fixedViews, expandedMedians, outOfWidth, noInvers
 	Reason: "the largest difference leaves NaN out, where pdist and the distances of other orders do not",
 	Proof:  "n = float('nan'): torch.cdist(torch.tensor([[0., 1.]]), torch.tensor([[n, 1.5]]), float('inf')) is 0.5; torch.pdist(torch.tensor([[0., 1.], [n, 1.5]]), float('inf')) is NaN",
 }, {
+	Reference: "torch",
+	Target:    "cholesky_solve",
+	Kinds:     grads,
+	When: func(p *program.Program) bool {
+		return len(p.Inputs) > 1 && p.Inputs[1].RequiresGrad && p.Inputs[1].Shape[len(p.Inputs[1].Shape)-1] > 1
+	},
+	Reason: "the gradient by the elements of input2 beyond its triangle, which are not read, is not 0",
+	Proof:  "l = torch.tensor([[1., 0.], [1., 1.]], requires_grad=True); torch.cholesky_solve(torch.ones(2, 1), l).sum().backward() gives l.grad[0, 1] = 1; the result is the same for any l[0, 1]",
+}, {
 	Reference: "torch 1.13",
 	Target:    "embedding_bag",
 	Kinds:     raises,
