@@ -16,9 +16,13 @@ var embeddingModules = []*Def{
 		State: func(a op.Args) []Slot {
 			return []Slot{{Name: "weight", Kind: Param, DType: stateType(a), Shape: []int{a.Int(arg.NumEmbeddings), a.Int(arg.EmbeddingDim)}}}
 		},
+		Mutates: true,
 		Forward: func(b op.Builder, m *Module, a op.Args) []op.Value {
-			c := m.Args
-			return one(b.Op("embedding", a.Value(arg.Input), m.param("weight"), c.Any(arg.PaddingIdx), c.Any(arg.MaxNorm), c.Float(arg.NormType), c.Bool(arg.ScaleGradByFreq), c.Bool(arg.Sparse)))
+			c, id := m.Args, "embedding"
+			if c.Has(arg.MaxNorm) {
+				id = "embedding.renorm"
+			}
+			return one(b.Op(id, a.Value(arg.Input), m.param("weight"), c.Any(arg.PaddingIdx), c.Any(arg.MaxNorm), c.Float(arg.NormType), c.Bool(arg.ScaleGradByFreq), c.Bool(arg.Sparse)))
 		},
 	},
 	{

@@ -56,6 +56,8 @@ type Def struct {
 	Doc string
 	// Random says that the forward may apply random operators.
 	Random bool
+	// Mutates says that the forward may write into elements of the state.
+	Mutates bool
 	// Container modules are made from modules instead of Sig's arguments.
 	Container bool
 	// AnyArguments says that the constructor takes any arguments and ignores them.

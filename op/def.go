@@ -104,6 +104,9 @@ type Def struct {
 	// Itself reports whether the result of a call is its first argument itself,
 	// not a copy of it; nil for never.
 	Itself func(a Args) bool
+	// Canonical brings the results of a call into one order where the operator
+	// leaves that of their entries open; nil where it never does.
+	Canonical func(a Args, out []*tensor.Tensor) []*tensor.Tensor
 	// Mutates names the tensor arguments that kernels update in place.
 	Mutates []TensorArg
 	// InPlace says what is otherwise where the result is stored into the first

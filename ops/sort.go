@@ -99,6 +99,12 @@ var sortingOps = []*op.Def{
 			run(c.Out[0], c.Out[1], c.Tensor(arg.Input), dimOf(c.Args), c.Bool(arg.Largest))
 			return nil
 		}),
+		Canonical: func(a op.Args, out []*tensor.Tensor) []*tensor.Tensor {
+			if a.Bool(arg.Sorted) || out[0].Dim() == 0 {
+				return out
+			}
+			return rowsInOrder(dimOf(a), out[0], out[1])
+		},
 		Grad:   op.Gradient(orderGrad),
 		Sample: sampleTopk,
 		Tol:    exactTol("elements of its input"),

@@ -67,6 +67,7 @@ func uniqueDef(name, suffix string, all, inverse, counts bool) *op.Def {
 		Doc:           doc,
 		Traits:        op.Dynamic,
 		NotSplittable: dependsOnAll,
+		Canonical:     uniqueInOrder,
 		Reject:        checkUnique,
 		Grad:          noDerivative(name, arg.Input),
 		Fixed:         []op.Handle{arg.Input},

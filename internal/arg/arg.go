@@ -327,6 +327,7 @@ const (
 	SizeAverage          = op.BoolArg("size_average")
 	SizeInt              = op.IntArg("size")
 	Sizes                = op.IntsArg("sizes")
+	Sorted               = op.BoolArg("sorted")
 	SortedSequence       = op.TensorArg("sorted_sequence")
 	Sorter               = op.TensorArg("sorter")
 	Source               = op.TensorArg("source")

@@ -150,9 +150,12 @@ func (r *Run) walk(ctx context.Context) {
 	}
 }
 
-// mutates reports whether kernels of the program write into arguments.
+// mutates reports whether kernels of the program may write into arguments.
 func (r *Run) mutates() bool {
 	return slices.ContainsFunc(r.job.Program.Calls, func(c program.Call) bool {
+		if m := r.modules.Lookup(c.Target); m != nil {
+			return m.Mutates
+		}
 		return slices.ContainsFunc(r.table.Lookup(c.Target), func(d *op.Def) bool { return len(d.Mutates) > 0 })
 	})
 }

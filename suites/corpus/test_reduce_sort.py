@@ -129,6 +129,12 @@ class TestReduce(flow.unittest.TestCase):
         return x.topk(5, sorted=False).values.sum()
 
     @autotest(n=3, auto_backward=False)
+    def test_unique_unsorted(test_case):
+        x = random_tensor(ndim=2, dim0=6, dim1=5, dtype=int, low=0, high=9)
+        v, inverse, counts = torch.unique(x, sorted=False, return_inverse=True, return_counts=True)
+        return v, inverse, counts, v[inverse]
+
+    @autotest(n=3, auto_backward=False)
     def test_kthvalue_and_mode(test_case):
         x = random_tensor(ndim=2, dim0=3, dim1=7, dtype=int)
         return x.kthvalue(3, dim=1).values, x.mode(1).values

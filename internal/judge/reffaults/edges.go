@@ -15,7 +15,7 @@ import (
 
 // edgeFaults are the faults at infinities, NaN and overflow, and in memory
 // that is not contiguous.
-var edgeFaults = slices.Concat(fixedViews, expandedMedians, outOfWidth, noInverse, skippedPadding, ctcTargets, hugeSquares, nanSlopes, infiniteMeans, steppedWeights, nanSigns, []verdict.KnownFault{{
+var edgeFaults = slices.Concat(fixedViews, expandedMedians, outOfWidth, noInverse, skippedPadding, ctcTargets, hugeSquares, nanSlopes, inversePoles, mixedBranches, infiniteMeans, steppedWeights, nanSigns, []verdict.KnownFault{{
 	Reference: "torch 1.13",
 	Target:    "logcumsumexp",
 	Kinds:     grads,
@@ -218,6 +218,49 @@ var nanSlopes = each([]string{"relu6", "hardtanh", "hardshrink", "softshrink", "
 		Reason: "the vectorised kernel and the plain one that completes it disagree about the gradient at NaN, and of hardswish at 3",
 		Proof: "x = torch.tensor([float('nan'), 3.]).repeat_interleave(n).requires_grad_(): the gradient at NaN of elu, celu and hardswish is 1 for n = 1 and NaN for n = 20, " +
 			"of relu6, hardtanh and the shrinks 1 and 0; that of hardswish at 3 is 1.5 and 1",
+	}
+})
+
+// inversePoles are functions near their poles.
+var inversePoles = slices.Concat(each([]string{"digamma", "psi"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch",
+		Target:    target,
+		Kinds:     grads,
+		When: func(p *program.Program) bool {
+			return anyElement(p, 0, func(v float64) bool { return v < 0 && v == math.Trunc(v) })
+		},
+		Shows:  func(v complex128) bool { return !undefined(v) },
+		Reason: "the gradient is trigamma, which at its poles below 0 is (π/sin πx)² with a sine that rounding keeps from 0",
+		Proof:  "x = torch.tensor([-1., -2.], requires_grad=True); torch.digamma(x).sum().backward() gives x.grad = [1.29e15, 3.2e14], in float64 [6.6e32, 1.6e32]",
+	}
+}), []verdict.KnownFault{{
+	Reference: "torch 1.13",
+	Target:    "erfinv",
+	DType:     tensor.F64,
+	Kinds:     slices.Concat(values, grads),
+	When: func(p *program.Program) bool {
+		return anyElement(p, 0, func(v float64) bool { return math.Abs(v) > 0.99 && math.Abs(v) < 1 })
+	},
+	Reason: "towards ±1 the float64 inverse loses digits: its Newton steps divide by a slope that underflows to few of them",
+	Proof: "torch.erfinv(1 - 2. ** -torch.tensor([10, 20, 30, 53], dtype=torch.float64)) is [2.33146777362194, 3.46550502580, 4.328028270, 5.8639], " +
+		"mpmath.erfinv of the same numbers at 40 digits [2.33146777362195, 3.46550502580, 4.328028276, 5.8636]: up to 5.6e11 units of roundoff off",
+}})
+
+// mixedBranches is where of a complex and a real branch.
+var mixedBranches = each([]string{"where"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch 1.13",
+		Target:    target,
+		Kinds:     raises,
+		When: func(p *program.Program) bool {
+			complexInput := func(in program.Input) bool { return in.DType.IsComplex() }
+			realInput := func(in program.Input) bool { return in.DType.IsFloat() && in.RequiresGrad }
+			return len(p.Backward) > 0 && slices.ContainsFunc(p.Inputs, complexInput) && slices.ContainsFunc(p.Inputs, realInput)
+		},
+		Reason: "the gradient of the real branch stays complex, which autograd refuses",
+		Proof: "x = torch.ones(2, requires_grad=True); z = torch.where(torch.tensor([True, False]), x, torch.ones(2, dtype=torch.complex64)); z.backward(torch.ones_like(z)) " +
+			"raises RuntimeError: Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true; x * torch.ones(2, dtype=torch.complex64) has a real gradient",
 	}
 })
 

@@ -260,6 +260,11 @@ var lenientValues = []verdict.KnownFault{
 	lenientIf("masked_fill", func(p *program.Program) bool { return len(p.Inputs) > 1 && p.Inputs[1].DType != tensor.Bool },
 		"masks of any dtype are accepted, and their memory is read as booleans",
 		"torch.zeros(3).masked_fill(torch.tensor([1., 0, 1]), 5.) is all zeros; PyTorch 2 raises RuntimeError: masked_fill_ only supports boolean masks"),
+	lenientIf("prelu", func(p *program.Program) bool {
+		return first(p).DType == tensor.BF16 && slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return in.DType != tensor.BF16 })
+	},
+		"beside a bfloat16 input the weight may be of any dtype, where other inputs demand their own",
+		"torch.prelu(torch.ones(2).bfloat16(), torch.ones(1)) is a bfloat16 tensor; torch.prelu(torch.ones(2), torch.ones(1).double()) raises RuntimeError: Found dtype Double but expected Float"),
 	lenientIf("multilabel_soft_margin_loss", complexInput,
 		"the function, written in Python, computes on a complex target or weight, although a loss has no complex values",
 		"torch.nn.functional.multilabel_soft_margin_loss(torch.ones(1, 2), torch.ones(1, 2).cfloat()) is 0.3133+0j"),

@@ -164,7 +164,11 @@ func (j *judge) call(i int, c *program.Call, want, got *backend.Value) {
 		j.drawnValue(w, want, got, j.random.of(i))
 	case c.Target == "operator.getitem" && want.IsTuple && got.IsTuple: // a tuple in a tuple was compared there
 	default:
-		j.value(w, want, got, basis, wide)
+		a, b := j.inOrder(i, want), j.inOrder(i, got)
+		j.value(w, a, b, basis, wide)
+		if (a != want || b != got) && !sameBits(want, got) {
+			j.random.names[c.Result] = true
+		}
 	}
 
 	if j.last(i) {

@@ -1,0 +1,58 @@
+package verdict_test
+
+import (
+	"testing"
+
+	"plumb/backend"
+	"plumb/backend/native"
+	"plumb/internal/judge/verdict"
+	"plumb/nn"
+	"plumb/ops"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// TestUnorderedResults: where PyTorch leaves the order of entries open, results
+// are compared as sets, and what reads them is not held to either order.
+func TestUnorderedResults(t *testing.T) {
+	const unique = "x = tensor((4,), torch.int64, [7, 5, 7, 6])\ny = torch.unique(x, sorted=False, return_inverse=True, return_counts=True)\n"
+	const unsorted = "x = tensor((5,), torch.float32, [4.0, 1.0, 3.0, 5.0, 2.0])\ny = torch.topk(x, 3, sorted=False)\nv = y[0]\nz = v * 2\n"
+	const sorted = "x = tensor((5,), torch.float32, [4.0, 1.0, 3.0, 5.0, 2.0])\ny = torch.topk(x, 3)\n"
+	i64 := func(v ...int64) *tensor.Tensor { return tensor.Of(tensor.I64, []int{len(v)}, v) }
+	f32 := func(v ...float32) *tensor.Tensor { return tensor.Of(tensor.F32, []int{len(v)}, v) }
+	for name, c := range map[string]struct {
+		text  string
+		parts []*tensor.Tensor
+		z     *tensor.Tensor
+		want  verdict.Word
+	}{
+		"topk in another order":     {unsorted, []*tensor.Tensor{f32(3, 5, 4), i64(2, 3, 0)}, f32(6, 10, 8), verdict.Aligned},
+		"topk of other elements":    {unsorted, []*tensor.Tensor{f32(2, 5, 4), i64(4, 3, 0)}, f32(4, 10, 8), verdict.Misaligned},
+		"topk with others' indices": {unsorted, []*tensor.Tensor{f32(3, 5, 4), i64(3, 2, 0)}, f32(6, 10, 8), verdict.Misaligned},
+		"sorted topk":               {sorted, []*tensor.Tensor{f32(3, 5, 4), i64(2, 3, 0)}, nil, verdict.Misaligned},
+		"unique in another order":   {unique, []*tensor.Tensor{i64(7, 5, 6), i64(0, 1, 0, 2), i64(2, 1, 1)}, nil, verdict.Aligned},
+		"unique, other places":      {unique, []*tensor.Tensor{i64(7, 5, 6), i64(0, 2, 0, 1), i64(2, 1, 1)}, nil, verdict.Misaligned},
+		"unique, other counts":      {unique, []*tensor.Tensor{i64(7, 5, 6), i64(0, 1, 0, 2), i64(1, 2, 1)}, nil, verdict.Misaligned},
+	} {
+		p, err := program.Parse("p.py", head+c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		job := backend.NewJob(p)
+		own := native.New(ops.Table(), nn.Modules())
+		ref, _ := own.Run(t.Context(), job)
+		cand, _ := own.Run(t.Context(), job)
+		if ref.Status != backend.OK {
+			t.Fatal(name, ref.Message)
+		}
+		for k := range c.parts {
+			cand.Values[0].Tuple[k].Tensor = c.parts[k]
+		}
+		if c.z != nil {
+			cand.Values[1].Tensor, cand.Values[2].Tensor = c.parts[0], c.z
+		}
+		if v := verdict.Judge(p, ref, cand, verdict.Policy{Table: ops.Table()}); v.Word != c.want {
+			t.Errorf("%s: %s", name, v.Text())
+		}
+	}
+}
