@@ -131,11 +131,12 @@ var unbounded = slices.Concat(
 	// their results jump, or have no gradient to follow
 	[]string{"zeta", "mode", "quantile.places", "quantile", "nanquantile", "attention.causal", "embedding_bag", "pdist"},
 	// their bound would need a condition number
-	[]string{"matrix_power.identity", "inverse", "linalg_inv", "inverse.near", "det", "linalg_det", "slogdet", "linalg_slogdet", "linalg_solve", "cholesky", "linalg_cholesky", "linalg_cholesky_ex"},
+	[]string{"matrix_power.identity", "inverse", "linalg_inv", "inverse.near", "det", "linalg_det", "slogdet", "linalg_slogdet", "linalg_solve", "cholesky", "linalg_cholesky", "linalg_cholesky_ex",
+		"linalg_solve_triangular", "linalg_qr", "svd.thin", "eigh.vectors", "linalg_pinv", "pinverse", "matrix_exp"},
 	// between real and complex numbers, and to a given dtype
 	[]string{"half", "bfloat16", "float", "double", "cfloat", "cdouble", "complex", "real", "imag", "view_as_real", "view_as_complex"},
 	// no formula yet
-	[]string{"nan_to_num", "bincount", "linspace", "arange", "index_reduce", "scatter_reduce", "lp_pool1d", "lp_pool2d", "grid_sample", "grid_sample.read", "grid_sample.spread", "ctc_loss", "ctc_loss.samples", "ctc_loss.backward"},
+	[]string{"linalg_svdvals", "linalg_eigvalsh", "nan_to_num", "bincount", "linspace", "arange", "index_reduce", "scatter_reduce", "lp_pool1d", "lp_pool2d", "grid_sample", "grid_sample.read", "grid_sample.spread", "ctc_loss", "ctc_loss.samples", "ctc_loss.backward"},
 )
 
 // beyond returns the first element that is farther off than the bound, to
