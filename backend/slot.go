@@ -64,6 +64,33 @@ type Slot struct {
 // Add appends a slot.
 func (o *Outcome) Add(at Place, t *tensor.Tensor) { o.Slots = append(o.Slots, Slot{at, t}) }
 
+// Size returns how many bytes the elements of the values and slots take.
+func (o *Outcome) Size() int {
+	n := 0
+	for i := range o.Values {
+		n += o.Values[i].size()
+	}
+	for i := range o.Slots {
+		n += size(o.Slots[i].Tensor)
+	}
+	return n
+}
+
+func (v *Value) size() int {
+	n := size(v.Tensor)
+	for i := range v.Tuple {
+		n += v.Tuple[i].size()
+	}
+	return n
+}
+
+func size(t *tensor.Tensor) int {
+	if t == nil {
+		return 0
+	}
+	return t.Len() * t.DType().Size()
+}
+
 // At returns the tensor at a place; nil where there is none.
 func (o *Outcome) At(at Place) *tensor.Tensor {
 	for i := range o.Slots {

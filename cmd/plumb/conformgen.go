@@ -114,7 +114,7 @@ func (g *conformGen) run(ctx context.Context, config string, out, errs io.Writer
 	if !g.self {
 		cfg.Predict, cfg.Costly = conform.Predictor, conform.Contracts
 	}
-	boundHeap(g.memory)
+	boundHeap(g.memory, anyGarbage)
 	start := time.Now()
 	m, err := baseline.Gen(ctx, cfg)
 	if m != nil {

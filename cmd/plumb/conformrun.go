@@ -148,7 +148,7 @@ func (r *conformRun) run(ctx context.Context, args []string, errs io.Writer) err
 		_ = errors.Join(r.kept.close(false), r.junit.Close())
 		return err
 	}
-	boundHeap(r.memory)
+	boundHeap(r.memory, anyGarbage)
 	err = r.base.Run(ctx, *cfg)
 	err = errors.Join(err, r.kept.close(err == nil))
 	r.summary.Elapsed = time.Since(r.started)

@@ -15,17 +15,21 @@ import (
 // system only beyond the three sizes; a fixed limit would have it collect without
 // end where more lives than that.
 type heapBound struct {
-	size  uint64
-	reads []metrics.Sample
+	size    uint64
+	percent uint64 // of what lives may gather at most
+	reads   []metrics.Sample
 }
 
-// boundHeap bounds the heap where cases under way may take so many bytes, unless
-// GOGC says otherwise.
-func boundHeap(memory int) {
+// anyGarbage lets garbage gather however little lives.
+const anyGarbage = 1 << 20
+
+// boundHeap bounds the heap where cases under way may take so many bytes, and
+// garbage to a percentage of what lives, unless GOGC says otherwise.
+func boundHeap(memory, percent int) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	h := &heapBound{uint64(memory) / 2, []metrics.Sample{
+	h := &heapBound{uint64(memory) / 2, uint64(percent), []metrics.Sample{
 		{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/globals:bytes"}, {Name: "/gc/scan/stack:bytes"},
 	}}
 	h.pace()
@@ -45,6 +49,7 @@ func (h *heapBound) pace() {
 	live = max(live, leastLive)
 	most := 3 * h.size
 	garbage := min(max(most, live+h.size/8)-live, h.size)
+	garbage = min(garbage, live*h.percent/100)
 	debug.SetGCPercent(int(100*garbage/live) + 1)
 	debug.SetMemoryLimit(int64(max(live+garbage+h.size/8, most)))
 	runtime.SetFinalizer(new(cycle), func(*cycle) { h.pace() })

@@ -80,9 +80,12 @@ var errInterrupted = &exitError{exitFault, errors.New("interrupted")}
 // the system after every few of them has to be mapped again.
 func collectLess() {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
+		debug.SetGCPercent(usualGarbage)
 	}
 }
+
+// usualGarbage is how much garbage gathers, in percent of what lives.
+const usualGarbage = 400
 
 // exitError ends the command with a code; a nil err prints nothing.
 type exitError struct {

@@ -56,29 +56,49 @@ type trial struct {
 func (l *lane) try(ctx context.Context, s subject, jobs []*backend.Job, refs []*backend.Outcome) ([][]trial, error) {
 	all := make([][]trial, len(jobs))
 	for _, m := range s {
-		outcomes, err := backend.RunBatch(ctx, m.Backend, jobs)
-		if err != nil {
-			return nil, err
-		}
 		info := m.Info()
-		for i, job := range jobs {
-			t := trial{mode: m.name, info: &info, outcome: outcomes[i]}
-			if err := l.judgeTrial(ctx, job, refs[i], &t, all[i]); err != nil {
+		for from, to := 0, 0; from < len(jobs); from = to {
+			to = from + exchange(refs[from:])
+			outcomes, err := backend.RunBatch(ctx, m.Backend, jobs[from:to])
+			if err != nil {
 				return nil, err
 			}
-			all[i] = append(all[i], t)
+			for i, o := range outcomes {
+				at := from + i
+				t := trial{mode: m.name, info: &info, outcome: o}
+				if err := l.judgeTrial(ctx, jobs[at], refs[at], &t, all[at]); err != nil {
+					return nil, err
+				}
+				all[at] = append(all[at], t)
+			}
 		}
 	}
 	return all, nil
 }
 
+// exchangeBytes is what the results of one exchange with a candidate may take,
+// if they are as large as the reference's, where it is of more than one case.
+const exchangeBytes = 32 << 20
+
+// exchange returns how many of the first cases are in one exchange.
+func exchange(refs []*backend.Outcome) int {
+	bytes := 0
+	for n, o := range refs {
+		if bytes += o.Size(); n > 0 && bytes > exchangeBytes {
+			return n
+		}
+	}
+	return len(refs)
+}
+
 // judgeTrial gives a trial its verdict: an earlier one's where the outcomes are
-// alike to the last bit. A subject that blames itself though its results are
-// within their limits is condemned.
+// alike to the last bit, and its outcome too, so that one is held for all modes
+// that agree. A subject that blames itself though its results are within their
+// limits is condemned.
 func (l *lane) judgeTrial(ctx context.Context, job *backend.Job, ref *backend.Outcome, t *trial, earlier []trial) (err error) {
 	for _, e := range earlier {
 		if backend.Same(e.outcome, t.outcome) {
-			t.verdict = e.verdict
+			t.outcome, t.verdict = e.outcome, e.verdict
 			return nil
 		}
 	}

@@ -110,3 +110,38 @@ func TestModes(t *testing.T) {
 		}
 	}
 }
+
+// TestMemoryOfModes: of modes that agree one outcome is held, and large cases
+// are exchanged one by one.
+func TestMemoryOfModes(t *testing.T) {
+	m := &modal{backend.Eager, map[string]float64{backend.Eager: 1, "graph": 1, Plain: 1, "jit": 1}, ""}
+	cand, err := subjectOf(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lane{cfg: &Config{Judge: judge.New(judge.Config{})}}
+	job := backend.NewJob(&program.Program{Name: "t", Calls: []program.Call{{Result: "y", Target: "torch.f"}}})
+	ref, err := m.Run(t.Context(), job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trials, err := l.try(t.Context(), cand, []*backend.Job{job}, []*backend.Outcome{ref})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range trials[0] {
+		if other.outcome != trials[0][0].outcome {
+			t.Errorf("%s holds results of its own", other.mode)
+		}
+	}
+	small := &backend.Outcome{Values: []backend.Value{{Tensor: tensor.New(tensor.U8, 1)}}}
+	large := &backend.Outcome{Values: []backend.Value{{IsTuple: true, Tuple: []backend.Value{{Tensor: tensor.New(tensor.U8, exchangeBytes)}}}}}
+	for _, c := range []struct {
+		refs []*backend.Outcome
+		want int
+	}{{[]*backend.Outcome{small, small, small}, 3}, {[]*backend.Outcome{small, large}, 1}, {[]*backend.Outcome{large, small}, 1}} {
+		if got := exchange(c.refs); got != c.want {
+			t.Errorf("%d of %d cases in an exchange, want %d", got, len(c.refs), c.want)
+		}
+	}
+}
