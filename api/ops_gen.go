@@ -6291,7 +6291,7 @@ type LinalgEigvalshOptions struct {
 
 // LinalgEigvalsh applies the operator linalg_eigvalsh.
 //
-// Eigenvalues of Hermitian matrices, in ascending order, of the triangle that UPLO names. The gradient is that by a Hermitian matrix, of both triangles, as PyTorch's is.
+// Eigenvalues of Hermitian matrices, in ascending order. The matrices must be Hermitian, whichever triangle UPLO names, for PyTorch's gradient is of both.
 //
 //	linalg_eigvalsh(Tensor input, str UPLO='L') -> Tensor
 func LinalgEigvalsh(input *Tensor, options ...LinalgEigvalshOptions) (*Tensor, error) {

@@ -68,7 +68,7 @@ var decompositions = []*op.Def{
 		Sig:     "linalg_eigvalsh(Tensor input, str UPLO='L') -> Tensor",
 		Domains: asSampled(arg.Input),
 		Names:   []string{"torch.linalg.eigvalsh"},
-		Doc:     "Eigenvalues of Hermitian matrices, in ascending order, of the triangle that UPLO names. The gradient is that by a Hermitian matrix, of both triangles, as PyTorch's is.",
+		Doc:     "Eigenvalues of Hermitian matrices, in ascending order. The matrices must be Hermitian, whichever triangle UPLO names, for PyTorch's gradient is of both.",
 		SBP:     planes(2, arg.Input),
 		Reject:  firstError(square(arg.Input), floating(arg.Input), checkUPLO),
 		Infer: func(a op.Args) ([]op.Meta, error) {
@@ -367,9 +367,6 @@ func eigenRun[T kernel.Field](d tensor.DType) func(c *op.Run) error {
 		n := sizeOf(x, 1)
 		values, vectors := tensor.New(tensor.F64, c.Out[0].Shape()...), tensor.New(d, x.Shape()...)
 		eachMatrix(x, d, func(i int, a []T) {
-			if len(c.Out) == 1 {
-				kernel.Mirror(n, a, c.Args.Str(arg.UPLO) == "U")
-			}
 			l, v := kernel.HermitianEigen(n, a)
 			copy(tensor.Data[float64](values)[i*n:], l)
 			copy(tensor.Data[T](vectors)[i*n*n:], v)

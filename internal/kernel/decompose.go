@@ -229,20 +229,6 @@ func columnsIn[T Field](columns []T, m int, order []int) []T {
 	return out
 }
 
-// Mirror makes the n×n matrix a, in row-major order, Hermitian: the conjugate of
-// its upper triangle, or else its lower one, replaces the other.
-func Mirror[T Field](n int, a []T, upper bool) {
-	for i := range n {
-		for j := range i {
-			if upper {
-				a[i*n+j] = conjugated(a[j*n+i])
-			} else {
-				a[j*n+i] = conjugated(a[i*n+j])
-			}
-		}
-	}
-}
-
 // HermitianEigen returns the eigenvalues of (a + aᴴ)/2, ascending, and the
 // eigenvectors one after the other, by Jacobi's rotations. The n×n matrix a, in
 // row-major order, is overwritten.
