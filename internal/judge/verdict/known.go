@@ -25,8 +25,6 @@ type KnownFault struct {
 	// Shows narrows what the reference has at the first element that differs, for
 	// a fault by which it has a NaN or an infinity; nil does not.
 	Shows func(reference complex128) bool
-	// At narrows the index of that element; nil does not.
-	At func(p *program.Program, index []int) bool
 	// Rule, where set, is the rule of comparison that is broken.
 	Rule   compare.Rule
 	Reason string
@@ -83,7 +81,7 @@ func (f *KnownFault) explains(j *judge, w *Where) bool {
 	if _, ok := j.gradientOf(w); ok && kind == Kind(backend.PartValue) {
 		kind = Kind(backend.PartGrad)
 	}
-	if !slices.Contains(f.Kinds, kind) || !f.answers(j, w) || f.Shows != nil && !f.shows(j, w) || f.At != nil && !f.At(j.p, j.v.Differences[0].Diff.First) ||
+	if !slices.Contains(f.Kinds, kind) || !f.answers(j, w) || f.Shows != nil && !f.shows(j, w) ||
 		f.Rule != "" && j.v.Differences[0].Diff.Rule != f.Rule {
 		return false
 	}
