@@ -92,7 +92,11 @@ func (s *Session) Gradients(y *Tensor, wrt []*Tensor, create bool) ([]*Tensor, e
 	for i := range ones.Len() {
 		ones.Set(i, 1)
 	}
-	cot, err := s.differentiate(y, s.eager.Leaf(ones, false), create)
+	var inputs []op.Value
+	for _, x := range wrt {
+		inputs = append(inputs, x.v)
+	}
+	cot, err := s.differentiate(y, s.eager.Leaf(ones, false), create, inputs...)
 	if err != nil {
 		return nil, err
 	}
@@ -105,8 +109,8 @@ func (s *Session) Gradients(y *Tensor, wrt []*Tensor, create bool) ([]*Tensor, e
 	return out, nil
 }
 
-func (s *Session) differentiate(y *Tensor, cotangent *eager.Var, create bool) (autograd.Cotangents, error) {
-	return s.eager.Backward([]op.Value{y.v}, []op.Value{cotangent}, create)
+func (s *Session) differentiate(y *Tensor, cotangent *eager.Var, create bool, inputs ...op.Value) (autograd.Cotangents, error) {
+	return s.eager.Backward([]op.Value{y.v}, []op.Value{cotangent}, create, inputs...)
 }
 
 // call is a call of an operator that is being put together.

@@ -19,6 +19,7 @@ type Var struct {
 	requiresGrad bool
 	symbolic     bool // the elements are not known
 	unrecorded   bool // a view that requires a gradient as what it views does, made while nothing was recorded
+	retains      bool
 	from         *application
 	// Grad is for a caller that accumulates gradients; a session leaves it alone.
 	Grad    *Var
@@ -58,9 +59,14 @@ func (v *Var) Elements() (*tensor.Tensor, error) {
 // IsLeaf reports whether no recorded call made the variable.
 func (v *Var) IsLeaf() bool { return v.from == nil }
 
+// RetainGrad has gradients added up in the variable though it is no leaf.
+func (v *Var) RetainGrad() { v.retains = true }
+
 // Accumulates reports whether gradients are added up in the variable: it is a
-// leaf that wants one, not an unrecorded view.
-func (v *Var) Accumulates() bool { return v.from == nil && v.requiresGrad && !v.unrecorded }
+// leaf that wants one, not an unrecorded view, or retains them.
+func (v *Var) Accumulates() bool {
+	return v.retains || v.from == nil && v.requiresGrad && !v.unrecorded
+}
 
 // Session applies operators of one table. It is for one goroutine.
 type Session struct {
@@ -291,9 +297,9 @@ func RequiresGrad(v op.Value) bool {
 }
 
 // Backward returns the gradients of the values, weighted by their cotangents,
-// with respect to every variable that they depend on; with inputs, of those that
-// depend on one of them in turn, and of the inputs. With create, the gradients
-// are recorded and can be differentiated again.
+// with respect to every variable that they depend on and that accumulates
+// gradients; with inputs, of those that depend on one of them in turn, and of the
+// inputs. With create, the gradients are recorded and can be differentiated again.
 func (s *Session) Backward(values, cotangents []op.Value, create bool, inputs ...op.Value) (autograd.Cotangents, error) {
 	paused := s.paused
 	defer func() { s.paused, s.walking = paused, nil }()
@@ -308,14 +314,14 @@ func (s *Session) Backward(values, cotangents []op.Value, create bool, inputs ..
 			return nil, err
 		}
 	}
-	if err := s.walk(b, tape(values, inputs), cot); err != nil {
+	if err := s.walk(b, tape(values, inputs), cot, inputs); err != nil {
 		return nil, fmt.Errorf("backward: %w", err)
 	}
 	return cot, nil
 }
 
 // walk is autograd.Walk, told of.
-func (s *Session) walk(b op.Builder, tape []*application, cot autograd.Cotangents) error {
+func (s *Session) walk(b op.Builder, tape []*application, cot autograd.Cotangents, inputs []op.Value) error {
 	if s.applied != nil {
 		defer s.applied(nil)
 	}
@@ -330,8 +336,19 @@ func (s *Session) walk(b op.Builder, tape []*application, cot autograd.Cotangent
 		if err := autograd.Walk(b, []autograd.Node{a.Node}, cot, RequiresGrad); err != nil {
 			return err
 		}
+		Passed(&a.Node, cot, inputs)
 	}
 	return nil
+}
+
+// Passed lets the gradients of a node's results go, which have been passed on to
+// its arguments, but for those of inputs and those that accumulate.
+func Passed(n *autograd.Node, cot autograd.Cotangents, inputs []op.Value) {
+	for _, v := range n.Out {
+		if x, ok := v.(*Var); !(ok && x.Accumulates()) && !slices.Contains(inputs, v) {
+			delete(cot, v)
+		}
+	}
 }
 
 const freedGraph = "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). " +

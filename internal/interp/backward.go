@@ -39,7 +39,7 @@ func (r *Run) accumulate(m map[string]any) (*value, error) {
 	}
 	for v, g := range grads {
 		x, ok := v.(*eager.Var)
-		if !ok || g == nil || !(x.Accumulates() || r.leaves.retained[x]) {
+		if !ok || g == nil || !x.Accumulates() {
 			continue
 		}
 		if err := r.addGrad(x, g); err != nil {

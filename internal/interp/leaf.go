@@ -13,8 +13,6 @@ import (
 type leaves struct {
 	inputs []*eager.Var
 	made   []made
-	// retained keep their gradients though they are no leaves.
-	retained map[*eager.Var]bool
 }
 
 // made is a leaf that a call made.
@@ -190,9 +188,6 @@ func (r *Run) retainGrad(c *program.Call) (*value, error) {
 	if !ok || !x.RequiresGrad() {
 		return nil, op.RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
 	}
-	if r.leaves.retained == nil {
-		r.leaves.retained = map[*eager.Var]bool{}
-	}
-	r.leaves.retained[x] = true
+	x.RetainGrad()
 	return &value{}, nil
 }

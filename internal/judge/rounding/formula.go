@@ -9,8 +9,11 @@ import (
 
 // formula computes the results a second time by the operator's formula.
 func (c *applied) formula() []*state {
-	silent := c.silent
-	defer func() { c.silent = silent }()
+	silent, since := c.silent, len(c.made)
+	defer func() {
+		c.silent = silent
+		c.forget(since, func(*tensor.Tensor) bool { return false })
+	}()
 	c.silent = true
 	var states []*state
 	err := op.Catch(func() {

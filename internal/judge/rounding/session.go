@@ -30,6 +30,7 @@ type errorSession struct {
 	states map[*tensor.Tensor]*state
 	unit   float64
 	silent bool                    // inside a Formula: nothing is recorded for differentiation
+	made   []*tensor.Tensor        // those of states, in their order
 	poles  map[*tensor.Tensor]bool // results whose gradient is infinite or NaN
 }
 
@@ -61,7 +62,12 @@ func (s *errorSession) Execute(call *op.Call) ([]op.Value, error) {
 	if call.Def.Compose != nil {
 		return call.Parts(s.Builder())
 	}
-	out, err := eager.New(s.table).Execute(call)
+	session := eager.New(s.table)
+	var out []op.Value
+	err := session.Recording(!s.silent, func() (err error) {
+		out, err = session.Execute(call)
+		return err
+	})
 	if err != nil || out[0] == call.Args.Vals[0] {
 		return out, err
 	}
@@ -69,12 +75,12 @@ func (s *errorSession) Execute(call *op.Call) ([]op.Value, error) {
 	record := false
 	for i, v := range out {
 		x := v.(*eager.Var)
-		s.states[x.Tensor] = states[i]
+		s.set(x.Tensor, states[i])
 		record = record || x.RequiresGrad()
 	}
 	for _, name := range call.Def.Mutates {
 		if v := call.Args.Value(name); v != nil {
-			s.states[tensorOf(v)] = &state{unknown: true}
+			s.set(tensorOf(v), &state{unknown: true})
 		}
 	}
 	if record && !s.silent {
@@ -84,7 +90,7 @@ func (s *errorSession) Execute(call *op.Call) ([]op.Value, error) {
 }
 
 // Backward walks the tape; with create, what it computes is recorded on it.
-func (s *errorSession) Backward(values, cotangents []op.Value, create bool, _ ...op.Value) (autograd.Cotangents, error) {
+func (s *errorSession) Backward(values, cotangents []op.Value, create bool, inputs ...op.Value) (autograd.Cotangents, error) {
 	b := s.Builder()
 	cot := autograd.Cotangents{}
 	for i, v := range values {
@@ -92,24 +98,41 @@ func (s *errorSession) Backward(values, cotangents []op.Value, create bool, _ ..
 			return nil, err
 		}
 	}
-	silent := s.silent
+	silent, since := s.silent, len(s.made)
 	defer func() { s.silent = silent }()
 	s.silent = silent || !create
-	defer s.notePoles(cot)
-	return cot, autograd.Walk(b, s.tape, cot, eager.RequiresGrad)
+	tape := s.tape
+	for i := range slices.Backward(tape) {
+		s.notePoles(&tape[i], cot)
+		if err := autograd.Walk(b, tape[i:i+1], cot, eager.RequiresGrad); err != nil {
+			return cot, err
+		}
+		eager.Passed(&tape[i], cot, inputs)
+		if s.silent {
+			s.forget(since, among(cot))
+		}
+	}
+	return cot, nil
+}
+
+// among tells which tensors are gradients of cot.
+func among(cot autograd.Cotangents) func(t *tensor.Tensor) bool {
+	all := map[*tensor.Tensor]bool{}
+	for _, g := range cot {
+		all[tensorOf(g)] = true
+	}
+	return func(t *tensor.Tensor) bool { return all[t] }
 }
 
 // Release does nothing: what may be repeated is the subject's to know.
 func (*errorSession) Release([]op.Value, ...op.Value) {}
 
-// notePoles notes the recorded results whose gradient is not finite, or beyond
+// notePoles notes the results of a node whose gradient is not finite, or beyond
 // the range of float32.
-func (s *errorSession) notePoles(cot autograd.Cotangents) {
-	for _, n := range s.tape {
-		for _, out := range n.Out {
-			if g := cot[out]; g != nil && !below([]*tensor.Tensor{absolute(tensorOf(g))}, math.MaxFloat32) {
-				s.poles[tensorOf(out)] = true
-			}
+func (s *errorSession) notePoles(n *autograd.Node, cot autograd.Cotangents) {
+	for _, out := range n.Out {
+		if g := cot[out]; g != nil && !below([]*tensor.Tensor{absolute(tensorOf(g))}, math.MaxFloat32) {
+			s.poles[tensorOf(out)] = true
 		}
 	}
 }
@@ -127,9 +150,27 @@ func (s *errorSession) of(v op.Value) *state {
 	st := s.states[t]
 	if st == nil {
 		st = &state{integral: integral(t)}
-		s.states[t] = st
+		s.set(t, st)
 	}
 	return st
+}
+
+func (s *errorSession) set(t *tensor.Tensor, st *state) {
+	s.states[t] = st
+	s.made = append(s.made, t)
+}
+
+// forget lets go what is known of the tensors made since there were so many, but
+// for those still needed.
+func (s *errorSession) forget(since int, needed func(t *tensor.Tensor) bool) {
+	kept := slices.DeleteFunc(s.made[since:], func(t *tensor.Tensor) bool {
+		if needed(t) {
+			return false
+		}
+		delete(s.states, t)
+		return true
+	})
+	s.made = s.made[:since+len(kept)]
 }
 
 func integral(t *tensor.Tensor) bool {
