@@ -52,16 +52,30 @@ func (j *Judge) Judge(ctx context.Context, job *backend.Job, ref, cand *backend.
 // direct judges a case on the reference's own path.
 func (j *Judge) direct(ctx context.Context, job *backend.Job, ref, cand *backend.Outcome, ask Ask) (*verdict.Verdict, error) {
 	c := j.Case(job, ref, cand)
-	if j.oracle != Always {
-		if v := c.Verdict(nil); j.oracle != OnMismatch || !v.Arguable() {
-			return v, nil
+	if j.oracle == Always {
+		outcomes, err := ask(ctx, verdict.Questions(job, ref.Initial))
+		if err != nil {
+			return nil, err
 		}
+		o := verdict.OracleOf(ref, outcomes)
+		o.All = true
+		return c.Verdict(o), nil
 	}
-	outcomes, err := ask(ctx, verdict.Questions(job, ref.Initial))
-	if err != nil {
-		return nil, err
+	v := c.Verdict(nil)
+	if j.oracle != OnMismatch || !v.Arguable() {
+		return v, nil
 	}
-	o := verdict.OracleOf(ref, outcomes)
-	o.All = j.oracle == Always
-	return c.Verdict(o), nil
+	q := verdict.Inquire(job, ref, v)
+	for jobs := q.Jobs(askedBytes); jobs != nil; jobs = q.Jobs(askedBytes) {
+		outcomes, err := ask(ctx, jobs)
+		if err != nil {
+			return nil, err
+		}
+		q.Answer(outcomes)
+	}
+	return c.Verdict(q.Oracle()), nil
 }
+
+// askedBytes is what the answers of one exchange with the reference may take,
+// where it is of more than one question.
+const askedBytes = 32 << 20

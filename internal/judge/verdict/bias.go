@@ -26,6 +26,9 @@ func OneSided(d *compare.Diff) bool {
 // of a unit in the last place or more on the average, and more than the
 // reference does.
 func (j *judge) bias(w Where, want, got *tensor.Tensor, d *compare.Diff) {
+	if !widespread(want, got) {
+		return
+	}
 	if j.policy.Oracle == nil {
 		j.v.Suspect = true
 		return
@@ -40,6 +43,27 @@ func (j *judge) bias(w Where, want, got *tensor.Tensor, d *compare.Diff) {
 	}
 	d.OK, d.Rule = false, Bias
 	d.Message = fmt.Sprintf("all %d errors lean to one side: %+.2g ULP from the truth on the average, the reference %+.2g", d.Total-d.Hist[0], cand, ref)
+}
+
+// minRegions is in how many regions of the range a bias shows, sixteen to a power
+// of two: within one, the errors of any approximation have one sign.
+const minRegions = 4
+
+// widespread reports whether unequal elements have enough values in enough regions.
+func widespread(want, got *tensor.Tensor) bool {
+	values, regions := map[float64]bool{}, map[[2]float64]bool{}
+	for i := range want.Len() {
+		w := real(want.At(i))
+		if w == real(got.At(i)) {
+			continue
+		}
+		fraction, exponent := math.Frexp(w)
+		values[w], regions[[2]float64{math.Floor(32 * fraction), float64(exponent)}] = true, true
+		if len(values) >= minBiased && len(regions) >= minRegions {
+			return true
+		}
+	}
+	return false
 }
 
 // lean returns the mean error in units in the last place of the exact values.

@@ -23,8 +23,7 @@ type Oracle struct {
 	Truth     *backend.Outcome // the widened program on the same inputs
 	Near      []Nearby
 	// Errors, where set, stands for Near: by element, the largest distance of the
-	// reference from the truth on Inputs nearby inputs, which are all finite where
-	// the reference is.
+	// reference from the truth on Inputs nearby inputs.
 	Errors *backend.Outcome
 	Inputs int
 	// All asks for the distances of every comparison, not only of those that
@@ -168,17 +167,9 @@ func (o *Oracle) ownErrors(w Where, want *tensor.Tensor) []float64 {
 	if o == nil {
 		return worst
 	}
-	add := func(ref, truth *tensor.Tensor) {
-		if ref == nil || truth == nil || ref.Len() != len(worst) || truth.Len() != len(worst) {
-			return
-		}
-		for i := range worst {
-			worst[i] = max(worst[i], Distance(ref.At(i), truth.At(i)))
-		}
-	}
-	add(want, At(o.Truth, w))
+	addErrors(worst, want, At(o.Truth, w))
 	for _, n := range o.Near {
-		add(At(n.Reference, w), At(n.Truth, w))
+		addErrors(worst, At(n.Reference, w), At(n.Truth, w))
 	}
 	if e := At(o.Errors, w); e != nil && e.Len() == len(worst) {
 		for i := range worst {
@@ -242,58 +233,6 @@ func (v *Verdict) Arguable() bool {
 		}
 	}
 	return false
-}
-
-// Questions returns the jobs whose outcomes, from the reference, make an
-// oracle: the truth first, then narrow and wide ones in turn.
-func Questions(job *backend.Job, initial map[string]backend.State) []*backend.Job {
-	wide := program.Widen(job.Program)
-	jobs := []*backend.Job{{Program: wide, Inputs: widenAll(job.Inputs), State: widenState(initial)}}
-	for k := range uint64(NearInputs) {
-		inputs := make([]*tensor.Tensor, len(job.Inputs))
-		for i, t := range job.Inputs {
-			inputs[i] = nudge(t, k)
-		}
-		state := map[string]backend.State{}
-		for name, st := range initial {
-			for _, n := range st {
-				state[name] = append(state[name], backend.Named{Name: n.Name, Tensor: nudge(n.Tensor, k)})
-			}
-		}
-		near := job.Program
-		if k%2 == 1 {
-			near = otherCotangents(near, k)
-		}
-		jobs = append(jobs,
-			&backend.Job{Program: near, Inputs: inputs, State: state},
-			&backend.Job{Program: program.Widen(near), Inputs: widenAll(inputs), State: widenState(state)})
-	}
-	return jobs
-}
-
-// otherCotangents returns the program with other cotangents of the same size:
-// constant ones can make the rounding errors of a gradient cancel.
-func otherCotangents(p *program.Program, k uint64) *program.Program {
-	q := *p
-	q.Backward = nil
-	for _, b := range p.Backward {
-		f := &b.Cotangent
-		if f.Dist == "" {
-			f.Lo, f.Hi = 0.5, 1.5
-		}
-		f.Dist, f.Key = program.Uniform, choice.Derive(f.Key, k)
-		q.Backward = append(q.Backward, b)
-	}
-	return &q
-}
-
-// OracleOf makes the oracle from the outcomes of Questions.
-func OracleOf(ref *backend.Outcome, outcomes []*backend.Outcome) *Oracle {
-	o := &Oracle{Reference: ref, Truth: outcomes[0]}
-	for i := 1; i+1 < len(outcomes); i += 2 {
-		o.Near = append(o.Near, Nearby{outcomes[i], outcomes[i+1]})
-	}
-	return o
 }
 
 func widenAll(ts []*tensor.Tensor) []*tensor.Tensor {
