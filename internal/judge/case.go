@@ -78,6 +78,7 @@ func (r *caseRounding) recall(k *remembered, gradients bool, ask func(*backend.J
 		return nil
 	}
 	if k.bounds == nil || gradients && !k.gradients {
+		k.bounds = nil // two of them are not to be held at once
 		k.bounds, k.gradients = ask(r.job, gradients), gradients
 	}
 	return k.bounds
