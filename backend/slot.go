@@ -66,29 +66,34 @@ func (o *Outcome) Add(at Place, t *tensor.Tensor) { o.Slots = append(o.Slots, Sl
 
 // Size returns how many bytes the elements of the values and slots take.
 func (o *Outcome) Size() int {
+	return o.sum(func(t *tensor.Tensor) int { return t.Len() * t.DType().Size() })
+}
+
+// Elements returns how many elements the values and slots have.
+func (o *Outcome) Elements() int { return o.sum((*tensor.Tensor).Len) }
+
+func (o *Outcome) sum(of func(*tensor.Tensor) int) int {
 	n := 0
 	for i := range o.Values {
-		n += o.Values[i].size()
+		n += o.Values[i].sum(of)
 	}
 	for i := range o.Slots {
-		n += size(o.Slots[i].Tensor)
+		if t := o.Slots[i].Tensor; t != nil {
+			n += of(t)
+		}
 	}
 	return n
 }
 
-func (v *Value) size() int {
-	n := size(v.Tensor)
+func (v *Value) sum(of func(*tensor.Tensor) int) int {
+	n := 0
+	if v.Tensor != nil {
+		n = of(v.Tensor)
+	}
 	for i := range v.Tuple {
-		n += v.Tuple[i].size()
+		n += v.Tuple[i].sum(of)
 	}
 	return n
-}
-
-func size(t *tensor.Tensor) int {
-	if t == nil {
-		return 0
-	}
-	return t.Len() * t.DType().Size()
 }
 
 // At returns the tensor at a place; nil where there is none.

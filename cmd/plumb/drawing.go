@@ -317,7 +317,7 @@ type explainer struct {
 }
 
 func (x *explainer) record(rec *verdict.Record) {
-	if rec.Reference.Status == backend.Unsupported {
+	if rec.Reference.Status == backend.Unsupported && rec.Verdict.Word == verdict.Unsupported {
 		x.beyond = append(x.beyond, rec)
 	}
 }

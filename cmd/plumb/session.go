@@ -50,16 +50,12 @@ type observer interface {
 	end(*verdict.End)
 }
 
-// caseMemory is what the cases of a session are expected to take at most, in
-// bytes; where they take more, less garbage gathers.
-const caseMemory = 1 << 30
-
 // newSession returns a session with the defaults, and these settings beside
 // those of the judge.
 func newSession(keys ...string) *session {
 	return &session{
 		subjects: newSubjects(),
-		judging:  judging{settings: newSettings(judgeKeys, findingKeys, keys)},
+		judging:  judging{settings: newSettings(judgeKeys, findingKeys, keys), memory: 1 << 30},
 	}
 }
 
@@ -110,7 +106,7 @@ func (s *session) open(ctx context.Context, fallback bool) (err error) {
 // run judges the tests and reports; name is the command's, for JUnit.
 func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (err error) {
 	start := time.Now()
-	boundHeap(caseMemory, usualGarbage)
+	boundHeap(s.judging.memory, usualGarbage)
 	for _, t := range tests {
 		t.Graph = s.judging.checksGraph(t.Graph)
 		s.cfg.Tests = append(s.cfg.Tests, t)
@@ -217,7 +213,7 @@ func (s *session) onRecord(rec *verdict.Record) {
 	for _, o := range s.observers {
 		o.record(rec)
 	}
-	if rec.Reference.Status == backend.Unsupported {
+	if rec.Reference.Status == backend.Unsupported && rec.Verdict.Word == verdict.Unsupported {
 		s.beyond++
 	}
 	s.accepted.excuse(rec)

@@ -59,6 +59,10 @@ type Config struct {
 	// Batch is the largest number of cases in one exchange with a backend.
 	Batch int
 	Judge *judge.Judge
+	// Memory is what the outcomes of the cases under way may take, in bytes, of two
+	// subjects each; 0 bounds their number alone. A case that takes more runs alone,
+	// one whose own outcomes do is skipped.
+	Memory int64
 	// OnRecord receives every record, test by test and case by case, from one
 	// goroutine at a time.
 	OnRecord func(*verdict.Record)
@@ -90,11 +94,11 @@ func (e *StuckError) Error() string {
 // Run judges every test's cases. The error is a fault of the harness or the
 // context's; mistakes in a test are reported through OnEnd.
 func Run(ctx context.Context, cfg Config) error {
-	jobs, most := max(cfg.Jobs, 1), max(cfg.Batch, 1)
+	cfg.Jobs, cfg.Batch = max(cfg.Jobs, 1), max(cfg.Batch, 1)
 	plan := drive.Config[*testRun, *batch]{
-		Jobs:   jobs,
+		Jobs:   cfg.Jobs,
 		Open:   func() (drive.Lane[*batch], error) { return openLane(&cfg) },
-		Limit:  int64(runAhead * jobs * most),
+		Limit:  cfg.limit(),
 		Retain: true,
 		Done:   (*batch).count,
 		HandOn: (*batch).handOn,
@@ -107,8 +111,16 @@ func Run(ctx context.Context, cfg Config) error {
 }
 
 // runAhead times a lane's batch is how many cases may wait, with all their
-// tensors, for a slow one before them.
+// tensors, for a slow one before them: fewer where these take Config.Memory.
 const runAhead = 16
+
+// limit is what the cases under way may cost, in bytes.
+func (c *Config) limit() int64 {
+	return c.least() * int64(runAhead*c.Jobs*c.Batch)
+}
+
+// least is what a case costs however small it is.
+func (c *Config) least() int64 { return max(1, c.Memory/int64(runAhead*c.Jobs*c.Batch)) }
 
 // lane runs batches: the reference works on the next batch while the
 // candidates and the judgement are at the one before.
@@ -170,6 +182,7 @@ type caseRun struct {
 	program *program.Program
 	job     *backend.Job
 	ref     *backend.Outcome
+	bytes   int64 // of the reference's outcome
 	records []*verdict.Record
 	err     error // of the draw
 }
@@ -184,7 +197,7 @@ func (l *lane) Run(ctx context.Context, b *batch) error {
 	i := 0
 	for j := range b.cases {
 		if b.cases[j].job != nil {
-			b.cases[j].ref = outcomes[i]
+			b.cases[j].ref, b.cases[j].bytes = outcomes[i], int64(outcomes[i].Size())
 			i++
 		}
 	}
@@ -262,15 +275,15 @@ func (b *batch) jobs() []*backend.Job {
 // Finish runs a batch on the candidates and judges what they did.
 func (l *lane) Finish(ctx context.Context, b *batch) error {
 	for i := range b.cases {
-		b.cases[i].lacking(l.cfg.Candidates, b, i)
+		b.cases[i].excused(l.cfg, b)
 	}
-	jobs := b.jobs()
 	var ran []*caseRun
+	var jobs []*backend.Job
 	var refs []*backend.Outcome
 	for i := range b.cases {
-		if c := &b.cases[i]; c.job != nil {
+		if c := &b.cases[i]; c.job != nil && c.records == nil {
 			c.job.State = c.ref.Initial
-			ran, refs = append(ran, c), append(refs, c.ref)
+			ran, jobs, refs = append(ran, c), append(jobs, c.job), append(refs, c.ref)
 		}
 	}
 	for ci, cand := range l.cands {
@@ -283,6 +296,9 @@ func (l *lane) Finish(ctx context.Context, b *batch) error {
 			c.records = append(c.records, merge(trials[i], of)...)
 		}
 	}
+	for i := range b.cases {
+		b.cases[i].job = nil // with its inputs
+	}
 	return nil
 }
 
@@ -294,33 +310,53 @@ func (l *lane) ask(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome
 }
 
 // Lacking is an error of a draw that may say that the test uses something that
-// tests do not have: a verdict on the test, not a mistake.
+// tests do not have: a verdict on the test, not a mistake. Or it says that the
+// draw alone is larger than what may be drawn.
 type Lacking interface {
 	error
 	Lacks() bool
+	Skips() bool
 }
 
-// unsupported returns the draw's error when it says that tests lack something
-// that the test uses; nil for others.
-func (c *caseRun) unsupported() error {
+// unsupported reports whether the draw says that tests lack something that the
+// test uses.
+func (c *caseRun) unsupported() bool {
 	var e Lacking
-	if errors.As(c.err, &e) && e.Lacks() {
-		return e
-	}
-	return nil
+	return errors.As(c.err, &e) && e.Lacks()
 }
 
-// lacking records the verdict on a draw that needs what test files lack.
-func (c *caseRun) lacking(candidates []Candidate, b *batch, i int) {
-	e := c.unsupported()
-	if e == nil {
+// skipped says why the case is not judged; "" where it is.
+func (c *caseRun) skipped(memory int64) string {
+	var e Lacking
+	switch {
+	case errors.As(c.err, &e) && e.Skips():
+		return e.Error()
+	case memory > 0 && 2*c.bytes > memory:
+		return fmt.Sprintf("its results take %d MB in each subject, more than half of the %d MB of --memory", c.bytes>>20, memory>>20)
+	}
+	return ""
+}
+
+// excused records the verdict on a case that the candidates are not asked about:
+// a draw that needs what test files lack, or one that is too large.
+func (c *caseRun) excused(cfg *Config, b *batch) {
+	word, reason := verdict.Skipped, c.skipped(cfg.Memory)
+	if c.unsupported() {
+		word, reason = verdict.Unsupported, c.err.Error()
+	}
+	if reason == "" {
 		return
 	}
-	out := &backend.Outcome{Status: backend.Unsupported, Message: e.Error()}
-	for _, cand := range candidates {
+	p := c.program
+	if p == nil {
+		p = &program.Program{Name: b.test.Name}
+	}
+	out := &backend.Outcome{Status: backend.Unsupported, Message: reason}
+	c.ref = out
+	for _, cand := range cfg.Candidates {
 		c.records = append(c.records, &verdict.Record{
-			Test: b.test.Name, Index: b.first + i, Candidate: cand.Name, Program: &program.Program{Name: b.test.Name},
-			Verdict: &verdict.Verdict{Word: verdict.Unsupported, Reason: e.Error()}, Reference: out, Outcome: out,
+			Test: b.test.Name, Index: b.first + c.at, Candidate: cand.Name, Program: p,
+			Verdict: &verdict.Verdict{Word: word, Reason: reason}, Reference: out, Outcome: out,
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"plumb/internal/judge"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
+	"plumb/tensor"
 )
 
 // fake is a backend whose outcome depends on the program's seed alone.
@@ -225,5 +226,55 @@ func TestObserveRunsThePrefix(t *testing.T) {
 	})
 	if err != nil || saw != int64(5) {
 		t.Errorf("saw %v, error %v", saw, err)
+	}
+}
+
+// TestLargeCases: the outcomes under way stay within Memory whatever the lanes,
+// and a case that has more than it is skipped, with its size.
+func TestLargeCases(t *testing.T) {
+	const memory, large = 1 << 20, 700 << 10
+	var held, most atomic.Int64
+	size := func(seed uint64) int {
+		if seed%10 == 7 {
+			return large
+		}
+		return 100 << 10
+	}
+	run := func(p *program.Program) *backend.Outcome {
+		return &backend.Outcome{Status: backend.OK, Values: []backend.Value{{Tensor: tensor.New(tensor.U8, size(p.Seed))}}}
+	}
+	test := draws("x", 60)
+	test.Draw = func(i int, _ Observer) (*program.Program, error) {
+		return &program.Program{Name: "x", Seed: uint64(i), Calls: []program.Call{{Result: "y", Target: "torch.f"}}}, nil
+	}
+	words := map[verdict.Word]int{}
+	err := Run(t.Context(), Config{
+		Tests: []Test{test}, Jobs: 3, Batch: 8, Memory: memory, Judge: judge.New(judge.Config{}),
+		Reference: func() (backend.Backend, error) {
+			return &fake{closed: new(atomic.Int32), run: func(p *program.Program) *backend.Outcome {
+				now := held.Add(int64(size(p.Seed)))
+				most.Store(max(most.Load(), now))
+				return run(p)
+			}}, nil
+		},
+		Candidates: []Candidate{{"a", func() (backend.Backend, error) { return &fake{closed: new(atomic.Int32), run: run}, nil }}},
+		OnRecord: func(r *verdict.Record) {
+			held.Add(-int64(size(r.Program.Seed)))
+			words[r.Verdict.Word]++
+			if r.Verdict.Word == verdict.Skipped && !strings.Contains(r.Verdict.Reason, "0 MB in each subject, more than half of the 1 MB") {
+				t.Error(r.Verdict.Reason)
+			}
+		},
+		OnEnd: func(e *verdict.End) {
+			if e.Err != nil || e.Judged != 60 {
+				t.Error(e)
+			}
+		},
+	})
+	if err != nil || words[verdict.Aligned] != 54 || words[verdict.Skipped] != 6 {
+		t.Error(err, words)
+	}
+	if most.Load() > memory+large { // the size of a case is known when it has run
+		t.Errorf("%d bytes of the reference's outcomes were held at once", most.Load())
 	}
 }

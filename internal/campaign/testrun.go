@@ -17,6 +17,7 @@ type testRun struct {
 	back     int // indices handed out whose results are back
 	judged   int // cases that count
 	rejected int
+	largest  int64 // of the cases that are back, the bytes of the outcomes of one
 	reasons  map[string]int
 	ended    bool // nothing after its first case that needs what test files lack is handed on
 	lacks    bool // it has such a case
@@ -30,21 +31,38 @@ func (t *testRun) want() int {
 		return 0
 	case t.Fixed:
 		return t.N - t.next
-	case t.rejected >= RejectFactor*t.N:
-		return 0
 	}
-	return t.N - t.judged - (t.next - t.back)
+	out := t.next - t.back
+	return min(t.N-t.judged-out, RejectFactor*t.N-t.rejected-out)
 }
 
-// Wants reports whether more cases are to be drawn.
-func (t *testRun) Wants() bool { return t.want() > 0 }
+// Wants reports whether more cases are to be drawn now: the first one is awaited,
+// since it tells how large they are.
+func (t *testRun) Wants() bool {
+	return t.want() > 0 && (t.next == 0 || t.back > 0 || t.cfg.Memory == 0)
+}
 
-// Cost is how many cases the next batch has.
-func (t *testRun) Cost() int64 { return int64(min(t.want(), max(t.cfg.Batch, 1))) }
+// size is how many cases the next batch has.
+func (t *testRun) size() int {
+	n := min(t.want(), t.cfg.Batch)
+	if t.cfg.Memory == 0 {
+		return n
+	}
+	if t.back == 0 {
+		return min(n, 1)
+	}
+	return min(n, int(max(t.cfg.limit()/int64(4*t.cfg.Jobs)/t.cost(), 1)))
+}
+
+// cost is that of one case.
+func (t *testRun) cost() int64 { return max(t.cfg.least(), t.largest) }
+
+// Cost is that of the next batch.
+func (t *testRun) Cost() int64 { return int64(t.size()) * t.cost() }
 
 // Next returns the next batch, whose cases are not drawn yet.
 func (t *testRun) Next() *batch {
-	b := &batch{test: t, first: t.next, cases: make([]caseRun, t.Cost())}
+	b := &batch{test: t, first: t.next, cases: make([]caseRun, t.size())}
 	t.next += len(b.cases)
 	return b
 }
@@ -55,12 +73,13 @@ func (b *batch) count() {
 	t.back += len(b.cases)
 	for i := range b.cases {
 		c := &b.cases[i]
+		t.largest = max(t.largest, c.bytes*int64(1+len(t.cfg.Candidates)))
 		switch {
 		case c.rejected():
 			t.rejected++
-		case c.unsupported() != nil:
+		case c.unsupported():
 			t.lacks = true
-		case c.err == nil:
+		case c.err == nil, len(c.records) > 0:
 			t.judged++
 		case t.err == nil:
 			t.err = c.err
@@ -79,7 +98,7 @@ func (b *batch) handOn() {
 		if c.rejected() {
 			t.reasons[c.reason()]++
 		}
-		t.ended = c.unsupported() != nil
+		t.ended = c.unsupported()
 		for _, r := range c.records {
 			t.cfg.OnRecord(r)
 		}

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"context"
+	"fmt"
 
 	"plumb/backend"
 	"plumb/internal/judge/verdict"
@@ -38,6 +39,9 @@ func (j *Judge) Judge(ctx context.Context, job *backend.Job, ref, cand *backend.
 	if path == nil {
 		return v, nil
 	}
+	if n := pathNeeds * need(ref); !j.fits(n) {
+		return j.skipped(n), nil
+	}
 	outcomes, err := ask(ctx, []*backend.Job{path.Job})
 	if err != nil {
 		return nil, err
@@ -62,7 +66,16 @@ func (j *Judge) direct(ctx context.Context, job *backend.Job, ref, cand *backend
 		return c.Verdict(o), nil
 	}
 	v := c.Verdict(nil)
-	if j.oracle != OnMismatch || !v.Arguable() {
+	if !v.Arguable() {
+		return v, nil
+	}
+	if n := need(ref); !j.fits(n) {
+		if v.Word == verdict.Misaligned {
+			v = j.skipped(n)
+		}
+		return v, nil
+	}
+	if j.oracle != OnMismatch {
 		return v, nil
 	}
 	q := verdict.Inquire(job, ref, v)
@@ -74,6 +87,26 @@ func (j *Judge) direct(ctx context.Context, job *backend.Job, ref, cand *backend
 		q.Answer(outcomes)
 	}
 	return c.Verdict(q.Oracle()), nil
+}
+
+// elementNeeds is what the bounds of an element take, in bytes: its value and its
+// error in float64, the sum of its terms, and something on the way to them. The
+// oracle takes no more.
+const elementNeeds = 32
+
+// pathNeeds is how many times that is the same on a candidate's path.
+const pathNeeds = 3
+
+// need is what the bounds of a case take, in bytes.
+func need(ref *backend.Outcome) int64 { return elementNeeds * int64(ref.Elements()) }
+
+func (j *Judge) fits(bytes int64) bool { return j.memory == 0 || bytes <= j.memory }
+
+// skipped is the verdict on a case that differs beyond its plain limits, where
+// what tells a fault from rounding takes too much.
+func (j *Judge) skipped(bytes int64) *verdict.Verdict {
+	return &verdict.Verdict{Word: verdict.Skipped, Reason: fmt.Sprintf(
+		"the results differ, and to tell rounding from a fault takes %d MB, more than the %d MB of --memory", bytes>>20, j.memory>>20)}
 }
 
 // askedBytes is what the answers of one exchange with the reference may take,

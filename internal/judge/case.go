@@ -22,7 +22,7 @@ type Case struct {
 func (j *Judge) Case(job *backend.Job, ref, cand *backend.Outcome) *Case {
 	c := &Case{Job: job, Reference: ref, Candidate: cand, Policy: j.policy}
 	if j.rounding != nil {
-		c.rounding = &caseRounding{of: j.rounding, job: job}
+		c.rounding = &caseRounding{of: j.rounding, job: job, unbounded: !j.fits(need(ref))}
 		c.Policy.Rounding = c.rounding
 	}
 	return c

@@ -39,6 +39,9 @@ type Config struct {
 	// NoExceptions counts an exception of one side only as a rejection, and
 	// SameException asks that what both sides raise has the same class.
 	NoExceptions, SameException bool
+	// Memory is what the bounds and truths of one case may take, in bytes; 0 bounds
+	// nothing. A verdict that would need more is Skipped.
+	Memory int64
 	// Settled, where set, is all that Breach and EndAlike go by.
 	Settled *Settled
 }
@@ -49,11 +52,12 @@ type Judge struct {
 	oracle   OracleMode
 	rounding *rounding.Analysis // nil without a table
 	settled  *Settled
+	memory   int64
 }
 
 // New returns a judge.
 func New(c Config) *Judge {
-	j := &Judge{settled: c.Settled, policy: verdict.Policy{
+	j := &Judge{settled: c.Settled, memory: c.Memory, policy: verdict.Policy{
 		RTol: c.RTol, ATol: c.ATol, Default: c.Default, NoExceptions: c.NoExceptions, SameException: c.SameException,
 		Reference: c.Reference, Faults: reffaults.Faults,
 	}}

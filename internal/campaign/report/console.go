@@ -121,6 +121,9 @@ func (c *Console) End(e *verdict.End) {
 	if s.Words[verdict.Unsupported] > 0 {
 		fmt.Fprintf(c.W, "  %s\n", firstLine(s.Beyond))
 	}
+	if s.TooLarge != "" {
+		fmt.Fprintf(c.W, "  %s\n", firstLine(s.TooLarge))
+	}
 	if more := c.printed - c.limit(); more > 0 && c.name == e.Test {
 		fmt.Fprintf(c.W, "  (%s of this test not shown; -v shows every one)\n", plural(more, "more finding"))
 	}

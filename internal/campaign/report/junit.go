@@ -180,7 +180,7 @@ func (s *junitSuite) add(c *JUnitCase) *junitCase {
 	case c.Word == "":
 		element.Skipped = &junitResult{Type: "skipped", Message: result.Message}
 		s.skipped++
-	case c.Word == verdict.Unsupported, c.Word == verdict.Rejected:
+	case c.Word == verdict.Unsupported, c.Word == verdict.Skipped, c.Word == verdict.Rejected:
 		element.Skipped = &junitResult{Type: result.Type, Message: result.Message}
 		s.skipped++
 	case c.Word != verdict.Aligned:

@@ -72,6 +72,7 @@ type Summary struct {
 	NotGraphs  string   // why the first of them is so
 	Weak       int      // tests whose sampled cases accept a fake, or that mostly reject
 	Beyond     string   // why the first unsupported case is so
+	TooLarge   string   // why the first skipped case is so
 	Fixed      int      // entries of the known list that no longer fail
 	Stale      []string // a line for each of these, and for those that have expired
 }
@@ -87,6 +88,9 @@ func (s *Summary) Add(r *verdict.Record) {
 	s.Drawn += v.Drawn
 	if v.Word == verdict.Unsupported && s.Beyond == "" {
 		s.Beyond = v.Reason
+	}
+	if v.Word == verdict.Skipped && s.TooLarge == "" {
+		s.TooLarge = v.Reason
 	}
 	s.graph(r)
 	if worst := float64(v.Worst); v.Word == verdict.Aligned && worst > s.Worst && v.WorstAt != nil {
@@ -156,5 +160,5 @@ func (s *Summary) Counts() string {
 
 var order = []verdict.Word{
 	verdict.Misaligned, verdict.Crash, verdict.Timeout, verdict.OOM, verdict.Fault, verdict.Unstable,
-	verdict.Aligned, verdict.Known, verdict.Fixed, verdict.Unsupported, verdict.Rejected,
+	verdict.Aligned, verdict.Known, verdict.Fixed, verdict.Unsupported, verdict.Skipped, verdict.Rejected,
 }

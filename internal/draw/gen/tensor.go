@@ -175,10 +175,16 @@ func (c *Case) checkSize(d tensor.DType, shape []int) error {
 		limit = MaxBytes
 	}
 	if bytes > float64(limit) {
-		return fmt.Errorf("random_tensor: shape %s of %s is above the limit of %d bytes; --set tensor.max sets another", tensor.ShapeString(shape), d, limit)
+		return &TooLarge{fmt.Sprintf("random_tensor: shape %s of %s is above the limit of %d bytes; --set tensor.max sets another", tensor.ShapeString(shape), d, limit)}
 	}
 	return nil
 }
+
+// TooLarge is the error of a draw of more than MaxBytes.
+type TooLarge struct{ msg string }
+
+// Error says how large the draw is.
+func (e *TooLarge) Error() string { return e.msg }
 
 func (r randomTensor) fill(c *Case, n *Node, d tensor.DType) (program.Fill, error) {
 	lo, hi, dist, typ := ranges(d)

@@ -16,6 +16,8 @@ type Error struct {
 	// Unsupported says that the file is Python that test files cannot run: a
 	// verdict on the test, not a mistake.
 	Unsupported bool
+	// TooLarge says that a draw is larger than Env allows, which others need not be.
+	TooLarge bool
 }
 
 // needsGlobal says that something of a test belongs to global mode.
@@ -33,6 +35,9 @@ func (e *Error) Error() string {
 
 // Lacks reports whether the error is Unsupported.
 func (e *Error) Lacks() bool { return e.Unsupported }
+
+// Skips reports whether the error is TooLarge.
+func (e *Error) Skips() bool { return e.TooLarge }
 
 // Excerpt returns the line with a caret below the column.
 func (e *Error) Excerpt() string {

@@ -342,6 +342,8 @@ func (f *File) located(err error) error {
 		out = f.errorAt(f.out.source(p), msg)
 	}
 	out.Unsupported = isLack
+	var large *gen.TooLarge
+	out.TooLarge = errors.As(err, &large)
 	return out
 }
 

@@ -42,7 +42,7 @@ import (
 type Word string
 
 // The words. Judge gives the first seven; Known, Fixed and Unstable are for
-// those who compare a verdict with earlier ones.
+// those who compare a verdict with earlier ones, Skipped for those with a limit.
 const (
 	Aligned     Word = "aligned"
 	Misaligned  Word = "misaligned"
@@ -55,10 +55,11 @@ const (
 	Known       Word = "known"
 	Fixed       Word = "fixed"
 	Unstable    Word = "unstable" // the reference disagrees with itself
+	Skipped     Word = "skipped"  // larger than what may be taken
 )
 
 // Words lists every word.
-var Words = []Word{Aligned, Misaligned, Rejected, Unsupported, Crash, Timeout, OOM, Fault, Known, Fixed, Unstable}
+var Words = []Word{Aligned, Misaligned, Rejected, Unsupported, Crash, Timeout, OOM, Fault, Known, Fixed, Unstable, Skipped}
 
 // IsFinding reports whether the word speaks against the candidate.
 func (w Word) IsFinding() bool {
