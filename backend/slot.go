@@ -96,6 +96,13 @@ func (v *Value) sum(of func(*tensor.Tensor) int) int {
 	return n
 }
 
+// Bare returns how the program ended, without values and slots.
+func (o *Outcome) Bare() *Outcome {
+	b := *o
+	b.Values, b.Slots, b.Initial = nil, nil, nil
+	return &b
+}
+
 // At returns the tensor at a place; nil where there is none.
 func (o *Outcome) At(at Place) *tensor.Tensor {
 	for i := range o.Slots {

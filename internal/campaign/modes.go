@@ -69,7 +69,10 @@ func (l *lane) try(ctx context.Context, s subject, jobs []*backend.Job, refs []*
 				if err := l.judgeTrial(ctx, jobs[at], refs[at], &t, all[at]); err != nil {
 					return nil, err
 				}
-				all[at] = append(all[at], t)
+				if t.verdict.Word == verdict.Aligned && o.Size() > exchangeBytes {
+					t.outcome = o.Bare()
+				}
+				outcomes[i], all[at] = nil, append(all[at], t)
 			}
 		}
 	}
@@ -78,6 +81,7 @@ func (l *lane) try(ctx context.Context, s subject, jobs []*backend.Job, refs []*
 
 // exchangeBytes is what the results of one exchange with a candidate may take,
 // if they are as large as the reference's, where it is of more than one case.
+// Larger ones that are aligned go before the next mode runs.
 const exchangeBytes = 32 << 20
 
 // exchange returns how many of the first cases are in one exchange.

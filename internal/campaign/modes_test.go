@@ -3,6 +3,7 @@ package campaign
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"plumb/backend"
@@ -143,5 +144,27 @@ func TestMemoryOfModes(t *testing.T) {
 		if got := exchange(c.refs); got != c.want {
 			t.Errorf("%d of %d cases in an exchange, want %d", got, len(c.refs), c.want)
 		}
+	}
+}
+
+// TestLargeOutcomesGo: what is aligned and large is not held while other modes run.
+func TestLargeOutcomesGo(t *testing.T) {
+	large := &backend.Outcome{Status: backend.OK, Values: []backend.Value{{Tensor: tensor.New(tensor.U8, exchangeBytes+1)}}}
+	open := func() (backend.Backend, error) {
+		return &fake{closed: new(atomic.Int32), run: func(*program.Program) *backend.Outcome { return large }}, nil
+	}
+	p := &program.Program{Name: "t", Calls: []program.Call{{Result: "y", Target: "torch.f"}}}
+	err := Run(t.Context(), Config{
+		Tests:     []Test{{Name: "t", N: 1, Fixed: true, Draw: func(int, Observer) (*program.Program, error) { return p, nil }}},
+		Reference: open, Candidates: []Candidate{{"c", open}}, Judge: judge.New(judge.Config{}),
+		OnRecord: func(r *verdict.Record) {
+			if r.Verdict.Word != verdict.Aligned || r.Outcome.Values != nil || r.Reference.Values == nil {
+				t.Errorf("%s, the candidate's values %v", r.Verdict.Word, r.Outcome.Values)
+			}
+		},
+		OnEnd: func(*verdict.End) {},
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
