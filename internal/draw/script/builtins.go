@@ -54,6 +54,7 @@ var pythonAttrs = map[string]bool{
 	"join": true, "replace": true, "extend": true, "item": true, "tolist": true, "all": true, "any": true, "astype": true, "dtype": true,
 	"__name__": true, "__version__": true, "__class__": true, "__len__": true, "keys": true, "isnumeric": true, "isdecimal": true, "isidentifier": true, "casefold": true, "numerator": true, "union": true,
 	"pytorch": true, "oneflow": true, "type": true, "name": true,
+	"flatten": true, "max": true, "mean": true, "min": true, "ndim": true, "ravel": true, "reshape": true, "shape": true, "size": true, "squeeze": true, "sum": true,
 }
 
 // ignoredCall is a function without effect.

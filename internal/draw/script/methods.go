@@ -71,7 +71,7 @@ func scalarAttr(x starlark.Value, name string) (starlark.Value, error) {
 	switch name {
 	case "item", "tolist":
 		return method(name, func(starlark.Tuple) (starlark.Value, error) { return x, nil }), nil
-	case "all", "any", "astype", "dtype":
+	case "all", "any", "astype", "dtype", "flatten", "max", "mean", "min", "ndim", "ravel", "reshape", "shape", "size", "squeeze", "sum":
 		a, err := toArray(nil, x, tensor.Invalid)
 		if err != nil {
 			return nil, err
