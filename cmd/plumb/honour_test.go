@@ -242,7 +242,7 @@ func TestEveryFlagRefusesNonsense(t *testing.T) {
 				t.Errorf("%s --%s takes -1", cmd.CommandPath(), f.Name)
 			}
 		})
-		if shown > 25 {
+		if shown > 26 {
 			t.Errorf("%s --help shows %d flags", cmd.CommandPath(), shown)
 		}
 	})

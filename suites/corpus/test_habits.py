@@ -10,6 +10,7 @@ import unittest
 import warnings
 
 import numpy as np
+import oneflow as flow
 import torch
 import torch.nn.functional as F
 from plumb import *
@@ -292,6 +293,41 @@ def test_saved_values():
     x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     expected = np.array([[0.2689, 0.7311], [0.2689, 0.7311]])
     np.testing.assert_allclose(F.softmax(x, 1).numpy(), expected, atol=1e-4)
+
+
+@autotest(n=2)
+def test_names_of_oneflow():
+    x = random_tensor(ndim=2, dim0=2, dim1=3)
+    return flow.cast(flow.gelu(x), flow.float64) + flow.pad(x, (0, 1))[:, 1:]
+
+
+def test_scalars_of_numpy():
+    x = torch.tensor([[3.0, 1.0], [2.0, 5.0]])
+    largest = np.argmax(x.numpy().flatten(), axis=0)
+    assert np.array_equal(x.argmax().numpy().flatten(), largest.flatten())
+    assert largest.shape == () and largest.ndim == 0 and largest.sum() == 3
+
+
+def test_gradient_is_one_tensor():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    (x * x).sum().backward()
+    first = id(x.grad)
+    (x * 3).sum().backward()
+    assert id(x.grad) == first and id(x) != first
+
+
+@autotest(n=2)
+def test_apply_of_an_instance():
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 2 * grad
+
+    return Doubled().apply(random_tensor(ndim=1, dim0=3))
 
 
 if __name__ == "__main__":

@@ -152,7 +152,11 @@ func identityOf(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 		return nil, fmt.Errorf("id takes one argument, not %d", len(a))
 	}
 	if s, ok := a[0].(*symbol); ok {
-		h, err := s.Hash()
+		name := string(s.ref)
+		if c := s.d.callOf(s.ref); c != nil && c.Target == "getattr" && c.Args[1] == "grad" { // one tensor, to which backward adds
+			name = fmt.Sprintf("%s.grad", c.Args[0])
+		}
+		h, err := hashString(name)
 		return starlark.MakeUint(uint(h)), err
 	}
 	return nil, lack("id of %s is not supported in test files", article(a[0].Type()))

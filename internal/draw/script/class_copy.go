@@ -12,8 +12,7 @@ import (
 // again, and then its state.
 func (s *symbol) copyModule(memo map[starlark.Value]starlark.Value) (starlark.Value, error) {
 	d := s.d
-	i := slices.IndexFunc(d.prog.Calls, func(c program.Call) bool { return c.Result == string(s.ref) })
-	made := d.prog.Calls[i]
+	made := *d.callOf(s.ref)
 	refs := map[program.Ref]program.Ref{}
 	for _, c := range s.children {
 		child, err := copyPart(c.value, memo)
@@ -130,4 +129,13 @@ func (o *object) copied(memo map[starlark.Value]starlark.Value) (starlark.Value,
 		out.fields[n] = v
 	}
 	return out, nil
+}
+
+// callOf returns the call that gave a result; nil for inputs.
+func (d *draw) callOf(result program.Ref) *program.Call {
+	i := slices.IndexFunc(d.prog.Calls, func(c program.Call) bool { return c.Result == string(result) })
+	if i < 0 {
+		return nil
+	}
+	return &d.prog.Calls[i]
 }

@@ -14,7 +14,9 @@ import (
 // g is J(x - x'), x' being x as a constant.
 type functionClass struct{ plainClass }
 
-func (functionClass) attr(*object, string) (starlark.Value, error) { return nil, nil }
+func (f functionClass) attr(o *object, name string) (starlark.Value, error) {
+	return f.ofClass(o.class, name)
+}
 
 // ofClass returns what such a class has beside its own methods.
 func (functionClass) ofClass(c *class, name string) (starlark.Value, error) {

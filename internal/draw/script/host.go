@@ -18,6 +18,14 @@ var oneflowOnly = map[string]bool{
 	"to_global": true, "to_local": true, "new_ones": true, "ParameterServer": true, "profiler": true, "distributed": true, "data": true, "graph": true, "hub": true,
 }
 
+// functionals are functions that OneFlow has beside its operators, PyTorch in
+// torch.nn.functional alone.
+var functionals = map[string]bool{
+	"affine_grid": true, "elu": true, "fold": true, "gelu": true, "glu": true, "grid_sample": true, "hardshrink": true, "hardsigmoid": true, "hardswish": true,
+	"hardtanh": true, "interpolate": true, "leaky_relu": true, "linear": true, "log_sigmoid": true, "logsigmoid": true, "mish": true, "normalize": true, "one_hot": true,
+	"pad": true, "silu": true, "softplus": true, "softshrink": true, "softsign": true, "unfold": true,
+}
+
 // oneflow maps a name of OneFlow's to torch's: a test's calls run on every
 // framework. What has no counterpart stays foreign.
 func oneflow(name string) starlark.Value {
@@ -30,6 +38,9 @@ func oneflow(name string) starlark.Value {
 	}
 	if v, ok := torchConstants[name]; ok {
 		return v
+	}
+	if functionals[name] {
+		return path("torch.nn.functional." + strings.Replace(name, "log_sigmoid", "logsigmoid", 1))
 	}
 	return path("torch." + name)
 }
