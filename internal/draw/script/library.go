@@ -566,7 +566,7 @@ func (l *library) Attr(name string) (starlark.Value, error) {
 	if v := l.fromPrelude(name); v != nil {
 		return v, nil
 	}
-	if l.lacks || standard[l.name] == l {
+	if l.lacks || standard[l.name] == l || strings.HasPrefix(l.name, "oneflow.") {
 		return foreign(l.name + "." + name), nil
 	}
 	return nil, fmt.Errorf("%s has no name %s", l.name, name)
