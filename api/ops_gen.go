@@ -4339,6 +4339,16 @@ func Imag(input *Tensor) (*Tensor, error) {
 		given("input", input)))
 }
 
+// Angle applies the operator angle.
+//
+// Argument of each complex number, in [-π, π]; of a real one 0, or π below 0. Integers give float32.
+//
+//	angle(Tensor input) -> Tensor
+func Angle(input *Tensor) (*Tensor, error) {
+	return one(apply(nil, "angle",
+		given("input", input)))
+}
+
 // ViewAsReal applies the operator view_as_real.
 //
 // A view of a complex tensor as pairs of reals, in a last dimension of size 2.
@@ -4931,6 +4941,121 @@ func Random(input *Tensor, options ...RandomOptions) (*Tensor, error) {
 		given("input", input),
 		optional("from", set.From),
 		optional("to", set.To)))
+}
+
+// EmptyOptions are the arguments of Empty that may be left out.
+type EmptyOptions struct {
+	Dtype        DType         // dtype, default None
+	Device       Device        // device, default None
+	RequiresGrad bool          // bool, default False
+	PinMemory    bool          // bool, default False
+	MemoryFormat *MemoryFormat // MemoryFormat, default None
+}
+
+// Empty applies the operator empty.
+//
+// A tensor whose elements are undefined.
+//
+//	empty(int[] size, *, dtype? dtype=None, device? device=None, bool requires_grad=False, bool pin_memory=False, MemoryFormat? memory_format=None) -> Tensor
+func (s *Session) Empty(size []int, options ...EmptyOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(s, "empty",
+		given("size", size),
+		optional("dtype", set.Dtype),
+		optional("device", set.Device),
+		optional("requires_grad", set.RequiresGrad),
+		optional("pin_memory", set.PinMemory),
+		optional("memory_format", set.MemoryFormat)))
+}
+
+// EmptyLikeOptions are the arguments of EmptyLike that may be left out.
+type EmptyLikeOptions struct {
+	Dtype        DType         // dtype, default None
+	Device       Device        // device, default None
+	RequiresGrad bool          // bool, default False
+	MemoryFormat *MemoryFormat // MemoryFormat, default None
+}
+
+// EmptyLike applies the operator empty_like.
+//
+// A tensor of the shape, dtype and memory order of the input whose elements are undefined.
+//
+//	empty_like(Tensor input, *, dtype? dtype=None, device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor
+func EmptyLike(input *Tensor, options ...EmptyLikeOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "empty_like",
+		given("input", input),
+		optional("dtype", set.Dtype),
+		optional("device", set.Device),
+		optional("requires_grad", set.RequiresGrad),
+		optional("memory_format", set.MemoryFormat)))
+}
+
+// NewEmptyOptions are the arguments of NewEmpty that may be left out.
+type NewEmptyOptions struct {
+	Dtype        DType  // dtype, default None
+	Device       Device // device, default None
+	RequiresGrad bool   // bool, default False
+}
+
+// NewEmpty applies the operator new_empty.
+//
+// A tensor of the input's dtype and the given size whose elements are undefined.
+//
+//	new_empty(Tensor input, int[] size, *, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
+func NewEmpty(input *Tensor, size []int, options ...NewEmptyOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "new_empty",
+		given("input", input),
+		given("size", size),
+		optional("dtype", set.Dtype),
+		optional("device", set.Device),
+		optional("requires_grad", set.RequiresGrad)))
+}
+
+// EmptyStridedOptions are the arguments of EmptyStrided that may be left out.
+type EmptyStridedOptions struct {
+	Dtype        DType  // dtype, default None
+	Device       Device // device, default None
+	RequiresGrad bool   // bool, default False
+}
+
+// EmptyStrided applies the operator empty_strided.
+//
+// A tensor of the given size and strides whose elements are undefined.
+//
+//	empty_strided(int[] size, int[] stride, *, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
+func (s *Session) EmptyStrided(size []int, stride []int, options ...EmptyStridedOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(s, "empty_strided",
+		given("size", size),
+		given("stride", stride),
+		optional("dtype", set.Dtype),
+		optional("device", set.Device),
+		optional("requires_grad", set.RequiresGrad)))
+}
+
+// NewEmptyStridedOptions are the arguments of NewEmptyStrided that may be left out.
+type NewEmptyStridedOptions struct {
+	Dtype        DType  // dtype, default None
+	Device       Device // device, default None
+	RequiresGrad bool   // bool, default False
+}
+
+// NewEmptyStrided applies the operator new_empty_strided.
+//
+// A tensor of the input's dtype and the given size and strides whose elements are undefined.
+//
+//	new_empty_strided(Tensor input, int[] size, int[] stride, *, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
+func NewEmptyStrided(input *Tensor, size []int, stride []int, options ...NewEmptyStridedOptions) (*Tensor, error) {
+	set := last(options)
+	return one(apply(nil, "new_empty_strided",
+		given("input", input),
+		given("size", size),
+		given("stride", stride),
+		optional("dtype", set.Dtype),
+		optional("device", set.Device),
+		optional("requires_grad", set.RequiresGrad)))
 }
 
 // EmbeddingOptions are the arguments of Embedding that may be left out.

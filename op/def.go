@@ -38,6 +38,7 @@ const (
 	FollowsOrder                   // the results follow from the order of the elements alone, not from how far apart they are
 	Classifies                     // the results are the same for all finite real elements
 	Cancels                        // f(x, x) = 0 for finite x, if no alpha scales an argument
+	Undefined                      // Random, with a law that draws nothing: the elements may be anything
 	Additive                       // where one argument is 0, the result is the other or its negative, if no alpha scales an argument
 )
 
@@ -47,12 +48,13 @@ type Domain int
 
 // The domains.
 const (
-	Anything  Domain = iota
-	UnitRange        // between 0 and 1
-	NoNaN            // the sign of a NaN is undefined (IEEE 754 §6.3)
-	IntRange         // within every integer dtype: what others convert to is undefined in C++
-	AsSampled        // like Sample's: matrices that are not singular, elements without ties
-	Constant         // not differentiated: PyTorch refuses some calls' gradients
+	Anything   Domain = iota
+	UnitRange         // between 0 and 1
+	NoNaN             // the sign of a NaN is undefined (IEEE 754 §6.3)
+	IntRange          // within every integer dtype: what others convert to is undefined in C++
+	AsSampled         // like Sample's: matrices that are not singular, elements without ties
+	Structured        // AsSampled, though any other matrices too have results, of a part of them
+	Constant          // not differentiated: PyTorch refuses some calls' gradients
 )
 
 // Has reports whether all of want are in t.
@@ -130,6 +132,10 @@ type Def struct {
 	// hand do not depend smoothly, so that they want no gradient for their sake;
 	// nil for none. Its operators take no lists of tensors.
 	Constant func(a Args) []TensorArg
+	// Unread names the tensor arguments of which the call at hand reads no element:
+	// it needs their shape and dtype, or replaces them. Nil for none, beside those
+	// of ShapeOnly.
+	Unread func(a Args) []TensorArg
 	// Choices names the arguments that PyTorch compares with the values they
 	// may have before it asks for their type: any other value is a ValueError.
 	Choices []string

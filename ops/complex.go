@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"plumb/internal/arg"
+	"plumb/internal/kernel"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -34,6 +35,20 @@ var complexOps = []*op.Def{
 		Tol:     ulpTol(5, "OpenCL: sin and cos 4 ULP, and a product"),
 	},
 	partOp("real", 0), partOp("imag", 1),
+	{
+		Sig:   "angle(Tensor input) -> Tensor",
+		Names: both("angle"),
+		Doc:   "Argument of each complex number, in [-π, π]; of a real one 0, or π below 0. Integers give float32.",
+		SBP:   pointwise,
+		Infer: elementwise(func(a op.Args) tensor.DType { return floatResult(a.Value(arg.Input).DType()).Real() }, arg.Input),
+		Kernels: append(unary{f32: kernel.AngleReal[float32], f64: kernel.AngleReal[float64]}.kernels(), op.Kernel{
+			Name: "complex", When: op.DTypeIn(arg.Input, complexTypes...), Run: runAngle,
+		}),
+		Grad:    op.Gradient(angleGrad),
+		Sample:  sampleDistinct,
+		NoExact: "a real number has one of two angles, that of a complex one is atan2 of its parts",
+		Tol:     ulpTol(6, "atan2: "+openCL),
+	},
 	{
 		Sig:    "view_as_real(Tensor input) -> Tensor",
 		Names:  []string{"torch.view_as_real"},
@@ -80,6 +95,22 @@ func complexGrad(g *op.Grad) {
 func sampleComplex(s *op.Sampler) []any {
 	shape := s.Shape(0, 3)
 	return []any{s.Tensor(-2, 2, shape...), s.Tensor(-2, 2, shape...)}
+}
+
+func runAngle(c *op.Run) error {
+	kernel.Map1(c.Out[0], c.Tensor(arg.Input), kernel.AngleComplex)
+	return nil
+}
+
+// angleGrad is i·x/|x|², 0 for the number 0.
+func angleGrad(g *op.Grad) op.Value {
+	x := g.Value(arg.Input)
+	if !x.DType().IsComplex() {
+		return zeros(g, x)
+	}
+	r := g.Op("abs", x)
+	turned := g.Mul(g.Div(x, g.Mul(r, r)), 1i)
+	return g.Op("where", g.Op("eq", x, 0), 0.0, g.Mul(g.G(), turned))
 }
 
 func composePolar(b op.Builder, a op.Args) []op.Value {

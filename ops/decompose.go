@@ -66,7 +66,7 @@ var decompositions = []*op.Def{
 	},
 	{
 		Sig:     "linalg_eigvalsh(Tensor input, str UPLO='L') -> Tensor",
-		Domains: asSampled(arg.Input),
+		Domains: map[op.TensorArg]op.Domain{arg.Input: op.Structured},
 		Names:   []string{"torch.linalg.eigvalsh"},
 		Doc:     "Eigenvalues of Hermitian matrices, in ascending order. The matrices must be Hermitian, whichever triangle UPLO names, for PyTorch's gradient is of both.",
 		SBP:     planes(2, arg.Input),

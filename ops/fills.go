@@ -109,6 +109,7 @@ func drawnOver(id, params, name, doc string, d op.Def, sample func(s *op.Sampler
 	d.Names = []string{name}
 	d.Doc = doc
 	d.Traits = op.Random
+	d.Unread = unread(arg.Input)
 	d.NotSplittable = drawsAll
 	d.Infer = func(a op.Args) ([]op.Meta, error) {
 		return one(a.Value(arg.Input).DType(), a.Value(arg.Input).Shape(), nil), nil

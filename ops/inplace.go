@@ -129,6 +129,7 @@ var storeOps = []*op.Def{
 		Names:   []string{"Tensor.copy_"},
 		Doc:     "The elements of other, broadcast to input's shape and converted to its dtype.",
 		Compose: composeCopy,
+		Unread:  unread(arg.Input),
 		Sample:  sampleCopy,
 		Tol:     exactTol("copies its input"),
 	},
@@ -140,6 +141,7 @@ var storeOps = []*op.Def{
 		Doc:     "A tensor like input with one value everywhere.",
 		Reject:  checkFill,
 		Compose: composeFill,
+		Unread:  unread(arg.Input),
 		Sample:  sampleFill,
 		Tol:     exactTol("copies a number"),
 	},
@@ -149,6 +151,7 @@ var storeOps = []*op.Def{
 		Names:   []string{"Tensor.zero_", "torch.zero_"},
 		Doc:     "Zeros like input.",
 		Compose: composeZero,
+		Unread:  unread(arg.Input),
 		Sample:  func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
 		Tol:     exactTol("zeros"),
 	},
@@ -176,6 +179,11 @@ var storeOps = []*op.Def{
 		Traits:  op.NoGrad,
 		Sample:  func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...)} },
 	}, sameLayout),
+}
+
+// unread says of every call that it reads no element of an argument.
+func unread(p op.TensorArg) func(op.Args) []op.TensorArg {
+	return func(op.Args) []op.TensorArg { return []op.TensorArg{p} }
 }
 
 func composeCopy(b op.Builder, a op.Args) []op.Value {

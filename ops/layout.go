@@ -79,6 +79,7 @@ var viewOps = []*op.Def{
 		Doc:     "Converts the elements to other's dtype, as Tensor.to does.",
 		Compose: composeTypeAs,
 		Fixed:   []op.Handle{arg.Other},
+		Unread:  unread(arg.Other),
 		Sample:  func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 4)...), s.Tensor(-2, 2, 1)} },
 		Tol:     exactTol("a conversion, rounded once"),
 	},
@@ -385,6 +386,7 @@ func like(name, id, public string, shardings sharder) *op.Def {
 			return vals(b.Op(id, a.Value(arg.Input), a.Value(arg.Other).Shape()))
 		},
 		Fixed:  []op.Handle{arg.Other},
+		Unread: unread(arg.Other),
 		Sample: sampleLike,
 		Tol:    exactTol("a view of its input"),
 	}

@@ -289,6 +289,25 @@ func TestShapeOnly(t *testing.T) {
 	})
 }
 
+// TestUnread gives the tensors of which a call reads nothing other elements.
+func TestUnread(t *testing.T) {
+	everySample(t, func(t *testing.T, call *op.Call) {
+		if call.Def.Unread == nil || call.Def.Traits.Has(op.Random) {
+			return
+		}
+		other := with(call, sameLayout)
+		for _, p := range call.Def.Unread(other.Args) {
+			x := other.Args.Tensor(p)
+			for i := range x.Len() {
+				x.Set(i, 1-x.At(i))
+			}
+		}
+		if a, b := execute(t, call)[0], execute(t, other)[0]; !a.SameBits(b) {
+			t.Errorf("other elements change the result of %v", tensorsOf(call))
+		}
+	})
+}
+
 func TestItselfOrCopy(t *testing.T) {
 	everySample(t, func(t *testing.T, call *op.Call) {
 		if !call.Def.Traits.Has(op.ItselfOrCopy) {

@@ -13,7 +13,7 @@ import (
 
 var floatTypes = slices.Concat(float32Set, float64Set)
 
-var randomOps = slices.Concat(dropoutOps, noiseOps, creationDraws, discreteDraws, fillOps)
+var randomOps = slices.Concat(dropoutOps, noiseOps, creationDraws, discreteDraws, fillOps, emptyOps)
 
 var noiseOps = []*op.Def{
 	{

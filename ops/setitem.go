@@ -15,9 +15,21 @@ var setitemOps = []*op.Def{
 		Names:   []string{"operator.setitem", "Tensor.__setitem__"},
 		Doc:     "A copy of input after input[index] = value.",
 		Compose: setitem,
+		Unread:  replacedWhole,
 		Sample:  sampleSetitem,
 		Tol:     exactTol("copies its inputs"),
 	},
+}
+
+// replacedWhole says that x[...] = value and x[:] = value read nothing of x.
+func replacedWhole(a op.Args) []op.TensorArg {
+	for _, entry := range a.Any(arg.Index).(op.Index) {
+		s, slice := entry.(op.Slice)
+		if entry != (op.Ellipsis{}) && entry != nil && !(slice && s == (op.Slice{})) {
+			return nil
+		}
+	}
+	return []op.TensorArg{arg.Input}
 }
 
 func sampleSetitem(s *op.Sampler) []any {

@@ -219,7 +219,7 @@ func choleskyOp(id, params string, names []string) *op.Def {
 // choleskyEx is linalg_cholesky with the order of the first leading minor that is
 // not positive in the place of a rejection.
 func choleskyEx() *op.Def {
-	d := choleskyOp("linalg_cholesky_ex", "*, bool upper=False, bool check_errors=False", []string{"torch.linalg.cholesky_ex"})
+	d := holding(op.Structured, choleskyOp("linalg_cholesky_ex", "*, bool upper=False, bool check_errors=False", []string{"torch.linalg.cholesky_ex"}))
 	d.Traits |= op.Contraction
 	d.Sig = strings.TrimSuffix(d.Sig, "Tensor") + "(Tensor L, Tensor info)"
 	d.Doc = "The lower triangular L, of a positive diagonal, with L·Lᵀ = input, or with upper its transpose, and for each matrix 0, or the order of the first leading minor that is not positive: L is unfinished then. The matrices must be symmetric and real."

@@ -132,3 +132,30 @@ def test_parts():
 def test_created_kwargs():
     n = random(0, 4).to(int)
     return torch.zeros(size=(n, 3)), torch.zeros(size=(2, 3)), torch.full(size=(2,), fill_value=2.0), torch.eye(n=3), torch.arange(start=0, end=5, step=2), torch.arange(end=5), torch.linspace(start=0, end=1, steps=3), torch.ones([2, 3]), torch.tensor(data=[1, 2]), torch.zeros(2, 3, dtype=torch.int32, device=torch.device("cpu"))
+
+
+@autotest()
+def test_angle():
+    d = oneof(torch.float32, torch.float64, torch.complex64, torch.complex128)
+    return torch.angle(random_tensor(ndim=2, dim0=random(1, 5), dim1=random(1, 5), dtype=d))
+
+
+@autotest(auto_backward=False)
+def test_empty():
+    # what they hold is undefined, what is written is not
+    e = torch.empty(random(0, 4).to(int), 3, dtype=oneof(torch.float32, torch.int64))
+    return e, torch.empty(2, 3, 4, 5, memory_format=torch.channels_last), torch.exp(torch.empty(2, 3).fill_(2.0))
+
+
+@autotest()
+def test_empty_like():
+    x = random_tensor(ndim=2, dim0=random(1, 5), dim1=3)
+    y = torch.empty_like(x)
+    y[...] = torch.tanh(x)
+    return y, torch.empty_like(x, dtype=torch.float64), x.new_empty(2, 3)
+
+
+@autotest(auto_backward=False)
+def test_empty_strided():
+    x = random_tensor(ndim=1, dim0=2, dtype=torch.float64, requires_grad=False)
+    return torch.empty_strided((2, 3), (1, 2)), x.new_empty_strided((3, 2), (2, 1)), torch.empty_strided((2, 3), (1, 2)).zero_()

@@ -8464,6 +8464,34 @@ diopi_configs = {
             dict(ins=['input'], shape=[(2, 5)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
         ]),
     ),
+    'angle': dict(
+        name=['angle'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(2, 5, 2), ()], gen_fn=dict(fn='Genfunc.uniform', low=-1.05, high=1.05), dtype=[np.float32, np.float64, np.float16], requires_grad=[True]),
+        ]),
+    ),
+    'angle_int': dict(
+        name=['angle'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn=dict(fn='Genfunc.randint', low=-1, high=2), dtype=[np.int32, np.int64, np.uint8]),
+        ]),
+    ),
+    'angle_bool': dict(
+        name=['angle'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.mask', dtype=[np.bool_]),
+        ]),
+    ),
+    'angle_complex': dict(
+        name=['angle'],
+        interface=['torch'],
+        tensor_para=dict(args=[
+            dict(ins=['input'], shape=[(2, 5, 2)], gen_fn='Genfunc.randn_complx', dtype=[np.complex64, np.complex128], requires_grad=[True]),
+        ]),
+    ),
     'view_as_real': dict(
         name=['view_as_real'],
         interface=['torch'],

@@ -36,10 +36,8 @@ var rooms = map[string]string{
 
 // lines are the single places beside rooms, by file and id.
 var lines = map[string]string{
-	"program/record.go getitem":                        "a program's text writes indices in brackets, by its own name for the function",
-	"program/record.go setitem":                        "a program's text writes indices in brackets, by its own name for the function",
-	"internal/opgen/conformance.go linalg_cholesky_ex": "the config draws no elements for it: it returns where others refuse indefinite matrices",
-	"internal/opgen/conformance.go linalg_eigvalsh":    "the config draws no elements for it: it returns where they are not symmetric, of one triangle",
+	"program/record.go getitem": "a program's text writes indices in brackets, by its own name for the function",
+	"program/record.go setitem": "a program's text writes indices in brackets, by its own name for the function",
 }
 
 // words are ids that are dtypes or words of Python, of Go or of Plumb's own

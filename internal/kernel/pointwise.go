@@ -356,6 +356,29 @@ func AbsComplex(dst []float64, a []complex128) {
 	}
 }
 
+// AngleComplex sets dst to the argument of a.
+func AngleComplex(dst []float64, a []complex128) {
+	a = a[:len(dst)]
+	for i := range dst {
+		dst[i] = math.Atan2(imag(a[i]), real(a[i]))
+	}
+}
+
+// AngleReal sets dst to the argument of a as a complex number: 0, or π below 0.
+func AngleReal[T float32 | float64](dst, a []T) {
+	a = a[:len(dst)]
+	for i, v := range a {
+		switch {
+		case v < 0:
+			dst[i] = math.Pi
+		case v != v:
+			dst[i] = v
+		default:
+			dst[i] = 0
+		}
+	}
+}
+
 // Sign sets dst to the sign of a: -1, 0 or 1, and 0 for NaN.
 func Sign[T realLane](dst, a []T) {
 	a = a[:len(dst)]

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"math/cmplx"
 	"slices"
@@ -32,7 +33,7 @@ func conformance(table *op.Table) []byte {
 	w.WriteString("import numpy as np\n\n" + opening)
 	for _, def := range table.Defs() {
 		target, ok := spoken(def)
-		if !ok {
+		if !ok || def.Traits.Has(op.Undefined) {
 			continue
 		}
 		d := opcase.Drawer{Table: table, Def: def}
@@ -230,19 +231,16 @@ func (w *configWriter) entries(d opcase.Drawer, target string, k kind, dts []ten
 	}
 }
 
-// structured are operators that take any elements and mean what they are sampled
-// with, such as positive definite or symmetric matrices.
-var structured = []string{"linalg_cholesky_ex", "linalg_eigvalsh"}
-
 // best is the entry with generators where native computes it with their
 // elements, and with the sampled elements where only these are in the domain;
 // without gradients where a config cannot say of which results. It is empty
 // where no config can say the call.
 func (w *configWriter) best(e entry) string {
 	e.inPlace = shapeOf(e.rows[0].args[e.rows[0].names[0]]) != "para" && slices.ContainsFunc(e.Def.Names, func(n string) bool { return n == "Tensor."+e.function()+"_" })
+	structured := slices.Contains(slices.Collect(maps.Values(e.Def.Domains)), op.Structured)
 	for _, form := range []struct{ literal, plain bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
 		e.literal, e.plain = form.literal, form.plain
-		if !e.literal && slices.Contains(structured, e.Def.ID()) {
+		if !e.literal && structured {
 			continue
 		}
 		text, ok := e.text()

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -125,13 +126,19 @@ var typedConstructors = map[path]tensor.DType{
 }
 
 // constructing makes torch.LongTensor([…]) a call of torch.tensor with its
-// dtype; nil for arguments that are no list.
+// dtype, and torch.LongTensor(2, 3) one of torch.empty; nil for other arguments.
 func (p path) constructing(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	d, ok := typedConstructors[p]
-	if !ok || len(args) != 1 || len(kwargs) > 0 {
+	if !ok || len(kwargs) > 0 {
 		return nil, nil
 	}
-	if _, isList := args[0].(*starlark.List); !isList {
+	if sizes := !slices.ContainsFunc(args, func(v starlark.Value) bool { return numberType(v) != tensor.I64 }); sizes {
+		if len(args) == 0 {
+			args = starlark.Tuple{starlark.MakeInt(0)}
+		}
+		return path("torch.empty").CallInternal(t, args, ofType(d))
+	}
+	if _, isList := args[0].(*starlark.List); !isList || len(args) != 1 {
 		return nil, nil
 	}
 	return path("torch.tensor").CallInternal(t, args, ofType(d))

@@ -158,7 +158,7 @@ func (j *judge) call(i int, c *program.Call, want, got *backend.Value) {
 	}
 	w := Where{Part: backend.PartValue, Call: i, Line: j.line(i), Target: target, Name: c.Result}
 	basis := compare.Basis{Tols: j.tols(target), Same: sameInputs, RTol: j.rtol, ATol: j.atol, Default: j.byDefault()}
-	random := j.random.meet(j.p, i)
+	random := j.meet(i)
 	switch {
 	case random:
 		j.drawnValue(w, want, got, j.random.of(i))

@@ -30,29 +30,104 @@ func (d *drawn) of(call int) []backend.Draw {
 
 // meet notes a call and reports whether its result depends on draws. A module
 // that has read such a value may keep it in its state, and so may the modules
-// that it was made of; an in-place call may reach everything through views.
-func (d *drawn) meet(p *program.Program, i int) bool {
-	c := &p.Calls[i]
-	reads := false
-	c.EachRef(func(r program.Ref) { reads = reads || d.names[string(r)] })
+// that it was made of; an in-place call may reach what its argument is a view of.
+func (j *judge) meet(i int) bool {
+	d, c := &j.random, &j.p.Calls[i]
+	reads, replaced := j.readsDraws(i)
 	d.grads = d.grads || reads && c.IsBackward()
 	random := reads || len(d.of(i)) > 0 || d.grads && readsGradient(c)
 	if random {
 		d.names[c.Result] = true
 		if c.Target == "Module.__call__" || c.Target == "Module.forward" {
-			d.state(p, first(c))
+			d.state(j.p, first(c))
 		}
 	}
-	if inPlace(c) {
-		d.changed = true
-		for k := range p.Inputs {
-			d.names[p.Inputs[k].Name] = d.names[p.Inputs[k].Name] || random
-		}
-		for k := range i {
-			d.names[p.Calls[k].Result] = d.names[p.Calls[k].Result] || random
+	if !inPlace(c) {
+		return random
+	}
+	d.changed = true
+	switch {
+	case random:
+		j.spread(i)
+	case replaced:
+		if r, ok := first(c).(program.Ref); ok {
+			delete(d.names, string(r))
 		}
 	}
 	return random
+}
+
+// spread notes that what call i changed in place depends on draws: the names
+// that a side tells, or any where one tells nothing, and all modules.
+func (j *judge) spread(i int) {
+	told := j.ref.Watched && j.cand.Watched
+	note := func(name string) {
+		if !told || j.modules[name] != "" || slices.ContainsFunc([]*backend.Outcome{j.ref, j.cand}, func(o *backend.Outcome) bool {
+			return o.At(backend.Place{Part: backend.PartChange, Call: i, Owner: name}) != nil
+		}) {
+			j.random.names[name] = true
+		}
+	}
+	for k := range j.p.Inputs {
+		note(j.p.Inputs[k].Name)
+	}
+	for k := range i {
+		note(j.p.Calls[k].Result)
+	}
+}
+
+// readsDraws reports whether call i reads elements that depend on draws, and
+// whether it reads none of its first argument.
+func (j *judge) readsDraws(i int) (reads, replaced bool) {
+	c := &j.p.Calls[i]
+	var refs []program.Ref
+	c.EachRef(func(r program.Ref) {
+		if j.random.names[string(r)] {
+			refs = append(refs, r)
+		}
+	})
+	if len(refs) == 0 {
+		return false, false
+	}
+	unread := j.unread(i)
+	reads = slices.ContainsFunc(refs, func(r program.Ref) bool { return !slices.Contains(unread, r) })
+	own, _ := first(c).(program.Ref)
+	return reads, slices.Contains(unread, own)
+}
+
+// unread names the tensors of which call i reads no element.
+func (j *judge) unread(i int) []program.Ref {
+	if j.policy.Table == nil {
+		return nil
+	}
+	names, times := map[op.Value]program.Ref{}, map[program.Ref]int{}
+	value := values(j.p, j.ref)
+	call, err := j.bind(i, func(r program.Ref) *tensor.Tensor {
+		t := value(r)
+		names[t] = r
+		times[r]++
+		return t
+	})
+	if err != nil {
+		return nil
+	}
+	var refs []program.Ref
+	add := func(v op.Value) {
+		if r := names[v]; times[r] == 1 {
+			refs = append(refs, r)
+		}
+	}
+	if call.Def.Traits.Has(op.ShapeOnly) {
+		for _, v := range call.Args.AllValues() {
+			add(v)
+		}
+	}
+	if call.Def.Unread != nil {
+		for _, p := range call.Def.Unread(call.Args) {
+			add(call.Args.Value(p))
+		}
+	}
+	return refs
 }
 
 func (d *drawn) state(p *program.Program, module any) {

@@ -91,8 +91,12 @@ func (j *judge) isResult(w Where, want *tensor.Tensor) bool {
 
 // bound returns a call of the program as the table binds it to a side's values.
 func (j *judge) bound(call int, side *backend.Outcome) (*op.Call, error) {
+	return j.bind(call, values(j.p, side))
+}
+
+// bind binds a call of the program to the tensors that value tells.
+func (j *judge) bind(call int, value func(program.Ref) *tensor.Tensor) (*op.Call, error) {
 	c := &j.p.Calls[call]
-	value := values(j.p, side)
 	args, kwargs, err := c.OpArgs(func(r program.Ref) (any, error) {
 		if t := value(r); t != nil {
 			return t, nil
