@@ -192,6 +192,17 @@ class TestCreation(flow.unittest.TestCase):
         test_case.assertEqual(x.numel(), 0)
         return x.sum(), x.sum(0), x.prod(), torch.cat([x, torch.ones(2, 3)]), x @ torch.ones(3, 2), x.mean(1)
 
+    @autotest(n=2)
+    def test_empty_tensors_written(test_case):
+        x = random_tensor(ndim=2, dim0=4, dim1=3)
+        e = torch.empty(4, 3).fill_(2.5)
+        out = torch.empty_like(x)
+        out[:] = x.exp()
+        rows = torch.Tensor(4, 3)
+        for i in range(4):
+            rows[i] = x[i] * i
+        return x * e, out, rows, x.new_empty(2)
+
     @autotest(n=3)
     def test_zero_sized_input(test_case):
         x = random_tensor(ndim=3, dim0=2, dim1=0, dim2=3)

@@ -264,6 +264,11 @@ class TestCustomModules(flow.unittest.TestCase):
         m = flow.nn.Linear(2, 3, bias=False)
         test_case.assertEqual(str(m), "Linear(in_features=2, out_features=3, bias=False)")
 
+    def test_repr_of_modules(test_case):
+        m = flow.nn.Sequential(flow.nn.Linear(2, 3), flow.nn.ReLU())
+        test_case.assertEqual(repr(m), "Sequential(\n  (0): Linear(in_features=2, out_features=3, bias=True)\n  (1): ReLU()\n)")
+        test_case.assertTrue("in_features=2" in f"{m[0]}")
+
     def test_zero_grad(test_case):
         m = flow.nn.Linear(2, 1)
         m(flow.ones(1, 2)).sum().backward()

@@ -238,6 +238,15 @@ class TestDerivatives(unittest.TestCase):
         x = torch.randn(3, dtype=torch.float64, requires_grad=True)
         self.assertTrue(torch.autograd.gradcheck(Exp.apply, (x,)))
 
+    def test_gradcheck_of_several(self):
+        a = torch.randn(2, 3, dtype=torch.float64, requires_grad=True)
+        b = torch.randn(3, 2, dtype=torch.float64, requires_grad=True)
+        self.assertTrue(torch.autograd.gradcheck(torch.matmul, (a, b)))
+        self.assertTrue(torch.autograd.gradcheck(lambda x: (x.sin(), x.cos().sum()), a))
+        self.assertFalse(torch.autograd.gradcheck(lambda x: x.detach() * 3 + x, a, raise_exception=False))
+        with self.assertRaises(ValueError):
+            torch.autograd.gradcheck(torch.relu, torch.ones(2))
+
     @autotest(n=2, auto_backward=False)
     def test_twins_with_their_own_backwards(self):
         x = random_tensor(ndim=2, dim0=2, dim1=3)

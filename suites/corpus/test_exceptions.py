@@ -126,6 +126,18 @@ class TestExceptions(flow.unittest.TestCase):
         with test_case.assertRaises(AttributeError):
             flow.ones(2).no_such_attribute
 
+    def test_attribute_error_in_try(test_case):
+        x = flow.ones(2)
+        try:
+            x.no_such_attribute
+            test_case.fail("it has none")
+        except AttributeError as e:
+            test_case.assertTrue("no_such_attribute" in str(e))
+        with test_case.assertRaises(AttributeError):
+            flow.nn.Linear(2, 3).no_such_attribute
+        with test_case.assertRaises(AttributeError):
+            x.no_such_method()
+
     def test_raise_in_a_helper(test_case):
         def check(dim):
             if dim > 2:

@@ -108,7 +108,7 @@ def member(owner, name, target):
 
 
 def module_method(name, target):
-    if name.startswith("_") and name != "__call__":
+    if name.startswith("_") and name not in ("__call__", "__repr__"):
         raise Unknown("%s is not open to programs" % target)
 
     def call(module, *args, **kwargs):

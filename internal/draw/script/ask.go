@@ -28,6 +28,19 @@ func (d *draw) ask(c program.Call) (backend.Value, error) {
 	return v, err
 }
 
+// text is what the reference prints for a module, and the name of anything else.
+func (s *symbol) text() string {
+	if s.kind == kindModule {
+		fault := s.d.fault
+		v, err := s.d.ask(moduleCall("__repr__", s))
+		s.d.fault = fault
+		if text, ok := v.Plain.(string); ok && err == nil {
+			return text
+		}
+	}
+	return s.String()
+}
+
 // moduleMethods are the methods of every torch.nn.Module.
 var moduleMethods = strings.Fields(`
 	add_module apply bfloat16 buffers children cpu cuda double eval extra_repr float forward half load_state_dict

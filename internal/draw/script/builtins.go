@@ -183,8 +183,13 @@ func formatCall(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 
 // settled returns the plain value of what a test looks at.
 func settled(v starlark.Value) (starlark.Value, error) {
-	switch v.(type) {
-	case *symbol, *attr, foreign:
+	switch x := v.(type) {
+	case *symbol:
+		if x.kind == kindModule {
+			return v, nil
+		}
+		return plainOf("format", starlark.Tuple{v})
+	case *attr, foreign:
 		return plainOf("format", starlark.Tuple{v})
 	}
 	return v, nil

@@ -313,6 +313,8 @@ func repr(v starlark.Value, depth int) string {
 			items = append(items, e)
 		}
 		return "{" + reprAll(items, depth) + "}"
+	case *symbol:
+		return v.text()
 	case *pyType:
 		return "<class '" + v.name + "'>"
 	}

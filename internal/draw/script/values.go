@@ -506,12 +506,33 @@ func (a *attr) Get(k starlark.Value) (starlark.Value, bool, error) {
 
 // CallInternal is x.name(…).
 func (a *attr) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if err := a.missing(); err != nil {
+		return nil, err
+	}
 	return a.s.d.method(a.s, a.name, args, kwargs)
 }
 
 // resolve records the use of the attribute as a value.
 func (a *attr) resolve() (*symbol, error) {
+	if err := a.missing(); err != nil {
+		return nil, err
+	}
 	return a.s.d.getattr(a.s, a.name)
+}
+
+// missing is the exception for an attribute that the reference lacks, where the
+// test would go on behind it; elsewhere the reference tells when it runs the call.
+func (a *attr) missing() error {
+	if a.s.d.expecting+a.s.d.trying == 0 {
+		return nil
+	}
+	fault := a.s.d.fault
+	has, err := a.s.has(a.name)
+	a.s.d.fault = fault
+	if err != nil || has {
+		return nil
+	}
+	return &refusedError{"AttributeError", fmt.Sprintf("'%s' object has no attribute '%s'", a.s.Type(), a.name)}
 }
 
 // foreign is a module that test files cannot use, or a name in it.

@@ -146,3 +146,40 @@ class GradientHook(torch.autograd.Function):
 
 def cast(x, dtype):
     return x.to(dtype)
+
+
+def gradcheck(func, inputs, eps=1e-6, atol=1e-5, rtol=0.001, raise_exception=True, **others):
+    inputs = [inputs] if isinstance(inputs, torch.Tensor) else list(inputs)
+    checked = [n for n, x in enumerate(inputs) if isinstance(x, torch.Tensor) and x.requires_grad]
+    if not checked:
+        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True.")
+
+    def outputs(args):
+        out = func(*args)
+        return [out] if isinstance(out, torch.Tensor) else list(out)
+
+    results = outputs(inputs)
+    smooth = [k for k, y in enumerate(results) if y.is_floating_point() and y.requires_grad and y.numel() > 0]
+    right = True
+    for n in checked:
+        x = inputs[n]
+        size = x.numel()
+
+        def moved(i, by):
+            step = torch.zeros(size, dtype=x.dtype)
+            step[i] = by
+            return outputs(inputs[:n] + [(x.detach() + step.view_as(x)).requires_grad_()] + inputs[n + 1 :])
+
+        ends = [[moved(i, -eps), moved(i, eps)] for i in range(size)]
+        for k in smooth if size > 0 else []:
+            y = results[k]
+            numerical = torch.stack([((hi[k] - lo[k]) / (2 * eps)).detach().reshape(-1) for lo, hi in ends], 1)
+            if torch.autograd.grad(y.sum(), x, retain_graph=True, allow_unused=True)[0] is None:
+                analytical = torch.zeros_like(numerical)
+            else:
+                rows = [torch.autograd.grad(e, x, retain_graph=True)[0].reshape(-1) for e in y.reshape(-1)]
+                analytical = torch.stack(rows)
+            right = right and bool(torch.allclose(analytical, numerical, rtol, atol))
+    if raise_exception and not right:
+        raise RuntimeError("Jacobian mismatch: the numerical and the analytical gradient differ")
+    return right
