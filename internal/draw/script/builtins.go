@@ -21,7 +21,7 @@ var hostFunctions starlark.StringDict
 
 func init() {
 	hostFunctions = starlark.StringDict{
-		fnUnsupported: builtin(fnUnsupported, unsupportedHere), fnDropped: loading(fnDropped, dropped), fnUndefined: builtin(fnUndefined, undefinedHere), fnMember: builtin(fnMember, member),
+		fnUnsupported: builtin(fnUnsupported, unsupportedHere), fnDropped: loading(fnDropped, dropped), fnUndefined: builtin(fnUndefined, undefinedHere), fnMember: builtin(fnMember, member), fnAnnotated: builtin(fnAnnotated, annotated),
 		fnChain: builtin(fnChain, chain), fnConcat: builtin(fnConcat, concat), fnMany: builtin(fnMany, many), fnMerge: builtin(fnMerge, merge),
 		fnUnpack: builtin(fnUnpack, unpack), fnFormat: builtin(fnFormat, formatCall), fnDelete: builtin(fnDelete, deleteItem),
 		fnDepth: starlark.NewBuiltin(fnDepth, checkDepth),

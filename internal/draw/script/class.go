@@ -22,6 +22,9 @@ type class struct {
 	base      starlark.Value            // the base that inherited stands for; nil for none
 	lacks     string                    // why it cannot be used
 	outer     *class                    // around its body, while that runs
+	names     []string                  // that its body assigns or annotates
+	data      bool                      // it is a dataclass
+	members   []starlark.Value          // of an enumeration
 }
 
 // inherited is what an instance inherits from a class that no file defines.
@@ -104,12 +107,19 @@ func (c *class) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []s
 	case c.isTest:
 		return nil, lack("making an instance of the test class %s is not supported in test files", c.name)
 	}
+	if c.members != nil && len(args) == 1 {
+		return c.member(args[0])
+	}
 	o := &object{class: c, fields: map[string]starlark.Value{}, thread: t}
 	if _, ok := c.inherited.(exceptionClass); ok {
 		o.state = args
 	}
 	if init := c.lookup("__init__"); init != nil {
 		if _, err := starlark.Call(t, init, append(starlark.Tuple{o}, args...), kwargs); err != nil {
+			return nil, err
+		}
+	} else if c.data {
+		if err := o.fill(t, args, kwargs); err != nil {
 			return nil, err
 		}
 	} else if err := c.inherited.init(t, o, args, kwargs); err != nil {
@@ -137,7 +147,7 @@ func (o *object) String() string {
 			return s
 		}
 	}
-	return "<" + o.class.name + " object>"
+	return o.plain(0)
 }
 
 // text is what a method without arguments says; empty where there is none.
@@ -395,12 +405,15 @@ func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ 
 			if v.base != nil {
 				c.inherited, c.base = v.inherited, v.base
 			}
+			c.data = c.data || v.data
 			if v.lacks != "" {
 				c.lacks = v.lacks
 			}
 		case foreign:
 			if strings.HasSuffix(string(v), ".TestCase") || v == "TestCase" {
 				c.isTest = true
+			} else if n := foreignBases[v]; n != nil {
+				c.inherited, c.base = n, v
 			} else {
 				c.lacks = fmt.Sprintf("class %s is not supported: its base %s is not in test files", name, v)
 			}
@@ -422,6 +435,8 @@ func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ 
 			c.skip = d.skip
 		case mistaken:
 			return nil, d.err
+		case dataclass:
+			c.data = true
 		case *autotest:
 			return nil, fmt.Errorf("@autotest belongs to a test function, not to class %s", name)
 		}
@@ -435,12 +450,14 @@ func endClass(t *starlark.Thread, _ starlark.Tuple) (starlark.Value, error) {
 	b := bodiesOf(t)
 	c := b.class
 	b.class = c.outer
-	return c, nil
+	return c.finished(t)
 }
 
 // member makes what a class's body assigns an attribute of the class.
 func member(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
-	bodiesOf(t).class.attrs[string(a[0].(starlark.String))] = a[1]
+	c, name := bodiesOf(t).class, string(a[0].(starlark.String))
+	c.attrs[name] = a[1]
+	c.assigns(name)
 	return starlark.None, nil
 }
 

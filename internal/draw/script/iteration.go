@@ -37,6 +37,10 @@ func iterate(t *starlark.Thread, v starlark.Value) ([]starlark.Value, error) {
 		return nil, fmt.Errorf("a generator is not a sequence; use .value()")
 	case *object:
 		return v.iterate(t)
+	case *class:
+		if v.members != nil {
+			return v.members, nil
+		}
 	case starlark.Iterable:
 		if n := starlark.Len(v); n > maxElements {
 			return nil, fmt.Errorf("more than %d elements", maxElements)

@@ -420,6 +420,9 @@ func length(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 		if o, ok := args[0].(*object); ok && isModule(o) {
 			return starlark.MakeInt(len(o.children())), nil
 		}
+		if c, ok := args[0].(*class); ok && c.members != nil {
+			return starlark.MakeInt(len(c.members)), nil
+		}
 		v := args[0]
 		if a, ok := v.(*attr); ok {
 			s, err := a.resolve()

@@ -149,7 +149,7 @@ func decorate(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 // decoratorOf returns what a value does as a decorator.
 func decoratorOf(v starlark.Value) starlark.Value {
 	switch d := v.(type) {
-	case *autotest, *fixture, profiled, *parametrize, *starlark.Function, *manager, *object, ignored:
+	case *autotest, *fixture, profiled, dataclass, *parametrize, *starlark.Function, *manager, *object, ignored:
 		return v
 	case *starlark.Builtin:
 		switch d.Name() {

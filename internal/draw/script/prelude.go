@@ -65,6 +65,9 @@ func (a *array) boundTo(name string) starlark.Value {
 	})
 }
 
+// stdlibPreludes are the modules of which stdlib.py has names.
+var stdlibPreludes = []string{"bisect", "collections", "heapq", "itertools", "logging", "operator", "statistics", "types"}
+
 // fromPrelude returns a name of a module that is written in Python; nil for none.
 func (l *library) fromPrelude(name string) starlark.Value {
 	switch {
@@ -72,7 +75,7 @@ func (l *library) fromPrelude(name string) starlark.Value {
 		return numpyPrelude()[name]
 	case l == numpyLinalg && linearAlgebra[name]:
 		return numpyPrelude()[name]
-	case l.name == "collections" || l.name == "itertools" || l.name == "operator":
+	case slices.Contains(stdlibPreludes, l.name):
 		return stdlibPrelude()[name]
 	}
 	return nil

@@ -37,6 +37,7 @@ const (
 	fnIn          = "__in__"
 	fnNotIn       = "__notin__"
 	fnMember      = "__member__"
+	fnAnnotated   = "__annotated__"
 	fnWith        = "__with__"
 	fnEntered     = "__entered__"
 	fnLeave       = "__leave__"
@@ -494,7 +495,7 @@ func annotationEnd(toks []token) int {
 func (p *prepasser) blankVariable(toks []token) {
 	eq := topLevel(toks, "=")
 	if eq < 0 {
-		p.replace(toks[0].start, toks[len(toks)-1].end, "pass")
+		p.replace(toks[0].start, toks[len(toks)-1].end, fmt.Sprintf("%s(%q)", fnAnnotated, toks[0].text))
 		return
 	}
 	p.replace(toks[1].start, toks[eq-1].end, "")

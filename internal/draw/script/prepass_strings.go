@@ -98,7 +98,7 @@ func (p *prepasser) fstring(t token, open int) *scanError {
 			if err != nil {
 				return lacks(t, "the expression %s is not supported in an f-string", strconv.Quote(field.expr))
 			}
-			text.WriteString(strings.ReplaceAll(field.label, "%", "%%") + "%" + field.conv)
+			text.WriteString(strings.ReplaceAll(field.label, "%", "%%") + "%" + field.verb())
 			args.WriteString("(" + arg + "),")
 			i += 1 + n
 		case c == '}':
@@ -126,6 +126,14 @@ type field struct {
 	label            string // "x=" of {x=}
 }
 
+// verb is how what argument returns is printed: what has a specification is text.
+func (f field) verb() string {
+	if f.spec != "" {
+		return "s"
+	}
+	return f.conv
+}
+
 // argument returns the expression that is formatted.
 func (f field) argument() (string, *scanError) {
 	sub, err := prepass(f.expr)
@@ -142,7 +150,11 @@ func (f field) argument() (string, *scanError) {
 	if err != nil || len(spec.marks) > 0 {
 		return "", &scanError{}
 	}
-	return fnFormat + "((" + sub.text + "), " + spec.text + ")", nil
+	value := "(" + sub.text + ")"
+	if f.conv == "r" && f.label == "" { // {x=:3} formats x
+		value = "repr" + value
+	}
+	return fnFormat + "(" + value + ", " + spec.text + ")", nil
 }
 
 // replacementField reads "expr}", "expr!r}" or "expr:spec}" and returns the

@@ -22,7 +22,7 @@ func TestPrepass(t *testing.T) {
 		{"class T(a.B): # one\n  pass", "if __class__(\"T\", a.B): # one\n  pass"},
 		{"class T:\n  pass", "if __class__(\"T\"):\n  pass"},
 		{"def f(x: int, *a: Tuple[int, int], y: Dict[str, int]={1: 2}, z=lambda v: v) -> List[int]: pass", "def f(x, *a, y={1: 2}, z=lambda v: v) : pass"},
-		{"x: int = 3; y: str", "x = 3; pass"},
+		{"x: int = 3; y: str", "x = 3; __annotated__(\"y\")"},
 		{"a is b or c is  not d", "a == b or c != d"},
 		{"a ** b @ c", "a // b * c"},
 		{"a **= b; a @= b", "a //= b; a *= b"},

@@ -37,7 +37,7 @@ func equal(x, y starlark.Value, depth int) (bool, error) {
 		d, err := numpyDType(y)
 		return err == nil && d == tensor.DType(a), nil
 	}
-	x, y = number(x), number(y)
+	x, y = number(asTuple(x)), number(asTuple(y))
 	if a, ok := x.(version); ok {
 		b, ok := y.(version)
 		return ok && slices.Equal(a, b), nil
@@ -283,7 +283,7 @@ func repr(v starlark.Value, depth int) string {
 		if s := v.text("__repr__"); s != "" {
 			return s
 		}
-		return "<" + v.class.name + " object>"
+		return v.plain(depth)
 	case starlark.String:
 		return quoted(string(v))
 	case starlark.Float:

@@ -21,15 +21,34 @@ func init() {
 		"collections": &library{name: "collections", names: starlark.StringDict{"OrderedDict": pyTypes["dict"], "namedtuple": builtin("namedtuple", namedTuple)}},
 		"functools":   &library{name: "functools", names: starlark.StringDict{"partial": starlark.NewBuiltin("partial", partial), "reduce": builtin("reduce", reduce), "wraps": builtin("wraps", wraps)}},
 		"time":        &library{name: "time", names: starlark.StringDict{"time": noTime, "perf_counter": noTime, "sleep": ignoredCall("sleep")}},
-		"operator":    &library{name: "operator", names: operatorNames()},
-		"copy":        &library{name: "copy", names: starlark.StringDict{"copy": builtin("copy", shallowCopy), "deepcopy": builtin("deepcopy", deepCopy)}},
-		"os":          &library{name: "os", names: starlark.StringDict{"getenv": environmentGet, "environ": environment{}, "path": osPath}}, "os.path": osPath,
+		"dataclasses": &library{name: "dataclasses", names: dataclassNames()}, "enum": &library{name: "enum", names: starlark.StringDict{"auto": builtin("auto", func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) { return auto, nil })}},
+		"abc":      &library{name: "abc", names: starlark.StringDict{"abstractmethod": builtin("abstractmethod", func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return a[0], nil })}},
+		"numbers":  &library{name: "numbers", names: starlark.StringDict{"Number": starlark.Tuple{pyTypes["int"], pyTypes["float"], pyTypes["complex"]}, "Real": starlark.Tuple{pyTypes["int"], pyTypes["float"]}, "Integral": pyTypes["int"]}},
+		"gc":       &library{name: "gc", names: starlark.StringDict{"collect": ignoredCall("collect")}},
+		"platform": &library{name: "platform", names: starlark.StringDict{"system": builtin("system", func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) { return starlark.String("Linux"), nil })}},
+		"string":   &library{name: "string", names: starlark.StringDict{"ascii_lowercase": starlark.String("abcdefghijklmnopqrstuvwxyz"), "ascii_uppercase": starlark.String("ABCDEFGHIJKLMNOPQRSTUVWXYZ"), "ascii_letters": starlark.String("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"), "digits": starlark.String("0123456789")}},
+		"types":    &library{name: "types", names: starlark.StringDict{}}, "heapq": &library{name: "heapq", names: starlark.StringDict{}}, "bisect": &library{name: "bisect", names: starlark.StringDict{}}, "statistics": &library{name: "statistics", names: starlark.StringDict{}}, "logging": &library{name: "logging", names: loggingNames()},
+		"operator": &library{name: "operator", names: operatorNames()},
+		"copy":     &library{name: "copy", names: starlark.StringDict{"copy": builtin("copy", shallowCopy), "deepcopy": builtin("deepcopy", deepCopy)}},
+		"os":       &library{name: "os", names: starlark.StringDict{"getenv": environmentGet, "environ": environment{}, "path": osPath}}, "os.path": osPath,
 		"sys":        &library{name: "sys", names: starlark.StringDict{"version_info": starlark.Tuple{starlark.MakeInt(3), starlark.MakeInt(11), starlark.MakeInt(2)}, "platform": starlark.String("linux"), "maxsize": starlark.MakeInt64(math.MaxInt64)}},
 		"warnings":   &library{name: "warnings", names: starlark.StringDict{"filterwarnings": ignoredCall("filterwarnings"), "simplefilter": ignoredCall("simplefilter"), "warn": ignoredCall("warn"), "catch_warnings": starlark.NewBuiltin("catch_warnings", catchWarnings)}},
 		"contextlib": &library{name: "contextlib", names: starlark.StringDict{"contextmanager": builtin("contextmanager", contextManager), "nullcontext": starlark.NewBuiltin("nullcontext", subTest)}},
 		"packaging":  &library{name: "packaging", names: starlark.StringDict{"version": versionLibrary}}, "packaging.version": versionLibrary,
 		"random": randomModule{}, "numpy": numpy, "numpy.random": numpyRandom, "numpy.linalg": numpyLinalg, "scipy.special": scipySpecial, "scipy": &library{name: "scipy", names: starlark.StringDict{"special": scipySpecial}}, "numpy.testing": numpyTesting,
 	}
+}
+
+// loggingNames are those of the module logging: loggers say nothing.
+func loggingNames() starlark.StringDict {
+	names := starlark.StringDict{}
+	for _, n := range []string{"debug", "info", "warning", "error", "critical", "exception", "log", "basicConfig", "disable"} {
+		names[n] = ignoredCall(n)
+	}
+	for i, n := range []string{"NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"} {
+		names[n] = starlark.MakeInt(10 * i)
+	}
+	return names
 }
 
 // real makes a function of one float.
@@ -383,8 +402,10 @@ func copyValue(v starlark.Value, depth int, left *int, memo map[starlark.Value]s
 
 // record is an instance of a named tuple.
 type namedType struct {
-	name   string
-	fields []string
+	name     string
+	fields   []string
+	defaults starlark.Tuple // nil for none
+	class    *class         // with its methods; nil for none
 }
 
 func (n *namedType) String() string        { return n.name }
@@ -397,6 +418,7 @@ func (n *namedType) Name() string          { return n.name }
 // CallInternal makes an instance.
 func (n *namedType) CallInternal(_ *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	a := arguments{n.name, n.fields, make([]starlark.Value, len(n.fields))}
+	copy(a.values, n.defaults)
 	if err := a.rebind(args, kwargs); err != nil {
 		return nil, err
 	}
@@ -406,6 +428,14 @@ func (n *namedType) CallInternal(_ *starlark.Thread, args starlark.Tuple, kwargs
 type instance struct {
 	of     *namedType
 	values starlark.Tuple
+}
+
+// asTuple returns a named tuple as the tuple that it is, other values as they are.
+func asTuple(v starlark.Value) starlark.Value {
+	if i, ok := v.(instance); ok {
+		return i.values
+	}
+	return v
 }
 
 func (i instance) String() string {
@@ -428,6 +458,11 @@ func (i instance) AttrNames() []string        { return i.of.fields }
 func (i instance) Attr(s string) (starlark.Value, error) {
 	if n := slices.Index(i.of.fields, s); n >= 0 {
 		return i.values[n], nil
+	}
+	if i.of.class != nil {
+		if fn, ok := i.of.class.lookup(s).(*starlark.Function); ok {
+			return bindTo(fn, i), nil
+		}
 	}
 	return nil, nil
 }

@@ -111,3 +111,72 @@ def itemgetter(*items):
 
 def attrgetter(name):
     return lambda v: getattr(v, name)
+
+
+class SimpleNamespace:
+    def __init__(self, **kwargs):
+        for k, v in kwargs.items():
+            setattr(self, k, v)
+
+
+class Logger:
+    def debug(self, *args, **kwargs):
+        pass
+
+    def setLevel(self, level):
+        pass
+
+    def addHandler(self, handler):
+        pass
+
+    info = warning = error = critical = exception = log = debug
+
+
+def getLogger(name=None):
+    return Logger()
+
+
+def bisect_left(a, x, lo=0, hi=None):
+    return lo + sum([1 for v in a[lo:hi] if v < x])
+
+
+def bisect_right(a, x, lo=0, hi=None):
+    return lo + sum([1 for v in a[lo:hi] if v <= x])
+
+
+bisect = bisect_right
+
+
+def insort(a, x):
+    a.insert(bisect_right(a, x), x)
+
+
+def heapify(heap):
+    heap.sort()
+
+
+def heappush(heap, item):
+    insort(heap, item)
+
+
+def heappop(heap):
+    return heap.pop(0)
+
+
+def nlargest(n, iterable, key=None):
+    return sorted(iterable, key=key, reverse=True)[:n]
+
+
+def nsmallest(n, iterable, key=None):
+    return sorted(iterable, key=key)[:n]
+
+
+def mean(data):
+    data = list(data)
+    return sum(data) / len(data)
+
+
+def median(data):
+    data = sorted(data)
+    half = len(data) // 2
+    return data[half] if len(data) % 2 else (data[half - 1] + data[half]) / 2
