@@ -5385,14 +5385,21 @@ func OneHot(input *Tensor, options ...OneHotOptions) (*Tensor, error) {
 		optional("num_classes", set.NumClasses)))
 }
 
+// NonzeroOptions are the arguments of Nonzero that may be left out.
+type NonzeroOptions struct {
+	AsTuple bool // bool, default False
+}
+
 // Nonzero applies the operator nonzero.
 //
 // The indices of the elements that are not zero, one row for each, in row-major order.
 //
-//	nonzero(Tensor input) -> Tensor
-func Nonzero(input *Tensor) (*Tensor, error) {
+//	nonzero(Tensor input, *, bool as_tuple=False) -> Tensor
+func Nonzero(input *Tensor, options ...NonzeroOptions) (*Tensor, error) {
+	set := last(options)
 	return one(apply(nil, "nonzero",
-		given("input", input)))
+		given("input", input),
+		optional("as_tuple", set.AsTuple)))
 }
 
 // NonzeroTuple applies the operator nonzero.tuple.

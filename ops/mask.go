@@ -12,15 +12,16 @@ import (
 // maskOps choose elements by truth values.
 var maskOps = []*op.Def{
 	{
-		Sig:           "nonzero(Tensor input) -> Tensor",
-		Names:         both("nonzero", "argwhere"),
-		Doc:           "The indices of the elements that are not zero, one row for each, in row-major order.",
-		Traits:        op.NoGrad | op.Dynamic,
-		NotSplittable: dependsOnAll,
-		Infer:         inferNonzero,
-		Kernels:       []op.Kernel{{Name: "scan", Run: runNonzero}},
-		Sample:        func(s *op.Sampler) []any { return []any{sampleIndex(s, s.Shape(0, 4), 2).Convert(s.DType)} },
-		Tol:           exactTol("places in its input"),
+		Sig:            "nonzero(Tensor input, *, bool as_tuple=False) -> Tensor",
+		Names:          append(both("nonzero"), "torch.argwhere(input)", "Tensor.argwhere(input)"),
+		Doc:            "The indices of the elements that are not zero, one row for each, in row-major order.",
+		Traits:         op.NoGrad | op.Dynamic,
+		NotSplittable:  dependsOnAll,
+		Infer:          inferNonzero,
+		Kernels:        []op.Kernel{{Name: "scan", Run: runNonzero}},
+		SelectOverload: func(a op.Args) bool { return !a.Bool(arg.AsTuple) },
+		Sample:         func(s *op.Sampler) []any { return []any{sampleIndex(s, s.Shape(0, 4), 2).Convert(s.DType)} },
+		Tol:            exactTol("places in its input"),
 	},
 	{
 		Sig:           "nonzero.tuple(Tensor input, *, bool as_tuple) -> Tensor[]",
@@ -199,9 +200,6 @@ func checkMaskedSource(a op.Args) error {
 // composePlaces returns the columns of nonzero; a number counts as a vector of one element.
 func composePlaces(name op.TensorArg) func(op.Builder, op.Args) []op.Value {
 	return func(b op.Builder, a op.Args) []op.Value {
-		if a.Sig.Takes(arg.AsTuple) && !a.Bool(arg.AsTuple) {
-			op.Fail(notUnderstood("nonzero", "as_tuple=False"))
-		}
 		x := a.Value(name)
 		places := b.Op("nonzero", x)
 		if len(x.Shape()) == 0 {

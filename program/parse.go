@@ -504,7 +504,7 @@ func (r *reader) ints(n node) []int {
 // constructor under torch.nn, or a method that returns its module.
 func IsModule(target string) bool {
 	switch target {
-	case "torch.nn.Parameter":
+	case "torch.nn.Parameter", "torch.nn.parameter.Parameter":
 		return false
 	case "Module.train", "Module.eval", "Module.to", "Module.double", "Module.float", "Module.half", "Module.requires_grad_":
 		return true

@@ -215,12 +215,12 @@ func (c *pending) classify(out, recv *symbol) {
 }
 
 // flagged reports whether flags decide how many results there are, as those of
-// unique do: signatures of other results fit as well.
+// unique and nonzero do: signatures of other results fit as well.
 func (c *pending) flagged(sig *op.Sig) bool {
-	return slices.ContainsFunc(c.sigs, func(s *op.Sig) bool {
-		return (len(s.Results) > 1) != (len(sig.Results) > 1) && c.matches(s, strict)
-	})
+	return slices.ContainsFunc(c.sigs, func(s *op.Sig) bool { return givesSeveral(s) != givesSeveral(sig) && c.matches(s, strict) })
 }
+
+func givesSeveral(s *op.Sig) bool { return s.Many || len(s.Results) > 1 }
 
 // held are the modules that a container is made of; nil for other calls.
 func (c *pending) held() []named {

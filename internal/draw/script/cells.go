@@ -51,6 +51,8 @@ type cells struct {
 	variables []variable
 	lets      []variable // those that := binds
 	functions map[syntax.Node]*scope
+
+	evaluations []evaluation
 }
 
 // celled says which variables of a file are held by cells.
@@ -68,6 +70,7 @@ func findCells(stmts []syntax.Stmt, bodies map[*syntax.DefStmt]bool) *celled {
 	for _, l := range c.lets {
 		l.in.owner(l.name).take(l.name)
 	}
+	c.giveVariables()
 	for _, bodiesFirst := range []bool{true, false} {
 		for _, s := range c.order {
 			if (s.kind == scopeBody) == bodiesFirst {
@@ -234,6 +237,9 @@ func (c *cells) call(n *syntax.CallExpr, in *scope) {
 		c.lets = append(c.lets, variable{n, id.Name, to})
 		args = args[1:]
 	}
+	if isCall(n, "eval") {
+		c.evaluations = append(c.evaluations, evaluation{n, in})
+	}
 	c.exprs(in, n.Fn)
 	for _, a := range args {
 		if l, ok := a.(*syntax.LambdaExpr); ok && isCall(n, fnChain) { // an operand of the source's
@@ -304,6 +310,19 @@ func (s *scope) holder(name string) *scope {
 		within = within && at.kind != scopeFunction && at.kind != scopeLambda
 	}
 	return nil
+}
+
+// visible are the names that code in s may read, without those of the engine.
+func (s *scope) visible() []string {
+	names := map[string]bool{}
+	for at := s; at != nil; at = at.outer {
+		for name := range at.binds {
+			if !isReserved(name) && s.holder(name) != nil {
+				names[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
 // assign gives cells to the variables that the scope assigns for another.

@@ -150,6 +150,9 @@ func importName(_ *starlark.Thread, args starlark.Tuple) (starlark.Value, error)
 	if v := standard[module+"."+name]; v != nil {
 		return v, nil
 	}
+	if v := ownNames(module)[name]; v != nil {
+		return v, nil
+	}
 	if names := ownNames(module + "." + name); names != nil {
 		return moduleOf(module + "." + name), nil
 	}

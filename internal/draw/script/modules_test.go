@@ -12,7 +12,7 @@ func TestModulesAroundOneFlowsTests(t *testing.T) {
 		"star":          "from oneflow.test_utils.automated_test_util import *\n",
 		"old star":      "from automated_test_util import *\n",
 		"single client": "from oneflow.compatible.single_client.test_utils.automated_test_util.generators import *\n",
-		"by name":       "import os, unittest\nimport numpy as np\nimport oneflow as flow\nfrom collections import OrderedDict\nfrom test_util import GenArgList, GenArgDict, GenCartesianProduct, Array2Numpy, FlattenArray, Index2Coordinate, type_name_to_flow_type, type_name_to_np_type\nfrom random import shuffle, randint\nfrom oneflow.nn.modules.broadcast_ops import broadcast_shapes\n",
+		"by name":       "import os, unittest\nimport numpy as np\nimport oneflow as flow\nfrom collections import OrderedDict\nfrom test_util import GenArgList, GenArgDict, GenCartesianProduct, Array2Numpy, FlattenArray, Index2Coordinate, type_name_to_flow_type, type_name_to_np_type\nfrom random import shuffle, randint\nfrom oneflow.nn.modules.broadcast_ops import broadcast_shapes\nfrom oneflow.test_utils.automated_test_util.torch_flow_dual_object import autotest, random_tensor\n",
 	} {
 		f := load(t, src+`
 rank = int(os.getenv("RANK"))

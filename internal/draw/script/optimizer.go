@@ -32,6 +32,10 @@ func (o *optimizer) AttrNames() []string {
 	return []string{"add_param_group", "param_groups", "step", "zero_grad"}
 }
 
+// withoutEffect are the options of OneFlow's optimizers that say how a step is
+// made, not what it results in, and do_bias_correction, which PyTorch always does.
+var withoutEffect = map[string]bool{"contiguous_params": true, "do_bias_correction": true, "fused": true}
+
 // optimizing makes optimizers and schedules; nil for other calls.
 func (p path) optimizing(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	name := string(p[strings.LastIndexByte(string(p), '.')+1:])
@@ -55,7 +59,7 @@ func (p path) optimizing(t *starlark.Thread, args starlark.Tuple, kwargs []starl
 	for _, kw := range kwargs {
 		if kw[0] == starlark.String("params") {
 			params = kw[1]
-		} else if kw[0] != starlark.String("do_bias_correction") { // OneFlow's, true in PyTorch
+		} else if name, _ := starlark.AsString(kw[0]); !withoutEffect[name] {
 			named = append(named, kw)
 		}
 	}
@@ -146,6 +150,7 @@ func (o *optimizer) group(dict *starlark.Dict) (optim.GroupSpec, error) {
 				return spec, err
 			}
 			spec.Params = params
+		case withoutEffect[name]:
 		case strings.HasPrefix(name, "clip_grad_"): // OneFlow's
 			return spec, lack("the option %s of an optimizer is not supported in test files", name)
 		default:

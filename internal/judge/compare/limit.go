@@ -78,12 +78,24 @@ func Default(d tensor.DType) Limit {
 	return Limit{RTol: t[0], ATol: t[1], Reason: "torch.testing.assert_close's default for " + d.String()}
 }
 
+// Coarser returns the less precise of two dtypes; those that are not floats say
+// nothing.
+func Coarser(a, b tensor.DType) tensor.DType {
+	if !b.IsDifferentiable() || a.IsDifferentiable() && Roundoff(a) > Roundoff(b) {
+		return a
+	}
+	return b
+}
+
 // Exactly returns the limit that asks for equal values.
 func Exactly(reason string) Limit { return Limit{Class: op.Exact, Reason: reason} }
 
 // Basis is what decides the limit of one comparison.
 type Basis struct {
 	DType tensor.DType
+	// From is the least precise dtype that the result was computed from;
+	// tensor.Invalid where nothing is known of it.
+	From tensor.DType
 	// Tols are the numerics of the operators that answer to the call's target;
 	// none when the operator is unknown.
 	Tols []op.Tol
@@ -125,7 +137,8 @@ func (b *Basis) Settled(outline *Bound) bool {
 //  5. A result with a rounding-error bound may differ by the errors of both
 //     sides: 2·u·E; not at all when its sums are exact. Without a bound, rule 4
 //     holds for sums of products too.
-//  6. Everything else has PyTorch's default of its dtype.
+//  6. Everything else has PyTorch's default of its dtype, or of a less precise
+//     one that it was computed from.
 func LimitFor(b Basis) Limit {
 	l := Default(b.DType)
 	if !b.DType.IsDifferentiable() {
@@ -136,6 +149,9 @@ func LimitFor(b Basis) Limit {
 	}
 	if b.Default {
 		return l
+	}
+	if Coarser(b.From, b.DType) == b.From {
+		l = Default(b.From)
 	}
 	l.Class = classOf(b.Tols)
 	switch {

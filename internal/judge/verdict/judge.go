@@ -24,6 +24,8 @@ type judge struct {
 
 	same         map[string]bool         // names whose value has the same bits on both sides
 	dtypes       map[string]tensor.DType // of inputs and tensor results, as the reference has them
+	from         map[string]tensor.DType // the least precise dtype that a name was computed from
+	coarsest     tensor.DType            // of from
 	modules      map[string]string       // constructor's target by module name
 	places       []backend.Place         // of the slots of both sides
 	current      comparison              // which is being settled; one place of memory for all
@@ -34,7 +36,7 @@ type judge struct {
 func newJudge(p *program.Program, ref, cand *backend.Outcome, policy Policy) *judge {
 	j := &judge{
 		p: p, ref: ref, cand: cand, policy: policy, rtol: p.RTol, atol: p.ATol, v: &Verdict{},
-		same: map[string]bool{}, dtypes: map[string]tensor.DType{}, modules: map[string]string{},
+		same: map[string]bool{}, dtypes: map[string]tensor.DType{}, from: map[string]tensor.DType{}, modules: map[string]string{},
 	}
 	if policy.RTol != nil {
 		j.rtol = policy.RTol
@@ -52,8 +54,14 @@ func newJudge(p *program.Program, ref, cand *backend.Outcome, policy Policy) *ju
 	for _, in := range p.Inputs {
 		j.same[in.Name] = true
 		j.dtypes[in.Name] = in.DType
+		j.comesFrom(in.Name, in.DType)
 	}
 	return j
+}
+
+func (j *judge) comesFrom(name string, d tensor.DType) {
+	j.from[name] = d
+	j.coarsest = compare.Coarser(j.coarsest, d)
 }
 
 // status applies rule 1, and finds outcomes that do not fit the program.
@@ -148,16 +156,20 @@ func (j *judge) calls() {
 
 func (j *judge) call(i int, c *program.Call, want, got *backend.Value) {
 	target := j.target(c)
-	sameInputs, wide := !readsGradient(c), tensor.Invalid
+	sameInputs, wide, from := !readsGradient(c), tensor.Invalid, tensor.Invalid
 	c.EachRef(func(r program.Ref) {
 		sameInputs = sameInputs && j.same[string(r)]
 		wide = tensor.Promote(wide, j.dtypes[string(r)])
+		from = compare.Coarser(from, j.from[string(r)])
 	})
+	if readsGradient(c) {
+		from = j.coarsest
+	}
 	if program.IsModule(c.Target) {
 		j.modules[c.Result] = target
 	}
 	w := Where{Part: backend.PartValue, Call: i, Line: j.line(i), Target: target, Name: c.Result}
-	basis := compare.Basis{Tols: j.tols(target), Same: sameInputs, RTol: j.rtol, ATol: j.atol, Default: j.byDefault()}
+	basis := compare.Basis{Tols: j.tols(target), From: from, Same: sameInputs, RTol: j.rtol, ATol: j.atol, Default: j.byDefault()}
 	random := j.meet(i)
 	switch {
 	case random:
@@ -181,7 +193,9 @@ func (j *judge) call(i int, c *program.Call, want, got *backend.Value) {
 	j.same[c.Result] = same
 	if want.Tensor != nil {
 		j.dtypes[c.Result] = want.Tensor.DType()
+		from = compare.Coarser(from, want.Tensor.DType())
 	}
+	j.comesFrom(c.Result, from)
 	if !same && inPlace(c) {
 		clear(j.same)
 	}
@@ -456,7 +470,7 @@ func (j *judge) optional(w Where, want, got *tensor.Tensor, random bool) {
 		j.drawnGrad(w, want, got)
 		return
 	}
-	basis := compare.Basis{RTol: j.rtol, ATol: j.atol, Default: j.byDefault()}
+	basis := compare.Basis{From: j.coarsest, RTol: j.rtol, ATol: j.atol, Default: j.byDefault()}
 	if want != nil {
 		basis.DType = want.DType()
 	}
