@@ -45,6 +45,7 @@ var complexOps = []*op.Def{
 			Name: "complex", When: op.DTypeIn(arg.Input, complexTypes...), Run: runAngle,
 		}),
 		Grad:    op.Gradient(angleGrad),
+		Saves:   savesTensors,
 		Sample:  sampleDistinct,
 		NoExact: "a real number has one of two angles, that of a complex one is atan2 of its parts",
 		Tol:     ulpTol(6, "atan2: "+openCL),

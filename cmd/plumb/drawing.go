@@ -323,19 +323,20 @@ func (x *explainer) record(rec *verdict.Record) {
 }
 
 // end adds the test's position to its error. Where the reference supports none
-// of its cases, that is the error. (The table may have operators that the
-// reference lacks.)
+// of its cases, that is the error, unless they call what OneFlow alone has. (The
+// table may have operators that the reference lacks.)
 func (x *explainer) end(e *verdict.End) {
 	beyond := x.beyond
 	x.beyond = nil
 	var stuck *campaign.StuckError
+	t := x.defined[e.Test]
 	switch {
-	case e.Err == nil && e.Judged > 0 && len(beyond) == e.Judged*x.candidates:
+	case e.Err == nil && (t == nil || !t.OfOneFlow()) && e.Judged > 0 && len(beyond) == e.Judged*x.candidates:
 		e.Err = fmt.Errorf("%s: the reference supports none of the %d cases: %s", e.Test, e.Judged, beyond[0].Reference.Message)
 	case !errors.As(e.Err, &stuck):
 		return
 	}
-	if t := x.defined[e.Test]; t != nil {
+	if t != nil {
 		e.Err = fmt.Errorf("%s:%d:1: %w", t.File, t.Line, e.Err)
 	}
 }

@@ -140,6 +140,32 @@ class TestNonzero(flow.unittest.TestCase):
         for arg in GenArgList(arg_dict):
             arg[0](test_case, *arg[1:])
 
+    def test_index_by_arrays(test_case):
+        numpy_x = np.arange(0, 60, 1).reshape([3, 4, 5]).astype(np.float32)
+        x = flow.tensor(numpy_x)
+        rows, columns = np.array([0, 1]), np.array([1, 0])
+        test_case.assertTrue(np.allclose(numpy_x[rows], x[rows].numpy()))
+        test_case.assertTrue(np.allclose(numpy_x[rows, columns], x[rows, columns].numpy()))
+        x[rows, 1:3] = 0.5
+        numpy_x[rows, 1:3] = 0.5
+        test_case.assertTrue(np.allclose(numpy_x, x.numpy()))
+
+
+class TestSchedules(flow.unittest.TestCase):
+    base_lr = 1.0
+
+    def test_lambda_lr(test_case):
+        optimizer = flow.optim.SGD(
+            [{"params": [Parameter(flow.ones(3, 4))]}, {"params": [Parameter(flow.ones(2))]}], lr=TestSchedules.base_lr
+        )
+        lambdas = [lambda step: step // 3, lambda step: 0.95 * step]
+        lambda_lr = flow.optim.lr_scheduler.LambdaLR(optimizer, lr_lambda=lambdas)
+        for i in range(1, 7):
+            lambda_lr.step()
+            lrs = lambda_lr.get_last_lr()
+            test_case.assertAlmostEqual(lrs[0], TestSchedules.base_lr * (i // 3), places=5)
+            test_case.assertAlmostEqual(lrs[1], TestSchedules.base_lr * 0.95 * i, places=5)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -348,6 +348,21 @@ func (d *draw) literal(a *array) *symbol {
 	return s
 }
 
+// index makes literals of the arrays by which a tensor is indexed.
+func (d *draw) index(k starlark.Value) starlark.Value {
+	switch k := k.(type) {
+	case *array:
+		return d.literal(k)
+	case starlark.Tuple:
+		out := make(starlark.Tuple, len(k))
+		for i, e := range k {
+			out[i] = d.index(e)
+		}
+		return out
+	}
+	return k
+}
+
 // axisOf reads an axis; all is true without one.
 func axisOf(v starlark.Value, dims int) (axes []int, all bool, err error) {
 	if v == nil || v == starlark.None {

@@ -138,12 +138,22 @@ func exported(module string) (starlark.StringDict, bool) {
 	return nil, false
 }
 
-func importModule(_ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
-	return moduleOf(string(args[0].(starlark.String))), nil
+func importModule(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+	name := string(args[0].(starlark.String))
+	noteOneFlow(t, name)
+	return moduleOf(name), nil
 }
 
-func importName(_ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+// noteOneFlow notes that a file imports OneFlow.
+func noteOneFlow(t *starlark.Thread, module string) {
+	if l, err := loaderOf(t); err == nil && (module == "oneflow" || strings.HasPrefix(module, "oneflow.")) {
+		l.file.oneflow = true
+	}
+}
+
+func importName(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 	module, name := string(args[0].(starlark.String)), string(args[1].(starlark.String))
+	noteOneFlow(t, module)
 	if name == "*" {
 		return starlark.None, nil
 	}

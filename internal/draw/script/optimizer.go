@@ -474,11 +474,27 @@ func newSchedule(t *starlark.Thread, name string, args starlark.Tuple, kwargs []
 // positionalFunction names a function that comes first.
 func (d *draw) positionalFunction(args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Tuple, []starlark.Tuple) {
 	if len(args) > 0 {
-		if _, ok := args[0].(*starlark.Function); ok {
+		if fns, _ := functionsOf(args[0]); fns != nil {
 			return args[1:], append(kwargs, starlark.Tuple{starlark.String("lr_lambda"), args[0]})
 		}
 	}
 	return args, kwargs
+}
+
+// functionsOf are the functions that a value is or lists; nil for others.
+func functionsOf(v starlark.Value) (fns []*starlark.Function, listed bool) {
+	values, listed := sequence(v)
+	if !listed {
+		values = []starlark.Value{v}
+	}
+	for _, e := range values {
+		fn, ok := e.(*starlark.Function)
+		if !ok {
+			return nil, listed
+		}
+		fns = append(fns, fn)
+	}
+	return fns, listed
 }
 
 // keywordOptions are optionsOf, with those by keyword; functions of an epoch
@@ -491,8 +507,11 @@ func (d *draw) keywordOptions(args starlark.Tuple, kwargs []starlark.Tuple) ([]a
 	var options []op.Kwarg
 	for _, kw := range kwargs {
 		name := string(kw[0].(starlark.String))
-		if fn, ok := kw[1].(*starlark.Function); ok {
-			options = append(options, op.Kw(name, d.ofEpoch(fn)))
+		if fns, listed := functionsOf(kw[1]); listed && fns != nil {
+			options = append(options, op.Kw(name, d.ofEpochs(fns)))
+			continue
+		} else if fns != nil {
+			options = append(options, op.Kw(name, d.ofEpoch(fns[0])))
 			continue
 		}
 		v, err := d.optionsOf(starlark.Tuple{kw[1]})
@@ -502,6 +521,15 @@ func (d *draw) keywordOptions(args starlark.Tuple, kwargs []starlark.Tuple) ([]a
 		options = append(options, op.Kw(name, v[0]))
 	}
 	return given, options, nil
+}
+
+// ofEpochs are functions of an epoch, one for every group.
+func (d *draw) ofEpochs(fns []*starlark.Function) []func(int) float64 {
+	var out []func(int) float64
+	for _, fn := range fns {
+		out = append(out, d.ofEpoch(fn))
+	}
+	return out
 }
 
 func (d *draw) ofEpoch(fn *starlark.Function) func(int) float64 {

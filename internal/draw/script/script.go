@@ -43,6 +43,7 @@ type File struct {
 	program *starlark.Program
 	names   starlark.StringDict
 	again   bool // the top of the file runs again for every draw
+	oneflow bool // the file imports OneFlow
 }
 
 // Note says what of a file has no effect, such as an unknown decorator.
@@ -81,6 +82,10 @@ type Test struct {
 	drives bool // it calls decorated functions
 	plain  bool // it has no decorator and is run as it is
 }
+
+// OfOneFlow reports whether the test's file imports OneFlow: it may call what
+// PyTorch lacks.
+func (t *Test) OfOneFlow() bool { return t.file.oneflow }
 
 // BackwardMode says which of a test's results are differentiated.
 type BackwardMode uint8

@@ -394,13 +394,13 @@ func (s *symbol) Get(k starlark.Value) (starlark.Value, bool, error) {
 		v, err := path(s.made).hostedAnyway(s.d.thread, args)
 		return v, true, err
 	}
-	v, err := s.d.call("operator.getitem", nil, starlark.Tuple{s, k}, nil)
+	v, err := s.d.call("operator.getitem", nil, starlark.Tuple{s, s.d.index(k)}, nil)
 	return v, true, err
 }
 
 // SetKey is x[k] = v.
 func (s *symbol) SetKey(k, v starlark.Value) error {
-	_, err := s.d.call("operator.setitem", nil, starlark.Tuple{s, k, v}, nil)
+	_, err := s.d.call("operator.setitem", nil, starlark.Tuple{s, s.d.index(k), v}, nil)
 	return err
 }
 

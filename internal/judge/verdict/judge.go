@@ -156,11 +156,15 @@ func (j *judge) calls() {
 
 func (j *judge) call(i int, c *program.Call, want, got *backend.Value) {
 	target := j.target(c)
+	tols := j.tols(target)
 	sameInputs, wide, from := !readsGradient(c), tensor.Invalid, tensor.Invalid
 	c.EachRef(func(r program.Ref) {
-		sameInputs = sameInputs && j.same[string(r)]
+		same := j.same[string(r)]
+		sameInputs = sameInputs && same
 		wide = tensor.Promote(wide, j.dtypes[string(r)])
-		from = compare.Coarser(from, j.from[string(r)])
+		if !same || len(tols) == 0 { // a gradient goes through what came before
+			from = compare.Coarser(from, j.from[string(r)])
+		}
 	})
 	if readsGradient(c) {
 		from = j.coarsest
@@ -169,7 +173,7 @@ func (j *judge) call(i int, c *program.Call, want, got *backend.Value) {
 		j.modules[c.Result] = target
 	}
 	w := Where{Part: backend.PartValue, Call: i, Line: j.line(i), Target: target, Name: c.Result}
-	basis := compare.Basis{Tols: j.tols(target), From: from, Same: sameInputs, RTol: j.rtol, ATol: j.atol, Default: j.byDefault()}
+	basis := compare.Basis{Tols: tols, From: from, Same: sameInputs, RTol: j.rtol, ATol: j.atol, Default: j.byDefault()}
 	random := j.meet(i)
 	switch {
 	case random:
