@@ -245,3 +245,26 @@ func FuzzParseSig(f *testing.F) {
 		}
 	})
 }
+
+// TestReseed: calls behind the same seed draw the same, and a gradient meets
+// the draws of its forward call whatever was seeded since.
+func TestReseed(t *testing.T) {
+	plain, repeats := &Call{Args: Args{Sig: MustParseSig("f() -> Tensor")}}, MustParseSig("g(int draw) -> Tensor")
+	k := Keys{Seed: 9}
+	_, first := k.Key(plain)
+	var keys [2][2]uint64
+	for i := range keys {
+		k.Reseed(5)
+		for j := range keys[i] {
+			_, keys[i][j] = k.Key(plain)
+		}
+	}
+	if keys[0] != keys[1] || keys[0][0] == keys[0][1] || keys[0][0] == first {
+		t.Errorf("%v, after %v", keys, first)
+	}
+	for number, want := range []uint64{first, keys[0][0], keys[0][1], keys[1][0]} {
+		if _, got := k.Key(&Call{Args: Args{Sig: repeats, Vals: []any{number}}}); got != want {
+			t.Errorf("call %d: %v, want %v", number, got, want)
+		}
+	}
+}

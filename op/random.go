@@ -52,9 +52,20 @@ const draw = IntArg("draw")
 // call whose signature has a parameter "draw" repeats the stream of the call
 // of that number, so that a gradient meets the draws of its forward call.
 type Keys struct {
-	Seed uint64
-	next int
+	Seed  uint64
+	next  int
+	later []seeding // in the order of their calls
 }
+
+// seeding is a seed that holds from the call of a number on.
+type seeding struct {
+	from int
+	seed uint64
+}
+
+// Reseed begins the streams of a seed: the calls that follow draw what those
+// after another Reseed of the seed draw.
+func (k *Keys) Reseed(seed uint64) { k.later = append(k.later, seeding{k.next, seed}) }
 
 // Key returns the number and the key of a random operator's call.
 func (k *Keys) Key(c *Call) (number int, key uint64) {
@@ -63,7 +74,13 @@ func (k *Keys) Key(c *Call) (number int, key uint64) {
 	} else {
 		number = k.Count()
 	}
-	return number, choice.Derive(k.Seed, uint64(number))
+	held := seeding{0, k.Seed}
+	for _, s := range k.later {
+		if s.from <= number {
+			held = s
+		}
+	}
+	return number, choice.Derive(held.seed, uint64(number-held.from))
 }
 
 // Count returns the number of the next call.

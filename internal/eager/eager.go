@@ -118,6 +118,9 @@ func (s *Session) Recording(on bool, f func() error) error {
 // Seed sets what the draws of random operators follow from.
 func (s *Session) Seed(seed uint64) { s.keys.Seed = seed }
 
+// Reseed begins the draws of a seed: see op.Keys.
+func (s *Session) Reseed(seed uint64) { s.keys.Reseed(seed) }
+
 // OnDraw has f told of every call of a random operator, those within modules
 // and gradients too.
 func (s *Session) OnDraw(f func(call *op.Call, out []op.Value)) { s.drew = f }

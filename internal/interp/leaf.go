@@ -21,11 +21,12 @@ type made struct {
 	leaf *eager.Var
 }
 
-// leafCalls are the calls about leaves and their gradients, which are no operators.
+// leafCalls are the calls about leaves, their gradients and draws, which are no operators.
 var leafCalls = map[string]func(r *Run, c *program.Call) (*value, error){
 	"torch.nn.Parameter": (*Run).parameter, "torch.nn.parameter.Parameter": (*Run).parameter,
 	"Tensor.requires_grad_": (*Run).requireGrad, "Tensor.retain_grad": (*Run).retainGrad, "Tensor.backward": (*Run).backwardCall,
 	"torch.autograd.backward": (*Run).backwardCalls, "torch.autograd.grad": (*Run).gradCall, "setattr": (*Run).setattr,
+	"torch.manual_seed": (*Run).manualSeed,
 }
 
 // leafSigs are their signatures.
@@ -35,7 +36,22 @@ var leafSigs = map[string]*op.Sig{
 	"Tensor.retain_grad":      op.MustParseSig("retain_grad(Tensor self)"),
 	"Tensor.backward":         op.MustParseSig("backward(Tensor self, Tensor? gradient=None, bool? retain_graph=None, bool create_graph=False)"),
 	"torch.autograd.backward": op.MustParseSig("backward(Tensor[1] tensors, Tensor[1]? grad_tensors=None, bool? retain_graph=None, bool create_graph=False)"),
+	"torch.manual_seed":       op.MustParseSig("manual_seed(int seed)"),
 	"torch.autograd.grad":     op.MustParseSig("grad(Tensor[1] outputs, Tensor[1] inputs, Tensor[1]? grad_outputs=None, bool? retain_graph=None, bool create_graph=False, bool only_inputs=True, bool allow_unused=False, bool is_grads_batched=False)"),
+}
+
+// manualSeed begins the draws of a seed.
+func (r *Run) manualSeed(c *program.Call) (*value, error) {
+	m, err := r.bound(c)
+	if err != nil {
+		return nil, err
+	}
+	seed, ok := m["seed"].(int64)
+	if !ok {
+		return nil, op.TypeError("manual_seed takes an int")
+	}
+	r.session.Reseed(uint64(seed))
+	return &value{}, nil
 }
 
 // bound is the arguments of a call by parameter; nil where it has the default.

@@ -18,6 +18,8 @@ type Session interface {
 	Backward(values, cotangents []op.Value, create bool, inputs ...op.Value) (autograd.Cotangents, error)
 	// Release ends what Backward of the same values and inputs may be repeated with.
 	Release(values []op.Value, inputs ...op.Value)
+	// Reseed begins the draws of a seed.
+	Reseed(seed uint64)
 	// Replace gives a variable other elements.
 	Replace(v *eager.Var, t *tensor.Tensor)
 	// Kept returns what a tensor is now, whatever is written into it later.

@@ -332,3 +332,21 @@ def test_apply_of_an_instance():
 
 if __name__ == "__main__":
     sys.exit(unittest.main())
+
+
+def test_draws_behind_seeds():
+    x = torch.ones(20, requires_grad=True)
+    y = torch.ones(20, requires_grad=True)
+    torch.manual_seed(3)
+    a = F.dropout(x, 0.5)
+    torch.manual_seed(3)
+    b = F.dropout(y, 0.5)
+    c = F.dropout(y, 0.5)
+    (a.sum() + b.sum()).backward()
+    assert torch.equal(x.grad, y.grad) and torch.equal(x.grad, a)
+    assert not torch.equal(b, c)
+    m = flow.nn.Dropout(0.5)
+    flow.manual_seed(7)
+    p = m(x)
+    flow.manual_seed(7)
+    assert torch.equal(m(y), p)

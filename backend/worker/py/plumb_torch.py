@@ -67,6 +67,8 @@ def resolve(target):
         return attribute
     if target == "setattr":
         return assign
+    if target == "torch.manual_seed":
+        return reseed
     if target in DENIED:
         raise Unknown("%s is not open to programs" % target)
     if root == "Tensor":
@@ -84,6 +86,10 @@ def resolve(target):
     for part in target.split(".")[1:]:
         found = member(found, part, target)
     return found
+
+
+def reseed(seed):
+    torch.manual_seed(seed)
 
 
 def vision(target):

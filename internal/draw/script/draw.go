@@ -100,6 +100,7 @@ type draw struct {
 	labels   map[int]string            // of a profile: descriptions, by the call
 	printed  strings.Builder
 	outline  *outline // of the graph whose debug tells of it; else nil
+	seed     *int64   // what the test seeded the subjects' draws with; nil once recorded
 	trying   int      // try statements around
 	prepared prepared
 	stops    []func() // of the sequences that may not have ended
@@ -309,6 +310,13 @@ const maxCalls = 10000
 func (d *draw) record(c program.Call) (*symbol, error) {
 	if len(d.prog.Calls) == maxCalls {
 		return nil, fmt.Errorf("the test makes more than %d calls", maxCalls)
+	}
+	if d.seed != nil && draws(c.Target) {
+		seed := *d.seed
+		d.seed = nil
+		if _, err := d.record(program.Call{Target: "torch.manual_seed", Args: []any{seed}}); err != nil {
+			return nil, err
+		}
 	}
 	base := "v"
 	if program.IsModule(c.Target) {

@@ -3,10 +3,13 @@ package script
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
 
+	"plumb/op"
+	"plumb/ops"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -77,7 +80,7 @@ func torchVersion(t *starlark.Thread) starlark.String {
 
 // ignoredPaths are calls of torch without effect on a program.
 var ignoredPaths = map[path]bool{
-	"torch.manual_seed": true, "torch.cuda.manual_seed": true, "torch.cuda.manual_seed_all": true, "torch.set_printoptions": true, "torch.cuda.synchronize": true, "torch.seed": true,
+	"torch.cuda.manual_seed": true, "torch.cuda.manual_seed_all": true, "torch.set_printoptions": true, "torch.cuda.synchronize": true, "torch.seed": true,
 	"torch.cuda.empty_cache": true, "torch.set_num_threads": true,
 }
 
@@ -111,6 +114,8 @@ func (p path) onHost(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 		return newScope(t, string(p), args, kwargs)
 	}
 	switch p {
+	case "torch.manual_seed":
+		return starlark.None, reseed(t, args)
 	case "torch.device":
 		return deviceOf(t, args, kwargs)
 	case "torch.Size":
@@ -145,6 +150,28 @@ func (p path) onHost(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 		return nil, lack("%s is not supported in test files", p)
 	}
 	return nil, nil
+}
+
+// reseed is torch.manual_seed: the next call that may draw from the subjects'
+// random streams is recorded behind it.
+func reseed(t *starlark.Thread, args starlark.Tuple) error {
+	d, drawing := t.Local(drawKey).(*draw)
+	if !drawing || len(args) != 1 {
+		return nil
+	}
+	v, err := settled(args[0])
+	if n, ok := v.(starlark.Int); ok && err == nil {
+		if seed, fits := n.Int64(); fits {
+			d.seed = &seed
+		}
+	}
+	return err
+}
+
+// draws reports whether a call may draw from the subjects' random streams.
+func draws(target string) bool {
+	return target == "Module.__call__" || target == "Module.forward" ||
+		slices.ContainsFunc(ops.Table().Lookup(target), func(d *op.Def) bool { return d.Traits.Has(op.Random) && !d.Traits.Has(op.Undefined) })
 }
 
 // deviceOf is torch.device: a string such as "cuda:1".

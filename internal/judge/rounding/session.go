@@ -45,6 +45,9 @@ func (s *errorSession) Leaf(t *tensor.Tensor, requiresGrad bool) *eager.Var {
 	return eager.Leaf(t, requiresGrad)
 }
 
+// Reseed changes nothing: what depends on draws has no bounds.
+func (s *errorSession) Reseed(uint64) {}
+
 // Builder returns a Builder on the session.
 func (s *errorSession) Builder() op.Builder { return op.Builder{Applier: s} }
 
