@@ -89,24 +89,27 @@ func (p path) onHost(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 	if ignoredPaths[p] {
 		return starlark.None, nil
 	}
-	if v, err := p.hosted(t, args); v != nil || err != nil {
-		return v, err
+	for _, answer := range []func() (starlark.Value, error){
+		func() (starlark.Value, error) { return p.hosted(t, args) },
+		func() (starlark.Value, error) { return p.optimizing(t, args, kwargs) },
+		func() (starlark.Value, error) { return p.fromTorchPrelude(t, args, kwargs) },
+		func() (starlark.Value, error) { return p.initializing(t, args, kwargs) },
+		func() (starlark.Value, error) { return p.constructing(t, args, kwargs) },
+		func() (starlark.Value, error) { return p.dtypeFact(args) },
+		func() (starlark.Value, error) { return p.byName(t, args, kwargs) },
+	} {
+		if v, err := answer(); v != nil || err != nil {
+			return v, err
+		}
 	}
-	if v, err := p.optimizing(t, args, kwargs); v != nil || err != nil {
-		return v, err
+	if strings.HasPrefix(string(p), "torch.jit.") || strings.HasPrefix(string(p), "torch.distributed.") || strings.HasPrefix(string(p), "torch.utils.") && !strings.HasPrefix(string(p), "torch.utils.dlpack") || strings.HasPrefix(string(p), "torch.optim.") {
+		return nil, lack("%s is not supported in test files", p)
 	}
-	if v, err := p.fromTorchPrelude(t, args, kwargs); v != nil || err != nil {
-		return v, err
-	}
-	if v, err := p.initializing(t, args, kwargs); v != nil || err != nil {
-		return v, err
-	}
-	if v, err := p.constructing(t, args, kwargs); v != nil || err != nil {
-		return v, err
-	}
-	if v, err := p.dtypeFact(args); v != nil || err != nil {
-		return v, err
-	}
+	return nil, nil
+}
+
+// byName answers single calls of torch; nil for others.
+func (p path) byName(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if f, ok := derivatives[p]; ok {
 		return f.derive(t, p, args, kwargs)
 	}
@@ -144,9 +147,6 @@ func (p path) onHost(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 	case "torch.tensor", "torch.as_tensor", "torch.from_numpy", "torch.Tensor", "torch.FloatTensor", "torch.asarray":
 		return p.fromArray(t, args, kwargs)
 	case "torch.save", "torch.load", "torch.compile", "torch.set_default_dtype", "torch.set_default_tensor_type", "torch.set_default_device", "torch.use_deterministic_algorithms", "torch.Generator", "torch.autograd.graph.saved_tensors_hooks":
-		return nil, lack("%s is not supported in test files", p)
-	}
-	if strings.HasPrefix(string(p), "torch.jit.") || strings.HasPrefix(string(p), "torch.distributed.") || strings.HasPrefix(string(p), "torch.utils.") && !strings.HasPrefix(string(p), "torch.utils.dlpack") || strings.HasPrefix(string(p), "torch.optim.") {
 		return nil, lack("%s is not supported in test files", p)
 	}
 	return nil, nil
