@@ -332,12 +332,12 @@ func (p *T) observe(ref program.Ref) backend.Value {
 	}
 	so := *p.prog
 	so.Inputs, so.Calls, so.Backward = slices.Clip(so.Inputs), slices.Clip(so.Calls), nil
-	v, err := p.observer.Observe(&so, ref)
+	vs, err := p.observer.Observe(&so, ref)
 	if err != nil {
 		panic(stop{err})
 	}
-	p.seen[ref] = v
-	return v
+	p.seen[ref] = vs[0]
+	return vs[0]
 }
 
 // add appends an input and returns its value.

@@ -7,12 +7,29 @@ import (
 	"plumb/program"
 )
 
-// Observe returns the value of a name as it is after the program's last call:
+// Observe returns the values of names as they are after the program's last call:
 // that of a tensor which calls have changed in place is the changed one. It
-// has run run the program, or one that ends in a view of the tensor, or both;
+// has run run the program, or one that ends in a view of such a tensor, or both;
 // an outcome other than OK is to be an error of run.
-func Observe(p *program.Program, ref program.Ref, run func(*Job) (*Outcome, error)) (Value, error) {
-	job := NewJob(p)
+func Observe(p *program.Program, refs []program.Ref, run func(*Job) (*Outcome, error)) ([]Value, error) {
+	o := observation{job: NewJob(p), run: run}
+	vs := make([]Value, len(refs))
+	for i, ref := range refs {
+		var err error
+		if vs[i], err = o.value(p, ref); err != nil {
+			return nil, err
+		}
+	}
+	return vs, nil
+}
+
+type observation struct {
+	job     *Job
+	run     func(*Job) (*Outcome, error)
+	outcome *Outcome // of the program; nil until it is needed
+}
+
+func (o *observation) value(p *program.Program, ref program.Ref) (v Value, err error) {
 	input := slices.IndexFunc(p.Inputs, func(in program.Input) bool { return in.Name == string(ref) })
 	call := slices.IndexFunc(p.Calls, func(c program.Call) bool { return c.Result == string(ref) })
 	changed := p.ChangesAfter(call)
@@ -20,24 +37,30 @@ func Observe(p *program.Program, ref program.Ref, run func(*Job) (*Outcome, erro
 	case input < 0 && call < 0:
 		return Value{}, fmt.Errorf("%s is not a value of the program", ref)
 	case input >= 0 && !changed:
-		return Value{Tensor: job.Inputs[input], RequiresGrad: p.Inputs[input].RequiresGrad}, nil
+		return Value{Tensor: o.job.Inputs[input], RequiresGrad: p.Inputs[input].RequiresGrad}, nil
 	case input < 0:
-		if v, err := result(job, call, run); err != nil || !changed || v.Tensor == nil {
+		if o.outcome == nil {
+			if o.outcome, err = o.run(o.job); err != nil {
+				return Value{}, err
+			}
+		}
+		if v, err := result(o.outcome, p, call); err != nil || !changed || v.Tensor == nil {
 			return v, err
 		}
 	}
-	job.Program = p.AsNow(ref)
-	return result(job, len(p.Calls), run)
-}
-
-// result runs a job and returns the result of a call.
-func result(job *Job, call int, run func(*Job) (*Outcome, error)) (Value, error) {
-	out, err := run(job)
+	now := *o.job
+	now.Program = p.AsNow(ref)
+	out, err := o.run(&now)
 	if err != nil {
 		return Value{}, err
 	}
+	return result(out, now.Program, len(p.Calls))
+}
+
+// result returns the result of a call.
+func result(out *Outcome, p *program.Program, call int) (Value, error) {
 	if call >= len(out.Values) {
-		return Value{}, fmt.Errorf("%s is not among the values of the program", job.Program.Calls[call].Result)
+		return Value{}, fmt.Errorf("%s is not among the values of the program", p.Calls[call].Result)
 	}
 	return out.Values[call], nil
 }

@@ -135,8 +135,8 @@ var errRefused = errors.New("refused")
 // while they are drawn.
 type observer struct{ *native.Backend }
 
-func (o observer) Observe(p *program.Program, ref program.Ref) (backend.Value, error) {
-	return backend.Observe(p, ref, func(job *backend.Job) (*backend.Outcome, error) {
+func (o observer) Observe(p *program.Program, refs ...program.Ref) ([]backend.Value, error) {
+	return backend.Observe(p, refs, func(job *backend.Job) (*backend.Outcome, error) {
 		out, err := o.Run(context.Background(), job)
 		if err == nil && out.Status != backend.OK {
 			err = fmt.Errorf("%s: %s", out.Status, out.Message)

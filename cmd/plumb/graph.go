@@ -128,21 +128,13 @@ func (g *graphShow) show(ctx context.Context, p *program.Program) error {
 // Plumb's own operators.
 type nativeObserver struct{}
 
-// Observe runs the program and returns the value of a name.
-func (nativeObserver) Observe(p *program.Program, ref program.Ref) (backend.Value, error) {
-	out, err := native.New(ops.Table(), nn.Modules()).Run(context.Background(), backend.NewJob(p))
-	if err != nil {
-		return backend.Value{}, err
-	}
-	for i := range out.Values {
-		if p.Calls[i].Result == string(ref) {
-			return out.Values[i], nil
+// Observe runs the program and returns the values of names.
+func (nativeObserver) Observe(p *program.Program, refs ...program.Ref) ([]backend.Value, error) {
+	return backend.Observe(p, refs, func(job *backend.Job) (*backend.Outcome, error) {
+		out, err := native.New(ops.Table(), nn.Modules()).Run(context.Background(), job)
+		if err == nil && out.Status != backend.OK {
+			err = fmt.Errorf("%s: %s", out.Status, out.Message)
 		}
-	}
-	for i := range p.Inputs {
-		if p.Inputs[i].Name == string(ref) {
-			return backend.Value{Tensor: p.Inputs[i].Materialize()}, nil
-		}
-	}
-	return backend.Value{}, fmt.Errorf("%s has no value: %s", ref, out.Message)
+		return out, err
+	})
 }

@@ -197,8 +197,8 @@ type sideObserver struct {
 }
 
 // Observe runs the program so far.
-func (o sideObserver) Observe(p *program.Program, ref program.Ref) (backend.Value, error) {
-	return backend.Observe(p, ref, func(job *backend.Job) (*backend.Outcome, error) {
+func (o sideObserver) Observe(p *program.Program, refs ...program.Ref) ([]backend.Value, error) {
+	return backend.Observe(p, refs, func(job *backend.Job) (*backend.Outcome, error) {
 		out, err := o.side.Run(o.ctx, job)
 		if err == nil && out.Status != backend.OK {
 			err = &campaign.CutShort{Program: p, Outcome: out}

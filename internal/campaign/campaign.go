@@ -18,10 +18,10 @@ import (
 	"plumb/program"
 )
 
-// Observer answers what a test asks while it is drawn: the value that the
-// reference has for a name after the calls of the program so far.
+// Observer answers what a test asks while it is drawn: the values that the
+// reference has for names after the calls of the program so far.
 type Observer interface {
-	Observe(p *program.Program, ref program.Ref) (backend.Value, error)
+	Observe(p *program.Program, refs ...program.Ref) ([]backend.Value, error)
 }
 
 // Test is a source of cases.
@@ -233,8 +233,8 @@ func Job(p *program.Program, ref *backend.Outcome) *backend.Job {
 }
 
 // Observe runs the program so far on the reference.
-func (l *lane) Observe(p *program.Program, ref program.Ref) (backend.Value, error) {
-	return backend.Observe(p, ref, func(job *backend.Job) (*backend.Outcome, error) {
+func (l *lane) Observe(p *program.Program, refs ...program.Ref) ([]backend.Value, error) {
+	return backend.Observe(p, refs, func(job *backend.Job) (*backend.Outcome, error) {
 		outcomes, err := l.ask(context.Background(), []*backend.Job{job})
 		if err != nil {
 			return nil, err

@@ -216,8 +216,8 @@ func TestObserveRunsThePrefix(t *testing.T) {
 	open := func() (backend.Backend, error) { return &fake{run: run, closed: &closed}, nil }
 	var saw any
 	asks := Test{Name: "x", N: 1, Draw: func(i int, o Observer) (*program.Program, error) {
-		v, err := o.Observe(&program.Program{Calls: []program.Call{{Result: "y", Target: "torch.f"}}}, "y")
-		saw = v.Plain
+		vs, err := o.Observe(&program.Program{Calls: []program.Call{{Result: "y", Target: "torch.f"}}}, "y")
+		saw = vs[0].Plain
 		return &program.Program{}, err
 	}}
 	err := Run(context.Background(), Config{

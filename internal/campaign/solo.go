@@ -128,8 +128,8 @@ func (s *Solo) one(ctx context.Context, b backend.Backend, job *backend.Job) (*b
 }
 
 // Observe runs the program so far on the reference.
-func (s *Solo) Observe(p *program.Program, ref program.Ref) (backend.Value, error) {
-	return s.lane.Observe(p, ref)
+func (s *Solo) Observe(p *program.Program, refs ...program.Ref) ([]backend.Value, error) {
+	return s.lane.Observe(p, refs...)
 }
 
 // Close ends the backends.

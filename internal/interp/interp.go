@@ -138,8 +138,11 @@ func (r *Run) walk(ctx context.Context) {
 		r.out.Values = append(r.out.Values, v.outcome(r.kept(mutates)))
 		r.untimed(func(o observer) { o.called(&p.Calls[i]) })
 	}
-	r.finalState()
-	if err := r.backward(); err != nil {
+	err := r.finalState()
+	if err == nil {
+		err = r.backward()
+	}
+	if err != nil {
 		Fail(r.out, len(p.Calls), err)
 		return
 	}

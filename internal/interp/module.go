@@ -135,6 +135,9 @@ func (r *Run) moduleCall(method string, c *program.Call) (*value, error) {
 	}
 	switch method {
 	case "__call__", "forward":
+		if err := r.update(recv.module); err != nil {
+			return nil, err
+		}
 		before := r.buffers(recv.module)
 		out, err := recv.module.Call(r.builder(), args, kwargs)
 		if err != nil {
@@ -175,6 +178,25 @@ func (r *Run) converted(d tensor.DType) func(v op.Value, kind nn.Kind) op.Value 
 		}
 		return leaf
 	}
+}
+
+// update gives a module what calls in place have left in its parameters that
+// require no gradient: those of others have the same variable.
+func (r *Run) update(m *nn.Module) error {
+	if r.space == nil {
+		return nil
+	}
+	for _, s := range m.State() {
+		held := m.Value(s.Name)
+		now, err := r.space.Current(held)
+		if err == nil && now != held {
+			err = m.Load(s.Name, now)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // buffers are those of a module, of which a forward may change what earlier
@@ -247,10 +269,14 @@ func wrapModule(out []op.Value, paired bool) *value {
 	return &value{tuple: vs}
 }
 
-func (r *Run) finalState() {
+func (r *Run) finalState() error {
 	for _, m := range r.built {
+		if err := r.update(m.module); err != nil {
+			return err
+		}
 		r.report(backend.PartState, m.name, r.stateOf(m.module))
 	}
+	return nil
 }
 
 // paramGrads reports the gradients of parameters, of one that a container

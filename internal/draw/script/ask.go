@@ -21,12 +21,48 @@ func (d *draw) ask(c program.Call) (backend.Value, error) {
 	}
 	p := *d.prog
 	p.Inputs, p.Calls, p.Backward = slices.Clip(p.Inputs), append(slices.Clip(p.Calls), c), nil
-	v, err := d.env.Observer.Observe(&p, program.Ref(c.Result))
+	vs, err := d.env.Observer.Observe(&p, program.Ref(c.Result))
 	if err != nil {
 		d.fault = err
+		return backend.Value{}, err
 	}
-	return v, err
+	return vs[0], nil
 }
+
+// foresee has the program tell of all parameters what is asked of one, its
+// gradient or its value by now: they will be asked for next. It returns the
+// names by which they are seen, and those of the results to observe.
+func (d *draw) foresee(p *program.Program, ref program.Ref) (names, asked []program.Ref) {
+	gradients := isParam(d.symbols[d.derives(ref)])
+	if !gradients && !isParam(d.symbols[ref]) {
+		return nil, nil
+	}
+	for _, made := range d.prog.Calls {
+		s := d.symbols[program.Ref(made.Result)]
+		if !isParam(s) {
+			continue
+		}
+		c := program.Call{Result: p.Unused("asked_" + made.Result), Target: "operator.getitem", Args: []any{s.ref, program.Ellipsis{}}}
+		name := s.ref
+		if gradients {
+			c.Target, c.Args[1], name = "getattr", "grad", gradientOf(s.ref)
+		}
+		p.Calls = append(p.Calls, c)
+		names, asked = append(names, name), append(asked, program.Ref(c.Result))
+	}
+	return names, asked
+}
+
+// derives is the tensor whose gradient a result is; "" for other results.
+func (d *draw) derives(ref program.Ref) program.Ref {
+	if c := d.callOf(ref); c != nil && c.Target == "getattr" && c.Args[1] == "grad" {
+		return c.Args[0].(program.Ref)
+	}
+	return ""
+}
+
+// gradientOf names the gradient of a tensor as it is seen by now.
+func gradientOf(ref program.Ref) program.Ref { return ref + ".grad" }
 
 // text is what the reference prints for a module, and the name of anything else.
 func (s *symbol) text() string {

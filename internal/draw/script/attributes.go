@@ -153,8 +153,8 @@ func identityOf(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	}
 	if s, ok := a[0].(*symbol); ok {
 		name := string(s.ref)
-		if c := s.d.callOf(s.ref); c != nil && c.Target == "getattr" && c.Args[1] == "grad" { // one tensor, to which backward adds
-			name = fmt.Sprintf("%s.grad", c.Args[0])
+		if of := s.d.derives(s.ref); of != "" { // one tensor, to which backward adds
+			name = string(gradientOf(of))
 		}
 		h, err := hashString(name)
 		return starlark.MakeUint(uint(h)), err

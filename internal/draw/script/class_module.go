@@ -170,7 +170,7 @@ func isModule(v starlark.Value) bool {
 
 func isParam(v starlark.Value) bool {
 	s, ok := v.(*symbol)
-	return ok && strings.HasSuffix(s.made, ".Parameter")
+	return ok && s != nil && strings.HasSuffix(s.made, ".Parameter")
 }
 
 // own returns a module's own parameters and buffers, and its children.

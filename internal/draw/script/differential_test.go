@@ -104,8 +104,8 @@ func (tableSigs) Signatures(name string) ([]*op.Sig, error) {
 // nativeObserver answers with Plumb's own values.
 type nativeObserver struct{ *native.Backend }
 
-func (o nativeObserver) Observe(p *program.Program, ref program.Ref) (backend.Value, error) {
-	return backend.Observe(p, ref, func(job *backend.Job) (*backend.Outcome, error) {
+func (o nativeObserver) Observe(p *program.Program, refs ...program.Ref) ([]backend.Value, error) {
+	return backend.Observe(p, refs, func(job *backend.Job) (*backend.Outcome, error) {
 		out, err := o.Run(context.Background(), job)
 		if err == nil && out.Status != backend.OK {
 			err = fmt.Errorf("%s: %s", out.Status, out.Message)

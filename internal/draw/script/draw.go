@@ -17,11 +17,11 @@ import (
 	"plumb/tensor"
 )
 
-// Observer runs the calls of a program on the reference and tells the value
-// of one of its names, as it is after the last call. Its error is what Draw returns: the reference's
-// rejection of the program, or a fault.
+// Observer runs the calls of a program on the reference and tells the values
+// of names, as they are after the last call. Its error is what Draw returns:
+// the reference's rejection of the program, or a fault.
 type Observer interface {
-	Observe(p *program.Program, ref program.Ref) (backend.Value, error)
+	Observe(p *program.Program, refs ...program.Ref) ([]backend.Value, error)
 }
 
 // Env is what drawing needs from outside. Goroutines may share what it refers
@@ -367,8 +367,10 @@ const maxAsked = 100000
 
 // observe asks the reference for a value.
 func (d *draw) observe(ref program.Ref) (backend.Value, error) {
-	if v, ok := d.seen[ref]; ok {
-		return v, nil
+	for _, name := range []program.Ref{ref, gradientOf(d.derives(ref))} {
+		if v, ok := d.seen[name]; ok {
+			return v, nil
+		}
 	}
 	if d.env.Observer == nil {
 		d.fault = fmt.Errorf("%s: %w", d.test.Name, ErrNoObserver)
@@ -379,13 +381,17 @@ func (d *draw) observe(ref program.Ref) (backend.Value, error) {
 	}
 	p := *d.prog
 	p.Inputs, p.Calls, p.Backward = slices.Clip(p.Inputs), slices.Clip(p.Calls), nil
-	v, err := d.env.Observer.Observe(&p, ref)
+	names, asked := d.foresee(&p, ref)
+	vs, err := d.env.Observer.Observe(&p, append([]program.Ref{ref}, asked...)...)
 	if err != nil {
 		d.fault = err
-		return v, err
+		return backend.Value{}, err
 	}
-	d.seen[ref] = v
-	return v, nil
+	for i, name := range names {
+		d.seen[name] = vs[1+i]
+	}
+	d.seen[ref] = vs[0]
+	return vs[0], nil
 }
 
 // known observes what kind of value s is when no signature told.

@@ -15,10 +15,11 @@ var torchCalls = map[path]struct {
 	"torch.nn.ParameterList": {name: "ParameterList"}, "torch.nn.ParameterDict": {name: "ParameterDict"},
 	"torch.nn.utils.clip_grad_norm_": {name: "clip_grad_norm_"}, "torch.nn.utils.clip_grad_value_": {name: "clip_grad_value_"},
 	"torch.nn.utils.parameters_to_vector": {name: "parameters_to_vector"}, "torch.nn.utils.vector_to_parameters": {name: "vector_to_parameters"},
-	"torch.autograd.gradcheck": {name: "gradcheck"},
-	"torch.cast":               {name: "cast"}, // OneFlow's
-	"torch.autograd.backward":  {"backward", func(v starlark.Value) bool { _, several := sequence(v); return several }},
-	"torch.einsum":             {"einsum", func(v starlark.Value) bool { _, isTensor := v.(*symbol); return isTensor }},
+	"torch.autograd.gradcheck":       {name: "gradcheck"},
+	"torch.cast":                     {name: "cast"}, // OneFlow's
+	"torch.utils.data.TensorDataset": {name: "TensorDataset"}, "torch.utils.data.DataLoader": {name: "DataLoader"},
+	"torch.autograd.backward": {"backward", func(v starlark.Value) bool { _, several := sequence(v); return several }},
+	"torch.einsum":            {"einsum", func(v starlark.Value) bool { _, isTensor := v.(*symbol); return isTensor }},
 }
 
 // fromTorchPrelude answers a call that torch.py has; nil for others.

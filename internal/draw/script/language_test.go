@@ -137,12 +137,12 @@ func TestEveryExpectedRefusalHasItsCase(t *testing.T) {
 // refusing tells what the subject raised, as the observer of a run does.
 type refusing struct{ nativeObserver }
 
-func (r refusing) Observe(p *program.Program, ref program.Ref) (backend.Value, error) {
-	v, err := r.nativeObserver.Observe(p, ref)
+func (r refusing) Observe(p *program.Program, refs ...program.Ref) ([]backend.Value, error) {
+	vs, err := r.nativeObserver.Observe(p, refs...)
 	if err != nil {
-		return v, raisedError{err}
+		return nil, raisedError{err}
 	}
-	return v, nil
+	return vs, nil
 }
 
 type raisedError struct{ error }
@@ -157,10 +157,10 @@ type noting struct {
 	seen **program.Program
 }
 
-func (n noting) Observe(p *program.Program, ref program.Ref) (backend.Value, error) {
+func (n noting) Observe(p *program.Program, refs ...program.Ref) ([]backend.Value, error) {
 	kept := *p
 	*n.seen = &kept
-	return n.refusing.Observe(p, ref)
+	return n.refusing.Observe(p, refs...)
 }
 
 // watching remembers the program that was last observed.
@@ -169,7 +169,7 @@ type watching struct {
 	seen **program.Program
 }
 
-func (w watching) Observe(p *program.Program, ref program.Ref) (backend.Value, error) {
+func (w watching) Observe(p *program.Program, refs ...program.Ref) ([]backend.Value, error) {
 	*w.seen = p
-	return w.nativeObserver.Observe(p, ref)
+	return w.nativeObserver.Observe(p, refs...)
 }

@@ -40,6 +40,8 @@ func callPytest(t *starlark.Thread, f foreign, args starlark.Tuple, kwargs []sta
 	switch name := strings.TrimPrefix(string(f), "pytest."); name {
 	case "raises":
 		return assertRaises(t, nil, args, kwargs)
+	case "approx":
+		return starlark.Call(t, inStdlib(name), args, kwargs)
 	case "fixture":
 		return makeFixture(t, kwargs)
 	case "param":

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,9 +51,10 @@ type watcher struct {
 	answer func(p *program.Program, ref program.Ref) (backend.Value, error)
 }
 
-func (w *watcher) Observe(p *program.Program, ref program.Ref) (backend.Value, error) {
-	w.asked = append(w.asked, string(ref))
-	return w.answer(p, ref)
+func (w *watcher) Observe(p *program.Program, refs ...program.Ref) ([]backend.Value, error) {
+	w.asked = append(w.asked, string(refs[0]))
+	v, err := w.answer(p, refs[0])
+	return slices.Repeat([]backend.Value{v}, len(refs)), err
 }
 
 func plain(v any) func(*program.Program, program.Ref) (backend.Value, error) {

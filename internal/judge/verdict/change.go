@@ -33,6 +33,8 @@ func (j *judge) change(w Where, want, got *tensor.Tensor, kept bool, basis compa
 	case kept && !same && !random && want != nil && j.same[w.Name]:
 		j.v.Compared++
 		j.differ(w, Kind(backend.PartChange), fmt.Sprintf("the candidate changed it, the reference did not: %s", j.line(w.Call)))
+	case random && want != nil && got != nil && want.DType() == got.DType() && j.sizedByDraws(w, got):
+		j.drawnTensor(w, got, got)
 	case random:
 		j.drawnTensor(w, want, got)
 	case want != nil:

@@ -218,11 +218,11 @@ func (j *judge) sizedByDraws(w Where, got *tensor.Tensor) bool {
 		})
 	}
 	call, err := j.bound(w.Call, j.cand)
-	if err != nil {
-		return false
+	if err != nil { // of a module
+		return j.readsOtherShapes(w.Call)
 	}
 	if j.random.changed {
-		return call.DataDependentShape()
+		return call.DataDependentShape() || j.readsOtherShapes(w.Call)
 	}
 	metas, err := call.Infer()
 	at := 0
@@ -230,6 +230,17 @@ func (j *judge) sizedByDraws(w Where, got *tensor.Tensor) bool {
 		at = w.Path[0]
 	}
 	return err == nil && len(w.Path) <= 1 && at < len(metas) && slices.Equal(metas[at].Shape, got.Shape())
+}
+
+// readsOtherShapes reports whether an argument of a call has another shape on
+// either side.
+func (j *judge) readsOtherShapes(call int) bool {
+	want, got, differs := values(j.p, j.ref), values(j.p, j.cand), false
+	j.p.Calls[call].EachRef(func(r program.Ref) {
+		a, b := want(r), got(r)
+		differs = differs || a != nil && b != nil && !slices.Equal(a.Shape(), b.Shape())
+	})
+	return differs
 }
 
 // tupleRead returns the tuple on the candidate's side that a call's first

@@ -180,3 +180,24 @@ def median(data):
     data = sorted(data)
     half = len(data) // 2
     return data[half] if len(data) % 2 else (data[half - 1] + data[half]) / 2
+
+
+class approx:
+    def __init__(self, expected, rel=None, abs=None, nan_ok=False):
+        self.expected, self.rel, self.abs, self.nan_ok = expected, rel, abs, nan_ok
+
+    def __eq__(self, actual):
+        if isinstance(self.expected, dict):
+            return set(self.expected) == set(actual) and all([approx(v, self.rel, self.abs, self.nan_ok) == actual[k] for k, v in self.expected.items()])
+        if isinstance(self.expected, (list, tuple)):
+            return len(self.expected) == len(actual) and all([approx(v, self.rel, self.abs, self.nan_ok) == a for v, a in zip(self.expected, actual)])
+        if self.expected != self.expected or actual != actual:
+            return self.nan_ok and self.expected != self.expected and actual != actual
+        if actual == self.expected:
+            return True
+        absolute = 1e-12 if self.abs is None else self.abs
+        relative = (0.0 if self.abs is not None else 1e-6) if self.rel is None else self.rel
+        size = self.expected if self.expected >= 0 else -self.expected
+        difference = actual - self.expected
+        limit = max(absolute, relative * size)
+        return -limit <= difference <= limit and limit < float("inf")

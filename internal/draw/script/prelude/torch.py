@@ -183,3 +183,41 @@ def gradcheck(func, inputs, eps=1e-6, atol=1e-5, rtol=0.001, raise_exception=Tru
     if raise_exception and not right:
         raise RuntimeError("Jacobian mismatch: the numerical and the analytical gradient differ")
     return right
+
+
+class TensorDataset:
+    def __init__(self, *tensors):
+        self.tensors = tensors
+
+    def __getitem__(self, index):
+        return tuple([t[index] for t in self.tensors])
+
+    def __len__(self):
+        return self.tensors[0].size(0)
+
+
+# Batches of stacked samples, in order: what shuffles is each side's own.
+class DataLoader:
+    def __init__(self, dataset, batch_size=1, shuffle=False, drop_last=False, num_workers=0, collate_fn=None, pin_memory=False):
+        if shuffle:
+            raise NotImplementedError("shuffle=True draws on either side")
+        self.dataset, self.batch_size, self.drop_last, self.collate_fn = dataset, batch_size, drop_last, collate_fn
+
+    def __len__(self):
+        whole, rest = len(self.dataset) // self.batch_size, len(self.dataset) % self.batch_size
+        return whole + (1 if rest and not self.drop_last else 0)
+
+    def __iter__(self):
+        n = len(self.dataset)
+        for k in range(len(self)):
+            samples = [self.dataset[i] for i in range(k * self.batch_size, min((k + 1) * self.batch_size, n))]
+            if self.collate_fn is not None:
+                yield self.collate_fn(samples)
+            elif isinstance(samples[0], (tuple, list)):
+                yield [_stacked(part) for part in zip(*samples)]
+            else:
+                yield _stacked(samples)
+
+
+def _stacked(samples):
+    return torch.stack(list(samples)) if isinstance(samples[0], torch.Tensor) else torch.tensor(list(samples))
