@@ -5,6 +5,7 @@ Licensed under the Apache License, Version 2.0.
 import unittest
 
 import numpy as np
+import oneflow as flow
 import torch
 from torch.autograd import Function
 from torch.autograd.functional import jacobian, hessian
@@ -254,6 +255,26 @@ class TestDerivatives(unittest.TestCase):
         y.oneflow.sum().backward()
         y.pytorch.sum().backward()
         self.assertTrue(np.allclose(x.oneflow.grad.numpy(), x.pytorch.grad.numpy(), 1e-4, 1e-5))
+
+    @autotest(n=2, auto_backward=False)
+    def test_twins_in_turn(self):
+        x = random_tensor(ndim=2, dim0=2, dim1=3)
+        flow_x, torch_x = x.oneflow, x.pytorch
+        for i in range(2):
+            flow_y = flow.nn.functional.silu(flow_x)
+            torch_y = torch.nn.functional.silu(torch_x)
+            flow.sum(flow_y * flow_y).backward()
+            torch.sum(torch_y * torch_y).backward()
+            self.assertTrue(np.array_equal(flow_x.grad.numpy(), torch_x.grad.numpy()))
+            flow_x.grad.mul_(2)
+            torch_x.grad.mul_(2)
+            flow_x.grad, torch_x.grad = None, None
+        with flow.no_grad():
+            flow_x.add_(1)
+        with torch.no_grad():
+            torch_x.add_(1)
+        self.assertTrue(np.array_equal(flow_x.numpy(), torch_x.numpy()))
+        return x, x.grad
 
     @autotest(n=3, auto_backward=False)
     def test_backward_through_dropout(self):

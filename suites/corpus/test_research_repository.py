@@ -358,3 +358,11 @@ def test_batches():
     x, labels = next(iter(loader))
     assert len(loader) == 2 and x.shape == (2, 2) and labels.tolist() == [0, 1]
     assert [len(y) for _, y in DataLoader(data, 2)] == [2, 2, 1]
+
+
+def test_gradients_add_up():
+    m = nn.Linear(3, 2)
+    for k in range(3):
+        assert all((p.grad is None) == (k == 0) for p in m.parameters())
+        m(torch.ones(1, 3)).sum().backward()
+        assert all((p.grad == k + 1).all() for p in m.parameters())

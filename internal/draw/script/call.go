@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -96,7 +97,11 @@ func (d *draw) integer(v starlark.Value) (int, error) {
 }
 
 func (d *draw) getattr(s *symbol, name string) (*symbol, error) {
-	out, err := d.record(program.Call{Target: "getattr", Args: []any{s.ref, name}})
+	c := program.Call{Target: "getattr", Args: []any{s.ref, name}}
+	if out := d.mirrored(s.side, c); out != nil {
+		return out, nil
+	}
+	out, err := d.record(c)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +109,7 @@ func (d *draw) getattr(s *symbol, name string) (*symbol, error) {
 	if s.kind != kindUnknown && name != "grad" && name != "is_leaf" && name != "grad_fn" && name != "training" {
 		out.kind = kindTensor
 	}
-	return out, nil
+	return d.mirror(s.side, c, out), nil
 }
 
 // pending is a call whose generators are still to be drawn.
@@ -117,6 +122,7 @@ type pending struct {
 	kwargs []program.Kwarg
 	lazy   bool   // some argument holds a *gen.Node
 	global string // the type of an argument that only global mode takes
+	side   string // of its arguments; "" where none is one side's alone
 }
 
 // call records a call: generators are typed by the parameters that they are
@@ -151,12 +157,16 @@ func (d *draw) call(target string, recv *symbol, args starlark.Tuple, kwargs []s
 	if recv != nil && c.elided() {
 		return recv, nil
 	}
-	out, err := d.record(program.Call{Target: target, Args: c.args, Kwargs: c.kwargs})
+	made := program.Call{Target: target, Args: c.args, Kwargs: c.kwargs}
+	if out := d.mirrored(c.side, made); out != nil {
+		return out, nil
+	}
+	out, err := d.record(made)
 	if err != nil {
 		return nil, err
 	}
 	c.classify(out, recv)
-	return out, nil
+	return d.mirror(c.side, made, out), nil
 }
 
 // elided reports whether the call is x.to(device) of the device where x is.
@@ -270,7 +280,7 @@ func (s *symbol) setResults(names []string) {
 func (c *pending) arguments(recv *symbol, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	c.args = make([]any, 0, len(args)+1)
 	if recv != nil {
-		c.args = append(c.args, recv.ref)
+		c.args, c.side = append(c.args, recv.ref), recv.side
 	}
 	for i, v := range args {
 		a, err := c.argument(v)
@@ -326,6 +336,9 @@ func (c *pending) argument(v starlark.Value) (any, error) {
 		return tuple, nil
 	case *slice:
 		return c.sliceArgument(v)
+	case *symbol:
+		c.side = cmp.Or(c.side, v.side)
+		return v.ref, nil
 	case starlark.String:
 		return c.d.placed(string(v))
 	}

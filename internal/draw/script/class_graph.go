@@ -149,9 +149,7 @@ func (g *graphState) step(d *draw, run func(starlark.Tuple) (starlark.Value, err
 	if err != nil {
 		return nil, err
 	}
-	trains := slices.ContainsFunc(d.prog.Calls[before:], func(c program.Call) bool {
-		return c.Target == "Tensor.backward" || c.Target == "torch.autograd.backward"
-	})
+	trains := slices.ContainsFunc(d.prog.Calls[before:], func(c program.Call) bool { return c.IsBackward() })
 	if !trains {
 		return out, nil
 	}

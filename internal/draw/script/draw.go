@@ -91,6 +91,8 @@ type draw struct {
 	inputs   map[*gen.Tensor]*symbol
 	symbols  map[program.Ref]*symbol
 	seen     map[program.Ref]backend.Value
+	sided    []*symbol // inputs that a side has
+	mirrors  []mirror
 	options  Options
 	turn     *turn                     // of a test whose cases are calls of others; nil once it runs one
 	fault    error                     // of the observer or the signatures; ends the draw
@@ -324,10 +326,16 @@ func (d *draw) record(c program.Call) (*symbol, error) {
 	}
 	c.Result, c.Scopes, c.Place = d.name(base), d.current(), d.place()
 	d.prog.Calls = append(d.prog.Calls, c)
-	if d.prog.MayChange(len(d.prog.Calls) - 1) {
+	changes := d.prog.MayChange(len(d.prog.Calls) - 1)
+	if changes || c.IsBackward() {
 		clear(d.seen)
+	}
+	if changes {
 		for _, in := range d.inputs {
 			in.input = nil
+		}
+		for _, s := range d.sided {
+			s.input = nil
 		}
 	}
 	s := &symbol{d: d, ref: program.Ref(c.Result)}
@@ -578,8 +586,6 @@ func (s *symbol) property(name string) (starlark.Value, error) {
 		}
 		v, err := s.d.observe(s.ref)
 		return starlark.Bool(v.RequiresGrad), err
-	case "pytorch", "oneflow":
-		return s, nil
 	}
 	return nil, nil
 }

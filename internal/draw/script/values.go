@@ -296,7 +296,8 @@ type symbol struct {
 	mode     starlark.Value // of a module: what it was trained with last; nil for its default
 	// attribute says that it is an attribute of another value.
 	attribute bool
-	hooks     hooks // of a module
+	hooks     hooks  // of a module
+	side      string // "pytorch" or "oneflow" where it is one side's alone
 }
 
 type symbolKind uint8
@@ -344,7 +345,7 @@ func (s *symbol) Attr(name string) (starlark.Value, error) {
 	}
 	switch {
 	case name == "pytorch" || name == "oneflow":
-		return s, nil
+		return s.on(name), nil
 	case s.kind == kindTensor && (name == "value" || name == "eval"): // of the generator that older tests take it for
 		return method(name, func(starlark.Tuple) (starlark.Value, error) { return s, nil }), nil
 	}
@@ -406,7 +407,7 @@ func (s *symbol) SetKey(k, v starlark.Value) error {
 
 // SetField is x.name = v.
 func (s *symbol) SetField(name string, v starlark.Value) error {
-	if (name == "pytorch" || name == "oneflow") && v == s { // both sides are one program
+	if of, ok := v.(*symbol); ok && of.ref == s.ref && (name == "pytorch" || name == "oneflow") { // both sides are one program
 		return nil
 	}
 	s.entries = nil

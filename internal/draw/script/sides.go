@@ -1,0 +1,55 @@
+package script
+
+import (
+	"reflect"
+	"slices"
+
+	"plumb/program"
+)
+
+// mirror is a call on what one side has, x.oneflow or x.pytorch, whose twin on
+// the other side is still to come: both sides are one program.
+type mirror struct {
+	side string
+	call program.Call
+	out  *symbol
+}
+
+// on is the value as one side has it; modules have no sides.
+func (s *symbol) on(side string) *symbol {
+	if s.kind == kindModule || s.side == side {
+		return s
+	}
+	one := *s
+	one.side = side
+	if s.input != nil {
+		s.d.sided = append(s.d.sided, &one)
+	}
+	return &one
+}
+
+// mirrored returns what a call gave when the test made it on the other side;
+// nil where it did not. Each call has one twin.
+func (d *draw) mirrored(side string, c program.Call) *symbol {
+	if side == "" {
+		return nil
+	}
+	c.Scopes = d.current()
+	i := slices.IndexFunc(d.mirrors, func(m mirror) bool { return m.side != side && reflect.DeepEqual(m.call, c) })
+	if i < 0 {
+		return nil
+	}
+	out := d.mirrors[i].out.on(side)
+	d.mirrors = slices.Delete(d.mirrors, i, i+1)
+	return out
+}
+
+// mirror remembers a call for its twin, and returns its result as the side has it.
+func (d *draw) mirror(side string, c program.Call, out *symbol) *symbol {
+	if side == "" {
+		return out
+	}
+	c.Scopes = d.current()
+	d.mirrors = append(d.mirrors, mirror{side, c, out})
+	return out.on(side)
+}
