@@ -276,6 +276,27 @@ class TestCustomModules(flow.unittest.TestCase):
         m.zero_grad()
         test_case.assertTrue(m.weight.grad is None or np.all(m.weight.grad.numpy() == 0))
 
+    def test_parameters_come_and_go(test_case):
+        p = flow.nn.Parameter(flow.ones(2, 3))
+        test_case.assertEqual(type(p), flow.nn.Parameter)
+        test_case.assertEqual(type(p * 1), flow.Tensor)
+
+        class Head(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight = p
+                self.extra = nn.Linear(2, 2)
+
+            def forward(self, x):
+                return x * self.weight
+
+        m = Head()
+        del m.extra
+        test_case.assertEqual([n for n, _ in m.named_parameters()], ["weight"])
+        m(flow.ones(2, 3)).sum().backward()
+        del p.grad
+        test_case.assertIsNone(m.weight.grad)
+
 
 if __name__ == "__main__":
     unittest.main()

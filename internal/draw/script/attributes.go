@@ -134,8 +134,8 @@ func typeCall(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 		return nil, err
 	}
 	name := names[len(names)-1]
-	if names[0] == "bool" {
-		name = "bool"
+	if names[0] == "bool" || names[0] == "torch.nn.Parameter" {
+		name = names[0]
 	}
 	if t := pyTypes[name]; t != nil {
 		return t, nil

@@ -31,7 +31,7 @@ func init() {
 		"sorted": starlark.NewBuiltin("sorted", sorted), "reversed": builtin("reversed", reversed), "enumerate": starlark.NewBuiltin("enumerate", enumerate),
 		"zip": starlark.NewBuiltin("zip", zip), "round": builtin("round", roundTo), "divmod": builtin("divmod", divmod),
 		"isinstance": builtin("isinstance", isInstance), "type": builtin("type", typeCall), "id": builtin("id", identityOf),
-		"callable": builtin("callable", isCallable), "getattr": builtin("getattr", getAttr), "hasattr": builtin("hasattr", hasAttr), "setattr": builtin("setattr", setAttr),
+		"callable": builtin("callable", isCallable), "getattr": builtin("getattr", getAttr), "hasattr": builtin("hasattr", hasAttr), "setattr": builtin("setattr", setAttr), "delattr": builtin("delattr", deleteAttr),
 		"repr": builtin("repr", func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 			return one("repr", a, func(v starlark.Value) string { return repr(v, 0) })
 		}),
@@ -195,10 +195,10 @@ func settled(v starlark.Value) (starlark.Value, error) {
 	return v, nil
 }
 
-// deleteItem is "del x[k]"; of an attribute it is what test files lack.
+// deleteItem is "del x[k]".
 func deleteItem(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	if len(a) != 2 {
-		return nil, lack("del of an attribute is not supported in test files")
+		return nil, lack("del of an expression is not supported in test files")
 	}
 	switch x := a[0].(type) {
 	case *starlark.Dict:
@@ -232,6 +232,24 @@ func deleteItem(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 		return starlark.None, replaceAll(x, slices.Delete(vs, i, i+1))
 	}
 	return nil, fmt.Errorf("%s has no items to delete", article(a[0].Type()))
+}
+
+// deleteAttr is "del x.name": of an object of a class of the file, and of a
+// tensor's gradient.
+func deleteAttr(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	if len(a) != 2 {
+		return nil, fmt.Errorf("delattr takes two arguments, not %d", len(a))
+	}
+	name, _ := starlark.AsString(a[1])
+	switch x := a[0].(type) {
+	case *object:
+		return starlark.None, x.drop(name)
+	case *symbol:
+		if name == "grad" {
+			return starlark.None, x.SetField(name, starlark.None)
+		}
+	}
+	return nil, lack("del of the attribute %s of %s is not supported in test files", name, article(a[0].Type()))
 }
 
 // replaceAll gives a list other elements.

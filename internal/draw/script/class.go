@@ -244,6 +244,19 @@ func (o *object) SetField(name string, v starlark.Value) error {
 	return nil
 }
 
+// drop is "del o.name".
+func (o *object) drop(name string) error {
+	if o.frozen {
+		return fmt.Errorf("%s was made while the file was loaded and cannot be changed", o.class.name)
+	}
+	if _, ok := o.fields[name]; !ok {
+		return fmt.Errorf("%s has no attribute %s", o.class.name, name)
+	}
+	delete(o.fields, name)
+	o.names = slices.DeleteFunc(o.names, func(n string) bool { return n == name })
+	return nil
+}
+
 // CallInternal is o(…).
 func (o *object) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if fn := o.class.lookup("__call__"); fn != nil {

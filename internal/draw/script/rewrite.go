@@ -287,6 +287,8 @@ func (r *rewriter) deletes(c *syntax.CallExpr) syntax.Expr {
 			out = append(out, call(fnDelete, a.Lbrack, r.expr(a.X), r.expr(a.Y)))
 		case *syntax.SliceExpr:
 			out = append(out, call(fnDelete, a.Lbrack, append([]syntax.Expr{r.expr(a.X)}, call("slice", a.Lbrack, r.bounds(a)...))...))
+		case *syntax.DotExpr:
+			out = append(out, call("delattr", a.Dot, r.expr(a.X), stringLiteral(a.Name.Name, a.Dot)))
 		default:
 			out = append(out, call(fnDelete, c.Lparen, r.expr(a)))
 		}
