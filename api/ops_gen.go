@@ -2619,7 +2619,7 @@ type DiffOptions struct {
 
 // Diff applies the operator diff.
 //
-// Differences of neighbours along dim, n times: out[i] = input[i+1] − input[i], with prepend and append joined on first. Of bools, whether they differ.
+// Differences of neighbours along dim, n times: out[i] = input[i+1] − input[i], with prepend and append joined on first, unless n is 0. Of bools, whether they differ.
 //
 //	diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor
 func Diff(input *Tensor, options ...DiffOptions) (*Tensor, error) {

@@ -120,9 +120,12 @@ func sampleLinalgDiagonal(s *op.Sampler) []any {
 }
 
 func checkVecdot(a op.Args) error {
-	x, y := a.Value(arg.X).DType(), a.Value(arg.Y).DType()
-	if !x.IsDifferentiable() || x != y {
-		return op.RuntimeError("arguments 'x' and 'y' must have the same floating point or complex dtype, not %s and %s", x, y)
+	x, y := a.Value(arg.X), a.Value(arg.Y)
+	if d := x.DType(); !d.IsDifferentiable() || d != y.DType() {
+		return op.RuntimeError("arguments 'x' and 'y' must have the same floating point or complex dtype, not %s and %s", d, y.DType())
+	}
+	if m, n := x.Shape(), y.Shape(); len(m) == 1 && len(n) == 1 && m[0] != n[0] {
+		return op.RuntimeError("two vectors 'x' and 'y' must have the same size, not %d and %d", m[0], n[0])
 	}
 	return nil
 }

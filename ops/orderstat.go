@@ -64,7 +64,7 @@ var orderStatOps = []*op.Def{
 	composed(&op.Def{
 		Sig:    "diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
 		Names:  both("diff"),
-		Doc:    "Differences of neighbours along dim, n times: out[i] = input[i+1] − input[i], with prepend and append joined on first. Of bools, whether they differ.",
+		Doc:    "Differences of neighbours along dim, n times: out[i] = input[i+1] − input[i], with prepend and append joined on first, unless n is 0. Of bools, whether they differ.",
 		Reject: checkDiff,
 		Saves:  savesNothing,
 		Sample: sampleDiff,
@@ -496,6 +496,10 @@ func differences(b op.Builder, a op.Args) op.Value {
 	if err != nil {
 		op.Fail(err)
 	}
+	n := a.Int(arg.N)
+	if n == 0 {
+		return b.Op("clone", x)
+	}
 	if parts := valuesOf(a, []op.Handle{arg.Prepend, arg.Input, arg.Append}); len(parts) > 1 {
 		x = b.Op("cat", parts, d)
 	}
@@ -503,12 +507,12 @@ func differences(b op.Builder, a op.Args) op.Value {
 	if x.DType() == tensor.Bool {
 		subtract = "ne"
 	}
-	if a.Int(arg.N) <= 0 {
+	if n < 0 { // as PyTorch has it
 		return b.Op("clone", x)
 	}
-	for range min(a.Int(arg.N), x.Shape()[d]) {
-		n := x.Shape()[d]
-		x = b.Op(subtract, b.Op("narrow", x, d, 1, n-1), b.Op("narrow", x, d, 0, n-1))
+	for range min(n, x.Shape()[d]) {
+		rest := x.Shape()[d] - 1
+		x = b.Op(subtract, b.Op("narrow", x, d, 1, rest), b.Op("narrow", x, d, 0, rest))
 	}
 	return x
 }

@@ -287,6 +287,15 @@ var leniencies = []verdict.KnownFault{
 	lenientIf("conv3d", otherBias, "the kernels outside of oneDNN convert a bias of another dtype", "as of conv1d"),
 	lenient("max_pool1d", "a kernel that is longer than the image by one gives a result without elements",
 		"torch.nn.functional.max_pool1d(torch.ones(4, 2, 1), 2) has shape [4, 2, 0]; with requires_grad it raises RuntimeError: Output size is too small"),
+	{
+		Reference: "torch", Target: "linalg.vecdot", Kinds: raises,
+		When: func(p *program.Program) bool {
+			d, ok := keyword(p, "dim").(int64)
+			return ok && len(first(p).Shape) == 1 && (d < -1 || d > 0)
+		},
+		Reason: "of two vectors dim is not looked at",
+		Proof:  "torch.linalg.vecdot(torch.ones(1), torch.ones(1), dim=1) is 1; of torch.ones(1, 1) dim=2 raises IndexError",
+	},
 	lenientIf("masked_scatter", otherMask, "masks of any dtype are accepted, and their memory is read as booleans",
 		"torch.zeros(4).masked_scatter(torch.tensor([1., 0, 1, 0]), torch.arange(1., 9)) is all zeros; of torch.tensor([1, 0, 256, 0], dtype=torch.int32) the 256 does not count"),
 	{
