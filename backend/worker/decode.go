@@ -12,26 +12,38 @@ import (
 	"plumb/tensor"
 )
 
+// maxName and maxMessage bound the texts of a subject that are kept, in bytes.
+const (
+	maxName    = 200
+	maxMessage = 4 << 10
+)
+
 // maxLogical bounds the bytes that a result would need without strides of zero,
 // maxReuse how often a reply may refer to the same bytes.
 const (
-	maxLogical = 1 << 40
+	maxLogical = 1 << 36
 	maxReuse   = 4
+	// maxCotangent bounds the elements of a cotangent that a worker may ask for.
+	maxCotangent = 1 << 28
+	// maxValues bounds the elements of tuples in a reply.
+	maxValues = 1 << 18
 )
 
 // replyDecoder reads a reply into the outcomes of the jobs that todo lists. It
 // trusts nothing: sizes and offsets are checked against the mapping.
 type replyDecoder struct {
 	reader
-	mem     *memory
-	jobs    []*backend.Job
-	todo    []int
-	lengths []int
-	outs    []*backend.Outcome
-	cpu     time.Duration
-	cases   []byte
-	copied  int  // bytes of tensors so far
-	shared  bool // large tensors stay where they are
+	mem      *memory
+	jobs     []*backend.Job
+	todo     []int
+	lengths  []int
+	outs     []*backend.Outcome
+	cpu      time.Duration
+	cases    []byte
+	request  int  // its number
+	copied   int  // bytes of tensors so far
+	elements int  // of tuples so far
+	shared   bool // large tensors stay where they are
 }
 
 // decode sets outs and cpu. Tensors are copied out of shared memory.
@@ -43,6 +55,10 @@ func (d *replyDecoder) decode(payload []byte) error {
 	size := 0
 	for key, ok := d.object(); ok; key, ok = d.nextKey() {
 		switch key {
+		case "id":
+			if got := d.int(); got != d.request {
+				d.fail("an answer to request %d where that to request %d is due", got, d.request)
+			}
 		case "size":
 			size = d.int()
 		case "cpu":
@@ -86,9 +102,9 @@ func (d *replyDecoder) oneCase(i int) {
 		case "status":
 			status = d.string()
 		case "class":
-			out.Class = d.string()
+			out.Class = backend.Printable(d.string(), maxName)
 		case "message":
-			out.Message = d.string()
+			out.Message = backend.Printable(d.string(), maxMessage)
 		case "call":
 			out.Call = d.int()
 		case "elapsed":
@@ -125,7 +141,7 @@ func (d *replyDecoder) oneCase(i int) {
 }
 
 func (d *replyDecoder) need(i, n int) {
-	if n <= d.lengths[i] || n > tensor.MaxElements {
+	if n <= d.lengths[i] || n > maxCotangent {
 		d.fail("needs a cotangent of %d elements, %d were sent", n, d.lengths[i])
 	}
 	d.lengths[i] = n
@@ -179,6 +195,9 @@ func (d *replyDecoder) value(depth int) backend.Value {
 		v.IsTuple = true
 		d.more()
 		for ok := d.array(); ok; ok = d.more() {
+			if d.elements++; d.elements > maxValues {
+				d.fail("more than %d elements of tuples", maxValues)
+			}
 			v.Tuple = append(v.Tuple, d.value(depth+1))
 		}
 	case "m":
@@ -193,7 +212,7 @@ func (d *replyDecoder) value(depth int) backend.Value {
 		v.Plain = complex(re, d.part())
 	case "x":
 		d.more()
-		v.Plain = "unsupported " + d.string()
+		v.Plain = "unsupported " + backend.Printable(d.string(), maxName)
 	default:
 		d.fail("value tag %q", tag)
 	}
@@ -440,4 +459,7 @@ func decodeSignatures(payload []byte) ([]string, error) {
 	return texts, d.err
 }
 
-var errGarbage = errors.New("garbage on the pipe")
+var (
+	errGarbage = errors.New("garbage on the pipe")
+	errBreach  = errors.New("reply")
+)

@@ -26,6 +26,8 @@ type encoder struct {
 	uninitialised bool // those of floats are not drawn
 	// mode is that of the cases; empty for eager.
 	mode string
+	// number is that of the last request.
+	number int
 }
 
 // frame returns the last request with its length in front.
@@ -44,7 +46,10 @@ func (e *encoder) request(mem *memory, jobs []*backend.Job, todo, lengths []int)
 			return err
 		}
 	}
-	e.buf = append(e.buf[:0], `....{"cases":[`...)
+	e.number++
+	e.buf = append(e.buf[:0], `....{"id":`...)
+	e.int(e.number)
+	e.raw(`,"cases":[`)
 	for n, i := range todo {
 		e.comma(n)
 		e.job, e.places = jobs[i], e.places[:0]

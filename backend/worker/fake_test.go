@@ -11,7 +11,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -51,10 +54,12 @@ func fakeWorker(hello string) {
 		}
 		frame := make([]byte, binary.LittleEndian.Uint32(size[:]))
 		io.ReadFull(requests, frame)
-		reply := fakeReply(frame, mem, replies)
-		replies.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(reply))))
-		replies.WriteString(reply)
+		fakeFrame(replies, fakeReply(frame, mem, replies))
 	}
+}
+
+func fakeFrame(replies *os.File, reply string) {
+	replies.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(reply))), reply...))
 }
 
 type fakeCase struct {
@@ -106,6 +111,26 @@ func fakeOutcome(c fakeCase, mem []byte, replies *os.File) string {
 	case `"notjson"`:
 		io.WriteString(replies, "\x03\x00\x00\x00{{{")
 		time.Sleep(time.Hour)
+	case `"again"`: // answers twice
+		defer fakeFrame(replies, `{"cases":[{"status":"ok","values":[5]}]}`)
+	case `"later"`: // answers again when nobody asked
+		time.AfterFunc(20*time.Millisecond, func() { fakeFrame(replies, `{"id":1,"cases":[{"status":"ok","values":[5]}]}`) })
+		time.Sleep(25 * time.Millisecond)
+	case `"late"`: // answers again when the next one is asked
+		time.AfterFunc(30*time.Millisecond, func() { fakeFrame(replies, `{"id":1,"cases":[{"status":"ok","values":[5]}]}`) })
+	case `"slow"`:
+		time.Sleep(60 * time.Millisecond)
+	case `"orphan"`: // dies while what it started holds the pipes
+		orphan(false)
+		os.Exit(3)
+	case `"escaped"`: // and has left the process group
+		orphan(true)
+		os.Exit(3)
+	case `"flood"`:
+		return `{"status":"raised","class":"` + strings.Repeat("Long", 1000) + `","message":"` + strings.Repeat("\\u001b]0;title\\u0007\\u202e", 50000) + `","call":0}`
+	case `"loud"`:
+		fmt.Fprint(os.Stderr, "\x1b[2J\x00\a"+strings.Repeat("spam ", 1<<18))
+		os.Exit(3)
 	case `"die once"`:
 		clear(mem[:8])
 		if mem[len(mem)-1] == 0 {
@@ -116,6 +141,18 @@ func fakeOutcome(c fakeCase, mem []byte, replies *os.File) string {
 		json.Unmarshal(c.Calls[0][0], &value)
 	}
 	return `{"status":"ok","x":[1,{"a":"]"}],"values":[` + value + `],"elapsed":5}`
+}
+
+// orphan starts a process that holds the worker's pipes and outlives it.
+func orphan(escaped bool) {
+	cmd := exec.Command("sleep", "3600")
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.ExtraFiles = []*os.File{os.NewFile(3, "requests"), os.NewFile(4, "replies")}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: escaped}
+	if err := cmd.Start(); err != nil {
+		panic(err)
+	}
+	fmt.Fprintf(os.Stderr, "started %d\n", cmd.Process.Pid)
 }
 
 func fake(t *testing.T, config Config) *Worker {
@@ -174,6 +211,12 @@ func TestLosses(t *testing.T) {
 		{"garbage", backend.Crashed, "garbage", "garbage on the pipe"},
 		{"notjson", backend.Crashed, "garbage", "garbage on the pipe"},
 		{"die once", backend.OK, "", ""},
+		{"again", backend.Crashed, "any", ""},
+		{"later", backend.Crashed, "protocol", "an answer to request 1"},
+		{"orphan", backend.Crashed, "exit status 3", "in orphan"},
+		{"escaped", backend.Crashed, "exit status 3", "in escaped"},
+		{"fault", backend.Crashed, "worker", "broken worker"},
+		{"loud", backend.Crashed, "exit status 3", "spam spam"},
 	} {
 		t.Run(test.target, func(t *testing.T) {
 			t.Parallel()
@@ -191,7 +234,7 @@ func TestLosses(t *testing.T) {
 			if outs[2].Values[0].Plain != int64(1) || outs[3].Values[0].Plain != int64(2) {
 				t.Errorf("order: %v, %v", outs[2].Values, outs[3].Values)
 			}
-			if out := outs[1]; out.Class != test.class || !strings.Contains(out.Message, test.message) || out.Call != 0 {
+			if out := outs[1]; strings.ContainsAny(out.Message, "\x00\x1b\a") || len(out.Message) > 2*tailSize || out.Class != test.class && test.class != "any" || !strings.Contains(out.Message, test.message) || out.Call != 0 {
 				t.Errorf("%+v", out)
 			}
 		})
@@ -206,10 +249,9 @@ func TestIdleDeath(t *testing.T) {
 	}
 }
 
-// What no subject can do by itself is the worker's own failure.
+// A reply that breaks the rules costs the case that was run.
 func TestBreaches(t *testing.T) {
 	for target, message := range map[string]string{
-		"fault": "broken worker",
 		`["t","float32",16777216,[1],null,false]`:               "exceeds its storage",
 		`["t","float32",-4,[1],null,false]`:                     "outside the shared memory",
 		`["t","float32",64,[4611686018427387904,4],null,false]`: "too large",
@@ -221,19 +263,72 @@ func TestBreaches(t *testing.T) {
 		`["z"]`:                                                 "tag",
 		`1,2`:                                                   "more values than calls",
 		`{}`:                                                    "unexpected",
+		`["u",[` + strings.Repeat("1,", maxValues) + `1]]`:      "elements of tuples",
 		strings.Repeat(`["u",[`, 50) + strings.Repeat(`]]`, 50): "nested",
 		`["u",[` + strings.Repeat(hugeTensor+",", 8) + `null]]`: "times the shared memory",
 	} {
 		w := fake(t, Config{Env: []string{"PLUMB_FAKE_WORKER=" + fakeHello}})
-		_, err := w.Run(t.Context(), fakeJob(target))
-		var fault *backend.Fault
-		if !errors.As(err, &fault) || !strings.Contains(err.Error(), message) {
-			t.Errorf("%.60s: error %v, want one with %q", target, err, message)
+		out, err := w.Run(t.Context(), fakeJob(target))
+		if err != nil || out.Status != backend.Crashed || out.Class != "protocol" || !strings.Contains(out.Message, message) {
+			t.Errorf("%.60s: %+v, %v; want a crash with %q", target, out, err, message)
 		}
 		if out, err := w.Run(t.Context(), fakeJob("7")); err != nil || out.Values[0].Plain != int64(7) {
 			t.Errorf("%.60s: afterwards %v, %v", target, out, err)
 		}
 		w.Close()
+	}
+}
+
+// TestOrphans: what a worker leaves behind ends with it, whatever it does to
+// be left alone, and nobody waits for it.
+func TestOrphans(t *testing.T) {
+	if _, err := os.Stat("/proc/self/environ"); err != nil {
+		t.Skip("needs /proc")
+	}
+	for _, target := range []string{"orphan", "escaped"} {
+		w := fake(t, Config{})
+		start := time.Now()
+		out, err := w.Run(t.Context(), fakeJob(target))
+		if err != nil || out.Status != backend.Crashed {
+			t.Fatalf("%s: %+v, %v", target, out, err)
+		}
+		if took := time.Since(start); took > 30*time.Second {
+			t.Errorf("%s: a crash took %s", target, took)
+		}
+		_, after, _ := strings.Cut(out.Message, "started ")
+		pid, err := strconv.Atoi(strings.TrimSpace(after))
+		if err != nil {
+			t.Fatalf("%s: %q", target, out.Message)
+		}
+		if state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && !strings.Contains(string(state), ") Z ") {
+			t.Errorf("%s: the process %d that the worker started lives: %s", target, pid, state)
+		}
+	}
+}
+
+// TestTextsAreBounded: what a subject says is kept short, and commands no terminal.
+func TestTextsAreBounded(t *testing.T) {
+	out, err := fake(t, Config{}).Run(t.Context(), fakeJob("flood"))
+	if err != nil || out.Status != backend.Raised {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	if len(out.Class) > 2*maxName || len(out.Message) > 5*maxMessage || strings.ContainsAny(out.Message, "\x1b\a\u202e") || !strings.HasPrefix(out.Message, `\x1b]0;title\x07\u202e`) {
+		t.Errorf("class of %d bytes, message of %d: %.80q", len(out.Class), len(out.Message), out.Message)
+	}
+}
+
+// TestNeighboursAreNotBlamed: what a worker says unasked costs the case that
+// it says it in, not the one that comes next.
+func TestNeighboursAreNotBlamed(t *testing.T) {
+	w := fake(t, Config{})
+	for _, target := range []string{"1", "again", "2", "again", "3", "late", "slow"} {
+		want := backend.OK
+		if target == "again" {
+			want = backend.Crashed
+		}
+		if out, err := w.Run(t.Context(), fakeJob(target)); err != nil || out.Status != want {
+			t.Errorf("%s: %+v, %v", target, out, err)
+		}
 	}
 }
 

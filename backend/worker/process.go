@@ -3,6 +3,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"encoding/binary"
@@ -29,6 +30,9 @@ import (
 //go:embed py/*.py
 var sources embed.FS
 
+// lives counts the processes that were started.
+var lives atomic.Int64
+
 // exitFault is the exit status of a worker that failed by its own fault.
 const exitFault = 70
 
@@ -39,6 +43,8 @@ type process struct {
 	cmd      *exec.Cmd
 	requests *os.File // written with blocking calls
 	replies  *os.File // read with blocking calls
+	ended    *os.File // readable once the process has ended, whoever still holds its pipes
+	marker   string   // in the environment of all that the process starts
 	tail     tail     // of stdout and stderr
 	buf      []byte
 	sources  string // the directory of the Python sources
@@ -62,7 +68,7 @@ func (w *Worker) start(ctx context.Context) error {
 	if err != nil {
 		return w.startFault(err)
 	}
-	w.proc = p
+	w.proc, w.served = p, 0
 	timeout, cancel := context.WithTimeout(ctx, w.config.StartTimeout)
 	defer cancel()
 	stop := context.AfterFunc(timeout, p.kill)
@@ -104,7 +110,8 @@ func (w *Worker) launch() (*process, error) {
 		command = []string{w.config.Python, "-B", "-X", "faulthandler", script}
 	}
 	p.cmd = exec.Command(command[0], command[1:]...)
-	p.cmd.Env = append(os.Environ(), w.settings()...)
+	p.marker = fmt.Sprintf("PLUMB_WORKER_LIFE=%d-%d", os.Getpid(), lives.Add(1))
+	p.cmd.Env = append(append(os.Environ(), w.settings()...), p.marker)
 	p.cmd.Stdout = &p.tail
 	p.cmd.Stderr = &p.tail
 	p.cmd.WaitDelay = 2 * time.Second
@@ -154,15 +161,21 @@ func (p *process) connect(memory *os.File) error {
 		return err
 	}
 	defer theirReplies.Close()
+	ended, end, err := os.Pipe()
+	if err != nil {
+		requests.Close()
+		replies.Close()
+		return err
+	}
 	for _, f := range []*os.File{theirRequests, requests, replies, theirReplies} {
 		if err := unix.SetNonblock(int(f.Fd()), false); err != nil {
 			return err
 		}
 	}
-	p.requests, p.replies = requests, replies
+	p.requests, p.replies, p.ended = requests, replies, ended
 	p.cmd.ExtraFiles = []*os.File{theirRequests, theirReplies, memory}
 	started := make(chan error)
-	go p.live(started)
+	go p.live(started, end)
 	if err := <-started; err != nil {
 		p.close()
 		return err
@@ -171,34 +184,41 @@ func (p *process) connect(memory *os.File) error {
 }
 
 // live starts the command and waits for its end on one thread: the kernel
-// kills the worker when the thread that started it ends.
-func (p *process) live(started chan<- error) {
+// kills the worker when the thread that started it ends. What the process has
+// started ends with it.
+func (p *process) live(started chan<- error, end *os.File) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	defer end.Close()
 	err := p.cmd.Start()
 	started <- err
 	if err != nil {
 		return
 	}
-	p.cmd.Wait()
-	p.mu.Lock()
-	p.exited = true
-	p.mu.Unlock()
+	p.wait()
 	close(p.done)
 }
 
 func (p *process) close() {
 	p.requests.Close()
 	p.replies.Close()
+	p.ended.Close()
 }
 
-// kill ends the worker and what it has started.
+// kill ends the worker's process group.
 func (p *process) kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.exited {
 		unix.Kill(-p.cmd.Process.Pid, unix.SIGKILL)
 	}
+}
+
+// leave notes that the process group is no longer the worker's own.
+func (p *process) leave() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.exited = true
 }
 
 // drop forgets the process, after it has ended, and returns the end of what
@@ -239,9 +259,26 @@ func (w *Worker) greet(line string) error {
 	if h.Name == "" {
 		return errors.New("its greeting has no name")
 	}
-	w.info = h.Info
+	w.info = printable(h.Info)
 	w.setCPU(seconds(h.CPU))
 	return nil
+}
+
+// printable is a description that may be shown.
+func printable(i backend.Info) backend.Info {
+	short := func(s string) string { return backend.Printable(s, maxName) }
+	i.Name, i.Version = short(i.Name), short(i.Version)
+	for _, list := range [][]string{i.Devices, i.Modes} {
+		for k := range list {
+			list[k] = short(list[k])
+		}
+	}
+	features := map[string]string{}
+	for k, v := range i.Features {
+		features[short(k)] = short(v)
+	}
+	i.Features = features
+	return i
 }
 
 func clip(s string) string { return s[:min(len(s), 80)] }
@@ -266,15 +303,15 @@ func (w *Worker) roundTrip(ctx context.Context, frame []byte) ([]byte, *loss, er
 	if err == nil {
 		return reply, nil, nil
 	}
-	lost, err := w.bury(err, timedOut.Load())
+	lost := w.bury(err, timedOut.Load())
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}
-	return nil, lost, err
+	return nil, lost, nil
 }
 
 // bury says why the process that failed with err did.
-func (w *Worker) bury(err error, timedOut bool) (*loss, error) {
+func (w *Worker) bury(err error, timedOut bool) *loss {
 	p := w.proc
 	garbage := errors.Is(err, errGarbage)
 	if !garbage {
@@ -289,13 +326,15 @@ func (w *Worker) bury(err error, timedOut bool) (*loss, error) {
 	case timedOut:
 		lost := w.lost("", fmt.Sprintf("no answer within %s", w.config.CaseTimeout), tail)
 		lost.timedOut = true
-		return lost, nil
+		return lost
 	case garbage:
-		return w.lost("garbage", err.Error(), tail), nil
+		lost := w.lost("garbage", err.Error(), tail)
+		lost.noise = w.served > 0
+		return lost
 	case p.cmd.ProcessState.ExitCode() == exitFault:
-		return nil, w.fault(fmt.Errorf("the worker failed\n%s", tail))
+		return w.lost("worker", "the worker failed", tail)
 	}
-	return w.lost(class, "ended by "+class, tail), nil
+	return w.lost(class, "ended by "+class, tail)
 }
 
 // ending names the signal or the exit status.
@@ -306,10 +345,27 @@ func ending(state *os.ProcessState) string {
 	return state.String()
 }
 
+// await returns when a pipe can be used, or false when the process has ended
+// and the pipe says nothing more: what it has started may hold the other end.
+func (p *process) await(fd int, event int16) (bool, error) {
+	fds := []unix.PollFd{{Fd: int32(fd), Events: event}, {Fd: int32(p.ended.Fd()), Events: unix.POLLIN}}
+	for {
+		if _, err := unix.Poll(fds, -1); err != unix.EINTR {
+			return fds[0].Revents != 0, err
+		}
+	}
+}
+
+// pipeRoom is what a pipe that can be written to takes without blocking (PIPE_BUF).
+const pipeRoom = 4096
+
 func (p *process) write(b []byte) error {
 	fd := int(p.requests.Fd())
 	for len(b) > 0 {
-		n, err := unix.Write(fd, b)
+		if open, err := p.await(fd, unix.POLLOUT); err != nil || !open {
+			return cmp.Or[error](err, io.ErrUnexpectedEOF)
+		}
+		n, err := unix.Write(fd, b[:min(len(b), pipeRoom)])
 		if err == unix.EINTR {
 			continue
 		}
@@ -324,6 +380,9 @@ func (p *process) write(b []byte) error {
 func (p *process) read(b []byte) (int, error) {
 	fd := int(p.replies.Fd())
 	for {
+		if open, err := p.await(fd, unix.POLLIN); err != nil || !open {
+			return 0, cmp.Or[error](err, io.ErrUnexpectedEOF)
+		}
 		n, err := unix.Read(fd, b)
 		switch {
 		case err == unix.EINTR:
@@ -396,9 +455,9 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String returns what is kept, as valid UTF-8.
+// String returns what is kept, as backend.Printable shows it.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return strings.TrimSpace(strings.ToValidUTF8(string(t.bytes), "?"))
+	return strings.TrimSpace(backend.Printable(string(t.bytes), tailSize))
 }

@@ -1,8 +1,50 @@
 package worker
 
-import "syscall"
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
 
 // processAttributes puts the worker into its own process group, which dies with the host.
 func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// wait waits for the worker's end, and ends what it has started. Its number,
+// and so its process group, is its own until it has been waited for.
+func (p *process) wait() {
+	for unix.Waitid(unix.P_PID, p.cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+	}
+	p.kill()
+	p.leave()
+	killMarked(p.marker)
+	p.cmd.Wait()
+}
+
+// killMarked kills the processes with a marker in their environment, those that
+// left the process group too. They may have children until they are gone.
+func killMarked(marker string) {
+	for range 100 {
+		found := false
+		files, _ := filepath.Glob("/proc/[0-9]*/environ")
+		for _, file := range files {
+			environment, err := os.ReadFile(file)
+			if err != nil || !bytes.Contains(environment, []byte(marker+"\x00")) {
+				continue
+			}
+			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && pid != os.Getpid() {
+				found = unix.Kill(pid, unix.SIGKILL) == nil || found
+			}
+		}
+		if !found {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }

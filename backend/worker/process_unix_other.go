@@ -2,7 +2,18 @@
 
 package worker
 
-import "syscall"
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 // processAttributes puts the worker into its own process group.
 func processAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// wait waits for the worker's end, and ends its process group.
+func (p *process) wait() {
+	p.cmd.Wait()
+	p.leave()
+	unix.Kill(-p.cmd.Process.Pid, unix.SIGKILL)
+}

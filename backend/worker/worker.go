@@ -74,6 +74,7 @@ type Worker struct {
 	mem    *memory
 	proc   *process // nil until the next run restarts it
 	encode encoder
+	served int            // exchanges of the process
 	reach  map[string]int // by program name, the longest cotangent that was needed
 	sigs   map[string][]*op.Sig
 
@@ -164,8 +165,8 @@ func (w *Worker) RunBatch(ctx context.Context, jobs []*backend.Job) ([]*backend.
 
 func (w *Worker) run(ctx context.Context, jobs []*backend.Job, outs []*backend.Outcome) error {
 	lost, err := w.attempt(ctx, jobs, outs)
-	if lost != nil && !lost.begun && !lost.timedOut {
-		lost, err = w.attempt(ctx, jobs, outs) // it had died before: the jobs are not to blame
+	if lost != nil && !lost.timedOut && (!lost.begun || lost.noise && len(jobs) == 1) {
+		lost, err = w.attempt(ctx, jobs, outs) // it had died before, or what came before has spoken: the jobs are not to blame
 	}
 	if err != nil || lost == nil {
 		return err
@@ -208,7 +209,7 @@ func (w *Worker) attempt(ctx context.Context, jobs []*backend.Job, outs []*backe
 			return nil, nil
 		}
 	}
-	return nil, w.fault(fmt.Errorf("asked twice for a longer cotangent"))
+	return w.refuse(fmt.Errorf("%w: asked twice for a longer cotangent", errBreach)), nil
 }
 
 // minCotangent is the least length of a stream that is sent, maxReach the most
@@ -304,14 +305,14 @@ func (w *Worker) exchange(ctx context.Context, jobs []*backend.Job, todo, length
 		return nil, w.fault(err)
 	}
 	w.mem.clearMark()
-	reply, lost, err := w.roundTrip(ctx, w.encode.frame())
-	if lost != nil || err != nil {
+	d := replyDecoder{mem: w.mem, jobs: jobs, todo: todo, lengths: lengths, outs: outs, shared: shared}
+	if lost, err := w.answer(ctx, &d); lost != nil || err != nil {
 		return lost, err
 	}
-	d := replyDecoder{mem: w.mem, jobs: jobs, todo: todo, lengths: lengths, outs: outs, shared: shared}
-	if err := d.decode(reply); err != nil {
-		return w.refuse(err)
+	if lost, err := w.confirm(ctx); lost != nil || err != nil {
+		return lost, err
 	}
+	w.served++
 	w.setCPU(d.cpu)
 	if !shared {
 		w.mem.release()
@@ -319,18 +320,46 @@ func (w *Worker) exchange(ctx context.Context, jobs []*backend.Job, todo, length
 	return nil, nil
 }
 
-// refuse ends a worker whose reply cannot be read. Bytes that are not JSON are
-// the subject's doing, anything else is a breach of the protocol.
-func (w *Worker) refuse(err error) (*loss, error) {
-	tail := w.drop(true)
-	if !errors.Is(err, errGarbage) {
+// answer sends the request and decodes its reply.
+func (w *Worker) answer(ctx context.Context, d *replyDecoder) (*loss, error) {
+	d.request = w.encode.number
+	reply, lost, err := w.roundTrip(ctx, w.encode.frame())
+	if lost != nil || err != nil {
+		return lost, err
+	}
+	if err := d.decode(reply); err != nil {
+		return w.refuse(err), nil
+	}
+	return nil, nil
+}
+
+// confirm asks a worker that is not Plumb's own for nothing: what it has said
+// unasked comes first, and costs the cases that were run last, not those that
+// come next.
+func (w *Worker) confirm(ctx context.Context) (*loss, error) {
+	if len(w.config.Command) == 0 {
+		return nil, nil
+	}
+	if err := w.encode.request(w.mem, nil, nil, nil); err != nil {
 		return nil, w.fault(err)
 	}
-	return w.lost("garbage", err.Error(), tail), nil
+	return w.answer(ctx, &replyDecoder{mem: w.mem})
+}
+
+// refuse ends a worker whose reply breaks the protocol.
+func (w *Worker) refuse(err error) *loss {
+	tail := w.drop(true)
+	class := "protocol"
+	if errors.Is(err, errGarbage) {
+		class = "garbage"
+	}
+	lost := w.lost(class, err.Error(), tail)
+	lost.noise = w.served > 0
+	return lost
 }
 
 // Signatures asks the worker for the parameters of a public name; nil when it
-// does not tell. Answers are kept.
+// does not tell, or not by the protocol. Answers are kept.
 func (w *Worker) Signatures(name string) ([]*op.Sig, error) {
 	if sigs, ok := w.sigs[name]; ok {
 		return sigs, nil
@@ -343,13 +372,13 @@ func (w *Worker) Signatures(name string) ([]*op.Sig, error) {
 	if err != nil {
 		return nil, err
 	}
-	if lost != nil {
-		return nil, w.fault(fmt.Errorf("signature of %s: %s", name, lost.message))
-	}
-	texts, err := decodeSignatures(reply)
-	if err != nil {
-		w.drop(true)
-		return nil, w.fault(err)
+	var texts []string
+	if lost == nil {
+		if texts, err = decodeSignatures(reply); err != nil {
+			w.drop(true)
+		} else if _, err := w.confirm(ctx); err != nil {
+			return nil, err
+		}
 	}
 	var sigs []*op.Sig
 	for _, text := range texts {
@@ -367,7 +396,8 @@ func (w *Worker) fault(err error) error { return &backend.Fault{Backend: w.info.
 type loss struct {
 	begun    bool // it had begun to run a case
 	timedOut bool
-	call     int // that was running
+	noise    bool // its reply was none, and it had run other cases
+	call     int  // that was running
 	class    string
 	message  string
 }

@@ -109,7 +109,7 @@ static void answer(const char *request) {
 	} else {
 		if ((size_t)atol(get(request, "size")) > mapped) map(atol(get(request, "size")));
 		out = atol(get(request, "out"));
-		SAY("{\"cases\":[");
+		SAY("{\"id\":%ld,\"cases\":[", atol(get(request, "id")));
 		for (uint32_t i = 0; (c = at(get(request, "cases"), i)); i++) {
 			uint32_t now[2] = {i + 1, 0};
 			memcpy(region, now, sizeof now);

@@ -123,7 +123,7 @@ def answer(subject, memory, request):
         cases = [{"status": "oom", "class": "MemoryError", "message": str(e)} for _ in request["cases"]]
     if memory.top > KEEP:
         give_back()
-    return {"size": memory.size, "cpu": time.process_time(), "cases": cases}
+    return {"id": request["id"], "size": memory.size, "cpu": time.process_time(), "cases": cases}
 
 
 def main():
