@@ -2,6 +2,7 @@
 package open
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -21,7 +22,7 @@ import (
 )
 
 // Help lists the names, for the text of a flag.
-const Help = `"torch" (found through --python, $PLUMB_PYTHON, python3, /usr/bin/python3), "torch:PYTHON", "torch:MODE" or "torch:MODE:PYTHON" (PyTorch's own graphs: jit.trace, jit.script, fx, compile), "native", "native:graph" (static graphs), "native:graph-plain" (without passes), "recorded:FILE", or the path of a worker, such as ./my-worker or ./my-worker:MODE (docs/worker-protocol.md)`
+const Help = `NAME[@DEVICE][:MODE][:PYTHON] of a framework: "torch" (found through --python, $PLUMB_PYTHON, python3, /usr/bin/python3), "torch:jit.trace" (PyTorch's own graphs: jit.trace, jit.script, fx, compile), "torch@cuda:/path/to/python", "oneflow" (its Python is found through $PLUMB_ONEFLOW_PYTHON); "native", "native:graph" (static graphs), "native:graph-plain" (without passes); "recorded:FILE"; or the path of a worker, such as ./my-worker or ./my-worker:MODE (docs/worker-protocol.md)`
 
 // Error says that no backend has a name, or that it cannot be opened for what
 // follows the colon.
@@ -41,40 +42,37 @@ type Set struct {
 	Threads int           // of a worker; 0 for one
 	Memory  int64         // bytes of address space of a worker; 0 for no limit
 
-	mu      sync.Mutex
-	found   map[string]string // resolved Python by the name asked for
-	version map[string]string // of its torch
-	is      map[string]string // name and version by backend, such as "torch 1.13.1"
-	spent   time.Duration     // CPU time of closed workers after their start
+	mu    sync.Mutex
+	found map[[2]string]found // by the framework and the Python asked for
+	is    map[string]string   // name and version by backend, such as "torch 1.13.1"
+	spent time.Duration       // CPU time of closed workers after their start
 }
 
 // Opener returns how to start instances of a backend, after checking that it
 // can be started. The error is an *Error, or a *backend.Fault when what the
 // backend needs is not on this machine.
 func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend, error), error) {
-	kind, arg, _ := strings.Cut(spec, ":")
-	if strings.ContainsRune(kind, '/') {
-		return s.command(ctx, kind, arg)
-	}
-	switch kind {
-	case "native":
-		if arg != "" && !slices.Contains(native.Modes, arg) {
-			return nil, &Error{fmt.Errorf("native has no mode %q; it has %s", arg, strings.Join(native.Modes, ", "))}
+	of := ParseSpec(spec)
+	switch {
+	case of.IsCommand():
+		return s.command(ctx, of.Name, of.Mode)
+	case of.Name == "native":
+		if of.Mode != "" && !slices.Contains(native.Modes, of.Mode) {
+			return nil, &Error{fmt.Errorf("native has no mode %q; it has %s", of.Mode, strings.Join(native.Modes, ", "))}
 		}
-		return func() (backend.Backend, error) { return s.native(arg), nil }, nil
-	case "torch":
-		mode, python := s.torch(arg)
-		path, version, err := s.findPython(python)
-		if err != nil && python == arg && arg != "" && !strings.ContainsRune(arg, '/') {
-			return nil, &Error{fmt.Errorf("%q is neither a mode of torch, which has %s, nor a Python that has it: %w", arg, strings.Join(worker.TorchModes, ", "), err)}
+		return func() (backend.Backend, error) { return s.native(of.Mode), nil }, nil
+	case of.IsFramework():
+		path, version, err := s.findPython(of)
+		if err != nil && of.IsTorch() && of.Path != "" && !strings.ContainsRune(of.Path, '/') {
+			return nil, &Error{fmt.Errorf("%q is neither a mode of torch, which has %s, nor a Python that has it: %w", of.Path, strings.Join(worker.TorchModes, ", "), err)}
 		}
 		if err != nil {
 			return nil, err
 		}
-		s.note(spec, "torch "+version)
-		return func() (backend.Backend, error) { return s.open(ctx, s.python(path, mode, max(s.Threads, 1))) }, nil
-	case "recorded":
-		base, err := Baseline(arg)
+		s.note(spec, of.Name+" "+version)
+		return func() (backend.Backend, error) { return s.open(ctx, s.python(of, path, max(s.Threads, 1))) }, nil
+	case of.Name == "recorded":
+		base, err := Baseline(of.Path)
 		if err != nil {
 			return nil, &Error{err}
 		}
@@ -94,10 +92,7 @@ func (s *Set) native(mode string) backend.Backend {
 
 // IsRecorded reports whether a backend's name is that of a baseline, which
 // holds the outcomes of some programs and can be asked about no other.
-func IsRecorded(spec string) bool {
-	kind, _, _ := strings.Cut(spec, ":")
-	return kind == "recorded"
-}
+func IsRecorded(spec string) bool { return ParseSpec(spec).Name == "recorded" }
 
 // Is returns the name and version of an opened backend's subject, such as
 // "torch 1.13.1"; empty for native.
@@ -126,20 +121,28 @@ func (s *Set) TakeSpent() time.Duration {
 	return spent
 }
 
-func (s *Set) findPython(asked string) (path, version string, err error) {
+func (s *Set) findPython(of Spec) (path, version string, err error) {
+	asked := of.Path
+	if of.IsTorch() {
+		asked = cmp.Or(asked, s.Python)
+	}
+	key := [2]string{of.Name, asked}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if path, ok := s.found[asked]; ok {
-		return path, s.version[asked], nil
+	if found, ok := s.found[key]; ok {
+		return found.path, found.version, nil
 	}
-	if path, version, err = worker.FindPython(asked); err == nil {
+	if path, version, err = worker.Find(of.Name, asked); err == nil {
 		if s.found == nil {
-			s.found, s.version = map[string]string{}, map[string]string{}
+			s.found = map[[2]string]found{}
 		}
-		s.found[asked], s.version[asked] = path, version
+		s.found[key] = found{path, version}
 	}
 	return path, version, err
 }
+
+// found is a Python, and the version of its framework.
+type found struct{ path, version string }
 
 // meteredWorker adds its CPU time to the total when it is closed.
 type meteredWorker struct {
@@ -148,21 +151,9 @@ type meteredWorker struct {
 	start time.Duration
 }
 
-// torch takes apart what follows "torch:": a mode, a Python, or both.
-func (s *Set) torch(arg string) (mode, python string) {
-	mode, python, _ = strings.Cut(arg, ":")
-	if !slices.Contains(worker.TorchModes, mode) {
-		mode, python = "", arg
-	}
-	if python == "" {
-		python = s.Python
-	}
-	return mode, python
-}
-
 // python is the configuration of Plumb's own worker.
-func (s *Set) python(path, mode string, threads int) worker.Config {
-	return worker.Config{Python: path, Mode: mode, Threads: threads, MemoryLimit: s.Memory}
+func (s *Set) python(of Spec, path string, threads int) worker.Config {
+	return worker.Config{Framework: of.Name, Python: path, Device: of.Device, Mode: of.Mode, Threads: threads, MemoryLimit: s.Memory}
 }
 
 // command returns how to start the program at a path as a worker in a mode.
@@ -200,16 +191,15 @@ const ControlThreads = 4
 
 // Threaded starts a live reference with several threads; nil for others.
 func (s *Set) Threaded(ctx context.Context, spec string) (backend.Backend, error) {
-	kind, arg, _ := strings.Cut(spec, ":")
-	if kind != "torch" {
+	of := ParseSpec(spec)
+	if !of.IsFramework() {
 		return nil, nil
 	}
-	mode, python := s.torch(arg)
-	path, _, err := s.findPython(python)
+	path, _, err := s.findPython(of)
 	if err != nil {
 		return nil, err
 	}
-	return s.open(ctx, s.python(path, mode, ControlThreads))
+	return s.open(ctx, s.python(of, path, ControlThreads))
 }
 
 // embedded reads the embedded baseline once: nothing changes it.
@@ -235,9 +225,7 @@ func Baseline(path string) (*recorded.Baseline, error) {
 // InMode returns the name of a backend in a mode, of the name of one that says
 // nothing of modes: "native:graph", "torch:fx:/usr/bin/python3".
 func InMode(spec, mode string) string {
-	kind, arg, more := strings.Cut(spec, ":")
-	if !more {
-		return kind + ":" + mode
-	}
-	return kind + ":" + mode + ":" + arg
+	of := ParseSpec(spec)
+	of.Mode = mode
+	return of.String()
 }

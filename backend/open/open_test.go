@@ -6,25 +6,38 @@ import (
 	"testing"
 )
 
-// TestTorchSpecs: what follows "torch:" is a mode, a Python, or both.
-func TestTorchSpecs(t *testing.T) {
-	s := &Set{Python: "asked"}
-	for arg, want := range map[string][2]string{
-		"":                          {"", "asked"},
-		"eager":                     {"eager", "asked"},
-		"jit.trace":                 {"jit.trace", "asked"},
-		"fx:/usr/bin/python3":       {"fx", "/usr/bin/python3"},
-		"/usr/bin/python3":          {"", "/usr/bin/python3"},
-		`C:\Python\python.exe`:      {"", `C:\Python\python.exe`},
-		"compile:relative/python":   {"compile", "relative/python"},
-		"jit.tracer":                {"", "jit.tracer"},
-		"jit.script:venv/bin:other": {"jit.script", "venv/bin:other"},
+// TestSpecs: a name is taken apart and put together again.
+func TestSpecs(t *testing.T) {
+	for text, want := range map[string]Spec{
+		"torch":                               {"torch", "", "", ""},
+		"torch:eager":                         {"torch", "", "eager", ""},
+		"torch:jit.trace":                     {"torch", "", "jit.trace", ""},
+		"torch:fx:/usr/bin/python3":           {"torch", "", "fx", "/usr/bin/python3"},
+		"torch:/usr/bin/python3":              {"torch", "", "", "/usr/bin/python3"},
+		`torch:C:\Python\python.exe`:          {"torch", "", "", `C:\Python\python.exe`},
+		"torch:compile:relative/python":       {"torch", "", "compile", "relative/python"},
+		"torch:python3.11":                    {"torch", "", "", "python3.11"},
+		"torch:jit.script:venv/bin:other":     {"torch", "", "jit.script", "venv/bin:other"},
+		"torch@cuda:1":                        {"torch", "cuda", "", "1"},
+		"torch@cuda:compile:/path/to/python":  {"torch", "cuda", "compile", "/path/to/python"},
+		"oneflow":                             {"oneflow", "", "", ""},
+		"oneflow@cuda":                        {"oneflow", "cuda", "", ""},
+		"oneflow:graph":                       {"oneflow", "", "graph", ""},
+		"oneflow:/opt/oneflow/bin/python":     {"oneflow", "", "", "/opt/oneflow/bin/python"},
+		"oneflow:graph:envs/oneflow/bin/pyth": {"oneflow", "", "graph", "envs/oneflow/bin/pyth"},
+		"native":                              {"native", "", "", ""},
+		"native:graph":                        {"native", "", "graph", ""},
+		"recorded":                            {"recorded", "", "", ""},
+		"recorded:a/b:c.zst":                  {"recorded", "", "", "a/b:c.zst"},
+		"./own":                               {"./own", "", "", ""},
+		"./own:fast":                          {"./own", "", "fast", ""},
+		"./a@b:fast":                          {"./a@b", "", "fast", ""},
 	} {
-		if mode, python := s.torch(arg); mode != want[0] || python != want[1] {
-			t.Errorf("torch:%s: mode %q of %q, want %q of %q", arg, mode, python, want[0], want[1])
+		if got := ParseSpec(text); got != want || got.String() != text {
+			t.Errorf("%s: %+v, want %+v; as text %s", text, got, want, got)
 		}
 	}
-	for spec, want := range map[string]string{"native": "native:graph", "./own": "./own:graph", "torch:/usr/bin/python3": "torch:graph:/usr/bin/python3"} {
+	for spec, want := range map[string]string{"native": "native:graph", "./own": "./own:graph", "torch:/usr/bin/python3": "torch:graph:/usr/bin/python3", "oneflow:eager": "oneflow:graph"} {
 		if got := InMode(spec, "graph"); got != want {
 			t.Errorf("%s in graph: %s", spec, got)
 		}

@@ -5,7 +5,6 @@ package worker
 import (
 	"cmp"
 	"context"
-	"embed"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -26,9 +25,6 @@ import (
 
 	"plumb/backend"
 )
-
-//go:embed py/*.py
-var sources embed.FS
 
 // lives counts the processes that were started.
 var lives atomic.Int64
@@ -145,6 +141,7 @@ func (w *Worker) settings() []string {
 		"MKL_NUM_THREADS=" + threads,
 		"MALLOC_MMAP_MAX_=0",
 		"MALLOC_TRIM_THRESHOLD_=-1",
+		"PLUMB_WORKER_FRAMEWORK=" + w.config.Framework,
 	}, w.config.Env...)
 }
 

@@ -5,6 +5,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,9 +22,10 @@ import (
 
 // Config says which worker to run and within which limits.
 type Config struct {
-	// Python is the interpreter that has torch; empty for the one that
-	// FindPython("") returns.
-	Python string
+	// Framework is what Plumb's Python worker hosts, one of Frameworks; empty
+	// for PyTorch. Python is the interpreter that has it; empty for the one that
+	// Find returns.
+	Framework, Python string
 	// Command, when set, is another worker to run instead of Plumb's Python
 	// worker: a program and its arguments.
 	Command []string
@@ -58,7 +60,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.StartTimeout = 2 * time.Minute
 	}
 	if c.Python == "" && len(c.Command) == 0 {
-		path, _, err := FindPython("")
+		path, _, err := Find(cmp.Or(c.Framework, Torch), "")
 		if err != nil {
 			return c, err
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"maps"
@@ -37,16 +38,29 @@ func newDoctor() *cobra.Command {
 	var python string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "doctor",
+		Use:   "doctor [DIR]",
 		Short: "Say which backends are here, and how to install what is missing",
 		Long: `Doctor starts every backend and prints its version and devices, and for each
-backend that is missing the command that installs it.`,
+backend that is missing the command that installs it. With a directory it says
+what the Pythons of the environments in it, and below it, can serve.`,
 		Example: `  plumb doctor
   plumb doctor --python ~/venv/bin/python
+  plumb doctor ~/envs
   plumb doctor --json | jq '.[] | select(.ok | not).fix'`,
-		Args: noArguments(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			checks := []checkup{checkNative(), checkBaseline(), checkTorch(cmd.Context(), python)}
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			checks := []checkup{checkNative(), checkBaseline(), checkFramework(cmd.Context(), worker.Torch, python)}
+			if len(args) > 0 {
+				if python != "" {
+					return usage(fmt.Errorf("--python %s has no effect beside a directory", python))
+				}
+				var err error
+				if checks, err = checkBelow(cmd.Context(), args[0]); err != nil {
+					return usage(err)
+				}
+			} else {
+				checks = append(checks, otherFrameworks(cmd.Context())...)
+			}
 			if asJSON {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(checks)
 			}
@@ -80,8 +94,37 @@ func checkBaseline() checkup {
 	return c
 }
 
-func checkTorch(ctx context.Context, python string) checkup {
-	c := checkup{Backend: "torch"}
+// otherFrameworks are those beside PyTorch that are found.
+func otherFrameworks(ctx context.Context) (checks []checkup) {
+	for _, name := range worker.Frameworks[1:] {
+		if c := checkFramework(ctx, name, ""); c.OK {
+			checks = append(checks, c)
+		}
+	}
+	return checks
+}
+
+// checkBelow looks at every Python below a directory.
+func checkBelow(ctx context.Context, dir string) (checks []checkup, err error) {
+	pythons, err := worker.Below(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, python := range pythons {
+		for _, name := range worker.Frameworks {
+			if _, _, err := worker.Try(name, python); err == nil {
+				checks = append(checks, checkFramework(ctx, name, python))
+			}
+		}
+	}
+	if len(checks) == 0 {
+		return nil, fmt.Errorf("no Python below %s has %s", dir, strings.Join(worker.Frameworks, " or "))
+	}
+	return checks, nil
+}
+
+func checkFramework(ctx context.Context, name, python string) checkup {
+	c := checkup{Backend: name}
 	fail := func(err error) checkup {
 		c.Problem = err.Error()
 		var f *backend.Fault
@@ -90,12 +133,12 @@ func checkTorch(ctx context.Context, python string) checkup {
 		}
 		return c
 	}
-	path, _, err := worker.FindPython(python)
+	path, _, err := worker.Find(name, python)
 	if err != nil {
 		return fail(err)
 	}
 	start := time.Now()
-	w, err := worker.Open(ctx, worker.Config{Python: path})
+	w, err := worker.Open(ctx, worker.Config{Framework: name, Python: path})
 	if err != nil {
 		return fail(err)
 	}
@@ -124,7 +167,12 @@ func printCheckups(w io.Writer, checks []checkup) {
 			fmt.Fprintf(w, "%-9s   %s: %s\n", "", k, c.Details[k])
 		}
 	}
-	if missing := slices.ContainsFunc(checks, func(c checkup) bool { return !c.OK }); !missing {
-		fmt.Fprintln(w, "next: plumb run")
+	if slices.ContainsFunc(checks, func(c checkup) bool { return !c.OK }) {
+		return
 	}
+	next := "plumb run"
+	if i := slices.IndexFunc(checks, func(c checkup) bool { return slices.Contains(worker.Frameworks[1:], c.Backend) }); i >= 0 {
+		next += fmt.Sprintf(" --candidate %s:%s", checks[i].Backend, checks[i].Details["python"])
+	}
+	fmt.Fprintln(w, "next:", next)
 }

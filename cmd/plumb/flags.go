@@ -444,9 +444,10 @@ func idlePython(python string, specs ...string) error {
 // keep: only another process can be stopped.
 func idleTimeout(flag string, specs ...string) error {
 	if !slices.ContainsFunc(specs, func(spec string) bool {
-		return isTorch(spec) || strings.ContainsRune(spec, '/') && !open.IsRecorded(spec)
+		of := open.ParseSpec(spec)
+		return of.IsFramework() || of.IsCommand()
 	}) {
-		return usage(fmt.Errorf("%s has no effect: it limits PyTorch and workers, and %s is neither", flag, strings.Join(specs, ", ")))
+		return usage(fmt.Errorf("%s has no effect: it limits frameworks and workers, and %s is neither", flag, strings.Join(specs, ", ")))
 	}
 	return nil
 }

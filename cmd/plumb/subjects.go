@@ -91,7 +91,7 @@ func (s *subjects) open(ctx context.Context, timeout time.Duration, fallback boo
 	return cfg, s.checkDevice(cfg)
 }
 
-func isTorch(spec string) bool { return spec == "torch" || strings.HasPrefix(spec, "torch:") }
+func isTorch(spec string) bool { return open.ParseSpec(spec).IsTorch() }
 
 // checkDevice refuses a device that one of the backends lacks.
 func (s *subjects) checkDevice(cfg *campaign.Config) error {

@@ -12,6 +12,8 @@ from torch.autograd import backward as differentiate
 from torch.nn import Module, Parameter
 from torch.nn.parameter import is_lazy
 
+from plumb_names import DENIED, LISTED, MODULES, TYPES, is_open
+
 Tensor = torch.Tensor
 strided = torch.strided
 frombuffer = torch.frombuffer
@@ -32,24 +34,6 @@ MESSAGE = 8000  # characters kept of an exception's message
 
 # Targets: what a public name stands for.
 
-# Modules whose public names a program may call. Reading files, running code
-# and settings that outlive a case are in none of them, or in DENIED.
-MODULES = {
-    "torch", "torch.functional", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.nn.utils.rnn",
-    "torch.nn.utils.parametrizations", "torch.linalg", "torch.fft", "torch.special", "torch.sparse",
-    "torch.signal", "torch.signal.windows", "torch.autograd", "torch.nn.parameter", "torch.Tensor", "torch.ops", "torch.ops.aten", "operator",
-    "torchvision.ops",
-}
-DENIED = {
-    "torch.load", "torch.save", "torch.compile", "torch.from_file", "torch.import_ir_module",
-    "torch.use_deterministic_algorithms", "torch.init_num_threads", "torch.wait", "torch.fork",
-    "Tensor.data_ptr", "Tensor.set_", "Tensor.storage", "Tensor.untyped_storage", "Tensor.share_memory_",
-    "Tensor.register_hook", "Tensor.apply_", "Tensor.map_", "Tensor.map2_", "Tensor.numpy",
-    "operator.attrgetter", "operator.methodcaller", "operator.itemgetter", "operator.call",
-    "Module.apply", "Module.save", "Module.register_module", "Module.register_forward_hook",
-}
-TYPES = {"Tensor", "Size", "Generator", "device"}  # the classes of torch itself that a program may call
-LISTED = ("_foreach_", "_fused_")  # functions of lists of tensors, which torch.optim calls
 OPERATORS = {"__%s__" % name.strip("_") for name in dir(operator)}
 
 
@@ -78,7 +62,7 @@ def resolve(target):
     owner, _, last = target.rpartition(".")
     if owner not in MODULES and not owner.startswith("torch.ops.aten."):
         raise Unknown("no callable %s" % target)
-    if last.startswith(("_", "set_")) and not last.startswith(LISTED) or owner == "torch.autograd" and last not in ("grad", "backward"):
+    if owner in MODULES and not is_open(target):
         raise Unknown("%s is not open to programs" % target)
     if owner == "torch.Tensor":
         return resolve("Tensor." + last)

@@ -130,8 +130,13 @@ def main():
     for fd in (REQUESTS, REPLIES, MEMORY):
         os.set_inheritable(fd, False)
     limit_memory()
-    import plumb_modes as subject
+    name = os.environ.get("PLUMB_WORKER_FRAMEWORK") or "torch"
+    if name != "torch":
+        import plumb_subject
 
+        subject = plumb_subject.of(name)
+    else:
+        import plumb_modes as subject
     encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
     hello = subject.hello()
     hello["cpu"] = time.process_time()
@@ -144,7 +149,8 @@ def main():
         write_frame(encode(answer(subject, memory, json.loads(frame))))
 
 
-if __name__ == "__main__":
+def start():
+    """Serves until the host has gone, and ends the process."""
     code = 0
     try:
         main()
@@ -156,3 +162,7 @@ if __name__ == "__main__":
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)  # without torch's slow teardown
+
+
+if __name__ == "__main__":
+    start()

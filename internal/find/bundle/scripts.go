@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// specKind returns the backend of a spec: "torch" of "torch:/usr/bin/python3".
+// specKind returns the backend of a spec: "torch" of "torch@cuda:/usr/bin/python3".
 func specKind(spec string) string {
 	kind, _, _ := strings.Cut(spec, ":")
+	kind, _, _ = strings.Cut(kind, "@")
 	return kind
 }
 

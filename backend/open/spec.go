@@ -1,0 +1,62 @@
+package open
+
+import (
+	"slices"
+	"strings"
+
+	"plumb/backend/worker"
+)
+
+// Spec is the name of a subject taken apart:
+// NAME[@DEVICE][:MODE][:PYTHON] of a framework, native[:MODE], recorded[:FILE],
+// or PATH[:MODE] of a worker. A part with a slash is a Python.
+type Spec struct {
+	Name   string // of the framework, "native", "recorded", or the path of a worker
+	Device string
+	Mode   string
+	Path   string // of the Python, or the file of a recording
+}
+
+// ParseSpec takes the name of a subject apart. What follows "torch:" and is no
+// mode of it is the Python, though it may have no slash.
+func ParseSpec(text string) Spec {
+	name, rest, _ := strings.Cut(text, ":")
+	s := Spec{Name: name}
+	switch {
+	case s.IsCommand() || name == "native":
+		s.Mode = rest
+		return s
+	case name == "recorded":
+		s.Path = rest
+		return s
+	}
+	s.Name, s.Device, _ = strings.Cut(name, "@")
+	s.Mode, s.Path, _ = strings.Cut(rest, ":")
+	if strings.ContainsAny(s.Mode, `/\`) || s.IsTorch() && !slices.Contains(worker.TorchModes, s.Mode) {
+		s.Mode, s.Path = "", rest
+	}
+	return s
+}
+
+// String returns the name that ParseSpec takes apart.
+func (s Spec) String() string {
+	text := s.Name
+	if s.Device != "" {
+		text += "@" + s.Device
+	}
+	for _, part := range []string{s.Mode, s.Path} {
+		if part != "" {
+			text += ":" + part
+		}
+	}
+	return text
+}
+
+// IsTorch reports whether the subject is PyTorch, live.
+func (s Spec) IsTorch() bool { return s.Name == worker.Torch }
+
+// IsFramework reports whether Plumb's Python worker hosts the subject.
+func (s Spec) IsFramework() bool { return slices.Contains(worker.Frameworks, s.Name) }
+
+// IsCommand reports whether the subject is a worker of another's.
+func (s Spec) IsCommand() bool { return strings.ContainsRune(s.Name, '/') }

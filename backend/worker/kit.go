@@ -1,0 +1,65 @@
+package worker
+
+import (
+	"embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+//go:embed py/*.py py/*.json
+var sources embed.FS
+
+//go:embed template
+var template embed.FS
+
+// kitFiles are what every subject in Python needs.
+var kitFiles = []string{"plumb_names.py", "plumb_subject.py", "plumb_worker.py"}
+
+var subjectName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// NewSubject writes a worker to start from into a directory, which it makes: the
+// kit, an adapter of the framework that python imports as module, its table of
+// differences, and the program that is the worker, whose path it returns. A file
+// that is there is an error.
+func NewSubject(dir, name, module, python string) (path string, err error) {
+	if !subjectName.MatchString(name) {
+		return "", fmt.Errorf("the subject's name %q is not one of lower-case letters, digits and underscores", name)
+	}
+	fill := strings.NewReplacer("NAME", name, "MODULE", module, "PYTHON", python)
+	files := map[string]string{name + ".json": "{}\n"}
+	for _, file := range kitFiles {
+		text, err := sources.ReadFile("py/" + file)
+		if err != nil {
+			return "", err
+		}
+		files[file] = string(text)
+	}
+	for file, from := range map[string]string{"plumb_" + name + ".py": "adapter.py", name: "worker.py"} {
+		text, err := template.ReadFile("template/" + from)
+		if err != nil {
+			return "", err
+		}
+		files[file] = fill.Replace(string(text))
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	for file := range files {
+		if _, err := os.Lstat(filepath.Join(dir, file)); err == nil {
+			return "", fmt.Errorf("%s is there already", filepath.Join(dir, file))
+		}
+	}
+	for file, text := range files {
+		mode := os.FileMode(0o644)
+		if file == name {
+			mode = 0o755
+		}
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), mode); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(dir, name), nil
+}

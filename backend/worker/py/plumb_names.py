@@ -1,0 +1,29 @@
+"""The public names of PyTorch that a program may call."""
+
+# Modules whose public names a program may call. Reading files, running code
+# and settings that outlive a case are in none of them, or in DENIED.
+MODULES = {
+    "torch", "torch.functional", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.nn.utils.rnn",
+    "torch.nn.utils.parametrizations", "torch.linalg", "torch.fft", "torch.special", "torch.sparse",
+    "torch.signal", "torch.signal.windows", "torch.autograd", "torch.nn.parameter", "torch.Tensor", "torch.ops", "torch.ops.aten", "operator",
+    "torchvision.ops",
+}
+DENIED = {
+    "torch.load", "torch.save", "torch.compile", "torch.from_file", "torch.import_ir_module",
+    "torch.use_deterministic_algorithms", "torch.init_num_threads", "torch.wait", "torch.fork",
+    "Tensor.data_ptr", "Tensor.set_", "Tensor.storage", "Tensor.untyped_storage", "Tensor.share_memory_",
+    "Tensor.register_hook", "Tensor.apply_", "Tensor.map_", "Tensor.map2_", "Tensor.numpy",
+    "operator.attrgetter", "operator.methodcaller", "operator.itemgetter", "operator.call",
+    "Module.apply", "Module.save", "Module.register_module", "Module.register_forward_hook",
+}
+TYPES = {"Tensor", "Size", "Generator", "device"}  # the classes of torch itself that a program may call
+
+LISTED = ("_foreach_", "_fused_")  # functions of lists of tensors, which torch.optim calls
+
+
+def is_open(target):
+    """Tells whether the name of a function, such as torch.nn.functional.relu, is open to programs."""
+    owner, _, last = target.rpartition(".")
+    if target in DENIED or last.startswith(("_", "set_")) and not last.startswith(LISTED):
+        return False
+    return last in ("grad", "backward") if owner == "torch.autograd" else owner in MODULES

@@ -1,0 +1,28 @@
+"""OneFlow, which copies PyTorch's API: what it does otherwise is in oneflow.json."""
+
+import os
+
+os.environ.setdefault("GLOG_minloglevel", "3")
+
+import oneflow
+import plumb_subject
+
+
+class OneFlow(plumb_subject.Adapter):
+    name, version = "oneflow", oneflow.__version__
+    root, tensor_class, module_class = oneflow, oneflow.Tensor, oneflow.nn.Module
+    table = plumb_subject.table("oneflow.json")
+    gaps = (
+        "Cannot find the kernel", "There is no kernel registered", "The gradient function for op", "Numpy data type",
+        "not implemented", "has no attribute", "unsupported", "not support",
+    )
+
+    def backward(self, values, cotangents):
+        # Values that depend on each other would need a released graph.
+        oneflow.autograd.backward(values, cotangents, retain_graph=True)
+
+    def gap(self, e):
+        return isinstance(e, TypeError) or super().gap(e)  # arguments are looked at by their types
+
+
+adapter = OneFlow
