@@ -146,6 +146,32 @@ func numbers(x *tensor.Tensor) string {
 	return strings.Join(parts, " ")
 }
 
+// TestDevices: a device that is not there, or holds nothing, is refused at the start.
+func TestDevices(t *testing.T) {
+	torch(t)
+	path, _, err := FindPython("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for device, c := range map[string]Config{
+		"nosuch": {Python: path}, "meta": {Python: path}, "cuda:77": {Python: path},
+		"cuda": {Python: path, Framework: "torchkit", Env: []string{"PYTHONPATH=" + dir}},
+	} {
+		c.Device = device
+		w, err := Open(t.Context(), c)
+		if err == nil {
+			w.Close()
+			t.Errorf("%s %s opens", c.Framework, device)
+		} else if text := err.Error(); !strings.Contains(text, device) || strings.Contains(text, "Traceback") {
+			t.Errorf("%s: %s", device, text)
+		}
+	}
+}
+
 // TestOneFlow: OneFlow gives what it is known to give, and its table names what it has.
 func TestOneFlow(t *testing.T) {
 	path, _, err := Find("oneflow", "")

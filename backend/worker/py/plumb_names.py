@@ -1,4 +1,9 @@
-"""The public names of PyTorch that a program may call."""
+"""What all subjects share: the public names of PyTorch that a program may call."""
+
+
+class Refusal(Exception):
+    """Why a subject cannot be served here at all."""
+
 
 # Modules whose public names a program may call. Reading files, running code
 # and settings that outlive a case are in none of them, or in DENIED.

@@ -15,7 +15,7 @@ from time import perf_counter_ns as now
 
 import numpy as np
 
-from plumb_names import DENIED, TYPES, is_open
+from plumb_names import DENIED, TYPES, Refusal, is_open
 
 NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16",
          "float32", "float64", "complex64", "complex128")
@@ -469,6 +469,9 @@ class Subject:
         self.adapter, self.targets = adapter, {}
 
     def hello(self):
+        device = os.environ.get("PLUMB_WORKER_DEVICE") or "cpu"
+        if device != "cpu":
+            raise Refusal("%s runs on the CPU alone, not on %s" % (self.adapter.name, device))
         return {"name": self.adapter.name, "version": self.adapter.version, "devices": ["cpu"], "modes": ["eager"],
                 "features": {"numpy": np.__version__}}
 

@@ -12,14 +12,25 @@ from torch.autograd import backward as differentiate
 from torch.nn import Module, Parameter
 from torch.nn.parameter import is_lazy
 
-from plumb_names import DENIED, LISTED, MODULES, TYPES, is_open
+from plumb_names import DENIED, LISTED, MODULES, TYPES, Refusal, is_open
 
 Tensor = torch.Tensor
 strided = torch.strided
 frombuffer = torch.frombuffer
 memmove = ctypes.memmove
 
-DEVICE = torch.device(os.environ.get("PLUMB_WORKER_DEVICE") or "cpu")
+
+def own_device(name):
+    """Returns the device where tensors live, which must hold elements."""
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device).cpu()
+    except Exception as e:
+        raise Refusal("torch %s has no device %s here that holds elements: %s" % (torch.__version__, name, str(e).partition("\n")[0])) from None
+    return device
+
+
+DEVICE = own_device(os.environ.get("PLUMB_WORKER_DEVICE") or "cpu")
 ON_CPU = DEVICE.type == "cpu"
 
 NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16",

@@ -12,6 +12,8 @@ import struct
 import sys
 import time
 
+from plumb_names import Refusal
+
 REQUESTS, REPLIES, MEMORY = 3, 4, 5
 FAULT = 70
 ALIGN = 64
@@ -154,6 +156,9 @@ def start():
     code = 0
     try:
         main()
+    except Refusal as e:
+        sys.stderr.write("%s\n" % e)
+        code = FAULT
     except BaseException:
         import traceback
 
