@@ -28,6 +28,7 @@ func NewTable(defs ...*Def) (*Table, error) {
 		}
 		t.defs = append(t.defs, d)
 		t.byID[d.ID()] = d
+		d.Names = slices.Clone(d.Names) // a copied operator shares them
 		for i, n := range d.Names {
 			if err := d.alias(i, n); err != nil {
 				return nil, err

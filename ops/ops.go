@@ -10,7 +10,9 @@ import (
 )
 
 // All returns the operators of every family.
-func All() []*op.Def {
+func All() []*op.Def { return slices.Clone(all()) }
+
+var all = sync.OnceValue(func() []*op.Def {
 	return withInPlace(slices.Concat(
 		unaryOps, mathOps, activationOps, predicateOps,
 		binaryOps, arithOps, logicOps, ternaryOps,
@@ -22,7 +24,7 @@ func All() []*op.Def {
 		normOps, groupNormOps, lossOps, storeOps, foreachOps,
 		optimOps, derivedOps,
 	))
-}
+})
 
 // Table returns the table of All.
 var Table = sync.OnceValue(func() *op.Table {
