@@ -2327,7 +2327,7 @@ type NormOptions struct {
 
 // Norm applies the operator norm.
 //
-// Norm of order p over the dimensions dim, all of them by default, of vectors even over two dimensions; 'fro' is the order 2. The nuclear norm is not implemented.
+// Norm of order p over the dimensions dim, all of them by default, of vectors even over two dimensions; 'fro' is the order 2, and 'nuc' the sum of the singular values of matrices.
 //
 //	norm(Tensor input, str? p='fro', int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
 //	norm(Tensor input, Scalar p, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
@@ -2351,7 +2351,7 @@ type NormMethodOptions struct {
 
 // NormMethod applies the operator norm.method.
 //
-// Norm of order p over the dimensions dim, all of them by default, of vectors even over two dimensions; 'fro' is the order 2. The nuclear norm is not implemented.
+// Norm of order p over the dimensions dim, all of them by default, of vectors even over two dimensions; 'fro' is the order 2, and 'nuc' the sum of the singular values of matrices.
 //
 //	norm.method(Tensor input, str? p='fro', int[1]? dim=None, bool keepdim=False, dtype? dtype=None) -> Tensor
 //	norm.method(Tensor input, Scalar p, int[1]? dim=None, bool keepdim=False, dtype? dtype=None) -> Tensor
@@ -2512,7 +2512,7 @@ type ModeOptions struct {
 
 // Mode applies the operator mode.
 //
-// Most frequent element along dim, the smallest of several, and the last index at which it occurs.
+// Most frequent element along dim, the smallest of several, and an index at which it occurs: PyTorch does not say which.
 //
 //	mode(Tensor input, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)
 func Mode(input *Tensor, options ...ModeOptions) (values, indices *Tensor, err error) {
@@ -2985,124 +2985,208 @@ func ScatterAdd(input *Tensor, dim int, index *Tensor, src *Tensor) (*Tensor, er
 		given("src", src)))
 }
 
+// BoolOptions are the arguments of Bool that may be left out.
+type BoolOptions struct {
+	MemoryFormat *MemoryFormat // MemoryFormat, default None
+}
+
 // Bool applies the operator bool.
 //
 // Converts the elements to bool, as Tensor.to does.
 //
-//	bool(Tensor input) -> Tensor
-func Bool(input *Tensor) (*Tensor, error) {
+//	bool(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor
+func Bool(input *Tensor, options ...BoolOptions) (*Tensor, error) {
+	set := last(options)
 	return one(apply(nil, "bool",
-		given("input", input)))
+		given("input", input),
+		optional("memory_format", set.MemoryFormat)))
+}
+
+// ByteOptions are the arguments of Byte that may be left out.
+type ByteOptions struct {
+	MemoryFormat *MemoryFormat // MemoryFormat, default None
 }
 
 // Byte applies the operator byte.
 //
 // Converts the elements to uint8, as Tensor.to does.
 //
-//	byte(Tensor input) -> Tensor
-func Byte(input *Tensor) (*Tensor, error) {
+//	byte(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor
+func Byte(input *Tensor, options ...ByteOptions) (*Tensor, error) {
+	set := last(options)
 	return one(apply(nil, "byte",
-		given("input", input)))
+		given("input", input),
+		optional("memory_format", set.MemoryFormat)))
+}
+
+// CharOptions are the arguments of Char that may be left out.
+type CharOptions struct {
+	MemoryFormat *MemoryFormat // MemoryFormat, default None
 }
 
 // Char applies the operator char.
 //
 // Converts the elements to int8, as Tensor.to does.
 //
-//	char(Tensor input) -> Tensor
-func Char(input *Tensor) (*Tensor, error) {
+//	char(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor
+func Char(input *Tensor, options ...CharOptions) (*Tensor, error) {
+	set := last(options)
 	return one(apply(nil, "char",
-		given("input", input)))
+		given("input", input),
+		optional("memory_format", set.MemoryFormat)))
+}
+
+// ShortOptions are the arguments of Short that may be left out.
+type ShortOptions struct {
+	MemoryFormat *MemoryFormat // MemoryFormat, default None
 }
 
 // Short applies the operator short.
 //
 // Converts the elements to int16, as Tensor.to does.
 //
-//	short(Tensor input) -> Tensor
-func Short(input *Tensor) (*Tensor, error) {
+//	short(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor
+func Short(input *Tensor, options ...ShortOptions) (*Tensor, error) {
+	set := last(options)
 	return one(apply(nil, "short",
-		given("input", input)))
+		given("input", input),
+		optional("memory_format", set.MemoryFormat)))
+}
+
+// IntOptions are the arguments of Int that may be left out.
+type IntOptions struct {
+	MemoryFormat *MemoryFormat // MemoryFormat, default None
 }
 
 // Int applies the operator int.
 //
 // Converts the elements to int32, as Tensor.to does.
 //
-//	int(Tensor input) -> Tensor
-func Int(input *Tensor) (*Tensor, error) {
+//	int(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor
+func Int(input *Tensor, options ...IntOptions) (*Tensor, error) {
+	set := last(options)
 	return one(apply(nil, "int",
-		given("input", input)))
+		given("input", input),
+		optional("memory_format", set.MemoryFormat)))
+}
+
+// LongOptions are the arguments of Long that may be left out.
+type LongOptions struct {
+	MemoryFormat *MemoryFormat // MemoryFormat, default None
 }
 
 // Long applies the operator long.
 //
 // Converts the elements to int64, as Tensor.to does.
 //
-//	long(Tensor input) -> Tensor
-func Long(input *Tensor) (*Tensor, error) {
+//	long(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor
+func Long(input *Tensor, options ...LongOptions) (*Tensor, error) {
+	set := last(options)
 	return one(apply(nil, "long",
-		given("input", input)))
+		given("input", input),
+		optional("memory_format", set.MemoryFormat)))
+}
+
+// HalfOptions are the arguments of Half that may be left out.
+type HalfOptions struct {
+	MemoryFormat *MemoryFormat // MemoryFormat, default None
 }
 
 // Half applies the operator half.
 //
 // Converts the elements to float16, as Tensor.to does.
 //
-//	half(Tensor input) -> Tensor
-func Half(input *Tensor) (*Tensor, error) {
+//	half(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor
+func Half(input *Tensor, options ...HalfOptions) (*Tensor, error) {
+	set := last(options)
 	return one(apply(nil, "half",
-		given("input", input)))
+		given("input", input),
+		optional("memory_format", set.MemoryFormat)))
+}
+
+// Bfloat16Options are the arguments of Bfloat16 that may be left out.
+type Bfloat16Options struct {
+	MemoryFormat *MemoryFormat // MemoryFormat, default None
 }
 
 // Bfloat16 applies the operator bfloat16.
 //
 // Converts the elements to bfloat16, as Tensor.to does.
 //
-//	bfloat16(Tensor input) -> Tensor
-func Bfloat16(input *Tensor) (*Tensor, error) {
+//	bfloat16(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor
+func Bfloat16(input *Tensor, options ...Bfloat16Options) (*Tensor, error) {
+	set := last(options)
 	return one(apply(nil, "bfloat16",
-		given("input", input)))
+		given("input", input),
+		optional("memory_format", set.MemoryFormat)))
+}
+
+// FloatOptions are the arguments of Float that may be left out.
+type FloatOptions struct {
+	MemoryFormat *MemoryFormat // MemoryFormat, default None
 }
 
 // Float applies the operator float.
 //
 // Converts the elements to float32, as Tensor.to does.
 //
-//	float(Tensor input) -> Tensor
-func Float(input *Tensor) (*Tensor, error) {
+//	float(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor
+func Float(input *Tensor, options ...FloatOptions) (*Tensor, error) {
+	set := last(options)
 	return one(apply(nil, "float",
-		given("input", input)))
+		given("input", input),
+		optional("memory_format", set.MemoryFormat)))
+}
+
+// DoubleOptions are the arguments of Double that may be left out.
+type DoubleOptions struct {
+	MemoryFormat *MemoryFormat // MemoryFormat, default None
 }
 
 // Double applies the operator double.
 //
 // Converts the elements to float64, as Tensor.to does.
 //
-//	double(Tensor input) -> Tensor
-func Double(input *Tensor) (*Tensor, error) {
+//	double(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor
+func Double(input *Tensor, options ...DoubleOptions) (*Tensor, error) {
+	set := last(options)
 	return one(apply(nil, "double",
-		given("input", input)))
+		given("input", input),
+		optional("memory_format", set.MemoryFormat)))
+}
+
+// CfloatOptions are the arguments of Cfloat that may be left out.
+type CfloatOptions struct {
+	MemoryFormat *MemoryFormat // MemoryFormat, default None
 }
 
 // Cfloat applies the operator cfloat.
 //
 // Converts the elements to complex64, as Tensor.to does.
 //
-//	cfloat(Tensor input) -> Tensor
-func Cfloat(input *Tensor) (*Tensor, error) {
+//	cfloat(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor
+func Cfloat(input *Tensor, options ...CfloatOptions) (*Tensor, error) {
+	set := last(options)
 	return one(apply(nil, "cfloat",
-		given("input", input)))
+		given("input", input),
+		optional("memory_format", set.MemoryFormat)))
+}
+
+// CdoubleOptions are the arguments of Cdouble that may be left out.
+type CdoubleOptions struct {
+	MemoryFormat *MemoryFormat // MemoryFormat, default None
 }
 
 // Cdouble applies the operator cdouble.
 //
 // Converts the elements to complex128, as Tensor.to does.
 //
-//	cdouble(Tensor input) -> Tensor
-func Cdouble(input *Tensor) (*Tensor, error) {
+//	cdouble(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor
+func Cdouble(input *Tensor, options ...CdoubleOptions) (*Tensor, error) {
+	set := last(options)
 	return one(apply(nil, "cdouble",
-		given("input", input)))
+		given("input", input),
+		optional("memory_format", set.MemoryFormat)))
 }
 
 // Getitem applies the operator getitem.
@@ -4214,7 +4298,7 @@ type LinspaceOptions struct {
 
 // Linspace applies the operator linspace.
 //
-// steps numbers from start to end at equal distances.
+// steps numbers from start to end at equal distances; an integer dtype truncates start and end first, and then each number.
 //
 //	linspace(Scalar start, Scalar end, int steps, *, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func (s *Session) Linspace(start Scalar, end Scalar, steps int, options ...LinspaceOptions) (*Tensor, error) {
@@ -4238,7 +4322,7 @@ type LogspaceOptions struct {
 
 // Logspace applies the operator logspace.
 //
-// base to the power of steps numbers from start to end at equal distances.
+// base to the power of steps numbers from start to end at equal distances; an integer dtype truncates start and end first, and then each power.
 //
 //	logspace(Scalar start, Scalar end, int steps, float base=10.0, *, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func (s *Session) Logspace(start Scalar, end Scalar, steps int, options ...LogspaceOptions) (*Tensor, error) {
@@ -6423,7 +6507,7 @@ type LinalgEigvalshOptions struct {
 
 // LinalgEigvalsh applies the operator linalg_eigvalsh.
 //
-// Eigenvalues of Hermitian matrices, in ascending order. The matrices must be Hermitian, whichever triangle UPLO names, for PyTorch's gradient is of both.
+// Eigenvalues of Hermitian matrices, in ascending order, of which the triangle that UPLO names is read. The gradient is of both triangles.
 //
 //	linalg_eigvalsh(Tensor input, str UPLO='L') -> Tensor
 func LinalgEigvalsh(input *Tensor, options ...LinalgEigvalshOptions) (*Tensor, error) {

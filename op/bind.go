@@ -120,6 +120,9 @@ func (s *Sig) bind(args []any, kwargs []Kwarg, method, read bool) (Args, error) 
 		if i < 0 {
 			i = s.index(numpyNames[kw.Name])
 		}
+		if i < 0 && kw.Name == "out" {
+			return Args{}, fmt.Errorf("%s: argument 'out' is not supported: %w", s.Name, ErrUnknown)
+		}
 		if i < 0 || s.Params[i].OnlyInOverloads {
 			return Args{}, TypeError("%s got an unexpected keyword argument '%s'; it takes %s", s.Name, kw.Name, s.paramList())
 		}

@@ -54,8 +54,12 @@ const (
 	IntRange          // within every integer dtype: what others convert to is undefined in C++
 	AsSampled         // like Sample's: matrices that are not singular, elements without ties
 	Structured        // AsSampled, though any other matrices too have results, of a part of them
+	Hermitian         // Structured: one triangle of Hermitian matrices, though the gradient is by both
 	Constant          // not differentiated: PyTorch refuses some calls' gradients
 )
+
+// FromSample reports whether Sample alone draws what makes sense.
+func (d Domain) FromSample() bool { return d == AsSampled || d == Structured || d == Hermitian }
 
 // Has reports whether all of want are in t.
 func (t Trait) Has(want Trait) bool { return t&want == want }
@@ -227,6 +231,9 @@ type Kernel struct {
 	Name     string
 	When     Pred
 	Priority int
+	// Since is the first version of PyTorch that has a kernel for such a call on the
+	// CPU, such as "2"; "" where 1.13 has one too.
+	Since string
 	// Scratch returns the bytes of temporary memory that Run wants; nil means none.
 	Scratch func(a Args) int
 	// Reports says that Run calls Done.

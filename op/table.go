@@ -187,6 +187,8 @@ type Call struct {
 	Key   uint64 // of its random stream
 	// InPlace says that the result is stored into the first tensor argument.
 	InPlace bool
+	// Stores says that the call computes what an in-place call stores.
+	Stores bool
 	// Done, where it is not nil, is called as that of Run is, whatever the
 	// kernel: at the end for all of the result where it does not report.
 	Done func(lo, hi int)

@@ -105,7 +105,7 @@ type gemmType interface {
 }
 
 // productKernels are the kernels of a matrix product. PyTorch's CPU products
-// exist for every dtype but bool and float16; without products to sum, for those too.
+// exist for every dtype but bool; without products to sum, for that too.
 func productKernels(empty op.Pred, zeros func(c *op.Run) error, run32, run64, other func(c *op.Run) error) []op.Kernel {
 	others := slices.Concat(integerTypes, complexTypes)
 	return append(floatKernels(arg.Input, run32, run64),

@@ -114,7 +114,7 @@ var createOps = slices.Concat([]*op.Def{
 	created(&op.Def{
 		Sig:           "linspace(Scalar start, Scalar end, int steps, " + makeOptions + ") -> Tensor",
 		Names:         []string{"torch.linspace"},
-		Doc:           "steps numbers from start to end at equal distances.",
+		Doc:           "steps numbers from start to end at equal distances; an integer dtype truncates start and end first, and then each number.",
 		NotSplittable: createsAll,
 		Infer:         inferSteps,
 		Tol:           stepsTol,
@@ -139,7 +139,7 @@ var createOps = slices.Concat([]*op.Def{
 	created(&op.Def{
 		Sig:           "logspace(Scalar start, Scalar end, int steps, float base=10.0, " + makeOptions + ") -> Tensor",
 		Names:         []string{"torch.logspace"},
-		Doc:           "base to the power of steps numbers from start to end at equal distances.",
+		Doc:           "base to the power of steps numbers from start to end at equal distances; an integer dtype truncates start and end first, and then each power.",
 		NotSplittable: createsAll,
 		Infer:         inferSteps,
 		Tol:           ulpTol(64, "the exponent is rounded, which base^x magnifies by |x·ln base|"),
@@ -419,6 +419,9 @@ func inferSteps(a op.Args) ([]op.Meta, error) {
 // steps returns the numbers of a linspace, as their two parts.
 func steps(a op.Args) (re, im func(i int) float64) {
 	lo, hi, n := a.Scalar(arg.StartScalar).Complex(), a.Scalar(arg.End).Complex(), a.Int(arg.Steps)
+	if a.Has(arg.DType) && a.DType(arg.DType).IsInt() {
+		lo, hi = complex(math.Trunc(real(lo)), 0), complex(math.Trunc(real(hi)), 0)
+	}
 	return stepsBetween(real(lo), real(hi), n), stepsBetween(imag(lo), imag(hi), n)
 }
 

@@ -3,6 +3,7 @@ package ops
 import (
 	"math/cmplx"
 	"slices"
+	"strings"
 
 	"plumb/internal/arg"
 	"plumb/internal/kernel"
@@ -66,9 +67,9 @@ var decompositions = []*op.Def{
 	},
 	{
 		Sig:     "linalg_eigvalsh(Tensor input, str UPLO='L') -> Tensor",
-		Domains: map[op.TensorArg]op.Domain{arg.Input: op.Structured},
+		Domains: map[op.TensorArg]op.Domain{arg.Input: op.Hermitian},
 		Names:   []string{"torch.linalg.eigvalsh"},
-		Doc:     "Eigenvalues of Hermitian matrices, in ascending order. The matrices must be Hermitian, whichever triangle UPLO names, for PyTorch's gradient is of both.",
+		Doc:     "Eigenvalues of Hermitian matrices, in ascending order, of which the triangle that UPLO names is read. The gradient is of both triangles.",
 		SBP:     planes(2, arg.Input),
 		Reject:  firstError(square(arg.Input), floating(arg.Input), checkUPLO),
 		Infer: func(a op.Args) ([]op.Meta, error) {
@@ -77,18 +78,18 @@ var decompositions = []*op.Def{
 		},
 		Kernels: factorKernels(arg.Input, eigenRun[float64](tensor.F64), eigenRun[complex128](tensor.C128)),
 		Grad: op.Gradient(func(g *op.Grad) op.Value {
-			v := g.All("eigh.vectors", g.Value(arg.Input))[1]
+			v := g.All("eigh.vectors", g.Value(arg.Input), g.Str(arg.UPLO))[1]
 			return g.Op("matmul", g.Mul(v, asRow(g, g.G())), adjoint(g, v))
 		}),
 		Sample: func(s *op.Sampler) []any { return []any{symmetric(s), []string{"L", "U"}[s.Index(2)]} },
 		Tol:    matrixTol(arg.Input),
 	},
 	{
-		Sig:     "eigh.vectors(Tensor input) -> (Tensor eigenvalues, Tensor eigenvectors)",
-		Domains: asSampled(arg.Input),
-		Doc:     "Eigenvalues and eigenvectors of Hermitian matrices.",
+		Sig:     "eigh.vectors(Tensor input, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)",
+		Domains: map[op.TensorArg]op.Domain{arg.Input: op.Hermitian},
+		Doc:     "Eigenvalues and eigenvectors of Hermitian matrices, of which the triangle that UPLO names is read.",
 		SBP:     planes(2, arg.Input),
-		Reject:  firstError(square(arg.Input), floating(arg.Input)),
+		Reject:  firstError(square(arg.Input), floating(arg.Input), checkUPLO),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			v := a.Value(arg.Input)
 			return append(one(v.DType().Real(), slices.Clone(v.Shape()[:len(v.Shape())-1]), nil), one(v.DType(), v.Shape(), nil)...), nil
@@ -366,7 +367,9 @@ func eigenRun[T kernel.Field](d tensor.DType) func(c *op.Run) error {
 		}
 		n := sizeOf(x, 1)
 		values, vectors := tensor.New(tensor.F64, c.Out[0].Shape()...), tensor.New(d, x.Shape()...)
+		upper := strings.EqualFold(c.Str(arg.UPLO), "U")
 		eachMatrix(x, d, func(i int, a []T) {
+			kernel.Hermitian(n, a, upper)
 			l, v := kernel.HermitianEigen(n, a)
 			copy(tensor.Data[float64](values)[i*n:], l)
 			copy(tensor.Data[T](vectors)[i*n*n:], v)

@@ -3,6 +3,7 @@ package ops
 import (
 	"fmt"
 	"math"
+	"math/cmplx"
 	"slices"
 
 	"plumb/internal/arg"
@@ -36,8 +37,15 @@ var dropoutOps = []*op.Def{
 }
 
 func runDropoutMask(c *op.Run) error {
-	kernel.Fill(c.Out[0], c.Random, 1, kernel.Keep(c.Float(arg.P), c.Float(arg.Scale)))
+	c.Out[0].CopyFrom(keepMask(c, c.Out[0].DType(), c.Out[0].Shape(), c.Float(arg.Scale)))
 	return nil
+}
+
+// keepMask draws what elements are multiplied by: scale where they are kept, else 0.
+func keepMask(c *op.Run, d tensor.DType, shape []int, scale float64) *tensor.Tensor {
+	mask := tensor.New(realOr(d), shape...)
+	kernel.Fill(mask, c.Random, 1, kernel.Keep(c.Float(arg.P), scale))
+	return mask.Convert(d)
 }
 
 // dropout is one operator of the family.
@@ -74,14 +82,10 @@ func (d dropout) def() *op.Def {
 				c.Out[0].CopyFrom(tensor.New(c.Out[0].DType(), c.Out[0].Shape()...))
 				return nil
 			}},
-			{Name: "float32", When: op.DTypeIn(arg.Input, float32Set...), Run: func(c *op.Run) error {
-				runDropout[float32](d, c)
-				return nil
-			}},
-			{Name: "float64", When: op.DTypeIn(arg.Input, tensor.F64), Run: func(c *op.Run) error {
-				runDropout[float64](d, c)
-				return nil
-			}},
+			{Name: "float32", When: op.DTypeIn(arg.Input, tensor.F32), Run: dropoutRun(d, func(tensor.DType) func(float32) float32 { return itself })},
+			{Name: "half precision", When: op.DTypeIn(arg.Input, halfTypes...), Run: dropoutRun(d, roundHalf)},
+			{Name: "float64", When: op.DTypeIn(arg.Input, tensor.F64), Run: dropoutRun(d, func(tensor.DType) func(float64) float64 { return itself })},
+			{Name: "complex", When: op.DTypeIn(arg.Input, complexTypes...), Run: dropoutRun(d, func(tensor.DType) func(complex128) complex128 { return itself }), Since: "2.15"},
 		},
 		Grad: op.Gradient(func(g *op.Grad) op.Value {
 			x := g.Value(arg.Input)
@@ -188,22 +192,36 @@ func (d dropout) shift(a op.Args) (dropped, kept float64) {
 	return 0, 0
 }
 
-func runDropout[T float32 | float64](d dropout, c *op.Run) {
-	x, out := c.Tensor(arg.Input), c.Out[0]
-	mask := tensor.New(x.DType(), d.maskShape(x.Shape())...)
-	kernel.Fill(mask, c.Random, 1, kernel.Keep(c.Float(arg.P), d.scale(c.Args)))
-	if !d.alpha || c.Float(arg.P) == 1 {
-		kernel.Map2(out, x, mask, kernel.Scaled[T])
-		return
+func itself[T any](v T) T { return v }
+
+// dropoutRun drops elements; rounding returns how a dtype rounds.
+func dropoutRun[T float32 | float64 | complex128](d dropout, rounding func(tensor.DType) func(T) T) func(c *op.Run) error {
+	return func(c *op.Run) error {
+		x, out := c.Tensor(arg.Input), c.Out[0]
+		mask := keepMask(c, x.DType(), d.maskShape(x.Shape()), d.scale(c.Args))
+		if !d.alpha || c.Float(arg.P) == 1 {
+			kernel.Map2(out, x, mask, kernel.Scaled[T])
+			return nil
+		}
+		dropped, kept := d.shift(c.Args)
+		round := rounding(x.DType())
+		kernel.Map2(out, x, mask, kernel.ScaledAndShifted(round(numberOf[T](dropped)), round(numberOf[T](kept)), round))
+		return nil
 	}
-	dropped, kept := d.shift(c.Args)
-	round := func(v T) T { return v }
-	if slices.Contains(halfTypes, x.DType()) {
-		half := roundHalf(x.DType())
-		round = func(v T) T { return T(half(float32(v))) }
-		dropped, kept = float64(half(float32(dropped))), float64(half(float32(kept)))
+}
+
+// numberOf is a real number as a T.
+func numberOf[T float32 | float64 | complex128](v float64) T {
+	var n T
+	switch p := any(&n).(type) {
+	case *float32:
+		*p = float32(v)
+	case *float64:
+		*p = v
+	case *complex128:
+		*p = complex(v, 0)
 	}
-	kernel.Map2(out, x, mask, kernel.ScaledAndShifted(T(dropped), T(kept), round))
+	return n
 }
 
 // law compares each element with what it is when dropped and when kept. Of
@@ -216,12 +234,18 @@ func (d dropout) law(a op.Args) *op.Law {
 	x := a.Tensor(arg.Input)
 	scale := d.scale(a)
 	dropped, kept := d.shift(a)
-	round, near := rounded(x.DType()), nearby(x.DType())
+	times := timesIn(x.DType())
+	round, near := rounded(realOr(x.DType())), nearby(realOr(x.DType()))
+	choices := func(i int) (no, yes complex128) {
+		return times(x.At(i), 0) + complex(dropped, 0), times(x.At(i), scale) + complex(kept, 0)
+	}
 	tells := func(out *tensor.Tensor, i int) (isKept, told, legal bool) {
-		v, in := out.Float(i), x.Float(i)
-		no, yes := in*0+dropped, round(in*scale+kept)
-		size := math.Abs(in*scale) + math.Abs(kept) + math.Abs(dropped)
-		isNo, isYes := near(v, no, size), near(v, yes, size)
+		v, size := out.At(i), cmplx.Abs(times(x.At(i), scale))+math.Abs(kept)+math.Abs(dropped)
+		is := func(want complex128) bool {
+			return near(real(v), round(real(want)), size) && near(imag(v), round(imag(want)), size)
+		}
+		no, yes := choices(i)
+		isNo, isYes := is(no), is(yes)
 		return isYes, isNo != isYes, isNo || isYes
 	}
 	return &op.Law{
@@ -232,7 +256,8 @@ func (d dropout) law(a op.Args) *op.Law {
 			return d.draws(a, out, func(i int) (isKept, told bool, err error) {
 				isKept, told, legal := tells(out, i)
 				if !legal {
-					err = outside(i, out, fmt.Sprintf("%v when dropped or %v when kept", x.Float(i)*0+dropped, x.Float(i)*scale+kept))
+					no, yes := choices(i)
+					err = outside(i, out, fmt.Sprintf("%v when dropped or %v when kept", numberIn(x.DType(), no), numberIn(x.DType(), yes)))
 				}
 				return isKept, told, err
 			})
@@ -284,6 +309,14 @@ func (d dropout) draws(a op.Args, out *tensor.Tensor, tells func(i int) (isKept,
 		ds = append(ds, draw)
 	}
 	return ds, nil
+}
+
+// timesIn returns how a dtype multiplies a number by a real one.
+func timesIn(d tensor.DType) func(v complex128, by float64) complex128 {
+	if d.IsComplex() {
+		return func(v complex128, by float64) complex128 { return v * complex(by, 0) }
+	}
+	return func(v complex128, by float64) complex128 { return complex(real(v)*by, 0) }
 }
 
 // rounded returns what rounds a number to a real dtype.

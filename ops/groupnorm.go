@@ -303,6 +303,7 @@ func instanceNorm(sig, name string, check func(op.Args) error) *op.Def {
 			{Name: "float32", When: op.DTypeIn(arg.Input, tensor.F32), Run: instanceNormRun[float32]},
 			{Name: "float64", When: op.DTypeIn(arg.Input, tensor.F64), Run: instanceNormRun[float64]},
 			{Name: "bfloat16", When: op.DTypeIn(arg.Input, tensor.BF16), Run: instanceNormHalf},
+			{Name: "float16", When: op.DTypeIn(arg.Input, tensor.F16), Run: instanceNormHalf, Since: "2"},
 		},
 		Sample: func(s *op.Sampler) []any {
 			x := sampleInstances(s)

@@ -183,7 +183,7 @@ var contractedTol = accumulating(func(a op.Args) int {
 // contractedDims returns the dimensions of a and b that tensordot sums over.
 func contractedDims(a op.Args) (dx, dy []int, err error) {
 	x, y := a.Value(arg.A).Shape(), a.Value(arg.B).Shape()
-	if dx, dy, err = namedDims(a.Any(arg.Dims), max(len(x), len(y), 1)); err != nil {
+	if dx, dy, err = namedDims(a.Any(arg.Dims), min(len(x), len(y))); err != nil {
 		return nil, nil, err
 	}
 	for i := range dx {
@@ -220,7 +220,7 @@ func namedDims(dims any, rank int) (dx, dy []int, err error) {
 			return nil, nil, op.RuntimeError("dims must not be negative, but is %d", dims)
 		}
 		if dims > rank {
-			return nil, nil, op.IndexError("dims is %d, but neither a nor b has more than %d dimensions", dims, rank)
+			return nil, nil, op.RuntimeError("dims is %d, but a or b has %d dimensions", dims, rank)
 		}
 		for i := range dims {
 			dx, dy = append(dx, i-dims), append(dy, i)
@@ -432,7 +432,7 @@ func (p *addProduct) kernels() []op.Kernel {
 	others := slices.Concat(integerTypes, complexTypes)
 	return append(floatKernels(p.x, addProductRun[float32](p), addProductRun[float64](p)),
 		op.Kernel{Name: "integer and complex", When: op.DTypeIn(p.x, others...), Run: p.runElements},
-		op.Kernel{Name: "no products", When: op.And(empty, op.DTypeIn(p.x, tensor.F16)), Run: inFloat32(addProductRun[float32](p))},
+		op.Kernel{Name: "no products", Priority: 1, When: op.And(empty, op.DTypeIn(p.x, tensor.F16)), Run: inFloat32(addProductRun[float32](p))},
 	)
 }
 

@@ -81,6 +81,29 @@ func ofSingularValues(a op.Args) bool {
 	return a.Str(arg.OrdStr) == "nuc"
 }
 
+// checkNuclearNorm is for torch.norm, which takes a matrix or two dimensions.
+func checkNuclearNorm(a op.Args) error {
+	n, d := len(a.Value(arg.Input).Shape()), a.Value(arg.Input).DType()
+	switch {
+	case a.Has(arg.DType):
+		return op.ValueError("argument 'dtype' is not supported in nuclear norm")
+	case !a.Has(arg.Dim) && n != 2:
+		return op.RuntimeError("argument 'input' must have 2 dimensions with p='nuc', but has %d", n)
+	case !d.IsDifferentiable() || d == tensor.F16 || d == tensor.BF16:
+		return op.RuntimeError("singular values of %s matrices are not implemented", d)
+	}
+	_, err := matrixDims(a)
+	return err
+}
+
+func nuclearNorm(b op.Builder, a op.Args) op.Value {
+	dims, err := matrixDims(a)
+	if err != nil {
+		op.Fail(err)
+	}
+	return b.Op("matrix_norm", a.Value(arg.Input), "nuc", dims, a.Bool(arg.Keepdim))
+}
+
 // singularNorm is the largest singular value, the smallest, or their sum.
 func singularNorm(b op.Builder, x op.Value, dims []int, ord any) op.Value {
 	s := b.Op("linalg_svdvals", b.Op("permute", x, append(otherDims(x, dims), dims...)))

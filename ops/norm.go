@@ -210,6 +210,7 @@ func softmaxDef(id, params string, names []string, logarithm bool) *op.Def {
 		Infer: inferSoftmax,
 		Kernels: []op.Kernel{
 			{Name: "float32", When: softmaxResult(tensor.F32, tensor.BF16), Run: softmaxRun[float32](logarithm)},
+			{Name: "float16", When: softmaxResult(tensor.F16), Run: softmaxRun[float32](logarithm), Since: "2"},
 			{Name: "float64", When: softmaxResult(tensor.F64), Run: softmaxRun[float64](logarithm)},
 			{Name: "no elements", When: emptyInput, Priority: 1, Run: zeroResults},
 		},
@@ -480,7 +481,7 @@ func checkFirstValues(a op.Args) error {
 }
 
 // checkChannelValues checks one of the tensors with a value per channel. Those
-// of a bfloat16 input may be float32.
+// of an input in half precision may be float32.
 func checkChannelValues(x op.Value, name op.TensorArg, v op.Value) error {
 	channels := 0
 	if len(x.Shape()) > 1 {
@@ -490,7 +491,7 @@ func checkChannelValues(x op.Value, name op.TensorArg, v op.Value) error {
 	case v == nil:
 	case tensor.NumElements(v.Shape()) != channels:
 		return op.RuntimeError("%s should contain %d elements, not %d", name, channels, tensor.NumElements(v.Shape()))
-	case v.DType() != x.DType() && !(x.DType() == tensor.BF16 && v.DType() == tensor.F32):
+	case v.DType() != x.DType() && !(slices.Contains(halfTypes, x.DType()) && v.DType() == tensor.F32):
 		return op.RuntimeError("expected %s to have the dtype %s of input, but got %s", name, x.DType(), v.DType())
 	}
 	return nil
@@ -500,6 +501,7 @@ var batchNormKernels = []op.Kernel{
 	{Name: "float32", When: op.DTypeIn(arg.Input, tensor.F32), Run: batchNormRun[float32]},
 	{Name: "float64", When: op.DTypeIn(arg.Input, tensor.F64), Run: batchNormRun[float64]},
 	{Name: "bfloat16", When: op.DTypeIn(arg.Input, tensor.BF16), Run: batchNormHalf},
+	{Name: "float16", When: op.DTypeIn(arg.Input, tensor.F16), Run: batchNormHalf, Since: "2"},
 	{Name: "no elements", When: emptyInput, Priority: 1, Run: zeroResults},
 }
 

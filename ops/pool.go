@@ -392,9 +392,13 @@ func weighted(terms func(a op.Args) int, reason string) op.Tol {
 	return fractional(accumulating(terms, reason))
 }
 
-// windowKernels are kernels in float32, also for half precision, and float64.
+// windowKernels are those of which PyTorch 1.13 has each.
 func windowKernels(arg op.TensorArg, run32, run64 func(c *op.Run) error) []op.Kernel {
-	return append(floatKernels(arg, run32, run64), op.Kernel{Name: "float16", When: op.DTypeIn(arg, tensor.F16), Run: inFloat32(run32)})
+	ks := floatKernels(arg, run32, run64)
+	for i := range ks {
+		ks[i].Since = ""
+	}
+	return ks
 }
 
 func maxPoolRun[T float32 | float64](c *op.Run) error {

@@ -449,7 +449,15 @@ func unitInterval(u float64) float64 { return min(max(u, 0), 1) }
 func drawn(what string) op.Tol { return op.Tol{Class: op.Statistical, Reason: what} }
 
 func outside(i int, out *tensor.Tensor, want string) error {
-	return fmt.Errorf("element %d is %v, want %s", i, out.Float(i), want)
+	return fmt.Errorf("element %d is %v, want %s", i, numberIn(out.DType(), out.At(i)), want)
+}
+
+// numberIn is v as a dtype has it: without an imaginary part in a real one.
+func numberIn(d tensor.DType, v complex128) any {
+	if d.IsComplex() {
+		return v
+	}
+	return real(v)
 }
 
 // each returns f of every element's position.

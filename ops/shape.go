@@ -338,7 +338,7 @@ var casts = []*op.Def{
 
 func cast(name string, d tensor.DType) *op.Def {
 	def := castOp(&op.Def{
-		Sig:    name + "(Tensor input) -> Tensor",
+		Sig:    name + "(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor",
 		Names:  []string{"Tensor." + name},
 		Doc:    "Converts the elements to " + d.String() + ", as Tensor.to does.",
 		Traits: op.Idempotent,
@@ -362,21 +362,44 @@ func cast(name string, d tensor.DType) *op.Def {
 func castOp(d *op.Def, dtype func(op.Args) tensor.DType, copies func(op.Args) bool) *op.Def {
 	d.Traits |= op.View
 	d.Grad = op.Gradient((*op.Grad).G)
-	same := func(a op.Args) bool { return a.Value(arg.Input).DType() == dtype(a) && !copies(a) }
+	format := func(a op.Args) (f tensor.MemoryFormat, given bool) {
+		if a.Sig.Takes(arg.MemoryFormat) {
+			f, given = a.Any(arg.MemoryFormat).(tensor.MemoryFormat)
+		}
+		return f, given && f != tensor.Preserve
+	}
+	same := func(a op.Args) bool {
+		v := a.Value(arg.Input)
+		f, given := format(a)
+		return v.DType() == dtype(a) && !copies(a) && (!given || f.Matches(v.Shape(), v.Strides()))
+	}
+	strides := func(a op.Args) []int {
+		v := a.Value(arg.Input)
+		if f, given := format(a); given {
+			return f.Strides(v.Shape())
+		}
+		return denseStrides(v)
+	}
 	d.Infer = func(a op.Args) ([]op.Meta, error) {
 		v := a.Value(arg.Input)
-		strides := v.Strides()
-		if !same(a) {
-			strides = denseStrides(v)
+		if same(a) {
+			return one(dtype(a), v.Shape(), v.Strides()), nil
 		}
-		return one(dtype(a), v.Shape(), strides), nil
+		if f, _ := format(a); f == tensor.ChannelsLast && len(v.Shape()) != 4 {
+			return nil, op.RuntimeError("required rank 4 tensor to use channels_last format")
+		}
+		return one(dtype(a), v.Shape(), strides(a)), nil
 	}
 	d.View = func(a op.Args) (*tensor.Tensor, error) {
 		t := a.Tensor(arg.Input)
 		if same(a) {
 			return t, nil
 		}
-		out := tensor.NewStrided(dtype(a), t.Shape(), denseStrides(t))
+		metas, err := d.Infer(a)
+		if err != nil {
+			return nil, err
+		}
+		out := tensor.NewStrided(dtype(a), t.Shape(), metas[0].Strides)
 		out.CopyFrom(t)
 		return out, nil
 	}

@@ -2,7 +2,6 @@ package ops
 
 import (
 	"math"
-	"slices"
 
 	"plumb/internal/arg"
 	"plumb/internal/kernel"
@@ -50,12 +49,13 @@ var spectralOps = []*op.Def{
 		Domains: asSampled(arg.Input),
 		Doc:     "Exponential of square matrices: Σₖ inputᵏ/k!.",
 		SBP:     planes(2, arg.Input),
-		Reject:  firstError(square(arg.Input), rejectTypes(arg.Input, append(slices.Clone(integralSet), tensor.F16)...)),
+		Reject:  firstError(square(arg.Input), rejectTypes(arg.Input, integralSet...)),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			return one(a.Value(arg.Input).DType(), a.Value(arg.Input).Shape(), nil), nil
 		},
 		Kernels: []op.Kernel{
 			{Name: "real", When: op.DTypeIn(arg.Input, tensor.BF16, tensor.F32, tensor.F64), Run: exponentialRun[float64](tensor.F64)},
+			{Name: "float16", When: op.DTypeIn(arg.Input, tensor.F16), Run: exponentialRun[float64](tensor.F64), Since: "2"},
 			{Name: "complex", When: op.DTypeIn(arg.Input, complexTypes...), Run: exponentialRun[complex128](tensor.C128)},
 		},
 		Grad: op.Gradient(exponentialGrad),
@@ -111,6 +111,21 @@ func checkHermitian(a op.Args) error {
 	return nil
 }
 
+// asHermitian returns the matrices that have the lower triangles of x where the
+// call says that they are Hermitian, and x otherwise.
+func asHermitian[T kernel.Field](a op.Args, x *tensor.Tensor, d tensor.DType) *tensor.Tensor {
+	if !a.Sig.Takes(arg.Hermitian) || !a.Bool(arg.Hermitian) {
+		return x
+	}
+	out := tensor.New(d, x.Shape()...)
+	n := sizeOf(x, 1)
+	eachMatrix(x, d, func(i int, m []T) {
+		kernel.Hermitian(n, m, false)
+		copy(tensor.Data[T](out)[i*n*n:], m)
+	})
+	return out
+}
+
 // leastSingular returns the larger of atol and rtol times the largest singular
 // value, at and below which they count as 0.
 func leastSingular(a op.Args, largest float64) float64 {
@@ -136,7 +151,7 @@ func pseudoInverseRun[T kernel.Field](d tensor.DType, least func(a op.Args, larg
 		m, n := sizeOf(x, 2), sizeOf(x, 1)
 		out := tensor.New(d, c.Out[0].Shape()...)
 		data := tensor.Data[T](out)
-		err := decomposed(x, d, func(i int, svd *kernel.SVD[T]) {
+		err := decomposed(asHermitian[T](c.Args, x, d), d, func(i int, svd *kernel.SVD[T]) {
 			if len(svd.S) > 0 {
 				svd.PseudoInverse(m, n, data[i*m*n:][:m*n], least(c.Args, svd.S[0]))
 			}
@@ -166,7 +181,7 @@ func rankRun[T kernel.Field](d tensor.DType) func(c *op.Run) error {
 		return leastSingular(a, largest)
 	}
 	return func(c *op.Run) error {
-		return decomposed(c.Tensor(arg.Input), d, func(i int, svd *kernel.SVD[T]) {
+		return decomposed(asHermitian[T](c.Args, c.Tensor(arg.Input), d), d, func(i int, svd *kernel.SVD[T]) {
 			rank := 0
 			for _, s := range svd.S {
 				if s > least(c.Args, svd.S[0]) {

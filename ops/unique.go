@@ -137,7 +137,12 @@ func rowsFirst(a op.Args, x *tensor.Tensor) *tensor.Tensor {
 	if !a.Has(arg.Dim) {
 		return x.Reshape(x.Len())
 	}
-	return x.Transpose(0, dimOf(a))
+	return x.Permute(dimFirst(x.Dim(), dimOf(a))...)
+}
+
+// dimFirst is the order of n dimensions with d before the others.
+func dimFirst(n, d int) []int {
+	return slices.Insert(slices.Delete(allDims(n), d, d+1), 0, d)
 }
 
 func groupsOf(a op.Args, x *tensor.Tensor, sorted bool) kernel.RowGroups {
@@ -159,11 +164,8 @@ func uniqueMetas(a op.Args, x *tensor.Tensor, groups int) []op.Meta {
 		d := dimOf(a)
 		shape := slices.Clone(x.Shape())
 		shape[d] = groups
-		shape[0], shape[d] = shape[d], shape[0]
-		strides := tensor.ContiguousStrides(shape)
-		shape[0], shape[d] = shape[d], shape[0]
-		strides[0], strides[d] = strides[d], strides[0]
-		out = op.Meta{DType: x.DType(), Shape: shape, Strides: strides}
+		strides := tensor.ContiguousStrides(slices.Insert(slices.Delete(slices.Clone(shape), d, d+1), 0, groups))
+		out = op.Meta{DType: x.DType(), Shape: shape, Strides: slices.Insert(slices.Clone(strides[1:]), d, strides[0])}
 		inverse.Shape = []int{x.Shape()[d]}
 	}
 	metas := []op.Meta{out}

@@ -58,6 +58,32 @@ func uniqueInOrder(a op.Args, out []*tensor.Tensor) []*tensor.Tensor {
 	return sorted
 }
 
+// modeInOrder names for each most frequent element the first place at which it
+// is, if the place that was found has it.
+func modeInOrder(a op.Args, out []*tensor.Tensor) []*tensor.Tensor {
+	x := a.Tensor(arg.Input)
+	if x.Dim() == 0 {
+		return out
+	}
+	rows := x.Transpose(dimOf(a), x.Dim()-1)
+	n := sizeOf(rows, 1)
+	places := tensor.New(tensor.I64, out[1].Shape()...)
+	for i := range places.Len() {
+		at := int(out[1].Int(i))
+		places.SetInt(i, int64(at))
+		if at < 0 || at >= n || compareAt(rows, i*n+at, i*n+at) != 0 {
+			continue
+		}
+		for k := range at {
+			if compareAt(rows, i*n+k, i*n+at) == 0 {
+				places.SetInt(i, int64(k))
+				break
+			}
+		}
+	}
+	return []*tensor.Tensor{out[0], places}
+}
+
 // ascending returns the numbers below n in an order.
 func ascending(n int, compare func(i, j int) int) []int {
 	order := make([]int, n)

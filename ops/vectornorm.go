@@ -105,11 +105,16 @@ func plainNorm(id, keyword string, names ...string) *op.Def {
 		Sig:    id + "(Tensor input, str? p='fro'" + rest,
 		More:   []string{id + "(Tensor input, Scalar p" + rest},
 		Names:  names,
-		Doc:    "Norm of order p over the dimensions dim, all of them by default, of vectors even over two dimensions; 'fro' is the order 2. The nuclear norm is not implemented.",
+		Doc:    "Norm of order p over the dimensions dim, all of them by default, of vectors even over two dimensions; 'fro' is the order 2, and 'nuc' the sum of the singular values of matrices.",
 		Reject: firstError(checkPlainNorm, checkNormType),
 		Sample: samplePlainNorm,
 		Tol:    accumulating(statTerms, "a sum of Terms powers and its root"),
-	}, func(b op.Builder, a op.Args) op.Value { return normOf(b, a, orderOf(a.Any(arg.P))) })
+	}, func(b op.Builder, a op.Args) op.Value {
+		if a.Any(arg.P) == "nuc" {
+			return nuclearNorm(b, a)
+		}
+		return normOf(b, a, orderOf(a.Any(arg.P)))
+	})
 }
 
 func samplePlainNorm(s *op.Sampler) []any {
@@ -205,7 +210,7 @@ func checkPlainNorm(a op.Args) error {
 	case string:
 		switch {
 		case p == "nuc":
-			return op.RuntimeError("p='nuc' is not implemented")
+			return checkNuclearNorm(a)
 		case p != "fro":
 			return op.RuntimeError("argument 'p' must be a number, 'fro' or 'nuc', not %q", p)
 		case a.Has(arg.DType):

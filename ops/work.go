@@ -5,15 +5,15 @@ import (
 	"plumb/tensor"
 )
 
-// floatKernels are the kernels of a product, window or normalisation for the
-// dtypes that PyTorch's CPU kernels have, which lack float16 in 1.13. The tensors arrive contiguous,
-// in float32 in place of bfloat16; results are rounded once and laid out as
-// Infer said.
+// floatKernels are the kernels of a product, window or normalisation. The
+// tensors arrive contiguous, in float32 in place of half precision; results are
+// rounded once and laid out as Infer said.
 func floatKernels(arg op.TensorArg, run32, run64 func(c *op.Run) error) []op.Kernel {
 	return []op.Kernel{
 		{Name: "float32", When: op.DTypeIn(arg, tensor.F32), Run: run32},
 		{Name: "float64", When: op.DTypeIn(arg, tensor.F64), Run: run64},
 		{Name: "bfloat16", When: op.DTypeIn(arg, tensor.BF16), Run: inFloat32(run32)},
+		{Name: "float16", When: op.DTypeIn(arg, tensor.F16), Run: inFloat32(run32), Since: "2"},
 	}
 }
 

@@ -174,7 +174,7 @@ func (s *Session) Execute(call *op.Call) ([]op.Value, error) {
 		}
 	}
 	record := false
-	plain := op.Call{Def: call.Def, Limit: s.limit, Args: call.Args.MapValues(func(v op.Value) op.Value {
+	plain := op.Call{Def: call.Def, Limit: s.limit, Stores: call.Stores, Args: call.Args.MapValues(func(v op.Value) op.Value {
 		if x, ok := v.(*Var); ok {
 			record = record || x.requiresGrad
 			return x.Tensor

@@ -31,7 +31,7 @@ func first(c *Call) (*function, error) {
 		return total(out, weights), err
 	}}
 	for _, l := range c.leaves {
-		f.leaves = append(f.leaves, leaf{l.name, l.Var, grads[l.Var]})
+		f.leaves = append(f.leaves, leaf{name: l.name, Var: l.Var, grad: grads[l.Var], hermitian: c.def.Domains[op.TensorArg(l.name)] == op.Hermitian})
 	}
 	return f, nil
 }
@@ -77,11 +77,11 @@ func second(c *Call) (*function, error) {
 		return total(gs, weights), err
 	}}
 	for _, l := range c.leaves {
-		f.leaves = append(f.leaves, leaf{l.name, l.Var, grads[l.Var]})
+		f.leaves = append(f.leaves, leaf{name: l.name, Var: l.Var, grad: grads[l.Var], hermitian: c.def.Domains[op.TensorArg(l.name)] == op.Hermitian})
 	}
 	for i, w := range cotangents {
 		if w != nil {
-			f.leaves = append(f.leaves, leaf{fmt.Sprintf("the cotangent of result %d", i), w, grads[w]})
+			f.leaves = append(f.leaves, leaf{name: fmt.Sprintf("the cotangent of result %d", i), Var: w, grad: grads[w]})
 		}
 	}
 	return f, nil

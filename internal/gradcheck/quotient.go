@@ -3,6 +3,7 @@ package gradcheck
 import (
 	"fmt"
 	"math"
+	"math/cmplx"
 
 	"plumb/internal/eager"
 	"plumb/op"
@@ -26,6 +27,8 @@ type leaf struct {
 	name string
 	*eager.Var
 	grad op.Value // nil means zero
+	// hermitian says that elements change together with their mirror images.
+	hermitian bool
 }
 
 // element is one real number of a leaf.
@@ -42,7 +45,7 @@ func (l *leaf) elements(most int) []element {
 	for i := range n {
 		at := i * l.Len() / n
 		out = append(out, element{at, false})
-		if l.DType().IsComplex() {
+		if l.DType().IsComplex() && !(l.hermitian && l.mirror(at) == at) {
 			out = append(out, element{at, true})
 		}
 	}
@@ -62,18 +65,29 @@ func (l *leaf) gradient(e element) float64 {
 	switch {
 	case !ok:
 		return 0
-	case e.imaginary:
-		return imag(g.At(e.at))
+	case l.hermitian && l.mirror(e.at) != e.at:
+		return partOf(g.At(e.at)+cmplx.Conj(g.At(l.mirror(e.at))), e.imaginary)
 	}
-	return g.Float(e.at)
+	return partOf(g.At(e.at), e.imaginary)
+}
+
+// mirror returns the place of an element's mirror image in its matrix.
+func (l *leaf) mirror(at int) int {
+	n := l.Shape()[l.Dim()-1]
+	row, column := at/n%n, at%n
+	return at + (column-row)*n + row - column
+}
+
+func partOf(v complex128, imaginary bool) float64 {
+	if imaginary {
+		return imag(v)
+	}
+	return real(v)
 }
 
 // part returns the real number that e stands for.
 func (l *leaf) part(e element) float64 {
-	if e.imaginary {
-		return imag(l.At(e.at))
-	}
-	return real(l.At(e.at))
+	return partOf(l.At(e.at), e.imaginary)
 }
 
 func (l *leaf) setPart(e element, x float64) {
@@ -82,6 +96,9 @@ func (l *leaf) setPart(e element, x float64) {
 		l.Set(e.at, complex(real(v), x))
 	} else {
 		l.Set(e.at, complex(x, imag(v)))
+	}
+	if l.hermitian {
+		l.Set(l.mirror(e.at), cmplx.Conj(l.At(e.at)))
 	}
 }
 

@@ -368,6 +368,7 @@ func (s *Space) result(v op.Value, c *op.Call) (out op.Value, err error) {
 // copy of what it changes: PyTorch saves one too.
 func (s *Space) pureResult(b op.Builder, v op.Value, c *op.Call) op.Value {
 	call := c.Pure()
+	call.Stores = true
 	if slices.ContainsFunc(c.Args.AllValues(), s.host.RequiresGrad) {
 		call.Args.Vals = slices.Clone(call.Args.Vals)
 		call.Args.Vals[0] = b.Clone(v)

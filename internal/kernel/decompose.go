@@ -229,14 +229,28 @@ func columnsIn[T Field](columns []T, m int, order []int) []T {
 	return out
 }
 
-// HermitianEigen returns the eigenvalues of (a + aᴴ)/2, ascending, and the
-// eigenvectors one after the other, by Jacobi's rotations. The n×n matrix a, in
-// row-major order, is overwritten.
+// Hermitian makes the n×n matrix a, in row-major order, the Hermitian one that
+// has its lower or upper triangle, and the real part of its diagonal.
+func Hermitian[T Field](n int, a []T, upper bool) {
+	for i := range n {
+		for j := range i {
+			if upper {
+				a[i*n+j] = conjugated(a[j*n+i])
+			} else {
+				a[j*n+i] = conjugated(a[i*n+j])
+			}
+		}
+		a[i*n+i] = (a[i*n+i] + conjugated(a[i*n+i])) / 2
+	}
+}
+
+// HermitianEigen returns the eigenvalues of the Hermitian n×n matrix a, in
+// row-major order, ascending, and the eigenvectors one after the other, by
+// Jacobi's rotations. The matrix is overwritten.
 func HermitianEigen[T Field](n int, a []T) (values []float64, vectors []T) {
 	for i := range n {
-		for j := range i + 1 {
-			mean := (a[i*n+j] + conjugated(a[j*n+i])) / 2
-			a[i*n+j], a[j*n+i] = conjugated(mean), mean // by columns from here on
+		for j := range i {
+			a[i*n+j], a[j*n+i] = a[j*n+i], a[i*n+j] // by columns from here on
 		}
 	}
 	least, v := euclidean(a[:n*n])*0x1p-60, identity[T](n)

@@ -215,7 +215,7 @@ func rest(left []float64) float64 {
 }
 
 // Scaled is the block function of a product.
-func Scaled[T float32 | float64](dst, a, b []T) {
+func Scaled[T float32 | float64 | complex128](dst, a, b []T) {
 	for i, x := range a {
 		dst[i] = x * b[i]
 	}
@@ -223,7 +223,7 @@ func Scaled[T float32 | float64](dst, a, b []T) {
 
 // ScaledAndShifted returns the block function of a·b + c, the product rounded
 // by round; c is zero where b is 0, else other.
-func ScaledAndShifted[T float32 | float64](zero, other T, round func(T) T) func(dst, a, b []T) {
+func ScaledAndShifted[T float32 | float64 | complex128](zero, other T, round func(T) T) func(dst, a, b []T) {
 	return func(dst, a, b []T) {
 		for i, x := range a {
 			c := other

@@ -240,7 +240,7 @@ func (d *drawing) record(c program.Call) ([]*program.Symbol, error) {
 // tensor as a new input. What is not differentiable there is detached, and
 // brought into the domain.
 func (d *drawing) argumentFor(in *program.Input, domain op.Domain) (*program.Symbol, error) {
-	if in.DType == tensor.F32 && domain != op.AsSampled && domain != op.Structured && len(d.pool) > 0 && d.src.Int(0, 5) != 0 {
+	if in.DType == tensor.F32 && !domain.FromSample() && len(d.pool) > 0 && d.src.Int(0, 5) != 0 {
 		s, err := d.fitted(d.earlier(), in.Shape)
 		for _, st := range into[domain] {
 			var out []*program.Symbol

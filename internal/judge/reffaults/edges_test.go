@@ -144,3 +144,28 @@ func TestFaultsHaveProofs(t *testing.T) {
 		}
 	}
 }
+
+// TestOddScales: factors of modules and functions, one or several.
+func TestOddScales(t *testing.T) {
+	for text, want := range map[string]bool{
+		"v = torch.nn.functional.interpolate(x, scale_factor=(1.25,))":    true,
+		"v = torch.nn.functional.interpolate(x, scale_factor=1.25)":       true,
+		"v = torch.nn.functional.interpolate(x, None, 2.25)":              true,
+		"v = torch.nn.functional.interpolate(x, None, 1.25, \"bicubic\")": true,
+		"v = torch.nn.functional.interpolate(x, None, 1.25, \"linear\")":  false,
+		"v = torch.nn.functional.interpolate(x, scale_factor=2.0)":        false,
+		"v = torch.nn.functional.interpolate(x, scale_factor=1.75)":       false,
+		"v = torch.nn.functional.interpolate(x, (2,))":                    false,
+		"m = torch.nn.Upsample(scale_factor=1.25)\nv = m(x)":              true,
+		"m = torch.nn.Upsample(None, 1.25, \"trilinear\")\nv = m(x)":      false,
+		"m = torch.nn.UpsamplingNearest2d(scale_factor=1.25)\nv = m(x)":   true,
+	} {
+		p, err := program.Parse("case.py", program.Header+"\ncase(\"case.py::case\", seed=1)\nx = tensor((1, 1, 2), torch.float32, [1.0, 2.0])\n"+text+"\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := scaledOdd(p); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}

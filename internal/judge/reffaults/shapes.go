@@ -416,31 +416,43 @@ var unpools = each([]string{"max_unpool2d", "max_unpool3d"}, func(target string)
 	}
 })
 
-// nearestScales are upsample and interpolate in the mode nearest by a factor
+// nearestScales are upsample and interpolate, by neighbours or cubics, by a factor
 // that leaves or doubles a size though it is neither 1 nor 2.
-var nearestScales = each([]string{"interpolate", "upsample"}, func(target string) verdict.KnownFault {
+var nearestScales = each([]string{"interpolate", "upsample", "UpsamplingNearest2d"}, func(target string) verdict.KnownFault {
 	return verdict.KnownFault{
-		Reference: "torch 1.13",
+		Reference: "torch",
 		Target:    target,
 		Kinds:     slices.Concat(values, grads),
 		When:      scaledOdd,
 		Reason: "the gradient, and the result in the memory format channels-last, ignore a scale_factor where it leaves or doubles a size: " +
 			"they do not agree with the result of contiguous images",
 		Proof: "x = torch.arange(3.).reshape(1, 1, 3, 1).repeat(1, 2, 1, 2).requires_grad_(): y = torch.nn.functional.interpolate(x, scale_factor=(1.25, 1.)) has y[0, 0, :, 0] = [0, 0, 1]; " +
-			"the gradient of y[0, 0, 2, 0] lies at [0, 0, 2, 0], and of x in channels-last the same is [0, 1, 2]",
+			"the gradient of y[0, 0, 2, 0] lies at [0, 0, 2, 0], and of x in channels-last the same is [0, 1, 2] (1.13); of x of shape [1, 1, 2] and scale_factor=1.13 y is [x0, x0], its gradient [1, 1], and in mode bicubic likewise (1.13 and 2.15)",
 	}
 })
 
 // scaledOdd reports a scale factor that leaves or doubles a size, but is not 1 or 2.
 func scaledOdd(p *program.Program) bool {
-	scales, ok := argument(p, 2, "scale_factor").(program.Tuple)
-	shape := first(p).Shape
-	if mode, _ := argument(p, 3, "mode").(string); !ok || mode != "nearest" || len(shape) != len(scales)+2 {
-		return false
-	}
-	for i, f := range scales {
-		f, _ := f.(float64)
-		if n := shape[i+2]; int(f*float64(n)) == n && f != 1 || int(f*float64(n)) == 2*n && f != 2 {
+	return slices.ContainsFunc(p.Calls, func(c program.Call) bool {
+		at := 2 // after input and size, which a module is not made with
+		if program.IsModule(c.Target) {
+			at = 1
+		}
+		mode, given := argumentOf(&c, at+1, "mode").(string)
+		return (!given || mode == "nearest" || mode == "bicubic") && oddScales(argumentOf(&c, at, "scale_factor"), first(p).Shape)
+	})
+}
+
+// oddScales reports a factor, or one for each dimension but the first two, by
+// which a size stays or doubles though it is neither 1 nor 2.
+func oddScales(factors any, shape []int) bool {
+	scales, several := factors.(program.Tuple)
+	for i, n := range shape[min(2, len(shape)):] {
+		factor, _ := factors.(float64)
+		if several && i < len(scales) {
+			factor, _ = scales[i].(float64)
+		}
+		if size := int(factor * float64(n)); size == n && factor != 1 || size == 2*n && factor != 2 {
 			return true
 		}
 	}
@@ -482,11 +494,18 @@ func meanOnly(in program.Input, n int) bool {
 }
 
 // argument returns an argument of the first call; nil when it is not given.
-func argument(p *program.Program, at int, name string) any {
-	if args := p.Calls[0].Args; at < len(args) {
-		return args[at]
+func argument(p *program.Program, at int, name string) any { return argumentOf(&p.Calls[0], at, name) }
+
+func argumentOf(c *program.Call, at int, name string) any {
+	if at < len(c.Args) {
+		return c.Args[at]
 	}
-	return keyword(p, name)
+	for _, kw := range c.Kwargs {
+		if kw.Name == name {
+			return kw.Value
+		}
+	}
+	return nil
 }
 
 func lenient(target, reason, proof string) verdict.KnownFault {
@@ -515,12 +534,7 @@ func unbound(p *program.Program) bool {
 
 // keyword returns a keyword argument of the first call; nil when it is not given.
 func keyword(p *program.Program, name string) any {
-	for _, kw := range p.Calls[0].Kwargs {
-		if kw.Name == name {
-			return kw.Value
-		}
-	}
-	return nil
+	return argumentOf(&p.Calls[0], len(p.Calls[0].Args), name)
 }
 
 // permuted reports an input whose memory is in another order than its elements.

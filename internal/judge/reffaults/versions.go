@@ -61,6 +61,43 @@ var later = slices.Concat(each([]string{"fmax", "fmin"}, func(target string) ver
 		"of x.expand(1, 1, 3, 3) with size=(2, 3) the rows are 0.65 and -0.04, as in 1.13",
 }})
 
+// earlier are what PyTorch did otherwise before the version that Plumb's operators
+// follow, and faults that it has mended since.
+var earlier = slices.Concat([]verdict.KnownFault{{
+	Reference: "torch 1.13",
+	Target:    "unique",
+	Kinds:     values,
+	When:      func(p *program.Program) bool { return len(first(p).Shape) > 2 },
+	Reason:    "entries of a dimension beyond the second are compared with the first dimension in that one's place, later with the others in their order",
+	Proof:     "x = torch.tensor([[[0, 0], [1, 0]], [[0, 1], [0, 0]]]); torch.unique(x, dim=2)[..., 0] is [[0, 0], [1, 0]] in 2.9 and 2.15, [[0, 1], [0, 0]] in 1.13",
+}, {
+	Reference: "torch 1.13",
+	Target:    "tensordot",
+	Kinds:     raises,
+	When: func(p *program.Program) bool {
+		dims := argument(p, 2, "dims")
+		n, ok := dims.(int64)
+		if dims == nil {
+			n, ok = 2, true
+		}
+		return ok && slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return int64(len(in.Shape)) < n })
+	},
+	Reason: "a number of dims that an argument does not have is an IndexError, later a RuntimeError",
+	Proof:  "torch.tensordot(torch.zeros(3), torch.zeros(3), 2) raises IndexError in 1.13, RuntimeError in 2.9 and 2.15",
+}}, each([]string{"torch 1.13", "torch 2.9"}, func(reference string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: reference,
+		Target:    "group_norm",
+		Kinds:     []verdict.Kind{verdict.Exception},
+		When: func(p *program.Program) bool {
+			return len(p.Backward) > 0 && argument(p, 2, "weight") == nil && argument(p, 3, "bias") != nil
+		},
+		Reason: "the gradient fails with a bias and no weight",
+		Proof: "b = torch.zeros(4, requires_grad=True); torch.nn.functional.group_norm(torch.randn(2, 4), 2, None, b).sum().backward() " +
+			"raises RuntimeError: tensor does not have a device",
+	}
+}))
+
 // sharesElement reports an element of the first input that another input has too.
 func sharesElement(p *program.Program) bool {
 	return slices.ContainsFunc(p.Inputs[min(1, len(p.Inputs)):], func(in program.Input) bool {
