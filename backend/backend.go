@@ -22,6 +22,10 @@ type Info struct {
 	Modes    []string          `json:"modes"`          // "eager", "graph", …
 	Mode     string            `json:"mode,omitempty"` // of Modes, in which it runs; empty for "eager"
 	Features map[string]string `json:"features,omitempty"`
+	// ForwardOnly says that it computes no gradients: it is asked for none.
+	ForwardOnly bool `json:"forward_only,omitempty"`
+	// NoElements says that its tensors have none: shapes and dtypes alone are compared.
+	NoElements bool `json:"no_elements,omitempty"`
 }
 
 // Job is one program to run.
@@ -99,6 +103,11 @@ type Outcome struct {
 	// Watched says that the backend tells which tensors a call has changed: those
 	// that have a slot of PartChange.
 	Watched bool
+	// ForwardOnly says that gradients were not asked of the subject, which has
+	// none: nobody's gradients are compared, nor requires_grad.
+	ForwardOnly bool
+	// NoElements says that the subject's tensors have none, but shapes and dtypes.
+	NoElements bool
 	// Unread opens the elements of tensors that are not in memory, once each; such
 	// a tensor has dtype and shape alone. Close tells what is wrong with them.
 	Unread map[*tensor.Tensor]func() (io.ReadCloser, error)
@@ -173,6 +182,24 @@ func RunEach(ctx context.Context, b Backend, jobs []*Job) ([]*Outcome, error) {
 // Signatures tells the parameters of a public name; nil when it is unknown.
 type Signatures interface {
 	Signatures(name string) ([]*op.Sig, error)
+}
+
+// SampleInputs is a backend that has PyTorch's own sample inputs, of its package
+// torch.testing.
+type SampleInputs interface {
+	// OpInfo lists their entries.
+	OpInfo() ([]OpInfo, error)
+	// OpInfoCases returns the programs of an entry's samples in a dtype, or, where
+	// it is tensor.Invalid, of calls that PyTorch refuses; and how many samples
+	// are no programs, by reason.
+	OpInfoCases(entry int, dt tensor.DType, seed uint32) ([]*program.Program, map[string]int, error)
+}
+
+// OpInfo is an entry of PyTorch's sample inputs: an operator, or a variant of one.
+type OpInfo struct {
+	Name    string
+	DTypes  []tensor.DType
+	Illegal bool // it has calls that are refused
 }
 
 // Fault is a failure of the harness, not of the subject: a backend that

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -16,13 +17,14 @@ import (
 	"plumb/backend/native"
 	"plumb/backend/recorded"
 	"plumb/backend/worker"
+	"plumb/backend/worker/diopi"
 	"plumb/baselines"
 	"plumb/nn"
 	"plumb/op"
 )
 
 // Help lists the names, for the text of a flag.
-const Help = `NAME[@DEVICE][:MODE][:PYTHON] of a framework: "torch" (found through --python, $PLUMB_PYTHON, python3, /usr/bin/python3), "torch:jit.trace" (PyTorch's own graphs: jit.trace, jit.script, fx, compile), "torch@cuda:/path/to/python", "oneflow" (its Python is found through $PLUMB_ONEFLOW_PYTHON); "native", "native:graph" (static graphs), "native:graph-plain" (without passes); "recorded:FILE"; or the path of a worker, such as ./my-worker or ./my-worker:MODE (docs/worker-protocol.md)`
+const Help = `NAME[@DEVICE][:MODE][:PYTHON] of a framework: "torch" (found through --python, $PLUMB_PYTHON, python3, /usr/bin/python3), "torch:jit.trace" (PyTorch's own graphs: jit.trace, jit.script, fx, compile), "torch@cuda:/path/to/python", "oneflow" (its Python is found through $PLUMB_ONEFLOW_PYTHON), "onnx:ort" (an engine that runs ONNX; also "onnx:openvino"); "native", "native:graph" (static graphs), "native:graph-plain" (without passes); "recorded:FILE"; "diopi:FILE.so" (a library in C with DIOPI's interface); or the path of a worker, such as ./my-worker or ./my-worker:MODE (docs/worker-protocol.md)`
 
 // Error says that no backend has a name, or that it cannot be opened for what
 // follows the colon.
@@ -39,6 +41,7 @@ type Set struct {
 	Table   *op.Table     // of native
 	Python  string        // that has torch; empty for the one that worker.FindPython finds
 	Timeout time.Duration // of one case of a worker; 0 for its default
+	Imports []string      // Python modules that PyTorch's worker imports first
 	Threads int           // of a worker; 0 for one
 	Memory  int64         // bytes of address space of a worker; 0 for no limit
 
@@ -71,6 +74,8 @@ func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend,
 		}
 		s.note(spec, of.Name+" "+version)
 		return func() (backend.Backend, error) { return s.open(ctx, s.python(of, path, max(s.Threads, 1))) }, nil
+	case of.IsLibrary():
+		return s.library(ctx, of.Path)
 	case of.Name == "recorded":
 		base, err := Baseline(of.Path)
 		if err != nil {
@@ -153,7 +158,11 @@ type meteredWorker struct {
 
 // python is the configuration of Plumb's own worker.
 func (s *Set) python(of Spec, path string, threads int) worker.Config {
-	return worker.Config{Framework: of.Name, Python: path, Device: of.Device, Mode: of.Mode, Threads: threads, MemoryLimit: s.Memory}
+	c := worker.Config{Framework: of.Name, Python: path, Device: of.Device, Mode: of.Mode, Threads: threads, MemoryLimit: s.Memory}
+	if of.IsTorch() {
+		c.Imports = s.Imports
+	}
+	return c
 }
 
 // command returns how to start the program at a path as a worker in a mode.
@@ -164,6 +173,20 @@ func (s *Set) command(ctx context.Context, path, mode string) (func() (backend.B
 	}
 	return func() (backend.Backend, error) {
 		return s.open(ctx, worker.Config{Command: []string{found}, Mode: mode, Threads: max(s.Threads, 1), MemoryLimit: s.Memory})
+	}, nil
+}
+
+// library returns how to start the child that loads a library in C.
+func (s *Set) library(ctx context.Context, file string) (func() (backend.Backend, error), error) {
+	path, err := filepath.Abs(file)
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	if file == "" || err != nil {
+		return nil, &Error{fmt.Errorf("%s:%s is no library: want %s:FILE.so", Library, file, Library)}
+	}
+	return func() (backend.Backend, error) {
+		return diopi.Open(ctx, path, s.Table, nn.Modules(), worker.Config{CaseTimeout: s.Timeout, Threads: max(s.Threads, 1), MemoryLimit: s.Memory})
 	}, nil
 }
 

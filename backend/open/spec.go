@@ -8,14 +8,21 @@ import (
 )
 
 // Spec is the name of a subject taken apart:
-// NAME[@DEVICE][:MODE][:PYTHON] of a framework, native[:MODE], recorded[:FILE],
-// or PATH[:MODE] of a worker. A part with a slash is a Python.
+// NAME[@DEVICE][:MODE][:PYTHON] of a framework, where an engine of ONNX has the
+// name onnx:ENGINE, native[:MODE], recorded[:FILE], diopi:FILE, or PATH[:MODE]
+// of a worker. A part with a slash is a Python.
 type Spec struct {
-	Name   string // of the framework, "native", "recorded", or the path of a worker
+	Name   string // of the framework, "native", "recorded", "diopi", or the path of a worker
 	Device string
 	Mode   string
-	Path   string // of the Python, or the file of a recording
+	Path   string // of the Python, or the file of a recording or library
 }
+
+// Library is the name of a library in C with DIOPI's interface.
+const Library = "diopi"
+
+// onnx is the name before that of an engine which runs ONNX.
+const onnx = "onnx"
 
 // ParseSpec takes the name of a subject apart. What follows "torch:" and is no
 // mode of it is the Python, though it may have no slash.
@@ -26,9 +33,13 @@ func ParseSpec(text string) Spec {
 	case s.IsCommand() || name == "native":
 		s.Mode = rest
 		return s
-	case name == "recorded":
+	case name == "recorded" || name == Library:
 		s.Path = rest
 		return s
+	}
+	if name == onnx {
+		engine, after, _ := strings.Cut(rest, ":")
+		name, rest = name+":"+engine, after
 	}
 	s.Name, s.Device, _ = strings.Cut(name, "@")
 	s.Mode, s.Path, _ = strings.Cut(rest, ":")
@@ -60,3 +71,6 @@ func (s Spec) IsFramework() bool { return slices.Contains(worker.Frameworks, s.N
 
 // IsCommand reports whether the subject is a worker of another's.
 func (s Spec) IsCommand() bool { return strings.ContainsRune(s.Name, '/') }
+
+// IsLibrary reports whether the subject is a library in C.
+func (s Spec) IsLibrary() bool { return s.Name == Library }

@@ -1,0 +1,269 @@
+// Package diopi runs programs on a library in C with DIOPI's interface. A child
+// process, built from child/child.c with the user's compiler, loads the library and calls
+// one function at a time; which one computes an operator, and with what, is data:
+// table.txt.
+package diopi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"plumb/backend"
+	"plumb/backend/worker"
+	"plumb/internal/interp"
+	"plumb/nn"
+	"plumb/op"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// Backend is a library. Modules, views and the order of gradients are Plumb's own;
+// what is computed the library computes.
+type Backend struct {
+	child   *worker.Worker
+	forward *interp.Interpreter // every operator of the table is one step
+	tape    *interp.Interpreter // but those that have no gradient function
+	ctx     context.Context     // of the run
+	calls   int                 // of the library, in the run
+	tapes   bool                // the program of the run is differentiated
+	inRule  bool                // a gradient's rule runs
+	saved   map[*tensor.Tensor][]*tensor.Tensor
+	ended   *backend.Outcome // how a call of the library failed in the run
+}
+
+// Open starts the child with a library. The configuration's Command is not read.
+func Open(ctx context.Context, library string, ops *op.Table, modules *nn.Table, c worker.Config) (*Backend, error) {
+	child, err := Child()
+	if err != nil {
+		return nil, &backend.Fault{Backend: "diopi", Err: err}
+	}
+	c.Command = []string{child, library}
+	b := &Backend{}
+	for _, t := range []struct {
+		in       **interp.Interpreter
+		gradient bool
+	}{{&b.forward, false}, {&b.tape, true}} {
+		steps, err := b.steps(ops, t.gradient)
+		if err != nil {
+			return nil, err
+		}
+		*t.in = interp.New(steps, modules)
+	}
+	if b.child, err = worker.Open(ctx, c); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// steps is the table of operators with those of the library as steps of their own.
+func (b *Backend) steps(ops *op.Table, gradient bool) (*op.Table, error) {
+	var defs []*op.Def
+	for _, def := range ops.Defs() {
+		d := *def
+		defs = append(defs, &d)
+		if rule := d.Grad; rule != nil {
+			d.Grad = func(g *op.Grad) { b.within(func() { rule(g) }) }
+		}
+		if table.forward[d.ID()] == nil {
+			continue
+		}
+		differentiates := table.backward[d.ID()] != nil
+		if d.Compose != nil && !(gradient && !differentiates && d.Differentiable()) {
+			d.Compose = nil
+			d.Kernels = []op.Kernel{{Name: "library", Run: func(*op.Run) error { return op.ErrUnknown }}}
+			d.Grad = b.gradient
+			d.Infer = func(a op.Args) ([]op.Meta, error) { return (&op.Call{Def: def, Args: a}).Infer() }
+		}
+		if differentiates && d.Compose == nil {
+			d.Grad = b.gradient
+		}
+	}
+	return op.NewTable(defs...)
+}
+
+// within runs a gradient's rule, in which the host does what it can.
+func (b *Backend) within(rule func()) {
+	defer func(was bool) { b.inRule = was }(b.inRule)
+	b.inRule = true
+	rule()
+}
+
+// Info describes the library.
+func (b *Backend) Info() backend.Info { return b.child.Info() }
+
+// Close ends the child.
+func (b *Backend) Close() error { return b.child.Close() }
+
+// CPUTime is that of the child.
+func (b *Backend) CPUTime() time.Duration { return b.child.CPUTime() }
+
+// Run runs one program.
+func (b *Backend) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
+	if job.Program.Second.Dist != "" {
+		return &backend.Outcome{Status: backend.Unsupported, Message: "the interface has no gradients of the second order", Call: len(job.Program.Calls)}, nil
+	}
+	b.ctx, b.calls, b.ended, b.inRule, b.saved = ctx, 0, nil, false, map[*tensor.Tensor][]*tensor.Tensor{}
+	in := b.forward
+	if b.tapes = job.Program.Differentiates(); b.tapes {
+		in = b.tape
+	}
+	return b.finish(in.Computed(ctx, job, b.compute)), ctx.Err()
+}
+
+// finish gives an outcome the end that the library gave it. What Plumb refused on
+// the library's behalf, or computed without it, says nothing of it.
+func (b *Backend) finish(out *backend.Outcome) *backend.Outcome {
+	switch {
+	case b.ended != nil:
+		out.Status, out.Class, out.Message, out.NoKernel = b.ended.Status, b.ended.Class, b.ended.Message, false
+	case out.Status == backend.Raised:
+		out.Status = backend.Unsupported
+	case out.Status == backend.OK && b.calls == 0:
+		out.Status, out.Message = backend.Unsupported, "no function of the interface takes part"
+	}
+	return out
+}
+
+// end notes how the library's part of a run ended.
+func (b *Backend) end(out *backend.Outcome) error {
+	if b.ended == nil {
+		b.ended = out
+	}
+	return errors.New(out.Message)
+}
+
+func (b *Backend) unsupported(id string, err error) error {
+	return b.end(&backend.Outcome{Status: backend.Unsupported, Class: "NotImplementedError", Message: fmt.Sprintf("%s: %v", id, err)})
+}
+
+// compute is how a session computes a call.
+func (b *Backend) compute(call *op.Call) ([]*tensor.Tensor, error) {
+	id := call.Def.ID()
+	bind := &binding{args: call.Args, inPlace: call.Stores, tapes: b.tapes}
+	entries := table.forward[id]
+	if call.Stores {
+		entries = table.inPlace[id]
+	}
+	switch {
+	case (entries == nil || b.inRule) && slices.Contains(table.host, id):
+		return call.Execute()
+	case entries == nil:
+		return nil, b.unsupported(id, errors.New("no function of the interface computes it"))
+	}
+	if !call.Def.Traits.Has(op.Dynamic) {
+		var err error
+		if bind.out, err = call.Infer(); err != nil {
+			return nil, err
+		}
+	}
+	got, err := b.ask(id, entries, bind)
+	if err != nil {
+		return nil, err
+	}
+	return b.results(call, bind, got)
+}
+
+// results sorts what a function wrote.
+func (b *Backend) results(call *op.Call, bind *binding, got []*tensor.Tensor) ([]*tensor.Tensor, error) {
+	out := make([]*tensor.Tensor, max(1, len(bind.out)))
+	var saved []*tensor.Tensor
+	for i, w := range bind.writes {
+		switch t := got[i]; {
+		case w.result >= 0:
+			out[w.result] = t
+		case w.saved:
+			saved = append(saved, t)
+		case w.param != "" && call.Def.Mutates != nil:
+			call.Args.Tensor(op.TensorArg(w.param)).CopyFrom(t)
+		}
+	}
+	if slices.Contains(out, nil) {
+		return nil, b.unsupported(call.Def.ID(), errors.New("the function gives no such result"))
+	}
+	b.saved[out[0]] = saved
+	return out, nil
+}
+
+// gradient is the rule of operators that have gradient functions: as many of them
+// are called as it takes for the tensors that want one.
+func (b *Backend) gradient(g *op.Grad) {
+	id := g.Sig.Name
+	first := tensorOf(g.Out[0])
+	bind := &binding{args: g.Args, results: g.Out, cot: g.Cot, saved: b.saved[first], out: []op.Meta{{DType: first.DType(), Shape: first.Shape()}}, tapes: true}
+	done := map[string]bool{}
+	for _, p := range g.Sig.Params {
+		param := op.TensorArg(p.Name)
+		if p.Type.Kind != op.KTensor || p.Type.List || done[p.Name] || !g.Needs(param) {
+			continue
+		}
+		entries := slices.DeleteFunc(slices.Clone(table.backward[id]), func(e entry) bool { return !slices.Contains(e.args, "grad."+p.Name) })
+		if len(entries) == 0 {
+			op.Fail(b.unsupported(id, fmt.Errorf("the interface has no function for the gradient of %s", p.Name)))
+		}
+		got, err := b.ask(id, entries, bind)
+		if err != nil {
+			op.Fail(err)
+		}
+		for i, w := range bind.writes {
+			if w.param != "" && !done[w.param] {
+				done[w.param] = true
+				g.To(op.TensorArg(w.param), func() op.Value { return got[i] })
+			}
+		}
+	}
+}
+
+// ask has the library compute the first of the entries that takes the arguments,
+// and returns the tensors that it may have written.
+func (b *Backend) ask(id string, entries []entry, bind *binding) ([]*tensor.Tensor, error) {
+	var reasons []string
+	for i := range entries {
+		p, err := bind.call(&entries[i])
+		var lack *gap
+		if errors.As(err, &lack) {
+			reasons = append(reasons, err.Error())
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return b.run(p, bind)
+	}
+	return nil, b.unsupported(id, errors.New(strings.Join(reasons, "; ")))
+}
+
+func (b *Backend) run(p *program.Program, bind *binding) ([]*tensor.Tensor, error) {
+	b.calls++
+	out, err := b.child.Run(b.ctx, &backend.Job{Program: p, Inputs: bind.tensors})
+	if err != nil {
+		return nil, b.end(&backend.Outcome{Status: backend.Crashed, Class: "worker", Message: err.Error()})
+	}
+	if out.Status != backend.OK {
+		out.Message = told(out.Message, p.Calls[0].Target)
+		return nil, b.end(out)
+	}
+	var got []*tensor.Tensor
+	for _, v := range out.Values[0].Tuple {
+		got = append(got, v.Tensor)
+	}
+	if len(got) != len(bind.writes) {
+		return nil, b.end(&backend.Outcome{Status: backend.Crashed, Class: "protocol", Message: fmt.Sprintf("%s gave %d tensors, not %d", p.Calls[0].Target, len(got), len(bind.writes))})
+	}
+	return got, nil
+}
+
+// told brings what the child said of a function before it died, on a line of its
+// own, to the head of a message.
+func told(message, function string) string {
+	head, rest, _ := strings.Cut(message, "\n")
+	for line := range strings.Lines(rest) {
+		if said, ok := strings.CutPrefix(strings.TrimSpace(line), function+": "); ok {
+			return head + ": " + said + "\n" + rest
+		}
+	}
+	return message
+}

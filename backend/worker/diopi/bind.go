@@ -1,0 +1,347 @@
+package diopi
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"plumb/internal/eager"
+	"plumb/op"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// gap says why the interface has no form for a call.
+type gap struct{ reason string }
+
+func (g *gap) Error() string { return g.reason }
+
+func gapf(format string, args ...any) error { return &gap{fmt.Sprintf(format, args...)} }
+
+// binding makes the arguments in C of an operator's call.
+type binding struct {
+	args    op.Args
+	out     []op.Meta        // of the results; nil where they are not known before
+	results []op.Value       // of a call that is differentiated
+	cot     []op.Value       // the cotangents of its results
+	saved   []*tensor.Tensor // what it wrote beside its results
+	inPlace bool
+	tapes   bool // the program is differentiated
+
+	tensors []*tensor.Tensor // that the call reads
+	writes  []write          // the tensors that it may write, in the order of its parameters
+}
+
+// write says what a tensor that the function may write is.
+type write struct {
+	result int    // of the operator's results; -1 for none
+	saved  bool   // for the gradient
+	param  string // of the operator, whose tensor it is or whose gradient
+}
+
+// call returns the call as a program for the child.
+func (b *binding) call(e *entry) (*program.Program, error) {
+	if err := b.serves(e); err != nil {
+		return nil, err
+	}
+	b.tensors, b.writes = nil, nil
+	c := program.Call{Result: "y", Target: e.function}
+	for i, text := range e.args {
+		v, err := b.argument(text, e.kinds()[i])
+		if err != nil {
+			return nil, err
+		}
+		c.Args = append(c.Args, v)
+	}
+	p := &program.Program{Calls: []program.Call{c}}
+	for i, t := range b.tensors {
+		p.Inputs = append(p.Inputs, program.Input{Name: inputName(i), DType: t.DType(), Shape: t.Shape()})
+	}
+	return p, nil
+}
+
+func inputName(i int) string { return "t" + strconv.Itoa(i) }
+
+// serves looks at the parameters that the entry does not mention.
+func (b *binding) serves(e *entry) error {
+	if e.when["tape"] == "true" && !b.tapes {
+		return gapf("%s serves programs that are differentiated", e.function)
+	}
+	for i, p := range b.args.Sig.Params {
+		v := b.args.Vals[i]
+		if want, ok := e.when[p.Name]; ok && text(v) != want {
+			return gapf("%s serves %s = %s", e.function, p.Name, want)
+		}
+		if b.cot != nil && p.Type.Kind == op.KTensor {
+			continue
+		}
+		if !e.mentions(p.Name) && v != nil && !reflect.DeepEqual(v, p.Default) && !slices.Contains(unread, p.Name) {
+			return gapf("%s has no %s", e.function, p.Name)
+		}
+	}
+	return nil
+}
+
+// unread are parameters that change no result.
+var unread = []string{"inplace", "non_blocking", "sparse_grad", "_stacklevel"}
+
+func text(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "None"
+	case op.Scalar:
+		return fmt.Sprint(v.Any())
+	}
+	return fmt.Sprint(v)
+}
+
+// argument is the value of a text of the table for a parameter of a kind.
+func (b *binding) argument(text string, kind byte) (any, error) {
+	switch name, rest, _ := strings.Cut(text, "."); {
+	case text == "new":
+		b.writes = append(b.writes, write{result: 0})
+		return program.Tuple{"new"}, nil
+	case text == "outs":
+		list := program.List{}
+		for i := range b.out {
+			list = append(list, b.output(i))
+		}
+		return list, nil
+	case text == "#outs":
+		return int64(len(b.out)), nil
+	case name == "out" && rest == "" || name == "out1" || name == "out2":
+		return b.output(number(name, "out")), nil
+	case name == "grad" && rest != "":
+		return b.gradient(rest)
+	case name == "grad" || name == "result" || name == "result1" || name == "saved0" || name == "saved1":
+		return b.earlier(name)
+	case strings.HasPrefix(text, "+"):
+		return b.beside(text[1:])
+	}
+	return b.given(text, kind)
+}
+
+func number(text, prefix string) int {
+	n, _ := strconv.Atoi(strings.TrimPrefix(text, prefix))
+	return n
+}
+
+// output is a result that the host allocates.
+func (b *binding) output(i int) any {
+	if i >= len(b.out) {
+		return nil
+	}
+	b.writes = append(b.writes, write{result: i})
+	return room(b.out[i].DType, b.out[i].Shape)
+}
+
+func room(dt tensor.DType, shape []int) any { return program.Tuple{"out", dt, ints(shape)} }
+
+func ints(ns []int) program.List {
+	list := program.List{}
+	for _, n := range ns {
+		list = append(list, int64(n))
+	}
+	return list
+}
+
+// gradient is the gradient of a tensor argument; None where that is None.
+func (b *binding) gradient(param string) (any, error) {
+	v := b.args.Value(op.TensorArg(param))
+	if v == nil {
+		return nil, nil
+	}
+	b.writes = append(b.writes, write{result: -1, param: param})
+	return room(v.DType(), v.Shape()), nil
+}
+
+// earlier is a cotangent, a result, or what was written beside the results.
+func (b *binding) earlier(name string) (any, error) {
+	switch {
+	case name == "grad" && b.cot[0] != nil:
+		return b.read(b.cot[0]), nil
+	case strings.HasPrefix(name, "result"):
+		return b.read(b.results[number(name, "result")]), nil
+	case strings.HasPrefix(name, "saved") && number(name, "saved") < len(b.saved):
+		return b.read(b.saved[number(name, "saved")]), nil
+	}
+	return nil, gapf("no %s is known", name)
+}
+
+// beside is a tensor that a function writes beside the results.
+func (b *binding) beside(what string) (any, error) {
+	x, ok := b.args.Vals[0].(op.Value)
+	if !ok {
+		return nil, gapf("the first argument is no tensor")
+	}
+	dt, shape := x.DType(), x.Shape()
+	switch what {
+	case "indices":
+		dt, shape = tensor.I64, b.out[0].Shape
+	case "channels":
+		shape = shape[min(1, len(shape)):min(2, len(shape))]
+	case "rows":
+		shape = shape[:max(0, len(shape)-len(b.args.Ints("normalized_shape")))]
+	case "groups":
+		shape = []int{shape[0], b.args.Int("num_groups")}
+	case "one":
+		shape = nil
+	}
+	b.writes = append(b.writes, write{result: -1, saved: true})
+	return room(dt, shape), nil
+}
+
+// read is a tensor that the call reads. One that repeats elements is written out.
+func (b *binding) read(v op.Value) any {
+	t := tensorOf(v)
+	for i, s := range t.Strides() {
+		if s < 0 || s == 0 && t.Shape()[i] > 1 {
+			t = t.Clone()
+			break
+		}
+	}
+	b.tensors = append(b.tensors, t)
+	return program.Ref(inputName(len(b.tensors) - 1))
+}
+
+func tensorOf(v op.Value) *tensor.Tensor {
+	if x, ok := v.(*eager.Var); ok {
+		return x.Tensor
+	}
+	return v.(*tensor.Tensor)
+}
+
+// given is an argument of the operator, or a literal.
+func (b *binding) given(text string, kind byte) (any, error) {
+	if name, or, ok := strings.Cut(text, " or "); ok {
+		if v, err := b.param(name); err != nil || v != nil && !isEmpty(v) {
+			return b.convert(name, v, kind, err)
+		}
+		text = or
+	}
+	switch {
+	case strings.HasPrefix(text, "'"):
+		return strings.Trim(text, "'"), nil
+	case text == "None":
+		return nil, nil
+	case text == "true" || text == "false":
+		return text == "true", nil
+	case strings.HasPrefix(text, "#"):
+		return int64(len(b.args.Values(op.TensorsArg(text[1:])))), nil
+	case strings.HasPrefix(text, "sizes("):
+		v := b.args.Value(op.TensorArg(text[len("sizes(") : len(text)-1]))
+		if v == nil {
+			return nil, nil
+		}
+		return ints(v.Shape()), nil
+	}
+	if f, err := strconv.ParseFloat(text, 64); err == nil {
+		if !strings.Contains(text, ".") {
+			return int64(f), nil
+		}
+		return f, nil
+	}
+	v, err := b.param(text)
+	return b.convert(text, v, kind, err)
+}
+
+func isEmpty(v any) bool { ns, ok := v.([]int); return ok && len(ns) == 0 }
+
+func (b *binding) param(name string) (any, error) {
+	i := slices.IndexFunc(b.args.Sig.Params, func(p op.Param) bool { return p.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("diopi: %s has no parameter %s", b.args.Sig.Name, name)
+	}
+	return b.args.Vals[i], nil
+}
+
+// enums are texts of PyTorch as the interface counts them.
+var enums = map[byte][]string{'r': strings.Fields("none mean sum"), 'm': strings.Fields("None trunc floor")}
+
+var errForm = errors.New("another form")
+
+// convert brings an argument of the operator into the form of a kind.
+func (b *binding) convert(name string, v any, kind byte, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	if names := enums[kind]; names != nil {
+		if i := slices.Index(names, text(v)); i >= 0 {
+			return int64(i), nil
+		}
+		return nil, gapf("%s is %s", name, text(v))
+	}
+	c, err := b.form(name, v, kind)
+	if err != nil {
+		return nil, gapf("the interface's %s takes no %s", name, op.TypeName(v))
+	}
+	return c, nil
+}
+
+func (b *binding) form(name string, v any, kind byte) (any, error) {
+	switch kind {
+	case 't', 'c':
+		x, ok := v.(op.Value)
+		if !ok {
+			return nil, onlyNil(v)
+		}
+		if kind == 't' {
+			w := write{result: -1, param: name}
+			if b.inPlace {
+				w = write{result: 0}
+			}
+			b.writes = append(b.writes, w)
+		}
+		return b.read(x), nil
+	case 'C':
+		vs, ok := v.([]op.Value)
+		if !ok {
+			return nil, errForm
+		}
+		list := program.List{}
+		for _, x := range vs {
+			list = append(list, b.read(x))
+		}
+		return list, nil
+	case 'z', 'Z':
+		return sizes(v)
+	}
+	return scalarForm(v)
+}
+
+func onlyNil(v any) error {
+	if v == nil {
+		return nil
+	}
+	return errForm
+}
+
+func sizes(v any) (any, error) {
+	switch v := v.(type) {
+	case nil:
+		return nil, nil
+	case int:
+		return ints([]int{v}), nil
+	case []int:
+		return ints(v), nil
+	}
+	return nil, errForm
+}
+
+// scalarForm is a number, a truth value or a text.
+func scalarForm(v any) (any, error) {
+	switch v := v.(type) {
+	case nil, bool, string, float64:
+		return v, nil
+	case int:
+		return int64(v), nil
+	case op.Scalar:
+		if _, complex := v.Any().(complex128); !complex {
+			return v.Any(), nil
+		}
+	}
+	return nil, errForm
+}

@@ -1,0 +1,385 @@
+// A small library with DIOPI's interface, for tests: it computes in double, one
+// element after the other. $FAULT plants a fault in it.
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// What diopirt.h declares of it.
+typedef struct { const int64_t *data; int64_t len; } diopiSize_t;
+typedef struct { int stype; union { double fval; int64_t ival; }; } diopiScalar_t;
+typedef void *ctx_t, *tensor_t;
+typedef const void *const_t;
+typedef int error_t;
+enum { success = 0, failed = 1, not_implemented = 13, bad_dtype = 1000, i32 = 4, i64 = 6, f32 = 9, f64 = 10, boolean = 11 };
+error_t diopiGetTensorData(tensor_t, void **);
+error_t diopiGetTensorDataConst(const_t, const void **);
+error_t diopiGetTensorShape(const_t, diopiSize_t *);
+error_t diopiGetTensorStride(const_t, diopiSize_t *);
+error_t diopiGetTensorDtype(const_t, int *);
+error_t diopiGetTensorNumel(const_t, int64_t *);
+error_t diopiRequireTensor(ctx_t, tensor_t *, const diopiSize_t *, const diopiSize_t *, int, int);
+
+static const char *fault = "";
+static bool has(const char *name) { return !strcmp(fault, name); }
+
+__attribute__((constructor)) static void load(void) {
+	if (getenv("FAULT")) fault = getenv("FAULT");
+	if (has("prints")) { printf("device 0 is ready\n"); fflush(stdout); }
+}
+
+const char *diopiGetVendorName(void) { return "toy"; }
+const char *diopiGetImplVersion(void) { return "1.0"; }
+const char *diopiGetLastErrorString(void) { return "the device is cold"; }
+
+// view is a tensor with its elements in row-major order.
+typedef struct { const int64_t *shape, *stride; int64_t rank, count; int dtype; char *data; } view;
+
+static view of(const_t t) {
+	view v;
+	diopiSize_t s;
+	diopiGetTensorShape(t, &s), v.shape = s.data, v.rank = s.len;
+	diopiGetTensorStride(t, &s), v.stride = s.data;
+	diopiGetTensorDtype(t, &v.dtype);
+	diopiGetTensorNumel(t, &v.count);
+	diopiGetTensorDataConst(t, (const void **)&v.data);
+	return v;
+}
+
+static bool known(const view *v) {
+	return v->dtype == f32 || v->dtype == f64 || v->dtype == i32 || v->dtype == i64 || v->dtype == boolean;
+}
+
+static double load_at(const view *v, int64_t k) {
+	switch (v->dtype) {
+	case f32: return ((float *)v->data)[k];
+	case f64: return ((double *)v->data)[k];
+	case i32: return ((int32_t *)v->data)[k];
+	case i64: return ((int64_t *)v->data)[k];
+	}
+	return ((bool *)v->data)[k];
+}
+
+static void store_at(view *v, int64_t k, double x) {
+	switch (v->dtype) {
+	case f32: ((float *)v->data)[k] = x; break;
+	case f64: ((double *)v->data)[k] = x; break;
+	case i32: ((int32_t *)v->data)[k] = x; break;
+	case i64: ((int64_t *)v->data)[k] = x; break;
+	default: ((bool *)v->data)[k] = x != 0;
+	}
+}
+
+// place is where element i, counted in row-major order of shape, lies in a view
+// that broadcasts to it.
+static int64_t place(const view *v, const int64_t *shape, int64_t rank, int64_t i) {
+	int64_t at = 0;
+	for (int64_t d = rank - 1; d >= 0; d--) {
+		int64_t k = i % shape[d], own = d - (rank - v->rank);
+		i /= shape[d];
+		if (own >= 0 && v->shape[own] != 1) at += k * v->stride[own];
+	}
+	return at;
+}
+
+static double get(const view *v, int64_t i) { return load_at(v, place(v, v->shape, v->rank, i)); }
+static void set(view *v, int64_t i, double x) { store_at(v, place(v, v->shape, v->rank, i), x); }
+
+typedef double (*unary)(double);
+typedef double (*binary)(double, double, double);
+
+static error_t each(tensor_t out, const_t in, unary f) {
+	view y = of(out), x = of(in);
+	if (!known(&y) || !known(&x)) return bad_dtype;
+	for (int64_t i = 0; i < y.count; i++) set(&y, i, f(get(&x, i)));
+	return success;
+}
+
+static error_t both(tensor_t out, const_t a, const_t b, double alpha, binary f) {
+	view y = of(out), p = of(a), q = of(b);
+	if (!known(&y) || !known(&p) || !known(&q)) return bad_dtype;
+	for (int64_t i = 0; i < y.count; i++)
+		set(&y, i, f(load_at(&p, place(&p, y.shape, y.rank, i)), load_at(&q, place(&q, y.shape, y.rank, i)), alpha));
+	return success;
+}
+
+static double value(const diopiScalar_t *s) { return s->stype >= 8 && s->stype <= 10 ? s->fval : (double)s->ival; }
+
+static error_t with(tensor_t out, const_t in, double other, double alpha, binary f) {
+	view y = of(out), x = of(in);
+	if (!known(&y) || !known(&x)) return bad_dtype;
+	for (int64_t i = 0; i < y.count; i++) set(&y, i, f(get(&x, i), other, alpha));
+	return success;
+}
+
+#define UNARY(NAME, EXPR) \
+	static double NAME##_of(double x) { return EXPR; } \
+	error_t diopi##NAME(ctx_t c, tensor_t out, const_t in) { (void)c; return each(out, in, NAME##_of); } \
+	error_t diopi##NAME##Inp(ctx_t c, tensor_t t) { (void)c; return each(t, t, NAME##_of); }
+
+UNARY(Relu, has("relu-nan") ? (x > 0 ? x : 0) : x < 0 ? 0 : x)
+UNARY(Abs, fabs(x))
+UNARY(Sqrt, sqrt(x))
+UNARY(Sin, sin(x))
+UNARY(Cos, cos(x))
+UNARY(Log, log(x))
+UNARY(Floor, floor(x))
+UNARY(Ceil, ceil(x))
+UNARY(Sigmoid, 1 / (1 + exp(-x)))
+
+static double neg_of(double x) { return -x; }
+error_t diopiNeg(ctx_t c, tensor_t out, const_t in) {
+	error_t rc = each(out, in, neg_of);
+	view y = of(out);
+	(void)c;
+	if (rc == success && has("beyond") && y.dtype == f32) ((volatile float *)y.data)[y.count] = 1;
+	if (rc == success && has("before") && y.dtype == f32) ((volatile float *)y.data)[-1] = 1;
+	if (rc == success && has("far") && y.dtype == f32) ((volatile float *)y.data)[y.count + 4096] = 1;
+	return rc;
+}
+
+static double exp_of(double x) { return exp(x); }
+error_t diopiExp(ctx_t c, tensor_t out, const_t in) {
+	(void)c;
+	if (has("segfault")) *(volatile int *)8 = 1;
+	if (has("aborts")) abort();
+	if (has("exits")) exit(0);
+	if (has("refuses")) return failed;
+	if (has("not-implemented")) return not_implemented;
+	if (has("writes-input")) { view x = of(in); set(&x, 0, 7); }
+	return each(out, in, exp_of);
+}
+
+static double tanh_of(double x) { return tanh(x); }
+error_t diopiTanh(ctx_t c, tensor_t out, const_t in) {
+	(void)c;
+	while (has("hangs")) {}
+	return each(out, in, tanh_of);
+}
+
+#define BINARY(NAME, EXPR) \
+	static double NAME##_of(double a, double b, double alpha) { (void)alpha; return EXPR; }
+BINARY(add, a + alpha * b)
+BINARY(sub, a - alpha * b)
+BINARY(mul, a * b)
+BINARY(quotient, alpha == 1 ? trunc(a / b) : alpha == 2 ? floor(a / b) : a / b)
+BINARY(eq, a == b)
+BINARY(gt, a > b)
+BINARY(lt, a < b)
+BINARY(greater, isnan(a) || a > b ? a : b)
+BINARY(masked, has("relu-grad") ? a : b > alpha ? a : 0)
+BINARY(sigmoid_grad, a * b * (1 - b))
+BINARY(tanh_grad, a * (1 - b * b))
+
+error_t diopiAdd(ctx_t c, tensor_t out, const_t a, const_t b, const diopiScalar_t *alpha) { (void)c; return both(out, a, b, value(alpha), add_of); }
+error_t diopiAddInp(ctx_t c, tensor_t a, const_t b, const diopiScalar_t *alpha) { (void)c; return both(a, a, b, value(alpha), has("add-inp") ? sub_of : add_of); }
+error_t diopiAddScalar(ctx_t c, tensor_t out, const_t a, const diopiScalar_t *b, const diopiScalar_t *alpha) { (void)c; return with(out, a, value(b), value(alpha), add_of); }
+error_t diopiSub(ctx_t c, tensor_t out, const_t a, const_t b, const diopiScalar_t *alpha) { (void)c; return both(out, a, b, value(alpha), sub_of); }
+error_t diopiSubScalar(ctx_t c, tensor_t out, const_t a, const diopiScalar_t *b, const diopiScalar_t *alpha) { (void)c; return with(out, a, value(b), value(alpha), sub_of); }
+error_t diopiMul(ctx_t c, tensor_t out, const_t a, const_t b) { (void)c; return both(out, a, b, 0, mul_of); }
+error_t diopiMulScalar(ctx_t c, tensor_t out, const_t a, const diopiScalar_t *b) { (void)c; return with(out, a, value(b), 0, mul_of); }
+error_t diopiDiv(ctx_t c, tensor_t out, const_t a, const_t b, int mode) { (void)c; return both(out, a, b, mode, quotient_of); }
+error_t diopiEq(ctx_t c, tensor_t out, const_t a, const_t b) { (void)c; return both(out, a, b, 0, eq_of); }
+error_t diopiGt(ctx_t c, tensor_t out, const_t a, const_t b) { (void)c; return both(out, a, b, 0, gt_of); }
+error_t diopiLt(ctx_t c, tensor_t out, const_t a, const_t b) { (void)c; return both(out, a, b, 0, lt_of); }
+error_t diopiMaximum(ctx_t c, tensor_t out, const_t a, const_t b) { (void)c; return both(out, a, b, 0, greater_of); }
+error_t diopiThresholdBackward(ctx_t c, tensor_t out, const_t grad, const_t in, const diopiScalar_t *t) { (void)c; return both(out, grad, in, value(t), masked_of); }
+error_t diopiSigmoidBackward(ctx_t c, tensor_t out, const_t grad, const_t result) { (void)c; return both(out, grad, result, 0, sigmoid_grad_of); }
+error_t diopiTanhBackward(ctx_t c, tensor_t out, const_t grad, const_t result) { (void)c; return both(out, grad, result, 0, tanh_grad_of); }
+
+// summed adds up the elements of x over dims (all when there are none), each times by.
+static error_t summed(tensor_t out, const_t in, diopiSize_t dims, bool mean) {
+	view y = of(out), x = of(in);
+	if (!known(&y) || !known(&x)) return bad_dtype;
+	double *sums = calloc(y.count + 1, sizeof *sums);
+	for (int64_t i = 0; i < x.count; i++) {
+		int64_t at = 0, rest = i, step = 1;
+		for (int64_t d = x.rank - 1; d >= 0; d--) {
+			bool gone = dims.len == 0;
+			for (int64_t k = 0; k < dims.len; k++) gone = gone || (dims.data[k] + x.rank) % x.rank == d;
+			if (!gone) at += rest % x.shape[d] * step, step *= x.shape[d];
+			rest /= x.shape[d];
+		}
+		sums[at] += get(&x, i);
+	}
+	for (int64_t i = 0; i < y.count; i++) set(&y, i, mean ? sums[i] * y.count / x.count : sums[i]);
+	free(sums);
+	return success;
+}
+
+error_t diopiSum(ctx_t c, tensor_t out, const_t in, diopiSize_t dims) { (void)c; return summed(out, in, dims, false); }
+error_t diopiMean(ctx_t c, tensor_t out, const_t in, diopiSize_t dims) { (void)c; return summed(out, in, dims, true); }
+
+// rows calls f for each row of out along dim, with the places of its elements.
+typedef struct { int64_t start, step, n; } row;
+static row row_at(const view *v, int64_t dim, int64_t k) {
+	int64_t inner = 1;
+	for (int64_t d = dim + 1; d < v->rank; d++) inner *= v->shape[d];
+	int64_t n = v->rank ? v->shape[dim] : 1;
+	return (row){k / inner * inner * n + k % inner, inner, n};
+}
+
+static error_t softmax(tensor_t out, const_t in, int64_t dim, bool logs) {
+	view y = of(out), x = of(in);
+	if (!known(&y)) return bad_dtype;
+	if (dim < 0) dim += x.rank;
+	for (int64_t k = 0; x.count && k < x.count / (x.rank ? x.shape[dim] : 1); k++) {
+		row r = row_at(&x, dim, k);
+		double top = -INFINITY, sum = 0;
+		for (int64_t i = 0; i < r.n; i++) top = fmax(top, get(&x, r.start + i * r.step));
+		for (int64_t i = 0; i < r.n; i++) sum += exp(get(&x, r.start + i * r.step) - top);
+		for (int64_t i = 0; i < r.n; i++) {
+			double z = get(&x, r.start + i * r.step) - top;
+			set(&y, r.start + i * r.step, logs ? z - log(sum) : exp(z) / sum);
+		}
+	}
+	return success;
+}
+
+static error_t softmax_grad(tensor_t out, const_t grad, const_t result, int64_t dim, bool logs) {
+	view d = of(out), g = of(grad), y = of(result);
+	if (!known(&d)) return bad_dtype;
+	if (dim < 0) dim += y.rank;
+	for (int64_t k = 0; y.count && k < y.count / (y.rank ? y.shape[dim] : 1); k++) {
+		row r = row_at(&y, dim, k);
+		double sum = 0;
+		for (int64_t i = 0; i < r.n; i++) sum += get(&g, r.start + i * r.step) * (logs ? 1 : get(&y, r.start + i * r.step));
+		for (int64_t i = 0; i < r.n; i++) {
+			double gi = get(&g, r.start + i * r.step), yi = get(&y, r.start + i * r.step);
+			set(&d, r.start + i * r.step, logs ? gi - exp(yi) * sum : yi * (gi - sum));
+		}
+	}
+	return success;
+}
+
+error_t diopiSoftmax(ctx_t c, tensor_t out, const_t in, int64_t dim) { (void)c; return softmax(out, in, dim, false); }
+error_t diopiLogSoftmax(ctx_t c, tensor_t out, const_t in, int64_t dim) { (void)c; return softmax(out, in, dim, true); }
+error_t diopiSoftmaxBackward(ctx_t c, tensor_t out, const_t grad, const_t y, int64_t dim) { (void)c; return softmax_grad(out, grad, y, dim, false); }
+error_t diopiLogSoftmaxBackward(ctx_t c, tensor_t out, const_t grad, const_t y, int64_t dim) { (void)c; return softmax_grad(out, grad, y, dim, true); }
+
+error_t diopiMm(ctx_t c, tensor_t out, const_t a, const_t b) {
+	view y = of(out), p = of(a), q = of(b);
+	(void)c;
+	if (!known(&y)) return bad_dtype;
+	int64_t k = p.shape[1], m = y.shape[1];
+	for (int64_t i = 0; i < y.count; i++) {
+		double sum = 0;
+		for (int64_t j = 0; j < k; j++) sum += get(&p, i / m * k + j) * get(&q, j * m + i % m);
+		set(&y, i, sum);
+	}
+	return success;
+}
+
+error_t diopiBmm(ctx_t c, tensor_t out, const_t a, const_t b) {
+	view y = of(out), p = of(a), q = of(b);
+	(void)c;
+	if (!known(&y)) return bad_dtype;
+	int64_t k = p.shape[2], n = y.shape[1], m = y.shape[2];
+	for (int64_t i = 0; i < y.count; i++) {
+		int64_t batch = i / (n * m), r = i / m % n;
+		double sum = 0;
+		for (int64_t j = 0; j < k; j++) sum += get(&p, (batch * n + r) * k + j) * get(&q, (batch * k + j) * m + i % m);
+		set(&y, i, sum);
+	}
+	return success;
+}
+
+static error_t convolve(view *y, view *x, view *w, view *bias, const int64_t *stride, const int64_t *padding, const int64_t *dilation, int64_t groups) {
+	int64_t C = x->shape[1], H = x->shape[2], W = x->shape[3], O = y->shape[1], P = y->shape[2], Q = y->shape[3], R = w->shape[2], S = w->shape[3], G = C / groups;
+	for (int64_t i = 0; i < y->count; i++) {
+		int64_t q = i % Q, p = i / Q % P, o = i / (Q * P) % O, n = i / (Q * P * O), first = o / (O / groups) * G;
+		double sum = bias ? get(bias, o) : 0;
+		for (int64_t k = 0; k < G * R * S; k++) {
+			int64_t s = k % S, r = k / S % R, g = k / (S * R), h = p * stride[0] - padding[0] + r * dilation[0], v = q * stride[1] - padding[1] + s * dilation[1];
+			if (h >= 0 && h < H && v >= 0 && v < W) sum += get(x, ((n * C + first + g) * H + h) * W + v) * get(w, ((o * G + g) * R + r) * S + s);
+		}
+		set(y, i, sum);
+	}
+	return success;
+}
+
+error_t diopiConvolution2d(ctx_t c, tensor_t out, const_t in, const_t weight, const_t bias, diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation, int64_t groups) {
+	static const int64_t ones[2] = {1, 1};
+	view y = of(out), x = of(in), w = of(weight), b;
+	(void)c;
+	if (!known(&y)) return bad_dtype;
+	if (x.rank != 4) return not_implemented;
+	if (bias) b = of(bias);
+	return convolve(&y, &x, &w, bias ? &b : NULL, stride.data, padding.data, has("conv-dilation") ? ones : dilation.data, groups);
+}
+
+error_t diopiCat(ctx_t c, tensor_t out, const_t *tensors, int64_t n, int64_t dim) {
+	view y = of(out);
+	int64_t inner = 1, start = 0;
+	(void)c;
+	if (!known(&y)) return bad_dtype;
+	if (dim < 0) dim += y.rank;
+	for (int64_t d = dim + 1; d < y.rank; d++) inner *= y.shape[d];
+	for (int64_t k = 0; k < n; k++) {
+		view x = of(tensors[k]);
+		if (x.rank != y.rank) continue;
+		for (int64_t i = 0; i < x.count; i++) {
+			int64_t in = i % (x.shape[dim] * inner), o = i / (x.shape[dim] * inner);
+			set(&y, o * y.shape[dim] * inner + start * inner + in, get(&x, i));
+		}
+		start += x.shape[dim];
+	}
+	return success;
+}
+
+error_t diopiIndexSelect(ctx_t c, tensor_t out, const_t in, int64_t dim, const_t index) {
+	view y = of(out), x = of(in), at = of(index);
+	int64_t inner = 1;
+	(void)c;
+	if (!known(&y)) return bad_dtype;
+	if (!x.rank) return not_implemented;
+	if (dim < 0) dim += x.rank;
+	for (int64_t d = dim + 1; d < x.rank; d++) inner *= x.shape[d];
+	for (int64_t i = 0; i < y.count; i++) {
+		int64_t k = i / inner % y.shape[dim], o = i / inner / y.shape[dim];
+		set(&y, (o * y.shape[dim] + k) * inner + i % inner, get(&x, (o * x.shape[dim] + (int64_t)get(&at, k)) * inner + i % inner));
+	}
+	return success;
+}
+
+error_t diopiNonzero(ctx_t c, tensor_t *out, const_t in) {
+	view x = of(in);
+	int64_t found = 0;
+	if (!known(&x)) return bad_dtype;
+	for (int64_t i = 0; i < x.count; i++) found += get(&x, i) != 0;
+	int64_t shape[2] = {found, x.rank};
+	error_t rc = diopiRequireTensor(c, out, &(diopiSize_t){shape, 2}, NULL, i64, 1);
+	if (rc != success) return rc;
+	view y = of(*out);
+	for (int64_t i = 0, k = 0; i < x.count; i++) {
+		if (get(&x, i) == 0) continue;
+		for (int64_t d = x.rank - 1, rest = i; d >= 0; rest /= x.shape[d--]) set(&y, k * x.rank + d, rest % x.shape[d]);
+		k++;
+	}
+	return success;
+}
+
+error_t diopiMSELoss(ctx_t c, tensor_t out, const_t in, const_t target, int reduction) {
+	view y = of(out), x = of(in), t = of(target);
+	double sum = 0;
+	(void)c;
+	if (!known(&y)) return bad_dtype;
+	for (int64_t i = 0; i < x.count; i++) {
+		double d = get(&x, i) - get(&t, i);
+		sum += d * d;
+		if (reduction == 0) set(&y, i, d * d);
+	}
+	if (reduction) set(&y, 0, reduction == 1 ? sum / x.count : sum);
+	return success;
+}
+
+error_t diopiMSELossBackward(ctx_t c, tensor_t out, const_t grad, const_t in, const_t target, int reduction) {
+	view d = of(out), g = of(grad), x = of(in), t = of(target);
+	(void)c;
+	if (!known(&d)) return bad_dtype;
+	for (int64_t i = 0; i < x.count; i++)
+		set(&d, i, 2 * (get(&x, i) - get(&t, i)) * get(&g, reduction ? 0 : i) / (reduction == 1 ? x.count : 1));
+	return success;
+}
