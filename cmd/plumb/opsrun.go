@@ -29,6 +29,7 @@ var opDTypes = []tensor.DType{
 type opsRun struct {
 	*session
 	picking picking
+	opInfo  bool // the cases are the reference's own sample inputs
 }
 
 func newOpsRun() *cobra.Command {
@@ -42,7 +43,8 @@ them with the reference, and needs no test file: legal calls in every dtype, and
 calls that break one rule, which both sides have to refuse.`,
 		Example: `  plumb ops run 'conv*' 'max*' -n 50
   plumb ops run relu --dtype float16
-  plumb ops run 'Tensor.*_'                   in-place forms alone`,
+  plumb ops run 'Tensor.*_'                   in-place forms alone
+  plumb ops run --opinfo 'nn.functional.*'    PyTorch's own sample inputs`,
 		Args: atLeastOne("a pattern of operators' names, such as 'conv*' or '*'"),
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			r.attach(cmd)
@@ -51,6 +53,7 @@ calls that break one rule, which both sides have to refuse.`,
 	}
 	group(cmd, whichCases, func(fl *pflag.FlagSet) {
 		r.cases.register(fl)
+		fl.BoolVar(&r.opInfo, "opinfo", false, "take PyTorch's own sample inputs and error inputs (torch.testing's op_db) of the entries that match, in float32, float64, int64, bool and complex64")
 		fl.Var(floatTypes(&r.cases.dtypes), "dtype", "draw calls of this dtype; may be repeated (default: every one that the operator takes)")
 		r.picking.register(fl)
 	})
@@ -68,9 +71,9 @@ func (r *opsRun) run(ctx context.Context, patterns []string) error {
 	}
 	r.selection, r.progress.limit = selection, r.picking.limit()
 	selection.settle(&r.cases)
-	tests, err := opTests(patterns, &r.cases)
+	tests, err := r.tests(ctx, patterns)
 	if err != nil {
-		return usage(err)
+		return err
 	}
 	if tests, _, err = selection.choose(&loaded{tests: tests}); err != nil {
 		return usage(err)
@@ -83,11 +86,29 @@ func (r *opsRun) run(ctx context.Context, patterns []string) error {
 		printCollected(r.out, list, r.reports.json, r.reports.quiet)
 		return nil
 	}
-	if err := r.open(ctx, false); err != nil {
-		return err
+	if r.cfg == nil {
+		if err := r.open(ctx, false); err != nil {
+			return err
+		}
 	}
 	defer r.cases.sigs.Close()
 	return r.session.run(ctx, "plumb ops run", tests)
+}
+
+// tests are those of the operators, or of the reference's sample inputs, that
+// match the patterns.
+func (r *opsRun) tests(ctx context.Context, patterns []string) ([]campaign.Test, error) {
+	if !r.opInfo {
+		tests, err := opTests(patterns, &r.cases)
+		if err != nil {
+			return nil, usage(err)
+		}
+		return tests, nil
+	}
+	if err := r.open(ctx, false); err != nil {
+		return nil, err
+	}
+	return opInfoTests(ctx, patterns, &r.cases, r.cfg, r.err)
 }
 
 // opTests are the tests that follow from the literals of the operators whose
@@ -160,12 +181,14 @@ func matching(table *op.Table, patterns []string) ([]match, error) {
 }
 
 func answersTo(d *op.Def, pattern string) bool {
-	return slices.ContainsFunc(append([]string{d.ID()}, d.Names...), func(name string) bool {
-		short := name[strings.LastIndexByte(name, '.')+1:]
-		whole, _ := path.Match(pattern, name)
-		last, _ := path.Match(pattern, short)
-		return whole || last
-	})
+	return slices.ContainsFunc(append([]string{d.ID()}, d.Names...), func(name string) bool { return fits(name, pattern) })
+}
+
+// fits reports whether a glob matches a name, whole or from its last dot on.
+func fits(name, pattern string) bool {
+	whole, _ := path.Match(pattern, name)
+	last, _ := path.Match(pattern, name[strings.LastIndexByte(name, '.')+1:])
+	return whole || last
 }
 
 func noOperator(patterns []string) error {
