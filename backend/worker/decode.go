@@ -44,6 +44,8 @@ type replyDecoder struct {
 	copied   int  // bytes of tensors so far
 	elements int  // of tuples so far
 	shared   bool // large tensors stay where they are
+	forward  bool // gradients were not asked for
+	hollow   bool // tensors have no elements
 }
 
 // decode sets outs and cpu. Tensors are copied out of shared memory.
@@ -94,7 +96,7 @@ func (d *replyDecoder) decode(payload []byte) error {
 
 func (d *replyDecoder) oneCase(i int) {
 	job := d.jobs[i]
-	out := &backend.Outcome{}
+	out := &backend.Outcome{ForwardOnly: d.forward, NoElements: d.hollow}
 	status := ""
 	need := 0
 	for key, ok := d.object(); ok; key, ok = d.nextKey() {

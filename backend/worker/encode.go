@@ -25,7 +25,8 @@ type encoder struct {
 	shared        bool // inputs are drawn in shared memory
 	uninitialised bool // those of floats are not drawn
 	// mode is that of the cases; empty for eager.
-	mode string
+	mode    string
+	forward bool // no gradients are asked for
 	// number is that of the last request.
 	number int
 }
@@ -112,10 +113,10 @@ func (e *encoder) program(length int) error {
 		e.raw(`,"dtype":`)
 		e.string(p.DType.String())
 	}
-	if p.Differentiates() {
+	if p.Differentiates() && !e.forward {
 		e.raw(`,"grads":true`)
 	}
-	if p.MakesLeaves() {
+	if p.MakesLeaves() && !e.forward {
 		e.raw(`,"leaves":true`)
 	}
 	if err := e.inputs(); err != nil {
@@ -132,7 +133,7 @@ func (e *encoder) program(length int) error {
 	if err := e.state(); err != nil {
 		return err
 	}
-	if len(p.Backward) > 0 {
+	if len(p.Backward) > 0 && !e.forward {
 		if err := e.backward(length); err != nil {
 			return err
 		}
@@ -174,7 +175,7 @@ func (e *encoder) inputs() error {
 		} else if err := e.tensor(t); err != nil {
 			return err
 		}
-		if p.Inputs[i].RequiresGrad {
+		if p.Inputs[i].RequiresGrad && !e.forward {
 			e.raw(`,true]`)
 		} else {
 			e.raw(`,false]`)

@@ -4,6 +4,7 @@ package worker
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -195,6 +196,24 @@ func TestFakeRoundTrip(t *testing.T) {
 	sigs, err := w.Signatures("f")
 	if err != nil || len(sigs) != 1 || sigs[0].Params[0].Name != "input" {
 		t.Errorf("signatures %v, %v", sigs, err)
+	}
+}
+
+// TestForwardOnly: a worker that says it has no gradients is asked for none.
+func TestForwardOnly(t *testing.T) {
+	for field, forward := range map[string]bool{"unknown": false, `gradients":true,"x`: false, `gradients":false,"x`: true} {
+		w := fake(t, Config{Env: []string{"PLUMB_FAKE_WORKER=" + strings.Replace(fakeHello, "unknown", field, 1)}})
+		b := new(builder).in("x", f32([]int{2}, 1, 2), true).call("y", "first").back("y", program.Fill{})
+		out := runOK(t, w, b)
+		if w.Info().ForwardOnly != forward || out.ForwardOnly != forward || out.Values[0].RequiresGrad == forward {
+			t.Errorf("%s: %+v, %+v", field, w.Info(), out)
+		}
+		if err := w.encode.request(w.mem, []*backend.Job{b.job()}, []int{0}, []int{2}); err != nil {
+			t.Fatal(err)
+		}
+		if asks := bytes.Contains(w.encode.buf, []byte("grads")) || bytes.Contains(w.encode.buf, []byte("backward")); asks == forward {
+			t.Errorf("%s: %s", field, w.encode.buf)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,7 +18,10 @@ import (
 )
 
 // kit opens PyTorch as plumb_subject.py hosts it.
-func kit(t *testing.T) *Worker {
+func kit(t *testing.T) *Worker { return adapted(t, "torchkit") }
+
+// adapted opens PyTorch by an adapter of testdata.
+func adapted(t *testing.T, adapter string) *Worker {
 	t.Helper()
 	path, _, err := FindPython("")
 	if err != nil {
@@ -27,7 +31,7 @@ func kit(t *testing.T) *Worker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := Open(t.Context(), Config{Framework: "torchkit", Python: path, Env: []string{"PYTHONPATH=" + dir}})
+	w, err := Open(t.Context(), Config{Framework: adapter, Python: path, Env: []string{"PYTHONPATH=" + dir}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,24 +69,106 @@ func TestKitComputesWhatPyTorchDoes(t *testing.T) {
 		programs["clone of "+d.String()] = new(builder).in("x", z, d.IsDifferentiable()).call("y", "torch.clone", program.Ref("x"))
 	}
 	for name, b := range programs {
+		t.Run(name, func(t *testing.T) { sameOutcome(t, run(t, w, b), run(t, own, b)) })
+	}
+}
+
+// sameOutcome compares what two workers gave, but for what the kit leaves out.
+func sameOutcome(t *testing.T, got, want *backend.Outcome) {
+	t.Helper()
+	if got.Status != want.Status || got.Class != want.Class || got.Call != want.Call || len(got.Values) != len(want.Values) {
+		t.Fatalf("%+v, want %+v", got, want)
+	}
+	for i := range want.Values {
+		sameValue(t, got.Values[i], want.Values[i])
+	}
+	for _, s := range want.Slots {
+		if s.Part == backend.PartChange {
+			continue
+		}
+		i := slices.IndexFunc(got.Slots, func(g backend.Slot) bool { return g.Place == s.Place })
+		switch {
+		case i < 0:
+			t.Errorf("no %+v", s.Place)
+		case (s.Tensor == nil) != (got.Slots[i].Tensor == nil):
+			t.Errorf("%+v is %v, want %v", s.Place, got.Slots[i].Tensor, s.Tensor)
+		case s.Tensor != nil:
+			same(t, s.Owner, got.Slots[i].Tensor.Contiguous(), s.Tensor.Contiguous())
+		}
+	}
+}
+
+// TestOwnInterface: a framework with an interface of its own, without a tape, gives
+// what PyTorch gives, call by call and compiled.
+func TestOwnInterface(t *testing.T) {
+	own, w := torch(t), adapted(t, "torchown")
+	traced, err := w.In("traced")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, image := f32([]int{2, 3}, -1, 2, -3, 4, -5, 6), tensor.New(tensor.F32, 1, 2, 4, 4)
+	whole := tensor.New(tensor.I64, 2)
+	whole.Set(1, 4)
+	programs := map[string]*builder{
+		"gradient":       new(builder).in("x", x, true).call("y", "torch.exp", program.Ref("x")).call("z", "Tensor.sum", program.Ref("y")).back("z", program.Fill{}),
+		"no gradient":    new(builder).in("x", x, true).in("w", x, true).call("y", "torch.relu", program.Ref("x")).back("y", program.Fill{}),
+		"detached":       new(builder).in("x", x, true).call("y", "Tensor.detach", program.Ref("x")).call("z", "operator.mul", program.Ref("x"), program.Ref("y")).back("z", program.Fill{}),
+		"integers":       new(builder).in("x", whole, false).call("y", "torch.exp", program.Ref("x")),
+		"numbers":        new(builder).in("x", x, false).call("y", "operator.add", int64(2), program.Ref("x")).call("z", "torch.add", program.Ref("x"), 1.5).kw("alpha", int64(2)),
+		"renamed":        new(builder).in("x", x, false).call("y", "torch.swapaxes").kw("input", program.Ref("x")).kw("axis0", int64(0)).kw("axis1", int64(1)),
+		"one by one":     new(builder).in("x", x, false).call("y", "Tensor.permute", program.Ref("x"), int64(1), int64(0)),
+		"tuple":          new(builder).in("x", x, true).call("y", "torch.max", program.Ref("x"), int64(1)).call("z", "operator.getitem", program.Ref("y"), int64(0)).back("z", program.Fill{}),
+		"list":           new(builder).in("x", x, true).call("y", "torch.cat", program.List{program.Ref("x"), program.Ref("x")}).back("y", program.Fill{}),
+		"shape":          new(builder).in("x", x, false).call("s", "getattr", program.Ref("x"), "shape").call("n", "operator.getitem", program.Ref("s"), int64(1)).call("d", "getattr", program.Ref("x"), "dtype").call("k", "Tensor.numel", program.Ref("x")),
+		"in place":       new(builder).in("x", x, false).call("y", "Tensor.add_", program.Ref("x"), int64(1)).call("z", "torch.exp", program.Ref("x")),
+		"module":         new(builder).in("x", x, true).call("m", "torch.nn.ReLU").call("y", "Module.__call__", program.Ref("m"), program.Ref("x")).back("y", program.Fill{}),
+		"convolution":    new(builder).in("x", image, true).call("m", "torch.nn.Conv2d", int64(2), int64(3), int64(2)).call("y", "Module.__call__", program.Ref("m"), program.Ref("x")).back("y", program.Fill{}),
+		"second order":   new(builder).in("x", x, true).call("y", "torch.exp", program.Ref("x")).back("y", program.Fill{}),
+		"loss":           new(builder).in("x", x, true).call("m", "torch.nn.MSELoss").kw("reduction", "sum").call("y", "Module.__call__", program.Ref("m"), program.Ref("x"), program.Ref("x")).back("y", program.Fill{}),
+		"a kernel of 1":  new(builder).in("x", image, true).in("w", tensor.New(tensor.F32, 3, 2, 1, 1), true).call("y", "torch.nn.functional.conv2d", program.Ref("x"), program.Ref("w")).kw("stride", int64(2)).back("y", program.Fill{}),
+		"without a tape": new(builder).in("x", x, true).call("y", "torch.argmax", program.Ref("x")).call("z", "Tensor.float", program.Ref("y")),
+	}
+	programs["second order"].p.Second = program.Fill{Dist: program.Integer, Lo: 1, Hi: 4, Key: 3}
+	for name, b := range programs {
 		t.Run(name, func(t *testing.T) {
-			want, got := run(t, own, b), run(t, w, b)
-			if got.Status != want.Status || got.Class != want.Class || got.Call != want.Call || len(got.Values) != len(want.Values) {
-				t.Fatalf("%+v, want %+v", got, want)
-			}
-			for i := range want.Values {
-				sameValue(t, got.Values[i], want.Values[i])
-			}
-			for _, s := range want.Slots {
-				if s.Part == backend.PartChange {
-					continue
+			want := run(t, own, b)
+			job := b.job()
+			job.State = want.Initial
+			for _, in := range []backend.Backend{w, traced} {
+				got, err := in.Run(t.Context(), job)
+				if err != nil {
+					t.Fatal(err)
 				}
-				i := slices.IndexFunc(got.Slots, func(g backend.Slot) bool { return g.Place == s.Place })
-				if i < 0 {
-					t.Errorf("no %+v", s.Place)
-				} else if s.Tensor != nil {
-					same(t, s.Owner, got.Slots[i].Tensor.Contiguous(), s.Tensor.Contiguous())
-				}
+				sameOutcome(t, got, want)
+			}
+		})
+	}
+}
+
+// TestOwnGaps: what a table does not have is unsupported.
+func TestOwnGaps(t *testing.T) {
+	w := adapted(t, "torchown")
+	x := f32([]int{2, 3}, -1, 2, -3, 4, -5, 6)
+	double := tensor.New(tensor.F64, 2)
+	for name, c := range map[string]struct {
+		b    *builder
+		want string
+	}{
+		"operator":       {new(builder).in("x", x, false).call("y", "torch.sin", program.Ref("x")), "torch has no sin"},
+		"argument":       {new(builder).in("x", x, false).call("y", "torch.nn.functional.relu", program.Ref("x")).kw("inplace", true), "relu"},
+		"dtype":          {new(builder).in("x", double, false).call("y", "torch.sqrt", program.Ref("x")), "sqrt has no float64"},
+		"when":           {new(builder).in("x", x, false).call("y", "torch.mean", program.Ref("x"), int64(1)), "mean is there for keepdim=True alone"},
+		"arguments":      {new(builder).in("x", x, false).call("y", "torch.exp", program.Ref("x"), int64(1)), "takes no such arguments"},
+		"module":         {new(builder).call("m", "torch.nn.LSTM", int64(2), int64(2)), "torch has no torch.nn.LSTM"},
+		"training":       {new(builder).in("x", x, false).call("m", "torch.nn.BatchNorm1d", int64(3)).call("y", "Module.__call__", program.Ref("m"), program.Ref("x")), "alone"},
+		"view in place":  {new(builder).in("x", x, false).call("v", "Tensor.permute", program.Ref("x"), int64(1), int64(0)).call("y", "Tensor.add_", program.Ref("x"), int64(1)), "no views of what is changed in place"},
+		"graph in place": {new(builder).in("x", x, true).call("z", "torch.exp", program.Ref("x")).call("y", "Tensor.add_", program.Ref("z"), int64(1)), "no gradients through what is changed in place"},
+		"backward call":  {new(builder).in("x", x, true).call("y", "Tensor.backward", program.Ref("x")), "torch has no Tensor.backward"},
+		"attribute":      {new(builder).in("x", x, true).call("y", "getattr", program.Ref("x"), "__class__"), "no attribute __class__"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if out := run(t, w, c.b); out.Status != backend.Unsupported || !strings.Contains(out.Message, c.want) {
+				t.Errorf("%+v, want unsupported %q", out, c.want)
 			}
 		})
 	}
@@ -146,7 +232,48 @@ func numbers(x *tensor.Tensor) string {
 	return strings.Join(parts, " ")
 }
 
-// TestDevices: a device that is not there, or holds nothing, is refused at the start.
+// TestPromotion: the kit promotes dtypes as PyTorch does.
+func TestPromotion(t *testing.T) {
+	path, _, err := FindPython("")
+	if err != nil {
+		t.Skip("needs a Python with torch: ", strings.SplitN(err.Error(), "\n", 2)[0])
+	}
+	cmd := exec.Command(path, "testdata/promotion.py")
+	cmd.Env = append(os.Environ(), "PYTHONPATH=py:testdata", "PYTHONDONTWRITEBYTECODE=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil || string(out) != "672\n" {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestOwnTables: what tables of frameworks with an interface of their own name is there.
+func TestOwnTables(t *testing.T) {
+	for _, framework := range Frameworks {
+		t.Run(framework, func(t *testing.T) {
+			path, _, err := Find(framework, "")
+			if err != nil {
+				t.Skip("needs a Python with it: ", strings.SplitN(err.Error(), "\n", 2)[0])
+			}
+			name, _, _ := strings.Cut(framework, ":")
+			if _, err := sources.ReadFile("py/" + name + ".json"); err != nil {
+				t.Skip("it has no table")
+			}
+			cmd := exec.Command(path, "testdata/tables.py", framework)
+			cmd.Env = append(os.Environ(), "PYTHONPATH=py:testdata:"+os.Getenv("PYTHONPATH"), "PYTHONDONTWRITEBYTECODE=1")
+			var log strings.Builder // frameworks log much
+			cmd.Stderr = &log
+			out, err := cmd.Output()
+			if strings.Contains(log.String(), "No module named 'numpy'") {
+				t.Skip("its Python lacks numpy")
+			}
+			if err != nil || len(out) > 0 {
+				t.Errorf("%v\n%s%s", err, out, log.String())
+			}
+		})
+	}
+}
+
+// TestDevices: a device that is not there is refused at the start.
 func TestDevices(t *testing.T) {
 	torch(t)
 	path, _, err := FindPython("")
@@ -158,7 +285,7 @@ func TestDevices(t *testing.T) {
 		t.Fatal(err)
 	}
 	for device, c := range map[string]Config{
-		"nosuch": {Python: path}, "meta": {Python: path}, "cuda:77": {Python: path},
+		"nosuch": {Python: path}, "cuda:77": {Python: path},
 		"cuda": {Python: path, Framework: "torchkit", Env: []string{"PYTHONPATH=" + dir}},
 	} {
 		c.Device = device

@@ -134,6 +134,7 @@ func (w *Worker) settings() []string {
 	threads := strconv.Itoa(w.config.Threads)
 	return append([]string{
 		"PLUMB_WORKER_DEVICE=" + w.config.Device,
+		"PLUMB_WORKER_IMPORT=" + strings.Join(w.config.Imports, ","),
 		"PLUMB_WORKER_THREADS=" + threads,
 		"PLUMB_WORKER_MEMORY=" + strconv.FormatInt(w.config.MemoryLimit, 10),
 		"OMP_NUM_THREADS=" + threads,
@@ -248,7 +249,9 @@ func (w *Worker) greet(line string) error {
 	}
 	var h struct {
 		backend.Info
-		CPU float64 `json:"cpu"`
+		CPU       float64 `json:"cpu"`
+		Gradients *bool   `json:"gradients"`
+		Elements  *bool   `json:"elements"`
 	}
 	if err := json.Unmarshal([]byte(hello), &h); err != nil {
 		return fmt.Errorf("its greeting: %w", err)
@@ -257,6 +260,9 @@ func (w *Worker) greet(line string) error {
 		return errors.New("its greeting has no name")
 	}
 	w.info = printable(h.Info)
+	w.info.ForwardOnly = h.Gradients != nil && !*h.Gradients
+	w.encode.forward = w.info.ForwardOnly
+	w.info.NoElements = h.Elements != nil && !*h.Elements
 	w.setCPU(seconds(h.CPU))
 	return nil
 }

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -20,8 +21,15 @@ var (
 // Torch is the framework whose subject is what Plumb compares others with.
 const Torch = "torch"
 
-// Frameworks are those that Plumb has an adapter of, PyTorch first.
-var Frameworks = []string{Torch, "oneflow"}
+// Frameworks are those that Plumb has an adapter of, PyTorch first. An engine
+// that runs ONNX is named after a colon.
+var Frameworks = []string{Torch, "oneflow", "jax", "paddle", "mlx", "tensorflow", "tinygrad", "numpy", "onnx:ort", "onnx:openvino"}
+
+// packages are what Python calls frameworks that have another name there.
+var packages = map[string]string{"onnx:ort": "onnxruntime", "onnx:openvino": "openvino"}
+
+// packageOf returns the name by which Python imports a framework.
+func packageOf(framework string) string { return cmp.Or(packages[framework], framework) }
 
 // probe prints a framework's version without importing it. The current
 // directory must stand in neither for the framework nor for what the probe
@@ -32,16 +40,22 @@ sys.path = [p for p in sys.path if p]
 import importlib.util, os, re
 name = sys.argv[1]
 spec = importlib.util.find_spec(name)
-if spec is None or not spec.origin:
+if spec is None:
     sys.exit(3)
-file = os.path.join(os.path.dirname(spec.origin), "version.py")
+file = os.path.join(os.path.dirname(spec.origin), "version.py") if spec.origin else ""
 text = open(file).read() if os.path.exists(file) else ""
 found = re.search(r"__version__ = ['\"](.+?)['\"]", text)
 if found:
     version = found.group(1)
 else:
-    from importlib.metadata import version
-    version = version(name)
+    from importlib import metadata
+    try:
+        version = metadata.version(name)
+    except metadata.PackageNotFoundError: # a folder of that name
+        dists = metadata.packages_distributions().get(name)
+        if not dists:
+            sys.exit(3)
+        version = metadata.version(dists[0])
 print(name, version)
 `
 
@@ -81,7 +95,8 @@ func Find(framework, flag string) (path, version string, err error) {
 
 // variable is that of the environment which names the Python of a framework.
 func variable(framework string) string {
-	return "PLUMB_" + strings.ToUpper(framework) + "_PYTHON"
+	name, _, _ := strings.Cut(framework, ":")
+	return "PLUMB_" + strings.ToUpper(name) + "_PYTHON"
 }
 
 // Interpreters are the Pythons in which frameworks are looked for: python3 on
@@ -111,8 +126,9 @@ func Try(framework, name string) (path, version string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("%w at %s", ErrNoPython, name)
 	}
-	out, err := exec.Command(path, "-c", probe, framework).Output()
-	if version, ok := strings.CutPrefix(strings.TrimSpace(string(out)), framework+" "); ok && err == nil {
+	pkg := packageOf(framework)
+	out, err := exec.Command(path, "-c", probe, pkg).Output()
+	if version, ok := strings.CutPrefix(strings.TrimSpace(string(out)), pkg+" "); ok && err == nil {
 		return path, version, nil
 	}
 	var exit *exec.ExitError
@@ -122,7 +138,7 @@ func Try(framework, name string) (path, version string, err error) {
 	case framework == Torch:
 		return path, "", fmt.Errorf("%w: Python %s cannot import it", ErrNoTorch, path)
 	}
-	return path, "", fmt.Errorf("no %s: Python %s cannot import it", framework, path)
+	return path, "", fmt.Errorf("no %s: Python %s cannot import it", pkg, path)
 }
 
 // worst joins the errors, naming each Python once, the nearest to success last.
@@ -155,7 +171,7 @@ func fixFor(framework, path string) string {
 	case framework == Torch && debian && (path == "" || strings.HasPrefix(path, "/usr/bin/")):
 		return aptInstall
 	case path != "":
-		return path + " -m pip install " + framework
+		return path + " -m pip install " + packageOf(framework)
 	case framework == Torch:
 		return "pip install torch"
 	}

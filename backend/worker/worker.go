@@ -36,6 +36,9 @@ type Config struct {
 	Mode string
 	// Device is where tensors live, such as "cpu", the default.
 	Device string
+	// Imports are Python modules that PyTorch's worker imports before it asks for
+	// the device, such as torch_npu.
+	Imports []string
 	// Threads is the number of threads of the subject; 1 by default.
 	Threads int
 	// MemoryLimit bounds the worker's address space in bytes; 0 does not.
@@ -86,9 +89,10 @@ type Worker struct {
 }
 
 var (
-	_ backend.Batcher    = (*Worker)(nil)
-	_ backend.Signatures = (*Worker)(nil)
-	_ backend.Sharer     = (*Worker)(nil)
+	_ backend.Batcher      = (*Worker)(nil)
+	_ backend.Signatures   = (*Worker)(nil)
+	_ backend.SampleInputs = (*Worker)(nil)
+	_ backend.Sharer       = (*Worker)(nil)
 )
 
 // Open starts a worker and returns when it is ready. The error is a
@@ -307,7 +311,7 @@ func (w *Worker) exchange(ctx context.Context, jobs []*backend.Job, todo, length
 		return nil, w.fault(err)
 	}
 	w.mem.clearMark()
-	d := replyDecoder{mem: w.mem, jobs: jobs, todo: todo, lengths: lengths, outs: outs, shared: shared}
+	d := replyDecoder{mem: w.mem, jobs: jobs, todo: todo, lengths: lengths, outs: outs, shared: shared, forward: w.encode.forward, hollow: w.info.NoElements}
 	if lost, err := w.answer(ctx, &d); lost != nil || err != nil {
 		return lost, err
 	}

@@ -211,9 +211,9 @@ func TestConformFlags(t *testing.T) {
 		{"--jobs 0", []string{"gen", config, "--out", dir, "--jobs", "0"}},
 		{"--truth some", []string{"gen", config, "--out", dir, "--truth", "some"}},
 		{"--memory lots", []string{"gen", config, "--out", dir, "--memory", "lots"}},
-		{"unknown backend", []string{"gen", config, "--out", dir, "--reference", "jax"}},
+		{"unknown backend", []string{"gen", config, "--out", dir, "--reference", "nosuchframework"}},
 		{"the baseline has no such function", []string{"run", "--baseline", dir, "--fname", "rlu"}},
-		{"unknown backend", []string{"run", "--baseline", dir, "--candidate", "jax"}},
+		{"unknown backend", []string{"run", "--baseline", dir, "--candidate", "nosuchframework"}},
 		{"is no baseline", []string{"run", "--baseline", t.TempDir()}},
 	}
 	for _, tt := range tests {

@@ -32,6 +32,8 @@ type checkup struct {
 	Details map[string]string `json:"details,omitempty"`
 	Problem string            `json:"problem,omitempty"`
 	Fix     string            `json:"fix,omitempty"`
+
+	forwardOnly bool
 }
 
 func newDoctor() *cobra.Command {
@@ -145,6 +147,7 @@ func checkFramework(ctx context.Context, name, python string) checkup {
 	defer w.Close()
 	info := w.Info()
 	c.OK, c.Version, c.Devices, c.Details = true, info.Version, info.Devices, maps.Clone(info.Features)
+	c.forwardOnly = info.ForwardOnly
 	if c.Details == nil {
 		c.Details = map[string]string{}
 	}
@@ -171,7 +174,7 @@ func printCheckups(w io.Writer, checks []checkup) {
 		return
 	}
 	next := "plumb run"
-	if i := slices.IndexFunc(checks, func(c checkup) bool { return slices.Contains(worker.Frameworks[1:], c.Backend) }); i >= 0 {
+	if i := slices.IndexFunc(checks, func(c checkup) bool { return slices.Contains(worker.Frameworks[1:], c.Backend) && !c.forwardOnly }); i >= 0 {
 		next += fmt.Sprintf(" --candidate %s:%s", checks[i].Backend, checks[i].Details["python"])
 	}
 	fmt.Fprintln(w, "next:", next)

@@ -445,7 +445,7 @@ func idlePython(python string, specs ...string) error {
 func idleTimeout(flag string, specs ...string) error {
 	if !slices.ContainsFunc(specs, func(spec string) bool {
 		of := open.ParseSpec(spec)
-		return of.IsFramework() || of.IsCommand()
+		return of.IsFramework() || of.IsCommand() || of.IsLibrary()
 	}) {
 		return usage(fmt.Errorf("%s has no effect: it limits frameworks and workers, and %s is neither", flag, strings.Join(specs, ", ")))
 	}

@@ -125,6 +125,7 @@ func TestFlagsThatCannotBeHonouredAreRefused(t *testing.T) {
 		{"run --reference recorded --set oracle=always", "a recorded reference cannot be asked"},
 		// flags without what they are about
 		{"run " + test + " --reference native --python python3", "--python python3 has no effect"},
+		{"run " + test + " --reference native --import no_such", "--import no_such has no effect"},
 		{"run " + saved + " --reference native -n 5", "-n has no effect"},
 		{"run " + saved + " --reference native --dtype float64", "--dtype has no effect"},
 		{"run " + saved + " --reference native --set tensor.max=1MB", "tensor.max has no effect"},
@@ -242,7 +243,7 @@ func TestEveryFlagRefusesNonsense(t *testing.T) {
 				t.Errorf("%s --%s takes -1", cmd.CommandPath(), f.Name)
 			}
 		})
-		if shown > 26 {
+		if shown > 27 {
 			t.Errorf("%s --help shows %d flags", cmd.CommandPath(), shown)
 		}
 	})

@@ -28,6 +28,7 @@ type subjects struct {
 	reference  string // "" for the default
 	candidates []string
 	python     string
+	imports    []string
 	device     string
 	jobs       int
 
@@ -44,6 +45,7 @@ func (s *subjects) register(cmd *cobra.Command) {
 		fl.StringVar(&s.reference, "reference", "", "the backend that is taken to be right (default torch): torch, native, recorded:FILE, …; see plumb help backends")
 		fl.StringSliceVar(&s.candidates, "candidate", s.candidates, "the backends that are judged; may be repeated")
 		pythonFlag(fl, &s.python)
+		fl.StringSliceVar(&s.imports, "import", nil, "a Python module that torch subjects import first, such as torch_npu for torch@npu; may be repeated")
 		jobsFlag(fl, &s.jobs, "cases that run at the same time")
 	})
 }
@@ -56,13 +58,16 @@ func (s *subjects) specs() []string {
 // open begins a campaign: it resolves the backends. With fallback, the shipped
 // baseline takes the place of a default reference that is not on this machine.
 func (s *subjects) open(ctx context.Context, timeout time.Duration, fallback bool, log io.Writer) (*campaign.Config, error) {
-	s.set.Table, s.set.Python, s.set.Timeout = ops.Table(), s.python, timeout
+	s.set.Table, s.set.Python, s.set.Imports, s.set.Timeout = ops.Table(), s.python, s.imports, timeout
 	given := s.reference != ""
 	if !given {
 		s.reference = defaultReference
 	}
 	if err := idlePython(s.python, s.specs()...); err != nil {
 		return nil, err
+	}
+	if len(s.imports) > 0 && !slices.ContainsFunc(s.specs(), isTorch) {
+		return nil, usage(fmt.Errorf("--import %s has no effect: neither the reference nor a candidate is torch", strings.Join(s.imports, ",")))
 	}
 	for i, spec := range s.candidates {
 		if slices.Contains(s.candidates[:i], spec) {

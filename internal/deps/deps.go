@@ -30,9 +30,10 @@ backend:                    tensor op program
 backend/native:             tensor op program graph nn backend internal/interp
 internal/interp:            internal/arg tensor internal/draw/choice op program internal/autograd internal/eager graph internal/inplace nn optim backend internal/refusal
 backend/worker:             tensor op program backend internal/refusal
+backend/worker/diopi:       tensor op nn program backend backend/worker internal/eager internal/interp
 internal/refusal:            backend
 backend/recorded:           tensor program backend internal/safetensors internal/refusal
-backend/open:               op nn backend backend/native backend/worker backend/recorded baselines
+backend/open:               op nn backend backend/native backend/worker backend/worker/diopi backend/recorded baselines
 internal/draw/script:       tensor internal/draw/choice op program internal/draw/gen backend ops optim
 conform:                    op ops nn program tensor backend backend/native baselines internal/judge internal/judge/verdict internal/conform/baseline internal/conform/config internal/conform/diopi
 internal/conform/config:    internal/spell

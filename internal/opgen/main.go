@@ -1,6 +1,6 @@
 // Command opgen writes what follows from the table of operators: the typed Go
-// functions of package api, the list that its tests walk, and
-// docs/operators.md. It needs none of them to run. Its test fails when they
+// functions of package api, the list that its tests walk, docs/operators.md,
+// and what the kit for subjects in Python knows of operators. It needs none of them to run. Its test fails when they
 // are stale.
 package main
 
@@ -31,7 +31,8 @@ func outputs(table *op.Table, modules *nn.Table) (map[string][]byte, error) {
 		"api/list_gen_test.go": list,
 		"docs/operators.md":    document(table, declared, modules),
 
-		"baselines/conformance/config.py": conformance(table),
+		"baselines/conformance/config.py":  conformance(table),
+		"backend/worker/py/operators.json": operators(table, modules),
 	}, nil
 }
 

@@ -6,9 +6,10 @@ import sys
 import warnings
 
 import plumb_capture
+import plumb_opinfo
 import plumb_signatures
 import torch
-from plumb_torch import DEVICE, ON_CPU, Run, Unknown, resolve
+from plumb_torch import DEVICE, META, ON_CPU, Run, Unknown, resolve
 
 seed_default = torch.default_generator.manual_seed
 
@@ -37,6 +38,7 @@ def hello():
         "version": torch.__version__,
         "devices": [str(DEVICE)],
         "modes": list(MODES),
+        "elements": not META,
         "features": {name: value for name, value in features.items() if value},
     }
 
@@ -77,3 +79,13 @@ def signatures(name):
         return plumb_signatures.of(name, resolve(name))
     except Unknown:
         return None
+
+
+def opinfo(request):
+    """Lists PyTorch's own sample inputs, or writes those of an entry as programs."""
+    try:
+        if "entry" not in request:
+            return {"entries": plumb_opinfo.listed()}
+        return plumb_opinfo.cases(request["entry"], request.get("dtype"), request["seed"])
+    except Exception as e:
+        return {"error": str(e)}

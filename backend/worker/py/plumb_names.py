@@ -1,15 +1,23 @@
 """What all subjects share: the public names of PyTorch that a program may call."""
 
 
+DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16",
+          "float32", "float64", "complex64", "complex128")
+
+
 class Refusal(Exception):
     """Why a subject cannot be served here at all."""
+
+
+class Unsupported(Exception):
+    """What a framework does not have: a name, an argument, a dtype."""
 
 
 # Modules whose public names a program may call. Reading files, running code
 # and settings that outlive a case are in none of them, or in DENIED.
 MODULES = {
     "torch", "torch.functional", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.nn.utils.rnn",
-    "torch.nn.utils.parametrizations", "torch.linalg", "torch.fft", "torch.special", "torch.sparse",
+    "torch.nn.utils.parametrizations", "torch.linalg", "torch.fft", "torch.special", "torch.masked", "torch.sparse",
     "torch.signal", "torch.signal.windows", "torch.autograd", "torch.nn.parameter", "torch.Tensor", "torch.ops", "torch.ops.aten", "operator",
     "torchvision.ops",
 }

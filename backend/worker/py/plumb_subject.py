@@ -6,29 +6,23 @@ which numpy lacks, have the dtype float32.
 """
 
 import contextlib
-import importlib
 import json
 import operator
-import os
 import re
 from time import perf_counter_ns as now
 
 import numpy as np
 
-from plumb_names import DENIED, TYPES, Refusal, is_open
+import plumb_table
+from plumb_names import DENIED, DTYPES, TYPES, Unsupported, is_open
 
-NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16",
-         "float32", "float64", "complex64", "complex128")
 SCOPES = ("torch.no_grad", "torch.enable_grad", "torch.set_grad_enabled")
 CALLED = ("Module.__call__", "Module.__repr__")
 INPUT_LATER = ("torch.where", "torch.searchsorted", "torch.polygamma", "torch.special.polygamma")  # input is not the first argument
 MESSAGE = 4000  # characters kept of an exception's message
 COLOURS = re.compile("\x1b\\[[0-9;]*m")
+SUMMED = ("bool", *plumb_table.GROUPS["integers"])  # dtypes whose sums are int64
 INT64 = range(-1 << 63, 1 << 63)
-
-
-class Unsupported(Exception):
-    """What the framework does not have: a name, an argument, a dtype."""
 
 
 class Adapter:
@@ -37,12 +31,37 @@ class Adapter:
     `root` is its module, `tensor_class` and `module_class` its classes (None: it
     has no modules), `gaps` the texts of exceptions which say that something is
     not there, `table` the differences of its names and arguments from PyTorch's.
+
+    One with an interface of its own has `own`: its table says how it makes each
+    operator's call (plumb_table.py). Where its tensors never change, `functional`
+    says so, `vjp`, `stop` and `cast` take the place of the methods about
+    gradients, and `modes` has what compiles a function of tensors. One that has
+    no `gradients` is asked for none. Exceptions of the classes `forms` say, where
+    a call raises them, that the framework does not take its arguments in this form.
     """
 
     name, version = "", ""
     root = tensor_class = module_class = None
-    gaps = ()
+    gaps = forms = ()
     table = {}
+    own = functional = False
+    gradients = True
+    modes = {}
+
+    def is_tensor(self, v):
+        return isinstance(v, self.tensor_class)
+
+    def cast(self, t, dtype):
+        """Returns a tensor in a dtype, by its name."""
+        raise Unsupported("%s converts no dtypes" % self.name)
+
+    def vjp(self, f, leaves, cotangents):
+        """Returns the gradient of each leaf, where f returns a list of tensors of the leaves."""
+        raise Unsupported("%s has no gradients" % self.name)
+
+    def stop(self, v):
+        """Returns what is equal and has no gradient."""
+        return v
 
     def seed(self, n):
         self.root.manual_seed(n)
@@ -90,7 +109,7 @@ class Adapter:
     def backward(self, values, cotangents):
         self.root.autograd.backward(values, cotangents)
 
-    def gradients(self, values, wanted, cotangents, create_graph):
+    def gradients_of(self, values, wanted, cotangents, create_graph):
         """Returns gradients with None for what the values do not depend on."""
         return self.root.autograd.grad(values, wanted, cotangents, create_graph=create_graph, allow_unused=True)
 
@@ -126,24 +145,129 @@ class Adapter:
     def load(self, module, state):
         module.load_state_dict(state)
 
+    # What the calls of a table use, as self.NAME.
+
+    def alike(self, *values):
+        """Returns tensors in the dtype to which PyTorch promotes them and the numbers beside them."""
+        dtype = plumb_table.promoted(self, values)
+        return [self.cast(v, dtype) if self.is_tensor(v) and self.dtype_name(v.dtype) != dtype else v for v in values]
+
+    def summed(self, t, dtype=None):
+        """Returns a tensor in the dtype of its sums: the one asked for, int64 of integers."""
+        name = "int64" if self.dtype_name(t.dtype) in SUMMED else None
+        return self.cast(t, self.dtype_name(dtype)) if dtype is not None else self.cast(t, name) if name else t
+
+    def axes(self, dim):
+        """Returns the dimensions of a reduction: no list of them is all."""
+        if dim is None or isinstance(dim, int):
+            return dim
+        return tuple(dim) or None
+
+    def ddof(self, correction, unbiased):
+        return correction if correction is not None else int(unbiased is not False)
+
+    def each(self, v, n):
+        """Returns an argument of each of n dimensions, which may be given as one for all."""
+        if isinstance(v, int) or len(v) == 1:
+            return (v if isinstance(v, int) else v[0],) * n
+        if len(v) != n:
+            raise Unsupported("an argument of %d dimensions, not of %d" % (len(v), n))
+        return tuple(v)
+
+    def given(self, v):
+        """Returns an argument without which PyTorch chooses."""
+        if v is None:
+            raise Unsupported("an argument is not given")
+        return v
+
+    def axis(self, t, dim):
+        """Returns a dimension counted from the first."""
+        if not -len(t.shape) <= dim < len(t.shape):
+            raise Unsupported("no dimension %d" % dim)
+        return dim % len(t.shape)
+
+    def last(self, t, shape):
+        """Returns the last dimensions of a tensor, which have a shape."""
+        n = len(t.shape) - len(shape)
+        if tuple(t.shape[n:]) != tuple(shape):
+            raise Unsupported("a tensor of another shape")
+        return tuple(range(n, len(t.shape)))
+
+    def without(self, t, dim):
+        """Returns all dimensions of a tensor but one."""
+        return tuple(i for i in range(len(t.shape)) if i != dim)
+
+    def sizes(self, t, size):
+        """Returns the shape of an expanded tensor, in which -1 stands for its own size."""
+        own = (0,) * (len(size) - len(t.shape)) + tuple(t.shape)
+        return tuple(n if d == -1 else d for d, n in zip(size, own))
+
+    def parted(self, t, dim, sizes):
+        """Returns the shape of a tensor whose dimension becomes several."""
+        dim = self.axis(t, dim)
+        return tuple(t.shape[:dim]) + tuple(sizes) + tuple(t.shape[dim + 1:])
+
+    def repeats(self, t, repeats):
+        if len(repeats) < len(t.shape):
+            raise Unsupported("a number of repeats for each dimension")
+        return tuple(repeats)
+
+    def bounds(self, sizes, total):
+        """Returns where a dimension is split: before each part but the first."""
+        if isinstance(sizes, int):
+            return list(range(sizes, total, sizes))
+        if sum(sizes) != total:
+            raise Unsupported("sizes that are not all of a dimension")
+        return [sum(sizes[:i]) for i in range(1, len(sizes))]
+
+    def widths(self, t, pad):
+        """Returns how much is added before and after each dimension, the first one first."""
+        pairs = [(pad[i], pad[i + 1]) for i in range(0, len(pad) - 1, 2)][::-1]
+        return [(0, 0)] * (len(t.shape) - len(pairs)) + pairs
+
+    def number(self, v):
+        if not isinstance(v, (int, float)):
+            raise Unsupported("a number is needed")
+        return v
+
+    def default(self, dtype, *numbers):
+        """Returns the dtype of a tensor made of numbers: the one asked for, or PyTorch's."""
+        if dtype is not None:
+            return dtype
+        return self.dtype(plumb_table.promoted(self, numbers) or "float32")
+
+    def leaves(self, data):
+        """Lists the numbers of nested lists."""
+        return [v for e in data for v in self.leaves(e)] if isinstance(data, (tuple, list)) else [data]
+
+    def given(self, v):
+        """Returns an argument without which PyTorch chooses."""
+        if v is None:
+            raise Unsupported("an argument is not given")
+        return v
+
+    def beside(self, t, index, dim):
+        """Returns the part of a tensor that gather reads by an index."""
+        return t[tuple(slice(None) if i == dim % len(t.shape) else slice(n) for i, n in enumerate(index.shape))]
+
     def gap(self, e):
         """Tells whether an exception says that something is not there."""
         return isinstance(e, (Unsupported, NotImplementedError)) or any(g in str(e) for g in self.gaps)
 
 
-def table(path):
-    """Reads a table of differences, which lies beside the adapter."""
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), path)) as f:
-        return json.load(f)
+table = plumb_table.load
 
 
 # Targets.
 
 def resolve(adapter, target):
     """Returns the framework's callable for a public name of PyTorch."""
-    own = {"getattr": attribute, "setattr": assign, "torch.manual_seed": adapter.seed}
-    if target in own:
-        return own[target]
+    if target == "torch.manual_seed":
+        return adapter.seed
+    if adapter.own:
+        return plumb_table.resolve(adapter, target)
+    if target in ("getattr", "setattr"):
+        return attribute if target == "getattr" else assign
     difference = adapter.table.get(target, {})
     if difference is None:
         raise Unsupported("%s has no %s" % (adapter.name, target))
@@ -241,8 +365,7 @@ class Run:
         self.adapter.seed(self.case["seed"])
         self.env = [self.load(entry, entry[4]) for entry in self.case["inputs"]]
         self.leaves = [x for x, entry in zip(self.env, self.case["inputs"]) if entry[4]]
-        for i, call in enumerate(self.case["calls"]):
-            self.step(i, call)
+        self.calls()
         for entry in self.reply.get("modules", ()):
             entry["final"] = self.state(self.adapter.state(self.modules[entry["call"]]))
         if "measure" in self.case:
@@ -255,39 +378,47 @@ class Run:
             self.gradients()
         return self.reply
 
-    def step(self, i, call):
-        self.call = self.memory.mark[1] = i
+    def calls(self):
+        for i, call in enumerate(self.case["calls"]):
+            self.call = self.memory.mark[1] = i
+            t = now()
+            with contextlib.ExitStack() as stack:
+                for scope in call[3] if len(call) > 3 else ():
+                    if scope[0] not in SCOPES:
+                        raise Unsupported("no context %s" % scope[0])
+                    stack.enter_context(self.adapter.scope(scope[0], *[self.decode(a) for a in scope[1]]))
+                v = self.evaluate(call)
+            self.elapsed += now() - t
+            self.env.append(v)
+            if self.constructs(self.targets[call[0]]):
+                self.constructed(i, v)
+            self.values.append(self.encode(v))
+
+    def evaluate(self, call):
+        """Makes a call and returns its value."""
         f = self.targets.get(call[0])
         if f is None:
             f = self.targets[call[0]] = resolve(self.adapter, call[0])
         args = [self.decode(a) for a in call[1]]
         kwargs = {name: self.decode(a) for name, a in call[2].items()} if len(call) > 2 else {}
-        t = now()
-        with contextlib.ExitStack() as stack:
-            for scope in call[3] if len(call) > 3 else ():
-                if scope[0] not in SCOPES:
-                    raise Unsupported("no context %s" % scope[0])
-                stack.enter_context(self.adapter.scope(scope[0], *[self.decode(a) for a in scope[1]]))
-            if self.constructs(f):
-                v = self.adapter.construct(f, self.case.get("dtype"), args, kwargs)
-            else:
-                v = f(*args, **kwargs)
-        self.elapsed += now() - t
-        self.env.append(v)
-        if self.constructs(f):
-            self.constructed(i, v)
-        self.values.append(self.encode(v))
+        if self.constructs(f) and not self.adapter.own:
+            return self.adapter.construct(f, self.case.get("dtype"), args, kwargs)
+        return f(*args, **kwargs)
 
     def constructs(self, f):
         modules = self.adapter.module_class
-        return modules is not None and isinstance(f, type) and issubclass(f, modules)
+        return getattr(f, "constructs", False) or modules is not None and isinstance(f, type) and issubclass(f, modules)
 
     def constructed(self, i, module):
-        state = (self.case.get("state") or {}).get(str(i))
-        if state:
-            self.adapter.load(module, {name: self.load(entry, False) for name, entry in state.items()})
+        self.fill(i, module)
         self.modules[i] = module
         self.reply.setdefault("modules", []).append({"call": i, "initial": self.state(self.adapter.state(module))})
+
+    def fill(self, i, module):
+        """Gives a module the state that the request has for it."""
+        state = (self.case.get("state") or {}).get(str(i))
+        if state:
+            self.adapter.load(module, {name: self.load(entry, self.adapter.own and trains(name, entry[0])) for name, entry in state.items()})
 
     def backward(self):
         """Differentiates; returns how long a cotangent stream must be, 0 when all were."""
@@ -295,25 +426,36 @@ class Run:
         values, cotangents, need = [], [], 0
         for index, offset, length, auto in self.case["backward"]:
             v = self.env[index]
-            if not isinstance(v, self.adapter.tensor_class) or auto and not self.adapter.requires_grad(v):
+            if not self.adapter.is_tensor(v) or auto and not self.requires(index):
                 if auto:
                     continue
                 raise TypeError("backward of a value that is no tensor")
-            dtype = self.adapter.dtype_name(v.dtype)
-            n = int(np.prod(v.shape, dtype=np.int64)) * (2 if dtype.startswith("complex") else 1)
+            n = self.size(v)
             if offset is not None and n > length:
                 need = max(need, n)
                 continue
-            values.append(v)
+            values.append(index)
             cotangents.append(self.cotangent(v, offset, n))
         if values and not need:
             t = now()
-            if "second" in self.case:
-                self.twice(values, cotangents)
-            else:
-                self.adapter.backward(values, cotangents)
+            self.differentiate(values, cotangents)
             self.elapsed += now() - t
         return need
+
+    def requires(self, index):
+        """Tells whether a value requires a gradient."""
+        return self.adapter.requires_grad(self.env[index])
+
+    def size(self, v):
+        """Returns how many numbers the cotangent of a value has."""
+        return int(np.prod(tuple(v.shape), dtype=np.int64)) * (2 if self.adapter.dtype_name(v.dtype).startswith("complex") else 1)
+
+    def differentiate(self, indices, cotangents):
+        values = [self.env[i] for i in indices]
+        if "second" in self.case:
+            self.twice(values, cotangents)
+        else:
+            self.adapter.backward(values, cotangents)
 
     def cotangent(self, v, offset, n):
         dtype = self.adapter.dtype_name(v.dtype)
@@ -329,14 +471,13 @@ class Run:
             wanted += [p for _, p in named if self.adapter.requires_grad(p) and all(p is not w for w in wanted)]
         if not wanted:
             return
-        grads = self.adapter.gradients(values, wanted, cotangents, True)
+        grads = self.adapter.gradients_of(values, wanted, cotangents, True)
         firsts, seconds = [], []
         for g, offset in zip(grads[:len(self.leaves)], self.case["second"]):
             if g is not None and self.adapter.requires_grad(g):
-                n = int(np.prod(g.shape, dtype=np.int64)) * (2 if self.adapter.dtype_name(g.dtype).startswith("complex") else 1)
                 firsts.append(g)
-                seconds.append(self.cotangent(g, offset, n))
-        found = self.adapter.gradients(firsts, wanted, seconds, False) if firsts else [None] * len(wanted)
+                seconds.append(self.cotangent(g, offset, self.size(g)))
+        found = self.adapter.gradients_of(firsts, wanted, seconds, False) if firsts else [None] * len(wanted)
         self.found = {id(x): (g, second) for x, g, second in zip(wanted, grads, found)}
 
     def parameters(self):
@@ -363,16 +504,20 @@ class Run:
         seen.update(id(p) for _, named in self.parameters() for _, p in named)
         made = []
         for i, v in enumerate(self.env):
-            if isinstance(v, self.adapter.tensor_class) and self.adapter.requires_grad(v) and self.adapter.is_leaf(v) and id(v) not in seen:
+            if self.adapter.is_tensor(v) and self.adapter.requires_grad(v) and self.adapter.is_leaf(v) and id(v) not in seen:
                 seen.add(id(v))
                 g = self.adapter.gradient(v)
                 if g is not None:
                     made.append((i, self.store(g)))
         return made
 
+    def gap(self, e):
+        """Tells whether an exception of the call, or of the backward pass, says that something is not there."""
+        return self.adapter.gap(e) or isinstance(e, self.adapter.forms) and self.call < len(self.case["calls"])
+
     def failed(self, e):
         out_of_memory = isinstance(e, MemoryError) or "out of memory" in str(e)
-        self.reply["status"] = "oom" if out_of_memory else "unsupported" if self.adapter.gap(e) else "raised"
+        self.reply["status"] = "oom" if out_of_memory else "unsupported" if self.gap(e) else "raised"
         self.reply["class"], self.reply["call"] = type(e).__name__, self.call
         self.reply["message"] = COLOURS.sub("", str(e)).strip()[:MESSAGE]
         return self.reply
@@ -395,7 +540,7 @@ class Run:
 
     def store(self, t):
         name = self.adapter.dtype_name(t.dtype)
-        if name not in NAMES:
+        if name not in DTYPES:
             return ["x", "%s.Tensor(%s)" % (self.adapter.name, name)]
         array = np.ascontiguousarray(self.adapter.array(t))
         if name == "bool":
@@ -404,7 +549,10 @@ class Run:
             array = (array.view(np.uint32) >> 16).astype(np.uint16)
         offset = self.memory.reserve(array.nbytes) if array.nbytes else self.memory.top
         np.frombuffer(self.memory.bytes, np.uint8, array.nbytes, offset)[:] = array.reshape(-1).view(np.uint8)
-        return ["t", name, offset, list(t.shape), None, self.adapter.requires_grad(t)]
+        return ["t", name, offset, list(t.shape), None, self.requires_grad(t)]
+
+    def requires_grad(self, t):
+        return self.adapter.requires_grad(t)
 
     def optional(self, t):
         return None if t is None else self.store(t)
@@ -439,7 +587,7 @@ class Run:
         raise Unsupported("no argument of the kind %r" % (tag,))
 
     def encode(self, v):
-        if isinstance(v, self.adapter.tensor_class):
+        if self.adapter.is_tensor(v):
             return self.store(v)
         if v is None or type(v) in (bool, str):
             return v
@@ -449,50 +597,21 @@ class Run:
             return v if v - v == 0 else ["f", repr(v)]
         if isinstance(v, (tuple, list)):
             return ["u", [self.encode(e) for e in v]]
-        if self.adapter.module_class is not None and isinstance(v, self.adapter.module_class):
+        if isinstance(v, (self.adapter.module_class or plumb_table.Module, plumb_table.Module)):
             return ["m"]
         if type(v) is complex:
             return ["c", self.encode(v.real), self.encode(v.imag)]
-        if self.adapter.dtype_name(v) in NAMES + ("cpu",):
-            return str(v).replace(self.adapter.name, "torch")
+        if self.adapter.dtype_name(v) in DTYPES:
+            return "torch." + self.adapter.dtype_name(v)
+        if str(v) == "cpu":
+            return "cpu"
         return ["x", "%s.%s" % (type(v).__module__, type(v).__qualname__)]
+
+
+def trains(name, dtype):
+    """Tells whether an entry of a module's state is a parameter."""
+    return name not in plumb_table.BUFFERS and not dtype.startswith(("bool", "int", "uint"))
 
 
 def array_dtype(name):
     return np.bool_ if name == "bool" else np.dtype("float32" if name == "bfloat16" else name)
-
-
-class Subject:
-    """What plumb_worker asks of a subject."""
-
-    def __init__(self, adapter):
-        self.adapter, self.targets = adapter, {}
-
-    def hello(self):
-        device = os.environ.get("PLUMB_WORKER_DEVICE") or "cpu"
-        if device != "cpu":
-            raise Refusal("%s runs on the CPU alone, not on %s" % (self.adapter.name, device))
-        return {"name": self.adapter.name, "version": self.adapter.version, "devices": ["cpu"], "modes": ["eager"],
-                "features": {"numpy": np.__version__}}
-
-    def run(self, memory, cases):
-        replies = []
-        for i, case in enumerate(cases):
-            memory.mark[1] = 0
-            memory.mark[0] = i + 1
-            one = Run(self.adapter, self.targets, memory, case)
-            try:
-                reply = one.run()
-            except Exception as e:
-                reply = one.failed(e)
-            reply["elapsed"] = one.elapsed
-            replies.append(reply)
-        return replies
-
-    def signatures(self, name):
-        return None
-
-
-def of(name):
-    """Returns the subject that the module plumb_NAME adapts."""
-    return Subject(importlib.import_module("plumb_" + name).adapter())

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import importlib
 import operator
 import os
 from time import perf_counter_ns as now
@@ -20,18 +21,26 @@ frombuffer = torch.frombuffer
 memmove = ctypes.memmove
 
 
-def own_device(name):
-    """Returns the device where tensors live, which must hold elements."""
+def own_device(name, imports):
+    """Returns the device where tensors live, which a module may have brought."""
+    for module in imports:
+        try:
+            importlib.import_module(module)
+        except Exception as e:
+            raise Refusal("--import %s: %s: %s" % (module, type(e).__name__, e)) from None
     try:
         device = torch.device(name)
-        torch.zeros(1, device=device).cpu()
+        t = torch.zeros(1, device=device)
+        if not t.is_meta:
+            t.cpu()
     except Exception as e:
-        raise Refusal("torch %s has no device %s here that holds elements: %s" % (torch.__version__, name, str(e).partition("\n")[0])) from None
+        raise Refusal("torch %s has no device %s here: %s" % (torch.__version__, name, str(e).partition("\n")[0])) from None
     return device
 
 
-DEVICE = own_device(os.environ.get("PLUMB_WORKER_DEVICE") or "cpu")
+DEVICE = own_device(os.environ.get("PLUMB_WORKER_DEVICE") or "cpu", [m for m in os.environ.get("PLUMB_WORKER_IMPORT", "").split(",") if m])
 ON_CPU = DEVICE.type == "cpu"
+META = DEVICE.type == "meta"  # tensors have no elements there
 
 NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16",
          "float32", "float64", "complex64", "complex128")
@@ -265,8 +274,13 @@ def store(memory, t):
     name = NAME_OF.get(t.dtype)
     if name is None or t.layout is not strided or not t.is_cpu or t.is_neg() or t.is_conj():
         kind = "torch.Tensor(%s, %s, %s, %s)" % (list(t.shape), t.dtype, t.layout, t.device.type)
-        if name is None or t.layout is not strided or t.is_meta:
+        if name is None or t.layout is not strided or t.is_meta and not META:
             return ["x", kind]
+        if META:
+            # One element stands for all.
+            at = memory.reserve(t.element_size())
+            ctypes.memset(memory.base + at, 0, t.element_size())
+            return ["t", name, at, t.shape, [0] * t.dim(), t.requires_grad]
         grad = t.requires_grad
         t = t.detach().cpu().resolve_conj().resolve_neg().requires_grad_(grad)
     strides = None
@@ -619,8 +633,9 @@ def results(v):
 
 
 def finish_device():
-    if not ON_CPU:
-        torch.cuda.synchronize()
+    synchronize = getattr(getattr(torch, DEVICE.type, None), "synchronize", None)
+    if synchronize and not ON_CPU:
+        synchronize()
 
 
 def cotangent(memory, v, offset, n):
@@ -632,8 +647,13 @@ def cotangent(memory, v, offset, n):
     return c.to(dtype=v.dtype, device=v.device, copy=True).view(v.shape)
 
 
+def lacks(e):
+    """Tells whether an exception says that a device has no kernel, or no elements."""
+    return isinstance(e, NotImplementedError) or isinstance(e, RuntimeError) and ("Could not run '" in str(e) or META and "meta tensor" in str(e))
+
+
 def status(e):
-    if isinstance(e, Unknown):
+    if isinstance(e, Unknown) or not ON_CPU and lacks(e):
         return "unsupported"
     if isinstance(e, MemoryError) or type(e).__name__ == "OutOfMemoryError":
         return "oom"

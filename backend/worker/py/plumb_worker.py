@@ -117,6 +117,8 @@ def give_back():
 def answer(subject, memory, request):
     if "signatures" in request:
         return {"signatures": subject.signatures(request["signatures"])}
+    if "opinfo" in request:
+        return {"opinfo": subject.opinfo(request["opinfo"]) if hasattr(subject, "opinfo") else {"error": "it has no sample inputs"}}
     memory.top = request["out"]
     try:
         memory.follow(request["size"])
@@ -134,9 +136,11 @@ def main():
     limit_memory()
     name = os.environ.get("PLUMB_WORKER_FRAMEWORK") or "torch"
     if name != "torch":
-        import plumb_subject
-
-        subject = plumb_subject.of(name)
+        try:
+            import plumb_host
+        except ModuleNotFoundError as e:
+            raise Refusal("the kit needs %s beside %s: %s -m pip install %s" % (e.name, name, sys.executable, e.name)) from None
+        subject = plumb_host.of(name)
     else:
         import plumb_modes as subject
     encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode

@@ -195,6 +195,9 @@ func (c *Console) Summary(s *Summary) {
 	if s.Weak > 0 {
 		line += fmt.Sprintf(", %s weak", plural(s.Weak, "test"))
 	}
+	if s.Forward > 0 {
+		line += fmt.Sprintf(", %d forward only", s.Forward)
+	}
 	code := "32"
 	if s.Findings() > 0 || len(s.Errors) > 0 {
 		code = "31"

@@ -114,6 +114,9 @@ func (j *JSON) Summary(s *Summary) {
 	if s.Graphs+s.Uncaptured > 0 {
 		sum["graphs"], sum["uncaptured"] = s.Graphs, s.Uncaptured
 	}
+	if s.Forward > 0 {
+		sum["forward_only"] = s.Forward
+	}
 	for _, w := range order {
 		sum[string(w)] = s.Words[w]
 	}

@@ -70,6 +70,7 @@ type Summary struct {
 	Graphs     int      // cases that were judged in graph modes beside the candidate's own
 	Uncaptured int      // cases that a graph mode does not support
 	NotGraphs  string   // why the first of them is so
+	Forward    int      // cases whose gradients the candidate does not have
 	Weak       int      // tests whose sampled cases accept a fake, or that mostly reject
 	Beyond     string   // why the first unsupported case is so
 	TooLarge   string   // why the first skipped case is so
@@ -86,6 +87,9 @@ func (s *Summary) Add(r *verdict.Record) {
 	s.Words[v.Word]++
 	s.Compared += v.Compared
 	s.Drawn += v.Drawn
+	if v.ForwardOnly && v.Word != verdict.Unsupported {
+		s.Forward++
+	}
 	if v.Word == verdict.Unsupported && s.Beyond == "" {
 		s.Beyond = v.Reason
 	}

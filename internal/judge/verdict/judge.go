@@ -47,6 +47,11 @@ func newJudge(p *program.Program, ref, cand *backend.Outcome, policy Policy) *ju
 	if policy.Default {
 		j.rtol, j.atol = nil, nil
 	}
+	if ref != nil && ref.NoElements || cand != nil && cand.NoElements {
+		shapes := *p
+		shapes.Shapes = true
+		j.p = &shapes
+	}
 	j.random.names = map[string]bool{}
 	if policy.Rounding != nil {
 		j.random.draws = policy.Rounding.Draws()
@@ -146,6 +151,20 @@ func (j *judge) line(i int) string {
 	}
 	return j.p.Calls[i].String()
 }
+
+// forward leaves gradients out where the candidate has none: what the reference
+// raised in its backward pass is no difference.
+func (j *judge) forward() {
+	if !j.forwardOnly() {
+		return
+	}
+	j.v.ForwardOnly = j.p.Differentiates()
+	if o := j.ref; o != nil && o.Status == backend.Raised && o.Call == len(j.p.Calls) {
+		j.ref = &backend.Outcome{Status: backend.OK, Values: o.Values, Initial: o.Initial, Slots: o.Slots, Watched: o.Watched}
+	}
+}
+
+func (j *judge) forwardOnly() bool { return j.cand != nil && j.cand.ForwardOnly }
 
 // calls applies rule 2.
 func (j *judge) calls() {
@@ -315,7 +334,7 @@ func typeName(v *backend.Value) string {
 }
 
 func (j *judge) requiresGrad(w Where, want, got *backend.Value) {
-	if j.policy.IgnoreRequiresGrad || want.RequiresGrad == got.RequiresGrad {
+	if j.policy.IgnoreRequiresGrad || j.forwardOnly() || want.RequiresGrad == got.RequiresGrad {
 		return
 	}
 	j.differ(w, RequiresGrad, fmt.Sprintf("got requires_grad=%s, want %s", python(got.RequiresGrad), python(want.RequiresGrad)))
@@ -439,6 +458,9 @@ func (j *judge) slots() {
 
 // compares reports whether a slot of either side is compared after the calls.
 func (j *judge) compares(at backend.Place) bool {
+	if j.forwardOnly() && (at.Part.IsGradient() || at.Part == backend.PartStep) {
+		return false
+	}
 	switch at.Part {
 	case backend.PartChange:
 		return false

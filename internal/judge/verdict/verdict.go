@@ -166,6 +166,9 @@ type Verdict struct {
 	Worst       compare.Number `json:"worst"`                 // the largest ratio of all comparisons
 	WorstAt     *Margin        `json:"worst_at,omitempty"`
 	Margins     []Margin       `json:"margins,omitempty"` // of every comparison, in order
+	// ForwardOnly says that the candidate has no gradients, where the program asks for
+	// them: they were not compared, nor requires_grad.
+	ForwardOnly bool `json:"forward_only,omitempty"`
 	// Settled are the comparisons over their limit that the oracle decided in
 	// the candidate's favour.
 	Settled []Truth `json:"settled,omitempty"`
@@ -236,13 +239,14 @@ type Policy struct {
 // the package. It does not change them.
 func Judge(p *program.Program, ref, cand *backend.Outcome, policy Policy) *Verdict {
 	j := newJudge(p, ref, cand, policy)
+	j.forward()
 	if j.status(); j.v.Word != "" {
 		return j.v
 	}
 	j.places = backend.Places(p, ref, cand)
 	j.calls()
 	j.exceptions()
-	if ref.Status == backend.OK && cand.Status == backend.OK {
+	if j.ref.Status == backend.OK && j.cand.Status == backend.OK {
 		j.slots()
 	}
 	return j.conclude()

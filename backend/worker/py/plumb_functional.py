@@ -1,0 +1,203 @@
+"""Runs cases on frameworks whose tensors never change and keep no tape: a
+program is a function of its leaves, which the framework differentiates and, in
+other modes than eager, compiles.
+"""
+
+from time import perf_counter_ns as now
+
+from plumb_names import Unsupported
+from plumb_subject import SCOPES, Run
+from plumb_table import Module, changes, constant, shares
+
+
+class Env:
+    """The values of a program: for each what it is, the leaves on which it
+    depends, and the value whose memory it shares in PyTorch."""
+
+    def __init__(self, values, depends):
+        self.values, self.depends, self.memory = values, depends, list(range(len(values)))
+
+    def add(self, v, depends, memory):
+        self.values.append(v)
+        self.depends.append(depends)
+        self.memory.append(len(self.memory) if memory is None else memory)
+
+
+def references(a):
+    """Lists the values that an argument of a request names."""
+    if type(a) is not list:
+        return []
+    if a and a[0] == "r":
+        return [a[1]]
+    return [k for e in a for k in references(e)]
+
+
+class Functional(Run):
+    """A case on such a framework. Its leaves are named by the index of the input,
+    or by that of the call that makes a module and the parameter's name."""
+
+    requiring = False  # what is stored requires a gradient
+
+    def calls(self):
+        self.states = {int(i): {name: self.load(entry, False) for name, entry in state.items()}
+                       for i, state in (self.case.get("state") or {}).items()}
+        mode = self.case.get("mode") or "eager"
+        t = now()
+        if mode == "eager":
+            self.trace = self.play(self.env, self.states, self.keep)
+        else:
+            self.compiled(self.adapter.modes[mode])
+        self.elapsed += now() - t
+        self.env = self.trace.values
+
+    def play(self, inputs, states, done):
+        """Makes the calls on inputs and on the states of modules; `done` is told of each."""
+        leaf = [frozenset([i] if entry[4] else []) for i, entry in enumerate(self.case["inputs"])]
+        env = Env(list(inputs), leaf)
+        for i, call in enumerate(self.case["calls"]):
+            self.call = self.memory.mark[1] = i
+            self.env = env.values
+            v = self.evaluate(call)
+            if self.constructs(self.targets[call[0]]):
+                v.state = states.get(i, {})
+                env.add(v, frozenset((i, name) for name, t in v.named_parameters() if self.differentiable(t)), None)
+            else:
+                self.result(env, call, v)
+            done(i, env)
+        return env
+
+    def result(self, env, call, v):
+        refs = references([call[1], *(call[2].values() if len(call) > 2 else ())])
+        depends = frozenset().union(*[env.depends[k] for k in refs])
+        if constant(call[0]) or not self.recording(call) or not self.differentiable(v):
+            if depends and self.differentiable(v):
+                v = self.adapter.stop(v)
+            depends = frozenset()
+        if changes(call[0]):
+            return self.change(env, call, refs[0], v, depends)
+        same = [k for k in refs if v is env.values[k]] or (refs[:1] if shares(call[0]) else [])
+        env.add(v, depends, env.memory[same[0]] if same else None)
+
+    def change(self, env, call, k, v, depends):
+        """Puts what is changed in place where it stood."""
+        old, memory = env.values[k], env.memory[k]
+        if depends or env.depends[k]:
+            raise Unsupported("no gradients through what is changed in place")
+        if any(m == memory and x is not old for m, x in zip(env.memory, env.values)):
+            raise Unsupported("no views of what is changed in place")
+        if tuple(v.shape) != tuple(old.shape) or v.dtype != old.dtype:
+            raise Unsupported("no change in place of the shape or dtype")
+        env.values[:] = [v if m == memory else x for m, x in zip(env.memory, env.values)]
+        env.add(None if call[0].rstrip("_").endswith("setitem") else v, frozenset(), memory)
+
+    def recording(self, call):
+        """Tells whether the call is made where gradients are recorded."""
+        on = True
+        for scope in call[3] if len(call) > 3 else ():
+            if scope[0] not in SCOPES:
+                raise Unsupported("no context %s" % scope[0])
+            on = self.decode(scope[1][0]) if scope[1] else scope[0].endswith("enable_grad")
+        return on
+
+    def differentiable(self, v):
+        if isinstance(v, (tuple, list)):
+            return any(self.differentiable(e) for e in v)
+        return self.adapter.is_tensor(v) and self.adapter.dtype_name(v.dtype).startswith(("float", "bfloat", "complex"))
+
+    def keep(self, i, env):
+        """Puts a value into the reply."""
+        v = env.values[-1]
+        if self.constructs(self.targets[self.case["calls"][i][0]]):
+            self.constructed(i, v)
+        self.requiring = bool(env.depends[-1])
+        self.values.append(self.encode(v))
+        self.requiring = False
+
+    def fill(self, i, module):
+        pass  # play did
+
+    def requires_grad(self, t):
+        return self.requiring and self.differentiable(t)
+
+    def compiled(self, compile):
+        """Makes the calls in one compiled function of all tensors."""
+        names = self.parameters_of(self.states)
+        inputs, results = self.env, []
+        n = len(inputs)
+
+        def program(*tensors):
+            del results[:]
+            flat = []
+            states = self.with_parameters(dict(zip(names, tensors[n:])))
+            self.trace = self.play(tensors[:n], states, lambda i, env: results.append(part(env.values[-1], flat)))
+            return tuple(flat)
+
+        def part(v, flat):
+            if isinstance(v, (tuple, list)):
+                return tuple([part(e, flat) for e in v])
+            if self.adapter.is_tensor(v):
+                flat.append(v)
+                return Result(len(flat) - 1)
+            return v
+
+        def whole(v):
+            return tuple([whole(e) for e in v]) if isinstance(v, tuple) else flat[v.index] if isinstance(v, Result) else v
+
+        flat = compile(program)(*inputs, *[self.states[i][name] for i, name in names])
+        env = Env(list(inputs), self.trace.depends[:n])
+        for i, v in enumerate(results):
+            v = whole(v)
+            if i in self.states:
+                v.state = self.states[i]
+            env.add(v, self.trace.depends[n + i], None)
+            self.keep(i, env)
+        self.trace = env
+
+    def parameters_of(self, states):
+        return [(i, name) for i, state in states.items() for name in state]
+
+    def with_parameters(self, tensors):
+        return {i: {name: tensors.get((i, name), t) for name, t in state.items()} for i, state in self.states.items()}
+
+    # Gradients.
+
+    def requires(self, index):
+        return bool(self.trace.depends[index])
+
+    def differentiate(self, indices, cotangents):
+        if not all(map(self.requires, indices)):
+            raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
+        inputs = self.trace.values[:len(self.case["inputs"])]
+        wanted = [i for i, entry in enumerate(self.case["inputs"]) if entry[4]]
+        wanted += [(i, name) for i, v in enumerate(self.trace.values[len(inputs):]) if i in self.modules
+                   for name, t in v.named_parameters() if self.differentiable(t)]
+        variables = [inputs[k] if isinstance(k, int) else self.states[k[0]][k[1]] for k in wanted]
+
+        def program(*tensors):
+            given = dict(zip(wanted, tensors))
+            env = self.play([given.get(i, v) for i, v in enumerate(inputs)], self.with_parameters(given), lambda i, env: None)
+            return [env.values[i] for i in indices]
+
+        mode = self.adapter.modes.get(self.case.get("mode") or "eager", lambda f: f)
+        second = self.case.get("second")
+
+        def gradients(*tensors):
+            return self.adapter.vjp(program, tensors[:len(wanted)], tensors[len(wanted):])
+
+        firsts = mode(gradients)(*variables, *cotangents)
+        seconds = [None] * len(wanted)
+        if second is not None:
+            n = len(self.leaves)
+            weights = [self.cotangent(g, offset, self.size(g)) for g, offset in zip(firsts, second)]
+            seconds = mode(lambda *tensors: self.adapter.vjp(
+                lambda *v: gradients(*v, *cotangents)[:n], tensors[:len(wanted)], tensors[len(wanted):]))(*variables, *weights)
+        reached = frozenset().union(*[self.trace.depends[i] for i in indices])
+        for key, x, g, g2 in zip(wanted, variables, firsts, seconds):
+            self.found[id(x)] = (g, g2) if key in reached else (None, None)
+
+
+class Result:
+    """The place of a tensor among the results of a compiled function."""
+
+    def __init__(self, index):
+        self.index = index

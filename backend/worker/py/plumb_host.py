@@ -1,0 +1,48 @@
+"""Serves a framework on the kit, found by its name."""
+
+import importlib
+import os
+
+import numpy as np
+
+from plumb_functional import Functional
+from plumb_names import Refusal
+from plumb_subject import Run
+
+
+class Subject:
+    """What plumb_worker asks of a subject."""
+
+    def __init__(self, adapter):
+        self.adapter, self.targets = adapter, {}
+        self.kind = Functional if adapter.functional else Run
+
+    def hello(self):
+        device = os.environ.get("PLUMB_WORKER_DEVICE") or "cpu"
+        if device != "cpu":
+            raise Refusal("%s runs on the CPU alone, not on %s" % (self.adapter.name, device))
+        return {"name": self.adapter.name, "version": self.adapter.version, "devices": ["cpu"], "modes": ["eager", *self.adapter.modes],
+                "gradients": self.adapter.gradients, "features": {"numpy": np.__version__}}
+
+    def run(self, memory, cases):
+        replies = []
+        for i, case in enumerate(cases):
+            memory.mark[1] = 0
+            memory.mark[0] = i + 1
+            one = self.kind(self.adapter, self.targets, memory, case)
+            try:
+                reply = one.run()
+            except Exception as e:
+                reply = one.failed(e)
+            reply["elapsed"] = one.elapsed
+            replies.append(reply)
+        return replies
+
+    def signatures(self, name):
+        return None
+
+
+def of(name):
+    """Returns the subject that the module plumb_NAME adapts; after a colon there may be what its adapter is told."""
+    name, *told = name.split(":")
+    return Subject(importlib.import_module("plumb_" + name).adapter(*told))

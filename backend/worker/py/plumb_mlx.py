@@ -1,0 +1,124 @@
+"""MLX: its functions are in mlx.json, its gradients are mx.vjp of the program."""
+
+import importlib.metadata
+
+import mlx.core as mx
+import mlx.nn as nn
+import numpy as np
+import plumb_subject
+from plumb_names import Unsupported
+
+
+class Packages:
+    """What a table's paths begin with."""
+
+    core, nn = mx, nn
+
+
+class MLX(plumb_subject.Adapter):
+    name, version = "mlx", importlib.metadata.version("mlx")
+    root, tensor_class = Packages, mx.array
+    own = functional = True
+    table = plumb_subject.table("mlx.json")
+    modes = {"compile": mx.compile}
+
+    def gap(self, e):
+        # MLX checks arguments, axes, shapes and dtypes by these, not values.
+        return super().gap(e) or isinstance(e, (TypeError, ValueError, IndexError)) or "not implemented" in str(e).lower()
+
+    def seed(self, n):
+        mx.random.seed(n % (1 << 63))
+
+    def dtype(self, name):
+        found = getattr(mx, "bool_" if name == "bool" else name, None)
+        if found is None:
+            raise Unsupported("mlx has no %s" % name)
+        return found
+
+    def device(self, name):
+        return name
+
+    def tensor(self, array, dtype, requires_grad):
+        return mx.array(np.ascontiguousarray(array).reshape(array.shape), dtype=self.dtype(dtype))
+
+    def array(self, t):
+        return np.array(t.astype(mx.float32) if t.dtype == mx.bfloat16 else t)
+
+    def cast(self, t, dtype):
+        return t.astype(self.dtype(dtype))
+
+    def stop(self, v):
+        return tuple(map(self.stop, v)) if isinstance(v, (tuple, list)) else mx.stop_gradient(v) if self.is_tensor(v) else v
+
+    def vjp(self, f, leaves, cotangents):
+        return mx.vjp(lambda *v: list(f(*v)), list(leaves), list(cotangents))[1]
+
+    # What calls of mlx.json use.
+
+    def last(self, t):
+        """Returns a tensor whose channels are last, as MLX has them."""
+        return mx.moveaxis(t, 1, -1)
+
+    def second(self, t):
+        return mx.moveaxis(t, -1, 1)
+
+    def over_last(self, t, normalized_shape):
+        if len(normalized_shape) != 1 or t.shape[-1] != normalized_shape[0]:
+            raise Unsupported("mlx normalizes the last axis alone")
+        return t
+
+    def batch_norm(self, t, mean, var, eps):
+        norm = nn.BatchNorm(t.shape[-1], eps, affine=False)
+        norm.running_mean, norm.running_var = mean, var
+        return norm.eval()(t)
+
+    def inside(self, index, size):
+        """Returns an index that MLX reads without looking: it has no error for one beyond the end."""
+        if not mx.issubdtype(index.dtype, mx.integer):
+            raise Unsupported("mlx reads by integers alone")
+        if index.size and not bool(mx.all((index >= -size) & (index < size))):
+            raise Unsupported("mlx does not check indices")
+        return index
+
+    def indexing(self, t, index):
+        """Returns an index whose numbers MLX would read beyond the end."""
+        axis = 0
+        for i in index if isinstance(index, tuple) else (index,):
+            if i is Ellipsis or self.is_tensor(i) and i.dtype == mx.bool_:
+                break
+            if isinstance(i, int) and not -t.shape[axis] <= i < t.shape[axis]:
+                raise Unsupported("mlx does not check indices")
+            if self.is_tensor(i):
+                self.inside(i, t.shape[axis])
+            axis += i is not None
+        return index
+
+    def same(self, a, b):
+        if a.shape != b.shape:
+            raise Unsupported("mlx wants one shape")
+        return a, b
+
+    def of_dtype(self, v, dtype):
+        return v.astype(dtype) if self.is_tensor(v) else mx.array(v, dtype=dtype)
+
+    def bounds(self, sizes, total):
+        """Returns where MLX is to split: before each part but the first."""
+        if isinstance(sizes, int):
+            return list(range(sizes, total, sizes))
+        if sum(sizes) != total:
+            raise Unsupported("mlx splits all of an axis")
+        return [sum(sizes[:i]) for i in range(1, len(sizes))]
+
+    def channelwise(self, weight, t):
+        """Returns a weight of each channel in a shape that broadcasts over a tensor."""
+        return mx.reshape(weight, [-1] + [1] * (len(t.shape) - 2)) if len(t.shape) > 1 else mx.reshape(weight, t.shape)
+
+    def pads(self, t, pad):
+        """Returns the widths of MLX's pad: two for each axis, the first axis first."""
+        if min(pad, default=0) < 0:
+            raise Unsupported("mlx has no negative padding")
+        pairs = [(pad[i], pad[i + 1]) for i in range(0, len(pad), 2)][::-1]
+        return [(0, 0)] * (len(t.shape) - len(pairs)) + pairs
+
+
+adapter = MLX

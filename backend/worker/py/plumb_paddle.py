@@ -1,0 +1,104 @@
+"""Paddle: its functions are in paddle.json, its tape records as PyTorch's does."""
+
+import os
+import warnings
+
+os.environ.setdefault("GLOG_minloglevel", "3")
+warnings.filterwarnings("ignore", "No ccache found")
+
+import paddle
+import plumb_subject
+from plumb_names import Unsupported
+from plumb_table import promoted
+
+
+class Paddle(plumb_subject.Adapter):
+    name, version = "paddle", paddle.__version__
+    root, tensor_class = paddle, paddle.Tensor
+    own = True
+    table = plumb_subject.table("paddle.json")
+    gaps = (
+        "The kernel with key", "Type promotion only support", "must be Tensor, but got", "does not match the type of data",
+        "The data_type of input tensor in list", "not implemented", "not supported", "has no attribute", "Unimplemented",
+        "PreconditionNotMet",
+    )
+    forms = (TypeError, ValueError, AssertionError)
+
+    def seed(self, n):
+        paddle.seed(n)
+
+    def device(self, name):
+        return name
+
+    def tensor(self, array, dtype, requires_grad):
+        t = paddle.to_tensor(array)
+        t = t.astype(dtype) if dtype == "bfloat16" else t
+        t.stop_gradient = not requires_grad
+        return t
+
+    def array(self, t):
+        t = t.detach()
+        return (t.astype("float32") if t.dtype == paddle.bfloat16 else t).numpy()
+
+    def cast(self, t, dtype):
+        return t.astype(dtype)
+
+    def requires_grad(self, t):
+        return not t.stop_gradient and (t.is_floating_point() or t.is_complex())
+
+    def backward(self, values, cotangents):
+        for v, cotangent in zip(values, cotangents):  # together they may not depend on each other
+            paddle.autograd.backward([v], [cotangent], True)
+
+    def gradients_of(self, values, wanted, cotangents, create_graph):
+        return paddle.grad(values, wanted, cotangents, retain_graph=True, create_graph=create_graph, allow_unused=True)
+
+    # What the calls of the table use.
+
+    def pair(self, *values):
+        """Returns tensors of one dtype: numbers become such too, as in Paddle's operators."""
+        dtype = promoted(self, values)
+        return [paddle.full([], v, dtype) if not self.is_tensor(v) else v.astype(dtype) if self.dtype_name(v.dtype) != dtype else v
+                for v in values]
+
+    def rank(self, t, n):
+        """Returns a tensor, which has to have a batch."""
+        if len(t.shape) != n:
+            raise Unsupported("no tensors of %d dimensions" % len(t.shape))
+        return t
+
+    def per(self, v, n):
+        """Returns an argument of n dimensions as a list, where it is not a word and is given."""
+        return v if isinstance(v, str) else list(self.each(v, n)) if isinstance(v, int) or v else None
+
+    def kind(self, v, dtype):
+        """Returns the dtype of what is made of a number."""
+        return dtype or {bool: "bool", int: "int64", float: "float32", complex: "complex64"}[type(v)]
+
+    def classes(self, t):
+        return 1 if len(t.shape) > 1 else 0
+
+    def axis(self, dim):
+        return self.axes(dim) if dim is None or isinstance(dim, int) or len(dim) != 1 else dim[0]
+
+    def along(self, t, dim, index):
+        """Returns what indexes one dimension alone."""
+        return (slice(None),) * (dim % max(len(t.shape), 1)) + (index,)
+
+    def several(self, v):
+        return (v,) if self.is_tensor(v) else v
+
+    def fixed(self, v):
+        """Returns an argument, which has no gradient."""
+        if self.is_tensor(v) and self.requires_grad(v):
+            raise Unsupported("no gradient by an argument")
+        return v
+
+    def truth(self, t):
+        return bool(t.item())
+
+    def setitem_(self, t, index, v):
+        t[index] = v
+
+
+adapter = Paddle

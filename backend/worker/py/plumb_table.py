@@ -1,0 +1,563 @@
+"""Calls of PyTorch's functions in the words of a framework that has its own.
+
+A table maps the id of an operator (`plumb ops list`) to a call written with the
+names of PyTorch's parameters, such as
+
+    "sum": "numpy.sum(input, axis=dim, keepdims=keepdim, dtype=dtype)"
+
+A path is looked for below the framework's module, or, as self.NAME, in the
+adapter. What the call does not mention has to be given as PyTorch's default. An
+entry may also be a list of entries, of which the first that takes the arguments
+serves, or an object: the `call`, the `dtypes` that the framework has of it, or
+their categories (floats, integers, complex, bool), `when` arguments have which
+values, and `ints` where integers reach it as they are, though PyTorch computes
+in the default dtype.
+
+operators.json, written from Plumb's own table, says what PyTorch's parameters
+are; modules.json says what modules compute.
+"""
+
+import ast
+import functools
+import json
+import operator
+import os
+import re
+
+from plumb_names import DTYPES, Unsupported
+
+BINARY = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: operator.pow,
+    ast.MatMult: operator.matmul, ast.Mod: operator.mod, ast.FloorDiv: operator.floordiv,
+    ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
+    ast.LShift: operator.lshift, ast.RShift: operator.rshift,
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+    ast.Is: operator.is_, ast.IsNot: operator.is_not,
+}
+UNARY = {ast.USub: operator.neg, ast.Invert: operator.invert, ast.UAdd: operator.pos, ast.Not: operator.not_}
+ANY = ("Index", "Data", "MemoryFormat", "Generator")
+STATE = ["weight", "bias", "running_mean", "running_var"]
+SHAPES = ("in_features", "out_features", "in1_features", "in2_features", "in_channels", "out_channels", "num_features",
+          "num_channels", "num_embeddings", "embedding_dim", "num_parameters", "init", "bias", "affine", "elementwise_affine", "dtype")
+GROUPS = {"floats": ("float16", "bfloat16", "float32", "float64"), "integers": ("uint8", "int8", "int16", "int32", "int64"),
+          "complex": ("complex64", "complex128"), "bool": ("bool",)}  # the categories of dtypes
+BUFFERS = ("running_mean", "running_var", "num_batches_tracked")
+REQUIRED = object()
+
+
+def load(path):
+    """Reads a table, which lies beside this file."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), path)) as f:
+        return json.load(f)
+
+
+KNOWN, MODULES = load("operators.json"), load("modules.json")
+
+
+# Arguments.
+
+class Param:
+    """One parameter of PyTorch's: its name, type and default."""
+
+    def __init__(self, text, keyword):
+        self.type, name = text.split(" ", 1)
+        self.name, _, default = name.partition("=")
+        self.keyword = keyword
+        self.default = (value(default) if default else REQUIRED)
+        self.optional = self.type.endswith("?")
+        self.kind, self.many, _ = re.match(r"(\w+)\??(\[\d*\])?(\??)$", self.type).groups()
+
+    def takes(self, v, is_tensor, numbers):
+        """Tells whether a value may be given; `numbers` lets them stand for tensors."""
+        if v is None:
+            return self.optional
+        if self.kind in ANY:
+            return True
+        if self.kind in ("device", "dtype"):
+            return isinstance(v, str) == (self.kind == "device") and not is_tensor(v)
+        if self.many:
+            if isinstance(v, (list, tuple)):
+                return all(self.one(e, is_tensor, numbers) or e is None for e in v)
+            return self.many != "[]" and self.kind != "Tensor" and self.one(v, is_tensor, False)
+        return self.one(v, is_tensor, numbers)
+
+    def one(self, v, is_tensor, numbers):
+        if self.kind == "Tensor":
+            return is_tensor(v) or numbers and isinstance(v, (bool, int, float, complex))
+        if is_tensor(v):
+            return False
+        if self.kind == "bool":
+            return isinstance(v, bool)
+        if self.kind == "int":
+            return isinstance(v, int) and not isinstance(v, bool)
+        if self.kind == "float":
+            return isinstance(v, (int, float)) and not isinstance(v, bool)
+        if self.kind == "str":
+            return isinstance(v, str)
+        return isinstance(v, (bool, int, float, complex))
+
+
+def value(text):
+    try:
+        return ast.literal_eval(text)
+    except ValueError:
+        return text
+
+
+@functools.lru_cache(None)
+def signature(text):
+    """Returns the parameters of a signature in PyTorch's schema notation."""
+    inside = text[text.index("(") + 1:text.rindex(") ->") if ") ->" in text else text.rindex(")")]
+    params, keyword = [], False
+    for part in re.split(r", (?![^\[]*\])", inside) if inside else ():
+        if part == "*":
+            keyword = True
+        else:
+            params.append(Param(part, keyword))
+    return params
+
+
+def bind(params, names, args, kwargs, is_tensor, numbers, spread):
+    """Returns the arguments by PyTorch's names for its operator, or None where they are not these.
+
+    `names` are the parameters' names under the public name that is called;
+    `spread` is the index of a list that may be given element by element.
+    """
+    bound = {}
+    if spread is not None and len(args) > spread and spread < len(params):
+        rest = args[spread:]
+        if not isinstance(rest[0], (list, tuple)) and params[spread].takes(list(rest), is_tensor, False):
+            args = list(args[:spread]) + [list(rest)]
+    if len(args) > sum(not p.keyword for p in params[:len(names)]):
+        return None
+    kwargs = dict(kwargs)
+    for i, p in enumerate(params):
+        called = names[i] if i < len(names) else None
+        if i < len(args):
+            v = args[i]
+        elif called in kwargs:
+            v = kwargs.pop(called)
+        else:
+            v = p.default
+        if v is REQUIRED or not p.takes(v, is_tensor, numbers) and v is not p.default:
+            return None
+        bound[p.name] = v
+    return None if kwargs else bound
+
+
+class Meaning:
+    """What a public name means: the operators that it may be, in order."""
+
+    def __init__(self, target):
+        self.target, self.operators = target, []
+        for m in KNOWN["names"].get(target, ()):
+            ident, renamed = (m, None) if isinstance(m, str) else m
+            self.operators.append((ident, KNOWN["operators"][ident], renamed))
+
+    def bind(self, args, kwargs, is_tensor):
+        """Returns the operator's id and its arguments by name."""
+        for numbers in (False, True):
+            for ident, data, renamed in self.operators:
+                for text in data["signatures"]:
+                    params = signature(text)
+                    names = renamed or [p.name for p in params]
+                    bound = bind(params, names, args, kwargs, is_tensor, numbers, self.spread(data, params))
+                    if bound is not None:
+                        return ident, data, bound
+        raise Unsupported("%s takes no such arguments" % self.target)
+
+    def spread(self, data, params):
+        if data.get("variadic") and params and params[0].many:
+            return 0 if not self.target.startswith("Tensor.") else None
+        for i, p in enumerate(params[:2]):
+            if p.many == "[]" and p.kind == "int" and all(q.keyword for q in params[i + 1:]):
+                return i
+        return None
+
+
+# Calls.
+
+class Entry:
+    """One way of a table in which a framework makes a call."""
+
+    def __init__(self, ident, entry):
+        if isinstance(entry, str):
+            entry = {"call": entry}
+        self.ident, self.ints = ident, entry.get("ints", False)
+        self.dtypes = {d for name in entry.get("dtypes", ()) for d in GROUPS.get(name, (name,))}
+        self.when, self.inputs, self.rank = entry.get("when", {}), entry.get("input", ["input"]), entry.get("rank")
+        self.tree = ast.parse(entry["call"], mode="eval").body
+        self.read = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name)}
+
+    def refuses(self, adapter, bound, defaults):
+        """Returns why the entry does not take the arguments, or None."""
+        for name, wanted in self.when.items():
+            if adapter.is_tensor(bound.get(name)) or bound.get(name) != wanted:
+                return "%s is there for %s=%r alone" % (self.ident, name, wanted)
+        for name, v in bound.items():
+            if name in self.read or name in self.when or v is None or name in ("device", "non_blocking", "generator"):
+                continue
+            default = defaults.get(name, REQUIRED)
+            if default is REQUIRED or adapter.is_tensor(v) or v != default:
+                return "%s has no argument %s" % (self.ident, name)
+        if self.dtypes:
+            for t in tensors(adapter, bound.values()):
+                if adapter.dtype_name(t.dtype) not in self.dtypes:
+                    return "%s has no %s" % (self.ident, adapter.dtype_name(t.dtype))
+        return None
+
+    def call(self, adapter, bound, changed):
+        """Makes the call, which changes a tensor in place where one is `changed`."""
+        evaluation = Evaluation(adapter, bound)
+        if changed is not None:
+            return evaluation.change(self.tree, changed)
+        if isinstance(self.tree, ast.Call) and ast.unparse(self.tree.func).endswith("_"):
+            raise Unsupported("%s is there in place alone" % self.ident)
+        return evaluation.of(self.tree)
+
+
+RANKS = [dtype for names in (GROUPS["bool"], GROUPS["integers"], GROUPS["floats"], GROUPS["complex"]) for dtype in names]
+COMPLEX = {"float16": "complex32", "bfloat16": "complex64", "float32": "complex64", "float64": "complex128"}
+
+
+def category(dtype):
+    return next(i for i, name in enumerate(("bool", "integers", "floats", "complex")) if dtype in GROUPS[name])
+
+
+def wider(a, b):
+    """Returns the dtype to which PyTorch promotes two of one rank; either may be None."""
+    if a is None or b is None or a == b:
+        return a or b
+    low, high = sorted((a, b), key=RANKS.index)
+    if (low, high) == ("uint8", "int8"):
+        return "int16"
+    if (low, high) == ("float16", "bfloat16"):
+        return "float32"
+    return "complex128" if (low, high) == ("float64", "complex64") else high
+
+
+def outranks(a, b):
+    """Returns the dtype of an operation on a tensor of dtype a and on what outranks it by category alone."""
+    if a in COMPLEX and b in GROUPS["complex"]:
+        return COMPLEX[a]
+    if a is None or b is None or category(b) > category(a):
+        return wider(a, b)
+    return a
+
+
+def promoted(adapter, values):
+    """Returns the dtype to which PyTorch promotes tensors and numbers: tensors
+    without dimensions outrank others by their category alone, and numbers those."""
+    shaped = flat = number = None
+    for v in values:
+        if v is None:
+            continue
+        if not adapter.is_tensor(v):
+            number = wider(number, {bool: "bool", int: "int64", float: "float32", complex: "complex64"}[type(v)])
+        elif len(v.shape):
+            shaped = wider(shaped, adapter.dtype_name(v.dtype))
+        else:
+            flat = wider(flat, adapter.dtype_name(v.dtype))
+    return outranks(shaped, outranks(flat, number))
+
+
+def tensors(adapter, values):
+    for v in values:
+        if adapter.is_tensor(v):
+            yield v
+        elif isinstance(v, (list, tuple)):
+            yield from tensors(adapter, v)
+
+
+class Evaluation:
+    """The value of a table's call, with the arguments by name."""
+
+    def __init__(self, adapter, names):
+        self.adapter, self.names = adapter, names
+
+    def of(self, node):
+        kind = type(node)
+        if kind is ast.Call:
+            args, kwargs = self.arguments(node)
+            return self.function(node.func)(*args, **kwargs)
+        if kind is ast.Name:
+            if node.id in self.names:
+                return self.names[node.id]
+            if node.id in DTYPES:
+                return self.adapter.dtype(node.id)
+            raise Unsupported("no argument %s" % node.id)
+        if kind is ast.Constant:
+            return node.value
+        if kind is ast.Attribute:
+            return getattr(self.of(node.value), node.attr) if self.holds(node) else self.function(node)
+        if kind is ast.Subscript:
+            return self.of(node.value)[self.of(node.slice)]
+        if kind in (ast.Tuple, ast.List):
+            return tuple([self.of(e) for e in node.elts])
+        if kind is ast.BinOp:
+            return BINARY[type(node.op)](self.of(node.left), self.of(node.right))
+        if kind is ast.UnaryOp:
+            return UNARY[type(node.op)](self.of(node.operand))
+        if kind is ast.Compare and len(node.ops) == 1:
+            return BINARY[type(node.ops[0])](self.of(node.left), self.of(node.comparators[0]))
+        if kind is ast.BoolOp:
+            for e in node.values:
+                v = self.of(e)
+                if bool(v) is isinstance(node.op, ast.Or):
+                    break
+            return v
+        if kind is ast.IfExp:
+            return self.of(node.body if self.of(node.test) else node.orelse)
+        raise ValueError("a table's call has no %s" % kind.__name__)
+
+    def arguments(self, node):
+        args = []
+        for a in node.args:
+            if isinstance(a, ast.Starred):
+                args += self.of(a.value)
+            else:
+                args.append(self.of(a))
+        return args, {k.arg: self.of(k.value) for k in node.keywords}
+
+    def change(self, node, changed):
+        """Makes a call that changes its first argument: the name of the function, or of a tensor's method, ends with an underscore."""
+        args, kwargs = self.arguments(node) if isinstance(node, ast.Call) else ([], {})
+        if not args or args[0] is not changed:
+            raise Unsupported("%s has no change in place of this" % self.adapter.name)
+        path = ast.unparse(node.func).rstrip("_") + "_"
+        dtype = changed.dtype
+        v = self.changing(path)(*args, **kwargs)
+        if changed.dtype != dtype:
+            raise Unsupported("%s changes the dtype" % path)
+        return v
+
+    def changing(self, path):
+        """Returns what changes its first argument: of the adapter, a function, or a tensor's method."""
+        if path.startswith("self."):
+            if not hasattr(self.adapter, path[5:]):
+                raise Unsupported("%s has no %s" % (self.adapter.name, path[5:]))
+            return getattr(self.adapter, path[5:])
+        try:
+            return self.adapter.member(path)
+        except Unsupported:
+            return self.adapter.method(path.rpartition(".")[2])
+
+    def function(self, node):
+        if self.holds(node):
+            return self.of(node)
+        path = ast.unparse(node)
+        return getattr(self.adapter, path[5:]) if path.startswith("self.") else self.adapter.member(path)
+
+    def holds(self, node):
+        """Tells whether an expression is an argument's attribute or what a call returns, not a path."""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        return not isinstance(node, ast.Name) or node.id in self.names
+
+
+class Lowered(Evaluation):
+    """The value of modules.json's call, whose functions are PyTorch's."""
+
+    def function(self, node):
+        path = ast.unparse(node)
+        return functools.partial(call, self.adapter, path if path.startswith("torch.") else "torch.nn.functional." + path)
+
+
+def entries(adapter, ident):
+    """Returns the ways in which a framework's table makes a call."""
+    made = adapter.__dict__.setdefault("entries", {})
+    if ident not in made:
+        entry = adapter.table.get(ident)
+        listed = entry if isinstance(entry, list) else [] if entry is None else [entry]
+        made[ident] = [Entry(ident, e) for e in listed]
+    return made[ident]
+
+
+@functools.lru_cache(None)
+def defaults_of(ident):
+    """Returns the defaults of an operator's parameters; what no signature needs is None."""
+    defaults = {}
+    for text in KNOWN["operators"][ident]["signatures"]:
+        for p in signature(text):
+            defaults.setdefault(p.name, None if p.default is REQUIRED and p.optional else p.default)
+    return defaults
+
+
+def make(adapter, changed, ident, data, bound):
+    """Makes a call of an operator, which changes a tensor in place where one is `changed`."""
+    why = "%s has no %s" % (adapter.name, ident)
+    defaults = defaults_of(ident)
+    for entry in entries(adapter, ident):
+        why = entry.refuses(adapter, bound, defaults)
+        if why is None:
+            if data.get("floats") and not entry.ints:
+                bound = floated(adapter, bound)
+            return entry.call(adapter, dict({n: d for n, d in defaults.items() if d is not REQUIRED}, **bound), changed)
+    raise Unsupported(why)
+
+
+def floated(adapter, bound):
+    """Returns integers, which stand alone, in the default dtype."""
+    if any(adapter.dtype_name(t.dtype).startswith(("float", "bfloat", "complex")) for t in tensors(adapter, bound.values())):
+        return bound
+    return {name: adapter.cast(v, "float32") if adapter.is_tensor(v) else v for name, v in bound.items()}
+
+
+@functools.lru_cache(None)
+def meaning(target):
+    return Meaning(target)
+
+
+def call(adapter, target, /, *args, **kwargs):
+    """Makes a call of PyTorch's."""
+    changed = [*args, *kwargs.values()][0] if changes(target) and not adapter.functional else None
+    return make(adapter, changed, *meaning(target).bind(args, kwargs, adapter.is_tensor))
+
+
+# Modules.
+
+class Module:
+    """A module of PyTorch's: its call is made of functions of the framework's."""
+
+    def __init__(self, adapter, target, arguments, defaults):
+        self.adapter, self.target, self.defaults = adapter, target, defaults
+        self.arguments = {n: v for n, v in arguments.items() if n not in SHAPES}
+        self.training, self.state = True, {}
+
+    def __call__(self, *args, **kwargs):
+        why = "%s takes no such arguments" % self.target
+        for entry in lowered(self.target):
+            names = entry.inputs
+            if len(args) > len(names) or any(k not in names[len(args):] for k in kwargs):
+                continue
+            given = dict(zip(names, args), **kwargs)
+            if entry.rank and len(given["input"].shape) != entry.rank:
+                continue
+            bound = dict(self.arguments, training=self.training)
+            # That of a convolution is the shape of its weight.
+            size = bound.get("kernel_size", REQUIRED)
+            why = entry.refuses(self.adapter, bound, dict(self.defaults, training=self.training, kernel_size=size))
+            if why is None:
+                bound.update(dict.fromkeys(names + STATE), **self.state)
+                bound.update(given)
+                return Lowered(self.adapter, bound).of(entry.tree)
+        raise Unsupported(why)
+
+    def train(self, mode=True):
+        self.training = mode
+        return self
+
+    def eval(self):
+        return self.train(False)
+
+    def state_dict(self):
+        return self.state
+
+    def load_state_dict(self, state):
+        self.state = state
+
+    def named_parameters(self):
+        return [(n, t) for n, t in self.state.items() if n not in BUFFERS]
+
+
+@functools.lru_cache(None)
+def lowered(target):
+    """Returns the ways in which a module is called."""
+    found = MODULES[target[len("torch.nn."):]]
+    return [Entry(target, e) for e in (found if isinstance(found, list) else [found])]
+
+
+def constructor(adapter, target):
+    """Returns the function that makes a module."""
+    if target[len("torch.nn."):] not in MODULES:
+        raise Unsupported("%s has no %s" % (adapter.name, target))
+
+    def construct(*args, **kwargs):
+        for text in KNOWN["modules"][target]:
+            params = signature(text)
+            bound = bind(params, [p.name for p in params], args, kwargs, adapter.is_tensor, False, None)
+            if bound is not None:
+                return Module(adapter, target, bound, {p.name: p.default for p in params})
+        raise Unsupported("%s takes no such arguments" % target)
+
+    construct.constructs = True
+    return construct
+
+
+# Targets.
+
+def constant(target):
+    """Tells whether no result of a call has a gradient."""
+    meanings = meaning(target).operators
+    return bool(meanings) and all(data.get("constant") for _, data, _ in meanings)
+
+
+def shares(target):
+    """Tells whether a result may share the memory of an argument."""
+    return target in ("operator.getitem", "Tensor.__getitem__", "getattr") or any(data.get("view") for _, data, _ in meaning(target).operators)
+
+
+def changes(target):
+    """Tells whether a call changes its first argument."""
+    owner, _, last = target.rpartition(".")
+    if owner == "operator":
+        return last.startswith("i") and last not in ("invert", "is_", "is_not", "index") or last == "setitem"
+    return owner != "Module" and (last.endswith("_") and not last.endswith("__") or last == "__setitem__")
+
+
+def resolve(adapter, target):
+    """Returns what makes a call of a framework that has its own interface."""
+    if target == "getattr":
+        return functools.partial(attribute, adapter)
+    if target == "Module.__call__":
+        return lambda module, *args, **kwargs: module(*args, **kwargs)
+    if target in ("Module.train", "Module.eval"):
+        return getattr(Module, target[len("Module."):])
+    if target in SIZES:
+        return functools.partial(SIZES[target], adapter)
+    if target in KNOWN["modules"]:
+        return constructor(adapter, target)
+    if not meaning(target).operators:
+        raise Unsupported("%s has no %s" % (adapter.name, target))
+
+    def made(*args, **kwargs):
+        if target.startswith("operator.") and not any(map(adapter.is_tensor, args)):
+            return getattr(operator, target[len("operator."):])(*args)
+        return call(adapter, target, *args, **kwargs)
+
+    return made
+
+
+def attribute(adapter, v, name, *default):
+    if not adapter.is_tensor(v):
+        raise Unsupported("attribute %s is not open to programs" % name)
+    if name in ("shape", "ndim"):
+        return tuple(v.shape) if name == "shape" else len(v.shape)
+    if name == "dtype":
+        return v.dtype
+    if name == "device":
+        return "cpu"
+    if "Tensor." + name in KNOWN["names"]:
+        return call(adapter, "Tensor." + name, v)
+    raise Unsupported("%s has no attribute %s of tensors" % (adapter.name, name))
+
+
+def size(adapter, t, dim=None):
+    return tuple(t.shape) if dim is None else t.shape[dim]
+
+
+def numel(adapter, t):
+    n = 1
+    for d in t.shape:
+        n *= d
+    return n
+
+
+def elements(adapter, t):
+    return adapter.array(t).tolist()
+
+
+SIZES = {
+    "Tensor.size": size, "Tensor.dim": lambda adapter, t: len(t.shape), "Tensor.ndimension": lambda adapter, t: len(t.shape),
+    "Tensor.numel": numel, "torch.numel": numel, "Tensor.nelement": numel, "Tensor.item": elements, "Tensor.tolist": elements,
+}

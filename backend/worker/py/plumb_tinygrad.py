@@ -1,0 +1,86 @@
+"""tinygrad: its functions are in tinygrad.json, its gradients are Tensor.gradient of the program."""
+
+import importlib.metadata
+import os
+
+os.environ.setdefault("DEV", "PYTHON")
+
+import numpy as np
+import plumb_subject
+import tinygrad
+from plumb_names import Unsupported
+from tinygrad import Tensor, dtypes
+
+DTYPES = {"bool": dtypes.bool, "uint8": dtypes.uint8, "int8": dtypes.int8, "int16": dtypes.int16, "int32": dtypes.int32, "int64": dtypes.int64,
+          "float16": dtypes.float16, "bfloat16": dtypes.bfloat16, "float32": dtypes.float32, "float64": dtypes.float64}
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+
+class Tinygrad(plumb_subject.Adapter):
+    name, version = "tinygrad", importlib.metadata.version("tinygrad")
+    root, tensor_class = tinygrad, Tensor
+    own = functional = True
+    table = plumb_subject.table("tinygrad.json")
+    gaps = ("No such file or directory: 'clang'", "object has no attribute '_broadcasted'")  # of constants alone, of numbers first
+
+    def gap(self, e):
+        # tinygrad checks arguments, axes and shapes by these, dtypes when a program is verified.
+        kinds = (TypeError, ValueError, IndexError, AssertionError)
+        return super().gap(e) or isinstance(e, kinds) or isinstance(e, RuntimeError) and "verification failed" in str(e)
+
+    def seed(self, n):
+        Tensor.manual_seed(n % (1 << 32))
+
+    def dtype(self, name):
+        if name not in DTYPES:
+            raise Unsupported("tinygrad has no %s" % name)
+        return DTYPES[name]
+
+    def dtype_name(self, dtype):
+        return NAMES.get(dtype, str(dtype)) if isinstance(dtype, tinygrad.dtype.DType) else ""
+
+    def device(self, name):
+        return name
+
+    def tensor(self, array, dtype, requires_grad):
+        if dtype not in DTYPES:
+            raise Unsupported("tinygrad has no %s" % dtype)
+        t = Tensor(np.ascontiguousarray(array).reshape(-1)).reshape(array.shape)  # one number would be a constant on no device
+        return t if t.dtype == DTYPES[dtype] else t.cast(DTYPES[dtype])
+
+    def array(self, t):
+        return (t.cast(dtypes.float32) if t.dtype == dtypes.bfloat16 else t).numpy()
+
+    def cast(self, t, dtype):
+        return t.cast(self.dtype(dtype))
+
+    def stop(self, v):
+        return tuple(map(self.stop, v)) if isinstance(v, (tuple, list)) else v.detach() if self.is_tensor(v) else v
+
+    def vjp(self, f, leaves, cotangents):
+        out = [(y * c).sum() for y, c in zip(f(*leaves), cotangents)]
+        total = out[0]
+        for y in out[1:]:
+            total = total + y
+        return total.gradient(*leaves)
+
+    # What calls of tinygrad.json use.
+
+    def pair(self, values):
+        """Returns values and indices, which are int32."""
+        return values[0], values[1].cast(dtypes.int64)
+
+    def matrix(self, t):
+        if len(t.shape) != 2:
+            raise Unsupported("tinygrad wants a matrix")
+        return t
+
+    def classes(self, target, n):
+        """Returns targets that are classes: tinygrad has no error for others."""
+        values = target.numpy()
+        if target.dtype not in (dtypes.int32, dtypes.int64, dtypes.uint8) or ((values < 0) | (values >= n)).any():
+            raise Unsupported("tinygrad does not check classes")
+        return target
+
+
+adapter = Tinygrad

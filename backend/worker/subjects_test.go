@@ -1,0 +1,118 @@
+package worker
+
+import (
+	"strings"
+	"testing"
+
+	"plumb/backend"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// TestOwnFrameworks: frameworks with an interface of their own give values and
+// gradients, in every mode.
+func TestOwnFrameworks(t *testing.T) {
+	for _, name := range []string{"mlx", "paddle", "tensorflow", "tinygrad"} {
+		t.Run(name, func(t *testing.T) {
+			path, _, err := Find(name, "")
+			if err != nil {
+				t.Skip("needs a Python with it: ", strings.SplitN(err.Error(), "\n", 2)[0])
+			}
+			w, err := Open(t.Context(), Config{Framework: name, Python: path})
+			if err != nil && strings.Contains(err.Error(), "needs numpy") {
+				t.Skip("its Python lacks numpy")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			for _, mode := range w.Info().Modes {
+				b := new(builder).in("x", f32([]int{2, 2}, 1, -2, 3, 4), true).call("y", "torch.relu", program.Ref("x")).
+					call("z", "torch.mul", program.Ref("y"), program.Ref("x")).call("s", "torch.sum", program.Ref("z")).kw("dim", int64(1)).back("s", program.Fill{})
+				in, err := w.In(mode)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out, err := in.Run(t.Context(), b.job())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if out.Status != backend.OK || numbers(out.Values[2].Tensor) != "1 25" || numbers(out.Slots[0].Tensor) != "2 0 6 8" {
+					t.Errorf("%s: %+v\n%s, gradient %s", mode, out, numbers(out.Values[2].Tensor), numbers(out.Slots[0].Tensor))
+				}
+			}
+		})
+	}
+}
+
+// TestONNX: an engine that runs ONNX gives the values of a program, call by call
+// and as one model, and says that it lacks a dtype.
+func TestONNX(t *testing.T) {
+	for _, name := range []string{"onnx:ort", "onnx:openvino"} {
+		t.Run(name, func(t *testing.T) {
+			path, _, err := Find(name, "")
+			if err != nil {
+				t.Skip("needs a Python with it: ", strings.SplitN(err.Error(), "\n", 2)[0])
+			}
+			w, err := Open(t.Context(), Config{Framework: name, Python: path})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			for _, mode := range []string{"eager", "graph"} {
+				in, err := w.In(mode)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b := new(builder).in("x", f32([]int{2, 2}, 1, -2, 3, 4), false).call("y", "torch.relu", program.Ref("x")).
+					call("z", "torch.mul", program.Ref("y"), program.Ref("x")).call("s", "torch.sum", program.Ref("z")).kw("dim", int64(1))
+				out, err := in.Run(t.Context(), b.job())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if out.Status != backend.OK || numbers(out.Values[2].Tensor) != "1 25" {
+					t.Errorf("%s: %+v", mode, out)
+				}
+				lacking := run(t, w, new(builder).in("x", f32([]int{1}, 1), false).call("y", "Tensor.bfloat16", program.Ref("x")))
+				if lacking.Status != backend.Unsupported {
+					t.Errorf("%s: bfloat16: %+v", mode, lacking)
+				}
+			}
+		})
+	}
+}
+
+// TestOwnTape: a framework with a table and a tape changes tensors in place by
+// its own functions and methods that do, or says that it has none; an exception
+// of the adapter's forms is a gap of a call, and of no backward pass.
+func TestOwnTape(t *testing.T) {
+	w := adapted(t, "torchtape")
+	x, whole := f32([]int{3}, -1, 2, -3), tensor.New(tensor.I64, 3)
+	for name, c := range map[string]struct {
+		b      *builder
+		status backend.Status
+		want   string // the numbers of x after the calls, or of the message a part
+	}{
+		"function":    {new(builder).in("x", f32([]int{2}, 0, 0), false).call("y", "Tensor.exp_", program.Ref("x")).call("z", "torch.add", program.Ref("x"), program.Ref("y")), backend.OK, "2 2"},
+		"method":      {new(builder).in("x", x, false).call("y", "Tensor.add_", program.Ref("x"), int64(1)).call("z", "torch.add", program.Ref("x"), int64(0)), backend.OK, "0 3 -2"},
+		"operator":    {new(builder).in("x", x, false).call("y", "operator.iadd", program.Ref("x"), program.Ref("x")).call("z", "torch.add", program.Ref("x"), int64(0)), backend.OK, "-2 4 -6"},
+		"in place":    {new(builder).in("x", x, false).call("y", "Tensor.zero_", program.Ref("x")).call("z", "torch.add", program.Ref("x"), int64(0)), backend.OK, "0 0 0"},
+		"element":     {new(builder).in("x", x, false).call("y", "operator.setitem", program.Ref("x"), int64(0), 5.0).call("z", "torch.add", program.Ref("x"), int64(0)), backend.OK, "5 2 -3"},
+		"alone":       {new(builder).in("x", x, false).call("y", "torch.fill", program.Ref("x"), 2.0), backend.Unsupported, "fill is there in place alone"},
+		"none":        {new(builder).in("x", x, false).call("y", "Tensor.relu_", program.Ref("x")), backend.Unsupported, "torch has no copied_"},
+		"a copy":      {new(builder).in("x", whole, false).call("y", "Tensor.add_", program.Ref("x"), 1.5), backend.Unsupported, "no change in place of this"},
+		"dtype":       {new(builder).in("x", x, false).call("y", "Tensor.eq_", program.Ref("x"), program.Ref("x")), backend.Unsupported, "equal_ changes the dtype"},
+		"form":        {new(builder).in("x", x, false).call("y", "torch.neg", program.Ref("x")), backend.Unsupported, "no such form"},
+		"in backward": {new(builder).in("x", x, true).call("y", "torch.neg", program.Ref("x")).back("y", program.Fill{}), backend.Raised, "no such form"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := run(t, w, c.b)
+			if out.Status != c.status || c.status != backend.OK && !strings.Contains(out.Message, c.want) {
+				t.Fatalf("%+v, want %s with %q", out, c.status, c.want)
+			}
+			if c.status == backend.OK && numbers(out.Values[len(out.Values)-1].Tensor) != c.want {
+				t.Errorf("%s, want %s", numbers(out.Values[len(out.Values)-1].Tensor), c.want)
+			}
+		})
+	}
+}

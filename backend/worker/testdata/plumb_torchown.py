@@ -1,0 +1,66 @@
+"""PyTorch as if it had an interface of its own, whose tensors never change and keep no tape."""
+
+import plumb_subject
+import torch
+
+
+class TorchOwn(plumb_subject.Adapter):
+    name, version = "torch", torch.__version__
+    root, tensor_class = torch, torch.Tensor
+    own = functional = True
+    modes = {"traced": lambda f: lambda *tensors: f(*[t.clone() for t in tensors])}
+    table = {
+        "relu": "nn.functional.relu(input)",
+        "exp": "exp(input)",
+        "sqrt": {"call": "sqrt(input)", "dtypes": ["float32"]},
+        "add": "self.plus(input, other, alpha)",
+        "mul": "input * other",
+        "sum": "sum(input, dim, keepdim, dtype=dtype) if dim != None else sum(input, dtype=dtype)",
+        "mean": {"call": "mean(input, dim, keepdim)", "when": {"keepdim": True}},
+        "max.dim": "(max(input, dim, keepdim)[0], argmax(input, dim, keepdim))",
+        "argmax": "argmax(input, dim, keepdim)",
+        "transpose": "transpose(input, dim0, dim1)",
+        "permute": "permute(input, dims)",
+        "getitem": "input[index]",
+        "linear": [{"call": "nn.functional.linear(input, weight)", "when": {"bias": None}}, "nn.functional.linear(input, weight, bias=bias)"],
+        "conv2d": "nn.functional.conv2d(input, weight, bias, stride, padding, dilation, groups)",
+        "batch_norm": "nn.functional.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)",
+        "clamp": "clamp(input, min, max)",
+        "float": "input.to(float32)",
+        "detach": "input.detach()",
+        "cat": "cat(tensors, dim)",
+        "mse_loss": "nn.functional.mse_loss(input, target, reduction=reduction)",
+    }
+
+    def plus(self, x, y, alpha):
+        return torch.add(x, y, alpha=alpha)
+
+    def cast(self, t, dtype):
+        return t.to(self.dtype(dtype))
+
+    def device(self, name):
+        return name
+
+    def requires_grad(self, t):
+        raise AssertionError("nobody asks it")
+
+    def gradient(self, t):
+        return None
+
+    def array(self, t):
+        return t.detach().numpy()
+
+    def tensor(self, array, dtype, requires_grad):
+        return super().tensor(array, dtype, False)
+
+    def stop(self, v):
+        return tuple(self.stop(e) for e in v) if isinstance(v, tuple) else v.detach()
+
+    def vjp(self, f, leaves, cotangents):
+        leaves = [x if x.requires_grad else x.clone().requires_grad_() for x in leaves]
+        with torch.enable_grad():
+            out = f(*leaves)
+            return torch.autograd.grad(out, leaves, cotangents, create_graph=True, allow_unused=True)
+
+
+adapter = TorchOwn

@@ -1,0 +1,56 @@
+"""PyTorch as if it had an interface of its own, with its tape and changes in place."""
+
+import plumb_subject
+import torch
+
+
+class TorchTape(plumb_subject.Adapter):
+    name, version = "torch", torch.__version__
+    root, tensor_class = torch, torch.Tensor
+    own = True
+    forms = (ValueError,)
+    table = {
+        "add": "add(*self.alike(input, other))",
+        "exp": "exp(input)",
+        "relu": "self.copied(input)",
+        "eq": "self.equal(input, other)",
+        "zero": "Tensor.zero_(input)",
+        "fill": "fill_(input, value)",
+        "neg": "self.refused(input)",
+        "float": "input.to(float32)",
+        "setitem": "self.setitem_(input, index, value)",
+    }
+
+    def cast(self, t, dtype):
+        return t.to(self.dtype(dtype))
+
+    def device(self, name):
+        return name
+
+    def copied(self, t):
+        return torch.relu(t)
+
+    def equal_(self, t, other):
+        t.data = t == other
+        return t
+
+    def setitem_(self, t, index, v):
+        t[index] = v
+
+    def refused(self, t):
+        if t.requires_grad:
+            return Refusing.apply(t)
+        raise ValueError("no such form")
+
+
+class Refusing(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, t):
+        return -t
+
+    @staticmethod
+    def backward(ctx, g):
+        raise ValueError("no such form")
+
+
+adapter = TorchTape

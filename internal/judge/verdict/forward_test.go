@@ -1,0 +1,61 @@
+package verdict
+
+import (
+	"testing"
+
+	"plumb/backend"
+	"plumb/tensor"
+)
+
+// forward is outcome as of a subject that has no gradients.
+func forward() *backend.Outcome {
+	o := outcome().Without(backend.Part.IsGradient)
+	o.ForwardOnly = true
+	for i := range o.Values {
+		o.Values[i].RequiresGrad = false
+		for k := range o.Values[i].Tuple {
+			o.Values[i].Tuple[k].RequiresGrad = false
+		}
+	}
+	return o
+}
+
+// TestNoElements: of a subject whose tensors have no elements shapes are compared.
+func TestNoElements(t *testing.T) {
+	zeros, narrow := outcome(), outcome()
+	zeros.NoElements, narrow.NoElements = true, true
+	zeros.Values[2].Tensor.Set(0, 9)
+	narrow.Values[2].Tensor = tensor.New(narrow.Values[2].Tensor.DType(), 7)
+	for name, c := range map[string]struct {
+		cand *backend.Outcome
+		word Word
+	}{"other elements": {zeros, Aligned}, "another shape": {narrow, Misaligned}} {
+		if v := Judge(example(), outcome(), c.cand, Policy{}); v.Word != c.word {
+			t.Errorf("%s: %s (%s)", name, v.Word, v.Reason)
+		}
+	}
+}
+
+// TestForwardOnly: of a subject without gradients all else is compared.
+func TestForwardOnly(t *testing.T) {
+	wrong, silent, raised := forward(), forward(), outcome()
+	wrong.Values[2].Tensor.Set(0, 9)
+	silent.ForwardOnly = false
+	raised.Status, raised.Class, raised.Call = backend.Raised, "RuntimeError", len(example().Calls)
+	for name, c := range map[string]struct {
+		ref, cand *backend.Outcome
+		word      Word
+	}{
+		"equal":                       {outcome(), forward(), Aligned},
+		"another value":               {outcome(), wrong, Misaligned},
+		"backward raises":             {raised, forward(), Aligned},
+		"backward raises, value":      {raised, wrong, Misaligned},
+		"gradients that do not come":  {outcome(), silent, Misaligned},
+		"backward raises in one side": {raised, outcome(), Misaligned},
+	} {
+		v := Judge(example(), c.ref, c.cand, Policy{})
+		if v.Word != c.word || v.ForwardOnly != c.cand.ForwardOnly {
+			t.Errorf("%s: %s (%s), forward only %t", name, v.Word, v.Reason, v.ForwardOnly)
+		}
+	}
+}
