@@ -26,6 +26,8 @@ type Info struct {
 	ForwardOnly bool `json:"forward_only,omitempty"`
 	// NoElements says that its tensors have none: shapes and dtypes alone are compared.
 	NoElements bool `json:"no_elements,omitempty"`
+	// Permissive says that its interface is its own: what PyTorch refuses it may take.
+	Permissive bool `json:"permissive,omitempty"`
 }
 
 // Job is one program to run.
@@ -108,6 +110,9 @@ type Outcome struct {
 	ForwardOnly bool
 	// NoElements says that the subject's tensors have none, but shapes and dtypes.
 	NoElements bool
+	// Permissive says that the subject's interface is its own: what PyTorch refuses
+	// it may take.
+	Permissive bool
 	// Unread opens the elements of tensors that are not in memory, once each; such
 	// a tensor has dtype and shape alone. Close tells what is wrong with them.
 	Unread map[*tensor.Tensor]func() (io.ReadCloser, error)

@@ -44,8 +44,7 @@ type replyDecoder struct {
 	copied   int  // bytes of tensors so far
 	elements int  // of tuples so far
 	shared   bool // large tensors stay where they are
-	forward  bool // gradients were not asked for
-	hollow   bool // tensors have no elements
+	info     *backend.Info
 }
 
 // decode sets outs and cpu. Tensors are copied out of shared memory.
@@ -96,7 +95,7 @@ func (d *replyDecoder) decode(payload []byte) error {
 
 func (d *replyDecoder) oneCase(i int) {
 	job := d.jobs[i]
-	out := &backend.Outcome{ForwardOnly: d.forward, NoElements: d.hollow}
+	out := &backend.Outcome{ForwardOnly: d.info.ForwardOnly, NoElements: d.info.NoElements, Permissive: d.info.Permissive}
 	status := ""
 	need := 0
 	for key, ok := d.object(); ok; key, ok = d.nextKey() {

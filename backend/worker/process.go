@@ -252,6 +252,7 @@ func (w *Worker) greet(line string) error {
 		CPU       float64 `json:"cpu"`
 		Gradients *bool   `json:"gradients"`
 		Elements  *bool   `json:"elements"`
+		Refusals  *bool   `json:"refusals"`
 	}
 	if err := json.Unmarshal([]byte(hello), &h); err != nil {
 		return fmt.Errorf("its greeting: %w", err)
@@ -263,6 +264,7 @@ func (w *Worker) greet(line string) error {
 	w.info.ForwardOnly = h.Gradients != nil && !*h.Gradients
 	w.encode.forward = w.info.ForwardOnly
 	w.info.NoElements = h.Elements != nil && !*h.Elements
+	w.info.Permissive = h.Refusals != nil && !*h.Refusals
 	w.setCPU(seconds(h.CPU))
 	return nil
 }

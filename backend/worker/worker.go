@@ -311,7 +311,7 @@ func (w *Worker) exchange(ctx context.Context, jobs []*backend.Job, todo, length
 		return nil, w.fault(err)
 	}
 	w.mem.clearMark()
-	d := replyDecoder{mem: w.mem, jobs: jobs, todo: todo, lengths: lengths, outs: outs, shared: shared, forward: w.encode.forward, hollow: w.info.NoElements}
+	d := replyDecoder{mem: w.mem, jobs: jobs, todo: todo, lengths: lengths, outs: outs, shared: shared, info: &w.info}
 	if lost, err := w.answer(ctx, &d); lost != nil || err != nil {
 		return lost, err
 	}

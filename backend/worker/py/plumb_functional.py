@@ -81,14 +81,16 @@ class Functional(Run):
     def change(self, env, call, k, v, depends):
         """Puts what is changed in place where it stood."""
         old, memory = env.values[k], env.memory[k]
-        if depends or env.depends[k]:
-            raise Unsupported("no gradients through what is changed in place")
+        if env.depends[k] and k < len(self.case["inputs"]):
+            raise Unsupported("no change in place of a leaf")
         if any(m == memory and x is not old for m, x in zip(env.memory, env.values)):
             raise Unsupported("no views of what is changed in place")
         if tuple(v.shape) != tuple(old.shape) or v.dtype != old.dtype:
             raise Unsupported("no change in place of the shape or dtype")
-        env.values[:] = [v if m == memory else x for m, x in zip(env.memory, env.values)]
-        env.add(None if call[0].rstrip("_").endswith("setitem") else v, frozenset(), memory)
+        for i, m in enumerate(env.memory):
+            if m == memory:
+                env.values[i], env.depends[i] = v, depends
+        env.add(None if call[0].rstrip("_").endswith("setitem") else v, depends, memory)
 
     def recording(self, call):
         """Tells whether the call is made where gradients are recorded."""
@@ -129,7 +131,7 @@ class Functional(Run):
             del results[:]
             flat = []
             states = self.with_parameters(dict(zip(names, tensors[n:])))
-            self.trace = self.play(tensors[:n], states, lambda i, env: results.append(part(env.values[-1], flat)))
+            self.trace = self.play(tensors[:n], states, lambda i, env: results.append((part(env.values[-1], flat), env.depends[-1])))
             return tuple(flat)
 
         def part(v, flat):
@@ -145,11 +147,11 @@ class Functional(Run):
 
         flat = compile(program)(*inputs, *[self.states[i][name] for i, name in names])
         env = Env(list(inputs), self.trace.depends[:n])
-        for i, v in enumerate(results):
+        for i, (v, depends) in enumerate(results):
             v = whole(v)
             if i in self.states:
                 v.state = self.states[i]
-            env.add(v, self.trace.depends[n + i], None)
+            env.add(v, depends, None)
             self.keep(i, env)
         self.trace = env
 

@@ -36,6 +36,29 @@ func TestNoElements(t *testing.T) {
 	}
 }
 
+// TestPermissive: a subject with an interface of its own may take what the
+// reference refuses, but what it computed before has to be right.
+func TestPermissive(t *testing.T) {
+	right, wrong, raised := outcome(), outcome(), outcome()
+	right.Permissive, wrong.Permissive = true, true
+	wrong.Values[2].Tensor.Set(0, 9)
+	raised.Status, raised.Class, raised.Call = backend.Raised, "RuntimeError", len(example().Calls)
+	for name, c := range map[string]struct {
+		ref, cand *backend.Outcome
+		word      Word
+	}{
+		"takes":             {raised, right, Unsupported},
+		"takes, value":      {raised, wrong, Misaligned},
+		"refuses":           {right, raised, Misaligned},
+		"has to refuse":     {raised, outcome(), Misaligned},
+		"nobody refuses it": {outcome(), right, Aligned},
+	} {
+		if v := Judge(example(), c.ref, c.cand, Policy{}); v.Word != c.word {
+			t.Errorf("%s: %s (%s)", name, v.Word, v.Reason)
+		}
+	}
+}
+
 // TestForwardOnly: of a subject without gradients all else is compared.
 func TestForwardOnly(t *testing.T) {
 	wrong, silent, raised := forward(), forward(), outcome()

@@ -413,6 +413,7 @@ func (j *judge) exceptions() {
 	refRaised, candRaised := j.ref.Status == backend.Raised, j.cand.Status == backend.Raised
 	switch {
 	case refRaised != candRaised && j.policy.NoExceptions:
+	case refRaised && !candRaised && j.cand.Permissive:
 	case refRaised && !candRaised:
 		j.raised(j.ref, "reference", "candidate")
 	case candRaised && !refRaised:
@@ -526,6 +527,8 @@ func (j *judge) conclude() *Verdict {
 		v.Reason = d.reason()
 	case v.Reference == nil && v.Candidate != nil:
 		v.Word, v.Reason = Rejected, "only the candidate raised, which does not count here: "+exception(j.cand)
+	case v.Reference != nil && v.Candidate == nil && j.cand.Permissive:
+		v.Word, v.Reason = Unsupported, "the reference refuses what the candidate's own interface takes: "+exception(j.ref)
 	case v.Reference != nil && v.Candidate == nil:
 		v.Word, v.Reason = Rejected, "only the reference raised, which does not count here: "+exception(j.ref)
 	case v.Reference != nil && j.p.Raises:
