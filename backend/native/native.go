@@ -3,6 +3,7 @@ package native
 
 import (
 	"context"
+	"time"
 
 	"plumb/backend"
 	"plumb/graph"
@@ -59,5 +60,8 @@ func (*Backend) Close() error { return nil }
 
 // Run runs the program. A panic of an operator is the outcome Crashed.
 func (b *Backend) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
-	return b.interpreter.Eager(ctx, job), nil
+	start := time.Now()
+	out := b.interpreter.Eager(ctx, job)
+	out.Elapsed = time.Since(start)
+	return out, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"plumb/internal/campaign"
+	"plumb/internal/campaign/report"
 	"plumb/internal/draw/choice"
 	"plumb/internal/draw/opcase"
 	"plumb/op"
@@ -52,16 +53,21 @@ calls that break one rule, which both sides have to refuse.`,
 		},
 	}
 	group(cmd, whichCases, func(fl *pflag.FlagSet) {
-		r.cases.register(fl)
+		r.chooses(fl)
 		fl.BoolVar(&r.opInfo, "opinfo", false, "take PyTorch's own sample inputs and error inputs (torch.testing's op_db) of the entries that match, in float32, float64, int64, bool and complex64")
-		fl.Var(floatTypes(&r.cases.dtypes), "dtype", "draw calls of this dtype; may be repeated (default: every one that the operator takes)")
-		r.picking.register(fl)
 	})
 	r.subjects.register(cmd)
 	r.judging.register(cmd)
 	r.reports.register(cmd)
 	r.picking.restrict(cmd)
 	return cmd
+}
+
+// chooses adds the flags that choose among the operators' cases.
+func (r *opsRun) chooses(fl *pflag.FlagSet) {
+	r.cases.register(fl)
+	fl.Var(floatTypes(&r.cases.dtypes), "dtype", "draw calls of this dtype; may be repeated (default: every one that the operator takes)")
+	r.picking.register(fl)
 }
 
 func (r *opsRun) run(ctx context.Context, patterns []string) error {
@@ -138,7 +144,7 @@ func opTests(patterns []string, c *drawing) ([]campaign.Test, error) {
 		}
 		if len(legal) > 0 {
 			dt := legal[0]
-			t := opTest(c, m.def, "illegal", 2*opcase.Rules(), func(src *choice.Source, i int) (*program.Program, error) { return drawer.Illegal(src, dt, i) })
+			t := opTest(c, m.def, report.Illegal, 2*opcase.Rules(), func(src *choice.Source, i int) (*program.Program, error) { return drawer.Illegal(src, dt, i) })
 			t.Fixed = true
 			out = append(out, t)
 		}
@@ -150,7 +156,7 @@ func opTests(patterns []string, c *drawing) ([]campaign.Test, error) {
 }
 
 func opTest(c *drawing, d *op.Def, variant string, n int, draw func(*choice.Source, int) (*program.Program, error)) campaign.Test {
-	name := fmt.Sprintf("ops::%s[%s]", d.ID(), variant)
+	name := report.OperatorTest(d.ID(), variant)
 	if c.n > 0 {
 		n = c.n
 	}

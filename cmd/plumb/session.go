@@ -35,7 +35,7 @@ type session struct {
 
 	cfg       *campaign.Config
 	summary   *report.Summary
-	sink      report.Sink
+	sink      report.Sink // where nil, that of reports
 	gauges    gauges
 	accepted  *acceptedList // nil without a known list
 	collector finding.Collector
@@ -114,7 +114,9 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 	s.summary = report.NewSummary()
 	s.summary.Reference, s.summary.Candidates = s.subjects.reference, s.subjects.candidates
 	s.summary.Seed, s.summary.Tests = s.cases.seed, len(tests)
-	s.sink = s.reports.sink(s.out, s.judging.shrink.Runs > 0)
+	if s.sink == nil {
+		s.sink = s.reports.sink(s.out, s.judging.shrink.Runs > 0)
+	}
 	if s.cases.printed.out = s.out; s.reports.json {
 		s.cases.printed.out = s.err
 	}

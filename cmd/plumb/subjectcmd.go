@@ -145,7 +145,7 @@ func tourRows(records []byte) map[string]*tourRow {
 		if json.Unmarshal(line, &c) != nil || c.Verdict == "" {
 			continue
 		}
-		name, _, _ := strings.Cut(strings.TrimPrefix(c.Test, "ops::"), "[")
+		name, _, _ := report.OperatorOf(c.Test)
 		r := rows[name]
 		if r == nil {
 			r = &tourRow{report.NewSummary(), map[string]int{}}

@@ -34,6 +34,12 @@ type jsonRecord struct {
 	Reason    string         `json:"reason,omitempty"`
 	Compared  int            `json:"compared"` // tensors and numbers
 	Worst     compare.Number `json:"worst"`    // observed error ÷ limit
+	// OfReference says that the verdict is how the reference ended.
+	OfReference bool `json:"of_reference,omitempty"`
+	ForwardOnly bool `json:"forward_only,omitempty"`
+	// Seconds and ReferenceSeconds are what the case took, where a side tells.
+	Seconds          float64 `json:"seconds,omitempty"`
+	ReferenceSeconds float64 `json:"reference_seconds,omitempty"`
 	// Truths are the distances of both sides from the truth (--set oracle=always).
 	Truths []verdict.Truth `json:"truths,omitempty"`
 	// Uncaptured says why a graph mode does not support the case, Blame what of
@@ -49,7 +55,8 @@ type jsonRecord struct {
 func (j *JSON) Record(r *verdict.Record) {
 	v := r.Verdict
 	out := jsonRecord{Test: r.Test, Case: r.Index, ID: r.Program.ID(), Candidate: r.Candidate, Modes: r.Modes, Uncaptured: r.Uncaptured, Blame: v.Blame,
-		Verdict: v.Word, Kind: v.Kind, Reason: v.Reason, Compared: v.Compared, Worst: v.Worst, Truths: v.Truths}
+		Verdict: v.Word, Kind: v.Kind, Reason: v.Reason, Compared: v.Compared, Worst: v.Worst, Truths: v.Truths,
+		OfReference: v.OfReference, ForwardOnly: v.ForwardOnly, Seconds: elapsed(r.Outcome).Seconds(), ReferenceSeconds: elapsed(r.Reference).Seconds()}
 	if v.Word.IsFinding() {
 		out.Finding, out.Program = v, r.Program.String()
 	}

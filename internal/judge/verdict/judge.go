@@ -78,7 +78,7 @@ func (j *judge) status() {
 	}{{"reference", j.ref, &j.v.Reference}, {"candidate", j.cand, &j.v.Candidate}}
 	for _, s := range sides {
 		if problem := j.malformed(s.o); problem != "" {
-			j.v.Word, j.v.Reason = Fault, fmt.Sprintf("the %s's outcome %s", s.name, problem)
+			j.v.Word, j.v.Reason, j.v.OfReference = Fault, fmt.Sprintf("the %s's outcome %s", s.name, problem), s.o == j.ref
 			return
 		}
 		if s.o.Status != backend.OK {
@@ -86,12 +86,12 @@ func (j *judge) status() {
 		}
 	}
 	if j.ref.NoKernel {
-		j.v.Word, j.v.Reason = Unsupported, "the reference has no kernel for this: "+j.ref.Message
+		j.v.Word, j.v.Reason, j.v.OfReference = Unsupported, "the reference has no kernel for this: "+j.ref.Message, true
 		return
 	}
 	for _, s := range sides {
 		if e, ok := endings[s.o.Status]; ok {
-			j.v.Word, j.v.Reason = e.word, fmt.Sprintf("the %s %s", s.name, e.verb)
+			j.v.Word, j.v.Reason, j.v.OfReference = e.word, fmt.Sprintf("the %s %s", s.name, e.verb), s.o == j.ref
 			if text, _, _ := strings.Cut(exception(s.o), "\n"); text != "" {
 				j.v.Reason += ": " + text
 			}

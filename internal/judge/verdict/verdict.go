@@ -154,6 +154,9 @@ type Verdict struct {
 	Kind   Kind   `json:"kind,omitempty"`
 	Reason string `json:"reason,omitempty"` // one sentence
 	Where  *Where `json:"where,omitempty"`  // of the first difference
+	// OfReference says that the word is how the reference ended, whatever the
+	// candidate did: it crashed, or does not support the program.
+	OfReference bool `json:"of_reference,omitempty"`
 	// Blame says what of a graph is wrong: "pass fuse", or "tracing" where the
 	// graph is wrong without passes; "" where nothing is known.
 	Blame string `json:"blame,omitempty"`
