@@ -24,7 +24,7 @@ import (
 )
 
 // Help lists the names, for the text of a flag.
-const Help = `NAME[@DEVICE][:MODE][:PYTHON] of a framework: "torch" (found through --python, $PLUMB_PYTHON, python3, /usr/bin/python3), "torch:jit.trace" (PyTorch's own graphs: jit.trace, jit.script, fx, compile), "torch@cuda:/path/to/python", "oneflow" (its Python is found through $PLUMB_ONEFLOW_PYTHON), "onnx:ort" (an engine that runs ONNX; also "onnx:openvino"); "native", "native:graph" (static graphs), "native:graph-plain" (without passes); "recorded:FILE"; "diopi:FILE.so" (a library in C with DIOPI's interface); or the path of a worker, such as ./my-worker or ./my-worker:MODE (docs/worker-protocol.md)`
+const Help = `NAME[@DEVICE][:MODE][:PYTHON] of a framework: "torch" (found through --python, $PLUMB_PYTHON, python3, /usr/bin/python3), "torch:jit.trace" (PyTorch's own graphs: jit.trace, jit.script, fx, compile, export; its function transforms: functional, vmap), "torch@cuda:/path/to/python", "oneflow" (its Python is found through $PLUMB_ONEFLOW_PYTHON), "onnx:ort" (an engine that runs ONNX; also "onnx:openvino"); "native", "native:graph" (static graphs), "native:graph-plain" (without passes); "recorded:FILE"; "diopi:FILE.so" (a library in C with DIOPI's interface); or the path of a worker, such as ./my-worker or ./my-worker:MODE (docs/worker-protocol.md)`
 
 // Error says that no backend has a name, or that it cannot be opened for what
 // follows the colon.

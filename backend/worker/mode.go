@@ -8,8 +8,9 @@ import (
 )
 
 // TorchModes are the modes that Plumb's own worker may have: calls one by one,
-// and PyTorch's own graphs. Which of them there are depends on its version.
-var TorchModes = []string{backend.Eager, "jit.trace", "jit.script", "fx", "compile"}
+// PyTorch's own graphs and its function transforms. Which of them there are
+// depends on its version.
+var TorchModes = []string{backend.Eager, "jit.trace", "jit.script", "fx", "compile", "export", "functional", "vmap"}
 
 var _ backend.Modal = (*Worker)(nil)
 

@@ -41,6 +41,8 @@ def modes():
         pass
     if hasattr(torch, "compile"):
         names.append("compile")
+    if hasattr(torch, "export") and hasattr(torch.export, "export"):
+        names.append("export")
     return names
 
 
@@ -57,6 +59,8 @@ def refuse(case):
             raise Unknown("a graph of calls has no place for %s" % call[0])
         if len(call) > 3:
             raise Unknown("a graph does not record the with statement of %s" % call[3][0][0])
+        if len(call) > 2 and call[2].get("requires_grad"):
+            raise Unknown("a graph of calls has no place for a leaf that %s makes" % call[0])
         if call[0] == "Module.__call__":
             called.add(call[1][0][1])
         elif call[0].startswith("Module.") and call[1][0][1] in called:
@@ -82,8 +86,14 @@ class Captured(plumb_torch.Run):
         super().constructed(i, module, state)
         if any(is_lazy(p) for p in module.parameters()):
             raise Unknown("parameters without a shape cannot be captured")
-        self.saved[i] = [(t, t.detach().clone()) for t in module.state_dict(keep_vars=True).values() if isinstance(t, Tensor)]
+        self.saved[i] = snapshot(module)
         self.rng = torch.get_rng_state()
+
+    def changed(self, i, call):
+        super().changed(i, call)
+        if call[0].startswith("Module.") and call[0] != "Module.__call__":
+            receiver = set(self.env[call[1][0][1]].modules())
+            self.saved.update((k, snapshot(m)) for k, m in self.modules.items() if not receiver.isdisjoint(m.modules()))
 
     def restore(self):
         """Makes inputs, modules and random numbers what they were before the calls."""
@@ -149,6 +159,11 @@ def reason(e):
     return "%s: %s" % (type(e).__name__, next((line for line in lines if line), "")[:LINES])
 
 
+def snapshot(module):
+    """Returns the tensors of a module's state with copies of what they hold."""
+    return [(t, t.detach().clone()) for t in module.state_dict(keep_vars=True).values() if isinstance(t, Tensor)]
+
+
 def fresh(x):
     """Returns a tensor of its own memory with the elements and strides of x."""
     x = x.detach()
@@ -183,7 +198,7 @@ class Plan:
             if any(isinstance(a, Tensor) for a in values(call[1], run.env)):
                 raise Unknown("a module made of a tensor cannot be captured")
             return True
-        return call[0].startswith("Module.") and call[0] != "Module.__call__"
+        return call[0].startswith("Module.") and call[0] != "Module.__call__" and not paths(v)
 
     def execute(self, calls, inputs):
         """Makes the calls and returns the outputs."""
@@ -305,6 +320,10 @@ def compiled(run, plan):
     return graph
 
 
+def exported(run, plan):
+    return torch.export.export(Function(run, plan), tuple(run.env)).module()
+
+
 def script(run, plan):
     source = plumb_script.source(run.case, plan)
     if not plan.static:
@@ -328,4 +347,4 @@ def forget():
         pass
 
 
-CAPTURES = {"jit.trace": trace, "jit.script": script, "fx": symbolic, "compile": compiled}
+CAPTURES = {"jit.trace": trace, "jit.script": script, "fx": symbolic, "compile": compiled, "export": exported}

@@ -8,6 +8,7 @@ import warnings
 import plumb_capture
 import plumb_opinfo
 import plumb_signatures
+import plumb_transforms
 import torch
 from plumb_torch import DEVICE, META, ON_CPU, Run, Unknown, resolve
 
@@ -16,6 +17,7 @@ seed_default = torch.default_generator.manual_seed
 # How a case runs, by mode.
 MODES = {"eager": Run}
 MODES.update((mode, plumb_capture.Captured) for mode in plumb_capture.modes())
+MODES.update(plumb_transforms.modes())
 
 
 def hello():

@@ -444,7 +444,9 @@ class Run:
         if not ON_CPU:
             module.to(DEVICE)
         if state and str(i) in state:
-            module.load_state_dict({name: load(self.memory, t) for name, t in state[str(i)].items()}, strict=True)
+            held = {id(t) for m in self.modules.values() for t in m.state_dict(keep_vars=True).values()}
+            held = {name for name, t in module.state_dict(keep_vars=True).items() if id(t) in held}  # calls may have used them
+            module.load_state_dict({name: load(self.memory, t) for name, t in state[str(i)].items() if name not in held}, strict=not held)
         self.modules[i] = module
         entry = {"call": i, "initial": store_state(self.memory, module.state_dict(keep_vars=True).items())}
         self.reply.setdefault("modules", []).append(entry)
@@ -458,6 +460,20 @@ class Run:
         """Differentiates; returns how long a cotangent stream must be, 0 when all were."""
         self.call = len(self.case["calls"])
         self.memory.mark[1] = self.call
+        values, cotangents, need = self.differentiated()
+        if need:
+            return need
+        if values:
+            t = now()
+            if "second" in self.case:
+                self.twice(values, cotangents)
+            else:
+                differentiate(values, cotangents)
+            self.elapsed += now() - t
+        return 0
+
+    def differentiated(self):
+        """Returns the values to differentiate, their cotangents, and how long a stream must be."""
         values, cotangents, need = [], [], 0
         for index, offset, length, auto in self.case["backward"]:
             v = self.env[index]
@@ -475,16 +491,7 @@ class Run:
                 need = max(need, n)
             else:
                 cotangents.append(cotangent(self.memory, v, offset, n))
-        if need:
-            return need
-        if values:
-            t = now()
-            if "second" in self.case:
-                self.twice(values, cotangents)
-            else:
-                differentiate(values, cotangents)
-            self.elapsed += now() - t
-        return 0
+        return values, cotangents, need
 
     def parameters(self):
         """Returns the parameters of each module, in the order of the constructing calls."""

@@ -1,0 +1,129 @@
+//go:build unix
+
+package worker
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"plumb/backend"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// transforming is PyTorch where it has function transforms.
+func transforming(t *testing.T, imports ...string) *Worker {
+	t.Helper()
+	w, err := onDevice(t, "cpu", imports...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(w.Info().Modes, "vmap") {
+		t.Skip("needs a PyTorch with torch.func, such as 2.15")
+	}
+	return w
+}
+
+func inTransform(t *testing.T, w *Worker, mode string, b *builder) *backend.Outcome {
+	t.Helper()
+	in, err := w.In(mode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return captured(t, in, b.job())
+}
+
+func trained() *builder {
+	b := (&builder{}).in("x", f32([]int{2, 3}, 1, -2, 3, 0.5, 2, -1), true).in("y", f32([]int{2, 2}, 1, 2, 3, 4), false).
+		call("m", "torch.nn.Linear", int64(3), int64(2)).call("n", "torch.nn.Sequential", ref("m")).
+		call("v", "Module.__call__", ref("n"), ref("x")).call("w", "Tensor.mul_", ref("y"), 2.0).
+		call("z", "operator.mul", ref("v"), ref("y")).back("z", program.Fill{})
+	b.p.Step = program.Step{LR: 0.5, Momentum: 0.9}
+	return b
+}
+
+func cubed() *builder {
+	b := (&builder{}).in("x", f32([]int{2}, 1, -2), true).call("y", "torch.square", ref("x")).
+		call("z", "operator.mul", ref("y"), ref("x")).back("z", program.Fill{})
+	b.p.Second = program.Fill{Dist: program.Integer, Lo: 1, Hi: 4, Key: 3}
+	return b
+}
+
+// differing names the results that are not those of the calls, nearly.
+func differing(want, got *backend.Outcome) []string {
+	var names []string
+	if got.Status != backend.OK || len(got.Slots) != len(want.Slots) || len(got.Values) != len(want.Values) {
+		return []string{got.Message, "or the number of results"}
+	}
+	for i, s := range want.Slots {
+		if !alike(s.Tensor, got.Slots[i].Tensor) {
+			names = append(names, string(s.Part))
+		}
+	}
+	for i, v := range want.Values {
+		if !alike(v.Tensor, got.Values[i].Tensor) {
+			names = append(names, fmt.Sprint("value ", i))
+		}
+	}
+	return names
+}
+
+func alike(a, b *tensor.Tensor) bool {
+	if a == nil || b == nil || !slices.Equal(a.Shape(), b.Shape()) {
+		return a == b
+	}
+	for i := range a.Len() {
+		if math.Abs(real(a.At(i))-real(b.At(i))) > 1e-5 {
+			return false
+		}
+	}
+	return true
+}
+
+// TestTransformsGiveWhatCallsGive: values, changes, states, gradients of both
+// orders and the optimizer's step.
+func TestTransformsGiveWhatCallsGive(t *testing.T) {
+	w := transforming(t)
+	for name, make := range map[string]func() *builder{"trained": trained, "cubed": cubed} {
+		want := runOK(t, w, make())
+		for _, mode := range []string{"functional", "vmap", "export"} {
+			if names := differing(want, inTransform(t, w, mode, make())); names != nil {
+				t.Errorf("%s in %s: %v", name, mode, names)
+			}
+		}
+	}
+}
+
+// TestWrongTransforms: a transform that computes otherwise is seen.
+func TestWrongTransforms(t *testing.T) {
+	w := transforming(t, "wrong_transforms")
+	want := runOK(t, w, cubed())
+	for mode, wrong := range map[string]string{"functional": "[grad grad2]", "vmap": "[grad grad2 value 0 value 1]"} {
+		if names := fmt.Sprint(differing(want, inTransform(t, w, mode, cubed()))); names != wrong {
+			t.Errorf("%s: %s differ, want %s", mode, names, wrong)
+		}
+	}
+}
+
+// TestTransformsLack demands a reason.
+func TestTransformsLack(t *testing.T) {
+	w := transforming(t)
+	x := f32([]int{3}, 1, -2, 3)
+	for _, c := range []struct {
+		mode, reason string
+		b            *builder
+	}{
+		{"vmap", "random operation", new(builder).in("x", x, false).call("y", "torch.bernoulli", ref("x")).kw("p", 0.5)},
+		{"vmap", ".item()", new(builder).in("x", x, false).call("s", "torch.sum", ref("x")).call("v", "Tensor.item", ref("s"))},
+		{"vmap", "no inputs to batch", new(builder).call("z", "torch.ones", int64(2))},
+		{"functional", "nothing is differentiated", new(builder).in("x", x, false).call("y", "torch.exp", ref("x"))},
+	} {
+		out := inTransform(t, w, c.mode, c.b)
+		if out.Status != backend.Unsupported || !strings.Contains(out.Message, c.reason) {
+			t.Errorf("%s: %s %s, want %s", c.mode, out.Status, out.Message, c.reason)
+		}
+	}
+}
