@@ -86,6 +86,7 @@ func (s *subjects) open(ctx context.Context, timeout time.Duration, fallback boo
 	if err != nil {
 		return nil, harness(err)
 	}
+	cfg.ReferenceName = s.reference
 	for _, spec := range s.candidates {
 		opener, err := s.set.Opener(ctx, spec)
 		if err != nil {

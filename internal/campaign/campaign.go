@@ -4,6 +4,7 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,9 +52,11 @@ type Opener func() (backend.Backend, error)
 
 // Config says what to run.
 type Config struct {
-	Tests      []Test
-	Reference  Opener
-	Candidates []Candidate
+	Tests     []Test
+	Reference Opener
+	// ReferenceName is the reference's in votes; "" for "reference".
+	ReferenceName string
+	Candidates    []Candidate
 	// Jobs is the number of lanes; each has its own backends.
 	Jobs int
 	// Batch is the largest number of cases in one exchange with a backend.
@@ -286,6 +289,7 @@ func (l *lane) Finish(ctx context.Context, b *batch) error {
 			ran, jobs, refs = append(ran, c), append(jobs, c.job), append(refs, c.ref)
 		}
 	}
+	polls := make([][]verdict.Voter, len(ran))
 	for ci, cand := range l.cands {
 		trials, err := l.try(ctx, cand.modes(b.test.Graph), jobs, refs)
 		if err != nil {
@@ -294,6 +298,12 @@ func (l *lane) Finish(ctx context.Context, b *batch) error {
 		for i, c := range ran {
 			of := verdict.Record{Test: b.test.Name, Index: b.first + c.at, Candidate: l.cfg.Candidates[ci].Name, Program: c.program, Reference: c.ref}
 			c.records = append(c.records, merge(trials[i], of)...)
+			polls[i] = append(polls[i], verdict.Voter{Name: of.Candidate, Outcome: trials[i][0].outcome})
+		}
+	}
+	for i, c := range ran {
+		for _, r := range c.records {
+			l.cfg.poll(r, polls[i])
 		}
 	}
 	for i := range b.cases {
@@ -379,4 +389,16 @@ func (c *caseRun) reason() string {
 		where = c.program.Calls[o.Call].Target
 	}
 	return fmt.Sprintf("%s: %s: %s", where, o.Class, o.Message)
+}
+
+// poll has all subjects vote on a finding; the candidates' outcomes are of
+// their own modes, but that of the finding's own is the record's.
+func (c *Config) poll(r *verdict.Record, candidates []verdict.Voter) {
+	voters := slices.Clone(candidates)
+	for i := range voters {
+		if voters[i].Name == r.Candidate {
+			voters[i].Outcome = r.Outcome
+		}
+	}
+	r.Verdict = r.Verdict.Poll(verdict.Voter{Name: cmp.Or(c.ReferenceName, "reference"), Outcome: r.Reference}, voters)
 }

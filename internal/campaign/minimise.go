@@ -39,6 +39,9 @@ func (s *Solo) Minimise(ctx context.Context, groups []*finding.Group, b shrink.B
 		if err := s.control(ctx, f, append([]Instance{{How: "run twice"}}, again...)); err != nil {
 			return nil, err
 		}
+		if err := s.poll(ctx, f.Result.Record); err != nil {
+			return nil, err
+		}
 	}
 	return found, nil
 }

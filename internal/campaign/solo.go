@@ -119,6 +119,23 @@ func (s *Solo) Again(ctx context.Context, p *program.Program, other backend.Back
 	return s.lane.cfg.Judge.Judge(ctx, job, first, second, s.lane.ask)
 }
 
+// poll has all candidates vote on a finding.
+func (s *Solo) poll(ctx context.Context, r *verdict.Record) error {
+	var voters []verdict.Voter
+	for i, cand := range s.lane.cands {
+		voter := verdict.Voter{Name: s.lane.cfg.Candidates[i].Name}
+		if voter.Name != r.Candidate {
+			var err error
+			if voter.Outcome, err = s.one(ctx, cand[0], Job(r.Program, r.Reference)); err != nil {
+				return err
+			}
+		}
+		voters = append(voters, voter)
+	}
+	s.lane.cfg.poll(r, voters)
+	return nil
+}
+
 func (s *Solo) one(ctx context.Context, b backend.Backend, job *backend.Job) (*backend.Outcome, error) {
 	outcomes, err := backend.RunBatch(ctx, b, []*backend.Job{job})
 	if err != nil {

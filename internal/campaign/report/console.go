@@ -79,8 +79,8 @@ func Candidate(r *verdict.Record) string {
 	if len(r.Modes) > 1 || len(r.Modes) == 1 && r.Modes[0] != backend.Eager && !strings.Contains(s, r.Modes[0]) {
 		s += " in " + r.Mode()
 	}
-	if r.Verdict.Blame != "" {
-		s += " (to blame: " + r.Verdict.Blame + ")"
+	if blame := r.Verdict.ToBlame(); blame != "" {
+		s += " (to blame: " + blame + ")"
 	}
 	return s
 }
@@ -163,7 +163,7 @@ func findingNotes(f *finding.Finding) []string {
 		how += "; the budget ended the search (--set shrink.runs, shrink.time)"
 	}
 	note("modes", strings.Join(f.Modes(), ", "))
-	note("to blame", r.Record.Verdict.Blame)
+	note("to blame", r.Record.Verdict.ToBlame())
 	note("unstable", f.Unstable)
 	note("common", f.Common)
 	note("minimised", how)

@@ -43,7 +43,7 @@ type jsonRecord struct {
 	// Truths are the distances of both sides from the truth (--set oracle=always).
 	Truths []verdict.Truth `json:"truths,omitempty"`
 	// Uncaptured says why a graph mode does not support the case, Blame what of
-	// the graph is wrong.
+	// the graph is wrong, or the reference where it is alone against the truth.
 	Uncaptured string `json:"uncaptured,omitempty"`
 	Blame      string `json:"blame,omitempty"`
 	// Finding and Program are the whole verdict and the program of a finding.
@@ -54,7 +54,7 @@ type jsonRecord struct {
 // Record writes the record's line.
 func (j *JSON) Record(r *verdict.Record) {
 	v := r.Verdict
-	out := jsonRecord{Test: r.Test, Case: r.Index, ID: r.Program.ID(), Candidate: r.Candidate, Modes: r.Modes, Uncaptured: r.Uncaptured, Blame: v.Blame,
+	out := jsonRecord{Test: r.Test, Case: r.Index, ID: r.Program.ID(), Candidate: r.Candidate, Modes: r.Modes, Uncaptured: r.Uncaptured, Blame: v.ToBlame(),
 		Verdict: v.Word, Kind: v.Kind, Reason: v.Reason, Compared: v.Compared, Worst: v.Worst, Truths: v.Truths,
 		OfReference: v.OfReference, ForwardOnly: v.ForwardOnly, Seconds: elapsed(r.Outcome).Seconds(), ReferenceSeconds: elapsed(r.Reference).Seconds()}
 	if v.Word.IsFinding() {
@@ -84,7 +84,7 @@ type jsonFinding struct {
 	ID        string           `json:"id"`
 	Candidate string           `json:"candidate"`
 	Modes     []string         `json:"modes,omitempty"` // of the candidate, in which it shows
-	Blame     string           `json:"blame,omitempty"` // "pass fuse", "tracing"
+	Blame     string           `json:"blame,omitempty"` // "pass fuse", "tracing", the reference
 	Signature shrink.Signature `json:"signature"`
 	Count     int              `json:"count"` // failing cases
 	Tests     []string         `json:"tests"`
@@ -104,7 +104,7 @@ func (j *JSON) Findings(fs []*finding.Finding) {
 	for _, f := range fs {
 		r := f.Result
 		_ = j.enc.Encode(map[string]any{"minimal": jsonFinding{
-			f.ID, f.Candidate(), f.Modes(), r.Record.Verdict.Blame, r.Signature, f.Count(), f.Tests(), f.Common, f.Unstable, f.Proof, f.Bundle,
+			f.ID, f.Candidate(), f.Modes(), r.Record.Verdict.ToBlame(), r.Signature, f.Count(), f.Tests(), f.Common, f.Unstable, f.Proof, f.Bundle,
 			r.Minimal, r.Runs, r.Elapsed.Seconds(), r.Record.Program.String(), r.Record.Verdict,
 		}})
 	}

@@ -165,7 +165,22 @@ func (j *judge) noteDifference(c *comparison) {
 				c.truth.fill(d.Around)
 			}
 			d.Explained = c.limit.Explain(worst)
+			d.exact = j.exact(c)
 		}
 	}
 	j.v.Differences = append(j.v.Differences, d)
+}
+
+// exact returns the truth of a comparison, where it is known: that by which it
+// was settled, else the correctly rounded result, else the reference in float64.
+func (j *judge) exact(c *comparison) *tensor.Tensor {
+	if c.truth != nil {
+		return c.truth.values
+	}
+	if c.sameInputs && c.want.Len() == c.got.Len() {
+		if t := j.scalarTruth(c.where, c.want); t != nil {
+			return t
+		}
+	}
+	return j.wide(c.where, c.want)
 }

@@ -69,6 +69,7 @@ func (v *Verdict) Text() string {
 	}
 	v.Reference.text(&b, "reference")
 	v.Candidate.text(&b, "candidate")
+	v.Vote.text(&b)
 	v.others(&b)
 	return b.String()
 }

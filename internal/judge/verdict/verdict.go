@@ -124,6 +124,8 @@ type Difference struct {
 	Map []string `json:"map,omitempty"`
 	// Explained says how the limit of the worst element came about.
 	Explained string `json:"explained,omitempty"`
+
+	exact *tensor.Tensor // the truth, as far as it is known; of the first difference only
 }
 
 // Margin says how near its limit one passed or failed comparison came.
@@ -160,6 +162,8 @@ type Verdict struct {
 	// Blame says what of a graph is wrong: "pass fuse", or "tracing" where the
 	// graph is wrong without passes; "" where nothing is known.
 	Blame string `json:"blame,omitempty"`
+	// Vote says of a finding what all subjects hold; nil where there are too few.
+	Vote *Vote `json:"vote,omitempty"`
 	// Reference and Candidate are set when a side did not end well.
 	Reference   *Side          `json:"reference,omitempty"`
 	Candidate   *Side          `json:"candidate,omitempty"`

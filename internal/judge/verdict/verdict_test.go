@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"plumb/backend"
 	"plumb/internal/judge/compare"
@@ -228,7 +229,7 @@ func roundTrip(t *testing.T, v *Verdict) {
 	if err := json.Unmarshal(text, &again); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(v, &again); diff != "" {
+	if diff := cmp.Diff(v, &again, cmpopts.IgnoreUnexported(Difference{})); diff != "" {
 		t.Errorf("JSON changes the verdict: -before +after\n%s", diff)
 	}
 }
