@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -132,7 +133,7 @@ func (p *process) extract() (string, error) {
 
 func (w *Worker) settings() []string {
 	threads := strconv.Itoa(w.config.Threads)
-	return append([]string{
+	return append(slices.Concat(w.keeping(), []string{
 		"PLUMB_WORKER_DEVICE=" + w.config.Device,
 		"PLUMB_WORKER_IMPORT=" + strings.Join(w.config.Imports, ","),
 		"PLUMB_WORKER_THREADS=" + threads,
@@ -143,8 +144,20 @@ func (w *Worker) settings() []string {
 		"MALLOC_MMAP_MAX_=0",
 		"MALLOC_TRIM_THRESHOLD_=-1",
 		"PLUMB_WORKER_FRAMEWORK=" + w.config.Framework,
-	}, w.config.Env...)
+	}), w.config.Env...)
 }
+
+// keeping has what torch.compile compiles kept for later runs, unless the user
+// says where.
+func (w *Worker) keeping() []string {
+	cache, err := os.UserCacheDir()
+	if err != nil || w.config.Mode != "compile" || os.Getenv(inductorCache) != "" {
+		return nil
+	}
+	return []string{inductorCache + "=" + filepath.Join(cache, "plumb", "inductor")}
+}
+
+const inductorCache = "TORCHINDUCTOR_CACHE_DIR"
 
 // connect starts the command with its three descriptors.
 func (p *process) connect(memory *os.File) error {

@@ -127,3 +127,36 @@ func TestTransformsLack(t *testing.T) {
 		}
 	}
 }
+
+// TestCompiledTogether: cases of one request are compiled as one function, and
+// each has the outcome that it has alone, though one cannot be compiled.
+func TestCompiledTogether(t *testing.T) {
+	w := transforming(t)
+	in, err := w.In("compile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	within := new(builder).in("x", f32([]int{2}, 1, -2), true).call("y", "torch.exp", ref("x"))
+	within.p.Calls[0].Scopes = []*program.Scope{{Target: "torch.no_grad"}}
+	refused := new(builder).in("x", f32([]int{2}, 1, -2), false).call("y", "torch.reshape", ref("x"), int64(3))
+	builders := []*builder{trained(), within, refused, trained()}
+	var jobs []*backend.Job
+	for _, b := range builders {
+		jobs = append(jobs, b.job())
+	}
+	outs, err := backend.RunBatch(t.Context(), in, jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(outs[0].Message, "ompiler") {
+		t.Skip("needs a C++ compiler: ", outs[0].Message)
+	}
+	for _, i := range []int{0, 3} {
+		if names := differing(runOK(t, w, trained()), outs[i]); names != nil {
+			t.Errorf("case %d: %v", i, names)
+		}
+	}
+	if outs[1].Status != backend.Unsupported || outs[2].Status != backend.Raised {
+		t.Errorf("%+v\n%+v", outs[1], outs[2])
+	}
+}

@@ -69,6 +69,11 @@ func (l *lane) try(ctx context.Context, s subject, jobs []*backend.Job, refs []*
 				if err := l.judgeTrial(ctx, jobs[at], refs[at], &t, all[at]); err != nil {
 					return nil, err
 				}
+				if len(outcomes) > 1 && info.Features[Together] == info.Own() && t.verdict.Word.IsFinding() {
+					if t, err = l.alone(ctx, m, &info, jobs[at], refs[at]); err != nil {
+						return nil, err
+					}
+				}
 				if t.verdict.Word == verdict.Aligned && o.Size() > exchangeBytes {
 					t.outcome = o.Bare()
 				}
@@ -77,6 +82,21 @@ func (l *lane) try(ctx context.Context, s subject, jobs []*backend.Job, refs []*
 		}
 	}
 	return all, nil
+}
+
+// Together is the feature of a subject that names the mode in which it may
+// compile the cases of an exchange as one function.
+const Together = "together"
+
+// alone runs and judges a job that failed among others: it is to fail by itself.
+func (l *lane) alone(ctx context.Context, m mode, info *backend.Info, job *backend.Job, ref *backend.Outcome) (trial, error) {
+	t := trial{mode: m.name, info: info}
+	outcomes, err := backend.RunBatch(ctx, m.Backend, []*backend.Job{job})
+	if err != nil {
+		return t, err
+	}
+	t.outcome = outcomes[0]
+	return t, l.judgeTrial(ctx, job, ref, &t, nil)
 }
 
 // exchangeBytes is what the results of one exchange with a candidate may take,

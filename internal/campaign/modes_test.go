@@ -39,6 +39,46 @@ func (m *modal) Run(context.Context, *backend.Job) (*backend.Outcome, error) {
 	return out, nil
 }
 
+// together computes wrongly what comes with others, in one of its modes.
+type together struct{ modal }
+
+func (m *together) Info() backend.Info {
+	info := m.modal.Info()
+	info.Features = map[string]string{Together: "jit"}
+	return info
+}
+
+func (m *together) RunBatch(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
+	if len(jobs) == 1 {
+		return backend.RunEach(ctx, &m.modal, jobs)
+	}
+	return backend.RunEach(ctx, &modal{m.mode, map[string]float64{m.mode: 2}, ""}, jobs)
+}
+
+// TestFailsByItself: a case that fails among others counts as it does by itself,
+// where the mode compiles them together, and nowhere else.
+func TestFailsByItself(t *testing.T) {
+	for mode, want := range map[string]verdict.Word{"jit": verdict.Aligned, backend.Eager: verdict.Misaligned} {
+		p := &program.Program{Name: "t", Calls: []program.Call{{Result: "y", Target: "torch.f"}}}
+		all, cases := &together{modal{mode, map[string]float64{mode: 1}, ""}}, 0
+		err := Run(t.Context(), Config{
+			Tests: []Test{{Name: "t", N: 3, Fixed: true, Draw: func(int, Observer) (*program.Program, error) { return p, nil }}}, Jobs: 1, Batch: 3,
+			Reference:  func() (backend.Backend, error) { return &modal{"", map[string]float64{"": 1}, ""}, nil },
+			Candidates: []Candidate{{"c", func() (backend.Backend, error) { return all, nil }}},
+			Judge:      judge.New(judge.Config{}),
+			OnRecord: func(r *verdict.Record) {
+				if cases++; r.Verdict.Word != want {
+					t.Errorf("%s: %s, want %s", mode, r.Verdict.Word, want)
+				}
+			},
+			OnEnd: func(*verdict.End) {},
+		})
+		if err != nil || cases != 3 {
+			t.Errorf("%s: %d cases, %v", mode, cases, err)
+		}
+	}
+}
+
 // judgedIn judges one program, which gives 1, on a candidate in its modes.
 func judgedIn(t *testing.T, m *modal, graph bool) []*verdict.Record {
 	t.Helper()

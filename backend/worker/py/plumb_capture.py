@@ -109,26 +109,36 @@ class Captured(plumb_torch.Run):
         torch.set_rng_state(self.rng)
 
     def run(self):
-        refuse(self.case)
-        self.inputs()
-        self.forward()
-        plan = Plan(self)
-        if not plan.outputs:
-            raise Unknown("no result is a tensor")
-        self.call = 0
+        plan = self.prepare()
+        if plan.need:
+            return {"status": "need", "need": plan.need}
         graph = self.capture(plan)
         for _ in range(2):
             self.restore()
             t = now()
             results = graph(*self.env)
             self.elapsed = now() - t
-            self.reply.pop("grads", None)
             self.found = None
             if self.case.get("backward"):
                 self.env = plan.env(self.env, results)
-                need = self.backward()
-                if need:
-                    return {"status": "need", "need": need}
+                self.backward()
+        return self.conclude(plan, results)
+
+    def prepare(self):
+        """Runs the case call by call and returns its plan."""
+        refuse(self.case)
+        self.inputs()
+        self.forward()
+        plan = Plan(self)
+        if not plan.outputs:
+            raise Unknown("no result is a tensor")
+        if self.case.get("backward"):
+            plan.need = self.differentiated()[2]
+        self.call = 0
+        return plan
+
+    def conclude(self, plan, results):
+        """Returns the reply, with what the graph gave."""
         plan.report(self, results)
         self.finals()
         if self.case.get("grads"):
@@ -179,6 +189,8 @@ class Plan:
     Outputs are (call, path) for a tensor among the results of a call, (call, k)
     for value k as the call left it, and (None, k) for value k at the end.
     """
+
+    need = 0  # how long a cotangent stream must be, where one is too short
 
     def __init__(self, run):
         self.n = len(run.case["inputs"])

@@ -10,7 +10,7 @@ import contextlib
 import random
 
 import torch
-from plumb_capture import Captured, Plan, reason, refuse
+from plumb_capture import Captured, reason
 from plumb_torch import Unknown, cotangent, now
 
 Tensor = torch.Tensor
@@ -46,21 +46,18 @@ class Functional(Captured):
     idle = "nothing is differentiated"  # why a case without a backward pass is not for this mode
 
     def run(self):
-        refuse(self.case)
+        if self.case["mode"] == "vmap" and any("as_strided" in call[0] for call in self.case["calls"]):
+            raise Unknown("as_strided depends on how lanes lie in memory")
         if self.idle and not self.case.get("backward"):
             raise Unknown(self.idle)
-        self.inputs()
-        self.forward()
-        plan = Plan(self)
-        if not plan.outputs:
-            raise Unknown("no result is a tensor")
+        plan = self.prepare()
+        if plan.need:
+            return {"status": "need", "need": plan.need}
         self.ends, self.cotangents = [], []
         if self.case.get("backward"):
             self.ends = [i for i, k in enumerate(plan.ends, -len(plan.ends)) if self.env[k].requires_grad]
-            need = self.backward()
-            if need:
-                return {"status": "need", "need": need}
             self.cotangents = self.differentiated()[1]
+            self.backward()
         received = [x.grad is not None for x in self.wanted()], [self.found and self.found.get(id(x)) is not None for x in self.wanted()]
         try:
             t = now()
@@ -71,13 +68,7 @@ class Functional(Captured):
                 raise Unknown("%s: %s" % (self.case["mode"], reason(e))) from None
             raise
         self.accept(received, state, grads, seconds)
-        plan.report(self, self.flagged(plan, results))
-        self.finals()
-        if self.case.get("grads"):
-            self.gradients()
-        if self.case.get("sgd"):
-            self.step()
-        return self.reply
+        return self.conclude(plan, self.flagged(plan, results))
 
     def wanted(self):
         """Lists what is differentiated with respect to: leaves, and parameters, each once."""
