@@ -113,6 +113,7 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 	}
 	s.summary = report.NewSummary()
 	s.summary.Reference, s.summary.Candidates = s.subjects.reference, s.subjects.candidates
+	s.summary.Triage = &report.Triage{Callable: callables}
 	s.summary.Seed, s.summary.Tests = s.cases.seed, len(tests)
 	if s.sink == nil {
 		s.sink = s.reports.sink(s.out, s.judging.shrink.Runs > 0)

@@ -182,6 +182,7 @@ func (c *Console) Summary(s *Summary) {
 	if s.Drawn > 0 {
 		fmt.Fprintf(c.W, "judged by statistics: %d of %s\n", s.Drawn, plural(s.Compared, "comparison"))
 	}
+	s.Triage.Text(c.W)
 	for _, line := range s.Stale {
 		fmt.Fprintln(c.W, c.color("33", line))
 	}

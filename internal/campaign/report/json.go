@@ -124,6 +124,9 @@ func (j *JSON) Summary(s *Summary) {
 	if s.Forward > 0 {
 		sum["forward_only"] = s.Forward
 	}
+	if clusters := s.Triage.Clusters(); len(clusters) > 0 {
+		sum["clusters"] = clusters
+	}
 	for _, w := range order {
 		sum[string(w)] = s.Words[w]
 	}

@@ -76,6 +76,7 @@ type Summary struct {
 	TooLarge   string   // why the first skipped case is so
 	Fixed      int      // entries of the known list that no longer fail
 	Stale      []string // a line for each of these, and for those that have expired
+	Triage     *Triage  // nil where findings are not gathered
 }
 
 // NewSummary returns an empty summary.
@@ -95,6 +96,9 @@ func (s *Summary) Add(r *verdict.Record) {
 	}
 	if v.Word == verdict.Skipped && s.TooLarge == "" {
 		s.TooLarge = v.Reason
+	}
+	if s.Triage != nil {
+		s.Triage.Add(r)
 	}
 	s.graph(r)
 	if worst := float64(v.Worst); v.Word == verdict.Aligned && worst > s.Worst && v.WorstAt != nil {

@@ -1,0 +1,209 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"plumb/internal/judge/verdict"
+)
+
+// Triage gathers the findings of a run by candidate, operator and cause, to tell
+// what an adapter calls wrongly from what its framework computes wrongly.
+type Triage struct {
+	// Callable returns how PyTorch and the candidate's adapter call an operator;
+	// nil for a candidate that has no table of names.
+	Callable func(candidate, operator string) *Callables
+
+	clusters map[[2]string]*Cluster
+}
+
+// Callables are the two signatures of an operator, side by side.
+type Callables struct {
+	Torch   []string `json:"torch"`
+	Subject []string `json:"subject"`
+}
+
+// Cluster is the findings of one candidate in one operator.
+type Cluster struct {
+	Candidate string `json:"candidate"`
+	Operator  string `json:"operator"`
+	// Failed are the findings among the legal cases that were Judged: aligned, or
+	// failed in this operator.
+	Failed int      `json:"failed"`
+	Judged int      `json:"judged"`
+	Causes []*Cause `json:"causes"` // the most frequent first
+	// Table says, where every judged case fails, that the adapter's table is
+	// likely wrong, and what it has.
+	Table *Callables `json:"table_likely_wrong,omitempty"`
+}
+
+// Cause is what findings of a cluster have in common.
+type Cause struct {
+	Cause string `json:"cause"`
+	Count int    `json:"count"`
+}
+
+// fewest is how many cases have to fail before all of them say something.
+const fewest = 3
+
+// Add counts a record.
+func (t *Triage) Add(r *verdict.Record) {
+	v := r.Verdict
+	if v.OfReference {
+		return
+	}
+	id, variant, ofOne := OperatorOf(r.Test)
+	switch {
+	case v.Word.IsFinding():
+		if !ofOne {
+			id = operatorOf(r)
+		}
+		c := t.cluster(r.Candidate, id)
+		c.add(cause(v))
+		if variant != Illegal {
+			c.Failed, c.Judged = c.Failed+1, c.Judged+1
+		}
+	case v.Word == verdict.Aligned && ofOne && variant != Illegal:
+		t.cluster(r.Candidate, id).Judged++
+	case v.Word == verdict.Aligned && !ofOne:
+		var names []string
+		for _, call := range r.Program.Calls {
+			if name := verdict.OperatorName(call.Target); !slices.Contains(names, name) {
+				names = append(names, name)
+				t.cluster(r.Candidate, name).Judged++
+			}
+		}
+	}
+}
+
+// operatorOf is the operator that a finding blames, else that of the last call.
+func operatorOf(r *verdict.Record) string {
+	target := ""
+	if r.Verdict.Where != nil {
+		target = r.Verdict.Where.Target
+	}
+	if n := len(r.Program.Calls); target == "" && n > 0 {
+		target = r.Program.Calls[n-1].Target
+	}
+	return verdict.OperatorName(target)
+}
+
+func (t *Triage) cluster(candidate, operator string) *Cluster {
+	key := [2]string{candidate, operator}
+	if t.clusters == nil {
+		t.clusters = map[[2]string]*Cluster{}
+	}
+	if t.clusters[key] == nil {
+		t.clusters[key] = &Cluster{Candidate: candidate, Operator: operator}
+	}
+	return t.clusters[key]
+}
+
+func (c *Cluster) add(cause string) {
+	at := slices.IndexFunc(c.Causes, func(o *Cause) bool { return o.Cause == cause })
+	if at < 0 {
+		at = len(c.Causes)
+		c.Causes = append(c.Causes, &Cause{Cause: cause})
+	}
+	c.Causes[at].Count++
+}
+
+// cause is a finding's, without places and numbers: "value", "shape",
+// "exception TypeError of the candidate".
+func cause(v *verdict.Verdict) string {
+	text := cmp.Or(string(v.Kind), string(v.Word))
+	for _, side := range []struct {
+		name string
+		*verdict.Side
+	}{{"the reference", v.Reference}, {"the candidate", v.Candidate}} {
+		if side.Side != nil && side.Class != "" {
+			text += fmt.Sprintf(" %s of %s", side.Class, side.name)
+		}
+	}
+	return text
+}
+
+// Clusters returns the operators with findings, those with a table that is
+// likely wrong first, then by the number of findings.
+func (t *Triage) Clusters() []*Cluster {
+	if t == nil {
+		return nil
+	}
+	var out []*Cluster
+	for _, c := range t.clusters {
+		if len(c.Causes) == 0 {
+			continue
+		}
+		slices.SortStableFunc(c.Causes, func(a, b *Cause) int { return b.Count - a.Count })
+		if c.Failed == c.Judged && c.Failed >= fewest && t.Callable != nil {
+			c.Table = t.Callable(c.Candidate, c.Operator)
+		}
+		out = append(out, c)
+	}
+	rank := func(c *Cluster) int {
+		if c.Table != nil {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(out, func(a, b *Cluster) int {
+		return cmp.Or(rank(a)-rank(b), b.findings()-a.findings(), strings.Compare(a.Candidate, b.Candidate), strings.Compare(a.Operator, b.Operator))
+	})
+	return out
+}
+
+func (c *Cluster) findings() int {
+	n := 0
+	for _, cause := range c.Causes {
+		n += cause.Count
+	}
+	return n
+}
+
+// The most clusters, and causes of one, that Text prints.
+const (
+	mostClusters = 20
+	mostCauses   = 3
+)
+
+// Text writes the clusters.
+func (t *Triage) Text(w io.Writer) {
+	all := t.Clusters()
+	if len(all) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "findings by operator and cause:")
+	for i, c := range all {
+		if i == mostClusters {
+			fmt.Fprintf(w, "  and in %s (--json has them)\n", plural(len(all)-i, "more operator"))
+			break
+		}
+		c.text(w)
+	}
+	fmt.Fprintln(w)
+}
+
+func (c *Cluster) text(w io.Writer) {
+	var causes []string
+	for i, cause := range c.Causes {
+		if i == mostCauses {
+			causes = append(causes, "…")
+			break
+		}
+		causes = append(causes, fmt.Sprintf("%d × %s", cause.Count, cause.Cause))
+	}
+	fmt.Fprintf(w, "  %s, %s: %d of %s fail: %s\n", c.Candidate, c.Operator, c.Failed, plural(c.Judged, "judged case"), strings.Join(causes, ", "))
+	if c.Table == nil {
+		return
+	}
+	fmt.Fprintln(w, "    every one fails: the adapter's table is likely wrong")
+	for _, line := range c.Table.Torch {
+		fmt.Fprintf(w, "      PyTorch  %s\n", line)
+	}
+	for _, line := range c.Table.Subject {
+		fmt.Fprintf(w, "      adapter  %s\n", line)
+	}
+}

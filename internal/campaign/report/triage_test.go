@@ -1,0 +1,76 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"plumb/internal/judge/verdict"
+	"plumb/program"
+)
+
+// TestTriage: where every judged case of an operator fails, the table is shown;
+// where one is aligned, or the subject has no table, it is not.
+func TestTriage(t *testing.T) {
+	triage := Triage{Callable: func(candidate, operator string) *Callables {
+		if candidate == "native" {
+			return nil
+		}
+		return &Callables{Torch: []string{operator + "(Tensor input) -> Tensor"}, Subject: []string{`"` + operator + `": "wrong"`}}
+	}}
+	add := func(candidate, test string, n int, v verdict.Verdict, targets ...string) {
+		p := &program.Program{}
+		for _, target := range targets {
+			p.Calls = append(p.Calls, program.Call{Target: target})
+		}
+		for range n {
+			triage.Add(&verdict.Record{Test: test, Candidate: candidate, Verdict: &v, Program: p})
+		}
+	}
+	wrong, fine := verdict.Verdict{Word: verdict.Misaligned, Kind: "value"}, verdict.Verdict{Word: verdict.Aligned}
+	at := func(target string) verdict.Verdict {
+		v := wrong
+		v.Where = &verdict.Where{Target: target}
+		return v
+	}
+	add("jax", "ops::relu[float32]", 3, wrong)
+	add("jax", "ops::relu[illegal]", 2, fine)                                                    // says nothing of the arithmetic
+	add("jax", "ops::relu[float64]", 5, verdict.Verdict{Word: verdict.Unsupported})              // nor does this
+	add("jax", "ops::relu[float64]", 1, verdict.Verdict{Word: verdict.Crash, OfReference: true}) // or this
+	add("jax", "ops::abs[float32]", 9, wrong)
+	add("jax", "ops::abs[int64]", 1, fine)
+	add("jax", "ops::neg[float32]", 2, wrong) // too few
+	add("native", "ops::relu[float32]", 3, wrong)
+	add("jax", "s.py::test_a", 4, at("torch.exp"), "torch.exp", "torch.log")
+	add("jax", "s.py::test_b", 4, at("torch.log"), "torch.log")
+	add("jax", "s.py::test_c", 1, fine, "Tensor.log")
+
+	got := map[string]*Cluster{}
+	for _, c := range triage.Clusters() {
+		got[c.Candidate+" "+c.Operator] = c
+	}
+	for name, want := range map[string]struct {
+		failed, judged int
+		table          bool
+	}{
+		"jax relu": {3, 3, true}, "jax abs": {9, 10, false}, "jax neg": {2, 2, false}, "native relu": {3, 3, false},
+		"jax exp": {4, 4, true}, "jax log": {4, 5, false},
+	} {
+		if c := got[name]; c == nil || c.Failed != want.failed || c.Judged != want.judged || (c.Table != nil) != want.table {
+			t.Errorf("%s: %+v, want %+v", name, c, want)
+		}
+	}
+	var b bytes.Buffer
+	triage.Text(&b)
+	want := `findings by operator and cause:
+  jax, exp: 4 of 4 judged cases fail: 4 × value
+    every one fails: the adapter's table is likely wrong
+      PyTorch  exp(Tensor input) -> Tensor
+      adapter  "exp": "wrong"
+  jax, relu: 3 of 3 judged cases fail: 3 × value
+    every one fails: the adapter's table is likely wrong
+`
+	if !strings.HasPrefix(b.String(), want) {
+		t.Error(b.String())
+	}
+}
