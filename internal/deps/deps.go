@@ -44,6 +44,7 @@ internal/judge:             internal/refusal tensor op nn program backend intern
 internal/judge/verdict:     internal/refusal tensor internal/draw/choice op program backend internal/judge/compare
 internal/judge/rounding:    tensor op program internal/autograd internal/eager graph nn backend internal/interp internal/judge/compare
 internal/judge/reffaults:   tensor op ops program backend internal/judge/compare internal/judge/verdict
+internal/judge/proof:
 internal/judge/margins:     op program backend internal/judge/compare internal/judge/verdict
 internal/find/bundle:       internal/refusal internal/judge tensor internal/draw/choice op program backend internal/safetensors internal/judge/compare internal/judge/verdict internal/module
 check:                      tensor internal/draw/choice op program internal/gradcheck internal/draw/opcase backend backend/native nn internal/campaign internal/judge/compare internal/judge/verdict internal/gotest
@@ -64,6 +65,6 @@ internal/module:
 internal/publish:           internal/module
 internal/where:             internal/module
 internal/gotest:            internal/find/shrink internal/find/finding op nn program backend backend/open backend/recorded internal/campaign internal/campaign/report internal/judge internal/judge/verdict
-cmd/plumb:                  internal/campaign/drive tensor internal/draw/choice op internal/draw/opcase internal/gradcheck internal/campaign/coverage graph internal/eager ops nn program backend backend/open backend/native backend/worker backend/recorded internal/draw/script internal/judge internal/judge/compare internal/judge/verdict internal/campaign internal/judge/margins internal/find/shrink internal/find/finding internal/find/accepted internal/find/bundle internal/campaign/report internal/campaign/store suites baselines internal/kernel internal/mutants internal/spell conform internal/conform/baseline internal/module internal/conform/config internal/conform/diopi
+cmd/plumb:                  internal/campaign/drive tensor internal/draw/choice op internal/draw/opcase internal/gradcheck internal/campaign/coverage graph internal/eager ops nn program backend backend/open backend/native backend/worker backend/recorded internal/draw/script internal/judge internal/judge/compare internal/judge/proof internal/judge/reffaults internal/judge/verdict internal/campaign internal/judge/margins internal/find/shrink internal/find/finding internal/find/accepted internal/find/bundle internal/campaign/report internal/campaign/store suites baselines internal/kernel internal/mutants internal/spell conform internal/conform/baseline internal/module internal/conform/config internal/conform/diopi
 internal/opgen:             tensor internal/draw/choice op internal/draw/opcase program ops nn backend backend/native internal/module internal/conform/config internal/conform/diopi
 `

@@ -134,13 +134,39 @@ func holdsFor(t *testing.T, target, text string) bool {
 }
 
 func TestFaultsHaveProofs(t *testing.T) {
-	all := slices.Clone(Faults)
-	for _, f := range Graphs {
-		all = append(all, f.KnownFault)
+	for _, fw := range Frameworks() {
+		for _, f := range fw.Faults {
+			if strings.TrimSpace(f.Reason) == "" || strings.TrimSpace(f.Proof) == "" || len(f.Kinds) == 0 {
+				t.Errorf("the fault of %s lacks a reason, a proof or its kinds", f.Target)
+			}
+			if strings.Contains(f.Proof, "TARGET") || strings.Contains(f.Proof, "%!") {
+				t.Errorf("the proof of %s (%s) is not filled in:\n%s", f.Target, f.Reason, f.Proof)
+			}
+			if _, err := verdict.ParseVersions(f.Reference); err != nil || !strings.HasPrefix(f.Reference, fw.Name) {
+				t.Errorf("the fault of %s (%s) in %s: %v", f.Target, f.Reason, f.Reference, err)
+			}
+		}
 	}
-	for _, f := range all {
-		if strings.TrimSpace(f.Reason) == "" || strings.TrimSpace(f.Proof) == "" || len(f.Kinds) == 0 {
-			t.Errorf("the fault of %s lacks a reason, a proof or its kinds", f.Target)
+}
+
+// TestSingular: an exact determinant of 0, in a batch too, and none beside it.
+func TestSingular(t *testing.T) {
+	for text, want := range map[string]bool{
+		"x = tensor((2, 2), torch.float64, [1.0, 2.0, 2.0, 4.0])":                          true,
+		"x = tensor((2, 2), torch.float64, [0.0, 2.0, 2.0, 4.0])":                          false,
+		"x = tensor((2, 2, 2), torch.float32, [1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 3.0, 4.0])":   true,
+		"x = tensor((3, 3), torch.float64, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0])": true,
+		"x = tensor((3, 3), torch.float64, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.5])": false,
+		"x = tensor((2,), torch.float64, [0.0, 0.0])":                                      false,
+		"x = tensor((0, 0), torch.float64, [])":                                            false,
+		"x = tensor((1, 1), torch.complex64, [complex(0.0, 1.0)])":                         false,
+	} {
+		p, err := program.Parse("case.py", program.Header+"\ncase(\"case.py::case\", seed=1)\n"+text+"\nv = torch.det(x)\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := singular(p.Inputs[0]); got != want {
+			t.Errorf("%s: %v", text, got)
 		}
 	}
 }

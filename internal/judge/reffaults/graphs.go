@@ -17,30 +17,36 @@ var Graphs = slices.Concat(scriptFaults, symbolicFaults)
 var scripted = []string{"jit.trace", "jit.script"}
 
 var scriptFaults = []verdict.CandidateFault{{Modes: scripted, KnownFault: verdict.KnownFault{
-	Reference: "torch",
+	Reference: "torch <2.15",
 	Kinds:     []verdict.Kind{verdict.Kind(backend.PartValue)},
 	Shows:     func(reference complex128) bool { return reference == 0 },
 	When:      bothZeros,
 	Reason:    "TorchScript keeps one of the constants 0.0 and -0.0, which it takes for equal",
-	Proof: "f = lambda c, x: (torch.where(c, 0.0, x), torch.where(~c, -0.0, x)); of c = torch.tensor([False]) and x = torch.tensor([3.]) f gives -0 as the second result, " +
-		"torch.jit.trace(f, (c, x), check_trace=False)(c, x) gives 0 (1.13 and 2.0)",
+	Proof: `f = lambda c, x: (torch.where(c, 0.0, x), torch.where(~c, -0.0, x))
+c, x = torch.tensor([False]), torch.tensor([3.])
+not torch.jit.trace(f, (c, x), check_trace=False)(c, x)[1].signbit().item()`,
 }}, {Modes: scripted, KnownFault: verdict.KnownFault{
 	Reference: "torch",
 	Kinds:     slices.Concat(grads, []verdict.Kind{verdict.Kind(backend.PartParamGrad), verdict.Kind(backend.PartSecondGrad), verdict.Kind(backend.PartStep)}),
 	When:      anyComplex,
 	Reason:    "the gradients of TorchScript's own derivatives, which it takes from the second run on, are not conjugated for complex numbers",
-	Proof: "h = torch.jit.script of def h(x): return x * x + 0 * x; x = torch.tensor(1j, requires_grad=True); h(x); h(x).backward(torch.ones((), dtype=torch.complex64)) " +
-		"gives x.grad = 2j, without torch.jit.script -2j (1.13 and 2.0)",
+	Proof: `h = torch.jit.CompilationUnit("def h(x):\n    return x * x + 0 * x\n").h
+x = torch.tensor(1j, requires_grad=True)
+h(x)
+h(x).backward(torch.ones((), dtype=torch.complex64))
+not same(x.grad, -2j)`,
 }}, {Modes: []string{"jit.script"}, KnownFault: verdict.KnownFault{
 	Reference: "torch",
 	Target:    "unique_consecutive",
 	Kinds:     []verdict.Kind{"shape", verdict.Kind(backend.PartValue)},
 	Reason:    "as a method, TorchScript's unique_consecutive gives all three results, whatever is asked for: the second is the empty inverse, not the counts",
-	Proof:     "x = torch.tensor([5, 5, 6]): x.unique_consecutive(return_counts=True) gives 2 tensors, in a function of torch.jit.script 3, the second of them empty",
-}}, scalarFirst("lshift"), scalarFirst("rshift"), scalarFirst("floordiv"), scalarFirst("or_"), scalarFirst("xor"), scalarFirst("and_")}
+	Proof: `x = torch.tensor([5, 5, 6])
+f = torch.jit.CompilationUnit("def f(x):\n    return x.unique_consecutive(return_counts=True)\n").f
+len(f(x)) == 3 and len(f(x)[1]) == 0`,
+}}, scalarFirst("lshift", "<<"), scalarFirst("rshift", ">>"), scalarFirst("floordiv", "//"), scalarFirst("or_", "|"), scalarFirst("xor", "^"), scalarFirst("and_", "&")}
 
 // scalarFirst are operators of a number and a tensor, in this order.
-func scalarFirst(target string) verdict.CandidateFault {
+func scalarFirst(target, sign string) verdict.CandidateFault {
 	return verdict.CandidateFault{Modes: []string{"jit.script"}, KnownFault: verdict.KnownFault{
 		Reference: "torch",
 		Kinds:     []verdict.Kind{verdict.Exception},
@@ -54,7 +60,8 @@ func scalarFirst(target string) verdict.CandidateFault {
 			})
 		},
 		Reason: "TorchScript has the operator for two numbers alone when the first is one, and converts the tensor, which must then have one element",
-		Proof:  "of torch.jit.script of def f(x): return 9 // x, f(torch.ones(2)) raises RuntimeError: Cannot input a tensor of dimension other than 0 as a scalar argument; 9 // torch.ones(2) is [9, 9]; likewise |, ^, &, << and >>",
+		Proof: `f = torch.jit.CompilationUnit("def f(x):\n    return 9 ` + sign + ` x\n").f
+raises(lambda: f(torch.ones(2, dtype=torch.int64)), "RuntimeError", "Cannot input a tensor of dimension other than 0 as a scalar argument")`,
 	}}
 }
 
@@ -68,8 +75,16 @@ func inFX(targets ...string) (all []verdict.CandidateFault) {
 			Target:    target,
 			Kinds:     []verdict.Kind{verdict.Kind(backend.PartChange)},
 			Reason:    "torch.fx records x += y as x = x + y: the tensor itself, and its views, stay as they were",
-			Proof: "g = torch.fx.symbolic_trace(lambda x, y: operator.iadd(x, y)); x = torch.zeros(1); g(x, torch.ones(1)) leaves x at 0, its code is add = x + y; " +
-				"likewise of a function that says x += y (1.13 and 2.0)",
+			Proof: of(target, `import operator, torch.fx
+x = torch.full((1,), 6, dtype=torch.int64)
+y = torch.full((1,), 2, dtype=torch.int64)
+if "TARGET" == "imatmul":
+    x, y = torch.full((1, 1), 6.), torch.full((1, 1), 2.)
+if "TARGET" == "itruediv":
+    x, y = x.double(), y.double()
+g = torch.fx.symbolic_trace(lambda x, y: operator.TARGET(x, y))
+g(x, y)
+x.item() == 6`),
 		}})
 	}
 	return all

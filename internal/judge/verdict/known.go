@@ -14,7 +14,7 @@ import (
 // KnownFault is a fault of the reference that has been proved: where it shows,
 // a misalignment is not held against the candidate.
 type KnownFault struct {
-	Reference string       // name and version prefix, such as "torch 1.13"
+	Reference string       // name and versions, such as "torch >=1.13 <2.9"
 	Target    string       // of the call that goes wrong: a suffix of the public name, such as "conv_transpose2d"
 	DType     tensor.DType // that takes part in the call; Invalid for any
 	Kinds     []Kind       // of misalignment
@@ -28,12 +28,15 @@ type KnownFault struct {
 	// Rule, where set, is the rule of comparison that is broken.
 	Rule   compare.Rule
 	Reason string
-	Proof  string // how to see it
+	// Proof is Python that imports nothing: its last line is True where the fault
+	// is there, and False where it is not. What it may use is written in package
+	// proof.
+	Proof string
 }
 
 // CandidateFault is a fault of a candidate that has been proved, and that is
 // not the subject of a run: of PyTorch's own graphs. Reference, of the fault,
-// is the candidate's name and version; Modes are its modes, empty for all; an
+// is the candidate's name and versions; Modes are its modes, empty for all; an
 // empty Target stands for every operator.
 type CandidateFault struct {
 	Modes []string
@@ -51,7 +54,7 @@ func Excused(v *Verdict, p *program.Program, ref *backend.Outcome, candidate bac
 	is := candidate.Name + " " + candidate.Version
 	for i := range faults {
 		f := &faults[i]
-		if strings.HasPrefix(is, f.Reference) && (len(f.Modes) == 0 || slices.Contains(f.Modes, candidate.Own())) && f.explains(j, v.Where) {
+		if f.concerns(is) && (len(f.Modes) == 0 || slices.Contains(f.Modes, candidate.Own())) && f.explains(j, v.Where) {
 			known := *v
 			known.Word, known.Reason = Known, fmt.Sprintf("%s (%s %s); %s", f.Reason, f.Reference, candidate.Own(), v.Reason)
 			return &known
@@ -69,7 +72,7 @@ func (j *judge) known() *KnownFault {
 	}
 	for i := range j.policy.Faults {
 		f := &j.policy.Faults[i]
-		if strings.HasPrefix(j.policy.Reference, f.Reference) && f.explains(j, w) {
+		if f.concerns(j.policy.Reference) && f.explains(j, w) {
 			return f
 		}
 	}
