@@ -8,6 +8,8 @@
 package judge
 
 import (
+	"slices"
+
 	"plumb/backend"
 	"plumb/internal/judge/reffaults"
 	"plumb/internal/judge/rounding"
@@ -89,10 +91,13 @@ func tolerances(table *op.Table) func(target string) []op.Tol {
 // where it is unknown.
 func (j *Judge) Tols(target string) []op.Tol { return j.policy.Tols(target) }
 
+// candidateFaults are proved faults of what may be a candidate.
+var candidateFaults = slices.Concat(reffaults.Graphs, reffaults.Subjects)
+
 // Excused returns a verdict, or Known in its place where a proved fault of the
 // candidate explains it, as of PyTorch's own graph modes.
 func (j *Judge) Excused(v *verdict.Verdict, p *program.Program, ref *backend.Outcome, candidate backend.Info) *verdict.Verdict {
-	return verdict.Excused(v, p, ref, candidate, reffaults.Graphs)
+	return verdict.Excused(v, p, ref, candidate, candidateFaults)
 }
 
 // Power reports which fakes of its results a case would have let pass: see

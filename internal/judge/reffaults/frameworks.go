@@ -17,5 +17,5 @@ func Frameworks() []Framework {
 		torch.Faults = append(torch.Faults, verdict.CandidateFault{KnownFault: f})
 	}
 	torch.Faults = append(torch.Faults, Graphs...)
-	return []Framework{torch}
+	return append([]Framework{torch}, others...)
 }
