@@ -15,7 +15,7 @@ import (
 
 // edgeFaults are the faults at infinities, NaN and overflow, and in memory
 // that is not contiguous.
-var edgeFaults = slices.Concat(fixedViews, expandedMedians, outOfWidth, noInverse, skippedPadding, ctcTargets, hugeSquares, nanSlopes, inversePoles, mixedBranches, infiniteMeans, singleVariances, steppedWeights, nanSigns, []verdict.KnownFault{{
+var edgeFaults = slices.Concat(fixedViews, planarPools, expandedMedians, outOfWidth, noInverse, skippedPadding, ctcTargets, hugeSquares, nanSlopes, inversePoles, mixedBranches, infiniteMeans, singleVariances, steppedWeights, nanSigns, []verdict.KnownFault{{
 	Reference: "torch",
 	Target:    "logcumsumexp",
 	Kinds:     grads,
@@ -128,6 +128,21 @@ accepts(lambda: f(x)) and raises(lambda: f(x.contiguous(memory_format=torch.chan
 f = lambda x: F.pixel_unshuffle(x, 2)
 accepts(lambda: f(x)) and raises(lambda: f(x.contiguous(memory_format=torch.channels_last_3d)), "RuntimeError", "Unsupported memory format")`,
 }}
+
+// planarPools are poolings of one image, whose layout may look like a batch of planes.
+var planarPools = each([]string{"max_pool3d", "max_pool3d_with_indices"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch >=2.9",
+		Target:    target,
+		Kinds:     raises,
+		When:      func(p *program.Program) bool { return slices.ContainsFunc(p.Inputs, strided) },
+		Reason:    "the kernel refuses an image without a batch dimension whose strides look like channels-last of planes",
+		Proof: of(target, `
+x = torch.zeros(2, 4, 4, 4)
+f = lambda x: F.TARGET(x, 1)
+accepts(lambda: f(x)) and raises(lambda: f(x.contiguous(memory_format=torch.channels_last)), "RuntimeError", "Unsupported memory format")`),
+	}
+})
 
 // expandedMedians are medians along a dimension of stride 0.
 var expandedMedians = each([]string{"median", "nanmedian"}, func(target string) verdict.KnownFault {
