@@ -116,3 +116,42 @@ func TestOwnTape(t *testing.T) {
 		})
 	}
 }
+
+// TestChangesAreTold: what a call changes in place is told by a subject that
+// watches for it, views and all; what it left alone is not.
+func TestChangesAreTold(t *testing.T) {
+	b := new(builder).in("x", f32([]int{2}, 0, 0), false).in("z", f32([]int{2}, 1, 2), false).
+		call("w", "torch.add", program.Ref("x"), program.Ref("z")).call("y", "Tensor.exp_", program.Ref("x"))
+	out := run(t, adapted(t, "torchtape"), b)
+	if !out.Watched {
+		t.Fatalf("not watched: %+v", out)
+	}
+	at := func(call int, owner string) *tensor.Tensor {
+		return out.At(backend.Place{Part: backend.PartChange, Call: call, Owner: owner})
+	}
+	if at(0, "x") != nil || at(1, "z") != nil || at(1, "w") != nil {
+		t.Errorf("changes of what was left alone: %+v", out.Slots)
+	}
+	if c := at(1, "x"); c == nil || numbers(c) != "1 1" {
+		t.Errorf("x is changed by exp_: %+v", out.Slots)
+	}
+}
+
+// TestWeightsOfLosses: the weights of a loss are no parameters: they get no gradient.
+func TestWeightsOfLosses(t *testing.T) {
+	b := new(builder).in("x", f32([]int{2}, 0.25, 0.5), true).in("target", f32([]int{2}, 0, 1), false).in("weight", f32([]int{2}, 2, 3), false).
+		call("m", "torch.nn.BCELoss", program.Ref("weight")).call("y", "Module.__call__", program.Ref("m"), program.Ref("x"), program.Ref("target")).
+		back("y", program.Fill{})
+	job := b.job()
+	job.State = map[string]backend.State{"m": {{Name: "weight", Tensor: f32([]int{2}, 2, 3)}}}
+	out, err := adapted(t, "torchtape").Run(t.Context(), job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Status != backend.OK {
+		t.Fatalf("%+v", out)
+	}
+	if named := out.Of(backend.PartParamGrad, "m"); len(named) > 0 {
+		t.Errorf("gradients of %+v", named)
+	}
+}

@@ -14,8 +14,12 @@ class OneFlow(plumb_subject.Adapter):
     table = plumb_subject.table("oneflow.json")
     gaps = (
         "Cannot find the kernel", "There is no kernel registered", "The gradient function for op", "Numpy data type",
-        "not implemented", "has no attribute", "unsupported", "not support",
+        "not implemented", "has no attribute", "unsupported", "not support", "InferDataType Failed",
+        "for now oneflow", "Tensor dim should ==", "must match the size of target",
     )
+    forms = (ValueError, AssertionError)
+    nodes = ("FunctionNode",)
+    watches = True
 
     def backward(self, values, cotangents):
         # Values that depend on each other would need a released graph.

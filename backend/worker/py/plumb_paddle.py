@@ -22,6 +22,7 @@ class Paddle(plumb_subject.Adapter):
         "The data_type of input tensor in list", "not implemented", "not supported", "has no attribute", "Unimplemented",
         "PreconditionNotMet",
     )
+    watches = True
     forms = (TypeError, ValueError, AssertionError)
 
     def seed(self, n):
@@ -81,6 +82,10 @@ class Paddle(plumb_subject.Adapter):
     def axis(self, dim):
         return self.axes(dim) if dim is None or isinstance(dim, int) or len(dim) != 1 else dim[0]
 
+    def flat(self, loss, t, target):
+        """Returns a loss of each example, in which Paddle keeps the classes' dimension where the target has it."""
+        return loss.squeeze(self.classes(t)) if len(loss.shape) == len(t.shape) == len(target.shape) else loss
+
     def along(self, t, dim, index):
         """Returns what indexes one dimension alone."""
         return (slice(None),) * (dim % max(len(t.shape), 1)) + (index,)
@@ -99,6 +104,10 @@ class Paddle(plumb_subject.Adapter):
 
     def setitem_(self, t, index, v):
         t[index] = v
+
+    def copy_(self, t, v):
+        t[()] = v
+        return t
 
 
 adapter = Paddle

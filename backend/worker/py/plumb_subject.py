@@ -16,9 +16,11 @@ import numpy as np
 import plumb_table
 from plumb_names import DENIED, DTYPES, TYPES, Unsupported, is_open
 
+OPERATORS = {"__%s__" % name.strip("_") for name in dir(operator)}
 SCOPES = ("torch.no_grad", "torch.enable_grad", "torch.set_grad_enabled")
 CALLED = ("Module.__call__", "Module.__repr__")
 INPUT_LATER = ("torch.where", "torch.searchsorted", "torch.polygamma", "torch.special.polygamma")  # input is not the first argument
+WATCHED = 1 << 18  # elements of a program's tensors up to which changes in place are looked for
 MESSAGE = 4000  # characters kept of an exception's message
 COLOURS = re.compile("\x1b\\[[0-9;]*m")
 SUMMED = ("bool", *plumb_table.GROUPS["integers"])  # dtypes whose sums are int64
@@ -38,14 +40,18 @@ class Adapter:
     gradients, and `modes` has what compiles a function of tensors. One that has
     no `gradients` is asked for none. Exceptions of the classes `forms` say, where
     a call raises them, that the framework does not take its arguments in this form.
+    One that `watches` has calls change tensors as PyTorch's do, buffers of norms
+    included: what they changed is told. `nodes` are the names of classes of what
+    a tensor's grad_fn is.
     """
 
     name, version = "", ""
     root = tensor_class = module_class = None
-    gaps = forms = ()
+    gaps = forms = nodes = ()
     table = {}
     own = functional = False
     gradients = True
+    watches = False
     modes = {}
 
     def is_tensor(self, v):
@@ -281,7 +287,7 @@ def resolve(adapter, target):
 def callable_of(adapter, target):
     root, _, name = target.partition(".")
     method = root in ("Tensor", "Module")
-    if target in DENIED or method and name.startswith("_") and target not in CALLED or not method and not is_open(target):
+    if target in DENIED or method and name.startswith("_") and name not in OPERATORS and target not in CALLED or not method and not is_open(target):
         raise Unsupported("%s is not open to programs" % target)
     if root == "operator":
         return getattr(operator, name)
@@ -357,7 +363,7 @@ class Run:
 
     def __init__(self, adapter, targets, memory, case):
         self.adapter, self.targets, self.memory, self.case = adapter, targets, memory, case
-        self.values, self.modules, self.call, self.elapsed = [], {}, 0, 0
+        self.values, self.modules, self.call, self.elapsed, self.watched = [], {}, 0, 0, 0
         self.found = {}  # gradients of the first and the second order, by the tensor's id
         self.reply = {"status": "ok", "values": self.values}
 
@@ -379,8 +385,11 @@ class Run:
         return self.reply
 
     def calls(self):
+        if self.adapter.watches:
+            self.reply["changes"] = []
         for i, call in enumerate(self.case["calls"]):
             self.call = self.memory.mark[1] = i
+            kept = self.kept(call)
             t = now()
             with contextlib.ExitStack() as stack:
                 for scope in call[3] if len(call) > 3 else ():
@@ -389,10 +398,33 @@ class Run:
                     stack.enter_context(self.adapter.scope(scope[0], *[self.decode(a) for a in scope[1]]))
                 v = self.evaluate(call)
             self.elapsed += now() - t
+            for k, old in kept:
+                if self.elements(self.env[k]) != old:
+                    self.reply["changes"].append((i, k, self.store(self.env[k])))
             self.env.append(v)
             if self.constructs(self.targets[call[0]]):
                 self.constructed(i, v)
             self.values.append(self.encode(v))
+
+    def kept(self, call):
+        """Lists the elements of all tensors before a call that may change some; watching ends
+        where they are many."""
+        if "changes" not in self.reply or not self.may_change(call):
+            return []
+        kept = [(k, v) for k, v in enumerate(self.env) if self.adapter.is_tensor(v) and self.adapter.dtype_name(v.dtype) in DTYPES]
+        self.watched += len(kept)
+        if self.watched > 1 << 12 or sum(self.size(v) for _, v in kept) > WATCHED:
+            del self.reply["changes"]
+            return []
+        return [(k, self.elements(v)) for k, v in kept]
+
+    def may_change(self, call):
+        """Tells whether a call changes a tensor by its name, by an argument, or as norms do."""
+        named = len(call) > 2 and call[2].get("inplace")
+        return plumb_table.changes(call[0]) or call[0].endswith(("_norm", "Module.__call__")) or named or any(a is True for a in call[1])
+
+    def elements(self, t):
+        return self.adapter.array(t).tobytes()
 
     def evaluate(self, call):
         """Makes a call and returns its value."""
@@ -418,7 +450,7 @@ class Run:
         """Gives a module the state that the request has for it."""
         state = (self.case.get("state") or {}).get(str(i))
         if state:
-            self.adapter.load(module, {name: self.load(entry, self.adapter.own and trains(name, entry[0])) for name, entry in state.items()})
+            self.adapter.load(module, {name: self.load(entry, self.adapter.own and trains(module, name, entry[0])) for name, entry in state.items()})
 
     def backward(self):
         """Differentiates; returns how long a cotangent stream must be, 0 when all were."""
@@ -605,12 +637,14 @@ class Run:
             return "torch." + self.adapter.dtype_name(v)
         if str(v) == "cpu":
             return "cpu"
+        if type(v).__name__ in self.adapter.nodes:
+            return "grad_fn"
         return ["x", "%s.%s" % (type(v).__module__, type(v).__qualname__)]
 
 
-def trains(name, dtype):
+def trains(module, name, dtype):
     """Tells whether an entry of a module's state is a parameter."""
-    return name not in plumb_table.BUFFERS and not dtype.startswith(("bool", "int", "uint"))
+    return name not in module.buffers and not dtype.startswith(("bool", "int", "uint"))
 
 
 def array_dtype(name):

@@ -423,6 +423,7 @@ class Module:
         self.adapter, self.target, self.defaults = adapter, target, defaults
         self.arguments = {n: v for n, v in arguments.items() if n not in SHAPES}
         self.training, self.state = True, {}
+        self.buffers = (*BUFFERS, "weight", "pos_weight") if target.endswith("Loss") else BUFFERS
 
     def __call__(self, *args, **kwargs):
         why = "%s takes no such arguments" % self.target
@@ -457,7 +458,7 @@ class Module:
         self.state = state
 
     def named_parameters(self):
-        return [(n, t) for n, t in self.state.items() if n not in BUFFERS]
+        return [(n, t) for n, t in self.state.items() if n not in self.buffers]
 
 
 @functools.lru_cache(None)

@@ -7,7 +7,7 @@ import torch
 class TorchTape(plumb_subject.Adapter):
     name, version = "torch", torch.__version__
     root, tensor_class = torch, torch.Tensor
-    own = True
+    own = watches = True
     forms = (ValueError,)
     table = {
         "add": "add(*self.alike(input, other))",
@@ -16,6 +16,7 @@ class TorchTape(plumb_subject.Adapter):
         "eq": "self.equal(input, other)",
         "zero": "Tensor.zero_(input)",
         "fill": "fill_(input, value)",
+        "binary_cross_entropy": "nn.functional.binary_cross_entropy(input, target, weight, reduction=reduction)",
         "neg": "self.refused(input)",
         "float": "input.to(float32)",
         "setitem": "self.setitem_(input, index, value)",
