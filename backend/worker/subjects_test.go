@@ -121,7 +121,8 @@ func TestOwnTape(t *testing.T) {
 // watches for it, views and all; what it left alone is not.
 func TestChangesAreTold(t *testing.T) {
 	b := new(builder).in("x", f32([]int{2}, 0, 0), false).in("z", f32([]int{2}, 1, 2), false).
-		call("w", "torch.add", program.Ref("x"), program.Ref("z")).call("y", "Tensor.exp_", program.Ref("x"))
+		call("w", "torch.add", program.Ref("x"), program.Ref("z")).call("y", "Tensor.exp_", program.Ref("x")).
+		call("u", "Tensor.unsqueeze_", program.Ref("z"), int64(0))
 	out := run(t, adapted(t, "torchtape"), b)
 	if !out.Watched {
 		t.Fatalf("not watched: %+v", out)
@@ -131,6 +132,9 @@ func TestChangesAreTold(t *testing.T) {
 	}
 	if at(0, "x") != nil || at(1, "z") != nil || at(1, "w") != nil {
 		t.Errorf("changes of what was left alone: %+v", out.Slots)
+	}
+	if c := at(2, "z"); c == nil || len(c.Shape()) != 2 {
+		t.Errorf("z is changed in its shape alone by unsqueeze_: %+v", out.Slots)
 	}
 	if c := at(1, "x"); c == nil || numbers(c) != "1 1" {
 		t.Errorf("x is changed by exp_: %+v", out.Slots)

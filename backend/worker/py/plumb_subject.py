@@ -407,7 +407,7 @@ class Run:
             self.values.append(self.encode(v))
 
     def kept(self, call):
-        """Lists the elements of all tensors before a call that may change some; watching ends
+        """Lists the shapes and elements of all tensors before a call that may change some; watching ends
         where they are many."""
         if "changes" not in self.reply or not self.may_change(call):
             return []
@@ -424,7 +424,7 @@ class Run:
         return plumb_table.changes(call[0]) or call[0].endswith(("_norm", "Module.__call__")) or named or any(a is True for a in call[1])
 
     def elements(self, t):
-        return self.adapter.array(t).tobytes()
+        return tuple(t.shape), self.adapter.array(t).tobytes()
 
     def evaluate(self, call):
         """Makes a call and returns its value."""

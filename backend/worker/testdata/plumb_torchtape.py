@@ -17,6 +17,7 @@ class TorchTape(plumb_subject.Adapter):
         "zero": "Tensor.zero_(input)",
         "fill": "fill_(input, value)",
         "binary_cross_entropy": "nn.functional.binary_cross_entropy(input, target, weight, reduction=reduction)",
+        "unsqueeze": "unsqueeze(input, dim)",
         "neg": "self.refused(input)",
         "float": "input.to(float32)",
         "setitem": "self.setitem_(input, index, value)",
