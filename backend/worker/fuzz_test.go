@@ -35,7 +35,7 @@ func FuzzReply(f *testing.F) {
 		if err != nil {
 			t.Skip("no shared memory: ", err)
 		}
-		d := replyDecoder{mem: mem, jobs: []*backend.Job{job, job}, todo: []int{0, 1}, lengths: []int{8, 8}, outs: make([]*backend.Outcome, 2)}
+		d := replyDecoder{info: &backend.Info{}, mem: mem, jobs: []*backend.Job{job, job}, todo: []int{0, 1}, lengths: []int{8, 8}, outs: make([]*backend.Outcome, 2)}
 		if d.decode(payload) != nil {
 			return
 		}
