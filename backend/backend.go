@@ -28,6 +28,8 @@ type Info struct {
 	NoElements bool `json:"no_elements,omitempty"`
 	// Permissive says that its interface is its own: what PyTorch refuses it may take.
 	Permissive bool `json:"permissive,omitempty"`
+	// OwnForms says that it has PyTorch's interface, but forms of arguments of its own.
+	OwnForms bool `json:"own_forms,omitempty"`
 }
 
 // Job is one program to run.
@@ -113,6 +115,9 @@ type Outcome struct {
 	// Permissive says that the subject's interface is its own: what PyTorch refuses
 	// it may take.
 	Permissive bool
+	// OwnForms says that it may take forms of arguments that PyTorch refuses with a
+	// TypeError, and that its exceptions have classes of its own.
+	OwnForms bool
 	// Unread opens the elements of tensors that are not in memory, once each; such
 	// a tensor has dtype and shape alone. Close tells what is wrong with them.
 	Unread map[*tensor.Tensor]func() (io.ReadCloser, error)

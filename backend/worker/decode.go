@@ -95,7 +95,7 @@ func (d *replyDecoder) decode(payload []byte) error {
 
 func (d *replyDecoder) oneCase(i int) {
 	job := d.jobs[i]
-	out := &backend.Outcome{ForwardOnly: d.info.ForwardOnly, NoElements: d.info.NoElements, Permissive: d.info.Permissive}
+	out := &backend.Outcome{ForwardOnly: d.info.ForwardOnly, NoElements: d.info.NoElements, Permissive: d.info.Permissive, OwnForms: d.info.OwnForms}
 	status := ""
 	need := 0
 	for key, ok := d.object(); ok; key, ok = d.nextKey() {

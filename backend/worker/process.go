@@ -266,6 +266,7 @@ func (w *Worker) greet(line string) error {
 		Gradients *bool   `json:"gradients"`
 		Elements  *bool   `json:"elements"`
 		Refusals  *bool   `json:"refusals"`
+		Forms     *bool   `json:"forms"`
 	}
 	if err := json.Unmarshal([]byte(hello), &h); err != nil {
 		return fmt.Errorf("its greeting: %w", err)
@@ -278,6 +279,7 @@ func (w *Worker) greet(line string) error {
 	w.encode.forward = w.info.ForwardOnly
 	w.info.NoElements = h.Elements != nil && !*h.Elements
 	w.info.Permissive = h.Refusals != nil && !*h.Refusals
+	w.info.OwnForms = h.Forms != nil && !*h.Forms
 	w.setCPU(seconds(h.CPU))
 	return nil
 }

@@ -22,7 +22,8 @@ class Subject:
         if device != "cpu":
             raise Refusal("%s runs on the CPU alone, not on %s" % (self.adapter.name, device))
         return {"name": self.adapter.name, "version": self.adapter.version, "devices": ["cpu"], "modes": ["eager", *self.adapter.modes],
-                "gradients": self.adapter.gradients, "refusals": not self.adapter.own, "features": {"numpy": np.__version__}}
+                "gradients": self.adapter.gradients, "refusals": not self.adapter.own, "forms": False,
+                "features": {"numpy": np.__version__}}
 
     def run(self, memory, cases):
         replies = []

@@ -59,6 +59,37 @@ func TestPermissive(t *testing.T) {
 	}
 }
 
+// TestOwnForms: a subject without PyTorch's binding may take forms of arguments
+// that the reference refuses, nothing else, and has classes of exceptions of its own.
+func TestOwnForms(t *testing.T) {
+	right, wrong, other := outcome(), outcome(), outcome()
+	right.OwnForms, wrong.OwnForms, other.OwnForms = true, true, true
+	wrong.Values[2].Tensor.Set(0, 9)
+	refused := func(class string) *backend.Outcome {
+		o := outcome()
+		o.Status, o.Class, o.Call = backend.Raised, class, len(example().Calls)
+		return o
+	}
+	other.Status, other.Class, other.Call = backend.Raised, "RuntimeError", len(example().Calls)
+	form, value := refused("TypeError"), refused("IndexError")
+	for name, c := range map[string]struct {
+		ref, cand *backend.Outcome
+		word      Word
+	}{
+		"takes the form":                      {form, right, Unsupported},
+		"takes it, value":                     {form, wrong, Misaligned},
+		"takes the value":                     {value, right, Misaligned},
+		"has PyTorch's binding":               {form, outcome(), Misaligned},
+		"another class":                       {form, other, Rejected},
+		"refuses alone":                       {outcome(), other, Misaligned},
+		"another class, as PyTorch's binding": {form, refused("RuntimeError"), Misaligned},
+	} {
+		if v := Judge(example(), c.ref, c.cand, Policy{SameException: true}); v.Word != c.word {
+			t.Errorf("%s: %s (%s)", name, v.Word, v.Reason)
+		}
+	}
+}
+
 // TestForwardOnly: of a subject without gradients all else is compared.
 func TestForwardOnly(t *testing.T) {
 	wrong, silent, raised := forward(), forward(), outcome()

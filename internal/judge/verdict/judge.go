@@ -413,16 +413,22 @@ func (j *judge) exceptions() {
 	refRaised, candRaised := j.ref.Status == backend.Raised, j.cand.Status == backend.Raised
 	switch {
 	case refRaised != candRaised && j.policy.NoExceptions:
-	case refRaised && !candRaised && j.cand.Permissive:
+	case refRaised && !candRaised && j.mayTake():
 	case refRaised && !candRaised:
 		j.raised(j.ref, "reference", "candidate")
 	case candRaised && !refRaised:
 		j.raised(j.cand, "candidate", "reference")
-	case refRaised && j.policy.SameException && refusal.Caught(j.ref) != refusal.Caught(j.cand):
+	case refRaised && j.policy.SameException && !j.cand.OwnForms && refusal.Caught(j.ref) != refusal.Caught(j.cand):
 		j.raised(j.cand, "candidate", "reference")
 		d := &j.v.Differences[len(j.v.Differences)-1]
 		d.Diff.Message = fmt.Sprintf("the candidate raised %s, the reference %s", exception(j.cand), exception(j.ref))
 	}
+}
+
+// mayTake reports whether the candidate's interface may take what the reference
+// refused: anything, or the form of an argument.
+func (j *judge) mayTake() bool {
+	return j.cand.Permissive || j.cand.OwnForms && refusal.Caught(j.ref) == "TypeError"
 }
 
 func (j *judge) raised(o *backend.Outcome, who, other string) {
@@ -527,7 +533,7 @@ func (j *judge) conclude() *Verdict {
 		v.Reason = d.reason()
 	case v.Reference == nil && v.Candidate != nil:
 		v.Word, v.Reason = Rejected, "only the candidate raised, which does not count here: "+exception(j.cand)
-	case v.Reference != nil && v.Candidate == nil && j.cand.Permissive:
+	case v.Reference != nil && v.Candidate == nil && j.mayTake():
 		v.Word, v.Reason = Unsupported, "the reference refuses what the candidate's own interface takes: "+exception(j.ref)
 	case v.Reference != nil && v.Candidate == nil:
 		v.Word, v.Reason = Rejected, "only the reference raised, which does not count here: "+exception(j.ref)
