@@ -281,7 +281,7 @@ def resolve(adapter, target):
         difference = {"call": difference}
     if "dtypes" in difference:
         return checked(adapter, target, difference)
-    return arranged(callable_of(adapter, difference.get("call", target)), target, difference)
+    return arranged(adapter, target, difference)
 
 
 def callable_of(adapter, target):
@@ -303,10 +303,11 @@ def callable_of(adapter, target):
     return found
 
 
-def arranged(f, target, difference):
-    """Wraps a callable whose arguments are named otherwise, or have other defaults.
+def arranged(adapter, target, difference):
+    """Wraps a callable whose arguments are named or ordered otherwise, or have other defaults.
     The first one, which PyTorch calls input, is given by position."""
-    rename, fill, drop = (difference.get(k, {}) for k in ("rename", "fill", "drop"))
+    f = callable_of(adapter, difference.get("call", target))
+    rename, fill, drop, order = (difference.get(k, {}) for k in ("rename", "fill", "drop", "order"))
     if isinstance(f, type) and not (rename or fill or drop):
         return f
     first = target not in INPUT_LATER
@@ -314,6 +315,9 @@ def arranged(f, target, difference):
     def call(*args, **kwargs):
         if first and not args and "input" in kwargs and "input" not in rename:
             args = (kwargs.pop("input"),)
+        if order:
+            kwargs.update(zip(order, args[1:]))
+            args = args[:1]
         for name, value in list(kwargs.items()):
             if name in drop:
                 if value != drop[name]:
@@ -322,15 +326,21 @@ def arranged(f, target, difference):
             elif name in rename:
                 kwargs[rename[name]] = kwargs.pop(name)
         for name, value in fill.items():
-            kwargs.setdefault(name, value)
+            kwargs.setdefault(name, filled(adapter, value, args))
         return f(*args, **kwargs)
 
     return call
 
 
+def filled(adapter, value, args):
+    """Returns a default of the table: a dtype, an attribute of the first argument, or what stands there."""
+    owner, _, name = value.partition(".") if isinstance(value, str) else ("", "", "")
+    return adapter.dtype(name) if owner == "torch" else getattr(args[0], name) if owner == "input" else value
+
+
 def checked(adapter, target, difference):
     """Wraps a callable that has some dtypes only, and would not say so."""
-    f = arranged(callable_of(adapter, difference.get("call", target)), target, difference)
+    f = arranged(adapter, target, difference)
 
     def call(*args, **kwargs):
         for a in args:

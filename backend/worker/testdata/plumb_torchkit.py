@@ -12,6 +12,9 @@ class TorchKit(plumb_subject.Adapter):
         "torch.tanh": None,
         "torch.sin": {"dtypes": ["float32"]},
         "torch.sum": {"rename": {"dim": "axis"}},
+        "torch.clamp": {"order": ["max", "min"]},
+        "torch.cumprod": {"fill": {"dtype": "input.dtype"}},
+        "torch.cumsum": {"fill": {"dtype": "torch.float64"}},
         "torch.softmax": {"drop": {"dtype": None}},
         "torch.nn.functional.leaky_relu": {"fill": {"negative_slope": 0.5}},
     }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
 )
 
@@ -38,6 +39,11 @@ type Cluster struct {
 	// Table says, where every judged case fails, that the adapter's table is
 	// likely wrong, and what it has.
 	Table *Callables `json:"table_likely_wrong,omitempty"`
+	// DTypes says, where every judged case fails, that all do by a dtype alone:
+	// which one a result has is a framework's own choice.
+	DTypes bool `json:"dtype_alone,omitempty"`
+
+	otherwise bool // a finding differs in more than a dtype
 }
 
 // Cause is what findings of a cluster have in common.
@@ -63,6 +69,7 @@ func (t *Triage) Add(r *verdict.Record) {
 		}
 		c := t.cluster(r.Candidate, id)
 		c.add(cause(v))
+		c.otherwise = c.otherwise || !ofDType(v)
 		if variant != Illegal {
 			c.Failed, c.Judged = c.Failed+1, c.Judged+1
 		}
@@ -126,6 +133,11 @@ func cause(v *verdict.Verdict) string {
 	return text
 }
 
+// ofDType reports whether all that differs is the dtype of results.
+func ofDType(v *verdict.Verdict) bool {
+	return v.Kind == verdict.Kind(compare.DType) && !slices.ContainsFunc(v.Differences, func(d verdict.Difference) bool { return d.Kind != v.Kind })
+}
+
 // Clusters returns the operators with findings, those with a table that is
 // likely wrong first, then by the number of findings.
 func (t *Triage) Clusters() []*Cluster {
@@ -140,6 +152,9 @@ func (t *Triage) Clusters() []*Cluster {
 		slices.SortStableFunc(c.Causes, func(a, b *Cause) int { return b.Count - a.Count })
 		if c.Failed == c.Judged && c.Failed >= fewest && t.Callable != nil {
 			c.Table = t.Callable(c.Candidate, c.Operator)
+			if c.DTypes = c.Table != nil && !c.otherwise; c.DTypes {
+				c.Table = nil
+			}
 		}
 		out = append(out, c)
 	}
@@ -196,6 +211,9 @@ func (c *Cluster) text(w io.Writer) {
 		causes = append(causes, fmt.Sprintf("%d × %s", cause.Count, cause.Cause))
 	}
 	fmt.Fprintf(w, "  %s, %s: %d of %s fail: %s\n", c.Candidate, c.Operator, c.Failed, plural(c.Judged, "judged case"), strings.Join(causes, ", "))
+	if c.DTypes {
+		fmt.Fprintln(w, "    every one fails by its dtype alone: the framework's own choice, or a cast that the table lacks")
+	}
 	if c.Table == nil {
 		return
 	}

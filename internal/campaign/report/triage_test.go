@@ -45,18 +45,22 @@ func TestTriage(t *testing.T) {
 	add("jax", "s.py::test_b", 4, at("torch.log"), "torch.log")
 	add("jax", "s.py::test_c", 1, fine, "Tensor.log")
 
+	both := verdict.Verdict{Word: verdict.Misaligned, Kind: "dtype", Differences: []verdict.Difference{{Kind: "dtype"}, {Kind: "value"}}}
+	add("jax", "ops::sort[float32]", 3, verdict.Verdict{Word: verdict.Misaligned, Kind: "dtype", Differences: both.Differences[:1]})
+	add("jax", "ops::topk[float32]", 3, both)
+
 	got := map[string]*Cluster{}
 	for _, c := range triage.Clusters() {
 		got[c.Candidate+" "+c.Operator] = c
 	}
 	for name, want := range map[string]struct {
 		failed, judged int
-		table          bool
+		table, dtypes  bool
 	}{
-		"jax relu": {3, 3, true}, "jax abs": {9, 10, false}, "jax neg": {2, 2, false}, "native relu": {3, 3, false},
-		"jax exp": {4, 4, true}, "jax log": {4, 5, false},
+		"jax relu": {3, 3, true, false}, "jax abs": {9, 10, false, false}, "jax neg": {2, 2, false, false}, "native relu": {3, 3, false, false},
+		"jax exp": {4, 4, true, false}, "jax log": {4, 5, false, false}, "jax sort": {3, 3, false, true}, "jax topk": {3, 3, true, false},
 	} {
-		if c := got[name]; c == nil || c.Failed != want.failed || c.Judged != want.judged || (c.Table != nil) != want.table {
+		if c := got[name]; c == nil || c.Failed != want.failed || c.Judged != want.judged || (c.Table != nil) != want.table || c.DTypes != want.dtypes {
 			t.Errorf("%s: %+v, want %+v", name, c, want)
 		}
 	}
@@ -71,6 +75,9 @@ func TestTriage(t *testing.T) {
     every one fails: the adapter's table is likely wrong
 `
 	if !strings.HasPrefix(b.String(), want) {
+		t.Error(b.String())
+	}
+	if !strings.Contains(b.String(), "  jax, sort: 3 of 3 judged cases fail: 3 × dtype\n    every one fails by its dtype alone") {
 		t.Error(b.String())
 	}
 }
