@@ -187,11 +187,11 @@ func sameValue(t *testing.T, got, want backend.Value) {
 	}
 }
 
-// TestTables: an adapter's table renames, fills in, leaves out and denies.
+// TestTables: an adapter's table renames, orders, fills in, leaves out and denies.
 func TestTables(t *testing.T) {
 	w := kit(t)
 	x := f32([]int{2}, -2, 4)
-	double := tensor.New(tensor.F64, 2)
+	double, small := tensor.New(tensor.F64, 2), tensor.Of(tensor.I8, []int{2}, []int8{100, 2})
 	for name, c := range map[string]struct {
 		b    *builder
 		want backend.Status
@@ -202,6 +202,10 @@ func TestTables(t *testing.T) {
 		"no such dtype":    {new(builder).in("x", double, false).call("y", "torch.sin", program.Ref("x")), backend.Unsupported, "torch has no torch.sin of float64"},
 		"keyword":          {new(builder).in("x", x, false).call("y", "torch.sum", program.Ref("x")).kw("dim", int64(0)), backend.OK, "2"},
 		"other default":    {new(builder).in("x", x, false).call("y", "torch.nn.functional.leaky_relu", program.Ref("x")), backend.OK, "-1 4"},
+		"another order":    {new(builder).in("x", x, false).call("y", "torch.clamp", program.Ref("x"), 3.0, -1.0), backend.OK, "-1 3"},
+		"a bool":           {new(builder).in("x", x, false).call("y", "torch.all", program.Ref("x"), true).kw("dim", int64(0)), backend.OK, "1"},
+		"its dtype":        {new(builder).in("x", small, false).call("y", "torch.cumprod", program.Ref("x"), int64(0)), backend.OK, "100 -56"},
+		"a dtype":          {new(builder).in("x", f32([]int{2}, 1<<24, 1), false).call("y", "torch.cumsum", program.Ref("x"), int64(0)), backend.OK, "16777216 16777217"},
 		"the only value":   {new(builder).in("x", x, false).call("y", "torch.softmax", program.Ref("x"), int64(0)).kw("dtype", nil), backend.OK, ""},
 		"another value":    {new(builder).in("x", x, false).call("y", "torch.softmax", program.Ref("x"), int64(0)).kw("dtype", tensor.F64), backend.Unsupported, "no argument dtype other than None"},
 		"input by keyword": {new(builder).in("x", x, false).call("y", "torch.abs").kw("input", program.Ref("x")), backend.OK, "2 4"},

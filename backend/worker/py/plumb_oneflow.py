@@ -22,6 +22,7 @@ class OneFlow(plumb_subject.Adapter):
         "not implemented", "has no attribute", "unsupported", "not support", "InferDataType Failed",
         "for now oneflow", "Tensor dim should ==", "must match the size of target",
         "is only implemented on", "Can only calculate the mean of floating types", ".vs k", "For integral input tensors",
+        "Error(s) in loading state_dict",
     )
     forms = (ValueError, AssertionError)
     nodes = ("FunctionNode",)
@@ -32,8 +33,8 @@ class OneFlow(plumb_subject.Adapter):
         oneflow.autograd.backward(values, cotangents, retain_graph=True)
 
     def gap(self, e):
-        # Arguments are looked at by their types.
-        return isinstance(e, TypeError) or super().gap(e) or bool(RANKS.match(str(e)))
+        # Arguments are looked at by their types, sometimes within a function of C that goes on regardless.
+        return isinstance(e.__cause__ if isinstance(e, SystemError) else e, TypeError) or super().gap(e) or bool(RANKS.match(str(e)))
 
 
 adapter = OneFlow

@@ -20,7 +20,7 @@ class Paddle(plumb_subject.Adapter):
     gaps = (
         "The kernel with key", "Type promotion only support", "must be Tensor, but got", "does not match the type of data",
         "The data_type of input tensor in list", "not implemented", "not supported", "has no attribute", "Unimplemented",
-        "PreconditionNotMet",
+        "PreconditionNotMet", "PermissionDenied",  # what a gradient needs, PyTorch's may not, was changed in place
     )
     watches = True
     forms = (TypeError, ValueError, AssertionError)
@@ -92,6 +92,19 @@ class Paddle(plumb_subject.Adapter):
 
     def several(self, v):
         return (v,) if self.is_tensor(v) else v
+
+    def indexed(self, v):
+        """Returns maxima with their indices, which Paddle has as int32."""
+        return (v[0], v[1].astype("int64")) if isinstance(v, (tuple, list)) else v
+
+    def ceiled(self, t, kernel, stride, padding, ceil_mode):
+        """Returns the mode of a pool whose last windows begin in the image, or before it: Paddle keeps others too."""
+        n = len(t.shape) - 2
+        kernel, stride, padding = self.each(kernel, n), self.each(stride or kernel, n), self.each(padding, n)
+        for size, k, s, p in zip(t.shape[2:], kernel, stride, padding):
+            if ceil_mode and -(-(size + 2 * p - k) // s) * s >= size + p:
+                raise Unsupported("windows beyond the image are left out by PyTorch alone")
+        return ceil_mode
 
     def fixed(self, v):
         """Returns an argument, which has no gradient."""

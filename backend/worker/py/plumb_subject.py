@@ -307,7 +307,7 @@ def arranged(adapter, target, difference):
     """Wraps a callable whose arguments are named or ordered otherwise, or have other defaults.
     The first one, which PyTorch calls input, is given by position."""
     f = callable_of(adapter, difference.get("call", target))
-    rename, fill, drop, order = (difference.get(k, {}) for k in ("rename", "fill", "drop", "order"))
+    rename, fill, drop, order, flag = (difference.get(k, {}) for k in ("rename", "fill", "drop", "order", "flag"))
     if isinstance(f, type) and not (rename or fill or drop):
         return f
     first = target not in INPUT_LATER
@@ -315,8 +315,8 @@ def arranged(adapter, target, difference):
     def call(*args, **kwargs):
         if first and not args and "input" in kwargs and "input" not in rename:
             args = (kwargs.pop("input"),)
-        if order:
-            kwargs.update(zip(order, args[1:]))
+        if order or flag and any(isinstance(a, bool) for a in args[1:2]):
+            kwargs.update(zip(order or [flag], args[1:]))
             args = args[:1]
         for name, value in list(kwargs.items()):
             if name in drop:

@@ -12,6 +12,7 @@ class TorchKit(plumb_subject.Adapter):
         "torch.tanh": None,
         "torch.sin": {"dtypes": ["float32"]},
         "torch.sum": {"rename": {"dim": "axis"}},
+        "torch.all": {"flag": "keepdim"},
         "torch.clamp": {"order": ["max", "min"]},
         "torch.cumprod": {"fill": {"dtype": "input.dtype"}},
         "torch.cumsum": {"fill": {"dtype": "torch.float64"}},

@@ -20,9 +20,20 @@ func (j *judge) changes(w Where, basis compare.Basis, random bool) {
 	for _, at := range j.places {
 		if at.Part == backend.PartChange && at.Call == w.Call {
 			w.Name = at.Owner
-			j.change(w, j.now(j.ref, w.Call, w.Name), j.now(j.cand, w.Call, w.Name), j.ref.At(at) == nil, basis, random)
+			n, kept := len(j.v.Differences), j.ref.At(at) == nil
+			j.change(w, j.now(j.ref, w.Call, w.Name), j.now(j.cand, w.Call, w.Name), kept, basis, random)
+			if len(j.v.Differences) > n && kept != (j.cand.At(at) == nil) && j.mayCopy(&j.p.Calls[w.Call], w.Name) {
+				j.v.Differences = j.v.Differences[:n]
+				j.aliased = fmt.Sprintf("%s shares its memory with %v on one side alone: %s", w.Name, first(&j.p.Calls[w.Call]), j.line(w.Call))
+			}
 		}
 	}
+}
+
+// mayCopy reports whether it is up to the candidate if a tensor has a part in a
+// change in place of another: which results are views is its interface's own.
+func (j *judge) mayCopy(c *program.Call, name string) bool {
+	return j.cand.Permissive && inPlace(c) && first(c) != any(program.Ref(name))
 }
 
 // change compares one changed tensor; kept says that the reference left it

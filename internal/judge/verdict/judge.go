@@ -30,7 +30,8 @@ type judge struct {
 	places       []backend.Place         // of the slots of both sides
 	current      comparison              // which is being settled; one place of memory for all
 	random       drawn
-	wholeProgram bool // faults look at the whole program, not at one call
+	wholeProgram bool   // faults look at the whole program, not at one call
+	aliased      string // why what follows a change in place is not compared
 }
 
 func newJudge(p *program.Program, ref, cand *backend.Outcome, policy Policy) *judge {
@@ -169,6 +170,9 @@ func (j *judge) forwardOnly() bool { return j.cand != nil && j.cand.ForwardOnly 
 // calls applies rule 2.
 func (j *judge) calls() {
 	for i := range min(len(j.ref.Values), len(j.cand.Values)) {
+		if j.aliased != "" {
+			return
+		}
 		j.call(i, &j.p.Calls[i], &j.ref.Values[i], &j.cand.Values[i])
 	}
 }
@@ -334,7 +338,7 @@ func typeName(v *backend.Value) string {
 }
 
 func (j *judge) requiresGrad(w Where, want, got *backend.Value) {
-	if j.policy.IgnoreRequiresGrad || j.forwardOnly() || want.RequiresGrad == got.RequiresGrad {
+	if j.policy.IgnoreRequiresGrad || j.forwardOnly() || j.cand.Permissive || want.RequiresGrad == got.RequiresGrad {
 		return
 	}
 	j.differ(w, RequiresGrad, fmt.Sprintf("got requires_grad=%s, want %s", python(got.RequiresGrad), python(want.RequiresGrad)))
@@ -456,7 +460,7 @@ func (j *judge) slots() {
 		case slices.ContainsFunc(j.ref.Of(backend.PartParamGrad, at.Owner), func(n backend.Named) bool { return n.Name == at.Name }):
 			w.Part = backend.PartParam
 		}
-		if at.Part.IsSecond() {
+		if at.Part.IsSecond() || at.Part.IsGradient() && j.cand.Permissive {
 			want, got = orZeros(want, got), orZeros(got, want)
 		}
 		j.optional(w, want, got, random)
@@ -531,6 +535,8 @@ func (j *judge) conclude() *Verdict {
 		d := &v.Differences[0]
 		v.Word, v.Kind, v.Where = Misaligned, d.Kind, &d.Where
 		v.Reason = d.reason()
+	case j.aliased != "":
+		v.Word, v.Reason = Unsupported, j.aliased
 	case v.Reference == nil && v.Candidate != nil:
 		v.Word, v.Reason = Rejected, "only the candidate raised, which does not count here: "+exception(j.cand)
 	case v.Reference != nil && v.Candidate == nil && j.mayTake():

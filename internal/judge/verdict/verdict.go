@@ -251,7 +251,9 @@ func Judge(p *program.Program, ref, cand *backend.Outcome, policy Policy) *Verdi
 		return j.v
 	}
 	j.places = backend.Places(p, ref, cand)
-	j.calls()
+	if j.calls(); j.aliased != "" {
+		return j.conclude()
+	}
 	j.exceptions()
 	if j.ref.Status == backend.OK && j.cand.Status == backend.OK {
 		j.slots()
