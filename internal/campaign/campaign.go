@@ -57,7 +57,7 @@ type Config struct {
 	// ReferenceName is the reference's in votes; "" for "reference".
 	ReferenceName string
 	Candidates    []Candidate
-	// Jobs is the number of lanes; each has its own backends.
+	// Jobs is the number of lanes, and the most instances of a backend that there are.
 	Jobs int
 	// Batch is the largest number of cases in one exchange with a backend.
 	Batch int
@@ -98,9 +98,13 @@ func (e *StuckError) Error() string {
 // context's; mistakes in a test are reported through OnEnd.
 func Run(ctx context.Context, cfg Config) error {
 	cfg.Jobs, cfg.Batch = max(cfg.Jobs, 1), max(cfg.Batch, 1)
+	open := sync.OnceValues(func() (*pools, error) { return openPools(&cfg) })
 	plan := drive.Config[*testRun, *batch]{
-		Jobs:   cfg.Jobs,
-		Open:   func() (drive.Lane[*batch], error) { return openLane(&cfg) },
+		Jobs: cfg.Jobs,
+		Open: func() (drive.Lane[*batch], error) {
+			p, err := open()
+			return &lane{&cfg, p}, err
+		},
 		Limit:  cfg.limit(),
 		Retain: true,
 		Done:   (*batch).count,
@@ -110,7 +114,11 @@ func Run(ctx context.Context, cfg Config) error {
 	for i := range cfg.Tests {
 		plan.Sources = append(plan.Sources, &testRun{Test: &cfg.Tests[i], cfg: &cfg, reasons: map[string]int{}})
 	}
-	return drive.Run(ctx, plan)
+	err := drive.Run(ctx, plan)
+	if p, failed := open(); failed == nil {
+		err = errors.Join(err, p.close())
+	}
+	return err
 }
 
 // runAhead times a lane's batch is how many cases may wait, with all their
@@ -128,50 +136,12 @@ func (c *Config) least() int64 { return max(1, c.Memory/int64(runAhead*c.Jobs*c.
 // lane runs batches: the reference works on the next batch while the
 // candidates and the judgement are at the one before.
 type lane struct {
-	cfg   *Config
-	refMu sync.Mutex // the oracle asks while the next batch is drawn
-	ref   backend.Backend
-	cands []subject
+	cfg *Config
+	*pools
 }
 
-// openLane starts the reference and the candidates.
-func openLane(cfg *Config) (*lane, error) {
-	l := &lane{cfg: cfg}
-	if err := l.open(); err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
-	return l, nil
-}
-
-func (l *lane) open() (err error) {
-	if l.ref, err = l.cfg.Reference(); err != nil {
-		return err
-	}
-	for _, c := range l.cfg.Candidates {
-		b, err := c.Open()
-		if err != nil {
-			return err
-		}
-		s, err := subjectOf(b)
-		l.cands = append(l.cands, s)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Close ends the backends.
-func (l *lane) Close() error {
-	var errs []error
-	if l.ref != nil {
-		errs = append(errs, l.ref.Close())
-	}
-	for _, s := range l.cands {
-		errs = append(errs, s[0].Close())
-	}
-	return errors.Join(errs...)
-}
+// Close leaves the backends to the other lanes.
+func (*lane) Close() error { return nil }
 
 // batch is a run of consecutive cases of one test.
 type batch struct {
@@ -291,7 +261,7 @@ func (l *lane) Finish(ctx context.Context, b *batch) error {
 	}
 	polls := make([][]verdict.Voter, len(ran))
 	for ci, cand := range l.cands {
-		trials, err := l.try(ctx, cand.modes(b.test.Graph), jobs, refs)
+		trials, err := l.try(ctx, cand, b.test.Graph, jobs, refs)
 		if err != nil {
 			return err
 		}
@@ -314,9 +284,7 @@ func (l *lane) Finish(ctx context.Context, b *batch) error {
 
 // ask runs jobs on the reference.
 func (l *lane) ask(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
-	l.refMu.Lock()
-	defer l.refMu.Unlock()
-	return backend.RunBatch(ctx, l.ref, jobs)
+	return l.ref.run(ctx, 0, jobs)
 }
 
 // Lacking is an error of a draw that may say that the test uses something that

@@ -36,14 +36,6 @@ func subjectOf(b backend.Backend) (subject, error) {
 	return s, nil
 }
 
-// modes returns those in which a test is judged.
-func (s subject) modes(graph bool) subject {
-	if graph {
-		return s
-	}
-	return s[:1]
-}
-
 // trial is what one mode did with a case.
 type trial struct {
 	mode    string
@@ -52,25 +44,27 @@ type trial struct {
 	verdict *verdict.Verdict
 }
 
-// try runs jobs in the modes and judges what each did.
-func (l *lane) try(ctx context.Context, s subject, jobs []*backend.Job, refs []*backend.Outcome) ([][]trial, error) {
+// try runs jobs on a candidate, in its graph modes too, and judges what each did.
+func (l *lane) try(ctx context.Context, p *pool, graph bool, jobs []*backend.Job, refs []*backend.Outcome) ([][]trial, error) {
 	all := make([][]trial, len(jobs))
-	for _, m := range s {
-		info := m.Info()
+	for k, m := range p.modes(graph) {
 		for from, to := 0, 0; from < len(jobs); from = to {
 			to = from + exchange(refs[from:])
-			outcomes, err := backend.RunBatch(ctx, m.Backend, jobs[from:to])
+			outcomes, err := p.run(ctx, k, jobs[from:to])
 			if err != nil {
 				return nil, err
 			}
 			for i, o := range outcomes {
 				at := from + i
-				t := trial{mode: m.name, info: &info, outcome: o}
+				t := trial{mode: m.name, info: &m.info, outcome: o}
 				if err := l.judgeTrial(ctx, jobs[at], refs[at], &t, all[at]); err != nil {
 					return nil, err
 				}
-				if len(outcomes) > 1 && info.Features[Together] == info.Own() && t.verdict.Word.IsFinding() {
-					if t, err = l.alone(ctx, m, &info, jobs[at], refs[at]); err != nil {
+				if len(outcomes) > 1 && m.info.Features[Together] == m.info.Own() && t.verdict.Word.IsFinding() {
+					if t.outcome, err = p.one(ctx, k, jobs[at]); err != nil {
+						return nil, err
+					}
+					if err := l.judgeTrial(ctx, jobs[at], refs[at], &t, nil); err != nil {
 						return nil, err
 					}
 				}
@@ -87,17 +81,6 @@ func (l *lane) try(ctx context.Context, s subject, jobs []*backend.Job, refs []*
 // Together is the feature of a subject that names the mode in which it may
 // compile the cases of an exchange as one function.
 const Together = "together"
-
-// alone runs and judges a job that failed among others: it is to fail by itself.
-func (l *lane) alone(ctx context.Context, m mode, info *backend.Info, job *backend.Job, ref *backend.Outcome) (trial, error) {
-	t := trial{mode: m.name, info: info}
-	outcomes, err := backend.RunBatch(ctx, m.Backend, []*backend.Job{job})
-	if err != nil {
-		return t, err
-	}
-	t.outcome = outcomes[0]
-	return t, l.judgeTrial(ctx, job, ref, &t, nil)
-}
 
 // exchangeBytes is what the results of one exchange with a candidate may take,
 // if they are as large as the reference's, where it is of more than one case.

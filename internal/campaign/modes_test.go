@@ -156,9 +156,11 @@ func TestModes(t *testing.T) {
 // are exchanged one by one.
 func TestMemoryOfModes(t *testing.T) {
 	m := &modal{backend.Eager, map[string]float64{backend.Eager: 1, "graph": 1, Plain: 1, "jit": 1}, ""}
-	cand, err := subjectOf(m)
-	if err != nil {
+	cand := newPool(func() (backend.Backend, error) { return m, nil }, 1)
+	if s, err := cand.take(t.Context()); err != nil {
 		t.Fatal(err)
+	} else {
+		cand.give(s)
 	}
 	l := &lane{cfg: &Config{Judge: judge.New(judge.Config{})}}
 	job := backend.NewJob(&program.Program{Name: "t", Calls: []program.Call{{Result: "y", Target: "torch.f"}}})
@@ -166,7 +168,7 @@ func TestMemoryOfModes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trials, err := l.try(t.Context(), cand, []*backend.Job{job}, []*backend.Outcome{ref})
+	trials, err := l.try(t.Context(), cand, true, []*backend.Job{job}, []*backend.Outcome{ref})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,11 +18,13 @@ type Solo struct{ lane *lane }
 
 // Open starts the reference and the candidates of a configuration.
 func Open(cfg *Config) (*Solo, error) {
-	l, err := openLane(cfg)
+	solo := *cfg
+	solo.Jobs = 1
+	p, err := openPools(&solo)
 	if err != nil {
 		return nil, err
 	}
-	return &Solo{l}, nil
+	return &Solo{&lane{&solo, p}}, nil
 }
 
 // Judge runs a program on the reference and on the named candidate, in its own
@@ -64,12 +66,12 @@ func (s *Solo) judge(ctx context.Context, candidate string, p *program.Program, 
 		return nil, err
 	}
 	job := backend.NewJob(p)
-	ref, err := s.one(ctx, s.lane.ref, job)
+	ref, err := s.lane.ref.one(ctx, 0, job)
 	if err != nil {
 		return nil, err
 	}
 	job.State = ref.Initial
-	trials, err := s.lane.try(ctx, s.lane.cands[at].modes(graph), []*backend.Job{job}, []*backend.Outcome{ref})
+	trials, err := s.lane.try(ctx, s.lane.cands[at], graph, []*backend.Job{job}, []*backend.Outcome{ref})
 	if err != nil {
 		return nil, err
 	}
@@ -87,16 +89,14 @@ func (s *Solo) at(candidate string) (int, error) {
 // Infos tell what the reference and the named candidate are, this one in a
 // mode; "" is its own.
 func (s *Solo) Infos(candidate, mode string) (reference, judged backend.Info) {
+	reference = s.lane.ref.modes(false)[0].info
 	at, err := s.at(candidate)
 	if err != nil {
-		return s.lane.ref.Info(), backend.Info{}
+		return reference, backend.Info{}
 	}
-	for _, m := range s.lane.cands[at] {
-		if m.name == mode {
-			return s.lane.ref.Info(), m.Info()
-		}
-	}
-	return s.lane.ref.Info(), s.lane.cands[at][0].Info()
+	modes := s.lane.cands[at].modes(true)
+	k := slices.IndexFunc(modes, func(m described) bool { return m.name == mode })
+	return reference, modes[max(k, 0)].info
 }
 
 // Again runs a program on the reference and then on another instance of it, nil
@@ -104,15 +104,17 @@ func (s *Solo) Infos(candidate, mode string) (reference, judged backend.Info) {
 // candidate's: whether the reference stands still.
 func (s *Solo) Again(ctx context.Context, p *program.Program, other backend.Backend) (*verdict.Verdict, error) {
 	job := backend.NewJob(p)
-	first, err := s.one(ctx, s.lane.ref, job)
+	first, err := s.lane.ref.one(ctx, 0, job)
 	if err != nil {
 		return nil, err
 	}
-	if other == nil {
-		other = s.lane.ref
-	}
 	job.State = first.Initial
-	second, err := s.one(ctx, other, job)
+	var second *backend.Outcome
+	if other == nil {
+		second, err = s.lane.ref.one(ctx, 0, job)
+	} else {
+		second, err = other.Run(ctx, job)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +128,7 @@ func (s *Solo) poll(ctx context.Context, r *verdict.Record) error {
 		voter := verdict.Voter{Name: s.lane.cfg.Candidates[i].Name}
 		if voter.Name != r.Candidate {
 			var err error
-			if voter.Outcome, err = s.one(ctx, cand[0], Job(r.Program, r.Reference)); err != nil {
+			if voter.Outcome, err = cand.one(ctx, 0, Job(r.Program, r.Reference)); err != nil {
 				return err
 			}
 		}
@@ -136,21 +138,13 @@ func (s *Solo) poll(ctx context.Context, r *verdict.Record) error {
 	return nil
 }
 
-func (s *Solo) one(ctx context.Context, b backend.Backend, job *backend.Job) (*backend.Outcome, error) {
-	outcomes, err := backend.RunBatch(ctx, b, []*backend.Job{job})
-	if err != nil {
-		return nil, err
-	}
-	return outcomes[0], nil
-}
-
 // Observe runs the program so far on the reference.
 func (s *Solo) Observe(p *program.Program, refs ...program.Ref) ([]backend.Value, error) {
 	return s.lane.Observe(p, refs...)
 }
 
 // Close ends the backends.
-func (s *Solo) Close() error { return s.lane.Close() }
+func (s *Solo) Close() error { return s.lane.close() }
 
 // Try runs programs on one more instance of a backend.
 func Try(ctx context.Context, open Opener, programs []*program.Program) (outcomes []*backend.Outcome, err error) {
