@@ -9,13 +9,21 @@ from plumb_names import Unsupported
 from plumb_subject import SCOPES, Run
 from plumb_table import Module, changes, constant, shares
 
+MAYBE = frozenset("contiguous flatten ravel reshape reshape_as to type_as bool byte char short int long half bfloat16 float double cfloat cdouble".split())  # calls that copy where they have to
+MANY = frozenset("split split_with_sizes chunk tensor_split hsplit vsplit dsplit unbind broadcast_tensors meshgrid".split())  # calls whose results share memory
+LIKE = ("view_as", "reshape_as", "expand_as", "type_as")  # calls that read the second argument's shape or dtype alone
+APART = ("broadcast_tensors", "meshgrid")  # calls whose results depend on one argument each
+
 
 class Env:
     """The values of a program: for each what it is, the leaves on which it
-    depends, and the value whose memory it shares in PyTorch."""
+    depends, and the value whose memory it shares in PyTorch; of views the call
+    that made them; and, of results that depend on one argument each, the leaves
+    of every one."""
 
     def __init__(self, values, depends):
         self.values, self.depends, self.memory = values, depends, list(range(len(values)))
+        self.views, self.parts = {}, {}
 
     def add(self, v, depends, memory):
         self.values.append(v)
@@ -30,6 +38,20 @@ def references(a):
     if a and a[0] == "r":
         return [a[1]]
     return [k for e in a for k in references(e)]
+
+
+def last(call):
+    """Returns the last part of a call's name."""
+    return call[0].rpartition(".")[2] if call else ""
+
+
+def shares_memory(call):
+    """Tells whether what a call returns may share the memory of its first argument."""
+    if last(call) in ("getitem", "__getitem__"):
+        index = call[1][1]
+        parts = index[1] if type(index) is list and index[0] == "u" else [index]
+        return not any(type(p) is bool or type(p) is list and p[0] in ("l", "r") for p in parts)  # such an index copies
+    return shares(call[0]) or last(call) in MANY
 
 
 class Functional(Run):
@@ -68,29 +90,49 @@ class Functional(Run):
 
     def result(self, env, call, v):
         refs = references([call[1], *(call[2].values() if len(call) > 2 else ())])
-        depends = frozenset().union(*[env.depends[k] for k in refs])
+        depends = self.leaves_of(env, call, refs)
         if constant(call[0]) or not self.recording(call) or not self.differentiable(v):
             if depends and self.differentiable(v):
                 v = self.adapter.stop(v)
             depends = frozenset()
         if changes(call[0]):
             return self.change(env, call, refs[0], v, depends)
-        same = [k for k in refs if v is env.values[k]] or (refs[:1] if shares(call[0]) else [])
+        if depends and call[0].endswith(APART):
+            env.parts[len(env.values)] = [env.depends[k] for k in refs]
+        same = [k for k in refs if v is env.values[k]]
+        if not same and refs and shares_memory(call):
+            same = refs[:1]
+            env.views[len(env.values)] = call
         env.add(v, depends, env.memory[same[0]] if same else None)
+
+    def leaves_of(self, env, call, refs):
+        """Returns the leaves on which what a call returns depends."""
+        if refs and refs[0] in env.parts and call[0] == "operator.getitem" and type(call[1][1]) is int:
+            return env.parts[refs[0]][call[1][1]]
+        return frozenset().union(*[env.depends[k] for k in (refs[:1] if call[0].endswith(LIKE) else refs)])
 
     def change(self, env, call, k, v, depends):
         """Puts what is changed in place where it stood."""
         old, memory = env.values[k], env.memory[k]
         if env.depends[k] and k < len(self.case["inputs"]):
             raise Unsupported("no change in place of a leaf")
-        if any(m == memory and x is not old for m, x in zip(env.memory, env.values)):
+        views = [i for i, m in enumerate(env.memory) if m == memory and env.values[i] is not old]
+        if views and env.values[memory] is not old or any(last(env.views.get(i)) in MAYBE for i in views):
             raise Unsupported("no views of what is changed in place")
         if tuple(v.shape) != tuple(old.shape) or v.dtype != old.dtype:
             raise Unsupported("no change in place of the shape or dtype")
         for i, m in enumerate(env.memory):
             if m == memory:
-                env.values[i], env.depends[i] = v, depends
+                self.renew(env, i, v, depends)
         env.add(None if call[0].rstrip("_").endswith("setitem") else v, depends, memory)
+
+    def renew(self, env, i, v, depends):
+        """Gives a value that shares the memory of what was changed what it is now."""
+        if i in env.views:
+            v = self.evaluate(env.views[i])
+            if last(env.views[i]) == "detach" or not self.recording(env.views[i]):
+                v, depends = self.adapter.stop(v), frozenset()
+        env.values[i], env.depends[i] = v, depends
 
     def recording(self, call):
         """Tells whether the call is made where gradients are recorded."""
@@ -111,9 +153,18 @@ class Functional(Run):
         v = env.values[-1]
         if self.constructs(self.targets[self.case["calls"][i][0]]):
             self.constructed(i, v)
-        self.requiring = bool(env.depends[-1])
-        self.values.append(self.encode(v))
+        parts = env.parts.get(len(env.values) - 1)
+        if parts:
+            self.values.append(["u", [self.requiring_by(depends, e) for depends, e in zip(parts, v)]])
+        else:
+            self.values.append(self.requiring_by(env.depends[-1], v))
+
+    def requiring_by(self, depends, v):
+        """Returns a value as it is in the reply, with what it requires."""
+        self.requiring = bool(depends)
+        encoded = self.encode(v)
         self.requiring = False
+        return encoded
 
     def fill(self, i, module):
         pass  # play did

@@ -3,8 +3,6 @@
 import importlib
 import os
 
-import numpy as np
-
 from plumb_functional import Functional
 from plumb_names import Refusal
 from plumb_subject import Run
@@ -23,7 +21,7 @@ class Subject:
             raise Refusal("%s runs on the CPU alone, not on %s" % (self.adapter.name, device))
         return {"name": self.adapter.name, "version": self.adapter.version, "devices": ["cpu"], "modes": ["eager", *self.adapter.modes],
                 "gradients": self.adapter.gradients, "refusals": not self.adapter.own, "forms": False,
-                "features": {"numpy": np.__version__}}
+                "features": self.adapter.arrays.FEATURES}
 
     def run(self, memory, cases):
         replies = []

@@ -15,6 +15,11 @@ class Packages:
     core, nn = mx, nn
 
 
+def apart(results):
+    """Returns results none of which is another: vjp would take one cotangent for both."""
+    return [mx.multiply(y, 1) for y in results]
+
+
 class MLX(plumb_subject.Adapter):
     name, version = "mlx", importlib.metadata.version("mlx")
     root, tensor_class = Packages, mx.array
@@ -51,7 +56,7 @@ class MLX(plumb_subject.Adapter):
         return tuple(map(self.stop, v)) if isinstance(v, (tuple, list)) else mx.stop_gradient(v) if self.is_tensor(v) else v
 
     def vjp(self, f, leaves, cotangents):
-        return mx.vjp(lambda *v: list(f(*v)), list(leaves), list(cotangents))[1]
+        return mx.vjp(lambda *v: apart(f(*v)), list(leaves), list(cotangents))[1]
 
     # What calls of mlx.json use.
 
@@ -61,6 +66,17 @@ class MLX(plumb_subject.Adapter):
 
     def second(self, t):
         return mx.moveaxis(t, -1, 1)
+
+    def chosen(self, t, index, dim, keepdim):
+        """Returns the elements at indices of one dimension, which get the gradient."""
+        v = mx.take_along_axis(t, index, dim)
+        return v if keepdim else mx.squeeze(v, dim), (index if keepdim else mx.squeeze(index, dim)).astype(mx.int64)
+
+    def assigned(self, t, index, v):
+        """Returns a tensor, some elements of which are others."""
+        t, index = mx.array(t), self.indexing(t, index)
+        t[index] = self.of_dtype(v, t.dtype)
+        return t
 
     def over_last(self, t, normalized_shape):
         if len(normalized_shape) != 1 or t.shape[-1] != normalized_shape[0]:

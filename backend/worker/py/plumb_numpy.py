@@ -20,6 +20,7 @@ class Numpy(plumb_subject.Adapter):
     own = functional = True
     gradients = False
     table = plumb_subject.table("numpy.json")
+    trapezoid = staticmethod(getattr(np, "trapezoid", None) or np.trapz)  # its name in 2.0 and before
 
     def is_tensor(self, v):
         return isinstance(v, (np.ndarray, np.generic))

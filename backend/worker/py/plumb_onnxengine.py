@@ -9,6 +9,7 @@ class ORT:
     """ONNX Runtime on the CPU."""
 
     gaps = ("NOT_IMPLEMENTED", "Could not find an implementation", "Type Error", "INVALID_GRAPH", "not supported", "unsupported", "Type parameter", "Ellipsis for input")
+    refusals = ("Fail", "InvalidArgument", "InvalidGraph", "NotImplemented")
     package, absent = "onnxruntime", ()
 
     def __init__(self):
@@ -31,6 +32,7 @@ class OpenVINO:
     """OpenVINO on the CPU, which computes float64 in float32."""
 
     gaps = ("not supported", "unsupported", "not implemented", "Conversion failed", "No translator", "does not support", "has no conversion rule")
+    refusals = ()
     package, absent = "openvino", ("float64",)
     operators = None
 

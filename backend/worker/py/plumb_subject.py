@@ -1,17 +1,15 @@
 """Hosts a framework as a subject of Plumb: an Adapter says what the framework
-is, this file runs programs on it (docs/subjects.md).
+is, this file runs programs on it (docs/subject.md).
 
-It needs numpy beside the framework: tensors cross as arrays. Arrays of bfloat16,
-which numpy lacks, have the dtype float32.
+Tensors cross as arrays of numpy (plumb_arrays.py), or as bytes where an adapter
+says so (plumb_plain.py).
 """
 
 import contextlib
-import json
+import math
 import operator
 import re
 from time import perf_counter_ns as now
-
-import numpy as np
 
 import plumb_table
 from plumb_names import DENIED, DTYPES, TYPES, Unsupported, is_open
@@ -53,6 +51,13 @@ class Adapter:
     gradients = True
     watches = False
     modes = {}
+
+    @property
+    def arrays(self):
+        """The module that carries tensors over: plumb_arrays, with numpy, or plumb_plain."""
+        import plumb_arrays
+
+        return plumb_arrays
 
     def is_tensor(self, v):
         return isinstance(v, self.tensor_class)
@@ -245,12 +250,6 @@ class Adapter:
     def leaves(self, data):
         """Lists the numbers of nested lists."""
         return [v for e in data for v in self.leaves(e)] if isinstance(data, (tuple, list)) else [data]
-
-    def given(self, v):
-        """Returns an argument without which PyTorch chooses."""
-        if v is None:
-            raise Unsupported("an argument is not given")
-        return v
 
     def beside(self, t, index, dim):
         """Returns the part of a tensor that gather reads by an index."""
@@ -490,7 +489,7 @@ class Run:
 
     def size(self, v):
         """Returns how many numbers the cotangent of a value has."""
-        return int(np.prod(tuple(v.shape), dtype=np.int64)) * (2 if self.adapter.dtype_name(v.dtype).startswith("complex") else 1)
+        return math.prod(v.shape) * (2 if self.adapter.dtype_name(v.dtype).startswith("complex") else 1)
 
     def differentiate(self, indices, cotangents):
         values = [self.env[i] for i in indices]
@@ -501,10 +500,8 @@ class Run:
 
     def cotangent(self, v, offset, n):
         dtype = self.adapter.dtype_name(v.dtype)
-        stream = np.ones(n) if offset is None else np.frombuffer(self.memory.bytes, np.float64, n, offset)
-        if dtype.startswith("complex"):
-            stream = stream.view(np.complex128) if offset is not None else stream[::2]
-        return self.adapter.tensor(stream.astype(array_dtype(dtype)).reshape(tuple(v.shape)), dtype, False)
+        array = self.adapter.arrays.cotangent(self.memory.bytes, dtype, offset, n, tuple(v.shape))
+        return self.adapter.tensor(array, dtype, False)
 
     def twice(self, values, cotangents):
         """Differentiates, and then the gradients of the inputs, each times its cotangent."""
@@ -567,30 +564,13 @@ class Run:
     # Tensors and values.
 
     def load(self, entry, requires_grad):
-        name, offset, shape, strides = entry[:4]
-        dtype = np.dtype(np.uint16 if name == "bfloat16" else array_dtype(name))
-        n = int(np.prod(shape, dtype=np.int64))
-        if strides is not None and n:
-            n = 1 + sum((d - 1) * s for d, s in zip(shape, strides))
-        flat = np.frombuffer(self.memory.bytes, dtype, n, offset) if n else np.empty(0, dtype)
-        flat = (flat.astype(np.uint32) << 16).view(np.float32) if name == "bfloat16" else flat.copy()
-        if strides is None or not flat.size:
-            flat = flat.reshape(shape)
-        else:
-            flat = np.lib.stride_tricks.as_strided(flat, shape, [s * flat.itemsize for s in strides])
-        return self.adapter.tensor(flat, name, requires_grad)
+        return self.adapter.tensor(self.adapter.arrays.read(self.memory.bytes, *entry[:4]), entry[0], requires_grad)
 
     def store(self, t):
         name = self.adapter.dtype_name(t.dtype)
         if name not in DTYPES:
             return ["x", "%s.Tensor(%s)" % (self.adapter.name, name)]
-        array = np.ascontiguousarray(self.adapter.array(t))
-        if name == "bool":
-            array = array.view(np.uint8) != 0
-        if name == "bfloat16":
-            array = (array.view(np.uint32) >> 16).astype(np.uint16)
-        offset = self.memory.reserve(array.nbytes) if array.nbytes else self.memory.top
-        np.frombuffer(self.memory.bytes, np.uint8, array.nbytes, offset)[:] = array.reshape(-1).view(np.uint8)
+        offset = self.adapter.arrays.write(self.memory, name, self.adapter.array(t))
         return ["t", name, offset, list(t.shape), None, self.requires_grad(t)]
 
     def requires_grad(self, t):
@@ -655,7 +635,3 @@ class Run:
 def trains(module, name, dtype):
     """Tells whether an entry of a module's state is a parameter."""
     return name not in module.buffers and not dtype.startswith(("bool", "int", "uint"))
-
-
-def array_dtype(name):
-    return np.bool_ if name == "bool" else np.dtype("float32" if name == "bfloat16" else name)

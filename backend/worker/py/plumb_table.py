@@ -34,6 +34,8 @@ BINARY = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
     ast.Is: operator.is_, ast.IsNot: operator.is_not,
 }
+KINDS = (ast.Call, ast.Name, ast.Constant, ast.Attribute, ast.Subscript, ast.Tuple, ast.List, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp,
+         ast.IfExp, ast.Slice, ast.Starred, ast.keyword, ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context)  # what a call is made of
 UNARY = {ast.USub: operator.neg, ast.Invert: operator.invert, ast.UAdd: operator.pos, ast.Not: operator.not_}
 ANY = ("Index", "Data", "MemoryFormat", "Generator")
 STATE = ["weight", "bias", "running_mean", "running_var"]
@@ -308,7 +310,9 @@ class Evaluation:
             return v
         if kind is ast.IfExp:
             return self.of(node.body if self.of(node.test) else node.orelse)
-        raise ValueError("a table's call has no %s" % kind.__name__)
+        if kind is ast.Slice:
+            return slice(*[None if e is None else self.of(e) for e in (node.lower, node.upper, node.step)])
+        raise SyntaxError("a table's call has no %s" % kind.__name__)
 
     def arguments(self, node):
         args = []
@@ -343,7 +347,7 @@ class Evaluation:
             return self.adapter.method(path.rpartition(".")[2])
 
     def function(self, node):
-        if self.holds(node):
+        if self.holds(node) and type(node) is not ast.Name:  # pad(input, pad)
             return self.of(node)
         path = ast.unparse(node)
         return getattr(self.adapter, path[5:]) if path.startswith("self.") else self.adapter.member(path)
@@ -502,7 +506,7 @@ def changes(target):
     """Tells whether a call changes its first argument."""
     owner, _, last = target.rpartition(".")
     if owner == "operator":
-        return last.startswith("i") and last not in ("invert", "is_", "is_not", "index") or last == "setitem"
+        return last.startswith("i") and last not in ("invert", "is_", "is_not", "index", "imatmul") or last == "setitem"
     return owner != "Module" and (last.endswith("_") and not last.endswith("__") or last == "__setitem__")
 
 

@@ -47,6 +47,11 @@ class TensorFlow(plumb_subject.Adapter):
     def cast(self, t, dtype):
         return tf.cast(t, dtype)
 
+    def memory_format(self, name):
+        if name != "contiguous_format":
+            raise Unsupported("tensorflow has no %s" % name)
+        return name
+
     def stop(self, v):
         return tf.nest.map_structure(tf.stop_gradient, v)
 
@@ -130,6 +135,17 @@ class TensorFlow(plumb_subject.Adapter):
         if not isinstance(sizes, int):
             return list(sizes)
         return [min(sizes, total - i) for i in range(0, total, sizes)] if sizes > 0 and total else [total]
+
+    def chosen(self, t, index, dim, keepdim):
+        """Returns the elements at indices of one dimension, which get the gradient."""
+        v = tf.experimental.numpy.take_along_axis(t, tf.expand_dims(index, dim), dim)
+        return (v, tf.expand_dims(index, dim)) if keepdim else (tf.squeeze(v, [dim]), index)
+
+    def over_last(self, t, normalized_shape):
+        """Returns the axis that is normalized: the functions of Keras take a weight of one alone."""
+        if len(normalized_shape) != 1 or t.shape[-1] != normalized_shape[0]:
+            raise Unsupported("tensorflow normalizes the last axis alone")
+        return -1
 
     def all_but_last(self, t):
         return list(range(len(t.shape) - 1))

@@ -5,7 +5,7 @@ import os
 
 os.environ.setdefault("DEV", "PYTHON")
 
-import numpy as np
+import plumb_plain
 import plumb_subject
 import tinygrad
 from plumb_names import Unsupported
@@ -20,6 +20,7 @@ class Tinygrad(plumb_subject.Adapter):
     name, version = "tinygrad", importlib.metadata.version("tinygrad")
     root, tensor_class = tinygrad, Tensor
     own = functional = True
+    arrays = plumb_plain
     table = plumb_subject.table("tinygrad.json")
     gaps = ("No such file or directory: 'clang'", "object has no attribute '_broadcasted'")  # of constants alone, of numbers first
 
@@ -45,11 +46,15 @@ class Tinygrad(plumb_subject.Adapter):
     def tensor(self, array, dtype, requires_grad):
         if dtype not in DTYPES:
             raise Unsupported("tinygrad has no %s" % dtype)
-        t = Tensor(np.ascontiguousarray(array).reshape(-1)).reshape(array.shape)  # one number would be a constant on no device
+        # Bytes and a reshape: one number would be a constant on no device.
+        wide = "uint16" if array.dtype == "bfloat16" else array.dtype
+        t = Tensor(array.data, dtype=DTYPES[wide]).reshape(array.shape)
+        t = t.bitcast(dtypes.bfloat16) if array.dtype == "bfloat16" else t
         return t if t.dtype == DTYPES[dtype] else t.cast(DTYPES[dtype])
 
     def array(self, t):
-        return (t.cast(dtypes.float32) if t.dtype == dtypes.bfloat16 else t).numpy()
+        raw = t.bitcast(dtypes.uint16) if t.dtype in (dtypes.float16, dtypes.bfloat16) else t  # which memoryview lacks
+        return plumb_plain.Elements(self.dtype_name(t.dtype), t.shape, bytes(raw.data()))
 
     def cast(self, t, dtype):
         return t.cast(self.dtype(dtype))
@@ -77,8 +82,7 @@ class Tinygrad(plumb_subject.Adapter):
 
     def classes(self, target, n):
         """Returns targets that are classes: tinygrad has no error for others."""
-        values = target.numpy()
-        if target.dtype not in (dtypes.int32, dtypes.int64, dtypes.uint8) or ((values < 0) | (values >= n)).any():
+        if target.dtype not in (dtypes.int32, dtypes.int64, dtypes.uint8) or any(not 0 <= v < n for v in self.array(target).flat()):
             raise Unsupported("tinygrad does not check classes")
         return target
 

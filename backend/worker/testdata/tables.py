@@ -22,6 +22,7 @@ def missing(adapter, ident, entry):
         return ["the operator"]
     params = {p.name for text in plumb_table.KNOWN["operators"][ident]["signatures"] for p in plumb_table.signature(text)}
     found = [name for name in entry.when if name not in params]
+    found += [type(n).__name__ for n in ast.walk(entry.tree) if not isinstance(n, plumb_table.KINDS)]
     for path in paths(entry.tree):
         head = path.partition(".")[0]
         if head in params or path in DTYPES:
