@@ -199,6 +199,21 @@ func TestFakeRoundTrip(t *testing.T) {
 	}
 }
 
+// TestForwardModes: in a mode without gradients a worker is asked for none.
+func TestForwardModes(t *testing.T) {
+	w := fake(t, Config{Env: []string{"PLUMB_FAKE_WORKER=" + strings.Replace(fakeHello, "unknown", `modes":["eager","flat"],"forward_modes":["flat"],"x`, 1)}})
+	for _, mode := range []string{"eager", "flat", "eager"} {
+		in, err := w.In(mode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := in.Run(t.Context(), new(builder).in("x", f32([]int{2}, 1, 2), true).call("y", "first").back("y", program.Fill{}).job())
+		if err != nil || out.ForwardOnly != (mode == "flat") || in.Info().ForwardOnly != (mode == "flat") || out.Values[0].RequiresGrad == (mode == "flat") {
+			t.Errorf("%s: %+v, %+v, %v", mode, in.Info(), out, err)
+		}
+	}
+}
+
 // TestForwardOnly: a worker that says it has no gradients is asked for none.
 func TestForwardOnly(t *testing.T) {
 	for field, forward := range map[string]bool{"unknown": false, `gradients":true,"x`: false, `gradients":false,"x`: true} {

@@ -26,6 +26,11 @@ func (w *Worker) setMode(mode string) error {
 	return nil
 }
 
+// forwardOnly reports whether the subject computes no gradients in a mode.
+func (w *Worker) forwardOnly(mode string) bool {
+	return w.info.ForwardOnly || slices.Contains(w.forwardModes, mode)
+}
+
 // In returns the worker in another mode: the same process, which is told the
 // mode with each case.
 func (w *Worker) In(mode string) (backend.Backend, error) {
@@ -48,6 +53,7 @@ type inMode struct {
 func (m *inMode) Info() backend.Info {
 	info := m.worker.Info()
 	info.Mode = m.mode
+	info.ForwardOnly = m.worker.forwardOnly(m.mode)
 	return info
 }
 

@@ -267,6 +267,8 @@ func (w *Worker) greet(line string) error {
 		Elements  *bool   `json:"elements"`
 		Refusals  *bool   `json:"refusals"`
 		Forms     *bool   `json:"forms"`
+
+		ForwardModes []string `json:"forward_modes"`
 	}
 	if err := json.Unmarshal([]byte(hello), &h); err != nil {
 		return fmt.Errorf("its greeting: %w", err)
@@ -276,7 +278,7 @@ func (w *Worker) greet(line string) error {
 	}
 	w.info = printable(h.Info)
 	w.info.ForwardOnly = h.Gradients != nil && !*h.Gradients
-	w.encode.forward = w.info.ForwardOnly
+	w.forwardModes = h.ForwardModes
 	w.info.NoElements = h.Elements != nil && !*h.Elements
 	w.info.Permissive = h.Refusals != nil && !*h.Refusals
 	w.info.OwnForms = h.Forms != nil && !*h.Forms

@@ -79,6 +79,79 @@ func TestONNX(t *testing.T) {
 	}
 }
 
+// TestGraphs: what a framework with a tape captures as one program gives what its
+// calls give, modules and gradients too; what it gets wrong is seen, what it
+// cannot capture is a gap, and so is what no capture is faithful to.
+func TestGraphs(t *testing.T) {
+	w := adapted(t, "torchtape")
+	x := f32([]int{2, 3}, -1, 2, -3, 4, -5, 6)
+	linear := func() *builder {
+		return new(builder).in("x", x, true).call("m", "torch.nn.Linear", int64(3), int64(2)).call("n", "Module.eval", program.Ref("m")).
+			call("y", "Module.__call__", program.Ref("m"), program.Ref("x")).call("s", "getattr", program.Ref("y"), "shape").
+			call("v", "torch.max", program.Ref("y"), int64(1)).call("z", "operator.getitem", program.Ref("v"), int64(0)).back("z", program.Fill{})
+	}
+	state := map[string]backend.State{"m": {{Name: "weight", Tensor: f32([]int{2, 3}, 1, 2, 3, 4, 5, 6)}, {Name: "bias", Tensor: f32([]int{2}, 1, -1)}}}
+	in := func(mode string, b *builder) *backend.Outcome {
+		t.Helper()
+		m, err := w.In(mode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		job := b.job()
+		job.State = state
+		out, err := m.Run(t.Context(), job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	calls, once, wrong := in("eager", linear()), in("once", linear()), in("wrong", linear())
+	sameOutcome(t, once, calls)
+	if once.Watched || len(once.Slots) == 0 {
+		t.Errorf("%+v", once)
+	}
+	if y, z := numbers(calls.Values[2].Tensor), numbers(wrong.Values[2].Tensor); y != "-5 -13 13 26" || z != "-10 -26 26 52" {
+		t.Errorf("%s, wrong %s", y, z)
+	}
+	for name, c := range map[string]struct {
+		mode string
+		b    *builder
+		want string
+	}{
+		"refused":  {"refused", linear(), "refused: RuntimeError: no such program"},
+		"in place": {"once", new(builder).in("x", x, false).call("y", "Tensor.exp_", program.Ref("x")), "changes in place"},
+		"leaf":     {"once", new(builder).in("x", x, false).call("y", "Tensor.requires_grad_", program.Ref("x")), "no place for Tensor.requires_grad_"},
+		"late":     {"once", linear().call("t", "Module.train", program.Ref("m")), "comes after a call of the module"},
+		"a gap":    {"once", new(builder).in("x", x, false).call("y", "torch.neg", program.Ref("x")), "no such form"},
+	} {
+		if out := in(c.mode, c.b); out.Status != backend.Unsupported || !strings.Contains(out.Message, c.want) {
+			t.Errorf("%s: %+v", name, out)
+		}
+	}
+}
+
+// TestOneFlowGraph: a program as OneFlow's nn.Graph gives its values, forward only.
+func TestOneFlowGraph(t *testing.T) {
+	path, _, err := Find("oneflow", "")
+	if err != nil {
+		t.Skip("needs a Python with it: ", strings.SplitN(err.Error(), "\n", 2)[0])
+	}
+	w, err := Open(t.Context(), Config{Framework: "oneflow", Python: path, Mode: "graph"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	out := run(t, w, new(builder).in("x", f32([]int{2, 2}, 1, -2, 3, 4), true).call("m", "torch.nn.ReLU").
+		call("y", "Module.__call__", program.Ref("m"), program.Ref("x")).call("s", "torch.sum", program.Ref("y")).kw("dim", int64(1)).back("s", program.Fill{}))
+	if out.Status != backend.OK || !out.ForwardOnly || !w.Info().ForwardOnly || numbers(out.Values[2].Tensor) != "1 7" {
+		t.Errorf("%+v", out)
+	}
+	empty := run(t, w, new(builder).in("x", f32([]int{0}), false).call("y", "torch.relu", program.Ref("x")))
+	if empty.Status != backend.Unsupported {
+		t.Errorf("without elements: %+v", empty)
+	}
+}
+
 // TestOwnTape: a framework with a table and a tape changes tensors in place by
 // its own functions and methods that do, or says that it has none; an exception
 // of the adapter's forms is a gap of a call, and of no backward pass.

@@ -74,14 +74,15 @@ func (c Config) withDefaults() (Config, error) {
 
 // Worker is a backend in a child process.
 type Worker struct {
-	config Config
-	info   backend.Info
-	mem    *memory
-	proc   *process // nil until the next run restarts it
-	encode encoder
-	served int            // exchanges of the process
-	reach  map[string]int // by program name, the longest cotangent that was needed
-	sigs   map[string][]*op.Sig
+	config       Config
+	info         backend.Info
+	forwardModes []string // in which it computes no gradients
+	mem          *memory
+	proc         *process // nil until the next run restarts it
+	encode       encoder
+	served       int            // exchanges of the process
+	reach        map[string]int // by program name, the longest cotangent that was needed
+	sigs         map[string][]*op.Sig
 
 	cpuMu sync.Mutex
 	cpu   time.Duration // of the processes that have ended
@@ -123,6 +124,7 @@ func Open(ctx context.Context, config Config) (*Worker, error) {
 func (w *Worker) Info() backend.Info {
 	info := w.info
 	info.Mode = w.encode.mode
+	info.ForwardOnly = w.forwardOnly(info.Mode)
 	info.Features = maps.Clone(info.Features)
 	return info
 }
@@ -307,11 +309,14 @@ func (w *Worker) exchange(ctx context.Context, jobs []*backend.Job, todo, length
 	}
 	w.mem.release()
 	w.encode.shared = shared
+	info := w.info
+	info.ForwardOnly = w.forwardOnly(w.encode.mode)
+	w.encode.forward = info.ForwardOnly
 	if err := w.encode.request(w.mem, jobs, todo, lengths); err != nil {
 		return nil, w.fault(err)
 	}
 	w.mem.clearMark()
-	d := replyDecoder{mem: w.mem, jobs: jobs, todo: todo, lengths: lengths, outs: outs, shared: shared, info: &w.info}
+	d := replyDecoder{mem: w.mem, jobs: jobs, todo: todo, lengths: lengths, outs: outs, shared: shared, info: &info}
 	if lost, err := w.answer(ctx, &d); lost != nil || err != nil {
 		return lost, err
 	}

@@ -15,6 +15,7 @@ import warnings
 import plumb_script
 import plumb_torch
 import torch
+from plumb_names import AUTOGRAD
 from plumb_torch import Unknown, decode, is_lazy, module_method, now, store, targets
 from torch.nn import Module
 
@@ -44,11 +45,6 @@ def modes():
     if hasattr(torch, "export") and hasattr(torch.export, "export"):
         names.append("export")
     return names
-
-
-# Calls of autograd, and of leaves, that a graph of forward calls has no place for.
-AUTOGRAD = ("torch.autograd.", "Tensor.backward", "Tensor.retain_grad", "Tensor.requires_grad_", "setattr",
-            "torch.nn.Parameter", "torch.nn.parameter.")
 
 
 def refuse(case):

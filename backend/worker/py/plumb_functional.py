@@ -5,6 +5,7 @@ other modes than eager, compiles.
 
 from time import perf_counter_ns as now
 
+from plumb_graphs import part, whole
 from plumb_names import Unsupported
 from plumb_subject import SCOPES, Run
 from plumb_table import Module, changes, constant, shares
@@ -182,24 +183,13 @@ class Functional(Run):
             del results[:]
             flat = []
             states = self.with_parameters(dict(zip(names, tensors[n:])))
-            self.trace = self.play(tensors[:n], states, lambda i, env: results.append((part(env.values[-1], flat), env.depends[-1])))
+            self.trace = self.play(tensors[:n], states, lambda i, env: results.append((part(self.adapter, env.values[-1], flat), env.depends[-1])))
             return tuple(flat)
-
-        def part(v, flat):
-            if isinstance(v, (tuple, list)):
-                return tuple([part(e, flat) for e in v])
-            if self.adapter.is_tensor(v):
-                flat.append(v)
-                return Result(len(flat) - 1)
-            return v
-
-        def whole(v):
-            return tuple([whole(e) for e in v]) if isinstance(v, tuple) else flat[v.index] if isinstance(v, Result) else v
 
         flat = compile(program)(*inputs, *[self.states[i][name] for i, name in names])
         env = Env(list(inputs), self.trace.depends[:n])
         for i, (v, depends) in enumerate(results):
-            v = whole(v)
+            v = whole(v, flat)
             if i in self.states:
                 v.state = self.states[i]
             env.add(v, depends, None)
@@ -247,10 +237,3 @@ class Functional(Run):
         reached = frozenset().union(*[self.trace.depends[i] for i in indices])
         for key, x, g, g2 in zip(wanted, variables, firsts, seconds):
             self.found[id(x)] = (g, g2) if key in reached else (None, None)
-
-
-class Result:
-    """The place of a tensor among the results of a compiled function."""
-
-    def __init__(self, index):
-        self.index = index

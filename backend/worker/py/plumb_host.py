@@ -4,8 +4,8 @@ import importlib
 import os
 
 from plumb_functional import Functional
+from plumb_graphs import Graphed
 from plumb_names import Refusal
-from plumb_subject import Run
 
 
 class Subject:
@@ -13,7 +13,7 @@ class Subject:
 
     def __init__(self, adapter):
         self.adapter, self.targets = adapter, {}
-        self.kind = Functional if adapter.functional else Run
+        self.kind = Functional if adapter.functional else Graphed
 
     def hello(self):
         device = os.environ.get("PLUMB_WORKER_DEVICE") or "cpu"
@@ -21,7 +21,7 @@ class Subject:
             raise Refusal("%s runs on the CPU alone, not on %s" % (self.adapter.name, device))
         return {"name": self.adapter.name, "version": self.adapter.version, "devices": ["cpu"], "modes": ["eager", *self.adapter.modes],
                 "gradients": self.adapter.gradients, "refusals": not self.adapter.own, "forms": False,
-                "features": self.adapter.arrays.FEATURES}
+                "forward_modes": list(self.adapter.forward), "features": self.adapter.arrays.FEATURES}
 
     def run(self, memory, cases):
         replies = []

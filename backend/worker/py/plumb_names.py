@@ -31,6 +31,10 @@ DENIED = {
 }
 TYPES = {"Tensor", "Size", "Generator", "device"}  # the classes of torch itself that a program may call
 
+# Calls of autograd, and of leaves, that a graph of forward calls has no place for.
+AUTOGRAD = ("torch.autograd.", "Tensor.backward", "Tensor.retain_grad", "Tensor.requires_grad_", "setattr",
+            "torch.nn.Parameter", "torch.nn.parameter.")
+
 LISTED = ("_foreach_", "_fused_")  # functions of lists of tensors, which torch.optim calls
 
 

@@ -7,10 +7,33 @@ os.environ.setdefault("GLOG_minloglevel", "3")
 
 import oneflow
 import plumb_subject
+from plumb_names import Unsupported
 
 
 # Checks that fail for a tensor without a batch, or a vector; what was checked is told by the place alone.
 RANKS = re.compile(r"\(\d vs \d\) .*InferTensorDesc4(?:Conv|DeConv|Matmul)\b|.*size mismatch, got 1, (\d+) x \d+, \1\b", re.DOTALL)
+
+
+class Graph(oneflow.nn.Graph):
+    """A program, which calls modules as the graph has them."""
+
+    def __init__(self, program, modules):
+        super().__init__()
+        self.program, self.places = program, {}
+        held = {}
+        for i, module in modules.items():
+            if isinstance(module, oneflow.nn.Module):
+                self.places[i] = held.setdefault(id(module), "m%d" % i)
+                setattr(self, self.places[i], module)
+
+    def build(self, *tensors):
+        return self.program(tensors, {i: getattr(self, place) for i, place in self.places.items()})
+
+
+def graph(program, tensors, modules):
+    if not all(t.nelement() for t in tensors):
+        raise Unsupported("nn.Graph ends the process where a tensor has no elements")
+    return Graph(program, modules)(*tensors)
 
 
 class OneFlow(plumb_subject.Adapter):
@@ -26,6 +49,8 @@ class OneFlow(plumb_subject.Adapter):
     )
     forms = (ValueError, AssertionError)
     nodes = ("FunctionNode",)
+    modes = {"graph": graph}
+    forward = ("graph",)
     watches = True
 
     def backward(self, values, cotangents):

@@ -1,5 +1,6 @@
 """Paddle: its functions are in paddle.json, its tape records as PyTorch's does."""
 
+import linecache
 import os
 import warnings
 
@@ -12,10 +13,26 @@ from plumb_names import Unsupported
 from plumb_table import promoted
 
 
+# Paddle reads the source of what it captures, when the file may be gone: a line
+# cache without a time is not looked up again.
+linecache.cache[__file__] = (0, None, linecache.getlines(__file__), __file__)
+
+
+def to_static(program, tensors, modules):
+    """Runs a program as the static one that Paddle writes of it; its parameters are found where it reads them."""
+    body = paddle.jit.not_to_static(lambda given: program(given, modules))
+
+    def captured(given):
+        return body(given)
+
+    return paddle.jit.to_static(captured, full_graph=True)(tensors)
+
+
 class Paddle(plumb_subject.Adapter):
     name, version = "paddle", paddle.__version__
     root, tensor_class = paddle, paddle.Tensor
     own = True
+    modes = {"to_static": to_static}
     table = plumb_subject.table("paddle.json")
     gaps = (
         "The kernel with key", "Type promotion only support", "must be Tensor, but got", "does not match the type of data",
@@ -50,6 +67,12 @@ class Paddle(plumb_subject.Adapter):
     def backward(self, values, cotangents):
         for v, cotangent in zip(values, cotangents):  # together they may not depend on each other
             paddle.autograd.backward([v], [cotangent], True)
+
+    def backward_once(self, values, cotangents):
+        paddle.autograd.backward(values, cotangents)
+
+    def is_tensor(self, v):
+        return isinstance(v, (paddle.Tensor, paddle.pir.Value))
 
     def gradients_of(self, values, wanted, cotangents, create_graph):
         return paddle.grad(values, wanted, cotangents, retain_graph=True, create_graph=create_graph, allow_unused=True)

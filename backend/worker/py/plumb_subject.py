@@ -35,8 +35,10 @@ class Adapter:
     One with an interface of its own has `own`: its table says how it makes each
     operator's call (plumb_table.py). Where its tensors never change, `functional`
     says so, `vjp`, `stop` and `cast` take the place of the methods about
-    gradients, and `modes` has what compiles a function of tensors. One that has
-    no `gradients` is asked for none. Exceptions of the classes `forms` say, where
+    gradients, and `modes` has what compiles a function of tensors. Where there is
+    a tape, `modes` has what runs a function of tensors and modules as one program,
+    given it, a list of tensors and the modules. One that has no `gradients`, or none in the modes
+    `forward`, is asked for none. Exceptions of the classes `forms` say, where
     a call raises them, that the framework does not take its arguments in this form.
     One that `watches` has calls change tensors as PyTorch's do, buffers of norms
     included: what they changed is told. `nodes` are the names of classes of what
@@ -49,6 +51,7 @@ class Adapter:
     table = {}
     own = functional = False
     gradients = True
+    forward = ()
     watches = False
     modes = {}
 
@@ -118,6 +121,10 @@ class Adapter:
         return t.grad
 
     def backward(self, values, cotangents):
+        self.root.autograd.backward(values, cotangents)
+
+    def backward_once(self, values, cotangents):
+        """Differentiates results of one captured program."""
         self.root.autograd.backward(values, cotangents)
 
     def gradients_of(self, values, wanted, cotangents, create_graph):
@@ -378,8 +385,7 @@ class Run:
 
     def run(self):
         self.adapter.seed(self.case["seed"])
-        self.env = [self.load(entry, entry[4]) for entry in self.case["inputs"]]
-        self.leaves = [x for x, entry in zip(self.env, self.case["inputs"]) if entry[4]]
+        self.inputs()
         self.calls()
         for entry in self.reply.get("modules", ()):
             entry["final"] = self.state(self.adapter.state(self.modules[entry["call"]]))
@@ -392,6 +398,10 @@ class Run:
         if self.case.get("grads"):
             self.gradients()
         return self.reply
+
+    def inputs(self):
+        self.env = [self.load(entry, entry[4]) for entry in self.case["inputs"]]
+        self.leaves = [x for x, entry in zip(self.env, self.case["inputs"]) if entry[4]]
 
     def calls(self):
         if self.adapter.watches:

@@ -4,14 +4,25 @@ import plumb_subject
 import torch
 
 
+def refuse(program, tensors, modules):
+    raise RuntimeError("In code:\n\n    no such program")
+
+
 class TorchTape(plumb_subject.Adapter):
     name, version = "torch", torch.__version__
     root, tensor_class = torch, torch.Tensor
     own = watches = True
+    modes = {
+        "once": lambda program, tensors, modules: program(tensors, modules),
+        "wrong": lambda program, tensors, modules: [2 * t for t in program(tensors, modules)],
+        "refused": refuse,
+    }
     forms = (ValueError,)
     table = {
         "add": "add(*self.alike(input, other))",
         "exp": "exp(input)",
+        "linear": "nn.functional.linear(input, weight, bias)",
+        "max.dim": "(max(input, dim, keepdim)[0], argmax(input, dim, keepdim))",
         "relu": "self.copied(input)",
         "eq": "self.equal(input, other)",
         "zero": "Tensor.zero_(input)",
