@@ -44,6 +44,7 @@ type Set struct {
 	Imports []string      // Python modules that PyTorch's worker imports first
 	Threads int           // of a worker; 0 for one
 	Memory  int64         // bytes of address space of a worker; 0 for no limit
+	Growth  int64         // bytes that a worker may take beyond those at its start; 0 for no limit
 
 	mu    sync.Mutex
 	found map[[2]string]found // by the framework and the Python asked for
@@ -158,7 +159,7 @@ type meteredWorker struct {
 
 // python is the configuration of Plumb's own worker.
 func (s *Set) python(of Spec, path string, threads int) worker.Config {
-	c := worker.Config{Framework: of.Name, Python: path, Device: of.Device, Mode: of.Mode, Threads: threads, MemoryLimit: s.Memory}
+	c := worker.Config{Framework: of.Name, Python: path, Device: of.Device, Mode: of.Mode, Threads: threads, MemoryLimit: s.Memory, GrowthLimit: s.Growth}
 	if of.IsTorch() {
 		c.Imports = s.Imports
 	}
@@ -172,7 +173,7 @@ func (s *Set) command(ctx context.Context, path, mode string) (func() (backend.B
 		return nil, &Error{fmt.Errorf("the worker %s cannot be started: %w", path, err)}
 	}
 	return func() (backend.Backend, error) {
-		return s.open(ctx, worker.Config{Command: []string{found}, Mode: mode, Threads: max(s.Threads, 1), MemoryLimit: s.Memory})
+		return s.open(ctx, worker.Config{Command: []string{found}, Mode: mode, Threads: max(s.Threads, 1), MemoryLimit: s.Memory, GrowthLimit: s.Growth})
 	}, nil
 }
 
@@ -186,7 +187,7 @@ func (s *Set) library(ctx context.Context, file string) (func() (backend.Backend
 		return nil, &Error{fmt.Errorf("%s:%s is no library: want %s:FILE.so", Library, file, Library)}
 	}
 	return func() (backend.Backend, error) {
-		return diopi.Open(ctx, path, s.Table, nn.Modules(), worker.Config{CaseTimeout: s.Timeout, Threads: max(s.Threads, 1), MemoryLimit: s.Memory})
+		return diopi.Open(ctx, path, s.Table, nn.Modules(), worker.Config{CaseTimeout: s.Timeout, Threads: max(s.Threads, 1), MemoryLimit: s.Memory, GrowthLimit: s.Growth})
 	}, nil
 }
 

@@ -127,6 +127,14 @@ func fakeOutcome(c fakeCase, mem []byte, replies *os.File) string {
 	case `"escaped"`: // and has left the process group
 		orphan(true)
 		os.Exit(3)
+	case `"grow"`: // and stays so
+		kept = append(kept, bytes.Repeat([]byte{1}, 24<<20))
+		value = strconv.Itoa(os.Getpid())
+	case `"swell"`: // without end
+		for {
+			kept = append(kept, bytes.Repeat([]byte{1}, 24<<20))
+			time.Sleep(30 * time.Millisecond)
+		}
 	case `"flood"`:
 		return `{"status":"raised","class":"` + strings.Repeat("Long", 1000) + `","message":"` + strings.Repeat("\\u001b]0;title\\u0007\\u202e", 50000) + `","call":0}`
 	case `"loud"`:
@@ -143,6 +151,8 @@ func fakeOutcome(c fakeCase, mem []byte, replies *os.File) string {
 	}
 	return `{"status":"ok","x":[1,{"a":"]"}],"values":[` + value + `],"elapsed":5}`
 }
+
+var kept [][]byte
 
 // orphan starts a process that holds the worker's pipes and outlives it.
 func orphan(escaped bool) {

@@ -45,6 +45,9 @@ type process struct {
 	tail     tail     // of stdout and stderr
 	buf      []byte
 	sources  string // the directory of the Python sources
+	limit    int64  // of its growth; 0 for none
+	ready    int64  // bytes that it had when it was ready
+	bloated  atomic.Bool
 
 	mu     sync.Mutex
 	exited bool
@@ -76,6 +79,7 @@ func (w *Worker) start(ctx context.Context) error {
 		err = w.greet(line)
 	}
 	if err == nil {
+		p.limit, p.ready = w.config.GrowthLimit, p.own()
 		return nil
 	}
 	tail := w.drop(true)
@@ -349,6 +353,10 @@ func (w *Worker) bury(err error, timedOut bool) *loss {
 		lost := w.lost("", fmt.Sprintf("no answer within %s", w.config.CaseTimeout), tail)
 		lost.timedOut = true
 		return lost
+	case p.bloated.Load():
+		lost := w.lost("memory", fmt.Sprintf("it grew by more than %d MB", p.limit>>20), tail)
+		lost.grown = true
+		return lost
 	case garbage:
 		lost := w.lost("garbage", err.Error(), tail)
 		lost.noise = w.served > 0
@@ -372,7 +380,10 @@ func ending(state *os.ProcessState) string {
 func (p *process) await(fd int, event int16) (bool, error) {
 	fds := []unix.PollFd{{Fd: int32(fd), Events: event}, {Fd: int32(p.ended.Fd()), Events: unix.POLLIN}}
 	for {
-		if _, err := unix.Poll(fds, -1); err != unix.EINTR {
+		n, err := unix.Poll(fds, p.patience())
+		if n == 0 && err == nil {
+			p.watch()
+		} else if err != unix.EINTR {
 			return fds[0].Revents != 0, err
 		}
 	}

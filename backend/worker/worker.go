@@ -43,6 +43,11 @@ type Config struct {
 	Threads int
 	// MemoryLimit bounds the worker's address space in bytes; 0 does not.
 	MemoryLimit int64
+	// GrowthLimit bounds what the process takes beyond the memory that it has when
+	// it is ready, in bytes without those that are shared; 0 does not. A case in
+	// which it takes more ends as oom. A process that has taken half of it is ended
+	// after its exchange, and the next one starts another. On Linux alone.
+	GrowthLimit int64
 	// CaseTimeout bounds the run of one case; a minute by default.
 	CaseTimeout time.Duration
 	// StartTimeout bounds the start of the process; two minutes by default.
@@ -325,6 +330,9 @@ func (w *Worker) exchange(ctx context.Context, jobs []*backend.Job, todo, length
 	}
 	w.served++
 	w.setCPU(d.cpu)
+	if w.proc.grown() > w.config.GrowthLimit/2 {
+		w.drop(true)
+	}
 	if !shared {
 		w.mem.release()
 	}
@@ -407,6 +415,7 @@ func (w *Worker) fault(err error) error { return &backend.Fault{Backend: w.info.
 type loss struct {
 	begun    bool // it had begun to run a case
 	timedOut bool
+	grown    bool // beyond its limit
 	noise    bool // its reply was none, and it had run other cases
 	call     int  // that was running
 	class    string
@@ -431,6 +440,9 @@ func (l *loss) outcome(p *program.Program) *backend.Outcome {
 	out := &backend.Outcome{Status: backend.Crashed, Class: l.class, Call: call}
 	if l.timedOut {
 		out.Status = backend.TimedOut
+	}
+	if l.grown {
+		out.Status = backend.OutOfMemory
 	}
 	head, rest, more := strings.Cut(l.message, "\n")
 	out.Message = head + " in " + where

@@ -52,7 +52,7 @@ counted. The median of the rounds is shown.`,
 	pythonFlag(fl, &b.subjects.python)
 	fl.VarP(wholeNumber(&b.cases.n, 1), "number", "n", "cases per test and round")
 	fl.Var(wholeNumber(&b.rounds, 1), "count", "rounds")
-	jobsFlag(fl, &b.subjects.jobs, "cases that run at the same time")
+	jobsFlag(fl, &b.subjects.jobs, "cases that run at the same time, as many as CPUs and memory allow")
 	jsonFlag(fl, &asJSON, "print one object")
 	return cmd
 }

@@ -63,7 +63,7 @@ already be used.`,
 	fl.VarP(folder(&g.out), "out", "o", "the directory of the baseline")
 	fl.Var(fixedSeed(&g.seed, 1), "seed", "the seed of all inputs")
 	g.jobs = runtime.NumCPU()
-	jobsFlag(fl, &g.jobs, "cases that run at the same time")
+	jobsFlag(fl, &g.jobs, "cases that run at the same time, as many as CPUs and memory allow")
 	fl.StringSliceVar(&g.fnames, "fname", nil, "record these functions only; may be repeated")
 	fl.StringVar(&g.reference, "reference", defaultReference, "the backend that is taken to be right; see plumb help backends")
 	pythonFlag(fl, &g.python)
@@ -101,7 +101,7 @@ func (g *conformGen) run(ctx context.Context, config string, out, errs io.Writer
 			return usage(err)
 		}
 	}
-	backends := &open.Set{Table: ops.Table(), Python: g.python, Timeout: g.timeout}
+	backends := &open.Set{Table: ops.Table(), Python: g.python, Timeout: g.timeout, Growth: fitJobs(&g.jobs, errs, g.reference)}
 	open, err := backends.Opener(ctx, g.reference)
 	if err != nil {
 		return harness(err)

@@ -100,7 +100,7 @@ in that file.`,
 	r.timeout = 2 * time.Minute
 	fl.Var(timeSpan(&r.timeout), "timeout", "time limit of one case")
 	r.jobs = runtime.NumCPU()
-	jobsFlag(fl, &r.jobs, "cases that run at the same time")
+	jobsFlag(fl, &r.jobs, "cases that run at the same time, as many as CPUs and memory allow")
 	fl.StringSliceVar(&r.fnames, "fname", nil, "judge these functions only; may be repeated")
 	fl.BoolVar(&r.json, "json", false, "one JSON object per case and line, the summary last")
 	fl.BoolVarP(&r.verbose, "verbose", "v", false, "a line per case")
@@ -188,6 +188,7 @@ func (r *conformRun) config(ctx context.Context, args []string, errs io.Writer) 
 			return nil, usage(fmt.Errorf("--fname %s: the baseline has no such function", f))
 		}
 	}
+	growth := fitJobs(&r.jobs, errs, r.candidate)
 	cfg := &baseline.RunConfig{Candidate: r.candidate, Jobs: r.jobs, OnRecord: r.onRecord}
 	cfg.Select = func(e *baseline.Entry) bool { return len(r.fnames) == 0 || slices.Contains(r.fnames, e.Function) }
 	if len(args) == 1 {
@@ -195,7 +196,7 @@ func (r *conformRun) config(ctx context.Context, args []string, errs io.Writer) 
 			return nil, err
 		}
 	}
-	backends := &open.Set{Table: ops.Table(), Python: r.python, Timeout: r.timeout}
+	backends := &open.Set{Table: ops.Table(), Python: r.python, Timeout: r.timeout, Growth: growth}
 	open, err := backends.Opener(ctx, r.candidate)
 	if err != nil {
 		return nil, harness(err)

@@ -60,7 +60,7 @@ found in the operators without a fault, else 1.`,
 	pythonFlag(fl, &s.subjects.python)
 	s.cases.register(fl)
 	fl.StringVar(&filter, "filter", "", "plant the mutants whose name, kind or operator contains this")
-	jobsFlag(fl, &s.subjects.jobs, "cases that run at the same time")
+	jobsFlag(fl, &s.subjects.jobs, "cases that run at the same time, as many as CPUs and memory allow")
 	fl.BoolVarP(&s.verbose, "verbose", "v", false, "a line for each mutant, with the small program that shows it")
 	jsonFlag(fl, &s.json, "one JSON object per mutant and line, the summary last")
 	fl.Var(wholeNumber(&s.proofs, 0), "prove", "how many times the bundle of each finding is run again in a fresh process")

@@ -46,7 +46,7 @@ func (s *subjects) register(cmd *cobra.Command) {
 		fl.StringSliceVar(&s.candidates, "candidate", s.candidates, "the backends that are judged; may be repeated")
 		pythonFlag(fl, &s.python)
 		fl.StringSliceVar(&s.imports, "import", nil, "a Python module that torch subjects import first, such as torch_npu for torch@npu; may be repeated")
-		jobsFlag(fl, &s.jobs, "cases that run at the same time")
+		jobsFlag(fl, &s.jobs, "cases that run at the same time, as many as CPUs and memory allow")
 	})
 }
 
@@ -74,6 +74,7 @@ func (s *subjects) open(ctx context.Context, timeout time.Duration, fallback boo
 			return nil, usage(fmt.Errorf("--candidate %s is given twice", spec))
 		}
 	}
+	s.set.Growth = fitJobs(&s.jobs, log, s.specs()...)
 	cfg := &campaign.Config{Jobs: s.jobs, Batch: 32}
 	var err error
 	cfg.Reference, err = s.set.Opener(ctx, s.reference)

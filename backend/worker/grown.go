@@ -1,0 +1,50 @@
+//go:build unix
+
+package worker
+
+import (
+	"fmt"
+	"os"
+)
+
+// glance is how many milliseconds pass between two looks at a worker's memory.
+const glance = 100
+
+// patience is how long its pipes are awaited before its memory is looked at.
+func (p *process) patience() int {
+	if p.limit > 0 {
+		return glance
+	}
+	return -1
+}
+
+// watch ends the process where it has grown beyond its limit.
+func (p *process) watch() {
+	if p.grown() > p.limit {
+		p.bloated.Store(true)
+		p.kill()
+	}
+}
+
+// grown is what the process takes beyond what it had when it was ready; 0 where
+// there is no limit.
+func (p *process) grown() int64 {
+	if p.limit == 0 {
+		return 0
+	}
+	return p.own() - p.ready
+}
+
+// own returns the bytes of memory that the process shares with no other; 0
+// where the system does not tell.
+func (p *process) own() int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	var size, resident, shared int64
+	if _, err := fmt.Sscan(string(text), &size, &resident, &shared); err != nil {
+		return 0
+	}
+	return (resident - shared) * int64(os.Getpagesize())
+}
