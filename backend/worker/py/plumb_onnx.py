@@ -150,6 +150,10 @@ class ONNX(plumb_subject.Adapter):
         """Returns a tensor that has elements: ONNX leaves open what is made of none."""
         return self.check(t, t.size)
 
+    def fewest(self, size):
+        """Returns the least size of an image: with one point ONNX stands at its corner, PyTorch in the middle."""
+        return min(size[2:])
+
     def whole(self, n):
         return self.full((), n, np.int64)
 

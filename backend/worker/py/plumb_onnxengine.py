@@ -3,6 +3,7 @@
 import io
 
 import numpy as np
+from plumb_names import Unsupported
 
 
 class ORT:
@@ -43,7 +44,10 @@ class OpenVINO:
         self.settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}  # bfloat16 is its default
 
     def compile(self, model):
-        compiled = self.core.compile_model(self.core.read_model(io.BytesIO(model)), "CPU", self.settings)
+        try:
+            compiled = self.core.compile_model(self.core.read_model(io.BytesIO(model)), "CPU", self.settings)
+        except RuntimeError as e:
+            raise Unsupported("openvino refuses the model: %s" % e) from None
         return lambda arrays: [np.array(v) for v in compiled(arrays).to_tuple()]
 
 

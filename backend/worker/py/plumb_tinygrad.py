@@ -22,7 +22,7 @@ class Tinygrad(plumb_subject.Adapter):
     own = functional = True
     arrays = plumb_plain
     table = plumb_subject.table("tinygrad.json")
-    gaps = ("No such file or directory: 'clang'", "object has no attribute '_broadcasted'")  # of constants alone, of numbers first
+    gaps = ("No such file or directory: 'clang'", "object has no attribute '_broadcasted'", "object has no attribute '_binop'", "different values for the same key")  # of constants alone, of numbers first
 
     def gap(self, e):
         # tinygrad checks arguments, axes and shapes by these, dtypes when a program is verified.
@@ -47,8 +47,8 @@ class Tinygrad(plumb_subject.Adapter):
         if dtype not in DTYPES:
             raise Unsupported("tinygrad has no %s" % dtype)
         # Bytes and a reshape: one number would be a constant on no device.
-        wide = "uint16" if array.dtype == "bfloat16" else array.dtype
-        t = Tensor(array.data, dtype=DTYPES[wide]).reshape(array.shape)
+        wide = dtypes.uint16 if array.dtype == "bfloat16" else DTYPES[array.dtype]
+        t = Tensor(array.data, dtype=wide).reshape(array.shape)
         t = t.bitcast(dtypes.bfloat16) if array.dtype == "bfloat16" else t
         return t if t.dtype == DTYPES[dtype] else t.cast(DTYPES[dtype])
 
@@ -75,10 +75,22 @@ class Tinygrad(plumb_subject.Adapter):
         """Returns values and indices, which are int32."""
         return values[0], values[1].cast(dtypes.int64)
 
-    def matrix(self, t):
-        if len(t.shape) != 2:
-            raise Unsupported("tinygrad wants a matrix")
+    def chosen(self, t, index, dim, keepdim):
+        """Returns the elements at indices of one dimension, which get the gradient."""
+        v, index = t.gather(dim, index), index.cast(dtypes.int64)
+        return (v, index) if keepdim else (v.squeeze(dim), index.squeeze(dim))
+
+    def affine(self, t, weight, bias):
+        t = t if weight is None else t * weight
+        return t if bias is None else t + bias
+
+    def of_rank(self, t, n):
+        if len(t.shape) != n:
+            raise Unsupported("tinygrad wants %d dimensions" % n)
         return t
+
+    def matrix(self, t):
+        return self.of_rank(t, 2)
 
     def classes(self, target, n):
         """Returns targets that are classes: tinygrad has no error for others."""
