@@ -179,6 +179,11 @@ class Meaning:
 
 # Calls.
 
+def equal(adapter, v, wanted):
+    """Tells whether an argument is what a table or a signature has: NumPy's float64 would say that it equals None."""
+    return v is wanted if v is None or wanted is None else not adapter.is_tensor(v) and v == wanted
+
+
 class Entry:
     """One way of a table in which a framework makes a call."""
 
@@ -194,13 +199,13 @@ class Entry:
     def refuses(self, adapter, bound, defaults):
         """Returns why the entry does not take the arguments, or None."""
         for name, wanted in self.when.items():
-            if adapter.is_tensor(bound.get(name)) or bound.get(name) != wanted:
+            if not equal(adapter, bound.get(name), wanted):
                 return "%s is there for %s=%r alone" % (self.ident, name, wanted)
         for name, v in bound.items():
             if name in self.read or name in self.when or v is None or name in ("device", "non_blocking", "generator"):
                 continue
             default = defaults.get(name, REQUIRED)
-            if default is REQUIRED or adapter.is_tensor(v) or v != default:
+            if default is REQUIRED or not equal(adapter, v, default):
                 return "%s has no argument %s" % (self.ident, name)
         if self.dtypes:
             for t in tensors(adapter, bound.values()):
