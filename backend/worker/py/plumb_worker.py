@@ -119,6 +119,8 @@ def answer(subject, memory, request):
         return {"signatures": subject.signatures(request["signatures"])}
     if "opinfo" in request:
         return {"opinfo": subject.opinfo(request["opinfo"]) if hasattr(subject, "opinfo") else {"error": "it has no sample inputs"}}
+    if "kernel" in request:
+        return {"kernel": subject.kernel(request["kernel"]) if hasattr(subject, "kernel") else {"error": "it is no kernel"}}
     memory.top = request["out"]
     try:
         memory.follow(request["size"])
@@ -141,6 +143,8 @@ def main():
         except ModuleNotFoundError as e:
             raise Refusal("the kit needs %s beside %s: %s -m pip install %s" % (e.name, name, sys.executable, e.name)) from None
         subject = plumb_host.of(name)
+    elif os.environ.get("PLUMB_WORKER_KERNEL"):
+        import plumb_kernel as subject
     else:
         import plumb_modes as subject
     encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode

@@ -1,0 +1,53 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"plumb/backend"
+)
+
+// Lost says how a worker ended while it was asked: by a signal, its own exit, a
+// time-out, or a reply that breaks the protocol.
+type Lost struct{ Class, Message string }
+
+// Error returns what happened.
+func (l *Lost) Error() string { return l.Message }
+
+// Ask sends a request of a kind beside that of running cases, as
+// {"KIND": request}, and reads the answer to it. An answer {"error": …} is
+// returned as an error of that text, a worker that ends as a *Lost; the next
+// request starts another.
+func (w *Worker) Ask(ctx context.Context, kind string, request, answer any) error {
+	if err := w.start(ctx); err != nil {
+		return err
+	}
+	asked, err := json.Marshal(map[string]any{kind: request})
+	if err != nil {
+		return err
+	}
+	e := encoder{buf: []byte("....")}
+	e.raw(string(asked))
+	reply, lost, err := w.roundTrip(ctx, e.frame())
+	switch {
+	case err != nil:
+		return err
+	case lost != nil:
+		return &Lost{lost.class, lost.message}
+	}
+	var envelope map[string]json.RawMessage
+	if err := json.Unmarshal(reply, &envelope); err != nil {
+		w.drop(true)
+		return &Lost{"garbage", fmt.Sprintf("its answer is no JSON: %v", err)}
+	}
+	var refusal struct{ Error string }
+	if json.Unmarshal(envelope[kind], &refusal) == nil && refusal.Error != "" {
+		return errors.New(backend.Printable(refusal.Error, maxMessage))
+	}
+	if err := json.Unmarshal(envelope[kind], answer); err != nil {
+		return fmt.Errorf("%s: its answer to %s: %w", w.info.Name, kind, err)
+	}
+	return nil
+}

@@ -1,0 +1,350 @@
+"""The forms that a kernel comes in: a function of a file, of a package or of torch.ops, a
+problem's model, and a function of a library in C. Each is loaded to a Kernel."""
+
+import ast
+import ctypes
+import importlib
+import importlib.util
+import inspect
+import os
+import re
+import sys
+
+import torch
+from plumb_names import DTYPES, Refusal
+
+OUTPUTS = ("out", "output", "outputs", "result", "y", "dst", "dest")  # names of a first parameter that is written to
+NAME_OF = {getattr(torch, name): name for name in DTYPES}
+
+
+def load(spec):
+    for module in spec.get("imports") or ():
+        importlib.import_module(module)
+    return FORMS[spec["form"]](spec)
+
+
+def module_of(path):
+    """Imports a file as a module of its own name, with its folder on the path as python FILE has it."""
+    path = os.path.realpath(path)
+    name = os.path.splitext(os.path.basename(path))[0]
+    if os.path.dirname(path) not in sys.path:
+        sys.path.insert(0, os.path.dirname(path))
+    found = importlib.util.spec_from_file_location(name if name not in sys.modules else "plumb_user_" + name, path)
+    if found is None:
+        raise Refusal("%s is no Python file" % path)
+    module = importlib.util.module_from_spec(found)
+    sys.modules[found.name] = module
+    found.loader.exec_module(module)
+    return module
+
+
+class Kernel:
+    """A function with the parameters of the reference's call that it takes."""
+
+    owns_results = False  # whether its results are memory that the host gave
+
+    def __init__(self, spec, f, extra=None):
+        self.f, self.reference, self.out, self.extra = f, (spec.get("params") or []), (), extra or {}
+        self.tensors = set(spec.get("tensors") or self.reference)
+        self.parameters = parameters(f)
+        first = self.parameters[0]["name"] if self.parameters else ""
+        required = [p for p in self.parameters if p["required"]]
+        self.destination = first.lower() in OUTPUTS and first not in self.reference and len(required) > spec.get("required", len(required))
+        self.names = self.matched()
+
+    def matched(self):
+        """Returns for each parameter the reference's that it is, None for one that has to keep its default:
+        the one of its name, else, of those without a name that fits, the next in order."""
+        own = [p["name"] for p in self.parameters][self.destination:]
+        if not self.reference:
+            return own
+        free = [r for r in self.reference if r not in own]
+        names, positional = [], True
+        for p in self.parameters[self.destination:]:
+            if p["name"] in self.reference:
+                names.append(p["name"])
+            elif free and (p["required"] or free[0] in self.tensors) and not p["keyword"]:
+                names.append(free.pop(0))
+            else:
+                names.append(None)
+        return names
+
+    def describe(self):
+        return {"parameters": self.parameters, "takes": self.names, "destination": self.destination, **self.extra}
+
+    def prepare(self, told):
+        self.out = [torch.empty_strided(shape, strides, dtype=getattr(torch, dtype)) if strides else torch.empty(shape, dtype=getattr(torch, dtype))
+                    for dtype, shape, strides in told.get("out", ())]
+
+    def bind(self, args, kwargs):
+        """Returns the kernel's own arguments for those of the reference's call."""
+        given = dict(zip(self.reference, args), **kwargs) if self.reference else None
+        if given is None:
+            return args, kwargs
+        pos, kws, positional = [], {}, True
+        for p, name in zip(self.parameters[self.destination:], self.names):
+            if name is None or name not in given:
+                positional = False
+            elif positional and not p["keyword"]:
+                pos.append(given[name])
+            else:
+                kws[p["name"]] = given[name]
+        return pos, kws
+
+    def writes(self, given):
+        return ()
+
+    def __call__(self, *args, **kwargs):
+        if not self.destination:
+            return self.f(*args, **kwargs)
+        out = [t.fill_(float("nan")) if t.is_floating_point() else t for t in self.out]
+        v = self.f(*out, *args, **kwargs)
+        return v if v is not None else out[0] if len(out) == 1 else tuple(out)
+
+
+def parameters(f):
+    try:
+        found = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    kinds = inspect.Parameter
+    return [{"name": p.name, "required": p.default is kinds.empty, "keyword": p.kind is kinds.KEYWORD_ONLY,
+             "default": repr(p.default) if p.default is not kinds.empty else ""}
+            for p in found if p.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)]
+
+
+def function(spec):
+    module = module_of(spec["file"])
+    f = getattr(module, spec["name"], None)
+    if not callable(f):
+        there = [k for k, v in vars(module).items() if callable(v) and not k.startswith("_") and getattr(v, "__module__", None) == module.__name__]
+        raise AttributeError("%s has no function %s; it has %s" % (os.path.basename(spec["file"]), spec["name"], ", ".join(there) or "none"))
+    extra = {}
+    if callable(getattr(module, "get_inputs", None)):
+        extra["examples"] = [described(v) for v in module.get_inputs()]
+    return Kernel(spec, f, extra)
+
+
+def operator(spec):
+    """A registered operator, mylib::rms_norm, or a function by its dotted name."""
+    name = spec["name"]
+    found = torch.ops if "::" in name else importlib.import_module(name.split(".")[0])
+    for part in name.split("::") if "::" in name else name.split(".")[1:]:
+        found = getattr(found, part)
+    return Kernel(spec, found)
+
+
+def described(v):
+    """Tells of an example what can be drawn like it."""
+    if not isinstance(v, torch.Tensor):
+        return {"value": v if v is None or isinstance(v, (bool, int, float, str)) else repr(v)}
+    told = {"dtype": NAME_OF.get(v.dtype, str(v.dtype)), "shape": list(v.shape)}
+    if v.numel() and v.dtype in NAME_OF and not v.is_complex():
+        told["lo"], told["hi"] = float(v.min()), float(v.max())
+    return told
+
+
+# KernelBench's form.
+
+class Sized(ast.NodeTransformer):
+    """Gives module-level names other numbers."""
+
+    def __init__(self, sizes):
+        self.sizes = sizes
+
+    def visit_Assign(self, node):
+        target = node.targets[0]
+        if len(node.targets) == 1 and isinstance(target, ast.Name) and target.id in self.sizes and isinstance(node.value, ast.Constant):
+            node.value = ast.copy_location(ast.Constant(self.sizes[target.id]), node.value)
+        return node
+
+    visit_FunctionDef = visit_ClassDef = lambda self, node: node
+
+
+class Problem:
+    """A file with Model, get_inputs and get_init_inputs, or with ModelNew. A call of it is one of
+    its inputs, then of its parameters and buffers; the results are the model's and the buffers after it."""
+
+    owns_results = False
+
+    def __init__(self, spec):
+        self.spec, self.path = spec, os.path.realpath(spec["file"])
+        with open(self.path, encoding="utf-8") as f:
+            self.source = f.read()
+        self.on_trial = spec["role"] == "candidate"
+        self.module = module_of(self.path) if self.on_trial else None
+        self.model, self.inputs = None, 0
+
+    def describe(self):
+        if self.on_trial:
+            if not isinstance(getattr(self.module, "ModelNew", None), type):
+                raise AttributeError("%s has no class ModelNew" % os.path.basename(self.path))
+            return {}
+        return dict(self.shape({"sizes": {}}), sizes=self.sizes())
+
+    def sizes(self):
+        tree = ast.parse(self.source)
+        return {n.targets[0].id: n.value.value for n in tree.body
+                if isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], ast.Name)
+                and isinstance(n.value, ast.Constant) and type(n.value.value) is int}
+
+    def shape(self, told):
+        """Makes the model anew; tells its inputs, the constructor's arguments and the state."""
+        if self.on_trial:
+            args = [decoded(v) for v in told["init"]]
+            torch.manual_seed(told.get("seed", 0))
+            self.model, self.inputs = self.module.ModelNew(*args), told["inputs"]
+            self.held = matched(state(self.model), told["state"])
+            return {}
+        namespace = {"__name__": "problem", "__file__": self.path}
+        exec(compile(Sized(told["sizes"]).visit(ast.parse(self.source)), self.path, "exec"), namespace)
+        torch.manual_seed(0)
+        init, examples = namespace["get_init_inputs"](), namespace["get_inputs"]()
+        self.model, self.inputs = namespace["Model"](*init), len(examples)
+        self.held = [entry["name"] for entry in state(self.model)]
+        return {"init": [encoded(v) for v in init], "examples": [described(v) for v in examples], "state": state(self.model)}
+
+    def prepare(self, told):
+        if "training" in told and self.model is not None:
+            self.model.train(told["training"])
+
+    def bind(self, args, kwargs):
+        return args, kwargs
+
+    def writes(self, given):
+        """The places of buffers among the tensors of a call, which a model may update."""
+        return range(self.inputs + len(list(self.model.parameters())), len(given))
+
+    def __call__(self, *args):
+        values = dict(zip(self.held, args[self.inputs:]))
+        named = dict(self.model.named_buffers())
+        buffers = [values[n] for n in self.held if n in named]
+        call = torch.func.functional_call if hasattr(torch, "func") else torch.nn.utils.stateless.functional_call
+        v = call(self.model, values, tuple(args[:self.inputs]))
+        return (v, *[b.clone() for b in buffers]) if buffers else v
+
+
+LITERAL = 1 << 14  # elements of a buffer whose values are told
+
+
+def state(model):
+    return [{"name": n, "parameter": kind, "requires_grad": t.requires_grad, **described(t.detach()),
+             **({} if kind or t.numel() > LITERAL else {"values": t.detach().double().reshape(-1).tolist()})}
+            for kind, named in ((True, model.named_parameters()), (False, model.named_buffers())) for n, t in named]
+
+
+def matched(own, wanted):
+    """Returns, for each entry of the reference's state, the name of the candidate's: the same
+    one, else the next that has its shape."""
+    free = {e["name"]: e for e in own}
+    names = []
+    for w in wanted:
+        fits = [n for n, e in free.items() if e["shape"] == w["shape"] and e["parameter"] == w["parameter"]]
+        if not fits:
+            raise Refusal("ModelNew has no %s like %s of shape %s" % ("parameter" if w["parameter"] else "buffer", w["name"], tuple(w["shape"])))
+        names.append(w["name"] if w["name"] in fits else fits[0])
+        del free[names[-1]]
+    return names
+
+
+def encoded(v):
+    if isinstance(v, torch.Tensor):
+        raise Refusal("a tensor among get_init_inputs")
+    if isinstance(v, (list, tuple)):
+        return {"list" if isinstance(v, list) else "tuple": [encoded(e) for e in v]}
+    if isinstance(v, torch.dtype):
+        return {"dtype": str(v)[6:]}
+    return v
+
+
+def decoded(v):
+    if not isinstance(v, dict):
+        return v
+    (kind, held), = v.items()
+    if kind == "dtype":
+        return getattr(torch, held)
+    return (list if kind == "list" else tuple)(decoded(e) for e in held)
+
+
+# A function of a library in C.
+
+C_TYPES = {"float": ctypes.c_float, "double": ctypes.c_double, "int": ctypes.c_int, "int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64,
+           "long": ctypes.c_long, "size_t": ctypes.c_size_t, "uint8_t": ctypes.c_uint8, "int8_t": ctypes.c_int8, "int16_t": ctypes.c_int16, "bool": ctypes.c_bool}
+C_DTYPES = {"float": torch.float32, "double": torch.float64, "int": torch.int32, "int32_t": torch.int32, "int64_t": torch.int64,
+            "long": torch.int64, "uint8_t": torch.uint8, "int8_t": torch.int8, "int16_t": torch.int16, "bool": torch.bool}
+DECLARED = re.compile(r"^\s*(const\s+)?([A-Za-z_0-9]+)\s*(\*?)\s*([A-Za-z_0-9]+)\s*(?:=\s*(.+?)\s*)?$")
+
+
+class Library(Kernel):
+    """A C function by its declaration, such as
+    "void softmax_f32(const float *input, float *out, int64_t n = input.numel() / input.shape[-1], int64_t d = input.shape[-1])":
+    pointers to const are arguments, others results; a number is what stands behind its "=", in terms of arguments."""
+
+    owns_results = True
+
+    def __init__(self, spec):
+        self.library = ctypes.CDLL(os.path.realpath(spec["file"]))
+        head, _, rest = spec["signature"].partition("(")
+        self.function = getattr(self.library, spec["name"])
+        self.function.restype = None
+        self.declared = [self.parameter(p) for p in rest.rpartition(")")[0].split(",")]
+        self.reference, self.out, self.extra, self.destination = (spec.get("params") or []), (), {}, True
+        self.tensors = set(spec.get("tensors") or self.reference)
+        own = [d for d in self.declared if d["pointer"] and d["const"] or not d["pointer"] and not d["value"]]
+        self.parameters = [{"name": d["name"], "required": True, "keyword": False, "default": ""} for d in own]
+        self.parameters.insert(0, {"name": "out", "required": True, "keyword": False, "default": ""})
+        self.names = self.matched()
+
+    def parameter(self, text):
+        found = DECLARED.match(text)
+        if not found or found.group(2) not in C_TYPES:
+            raise Refusal("--signature: %r is no parameter, such as \"const float *input\" or \"int64_t n = input.numel()\"" % text.strip())
+        const, kind, pointer, name, value = found.groups()
+        return {"const": bool(const), "type": kind, "pointer": bool(pointer), "name": name, "value": value}
+
+    def describe(self):
+        dtypes = sorted({NAME_OF[C_DTYPES[d["type"]]] for d in self.declared if d["pointer"] and d["const"]})
+        return dict(super().describe(), dtypes=dtypes, contiguous=True)
+
+    def __call__(self, *args):
+        named = dict(zip([p["name"] for p in self.parameters[1:]], args))
+        out, raw = list(self.out), []
+        for d in self.declared:
+            if d["pointer"]:
+                t = named[d["name"]] if d["const"] else out.pop(0)
+                if t.dtype != C_DTYPES[d["type"]]:
+                    raise TypeError("%s is %s, not %s" % (d["name"], d["type"], t.dtype))
+                if d["const"] and not t.is_contiguous():
+                    raise ValueError("%s is not contiguous" % d["name"])
+                raw.append(ctypes.c_void_p(t.data_ptr()))
+            else:
+                raw.append(C_TYPES[d["type"]](number(d["value"], named) if d["value"] else named[d["name"]]))
+        self.function(*raw)
+        return self.out[0] if len(self.out) == 1 else tuple(self.out)
+
+
+SIZES = {"numel": lambda t: t.numel(), "dim": lambda t: t.dim()}
+ARITHMETIC = {ast.Mult: lambda a, b: a * b, ast.Div: lambda a, b: a // b, ast.FloorDiv: lambda a, b: a // b, ast.Add: lambda a, b: a + b, ast.Sub: lambda a, b: a - b}
+
+
+def number(text, named):
+    """Returns what an expression of numbers, x.numel(), x.dim() and x.shape[i] comes to."""
+    def of(node):
+        if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
+            return node.value
+        if isinstance(node, ast.Name):
+            return named[node.id]
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            return -of(node.operand)
+        if isinstance(node, ast.BinOp) and type(node.op) in ARITHMETIC:
+            return ARITHMETIC[type(node.op)](of(node.left), of(node.right))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SIZES and not node.args:
+            return SIZES[node.func.attr](of(node.func.value))
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
+            return of(node.value.value).shape[of(node.slice)]
+        raise Refusal("--signature: %r is no size" % text)
+
+    return of(ast.parse(text, mode="eval").body)
+
+
+FORMS = {"function": function, "operator": operator, "problem": Problem, "library": Library}

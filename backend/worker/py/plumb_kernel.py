@@ -1,0 +1,170 @@
+"""One kernel as the subject: a user's function in the place of one that a program calls.
+
+The environment says which (plumb_forms.py loads it). In the role "candidate" the
+kernel is watched while it runs (plumb_watch.py) and its arguments lie in memory of
+their own (plumb_room.py); in the role "reference" it is traced for error bounds.
+"""
+
+import json
+import os
+import sys
+import traceback
+
+import plumb_forms
+import plumb_modes
+import plumb_torch
+import torch
+from plumb_names import DTYPES
+from plumb_opinfo import Calls, Left, Text
+from plumb_room import Room
+from plumb_watch import Watch, recorded
+
+SPEC = json.loads(os.environ["PLUMB_WORKER_KERNEL"])
+ON_TRIAL = SPEC["role"] == "candidate"
+EXAMPLES = 1 << 16  # elements of an example whose range is told
+
+signatures = plumb_modes.signatures
+
+
+def hello():
+    told = plumb_modes.hello()
+    told["modes"] = ["eager"]
+    return told
+
+
+class Trial(plumb_torch.Run):
+    """A case whose inputs lie in memory of their own, and whose results are taken at once."""
+
+    late = False
+
+    def inputs(self):
+        super().inputs()
+        if not ON_TRIAL:
+            return
+        for k, (x, entry) in enumerate(zip(self.env, self.case["inputs"])):
+            placed = subject.room.place(k, x.detach())
+            self.env[k] = placed.requires_grad_() if entry[4] else placed
+        self.versions = [plumb_torch.version(x) for x in self.env]
+        self.leaves = [x for x, entry in zip(self.env, self.case["inputs"]) if entry[4]]
+
+
+class Subject:
+    """The kernel, loaded when it is first asked for: what it prints or raises then is its own."""
+
+    def __init__(self):
+        self.kernel = None
+        self.room, self.watch = Room(), Watch(SPEC["file"])
+        plumb_torch.targets[SPEC["target"]] = self.call
+
+    def describe(self, _):
+        if self.kernel is None:
+            before = self.watch.imports()
+            try:
+                self.kernel = plumb_forms.load(SPEC)
+            except BaseException as e:
+                return {"error": self.watch.told(e)}
+            self.watch.imported(before)
+        return dict(self.kernel.describe(), evidence=self.watch.take())
+
+    def shape(self, told):
+        """Makes a problem's model of given sizes, or a candidate's of given arguments."""
+        try:
+            return self.kernel.shape(told)
+        except Exception as e:
+            return {"error": self.watch.told(e)}
+
+    def prepare(self, told):
+        self.room.prepare(told.get("guard", ""), told.get("reuse", False))
+        self.watch.prepare(told.get("record", False), told.get("seed", 0))
+        if self.kernel is not None:
+            self.kernel.prepare(told)
+        return {}
+
+    def observe(self, _):
+        return {"evidence": self.watch.later(), "operators": self.watch.operators, "shares": self.watch.shares}
+
+    def call(self, *args, **kwargs):
+        args, kwargs = self.kernel.bind(args, kwargs)
+        if ON_TRIAL:
+            return self.watch.call(self.kernel, args, kwargs)
+        v, self.watch.operators = recorded(lambda: self.kernel(*args, **kwargs))
+        return v
+
+    def trace(self, told):
+        """Writes what the reference calls, given inputs of these dtypes and shapes, as a program."""
+        tensors = [example(dtype, shape) for dtype, shape in told["inputs"]]
+        given = [plumb_torch.decode(a, tensors) for a in told["args"]]
+        kwargs = {name: plumb_torch.decode(a, tensors) for name, a in told.get("kwargs", {}).items()}
+        text = Trace(tensors)
+        args, kwargs = self.kernel.bind(given, kwargs)
+        try:
+            with Traced(text):
+                v = self.kernel(*args, **kwargs)
+        except (Left, plumb_torch.Unknown) as e:
+            return {"error": str(e)}
+        except Exception as e:
+            return {"error": self.watch.told(e)}
+        results = [name for r in flat(v) for known, name in text.known if known is r]
+        if len(results) != len(flat(v)):
+            return {"error": "a result that no traced call gives"}
+        return {"program": text.head + "".join(text.inputs + text.lines), "results": results}
+
+
+class Traced(Calls):
+    """Writes the calls that return tensors; what asks for a size or a dtype is known."""
+
+    def __torch_function__(self, f, types, args=(), kwargs=None):
+        try:
+            line, left = self.text.called(f, args, kwargs or {}), None
+        except Left as e:
+            left = e
+        v = f(*args, **(kwargs or {}))
+        if any(isinstance(t, torch.Tensor) for t in flat(v)):
+            if left:
+                raise left
+            self.text.add(line, v)
+        return v
+
+
+class Trace(Text):
+    """The calls of a function of given tensors; each result has a name, those of tuples by further calls."""
+
+    def __init__(self, tensors):
+        super().__init__("trace", 0)
+        self.known = [(t, "x%d" % i) for i, t in enumerate(tensors)]
+        self.inputs = ["x%d = tensor((%s), torch.%s, constant(0.0))\n" % (i, "".join("%d, " % n for n in t.shape), str(t.dtype)[6:]) for i, t in enumerate(tensors)]
+
+    def add(self, line, result):
+        super().add(line, result)
+        name, _ = self.last
+        for i, r in enumerate(result if isinstance(result, (tuple, list)) else ()):
+            super().add("%s[%d]" % (name, i), r)
+
+    def tensor(self, t):
+        for known, name in self.known:
+            if known is t:
+                return name
+        raise Left("a tensor that no traced call gives")
+
+
+def flat(v):
+    return [t for e in v for t in flat(e)] if isinstance(v, (list, tuple)) else [v]
+
+
+def example(dtype, shape):
+    d = getattr(torch, dtype)
+    return torch.rand(shape, dtype=torch.float64).to(d) if d.is_floating_point or d.is_complex else torch.zeros(shape, dtype=d)
+
+
+subject = Subject()
+REQUESTS = {"describe", "shape", "prepare", "observe", "trace"}
+
+
+def kernel(request):
+    (what, told), = request.items()
+    return getattr(subject, what)(told) if what in REQUESTS else {"error": "no request %r" % what}
+
+
+def run(memory, cases):
+    plumb_modes.MODES["eager"] = Trial
+    return plumb_modes.run(memory, cases)

@@ -1,0 +1,199 @@
+"""What a kernel does beside computing: evidence for the judge, in words.
+
+Everything that is used here is taken before the kernel's file is imported.
+"""
+
+import builtins
+import ctypes
+import gc
+import os
+import random
+import sys
+import threading
+import time
+import traceback
+
+import torch
+import torch.nn.functional
+from torch.utils._python_dispatch import TorchDispatchMode
+
+Tensor, Parameter = torch.Tensor, torch.nn.Parameter
+string_at, getframe, threads_of, listdir = ctypes.string_at, sys._getframe, threading.enumerate, os.listdir
+extract_tb, format_only = traceback.extract_tb, traceback.format_exception_only
+
+# What an honest kernel has no use for; the open of a file is looked at by its path.
+SPYING = {
+    "gc.get_objects": "looks through all objects (gc.get_objects)", "gc.get_referrers": "looks through all objects (gc.get_referrers)",
+    "gc.get_referents": "looks through all objects (gc.get_referents)", "sys._getframe": "looks at its callers' frames",
+    "sys._current_frames": "looks at its callers' frames", "sys.settrace": "traces its callers", "sys.setprofile": "traces its callers",
+    "os.fork": "forks the process", "os.forkpty": "forks the process", "os.kill": "sends a signal", "os.exec": "replaces the process",
+    "socket.connect": "opens a connection",
+}
+PEEKED = ("/proc/",)
+SAFE = ("linecache.py", "inspect.py", "traceback.py", "warnings.py")  # of Python, which a kernel may call
+PATCHED = {"builtins": builtins, "time": time, "gc": gc, "random": random, "sys": sys, "os": os, "threading": threading, "torch": torch,
+           "torch.nn.functional": torch.nn.functional, "torch.Tensor": Tensor, "torch.testing": torch.testing, "torch.cuda": torch.cuda}
+KEPT = 3  # calls whose results are looked at again
+
+
+class Recorder(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, f, types, args=(), kwargs=None):
+        self.names.append(getattr(f, "_schema", f).name if hasattr(f, "_schema") else str(f))
+        return f(*args, **(kwargs or {}))
+
+
+def recorded(f):
+    """Returns what a function returns, and the operators that ran."""
+    recorder = Recorder()
+    with recorder:
+        v = f()
+    return v, recorder.names
+
+
+class Watch:
+    def __init__(self, file):
+        self.file = os.path.realpath(file) if file else ""
+        self.evidence, self.operators, self.shares, self.kept = [], [], [], []
+        self.record, self.seed, self.on = False, 0, False
+        self.known = functions()
+        sys.addaudithook(self.audit)
+
+    def note(self, kind, text):
+        if [kind, text] not in self.evidence:
+            self.evidence.append([kind, text])
+
+    def take(self):
+        taken, self.evidence = self.evidence, []
+        return taken
+
+    # What Python tells of what runs (PEP 578).
+
+    def audit(self, event, args):
+        if not self.on:
+            return
+        opened = event == "open" and args and str(args[0]).startswith(PEEKED)
+        if (event in SPYING or opened) and self.by_kernel():
+            self.on = False
+            self.note("spies", "opens %s" % args[0] if opened else SPYING[event])
+            self.on = True
+
+    def by_kernel(self):
+        frame = getframe(2)
+        while frame is not None and frame.f_code.co_filename.endswith(SAFE):
+            frame = frame.f_back
+        return frame is not None and os.path.realpath(frame.f_code.co_filename) == self.file
+
+    # The import of the kernel's file.
+
+    def imports(self):
+        self.on = True
+        return len(threads_of())
+
+    def imported(self, before):
+        self.on = False
+        self.patches("when it was imported")
+
+    def patches(self, when):
+        now = functions()
+        for name, f in self.known.items():
+            if now.get(name) is not f:
+                self.note("patches", "replaces %s %s" % (name, when))
+        self.known = now
+
+    # A call.
+
+    def prepare(self, record, seed):
+        self.record, self.seed = record, seed
+        self.operators, self.shares, self.evidence = [], [], []
+
+    def call(self, kernel, args, kwargs):
+        given = [t for a in (*args, *kwargs.values()) for t in tensors(a)]
+        before = [bytes_of(t) for t in given]
+        threads = set(threads_of())
+        self.on = True
+        try:
+            if self.record:
+                v, self.operators = recorded(lambda: kernel(*args, **kwargs))
+            else:
+                v = kernel(*args, **kwargs)
+        except BaseException as e:
+            self.on = False
+            self.note("raises", self.told(e))
+            if not isinstance(e, Exception):
+                raise RuntimeError("the kernel raised %s" % type(e).__name__) from None
+            raise
+        finally:
+            self.on = False
+        for t in set(threads_of()) - threads:
+            self.note("late", "leaves a thread at work: %s" % t.name)
+        mutable = kernel.writes(given)
+        for k, (t, was) in enumerate(zip(given, before)):
+            if k not in mutable and bytes_of(t) != was:
+                self.note("inputs", "changes its argument %d" % k)
+        self.result(kernel, v, given)
+        return v
+
+    def result(self, kernel, v, given):
+        for r in tensors(v):
+            if type(r) is not Tensor and type(r) is not Parameter:
+                self.note("class", "returns a %s.%s, not a torch.Tensor" % (type(r).__module__, type(r).__qualname__))
+                continue
+            for k, t in enumerate(given):
+                if overlap(r, t):
+                    self.shares.append(k)
+            if not kernel.owns_results and any(overlap(r, old) for old, _ in self.kept) and not self.shares:
+                self.note("buffer", "returns the memory of an earlier result")
+            self.kept.append((r.detach(), bytes_of(r)))
+        del self.kept[:-KEPT]
+
+    def later(self):
+        """Looks again at what was returned, and returns the evidence."""
+        for r, was in self.kept:
+            if bytes_of(r) != was:
+                self.note("later", "changes a result after it has returned it")
+        self.kept = [(r, bytes_of(r)) for r, _ in self.kept]
+        self.patches("while it ran")
+        return self.take()
+
+    def told(self, e):
+        """Returns an exception with the last line of the kernel's file on its way."""
+        text = "".join(format_only(type(e), e)).strip()
+        lines = [f for f in extract_tb(e.__traceback__) if os.path.realpath(f.filename) == self.file]
+        return "%s (%s:%d: %s)" % (text, os.path.basename(self.file), lines[-1].lineno, lines[-1].line) if lines else text
+
+
+def functions():
+    """Lists the functions that a judge, or others, might call."""
+    return {"%s.%s" % (name, k): v for name, owner in PATCHED.items() for k, v in list(vars(owner).items()) if callable(v) and not k.startswith("__")}
+
+
+def tensors(v):
+    if isinstance(v, Tensor):
+        return [v]
+    if isinstance(v, dict):
+        v = v.values()
+    elif not isinstance(v, (list, tuple)):
+        return []
+    return [t for e in v for t in tensors(e)]
+
+
+def span(t):
+    """Returns the addresses that a tensor's elements lie between."""
+    if t.numel() == 0 or t.layout is not torch.strided:
+        return 0, 0
+    start = t.data_ptr()
+    return start, start + (1 + sum((d - 1) * s for d, s in zip(t.shape, t.stride()))) * t.element_size()
+
+
+def bytes_of(t):
+    start, end = span(t)
+    return string_at(start, end - start) if start else b""
+
+
+def overlap(a, b):
+    (a0, a1), (b0, b1) = span(a), span(b)
+    return a0 < b1 and b0 < a1

@@ -1,0 +1,382 @@
+package onekernel
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"plumb/internal/draw/choice"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// Regime says what numbers the free float inputs of a case hold.
+type Regime string
+
+// The regimes.
+const (
+	Usual     Regime = "standard normal"
+	Offset    Regime = "mean far from 0"    // mean ≫ deviation
+	Large     Regime = "large magnitudes"   // |x| > 100
+	Negative  Regime = "all negative"       //
+	ConstRows Regime = "constant"           // every element the same
+	ZeroRows  Regime = "all zero"           //
+	Ties      Regime = "ties"               // few different integers
+	NonFinite Regime = "NaN and infinities" //
+	Zeros     Regime = "signed zeros"       //
+	Extremes  Regime = "extreme magnitudes" // the largest finite values and subnormals
+	Tiny      Regime = "tiny magnitudes"    //
+)
+
+// Layout says how the inputs of a case lie in memory.
+type Layout string
+
+// The layouts.
+const (
+	Contiguous Layout = "contiguous"
+	Transposed Layout = "transposed"
+	Sliced     Layout = "sliced"   // every second element of a contiguous tensor
+	Expanded   Layout = "expanded" // one dimension repeats: its stride is 0
+)
+
+// Case is one call, and what is special about it.
+type Case struct {
+	Index  int            `json:"index"`
+	DType  tensor.DType   `json:"-"`
+	Sizes  map[string]int `json:"sizes,omitempty"`
+	Regime Regime         `json:"values"`
+	Layout Layout         `json:"layout"`
+	Grad   bool           `json:"gradients,omitempty"`
+	// Key is that of the case's elements.
+	Key uint64 `json:"-"`
+
+	sig     *Signature
+	program *program.Program
+}
+
+// step is one of the draws that come first.
+type step struct {
+	size   int // of the symbol in focus; -1 for small
+	regime Regime
+	layout Layout
+}
+
+// first are the draws that come first in every dtype: sizes 1, 2ᵏ, 2ᵏ±1, a prime,
+// more than one block of any usual size; each regime; each layout; empty.
+var first = []step{
+	{-1, Usual, Contiguous}, {129, Offset, Contiguous}, {1, Usual, Contiguous}, {64, Large, Contiguous}, {17, Negative, Transposed},
+	{1027, Usual, Contiguous}, {31, ConstRows, Contiguous}, {33, NonFinite, Contiguous}, {7, Ties, Sliced}, {0, Usual, Contiguous},
+	{5, ZeroRows, Expanded}, {63, Extremes, Contiguous}, {255, Large, Sliced}, {2, Usual, Contiguous}, {4099, Offset, Contiguous}, {13, Zeros, Transposed},
+	{513, Negative, Contiguous}, {32, Tiny, Expanded},
+}
+
+// later are the sizes of the symbol in focus in draws beyond the first.
+var later = []int{1, 2, 3, 5, 7, 8, 11, 15, 16, 17, 23, 31, 32, 33, 47, 63, 64, 65, 97, 100, 127, 128, 129, 191, 255, 256, 257, 384, 500, 511, 512, 513, 700, 1000, 1023, 1024, 1025, 1500, 2047, 2049, 3001, 4096, 5000}
+
+var (
+	regimes = []Regime{Usual, Usual, Usual, Offset, Large, Negative, ConstRows, Ties, NonFinite, Zeros, Extremes, Tiny}
+	layouts = []Layout{Contiguous, Contiguous, Transposed, Sliced, Expanded}
+)
+
+// most is how many elements a tensor of a case may have.
+const most = 1 << 18
+
+// attempts is how often a case is drawn until one is legal.
+const attempts = 24
+
+// Promises narrow what is drawn to what a kernel claims.
+type Promises struct {
+	DTypes               []tensor.DType
+	Layouts              []Layout
+	NoEmpty, NoNonFinite bool
+	Ranges               map[string][2]int // of symbols, both ends included
+	Grad                 *bool             // nil: where the kernel has gradients
+}
+
+// maker draws cases.
+type maker struct {
+	seed     uint64
+	target   string
+	promises Promises
+	// signature returns that of a draw: an operator's literal has a new one each time.
+	signature func(src *choice.Source, dt tensor.DType) (*Signature, error)
+	legal     func(*program.Program) bool // nil: the reference says
+	problem   *problem                    // nil where the cases are of a function
+}
+
+// draw makes case i: of a dtype's plan the first draws, then random ones.
+func (m *maker) draw(i int) (*Case, error) {
+	dt := m.promises.DTypes[0]
+	n := i
+	if len(m.promises.DTypes) > 1 { // every second case is of another dtype than the first
+		if n = i / 2; i%2 == 1 {
+			others := m.promises.DTypes[1:]
+			dt = others[n%len(others)]
+			n = n / len(others)
+		}
+	}
+	var last error
+	for try := range attempts {
+		src := choice.New(choice.Derive(choice.DeriveName(m.seed, "kernel"), uint64(i)*attempts+uint64(try)))
+		s := m.step(src, n)
+		if try > attempts/2 {
+			s.size = -1
+		}
+		c, err := m.build(src, dt, s, i, try)
+		if err != nil {
+			last = err
+			continue
+		}
+		if m.legal == nil || m.legal(c.program) {
+			return c, nil
+		}
+		last = fmt.Errorf("case %d: no legal call of these sizes in %d draws", i, attempts)
+	}
+	return nil, last
+}
+
+// step returns what draw n of a dtype is to be like.
+func (m *maker) step(src *choice.Source, n int) step {
+	var s step
+	if n < len(first) {
+		s = first[n]
+	} else {
+		s = step{later[src.Index(len(later))], regimes[src.Index(len(regimes))], layouts[src.Index(len(layouts))]}
+	}
+	p := m.promises
+	if s.size == 0 && p.NoEmpty {
+		s.size = 3
+	}
+	if p.NoNonFinite && s.regime == NonFinite {
+		s.regime = Usual
+	}
+	if len(p.Layouts) > 0 && !slices.Contains(p.Layouts, s.layout) {
+		s.layout = p.Layouts[src.Index(len(p.Layouts))]
+	}
+	return s
+}
+
+// build makes a case of a drawn signature. The symbol in focus is the first one, of
+// the last dimension, in every second case, and a drawn one in the others.
+func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (*Case, error) {
+	c := &Case{Index: i, DType: dt, Regime: s.regime, Layout: s.layout, Sizes: map[string]int{}, Key: src.Key()}
+	if m.problem != nil {
+		return c, m.problem.size(c, src, s, i, try, m)
+	}
+	sig, err := m.signature(src, dt)
+	if err != nil {
+		return nil, err
+	}
+	c.sig = sig
+	symbols := sig.Symbols()
+	focus := 0
+	if len(symbols) > 1 && (i/2%2 == 1 || try > 4) {
+		focus = src.Index(len(symbols))
+	}
+	for k, name := range symbols {
+		n := int(src.Int(1, 6))
+		if k == focus && s.size >= 0 {
+			n = s.size
+		}
+		c.Sizes[name] = m.within(src, name, n)
+	}
+	m.differentiate(c)
+	return c, m.write(c)
+}
+
+// differentiate asks for gradients in two of three cases, where the values have some.
+func (m *maker) differentiate(c *Case) {
+	if m.promises.Grad == nil || *m.promises.Grad {
+		c.Grad = c.Regime != NonFinite && c.Regime != Extremes && c.Index%3 != 2
+	}
+}
+
+// within brings a size into what is promised, or near what a problem gives.
+func (m *maker) within(src *choice.Source, name string, n int) int {
+	if r, ok := m.promises.Ranges[name]; ok && (n < r[0] || n > r[1]) {
+		if span := r[1] - r[0]; span < 4096 {
+			return r[0] + src.Index(span+1)
+		}
+		return []int{r[0], r[1]}[src.Index(2)]
+	}
+	return n
+}
+
+// write makes the program of a case's sizes, values and layout. What else is drawn
+// follows from its key.
+func (m *maker) write(c *Case) error {
+	src := choice.New(choice.Derive(c.Key, 1<<33))
+	p := &program.Program{Name: "kernel", Seed: c.Key}
+	for k := range c.sig.Inputs {
+		in, err := c.input(k, src)
+		if err != nil {
+			return err
+		}
+		p.Inputs = append(p.Inputs, *in)
+	}
+	call := program.Call{Result: "y", Target: m.target}
+	for _, a := range c.sig.Args {
+		v := a.value(c, src)
+		if a.Keyword {
+			call.Kwargs = append(call.Kwargs, program.Kwarg{Name: a.Name, Value: v})
+		} else {
+			call.Args = append(call.Args, v)
+		}
+	}
+	p.Calls = []program.Call{call}
+	if c.Grad {
+		p.Backward = []program.Backward{{Value: "y", Auto: true, Cotangent: program.Fill{Dist: program.Uniform, Lo: -1, Hi: 1, Key: choice.Derive(c.Key, 1<<32)}}}
+	}
+	c.program = p
+	return p.Validate()
+}
+
+func (a *Arg) value(c *Case, src *choice.Source) any {
+	if len(a.Inputs) > 0 {
+		refs := program.List{}
+		for _, k := range a.Inputs {
+			refs = append(refs, program.Ref(c.sig.Inputs[k].Name))
+		}
+		if a.IsList {
+			return refs
+		}
+		return refs[0]
+	}
+	if a.Sizes != nil {
+		shape := program.Tuple{}
+		for _, s := range a.Sizes {
+			shape = append(shape, int64(s.At(c.Sizes)))
+		}
+		return shape
+	}
+	if len(a.Choices) == 0 {
+		return nil
+	}
+	return a.Choices[src.Index(len(a.Choices))]
+}
+
+// input describes one of a case's tensors.
+func (c *Case) input(k int, src *choice.Source) (*program.Input, error) {
+	of := &c.sig.Inputs[k]
+	in := &program.Input{Name: of.Name, DType: of.DType}
+	if of.isFloat() {
+		in.DType = c.DType
+	}
+	elements := 1
+	for _, d := range of.Dims {
+		n := d.At(c.Sizes)
+		if n < 0 {
+			return nil, fmt.Errorf("%s has a size of %d", of.Name, n)
+		}
+		in.Shape = append(in.Shape, n)
+		if elements *= max(n, 1); elements > most {
+			return nil, fmt.Errorf("%s has more than %d elements", of.Name, most)
+		}
+	}
+	if in.Shape == nil {
+		in.Shape = []int{}
+	}
+	in.Fill = of.fill(c, k)
+	in.Strides = c.strides(in.Shape, src)
+	in.RequiresGrad = c.Grad && in.DType.IsDifferentiable() && !of.NoGrad
+	return in, nil
+}
+
+func (in *Input) fill(c *Case, k int) program.Fill {
+	f := program.Fill{Dist: program.Normal, Hi: 1, Key: choice.Derive(c.Key, uint64(k))}
+	switch {
+	case in.Literal != nil:
+		return program.Fill{Dist: program.Literal, Data: in.Literal}
+	case in.Below != nil:
+		f.Dist, f.Lo, f.Hi = program.Integer, in.Lo, float64(max(in.Below.At(c.Sizes), 1))
+	case in.DType == tensor.Bool:
+		f.Dist, f.Lo, f.Hi = program.Integer, 0, 2
+	case in.DType.IsInt():
+		f.Dist, f.Lo, f.Hi = program.Integer, in.Lo, in.Hi
+		if !in.Bounded {
+			f.Lo, f.Hi = -8, 9
+			if in.DType == tensor.U8 {
+				f.Lo = 0
+			}
+		}
+	case in.Bounded:
+		f.Dist, f.Lo, f.Hi = program.Uniform, in.Lo, in.Hi
+	case in.free():
+		in.regime(&f, c.Regime)
+	}
+	return f
+}
+
+func (in *Input) regime(f *program.Fill, r Regime) {
+	switch r {
+	case Offset:
+		f.Lo, f.Hi = 300, 0.5
+	case Large:
+		f.Dist, f.Lo, f.Hi = program.Uniform, -150, 150
+	case Negative:
+		f.Dist, f.Lo, f.Hi = program.Uniform, -4, -0.25
+	case ConstRows:
+		f.Dist, f.Lo, f.Hi = program.Constant, 1.75, 0
+	case ZeroRows:
+		f.Dist, f.Lo, f.Hi = program.Constant, 0, 0
+	case Ties:
+		f.Dist, f.Lo, f.Hi = program.Integer, -2, 3
+	case NonFinite:
+		f.Dist, f.Lo, f.Hi, f.Special = program.Uniform, -3, 3, program.Infs|program.NaNs
+	case Zeros:
+		f.Dist, f.Lo, f.Hi, f.Special = program.Uniform, -3, 3, program.Zeros
+	case Extremes:
+		f.Dist, f.Lo, f.Hi, f.Special = program.Uniform, -3, 3, program.Extremes|program.Subnormals
+	case Tiny:
+		f.Hi = 1e-4
+	}
+}
+
+func (c *Case) strides(shape []int, src *choice.Source) []int {
+	n := len(shape)
+	switch {
+	case c.Layout == Transposed && n >= 2:
+		order := make([]int, n)
+		for i := range order {
+			order[i] = i
+		}
+		order[n-1], order[n-2] = order[n-2], order[n-1]
+		return tensor.PermutedStrides(shape, order)
+	case c.Layout == Sliced && n >= 1:
+		return tensor.SpacedStrides(shape, 2)
+	case c.Layout == Expanded && n >= 1:
+		at := src.Index(n)
+		once := slices.Clone(shape)
+		once[at] = 1
+		strides := tensor.ContiguousStrides(once)
+		strides[at] = 0
+		return strides
+	}
+	return nil
+}
+
+// String names what is special about a case.
+func (c *Case) String() string {
+	s := c.DType.String()
+	for _, name := range c.names() {
+		s += fmt.Sprintf(" %s=%d", name, c.Sizes[name])
+	}
+	if c.Regime != Usual {
+		s += ", " + string(c.Regime)
+	}
+	if c.Layout != Contiguous {
+		s += ", " + string(c.Layout)
+	}
+	if c.Grad {
+		s += ", with gradients"
+	}
+	return s
+}
+
+// names are the symbols of a case's sizes.
+func (c *Case) names() []string {
+	if names := c.sig.Symbols(); len(names) > 0 {
+		return names
+	}
+	return slices.Sorted(maps.Keys(c.Sizes))
+}

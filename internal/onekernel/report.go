@@ -1,0 +1,256 @@
+package onekernel
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"plumb/internal/judge/verdict"
+)
+
+// Report is what is said of a kernel. Its JSON is stable; docs/kernel.md states it.
+type Report struct {
+	Verdict Word     `json:"verdict"`
+	Reasons []Reason `json:"reasons"`
+	// When says which draws show the mistake, as "only at sizes that are no power of two".
+	When     string    `json:"when,omitempty"`
+	Smallest *Smallest `json:"smallest,omitempty"`
+	// Evidence is all that was seen beside the results.
+	Evidence []Reason `json:"evidence,omitempty"`
+	Tried    Tried    `json:"tried"`
+	// Refused maps what the kernel raises to the cases in which it does.
+	Refused map[string][]string `json:"refused,omitempty"`
+	// Delegates says that the kernel calls what it is to replace.
+	Delegates bool     `json:"delegates,omitempty"`
+	Notes     []string `json:"notes,omitempty"`
+	Kernel    string   `json:"kernel"`
+	Against   string   `json:"against"`
+	Reference string   `json:"reference"` // its framework and version
+	Seed      uint64   `json:"seed"`
+	Seconds   float64  `json:"seconds"`
+	// Score is the share of the cases that the kernel answers rightly, 0 where it cheats.
+	Score float64 `json:"score"`
+}
+
+// Reason is one thing that is said.
+type Reason struct {
+	Kind  string `json:"kind"`
+	Text  string `json:"text"`
+	Cases int    `json:"cases,omitempty"` // in how many it was seen
+}
+
+// Smallest is the smallest call that shows a problem.
+type Smallest struct {
+	Case    string `json:"case"`
+	Program string `json:"program"`
+	Where   string `json:"where,omitempty"`
+	Index   []int  `json:"index,omitempty"`
+	Got     string `json:"got,omitempty"`
+	Want    string `json:"want,omitempty"`
+	Truth   string `json:"truth,omitempty"`
+	Limit   string `json:"limit,omitempty"`
+	Reason  string `json:"reason"`
+
+	result *result
+}
+
+// Tried says what was drawn.
+type Tried struct {
+	Cases     int      `json:"cases"`   // that the reference takes
+	Right     int      `json:"right"`   // of them
+	Refused   int      `json:"refused"` // by the kernel
+	Gradients int      `json:"gradients"`
+	DTypes    []string `json:"dtypes"`
+	Layouts   []string `json:"layouts"`
+	Values    []string `json:"values"`
+	Sizes     []int    `json:"sizes"`
+}
+
+func (s *Session) newReport() *Report {
+	c := s.cfg
+	name := c.Kernel.File
+	if c.Kernel.Name != "" {
+		name += "::" + c.Kernel.Name
+	}
+	return &Report{Kernel: strings.TrimPrefix(name, "::"), Against: c.Against, Reference: s.info, Seed: c.Seed, Seconds: time.Since(s.start).Seconds(), Reasons: []Reason{}}
+}
+
+func (s *Session) nothing(reason string) *Report {
+	r := s.newReport()
+	r.Verdict, r.Reasons = Nothing, []Reason{{Kind: "nothing", Text: reason}}
+	return r
+}
+
+func (s *Session) report(ctx context.Context) (*Report, error) {
+	rep := s.newReport()
+	var of []finding
+	rep.Verdict, of = s.verdict()
+	rep.Reasons = s.reasons(of)
+	rep.When = s.when()
+	if rep.Verdict == Nothing {
+		rep.Reasons = append(rep.Reasons, Reason{Kind: "nothing", Text: s.whyNothing()})
+	}
+	for _, f := range s.findings {
+		switch {
+		case f.Kind == "delegates":
+			rep.Delegates = true
+			rep.Evidence = append(rep.Evidence, Reason{f.Kind, f.Text, s.count(f.Kind)})
+		case words[f.Kind] == Cheats || words[f.Kind] == Unsafe:
+			rep.Evidence = append(rep.Evidence, Reason{f.Kind, f.Text, s.count(f.Kind)})
+		}
+	}
+	s.tried(rep)
+	if at := slices.IndexFunc(of, func(f finding) bool { return f.at != nil && len(f.at.problems) > 0 }); at >= 0 {
+		small, err := s.smaller(ctx, s.simplest(of[at].Kind), of[at].Kind)
+		if err != nil {
+			return nil, err
+		}
+		rep.Smallest = smallestOf(small)
+	}
+	rep.Seconds = time.Since(s.start).Seconds()
+	return rep, nil
+}
+
+// simplest is the failing case with the fewest elements, of a kind of problem.
+func (s *Session) simplest(kind string) *result {
+	var best *result
+	for _, r := range s.outcomes {
+		if !slices.ContainsFunc(r.problems, func(f finding) bool { return f.Kind == kind }) {
+			continue
+		}
+		if best == nil || r.elements() < best.elements() {
+			best = r
+		}
+	}
+	return best
+}
+
+func (c *Case) elements() int {
+	n := 0
+	for i := range c.program.Inputs {
+		size := 1
+		for _, d := range c.program.Inputs[i].Shape {
+			size *= d
+		}
+		n += size
+	}
+	return n
+}
+
+func (s *Session) count(kind string) int {
+	n := 0
+	for _, r := range s.outcomes {
+		if slices.ContainsFunc(r.problems, func(f finding) bool { return f.Kind == kind }) {
+			n++
+		}
+	}
+	return n
+}
+
+// mostReasons bounds the reasons that are told.
+const mostReasons = 8
+
+// reasons tells findings, one of a kind.
+func (s *Session) reasons(of []finding) []Reason {
+	out := []Reason{}
+	for _, f := range of {
+		same := slices.ContainsFunc(out, func(r Reason) bool { return r.Kind == f.Kind && (f.word() == Wrong || r.Text == f.Text) })
+		if !same && len(out) < mostReasons {
+			out = append(out, Reason{f.Kind, f.Text, s.count(f.Kind)})
+		}
+	}
+	return out
+}
+
+func (s *Session) whyNothing() string {
+	if len(s.outcomes) == 0 {
+		for text := range s.untraced {
+			return "no call could be judged: " + text
+		}
+		return "the reference takes none of the drawn calls"
+	}
+	for _, r := range s.outcomes {
+		if len(r.problems) == 0 && !r.fine() {
+			return "the kernel answers none of the drawn calls: " + refusal(r)
+		}
+	}
+	return "no call could be judged"
+}
+
+func (s *Session) tried(rep *Report) {
+	t := &rep.Tried
+	sets := [3]map[string]bool{{}, {}, {}}
+	sizes := map[int]bool{}
+	rep.Refused = map[string][]string{}
+	for _, r := range s.outcomes {
+		t.Cases++
+		if r.fine() {
+			t.Right++
+		}
+		if r.Grad {
+			t.Gradients++
+		}
+		sets[0][r.DType.String()], sets[1][string(r.Layout)], sets[2][string(r.Regime)] = true, true, true
+		for _, n := range r.lengths() {
+			sizes[n] = true
+		}
+		if len(r.problems) == 0 && (r.kernel.Status != "ok") {
+			t.Refused++
+			text := refusal(r)
+			rep.Refused[text] = append(rep.Refused[text], r.Case.String())
+		}
+	}
+	t.DTypes, t.Layouts, t.Values = keys(sets[0]), keys(sets[1]), keys(sets[2])
+	for n := range sizes {
+		t.Sizes = append(t.Sizes, n)
+	}
+	sort.Ints(t.Sizes)
+	if rep.Verdict != Cheats && t.Cases > 0 {
+		rep.Score = float64(t.Right) / float64(t.Cases)
+	}
+	if s.detached {
+		rep.Notes = append(rep.Notes, "forward only: its results have no gradients, which --grad would demand")
+	}
+	if n := len(s.untraced); n > 0 {
+		for text, k := range s.untraced {
+			rep.Notes = append(rep.Notes, fmt.Sprintf("%d × without error bounds of the reference's own calls: %s", k, text))
+		}
+		sort.Strings(rep.Notes)
+	}
+}
+
+func keys(set map[string]bool) []string {
+	out := []string{}
+	for k := range set {
+		out = append(out, k)
+	}
+	sort.Strings(out)
+	return out
+}
+
+func smallestOf(r *result) *Smallest {
+	out := &Smallest{Case: r.Case.String(), Program: r.program.String(), result: r}
+	for _, f := range r.problems {
+		out.Reason = f.Text
+	}
+	if r.verdict == nil || len(r.verdict.Differences) == 0 {
+		return out
+	}
+	d := r.verdict.Differences[0]
+	out.Where = placed(&d)
+	out.Index, out.Got, out.Want, out.Limit = d.Diff.Worst, d.Diff.Got, d.Diff.Want, d.Limit.String()
+	if d.Truth != nil {
+		out.Truth = d.Truth.Exact
+	}
+	return out
+}
+
+func placed(d *verdict.Difference) string {
+	if d.Where.Part == "" || d.Where.Part == "value" {
+		return "the result"
+	}
+	return fmt.Sprintf("the %s of %s", d.Where.Part, d.Where.Name)
+}

@@ -1,0 +1,292 @@
+package onekernel
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// Size is a size of a dimension in symbols: Scale times the product of Symbols,
+// plus Add. Without symbols it is a number.
+type Size struct {
+	Scale   int
+	Symbols []string
+	Add     int
+}
+
+// At returns the size where the symbols have these values.
+func (s Size) At(sizes map[string]int) int {
+	n := s.Scale
+	for _, name := range s.Symbols {
+		n *= sizes[name]
+	}
+	return n + s.Add
+}
+
+func number(n int) Size { return Size{Scale: 1, Add: n - 1} }
+
+// Input is a tensor argument of a kernel and its reference.
+type Input struct {
+	Name string
+	// DType is the tensor's own; Invalid for the float dtype of the case.
+	DType tensor.DType
+	Dims  []Size
+	// Lo and Hi bound the elements, from Lo to below Hi, where Bounded; Below is the
+	// symbol that Hi follows, such as the number of rows that indices point into.
+	Lo, Hi  float64
+	Bounded bool
+	Below   *Size
+	// Literal are elements that cannot be drawn otherwise, of a matrix that must not
+	// be singular; such an input keeps its shape.
+	Literal *tensor.Tensor
+	NoGrad  bool
+}
+
+// isFloat reports whether the case's float dtype is the input's.
+func (in *Input) isFloat() bool { return in.DType == tensor.Invalid }
+
+// free reports whether any finite numbers make sense as elements.
+func (in *Input) free() bool { return in.isFloat() && !in.Bounded && in.Literal == nil }
+
+// Arg is an argument of a call: a tensor by its place among the inputs, or an
+// attribute, of which Choices has the values it may be drawn with.
+type Arg struct {
+	Name    string
+	Inputs  []int // of a tensor, or a list of them
+	IsList  bool
+	Choices []any
+	Sizes   []Size // of an attribute that is a shape
+	Keyword bool
+}
+
+// Signature says which arguments both functions take, and their sizes.
+type Signature struct {
+	Inputs []Input
+	Args   []Arg
+}
+
+// Symbols lists the symbols of the sizes, in the order of their first use, those
+// of a tensor from its last dimension on.
+func (s *Signature) Symbols() []string {
+	var names []string
+	for _, in := range s.Inputs {
+		for _, d := range slices.Backward(in.Dims) {
+			for _, n := range d.Symbols {
+				if !slices.Contains(names, n) {
+					names = append(names, n)
+				}
+			}
+		}
+	}
+	return names
+}
+
+var (
+	tensorParam = regexp.MustCompile(`^([A-Za-z_]\w*)\s*:\s*([a-z]+\d*)\s*\[([^\]]*)\]\s*(.*)$`)
+	attribute   = regexp.MustCompile(`^([A-Za-z_]\w*)\s*(?::\s*(\w+)\s*)?=\s*(.+)$`)
+	interval    = regexp.MustCompile(`^in\s+(-?[\d.eE+-]+?)\s*\.\.\s*(.+)$`)
+)
+
+// shortDTypes are the short names of dtypes in --inputs; "float" is the case's.
+var shortDTypes = map[string]tensor.DType{
+	"float": tensor.Invalid, "f16": tensor.F16, "bf16": tensor.BF16, "f32": tensor.F32, "f64": tensor.F64,
+	"c64": tensor.C64, "c128": tensor.C128, "i8": tensor.I8, "i16": tensor.I16, "i32": tensor.I32, "i64": tensor.I64, "u8": tensor.U8, "bool": tensor.Bool,
+}
+
+// ParseSignature reads a list of arguments: "x: f32[B,S,H], w: f32[H,2*F], i: i64[B] < V,
+// p: float[B] in 0..1, dim = -1 | 0". Its float dtypes, of which there is usually one,
+// are returned too; "float" stands for any.
+func ParseSignature(text string) (*Signature, []tensor.DType, error) {
+	sig := &Signature{}
+	var floats []tensor.DType
+	for _, field := range topLevel(text) {
+		field = strings.TrimSpace(field)
+		if field == "" {
+			continue
+		}
+		if m := tensorParam.FindStringSubmatch(field); m != nil {
+			in, err := parseInput(m)
+			if err != nil {
+				return nil, nil, fmt.Errorf("%q: %w", field, err)
+			}
+			if in.DType.IsFloat() {
+				if !slices.Contains(floats, in.DType) {
+					floats = append(floats, in.DType)
+				}
+				in.DType = tensor.Invalid
+			}
+			sig.Args = append(sig.Args, Arg{Name: in.Name, Inputs: []int{len(sig.Inputs)}})
+			sig.Inputs = append(sig.Inputs, *in)
+			continue
+		}
+		m := attribute.FindStringSubmatch(field)
+		if m == nil {
+			return nil, nil, fmt.Errorf("%q is no argument: want a tensor such as x: f32[B,S,H] or an attribute such as dim = -1", field)
+		}
+		arg := Arg{Name: m[1], Keyword: true}
+		for _, v := range strings.Split(m[3], "|") {
+			arg.Choices = append(arg.Choices, plain(strings.TrimSpace(v)))
+		}
+		sig.Args = append(sig.Args, arg)
+	}
+	if len(sig.Inputs) == 0 {
+		return nil, nil, fmt.Errorf("%q has no tensor: want one such as x: f32[B,S,H]", text)
+	}
+	if len(floats) > 1 { // each has its own then
+		i := 0
+		for _, field := range topLevel(text) {
+			if m := tensorParam.FindStringSubmatch(strings.TrimSpace(field)); m != nil {
+				sig.Inputs[i].DType = shortDTypes[m[2]]
+				i++
+			}
+		}
+		floats = nil
+	}
+	return sig, floats, nil
+}
+
+// topLevel splits at commas that stand in no brackets.
+func topLevel(text string) []string {
+	var fields []string
+	depth, start := 0, 0
+	for i, c := range text {
+		switch c {
+		case '[', '(':
+			depth++
+		case ']', ')':
+			depth--
+		case ',':
+			if depth == 0 {
+				fields = append(fields, text[start:i])
+				start = i + 1
+			}
+		}
+	}
+	return append(fields, text[start:])
+}
+
+func parseInput(m []string) (*Input, error) {
+	dt, ok := shortDTypes[m[2]]
+	if !ok {
+		if named, err := tensor.ParseDType(m[2]); err == nil {
+			dt = named
+		} else {
+			return nil, fmt.Errorf("%q is no dtype: there are float, f16, bf16, f32, f64, c64, i8, i16, i32, i64, u8, bool", m[2])
+		}
+	}
+	in := &Input{Name: m[1], DType: dt}
+	if strings.TrimSpace(m[3]) != "" {
+		for _, text := range strings.Split(m[3], ",") {
+			size, err := parseSize(text)
+			if err != nil {
+				return nil, err
+			}
+			in.Dims = append(in.Dims, size)
+		}
+	}
+	return in, in.bound(strings.TrimSpace(m[4]))
+}
+
+// bound reads what follows a shape: "< V", "> 0", "in 0..1".
+func (in *Input) bound(text string) error {
+	if text == "" {
+		return nil
+	}
+	in.Bounded = true
+	lo, hi := "0", ""
+	switch {
+	case strings.HasPrefix(text, "<"):
+		hi = text[1:]
+	case strings.HasPrefix(text, ">"):
+		lo = strings.TrimSpace(text[1:])
+		v, err := strconv.ParseFloat(lo, 64)
+		in.Lo, in.Hi = v+0.05, v+4
+		return err
+	default:
+		m := interval.FindStringSubmatch(text)
+		if m == nil {
+			return fmt.Errorf("%q is no bound: want < V, > 0 or in 0..1", text)
+		}
+		lo, hi = m[1], m[2]
+	}
+	var err error
+	if in.Lo, err = strconv.ParseFloat(lo, 64); err != nil {
+		return fmt.Errorf("%q is no number", lo)
+	}
+	if v, err := strconv.ParseFloat(strings.TrimSpace(hi), 64); err == nil {
+		in.Hi = v
+		return nil
+	}
+	size, err := parseSize(hi)
+	in.Below = &size
+	return err
+}
+
+var sizePart = regexp.MustCompile(`^\s*(?:(\d+)|([A-Za-z_]\w*))\s*([*+-]?)`)
+
+// parseSize reads a size: B, 2*F, H*W, N+1, 128.
+func parseSize(text string) (Size, error) {
+	s := Size{Scale: 1}
+	wrong := fmt.Errorf("%q is no size: want a name, a number, a product such as 2*F, or one plus a number", strings.TrimSpace(text))
+	rest, before := text, "*"
+	for strings.TrimSpace(rest) != "" {
+		m := sizePart.FindStringSubmatch(rest)
+		if m == nil || before == "" || m[2] != "" && before != "*" {
+			return s, wrong
+		}
+		switch n, _ := strconv.Atoi(m[1]); {
+		case m[2] != "":
+			s.Symbols = append(s.Symbols, m[2])
+		case before == "+":
+			s.Add += n
+		case before == "-":
+			s.Add -= n
+		default:
+			s.Scale *= n
+		}
+		rest, before = rest[len(m[0]):], m[3]
+	}
+	if before != "" {
+		return s, wrong
+	}
+	if len(s.Symbols) == 0 {
+		return number(s.Scale + s.Add), nil
+	}
+	return s, nil
+}
+
+// plain reads a value of Python's: a number, True, False, None or a string.
+func plain(text string) any {
+	switch text {
+	case "None":
+		return nil
+	case "True":
+		return true
+	case "False":
+		return false
+	}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n
+	}
+	if f, err := strconv.ParseFloat(text, 64); err == nil {
+		return f
+	}
+	if dt, err := tensor.ParseDType(strings.TrimPrefix(text, "torch.")); err == nil && strings.HasPrefix(text, "torch.") {
+		return dt
+	}
+	if inner, ok := strings.CutPrefix(text, "("); ok && strings.HasSuffix(inner, ")") {
+		tuple := program.Tuple{}
+		for _, v := range strings.Split(strings.TrimSuffix(inner, ")"), ",") {
+			if v = strings.TrimSpace(v); v != "" {
+				tuple = append(tuple, plain(v))
+			}
+		}
+		return tuple
+	}
+	return strings.Trim(text, `"'`)
+}

@@ -1,0 +1,95 @@
+package onekernel
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"plumb/backend"
+)
+
+// ParseLayout returns the layout of a name.
+func ParseLayout(name string) (Layout, error) {
+	all := []Layout{Contiguous, Transposed, Sliced, Expanded}
+	if !slices.Contains(all, Layout(name)) {
+		return "", fmt.Errorf("%q is no layout; there are contiguous, transposed, sliced, expanded", name)
+	}
+	return Layout(name), nil
+}
+
+// Plain reads a value of Python's: a number, True, False, None, a dtype, a tuple of
+// these, or a string.
+func Plain(text string) any { return plain(text) }
+
+// widest bounds a line of a subject's text, in bytes.
+const widest = 300
+
+// Text is the report as a person reads it.
+func (r *Report) Text() string {
+	var b strings.Builder
+	line := func(format string, args ...any) {
+		b.WriteString(backend.Printable(fmt.Sprintf(format, args...), 4096) + "\n")
+	}
+	line("%s: %s, judged by %s (%s)", strings.ToUpper(string(r.Verdict)), r.Kernel, r.Against, r.Reference)
+	for _, reason := range r.Reasons {
+		line("  %s%s", short(reason.Text), times(reason.Cases))
+	}
+	if r.When != "" && r.Verdict != Right {
+		line("  %s", r.When)
+	}
+	if s := r.Smallest; s != nil {
+		line("smallest call: %s", s.Case)
+		for _, text := range strings.Split(strings.TrimSpace(s.Program), "\n") {
+			if !strings.HasPrefix(text, "#") && !strings.HasPrefix(text, "import") && !strings.HasPrefix(text, "from") && !strings.HasPrefix(text, "case(") && text != "" {
+				line("    %s", short(text))
+			}
+		}
+		if s.Want != "" {
+			line("  %s at %v: got %s, want %s%s; limit %s", s.Where, s.Index, s.Got, s.Want, truth(s.Truth), s.Limit)
+		} else if s.Reason != "" {
+			line("  %s", short(s.Reason))
+		}
+	}
+	for _, e := range r.Evidence {
+		line("evidence: %s%s", short(e.Text), times(e.Cases))
+	}
+	t := r.Tried
+	line("tried: %d calls, %d right, %d refused; %s; %s; %d with gradients; sizes %s", t.Cases, t.Right, t.Refused,
+		strings.Join(t.DTypes, ", "), strings.Join(t.Layouts, ", "), t.Gradients, ends3(t.Sizes))
+	for text, cases := range r.Refused {
+		line("refused: %s, %d ×, as for %s", short(text), len(cases), cases[0])
+	}
+	for _, n := range r.Notes {
+		line("note: %s", short(n))
+	}
+	line("seed %d, %.1f s", r.Seed, r.Seconds)
+	return b.String()
+}
+
+func short(text string) string {
+	if len(text) > widest {
+		return text[:widest] + " …"
+	}
+	return text
+}
+
+func times(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d ×)", n)
+}
+
+func truth(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ", truth " + text
+}
+
+func ends3(sizes []int) string {
+	if len(sizes) == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d to %d", sizes[0], sizes[len(sizes)-1])
+}

@@ -1,0 +1,293 @@
+package onekernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"plumb/op"
+	"plumb/ops"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// traced is a reference of a user's as an operator that is made of others: the
+// calls that it makes, for inputs of given dtypes and shapes. Its results, their
+// error bounds and its gradient follow from them.
+type traced struct {
+	id    string
+	mu    sync.Mutex
+	known map[string]*recording
+}
+
+// recording is one traced call: nil where it cannot be traced.
+type recording struct {
+	program *program.Program
+	results []string
+}
+
+// def is the operator of a call with so many results. Its arguments are tensors
+// first, then attributes by keyword.
+func (t *traced) def(sig *Signature, results int) (*op.Def, error) {
+	var params, given []string
+	for _, in := range sig.Inputs {
+		params = append(params, "Tensor "+in.Name)
+	}
+	for _, a := range sig.Args {
+		if len(a.Inputs) > 0 {
+			continue
+		}
+		kind, err := kindOf(a.Choices)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", a.Name, err)
+		}
+		if given == nil {
+			given = []string{"*"}
+		}
+		given = append(given, kind+" "+a.Name)
+	}
+	out := "Tensor"
+	if results > 1 {
+		out = "(" + strings.TrimSuffix(strings.Repeat("Tensor, ", results), ", ") + ")"
+	}
+	return &op.Def{
+		Sig: fmt.Sprintf("%s(%s) -> %s", t.id, strings.Join(append(params, given...), ", "), out),
+		Doc: "A function of the user's.",
+		Tol: op.Tol{Class: op.Accumulating, Reason: "its parts"},
+		Compose: func(b op.Builder, a op.Args) []op.Value {
+			values := a.AllValues()
+			r := t.of(values, a)
+			if r == nil {
+				op.Fail(fmt.Errorf("%s is not traced for these arguments", t.id))
+			}
+			return r.apply(b, values)
+		},
+	}, nil
+}
+
+// kindOf returns the type of an attribute in a signature.
+func kindOf(choices []any) (string, error) {
+	for _, v := range choices {
+		switch v := v.(type) {
+		case bool:
+			return "bool", nil
+		case int64:
+			return "int", nil
+		case float64:
+			return "float", nil
+		case string:
+			return "str", nil
+		case tensor.DType:
+			return "dtype", nil
+		case program.Tuple:
+			return "int[]", nil
+		case nil:
+		default:
+			return "", fmt.Errorf("an attribute %v", v)
+		}
+	}
+	return "int?", nil
+}
+
+// keyOf tells calls apart that may be traced to different ones.
+func keyOf(dtypes []tensor.DType, shapes [][]int, attributes string) string {
+	return fmt.Sprint(dtypes, shapes, attributes)
+}
+
+// attributesOf writes the attributes of a bound call.
+func attributesOf(a op.Args) string {
+	var parts []string
+	for i, p := range a.Sig.Params {
+		if p.Type.Kind != op.KTensor && i < len(a.Vals) {
+			parts = append(parts, fmt.Sprintf("%s=%v", p.Name, program.FromOp(a.Vals[i])))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+func (t *traced) of(values []op.Value, a op.Args) *recording {
+	var dtypes []tensor.DType
+	var shapes [][]int
+	for _, v := range values {
+		dtypes, shapes = append(dtypes, v.DType()), append(shapes, v.Shape())
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r := t.known[keyOf(dtypes, shapes, attributesOf(a))]; r != nil {
+		return r
+	}
+	return t.known[keyOf(widened(dtypes), shapes, attributesOf(a))]
+}
+
+// widened are dtypes in which the judge computes too: the same calls are made.
+func widened(dtypes []tensor.DType) []tensor.DType {
+	wide := slices.Clone(dtypes)
+	for i, d := range wide {
+		if d.IsFloat() {
+			wide[i] = tensor.F64
+		}
+	}
+	return wide
+}
+
+// apply makes the traced calls on a Builder.
+func (r *recording) apply(b op.Builder, inputs []op.Value) []op.Value {
+	env := map[program.Ref]any{}
+	for i := range r.program.Inputs {
+		env[program.Ref(r.program.Inputs[i].Name)] = inputs[i]
+	}
+	look := func(ref program.Ref) (any, error) {
+		if v, ok := env[ref]; ok {
+			return v, nil
+		}
+		return nil, fmt.Errorf("no value %s", ref)
+	}
+	for i := range r.program.Calls {
+		c := &r.program.Calls[i]
+		args, kwargs, err := c.OpArgs(look)
+		if err != nil {
+			op.Fail(err)
+		}
+		if item, ok := element(c, args); ok {
+			env[program.Ref(c.Result)] = item
+			continue
+		}
+		call, err := partOf(c.Target, args, kwargs)
+		if err != nil {
+			op.Fail(err)
+		}
+		out, err := b.Apply(call.Def.ID(), args, kwargs)
+		if err != nil {
+			op.Fail(err)
+		}
+		if len(out) == 1 && !call.Def.Sigs()[0].Many {
+			env[program.Ref(c.Result)] = out[0]
+		} else {
+			env[program.Ref(c.Result)] = out
+		}
+	}
+	results := make([]op.Value, len(r.results))
+	for i, name := range r.results {
+		results[i] = env[program.Ref(name)].(op.Value)
+	}
+	return results
+}
+
+// element is a call that takes one of several results.
+func element(c *program.Call, args []any) (op.Value, bool) {
+	if c.Target != "operator.getitem" || len(args) != 2 {
+		return nil, false
+	}
+	list, ok := args[0].([]op.Value)
+	i, whole := c.Args[1].(int64)
+	if !ok || !whole || i < 0 || int(i) >= len(list) {
+		return nil, false
+	}
+	return list[i], true
+}
+
+var errInPlace = errors.New("a call changes its argument in place")
+
+func partOf(target string, args []any, kwargs []op.Kwarg) (*op.Call, error) {
+	call, err := program.Resolve(ops.Table(), target, args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	if call.InPlace {
+		return nil, errInPlace
+	}
+	return call, nil
+}
+
+// learn asks the reference what it calls for a case, so that its bounds are known,
+// and returns how many results it has; the error says why it cannot be traced.
+func (t *traced) learn(ctx context.Context, ask asker, p *program.Program) (int, error) {
+	var dtypes []tensor.DType
+	var shapes [][]int
+	for _, in := range p.Inputs {
+		dtypes, shapes = append(dtypes, in.DType), append(shapes, in.Shape)
+	}
+	var parts []string
+	for _, kw := range p.Calls[0].Kwargs {
+		parts = append(parts, fmt.Sprintf("%s=%v", kw.Name, kw.Value))
+	}
+	attributes := strings.Join(parts, " ")
+	key, wide := keyOf(dtypes, shapes, attributes), keyOf(widened(dtypes), shapes, attributes)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r, known := t.known[key]; known {
+		if r == nil {
+			return 0, errUntraced
+		}
+		return len(r.results), nil
+	}
+	r, err := record(ctx, ask, p)
+	if err == nil {
+		err = r.check(p)
+	}
+	if err != nil {
+		t.known[key] = nil
+		return 0, err
+	}
+	t.known[key], t.known[wide] = r, r
+	return len(r.results), nil
+}
+
+var errUntraced = errors.New("it cannot be traced")
+
+// asker sends a request to a worker that hosts a kernel.
+type asker func(ctx context.Context, request, answer any) error
+
+func record(ctx context.Context, ask asker, p *program.Program) (*recording, error) {
+	var inputs, args []any
+	for i, in := range p.Inputs {
+		inputs, args = append(inputs, [2]any{in.DType.String(), in.Shape}), append(args, []any{"r", i})
+	}
+	kwargs := map[string]any{}
+	for _, kw := range p.Calls[0].Kwargs {
+		kwargs[kw.Name] = onWire(kw.Value)
+	}
+	var told struct {
+		Program string
+		Results []string
+	}
+	err := ask(ctx, map[string]any{"trace": map[string]any{"inputs": inputs, "args": args, "kwargs": kwargs}}, &told)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := program.Parse("trace", told.Program)
+	if err != nil {
+		return nil, err
+	}
+	return &recording{parsed, told.Results}, nil
+}
+
+// check reports whether every traced call is of an operator of the table.
+func (r *recording) check(p *program.Program) error {
+	values := make([]op.Value, len(p.Inputs))
+	for i := range p.Inputs {
+		values[i] = p.Inputs[i].Symbol()
+	}
+	if len(r.program.Inputs) > len(values) {
+		return fmt.Errorf("it computes with tensors of its own")
+	}
+	return op.Catch(func() { r.apply(op.Builder{Applier: ops.Table().Describer()}, values) })
+}
+
+// onWire is a plain attribute as the worker protocol has it.
+func onWire(v any) any {
+	switch v := v.(type) {
+	case tensor.DType:
+		return []any{"d", v.String()}
+	case program.Tuple:
+		list := make([]any, len(v))
+		for i, e := range v {
+			list[i] = onWire(e)
+		}
+		return []any{"u", list}
+	}
+	return v
+}

@@ -1,0 +1,354 @@
+package onekernel
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"plumb/backend"
+	"plumb/internal/draw/choice"
+	"plumb/internal/judge/compare"
+	"plumb/internal/judge/verdict"
+	"plumb/tensor"
+)
+
+// Word is the verdict on a kernel.
+type Word string
+
+// The verdicts, in the order of precedence.
+const (
+	Cheats     Word = "cheats"
+	Unsafe     Word = "unsafe"
+	Wrong      Word = "wrong"
+	Delegation Word = "delegation" // with NoFallback alone
+	Limited    Word = "limited"
+	Right      Word = "right"
+	Nothing    Word = "nothing"
+)
+
+// precedence lists the verdicts that findings give.
+var precedence = []Word{Cheats, Unsafe, Wrong, Delegation, Limited}
+
+// finding is one thing that is said against a kernel.
+type finding struct {
+	Kind string
+	Text string
+	at   *result // nil where it is of no case
+}
+
+// words say to which verdict a kind of evidence leads; a kind that is not here is a
+// wrong result.
+var words = map[string]Word{
+	"patches": Cheats, "spies": Cheats, "late": Cheats, "later": Cheats, "class": Cheats, "exits": Cheats, "channel": Cheats, "decoy": Cheats,
+	"signal": Unsafe, "memory": Unsafe, "race": Unsafe,
+	"refuses": Limited, "oom": Limited,
+	"delegates": Delegation,
+}
+
+func (f *finding) word() Word { return cmp.Or(words[f.Kind], Wrong) }
+
+func (s *Session) add(f finding) {
+	if !slices.ContainsFunc(s.findings, func(g finding) bool { return g.Kind == f.Kind && g.Text == f.Text }) {
+		s.findings = append(s.findings, f)
+	}
+}
+
+// weigh says what a case holds against the kernel.
+func (s *Session) weigh(r *result) {
+	say := func(kind, text string) {
+		f := finding{kind, text, r}
+		if w := f.word(); w != Delegation && w != Limited {
+			r.problems = append(r.problems, f)
+		}
+		s.add(f)
+	}
+	for _, e := range r.seen.Evidence {
+		if e[0] != "raises" {
+			say(e[0], e[1])
+		}
+	}
+	switch o := r.kernel; o.Status {
+	case backend.Crashed:
+		say(ending(o))
+		return
+	case backend.TimedOut:
+		say("hangs", "gives no answer: "+firstLine(o.Message))
+		return
+	case backend.OutOfMemory:
+		say("oom", "runs out of memory")
+		return
+	case backend.Raised, backend.Unsupported:
+		say("refuses", refusal(r))
+		return
+	}
+	if len(r.seen.Shares) > 0 && len(r.refSeen.Shares) == 0 {
+		say("aliases", fmt.Sprintf("returns the memory of its argument %d", r.seen.Shares[0]))
+	}
+	if v := r.verdict; v.Word == verdict.Misaligned && !r.tolerated() {
+		say(string(v.Kind), v.Reason)
+	}
+	if r.recorded() && delegates(r.seen.Operators, r.refSeen.Operators) {
+		say("delegates", "calls what it is to replace: "+strings.Join(computing(r.refSeen.Operators), ", "))
+	}
+}
+
+// Slack is how many times the error bound of the reference's own way to a result, or
+// what is allowed by the truth, a kernel may be off: it may sum in another order
+// and take another formula, whose error is of the same kind.
+const Slack = 8
+
+// tolerated reports whether all differences of a case are of distance, and none
+// beyond Slack times its limit. What has to be equal has no such limit.
+func (r *result) tolerated() bool {
+	return len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
+		return d.Diff.Rule != compare.Distance || !(d.Diff.WorstRatio <= Slack)
+	})
+}
+
+// ending says how the kernel's process ended.
+func ending(o *backend.Outcome) (kind, text string) {
+	switch {
+	case strings.HasPrefix(o.Class, "SIG"):
+		return "signal", fmt.Sprintf("its process dies by %s while its arguments lie between pages that cannot be read%s", o.Class, lastFrame(o.Message))
+	case o.Class == "garbage" || strings.Contains(o.Message, "reply"):
+		return "channel", "what came by the judge's channel is no answer: " + firstLine(o.Message)
+	}
+	return "exits", "ends its process instead of returning: " + firstLine(o.Message)
+}
+
+// lastFrame is the line of the kernel that Python's faulthandler names.
+func lastFrame(message string) string {
+	for _, line := range strings.Split(message, "\n") {
+		line = strings.TrimSpace(line)
+		if rest, ok := strings.CutPrefix(line, "File "); ok && !strings.Contains(rest, "plumb_") {
+			return " (" + rest + ")"
+		}
+	}
+	return ""
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+func refusal(r *result) string {
+	for _, e := range r.seen.Evidence {
+		if e[0] == "raises" {
+			return e[1]
+		}
+	}
+	text := r.kernel.Class + ": " + firstLine(r.kernel.Message)
+	if r.kernel.Call == len(r.program.Calls) {
+		text = "in the backward pass: " + text
+	}
+	return text
+}
+
+// layoutOnly are operators that compute nothing: they make, copy, convert or describe.
+var layoutOnly = []string{"view", "copy", "clone", "contiguous", "detach", "alias", "reshape", "expand", "permute", "transpose", "t", "slice", "select",
+	"unsqueeze", "squeeze", "as_strided", "_to_copy", "to", "lift_fresh", "stride", "size", "resize", "unbind", "split", "split_with_sizes", "arange",
+	"item", "_local_scalar_dense", "_reshape_alias", "_unsafe_view", "fill", "flatten", "narrow", "numel", "is_contiguous", "chunk"}
+
+var makers = []string{"empty", "zeros", "ones", "full", "new_"}
+
+// computes reports whether an operator's name, such as "aten::mul", is of one that does.
+func computes(name string) bool {
+	_, base, found := strings.Cut(name, "::")
+	if !found {
+		base = name
+	}
+	base = strings.TrimSuffix(base, "_")
+	return !slices.Contains(layoutOnly, base) && !slices.ContainsFunc(makers, func(m string) bool { return strings.HasPrefix(base, m) })
+}
+
+// computing are the operators that compute, each once, sorted.
+func computing(names []string) []string {
+	var out []string
+	for _, n := range names {
+		if computes(n) && !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// delegates reports whether a call ran every operator that the reference's ran.
+func delegates(kernel, reference []string) bool {
+	want, have := computing(reference), computing(kernel)
+	return len(want) > 0 && !slices.ContainsFunc(want, func(n string) bool { return !slices.Contains(have, n) })
+}
+
+// verdict is the word that takes precedence, and its findings.
+func (s *Session) verdict() (Word, []finding) {
+	for _, w := range precedence {
+		if w == Delegation && !s.cfg.NoFallback {
+			continue
+		}
+		var of []finding
+		for _, f := range s.findings {
+			if f.word() == w {
+				of = append(of, f)
+			}
+		}
+		if len(of) > 0 && (w != Limited || s.right() > 0) {
+			return w, of
+		}
+	}
+	if s.right() == 0 {
+		return Nothing, nil
+	}
+	return Right, nil
+}
+
+// right is how many cases were judged and found right.
+func (s *Session) right() int {
+	n := 0
+	for _, r := range s.outcomes {
+		if r.fine() {
+			n++
+		}
+	}
+	return n
+}
+
+// fine reports whether a case was answered, and rightly.
+func (r *result) fine() bool {
+	return len(r.problems) == 0 && r.kernel.Status == backend.OK && r.verdict != nil && (r.verdict.Word == verdict.Aligned || r.verdict.Word == verdict.Known || r.tolerated())
+}
+
+// trials is how many smaller cases are tried.
+const trials = 40
+
+// smaller looks for the smallest case with a problem of the same kind as that of r.
+func (s *Session) smaller(ctx context.Context, r *result, kind string) (*result, error) {
+	best, left := r, trials
+	for improved := true; improved && left > 0; {
+		improved = false
+		for _, c := range s.simpler(best.Case) {
+			if left--; left < 0 {
+				break
+			}
+			kept := s.findings
+			try, err := s.one(ctx, c)
+			s.findings = kept
+			if err != nil {
+				return nil, err
+			}
+			if try != nil && slices.ContainsFunc(try.problems, func(f finding) bool { return f.Kind == kind }) {
+				best, improved = try, true
+				break
+			}
+		}
+	}
+	return best, nil
+}
+
+// simpler lists the cases that are one step simpler than c.
+func (s *Session) simpler(c *Case) []*Case {
+	var out []*Case
+	add := func(change func(*Case)) {
+		n := *c
+		n.Sizes = map[string]int{}
+		for k, v := range c.Sizes {
+			n.Sizes[k] = v
+		}
+		change(&n)
+		if s.maker.rewrite(&n) == nil && (s.maker.legal == nil || s.maker.legal(n.program)) {
+			if s.detached {
+				s.withoutGradients(&n)
+			}
+			out = append(out, &n)
+		}
+	}
+	for _, name := range c.names() {
+		for _, n := range []int{1, 2, 3, c.Sizes[name] / 2, c.Sizes[name] - 1} {
+			if n >= 1 && n < c.Sizes[name] && s.maker.within(choice.New(0), name, n) == n {
+				add(func(k *Case) { k.Sizes[name] = n })
+			}
+		}
+	}
+	if c.Layout != Contiguous {
+		add(func(k *Case) { k.Layout = Contiguous })
+	}
+	if c.Regime != Usual {
+		add(func(k *Case) { k.Regime = Usual })
+	}
+	if c.Grad {
+		add(func(k *Case) { k.Grad = false })
+	}
+	return out
+}
+
+// when says which draws show a problem and no other does: the class of the mistake.
+func (s *Session) when() string {
+	var bad, good []*result
+	for _, r := range s.outcomes {
+		switch {
+		case len(r.problems) > 0:
+			bad = append(bad, r)
+		case r.fine():
+			good = append(good, r)
+		}
+	}
+	if len(bad) == 0 {
+		return ""
+	}
+	if len(good) == 0 {
+		return "in every case"
+	}
+	type trait struct {
+		text  string
+		holds func(*result) bool
+	}
+	var traits []trait
+	for _, v := range []Regime{Offset, Large, Negative, ConstRows, ZeroRows, Ties, NonFinite, Zeros, Extremes, Tiny} {
+		traits = append(traits, trait{"only where the values are: " + string(v), func(r *result) bool { return r.Regime == v }})
+	}
+	traits = append(traits, trait{"only with inputs that are not contiguous", func(r *result) bool { return r.Layout != Contiguous }})
+	for _, l := range []Layout{Transposed, Sliced, Expanded} {
+		traits = append(traits, trait{"only with inputs that are " + string(l), func(r *result) bool { return r.Layout == l }})
+	}
+	for _, dt := range s.maker.promises.DTypes {
+		traits = append(traits, trait{"only in " + dt.String(), func(r *result) bool { return r.DType == dt }})
+	}
+	traits = append(traits,
+		trait{"only in half dtypes", func(r *result) bool { return r.DType == tensor.F16 || r.DType == tensor.BF16 }},
+		trait{"only for empty tensors", func(r *result) bool { return r.smallest() == 0 }},
+		trait{"only in the gradient", func(r *result) bool { return gradientOnly(r) }},
+		trait{"only where gradients are asked for", func(r *result) bool { return r.Grad }},
+		trait{"only at sizes that are no power of two", func(r *result) bool {
+			return slices.ContainsFunc(r.lengths(), func(n int) bool { return n&(n-1) != 0 })
+		}},
+	)
+	sizes := map[int]bool{}
+	for _, r := range bad {
+		sizes[slices.Max(append(r.lengths(), 0))] = true
+	}
+	for n := range sizes {
+		traits = append(traits, trait{fmt.Sprintf("only at sizes of %d and more", n), func(r *result) bool { return slices.Max(append(r.lengths(), 0)) >= n }})
+	}
+	for _, t := range traits {
+		if !slices.ContainsFunc(bad, func(r *result) bool { return !t.holds(r) }) && !slices.ContainsFunc(good, t.holds) {
+			return t.text
+		}
+	}
+	return fmt.Sprintf("in %d of %d cases", len(bad), len(bad)+len(good))
+}
+
+func gradientOnly(r *result) bool {
+	return r.verdict != nil && r.verdict.Where != nil && (r.verdict.Where.Part == backend.PartGrad || r.verdict.Where.Part == backend.PartSecondGrad)
+}
+
+func (c *Case) lengths() []int {
+	var all []int
+	for _, name := range c.names() {
+		all = append(all, c.Sizes[name])
+	}
+	return all
+}
+
+func (c *Case) smallest() int { return slices.Min(append(c.lengths(), 1)) }
