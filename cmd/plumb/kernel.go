@@ -150,6 +150,9 @@ func (f *kernelFlags) config(args []string) (*onekernel.Config, error) {
 	if cfg.Python, _, err = worker.FindPython(f.python); err != nil {
 		return nil, err
 	}
+	if f.inputs == "" && cfg.Reference != nil && f.signature != "" {
+		f.inputs = onekernel.InputsOfC(f.signature)
+	}
 	if f.inputs != "" {
 		var dtypes []tensor.DType
 		if cfg.Inputs, dtypes, err = onekernel.ParseSignature(f.inputs); err != nil {

@@ -52,6 +52,7 @@ type Case struct {
 
 	sig     *Signature
 	program *program.Program
+	again   bool // in the memory of the case before
 }
 
 // step is one of the draws that come first.
@@ -214,7 +215,7 @@ func (m *maker) write(c *Case) error {
 		}
 		p.Inputs = append(p.Inputs, *in)
 	}
-	call := program.Call{Result: "y", Target: m.target}
+	call := program.Call{Result: resultName, Target: m.target}
 	for _, a := range c.sig.Args {
 		v := a.value(c, src)
 		if a.Keyword {
@@ -225,10 +226,41 @@ func (m *maker) write(c *Case) error {
 	}
 	p.Calls = []program.Call{call}
 	if c.Grad {
-		p.Backward = []program.Backward{{Value: "y", Auto: true, Cotangent: program.Fill{Dist: program.Uniform, Lo: -1, Hi: 1, Key: choice.Derive(c.Key, 1<<32)}}}
+		p.Backward = []program.Backward{{Value: resultName, Auto: true, Cotangent: program.Fill{Dist: program.Uniform, Lo: -1, Hi: 1, Key: choice.Derive(c.Key, 1<<32)}}}
 	}
 	c.program = p
 	return p.Validate()
+}
+
+// resultName is what programs call a kernel's result; no parameter is called so.
+const resultName = "result_"
+
+// twin is a case of the same sizes and layout in the same memory with other values,
+// but the first of each tensor: what a kernel that remembers its calls takes for the
+// one before.
+func (m *maker) twin(c *Case, n int) (*Case, error) {
+	t := *c
+	t.Key, t.again = choice.Derive(c.Key, uint64(n)), true
+	if t.Regime != Usual && t.Regime != Offset {
+		t.Regime = Usual
+	}
+	if err := m.write(&t); err != nil {
+		return nil, err
+	}
+	for i := range t.program.Inputs {
+		in, was := &t.program.Inputs[i], &c.program.Inputs[i]
+		if in.Fill.Dist == program.Literal || !in.DType.IsFloat() || tensor.NumElements(in.Shape) == 0 {
+			continue
+		}
+		plain := *in
+		plain.Strides = nil
+		data := plain.Materialize()
+		first := *was
+		first.Strides = nil
+		data.Set(0, first.Materialize().At(0))
+		in.Fill = program.Fill{Dist: program.Literal, Data: data}
+	}
+	return &t, t.program.Validate()
 }
 
 func (a *Arg) value(c *Case, src *choice.Source) any {

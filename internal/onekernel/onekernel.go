@@ -108,7 +108,7 @@ func openHost(ctx context.Context, c *Config, spec map[string]any) (*host, error
 	}
 	w, err := worker.Open(ctx, worker.Config{
 		Python: c.Python, CaseTimeout: cmp.Or(c.Timeout, time.Minute), MemoryLimit: c.Memory,
-		Env: []string{"PLUMB_WORKER_KERNEL=" + string(text)},
+		Env: []string{"PLUMB_WORKER_KERNEL=" + string(text), "MALLOC_PERTURB_=129", "TRITON_INTERPRET=1"},
 	})
 	if err != nil {
 		return nil, err
@@ -144,6 +144,7 @@ type Session struct {
 	findings  []finding
 	start     time.Time
 	untraced  map[string]int
+	earlier   map[string]uint64 // by the hash of a result that is not one number, the key of the case that gave it
 }
 
 // result is a case that was judged.
@@ -173,7 +174,7 @@ func (c *Config) target() string {
 // Judge judges a kernel. The error is a fault of the harness, or says what is wrong
 // with the configuration.
 func Judge(ctx context.Context, cfg Config) (*Report, error) {
-	s := &Session{cfg: &cfg, start: time.Now(), untraced: map[string]int{}}
+	s := &Session{cfg: &cfg, start: time.Now(), untraced: map[string]int{}, earlier: map[string]uint64{}}
 	defer s.close()
 	err := s.open(ctx)
 	var nothing *errNothing
@@ -217,6 +218,7 @@ func (s *Session) open(ctx context.Context) error {
 	}
 	if c.Inputs != nil {
 		spec["params"], spec["tensors"], spec["required"] = c.Inputs.names()
+		spec["sizes"] = c.Inputs.places()
 	}
 	var err error
 	if s.kernel, err = openHost(ctx, c, spec); err != nil {
@@ -299,7 +301,9 @@ func (s *Session) settle(literal *Literal) error {
 				own = append(own, dt)
 			}
 		}
-		p.DTypes = own
+		if p.DTypes = own; len(own) == 0 { // it is of integers
+			p.DTypes = []tensor.DType{tensor.F32}
+		}
 	}
 	if s.told.Contiguous && p.Layouts == nil {
 		p.Layouts = []Layout{Contiguous}
@@ -314,9 +318,6 @@ func (s *Session) settle(literal *Literal) error {
 	}
 	if c.Reference != nil {
 		s.traced = &traced{id: "kernel", known: map[string]*recording{}}
-	}
-	if len(p.DTypes) == 0 {
-		return &errNothing{"there is no float dtype to judge it in"}
 	}
 	s.judge = s.newJudge()
 	return nil
@@ -337,6 +338,19 @@ func (sig *Signature) names() (all, tensors []string, required int) {
 		}
 	}
 	return all, tensors, len(all)
+}
+
+// places says of which argument and axis a symbol is the size.
+func (sig *Signature) places() map[string][2]any {
+	found := map[string][2]any{}
+	for _, in := range sig.Inputs {
+		for axis, d := range in.Dims {
+			if len(d.Symbols) == 1 && d.Scale == 1 && d.Add == 0 {
+				found[d.Symbols[0]] = [2]any{in.Name, axis}
+			}
+		}
+	}
+	return found
 }
 
 // learn has the reference traced for a case; the first trace gives the judge an
@@ -382,7 +396,7 @@ func lenient() []*op.Def {
 // run judges cases until there are enough, or the time is spent.
 func (s *Session) run(ctx context.Context) error {
 	for i := range s.cfg.Cases {
-		if s.cfg.Budget > 0 && time.Since(s.start) > s.cfg.Budget && i >= 10 {
+		if s.cfg.Budget > 0 && s.spent() > s.cfg.Budget && i >= len(first)/2 {
 			break
 		}
 		c, err := s.maker.draw(i)
@@ -390,15 +404,17 @@ func (s *Session) run(ctx context.Context) error {
 			s.untraced["not drawn: "+err.Error()]++
 			continue
 		}
-		if s.detached {
-			s.withoutGradients(c)
-		}
-		r, err := s.one(ctx, c)
-		if err != nil {
+		if err := s.keep(ctx, c); err != nil {
 			return err
 		}
-		if r != nil {
-			s.outcomes = append(s.outcomes, r)
+		for n := range twins(i) {
+			t, err := s.maker.twin(c, n+1)
+			if err == nil {
+				err = s.keep(ctx, t)
+			}
+			if err != nil {
+				return err
+			}
 		}
 		if s.cfg.Progress != nil {
 			s.cfg.Progress(i+1, s.cfg.Cases)
@@ -409,6 +425,34 @@ func (s *Session) run(ctx context.Context) error {
 	}
 	return nil
 }
+
+// keep runs a case and keeps what came of it.
+func (s *Session) keep(ctx context.Context, c *Case) error {
+	if s.detached {
+		s.withoutGradients(c)
+	}
+	r, err := s.one(ctx, c)
+	if r != nil {
+		s.outcomes = append(s.outcomes, r)
+	}
+	return err
+}
+
+// twins is how many calls follow case i in the same memory: after the first case more
+// than any warm-up has, after every third other one one.
+func twins(i int) int {
+	switch {
+	case i == 0:
+		return 5
+	case i%3 == 1:
+		return 1
+	}
+	return 0
+}
+
+// spent is the processor time that kernel and reference have taken; how much else
+// the machine does changes no verdict.
+func (s *Session) spent() time.Duration { return s.kernel.CPUTime() + s.reference.CPUTime() }
 
 // shown is how many failing cases are enough to say when a kernel fails.
 const shown = 24
@@ -465,8 +509,7 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.weigh(r)
-	return r, nil
+	return r, s.weigh(ctx, r)
 }
 
 // tryKernel runs a case in the kernel's process: every second one in the memory of
@@ -474,7 +517,7 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*backend.Outcome, observed, error) {
 	var seen observed
 	told := map[string]any{
-		"guard": []string{"end", "start"}[c.Index%2], "reuse": c.Index%3 == 2, "record": c.Index%2 == 0 || c.Index < 4, "seed": c.Key >> 32, "training": c.Index%2 == 0,
+		"guard": []string{"end", "start"}[c.Index%2], "reuse": c.again, "record": c.Index%2 == 0 || c.Index < 4, "seed": c.Key >> 32, "training": c.Index%2 == 0,
 	}
 	if s.told.Destination {
 		out, err := s.results(c)

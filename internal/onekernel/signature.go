@@ -150,6 +150,22 @@ func ParseSignature(text string) (*Signature, []tensor.DType, error) {
 	return sig, floats, nil
 }
 
+var (
+	cParameter = regexp.MustCompile(`const\s+(\w+)\s*\*\s*(\w+)\s*\[([^\]]*)\]`)
+	cDTypes    = map[string]string{"float": "f32", "double": "f64", "int": "i32", "int32_t": "i32", "int64_t": "i64", "long": "i64", "uint8_t": "u8", "int8_t": "i8", "int16_t": "i16", "bool": "bool"}
+)
+
+// InputsOfC returns the tensors that a declaration in C gives shapes to, such as
+// "f(const float *x[N,C], float *y[N,C], int64_t N, int64_t C)", as ParseSignature
+// reads them; "" where it gives none.
+func InputsOfC(declaration string) string {
+	var parts []string
+	for _, m := range cParameter.FindAllStringSubmatch(declaration, -1) {
+		parts = append(parts, fmt.Sprintf("%s: %s[%s]", m[2], cDTypes[m[1]], m[3]))
+	}
+	return strings.Join(parts, ", ")
+}
+
 // topLevel splits at commas that stand in no brackets.
 func topLevel(text string) []string {
 	var fields []string

@@ -3,7 +3,9 @@ package onekernel
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"math/cmplx"
 	"slices"
 	"strings"
 
@@ -11,6 +13,7 @@ import (
 	"plumb/internal/draw/choice"
 	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
+	"plumb/program"
 	"plumb/tensor"
 )
 
@@ -41,7 +44,7 @@ type finding struct {
 // words say to which verdict a kind of evidence leads; a kind that is not here is a
 // wrong result.
 var words = map[string]Word{
-	"patches": Cheats, "spies": Cheats, "late": Cheats, "later": Cheats, "class": Cheats, "exits": Cheats, "channel": Cheats, "decoy": Cheats,
+	"patches": Cheats, "spies": Cheats, "late": Cheats, "later": Cheats, "class": Cheats, "exits": Cheats, "channel": Cheats, "decoy": Cheats, "cached": Cheats, "spoils": Cheats, "unwritten": Cheats,
 	"signal": Unsafe, "memory": Unsafe, "race": Unsafe,
 	"refuses": Limited, "oom": Limited,
 	"delegates": Delegation,
@@ -56,7 +59,7 @@ func (s *Session) add(f finding) {
 }
 
 // weigh says what a case holds against the kernel.
-func (s *Session) weigh(r *result) {
+func (s *Session) weigh(ctx context.Context, r *result) error {
 	say := func(kind, text string) {
 		f := finding{kind, text, r}
 		if w := f.word(); w != Delegation && w != Limited {
@@ -72,26 +75,116 @@ func (s *Session) weigh(r *result) {
 	switch o := r.kernel; o.Status {
 	case backend.Crashed:
 		say(ending(o))
-		return
+		return nil
 	case backend.TimedOut:
 		say("hangs", "gives no answer: "+firstLine(o.Message))
-		return
+		return nil
 	case backend.OutOfMemory:
 		say("oom", "runs out of memory")
-		return
+		return nil
 	case backend.Raised, backend.Unsupported:
 		say("refuses", refusal(r))
-		return
+		return nil
 	}
 	if len(r.seen.Shares) > 0 && len(r.refSeen.Shares) == 0 {
 		say("aliases", fmt.Sprintf("returns the memory of its argument %d", r.seen.Shares[0]))
 	}
-	if v := r.verdict; v.Word == verdict.Misaligned && !r.tolerated() {
-		say(string(v.Kind), v.Reason)
+	old := s.repeated(r)
+	if r.wrong() {
+		say(string(r.verdict.Kind), r.verdict.Reason)
+		if old {
+			say("cached", "returns the result of an earlier call, whose arguments were others")
+		}
+		spoilt, err := s.spoils(ctx, r)
+		if err != nil {
+			return err
+		}
+		if spoilt {
+			say("spoils", "changes its arguments, so that a reference that ran after it would agree")
+		}
 	}
 	if r.recorded() && delegates(r.seen.Operators, r.refSeen.Operators) {
 		say("delegates", "calls what it is to replace: "+strings.Join(computing(r.refSeen.Operators), ", "))
 	}
+	return nil
+}
+
+// wrong reports whether a case that the kernel answers misaligns. Where finite
+// arguments at the ends of a dtype overflow in the reference, how they do follows
+// from the order of its operations, which nothing asks of a kernel.
+func (r *result) wrong() bool {
+	return r.verdict.Word == verdict.Misaligned && !r.tolerated() && !(r.Regime == Extremes && !finite(r.ref))
+}
+
+// finite reports whether all elements of results are.
+func finite(o *backend.Outcome) bool {
+	for _, v := range o.Values {
+		for _, t := range leaves(v) {
+			for i := range t.Len() {
+				if z := t.At(i); cmplx.IsNaN(z) || cmplx.IsInf(z) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// repeated reports whether a kernel's result has the very elements of one that an
+// earlier case had, of another key; those of one number tell nothing.
+func (s *Session) repeated(r *result) bool {
+	h := sha256.New()
+	different := false
+	for _, v := range r.kernel.Values {
+		for _, t := range leaves(v) {
+			fmt.Fprint(h, t.DType(), t.Shape())
+			for i := range t.Len() {
+				fmt.Fprint(h, t.At(i), ",")
+				different = different || t.At(i) != t.At(0)
+			}
+		}
+	}
+	if !different {
+		return false
+	}
+	sum := string(h.Sum(nil))
+	key, known := s.earlier[sum]
+	if !known {
+		s.earlier[sum] = r.Key
+	}
+	return known && key != r.Key
+}
+
+// spoils reports whether the kernel has changed its arguments to ones for which the
+// reference gives what the kernel gave.
+func (s *Session) spoils(ctx context.Context, r *result) (bool, error) {
+	p := r.program.Clone()
+	changed := false
+	for i := range p.Inputs {
+		in := &p.Inputs[i]
+		for _, slot := range r.kernel.Slots {
+			if slot.Part == backend.PartChange && slot.Owner == in.Name && slot.Tensor != nil {
+				in.Fill, in.Strides, changed = program.Fill{Dist: program.Literal, Data: slot.Tensor.Contiguous()}, nil, true
+			}
+		}
+		in.RequiresGrad = false
+	}
+	if !changed {
+		return false, nil
+	}
+	p.Backward = nil
+	job := backend.NewJob(p)
+	ref, err := s.reference.Run(ctx, job)
+	if err != nil || ref.Status != backend.OK {
+		return false, err
+	}
+	same := *r.kernel
+	same.Slots = slices.DeleteFunc(slices.Clone(same.Slots), func(slot backend.Slot) bool { return slot.Part != backend.PartValue })
+	ref.Slots = nil
+	v, err := s.judge.Judge(ctx, job, ref, &same, func(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
+		return backend.RunBatch(ctx, s.reference, jobs)
+	})
+	return err == nil && (v.Word == verdict.Aligned || v.Kind == verdict.RequiresGrad), err
 }
 
 // Slack is how many times the error bound of the reference's own way to a result, or

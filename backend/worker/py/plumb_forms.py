@@ -91,9 +91,6 @@ class Kernel:
                 kws[p["name"]] = given[name]
         return pos, kws
 
-    def writes(self, given):
-        return ()
-
     def __call__(self, *args, **kwargs):
         if not self.destination:
             return self.f(*args, **kwargs)
@@ -211,10 +208,6 @@ class Problem:
     def bind(self, args, kwargs):
         return args, kwargs
 
-    def writes(self, given):
-        """The places of buffers among the tensors of a call, which a model may update."""
-        return range(self.inputs + len(list(self.model.parameters())), len(given))
-
     def __call__(self, *args):
         values = dict(zip(self.held, args[self.inputs:]))
         named = dict(self.model.named_buffers())
@@ -272,35 +265,39 @@ C_TYPES = {"float": ctypes.c_float, "double": ctypes.c_double, "int": ctypes.c_i
            "long": ctypes.c_long, "size_t": ctypes.c_size_t, "uint8_t": ctypes.c_uint8, "int8_t": ctypes.c_int8, "int16_t": ctypes.c_int16, "bool": ctypes.c_bool}
 C_DTYPES = {"float": torch.float32, "double": torch.float64, "int": torch.int32, "int32_t": torch.int32, "int64_t": torch.int64,
             "long": torch.int64, "uint8_t": torch.uint8, "int8_t": torch.int8, "int16_t": torch.int16, "bool": torch.bool}
-DECLARED = re.compile(r"^\s*(const\s+)?([A-Za-z_0-9]+)\s*(\*?)\s*([A-Za-z_0-9]+)\s*(?:=\s*(.+?)\s*)?$")
+DECLARED = re.compile(r"^\s*(const\s+)?([A-Za-z_0-9]+)\s*(\*?)\s*([A-Za-z_0-9]+)\s*(?:\[([^\]]*)\]\s*)?(?:=\s*(.+?)\s*)?$")
+PARAMETERS = re.compile(r",(?![^\[(]*[\])])")
 
 
 class Library(Kernel):
     """A C function by its declaration, such as
-    "void softmax_f32(const float *input, float *out, int64_t n = input.numel() / input.shape[-1], int64_t d = input.shape[-1])":
-    pointers to const are arguments, others results; a number is what stands behind its "=", in terms of arguments."""
+    "void softmax_f32(const float *x[N,C], float *y[N,C], int64_t N, int64_t C)": pointers to const are
+    arguments, others results. A number is the size of its name, or what stands behind its "=", in
+    terms of the arguments (int64_t n = x.numel()), or else an attribute of the reference."""
 
     owns_results = True
 
     def __init__(self, spec):
         self.library = ctypes.CDLL(os.path.realpath(spec["file"]))
-        head, _, rest = spec["signature"].partition("(")
         self.function = getattr(self.library, spec["name"])
         self.function.restype = None
-        self.declared = [self.parameter(p) for p in rest.rpartition(")")[0].split(",")]
-        self.reference, self.out, self.extra, self.destination = (spec.get("params") or []), (), {}, True
+        self.declared = [self.parameter(p) for p in PARAMETERS.split(spec["signature"].partition("(")[2].rpartition(")")[0])]
+        self.sizes = dict(spec.get("sizes") or {})
+        for d in self.declared:
+            for axis, size in enumerate(d["shape"].split(",") if d["const"] and d["shape"] else ()):
+                self.sizes.setdefault(size.strip(), (d["name"], axis))
+        self.reference, self.out, self.extra, self.destination = spec.get("params") or [], (), {}, True
         self.tensors = set(spec.get("tensors") or self.reference)
-        own = [d for d in self.declared if d["pointer"] and d["const"] or not d["pointer"] and not d["value"]]
-        self.parameters = [{"name": d["name"], "required": True, "keyword": False, "default": ""} for d in own]
-        self.parameters.insert(0, {"name": "out", "required": True, "keyword": False, "default": ""})
+        own = [d["name"] for d in self.declared if d["pointer"] and d["const"] or not d["pointer"] and not d["value"] and d["name"] not in self.sizes]
+        self.parameters = [{"name": n, "required": True, "keyword": False, "default": ""} for n in ["out", *own]]
         self.names = self.matched()
 
     def parameter(self, text):
         found = DECLARED.match(text)
         if not found or found.group(2) not in C_TYPES:
-            raise Refusal("--signature: %r is no parameter, such as \"const float *input\" or \"int64_t n = input.numel()\"" % text.strip())
-        const, kind, pointer, name, value = found.groups()
-        return {"const": bool(const), "type": kind, "pointer": bool(pointer), "name": name, "value": value}
+            raise Refusal("--signature: %r is no parameter, such as \"const float *x[N,C]\" or \"int64_t n = x.numel()\"" % text.strip())
+        const, kind, pointer, name, shape, value = found.groups()
+        return {"const": bool(const), "type": kind, "pointer": bool(pointer), "name": name, "shape": shape or "", "value": value}
 
     def describe(self):
         dtypes = sorted({NAME_OF[C_DTYPES[d["type"]]] for d in self.declared if d["pointer"] and d["const"]})
@@ -318,9 +315,18 @@ class Library(Kernel):
                     raise ValueError("%s is not contiguous" % d["name"])
                 raw.append(ctypes.c_void_p(t.data_ptr()))
             else:
-                raw.append(C_TYPES[d["type"]](number(d["value"], named) if d["value"] else named[d["name"]]))
+                raw.append(C_TYPES[d["type"]](self.number(d, named)))
         self.function(*raw)
         return self.out[0] if len(self.out) == 1 else tuple(self.out)
+
+
+    def number(self, d, named):
+        if d["value"]:
+            return number(d["value"], named)
+        if d["name"] in self.sizes:
+            of, axis = self.sizes[d["name"]]
+            return named[of].shape[axis]
+        return named[d["name"]]
 
 
 SIZES = {"numel": lambda t: t.numel(), "dim": lambda t: t.dim()}

@@ -33,6 +33,7 @@ PEEKED = ("/proc/",)
 SAFE = ("linecache.py", "inspect.py", "traceback.py", "warnings.py")  # of Python, which a kernel may call
 PATCHED = {"builtins": builtins, "time": time, "gc": gc, "random": random, "sys": sys, "os": os, "threading": threading, "torch": torch,
            "torch.nn.functional": torch.nn.functional, "torch.Tensor": Tensor, "torch.testing": torch.testing, "torch.cuda": torch.cuda}
+POISON = b"\x7e"  # what malloc fills new memory with under MALLOC_PERTURB_=129
 KEPT = 3  # calls whose results are looked at again
 
 
@@ -58,7 +59,7 @@ class Watch:
     def __init__(self, file):
         self.file = os.path.realpath(file) if file else ""
         self.evidence, self.operators, self.shares, self.kept = [], [], [], []
-        self.record, self.seed, self.on = False, 0, False
+        self.record, self.seed, self.on, self.calls = False, 0, False, 0
         self.known = functions()
         sys.addaudithook(self.audit)
 
@@ -73,13 +74,13 @@ class Watch:
     # What Python tells of what runs (PEP 578).
 
     def audit(self, event, args):
-        if not self.on:
+        opened = event == "open" and self.on and args and str(args[0]).startswith(PEEKED)
+        if not self.on or not (opened or event in SPYING):
             return
-        opened = event == "open" and args and str(args[0]).startswith(PEEKED)
-        if (event in SPYING or opened) and self.by_kernel():
-            self.on = False
+        self.on = False  # looking at frames is an event too
+        if self.by_kernel():
             self.note("spies", "opens %s" % args[0] if opened else SPYING[event])
-            self.on = True
+        self.on = True
 
     def by_kernel(self):
         frame = getframe(2)
@@ -112,7 +113,7 @@ class Watch:
 
     def call(self, kernel, args, kwargs):
         given = [t for a in (*args, *kwargs.values()) for t in tensors(a)]
-        before = [bytes_of(t) for t in given]
+        self.calls += 1
         threads = set(threads_of())
         self.on = True
         try:
@@ -130,10 +131,6 @@ class Watch:
             self.on = False
         for t in set(threads_of()) - threads:
             self.note("late", "leaves a thread at work: %s" % t.name)
-        mutable = kernel.writes(given)
-        for k, (t, was) in enumerate(zip(given, before)):
-            if k not in mutable and bytes_of(t) != was:
-                self.note("inputs", "changes its argument %d" % k)
         self.result(kernel, v, given)
         return v
 
@@ -145,17 +142,23 @@ class Watch:
             for k, t in enumerate(given):
                 if overlap(r, t):
                     self.shares.append(k)
-            if not kernel.owns_results and any(overlap(r, old) for old, _ in self.kept) and not self.shares:
+            if not kernel.owns_results and any(overlap(r, old) for old, _, call in self.kept if call != self.calls) and not self.shares:
                 self.note("buffer", "returns the memory of an earlier result")
-            self.kept.append((r.detach(), bytes_of(r)))
+            held = bytes_of(r)
+            if len(held) >= 16 and held.count(POISON) == len(held):
+                self.note("unwritten", "returns memory that it has never written to")
+            self.kept.append((r.detach(), held, self.calls))
         del self.kept[:-KEPT]
 
     def later(self):
         """Looks again at what was returned, and returns the evidence."""
-        for r, was in self.kept:
+        for r, was, call in self.kept:
             if bytes_of(r) != was:
-                self.note("later", "changes a result after it has returned it")
-        self.kept = [(r, bytes_of(r)) for r, _ in self.kept]
+                if call == self.calls:
+                    self.note("later", "changes its result after it has returned it")
+                else:
+                    self.note("buffer", "a later call changes an earlier result")
+        self.kept = [(r, bytes_of(r), call) for r, _, call in self.kept]
         self.patches("while it ran")
         return self.take()
 
