@@ -124,7 +124,8 @@ func (h *host) ask(ctx context.Context, request, answer any) error {
 type observed struct {
 	Evidence  [][2]string `json:"evidence"`
 	Operators []string    `json:"operators"`
-	Shares    []int       `json:"shares"` // the arguments in whose memory a result is
+	Shares    []int       `json:"shares"`   // the arguments in whose memory a result is
+	Launches  int         `json:"launches"` // of kernels in Triton, so far
 }
 
 // Session judges one kernel.
@@ -517,7 +518,7 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*backend.Outcome, observed, error) {
 	var seen observed
 	told := map[string]any{
-		"guard": []string{"end", "start"}[c.Index%2], "reuse": c.again, "record": c.Index%2 == 0 || c.Index < 4, "seed": c.Key >> 32, "training": c.Index%2 == 0,
+		"guard": []string{"end", "start"}[c.Index%2], "reuse": c.again, "record": c.Index%2 == 0 || c.Index < 4, "seed": c.Key >> 32, "order": []string{"forward", "reversed", "random"}[c.Index%3], "training": c.Index%2 == 0,
 	}
 	if s.told.Destination {
 		out, err := s.results(c)
@@ -631,7 +632,7 @@ func (s *Session) gradients(ctx context.Context, c *Case, r *result) (again bool
 	if demanded || s.detached {
 		return false, nil
 	}
-	if slices.ContainsFunc(r.seen.Operators, computes) {
+	if slices.ContainsFunc(r.seen.Operators, computes) && r.seen.Launches == 0 {
 		return false, nil
 	}
 	if !c.recorded() {

@@ -10,11 +10,40 @@ import os
 import re
 import sys
 
+import plumb_triton
 import torch
 from plumb_names import DTYPES, Refusal
 
 OUTPUTS = ("out", "output", "outputs", "result", "y", "dst", "dest")  # names of a first parameter that is written to
 NAME_OF = {getattr(torch, name): name for name in DTYPES}
+
+
+def layer(spec, watch):
+    """Brings Triton up on the CPU for a candidate that names it, and a device for one that names CUDA."""
+    try:
+        with open(spec["file"], encoding="utf-8") as f:
+            source = f.read()
+    except (OSError, UnicodeDecodeError):
+        source = " ".join(spec.get("imports") or ())
+    found = None
+    if "triton" in source and importlib.util.find_spec("triton"):
+        found = plumb_triton.install(watch)
+    if "cuda" in source:
+        plumb_triton.stand_in()
+    return found
+
+
+class OnCPU(ast.NodeTransformer):
+    """Moves a file's tensors from CUDA to the CPU."""
+
+    def visit_Constant(self, node):
+        if isinstance(node.value, str) and re.fullmatch(r"cuda(:\d+)?", node.value):
+            return ast.copy_location(ast.Constant("cpu"), node)
+        return node
+
+    def visit_Attribute(self, node):
+        self.generic_visit(node)
+        return ast.copy_location(ast.Constant(True), node) if node.attr == "is_cuda" and isinstance(node.ctx, ast.Load) else node
 
 
 def load(spec):
@@ -34,7 +63,12 @@ def module_of(path):
         raise Refusal("%s is no Python file" % path)
     module = importlib.util.module_from_spec(found)
     sys.modules[found.name] = module
-    found.loader.exec_module(module)
+    with open(path, encoding="utf-8") as f:
+        source = f.read()
+    if "cuda" in source:
+        exec(compile(ast.fix_missing_locations(OnCPU().visit(ast.parse(source))), path, "exec"), vars(module))
+    else:
+        found.loader.exec_module(module)
     return module
 
 

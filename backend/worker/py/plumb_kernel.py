@@ -62,8 +62,10 @@ class Subject:
 
     def describe(self, _):
         if self.kernel is None:
-            before = self.watch.imports()
             try:
+                if ON_TRIAL:
+                    self.watch.layer = plumb_forms.layer(SPEC, self.watch)
+                before = self.watch.imports()
                 self.kernel = plumb_forms.load(SPEC)
             except BaseException as e:
                 return {"error": self.watch.told(e)}
@@ -79,13 +81,13 @@ class Subject:
 
     def prepare(self, told):
         self.room.prepare(told.get("guard", ""), told.get("reuse", False))
-        self.watch.prepare(told.get("record", False), told.get("seed", 0))
+        self.watch.prepare(told.get("record", False), told.get("order", ""), told.get("seed", 0))
         if self.kernel is not None:
             self.kernel.prepare(told)
         return {}
 
     def observe(self, _):
-        return {"evidence": self.watch.later(), "operators": self.watch.operators, "shares": self.watch.shares}
+        return {"evidence": self.watch.later(), "operators": self.watch.operators, "shares": self.watch.shares, "launches": self.watch.launches()}
 
     def call(self, *args, **kwargs):
         args, kwargs = self.kernel.bind(args, kwargs)
