@@ -1,7 +1,6 @@
 import math
 
 import torch
-import torch.nn.functional as F
 
 
 def _softmax(s):
@@ -42,13 +41,3 @@ def attention_streaming(q, k, v, chunk=16):
         out = out + p @ vc
         top = new
     return out / total
-
-
-def causal_attention(q, k, v):
-    s = q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5
-    future = torch.arange(k.shape[-2])[None, :] > torch.arange(q.shape[-2])[:, None]
-    return _softmax(s.masked_fill(future, -math.inf)) @ v
-
-
-def causal_attention_flash(q, k, v):
-    return F.scaled_dot_product_attention(q, k, v, is_causal=True)

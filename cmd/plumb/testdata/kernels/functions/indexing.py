@@ -39,27 +39,3 @@ def index_add_put(input, dim, index, source):
     out = input.movedim(dim, 0).clone()
     out[index] = out[index] + source.movedim(dim, 0)
     return out.movedim(0, dim)
-
-
-def gather_rows(input, index):
-    columns = torch.arange(index.shape[1]).expand_as(index)
-    return input[index, columns]
-
-
-def tril(input, diagonal=0):
-    rows = torch.arange(input.shape[-2])[:, None]
-    columns = torch.arange(input.shape[-1])[None, :]
-    return torch.where(columns - rows <= diagonal, input, torch.zeros_like(input))
-
-
-def topk(input, k):
-    order = torch.argsort(input, -1, descending=True, stable=True)[..., :k]
-    return input.gather(-1, order), order
-
-
-def topk_padded(input, k, block=32):
-    width = input.shape[-1]
-    wide = input.new_zeros(*input.shape[:-1], width + -width % block)
-    wide[..., :width] = input
-    order = torch.argsort(wide, -1, descending=True, stable=True)[..., :k]
-    return wide.gather(-1, order), order

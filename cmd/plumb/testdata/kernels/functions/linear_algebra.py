@@ -43,7 +43,7 @@ def outer(input, vec2):
     return input[:, None] * vec2[None, :]
 
 
-def bias_add_channels(x, scale):
+def scale_columns(x, scale):
     return x * scale
 
 

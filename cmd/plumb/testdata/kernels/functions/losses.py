@@ -3,14 +3,16 @@ import torch.nn.functional as F
 
 
 def cross_entropy(input, target, ignore_index=-100):
-    logp = input - torch.logsumexp(input, 1, keepdim=True)
+    shifted = input - input.amax(1, keepdim=True).detach()
+    logp = shifted - shifted.exp().sum(1, keepdim=True).log()
     keep = target != ignore_index
     picked = logp.gather(1, torch.where(keep, target, torch.zeros_like(target))[:, None])[:, 0]
     return -torch.where(keep, picked, torch.zeros_like(picked)).sum() / keep.sum()
 
 
 def cross_entropy_mean(input, target, ignore_index=-100):
-    logp = input - torch.logsumexp(input, 1, keepdim=True)
+    shifted = input - input.amax(1, keepdim=True).detach()
+    logp = shifted - shifted.exp().sum(1, keepdim=True).log()
     keep = target != ignore_index
     picked = logp.gather(1, torch.where(keep, target, torch.zeros_like(target))[:, None])[:, 0]
     return -torch.where(keep, picked, torch.zeros_like(picked)).mean()

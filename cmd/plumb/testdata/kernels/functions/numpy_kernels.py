@@ -14,16 +14,8 @@ def sigmoid(input):
     return torch.from_numpy(np.where(x >= 0, 1 / (1 + e), e / (1 + e)).astype(x.dtype))
 
 
-def sort_values(input):
-    return torch.from_numpy(np.sort(input.numpy(), axis=-1))
-
-
 def flip_rows(input):
     return torch.from_numpy(np.ascontiguousarray(input.detach().numpy()[::-1]))
-
-
-def double(out, x):
-    out.copy_(x + x)
 
 
 def add_out(out, x, y):
@@ -37,7 +29,7 @@ def add_out_once(out, x, y):
 
 
 def cumsum_out(out, x):
-    running = np.cumsum(x.numpy(), axis=-1, dtype=np.float64)
+    running = np.cumsum(x.detach().numpy(), axis=-1, dtype=np.float64)
     out.copy_(torch.from_numpy(running))
 
 

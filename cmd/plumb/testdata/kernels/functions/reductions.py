@@ -45,7 +45,7 @@ def argmax_scan(x):
     best = x[:, 0].clone()
     where = torch.zeros(x.shape[0], dtype=torch.long)
     for j in range(1, x.shape[1]):
-        newer = x[:, j] >= best
+        newer = (x[:, j] >= best) | torch.isnan(x[:, j])
         best = torch.where(newer, x[:, j], best)
         where[newer] = j
     return where

@@ -37,3 +37,7 @@ def mean_over_pixels(x):
 
 def cross_entropy_rows(logits, target):
     return F.cross_entropy(logits, target, reduction="none")
+
+
+def matmul(a, b):
+    return a @ b
