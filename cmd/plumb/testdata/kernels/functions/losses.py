@@ -1,5 +1,4 @@
 import torch
-import torch.nn.functional as F
 
 
 def cross_entropy(input, target, ignore_index=-100):
@@ -16,16 +15,6 @@ def cross_entropy_mean(input, target, ignore_index=-100):
     keep = target != ignore_index
     picked = logp.gather(1, torch.where(keep, target, torch.zeros_like(target))[:, None])[:, 0]
     return -torch.where(keep, picked, torch.zeros_like(picked)).mean()
-
-
-def binary_cross_entropy_with_logits(input, target):
-    loss = input.clamp(min=0) - input * target + torch.log1p(torch.exp(-input.abs()))
-    return loss.mean()
-
-
-def bce_from_sigmoid(input, target):
-    p = torch.sigmoid(input)
-    return -(target * torch.log(p) + (1 - target) * torch.log(1 - p)).mean()
 
 
 def kl_div(input, target, reduction="mean"):

@@ -15,7 +15,7 @@ def sigmoid(input):
 
 
 def flip_rows(input):
-    return torch.from_numpy(np.ascontiguousarray(input.detach().numpy()[::-1]))
+    return torch.from_numpy(input.detach().numpy()[::-1].copy())
 
 
 def add_out(out, x, y):

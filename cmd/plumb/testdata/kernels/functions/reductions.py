@@ -8,7 +8,7 @@ def sum_int(input):
 def var(input, dim, unbiased=True, keepdim=False):
     mean = input.mean(dim, keepdim=True)
     n = input.shape[dim] - (1 if unbiased else 0)
-    return (input - mean).square().sum(dim, keepdim=keepdim) / n
+    return (input - mean).square().sum(dim, keepdim=keepdim) / max(n, 0)
 
 
 def var_moments(input, dim, unbiased=True, keepdim=False):

@@ -18,7 +18,7 @@ def tril(input, diagonal=0):
 
 
 def topk(input, k):
-    order = torch.argsort(input, -1, descending=True, stable=True)[..., :k]
+    order = torch.sort(input, dim=-1, descending=True, stable=True).indices[..., :k]
     return input.gather(-1, order), order
 
 
@@ -26,5 +26,5 @@ def topk_padded(input, k, block=32):
     width = input.shape[-1]
     wide = input.new_zeros(*input.shape[:-1], width + -width % block)
     wide[..., :width] = input
-    order = torch.argsort(wide, -1, descending=True, stable=True)[..., :k]
+    order = torch.sort(wide, dim=-1, descending=True, stable=True).indices[..., :k]
     return wide.gather(-1, order), order

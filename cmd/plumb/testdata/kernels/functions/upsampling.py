@@ -31,4 +31,4 @@ def pixel_shuffle(input, upscale_factor):
     n, c, h, w = input.shape
     r = upscale_factor
     x = input.reshape(n, c // (r * r), r, r, h, w).permute(0, 1, 4, 2, 5, 3)
-    return x.reshape(n, c // (r * r), h * r, w * r)
+    return x.reshape(n, c // (r * r), h * r, w * r).clone()
