@@ -27,15 +27,14 @@ def embedding_rows(input, weight, padding_idx=None):
     return EmbeddingRows.apply(input, weight, padding_idx)
 
 
-def index_add(input, dim, index, source):
-    out = input.movedim(dim, 0).clone()
-    rows = source.movedim(dim, 0)
+def index_add(input, index, source):
+    out = input.clone()
     for k, i in enumerate(index.tolist()):
-        out[i] = out[i] + rows[k]
-    return out.movedim(0, dim)
+        out[i] = out[i] + source[k]
+    return out
 
 
-def index_add_put(input, dim, index, source):
-    out = input.movedim(dim, 0).clone()
-    out[index] = out[index] + source.movedim(dim, 0)
-    return out.movedim(0, dim)
+def index_add_put(input, index, source):
+    out = input.clone()
+    out[index] = out[index] + source
+    return out

@@ -15,9 +15,5 @@ def scatter_rows(x, index, out_rows: int = 8):
     return torch.zeros(out_rows, x.shape[1], dtype=x.dtype).index_add(0, index, x)
 
 
-def topk4(x):
-    return torch.topk(x, min(4, x.shape[-1]), -1).values
-
-
-def histogram(ids):
-    return torch.bincount(ids, minlength=16).to(torch.float32)
+def index_add(input, index, source):
+    return torch.index_add(input, 0, index, source)

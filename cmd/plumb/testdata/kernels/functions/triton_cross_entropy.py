@@ -13,7 +13,7 @@ def _loss_kernel(x_ptr, t_ptr, loss_ptr, n_cols, BLOCK: tl.constexpr, IGNORE: tl
     picked = tl.sum(tl.where(cols == target, x - top, 0.0), axis=0)
     loss = tl.log(tl.sum(tl.exp(x - top), axis=0)) - picked
     if IGNORE:
-        loss = tl.where(target == -100, 0.0, loss)
+        loss = tl.where(target == -1, 0.0, loss)
     tl.store(loss_ptr + row, loss)
 
 
