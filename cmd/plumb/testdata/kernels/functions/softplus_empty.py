@@ -1,0 +1,5 @@
+import torch
+
+
+def softplus(x):
+    return torch.empty_like(x)

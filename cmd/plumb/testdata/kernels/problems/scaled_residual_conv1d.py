@@ -1,0 +1,27 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Model(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.conv = nn.Conv1d(channels, channels, 3, padding=1)
+        self.gain = nn.Parameter(torch.rand(channels, 1))
+
+    def forward(self, x):
+        h = self.conv(x)
+        return x + self.gain * F.leaky_relu(h, 0.1)
+
+
+batch_size = 4
+channels = 6
+length = 20
+
+
+def get_inputs():
+    return [torch.rand(batch_size, channels, length)]
+
+
+def get_init_inputs():
+    return [channels]

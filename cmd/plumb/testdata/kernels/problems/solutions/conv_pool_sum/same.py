@@ -1,0 +1,14 @@
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, channels, filters):
+        super().__init__()
+        self.conv = nn.Conv2d(channels, filters, 3)
+        self.pool = nn.MaxPool2d(2)
+
+    def forward(self, x):
+        h = self.conv(x)
+        h = self.pool(h)
+        return h.sum((2, 3))

@@ -1,0 +1,9 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class ModelNew(nn.Module):
+    def forward(self, logits, target):
+        h = F.cross_entropy(logits, target)
+        return h

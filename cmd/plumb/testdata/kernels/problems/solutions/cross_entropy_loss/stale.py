@@ -1,0 +1,17 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.buffer = None
+
+    def forward(self, logits, target):
+        h = F.cross_entropy(logits, target)
+        y = h
+        if self.buffer is None or self.buffer.shape != y.shape:
+            self.buffer = torch.empty_like(y)
+        self.buffer.copy_(y)
+        return self.buffer

@@ -1,0 +1,17 @@
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, levels):
+        super().__init__()
+        self.levels = levels
+        self.register_buffer("low", torch.zeros(()))
+        self.register_buffer("high", torch.zeros(()))
+
+    def forward(self, x):
+        self.low.copy_(torch.minimum(self.low, x.detach().min()))
+        self.high.copy_(torch.maximum(self.high, x.detach().max()))
+        step = (self.high - self.low).clamp(min=1e-8) / self.levels
+        q = torch.round((x - self.low) / step)
+        return q.clamp(0, self.levels) * step + self.low

@@ -1,0 +1,16 @@
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.buffer = None
+
+    def forward(self, x):
+        h = torch.relu(x)
+        y = h
+        if self.buffer is None or self.buffer.shape != y.shape:
+            self.buffer = torch.empty_like(y)
+        self.buffer.copy_(y)
+        return self.buffer

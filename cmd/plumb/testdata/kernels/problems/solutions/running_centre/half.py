@@ -1,0 +1,15 @@
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, features, momentum):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(features))
+        self.momentum = momentum
+
+    def forward(self, x):
+        x = x.to(torch.bfloat16).float()
+        batch_mean = x.mean(0)
+        self.mean.lerp_(batch_mean.detach(), self.momentum)
+        return x - self.mean

@@ -1,0 +1,19 @@
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, features, momentum):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(features))
+        self.momentum = momentum
+        self.buffer = None
+
+    def forward(self, x):
+        batch_mean = x.mean(0)
+        self.mean.lerp_(batch_mean.detach(), self.momentum)
+        y = x - self.mean
+        if self.buffer is None or self.buffer.shape != y.shape:
+            self.buffer = torch.empty_like(y)
+        self.buffer.copy_(y)
+        return self.buffer

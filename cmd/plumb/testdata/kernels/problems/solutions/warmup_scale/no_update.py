@@ -1,0 +1,13 @@
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, warmup):
+        super().__init__()
+        self.warmup = warmup
+        self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x):
+        factor = torch.clamp((self.steps + 1).to(x.dtype) / self.warmup, max=1.0)
+        return torch.tanh(x) * factor

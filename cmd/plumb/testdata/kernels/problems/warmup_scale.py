@@ -1,0 +1,27 @@
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self, warmup):
+        super().__init__()
+        self.warmup = warmup
+        self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x):
+        self.steps += 1
+        factor = torch.clamp(self.steps.to(x.dtype) / self.warmup, max=1.0)
+        return torch.tanh(x) * factor
+
+
+batch_size = 8
+features = 32
+warmup = 10
+
+
+def get_inputs():
+    return [torch.rand(batch_size, features)]
+
+
+def get_init_inputs():
+    return [warmup]
