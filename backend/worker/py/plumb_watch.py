@@ -103,7 +103,7 @@ class Watch:
     def patches(self, when):
         now = functions()
         for name, f in self.known.items():
-            if now.get(name) is not f:
+            if now.get(name) is not f and not installed(now.get(name)):
                 self.note("patches", "replaces %s %s" % (name, when))
         self.known = now
 
@@ -195,6 +195,12 @@ class Watch:
 def functions():
     """Lists the functions that a judge, or others, might call."""
     return {"%s.%s" % (name, k): v for name, owner in PATCHED.items() for k, v in list(vars(owner).items()) if callable(v) and not k.startswith("__")}
+
+
+def installed(f):
+    """Tells whether a function is of an installed package, some of which load parts of themselves late."""
+    code = getattr(getattr(f, "__wrapped__", f), "__code__", None)
+    return code is not None and "site-packages" in code.co_filename or getattr(f, "__module__", None) is not None and str(f.__module__).split(".")[0] == "torch"
 
 
 def tensors(v):
