@@ -372,13 +372,13 @@ func TestExceptions(t *testing.T) {
 		{"torch.nn.Conv2d", []any{int64(3), int64(2), int64(1), int64(1), int64(0), int64(1), int64(2)}, backend.Raised, "ValueError"},
 		{"torch.linalg.cholesky", []any{ref("bad")}, backend.Raised, "LinAlgError"},
 		{"torch.empty", []any{int64(1 << 50)}, backend.OutOfMemory, "RuntimeError"},
-		{"torch.no_such_function", nil, backend.Unsupported, "Unknown"},
-		{"Tensor.no_such_method", []any{ref("x")}, backend.Unsupported, "Unknown"},
-		{"torch.load", []any{"/etc/passwd"}, backend.Unsupported, "Unknown"},
-		{"torch.serialization.os.system", []any{"true"}, backend.Unsupported, "Unknown"},
-		{"torch.set_default_dtype", []any{tensor.F64}, backend.Unsupported, "Unknown"},
-		{"torch.PyTorchFileWriter", []any{"/tmp/x"}, backend.Unsupported, "Unknown"},
-		{"getattr", []any{ref("x"), "__class__"}, backend.Unsupported, "Unknown"},
+		{"torch.no_such_function", nil, backend.Unsupported, "Unsupported"},
+		{"Tensor.no_such_method", []any{ref("x")}, backend.Unsupported, "Unsupported"},
+		{"torch.load", []any{"/etc/passwd"}, backend.Unsupported, "Unsupported"},
+		{"torch.serialization.os.system", []any{"true"}, backend.Unsupported, "Unsupported"},
+		{"torch.set_default_dtype", []any{tensor.F64}, backend.Unsupported, "Unsupported"},
+		{"torch.PyTorchFileWriter", []any{"/tmp/x"}, backend.Unsupported, "Unsupported"},
+		{"getattr", []any{ref("x"), "__class__"}, backend.Unsupported, "Unsupported"},
 	} {
 		out := run(t, w, new(builder).
 			in("x", f32([]int{2}, 1, 2), false).in("y", f32([]int{3}, 1, 2, 3), false).in("bad", f32([]int{1, 1}, -1), false).

@@ -15,11 +15,13 @@ import warnings
 import plumb_script
 import plumb_torch
 import torch
-from plumb_names import AUTOGRAD
-from plumb_torch import Unknown, decode, is_lazy, module_method, now, store, targets
+from plumb_graphs import refuse
+from plumb_names import Unsupported
+from plumb_torch import adapter, is_lazy, now, targets
 from torch.nn import Module
 
 Tensor = torch.Tensor
+decode = adapter.decode
 LINES = 300  # characters kept of a reason
 # Where PyTorch's own functions look at shapes while they are traced: constants
 # that are true, since a graph runs on the inputs with which it was traced.
@@ -47,46 +49,29 @@ def modes():
     return names
 
 
-def refuse(case):
-    """Raises Unknown for what no capture is faithful to."""
-    called = set()
-    for call in case["calls"]:
-        if call[0].startswith(AUTOGRAD):
-            raise Unknown("a graph of calls has no place for %s" % call[0])
-        if len(call) > 3:
-            raise Unknown("a graph does not record the with statement of %s" % call[3][0][0])
-        if len(call) > 2 and call[2].get("requires_grad"):
-            raise Unknown("a graph of calls has no place for a leaf that %s makes" % call[0])
-        if call[0] == "Module.__call__":
-            called.add(call[1][0][1])
-        elif call[0].startswith("Module.") and call[1][0][1] in called:
-            raise Unknown("%s comes after a call of the module" % call[0])
-
-
 class Captured(plumb_torch.Run):
     """One case, captured in a mode."""
 
     late = False
 
-    def __init__(self, memory, case):
-        super().__init__(memory, case)
+    def __init__(self, *given):
+        super().__init__(*given)
         self.saved = {}  # state and training flags of modules, by the index of the constructing call
-        self.rng = torch.get_rng_state()
 
     def inputs(self):
         super().inputs()
         if not hasattr(self, "pristine"):
             self.pristine = [fresh(x) for x in self.env]
 
-    def constructed(self, i, module, state):
-        super().constructed(i, module, state)
+    def constructed(self, i, module):
+        super().constructed(i, module)
         if any(is_lazy(p) for p in module.parameters()):
-            raise Unknown("parameters without a shape cannot be captured")
+            raise Unsupported("parameters without a shape cannot be captured")
         self.saved[i] = snapshot(module)
         self.rng = torch.get_rng_state()
 
-    def changed(self, i, call):
-        super().changed(i, call)
+    def changed(self, i, call, kept, v):
+        super().changed(i, call, kept, v)
         if call[0].startswith("Module.") and call[0] != "Module.__call__":
             receiver = set(self.env[call[1][0][1]].modules())
             self.saved.update((k, snapshot(m)) for k, m in self.modules.items() if not receiver.isdisjoint(m.modules()))
@@ -122,12 +107,14 @@ class Captured(plumb_torch.Run):
 
     def prepare(self):
         """Runs the case call by call and returns its plan."""
+        self.adapter.seed(self.case["seed"])
+        self.rng = torch.get_rng_state()
         refuse(self.case)
         self.inputs()
-        self.forward()
+        self.calls()
         plan = Plan(self)
         if not plan.outputs:
-            raise Unknown("no result is a tensor")
+            raise Unsupported("no result is a tensor")
         if self.case.get("backward"):
             plan.need = self.differentiated()[2]
         self.call = 0
@@ -153,10 +140,10 @@ class Captured(plumb_torch.Run):
         except Exception as e:
             if mode == "jit.script":
                 forget()
-            raise Unknown("%s: %s" % (mode, reason(e))) from None
+            raise Unsupported("%s: %s" % (mode, reason(e))) from None
         for w in caught:
             if issubclass(w.category, torch.jit.TracerWarning) and not w.filename.startswith(OWN):
-                raise Unknown("%s: %s" % (mode, str(w.message).strip().split("\n")[0][:LINES]))
+                raise Unsupported("%s: %s" % (mode, str(w.message).strip().split("\n")[0][:LINES]))
         return graph
 
 
@@ -204,7 +191,7 @@ class Plan:
         v = run.env[self.n + i]
         if isinstance(v, Module):
             if any(isinstance(a, Tensor) for a in values(call[1], run.env)):
-                raise Unknown("a module made of a tensor cannot be captured")
+                raise Unsupported("a module made of a tensor cannot be captured")
             return True
         return call[0].startswith("Module.") and call[0] != "Module.__call__" and not paths(v)
 
@@ -240,9 +227,9 @@ class Plan:
         """Puts what the graph gave into the places of what the calls gave."""
         given = iter(results)
         for i, path in self.results:
-            run.values[i] = replaced(run.values[i], path, store(run.memory, next(given)))
+            run.values[i] = replaced(run.values[i], path, run.store(next(given)))
         for at, (i, k, _) in enumerate(list(run.changes)):
-            run.changes[at] = (i, k, store(run.memory, next(given)))
+            run.changes[at] = (i, k, run.store(next(given)))
 
 
 def values(args, env):

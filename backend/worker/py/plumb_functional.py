@@ -81,7 +81,7 @@ class Functional(Run):
             self.call = self.memory.mark[1] = i
             self.env = env.values
             v = self.evaluate(call)
-            if self.constructs(self.targets[call[0]]):
+            if self.constructs(call):
                 v.state = states.get(i, {})
                 env.add(v, frozenset((i, name) for name, t in v.named_parameters() if self.differentiable(t)), None)
             else:
@@ -141,7 +141,7 @@ class Functional(Run):
         for scope in call[3] if len(call) > 3 else ():
             if scope[0] not in SCOPES:
                 raise Unsupported("no context %s" % scope[0])
-            on = self.decode(scope[1][0]) if scope[1] else scope[0].endswith("enable_grad")
+            on = self.given(scope)[0][0] if scope[1] else scope[0].endswith("enable_grad")
         return on
 
     def differentiable(self, v):
@@ -152,7 +152,7 @@ class Functional(Run):
     def keep(self, i, env):
         """Puts a value into the reply."""
         v = env.values[-1]
-        if self.constructs(self.targets[self.case["calls"][i][0]]):
+        if self.constructs(self.case["calls"][i]):
             self.constructed(i, v)
         parts = env.parts.get(len(env.values) - 1)
         if parts:
@@ -163,7 +163,7 @@ class Functional(Run):
     def requiring_by(self, depends, v):
         """Returns a value as it is in the reply, with what it requires."""
         self.requiring = bool(depends)
-        encoded = self.encode(v)
+        encoded = self.adapter.encode(self, v)
         self.requiring = False
         return encoded
 
@@ -228,12 +228,13 @@ class Functional(Run):
             return self.adapter.vjp(program, tensors[:len(wanted)], tensors[len(wanted):])
 
         firsts = mode(gradients)(*variables, *cotangents)
-        seconds = [None] * len(wanted)
         if second is not None:
             n = len(self.leaves)
             weights = [self.cotangent(g, offset, self.size(g)) for g, offset in zip(firsts, second)]
             seconds = mode(lambda *tensors: self.adapter.vjp(
                 lambda *v: gradients(*v, *cotangents)[:n], tensors[:len(wanted)], tensors[len(wanted):]))(*variables, *weights)
         reached = frozenset().union(*[self.trace.depends[i] for i in indices])
-        for key, x, g, g2 in zip(wanted, variables, firsts, seconds):
-            self.found[id(x)] = (g, g2) if key in reached else (None, None)
+        ids = [id(x) for x in variables]
+        self.firsts = {x: g if key in reached else None for key, x, g in zip(wanted, ids, firsts)}
+        if second is not None:
+            self.found = {x: g if key in reached else None for key, x, g in zip(wanted, ids, seconds)}

@@ -43,6 +43,22 @@ def reason(e):
     return "%s: %s" % (type(e).__name__, lines[-1 if lines[0].endswith(":") else 0][:LINES])
 
 
+def refuse(case):
+    """Says what no capture is faithful to."""
+    called = set()
+    for call in case["calls"]:
+        if call[0].startswith(AUTOGRAD):
+            raise Unsupported("a graph of calls has no place for %s" % call[0])
+        if len(call) > 3 and call[3]:
+            raise Unsupported("a graph does not record the with statement of %s" % call[3][0][0])
+        if len(call) > 2 and call[2].get("requires_grad"):
+            raise Unsupported("a graph of calls has no place for a leaf that %s makes" % call[0])
+        if call[0] == "Module.__call__":
+            called.add(call[1][0][1])
+        elif call[0].startswith("Module.") and call[1][0][1] in called:
+            raise Unsupported("%s comes after a call of the module" % call[0])
+
+
 class Graphed(Run):
     """A case in one of the modes of its adapter, which take a function of tensors and
     of what modules are by the index of the call that makes them, and these."""
@@ -68,20 +84,11 @@ class Graphed(Run):
         self.call = len(self.case["calls"])
 
     def refuse(self):
-        """Says what no capture is faithful to."""
-        called = set()
+        """Says what no capture is faithful to, or tells."""
+        refuse(self.case)
         for call in self.case["calls"]:
-            named = call[2] if len(call) > 2 else {}
-            if call[0].startswith(AUTOGRAD) or named.get("requires_grad"):
-                raise Unsupported("a graph of calls has no place for %s" % call[0])
-            if len(call) > 3 and call[3]:
-                raise Unsupported("a graph does not record the with statement of %s" % call[3][0][0])
-            if plumb_table.changes(call[0]) or named.get("inplace"):
+            if plumb_table.changes(call[0]) or len(call) > 2 and call[2].get("inplace"):
                 raise Unsupported("a graph does not tell what %s changes in place" % call[0])
-            if call[0] == "Module.__call__":
-                called.add(call[1][0][1])
-            elif call[0].startswith("Module.") and call[1][0][1] in called:
-                raise Unsupported("%s comes after a call of the module" % call[0])
 
     def again(self):
         """Makes everything what it was before the calls, and the modules once more."""
@@ -94,10 +101,10 @@ class Graphed(Run):
         self.made = {}
         for i, call in enumerate(self.case["calls"]):
             v = None
-            if self.constructs(self.targets[call[0]]) or call[0].startswith("Module.") and call[0] != "Module.__call__":
+            if self.constructs(call) or call[0].startswith("Module.") and call[0] != "Module.__call__":
                 v = self.made[i] = self.evaluate(call)
             self.env.append(v)
-            if self.constructs(self.targets[call[0]]):
+            if self.constructs(call):
                 self.constructed(i, v)
 
     def captured(self, capture):
@@ -119,7 +126,7 @@ class Graphed(Run):
         for call, v in zip(self.case["calls"], self.env[n:]):
             if isinstance(v, tuple) and any(isinstance(d, int) and d < 0 for d in v):
                 raise Unsupported("%s is not known while it is captured" % call[0])
-            self.values.append(self.encode(v))
+            self.values.append(self.adapter.encode(self, v))
 
     def differentiate(self, indices, cotangents):
         if (self.case.get("mode") or "eager") == "eager":

@@ -6,13 +6,14 @@ import os
 from plumb_functional import Functional
 from plumb_graphs import Graphed
 from plumb_names import Refusal
+from plumb_targets import Targets
 
 
 class Subject:
     """What plumb_worker asks of a subject."""
 
     def __init__(self, adapter):
-        self.adapter, self.targets = adapter, {}
+        self.adapter, self.targets = adapter, Targets(adapter)
         self.kind = Functional if adapter.functional else Graphed
 
     def hello(self):
@@ -23,12 +24,23 @@ class Subject:
                 "gradients": self.adapter.gradients, "refusals": not self.adapter.own, "forms": False,
                 "forward_modes": list(self.adapter.forward), "features": self.adapter.arrays.FEATURES}
 
+    def run_of(self, mode):
+        """Returns the class of runs of a mode."""
+        return self.kind
+
+    def together(self, memory, cases):
+        """Returns the replies of cases that run as one, by their index."""
+        return {}
+
     def run(self, memory, cases):
-        replies = []
+        replies, ready = [], self.together(memory, cases)
         for i, case in enumerate(cases):
+            if i in ready:
+                replies.append(ready[i])
+                continue
             memory.mark[1] = 0
             memory.mark[0] = i + 1
-            one = self.kind(self.adapter, self.targets, memory, case)
+            one = self.run_of(case.get("mode") or "eager")(self.adapter, self.targets, memory, case)
             try:
                 reply = one.run()
             except Exception as e:

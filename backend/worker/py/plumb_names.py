@@ -41,6 +41,8 @@ LISTED = ("_foreach_", "_fused_")  # functions of lists of tensors, which torch.
 def is_open(target):
     """Tells whether the name of a function, such as torch.nn.functional.relu, is open to programs."""
     owner, _, last = target.rpartition(".")
+    if owner.startswith("torch.ops.aten."):  # an overload
+        return "._" not in target
     if target in DENIED or last.startswith(("_", "set_")) and not last.startswith(LISTED):
         return False
     return last in ("grad", "backward") if owner == "torch.autograd" else owner in MODULES

@@ -7,7 +7,8 @@ numbers and literals.
 import math
 
 import torch
-from plumb_torch import Unknown, targets
+from plumb_names import Unsupported
+from plumb_torch import targets
 
 INFIX = {"lshift": "<<", "rshift": ">>", "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
          "and_": "&", "or_": "|", "xor": "^", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
@@ -77,12 +78,12 @@ def expression(call, plan):
         return "%s.%s(%s)" % (args[0], identifier(last), ", ".join(args[1:] + named))
     if target.startswith("torch."):
         return "%s(%s)" % (".".join(identifier(part) for part in target.split(".")), ", ".join(args + named))
-    raise Unknown("TorchScript's language has no %s" % target)
+    raise Unsupported("TorchScript's language has no %s" % target)
 
 
 def identifier(s):
     if not (isinstance(s, str) and s.isidentifier()):
-        raise Unknown("no name %r" % (s,))
+        raise Unsupported("no name %r" % (s,))
     return s
 
 
@@ -105,7 +106,7 @@ def text(a, plan):
     if tag == "r":
         return "self.m%d" % (a[1] - plan.n) if a[1] - plan.n in plan.static else "v%d" % a[1]
     if tag == "l" and len(set(map(type, a[1])) & {int, float}) > 1:
-        raise Unknown("a list has numbers of one type in TorchScript's language")
+        raise Unsupported("a list has numbers of one type in TorchScript's language")
     if tag == "l":
         return "[%s]" % ", ".join(text(e, plan) for e in a[1])
     if tag == "u":
@@ -122,7 +123,7 @@ def text(a, plan):
         return "torch.device(%r)" % a[1]
     if tag == "c":
         return "complex(%s, %s)" % (number(float(a[1])), number(float(a[2])))
-    raise Unknown("TorchScript's language has no literal for %r" % (a,))
+    raise Unsupported("TorchScript's language has no literal for %r" % (a,))
 
 
 def number(x):

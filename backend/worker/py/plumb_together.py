@@ -5,7 +5,7 @@ Those that cannot be, and those of a part that fails, run one by one.
 
 import torch
 from plumb_capture import Captured, Function
-from plumb_torch import now
+from plumb_torch import adapter, now, targets
 from torch.autograd import backward as differentiate
 
 
@@ -24,8 +24,7 @@ def together(memory, cases):
 
 def prepare(memory, case):
     """Returns a case's run and plan; None where it draws, or fails call by call."""
-    torch.manual_seed(case["seed"])
-    one = Captured(memory, case)
+    one = Captured(adapter, targets, memory, case)
     try:
         plan = one.prepare()
     except Exception:
@@ -66,9 +65,9 @@ def joint(prepared):
         for (_, one, plan), results in zip(prepared, given):
             if one.case.get("backward"):
                 one.env = plan.env(one.env, results)
-                v, c, _ = one.differentiated()
-                values += v
-                cotangents += c
+                indices, given_to, _ = one.differentiated()
+                values += [one.env[k] for k in indices]
+                cotangents += given_to
         if values:
             differentiate(values, cotangents)
         elapsed = (now() - t) // len(prepared)

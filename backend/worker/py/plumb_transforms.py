@@ -11,7 +11,8 @@ import random
 
 import torch
 from plumb_capture import Captured, reason
-from plumb_torch import Unknown, cotangent, now
+from plumb_names import Unsupported
+from plumb_torch import now
 
 Tensor = torch.Tensor
 LANES = 3
@@ -47,9 +48,9 @@ class Functional(Captured):
 
     def run(self):
         if self.case["mode"] == "vmap" and any("as_strided" in call[0] for call in self.case["calls"]):
-            raise Unknown("as_strided depends on how lanes lie in memory")
+            raise Unsupported("as_strided depends on how lanes lie in memory")
         if self.idle and not self.case.get("backward"):
-            raise Unknown(self.idle)
+            raise Unsupported(self.idle)
         plan = self.prepare()
         if plan.need:
             return {"status": "need", "need": plan.need}
@@ -65,7 +66,7 @@ class Functional(Captured):
             self.elapsed = now() - t
         except Exception as e:
             if isinstance(e, NotImplementedError) or any(gap in str(e) for gap in GAPS):
-                raise Unknown("%s: %s" % (self.case["mode"], reason(e))) from None
+                raise Unsupported("%s: %s" % (self.case["mode"], reason(e))) from None
             raise
         self.accept(received, state, grads, seconds)
         return self.conclude(plan, self.flagged(plan, results))
@@ -105,7 +106,7 @@ class Functional(Captured):
         passive = [x for x, entry in zip(self.env, self.case["inputs"]) if not entry[4]]
         seconds = []
         for x, offset in zip(self.leaves, self.case.get("second", ())):
-            seconds.append(cotangent(self.memory, x, offset, x.numel() * (2 if x.is_complex() else 1)))
+            seconds.append(self.cotangent(x, offset, self.size(x)))
         return [x.detach() for x in self.wanted()], passive, self.function.state[len(self.function.weights):], self.cotangents, seconds
 
 
@@ -184,7 +185,7 @@ class Batched(Functional):
         where = [self.dims(list, choices) for list in (wanted, passive)] + [self.dims(list, None) for list in (others, cotangents, seconds)]
         if all(d is None for dims in where for d in dims):
             if not wanted and not passive:
-                raise Unknown("it has no inputs to batch")
+                raise Unsupported("it has no inputs to batch")
             where[0 if wanted else 1][0] = 0
         stacked = []
         for tensors, dims in zip((wanted, passive, others, cotangents, seconds), where):

@@ -1,0 +1,107 @@
+"""What the calls of a table use, as self.NAME: parts of what PyTorch's arguments mean."""
+
+from plumb_names import Unsupported
+from plumb_table import GROUPS, promoted
+
+SUMMED = ("bool", *GROUPS["integers"])  # dtypes whose sums are int64
+
+
+class Words:
+    """The part of an adapter that its table's calls use."""
+
+    def alike(self, *values):
+        """Returns tensors in the dtype to which PyTorch promotes them and the numbers beside them."""
+        dtype = promoted(self, values)
+        return [self.cast(v, dtype) if self.is_tensor(v) and self.dtype_name(v.dtype) != dtype else v for v in values]
+
+    def summed(self, t, dtype=None):
+        """Returns a tensor in the dtype of its sums: the one asked for, int64 of integers."""
+        name = "int64" if self.dtype_name(t.dtype) in SUMMED else None
+        return self.cast(t, self.dtype_name(dtype)) if dtype is not None else self.cast(t, name) if name else t
+
+    def axes(self, dim):
+        """Returns the dimensions of a reduction: no list of them is all."""
+        if dim is None or isinstance(dim, int):
+            return dim
+        return tuple(dim) or None
+
+    def ddof(self, correction, unbiased):
+        return correction if correction is not None else int(unbiased is not False)
+
+    def each(self, v, n):
+        """Returns an argument of each of n dimensions, which may be given as one for all."""
+        if isinstance(v, int) or len(v) == 1:
+            return (v if isinstance(v, int) else v[0],) * n
+        if len(v) != n:
+            raise Unsupported("an argument of %d dimensions, not of %d" % (len(v), n))
+        return tuple(v)
+
+    def given(self, v):
+        """Returns an argument without which PyTorch chooses."""
+        if v is None:
+            raise Unsupported("an argument is not given")
+        return v
+
+    def axis(self, t, dim):
+        """Returns a dimension counted from the first."""
+        if not -len(t.shape) <= dim < len(t.shape):
+            raise Unsupported("no dimension %d" % dim)
+        return dim % len(t.shape)
+
+    def last(self, t, shape):
+        """Returns the last dimensions of a tensor, which have a shape."""
+        n = len(t.shape) - len(shape)
+        if tuple(t.shape[n:]) != tuple(shape):
+            raise Unsupported("a tensor of another shape")
+        return tuple(range(n, len(t.shape)))
+
+    def without(self, t, dim):
+        """Returns all dimensions of a tensor but one."""
+        return tuple(i for i in range(len(t.shape)) if i != dim)
+
+    def sizes(self, t, size):
+        """Returns the shape of an expanded tensor, in which -1 stands for its own size."""
+        own = (0,) * (len(size) - len(t.shape)) + tuple(t.shape)
+        return tuple(n if d == -1 else d for d, n in zip(size, own))
+
+    def parted(self, t, dim, sizes):
+        """Returns the shape of a tensor whose dimension becomes several."""
+        dim = self.axis(t, dim)
+        return tuple(t.shape[:dim]) + tuple(sizes) + tuple(t.shape[dim + 1:])
+
+    def repeats(self, t, repeats):
+        if len(repeats) < len(t.shape):
+            raise Unsupported("a number of repeats for each dimension")
+        return tuple(repeats)
+
+    def bounds(self, sizes, total):
+        """Returns where a dimension is split: before each part but the first."""
+        if isinstance(sizes, int):
+            return list(range(sizes, total, sizes))
+        if sum(sizes) != total:
+            raise Unsupported("sizes that are not all of a dimension")
+        return [sum(sizes[:i]) for i in range(1, len(sizes))]
+
+    def widths(self, t, pad):
+        """Returns how much is added before and after each dimension, the first one first."""
+        pairs = [(pad[i], pad[i + 1]) for i in range(0, len(pad) - 1, 2)][::-1]
+        return [(0, 0)] * (len(t.shape) - len(pairs)) + pairs
+
+    def number(self, v):
+        if not isinstance(v, (int, float)):
+            raise Unsupported("a number is needed")
+        return v
+
+    def default(self, dtype, *numbers):
+        """Returns the dtype of a tensor made of numbers: the one asked for, or PyTorch's."""
+        if dtype is not None:
+            return dtype
+        return self.dtype(promoted(self, numbers) or "float32")
+
+    def leaves(self, data):
+        """Lists the numbers of nested lists."""
+        return [v for e in data for v in self.leaves(e)] if isinstance(data, (tuple, list)) else [data]
+
+    def beside(self, t, index, dim):
+        """Returns the part of a tensor that gather reads by an index."""
+        return t[tuple(slice(None) if i == dim % len(t.shape) else slice(n) for i, n in enumerate(index.shape))]
