@@ -75,7 +75,7 @@ func TestFlagsThatCannotBeHonouredAreRefused(t *testing.T) {
 		{"run --set timeout=-1s", "timeout=-1s: want a positive duration"},
 		{"run --set tensor.max=0", "want a size such as 32MB"},
 		{"run --set oracle=sometimes", "want off, on-mismatch or always"},
-		{"run --set exceptions=", "want finding or rejection"},
+		{"run --set exceptions=", "want finding, rejection or strict"},
 		{"run --set known.strict=maybe", "want true or false"},
 		{"run --set findings=", "want a path or none"},
 		{"run --set powers=1", "there is no setting \"powers\"; is it power?"},

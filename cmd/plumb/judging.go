@@ -48,7 +48,7 @@ func (j *judging) arm(cfg *campaign.Config, s *subjects) (judge.Config, error) {
 	by := judge.Config{
 		Table: ops.Table(), Modules: nn.Modules(), Oracle: j.oracle, Reference: s.set.Is(s.reference), CanAskReference: !open.IsRecorded(s.reference),
 		RTol: j.tolerance.rtol, ATol: j.tolerance.atol, Default: j.tolerance.byDType,
-		SameException: j.sameException, NoExceptions: j.exceptions == isRejection, Memory: int64(j.memory),
+		SameException: j.sameException, NoExceptions: j.exceptions == isRejection, ReferencesException: j.exceptions == isStrict, Memory: int64(j.memory),
 	}
 	if by.Oracle == judge.Always && !by.CanAskReference {
 		return by, usage(errors.New("--set oracle=always: a recorded reference cannot be asked again"))

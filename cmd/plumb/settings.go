@@ -34,12 +34,14 @@ type settings struct {
 	given map[string]bool
 }
 
-// exceptionMode says what an exception of one side alone is.
+// exceptionMode says what an exception of one side alone is, and whether what both
+// sides raise has to be of the reference's class.
 type exceptionMode string
 
 const (
 	isFinding   exceptionMode = "finding"
 	isRejection exceptionMode = "rejection"
+	isStrict    exceptionMode = "strict"
 )
 
 // setting is one line of the table.
@@ -69,7 +71,7 @@ func newSettings(keys ...[]string) *settings {
 		return &limited[string]{to: to, parse: func(text string) (string, bool) { return text, text != "" }, want: "a path or none"}
 	}
 	s.table = []setting{
-		{"exceptions", "whether an exception that only one side raises counts as a finding or as a rejection", oneOf(&s.exceptions, isFinding, isRejection), "", ""},
+		{"exceptions", "whether an exception that only one side raises counts as a finding or as a rejection; strict: a finding, and so is one of another class than the reference's", oneOf(&s.exceptions, isFinding, isRejection, isStrict), "", ""},
 		{"findings", "folder for the bundle of each finding, for plumb repro", path(&s.findings), "", "the user's cache"},
 		{"known.clean", "runs in a row without an accepted failure after which it counts as fixed", wholeNumber(&s.clean, 1), "", ""},
 		{"known.strict", "whether the run fails when an accepted failure is fixed or has expired", yesOrNo(&s.strict), "", "false"},

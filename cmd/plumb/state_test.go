@@ -229,3 +229,24 @@ def test_exp():
 		t.Error(log)
 	}
 }
+
+// TestExceptionsOfAnotherClass: what both sides refuse by another class is a finding
+// where the reference's own is asked for.
+func TestExceptionsOfAnotherClass(t *testing.T) {
+	file := save(t, "refuse.py", `
+@autotest(n=3)
+def test_matmul():
+    x = random_tensor(2, 2, 3)
+    return torch.matmul(x, x)
+`)
+	refuse := func(defs map[string]*op.Def) {
+		defs["matmul"].Reject = func(op.Args) error { return op.TypeError("no such form") }
+	}
+	strict, log := play(t, planted(t, refuse), []string{file}, "--reference", "native", "--seed", "1", "--set", "exceptions=strict")
+	if len(strict.findings()) == 0 || strict.findings()[0].Verdict.Kind != verdict.Exception {
+		t.Error(log)
+	}
+	if lenient, log := play(t, planted(t, refuse), []string{file}, "--reference", "native", "--seed", "1"); len(lenient.findings()) > 0 || lenient.ends[0].Rejected == 0 {
+		t.Error(log)
+	}
+}

@@ -41,6 +41,8 @@ type Config struct {
 	// NoExceptions counts an exception of one side only as a rejection, and
 	// SameException asks that what both sides raise has the same class.
 	NoExceptions, SameException bool
+	// ReferencesException asks that it is the reference's own class.
+	ReferencesException bool
 	// Memory is what the bounds and truths of one case may take, in bytes; 0 bounds
 	// nothing. A verdict that would need more is Skipped.
 	Memory int64
@@ -60,7 +62,7 @@ type Judge struct {
 // New returns a judge.
 func New(c Config) *Judge {
 	j := &Judge{settled: c.Settled, memory: c.Memory, policy: verdict.Policy{
-		RTol: c.RTol, ATol: c.ATol, Default: c.Default, NoExceptions: c.NoExceptions, SameException: c.SameException,
+		RTol: c.RTol, ATol: c.ATol, Default: c.Default, NoExceptions: c.NoExceptions, SameException: c.SameException, ReferencesException: c.ReferencesException,
 		Reference: c.Reference, Faults: reffaults.Faults,
 	}}
 	if c.Oracle.asks() && c.CanAskReference {

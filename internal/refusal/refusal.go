@@ -3,6 +3,8 @@
 package refusal
 
 import (
+	_ "embed"
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,13 +39,44 @@ var dispatch = regexp.MustCompile(`^"\w+" not implemented for '\w+'$`)
 // no kernel for a dtype, whatever the elements are.
 func OfDType(message string) bool { return dispatch.MatchString(message) }
 
+//go:embed equivalents.json
+var equivalents []byte
+
+// equivalent is a line of the table: a class of exceptions and the one of
+// PyTorch's that it stands for. Says, where set, is a part of the message.
+type equivalent struct {
+	Raised string `json:"raised"`
+	Says   string `json:"says"`
+	For    string `json:"for"`
+	Why    string `json:"why"`
+}
+
+// anyClass stands for every class, where it is raised and where it is stood for.
+const anyClass = "*"
+
+// table has the equivalents of every subject, and those of frameworks whose
+// exceptions have classes of their own.
+var table = func() (t struct{ All, Framework []equivalent }) {
+	if err := json.Unmarshal(equivalents, &t); err != nil {
+		panic(err)
+	}
+	return t
+}()
+
 // Caught returns the class by which a caller would catch what a side raised.
 func Caught(o *backend.Outcome) string {
-	switch {
-	case o.Class == "NotImplementedError":
-		return "RuntimeError" // its subclass
-	case o.Class == "AttributeError" && strings.Contains(o.Message, "' object has no attribute '"):
-		return "TypeError" // what a function written in Python raises for an argument of a wrong type
+	for _, e := range table.All {
+		if e.Raised == o.Class && strings.Contains(o.Message, e.Says) {
+			return e.For
+		}
 	}
 	return o.Class
+}
+
+// Alike reports whether what a candidate raised stands for what the reference did.
+func Alike(ref, cand *backend.Outcome) bool {
+	want, got := Caught(ref), Caught(cand)
+	return want == got || cand.OwnForms && slices.ContainsFunc(table.Framework, func(e equivalent) bool {
+		return (e.Raised == got || e.Raised == anyClass) && (e.For == want || e.For == anyClass) && strings.Contains(cand.Message, e.Says)
+	})
 }

@@ -90,6 +90,32 @@ func TestOwnForms(t *testing.T) {
 	}
 }
 
+// TestReferencesException: a framework that refuses by a class of its own refuses as
+// the reference does, unless the reference's own class is asked for.
+func TestReferencesException(t *testing.T) {
+	refused := func(class string, framework bool) *backend.Outcome {
+		o := outcome()
+		o.Status, o.Class, o.Call, o.OwnForms = backend.Raised, class, len(example().Calls), framework
+		return o
+	}
+	for name, c := range map[string]struct {
+		cand           *backend.Outcome
+		equals, strict Word
+	}{
+		"a framework's class": {refused("ValueError", true), Rejected, Misaligned},
+		"the same":            {refused("RuntimeError", true), Rejected, Rejected},
+		"its subclass":        {refused("NotImplementedError", false), Rejected, Misaligned},
+		"another of PyTorch":  {refused("ValueError", false), Misaligned, Misaligned},
+	} {
+		if v := Judge(example(), refused("RuntimeError", false), c.cand, Policy{SameException: true}); v.Word != c.equals {
+			t.Errorf("%s: %s (%s)", name, v.Word, v.Reason)
+		}
+		if v := Judge(example(), refused("RuntimeError", false), c.cand, Policy{ReferencesException: true}); v.Word != c.strict {
+			t.Errorf("%s, strictly: %s (%s)", name, v.Word, v.Reason)
+		}
+	}
+}
+
 // TestForwardOnly: of a subject without gradients all else is compared.
 func TestForwardOnly(t *testing.T) {
 	wrong, silent, raised := forward(), forward(), outcome()

@@ -422,11 +422,20 @@ func (j *judge) exceptions() {
 		j.raised(j.ref, "reference", "candidate")
 	case candRaised && !refRaised:
 		j.raised(j.cand, "candidate", "reference")
-	case refRaised && j.policy.SameException && !j.cand.OwnForms && refusal.Caught(j.ref) != refusal.Caught(j.cand):
+	case refRaised && j.otherClass():
 		j.raised(j.cand, "candidate", "reference")
 		d := &j.v.Differences[len(j.v.Differences)-1]
 		d.Diff.Message = fmt.Sprintf("the candidate raised %s, the reference %s", exception(j.cand), exception(j.ref))
 	}
+}
+
+// otherClass reports whether what both sides raised has to have the same class,
+// and has not.
+func (j *judge) otherClass() bool {
+	if j.policy.ReferencesException {
+		return j.ref.Class != j.cand.Class
+	}
+	return j.policy.SameException && !refusal.Alike(j.ref, j.cand)
 }
 
 // mayTake reports whether the candidate's interface may take what the reference

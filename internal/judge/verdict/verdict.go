@@ -238,6 +238,9 @@ type Policy struct {
 	Faults    []KnownFault
 	// SameException asks that what both sides raise has the same class.
 	SameException bool
+	// ReferencesException asks that it has the reference's own class, whatever
+	// stands for that elsewhere.
+	ReferencesException bool
 	// IgnoreRequiresGrad is for sides that do not report it.
 	IgnoreRequiresGrad bool
 }
