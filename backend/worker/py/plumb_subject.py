@@ -192,6 +192,9 @@ class Adapter:
             raise Unsupported("an argument of %d dimensions, not of %d" % (len(v), n))
         return tuple(v)
 
+    def listed(self, v):
+        return [v] if isinstance(v, int) else v
+
     def given(self, v):
         """Returns an argument without which PyTorch chooses."""
         if v is None:
@@ -230,6 +233,10 @@ class Adapter:
             raise Unsupported("a number of repeats for each dimension")
         return tuple(repeats)
 
+    def share(self, total, n):
+        """Returns the size of n chunks of a dimension."""
+        return max(1, -(-total // n))
+
     def bounds(self, sizes, total):
         """Returns where a dimension is split: before each part but the first."""
         if isinstance(sizes, int):
@@ -258,9 +265,9 @@ class Adapter:
         """Lists the numbers of nested lists."""
         return [v for e in data for v in self.leaves(e)] if isinstance(data, (tuple, list)) else [data]
 
-    def beside(self, t, index, dim):
-        """Returns the part of a tensor that gather reads by an index."""
-        return t[tuple(slice(None) if i == dim % len(t.shape) else slice(n) for i, n in enumerate(index.shape))]
+    def beside(self, t, index, dim=None):
+        """Returns the part of a tensor that gather reads by an index, or whose elements scatter puts by one."""
+        return t[tuple(slice(None) if dim is not None and i == dim % len(t.shape) else slice(n) for i, n in enumerate(index.shape))]
 
     def gap(self, e):
         """Tells whether an exception says that something is not there."""
