@@ -232,10 +232,6 @@ class JAX(plumb_subject.Adapter):
         places[self.axis(t, dim)] = self.inside(index, t.shape[dim])
         return t.at[tuple(places)]
 
-    def sliced(self, t, dim, start, end, step):
-        """Returns the index of a slice along one dimension."""
-        return (slice(None),) * self.axis(t, dim) + (slice(start, end, step),)
-
     def attention(self, query, key, value, mask, causal, scale):
         if len(query.shape) != 4:
             raise Unsupported("jax has attention of 4 dimensions alone")

@@ -207,6 +207,14 @@ class Adapter:
             raise Unsupported("no dimension %d" % dim)
         return dim % len(t.shape)
 
+    def place(self, t, dim, start):
+        """Returns where along a dimension something starts, counted from the first."""
+        return start + t.shape[dim] if start < 0 else start
+
+    def sliced(self, t, dim, start, end, step):
+        """Returns the index of a slice along one dimension."""
+        return (slice(None),) * self.axis(t, dim) + (slice(start, end, step),)
+
     def last(self, t, shape):
         """Returns the last dimensions of a tensor, which have a shape."""
         n = len(t.shape) - len(shape)

@@ -193,12 +193,11 @@ class TensorFlow(plumb_subject.Adapter):
         """Returns what index_put puts, an element for each that is chosen."""
         return tf.broadcast_to(values, [*indices[0].shape, *t.shape[len(indices):]])
 
-    def cut(self, t, dim, start, end, step=1):
+    def cut(self, t, dim, start, end):
         """Returns a slice along one dimension, which TensorFlow would make shorter than asked."""
-        dim = self.axis(t, dim)
-        if end is not None and not start <= end <= t.shape[dim]:
+        if not start <= end <= t.shape[dim]:
             raise Unsupported("tensorflow checks no bounds")
-        return t[(slice(None),) * dim + (slice(start, end, step),)]
+        return t[self.sliced(t, dim, start, end, 1)]
 
     def positive(self, p):
         if not p > 0:
