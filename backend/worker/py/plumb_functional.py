@@ -74,7 +74,8 @@ class Functional(Run):
         self.env = self.trace.values
 
     def play(self, inputs, states, done):
-        """Makes the calls on inputs and on the states of modules; `done` is told of each."""
+        """Makes the calls on inputs and on the states of modules; `done` is told of each. What they draw is the same every time."""
+        self.adapter.seed(self.case["seed"])
         leaf = [frozenset([i] if entry[4] else []) for i, entry in enumerate(self.case["inputs"])]
         env = Env(list(inputs), leaf)
         for i, call in enumerate(self.case["calls"]):

@@ -365,10 +365,12 @@ class Evaluation:
 
 
 class Lowered(Evaluation):
-    """The value of modules.json's call, whose functions are PyTorch's."""
+    """The value of modules.json's call, whose functions are PyTorch's or the adapter's."""
 
     def function(self, node):
         path = ast.unparse(node)
+        if path.startswith("self."):
+            return super().function(node)
         return functools.partial(call, self.adapter, path if path.startswith("torch.") else "torch.nn.functional." + path)
 
 
@@ -384,11 +386,13 @@ def entries(adapter, ident):
 
 @functools.lru_cache(None)
 def defaults_of(ident):
-    """Returns the defaults of an operator's parameters; what no signature needs is None."""
-    defaults = {}
-    for text in KNOWN["operators"][ident]["signatures"]:
-        for p in signature(text):
-            defaults.setdefault(p.name, None if p.default is REQUIRED and p.optional else p.default)
+    """Returns the defaults of an operator's parameters; what not every signature needs is None."""
+    defaults, signatures = {}, [signature(text) for text in KNOWN["operators"][ident]["signatures"]]
+    for p in (p for params in signatures for p in params):
+        defaults.setdefault(p.name, None if p.default is REQUIRED and p.optional else p.default)
+    for name, default in defaults.items():
+        if default is REQUIRED and any(all(p.name != name for p in params) for params in signatures):
+            defaults[name] = None
     return defaults
 
 
