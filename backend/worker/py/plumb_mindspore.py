@@ -142,3 +142,4 @@ class MindSpore(plumb_subject.Adapter):
 
 
 adapter = MindSpore
+
