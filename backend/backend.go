@@ -110,6 +110,12 @@ type Outcome struct {
 	// ForwardOnly says that gradients were not asked of the subject, which has
 	// none: nobody's gradients are compared, nor requires_grad.
 	ForwardOnly bool
+	// NoGradients is why a subject that computes gradients by programs of forward
+	// calls was asked for none.
+	NoGradients string
+	// Derived says that the gradients are such a program's: nobody's requires_grad
+	// is compared.
+	Derived bool
 	// NoElements says that the subject's tensors have none, but shapes and dtypes.
 	NoElements bool
 	// Permissive says that the subject's interface is its own: what PyTorch refuses

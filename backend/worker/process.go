@@ -267,7 +267,7 @@ func (w *Worker) greet(line string) error {
 	var h struct {
 		backend.Info
 		CPU       float64 `json:"cpu"`
-		Gradients *bool   `json:"gradients"`
+		Gradients any     `json:"gradients"`
 		Elements  *bool   `json:"elements"`
 		Refusals  *bool   `json:"refusals"`
 		Forms     *bool   `json:"forms"`
@@ -281,7 +281,8 @@ func (w *Worker) greet(line string) error {
 		return errors.New("its greeting has no name")
 	}
 	w.info = printable(h.Info)
-	w.info.ForwardOnly = h.Gradients != nil && !*h.Gradients
+	w.byProgram = h.Gradients == "program"
+	w.info.ForwardOnly = h.Gradients == false || w.byProgram
 	w.forwardModes = h.ForwardModes
 	w.info.NoElements = h.Elements != nil && !*h.Elements
 	w.info.Permissive = h.Refusals != nil && !*h.Refusals

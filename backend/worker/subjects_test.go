@@ -12,7 +12,7 @@ import (
 // TestOwnFrameworks: frameworks with an interface of their own give values and
 // gradients, in every mode.
 func TestOwnFrameworks(t *testing.T) {
-	for _, name := range []string{"jax", "mlx", "paddle", "tensorflow", "tinygrad"} {
+	for _, name := range []string{"jax", "mindspore", "mlx", "paddle", "tensorflow", "tinygrad"} {
 		t.Run(name, func(t *testing.T) {
 			path, _, err := Find(name, "")
 			if err != nil {

@@ -82,6 +82,7 @@ type Worker struct {
 	config       Config
 	info         backend.Info
 	forwardModes []string // in which it computes no gradients
+	byProgram    bool     // it computes gradients by programs of forward calls
 	mem          *memory
 	proc         *process // nil until the next run restarts it
 	encode       encoder
@@ -133,6 +134,10 @@ func (w *Worker) Info() backend.Info {
 	info.Features = maps.Clone(info.Features)
 	return info
 }
+
+// ByProgram reports whether the subject, which computes no gradients itself, is to
+// compute them by programs of forward calls (package derive).
+func (w *Worker) ByProgram() bool { return w.byProgram }
 
 // Close ends the process.
 func (w *Worker) Close() error {

@@ -134,7 +134,7 @@ static int fill(char *into, size_t n) {
 int main(void) {
 	uint32_t size;
 	map(0);
-	dprintf(4, "plumb-worker 1 {\"name\":\"ownworker\",\"version\":\"1\",\"gradients\":false,\"devices\":[\"cpu\"],\"modes\":[\"eager\"],\"features\":{},\"cpu\":0}\n");
+	dprintf(4, "plumb-worker 1 {\"name\":\"ownworker\",\"version\":\"1\",\"gradients\":\"program\",\"devices\":[\"cpu\"],\"modes\":[\"eager\"],\"features\":{},\"cpu\":0}\n");
 	while (fill((char *)&size, 4)) {
 		char *request = malloc((size_t)size + 1);
 		if (!request || !fill(request, size)) exit(70);

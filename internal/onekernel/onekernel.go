@@ -124,8 +124,8 @@ func (h *host) ask(ctx context.Context, request, answer any) error {
 type observed struct {
 	Evidence  [][2]string `json:"evidence"`
 	Operators []string    `json:"operators"` // that compute, sorted
-	Shares    []int       `json:"shares"`   // the arguments in whose memory a result is
-	Launches  int         `json:"launches"` // of kernels in Triton, so far
+	Shares    []int       `json:"shares"`    // the arguments in whose memory a result is
+	Launches  int         `json:"launches"`  // of kernels in Triton, so far
 }
 
 // Session judges one kernel.

@@ -13,6 +13,7 @@ from plumb_table import Module, changes, constant, shares
 MAYBE = frozenset("contiguous flatten ravel reshape reshape_as to type_as bool byte char short int long half bfloat16 float double cfloat cdouble".split())  # calls that copy where they have to
 MANY = frozenset("split split_with_sizes chunk tensor_split hsplit vsplit dsplit unbind broadcast_tensors meshgrid".split())  # calls whose results share memory
 LIKE = ("view_as", "reshape_as", "expand_as", "type_as")  # calls that read the second argument's shape or dtype alone
+TURNED = ("t_", "transpose_", "swapaxes_", "swapdims_")  # calls that change how a tensor lies, not its elements
 APART = ("broadcast_tensors", "meshgrid")  # calls whose results depend on one argument each
 
 
@@ -121,7 +122,8 @@ class Functional(Run):
         views = [i for i, m in enumerate(env.memory) if m == memory and env.values[i] is not old]
         if views and env.values[memory] is not old or any(last(env.views.get(i)) in MAYBE for i in views):
             raise Unsupported("no views of what is changed in place")
-        if tuple(v.shape) != tuple(old.shape) or v.dtype != old.dtype:
+        turned = last(call) in TURNED and any(m == memory for i, m in enumerate(env.memory) if i != k)
+        if tuple(v.shape) != tuple(old.shape) or v.dtype != old.dtype or turned:
             raise Unsupported("no change in place of the shape or dtype")
         for i, m in enumerate(env.memory):
             if m == memory:

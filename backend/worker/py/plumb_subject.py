@@ -38,7 +38,8 @@ class Adapter:
     gradients, and `modes` has what compiles a function of tensors. Where there is
     a tape, `modes` has what runs a function of tensors and modules as one program,
     given it, a list of tensors and the modules. One that has no `gradients`, or none in the modes
-    `forward`, is asked for none. Exceptions of the classes `forms` say, where
+    `forward`, is asked for none; where they are "program", Plumb writes them as
+    programs of forward calls. Exceptions of the classes `forms` say, where
     a call raises them, that the framework does not take its arguments in this form.
     One that `watches` has calls change tensors as PyTorch's do, buffers of norms
     included: what they changed is told. `nodes` are the names of classes of what

@@ -44,6 +44,7 @@ SHAPES = ("in_features", "out_features", "in1_features", "in2_features", "in_cha
 GROUPS = {"floats": ("float16", "bfloat16", "float32", "float64"), "integers": ("uint8", "int8", "int16", "int32", "int64"),
           "complex": ("complex64", "complex128"), "bool": ("bool",)}  # the categories of dtypes
 BUFFERS = ("running_mean", "running_var", "num_batches_tracked")
+OWN = "plumb."  # before the id of an operator that is called without a public name
 REQUIRED = object()
 
 
@@ -152,7 +153,8 @@ class Meaning:
 
     def __init__(self, target):
         self.target, self.operators = target, []
-        for m in KNOWN["names"].get(target, ()):
+        own = [target[len(OWN):]] if target.startswith(OWN) and target[len(OWN):] in KNOWN["operators"] else ()
+        for m in KNOWN["names"].get(target, own):
             ident, renamed = (m, None) if isinstance(m, str) else m
             self.operators.append((ident, KNOWN["operators"][ident], renamed))
 

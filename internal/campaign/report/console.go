@@ -206,6 +206,9 @@ func (c *Console) Summary(s *Summary) {
 	if s.Graphs+s.Uncaptured > 0 {
 		fmt.Fprintln(c.W, s.graphLine())
 	}
+	if s.NoDerived != "" {
+		fmt.Fprintf(c.W, "forward only: %s, the first because %s\n", plural(s.Forward, "case"), firstLine(s.NoDerived))
+	}
 	fmt.Fprintf(c.W, "%s, %s against %s, seed %d\n", plural(s.Tests, "test"), strings.Join(s.Candidates, ", "), s.Reference, s.Seed)
 	fmt.Fprintln(c.W, c.color(code, fmt.Sprintf("== %s in %.2fs ==", line, s.Elapsed.Seconds())))
 	switch {

@@ -37,6 +37,8 @@ type jsonRecord struct {
 	// OfReference says that the verdict is how the reference ended.
 	OfReference bool `json:"of_reference,omitempty"`
 	ForwardOnly bool `json:"forward_only,omitempty"`
+	// NoGradients says why, where the candidate computes gradients by programs.
+	NoGradients string `json:"no_gradients,omitempty"`
 	// Seconds and ReferenceSeconds are what the case took, where a side tells.
 	Seconds          float64 `json:"seconds,omitempty"`
 	ReferenceSeconds float64 `json:"reference_seconds,omitempty"`
@@ -56,7 +58,7 @@ func (j *JSON) Record(r *verdict.Record) {
 	v := r.Verdict
 	out := jsonRecord{Test: r.Test, Case: r.Index, ID: r.Program.ID(), Candidate: r.Candidate, Modes: r.Modes, Uncaptured: r.Uncaptured, Blame: v.ToBlame(),
 		Verdict: v.Word, Kind: v.Kind, Reason: v.Reason, Compared: v.Compared, Worst: v.Worst, Truths: v.Truths,
-		OfReference: v.OfReference, ForwardOnly: v.ForwardOnly, Seconds: elapsed(r.Outcome).Seconds(), ReferenceSeconds: elapsed(r.Reference).Seconds()}
+		OfReference: v.OfReference, ForwardOnly: v.ForwardOnly, NoGradients: v.NoGradients, Seconds: elapsed(r.Outcome).Seconds(), ReferenceSeconds: elapsed(r.Reference).Seconds()}
 	if v.Word.IsFinding() {
 		out.Finding, out.Program = v, r.Program.String()
 	}

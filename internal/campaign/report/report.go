@@ -3,6 +3,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -71,6 +72,7 @@ type Summary struct {
 	Uncaptured int      // cases that a graph mode does not support
 	NotGraphs  string   // why the first of them is so
 	Forward    int      // cases whose gradients the candidate does not have
+	NoDerived  string   // why the first is so of a candidate that computes gradients by programs
 	Weak       int      // tests whose sampled cases accept a fake, or that mostly reject
 	Beyond     string   // why the first unsupported case is so
 	TooLarge   string   // why the first skipped case is so
@@ -90,6 +92,7 @@ func (s *Summary) Add(r *verdict.Record) {
 	s.Drawn += v.Drawn
 	if v.ForwardOnly && v.Word != verdict.Unsupported {
 		s.Forward++
+		s.NoDerived = cmp.Or(s.NoDerived, v.NoGradients)
 	}
 	if v.Word == verdict.Unsupported && s.Beyond == "" {
 		s.Beyond = v.Reason

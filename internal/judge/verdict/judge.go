@@ -159,7 +159,7 @@ func (j *judge) forward() {
 	if !j.forwardOnly() {
 		return
 	}
-	j.v.ForwardOnly = j.p.Differentiates()
+	j.v.ForwardOnly, j.v.NoGradients = j.p.Differentiates(), j.cand.NoGradients
 	if o := j.ref; o != nil && o.Status == backend.Raised && o.Call == len(j.p.Calls) {
 		j.ref = &backend.Outcome{Status: backend.OK, Values: o.Values, Initial: o.Initial, Slots: o.Slots, Watched: o.Watched}
 	}
@@ -338,7 +338,7 @@ func typeName(v *backend.Value) string {
 }
 
 func (j *judge) requiresGrad(w Where, want, got *backend.Value) {
-	if j.policy.IgnoreRequiresGrad || j.forwardOnly() || j.cand.Permissive || want.RequiresGrad == got.RequiresGrad {
+	if j.policy.IgnoreRequiresGrad || j.forwardOnly() || j.cand.Derived || j.cand.Permissive || want.RequiresGrad == got.RequiresGrad {
 		return
 	}
 	j.differ(w, RequiresGrad, fmt.Sprintf("got requires_grad=%s, want %s", python(got.RequiresGrad), python(want.RequiresGrad)))
