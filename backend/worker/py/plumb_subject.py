@@ -438,9 +438,9 @@ class Run:
         return [(k, self.elements(v)) for k, v in kept]
 
     def may_change(self, call):
-        """Tells whether a call changes a tensor by its name, by an argument, or as norms do."""
+        """Tells whether a call changes a tensor by its name, by an argument, or as norms and embeddings do."""
         named = len(call) > 2 and call[2].get("inplace")
-        return plumb_table.changes(call[0]) or call[0].endswith(("_norm", "Module.__call__")) or named or any(a is True for a in call[1])
+        return plumb_table.changes(call[0]) or call[0].endswith(("_norm", "embedding", "Module.__call__")) or named or any(a is True for a in call[1])
 
     def elements(self, t):
         return tuple(t.shape), self.adapter.array(t).tobytes()
