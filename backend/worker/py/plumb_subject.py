@@ -42,7 +42,8 @@ class Adapter:
     a call raises them, that the framework does not take its arguments in this form.
     One that `watches` has calls change tensors as PyTorch's do, buffers of norms
     included: what they changed is told. `nodes` are the names of classes of what
-    a tensor's grad_fn is.
+    a tensor's grad_fn is. `calls` has what an adapter with `own` does itself, by
+    PyTorch's names: what is asked of a tape.
     """
 
     name, version = "", ""
@@ -54,6 +55,7 @@ class Adapter:
     forward = ()
     watches = False
     modes = {}
+    calls = {}
 
     @property
     def arrays(self):

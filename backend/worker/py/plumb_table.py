@@ -523,7 +523,7 @@ def changes(target):
 
 def resolve(adapter, target):
     """Returns what makes a call of a framework that has its own interface."""
-    own = getattr(adapter, "calls", {}).get(target)
+    own = adapter.calls.get(target)
     if own is not None:
         return functools.partial(own, adapter)
     if target == "getattr":
