@@ -54,6 +54,8 @@ def parameter(adapter, data, requires_grad=True):
 def assign(adapter, owner, name, value):
     if name == "requires_grad" and adapter.is_tensor(owner):
         requiring(adapter, owner, value)
+    elif name == "grad" and value is None:
+        owner.clear_gradient(False)  # to None, not to zeros
     elif isinstance(owner, Module) and name in owner.state:
         owner.state[name] = value
     else:
