@@ -43,7 +43,8 @@ class Adapter:
     a call raises them, that the framework does not take its arguments in this form.
     One that `watches` has calls change tensors as PyTorch's do, buffers of norms
     included: what they changed is told. `nodes` are the names of classes of what
-    a tensor's grad_fn is.
+    a tensor's grad_fn is. `calls` has what an adapter with `own` does itself, by
+    PyTorch's names: what is asked of a tape.
     """
 
     name, version = "", ""
@@ -55,6 +56,7 @@ class Adapter:
     forward = ()
     watches = False
     modes = {}
+    calls = {}
 
     @property
     def arrays(self):
@@ -454,9 +456,9 @@ class Run:
         return [(k, self.elements(v)) for k, v in kept]
 
     def may_change(self, call):
-        """Tells whether a call changes a tensor by its name, by an argument, or as norms do."""
+        """Tells whether a call changes a tensor by its name, by an argument, or as norms and embeddings do."""
         named = len(call) > 2 and call[2].get("inplace")
-        return plumb_table.changes(call[0]) or call[0].endswith(("_norm", "Module.__call__")) or named or any(a is True for a in call[1])
+        return plumb_table.changes(call[0]) or call[0].endswith(("_norm", "embedding", "Module.__call__")) or named or any(a is True for a in call[1])
 
     def elements(self, t):
         return tuple(t.shape), self.adapter.array(t).tobytes()

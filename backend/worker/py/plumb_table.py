@@ -23,6 +23,7 @@ import json
 import operator
 import os
 import re
+from keyword import iskeyword
 
 from plumb_names import DTYPES, Unsupported
 
@@ -65,6 +66,7 @@ class Param:
     def __init__(self, text, keyword):
         self.type, name = text.split(" ", 1)
         self.name, _, default = name.partition("=")
+        self.name += "_" * iskeyword(self.name)  # from, which a table's call has no other name for
         self.keyword = keyword
         self.default = (value(default) if default else REQUIRED)
         self.optional = self.type.endswith("?")
@@ -174,7 +176,7 @@ class Meaning:
         if data.get("variadic") and params and params[0].many:
             return 0 if not self.target.startswith("Tensor.") else None
         for i, p in enumerate(params[:2]):
-            if p.many == "[]" and p.kind == "int" and all(q.keyword for q in params[i + 1:]):
+            if p.many == "[]" and p.kind in ("int", "Tensor") and all(q.keyword for q in params[i + 1:]):
                 return i
         return None
 
@@ -523,6 +525,9 @@ def changes(target):
 
 def resolve(adapter, target):
     """Returns what makes a call of a framework that has its own interface."""
+    own = adapter.calls.get(target)
+    if own is not None:
+        return functools.partial(own, adapter)
     if target == "getattr":
         return functools.partial(attribute, adapter)
     if target == "Module.__call__":
@@ -544,7 +549,14 @@ def resolve(adapter, target):
     return made
 
 
+TAPE = {"grad": "gradient", "requires_grad": "requires_grad", "is_leaf": "is_leaf"}  # attributes as methods of adapters
+
+
 def attribute(adapter, v, name, *default):
+    if isinstance(v, Module) and name in v.state:
+        return v.state[name]
+    if name in TAPE and adapter.gradients and not adapter.functional and adapter.is_tensor(v):
+        return getattr(adapter, TAPE[name])(v)
     if not adapter.is_tensor(v):
         raise Unsupported("attribute %s is not open to programs" % name)
     if name in ("shape", "ndim"):
