@@ -91,7 +91,7 @@ func framed(payload string) []byte {
 const ownRequest = `{"id":7,"cases":[{"seed":42,"inputs":[["float32",64,[2,3],null,true],["int64",128,[2],null,false],["float64",192,[2,2],[1,2],false]%s],` +
 	`"calls":[["torch.relu",[["r",0]]],["torch.add",[["r",0],0.5]],["torch.max",[["r",2],1],{"keepdim":true}],["operator.getitem",[["r",5],1]],` +
 	`["Tensor.neg_",[["r",1]],{},[["torch.no_grad",[]]]],["torch.cat",[["l",[["r",0],["r",0]]]],{"dim":0}],["torch.reshape",[["r",2],["u",[4,1]]]],` +
-	`["torch.nn.functional.hardtanh",[["r",0],["f","-inf"],1e0]],["torch.mm",[["r",2],["r",2]]]]}],"size":4096,"out":1024}`
+	`["torch.nn.functional.hardtanh",[["r",0],["f","-inf"],1e0]],["torch.mm",[["r",2],["r",2]]],["operator.getitem",[["r",2],["u",[["s",null,1,null],["e"],null,-1]]]],["torch.clone",[["r",12]]]]}],"size":4096,"out":1024}`
 
 // TestOwnWorkerReadsHostileFrames: whatever a frame says, the kit ends with the
 // status of a worker that has failed, or answers; it never reads or writes

@@ -725,11 +725,11 @@ static const plumb_function *look(const plumb_subject *s, const char *target, in
 	static const char *const spaces[] = {"Tensor.", "torch.", "torch.nn.functional.", "torch.special."};
 	size_t n = strlen(target);
 	const plumb_function *f = row(s, "", target, n);
-	*in_place = 0;
+	*in_place = !f && n > 1 && target[n - 1] == '_' && target[n - 2] != '_';
+	if (*in_place) f = row(s, "", target, n - 1);
 	if (f || strncmp(target, "Tensor.", 7)) return f;
 	target += 7;
 	n -= 7;
-	*in_place = n > 1 && target[n - 1] == '_' && target[n - 2] != '_';
 	for (int i = 0; i < 4 && !f; i++) f = row(s, spaces[i], target, n - (size_t)*in_place);
 	return f;
 }
@@ -760,10 +760,77 @@ static void place(plumb_call *c, cell *self, cell *out) {
 	*out = *self;
 }
 
-/* taken is operator.getitem of a tuple. */
+/* cut applies one index to a dimension of a tensor that is read from it on, and
+ * returns how many dimensions the result has then. */
+static int cut(plumb_call *c, const node *v, plumb_tensor *from, int *at, plumb_tensor *to, int64_t *offset) {
+	cell n;
+	if (v->kind == NONE && to->rank < PLUMB_RANK) {
+		to->shape[to->rank++] = 1;
+		return 1;
+	}
+	if (*at >= from->rank || to->rank >= PLUMB_RANK) return 0;
+	int64_t size = from->shape[*at], stride = from->strides[(*at)++];
+	if (tagged(v, "s")) {
+		int64_t part[3] = {0, size, 1}; /* start, stop, step */
+		for (int i = 0; i < 3; i++) {
+			const node *p = item(v, i + 1);
+			if (!p || p->kind == NONE) continue;
+			if (!number(c, p, &n) || n.kind != AN_INT || (i == 2 && n.n < 1)) return 0;
+			part[i] = i == 2 ? n.n : n.n < 0 ? (n.n < -size ? 0 : n.n + size) : n.n > size ? size : n.n;
+		}
+		if (part[1] > part[0]) *offset += part[0] * stride;
+		to->shape[to->rank] = part[1] > part[0] ? (part[1] - part[0] - 1) / part[2] + 1 : 0;
+		to->strides[to->rank++] = part[2] < MOST_BYTES ? stride * part[2] : stride;
+		return 1;
+	}
+	if (v->kind == ARRAY || !number(c, v, &n) || n.kind != AN_INT) return 0;
+	if (n.n < -size || n.n >= size) {
+		plumb_raise(c, "IndexError", "index %lld is out of bounds for dimension with size %lld", (long long)n.n, (long long)size);
+		return 1;
+	}
+	*offset += (n.n < 0 ? n.n + size : n.n) * stride;
+	return 1;
+}
+
+/* viewed is operator.getitem of a tensor by numbers, slices, None and an
+ * ellipsis: a view of its memory. */
+static void viewed(plumb_call *c, cell *from, node *index, cell *into) {
+	plumb_tensor x = from->t, y = nothing();
+	const node *first = tagged(index, "u") || tagged(index, "l") ? (item(index, 1) ? item(index, 1)->first : NULL) : NULL, *one = first ? first : index;
+	int at = 0, left = 0;
+	int64_t offset = 0;
+	for (const node *v = one; v; v = first ? v->next : NULL) left += v->kind != NONE && !tagged(v, "e");
+	for (const node *v = one; v && !plumb_failed(c); v = first ? v->next : NULL) {
+		if (tagged(v, "e"))
+			for (; at < x.rank - left && y.rank < PLUMB_RANK; at++, y.rank++) {
+				y.shape[y.rank] = x.shape[at];
+				y.strides[y.rank] = x.strides[at];
+			}
+		else if (tagged(index, "l") || !cut(c, v, &x, &at, &y, &offset)) plumb_unsupported(c, "an index of such a kind");
+		left -= v->kind != NONE && !tagged(v, "e");
+	}
+	for (; at < x.rank && y.rank < PLUMB_RANK; at++, y.rank++) {
+		y.shape[y.rank] = x.shape[at];
+		y.strides[y.rank] = x.strides[at];
+	}
+	y.count = 1;
+	for (int d = 0; d < y.rank; d++) y.count *= y.shape[d];
+	y.dtype = x.dtype;
+	*into = *from;
+	into->t = y;
+	int64_t bytes = y.count ? offset * (int64_t)plumb_size(y.dtype) : 0;
+	if (into->offset >= 0) into->offset += bytes;
+	else into->t.data = (char *)x.data + bytes;
+}
+
+/* taken is operator.getitem. */
 static int taken(plumb_call *c, const char *target, cell *into) {
 	cell *from = referred(c, item(c->args, 0));
-	if (strcmp(target, "operator.getitem") || !from || from->kind != A_TUPLE) return 0;
+	if (strcmp(target, "operator.getitem") || !from || (from->kind != A_TUPLE && from->kind != A_TENSOR) || !item(c->args, 1)) return 0;
+	if (from->kind == A_TENSOR) {
+		viewed(c, from, item(c->args, 1), into);
+		return 1;
+	}
 	int64_t i = plumb_int(c, 1, "b", PLUMB_REQUIRED);
 	if (i < 0) i += from->n;
 	if (i < 0 || i >= from->n) plumb_raise(c, "IndexError", "tuple index out of range");
@@ -790,7 +857,7 @@ static void call(plumb_call *c, const node *n, cell *into) {
 	scopes(c, item(n, 3));
 	if (plumb_failed(c) || taken(c, target->text, into)) return;
 	const plumb_function *f = look(c->subject, target->text, &in_place);
-	if (!f) {
+	if (!f || (in_place && f->flags & PLUMB_VIEW)) {
 		plumb_unsupported(c, "there is no %s", target->text);
 		return;
 	}

@@ -57,8 +57,8 @@ typedef struct {
 } plumb_subject;
 
 /* plumb_serve answers until the requests end; main returns its result. A target
- * "Tensor.abs" is also found as "torch.abs", and "Tensor.abs_" is computed by
- * "torch.abs" and written into its first argument. */
+ * "Tensor.abs" is also found as "torch.abs", and "Tensor.abs_" and "torch.abs_"
+ * are computed by "torch.abs" and written into the first argument. */
 int plumb_serve(const plumb_subject *subject);
 
 /* Arguments, by position or name. Without the argument the default counts;
