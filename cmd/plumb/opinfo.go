@@ -57,7 +57,7 @@ func opInfoTests(ctx context.Context, patterns []string, c *drawing, cfg *campai
 	}
 	o.tell(log)
 	if len(tests) == 0 {
-		return nil, usage(fmt.Errorf("--opinfo: no entry of PyTorch's sample inputs matches; they are named like add, nn.functional.conv2d, max.reduction_with_dim"))
+		return nil, nothing(fmt.Errorf("--opinfo: no entry of PyTorch's sample inputs matches; they are named like add, nn.functional.conv2d, max.reduction_with_dim"))
 	}
 	return tests, nil
 }

@@ -82,7 +82,7 @@ func (r *opsRun) run(ctx context.Context, patterns []string) error {
 		return err
 	}
 	if tests, _, err = selection.choose(&loaded{tests: tests}); err != nil {
-		return usage(err)
+		return mistake(err)
 	}
 	if r.picking.collectOnly {
 		var list []collected
@@ -107,7 +107,7 @@ func (r *opsRun) tests(ctx context.Context, patterns []string) ([]campaign.Test,
 	if !r.opInfo {
 		tests, err := opTests(patterns, &r.cases)
 		if err != nil {
-			return nil, usage(err)
+			return nil, mistake(err)
 		}
 		return tests, nil
 	}
@@ -198,5 +198,5 @@ func fits(name, pattern string) bool {
 }
 
 func noOperator(patterns []string) error {
-	return fmt.Errorf("no operator's name matches %s; plumb ops list prints them", strings.Join(patterns, " "))
+	return noneSelected{fmt.Errorf("no operator's name matches %s; plumb ops list prints them", strings.Join(patterns, " "))}
 }

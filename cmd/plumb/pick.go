@@ -191,9 +191,9 @@ func (s *selection) choose(l *loaded) (tests []campaign.Test, skipped []collecte
 // selectsNothing says which part of the selection no test has.
 func (s *selection) selectsNothing() error {
 	if !slices.ContainsFunc(s.names, s.matches) {
-		return s.noSuch(fmt.Sprintf("no test's name matches -k %q", s.keyword), longestWord(s.keyword))
+		return noneSelected{s.noSuch(fmt.Sprintf("no test's name matches -k %q", s.keyword), longestWord(s.keyword))}
 	}
-	return errors.New("no test is selected by both -k and the names that are given")
+	return noneSelected{errors.New("no test is selected by both -k and the names that are given")}
 }
 
 // noSuch adds the names that are spelled alike.

@@ -114,7 +114,7 @@ func (r *runCommand) choose(files []string) ([]campaign.Test, error) {
 		err = r.effective(l, tests)
 	}
 	if err != nil {
-		return nil, usage(err)
+		return nil, mistake(err)
 	}
 	r.skipped, r.gauges.defined = skipped, l.defined
 	r.observers = append(r.observers, &explainer{defined: l.defined, candidates: len(r.subjects.candidates)})

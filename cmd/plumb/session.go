@@ -200,12 +200,21 @@ func (s *session) conclude(err error) error {
 		return &exitError{exitUsage, nil}
 	case s.summary.Findings() > 0, s.judging.fails() && len(s.summary.Stale) > 0:
 		return &exitError{exitFindings, nil}
-	case s.summary.Cases() == 0 && len(s.skipped) == 0:
-		return usage(errors.New("no case was run"))
-	case open.IsRecorded(s.subjects.reference) && s.beyond > 0 && s.beyond == s.summary.Cases():
-		return usage(fmt.Errorf("--reference %s: it holds none of these cases, only those that were recorded with --record, for the same seed and -n", s.subjects.reference))
+	case s.summary.Judged() == 0:
+		return nothing(s.unjudged())
 	}
 	return nil
+}
+
+// unjudged says why no case was judged.
+func (s *session) unjudged() error {
+	switch {
+	case s.summary.Cases() > 0 && s.beyond == s.summary.Cases() && open.IsRecorded(s.subjects.reference):
+		return fmt.Errorf("--reference %s: it holds none of these cases, only those that were recorded with --record, for the same seed and -n", s.subjects.reference)
+	case s.summary.Cases() == 0 && len(s.skipped) > 0:
+		return fmt.Errorf("%s, which the file skips: %s", count(len(s.skipped), "test"), s.skipped[0].Skip)
+	}
+	return errors.New(s.summary.Unjudged())
 }
 
 // onRecord counts a record and hands it on.

@@ -26,6 +26,8 @@ type Console struct {
 	MaxFindings int
 	// Brief prints a line for a finding: Findings prints what it became.
 	Brief bool
+	// Counted says that another report has told how much was judged.
+	Counted bool
 
 	next string // the command that comes next
 
@@ -176,6 +178,12 @@ func findingNotes(f *finding.Finding) []string {
 func (c *Console) Summary(s *Summary) {
 	c.clear()
 	fmt.Fprintln(c.W)
+	if !c.Counted {
+		fmt.Fprintf(c.W, "judged: %s\n", share(s.Judged(), s.Cases(), "case"))
+	}
+	if lines := s.lackLines(); len(lines) > 0 {
+		fmt.Fprintf(c.W, "unsupported: %s\n%s\n", share(s.Words[verdict.Unsupported], s.Cases(), "case"), indent(strings.Join(lines, "\n")))
+	}
 	if s.Worst > 0 {
 		fmt.Fprintf(c.W, "nearest to its limit: %.2g at %s\n", s.Worst, s.WorstAt)
 	}
@@ -197,7 +205,7 @@ func (c *Console) Summary(s *Summary) {
 		line += fmt.Sprintf(", %s weak", plural(s.Weak, "test"))
 	}
 	if s.Forward > 0 {
-		line += fmt.Sprintf(", %d forward only", s.Forward)
+		line += fmt.Sprintf(", %d forward only: backward not implemented", s.Forward)
 	}
 	code := "32"
 	if s.Findings() > 0 || len(s.Errors) > 0 {

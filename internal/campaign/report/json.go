@@ -116,12 +116,15 @@ func (j *JSON) Findings(fs []*finding.Finding) {
 // draws included.
 func (j *JSON) Summary(s *Summary) {
 	sum := map[string]any{
-		"cases": s.Cases(), "tests": s.Tests, "seed": s.Seed, "errors": len(s.Errors), "weak": s.Weak,
+		"cases": s.Cases(), "judged": s.Judged(), "tests": s.Tests, "seed": s.Seed, "errors": len(s.Errors), "weak": s.Weak,
 		"compared": s.Compared, "drawn": s.Drawn, "worst": s.Worst, "seconds": s.Elapsed.Seconds(),
 		"reference": s.Reference, "candidates": s.Candidates, "rejection_rate": s.RejectionRate(),
 	}
 	if s.Graphs+s.Uncaptured > 0 {
 		sum["graphs"], sum["uncaptured"] = s.Graphs, s.Uncaptured
+	}
+	if len(s.Lacking) > 0 {
+		sum["unsupported_by"] = s.Lacking
 	}
 	if s.Forward > 0 {
 		sum["forward_only"] = s.Forward

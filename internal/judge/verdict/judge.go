@@ -154,13 +154,14 @@ func (j *judge) line(i int) string {
 }
 
 // forward leaves gradients out where the candidate has none: what the reference
-// raised in its backward pass is no difference.
+// raised in its backward pass is no difference, where what it computed before is
+// known.
 func (j *judge) forward() {
 	if !j.forwardOnly() {
 		return
 	}
 	j.v.ForwardOnly, j.v.NoGradients = j.p.Differentiates(), j.cand.NoGradients
-	if o := j.ref; o != nil && o.Status == backend.Raised && o.Call == len(j.p.Calls) {
+	if o := j.ref; o != nil && o.Status == backend.Raised && o.Call == len(j.p.Calls) && len(o.Values) == o.Call {
 		j.ref = &backend.Outcome{Status: backend.OK, Values: o.Values, Initial: o.Initial, Slots: o.Slots, Watched: o.Watched}
 	}
 }
