@@ -90,6 +90,10 @@ func (j *judge) status() {
 		j.v.Word, j.v.Reason, j.v.OfReference = Unsupported, "the reference has no kernel for this: "+j.ref.Message, true
 		return
 	}
+	if j.ref.Status == backend.OK && refusal.Gap(j.cand) {
+		j.v.Word, j.v.Reason = Unsupported, "the candidate has no kernel or signature for this: "+exception(j.cand)
+		return
+	}
 	for _, s := range sides {
 		if e, ok := endings[s.o.Status]; ok {
 			j.v.Word, j.v.Reason, j.v.OfReference = e.word, fmt.Sprintf("the %s %s", s.name, e.verb), s.o == j.ref
