@@ -151,18 +151,6 @@ func (w *Worker) settings() []string {
 	}), w.config.Env...)
 }
 
-// keeping has what torch.compile compiles kept for later runs, unless the user
-// says where.
-func (w *Worker) keeping() []string {
-	cache, err := os.UserCacheDir()
-	if err != nil || w.config.Mode != "compile" || os.Getenv(inductorCache) != "" {
-		return nil
-	}
-	return []string{inductorCache + "=" + filepath.Join(cache, "plumb", "inductor")}
-}
-
-const inductorCache = "TORCHINDUCTOR_CACHE_DIR"
-
 // connect starts the command with its three descriptors.
 func (p *process) connect(memory *os.File) error {
 	theirRequests, requests, err := os.Pipe()
@@ -272,7 +260,8 @@ func (w *Worker) greet(line string) error {
 		Refusals  *bool   `json:"refusals"`
 		Forms     *bool   `json:"forms"`
 
-		ForwardModes []string `json:"forward_modes"`
+		ForwardModes   []string `json:"forward_modes"`
+		CompilingModes []string `json:"compiling_modes"`
 	}
 	if err := json.Unmarshal([]byte(hello), &h); err != nil {
 		return fmt.Errorf("its greeting: %w", err)
@@ -282,7 +271,7 @@ func (w *Worker) greet(line string) error {
 	}
 	w.info = printable(h.Info)
 	w.info.ForwardOnly = h.Gradients != nil && !*h.Gradients
-	w.forwardModes = h.ForwardModes
+	w.forwardModes, w.compilingModes = h.ForwardModes, h.CompilingModes
 	w.info.NoElements = h.Elements != nil && !*h.Elements
 	w.info.Permissive = h.Refusals != nil && !*h.Refusals
 	w.info.OwnForms = h.Forms != nil && !*h.Forms

@@ -155,12 +155,13 @@ func opTests(patterns []string, c *drawing) ([]campaign.Test, error) {
 	return out, nil
 }
 
+// opTest is a test of an operator. Calls that break a rule are compiled by nobody.
 func opTest(c *drawing, d *op.Def, variant string, n int, draw func(*choice.Source, int) (*program.Program, error)) campaign.Test {
 	name := report.OperatorTest(d.ID(), variant)
 	if c.n > 0 {
 		n = c.n
 	}
-	return campaign.Drawn(name, name, n, choice.DeriveName(c.seed, name), func(src *choice.Source, i int, _ campaign.Observer) (*program.Program, error) { return draw(src, i) })
+	return campaign.Drawn(name, name, n, c.drawn(name, c.seed, 1, variant != report.Illegal), func(src *choice.Source, i int, _ campaign.Observer) (*program.Program, error) { return draw(src, i) })
 }
 
 // match is an operator and the pattern that one of its names matches.

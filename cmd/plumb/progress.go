@@ -66,11 +66,11 @@ func (p *progress) fail(test string) {
 }
 
 // remember keeps which tests failed, for --lf.
-func (p *progress) remember(before lastFailed, seed uint64, number int, log io.Writer) {
+func (p *progress) remember(before lastFailed, d *drawing, log io.Writer) {
 	if len(p.ended) == 0 && len(p.failed) == 0 {
 		return
 	}
-	l := lastFailed{Seed: seed, Number: number}
+	l := lastFailed{Seed: d.seed, Number: d.n, Shapes: d.shapes}
 	for _, name := range before.Failed {
 		if !p.ended[name] && !p.failed[name] {
 			l.Failed = append(l.Failed, name)

@@ -156,6 +156,8 @@ func (r *runCommand) effective(l *loaded, tests []campaign.Test) error {
 	}
 	switch {
 	case drawn:
+	case r.cases.shapes != "" && !r.selection.lastFailed && !r.selection.failedFirst:
+		return errors.New("--shapes has no effect: saved programs and recorded cases are as they were drawn")
 	case r.cases.dtypes != nil:
 		return errors.New("--dtype has no effect: saved programs and recorded cases are as they were drawn")
 	case r.subjects.device != newSubjects().device:

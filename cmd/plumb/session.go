@@ -99,7 +99,7 @@ func (s *session) open(ctx context.Context, fallback bool) (err error) {
 	s.gauges.judge = s.cfg.Judge
 	s.cases.sigs = s.subjects.signatures(s.cfg)
 	s.cases.device, s.cases.maxBytes, s.cases.graph = s.subjects.device, s.judging.maxBytes, s.judging.checksGraph
-	s.cfg.OnRecord, s.cfg.OnEnd = s.onRecord, s.onEnd
+	s.cfg.OnOpen, s.cfg.OnRecord, s.cfg.OnEnd = s.cases.settleShapes, s.onRecord, s.onEnd
 	return nil
 }
 
@@ -139,7 +139,7 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 		return err
 	}
 	err = s.judge(ctx)
-	s.summary.Elapsed = time.Since(start)
+	s.summary.Elapsed, s.summary.Shared = time.Since(start), s.cases.shared.Load()
 	if err == nil || s.summary.Cases() > 0 {
 		if !s.reports.json {
 			s.progress.print(s.out, s.reports.durations, s.summary.Tests)
@@ -157,7 +157,7 @@ func (s *session) judge(ctx context.Context) error {
 		s.collector.End()
 	}
 	if s.selection != nil {
-		s.progress.remember(s.selection.last, s.cases.seed, s.cases.n, s.err)
+		s.progress.remember(s.selection.last, &s.cases, s.err)
 	}
 	if err == nil {
 		err = s.minimise(ctx)

@@ -35,6 +35,8 @@ type Test struct {
 	Fixed bool
 	// Graph says that the candidates are judged in their graph modes too.
 	Graph bool
+	// Sharing tells how many draws are of one program, on other elements; nil for one.
+	Sharing func() int
 	// Draw returns the program of an index. It is called from several
 	// goroutines, and its result depends on the index alone.
 	Draw func(index int, o Observer) (*program.Program, error)
@@ -66,6 +68,8 @@ type Config struct {
 	// subjects each; 0 bounds their number alone. A case that takes more runs alone,
 	// one whose own outcomes do is skipped.
 	Memory int64
+	// OnOpen, which may be nil, is told what the candidates are before anything is drawn.
+	OnOpen func(candidates []backend.Info)
 	// OnRecord receives every record, test by test and case by case, from one
 	// goroutine at a time.
 	OnRecord func(*verdict.Record)

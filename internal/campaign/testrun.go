@@ -33,7 +33,15 @@ func (t *testRun) want() int {
 		return t.N - t.next
 	}
 	out := t.next - t.back
-	return min(t.N-t.judged-out, RejectFactor*t.N-t.rejected-out)
+	return min(t.N-t.judged-out, t.mostRejected()-t.rejected-out)
+}
+
+// mostRejected is how many rejected draws give the test up.
+func (t *testRun) mostRejected() int {
+	if t.Sharing == nil {
+		return RejectFactor * t.N
+	}
+	return RejectFactor * t.N * t.Sharing()
 }
 
 // Wants reports whether more cases are to be drawn now: the first one is awaited,

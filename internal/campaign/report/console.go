@@ -206,7 +206,7 @@ func (c *Console) Summary(s *Summary) {
 	if s.Graphs+s.Uncaptured > 0 {
 		fmt.Fprintln(c.W, s.graphLine())
 	}
-	fmt.Fprintf(c.W, "%s, %s against %s, seed %d\n", plural(s.Tests, "test"), strings.Join(s.Candidates, ", "), s.Reference, s.Seed)
+	fmt.Fprintf(c.W, "%s, %s against %s, seed %d%s\n", plural(s.Tests, "test"), strings.Join(s.Candidates, ", "), s.Reference, s.Seed, s.drawn())
 	fmt.Fprintln(c.W, c.color(code, fmt.Sprintf("== %s in %.2fs ==", line, s.Elapsed.Seconds())))
 	switch {
 	case c.next != "":
@@ -214,6 +214,14 @@ func (c *Console) Summary(s *Summary) {
 	case s.Findings() > 0:
 		fmt.Fprintln(c.W, "next: save a program above as finding.py, and see it fail again: plumb run finding.py")
 	}
+}
+
+// drawn is what the command line says beside the seed to draw the cases again.
+func (s *Summary) drawn() string {
+	if s.Shared {
+		return " --shapes few"
+	}
+	return ""
 }
 
 // progress rewrites the live line, at most ten times a second.

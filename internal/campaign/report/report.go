@@ -59,6 +59,7 @@ type Summary struct {
 	Reference  string
 	Candidates []string
 	Seed       uint64
+	Shared     bool // cases share programs
 	Tests      int
 	Words      map[verdict.Word]int
 	Errors     []error // mistakes in tests, rejected draws without end
