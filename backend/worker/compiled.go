@@ -24,6 +24,16 @@ var compiledCaches = []compiledCache{
 	{"jax", "jit", "JAX_COMPILATION_CACHE_DIR", "jax", new(sync.Once)},
 }
 
+// CompiledCaches are the variables of the environment which name the folders where
+// frameworks keep what they compile.
+func CompiledCaches() []string {
+	var names []string
+	for _, c := range compiledCaches {
+		names = append(names, c.variable)
+	}
+	return names
+}
+
 // maxCompiled bounds what each cache holds from one run to the next, in bytes.
 const maxCompiled = 1 << 30
 

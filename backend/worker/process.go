@@ -148,6 +148,7 @@ func (w *Worker) settings() []string {
 		"MALLOC_MMAP_MAX_=0",
 		"MALLOC_TRIM_THRESHOLD_=-1",
 		"PLUMB_WORKER_FRAMEWORK=" + w.config.Framework,
+		"TORCHINDUCTOR_COMPILE_THREADS=" + threads, // one compiles in the process, whose start is the dearer part
 	}), w.config.Env...)
 }
 

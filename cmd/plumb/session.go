@@ -115,7 +115,12 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 	s.summary.Reference, s.summary.Candidates = s.subjects.reference, s.subjects.candidates
 	s.summary.Triage = &report.Triage{Callable: callables}
 	s.summary.Seed, s.summary.Tests = s.cases.seed, len(tests)
+	timed := s.progress.budget.time > 0
+	if timed && !s.judging.given["power"] {
+		s.judging.power = 0 // a round has too few cases of a test to call it weak
+	}
 	if s.sink == nil {
+		s.reports.quiet = s.reports.quiet || timed && !s.reports.verbose // a test has many ends
 		s.sink = s.reports.sink(s.out, s.judging.shrink.Runs > 0)
 	}
 	if s.cases.printed.out = s.out; s.reports.json {
@@ -140,6 +145,9 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 	}
 	err = s.judge(ctx)
 	s.summary.Elapsed, s.summary.Shared = time.Since(start), s.cases.shared.Load()
+	if timed {
+		s.summary.Covered = s.progress.budget.covered()
+	}
 	if err == nil || s.summary.Cases() > 0 {
 		if !s.reports.json {
 			s.progress.print(s.out, s.reports.durations, s.summary.Tests)

@@ -206,6 +206,9 @@ func (c *Console) Summary(s *Summary) {
 	if s.Graphs+s.Uncaptured > 0 {
 		fmt.Fprintln(c.W, s.graphLine())
 	}
+	if v := s.Covered; v != nil {
+		fmt.Fprintf(c.W, "covered: %d of %s in %s; %s of operator × dtype × layout, each in %s or more\n", v.Tests, plural(s.Tests, "test"), plural(v.Rounds, "round"), plural(v.Cells, "cell"), plural(v.Least, "case"))
+	}
 	fmt.Fprintf(c.W, "%s, %s against %s, seed %d%s\n", plural(s.Tests, "test"), strings.Join(s.Candidates, ", "), s.Reference, s.Seed, s.drawn())
 	fmt.Fprintln(c.W, c.color(code, fmt.Sprintf("== %s in %.2fs ==", line, s.Elapsed.Seconds())))
 	switch {

@@ -121,6 +121,9 @@ func (j *JSON) Summary(s *Summary) {
 	if s.Graphs+s.Uncaptured > 0 {
 		sum["graphs"], sum["uncaptured"] = s.Graphs, s.Uncaptured
 	}
+	if s.Covered != nil {
+		sum["covered"] = s.Covered
+	}
 	if s.Shared {
 		sum["shapes"] = "few"
 	}
