@@ -30,6 +30,8 @@ type Info struct {
 	Permissive bool `json:"permissive,omitempty"`
 	// OwnForms says that it has PyTorch's interface, but forms of arguments of its own.
 	OwnForms bool `json:"own_forms,omitempty"`
+	// Compiles says that in its mode it compiles each new program, which is dear.
+	Compiles bool `json:"compiles,omitempty"`
 }
 
 // Job is one program to run.

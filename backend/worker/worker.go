@@ -90,6 +90,8 @@ type Worker struct {
 	reach        map[string]int // by program name, the longest cotangent that was needed
 	sigs         map[string][]*op.Sig
 
+	compilingModes []string // in which a new program is dear
+
 	cpuMu sync.Mutex
 	cpu   time.Duration // of the processes that have ended
 	now   time.Duration // of the running one
@@ -130,7 +132,7 @@ func Open(ctx context.Context, config Config) (*Worker, error) {
 func (w *Worker) Info() backend.Info {
 	info := w.info
 	info.Mode = w.encode.mode
-	info.ForwardOnly = w.forwardOnly(info.Mode)
+	w.describe(&info)
 	info.Features = maps.Clone(info.Features)
 	return info
 }

@@ -134,6 +134,12 @@ func TestFlagsThatCannotBeHonouredAreRefused(t *testing.T) {
 		{"run --collect-only --record x", "--record has no effect with --collect-only"},
 		{"run --collect-only --candidate native", "--candidate has no effect with --collect-only"},
 		{"run --collect-only --tolerance exact", "--tolerance has no effect with --collect-only"},
+		{"run --for 0s", "a positive duration"},
+		{"run --for 3s -n 4", "--number has no effect with --for"},
+		{"run --shapes some", "want few or any"},
+		{"run " + saved + " --reference native --shapes few", "--shapes has no effect"},
+		{"run --collect-only --for 3s", "--for has no effect with --collect-only"},
+		{"bench subjects --tests 0", "at least 1"},
 		{"run --lf --ff", "--lf has no effect with --ff"},
 		{"run -x --maxfail 3", "--maxfail has no effect with --exitfirst"},
 		{"run --json -v", "--verbose has no effect with --json"},
@@ -242,7 +248,7 @@ func TestEveryFlagRefusesNonsense(t *testing.T) {
 				t.Errorf("%s --%s takes -1", cmd.CommandPath(), f.Name)
 			}
 		})
-		if shown > 27 {
+		if shown > 29 {
 			t.Errorf("%s --help shows %d flags", cmd.CommandPath(), shown)
 		}
 	})

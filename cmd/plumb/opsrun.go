@@ -54,12 +54,14 @@ calls that break one rule, which both sides have to refuse.`,
 	}
 	group(cmd, whichCases, func(fl *pflag.FlagSet) {
 		r.chooses(fl)
+		fl.Var(timeSpan(&r.progress.budget.time), "for", "go on for this time instead of a number of cases: each test has a case, then those whose operators, dtypes and layouts were met least have more")
 		fl.BoolVar(&r.opInfo, "opinfo", false, "take PyTorch's own sample inputs and error inputs (torch.testing's op_db) of the entries that match, in float32, float64, int64, bool and complex64")
 	})
 	r.subjects.register(cmd)
 	r.judging.register(cmd)
 	r.reports.register(cmd)
 	r.picking.restrict(cmd)
+	bars(cmd, "for", "number")
 	return cmd
 }
 
@@ -155,12 +157,13 @@ func opTests(patterns []string, c *drawing) ([]campaign.Test, error) {
 	return out, nil
 }
 
+// opTest is a test of an operator. Calls that break a rule are compiled by nobody.
 func opTest(c *drawing, d *op.Def, variant string, n int, draw func(*choice.Source, int) (*program.Program, error)) campaign.Test {
 	name := report.OperatorTest(d.ID(), variant)
 	if c.n > 0 {
 		n = c.n
 	}
-	return campaign.Drawn(name, name, n, choice.DeriveName(c.seed, name), func(src *choice.Source, i int, _ campaign.Observer) (*program.Program, error) { return draw(src, i) })
+	return campaign.Drawn(name, name, n, c.drawn(name, c.seed, 1, variant != report.Illegal), func(src *choice.Source, i int, _ campaign.Observer) (*program.Program, error) { return draw(src, i) })
 }
 
 // match is an operator and the pattern that one of its names matches.

@@ -14,6 +14,10 @@ import plumb_table
 from plumb_names import Unsupported
 
 jax.config.update("jax_enable_x64", True)
+if os.environ.get("JAX_COMPILATION_CACHE_DIR"):
+    # Programs are small and many: one that takes less than a second is kept too.
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
 
 LANES = 3  # of vmap
 NEAR = 0.75  # times the case's own floats are those of other lanes: within most domains

@@ -43,6 +43,7 @@ def hello():
         "devices": [str(DEVICE)],
         "modes": list(MODES),
         "elements": not META,
+        "compiling_modes": ["compile"] if "compile" in MODES else [],
         "features": {name: value for name, value in features.items() if value},
     }
 

@@ -217,7 +217,10 @@ func (c *Console) Summary(s *Summary) {
 	if s.NoDerived != "" {
 		fmt.Fprintf(c.W, "forward only: %s, the first because %s\n", plural(s.Forward, "case"), firstLine(s.NoDerived))
 	}
-	fmt.Fprintf(c.W, "%s, %s against %s, seed %d\n", plural(s.Tests, "test"), strings.Join(s.Candidates, ", "), s.Reference, s.Seed)
+	if v := s.Covered; v != nil {
+		fmt.Fprintf(c.W, "covered: %d of %s in %s; %s of operator × dtype × layout, each in %s or more\n", v.Tests, plural(s.Tests, "test"), plural(v.Rounds, "round"), plural(v.Cells, "cell"), plural(v.Least, "case"))
+	}
+	fmt.Fprintf(c.W, "%s, %s against %s, seed %d%s\n", plural(s.Tests, "test"), strings.Join(s.Candidates, ", "), s.Reference, s.Seed, s.drawn())
 	fmt.Fprintln(c.W, c.color(code, fmt.Sprintf("== %s in %.2fs ==", line, s.Elapsed.Seconds())))
 	switch {
 	case c.next != "":
@@ -225,6 +228,14 @@ func (c *Console) Summary(s *Summary) {
 	case s.Findings() > 0:
 		fmt.Fprintln(c.W, "next: save a program above as finding.py, and see it fail again: plumb run finding.py")
 	}
+}
+
+// drawn is what the command line says beside the seed to draw the cases again.
+func (s *Summary) drawn() string {
+	if s.Shared {
+		return " --shapes few"
+	}
+	return ""
 }
 
 // progress rewrites the live line, at most ten times a second.

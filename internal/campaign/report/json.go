@@ -126,6 +126,12 @@ func (j *JSON) Summary(s *Summary) {
 	if len(s.Lacking) > 0 {
 		sum["unsupported_by"] = s.Lacking
 	}
+	if s.Covered != nil {
+		sum["covered"] = s.Covered
+	}
+	if s.Shared {
+		sum["shapes"] = "few"
+	}
 	if s.Forward > 0 {
 		sum["forward_only"] = s.Forward
 	}

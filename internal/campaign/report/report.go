@@ -61,6 +61,8 @@ type Summary struct {
 	Reference  string
 	Candidates []string
 	Seed       uint64
+	Shared     bool     // cases share programs
+	Covered    *Covered // nil where no time was to be spent
 	Tests      int
 	Words      map[verdict.Word]int
 	Errors     []error // mistakes in tests, rejected draws without end
@@ -81,6 +83,15 @@ type Summary struct {
 	Fixed      int            // entries of the known list that no longer fail
 	Stale      []string       // a line for each of these, and for those that have expired
 	Triage     *Triage        // nil where findings are not gathered
+}
+
+// Covered is what a time was spent on: cells are operator × dtype × layout, of
+// which the one that was met least was met in so many cases.
+type Covered struct {
+	Tests  int `json:"tests"`
+	Rounds int `json:"rounds"`
+	Cells  int `json:"cells"`
+	Least  int `json:"least"`
 }
 
 // NewSummary returns an empty summary.
